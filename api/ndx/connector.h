@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/**
+ * @file
+ * Connectors: connecting, accepting, disconnecting. (IND2Connector)
+ *
+ * Active side: [bind] - connect - (get_read_limits, get_private_data) - complete_connect or reject.
+ * Passive side: a listener's get_connection_request fills the connector - (get_private_data, ...) -
+ * accept or reject; accept completes when the active side completed or rejected.
+ *
+ * Disconnect, the contract (docs/disconnect.md):
+ *  1. ndx_connector_disconnect() completes only when a goodbye came back from the peer (NDX_OK), or
+ *     the connection aborted or timed out (NDX_E_CONNECTION_ABORTED); and all work of the queue pair
+ *     has ended. After that no byte of the caller's memory changes and no result appears.
+ *  2. The peer's ndx_connector_notify_disconnect() completes once, when the goodbye arrives or the
+ *     connection aborts, and says which.
+ *  3. Nothing may be reused: connector and queue pair are closed; new ones connect again.
+ *  4. Closing the queue pair or the connector disconnects implicitly.
+ * The peer's consumer need not do anything for a disconnect to complete.
+ */
+#ifndef NDX_CONNECTOR_H
+#define NDX_CONNECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <ndx/adapter.h>
+#include <ndx/decls.h>
+#include <ndx/overlapped.h>
+#include <ndx/qp.h>
+#include <ndx/status.h>
+
+NDX_DECLS_BEGIN
+
+struct ndx_connector; /* opaque */
+
+/** How a connection ended; `information` of ndx_connector_notify_disconnect(). */
+enum ndx_disconnect_reason {
+	NDX_DISCONNECT_NONE = 0,     /**< it has not */
+	NDX_DISCONNECT_GRACEFUL = 1, /**< the peer said goodbye */
+	NDX_DISCONNECT_ABORTED = 2,  /**< lost, flushed, failed or timed out */
+	NDX_DISCONNECT_UNKNOWN = 3,  /**< the stack cannot tell goodbye from death */
+};
+
+/** Name of a reason, "graceful". Never NULL. */
+const char *ndx_disconnect_reason_name(enum ndx_disconnect_reason reason);
+
+/** Attributes of a connector; ndx_connector_attr_init() first. */
+struct ndx_connector_attr {
+	size_t size;               /**< set by ndx_connector_attr_init() */
+	uint32_t drain_timeout_ms; /**< how long own requests may still take at disconnect before they
+	                                are cancelled. Default and maximum 2000 */
+	uint32_t disconnect_timeout_ms; /**< how long the peer's goodbye may take after ours. Default
+	                                     5000; more than drain_timeout_ms */
+	uint32_t connect_timeout_ms; /**< how long the peer's answer to connect may take, its consumer's
+	                                  thinking included. Default NDX_INFINITE: until cancelled */
+};
+
+/** Set `size` and the defaults. */
+void ndx_connector_attr_init(struct ndx_connector_attr *attr);
+
+/**
+ * Create a connector.
+ *
+ * @param attr      NULL: defaults
+ * @param[out] out  the connector; untouched on failure; release with ndx_connector_close()
+ *
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or a time-out breaks its rule
+ * @retval NDX_E_NO_MEMORY, NDX_E_INSUFFICIENT_RESOURCES no room
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_create(struct ndx_adapter *adapter,
+                                     const struct ndx_connector_attr *attr,
+                                     struct ndx_connector **out);
+
+/**
+ * Release. Operations in flight complete (NDX_E_CANCELED unless done) before it returns. An attempt
+ * is abandoned: the peer sees NDX_E_CONNECTION_REFUSED after its accept, NDX_E_CONNECTION_ABORTED
+ * before. A connection is disconnected in the background. NULL is a no-op. Any thread, also in
+ * callbacks; must not run beside another call on the same connector.
+ */
+void ndx_connector_close(struct ndx_connector *connector);
+
+/**
+ * Bind to a local address; optional before connect.
+ *
+ * @param address  of this adapter; port 0: any free one
+ *
+ * @retval NDX_E_INVALID_PARAMETER          NULL, or not IPv4/IPv6
+ * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter
+ * @retval NDX_E_SHARING_VIOLATION          port in use
+ * @retval NDX_E_TOO_MANY_ADDRESSES         no free port
+ * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED bound already
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_bind(struct ndx_connector *connector, const struct sockaddr *address,
+                                   socklen_t address_len);
+
+/**
+ * Ask a listener for a connection. Completes when the peer accepted or refused.
+ *
+ * @param qp                  not connected and not connecting; of the same adapter
+ * @param destination         the listener's address
+ * @param inbound_read_limit  reads of the peer served at once; larger values are lowered
+ * @param outbound_read_limit own reads in flight; larger values are lowered
+ * @param private_data        up to max_caller_data bytes for the peer, copied; NULL if length 0
+ * @param ov                  completes with NDX_OK or one of the codes marked (a)
+ *
+ * @retval NDX_PENDING                   accepted
+ * @retval NDX_E_INVALID_PARAMETER       NULL argument, other adapter's queue pair, bad address
+ * @retval NDX_E_INVALID_BUFFER_SIZE     private data too long; connector and queue pair unchanged
+ * @retval NDX_E_BAD_NETWORK_NAME        destination 0.0.0.0 or ::
+ * @retval NDX_E_INVALID_ADDRESS         destination refused by the provider's trust rule
+ * @retval NDX_E_CONNECTION_ACTIVE       queue pair or connector is in use
+ * @retval NDX_E_INVALID_DEVICE_STATE    the connector failed, ended, or holds a request
+ * @retval NDX_E_CONNECTION_REFUSED  (a) nobody listens, or rejected: get_private_data() has why
+ * @retval NDX_E_NETWORK_UNREACHABLE (a) no route
+ * @retval NDX_E_HOST_UNREACHABLE    (a) host does not answer
+ * @retval NDX_E_IO_TIMEOUT          (a) no answer in time
+ * @retval NDX_E_CONNECTION_ABORTED  (a) the peer went away, or speaks another protocol
+ * @retval NDX_E_CANCELED            (a) cancelled
+ *
+ * After REFUSED, UNREACHABLE, IO_TIMEOUT and CANCELED the same connector may connect again; after
+ * any failure the queue pair is as before, its receives still posted.
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_connect(struct ndx_connector *connector, struct ndx_qp *qp,
+                                      const struct sockaddr *destination,
+                                      socklen_t destination_len, uint32_t inbound_read_limit,
+                                      uint32_t outbound_read_limit, const void *private_data,
+                                      size_t private_data_len, struct ndx_overlapped *ov);
+
+/**
+ * Second half of connect: the connection is established. Until then the peer's accept is pending,
+ * for as long as it takes.
+ *
+ * @retval NDX_PENDING                  accepted
+ * @retval NDX_E_CONNECTION_INVALID     no completed connect
+ * @retval NDX_E_CONNECTION_ABORTED (a) the peer went away
+ * @retval NDX_E_CANCELED           (a) cancelled
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
+                                               struct ndx_overlapped *ov);
+
+/**
+ * Accept the request that a listener put into this connector. Completes when the active side has
+ * called complete_connect.
+ *
+ * @retval NDX_PENDING                   accepted
+ * @retval NDX_E_INVALID_PARAMETER       NULL argument, other adapter's queue pair
+ * @retval NDX_E_INVALID_BUFFER_SIZE     private data longer than max_callee_data; nothing changed
+ * @retval NDX_E_CONNECTION_INVALID      the connector holds no request
+ * @retval NDX_E_CONNECTION_ACTIVE       queue pair in use, or accepted already
+ * @retval NDX_E_CONNECTION_ABORTED  (a) the active side gave up before our answer
+ * @retval NDX_E_CONNECTION_REFUSED  (a) the active side rejected or closed after our answer
+ * @retval NDX_E_CANCELED            (a) cancelled
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_accept(struct ndx_connector *connector, struct ndx_qp *qp,
+                                     uint32_t inbound_read_limit, uint32_t outbound_read_limit,
+                                     const void *private_data, size_t private_data_len,
+                                     struct ndx_overlapped *ov);
+
+/**
+ * Refuse: on the passive side the request, on the active side the answer. The connector cannot be
+ * used again.
+ *
+ * @param private_data  up to max_callee_data bytes for the peer; NULL if length 0
+ *
+ * @retval NDX_OK                    said; whether it arrives is not known
+ * @retval NDX_E_INVALID_BUFFER_SIZE private data too long; nothing changed
+ * @retval NDX_E_CONNECTION_INVALID  nothing to refuse
+ * @retval NDX_E_CONNECTION_ABORTED  the peer gave up already
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_reject(struct ndx_connector *connector, const void *private_data,
+                                     size_t private_data_len);
+
+/**
+ * Read limits as agreed: @p inbound is what the peer may have in flight, @p outbound what we may.
+ * From the completion of connect, or from the request, on.
+ *
+ * @retval NDX_E_CONNECTION_INVALID too early, or never
+ */
+enum ndx_status ndx_connector_get_read_limits(struct ndx_connector *connector, uint32_t *inbound,
+                                              uint32_t *outbound);
+
+/**
+ * The peer's private data: of its connect, accept or reject, whichever came last. True length.
+ *
+ * @param[out] buffer   may be NULL if @p *length is 0
+ * @param[in,out] length  room; set to the length there is
+ *
+ * @retval NDX_E_BUFFER_OVERFLOW    does not fit; as much as fits was copied
+ * @retval NDX_E_CONNECTION_INVALID too early, or never
+ */
+enum ndx_status ndx_connector_get_private_data(struct ndx_connector *connector, void *buffer,
+                                               size_t *length);
+
+/**
+ * Local address of the connection, or of the bind.
+ *
+ * @param[in,out] length  room in bytes; set to the length there is
+ * @retval NDX_E_BUFFER_OVERFLOW    does not fit; nothing was copied
+ * @retval NDX_E_CONNECTION_INVALID not bound and not connected
+ */
+enum ndx_status ndx_connector_get_local_address(struct ndx_connector *connector,
+                                                struct sockaddr *address, socklen_t *length);
+
+/** The peer's address; also before accept. As ndx_connector_get_local_address(). */
+enum ndx_status ndx_connector_get_peer_address(struct ndx_connector *connector,
+                                               struct sockaddr *address, socklen_t *length);
+
+/**
+ * Learn of the end of the connection: completes NDX_OK with `information` = enum
+ * ndx_disconnect_reason when the peer's goodbye arrives or the connection aborts; at once if that
+ * has happened. One indication per connection. It says nothing about work requests: take results.
+ *
+ * @retval NDX_PENDING                accepted
+ * @retval NDX_E_CONNECTION_INVALID   never connected
+ * @retval NDX_E_INVALID_DEVICE_STATE one is in flight, or the indication was delivered already
+ * @retval NDX_E_CANCELED         (a) cancelled, or the own side disconnected and no indication came
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_notify_disconnect(struct ndx_connector *connector,
+                                                struct ndx_overlapped *ov);
+
+/**
+ * End the connection; see the contract above.
+ *
+ * @retval NDX_PENDING                  accepted
+ * @retval NDX_E_CONNECTION_INVALID     never connected
+ * @retval NDX_E_CONNECTION_ACTIVE      a disconnect is in flight
+ * @retval NDX_E_CONNECTION_ABORTED (a) aborted, flushed, or no goodbye in time
+ * @retval NDX_E_CANCELED           (a) cancelled; the teardown goes on
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_disconnect(struct ndx_connector *connector,
+                                         struct ndx_overlapped *ov);
+
+/** How the connection ended so far. Never blocks. */
+enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connector *connector);
+
+/**
+ * Complete what is in flight NDX_E_CANCELED, in order, before it returns. A cancelled connect is
+ * abandoned as by ndx_connector_close(), and may be tried again; a cancelled accept or
+ * complete_connect makes the connector unusable; a cancelled disconnect goes on.
+ *
+ * Thread safety: any thread. Blocks: until callbacks of the cancelled operations have run.
+ */
+enum ndx_status ndx_connector_cancel(struct ndx_connector *connector);
+
+NDX_DECLS_END
+
+#endif

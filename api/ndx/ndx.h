@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/** @file Everything an application needs. */
+#ifndef NDX_NDX_H
+#define NDX_NDX_H
+
+#include <ndx/adapter.h>
+#include <ndx/connector.h>
+#include <ndx/cq.h>
+#include <ndx/helpers.h>
+#include <ndx/listener.h>
+#include <ndx/log.h>
+#include <ndx/mr.h>
+#include <ndx/overlapped.h>
+#include <ndx/qp.h>
+#include <ndx/sge.h>
+#include <ndx/srq.h>
+#include <ndx/status.h>
+#include <ndx/version.h>
+
+#endif

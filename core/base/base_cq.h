@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The software half of a completion queue: the stash, which a provider fills without the consumer's
+ * help and get_results reads first, and notification.
+ *
+ * The stash has room for every slot of every queue pair side attached to it, so a push cannot fail:
+ * a slot is given back only when its result was taken.
+ */
+#ifndef BASE_CQ_H
+#define BASE_CQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ndx/spi/provider.h>
+
+#include "base_lock.h"
+#include "base_ov.h"
+
+struct base_queue;
+
+struct base_cq_entry {
+	struct ndx_result result;
+	struct base_queue *queue; /* whose slot it holds; NULL once the queue pair is gone */
+};
+
+struct base_cq {
+	struct ndx_spi_cq spi;
+	struct base_lock lock;
+	struct base_cq_entry *ring;
+	uint32_t size;     /* entries of ring, a power of two */
+	uint32_t reserved; /* slots of attached queues */
+	uint64_t pushed;   /* entries ever pushed, taken, ... */
+	uint64_t taken;
+	uint64_t triggered;      /* ... that have fired a notification already */
+	uint64_t last_solicited; /* 1 + number of the newest entry that counts as solicited */
+	uint32_t polls;          /* counts get_results; read by the control thread */
+	struct base_ov_list notifies;
+	enum ndx_cq_notify_type armed_type; /* strongest of what is armed */
+	bool armed;                         /* notifies not empty, or fd_armed */
+	bool fd_armed;
+	int fd;                 /* -1 until asked for */
+	enum ndx_status failed; /* overrun or device failure; NDX_OK otherwise */
+};
+
+enum ndx_status base_cq_init(struct base_cq *cq, const struct ndx_cq_ops *ops, uint32_t depth);
+void base_cq_fini(struct base_cq *cq);
+
+/* Make room for a queue of `depth` slots. */
+enum ndx_status base_cq_attach(struct base_cq *cq, uint32_t depth);
+/* The queue goes: its results stay. */
+void base_cq_detach(struct base_cq *cq, struct base_queue *queue);
+
+/* Push results; takes the lock. Fires notifications. */
+void base_cq_push(struct base_cq *cq, struct base_queue *queue, const struct ndx_result *result);
+
+/* Take results; the whole of get_results for a provider without native queue. */
+size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count);
+
+/* Bodies of the provider operations of the same names. */
+enum ndx_status base_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type type,
+                               struct ndx_overlapped *ov);
+void base_cq_cancel(struct ndx_spi_cq *cq, enum ndx_status status);
+enum ndx_status base_cq_get_fd(struct ndx_spi_cq *cq, int *fd);
+enum ndx_status base_cq_resize(struct ndx_spi_cq *cq, uint32_t depth);
+
+/* The queue is dead: fires everything with `status`, now and from now on. */
+void base_cq_fail(struct base_cq *cq, enum ndx_status status);
+
+static inline struct base_cq *base_cq_of(struct ndx_cq *cq)
+{
+	return (struct base_cq *)(void *)cq;
+}
+
+#endif

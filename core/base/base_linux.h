@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Everything that only Linux has, behind names that another system could fill. */
+#ifndef BASE_LINUX_H
+#define BASE_LINUX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ndx/status.h>
+
+/* Sleep while *word == value, at most until deadline_ns of base_now_ns(); UINT64_MAX: no limit.
+ * May return early. */
+void base_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns);
+/* Wake up to `count` sleepers. The memory may be gone already: nothing is read through `word`. */
+void base_futex_wake(uint32_t *word, int count);
+
+/* Monotonic clock, nanoseconds. */
+uint64_t base_now_ns(void);
+
+/* Unpredictable bytes, for keys and cookies. */
+enum ndx_status base_random(void *out, size_t len);
+
+/* A flag with a descriptor that is readable while it is up. -1 on failure, errno set. */
+int base_flag_create(void);
+void base_flag_raise(int fd);
+void base_flag_lower(int fd);
+
+/* A set of descriptors to wait for; itself a descriptor. */
+struct base_poll_event {
+	void *data;
+	uint32_t events; /* EPOLLIN ... as poll(2) */
+};
+
+int base_poll_create(void);
+/* once: deliver one event, then stay silent until base_poll_rearm(). 0, or -1 with errno. */
+int base_poll_add(int pollfd, int fd, uint32_t events, bool once, void *data);
+int base_poll_rearm(int pollfd, int fd, uint32_t events, void *data);
+void base_poll_remove(int pollfd, int fd);
+/* Number of events, 0 when time was over (-1 ms: no limit). Never fails on a signal. */
+int base_poll_wait(int pollfd, struct base_poll_event *events, int max, int timeout_ms);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+
+#include <ndx/log.h>
+#include <ndx/status.h>
+
+/* Formatting costs; ask first where the arguments do, too. */
+bool base_log_enabled(enum ndx_log_level level);
+
+__attribute__((format(printf, 4, 5))) void base_log(enum ndx_log_level level, const char *where,
+                                                    int native, const char *fmt, ...);
+
+/*
+ * The function that first decides a failure says so: sets ndx_last_error() of this thread to the
+ * text (call, object, address, native cause, next step), logs it, and returns `status`. Callers
+ * further up only pass the status on.
+ */
+__attribute__((format(printf, 4, 5))) enum ndx_status
+base_fail(enum ndx_status status, const char *where, int native, const char *fmt, ...);
+
+/* Set the text of this thread without logging (suggestions added to a failure). */
+__attribute__((format(printf, 1, 2))) void base_set_last_error(const char *fmt, ...);
+
+#define log_error(native, ...) base_log(NDX_LOG_ERROR, __func__, native, __VA_ARGS__)
+#define log_warn(native, ...) base_log(NDX_LOG_WARN, __func__, native, __VA_ARGS__)
+#define log_info(...) base_log(NDX_LOG_INFO, __func__, 0, __VA_ARGS__)
+#define log_debug(...) base_log(NDX_LOG_DEBUG, __func__, 0, __VA_ARGS__)
+#define fail(status, native, ...) base_fail(status, __func__, native, __VA_ARGS__)
+
+#endif

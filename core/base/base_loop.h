@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event loop of an adapter's control thread: descriptors, timers, jobs, and the callbacks of
+ * overlapped work. Everything it calls, it calls one at a time, on its own thread, without any lock.
+ */
+#ifndef BASE_LOOP_H
+#define BASE_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ndx/overlapped.h>
+#include <ndx/status.h>
+
+#include "base_list.h"
+
+struct ndx_loop;
+
+typedef void base_loop_fn(void *arg);
+
+/* Work to be done on the loop's thread. Zero it, set fn and arg. */
+struct base_job {
+	base_loop_fn *fn;
+	void *arg;
+	struct base_job *next; /* the loop's */
+	uint32_t queued;       /* the loop's; atomic */
+};
+
+/* Zero it, set fn and arg. */
+struct base_timer {
+	base_loop_fn *fn;
+	void *arg;
+	struct base_list node; /* the loop's */
+	uint64_t deadline_ns;
+	bool armed;
+};
+
+/* Zero it, set fd, fn, arg. */
+struct base_watch {
+	int fd;
+	void (*fn)(void *arg, uint32_t events);
+	void *arg;
+};
+
+/* Start a loop; its thread is called `name` (15 characters at most). */
+enum ndx_status base_loop_create(const char *name, struct ndx_loop **out);
+
+/*
+ * Stop after what is queued has run, join, free. From the loop's own thread: the thread ends and
+ * frees itself as soon as the current call has returned. `last` runs (on the loop's thread, or after
+ * the join) before the loop is freed; may be NULL.
+ */
+void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg);
+
+/* Is this the loop's thread? */
+bool base_loop_current(const struct ndx_loop *loop);
+
+/* Run job->fn on the loop's thread. Any thread. A job that is queued already is not queued twice;
+ * it may be posted again from the moment its fn is called. */
+void base_loop_post(struct ndx_loop *loop, struct base_job *job);
+
+/* Run fn on the loop's thread and wait for it, and for the callbacks that it caused. On the loop's
+ * thread it is simply called, and its callbacks are run. */
+void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg);
+
+/* Queue a completed overlapped object for its callback. Any thread. */
+void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov);
+
+/* Loop's thread only: run the callbacks that are queued. */
+void base_loop_run_callbacks(struct ndx_loop *loop);
+
+/* (Re)arm. Any thread; fn runs once, not before the time. */
+void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms);
+/* After it returns on the loop's thread, fn does not run. On another thread fn may be running. */
+void base_timer_cancel(struct ndx_loop *loop, struct base_timer *timer);
+
+/* Watch a descriptor for `events` (EPOLLIN ...). once: silent after one event until rearmed. Any
+ * thread. */
+enum ndx_status base_watch_add(struct ndx_loop *loop, struct base_watch *watch, uint32_t events,
+                               bool once);
+/* Any thread, lock-free; harmless when still armed. */
+void base_watch_rearm(struct ndx_loop *loop, struct base_watch *watch, uint32_t events);
+/* Loop's thread only: fn is not called any more. */
+void base_watch_remove(struct ndx_loop *loop, struct base_watch *watch);
+
+#endif

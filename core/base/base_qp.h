@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The software half of a queue pair: state, slots, request records, completion in posting order.
+ *
+ * Each side (initiator, receive) is a ring of request records in posting order. A request is taken
+ * (base_admit_*), handed to the stack by the provider, done at some time, in any order
+ * (base_req_done), and retired in posting order: its result goes to the completion queue, or nowhere
+ * if it succeeded silently. Its slot is free again when the result was taken.
+ *
+ * Everything here but base_queue_give_back() wants the queue pair's lock held.
+ */
+#ifndef BASE_QP_H
+#define BASE_QP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ndx/spi/provider.h>
+
+#include "base_cq.h"
+#include "base_lock.h"
+
+enum base_qp_state {
+	BASE_QP_IDLE,    /* never connected: receives only */
+	BASE_QP_UP,      /* posts go out */
+	BASE_QP_CLOSING, /* initiator posts complete CANCELED, behind what is under way */
+	BASE_QP_DEAD,    /* all posts complete CANCELED at once */
+};
+
+/* One request; embed it first in the provider's record. */
+struct base_req {
+	void *context;
+	enum ndx_status status;
+	uint32_t bytes;
+	uint32_t immediate;
+	int32_t native;
+	uint8_t type;         /* enum ndx_request_type */
+	uint8_t op_flags;     /* enum ndx_op_flag */
+	uint8_t result_flags; /* enum ndx_result_flag */
+	bool done;
+};
+
+struct base_qp;
+
+struct base_queue {
+	struct base_qp *qp;
+	struct base_cq *cq; /* NULL: no queue (receive side with an SRQ) */
+	char *reqs;
+	uint32_t stride; /* bytes of a provider's record */
+	uint32_t depth;
+	uint32_t mask; /* ring size - 1 */
+	uint32_t head; /* next to retire */
+	uint32_t tail; /* next to be posted */
+	uint32_t freed; /* slots given back; atomic, runs behind head */
+};
+
+struct base_qp {
+	struct ndx_spi_qp spi;
+	struct base_lock lock;
+	enum base_qp_state state;
+	uint32_t max_transfer; /* bytes */
+	struct base_queue initiator;
+	struct base_queue receive;
+};
+
+/*
+ * `attr` as granted; strides are the sizes of the provider's records. Attaches to the completion
+ * queues. The queue pair's memory was zeroed.
+ */
+enum ndx_status base_qp_init(struct base_qp *qp, const struct ndx_qp_ops *ops,
+                             const struct ndx_qp_attr *attr, uint32_t max_transfer,
+                             size_t initiator_stride, size_t receive_stride);
+/* Detaches; results stay in the completion queues. */
+void base_qp_fini(struct base_qp *qp);
+
+static inline struct base_qp *base_qp_of(struct ndx_qp *qp)
+{
+	return (struct base_qp *)(void *)qp;
+}
+
+static inline struct base_req *base_queue_at(const struct base_queue *q, uint32_t index)
+{
+	return (struct base_req *)(void *)(q->reqs + (size_t)(index & q->mask) * q->stride);
+}
+
+/* Requests posted and not retired. */
+static inline uint32_t base_queue_outstanding(const struct base_queue *q)
+{
+	return q->tail - q->head;
+}
+
+/* Retire what is done, from the head on. */
+void base_queue_retire(struct base_queue *q);
+
+/* Everything that is not done is done with `status`; retires. */
+void base_queue_cancel(struct base_queue *q, enum ndx_status status);
+
+/* Called when a result was taken. */
+static inline void base_queue_give_back(struct base_queue *q, uint32_t count)
+{
+	__atomic_fetch_add(&q->freed, count, __ATOMIC_RELEASE);
+}
+
+/* The request ended; retires as far as possible. */
+static inline void base_req_done(struct base_queue *q, struct base_req *req, enum ndx_status status,
+                                 int32_t native)
+{
+	req->status = status;
+	req->native = native;
+	req->done = true;
+	if (req == base_queue_at(q, q->head))
+		base_queue_retire(q);
+}
+
+/* Sum of lengths into *total; false if it passes `max`. */
+static inline bool base_sge_sum(const struct ndx_sge *sge, size_t count, uint32_t max,
+                                uint32_t *total)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += sge[i].length;
+	*total = (uint32_t)sum;
+	return sum <= max;
+}
+
+/* Take a slot; NULL if the queue is full. */
+static inline struct base_req *base_queue_take(struct base_queue *q, void *context, uint8_t type,
+                                               uint32_t flags)
+{
+	struct base_req *req;
+
+	if (q->tail - __atomic_load_n(&q->freed, __ATOMIC_ACQUIRE) >= q->depth)
+		return NULL;
+	req = base_queue_at(q, q->tail);
+	q->tail++;
+	req->context = context;
+	req->bytes = 0;
+	req->immediate = 0;
+	req->type = type;
+	req->op_flags = (uint8_t)flags;
+	req->result_flags = 0;
+	req->done = false;
+	return req;
+}
+
+/*
+ * Admission of an initiator request: state, flags, SGEs, length, slot.
+ *
+ * NDX_OK: *out is a slot, to be handed to the stack and ended by base_req_done(). NDX_PENDING: taken
+ * and cancelled (the connection has ended); tell the caller NDX_OK. Otherwise the caller's status,
+ * nothing was taken.
+ */
+static inline enum ndx_status base_admit_initiator(struct base_qp *qp, uint8_t type, void *context,
+                                                   const struct ndx_sge *sge, size_t count,
+                                                   uint32_t flags, uint32_t allowed,
+                                                   uint32_t max_sge, uint32_t *length,
+                                                   struct base_req **out)
+{
+	bool is_inline = (flags & NDX_OP_INLINE) != 0;
+	struct base_req *req;
+
+	if (qp->state == BASE_QP_IDLE)
+		return NDX_E_CONNECTION_INVALID;
+	if (flags & ~allowed)
+		return NDX_E_INVALID_PARAMETER;
+	if (count > max_sge && !is_inline)
+		return NDX_E_DATA_OVERRUN;
+	if (!base_sge_sum(sge, count, is_inline ? qp->spi.attr.inline_size : qp->max_transfer,
+	                  length))
+		return NDX_E_BUFFER_OVERFLOW;
+	req = base_queue_take(&qp->initiator, context, type, flags);
+	if (req == NULL)
+		return NDX_E_NO_MORE_ENTRIES;
+	if (qp->state != BASE_QP_UP) {
+		base_req_done(&qp->initiator, req, NDX_E_CANCELED, 0);
+		return NDX_PENDING;
+	}
+	*out = req;
+	return NDX_OK;
+}
+
+/* As base_admit_initiator(), for a receive; *length is the room it offers. */
+static inline enum ndx_status base_admit_receive(struct base_qp *qp, void *context,
+                                                 const struct ndx_sge *sge, size_t count,
+                                                 uint32_t *length, struct base_req **out)
+{
+	struct base_req *req;
+
+	if (qp->receive.cq == NULL)
+		return NDX_E_INVALID_DEVICE_STATE;
+	if (count > qp->spi.attr.max_receive_sge)
+		return NDX_E_DATA_OVERRUN;
+	if (!base_sge_sum(sge, count, qp->max_transfer, length))
+		return NDX_E_BUFFER_OVERFLOW;
+	req = base_queue_take(&qp->receive, context, NDX_REQUEST_RECEIVE, 0);
+	if (req == NULL)
+		return NDX_E_NO_MORE_ENTRIES;
+	if (qp->state == BASE_QP_DEAD) {
+		base_req_done(&qp->receive, req, NDX_E_CANCELED, 0);
+		return NDX_PENDING;
+	}
+	*out = req;
+	return NDX_OK;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Socket addresses, IPv4 and IPv6. */
+#ifndef BASE_SOCKADDR_H
+#define BASE_SOCKADDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define BASE_SOCKADDR_TEXT 80
+
+/* Is it an address of a family that we know, and as long as the family says? */
+bool base_sockaddr_valid(const struct sockaddr *address, socklen_t len);
+/* Bytes of the family; 0 for others. */
+socklen_t base_sockaddr_len(const struct sockaddr_storage *address);
+uint16_t base_sockaddr_port(const struct sockaddr_storage *address);
+void base_sockaddr_set_port(struct sockaddr_storage *address, uint16_t port);
+bool base_sockaddr_is_any(const struct sockaddr_storage *address);
+bool base_sockaddr_is_loopback(const struct sockaddr_storage *address);
+/* Same address, ports and scope aside. */
+bool base_sockaddr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* "10.0.0.1:4000", "[fe80::1%eth0]:4000", "-" for none. Returns `text`. */
+const char *base_sockaddr_text(const struct sockaddr_storage *address,
+                               char text[BASE_SOCKADDR_TEXT]);
+/* Copy a validated address into a storage, the rest zero. */
+void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *address, socklen_t len);
+
+#endif
