@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Log records and the failure text of each thread. */
+#include "base_log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_SIZE 512
+#define RECORD_SIZE (TEXT_SIZE + 64) /* a text behind the name of its status */
+
+/* The one thing that is set for the whole process. `sink` is written last and read first. */
+static struct {
+	ndx_log_sink *sink;
+	void *arg;
+	enum ndx_log_level level;
+} log_config;
+
+static _Thread_local char last_error[TEXT_SIZE];
+
+void ndx_log_set_sink(ndx_log_sink *sink, void *arg, enum ndx_log_level level)
+{
+	__atomic_store_n(&log_config.sink, (ndx_log_sink *)NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&log_config.arg, arg, __ATOMIC_RELAXED);
+	__atomic_store_n(&log_config.level, level, __ATOMIC_RELAXED);
+	__atomic_store_n(&log_config.sink, sink, __ATOMIC_RELEASE);
+}
+
+const char *ndx_log_level_name(enum ndx_log_level level)
+{
+	switch (level) {
+	case NDX_LOG_ERROR:
+		return "error";
+	case NDX_LOG_WARN:
+		return "warn";
+	case NDX_LOG_INFO:
+		return "info";
+	case NDX_LOG_DEBUG:
+		return "debug";
+	}
+	return "?";
+}
+
+const char *ndx_last_error(void)
+{
+	return last_error;
+}
+
+bool base_log_enabled(enum ndx_log_level level)
+{
+	if (__atomic_load_n(&log_config.sink, __ATOMIC_ACQUIRE) == NULL)
+		return false;
+	return level <= __atomic_load_n(&log_config.level, __ATOMIC_RELAXED);
+}
+
+static void emit(enum ndx_log_level level, const char *where, int native, const char *text)
+{
+	ndx_log_sink *sink = __atomic_load_n(&log_config.sink, __ATOMIC_ACQUIRE);
+	struct ndx_log_record record = {
+		.level = level, .where = where, .native = native, .text = text};
+
+	if (sink != NULL)
+		sink(__atomic_load_n(&log_config.arg, __ATOMIC_RELAXED), &record);
+}
+
+/* What came from a file, a URI or a peer may hold anything; a record is one line. */
+static void make_one_line(char *text)
+{
+	for (; *text != '\0'; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+	}
+}
+
+/* "(5: Input/output error)", or only the number where it is no errno of this system. */
+static void append_native(char text[TEXT_SIZE], int native)
+{
+	size_t used = strlen(text);
+	const char *name = native > -4096 ? strerrordesc_np(native < 0 ? -native : native) : NULL;
+
+	if (native == 0)
+		return;
+	if (name != NULL)
+		(void)snprintf(text + used, TEXT_SIZE - used, " (%d: %s)", native, name);
+	else
+		(void)snprintf(text + used, TEXT_SIZE - used, " (native %d)", native);
+}
+
+static void mark_cut(char text[TEXT_SIZE], int wanted)
+{
+	static const char dots[] = "...";
+
+	if (wanted >= TEXT_SIZE)
+		memcpy(text + TEXT_SIZE - sizeof(dots), dots, sizeof(dots));
+}
+
+__attribute__((format(printf, 3, 0))) static void format_text(char text[TEXT_SIZE], int native,
+                                                              const char *fmt, va_list args)
+{
+	int wanted = vsnprintf(text, TEXT_SIZE, fmt, args);
+
+	if (wanted < 0)
+		(void)snprintf(text, TEXT_SIZE, "%s", fmt);
+	mark_cut(text, wanted);
+	append_native(text, native);
+	make_one_line(text);
+}
+
+void base_log(enum ndx_log_level level, const char *where, int native, const char *fmt, ...)
+{
+	int saved = errno;
+	char text[TEXT_SIZE];
+	va_list args;
+
+	if (!base_log_enabled(level))
+		return;
+	va_start(args, fmt);
+	format_text(text, native, fmt, args);
+	va_end(args);
+	emit(level, where, native, text);
+	errno = saved;
+}
+
+enum ndx_status base_fail(enum ndx_status status, const char *where, int native, const char *fmt,
+                          ...)
+{
+	int saved = errno;
+	char text[TEXT_SIZE]; /* the arguments may point into the text that is replaced */
+	char record[RECORD_SIZE];
+	va_list args;
+
+	va_start(args, fmt);
+	format_text(text, native, fmt, args);
+	va_end(args);
+	memcpy(last_error, text, sizeof(last_error));
+	if (base_log_enabled(NDX_LOG_ERROR)) {
+		(void)snprintf(record, sizeof(record), "%s: %s", ndx_status_name(status), text);
+		emit(NDX_LOG_ERROR, where, native, record);
+	}
+	errno = saved;
+	return status;
+}
+
+void base_set_last_error(const char *fmt, ...)
+{
+	int saved = errno;
+	char text[TEXT_SIZE];
+	va_list args;
+
+	va_start(args, fmt);
+	format_text(text, 0, fmt, args);
+	va_end(args);
+	memcpy(last_error, text, sizeof(last_error));
+	errno = saved;
+}
