@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The providers this build has: all that core may see of them. */
+#ifndef PROVIDERS_BUILTIN_H
+#define PROVIDERS_BUILTIN_H
+
+#include <ndx/spi/provider.h>
+
+#ifdef NDX_PROVIDER_LOOP
+extern const struct ndx_provider ndx_provider_loop;
+#endif
+#ifdef NDX_PROVIDER_OFI
+extern const struct ndx_provider ndx_provider_ofi;
+#endif
+
+#endif
