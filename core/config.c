@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finding, reading and checking the INI file. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base_log.h"
+#include "loader.h"
+#include "registry.h"
+#include "suggest.h"
+#include "uri.h"
+
+#define SYSTEM_FILE "/etc/ndx.ini"
+#define HOME_FILE ".config/ndx.ini"
+
+static const char own_section[] = "ndx";
+static const char own_key[] = "adapter";
+
+/* ini.h reads lines through next_line() and hands what it found to take(). */
+struct reader {
+	const char *name;
+	const char *at;
+	const char *end;
+	unsigned line; /* of the latest line */
+	size_t room;
+	struct config config;
+	enum ndx_status status; /* the first failure ends the reading */
+};
+
+void config_free(struct config *config)
+{
+	for (size_t i = 0; i < config->count; i++) {
+		free(config->entries[i].section);
+		free(config->entries[i].key);
+		free(config->entries[i].value);
+		free(config->entries[i].origin);
+	}
+	free(config->entries);
+	config->entries = NULL;
+	config->count = 0;
+}
+
+static const struct config_entry *find(const struct config *config, const char *section,
+                                       const char *key)
+{
+	for (size_t i = 0; i < config->count; i++) {
+		if (strcmp(config->entries[i].section, section) == 0 &&
+		    strcmp(config->entries[i].key, key) == 0)
+			return &config->entries[i];
+	}
+	return NULL;
+}
+
+const struct config_entry *config_adapter(const struct config *config)
+{
+	return find(config, own_section, own_key);
+}
+
+static void offer(void *arg, const char *name)
+{
+	suggest_offer(arg, name, NULL);
+}
+
+static enum ndx_status fail_section(const char *origin, const char *section)
+{
+	const struct ndx_provider *provider;
+	struct suggest s;
+	char text[SUGGEST_TEXT];
+
+	suggest_begin(&s, section);
+	suggest_offer(&s, own_section, NULL);
+	for (size_t i = 0; (provider = registry_get(i)) != NULL; i++)
+		suggest_offer(&s, provider->name, NULL);
+	loader_each(offer, &s);
+	return fail(NDX_E_INVALID_CONFIG, 0, "%s: no section \"[%s]\"; %s", origin, section,
+	            suggest_text(&s, text));
+}
+
+/* Keys of providers that are not built in are checked when one is chosen. */
+static enum ndx_status check_place(const char *origin, const char *section, const char *key)
+{
+	const struct ndx_provider *provider = registry_find(section);
+	struct suggest s;
+	char text[SUGGEST_TEXT];
+
+	if (section[0] == '\0')
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s: key \"%s\" stands before any section; put [%s] above it", origin,
+		            key, own_section);
+	if (provider != NULL)
+		return registry_check_key(provider, key, origin);
+	if (strcmp(section, own_section) != 0)
+		return registry_knows(section) || loader_exists(section)
+		               ? NDX_OK
+		               : fail_section(origin, section);
+	if (strcmp(key, own_key) == 0)
+		return NDX_OK;
+	suggest_begin(&s, key);
+	suggest_offer(&s, own_key, "an adapter URI");
+	return fail(NDX_E_INVALID_CONFIG, 0, "%s: section [%s] has no key \"%s\"; %s", origin,
+	            section, key, suggest_text(&s, text));
+}
+
+static enum ndx_status check_value(const char *origin, const char *key, const char *value)
+{
+	if (value[0] == '\0')
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s: key \"%s\" has no value; write %s = VALUE or take the line out",
+		            origin, key, key);
+	return NDX_OK;
+}
+
+static enum ndx_status grow(struct reader *r)
+{
+	const size_t room = r->room == 0 ? 8 : r->room * 2;
+	struct config_entry *entries =
+		reallocarray(r->config.entries, room, sizeof(struct config_entry));
+
+	if (entries == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "%s:%u: out of memory", r->name, r->line);
+	r->config.entries = entries;
+	r->room = room;
+	return NDX_OK;
+}
+
+static enum ndx_status add(struct reader *r, const char *origin, const char *section,
+                           const char *key, const char *value)
+{
+	struct config_entry *entry;
+
+	if (r->config.count == r->room) {
+		enum ndx_status st = grow(r);
+
+		if (st != NDX_OK)
+			return st;
+	}
+	entry = &r->config.entries[r->config.count++];
+	entry->section = strdup(section);
+	entry->key = strdup(key);
+	entry->value = strdup(value);
+	entry->origin = strdup(origin);
+	if (entry->section == NULL || entry->key == NULL || entry->value == NULL ||
+	    entry->origin == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", origin);
+	return NDX_OK;
+}
+
+static enum ndx_status check_and_add(struct reader *r, const char *section, const char *key,
+                                     const char *value)
+{
+	char origin[PATH_MAX + 16];
+	const struct config_entry *earlier;
+	enum ndx_status st;
+
+	(void)snprintf(origin, sizeof(origin), "%s:%u", r->name, r->line);
+	st = check_place(origin, section, key);
+	if (st == NDX_OK)
+		st = check_value(origin, key, value);
+	if (st != NDX_OK)
+		return st;
+	earlier = find(&r->config, section, key);
+	if (earlier != NULL)
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s: key \"%s\" of section [%s] is already in %s; take one out", origin,
+		            key, section, earlier->origin);
+	return add(r, origin, section, key, value);
+}
+
+/* ini_handler: not 0 is success */
+static int take(void *arg, const char *section, const char *key, const char *value)
+{
+	struct reader *r = arg;
+
+	if (r->status == NDX_OK)
+		r->status = check_and_add(r, section, key, value);
+	return r->status == NDX_OK;
+}
+
+static enum ndx_status check_line(const struct reader *r, const char *line, size_t len, size_t room)
+{
+	if (len >= room)
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s:%u: line of %zu bytes, at most %zu are read; shorten it", r->name,
+		            r->line, len, room - 1);
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char c = (unsigned char)line[i];
+
+		if ((c < ' ' && c != '\t' && c != '\r') || c == 0x7f)
+			return fail(NDX_E_INVALID_CONFIG, 0,
+			            "%s:%u: byte 0x%02x at column %zu; this is not a text file",
+			            r->name, r->line, (unsigned)c, i + 1);
+	}
+	return NDX_OK;
+}
+
+/*
+ * ini_reader: one line into `buffer`, as fgets() would. Blanks in front are left out, since ini.h
+ * takes an indented line for the continuation of the value above.
+ */
+static char *next_line(char *buffer, int size, void *arg)
+{
+	struct reader *r = arg;
+	const char *newline;
+	size_t len;
+
+	if (r->status != NDX_OK || r->at == r->end || size <= 0)
+		return NULL;
+	r->line++;
+	newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
+	len = (size_t)((newline != NULL ? newline : r->end) - r->at);
+	/* one byte less than there is room: ini.h wants to see no cut lines */
+	r->status = check_line(r, r->at, len, (size_t)size - 1);
+	if (r->status != NDX_OK)
+		return NULL;
+	while (len > 0 && (*r->at == ' ' || *r->at == '\t')) {
+		r->at++;
+		len--;
+	}
+	memcpy(buffer, r->at, len);
+	buffer[len] = '\0';
+	r->at = newline != NULL ? newline + 1 : r->end;
+	return buffer;
+}
+
+enum ndx_status config_parse(const char *name, const char *text, size_t len, struct config *out)
+{
+	struct reader r = {.name = name, .at = text, .end = text + len};
+	const int line = ini_parse_stream(next_line, &r, take, &r);
+
+	/* take() fails lines, too; then it has said why */
+	if (r.status == NDX_OK && line > 0)
+		r.status = fail(NDX_E_INVALID_CONFIG, 0,
+		                "%s:%d: neither \"[section]\" nor \"key = value\" nor a comment",
+		                name, line);
+	else if (r.status == NDX_OK && line < 0)
+		r.status = fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", name);
+	if (r.status != NDX_OK) {
+		config_free(&r.config);
+		return r.status;
+	}
+	*out = r.config;
+	return NDX_OK;
+}
+
+/* Up to CONFIG_SIZE_MAX bytes and one more, which tells that there are too many. */
+static enum ndx_status read_all(int fd, const char *path, char *text, size_t *len)
+{
+	size_t have = 0;
+	ssize_t got = 1;
+
+	while (got > 0 && have <= CONFIG_SIZE_MAX) {
+		got = read(fd, text + have, CONFIG_SIZE_MAX + 1 - have);
+		if (got < 0 && errno == EINTR)
+			got = 1;
+		else if (got > 0)
+			have += (size_t)got;
+	}
+	if (got < 0)
+		return fail(NDX_E_INVALID_CONFIG, errno, "%s cannot be read", path);
+	if (have > CONFIG_SIZE_MAX)
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s is longer than %d bytes; is it the right file?", path,
+		            CONFIG_SIZE_MAX);
+	*len = have;
+	return NDX_OK;
+}
+
+static enum ndx_status read_file(int fd, const char *path, struct config *out)
+{
+	struct stat st;
+	char *text;
+	size_t len = 0;
+	enum ndx_status status;
+
+	/* /dev/null is a way to say: none */
+	if (fstat(fd, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)))
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s is not a regular file; name an INI file or take it away", path);
+	text = malloc(CONFIG_SIZE_MAX + 1);
+	if (text == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", path);
+	status = read_all(fd, path, text, &len);
+	if (status == NDX_OK)
+		status = config_parse(path, text, len, out);
+	free(text);
+	return status;
+}
+
+/* NDX_E_NOT_FOUND, which is not a failure yet: there is no such file. */
+static enum ndx_status load_from(const char *path, struct config *out)
+{
+	enum ndx_status st;
+	/* O_NONBLOCK: a FIFO must not hold us */
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return NDX_E_NOT_FOUND;
+	if (fd < 0)
+		return fail(NDX_E_INVALID_CONFIG, errno,
+		            "%s cannot be opened; mend its rights or take it away", path);
+	st = read_file(fd, path, out);
+	(void)close(fd);
+	return st;
+}
+
+static enum ndx_status load_named(struct config *out)
+{
+	const char *path = secure_getenv("NDX_CONFIG");
+	enum ndx_status st;
+
+	if (path == NULL || path[0] == '\0')
+		return NDX_E_NOT_FOUND;
+	st = load_from(path, out);
+	if (st == NDX_E_NOT_FOUND)
+		log_warn(0, "$NDX_CONFIG names %s, which does not exist; looking elsewhere", path);
+	return st;
+}
+
+static enum ndx_status load_home(struct config *out)
+{
+	const char *home = secure_getenv("HOME");
+	char path[PATH_MAX];
+	int len;
+
+	if (home == NULL || home[0] != '/')
+		return NDX_E_NOT_FOUND;
+	len = snprintf(path, sizeof(path), "%s/" HOME_FILE, home);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return NDX_E_NOT_FOUND;
+	/* somebody else's home, as after a change of user: what is in there is not meant for us */
+	if (access(path, F_OK) != 0)
+		return NDX_E_NOT_FOUND;
+	return load_from(path, out);
+}
+
+enum ndx_status config_load(struct config *out)
+{
+	enum ndx_status st = load_named(out);
+
+	if (st == NDX_E_NOT_FOUND)
+		st = load_home(out);
+	if (st == NDX_E_NOT_FOUND)
+		st = load_from(SYSTEM_FILE, out);
+	if (st == NDX_E_NOT_FOUND) {
+		*out = (struct config){0};
+		st = NDX_OK;
+	}
+	return st;
+}

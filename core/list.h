@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the providers have, collected. */
+#ifndef CORE_LIST_H
+#define CORE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ndx/adapter.h>
+#include <ndx/spi/provider.h>
+#include <ndx/status.h>
+
+/* Starts as {0}; release with list_clear(). */
+struct listing {
+	struct ndx_adapter_entry *entries;
+	size_t count;
+	size_t room;
+	enum ndx_status status; /* NDX_E_NO_MEMORY once an entry was lost */
+};
+
+/* Append the adapters of one provider; one that fails is an entry that says why. Only
+ * NDX_E_NO_MEMORY is a failure. */
+enum ndx_status list_provider(const struct ndx_provider *provider, struct listing *listing);
+
+/* Does an entry fit a URI: same provider, and same device if the URI has one? Options aside. */
+bool list_entry_fits(const struct ndx_adapter_entry *entry, const char *uri);
+
+void list_clear(struct listing *listing);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The one place that knows which providers there are. */
+#include "registry.h"
+
+#include <string.h>
+
+#include "base_log.h"
+#include "builtin.h"
+#include "uri.h"
+
+static const struct ndx_provider *const builtin[] = {
+#ifdef NDX_PROVIDER_LOOP
+	&ndx_provider_loop,
+#endif
+#ifdef NDX_PROVIDER_OFI
+	&ndx_provider_ofi,
+#endif
+	NULL,
+};
+
+/* A device of its own, then hardware below another interface, then what every host has. The
+ * in-process provider reaches nobody else: it is never chosen without being asked for. */
+static const char *const automatic[] = {"verbs", "ofi:verbs", "ofi:tcp", NULL};
+
+enum op_group {
+	OP_MUST,
+	OP_MAY,
+	OP_MW, /* all of a group or none */
+	OP_SRQ,
+	OP_GROUPS
+};
+
+struct op {
+	const char *name;
+	size_t offset;
+	enum op_group group;
+};
+
+typedef void any_fn(void);
+
+#define OP(group, member)                                                      \
+	{                                                                      \
+#member, offsetof(struct ndx_provider_ops, member), OP_##group \
+	}
+
+/* clang-format off */
+static const struct op ops_table[] = {
+	OP(MUST, list), OP(MUST, adapter_open), OP(MUST, adapter_close), OP(MUST, adapter_query),
+	OP(MUST, adapter_addresses),
+	OP(MUST, cq_create), OP(MUST, cq_destroy), OP(MUST, cq_notify), OP(MUST, cq_cancel),
+	OP(MUST, cq_get_fd), OP(MAY, cq_resize), OP(MAY, cq_affinity),
+	OP(MUST, mr_create), OP(MUST, mr_destroy), OP(MUST, mr_register), OP(MUST, mr_deregister),
+	OP(MW, mw_create), OP(MW, mw_destroy),
+	OP(SRQ, srq_create), OP(SRQ, srq_destroy), OP(SRQ, srq_modify), OP(SRQ, srq_notify),
+	OP(SRQ, srq_cancel), OP(SRQ, srq_affinity),
+	OP(MUST, qp_create), OP(MUST, qp_destroy), OP(MUST, qp_cancel),
+	OP(MUST, conn_create), OP(MUST, conn_destroy), OP(MUST, conn_bind), OP(MUST, conn_connect),
+	OP(MUST, conn_complete), OP(MUST, conn_take), OP(MUST, conn_accept), OP(MUST, conn_reject),
+	OP(MUST, conn_abandon), OP(MUST, conn_drain), OP(MUST, conn_cancel_initiator),
+	OP(MUST, conn_send_disc), OP(MUST, conn_finish), OP(MUST, conn_abort),
+	OP(MUST, conn_detach),
+	OP(MUST, listener_create), OP(MUST, listener_destroy), OP(MUST, listener_bind),
+	OP(MUST, listener_listen), OP(MUST, request_refuse),
+};
+/* clang-format on */
+
+#define OP_COUNT (sizeof(ops_table) / sizeof(ops_table[0]))
+
+_Static_assert(sizeof(struct ndx_provider_ops) == OP_COUNT * sizeof(any_fn *),
+               "an operation of the SPI is missing in ops_table");
+
+const struct ndx_provider *registry_get(size_t index)
+{
+	return index < sizeof(builtin) / sizeof(builtin[0]) ? builtin[index] : NULL;
+}
+
+const struct ndx_provider *registry_find(const char *name)
+{
+	for (size_t i = 0; builtin[i] != NULL; i++) {
+		if (strcmp(builtin[i]->name, name) == 0)
+			return builtin[i];
+	}
+	return NULL;
+}
+
+const char *registry_automatic(size_t index)
+{
+	return index < sizeof(automatic) / sizeof(automatic[0]) ? automatic[index] : NULL;
+}
+
+bool registry_knows(const char *name)
+{
+	const size_t len = strlen(name);
+
+	if (registry_find(name) != NULL)
+		return true;
+	for (size_t i = 0; automatic[i] != NULL; i++) {
+		if (strcspn(automatic[i], ":?") == len && memcmp(automatic[i], name, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool op_present(const struct ndx_provider_ops *ops, const struct op *op)
+{
+	any_fn *fn;
+
+	memcpy(&fn, (const char *)ops + op->offset, sizeof(fn));
+	return fn != NULL;
+}
+
+/* The first operation that should be there and is not; NULL: the table is whole. */
+static const char *find_hole(const struct ndx_provider_ops *ops)
+{
+	bool any[OP_GROUPS] = {[OP_MUST] = true};
+
+	for (size_t i = 0; i < OP_COUNT; i++) {
+		if (op_present(ops, &ops_table[i]))
+			any[ops_table[i].group] = true;
+	}
+	any[OP_MAY] = false;
+	for (size_t i = 0; i < OP_COUNT; i++) {
+		if (any[ops_table[i].group] && !op_present(ops, &ops_table[i]))
+			return ops_table[i].name;
+	}
+	return NULL;
+}
+
+enum ndx_status registry_check(const struct ndx_provider *provider, const char *from)
+{
+	const char *hole;
+
+	if (provider->abi != NDX_SPI_ABI)
+		return fail(NDX_E_ABI_MISMATCH, 0,
+		            "provider in %s was built for interface %u, this library has %u; build "
+		            "both from the same release",
+		            from, (unsigned)provider->abi, NDX_SPI_ABI);
+	if (provider->name == NULL || !uri_name_valid(provider->name))
+		return fail(NDX_E_ABI_MISMATCH, 0,
+		            "provider in %s has no name of 1 to %d of a-z, 0-9, _, -; report it to "
+		            "who made it",
+		            from, URI_NAME_MAX);
+	if (provider->ops == NULL || provider->keys == NULL)
+		return fail(NDX_E_ABI_MISMATCH, 0,
+		            "provider \"%s\" in %s lacks its table of %s; report it to who made it",
+		            provider->name, from, provider->ops == NULL ? "operations" : "keys");
+	hole = find_hole(provider->ops);
+	if (hole != NULL)
+		return fail(NDX_E_ABI_MISMATCH, 0,
+		            "provider \"%s\" in %s lacks operation %s; report it to who made it",
+		            provider->name, from, hole);
+	return NDX_OK;
+}
+
+enum ndx_status registry_check_key(const struct ndx_provider *provider, const char *key,
+                                   const char *origin)
+{
+	struct suggest s;
+	char text[SUGGEST_TEXT];
+
+	suggest_begin(&s, key);
+	for (const struct ndx_spi_key *k = provider->keys; k->name != NULL; k++) {
+		if (strcmp(k->name, key) == 0)
+			return NDX_OK;
+		suggest_offer(&s, k->name, k->values);
+	}
+	return fail(NDX_E_INVALID_CONFIG, 0, "%s: provider \"%s\" has no key \"%.64s\"; %s", origin,
+	            provider->name, key, suggest_text(&s, text));
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which adapter reaches an address: the kernel's route, then who serves its local end. */
+#include <ndx/adapter.h>
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "registry.h"
+#include "list.h"
+
+#define DISCARD_PORT 9 /* any but 0; no packet is sent */
+
+static enum ndx_status status_of(int error)
+{
+	switch (error) {
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case EADDRNOTAVAIL: /* no local address of the family */
+	case EAFNOSUPPORT:
+	case ENETDOWN:
+		return NDX_E_NETWORK_UNREACHABLE;
+	case EINVAL: /* link-local without scope */
+	case EACCES: /* broadcast */
+		return NDX_E_INVALID_PARAMETER;
+	case ENODEV:
+		return NDX_E_NETWORK_UNREACHABLE;
+	case EMFILE:
+	case ENFILE:
+		return NDX_E_INSUFFICIENT_RESOURCES;
+	case ENOMEM:
+	case ENOBUFS:
+		return NDX_E_NO_MEMORY;
+	default:
+		return NDX_E_UNSUCCESSFUL;
+	}
+}
+
+/* Ask the kernel for the route by connecting a datagram socket: nothing is sent. */
+static enum ndx_status find_local(const struct sockaddr_storage *remote,
+                                  struct sockaddr_storage *local)
+{
+	char text[BASE_SOCKADDR_TEXT];
+	socklen_t len = sizeof(*local);
+	int error = 0;
+	const int fd = socket(remote->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memset(local, 0, sizeof(*local));
+	if (fd < 0 ||
+	    connect(fd, (const struct sockaddr *)remote, base_sockaddr_len(remote)) != 0 ||
+	    getsockname(fd, (struct sockaddr *)local, &len) != 0)
+		error = errno;
+	if (fd >= 0)
+		(void)close(fd);
+	if (error != 0)
+		return fail(status_of(error), error,
+		            "ndx_resolve: no way to %s; see what \"ip route get\" says to it",
+		            base_sockaddr_text(remote, text));
+	base_sockaddr_set_port(local, 0);
+	return NDX_OK;
+}
+
+/* The name of the interface that has an address; "" if none. */
+static void find_interface(const struct sockaddr_storage *address, char *name, size_t size)
+{
+	struct sockaddr_storage own;
+	struct ifaddrs *all;
+
+	name[0] = '\0';
+	if (getifaddrs(&all) != 0)
+		return;
+	for (const struct ifaddrs *i = all; i != NULL && name[0] == '\0'; i = i->ifa_next) {
+		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != address->ss_family)
+			continue;
+		base_sockaddr_copy(&own, i->ifa_addr, sizeof(own));
+		if (base_sockaddr_same_host(&own, address))
+			(void)snprintf(name, size, "%s", i->ifa_name);
+	}
+	freeifaddrs(all);
+}
+
+struct wanted {
+	struct sockaddr_storage local;
+	char interface_name[32];
+};
+
+static bool serves(const struct ndx_adapter_entry *e, const struct wanted *w)
+{
+	if (e->state != NDX_OK)
+		return false;
+	if (base_sockaddr_same_host(&e->address, &w->local))
+		return true;
+	return w->interface_name[0] != '\0' && strcmp(e->interface_name, w->interface_name) == 0;
+}
+
+/* The best of those that serve it: in the order of the automatic choice, then any. */
+static const struct ndx_adapter_entry *find_entry(const struct ndx_adapter_entry *entries,
+                                                  size_t count, const struct wanted *w)
+{
+	const char *rank;
+
+	for (size_t r = 0; (rank = registry_automatic(r)) != NULL; r++) {
+		for (size_t i = 0; i < count; i++) {
+			if (list_entry_fits(&entries[i], rank) && serves(&entries[i], w))
+				return &entries[i];
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (serves(&entries[i], w))
+			return &entries[i];
+	}
+	return NULL;
+}
+
+static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t uri_size)
+{
+	char text[BASE_SOCKADDR_TEXT];
+	const struct ndx_adapter_entry *found;
+	struct ndx_adapter_entry *entries;
+	size_t count;
+	enum ndx_status st = ndx_adapter_list(&entries, &count);
+
+	if (st != NDX_OK)
+		return st;
+	found = find_entry(entries, count, w);
+	if (found == NULL)
+		st = fail(NDX_E_INVALID_ADDRESS, 0,
+		          "ndx_resolve: local address %s on interface \"%s\" is served by none of "
+		          "%zu adapters; see ndx-info for what they lack",
+		          base_sockaddr_text(&w->local, text), w->interface_name, count);
+	else if (strlen(found->uri) >= uri_size)
+		st = fail(NDX_E_BUFFER_OVERFLOW, 0,
+		          "ndx_resolve: URI \"%s\" takes %zu bytes, there are %zu; 128 suffice",
+		          found->uri, strlen(found->uri) + 1, uri_size);
+	else
+		memcpy(uri, found->uri, strlen(found->uri) + 1);
+	ndx_adapter_list_free(entries);
+	return st;
+}
+
+enum ndx_status ndx_resolve(const struct sockaddr *remote, socklen_t remote_len, char *uri,
+                            size_t uri_size, struct sockaddr_storage *local)
+{
+	struct sockaddr_storage address;
+	struct wanted wanted;
+	enum ndx_status st;
+
+	if (uri == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_resolve: uri is NULL; pass a buffer of 128 bytes");
+	if (!base_sockaddr_valid(remote, remote_len))
+		return fail(
+			NDX_E_INVALID_PARAMETER, 0,
+			"ndx_resolve: remote is no IPv4 or IPv6 address of its full length; pass "
+			"a sockaddr_in or sockaddr_in6");
+	base_sockaddr_copy(&address, remote, remote_len);
+	if (base_sockaddr_is_any(&address))
+		return fail(
+			NDX_E_INVALID_PARAMETER, 0,
+			"ndx_resolve: remote is the unspecified address, which is nowhere; pass "
+			"the address of a host");
+	base_sockaddr_set_port(&address, DISCARD_PORT);
+	st = find_local(&address, &wanted.local);
+	if (st != NDX_OK)
+		return st;
+	find_interface(&wanted.local, wanted.interface_name, sizeof(wanted.interface_name));
+	st = find_uri(&wanted, uri, uri_size);
+	if (st == NDX_OK && local != NULL)
+		*local = wanted.local;
+	return st;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a URI, the environment or the INI file to what is to be opened. */
+#include "select.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "config.h"
+#include "list.h"
+#include "loader.h"
+#include "registry.h"
+#include "suggest.h"
+#include "uri.h"
+
+#define CHOICES_MAX 8
+#define REASONS 320 /* bytes of text why nothing could be chosen */
+
+static const char automatic[] = "auto";
+
+static void release(struct selection *s)
+{
+	loader_close(s->loaded);
+	free(s->options);
+	free(s->storage);
+}
+
+void selection_free(struct selection *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		release(&list[i]);
+	free(list);
+}
+
+static void offer(void *arg, const char *name)
+{
+	suggest_offer(arg, name, NULL);
+}
+
+static enum ndx_status fail_provider(const char *origin, const char *name)
+{
+	const struct ndx_provider *provider;
+	struct suggest s;
+	char text[SUGGEST_TEXT];
+
+	suggest_begin(&s, name);
+	for (size_t i = 0; (provider = registry_get(i)) != NULL; i++)
+		suggest_offer(&s, provider->name, provider->devices);
+	loader_each(offer, &s);
+	suggest_offer(&s, automatic, NULL);
+	if (registry_knows(name))
+		return fail(NDX_E_NOT_FOUND, 0,
+		            "%s: provider \"%s\" is not in this build and not in %s; there are: %s",
+		            origin, name, loader_directory(), s.known);
+	return fail(NDX_E_NOT_FOUND, 0, "%s: no provider \"%s\"; %s", origin, name,
+	            suggest_text(&s, text));
+}
+
+/* ---- options ---- */
+
+static bool in_uri(const struct uri *uri, const char *key)
+{
+	for (size_t i = 0; i < uri->option_count; i++) {
+		if (strcmp(uri->options[i].key, key) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The URI's options, then those of the file that the URI does not have. Strings are borrowed. */
+static size_t merge(const struct uri *uri, const char *origin, const struct config *config,
+                    struct ndx_spi_option *options)
+{
+	size_t count = 0;
+
+	for (; count < uri->option_count; count++)
+		options[count] = (struct ndx_spi_option){.key = uri->options[count].key,
+		                                         .value = uri->options[count].value,
+		                                         .origin = origin};
+	for (size_t i = 0; i < config->count; i++) {
+		const struct config_entry *e = &config->entries[i];
+
+		if (strcmp(e->section, uri->provider) == 0 && !in_uri(uri, e->key))
+			options[count++] = (struct ndx_spi_option){
+				.key = e->key, .value = e->value, .origin = e->origin};
+	}
+	return count;
+}
+
+static enum ndx_status check_options(const struct ndx_provider *provider,
+                                     const struct ndx_spi_option *options, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const enum ndx_status st =
+			registry_check_key(provider, options[i].key, options[i].origin);
+
+		if (st != NDX_OK)
+			return st;
+	}
+	return NDX_OK;
+}
+
+static const char *store(char **at, const char *text)
+{
+	const size_t size = strlen(text) + 1;
+	char *to = *at;
+
+	memcpy(to, text, size);
+	*at += size;
+	return to;
+}
+
+/* Give the selection strings of its own: all in one block. */
+static enum ndx_status keep(struct selection *s, const struct uri *uri,
+                            const struct ndx_spi_option *options, size_t count)
+{
+	const size_t uri_size =
+		uri_write(NULL, 0, s->provider->name, uri->device, options, count) + 1;
+	size_t size = strlen(uri->device) + 1 + uri_size;
+	char *at;
+
+	for (size_t i = 0; i < count; i++)
+		size += strlen(options[i].key) + strlen(options[i].value) +
+		        strlen(options[i].origin) + 3;
+	s->storage = malloc(size);
+	if (s->storage == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "adapter options: out of memory");
+	at = s->storage;
+	s->uri = at;
+	at += uri_size;
+	(void)uri_write(s->uri, uri_size, s->provider->name, uri->device, options, count);
+	s->how.device = store(&at, uri->device);
+	for (size_t i = 0; i < count; i++) {
+		s->options[i].key = store(&at, options[i].key);
+		s->options[i].value = store(&at, options[i].value);
+		s->options[i].origin = store(&at, options[i].origin);
+	}
+	s->how.options = s->options;
+	s->how.option_count = count;
+	return NDX_OK;
+}
+
+static enum ndx_status fill_options(struct selection *s, const struct uri *uri, const char *origin,
+                                    const struct config *config)
+{
+	const size_t room = uri->option_count + config->count + 1;
+	struct ndx_spi_option *options = calloc(room, sizeof(*options));
+	size_t count;
+	enum ndx_status st;
+
+	s->options = calloc(room, sizeof(*s->options));
+	if (options == NULL || s->options == NULL) {
+		free(options);
+		return fail(NDX_E_NO_MEMORY, 0, "adapter options: out of memory");
+	}
+	count = merge(uri, origin, config, options);
+	st = check_options(s->provider, options, count);
+	if (st == NDX_OK)
+		st = keep(s, uri, options, count);
+	free(options);
+	return st;
+}
+
+/* ---- one adapter ---- */
+
+/* `out` is zero and stays so on failure. */
+static enum ndx_status choose(const struct uri *uri, const char *origin,
+                              const struct config *config, struct selection *out)
+{
+	struct selection s = {0};
+	enum ndx_status st = loader_open(uri->provider, &s.loaded, &s.provider);
+
+	if (st == NDX_E_NOT_FOUND)
+		return fail_provider(origin, uri->provider);
+	if (st != NDX_OK)
+		return st;
+	st = fill_options(&s, uri, origin, config);
+	if (st != NDX_OK) {
+		release(&s);
+		return st;
+	}
+	*out = s;
+	return NDX_OK;
+}
+
+/* ---- the automatic choice ---- */
+
+/* What is known while the candidates are gone through. */
+struct choosing {
+	const struct config *config;
+	struct selection *list;
+	size_t count;
+	const struct ndx_provider *listed; /* whose adapters are in `listing` */
+	struct listing listing;
+	char reasons[REASONS];
+	size_t used;
+};
+
+static void add_reason(struct choosing *c, const char *uri, const char *reason)
+{
+	const int len = snprintf(c->reasons + c->used, sizeof(c->reasons) - c->used, "%s%s: %s",
+	                         c->used > 0 ? "; " : "", uri, reason);
+
+	if (len > 0)
+		c->used += (size_t)len;
+	if (c->used >= sizeof(c->reasons))
+		c->used = sizeof(c->reasons) - 1;
+}
+
+/* Is one of the candidate's adapters usable? Listing takes time: once per provider, and not at all
+ * behind the first that is usable. */
+static enum ndx_status is_usable(struct choosing *c, const struct selection *s, const char *uri,
+                                 bool *usable)
+{
+	const char *reason = "no device";
+
+	*usable = c->count > 0;
+	if (*usable)
+		return NDX_OK;
+	if (c->listed != s->provider) {
+		enum ndx_status st;
+
+		list_clear(&c->listing);
+		c->listed = s->provider;
+		st = list_provider(s->provider, &c->listing);
+		if (st != NDX_OK)
+			return st;
+	}
+	for (size_t i = 0; i < c->listing.count && !*usable; i++) {
+		const struct ndx_adapter_entry *e = &c->listing.entries[i];
+
+		if (list_entry_fits(e, uri)) {
+			*usable = e->state == NDX_OK;
+			reason = e->hint[0] != '\0' ? e->hint : ndx_status_text(e->state);
+		}
+	}
+	if (!*usable)
+		add_reason(c, uri, reason);
+	return NDX_OK;
+}
+
+static enum ndx_status consider(struct choosing *c, const char *text)
+{
+	static const char origin[] = "automatic choice";
+	struct selection s = {0};
+	struct uri uri;
+	bool usable;
+	enum ndx_status st = uri_parse(text, origin, &uri);
+
+	if (st != NDX_OK)
+		return st;
+	if (registry_find(uri.provider) == NULL && !loader_exists(uri.provider)) {
+		add_reason(c, text, "provider not installed");
+		return NDX_OK;
+	}
+	st = choose(&uri, origin, c->config, &s);
+	if (st == NDX_E_ABI_MISMATCH || st == NDX_E_DEVICE_NOT_READY) {
+		/* its file is broken: that has been logged, and is no reason to have nothing */
+		add_reason(c, text, ndx_status_text(st));
+		return NDX_OK;
+	}
+	if (st != NDX_OK)
+		return st;
+	st = is_usable(c, &s, text, &usable);
+	if (st == NDX_OK && usable)
+		c->list[c->count++] = s;
+	else
+		release(&s);
+	return st;
+}
+
+static enum ndx_status choose_automatically(const struct config *config, struct selection *list,
+                                            size_t *count)
+{
+	struct choosing c = {.config = config, .list = list};
+	enum ndx_status st = NDX_OK;
+	const char *text;
+
+	for (size_t i = 0; st == NDX_OK && c.count < CHOICES_MAX; i++) {
+		text = registry_automatic(i);
+		if (text == NULL)
+			break;
+		st = consider(&c, text);
+	}
+	list_clear(&c.listing);
+	if (st == NDX_OK && c.count == 0)
+		st = fail(NDX_E_NOT_FOUND, 0,
+		          "automatic choice: no adapter is usable (%s); name one in the call, "
+		          "$NDX_ADAPTER or the INI file",
+		          c.reasons);
+	*count = c.count;
+	return st;
+}
+
+/* ---- which ---- */
+
+/* The URI that counts, and where it stands. */
+static const char *find_uri(const char *uri, const struct config *config, const char **origin)
+{
+	const char *variable = secure_getenv("NDX_ADAPTER");
+	const struct config_entry *entry = config_adapter(config);
+
+	*origin = "URI";
+	if (uri != NULL)
+		return uri;
+	*origin = "$NDX_ADAPTER";
+	if (variable != NULL && variable[0] != '\0')
+		return variable;
+	if (entry == NULL)
+		return automatic;
+	*origin = entry->origin;
+	return entry->value;
+}
+
+static enum ndx_status fill(const char *text, const char *origin, const struct config *config,
+                            struct selection *list, size_t *count)
+{
+	struct uri uri;
+	enum ndx_status st = uri_parse(text, origin, &uri);
+
+	if (st != NDX_OK)
+		return st;
+	if (strcmp(uri.provider, automatic) == 0) {
+		if (uri.device[0] != '\0' || uri.option_count > 0)
+			return fail(NDX_E_INVALID_CONFIG, 0,
+			            "%s \"%s\": \"%s\" takes neither device nor keys; put defaults "
+			            "into the INI file's section of the provider",
+			            origin, text, automatic);
+		return choose_automatically(config, list, count);
+	}
+	*count = 0;
+	st = choose(&uri, origin, config, &list[0]);
+	if (st == NDX_OK)
+		*count = 1;
+	return st;
+}
+
+enum ndx_status select_adapter(const char *uri, struct selection **list, size_t *count)
+{
+	struct config config;
+	struct selection *found;
+	size_t found_count = 0;
+	const char *origin;
+	const char *text;
+	enum ndx_status st = config_load(&config);
+
+	if (st != NDX_OK)
+		return st;
+	found = calloc(CHOICES_MAX, sizeof(*found));
+	if (found == NULL) {
+		st = fail(NDX_E_NO_MEMORY, 0, "choosing an adapter: out of memory");
+		goto free_config;
+	}
+	text = find_uri(uri, &config, &origin);
+	st = fill(text, origin, &config, found, &found_count);
+	if (st != NDX_OK) {
+		selection_free(found, found_count);
+		goto free_config;
+	}
+	*list = found;
+	*count = found_count;
+free_config:
+	config_free(&config);
+	return st;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which provider, which device, which options: from the call, the environment or the INI file. */
+#ifndef CORE_SELECT_H
+#define CORE_SELECT_H
+
+#include <stddef.h>
+
+#include <ndx/spi/provider.h>
+#include <ndx/status.h>
+
+struct loaded; /* loader.h */
+
+/* One adapter to be opened. Everything is owned by it. */
+struct selection {
+	const struct ndx_provider *provider; /* checked */
+	struct loaded
+		*loaded; /* the provider's file, NULL if it is built in. Who opens the adapter takes
+	                    it over: sets it to NULL here, loader_close() after adapter_close */
+	struct ndx_spi_open how; /* options: URI over INI file, keys checked, each key once */
+	char *uri;               /* the same as text, with all options */
+	struct ndx_spi_option *options;
+	char *storage;
+};
+
+/**
+ * Choose.
+ *
+ * @param uri  as of ndx_adapter_open(), NULL included
+ * @param[out] list   what to try, in this order, until one opens; untouched on failure; release
+ *                    with selection_free()
+ * @param[out] count  at least 1; more only for the automatic choice
+ *
+ * @retval NDX_E_INVALID_CONFIG   URI, variable or file is malformed or has an unknown key
+ * @retval NDX_E_NOT_FOUND        no such provider, or nothing that could be chosen automatically
+ * @retval NDX_E_DEVICE_NOT_READY the provider is a file that cannot be loaded
+ * @retval NDX_E_ABI_MISMATCH     the provider was built against another interface
+ * @retval NDX_E_NO_MEMORY        out of memory
+ */
+enum ndx_status select_adapter(const char *uri, struct selection **list, size_t *count);
+
+void selection_free(struct selection *list, size_t count);
+
+#endif
