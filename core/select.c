@@ -20,18 +20,11 @@
 
 static const char automatic[] = "auto";
 
-static void release(struct selection *s)
+void selection_free(struct selection *s)
 {
 	loader_close(s->loaded);
 	free(s->options);
-	free(s->storage);
-}
-
-void selection_free(struct selection *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		release(&list[i]);
-	free(list);
+	free(s->uri); /* and all other strings */
 }
 
 static void offer(void *arg, const char *name)
@@ -124,21 +117,18 @@ static enum ndx_status keep(struct selection *s, const struct uri *uri,
 	for (size_t i = 0; i < count; i++)
 		size += strlen(options[i].key) + strlen(options[i].value) +
 		        strlen(options[i].origin) + 3;
-	s->storage = malloc(size);
-	if (s->storage == NULL)
+	at = malloc(size);
+	if (at == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "adapter options: out of memory");
-	at = s->storage;
 	s->uri = at;
-	at += uri_size;
-	(void)uri_write(s->uri, uri_size, s->provider->name, uri->device, options, count);
-	s->how.device = store(&at, uri->device);
+	at += uri_write(s->uri, uri_size, s->provider->name, uri->device, options, count) + 1;
+	s->device = store(&at, uri->device);
 	for (size_t i = 0; i < count; i++) {
 		s->options[i].key = store(&at, options[i].key);
 		s->options[i].value = store(&at, options[i].value);
 		s->options[i].origin = store(&at, options[i].origin);
 	}
-	s->how.options = s->options;
-	s->how.option_count = count;
+	s->option_count = count;
 	return NDX_OK;
 }
 
@@ -178,7 +168,7 @@ static enum ndx_status choose(const struct uri *uri, const char *origin,
 		return st;
 	st = fill_options(&s, uri, origin, config);
 	if (st != NDX_OK) {
-		release(&s);
+		selection_free(&s);
 		return st;
 	}
 	*out = s;
@@ -267,7 +257,7 @@ static enum ndx_status consider(struct choosing *c, const char *text)
 	if (st == NDX_OK && usable)
 		c->list[c->count++] = s;
 	else
-		release(&s);
+		selection_free(&s);
 	return st;
 }
 
@@ -355,12 +345,17 @@ enum ndx_status select_adapter(const char *uri, struct selection **list, size_t 
 	}
 	text = find_uri(uri, &config, &origin);
 	st = fill(text, origin, &config, found, &found_count);
-	if (st != NDX_OK) {
-		selection_free(found, found_count);
-		goto free_config;
-	}
+	if (st != NDX_OK)
+		goto free_found;
 	*list = found;
 	*count = found_count;
+	config_free(&config);
+	return NDX_OK;
+
+free_found:
+	for (size_t i = 0; i < found_count; i++)
+		selection_free(&found[i]);
+	free(found);
 free_config:
 	config_free(&config);
 	return st;

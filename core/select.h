@@ -10,16 +10,15 @@
 
 struct loaded; /* loader.h */
 
-/* One adapter to be opened. Everything is owned by it. */
+/* One adapter to be opened. Everything is owned by it; plain data, so it may be moved. */
 struct selection {
 	const struct ndx_provider *provider; /* checked */
-	struct loaded
-		*loaded; /* the provider's file, NULL if it is built in. Who opens the adapter takes
-	                    it over: sets it to NULL here, loader_close() after adapter_close */
-	struct ndx_spi_open how; /* options: URI over INI file, keys checked, each key once */
-	char *uri;               /* the same as text, with all options */
-	struct ndx_spi_option *options;
-	char *storage;
+	const char *device;                  /* "" if none */
+	struct ndx_spi_option *options;      /* URI over INI file, keys checked, each key once */
+	size_t option_count;
+	char *uri;             /* the same as text, with all options */
+	struct loaded *loaded; /* the provider's file, NULL if it is built in: the provider may be
+	                          called as long as the selection lives */
 };
 
 /**
@@ -27,7 +26,7 @@ struct selection {
  *
  * @param uri  as of ndx_adapter_open(), NULL included
  * @param[out] list   what to try, in this order, until one opens; untouched on failure; release
- *                    with selection_free()
+ *                    with selection_free() of each and free()
  * @param[out] count  at least 1; more only for the automatic choice
  *
  * @retval NDX_E_INVALID_CONFIG   URI, variable or file is malformed or has an unknown key
@@ -38,6 +37,7 @@ struct selection {
  */
 enum ndx_status select_adapter(const char *uri, struct selection **list, size_t *count);
 
-void selection_free(struct selection *list, size_t count);
+/* Release what one selection owns, not the structure itself. */
+void selection_free(struct selection *selection);
 
 #endif
