@@ -27,18 +27,19 @@ struct ndx_adapter; /* opaque */
 
 /** What an adapter can do beyond the common part; bits of ndx_adapter_info.capabilities. */
 enum ndx_capability {
-	NDX_CAP_IN_ORDER_DMA = 1 << 0,          /**< later bytes never become visible before earlier */
-	NDX_CAP_LOOPBACK = 1 << 1,              /**< connects to itself */
-	NDX_CAP_CQ_RESIZE = 1 << 2,             /**< ndx_cq_resize() */
-	NDX_CAP_NOTIFY_SOLICITED = 1 << 3,      /**< NDX_CQ_NOTIFY_SOLICITED, else as ANY */
-	NDX_CAP_NOTIFY_AFFINITY = 1 << 4,       /**< ndx_cq_get_notify_affinity() */
-	NDX_CAP_INTERRUPT_MODERATION = 1 << 5,  /**< completion events may be coalesced */
-	NDX_CAP_MEMORY_WINDOW = 1 << 6,         /**< ndx_mw_create(), bind, invalidate */
-	NDX_CAP_SRQ = 1 << 7,                   /**< ndx_srq_create() */
-	NDX_CAP_SEND_IMMEDIATE = 1 << 8,        /**< ndx_qp_send_immediate() */
-	NDX_CAP_WRITE_IMMEDIATE = 1 << 9,       /**< ndx_qp_write_immediate() */
-	NDX_CAP_REMOTE_ACCESS_STATUS = 1 << 10, /**< a remote violation completes ACCESS_VIOLATION */
-	NDX_CAP_DISCONNECT_REASON = 1 << 11,    /**< tells graceful from aborted, always */
+	NDX_CAP_IN_ORDER_DMA = 1 << 0,     /**< later bytes never become visible before earlier */
+	NDX_CAP_LOOPBACK = 1 << 1,         /**< connects to itself */
+	NDX_CAP_CQ_RESIZE = 1 << 2,        /**< ndx_cq_resize() */
+	NDX_CAP_NOTIFY_SOLICITED = 1 << 3, /**< NDX_CQ_NOTIFY_SOLICITED, else as ANY */
+	NDX_CAP_NOTIFY_AFFINITY = 1 << 4,  /**< ndx_cq_get_notify_affinity() */
+	NDX_CAP_INTERRUPT_MODERATION = 1 << 5, /**< completion events may be coalesced */
+	NDX_CAP_MEMORY_WINDOW = 1 << 6,        /**< ndx_mw_create(), bind, invalidate */
+	NDX_CAP_SRQ = 1 << 7,                  /**< ndx_srq_create() */
+	NDX_CAP_SEND_IMMEDIATE = 1 << 8,       /**< ndx_qp_send_immediate() */
+	NDX_CAP_WRITE_IMMEDIATE = 1 << 9,      /**< ndx_qp_write_immediate() */
+	NDX_CAP_REMOTE_ACCESS_STATUS = 1
+	                               << 10, /**< a remote violation completes ACCESS_VIOLATION */
+	NDX_CAP_DISCONNECT_REASON = 1 << 11,  /**< tells graceful from aborted, always */
 };
 
 /** Name of one capability bit, "SRQ"; NULL for an unknown bit. */
@@ -49,27 +50,27 @@ const char *ndx_capability_name(enum ndx_capability bit);
  * (ND2_ADAPTER_INFO; lengths in bytes, depths in requests.)
  */
 struct ndx_adapter_info {
-	size_t size;                      /**< sizeof(struct ndx_adapter_info), set by the caller */
-	char uri[128];                    /**< what to pass to ndx_adapter_open() to get it again */
-	char provider[16];                /**< "loop", "ofi", "verbs" */
-	char device[64];                  /**< the provider's name for the device */
-	uint64_t adapter_id;              /**< unique on this host, the same at every open */
-	uint32_t vendor_id;               /**< PCI vendor, 0 for software */
-	uint32_t device_id;               /**< PCI device, 0 for software */
-	uint64_t capabilities;            /**< OR of enum ndx_capability */
-	uint64_t max_registration_size;   /**< largest region */
-	uint64_t max_window_size;         /**< largest memory window, 0 without windows */
-	uint32_t max_initiator_sge;       /**< SGEs of a send or write */
-	uint32_t max_receive_sge;         /**< SGEs of a receive */
-	uint32_t max_read_sge;            /**< SGEs of a read, at most max_initiator_sge */
-	uint32_t max_transfer_length;     /**< sum of the SGEs of one request */
-	uint32_t max_inline_data_size;    /**< sum of the SGEs of one inline request */
+	size_t size;                    /**< sizeof(struct ndx_adapter_info), set by the caller */
+	char uri[128];                  /**< what to pass to ndx_adapter_open() to get it again */
+	char provider[16];              /**< "loop", "ofi", "verbs" */
+	char device[64];                /**< the provider's name for the device */
+	uint64_t adapter_id;            /**< unique on this host, the same at every open */
+	uint32_t vendor_id;             /**< PCI vendor, 0 for software */
+	uint32_t device_id;             /**< PCI device, 0 for software */
+	uint64_t capabilities;          /**< OR of enum ndx_capability */
+	uint64_t max_registration_size; /**< largest region */
+	uint64_t max_window_size;       /**< largest memory window, 0 without windows */
+	uint32_t max_initiator_sge;     /**< SGEs of a send or write */
+	uint32_t max_receive_sge;       /**< SGEs of a receive */
+	uint32_t max_read_sge;          /**< SGEs of a read, at most max_initiator_sge */
+	uint32_t max_transfer_length;   /**< sum of the SGEs of one request */
+	uint32_t max_inline_data_size;  /**< sum of the SGEs of one inline request */
 	uint32_t inline_request_threshold; /**< below this, inline is worth it; 0: never */
-	uint32_t large_request_threshold; /**< above this, read/write beats send/receive */
-	uint32_t max_inbound_read_limit;  /**< reads served at once per connection */
-	uint32_t max_outbound_read_limit; /**< reads in flight per connection */
+	uint32_t large_request_threshold;  /**< above this, read/write beats send/receive */
+	uint32_t max_inbound_read_limit;   /**< reads served at once per connection */
+	uint32_t max_outbound_read_limit;  /**< reads in flight per connection */
 	uint32_t max_receive_queue_depth;
-	uint32_t max_initiator_queue_depth; /**< equals max_receive_queue_depth */
+	uint32_t max_initiator_queue_depth;      /**< equals max_receive_queue_depth */
 	uint32_t max_shared_receive_queue_depth; /**< 0 without SRQ */
 	uint32_t max_completion_queue_depth;
 	uint32_t max_caller_data; /**< private data of connect */
@@ -78,10 +79,10 @@ struct ndx_adapter_info {
 
 /** One adapter that could be opened, or a device that is there but cannot be, and why. */
 struct ndx_adapter_entry {
-	char uri[128];                /**< for ndx_adapter_open() */
+	char uri[128]; /**< for ndx_adapter_open() */
 	char provider[16];
 	char device[64];
-	char interface_name[32];      /**< network interface, "" if none */
+	char interface_name[32];         /**< network interface, "" if none */
 	struct sockaddr_storage address; /**< first local address; ss_family AF_UNSPEC if none */
 	uint64_t adapter_id;
 	enum ndx_status state; /**< NDX_OK, or why it cannot be used */
@@ -116,7 +117,8 @@ void ndx_adapter_list_free(struct ndx_adapter_entry *entries);
  * @retval NDX_E_INVALID_CONFIG         URI, variable or file is malformed, names an unknown key, or
  *                                      a value is out of range; ndx_last_error() says where
  * @retval NDX_E_NOT_FOUND              no such provider, device or interface
- * @retval NDX_E_DEVICE_NOT_READY       the device is there but cannot be used (module, port, rights)
+ * @retval NDX_E_DEVICE_NOT_READY       the device is there but cannot be used (module, port,
+ * rights)
  * @retval NDX_E_ABI_MISMATCH           the provider was built against another interface
  * @retval NDX_E_NO_MEMORY              out of memory
  * @retval NDX_E_INSUFFICIENT_RESOURCES no thread, descriptor or device context left
@@ -150,7 +152,8 @@ enum ndx_status ndx_adapter_query(struct ndx_adapter *adapter, struct ndx_adapte
  * @param[out] list      up to @p *count addresses; may be NULL if @p *count is 0
  * @param[in,out] count  room in @p list; set to the number there are
  *
- * @retval NDX_E_BUFFER_OVERFLOW @p list is too small, nothing was copied, @p *count is what it takes
+ * @retval NDX_E_BUFFER_OVERFLOW @p list is too small, nothing was copied, @p *count is what it
+ * takes
  *
  * Thread safety: any thread. Blocks: no.
  */

@@ -9,8 +9,8 @@
  *
  * Disconnect, the contract (docs/disconnect.md):
  *  1. ndx_connector_disconnect() completes only when a goodbye came back from the peer (NDX_OK), or
- *     the connection aborted or timed out (NDX_E_CONNECTION_ABORTED); and all work of the queue pair
- *     has ended. After that no byte of the caller's memory changes and no result appears.
+ *     the connection aborted or timed out (NDX_E_CONNECTION_ABORTED); and all work of the queue
+ * pair has ended. After that no byte of the caller's memory changes and no result appears.
  *  2. The peer's ndx_connector_notify_disconnect() completes once, when the goodbye arrives or the
  *     connection aborts, and says which.
  *  3. Nothing may be reused: connector and queue pair are closed; new ones connect again.
@@ -48,12 +48,13 @@ const char *ndx_disconnect_reason_name(enum ndx_disconnect_reason reason);
 /** Attributes of a connector; ndx_connector_attr_init() first. */
 struct ndx_connector_attr {
 	size_t size;               /**< set by ndx_connector_attr_init() */
-	uint32_t drain_timeout_ms; /**< how long own requests may still take at disconnect before they
-	                                are cancelled. Default and maximum 2000 */
-	uint32_t disconnect_timeout_ms; /**< how long the peer's goodbye may take after ours. Default
-	                                     5000; more than drain_timeout_ms */
-	uint32_t connect_timeout_ms; /**< how long the peer's answer to connect may take, its consumer's
-	                                  thinking included. Default NDX_INFINITE: until cancelled */
+	uint32_t drain_timeout_ms; /**< how long own requests may still take at disconnect before
+	                              they are cancelled. Default and maximum 2000 */
+	uint32_t disconnect_timeout_ms; /**< how long the peer's goodbye may take after ours.
+	                                   Default 5000; more than drain_timeout_ms */
+	uint32_t connect_timeout_ms;    /**< how long the peer's answer to connect may take, its
+	                                   consumer's    thinking included. Default NDX_INFINITE: until
+	                                   cancelled */
 };
 
 /** Set `size` and the defaults. */
@@ -128,10 +129,10 @@ enum ndx_status ndx_connector_bind(struct ndx_connector *connector, const struct
  * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_connector_connect(struct ndx_connector *connector, struct ndx_qp *qp,
-                                      const struct sockaddr *destination,
-                                      socklen_t destination_len, uint32_t inbound_read_limit,
-                                      uint32_t outbound_read_limit, const void *private_data,
-                                      size_t private_data_len, struct ndx_overlapped *ov);
+                                      const struct sockaddr *destination, socklen_t destination_len,
+                                      uint32_t inbound_read_limit, uint32_t outbound_read_limit,
+                                      const void *private_data, size_t private_data_len,
+                                      struct ndx_overlapped *ov);
 
 /**
  * Second half of connect: the connection is established. Until then the peer's accept is pending,

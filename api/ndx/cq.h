@@ -107,9 +107,9 @@ enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint1
                               uint64_t affinity, struct ndx_cq **out);
 
 /**
- * Release the handle: notifications in flight complete NDX_E_CANCELED before it returns. Queue pairs
- * that use the queue go on; their results can no longer be read. NULL is a no-op. Must not run
- * beside another call on the same queue.
+ * Release the handle: notifications in flight complete NDX_E_CANCELED before it returns. Queue
+ * pairs that use the queue go on; their results can no longer be read. NULL is a no-op. Must not
+ * run beside another call on the same queue.
  */
 void ndx_cq_close(struct ndx_cq *cq);
 
@@ -183,7 +183,8 @@ static inline size_t ndx_cq_get_results(struct ndx_cq *cq, struct ndx_result *re
 }
 
 /**
- * Take at least one result, waiting for it: spins for a moment, then arms the queue and sleeps.
+ * Take at least one result, waiting for it: spins for a moment, then arms the queue and sleeps. It
+ * uses the descriptor of ndx_cq_get_fd(), which therefore has no other use meanwhile.
  *
  * @param[out] got    how many were taken; 0 unless NDX_OK
  *

@@ -38,7 +38,8 @@ void ndx_listener_close(struct ndx_listener *listener);
 /**
  * Bind to a local address.
  *
- * @param address  of this adapter, or the unspecified address for all of this adapter's; port 0: any
+ * @param address  of this adapter, or the unspecified address for all of this adapter's; port 0:
+ * any
  *
  * @retval NDX_E_INVALID_PARAMETER          NULL, or not IPv4/IPv6
  * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter, or one that the

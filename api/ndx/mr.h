@@ -85,8 +85,8 @@ enum ndx_status ndx_mr_cancel(struct ndx_mr *mr);
 uint32_t ndx_mr_get_local_token(const struct ndx_mr *mr);
 
 /**
- * Token for the peer's reads and writes, valid while registered; 0 otherwise. Opaque: send it as the
- * four bytes it is, whatever the byte order.
+ * Token for the peer's reads and writes, valid while registered; 0 otherwise. Opaque: send it as
+ * the four bytes it is, whatever the byte order.
  */
 uint32_t ndx_mr_get_remote_token(const struct ndx_mr *mr);
 

@@ -57,8 +57,8 @@ struct ndx_overlapped {
 	uint32_t information;   /**< what the operation reports besides, 0 if nothing */
 	int32_t native;         /**< errno or provider code behind a failure, 0 if none */
 
-	uint32_t state;      /**< the library's; do not touch */
-	void *reserved[4];   /**< the library's; do not touch */
+	uint32_t state;    /**< the library's; do not touch */
+	void *reserved[4]; /**< the library's; do not touch */
 };
 
 /** Zero everything. Not on an object in flight. */

@@ -31,31 +31,32 @@ NDX_DECLS_BEGIN
 /** Flags of a request; each call says which it takes. (ND_OP_FLAG_...) */
 enum ndx_op_flag {
 	NDX_OP_SILENT_SUCCESS = 0x1, /**< no result if it succeeds; a failure always has one */
-	NDX_OP_READ_FENCE = 0x2,     /**< begin only when all earlier reads of the queue pair ended */
-	NDX_OP_SOLICIT_EVENT = 0x4,  /**< fires the peer's NDX_CQ_NOTIFY_SOLICITED */
-	NDX_OP_ALLOW_READ = 0x8,     /**< bind: the peer may read */
-	NDX_OP_ALLOW_WRITE = 0x10,   /**< bind: the peer may write */
-	NDX_OP_INLINE = 0x20,        /**< copy the data now; needs no registration, any number of SGEs */
+	NDX_OP_READ_FENCE = 0x2, /**< begin only when all earlier reads of the queue pair ended */
+	NDX_OP_SOLICIT_EVENT = 0x4, /**< fires the peer's NDX_CQ_NOTIFY_SOLICITED */
+	NDX_OP_ALLOW_READ = 0x8,    /**< bind: the peer may read */
+	NDX_OP_ALLOW_WRITE = 0x10,  /**< bind: the peer may write */
+	NDX_OP_INLINE = 0x20, /**< copy the data now; needs no registration, any number of SGEs */
 };
 
 /** Attributes of a queue pair; ndx_qp_attr_init() first, then what differs. */
 struct ndx_qp_attr {
-	size_t size;                     /**< set by ndx_qp_attr_init() */
-	struct ndx_cq *receive_cq;       /**< results of receives */
-	struct ndx_cq *initiator_cq;     /**< results of everything else; may be the same queue */
-	struct ndx_srq *srq;             /**< NULL: own receive queue */
-	void *context;                   /**< comes back as queue_pair_context */
-	uint32_t receive_depth;          /**< 1 ..; ignored with an SRQ. Default 64 */
-	uint32_t initiator_depth;        /**< 1 .. Default 64 */
-	uint32_t max_receive_sge;        /**< 0 .. Default 1 */
-	uint32_t max_initiator_sge;      /**< 0 .. Default 1 */
-	uint32_t inline_size;            /**< bytes an inline request may carry. Default 0 */
-	uint32_t no_receive_timeout_ms;  /**< how long the peer's sends may wait for our receives, and
-	                                      ours for the peer's, before they fail NDX_E_IO_TIMEOUT and
-	                                      the connection ends. Default 4000; NDX_INFINITE: for ever,
-	                                      and always so with an SRQ at the peer */
-	uint32_t keepalive_ms;           /**< an idle peer that does not answer for this long is dead;
-	                                      0 (default): never asked */
+	size_t size;                 /**< set by ndx_qp_attr_init() */
+	struct ndx_cq *receive_cq;   /**< results of receives */
+	struct ndx_cq *initiator_cq; /**< results of everything else; may be the same queue */
+	struct ndx_srq *srq;         /**< NULL: own receive queue */
+	void *context;               /**< comes back as queue_pair_context */
+	uint32_t receive_depth;      /**< 1 ..; ignored with an SRQ. Default 64 */
+	uint32_t initiator_depth;    /**< 1 .. Default 64 */
+	uint32_t max_receive_sge;    /**< 0 .. Default 1 */
+	uint32_t max_initiator_sge;  /**< 0 .. Default 1 */
+	uint32_t inline_size;        /**< bytes an inline request may carry. Default 0 */
+	uint32_t
+		no_receive_timeout_ms; /**< how long the peer's sends may wait for our receives, and
+	                                    ours for the peer's, before they fail NDX_E_IO_TIMEOUT
+	                                  and the connection ends. Default 4000; NDX_INFINITE: for
+	                                  ever, and always so with an SRQ at the peer */
+	uint32_t keepalive_ms;         /**< an idle peer that does not answer for this long is dead;
+	                                    0 (default): never asked */
 };
 
 struct ndx_qp;
@@ -111,17 +112,18 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
                               struct ndx_qp **out);
 
 /**
- * Release. A connected queue pair disconnects implicitly: own requests end or are cancelled (at most
- * the drain time-out of its connector), receives are cancelled; the peer is told, in the background.
- * When it returns, the device does not touch the queue pair's memory any more; results that were not
- * taken can still be. NULL is a no-op. Must not run beside another call on the same queue pair.
+ * Release. A connected queue pair disconnects implicitly: own requests end or are cancelled (at
+ * most the drain time-out of its connector), receives are cancelled; the peer is told, in the
+ * background. When it returns, the device does not touch the queue pair's memory any more; results
+ * that were not taken can still be. NULL is a no-op. Must not run beside another call on the same
+ * queue pair.
  */
 void ndx_qp_close(struct ndx_qp *qp);
 
 /**
- * Cancel everything on the queue pair; all results (NDX_E_CANCELED, and those that were done) can be
- * taken when it returns. On a connected queue pair this ends the connection: the peer sees an abort,
- * and a later disconnect fails NDX_E_CONNECTION_ABORTED. An unconnected one stays usable.
+ * Cancel everything on the queue pair; all results (NDX_E_CANCELED, and those that were done) can
+ * be taken when it returns. On a connected queue pair this ends the connection: the peer sees an
+ * abort, and a later disconnect fails NDX_E_CONNECTION_ABORTED. An unconnected one stays usable.
  *
  * @retval NDX_E_INTERNAL_ERROR the device did not hand its requests back in time
  *
@@ -149,7 +151,8 @@ static inline enum ndx_status ndx_qp_send(struct ndx_qp *qp, void *context,
 	return qp->ops->send(qp, context, sge, count, flags);
 }
 
-/** As ndx_qp_send(), with 32 bits for the peer's result. NDX_E_NOT_SUPPORTED without the capability. */
+/** As ndx_qp_send(), with 32 bits for the peer's result. NDX_E_NOT_SUPPORTED without the
+ * capability. */
 static inline enum ndx_status ndx_qp_send_immediate(struct ndx_qp *qp, void *context,
                                                     const struct ndx_sge *sge, size_t count,
                                                     uint32_t immediate, uint32_t flags)
@@ -192,7 +195,8 @@ static inline enum ndx_status ndx_qp_read(struct ndx_qp *qp, void *context,
 	return qp->ops->read(qp, context, sge, count, remote_address, remote_token, flags);
 }
 
-/** Post a write to the peer's memory. Flags SILENT_SUCCESS | READ_FENCE | INLINE. As ndx_qp_read(). */
+/** Post a write to the peer's memory. Flags SILENT_SUCCESS | READ_FENCE | INLINE. As ndx_qp_read().
+ */
 static inline enum ndx_status ndx_qp_write(struct ndx_qp *qp, void *context,
                                            const struct ndx_sge *sge, size_t count,
                                            uint64_t remote_address, uint32_t remote_token,
@@ -202,15 +206,14 @@ static inline enum ndx_status ndx_qp_write(struct ndx_qp *qp, void *context,
 }
 
 /**
- * As ndx_qp_write(), and the peer gets a result on a receive of its, with the 32 bits and the number
- * of bytes written; the receive's own memory is not used. NDX_E_NOT_SUPPORTED without
+ * As ndx_qp_write(), and the peer gets a result on a receive of its, with the 32 bits and the
+ * number of bytes written; the receive's own memory is not used. NDX_E_NOT_SUPPORTED without
  * NDX_CAP_WRITE_IMMEDIATE. Flags also SOLICIT_EVENT.
  */
 static inline enum ndx_status ndx_qp_write_immediate(struct ndx_qp *qp, void *context,
                                                      const struct ndx_sge *sge, size_t count,
-                                                     uint64_t remote_address,
-                                                     uint32_t remote_token, uint32_t immediate,
-                                                     uint32_t flags)
+                                                     uint64_t remote_address, uint32_t remote_token,
+                                                     uint32_t immediate, uint32_t flags)
 {
 	if (!qp->ops->write_immediate)
 		return NDX_E_NOT_SUPPORTED;
@@ -245,8 +248,8 @@ static inline enum ndx_status ndx_qp_bind(struct ndx_qp *qp, void *context, stru
  * the connection. Of a window that is not bound: completes NDX_E_INVALID_DEVICE_REQUEST. Flags
  * SILENT_SUCCESS | READ_FENCE. Returns as ndx_qp_bind().
  */
-static inline enum ndx_status ndx_qp_invalidate(struct ndx_qp *qp, void *context,
-                                                struct ndx_mw *mw, uint32_t flags)
+static inline enum ndx_status ndx_qp_invalidate(struct ndx_qp *qp, void *context, struct ndx_mw *mw,
+                                                uint32_t flags)
 {
 	if (!qp->ops->invalidate)
 		return NDX_E_NOT_SUPPORTED;

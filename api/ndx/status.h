@@ -25,44 +25,49 @@ enum ndx_status {
 	NDX_E_BUFFER_OVERFLOW = -3,     /**< does not fit: message into receive, list into array */
 	NDX_E_DATA_OVERRUN = -4,        /**< too many SGEs, or more bytes than can be sent */
 	NDX_E_NO_MORE_ENTRIES = -5,     /**< queue full; poll completions, then post again */
-	NDX_E_ACCESS_VIOLATION = -6,    /**< memory not registered, not mapped or without the right */
-	NDX_E_INVALID_DEVICE_REQUEST = -7, /**< malformed work request, e.g. invalidate of an unbound window */
-	NDX_E_INVALID_DEVICE_STATE = -8,   /**< the object is not in the state the call needs */
-	NDX_E_DEVICE_BUSY = -9,            /**< in use: windows are bound to the region, ov in flight */
-	NDX_E_NOT_SUPPORTED = -10,         /**< this adapter lacks the capability; see ndx_adapter_info */
-	NDX_E_WOULD_BLOCK = -11, /**< refused: the call blocks and this is a callback of its adapter */
+	NDX_E_ACCESS_VIOLATION = -6, /**< memory not registered, not mapped or without the right */
+	NDX_E_INVALID_DEVICE_REQUEST =
+		-7, /**< malformed work request, e.g. invalidate of an unbound window */
+	NDX_E_INVALID_DEVICE_STATE = -8, /**< the object is not in the state the call needs */
+	NDX_E_DEVICE_BUSY = -9,    /**< in use: windows are bound to the region, ov in flight */
+	NDX_E_NOT_SUPPORTED = -10, /**< this adapter lacks the capability; see ndx_adapter_info */
+	NDX_E_WOULD_BLOCK =
+		-11, /**< refused: the call blocks and this is a callback of its adapter */
 
 	/* what could not be found or understood */
-	NDX_E_NOT_FOUND = -12,      /**< no such provider, device or interface */
-	NDX_E_INVALID_CONFIG = -13, /**< adapter URI, environment or INI file; text names the place */
-	NDX_E_ABI_MISMATCH = -14,   /**< provider or plugin was built against another interface */
+	NDX_E_NOT_FOUND = -12, /**< no such provider, device or interface */
+	NDX_E_INVALID_CONFIG =
+		-13,              /**< adapter URI, environment or INI file; text names the place */
+	NDX_E_ABI_MISMATCH = -14, /**< provider or plugin was built against another interface */
 
 	/* addresses */
-	NDX_E_INVALID_ADDRESS = -15,           /**< not an address of this adapter */
-	NDX_E_SHARING_VIOLATION = -16,         /**< local port already in use */
-	NDX_E_ADDRESS_ALREADY_EXISTS = -17,    /**< the same connection exists already */
+	NDX_E_INVALID_ADDRESS = -15,            /**< not an address of this adapter */
+	NDX_E_SHARING_VIOLATION = -16,          /**< local port already in use */
+	NDX_E_ADDRESS_ALREADY_EXISTS = -17,     /**< the same connection exists already */
 	NDX_E_ADDRESS_ALREADY_ASSOCIATED = -18, /**< the object is bound already */
-	NDX_E_TOO_MANY_ADDRESSES = -19,        /**< no free ephemeral port */
-	NDX_E_BAD_NETWORK_NAME = -20,          /**< destination is the unspecified address */
-	NDX_E_NETWORK_UNREACHABLE = -21,       /**< no route */
-	NDX_E_HOST_UNREACHABLE = -22,          /**< the host does not answer */
+	NDX_E_TOO_MANY_ADDRESSES = -19,         /**< no free ephemeral port */
+	NDX_E_BAD_NETWORK_NAME = -20,           /**< destination is the unspecified address */
+	NDX_E_NETWORK_UNREACHABLE = -21,        /**< no route */
+	NDX_E_HOST_UNREACHABLE = -22,           /**< the host does not answer */
 
 	/* connections */
-	NDX_E_CONNECTION_REFUSED = -23, /**< nobody listens, backlog full, or rejected by the peer */
+	NDX_E_CONNECTION_REFUSED =
+		-23, /**< nobody listens, backlog full, or rejected by the peer */
 	NDX_E_CONNECTION_INVALID = -24, /**< not connected (never was), or not connecting */
 	NDX_E_CONNECTION_ACTIVE = -25,  /**< queue pair or connector is connecting or connected */
-	NDX_E_CONNECTION_ABORTED = -26, /**< the connection, or the attempt, ended without goodbye */
-	NDX_E_IO_TIMEOUT = -27,         /**< no answer in time, or no receive posted in time */
-	NDX_E_CANCELED = -28,           /**< cancelled, or flushed with its queue pair */
-	NDX_E_REMOTE_ERROR = -29,       /**< the request caused an error at the peer */
+	NDX_E_CONNECTION_ABORTED =
+		-26,              /**< the connection, or the attempt, ended without goodbye */
+	NDX_E_IO_TIMEOUT = -27,   /**< no answer in time, or no receive posted in time */
+	NDX_E_CANCELED = -28,     /**< cancelled, or flushed with its queue pair */
+	NDX_E_REMOTE_ERROR = -29, /**< the request caused an error at the peer */
 
 	/* resources and the device */
 	NDX_E_NO_MEMORY = -30,              /**< out of host memory */
 	NDX_E_INSUFFICIENT_RESOURCES = -31, /**< device or kernel limit (RLIMIT_MEMLOCK, files) */
-	NDX_E_DEVICE_NOT_READY = -32,       /**< the stack or port is down; text says what mends it */
-	NDX_E_DEVICE_REMOVED = -33,         /**< only clean-up works from now on */
-	NDX_E_INTERNAL_ERROR = -34,         /**< the device or its driver failed */
-	NDX_E_UNSUCCESSFUL = -35,           /**< failed, no better code; see ndx_last_error() */
+	NDX_E_DEVICE_NOT_READY = -32, /**< the stack or port is down; text says what mends it */
+	NDX_E_DEVICE_REMOVED = -33,   /**< only clean-up works from now on */
+	NDX_E_INTERNAL_ERROR = -34,   /**< the device or its driver failed */
+	NDX_E_UNSUCCESSFUL = -35,     /**< failed, no better code; see ndx_last_error() */
 };
 
 /** Name of a status, e.g. "NDX_E_CANCELED". Never NULL; "NDX_?" outside the enum. Any thread. */

@@ -18,6 +18,12 @@ void base_futex_wake(uint32_t *word, int count);
 /* Monotonic clock, nanoseconds. */
 uint64_t base_now_ns(void);
 
+/* That clock's value `ms` milliseconds from now; UINT64_MAX for NDX_INFINITE. */
+uint64_t base_deadline(uint32_t ms);
+
+/* close(2); harmless on -1. Keeps errno. */
+void base_fd_close(int fd);
+
 /* Unpredictable bytes, for keys and cookies. */
 enum ndx_status base_random(void *out, size_t len);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Event loop of an adapter's control thread: descriptors, timers, jobs, and the callbacks of
- * overlapped work. Everything it calls, it calls one at a time, on its own thread, without any lock.
+ * overlapped work. Everything it calls, it calls one at a time, on its own thread, without any
+ * lock.
  */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
@@ -47,13 +48,16 @@ enum ndx_status base_loop_create(const char *name, struct ndx_loop **out);
 
 /*
  * Stop after what is queued has run, join, free. From the loop's own thread: the thread ends and
- * frees itself as soon as the current call has returned. `last` runs (on the loop's thread, or after
- * the join) before the loop is freed; may be NULL.
+ * frees itself as soon as the current call has returned. `last` runs (on the loop's thread, or
+ * after the join) before the loop is freed; may be NULL.
  */
 void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg);
 
 /* Is this the loop's thread? */
 bool base_loop_current(const struct ndx_loop *loop);
+
+/* Is this some loop's thread? */
+bool base_loop_on_any(void);
 
 /* Run job->fn on the loop's thread. Any thread. A job that is queued already is not queued twice;
  * it may be posted again from the moment its fn is called. */

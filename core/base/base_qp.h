@@ -4,8 +4,8 @@
  *
  * Each side (initiator, receive) is a ring of request records in posting order. A request is taken
  * (base_admit_*), handed to the stack by the provider, done at some time, in any order
- * (base_req_done), and retired in posting order: its result goes to the completion queue, or nowhere
- * if it succeeded silently. Its slot is free again when the result was taken.
+ * (base_req_done), and retired in posting order: its result goes to the completion queue, or
+ * nowhere if it succeeded silently. Its slot is free again when the result was taken.
  *
  * Everything here but base_queue_give_back() wants the queue pair's lock held.
  */
@@ -48,9 +48,9 @@ struct base_queue {
 	char *reqs;
 	uint32_t stride; /* bytes of a provider's record */
 	uint32_t depth;
-	uint32_t mask; /* ring size - 1 */
-	uint32_t head; /* next to retire */
-	uint32_t tail; /* next to be posted */
+	uint32_t mask;  /* ring size - 1 */
+	uint32_t head;  /* next to retire */
+	uint32_t tail;  /* next to be posted */
 	uint32_t freed; /* slots given back; atomic, runs behind head */
 };
 
@@ -147,9 +147,9 @@ static inline struct base_req *base_queue_take(struct base_queue *q, void *conte
 /*
  * Admission of an initiator request: state, flags, SGEs, length, slot.
  *
- * NDX_OK: *out is a slot, to be handed to the stack and ended by base_req_done(). NDX_PENDING: taken
- * and cancelled (the connection has ended); tell the caller NDX_OK. Otherwise the caller's status,
- * nothing was taken.
+ * NDX_OK: *out is a slot, to be handed to the stack and ended by base_req_done(). NDX_PENDING:
+ * taken and cancelled (the connection has ended); tell the caller NDX_OK. Otherwise the caller's
+ * status, nothing was taken.
  */
 static inline enum ndx_status base_admit_initiator(struct base_qp *qp, uint8_t type, void *context,
                                                    const struct ndx_sge *sge, size_t count,

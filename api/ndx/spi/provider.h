@@ -8,11 +8,11 @@
  * it does not check again. Data-path calls (ndx_qp_ops, ndx_cq_ops, ndx_srq_ops) come straight from
  * the application; the provider admits them.
  *
- * Threads. Every adapter has a lock of the core's and a control thread with an event loop. Operations
- * marked [C] run on the control thread, with the adapter lock held; those marked [L] on any thread
- * with the lock held; the others on any thread without it. No operation may block for longer than a
- * few milliseconds. Descriptors, timers and jobs of the loop run on the control thread without the
- * adapter lock.
+ * Threads. Every adapter has a lock of the core's and a control thread with an event loop.
+ * Operations marked [C] run on the control thread, with the adapter lock held; those marked [L] on
+ * any thread with the lock held; the others on any thread without it. No operation may block for
+ * longer than a few milliseconds. Descriptors, timers and jobs of the loop run on the control
+ * thread without the adapter lock.
  *
  * Upcalls (struct ndx_host) may be made from any thread and under any lock of the provider's, also
  * from inside an operation: they record and wake, they never call back. After `conn_destroy`,
@@ -41,7 +41,8 @@ struct ndx_provider;
 
 /** Head of a provider's adapter. */
 struct ndx_spi_adapter {
-	const struct ndx_provider *provider; /* set by the core, as all of this, before adapter_open */
+	const struct ndx_provider
+		*provider; /* set by the core, as all of this, before adapter_open */
 	const struct ndx_host *host;
 	struct ndx_adapter *front;
 	struct ndx_loop *loop;
@@ -88,6 +89,7 @@ struct ndx_spi_qp {
 	struct ndx_spi_object object;
 	struct ndx_qp_attr attr;
 	struct ndx_connector *connector; /* the core's: whose queue pair this is, under the lock */
+	bool spent;                      /* the core's: was connected, cannot connect again */
 };
 
 /** Head of a provider's part of a connector. The provider keeps the addresses up to date. */
@@ -97,6 +99,9 @@ struct ndx_spi_conn {
 	struct ndx_spi_qp *qp; /* the core's: NULL before connect/accept and after conn_detach */
 	struct sockaddr_storage local; /* AF_UNSPEC while unknown */
 	struct sockaddr_storage peer;
+	uint32_t inbound_read_limit; /* the core's: as agreed, set before conn_accept/conn_complete
+	                              */
+	uint32_t outbound_read_limit;
 };
 
 /** Head of a provider's listener. */
@@ -125,12 +130,13 @@ struct ndx_spi_request {
 
 /** What a provider reports of an established connection; bits, each may be reported again. */
 enum ndx_spi_report {
-	NDX_REPORT_PEER_DISC = 1 << 0, /**< the peer's goodbye arrived; all that came before is done */
+	NDX_REPORT_PEER_DISC =
+		1 << 0, /**< the peer's goodbye arrived; all that came before is done */
 	NDX_REPORT_DISC_ACKED = 1 << 1, /**< the own goodbye was delivered */
-	NDX_REPORT_DRAINED = 1 << 2,   /**< asked by conn_drain: own requests have ended */
-	NDX_REPORT_ABORT = 1 << 3,     /**< the connection is lost or broken */
-	NDX_REPORT_QUIET = 1 << 4,     /**< asked by conn_finish/conn_abort: nothing moves any more and
-	                                    every result is visible */
+	NDX_REPORT_DRAINED = 1 << 2,    /**< asked by conn_drain: own requests have ended */
+	NDX_REPORT_ABORT = 1 << 3,      /**< the connection is lost or broken */
+	NDX_REPORT_QUIET = 1 << 4, /**< asked by conn_finish/conn_abort: nothing moves any more and
+	                                every result is visible */
 };
 
 /** Services and upcalls of the core. */
@@ -142,15 +148,15 @@ struct ndx_host {
 	/** A connection request; the core owns @p request until it passes it back. */
 	void (*request)(struct ndx_spi_request *request);
 	/**
-	 * The peer answered conn_connect: NDX_OK with its @p params, or how the attempt failed (with
-	 * a reject's private data in @p params, NULL if none).
+	 * The peer answered conn_connect: NDX_OK with its @p params, or how the attempt failed
+	 * (with a reject's private data in @p params, NULL if none).
 	 */
 	void (*connected)(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
 	                  const struct ndx_spi_params *params);
 	/**
-	 * conn_complete or conn_accept ended: the connection is up, or how it failed. From NDX_OK on
-	 * the queue pair takes posts. Also: the peer gave up while the consumer still thinks (after
-	 * `connected`, or after `request` was taken).
+	 * conn_complete or conn_accept ended: the connection is up, or how it failed. From NDX_OK
+	 * on the queue pair takes posts. Also: the peer gave up while the consumer still thinks
+	 * (after `connected`, or after `request` was taken).
 	 */
 	void (*established)(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
 	                    const struct ndx_spi_params *params);
@@ -183,8 +189,9 @@ typedef void ndx_spi_list_fn(void *arg, const struct ndx_adapter_entry *entry);
 
 /**
  * Operations. `must`: never NULL. `may`: NULL means NDX_E_NOT_SUPPORTED, answered by the core, and
- * the capability bit is off. *_create allocate the object, whose head the core fills afterwards (but
- * for what is said to be the provider's); `untouched on failure` holds for every out parameter.
+ * the capability bit is off. *_create allocate the object, whose head the core fills afterwards
+ * (but for what is said to be the provider's); `untouched on failure` holds for every out
+ * parameter.
  */
 struct ndx_provider_ops {
 	/* must: adapter */
@@ -206,7 +213,8 @@ struct ndx_provider_ops {
 	                             uint64_t affinity, struct ndx_spi_cq **out);
 	/** Last reference is gone; queue pairs too. */
 	void (*cq_destroy)(struct ndx_spi_cq *cq);
-	/** As ndx_cq_notify(); the core has begun @p ov. Returns NDX_PENDING (kept), or a failure. */
+	/** As ndx_cq_notify(); the core has begun @p ov. Returns NDX_PENDING (kept), or a failure.
+	 */
 	enum ndx_status (*cq_notify)(struct ndx_spi_cq *cq, enum ndx_cq_notify_type type,
 	                             struct ndx_overlapped *ov);
 	/** Complete kept notifications with @p status, in order, before it returns. */
@@ -222,8 +230,8 @@ struct ndx_provider_ops {
 	void (*mr_destroy)(struct ndx_spi_mr *mr);
 	/**
 	 * Returns the outcome, or NDX_PENDING and completes @p ov later through ndx_host.complete.
-	 * @p ov is NULL when the core deregisters for mr_close: then it must not return NDX_PENDING,
-	 * and windows that are bound are invalidated, not refused.
+	 * @p ov is NULL when the core deregisters for mr_close: then it must not return
+	 * NDX_PENDING, and windows that are bound are invalidated, not refused.
 	 */
 	enum ndx_status (*mr_register)(struct ndx_spi_mr *mr, void *buffer, size_t length,
 	                               uint32_t flags, struct ndx_overlapped *ov);
@@ -249,8 +257,8 @@ struct ndx_provider_ops {
 	enum ndx_status (*qp_create)(struct ndx_spi_adapter *adapter,
 	                             const struct ndx_qp_attr *attr, struct ndx_spi_qp **out);
 	/**
-	 * [C] or the closing thread, lock not held. Not connected any more (conn_detach or QUIET was
-	 * before). Receives still there complete NDX_E_CANCELED; results stay in the queues.
+	 * [C] or the closing thread, lock not held. Not connected any more (conn_detach or QUIET
+	 * was before). Receives still there complete NDX_E_CANCELED; results stay in the queues.
 	 */
 	void (*qp_destroy)(struct ndx_spi_qp *qp);
 	/** [L] Flush of an unconnected queue pair: receives complete NDX_E_CANCELED. */
@@ -295,7 +303,8 @@ struct ndx_provider_ops {
 	void (*conn_abort)(struct ndx_spi_conn *conn);
 	/**
 	 * The queue pair is being closed after conn_send_disc: cancel its receives so that its
-	 * memory is not touched again; the goodbye goes on without it. Any failure: the core aborts.
+	 * memory is not touched again; the goodbye goes on without it. Any failure: the core
+	 * aborts.
 	 */
 	enum ndx_status (*conn_detach)(struct ndx_spi_conn *conn);
 

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_qp.h"
+
+static struct base_cq *of(struct ndx_spi_cq *cq)
+{
+	return (struct base_cq *)(void *)cq;
+}
+
+enum ndx_status base_cq_init(struct base_cq *cq, const struct ndx_cq_ops *ops, uint32_t depth)
+{
+	memset(cq, 0, sizeof(*cq));
+	cq->spi.pub.ops = ops;
+	cq->spi.depth = depth;
+	cq->fd = -1;
+	return NDX_OK;
+}
+
+void base_cq_fini(struct base_cq *cq)
+{
+	base_fd_close(cq->fd);
+	free(cq->ring);
+}
+
+/* A bigger ring with the same entries; entry number n stays at n & (size - 1). */
+static bool grow(struct base_cq *cq, uint64_t need)
+{
+	uint64_t size = cq->size == 0 ? 16 : cq->size;
+	struct base_cq_entry *ring;
+
+	while (size < need)
+		size *= 2;
+	if (size == cq->size)
+		return true;
+	if (size > UINT32_MAX / 2)
+		return false;
+	ring = calloc(size, sizeof(*ring));
+	if (ring == NULL)
+		return false;
+	for (uint64_t n = cq->taken; n != cq->pushed; n++)
+		ring[n & (size - 1)] = cq->ring[n & (cq->size - 1)];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->size = (uint32_t)size;
+	return true;
+}
+
+enum ndx_status base_cq_attach(struct base_cq *cq, uint32_t depth)
+{
+	bool ok;
+
+	base_lock_acquire(&cq->lock);
+	/* What is waiting now may be left over from queue pairs that are gone. */
+	ok = grow(cq, (uint64_t)cq->reserved + depth + (cq->pushed - cq->taken));
+	if (ok)
+		cq->reserved += depth;
+	base_lock_release(&cq->lock);
+	return ok ? NDX_OK
+	          : fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for the results of %u more requests",
+	                 depth);
+}
+
+void base_cq_detach(struct base_cq *cq, struct base_queue *queue)
+{
+	base_lock_acquire(&cq->lock);
+	cq->reserved -= queue->depth;
+	for (uint64_t n = cq->taken; n != cq->pushed; n++) {
+		struct base_cq_entry *entry = &cq->ring[n & (cq->size - 1)];
+
+		if (entry->queue == queue)
+			entry->queue = NULL;
+	}
+	base_lock_release(&cq->lock);
+}
+
+/* Lock held: everything that is armed fires. */
+static void fire(struct base_cq *cq, enum ndx_status status)
+{
+	cq->triggered = cq->pushed;
+	cq->armed = false;
+	if (cq->fd_armed) {
+		cq->fd_armed = false;
+		base_flag_raise(cq->fd);
+	}
+	base_ov_complete_all(&cq->notifies, status);
+}
+
+/* Lock held: is there a result that is to fire what is armed? */
+static bool due(const struct base_cq *cq)
+{
+	uint64_t old = cq->triggered > cq->taken ? cq->triggered : cq->taken;
+
+	switch (cq->armed_type) {
+	case NDX_CQ_NOTIFY_ANY:
+		return cq->pushed > old;
+	case NDX_CQ_NOTIFY_SOLICITED:
+		return cq->last_solicited > old;
+	case NDX_CQ_NOTIFY_ERRORS:
+		break;
+	}
+	return false;
+}
+
+void base_cq_push(struct base_cq *cq, struct base_queue *queue, const struct ndx_result *result)
+{
+	struct base_cq_entry *entry;
+
+	base_lock_acquire(&cq->lock);
+	entry = &cq->ring[cq->pushed & (cq->size - 1)];
+	entry->result = *result;
+	entry->queue = queue;
+	cq->pushed++;
+	if (result->status != NDX_OK || (result->flags & NDX_RESULT_SOLICITED))
+		cq->last_solicited = cq->pushed;
+	if (cq->armed && due(cq))
+		fire(cq, NDX_OK);
+	base_lock_release(&cq->lock);
+}
+
+size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count)
+{
+	size_t n = 0;
+
+	__atomic_store_n(&cq->polls, __atomic_load_n(&cq->polls, __ATOMIC_RELAXED) + 1,
+	                 __ATOMIC_RELAXED);
+	base_lock_acquire(&cq->lock);
+	while (n < count && cq->taken != cq->pushed) {
+		struct base_cq_entry *entry = &cq->ring[cq->taken & (cq->size - 1)];
+
+		results[n++] = entry->result;
+		if (entry->queue != NULL)
+			base_queue_give_back(entry->queue, 1);
+		cq->taken++;
+	}
+	base_lock_release(&cq->lock);
+	return n;
+}
+
+enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
+                               struct ndx_overlapped *ov)
+{
+	struct base_cq *cq = of(spi);
+	int fd;
+
+	if (ov == NULL) {
+		enum ndx_status st = base_cq_get_fd(spi, &fd);
+
+		if (st != NDX_OK)
+			return st;
+	}
+	base_lock_acquire(&cq->lock);
+	if (!cq->armed || type == NDX_CQ_NOTIFY_ANY || cq->armed_type == NDX_CQ_NOTIFY_ERRORS)
+		cq->armed_type = type;
+	cq->armed = true;
+	if (ov != NULL) {
+		base_ov_push(&cq->notifies, ov);
+	} else {
+		base_flag_lower(cq->fd);
+		cq->fd_armed = true;
+	}
+	if (cq->failed != NDX_OK)
+		fire(cq, cq->failed);
+	else if (due(cq))
+		fire(cq, NDX_OK);
+	base_lock_release(&cq->lock);
+	return NDX_PENDING;
+}
+
+void base_cq_cancel(struct ndx_spi_cq *spi, enum ndx_status status)
+{
+	struct base_cq *cq = of(spi);
+
+	base_lock_acquire(&cq->lock);
+	base_ov_complete_all(&cq->notifies, status);
+	cq->armed = cq->fd_armed;
+	base_lock_release(&cq->lock);
+}
+
+enum ndx_status base_cq_get_fd(struct ndx_spi_cq *spi, int *fd)
+{
+	struct base_cq *cq = of(spi);
+	int err = 0;
+
+	base_lock_acquire(&cq->lock);
+	if (cq->fd < 0) {
+		cq->fd = base_flag_create();
+		err = errno;
+	}
+	if (cq->fd >= 0)
+		*fd = cq->fd;
+	base_lock_release(&cq->lock);
+	return cq->fd >= 0 ? NDX_OK
+	                   : fail(NDX_E_INSUFFICIENT_RESOURCES, err,
+	                          "no descriptor for a completion queue; see ulimit -n");
+}
+
+enum ndx_status base_cq_resize(struct ndx_spi_cq *spi, uint32_t depth)
+{
+	struct base_cq *cq = of(spi);
+	uint64_t waiting;
+
+	base_lock_acquire(&cq->lock);
+	waiting = cq->pushed - cq->taken;
+	if (waiting <= depth)
+		spi->depth = depth;
+	base_lock_release(&cq->lock);
+	if (waiting > depth)
+		return fail(NDX_E_BUFFER_OVERFLOW, 0,
+		            "ndx_cq_resize: %llu results are waiting, more than %u; take them "
+		            "first",
+		            (unsigned long long)waiting, depth);
+	return NDX_OK;
+}
+
+void base_cq_fail(struct base_cq *cq, enum ndx_status status)
+{
+	base_lock_acquire(&cq->lock);
+	if (cq->failed == NDX_OK)
+		cq->failed = status;
+	fire(cq, status);
+	base_lock_release(&cq->lock);
+}

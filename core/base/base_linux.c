@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_linux.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base_lock.h"
+
+#define NS_PER_S 1000000000ull
+#define NS_PER_MS 1000000ull
+
+static long futex(const uint32_t *word, int op, uint32_t value, const struct timespec *until)
+{
+	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, until, NULL,
+	               FUTEX_BITSET_MATCH_ANY);
+}
+
+void base_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
+{
+	struct timespec until = {(time_t)(deadline_ns / NS_PER_S), (long)(deadline_ns % NS_PER_S)};
+
+	(void)futex(word, FUTEX_WAIT_BITSET, value, deadline_ns == UINT64_MAX ? NULL : &until);
+}
+
+void base_futex_wake(uint32_t *word, int count)
+{
+	(void)futex(word, FUTEX_WAKE, (uint32_t)count, NULL);
+}
+
+void base_lock_slow(struct base_lock *lock)
+{
+	/* Short sections: whoever holds it is most likely about to let go. */
+	for (int i = 0; i < 100; i++) {
+		if (__atomic_load_n(&lock->word, __ATOMIC_RELAXED) == 0 && base_lock_try(lock))
+			return;
+	}
+	while (__atomic_exchange_n(&lock->word, 2, __ATOMIC_ACQUIRE) != 0)
+		base_futex_wait(&lock->word, 2, UINT64_MAX);
+}
+
+void base_lock_wake(struct base_lock *lock)
+{
+	base_futex_wake(&lock->word, 1);
+}
+
+uint64_t base_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t base_deadline(uint32_t ms)
+{
+	return ms == UINT32_MAX ? UINT64_MAX : base_now_ns() + ms * NS_PER_MS;
+}
+
+void base_fd_close(int fd)
+{
+	int saved_errno = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	errno = saved_errno;
+}
+
+enum ndx_status base_random(void *out, size_t len)
+{
+	unsigned char *p = out;
+
+	while (len > 0) {
+		ssize_t n = getrandom(p, len, 0);
+
+		if (n < 0 && errno != EINTR)
+			return NDX_E_INSUFFICIENT_RESOURCES;
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		}
+	}
+	return NDX_OK;
+}
+
+int base_flag_create(void)
+{
+	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void base_flag_raise(int fd)
+{
+	uint64_t one = 1;
+	ssize_t n = write(fd, &one, sizeof(one)); /* EAGAIN: it is up already */
+
+	(void)n;
+}
+
+void base_flag_lower(int fd)
+{
+	uint64_t count;
+	ssize_t n = read(fd, &count, sizeof(count)); /* EAGAIN: it was down */
+
+	(void)n;
+}
+
+int base_poll_create(void)
+{
+	return epoll_create1(EPOLL_CLOEXEC);
+}
+
+int base_poll_add(int pollfd, int fd, uint32_t events, bool once, void *data)
+{
+	struct epoll_event ev = {.events = events | (once ? (uint32_t)EPOLLONESHOT : 0u),
+	                         .data.ptr = data};
+
+	return epoll_ctl(pollfd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+int base_poll_rearm(int pollfd, int fd, uint32_t events, void *data)
+{
+	struct epoll_event ev = {.events = events | (uint32_t)EPOLLONESHOT, .data.ptr = data};
+
+	return epoll_ctl(pollfd, EPOLL_CTL_MOD, fd, &ev);
+}
+
+void base_poll_remove(int pollfd, int fd)
+{
+	(void)epoll_ctl(pollfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int base_poll_wait(int pollfd, struct base_poll_event *events, int max, int timeout_ms)
+{
+	struct epoll_event got[16];
+	int n;
+
+	if (max > 16)
+		max = 16;
+	n = epoll_wait(pollfd, got, max, timeout_ms);
+	for (int i = 0; i < n; i++) {
+		events[i].data = got[i].data.ptr;
+		events[i].events = got[i].events;
+	}
+	return n < 0 ? 0 : n;
+}

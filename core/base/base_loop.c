@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_loop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "base_linux.h"
+#include "base_lock.h"
+#include "base_log.h"
+#include "base_ov.h"
+#include "base_ov_state.h"
+
+#define BATCH 16
+#define NS_PER_MS 1000000ull
+
+struct ndx_loop {
+	pthread_t thread;
+	int poll;
+	int kick; /* raised when there is something in jobs, callbacks or timers */
+	uint32_t kicked;
+	struct base_lock lock; /* of all below */
+	struct base_job *jobs;
+	struct base_job **jobs_end;
+	struct base_ov_list callbacks;
+	struct base_list timers; /* by deadline */
+	bool stop;
+	bool self; /* nobody joins: the thread frees the loop */
+	base_loop_fn *last;
+	void *last_arg;
+	/* thread's own */
+	struct base_poll_event batch[BATCH];
+	int batch_count;
+	int batch_left;
+};
+
+/* So that base_loop_current() needs no lock while the thread is starting. */
+static _Thread_local const struct ndx_loop *t_current;
+
+bool base_loop_current(const struct ndx_loop *loop)
+{
+	return t_current == loop;
+}
+
+bool base_loop_on_any(void)
+{
+	return t_current != NULL;
+}
+
+static void kick(struct ndx_loop *loop)
+{
+	if (__atomic_exchange_n(&loop->kicked, 1, __ATOMIC_ACQ_REL) == 0)
+		base_flag_raise(loop->kick);
+}
+
+static void kick_unless_current(struct ndx_loop *loop)
+{
+	/* The thread looks at everything once more before it sleeps. */
+	if (!base_loop_current(loop))
+		kick(loop);
+}
+
+void base_loop_post(struct ndx_loop *loop, struct base_job *job)
+{
+	if (__atomic_exchange_n(&job->queued, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	job->next = NULL;
+	base_lock_acquire(&loop->lock);
+	*loop->jobs_end = job;
+	loop->jobs_end = &job->next;
+	base_lock_release(&loop->lock);
+	kick_unless_current(loop);
+}
+
+void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov)
+{
+	base_lock_acquire(&loop->lock);
+	base_ov_push(&loop->callbacks, ov);
+	base_lock_release(&loop->lock);
+	kick_unless_current(loop);
+}
+
+void base_loop_run_callbacks(struct ndx_loop *loop)
+{
+	for (;;) {
+		struct ndx_overlapped *ov;
+
+		base_lock_acquire(&loop->lock);
+		ov = base_ov_pop(&loop->callbacks);
+		base_lock_release(&loop->lock);
+		if (ov == NULL)
+			return;
+		__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
+		ov->callback(ov);
+	}
+}
+
+static bool run_one_job(struct ndx_loop *loop)
+{
+	struct base_job *job;
+
+	base_lock_acquire(&loop->lock);
+	job = loop->jobs;
+	if (job != NULL) {
+		loop->jobs = job->next;
+		if (loop->jobs == NULL)
+			loop->jobs_end = &loop->jobs;
+	}
+	base_lock_release(&loop->lock);
+	if (job == NULL)
+		return false;
+	/* From here on it may be posted again, or freed by its own function. */
+	__atomic_store_n(&job->queued, 0, __ATOMIC_RELEASE);
+	job->fn(job->arg);
+	return true;
+}
+
+static bool run_one_timer(struct ndx_loop *loop, uint64_t now)
+{
+	struct base_timer *timer = NULL;
+
+	base_lock_acquire(&loop->lock);
+	if (!base_list_empty(&loop->timers)) {
+		timer = container_of(loop->timers.next, struct base_timer, node);
+		if (timer->deadline_ns > now) {
+			timer = NULL;
+		} else {
+			base_list_remove(&timer->node);
+			timer->armed = false;
+		}
+	}
+	base_lock_release(&loop->lock);
+	if (timer == NULL)
+		return false;
+	timer->fn(timer->arg);
+	return true;
+}
+
+/* Milliseconds until the next timer, 0 if there is something to do, -1 for ever. */
+static int idle_time(struct ndx_loop *loop)
+{
+	int ms = -1;
+
+	base_lock_acquire(&loop->lock);
+	if (loop->jobs != NULL || loop->callbacks.head != NULL || loop->stop) {
+		ms = 0;
+	} else if (!base_list_empty(&loop->timers)) {
+		uint64_t due =
+			container_of(loop->timers.next, struct base_timer, node)->deadline_ns;
+		uint64_t now = base_now_ns();
+
+		ms = due <= now ? 0 : (int)((due - now + NS_PER_MS - 1) / NS_PER_MS);
+	}
+	base_lock_release(&loop->lock);
+	return ms;
+}
+
+static void run_queued(struct ndx_loop *loop)
+{
+	uint64_t now = base_now_ns();
+
+	while (run_one_timer(loop, now))
+		base_loop_run_callbacks(loop);
+	while (run_one_job(loop))
+		base_loop_run_callbacks(loop);
+	base_loop_run_callbacks(loop);
+}
+
+static void dispatch(struct ndx_loop *loop, int count)
+{
+	loop->batch_count = count;
+	for (int i = 0; i < count; i++) {
+		struct base_watch *watch = loop->batch[i].data;
+
+		/* base_watch_remove() takes a watch out of the rest of the batch. */
+		loop->batch_left = count - i - 1;
+		if (watch == NULL)
+			continue;
+		if (loop->batch[i].data == loop) {
+			base_flag_lower(loop->kick);
+			__atomic_store_n(&loop->kicked, 0, __ATOMIC_RELEASE);
+			continue;
+		}
+		watch->fn(watch->arg, loop->batch[i].events);
+		base_loop_run_callbacks(loop);
+	}
+	loop->batch_left = 0;
+}
+
+static bool stopping(struct ndx_loop *loop)
+{
+	bool stop;
+
+	base_lock_acquire(&loop->lock);
+	stop = loop->stop && loop->jobs == NULL && loop->callbacks.head == NULL;
+	base_lock_release(&loop->lock);
+	return stop;
+}
+
+static void loop_free(struct ndx_loop *loop)
+{
+	if (loop->last != NULL)
+		loop->last(loop->last_arg);
+	base_poll_remove(loop->poll, loop->kick);
+	base_fd_close(loop->kick);
+	base_fd_close(loop->poll);
+	free(loop);
+}
+
+static void *thread_main(void *arg)
+{
+	struct ndx_loop *loop = arg;
+
+	t_current = loop;
+	while (!stopping(loop)) {
+		int n = base_poll_wait(loop->poll, loop->batch, BATCH, idle_time(loop));
+
+		dispatch(loop, n);
+		run_queued(loop);
+	}
+	if (loop->self)
+		loop_free(loop);
+	return NULL;
+}
+
+static enum ndx_status start_thread(struct ndx_loop *loop, const char *name)
+{
+	sigset_t all;
+	sigset_t before;
+	int err;
+
+	/* Signals are the application's; its handlers expect its own threads. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&loop->thread, NULL, thread_main, loop);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, err,
+		            "cannot start the control thread %s; see ulimit -u", name);
+	(void)pthread_setname_np(loop->thread, name);
+	return NDX_OK;
+}
+
+enum ndx_status base_loop_create(const char *name, struct ndx_loop **out)
+{
+	struct ndx_loop *loop = calloc(1, sizeof(*loop));
+	enum ndx_status st;
+
+	if (loop == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for the control thread %s", name);
+	base_list_init(&loop->timers);
+	loop->jobs_end = &loop->jobs;
+	loop->poll = base_poll_create();
+	if (loop->poll < 0) {
+		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+		          "no descriptor for the control thread %s; see ulimit -n", name);
+		goto free_loop;
+	}
+	loop->kick = base_flag_create();
+	if (loop->kick < 0 || base_poll_add(loop->poll, loop->kick, EPOLLIN, false, loop) != 0) {
+		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+		          "no descriptor for the control thread %s; see ulimit -n", name);
+		goto close_fds;
+	}
+	st = start_thread(loop, name);
+	if (st != NDX_OK)
+		goto close_fds;
+	*out = loop;
+	return NDX_OK;
+
+close_fds:
+	base_fd_close(loop->kick);
+	base_fd_close(loop->poll);
+free_loop:
+	free(loop);
+	return st;
+}
+
+void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
+{
+	bool current = base_loop_current(loop);
+	pthread_t thread = loop->thread;
+
+	base_lock_acquire(&loop->lock);
+	loop->stop = true;
+	loop->self = current;
+	loop->last = last;
+	loop->last_arg = arg;
+	base_lock_release(&loop->lock);
+	if (current) {
+		(void)pthread_detach(thread);
+		return;
+	}
+	kick(loop);
+	(void)pthread_join(thread, NULL);
+	loop_free(loop);
+}
+
+/* A call from another thread: a job that says when it is done. */
+struct call {
+	struct base_job job;
+	base_loop_fn *fn;
+	void *arg;
+	struct ndx_loop *loop;
+	uint32_t done;
+};
+
+static void run_call(void *arg)
+{
+	struct call *call = arg;
+
+	call->fn(call->arg);
+	base_loop_run_callbacks(call->loop);
+	__atomic_store_n(&call->done, 1, __ATOMIC_RELEASE);
+	base_futex_wake(&call->done, 1);
+}
+
+void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
+{
+	struct call call = {.fn = fn, .arg = arg, .loop = loop};
+
+	if (base_loop_current(loop)) {
+		fn(arg);
+		base_loop_run_callbacks(loop);
+		return;
+	}
+	call.job.fn = run_call;
+	call.job.arg = &call;
+	base_loop_post(loop, &call.job);
+	while (__atomic_load_n(&call.done, __ATOMIC_ACQUIRE) == 0)
+		base_futex_wait(&call.done, 0, UINT64_MAX);
+}
+
+void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms)
+{
+	struct base_list *at;
+	bool first;
+
+	base_lock_acquire(&loop->lock);
+	if (timer->armed)
+		base_list_remove(&timer->node);
+	timer->deadline_ns = base_now_ns() + ms * NS_PER_MS;
+	/* Most timers of a kind are equally long: the place is near the end. */
+	at = loop->timers.prev;
+	while (at != &loop->timers &&
+	       container_of(at, struct base_timer, node)->deadline_ns > timer->deadline_ns)
+		at = at->prev;
+	base_list_add(at->next, &timer->node);
+	timer->armed = true;
+	first = loop->timers.next == &timer->node;
+	base_lock_release(&loop->lock);
+	if (first)
+		kick_unless_current(loop);
+}
+
+void base_timer_cancel(struct ndx_loop *loop, struct base_timer *timer)
+{
+	base_lock_acquire(&loop->lock);
+	if (timer->armed) {
+		base_list_remove(&timer->node);
+		timer->armed = false;
+	}
+	base_lock_release(&loop->lock);
+}
+
+enum ndx_status base_watch_add(struct ndx_loop *loop, struct base_watch *watch, uint32_t events,
+                               bool once)
+{
+	if (base_poll_add(loop->poll, watch->fd, events, once, watch) != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+		            "cannot watch descriptor %d; see /proc/sys/fs/epoll", watch->fd);
+	return NDX_OK;
+}
+
+void base_watch_rearm(struct ndx_loop *loop, struct base_watch *watch, uint32_t events)
+{
+	(void)base_poll_rearm(loop->poll, watch->fd, events, watch);
+}
+
+void base_watch_remove(struct ndx_loop *loop, struct base_watch *watch)
+{
+	base_poll_remove(loop->poll, watch->fd);
+	for (int i = 0; i < loop->batch_left; i++) {
+		/* the rest of the batch ends where the batch ends */
+		struct base_poll_event *ev = &loop->batch[loop->batch_count - 1 - i];
+
+		if (ev->data == watch)
+			ev->data = NULL;
+	}
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_ov.h"
+
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_loop.h"
+#include "base_ov_state.h"
+#include "base_port.h"
+
+static uint32_t state_of(const struct ndx_overlapped *ov)
+{
+	return __atomic_load_n(&ov->state, __ATOMIC_ACQUIRE);
+}
+
+static bool in_flight(uint32_t state)
+{
+	return state == BASE_OV_PENDING || state == BASE_OV_WAITED || state == BASE_OV_QUEUED;
+}
+
+void ndx_overlapped_init(struct ndx_overlapped *ov)
+{
+	memset(ov, 0, sizeof(*ov));
+}
+
+enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)
+{
+	uint32_t state;
+
+	if (ov == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "the overlapped object is NULL; this call needs one");
+	state = state_of(ov);
+	if (in_flight(state))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "the overlapped object is still in flight; wait for it or use another");
+	if (ov->callback != NULL && ov->port != NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "the overlapped object names a callback and a port; choose one");
+	/* Two threads may try to begin with the same object: one of them is told. */
+	if (!__atomic_compare_exchange_n(&ov->state, &state, BASE_OV_PENDING, false,
+	                                 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "the overlapped object is being used by another thread");
+	ov->status = NDX_PENDING;
+	ov->information = 0;
+	ov->native = 0;
+	ov->reserved[BASE_OV_LOOP] = loop;
+	ov->reserved[BASE_OV_NEXT] = NULL;
+	return NDX_OK;
+}
+
+void base_ov_abandon(struct ndx_overlapped *ov)
+{
+	ov->status = NDX_OK;
+	__atomic_store_n(&ov->state, BASE_OV_IDLE, __ATOMIC_RELEASE);
+}
+
+void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
+                      int32_t native)
+{
+	ov->status = status;
+	ov->information = information;
+	ov->native = native;
+	if (ov->callback != NULL) {
+		__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
+		base_loop_callback(ov->reserved[BASE_OV_LOOP], ov);
+		return;
+	}
+	if (ov->port != NULL) {
+		base_port_push(ov->port, ov);
+		return;
+	}
+	/* After this line the object may be gone; waking only needs its address. */
+	if (__atomic_exchange_n(&ov->state, BASE_OV_DONE, __ATOMIC_ACQ_REL) == BASE_OV_WAITED)
+		base_futex_wake(&ov->state, 1);
+}
+
+enum ndx_status ndx_overlapped_status(const struct ndx_overlapped *ov)
+{
+	return in_flight(state_of(ov)) ? NDX_PENDING : ov->status;
+}
+
+/* Sleep until it is complete or time is over. */
+static void sleep_on(struct ndx_overlapped *ov, uint64_t deadline)
+{
+	uint32_t state = BASE_OV_PENDING;
+
+	(void)__atomic_compare_exchange_n(&ov->state, &state, BASE_OV_WAITED, false,
+	                                  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	base_futex_wait(&ov->state, BASE_OV_WAITED, deadline);
+}
+
+enum ndx_status ndx_overlapped_wait(struct ndx_overlapped *ov, uint32_t timeout_ms)
+{
+	uint64_t deadline = base_deadline(timeout_ms);
+
+	if (ov->callback != NULL || ov->port != NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "the overlapped object completes by callback or port; it cannot be "
+		            "waited for");
+	if (in_flight(state_of(ov)) && timeout_ms != 0 &&
+	    base_loop_current(ov->reserved[BASE_OV_LOOP]))
+		return fail(NDX_E_WOULD_BLOCK, 0,
+		            "waiting in a callback would stop the adapter; use a callback or port");
+	while (in_flight(state_of(ov))) {
+		if (base_now_ns() >= deadline)
+			return NDX_PENDING;
+		sleep_on(ov, deadline);
+	}
+	return ov->status;
+}
+
+void base_ov_push(struct base_ov_list *list, struct ndx_overlapped *ov)
+{
+	ov->reserved[BASE_OV_NEXT] = NULL;
+	if (list->tail != NULL)
+		list->tail->reserved[BASE_OV_NEXT] = ov;
+	else
+		list->head = ov;
+	list->tail = ov;
+}
+
+struct ndx_overlapped *base_ov_pop(struct base_ov_list *list)
+{
+	struct ndx_overlapped *ov = list->head;
+
+	if (ov != NULL) {
+		list->head = ov->reserved[BASE_OV_NEXT];
+		if (list->head == NULL)
+			list->tail = NULL;
+	}
+	return ov;
+}
+
+bool base_ov_remove(struct base_ov_list *list, struct ndx_overlapped *ov)
+{
+	struct ndx_overlapped *before = NULL;
+
+	for (struct ndx_overlapped *at = list->head; at != NULL;
+	     before = at, at = at->reserved[BASE_OV_NEXT]) {
+		if (at != ov)
+			continue;
+		if (before != NULL)
+			before->reserved[BASE_OV_NEXT] = ov->reserved[BASE_OV_NEXT];
+		else
+			list->head = ov->reserved[BASE_OV_NEXT];
+		if (list->tail == ov)
+			list->tail = before;
+		return true;
+	}
+	return false;
+}
+
+void base_ov_complete_all(struct base_ov_list *list, enum ndx_status status)
+{
+	for (struct ndx_overlapped *ov = base_ov_pop(list); ov != NULL; ov = base_ov_pop(list))
+		base_ov_complete(ov, status, 0, 0);
+}

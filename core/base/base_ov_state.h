@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Values of ndx_overlapped.state and use of ndx_overlapped.reserved; for base only. */
+#ifndef BASE_OV_STATE_H
+#define BASE_OV_STATE_H
+
+enum base_ov_state {
+	BASE_OV_IDLE = 0,    /* never used */
+	BASE_OV_PENDING = 1, /* in flight */
+	BASE_OV_WAITED = 2,  /* in flight, and somebody sleeps on it */
+	BASE_OV_DONE = 3,    /* complete */
+	BASE_OV_QUEUED = 4,  /* ended, on its way to its callback or out of its port */
+};
+
+enum base_ov_slot {
+	BASE_OV_LOOP, /* struct ndx_loop it belongs to */
+	BASE_OV_NEXT, /* next in whatever list it is in */
+};
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base_log.h"
+
+static enum ndx_status queue_init(struct base_queue *q, struct base_qp *qp, struct ndx_cq *cq,
+                                  uint32_t depth, size_t stride)
+{
+	uint32_t size = 1;
+
+	while (size < depth)
+		size *= 2;
+	q->qp = qp;
+	q->depth = depth;
+	q->mask = size - 1;
+	q->stride = (uint32_t)stride;
+	q->reqs = calloc(size, stride);
+	if (q->reqs == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue of %u requests", depth);
+	if (base_cq_attach(base_cq_of(cq), depth) != NDX_OK) {
+		free(q->reqs);
+		q->reqs = NULL;
+		return NDX_E_NO_MEMORY;
+	}
+	q->cq = base_cq_of(cq);
+	return NDX_OK;
+}
+
+static void queue_fini(struct base_queue *q)
+{
+	if (q->cq != NULL)
+		base_cq_detach(q->cq, q);
+	free(q->reqs);
+	q->reqs = NULL;
+	q->cq = NULL;
+}
+
+enum ndx_status base_qp_init(struct base_qp *qp, const struct ndx_qp_ops *ops,
+                             const struct ndx_qp_attr *attr, uint32_t max_transfer,
+                             size_t initiator_stride, size_t receive_stride)
+{
+	enum ndx_status st;
+
+	qp->spi.pub.ops = ops;
+	qp->spi.attr = *attr;
+	qp->max_transfer = max_transfer;
+	qp->state = BASE_QP_IDLE;
+	st = queue_init(&qp->initiator, qp, attr->initiator_cq, attr->initiator_depth,
+	                initiator_stride);
+	if (st != NDX_OK || attr->srq != NULL)
+		return st;
+	st = queue_init(&qp->receive, qp, attr->receive_cq, attr->receive_depth, receive_stride);
+	if (st != NDX_OK)
+		queue_fini(&qp->initiator);
+	return st;
+}
+
+void base_qp_fini(struct base_qp *qp)
+{
+	queue_fini(&qp->initiator);
+	queue_fini(&qp->receive);
+}
+
+static void emit(struct base_queue *q, const struct base_req *req)
+{
+	const struct ndx_result result = {
+		.status = req->status,
+		.bytes_transferred = req->bytes,
+		.queue_pair_context = q->qp->spi.attr.context,
+		.request_context = req->context,
+		.request_type = (enum ndx_request_type)req->type,
+		.flags = req->result_flags,
+		.immediate = req->immediate,
+		.native = req->native,
+	};
+
+	base_cq_push(q->cq, q, &result);
+}
+
+void base_queue_retire(struct base_queue *q)
+{
+	while (q->head != q->tail) {
+		struct base_req *req = base_queue_at(q, q->head);
+
+		if (!req->done)
+			return;
+		if (req->status == NDX_OK && (req->op_flags & NDX_OP_SILENT_SUCCESS))
+			base_queue_give_back(q, 1);
+		else
+			emit(q, req);
+		q->head++;
+	}
+}
+
+void base_queue_cancel(struct base_queue *q, enum ndx_status status)
+{
+	for (uint32_t i = q->head; i != q->tail; i++) {
+		struct base_req *req = base_queue_at(q, i);
+
+		if (req->done)
+			continue;
+		req->status = status;
+		req->native = 0;
+		req->done = true;
+	}
+	base_queue_retire(q);
+}

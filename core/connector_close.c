@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connectors: time-outs, cancelling, closing, refusing. */
+#include <ndx/connector.h>
+
+#include "base_log.h"
+#include "core.h"
+
+/* A step that a timer asks for. */
+static void timed_step(struct ndx_connector *c, enum disconnect_event ev)
+{
+	adapter_lock(c->adapter);
+	if (c->phase == CONN_UP && !c->dead)
+		conn_step(c, ev);
+	adapter_unlock(c->adapter);
+	connector_work(c);
+}
+
+void conn_on_drain_timeout(void *arg)
+{
+	timed_step(arg, DISCONNECT_EV_DRAIN_TIMEOUT);
+}
+
+void conn_on_disconnect_timeout(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	c->cause = "no goodbye from the peer in time";
+	timed_step(c, DISCONNECT_EV_TIMEOUT);
+}
+
+void conn_on_connect_timeout(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	adapter_lock(c->adapter);
+	if (c->phase == CONN_CONNECTING && !c->dead) {
+		char text[CONN_TEXT];
+
+		log_error(0, "connect %s: no answer in %u ms", conn_text(c, text),
+		          c->attr.connect_timeout_ms);
+		conn_give_up(c, CONN_NEW);
+		conn_complete_ov(&c->ov, NDX_E_IO_TIMEOUT, 0, 0);
+	}
+	adapter_unlock(c->adapter);
+}
+
+/* Lock held, control thread: cancel what is in flight. */
+static void cancel_all(struct ndx_connector *c)
+{
+	struct ndx_overlapped *ov = c->ov;
+
+	c->ov = NULL;
+	switch (c->phase) {
+	case CONN_WANTED:
+		listener_forget(c);
+		break;
+	case CONN_CONNECTING:
+		conn_give_up(c, CONN_NEW);
+		break;
+	case CONN_COMPLETING:
+	case CONN_ACCEPTING:
+		conn_give_up(c, CONN_FAILED);
+		break;
+	case CONN_UP:
+		conn_step(c, DISCONNECT_EV_CANCEL);
+		break;
+	case CONN_NEW:
+	case CONN_ANSWERED:
+	case CONN_REQUESTED:
+	case CONN_GONE:
+	case CONN_FAILED:
+		break;
+	}
+	conn_complete_ov(&ov, NDX_E_CANCELED, 0, 0);
+}
+
+static void cancel_on_loop(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	/* Commands that were given before are carried out before. */
+	connector_work(c);
+	adapter_lock(c->adapter);
+	cancel_all(c);
+	adapter_unlock(c->adapter);
+}
+
+enum ndx_status ndx_connector_cancel(struct ndx_connector *c)
+{
+	if (c == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_cancel: connector is NULL");
+	base_loop_call(c->adapter->loop, cancel_on_loop, c);
+	return NDX_OK;
+}
+
+static void close_on_loop(void *arg)
+{
+	struct ndx_connector *c = arg;
+	struct ndx_adapter *adapter = c->adapter;
+
+	connector_work(c);
+	adapter_lock(adapter);
+	if (c->phase == CONN_UP) {
+		conn_step(c, DISCONNECT_EV_CLOSE);
+		conn_step(c, DISCONNECT_EV_RELEASE);
+	} else {
+		cancel_all(c);
+		if (c->phase == CONN_ANSWERED || c->phase == CONN_REQUESTED)
+			conn_give_up(c, CONN_FAILED);
+	}
+	c->closed = true;
+	adapter->handles--;
+	conn_reap(c);
+	adapter_unlock(adapter);
+}
+
+void ndx_connector_close(struct ndx_connector *c)
+{
+	if (c == NULL)
+		return;
+	base_loop_call(c->adapter->loop, close_on_loop, c);
+}
+
+struct reject_call {
+	struct ndx_connector *c;
+	const void *data;
+	size_t len;
+	enum ndx_status status;
+};
+
+static void reject_on_loop(void *arg)
+{
+	struct reject_call *call = arg;
+	struct ndx_connector *c = call->c;
+
+	connector_work(c);
+	adapter_lock(c->adapter);
+	if (c->phase == CONN_GONE) {
+		call->status =
+			fail(c->gone_status, 0, "ndx_connector_reject: the peer gave up meanwhile");
+	} else if (c->phase != CONN_REQUESTED && c->phase != CONN_ANSWERED) {
+		call->status = fail(NDX_E_CONNECTION_INVALID, 0,
+		                    "ndx_connector_reject: there is nothing to refuse");
+	} else {
+		call->status = c->adapter->ops->conn_reject(c->native, call->data, call->len);
+		conn_release_qp(c);
+		c->phase = CONN_FAILED;
+	}
+	adapter_unlock(c->adapter);
+}
+
+enum ndx_status ndx_connector_reject(struct ndx_connector *c, const void *private_data,
+                                     size_t private_data_len)
+{
+	struct reject_call call = {.c = c, .data = private_data, .len = private_data_len};
+	enum ndx_status st;
+
+	if (c == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_reject: connector is NULL");
+	st = conn_check_private_data("ndx_connector_reject", private_data, private_data_len,
+	                             c->adapter->info.max_callee_data);
+	if (st != NDX_OK)
+		return st;
+	base_loop_call(c->adapter->loop, reject_on_loop, &call);
+	return call.status;
+}

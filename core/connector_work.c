@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connectors, the control thread's side: commands of the caller, upcalls of the provider, and the
+ * disconnect machine between them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base_log.h"
+#include "base_ov.h"
+#include "base_sockaddr.h"
+#include "core.h"
+
+/* One provider operation may report the next step at once; more rounds than states are not needed.
+ */
+#define ROUNDS 16
+
+const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT])
+{
+	char local[BASE_SOCKADDR_TEXT];
+	char peer[BASE_SOCKADDR_TEXT];
+	const struct sockaddr_storage *to =
+		c->native->peer.ss_family != AF_UNSPEC ? &c->native->peer : &c->destination;
+
+	(void)snprintf(text, CONN_TEXT, "%s -> %s", base_sockaddr_text(&c->native->local, local),
+	               base_sockaddr_text(to, peer));
+	return text;
+}
+
+void conn_complete_ov(struct ndx_overlapped **ov, enum ndx_status status, uint32_t information,
+                      int32_t native)
+{
+	struct ndx_overlapped *done = *ov;
+
+	*ov = NULL;
+	if (done != NULL)
+		base_ov_complete(done, status, information, native);
+}
+
+void conn_release_qp(struct ndx_connector *c)
+{
+	if (c->qp == NULL)
+		return;
+	c->qp->connector = NULL;
+	c->qp = NULL;
+	c->native->qp = NULL;
+	(void)pthread_cond_broadcast(&c->adapter->changed);
+}
+
+void conn_give_up(struct ndx_connector *c, enum conn_phase next)
+{
+	struct ndx_overlapped **ov = &c->ov;
+
+	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	c->adapter->ops->conn_abandon(c->native);
+	conn_release_qp(c);
+	c->phase = next;
+	c->commands = 0;
+	/* Whoever gives up with a better status has taken the object before. */
+	conn_complete_ov(ov, NDX_E_CANCELED, 0, 0);
+}
+
+static void conn_last(void *arg)
+{
+	struct ndx_connector *c = arg;
+	struct ndx_adapter *adapter = c->adapter;
+
+	free(c);
+	adapter_put(adapter, false);
+}
+
+void conn_reap(struct ndx_connector *c)
+{
+	struct ndx_loop *loop = c->adapter->loop;
+
+	if (!c->closed || c->dead || !conn_is_over(c))
+		return;
+	c->dead = true;
+	base_timer_cancel(loop, &c->connect_timer);
+	base_timer_cancel(loop, &c->drain_timer);
+	base_timer_cancel(loop, &c->disconnect_timer);
+	conn_release_qp(c);
+	c->adapter->ops->conn_destroy(c->native);
+	/* Behind a work job that may be queued already. */
+	c->last = (struct base_job){.fn = conn_last, .arg = c};
+	base_loop_post(loop, &c->last);
+}
+
+void conn_went_up(struct ndx_connector *c)
+{
+	char text[CONN_TEXT];
+
+	c->phase = CONN_UP;
+	disconnect_init(&c->machine);
+	if (c->qp != NULL)
+		c->qp->spent = true;
+	if (base_log_enabled(NDX_LOG_INFO))
+		log_info("connected %s", conn_text(c, text));
+}
+
+/* ---- the end of a connection ---- */
+
+static void indicate(struct ndx_connector *c, enum ndx_disconnect_reason reason)
+{
+	/* A stack that cannot tell goodbye from death says so rather than guess. */
+	if (reason == NDX_DISCONNECT_GRACEFUL &&
+	    !(c->adapter->info.capabilities & NDX_CAP_DISCONNECT_REASON))
+		reason = NDX_DISCONNECT_UNKNOWN;
+	c->indicated = true;
+	conn_complete_ov(&c->ov_notify, NDX_OK, reason, 0);
+}
+
+static void act(struct ndx_connector *c, enum disconnect_action action)
+{
+	const struct ndx_provider_ops *ops = c->adapter->ops;
+	struct ndx_loop *loop = c->adapter->loop;
+
+	switch (action) {
+	case DISCONNECT_DO_NOTIFY_GRACEFUL:
+		indicate(c, NDX_DISCONNECT_GRACEFUL);
+		break;
+	case DISCONNECT_DO_NOTIFY_ABORTED:
+		indicate(c, NDX_DISCONNECT_ABORTED);
+		break;
+	case DISCONNECT_DO_NOTIFY_CANCELED:
+		conn_complete_ov(&c->ov_notify, NDX_E_CANCELED, 0, 0);
+		break;
+	case DISCONNECT_DO_DISC_OK:
+		conn_complete_ov(&c->ov_disconnect, NDX_OK, 0, 0);
+		break;
+	case DISCONNECT_DO_DISC_ABORTED:
+		conn_complete_ov(&c->ov_disconnect, NDX_E_CONNECTION_ABORTED, 0, c->report_native);
+		break;
+	case DISCONNECT_DO_DISC_CANCELED:
+		conn_complete_ov(&c->ov_disconnect, NDX_E_CANCELED, 0, 0);
+		break;
+	case DISCONNECT_DO_START_DRAIN:
+		base_timer_set(loop, &c->drain_timer, c->attr.drain_timeout_ms);
+		ops->conn_drain(c->native);
+		break;
+	case DISCONNECT_DO_CANCEL_INITIATOR:
+		ops->conn_cancel_initiator(c->native);
+		break;
+	case DISCONNECT_DO_SEND_DISC:
+		base_timer_cancel(loop, &c->drain_timer);
+		base_timer_set(loop, &c->disconnect_timer, c->attr.disconnect_timeout_ms);
+		ops->conn_send_disc(c->native);
+		break;
+	case DISCONNECT_DO_FINISH:
+		ops->conn_finish(c->native);
+		break;
+	case DISCONNECT_DO_ABORT_LINK:
+		ops->conn_abort(c->native);
+		break;
+	case DISCONNECT_ACTIONS:
+		break;
+	}
+}
+
+static void went_over(struct ndx_connector *c)
+{
+	bool good = disconnect_get_state(&c->machine) == DISCONNECT_STATE_CLOSED_OK;
+	char text[CONN_TEXT];
+
+	base_timer_cancel(c->adapter->loop, &c->drain_timer);
+	base_timer_cancel(c->adapter->loop, &c->disconnect_timer);
+	c->native->qp = NULL;
+	if (good)
+		log_info("disconnected %s", conn_text(c, text));
+	else
+		log_error(c->report_native, "aborted %s: %s", conn_text(c, text),
+		          c->cause != NULL ? c->cause : "cause unknown");
+}
+
+void conn_step(struct ndx_connector *c, enum disconnect_event ev)
+{
+	enum disconnect_state before = disconnect_get_state(&c->machine);
+	bool was_over = disconnect_is_over(&c->machine);
+	uint32_t actions;
+
+	if (!disconnect_expects(&c->machine, ev))
+		log_warn(0, "%s in state %s: not expected", disconnect_event_name(ev),
+		         disconnect_state_name(before));
+	if (ev == DISCONNECT_EV_PEER)
+		c->peer_disc = true;
+	if (ev == DISCONNECT_EV_FLUSH && c->cause == NULL)
+		c->cause = "flushed by its own side";
+	actions = disconnect_step(&c->machine, ev);
+	if (base_log_enabled(NDX_LOG_DEBUG)) {
+		char text[CONN_TEXT];
+
+		log_debug("%s: %s + %s = %s", conn_text(c, text), disconnect_state_name(before),
+		          disconnect_event_name(ev),
+		          disconnect_state_name(disconnect_get_state(&c->machine)));
+	}
+	if (!was_over && disconnect_is_over(&c->machine))
+		went_over(c);
+	for (unsigned i = 0; i < DISCONNECT_ACTIONS; i++) {
+		if (actions & (UINT32_C(1) << i))
+			act(c, (enum disconnect_action)i);
+	}
+	(void)pthread_cond_broadcast(&c->adapter->changed);
+}
+
+/* ---- commands ---- */
+
+/* The attempt failed: after some causes it may be tried again on the same connector. */
+static enum conn_phase phase_after(enum ndx_status status)
+{
+	return status == NDX_E_CONNECTION_REFUSED || status == NDX_E_NETWORK_UNREACHABLE ||
+	                       status == NDX_E_HOST_UNREACHABLE || status == NDX_E_IO_TIMEOUT
+	               ? CONN_NEW
+	               : CONN_FAILED;
+}
+
+static void end_attempt(struct ndx_connector *c, enum conn_phase next, enum ndx_status status,
+                        int32_t native)
+{
+	struct ndx_overlapped *ov = c->ov;
+	char text[CONN_TEXT];
+
+	if (status != NDX_OK)
+		log_error(native, "connecting %s failed: %s", conn_text(c, text),
+		          ndx_status_name(status));
+	c->ov = NULL;
+	conn_give_up(c, next);
+	conn_complete_ov(&ov, status, 0, native);
+}
+
+static void run_commands(struct ndx_connector *c)
+{
+	const struct ndx_provider_ops *ops = c->adapter->ops;
+	unsigned commands = c->commands;
+	enum ndx_status st;
+
+	c->commands = 0;
+	if ((commands & CONN_DO_CONNECT) && c->phase == CONN_CONNECTING) {
+		if (c->attr.connect_timeout_ms != NDX_INFINITE)
+			base_timer_set(c->adapter->loop, &c->connect_timer,
+			               c->attr.connect_timeout_ms);
+		st = ops->conn_connect(c->native, (const struct sockaddr *)&c->destination,
+		                       c->destination_len, &c->own);
+		if (st != NDX_OK)
+			end_attempt(c, phase_after(st), st, 0);
+	}
+	if ((commands & CONN_DO_COMPLETE) && c->phase == CONN_COMPLETING) {
+		st = ops->conn_complete(c->native);
+		if (st != NDX_OK)
+			end_attempt(c, CONN_FAILED, st, 0);
+	}
+	if ((commands & CONN_DO_ACCEPT) && c->phase == CONN_ACCEPTING) {
+		st = ops->conn_accept(c->native, &c->own);
+		if (st != NDX_OK)
+			end_attempt(c, CONN_FAILED, st, 0);
+	}
+	if ((commands & CONN_DO_NOTIFY) && c->phase == CONN_UP && c->ov_notify != NULL)
+		conn_step(c, DISCONNECT_EV_NOTIFY);
+	if ((commands & CONN_DO_DISCONNECT) && c->phase == CONN_UP && c->ov_disconnect != NULL)
+		conn_step(c, DISCONNECT_EV_DISCONNECT);
+}
+
+/* ---- upcalls ---- */
+
+static void remember_peer(struct ndx_connector *c, const struct conn_mail *mail)
+{
+	if (!mail->has_params)
+		return;
+	c->peer = mail->params;
+	c->peer_known = true;
+}
+
+static void take_connected(struct ndx_connector *c, const struct conn_mail *mail)
+{
+	if (c->phase != CONN_CONNECTING)
+		return;
+	remember_peer(c, mail);
+	if (mail->status != NDX_OK) {
+		end_attempt(c, phase_after(mail->status), mail->status, mail->native);
+		return;
+	}
+	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	conn_agree(c);
+	c->phase = CONN_ANSWERED;
+	conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+}
+
+static void take_established(struct ndx_connector *c, const struct conn_mail *mail)
+{
+	switch (c->phase) {
+	case CONN_COMPLETING:
+	case CONN_ACCEPTING:
+		if (mail->status == NDX_OK) {
+			conn_went_up(c);
+			conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+		} else {
+			remember_peer(c, mail);
+			end_attempt(c, CONN_FAILED, mail->status, mail->native);
+		}
+		break;
+	case CONN_ANSWERED:
+	case CONN_REQUESTED:
+		remember_peer(c, mail);
+		c->gone_status = mail->status != NDX_OK ? mail->status : NDX_E_CONNECTION_ABORTED;
+		end_attempt(c, CONN_GONE, c->gone_status, mail->native);
+		break;
+	case CONN_CONNECTING:
+		end_attempt(c, phase_after(mail->status), mail->status, mail->native);
+		break;
+	case CONN_NEW:
+	case CONN_WANTED:
+	case CONN_UP:
+	case CONN_GONE:
+	case CONN_FAILED:
+		break;
+	}
+}
+
+/* In the order in which a connection lives through them. */
+static const struct {
+	uint32_t bit;
+	enum disconnect_event ev;
+} report_events[] = {
+	{NDX_REPORT_PEER_DISC, DISCONNECT_EV_PEER},  {NDX_REPORT_DISC_ACKED, DISCONNECT_EV_ACKED},
+	{NDX_REPORT_DRAINED, DISCONNECT_EV_DRAINED}, {NDX_REPORT_ABORT, DISCONNECT_EV_ABORT},
+	{NDX_REPORT_QUIET, DISCONNECT_EV_QUIET},
+};
+
+static void take_reports(struct ndx_connector *c, uint32_t reports)
+{
+	static const struct conn_mail lost = {.full = true, .status = NDX_E_CONNECTION_ABORTED};
+
+	if (c->phase != CONN_UP) {
+		if (reports & NDX_REPORT_ABORT)
+			take_established(c, &lost);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(report_events) / sizeof(report_events[0]); i++) {
+		if (reports & report_events[i].bit)
+			conn_step(c, report_events[i].ev);
+	}
+}
+
+/* One round; false if there was nothing to do. */
+static bool work_round(struct ndx_connector *c, struct conn_mail *connected,
+                       struct conn_mail *established)
+{
+	uint32_t reports;
+
+	base_lock_acquire(&c->inbox_lock);
+	*connected = c->connected;
+	*established = c->established;
+	reports = c->reports;
+	c->connected.full = false;
+	c->established.full = false;
+	c->reports = 0;
+	base_lock_release(&c->inbox_lock);
+	if (!connected->full && !established->full && reports == 0 && c->commands == 0)
+		return false;
+	run_commands(c);
+	if (connected->full)
+		take_connected(c, connected);
+	if (established->full)
+		take_established(c, established);
+	if (reports != 0)
+		take_reports(c, reports);
+	return true;
+}
+
+void connector_work(void *arg)
+{
+	struct ndx_connector *c = arg;
+	struct ndx_adapter *adapter = c->adapter;
+	struct conn_mail connected;
+	struct conn_mail established;
+
+	adapter_lock(adapter);
+	for (int i = 0; i < ROUNDS && !c->dead; i++) {
+		if (!work_round(c, &connected, &established))
+			break;
+		conn_reap(c);
+	}
+	adapter_unlock(adapter);
+}
+
+static void fill_mail(struct conn_mail *mail, enum ndx_status status, int32_t native,
+                      const struct ndx_spi_params *params)
+{
+	mail->full = true;
+	mail->status = status;
+	mail->native = native;
+	mail->has_params = params != NULL;
+	if (params != NULL)
+		mail->params = *params;
+}
+
+static void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
+                           const struct ndx_spi_params *params)
+{
+	struct ndx_connector *c = conn->front;
+
+	base_lock_acquire(&c->inbox_lock);
+	fill_mail(&c->connected, status, native, params);
+	base_lock_release(&c->inbox_lock);
+	base_loop_post(c->adapter->loop, &c->work);
+}
+
+static void host_established(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
+                             const struct ndx_spi_params *params)
+{
+	struct ndx_connector *c = conn->front;
+
+	base_lock_acquire(&c->inbox_lock);
+	fill_mail(&c->established, status, native, params);
+	base_lock_release(&c->inbox_lock);
+	base_loop_post(c->adapter->loop, &c->work);
+}
+
+static void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)
+{
+	struct ndx_connector *c = conn->front;
+
+	base_lock_acquire(&c->inbox_lock);
+	c->reports |= bits;
+	if ((bits & NDX_REPORT_ABORT) && c->cause == NULL) {
+		c->cause = cause;
+		c->report_native = native;
+	}
+	base_lock_release(&c->inbox_lock);
+	base_loop_post(c->adapter->loop, &c->work);
+}
+
+const struct ndx_host core_host = {
+	.abi = NDX_SPI_ABI,
+	.complete = base_ov_complete,
+	.request = listener_request,
+	.connected = host_connected,
+	.established = host_established,
+	.report = host_report,
+};

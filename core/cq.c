@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues and shared receive queues. */
+#include <ndx/cq.h>
+
+#include <errno.h>
+#include <poll.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_ov.h"
+#include "core.h"
+
+/* How many empty polls before ndx_cq_wait_results() sleeps: some tens of microseconds. */
+#define SPINS 500
+
+enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint16_t group,
+                              uint64_t affinity, struct ndx_cq **out)
+{
+	struct ndx_spi_cq *cq = NULL;
+	enum ndx_status st;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_cq_create: NULL argument");
+	if (depth == 0 || depth > adapter->info.max_completion_queue_depth)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_cq_create: depth %u is not in 1..%u of %s", depth,
+		            adapter->info.max_completion_queue_depth, adapter->info.uri);
+	if (group != 0)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_cq_create: group %u; there is only processor group 0", group);
+	st = adapter->ops->cq_create(adapter->native, depth, affinity, &cq);
+	if (st != NDX_OK)
+		return st;
+	adapter_adopt(adapter, &cq->object);
+	*out = &cq->pub;
+	return NDX_OK;
+}
+
+void cq_put(struct ndx_spi_cq *cq)
+{
+	struct ndx_adapter *adapter = cq->object.adapter;
+	bool last;
+
+	adapter_lock(adapter);
+	last = --cq->object.refs == 0;
+	adapter_unlock(adapter);
+	if (last) {
+		adapter->ops->cq_destroy(cq);
+		adapter_put(adapter, false);
+	}
+}
+
+/* The handle goes, the object may stay: it is no longer the caller's. */
+static void drop_handle(struct ndx_adapter *adapter)
+{
+	adapter_lock(adapter);
+	adapter->handles--;
+	adapter_unlock(adapter);
+}
+
+void ndx_cq_close(struct ndx_cq *cq)
+{
+	struct ndx_adapter *adapter;
+
+	if (cq == NULL)
+		return;
+	adapter = spi_cq(cq)->object.adapter;
+	(void)ndx_cq_cancel(cq);
+	drop_handle(adapter);
+	cq_put(spi_cq(cq));
+}
+
+enum ndx_status ndx_cq_cancel(struct ndx_cq *cq)
+{
+	struct ndx_adapter *adapter;
+
+	if (cq == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_cq_cancel: cq is NULL");
+	adapter = spi_cq(cq)->object.adapter;
+	adapter->ops->cq_cancel(spi_cq(cq), NDX_E_CANCELED);
+	adapter_settle(adapter);
+	return NDX_OK;
+}
+
+enum ndx_status ndx_cq_resize(struct ndx_cq *cq, uint32_t depth)
+{
+	struct ndx_adapter *adapter;
+
+	if (cq == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_cq_resize: cq is NULL");
+	adapter = spi_cq(cq)->object.adapter;
+	if (!(adapter->info.capabilities & NDX_CAP_CQ_RESIZE) || adapter->ops->cq_resize == NULL)
+		return fail(NDX_E_NOT_SUPPORTED, 0, "ndx_cq_resize: %s cannot resize",
+		            adapter->info.uri);
+	if (depth == 0 || depth > adapter->info.max_completion_queue_depth)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_cq_resize: depth %u is not in 1..%u of %s", depth,
+		            adapter->info.max_completion_queue_depth, adapter->info.uri);
+	return adapter->ops->cq_resize(spi_cq(cq), depth);
+}
+
+enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
+                              struct ndx_overlapped *ov)
+{
+	struct ndx_adapter *adapter;
+	enum ndx_status st;
+
+	if (cq == NULL || (unsigned)type > NDX_CQ_NOTIFY_SOLICITED)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_cq_notify: cq is NULL, or type %d is none", (int)type);
+	adapter = spi_cq(cq)->object.adapter;
+	if (type == NDX_CQ_NOTIFY_SOLICITED &&
+	    !(adapter->info.capabilities & NDX_CAP_NOTIFY_SOLICITED))
+		type = NDX_CQ_NOTIFY_ANY;
+	if (ov == NULL) {
+		st = adapter->ops->cq_notify(spi_cq(cq), type, NULL);
+		return st == NDX_PENDING ? NDX_OK : st;
+	}
+	st = base_ov_begin(ov, adapter->loop);
+	if (st != NDX_OK)
+		return st;
+	st = adapter->ops->cq_notify(spi_cq(cq), type, ov);
+	if (st != NDX_PENDING)
+		base_ov_abandon(ov);
+	return st;
+}
+
+enum ndx_status ndx_cq_get_fd(struct ndx_cq *cq, int *fd)
+{
+	if (cq == NULL || fd == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_cq_get_fd: NULL argument");
+	return spi_cq(cq)->object.adapter->ops->cq_get_fd(spi_cq(cq), fd);
+}
+
+enum ndx_status ndx_cq_get_notify_affinity(struct ndx_cq *cq, uint16_t *group, uint64_t *affinity)
+{
+	struct ndx_adapter *adapter;
+
+	if (cq == NULL || group == NULL || affinity == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_cq_get_notify_affinity: NULL argument");
+	adapter = spi_cq(cq)->object.adapter;
+	if (!(adapter->info.capabilities & NDX_CAP_NOTIFY_AFFINITY) ||
+	    adapter->ops->cq_affinity == NULL)
+		return fail(NDX_E_NOT_SUPPORTED, 0, "ndx_cq_get_notify_affinity: %s does not know",
+		            adapter->info.uri);
+	return adapter->ops->cq_affinity(spi_cq(cq), group, affinity);
+}
+
+/* Sleep until the descriptor is up or time is over. */
+static void sleep_on(int fd, uint64_t deadline)
+{
+	uint64_t now = base_now_ns();
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int ms = -1;
+
+	if (deadline != UINT64_MAX) {
+		uint64_t left = deadline > now ? (deadline - now + 999999) / 1000000 : 0;
+
+		ms = left > 1000000 ? 1000000 : (int)left;
+	}
+	(void)poll(&p, 1, ms);
+}
+
+enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *results, size_t count,
+                                    uint32_t timeout_ms, size_t *got)
+{
+	uint64_t deadline = base_deadline(timeout_ms);
+	enum ndx_status st;
+	int fd;
+
+	if (cq == NULL || results == NULL || count == 0 || got == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_cq_wait_results: NULL argument");
+	for (int i = 0; i < SPINS; i++) {
+		*got = ndx_cq_get_results(cq, results, count);
+		if (*got > 0)
+			return NDX_OK;
+		if (timeout_ms == 0)
+			return NDX_PENDING;
+	}
+	if (base_loop_current(spi_cq(cq)->object.adapter->loop))
+		return fail(NDX_E_WOULD_BLOCK, 0,
+		            "ndx_cq_wait_results: in a callback; use ndx_cq_notify()");
+	st = ndx_cq_get_fd(cq, &fd);
+	while (st == NDX_OK) {
+		st = ndx_cq_notify(cq, NDX_CQ_NOTIFY_ANY, NULL);
+		*got = ndx_cq_get_results(cq, results, count);
+		if (*got > 0)
+			return NDX_OK;
+		if (st == NDX_OK && base_now_ns() >= deadline)
+			return NDX_PENDING;
+		if (st == NDX_OK)
+			sleep_on(fd, deadline);
+	}
+	return st;
+}

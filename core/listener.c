@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners: requests that came and connectors that wait for one, first in, first out. */
+#include <ndx/listener.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "base_ov.h"
+#include "base_sockaddr.h"
+#include "core.h"
+
+struct ndx_listener {
+	struct ndx_adapter *adapter;
+	struct ndx_spi_listener *native;
+	struct base_job work;
+	struct base_job last;
+	/* under the adapter lock: */
+	bool bound;
+	bool listening;
+	bool dead;
+	uint32_t backlog; /* 0: no limit */
+	uint32_t waiting; /* requests that nobody took */
+	struct ndx_spi_request *requests;
+	struct ndx_spi_request **requests_end;
+	struct base_list wanted; /* connectors that wait */
+	/* filled by upcalls, under its own lock: */
+	struct base_lock inbox_lock;
+	struct ndx_spi_request *inbox;
+	struct ndx_spi_request **inbox_end;
+};
+
+static void listener_work(void *arg);
+
+enum ndx_status ndx_listener_create(struct ndx_adapter *adapter, struct ndx_listener **out)
+{
+	struct ndx_listener *l;
+	enum ndx_status st;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_listener_create: NULL argument");
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a listener");
+	l->adapter = adapter;
+	l->work = (struct base_job){.fn = listener_work, .arg = l};
+	l->requests_end = &l->requests;
+	l->inbox_end = &l->inbox;
+	base_list_init(&l->wanted);
+	adapter_lock(adapter);
+	st = adapter->ops->listener_create(adapter->native, l, &l->native);
+	if (st == NDX_OK) {
+		adapter->refs++;
+		adapter->handles++;
+	}
+	adapter_unlock(adapter);
+	if (st != NDX_OK) {
+		free(l);
+		return st;
+	}
+	*out = l;
+	return NDX_OK;
+}
+
+enum ndx_status ndx_listener_bind(struct ndx_listener *l, const struct sockaddr *address,
+                                  socklen_t address_len)
+{
+	enum ndx_status st;
+
+	if (l == NULL || !base_sockaddr_valid(address, address_len))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_listener_bind: listener is NULL, or the address is neither IPv4 "
+		            "nor IPv6");
+	adapter_lock(l->adapter);
+	if (l->bound)
+		st = fail(NDX_E_ADDRESS_ALREADY_ASSOCIATED, 0,
+		          "ndx_listener_bind: the listener is bound already");
+	else
+		st = l->adapter->ops->listener_bind(l->native, address, address_len);
+	if (st == NDX_OK)
+		l->bound = true;
+	adapter_unlock(l->adapter);
+	return st;
+}
+
+struct listen_call {
+	struct ndx_listener *l;
+	uint32_t backlog;
+	enum ndx_status status;
+};
+
+static void listen_on_loop(void *arg)
+{
+	struct listen_call *call = arg;
+	struct ndx_listener *l = call->l;
+
+	adapter_lock(l->adapter);
+	if (!l->bound || l->listening) {
+		call->status = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		                    "ndx_listener_listen: the listener is %s",
+		                    l->bound ? "listening already" : "not bound; bind it first");
+	} else {
+		l->backlog = call->backlog;
+		call->status = l->adapter->ops->listener_listen(l->native, call->backlog);
+		l->listening = call->status == NDX_OK;
+	}
+	if (call->status == NDX_OK && base_log_enabled(NDX_LOG_INFO)) {
+		char text[BASE_SOCKADDR_TEXT];
+
+		log_info("listening on %s", base_sockaddr_text(&l->native->local, text));
+	}
+	adapter_unlock(l->adapter);
+}
+
+enum ndx_status ndx_listener_listen(struct ndx_listener *l, uint32_t backlog)
+{
+	struct listen_call call = {.l = l, .backlog = backlog};
+
+	if (l == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_listener_listen: listener is NULL");
+	base_loop_call(l->adapter->loop, listen_on_loop, &call);
+	return call.status;
+}
+
+enum ndx_status ndx_listener_get_local_address(struct ndx_listener *l, struct sockaddr *address,
+                                               socklen_t *length)
+{
+	enum ndx_status st = NDX_OK;
+	socklen_t room;
+
+	if (l == NULL || length == NULL || (address == NULL && *length > 0))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_listener_get_local_address: NULL argument");
+	adapter_lock(l->adapter);
+	room = *length;
+	if (!l->listening) {
+		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		          "ndx_listener_get_local_address: not listening");
+	} else {
+		*length = base_sockaddr_len(&l->native->local);
+		if (room < *length)
+			st = NDX_E_BUFFER_OVERFLOW;
+		else
+			memcpy(address, &l->native->local, *length);
+	}
+	adapter_unlock(l->adapter);
+	return st;
+}
+
+enum ndx_status ndx_listener_get_connection_request(struct ndx_listener *l, struct ndx_connector *c,
+                                                    struct ndx_overlapped *ov)
+{
+	enum ndx_status st;
+
+	if (l == NULL || c == NULL || c->adapter != l->adapter)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_listener_get_connection_request: NULL argument, or the connector "
+		            "belongs to another adapter");
+	adapter_lock(l->adapter);
+	if (!l->listening)
+		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		          "ndx_listener_get_connection_request: not listening");
+	else if (c->phase != CONN_NEW || c->bound)
+		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		          "ndx_listener_get_connection_request: the connector is not new; create "
+		          "one for each request");
+	else
+		st = base_ov_begin(ov, l->adapter->loop);
+	if (st == NDX_OK) {
+		st = NDX_PENDING;
+		c->ov = ov;
+		c->phase = CONN_WANTED;
+		c->listener = l;
+		base_list_add(&l->wanted, &c->wanted);
+		base_loop_post(l->adapter->loop, &l->work);
+	}
+	adapter_unlock(l->adapter);
+	return st;
+}
+
+void listener_forget(struct ndx_connector *c)
+{
+	base_list_remove(&c->wanted);
+	c->listener = NULL;
+	c->phase = CONN_NEW;
+}
+
+void listener_request(struct ndx_spi_request *request)
+{
+	struct ndx_listener *l = request->listener->front;
+
+	request->next = NULL;
+	base_lock_acquire(&l->inbox_lock);
+	*l->inbox_end = request;
+	l->inbox_end = &request->next;
+	base_lock_release(&l->inbox_lock);
+	base_loop_post(l->adapter->loop, &l->work);
+}
+
+static struct ndx_spi_request *take_inbox(struct ndx_listener *l)
+{
+	struct ndx_spi_request *all;
+
+	base_lock_acquire(&l->inbox_lock);
+	all = l->inbox;
+	l->inbox = NULL;
+	l->inbox_end = &l->inbox;
+	base_lock_release(&l->inbox_lock);
+	return all;
+}
+
+/* Lock held, control thread. */
+static void enqueue(struct ndx_listener *l, struct ndx_spi_request *request)
+{
+	char text[BASE_SOCKADDR_TEXT];
+
+	if (l->backlog != 0 && l->waiting >= l->backlog && base_list_empty(&l->wanted)) {
+		log_warn(0, "request of %s refused: the backlog of %u is full",
+		         base_sockaddr_text(&request->peer, text), l->backlog);
+		l->adapter->ops->request_refuse(request);
+		return;
+	}
+	request->next = NULL;
+	*l->requests_end = request;
+	l->requests_end = &request->next;
+	l->waiting++;
+}
+
+static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
+{
+	struct ndx_spi_request *request = l->requests;
+
+	l->requests = request->next;
+	if (l->requests == NULL)
+		l->requests_end = &l->requests;
+	l->waiting--;
+	c->listener = NULL;
+	c->phase = CONN_REQUESTED;
+	c->peer = request->params;
+	c->peer_known = true;
+	/* Until accept says otherwise we would serve all that we can. */
+	conn_set_wishes(c, UINT32_MAX, UINT32_MAX, NULL, 0);
+	conn_agree(c);
+	c->native->local = request->local;
+	c->native->peer = request->peer;
+	l->adapter->ops->conn_take(c->native, request);
+	conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+}
+
+/* Lock held, control thread. */
+static void match(struct ndx_listener *l)
+{
+	for (struct ndx_spi_request *r = take_inbox(l), *next; r != NULL; r = next) {
+		next = r->next;
+		enqueue(l, r);
+		while (l->requests != NULL && !base_list_empty(&l->wanted))
+			hand_over(l, container_of(base_list_take(&l->wanted), struct ndx_connector,
+			                          wanted));
+	}
+	while (l->requests != NULL && !base_list_empty(&l->wanted))
+		hand_over(l,
+		          container_of(base_list_take(&l->wanted), struct ndx_connector, wanted));
+}
+
+static void listener_work(void *arg)
+{
+	struct ndx_listener *l = arg;
+
+	adapter_lock(l->adapter);
+	if (!l->dead)
+		match(l);
+	adapter_unlock(l->adapter);
+}
+
+static void cancel_wanted(struct ndx_listener *l)
+{
+	while (!base_list_empty(&l->wanted)) {
+		struct ndx_connector *c =
+			container_of(l->wanted.next, struct ndx_connector, wanted);
+
+		listener_forget(c);
+		conn_complete_ov(&c->ov, NDX_E_CANCELED, 0, 0);
+	}
+}
+
+static void cancel_on_loop(void *arg)
+{
+	struct ndx_listener *l = arg;
+
+	adapter_lock(l->adapter);
+	cancel_wanted(l);
+	adapter_unlock(l->adapter);
+}
+
+enum ndx_status ndx_listener_cancel(struct ndx_listener *l)
+{
+	if (l == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_listener_cancel: listener is NULL");
+	base_loop_call(l->adapter->loop, cancel_on_loop, l);
+	return NDX_OK;
+}
+
+static void refuse_all(struct ndx_listener *l, struct ndx_spi_request *request)
+{
+	while (request != NULL) {
+		struct ndx_spi_request *next = request->next;
+
+		l->adapter->ops->request_refuse(request);
+		request = next;
+	}
+}
+
+static void free_listener(void *arg)
+{
+	struct ndx_listener *l = arg;
+	struct ndx_adapter *adapter = l->adapter;
+
+	free(l);
+	adapter_put(adapter, false);
+}
+
+static void close_on_loop(void *arg)
+{
+	struct ndx_listener *l = arg;
+	struct ndx_adapter *adapter = l->adapter;
+
+	adapter_lock(adapter);
+	cancel_wanted(l);
+	l->dead = true;
+	refuse_all(l, l->requests);
+	refuse_all(l, take_inbox(l));
+	adapter->ops->listener_destroy(l->native);
+	adapter->handles--;
+	/* Behind a work job that may be queued already. */
+	l->last = (struct base_job){.fn = free_listener, .arg = l};
+	base_loop_post(adapter->loop, &l->last);
+	adapter_unlock(adapter);
+}
+
+void ndx_listener_close(struct ndx_listener *l)
+{
+	if (l != NULL)
+		base_loop_call(l->adapter->loop, close_on_loop, l);
+}

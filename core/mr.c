@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory regions and windows. */
+#include <ndx/mr.h>
+
+#include "base_log.h"
+#include "base_ov.h"
+#include "core.h"
+
+#define KNOWN_FLAGS (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ | NDX_MR_RDMA_READ_SINK)
+
+static struct ndx_spi_mr *spi_mr(struct ndx_mr *mr)
+{
+	return (struct ndx_spi_mr *)(void *)mr;
+}
+
+static const struct ndx_spi_mr *const_mr(const struct ndx_mr *mr)
+{
+	return (const struct ndx_spi_mr *)(const void *)mr;
+}
+
+enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out)
+{
+	struct ndx_spi_mr *mr = NULL;
+	enum ndx_status st;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_create: NULL argument");
+	st = adapter->ops->mr_create(adapter->native, &mr);
+	if (st != NDX_OK)
+		return st;
+	adapter_adopt(adapter, &mr->object);
+	*out = (struct ndx_mr *)(void *)mr;
+	return NDX_OK;
+}
+
+/* One register or deregister at a time, and only in the right state. */
+static enum ndx_status claim(struct ndx_spi_mr *mr, bool registered, const char *call)
+{
+	struct ndx_adapter *adapter = mr->object.adapter;
+	enum ndx_status st = NDX_OK;
+
+	adapter_lock(adapter);
+	if (mr->busy)
+		st = NDX_E_DEVICE_BUSY;
+	else if (mr->registered != registered)
+		st = NDX_E_INVALID_DEVICE_STATE;
+	else
+		mr->busy = true;
+	adapter_unlock(adapter);
+	if (st == NDX_E_DEVICE_BUSY)
+		return fail(st, 0, "%s: another thread is at it", call);
+	if (st != NDX_OK)
+		return fail(st, 0, "%s: the region is %s", call,
+		            registered ? "not registered" : "registered already");
+	return NDX_OK;
+}
+
+static void unclaim(struct ndx_spi_mr *mr, bool registered)
+{
+	struct ndx_adapter *adapter = mr->object.adapter;
+
+	adapter_lock(adapter);
+	mr->busy = false;
+	mr->registered = registered;
+	adapter_unlock(adapter);
+}
+
+static enum ndx_status check_register(const struct ndx_mr *mr, const void *buffer, size_t length,
+                                      uint32_t flags)
+{
+	const struct ndx_adapter_info *info;
+
+	if (mr == NULL || buffer == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_register: NULL argument");
+	info = &const_mr(mr)->object.adapter->info;
+	if (length == 0)
+		return fail(NDX_E_INVALID_BUFFER_SIZE, 0, "ndx_mr_register: length is 0");
+	if (length > info->max_registration_size)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_mr_register: %zu bytes, %s takes at most %llu", length, info->uri,
+		            (unsigned long long)info->max_registration_size);
+	if (flags & ~(uint32_t)KNOWN_FLAGS)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_register: unknown flags 0x%x",
+		            flags & ~(uint32_t)KNOWN_FLAGS);
+	return NDX_OK;
+}
+
+enum ndx_status ndx_mr_register(struct ndx_mr *handle, void *buffer, size_t length, uint32_t flags,
+                                struct ndx_overlapped *ov)
+{
+	struct ndx_spi_mr *mr = spi_mr(handle);
+	enum ndx_status st = check_register(handle, buffer, length, flags);
+
+	if (st != NDX_OK)
+		return st;
+	st = base_ov_begin(ov, mr->object.adapter->loop);
+	if (st != NDX_OK)
+		return st;
+	st = claim(mr, false, "ndx_mr_register");
+	if (st != NDX_OK)
+		goto abandon_ov;
+	st = mr->object.adapter->ops->mr_register(mr, buffer, length, flags, ov);
+	unclaim(mr, st == NDX_OK || st == NDX_PENDING);
+	if (st == NDX_OK)
+		base_ov_complete(ov, NDX_OK, 0, 0);
+	else if (st != NDX_PENDING)
+		goto abandon_ov;
+	return NDX_PENDING;
+
+abandon_ov:
+	base_ov_abandon(ov);
+	return st;
+}
+
+enum ndx_status ndx_mr_deregister(struct ndx_mr *handle, struct ndx_overlapped *ov)
+{
+	struct ndx_spi_mr *mr = spi_mr(handle);
+	enum ndx_status st;
+
+	if (handle == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_deregister: mr is NULL");
+	st = base_ov_begin(ov, mr->object.adapter->loop);
+	if (st != NDX_OK)
+		return st;
+	st = claim(mr, true, "ndx_mr_deregister");
+	if (st != NDX_OK)
+		goto abandon_ov;
+	st = mr->object.adapter->ops->mr_deregister(mr, ov);
+	unclaim(mr, st != NDX_OK && st != NDX_PENDING);
+	if (st == NDX_OK)
+		base_ov_complete(ov, NDX_OK, 0, 0);
+	else if (st != NDX_PENDING)
+		goto abandon_ov;
+	return NDX_PENDING;
+
+abandon_ov:
+	base_ov_abandon(ov);
+	return st;
+}
+
+void ndx_mr_close(struct ndx_mr *handle)
+{
+	struct ndx_spi_mr *mr = spi_mr(handle);
+	struct ndx_adapter *adapter;
+
+	if (handle == NULL)
+		return;
+	adapter = mr->object.adapter;
+	if (mr->registered)
+		(void)adapter->ops->mr_deregister(mr, NULL);
+	adapter_settle(adapter);
+	adapter->ops->mr_destroy(mr);
+	adapter_put(adapter, true);
+}
+
+enum ndx_status ndx_mr_cancel(struct ndx_mr *mr)
+{
+	if (mr == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_cancel: mr is NULL");
+	/* Registering ends by itself and soon: nothing stays in flight beyond this. */
+	adapter_settle(spi_mr(mr)->object.adapter);
+	return NDX_OK;
+}
+
+uint32_t ndx_mr_get_local_token(const struct ndx_mr *mr)
+{
+	return const_mr(mr)->registered ? const_mr(mr)->local_token : 0;
+}
+
+uint32_t ndx_mr_get_remote_token(const struct ndx_mr *mr)
+{
+	return const_mr(mr)->registered ? const_mr(mr)->remote_token : 0;
+}
+
+enum ndx_status ndx_mw_create(struct ndx_adapter *adapter, struct ndx_mw **out)
+{
+	struct ndx_spi_mw *mw = NULL;
+	enum ndx_status st;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mw_create: NULL argument");
+	if (!(adapter->info.capabilities & NDX_CAP_MEMORY_WINDOW) ||
+	    adapter->ops->mw_create == NULL)
+		return fail(NDX_E_NOT_SUPPORTED, 0, "ndx_mw_create: %s has no memory windows",
+		            adapter->info.uri);
+	st = adapter->ops->mw_create(adapter->native, &mw);
+	if (st != NDX_OK)
+		return st;
+	adapter_adopt(adapter, &mw->object);
+	*out = (struct ndx_mw *)(void *)mw;
+	return NDX_OK;
+}
+
+void ndx_mw_close(struct ndx_mw *mw)
+{
+	struct ndx_spi_mw *spi = (struct ndx_spi_mw *)(void *)mw;
+	struct ndx_adapter *adapter;
+
+	if (mw == NULL)
+		return;
+	adapter = spi->object.adapter;
+	adapter->ops->mw_destroy(spi);
+	adapter_put(adapter, true);
+}
+
+uint32_t ndx_mw_get_remote_token(const struct ndx_mw *mw)
+{
+	return ((const struct ndx_spi_mw *)(const void *)mw)->remote_token;
+}
