@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define TEXT_SIZE 512
+#define NATIVE_SIZE 128
+#define ERRNO_END 4096               /* no errno is as large */
 #define RECORD_SIZE (TEXT_SIZE + 64) /* a text behind the name of its status */
 
 /* The one thing that is set for the whole process. `sink` is written last and read first. */
@@ -74,37 +76,36 @@ static void make_one_line(char *text)
 	}
 }
 
-/* "(5: Input/output error)", or only the number where it is no errno of this system. */
-static void append_native(char text[TEXT_SIZE], int native)
+/* " (5: Input/output error)", or only the number where it is no errno of this system. */
+static size_t native_text(char text[NATIVE_SIZE], int native)
 {
-	size_t used = strlen(text);
-	const char *name = native > -4096 ? strerrordesc_np(native < 0 ? -native : native) : NULL;
+	const bool plausible = native > -ERRNO_END && native < ERRNO_END;
+	const char *name = plausible ? strerrordesc_np(native < 0 ? -native : native) : NULL;
 
+	text[0] = '\0';
 	if (native == 0)
-		return;
+		return 0;
 	if (name != NULL)
-		(void)snprintf(text + used, TEXT_SIZE - used, " (%d: %s)", native, name);
+		(void)snprintf(text, NATIVE_SIZE, " (%d: %s)", native, name);
 	else
-		(void)snprintf(text + used, TEXT_SIZE - used, " (native %d)", native);
+		(void)snprintf(text, NATIVE_SIZE, " (native %d)", native);
+	return strlen(text);
 }
 
-static void mark_cut(char text[TEXT_SIZE], int wanted)
-{
-	static const char dots[] = "...";
-
-	if (wanted >= TEXT_SIZE)
-		memcpy(text + TEXT_SIZE - sizeof(dots), dots, sizeof(dots));
-}
-
+/* The native cause is kept whole; what goes before it is cut to fit, and shows that. */
 __attribute__((format(printf, 3, 0))) static void format_text(char text[TEXT_SIZE], int native,
                                                               const char *fmt, va_list args)
 {
-	int wanted = vsnprintf(text, TEXT_SIZE, fmt, args);
+	static const char dots[] = "...";
+	char cause[NATIVE_SIZE];
+	const size_t room = TEXT_SIZE - native_text(cause, native);
+	const int wanted = vsnprintf(text, room, fmt, args);
 
 	if (wanted < 0)
-		(void)snprintf(text, TEXT_SIZE, "%s", fmt);
-	mark_cut(text, wanted);
-	append_native(text, native);
+		(void)snprintf(text, room, "%s", fmt);
+	else if ((size_t)wanted >= room)
+		memcpy(text + room - sizeof(dots), dots, sizeof(dots));
+	memcpy(text + strlen(text), cause, strlen(cause) + 1);
 	make_one_line(text);
 }
 
