@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: headers.sh SOURCE BUILD CC
+# Every public header compiles alone, as C11 and as C++17, with no warning.
+set -eu
+src=$1 cc=$3
+bad=0
+
+alone() { # alone HEADER LANGUAGE STANDARD
+	# A header of macros only would be an empty translation unit, which -pedantic refuses.
+	printf '#include <%s>\nextern int a_declaration_of_our_own;\n' "$1" |
+		"$cc" -x "$2" "-std=$3" -Wall -Wextra -Wshadow -Wundef -pedantic -Werror -I"$src/api" \
+			-fsyntax-only - || {
+		echo "   ^ <$1> does not compile alone as $3"
+		bad=1
+	}
+}
+
+have_cxx=1
+echo 'int i;' | "$cc" -x c++ -fsyntax-only - 2>/dev/null || have_cxx=0
+for h in $(cd "$src/api" && find ndx -name '*.h' | sort); do
+	alone "$h" c c11
+	[ $have_cxx -eq 0 ] || alone "$h" c++ c++17
+done
+if [ $bad -eq 0 ] && [ $have_cxx -eq 0 ]; then
+	echo "skip: $cc compiles no C++ (install g++); as C11 every header is fine"
+	exit 77
+fi
+exit $bad

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: install.sh SOURCE BUILD CC
+# What "cmake --install" lays down is enough for somebody else's program: headers, library and
+# ndx.pc agree, wherever the prefix is.
+set -eu
+src=$1 build=$2 cc=$3
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+if ! cmake --install "$build" --prefix "$tmp/prefix" >"$tmp/log" 2>&1; then
+	cat "$tmp/log"
+	exit 1
+fi
+(cd "$src/api" && find ndx -name '*.h' | sort) >"$tmp/headers"
+(cd "$tmp/prefix/include" && find . -type f | sed 's|^\./||' | sort) >"$tmp/installed"
+diff -u "$tmp/headers" "$tmp/installed" || {
+	echo "   ^ the installed headers are not those of api/"
+	exit 1
+}
+if find "$tmp/prefix" \( -name '*.a' -o -name 'test_*' \) | grep .; then
+	echo "   ^ this is not for users"
+	exit 1
+fi
+
+PKG_CONFIG_PATH=$(dirname "$(find "$tmp/prefix" -name ndx.pc)")
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046 # a list of options
+"$cc" -std=c11 -Wall -Wextra -Werror -o "$tmp/consumer" "$(dirname "$0")/consumer.c" \
+	$(pkg-config --cflags --libs ndx)
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir ndx)
+export LD_LIBRARY_PATH
+"$tmp/consumer" "$(pkg-config --modversion ndx)"

@@ -1,0 +1,325 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: selftest.sh SOURCE BUILD CC
+# Every check can fail: a small tree passes all of them, then one fault at a time is planted in a
+# copy, and the check that guards against it has to fail and to name the place. Words that a check
+# would find in this file, too, are put together from pieces.
+set -eu
+src=$1 cc=$3
+checks=$src/tests/checks
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+: >"$tmp/tried"
+good=$tmp/good/tree planted=$tmp/planted/tree
+mkdir -p "$tmp/good" "$tmp/planted"
+
+file() { # file PATH: write the standard input there, below a licence line
+	mkdir -p "$(dirname "$good/$1")"
+	case $1 in
+	*.[ch]) echo '/* SPDX-License-Identifier: BSD-2-Clause */' ;;
+	*.sh) printf '#!/bin/sh\n# SPDX-License-Identifier: BSD-2-Clause\n' ;;
+	esac >"$good/$1"
+	cat >>"$good/$1"
+}
+
+file api/ndx/thing.h <<'END'
+#ifndef NDX_THING_H
+#define NDX_THING_H
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+const char *ndx_thing(void);
+static inline const char *ndx_thing_inline(void)
+{
+	return ndx_thing();
+}
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif
+END
+file api/ndx/ndx.h <<'END'
+#ifndef NDX_NDX_H
+#define NDX_NDX_H
+
+#include <ndx/thing.h>
+
+#pragma GCC visibility push(default)
+#define NDX_VERSION_MAJOR 0
+#define NDX_VERSION_MINOR 1
+#define NDX_VERSION_PATCH 0
+#define NDX_OK 0
+#ifdef __cplusplus
+extern "C" {
+#endif
+const char *ndx_version(void);
+const char *ndx_status_name(int status);
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif
+END
+file core/thing.c <<'END'
+#include <ndx/ndx.h>
+
+#include "core.h"
+
+const char *ndx_thing(void)
+{
+	return "thing";
+}
+
+const char *ndx_version(void)
+{
+	return "0.1.0";
+}
+
+const char *ndx_status_name(int status)
+{
+	return status == 0 ? "NDX_OK" : "NDX_?";
+}
+END
+echo 'int core_nothing(void);' | file core/core.h
+echo 'int base_nothing(void);' | file core/base/base_nothing.h
+printf 'NDX_0.1 {\n  global:\n    ndx_status_name;\n    ndx_thing;\n    ndx_version;\n  local:\n    *;\n};\n' |
+	file core/ndx.map
+printf '#include "base_nothing.h"\n#include "builtin.h"\n' | file providers/loop/loop.c
+echo '#include <rdma/fabric.h>' | file providers/ofi/ofi.c
+echo 'int builtin;' | file providers/builtin.h
+echo '#include <ndx/thing.h>' | file samples/hello/main.c
+echo '#include <ndx/thing.h>' | file tests/conformance/main.c
+echo 'int unit;' | file tests/unit/core/test_thing.c
+echo 'leak:libfabric.so.1' | file tests/suppressions/lsan.supp
+echo 'echo hello' | file samples/demo.sh
+echo 'A small house.' | file README.md
+cp "$src/.clang-format" "$src/.clang-tidy" "$good/"
+file CMakeLists.txt <<'END'
+# SPDX-License-Identifier: BSD-2-Clause
+cmake_minimum_required(VERSION 3.21)
+project(ndx VERSION 0.1.0 LANGUAGES C)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+add_library(ndx SHARED core/thing.c)
+target_include_directories(ndx PRIVATE api core)
+target_compile_options(ndx PRIVATE -fvisibility=hidden)
+target_link_options(ndx PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/core/ndx.map)
+install(TARGETS ndx LIBRARY DESTINATION lib)
+install(DIRECTORY api/ndx DESTINATION include)
+file(WRITE ${PROJECT_BINARY_DIR}/ndx.pc "prefix=\${pcfiledir}/../..\nlibdir=\${prefix}/lib\n"
+  "Name: ndx\nDescription: ndx\nVersion: 0.1.0\nCflags: -I\${prefix}/include\n"
+  "Libs: -L\${libdir} -lndx\n")
+install(FILES ${PROJECT_BINARY_DIR}/ndx.pc DESTINATION lib/pkgconfig)
+END
+
+# A fresh copy of the good tree; paths in it are those that a check is given.
+copy() {
+	rm -rf "$planted"
+	cp -R "$good" "$planted"
+}
+
+# run CHECK: build if the check needs it, run it on the copy; its output in $tmp/out
+run() {
+	case $1 in
+	exports | install | tidy)
+		if ! { cmake -S "$planted" -B "$planted/build" -DCMAKE_C_COMPILER="$cc" &&
+			cmake --build "$planted/build"; } >"$tmp/out" 2>&1; then
+			echo "the planted tree does not even build" >>"$tmp/out"
+			return 2
+		fi
+		;;
+	esac
+	sh "$checks/$1.sh" "$planted" "$planted/build" "$cc" >"$tmp/out" 2>&1
+}
+
+# plant CHECK PATH EXPECTED: add the standard input to the file at PATH; CHECK says EXPECTED
+plant() {
+	copy
+	mkdir -p "$(dirname "$planted/$2")"
+	cat >>"$planted/$2"
+	expect "$1" "$2" "$3"
+}
+
+# change CHECK PATH SED EXPECTED: likewise, with a sed script
+change() {
+	copy
+	sed "$3" "$good/$2" >"$planted/$2"
+	expect "$1" "$2" "$4"
+}
+
+# expect CHECK PATH EXPECTED: the check fails on the planted copy, and says so in these words. Many
+# callers stand at the end of a pipe, in a shell of their own, so the tallies are files.
+expect() {
+	ended=0
+	run "$1" || ended=$?
+	[ $ended -eq 77 ] || echo "$1 $2" >>"$tmp/tried"
+	if [ $ended -eq 0 ] || [ $ended -eq 2 ]; then
+		echo "$1 ended with $ended on a fault in $2 ($3):"
+		sed 's/^/  /' "$tmp/out"
+		touch "$tmp/bad"
+	elif [ $ended -ne 77 ] && ! grep -qF -e "$3" "$tmp/out"; then
+		echo "$1 failed on a fault in $2, but did not say \"$3\":"
+		sed 's/^/  /' "$tmp/out"
+		touch "$tmp/bad"
+	fi
+}
+
+skipped=
+for check in exports format headers install layers shell spelling style tidy; do
+	copy
+	ended=0
+	run $check || ended=$?
+	case $ended in
+	0) ;;
+	77) skipped="$skipped $check" ;;
+	*)
+		echo "$check fails on the good tree:"
+		sed 's/^/  /' "$tmp/out"
+		touch "$tmp/bad"
+		;;
+	esac
+done
+
+change exports core/ndx.map '/ndx_thing/d' 'ndx_thing: declared in api, but not listed'
+change exports core/ndx.map 's/    ndx_thing;/&\n    ndx_unheard_of;/' 'ndx_unheard_of: listed in core'
+change exports api/ndx/thing.h '/ push\| pop/d' 'ndx_thing: listed in core ndx.map, but not exported'
+change exports api/ndx/thing.h 's/^const char.*/&\nint ndx_promised(void);/' \
+	'ndx_promised: declared in api, but not listed'
+copy
+echo '__attribute__((visibility("default"))) int ndx_leaked;' >>"$planted/core/core.h"
+sed 's/global:/& ndx_*;/' "$good/core/ndx.map" >"$planted/core/ndx.map"
+expect exports core/ndx.map 'ndx_leaked: exported by libndx.so, but not listed'
+
+echo 'size_t ndx_size(void);' | plant headers api/ndx/size.h '<ndx/size.h> does not compile alone as c11'
+echo 'int ndx_class(int class);' | plant headers api/ndx/class.h 'does not compile alone as c++17'
+echo 'struct ndx_empty { };' | plant headers api/ndx/empty.h 'does not compile alone as c11'
+
+layer() { # layer PATH INCLUDE WHY
+	echo "#include $2" | plant layers "$1" "$3"
+}
+layer api/ndx/thing.h '"base_nothing.h"' 'api sees'
+layer api/ndx/thing.h '<unistd.h>' 'api sees'
+layer api/ndx/thing.h '<infiniband/verbs.h>' 'api sees'
+layer core/thing.c '"loop.h"' 'core sees'
+layer core/thing.c '"../providers/builtin.h"' 'no path out of a room'
+layer core/thing.c '<rdma/fabric.h>' 'belongs to its provider'
+layer core/thing.c '<builtin.h>' 'in quotes'
+layer core/base/base_nothing.h '"core.h"' 'core/base sees'
+layer core/connection/disconnect.c '"core.h"' 'core/connection sees'
+layer core/connection/disconnect.c '<pthread.h>' 'core/connection sees'
+layer core/receiver/receiver.c '"builtin.h"' 'front door'
+layer providers/loop/loop.c '"core.h"' 'providers/loop sees'
+layer providers/loop/loop.c '"ofi.h"' 'providers/loop sees'
+layer providers/loop/loop.c '<rdma/fabric.h>' 'belongs to its provider'
+layer providers/loop/loop.c '<sys/epoll.h>' 'Linux only'
+layer providers/ofi/ofi.c '<infiniband/verbs.h>' 'libfabric only'
+layer providers/verbs/verbs.c '<rdma/fabric.h>' 'libibverbs and librdmacm only'
+layer samples/hello/main.c '"core.h"' 'samples sees'
+layer samples/hello/main.c '<ndx/spi/provider.h>' 'the SPI is for'
+layer tests/conformance/main.c '"base_nothing.h"' 'tests/conformance sees'
+layer plugins/acme/acme.c '"builtin.h"' 'plugins sees'
+layer shims/ndspi/shim.c '"core.h"' 'shims sees'
+echo 'const char *p = "verbs:rxe0";' | plant layers core/thing.c 'core names no backend'
+echo 'const char *p = "found a Mellanox card, mlx5";' | plant layers core/thing.c 'core names no backend'
+echo 'const void *p = &ndx_provider_loop;' | plant layers core/thing.c 'core names no backend'
+
+echo 'int   spaces;' | plant format core/thing.c 'thing.c'
+
+plant tidy core/thing.c 'bugprone-' <<'END'
+
+int core_nothing(void)
+{
+	char text[4];
+	int length = sizeof(text) / sizeof(text[0]) > 2 ? 1 : 1;
+
+	return length;
+}
+END
+{
+	printf '\nint core_nothing(void)\n{\n\tvolatile int n = 0;\n\n'
+	for i in 1 2 3 4 5 6 7 8; do
+		for j in 1 2 3 4 5 6 7 8 9 10; do
+			printf '\tn += %s;\n' "$i$j"
+		done
+	done
+	printf '\treturn n;\n}\n'
+} | plant tidy core/thing.c 'readability-function-size'
+
+e='e'
+echo "/* to rec${e}ieve */" | plant spelling core/thing.c 'thing.c'
+
+echo 'if true; then' | plant shell samples/demo.sh 'demo.sh'
+# shellcheck disable=SC2016
+echo 'rm -rf $unquoted/$2' | plant shell samples/demo.sh 'SC2086'
+printf '#!/bin/sh\nif true; then\n' | plant shell .ci/run 'run'
+
+awk 'BEGIN { for (i = 0; i < 600; i++) print "int line" i ";" }' |
+	plant style core/thing.c 'at most 600 lines'
+change style core/thing.c '/SPDX/d' 'says SPDX'
+echo 'x' | plant style lib/x.md 'no other files and folders'
+slash=/
+for where in "home${slash}me" "root${slash}x" "work${slash}x" "tmp${slash}some.dir${slash}x"; do
+	echo "see $slash$where" | plant style README.md 'no path of some machine'
+done
+dot=.
+for host in "deb.debian${dot}org" "pypi${dot}org" "ghcr${dot}io"; do
+	echo "get https:$slash$slash$host$slash" |
+		plant style README.md 'no host of a package registry'
+done
+echo 'void core_end(void) { abort(); }' | plant style core/thing.c 'does not end its process'
+echo 'void loop_end(void) { exit(1); }' | plant style providers/loop/loop.c 'does not end its process'
+echo 'void core_say(void) { fprintf(stderr, "x"); }' | plant style core/thing.c 'prints nothing'
+echo 'void wait_a_bit(void) { usleep(1000); }' | plant style tests/unit/core/test_thing.c 'does not sleep'
+echo 'race:ndx_qp_send' | plant style tests/suppressions/tsan.supp 'names libfabric'
+
+change install CMakeLists.txt 's/ -lndx//' 'ndx_version'
+change install CMakeLists.txt 's|DESTINATION include|DESTINATION include/x|' 'not those of api/'
+change install CMakeLists.txt 's|Version: 0.1.0|Version: 0.1.1|' 'pkg-config 0.1.1'
+echo 'install(FILES README.md DESTINATION lib RENAME libx.a)' |
+	plant install CMakeLists.txt 'not for users'
+
+# What run.sh counts: a verdict of each kind, as ctest writes them.
+cat >"$tmp/junit.xml" <<'END'
+	<testcase name="kept" classname="kept" time="0.1" status="run">
+		<system-out>[  SKIPPED ] one_of_its_parts
+[  PASSED  ] 3 test(s).
+</system-out>
+	</testcase>
+	<testcase name="broken" classname="broken" time="0.1" status="fail">
+		<failure message="Failed"/>
+		<system-out>skip: not this one</system-out>
+	</testcase>
+	<testcase name="absent" classname="absent" time="0" status="notrun">
+		<skipped message="SKIP_RETURN_CODE=77"/>
+		<system-out>some words
+skip: no &quot;device&quot; here
+</system-out>
+	</testcase>
+	<testcase name="missing" classname="missing" time="0" status="notrun">
+		<skipped message="Unable to find executable"/>
+		<system-out></system-out>
+	</testcase>
+END
+cat >"$tmp/wanted" <<'END'
+passed r/kept
+skipped r/kept : one_of_its_parts
+failed r/broken : Failed
+skipped r/absent : no "device" here
+failed r/missing : Unable to find executable
+END
+awk -v run=r -f "$src/tests/junit.awk" "$tmp/junit.xml" >"$tmp/counted"
+diff -u "$tmp/wanted" "$tmp/counted" || touch "$tmp/bad"
+
+if [ ! -e "$tmp/bad" ]; then
+	echo "$(grep -c . "$tmp/tried") planted faults, each found"
+	if [ -n "$skipped" ]; then
+		echo "skip: not tried, because a tool is missing:$skipped"
+		exit 77
+	fi
+fi
+[ ! -e "$tmp/bad" ]

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: style.sh SOURCE
+# What no tool knows about our house: lengths, licence lines, and what must not stand in the tree.
+# Patterns are written so that they do not match their own line here.
+set -eu
+cd "$1"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+find . \( -path ./build -o -path ./.git \) -prune -o -type f -print | sed 's|^\./||' | sort >"$tmp/all"
+grep -E '\.([chs]|sh|py|def|map|pml|cmake|txt|in|cc|cpp|hpp)$' "$tmp/all" >"$tmp/text" || true
+grep -E '\.(c|h|sh|py|def|pml|cc|cpp|hpp)$|(^|/)CMakeLists\.txt$' "$tmp/all" >"$tmp/sources" || true
+
+# report WHY: fail if there is anything on the standard input. It stands at the end of a pipe, in a
+# shell of its own, so the verdict is a file.
+report() {
+	cat >"$tmp/found"
+	[ -s "$tmp/found" ] || return 0
+	sed 's/^/  /' "$tmp/found"
+	echo "^ $1"
+	touch "$tmp/bad"
+}
+# hits LIST PATTERN: where the files named in LIST match
+hits() {
+	tr '\n' '\0' <"$1" | xargs -0 -r grep -nIE -e "$2" /dev/null || true
+}
+
+tr '\n' '\0' <"$tmp/sources" | xargs -0 -r wc -l | awk '$1 > 600 && $2 != "total"' |
+	report 'a file has at most 600 lines: divide it'
+tr '\n' '\0' <"$tmp/sources" | xargs -0 -r grep -L 'SPDX-License-Identifier: BSD-2-Clause' |
+	report 'a source says SPDX-License-Identifier: BSD-2-Clause at its top'
+find . -mindepth 1 -maxdepth 1 ! -name '.*' | sed 's|^\./||' |
+	grep -vxE 'CMakeLists\.txt|CMakePresets\.json|README\.md|LICENSE|build' |
+	grep -vxE 'api|providers|core|plugins|shims|tests|samples|docs' |
+	report 'the top has no other files and folders than the house has rooms'
+
+hits "$tmp/all" '(^|[^A-Za-z0-9_.$}-])/([h]ome|[r]oot|[w]ork|[m]nt|[U]sers)/[A-Za-z0-9_.-]' |
+	report 'no path of some machine'
+hits "$tmp/all" '(^|[^A-Za-z0-9_.$}-])/[t]mp/[A-Za-z0-9_.-]+/' |
+	report 'no path of some machine'
+hits "$tmp/all" '(deb|security|snapshot|ftp)\.[d]ebian\.org|[p]ypi\.org|[p]ythonhosted\.org|[n]pmjs\.org|(^|[^a-z])[c]rates\.io|[p]roxy\.golang\.org|[a]rchive\.ubuntu\.com|[d]ocker\.io|[g]hcr\.io|[q]uay\.io' |
+	report 'no host of a package registry'
+
+grep -E '^(core|providers)/.*\.[ch]$' "$tmp/all" >"$tmp/library" || true
+hits "$tmp/library" '(^|[^A-Za-z0-9_>.])(abort|exit|_Exit|quick_exit)\(' |
+	report 'a library does not end its process'
+hits "$tmp/library" '(^|[^A-Za-z0-9_])(printf|puts|putchar|perror)\(|[^A-Za-z0-9_](stdout|stderr)[^A-Za-z0-9_]' |
+	grep -vE ':[[:space:]]*(/?\*|//)|/\*[^*]*(std(out|err)|printf)' |
+	report 'a library prints nothing: it has a log sink'
+
+grep -E '^tests/.*\.(c|cc|cpp)$' "$tmp/all" >"$tmp/tests" || true
+hits "$tmp/tests" '(^|[^A-Za-z0-9_])(u|nano|clock_nano|thrd_)?sleep\(' |
+	report 'a test waits for the event, with a time-out; it does not sleep'
+
+grep -E '^tests/suppressions/.*\.supp$' "$tmp/all" >"$tmp/supp" || true
+hits "$tmp/supp" '^[^#]' | grep -vE ':[a-z_]+:[^:]*libfabric[^:]*$' |
+	report 'a suppression names libfabric, never code of ours'
+[ ! -e "$tmp/bad" ]

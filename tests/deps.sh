@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh
+# The Debian packages that NDX needs, in one place. To be sourced; then: deps_install $deps_build
+
+# To build the library, its tools and the samples.
+deps_build='gcc make cmake pkg-config libfabric-dev libinih-dev libjansson-dev uthash-dev'
+# To run tests/run.sh.
+# shellcheck disable=SC2034 # for whoever sources this
+deps_test="$deps_build g++ libcmocka-dev spin clang-format clang-tidy codespell shellcheck iproute2"
+
+# deps_missing PACKAGE...: those that are not installed
+deps_missing() {
+	for package; do
+		case $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) in
+		*' installed') ;;
+		*) printf '%s ' "$package" ;;
+		esac
+	done
+}
+
+# deps_install PACKAGE...: install what is missing, or say how and return 1
+deps_install() {
+	if ! command -v dpkg-query >/dev/null; then
+		echo "not a Debian: if the build misses something, the packages there are: $*" >&2
+		return 0
+	fi
+	deps_wanted=$(deps_missing "$@")
+	[ -n "$deps_wanted" ] || return 0
+	deps_root=
+	if [ "$(id -u)" -ne 0 ]; then
+		deps_root='sudo -n'
+		if ! sudo -n true 2>/dev/null; then
+			echo "missing packages, and no right to install them. Run this first:" >&2
+			echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends $deps_wanted" >&2
+			return 1
+		fi
+	fi
+	echo "installing: $deps_wanted"
+	# shellcheck disable=SC2086 # both are lists
+	$deps_root apt-get update -q && $deps_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -q --no-install-recommends $deps_wanted
+}

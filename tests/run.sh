@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: sh tests/run.sh [--quick]
+# Everything there is to check, on a fresh Debian 12: install what is missing, build, test; then
+# again under the address and the thread sanitizer. --quick leaves out clang-tidy and the sanitizers.
+# The last line counts it all: N passed, N failed, N skipped. What could not run is skipped, with
+# its reason; it never counts as passed.
+set -u
+src=$(cd "$(dirname "$0")/.." && pwd)
+cd "$src" || exit 1
+jobs=${NDX_JOBS:-2}
+quick=0
+case ${1:-} in
+'') ;;
+--quick) quick=1 ;;
+*)
+	sed -n '3s/^# //p' "$0" >&2
+	exit 2
+	;;
+esac
+
+# shellcheck source=tests/deps.sh
+. tests/deps.sh
+# shellcheck disable=SC2086 # a list
+deps_install $deps_test || exit 1
+if command -v ccache >/dev/null; then
+	export CMAKE_C_COMPILER_LAUNCHER=ccache
+fi
+
+results=$(mktemp)
+work=$(mktemp -d)
+trap 'rm -rf "$results" "$work"' EXIT
+
+# note VERDICT NAME [REASON]: a step of our own, counted like a test
+note() {
+	echo "$1 $2${3:+ : $3}" >>"$results"
+}
+
+# suite PRESET BUILD CTEST-ARGUMENTS...: configure, build, test, count
+suite() {
+	preset=$1 build=$2
+	shift 2
+	echo "== $preset: build"
+	if ! cmake --preset "$preset" >"$work/log" 2>&1; then
+		cat "$work/log"
+		note failed "$preset/configure"
+		return
+	fi
+	grep -A 3 'CMake Warning' "$work/log"
+	if ! cmake --build "$build" -j "$jobs" >"$work/log" 2>&1; then
+		cat "$work/log"
+		note failed "$preset/build"
+		return
+	fi
+	echo "== $preset: test"
+	rm -f "$build/junit.xml"
+	$unrandomised ctest --test-dir "$build" -j "$jobs" --no-tests=error --output-on-failure \
+		--test-output-size-passed 65536 --test-output-size-failed 262144 \
+		--output-junit "$build/junit.xml" "$@"
+	ended=$?
+	[ ! -f "$build/junit.xml" ] ||
+		awk -v run="$preset" -f tests/junit.awk "$build/junit.xml" >"$work/verdicts"
+	cat "$work/verdicts" >>"$results"
+	if [ $ended -ne 0 ] && ! grep -q '^failed' "$work/verdicts"; then
+		note failed "$preset/ctest" "ended with $ended"
+	fi
+	rm -f "$work/verdicts"
+}
+
+# sanitizer PRESET NAME: the tests that run code of ours, if the compiler has that sanitizer here
+sanitizer() {
+	echo 'int main(void) { return 0; }' >"$work/probe.c"
+	unrandomised=
+	if [ $quick -eq 1 ]; then
+		note skipped "$1" '--quick was asked for'
+	elif ! cc "-fsanitize=$2" -o "$work/probe" "$work/probe.c" 2>"$work/log"; then
+		note skipped "$1" "cc has no -fsanitize=$2 here: $(head -n 1 "$work/log")"
+	else
+		# Older thread sanitizers cannot live with a kernel that randomises 32 bits.
+		if ! "$work/probe" 2>"$work/log"; then
+			unrandomised="setarch $(uname -m) -R"
+		fi
+		if $unrandomised "$work/probe" 2>>"$work/log"; then
+			suite "$1" "build/$1" -L '^(unit|conformance|sample|fuzz)$'
+		else
+			note skipped "$1" "a program with -fsanitize=$2 does not run here: $(head -n 1 "$work/log")"
+		fi
+	fi
+	unrandomised=
+}
+
+unrandomised=
+: >"$work/verdicts"
+if [ $quick -eq 1 ]; then
+	note skipped release/check.tidy '--quick was asked for'
+	suite release build -LE '^bench$' -E '^check\.tidy$'
+else
+	suite release build -LE '^bench$'
+fi
+sanitizer asan address,undefined
+sanitizer tsan thread
+
+echo
+sed -n 's/^skipped /skipped: /p' "$results"
+sed -n 's/^failed /FAILED: /p' "$results"
+awk '{ n[$1]++ } END {
+	printf "%d passed, %d failed, %d skipped\n", n["passed"], n["failed"], n["skipped"]
+	exit n["failed"] > 0 || n["passed"] == 0
+}' "$results"
