@@ -7,7 +7,7 @@
 
 #define SUGGEST_WORD 32 /* longer words and names are not compared */
 #define SUGGEST_KNOWN 200
-#define SUGGEST_TEXT 256
+#define SUGGEST_TEXT 320
 
 /* Private to suggest.c. */
 struct suggest {

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The stash of a completion queue, notification, and the rings of a queue pair. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base_loop.h"
+#include "base_qp.h"
+
+static struct ndx_loop *loop;
+
+static int make_loop(void **state)
+{
+	(void)state;
+	return base_loop_create("ndx-test", &loop) == NDX_OK ? 0 : -1;
+}
+
+static int drop_loop(void **state)
+{
+	(void)state;
+	base_loop_destroy(loop, NULL, NULL);
+	return 0;
+}
+
+struct bench {
+	struct base_cq cq;
+	struct base_qp qp;
+};
+
+static void set_up(struct bench *b, uint32_t depth)
+{
+	struct ndx_qp_attr attr;
+
+	ndx_qp_attr_init(&attr);
+	*b = (struct bench){0};
+	assert_int_equal(base_cq_init(&b->cq, NULL, 2), NDX_OK);
+	attr.receive_cq = &b->cq.spi.pub;
+	attr.initiator_cq = &b->cq.spi.pub;
+	attr.receive_depth = depth;
+	attr.initiator_depth = depth;
+	attr.inline_size = 8;
+	attr.context = b;
+	assert_int_equal(base_qp_init(&b->qp, NULL, &attr, 1000, sizeof(struct base_req),
+	                              sizeof(struct base_req)),
+	                 NDX_OK);
+}
+
+static void tear_down(struct bench *b)
+{
+	base_qp_fini(&b->qp);
+	base_cq_fini(&b->cq);
+}
+
+static struct base_req *post_send(struct bench *b, uintptr_t context, uint32_t flags)
+{
+	struct base_req *req = NULL;
+	uint32_t length;
+
+	assert_int_equal(base_admit_initiator(&b->qp, NDX_REQUEST_SEND, (void *)context, NULL, 0,
+	                                      flags, flags, 1, &length, &req),
+	                 NDX_OK);
+	return req;
+}
+
+static size_t take(struct bench *b, struct ndx_result *results, size_t count)
+{
+	return base_cq_take(&b->cq, results, count);
+}
+
+static void results_come_in_posting_order_whatever_ends_first(void **state)
+{
+	struct bench b;
+	struct base_req *reqs[4];
+	struct ndx_result r[8];
+
+	(void)state;
+	set_up(&b, 4);
+	b.qp.state = BASE_QP_UP;
+	for (uintptr_t i = 0; i < 4; i++)
+		reqs[i] = post_send(&b, i, 0);
+	base_req_done(&b.qp.initiator, reqs[2], NDX_OK, 0);
+	base_req_done(&b.qp.initiator, reqs[1], NDX_OK, 0);
+	assert_int_equal(take(&b, r, 8), 0);
+	base_req_done(&b.qp.initiator, reqs[0], NDX_OK, 0);
+	assert_int_equal(take(&b, r, 8), 3);
+	for (uintptr_t i = 0; i < 3; i++) {
+		assert_ptr_equal(r[i].request_context, (void *)i);
+		assert_ptr_equal(r[i].queue_pair_context, &b);
+		assert_int_equal(r[i].request_type, NDX_REQUEST_SEND);
+	}
+	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
+	assert_int_equal(take(&b, r, 8), 1);
+	assert_int_equal(r[0].status, NDX_E_CANCELED);
+	tear_down(&b);
+}
+
+static void slot_is_free_only_when_its_result_was_taken(void **state)
+{
+	struct bench b;
+	struct base_req *req = NULL;
+	struct ndx_result r;
+	uint32_t length;
+
+	(void)state;
+	set_up(&b, 3);
+	b.qp.state = BASE_QP_UP;
+	for (uintptr_t i = 0; i < 3; i++)
+		base_req_done(&b.qp.initiator, post_send(&b, i, 0), NDX_OK, 0);
+	assert_int_equal(base_admit_initiator(&b.qp, NDX_REQUEST_SEND, NULL, NULL, 0, 0, 0, 1,
+	                                      &length, &req),
+	                 NDX_E_NO_MORE_ENTRIES);
+	assert_null(req);
+	assert_int_equal(take(&b, &r, 1), 1);
+	assert_non_null(post_send(&b, 3, 0));
+	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
+	tear_down(&b);
+}
+
+static void silent_success_has_no_result_and_gives_its_slot_back(void **state)
+{
+	struct bench b;
+	struct ndx_result r[4];
+
+	(void)state;
+	set_up(&b, 3);
+	b.qp.state = BASE_QP_UP;
+	for (uintptr_t i = 0; i < 10000; i++)
+		base_req_done(&b.qp.initiator, post_send(&b, i, NDX_OP_SILENT_SUCCESS), NDX_OK, 0);
+	assert_int_equal(take(&b, r, 4), 0);
+	base_req_done(&b.qp.initiator, post_send(&b, 5, NDX_OP_SILENT_SUCCESS), NDX_E_IO_TIMEOUT,
+	              110);
+	assert_int_equal(take(&b, r, 4), 1);
+	assert_int_equal(r[0].status, NDX_E_IO_TIMEOUT);
+	assert_int_equal(r[0].native, 110);
+	tear_down(&b);
+}
+
+static void admission_refuses_what_a_send_may_not_have(void **state)
+{
+	struct bench b;
+	struct base_req *req = NULL;
+	struct ndx_sge sge[3] = {{NULL, 500, 0}, {NULL, 500, 0}, {NULL, 1, 0}};
+	uint32_t length;
+
+	(void)state;
+	set_up(&b, 2);
+#define ADMIT(n, flags)                                                                          \
+	base_admit_initiator(&b.qp, NDX_REQUEST_SEND, NULL, sge, (n), (flags), NDX_OP_INLINE, 2, \
+	                     &length, &req)
+	assert_int_equal(ADMIT(1, 0), NDX_E_CONNECTION_INVALID);
+	b.qp.state = BASE_QP_UP;
+	assert_int_equal(ADMIT(1, NDX_OP_ALLOW_READ), NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ADMIT(3, 0), NDX_E_DATA_OVERRUN);
+	sge[1].length = 501;
+	assert_int_equal(ADMIT(2, 0), NDX_E_BUFFER_OVERFLOW);
+	/* Lengths that wrap around 32 bits are no way round the limit. */
+	sge[0].length = UINT32_MAX;
+	sge[1].length = 2;
+	assert_int_equal(ADMIT(2, 0), NDX_E_BUFFER_OVERFLOW);
+	sge[0].length = 8;
+	sge[1].length = 1;
+	assert_int_equal(ADMIT(2, NDX_OP_INLINE), NDX_E_BUFFER_OVERFLOW);
+	sge[0].length = 6;
+	assert_int_equal(ADMIT(3, NDX_OP_INLINE), NDX_OK);
+	assert_int_equal(length, 8);
+#undef ADMIT
+	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
+	tear_down(&b);
+}
+
+static void posts_on_an_ending_connection_are_cancelled_behind_what_is_there(void **state)
+{
+	struct bench b;
+	struct base_req *first;
+	struct base_req *req = NULL;
+	struct ndx_result r[4];
+	uint32_t length;
+
+	(void)state;
+	set_up(&b, 4);
+	b.qp.state = BASE_QP_UP;
+	first = post_send(&b, 1, 0);
+	b.qp.state = BASE_QP_CLOSING;
+	assert_int_equal(base_admit_initiator(&b.qp, NDX_REQUEST_SEND, (void *)2, NULL, 0, 0, 0, 1,
+	                                      &length, &req),
+	                 NDX_PENDING);
+	assert_int_equal(base_admit_receive(&b.qp, (void *)3, NULL, 0, &length, &req), NDX_OK);
+	assert_int_equal(take(&b, r, 4), 0);
+	base_req_done(&b.qp.initiator, first, NDX_OK, 0);
+	assert_int_equal(take(&b, r, 4), 2);
+	assert_int_equal(r[0].status, NDX_OK);
+	assert_int_equal(r[1].status, NDX_E_CANCELED);
+	b.qp.state = BASE_QP_DEAD;
+	base_queue_cancel(&b.qp.receive, NDX_E_CANCELED);
+	assert_int_equal(base_admit_receive(&b.qp, (void *)4, NULL, 0, &length, &req), NDX_PENDING);
+	assert_int_equal(take(&b, r, 4), 2);
+	assert_ptr_equal(r[1].request_context, (void *)4);
+	tear_down(&b);
+}
+
+static void results_outlive_their_queue_pair(void **state)
+{
+	struct bench b;
+	struct bench c;
+	struct ndx_result r[8];
+	struct ndx_qp_attr attr;
+
+	(void)state;
+	set_up(&b, 4);
+	b.qp.state = BASE_QP_UP;
+	for (uintptr_t i = 0; i < 4; i++)
+		base_req_done(&b.qp.initiator, post_send(&b, i, 0), NDX_OK, 0);
+	attr = b.qp.spi.attr;
+	base_qp_fini(&b.qp);
+	/* A new queue pair on the same queue finds room beside what is left over. */
+	c = (struct bench){0};
+	assert_int_equal(base_qp_init(&c.qp, NULL, &attr, 1000, sizeof(struct base_req),
+	                              sizeof(struct base_req)),
+	                 NDX_OK);
+	c.qp.state = BASE_QP_UP;
+	for (uintptr_t i = 4; i < 8; i++)
+		base_req_done(&c.qp.initiator, post_send(&c, i, 0), NDX_OK, 0);
+	assert_int_equal(take(&b, r, 8), 8);
+	for (uintptr_t i = 0; i < 8; i++)
+		assert_ptr_equal(r[i].request_context, (void *)i);
+	base_qp_fini(&c.qp);
+	base_cq_fini(&b.cq);
+}
+
+static void push(struct bench *b, enum ndx_status status, uint32_t flags)
+{
+	const struct ndx_result r = {.status = status, .flags = flags};
+
+	base_cq_push(&b->cq, NULL, &r);
+}
+
+static enum ndx_status arm(struct bench *b, enum ndx_cq_notify_type type, struct ndx_overlapped *ov)
+{
+	assert_int_equal(base_ov_begin(ov, loop), NDX_OK);
+	assert_int_equal(base_cq_notify(&b->cq.spi, type, ov), NDX_PENDING);
+	return ndx_overlapped_status(ov);
+}
+
+static void notification_fires_once_for_a_new_result(void **state)
+{
+	struct bench b;
+	struct ndx_overlapped ov = {0};
+	struct ndx_overlapped second = {0};
+	struct ndx_result r[4];
+
+	(void)state;
+	set_up(&b, 8);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ov), NDX_PENDING);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &second), NDX_PENDING);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
+	assert_int_equal(ndx_overlapped_status(&second), NDX_OK);
+	/* What has fired does not fire again, though nobody took it; a newer one does. */
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ov), NDX_PENDING);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
+	assert_int_equal(take(&b, r, 4), 2);
+	/* Added between the last take and the arming: fires at once. */
+	push(&b, NDX_OK, 0);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ov), NDX_OK);
+	tear_down(&b);
+}
+
+static void solicited_waits_for_solicited_or_failed_results(void **state)
+{
+	struct bench b;
+	struct ndx_overlapped ov = {0};
+	struct ndx_overlapped any = {0};
+
+	(void)state;
+	set_up(&b, 8);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
+	push(&b, NDX_OK, NDX_RESULT_SOLICITED);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
+	push(&b, NDX_E_CANCELED, 0);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
+	/* ANY overrides what is armed already. */
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &any), NDX_PENDING);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
+	assert_int_equal(ndx_overlapped_status(&any), NDX_OK);
+	tear_down(&b);
+}
+
+static void errors_waits_for_the_queue_to_fail(void **state)
+{
+	struct bench b;
+	struct ndx_overlapped ov = {0};
+
+	(void)state;
+	set_up(&b, 8);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ERRORS, &ov), NDX_PENDING);
+	push(&b, NDX_E_CANCELED, 0);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
+	base_cq_fail(&b.cq, NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ERRORS, &ov), NDX_E_BUFFER_OVERFLOW);
+	tear_down(&b);
+}
+
+static void cancel_completes_in_order_and_disarms(void **state)
+{
+	struct bench b;
+	struct ndx_overlapped ovs[3] = {{0}};
+	struct ndx_overlapped *got[3];
+	struct ndx_port *port;
+
+	(void)state;
+	set_up(&b, 8);
+	assert_int_equal(ndx_port_create(&port), NDX_OK);
+	for (int i = 0; i < 3; i++) {
+		ovs[i].port = port;
+		assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ovs[i]), NDX_PENDING);
+	}
+	base_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
+	assert_int_equal(ndx_port_get(port, got, 3, 0), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_ptr_equal(got[i], &ovs[i]);
+		assert_int_equal(ovs[i].status, NDX_E_CANCELED);
+	}
+	push(&b, NDX_OK, 0);
+	ndx_port_close(port);
+	tear_down(&b);
+}
+
+static void descriptor_rises_when_it_fires_and_falls_when_armed_again(void **state)
+{
+	struct bench b;
+	struct pollfd p = {.events = POLLIN};
+	struct ndx_result r;
+
+	(void)state;
+	set_up(&b, 8);
+	assert_int_equal(base_cq_get_fd(&b.cq.spi, &p.fd), NDX_OK);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(take(&b, &r, 1), 1);
+	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	tear_down(&b);
+}
+
+#define MANY 20000
+
+static void *produce(void *arg)
+{
+	struct bench *b = arg;
+
+	for (uintptr_t i = 0; i < MANY;) {
+		struct base_req *req = NULL;
+		uint32_t length;
+
+		base_lock_acquire(&b->qp.lock);
+		if (base_admit_initiator(&b->qp, NDX_REQUEST_SEND, (void *)i, NULL, 0, 0, 0, 1,
+		                         &length, &req) == NDX_OK) {
+			base_req_done(&b->qp.initiator, req, NDX_OK, 0);
+			i++;
+		}
+		base_lock_release(&b->qp.lock);
+	}
+	return NULL;
+}
+
+static void armed_consumer_never_sleeps_on_a_result(void **state)
+{
+	struct bench b;
+	struct ndx_result r[16];
+	uintptr_t next = 0;
+	pthread_t t;
+
+	(void)state;
+	set_up(&b, 16);
+	b.qp.state = BASE_QP_UP;
+	assert_int_equal(pthread_create(&t, NULL, produce, &b), 0);
+	while (next < MANY) {
+		size_t n = take(&b, r, 16);
+
+		for (size_t i = 0; i < n; i++)
+			assert_ptr_equal(r[i].request_context, (void *)next++);
+		if (n == 0) {
+			struct ndx_overlapped ov = {0};
+
+			(void)arm(&b, NDX_CQ_NOTIFY_ANY, &ov);
+			assert_int_equal(ndx_overlapped_wait(&ov, 20000), NDX_OK);
+		}
+	}
+	assert_int_equal(pthread_join(t, NULL), 0);
+	tear_down(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(results_come_in_posting_order_whatever_ends_first),
+		cmocka_unit_test(slot_is_free_only_when_its_result_was_taken),
+		cmocka_unit_test(silent_success_has_no_result_and_gives_its_slot_back),
+		cmocka_unit_test(admission_refuses_what_a_send_may_not_have),
+		cmocka_unit_test(posts_on_an_ending_connection_are_cancelled_behind_what_is_there),
+		cmocka_unit_test(results_outlive_their_queue_pair),
+		cmocka_unit_test(notification_fires_once_for_a_new_result),
+		cmocka_unit_test(solicited_waits_for_solicited_or_failed_results),
+		cmocka_unit_test(errors_waits_for_the_queue_to_fail),
+		cmocka_unit_test(cancel_completes_in_order_and_disarms),
+		cmocka_unit_test(descriptor_rises_when_it_fires_and_falls_when_armed_again),
+		cmocka_unit_test(armed_consumer_never_sleeps_on_a_result),
+	};
+
+	return cmocka_run_group_tests(tests, make_loop, drop_loop);
+}
