@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ADDRESS:PORT as people write it: 192.0.2.1:4242, [::1]:4242, host:4242, or a port alone. */
+#ifndef SAMPLE_ADDRESS_H
+#define SAMPLE_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include <ndx/ndx.h>
+
+/** Room for any address as text, with brackets, scope and port. */
+#define SAMPLE_ADDRESS_TEXT 96
+
+struct sample_address {
+	struct sockaddr_storage storage;
+	socklen_t length;
+};
+
+/**
+ * Read an address. A missing host is 0.0.0.0, a missing port 0.
+ *
+ * @param[out] why  what is wrong with it, a constant; set only on failure
+ */
+bool sample_address_parse(const char *text, struct sample_address *out, const char **why);
+
+/** An address as the library hands it out, with the length that fits its family. */
+struct sample_address sample_address_from(const struct sockaddr_storage *storage);
+
+/** Port in host byte order. */
+unsigned sample_address_port(const struct sample_address *address);
+
+/** Set the port, given in host byte order. */
+void sample_address_set_port(struct sample_address *address, unsigned port);
+
+/** Whether it is 0.0.0.0 or ::, which means "any". */
+bool sample_address_is_any(const struct sample_address *address);
+
+/** Write it for people. Returns `text`. */
+const char *sample_address_format(const struct sample_address *address, char *text, size_t size);
+
+/** Write the host alone, without port and brackets. Returns `text`. */
+const char *sample_address_host(const struct sample_address *address, char *text, size_t size);
+
+/**
+ * All addresses of an adapter, port 0.
+ *
+ * @param[out] list  `count` addresses, at least one on NDX_OK; release with free()
+ */
+enum ndx_status sample_addresses_of(struct ndx_adapter *adapter, struct sockaddr_storage **list,
+                                    size_t *count);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sample_options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int sample_usage(const struct sample_program *program, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "%s: ", program->name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "\nTry: %s --help\n", program->name);
+	return SAMPLE_EXIT_USAGE;
+}
+
+static void help(const struct sample_program *program)
+{
+	printf("Usage: %s %s\n\n%s\n\nOptions:\n", program->name, program->synopsis,
+	       program->about);
+	for (size_t i = 0; i < program->option_count; i++) {
+		const struct sample_option *o = &program->options[i];
+		int used = printf("  %s%s%s", o->name, o->value != NULL ? " " : "",
+		                  o->value != NULL ? o->value : "");
+
+		printf("%*s%s\n", used < 26 ? 26 - used : 1, "", o->help);
+	}
+	printf("  %-24s%s\n", "--help", "show this");
+	if (program->details != NULL)
+		printf("\n%s\n", program->details);
+}
+
+/* The option that `arg` names, with or without "=VALUE" behind it. */
+static const struct sample_option *find(const struct sample_program *program, const char *arg)
+{
+	size_t length = strcspn(arg, "=");
+
+	for (size_t i = 0; i < program->option_count; i++) {
+		const char *name = program->options[i].name;
+
+		if (strlen(name) == length && strncmp(name, arg, length) == 0)
+			return &program->options[i];
+	}
+	return NULL;
+}
+
+static uint64_t unit_of(const char *suffix)
+{
+	static const struct {
+		char letter;
+		uint64_t factor;
+	} units[] = {{'k', 1ULL << 10}, {'K', 1ULL << 10}, {'M', 1ULL << 20}, {'G', 1ULL << 30}};
+
+	if (suffix[0] == '\0')
+		return 1;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (suffix[0] == units[i].letter && suffix[1] == '\0')
+			return units[i].factor;
+	}
+	return 0;
+}
+
+static bool to_number(const struct sample_option *o, const char *text)
+{
+	unsigned long long n;
+	uint64_t factor;
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	factor = unit_of(end);
+	if (errno != 0 || factor == 0 || n > UINT32_MAX || n * factor < o->min ||
+	    n * factor > o->max)
+		return false;
+	*o->number = (uint32_t)(n * factor);
+	return true;
+}
+
+/* Take argv[*at], an option, and its value; false if that was a mistake. */
+static bool take(const struct sample_program *program, int argc, char **argv, int *at)
+{
+	const char *arg = argv[*at];
+	const struct sample_option *o = find(program, arg);
+	const char *value = strchr(arg, '=');
+
+	if (o == NULL) {
+		sample_usage(program, "there is no option %.*s", (int)strcspn(arg, "="), arg);
+		return false;
+	}
+	if (o->flag != NULL) {
+		if (value != NULL) {
+			sample_usage(program, "%s takes no value", o->name);
+			return false;
+		}
+		*o->flag = true;
+		return true;
+	}
+	value = value != NULL ? value + 1 : argv[++*at];
+	if (*at >= argc) {
+		sample_usage(program, "%s needs a value: %s %s", o->name, o->name, o->value);
+		return false;
+	}
+	if (o->number != NULL && !to_number(o, value)) {
+		sample_usage(program, "%s %s: give a number from %u to %u", o->name, value, o->min,
+		             o->max);
+		return false;
+	}
+	if (o->text != NULL)
+		*o->text = value;
+	return true;
+}
+
+bool sample_parse(const struct sample_program *program, int argc, char **argv, size_t *operands,
+                  int *code)
+{
+	bool options = true;
+	size_t kept = 0;
+
+	*code = SAMPLE_EXIT_USAGE;
+	for (int i = 1; i < argc; i++) {
+		if (options && strcmp(argv[i], "--") == 0) {
+			options = false;
+		} else if (options && strcmp(argv[i], "--help") == 0) {
+			help(program);
+			*code = SAMPLE_EXIT_OK;
+			return false;
+		} else if (options && argv[i][0] == '-') {
+			if (!take(program, argc, argv, &i))
+				return false;
+		} else if (kept == program->max_operands) {
+			sample_usage(program, "%s is one argument too many", argv[i]);
+			return false;
+		} else {
+			argv[++kept] = argv[i];
+		}
+	}
+	*operands = kept;
+	return true;
+}

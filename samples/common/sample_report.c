@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sample_report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sample_options.h"
+
+__attribute__((format(printf, 2, 0))) static void say(const char *program, const char *format,
+                                                      va_list args, enum ndx_status status)
+{
+	char what[256];
+
+	vsnprintf(what, sizeof(what), format, args);
+	fprintf(stderr, "%s: %s: %s (%s)\n", program, what, ndx_status_name(status),
+	        ndx_status_text(status));
+}
+
+int sample_failed(const char *program, enum ndx_status status, const char *format, ...)
+{
+	const char *cause = ndx_last_error();
+	va_list args;
+
+	va_start(args, format);
+	say(program, format, args, status);
+	va_end(args);
+	if (cause[0] != '\0')
+		fprintf(stderr, "  %s\n", cause);
+	return SAMPLE_EXIT_FAILED;
+}
+
+int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, const char *format,
+                       ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(program, format, args, ov->status);
+	va_end(args);
+	if (ov->native != 0)
+		fprintf(stderr, "  native cause: %d\n", ov->native);
+	return SAMPLE_EXIT_FAILED;
+}
+
+static void to_stderr(void *arg, const struct ndx_log_record *record)
+{
+	(void)arg;
+	fprintf(stderr, "ndx %s: %s (%s", ndx_log_level_name(record->level), record->text,
+	        record->where);
+	fprintf(stderr, record->native != 0 ? ", native %d)\n" : ")\n", record->native);
+}
+
+void sample_log_to_stderr(enum ndx_log_level level)
+{
+	ndx_log_set_sink(to_stderr, NULL, level);
+}

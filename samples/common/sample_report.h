@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the samples tell people: failures with their cause, and the library's log on request. */
+#ifndef SAMPLE_REPORT_H
+#define SAMPLE_REPORT_H
+
+#include <ndx/ndx.h>
+
+/**
+ * Say on stderr that a call failed: program, what was tried, status, and what the library adds.
+ * Returns SAMPLE_EXIT_FAILED, so that a caller can `return sample_failed(...)`.
+ */
+int sample_failed(const char *program, enum ndx_status status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/** As sample_failed(), for an overlapped operation: the cause is in the object. */
+int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, const char *format,
+                       ...) __attribute__((format(printf, 3, 4)));
+
+/** Print the library's log records to stderr, up to `level`. */
+void sample_log_to_stderr(enum ndx_log_level level);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The client: connect, then request after request, each answered before the next. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "reqresp.h"
+#include "sample_latency.h"
+#include "sample_options.h"
+#include "sample_report.h"
+#include "wire.h"
+
+#define WHO "ndx-reqresp client"
+#define MS UINT64_C(1000000) /* nanoseconds */
+
+/** What the run has brought so far. */
+struct tally {
+	uint64_t begin, shown;
+	uint32_t verified, wrong;
+	struct sample_latency latency;
+};
+
+/* Why the server refused us, in its own words. */
+static void show_refusal(struct end *end)
+{
+	char text[256];
+	size_t length = sizeof(text) - 1;
+
+	if (ndx_connector_get_private_data(end->connector, text, &length) != NDX_OK || length == 0)
+		return;
+	text[length] = '\0';
+	for (char *c = text; *c != '\0'; c++) {
+		if (*c < ' ' || *c > '~')
+			*c = '?'; /* whoever it was, our terminal is not his */
+	}
+	fprintf(stderr, "  the server says: %s\n", text);
+}
+
+/* The two halves of connecting; between them the server's greeting is looked at. */
+static int connect_to(struct end *end, const struct sample_address *server)
+{
+	uint8_t greeting[WIRE_GREETING], answer[256];
+	size_t length = sizeof(answer);
+	char text[SAMPLE_ADDRESS_TEXT], what[SAMPLE_ADDRESS_TEXT + 16];
+	struct ndx_overlapped ov;
+	enum ndx_status st;
+	uint32_t allowed;
+	int rc;
+
+	st = ndx_connector_create(end->adapter, NULL, &end->connector);
+	if (st != NDX_OK)
+		return sample_failed(WHO, st, "create a connector");
+	wire_make_greeting(greeting, end->size);
+	ndx_overlapped_init(&ov);
+	st = ndx_connector_connect(end->connector, end->qp,
+	                           (const struct sockaddr *)&server->storage, server->length, 0, 0,
+	                           greeting, sizeof(greeting), &ov);
+	snprintf(what, sizeof(what), "connect to %s",
+	         sample_address_format(server, text, sizeof(text)));
+	rc = end_finish(end, st, &ov, what);
+	if (rc != SAMPLE_EXIT_OK) {
+		if (ov.status == NDX_E_CONNECTION_REFUSED)
+			show_refusal(end);
+		return rc;
+	}
+	st = ndx_connector_get_private_data(end->connector, answer, &length);
+	if (st != NDX_OK || !wire_read_greeting(answer, length, &allowed)) {
+		(void)ndx_connector_reject(end->connector, NULL, 0);
+		fprintf(stderr, WHO ": %s: that is no ndx-reqresp server\n", what);
+		return SAMPLE_EXIT_FAILED;
+	}
+	ndx_overlapped_init(&ov);
+	st = ndx_connector_complete_connect(end->connector, &ov);
+	return end_finish(end, st, &ov, what);
+}
+
+static void show_progress(const struct end *end, struct tally *tally, uint32_t done)
+{
+	bool terminal = isatty(STDERR_FILENO);
+	uint64_t now = sample_now_ns();
+
+	if (!end->options->progress || now - tally->shown < (terminal ? 250 : 5000) * MS)
+		return;
+	tally->shown = now;
+	fprintf(stderr, "%s" WHO ": %u of %u requests, %.0f per second%s", terminal ? "\r" : "",
+	        done, end->options->requests, (double)done * 1e9 / (double)(now - tally->begin),
+	        terminal ? "   " : "\n");
+}
+
+/* A result that is not what was waited for: tell what became of the connection. */
+static int explain(struct end *end, enum ndx_status st, const struct ndx_result *result,
+                   const char *what)
+{
+	enum ndx_disconnect_reason reason;
+
+	if (st == NDX_PENDING) {
+		fprintf(stderr, WHO ": %s: nothing in %u ms\n", what, end->options->timeout_ms);
+		return SAMPLE_EXIT_FAILED;
+	}
+	if (st != NDX_OK)
+		return sample_failed(WHO, st, "%s", what);
+	if (result->status == NDX_OK) {
+		fprintf(stderr, WHO ": %s: came in the wrong order\n", what);
+		return SAMPLE_EXIT_FAILED;
+	}
+	reason = end_reason(end, 1000);
+	fprintf(stderr, WHO ": %s: %s, native %d; connection: %s\n", what,
+	        ndx_status_name(result->status), result->native,
+	        ndx_disconnect_reason_name(reason));
+	return SAMPLE_EXIT_FAILED;
+}
+
+static int expect(struct end *end, enum ndx_request_type type, struct ndx_result *result,
+                  const char *what)
+{
+	enum ndx_status st = end_next_result(end, end->options->timeout_ms, result);
+
+	if (st != NDX_OK || result->status != NDX_OK || result->request_type != type)
+		return explain(end, st, result, what);
+	return SAMPLE_EXIT_OK;
+}
+
+static int one_request(struct end *end, struct tally *tally, uint32_t sequence)
+{
+	const struct reqresp_options *o = end->options;
+	struct ndx_result result;
+	const char *wrong;
+	enum ndx_status st;
+	uint64_t sent_at;
+	int rc;
+
+	wire_make_request(end->requests, end->size, o->seed, sequence);
+	/* The receive goes first: the answer may come before the send call returns. */
+	st = end_post_receive(end, end->responses_mr, end->responses, 0);
+	if (st != NDX_OK)
+		return sample_failed(WHO, st, "post a receive");
+	sent_at = sample_now_ns();
+	st = end_post_send(end, end->requests_mr, end->requests, 0);
+	if (st != NDX_OK)
+		return sample_failed(WHO, st, "post request %u", sequence);
+	/* A send's result comes before that of the receive which the answer to it filled. */
+	rc = expect(end, NDX_REQUEST_SEND, &result, "send a request");
+	if (rc == SAMPLE_EXIT_OK)
+		rc = expect(end, NDX_REQUEST_RECEIVE, &result, "wait for the response");
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	sample_latency_add(&tally->latency, sample_now_ns() - sent_at);
+	wrong = wire_check_response(end->responses, result.bytes_transferred, end->size, o->seed,
+	                            sequence);
+	if (wrong == NULL) {
+		tally->verified++;
+		return SAMPLE_EXIT_OK;
+	}
+	if (tally->wrong++ < 10)
+		fprintf(stderr, WHO ": response %u: %s\n", sequence, wrong);
+	return SAMPLE_EXIT_OK;
+}
+
+static void show_tally(const struct end *end, const struct tally *tally)
+{
+	const struct sample_latency *l = &tally->latency;
+
+	if (tally->shown != tally->begin && isatty(STDERR_FILENO))
+		fputc('\n', stderr);
+	printf(WHO ": %u requests of %u bytes: %u verified, %u wrong\n",
+	       tally->verified + tally->wrong, end->size, tally->verified, tally->wrong);
+	printf(WHO ": latency p50 %.1f us, p90 %.1f us, p99 %.1f us, max %.1f us\n",
+	       (double)sample_latency_percentile(l, 50) / 1e3,
+	       (double)sample_latency_percentile(l, 90) / 1e3,
+	       (double)sample_latency_percentile(l, 99) / 1e3, (double)l->max / 1e3);
+}
+
+static int converse(struct end *end, struct tally *tally)
+{
+	int rc = SAMPLE_EXIT_OK;
+
+	tally->begin = tally->shown = sample_now_ns();
+	for (uint32_t i = 0; i < end->options->requests && rc == SAMPLE_EXIT_OK; i++) {
+		if (reqresp_stop)
+			break;
+		rc = one_request(end, tally, i);
+		show_progress(end, tally, i + 1);
+	}
+	show_tally(end, tally);
+	return rc != SAMPLE_EXIT_OK || tally->wrong != 0 ? SAMPLE_EXIT_FAILED : SAMPLE_EXIT_OK;
+}
+
+static int goodbye(struct end *end)
+{
+	int rc = end_disconnect(end);
+
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	printf(WHO ": disconnected: %s, both sides said goodbye\n",
+	       ndx_disconnect_reason_name(ndx_connector_get_disconnect_reason(end->connector)));
+	return rc;
+}
+
+static int run(struct end *end, const struct sample_address *server, struct tally *tally)
+{
+	char text[SAMPLE_ADDRESS_TEXT];
+	int rc, bye;
+
+	if (end->info.max_transfer_length < end->options->size) {
+		fprintf(stderr, WHO ": %s carries at most %u bytes in one message\n", end->info.uri,
+		        end->info.max_transfer_length);
+		return SAMPLE_EXIT_USAGE;
+	}
+	rc = end_make(end, 1, end->options->size);
+	if (rc == SAMPLE_EXIT_OK)
+		rc = connect_to(end, server);
+	if (rc == SAMPLE_EXIT_OK)
+		rc = end_watch(end);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	printf(WHO ": %s, connected to %s\n", end->info.uri,
+	       sample_address_format(server, text, sizeof(text)));
+	rc = converse(end, tally);
+	bye = goodbye(end);
+	return rc != SAMPLE_EXIT_OK ? rc : bye;
+}
+
+int client_run(const struct reqresp_options *options)
+{
+	struct sample_address server;
+	struct tally *tally;
+	struct end end;
+	const char *why;
+	int rc;
+
+	if (!sample_address_parse(options->address, &server, &why)) {
+		fprintf(stderr, WHO ": %s: %s\n", options->address, why);
+		return SAMPLE_EXIT_USAGE;
+	}
+	tally = calloc(1, sizeof(*tally));
+	if (tally == NULL)
+		return SAMPLE_EXIT_FAILED;
+	rc = end_open(&end, WHO, options);
+	if (rc != SAMPLE_EXIT_OK)
+		goto free_tally;
+	rc = run(&end, &server, tally);
+	end_drop(&end);
+	ndx_adapter_close(end.adapter);
+free_tally:
+	free(tally);
+	return rc;
+}

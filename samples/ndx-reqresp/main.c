@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ndx-reqresp: a client and a server that exchange verified requests and responses over any
+ * adapter, and part without losing a message. Every call of the object model in its usual place.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reqresp.h"
+#include "sample_options.h"
+#include "sample_report.h"
+#include "wire.h"
+
+atomic_bool reqresp_stop;
+
+static const char about[] =
+	"Exchanges N requests and responses between two processes and checks every byte.\n"
+	"  server   listens and answers clients, one after the other\n"
+	"  client   connects to ADDRESS:PORT and sends the requests\n"
+	"  both     runs the two in one process, which is all that 'loop' can connect";
+
+static const char details[] =
+	"Without --adapter the adapter is $NDX_ADAPTER, else the INI file's, else chosen by the\n"
+	"library. Numbers may end in k, M or G. SIGINT and SIGTERM end both sides gracefully.\n\n"
+	"Exit status: 0 all requests verified and both sides said goodbye, 1 something failed,\n"
+	"2 command line, 3 the adapter could not be opened.";
+
+static void stop(int signal_number)
+{
+	(void)signal_number;
+	reqresp_stop = true;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = stop;
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+/** The server thread of `both`, and what it tells the client. */
+struct both {
+	const struct reqresp_options *options;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool ready, ended;
+	struct sample_address address;
+	int rc;
+};
+
+static void listening(void *arg, const struct sample_address *address)
+{
+	struct both *both = arg;
+
+	pthread_mutex_lock(&both->lock);
+	both->address = *address;
+	both->ready = true;
+	pthread_cond_signal(&both->changed);
+	pthread_mutex_unlock(&both->lock);
+}
+
+static void *server_thread(void *arg)
+{
+	struct both *both = arg;
+
+	both->rc = server_run(both->options, listening, both);
+	pthread_mutex_lock(&both->lock);
+	both->ended = true;
+	pthread_cond_signal(&both->changed);
+	pthread_mutex_unlock(&both->lock);
+	return NULL;
+}
+
+static int run_both(const struct reqresp_options *options)
+{
+	struct reqresp_options server = *options, client = *options;
+	struct both both = {.options = &server,
+	                    .lock = PTHREAD_MUTEX_INITIALIZER,
+	                    .changed = PTHREAD_COND_INITIALIZER};
+	char address[SAMPLE_ADDRESS_TEXT];
+	pthread_t thread;
+	int rc;
+
+	server.count = 1;
+	rc = pthread_create(&thread, NULL, server_thread, &both);
+	if (rc != 0) {
+		fprintf(stderr, "ndx-reqresp: no thread: %s\n", strerror(rc));
+		return SAMPLE_EXIT_FAILED;
+	}
+	pthread_mutex_lock(&both.lock);
+	while (!both.ready && !both.ended)
+		pthread_cond_wait(&both.changed, &both.lock);
+	pthread_mutex_unlock(&both.lock);
+	if (both.ready) {
+		client.address = sample_address_format(&both.address, address, sizeof(address));
+		rc = client_run(&client);
+		if (rc != SAMPLE_EXIT_OK)
+			reqresp_stop = true;
+	}
+	pthread_join(thread, NULL);
+	return rc != SAMPLE_EXIT_OK ? rc : both.rc;
+}
+
+/* Check what depends on the role, then play it. */
+static int play(const struct sample_program *program, const char *role,
+                struct reqresp_options *options)
+{
+	if (strcmp(role, "server") == 0)
+		return server_run(options, NULL, NULL);
+	if (strcmp(role, "both") == 0)
+		return run_both(options);
+	if (strcmp(role, "client") != 0)
+		return sample_usage(program, "%s: say server, client or both", role);
+	if (options->address == NULL)
+		return sample_usage(program, "client needs the server's ADDRESS:PORT");
+	return client_run(options);
+}
+
+int main(int argc, char **argv)
+{
+	struct reqresp_options o = {.requests = 1000,
+	                            .seed = 1,
+	                            .slots = 4,
+	                            .timeout_ms = 10000,
+	                            .keepalive_ms = 10000};
+	bool quiet = false;
+	const struct sample_option options[] = {
+		{"--adapter", "URI", "which adapter, e.g. ofi:tcp?iface=lo", .text = &o.adapter},
+		{"--requests", "N", "client: how many (1000)", .number = &o.requests, .min = 1,
+	         .max = UINT32_MAX},
+		{"--size", "BYTES", "of a message; server: the largest it takes (4096; 1M)",
+	         .number = &o.size, .min = WIRE_HEADER, .max = 1u << 30},
+		{"--seed", "N", "client: of the pattern (1)", .number = &o.seed, .min = 0,
+	         .max = UINT32_MAX},
+		{"--count", "N", "server: end after N clients (0: never)", .number = &o.count,
+	         .min = 0, .max = UINT32_MAX},
+		{"--slots", "N", "server: receives it keeps posted (4)", .number = &o.slots,
+	         .min = 1, .max = 1024},
+		{"--port-file", "FILE", "server: write the port there once it listens",
+	         .text = &o.port_file},
+		{"--wait", NULL, "sleep until there is a result instead of polling",
+	         .flag = &o.wait},
+		{"--timeout", "MS", "for an answer of any kind (10000)", .number = &o.timeout_ms,
+	         .min = 1, .max = 1u << 30},
+		{"--keepalive", "MS",
+	         "idle time after which a silent peer is dead, 0: never (10000)",
+	         .number = &o.keepalive_ms, .min = 0, .max = 1u << 30},
+		{"--quiet", NULL, "no progress line", .flag = &quiet},
+		{"--verbose", NULL, "the library's log on stderr", .flag = &o.verbose},
+	};
+	const struct sample_program program = {
+		.name = "ndx-reqresp",
+		.synopsis = "server|client|both [ADDRESS:PORT] [options]",
+		.about = about,
+		.details = details,
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = 2,
+	};
+	size_t operands;
+	int rc;
+
+	if (!sample_parse(&program, argc, argv, &operands, &rc))
+		return rc;
+	if (operands == 0)
+		return sample_usage(&program, "say server, client or both");
+	o.address = operands == 2 ? argv[2] : NULL;
+	o.progress = !quiet;
+	if (o.size == 0)
+		o.size = strcmp(argv[1], "server") == 0 ? 1u << 20 : 4096;
+	if (o.verbose)
+		sample_log_to_stderr(NDX_LOG_DEBUG);
+	catch_signals();
+	return play(&program, argv[1], &o);
+}

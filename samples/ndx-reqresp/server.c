@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The server: one client after another; parses every request and answers it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reqresp.h"
+#include "sample_options.h"
+#include "sample_report.h"
+#include "wire.h"
+
+#define WHO "ndx-reqresp server"
+#define SLICE_MS 200u /* how often a waiting server looks whether it shall stop */
+
+/** One client's visit. */
+struct visit {
+	uint64_t answered, bad, cancelled;
+	bool over; /* the queue pair is dead, or we want to stop */
+};
+
+/* The address asked for; without one, or without a host, the adapter's first. */
+static int choose_address(struct end *end, struct sample_address *address)
+{
+	const char *wish = end->options->address;
+	struct sockaddr_storage *own;
+	size_t count;
+	unsigned port = 0;
+	enum ndx_status st;
+	const char *why;
+
+	if (wish != NULL) {
+		if (!sample_address_parse(wish, address, &why)) {
+			fprintf(stderr, WHO ": %s: %s\n", wish, why);
+			return SAMPLE_EXIT_USAGE;
+		}
+		if (!sample_address_is_any(address))
+			return SAMPLE_EXIT_OK;
+		port = sample_address_port(address);
+	}
+	st = sample_addresses_of(end->adapter, &own, &count);
+	if (st != NDX_OK)
+		return sample_failed(WHO, st, "find an address of %s", end->info.uri);
+	*address = sample_address_from(&own[0]);
+	free(own);
+	sample_address_set_port(address, port);
+	return SAMPLE_EXIT_OK;
+}
+
+/* On success `address` is where it listens, with the port. */
+static int start_listening(struct end *end, struct ndx_listener **listener,
+                           struct sample_address *address)
+{
+	char text[SAMPLE_ADDRESS_TEXT];
+	enum ndx_status st;
+
+	st = ndx_listen_on(end->adapter, (const struct sockaddr *)&address->storage,
+	                   address->length, 0, listener);
+	if (st != NDX_OK)
+		return sample_failed(WHO, st, "listen on %s",
+		                     sample_address_format(address, text, sizeof(text)));
+	address->length = sizeof(address->storage);
+	st = ndx_listener_get_local_address(*listener, (struct sockaddr *)&address->storage,
+	                                    &address->length);
+	if (st == NDX_OK)
+		return SAMPLE_EXIT_OK;
+	ndx_listener_close(*listener);
+	return sample_failed(WHO, st, "get the listener's address");
+}
+
+static int write_port(const char *path, const struct sample_address *address)
+{
+	char temporary[4096];
+	FILE *file;
+
+	/* Whoever waits for the file must not see it half written. */
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	file = fopen(temporary, "w");
+	if (file == NULL)
+		goto failed;
+	fprintf(file, "%u\n", sample_address_port(address));
+	if (fclose(file) == 0 && rename(temporary, path) == 0)
+		return SAMPLE_EXIT_OK;
+failed:
+	perror(path);
+	return SAMPLE_EXIT_FAILED;
+}
+
+/* Wait for the next client, as long as it takes; false: stop. */
+static bool next_client(struct end *end, struct ndx_listener *listener)
+{
+	struct ndx_overlapped ov;
+	enum ndx_status st;
+
+	st = ndx_connector_create(end->adapter, NULL, &end->connector);
+	if (st != NDX_OK) {
+		(void)sample_failed(WHO, st, "create a connector");
+		return false;
+	}
+	ndx_overlapped_init(&ov);
+	st = ndx_listener_get_connection_request(listener, end->connector, &ov);
+	if (st != NDX_PENDING) {
+		(void)sample_failed(WHO, st, "wait for a client");
+		return false;
+	}
+	do {
+		st = ndx_overlapped_wait(&ov, SLICE_MS);
+	} while (st == NDX_PENDING && !reqresp_stop);
+	if (st == NDX_PENDING) {
+		(void)ndx_listener_cancel(listener);
+		return false;
+	}
+	if (st != NDX_OK)
+		(void)sample_ended_badly(WHO, &ov, "wait for a client");
+	return st == NDX_OK;
+}
+
+/* Look at the client's greeting; what to refuse it with, or NULL. */
+static const char *refusal(struct end *end, uint32_t *size)
+{
+	static const char stranger[] = "this is ndx-reqresp, version 1";
+	static const char size_wrong[] = "message size not supported here";
+	uint8_t greeting[256];
+	size_t length = sizeof(greeting);
+
+	if (ndx_connector_get_private_data(end->connector, greeting, &length) != NDX_OK ||
+	    !wire_read_greeting(greeting, length, size))
+		return stranger;
+	if (*size < WIRE_HEADER || *size > end->options->size ||
+	    *size > end->info.max_transfer_length)
+		return size_wrong;
+	return NULL;
+}
+
+/* Everything that must be there before the client may send, then accept. */
+static int welcome(struct end *end, uint32_t size)
+{
+	uint8_t greeting[WIRE_GREETING];
+	struct ndx_overlapped ov;
+	enum ndx_status st = NDX_OK;
+	int rc = end_make(end, end->options->slots, size);
+
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	for (uint32_t i = 0; i < end->slots && st == NDX_OK; i++)
+		st = end_post_receive(end, end->requests_mr, end->requests, i);
+	if (st != NDX_OK)
+		return sample_failed(WHO, st, "post receives");
+	wire_make_greeting(greeting, end->options->size);
+	ndx_overlapped_init(&ov);
+	st = ndx_connector_accept(end->connector, end->qp, 0, 0, greeting, sizeof(greeting), &ov);
+	rc = end_finish(end, st, &ov, "accept");
+	return rc == SAMPLE_EXIT_OK ? end_watch(end) : rc;
+}
+
+/*
+ * One result. A slot goes round: receive posted - request arrived, response sent - send done,
+ * receive posted again.
+ */
+static enum ndx_status handle(struct end *end, struct visit *visit, const struct ndx_result *result)
+{
+	uint8_t *request = result->request_context;
+	size_t offset = (size_t)(request - end->requests);
+	uint32_t slot = (uint32_t)(offset / end->size);
+	const char *wrong;
+
+	if (result->status != NDX_OK) {
+		visit->cancelled++;
+		visit->over = true;
+		return NDX_OK;
+	}
+	if (result->request_type != NDX_REQUEST_RECEIVE)
+		return end_post_receive(end, end->requests_mr, end->requests, slot);
+	wrong = result->bytes_transferred != end->size ? "not as long as agreed"
+	                                               : wire_check_request(request, end->size);
+	if (wrong != NULL) {
+		visit->bad++;
+		fprintf(stderr, WHO ": request %" PRIu64 ": %s\n", visit->answered, wrong);
+		return end_post_receive(end, end->requests_mr, end->requests, slot);
+	}
+	wire_make_response(end->responses + offset, request, end->size);
+	visit->answered++;
+	return end_post_send(end, end->responses_mr, end->responses, slot);
+}
+
+static void serve(struct end *end, struct visit *visit)
+{
+	struct ndx_result result;
+	enum ndx_status st;
+
+	while (!visit->over) {
+		st = end_next_result(end, SLICE_MS, &result);
+		if (st == NDX_OK)
+			st = handle(end, visit, &result);
+		if (st == NDX_PENDING && reqresp_stop)
+			visit->over = true;
+		if (st != NDX_OK && st != NDX_PENDING) {
+			(void)sample_failed(WHO, st, "serve the client");
+			visit->over = true;
+		}
+	}
+}
+
+/* Both goodbyes. Ours is right whoever began: it succeeds after the client's, too. */
+static int part(struct end *end, struct visit *visit)
+{
+	enum ndx_disconnect_reason reason;
+	struct ndx_result result;
+	int rc;
+
+	reason = end_reason(end, reqresp_stop ? 0 : end->options->timeout_ms);
+	rc = end_disconnect(end);
+	/* Once disconnect completed, every cancelled request's result is there. */
+	while (end_next_result(end, 0, &result) == NDX_OK)
+		visit->cancelled += result.status != NDX_OK;
+	if (reason == NDX_DISCONNECT_NONE)
+		reason = ndx_connector_get_disconnect_reason(end->connector);
+	printf(WHO ": %" PRIu64 " requests of %u bytes answered, %" PRIu64 " bad; %" PRIu64
+	           " receives left over; end of connection: %s\n",
+	       visit->answered, end->size, visit->bad, visit->cancelled,
+	       ndx_disconnect_reason_name(reason));
+	fflush(stdout);
+	return rc == SAMPLE_EXIT_OK && visit->bad == 0 ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
+}
+
+/* One client from request to goodbye. */
+static int visit_of(struct end *end)
+{
+	struct visit visit = {0};
+	struct sample_address peer = {.length = sizeof(peer.storage)};
+	char text[SAMPLE_ADDRESS_TEXT] = "(unknown)";
+	const char *no;
+	uint32_t size;
+	int rc;
+
+	if (ndx_connector_get_peer_address(end->connector, (struct sockaddr *)&peer.storage,
+	                                   &peer.length) == NDX_OK)
+		sample_address_format(&peer, text, sizeof(text));
+	no = refusal(end, &size);
+	if (no != NULL) {
+		size_t length = strlen(no);
+
+		if (length > end->info.max_callee_data)
+			length = end->info.max_callee_data;
+		(void)ndx_connector_reject(end->connector, no, length);
+		fprintf(stderr, WHO ": refused %s: %s\n", text, no);
+		return SAMPLE_EXIT_FAILED;
+	}
+	rc = welcome(end, size);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	printf(WHO ": client %s, messages of %u bytes\n", text, size);
+	fflush(stdout);
+	serve(end, &visit);
+	return part(end, &visit);
+}
+
+static int serve_clients(struct end *end, struct ndx_listener *listener)
+{
+	const struct reqresp_options *o = end->options;
+	int worst = SAMPLE_EXIT_OK;
+
+	for (uint32_t served = 0; (o->count == 0 || served < o->count) && !reqresp_stop; served++) {
+		bool came = next_client(end, listener);
+		int rc = came ? visit_of(end) : SAMPLE_EXIT_FAILED;
+
+		end_drop(end);
+		if (!came)
+			return reqresp_stop ? worst : rc;
+		if (rc != SAMPLE_EXIT_OK)
+			worst = rc;
+	}
+	return worst;
+}
+
+int server_run(const struct reqresp_options *options, server_ready_fn *ready, void *arg)
+{
+	struct ndx_listener *listener = NULL;
+	struct sample_address address = {0};
+	char text[SAMPLE_ADDRESS_TEXT];
+	struct end end;
+	int rc;
+
+	rc = end_open(&end, WHO, options);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	rc = choose_address(&end, &address);
+	if (rc == SAMPLE_EXIT_OK)
+		rc = start_listening(&end, &listener, &address);
+	if (rc != SAMPLE_EXIT_OK)
+		goto close_adapter;
+	printf(WHO ": %s, listening on %s\n", end.info.uri,
+	       sample_address_format(&address, text, sizeof(text)));
+	fflush(stdout);
+	if (options->port_file != NULL)
+		rc = write_port(options->port_file, &address);
+	if (rc != SAMPLE_EXIT_OK)
+		goto close_listener;
+	if (ready != NULL)
+		ready(arg, &address);
+	rc = serve_clients(&end, listener);
+close_listener:
+	ndx_listener_close(listener);
+close_adapter:
+	ndx_adapter_close(end.adapter);
+	return rc;
+}
