@@ -86,7 +86,7 @@ static enum ndx_status copy_address(struct ndx_connector *c, const struct sockad
 		          "ndx_connector_get_..._address: not bound and not connected");
 	} else {
 		*length = base_sockaddr_len(from);
-		if (room < *length)
+		if (address == NULL || room < *length)
 			st = NDX_E_BUFFER_OVERFLOW;
 		else
 			memcpy(address, from, *length);

@@ -55,6 +55,7 @@ static void drop_handle(struct ndx_adapter *adapter)
 {
 	adapter_lock(adapter);
 	adapter->handles--;
+	(void)pthread_cond_broadcast(&adapter->changed);
 	adapter_unlock(adapter);
 }
 

@@ -139,7 +139,7 @@ enum ndx_status ndx_listener_get_local_address(struct ndx_listener *l, struct so
 		          "ndx_listener_get_local_address: not listening");
 	} else {
 		*length = base_sockaddr_len(&l->native->local);
-		if (room < *length)
+		if (address == NULL || room < *length)
 			st = NDX_E_BUFFER_OVERFLOW;
 		else
 			memcpy(address, &l->native->local, *length);

@@ -85,22 +85,22 @@ static enum ndx_status check_register(const struct ndx_mr *mr, const void *buffe
 	return NDX_OK;
 }
 
-enum ndx_status ndx_mr_register(struct ndx_mr *handle, void *buffer, size_t length, uint32_t flags,
+enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, uint32_t flags,
                                 struct ndx_overlapped *ov)
 {
-	struct ndx_spi_mr *mr = spi_mr(handle);
-	enum ndx_status st = check_register(handle, buffer, length, flags);
+	struct ndx_spi_mr *region = spi_mr(mr);
+	enum ndx_status st = check_register(mr, buffer, length, flags);
 
 	if (st != NDX_OK)
 		return st;
-	st = base_ov_begin(ov, mr->object.adapter->loop);
+	st = base_ov_begin(ov, region->object.adapter->loop);
 	if (st != NDX_OK)
 		return st;
-	st = claim(mr, false, "ndx_mr_register");
+	st = claim(region, false, "ndx_mr_register");
 	if (st != NDX_OK)
 		goto abandon_ov;
-	st = mr->object.adapter->ops->mr_register(mr, buffer, length, flags, ov);
-	unclaim(mr, st == NDX_OK || st == NDX_PENDING);
+	st = region->object.adapter->ops->mr_register(region, buffer, length, flags, ov);
+	unclaim(region, st == NDX_OK || st == NDX_PENDING);
 	if (st == NDX_OK)
 		base_ov_complete(ov, NDX_OK, 0, 0);
 	else if (st != NDX_PENDING)
@@ -112,21 +112,21 @@ abandon_ov:
 	return st;
 }
 
-enum ndx_status ndx_mr_deregister(struct ndx_mr *handle, struct ndx_overlapped *ov)
+enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov)
 {
-	struct ndx_spi_mr *mr = spi_mr(handle);
+	struct ndx_spi_mr *region = spi_mr(mr);
 	enum ndx_status st;
 
-	if (handle == NULL)
+	if (mr == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_deregister: mr is NULL");
-	st = base_ov_begin(ov, mr->object.adapter->loop);
+	st = base_ov_begin(ov, region->object.adapter->loop);
 	if (st != NDX_OK)
 		return st;
-	st = claim(mr, true, "ndx_mr_deregister");
+	st = claim(region, true, "ndx_mr_deregister");
 	if (st != NDX_OK)
 		goto abandon_ov;
-	st = mr->object.adapter->ops->mr_deregister(mr, ov);
-	unclaim(mr, st != NDX_OK && st != NDX_PENDING);
+	st = region->object.adapter->ops->mr_deregister(region, ov);
+	unclaim(region, st != NDX_OK && st != NDX_PENDING);
 	if (st == NDX_OK)
 		base_ov_complete(ov, NDX_OK, 0, 0);
 	else if (st != NDX_PENDING)
@@ -138,18 +138,18 @@ abandon_ov:
 	return st;
 }
 
-void ndx_mr_close(struct ndx_mr *handle)
+void ndx_mr_close(struct ndx_mr *mr)
 {
-	struct ndx_spi_mr *mr = spi_mr(handle);
+	struct ndx_spi_mr *region = spi_mr(mr);
 	struct ndx_adapter *adapter;
 
-	if (handle == NULL)
+	if (mr == NULL)
 		return;
-	adapter = mr->object.adapter;
-	if (mr->registered)
-		(void)adapter->ops->mr_deregister(mr, NULL);
+	adapter = region->object.adapter;
+	if (region->registered)
+		(void)adapter->ops->mr_deregister(region, NULL);
 	adapter_settle(adapter);
-	adapter->ops->mr_destroy(mr);
+	adapter->ops->mr_destroy(region);
 	adapter_put(adapter, true);
 }
 

@@ -161,11 +161,11 @@ static bool wait_over(struct ndx_spi_qp *qp)
 	return over;
 }
 
-enum ndx_status ndx_qp_flush(struct ndx_qp *handle)
+enum ndx_status ndx_qp_flush(struct ndx_qp *qp)
 {
-	struct qp_call call = {.qp = spi_qp(handle)};
+	struct qp_call call = {.qp = spi_qp(qp)};
 
-	if (handle == NULL)
+	if (qp == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_qp_flush: qp is NULL");
 	base_loop_call(call.qp->object.adapter->loop, flush_on_loop, &call);
 	if (!wait_over(call.qp))
@@ -260,12 +260,12 @@ static void part(void *arg)
 	adapter_unlock(call->qp->object.adapter);
 }
 
-void ndx_qp_close(struct ndx_qp *handle)
+void ndx_qp_close(struct ndx_qp *qp)
 {
-	struct qp_call call = {.qp = spi_qp(handle)};
+	struct qp_call call = {.qp = spi_qp(qp)};
 	struct ndx_loop *loop;
 
-	if (handle == NULL)
+	if (qp == NULL)
 		return;
 	loop = call.qp->object.adapter->loop;
 	base_loop_call(loop, begin_close, &call);

@@ -58,11 +58,11 @@ void base_cq_push(struct base_cq *cq, struct base_queue *queue, const struct ndx
 size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count);
 
 /* Bodies of the provider operations of the same names. */
-enum ndx_status base_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type type,
+enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
                                struct ndx_overlapped *ov);
-void base_cq_cancel(struct ndx_spi_cq *cq, enum ndx_status status);
-enum ndx_status base_cq_get_fd(struct ndx_spi_cq *cq, int *fd);
-enum ndx_status base_cq_resize(struct ndx_spi_cq *cq, uint32_t depth);
+void base_cq_cancel(struct ndx_spi_cq *spi, enum ndx_status status);
+enum ndx_status base_cq_get_fd(struct ndx_spi_cq *spi, int *fd);
+enum ndx_status base_cq_resize(struct ndx_spi_cq *spi, uint32_t depth);
 
 /* The queue is dead: fires everything with `status`, now and from now on. */
 void base_cq_fail(struct base_cq *cq, enum ndx_status status);
