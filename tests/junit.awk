@@ -54,7 +54,7 @@ function attribute(line, key) {
 	} else if (status == "disabled") {
 		print "skipped", run "/" name, ": disabled"
 	} else {
-		print "failed", run "/" name, ":", message != "" ? message : status
+		print "failed", run "/" name (message ~ /^(Failed)?$/ ? "" : " : " message)
 	}
 	name = ""
 }

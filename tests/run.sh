@@ -38,7 +38,7 @@ note() {
 
 # suite PRESET BUILD CTEST-ARGUMENTS...: configure, build, test, count
 suite() {
-	preset=$1 build=$2
+	preset=$1 build=$src/$2
 	shift 2
 	echo "== $preset: build"
 	if ! cmake --preset "$preset" >"$work/log" 2>&1; then
@@ -58,13 +58,13 @@ suite() {
 		--test-output-size-passed 65536 --test-output-size-failed 262144 \
 		--output-junit "$build/junit.xml" "$@"
 	ended=$?
+	: >"$work/verdicts"
 	[ ! -f "$build/junit.xml" ] ||
 		awk -v run="$preset" -f tests/junit.awk "$build/junit.xml" >"$work/verdicts"
 	cat "$work/verdicts" >>"$results"
 	if [ $ended -ne 0 ] && ! grep -q '^failed' "$work/verdicts"; then
 		note failed "$preset/ctest" "ended with $ended"
 	fi
-	rm -f "$work/verdicts"
 }
 
 # sanitizer PRESET NAME: the tests that run code of ours, if the compiler has that sanitizer here
@@ -90,7 +90,6 @@ sanitizer() {
 }
 
 unrandomised=
-: >"$work/verdicts"
 if [ $quick -eq 1 ]; then
 	note skipped release/check.tidy '--quick was asked for'
 	suite release build -LE '^bench$' -E '^check\.tidy$'

@@ -308,7 +308,7 @@ END
 cat >"$tmp/wanted" <<'END'
 passed r/kept
 skipped r/kept : one_of_its_parts
-failed r/broken : Failed
+failed r/broken
 skipped r/absent : no "device" here
 failed r/missing : Unable to find executable
 END
