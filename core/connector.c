@@ -89,6 +89,8 @@ enum ndx_status ndx_connector_create(struct ndx_adapter *adapter,
 	adapter_lock(adapter);
 	st = adapter->ops->conn_create(adapter->native, c, &c->native);
 	if (st == NDX_OK) {
+		c->native->front = c;
+		c->native->native = adapter->native;
 		adapter->refs++;
 		adapter->handles++;
 	}

@@ -51,6 +51,8 @@ enum ndx_status ndx_listener_create(struct ndx_adapter *adapter, struct ndx_list
 	adapter_lock(adapter);
 	st = adapter->ops->listener_create(adapter->native, l, &l->native);
 	if (st == NDX_OK) {
+		l->native->front = l;
+		l->native->native = adapter->native;
 		adapter->refs++;
 		adapter->handles++;
 	}
