@@ -30,6 +30,7 @@ fi
 results=$(mktemp)
 work=$(mktemp -d)
 trap 'rm -rf "$results" "$work"' EXIT
+trap 'exit 130' INT TERM
 
 # note VERDICT NAME [REASON]: a step of our own, counted like a test
 note() {
@@ -54,7 +55,8 @@ suite() {
 	fi
 	echo "== $preset: test"
 	rm -f "$build/junit.xml"
-	$unrandomised ctest --test-dir "$build" -j "$jobs" --no-tests=error --output-on-failure \
+	$unrandomised ctest --test-dir "$build" -j "$jobs" --timeout 300 --no-tests=error \
+		--output-on-failure \
 		--test-output-size-passed 65536 --test-output-size-failed 262144 \
 		--output-junit "$build/junit.xml" "$@"
 	ended=$?
@@ -67,20 +69,26 @@ suite() {
 	fi
 }
 
+# probe: does a program with a sanitizer run here? Older thread sanitizers cannot live with a kernel
+# that randomises 32 bits of addresses: they stop with "unexpected memory mapping", now and then.
+echo 'int main(void) { return 0; }' >"$work/probe.c"
+probe() {
+	: >"$work/log"
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		$unrandomised "$work/probe" 2>>"$work/log" || return 1
+	done
+}
+
 # sanitizer PRESET NAME: the tests that run code of ours, if the compiler has that sanitizer here
 sanitizer() {
-	echo 'int main(void) { return 0; }' >"$work/probe.c"
 	unrandomised=
 	if [ $quick -eq 1 ]; then
 		note skipped "$1" '--quick was asked for'
-	elif ! cc "-fsanitize=$2" -o "$work/probe" "$work/probe.c" 2>"$work/log"; then
-		note skipped "$1" "cc has no -fsanitize=$2 here: $(head -n 1 "$work/log")"
+	elif ! ${CC:-cc} "-fsanitize=$2" -o "$work/probe" "$work/probe.c" 2>"$work/log"; then
+		note skipped "$1" "${CC:-cc} has no -fsanitize=$2 here: $(head -n 1 "$work/log")"
 	else
-		# Older thread sanitizers cannot live with a kernel that randomises 32 bits.
-		if ! "$work/probe" 2>"$work/log"; then
-			unrandomised="setarch $(uname -m) -R"
-		fi
-		if $unrandomised "$work/probe" 2>>"$work/log"; then
+		probe || unrandomised="setarch $(uname -m) -R"
+		if probe; then
 			suite "$1" "build/$1" -L '^(unit|conformance|sample|fuzz)$'
 		else
 			note skipped "$1" "a program with -fsanitize=$2 does not run here: $(head -n 1 "$work/log")"

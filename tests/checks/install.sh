@@ -22,6 +22,14 @@ if find "$tmp/prefix" \( -name '*.a' -o -name 'test_*' \) | grep .; then
 	echo "   ^ this is not for users"
 	exit 1
 fi
+for program in "$tmp/prefix/bin"/*; do
+	[ -f "$program" ] || continue
+	"$program" --help >"$tmp/log" 2>&1 || {
+		cat "$tmp/log"
+		echo "   ^ $(basename "$program") --help, as installed"
+		exit 1
+	}
+done
 
 PKG_CONFIG_PATH=$(dirname "$(find "$tmp/prefix" -name ndx.pc)")
 export PKG_CONFIG_PATH
