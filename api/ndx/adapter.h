@@ -162,6 +162,7 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
 
 /**
  * Which local adapter reaches a remote address, and from which local address (NdResolveAddress).
+ * For an address of this host: the adapter that has it (NdCheckAddress, NdOpenAdapter).
  *
  * @param remote      IPv4 or IPv6 address; the port does not matter
  * @param remote_len  its length in bytes

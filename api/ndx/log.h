@@ -26,7 +26,11 @@ struct ndx_log_record {
 	const char *text;  /**< one line, no newline */
 };
 
-/** Called from any thread, also concurrently; must not call back into the library. */
+/**
+ * Called from any thread, also concurrently, and possibly with locks of the library held: it must
+ * not call back into the library, nor wait for anything that a caller of the library may hold (a
+ * Python sink queues its records rather than take the interpreter lock).
+ */
 typedef void ndx_log_sink(void *arg, const struct ndx_log_record *record);
 
 /**

@@ -15,8 +15,10 @@
  *
  * The object may be reused or freed the moment it completes: when the wait or status call says so,
  * from inside the callback on, or when the port hands it out. Closing the object that an operation
- * was started on completes or cancels the operation before the close returns; the same holds for
- * the object's cancel call. Operations of one object complete in the order in which they ended.
+ * was started on, and its cancel call, complete the operation before they return: its callback has
+ * returned by then, or it is in its port. (Called inside a callback they run the callbacks that
+ * they cause before they return.) Operations of one object complete in the order in which they
+ * ended.
  *
  * (IND2Overlapped, OVERLAPPED and I/O completion ports of the NetworkDirect SPI.)
  */
