@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The in-process provider: the reference for what the SPI means. Everything an adapter can do, it
+ * does, at once and in order; where speed and clarity disagree, clarity wins.
+ *
+ * One lock, the switch's, covers all loop adapters of the process: connecting, posting and moving
+ * data happen under it. It stands for the lock of every queue pair here, so base_qp.lock is not
+ * used. Order: adapter lock (core's) -> switch -> completion queue -> core's leaf locks. Nothing is
+ * logged, and no memory is allocated, while it is held.
+ */
+#ifndef LOOP_LOOP_H
+#define LOOP_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <ndx/spi/provider.h>
+
+#include "base_container_of.h"
+#include "base_cq.h"
+#include "base_list.h"
+#include "base_lock.h"
+#include "base_loop.h"
+#include "base_ov.h"
+#include "base_qp.h"
+
+#define LOOP_MAX_SGE 16u
+#define LOOP_MAX_TRANSFER (UINT32_C(1) << 30)
+#define LOOP_MAX_REGION (UINT64_C(1) << 40)
+#define LOOP_MAX_INLINE 4096u
+#define LOOP_MAX_READS 16u
+#define LOOP_MAX_DEPTH 16384u
+#define LOOP_MAX_CQ_DEPTH (UINT32_C(1) << 20)
+
+#define LOOP_PORT_BUCKETS 256u
+#define LOOP_KEY_BUCKETS 4096u
+
+struct loop_conn;
+struct loop_qp;
+
+/* ---- the meeting place (loop_switch.c) ---- */
+
+/* A local address in use. */
+struct loop_port {
+	struct loop_port *next;
+	struct sockaddr_storage address; /* AF_UNSPEC: not in use */
+	struct loop_listener *listener;  /* NULL: a connector's */
+};
+
+/* All zero is a valid, empty switch. */
+struct loop_switch {
+	struct base_lock lock;
+	struct loop_port *ports[LOOP_PORT_BUCKETS];
+	uint16_t last_port; /* latest ephemeral one */
+};
+
+static inline void loop_switch_lock(struct loop_switch *sw)
+{
+	base_lock_acquire(&sw->lock);
+}
+
+static inline void loop_switch_unlock(struct loop_switch *sw)
+{
+	base_lock_release(&sw->lock);
+}
+
+/* The adapter's address of a family, AF_INET or AF_INET6; port 0. */
+void loop_address(sa_family_t family, struct sockaddr_storage *out);
+/* Is it one of the two? */
+bool loop_address_is_ours(const struct sockaddr_storage *address);
+/* Under the lock. Take `address` (port 0: any free one); SHARING_VIOLATION, TOO_MANY_ADDRESSES. */
+enum ndx_status loop_switch_bind(struct loop_switch *sw, struct loop_port *port,
+                                 const struct sockaddr_storage *address);
+/* Under the lock. Harmless on a port that is not in use. */
+void loop_switch_unbind(struct loop_switch *sw, struct loop_port *port);
+/* Under the lock. Who listens there; NULL: nobody. */
+struct loop_listener *loop_switch_find(struct loop_switch *sw,
+                                       const struct sockaddr_storage *address);
+/* For conn_bind and listener_bind: check the address, then bind it. Takes the lock. */
+enum ndx_status loop_switch_claim(struct loop_switch *sw, struct loop_port *port,
+                                  const struct sockaddr *address, socklen_t len);
+
+/* ---- adapters and completion queues (loop_adapter.c) ---- */
+
+/* What a token opens. Local and remote rights never meet in one key. */
+struct loop_key {
+	struct loop_key *next;
+	uint32_t token;
+	uint32_t rights; /* OR of enum loop_right */
+	uintptr_t start;
+	size_t length;
+	const struct loop_qp *only; /* a window: serves the peer of this queue pair */
+};
+
+struct loop_adapter {
+	struct ndx_spi_adapter spi;
+	struct loop_switch *sw;
+	char device[64];
+	struct loop_key *keys[LOOP_KEY_BUCKETS];
+	struct base_list pending; /* struct loop_req: binds and invalidates that have not run */
+};
+
+struct loop_cq {
+	struct base_cq base;
+	struct loop_switch *sw;
+	uint64_t affinity;
+	struct base_list starved; /* struct loop_conn: senders that wait for results to be taken */
+	uint32_t starving;        /* the list is not empty; atomic, read without the lock */
+};
+
+/* What to answer when asked for CPUs: what was wished for, or all. */
+uint64_t loop_affinity(uint64_t wished);
+
+/* ---- memory (loop_mr.c, loop_mw.c, loop_memory.c) ---- */
+
+enum loop_right {
+	LOOP_LOCAL_READ = 1 << 0,
+	LOOP_LOCAL_WRITE = 1 << 1, /* target of receives */
+	LOOP_READ_SINK = 1 << 2,   /* target of own reads */
+	LOOP_REMOTE_READ = 1 << 3,
+	LOOP_REMOTE_WRITE = 1 << 4,
+};
+
+struct loop_mr {
+	struct ndx_spi_mr spi;
+	struct loop_adapter *adapter;
+	struct loop_key local;
+	struct loop_key remote;
+	struct base_list windows; /* struct loop_mw.of_mr */
+};
+
+struct loop_mw {
+	struct ndx_spi_mw spi;
+	struct loop_adapter *adapter;
+	struct loop_key key;
+	bool bound;
+	bool planned;     /* bound once all that is posted has run */
+	uint32_t pending; /* binds and invalidates that have not run */
+	struct base_list of_mr;
+	struct base_list of_qp;
+};
+
+struct loop_req;
+
+/* Can all of it be read, or written, without a fault? */
+bool loop_memory_is_usable(void *buffer, size_t length, bool write);
+/* Move `bytes` from one list to the other; both are long enough. Bytes become visible in order. */
+void loop_memory_move(const struct ndx_sge *to, const struct ndx_sge *from, uint32_t bytes);
+
+/* All under the lock. */
+enum ndx_status loop_key_new_token(struct loop_adapter *adapter, uint32_t *token);
+void loop_key_add(struct loop_adapter *adapter, struct loop_key *key);
+/* Harmless on a key that is not in the table. */
+void loop_key_remove(struct loop_adapter *adapter, struct loop_key *key);
+/* May `right` be used on these bytes? `via`: the queue pair whose peer asks, NULL if local. */
+bool loop_key_admits(const struct loop_adapter *adapter, uint32_t token, uint64_t address,
+                     size_t length, enum loop_right right, const struct loop_qp *via);
+/* The same for the first `bytes` of a local list. */
+bool loop_key_admits_list(const struct loop_adapter *adapter, const struct ndx_sge *sge,
+                          uint32_t bytes, enum loop_right right);
+/* The region that this local token stands for; NULL: none. */
+struct loop_mr *loop_mr_find(const struct loop_adapter *adapter, uint32_t local_token);
+
+enum ndx_status loop_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
+void loop_mr_destroy(struct ndx_spi_mr *spi);
+enum ndx_status loop_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length,
+                                 uint32_t flags, struct ndx_overlapped *ov);
+enum ndx_status loop_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
+
+enum ndx_status loop_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
+void loop_mw_destroy(struct ndx_spi_mw *spi);
+/* Under the lock, as the rest: end a binding, if there is one. */
+void loop_mw_unbind(struct loop_mw *mw);
+/* A bind or invalidate was posted; ... runs; ... or will not run any more. */
+void loop_mw_plan(struct loop_adapter *adapter, struct loop_req *req, struct loop_mw *mw);
+enum ndx_status loop_mw_run(struct loop_qp *qp, struct loop_req *req);
+void loop_mw_forget(struct loop_req *req);
+/* What bind checks before it is admitted; the window's new token. */
+enum ndx_status loop_mw_check_bind(struct loop_adapter *adapter, const struct loop_mr *mr,
+                                   const struct loop_mw *mw, const void *buffer, size_t length,
+                                   uint32_t flags, uint32_t *token);
+
+/* ---- queue pairs and the data path (loop_qp.c, loop_data.c) ---- */
+
+/* An initiator request. */
+struct loop_req {
+	struct base_req base;
+	uint32_t length;
+	uint32_t immediate;
+	bool with_immediate;
+	uint32_t remote_token;   /* of a bind: the window's new one */
+	uint64_t remote_address; /* of a bind: first byte of the window */
+	struct loop_mw *mw;      /* NULL: closed meanwhile */
+	uint32_t region_token;   /* bind only, as the next */
+	size_t window_length;
+	struct base_list pending; /* in loop_adapter.pending, until it has run */
+	struct ndx_sge sge[];     /* of an inline request: one, and the bytes behind it */
+};
+
+/* A receive, of a queue pair or of a shared queue. */
+struct loop_receive {
+	struct base_req base;
+	uint32_t length;
+	struct ndx_sge sge[];
+};
+
+struct loop_qp {
+	struct base_qp base;
+	struct loop_adapter *adapter;
+	struct loop_cq *receive_cq;
+	struct loop_srq *srq;
+	struct base_queue from_srq; /* slots for results of the shared queue's receives */
+	struct loop_conn *conn;     /* from the beginning of an attempt on */
+	uint32_t outbound_reads;
+	struct base_list windows; /* struct loop_mw.of_qp */
+};
+
+static inline struct loop_qp *loop_qp_of(struct ndx_spi_qp *qp)
+{
+	return (struct loop_qp *)(void *)qp;
+}
+
+enum ndx_status loop_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
+                               struct ndx_spi_qp **out);
+void loop_qp_destroy(struct ndx_spi_qp *spi);
+void loop_qp_cancel(struct ndx_spi_qp *spi);
+/* Under the lock: initiator requests that have not run complete CANCELED. */
+void loop_qp_cancel_initiator(struct loop_qp *qp);
+
+/* Under the lock: run this side's requests as far as they go. NULL is a no-op. */
+void loop_data_pump(struct loop_conn *conn);
+/* Under the lock: as loop_data_pump(), when all that happened is that a request was posted. */
+void loop_data_posted(struct loop_conn *conn);
+/* Under the lock: this side does not wait for anything now. */
+void loop_data_stop_waiting(struct loop_conn *conn);
+/* The timer of a send that waits for a receive; `arg` is its struct loop_conn. */
+void loop_data_timeout(void *arg);
+/* The data-path entry point of completion queues. */
+size_t loop_data_get_results(struct ndx_cq *pub, struct ndx_result *results, size_t count);
+
+/* ---- shared receive queues (loop_srq.c) ---- */
+
+struct loop_srq {
+	struct ndx_spi_srq spi;
+	struct loop_adapter *adapter;
+	char *ring; /* struct loop_receive, `stride` bytes each */
+	size_t stride;
+	uint32_t depth;
+	uint32_t max_sge;
+	uint32_t threshold;
+	uint32_t first; /* index of the oldest receive */
+	uint32_t posted;
+	uint64_t affinity;
+	struct base_ov_list notifies;
+	struct base_list waiters; /* struct loop_conn: senders that wait for a receive */
+};
+
+static inline struct loop_srq *loop_srq_of(struct ndx_srq *srq)
+{
+	return (struct loop_srq *)(void *)srq;
+}
+
+enum ndx_status loop_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint32_t max_sge,
+                                uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out);
+void loop_srq_destroy(struct ndx_spi_srq *spi);
+enum ndx_status loop_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold);
+enum ndx_status loop_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);
+void loop_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status);
+enum ndx_status loop_srq_affinity(struct ndx_spi_srq *spi, uint16_t *group, uint64_t *affinity);
+/* Under the lock: the oldest receive, NULL if there is none; and take it out. */
+struct loop_receive *loop_srq_first(struct loop_srq *srq);
+void loop_srq_drop_first(struct loop_srq *srq);
+
+/* ---- connections (loop_conn.c, loop_end.c) and listeners (loop_listener.c) ---- */
+
+enum loop_conn_state {
+	LOOP_CONN_IDLE,      /* nothing yet, or an attempt has ended */
+	LOOP_CONN_ASKING,    /* active: the request is on its way or being thought over */
+	LOOP_CONN_ANSWERED,  /* active: the peer accepted */
+	LOOP_CONN_REQUESTED, /* passive: holds a request */
+	LOOP_CONN_ACCEPTED,  /* passive: has accepted */
+	LOOP_CONN_UP,        /* also while it says goodbye */
+	LOOP_CONN_BROKEN,    /* ABORT was reported; nothing moves until conn_abort */
+	LOOP_CONN_OVER,      /* conn_finish or conn_abort was there */
+};
+
+/* What the request at the head of the initiator queue waits for. */
+enum loop_wait {
+	LOOP_WAIT_NONE,
+	LOOP_WAIT_RECEIVE, /* the peer's receive queue is empty */
+	LOOP_WAIT_SRQ,     /* the peer's shared receive queue is empty */
+	LOOP_WAIT_CQ,      /* the peer's consumer lets results of the shared queue lie */
+	LOOP_WAIT_END,     /* the peer's queue pair is gone: the own goodbye will cancel it */
+};
+
+struct loop_conn {
+	struct ndx_spi_conn spi;
+	struct loop_adapter *adapter;
+	enum loop_conn_state state;
+	struct loop_request *request; /* ASKING and nobody took it yet */
+	struct loop_conn *peer;       /* the other end; NULL: not yet, or not any more */
+	struct loop_qp *qp;           /* of the attempt or connection; NULL after conn_detach */
+	struct loop_port port;
+	bool port_lent; /* bound by connect itself, for this attempt */
+	bool draining;  /* DRAINED is owed */
+	enum loop_wait wait;
+	uint64_t wait_since_ns;
+	struct base_list wait_node; /* in loop_srq.waiters or loop_cq.starved */
+	struct base_timer timer;    /* of LOOP_WAIT_RECEIVE */
+	bool timer_set;
+};
+
+struct loop_request {
+	struct ndx_spi_request spi;
+	struct loop_switch *sw;
+	struct loop_conn *active; /* NULL: gave up */
+};
+
+struct loop_listener {
+	struct ndx_spi_listener spi;
+	struct loop_adapter *adapter;
+	struct loop_port port;
+	bool listening;
+};
+
+static inline struct loop_conn *loop_conn_of(struct ndx_spi_conn *conn)
+{
+	return container_of(conn, struct loop_conn, spi);
+}
+
+static inline struct loop_adapter *loop_adapter_of(struct ndx_spi_adapter *adapter)
+{
+	return container_of(adapter, struct loop_adapter, spi);
+}
+
+enum ndx_status loop_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
+                                 struct ndx_spi_conn **out);
+void loop_conn_destroy(struct ndx_spi_conn *spi);
+enum ndx_status loop_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *address,
+                               socklen_t len);
+enum ndx_status loop_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
+                                  socklen_t len, const struct ndx_spi_params *params);
+enum ndx_status loop_conn_complete(struct ndx_spi_conn *spi);
+void loop_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *spi_request);
+enum ndx_status loop_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_params *params);
+enum ndx_status loop_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len);
+void loop_conn_abandon(struct ndx_spi_conn *spi);
+
+void loop_conn_drain(struct ndx_spi_conn *spi);
+void loop_conn_cancel_initiator(struct ndx_spi_conn *spi);
+void loop_conn_send_disc(struct ndx_spi_conn *spi);
+void loop_conn_finish(struct ndx_spi_conn *spi);
+void loop_conn_abort(struct ndx_spi_conn *spi);
+enum ndx_status loop_conn_detach(struct ndx_spi_conn *spi);
+
+/* Under the lock, as the rest. The connection breaks: both sides hear ABORT, nothing moves. */
+void loop_end_break(struct loop_conn *conn, const char *own_cause, const char *peers_cause);
+/* Queue pair and connection part; the peer does not wait for it any more. */
+void loop_end_decouple(struct loop_conn *conn);
+/* Tell the core DRAINED if it is owed and due. */
+void loop_end_check_drained(struct loop_conn *conn);
+
+enum ndx_status loop_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
+                                     struct ndx_spi_listener **out);
+void loop_listener_destroy(struct ndx_spi_listener *spi);
+enum ndx_status loop_listener_bind(struct ndx_spi_listener *spi, const struct sockaddr *address,
+                                   socklen_t len);
+enum ndx_status loop_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog);
+void loop_request_refuse(struct ndx_spi_request *spi);
+
+#endif

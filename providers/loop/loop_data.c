@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Moving data: requests run in posting order, each in one piece, under the switch's lock. */
+#include "base_linux.h"
+#include "loop.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+enum outcome {
+	DONE,  /* go on with the next */
+	WAITS, /* see loop_conn.wait */
+	BROKE, /* the connection has ended */
+};
+
+/* ---- waiting ---- */
+
+void loop_data_stop_waiting(struct loop_conn *conn)
+{
+	base_list_remove(&conn->wait_node);
+	conn->wait = LOOP_WAIT_NONE;
+	conn->wait_since_ns = 0;
+}
+
+/* How long a send may wait; NDX_INFINITE: for ever. */
+static uint32_t patience(const struct loop_conn *conn)
+{
+	return conn->wait == LOOP_WAIT_RECEIVE ? conn->qp->base.spi.attr.no_receive_timeout_ms
+	                                       : NDX_INFINITE;
+}
+
+static enum outcome wait_for(struct loop_conn *conn, enum loop_wait what, struct base_list *queue)
+{
+	conn->wait = what;
+	if (queue != NULL)
+		base_list_add(queue, &conn->wait_node);
+	if (patience(conn) == NDX_INFINITE)
+		return WAITS;
+	conn->wait_since_ns = base_now_ns();
+	if (!conn->timer_set) {
+		conn->timer_set = true;
+		base_timer_set(conn->adapter->spi.loop, &conn->timer, patience(conn));
+	}
+	return WAITS;
+}
+
+/* The results' slots are taken: wait until the peer's consumer has polled. */
+static enum outcome wait_for_cq(struct loop_conn *conn, struct loop_cq *cq)
+{
+	enum outcome outcome = wait_for(conn, LOOP_WAIT_CQ, &cq->starved);
+
+	__atomic_store_n(&cq->starving, 1, __ATOMIC_SEQ_CST);
+	return outcome;
+}
+
+/* ---- failures ---- */
+
+static enum outcome fails(struct loop_conn *conn, struct loop_req *req, enum ndx_status status,
+                          const char *own_cause, const char *peers_cause)
+{
+	base_req_done(&conn->qp->base.initiator, &req->base, status, 0);
+	loop_end_break(conn, own_cause, peers_cause);
+	return BROKE;
+}
+
+static enum outcome succeeds(struct loop_conn *conn, struct loop_req *req)
+{
+	base_req_done(&conn->qp->base.initiator, &req->base, NDX_OK, 0);
+	return DONE;
+}
+
+static bool is_inline(const struct loop_req *req)
+{
+	return (req->base.op_flags & NDX_OP_INLINE) != 0;
+}
+
+/* May the request's own list be used so? Inline bytes are nobody's memory. */
+static bool own_list_is_good(const struct loop_conn *conn, const struct loop_req *req,
+                             enum loop_right right)
+{
+	return is_inline(req) || loop_key_admits_list(conn->adapter, req->sge, req->length, right);
+}
+
+static enum outcome own_list_is_bad(struct loop_conn *conn, struct loop_req *req)
+{
+	return fails(conn, req, NDX_E_ACCESS_VIOLATION,
+	             "a request named memory that is not registered, or without the right",
+	             "the peer's request failed");
+}
+
+/* ---- receives ---- */
+
+/* The peer's next receive; NULL: see what the connection waits for. */
+static struct loop_receive *next_receive(struct loop_conn *conn, struct loop_qp *target)
+{
+	const struct base_queue *q = &target->base.receive;
+	const struct base_queue *results = &target->from_srq;
+
+	if (target->srq == NULL) {
+		if (base_queue_outstanding(q) == 0) {
+			(void)wait_for(conn, LOOP_WAIT_RECEIVE, NULL);
+			return NULL;
+		}
+		return (struct loop_receive *)(void *)base_queue_at(q, q->head);
+	}
+	if (loop_srq_first(target->srq) == NULL) {
+		(void)wait_for(conn, LOOP_WAIT_SRQ, &target->srq->waiters);
+		return NULL;
+	}
+	if (results->tail - __atomic_load_n(&results->freed, __ATOMIC_ACQUIRE) >= results->depth) {
+		(void)wait_for_cq(conn, target->receive_cq);
+		/* a consumer that polled in between did not see the flag */
+		if (results->tail - __atomic_load_n(&results->freed, __ATOMIC_SEQ_CST) >=
+		    results->depth)
+			return NULL;
+		loop_data_stop_waiting(conn);
+	}
+	return loop_srq_first(target->srq);
+}
+
+/* A receive of the shared queue becomes a result of the queue pair that took it. */
+static void end_shared_receive(struct loop_qp *target, const struct loop_receive *receive,
+                               enum ndx_status status)
+{
+	struct ndx_result result = {
+		.status = status,
+		.bytes_transferred = receive->base.bytes,
+		.queue_pair_context = target->base.spi.attr.context,
+		.request_context = receive->base.context,
+		.request_type = NDX_REQUEST_RECEIVE,
+		.flags = receive->base.result_flags,
+		.immediate = receive->base.immediate,
+	};
+
+	target->from_srq.tail++;
+	base_cq_push(&target->receive_cq->base, &target->from_srq, &result);
+	loop_srq_drop_first(target->srq);
+}
+
+static void end_receive(struct loop_qp *target, struct loop_receive *receive,
+                        const struct loop_req *req, enum ndx_status status)
+{
+	receive->base.bytes = req->length;
+	receive->base.immediate = req->with_immediate ? req->immediate : 0;
+	receive->base.result_flags = req->with_immediate ? NDX_RESULT_IMMEDIATE : 0;
+	if ((req->base.op_flags & NDX_OP_SOLICIT_EVENT) != 0)
+		receive->base.result_flags |= NDX_RESULT_SOLICITED;
+	if (target->srq != NULL)
+		end_shared_receive(target, receive, status);
+	else
+		base_req_done(&target->base.receive, &receive->base, status, 0);
+}
+
+/* ---- the requests ---- */
+
+static enum outcome run_send(struct loop_conn *conn, struct loop_req *req, struct loop_qp *target)
+{
+	struct loop_receive *receive;
+
+	if (!own_list_is_good(conn, req, LOOP_LOCAL_READ))
+		return own_list_is_bad(conn, req);
+	receive = next_receive(conn, target);
+	if (receive == NULL)
+		return WAITS;
+	if (req->length > receive->length) {
+		end_receive(target, receive, req, NDX_E_BUFFER_OVERFLOW);
+		return fails(conn, req, NDX_E_DATA_OVERRUN,
+		             "a message was longer than the peer's receive",
+		             "a message was longer than the receive");
+	}
+	if (!loop_key_admits_list(target->adapter, receive->sge, req->length, LOOP_LOCAL_WRITE)) {
+		end_receive(target, receive, req, NDX_E_ACCESS_VIOLATION);
+		return fails(conn, req, NDX_E_REMOTE_ERROR,
+		             "the peer's receive named memory that it may not write",
+		             "a receive named memory that is not registered, or without the right");
+	}
+	loop_memory_move(receive->sge, req->sge, req->length);
+	end_receive(target, receive, req, NDX_OK);
+	return succeeds(conn, req);
+}
+
+static enum outcome remote_is_bad(struct loop_conn *conn, struct loop_req *req)
+{
+	return fails(conn, req, NDX_E_ACCESS_VIOLATION,
+	             "a request named memory of the peer that it may not access",
+	             "the peer named memory that it may not access");
+}
+
+/* Without bytes, no key is looked at. */
+static bool remote_is_good(const struct loop_req *req, const struct loop_qp *target,
+                           enum loop_right right)
+{
+	return req->length == 0 || loop_key_admits(target->adapter, req->remote_token,
+	                                           req->remote_address, req->length, right, target);
+}
+
+static struct ndx_sge remote_list(const struct loop_req *req)
+{
+	return (struct ndx_sge){
+		.buffer = (void *)(uintptr_t)req->remote_address,
+		.length = req->length,
+	};
+}
+
+static enum outcome run_write(struct loop_conn *conn, struct loop_req *req, struct loop_qp *target)
+{
+	const struct ndx_sge remote = remote_list(req);
+	struct loop_receive *receive = NULL;
+
+	if (!own_list_is_good(conn, req, LOOP_LOCAL_READ))
+		return own_list_is_bad(conn, req);
+	if (!remote_is_good(req, target, LOOP_REMOTE_WRITE))
+		return remote_is_bad(conn, req);
+	if (req->with_immediate) {
+		receive = next_receive(conn, target);
+		if (receive == NULL)
+			return WAITS;
+	}
+	loop_memory_move(&remote, req->sge, req->length);
+	if (receive != NULL)
+		end_receive(target, receive, req, NDX_OK);
+	return succeeds(conn, req);
+}
+
+static enum outcome run_read(struct loop_conn *conn, struct loop_req *req, struct loop_qp *target)
+{
+	const struct ndx_sge remote = remote_list(req);
+
+	if (!own_list_is_good(conn, req, LOOP_READ_SINK))
+		return own_list_is_bad(conn, req);
+	if (!remote_is_good(req, target, LOOP_REMOTE_READ))
+		return remote_is_bad(conn, req);
+	loop_memory_move(req->sge, &remote, req->length);
+	return succeeds(conn, req);
+}
+
+static enum outcome run_window(struct loop_conn *conn, struct loop_req *req)
+{
+	enum ndx_status st = loop_mw_run(conn->qp, req);
+
+	if (st == NDX_OK)
+		return succeeds(conn, req);
+	if (st != NDX_E_CANCELED)
+		return fails(conn, req, st, "a bind or invalidate failed",
+		             "the peer's bind or invalidate failed");
+	base_req_done(&conn->qp->base.initiator, &req->base, st, 0);
+	return DONE;
+}
+
+/* A fence needs nothing: an earlier read has ended before a later request begins. */
+static enum outcome run(struct loop_conn *conn, struct loop_req *req)
+{
+	struct loop_qp *target = conn->peer != NULL ? conn->peer->qp : NULL;
+
+	if (req->base.type == NDX_REQUEST_BIND || req->base.type == NDX_REQUEST_INVALIDATE)
+		return run_window(conn, req);
+	if (target == NULL)
+		return wait_for(conn, LOOP_WAIT_END, NULL);
+	if (req->base.type == NDX_REQUEST_SEND)
+		return run_send(conn, req, target);
+	if (req->base.type == NDX_REQUEST_WRITE)
+		return run_write(conn, req, target);
+	return run_read(conn, req, target);
+}
+
+void loop_data_pump(struct loop_conn *conn)
+{
+	struct base_queue *q;
+	enum outcome outcome = DONE;
+
+	if (conn == NULL || conn->state != LOOP_CONN_UP || conn->qp == NULL)
+		return;
+	q = &conn->qp->base.initiator;
+	while (outcome == DONE && base_queue_outstanding(q) > 0) {
+		loop_data_stop_waiting(conn);
+		outcome = run(conn, (struct loop_req *)(void *)base_queue_at(q, q->head));
+	}
+	loop_end_check_drained(conn);
+}
+
+void loop_data_posted(struct loop_conn *conn)
+{
+	/* what stands behind a waiting request does not change what that one waits for */
+	if (conn != NULL && conn->wait == LOOP_WAIT_NONE)
+		loop_data_pump(conn);
+}
+
+/* ---- being waited for ---- */
+
+static void no_receive(struct loop_conn *conn)
+{
+	const struct base_queue *q = &conn->qp->base.initiator;
+
+	(void)fails(conn, (struct loop_req *)(void *)base_queue_at(q, q->head), NDX_E_IO_TIMEOUT,
+	            "the peer posted no receive in time",
+	            "no receive was posted in time for the peer's send");
+}
+
+/* The timer is set for the first send that waits. When it fires, another may have begun to wait
+ * meanwhile: that one has its rest of time. */
+void loop_data_timeout(void *arg)
+{
+	struct loop_conn *conn = arg;
+	uint64_t limit;
+	uint64_t waited;
+
+	loop_switch_lock(conn->adapter->sw);
+	conn->timer_set = false;
+	if (conn->state == LOOP_CONN_UP && patience(conn) != NDX_INFINITE) {
+		limit = patience(conn) * NS_PER_MS;
+		waited = base_now_ns() - conn->wait_since_ns;
+		if (waited >= limit) {
+			no_receive(conn);
+		} else {
+			conn->timer_set = true;
+			base_timer_set(conn->adapter->spi.loop, &conn->timer,
+			               (uint32_t)((limit - waited) / NS_PER_MS + 1));
+		}
+	}
+	loop_switch_unlock(conn->adapter->sw);
+}
+
+/* Senders that wait for slots try again; those that find none get back into the list. */
+static void feed(struct loop_cq *cq)
+{
+	struct base_list hungry;
+	struct base_list *node;
+
+	base_list_init(&hungry);
+	loop_switch_lock(cq->sw);
+	__atomic_store_n(&cq->starving, 0, __ATOMIC_SEQ_CST);
+	while ((node = base_list_take(&cq->starved)) != NULL)
+		base_list_add(&hungry, node);
+	while ((node = base_list_take(&hungry)) != NULL)
+		loop_data_pump(container_of(node, struct loop_conn, wait_node));
+	loop_switch_unlock(cq->sw);
+}
+
+size_t loop_data_get_results(struct ndx_cq *pub, struct ndx_result *results, size_t count)
+{
+	struct loop_cq *cq = container_of(base_cq_of(pub), struct loop_cq, base);
+	size_t taken = base_cq_take(&cq->base, results, count);
+
+	if (taken > 0) {
+		/* give the slots back first, then look: a sender does it the other way round */
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&cq->starving, __ATOMIC_RELAXED) != 0)
+			feed(cq);
+	}
+	return taken;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mechanics of the end: drain, goodbye, finish, abort. The rules are core's. */
+#include "loop.h"
+
+static void report(struct loop_conn *conn, uint32_t bits, const char *cause)
+{
+	conn->adapter->spi.host->report(&conn->spi, bits, 0, cause);
+}
+
+void loop_end_check_drained(struct loop_conn *conn)
+{
+	if (!conn->draining)
+		return;
+	if (conn->qp != NULL && base_queue_outstanding(&conn->qp->base.initiator) > 0)
+		return;
+	conn->draining = false;
+	report(conn, NDX_REPORT_DRAINED, NULL);
+}
+
+/* Nothing of this side moves from now on; posts are kept in order for conn_abort to cancel. */
+static void stop(struct loop_conn *conn, const char *cause)
+{
+	conn->state = LOOP_CONN_BROKEN;
+	conn->peer = NULL;
+	conn->draining = false;
+	loop_data_stop_waiting(conn);
+	if (conn->qp != NULL)
+		conn->qp->base.state = BASE_QP_CLOSING;
+	if (cause != NULL)
+		report(conn, NDX_REPORT_ABORT, cause);
+}
+
+void loop_end_break(struct loop_conn *conn, const char *own_cause, const char *peers_cause)
+{
+	struct loop_conn *peer = conn->peer;
+
+	stop(conn, own_cause);
+	if (peer != NULL)
+		stop(peer, peers_cause);
+}
+
+void loop_end_decouple(struct loop_conn *conn)
+{
+	loop_data_stop_waiting(conn);
+	if (conn->qp == NULL)
+		return;
+	conn->qp->conn = NULL;
+	conn->qp = NULL;
+	/* a send that waits for a receive of ours waits for its own side's goodbye now */
+	if (conn->peer != NULL && conn->peer->wait != LOOP_WAIT_NONE)
+		loop_data_pump(conn->peer);
+}
+
+void loop_conn_drain(struct ndx_spi_conn *spi)
+{
+	struct loop_conn *conn = loop_conn_of(spi);
+
+	loop_switch_lock(conn->adapter->sw);
+	if (conn->state == LOOP_CONN_UP) {
+		if (conn->qp != NULL)
+			conn->qp->base.state = BASE_QP_CLOSING;
+		conn->draining = true;
+		loop_end_check_drained(conn);
+	}
+	loop_switch_unlock(conn->adapter->sw);
+}
+
+void loop_conn_cancel_initiator(struct ndx_spi_conn *spi)
+{
+	struct loop_conn *conn = loop_conn_of(spi);
+
+	loop_switch_lock(conn->adapter->sw);
+	if (conn->state == LOOP_CONN_UP) {
+		loop_data_stop_waiting(conn);
+		if (conn->qp != NULL)
+			loop_qp_cancel_initiator(conn->qp);
+		conn->draining = true;
+		loop_end_check_drained(conn);
+	}
+	loop_switch_unlock(conn->adapter->sw);
+}
+
+/*
+ * Delivered by being said. Without a peer there is nobody to say it to: either ABORT is on its way
+ * to the core, or core's timer ends the wait.
+ */
+void loop_conn_send_disc(struct ndx_spi_conn *spi)
+{
+	struct loop_conn *conn = loop_conn_of(spi);
+
+	loop_switch_lock(conn->adapter->sw);
+	if (conn->state == LOOP_CONN_UP && conn->peer != NULL) {
+		report(conn->peer, NDX_REPORT_PEER_DISC, NULL);
+		report(conn, NDX_REPORT_DISC_ACKED, NULL);
+	}
+	loop_switch_unlock(conn->adapter->sw);
+}
+
+/* Cancel what the queue pair still has, receives last, and part from it. */
+static void flush(struct loop_conn *conn)
+{
+	if (conn->qp == NULL)
+		return;
+	loop_qp_cancel_initiator(conn->qp);
+	base_queue_cancel(&conn->qp->base.receive, NDX_E_CANCELED);
+	conn->qp->base.state = BASE_QP_DEAD;
+	loop_end_decouple(conn);
+}
+
+static void end(struct loop_conn *conn)
+{
+	flush(conn);
+	loop_data_stop_waiting(conn);
+	conn->draining = false;
+	conn->state = LOOP_CONN_OVER;
+	report(conn, NDX_REPORT_QUIET, NULL);
+}
+
+void loop_conn_finish(struct ndx_spi_conn *spi)
+{
+	struct loop_conn *conn = loop_conn_of(spi);
+
+	loop_switch_lock(conn->adapter->sw);
+	/* the peer has both goodbyes, too: it needs nothing more from here */
+	if (conn->peer != NULL) {
+		conn->peer->peer = NULL;
+		conn->peer = NULL;
+	}
+	end(conn);
+	loop_switch_unlock(conn->adapter->sw);
+}
+
+void loop_conn_abort(struct ndx_spi_conn *spi)
+{
+	struct loop_conn *conn = loop_conn_of(spi);
+
+	loop_switch_lock(conn->adapter->sw);
+	if (conn->state == LOOP_CONN_UP)
+		loop_end_break(conn, NULL, "the peer aborted the connection");
+	end(conn);
+	loop_switch_unlock(conn->adapter->sw);
+}
+
+enum ndx_status loop_conn_detach(struct ndx_spi_conn *spi)
+{
+	struct loop_conn *conn = loop_conn_of(spi);
+
+	loop_switch_lock(conn->adapter->sw);
+	flush(conn);
+	loop_switch_unlock(conn->adapter->sw);
+	return NDX_OK;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: making them, taking requests in, cancelling. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "loop.h"
+
+/* What a post brings along. */
+struct op {
+	void *context;
+	const struct ndx_sge *sge;
+	size_t count;
+	uint32_t flags;
+	uint32_t allowed;
+	uint64_t remote_address;
+	uint32_t remote_token;
+	uint32_t immediate;
+	bool with_immediate;
+	uint8_t type; /* enum ndx_request_type */
+};
+
+static struct loop_qp *qp_of(struct ndx_qp *qp)
+{
+	return (struct loop_qp *)(void *)qp;
+}
+
+static struct loop_req *req_of(struct base_req *req)
+{
+	return (struct loop_req *)(void *)req;
+}
+
+static void copy_list(struct ndx_sge *to, const struct ndx_sge *from, size_t count)
+{
+	if (count > 0)
+		memcpy(to, from, count * sizeof(*to));
+}
+
+/* The bytes go behind the only entry of the list. */
+static void copy_inline(struct loop_req *req, const struct ndx_sge *sge, size_t count)
+{
+	char *data = (char *)&req->sge[1];
+
+	req->sge[0] = (struct ndx_sge){.buffer = data, .length = req->length};
+	for (size_t i = 0; i < count; i++) {
+		if (sge[i].length > 0)
+			memcpy(data, sge[i].buffer, sge[i].length);
+		data += sge[i].length;
+	}
+}
+
+static void fill(struct loop_req *req, const struct op *op)
+{
+	req->immediate = op->immediate;
+	req->with_immediate = op->with_immediate;
+	req->remote_address = op->remote_address;
+	req->remote_token = op->remote_token;
+	req->mw = NULL;
+	base_list_init(&req->pending);
+	if ((op->flags & NDX_OP_INLINE) != 0)
+		copy_inline(req, op->sge, op->count);
+	else
+		copy_list(req->sge, op->sge, op->count);
+}
+
+/* Under the lock. NDX_PENDING: taken, and cancelled at once. */
+static enum ndx_status admit(struct loop_qp *qp, const struct op *op, struct loop_req **out)
+{
+	struct base_req *base;
+	uint32_t length;
+	enum ndx_status st;
+
+	st = base_admit_initiator(&qp->base, op->type, op->context, op->sge, op->count, op->flags,
+	                          op->allowed, qp->base.spi.attr.max_initiator_sge, &length, &base);
+	if (st != NDX_OK)
+		return st;
+	req_of(base)->length = length;
+	fill(req_of(base), op);
+	*out = req_of(base);
+	return NDX_OK;
+}
+
+static enum ndx_status post(struct ndx_qp *pub, const struct op *op)
+{
+	struct loop_qp *qp = qp_of(pub);
+	struct loop_req *req;
+	enum ndx_status st;
+
+	loop_switch_lock(qp->adapter->sw);
+	st = admit(qp, op, &req);
+	if (st == NDX_OK)
+		loop_data_posted(qp->conn);
+	loop_switch_unlock(qp->adapter->sw);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                               size_t count, uint32_t flags)
+{
+	return post(qp, &(struct op){
+				.type = NDX_REQUEST_SEND,
+				.context = context,
+				.sge = sge,
+				.count = count,
+				.flags = flags,
+				.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
+	                                   NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
+			});
+}
+
+static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
+                                         const struct ndx_sge *sge, size_t count,
+                                         uint32_t immediate, uint32_t flags)
+{
+	return post(qp, &(struct op){
+				.type = NDX_REQUEST_SEND,
+				.context = context,
+				.sge = sge,
+				.count = count,
+				.flags = flags,
+				.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
+	                                   NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
+				.immediate = immediate,
+				.with_immediate = true,
+			});
+}
+
+static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                                size_t count, uint64_t remote_address, uint32_t remote_token,
+                                uint32_t flags)
+{
+	return post(qp,
+	            &(struct op){
+			    .type = NDX_REQUEST_WRITE,
+			    .context = context,
+			    .sge = sge,
+			    .count = count,
+			    .flags = flags,
+			    .allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_INLINE,
+			    .remote_address = remote_address,
+			    .remote_token = remote_token,
+		    });
+}
+
+static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
+                                          const struct ndx_sge *sge, size_t count,
+                                          uint64_t remote_address, uint32_t remote_token,
+                                          uint32_t immediate, uint32_t flags)
+{
+	return post(qp, &(struct op){
+				.type = NDX_REQUEST_WRITE,
+				.context = context,
+				.sge = sge,
+				.count = count,
+				.flags = flags,
+				.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
+	                                   NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
+				.remote_address = remote_address,
+				.remote_token = remote_token,
+				.immediate = immediate,
+				.with_immediate = true,
+			});
+}
+
+static enum ndx_status qp_read(struct ndx_qp *pub, void *context, const struct ndx_sge *sge,
+                               size_t count, uint64_t remote_address, uint32_t remote_token,
+                               uint32_t flags)
+{
+	struct loop_qp *qp = qp_of(pub);
+	const struct op op = {
+		.type = NDX_REQUEST_READ,
+		.context = context,
+		.sge = sge,
+		.count = count,
+		.flags = flags,
+		.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE,
+		.remote_address = remote_address,
+		.remote_token = remote_token,
+	};
+	struct loop_req *req;
+	enum ndx_status st;
+
+	loop_switch_lock(qp->adapter->sw);
+	if (qp->base.state != BASE_QP_IDLE && qp->outbound_reads == 0)
+		st = NDX_E_INVALID_DEVICE_REQUEST;
+	else
+		st = admit(qp, &op, &req);
+	if (st == NDX_OK)
+		loop_data_posted(qp->conn);
+	loop_switch_unlock(qp->adapter->sw);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struct ndx_sge *sge,
+                                  size_t count)
+{
+	struct loop_qp *qp = qp_of(pub);
+	struct loop_receive *receive;
+	struct base_req *base;
+	uint32_t length;
+	enum ndx_status st;
+
+	loop_switch_lock(qp->adapter->sw);
+	st = base_admit_receive(&qp->base, context, sge, count, &length, &base);
+	if (st == NDX_OK) {
+		receive = (struct loop_receive *)(void *)base;
+		receive->length = length;
+		copy_list(receive->sge, sge, count);
+		if (qp->conn != NULL)
+			loop_data_pump(qp->conn->peer);
+	}
+	loop_switch_unlock(qp->adapter->sw);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+/*
+ * Windows and regions are opaque to the application: its pointers are those of the SPI's heads.
+ * What can be refused at once is checked before a slot is taken, and only on a living connection:
+ * after its end the request is cancelled whatever it asks.
+ */
+static enum ndx_status qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *mr_front,
+                               struct ndx_mw *mw_front, void *buffer, size_t length, uint32_t flags)
+{
+	struct loop_qp *qp = qp_of(pub);
+	struct loop_mr *mr = (struct loop_mr *)(void *)mr_front;
+	struct loop_mw *mw = (struct loop_mw *)(void *)mw_front;
+	struct op op = {
+		.type = NDX_REQUEST_BIND,
+		.context = context,
+		.flags = flags,
+		.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_ALLOW_READ |
+	                   NDX_OP_ALLOW_WRITE,
+		.remote_address = (uintptr_t)buffer,
+	};
+	struct loop_req *req;
+	enum ndx_status st = NDX_OK;
+
+	loop_switch_lock(qp->adapter->sw);
+	if (qp->base.state == BASE_QP_UP)
+		st = loop_mw_check_bind(qp->adapter, mr, mw, buffer, length, flags,
+		                        &op.remote_token);
+	if (st == NDX_OK)
+		st = admit(qp, &op, &req);
+	if (st == NDX_OK) {
+		req->region_token = mr->local.token;
+		req->window_length = length;
+		loop_mw_plan(qp->adapter, req, mw);
+		loop_data_posted(qp->conn);
+	}
+	loop_switch_unlock(qp->adapter->sw);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static enum ndx_status qp_invalidate(struct ndx_qp *pub, void *context, struct ndx_mw *mw_front,
+                                     uint32_t flags)
+{
+	struct loop_qp *qp = qp_of(pub);
+	struct loop_mw *mw = (struct loop_mw *)(void *)mw_front;
+	const struct op op = {
+		.type = NDX_REQUEST_INVALIDATE,
+		.context = context,
+		.flags = flags,
+		.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE,
+	};
+	struct loop_req *req;
+	enum ndx_status st;
+
+	if (mw == NULL || mw->adapter != qp->adapter)
+		return NDX_E_INVALID_PARAMETER;
+	loop_switch_lock(qp->adapter->sw);
+	st = admit(qp, &op, &req);
+	if (st == NDX_OK) {
+		loop_mw_plan(qp->adapter, req, mw);
+		loop_data_posted(qp->conn);
+	}
+	loop_switch_unlock(qp->adapter->sw);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static const struct ndx_qp_ops qp_ops = {
+	.send = qp_send,
+	.receive = qp_receive,
+	.read = qp_read,
+	.write = qp_write,
+	.send_immediate = qp_send_immediate,
+	.write_immediate = qp_write_immediate,
+	.bind = qp_bind,
+	.invalidate = qp_invalidate,
+};
+
+/* Room behind a record, such that the next one is aligned again. */
+static size_t stride(size_t record, size_t list, size_t inline_bytes)
+{
+	size_t room = sizeof(struct ndx_sge) + inline_bytes;
+
+	if (room < list)
+		room = list;
+	return (record + room + 15) / 16 * 16;
+}
+
+/* Results of an SRQ's receives hold slots of this queue pair, as many as the SRQ has now. */
+static enum ndx_status attach_srq(struct loop_qp *qp, struct loop_srq *srq)
+{
+	enum ndx_status st;
+	uint32_t depth;
+
+	loop_switch_lock(qp->adapter->sw);
+	depth = srq->depth;
+	loop_switch_unlock(qp->adapter->sw);
+	st = base_cq_attach(&qp->receive_cq->base, depth);
+	if (st != NDX_OK)
+		return st;
+	qp->from_srq.qp = &qp->base;
+	qp->from_srq.cq = &qp->receive_cq->base;
+	qp->from_srq.depth = depth;
+	qp->srq = srq;
+	return NDX_OK;
+}
+
+enum ndx_status loop_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
+                               struct ndx_spi_qp **out)
+{
+	struct loop_qp *qp = calloc(1, sizeof(*qp));
+	enum ndx_status st;
+
+	if (qp == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "queue pair: out of memory");
+	qp->adapter = loop_adapter_of(adapter);
+	qp->receive_cq = container_of(base_cq_of(attr->receive_cq), struct loop_cq, base);
+	base_list_init(&qp->windows);
+	st = base_qp_init(&qp->base, &qp_ops, attr, LOOP_MAX_TRANSFER,
+	                  stride(sizeof(struct loop_req),
+	                         attr->max_initiator_sge * sizeof(struct ndx_sge),
+	                         attr->inline_size),
+	                  stride(sizeof(struct loop_receive),
+	                         attr->max_receive_sge * sizeof(struct ndx_sge), 0));
+	if (st != NDX_OK)
+		goto free_qp;
+	if (attr->srq != NULL) {
+		st = attach_srq(qp, loop_srq_of(attr->srq));
+		if (st != NDX_OK)
+			goto fini_base;
+	}
+	*out = &qp->base.spi;
+	return NDX_OK;
+fini_base:
+	base_qp_fini(&qp->base);
+free_qp:
+	free(qp);
+	return st;
+}
+
+void loop_qp_cancel_initiator(struct loop_qp *qp)
+{
+	struct base_queue *q = &qp->base.initiator;
+
+	for (uint32_t i = q->head; i != q->tail; i++) {
+		struct loop_req *req = req_of(base_queue_at(q, i));
+
+		if (!req->base.done && (req->base.type == NDX_REQUEST_BIND ||
+		                        req->base.type == NDX_REQUEST_INVALIDATE))
+			loop_mw_forget(req);
+	}
+	base_queue_cancel(q, NDX_E_CANCELED);
+}
+
+void loop_qp_cancel(struct ndx_spi_qp *spi)
+{
+	struct loop_qp *qp = loop_qp_of(spi);
+
+	loop_switch_lock(qp->adapter->sw);
+	loop_qp_cancel_initiator(qp);
+	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
+	loop_switch_unlock(qp->adapter->sw);
+}
+
+void loop_qp_destroy(struct ndx_spi_qp *spi)
+{
+	struct loop_qp *qp = loop_qp_of(spi);
+
+	loop_qp_cancel(spi);
+	loop_switch_lock(qp->adapter->sw);
+	/* a window serves one queue pair's peer: it has none now */
+	while (!base_list_empty(&qp->windows))
+		loop_mw_unbind(container_of(qp->windows.next, struct loop_mw, of_qp));
+	loop_switch_unlock(qp->adapter->sw);
+	if (qp->srq != NULL)
+		base_cq_detach(&qp->receive_cq->base, &qp->from_srq);
+	base_qp_fini(&qp->base);
+	free(qp);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared receive queues: receives in order of posting, for whichever queue pair needs one first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "loop.h"
+
+static struct loop_srq *of_spi(struct ndx_spi_srq *srq)
+{
+	return container_of(srq, struct loop_srq, spi);
+}
+
+static struct loop_receive *at(const struct loop_srq *srq, char *ring, uint32_t depth,
+                               uint32_t index)
+{
+	return (struct loop_receive *)(void *)(ring + (size_t)(index % depth) * srq->stride);
+}
+
+struct loop_receive *loop_srq_first(struct loop_srq *srq)
+{
+	return srq->posted > 0 ? at(srq, srq->ring, srq->depth, srq->first) : NULL;
+}
+
+/* All that are in flight fire together. */
+static void check_threshold(struct loop_srq *srq)
+{
+	if (srq->posted < srq->threshold)
+		base_ov_complete_all(&srq->notifies, NDX_OK);
+}
+
+void loop_srq_drop_first(struct loop_srq *srq)
+{
+	srq->first = (srq->first + 1) % srq->depth;
+	srq->posted--;
+	check_threshold(srq);
+}
+
+/* Each sender takes what it can, the one that has waited longest first. */
+static void serve_waiters(struct loop_srq *srq)
+{
+	struct base_list *node;
+
+	while (srq->posted > 0 && (node = base_list_take(&srq->waiters)) != NULL)
+		loop_data_pump(container_of(node, struct loop_conn, wait_node));
+}
+
+static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const struct ndx_sge *sge,
+                                   size_t count)
+{
+	struct loop_srq *srq = loop_srq_of(pub);
+	struct loop_receive *receive;
+	enum ndx_status st = NDX_OK;
+	uint32_t length;
+
+	if (count > srq->max_sge)
+		return NDX_E_DATA_OVERRUN;
+	if (!base_sge_sum(sge, count, LOOP_MAX_TRANSFER, &length))
+		return NDX_E_BUFFER_OVERFLOW;
+	loop_switch_lock(srq->adapter->sw);
+	if (srq->posted == srq->depth) {
+		st = NDX_E_NO_MORE_ENTRIES;
+		goto unlock;
+	}
+	receive = at(srq, srq->ring, srq->depth, srq->first + srq->posted);
+	receive->base.context = context;
+	receive->length = length;
+	if (count > 0)
+		memcpy(receive->sge, sge, count * sizeof(*sge));
+	srq->posted++;
+	serve_waiters(srq);
+unlock:
+	loop_switch_unlock(srq->adapter->sw);
+	return st;
+}
+
+static const struct ndx_srq_ops srq_ops = {
+	.receive = srq_receive,
+};
+
+enum ndx_status loop_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint32_t max_sge,
+                                uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out)
+{
+	struct loop_srq *srq = calloc(1, sizeof(*srq));
+
+	if (srq == NULL)
+		goto no_memory;
+	srq->spi.pub.ops = &srq_ops;
+	srq->adapter = loop_adapter_of(adapter);
+	srq->depth = depth;
+	srq->max_sge = max_sge;
+	srq->stride = sizeof(struct loop_receive) + srq->max_sge * sizeof(struct ndx_sge);
+	srq->threshold = threshold;
+	srq->affinity = affinity;
+	base_list_init(&srq->waiters);
+	srq->ring = calloc(depth, srq->stride);
+	if (srq->ring == NULL)
+		goto free_srq;
+	*out = &srq->spi;
+	return NDX_OK;
+free_srq:
+	free(srq);
+no_memory:
+	return fail(NDX_E_NO_MEMORY, 0, "shared receive queue of %u receives: out of memory",
+	            depth);
+}
+
+void loop_srq_destroy(struct ndx_spi_srq *spi)
+{
+	struct loop_srq *srq = of_spi(spi);
+
+	free(srq->ring);
+	free(srq);
+}
+
+/* Under the lock. The old ring, to be freed, is handed back in *ring. */
+static void use_ring(struct loop_srq *srq, char **ring, uint32_t depth)
+{
+	char *old = srq->ring;
+
+	for (uint32_t i = 0; i < srq->posted; i++)
+		memcpy(at(srq, *ring, depth, i), at(srq, old, srq->depth, srq->first + i),
+		       srq->stride);
+	srq->ring = *ring;
+	srq->depth = depth;
+	srq->first = 0;
+	*ring = old;
+}
+
+enum ndx_status loop_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold)
+{
+	struct loop_srq *srq = of_spi(spi);
+	enum ndx_status st = NDX_OK;
+	char *ring = NULL;
+	uint32_t posted;
+
+	if (depth > 0) {
+		ring = calloc(depth, srq->stride);
+		if (ring == NULL)
+			return fail(NDX_E_NO_MEMORY, 0,
+			            "shared receive queue of %u receives: out of memory", depth);
+	}
+	loop_switch_lock(srq->adapter->sw);
+	posted = srq->posted;
+	if (depth > 0 && depth < posted) {
+		st = NDX_E_BUFFER_OVERFLOW;
+		goto unlock;
+	}
+	if (depth > 0)
+		use_ring(srq, &ring, depth);
+	if (threshold > 0)
+		srq->threshold = threshold;
+	check_threshold(srq);
+unlock:
+	loop_switch_unlock(srq->adapter->sw);
+	free(ring);
+	if (st != NDX_OK)
+		return fail(st, 0, "shared receive queue: %u receives are posted, more than %u",
+		            posted, depth);
+	return NDX_OK;
+}
+
+enum ndx_status loop_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov)
+{
+	struct loop_srq *srq = of_spi(spi);
+	bool possible;
+
+	loop_switch_lock(srq->adapter->sw);
+	possible = srq->threshold > 0;
+	if (possible) {
+		base_ov_push(&srq->notifies, ov);
+		check_threshold(srq);
+	}
+	loop_switch_unlock(srq->adapter->sw);
+	if (!possible)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "shared receive queue: its threshold is 0, set one with modify");
+	return NDX_PENDING;
+}
+
+void loop_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status)
+{
+	struct loop_srq *srq = of_spi(spi);
+
+	loop_switch_lock(srq->adapter->sw);
+	base_ov_complete_all(&srq->notifies, status);
+	loop_switch_unlock(srq->adapter->sw);
+}
+
+enum ndx_status loop_srq_affinity(struct ndx_spi_srq *spi, uint16_t *group, uint64_t *affinity)
+{
+	*group = 0;
+	*affinity = loop_affinity(of_spi(spi)->affinity);
+	return NDX_OK;
+}
