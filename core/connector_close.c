@@ -22,10 +22,7 @@ void conn_on_drain_timeout(void *arg)
 
 void conn_on_disconnect_timeout(void *arg)
 {
-	struct ndx_connector *c = arg;
-
-	c->cause = "no goodbye from the peer in time";
-	timed_step(c, DISCONNECT_EV_TIMEOUT);
+	timed_step(arg, DISCONNECT_EV_TIMEOUT);
 }
 
 void conn_on_connect_timeout(void *arg)

@@ -100,6 +100,41 @@ void conn_went_up(struct ndx_connector *c)
 
 /* ---- the end of a connection ---- */
 
+/* Why the connection is being aborted, if the provider has not said so. */
+static void note_cause(struct ndx_connector *c, enum disconnect_event ev)
+{
+	const char *cause = NULL;
+
+	if (ev == DISCONNECT_EV_FLUSH)
+		cause = "flushed or closed by its own side";
+	else if (ev == DISCONNECT_EV_TIMEOUT)
+		cause = "no goodbye from the peer in time";
+	base_lock_acquire(&c->inbox_lock);
+	if (cause != NULL && c->cause == NULL)
+		c->cause = cause;
+	base_lock_release(&c->inbox_lock);
+}
+
+static const char *get_cause(struct ndx_connector *c)
+{
+	const char *cause;
+
+	base_lock_acquire(&c->inbox_lock);
+	cause = c->cause;
+	base_lock_release(&c->inbox_lock);
+	return cause != NULL ? cause : "cause unknown";
+}
+
+static int32_t get_native(struct ndx_connector *c)
+{
+	int32_t native;
+
+	base_lock_acquire(&c->inbox_lock);
+	native = c->report_native;
+	base_lock_release(&c->inbox_lock);
+	return native;
+}
+
 static void indicate(struct ndx_connector *c, enum ndx_disconnect_reason reason)
 {
 	/* A stack that cannot tell goodbye from death says so rather than guess. */
@@ -168,8 +203,7 @@ static void went_over(struct ndx_connector *c)
 	if (good)
 		log_info("disconnected %s", conn_text(c, text));
 	else
-		log_error(c->report_native, "aborted %s: %s", conn_text(c, text),
-		          c->cause != NULL ? c->cause : "cause unknown");
+		log_error(get_native(c), "aborted %s: %s", conn_text(c, text), get_cause(c));
 }
 
 void conn_step(struct ndx_connector *c, enum disconnect_event ev)
@@ -183,9 +217,10 @@ void conn_step(struct ndx_connector *c, enum disconnect_event ev)
 		         disconnect_state_name(before));
 	if (ev == DISCONNECT_EV_PEER)
 		c->peer_disc = true;
-	if (ev == DISCONNECT_EV_FLUSH && c->cause == NULL)
-		c->cause = "flushed by its own side";
 	actions = disconnect_step(&c->machine, ev);
+	if (before != DISCONNECT_STATE_ABORTING &&
+	    disconnect_get_state(&c->machine) == DISCONNECT_STATE_ABORTING)
+		note_cause(c, ev);
 	if (base_log_enabled(NDX_LOG_DEBUG)) {
 		char text[CONN_TEXT];
 
