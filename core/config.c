@@ -25,15 +25,20 @@
 static const char own_section[] = "ndx";
 static const char own_key[] = "adapter";
 
-/* ini.h reads lines through next_line() and hands what it found to take(). */
+/*
+ * ini.h reads lines through next_line() and hands what it found to take(). Neither says what is
+ * wrong: ini.h knows of mistakes in earlier lines and tells only at the end.
+ */
 struct reader {
 	const char *name;
 	const char *at;
 	const char *end;
-	unsigned line; /* of the latest line */
+	unsigned line;   /* of the latest line */
+	size_t line_max; /* bytes that ini.h takes */
+	bool unreadable; /* the latest line, `at`, is what next_line() does not hand out */
+	bool no_memory;
 	size_t room;
 	struct config config;
-	enum ndx_status status; /* the first failure ends the reading */
 };
 
 void config_free(struct config *config)
@@ -119,60 +124,56 @@ static enum ndx_status check_value(const char *origin, const char *key, const ch
 	return NDX_OK;
 }
 
-static enum ndx_status grow(struct reader *r)
+/* Everything that is known only once all lines have been read. */
+static enum ndx_status check_entries(const struct config *config)
 {
-	const size_t room = r->room == 0 ? 8 : r->room * 2;
-	struct config_entry *entries =
-		reallocarray(r->config.entries, room, sizeof(struct config_entry));
+	enum ndx_status st = NDX_OK;
 
-	if (entries == NULL)
-		return fail(NDX_E_NO_MEMORY, 0, "%s:%u: out of memory", r->name, r->line);
-	r->config.entries = entries;
-	r->room = room;
-	return NDX_OK;
+	for (size_t i = 0; st == NDX_OK && i < config->count; i++) {
+		const struct config_entry *e = &config->entries[i];
+		const struct config_entry *first = find(config, e->section, e->key);
+
+		st = check_place(e->origin, e->section, e->key);
+		if (st == NDX_OK)
+			st = check_value(e->origin, e->key, e->value);
+		if (st == NDX_OK && first != e)
+			st = fail(NDX_E_INVALID_CONFIG, 0,
+			          "%s: key \"%s\" of section [%s] is already in %s; take one out",
+			          e->origin, e->key, e->section, first->origin);
+	}
+	return st;
 }
 
-static enum ndx_status add(struct reader *r, const char *origin, const char *section,
-                           const char *key, const char *value)
+static bool make_room(struct reader *r)
 {
+	const size_t room = r->room == 0 ? 8 : r->room * 2;
+	struct config_entry *entries;
+
+	if (r->config.count < r->room)
+		return true;
+	entries = reallocarray(r->config.entries, room, sizeof(*entries));
+	if (entries == NULL)
+		return false;
+	r->config.entries = entries;
+	r->room = room;
+	return true;
+}
+
+static bool add(struct reader *r, const char *section, const char *key, const char *value)
+{
+	char origin[PATH_MAX + 16];
 	struct config_entry *entry;
 
-	if (r->config.count == r->room) {
-		enum ndx_status st = grow(r);
-
-		if (st != NDX_OK)
-			return st;
-	}
+	if (!make_room(r))
+		return false;
+	(void)snprintf(origin, sizeof(origin), "%s:%u", r->name, r->line);
 	entry = &r->config.entries[r->config.count++];
 	entry->section = strdup(section);
 	entry->key = strdup(key);
 	entry->value = strdup(value);
 	entry->origin = strdup(origin);
-	if (entry->section == NULL || entry->key == NULL || entry->value == NULL ||
-	    entry->origin == NULL)
-		return fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", origin);
-	return NDX_OK;
-}
-
-static enum ndx_status check_and_add(struct reader *r, const char *section, const char *key,
-                                     const char *value)
-{
-	char origin[PATH_MAX + 16];
-	const struct config_entry *earlier;
-	enum ndx_status st;
-
-	(void)snprintf(origin, sizeof(origin), "%s:%u", r->name, r->line);
-	st = check_place(origin, section, key);
-	if (st == NDX_OK)
-		st = check_value(origin, key, value);
-	if (st != NDX_OK)
-		return st;
-	earlier = find(&r->config, section, key);
-	if (earlier != NULL)
-		return fail(NDX_E_INVALID_CONFIG, 0,
-		            "%s: key \"%s\" of section [%s] is already in %s; take one out", origin,
-		            key, section, earlier->origin);
-	return add(r, origin, section, key, value);
+	return entry->section != NULL && entry->key != NULL && entry->value != NULL &&
+	       entry->origin != NULL;
 }
 
 /* ini_handler: not 0 is success */
@@ -180,26 +181,27 @@ static int take(void *arg, const char *section, const char *key, const char *val
 {
 	struct reader *r = arg;
 
-	if (r->status == NDX_OK)
-		r->status = check_and_add(r, section, key, value);
-	return r->status == NDX_OK;
+	if (!r->no_memory)
+		r->no_memory = !add(r, section, key, value);
+	return !r->no_memory;
 }
 
-static enum ndx_status check_line(const struct reader *r, const char *line, size_t len, size_t room)
+static size_t line_length(const struct reader *r)
 {
-	if (len >= room)
-		return fail(NDX_E_INVALID_CONFIG, 0,
-		            "%s:%u: line of %zu bytes, at most %zu are read; shorten it", r->name,
-		            r->line, len, room - 1);
-	for (size_t i = 0; i < len; i++) {
-		const unsigned char c = (unsigned char)line[i];
+	const char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
 
-		if ((c < ' ' && c != '\t' && c != '\r') || c == 0x7f)
-			return fail(NDX_E_INVALID_CONFIG, 0,
-			            "%s:%u: byte 0x%02x at column %zu; this is not a text file",
-			            r->name, r->line, (unsigned)c, i + 1);
-	}
-	return NDX_OK;
+	return (size_t)((newline != NULL ? newline : r->end) - r->at);
+}
+
+/* The first byte that no text has; `len` if there is none. */
+static size_t find_no_text(const char *line, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && ((unsigned char)line[i] >= ' ' || line[i] == '\t' || line[i] == '\r') &&
+	       line[i] != 0x7f)
+		i++;
+	return i;
 }
 
 /*
@@ -209,17 +211,15 @@ static enum ndx_status check_line(const struct reader *r, const char *line, size
 static char *next_line(char *buffer, int size, void *arg)
 {
 	struct reader *r = arg;
-	const char *newline;
 	size_t len;
 
-	if (r->status != NDX_OK || r->at == r->end || size <= 0)
+	if (r->unreadable || r->no_memory || r->at == r->end || size < 2)
 		return NULL;
 	r->line++;
-	newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
-	len = (size_t)((newline != NULL ? newline : r->end) - r->at);
-	/* one byte less than there is room: ini.h wants to see no cut lines */
-	r->status = check_line(r, r->at, len, (size_t)size - 1);
-	if (r->status != NDX_OK)
+	r->line_max = (size_t)size - 2; /* one byte is for the newline that fgets() leaves there */
+	len = line_length(r);
+	r->unreadable = len > r->line_max || find_no_text(r->at, len) < len;
+	if (r->unreadable)
 		return NULL;
 	while (len > 0 && (*r->at == ' ' || *r->at == '\t')) {
 		r->at++;
@@ -227,25 +227,49 @@ static char *next_line(char *buffer, int size, void *arg)
 	}
 	memcpy(buffer, r->at, len);
 	buffer[len] = '\0';
-	r->at = newline != NULL ? newline + 1 : r->end;
+	r->at += len;
+	if (r->at != r->end)
+		r->at++;
 	return buffer;
+}
+
+static enum ndx_status fail_line(const struct reader *r)
+{
+	const size_t len = line_length(r);
+	const size_t column = find_no_text(r->at, len);
+
+	if (column < len)
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s:%u: byte 0x%02x at column %zu; this is not a text file", r->name,
+		            r->line, (unsigned)(unsigned char)r->at[column], column + 1);
+	return fail(NDX_E_INVALID_CONFIG, 0,
+	            "%s:%u: line of %zu bytes, at most %zu are read; shorten it", r->name, r->line,
+	            len, r->line_max);
+}
+
+static enum ndx_status read_entries(struct reader *r)
+{
+	const int line = ini_parse_stream(next_line, r, take, r);
+
+	if (r->no_memory || line < 0)
+		return fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", r->name);
+	if (line > 0)
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s:%d: neither \"[section]\" nor \"key = value\" nor a comment",
+		            r->name, line);
+	if (r->unreadable)
+		return fail_line(r);
+	return check_entries(&r->config);
 }
 
 enum ndx_status config_parse(const char *name, const char *text, size_t len, struct config *out)
 {
 	struct reader r = {.name = name, .at = text, .end = text + len};
-	const int line = ini_parse_stream(next_line, &r, take, &r);
+	const enum ndx_status st = read_entries(&r);
 
-	/* take() fails lines, too; then it has said why */
-	if (r.status == NDX_OK && line > 0)
-		r.status = fail(NDX_E_INVALID_CONFIG, 0,
-		                "%s:%d: neither \"[section]\" nor \"key = value\" nor a comment",
-		                name, line);
-	else if (r.status == NDX_OK && line < 0)
-		r.status = fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", name);
-	if (r.status != NDX_OK) {
+	if (st != NDX_OK) {
 		config_free(&r.config);
-		return r.status;
+		return st;
 	}
 	*out = r.config;
 	return NDX_OK;

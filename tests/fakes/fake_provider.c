@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A provider in a file of its own, for tests of finding, checking and loading one. It has two
+ * devices, "one" and "two", and opens neither. What else it does is said by
+ *   FAKE_NAME, FAKE_ABI, FAKE_HOLE, FAKE_NO_SYMBOL   when it is built, and
+ *   $FAKE_LIST = ok | down | none | fail             when it is asked for its devices (down).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ndx/spi/provider.h>
+
+#ifndef FAKE_NAME
+#define FAKE_NAME "fake"
+#endif
+#ifndef FAKE_ABI
+#define FAKE_ABI NDX_SPI_ABI
+#endif
+
+static void tell(ndx_spi_list_fn *each, void *arg, const char *device, enum ndx_status state)
+{
+	struct ndx_adapter_entry entry = {.state = state};
+
+	(void)snprintf(entry.uri, sizeof(entry.uri), FAKE_NAME ":%s?gid=1", device);
+	(void)snprintf(entry.device, sizeof(entry.device), "%s", device);
+	if (state != NDX_OK)
+		(void)snprintf(entry.hint, sizeof(entry.hint), "port of %s is down", device);
+	each(arg, &entry);
+}
+
+static enum ndx_status fake_list(const struct ndx_provider *self, ndx_spi_list_fn *each, void *arg)
+{
+	const char *how = getenv("FAKE_LIST");
+
+	(void)self;
+	if (how == NULL)
+		how = "down";
+	if (strcmp(how, "fail") == 0)
+		return NDX_E_INTERNAL_ERROR;
+	if (strcmp(how, "none") == 0)
+		return NDX_OK;
+	tell(each, arg, "one", NDX_E_DEVICE_NOT_READY);
+	tell(each, arg, "two", strcmp(how, "ok") == 0 ? NDX_OK : NDX_E_DEVICE_NOT_READY);
+	return NDX_OK;
+}
+
+static enum ndx_status fake_open(const struct ndx_spi_adapter *head, const struct ndx_spi_open *how,
+                                 struct ndx_spi_adapter **out)
+{
+	(void)head;
+	(void)how;
+	(void)out;
+	return NDX_E_DEVICE_NOT_READY;
+}
+
+/* What belongs to an open adapter is never called; one function of the right size stands for all.
+ */
+static void never(void)
+{
+}
+
+#ifndef FAKE_NO_SYMBOL
+#define NEVER(member) .member = (__typeof__(((struct ndx_provider_ops *)0)->member))never
+
+/* clang-format off */
+static const struct ndx_provider_ops ops = {
+	.list = fake_list,
+	.adapter_open = fake_open,
+	NEVER(adapter_close), NEVER(adapter_query), NEVER(adapter_addresses),
+	NEVER(cq_create), NEVER(cq_destroy), NEVER(cq_notify), NEVER(cq_cancel), NEVER(cq_get_fd),
+	NEVER(mr_create), NEVER(mr_destroy), NEVER(mr_register), NEVER(mr_deregister),
+	NEVER(qp_create), NEVER(qp_destroy), NEVER(qp_cancel),
+	NEVER(conn_create), NEVER(conn_destroy), NEVER(conn_bind), NEVER(conn_connect),
+	NEVER(conn_complete), NEVER(conn_take), NEVER(conn_accept), NEVER(conn_reject),
+	NEVER(conn_abandon), NEVER(conn_drain), NEVER(conn_cancel_initiator),
+	NEVER(conn_send_disc), NEVER(conn_finish), NEVER(conn_abort), NEVER(conn_detach),
+	NEVER(listener_create), NEVER(listener_destroy), NEVER(listener_bind),
+	NEVER(listener_listen),
+#ifndef FAKE_HOLE
+	NEVER(request_refuse),
+#endif
+};
+/* clang-format on */
+
+static const struct ndx_spi_key keys[] = {
+	{"gid", "index of an address"}, {"trust", "lan|none"}, {NULL, NULL}};
+
+extern const struct ndx_provider ndx_provider;
+__attribute__((visibility("default"))) const struct ndx_provider ndx_provider = {
+	.abi = FAKE_ABI,
+	.name = FAKE_NAME,
+	.ops = &ops,
+	.keys = keys,
+	.devices = "one, two",
+};
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "says.h"
+
+#include "registry.h"
+#include "uri.h"
+
+static struct seen seen;
+
+static int listen_to_log(void **state)
+{
+	(void)state;
+	ndx_log_set_sink(see, &seen, NDX_LOG_ERROR);
+	return 0;
+}
+
+/* A table in which every operation is there. */
+static void fill(struct ndx_provider_ops *ops)
+{
+	memset(ops, 0xff, sizeof(*ops));
+}
+
+static const struct ndx_spi_key keys[] = {
+	{"iface", "network interface"}, {"trust", "lan|none"}, {NULL, NULL}};
+
+static struct ndx_provider provider_with(const struct ndx_provider_ops *ops)
+{
+	return (struct ndx_provider){
+		.abi = NDX_SPI_ABI, .name = "test", .ops = ops, .keys = keys, .devices = ""};
+}
+
+static void every_provider_of_this_build_passes_the_gate(void **state)
+{
+	const struct ndx_provider *p;
+	size_t count = 0;
+
+	(void)state;
+	for (; (p = registry_get(count)) != NULL; count++) {
+		assert_int_equal(registry_check(p, "this build"), NDX_OK);
+		assert_ptr_equal(registry_find(p->name), p);
+		assert_true(registry_knows(p->name));
+	}
+	assert_null(registry_get(count + 1));
+	assert_null(registry_get(SIZE_MAX));
+	assert_null(registry_find("no-such"));
+	assert_null(registry_find(""));
+}
+
+static void the_automatic_choice_is_a_list_of_uris(void **state)
+{
+	struct uri uri;
+	size_t count = 0;
+
+	(void)state;
+	for (; registry_automatic(count) != NULL; count++) {
+		assert_int_equal(uri_parse(registry_automatic(count), "list", &uri), NDX_OK);
+		assert_true(registry_knows(uri.provider));
+	}
+	assert_int_equal(count, 3);
+	assert_false(registry_knows("no-such"));
+	assert_false(registry_knows(""));
+	assert_false(registry_knows("verb"));
+}
+
+static void another_interface_is_refused_before_anything_else_is_read(void **state)
+{
+	const struct ndx_provider p = {.abi = NDX_SPI_ABI + 1};
+
+	(void)state;
+	failed_with(&seen, registry_check(&p, "/some/file.so"), NDX_E_ABI_MISMATCH);
+	says("/some/file.so");
+	says("was built for interface 2, this library has 1");
+	says("build both from the same release");
+}
+
+static void a_provider_has_a_proper_name(void **state)
+{
+	static const char *const wrong[] = {NULL, "", "../x", "Upper", "much-too-long-name"};
+	struct ndx_provider_ops ops = {0};
+	struct ndx_provider p;
+
+	(void)state;
+	fill(&ops);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		p = provider_with(&ops);
+		p.name = wrong[i];
+		failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
+		says("provider in here has no name");
+	}
+}
+
+static void a_provider_has_both_tables(void **state)
+{
+	struct ndx_provider_ops ops = {0};
+	struct ndx_provider p;
+
+	(void)state;
+	fill(&ops);
+	p = provider_with(NULL);
+	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
+	says("lacks its table of operations");
+	p = provider_with(&ops);
+	p.keys = NULL;
+	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
+	says("lacks its table of keys");
+}
+
+static void a_hole_where_something_must_be_is_named(void **state)
+{
+	struct ndx_provider_ops ops = {0};
+	const struct ndx_provider p = provider_with(&ops);
+
+	(void)state;
+	fill(&ops);
+	assert_int_equal(registry_check(&p, "here"), NDX_OK);
+	ops.conn_finish = NULL;
+	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
+	says("provider \"test\" in here lacks operation conn_finish");
+}
+
+static void what_may_be_missing_may_be_missing(void **state)
+{
+	struct ndx_provider_ops ops = {0};
+	const struct ndx_provider p = provider_with(&ops);
+
+	(void)state;
+	fill(&ops);
+	ops.cq_resize = NULL;
+	assert_int_equal(registry_check(&p, "here"), NDX_OK);
+	ops.cq_affinity = NULL;
+	ops.mw_create = NULL;
+	ops.mw_destroy = NULL;
+	assert_int_equal(registry_check(&p, "here"), NDX_OK);
+	ops.srq_create = NULL;
+	ops.srq_destroy = NULL;
+	ops.srq_modify = NULL;
+	ops.srq_notify = NULL;
+	ops.srq_cancel = NULL;
+	ops.srq_affinity = NULL;
+	assert_int_equal(registry_check(&p, "here"), NDX_OK);
+}
+
+static void half_of_what_belongs_together_is_a_hole(void **state)
+{
+	struct ndx_provider_ops ops = {0};
+	const struct ndx_provider p = provider_with(&ops);
+
+	(void)state;
+	fill(&ops);
+	ops.mw_destroy = NULL;
+	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
+	says("mw_destroy");
+	fill(&ops);
+	ops.srq_notify = NULL;
+	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
+	says("srq_notify");
+}
+
+static void every_single_must_is_looked_for(void **state)
+{
+	struct ndx_provider_ops ops = {0};
+	const struct ndx_provider p = provider_with(&ops);
+	const size_t size = sizeof(ops.list);
+	unsigned refused = 0;
+
+	(void)state;
+	for (size_t at = 0; at < sizeof(ops); at += size) {
+		fill(&ops);
+		memset((char *)&ops + at, 0, size);
+		if (registry_check(&p, "here") != NDX_OK)
+			refused++;
+	}
+	assert_int_equal(refused, sizeof(ops) / size - 2); /* all but cq_resize and cq_affinity */
+	seen.errors = 0;
+}
+
+static void an_unknown_key_gets_the_nearest_and_all_with_what_they_take(void **state)
+{
+	struct ndx_provider_ops ops = {0};
+	const struct ndx_provider p = provider_with(&ops);
+
+	(void)state;
+	fill(&ops);
+	assert_int_equal(registry_check_key(&p, "trust", "URI"), NDX_OK);
+	failed_with(&seen, registry_check_key(&p, "ifcae", "/etc/x.ini:4"), NDX_E_INVALID_CONFIG);
+	says("/etc/x.ini:4: provider \"test\" has no key \"ifcae\"; did you mean \"iface\"? "
+	     "There are: iface (network interface), trust (lan|none)");
+}
+
+static void a_provider_without_keys_says_so(void **state)
+{
+	static const struct ndx_spi_key none[] = {{NULL, NULL}};
+	struct ndx_provider_ops ops = {0};
+	struct ndx_provider p = provider_with(&ops);
+
+	(void)state;
+	fill(&ops);
+	p.keys = none;
+	failed_with(&seen, registry_check_key(&p, "x", "URI"), NDX_E_INVALID_CONFIG);
+	says("there are none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_provider_of_this_build_passes_the_gate),
+		cmocka_unit_test(the_automatic_choice_is_a_list_of_uris),
+		cmocka_unit_test(another_interface_is_refused_before_anything_else_is_read),
+		cmocka_unit_test(a_provider_has_a_proper_name),
+		cmocka_unit_test(a_provider_has_both_tables),
+		cmocka_unit_test(a_hole_where_something_must_be_is_named),
+		cmocka_unit_test(what_may_be_missing_may_be_missing),
+		cmocka_unit_test(half_of_what_belongs_together_is_a_hole),
+		cmocka_unit_test(every_single_must_is_looked_for),
+		cmocka_unit_test(an_unknown_key_gets_the_nearest_and_all_with_what_they_take),
+		cmocka_unit_test(a_provider_without_keys_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, listen_to_log, NULL);
+}

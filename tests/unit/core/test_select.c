@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "says.h"
+
+#include "registry.h"
+#include "select.h"
+
+static struct seen seen;
+static struct place place;
+
+static int enter(void **state)
+{
+	(void)state;
+	ndx_log_set_sink(see, &seen, NDX_LOG_ERROR);
+	seen.errors = 0;
+	place_make(&place);
+	assert_int_equal(unsetenv("FAKE_LIST"), 0);
+	/* "fake", and "verbs" as the first of the automatic choice; both not built in */
+	return setenv("NDX_PROVIDER_PATH", TEST_PROVIDERS "/good", 1);
+}
+
+static int leave(void **state)
+{
+	(void)state;
+	place_remove(&place);
+	return 0;
+}
+
+static void drop(struct selection *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		selection_free(&list[i]);
+	free(list);
+}
+
+/* One adapter is chosen, and it is this. */
+static void chooses(const char *uri, const char *whole)
+{
+	struct selection *list = NULL;
+	size_t count = 0;
+	const enum ndx_status st = select_adapter(uri, &list, &count);
+
+	if (st != NDX_OK)
+		fail_msg("%s", ndx_last_error());
+	assert_int_equal(count, 1);
+	assert_string_equal(list[0].uri, whole);
+	assert_memory_equal(list[0].provider->name, whole, strlen(list[0].provider->name));
+	drop(list, count);
+}
+
+static void is_refused(const char *uri, enum ndx_status expected, const char *part)
+{
+	struct selection *list = NULL;
+	size_t count = 77;
+
+	failed_with(&seen, select_adapter(uri, &list, &count), expected);
+	says(part);
+	assert_null(list);
+	assert_int_equal(count, 77);
+}
+
+static void the_uri_of_the_call_counts_first(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("NDX_ADAPTER", "fake:variable", 1), 0);
+	place_write(&place, "[ndx]\nadapter = fake:file\n");
+	chooses("fake:call", "fake:call");
+	chooses(NULL, "fake:variable");
+	assert_int_equal(setenv("NDX_ADAPTER", "", 1), 0);
+	chooses(NULL, "fake:file");
+	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
+	chooses(NULL, "fake:file");
+}
+
+static void options_are_those_of_the_uri_then_those_of_the_file(void **state)
+{
+	struct selection *list = NULL;
+	size_t count = 0;
+	char origin[160];
+
+	(void)state;
+	place_write(&place, "[fake]\ngid = 7\ntrust = none\n");
+	(void)snprintf(origin, sizeof(origin), "%s:3", place.file);
+	assert_int_equal(select_adapter("fake:d%20e?gid=%31", &list, &count), NDX_OK);
+	assert_int_equal(count, 1);
+	assert_string_equal(list[0].device, "d e");
+	assert_int_equal(list[0].option_count, 2);
+	assert_string_equal(list[0].options[0].key, "gid");
+	assert_string_equal(list[0].options[0].value, "1");
+	assert_string_equal(list[0].options[0].origin, "URI");
+	assert_string_equal(list[0].options[1].key, "trust");
+	assert_string_equal(list[0].options[1].value, "none");
+	assert_string_equal(list[0].options[1].origin, origin);
+	assert_string_equal(list[0].uri, "fake:d%20e?gid=1&trust=none");
+	drop(list, count);
+}
+
+static void the_place_of_an_option_is_that_of_its_uri(void **state)
+{
+	struct selection *list = NULL;
+	size_t count = 0;
+
+	(void)state;
+	assert_int_equal(setenv("NDX_ADAPTER", "fake?gid=1", 1), 0);
+	assert_int_equal(select_adapter(NULL, &list, &count), NDX_OK);
+	assert_string_equal(list[0].options[0].origin, "$NDX_ADAPTER");
+	drop(list, count);
+}
+
+static void a_misspelt_provider_gets_the_nearest_and_all(void **state)
+{
+	(void)state;
+	is_refused("faek:x", NDX_E_NOT_FOUND, "URI: no provider \"faek\"; did you mean \"fake\"?");
+	says("There are: ");
+	says("auto");
+	is_refused("autp", NDX_E_NOT_FOUND, "did you mean \"auto\"?");
+	is_refused("completely", NDX_E_NOT_FOUND, "no provider \"completely\"; there are: ");
+	for (size_t i = 0; registry_get(i) != NULL; i++)
+		says(registry_get(i)->name);
+}
+
+static void a_provider_that_is_not_installed_is_said_to_be_so(void **state)
+{
+	(void)state;
+	assert_int_equal(unsetenv("NDX_PROVIDER_PATH"), 0);
+	if (registry_find("verbs") != NULL)
+		skip();
+	is_refused("verbs", NDX_E_NOT_FOUND,
+	           "provider \"verbs\" is not in this build and not in /");
+}
+
+static void a_misspelt_key_is_refused_with_its_place(void **state)
+{
+	(void)state;
+	is_refused("fake?gdi=1", NDX_E_INVALID_CONFIG,
+	           "URI: provider \"fake\" has no key \"gdi\"; did you mean \"gid\"? There are: "
+	           "gid (index of an address), trust (lan|none)");
+	assert_int_equal(setenv("NDX_ADAPTER", "fake?gdi=1", 1), 0);
+	is_refused(NULL, NDX_E_INVALID_CONFIG, "$NDX_ADAPTER: provider \"fake\" has no key");
+	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
+	place_write(&place, "[ndx]\nadapter = fake?gdi=1\n");
+	is_refused(NULL, NDX_E_INVALID_CONFIG, "ndx.ini:2: provider \"fake\" has no key");
+	place_write(&place, "[fake]\n\nturst = lan\n");
+	is_refused("fake", NDX_E_INVALID_CONFIG,
+	           "ndx.ini:3: provider \"fake\" has no key \"turst\"; did you mean \"trust\"?");
+}
+
+static void a_malformed_uri_is_refused_with_its_place(void **state)
+{
+	(void)state;
+	is_refused("", NDX_E_INVALID_CONFIG, "URI is empty");
+	assert_int_equal(setenv("NDX_ADAPTER", "fake:", 1), 0);
+	is_refused(NULL, NDX_E_INVALID_CONFIG, "$NDX_ADAPTER \"fake:\": no device");
+	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
+	place_write(&place, "[ndx]\nadapter = fake?gid\n");
+	is_refused(NULL, NDX_E_INVALID_CONFIG, "ndx.ini:2 \"fake?gid\": key \"gid\"");
+}
+
+static void a_broken_file_is_refused_even_if_the_call_names_the_adapter(void **state)
+{
+	(void)state;
+	place_write(&place, "[faek]\ngid = 1\n");
+	is_refused("fake", NDX_E_INVALID_CONFIG, "did you mean \"fake\"?");
+}
+
+static void a_broken_provider_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("NDX_PROVIDER_PATH", TEST_PROVIDERS "/bad_abi", 1), 0);
+	is_refused("fake", NDX_E_ABI_MISMATCH, "was built for interface 99");
+}
+
+static void a_selection_may_be_moved(void **state)
+{
+	struct selection *list = NULL;
+	struct selection moved;
+	size_t count = 0;
+
+	(void)state;
+	assert_int_equal(select_adapter("fake:one?gid=5", &list, &count), NDX_OK);
+	moved = list[0];
+	free(list);
+	assert_string_equal(moved.device, "one");
+	assert_string_equal(moved.options[0].value, "5");
+	selection_free(&moved);
+}
+
+/* ---- the automatic choice ---- */
+
+static void what_has_a_usable_device_is_tried_first_then_the_others(void **state)
+{
+	struct selection *list = NULL;
+	size_t count = 0;
+	size_t expected = 0;
+
+	(void)state;
+	assert_int_equal(setenv("FAKE_LIST", "ok", 1), 0);
+	place_write(&place, "[verbs]\ngid = 3\n");
+	for (size_t i = 0; registry_automatic(i) != NULL; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(registry_automatic(i), ":"),
+		               registry_automatic(i));
+		expected += strcmp(name, "verbs") == 0 || registry_find(name) != NULL;
+	}
+	assert_int_equal(select_adapter(NULL, &list, &count), NDX_OK);
+	assert_int_equal(count, expected);
+	assert_string_equal(list[0].uri, "verbs?gid=3");
+	drop(list, count);
+	assert_int_equal(select_adapter("auto", &list, &count), NDX_OK);
+	assert_int_equal(count, expected);
+	drop(list, count);
+}
+
+static void what_has_no_usable_device_is_passed_over(void **state)
+{
+	static const char *const ways[] = {"down", "none", "fail"};
+	struct selection *list = NULL;
+	size_t count = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		assert_int_equal(setenv("FAKE_LIST", ways[i], 1), 0);
+		if (select_adapter("auto", &list, &count) == NDX_OK) {
+			for (size_t k = 0; k < count; k++)
+				assert_string_not_equal(list[k].provider->name, "verbs");
+			drop(list, count);
+			continue;
+		}
+		says("automatic choice: no adapter is usable (verbs: ");
+		says("name one in the call, $NDX_ADAPTER or the INI file");
+		if (i == 0)
+			says("port of two is down");
+	}
+}
+
+static void a_broken_file_of_one_does_not_hinder_the_others(void **state)
+{
+	struct selection *list = NULL;
+	size_t count = 0;
+
+	(void)state;
+	if (registry_get(0) == NULL)
+		skip();
+	/* there is a "verbs" that cannot be loaded */
+	(void)snprintf(place.file, sizeof(place.file), "%s/ndx-provider-verbs.so", place.dir);
+	place_write(&place, "rubbish");
+	assert_int_equal(setenv("NDX_PROVIDER_PATH", place.dir, 1), 0);
+	assert_int_equal(setenv("NDX_CONFIG", "/dev/null", 1), 0);
+	if (select_adapter("auto", &list, &count) == NDX_OK)
+		drop(list, count);
+	else
+		says("verbs: the device is there but");
+}
+
+static void the_automatic_choice_takes_neither_device_nor_keys(void **state)
+{
+	(void)state;
+	is_refused("auto:one", NDX_E_INVALID_CONFIG, "\"auto\" takes neither device nor keys");
+	is_refused("auto?gid=1", NDX_E_INVALID_CONFIG, "\"auto\" takes neither device nor keys");
+}
+
+static void a_wrong_default_stops_the_automatic_choice(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("FAKE_LIST", "ok", 1), 0);
+	place_write(&place, "[verbs]\ngdi = 3\n");
+	is_refused("auto", NDX_E_INVALID_CONFIG,
+	           "ndx.ini:2: provider \"verbs\" has no key \"gdi\"");
+}
+
+#define AT_A_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AT_A_PLACE(the_uri_of_the_call_counts_first),
+		AT_A_PLACE(options_are_those_of_the_uri_then_those_of_the_file),
+		AT_A_PLACE(the_place_of_an_option_is_that_of_its_uri),
+		AT_A_PLACE(a_misspelt_provider_gets_the_nearest_and_all),
+		AT_A_PLACE(a_provider_that_is_not_installed_is_said_to_be_so),
+		AT_A_PLACE(a_misspelt_key_is_refused_with_its_place),
+		AT_A_PLACE(a_malformed_uri_is_refused_with_its_place),
+		AT_A_PLACE(a_broken_file_is_refused_even_if_the_call_names_the_adapter),
+		AT_A_PLACE(a_broken_provider_is_refused),
+		AT_A_PLACE(a_selection_may_be_moved),
+		AT_A_PLACE(what_has_a_usable_device_is_tried_first_then_the_others),
+		AT_A_PLACE(what_has_no_usable_device_is_passed_over),
+		AT_A_PLACE(a_broken_file_of_one_does_not_hinder_the_others),
+		AT_A_PLACE(the_automatic_choice_takes_neither_device_nor_keys),
+		AT_A_PLACE(a_wrong_default_stops_the_automatic_choice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

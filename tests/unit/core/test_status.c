@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "says.h"
+
+#include <ctype.h>
+
+#include <ndx/adapter.h>
+#include <ndx/version.h>
+
+#define LAST NDX_E_UNSUCCESSFUL
+
+static void every_status_has_a_name_of_its_own(void **state)
+{
+	(void)state;
+	for (int a = LAST; a <= NDX_PENDING; a++) {
+		const char *name = ndx_status_name((enum ndx_status)a);
+
+		assert_memory_equal(name, "NDX_", 4);
+		assert_string_not_equal(name, "NDX_?");
+		assert_int_equal(strncmp(name, "NDX_E_", 6) == 0, a < 0);
+		for (int b = LAST; b < a; b++)
+			assert_string_not_equal(name, ndx_status_name((enum ndx_status)b));
+	}
+}
+
+static void every_status_has_a_sentence_of_its_own(void **state)
+{
+	(void)state;
+	for (int a = LAST; a <= NDX_PENDING; a++) {
+		const char *text = ndx_status_text((enum ndx_status)a);
+
+		assert_true(strlen(text) >= 4);
+		assert_true(islower((unsigned char)text[0]));
+		for (int b = LAST; b < a; b++)
+			assert_string_not_equal(text, ndx_status_text((enum ndx_status)b));
+	}
+}
+
+static void a_number_that_is_no_status_is_named_so(void **state)
+{
+	static const int wrong[] = {LAST - 1, NDX_PENDING + 1, INT32_MAX, INT32_MIN};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_string_equal(ndx_status_name((enum ndx_status)wrong[i]), "NDX_?");
+		assert_string_equal(ndx_status_text((enum ndx_status)wrong[i]),
+		                    "not a status of this library");
+	}
+}
+
+static void every_capability_has_a_name_and_no_other_bit_has(void **state)
+{
+	(void)state;
+	for (int bit = 0; bit < 31; bit++) {
+		const char *name = ndx_capability_name((enum ndx_capability)(1 << bit));
+
+		assert_int_equal(name != NULL, 1 << bit <= NDX_CAP_DISCONNECT_REASON);
+	}
+	assert_string_equal(ndx_capability_name(NDX_CAP_SRQ), "SRQ");
+	assert_null(ndx_capability_name((enum ndx_capability)0));
+	assert_null(ndx_capability_name((enum ndx_capability)(NDX_CAP_SRQ | NDX_CAP_LOOPBACK)));
+}
+
+static void the_version_is_that_of_the_header(void **state)
+{
+	char text[32];
+
+	(void)state;
+	(void)snprintf(text, sizeof(text), "%d.%d.%d", NDX_VERSION_MAJOR, NDX_VERSION_MINOR,
+	               NDX_VERSION_PATCH);
+	assert_string_equal(ndx_version(), text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_status_has_a_name_of_its_own),
+		cmocka_unit_test(every_status_has_a_sentence_of_its_own),
+		cmocka_unit_test(a_number_that_is_no_status_is_named_so),
+		cmocka_unit_test(every_capability_has_a_name_and_no_other_bit_has),
+		cmocka_unit_test(the_version_is_that_of_the_header),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
