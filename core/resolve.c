@@ -12,8 +12,8 @@
 
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "registry.h"
 #include "list.h"
+#include "registry.h"
 
 #define DISCARD_PORT 9 /* any but 0; no packet is sent */
 
@@ -79,8 +79,10 @@ static void find_interface(const struct sockaddr_storage *address, char *name, s
 		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != address->ss_family)
 			continue;
 		base_sockaddr_copy(&own, i->ifa_addr, sizeof(own));
+		/* an address with a label of its own, "eth0:1", is of the same interface */
 		if (base_sockaddr_same_host(&own, address))
-			(void)snprintf(name, size, "%s", i->ifa_name);
+			(void)snprintf(name, size, "%.*s", (int)strcspn(i->ifa_name, ":"),
+			               i->ifa_name);
 	}
 	freeifaddrs(all);
 }
@@ -92,35 +94,59 @@ struct wanted {
 
 static bool serves(const struct ndx_adapter_entry *e, const struct wanted *w)
 {
-	if (e->state != NDX_OK)
-		return false;
 	if (base_sockaddr_same_host(&e->address, &w->local))
 		return true;
 	return w->interface_name[0] != '\0' && strcmp(e->interface_name, w->interface_name) == 0;
 }
 
-/* The best of those that serve it: in the order of the automatic choice, then any. */
-static const struct ndx_adapter_entry *find_entry(const struct ndx_adapter_entry *entries,
-                                                  size_t count, const struct wanted *w)
+/* Does `a` go before `b`: one that can be used, then the order of the automatic choice? */
+static bool is_better(const struct ndx_adapter_entry *a, const struct ndx_adapter_entry *b)
 {
 	const char *rank;
 
-	for (size_t r = 0; (rank = registry_automatic(r)) != NULL; r++) {
-		for (size_t i = 0; i < count; i++) {
-			if (list_entry_fits(&entries[i], rank) && serves(&entries[i], w))
-				return &entries[i];
-		}
+	if ((a->state == NDX_OK) != (b->state == NDX_OK))
+		return a->state == NDX_OK;
+	for (size_t i = 0; (rank = registry_automatic(i)) != NULL; i++) {
+		if (list_entry_fits(b, rank))
+			return false;
+		if (list_entry_fits(a, rank))
+			return true;
 	}
+	return false;
+}
+
+static const struct ndx_adapter_entry *find_entry(const struct ndx_adapter_entry *entries,
+                                                  size_t count, const struct wanted *w)
+{
+	const struct ndx_adapter_entry *best = NULL;
+
 	for (size_t i = 0; i < count; i++) {
-		if (serves(&entries[i], w))
-			return &entries[i];
+		if (serves(&entries[i], w) && (best == NULL || is_better(&entries[i], best)))
+			best = &entries[i];
 	}
-	return NULL;
+	return best;
+}
+
+static enum ndx_status fail_address(const struct wanted *w, const struct ndx_adapter_entry *found,
+                                    size_t count)
+{
+	char text[BASE_SOCKADDR_TEXT];
+	const char *local = base_sockaddr_text(&w->local, text);
+
+	if (found != NULL)
+		return fail(
+			NDX_E_INVALID_ADDRESS, 0,
+			"ndx_resolve: local address %s on interface \"%s\" is that of %s, which "
+			"cannot be used: %s",
+			local, w->interface_name, found->uri, found->hint);
+	return fail(NDX_E_INVALID_ADDRESS, 0,
+	            "ndx_resolve: local address %s on interface \"%s\" is that of none of %zu "
+	            "adapters; ndx-info shows them and what they lack",
+	            local, w->interface_name, count);
 }
 
 static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t uri_size)
 {
-	char text[BASE_SOCKADDR_TEXT];
 	const struct ndx_adapter_entry *found;
 	struct ndx_adapter_entry *entries;
 	size_t count;
@@ -129,11 +155,8 @@ static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t uri_si
 	if (st != NDX_OK)
 		return st;
 	found = find_entry(entries, count, w);
-	if (found == NULL)
-		st = fail(NDX_E_INVALID_ADDRESS, 0,
-		          "ndx_resolve: local address %s on interface \"%s\" is served by none of "
-		          "%zu adapters; see ndx-info for what they lack",
-		          base_sockaddr_text(&w->local, text), w->interface_name, count);
+	if (found == NULL || found->state != NDX_OK)
+		st = fail_address(w, found, count);
 	else if (strlen(found->uri) >= uri_size)
 		st = fail(NDX_E_BUFFER_OVERFLOW, 0,
 		          "ndx_resolve: URI \"%s\" takes %zu bytes, there are %zu; 128 suffice",

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ways to name an adapter, through the public call. */
+#include "says.h"
+
+#include <ndx/adapter.h>
+
+#include "registry.h"
+
+static struct seen seen;
+static struct place place;
+
+static int enter(void **state)
+{
+	(void)state;
+	ndx_log_set_sink(see, &seen, NDX_LOG_ERROR);
+	seen.errors = 0;
+	place_make(&place);
+	assert_int_equal(unsetenv("FAKE_LIST"), 0);
+	return setenv("NDX_PROVIDER_PATH", TEST_PROVIDERS "/good", 1);
+}
+
+static int leave(void **state)
+{
+	(void)state;
+	place_remove(&place);
+	return 0;
+}
+
+/* The in-process provider opens everywhere, under any device name. */
+static bool has_loop(void)
+{
+	return registry_find("loop") != NULL;
+}
+
+static void opens(const char *uri, const char *expected)
+{
+	struct ndx_adapter_info info = {.size = sizeof(info)};
+	struct ndx_adapter *adapter = NULL;
+
+	if (ndx_adapter_open(uri, &adapter) != NDX_OK)
+		fail_msg("%s", ndx_last_error());
+	assert_int_equal(ndx_adapter_query(adapter, &info), NDX_OK);
+	assert_memory_equal(info.uri, expected, strlen(expected));
+	assert_memory_equal(info.uri, info.provider, strlen(info.provider));
+	ndx_adapter_close(adapter);
+}
+
+static void is_refused(const char *uri, enum ndx_status expected, const char *part)
+{
+	struct ndx_adapter *const before = (struct ndx_adapter *)&place;
+	struct ndx_adapter *adapter = before;
+
+	failed_with(&seen, ndx_adapter_open(uri, &adapter), expected);
+	says(part);
+	assert_ptr_equal(adapter, before);
+}
+
+static void call_variable_and_file_name_the_adapter_in_this_order(void **state)
+{
+	(void)state;
+	if (!has_loop())
+		skip();
+	assert_int_equal(setenv("NDX_ADAPTER", "loop:variable", 1), 0);
+	place_write(&place, "[ndx]\nadapter = loop:file\n");
+	opens("loop:call", "loop:call");
+	opens(NULL, "loop:variable");
+	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
+	opens(NULL, "loop:file");
+}
+
+static void the_uri_that_an_adapter_tells_opens_it_again(void **state)
+{
+	struct ndx_adapter_entry *entries = NULL;
+	size_t count = 0;
+
+	(void)state;
+	assert_int_equal(ndx_adapter_list(&entries, &count), NDX_OK);
+	for (size_t i = 0; i < count; i++) {
+		if (entries[i].state == NDX_OK)
+			opens(entries[i].uri, entries[i].provider);
+	}
+	ndx_adapter_list_free(entries);
+}
+
+static void automatic_passes_over_what_does_not_open(void **state)
+{
+	struct ndx_adapter *adapter = NULL;
+
+	(void)state;
+	/* "verbs" says that it has a device, and then fails to open it */
+	assert_int_equal(setenv("FAKE_LIST", "ok", 1), 0);
+	if (registry_find("ofi") != NULL) {
+		opens("auto", "ofi:");
+		opens(NULL, "ofi:");
+		return;
+	}
+	assert_int_equal(ndx_adapter_open("auto", &adapter), NDX_E_DEVICE_NOT_READY);
+	assert_null(adapter);
+}
+
+static void the_file_gives_the_defaults_of_a_provider(void **state)
+{
+	(void)state;
+	if (registry_find("ofi") == NULL)
+		skip();
+	place_write(&place, "[ofi]\niface = lo\n");
+	opens("ofi:tcp", "ofi:tcp?iface=lo");
+	place_write(&place, "[ofi]\niface = no-such-if\n");
+	opens("ofi:tcp?iface=lo", "ofi:tcp?iface=lo");
+	is_refused("ofi:tcp", NDX_E_NOT_FOUND, "no-such-if");
+	says("ndx.ini:2");
+}
+
+static void what_is_wrong_is_refused_with_its_place(void **state)
+{
+	(void)state;
+	is_refused("lopo", NDX_E_NOT_FOUND, "URI: no provider \"lopo\"");
+	is_refused("fake?gdi=1", NDX_E_INVALID_CONFIG, "did you mean \"gid\"?");
+	is_refused("fake:%", NDX_E_INVALID_CONFIG, "'%' at position 6");
+	assert_int_equal(setenv("NDX_ADAPTER", "fake:", 1), 0);
+	is_refused(NULL, NDX_E_INVALID_CONFIG, "$NDX_ADAPTER \"fake:\": no device after");
+	place_write(&place, "[ndx]\nadaptor = fake\n");
+	is_refused(NULL, NDX_E_INVALID_CONFIG, "ndx.ini:2: section [ndx] has no key \"adaptor\"");
+	failed_with(&seen, ndx_adapter_open("fake", NULL), NDX_E_INVALID_PARAMETER);
+	says("ndx_adapter_open: out is NULL");
+}
+
+static void a_provider_from_a_file_may_fail_without_a_trace(void **state)
+{
+	struct ndx_adapter *adapter = NULL;
+
+	(void)state;
+	assert_int_equal(ndx_adapter_open("fake:one", &adapter), NDX_E_DEVICE_NOT_READY);
+	assert_null(adapter);
+}
+
+#define AT_A_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AT_A_PLACE(call_variable_and_file_name_the_adapter_in_this_order),
+		AT_A_PLACE(the_uri_that_an_adapter_tells_opens_it_again),
+		AT_A_PLACE(automatic_passes_over_what_does_not_open),
+		AT_A_PLACE(the_file_gives_the_defaults_of_a_provider),
+		AT_A_PLACE(what_is_wrong_is_refused_with_its_place),
+		AT_A_PLACE(a_provider_from_a_file_may_fail_without_a_trace),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
