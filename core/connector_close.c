@@ -31,12 +31,14 @@ void conn_on_connect_timeout(void *arg)
 
 	adapter_lock(c->adapter);
 	if (c->phase == CONN_CONNECTING && !c->dead) {
+		struct ndx_overlapped *ov = c->ov;
 		char text[CONN_TEXT];
 
+		c->ov = NULL; /* giving up would complete it as cancelled */
 		log_error(0, "connect %s: no answer in %u ms", conn_text(c, text),
 		          c->attr.connect_timeout_ms);
 		conn_give_up(c, CONN_NEW);
-		conn_complete_ov(&c->ov, NDX_E_IO_TIMEOUT, 0, 0);
+		conn_complete_ov(&ov, NDX_E_IO_TIMEOUT, 0, 0);
 	}
 	adapter_unlock(c->adapter);
 }
