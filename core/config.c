@@ -115,8 +115,13 @@ static enum ndx_status check_place(const char *origin, const char *section, cons
 	            section, key, suggest_text(&s, text));
 }
 
-static enum ndx_status check_value(const char *origin, const char *key, const char *value)
+static enum ndx_status check_text(const char *origin, const char *key, const char *value)
 {
+	if (key[0] == '\0')
+		return fail(
+			NDX_E_INVALID_CONFIG, 0,
+			"%s: no key in front of the '='; write KEY = VALUE or take the line out",
+			origin);
 	if (value[0] == '\0')
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "%s: key \"%s\" has no value; write %s = VALUE or take the line out",
@@ -133,9 +138,9 @@ static enum ndx_status check_entries(const struct config *config)
 		const struct config_entry *e = &config->entries[i];
 		const struct config_entry *first = find(config, e->section, e->key);
 
-		st = check_place(e->origin, e->section, e->key);
+		st = check_text(e->origin, e->key, e->value);
 		if (st == NDX_OK)
-			st = check_value(e->origin, e->key, e->value);
+			st = check_place(e->origin, e->section, e->key);
 		if (st == NDX_OK && first != e)
 			st = fail(NDX_E_INVALID_CONFIG, 0,
 			          "%s: key \"%s\" of section [%s] is already in %s; take one out",

@@ -115,14 +115,16 @@ static bool is_better(const struct ndx_adapter_entry *a, const struct ndx_adapte
 	return false;
 }
 
-static const struct ndx_adapter_entry *find_entry(const struct ndx_adapter_entry *entries,
-                                                  size_t count, const struct wanted *w)
+/* The index of the best entry that serves it; `count` if none does. */
+static size_t find_entry(const struct ndx_adapter_entry *entries, size_t count,
+                         const struct wanted *w)
 {
-	const struct ndx_adapter_entry *best = NULL;
+	size_t best = count;
 
 	for (size_t i = 0; i < count; i++) {
-		if (serves(&entries[i], w) && (best == NULL || is_better(&entries[i], best)))
-			best = &entries[i];
+		if (serves(&entries[i], w) &&
+		    (best == count || is_better(&entries[i], &entries[best])))
+			best = i;
 	}
 	return best;
 }
@@ -150,11 +152,13 @@ static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t uri_si
 	const struct ndx_adapter_entry *found;
 	struct ndx_adapter_entry *entries;
 	size_t count;
+	size_t best;
 	enum ndx_status st = ndx_adapter_list(&entries, &count);
 
 	if (st != NDX_OK)
 		return st;
-	found = find_entry(entries, count, w);
+	best = find_entry(entries, count, w);
+	found = best < count ? &entries[best] : NULL;
 	if (found == NULL || found->state != NDX_OK)
 		st = fail_address(w, found, count);
 	else if (strlen(found->uri) >= uri_size)

@@ -197,16 +197,21 @@ static enum ndx_status parse_provider(const struct parser *p, const char *name)
 
 static enum ndx_status parse_device(const struct parser *p, char *device)
 {
+	enum ndx_status st;
+
 	if (device[0] == '\0')
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "%s \"%s\": no device after the ':' at position %zu; " GRAMMAR,
 		            p->origin, p->text, position(p, device) - 1);
+	st = decode(p, device);
+	if (st != NDX_OK)
+		return st;
 	if (strncmp(device, "//", 2) == 0)
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "%s \"%s\": '//' at position %zu does not belong there; " GRAMMAR,
 		            p->origin, p->text, position(p, device));
 	p->out->device = device;
-	return decode(p, device);
+	return NDX_OK;
 }
 
 static enum ndx_status parse_parts(const struct parser *p)

@@ -81,6 +81,7 @@ static void what_is_malformed_is_refused_with_its_position(void **state)
 		{"p:", "no device after the ':' at position 2"},
 		{"p:?k=v", "no device after the ':' at position 2"},
 		{"p://host", "'//' at position 3 does not belong there"},
+		{"p:%2f/", "'//' at position 3 does not belong there"},
 		{"p?", "a key is missing at position 3"},
 		{"p?k=v&", "a key is missing at position 7"},
 		{"p?&k=v", "a key is missing at position 3"},
@@ -146,7 +147,7 @@ static void there_is_a_most_of_keys(void **state)
 		               i == 0 ? '?' : '&', i);
 	assert_int_equal(uri_parse(text, "URI", &uri), NDX_OK);
 	assert_int_equal(uri.option_count, URI_OPTIONS_MAX);
-	strcat(text, "&more=v");
+	(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "&more=v");
 	is_refused(text, "more than 16 keys");
 }
 
