@@ -23,8 +23,9 @@ struct reqresp_options {
 	uint32_t requests;
 	uint32_t size; /* client: of every message; server: the largest it takes */
 	uint32_t seed;
-	uint32_t count; /* clients to serve, 0: without end */
-	uint32_t slots; /* server: requests it takes at once */
+	uint32_t count;   /* clients to serve, 0: without end */
+	uint32_t hang_up; /* server: say goodbye after so many requests, 0: never */
+	uint32_t slots;   /* server: requests it takes at once */
 	uint32_t timeout_ms;
 	uint32_t keepalive_ms;
 	bool wait; /* sleep for results instead of polling */

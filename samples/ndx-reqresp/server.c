@@ -16,7 +16,8 @@
 /** One client's visit. */
 struct visit {
 	uint64_t answered, bad, cancelled;
-	bool over; /* the queue pair is dead, or we want to stop */
+	bool over; /* no more requests: the client is gone, or */
+	bool ours; /* it is us who end it */
 };
 
 /* The address asked for; without one, or without a host, the adapter's first. */
@@ -180,6 +181,8 @@ static enum ndx_status handle(struct end *end, struct visit *visit, const struct
 	}
 	wire_make_response(end->responses + offset, request, end->size);
 	visit->answered++;
+	if (visit->answered == end->options->hang_up)
+		visit->over = visit->ours = true; /* the answer still gets through */
 	return end_post_send(end, end->responses_mr, end->responses, slot);
 }
 
@@ -192,11 +195,11 @@ static void serve(struct end *end, struct visit *visit)
 		st = end_next_result(end, SLICE_MS, &result);
 		if (st == NDX_OK)
 			st = handle(end, visit, &result);
-		if (st == NDX_PENDING && reqresp_stop)
-			visit->over = true;
+		if (reqresp_stop)
+			visit->over = visit->ours = true;
 		if (st != NDX_OK && st != NDX_PENDING) {
 			(void)sample_failed(WHO, st, "serve the client");
-			visit->over = true;
+			visit->over = visit->ours = true;
 		}
 	}
 }
@@ -208,7 +211,7 @@ static int part(struct end *end, struct visit *visit)
 	struct ndx_result result;
 	int rc;
 
-	reason = end_reason(end, reqresp_stop ? 0 : end->options->timeout_ms);
+	reason = end_reason(end, visit->ours ? 0 : end->options->timeout_ms);
 	rc = end_disconnect(end);
 	/* Once disconnect completed, every cancelled request's result is there. */
 	while (end_next_result(end, 0, &result) == NDX_OK)

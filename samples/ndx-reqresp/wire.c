@@ -55,13 +55,18 @@ static uint64_t start(uint64_t seed, uint64_t sequence)
 	return seed ^ (sequence << 20);
 }
 
-/* FNV-1a over the body. */
+/* A checksum of the body, eight bytes at a time: it is part of the latency that is measured. */
 static uint64_t sum(const uint8_t *message, uint32_t size)
 {
 	uint64_t hash = 0xcbf29ce484222325u;
 
-	for (uint32_t i = WIRE_HEADER; i < size; i++)
-		hash = (hash ^ message[i]) * 0x100000001b3u;
+	for (uint32_t at = WIRE_HEADER; at < size; at += 8) {
+		uint64_t word = 0;
+
+		memcpy(&word, message + at, size - at < 8 ? size - at : 8);
+		hash = (hash ^ le64toh(word)) * 0x9fb21c651e98df25u;
+		hash ^= hash >> 32;
+	}
 	return hash;
 }
 

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: sh samples/demo.sh [REQUESTS [BYTES]]
+# From a fresh clone to a client and a server that exchange verified requests over TCP and part
+# without losing a message: installs what is missing (Debian), builds into build/, starts the two
+# as processes of their own. Exit status 0 only if every request was verified on both sides.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+requests=${1:-10000}
+bytes=${2:-4096}
+adapter='ofi:tcp?iface=lo'
+
+# shellcheck source=tests/deps.sh
+. tests/deps.sh
+# shellcheck source=samples/server.sh
+. samples/server.sh
+
+# shellcheck disable=SC2086,SC2154 # a list, from tests/deps.sh
+deps_install $deps_build || exit 1
+work=$(mktemp -d) || exit 1
+trap 'server_stop; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+# give_up TEXT: say it, with the log that explains it
+give_up() {
+	echo "demo: $1" >&2
+	[ ! -s "$work/${2:-none}" ] || sed 's/^/  /' "$work/$2" >&2
+	exit 1
+}
+
+echo "== build (into $PWD/build)"
+{
+	cmake -S . -B build -DBUILD_TESTING=OFF && cmake --build build --parallel 2
+} >"$work/build.log" 2>&1 || give_up 'the build failed' build.log
+
+echo "== what there is"
+build/bin/ndx-info --brief || give_up 'no adapter can be used; see above'
+
+echo "== server"
+server_limit=300
+server_start "$work" build/bin/ndx-reqresp server --adapter "$adapter" --count 1 ||
+	give_up 'the server did not start' server.log
+cat "$work/server.log"
+
+echo "== client: $requests requests of $bytes bytes"
+timeout -k 5 300 build/bin/ndx-reqresp client "$server_address" --adapter "$adapter" \
+	--requests "$requests" --size "$bytes" || give_up 'the client failed; the server said' server.log
+
+echo "== server's end"
+server_end || give_up 'the server failed' server.log
+sed 1d "$work/server.log"
+grep -q "$requests requests of $bytes bytes answered, 0 bad" "$work/server.log" ||
+	give_up 'the server did not answer them all'
+echo "demo: $requests requests verified, both sides said goodbye"

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: two_processes.sh SOURCE BIN
+# ndx-reqresp as two processes over ofi:tcp: sizes, waiting and polling, several clients, and what
+# the two say when something is wrong.
+set -u
+bin=$2
+# shellcheck source=samples/server.sh
+. "$1/samples/server.sh"
+work=$(mktemp -d)
+trap 'server_stop; rm -rf "$work"' EXIT
+uri='ofi:tcp?iface=lo'
+
+fail() {
+	echo "FAILED: $1"
+	cat "$work"/*.log
+	exit 1
+}
+
+# client OPTIONS...: one client of the running server, its output in client.log
+client() {
+	timeout -k 5 60 "$bin/ndx-reqresp" client "$server_address" --adapter "$uri" --quiet "$@" \
+		>"$work/client.log" 2>&1
+}
+
+echo '# five clients, one after another'
+server_start "$work" "$bin/ndx-reqresp" server --adapter "$uri" --count 5 --wait --slots 2 \
+	--port-file "$work/port" || fail 'no server'
+[ "$(cat "$work/port")" = "${server_address##*:}" ] || fail 'the port file names another port'
+client --requests 2000 --size 64 || fail 'small messages, polling'
+client --requests 500 --size 4096 --wait || fail 'waiting'
+client --requests 20 --size 1M --wait || fail 'large messages'
+client --requests 100 --size 41 --seed 7 --keepalive 0 || fail 'one byte of body'
+client --requests 1 --size 40 || fail 'no body'
+grep -q '1 verified, 0 wrong' "$work/client.log" || fail 'nothing verified'
+grep -q 'both sides said goodbye' "$work/client.log" || fail 'no goodbye'
+server_end || fail 'the server found fault'
+[ "$(grep -c '0 bad; .*end of connection: graceful' "$work/server.log")" -eq 5 ] ||
+	fail 'not five graceful ends'
+
+echo '# the server refuses, and says why'
+server_start "$work" "$bin/ndx-reqresp" server --adapter "$uri" --count 1 --size 1000 ||
+	fail 'no server'
+client --requests 1 --size 2000 && fail 'a size beyond what the server takes'
+grep -q 'NDX_E_CONNECTION_REFUSED' "$work/client.log" || fail 'not called refused'
+grep -q 'the server says: message size not supported here' "$work/client.log" ||
+	fail 'the reason did not arrive'
+server_end && fail 'the server calls that a success'
+
+echo '# the server ends it in the middle'
+server_start "$work" "$bin/ndx-reqresp" server --adapter "$uri" --count 1 --wait --hang-up 100 ||
+	fail 'no server'
+client --requests 100000000 --wait && fail 'the client did not notice'
+grep -q '100 verified, 0 wrong' "$work/client.log" || fail 'an answer that was sent got lost'
+grep -q 'connection: graceful' "$work/client.log" || fail 'the client was not told how it ended'
+grep -q 'both sides said goodbye' "$work/client.log" || fail 'disconnect after it did not succeed'
+server_end || fail 'the server found fault'
+
+echo '# a server that is told to end while it waits'
+server_start "$work" "$bin/ndx-reqresp" server --adapter "$uri" || fail 'no server'
+kill "$server_pid"
+server_end || fail 'SIGTERM is no failure'
+
+echo '# nobody listens there any more'
+client --requests 1 && fail 'connected to nobody'
+grep -q 'NDX_E_CONNECTION_REFUSED' "$work/client.log" || fail 'not called refused'
+echo 'two processes: all well'
