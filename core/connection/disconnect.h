@@ -69,8 +69,8 @@ enum disconnect_state disconnect_get_state(const struct disconnect *d);
 /* New work is admitted; otherwise it completes CANCELED behind what is there. */
 bool disconnect_admits_work(const struct disconnect *d);
 
-/* The own initiator work is over, be it completed or cancelled: what closing the last handle waits
- * for. Stays true. */
+/* The own initiator work is over, be it completed or cancelled: what closing a handle waits for.
+ * Stays true. */
 bool disconnect_is_drained(const struct disconnect *d);
 
 /* The teardown has ended: nothing moves any more, every result is visible. Stays true. */
