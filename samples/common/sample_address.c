@@ -31,6 +31,15 @@ static bool cut(char *text, char **host, char **port)
 	return true;
 }
 
+/* getaddrinfo() takes names of services, and numbers modulo 2^16. */
+static bool is_port(const char *text)
+{
+	size_t length = strspn(text, "0123456789");
+
+	return length > 0 && length <= 5 && text[length] == '\0' &&
+	       strtoul(text, NULL, 10) <= 65535;
+}
+
 bool sample_address_parse(const char *text, struct sample_address *out, const char **why)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC};
@@ -43,7 +52,7 @@ bool sample_address_parse(const char *text, struct sample_address *out, const ch
 	if (text[0] == '\0' || strlen(text) >= sizeof(copy))
 		return false;
 	strcpy(copy, text); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy): measured above */
-	if (!cut(copy, &host, &port) || (port != NULL && port[0] == '\0'))
+	if (!cut(copy, &host, &port) || (port != NULL && !is_port(port)))
 		return false;
 	rc = getaddrinfo(host != NULL && host[0] != '\0' ? host : "0.0.0.0", port, &hints, &found);
 	if (rc != 0) {
