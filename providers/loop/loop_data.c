@@ -143,6 +143,8 @@ static void end_receive(struct loop_qp *target, struct loop_receive *receive,
 	receive->base.result_flags = req->with_immediate ? NDX_RESULT_IMMEDIATE : 0;
 	if ((req->base.op_flags & NDX_OP_SOLICIT_EVENT) != 0)
 		receive->base.result_flags |= NDX_RESULT_SOLICITED;
+	if (req->base.type == NDX_REQUEST_WRITE)
+		receive->base.result_flags |= NDX_RESULT_WRITTEN;
 	if (target->srq != NULL)
 		end_shared_receive(target, receive, status);
 	else
