@@ -9,6 +9,6 @@ if ! command -v codespell >/dev/null; then
 	exit 77
 fi
 words=tests/checks/codespell.words
-set -- --skip './build,./.git,*.pcap,*.pcapng,*.bin' --quiet-level 2
+set -- --skip './build,./.git,./tests/fuzz/corpus,*.pcap,*.pcapng,*.bin' --quiet-level 2
 [ ! -f "$words" ] || set -- "$@" --ignore-words "$words"
 codespell "$@" .
