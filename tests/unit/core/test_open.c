@@ -2,6 +2,8 @@
 /* The ways to name an adapter, through the public call. */
 #include "says.h"
 
+#include <pthread.h>
+
 #include <ndx/adapter.h>
 
 #include "registry.h"
@@ -134,6 +136,46 @@ static void a_provider_from_a_file_may_fail_without_a_trace(void **state)
 	assert_null(adapter);
 }
 
+#define THREADS 4
+#define ROUNDS 10
+
+/* Assertions belong to the test's own thread: this one only counts what went wrong. */
+static void *open_and_list(void *arg)
+{
+	unsigned *wrong = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ndx_adapter_entry *entries = NULL;
+		struct ndx_adapter *adapter = NULL;
+		size_t count = 0;
+
+		*wrong += ndx_adapter_list(&entries, &count) != NDX_OK || count == 0;
+		ndx_adapter_list_free(entries);
+		*wrong += ndx_adapter_open("fake:one", &adapter) != NDX_E_DEVICE_NOT_READY;
+		if (has_loop())
+			*wrong += ndx_adapter_open("loop", &adapter) != NDX_OK;
+		ndx_adapter_close(adapter);
+		*wrong += ndx_adapter_open("lopo", &adapter) != NDX_E_NOT_FOUND;
+		*wrong += strstr(ndx_last_error(), "no provider \"lopo\"") == NULL;
+	}
+	return NULL;
+}
+
+static void adapters_are_opened_from_many_threads_at_once(void **state)
+{
+	pthread_t threads[THREADS];
+	unsigned wrong[THREADS] = {0};
+
+	(void)state;
+	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, open_and_list, &wrong[i]), 0);
+	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(wrong[i], 0);
+	}
+}
+
 #define AT_A_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, leave)
 
 int main(void)
@@ -145,6 +187,7 @@ int main(void)
 		AT_A_PLACE(the_file_gives_the_defaults_of_a_provider),
 		AT_A_PLACE(what_is_wrong_is_refused_with_its_place),
 		AT_A_PLACE(a_provider_from_a_file_may_fail_without_a_trace),
+		AT_A_PLACE(adapters_are_opened_from_many_threads_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

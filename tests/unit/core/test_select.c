@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "says.h"
 
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/wait.h>
+
 #include "registry.h"
 #include "select.h"
 
@@ -184,6 +188,73 @@ static void a_selection_may_be_moved(void **state)
 	selection_free(&moved);
 }
 
+/* ---- set-user-id ---- */
+
+/* What this program does when it runs as somebody else: choose, with a misleading environment. */
+static int choose_as_another(void)
+{
+	struct selection *list = NULL;
+	size_t count = 0;
+
+	if (getauxval(AT_SECURE) == 0)
+		return 77;
+	/* nothing of the environment may be looked at, let alone be what fails */
+	if (select_adapter(NULL, &list, &count) == NDX_OK)
+		drop(list, count);
+	else if (strstr(ndx_last_error(), "automatic choice") == NULL)
+		return 1;
+	if (select_adapter("fake", &list, &count) != NDX_E_NOT_FOUND)
+		return 2;
+	return 0;
+}
+
+/* This program again, with the user-id bit and another owner. */
+static void copy_myself(const char *to)
+{
+	char bytes[65536];
+	const int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	ssize_t got;
+
+	assert_true(in >= 0 && out >= 0);
+	while ((got = read(in, bytes, sizeof(bytes))) > 0)
+		assert_int_equal(write(out, bytes, (size_t)got), got);
+	assert_int_equal(fchown(out, 65534, 65534), 0);
+	assert_int_equal(fchmod(out, 04755), 0);
+	(void)close(in);
+	(void)close(out);
+}
+
+static void a_set_user_id_program_does_not_listen_to_the_environment(void **state)
+{
+	char program[128];
+	pid_t child;
+	int status;
+
+	(void)state;
+	if (geteuid() != 0) {
+		skip();
+		return;
+	}
+	(void)snprintf(program, sizeof(program), "%s/program", place.dir);
+	copy_myself(program);
+	place_write(&place, "this is no INI file");
+	assert_int_equal(chmod(place.dir, 0755), 0);
+	assert_int_equal(setenv("NDX_ADAPTER", "%%%", 1), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)execl(program, program, "as-another", (char *)NULL);
+		_exit(77);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(unlink(program), 0);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip(); /* a file system without user-id bits */
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* ---- the automatic choice ---- */
 
 static void what_has_a_usable_device_is_tried_first_then_the_others(void **state)
@@ -270,7 +341,7 @@ static void a_wrong_default_stops_the_automatic_choice(void **state)
 
 #define AT_A_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, leave)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		AT_A_PLACE(the_uri_of_the_call_counts_first),
@@ -283,6 +354,7 @@ int main(void)
 		AT_A_PLACE(a_broken_file_is_refused_even_if_the_call_names_the_adapter),
 		AT_A_PLACE(a_broken_provider_is_refused),
 		AT_A_PLACE(a_selection_may_be_moved),
+		AT_A_PLACE(a_set_user_id_program_does_not_listen_to_the_environment),
 		AT_A_PLACE(what_has_a_usable_device_is_tried_first_then_the_others),
 		AT_A_PLACE(what_has_no_usable_device_is_passed_over),
 		AT_A_PLACE(a_broken_file_of_one_does_not_hinder_the_others),
@@ -290,5 +362,8 @@ int main(void)
 		AT_A_PLACE(a_wrong_default_stops_the_automatic_choice),
 	};
 
+	/* without the leak check, which may not look into such a process */
+	if (argc == 2 && strcmp(argv[1], "as-another") == 0)
+		_exit(choose_as_another());
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
