@@ -47,7 +47,7 @@ static enum outcome wait_for_cq(struct loop_conn *conn, struct loop_cq *cq)
 {
 	enum outcome outcome = wait_for(conn, LOOP_WAIT_CQ, &cq->starved);
 
-	__atomic_store_n(&cq->starving, 1, __ATOMIC_SEQ_CST);
+	(void)__atomic_exchange_n(&cq->starving, 1, __ATOMIC_ACQ_REL);
 	return outcome;
 }
 
@@ -108,7 +108,7 @@ static struct loop_receive *next_receive(struct loop_conn *conn, struct loop_qp 
 	if (results->tail - __atomic_load_n(&results->freed, __ATOMIC_ACQUIRE) >= results->depth) {
 		(void)wait_for_cq(conn, target->receive_cq);
 		/* a consumer that polled in between did not see the flag */
-		if (results->tail - __atomic_load_n(&results->freed, __ATOMIC_SEQ_CST) >=
+		if (results->tail - __atomic_load_n(&results->freed, __ATOMIC_ACQUIRE) >=
 		    results->depth)
 			return NULL;
 		loop_data_stop_waiting(conn);
@@ -328,7 +328,7 @@ static void feed(struct loop_cq *cq)
 
 	base_list_init(&hungry);
 	loop_switch_lock(cq->sw);
-	__atomic_store_n(&cq->starving, 0, __ATOMIC_SEQ_CST);
+	(void)__atomic_exchange_n(&cq->starving, 0, __ATOMIC_ACQ_REL);
 	while ((node = base_list_take(&cq->starved)) != NULL)
 		base_list_add(&hungry, node);
 	while ((node = base_list_take(&hungry)) != NULL)
@@ -341,11 +341,9 @@ size_t loop_data_get_results(struct ndx_cq *pub, struct ndx_result *results, siz
 	struct loop_cq *cq = container_of(base_cq_of(pub), struct loop_cq, base);
 	size_t taken = base_cq_take(&cq->base, results, count);
 
-	if (taken > 0) {
-		/* give the slots back first, then look: a sender does it the other way round */
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (__atomic_load_n(&cq->starving, __ATOMIC_RELAXED) != 0)
-			feed(cq);
-	}
+	/* The slots are back already. A sender raises the flag before it looks at the slots once
+	 * more; with an exchange on either side, one of the two sees what the other did. */
+	if (taken > 0 && __atomic_fetch_or(&cq->starving, 0, __ATOMIC_ACQ_REL) != 0)
+		feed(cq);
 	return taken;
 }

@@ -341,7 +341,7 @@ uint64_t rig_remote(const struct rig_side *side, size_t offset)
 
 static unsigned char paint_of(size_t i, unsigned seed)
 {
-	return (unsigned char)(i * 7 + (i >> 8) + seed * 31 + 1);
+	return (unsigned char)(i * 7 + (i >> 8) + seed + 1);
 }
 
 void rig_paint(unsigned char *to, size_t length, unsigned seed)
