@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUT_MAX (1024 * 1024)
+#define INPUT_MAX ((size_t)1 << 20)
 
 /* The memory is as large as the input, so that a sanitizer sees the first byte too many. */
 static int run(const uint8_t *data, size_t size)
