@@ -64,7 +64,11 @@ static void take_failure(struct listing *l, const char *name, enum ndx_status st
 
 	(void)snprintf(entry.uri, sizeof(entry.uri), "%s", name);
 	(void)snprintf(entry.provider, sizeof(entry.provider), "%s", name);
-	(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
+	if (ndx_last_error()[0] != '\0')
+		(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
+	else
+		(void)snprintf(entry.hint, sizeof(entry.hint),
+		               "provider \"%s\" failed and did not say why", name);
 	take(l, &entry);
 }
 
@@ -73,7 +77,7 @@ enum ndx_status list_provider(const struct ndx_provider *provider, struct listin
 	const size_t before = l->count;
 	enum ndx_status st;
 
-	base_set_last_error("provider \"%s\" failed and did not say why", provider->name);
+	base_set_last_error("%s", ""); /* what is there afterwards is the provider's */
 	st = provider->ops->list(provider, take, l);
 	for (size_t i = before; i < l->count; i++)
 		(void)snprintf(l->entries[i].provider, sizeof(l->entries[i].provider), "%s",

@@ -2,6 +2,7 @@
 /* Taking adapter URIs apart and putting them together. */
 #include "uri.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base_log.h"
@@ -171,11 +172,17 @@ static enum ndx_status parse_options(const struct parser *p, char *query)
 	return NDX_OK;
 }
 
+/* Capitals are let through: no provider has them, so the right name will be suggested. */
+static size_t count_name(const char *name)
+{
+	if (!isalpha((unsigned char)name[0]))
+		return 0;
+	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
+}
+
 static enum ndx_status parse_provider(const struct parser *p, const char *name)
 {
-	const size_t good = name[0] != '\0' && strchr(name_first, name[0]) == NULL
-	                            ? 0
-	                            : strspn(name, name_rest);
+	const size_t good = count_name(name);
 
 	if (name[0] == '\0')
 		return fail(NDX_E_INVALID_CONFIG, 0,

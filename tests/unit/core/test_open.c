@@ -110,7 +110,8 @@ static void the_file_gives_the_defaults_of_a_provider(void **state)
 	place_write(&place, "[ofi]\niface = no-such-if\n");
 	opens("ofi:tcp?iface=lo", "ofi:tcp?iface=lo");
 	is_refused("ofi:tcp", NDX_E_NOT_FOUND, "no-such-if");
-	says("ndx.ini:2");
+	place_write(&place, "[ofi]\n\ntrust = perhaps\n");
+	is_refused("ofi:tcp", NDX_E_INVALID_CONFIG, "ndx.ini:3: trust=perhaps is not one of");
 }
 
 static void what_is_wrong_is_refused_with_its_place(void **state)

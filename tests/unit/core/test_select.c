@@ -116,6 +116,7 @@ static void a_misspelt_provider_gets_the_nearest_and_all(void **state)
 	is_refused("faek:x", NDX_E_NOT_FOUND, "URI: no provider \"faek\"; did you mean \"fake\"?");
 	says("There are: ");
 	says("auto");
+	is_refused("Fake", NDX_E_NOT_FOUND, "no provider \"Fake\"; did you mean \"fake\"?");
 	is_refused("autp", NDX_E_NOT_FOUND, "did you mean \"auto\"?");
 	is_refused("completely", NDX_E_NOT_FOUND, "no provider \"completely\"; there are: ");
 	for (size_t i = 0; registry_get(i) != NULL; i++)

@@ -73,7 +73,7 @@ static void what_is_malformed_is_refused_with_its_position(void **state)
 		{"", "is empty; write PROVIDER[:DEVICE][?KEY=VALUE[&KEY=VALUE]...]"},
 		{":x", "does not start with the name of a provider"},
 		{"?k=v", "does not start with the name of a provider"},
-		{"Loop", "character 'L' at position 1 cannot be in the name"},
+		{"l\xc3\xb6p", "at position 2 cannot be in the name of a provider"},
 		{"9p", "character '9' at position 1"},
 		{"lo/op", "character '/' at position 3"},
 		{"../../evil", "character '.' at position 1"},
