@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The libfabric provider: what its files share.
+ *
+ * A queue pair lives longer than the transport below it: the endpoint is made when connecting
+ * begins and closed when it ends. That endpoint with all that belongs to it is the `link`. A link
+ * has one native completion queue (ncq), for its own or shared with others; whoever polls a
+ * completion queue of the consumer's moves the ncqs tied to it, and the control thread moves them
+ * when nobody polls.
+ *
+ * Locks, in this order: ofi_cq.poll_lock -> ofi_ncq.lock -> queue pair -> completion queue ->
+ * core's leaf locks. "Control thread" as a comment means that only it touches the field, or runs
+ * the function. libfabric itself is opened FI_THREAD_SAFE.
+ */
+#ifndef OFI_OFI_H
+#define OFI_OFI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#undef container_of /* libfabric brings its own */
+
+#include <ndx/spi/provider.h>
+
+#include "base_container_of.h"
+#include "base_cq.h"
+#include "base_list.h"
+#include "base_lock.h"
+#include "base_loop.h"
+#include "base_qp.h"
+#include "ofi_wire.h"
+
+#define OFI_API FI_VERSION(1, 17)
+#define OFI_MAX_IOV 4u /* the tcp provider overruns its arrays with more */
+#define OFI_MAX_DEPTH 4096u
+#define OFI_MAX_CQ_DEPTH (UINT32_C(1) << 20)
+#define OFI_MAX_TRANSFER (UINT32_C(1) << 30)
+#define OFI_MAX_INLINE 256u
+#define OFI_MAX_READS 64u
+
+struct ofi_conn;
+struct ofi_link;
+struct ofi_ncq;
+struct ofi_qp;
+
+/* ---- what differs between libfabric's providers (ofi_info.c) ---- */
+
+struct ofi_traits {
+	const char *device;       /* in the URI; libfabric's name of the provider */
+	const char *missing;      /* why it cannot be used yet; NULL if it can */
+	uint32_t shared_cq_since; /* libfabric from which endpoints may share a native queue */
+};
+
+enum ofi_cq_choice { OFI_CQ_AUTO, OFI_CQ_PRIVATE, OFI_CQ_SHARED };
+
+/* The URI, understood. */
+struct ofi_options {
+	const struct ofi_traits *traits;
+	char iface[32];                  /* "" if not given */
+	struct sockaddr_storage address; /* AF_UNSPEC if not given */
+	bool lan;                        /* peers beyond this host are trusted */
+	enum ofi_cq_choice cq;
+};
+
+extern const struct ndx_spi_key ofi_keys[];
+
+enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_options *out);
+/* The addresses that the options leave; *list is the caller's to free. */
+enum ndx_status ofi_find_addresses(const struct ofi_options *options,
+                                   struct sockaddr_storage **list, size_t *count);
+/* Ask libfabric for its description of the endpoint type we use, at a local address. */
+enum ndx_status ofi_get_info(const struct ofi_traits *traits,
+                             const struct sockaddr_storage *address, struct fi_info **out);
+/* A copy with other addresses; NULL for none. The caller frees it; NULL: out of memory. */
+struct fi_info *ofi_dup_info(const struct fi_info *info, const struct sockaddr_storage *source,
+                             const struct sockaddr_storage *destination);
+enum ndx_status ofi_list(const struct ndx_provider *self, ndx_spi_list_fn *each, void *arg);
+void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *info);
+
+/* Status for a failed libfabric call of the control path; `err` is positive. */
+enum ndx_status ofi_status_of(int err);
+/* Status for a request that failed with `err`. */
+enum ndx_status ofi_request_status(int err);
+
+/* ---- event queues (ofi_eq.c); control thread ---- */
+
+struct ofi_cm_event {
+	uint32_t what; /* FI_CONNREQ, ...; 0: failed with err */
+	int err;
+	fid_t fid;
+	struct fi_info *info; /* FI_CONNREQ: the receiver's to free */
+	const uint8_t *data;
+	size_t len;
+};
+
+struct ofi_eq {
+	struct ofi_adapter *adapter;
+	struct fid_eq *eq;
+	struct base_watch watch;
+	struct base_timer retry;
+	void (*event)(void *owner, const struct ofi_cm_event *event);
+	void *owner;
+	unsigned idle; /* wake-ups in a row that found nothing */
+	bool throttled;
+};
+
+/* event and owner are set; the rest is zero. */
+enum ndx_status ofi_eq_open(struct ofi_eq *eq, struct ofi_adapter *adapter);
+void ofi_eq_close(struct ofi_eq *eq);
+/* Hand on all events that are there. */
+void ofi_eq_read_all(struct ofi_eq *eq);
+
+/* ---- memory regions (ofi_mr.c) ---- */
+
+#define OFI_MR_CHUNK 1024u
+#define OFI_MR_CHUNKS 1024u
+
+enum ofi_right {
+	OFI_RIGHT_SOURCE = 0, /* every region may be read locally */
+	OFI_RIGHT_RECEIVE = 1 << 0,
+	OFI_RIGHT_SINK = 1 << 1, /* of own reads */
+};
+
+/* What a local token stands for. token is 0 while the slot is free. */
+struct ofi_mr_slot {
+	uint32_t token;
+	uint32_t rights;
+	uintptr_t start;
+	size_t length;
+};
+
+struct ofi_mr_table {
+	struct base_lock lock; /* of all but lookups */
+	struct ofi_mr_slot *chunks[OFI_MR_CHUNKS];
+	uint32_t used; /* slots ever used */
+	uint32_t *free;
+	uint32_t free_count;
+	uint32_t free_room;
+	uint32_t generation;
+};
+
+struct ofi_mr {
+	struct ndx_spi_mr spi;
+	struct ofi_adapter *adapter;
+	struct fid_mr *mr; /* NULL: local only */
+	uint32_t slot;
+};
+
+void ofi_mr_table_fini(struct ofi_mr_table *table);
+/* Register with a random key. */
+int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, uint64_t access,
+               struct fid_mr **out, uint32_t *key);
+enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
+void ofi_mr_destroy(struct ndx_spi_mr *mr);
+enum ndx_status ofi_mr_register(struct ndx_spi_mr *mr, void *buffer, size_t length, uint32_t flags,
+                                struct ndx_overlapped *ov);
+enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped *ov);
+
+/* May [buffer, +length) be used under this token? */
+static inline bool ofi_mr_allows(const struct ofi_mr_table *table, const void *buffer,
+                                 uint32_t length, uint32_t token, uint32_t right)
+{
+	const uint32_t index = token % (OFI_MR_CHUNK * OFI_MR_CHUNKS);
+	const struct ofi_mr_slot *slot =
+		__atomic_load_n(&table->chunks[index / OFI_MR_CHUNK], __ATOMIC_ACQUIRE);
+	uintptr_t start;
+	size_t size;
+
+	if (slot == NULL || token == 0)
+		return false;
+	slot += index % OFI_MR_CHUNK;
+	if (__atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) != token)
+		return false;
+	start = __atomic_load_n(&slot->start, __ATOMIC_RELAXED);
+	size = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
+	return (__atomic_load_n(&slot->rights, __ATOMIC_RELAXED) & right) == right &&
+	       (uintptr_t)buffer >= start && (uintptr_t)buffer - start <= size &&
+	       size - ((uintptr_t)buffer - start) >= length;
+}
+
+/* ---- adapters (ofi_adapter.c) ---- */
+
+/* What a native completion belongs to. Its address is the operation's context. */
+struct ofi_op {
+	enum ofi_op_kind { OFI_OP_SILENT, OFI_OP_TX, OFI_OP_RX, OFI_OP_WORD } kind;
+	uint8_t word; /* OFI_OP_WORD: its type */
+	void *owner;  /* queue pair, or link */
+};
+
+struct ofi_adapter {
+	struct ndx_spi_adapter spi;
+	struct ofi_options options;
+	struct sockaddr_storage *addresses;
+	size_t address_count;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_pep *refuser; /* refuses requests, also when their listener is gone */
+	bool private_cq;
+	struct ofi_mr_table regions;
+	struct ofi_op silent; /* context of what completes without anybody's interest */
+	struct ofi_eq eq;
+	struct base_list conns; /* core's adapter lock */
+	struct base_list qps;   /* qps_lock */
+	struct base_lock qps_lock;
+	/* control thread */
+	struct base_list links;
+	struct base_list ncqs;
+	struct base_timer tick; /* looks at the ncqs that are away */
+	struct base_job kick;   /* looks at the ncqs that are kicked */
+	struct base_job last;   /* frees the adapter behind a kick that may be queued */
+};
+
+static inline struct ofi_adapter *ofi_adapter_of(struct ndx_spi_adapter *adapter)
+{
+	return (struct ofi_adapter *)(void *)adapter;
+}
+
+static inline const struct ndx_host *ofi_host(const struct ofi_adapter *adapter)
+{
+	return adapter->spi.host;
+}
+
+/* May we talk to this address? INVALID_ADDRESS if not, with a text that says how to allow it. */
+enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
+                                const struct sockaddr_storage *peer, const char *what);
+/* Is it one of the adapter's? The port does not matter. */
+bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address);
+
+/* ---- completion queues (ofi_cq.c, ofi_ncq.c) ---- */
+
+struct ofi_cq {
+	struct base_cq base;
+	struct ofi_adapter *adapter;
+	struct base_lock poll_lock;
+	struct base_list ties; /* struct ofi_tie.of_cq; poll_lock */
+};
+
+/* A consumer's queue gets results from a native one. */
+struct ofi_tie {
+	struct ofi_cq *cq;
+	struct ofi_ncq *ncq;
+	unsigned refs; /* control thread */
+	struct base_list of_cq;
+	struct base_list of_ncq;
+};
+
+enum ofi_ncq_mode {
+	OFI_NCQ_BUSY,  /* the control thread is at it */
+	OFI_NCQ_ARMED, /* the control thread sleeps on its descriptor */
+	OFI_NCQ_AWAY,  /* a consumer polls it; looked at every tick */
+};
+
+#define OFI_NCQ_BUCKETS 64u
+
+struct ofi_ncq {
+	struct ofi_adapter *adapter;
+	struct fid_cq *cq;
+	bool shared;                    /* else it is one link's own */
+	const struct ofi_cq *shared_by; /* the receive queue it was made for, while that lives */
+	uint32_t mode;                  /* enum ofi_ncq_mode; atomic */
+	uint32_t kicked;                /* atomic */
+	uint32_t posts;                 /* counts requests handed to the stack; atomic, lossy */
+	/* control thread */
+	struct base_list node; /* in adapter->ncqs */
+	struct base_watch watch;
+	unsigned refs;
+	uint32_t seen_polls;
+	uint32_t seen_posts;
+	unsigned idle; /* wake-ups in a row that found nothing, ... */
+	uint64_t idle_since;
+	unsigned deaf; /* links that take no messages any more */
+	/* under the lock; written by the control thread alone */
+	struct base_lock lock;
+	struct base_list ties; /* struct ofi_tie.of_ncq */
+	struct ofi_link *buckets[OFI_NCQ_BUCKETS];
+};
+
+enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+                              struct ndx_spi_cq **out);
+void ofi_cq_destroy(struct ndx_spi_cq *cq);
+enum ndx_status ofi_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type type,
+                              struct ndx_overlapped *ov);
+
+/* Control thread: the ncq for a queue pair that begins to connect, tied to its queues. */
+enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp,
+                            struct ofi_ncq **out);
+/* Control thread: undo the tie; the queues may go. */
+void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp);
+/* Control thread: no endpoint of the caller uses it any more. */
+void ofi_ncq_put(struct ofi_ncq *ncq);
+/* Lock held: read what is there and hand it on; how many there were. */
+unsigned ofi_ncq_progress(struct ofi_ncq *ncq);
+/* Until it is empty, or (one that is shared may never be) all that was there has been read. */
+void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq);
+void ofi_ncq_catch_up(struct ofi_ncq *ncq); /* takes the lock */
+/* Any thread: the control thread has to look at it soon. */
+void ofi_ncq_kick(struct ofi_ncq *ncq);
+void ofi_ncq_on_kick(void *arg);
+void ofi_ncq_on_tick(void *arg);
+/* Lock held: the link with this id; NULL if there is none. */
+struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t id);
+
+/* ---- queue pairs (ofi_qp.c, ofi_issue.c, ofi_receive.c) ---- */
+
+/* Request to send, write or read. */
+struct ofi_tx {
+	struct base_req base;
+	struct ofi_op op;
+	struct iovec iov[OFI_MAX_IOV];
+	uint64_t address; /* remote, of read and write */
+	uint32_t key;
+	uint32_t length;
+	uint32_t immediate;
+	uint8_t iov_count;
+	uint8_t word_flags;      /* enum ofi_word_flag, of send */
+	bool native;             /* the stack has it */
+	enum ndx_status verdict; /* NDX_OK, or what it completes with when its turn comes */
+};
+
+struct ofi_rx {
+	struct base_req base;
+	struct ofi_op op;
+	struct iovec iov[OFI_MAX_IOV];
+	uint8_t iov_count;
+	bool native;
+};
+
+struct ofi_qp {
+	struct base_qp base;
+	struct ofi_adapter *adapter;
+	char *bounce; /* initiator_depth * inline_size */
+	struct base_list node;
+	struct ofi_link *link; /* under the ncq's lock */
+	/* under base.lock */
+	struct fid_ep *ep;     /* takes receives; NULL: there is no link */
+	struct ofi_conn *conn; /* to report to */
+	struct ofi_ncq *ncq;
+	bool open;      /* the endpoint is connected: takes everything */
+	bool mute;      /* the peer has said goodbye: no credits any more */
+	bool draining;  /* report when nothing of ours is under way */
+	bool broken;    /* nothing is issued any more; the core knows */
+	bool releasing; /* receives are being taken back */
+	uint32_t peer_id;
+	uint32_t peer_key;
+	uint64_t peer_address;
+	uint32_t peer_depth;
+	uint32_t credits;   /* how many receives of the peer's we may still use */
+	uint32_t rx_next;   /* first receive that the stack does not have */
+	uint32_t rx_native; /* receives that the stack has */
+	uint32_t rx_told;   /* of those, the ones the peer knows of */
+	uint32_t tx_next;   /* first request that the stack never had */
+	uint32_t tx_native; /* requests that the stack has */
+	uint32_t reads;     /* of those, reads */
+	uint32_t read_limit;
+	uint64_t starved_since; /* a send waits for a credit; 0: none does */
+	bool timer_set;
+	struct base_timer timer;
+};
+
+static inline struct ofi_qp *ofi_qp_of(struct ndx_spi_qp *qp)
+{
+	return (struct ofi_qp *)(void *)qp;
+}
+
+static inline struct ofi_tx *ofi_tx_at(const struct ofi_qp *qp, uint32_t index)
+{
+	return (struct ofi_tx *)(void *)base_queue_at(&qp->base.initiator, index);
+}
+
+static inline struct ofi_rx *ofi_rx_at(const struct ofi_qp *qp, uint32_t index)
+{
+	return (struct ofi_rx *)(void *)base_queue_at(&qp->base.receive, index);
+}
+
+enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
+                              struct ndx_spi_qp **out);
+void ofi_qp_destroy(struct ndx_spi_qp *qp);
+void ofi_qp_cancel(struct ndx_spi_qp *qp);
+
+/* All below: the queue pair's lock is held. */
+
+/* Report once that the connection is broken; nothing is issued from now on. */
+void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause);
+/* Hand over what waits, as far as it may go. */
+void ofi_issue(struct ofi_qp *qp);
+/* The stack is done with a request: err 0, or an errno of libfabric's. */
+void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err);
+/* Complete what the stack never had, CANCELED. */
+void ofi_cancel_held(struct ofi_qp *qp);
+/* Report DRAINED if it was asked for and is so. */
+void ofi_check_drained(struct ofi_qp *qp);
+void ofi_on_starved(void *arg); /* the timer; lock not held */
+/* Hand receives to the stack, as many as it takes. */
+void ofi_post_receives(struct ofi_qp *qp);
+/* Tell the peer of new receives, if it is time. */
+void ofi_tell_credits(struct ofi_qp *qp);
+/* How many receives the peer does not know of; they count as told from now on. */
+uint16_t ofi_take_credits(struct ofi_qp *qp);
+/* A message came, or the receive came back. */
+void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_word *word);
+void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err);
+
+/* ---- links (ofi_link.c, ofi_word.c) ---- */
+
+enum ofi_stage {
+	OFI_LINK_CONNECTING, /* active: no answer yet */
+	OFI_LINK_ANSWERED,   /* active: the consumer thinks */
+	OFI_LINK_COMPLETING, /* active: READY is on its way */
+	OFI_LINK_ACCEPTING,  /* passive: READY has not come */
+	OFI_LINK_UP,
+	OFI_LINK_OVER, /* failed or refused: the core knows */
+};
+
+struct ofi_link {
+	struct ofi_adapter *adapter;
+	struct ofi_ncq *ncq;
+	struct ofi_op ready_op;
+	struct ofi_op reject_op;
+	struct ofi_op disc_op;
+	struct ofi_op ping_op;
+	struct fid_mr *control; /* what control words are written to, ... */
+	uint32_t key;
+	uint8_t area[OFI_CM_PRIVATE];    /* ... and the data of a REJECT */
+	uint8_t refusal[OFI_CM_PRIVATE]; /* data of our own REJECT */
+	uint32_t id;
+	/* control thread */
+	struct base_list node; /* in adapter->links */
+	struct fid_ep *ep;
+	struct base_timer timer; /* keepalive; end of an orphan */
+	uint32_t keepalive_ms;
+	uint32_t seen_heard;
+	/* under the ncq's lock */
+	struct ofi_link *next; /* in its bucket */
+	struct ofi_conn *conn; /* NULL: an orphan, which only has to say its last word */
+	struct ofi_qp *qp;     /* NULL: detached */
+	enum ofi_stage stage;
+	struct ofi_cm peer;
+	bool known;     /* peer is filled */
+	bool open;      /* the endpoint is connected */
+	bool closing;   /* by us: what fails now fails because of that */
+	bool lost;      /* reported as broken */
+	bool parted;    /* the peer's DISC came */
+	bool pinged;    /* and not yet answered */
+	uint32_t words; /* control words under way */
+	uint32_t heard; /* counts what the peer lets us hear */
+};
+
+/*
+ * Control thread. An endpoint for `conn` and its queue pair, made from `info`; receives that were
+ * posted already are handed to it. *own says what the peer has to know.
+ */
+enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct fi_info *info,
+                                enum ofi_stage stage, struct ofi_link **out, struct ofi_cm *own);
+/*
+ * Control thread: close the endpoint and free the link; the queue pair's requests have come back or
+ * are cancelled when this returns. keep: the attempt has failed, the queue pair is as before it.
+ */
+void ofi_link_close(struct ofi_link *link, bool keep);
+/* Control thread: take the receives back from the endpoint; false if one stays (a message is coming
+ * in). keep: they wait for the next attempt; else they are cancelled. */
+bool ofi_link_release(struct ofi_link *link, bool keep);
+/* Control thread: the queue pair and its queues are no part of it any more. */
+void ofi_link_detach(struct ofi_link *link);
+/* Control thread: no conn any more; it ends by itself. */
+void ofi_link_orphan(struct ofi_link *link);
+/* Control thread: closes every link of the adapter. */
+void ofi_link_close_all(struct ofi_adapter *adapter);
+struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fid);
+/* Control thread, after it came up: ask an idle peer now and then whether it lives. */
+void ofi_link_keepalive(struct ofi_link *link);
+
+/* The ncq's lock held: */
+/* Say a control word; 0 or an errno of libfabric's. */
+int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
+/* The endpoint is connected, and what the peer told is in `peer`. */
+void ofi_link_opened(struct ofi_link *link);
+/* It is of no use any more: tell the core what that means at this stage. */
+void ofi_link_break(struct ofi_link *link, int native, const char *cause);
+/* A control word came alone. */
+void ofi_word_in(struct ofi_ncq *ncq, uint64_t data);
+/* Our own control word was delivered, or was not. */
+void ofi_word_done(struct ofi_link *link, uint8_t type, int err);
+
+/* ---- connecting (ofi_conn.c, ofi_end.c, ofi_listener.c) ---- */
+
+struct ofi_request {
+	struct ndx_spi_request spi;
+	struct ofi_adapter *adapter;
+	struct fi_info *info;
+	struct ofi_cm peer;
+};
+
+struct ofi_conn {
+	struct ndx_spi_conn spi;
+	struct ofi_adapter *adapter;
+	struct base_list node;
+	struct sockaddr_storage bound; /* AF_UNSPEC if not */
+	int reserved;                  /* socket that holds the port, or -1 */
+	struct ofi_link *link;         /* control thread */
+	struct ofi_request *request;   /* taken, not answered; control thread */
+};
+
+static inline struct ofi_conn *ofi_conn_of(struct ndx_spi_conn *conn)
+{
+	return (struct ofi_conn *)(void *)conn;
+}
+
+void ofi_params_of(const struct ofi_cm *cm, struct ndx_spi_params *params);
+void ofi_conn_event(void *adapter, const struct ofi_cm_event *event);
+void ofi_refuse(struct ofi_adapter *adapter, struct fi_info *info, const void *data, size_t len);
+
+enum ndx_status ofi_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
+                                struct ndx_spi_conn **out);
+void ofi_conn_destroy(struct ndx_spi_conn *conn);
+enum ndx_status ofi_conn_bind(struct ndx_spi_conn *conn, const struct sockaddr *address,
+                              socklen_t len);
+enum ndx_status ofi_conn_connect(struct ndx_spi_conn *conn, const struct sockaddr *destination,
+                                 socklen_t len, const struct ndx_spi_params *params);
+enum ndx_status ofi_conn_complete(struct ndx_spi_conn *conn);
+void ofi_conn_take(struct ndx_spi_conn *conn, struct ndx_spi_request *request);
+enum ndx_status ofi_conn_accept(struct ndx_spi_conn *conn, const struct ndx_spi_params *params);
+enum ndx_status ofi_conn_reject(struct ndx_spi_conn *conn, const void *private_data, size_t len);
+void ofi_conn_abandon(struct ndx_spi_conn *conn);
+
+void ofi_conn_drain(struct ndx_spi_conn *conn);
+void ofi_conn_cancel_initiator(struct ndx_spi_conn *conn);
+void ofi_conn_send_disc(struct ndx_spi_conn *conn);
+void ofi_conn_finish(struct ndx_spi_conn *conn);
+void ofi_conn_abort(struct ndx_spi_conn *conn);
+enum ndx_status ofi_conn_detach(struct ndx_spi_conn *conn);
+
+enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
+                                    struct ndx_spi_listener **out);
+void ofi_listener_destroy(struct ndx_spi_listener *listener);
+enum ndx_status ofi_listener_bind(struct ndx_spi_listener *listener, const struct sockaddr *address,
+                                  socklen_t len);
+enum ndx_status ofi_listener_listen(struct ndx_spi_listener *listener, uint32_t backlog);
+void ofi_request_refuse(struct ndx_spi_request *request);
+
+#endif

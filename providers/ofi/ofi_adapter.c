@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Adapters over libfabric: opening, closing, what they can do; the table of operations. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "builtin.h"
+#include "ofi.h"
+
+#define MAX_REGISTRATION (UINT64_C(1) << 40)
+#define LARGE_REQUEST 65536u
+
+/* ---- opening and closing ---- */
+
+static enum ndx_status fail_open(const char *call, int err)
+{
+	return fail(ofi_status_of(err), err, "%s: %s", call, fi_strerror(err));
+}
+
+static enum ndx_status open_refuser(struct ofi_adapter *adapter)
+{
+	struct fi_info *info = ofi_dup_info(adapter->info, NULL, NULL);
+	int err;
+
+	if (info == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for an adapter");
+	err = -fi_passive_ep(adapter->fabric, info, &adapter->refuser, NULL);
+	fi_freeinfo(info);
+	return err == 0 ? NDX_OK : fail_open("fi_passive_ep", err);
+}
+
+static enum ndx_status open_fabric(struct ofi_adapter *adapter)
+{
+	enum ndx_status st;
+	int err = -fi_fabric(adapter->info->fabric_attr, &adapter->fabric, NULL);
+
+	if (err != 0)
+		return fail_open("fi_fabric", err);
+	err = -fi_domain(adapter->fabric, adapter->info, &adapter->domain, NULL);
+	if (err != 0) {
+		st = fail_open("fi_domain", err);
+		goto close_fabric;
+	}
+	st = open_refuser(adapter);
+	if (st != NDX_OK)
+		goto close_domain;
+	st = ofi_eq_open(&adapter->eq, adapter);
+	if (st != NDX_OK)
+		goto close_refuser;
+	return NDX_OK;
+
+close_refuser:
+	(void)fi_close(&adapter->refuser->fid);
+close_domain:
+	(void)fi_close(&adapter->domain->fid);
+close_fabric:
+	(void)fi_close(&adapter->fabric->fid);
+	return st;
+}
+
+static bool wants_private_cq(const struct ofi_options *options)
+{
+	switch (options->cq) {
+	case OFI_CQ_PRIVATE:
+		return true;
+	case OFI_CQ_SHARED:
+		return false;
+	case OFI_CQ_AUTO:
+		break;
+	}
+	return FI_VERSION_LT(fi_version(), options->traits->shared_cq_since);
+}
+
+static void init(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head)
+{
+	adapter->spi = *head;
+	adapter->private_cq = wants_private_cq(&adapter->options);
+	adapter->silent.kind = OFI_OP_SILENT;
+	adapter->eq.event = ofi_conn_event;
+	adapter->eq.owner = adapter;
+	base_list_init(&adapter->conns);
+	base_list_init(&adapter->qps);
+	base_list_init(&adapter->links);
+	base_list_init(&adapter->ncqs);
+	adapter->tick = (struct base_timer){.fn = ofi_ncq_on_tick, .arg = adapter};
+	adapter->kick = (struct base_job){.fn = ofi_ncq_on_kick, .arg = adapter};
+}
+
+static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
+                                    const struct ndx_spi_open *how, struct ndx_spi_adapter **out)
+{
+	struct ofi_adapter *adapter = calloc(1, sizeof(*adapter));
+	enum ndx_status st;
+
+	if (adapter == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for an adapter");
+	st = ofi_parse_options(how, &adapter->options);
+	if (st != NDX_OK)
+		goto free_adapter;
+	st = ofi_find_addresses(&adapter->options, &adapter->addresses, &adapter->address_count);
+	if (st != NDX_OK)
+		goto free_adapter;
+	st = ofi_get_info(adapter->options.traits, &adapter->addresses[0], &adapter->info);
+	if (st != NDX_OK)
+		goto free_addresses;
+	init(adapter, head);
+	st = open_fabric(adapter);
+	if (st != NDX_OK)
+		goto free_info;
+	*out = &adapter->spi;
+	return NDX_OK;
+
+free_info:
+	fi_freeinfo(adapter->info);
+free_addresses:
+	free(adapter->addresses);
+free_adapter:
+	free(adapter);
+	return st;
+}
+
+static void free_adapter(void *arg)
+{
+	free(arg);
+}
+
+static void adapter_close(struct ndx_spi_adapter *spi)
+{
+	struct ofi_adapter *adapter = ofi_adapter_of(spi);
+	int err;
+
+	ofi_link_close_all(adapter); /* last words that nobody waits for */
+	base_timer_cancel(spi->loop, &adapter->tick);
+	ofi_eq_close(&adapter->eq);
+	(void)fi_close(&adapter->refuser->fid);
+	err = -fi_close(&adapter->domain->fid);
+	if (err != 0)
+		log_warn(err, "fi_close of a domain: %s", fi_strerror(err));
+	(void)fi_close(&adapter->fabric->fid);
+	fi_freeinfo(adapter->info);
+	free(adapter->addresses);
+	ofi_mr_table_fini(&adapter->regions);
+	adapter->last = (struct base_job){.fn = free_adapter, .arg = adapter};
+	base_loop_post(spi->loop, &adapter->last);
+}
+
+/* ---- what it is ---- */
+
+static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
+{
+	ofi_describe(&ofi_adapter_of(spi)->options, info);
+	info->vendor_id = 0;
+	info->device_id = 0;
+	info->capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_SEND_IMMEDIATE |
+	                     NDX_CAP_DISCONNECT_REASON;
+	info->max_registration_size = MAX_REGISTRATION;
+	info->max_window_size = 0;
+	info->max_initiator_sge = OFI_MAX_IOV;
+	info->max_receive_sge = OFI_MAX_IOV;
+	info->max_read_sge = OFI_MAX_IOV;
+	info->max_transfer_length = OFI_MAX_TRANSFER;
+	info->max_inline_data_size = OFI_MAX_INLINE;
+	info->inline_request_threshold = 0; /* a copy more, and nothing saved */
+	info->large_request_threshold = LARGE_REQUEST;
+	info->max_inbound_read_limit = OFI_MAX_READS;
+	info->max_outbound_read_limit = OFI_MAX_READS;
+	info->max_receive_queue_depth = OFI_MAX_DEPTH;
+	info->max_initiator_queue_depth = OFI_MAX_DEPTH;
+	info->max_shared_receive_queue_depth = 0;
+	info->max_completion_queue_depth = OFI_MAX_CQ_DEPTH;
+	info->max_caller_data = OFI_CM_PRIVATE;
+	info->max_callee_data = OFI_CM_PRIVATE;
+}
+
+static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
+                                size_t room)
+{
+	const struct ofi_adapter *adapter = ofi_adapter_of(spi);
+
+	for (size_t i = 0; i < adapter->address_count && i < room; i++)
+		list[i] = adapter->addresses[i];
+	return adapter->address_count;
+}
+
+enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
+                                const struct sockaddr_storage *peer, const char *what)
+{
+	char text[BASE_SOCKADDR_TEXT];
+
+	if (adapter->options.lan || base_sockaddr_is_loopback(peer))
+		return NDX_OK;
+	return fail(
+		NDX_E_INVALID_ADDRESS, 0,
+		"will not %s %s: libfabric's tcp provider trusts what peers send; add trust=lan "
+		"to the adapter's URI if all who can reach the port are trusted",
+		what, base_sockaddr_text(peer, text));
+}
+
+bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address)
+{
+	for (size_t i = 0; i < adapter->address_count; i++) {
+		if (base_sockaddr_same_host(&adapter->addresses[i], address))
+			return true;
+	}
+	return false;
+}
+
+/* ---- the table ---- */
+
+static const struct ndx_provider_ops ops = {
+	.list = ofi_list,
+	.adapter_open = adapter_open,
+	.adapter_close = adapter_close,
+	.adapter_query = adapter_query,
+	.adapter_addresses = adapter_addresses,
+	.cq_create = ofi_cq_create,
+	.cq_destroy = ofi_cq_destroy,
+	.cq_notify = ofi_cq_notify,
+	.cq_cancel = base_cq_cancel,
+	.cq_get_fd = base_cq_get_fd,
+	.mr_create = ofi_mr_create,
+	.mr_destroy = ofi_mr_destroy,
+	.mr_register = ofi_mr_register,
+	.mr_deregister = ofi_mr_deregister,
+	.qp_create = ofi_qp_create,
+	.qp_destroy = ofi_qp_destroy,
+	.qp_cancel = ofi_qp_cancel,
+	.conn_create = ofi_conn_create,
+	.conn_destroy = ofi_conn_destroy,
+	.conn_bind = ofi_conn_bind,
+	.conn_connect = ofi_conn_connect,
+	.conn_complete = ofi_conn_complete,
+	.conn_take = ofi_conn_take,
+	.conn_accept = ofi_conn_accept,
+	.conn_reject = ofi_conn_reject,
+	.conn_abandon = ofi_conn_abandon,
+	.conn_drain = ofi_conn_drain,
+	.conn_cancel_initiator = ofi_conn_cancel_initiator,
+	.conn_send_disc = ofi_conn_send_disc,
+	.conn_finish = ofi_conn_finish,
+	.conn_abort = ofi_conn_abort,
+	.conn_detach = ofi_conn_detach,
+	.listener_create = ofi_listener_create,
+	.listener_destroy = ofi_listener_destroy,
+	.listener_bind = ofi_listener_bind,
+	.listener_listen = ofi_listener_listen,
+	.request_refuse = ofi_request_refuse,
+};
+
+const struct ndx_provider ndx_provider_ofi = {
+	.abi = NDX_SPI_ABI,
+	.name = "ofi",
+	.ops = &ops,
+	.keys = ofi_keys,
+	.devices = "tcp",
+};

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connecting: both sides, up to the moment when the connection is up or the attempt has failed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "ofi.h"
+
+void ofi_params_of(const struct ofi_cm *cm, struct ndx_spi_params *params)
+{
+	params->inbound_read_limit = cm->inbound_read_limit;
+	params->outbound_read_limit = cm->outbound_read_limit;
+	params->private_data_len = cm->private_len;
+	memcpy(params->private_data, cm->private_data, cm->private_len);
+}
+
+static void take_params(struct ofi_cm *cm, enum ofi_cm_kind kind,
+                        const struct ndx_spi_params *params)
+{
+	cm->kind = kind;
+	cm->inbound_read_limit = params->inbound_read_limit;
+	cm->outbound_read_limit = params->outbound_read_limit;
+	cm->private_len = params->private_data_len;
+	memcpy(cm->private_data, params->private_data, params->private_data_len);
+}
+
+void ofi_refuse(struct ofi_adapter *adapter, struct fi_info *info, const void *data, size_t len)
+{
+	struct ofi_cm cm = {.kind = OFI_CM_REJECT, .private_len = len};
+	uint8_t bytes[OFI_CM_SIZE];
+
+	if (len > 0)
+		memcpy(cm.private_data, data, len);
+	(void)fi_reject(adapter->refuser, info->handle, bytes, ofi_cm_encode(&cm, bytes));
+	fi_freeinfo(info);
+}
+
+static void drop_request(struct ofi_conn *conn, const void *data, size_t len)
+{
+	struct ofi_request *request = conn->request;
+
+	conn->request = NULL;
+	ofi_refuse(conn->adapter, request->info, data, len);
+	free(request);
+}
+
+/* ---- life ---- */
+
+enum ndx_status ofi_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
+                                struct ndx_spi_conn **out)
+{
+	struct ofi_conn *conn = calloc(1, sizeof(*conn));
+
+	if (conn == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a connector");
+	conn->adapter = ofi_adapter_of(adapter);
+	conn->spi.front = front;
+	conn->spi.native = adapter;
+	conn->reserved = -1;
+	base_list_add(&conn->adapter->conns, &conn->node);
+	*out = &conn->spi;
+	return NDX_OK;
+}
+
+void ofi_conn_destroy(struct ndx_spi_conn *spi)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+
+	if (conn->request != NULL)
+		drop_request(conn, NULL, 0);
+	if (conn->link != NULL)
+		ofi_link_close(conn->link, false);
+	base_list_remove(&conn->node);
+	base_fd_close(conn->reserved);
+	free(conn);
+}
+
+/* A socket that holds the port until an endpoint is made for it: endpoints come late. */
+static int reserve(struct sockaddr_storage *address, int *out)
+{
+	const int on = 1;
+	socklen_t len = base_sockaddr_len(address);
+	const int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	    bind(fd, (const struct sockaddr *)address, len) != 0 ||
+	    getsockname(fd, (struct sockaddr *)address, &len) != 0) {
+		err = errno;
+		base_fd_close(fd);
+		return err;
+	}
+	*out = fd;
+	return 0;
+}
+
+static bool is_bound(struct ofi_adapter *adapter, const struct sockaddr_storage *address)
+{
+	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
+		const struct ofi_conn *conn = container_of(n, struct ofi_conn, node);
+
+		if (conn->reserved >= 0 &&
+		    base_sockaddr_port(&conn->bound) == base_sockaddr_port(address) &&
+		    base_sockaddr_same_host(&conn->bound, address))
+			return true;
+	}
+	return false;
+}
+
+enum ndx_status ofi_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *address,
+                              socklen_t len)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+	struct sockaddr_storage local;
+	char text[BASE_SOCKADDR_TEXT];
+	int err;
+
+	base_sockaddr_copy(&local, address, len);
+	if (!ofi_is_own(conn->adapter, &local))
+		return fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of this adapter",
+		            base_sockaddr_text(&local, text));
+	if (base_sockaddr_port(&local) != 0 && is_bound(conn->adapter, &local))
+		return fail(NDX_E_SHARING_VIOLATION, EADDRINUSE, "%s is bound by another connector",
+		            base_sockaddr_text(&local, text));
+	err = reserve(&local, &conn->reserved);
+	if (err != 0 && base_sockaddr_port(&local) == 0 &&
+	    (err == EADDRINUSE || err == EADDRNOTAVAIL))
+		return fail(NDX_E_TOO_MANY_ADDRESSES, err, "no free port at %s",
+		            base_sockaddr_text(&local, text));
+	if (err != 0)
+		return fail(ofi_status_of(err), err, "bind to %s: %s",
+		            base_sockaddr_text(&local, text), strerror(err));
+	conn->bound = local;
+	spi->local = local;
+	return NDX_OK;
+}
+
+/* ---- active side ---- */
+
+/* Where to connect from; NULL: the kernel knows best. */
+static const struct sockaddr_storage *choose_source(const struct ofi_conn *conn,
+                                                    const struct sockaddr_storage *to)
+{
+	const struct ofi_adapter *adapter = conn->adapter;
+	const bool named = adapter->options.iface[0] != '\0' ||
+	                   adapter->options.address.ss_family != AF_UNSPEC;
+
+	if (conn->bound.ss_family != AF_UNSPEC)
+		return &conn->bound;
+	/* An adapter of one interface connects from that interface. */
+	if (!named || base_sockaddr_is_loopback(to))
+		return NULL;
+	for (size_t i = 0; i < adapter->address_count; i++) {
+		if (adapter->addresses[i].ss_family == to->ss_family)
+			return &adapter->addresses[i];
+	}
+	return NULL;
+}
+
+static void learn_local(struct ofi_conn *conn)
+{
+	size_t len = sizeof(conn->spi.local);
+	struct sockaddr_storage local = {0};
+
+	if (fi_getname(&conn->link->ep->fid, &local, &len) == 0)
+		conn->spi.local = local;
+}
+
+static enum ndx_status fail_connect(const struct ofi_conn *conn, int err)
+{
+	char text[BASE_SOCKADDR_TEXT];
+	enum ndx_status st = ofi_status_of(err);
+
+	if (err == EADDRNOTAVAIL || err == EADDRINUSE)
+		st = conn->bound.ss_family != AF_UNSPEC ? NDX_E_ADDRESS_ALREADY_EXISTS
+		                                        : NDX_E_TOO_MANY_ADDRESSES;
+	if (st == NDX_E_UNSUCCESSFUL)
+		st = NDX_E_CONNECTION_ABORTED;
+	return fail(st, err, "fi_connect to %s: %s", base_sockaddr_text(&conn->spi.peer, text),
+	            fi_strerror(err));
+}
+
+enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
+                                 socklen_t len, const struct ndx_spi_params *params)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+	struct sockaddr_storage to;
+	struct ofi_cm own = {0};
+	uint8_t bytes[OFI_CM_SIZE];
+	struct fi_info *info;
+	enum ndx_status st;
+	int err;
+
+	base_sockaddr_copy(&to, destination, len);
+	st = ofi_check_trust(conn->adapter, &to, "connect to");
+	if (st != NDX_OK)
+		return st;
+	spi->peer = to;
+	info = ofi_dup_info(conn->adapter->info, choose_source(conn, &to), &to);
+	if (info == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to connect");
+	st = ofi_link_create(conn, ofi_qp_of(spi->qp), info, OFI_LINK_CONNECTING, &conn->link,
+	                     &own);
+	fi_freeinfo(info);
+	if (st != NDX_OK)
+		return st;
+	take_params(&own, OFI_CM_CONNECT, params);
+	err = -fi_connect(conn->link->ep, &to, bytes, ofi_cm_encode(&own, bytes));
+	if (err != 0) {
+		ofi_link_close(conn->link, true);
+		conn->link = NULL;
+		return fail_connect(conn, err);
+	}
+	return NDX_OK;
+}
+
+static void set_read_limit(struct ofi_conn *conn, struct ofi_qp *qp)
+{
+	base_lock_acquire(&qp->base.lock);
+	qp->read_limit = conn->spi.outbound_read_limit;
+	base_lock_release(&qp->base.lock);
+}
+
+enum ndx_status ofi_conn_complete(struct ndx_spi_conn *spi)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+	struct ofi_link *link = conn->link;
+	char text[BASE_SOCKADDR_TEXT];
+	int err = ENOTCONN;
+
+	set_read_limit(conn, link->qp);
+	base_lock_acquire(&link->ncq->lock);
+	if (link->stage == OFI_LINK_ANSWERED) {
+		link->stage = OFI_LINK_COMPLETING;
+		err = ofi_link_say(link, OFI_WORD_READY, 0, &link->ready_op);
+	}
+	base_lock_release(&link->ncq->lock);
+	if (err != 0)
+		return fail(NDX_E_CONNECTION_ABORTED, err, "%s went away",
+		            base_sockaddr_text(&spi->peer, text));
+	return NDX_OK;
+}
+
+/* ---- passive side ---- */
+
+void ofi_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *request)
+{
+	ofi_conn_of(spi)->request = (struct ofi_request *)(void *)request;
+}
+
+enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_params *params)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+	struct ofi_request *request = conn->request;
+	struct ofi_qp *qp = ofi_qp_of(spi->qp);
+	struct ofi_cm own = {0};
+	uint8_t bytes[OFI_CM_SIZE];
+	char text[BASE_SOCKADDR_TEXT];
+	enum ndx_status st;
+	int err;
+
+	st = ofi_link_create(conn, qp, request->info, OFI_LINK_ACCEPTING, &conn->link, &own);
+	if (st != NDX_OK)
+		goto drop;
+	base_lock_acquire(&conn->link->ncq->lock);
+	conn->link->peer = request->peer;
+	conn->link->known = true;
+	base_lock_release(&conn->link->ncq->lock);
+	set_read_limit(conn, qp);
+	learn_local(conn);
+	take_params(&own, OFI_CM_ACCEPT, params);
+	err = -fi_accept(conn->link->ep, bytes, ofi_cm_encode(&own, bytes));
+	if (err != 0) {
+		st = fail(NDX_E_CONNECTION_ABORTED, err, "fi_accept of %s: %s",
+		          base_sockaddr_text(&spi->peer, text), fi_strerror(err));
+		ofi_link_close(conn->link, true);
+		conn->link = NULL;
+		goto drop;
+	}
+	conn->request = NULL;
+	fi_freeinfo(request->info);
+	free(request);
+	return NDX_OK;
+
+drop:
+	drop_request(conn, NULL, 0);
+	return st;
+}
+
+/* ---- giving up ---- */
+
+/* Tell a peer that has answered; the link goes on without us until it is told. */
+static enum ndx_status say_reject(struct ofi_conn *conn, const void *data, size_t len)
+{
+	struct ofi_link *link = conn->link;
+	const struct iovec local = {.iov_base = link->refusal, .iov_len = len};
+	const struct fi_rma_iov remote = {
+		.addr = link->peer.address, .len = len, .key = link->peer.key};
+	const struct fi_msg_rma msg = {
+		.msg_iov = &local,
+		.iov_count = 1,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &conn->adapter->silent,
+	};
+	int err = 0;
+
+	base_lock_acquire(&link->ncq->lock);
+	if (link->stage != OFI_LINK_ANSWERED)
+		err = ENOTCONN;
+	if (err == 0 && len > 0) {
+		memcpy(link->refusal, data, len);
+		err = -(int)fi_writemsg(link->ep, &msg, 0);
+	}
+	if (err == 0)
+		err = ofi_link_say(link, OFI_WORD_REJECT, (uint16_t)len, &link->reject_op);
+	base_lock_release(&link->ncq->lock);
+	return err == 0 ? NDX_OK : NDX_E_CONNECTION_ABORTED;
+}
+
+static enum ndx_status give_up(struct ofi_conn *conn, const void *data, size_t len)
+{
+	struct ofi_link *link = conn->link;
+	const enum ndx_status st = say_reject(conn, data, len);
+
+	conn->link = NULL;
+	if (st == NDX_OK && ofi_link_release(link, true)) {
+		ofi_link_detach(link);
+		ofi_link_orphan(link);
+	} else {
+		ofi_link_close(link, true);
+	}
+	return st;
+}
+
+enum ndx_status ofi_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+	enum ndx_status st = NDX_OK;
+
+	if (conn->request != NULL)
+		drop_request(conn, private_data, len);
+	else if (conn->link != NULL)
+		st = give_up(conn, private_data, len);
+	if (st != NDX_OK)
+		return fail(st, 0, "ndx_connector_reject: the peer gave up meanwhile");
+	return NDX_OK;
+}
+
+void ofi_conn_abandon(struct ndx_spi_conn *spi)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+
+	if (conn->request != NULL)
+		drop_request(conn, NULL, 0);
+	if (conn->link != NULL)
+		(void)give_up(conn, NULL, 0);
+}
+
+/* ---- events ---- */
+
+/* The passive side's answer. */
+static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
+{
+	struct ndx_spi_params params;
+	struct ofi_conn *conn = link->conn;
+	const char *wrong = ofi_cm_decode(event->data, event->len, OFI_CM_ACCEPT, &link->peer);
+
+	if (wrong != NULL) {
+		ofi_link_break(link, 0, wrong);
+		return;
+	}
+	learn_local(conn);
+	link->known = true;
+	link->stage = OFI_LINK_ANSWERED;
+	ofi_link_opened(link);
+	ofi_params_of(&link->peer, &params);
+	ofi_host(link->adapter)->connected(&conn->spi, NDX_OK, 0, &params);
+}
+
+/* Nobody listens, or a refusal with or without data. */
+static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
+{
+	struct ofi_cm refusal;
+	struct ndx_spi_params params;
+	const bool said = ofi_cm_decode(event->data, event->len, OFI_CM_REJECT, &refusal) == NULL;
+
+	if (said)
+		ofi_params_of(&refusal, &params);
+	link->stage = OFI_LINK_OVER;
+	link->lost = true;
+	ofi_host(link->adapter)
+		->connected(&link->conn->spi, NDX_E_CONNECTION_REFUSED, event->err,
+	                    said ? &params : NULL);
+}
+
+static void on_failure(struct ofi_link *link, const struct ofi_cm_event *event)
+{
+	const enum ndx_status st = ofi_status_of(event->err);
+
+	if (link->conn == NULL || link->stage != OFI_LINK_CONNECTING) {
+		ofi_link_break(link, event->err, "the peer went away");
+	} else if (st == NDX_E_CONNECTION_REFUSED) {
+		on_refused(link, event);
+	} else if (st == NDX_E_UNSUCCESSFUL || st == NDX_E_INVALID_ADDRESS) {
+		ofi_link_break(link, event->err, "the peer went away, or speaks another protocol");
+	} else {
+		link->stage = OFI_LINK_OVER;
+		link->lost = true;
+		ofi_host(link->adapter)->connected(&link->conn->spi, st, event->err, NULL);
+	}
+}
+
+static void on_shutdown(struct ofi_link *link)
+{
+	/* No order between the two queues: what arrived before is still in the other. */
+	ofi_ncq_catch_up_locked(link->ncq);
+#ifdef NDX_PLANT_FI_SHUTDOWN
+	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->parted) {
+		link->parted = true;
+		ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_PEER_DISC, 0, NULL);
+		return;
+	}
+#endif
+	ofi_link_break(link, 0, "the peer closed the link without a goodbye");
+}
+
+void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
+{
+	struct ofi_link *link = ofi_link_find(owner, event->fid);
+
+	if (link == NULL) /* of an endpoint that we closed meanwhile */
+		return;
+	base_lock_acquire(&link->ncq->lock);
+	switch (event->what) {
+	case FI_CONNECTED:
+		if (link->stage == OFI_LINK_CONNECTING)
+			on_answer(link, event);
+		else
+			ofi_link_opened(link);
+		break;
+	case FI_SHUTDOWN:
+		on_shutdown(link);
+		break;
+	case 0:
+		on_failure(link, event);
+		break;
+	default:
+		break;
+	}
+	base_lock_release(&link->ncq->lock);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Mechanics of the end. A goodbye is a control word that asks for a proof of delivery, said when no
+ * request of ours is under way: then nothing of ours can be lost with the link, and the peer needs
+ * nothing more from us but the same. libfabric's shutdown comes last and only clears away.
+ */
+#include <errno.h>
+
+#include "base_log.h"
+#include "ofi.h"
+
+static void report(struct ofi_conn *conn, uint32_t bits, int native, const char *cause)
+{
+	ofi_host(conn->adapter)->report(&conn->spi, bits, native, cause);
+}
+
+void ofi_conn_drain(struct ndx_spi_conn *spi)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+	struct ofi_qp *qp = conn->link != NULL ? conn->link->qp : NULL;
+
+	if (qp == NULL) {
+		report(conn, NDX_REPORT_DRAINED, 0, NULL);
+		return;
+	}
+	base_lock_acquire(&qp->base.lock);
+	qp->base.state = BASE_QP_CLOSING;
+	qp->draining = true;
+	ofi_check_drained(qp);
+#ifdef NDX_PLANT_FI_SHUTDOWN
+	report(conn, NDX_REPORT_DRAINED, 0, NULL);
+#endif
+	base_lock_release(&qp->base.lock);
+}
+
+void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+	struct ofi_qp *qp = conn->link != NULL ? conn->link->qp : NULL;
+
+	if (qp == NULL)
+		return;
+	base_lock_acquire(&qp->base.lock);
+	ofi_cancel_held(qp);
+	if (qp->tx_native > 0)
+		ofi_qp_break(qp, 0, "requests that the stack has taken did not end in time");
+	ofi_check_drained(qp);
+	base_lock_release(&qp->base.lock);
+}
+
+#ifdef NDX_PLANT_FI_SHUTDOWN
+/* A planted fault: what looks like a graceful end, and loses messages. */
+void ofi_conn_send_disc(struct ndx_spi_conn *spi)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+
+	if (conn->link != NULL)
+		(void)fi_shutdown(conn->link->ep, 0);
+	report(conn, NDX_REPORT_DISC_ACKED | NDX_REPORT_PEER_DISC, 0, NULL);
+}
+#else
+void ofi_conn_send_disc(struct ndx_spi_conn *spi)
+{
+	struct ofi_conn *conn = ofi_conn_of(spi);
+	struct ofi_link *link = conn->link;
+	int err = ENOTCONN;
+
+	if (link != NULL) {
+		base_lock_acquire(&link->ncq->lock);
+		err = ofi_link_say(link, OFI_WORD_DISC, 0, &link->disc_op);
+		base_lock_release(&link->ncq->lock);
+	}
+	if (err != 0)
+		report(conn, NDX_REPORT_ABORT, err, "the goodbye could not be sent");
+}
+#endif
+
+static void end(struct ofi_conn *conn)
+{
+	struct ofi_link *link = conn->link;
+
+	conn->link = NULL;
+	if (link != NULL && link->qp != NULL) {
+		base_lock_acquire(&link->qp->base.lock);
+		link->qp->base.state = BASE_QP_DEAD;
+		base_lock_release(&link->qp->base.lock);
+	}
+	if (link != NULL)
+		ofi_link_close(link, false);
+	report(conn, NDX_REPORT_QUIET, 0, NULL);
+}
+
+void ofi_conn_finish(struct ndx_spi_conn *spi)
+{
+	end(ofi_conn_of(spi));
+}
+
+void ofi_conn_abort(struct ndx_spi_conn *spi)
+{
+	end(ofi_conn_of(spi));
+}
+
+enum ndx_status ofi_conn_detach(struct ndx_spi_conn *spi)
+{
+	struct ofi_link *link = ofi_conn_of(spi)->link;
+
+	if (link == NULL || link->qp == NULL)
+		return NDX_OK;
+	base_lock_acquire(&link->qp->base.lock);
+	link->qp->base.state = BASE_QP_DEAD;
+	base_lock_release(&link->qp->base.lock);
+	if (!ofi_link_release(link, false))
+		return fail(NDX_E_DEVICE_BUSY, 0, "a message is coming in; its receive stays");
+	ofi_link_detach(link);
+	return NDX_OK;
+}

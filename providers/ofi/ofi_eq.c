@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event queues of connection management: the adapter's, and one for each listener. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base_log.h"
+#include "ofi.h"
+
+#define IDLE_MAX 64     /* empty wake-ups in a row before we slow down */
+#define THROTTLE_MS 10u /* and how often we look then */
+#define DRAIN 8192      /* more than a listener's socket keeps waiting */
+#define ROUNDS 64       /* of reading until empty, before others get their turn */
+
+union eq_buffer {
+	struct fi_eq_cm_entry entry;
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + OFI_CM_SIZE];
+};
+
+static bool read_error(struct ofi_eq *eq)
+{
+	uint8_t data[OFI_CM_SIZE];
+	struct fi_eq_err_entry err = {.err_data = data, .err_data_size = sizeof(data)};
+	struct ofi_cm_event event = {0};
+
+	if (fi_eq_readerr(eq->eq, &err, 0) < 0)
+		return false;
+	event.fid = err.fid;
+	event.err = err.err > 0 ? err.err : EIO;
+	event.data = err.err_data;
+	event.len =
+		err.err_data != NULL && err.err_data_size <= sizeof(data) ? err.err_data_size : 0;
+	eq->event(eq->owner, &event);
+	return true;
+}
+
+/* Read one event and hand it on; false if there is none. */
+static bool read_one(struct ofi_eq *eq)
+{
+	union eq_buffer buffer;
+	struct ofi_cm_event event = {0};
+	ssize_t n;
+
+	/* To 2.5 the provider takes errno for the outcome of a receive that ended short: with an
+	 * old EAGAIN there it waits for ever, on a descriptor that stays readable. */
+	errno = 0;
+	n = fi_eq_read(eq->eq, &event.what, &buffer, sizeof(buffer), 0);
+	if (n == -FI_EAVAIL)
+		return read_error(eq);
+	if (n < (ssize_t)sizeof(buffer.entry))
+		return false;
+	event.fid = buffer.entry.fid;
+	event.info = event.what == FI_CONNREQ ? buffer.entry.info : NULL;
+	event.data = buffer.room + sizeof(buffer.entry);
+	event.len = (size_t)n - sizeof(buffer.entry);
+	eq->event(eq->owner, &event);
+	return true;
+}
+
+/* Nothing keeps the descriptor readable: a wait may begin. */
+static bool may_wait(struct ofi_eq *eq)
+{
+	struct fid *fids[1] = {&eq->eq->fid};
+
+	return fi_trywait(eq->adapter->fabric, fids, 1) == 0;
+}
+
+static void run(struct ofi_eq *eq)
+{
+	bool any = false;
+	int rounds = 0;
+
+	do {
+		while (rounds < ROUNDS && read_one(eq)) {
+			any = true;
+			rounds++;
+		}
+		rounds++;
+	} while (!may_wait(eq) && rounds < ROUNDS);
+	eq->idle = any ? 0 : eq->idle + 1;
+	if (eq->idle < IDLE_MAX) {
+		eq->throttled = false;
+		base_watch_rearm(eq->adapter->spi.loop, &eq->watch, EPOLLIN);
+		return;
+	}
+	/* A socket that stays readable, or no descriptor left for one that waits: not our fault,
+	 * and no reason to burn a processor. */
+	if (!eq->throttled)
+		log_warn(0,
+		         "%s: libfabric's event queue wakes us for nothing; looking at it every %u "
+		         "ms for now; see ulimit -n, and who connects to our ports",
+		         eq->adapter->options.traits->device, THROTTLE_MS);
+	eq->throttled = true;
+	base_timer_set(eq->adapter->spi.loop, &eq->retry, THROTTLE_MS);
+}
+
+static void on_readable(void *arg, uint32_t events)
+{
+	(void)events;
+	run(arg);
+}
+
+static void on_retry(void *arg)
+{
+	struct ofi_eq *eq = arg;
+
+	/* As if it had been awake: one more empty look keeps it throttled. */
+	eq->idle = IDLE_MAX - 1;
+	run(eq);
+}
+
+enum ndx_status ofi_eq_open(struct ofi_eq *eq, struct ofi_adapter *adapter)
+{
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_FD};
+	enum ndx_status st;
+	int err;
+
+	eq->adapter = adapter;
+	err = -fi_eq_open(adapter->fabric, &attr, &eq->eq, NULL);
+	if (err != 0)
+		return fail(ofi_status_of(err), err, "fi_eq_open: %s; see ulimit -n",
+		            fi_strerror(err));
+	err = -fi_control(&eq->eq->fid, FI_GETWAIT, &eq->watch.fd);
+	if (err != 0) {
+		st = fail(NDX_E_INTERNAL_ERROR, err, "fi_control(FI_GETWAIT): %s",
+		          fi_strerror(err));
+		goto close_eq;
+	}
+	eq->watch.fn = on_readable;
+	eq->watch.arg = eq;
+	eq->retry = (struct base_timer){.fn = on_retry, .arg = eq};
+	(void)may_wait(eq);
+	st = base_watch_add(adapter->spi.loop, &eq->watch, EPOLLIN, true);
+	if (st != NDX_OK)
+		goto close_eq;
+	return NDX_OK;
+
+close_eq:
+	(void)fi_close(&eq->eq->fid);
+	eq->eq = NULL;
+	return st;
+}
+
+void ofi_eq_read_all(struct ofi_eq *eq)
+{
+	for (int i = 0; i < DRAIN && read_one(eq); i++) {
+		/* all of it happens in there */
+	}
+}
+
+void ofi_eq_close(struct ofi_eq *eq)
+{
+	if (eq->eq == NULL)
+		return;
+	base_watch_remove(eq->adapter->spi.loop, &eq->watch);
+	base_timer_cancel(eq->adapter->spi.loop, &eq->retry);
+	(void)fi_close(&eq->eq->fid);
+	eq->eq = NULL;
+}

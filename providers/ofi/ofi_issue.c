@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Initiator requests on their way to the stack. They go out in posting order; one that may not go
+ * yet (no credit, fence, read limit) holds back all behind it. The ring of the queue pair is the
+ * queue: tx_next is the first that the stack never had.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "ofi.h"
+
+#define RETRY_MS 10u
+#define NS_PER_MS 1000000u
+/* A message of this length may fill a socket's buffer, and then nobody would hear that there is
+ * room again: the control thread has to ask for it before it sleeps. */
+#define KICK_LENGTH 4096u
+
+static uint64_t flags_of(const struct ofi_tx *tx)
+{
+	/* A completion has to mean that the peer has the data, also for what is silent; who asked
+	 * for silence gets it from base_queue_retire(). */
+	return tx->base.type == NDX_REQUEST_READ ? FI_COMPLETION
+	                                         : FI_COMPLETION | FI_DELIVERY_COMPLETE;
+}
+
+static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	const uint16_t credits = ofi_take_credits(qp);
+	const struct fi_msg msg = {
+		.msg_iov = tx->iov,
+		.iov_count = tx->iov_count,
+		.context = &tx->op,
+		.data = ofi_word_encode(OFI_WORD_DATA, tx->word_flags, credits, tx->immediate),
+	};
+	const int err = -(int)fi_sendmsg(qp->ep, &msg, flags_of(tx) | FI_REMOTE_CQ_DATA);
+
+	if (err == 0)
+		qp->credits--;
+	else
+		qp->rx_told -= credits;
+	return err;
+}
+
+static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	/* No bytes need no key with ND. The provider wants one: that of the control region. */
+	const bool nothing = tx->length == 0;
+	const struct fi_rma_iov remote = {
+		.addr = nothing ? qp->peer_address : tx->address,
+		.len = tx->length,
+		.key = nothing ? qp->peer_key : tx->key,
+	};
+	const struct fi_msg_rma msg = {
+		.msg_iov = tx->iov,
+		.iov_count = tx->iov_count,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &tx->op,
+	};
+	int err;
+
+	if (tx->base.type == NDX_REQUEST_WRITE)
+		return -(int)fi_writemsg(qp->ep, &msg, flags_of(tx));
+	err = -(int)fi_readmsg(qp->ep, &msg, flags_of(tx));
+	qp->reads += err == 0;
+	return err;
+}
+
+/* A send waits for the peer to post a receive: from now on the clock runs. */
+static void starve(struct ofi_qp *qp)
+{
+	const uint32_t ms = qp->base.spi.attr.no_receive_timeout_ms;
+
+	if (qp->starved_since != 0 || ms == NDX_INFINITE)
+		return;
+	qp->starved_since = base_now_ns();
+	if (qp->timer_set)
+		return;
+	qp->timer_set = true;
+	base_timer_set(qp->adapter->spi.loop, &qp->timer, ms);
+}
+
+static bool may_go(struct ofi_qp *qp, const struct ofi_tx *tx)
+{
+	if ((tx->base.op_flags & NDX_OP_READ_FENCE) && qp->reads > 0)
+		return false;
+	if (tx->verdict != NDX_OK)
+		return true;
+	if (tx->base.type == NDX_REQUEST_READ)
+		return qp->reads < qp->read_limit;
+	if (tx->base.type == NDX_REQUEST_SEND && qp->credits == 0) {
+		starve(qp);
+		return false;
+	}
+	return true;
+}
+
+/* False: not now, or never. */
+static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	int err;
+
+	if (tx->verdict != NDX_OK) {
+		base_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
+		ofi_qp_break(qp, 0, "a request names local memory that it must not use");
+		return false;
+	}
+	/* Set before: with shared queues another thread may see the end of it at once. */
+	tx->native = true;
+	err = tx->base.type == NDX_REQUEST_SEND ? hand_over_send(qp, tx) : hand_over_rma(qp, tx);
+	if (err == 0) {
+		qp->starved_since = 0;
+		qp->tx_native++;
+		if (tx->length >= KICK_LENGTH &&
+		    __atomic_load_n(&qp->ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_ARMED)
+			ofi_ncq_kick(qp->ncq);
+		return true;
+	}
+	tx->native = false;
+	if (err == FI_EAGAIN) { /* out of memory, for the moment */
+		if (!qp->timer_set)
+			base_timer_set(qp->adapter->spi.loop, &qp->timer, RETRY_MS);
+		qp->timer_set = true;
+		return false;
+	}
+	base_req_done(&qp->base.initiator, &tx->base, ofi_request_status(err), err);
+	ofi_qp_break(qp, err, "libfabric refused a request");
+	return false;
+}
+
+void ofi_issue(struct ofi_qp *qp)
+{
+	const uint32_t before = qp->tx_native;
+
+	while (qp->tx_next != qp->base.initiator.tail) {
+		struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
+
+		/* Done already: it was cancelled, or admitted after the end. */
+		if (!tx->base.done) {
+			if (!qp->open || qp->broken || !may_go(qp, tx) || !hand_over(qp, tx))
+				break;
+		}
+		qp->tx_next++;
+	}
+	if (qp->tx_native != before)
+		__atomic_store_n(&qp->ncq->posts,
+		                 __atomic_load_n(&qp->ncq->posts, __ATOMIC_RELAXED) + 1,
+		                 __ATOMIC_RELAXED);
+}
+
+void ofi_check_drained(struct ofi_qp *qp)
+{
+	if (!qp->draining || qp->broken || base_queue_outstanding(&qp->base.initiator) > 0)
+		return;
+	qp->draining = false;
+	ofi_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_DRAINED, 0, NULL);
+}
+
+void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
+{
+	const enum ndx_status status = ofi_request_status(err);
+
+	/* 1.17 completes a read twice that a local shutdown cut off. */
+	if (!tx->native)
+		return;
+	tx->native = false;
+	qp->tx_native--;
+	if (tx->base.type == NDX_REQUEST_READ)
+		qp->reads--;
+	/* What the stack cancels by itself it cancels because the link has gone; first the news,
+	 * so that nobody takes the emptiness that follows for a drain. */
+	if (err != 0)
+		ofi_qp_break(qp, err,
+		             status == NDX_E_CANCELED ? "the link was lost"
+		                                      : "a request failed in libfabric");
+	base_req_done(&qp->base.initiator, &tx->base, status, err);
+	ofi_issue(qp);
+	ofi_check_drained(qp);
+}
+
+void ofi_cancel_held(struct ofi_qp *qp)
+{
+	struct base_queue *q = &qp->base.initiator;
+
+	for (; qp->tx_next != q->tail; qp->tx_next++) {
+		struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
+
+		if (!tx->base.done)
+			base_req_done(q, &tx->base, NDX_E_CANCELED, 0);
+	}
+	qp->starved_since = 0;
+}
+
+/* The send at tx_next has waited too long. */
+static void give_up_send(struct ofi_qp *qp)
+{
+	struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
+
+	qp->starved_since = 0;
+	base_req_done(&qp->base.initiator, &tx->base, NDX_E_IO_TIMEOUT, 0);
+	ofi_qp_break(qp, 0, "the peer posted no receive in time");
+}
+
+void ofi_on_starved(void *arg)
+{
+	struct ofi_qp *qp = arg;
+	const uint64_t limit = (uint64_t)qp->base.spi.attr.no_receive_timeout_ms * NS_PER_MS;
+	uint64_t waited;
+
+	base_lock_acquire(&qp->base.lock);
+	qp->timer_set = false;
+	ofi_issue(qp);
+	if (qp->starved_since != 0 && !qp->broken && qp->open) {
+		waited = base_now_ns() - qp->starved_since;
+		if (waited >= limit) {
+			give_up_send(qp);
+		} else {
+			qp->timer_set = true;
+			base_timer_set(qp->adapter->spi.loop, &qp->timer,
+			               (uint32_t)((limit - waited) / NS_PER_MS + 1));
+		}
+	}
+	base_lock_release(&qp->base.lock);
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Links: an endpoint with all that belongs to it, from the first step of connecting to its end. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "ofi.h"
+
+#define RELEASE_MS \
+	100u /* how long a message may take that is coming in while receives are recalled */
+#define ORPHAN_MS 2000u /* how long a last word may take */
+
+/* ---- making ---- */
+
+static void on_timer(void *arg);
+
+static enum ndx_status make_control(struct ofi_link *link)
+{
+	const int err = ofi_mr_reg(link->adapter, link->area, sizeof(link->area), FI_REMOTE_WRITE,
+	                           &link->control, &link->key);
+
+	if (err != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "fi_mr_reg of a control region: %s",
+		            fi_strerror(err));
+	do {
+		if (base_random(&link->id, sizeof(link->id)) != NDX_OK)
+			return fail(NDX_E_INSUFFICIENT_RESOURCES, 0, "no random number");
+	} while (link->id == 0 || ofi_ncq_find(link->ncq, link->id) != NULL);
+	return NDX_OK;
+}
+
+static enum ndx_status make_endpoint(struct ofi_link *link, struct fi_info *info)
+{
+	struct ofi_adapter *adapter = link->adapter;
+	const char *call = "fi_endpoint";
+	int err = -fi_endpoint(adapter->domain, info, &link->ep, NULL);
+
+	if (err == 0) {
+		call = "fi_ep_bind";
+		err = -fi_ep_bind(link->ep, &adapter->eq.eq->fid, 0);
+	}
+	/* Selective for what we send (credits need no completion), never for what we receive. */
+	if (err == 0)
+		err = -fi_ep_bind(link->ep, &link->ncq->cq->fid,
+		                  FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	if (err == 0)
+		err = -fi_ep_bind(link->ep, &link->ncq->cq->fid, FI_RECV);
+	if (err == 0) {
+		call = "fi_enable";
+		err = -fi_enable(link->ep);
+	}
+	if (err != 0)
+		return fail(ofi_status_of(err), err, "%s: %s", call, fi_strerror(err));
+	return NDX_OK;
+}
+
+/* The queue pair gets its transport, and hands its receives to it. */
+static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
+{
+	struct ofi_ncq *ncq = link->ncq;
+	struct ofi_link **bucket = &ncq->buckets[link->id % OFI_NCQ_BUCKETS];
+
+	base_lock_acquire(&ncq->lock);
+	link->next = *bucket;
+	*bucket = link;
+	link->qp = qp;
+	qp->link = link;
+	base_lock_acquire(&qp->base.lock);
+	qp->ep = link->ep;
+	qp->conn = link->conn;
+	qp->ncq = ncq;
+	qp->open = false;
+	qp->mute = false;
+	qp->draining = false;
+	qp->broken = false;
+	qp->releasing = false;
+	qp->starved_since = 0;
+	qp->credits = 0;
+	qp->rx_next = qp->base.receive.head;
+	qp->rx_native = 0;
+	qp->rx_told = 0;
+	qp->tx_next = qp->base.initiator.tail;
+	qp->tx_native = 0;
+	qp->reads = 0;
+	ofi_post_receives(qp);
+	own->credits = ofi_take_credits(qp);
+	base_lock_release(&qp->base.lock);
+	base_lock_release(&ncq->lock);
+}
+
+enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct fi_info *info,
+                                enum ofi_stage stage, struct ofi_link **out, struct ofi_cm *own)
+{
+	struct ofi_link *link = calloc(1, sizeof(*link));
+	enum ndx_status st;
+
+	if (link == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a connection");
+	link->adapter = conn->adapter;
+	link->conn = conn;
+	link->stage = stage;
+	link->keepalive_ms = qp->base.spi.attr.keepalive_ms;
+	link->timer = (struct base_timer){.fn = on_timer, .arg = link};
+	link->ready_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_READY, link};
+	link->reject_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_REJECT, link};
+	link->disc_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_DISC, link};
+	link->ping_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PING, link};
+	st = ofi_ncq_get(conn->adapter, qp, &link->ncq);
+	if (st != NDX_OK)
+		goto free_link;
+	st = make_control(link);
+	if (st == NDX_OK)
+		st = make_endpoint(link, info);
+	if (st != NDX_OK)
+		goto close_fids;
+	attach(link, qp, own);
+	base_list_add(&conn->adapter->links, &link->node);
+	own->id = link->id;
+	own->key = link->key;
+	own->address = (uintptr_t)link->area;
+	own->depth = (uint16_t)qp->base.receive.depth;
+	*out = link;
+	return NDX_OK;
+
+close_fids:
+	if (link->ep != NULL)
+		(void)fi_close(&link->ep->fid);
+	if (link->control != NULL)
+		(void)fi_close(&link->control->fid);
+	ofi_ncq_untie(link->ncq, qp);
+	ofi_ncq_put(link->ncq);
+free_link:
+	free(link);
+	return st;
+}
+
+/* ---- the ncq's lock held ---- */
+
+int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
+{
+	const struct fi_rma_iov remote = {.addr = link->peer.address, .key = link->peer.key};
+	const struct fi_msg_rma msg = {
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = op,
+		.data = ofi_word_encode(type, 0, count, link->peer.id),
+	};
+	int err = ENOTCONN;
+
+	/* Before it is connected the provider follows a NULL pointer. */
+	if (link->open && !link->closing)
+		err = -(int)fi_writemsg(link->ep, &msg,
+		                        FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_REMOTE_CQ_DATA);
+	link->words += err == 0;
+	return err;
+}
+
+void ofi_link_opened(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+
+	if (link->open || !link->known)
+		return;
+	link->open = true;
+	if (qp == NULL)
+		return;
+	base_lock_acquire(&qp->base.lock);
+	qp->peer_id = link->peer.id;
+	qp->peer_key = link->peer.key;
+	qp->peer_address = link->peer.address;
+	qp->peer_depth = link->peer.depth;
+	qp->credits = link->peer.credits;
+	qp->open = qp->ep != NULL;
+	ofi_tell_credits(qp);
+	base_lock_release(&qp->base.lock);
+}
+
+void ofi_link_break(struct ofi_link *link, int native, const char *cause)
+{
+	const struct ndx_host *host = ofi_host(link->adapter);
+	char text[BASE_SOCKADDR_TEXT];
+
+	if (link->lost || link->closing)
+		return;
+	link->lost = true;
+	if (link->conn == NULL) {
+		base_timer_set(link->adapter->spi.loop, &link->timer, 0);
+		return;
+	}
+	switch (link->stage) {
+	case OFI_LINK_UP:
+		if (link->qp == NULL) {
+			host->report(&link->conn->spi, NDX_REPORT_ABORT, native, cause);
+			return;
+		}
+		base_lock_acquire(&link->qp->base.lock);
+		ofi_qp_break(link->qp, native, cause);
+		base_lock_release(&link->qp->base.lock);
+		return;
+	case OFI_LINK_CONNECTING:
+		host->connected(&link->conn->spi, NDX_E_CONNECTION_ABORTED, native, NULL);
+		break;
+	case OFI_LINK_ANSWERED:
+	case OFI_LINK_COMPLETING:
+	case OFI_LINK_ACCEPTING:
+		host->established(&link->conn->spi, NDX_E_CONNECTION_ABORTED, native, NULL);
+		break;
+	case OFI_LINK_OVER:
+		return;
+	}
+	link->stage = OFI_LINK_OVER;
+	log_warn(native, "the attempt with %s fails: %s",
+	         base_sockaddr_text(&link->conn->spi.peer, text), cause);
+}
+
+/* ---- ending; control thread ---- */
+
+/* Does the stack still have something of the link's? */
+static bool owes(struct ofi_link *link)
+{
+	bool any = link->words > 0;
+
+	if (link->qp != NULL) {
+		base_lock_acquire(&link->qp->base.lock);
+		any = any || link->qp->rx_native > 0 || link->qp->tx_native > 0;
+		base_lock_release(&link->qp->base.lock);
+	}
+	return any;
+}
+
+/* ncq's lock held: until the native queue is empty. One that is shared may never be: there it is
+ * enough that everything of ours has come. */
+static void drain(struct ofi_link *link)
+{
+	while (ofi_ncq_progress(link->ncq) > 0) {
+		if (link->ncq->shared && !owes(link))
+			return;
+	}
+}
+
+static void unhook(struct ofi_link *link)
+{
+	struct ofi_link **at = &link->ncq->buckets[link->id % OFI_NCQ_BUCKETS];
+
+	while (*at != NULL && *at != link)
+		at = &(*at)->next;
+	if (*at == link)
+		*at = link->next;
+}
+
+/* ncq's lock held: from here on nothing is handed to the endpoint, and nobody is told. */
+static void begin_close(struct ofi_link *link, bool keep)
+{
+	struct ofi_qp *qp = link->qp;
+
+	unhook(link);
+	link->closing = true;
+	if (qp == NULL)
+		return;
+	base_lock_acquire(&qp->base.lock);
+	qp->ep = NULL;
+	qp->open = false;
+	qp->broken = true;
+	if (keep)
+		qp->base.state = BASE_QP_IDLE;
+	base_lock_release(&qp->base.lock);
+}
+
+static void close_endpoint(struct ofi_link *link)
+{
+	struct ofi_ncq *ncq = link->ncq;
+
+	/* What arrived before us is the consumer's, ... */
+	ofi_ncq_catch_up_locked(ncq);
+	/* ... the rest comes back from shutdown and close. The lock keeps others from reading the
+	 * native queue while the endpoint goes. */
+	if (link->open)
+		(void)fi_shutdown(link->ep, 0);
+	drain(link);
+	(void)fi_close(&link->ep->fid);
+	drain(link);
+}
+
+/* Whatever the stack forgot, and what it never had. */
+static void settle(struct ofi_qp *qp, bool keep)
+{
+	struct base_queue *rx = &qp->base.receive;
+
+	base_lock_acquire(&qp->base.lock);
+	base_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
+	qp->tx_next = qp->base.initiator.tail;
+	if (keep) {
+		for (uint32_t i = rx->head; i != rx->tail; i++)
+			ofi_rx_at(qp, i)->native = false;
+		qp->rx_next = rx->head;
+	} else {
+		base_queue_cancel(rx, NDX_E_CANCELED);
+		qp->rx_next = rx->tail;
+	}
+	base_lock_release(&qp->base.lock);
+}
+
+void ofi_link_close(struct ofi_link *link, bool keep)
+{
+	struct ofi_ncq *ncq = link->ncq;
+	struct ofi_qp *qp = link->qp;
+
+	base_timer_cancel(link->adapter->spi.loop, &link->timer);
+	base_lock_acquire(&ncq->lock);
+	begin_close(link, keep);
+	close_endpoint(link);
+	base_lock_release(&ncq->lock);
+	if (qp != NULL) {
+		settle(qp, keep);
+		ofi_link_detach(link);
+	}
+	ncq->deaf--;
+	(void)fi_close(&link->control->fid);
+	base_list_remove(&link->node);
+	ofi_ncq_put(ncq);
+	free(link);
+}
+
+static void recall(struct ofi_qp *qp)
+{
+	struct fid_ep *ep;
+
+	base_lock_acquire(&qp->base.lock);
+	ep = qp->ep;
+	qp->ep = NULL;
+	qp->open = false;
+	qp->releasing = true;
+	for (uint32_t i = qp->base.receive.head; ep != NULL && i != qp->rx_next; i++) {
+		struct ofi_rx *rx = ofi_rx_at(qp, i);
+
+		if (rx->native)
+			(void)fi_cancel(&ep->fid, &rx->op);
+	}
+	base_lock_release(&qp->base.lock);
+}
+
+static bool is_recalled(struct ofi_qp *qp)
+{
+	bool all;
+
+	base_lock_acquire(&qp->base.lock);
+	all = qp->rx_native == 0;
+	base_lock_release(&qp->base.lock);
+	return all;
+}
+
+bool ofi_link_release(struct ofi_link *link, bool keep)
+{
+	const uint64_t deadline = base_deadline(RELEASE_MS);
+	struct ofi_qp *qp = link->qp;
+
+	if (qp == NULL)
+		return true;
+	recall(qp);
+	do {
+		ofi_ncq_catch_up(link->ncq);
+		if (is_recalled(qp)) {
+			settle(qp, keep);
+			return true;
+		}
+		(void)sched_yield();
+	} while (base_now_ns() < deadline);
+	return false;
+}
+
+void ofi_link_detach(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+
+	base_lock_acquire(&link->ncq->lock);
+	link->qp = NULL;
+	qp->link = NULL;
+	base_lock_acquire(&qp->base.lock);
+	qp->ep = NULL;
+	qp->open = false;
+	qp->conn = NULL;
+	qp->ncq = NULL;
+	qp->draining = false;
+	qp->timer_set = false;
+	base_lock_release(&qp->base.lock);
+	base_lock_release(&link->ncq->lock);
+	base_timer_cancel(link->adapter->spi.loop, &qp->timer);
+	ofi_ncq_untie(link->ncq, qp);
+	link->ncq->deaf++;
+}
+
+void ofi_link_orphan(struct ofi_link *link)
+{
+	uint32_t ms = ORPHAN_MS;
+
+	base_lock_acquire(&link->ncq->lock);
+	link->conn = NULL;
+	link->stage = OFI_LINK_OVER;
+	if (link->lost || link->words == 0)
+		ms = 0;
+	base_timer_set(link->adapter->spi.loop, &link->timer, ms);
+	base_lock_release(&link->ncq->lock);
+}
+
+void ofi_link_close_all(struct ofi_adapter *adapter)
+{
+	while (!base_list_empty(&adapter->links))
+		ofi_link_close(container_of(adapter->links.next, struct ofi_link, node), false);
+}
+
+struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fid)
+{
+	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
+		struct ofi_link *link = container_of(n, struct ofi_link, node);
+
+		if (&link->ep->fid == fid)
+			return link;
+	}
+	return NULL;
+}
+
+/* ---- keepalive ---- */
+
+void ofi_link_keepalive(struct ofi_link *link)
+{
+	if (link->keepalive_ms > 0)
+		base_timer_set(link->adapter->spi.loop, &link->timer, link->keepalive_ms);
+}
+
+/* ncq's lock held: has the peer been silent for a whole period, and the question unanswered? */
+static void check_alive(struct ofi_link *link)
+{
+	int err;
+
+	if (link->heard != link->seen_heard) {
+		link->seen_heard = link->heard;
+		return;
+	}
+	if (link->pinged) {
+		ofi_link_break(link, 0, "keepalive: the peer does not answer");
+		return;
+	}
+	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->ping_op);
+	link->pinged = err == 0;
+	if (err != 0)
+		ofi_link_break(link, err, "keepalive: the link was lost");
+}
+
+static void on_timer(void *arg)
+{
+	struct ofi_link *link = arg;
+
+	if (link->conn == NULL) {
+		ofi_link_close(link, false);
+		return;
+	}
+	base_lock_acquire(&link->ncq->lock);
+	if (link->stage == OFI_LINK_UP)
+		check_alive(link);
+	base_lock_release(&link->ncq->lock);
+	ofi_link_keepalive(link);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Listeners. Each has an event queue of its own, closed with it: a socket that was accepted and has
+ * not sent its request yet stays behind in the queue when the passive endpoint is closed, and the
+ * next look at it would follow a pointer into freed memory (libfabric to 2.6).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "ofi.h"
+
+#define WARN_EVERY_NS UINT64_C(1000000000)
+
+struct ofi_listener {
+	struct ndx_spi_listener spi;
+	struct ofi_adapter *adapter;
+	struct sockaddr_storage bound;
+	struct fid_pep *pep;
+	struct ofi_eq eq;
+	bool closing;
+	uint64_t warned_ns; /* when we last complained of a peer */
+	uint32_t unsaid;    /* complaints since then */
+};
+
+static struct ofi_listener *listener_of(struct ndx_spi_listener *listener)
+{
+	return (struct ofi_listener *)(void *)listener;
+}
+
+/* ---- requests ---- */
+
+/* Whoever can reach the port can cause this: one line a second is enough. */
+static void complain(struct ofi_listener *listener, const struct sockaddr_storage *peer,
+                     const char *wrong)
+{
+	const uint64_t now = base_now_ns();
+	char here[BASE_SOCKADDR_TEXT];
+	char there[BASE_SOCKADDR_TEXT];
+
+	if (listener->warned_ns != 0 && now - listener->warned_ns < WARN_EVERY_NS) {
+		listener->unsaid++;
+		return;
+	}
+	log_warn(0, "%s: refused %s, which %s (%u more since the last line)",
+	         base_sockaddr_text(&listener->spi.local, here), base_sockaddr_text(peer, there),
+	         wrong, listener->unsaid);
+	listener->warned_ns = now;
+	listener->unsaid = 0;
+}
+
+static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
+{
+	memset(peer, 0, sizeof(*peer));
+	if (base_sockaddr_valid(info->dest_addr, (socklen_t)info->dest_addrlen))
+		base_sockaddr_copy(peer, info->dest_addr, (socklen_t)info->dest_addrlen);
+}
+
+static void on_request(struct ofi_listener *listener, const struct ofi_cm_event *event)
+{
+	struct ofi_adapter *adapter = listener->adapter;
+	struct ofi_request *request = calloc(1, sizeof(*request));
+	struct sockaddr_storage peer;
+	const char *wrong;
+
+	peer_of(event->info, &peer);
+	if (request == NULL || listener->closing) {
+		free(request);
+		ofi_refuse(adapter, event->info, NULL, 0);
+		return;
+	}
+	wrong = ofi_cm_decode(event->data, event->len, OFI_CM_CONNECT, &request->peer);
+	if (wrong == NULL && !adapter->options.lan && !base_sockaddr_is_loopback(&peer))
+		wrong = "is beyond this host; trust=lan in the adapter's URI would let it in";
+	if (wrong != NULL) {
+		complain(listener, &peer, wrong);
+		free(request);
+		ofi_refuse(adapter, event->info, NULL, 0);
+		return;
+	}
+	event->info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
+	request->adapter = adapter;
+	request->info = event->info;
+	request->spi.listener = &listener->spi;
+	request->spi.local = listener->spi.local;
+	request->spi.peer = peer;
+	ofi_params_of(&request->peer, &request->spi.params);
+	ofi_host(adapter)->request(&request->spi);
+}
+
+static void on_event(void *owner, const struct ofi_cm_event *event)
+{
+	/* All that fails on a passive endpoint fails before it is a request of ours. */
+	if (event->what == FI_CONNREQ && event->info != NULL)
+		on_request(owner, event);
+}
+
+void ofi_request_refuse(struct ndx_spi_request *spi)
+{
+	struct ofi_request *request = (struct ofi_request *)(void *)spi;
+
+	ofi_refuse(request->adapter, request->info, NULL, 0);
+	free(request);
+}
+
+/* ---- life ---- */
+
+enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
+                                    struct ndx_spi_listener **out)
+{
+	struct ofi_listener *listener = calloc(1, sizeof(*listener));
+
+	if (listener == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a listener");
+	listener->adapter = ofi_adapter_of(adapter);
+	listener->spi.front = front;
+	listener->spi.native = adapter;
+	listener->eq.event = on_event;
+	listener->eq.owner = listener;
+	*out = &listener->spi;
+	return NDX_OK;
+}
+
+void ofi_listener_destroy(struct ndx_spi_listener *spi)
+{
+	struct ofi_listener *listener = listener_of(spi);
+
+	listener->closing = true;
+	if (listener->eq.eq != NULL)
+		ofi_eq_read_all(&listener->eq); /* requests that nobody has seen are refused */
+	if (listener->pep != NULL)
+		(void)fi_close(&listener->pep->fid);
+	ofi_eq_close(&listener->eq);
+	free(listener);
+}
+
+/* The unspecified address stands for those of the adapter, not for all of the host. */
+static enum ndx_status resolve_any(const struct ofi_adapter *adapter,
+                                   struct sockaddr_storage *address)
+{
+	const uint16_t port = base_sockaddr_port(address);
+	const struct sockaddr_storage *first = NULL;
+	size_t count = 0;
+	char text[BASE_SOCKADDR_TEXT];
+
+	for (size_t i = 0; i < adapter->address_count; i++) {
+		if (adapter->addresses[i].ss_family != address->ss_family)
+			continue;
+		if (first == NULL)
+			first = &adapter->addresses[i];
+		count++;
+	}
+	if (first == NULL)
+		return fail(NDX_E_INVALID_ADDRESS, 0,
+		            "listening on %s: the adapter has no address of that family",
+		            base_sockaddr_text(address, text));
+	/* Without trust a socket that hears the whole world is not even opened. */
+	if (count == 1 || !adapter->options.lan) {
+		*address = *first;
+		base_sockaddr_set_port(address, port);
+	}
+	return NDX_OK;
+}
+
+enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct sockaddr *address,
+                                  socklen_t len)
+{
+	struct ofi_listener *listener = listener_of(spi);
+	struct sockaddr_storage local;
+	char text[BASE_SOCKADDR_TEXT];
+	enum ndx_status st = NDX_OK;
+
+	base_sockaddr_copy(&local, address, len);
+	if (base_sockaddr_is_any(&local))
+		st = resolve_any(listener->adapter, &local);
+	else if (!ofi_is_own(listener->adapter, &local))
+		st = fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of this adapter",
+		          base_sockaddr_text(&local, text));
+	if (st == NDX_OK && !base_sockaddr_is_any(&local))
+		st = ofi_check_trust(listener->adapter, &local, "listen on");
+	if (st == NDX_OK)
+		listener->bound = local;
+	return st;
+}
+
+static enum ndx_status fail_listen(const struct ofi_listener *listener, const char *call, int err)
+{
+	enum ndx_status st = ofi_status_of(err);
+	char text[BASE_SOCKADDR_TEXT];
+
+	if (base_sockaddr_port(&listener->bound) == 0 &&
+	    (err == EADDRINUSE || err == EADDRNOTAVAIL))
+		st = NDX_E_TOO_MANY_ADDRESSES;
+	return fail(st, err, "%s at %s: %s", call, base_sockaddr_text(&listener->bound, text),
+	            fi_strerror(err));
+}
+
+static enum ndx_status open_pep(struct ofi_listener *listener, struct fi_info *info)
+{
+	size_t len = sizeof(listener->spi.local);
+	int err = -fi_passive_ep(listener->adapter->fabric, info, &listener->pep, NULL);
+
+	if (err != 0)
+		return fail_listen(listener, "fi_passive_ep", err);
+	err = -fi_pep_bind(listener->pep, &listener->eq.eq->fid, 0);
+	if (err != 0)
+		return fail_listen(listener, "fi_pep_bind", err);
+	err = -fi_listen(listener->pep);
+	if (err == 0)
+		err = -fi_getname(&listener->pep->fid, &listener->spi.local, &len);
+	if (err != 0)
+		return fail_listen(listener, "fi_listen", err);
+	return NDX_OK;
+}
+
+enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog)
+{
+	struct ofi_listener *listener = listener_of(spi);
+	struct fi_info *info = ofi_dup_info(listener->adapter->info, &listener->bound, NULL);
+	enum ndx_status st;
+
+	(void)backlog; /* the core counts requests; the stack's own limit is generous */
+	if (info == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to listen");
+	st = ofi_eq_open(&listener->eq, listener->adapter);
+	if (st == NDX_OK)
+		st = open_pep(listener, info);
+	fi_freeinfo(info);
+	if (st == NDX_OK)
+		return NDX_OK;
+	if (listener->pep != NULL)
+		(void)fi_close(&listener->pep->fid);
+	listener->pep = NULL;
+	ofi_eq_close(&listener->eq);
+	return st;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory regions: the table of local tokens, and registration with random keys for the peer. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "ofi.h"
+
+#define SLOTS (OFI_MR_CHUNK * OFI_MR_CHUNKS)
+#define KEY_TRIES 16
+
+static struct ofi_mr *mr_of(struct ndx_spi_mr *mr)
+{
+	return (struct ofi_mr *)(void *)mr;
+}
+
+/* ---- the table ---- */
+
+void ofi_mr_table_fini(struct ofi_mr_table *table)
+{
+	for (uint32_t i = 0; i < OFI_MR_CHUNKS; i++)
+		free(table->chunks[i]);
+	free(table->free);
+}
+
+static struct ofi_mr_slot *slot_at(struct ofi_mr_table *table, uint32_t index)
+{
+	return &table->chunks[index / OFI_MR_CHUNK][index % OFI_MR_CHUNK];
+}
+
+/* Lock held: room in the list of free slots for all that are in use, so that freeing cannot fail.
+ */
+static bool reserve_free(struct ofi_mr_table *table)
+{
+	const uint32_t room = table->free_room == 0 ? 64 : table->free_room * 2;
+	uint32_t *list;
+
+	if (table->used < table->free_room)
+		return true;
+	list = reallocarray(table->free, room, sizeof(*list));
+	if (list == NULL)
+		return false;
+	table->free = list;
+	table->free_room = room;
+	return true;
+}
+
+/* Lock held. */
+static enum ndx_status take_slot(struct ofi_mr_table *table, uint32_t *index)
+{
+	struct ofi_mr_slot *chunk;
+
+	if (table->free_count > 0) {
+		*index = table->free[--table->free_count];
+		return NDX_OK;
+	}
+	if (table->used == SLOTS)
+		return NDX_E_INSUFFICIENT_RESOURCES;
+	if (!reserve_free(table))
+		return NDX_E_NO_MEMORY;
+	if (table->chunks[table->used / OFI_MR_CHUNK] == NULL) {
+		chunk = calloc(OFI_MR_CHUNK, sizeof(*chunk));
+		if (chunk == NULL)
+			return NDX_E_NO_MEMORY;
+		__atomic_store_n(&table->chunks[table->used / OFI_MR_CHUNK], chunk,
+		                 __ATOMIC_RELEASE);
+	}
+	*index = table->used++;
+	return NDX_OK;
+}
+
+/* Make a token that an old one of the same slot hardly ever equals: it counts in its upper bits. */
+static enum ndx_status add_token(struct ofi_mr *mr, void *buffer, size_t length, uint32_t rights)
+{
+	struct ofi_mr_table *table = &mr->adapter->regions;
+	struct ofi_mr_slot *slot;
+	enum ndx_status st;
+	uint32_t token;
+
+	base_lock_acquire(&table->lock);
+	st = take_slot(table, &mr->slot);
+	if (st == NDX_OK) {
+		do
+			token = mr->slot + table->generation++ * SLOTS;
+		while (token == 0);
+		slot = slot_at(table, mr->slot);
+		__atomic_store_n(&slot->start, (uintptr_t)buffer, __ATOMIC_RELAXED);
+		__atomic_store_n(&slot->length, length, __ATOMIC_RELAXED);
+		__atomic_store_n(&slot->rights, rights, __ATOMIC_RELAXED);
+		__atomic_store_n(&slot->token, token, __ATOMIC_RELEASE);
+		mr->spi.local_token = token;
+	}
+	base_lock_release(&table->lock);
+	if (st != NDX_OK)
+		return fail(st, 0, "ndx_mr_register: no room for another of %u regions", SLOTS);
+	return NDX_OK;
+}
+
+static void remove_token(struct ofi_mr *mr)
+{
+	struct ofi_mr_table *table = &mr->adapter->regions;
+
+	base_lock_acquire(&table->lock);
+	__atomic_store_n(&slot_at(table, mr->slot)->token, 0, __ATOMIC_RELEASE);
+	table->free[table->free_count++] = mr->slot;
+	base_lock_release(&table->lock);
+	mr->spi.local_token = 0;
+}
+
+/* ---- registration ---- */
+
+int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, uint64_t access,
+               struct fid_mr **out, uint32_t *key)
+{
+	int err = FI_ENOKEY;
+
+	for (int i = 0; i < KEY_TRIES && err == FI_ENOKEY; i++) {
+		if (base_random(key, sizeof(*key)) != NDX_OK)
+			return EIO;
+		if (*key == 0)
+			continue;
+		err = -fi_mr_reg(adapter->domain, buffer, length, access, 0, *key, 0, out, NULL);
+	}
+	return err;
+}
+
+/*
+ * Is all of it mapped, and does it bear reading, or writing? The provider does not look: without
+ * this the first peer that uses the region ends the process with SIGSEGV. Kernels before 5.14 do
+ * not know the question (EINVAL even for good memory): there the caller's word has to do.
+ */
+static int check_memory(void *buffer, size_t length, bool write)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+	char *start = (char *)buffer - (uintptr_t)buffer % page;
+	const size_t whole = ((uintptr_t)buffer % page + length + page - 1) / page * page;
+	_Alignas(64) char known_good[64] = {0};
+
+	if (whole < length)
+		return EFAULT;
+	if (madvise(start, whole, advice) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return errno;
+	start = known_good - (uintptr_t)known_good % page;
+	return madvise(start, page, MADV_POPULATE_READ) == 0 ? EINVAL : 0;
+}
+
+enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out)
+{
+	struct ofi_mr *mr = calloc(1, sizeof(*mr));
+
+	if (mr == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a region");
+	mr->adapter = ofi_adapter_of(adapter);
+	*out = &mr->spi;
+	return NDX_OK;
+}
+
+void ofi_mr_destroy(struct ndx_spi_mr *spi)
+{
+	free(mr_of(spi));
+}
+
+static uint64_t remote_access(uint32_t flags)
+{
+	uint64_t access = 0;
+
+	if (flags & NDX_MR_ALLOW_REMOTE_READ)
+		access |= FI_REMOTE_READ;
+	if ((flags & NDX_MR_ALLOW_REMOTE_WRITE) == NDX_MR_ALLOW_REMOTE_WRITE)
+		access |= FI_REMOTE_WRITE;
+	return access;
+}
+
+static uint32_t local_rights(uint32_t flags)
+{
+	uint32_t rights = OFI_RIGHT_SOURCE;
+
+	if (flags & NDX_MR_ALLOW_LOCAL_WRITE)
+		rights |= OFI_RIGHT_RECEIVE | OFI_RIGHT_SINK;
+	if (flags & NDX_MR_RDMA_READ_SINK)
+		rights |= OFI_RIGHT_SINK;
+	return rights;
+}
+
+enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
+                                struct ndx_overlapped *ov)
+{
+	struct ofi_mr *mr = mr_of(spi);
+	const uint64_t access = remote_access(flags);
+	const uint32_t rights = local_rights(flags);
+	uint32_t key = 0;
+	enum ndx_status st;
+	int err = check_memory(buffer, length, rights != OFI_RIGHT_SOURCE);
+
+	(void)ov;
+	if (err == ENOMEM || err == EFAULT || err == EINVAL)
+		return fail(NDX_E_ACCESS_VIOLATION, err,
+		            "ndx_mr_register: %zu bytes at %p are not mapped, or not for %s",
+		            length, buffer, rights != OFI_RIGHT_SOURCE ? "writing" : "reading");
+	if (err != 0)
+		return fail(ofi_status_of(err), err, "ndx_mr_register: %zu bytes at %p", length,
+		            buffer);
+	st = add_token(mr, buffer, length, rights);
+	if (st != NDX_OK)
+		return st;
+	/* A region without rights for the peer gets a key that opens nothing. */
+	if (access == 0)
+		err = base_random(&key, sizeof(key)) == NDX_OK ? 0 : EIO;
+	else
+		err = ofi_mr_reg(mr->adapter, buffer, length, access, &mr->mr, &key);
+	if (err != 0) {
+		remove_token(mr);
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "fi_mr_reg of %zu bytes: %s", length,
+		            fi_strerror(err));
+	}
+	spi->remote_token = key;
+	return NDX_OK;
+}
+
+enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
+{
+	struct ofi_mr *mr = mr_of(spi);
+
+	(void)ov;
+	if (mr->mr != NULL)
+		(void)fi_close(&mr->mr->fid);
+	mr->mr = NULL;
+	spi->remote_token = 0;
+	remove_token(mr);
+	return NDX_OK;
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Native completion queues: reading them and handing on what was read; and who does it. A consumer
+ * that polls is left alone: the control thread then only looks at its count of polls now and then.
+ * Otherwise the control thread sleeps on the queue's descriptor and reads by itself.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "ofi.h"
+
+#define BATCH 16
+#define TICK_MS 2u
+#define IDLE_MAX 20000      /* empty wake-ups in a row, ... */
+#define IDLE_NS 1000000000u /* ... and for so long, before we slow down */
+#define ROUNDS 16           /* of reading until empty, before others get their turn */
+#define CATCH_UP 4096       /* reads in a row, more than a queue ever holds between two polls */
+#define NATIVE_SIZE 1024    /* advice: the queue grows */
+
+/* ---- reading ---- */
+
+/* The peer lives: it has answered, or sent something. */
+static void hear(const struct ofi_qp *qp)
+{
+	if (qp->link != NULL)
+		qp->link->heard++;
+}
+
+static void hand_on(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
+{
+	struct ofi_op *op = e->op_context;
+	struct ofi_qp *qp;
+
+	if (op == NULL) {
+		if (e->flags & FI_REMOTE_CQ_DATA)
+			ofi_word_in(ncq, e->data);
+		return;
+	}
+	switch (op->kind) {
+	case OFI_OP_TX:
+		qp = op->owner;
+		hear(qp);
+		base_lock_acquire(&qp->base.lock);
+		ofi_tx_done(qp, container_of(op, struct ofi_tx, op), 0);
+		base_lock_release(&qp->base.lock);
+		break;
+	case OFI_OP_RX: {
+		/* Without data it is no word of ours; 0 is none either. */
+		const struct ofi_word word =
+			ofi_word_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
+
+		qp = op->owner;
+		hear(qp);
+		base_lock_acquire(&qp->base.lock);
+		ofi_rx_done(qp, container_of(op, struct ofi_rx, op), e->len, &word);
+		base_lock_release(&qp->base.lock);
+		break;
+	}
+	case OFI_OP_WORD:
+		ofi_word_done(op->owner, op->word, 0);
+		break;
+	case OFI_OP_SILENT:
+		break;
+	}
+}
+
+static void hand_on_error(const struct fi_cq_err_entry *e)
+{
+	struct ofi_op *op = e->op_context;
+	const int err = e->err > 0 ? e->err : EIO;
+	struct ofi_qp *qp;
+
+	/* Without context: a write of the peer's that our own shutdown cut off. */
+	if (op == NULL)
+		return;
+	switch (op->kind) {
+	case OFI_OP_TX:
+		qp = op->owner;
+		base_lock_acquire(&qp->base.lock);
+		ofi_tx_done(qp, container_of(op, struct ofi_tx, op), err);
+		base_lock_release(&qp->base.lock);
+		break;
+	case OFI_OP_RX:
+		qp = op->owner;
+		base_lock_acquire(&qp->base.lock);
+		ofi_rx_failed(qp, container_of(op, struct ofi_rx, op), err);
+		base_lock_release(&qp->base.lock);
+		break;
+	case OFI_OP_WORD:
+		ofi_word_done(op->owner, op->word, err);
+		break;
+	case OFI_OP_SILENT:
+		break;
+	}
+}
+
+unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
+{
+	struct fi_cq_data_entry entries[BATCH];
+	struct fi_cq_err_entry err = {0};
+	const ssize_t n = fi_cq_read(ncq->cq, entries, BATCH);
+
+	if (n > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			hand_on(ncq, &entries[i]);
+		return (unsigned)n;
+	}
+	if (n != -FI_EAVAIL || fi_cq_readerr(ncq->cq, &err, 0) < 0)
+		return 0;
+	hand_on_error(&err);
+	return 1;
+}
+
+void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq)
+{
+	for (int i = 0; i < CATCH_UP && ofi_ncq_progress(ncq) > 0; i++) {
+		/* all of it happens in progress */
+	}
+}
+
+void ofi_ncq_catch_up(struct ofi_ncq *ncq)
+{
+	base_lock_acquire(&ncq->lock);
+	ofi_ncq_catch_up_locked(ncq);
+	base_lock_release(&ncq->lock);
+}
+
+/* ---- who reads ---- */
+
+/* Is somebody waiting for a notification? */
+static bool is_wanted(struct ofi_ncq *ncq)
+{
+	bool armed = false;
+
+	base_lock_acquire(&ncq->lock);
+	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+		struct base_cq *cq = &container_of(n, struct ofi_tie, of_ncq)->cq->base;
+
+		base_lock_acquire(&cq->lock);
+		armed = armed || cq->armed;
+		base_lock_release(&cq->lock);
+	}
+	base_lock_release(&ncq->lock);
+	return armed;
+}
+
+/* Has a consumer polled since we last looked? */
+static bool is_polled(struct ofi_ncq *ncq)
+{
+	uint32_t polls = 0;
+	bool changed;
+
+	base_lock_acquire(&ncq->lock);
+	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next)
+		polls += __atomic_load_n(&container_of(n, struct ofi_tie, of_ncq)->cq->base.polls,
+		                         __ATOMIC_RELAXED);
+	base_lock_release(&ncq->lock);
+	changed = polls != ncq->seen_polls;
+	ncq->seen_polls = polls;
+	return changed;
+}
+
+static void set_mode(struct ofi_ncq *ncq, enum ofi_ncq_mode mode)
+{
+	__atomic_store_n(&ncq->mode, mode, __ATOMIC_SEQ_CST);
+}
+
+/* Look again at the next tick. */
+static void go_away(struct ofi_ncq *ncq)
+{
+	set_mode(ncq, OFI_NCQ_AWAY);
+	if (!ncq->adapter->tick.armed)
+		base_timer_set(ncq->adapter->spi.loop, &ncq->adapter->tick, TICK_MS);
+}
+
+/* A wait may begin: nothing is left, and the descriptor will tell of what comes. */
+static bool may_wait(struct ofi_ncq *ncq)
+{
+	struct fid *fids[1] = {&ncq->cq->fid};
+	bool ok;
+
+	base_lock_acquire(&ncq->lock);
+	ok = fi_trywait(ncq->adapter->fabric, fids, 1) == 0 && ofi_ncq_progress(ncq) == 0;
+	base_lock_release(&ncq->lock);
+	return ok;
+}
+
+/*
+ * Is the descriptor readable for nothing? A message that finds no receive stops its stream and
+ * keeps the descriptor readable (libfabric to 1.17). That is to be expected of a link that takes no
+ * messages any more, and else only of a peer that sends without credit. (Empty wake-ups alone mean
+ * little: a long write comes in pieces that complete nothing.)
+ */
+static bool is_in_vain(struct ofi_ncq *ncq, bool any)
+{
+	if (any) {
+		ncq->idle = 0;
+		return false;
+	}
+	if (ncq->deaf > 0 && !ncq->shared)
+		return true;
+	if (ncq->idle++ == 0)
+		ncq->idle_since = base_now_ns();
+	return ncq->idle > IDLE_MAX && base_now_ns() - ncq->idle_since > IDLE_NS;
+}
+
+/* Read all there is, then sleep on the descriptor. */
+static void run(struct ofi_ncq *ncq)
+{
+	const uint32_t posts = __atomic_load_n(&ncq->posts, __ATOMIC_RELAXED);
+	bool any = posts != ncq->seen_posts;
+	unsigned n;
+	int rounds = 0;
+
+	set_mode(ncq, OFI_NCQ_BUSY);
+	ncq->seen_posts = posts;
+	do {
+		do {
+			base_lock_acquire(&ncq->lock);
+			n = ofi_ncq_progress(ncq);
+			base_lock_release(&ncq->lock);
+			any = any || n > 0;
+		} while (n > 0);
+	} while (!may_wait(ncq) && ++rounds < ROUNDS);
+	if (is_in_vain(ncq, any)) {
+		go_away(ncq);
+		return;
+	}
+	set_mode(ncq, OFI_NCQ_ARMED);
+	base_watch_rearm(ncq->adapter->spi.loop, &ncq->watch, EPOLLIN);
+}
+
+static void on_readable(void *arg, uint32_t events)
+{
+	struct ofi_ncq *ncq = arg;
+
+	(void)events;
+	if (is_polled(ncq)) {
+		/* First the mode, then the look: who begins to wait does it the other way round. */
+		go_away(ncq);
+		if (!is_wanted(ncq))
+			return;
+	}
+	run(ncq);
+}
+
+void ofi_ncq_on_tick(void *arg)
+{
+	struct ofi_adapter *adapter = arg;
+
+	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
+		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
+
+		if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY)
+			continue;
+		if (is_polled(ncq))
+			go_away(ncq);
+		else
+			run(ncq);
+	}
+}
+
+void ofi_ncq_kick(struct ofi_ncq *ncq)
+{
+	__atomic_store_n(&ncq->kicked, 1, __ATOMIC_RELEASE);
+	base_loop_post(ncq->adapter->spi.loop, &ncq->adapter->kick);
+}
+
+void ofi_ncq_on_kick(void *arg)
+{
+	struct ofi_adapter *adapter = arg;
+
+	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
+		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
+
+		if (__atomic_exchange_n(&ncq->kicked, 0, __ATOMIC_ACQUIRE) != 0)
+			run(ncq);
+	}
+}
+
+/* ---- life ---- */
+
+static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq *shared_by,
+                                struct ofi_ncq **out)
+{
+	struct fi_cq_attr attr = {
+		.size = NATIVE_SIZE, .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD};
+	struct ofi_ncq *ncq = calloc(1, sizeof(*ncq));
+	enum ndx_status st;
+	int err;
+
+	if (ncq == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a native completion queue");
+	ncq->adapter = adapter;
+	ncq->shared = shared_by != NULL;
+	ncq->shared_by = shared_by;
+	base_list_init(&ncq->ties);
+	err = -fi_cq_open(adapter->domain, &attr, &ncq->cq, NULL);
+	if (err != 0) {
+		st = fail(ofi_status_of(err), err, "fi_cq_open: %s; see ulimit -n",
+		          fi_strerror(err));
+		goto free_ncq;
+	}
+	err = -fi_control(&ncq->cq->fid, FI_GETWAIT, &ncq->watch.fd);
+	if (err != 0) {
+		st = fail(NDX_E_INTERNAL_ERROR, err, "fi_control(FI_GETWAIT): %s",
+		          fi_strerror(err));
+		goto close_cq;
+	}
+	ncq->watch.fn = on_readable;
+	ncq->watch.arg = ncq;
+	ncq->mode = OFI_NCQ_ARMED;
+	(void)may_wait(ncq);
+	st = base_watch_add(adapter->spi.loop, &ncq->watch, EPOLLIN, true);
+	if (st != NDX_OK)
+		goto close_cq;
+	base_list_add(&adapter->ncqs, &ncq->node);
+	*out = ncq;
+	return NDX_OK;
+
+close_cq:
+	(void)fi_close(&ncq->cq->fid);
+free_ncq:
+	free(ncq);
+	return st;
+}
+
+void ofi_ncq_put(struct ofi_ncq *ncq)
+{
+	if (--ncq->refs > 0)
+		return;
+	base_list_remove(&ncq->node);
+	base_watch_remove(ncq->adapter->spi.loop, &ncq->watch);
+	(void)fi_close(&ncq->cq->fid);
+	free(ncq);
+}
+
+static struct ofi_tie *find_tie(struct ofi_ncq *ncq, const struct ofi_cq *cq)
+{
+	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+		struct ofi_tie *tie = container_of(n, struct ofi_tie, of_ncq);
+
+		if (tie->cq == cq)
+			return tie;
+	}
+	return NULL;
+}
+
+static enum ndx_status tie_to(struct ofi_ncq *ncq, struct ofi_cq *cq)
+{
+	struct ofi_tie *tie = find_tie(ncq, cq);
+
+	if (tie != NULL) {
+		tie->refs++;
+		return NDX_OK;
+	}
+	tie = calloc(1, sizeof(*tie));
+	if (tie == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to attach a completion queue");
+	tie->cq = cq;
+	tie->ncq = ncq;
+	tie->refs = 1;
+	base_lock_acquire(&cq->poll_lock);
+	base_lock_acquire(&ncq->lock);
+	base_list_add(&cq->ties, &tie->of_cq);
+	base_list_add(&ncq->ties, &tie->of_ncq);
+	base_lock_release(&ncq->lock);
+	base_lock_release(&cq->poll_lock);
+	return NDX_OK;
+}
+
+static void untie_from(struct ofi_ncq *ncq, struct ofi_cq *cq)
+{
+	struct ofi_tie *tie = find_tie(ncq, cq);
+
+	if (tie == NULL || --tie->refs > 0)
+		return;
+	base_lock_acquire(&cq->poll_lock);
+	base_lock_acquire(&ncq->lock);
+	base_list_remove(&tie->of_cq);
+	base_list_remove(&tie->of_ncq);
+	base_lock_release(&ncq->lock);
+	base_lock_release(&cq->poll_lock);
+	free(tie);
+}
+
+static struct ofi_cq *receive_cq(const struct ofi_qp *qp)
+{
+	return (struct ofi_cq *)(void *)qp->base.spi.attr.receive_cq;
+}
+
+static struct ofi_cq *initiator_cq(const struct ofi_qp *qp)
+{
+	return (struct ofi_cq *)(void *)qp->base.spi.attr.initiator_cq;
+}
+
+void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp)
+{
+	untie_from(ncq, receive_cq(qp));
+	untie_from(ncq, initiator_cq(qp));
+	/* What it was made for may go, and its address come back as another's. */
+	if (ncq->shared_by != NULL && find_tie(ncq, ncq->shared_by) == NULL)
+		ncq->shared_by = NULL;
+}
+
+static struct ofi_ncq *find_shared(struct ofi_adapter *adapter, const struct ofi_cq *cq)
+{
+	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
+		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
+
+		if (ncq->shared_by == cq)
+			return ncq;
+	}
+	return NULL;
+}
+
+enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp,
+                            struct ofi_ncq **out)
+{
+	struct ofi_cq *shared_by = adapter->private_cq ? NULL : receive_cq(qp);
+	struct ofi_ncq *ncq = shared_by != NULL ? find_shared(adapter, shared_by) : NULL;
+	enum ndx_status st = NDX_OK;
+
+	if (ncq == NULL)
+		st = ncq_open(adapter, shared_by, &ncq);
+	if (st != NDX_OK)
+		return st;
+	ncq->refs++;
+	st = tie_to(ncq, receive_cq(qp));
+	if (st != NDX_OK)
+		goto put_ncq;
+	st = tie_to(ncq, initiator_cq(qp));
+	if (st != NDX_OK)
+		goto untie;
+	*out = ncq;
+	return NDX_OK;
+
+untie:
+	untie_from(ncq, receive_cq(qp));
+put_ncq:
+	ofi_ncq_put(ncq);
+	return st;
+}
+
+struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t id)
+{
+	struct ofi_link *link = ncq->buckets[id % OFI_NCQ_BUCKETS];
+
+	while (link != NULL && link->id != id)
+		link = link->next;
+	return link;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: life, and the entry points of the data path. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "ofi.h"
+
+#define SEND_FLAGS \
+	(NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE)
+#define READ_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE)
+#define WRITE_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_INLINE)
+
+static struct ofi_qp *of_handle(struct ndx_qp *qp)
+{
+	return (struct ofi_qp *)(void *)qp;
+}
+
+/* ---- requests ---- */
+
+/* Gather inline data into the slot's own buffer. */
+static void copy_inline(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge,
+                        size_t count)
+{
+	const size_t slot = (size_t)((char *)tx - qp->base.initiator.reqs) / sizeof(*tx);
+	char *to;
+
+	if (tx->length == 0)
+		return;
+	to = qp->bounce + slot * qp->base.spi.attr.inline_size;
+	tx->iov[0] = (struct iovec){.iov_base = to, .iov_len = tx->length};
+	tx->iov_count = 1;
+	for (size_t i = 0; i < count; i++) {
+		if (sge[i].length > 0)
+			memcpy(to, sge[i].buffer, sge[i].length);
+		to += sge[i].length;
+	}
+}
+
+/* Take over what the caller described. A violation is found here and told when its turn comes. */
+static void fill(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge, size_t count,
+                 uint32_t right)
+{
+	tx->verdict = NDX_OK;
+	tx->native = false;
+	tx->iov_count = 0;
+	if (tx->base.op_flags & NDX_OP_INLINE) {
+		copy_inline(qp, tx, sge, count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (sge[i].length == 0)
+			continue;
+		if (!ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
+		                   sge[i].token, right))
+			tx->verdict = NDX_E_ACCESS_VIOLATION;
+		tx->iov[tx->iov_count++] =
+			(struct iovec){.iov_base = sge[i].buffer, .iov_len = sge[i].length};
+	}
+}
+
+static enum ndx_status post_send(struct ofi_qp *qp, void *context, const struct ndx_sge *sge,
+                                 size_t count, uint32_t immediate, uint32_t flags,
+                                 uint8_t word_flags)
+{
+	struct base_req *req;
+	struct ofi_tx *tx;
+	uint32_t length;
+	enum ndx_status st;
+
+	base_lock_acquire(&qp->base.lock);
+	st = base_admit_initiator(&qp->base, NDX_REQUEST_SEND, context, sge, count, flags,
+	                          SEND_FLAGS, qp->base.spi.attr.max_initiator_sge, &length, &req);
+	if (st == NDX_OK) {
+		tx = (struct ofi_tx *)(void *)req;
+		tx->length = length;
+		tx->immediate = immediate;
+		tx->word_flags = word_flags;
+		if (flags & NDX_OP_SOLICIT_EVENT)
+			tx->word_flags |= OFI_WORD_SOLICITED;
+		fill(qp, tx, sge, count, OFI_RIGHT_SOURCE);
+		ofi_issue(qp);
+	}
+	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static enum ndx_status qp_send(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
+                               size_t count, uint32_t flags)
+{
+	return post_send(of_handle(handle), context, sge, count, 0, flags, 0);
+}
+
+static enum ndx_status qp_send_immediate(struct ndx_qp *handle, void *context,
+                                         const struct ndx_sge *sge, size_t count,
+                                         uint32_t immediate, uint32_t flags)
+{
+	return post_send(of_handle(handle), context, sge, count, immediate, flags,
+	                 OFI_WORD_IMMEDIATE);
+}
+
+static enum ndx_status post_rma(struct ofi_qp *qp, uint8_t type, void *context,
+                                const struct ndx_sge *sge, size_t count, uint64_t address,
+                                uint32_t token, uint32_t flags)
+{
+	const bool is_read = type == NDX_REQUEST_READ;
+	struct base_req *req;
+	struct ofi_tx *tx;
+	uint32_t length;
+	enum ndx_status st;
+
+	base_lock_acquire(&qp->base.lock);
+	if (is_read && qp->base.state == BASE_QP_UP && qp->read_limit == 0)
+		st = NDX_E_INVALID_DEVICE_REQUEST;
+	else
+		st = base_admit_initiator(&qp->base, type, context, sge, count, flags,
+		                          is_read ? READ_FLAGS : WRITE_FLAGS,
+		                          qp->base.spi.attr.max_initiator_sge, &length, &req);
+	if (st == NDX_OK) {
+		tx = (struct ofi_tx *)(void *)req;
+		tx->length = length;
+		tx->address = address;
+		tx->key = token;
+		fill(qp, tx, sge, count, is_read ? OFI_RIGHT_SINK : OFI_RIGHT_SOURCE);
+		ofi_issue(qp);
+	}
+	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static enum ndx_status qp_read(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
+                               size_t count, uint64_t address, uint32_t token, uint32_t flags)
+{
+	return post_rma(of_handle(handle), NDX_REQUEST_READ, context, sge, count, address, token,
+	                flags);
+}
+
+static enum ndx_status qp_write(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
+                                size_t count, uint64_t address, uint32_t token, uint32_t flags)
+{
+	return post_rma(of_handle(handle), NDX_REQUEST_WRITE, context, sge, count, address, token,
+	                flags);
+}
+
+/* Take over a receive; false: memory that must not be written. */
+static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_sge *sge,
+                         size_t count)
+{
+	bool ok = true;
+
+	rx->native = false;
+	rx->iov_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (sge[i].length == 0)
+			continue;
+		ok = ok && ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
+		                         sge[i].token, OFI_RIGHT_RECEIVE);
+		rx->iov[rx->iov_count++] =
+			(struct iovec){.iov_base = sge[i].buffer, .iov_len = sge[i].length};
+	}
+	return ok;
+}
+
+static enum ndx_status qp_receive(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
+                                  size_t count)
+{
+	struct ofi_qp *qp = of_handle(handle);
+	struct base_req *req;
+	uint32_t length;
+	enum ndx_status st;
+
+	base_lock_acquire(&qp->base.lock);
+	st = base_admit_receive(&qp->base, context, sge, count, &length, &req);
+	if (st == NDX_OK) {
+		if (fill_receive(qp, (struct ofi_rx *)(void *)req, sge, count)) {
+			ofi_post_receives(qp);
+		} else {
+			base_req_done(&qp->base.receive, req, NDX_E_ACCESS_VIOLATION, 0);
+			ofi_qp_break(qp, 0, "a receive names memory that it must not write");
+		}
+	}
+	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static const struct ndx_qp_ops qp_ops = {
+	.send = qp_send,
+	.receive = qp_receive,
+	.read = qp_read,
+	.write = qp_write,
+	.send_immediate = qp_send_immediate,
+};
+
+/* ---- life ---- */
+
+static void init_records(struct ofi_qp *qp)
+{
+	const struct base_queue *q = &qp->base.initiator;
+
+	for (uint32_t i = 0; i <= q->mask; i++)
+		ofi_tx_at(qp, i)->op = (struct ofi_op){.kind = OFI_OP_TX, .owner = qp};
+	q = &qp->base.receive;
+	for (uint32_t i = 0; i <= q->mask; i++)
+		ofi_rx_at(qp, i)->op = (struct ofi_op){.kind = OFI_OP_RX, .owner = qp};
+}
+
+enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
+                              struct ndx_spi_qp **out)
+{
+	struct ofi_qp *qp = calloc(1, sizeof(*qp));
+	enum ndx_status st;
+
+	if (qp == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
+	qp->adapter = ofi_adapter_of(adapter);
+	st = base_qp_init(&qp->base, &qp_ops, attr, OFI_MAX_TRANSFER, sizeof(struct ofi_tx),
+	                  sizeof(struct ofi_rx));
+	if (st != NDX_OK)
+		goto free_qp;
+	/* One buffer for each place of the ring, which may have more than the depth. */
+	if (attr->inline_size > 0) {
+		qp->bounce = calloc((size_t)qp->base.initiator.mask + 1, attr->inline_size);
+		if (qp->bounce == NULL) {
+			st = fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for %u inline requests",
+			          attr->initiator_depth);
+			goto fini_base;
+		}
+	}
+	init_records(qp);
+	qp->timer = (struct base_timer){.fn = ofi_on_starved, .arg = qp};
+	base_lock_acquire(&qp->adapter->qps_lock);
+	base_list_add(&qp->adapter->qps, &qp->node);
+	base_lock_release(&qp->adapter->qps_lock);
+	*out = &qp->base.spi;
+	return NDX_OK;
+
+fini_base:
+	base_qp_fini(&qp->base);
+free_qp:
+	free(qp);
+	return st;
+}
+
+void ofi_qp_destroy(struct ndx_spi_qp *spi)
+{
+	struct ofi_qp *qp = ofi_qp_of(spi);
+
+	base_lock_acquire(&qp->adapter->qps_lock);
+	base_list_remove(&qp->node);
+	base_lock_release(&qp->adapter->qps_lock);
+	ofi_qp_cancel(spi);
+	base_qp_fini(&qp->base);
+	free(qp->bounce);
+	free(qp);
+}
+
+void ofi_qp_cancel(struct ndx_spi_qp *spi)
+{
+	struct ofi_qp *qp = ofi_qp_of(spi);
+
+	/* The core has given up an attempt that was under way: the stack has nothing of ours. */
+	base_lock_acquire(&qp->base.lock);
+	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
+	qp->rx_next = qp->base.receive.tail;
+	base_lock_release(&qp->base.lock);
+}
+
+void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause)
+{
+	if (qp->broken || qp->conn == NULL || qp->base.state == BASE_QP_IDLE)
+		return;
+	qp->broken = true;
+	ofi_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, native, cause);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receives, and the credits that tell the peer of them. A peer sends only with a credit, so a
+ * message always finds its receive: one that did not would stop the whole stream, control words
+ * included.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "ofi.h"
+
+/* 0, or an errno of libfabric's. */
+static int hand_over(struct ofi_qp *qp, struct ofi_rx *rx)
+{
+	const struct fi_msg msg = {
+		.msg_iov = rx->iov,
+		.iov_count = rx->iov_count,
+		.context = &rx->op,
+	};
+
+	return -(int)fi_recvmsg(qp->ep, &msg, FI_COMPLETION);
+}
+
+void ofi_post_receives(struct ofi_qp *qp)
+{
+	if (qp->ep == NULL)
+		return;
+	while (qp->rx_next != qp->base.receive.tail) {
+		struct ofi_rx *rx = ofi_rx_at(qp, qp->rx_next);
+
+		if (!rx->base.done) {
+			/* A refusal means that its queue is full: later, when one is done. */
+			rx->native = true;
+			if (hand_over(qp, rx) != 0) {
+				rx->native = false;
+				break;
+			}
+			qp->rx_native++;
+		}
+		qp->rx_next++;
+	}
+	ofi_tell_credits(qp);
+}
+
+static uint32_t untold(const struct ofi_qp *qp)
+{
+	return qp->rx_native > qp->rx_told ? qp->rx_native - qp->rx_told : 0;
+}
+
+uint16_t ofi_take_credits(struct ofi_qp *qp)
+{
+	const uint32_t fresh = untold(qp);
+
+	qp->rx_told += fresh;
+	return (uint16_t)fresh;
+}
+
+void ofi_tell_credits(struct ofi_qp *qp)
+{
+	const uint32_t half = qp->base.receive.depth / 2;
+	const uint32_t fresh = untold(qp);
+	const struct fi_rma_iov remote = {.addr = qp->peer_address, .key = qp->peer_key};
+	const struct fi_msg_rma msg = {
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &qp->adapter->silent,
+		.data = ofi_word_encode(OFI_WORD_CREDIT, 0, (uint16_t)fresh, qp->peer_id),
+	};
+
+	if (!qp->open || qp->mute || fresh == 0)
+		return;
+	/* Fixed batches would deadlock small queues: who has none left must hear of one. */
+	if (qp->rx_told > 0 && fresh < half)
+		return;
+	/* Not FI_COMPLETION: nobody waits for it. */
+	if (fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA) == 0)
+		qp->rx_told += fresh;
+}
+
+/* The stack has given it back, one way or another. */
+static void take_back(struct ofi_qp *qp, struct ofi_rx *rx)
+{
+	rx->native = false;
+	qp->rx_native--;
+	if (qp->rx_told > 0)
+		qp->rx_told--;
+}
+
+/* What the message's control word says of the peer; false: nonsense. */
+static bool take_word(struct ofi_qp *qp, const struct ofi_word *word)
+{
+	const char *wrong = ofi_word_check_data(word);
+
+	if (wrong == NULL && qp->base.state == BASE_QP_IDLE)
+		wrong = "a message before the connection was complete";
+	if (wrong == NULL && word->count > qp->peer_depth - qp->credits)
+		wrong = "more credits than its queue holds";
+	if (wrong == NULL) {
+		qp->credits += word->count;
+		return true;
+	}
+	if (qp->base.state != BASE_QP_IDLE)
+		ofi_qp_break(qp, 0, wrong);
+	else if (qp->link != NULL)
+		ofi_link_break(qp->link, 0, wrong);
+	return false;
+}
+
+void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_word *word)
+{
+	if (!rx->native)
+		return;
+	take_back(qp, rx);
+	if (!take_word(qp, word)) {
+		/* The buffer has been written: it cannot go back among those that wait. */
+		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
+		return;
+	}
+	rx->base.bytes = (uint32_t)len;
+	rx->base.immediate = word->value;
+	if (word->flags & OFI_WORD_IMMEDIATE)
+		rx->base.result_flags |= NDX_RESULT_IMMEDIATE;
+	if (word->flags & OFI_WORD_SOLICITED)
+		rx->base.result_flags |= NDX_RESULT_SOLICITED;
+	base_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
+	if (qp->rx_next != qp->base.receive.tail)
+		ofi_post_receives(qp);
+	else
+		ofi_tell_credits(qp);
+	if (word->count > 0)
+		ofi_issue(qp);
+}
+
+void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err)
+{
+	const enum ndx_status status = ofi_request_status(err);
+
+	if (!rx->native)
+		return;
+	take_back(qp, rx);
+	/* Not connected yet: it waits for the next attempt. */
+	if (qp->base.state == BASE_QP_IDLE)
+		return;
+	if (!qp->releasing)
+		ofi_qp_break(qp, err,
+		             status == NDX_E_BUFFER_OVERFLOW
+		                     ? "a message was longer than its receive"
+		             : status == NDX_E_CANCELED ? "the link was lost"
+		                                        : "a receive failed in libfabric");
+	base_req_done(&qp->base.receive, &rx->base, status, err);
+}

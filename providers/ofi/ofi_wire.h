@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What two NDX say to each other over libfabric: the data of connection management, and the control
+ * word. Pure functions; everything that comes from a peer passes through the decoders here. The
+ * layout is part of docs/providers.md: change both, and the version.
+ */
+#ifndef OFI_WIRE_H
+#define OFI_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ndx/spi/provider.h>
+
+#define OFI_CM_SIZE 256u  /* that libfabric's tcp provider carries */
+#define OFI_CM_HEADER 36u /* of them ours */
+#define OFI_CM_PRIVATE (OFI_CM_SIZE - OFI_CM_HEADER)
+#define OFI_CM_VERSION 1u
+
+enum ofi_cm_kind {
+	OFI_CM_CONNECT = 1,
+	OFI_CM_ACCEPT = 2,
+	OFI_CM_REJECT = 3,
+};
+
+/* Says who the sender is and what it offers. A REJECT has nothing but private data. */
+struct ofi_cm {
+	enum ofi_cm_kind kind;
+	uint32_t id;      /* names the connection in control words to the sender */
+	uint32_t key;     /* of the sender's control region, ... */
+	uint64_t address; /* ... and where it begins */
+	uint16_t credits; /* receives that are posted already */
+	uint16_t depth;   /* receives that can be */
+	uint32_t inbound_read_limit;
+	uint32_t outbound_read_limit;
+	size_t private_len;
+	uint8_t private_data[OFI_CM_PRIVATE];
+};
+
+/* Returns the number of bytes in `out`. */
+size_t ofi_cm_encode(const struct ofi_cm *cm, uint8_t out[OFI_CM_SIZE]);
+
+/* NULL: *cm is filled; otherwise why not, for people, and *cm is untouched. */
+const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind,
+                          struct ofi_cm *cm);
+
+/*
+ * The control word: 64 bits that go with every Send (DATA), and alone with a write of no bytes (all
+ * others).
+ *
+ *   63..56 type   55..48 flags   47..32 count   31..0 value
+ *
+ * count is a number of receive credits (DATA, CREDIT), a length (REJECT), or 0. value is the
+ * immediate data of a DATA that has some, else 0; in all others the id of the receiver's
+ * connection.
+ */
+enum ofi_word_type {
+	OFI_WORD_DATA = 1,
+	OFI_WORD_CREDIT = 2,
+	OFI_WORD_READY = 3,  /* active side: the connection is complete */
+	OFI_WORD_REJECT = 4, /* active side: refused; the private data was written before */
+	OFI_WORD_DISC = 5,
+	OFI_WORD_PING = 6,
+};
+
+enum ofi_word_flag {
+	OFI_WORD_SOLICITED = 1 << 0,
+	OFI_WORD_IMMEDIATE = 1 << 1,
+};
+
+struct ofi_word {
+	uint8_t type;
+	uint8_t flags;
+	uint16_t count;
+	uint32_t value;
+};
+
+static inline uint64_t ofi_word_encode(uint8_t type, uint8_t flags, uint16_t count, uint32_t value)
+{
+	return (uint64_t)type << 56 | (uint64_t)flags << 48 | (uint64_t)count << 32 | value;
+}
+
+static inline struct ofi_word ofi_word_split(uint64_t word)
+{
+	return (struct ofi_word){
+		.type = (uint8_t)(word >> 56),
+		.flags = (uint8_t)(word >> 48),
+		.count = (uint16_t)(word >> 32),
+		.value = (uint32_t)word,
+	};
+}
+
+/* NULL: may stand beside a Send; otherwise what is wrong, for people. */
+const char *ofi_word_check_data(const struct ofi_word *word);
+/* As above, for a word that came alone. */
+const char *ofi_word_check_control(const struct ofi_word *word);
+
+#endif

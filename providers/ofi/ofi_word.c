@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Control words, the ncq's lock held: what the peer says, and what became of what we said. A peer
+ * that talks nonsense loses its connection, and nobody else does.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "ofi.h"
+
+/* The queue pair takes posts from now on. */
+static void go_up(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+
+	link->stage = OFI_LINK_UP;
+	if (qp != NULL) {
+		base_lock_acquire(&qp->base.lock);
+		if (qp->base.state == BASE_QP_IDLE)
+			qp->base.state = BASE_QP_UP;
+		base_lock_release(&qp->base.lock);
+	}
+	ofi_link_keepalive(link);
+	ofi_host(link->adapter)->established(&link->conn->spi, NDX_OK, 0, NULL);
+}
+
+static const char *take_credit(struct ofi_link *link, uint16_t count)
+{
+	struct ofi_qp *qp = link->qp;
+	bool ok;
+
+	if (qp == NULL)
+		return NULL;
+	base_lock_acquire(&qp->base.lock);
+	ok = count <= qp->peer_depth - qp->credits;
+	if (ok) {
+		qp->credits += count;
+		ofi_issue(qp);
+	}
+	base_lock_release(&qp->base.lock);
+	return ok ? NULL : "more credits than its queue holds";
+}
+
+static const char *take_ready(struct ofi_link *link)
+{
+	if (link->stage != OFI_LINK_ACCEPTING)
+		return "READY when nobody waits for it";
+	go_up(link);
+	return NULL;
+}
+
+static const char *take_reject(struct ofi_link *link, uint16_t len)
+{
+	struct ndx_spi_params params = {.private_data_len = len};
+
+	if (link->stage != OFI_LINK_ACCEPTING)
+		return "REJECT when there is nothing to refuse";
+	memcpy(params.private_data, link->area, len);
+	link->stage = OFI_LINK_OVER;
+	link->lost = true;
+	ofi_host(link->adapter)
+		->established(&link->conn->spi, NDX_E_CONNECTION_REFUSED, 0, &params);
+	return NULL;
+}
+
+static const char *take_disc(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+
+	if (link->stage != OFI_LINK_UP)
+		return "DISC before the connection was complete";
+	if (link->parted)
+		return "DISC twice";
+	link->parted = true;
+	if (qp != NULL) {
+		base_lock_acquire(&qp->base.lock);
+		qp->mute = true;
+		base_lock_release(&qp->base.lock);
+	}
+	ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_PEER_DISC, 0, NULL);
+	return NULL;
+}
+
+static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
+{
+	const char *wrong = ofi_word_check_control(word);
+
+	if (wrong != NULL)
+		return wrong;
+	switch (word->type) {
+	case OFI_WORD_CREDIT:
+		return take_credit(link, word->count);
+	case OFI_WORD_READY:
+		return take_ready(link);
+	case OFI_WORD_REJECT:
+		return take_reject(link, word->count);
+	case OFI_WORD_DISC:
+		return take_disc(link);
+	default: /* PING: the provider's acknowledgement is the answer */
+		return NULL;
+	}
+}
+
+/* The only link of a queue that is one's own; NULL if it is shared, or closed. */
+static struct ofi_link *only_link(const struct ofi_ncq *ncq)
+{
+	for (size_t i = 0; !ncq->shared && i < OFI_NCQ_BUCKETS; i++) {
+		if (ncq->buckets[i] != NULL)
+			return ncq->buckets[i];
+	}
+	return NULL;
+}
+
+void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
+{
+	const struct ofi_word word = ofi_word_split(data);
+	struct ofi_link *link = ofi_ncq_find(ncq, word.value);
+	const char *wrong;
+
+	if (link == NULL) {
+		/* Of a connection that was closed meanwhile, or rubbish: with a queue of one's own
+		 * it is known whose. */
+		link = only_link(ncq);
+		if (link != NULL)
+			ofi_link_break(link, 0,
+			               "a control word to a connection that is not its own");
+		return;
+	}
+	link->heard++;
+	if (link->lost || link->conn == NULL)
+		return;
+	/* The peer writes only when connected, and so are we, whatever the event queue still has.
+	 */
+	ofi_link_opened(link);
+	wrong = take_word(link, &word);
+	if (wrong != NULL)
+		ofi_link_break(link, 0, wrong);
+}
+
+void ofi_word_done(struct ofi_link *link, uint8_t type, int err)
+{
+	if (link->words > 0)
+		link->words--;
+	if (err != 0) {
+		ofi_link_break(link, err, "the link was lost");
+		return;
+	}
+	link->heard++;
+	switch (type) {
+	case OFI_WORD_READY:
+		if (link->stage == OFI_LINK_COMPLETING && !link->lost && !link->closing)
+			go_up(link);
+		break;
+	case OFI_WORD_DISC:
+		if (link->conn != NULL && !link->lost)
+			ofi_host(link->adapter)
+				->report(&link->conn->spi, NDX_REPORT_DISC_ACKED, 0, NULL);
+		break;
+	case OFI_WORD_REJECT: /* the last word was heard */
+		if (link->conn == NULL)
+			base_timer_set(link->adapter->spi.loop, &link->timer, 0);
+		break;
+	default:
+		link->pinged = false;
+		break;
+	}
+}
