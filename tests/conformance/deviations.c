@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a backend is known not to keep. A promise that is missing here is kept. */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "registry.h"
+
+enum { DEVIATIONS_MAX = 6 }; /* per backend */
+
+/* The row with the NULL prefix ends the list. */
+static const struct deviation deviations[] = {
+	{NULL, NULL, NULL},
+};
+
+const struct deviation *deviation_find(const char *uri, const char *name)
+{
+	for (const struct deviation *d = deviations; d->uri; d++) {
+		if (strncmp(uri, d->uri, strlen(d->uri)) == 0 && fnmatch(d->cases, name, 0) == 0)
+			return d;
+	}
+	return NULL;
+}
+
+static bool matches_something(const struct deviation *d)
+{
+	for (size_t i = 0; i < conf_case_count; i++) {
+		if (fnmatch(d->cases, conf_cases[i].name, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool deviations_valid(FILE *out)
+{
+	bool valid = true;
+
+	for (const struct deviation *d = deviations; d->uri; d++) {
+		unsigned same = 0;
+
+		for (const struct deviation *e = deviations; e->uri; e++)
+			same += strcmp(d->uri, e->uri) == 0;
+		if (same > DEVIATIONS_MAX) {
+			(void)fprintf(out, "# %s has %u deviations, at most %d are allowed\n",
+			              d->uri, same, DEVIATIONS_MAX);
+			valid = false;
+		}
+		if (!matches_something(d) || d->reason[0] == '\0') {
+			(void)fprintf(out, "# deviation %s of %s: no such case, or no reason\n",
+			              d->cases, d->uri);
+			valid = false;
+		}
+	}
+	return valid;
+}

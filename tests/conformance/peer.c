@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The peer in another process, both ends of it. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "peer.h"
+#include "traffic.h"
+
+extern char **environ;
+
+enum {
+	SAY_CONNECTED = 'C',
+	SAY_REFUSED = 'R',
+	SAY_PARTED = 'D',
+	SAY_FAILED = 'F',
+	STREAM_WINDOW = 8,
+	TICK_MS = 20,
+	ARGUMENTS = 7, /* program --peer uri address port role keepalive */
+};
+
+/* ---- the process that is the peer ---- */
+
+struct service {
+	struct check check;
+	struct world world;
+	struct side side;
+	enum peer_role role;
+	unsigned outstanding; /* sends of the stream */
+	bool ended;
+};
+
+static void say(int what)
+{
+	char byte = (char)what;
+
+	while (write(STDOUT_FILENO, &byte, 1) < 0 && errno == EINTR)
+		continue;
+}
+
+static bool parse_address(struct sockaddr_storage *address, const char *host, const char *port)
+{
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in v4 = {.sin_family = AF_INET};
+
+	memset(address, 0, sizeof(*address));
+	if (inet_pton(AF_INET, host, &v4.sin_addr) == 1)
+		memcpy(address, &v4, sizeof(v4));
+	else if (inet_pton(AF_INET6, host, &v6.sin6_addr) == 1)
+		memcpy(address, &v6, sizeof(v6));
+	else
+		return false;
+	address_set_port(address, (uint16_t)strtoul(port, NULL, 10));
+	return true;
+}
+
+static void stream_more(struct service *v)
+{
+	while (v->role == PEER_STREAM && !v->ended && v->outstanding < STREAM_WINDOW &&
+	       send_raw(&v->side, PEER_DEPTH, 0, PEER_MESSAGE, 0) == NDX_OK)
+		v->outstanding++;
+}
+
+static void handle(struct service *v, const struct ndx_result *r)
+{
+	size_t slot = (size_t)((const char *)r->request_context - v->side.tags);
+
+	if (r->status != NDX_OK) {
+		v->ended = true;
+		return;
+	}
+	if (r->request_type == NDX_REQUEST_RECEIVE && v->role == PEER_ECHO)
+		(void)send_raw(&v->side, slot, slot * PEER_MESSAGE, r->bytes_transferred, 0);
+	else if (r->request_type == NDX_REQUEST_RECEIVE || v->role == PEER_ECHO)
+		(void)receive_raw(&v->side, slot, slot * PEER_MESSAGE, PEER_MESSAGE);
+	else
+		v->outstanding--;
+}
+
+static void serve(struct service *v)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	struct ndx_result results[16];
+	size_t got;
+	char byte;
+
+	while (poll(&input, 1, 0) == 0) {
+		stream_more(v);
+		(void)ndx_cq_wait_results(v->side.cq, results, 16, TICK_MS, &got);
+		for (size_t i = 0; i < got; i++)
+			handle(v, &results[i]);
+	}
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		_exit(0); /* the end of file asks for an end without goodbye */
+	say(ndx_disconnect(v->side.conn, WAIT_MS) == NDX_OK ? SAY_PARTED : SAY_FAILED);
+}
+
+static bool service_connect(struct service *v, const char *host, const char *port)
+{
+	struct sockaddr_storage to;
+	enum ndx_status status;
+
+	if (!parse_address(&to, host, port) ||
+	    !receives_ok(&v->side, 0, PEER_DEPTH, 0, PEER_MESSAGE) ||
+	    side_connect(&v->side, &to, NULL, 0) != NDX_PENDING)
+		return false;
+	status = ndx_overlapped_wait(&v->side.ov, WAIT_MS);
+	if (status == NDX_E_CONNECTION_REFUSED || status == NDX_E_HOST_UNREACHABLE ||
+	    status == NDX_E_NETWORK_UNREACHABLE)
+		say(SAY_REFUSED);
+	if (status != NDX_OK ||
+	    ndx_connector_complete_connect(v->side.conn, &v->side.ov) != NDX_PENDING ||
+	    ndx_overlapped_wait(&v->side.ov, WAIT_MS) != NDX_OK)
+		return false;
+	say(SAY_CONNECTED);
+	return true;
+}
+
+bool peer_wanted(int argc, char **argv)
+{
+	return argc == ARGUMENTS && strcmp(argv[1], "--peer") == 0;
+}
+
+int peer_main(int argc, char **argv)
+{
+	struct service *v = calloc(1, sizeof(*v));
+	struct side_attr attr;
+
+	(void)argc;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a stopped peer must not outlive the case */
+	if (!v || !world_open(&v->world, argv[2], NULL)) {
+		free(v);
+		say(SAY_FAILED);
+		return EXIT_FAILURE;
+	}
+	v->role = (enum peer_role)strtoul(argv[5], NULL, 10);
+	check_begin(&v->check, &v->world, 1);
+	side_attr_init(&attr);
+	attr.receive_depth = PEER_DEPTH;
+	attr.keepalive_ms = (uint32_t)strtoul(argv[6], NULL, 10);
+	if (side_open(&v->check, &v->side, 0, &attr, "peer")) {
+		if (service_connect(v, argv[3], argv[4]))
+			serve(v);
+		else
+			say(SAY_FAILED);
+		side_close(&v->side);
+	}
+	check_end(&v->check);
+	world_close(&v->world);
+	free(v);
+	return EXIT_SUCCESS;
+}
+
+/* ---- the process of the case ---- */
+
+static bool format_address(const struct sockaddr_storage *address, char *host, char *port)
+{
+	struct sockaddr_in6 v6;
+	struct sockaddr_in v4;
+
+	(void)snprintf(port, 8, "%u", address_port(address));
+	if (address->ss_family == AF_INET6) {
+		memcpy(&v6, address, sizeof(v6));
+		return inet_ntop(AF_INET6, &v6.sin6_addr, host, INET6_ADDRSTRLEN) != NULL;
+	}
+	memcpy(&v4, address, sizeof(v4));
+	return inet_ntop(AF_INET, &v4.sin_addr, host, INET6_ADDRSTRLEN) != NULL;
+}
+
+static bool spawn(struct peer *peer, char **argv)
+{
+	posix_spawn_file_actions_t actions;
+	int in[2];
+	int out[2];
+	bool started;
+
+	if (pipe2(in, O_CLOEXEC) < 0)
+		return false;
+	if (pipe2(out, O_CLOEXEC) < 0) {
+		(void)close(in[0]);
+		(void)close(in[1]);
+		return false;
+	}
+	(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+	(void)posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+	started = posix_spawn(&peer->pid, "/proc/self/exe", &actions, NULL, argv, environ) == 0;
+	(void)posix_spawn_file_actions_destroy(&actions);
+	(void)close(in[0]);
+	(void)close(out[1]);
+	peer->to = in[1];
+	peer->from = out[0];
+	if (!started) {
+		(void)close(peer->to);
+		(void)close(peer->from);
+		peer->pid = 0;
+	}
+	return started;
+}
+
+/* What the peer says next; 0 if it says nothing for `ms`, or is gone. */
+static int hear(struct peer *peer, int ms)
+{
+	struct pollfd input = {.fd = peer->from, .events = POLLIN};
+	char byte = 0;
+
+	if (poll(&input, 1, ms) != 1 || read(peer->from, &byte, 1) != 1)
+		return 0;
+	return byte;
+}
+
+/* Its request comes to the listener, or it says that it cannot reach it. */
+static bool wait_request(struct peer *peer, struct pair *p)
+{
+	uint64_t deadline = now_ms() + WAIT_MS;
+	int heard = 0;
+
+	while (ndx_overlapped_status(&p->b.ov) == NDX_PENDING && heard == 0 && now_ms() < deadline)
+		heard = hear(peer, 5);
+	if (heard == SAY_REFUSED)
+		check_skip(peer->c, "another process cannot reach this adapter");
+	else
+		(void)check_that(peer->c, heard == 0, "the peer process failed to start");
+	return check_ends(peer->c, &p->b.ov, NDX_OK, "request of the peer process");
+}
+
+bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t keepalive_ms)
+{
+	char program[] = "ndx-conformance";
+	char option[] = "--peer";
+	char host[INET6_ADDRSTRLEN];
+	char port[8];
+	char role_text[8];
+	char keepalive[16];
+	char uri[256];
+	char *argv[] = {program, option, uri, host, port, role_text, keepalive, NULL};
+	struct check *c = p->c;
+
+	memset(peer, 0, sizeof(*peer));
+	peer->c = c;
+	(void)snprintf(uri, sizeof(uri), "%s", p->b.place->uri);
+	(void)snprintf(role_text, sizeof(role_text), "%d", (int)role);
+	(void)snprintf(keepalive, sizeof(keepalive), "%u", keepalive_ms);
+	if (!check_that(c, format_address(&p->address, host, port), "no address for the peer") ||
+	    !check_status(c, ndx_listener_get_connection_request(p->listener, p->b.conn, &p->b.ov),
+	                  NDX_PENDING, "get_connection_request") ||
+	    !check_that(c, spawn(peer, argv), "cannot start the peer: %s", strerror(errno)))
+		return false;
+	return wait_request(peer, p) &&
+	       check_async(c, side_accept(&p->b, NULL, 0), &p->b.ov, NDX_OK,
+	                   "accept of the peer") &&
+	       check_that(c, hear(peer, WAIT_MS) == SAY_CONNECTED, "the peer is not connected");
+}
+
+void peer_signal(struct peer *peer, int signal_number)
+{
+	if (peer->pid > 0)
+		(void)kill(peer->pid, signal_number);
+}
+
+bool peer_part(struct peer *peer)
+{
+	char byte = 'q';
+
+	if (check_over(peer->c))
+		return false;
+	return check_that(peer->c, write(peer->to, &byte, 1) == 1, "the peer process is gone") &&
+	       check_that(peer->c, hear(peer, WAIT_MS) == SAY_PARTED,
+	                  "the peer's disconnect did not succeed");
+}
+
+void peer_end(struct peer *peer)
+{
+	if (peer->pid <= 0)
+		return;
+	(void)kill(peer->pid, SIGKILL);
+	(void)waitpid(peer->pid, NULL, 0);
+	(void)close(peer->to);
+	(void)close(peer->from);
+	peer->pid = 0;
+}

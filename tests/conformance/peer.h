@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A peer in another process: this program once more, started with --peer. It connects to a listener
+ * of the case and then lives by one of these roles until it is killed, or told to part.
+ */
+#ifndef PEER_H
+#define PEER_H
+
+#include <sys/types.h>
+
+#include "fixture.h"
+
+enum peer_role {
+	PEER_IDLE,   /* posts receives and waits */
+	PEER_STREAM, /* sends for ever, numbered messages */
+	PEER_ECHO,   /* sends back what it receives */
+};
+
+enum {
+	PEER_DEPTH = 16,    /* receives that it keeps posted */
+	PEER_MESSAGE = 256, /* bytes of each */
+};
+
+struct peer {
+	struct check *c;
+	pid_t pid; /* 0: not running */
+	int to;    /* its stdin: a byte asks it to disconnect and end, end of file to end at once */
+	int from;  /* its stdout: one byte when connected, one when it has disconnected */
+};
+
+/*
+ * Start a peer that connects to `p`'s listener, and connect side B with it. Skips the case if other
+ * processes cannot reach the adapter.
+ */
+bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t keepalive_ms);
+void peer_signal(struct peer *peer, int signal_number);
+/* Ask it to disconnect; see that it did. */
+bool peer_part(struct peer *peer);
+/* Kill it if it still runs, and bury it. */
+void peer_end(struct peer *peer);
+
+bool peer_wanted(int argc, char **argv);
+int peer_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TAP 13 on stdout, and the same as JSON at the end. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "check.h"
+#include "registry.h"
+
+/* One case, all its runs together. */
+struct verdict {
+	const struct conf_case *which;
+	enum outcome outcome;
+	const struct deviation *deviation; /* NULL if none is listed */
+	char reason[1280];                 /* first failure, or why skipped */
+	uint64_t seed;                     /* of the first failure, else of the first run */
+	unsigned runs;
+	unsigned failed_runs;
+	double seconds;
+};
+
+struct report {
+	FILE *tap;
+	struct verdict *verdicts; /* room for all selected cases */
+	size_t count;
+	size_t planned;
+	unsigned passed;
+	unsigned failed;
+	unsigned skipped;
+	unsigned deviated;
+	struct totals totals;
+};
+
+/* False if there is no memory. */
+bool report_begin(struct report *r, FILE *tap, size_t planned);
+void report_case(struct report *r, const struct verdict *verdict);
+/* A line of diagnosis; each line of the text gets its '#'. */
+__attribute__((format(printf, 2, 3))) void report_note(struct report *r, const char *fmt, ...);
+void report_summary(struct report *r);
+/* False if the file cannot be written. */
+bool report_json(const struct report *r, const char *path, const char *const uris[2]);
+void report_end(struct report *r);
+
+#endif
