@@ -123,10 +123,16 @@ static enum ndx_status open_native(struct ndx_adapter *adapter)
 		.options = how->options,
 		.option_count = how->option_count,
 	};
-	enum ndx_status st = adapter->ops->adapter_open(&head, &open, &adapter->native);
+	enum ndx_status st;
 
+	base_set_last_error("%s", ""); /* what is there afterwards is the provider's */
+	st = adapter->ops->adapter_open(&head, &open, &adapter->native);
 	if (st != NDX_OK) {
 		adapter->native = NULL;
+		if (ndx_last_error()[0] == '\0')
+			return fail(st, 0,
+			            "%s: provider \"%s\" could not open it and did not say why",
+			            how->uri, how->provider->name);
 		return st;
 	}
 	adapter->ops->adapter_query(adapter->native, &adapter->info);

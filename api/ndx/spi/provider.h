@@ -331,4 +331,11 @@ struct ndx_provider {
 	void *state;                    /**< the provider's own; NULL if it keeps none */
 };
 
+NDX_DECLS_BEGIN
+
+/** What a provider that is a file of its own, ndx-provider-NAME.so, exports; nothing else. */
+extern const struct ndx_provider ndx_provider;
+
+NDX_DECLS_END
+
 #endif
