@@ -53,6 +53,12 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next)
 
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
 	c->adapter->ops->conn_abandon(c->native);
+	/* What the provider said of this attempt must not be taken for the next one's. */
+	base_lock_acquire(&c->inbox_lock);
+	c->connected.full = false;
+	c->established.full = false;
+	c->reports = 0;
+	base_lock_release(&c->inbox_lock);
 	conn_release_qp(c);
 	c->phase = next;
 	c->commands = 0;
