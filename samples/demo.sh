@@ -30,7 +30,7 @@ give_up() {
 
 echo "== build (into $PWD/build)"
 {
-	cmake -S . -B build -DBUILD_TESTING=OFF && cmake --build build --parallel 2
+	cmake -S . -B build && cmake --build build --parallel 2 --target ndx-info ndx-reqresp
 } >"$work/build.log" 2>&1 || give_up 'the build failed' build.log
 
 echo "== what there is"
@@ -43,7 +43,7 @@ server_start "$work" build/bin/ndx-reqresp server --adapter "$adapter" --count 1
 cat "$work/server.log"
 
 echo "== client: $requests requests of $bytes bytes"
-timeout -k 5 300 build/bin/ndx-reqresp client "$server_address" --adapter "$adapter" \
+timeout --foreground -k 5 300 build/bin/ndx-reqresp client "$server_address" --adapter "$adapter" \
 	--requests "$requests" --size "$bytes" || give_up 'the client failed; the server said' server.log
 
 echo "== server's end"
