@@ -6,7 +6,8 @@
  * One lock, the switch's, covers all loop adapters of the process: connecting, posting and moving
  * data happen under it. It stands for the lock of every queue pair here, so base_qp.lock is not
  * used. Order: adapter lock (core's) -> switch -> completion queue -> core's leaf locks. Nothing is
- * logged, and no memory is allocated, while it is held.
+ * logged, and no memory is allocated, while it is held. A transfer is one copy under the lock, so a
+ * very long one holds up all the others.
  */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
@@ -144,8 +145,8 @@ struct loop_mw {
 
 struct loop_req;
 
-/* Can all of it be read, or written, without a fault? */
-bool loop_memory_is_usable(void *buffer, size_t length, bool write);
+/* Can all of it be read, and written if so asked, without a fault? 0, or the errno that says no. */
+int loop_memory_probe(void *buffer, size_t length, bool write);
 /* Move `bytes` from one list to the other; both are long enough. Bytes become visible in order. */
 void loop_memory_move(const struct ndx_sge *to, const struct ndx_sge *from, uint32_t bytes);
 

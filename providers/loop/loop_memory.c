@@ -70,7 +70,7 @@ void loop_memory_move(const struct ndx_sge *to, const struct ndx_sge *from, uint
  * a pipe or process_vm_writev would, or may be forbidden; /proc/self/maps takes milliseconds to
  * read.) Before Linux 5.14 only what is not mapped is found.
  */
-bool loop_memory_is_usable(void *buffer, size_t length, bool write)
+int loop_memory_probe(void *buffer, size_t length, bool write)
 {
 	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -78,10 +78,10 @@ bool loop_memory_is_usable(void *buffer, size_t length, bool write)
 	uint8_t *start = (uint8_t *)buffer - before;
 
 	if (length > UINTPTR_MAX - page - (uintptr_t)start - before)
-		return false;
+		return EFAULT;
 	length = (before + length + page - 1) / page * page;
 	/* of no pages: is the advice known? */
 	if (madvise(start, 0, advice) == 0)
-		return madvise(start, length, advice) == 0;
-	return msync(start, length, MS_ASYNC) == 0 || errno != ENOMEM;
+		return madvise(start, length, advice) == 0 ? 0 : errno;
+	return msync(start, length, MS_ASYNC) == 0 || errno != ENOMEM ? 0 : ENOMEM;
 }

@@ -186,11 +186,12 @@ enum ndx_status loop_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t le
 {
 	struct loop_mr *mr = loop_mr_of(spi);
 	bool write = (flags & (NDX_MR_ALLOW_LOCAL_WRITE | NDX_MR_RDMA_READ_SINK)) != 0;
+	int err = loop_memory_probe(buffer, length, write);
 	enum ndx_status st;
 
 	(void)ov;
-	if (!loop_memory_is_usable(buffer, length, write))
-		return fail(NDX_E_ACCESS_VIOLATION, 0,
+	if (err != 0)
+		return fail(NDX_E_ACCESS_VIOLATION, err,
 		            "register %zu bytes at %p: not all of it is mapped %s", length, buffer,
 		            write ? "for reading and writing" : "for reading");
 	loop_switch_lock(mr->adapter->sw);

@@ -317,6 +317,7 @@ static enum ndx_status attach_srq(struct loop_qp *qp, struct loop_srq *srq)
 	return NDX_OK;
 }
 
+/* attr->keepalive_ms needs nothing: a peer in the same process does not die without saying so. */
 enum ndx_status loop_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
                                struct ndx_spi_qp **out)
 {
