@@ -20,8 +20,9 @@ static void on_timer(void *arg);
 
 static enum ndx_status make_control(struct ofi_link *link)
 {
-	const int err = ofi_mr_reg(link->adapter, link->area, sizeof(link->area), FI_REMOTE_WRITE,
-	                           &link->control, &link->key);
+	/* Control words are written to it; reads of no bytes are addressed to it. */
+	const int err = ofi_mr_reg(link->adapter, link->area, sizeof(link->area),
+	                           FI_REMOTE_WRITE | FI_REMOTE_READ, &link->control, &link->key);
 
 	if (err != 0)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "fi_mr_reg of a control region: %s",

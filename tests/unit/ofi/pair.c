@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define EVERY_RIGHT (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ)
+
+uint64_t pair_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void open_side(struct pair_side *side, const char *uri)
+{
+	assert_int_equal(ndx_adapter_open(uri, &side->adapter), NDX_OK);
+	side->memory =
+		mmap(NULL, PAIR_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(side->memory != MAP_FAILED);
+	assert_int_equal(ndx_mr_register_new(side->adapter, side->memory, PAIR_MEMORY, EVERY_RIGHT,
+	                                     &side->mr),
+	                 NDX_OK);
+}
+
+static void close_side(struct pair_side *side)
+{
+	pair_drop_side(side);
+	ndx_mr_close(side->mr);
+	(void)munmap(side->memory, PAIR_MEMORY);
+	ndx_adapter_close(side->adapter);
+}
+
+int pair_up(void **state)
+{
+	const char *uri = getenv("PAIR_URI");
+	struct pair *p = calloc(1, sizeof(*p));
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	socklen_t len = sizeof(p->address);
+
+	if (uri == NULL)
+		uri = "ofi:tcp?iface=lo";
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	open_side(&p->a, uri);
+	open_side(&p->b, uri);
+	assert_int_equal(
+		ndx_listen_on(p->b.adapter, (struct sockaddr *)&any, sizeof(any), 0, &p->listener),
+		NDX_OK);
+	assert_int_equal(
+		ndx_listener_get_local_address(p->listener, (struct sockaddr *)&p->address, &len),
+		NDX_OK);
+	ndx_qp_attr_init(&p->attr);
+	p->read_limit = 16;
+	*state = p;
+	return 0;
+}
+
+int pair_down(void **state)
+{
+	struct pair *p = *state;
+
+	ndx_listener_close(p->listener);
+	close_side(&p->a);
+	close_side(&p->b);
+	free(p);
+	return 0;
+}
+
+void pair_make_side(struct pair *p, struct pair_side *side)
+{
+	struct ndx_qp_attr attr = p->attr;
+
+	memset(&side->ov, 0, sizeof(side->ov));
+	assert_int_equal(ndx_cq_create(side->adapter, 2, 0, 0, &side->cq), NDX_OK);
+	attr.receive_cq = side->cq;
+	attr.initiator_cq = side->cq;
+	attr.context = side;
+	assert_int_equal(ndx_qp_create(side->adapter, &attr, &side->qp), NDX_OK);
+	assert_int_equal(ndx_connector_create(side->adapter, NULL, &side->connector), NDX_OK);
+}
+
+void pair_drop_side(struct pair_side *side)
+{
+	ndx_connector_close(side->connector);
+	ndx_qp_close(side->qp);
+	ndx_cq_close(side->cq);
+	side->connector = NULL;
+	side->qp = NULL;
+	side->cq = NULL;
+}
+
+void pair_make(struct pair *p)
+{
+	pair_make_side(p, &p->a);
+	pair_make_side(p, &p->b);
+}
+
+void pair_drop(struct pair *p)
+{
+	pair_drop_side(&p->a);
+	pair_drop_side(&p->b);
+}
+
+enum ndx_status pair_wait(struct ndx_overlapped *ov)
+{
+	return ndx_overlapped_wait(ov, PAIR_PATIENCE_MS);
+}
+
+void pair_ask(struct pair *p)
+{
+	assert_int_equal(ndx_listener_get_connection_request(p->listener, p->b.connector, &p->b.ov),
+	                 NDX_PENDING);
+	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
+	                                       (struct sockaddr *)&p->address,
+	                                       sizeof(struct sockaddr_in), p->read_limit,
+	                                       p->read_limit, "hello", 5, &p->a.ov),
+	                 NDX_PENDING);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+}
+
+void pair_accept(struct pair *p)
+{
+	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, p->read_limit, p->read_limit,
+	                                      "welcome", 7, &p->b.ov),
+	                 NDX_PENDING);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
+}
+
+void pair_connect(struct pair *p)
+{
+	pair_ask(p);
+	pair_accept(p);
+	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+}
+
+void pair_part(struct pair *p)
+{
+	assert_int_equal(ndx_connector_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
+	assert_int_equal(ndx_connector_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+}
+
+struct ndx_sge pair_sge(const struct pair_side *side, size_t offset, uint32_t length)
+{
+	assert_true(offset + length <= PAIR_MEMORY);
+	return (struct ndx_sge){side->memory + offset, length, ndx_mr_get_local_token(side->mr)};
+}
+
+void pair_receive(struct pair_side *side, uintptr_t context, size_t offset, uint32_t length)
+{
+	const struct ndx_sge sge = pair_sge(side, offset, length);
+
+	assert_int_equal(ndx_qp_receive(side->qp, (void *)context, &sge, 1), NDX_OK);
+}
+
+void pair_send(struct pair_side *side, uintptr_t context, size_t offset, uint32_t length,
+               uint32_t flags)
+{
+	const struct ndx_sge sge = pair_sge(side, offset, length);
+
+	assert_int_equal(ndx_qp_send(side->qp, (void *)context, &sge, 1, flags), NDX_OK);
+}
+
+struct ndx_result pair_expect(struct pair_side *side, enum ndx_request_type type, uintptr_t context,
+                              enum ndx_status status)
+{
+	struct ndx_result result = {0};
+	size_t got = 0;
+
+	assert_int_equal(ndx_cq_wait_results(side->cq, &result, 1, PAIR_PATIENCE_MS, &got), NDX_OK);
+	assert_int_equal(got, 1);
+	assert_int_equal(result.request_type, type);
+	assert_int_equal((uintptr_t)result.request_context, context);
+	assert_ptr_equal(result.queue_pair_context, side);
+	assert_int_equal(result.status, status);
+	return result;
+}
+
+void pair_paint(unsigned char *at, size_t length, unsigned seed)
+{
+	for (size_t i = 0; i < length; i++)
+		at[i] = (unsigned char)(seed + i * 31 + (i >> 8));
+}
+
+void pair_assert_painted(const unsigned char *at, size_t length, unsigned seed)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (at[i] != (unsigned char)(seed + i * 31 + (i >> 8)))
+			fail_msg("byte %zu is %u", i, at[i]);
+	}
+}

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Moving data over ofi:tcp: sizes, credits, fence, limits, violations. */
+#include "pair.h"
+
+#include <string.h>
+
+#define HALF (PAIR_MEMORY / 2)
+
+static void send_and_compare(struct pair *p, uint32_t length, uint32_t flags)
+{
+	struct ndx_result result;
+
+	pair_paint(p->a.memory, length, length);
+	pair_receive(&p->b, 1, HALF, HALF);
+	pair_send(&p->a, 2, 0, length, flags);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 2, NDX_OK);
+	result = pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
+	assert_int_equal(result.bytes_transferred, length);
+	assert_int_equal(result.flags, 0);
+	pair_assert_painted(p->b.memory + HALF, length, length);
+}
+
+static void messages_of_all_sizes_arrive(void **state)
+{
+	static const uint32_t lengths[] = {0, 1, 127, 128, 129, 4095, 65536, 1000000, HALF};
+	struct pair *p = *state;
+
+	pair_make(p);
+	pair_connect(p);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+		send_and_compare(p, lengths[i], 0);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void pieces_are_gathered_and_scattered(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_sge from[4];
+	struct ndx_sge to[4];
+
+	p->attr.max_initiator_sge = 4;
+	p->attr.max_receive_sge = 4;
+	pair_make(p);
+	pair_connect(p);
+	pair_paint(p->a.memory, 4000, 3);
+	for (uint32_t i = 0; i < 4; i++) {
+		from[i] = pair_sge(&p->a, i * 1000, 1000);
+		to[i] = pair_sge(&p->b, HALF + i * 1500, i == 3 ? 2000 : 800);
+	}
+	assert_int_equal(ndx_qp_receive(p->b.qp, NULL, to, 4), NDX_OK);
+	assert_int_equal(ndx_qp_send(p->a.qp, NULL, from, 4, 0), NDX_OK);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 0, NDX_OK);
+	assert_int_equal(pair_expect(&p->b, NDX_REQUEST_RECEIVE, 0, NDX_OK).bytes_transferred,
+	                 4000);
+	for (size_t i = 0; i < 4; i++)
+		assert_memory_equal(p->b.memory + HALF + i * 1500, p->a.memory + i * 800,
+		                    i == 3 ? 1600 : 800);
+	assert_int_equal(ndx_qp_send(p->a.qp, NULL, (struct ndx_sge[5]){{0}}, 5, 0),
+	                 NDX_E_DATA_OVERRUN);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void immediate_data_arrive_with_the_message(void **state)
+{
+	struct pair *p = *state;
+	const struct ndx_sge sge = pair_sge(&p->a, 0, 10);
+	struct ndx_result result;
+
+	pair_make(p);
+	pair_connect(p);
+	pair_receive(&p->b, 1, 0, 100);
+	assert_int_equal(ndx_qp_send_immediate(p->a.qp, NULL, &sge, 1, 0xdeadbeef,
+	                                       NDX_OP_SILENT_SUCCESS | NDX_OP_SOLICIT_EVENT),
+	                 NDX_OK);
+	result = pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
+	assert_int_equal(result.flags, NDX_RESULT_IMMEDIATE | NDX_RESULT_SOLICITED);
+	assert_int_equal(result.immediate, 0xdeadbeef);
+	assert_int_equal(result.bytes_transferred, 10);
+	assert_int_equal(ndx_qp_write_immediate(p->a.qp, NULL, &sge, 1, 0, 0, 0, 0),
+	                 NDX_E_NOT_SUPPORTED);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void inline_data_may_change_after_the_post(void **state)
+{
+	struct pair *p = *state;
+	char text[] = "inline data, anywhere";
+	const struct ndx_sge sge[6] = {{text, 1, 0}, {text + 1, 1, 0},  {text + 2, 1, 0},
+	                               {text, 0, 0}, {text + 3, 10, 0}, {text + 13, 9, 0}};
+
+	p->attr.inline_size = 64;
+	pair_make(p);
+	pair_connect(p);
+	/* No receive yet: the request is held back, and its data with it. */
+	assert_int_equal(ndx_qp_send(p->a.qp, NULL, sge, 6, NDX_OP_INLINE), NDX_OK);
+	memset(text, 'x', sizeof(text));
+	pair_receive(&p->b, 0, 0, 100);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 0, NDX_OK);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 0, NDX_OK);
+	assert_string_equal((char *)p->b.memory, "inline data, anywhere");
+	assert_int_equal(
+		ndx_qp_send(p->a.qp, NULL, (struct ndx_sge[1]){{text, 65, 0}}, 1, NDX_OP_INLINE),
+		NDX_E_BUFFER_OVERFLOW);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void memory_is_read_and_written_at_the_peer(void **state)
+{
+	struct pair *p = *state;
+	const uint32_t token = ndx_mr_get_remote_token(p->b.mr);
+	const uint64_t remote = (uintptr_t)p->b.memory;
+	struct ndx_sge sge = pair_sge(&p->a, 0, HALF);
+
+	pair_make(p);
+	pair_connect(p);
+	pair_paint(p->a.memory, HALF, 1);
+	assert_int_equal(ndx_qp_write(p->a.qp, NULL, &sge, 1, remote + 5, token, 0), NDX_OK);
+	pair_expect(&p->a, NDX_REQUEST_WRITE, 0, NDX_OK);
+	pair_assert_painted(p->b.memory + 5, HALF, 1);
+	pair_paint(p->b.memory, HALF, 2);
+	assert_int_equal(ndx_qp_read(p->a.qp, NULL, &sge, 1, remote, token, 0), NDX_OK);
+	pair_expect(&p->a, NDX_REQUEST_READ, 0, NDX_OK);
+	pair_assert_painted(p->a.memory, HALF, 2);
+	/* Of no bytes, with neither address nor key: asks whether the peer lives. */
+	assert_int_equal(ndx_qp_read(p->a.qp, NULL, NULL, 0, 1234, 5678, 0), NDX_OK);
+	pair_expect(&p->a, NDX_REQUEST_READ, 0, NDX_OK);
+	assert_int_equal(ndx_qp_write(p->a.qp, NULL, NULL, 0, 1234, 5678, 0), NDX_OK);
+	pair_expect(&p->a, NDX_REQUEST_WRITE, 0, NDX_OK);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void a_fenced_send_carries_what_was_read(void **state)
+{
+	struct pair *p = *state;
+	const struct ndx_sge sge = pair_sge(&p->a, 0, 1 << 20);
+
+	pair_make(p);
+	pair_connect(p);
+	for (uintptr_t i = 0; i < 20; i++) {
+		pair_paint(p->b.memory, 1 << 20, (unsigned)i);
+		memset(p->a.memory, 0xee, 1 << 20);
+		pair_receive(&p->b, 1, HALF, 1 << 20);
+		assert_int_equal(ndx_qp_read(p->a.qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
+		                             ndx_mr_get_remote_token(p->b.mr), 0),
+		                 NDX_OK);
+		assert_int_equal(ndx_qp_send(p->a.qp, (void *)2, &sge, 1, NDX_OP_READ_FENCE),
+		                 NDX_OK);
+		pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
+		pair_assert_painted(p->b.memory + HALF, 1 << 20, (unsigned)i);
+		pair_expect(&p->a, NDX_REQUEST_READ, 0, NDX_OK);
+		pair_expect(&p->a, NDX_REQUEST_SEND, 2, NDX_OK);
+	}
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void reads_beyond_the_limit_wait_and_without_limit_are_refused(void **state)
+{
+	struct pair *p = *state;
+	const struct ndx_sge sge = pair_sge(&p->a, 0, 100000);
+
+	p->read_limit = 1;
+	p->attr.initiator_depth = 32;
+	pair_make(p);
+	pair_connect(p);
+	for (uintptr_t i = 0; i < 32; i++)
+		assert_int_equal(ndx_qp_read(p->a.qp, (void *)i, &sge, 1, (uintptr_t)p->b.memory,
+		                             ndx_mr_get_remote_token(p->b.mr), 0),
+		                 NDX_OK);
+	assert_int_equal(ndx_qp_read(p->a.qp, NULL, NULL, 0, 0, 0, 0), NDX_E_NO_MORE_ENTRIES);
+	for (uintptr_t i = 0; i < 32; i++)
+		pair_expect(&p->a, NDX_REQUEST_READ, i, NDX_OK);
+	pair_part(p);
+	pair_drop(p);
+
+	p->read_limit = 0;
+	pair_make(p);
+	pair_connect(p);
+	assert_int_equal(ndx_qp_read(p->a.qp, NULL, &sge, 1, 0, 0, 0),
+	                 NDX_E_INVALID_DEVICE_REQUEST);
+	pair_part(p);
+	pair_drop(p);
+}
+
+/* Both sides keep their receives posted and their send queue full, until each has sent `total`. */
+struct stream {
+	struct pair_side *side;
+	uint32_t depth;
+	unsigned total;
+	unsigned posted;
+	unsigned sent;
+	unsigned received;
+};
+
+static void stream_begin(struct stream *s)
+{
+	for (uint32_t i = 0; i < s->depth; i++)
+		pair_receive(s->side, i, HALF + i * 64, 64);
+}
+
+static bool stream_step(struct stream *s)
+{
+	const struct ndx_sge sge = pair_sge(s->side, (s->posted % 64) * 64, 1 + s->posted % 64);
+	struct ndx_result results[16];
+	size_t n;
+
+	if (s->posted < s->total && ndx_qp_send(s->side->qp, NULL, &sge, 1, 0) == NDX_OK)
+		s->posted++;
+	n = ndx_cq_get_results(s->side->cq, results, 16);
+	for (size_t i = 0; i < n; i++) {
+		const uintptr_t slot = (uintptr_t)results[i].request_context;
+
+		assert_int_equal(results[i].status, NDX_OK);
+		if (results[i].request_type == NDX_REQUEST_SEND) {
+			s->sent++;
+			continue;
+		}
+		/* In order: the length says which message it is. */
+		assert_int_equal(results[i].bytes_transferred, 1 + s->received % 64);
+		assert_int_equal(slot, s->received % s->depth);
+		s->received++;
+		pair_receive(s->side, slot, HALF + slot * 64, 64);
+	}
+	return s->sent == s->total && s->received == s->total;
+}
+
+static void run_streams(struct pair *p, uint32_t depth, unsigned total)
+{
+	struct stream a = {.side = &p->a, .depth = depth, .total = total};
+	struct stream b = {.side = &p->b, .depth = depth, .total = total};
+	const uint64_t end = pair_now() + 6 * PAIR_PATIENCE_MS;
+	bool done = false;
+
+	p->attr.receive_depth = depth;
+	p->attr.initiator_depth = depth;
+	pair_make(p);
+	stream_begin(&a);
+	pair_connect(p);
+	stream_begin(&b);
+	while (!done && pair_now() < end) {
+		done = stream_step(&a);
+		done = stream_step(&b) && done;
+	}
+	assert_true(done);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void streams_both_ways_run_with_receive_queues_of_any_depth(void **state)
+{
+	static const uint32_t depths[] = {1, 2, 3, 4, 64, 4096};
+
+	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++)
+		run_streams(*state, depths[i], 5000);
+}
+
+static void a_transfer_needs_no_polls_on_either_side(void **state)
+{
+	struct pair *p = *state;
+	const struct ndx_sge sge = pair_sge(&p->a, 0, HALF);
+	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	volatile unsigned char *last = p->b.memory + HALF + HALF - 1;
+
+	pair_make(p);
+	pair_connect(p);
+	memset(p->a.memory, 7, HALF);
+	*last = 0;
+	pair_receive(&p->b, 1, HALF, HALF);
+	assert_int_equal(ndx_qp_send(p->a.qp, NULL, &sge, 1, 0), NDX_OK);
+	while (*last != 7 && pair_now() < end) {
+	}
+	assert_int_equal(*last, 7);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 0, NDX_OK);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void a_send_without_receive_times_out_and_ends_the_connection(void **state)
+{
+	struct pair *p = *state;
+	uint64_t before;
+
+	p->attr.no_receive_timeout_ms = 200;
+	pair_make(p);
+	pair_connect(p);
+	before = pair_now();
+	pair_send(&p->a, 1, 0, 10, 0);
+	pair_send(&p->a, 2, 0, 10, 0);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 1, NDX_E_IO_TIMEOUT);
+	assert_in_range(pair_now() - before, 195, 2000);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 2, NDX_E_CANCELED);
+	assert_int_equal(ndx_connector_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_ABORTED);
+	pair_drop(p);
+}
+
+static void a_late_receive_saves_the_send(void **state)
+{
+	struct pair *p = *state;
+
+	p->attr.no_receive_timeout_ms = 60000;
+	pair_make(p);
+	pair_connect(p);
+	for (uintptr_t i = 0; i < 8; i++)
+		pair_send(&p->a, i, 0, 10, 0);
+	for (uintptr_t i = 0; i < 8; i++) {
+		pair_receive(&p->b, i, 0, 64);
+		pair_expect(&p->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
+		pair_expect(&p->a, NDX_REQUEST_SEND, i, NDX_OK);
+	}
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void a_message_longer_than_its_receive_ends_the_connection(void **state)
+{
+	struct pair *p = *state;
+
+	pair_make(p);
+	pair_connect(p);
+	pair_receive(&p->b, 1, 0, 10);
+	pair_receive(&p->b, 2, 0, 1000);
+	pair_send(&p->a, 3, 0, 11, 0);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_BUFFER_OVERFLOW);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 2, NDX_E_CANCELED);
+	assert_int_equal(ndx_connector_notify_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
+	assert_int_equal(p->a.ov.information, NDX_DISCONNECT_ABORTED);
+	pair_drop(p);
+}
+
+static void foreign_local_memory_is_a_violation(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_sge bad[4] = {pair_sge(&p->a, 0, 10), pair_sge(&p->a, 0, 10),
+	                         pair_sge(&p->a, PAIR_MEMORY - 5, 5), pair_sge(&p->a, 0, 10)};
+
+	bad[0].token ^= 1u << 20;                           /* no such token */
+	bad[1].buffer = (unsigned char *)bad[1].buffer - 1; /* before the region */
+	bad[2].length = 6;                                  /* beyond it */
+	bad[3].token = 0;
+	for (size_t i = 0; i < 4; i++) {
+		pair_make(p);
+		pair_connect(p);
+		pair_receive(&p->b, 1, 0, 100);
+		assert_int_equal(ndx_qp_send(p->a.qp, NULL, &bad[i], 1, 0), NDX_OK);
+		pair_expect(&p->a, NDX_REQUEST_SEND, 0, NDX_E_ACCESS_VIOLATION);
+		pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);
+		pair_drop(p);
+	}
+}
+
+static void a_receive_needs_the_right_to_write(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_mr *mr;
+	struct ndx_sge sge;
+
+	assert_int_equal(ndx_mr_register_new(p->b.adapter, p->b.memory, 100, 0, &mr), NDX_OK);
+	sge = (struct ndx_sge){p->b.memory, 100, ndx_mr_get_local_token(mr)};
+	pair_make(p);
+	pair_connect(p);
+	pair_receive(&p->b, 1, 0, 100);
+	assert_int_equal(ndx_qp_receive(p->b.qp, (void *)2, &sge, 1), NDX_OK);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 2, NDX_E_ACCESS_VIOLATION);
+	pair_drop(p);
+	ndx_mr_close(mr);
+}
+
+static void a_wrong_remote_key_ends_the_connection_and_no_other(void **state)
+{
+	struct pair *p = *state;
+	struct pair_side other_a;
+	struct pair_side other_b;
+	const struct ndx_sge sge = pair_sge(&p->a, 0, 10);
+
+	pair_make(p);
+	pair_connect(p);
+	other_a = p->a;
+	other_b = p->b;
+	pair_make(p);
+	pair_connect(p);
+	assert_int_equal(ndx_qp_write(p->a.qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
+	                              ndx_mr_get_remote_token(p->b.mr) + 1, 0),
+	                 NDX_OK);
+	assert_int_equal(ndx_connector_notify_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_ABORTED);
+	pair_expect(&p->a, NDX_REQUEST_WRITE, 0, NDX_E_CANCELED);
+	pair_drop(p);
+	p->a = other_a;
+	p->b = other_b;
+	p->a.ov = p->b.ov = (struct ndx_overlapped){0};
+	assert_int_equal(ndx_qp_write(p->a.qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
+	                              ndx_mr_get_remote_token(p->b.mr), 0),
+	                 NDX_OK);
+	{
+		struct ndx_result result;
+		size_t got;
+
+		assert_int_equal(ndx_cq_wait_results(p->a.cq, &result, 1, PAIR_PATIENCE_MS, &got),
+		                 NDX_OK);
+		assert_int_equal(result.status, NDX_OK);
+	}
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void silent_requests_free_their_slots(void **state)
+{
+	struct pair *p = *state;
+	const struct ndx_sge sge = pair_sge(&p->a, 0, 8);
+	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	struct ndx_result result;
+
+	p->attr.initiator_depth = 4;
+	pair_make(p);
+	pair_connect(p);
+	for (unsigned i = 0; i < 1000 && pair_now() < end;) {
+		enum ndx_status st =
+			ndx_qp_write(p->a.qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
+		                     ndx_mr_get_remote_token(p->b.mr), NDX_OP_SILENT_SUCCESS);
+
+		assert_true(st == NDX_OK || st == NDX_E_NO_MORE_ENTRIES);
+		i += st == NDX_OK;
+		assert_int_equal(ndx_cq_get_results(p->a.cq, &result, 1), 0);
+	}
+	assert_true(pair_now() < end);
+	pair_part(p);
+	assert_int_equal(ndx_cq_get_results(p->a.cq, &result, 1), 0);
+	pair_drop(p);
+}
+
+static void a_living_peer_survives_keepalive(void **state)
+{
+	struct pair *p = *state;
+	const uint64_t end = pair_now() + 400;
+
+	p->attr.keepalive_ms = 50;
+	pair_make(p);
+	pair_connect(p);
+	assert_int_equal(ndx_connector_notify_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
+	while (pair_now() < end)
+		assert_int_equal(ndx_overlapped_wait(&p->a.ov, 50), NDX_PENDING);
+	send_and_compare(p, 100, 0);
+	assert_int_equal(ndx_connector_cancel(p->a.connector), NDX_OK);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CANCELED);
+	pair_part(p);
+	pair_drop(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(messages_of_all_sizes_arrive, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(pieces_are_gathered_and_scattered, pair_up,
+	                                        pair_down),
+		cmocka_unit_test_setup_teardown(immediate_data_arrive_with_the_message, pair_up,
+	                                        pair_down),
+		cmocka_unit_test_setup_teardown(inline_data_may_change_after_the_post, pair_up,
+	                                        pair_down),
+		cmocka_unit_test_setup_teardown(memory_is_read_and_written_at_the_peer, pair_up,
+	                                        pair_down),
+		cmocka_unit_test_setup_teardown(a_fenced_send_carries_what_was_read, pair_up,
+	                                        pair_down),
+		cmocka_unit_test_setup_teardown(
+			reads_beyond_the_limit_wait_and_without_limit_are_refused, pair_up,
+			pair_down),
+		cmocka_unit_test_setup_teardown(
+			streams_both_ways_run_with_receive_queues_of_any_depth, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(a_transfer_needs_no_polls_on_either_side, pair_up,
+	                                        pair_down),
+		cmocka_unit_test_setup_teardown(
+			a_send_without_receive_times_out_and_ends_the_connection, pair_up,
+			pair_down),
+		cmocka_unit_test_setup_teardown(a_late_receive_saves_the_send, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(
+			a_message_longer_than_its_receive_ends_the_connection, pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(foreign_local_memory_is_a_violation, pair_up,
+	                                        pair_down),
+		cmocka_unit_test_setup_teardown(a_receive_needs_the_right_to_write, pair_up,
+	                                        pair_down),
+		cmocka_unit_test_setup_teardown(a_wrong_remote_key_ends_the_connection_and_no_other,
+	                                        pair_up, pair_down),
+		cmocka_unit_test_setup_teardown(silent_requests_free_their_slots, pair_up,
+	                                        pair_down),
+		cmocka_unit_test_setup_teardown(a_living_peer_survives_keepalive, pair_up,
+	                                        pair_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

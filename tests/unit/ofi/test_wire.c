@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What comes from a peer is decoded, or refused with a reason; never believed. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi_wire.h"
+
+static struct ofi_cm sample(enum ofi_cm_kind kind, size_t private_len)
+{
+	struct ofi_cm cm = {
+		.kind = kind,
+		.id = 0x01020304,
+		.key = 0xfefdfcfb,
+		.address = UINT64_C(0x1122334455667788),
+		.credits = 7,
+		.depth = 64,
+		.inbound_read_limit = 3,
+		.outbound_read_limit = 5,
+		.private_len = private_len,
+	};
+
+	for (size_t i = 0; i < private_len; i++)
+		cm.private_data[i] = (uint8_t)(i * 7 + 1);
+	return cm;
+}
+
+static void connection_data_come_out_as_they_went_in(void **state)
+{
+	static const size_t lengths[] = {0, 1, 40, OFI_CM_PRIVATE};
+	uint8_t bytes[OFI_CM_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		const struct ofi_cm in = sample(OFI_CM_ACCEPT, lengths[i]);
+		struct ofi_cm out = {0};
+		const size_t len = ofi_cm_encode(&in, bytes);
+
+		assert_int_equal(len, OFI_CM_HEADER + lengths[i]);
+		assert_null(ofi_cm_decode(bytes, len, OFI_CM_ACCEPT, &out));
+		assert_memory_equal(&in, &out, sizeof(in));
+	}
+}
+
+static void connection_data_have_their_documented_layout(void **state)
+{
+	static const uint8_t expected[OFI_CM_HEADER + 1] = {
+		'N',  'D',  'X',  'o',  1,    1,    0,    1,    1,    2,    3,    4, 0xfe,
+		0xfd, 0xfc, 0xfb, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 7,
+		0,    64,   0,    0,    0,    3,    0,    0,    0,    5,    1};
+	const struct ofi_cm cm = sample(OFI_CM_CONNECT, 1);
+	uint8_t bytes[OFI_CM_SIZE];
+
+	(void)state;
+	assert_int_equal(ofi_cm_encode(&cm, bytes), sizeof(expected));
+	assert_memory_equal(bytes, expected, sizeof(expected));
+}
+
+/* Spoil one byte; the reason must be there and the output untouched. */
+static void assert_refused(const uint8_t *good, size_t len, size_t at, uint8_t value)
+{
+	const struct ofi_cm untouched = {.id = 42};
+	struct ofi_cm out = untouched;
+	uint8_t bytes[OFI_CM_SIZE];
+
+	memcpy(bytes, good, len);
+	bytes[at] = value;
+	assert_non_null(ofi_cm_decode(bytes, len, OFI_CM_CONNECT, &out));
+	assert_memory_equal(&out, &untouched, sizeof(out));
+}
+
+static void spoilt_connection_data_are_refused(void **state)
+{
+	const struct ofi_cm cm = sample(OFI_CM_CONNECT, 4);
+	uint8_t good[OFI_CM_SIZE];
+	struct ofi_cm out;
+	const size_t len = ofi_cm_encode(&cm, good);
+
+	(void)state;
+	assert_refused(good, len, 0, 'X');  /* magic */
+	assert_refused(good, len, 4, 2);    /* version */
+	assert_refused(good, len, 5, 2);    /* kind */
+	assert_refused(good, len, 6, 1);    /* private length, high byte */
+	assert_refused(good, len, 7, 5);    /* ... one more than there is */
+	assert_refused(good, len, 24, 255); /* more credits than depth */
+	for (size_t n = 0; n < len; n++)
+		assert_non_null(ofi_cm_decode(good, n, OFI_CM_CONNECT, &out));
+	assert_null(ofi_cm_decode(good, len, OFI_CM_CONNECT, &out));
+}
+
+static void random_bytes_are_never_taken_for_connection_data(void **state)
+{
+	uint8_t bytes[OFI_CM_SIZE];
+	struct ofi_cm out;
+
+	(void)state;
+	srand(1);
+	for (int i = 0; i < 20000; i++) {
+		const size_t len = (size_t)rand() % sizeof(bytes);
+
+		for (size_t n = 0; n < len; n++)
+			bytes[n] = (uint8_t)rand();
+		assert_non_null(ofi_cm_decode(bytes, len, OFI_CM_CONNECT, &out));
+	}
+}
+
+static void a_control_word_keeps_its_fields_apart(void **state)
+{
+	const uint64_t word = ofi_word_encode(0xab, 0xcd, 0x1234, 0x56789abc);
+	const struct ofi_word split = ofi_word_split(word);
+
+	(void)state;
+	assert_true(word == UINT64_C(0xabcd123456789abc));
+	assert_int_equal(split.type, 0xab);
+	assert_int_equal(split.flags, 0xcd);
+	assert_int_equal(split.count, 0x1234);
+	assert_int_equal(split.value, 0x56789abc);
+}
+
+static const char *check_data(uint8_t type, uint8_t flags, uint16_t count, uint32_t value)
+{
+	const struct ofi_word word = ofi_word_split(ofi_word_encode(type, flags, count, value));
+
+	return ofi_word_check_data(&word);
+}
+
+static const char *check_control(uint8_t type, uint8_t flags, uint16_t count)
+{
+	const struct ofi_word word = ofi_word_split(ofi_word_encode(type, flags, count, 9));
+
+	return ofi_word_check_control(&word);
+}
+
+static void words_beside_messages_are_checked(void **state)
+{
+	(void)state;
+	assert_null(check_data(OFI_WORD_DATA, 0, 0, 0));
+	assert_null(check_data(OFI_WORD_DATA, OFI_WORD_SOLICITED, 3, 0));
+	assert_null(check_data(OFI_WORD_DATA, OFI_WORD_IMMEDIATE, 0, 17));
+	assert_non_null(check_data(OFI_WORD_DATA, 0, 0, 17)); /* immediate without its flag */
+	assert_non_null(check_data(OFI_WORD_DATA, 4, 0, 0));
+	assert_non_null(check_data(OFI_WORD_CREDIT, 0, 1, 0));
+	assert_non_null(check_data(0, 0, 0, 0)); /* what stands for "came without a word" */
+}
+
+static void words_that_come_alone_are_checked(void **state)
+{
+	(void)state;
+	assert_null(check_control(OFI_WORD_CREDIT, 0, 1));
+	assert_null(check_control(OFI_WORD_READY, 0, 0));
+	assert_null(check_control(OFI_WORD_REJECT, 0, 0));
+	assert_null(check_control(OFI_WORD_REJECT, 0, OFI_CM_PRIVATE));
+	assert_null(check_control(OFI_WORD_DISC, 0, 0));
+	assert_null(check_control(OFI_WORD_PING, 0, 0));
+	assert_non_null(check_control(OFI_WORD_CREDIT, 0, 0));
+	assert_non_null(check_control(OFI_WORD_CREDIT, 1, 1));
+	assert_non_null(check_control(OFI_WORD_REJECT, 0, OFI_CM_PRIVATE + 1));
+	assert_non_null(check_control(OFI_WORD_READY, 0, 1));
+	assert_non_null(check_control(OFI_WORD_DISC, 0, 7));
+	assert_non_null(check_control(OFI_WORD_DATA, 0, 0));
+	assert_non_null(check_control(0, 0, 0));
+	for (unsigned type = 7; type < 256; type++)
+		assert_non_null(check_control((uint8_t)type, 0, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connection_data_come_out_as_they_went_in),
+		cmocka_unit_test(connection_data_have_their_documented_layout),
+		cmocka_unit_test(spoilt_connection_data_are_refused),
+		cmocka_unit_test(random_bytes_are_never_taken_for_connection_data),
+		cmocka_unit_test(a_control_word_keeps_its_fields_apart),
+		cmocka_unit_test(words_beside_messages_are_checked),
+		cmocka_unit_test(words_that_come_alone_are_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
