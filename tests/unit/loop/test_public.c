@@ -250,10 +250,142 @@ static void no_message_is_lost_whoever_leaves_first(void **state)
 	close_side(b);
 }
 
+static struct ndx_result wait_one(struct ndx_cq *cq)
+{
+	struct ndx_result result = {0};
+	size_t got = 0;
+
+	assert_int_equal(ndx_cq_wait_results(cq, &result, 1, PATIENCE_MS, &got), NDX_OK);
+	assert_int_equal(got, 1);
+	return result;
+}
+
+static void windows_and_shared_queues_work_through_the_front_door(void **state)
+{
+	static struct side sides[2];
+	struct side *a = &sides[0];
+	struct side *b = &sides[1];
+	const struct sockaddr_in6 any = {
+		.sin6_family = AF_INET6,
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT,
+	};
+	struct ndx_listener *listener = NULL;
+	struct ndx_srq *srq = NULL;
+	struct ndx_mw *mw = NULL;
+	struct ndx_overlapped ov = {0};
+	struct ndx_qp_attr attr;
+	struct ndx_sge sge;
+
+	(void)state;
+	open_side(a, "loop");
+	open_side(b, "loop");
+	a->depth = 4;
+	make_queues(a);
+	assert_int_equal(ndx_cq_create(b->adapter, 8, 0, 0, &b->cq), NDX_OK);
+	assert_int_equal(ndx_srq_create(b->adapter, 4, 1, 1, 0, 0, &srq), NDX_OK);
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = b->cq;
+	attr.initiator_cq = b->cq;
+	attr.srq = srq;
+	attr.context = b;
+	assert_int_equal(ndx_qp_create(b->adapter, &attr, &b->qp), NDX_OK);
+	assert_int_equal(
+		ndx_listen_on(b->adapter, (const struct sockaddr *)&any, sizeof(any), 0, &listener),
+		NDX_OK);
+	connect_both(a, b, listener);
+	sge = (struct ndx_sge){b->memory[0], MESSAGE, ndx_mr_get_local_token(b->mr)};
+	assert_int_equal(ndx_srq_receive(srq, srq, &sge, 1), NDX_OK);
+	assert_int_equal(ndx_srq_notify(srq, &ov), NDX_PENDING);
+	sge = (struct ndx_sge){a->memory[0], 5, ndx_mr_get_local_token(a->mr)};
+	assert_int_equal(ndx_qp_send_immediate(a->qp, NULL, &sge, 1, 99, 0), NDX_OK);
+	assert_int_equal(ndx_overlapped_wait(&ov, PATIENCE_MS), NDX_OK);
+	assert_int_equal(wait_one(b->cq).immediate, 99);
+	(void)wait_one(a->cq);
+	/* the queue pair keeps the queue */
+	ndx_srq_close(srq);
+
+	assert_int_equal(ndx_mw_create(b->adapter, &mw), NDX_OK);
+	assert_int_equal(
+		ndx_qp_bind(b->qp, NULL, b->mr, mw, b->memory[1], MESSAGE, NDX_OP_ALLOW_WRITE),
+		NDX_OK);
+	assert_int_equal(wait_one(b->cq).request_type, NDX_REQUEST_BIND);
+	memset(a->memory[0], 7, 5);
+	assert_int_equal(ndx_qp_write(a->qp, NULL, &sge, 1, (uintptr_t)b->memory[1],
+	                              ndx_mw_get_remote_token(mw), 0),
+	                 NDX_OK);
+	assert_int_equal(wait_one(a->cq).status, NDX_OK);
+	assert_memory_equal(b->memory[1], a->memory[0], 5);
+	assert_int_equal(ndx_mr_deregister(b->mr, &ov), NDX_E_DEVICE_BUSY);
+	/* the region goes first, its window is dead */
+	ndx_mr_close(b->mr);
+	ndx_mw_close(mw);
+	/* leave without a word: both sides still part well */
+	ndx_qp_close(b->qp);
+	ndx_connector_close(b->connector);
+	assert_int_equal(ndx_disconnect(a->connector, PATIENCE_MS), NDX_OK);
+	ndx_connector_close(a->connector);
+	ndx_qp_close(a->qp);
+	ndx_cq_close(a->cq);
+	ndx_cq_close(b->cq);
+	ndx_listener_close(listener);
+	ndx_mr_close(a->mr);
+	ndx_adapter_close(b->adapter);
+	ndx_adapter_close(a->adapter);
+}
+
+static void a_send_nobody_receives_ends_both_sides_in_time(void **state)
+{
+	static struct side sides[2];
+	struct side *a = &sides[0];
+	struct side *b = &sides[1];
+	const struct sockaddr_in any = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct ndx_listener *listener = NULL;
+	struct ndx_overlapped notify = {0};
+	struct ndx_qp_attr attr;
+
+	(void)state;
+	open_side(a, "loop");
+	open_side(b, "loop");
+	ndx_qp_attr_init(&attr);
+	attr.no_receive_timeout_ms = 50;
+	assert_int_equal(ndx_cq_create(a->adapter, 8, 0, 0, &a->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create(b->adapter, 8, 0, 0, &b->cq), NDX_OK);
+	attr.receive_cq = attr.initiator_cq = a->cq;
+	assert_int_equal(ndx_qp_create(a->adapter, &attr, &a->qp), NDX_OK);
+	attr.receive_cq = attr.initiator_cq = b->cq;
+	assert_int_equal(ndx_qp_create(b->adapter, &attr, &b->qp), NDX_OK);
+	assert_int_equal(
+		ndx_listen_on(b->adapter, (const struct sockaddr *)&any, sizeof(any), 0, &listener),
+		NDX_OK);
+	connect_both(a, b, listener);
+	assert_int_equal(ndx_connector_notify_disconnect(b->connector, &notify), NDX_PENDING);
+	assert_int_equal(ndx_qp_send(a->qp, NULL, NULL, 0, 0), NDX_OK);
+	assert_int_equal(ndx_qp_send(a->qp, NULL, NULL, 0, 0), NDX_OK);
+	assert_int_equal(wait_one(a->cq).status, NDX_E_IO_TIMEOUT);
+	assert_int_equal(wait_one(a->cq).status, NDX_E_CANCELED);
+	assert_int_equal(ndx_overlapped_wait(&notify, PATIENCE_MS), NDX_OK);
+	assert_int_equal(notify.information, NDX_DISCONNECT_ABORTED);
+	assert_int_equal(ndx_disconnect(a->connector, PATIENCE_MS), NDX_E_CONNECTION_ABORTED);
+	ndx_listener_close(listener);
+	ndx_connector_close(a->connector);
+	ndx_connector_close(b->connector);
+	ndx_qp_close(a->qp);
+	ndx_qp_close(b->qp);
+	ndx_cq_close(a->cq);
+	ndx_cq_close(b->cq);
+	close_side(a);
+	close_side(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_message_is_lost_whoever_leaves_first),
+		cmocka_unit_test(windows_and_shared_queues_work_through_the_front_door),
+		cmocka_unit_test(a_send_nobody_receives_ends_both_sides_in_time),
 	};
 
 	return cmocka_run_group_tests_name("loop: under core", tests, NULL, NULL);
