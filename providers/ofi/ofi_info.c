@@ -347,23 +347,26 @@ void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *in
 	static const char *const cq[] = {[OFI_CQ_AUTO] = "",
 	                                 [OFI_CQ_PRIVATE] = "&cq=private",
 	                                 [OFI_CQ_SHARED] = "&cq=shared"};
-	char address[BASE_SOCKADDR_TEXT] = "";
+	const bool is_address = options->address.ss_family != AF_UNSPEC;
+	char where[64]; /* an address with its scope, or an interface */
 	char rest[112];
 
-	/* NI_NUMERICHOST: without the brackets and the port that base_sockaddr_text() adds */
-	if (options->address.ss_family != AF_UNSPEC)
+	(void)snprintf(where, sizeof(where), "%s", options->iface);
+	/* Without the brackets and the port that base_sockaddr_text() adds. */
+	if (is_address)
 		(void)getnameinfo((const struct sockaddr *)&options->address,
-		                  base_sockaddr_len(&options->address), address, sizeof(address),
-		                  NULL, 0, NI_NUMERICHOST);
-	(void)snprintf(rest, sizeof(rest), "%s%s%s%s%s%s", options->iface[0] ? "&iface=" : "",
-	               options->iface, address[0] ? "&addr=" : "", address,
-	               options->lan ? "&trust=lan" : "", cq[options->cq]);
+		                  base_sockaddr_len(&options->address), where, sizeof(where), NULL,
+		                  0, NI_NUMERICHOST);
+	(void)snprintf(rest, sizeof(rest), "%s%s%s%s",
+	               is_address      ? "&addr="
+	               : where[0] != 0 ? "&iface="
+	                               : "",
+	               where, options->lan ? "&trust=lan" : "", cq[options->cq]);
 	if (rest[0] == '&')
 		rest[0] = '?';
 	(void)snprintf(info->uri, sizeof(info->uri), "ofi:%s%s", options->traits->device, rest);
 	(void)snprintf(info->device, sizeof(info->device), "%s", options->traits->device);
-	info->adapter_id =
-		adapter_id(options->traits->device, address[0] != '\0' ? address : options->iface);
+	info->adapter_id = adapter_id(options->traits->device, where);
 }
 
 static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
