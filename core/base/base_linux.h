@@ -27,6 +27,10 @@ void base_fd_close(int fd);
 /* Unpredictable bytes, for keys and cookies. */
 enum ndx_status base_random(void *out, size_t len);
 
+/* Can all of it be read, and written if so asked, without a fault? 0, or the errno that says no.
+ * Changes no byte. */
+int base_memory_probe(void *buffer, size_t length, bool write);
+
 /* A flag with a descriptor that is readable while it is up. -1 on failure, errno set. */
 int base_flag_create(void);
 void base_flag_raise(int fd);

@@ -145,8 +145,6 @@ struct loop_mw {
 
 struct loop_req;
 
-/* Can all of it be read, and written if so asked, without a fault? 0, or the errno that says no. */
-int loop_memory_probe(void *buffer, size_t length, bool write);
 /* Move `bytes` from one list to the other; both are long enough. Bytes become visible in order. */
 void loop_memory_move(const struct ndx_sge *to, const struct ndx_sge *from, uint32_t bytes);
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory as a device sees it: may it be touched, and how bytes arrive. */
-#include <errno.h>
+/* How bytes arrive in memory. */
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "loop.h"
 
@@ -62,26 +59,4 @@ void loop_memory_move(const struct ndx_sge *to, const struct ndx_sge *from, uint
 		target.done += len;
 		bytes -= len;
 	}
-}
-
-/*
- * Faulting the pages in, as a real device's driver does to pin them, answers for mapping and rights
- * at once, without changing a byte that another thread may be writing. (Reading or writing through
- * a pipe or process_vm_writev would, or may be forbidden; /proc/self/maps takes milliseconds to
- * read.) Before Linux 5.14 only what is not mapped is found.
- */
-int loop_memory_probe(void *buffer, size_t length, bool write)
-{
-	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t before = (uintptr_t)buffer % page;
-	uint8_t *start = (uint8_t *)buffer - before;
-
-	if (length > UINTPTR_MAX - page - (uintptr_t)start - before)
-		return EFAULT;
-	length = (before + length + page - 1) / page * page;
-	/* of no pages: is the advice known? */
-	if (madvise(start, 0, advice) == 0)
-		return madvise(start, length, advice) == 0 ? 0 : errno;
-	return msync(start, length, MS_ASYNC) == 0 || errno != ENOMEM ? 0 : ENOMEM;
 }

@@ -186,7 +186,7 @@ enum ndx_status loop_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t le
 {
 	struct loop_mr *mr = loop_mr_of(spi);
 	bool write = (flags & (NDX_MR_ALLOW_LOCAL_WRITE | NDX_MR_RDMA_READ_SINK)) != 0;
-	int err = loop_memory_probe(buffer, length, write);
+	int err = base_memory_probe(buffer, length, write);
 	enum ndx_status st;
 
 	(void)ov;
