@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base_linux.h"
 #include "base_log.h"
@@ -128,29 +126,6 @@ int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, u
 	return err;
 }
 
-/*
- * Is all of it mapped, and does it bear reading, or writing? The provider does not look: without
- * this the first peer that uses the region ends the process with SIGSEGV. Kernels before 5.14 do
- * not know the question (EINVAL even for good memory): there the caller's word has to do.
- */
-static int check_memory(void *buffer, size_t length, bool write)
-{
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	const int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
-	char *start = (char *)buffer - (uintptr_t)buffer % page;
-	const size_t whole = ((uintptr_t)buffer % page + length + page - 1) / page * page;
-	_Alignas(64) char known_good[64] = {0};
-
-	if (whole < length)
-		return EFAULT;
-	if (madvise(start, whole, advice) == 0)
-		return 0;
-	if (errno != EINVAL)
-		return errno;
-	start = known_good - (uintptr_t)known_good % page;
-	return madvise(start, page, MADV_POPULATE_READ) == 0 ? EINVAL : 0;
-}
-
 enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out)
 {
 	struct ofi_mr *mr = calloc(1, sizeof(*mr));
@@ -197,7 +172,9 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	const uint32_t rights = local_rights(flags);
 	uint32_t key = 0;
 	enum ndx_status st;
-	int err = check_memory(buffer, length, rights != OFI_RIGHT_SOURCE);
+	/* The provider does not look: the first peer that used such a region would end the process
+	 * with SIGSEGV. */
+	int err = base_memory_probe(buffer, length, rights != OFI_RIGHT_SOURCE);
 
 	(void)ov;
 	if (err == ENOMEM || err == EFAULT || err == EINVAL)
