@@ -161,10 +161,10 @@ void ofi_mr_table_fini(struct ofi_mr_table *table);
 int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, uint64_t access,
                struct fid_mr **out, uint32_t *key);
 enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
-void ofi_mr_destroy(struct ndx_spi_mr *mr);
-enum ndx_status ofi_mr_register(struct ndx_spi_mr *mr, void *buffer, size_t length, uint32_t flags,
+void ofi_mr_destroy(struct ndx_spi_mr *spi);
+enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
                                 struct ndx_overlapped *ov);
-enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped *ov);
+enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
 
 /* May [buffer, +length) be used under this token? */
 static inline bool ofi_mr_allows(const struct ofi_mr_table *table, const void *buffer,
@@ -288,8 +288,8 @@ struct ofi_ncq {
 
 enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
                               struct ndx_spi_cq **out);
-void ofi_cq_destroy(struct ndx_spi_cq *cq);
-enum ndx_status ofi_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type type,
+void ofi_cq_destroy(struct ndx_spi_cq *spi);
+enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
                               struct ndx_overlapped *ov);
 
 /* Control thread: the ncq for a queue pair that begins to connect, tied to its queues. */
@@ -368,9 +368,9 @@ struct ofi_qp {
 	struct base_timer timer;
 };
 
-static inline struct ofi_qp *ofi_qp_of(struct ndx_spi_qp *qp)
+static inline struct ofi_qp *ofi_qp_of(struct ndx_spi_qp *spi)
 {
-	return (struct ofi_qp *)(void *)qp;
+	return (struct ofi_qp *)(void *)spi;
 }
 
 static inline struct ofi_tx *ofi_tx_at(const struct ofi_qp *qp, uint32_t index)
@@ -385,8 +385,8 @@ static inline struct ofi_rx *ofi_rx_at(const struct ofi_qp *qp, uint32_t index)
 
 enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
                               struct ndx_spi_qp **out);
-void ofi_qp_destroy(struct ndx_spi_qp *qp);
-void ofi_qp_cancel(struct ndx_spi_qp *qp);
+void ofi_qp_destroy(struct ndx_spi_qp *spi);
+void ofi_qp_cancel(struct ndx_spi_qp *spi);
 
 /* All below: the queue pair's lock is held. */
 
@@ -511,41 +511,41 @@ struct ofi_conn {
 	struct ofi_request *request;   /* taken, not answered; control thread */
 };
 
-static inline struct ofi_conn *ofi_conn_of(struct ndx_spi_conn *conn)
+static inline struct ofi_conn *ofi_conn_of(struct ndx_spi_conn *spi)
 {
-	return (struct ofi_conn *)(void *)conn;
+	return (struct ofi_conn *)(void *)spi;
 }
 
 void ofi_params_of(const struct ofi_cm *cm, struct ndx_spi_params *params);
-void ofi_conn_event(void *adapter, const struct ofi_cm_event *event);
+void ofi_conn_event(void *owner, const struct ofi_cm_event *event);
 void ofi_refuse(struct ofi_adapter *adapter, struct fi_info *info, const void *data, size_t len);
 
 enum ndx_status ofi_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
                                 struct ndx_spi_conn **out);
-void ofi_conn_destroy(struct ndx_spi_conn *conn);
-enum ndx_status ofi_conn_bind(struct ndx_spi_conn *conn, const struct sockaddr *address,
+void ofi_conn_destroy(struct ndx_spi_conn *spi);
+enum ndx_status ofi_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *address,
                               socklen_t len);
-enum ndx_status ofi_conn_connect(struct ndx_spi_conn *conn, const struct sockaddr *destination,
+enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
                                  socklen_t len, const struct ndx_spi_params *params);
-enum ndx_status ofi_conn_complete(struct ndx_spi_conn *conn);
-void ofi_conn_take(struct ndx_spi_conn *conn, struct ndx_spi_request *request);
-enum ndx_status ofi_conn_accept(struct ndx_spi_conn *conn, const struct ndx_spi_params *params);
-enum ndx_status ofi_conn_reject(struct ndx_spi_conn *conn, const void *private_data, size_t len);
-void ofi_conn_abandon(struct ndx_spi_conn *conn);
+enum ndx_status ofi_conn_complete(struct ndx_spi_conn *spi);
+void ofi_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *request);
+enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_params *params);
+enum ndx_status ofi_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len);
+void ofi_conn_abandon(struct ndx_spi_conn *spi);
 
-void ofi_conn_drain(struct ndx_spi_conn *conn);
-void ofi_conn_cancel_initiator(struct ndx_spi_conn *conn);
-void ofi_conn_send_disc(struct ndx_spi_conn *conn);
-void ofi_conn_finish(struct ndx_spi_conn *conn);
-void ofi_conn_abort(struct ndx_spi_conn *conn);
-enum ndx_status ofi_conn_detach(struct ndx_spi_conn *conn);
+void ofi_conn_drain(struct ndx_spi_conn *spi);
+void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi);
+void ofi_conn_send_disc(struct ndx_spi_conn *spi);
+void ofi_conn_finish(struct ndx_spi_conn *spi);
+void ofi_conn_abort(struct ndx_spi_conn *spi);
+enum ndx_status ofi_conn_detach(struct ndx_spi_conn *spi);
 
 enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
                                     struct ndx_spi_listener **out);
-void ofi_listener_destroy(struct ndx_spi_listener *listener);
-enum ndx_status ofi_listener_bind(struct ndx_spi_listener *listener, const struct sockaddr *address,
+void ofi_listener_destroy(struct ndx_spi_listener *spi);
+enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct sockaddr *address,
                                   socklen_t len);
-enum ndx_status ofi_listener_listen(struct ndx_spi_listener *listener, uint32_t backlog);
-void ofi_request_refuse(struct ndx_spi_request *request);
+enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog);
+void ofi_request_refuse(struct ndx_spi_request *spi);
 
 #endif

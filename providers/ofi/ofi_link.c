@@ -409,8 +409,10 @@ void ofi_link_orphan(struct ofi_link *link)
 
 void ofi_link_close_all(struct ofi_adapter *adapter)
 {
-	while (!base_list_empty(&adapter->links))
-		ofi_link_close(container_of(adapter->links.next, struct ofi_link, node), false);
+	struct base_list *node;
+
+	while ((node = base_list_take(&adapter->links)) != NULL)
+		ofi_link_close(container_of(node, struct ofi_link, node), false);
 }
 
 struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fid)

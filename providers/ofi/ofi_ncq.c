@@ -427,7 +427,7 @@ enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp
 
 	if (ncq == NULL)
 		st = ncq_open(adapter, shared_by, &ncq);
-	if (st != NDX_OK)
+	if (ncq == NULL)
 		return st;
 	ncq->refs++;
 	st = tie_to(ncq, receive_cq(qp));
