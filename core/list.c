@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base_log.h"
+#include "config.h"
 #include "loader.h"
 #include "registry.h"
 
@@ -72,13 +73,39 @@ static void take_failure(struct listing *l, const char *name, enum ndx_status st
 	take(l, &entry);
 }
 
-enum ndx_status list_provider(const struct ndx_provider *provider, struct listing *l)
+/* The provider's section; strings are borrowed. NULL: out of memory. */
+static struct ndx_spi_option *section_of(const struct config *config, const char *name,
+                                         size_t *count)
+{
+	struct ndx_spi_option *options = calloc(config->count + 1, sizeof(*options));
+
+	*count = 0;
+	for (size_t i = 0; options != NULL && i < config->count; i++) {
+		const struct config_entry *e = &config->entries[i];
+
+		if (strcmp(e->section, name) == 0)
+			options[(*count)++] = (struct ndx_spi_option){
+				.key = e->key, .value = e->value, .origin = e->origin};
+	}
+	return options;
+}
+
+enum ndx_status list_provider(const struct ndx_provider *provider, const struct config *config,
+                              struct listing *l)
 {
 	const size_t before = l->count;
+	struct ndx_spi_open defaults = {.device = ""};
+	struct ndx_spi_option *options = section_of(config, provider->name, &defaults.option_count);
 	enum ndx_status st;
 
+	if (options == NULL) {
+		l->status = fail(NDX_E_NO_MEMORY, 0, "list of adapters: out of memory");
+		return l->status;
+	}
+	defaults.options = options;
 	base_set_last_error("%s", ""); /* what is there afterwards is the provider's */
-	st = provider->ops->list(provider, take, l);
+	st = provider->ops->list(provider, &defaults, take, l);
+	free(options);
 	for (size_t i = before; i < l->count; i++)
 		(void)snprintf(l->entries[i].provider, sizeof(l->entries[i].provider), "%s",
 		               provider->name);
@@ -107,10 +134,16 @@ bool list_entry_fits(const struct ndx_adapter_entry *entry, const char *uri)
 	return head_length(entry->uri) == head && memcmp(entry->uri, uri, head) == 0;
 }
 
+struct all {
+	struct listing listing;
+	struct config config;
+};
+
 /* loader_each(): one provider that is not built in */
 static void list_loadable(void *arg, const char *name)
 {
-	struct listing *l = arg;
+	struct all *all = arg;
+	struct listing *l = &all->listing;
 	const struct ndx_provider *provider;
 	struct loaded *loaded;
 	enum ndx_status st;
@@ -126,36 +159,40 @@ static void list_loadable(void *arg, const char *name)
 		take_failure(l, name, st);
 		return;
 	}
-	(void)list_provider(provider, l);
+	(void)list_provider(provider, &all->config, l);
 	loader_close(loaded);
 }
 
 enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *count)
 {
-	struct listing listing = {0};
+	struct all all = {0};
 	const struct ndx_provider *provider;
 
 	if (entries == NULL || count == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_adapter_list: %s is NULL; pass where to put the list",
 		            entries == NULL ? "entries" : "count");
+	/* A broken file has said so; the list is what one looks at to mend it. */
+	(void)config_load(&all.config);
 	for (size_t i = 0; (provider = registry_get(i)) != NULL; i++) {
 		const enum ndx_status st = registry_check(provider, "this build");
 
 		if (st != NDX_OK)
-			take_failure(&listing, provider->name != NULL ? provider->name : "?", st);
+			take_failure(&all.listing, provider->name != NULL ? provider->name : "?",
+			             st);
 		else
-			(void)list_provider(provider, &listing);
+			(void)list_provider(provider, &all.config, &all.listing);
 	}
-	loader_each(list_loadable, &listing);
-	if (listing.status != NDX_OK) {
-		const enum ndx_status st = listing.status;
+	loader_each(list_loadable, &all);
+	config_free(&all.config);
+	if (all.listing.status != NDX_OK) {
+		const enum ndx_status st = all.listing.status;
 
-		list_clear(&listing);
+		list_clear(&all.listing);
 		return st;
 	}
-	*entries = listing.entries;
-	*count = listing.count;
+	*entries = all.listing.entries;
+	*count = all.listing.count;
 	return NDX_OK;
 }
 

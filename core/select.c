@@ -214,7 +214,7 @@ static enum ndx_status is_usable(struct choosing *c, const struct selection *s, 
 
 		list_clear(&c->listing);
 		c->listed = s->provider;
-		st = list_provider(s->provider, &c->listing);
+		st = list_provider(s->provider, c->config, &c->listing);
 		if (st != NDX_OK)
 			return st;
 	}

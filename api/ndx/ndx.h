@@ -12,6 +12,7 @@
 #include <ndx/mr.h>
 #include <ndx/overlapped.h>
 #include <ndx/qp.h>
+#include <ndx/reassembly.h>
 #include <ndx/sge.h>
 #include <ndx/srq.h>
 #include <ndx/status.h>

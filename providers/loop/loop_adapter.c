@@ -25,7 +25,8 @@ static uint64_t id_of(const char *device)
 	return id;
 }
 
-static enum ndx_status list_adapters(const struct ndx_provider *self, ndx_spi_list_fn *each,
+static enum ndx_status list_adapters(const struct ndx_provider *self,
+                                     const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
                                      void *arg)
 {
 	struct ndx_adapter_entry entry = {
@@ -35,6 +36,7 @@ static enum ndx_status list_adapters(const struct ndx_provider *self, ndx_spi_li
 		.state = NDX_OK,
 	};
 
+	(void)defaults; /* there is one, whatever the options */
 	(void)snprintf(entry.provider, sizeof(entry.provider), "%s", self->name);
 	loop_address(AF_INET, &entry.address);
 	each(arg, &entry);

@@ -84,7 +84,8 @@ enum ndx_status ofi_get_info(const struct ofi_traits *traits,
 /* A copy with other addresses; NULL for none. The caller frees it; NULL: out of memory. */
 struct fi_info *ofi_dup_info(const struct fi_info *info, const struct sockaddr_storage *source,
                              const struct sockaddr_storage *destination);
-enum ndx_status ofi_list(const struct ndx_provider *self, ndx_spi_list_fn *each, void *arg);
+enum ndx_status ofi_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
+                         ndx_spi_list_fn *each, void *arg);
 void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *info);
 
 /* Status for a failed libfabric call of the control path; `err` is positive. */

@@ -370,7 +370,7 @@ void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *in
 }
 
 static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
-                           enum ndx_status state, ndx_spi_list_fn *each, void *arg)
+                           bool lan, enum ndx_status state, ndx_spi_list_fn *each, void *arg)
 {
 	const bool loopback = base_sockaddr_is_loopback(address);
 	struct ndx_adapter_entry entry = {.address = *address, .state = state};
@@ -382,7 +382,7 @@ static void list_interface(const struct ifaddrs *i, const struct sockaddr_storag
 	entry.adapter_id = adapter_id("tcp", i->ifa_name);
 	if (state != NDX_OK) {
 		(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
-	} else if (!loopback) {
+	} else if (!loopback && !lan) {
 		entry.state = NDX_E_DEVICE_NOT_READY;
 		(void)snprintf(entry.hint, sizeof(entry.hint),
 		               "not without your word: libfabric's tcp provider trusts what peers "
@@ -404,15 +404,20 @@ static bool is_listed(const struct ifaddrs *all, const struct ifaddrs *upto)
 	return false;
 }
 
-enum ndx_status ofi_list(const struct ndx_provider *self, ndx_spi_list_fn *each, void *arg)
+enum ndx_status ofi_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
+                         ndx_spi_list_fn *each, void *arg)
 {
 	struct sockaddr_storage address = {.ss_family = AF_INET};
 	struct sockaddr_in *loopback = (struct sockaddr_in *)(void *)&address;
+	struct ofi_options options;
 	struct fi_info *info = NULL;
 	struct ifaddrs *all;
 	enum ndx_status st;
 
 	(void)self;
+	st = ofi_parse_options(defaults, &options);
+	if (st != NDX_OK)
+		return st;
 	loopback->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	st = ofi_get_info(&traits_list[0], &address, &info);
 	if (st == NDX_OK)
@@ -423,7 +428,7 @@ enum ndx_status ofi_list(const struct ndx_provider *self, ndx_spi_list_fn *each,
 		for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
 			if (usable_address(i, &address) && !is_listed(all, i) &&
 			    base_sockaddr_is_loopback(&address) == (pass == 0))
-				list_interface(i, &address, st, each, arg);
+				list_interface(i, &address, options.lan, st, each, arg);
 		}
 	}
 	freeifaddrs(all);

@@ -29,11 +29,14 @@ static void tell(ndx_spi_list_fn *each, void *arg, const char *device, enum ndx_
 	each(arg, &entry);
 }
 
-static enum ndx_status fake_list(const struct ndx_provider *self, ndx_spi_list_fn *each, void *arg)
+static enum ndx_status fake_list(const struct ndx_provider *self,
+                                 const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
+                                 void *arg)
 {
 	const char *how = getenv("FAKE_LIST");
 
 	(void)self;
+	(void)defaults;
 	if (how == NULL)
 		how = "down";
 	if (strcmp(how, "fail") == 0)

@@ -195,7 +195,10 @@ typedef void ndx_spi_list_fn(void *arg, const struct ndx_adapter_entry *entry);
  */
 struct ndx_provider_ops {
 	/* must: adapter */
-	enum ndx_status (*list)(const struct ndx_provider *self, ndx_spi_list_fn *each, void *arg);
+	/** @p defaults: the options that every open gets, from the INI file; no device. */
+	enum ndx_status (*list)(const struct ndx_provider *self,
+	                        const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
+	                        void *arg);
 	/** @p head is copied into the new adapter's head by the provider.. */
 	enum ndx_status (*adapter_open)(const struct ndx_spi_adapter *head,
 	                                const struct ndx_spi_open *how,

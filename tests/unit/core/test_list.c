@@ -9,6 +9,7 @@
 #include <ndx/adapter.h>
 
 #include "base_sockaddr.h"
+#include "config.h"
 #include "list.h"
 #include "registry.h"
 
@@ -139,11 +140,13 @@ static void a_list_wants_somewhere_to_go(void **state)
 	assert_null(entries);
 }
 
-static enum ndx_status flood(const struct ndx_provider *self, ndx_spi_list_fn *each, void *arg)
+static enum ndx_status flood(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
+                             ndx_spi_list_fn *each, void *arg)
 {
 	struct ndx_adapter_entry entry;
 
 	(void)self;
+	(void)defaults;
 	memset(&entry, 'x', sizeof(entry)); /* no string in it ends */
 	for (int i = 0; i < 100000; i++)
 		each(arg, &entry);
@@ -154,10 +157,11 @@ static void a_provider_out_of_order_does_no_harm(void **state)
 {
 	const struct ndx_provider_ops ops = {.list = flood};
 	const struct ndx_provider provider = {.abi = NDX_SPI_ABI, .name = "flood", .ops = &ops};
+	const struct config config = {0};
 	struct listing listing = {0};
 
 	(void)state;
-	assert_int_equal(list_provider(&provider, &listing), NDX_OK);
+	assert_int_equal(list_provider(&provider, &config, &listing), NDX_OK);
 	assert_int_equal(listing.count, 1024);
 	assert_string_equal(listing.entries[7].provider, "flood");
 	assert_int_equal(strlen(listing.entries[7].uri), sizeof(listing.entries[7].uri) - 1);
