@@ -409,10 +409,10 @@ void ofi_link_orphan(struct ofi_link *link)
 
 void ofi_link_close_all(struct ofi_adapter *adapter)
 {
-	struct base_list *node;
-
-	while ((node = base_list_take(&adapter->links)) != NULL)
-		ofi_link_close(container_of(node, struct ofi_link, node), false);
+	for (struct base_list *n = adapter->links.next, *next; n != &adapter->links; n = next) {
+		next = n->next;
+		ofi_link_close(container_of(n, struct ofi_link, node), false);
+	}
 }
 
 struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fid)
