@@ -376,7 +376,10 @@ static void the_list_has_one_entry(void **state)
 	struct ndx_adapter_entry entry = {0};
 	struct ndx_adapter_info info = {0};
 
-	assert_int_equal(rig_ops()->list(&ndx_provider_loop, keep_entry, &entry), NDX_OK);
+	assert_int_equal(rig_ops()->list(&ndx_provider_loop,
+	                                 &(const struct ndx_spi_open){.device = ""}, keep_entry,
+	                                 &entry),
+	                 NDX_OK);
 	assert_string_equal(entry.uri, "loop");
 	assert_string_equal(entry.provider, "loop");
 	assert_int_equal(entry.state, NDX_OK);
