@@ -264,8 +264,11 @@ bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t
 
 void peer_signal(struct peer *peer, int signal_number)
 {
-	if (peer->pid > 0)
-		(void)kill(peer->pid, signal_number);
+	if (peer->pid <= 0)
+		return;
+	(void)kill(peer->pid, signal_number);
+	if (signal_number == SIGSTOP) /* until then its threads run on */
+		(void)waitpid(peer->pid, NULL, WUNTRACED);
 }
 
 bool peer_part(struct peer *peer)
