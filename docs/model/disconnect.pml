@@ -68,8 +68,9 @@ PROPERTY(15, graceful_agrees)
 PROPERTY(16, undisturbed_ends_well_on_both_sides)
 PROPERTY(17, each_step_once)
 PROPERTY(18, only_expected_events)
+PROPERTY(19, every_end_begins_at_once)
 #ifdef WITNESS
-PROPERTY(19, witness)
+PROPERTY(20, witness)
 #endif
 #define CHECK(name, cond) assert(name || (cond))
 
@@ -404,10 +405,14 @@ inline check_after(i, was)
 #ifndef DATA
 	:: was == E_CLOSE ->
 		closed[i] = true;
-		CHECK(nothing_completes_after_close, !ov_notify[i] && !ov_disc[i])
+		CHECK(nothing_completes_after_close, !ov_notify[i] && !ov_disc[i]);
+		CHECK(nothing_completes_after_close, notify[i] == N_SHUT && call[i] == C_SHUT)
 	:: was == E_CANCEL ->
 		CHECK(cancel_is_synchronous, !ov_notify[i] && !ov_disc[i])
 #endif
+	:: was == E_ABORT || was == E_FLUSH -> CHECK(every_end_begins_at_once, closing[i])
+	:: was == E_DISCONNECT || was == E_RELEASE || was == E_PEER ->
+		CHECK(every_end_begins_at_once, link[i] != S_UP)
 	:: was == E_QUIET ->
 		CHECK(graceful_agrees, !((work_cut[0] || work_cut[1]) &&
 		      (link[0] == S_CLOSED_OK || link[1] == S_CLOSED_OK)))
@@ -445,7 +450,8 @@ end:
 }
 
 /* When nothing can happen any more unless a consumer calls: who is still waiting? */
-#define ENDED(i) (OVER(i) || link[i] == S_UP)
+#define UNTOUCHED(i) (link[i] == S_UP && !seen[i] && disc[PEER_OF(i)] != REPORTED)
+#define ENDED(i) (OVER(i) || UNTOUCHED(i))
 #define PATIENT(i) (!ov_disc[i] && (!ov_notify[i] || link[i] == S_UP))
 
 active proctype judge()
