@@ -333,6 +333,9 @@ static enum ndx_status load_from(const char *path, struct config *out)
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return NDX_E_NOT_FOUND;
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+		            "no descriptor to read %s with; see ulimit -n", path);
 	if (fd < 0)
 		return fail(NDX_E_INVALID_CONFIG, errno,
 		            "%s cannot be opened; mend its rights or take it away", path);
