@@ -458,10 +458,14 @@ void case_queue_closed_without_connecting(struct check *c)
 
 void case_queue_closed_under_the_peers_traffic(struct check *c)
 {
-	struct pair *p = pair_up(c, NULL);
+	struct side_attr attr;
+	struct pair *p;
 	struct ndx_result result = {.status = NDX_OK};
 	size_t posted;
 
+	side_attr_init(&attr);
+	attr.drain_ms = 30; /* A's sends beyond B's receives starve */
+	p = pair_up(c, &attr);
 	if (!p)
 		return;
 	receives_ok(&p->b, 0, 32, 0, MESSAGE);
