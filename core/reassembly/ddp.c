@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the frames of iWARP do: tagged data, read requests, SENDs. */
+#include <string.h>
+
+#include "rdma.h"
+#include "stream.h"
+
+/* A SEND longer than this is taken for nonsense. */
+#define SEND_MAX (UINT32_C(4) << 20)
+#define GATHERS_MAX 64
+#define QUEUE_SEND 0
+#define QUEUE_READ 1
+
+/* A SEND in several frames. */
+struct gather {
+	struct base_list link;
+	uint32_t message;
+	uint32_t frames;
+	uint32_t total; /* known with the last frame */
+	bool ended;
+	bool has_invalidate;
+	uint32_t invalidate;
+	uint64_t order;
+	uint8_t *bytes;
+	uint32_t room;
+	struct range_set present;
+};
+
+static void free_gather(struct rdma *r, struct flow *flow, struct gather *g)
+{
+	base_list_remove(&g->link);
+	flow->stream->gather_count--;
+	range_free(&g->present, &r->mem);
+	mem_put(&r->mem, g->bytes, g->room);
+	mem_put(&r->mem, g, sizeof(*g));
+}
+
+static void give_up(struct rdma *r, struct flow *flow, struct gather *g)
+{
+	struct range gap;
+	uint32_t end = g->ended ? g->total : g->room;
+
+	if (range_gap(&g->present, 0, end, &gap)) {
+		struct ndx_hole hole = {.kind = NDX_HOLE_SEND,
+		                        .offset = gap.from,
+		                        .length = g->ended ? gap.to - gap.from : 0};
+
+		rdma_report_hole(r, flow, &hole);
+	}
+	free_gather(r, flow, g);
+}
+
+void ddp_flush(struct rdma *r, struct flow *flow)
+{
+	struct base_list *list = &flow->stream->gathers;
+
+	while (!base_list_empty(list))
+		give_up(r, flow, container_of(list->next, struct gather, link));
+}
+
+static struct gather *gather_of(struct rdma *r, struct flow *flow, uint32_t message, uint64_t order)
+{
+	struct base_list *list = &flow->stream->gathers, *at;
+	struct gather *g;
+
+	for (at = list->next; at != list; at = at->next) {
+		g = container_of(at, struct gather, link);
+		if (g->message == message)
+			return g;
+	}
+	if (flow->stream->gather_count >= GATHERS_MAX)
+		give_up(r, flow, container_of(list->next, struct gather, link));
+	g = mem_zero(&r->mem, sizeof(*g));
+	if (g == NULL)
+		return NULL;
+	g->message = message;
+	g->order = order;
+	base_list_add(list, &g->link);
+	flow->stream->gather_count++;
+	return g;
+}
+
+static void deliver(struct rdma *r, struct flow *flow, const struct gather *g, uint32_t original)
+{
+	struct ndx_rdma_send send = {
+		.bytes = g->bytes,
+		.length = g->total,
+		.original = original,
+		.psn = g->message,
+		.packets = g->frames,
+		.has_invalidate = g->has_invalidate,
+		.invalidate = g->invalidate,
+	};
+
+	if (original > 0)
+		rdma_message(r, flow, &send, g->order);
+}
+
+static void send_frame(struct rdma *r, struct flow *flow, const struct ddp *d, uint64_t order)
+{
+	struct gather *g, one = {.message = d->message, .frames = 1, .order = order};
+	uint64_t fresh;
+	uint8_t *grown;
+
+	if (d->queue != QUEUE_SEND || (uint64_t)d->message_offset + d->length > SEND_MAX) {
+		r->stats.malformed++;
+		return;
+	}
+	if (d->last && d->message_offset == 0) {
+		struct ndx_rdma_send send = {
+			.bytes = d->data,
+			.length = d->captured,
+			.original = d->length,
+			.psn = d->message,
+			.packets = 1,
+			.has_invalidate = d->has_invalidate,
+			.invalidate = d->has_invalidate ? d->invalidate : 0,
+		};
+
+		rdma_message(r, flow, &send, one.order);
+		return;
+	}
+	g = gather_of(r, flow, d->message, order);
+	if (g == NULL)
+		return;
+	grown = rdma_grow(&r->mem, g->bytes, &g->room, d->message_offset + d->length, 1);
+	if (grown == NULL)
+		return;
+	g->bytes = grown;
+	memcpy(g->bytes + d->message_offset, d->data, d->captured);
+	g->frames++;
+	if (d->last) {
+		g->ended = true;
+		g->total = d->message_offset + d->length;
+		g->has_invalidate = d->has_invalidate;
+		g->invalidate = d->has_invalidate ? d->invalidate : 0;
+	}
+	if (range_add(&g->present, &r->mem, d->message_offset,
+	              (uint64_t)d->message_offset + d->captured, &fresh) &&
+	    g->ended && range_covers(&g->present, 0, g->total)) {
+		deliver(r, flow, g, g->total);
+		free_gather(r, flow, g);
+	}
+}
+
+static struct request *find_request(const struct flow *asked, uint32_t stag, uint64_t offset)
+{
+	struct base_list *at;
+
+	for (at = asked->requests.next; at != &asked->requests; at = at->next) {
+		struct request *q = container_of(at, struct request, link);
+
+		if (request_contains(q, stag, offset))
+			return q;
+	}
+	return NULL;
+}
+
+static void free_request(struct rdma *r, struct flow *flow, struct request *q)
+{
+	base_list_remove(&q->link);
+	flow->request_count--;
+	mem_put(&r->mem, q, sizeof(*q));
+}
+
+/* Data of an answer: to where the request says they come from. */
+static void answer(struct rdma *r, struct flow *asked, struct request *q, uint64_t offset,
+                   const uint8_t *data, uint32_t captured, uint32_t length)
+{
+	struct request now = *q;
+
+	q->received += length < q->size - q->received ? length : q->size - q->received;
+	if (q->received >= q->size)
+		free_request(r, asked, q);
+	rdma_place(r, asked, now.source_stag, request_get_offset(&now, offset), now.order, data,
+	           captured, length);
+}
+
+void rdma_add_iwarp_data(struct rdma *r, struct flow *flow, const struct ddp *frame, uint64_t order)
+{
+	struct early e = {.flow = flow,
+	                  .order = 0,
+	                  .address = frame->offset,
+	                  .handle = frame->stag,
+	                  .length = frame->captured,
+	                  .original = frame->length,
+	                  .kind = EARLY_RESPONSE};
+	struct request *q = NULL;
+
+	if (frame->opcode == RDMAP_WRITE) {
+		rdma_place(r, flow, frame->stag, frame->offset, order, frame->data, frame->captured,
+		           frame->length);
+		return;
+	}
+	if (flow->pair != NULL)
+		q = find_request(flow->pair, frame->stag, frame->offset);
+	if (q == NULL)
+		early_hold(r, &e, frame->data);
+	else
+		answer(r, flow->pair, q, frame->offset, frame->data, frame->captured,
+		       frame->length);
+}
+
+void rdma_add_iwarp_request(struct rdma *r, struct flow *flow, const struct ddp *frame,
+                            uint64_t order)
+{
+	struct request *q;
+	struct early *e, *next;
+
+	if (flow->request_count >= FLOW_OPEN_MAX)
+		free_request(r, flow, container_of(flow->requests.next, struct request, link));
+	q = mem_zero(&r->mem, sizeof(*q));
+	if (q == NULL)
+		return;
+	q->order = order;
+	q->sink_stag = frame->read.sink_stag;
+	q->sink_offset = frame->read.sink_offset;
+	q->size = frame->read.size;
+	q->source_stag = frame->read.source_stag;
+	q->source_offset = frame->read.source_offset;
+	base_list_add(&flow->requests, &q->link);
+	flow->request_count++;
+	if (flow->pair == NULL)
+		return;
+	r->draining = true;
+	for (e = early_first(r, flow->pair, EARLY_RESPONSE); e != NULL; e = next) {
+		next = early_next(e);
+		if (e->kind != EARLY_RESPONSE || e->flow != flow->pair)
+			continue;
+		q = find_request(flow, e->handle, e->address);
+		if (q == NULL)
+			continue;
+		answer(r, flow, q, e->address, e->data, e->length, e->original);
+		early_remove(r, e);
+	}
+	r->draining = false;
+}
+
+void ddp_frame(struct rdma *r, struct flow *flow, const struct ddp *d, uint64_t order)
+{
+	r->stats.rdmap[d->opcode & 15]++;
+	switch ((enum rdmap_opcode)d->opcode) {
+	case RDMAP_WRITE:
+	case RDMAP_READ_RESPONSE:
+		rdma_add_iwarp_data(r, flow, d, order);
+		break;
+	case RDMAP_READ_REQUEST:
+		if (d->queue == QUEUE_READ)
+			rdma_add_iwarp_request(r, flow, d, order);
+		else
+			r->stats.malformed++;
+		break;
+	case RDMAP_SEND:
+	case RDMAP_SEND_INVALIDATE:
+	case RDMAP_SEND_SOLICITED:
+	case RDMAP_SEND_SOLICITED_INVALIDATE:
+		send_frame(r, flow, d, order);
+		break;
+	case RDMAP_TERMINATE:
+		break;
+	}
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "early.h"
+
+#include <string.h>
+
+#include "rdma.h"
+
+/* Packets that a connection without RPC may let us hold in vain before we stop trying. */
+#define VAIN_MAX 64
+
+static uint64_t hash_kind(const struct rdma *r, const struct flow *flow, enum early_kind kind)
+{
+	return table_mix(table_mix(r->seed, (uint64_t)(uintptr_t)flow), (uint64_t)kind + 1);
+}
+
+static uint64_t hash_data(const struct rdma *r, const struct peers *peers, uint8_t direction,
+                          uint32_t handle)
+{
+	return table_mix(table_mix(r->seed, (uint64_t)(uintptr_t)peers),
+	                 (uint64_t)handle << 8 | (peers->self ? 0u : direction) << 4 | 8u);
+}
+
+static void report(struct rdma *r, const struct early *e)
+{
+	static const enum ndx_orphan_kind kinds[] = {
+		[EARLY_DATA] = NDX_ORPHAN_DATA,
+		[EARLY_FRAGMENT] = NDX_ORPHAN_FRAGMENT,
+		[EARLY_RESPONSE] = NDX_ORPHAN_RESPONSE,
+	};
+	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_ORPHAN};
+
+	event.orphan.kind = kinds[e->kind];
+	event.orphan.psn = (uint32_t)e->order & PSN_MASK;
+	event.orphan.handle = e->handle;
+	event.orphan.length = e->original;
+	e->flow->connection->orphans++;
+	rdma_report(r, e->flow, &event);
+}
+
+void early_hold(struct rdma *r, const struct early *e, const uint8_t *data)
+{
+	size_t size = sizeof(*e) + e->length;
+	const struct connection *c = e->flow->connection;
+	struct early *held;
+	uint64_t hash;
+
+	if (!c->rpc && c->orphans >= VAIN_MAX) {
+		report(r, e);
+		return;
+	}
+	while (r->early_bytes + size > r->attr.max_bytes / RDMA_EARLY_SHARE) {
+		if (r->draining || !early_evict(r)) {
+			report(r, e);
+			return;
+		}
+	}
+	held = mem_get(&r->mem, size);
+	if (held == NULL) {
+		report(r, e);
+		return;
+	}
+	*held = *e;
+	if (e->length > 0)
+		memcpy(held->data, data, e->length);
+	held->packet = r->stats.packets;
+	hash = e->kind == EARLY_DATA ? hash_data(r, e->flow->peers, e->flow->direction, e->handle)
+	                             : hash_kind(r, e->flow, (enum early_kind)e->kind);
+	table_add(&r->early_table, &held->node, hash);
+	base_list_add(&r->early_ages, &held->age);
+	r->early_bytes += size;
+}
+
+void early_remove(struct rdma *r, struct early *e)
+{
+	size_t size = sizeof(*e) + e->length;
+
+	table_remove(&e->node);
+	base_list_remove(&e->age);
+	r->early_bytes -= size;
+	mem_put(&r->mem, e, size);
+}
+
+static struct early *early_at(struct node *node)
+{
+	return node == NULL ? NULL : container_of(node, struct early, node);
+}
+
+struct early *early_first(struct rdma *r, const struct flow *flow, enum early_kind kind)
+{
+	if (base_list_empty(&r->early_ages))
+		return NULL;
+	return early_at(table_first(&r->early_table, hash_kind(r, flow, kind)));
+}
+
+struct early *early_first_data(struct rdma *r, const struct peers *peers, uint8_t direction,
+                               uint32_t handle)
+{
+	if (base_list_empty(&r->early_ages))
+		return NULL;
+	return early_at(table_first(&r->early_table, hash_data(r, peers, direction, handle)));
+}
+
+struct early *early_next(struct early *e)
+{
+	return early_at(table_next(&e->node));
+}
+
+void early_expire(struct rdma *r, bool all)
+{
+	while (!base_list_empty(&r->early_ages)) {
+		struct early *e = container_of(r->early_ages.next, struct early, age);
+
+		if (!all && r->stats.packets - e->packet <= r->attr.reorder_packets)
+			return;
+		report(r, e);
+		early_remove(r, e);
+	}
+}
+
+bool early_evict(struct rdma *r)
+{
+	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_EVICTION};
+	struct early *e;
+
+	if (base_list_empty(&r->early_ages))
+		return false;
+	e = container_of(r->early_ages.next, struct early, age);
+	event.eviction.reason = NDX_EVICTION_FRAGMENTS;
+	event.eviction.bytes = e->length;
+	report(r, e);
+	rdma_report(r, e->flow, &event);
+	early_remove(r, e);
+	return true;
+}
+
+void early_forget(struct rdma *r, bool all)
+{
+	struct base_list *at = r->early_ages.next;
+
+	while (at != &r->early_ages) {
+		struct early *e = container_of(at, struct early, age);
+
+		at = at->next;
+		if (all || e->flow->doomed)
+			early_remove(r, e);
+	}
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A call and its reply, from the first of them that is seen until both are whole. */
+#ifndef REASSEMBLY_EXCHANGE_H
+#define REASSEMBLY_EXCHANGE_H
+
+#include "base_list.h"
+#include "flow.h"
+#include "rpcrdma.h"
+#include "segment.h"
+
+/* A SEND that waits for its chunks. */
+struct held {
+	uint8_t *bytes;
+	uint32_t length;   /* there */
+	uint32_t original; /* sent */
+	uint32_t body;     /* where the RPC message begins */
+	uint32_t type;     /* enum rpcrdma_type */
+	uint32_t version, credits;
+	uint64_t order;
+	uint64_t packet;
+};
+
+/* A segment that a reply names, and how much of it. */
+struct returned {
+	struct segment *segment;
+	uint32_t length;
+	uint32_t chunk;
+};
+
+struct exchange {
+	struct node node;
+	struct base_list age;     /* least recently touched first */
+	struct base_list waiting; /* in rdma->orphans while its call is not known */
+	struct peers *peers;
+	struct flow *call_flow;  /* NULL: call not seen */
+	struct flow *reply_flow; /* NULL: reply not seen */
+	uint8_t direction;       /* of the call */
+	uint32_t xid;
+	bool call_done, reply_done;
+	uint64_t touched_ns;
+	uint32_t program, program_version, procedure;
+	struct held call, reply;
+	struct segment **segments; /* of the call: reads sorted by position, writes, reply chunk */
+	uint32_t segment_count;
+	uint32_t segment_room;
+	uint32_t reads;
+	struct returned *returned; /* by the reply, in its order: reply chunk, then writes */
+	uint32_t returned_count;
+	uint32_t returned_room;
+};
+
+/* An RPC message was sent. `send` tells its place, `bytes` the header and what follows. */
+struct arrival {
+	struct flow *flow;
+	const uint8_t *bytes;
+	uint32_t length, original;
+	uint64_t order;
+};
+
+void exchange_call(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h);
+void exchange_reply(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h);
+void exchange_error(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h);
+
+/* Data came: report what has become whole. The exchange may be gone then. */
+void exchange_check(struct rdma *r, struct exchange *x);
+
+/* Give up: report holes, or the reply that has no call. `reason` 0: the capture ends. */
+void exchange_finish(struct rdma *r, struct exchange *x, int reason);
+
+/* Report replies whose calls did not come within the reorder window, or all. */
+void exchange_expire(struct rdma *r, bool all);
+
+/* Give up all that are doomed with their flows. */
+void exchange_finish_doomed(struct rdma *r);
+
+/* Free, report nothing. */
+void exchange_free(struct rdma *r, struct exchange *x);
+
+#endif

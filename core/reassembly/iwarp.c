@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From TCP segments to the frames of MPA: finds connections, frames, markers, checks. */
+#include <string.h>
+
+#include "base_byteorder.h"
+#include "rdma.h"
+#include "stream.h"
+
+enum state {
+	STATE_START,   /* nothing was recognised yet */
+	STATE_FIRST,   /* the set-up frame was; a marker may come first */
+	STATE_FRAMES,  /* frame follows frame */
+	STATE_LOST,    /* bytes are missing: a frame has to begin with a segment */
+	STATE_FOREIGN, /* no iWARP */
+};
+
+enum crcs { CRCS_UNKNOWN, CRCS_YES, CRCS_NO };
+
+#define TRIES_MAX 32
+#define HEAD 6 /* length, DDP and RDMAP control, and what tells queues apart */
+
+/* What a piece of the stream turned out to be. */
+enum verdict {
+	VERDICT_USED, /* `size` bytes of it were used */
+	VERDICT_MORE, /* `size` bytes are needed */
+	VERDICT_BAD,  /* nothing that can begin here */
+};
+
+/* Bytes of the stream, at its place `order`. */
+struct view {
+	const uint8_t *bytes;
+	uint32_t captured;
+	uint32_t length; /* as sent: less is captured only of a cut segment */
+	uint64_t order;
+};
+
+/* How far it is to the next marker; 0: here is one. */
+static uint32_t to_marker(const struct stream *s, uint64_t order)
+{
+	uint32_t past = (uint32_t)((order - s->marker_base) % MPA_MARKER_EVERY);
+
+	return past == 0 ? 0 : MPA_MARKER_EVERY - past;
+}
+
+/* Bytes that `length` bytes take up, with the markers between them. */
+static uint32_t with_markers(const struct stream *s, uint64_t order, uint32_t length)
+{
+	uint32_t raw = 0;
+
+	if (!s->markers)
+		return length;
+	while (length > 0) {
+		uint32_t part = to_marker(s, order + raw);
+
+		if (part == 0) {
+			raw += MPA_MARKER_SIZE;
+			part = MPA_MARKER_EVERY - MPA_MARKER_SIZE;
+		}
+		if (part > length)
+			part = length;
+		raw += part;
+		length -= part;
+	}
+	return raw;
+}
+
+/* Copy `length` bytes without the markers between them; the raw bytes must be there. */
+static void strip(const struct stream *s, const struct view *v, uint8_t *out, uint32_t length)
+{
+	uint32_t raw = 0;
+
+	while (length > 0) {
+		uint32_t part = s->markers ? to_marker(s, v->order + raw) : length;
+
+		if (part == 0) {
+			raw += MPA_MARKER_SIZE;
+			part = MPA_MARKER_EVERY - MPA_MARKER_SIZE;
+		}
+		if (part > length)
+			part = length;
+		memcpy(out, v->bytes + raw, part);
+		out += part;
+		raw += part;
+		length -= part;
+	}
+}
+
+static uint32_t get_le32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static uint32_t crc_of(const struct rdma *r, const uint8_t *bytes, uint32_t length)
+{
+	return ~crc_update(r->crc->castagnoli, 0xffffffffu, bytes, length);
+}
+
+/*
+ * Does the CRC of a frame agree? It counts markers, too; whether one that stands right before the
+ * frame, is not agreed among implementations.
+ */
+static bool crc_agrees(const struct rdma *r, const struct stream *s, const struct view *v,
+                       uint32_t raw)
+{
+	uint32_t crc = get_le32(v->bytes + raw - 4);
+
+	if (crc_of(r, v->bytes, raw - 4) == crc)
+		return true;
+	return s->markers && to_marker(s, v->order) == 0 &&
+	       crc_of(r, v->bytes + MPA_MARKER_SIZE, raw - 4 - MPA_MARKER_SIZE) == crc;
+}
+
+/* Whether frames of this direction have CRCs: said by either side's set-up frame. */
+static void learn_crcs(struct stream *s, const struct flow *flow, bool agrees)
+{
+	const struct stream *back =
+		flow->pair != NULL && flow->pair->stream != NULL ? flow->pair->stream : NULL;
+
+	if ((s->setup && s->crc) || (back != NULL && back->setup && back->crc))
+		s->crcs = CRCS_YES;
+	else if (s->setup && back != NULL && back->setup)
+		s->crcs = CRCS_NO;
+	else
+		s->crcs = agrees ? CRCS_YES : CRCS_NO;
+}
+
+static bool crc_good(struct rdma *r, struct flow *flow, const struct view *v, uint32_t raw)
+{
+	struct stream *s = flow->stream;
+	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_BAD_CRC};
+	bool agrees;
+
+	if (r->crc == NULL || s->crcs == CRCS_NO || v->captured < raw)
+		return true;
+	agrees = crc_agrees(r, s, v, raw);
+	if (s->crcs == CRCS_UNKNOWN)
+		learn_crcs(s, flow, agrees);
+	if (s->crcs == CRCS_NO)
+		return true;
+	r->stats.crc_checked++;
+	if (agrees)
+		return true;
+	r->stats.bad_crc++;
+	rdma_report(r, flow, &event);
+	return false;
+}
+
+static void recognised(struct rdma *r, struct flow *flow)
+{
+	struct flow *back;
+
+	flow->stream->recognised = true;
+	if (flow->pair != NULL)
+		return;
+	back = flow_reverse(r, flow);
+	if (back != NULL && back != flow)
+		flow_pair(r, flow, back);
+}
+
+/* Where a frame would have to begin. */
+static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *v, uint32_t *size)
+{
+	struct stream *s = flow->stream;
+	uint32_t head = with_markers(s, v->order, HEAD), ulpdu, raw, plain;
+	const uint8_t *bytes = v->bytes;
+	uint8_t first[HEAD];
+	struct ddp d;
+
+	*size = head;
+	if (v->captured < head)
+		return VERDICT_MORE;
+	strip(s, v, first, HEAD);
+	ulpdu = base_get_be16(first);
+	if (ulpdu < DDP_TAGGED_SIZE || !ddp_plausible(first + 2, ulpdu))
+		return VERDICT_BAD;
+	plain = mpa_frame_size(ulpdu);
+	raw = with_markers(s, v->order, plain);
+	*size = raw;
+	if (v->length < raw)
+		return VERDICT_MORE;
+	if (!crc_good(r, flow, v, raw))
+		return VERDICT_USED;
+	if (s->markers && v->captured >= raw) {
+		uint8_t *grown = rdma_grow(&r->mem, r->unmarked, &r->unmarked_room, plain, 1);
+
+		if (grown == NULL)
+			return VERDICT_USED;
+		r->unmarked = grown;
+		strip(s, v, r->unmarked, plain);
+		bytes = r->unmarked;
+	} else if (s->markers) {
+		return VERDICT_USED; /* cut: not worth the trouble */
+	}
+	r->stats.rdma_packets++;
+	if (ddp_parse(bytes + 2,
+	              v->captured < raw && v->captured - 2 < ulpdu ? v->captured - 2 : ulpdu, ulpdu,
+	              &d))
+		ddp_frame(r, flow, &d, v->order + 1);
+	else
+		r->stats.malformed++;
+	return VERDICT_USED;
+}
+
+/* Could a frame begin here, in the middle of a stream? */
+static bool frame_likely(const struct stream *s, const struct view *v)
+{
+	uint32_t ulpdu, raw, head = with_markers(s, v->order, HEAD);
+	struct view next = *v;
+	uint8_t first[HEAD];
+
+	if (v->captured < head)
+		return false;
+	strip(s, v, first, HEAD);
+	ulpdu = base_get_be16(first);
+	if (ulpdu < DDP_TAGGED_SIZE || !ddp_plausible(first + 2, ulpdu))
+		return false;
+	raw = with_markers(s, v->order, mpa_frame_size(ulpdu));
+	if (v->length <= raw)
+		return true;
+	/* Another frame follows: it has to look like one, as far as it is there. */
+	next.bytes += raw;
+	next.order += raw;
+	if (v->captured < raw + with_markers(s, next.order, HEAD))
+		return true;
+	strip(s, &next, first, HEAD);
+	return ddp_plausible(first + 2, base_get_be16(first));
+}
+
+static void set_up(struct rdma *r, struct flow *flow, const struct mpa_setup *setup)
+{
+	flow->stream->setup = true;
+	flow->stream->crc = setup->crc;
+	flow->stream->state = STATE_FIRST;
+	recognised(r, flow);
+}
+
+static enum verdict start(struct rdma *r, struct flow *flow, const struct view *v, uint32_t *size)
+{
+	struct stream *s = flow->stream;
+	struct mpa_setup setup;
+
+	switch (mpa_setup_parse(v->bytes, v->captured, &setup)) {
+	case MPA_YES:
+		*size = MPA_SETUP_SIZE + (uint32_t)setup.private_length;
+		set_up(r, flow, &setup);
+		return VERDICT_USED;
+	case MPA_MORE:
+		*size = v->captured + 1;
+		return VERDICT_MORE;
+	case MPA_NO:
+		break;
+	}
+	if (!frame_likely(s, v))
+		return VERDICT_BAD;
+	s->state = STATE_FRAMES;
+	recognised(r, flow);
+	return frame(r, flow, v, size);
+}
+
+/* The first frame behind the set-up: where a marker begins it, markers are on. */
+static enum verdict first_frame(struct rdma *r, struct flow *flow, const struct view *v,
+                                uint32_t *size)
+{
+	static const uint8_t marker[MPA_MARKER_SIZE];
+	struct stream *s = flow->stream;
+
+	*size = MPA_MARKER_SIZE;
+	if (v->captured < MPA_MARKER_SIZE)
+		return VERDICT_MORE;
+	if (memcmp(v->bytes, marker, sizeof(marker)) == 0) {
+		s->markers = true;
+		s->marker_base = v->order;
+	}
+	s->state = STATE_FRAMES;
+	return frame(r, flow, v, size);
+}
+
+static enum verdict step(struct rdma *r, struct flow *flow, const struct view *v, uint32_t *size)
+{
+	switch ((enum state)flow->stream->state) {
+	case STATE_START:
+		return start(r, flow, v, size);
+	case STATE_FIRST:
+		return first_frame(r, flow, v, size);
+	case STATE_FRAMES:
+		return frame(r, flow, v, size);
+	case STATE_LOST:
+	case STATE_FOREIGN:
+		break;
+	}
+	return VERDICT_BAD;
+}
+
+static void drop_partial(struct rdma *r, struct stream *s)
+{
+	mem_put(&r->mem, s->partial, s->partial_room);
+	s->partial = NULL;
+	s->partial_room = 0;
+	s->partial_fill = 0;
+}
+
+static void lose(struct rdma *r, struct flow *flow)
+{
+	struct stream *s = flow->stream;
+
+	s->partial_fill = 0;
+	if (s->recognised) {
+		s->state = STATE_LOST;
+		r->stats.malformed++;
+	} else if (++s->tries >= TRIES_MAX) {
+		s->state = STATE_FOREIGN;
+		drop_partial(r, s);
+	}
+}
+
+/* Append to the frame that has begun; false if out of memory. */
+static bool append(struct rdma *r, struct stream *s, const uint8_t *bytes, uint32_t length)
+{
+	uint8_t *grown =
+		rdma_grow(&r->mem, s->partial, &s->partial_room, s->partial_fill + length, 1);
+
+	if (grown == NULL)
+		return false;
+	s->partial = grown;
+	memcpy(s->partial + s->partial_fill, bytes, length);
+	s->partial_fill += length;
+	return true;
+}
+
+/* Complete the frame that has begun. Returns how many bytes that took; all if it is not enough. */
+static uint32_t go_on(struct rdma *r, struct flow *flow, const struct view *v)
+{
+	struct stream *s = flow->stream;
+	uint32_t used = 0, size = 0;
+
+	while (s->partial_fill > 0) {
+		struct view whole = {s->partial, s->partial_fill, s->partial_fill,
+		                     v->order + used - s->partial_fill};
+		enum verdict verdict = step(r, flow, &whole, &size);
+		uint32_t part;
+
+		if (verdict == VERDICT_BAD) {
+			lose(r, flow);
+			return v->length;
+		}
+		if (verdict == VERDICT_USED) {
+			/* It was asked for exactly, so nothing is left over, but by a set-up. */
+			s->partial_fill -= size < s->partial_fill ? size : s->partial_fill;
+			memmove(s->partial, s->partial + size, s->partial_fill);
+			continue;
+		}
+		part = size - s->partial_fill;
+		if (part > v->captured - used)
+			part = v->captured - used;
+		if (part == 0)
+			return v->length;
+		if (!append(r, s, v->bytes + used, part)) {
+			lose(r, flow);
+			return v->length;
+		}
+		used += part;
+	}
+	return used;
+}
+
+/* Bytes that are next in the stream. A segment begins here. */
+static void use(struct rdma *r, struct flow *flow, struct view v)
+{
+	struct stream *s = flow->stream;
+	uint32_t size = 0;
+
+	if (s->state == STATE_LOST && frame_likely(s, &v))
+		s->state = STATE_FRAMES;
+	if (s->state == STATE_LOST || s->state == STATE_FOREIGN)
+		return;
+	while (v.captured > 0) {
+		uint32_t used = s->partial_fill > 0 ? go_on(r, flow, &v) : 0;
+
+		if (used >= v.captured)
+			break;
+		v.bytes += used;
+		v.captured -= used;
+		v.length -= used;
+		v.order += used;
+		switch (step(r, flow, &v, &size)) {
+		case VERDICT_BAD:
+			lose(r, flow);
+			return;
+		case VERDICT_MORE:
+			if (!append(r, s, v.bytes, v.captured))
+				lose(r, flow);
+			size = v.captured;
+			break;
+		case VERDICT_USED:
+			break;
+		}
+		if (size >= v.captured)
+			break;
+		v.bytes += size;
+		v.captured -= size;
+		v.length -= size;
+		v.order += size;
+	}
+	/* Cut by the capture: what is missing cannot be waited for. */
+	if (v.captured < v.length && s->recognised) {
+		s->state = STATE_LOST;
+		s->partial_fill = 0;
+	} else if (v.captured < v.length) {
+		s->partial_fill = 0;
+	}
+}
+
+static void report_gap(struct rdma *r, const struct flow *flow)
+{
+	const struct stream *s = flow->stream;
+	struct ndx_hole hole = {
+		.kind = NDX_HOLE_STREAM, .offset = s->order, .length = stream_gap(s)};
+
+	if (s->recognised && s->known && hole.length > 0)
+		rdma_report_hole(r, flow, &hole);
+}
+
+/* Use what has become next; `force`: give up what is missing, if something waits behind it. */
+static void drain(struct rdma *r, struct flow *flow, bool force)
+{
+	struct stream *s = flow->stream;
+	struct stream_segment *ready;
+	uint32_t skip;
+
+	for (;;) {
+		ready = stream_ready(s, &skip);
+		if (ready != NULL) {
+			struct view v = {ready->bytes + (skip < ready->captured ? skip : 0),
+			                 skip < ready->captured ? ready->captured - skip : 0,
+			                 ready->length - skip, s->order};
+
+			use(r, flow, v);
+			stream_advance(s, ready->length - skip);
+			stream_drop(s, &r->mem, ready);
+			continue;
+		}
+		if (base_list_empty(&s->waiting) || !(force || stream_full(s)))
+			return;
+		report_gap(r, flow);
+		if (s->known && s->state != STATE_START)
+			lose(r, flow);
+		s->partial_fill = 0;
+		stream_jump(s);
+	}
+}
+
+static bool open_stream(struct rdma *r, struct flow *flow)
+{
+	if (flow->stream != NULL)
+		return true;
+	flow->stream = mem_get(&r->mem, sizeof(*flow->stream));
+	if (flow->stream == NULL)
+		return false;
+	stream_init(flow->stream);
+	return true;
+}
+
+/* A connection begins; or begins again, with the same ports. */
+static void synchronise(struct rdma *r, struct flow *flow, uint32_t sequence)
+{
+	const struct stream *s = flow->stream;
+
+	if (s->known) {
+		if (s->next - sequence <= s->order || s->next - sequence < STREAM_HELD_MAX)
+			return; /* a late or repeated SYN of the connection we know */
+		iwarp_flush(r, flow);
+		iwarp_free(r, flow);
+		if (!open_stream(r, flow))
+			return;
+	}
+	stream_begin(flow->stream, sequence);
+	drain(r, flow, false);
+}
+
+void iwarp_packet(struct rdma *r, const struct frame *frame)
+{
+	uint32_t sequence = frame->sequence, skip;
+	struct stream *s;
+	struct flow *flow;
+
+	if (frame->length == 0 && (frame->tcp_flags & TCP_SYN) == 0)
+		return;
+	flow = flow_of(r, frame, (uint32_t)frame->source_port << 16 | frame->destination_port);
+	if (flow == NULL || !open_stream(r, flow))
+		return;
+	if ((frame->tcp_flags & TCP_SYN) != 0)
+		synchronise(r, flow, ++sequence);
+	s = flow->stream;
+	if (s == NULL || frame->length == 0 || s->state == STATE_FOREIGN)
+		return;
+	switch (stream_judge(s, &r->mem, sequence, frame->payload, frame->captured, frame->length,
+	                     &skip)) {
+	case STREAM_NEXT:
+		use(r, flow,
+		    (struct view){frame->payload + (skip < frame->captured ? skip : 0),
+		                  skip < frame->captured ? frame->captured - skip : 0,
+		                  frame->length - skip, s->order});
+		stream_advance(s, frame->length - skip);
+		break;
+	case STREAM_SEEN:
+		if (s->recognised)
+			rdma_report_duplicate(r, flow, sequence, 0, false);
+		return;
+	case STREAM_HELD:
+	case STREAM_LOST:
+		break;
+	}
+	if (!base_list_empty(&s->waiting))
+		drain(r, flow, false);
+}
+
+void iwarp_flush(struct rdma *r, struct flow *flow)
+{
+	if (flow->stream == NULL)
+		return;
+	drain(r, flow, true);
+	ddp_flush(r, flow);
+}
+
+void iwarp_free(struct rdma *r, struct flow *flow)
+{
+	while (!base_list_empty(&flow->requests)) {
+		struct request *q = container_of(flow->requests.next, struct request, link);
+
+		base_list_remove(&q->link);
+		mem_put(&r->mem, q, sizeof(*q));
+	}
+	flow->request_count = 0;
+	if (flow->stream == NULL)
+		return;
+	ddp_flush(r, flow);
+	stream_fini(flow->stream, &r->mem);
+	mem_put(&r->mem, flow->stream, sizeof(*flow->stream));
+	flow->stream = NULL;
+}

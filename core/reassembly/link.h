@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From the link layer to what may carry RDMA: a pure parser, nothing is trusted, nothing kept. */
+#ifndef REASSEMBLY_LINK_H
+#define REASSEMBLY_LINK_H
+
+#include <ndx/reassembly.h>
+
+/* What is left of a packet once link and network headers are off. */
+struct frame {
+	struct { /* compared and hashed as a whole: no padding */
+		uint8_t source[16];
+		uint8_t destination[16];
+	} address;
+	uint8_t family;       /* enum ndx_rdma_address */
+	uint8_t transport;    /* enum ndx_rdma_transport */
+	uint16_t source_port; /* IWARP */
+	uint16_t destination_port;
+	uint32_t sequence; /* IWARP: of TCP */
+	uint8_t tcp_flags;
+	const uint8_t *payload;  /* RoCE, IB: from the base transport header; iWARP: TCP payload */
+	uint32_t length;         /* of the payload on the wire; RoCE, IB: without the ICRC */
+	uint32_t captured;       /* of it: bytes that are there */
+	const uint8_t *network;  /* first byte that the ICRC covers; NULL: none to check */
+	uint32_t network_length; /* from there to the payload */
+};
+
+enum link_verdict {
+	LINK_RDMA,  /* `frame` is filled */
+	LINK_OTHER, /* something else: not ours */
+	LINK_BAD,   /* cut or contradictory */
+};
+
+#define TCP_FIN 0x01
+#define TCP_SYN 0x02
+#define TCP_RST 0x04
+
+enum link_verdict link_parse(const struct ndx_packet *packet, struct frame *frame);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "mem.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* What malloc adds to each piece; without it small pieces would cost more than they count. */
+#define OVERHEAD 16
+
+static bool admit(struct mem *mem, size_t size)
+{
+	return size <= mem->limit && mem->held <= mem->limit - size;
+}
+
+static void count(struct mem *mem, size_t size)
+{
+	mem->held += size;
+	if (mem->held > mem->peak)
+		mem->peak = mem->held;
+}
+
+void *mem_get(struct mem *mem, size_t size)
+{
+	void *at;
+
+	if (!admit(mem, size + OVERHEAD))
+		return NULL;
+	at = malloc(size);
+	if (at != NULL)
+		count(mem, size + OVERHEAD);
+	return at;
+}
+
+void *mem_zero(struct mem *mem, size_t size)
+{
+	void *at;
+
+	if (!admit(mem, size + OVERHEAD))
+		return NULL;
+	at = calloc(1, size);
+	if (at != NULL)
+		count(mem, size + OVERHEAD);
+	return at;
+}
+
+void *mem_resize(struct mem *mem, void *at, size_t from, size_t to)
+{
+	void *moved;
+
+	if (at == NULL)
+		return mem_get(mem, to);
+	if (to > from && !admit(mem, to - from))
+		return NULL;
+	moved = realloc(at, to);
+	if (moved == NULL)
+		return NULL;
+	mem->held -= from;
+	count(mem, to);
+	return moved;
+}
+
+void mem_put(struct mem *mem, void *at, size_t size)
+{
+	if (at == NULL)
+		return;
+	mem->held -= size + OVERHEAD;
+	free(at);
+}

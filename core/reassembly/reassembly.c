@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The public calls: limits, one packet in, housekeeping. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base_log.h"
+#include "rdma.h"
+
+#define BYTES_MIN (UINT64_C(1) << 20)
+#define COUNT_MAX (UINT32_C(1) << 24)
+/* What one packet may need beyond its own bytes, before memory is called short. */
+#define RESERVE (UINT64_C(256) << 10)
+
+struct ndx_reassembly {
+	struct rdma rdma;
+};
+
+void ndx_reassembly_attr_init(struct ndx_reassembly_attr *attr)
+{
+	*attr = (struct ndx_reassembly_attr){
+		.size = sizeof(*attr),
+		.max_bytes = UINT64_C(24) << 20,
+		.max_age_ns = UINT64_C(60) * 1000000000,
+		.max_segments = 65536,
+		.max_connections = 4096,
+		.reorder_packets = 1024,
+	};
+}
+
+static enum ndx_status check(const struct ndx_reassembly_attr *attr)
+{
+	if (attr->size != sizeof(*attr))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "attr.size is %zu, not %zu: call ndx_reassembly_attr_init() first",
+		            attr->size, sizeof(*attr));
+	if (attr->on_event == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "attr.on_event is NULL");
+	if (attr->max_bytes < BYTES_MIN)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "attr.max_bytes %zu is below 1 MiB",
+		            attr->max_bytes);
+	if (attr->max_segments == 0 || attr->max_segments > COUNT_MAX ||
+	    attr->max_connections == 0 || attr->max_connections > COUNT_MAX)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "attr.max_segments %u and attr.max_connections %u go from 1 to %u",
+		            attr->max_segments, attr->max_connections, COUNT_MAX);
+	return NDX_OK;
+}
+
+/* Hash chains must not be predictable from the packets. */
+static uint64_t seed(const void *object)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return table_mix((uint64_t)(uintptr_t)object, (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec);
+}
+
+/* Tables take an eighth of the memory at most: what is bounded by it cannot be much more. */
+static uint32_t table_size(const struct rdma *r, uint64_t wish)
+{
+	uint64_t most = r->attr.max_bytes / 64 / sizeof(void *);
+
+	return (uint32_t)(wish < most ? wish : most);
+}
+
+static bool tables(struct rdma *r)
+{
+	const struct ndx_reassembly_attr *a = &r->attr;
+
+	return table_init(&r->flows, &r->mem, table_size(r, a->max_connections)) &&
+	       table_init(&r->peers, &r->mem, table_size(r, a->max_connections)) &&
+	       table_init(&r->segments, &r->mem, table_size(r, a->max_segments / 4)) &&
+	       table_init(&r->exchanges, &r->mem, table_size(r, a->max_segments / 4)) &&
+	       table_init(&r->early_table, &r->mem, table_size(r, 4096));
+}
+
+static void free_rdma(struct rdma *r)
+{
+	mem_put(&r->mem, r->header, sizeof(*r->header));
+	mem_put(&r->mem, r->crc, sizeof(*r->crc));
+	mem_put(&r->mem, r->pieces, r->piece_room * sizeof(*r->pieces));
+	mem_put(&r->mem, r->chunks, r->chunk_room * sizeof(*r->chunks));
+	mem_put(&r->mem, r->gather, r->gather_room);
+	mem_put(&r->mem, r->unmarked, r->unmarked_room);
+	table_fini(&r->flows, &r->mem);
+	table_fini(&r->peers, &r->mem);
+	table_fini(&r->segments, &r->mem);
+	table_fini(&r->exchanges, &r->mem);
+	table_fini(&r->early_table, &r->mem);
+}
+
+enum ndx_status ndx_reassembly_create(const struct ndx_reassembly_attr *attr,
+                                      struct ndx_reassembly **out)
+{
+	struct ndx_reassembly *reassembly;
+	enum ndx_status status;
+	struct rdma *r;
+
+	if (attr == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "NULL argument");
+	status = check(attr);
+	if (status != NDX_OK)
+		return status;
+	reassembly = calloc(1, sizeof(*reassembly));
+	if (reassembly == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "no memory for a reassembly");
+	r = &reassembly->rdma;
+	r->attr = *attr;
+	r->mem.limit = attr->max_bytes;
+	r->seed = seed(reassembly);
+	base_list_init(&r->flow_use);
+	base_list_init(&r->ages);
+	base_list_init(&r->orphans);
+	base_list_init(&r->early_ages);
+	r->header = mem_get(&r->mem, sizeof(*r->header));
+	if (attr->check_crc)
+		r->crc = mem_get(&r->mem, sizeof(*r->crc));
+	if (!tables(r) || r->header == NULL || (attr->check_crc && r->crc == NULL)) {
+		status = fail(NDX_E_NO_MEMORY, 0, "no memory for the tables of a reassembly");
+		goto free_reassembly;
+	}
+	if (r->crc != NULL)
+		crc_tables_init(r->crc);
+	*out = reassembly;
+	return NDX_OK;
+free_reassembly:
+	free_rdma(r);
+	free(reassembly);
+	return status;
+}
+
+/* Give up what is oldest until a packet surely fits. */
+static void make_room(struct rdma *r, size_t need)
+{
+	need += RESERVE;
+	if (need > r->attr.max_bytes / 2)
+		need = r->attr.max_bytes / 2;
+	while (r->mem.held + need > r->mem.limit) {
+		if (early_evict(r))
+			continue;
+		if (!base_list_empty(&r->ages))
+			exchange_finish(r, container_of(r->ages.next, struct exchange, age),
+			                NDX_EVICTION_BYTES);
+		else if (r->flow_count > 0)
+			flow_evict(r, NDX_EVICTION_BYTES);
+		else
+			return;
+	}
+}
+
+static void expire(struct rdma *r)
+{
+	if (!base_list_empty(&r->early_ages))
+		early_expire(r, false);
+	if (!base_list_empty(&r->orphans))
+		exchange_expire(r, false);
+	while (!base_list_empty(&r->ages)) {
+		struct exchange *x = container_of(r->ages.next, struct exchange, age);
+
+		if (r->now - x->touched_ns <= r->attr.max_age_ns)
+			return;
+		exchange_finish(r, x, NDX_EVICTION_AGE);
+	}
+}
+
+enum ndx_status ndx_reassembly_feed(struct ndx_reassembly *reassembly,
+                                    const struct ndx_packet *packet)
+{
+	struct rdma *r;
+	struct frame frame;
+
+	if (reassembly == NULL || packet == NULL || (packet->bytes == NULL && packet->captured > 0))
+		return fail(NDX_E_INVALID_PARAMETER, 0, "NULL argument");
+	r = &reassembly->rdma;
+	r->stats.packets++;
+	r->stats.bytes += packet->captured;
+	r->packet_time = packet->time_ns;
+	if (packet->time_ns > r->now)
+		r->now = packet->time_ns;
+	if (packet->captured < packet->original)
+		r->stats.truncated++;
+	expire(r);
+	if (r->mem.held + RESERVE + packet->captured > r->mem.limit)
+		make_room(r, packet->captured);
+	switch (link_parse(packet, &frame)) {
+	case LINK_RDMA:
+		if (frame.transport == NDX_RDMA_IWARP) {
+			iwarp_packet(r, &frame);
+		} else {
+			r->stats.rdma_packets++;
+			roce_packet(r, &frame);
+		}
+		break;
+	case LINK_BAD:
+		r->stats.malformed++;
+		break;
+	case LINK_OTHER:
+		break;
+	}
+	return NDX_OK;
+}
+
+void ndx_reassembly_flush(struct ndx_reassembly *reassembly)
+{
+	struct rdma *r = &reassembly->rdma;
+	struct base_list *at;
+
+	for (at = r->flow_use.next; at != &r->flow_use; at = at->next) {
+		struct flow *flow = container_of(at, struct flow, used);
+
+		iwarp_flush(r, flow);
+		send_flush(r, flow);
+	}
+	exchange_expire(r, true);
+	while (!base_list_empty(&r->ages))
+		exchange_finish(r, container_of(r->ages.next, struct exchange, age), 0);
+	early_expire(r, true);
+}
+
+void ndx_reassembly_reset(struct ndx_reassembly *reassembly)
+{
+	rdma_reset(&reassembly->rdma);
+}
+
+size_t ndx_reassembly_size(const struct ndx_reassembly *reassembly)
+{
+	return reassembly->rdma.stats.segments;
+}
+
+void ndx_reassembly_get_stats(const struct ndx_reassembly *reassembly,
+                              struct ndx_reassembly_stats *stats)
+{
+	const struct rdma *r = &reassembly->rdma;
+
+	*stats = r->stats;
+	stats->bytes_held = r->mem.held;
+	stats->bytes_peak = r->mem.peak;
+}
+
+void ndx_reassembly_close(struct ndx_reassembly *reassembly)
+{
+	if (reassembly == NULL)
+		return;
+	rdma_reset(&reassembly->rdma);
+	free_rdma(&reassembly->rdma);
+	free(reassembly);
+}

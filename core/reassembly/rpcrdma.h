@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RPC-over-RDMA: the header of a SEND, with its chunk lists. A pure parser. */
+#ifndef REASSEMBLY_RPCRDMA_H
+#define REASSEMBLY_RPCRDMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A message with more segments than this in its header is refused: no sender needs as many. */
+#define RPCRDMA_SEGMENTS 1024
+
+enum rpcrdma_type {
+	RPCRDMA_MSG = 0,
+	RPCRDMA_NOMSG = 1,
+	RPCRDMA_MSGP = 2,
+	RPCRDMA_DONE = 3,
+	RPCRDMA_ERROR = 4,
+};
+
+struct rpcrdma_segment {
+	uint32_t handle;
+	uint32_t length;
+	uint64_t offset;
+	uint32_t position; /* of a read segment */
+	uint32_t chunk;    /* of a write segment: which chunk of the list */
+};
+
+/* The parsed header; `segments` holds reads, then writes, then the reply chunk. */
+struct rpcrdma_header {
+	uint32_t xid;
+	uint32_t version;
+	uint32_t credits;
+	uint32_t type;
+	uint32_t reads;
+	uint32_t writes;
+	uint32_t write_chunks;
+	uint32_t replies;
+	bool has_reply; /* there is a reply chunk, be it empty */
+	bool cut;       /* the header goes on beyond what is there */
+	uint32_t error_code, error_low, error_high;
+	uint32_t size; /* of the header: the RPC message begins here */
+	/* What begins the RPC message, if there is one inline. */
+	bool is_call, is_reply;
+	uint32_t program, program_version, procedure;
+	struct rpcrdma_segment segments[RPCRDMA_SEGMENTS];
+};
+
+enum rpcrdma_verdict {
+	RPCRDMA_NO,  /* something else */
+	RPCRDMA_YES, /* version 1 */
+	RPCRDMA_V2,  /* version 2: only xid, version, credits and type are filled */
+};
+
+/*
+ * Is this RPC-over-RDMA? `length` bytes are there of `original`. Where the capture cut the header,
+ * `cut` is set and the lists hold what was there.
+ */
+enum rpcrdma_verdict rpcrdma_parse(const uint8_t *bytes, uint32_t length, uint32_t original,
+                                   struct rpcrdma_header *out);
+
+static inline const struct rpcrdma_segment *rpcrdma_writes(const struct rpcrdma_header *h)
+{
+	return h->segments + h->reads;
+}
+
+static inline const struct rpcrdma_segment *rpcrdma_reply(const struct rpcrdma_header *h)
+{
+	return h->segments + h->reads + h->writes;
+}
+
+#endif
