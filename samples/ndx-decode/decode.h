@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ndx-decode: packets from a file or an interface, what is made of them, and ways to show it. */
+#ifndef DECODE_H
+#define DECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <ndx/reassembly.h>
+
+#define DECODE_WHO "ndx-decode"
+
+/** Where packets come from. */
+struct source;
+
+/** Open a capture file ("-": standard input), or go live; NULL after saying why on stderr. */
+struct source *source_open(const char *path);
+struct source *source_open_live(const char *interface);
+
+/** The next packet: 1; 0: the end; -1: broken, after saying why. Bytes live until the next call. */
+int source_next(struct source *source, struct ndx_packet *packet);
+
+/** Let source_next() of a live capture return 0. Async-signal-safe. */
+void source_stop(struct source *source);
+
+void source_close(struct source *source);
+
+/** A file that may be compressed, as a stream; NULL after saying why. (gzip.c, gzip_none.c) */
+FILE *gzip_wrap(FILE *file, const char *path);
+
+/** SHA-256 (sha256.c, or sha256_crypto.c with libcrypto). */
+struct sha256;
+struct sha256 *sha256_create(void);
+void sha256_begin(struct sha256 *hash);
+void sha256_add(struct sha256 *hash, const void *bytes, size_t length);
+void sha256_end(struct sha256 *hash, uint8_t out[32]);
+void sha256_free(struct sha256 *hash);
+
+/** A digest of a set of messages: the hash of their sorted hashes. In bounded memory. */
+struct digest;
+struct digest *digest_create(void);
+bool digest_add(struct digest *digest, const struct ndx_piece *pieces, size_t count);
+/** Sort, hash, write 64 hexadecimal digits and a zero; once, at the end. */
+bool digest_end(struct digest *digest, char out[65]);
+void digest_free(struct digest *digest);
+
+/** What one connection did. */
+struct tally {
+	struct ndx_rdma_connection connection;
+	uint64_t sends, calls, replies, holes, duplicates, orphans;
+	uint64_t call_bytes, reply_bytes;
+};
+
+/** What happened, for --stats: by connection, in order of their numbers. */
+struct tallies {
+	struct tally *at; /* tally of connection i + 1 */
+	size_t count, room;
+};
+void tallies_note(struct tallies *tallies, const struct ndx_reassembly_event *event);
+void tallies_print(const struct tallies *tallies, const struct ndx_reassembly_stats *stats);
+
+/** Everything in the last lines. */
+struct summary {
+	struct ndx_reassembly_stats stats;
+	char call_digest[65]; /* "": none was computed */
+	char reply_digest[65];
+};
+void summary_print(const struct summary *summary);
+
+/** One line for an event. */
+void line_print(const struct ndx_reassembly_event *event);
+
+/** Text of an endpoint, "10.0.0.1:17". Returns `text`. */
+#define DECODE_ENDPOINT 64
+const char *endpoint_text(const struct ndx_rdma_connection *connection, unsigned side,
+                          char text[DECODE_ENDPOINT]);
+const char *transport_name(enum ndx_rdma_transport transport);
+const char *event_name(enum ndx_reassembly_event_type type);
+const char *hole_name(enum ndx_hole_kind kind);
+const char *orphan_name(enum ndx_orphan_kind kind);
+const char *eviction_name(enum ndx_eviction_reason reason);
+
+/** One JSON object on a line of its own; false if there is no JSON in this build. */
+bool json_available(void);
+void json_print(const struct ndx_reassembly_event *event);
+void json_print_summary(const struct summary *summary);
+
+/** Write the canonical message of a call or reply into the folder. False after saying why. */
+bool extract_write(const char *folder, uint64_t number, const struct ndx_reassembly_event *event);
+
+#endif

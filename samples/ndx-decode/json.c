@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A JSON object per event, for programs. */
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "decode.h"
+
+bool json_available(void)
+{
+	return true;
+}
+
+static void put(json_t *object, const char *name, uint64_t value)
+{
+	json_object_set_new(object, name, json_integer((json_int_t)value));
+}
+
+static void put_text(json_t *object, const char *name, const char *text)
+{
+	json_object_set_new(object, name, json_string(text));
+}
+
+static void put_hex(json_t *object, const char *name, uint32_t value)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "0x%08" PRIx32, value);
+	put_text(object, name, text);
+}
+
+static void put_rpc(json_t *object, const struct ndx_rpc_message *m, bool call)
+{
+	static const char *const kinds[] = {
+		[NDX_RPC_CHUNK_READ] = "read",
+		[NDX_RPC_CHUNK_WRITE] = "write",
+		[NDX_RPC_CHUNK_REPLY] = "reply",
+	};
+	json_t *chunks = json_array();
+
+	put_hex(object, "xid", m->xid);
+	put(object, "version", m->version);
+	put(object, "header_type", m->header_type);
+	put(object, "credits", m->credits);
+	put(object, "program", m->program);
+	put(object, "program_version", m->program_version);
+	put(object, "procedure", m->procedure);
+	put(object, "length", m->length);
+	put(object, "inline", m->reduced_length);
+	for (size_t i = 0; i < m->chunk_count; i++) {
+		json_t *chunk = json_object();
+
+		put_text(chunk, "kind", kinds[m->chunks[i].kind]);
+		if (m->chunks[i].kind == NDX_RPC_CHUNK_READ)
+			put(chunk, "position", m->chunks[i].position);
+		put(chunk, "segments", m->chunks[i].segments);
+		put(chunk, "length", m->chunks[i].length);
+		json_array_append_new(chunks, chunk);
+	}
+	json_object_set_new(object, "chunks", chunks);
+	if (!call) {
+		json_object_set_new(object, "call_known", json_boolean(m->call_known));
+		put(object, "call_packet", m->call_packet);
+	}
+}
+
+static void put_send(json_t *object, const struct ndx_rdma_send *s)
+{
+	put(object, "length", s->original);
+	put(object, "captured", s->length);
+	put(object, "psn", s->psn);
+	put(object, "packets", s->packets);
+	put(object, "rpc_version", s->rpc_version);
+	if (s->has_immediate)
+		put_hex(object, "immediate", s->immediate);
+	if (s->has_invalidate)
+		put_hex(object, "invalidate", s->invalidate);
+}
+
+static void put_hole(json_t *object, const struct ndx_hole *h)
+{
+	put_text(object, "kind", hole_name(h->kind));
+	put_hex(object, "xid", h->xid);
+	put_hex(object, "handle", h->handle);
+	put(object, "offset", h->offset);
+	put(object, "length", h->length);
+	if (h->has_psn) {
+		put(object, "first_psn", h->first_psn);
+		put(object, "last_psn", h->last_psn);
+	}
+}
+
+static void put_connection(json_t *object, const struct ndx_rdma_connection *c)
+{
+	char text[DECODE_ENDPOINT];
+
+	put_text(object, "transport", transport_name(c->transport));
+	put_text(object, "side0", endpoint_text(c, 0, text));
+	put_text(object, "side1", endpoint_text(c, 1, text));
+}
+
+static void put_rest(json_t *object, const struct ndx_reassembly_event *e)
+{
+	switch (e->type) {
+	case NDX_REASSEMBLY_CONNECTION:
+		if (e->connection != NULL)
+			put_connection(object, e->connection);
+		break;
+	case NDX_REASSEMBLY_SEND:
+		put_send(object, &e->send);
+		break;
+	case NDX_REASSEMBLY_CALL:
+	case NDX_REASSEMBLY_REPLY:
+		put_rpc(object, &e->rpc, e->type == NDX_REASSEMBLY_CALL);
+		break;
+	case NDX_REASSEMBLY_ERROR:
+		put_hex(object, "xid", e->error.xid);
+		put(object, "code", e->error.code);
+		put(object, "low", e->error.low);
+		put(object, "high", e->error.high);
+		break;
+	case NDX_REASSEMBLY_HOLE:
+		put_hole(object, &e->hole);
+		break;
+	case NDX_REASSEMBLY_DUPLICATE:
+		put(object, "psn", e->duplicate.psn);
+		put(object, "opcode", e->duplicate.opcode);
+		json_object_set_new(object, "send", json_boolean(e->duplicate.send));
+		break;
+	case NDX_REASSEMBLY_ORPHAN:
+		put_text(object, "kind", orphan_name(e->orphan.kind));
+		put(object, "psn", e->orphan.psn);
+		put_hex(object, "handle", e->orphan.handle);
+		put_hex(object, "xid", e->orphan.xid);
+		put(object, "length", e->orphan.length);
+		break;
+	case NDX_REASSEMBLY_EVICTION:
+		put_text(object, "reason", eviction_name(e->eviction.reason));
+		put_hex(object, "xid", e->eviction.xid);
+		put(object, "segments", e->eviction.segments);
+		put(object, "bytes", e->eviction.bytes);
+		break;
+	case NDX_REASSEMBLY_BAD_CRC:
+		break;
+	}
+}
+
+static void print(json_t *object)
+{
+	(void)json_dumpf(object, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(object);
+}
+
+void json_print(const struct ndx_reassembly_event *event)
+{
+	json_t *object = json_object();
+
+	put_text(object, "event", event_name(event->type));
+	put(object, "packet", event->packet);
+	put(object, "time_ns", event->time_ns);
+	if (event->connection != NULL) {
+		put(object, "connection", event->connection->id);
+		put(object, "direction", event->direction);
+	}
+	put_rest(object, event);
+	print(object);
+}
+
+void json_print_summary(const struct summary *summary)
+{
+	const struct ndx_reassembly_stats *s = &summary->stats;
+	json_t *object = json_object();
+
+	put_text(object, "event", "summary");
+	put(object, "packets", s->packets);
+	put(object, "bytes", s->bytes);
+	put(object, "rdma_packets", s->rdma_packets);
+	put(object, "connections", s->connections);
+	put(object, "sends", s->sends);
+	put(object, "calls", s->calls);
+	put(object, "calls_incomplete", s->calls_incomplete);
+	put(object, "calls_unanswered", s->calls_unanswered);
+	put(object, "replies", s->replies);
+	put(object, "replies_incomplete", s->replies_incomplete);
+	put(object, "replies_unmatched", s->replies_unmatched);
+	put(object, "errors", s->errors);
+	put(object, "holes", s->holes);
+	put(object, "duplicates", s->duplicates);
+	put(object, "duplicate_sends", s->duplicate_sends);
+	put(object, "orphans", s->orphans);
+	put(object, "evictions", s->evictions);
+	put(object, "malformed", s->malformed);
+	put(object, "truncated", s->truncated);
+	put(object, "crc_checked", s->crc_checked);
+	put(object, "crc_bad", s->bad_crc);
+	put(object, "bytes_held_at_most", s->bytes_peak);
+	if (summary->call_digest[0] != '\0') {
+		put_text(object, "call_digest", summary->call_digest);
+		put_text(object, "reply_digest", summary->reply_digest);
+	}
+	print(object);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ndx-decode: what RPC-over-RDMA was spoken, from a capture file or live. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "decode.h"
+#include "sample_options.h"
+#include "sample_report.h"
+
+#define FILES_MAX 4096
+#define PROGRESS_EVERY 500000
+
+static const char about[] =
+	"Reassembles captured RDMA traffic (RoCE, iWARP, InfiniBand) into SEND messages and\n"
+	"RPC-over-RDMA calls and replies, and prints a line for each. FILE is pcap or pcapng, "
+	"also\n"
+	"compressed by gzip; '-' is the standard input. Several files are one capture.";
+
+static const char details[] =
+	"Digests, as --summary prints them: sha256 of each message (calls: the canonical XDR\n"
+	"message; replies with a known call: the reduced message and its write chunks), as sorted\n"
+	"hexadecimal lines, and sha256 of that.\n\n"
+	"Exit status: 0 done, 1 something could not be read or written, 2 command line.";
+
+/** What was asked for, and what came out. */
+struct decode {
+	bool json, summary, stats, quiet, no_digest;
+	const char *extract;
+	struct digest *calls, *replies;
+	struct tallies tallies;
+	uint64_t messages;
+	bool failed;
+};
+
+static struct source *live;
+
+static void stop(int signal_number)
+{
+	(void)signal_number;
+	if (live != NULL)
+		source_stop(live);
+}
+
+static bool is_message(const struct ndx_reassembly_event *e)
+{
+	return e->type == NDX_REASSEMBLY_CALL || e->type == NDX_REASSEMBLY_REPLY;
+}
+
+static void message(struct decode *d, const struct ndx_reassembly_event *e)
+{
+	struct digest *digest = e->type == NDX_REASSEMBLY_CALL ? d->calls : d->replies;
+
+	d->messages++;
+	if (digest != NULL && e->rpc.call_known &&
+	    !digest_add(digest, e->rpc.pieces, e->rpc.piece_count))
+		d->failed = true;
+	if (d->extract != NULL && !extract_write(d->extract, d->messages, e)) {
+		d->failed = true;
+		d->extract = NULL;
+	}
+}
+
+static void on_event(void *context, const struct ndx_reassembly_event *event)
+{
+	struct decode *d = context;
+
+	if (d->stats)
+		tallies_note(&d->tallies, event);
+	if (is_message(event))
+		message(d, event);
+	if (d->quiet)
+		return;
+	if (d->json)
+		json_print(event);
+	else
+		line_print(event);
+}
+
+static void progress(const struct ndx_reassembly *reassembly)
+{
+	struct ndx_reassembly_stats s;
+
+	ndx_reassembly_get_stats(reassembly, &s);
+	fprintf(stderr, "\r%s: %" PRIu64 " packets, %" PRIu64 " MB, %" PRIu64 " calls ", DECODE_WHO,
+	        s.packets, s.bytes / 1000000, s.calls);
+}
+
+static bool decode_source(struct source *source, struct ndx_reassembly *reassembly)
+{
+	bool people = isatty(STDERR_FILENO) != 0 && isatty(STDOUT_FILENO) == 0;
+	struct ndx_packet packet;
+	uint64_t count = 0;
+	int rc;
+
+	while ((rc = source_next(source, &packet)) > 0) {
+		(void)ndx_reassembly_feed(reassembly, &packet);
+		if (people && ++count % PROGRESS_EVERY == 0)
+			progress(reassembly);
+	}
+	if (people && count >= PROGRESS_EVERY)
+		fputc('\n', stderr);
+	return rc == 0;
+}
+
+static bool decode_live(const char *interface, struct ndx_reassembly *reassembly)
+{
+	struct sigaction action;
+	bool good;
+
+	live = source_open_live(interface);
+	if (live == NULL)
+		return false;
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = stop;
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+	(void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+	good = decode_source(live, reassembly);
+	source_close(live);
+	return good;
+}
+
+static bool decode_files(char **files, size_t count, struct ndx_reassembly *reassembly)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < count; i++) {
+		struct source *source = source_open(files[i]);
+
+		good = source != NULL && decode_source(source, reassembly) && good;
+		source_close(source);
+	}
+	return good;
+}
+
+static bool finish(struct decode *d, const struct ndx_reassembly *reassembly)
+{
+	struct summary s = {.call_digest = ""};
+	bool good = !d->failed;
+
+	ndx_reassembly_get_stats(reassembly, &s.stats);
+	if (d->calls != NULL &&
+	    (!digest_end(d->calls, s.call_digest) || !digest_end(d->replies, s.reply_digest))) {
+		fprintf(stderr,
+		        "%s: the digests could not be sorted: no room for a temporary "
+		        "file\n",
+		        DECODE_WHO);
+		good = false;
+	}
+	if (d->stats)
+		tallies_print(&d->tallies, &s.stats);
+	if (d->summary && d->json)
+		json_print_summary(&s);
+	else if (d->summary)
+		summary_print(&s);
+	return good && fflush(stdout) == 0;
+}
+
+static bool prepare(struct decode *d)
+{
+	if (d->json && !json_available()) {
+		fprintf(stderr,
+		        "%s: built without --json; apt-get install libjansson-dev, then "
+		        "build again\n",
+		        DECODE_WHO);
+		return false;
+	}
+	d->quiet = d->summary || d->stats;
+	if (d->extract != NULL && mkdir(d->extract, 0777) != 0 && errno != EEXIST) {
+		fprintf(stderr, "%s: %s: ", DECODE_WHO, d->extract);
+		perror("");
+		return false;
+	}
+	if (!d->summary || d->no_digest)
+		return true;
+	d->calls = digest_create();
+	d->replies = digest_create();
+	if (d->calls == NULL || d->replies == NULL) {
+		fprintf(stderr, "%s: out of memory\n", DECODE_WHO);
+		return false;
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct decode d = {.json = false};
+	struct ndx_reassembly_attr attr;
+	struct ndx_reassembly *reassembly = NULL;
+	const char *interface = NULL;
+	uint32_t memory = 24 << 20, age = 60, reorder;
+	size_t operands;
+	enum ndx_status status;
+	bool good;
+	int rc;
+
+	ndx_reassembly_attr_init(&attr);
+	reorder = attr.reorder_packets;
+	const struct sample_option options[] = {
+		{"--json", NULL, "a JSON object per line, instead of text", .flag = &d.json},
+		{"--summary", NULL, "only counts and digests, at the end", .flag = &d.summary},
+		{"--stats", NULL, "only counts by opcode and connection", .flag = &d.stats},
+		{"--extract", "DIR", "write each message to a file in DIR", .text = &d.extract},
+		{"--check-crc", NULL, "verify ICRC and MPA CRC", .flag = &attr.check_crc},
+		{"--no-digest", NULL, "summary without digests", .flag = &d.no_digest},
+		{"-i", "IFACE", "capture live, until SIGINT", .text = &interface},
+		{"--memory", "BYTES", "bound of what is held (24M)", .number = &memory,
+	         .min = 1 << 20, .max = UINT32_MAX},
+		{"--age", "SECONDS", "how long to wait for the rest (60)", .number = &age, .min = 1,
+	         .max = 1000000},
+		{"--reorder", "PACKETS", "how late a packet may come (1024)", .number = &reorder,
+	         .min = 0, .max = 1000000},
+	};
+	const struct sample_program program = {
+		.name = DECODE_WHO,
+		.synopsis = "FILE... | -i IFACE [options]",
+		.about = about,
+		.details = details,
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = FILES_MAX,
+	};
+
+	if (!sample_parse(&program, argc, argv, &operands, &rc))
+		return rc;
+	if ((operands == 0) == (interface == NULL))
+		return sample_usage(&program, "give FILE..., or -i IFACE");
+	attr.max_bytes = memory;
+	attr.max_age_ns = (uint64_t)age * 1000000000;
+	attr.reorder_packets = reorder;
+	attr.on_event = on_event;
+	attr.context = &d;
+	status = ndx_reassembly_create(&attr, &reassembly);
+	if (status != NDX_OK)
+		return sample_failed(DECODE_WHO, status, "prepare");
+	good = prepare(&d);
+	if (good) {
+		good = interface != NULL ? decode_live(interface, reassembly)
+		                         : decode_files(argv + 1, operands, reassembly);
+		ndx_reassembly_flush(reassembly);
+		good = finish(&d, reassembly) && good;
+	}
+	digest_free(d.calls);
+	digest_free(d.replies);
+	free(d.tallies.at);
+	ndx_reassembly_close(reassembly);
+	return good ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets by libpcap: classic files of either resolution, pcapng, gzip of them, live interfaces. */
+#include <pcap/pcap.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode.h"
+
+#define READ_AHEAD (1 << 20)
+#define SNAPSHOT 262144
+#define POLL_MS 200
+
+struct source {
+	pcap_t *pcap;
+	uint32_t link_type;
+	bool nanoseconds;
+	bool live;
+	volatile bool stopped;
+};
+
+/* Most data link types have the value of their link type; raw IP differs by operating system. */
+static uint32_t link_type_of(pcap_t *pcap)
+{
+	int dlt = pcap_datalink(pcap);
+
+	return dlt == DLT_RAW ? (uint32_t)NDX_LINK_RAW : (uint32_t)dlt;
+}
+
+static struct source *source_of(pcap_t *pcap, bool live)
+{
+	struct source *source = calloc(1, sizeof(*source));
+
+	if (source == NULL) {
+		fprintf(stderr, "%s: out of memory\n", DECODE_WHO);
+		pcap_close(pcap);
+		return NULL;
+	}
+	source->pcap = pcap;
+	source->live = live;
+	source->link_type = link_type_of(pcap);
+	source->nanoseconds = pcap_get_tstamp_precision(pcap) == PCAP_TSTAMP_PRECISION_NANO;
+	return source;
+}
+
+struct source *source_open(const char *path)
+{
+	char why[PCAP_ERRBUF_SIZE];
+	bool standard = strcmp(path, "-") == 0;
+	FILE *file = standard ? stdin : fopen(path, "rb"), *plain;
+	pcap_t *pcap;
+
+	if (file == NULL) {
+		fprintf(stderr, "%s: %s: ", DECODE_WHO, path);
+		perror("");
+		return NULL;
+	}
+	(void)setvbuf(file, NULL, _IOFBF, READ_AHEAD);
+	plain = gzip_wrap(file, path);
+	if (plain == NULL)
+		return NULL;
+	pcap = pcap_fopen_offline_with_tstamp_precision(plain, PCAP_TSTAMP_PRECISION_NANO, why);
+	if (pcap == NULL) {
+		fprintf(stderr, "%s: %s: %s\n", DECODE_WHO, path, why);
+		(void)fclose(plain);
+		return NULL;
+	}
+	return source_of(pcap, false);
+}
+
+struct source *source_open_live(const char *interface)
+{
+	char why[PCAP_ERRBUF_SIZE] = "";
+	pcap_t *pcap = pcap_create(interface, why);
+	int rc;
+
+	if (pcap == NULL) {
+		fprintf(stderr, "%s: %s: %s\n", DECODE_WHO, interface, why);
+		return NULL;
+	}
+	(void)pcap_set_snaplen(pcap, SNAPSHOT);
+	(void)pcap_set_promisc(pcap, 1);
+	(void)pcap_set_timeout(pcap, POLL_MS);
+	(void)pcap_set_buffer_size(pcap, 16 << 20);
+	(void)pcap_set_tstamp_precision(pcap, PCAP_TSTAMP_PRECISION_NANO);
+	rc = pcap_activate(pcap);
+	if (rc < 0) {
+		fprintf(stderr, "%s: %s: %s (%s)\n", DECODE_WHO, interface, pcap_statustostr(rc),
+		        pcap_geterr(pcap));
+		pcap_close(pcap);
+		return NULL;
+	}
+	return source_of(pcap, true);
+}
+
+int source_next(struct source *source, struct ndx_packet *packet)
+{
+	struct pcap_pkthdr *head;
+	const u_char *bytes;
+	int rc;
+
+	do {
+		if (source->stopped)
+			return 0;
+		rc = pcap_next_ex(source->pcap, &head, &bytes);
+	} while (rc == 0);
+	if (rc == PCAP_ERROR_BREAK)
+		return 0;
+	if (rc < 0) {
+		fprintf(stderr, "%s: %s\n", DECODE_WHO, pcap_geterr(source->pcap));
+		return -1;
+	}
+	packet->bytes = bytes;
+	packet->captured = head->caplen;
+	packet->original = head->len;
+	packet->link_type = source->link_type;
+	packet->time_ns = (uint64_t)head->ts.tv_sec * 1000000000 +
+	                  (uint64_t)head->ts.tv_usec * (source->nanoseconds ? 1 : 1000);
+	return 1;
+}
+
+void source_stop(struct source *source)
+{
+	source->stopped = true;
+	pcap_breakloop(source->pcap);
+}
+
+void source_close(struct source *source)
+{
+	if (source == NULL)
+		return;
+	pcap_close(source->pcap);
+	free(source);
+}
