@@ -50,13 +50,12 @@ struct ndx_qp_attr {
 	uint32_t max_receive_sge;    /**< 0 .. Default 1 */
 	uint32_t max_initiator_sge;  /**< 0 .. Default 1 */
 	uint32_t inline_size;        /**< bytes an inline request may carry. Default 0 */
-	uint32_t
-		no_receive_timeout_ms; /**< how long the peer's sends may wait for our receives, and
-	                                    ours for the peer's, before they fail NDX_E_IO_TIMEOUT
-	                                  and the connection ends. Default 4000; NDX_INFINITE: for
-	                                  ever, and always so with an SRQ at the peer */
-	uint32_t keepalive_ms;         /**< an idle peer that does not answer for this long is dead;
-	                                    0 (default): never asked */
+	/** How long a send of this queue pair may wait for the peer to post a receive, before it
+	 * fails NDX_E_IO_TIMEOUT and the connection ends. Default 4000; NDX_INFINITE: for ever, and
+	 * always so if the peer has an SRQ. */
+	uint32_t no_receive_timeout_ms;
+	uint32_t keepalive_ms; /**< an idle peer that does not answer for this long is dead;
+	                            0 (default): never asked */
 };
 
 struct ndx_qp;
