@@ -190,6 +190,8 @@ change exports core/ndx.map 's/    ndx_thing;/&\n    ndx_unheard_of;/' 'ndx_unhe
 change exports api/ndx/thing.h '/ push\| pop/d' 'ndx_thing: listed in core ndx.map, but not exported'
 change exports api/ndx/thing.h 's/^const char.*/&\nint ndx_promised(void);/' \
 	'ndx_promised: declared in api, but not listed'
+change exports api/ndx/thing.h 's/^const char.*/&\nextern const int ndx_promised_number;/' \
+	'ndx_promised_number: declared in api, but not listed'
 copy
 echo '__attribute__((visibility("default"))) int ndx_leaked;' >>"$planted/core/core.h"
 sed 's/global:/& ndx_*;/' "$good/core/ndx.map" >"$planted/core/ndx.map"
