@@ -6,7 +6,7 @@
 deps_build='gcc make cmake pkg-config libfabric-dev libinih-dev libjansson-dev uthash-dev'
 # To run tests/run.sh.
 # shellcheck disable=SC2034 # for whoever sources this
-deps_test="$deps_build g++ libcmocka-dev spin clang-format clang-tidy codespell shellcheck iproute2"
+deps_test="$deps_build g++ libcmocka-dev python3-dev spin clang-format clang-tidy codespell shellcheck iproute2"
 
 # deps_missing PACKAGE...: those that are not installed
 deps_missing() {
