@@ -371,14 +371,8 @@ void case_connection_requests_wait_until_they_are_asked_for(struct check *c)
 	size_t length;
 	unsigned seen = 0;
 
-	p[0] = pair_open(c, NULL, NULL);
-	if (!p[0])
+	if (!pairs_open(c, p, 3, NULL, NULL))
 		return;
-	for (size_t i = 1; i < 3; i++) {
-		p[i] = pair_open_on(p[0], NULL, NULL);
-		if (!p[i])
-			return;
-	}
 	for (size_t i = 0; i < 3; i++) {
 		number = (uint8_t)i;
 		check_status(c, side_connect(&p[i]->a, &p[0]->address, &number, 1), NDX_PENDING,
@@ -405,14 +399,8 @@ void case_connection_requests_complete_the_oldest_question(struct check *c)
 {
 	struct pair *p[3];
 
-	p[0] = pair_open(c, NULL, NULL);
-	if (!p[0])
+	if (!pairs_open(c, p, 3, NULL, NULL))
 		return;
-	for (size_t i = 1; i < 3; i++) {
-		p[i] = pair_open_on(p[0], NULL, NULL);
-		if (!p[i])
-			return;
-	}
 	for (size_t i = 0; i < 3; i++)
 		check_status(c,
 		             ndx_listener_get_connection_request(p[0]->listener, p[i]->b.conn,
@@ -441,14 +429,8 @@ void case_connection_many_through_one_listener(struct check *c)
 	attr.receive_depth = 4;
 	attr.initiator_depth = 4;
 	attr.buffer = 4096;
-	p[0] = pair_open(c, &attr, NULL);
-	if (!p[0])
+	if (!pairs_open(c, p, MANY, &attr, NULL))
 		return;
-	for (size_t i = 1; i < MANY; i++) {
-		p[i] = pair_open_on(p[0], &attr, NULL);
-		if (!p[i])
-			return;
-	}
 	for (size_t i = 0; i < MANY; i++) {
 		check_status(c,
 		             ndx_listener_get_connection_request(p[0]->listener, p[i]->b.conn,

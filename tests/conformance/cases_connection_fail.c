@@ -156,10 +156,7 @@ void case_connection_backlog_full_refuses(struct check *c)
 	struct pair *p[MANY];
 	unsigned refused = 0;
 
-	p[0] = pair_open(c, NULL, NULL);
-	for (size_t i = 1; i < MANY && p[0]; i++)
-		p[i] = pair_open_on(p[0], NULL, NULL);
-	if (check_over(c))
+	if (!pairs_open(c, p, MANY, NULL, NULL))
 		return;
 	listener = listener_open(c, p[0]->b.adapter, place_address(p[0]->b.place, AF_UNSPEC), 1,
 	                         &address);

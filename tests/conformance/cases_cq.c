@@ -62,32 +62,39 @@ void case_cq_depth_2_loses_nothing(struct check *c)
 	}
 }
 
+/* A send, a read or a write, by chance; which. */
+static enum ndx_request_type post_any(struct pair *p, size_t number)
+{
+	size_t length = check_below(p->c, 20000);
+
+	switch (check_below(p->c, 3)) {
+	case 0:
+		send_ok(&p->a, number, 0, 16, 0);
+		return NDX_REQUEST_SEND;
+	case 1:
+		read_ok(&p->a, number, 2048, length, &p->b, 2048, 0);
+		return NDX_REQUEST_READ;
+	default:
+		write_ok(&p->a, number, 2048, length, &p->b, 32768, 0);
+		return NDX_REQUEST_WRITE;
+	}
+}
+
 void case_cq_results_of_mixed_requests_keep_posting_order(struct check *c)
 {
-	struct pair *p = pair_up(c, NULL);
 	enum ndx_request_type type[60];
 
-	for (unsigned round = 0; p && round < 10 && !check_over(c); round++) {
-		receives_ok(&p->b, 0, 60, 0, 16);
-		for (size_t i = 0; i < 60; i++) {
-			uint32_t kind = check_below(c, 3);
-			size_t length = kind ? check_below(c, 20000) : 16;
+	for (unsigned round = 0; round < 10 && !check_over(c); round++) {
+		struct pair *p = pair_up(c, NULL);
 
-			if (kind == 0)
-				send_ok(&p->a, i, 0, length, 0);
-			else if (kind == 1)
-				read_ok(&p->a, i, 2048, length, &p->b, 2048, 0);
-			else
-				write_ok(&p->a, i, 2048, length, &p->b, 32768, 0);
-			type[i] = kind == 0   ? NDX_REQUEST_SEND
-			          : kind == 1 ? NDX_REQUEST_READ
-			                      : NDX_REQUEST_WRITE;
-		}
+		if (!p)
+			return;
+		receives_ok(&p->b, 0, 60, 0, 16);
+		for (size_t i = 0; i < 60; i++)
+			type[i] = post_any(p, i);
 		for (size_t i = 0; i < 60; i++)
 			expect(&p->a, type[i], i, NDX_OK);
-		check_status(c, ndx_qp_flush(p->b.qp), NDX_OK, "flush");
 		pair_close_all(c);
-		p = pair_up(c, NULL);
 	}
 }
 
@@ -107,36 +114,18 @@ void case_cq_send_comes_before_the_answer_to_it(struct check *c)
 	}
 }
 
-void case_cq_one_queue_serves_many_queue_pairs(struct check *c)
+enum { PAIRS = 4, MESSAGES = 16 };
+
+/* Side A of each pair shares one queue: its sends, and their results by queue pair. */
+static void sends_over_shared_queue(struct check *c, struct ndx_cq *cq, struct pair **p)
 {
-	enum { PAIRS = 4 };
-	struct side_attr attr;
-	struct side_attr other;
 	struct ndx_result results[64];
-	struct pair *p[PAIRS];
-	struct ndx_cq *cq = NULL;
 	size_t next[PAIRS] = {0};
 	size_t count = 0;
 
-	side_attr_init(&attr);
-	check_status(c, ndx_cq_create(c->world->places[0].adapter, 16, 0, 0, &cq), NDX_OK,
-	             "cq_create");
-	attr.cq = cq;
-	side_attr_init(&other);
-	p[0] = cq ? pair_open(c, &attr, &other) : NULL;
-	for (size_t i = 0; i < PAIRS && p[0]; i++) {
-		if (i)
-			p[i] = pair_open_on(p[0], &attr, &other);
-		if (!p[i] || !pair_connect(p[i]))
-			goto close;
-		receives_ok(&p[i]->b, 0, 16, 0, MESSAGE);
-		receives_ok(&p[i]->a, 100, 4, 0, MESSAGE);
-	}
-	for (size_t k = 0; k < 16 && p[0]; k++) {
-		for (size_t i = 0; i < PAIRS; i++)
-			send_ok(&p[i]->a, k, 0, MESSAGE, 0);
-	}
-	while (!check_over(c) && count < (size_t)PAIRS * 16) {
+	for (size_t k = 0; k < (size_t)PAIRS * MESSAGES; k++)
+		send_ok(&p[k % PAIRS]->a, k / PAIRS, 0, MESSAGE, 0);
+	while (!check_over(c) && count < (size_t)PAIRS * MESSAGES) {
 		size_t got = 0;
 
 		check_status(c, ndx_cq_wait_results(cq, results, 64, WAIT_MS, &got), NDX_OK,
@@ -152,15 +141,35 @@ void case_cq_one_queue_serves_many_queue_pairs(struct check *c)
 		}
 		count += got;
 	}
-	if (check_over(c))
-		goto close;
-	/* flushing one leaves the others alone */
-	check_status(c, ndx_qp_flush(p[0]->a.qp), NDX_OK, "flush");
-	check_that(c, ndx_cq_get_results(cq, results, 64) == 4,
-	           "the flush gave another number of results than 4");
-	send_ok(&p[1]->b, 1, 0, MESSAGE, 0);
-	expect_received(&p[1]->a, 100, MESSAGE);
-close:
+}
+
+void case_cq_one_queue_serves_many_queue_pairs(struct check *c)
+{
+	struct ndx_result results[64];
+	struct side_attr attr[2];
+	struct pair *p[PAIRS];
+	struct ndx_cq *cq = NULL;
+	bool fine;
+
+	side_attr_init(&attr[0]);
+	attr[1] = attr[0];
+	if (!check_status(c, ndx_cq_create(c->world->places[0].adapter, 16, 0, 0, &cq), NDX_OK,
+	                  "cq_create"))
+		return;
+	attr[0].cq = cq;
+	fine = pairs_open(c, p, PAIRS, &attr[0], &attr[1]);
+	for (size_t i = 0; fine && i < PAIRS; i++)
+		fine = pair_connect(p[i]) && receives_ok(&p[i]->b, 0, MESSAGES, 0, MESSAGE) &&
+		       receives_ok(&p[i]->a, 100, 4, 0, MESSAGE);
+	if (fine) {
+		sends_over_shared_queue(c, cq, p);
+		/* flushing one leaves the others alone */
+		check_status(c, ndx_qp_flush(p[0]->a.qp), NDX_OK, "flush");
+		check_that(c, ndx_cq_get_results(cq, results, 64) == 4,
+		           "the flush gave another number of results than 4");
+		send_ok(&p[1]->b, 1, 0, MESSAGE, 0);
+		expect_received(&p[1]->a, 100, MESSAGE);
+	}
 	pair_close_all(c);
 	ndx_cq_close(cq);
 }

@@ -128,62 +128,83 @@ void case_data_streams_both_ways_from_threads(struct check *c)
 	(void)pthread_join(thread, NULL);
 }
 
-/* Many queue pairs share the queues of two sides. */
-void case_data_many_queue_pairs_on_two_queues(struct check *c)
-{
-	enum { PAIRS = 100, MESSAGES = 1000, WINDOW = 4 };
-	struct side_attr attr[2];
-	struct pair *p[PAIRS];
-	struct ndx_cq *cqs[2] = {NULL, NULL};
-	struct ndx_result results[64];
-	size_t got[2] = {0, 0};
+/* ---- many queue pairs that share the queues of two sides ---- */
+
+enum { PAIRS = 100, MESSAGES = 1000, WINDOW = 4 };
+
+struct crowd {
+	struct check *c;
+	struct ndx_cq *cqs[2]; /* of all sides A, of all sides B */
+	struct pair *pairs[PAIRS];
 	size_t posted[PAIRS];
-	uint64_t until = now_ms() + 6 * (uint64_t)WAIT_MS;
+	size_t got[2];
+};
+
+static bool crowd_open(struct crowd *crowd)
+{
+	struct check *c = crowd->c;
+	struct side_attr attr[2];
+	bool fine = true;
 
 	for (size_t i = 0; i < 2; i++) {
 		side_attr_init(&attr[i]);
 		attr[i].receive_depth = WINDOW;
 		attr[i].initiator_depth = WINDOW;
 		attr[i].buffer = 4096;
-		check_status(c, ndx_cq_create(c->world->places[i].adapter, 256, 0, 0, &cqs[i]),
-		             NDX_OK, "cq_create");
-		attr[i].cq = cqs[i];
+		fine &= check_status(
+			c, ndx_cq_create(c->world->places[i].adapter, 256, 0, 0, &crowd->cqs[i]),
+			NDX_OK, "cq_create");
+		attr[i].cq = crowd->cqs[i];
 	}
-	for (size_t i = 0; i < PAIRS && !check_over(c); i++) {
-		p[i] = i ? pair_open_on(p[0], &attr[0], &attr[1])
-		         : pair_open(c, &attr[0], &attr[1]);
-		posted[i] = 0;
-		if (!p[i] || !pair_connect(p[i]))
-			break;
-		receives_ok(&p[i]->b, 0, WINDOW, 0, 64);
-		for (size_t k = 0; k < WINDOW; k++)
-			send_ok(&p[i]->a, posted[i]++, 1024, 64, 0);
+	fine = fine && pairs_open(c, crowd->pairs, PAIRS, &attr[0], &attr[1]);
+	for (size_t i = 0; fine && i < PAIRS; i++)
+		fine = pair_connect(crowd->pairs[i]) &&
+		       receives_ok(&crowd->pairs[i]->b, 0, WINDOW, 0, 64);
+	return fine;
+}
+
+static void crowd_take(struct crowd *crowd, size_t which)
+{
+	struct ndx_result results[64];
+	size_t n = ndx_cq_get_results(crowd->cqs[which], results, 64);
+
+	for (size_t i = 0; i < n; i++) {
+		struct side *s = results[i].queue_pair_context;
+		size_t number = (size_t)((char *)results[i].request_context - s->tags);
+
+		check_status(crowd->c, results[i].status, NDX_OK, "a request of many");
+		if (which == 1)
+			receive_ok(s, number, 0, 64);
 	}
-	while (!check_over(c) && got[1] < (size_t)PAIRS * MESSAGES) {
-		for (size_t side = 0; side < 2; side++) {
-			size_t n = ndx_cq_get_results(cqs[side], results, 64);
+	crowd->got[which] += n;
+}
 
-			for (size_t i = 0; i < n; i++) {
-				struct side *s = results[i].queue_pair_context;
-				size_t number =
-					(size_t)((char *)results[i].request_context - s->tags);
+static void crowd_post(struct crowd *crowd)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		while (crowd->posted[i] < MESSAGES &&
+		       send_raw(&crowd->pairs[i]->a, crowd->posted[i], 1024, 64, 0) == NDX_OK)
+			crowd->posted[i]++;
+	}
+}
 
-				check_status(c, results[i].status, NDX_OK, "a request of many");
-				if (side == 1)
-					receive_ok(s, number, 0, 64);
-			}
-			got[side] += n;
+void case_data_many_queue_pairs_on_two_queues(struct check *c)
+{
+	uint64_t until = now_ms() + 6 * (uint64_t)WAIT_MS;
+	struct crowd crowd = {.c = c};
+
+	if (crowd_open(&crowd)) {
+		while (!check_over(c) && (crowd.got[0] < (size_t)PAIRS * MESSAGES ||
+		                          crowd.got[1] < (size_t)PAIRS * MESSAGES)) {
+			crowd_post(&crowd);
+			crowd_take(&crowd, 0);
+			crowd_take(&crowd, 1);
+			check_that(c, now_ms() < until, "%zu messages in time", crowd.got[1]);
 		}
-		for (size_t i = 0; i < PAIRS; i++) {
-			while (posted[i] < MESSAGES &&
-			       send_raw(&p[i]->a, posted[i], 1024, 64, 0) == NDX_OK)
-				posted[i]++;
-		}
-		check_that(c, now_ms() < until, "%zu messages in time", got[1]);
 	}
 	pair_close_all(c);
-	ndx_cq_close(cqs[0]);
-	ndx_cq_close(cqs[1]);
+	ndx_cq_close(crowd.cqs[0]);
+	ndx_cq_close(crowd.cqs[1]);
 }
 
 /* ---- several threads on one queue pair and its queues ---- */
@@ -284,7 +305,9 @@ void case_data_inline_buffer_is_free_after_the_post(struct check *c)
 	struct ndx_sge one = {.buffer = plain, .length = 0, .token = 0};
 	size_t lengths[3];
 
-	if (!p || !check_that(c, plain != NULL, "no memory"))
+	if (!plain)
+		check_fail(c, "no memory");
+	if (!p || !plain)
 		goto free_plain;
 	lengths[0] = 1;
 	lengths[1] = size / 2;

@@ -219,6 +219,17 @@ struct pair *pair_open_on(struct pair *first, const struct side_attr *a, const s
 	return p;
 }
 
+bool pairs_open(struct check *c, struct pair **pairs, size_t count, const struct side_attr *a,
+                const struct side_attr *b)
+{
+	for (size_t i = 0; i < count; i++) {
+		pairs[i] = i ? pair_open_on(pairs[0], a, b) : pair_open(c, a, b);
+		if (!pairs[i])
+			return false;
+	}
+	return true;
+}
+
 struct pair *pair_up(struct check *c, const struct side_attr *a)
 {
 	return pair_up_with(c, a, NULL);

@@ -88,6 +88,9 @@ bool side_new_connector(struct side *s);
 struct pair *pair_open(struct check *c, const struct side_attr *a, const struct side_attr *b);
 /* The same over the listener of another pair. */
 struct pair *pair_open_on(struct pair *first, const struct side_attr *a, const struct side_attr *b);
+/* `count` pairs over one listener, not connected. */
+bool pairs_open(struct check *c, struct pair **pairs, size_t count, const struct side_attr *a,
+                const struct side_attr *b);
 /* pair_open() and pair_connect(). */
 struct pair *pair_up(struct check *c, const struct side_attr *a);
 struct pair *pair_up_with(struct check *c, const struct side_attr *a, const struct side_attr *b);

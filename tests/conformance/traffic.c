@@ -215,7 +215,7 @@ static struct ndx_cq *queue_of(struct side *s, enum ndx_request_type type)
 
 bool expect(struct side *s, enum ndx_request_type type, size_t number, enum ndx_status status)
 {
-	struct ndx_result result;
+	struct ndx_result result = {.status = NDX_PENDING};
 
 	if (check_over(s->c))
 		return false;
@@ -226,7 +226,7 @@ bool expect(struct side *s, enum ndx_request_type type, size_t number, enum ndx_
 
 bool expect_received(struct side *s, size_t number, size_t bytes)
 {
-	struct ndx_result result;
+	struct ndx_result result = {.status = NDX_PENDING};
 
 	if (check_over(s->c))
 		return false;
@@ -280,7 +280,7 @@ bool expect_all_there(struct side *s, size_t count, enum ndx_status status)
 
 bool expect_silence(struct side *s)
 {
-	struct ndx_result result;
+	struct ndx_result result = {.status = NDX_PENDING};
 	size_t got = 0;
 
 	if (check_over(s->c))
