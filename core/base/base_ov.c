@@ -43,18 +43,26 @@ enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)
 	                                 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "the overlapped object is being used by another thread");
-	ov->status = NDX_PENDING;
-	ov->information = 0;
-	ov->native = 0;
+	/* The outcome of the operation before stays, should this one fail at once. */
+	ov->reserved[BASE_OV_LOOP_BEFORE] = ov->reserved[BASE_OV_LOOP];
+	ov->reserved[BASE_OV_STATE_BEFORE] = (void *)(uintptr_t)state;
 	ov->reserved[BASE_OV_LOOP] = loop;
-	ov->reserved[BASE_OV_NEXT] = NULL;
 	return NDX_OK;
+}
+
+static void forget_before(struct ndx_overlapped *ov)
+{
+	ov->reserved[BASE_OV_LOOP_BEFORE] = NULL;
+	ov->reserved[BASE_OV_STATE_BEFORE] = NULL;
 }
 
 void base_ov_abandon(struct ndx_overlapped *ov)
 {
-	ov->status = NDX_OK;
-	__atomic_store_n(&ov->state, BASE_OV_IDLE, __ATOMIC_RELEASE);
+	uint32_t before = (uint32_t)(uintptr_t)ov->reserved[BASE_OV_STATE_BEFORE];
+
+	ov->reserved[BASE_OV_LOOP] = ov->reserved[BASE_OV_LOOP_BEFORE];
+	forget_before(ov);
+	__atomic_store_n(&ov->state, before, __ATOMIC_RELEASE);
 }
 
 void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
@@ -63,6 +71,7 @@ void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_
 	ov->status = status;
 	ov->information = information;
 	ov->native = native;
+	forget_before(ov);
 	if (ov->callback != NULL) {
 		__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
 		base_loop_callback(ov->reserved[BASE_OV_LOOP], ov);

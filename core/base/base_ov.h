@@ -19,7 +19,7 @@ struct base_ov_list {
  * port; then it was not touched. */
 enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop);
 
-/* Undo base_ov_begin() when the operation failed at once after all. */
+/* Undo base_ov_begin() when the operation failed at once after all: the object is as it was. */
 void base_ov_abandon(struct ndx_overlapped *ov);
 
 /* Complete; the object must not be touched afterwards. Any thread, any lock of the caller's. */

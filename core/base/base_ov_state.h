@@ -14,6 +14,9 @@ enum base_ov_state {
 enum base_ov_slot {
 	BASE_OV_LOOP, /* struct ndx_loop it belongs to */
 	BASE_OV_NEXT, /* next in whatever list it is in */
+	/* for base_ov_abandon(); NULL when not in flight */
+	BASE_OV_LOOP_BEFORE,
+	BASE_OV_STATE_BEFORE,
 };
 
 #endif

@@ -85,6 +85,25 @@ static void object_in_flight_is_refused_and_untouched(void **state)
 	assert_int_equal(base_ov_begin(NULL, loop), NDX_E_INVALID_PARAMETER);
 }
 
+static void operation_that_fails_at_once_leaves_no_trace(void **state)
+{
+	struct ndx_overlapped ov = {0};
+	struct ndx_overlapped before = ov;
+
+	(void)state;
+	assert_int_equal(base_ov_begin(&ov, loop), NDX_OK);
+	base_ov_abandon(&ov);
+	assert_memory_equal(&ov, &before, sizeof(ov));
+	assert_int_equal(base_ov_begin(&ov, loop), NDX_OK);
+	base_ov_complete(&ov, NDX_E_REMOTE_ERROR, 3, 4);
+	before = ov;
+	assert_int_equal(base_ov_begin(&ov, loop), NDX_OK);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
+	base_ov_abandon(&ov);
+	assert_memory_equal(&ov, &before, sizeof(ov));
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_E_REMOTE_ERROR);
+}
+
 struct seen {
 	struct ndx_overlapped ov;
 	int calls;
@@ -378,6 +397,7 @@ int main(void)
 		cmocka_unit_test(wait_returns_what_another_thread_completes_with),
 		cmocka_unit_test(wait_gives_up_when_time_is_over),
 		cmocka_unit_test(object_in_flight_is_refused_and_untouched),
+		cmocka_unit_test(operation_that_fails_at_once_leaves_no_trace),
 		cmocka_unit_test(callback_runs_on_the_loop_and_may_reuse_its_object),
 		cmocka_unit_test(port_hands_out_in_order_and_its_descriptor_follows),
 		cmocka_unit_test(port_loses_nothing_between_threads),
