@@ -150,11 +150,27 @@ struct ofi_mr_table {
 	uint32_t generation;
 };
 
+/*
+ * A region goes (ofi_revoke.c). Requests that the stack has and that use it cannot be stopped:
+ * their connections are closed. What peers have on the way into it, or read from it, is waited for.
+ */
+struct ofi_revoke {
+	struct ofi_adapter *adapter;
+	struct base_list node;     /* in adapter->asked, then in adapter->revokes */
+	struct ndx_overlapped *ov; /* NULL: somebody waits for `done` */
+	uint64_t deadline_ns;
+	uint32_t token;
+	uint32_t round; /* that every link must have reached; 0: peers have no access */
+	bool remote;
+	uint32_t done; /* atomic; 1 also when there never was one */
+};
+
 struct ofi_mr {
 	struct ndx_spi_mr spi;
 	struct ofi_adapter *adapter;
 	struct fid_mr *mr; /* NULL: local only */
 	uint32_t slot;
+	struct ofi_revoke revoke;
 };
 
 void ofi_mr_table_fini(struct ofi_mr_table *table);
@@ -166,6 +182,13 @@ void ofi_mr_destroy(struct ndx_spi_mr *spi);
 enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
                                 struct ndx_overlapped *ov);
 enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
+
+/* The token was removed and the key closed. NDX_OK, or NDX_PENDING if `ov` completes later. */
+enum ndx_status ofi_revoke(struct ofi_revoke *revoke, uint32_t token, bool remote,
+                           struct ndx_overlapped *ov);
+void ofi_revoke_wait(struct ofi_revoke *revoke);
+void ofi_revoke_on_job(void *arg);   /* the adapter */
+void ofi_revoke_on_timer(void *arg); /* the adapter */
 
 /* May [buffer, +length) be used under this token? */
 static inline bool ofi_mr_allows(const struct ofi_mr_table *table, const void *buffer,
@@ -214,12 +237,19 @@ struct ofi_adapter {
 	struct base_list conns; /* core's adapter lock */
 	struct base_list qps;   /* qps_lock */
 	struct base_lock qps_lock;
+	uint32_t link_count;    /* atomic */
+	struct base_list asked; /* revokes that have not begun; asked_lock */
+	struct base_lock asked_lock;
 	/* control thread */
 	struct base_list links;
 	struct base_list ncqs;
 	struct base_timer tick; /* looks at the ncqs that are away */
 	struct base_job kick;   /* looks at the ncqs that are kicked */
-	struct base_job last;   /* frees the adapter behind a kick that may be queued */
+	struct base_list revokes;
+	struct base_job revoke_job; /* looks at them, and at those asked for */
+	struct base_timer revoke_timer;
+	uint32_t round;       /* of asking peers whether all has arrived */
+	struct base_job last; /* frees the adapter behind a kick that may be queued */
 };
 
 static inline struct ofi_adapter *ofi_adapter_of(struct ndx_spi_adapter *adapter)
@@ -319,6 +349,7 @@ struct ofi_tx {
 	struct base_req base;
 	struct ofi_op op;
 	struct iovec iov[OFI_MAX_IOV];
+	uint32_t tokens[OFI_MAX_IOV];
 	uint64_t address; /* remote, of read and write */
 	uint32_t key;
 	uint32_t length;
@@ -333,8 +364,10 @@ struct ofi_rx {
 	struct base_req base;
 	struct ofi_op op;
 	struct iovec iov[OFI_MAX_IOV];
+	uint32_t tokens[OFI_MAX_IOV];
 	uint8_t iov_count;
 	bool native;
+	bool poisoned; /* its memory has gone: takes no byte */
 };
 
 struct ofi_qp {
@@ -351,7 +384,8 @@ struct ofi_qp {
 	bool mute;      /* the peer has said goodbye: no credits any more */
 	bool draining;  /* report when nothing of ours is under way */
 	bool broken;    /* nothing is issued any more; the core knows */
-	bool releasing; /* receives are being taken back */
+	bool releasing; /* receives are being taken back for good, ... */
+	bool recalling; /* ... or to be handed over again */
 	uint32_t peer_id;
 	uint32_t peer_key;
 	uint64_t peer_address;
@@ -430,6 +464,7 @@ struct ofi_link {
 	struct ofi_op reject_op;
 	struct ofi_op disc_op;
 	struct ofi_op ping_op;
+	struct ofi_op sync_op;
 	struct fid_mr *control; /* what control words are written to, ... */
 	uint32_t key;
 	uint8_t area[OFI_CM_PRIVATE];    /* ... and the data of a REJECT */
@@ -447,14 +482,19 @@ struct ofi_link {
 	struct ofi_qp *qp;     /* NULL: detached */
 	enum ofi_stage stage;
 	struct ofi_cm peer;
-	bool known;     /* peer is filled */
-	bool open;      /* the endpoint is connected */
-	bool closing;   /* by us: what fails now fails because of that */
-	bool lost;      /* reported as broken */
-	bool parted;    /* the peer's DISC came */
-	bool pinged;    /* and not yet answered */
-	uint32_t words; /* control words under way */
-	uint32_t heard; /* counts what the peer lets us hear */
+	bool known;           /* peer is filled */
+	bool open;            /* the endpoint is connected */
+	bool closing;         /* by us: what fails now fails because of that */
+	bool lost;            /* reported as broken */
+	bool parted;          /* the peer's DISC came */
+	bool pinged;          /* and not yet answered */
+	uint32_t sync_wanted; /* rounds (ofi_revoke.c): asked for, ... */
+	uint32_t sync_sent;   /* ... the one on its way, or done, ... */
+	uint32_t sync_done;
+	bool sync_acked;    /* ours was delivered: so was all that we had sent before */
+	bool sync_answered; /* all that the peer had sent before has come */
+	uint32_t words;     /* control words under way */
+	uint32_t heard;     /* counts what the peer lets us hear */
 };
 
 /*
@@ -478,12 +518,17 @@ void ofi_link_orphan(struct ofi_link *link);
 /* Control thread: closes every link of the adapter. */
 void ofi_link_close_all(struct ofi_adapter *adapter);
 struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fid);
+/* Control thread: close it whatever the core thinks; the core hears that it is lost. */
+void ofi_link_force_close(struct ofi_link *link, const char *cause);
 /* Control thread, after it came up: ask an idle peer now and then whether it lives. */
 void ofi_link_keepalive(struct ofi_link *link);
 
 /* The ncq's lock held: */
-/* Say a control word; 0 or an errno of libfabric's. */
+/* Say a control word; 0 or an errno of libfabric's. Unless `op` is the adapter's silent one, its
+ * delivery is proved and ends in ofi_word_done(). */
 int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
+/* Begin the next round, if one is wanted and none is under way. */
+void ofi_link_sync(struct ofi_link *link);
 /* The endpoint is connected, and what the peer told is in `peer`. */
 void ofi_link_opened(struct ofi_link *link);
 /* It is of no use any more: tell the core what that means at this stage. */

@@ -86,6 +86,10 @@ static void init(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head
 	base_list_init(&adapter->ncqs);
 	adapter->tick = (struct base_timer){.fn = ofi_ncq_on_tick, .arg = adapter};
 	adapter->kick = (struct base_job){.fn = ofi_ncq_on_kick, .arg = adapter};
+	base_list_init(&adapter->asked);
+	base_list_init(&adapter->revokes);
+	adapter->revoke_job = (struct base_job){.fn = ofi_revoke_on_job, .arg = adapter};
+	adapter->revoke_timer = (struct base_timer){.fn = ofi_revoke_on_timer, .arg = adapter};
 }
 
 static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
@@ -133,6 +137,7 @@ static void adapter_close(struct ndx_spi_adapter *spi)
 
 	ofi_link_close_all(adapter); /* last words that nobody waits for */
 	base_timer_cancel(spi->loop, &adapter->tick);
+	base_timer_cancel(spi->loop, &adapter->revoke_timer);
 	ofi_eq_close(&adapter->eq);
 	(void)fi_close(&adapter->refuser->fid);
 	err = -fi_close(&adapter->domain->fid);

@@ -234,13 +234,15 @@ enum ndx_status ofi_conn_complete(struct ndx_spi_conn *spi)
 	char text[BASE_SOCKADDR_TEXT];
 	int err = ENOTCONN;
 
-	set_read_limit(conn, link->qp);
-	base_lock_acquire(&link->ncq->lock);
-	if (link->stage == OFI_LINK_ANSWERED) {
-		link->stage = OFI_LINK_COMPLETING;
-		err = ofi_link_say(link, OFI_WORD_READY, 0, &link->ready_op);
+	if (link != NULL) {
+		set_read_limit(conn, link->qp);
+		base_lock_acquire(&link->ncq->lock);
+		if (link->stage == OFI_LINK_ANSWERED) {
+			link->stage = OFI_LINK_COMPLETING;
+			err = ofi_link_say(link, OFI_WORD_READY, 0, &link->ready_op);
+		}
+		base_lock_release(&link->ncq->lock);
 	}
-	base_lock_release(&link->ncq->lock);
 	if (err != 0)
 		return fail(NDX_E_CONNECTION_ABORTED, err, "%s went away",
 		            base_sockaddr_text(&spi->peer, text));

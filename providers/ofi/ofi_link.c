@@ -79,6 +79,7 @@ static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 	qp->draining = false;
 	qp->broken = false;
 	qp->releasing = false;
+	qp->recalling = false;
 	qp->starved_since = 0;
 	qp->credits = 0;
 	qp->rx_next = qp->base.receive.head;
@@ -110,6 +111,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->reject_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_REJECT, link};
 	link->disc_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_DISC, link};
 	link->ping_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PING, link};
+	link->sync_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_SYNC, link};
 	st = ofi_ncq_get(conn->adapter, qp, &link->ncq);
 	if (st != NDX_OK)
 		goto free_link;
@@ -120,6 +122,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 		goto close_fids;
 	attach(link, qp, own);
 	base_list_add(&conn->adapter->links, &link->node);
+	(void)__atomic_add_fetch(&conn->adapter->link_count, 1, __ATOMIC_SEQ_CST);
 	own->id = link->id;
 	own->key = link->key;
 	own->address = (uintptr_t)link->area;
@@ -150,14 +153,29 @@ int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi
 		.context = op,
 		.data = ofi_word_encode(type, 0, count, link->peer.id),
 	};
+	const bool silent = op->kind == OFI_OP_SILENT;
+	const uint64_t proof = silent ? 0 : FI_COMPLETION | FI_DELIVERY_COMPLETE;
 	int err = ENOTCONN;
 
 	/* Before it is connected the provider follows a NULL pointer. */
 	if (link->open && !link->closing)
-		err = -(int)fi_writemsg(link->ep, &msg,
-		                        FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_REMOTE_CQ_DATA);
-	link->words += err == 0;
+		err = -(int)fi_writemsg(link->ep, &msg, FI_REMOTE_CQ_DATA | proof);
+	link->words += err == 0 && !silent;
 	return err;
+}
+
+void ofi_link_sync(struct ofi_link *link)
+{
+	int err;
+
+	if (link->sync_sent != link->sync_done || link->sync_wanted == link->sync_done)
+		return;
+	link->sync_sent = link->sync_wanted;
+	link->sync_acked = false;
+	link->sync_answered = false;
+	err = ofi_link_say(link, OFI_WORD_SYNC, 0, &link->sync_op);
+	if (err != 0)
+		ofi_link_break(link, err, "the link was lost");
 }
 
 void ofi_link_opened(struct ofi_link *link)
@@ -322,8 +340,31 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 	ncq->deaf--;
 	(void)fi_close(&link->control->fid);
 	base_list_remove(&link->node);
+	(void)__atomic_sub_fetch(&link->adapter->link_count, 1, __ATOMIC_SEQ_CST);
+	if (!base_list_empty(&link->adapter->revokes))
+		base_loop_post(link->adapter->spi.loop, &link->adapter->revoke_job);
 	ofi_ncq_put(ncq);
 	free(link);
+}
+
+void ofi_link_force_close(struct ofi_link *link, const char *cause)
+{
+	struct ofi_conn *conn = link->conn;
+	bool was_up;
+
+	base_lock_acquire(&link->ncq->lock);
+	was_up = link->stage == OFI_LINK_UP;
+	if (conn != NULL)
+		ofi_link_break(link, 0, cause);
+	base_lock_release(&link->ncq->lock);
+	if (conn != NULL)
+		conn->link = NULL;
+	if (was_up && link->qp != NULL) {
+		base_lock_acquire(&link->qp->base.lock);
+		link->qp->base.state = BASE_QP_DEAD;
+		base_lock_release(&link->qp->base.lock);
+	}
+	ofi_link_close(link, !was_up);
 }
 
 static void recall(struct ofi_qp *qp)

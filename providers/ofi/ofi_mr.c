@@ -133,13 +133,18 @@ enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr
 	if (mr == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a region");
 	mr->adapter = ofi_adapter_of(adapter);
+	mr->revoke.adapter = mr->adapter;
+	mr->revoke.done = 1;
 	*out = &mr->spi;
 	return NDX_OK;
 }
 
 void ofi_mr_destroy(struct ndx_spi_mr *spi)
 {
-	free(mr_of(spi));
+	struct ofi_mr *mr = mr_of(spi);
+
+	ofi_revoke_wait(&mr->revoke);
+	free(mr);
 }
 
 static uint64_t remote_access(uint32_t flags)
@@ -204,12 +209,15 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
 {
 	struct ofi_mr *mr = mr_of(spi);
+	const uint32_t token = spi->local_token;
+	const bool remote = mr->mr != NULL;
 
-	(void)ov;
+	/* It may have been registered and deregistered before, and that still be going on. */
+	ofi_revoke_wait(&mr->revoke);
 	if (mr->mr != NULL)
 		(void)fi_close(&mr->mr->fid);
 	mr->mr = NULL;
 	spi->remote_token = 0;
 	remove_token(mr);
-	return NDX_OK;
+	return ofi_revoke(&mr->revoke, token, remote, ov);
 }

@@ -29,6 +29,7 @@ static void copy_inline(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_s
 	if (tx->length == 0)
 		return;
 	to = qp->bounce + slot * qp->base.spi.attr.inline_size;
+	tx->tokens[0] = 0;
 	tx->iov[0] = (struct iovec){.iov_base = to, .iov_len = tx->length};
 	tx->iov_count = 1;
 	for (size_t i = 0; i < count; i++) {
@@ -55,6 +56,7 @@ static void fill(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge
 		if (!ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
 		                   sge[i].token, right))
 			tx->verdict = NDX_E_ACCESS_VIOLATION;
+		tx->tokens[tx->iov_count] = sge[i].token;
 		tx->iov[tx->iov_count++] =
 			(struct iovec){.iov_base = sge[i].buffer, .iov_len = sge[i].length};
 	}
@@ -150,12 +152,14 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 	bool ok = true;
 
 	rx->native = false;
+	rx->poisoned = false;
 	rx->iov_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (sge[i].length == 0)
 			continue;
 		ok = ok && ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
 		                         sge[i].token, OFI_RIGHT_RECEIVE);
+		rx->tokens[rx->iov_count] = sge[i].token;
 		rx->iov[rx->iov_count++] =
 			(struct iovec){.iov_base = sge[i].buffer, .iov_len = sge[i].length};
 	}

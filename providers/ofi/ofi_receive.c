@@ -24,7 +24,7 @@ static int hand_over(struct ofi_qp *qp, struct ofi_rx *rx)
 
 void ofi_post_receives(struct ofi_qp *qp)
 {
-	if (qp->ep == NULL)
+	if (qp->ep == NULL || qp->recalling)
 		return;
 	while (qp->rx_next != qp->base.receive.tail) {
 		struct ofi_rx *rx = ofi_rx_at(qp, qp->rx_next);
@@ -132,21 +132,36 @@ void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct 
 		ofi_issue(qp);
 }
 
+static const char *cause_of(const struct ofi_rx *rx, enum ndx_status status)
+{
+	if (status == NDX_E_CANCELED)
+		return "the link was lost";
+	if (status == NDX_E_BUFFER_OVERFLOW)
+		return "a message was longer than its receive";
+	if (status == NDX_E_ACCESS_VIOLATION && rx->poisoned)
+		return "a message came for memory that was deregistered";
+	return "a receive failed in libfabric";
+}
+
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err)
 {
-	const enum ndx_status status = ofi_request_status(err);
+	enum ndx_status status = ofi_request_status(err);
 
 	if (!rx->native)
 		return;
+	if (qp->recalling && status == NDX_E_CANCELED) {
+		/* It goes back soon: what the peer knows of stays true. */
+		rx->native = false;
+		qp->rx_native--;
+		return;
+	}
 	take_back(qp, rx);
 	/* Not connected yet: it waits for the next attempt. */
 	if (qp->base.state == BASE_QP_IDLE)
 		return;
+	if (rx->poisoned && status == NDX_E_BUFFER_OVERFLOW)
+		status = NDX_E_ACCESS_VIOLATION;
 	if (!qp->releasing)
-		ofi_qp_break(qp, err,
-		             status == NDX_E_BUFFER_OVERFLOW
-		                     ? "a message was longer than its receive"
-		             : status == NDX_E_CANCELED ? "the link was lost"
-		                                        : "a receive failed in libfabric");
+		ofi_qp_break(qp, err, cause_of(rx, status));
 	base_req_done(&qp->base.receive, &rx->base, status, err);
 }

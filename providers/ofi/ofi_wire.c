@@ -100,6 +100,8 @@ const char *ofi_word_check_control(const struct ofi_word *word)
 	case OFI_WORD_READY:
 	case OFI_WORD_DISC:
 	case OFI_WORD_PING:
+	case OFI_WORD_SYNC:
+	case OFI_WORD_SYNCED:
 		return word->count == 0 ? NULL : "a control word with a count it should not have";
 	default:
 		return "a control word of unknown type";

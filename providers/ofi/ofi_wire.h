@@ -62,6 +62,8 @@ enum ofi_word_type {
 	OFI_WORD_REJECT = 4, /* active side: refused; the private data was written before */
 	OFI_WORD_DISC = 5,
 	OFI_WORD_PING = 6,
+	OFI_WORD_SYNC = 7, /* say SYNCED, behind all that you have sent */
+	OFI_WORD_SYNCED = 8,
 };
 
 enum ofi_word_flag {

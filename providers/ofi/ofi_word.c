@@ -82,6 +82,35 @@ static const char *take_disc(struct ofi_link *link)
 	return NULL;
 }
 
+/* The answer goes out behind all that we have sent: when it comes, so has that. */
+static const char *take_sync(struct ofi_link *link)
+{
+	int err;
+
+	if (link->stage != OFI_LINK_UP)
+		return "SYNC before the connection was complete";
+	err = ofi_link_say(link, OFI_WORD_SYNCED, 0, &link->adapter->silent);
+	return err == 0 ? NULL : "the link was lost";
+}
+
+static void end_sync(struct ofi_link *link)
+{
+	if (!link->sync_acked || !link->sync_answered)
+		return;
+	link->sync_done = link->sync_sent;
+	ofi_link_sync(link);
+	base_loop_post(link->adapter->spi.loop, &link->adapter->revoke_job);
+}
+
+static const char *take_synced(struct ofi_link *link)
+{
+	if (link->sync_sent == link->sync_done || link->sync_answered)
+		return "SYNCED without a SYNC";
+	link->sync_answered = true;
+	end_sync(link);
+	return NULL;
+}
+
 static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
 {
 	const char *wrong = ofi_word_check_control(word);
@@ -97,6 +126,10 @@ static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
 		return take_reject(link, word->count);
 	case OFI_WORD_DISC:
 		return take_disc(link);
+	case OFI_WORD_SYNC:
+		return take_sync(link);
+	case OFI_WORD_SYNCED:
+		return take_synced(link);
 	default: /* PING: the provider's acknowledgement is the answer */
 		return NULL;
 	}
@@ -160,6 +193,10 @@ void ofi_word_done(struct ofi_link *link, uint8_t type, int err)
 	case OFI_WORD_REJECT: /* the last word was heard */
 		if (link->conn == NULL)
 			base_timer_set(link->adapter->spi.loop, &link->timer, 0);
+		break;
+	case OFI_WORD_SYNC:
+		link->sync_acked = true;
+		end_sync(link);
 		break;
 	default:
 		link->pinged = false;

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Taking memory back. When a region has been deregistered nothing may touch its memory any more,
+ * but the stack and the peers do not know.
+ *
+ *  - Receives are taken back from the stack and handed to it again without their memory: a message
+ *    that finds one of them fails there, as it would on hardware.
+ *  - Own requests that the stack does not have yet fail when their turn comes. One that it has
+ *    cannot be called back: its connection is closed at once.
+ *  - No new access of a peer begins once the key is closed. What had begun is behind us when the
+ *    peer's answer to a SYNC comes (its writes were sent before), and when the SYNC itself was
+ *    delivered (our answers to its reads were sent before). A peer that does not answer in time
+ *    loses its connection.
+ */
+#include <errno.h>
+#include <sched.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_ov.h"
+#include "ofi.h"
+
+#define RECALL_MS 100u /* how long a message may take that is coming into such memory */
+#define ANSWER_MS 2000u
+#define NS_PER_MS 1000000u
+
+static const char cause[] = "memory was deregistered while a request or a peer was using it";
+
+/* ---- own requests ---- */
+
+static bool names(const uint32_t *tokens, uint8_t count, uint32_t token)
+{
+	for (uint8_t i = 0; i < count; i++) {
+		if (tokens[i] == token)
+			return true;
+	}
+	return false;
+}
+
+/* Queue pair's lock held. Those that the stack does not have are poisoned; true if it has one. */
+static bool mark_receives(struct ofi_qp *qp, uint32_t token)
+{
+	struct base_queue *q = &qp->base.receive;
+	bool has = false;
+
+	for (uint32_t i = q->head; i != q->tail; i++) {
+		struct ofi_rx *rx = ofi_rx_at(qp, i);
+
+		if (rx->base.done || !names(rx->tokens, rx->iov_count, token))
+			continue;
+		has = has || rx->native;
+		if (!rx->native) {
+			rx->poisoned = true;
+			rx->iov_count = 0;
+		}
+	}
+	return has;
+}
+
+/* Queue pair's lock held. Those that wait will fail; true if the stack has one. */
+static bool mark_requests(struct ofi_qp *qp, uint32_t token)
+{
+	const struct base_queue *q = &qp->base.initiator;
+	bool has = false;
+
+	for (uint32_t i = q->head; i != q->tail; i++) {
+		struct ofi_tx *tx = ofi_tx_at(qp, i);
+
+		if (tx->base.done || !names(tx->tokens, tx->iov_count, token))
+			continue;
+		has = has || tx->native;
+		tx->verdict = NDX_E_ACCESS_VIOLATION;
+	}
+	return has;
+}
+
+struct user {
+	struct ofi_qp *qp;
+	bool requests; /* the stack has own requests that name it ... */
+	bool receives; /* ... or receives */
+};
+
+/* A queue pair whose stack has something that names the token; NULL if there is none (any more). */
+static struct user mark(struct ofi_adapter *adapter, uint32_t token)
+{
+	struct user found = {0};
+
+	base_lock_acquire(&adapter->qps_lock);
+	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next) {
+		struct user user = {.qp = container_of(n, struct ofi_qp, node)};
+
+		base_lock_acquire(&user.qp->base.lock);
+		user.receives = mark_receives(user.qp, token);
+		user.requests = mark_requests(user.qp, token);
+		base_lock_release(&user.qp->base.lock);
+		if (user.receives || user.requests)
+			found = user;
+	}
+	base_lock_release(&adapter->qps_lock);
+	return found;
+}
+
+/* Queue pair's lock held: how many of those from `first` on does the stack have? */
+static uint32_t count_native(const struct ofi_qp *qp, uint32_t first)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = first; i != qp->rx_next; i++)
+		count += ofi_rx_at(qp, i)->native;
+	return count;
+}
+
+/* Call back the first receive that names the token and all behind it; returns its index. */
+static uint32_t recall(struct ofi_qp *qp, uint32_t token)
+{
+	uint32_t first = qp->base.receive.head;
+
+	while (first != qp->rx_next) {
+		const struct ofi_rx *rx = ofi_rx_at(qp, first);
+
+		if (rx->native && names(rx->tokens, rx->iov_count, token))
+			break;
+		first++;
+	}
+	qp->recalling = true;
+	for (uint32_t i = first; qp->ep != NULL && i != qp->rx_next; i++) {
+		struct ofi_rx *rx = ofi_rx_at(qp, i);
+
+		if (rx->native)
+			(void)fi_cancel(&qp->ep->fid, &rx->op);
+	}
+	return first;
+}
+
+/* Control thread: false if a message is coming into one of them and does not end. */
+static bool poison_receives(struct ofi_qp *qp, uint32_t token)
+{
+	const uint64_t deadline = base_deadline(RECALL_MS);
+	struct ofi_ncq *ncq = qp->link->ncq;
+	uint32_t first;
+	uint32_t left;
+
+	base_lock_acquire(&qp->base.lock);
+	first = recall(qp, token);
+	base_lock_release(&qp->base.lock);
+	do {
+		ofi_ncq_catch_up(ncq);
+		base_lock_acquire(&qp->base.lock);
+		/* Those that were filled meanwhile may be gone from the ring. */
+		if ((int32_t)(qp->base.receive.head - first) > 0)
+			first = qp->base.receive.head;
+		left = count_native(qp, first);
+		if (left == 0) {
+			(void)mark_receives(qp, token);
+			qp->rx_next = first;
+		}
+		if (left == 0 || base_now_ns() >= deadline) {
+			qp->recalling = false;
+			ofi_post_receives(qp);
+			base_lock_release(&qp->base.lock);
+			return left == 0;
+		}
+		base_lock_release(&qp->base.lock);
+		(void)sched_yield();
+	} while (true);
+}
+
+/* Control thread: nothing of ours in the stack names the token any more. */
+static void clear_users(struct ofi_adapter *adapter, uint32_t token)
+{
+	struct user user;
+
+	/* Only links make requests native, and only this thread ends them. */
+	while ((user = mark(adapter, token)).qp != NULL && user.qp->link != NULL) {
+		if (user.requests || !poison_receives(user.qp, token))
+			ofi_link_force_close(user.qp->link, cause);
+	}
+}
+
+/* ---- peers; control thread ---- */
+
+static void ask_peers(struct ofi_revoke *revoke)
+{
+	struct ofi_adapter *adapter = revoke->adapter;
+
+	revoke->round = ++adapter->round;
+	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
+		struct ofi_link *link = container_of(n, struct ofi_link, node);
+
+		base_lock_acquire(&link->ncq->lock);
+		/* One that has just come up may not know it yet. */
+		ofi_ncq_catch_up_locked(link->ncq);
+		if (link->stage == OFI_LINK_UP && !link->parted && !link->lost) {
+			link->sync_wanted = revoke->round;
+			ofi_link_sync(link);
+		}
+		base_lock_release(&link->ncq->lock);
+	}
+}
+
+/* Is the round not over for this link? *lost: it never will be. */
+static bool owes_round(struct ofi_link *link, uint32_t round, bool *lost)
+{
+	bool owes;
+
+	base_lock_acquire(&link->ncq->lock);
+	*lost = link->lost && link->stage == OFI_LINK_UP;
+	owes = link->sync_wanted >= round && link->sync_done < round;
+	base_lock_release(&link->ncq->lock);
+	return owes || *lost;
+}
+
+/* The first link that owes the round, or (late: any, else only lost ones) must be closed for it. */
+static struct ofi_link *find_debtor(const struct ofi_revoke *revoke, bool to_close, bool late)
+{
+	struct ofi_adapter *adapter = revoke->adapter;
+	bool lost;
+
+	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
+		struct ofi_link *link = container_of(n, struct ofi_link, node);
+
+		if (owes_round(link, revoke->round, &lost) && (!to_close || late || lost))
+			return link;
+	}
+	return NULL;
+}
+
+/* Close what will not answer; true if all have. */
+static bool is_over(const struct ofi_revoke *revoke)
+{
+	const bool late = base_now_ns() >= revoke->deadline_ns;
+	struct ofi_link *link;
+
+	if (!revoke->remote)
+		return true;
+	while ((link = find_debtor(revoke, true, late)) != NULL)
+		ofi_link_force_close(link, cause);
+	return find_debtor(revoke, false, false) == NULL;
+}
+
+static void finish(struct ofi_revoke *revoke)
+{
+	const struct ndx_host *host = ofi_host(revoke->adapter);
+	struct ndx_overlapped *ov = revoke->ov;
+
+	base_list_remove(&revoke->node);
+	if (ov != NULL)
+		host->complete(ov, NDX_OK, 0, 0);
+	/* From here on the region may be freed. */
+	__atomic_store_n(&revoke->done, 1, __ATOMIC_RELEASE);
+	base_futex_wake(&revoke->done, 1);
+}
+
+static void begin(struct ofi_revoke *revoke)
+{
+	struct ofi_adapter *adapter = revoke->adapter;
+
+	clear_users(adapter, revoke->token);
+	base_list_add(&adapter->revokes, &revoke->node);
+	revoke->deadline_ns = base_deadline(ANSWER_MS);
+	if (revoke->remote) {
+		ask_peers(revoke);
+		base_timer_set(adapter->spi.loop, &adapter->revoke_timer, ANSWER_MS);
+	}
+}
+
+static struct base_list *take_asked(struct ofi_adapter *adapter)
+{
+	struct base_list *node;
+
+	base_lock_acquire(&adapter->asked_lock);
+	node = base_list_take(&adapter->asked);
+	base_lock_release(&adapter->asked_lock);
+	return node;
+}
+
+void ofi_revoke_on_job(void *arg)
+{
+	struct ofi_adapter *adapter = arg;
+	struct base_list *asked;
+
+	while ((asked = take_asked(adapter)) != NULL)
+		begin(container_of(asked, struct ofi_revoke, node));
+	for (struct base_list *n = adapter->revokes.next, *next; n != &adapter->revokes; n = next) {
+		struct ofi_revoke *revoke = container_of(n, struct ofi_revoke, node);
+
+		next = n->next;
+		if (is_over(revoke))
+			finish(revoke);
+	}
+}
+
+void ofi_revoke_on_timer(void *arg)
+{
+	struct ofi_adapter *adapter = arg;
+
+	ofi_revoke_on_job(adapter);
+	if (!base_list_empty(&adapter->revokes))
+		base_timer_set(adapter->spi.loop, &adapter->revoke_timer, ANSWER_MS / 4);
+}
+
+/* ---- any thread ---- */
+
+/* A callback that waits: nobody but ourselves moves anything meanwhile. */
+static void drive(struct ofi_revoke *revoke)
+{
+	struct ofi_adapter *adapter = revoke->adapter;
+
+	while (__atomic_load_n(&revoke->done, __ATOMIC_ACQUIRE) == 0) {
+		for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next)
+			ofi_ncq_catch_up(container_of(n, struct ofi_ncq, node));
+		ofi_eq_read_all(&adapter->eq);
+		ofi_revoke_on_job(adapter);
+	}
+}
+
+void ofi_revoke_wait(struct ofi_revoke *revoke)
+{
+	if (base_loop_current(revoke->adapter->spi.loop))
+		drive(revoke);
+	while (__atomic_load_n(&revoke->done, __ATOMIC_ACQUIRE) == 0)
+		base_futex_wait(&revoke->done, 0, UINT64_MAX);
+}
+
+enum ndx_status ofi_revoke(struct ofi_revoke *revoke, uint32_t token, bool remote,
+                           struct ndx_overlapped *ov)
+{
+	struct ofi_adapter *adapter = revoke->adapter;
+
+	/* The ordinary case: nobody uses it, and nobody could. */
+	if (mark(adapter, token).qp == NULL &&
+	    (!remote || __atomic_load_n(&adapter->link_count, __ATOMIC_SEQ_CST) == 0))
+		return NDX_OK;
+	revoke->token = token;
+	revoke->remote = remote;
+	revoke->round = 0;
+	revoke->ov = ov;
+	__atomic_store_n(&revoke->done, 0, __ATOMIC_RELEASE);
+	base_lock_acquire(&adapter->asked_lock);
+	base_list_add(&adapter->asked, &revoke->node);
+	base_lock_release(&adapter->asked_lock);
+	base_loop_post(adapter->spi.loop, &adapter->revoke_job);
+	if (ov != NULL)
+		return NDX_PENDING;
+	ofi_revoke_wait(revoke);
+	return NDX_OK;
+}
