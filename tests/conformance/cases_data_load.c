@@ -251,8 +251,8 @@ static void *work(void *arg)
 			(void)__atomic_fetch_sub(&w->posted, 1, __ATOMIC_RELAXED);
 		take_some(w, &w->p->a);
 		take_some(w, &w->p->b);
-		check_that(w->p->c, now_ms() < until, "%zu of %d messages in time", w->received,
-		           WORK);
+		check_that(w->p->c, now_ms() < until, "%zu of %d messages in time",
+		           __atomic_load_n(&w->received, __ATOMIC_RELAXED), WORK);
 	}
 	return NULL;
 }
