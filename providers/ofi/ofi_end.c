@@ -49,7 +49,8 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 }
 
 #ifdef NDX_PLANT_FI_SHUTDOWN
-/* A planted fault: what looks like a graceful end, and loses messages. */
+/* A planted fault, the naive provider: completions without proof, no drain, and a shutdown that
+ * passes for a goodbye. It looks graceful and loses messages. */
 void ofi_conn_send_disc(struct ndx_spi_conn *spi)
 {
 	struct ofi_conn *conn = ofi_conn_of(spi);

@@ -274,6 +274,10 @@ void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause)
 {
 	if (qp->broken || qp->conn == NULL || qp->base.state == BASE_QP_IDLE)
 		return;
+#ifdef NDX_PLANT_FI_SHUTDOWN
+	if (native == ENOTCONN || native == ECANCELED)
+		return; /* a planted fault, see ofi_end.c */
+#endif
 	qp->broken = true;
 	ofi_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, native, cause);
 }
