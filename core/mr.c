@@ -7,6 +7,8 @@
 #include "core.h"
 
 #define KNOWN_FLAGS (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ | NDX_MR_RDMA_READ_SINK)
+/* The bit of NDX_MR_ALLOW_REMOTE_WRITE that is not local write. */
+#define REMOTE_WRITE_ONLY (NDX_MR_ALLOW_REMOTE_WRITE & ~NDX_MR_ALLOW_LOCAL_WRITE)
 
 static struct ndx_spi_mr *spi_mr(struct ndx_mr *mr)
 {
@@ -82,6 +84,11 @@ static enum ndx_status check_register(const struct ndx_mr *mr, const void *buffe
 	if (flags & ~(uint32_t)KNOWN_FLAGS)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_register: unknown flags 0x%x",
 		            flags & ~(uint32_t)KNOWN_FLAGS);
+	if ((flags & REMOTE_WRITE_ONLY) && !(flags & NDX_MR_ALLOW_LOCAL_WRITE))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_mr_register: flags 0x%x ask for remote write without local "
+		            "write; use NDX_MR_ALLOW_REMOTE_WRITE, which contains both",
+		            flags);
 	return NDX_OK;
 }
 
