@@ -13,9 +13,6 @@
 
 #define RETRY_MS 10u
 #define NS_PER_MS 1000000u
-/* A message of this length may fill a socket's buffer, and then nobody would hear that there is
- * room again: the control thread has to ask for it before it sleeps. */
-#define KICK_LENGTH 4096u
 
 static uint64_t flags_of(const struct ofi_tx *tx)
 {
@@ -116,9 +113,6 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 	if (err == 0) {
 		qp->starved_since = 0;
 		qp->tx_native++;
-		if (tx->length >= KICK_LENGTH &&
-		    __atomic_load_n(&qp->ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_ARMED)
-			ofi_ncq_kick(qp->ncq);
 		return true;
 	}
 	tx->native = false;
