@@ -302,6 +302,9 @@ struct ofi_ncq {
 	uint32_t mode;                  /* enum ofi_ncq_mode; atomic */
 	uint32_t kicked;                /* atomic */
 	uint32_t posts;                 /* counts requests handed to the stack; atomic, lossy */
+	uint32_t owing;                 /* debtors is not empty; atomic */
+	struct base_lock debtors_lock;
+	struct base_list debtors; /* struct ofi_qp.debtor: credits to be told at the next poll */
 	/* control thread */
 	struct base_list node; /* in adapter->ncqs */
 	struct base_watch watch;
@@ -375,7 +378,8 @@ struct ofi_qp {
 	struct ofi_adapter *adapter;
 	char *bounce; /* initiator_depth * inline_size */
 	struct base_list node;
-	struct ofi_link *link; /* under the ncq's lock */
+	struct base_list debtor; /* in ncq->debtors */
+	struct ofi_link *link;   /* under the ncq's lock */
 	/* under base.lock */
 	struct fid_ep *ep;     /* takes receives; NULL: there is no link */
 	struct ofi_conn *conn; /* to report to */
@@ -438,8 +442,10 @@ void ofi_check_drained(struct ofi_qp *qp);
 void ofi_on_starved(void *arg); /* the timer; lock not held */
 /* Hand receives to the stack, as many as it takes. */
 void ofi_post_receives(struct ofi_qp *qp);
-/* Tell the peer of new receives, if it is time. */
+/* Tell the peer of new receives, if it is time: now, or with the next send or poll. */
 void ofi_tell_credits(struct ofi_qp *qp);
+/* Not with the lock held, but the ncq's: do so for all that put it off. */
+void ofi_tell_all_credits(struct ofi_ncq *ncq);
 /* How many receives the peer does not know of; they count as told from now on. */
 uint16_t ofi_take_credits(struct ofi_qp *qp);
 /* A message came, or the receive came back. */

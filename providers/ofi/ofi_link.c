@@ -429,6 +429,9 @@ void ofi_link_detach(struct ofi_link *link)
 	qp->draining = false;
 	qp->timer_set = false;
 	base_lock_release(&qp->base.lock);
+	base_lock_acquire(&link->ncq->debtors_lock);
+	base_list_remove(&qp->debtor);
+	base_lock_release(&link->ncq->debtors_lock);
 	base_lock_release(&link->ncq->lock);
 	base_timer_cancel(link->adapter->spi.loop, &qp->timer);
 	ofi_ncq_untie(link->ncq, qp);

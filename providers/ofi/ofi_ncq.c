@@ -104,11 +104,11 @@ unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
 	struct fi_cq_err_entry err = {0};
 	const ssize_t n = fi_cq_read(ncq->cq, entries, BATCH);
 
-	if (n > 0) {
-		for (ssize_t i = 0; i < n; i++)
-			hand_on(ncq, &entries[i]);
+	for (ssize_t i = 0; i < n; i++)
+		hand_on(ncq, &entries[i]);
+	ofi_tell_all_credits(ncq);
+	if (n > 0)
 		return (unsigned)n;
-	}
 	if (n != -FI_EAVAIL || fi_cq_readerr(ncq->cq, &err, 0) < 0)
 		return 0;
 	hand_on_error(&err);
@@ -299,6 +299,7 @@ static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq
 	ncq->shared = shared_by != NULL;
 	ncq->shared_by = shared_by;
 	base_list_init(&ncq->ties);
+	base_list_init(&ncq->debtors);
 	err = -fi_cq_open(adapter->domain, &attr, &ncq->cq, NULL);
 	if (err != 0) {
 		st = fail(ofi_status_of(err), err, "fi_cq_open: %s; see ulimit -n",

@@ -232,6 +232,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 		}
 	}
 	init_records(qp);
+	base_list_init(&qp->debtor);
 	qp->timer = (struct base_timer){.fn = ofi_on_starved, .arg = qp};
 	base_lock_acquire(&qp->adapter->qps_lock);
 	base_list_add(&qp->adapter->qps, &qp->node);

@@ -56,9 +56,19 @@ uint16_t ofi_take_credits(struct ofi_qp *qp)
 	return (uint16_t)fresh;
 }
 
-void ofi_tell_credits(struct ofi_qp *qp)
+/* Is it time for a word of its own? */
+static bool is_due(const struct ofi_qp *qp)
 {
-	const uint32_t half = qp->base.receive.depth / 2;
+	const uint32_t fresh = untold(qp);
+
+	if (!qp->open || qp->mute || fresh == 0)
+		return false;
+	/* Fixed batches would deadlock small queues: who has none left must hear of one. */
+	return qp->rx_told == 0 || fresh >= qp->base.receive.depth / 2;
+}
+
+static void tell_now(struct ofi_qp *qp)
+{
 	const uint32_t fresh = untold(qp);
 	const struct fi_rma_iov remote = {.addr = qp->peer_address, .key = qp->peer_key};
 	const struct fi_msg_rma msg = {
@@ -68,14 +78,53 @@ void ofi_tell_credits(struct ofi_qp *qp)
 		.data = ofi_word_encode(OFI_WORD_CREDIT, 0, (uint16_t)fresh, qp->peer_id),
 	};
 
-	if (!qp->open || qp->mute || fresh == 0)
-		return;
-	/* Fixed batches would deadlock small queues: who has none left must hear of one. */
-	if (qp->rx_told > 0 && fresh < half)
-		return;
 	/* Not FI_COMPLETION: nobody waits for it. */
 	if (fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA) == 0)
 		qp->rx_told += fresh;
+}
+
+void ofi_tell_credits(struct ofi_qp *qp)
+{
+	struct ofi_ncq *ncq = qp->ncq;
+
+	if (!is_due(qp))
+		return;
+	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY) {
+		tell_now(qp);
+		return;
+	}
+	/* A consumer that polls will most likely send, and a send takes credits along for nothing;
+	 * if not, it polls soon, or the control thread looks after it at the next tick. */
+	base_lock_acquire(&ncq->debtors_lock);
+	if (base_list_empty(&qp->debtor))
+		base_list_add(&ncq->debtors, &qp->debtor);
+	__atomic_store_n(&ncq->owing, 1, __ATOMIC_RELEASE);
+	base_lock_release(&ncq->debtors_lock);
+}
+
+static struct ofi_qp *take_debtor(struct ofi_ncq *ncq)
+{
+	struct base_list *node;
+
+	base_lock_acquire(&ncq->debtors_lock);
+	node = base_list_take(&ncq->debtors);
+	if (node == NULL)
+		__atomic_store_n(&ncq->owing, 0, __ATOMIC_RELEASE);
+	base_lock_release(&ncq->debtors_lock);
+	return node != NULL ? container_of(node, struct ofi_qp, debtor) : NULL;
+}
+
+void ofi_tell_all_credits(struct ofi_ncq *ncq)
+{
+	struct ofi_qp *qp;
+
+	while (__atomic_load_n(&ncq->owing, __ATOMIC_ACQUIRE) != 0 &&
+	       (qp = take_debtor(ncq)) != NULL) {
+		base_lock_acquire(&qp->base.lock);
+		if (is_due(qp))
+			tell_now(qp);
+		base_lock_release(&qp->base.lock);
+	}
 }
 
 /* The stack has given it back, one way or another. */
