@@ -113,6 +113,7 @@ struct ofi_eq {
 	void *owner;
 	unsigned idle; /* wake-ups in a row that found nothing */
 	bool throttled;
+	bool more; /* it was left with events unread */
 };
 
 /* event and owner are set; the rest is zero. */

@@ -68,16 +68,22 @@ static bool may_wait(struct ofi_eq *eq)
 static void run(struct ofi_eq *eq)
 {
 	bool any = false;
-	int rounds = 0;
+	bool quiet = false;
 
-	do {
-		while (rounds < ROUNDS && read_one(eq)) {
+	for (int rounds = 0; !quiet && rounds < ROUNDS; rounds++) {
+		if (read_one(eq))
 			any = true;
-			rounds++;
-		}
-		rounds++;
-	} while (!may_wait(eq) && rounds < ROUNDS);
+		else
+			quiet = may_wait(eq);
+	}
 	eq->idle = any ? 0 : eq->idle + 1;
+	if (any && !quiet) {
+		/* Others get their turn. The descriptor does not tell of what is left: it has
+		 * told already. */
+		eq->more = true;
+		base_timer_set(eq->adapter->spi.loop, &eq->retry, 0);
+		return;
+	}
 	if (eq->idle < IDLE_MAX) {
 		eq->throttled = false;
 		base_watch_rearm(eq->adapter->spi.loop, &eq->watch, EPOLLIN);
@@ -105,7 +111,9 @@ static void on_retry(void *arg)
 	struct ofi_eq *eq = arg;
 
 	/* As if it had been awake: one more empty look keeps it throttled. */
-	eq->idle = IDLE_MAX - 1;
+	if (!eq->more)
+		eq->idle = IDLE_MAX - 1;
+	eq->more = false;
 	run(eq);
 }
 

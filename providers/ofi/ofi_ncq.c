@@ -17,7 +17,7 @@
 #define TICK_MS 2u
 #define IDLE_MAX 20000      /* empty wake-ups in a row, ... */
 #define IDLE_NS 1000000000u /* ... and for so long, before we slow down */
-#define ROUNDS 16           /* of reading until empty, before others get their turn */
+#define ROUNDS 64           /* of reading until empty, before others get their turn */
 #define CATCH_UP 4096       /* reads in a row, more than a queue ever holds between two polls */
 #define NATIVE_SIZE 1024    /* advice: the queue grows */
 
@@ -213,21 +213,25 @@ static void run(struct ofi_ncq *ncq)
 {
 	const uint32_t posts = __atomic_load_n(&ncq->posts, __ATOMIC_RELAXED);
 	bool any = posts != ncq->seen_posts;
+	bool quiet = false;
 	unsigned n;
-	int rounds = 0;
 
 	set_mode(ncq, OFI_NCQ_BUSY);
 	ncq->seen_posts = posts;
-	do {
-		do {
-			base_lock_acquire(&ncq->lock);
-			n = ofi_ncq_progress(ncq);
-			base_lock_release(&ncq->lock);
-			any = any || n > 0;
-		} while (n > 0);
-	} while (!may_wait(ncq) && ++rounds < ROUNDS);
+	for (int rounds = 0; !quiet && rounds < ROUNDS; rounds++) {
+		base_lock_acquire(&ncq->lock);
+		n = ofi_ncq_progress(ncq);
+		base_lock_release(&ncq->lock);
+		any = any || n > 0;
+		quiet = n == 0 && may_wait(ncq);
+	}
 	if (is_in_vain(ncq, any)) {
 		go_away(ncq);
+		return;
+	}
+	if (any && !quiet) {
+		/* Others get their turn. The descriptor need not tell of what is left. */
+		ofi_ncq_kick(ncq);
 		return;
 	}
 	set_mode(ncq, OFI_NCQ_ARMED);
