@@ -330,9 +330,10 @@ static void close_on_loop(void *arg)
 	adapter_lock(adapter);
 	cancel_wanted(l);
 	l->dead = true;
+	/* Until then another thread's request may still come in: it must not be left unanswered. */
+	adapter->ops->listener_destroy(l->native);
 	refuse_all(l, l->requests);
 	refuse_all(l, take_inbox(l));
-	adapter->ops->listener_destroy(l->native);
 	adapter->handles--;
 	/* Behind a work job that may be queued already. */
 	l->last = (struct base_job){.fn = free_listener, .arg = l};
