@@ -10,6 +10,8 @@
 
 /* Programs written for ND post two SGEs on a queue pair of one: granting more is allowed. */
 #define LEAST_SGE 2u
+/* The longest that close waits for the peer's goodbye, when its own work has ended. */
+#define GOODBYE_PATIENCE_MS 100u
 
 void ndx_qp_attr_init(struct ndx_qp_attr *attr)
 {
@@ -212,6 +214,28 @@ static void wait_drained(struct ndx_spi_qp *qp)
 	adapter_unlock(adapter);
 }
 
+/*
+ * Messages may be under way for receives that are about to be cancelled; a stack that cannot refuse
+ * one has to break the connection then. The peer's goodbye says that there are none, and mostly it
+ * comes at once.
+ */
+static void wait_goodbye(struct ndx_spi_qp *qp)
+{
+	struct ndx_adapter *adapter = qp->object.adapter;
+	uint64_t deadline;
+	uint32_t ms;
+
+	adapter_lock(adapter);
+	ms = qp->connector == NULL ? 0 : qp->connector->attr.drain_timeout_ms;
+	deadline = base_deadline(ms < GOODBYE_PATIENCE_MS ? ms : GOODBYE_PATIENCE_MS);
+	while (qp->connector != NULL && qp->connector->phase == CONN_UP &&
+	       !conn_is_over(qp->connector)) {
+		if (base_loop_current(adapter->loop) || !adapter_wait(adapter, deadline))
+			break;
+	}
+	adapter_unlock(adapter);
+}
+
 /* Second half: take the queue pair out of a goodbye that goes on without it. */
 static void end_close(void *arg)
 {
@@ -270,6 +294,7 @@ void ndx_qp_close(struct ndx_qp *qp)
 	loop = call.qp->object.adapter->loop;
 	base_loop_call(loop, begin_close, &call);
 	wait_drained(call.qp);
+	wait_goodbye(call.qp);
 	base_loop_call(loop, end_close, &call);
 	if (!wait_over(call.qp)) {
 		/* Freeing memory that a device may still write to is worse than losing it. */

@@ -112,10 +112,10 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
 
 /**
  * Release. A connected queue pair disconnects implicitly: own requests end or are cancelled (at
- * most the drain time-out of its connector), receives are cancelled; the peer is told, in the
- * background. When it returns, the device does not touch the queue pair's memory any more; results
- * that were not taken can still be. NULL is a no-op. Must not run beside another call on the same
- * queue pair.
+ * most the drain time-out of its connector), the peer is told, receives are cancelled when its
+ * goodbye has come, at most 100 ms later; the rest happens in the background. When it returns, the
+ * device does not touch the queue pair's memory any more; results that were not taken can still be.
+ * NULL is a no-op. Must not run beside another call on the same queue pair.
  */
 void ndx_qp_close(struct ndx_qp *qp);
 
