@@ -49,6 +49,7 @@ bool base_loop_on_any(void)
 	return t_current != NULL;
 }
 
+/* Lock held: behind it the loop may be gone, by what it was woken for. */
 static void kick(struct ndx_loop *loop)
 {
 	if (__atomic_exchange_n(&loop->kicked, 1, __ATOMIC_ACQ_REL) == 0)
@@ -70,16 +71,16 @@ void base_loop_post(struct ndx_loop *loop, struct base_job *job)
 	base_lock_acquire(&loop->lock);
 	*loop->jobs_end = job;
 	loop->jobs_end = &job->next;
-	base_lock_release(&loop->lock);
 	kick_unless_current(loop);
+	base_lock_release(&loop->lock);
 }
 
 void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov)
 {
 	base_lock_acquire(&loop->lock);
 	base_ov_push(&loop->callbacks, ov);
-	base_lock_release(&loop->lock);
 	kick_unless_current(loop);
+	base_lock_release(&loop->lock);
 }
 
 void base_loop_run_callbacks(struct ndx_loop *loop)
@@ -288,12 +289,12 @@ void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
 	loop->self = current;
 	loop->last = last;
 	loop->last_arg = arg;
+	kick_unless_current(loop);
 	base_lock_release(&loop->lock);
 	if (current) {
 		(void)pthread_detach(thread);
 		return;
 	}
-	kick(loop);
 	(void)pthread_join(thread, NULL);
 	loop_free(loop);
 }
@@ -336,7 +337,6 @@ void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms)
 {
 	struct base_list *at;
-	bool first;
 
 	base_lock_acquire(&loop->lock);
 	if (timer->armed)
@@ -349,10 +349,9 @@ void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms
 		at = at->prev;
 	base_list_add(at->next, &timer->node);
 	timer->armed = true;
-	first = loop->timers.next == &timer->node;
-	base_lock_release(&loop->lock);
-	if (first)
+	if (loop->timers.next == &timer->node)
 		kick_unless_current(loop);
+	base_lock_release(&loop->lock);
 }
 
 void base_timer_cancel(struct ndx_loop *loop, struct base_timer *timer)

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The control thread's loop beside other threads and other loops. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base_linux.h"
+#include "base_loop.h"
+#include "base_ov.h"
+
+static struct ndx_loop *loop;
+
+static int make_loop(void **state)
+{
+	(void)state;
+	return base_loop_create("ndx-test", &loop) == NDX_OK ? 0 : -1;
+}
+
+static int drop_loop(void **state)
+{
+	(void)state;
+	base_loop_destroy(loop, NULL, NULL);
+	return 0;
+}
+
+static void set_word(uint32_t *word)
+{
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+	base_futex_wake(word, 1);
+}
+
+/* False if that has not happened within `ms`. */
+static bool await(const uint32_t *word, uint32_t ms)
+{
+	const uint64_t deadline = base_deadline(ms);
+
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < deadline)
+		base_futex_wait(word, 0, deadline);
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* ---- what wakes the loop may end it: the waker must be through by then ---- */
+
+#define MOMENT_MS 50u
+
+static struct {
+	bool on;
+	uint32_t ran;
+	bool too_early;
+} slow_kick;
+
+void __real_base_flag_raise(int fd);
+void __wrap_base_flag_raise(int fd);
+
+/* In place of base_flag_raise(): a thread that is held up behind the wake-up. */
+void __wrap_base_flag_raise(int fd)
+{
+	__real_base_flag_raise(fd);
+	if (slow_kick.on)
+		slow_kick.too_early = await(&slow_kick.ran, MOMENT_MS);
+}
+
+static void begin_slow_kick(void)
+{
+	slow_kick.on = true;
+	slow_kick.ran = 0;
+	slow_kick.too_early = false;
+}
+
+static void end_slow_kick(void)
+{
+	slow_kick.on = false;
+	assert_true(await(&slow_kick.ran, 10000));
+	assert_false(slow_kick.too_early);
+}
+
+static void ran(void *arg)
+{
+	(void)arg;
+	set_word(&slow_kick.ran);
+}
+
+static void ran_callback(struct ndx_overlapped *ov)
+{
+	ran(ov);
+}
+
+static void nobody_touches_the_loop_when_what_it_was_woken_for_runs(void **state)
+{
+	struct base_job job = {.fn = ran};
+	struct base_timer timer = {.fn = ran};
+	struct ndx_overlapped ov = {.callback = ran_callback};
+
+	(void)state;
+	begin_slow_kick();
+	base_loop_post(loop, &job);
+	end_slow_kick();
+
+	assert_int_equal(base_ov_begin(&ov, loop), NDX_OK);
+	begin_slow_kick();
+	base_ov_complete(&ov, NDX_OK, 0, 0);
+	end_slow_kick();
+
+	begin_slow_kick();
+	base_timer_set(loop, &timer, 0);
+	end_slow_kick();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nobody_touches_the_loop_when_what_it_was_woken_for_runs),
+	};
+
+	return cmocka_run_group_tests(tests, make_loop, drop_loop);
+}
