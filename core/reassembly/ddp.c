@@ -143,19 +143,6 @@ static void send_frame(struct rdma *r, struct flow *flow, const struct ddp *d, u
 	}
 }
 
-static struct request *find_request(const struct flow *asked, uint32_t stag, uint64_t offset)
-{
-	struct base_list *at;
-
-	for (at = asked->requests.next; at != &asked->requests; at = at->next) {
-		struct request *q = container_of(at, struct request, link);
-
-		if (request_contains(q, stag, offset))
-			return q;
-	}
-	return NULL;
-}
-
 static void free_request(struct rdma *r, struct flow *flow, struct request *q)
 {
 	base_list_remove(&q->link);
@@ -163,49 +150,119 @@ static void free_request(struct rdma *r, struct flow *flow, struct request *q)
 	mem_put(&r->mem, q, sizeof(*q));
 }
 
-/* Data of an answer: to where the request says they come from. */
-static void answer(struct rdma *r, struct flow *asked, struct request *q, uint64_t offset,
-                   const uint8_t *data, uint32_t captured, uint32_t length)
+/* Was something of the stream lost that its receiver had got before it answered this? */
+static bool lost_between(const struct stream *s, uint32_t sequence, uint32_t acknowledged)
 {
-	struct request now = *q;
+	return s->has_lost && (int32_t)(s->lost - sequence) > 0 &&
+	       (int32_t)(acknowledged - s->lost) >= 0;
+}
 
-	q->received += length < q->size - q->received ? length : q->size - q->received;
+/*
+ * The request that data at a place of the sink answer: the youngest that its sender can have seen.
+ * (A sink is used again only once the answer before has arrived: older ones are over.) Answers
+ * come in order and without gaps; where they do not, something is lost, and so is the request.
+ */
+static struct request *find_request(struct rdma *r, struct flow *asked, const struct early *e)
+{
+	struct base_list *at, *next;
+	struct request *found = NULL;
+
+	for (at = asked->requests.next; at != &asked->requests; at = next) {
+		struct request *q = container_of(at, struct request, link);
+
+		next = at->next;
+		if (!request_contains(q, e->handle, e->address) ||
+		    !request_before(q, e->acknowledged))
+			continue;
+		if (found != NULL)
+			free_request(r, asked, found);
+		found = q;
+	}
+	if (found == NULL)
+		return NULL;
+	if (e->address != found->sink_offset + found->received ||
+	    (found->received == 0 &&
+	     lost_between(asked->stream, found->sequence, e->acknowledged))) {
+		free_request(r, asked, found);
+		return NULL;
+	}
+	return found;
+}
+
+/* Data of an answer, whose requests are all known by now: to where its request says. */
+static void answer(struct rdma *r, struct flow *asked, const struct early *e, const uint8_t *data)
+{
+	struct request *q = find_request(r, asked, e), now;
+
+	if (q == NULL) {
+		early_report(r, e);
+		return;
+	}
+	now = *q;
+	q->received += e->original < q->size - q->received ? e->original : q->size - q->received;
 	if (q->received >= q->size)
 		free_request(r, asked, q);
-	rdma_place(r, asked, now.source_stag, request_get_offset(&now, offset), now.order, data,
-	           captured, length);
+	rdma_place(r, asked, now.source_stag, request_get_offset(&now, e->address), now.order, data,
+	           e->length, e->original);
+}
+
+/* Is everything known that the sender of this answer had been asked? */
+static bool may_answer(const struct flow *asked, uint32_t acknowledged)
+{
+	return asked != NULL && asked->stream != NULL && asked->stream->known &&
+	       (int32_t)(asked->stream->next - acknowledged) >= 0;
+}
+
+static struct early *oldest_answer(struct rdma *r, const struct flow *flow)
+{
+	struct early *e, *best = NULL;
+
+	for (e = early_first(r, flow, EARLY_RESPONSE); e != NULL; e = early_next(e)) {
+		if (e->kind == EARLY_RESPONSE && e->flow == flow &&
+		    (best == NULL || e->order < best->order))
+			best = e;
+	}
+	return best;
+}
+
+void ddp_answers(struct rdma *r, struct flow *asked)
+{
+	struct early *e;
+
+	if (asked->pair == NULL)
+		return;
+	r->draining = true;
+	while ((e = oldest_answer(r, asked->pair)) != NULL && may_answer(asked, e->acknowledged)) {
+		answer(r, asked, e, e->data);
+		early_remove(r, e);
+	}
+	r->draining = false;
 }
 
 void rdma_add_iwarp_data(struct rdma *r, struct flow *flow, const struct ddp *frame, uint64_t order)
 {
 	struct early e = {.flow = flow,
-	                  .order = 0,
+	                  .order = order,
+	                  .acknowledged = flow->stream->acknowledged,
 	                  .address = frame->offset,
 	                  .handle = frame->stag,
 	                  .length = frame->captured,
 	                  .original = frame->length,
 	                  .kind = EARLY_RESPONSE};
-	struct request *q = NULL;
 
-	if (frame->opcode == RDMAP_WRITE) {
+	if (frame->opcode == RDMAP_WRITE)
 		rdma_place(r, flow, frame->stag, frame->offset, order, frame->data, frame->captured,
 		           frame->length);
-		return;
-	}
-	if (flow->pair != NULL)
-		q = find_request(flow->pair, frame->stag, frame->offset);
-	if (q == NULL)
-		early_hold(r, &e, frame->data);
+	else if (may_answer(flow->pair, e.acknowledged) && oldest_answer(r, flow) == NULL)
+		answer(r, flow->pair, &e, frame->data);
 	else
-		answer(r, flow->pair, q, frame->offset, frame->data, frame->captured,
-		       frame->length);
+		early_hold(r, &e, frame->data);
 }
 
 void rdma_add_iwarp_request(struct rdma *r, struct flow *flow, const struct ddp *frame,
                             uint64_t order)
 {
 	struct request *q;
-	struct early *e, *next;
 
 	if (flow->request_count >= FLOW_OPEN_MAX)
 		free_request(r, flow, container_of(flow->requests.next, struct request, link));
@@ -213,6 +270,7 @@ void rdma_add_iwarp_request(struct rdma *r, struct flow *flow, const struct ddp 
 	if (q == NULL)
 		return;
 	q->order = order;
+	q->sequence = (uint32_t)(flow->stream->next - (flow->stream->order + 1 - order));
 	q->sink_stag = frame->read.sink_stag;
 	q->sink_offset = frame->read.sink_offset;
 	q->size = frame->read.size;
@@ -220,20 +278,6 @@ void rdma_add_iwarp_request(struct rdma *r, struct flow *flow, const struct ddp 
 	q->source_offset = frame->read.source_offset;
 	base_list_add(&flow->requests, &q->link);
 	flow->request_count++;
-	if (flow->pair == NULL)
-		return;
-	r->draining = true;
-	for (e = early_first(r, flow->pair, EARLY_RESPONSE); e != NULL; e = next) {
-		next = early_next(e);
-		if (e->kind != EARLY_RESPONSE || e->flow != flow->pair)
-			continue;
-		q = find_request(flow, e->handle, e->address);
-		if (q == NULL)
-			continue;
-		answer(r, flow, q, e->address, e->data, e->length, e->original);
-		early_remove(r, e);
-	}
-	r->draining = false;
 }
 
 void ddp_frame(struct rdma *r, struct flow *flow, const struct ddp *d, uint64_t order)

@@ -20,7 +20,7 @@ static uint64_t hash_data(const struct rdma *r, const struct peers *peers, uint8
 	                 (uint64_t)handle << 8 | (peers->self ? 0u : direction) << 4 | 8u);
 }
 
-static void report(struct rdma *r, const struct early *e)
+void early_report(struct rdma *r, const struct early *e)
 {
 	static const enum ndx_orphan_kind kinds[] = {
 		[EARLY_DATA] = NDX_ORPHAN_DATA,
@@ -45,18 +45,18 @@ void early_hold(struct rdma *r, const struct early *e, const uint8_t *data)
 	uint64_t hash;
 
 	if (!c->rpc && c->orphans >= VAIN_MAX) {
-		report(r, e);
+		early_report(r, e);
 		return;
 	}
 	while (r->early_bytes + size > r->attr.max_bytes / RDMA_EARLY_SHARE) {
 		if (r->draining || !early_evict(r)) {
-			report(r, e);
+			early_report(r, e);
 			return;
 		}
 	}
 	held = mem_get(&r->mem, size);
 	if (held == NULL) {
-		report(r, e);
+		early_report(r, e);
 		return;
 	}
 	*held = *e;
@@ -112,7 +112,7 @@ void early_expire(struct rdma *r, bool all)
 
 		if (!all && r->stats.packets - e->packet <= r->attr.reorder_packets)
 			return;
-		report(r, e);
+		early_report(r, e);
 		early_remove(r, e);
 	}
 }
@@ -127,7 +127,7 @@ bool early_evict(struct rdma *r)
 	e = container_of(r->early_ages.next, struct early, age);
 	event.eviction.reason = NDX_EVICTION_FRAGMENTS;
 	event.eviction.bytes = e->length;
-	report(r, e);
+	early_report(r, e);
 	rdma_report(r, e->flow, &event);
 	early_remove(r, e);
 	return true;

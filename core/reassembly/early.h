@@ -17,11 +17,12 @@ struct early {
 	struct base_list age; /* oldest first */
 	struct flow *flow;    /* that it came on */
 	uint64_t packet;      /* its ordinal */
-	uint64_t order;       /* DATA, FRAGMENT: unwrapped; RESPONSE: PSN or 0 */
-	uint64_t address;     /* DATA; iWARP RESPONSE: offset in the sink */
-	uint32_t handle;      /* likewise */
-	uint32_t length;      /* of data[] */
-	uint32_t original;    /* as sent */
+	uint64_t order;       /* DATA, FRAGMENT: unwrapped; RESPONSE: PSN, or place in the stream */
+	uint32_t acknowledged; /* iWARP RESPONSE */
+	uint64_t address;      /* DATA; iWARP RESPONSE: offset in the sink */
+	uint32_t handle;       /* likewise */
+	uint32_t length;       /* of data[] */
+	uint32_t original;     /* as sent */
 	uint8_t kind;
 	bool first, last;
 	uint8_t data[];
@@ -39,6 +40,9 @@ struct early *early_first_data(struct rdma *r, const struct peers *peers, uint8_
                                uint32_t handle);
 
 void early_remove(struct rdma *r, struct early *e);
+
+/* It is an orphan. */
+void early_report(struct rdma *r, const struct early *e);
 
 /* Report and drop those that waited too long, or all. */
 void early_expire(struct rdma *r, bool all);

@@ -72,7 +72,7 @@ static void hold(struct rdma *r, struct held *held, const struct arrival *a,
 static void keep(struct rdma *r, struct held *held, const uint8_t *bytes)
 {
 	held->bytes = mem_get(&r->mem, held->length);
-	if (held->bytes != NULL)
+	if (held->bytes != NULL && held->length > 0)
 		memcpy(held->bytes, bytes, held->length);
 	else
 		held->original = UINT32_MAX;
@@ -149,8 +149,9 @@ static void emit_call(struct rdma *r, struct exchange *x, const uint8_t *bytes)
 	}
 	for (uint32_t i = 0; i < x->reads; i++)
 		rdma_del_segment(r, x->segments[i]);
-	memmove(x->segments, x->segments + x->reads,
-	        (x->segment_count - x->reads) * sizeof(struct segment *));
+	if (x->reads > 0)
+		memmove(x->segments, x->segments + x->reads,
+		        (x->segment_count - x->reads) * sizeof(struct segment *));
 	x->segment_count -= x->reads;
 	x->reads = 0;
 	held_free(r, &x->call);
@@ -193,7 +194,6 @@ void exchange_check(struct rdma *r, struct exchange *x)
 static bool call_segments(struct rdma *r, struct exchange *x, const struct rpcrdma_header *h)
 {
 	const struct rpcrdma_segment *w = rpcrdma_writes(h), *reply = rpcrdma_reply(h);
-	uint32_t known = x->segment_count; /* by a reply that was here first */
 
 	for (uint32_t i = 0; i < h->reads; i++) {
 		struct segment *s = rdma_add_segment(r, x, &h->segments[i], NDX_RPC_CHUNK_READ);
@@ -217,7 +217,6 @@ static bool call_segments(struct rdma *r, struct exchange *x, const struct rpcrd
 		if (rdma_add_segment(r, x, &reply[i], NDX_RPC_CHUNK_REPLY) == NULL)
 			return false;
 	}
-	(void)known;
 	return true;
 }
 

@@ -367,7 +367,7 @@ static uint32_t go_on(struct rdma *r, struct flow *flow, const struct view *v)
 static void use(struct rdma *r, struct flow *flow, struct view v)
 {
 	struct stream *s = flow->stream;
-	uint32_t size = 0;
+	uint32_t size = 0, whole = v.length;
 
 	if (s->state == STATE_LOST && frame_likely(s, &v))
 		s->state = STATE_FRAMES;
@@ -403,6 +403,8 @@ static void use(struct rdma *r, struct flow *flow, struct view v)
 	}
 	/* Cut by the capture: what is missing cannot be waited for. */
 	if (v.captured < v.length && s->recognised) {
+		s->has_lost = true;
+		s->lost = s->next + whole;
 		s->state = STATE_LOST;
 		s->partial_fill = 0;
 	} else if (v.captured < v.length) {
@@ -434,9 +436,12 @@ static void drain(struct rdma *r, struct flow *flow, bool force)
 			                 skip < ready->captured ? ready->captured - skip : 0,
 			                 ready->length - skip, s->order};
 
+			s->acknowledged = ready->acknowledged;
 			use(r, flow, v);
 			stream_advance(s, ready->length - skip);
 			stream_drop(s, &r->mem, ready);
+			if (!base_list_empty(&r->early_ages))
+				ddp_answers(r, flow);
 			continue;
 		}
 		if (base_list_empty(&s->waiting) || !(force || stream_full(s)))
@@ -445,7 +450,9 @@ static void drain(struct rdma *r, struct flow *flow, bool force)
 		if (s->known && s->state != STATE_START)
 			lose(r, flow);
 		s->partial_fill = 0;
+		s->has_lost = s->has_lost || s->known;
 		stream_jump(s);
+		s->lost = s->next;
 	}
 }
 
@@ -480,6 +487,7 @@ static void synchronise(struct rdma *r, struct flow *flow, uint32_t sequence)
 void iwarp_packet(struct rdma *r, const struct frame *frame)
 {
 	uint32_t sequence = frame->sequence, skip;
+	struct stream_segment head;
 	struct stream *s;
 	struct flow *flow;
 
@@ -493,14 +501,20 @@ void iwarp_packet(struct rdma *r, const struct frame *frame)
 	s = flow->stream;
 	if (s == NULL || frame->length == 0 || s->state == STATE_FOREIGN)
 		return;
-	switch (stream_judge(s, &r->mem, sequence, frame->payload, frame->captured, frame->length,
-	                     &skip)) {
+	head = (struct stream_segment){.sequence = sequence,
+	                               .acknowledged = frame->acknowledged,
+	                               .length = frame->length,
+	                               .captured = frame->captured};
+	switch (stream_judge(s, &r->mem, &head, frame->payload, &skip)) {
 	case STREAM_NEXT:
+		s->acknowledged = frame->acknowledged;
 		use(r, flow,
 		    (struct view){frame->payload + (skip < frame->captured ? skip : 0),
 		                  skip < frame->captured ? frame->captured - skip : 0,
 		                  frame->length - skip, s->order});
 		stream_advance(s, frame->length - skip);
+		if (!base_list_empty(&r->early_ages))
+			ddp_answers(r, flow);
 		break;
 	case STREAM_SEEN:
 		if (s->recognised)

@@ -88,6 +88,7 @@ static enum link_verdict tcp(struct cursor *c, struct frame *f)
 	f->source_port = base_get_be16(c->at);
 	f->destination_port = base_get_be16(c->at + 2);
 	f->sequence = base_get_be32(c->at + 4);
+	f->acknowledged = base_get_be32(c->at + 8);
 	header = (uint32_t)(c->at[12] >> 4) * 4;
 	f->tcp_flags = c->at[13];
 	if (header < 20 || header > c->wire)

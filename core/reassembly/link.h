@@ -15,7 +15,8 @@ struct frame {
 	uint8_t transport;    /* enum ndx_rdma_transport */
 	uint16_t source_port; /* IWARP */
 	uint16_t destination_port;
-	uint32_t sequence; /* IWARP: of TCP */
+	uint32_t sequence;     /* IWARP: of TCP */
+	uint32_t acknowledged; /* IWARP: what its sender had got */
 	uint8_t tcp_flags;
 	const uint8_t *payload;  /* RoCE, IB: from the base transport header; iWARP: TCP payload */
 	uint32_t length;         /* of the payload on the wire; RoCE, IB: without the ICRC */

@@ -334,19 +334,24 @@ static struct sub_segment *open_sub(struct rdma *r, struct flow *flow, const str
 	return sub;
 }
 
+/* The operation that a packet belongs to, and where its data go in it. */
+static struct sub_segment *locate(struct base_list *list, struct base_list **hot, uint64_t order,
+                                  const struct early *e, uint64_t *offset)
+{
+	struct sub_segment *sub = find_sub(list, hot, order);
+
+	if (sub == NULL || !sub_segment_offset(sub, order, e->last, e->original, offset))
+		return NULL;
+	return sub;
+}
+
 /* A packet's data, whose operation is known. The operation may be gone afterwards. */
-static void insert(struct rdma *r, struct sub_segment *sub, uint64_t order, const struct early *e,
+static void insert(struct rdma *r, struct sub_segment *sub, uint64_t offset, const struct early *e,
                    const uint8_t *data)
 {
-	struct sub_segment now;
-	uint64_t offset;
+	struct sub_segment now = *sub;
 
 	sub->received++;
-	if (!sub_segment_offset(sub, order, e->first, e->last, e->original, &offset)) {
-		r->stats.malformed++;
-		return;
-	}
-	now = *sub;
 	if (sub->mtu != 0 && sub->flow->mtu == 0)
 		sub->flow->mtu = sub->mtu;
 	/* Nothing will come any more: the rest is for the duplicate check. */
@@ -369,14 +374,15 @@ static void drain_fragments(struct rdma *r, struct flow *flow)
 	r->draining = true;
 	for (e = early_first(r, flow, EARLY_FRAGMENT); e != NULL; e = next) {
 		struct sub_segment *sub;
+		uint64_t offset;
 
 		next = early_next(e);
 		if (e->kind != EARLY_FRAGMENT || e->flow != flow)
 			continue;
-		sub = find_sub(&flow->writes, &flow->hot_write, e->order);
+		sub = locate(&flow->writes, &flow->hot_write, e->order, e, &offset);
 		if (sub == NULL)
 			continue;
-		insert(r, sub, e->order, e, e->data);
+		insert(r, sub, offset, e, e->data);
 		early_remove(r, e);
 	}
 	r->draining = false;
@@ -391,17 +397,17 @@ static bool drain_responses(struct rdma *r, struct flow *flow, struct flow *back
 	r->draining = true;
 	for (e = early_first(r, back, EARLY_RESPONSE); e != NULL; e = next) {
 		struct sub_segment *sub;
-		uint64_t order = flow_order(flow, (uint32_t)e->order & PSN_MASK);
+		uint64_t order = flow_order(flow, (uint32_t)e->order & PSN_MASK), offset;
 
 		next = early_next(e);
 		if (e->kind != EARLY_RESPONSE || e->flow != back)
 			continue;
-		sub = find_sub(&flow->reads, &flow->hot_read, order);
+		sub = locate(&flow->reads, &flow->hot_read, order, e, &offset);
 		if (sub == NULL)
 			continue;
 		any = true;
 		if (window_mark(&flow->answered, &r->mem, order) == WINDOW_NEW)
-			insert(r, sub, order, e, e->data);
+			insert(r, sub, offset, e, e->data);
 		early_remove(r, e);
 	}
 	r->draining = false;
@@ -438,6 +444,7 @@ void rdma_add_rdma_data(struct rdma *r, struct flow *flow, const struct bth *pac
 	                  .first = packet->first,
 	                  .last = packet->last};
 	struct sub_segment *sub;
+	uint64_t offset;
 
 	if (packet->kind == BTH_READ_REQUEST) {
 		if (open_sub(r, flow, packet, order) != NULL)
@@ -458,18 +465,16 @@ void rdma_add_rdma_data(struct rdma *r, struct flow *flow, const struct bth *pac
 			return;
 		}
 		flow->mtu = packet->length;
-		sub = open_sub(r, flow, packet, order);
-		if (sub != NULL) {
-			insert(r, sub, order, &e, packet->data);
-			drain_fragments(r, flow);
-		}
-		return;
+		if (open_sub(r, flow, packet, order) == NULL)
+			return;
 	}
-	sub = find_sub(&flow->writes, &flow->hot_write, order);
+	sub = locate(&flow->writes, &flow->hot_write, order, &e, &offset);
 	if (sub != NULL)
-		insert(r, sub, order, &e, packet->data);
+		insert(r, sub, offset, &e, packet->data);
 	else
 		early_hold(r, &e, packet->data);
+	if (packet->first)
+		drain_fragments(r, flow);
 }
 
 /* The flow whose requests a response answers, if its pair is not known yet: the only candidate. */
@@ -502,7 +507,7 @@ void rdma_add_rdma_response(struct rdma *r, struct flow *flow, const struct bth 
 	                  .last = packet->last};
 	struct sub_segment *sub = NULL;
 	struct flow *asked = flow->pair;
-	uint64_t order = 0;
+	uint64_t order = 0, offset = 0;
 
 	if (asked == NULL) {
 		asked = guess_requests(flow, packet->psn);
@@ -515,14 +520,14 @@ void rdma_add_rdma_response(struct rdma *r, struct flow *flow, const struct bth 
 			rdma_report_duplicate(r, flow, packet->psn, packet->opcode, false);
 			return;
 		}
-		sub = find_sub(&asked->reads, &asked->hot_read, order);
+		sub = locate(&asked->reads, &asked->hot_read, order, &e, &offset);
 	}
 	if (sub == NULL) {
 		early_hold(r, &e, packet->data);
 		return;
 	}
 	(void)window_mark(&asked->answered, &r->mem, order);
-	insert(r, sub, order, &e, packet->data);
+	insert(r, sub, offset, &e, packet->data);
 }
 
 void rdma_close_flow(struct rdma *r, struct flow *flow)

@@ -161,5 +161,7 @@ void iwarp_free(struct rdma *r, struct flow *flow);
 /* A frame of DDP (ddp.c): `order` tells its place in the stream, never 0. */
 void ddp_frame(struct rdma *r, struct flow *flow, const struct ddp *d, uint64_t order);
 void ddp_flush(struct rdma *r, struct flow *flow);
+/* The stream has moved on: answers that waited for its requests are used. */
+void ddp_answers(struct rdma *r, struct flow *asked);
 
 #endif

@@ -12,6 +12,7 @@
 struct request {
 	struct base_list link; /* in the order they were sent, which is that of their answers */
 	uint64_t order;        /* where in the stream it was sent */
+	uint32_t sequence;     /* the same, as TCP counts it */
 	uint32_t sink_stag;
 	uint32_t source_stag;
 	uint64_t sink_offset;
@@ -26,6 +27,12 @@ static inline bool request_contains(const struct request *request, uint32_t stag
 	return request->sink_stag == stag &&
 	       (offset - request->sink_offset < request->size ||
 	        (request->size == 0 && offset == request->sink_offset));
+}
+
+/* Had the sender of an answer, having got all before `acknowledged`, seen the request? */
+static inline bool request_before(const struct request *request, uint32_t acknowledged)
+{
+	return (int32_t)(acknowledged - request->sequence) > 0;
 }
 
 /* Where in the source a place of the sink comes from. (get_offset) */

@@ -50,10 +50,6 @@ static void connected(struct rdma *r, const struct frame *frame, const struct rd
 	if (here == NULL || there == NULL || here == there)
 		return;
 	begin(r, here, reply->psn);
-	if (asked->message.mtu != 0 && here->mtu == 0) {
-		here->mtu = asked->message.mtu;
-		there->mtu = asked->message.mtu;
-	}
 	flow_pair(r, there, here);
 }
 

@@ -58,10 +58,10 @@ void segment_add_sub_segment(struct segment *segment, struct sub_segment *sub);
 
 /*
  * Place the data of a packet by its sequence number, through the sub-segment that covers it: the
- * first that accepts. `first` and `last` say what its opcode does. False if none does. (add_data)
+ * first that accepts. `last`: its opcode says that it is the last. False if none does. (add_data)
  */
-bool segment_add_data(struct segment *segment, struct mem *mem, uint64_t order, bool first,
-                      bool last, const uint8_t *data, uint32_t length);
+bool segment_add_data(struct segment *segment, struct mem *mem, uint64_t order, bool last,
+                      const uint8_t *data, uint32_t length);
 
 /*
  * Place data by virtual address. What lies outside the segment is left out; what was there already

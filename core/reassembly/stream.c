@@ -60,27 +60,27 @@ static enum stream_verdict keep(struct stream *stream, struct mem *mem,
 	if (s == NULL)
 		return STREAM_LOST;
 	*s = *head;
-	memcpy(s->bytes, bytes, head->captured);
+	if (head->captured > 0)
+		memcpy(s->bytes, bytes, head->captured);
 	base_list_add(at->next, &s->link);
 	stream->segments++;
 	stream->held += s->captured;
 	return STREAM_HELD;
 }
 
-enum stream_verdict stream_judge(struct stream *stream, struct mem *mem, uint32_t sequence,
-                                 const uint8_t *bytes, uint32_t captured, uint32_t length,
+enum stream_verdict stream_judge(struct stream *stream, struct mem *mem,
+                                 const struct stream_segment *head, const uint8_t *bytes,
                                  uint32_t *skip)
 {
-	struct stream_segment head = {.sequence = sequence, .length = length, .captured = captured};
 	int32_t late;
 
 	*skip = 0;
 	if (!stream->known)
-		return keep(stream, mem, &head, bytes);
-	late = behind(stream->next, sequence);
+		return keep(stream, mem, head, bytes);
+	late = behind(stream->next, head->sequence);
 	if (late < 0)
-		return keep(stream, mem, &head, bytes);
-	if ((uint32_t)late >= length)
+		return keep(stream, mem, head, bytes);
+	if ((uint32_t)late >= head->length)
 		return STREAM_SEEN;
 	*skip = (uint32_t)late;
 	return STREAM_NEXT;
@@ -117,7 +117,7 @@ uint32_t stream_gap(const struct stream *stream)
 bool stream_full(const struct stream *stream)
 {
 	if (!stream->known)
-		return stream->segments >= STREAM_START_SEGMENTS;
+		return stream->segments >= STREAM_START_SEGMENTS || stream->held >= STREAM_HELD_MAX;
 	return stream->segments >= STREAM_SEGMENTS_MAX || stream->held >= STREAM_HELD_MAX;
 }
 

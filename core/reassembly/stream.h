@@ -16,26 +16,30 @@
 #define STREAM_HELD_MAX (UINT32_C(512) << 10)
 #define STREAM_SEGMENTS_MAX 512u
 /* Segments that are looked at before the lowest is taken for the beginning. */
-#define STREAM_START_SEGMENTS 16u
+#define STREAM_START_SEGMENTS 64u
 
 struct stream_segment {
 	struct base_list link; /* sorted by sequence */
 	uint32_t sequence;
+	uint32_t acknowledged;
 	uint32_t length;   /* as sent */
 	uint32_t captured; /* of it: bytes[] */
 	uint8_t bytes[];
 };
 
 struct stream {
-	bool known;     /* `next` is: from SYN, or chosen */
-	uint32_t next;  /* sequence number that comes next */
-	uint64_t order; /* bytes that came before it, since the stream began for us */
+	bool known;            /* `next` is: from SYN, or chosen */
+	uint32_t next;         /* sequence number that comes next */
+	uint64_t order;        /* bytes that came before it, since the stream began for us */
+	uint32_t acknowledged; /* by the segment that is being used */
 	struct base_list waiting;
 	uint32_t segments; /* that wait */
 	uint32_t held;     /* their bytes */
 	/* What is made of it (iwarp.c). */
 	uint8_t state;
 	bool recognised;
+	bool has_lost; /* bytes before the sequence number `lost` were, most recently */
+	uint32_t lost;
 	bool setup;   /* its set-up frame was seen */
 	bool crc;     /* it asked for CRCs */
 	uint8_t crcs; /* whether frames have them, as far as known */
@@ -63,9 +67,9 @@ void stream_fini(struct stream *stream, struct mem *mem);
 /* The sequence number of the first byte is known. */
 void stream_begin(struct stream *stream, uint32_t sequence);
 
-/* Judge a segment; it is kept if it has to wait. */
-enum stream_verdict stream_judge(struct stream *stream, struct mem *mem, uint32_t sequence,
-                                 const uint8_t *bytes, uint32_t captured, uint32_t length,
+/* Judge a segment, `head` and its bytes; it is kept if it has to wait. */
+enum stream_verdict stream_judge(struct stream *stream, struct mem *mem,
+                                 const struct stream_segment *head, const uint8_t *bytes,
                                  uint32_t *skip);
 
 /* `length` bytes were used. */

@@ -17,34 +17,45 @@ void sub_segment_dimension(struct sub_segment *sub, uint32_t mtu)
 		sub->packets = 1;
 }
 
-bool sub_segment_offset(struct sub_segment *sub, uint64_t order, bool first, bool last,
-                        uint32_t length, uint64_t *offset)
+/* Where the last packet goes: the path MTU has to be one that makes it the last. */
+static bool offset_of_last(const struct sub_segment *sub, uint64_t delta, uint32_t length,
+                           uint64_t *offset)
+{
+	uint64_t end = sub->dma_length - length;
+
+	*offset = end;
+	if (sub->mtu != 0)
+		return delta * sub->mtu == end;
+	for (uint64_t mtu = SUB_SEGMENT_MTU_MIN; mtu <= SUB_SEGMENT_MTU_MAX; mtu *= 2) {
+		if (delta * mtu == end)
+			return true;
+	}
+	return false;
+}
+
+bool sub_segment_offset(struct sub_segment *sub, uint64_t order, bool last, uint32_t length,
+                        uint64_t *offset)
 {
 	uint64_t delta = order - sub->first;
 
-	if (!last && length > 0 && sub->mtu == 0)
+	/* All but the last are as long as the path allows. */
+	if (!last && length > 0 && sub->mtu != length)
 		sub_segment_dimension(sub, length);
-	if (delta >= sub->packets)
+	if (delta >= sub->packets || length > sub->dma_length)
 		return false;
-	if (delta == 0)
-		*offset = 0;
-	else if (sub->mtu != 0)
-		*offset = delta * sub->mtu;
-	else if (last && !first && length <= sub->dma_length)
-		*offset = sub->dma_length -
-		          length; /* the last packet ends where the operation does */
-	else
-		return false;
-	return *offset <= sub->dma_length && length <= sub->dma_length - *offset;
+	if (last)
+		return offset_of_last(sub, delta, length, offset);
+	*offset = delta * sub->mtu;
+	return *offset < sub->dma_length - length;
 }
 
-bool sub_segment_insert_data(struct sub_segment *sub, struct mem *mem, uint64_t order, bool first,
-                             bool last, const uint8_t *data, uint32_t length)
+bool sub_segment_insert_data(struct sub_segment *sub, struct mem *mem, uint64_t order, bool last,
+                             const uint8_t *data, uint32_t length)
 {
 	uint64_t offset;
 
 	if (sub->segment == NULL || !sub_segment_covers(sub, order) ||
-	    !sub_segment_offset(sub, order, first, last, length, &offset))
+	    !sub_segment_offset(sub, order, last, length, &offset))
 		return false;
 	return segment_add_fragment(sub->segment, mem, sub->address + offset, data, length);
 }

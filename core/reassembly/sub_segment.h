@@ -17,8 +17,9 @@
 struct segment;
 struct flow;
 
-/* The smallest path MTU there is: bounds how many packets an operation may have. */
+/* The path MTUs there are. The smallest bounds how many packets an operation may have. */
 #define SUB_SEGMENT_MTU_MIN 256u
+#define SUB_SEGMENT_MTU_MAX 4096u
 
 struct sub_segment {
 	struct flow *flow;           /* that the requests went on */
@@ -47,13 +48,13 @@ static inline bool sub_segment_covers(const struct sub_segment *sub, uint64_t or
  * Where the data of a packet go, as an offset from `address`; learns the path MTU from a packet
  * that is not the last. False if it cannot be told, or lies beyond the DMA length.
  */
-bool sub_segment_offset(struct sub_segment *sub, uint64_t order, bool first, bool last,
-                        uint32_t length, uint64_t *offset);
+bool sub_segment_offset(struct sub_segment *sub, uint64_t order, bool last, uint32_t length,
+                        uint64_t *offset);
 
 /* Place the data of a packet into the segment; false if it is not of this operation. (insert_data)
  */
-bool sub_segment_insert_data(struct sub_segment *sub, struct mem *mem, uint64_t order, bool first,
-                             bool last, const uint8_t *data, uint32_t length);
+bool sub_segment_insert_data(struct sub_segment *sub, struct mem *mem, uint64_t order, bool last,
+                             const uint8_t *data, uint32_t length);
 
 /* Copy the operation's bytes out of its segment, gaps as zeros; as segment_get_data(). (get_data)
  */
