@@ -182,6 +182,59 @@ void case_connection_listening_on_the_unspecified_address(struct check *c)
 	(void)(pair_connect(p) && message_passes(&p->a, &p->b, 16));
 }
 
+void case_connection_bound_connector_may_try_again(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+	struct sockaddr_storage bound;
+	struct sockaddr_storage seen;
+	socklen_t room = sizeof(bound);
+
+	if (!p)
+		return;
+	memset(&bound, 0, sizeof(bound));
+	memset(&seen, 0, sizeof(seen));
+	check_status(c, bind_connector(p->a.conn, place_address(p->a.place, AF_UNSPEC)), NDX_OK,
+	             "bind");
+	check_status(c, ndx_connector_get_local_address(p->a.conn, address_of(&bound), &room),
+	             NDX_OK, "get_local_address");
+	for (unsigned i = 0; i < 3; i++) {
+		pair_ask(p);
+		check_status(c, ndx_connector_reject(p->b.conn, NULL, 0), NDX_OK, "reject");
+		check_ends(c, &p->a.ov, NDX_E_CONNECTION_REFUSED, "connect");
+		side_new_connector(&p->b);
+	}
+	if (!pair_connect(p))
+		return;
+	room = sizeof(seen);
+	check_status(c, ndx_connector_get_peer_address(p->b.conn, address_of(&seen), &room), NDX_OK,
+	             "get_peer_address");
+	check_that(c, address_equal(&bound, &seen), "the port has changed from %u to %u",
+	           address_port(&bound), address_port(&seen));
+}
+
+void case_connection_to_an_unreachable_address_fails(struct check *c)
+{
+	struct sockaddr_storage nowhere = ipv4(0xc0000201, 4711); /* 192.0.2.1 */
+	struct side_attr attr;
+	enum ndx_status status;
+	struct pair *p;
+
+	side_attr_init(&attr);
+	attr.connect_ms = 300;
+	p = pair_open(c, &attr, NULL);
+	if (!p)
+		return;
+	status = check_result_of(c, side_connect(&p->a, &nowhere, NULL, 0), &p->a.ov);
+	check_that(c,
+	           status == NDX_E_INVALID_ADDRESS || status == NDX_E_NETWORK_UNREACHABLE ||
+	                   status == NDX_E_HOST_UNREACHABLE || status == NDX_E_IO_TIMEOUT ||
+	                   status == NDX_E_CONNECTION_REFUSED,
+	           "connect to an address that nobody has: %s", ndx_status_name(status));
+	if (status == NDX_E_INVALID_ADDRESS) /* refused for good, not for now */
+		side_new_connector(&p->a);
+	(void)(pair_connect(p) && message_passes(&p->a, &p->b, 16));
+}
+
 /* ---- strangers ---- */
 
 /* A TCP socket that reached the listener, or -1. */
@@ -308,5 +361,9 @@ void case_connection_to_a_listener_of_another_protocol(struct check *c)
 		(void)close(fd);
 	}
 	check_ends(c, &p->a.ov, NDX_E_CONNECTION_ABORTED, "connect to another protocol");
+	check_status(c, side_connect(&p->a, &p->address, NULL, 0), NDX_E_INVALID_DEVICE_STATE,
+	             "connect with a connector that failed for good");
+	side_new_connector(&p->a);
+	(void)(pair_connect(p) && message_passes(&p->a, &p->b, 16));
 	(void)close(in.fd);
 }

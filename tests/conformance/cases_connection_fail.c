@@ -397,3 +397,79 @@ void case_connection_helpers_give_up_in_time(struct check *c)
 	                            address_length(&p->address), NULL, 0, WAIT_MS, &conn),
 	             NDX_E_CONNECTION_REFUSED, "connect_to where nobody listens");
 }
+
+struct patience {
+	struct pair *p;
+	enum ndx_status status;
+};
+
+static void *accept_patiently(void *arg)
+{
+	struct patience *patience = arg;
+	struct side *b = &patience->p->b;
+	struct ndx_connector *conn = NULL;
+
+	patience->status =
+		ndx_accept_from(b->adapter, patience->p->listener, b->qp, NULL, 0, WAIT_MS, &conn);
+	if (patience->status == NDX_OK) {
+		ndx_connector_close(b->conn);
+		b->conn = conn;
+	}
+	return NULL;
+}
+
+void case_connection_accept_helper_outlives_those_who_give_up(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+	struct patience patience = {.p = p, .status = NDX_PENDING};
+	struct ndx_connector *conn = NULL;
+	pthread_t thread;
+
+	if (!p || !check_that(c, pthread_create(&thread, NULL, accept_patiently, &patience) == 0,
+	                      "thread"))
+		return;
+	for (unsigned i = 0; i < 3; i++) {
+		/* goes as far as the answer, then turns away */
+		check_async(c, side_connect(&p->a, &p->address, NULL, 0), &p->a.ov, NDX_OK,
+		            "connect");
+		check_status(c, ndx_connector_reject(p->a.conn, NULL, 0), NDX_OK, "reject");
+		side_new_connector(&p->a);
+	}
+	check_status(c,
+	             ndx_connect_to(p->a.adapter, p->a.qp, address_of(&p->address),
+	                            address_length(&p->address), NULL, 0, WAIT_MS, &conn),
+	             NDX_OK, "connect_to");
+	(void)pthread_join(thread, NULL);
+	check_status(c, patience.status, NDX_OK, "accept_from");
+	ndx_connector_close(p->a.conn);
+	p->a.conn = conn;
+	message_passes(&p->a, &p->b, 16);
+}
+
+void case_connection_foreign_objects_are_refused(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+	struct ndx_adapter *adapter = NULL;
+	struct side_attr attr;
+	struct pair *foreign = NULL;
+
+	side_attr_init(&attr);
+	if (!p ||
+	    !check_status(c, ndx_adapter_open(p->a.place->uri, &adapter), NDX_OK, "adapter_open"))
+		return;
+	attr.adapter = adapter;
+	foreign = pair_open_on(p, &attr, NULL);
+	ndx_adapter_close(adapter);
+	if (!foreign)
+		return;
+	check_status(c,
+	             ndx_connector_connect(p->a.conn, foreign->a.qp, address_of(&p->address),
+	                                   address_length(&p->address), 1, 1, NULL, 0, &p->a.ov),
+	             NDX_E_INVALID_PARAMETER, "connect of another adapter's queue pair");
+	check_status(c, ndx_listener_get_connection_request(p->listener, foreign->a.conn, &p->a.ov),
+	             NDX_E_INVALID_PARAMETER, "request into another adapter's connector");
+	pair_ask(p);
+	check_status(c, ndx_connector_accept(p->b.conn, foreign->a.qp, 1, 1, NULL, 0, &p->b.ov),
+	             NDX_E_INVALID_PARAMETER, "accept with another adapter's queue pair");
+	(void)(pair_answer(p) && pair_complete(p));
+}

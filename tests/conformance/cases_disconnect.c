@@ -204,6 +204,65 @@ void case_disconnect_starved_sends_are_cancelled_in_order(struct check *c)
 	expect_run(&p->b, NDX_REQUEST_RECEIVE, 0, 4, NDX_OK);
 }
 
+void case_disconnect_drain_uses_receives_that_come_late(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+
+	if (!p || !sends_ok(&p->a, 20, 8, 0, MESSAGE))
+		return;
+	side_start_disconnect(&p->a);
+	check_pending(c, &p->a.disc, "disconnect with sends that wait for receives");
+	receives_ok(&p->b, 0, 8, 0, MESSAGE);
+	check_ends(c, &p->a.disc, NDX_OK, "disconnect");
+	expect_run(&p->a, NDX_REQUEST_SEND, 20, 8, NDX_OK);
+	expect_run(&p->b, NDX_REQUEST_RECEIVE, 0, 8, NDX_OK);
+}
+
+void case_disconnect_flushed_while_it_waits(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+
+	if (!p || !sends_ok(&p->a, 20, 8, 0, MESSAGE))
+		return;
+	receives_ok(&p->a, 0, 4, 0, MESSAGE);
+	side_start_notify(&p->b);
+	side_start_disconnect(&p->a);
+	check_pending(c, &p->a.disc, "disconnect with sends that wait for receives");
+	check_status(c, ndx_qp_flush(p->a.qp), NDX_OK, "flush");
+	expect_all_there(&p->a, 12, NDX_E_CANCELED);
+	check_ends(c, &p->a.disc, NDX_E_CONNECTION_ABORTED, "disconnect");
+	side_indicated(&p->b, NDX_DISCONNECT_ABORTED);
+}
+
+void case_disconnect_helper_gives_up_and_it_goes_on(struct check *c)
+{
+	struct pair *p = pair_with_short_drain(c);
+
+	if (!p || !starve(&p->a, 2))
+		return;
+	side_start_notify(&p->b);
+	check_status(c, ndx_disconnect(p->a.conn, 2), NDX_E_IO_TIMEOUT, "disconnect within 2 ms");
+	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
+	check_status(c, ndx_disconnect(p->b.conn, WAIT_MS), NDX_OK, "disconnect at B");
+	check_status(c, ndx_disconnect(p->a.conn, WAIT_MS), NDX_OK, "disconnect again");
+}
+
+void case_disconnect_crossed_with_a_close(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+
+	if (!p)
+		return;
+	receives_ok(&p->a, 0, 4, 0, MESSAGE);
+	receives_ok(&p->b, 0, 4, 0, MESSAGE);
+	side_start_disconnect(&p->a);
+	side_close_qp(&p->b);
+	side_close_connector(&p->b);
+	check_ends(c, &p->a.disc, NDX_OK, "disconnect");
+	expect_all_there(&p->a, 4, NDX_E_CANCELED);
+	expect_all_there(&p->b, 4, NDX_E_CANCELED);
+}
+
 void case_disconnect_after_the_peers_succeeds(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);

@@ -43,6 +43,24 @@ void case_disconnect_load_threads(struct check *c)
 	load_round(c, &plan);
 }
 
+void case_disconnect_load_closed(struct check *c)
+{
+	static const uint32_t depths[] = {1, 2, 4, 64};
+	struct load_plan plan = {.end = LOAD_CLOSE};
+
+	plan.receive_depth = depths[check_below(c, 4)];
+	load_round(c, &plan);
+}
+
+void case_disconnect_load_flushed(struct check *c)
+{
+	static const uint32_t depths[] = {1, 2, 4, 64};
+	struct load_plan plan = {.end = LOAD_FLUSH};
+
+	plan.receive_depth = depths[check_below(c, 4)];
+	load_round(c, &plan);
+}
+
 /* ---- storms ---- */
 
 enum { STORM_THREADS = 4, STORM_ROUNDS = 12 };

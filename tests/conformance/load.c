@@ -32,8 +32,10 @@ struct load_side {
 	uint32_t receive_depth;
 	uint32_t disconnect_at; /* turn, UINT32_MAX: only when the other side has */
 	uint32_t turns;
-	bool polite; /* sends only what a receive waits for */
-	bool lazy;   /* hardly polls */
+	enum load_end end;
+	enum ndx_status good_end; /* how a disconnect completes */
+	bool polite;              /* sends only what a receive waits for */
+	bool lazy;                /* hardly polls */
 	struct request ring[RING];
 	uint64_t posted;
 	uint64_t done;
@@ -190,6 +192,15 @@ static size_t account(struct load_side *l, size_t limit)
 	return count;
 }
 
+/*
+ * Where the memory begins that nobody touches any more. Behind a queue pair that was closed the
+ * peer's reads and writes are served until the peer has said goodbye, too.
+ */
+static size_t own_memory(const struct load_side *l)
+{
+	return l->end == LOAD_CLOSE ? 2 * SHARED : 0;
+}
+
 /* The disconnect has completed: everything is there, and accounted for. */
 static void close_the_books(struct load_side *l)
 {
@@ -207,7 +218,8 @@ static void close_the_books(struct load_side *l)
 	check_that(s->c, l->receives_done == l->receives_posted,
 	           "%s: %u receives have no result when the disconnect is done", s->name,
 	           (unsigned)(l->receives_posted - l->receives_done));
-	memset(s->buf, 0xa5, s->attr.buffer); /* nobody may touch it any more */
+	memset(s->buf + own_memory(l), 0xa5,
+	       s->attr.buffer - own_memory(l)); /* nobody may touch it any more */
 	l->parted = true;
 }
 
@@ -304,6 +316,13 @@ static bool post_one(struct load_side *l)
 
 static void part(struct load_side *l)
 {
+	if (l->end == LOAD_CLOSE) {
+		side_close_qp(l->s);
+		close_the_books(l);
+		return;
+	}
+	if (l->end == LOAD_FLUSH)
+		check_status(l->s->c, ndx_qp_flush(l->s->qp), NDX_OK, "flush under load");
 	if (side_start_disconnect(l->s))
 		l->parting = true;
 }
@@ -317,7 +336,7 @@ static void turn(struct load_side *l, uint32_t now)
 	if (l->parted)
 		return;
 	if (l->parting && ndx_overlapped_status(&l->s->disc) != NDX_PENDING) {
-		check_ends(l->s->c, &l->s->disc, NDX_OK, "disconnect under load");
+		check_ends(l->s->c, &l->s->disc, l->good_end, "disconnect under load");
 		close_the_books(l);
 		return;
 	}
@@ -339,7 +358,7 @@ static void finish(struct load_side *l)
 		return;
 	if (!l->parting)
 		part(l);
-	if (check_ends(l->s->c, &l->s->disc, NDX_OK, "disconnect under load"))
+	if (!l->parted && check_ends(l->s->c, &l->s->disc, l->good_end, "disconnect under load"))
 		close_the_books(l);
 }
 
@@ -363,8 +382,9 @@ static void run_in_turns(struct check *c, struct load_side sides[2])
 
 		turn(&sides[which], now / 2);
 	}
-	if (sides[1].parting && !sides[0].parting)
-		last = &sides[0]; /* the one that has not called comes last */
+	/* the one that has not called, or is to live with the other's end, comes last */
+	if (sides[1].end != LOAD_DISCONNECT || (sides[1].parting && !sides[0].parting))
+		last = &sides[0];
 	finish(last->peer);
 	finish(last);
 }
@@ -441,11 +461,16 @@ void load_round(struct check *c, const struct load_plan *plan)
 	plan_side(c, &sides[1], &p->b, &sides[0]);
 	for (size_t i = 0; i < 2; i++) {
 		sides[i].message = message;
+		sides[i].good_end = plan->end == LOAD_FLUSH ? NDX_E_CONNECTION_ABORTED : NDX_OK;
 		for (uint32_t at = 0; at < SHARED; at++)
 			sides[i].s->buf[at] = shared_byte(at);
 		if (one_sided == 1 - i && !plan->threads)
 			sides[i].disconnect_at = UINT32_MAX;
 		post_receives(&sides[i]);
+	}
+	if (plan->end != LOAD_DISCONNECT) { /* by one side, the other has to live with it */
+		sides[one_sided % 2].end = plan->end;
+		sides[1 - one_sided % 2].disconnect_at = UINT32_MAX;
 	}
 	if (plan->threads)
 		run_in_threads(c, sides);
@@ -458,6 +483,7 @@ void load_round(struct check *c, const struct load_plan *plan)
 	for (size_t i = 0; i < 2 && !check_over(c); i++) {
 		check_that(c, account(&sides[i], 1) == 0, "%s: a result after the disconnect",
 		           sides[i].s->name);
-		bytes_are(c, sides[i].s->buf, attr.buffer, 0xa5, "memory after the disconnect");
+		bytes_are(c, sides[i].s->buf + own_memory(&sides[i]),
+		          attr.buffer - own_memory(&sides[i]), 0xa5, "memory after the disconnect");
 	}
 }

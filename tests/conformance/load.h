@@ -10,9 +10,17 @@
 
 #include "fixture.h"
 
+enum load_end {
+	LOAD_DISCONNECT,
+	LOAD_CLOSE, /* one side closes its queue pair instead */
+	LOAD_FLUSH, /* one side flushes it: nothing is lost that completed, but both disconnects
+	               fail */
+};
+
 struct load_plan {
 	uint32_t receive_depth;
 	bool threads; /* one per side; else both sides in turns */
+	enum load_end end;
 };
 
 /* One round, everything else chosen by the seed of the check. */
