@@ -57,7 +57,7 @@ suite() {
 	rm -f "$build/junit.xml"
 	$unrandomised ctest --test-dir "$build" -j "$jobs" --timeout 300 --no-tests=error \
 		--output-on-failure \
-		--test-output-size-passed 65536 --test-output-size-failed 262144 \
+		--test-output-size-passed 1000000 --test-output-size-failed 1000000 \
 		--output-junit "$build/junit.xml" "$@"
 	ended=$?
 	: >"$work/verdicts"
