@@ -113,7 +113,7 @@ enum ndx_status ndx_connector_bind(struct ndx_connector *connector, const struct
  * @retval NDX_E_INVALID_PARAMETER       NULL argument, other adapter's queue pair, bad address
  * @retval NDX_E_INVALID_BUFFER_SIZE     private data too long; connector and queue pair unchanged
  * @retval NDX_E_BAD_NETWORK_NAME        destination 0.0.0.0 or ::
- * @retval NDX_E_INVALID_ADDRESS         destination refused by the provider's trust rule
+ * @retval NDX_E_INVALID_ADDRESS     (a) destination refused by the provider's trust rule
  * @retval NDX_E_CONNECTION_ACTIVE       queue pair or connector is in use
  * @retval NDX_E_INVALID_DEVICE_STATE    the connector failed, ended, or holds a request
  * @retval NDX_E_CONNECTION_REFUSED  (a) nobody listens, or rejected: get_private_data() has why
