@@ -27,7 +27,9 @@ struct ndx_loop {
 	struct base_ov_list callbacks;
 	struct base_list timers; /* by deadline */
 	bool stop;
-	bool self; /* nobody joins: the thread frees the loop */
+	bool self;   /* nobody joins: the thread frees the loop */
+	bool inside; /* the thread sleeps in a call of another loop, on: */
+	uint32_t nudges;
 	base_loop_fn *last;
 	void *last_arg;
 	/* thread's own */
@@ -37,7 +39,7 @@ struct ndx_loop {
 };
 
 /* So that base_loop_current() needs no lock while the thread is starting. */
-static _Thread_local const struct ndx_loop *t_current;
+static _Thread_local struct ndx_loop *t_current;
 
 bool base_loop_current(const struct ndx_loop *loop)
 {
@@ -49,9 +51,18 @@ bool base_loop_on_any(void)
 	return t_current != NULL;
 }
 
+/* Lock held: a thread that sleeps in a call of another loop looks again. */
+static void nudge(struct ndx_loop *loop)
+{
+	__atomic_store_n(&loop->nudges, loop->nudges + 1, __ATOMIC_RELEASE);
+	base_futex_wake(&loop->nudges, 1);
+}
+
 /* Lock held: behind it the loop may be gone, by what it was woken for. */
 static void kick(struct ndx_loop *loop)
 {
+	if (loop->inside)
+		nudge(loop);
 	if (__atomic_exchange_n(&loop->kicked, 1, __ATOMIC_ACQ_REL) == 0)
 		base_flag_raise(loop->kick);
 }
@@ -305,22 +316,56 @@ struct call {
 	base_loop_fn *fn;
 	void *arg;
 	struct ndx_loop *loop;
+	struct ndx_loop *caller; /* whose thread waits; NULL: no loop's */
 	uint32_t done;
 };
 
 static void run_call(void *arg)
 {
 	struct call *call = arg;
+	struct ndx_loop *caller = call->caller;
 
 	call->fn(call->arg);
 	base_loop_run_callbacks(call->loop);
+	if (caller != NULL) {
+		base_lock_acquire(&caller->lock);
+		__atomic_store_n(&call->done, 1, __ATOMIC_RELEASE);
+		nudge(caller);
+		base_lock_release(&caller->lock);
+		return;
+	}
 	__atomic_store_n(&call->done, 1, __ATOMIC_RELEASE);
 	base_futex_wake(&call->done, 1);
 }
 
+/*
+ * Wait on the thread of `own`, in one of its callbacks. It does meanwhile what it is asked for: the
+ * loop that it waits for may be waiting for it in turn.
+ */
+static void wait_inside(struct ndx_loop *own, const struct call *call)
+{
+	bool outer;
+	bool done = false;
+
+	base_lock_acquire(&own->lock);
+	outer = own->inside;
+	own->inside = true;
+	base_lock_release(&own->lock);
+	while (!done) {
+		uint32_t seen = __atomic_load_n(&own->nudges, __ATOMIC_ACQUIRE);
+
+		base_lock_acquire(&own->lock);
+		done = call->done != 0;
+		own->inside = done ? outer : true;
+		base_lock_release(&own->lock);
+		if (!done && !run_one_job(own))
+			base_futex_wait(&own->nudges, seen, UINT64_MAX);
+	}
+}
+
 void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 {
-	struct call call = {.fn = fn, .arg = arg, .loop = loop};
+	struct call call = {.fn = fn, .arg = arg, .loop = loop, .caller = t_current};
 
 	if (base_loop_current(loop)) {
 		fn(arg);
@@ -330,6 +375,10 @@ void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 	call.job.fn = run_call;
 	call.job.arg = &call;
 	base_loop_post(loop, &call.job);
+	if (call.caller != NULL) {
+		wait_inside(call.caller, &call);
+		return;
+	}
 	while (__atomic_load_n(&call.done, __ATOMIC_ACQUIRE) == 0)
 		base_futex_wait(&call.done, 0, UINT64_MAX);
 }

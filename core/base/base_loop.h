@@ -64,7 +64,8 @@ bool base_loop_on_any(void);
 void base_loop_post(struct ndx_loop *loop, struct base_job *job);
 
 /* Run fn on the loop's thread and wait for it, and for the callbacks that it caused. On the loop's
- * thread it is simply called, and its callbacks are run. */
+ * thread it is simply called, and its callbacks are run. On another loop's thread that loop's jobs
+ * are run meanwhile, so that two loops may call each other. */
 void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg);
 
 /* Queue a completed overlapped object for its callback. Any thread. */

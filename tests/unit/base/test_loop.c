@@ -109,10 +109,79 @@ static void nobody_touches_the_loop_when_what_it_was_woken_for_runs(void **state
 	end_slow_kick();
 }
 
+/* ---- loops that call each other ---- */
+
+struct caller {
+	struct ndx_loop *own;
+	struct ndx_loop *other;
+	struct base_job job;
+	uint32_t inside;
+	struct caller *peer;
+	uint32_t done;
+	uint32_t asked; /* by the other one */
+	uint32_t callbacks;
+	struct ndx_overlapped ov;
+};
+
+static void count_callback(struct ndx_overlapped *ov)
+{
+	struct caller *c = ov->context;
+
+	__atomic_fetch_add(&c->callbacks, 1, __ATOMIC_RELAXED);
+}
+
+static void be_asked(void *arg)
+{
+	struct caller *c = arg;
+
+	c->asked++;
+	if (ndx_overlapped_status(&c->ov) == NDX_PENDING)
+		return;
+	(void)base_ov_begin(&c->ov, c->own);
+	base_ov_complete(&c->ov, NDX_OK, 0, 0);
+}
+
+static void call_the_other(void *arg)
+{
+	struct caller *c = arg;
+
+	set_word(&c->inside);
+	(void)await(&c->peer->inside, 10000);
+	for (int i = 0; i < 200; i++)
+		base_loop_call(c->other, be_asked, c->peer);
+	set_word(&c->done);
+}
+
+static void two_loops_may_call_each_other_at_the_same_time(void **state)
+{
+	struct caller a = {.own = loop, .job = {.fn = call_the_other}};
+	struct caller b = {.other = loop, .job = {.fn = call_the_other}};
+
+	(void)state;
+	a.ov = (struct ndx_overlapped){.callback = count_callback, .context = &a};
+	b.ov = (struct ndx_overlapped){.callback = count_callback, .context = &b};
+	assert_int_equal(base_loop_create("ndx-test2", &b.own), NDX_OK);
+	a.other = b.own;
+	a.job.arg = &a;
+	b.job.arg = &b;
+	a.peer = &b;
+	b.peer = &a;
+	base_loop_post(a.own, &a.job);
+	base_loop_post(b.own, &b.job);
+	assert_true(await(&a.done, 10000));
+	assert_true(await(&b.done, 10000));
+	base_loop_destroy(b.own, NULL, NULL);
+	assert_int_equal(a.asked, 200);
+	assert_int_equal(b.asked, 200);
+	assert_int_equal(a.callbacks, 200);
+	assert_int_equal(b.callbacks, 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_touches_the_loop_when_what_it_was_woken_for_runs),
+		cmocka_unit_test(two_loops_may_call_each_other_at_the_same_time),
 	};
 
 	return cmocka_run_group_tests(tests, make_loop, drop_loop);
