@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Spoiling captures, feeding them, comparing what comes out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "synth.h"
+
+void synth_shuffle(struct synth *synth, uint32_t window, uint32_t seed)
+{
+	for (size_t from = 0; from < synth->count; from += window) {
+		size_t n = synth->count - from < window ? synth->count - from : window;
+
+		for (size_t i = n; i > 1; i--) {
+			size_t k = synth_random(&seed) % i;
+			struct synth_packet swap = synth->packets[from + k];
+
+			synth->packets[from + k] = synth->packets[from + i - 1];
+			synth->packets[from + i - 1] = swap;
+		}
+	}
+}
+
+void synth_drop(struct synth *synth, uint32_t of_10000, uint32_t seed)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < synth->count; i++) {
+		if (synth_random(&seed) % 10000 < of_10000)
+			free(synth->packets[i].bytes);
+		else
+			synth->packets[kept++] = synth->packets[i];
+	}
+	synth->count = kept;
+}
+
+void synth_double(struct synth *synth, uint32_t of_10000, uint32_t seed)
+{
+	size_t old = synth->count, at = 0;
+	struct synth_packet *packets = calloc(old * 2, sizeof(*packets));
+	struct synth_packet later = {0};
+	uint32_t wait = 0;
+
+	for (size_t i = 0; i < old; i++) {
+		packets[at++] = synth->packets[i];
+		if (later.bytes != NULL && wait-- == 0) {
+			packets[at++] = later;
+			later.bytes = NULL;
+		} else if (later.bytes == NULL && synth_random(&seed) % 10000 < of_10000) {
+			later = synth->packets[i];
+			later.bytes = malloc(later.captured);
+			memcpy(later.bytes, synth->packets[i].bytes, later.captured);
+			wait = synth_random(&seed) % 20;
+		}
+	}
+	free(later.bytes);
+	free(synth->packets);
+	synth->packets = packets;
+	synth->count = at;
+	synth->room = old * 2;
+}
+
+void synth_cut(struct synth *synth, uint32_t snapshot)
+{
+	for (size_t i = 0; i < synth->count; i++) {
+		if (synth->packets[i].captured > snapshot)
+			synth->packets[i].captured = snapshot;
+	}
+}
+
+void synth_note(struct synth_messages *messages, const struct ndx_piece *pieces, size_t count)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < pieces[i].length; k++)
+			hash = (hash ^ pieces[i].bytes[k]) * UINT64_C(0x100000001b3);
+	}
+	if (messages->count == messages->room) {
+		messages->room = messages->room == 0 ? 256 : messages->room * 2;
+		messages->hash = realloc(messages->hash, messages->room * sizeof(*messages->hash));
+	}
+	messages->hash[messages->count++] = hash;
+}
+
+static void on_event(void *context, const struct ndx_reassembly_event *event)
+{
+	struct synth_result *result = context;
+
+	result->events[event->type]++;
+	if (event->type == NDX_REASSEMBLY_CALL)
+		synth_note(&result->calls, event->rpc.pieces, event->rpc.piece_count);
+	else if (event->type == NDX_REASSEMBLY_REPLY && event->rpc.call_known)
+		synth_note(&result->replies, event->rpc.pieces, event->rpc.piece_count);
+}
+
+void synth_run(const struct synth *synth, const struct ndx_reassembly_attr *attr,
+               struct synth_result *result)
+{
+	struct ndx_reassembly_attr mine;
+	struct ndx_reassembly *r;
+
+	ndx_reassembly_attr_init(&mine);
+	if (attr != NULL)
+		mine = *attr;
+	*result = (struct synth_result){.calls = {0}};
+	mine.on_event = on_event;
+	mine.context = result;
+	if (ndx_reassembly_create(&mine, &r) != NDX_OK)
+		return;
+	for (size_t i = 0; i < synth->count; i++) {
+		const struct synth_packet *p = &synth->packets[i];
+		/* A copy of exactly that size: an address sanitizer sees what is read beyond. */
+		uint8_t *bytes = p->captured < p->original ? malloc(p->captured) : p->bytes;
+		struct ndx_packet packet = {bytes, p->time_ns, p->captured, p->original,
+		                            synth->link_type};
+
+		if (bytes != p->bytes && bytes != NULL)
+			memcpy(bytes, p->bytes, p->captured);
+		(void)ndx_reassembly_feed(r, &packet);
+		if (bytes != p->bytes)
+			free(bytes);
+	}
+	ndx_reassembly_flush(r);
+	ndx_reassembly_get_stats(r, &result->stats);
+	ndx_reassembly_close(r);
+}
+
+void synth_result_free(struct synth_result *result)
+{
+	free(result->calls.hash);
+	free(result->replies.hash);
+	*result = (struct synth_result){.calls = {0}};
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return x < y ? -1 : x > y;
+}
+
+bool synth_subset(struct synth_messages *some, struct synth_messages *all)
+{
+	size_t at = 0;
+
+	if (some->count > 0)
+		qsort(some->hash, some->count, sizeof(uint64_t), compare);
+	if (all->count > 0)
+		qsort(all->hash, all->count, sizeof(uint64_t), compare);
+	for (size_t i = 0; i < some->count; i++, at++) {
+		while (at < all->count && all->hash[at] < some->hash[i])
+			at++;
+		if (at == all->count || all->hash[at] != some->hash[i])
+			return false;
+	}
+	return true;
+}
