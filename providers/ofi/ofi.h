@@ -38,6 +38,7 @@
 #include "base_lock.h"
 #include "base_loop.h"
 #include "base_qp.h"
+#include "ofi_mr.h"
 #include "ofi_wire.h"
 
 #define OFI_API FI_VERSION(1, 17)
@@ -121,97 +122,6 @@ enum ndx_status ofi_eq_open(struct ofi_eq *eq, struct ofi_adapter *adapter);
 void ofi_eq_close(struct ofi_eq *eq);
 /* Hand on all events that are there. */
 void ofi_eq_read_all(struct ofi_eq *eq);
-
-/* ---- memory regions (ofi_mr.c) ---- */
-
-#define OFI_MR_CHUNK 1024u
-#define OFI_MR_CHUNKS 1024u
-
-enum ofi_right {
-	OFI_RIGHT_SOURCE = 0, /* every region may be read locally */
-	OFI_RIGHT_RECEIVE = 1 << 0,
-	OFI_RIGHT_SINK = 1 << 1, /* of own reads */
-};
-
-/* What a local token stands for. token is 0 while the slot is free. */
-struct ofi_mr_slot {
-	uint32_t token;
-	uint32_t rights;
-	uintptr_t start;
-	size_t length;
-};
-
-struct ofi_mr_table {
-	struct base_lock lock; /* of all but lookups */
-	struct ofi_mr_slot *chunks[OFI_MR_CHUNKS];
-	uint32_t used; /* slots ever used */
-	uint32_t *free;
-	uint32_t free_count;
-	uint32_t free_room;
-	uint32_t generation;
-};
-
-/*
- * A region goes (ofi_revoke.c). Requests that the stack has and that use it cannot be stopped:
- * their connections are closed. What peers have on the way into it, or read from it, is waited for.
- */
-struct ofi_revoke {
-	struct ofi_adapter *adapter;
-	struct base_list node;     /* in adapter->asked, then in adapter->revokes */
-	struct ndx_overlapped *ov; /* NULL: somebody waits for `done` */
-	uint64_t deadline_ns;
-	uint32_t token;
-	uint32_t round; /* that every link must have reached; 0: peers have no access */
-	bool remote;
-	uint32_t done; /* atomic; 1 also when there never was one */
-};
-
-struct ofi_mr {
-	struct ndx_spi_mr spi;
-	struct ofi_adapter *adapter;
-	struct fid_mr *mr; /* NULL: local only */
-	uint32_t slot;
-	struct ofi_revoke revoke;
-};
-
-void ofi_mr_table_fini(struct ofi_mr_table *table);
-/* Register with a random key. */
-int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, uint64_t access,
-               struct fid_mr **out, uint32_t *key);
-enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
-void ofi_mr_destroy(struct ndx_spi_mr *spi);
-enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
-                                struct ndx_overlapped *ov);
-enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
-
-/* The token was removed and the key closed. NDX_OK, or NDX_PENDING if `ov` completes later. */
-enum ndx_status ofi_revoke(struct ofi_revoke *revoke, uint32_t token, bool remote,
-                           struct ndx_overlapped *ov);
-void ofi_revoke_wait(struct ofi_revoke *revoke);
-void ofi_revoke_on_job(void *arg);   /* the adapter */
-void ofi_revoke_on_timer(void *arg); /* the adapter */
-
-/* May [buffer, +length) be used under this token? */
-static inline bool ofi_mr_allows(const struct ofi_mr_table *table, const void *buffer,
-                                 uint32_t length, uint32_t token, uint32_t right)
-{
-	const uint32_t index = token % (OFI_MR_CHUNK * OFI_MR_CHUNKS);
-	const struct ofi_mr_slot *slot =
-		__atomic_load_n(&table->chunks[index / OFI_MR_CHUNK], __ATOMIC_ACQUIRE);
-	uintptr_t start;
-	size_t size;
-
-	if (slot == NULL || token == 0)
-		return false;
-	slot += index % OFI_MR_CHUNK;
-	if (__atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) != token)
-		return false;
-	start = __atomic_load_n(&slot->start, __ATOMIC_RELAXED);
-	size = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
-	return (__atomic_load_n(&slot->rights, __ATOMIC_RELAXED) & right) == right &&
-	       (uintptr_t)buffer >= start && (uintptr_t)buffer - start <= size &&
-	       size - ((uintptr_t)buffer - start) >= length;
-}
 
 /* ---- adapters (ofi_adapter.c) ---- */
 

@@ -2,7 +2,7 @@
 /* Event queues of connection management: the adapter's, and one for each listener. */
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <poll.h>
 
 #include "base_log.h"
 #include "ofi.h"
@@ -86,7 +86,7 @@ static void run(struct ofi_eq *eq)
 	}
 	if (eq->idle < IDLE_MAX) {
 		eq->throttled = false;
-		base_watch_rearm(eq->adapter->spi.loop, &eq->watch, EPOLLIN);
+		base_watch_rearm(eq->adapter->spi.loop, &eq->watch, POLLIN);
 		return;
 	}
 	/* A socket that stays readable, or no descriptor left for one that waits: not our fault,
@@ -138,7 +138,7 @@ enum ndx_status ofi_eq_open(struct ofi_eq *eq, struct ofi_adapter *adapter)
 	eq->watch.arg = eq;
 	eq->retry = (struct base_timer){.fn = on_retry, .arg = eq};
 	(void)may_wait(eq);
-	st = base_watch_add(adapter->spi.loop, &eq->watch, EPOLLIN, true);
+	st = base_watch_add(adapter->spi.loop, &eq->watch, POLLIN, true);
 	if (st != NDX_OK)
 		goto close_eq;
 	return NDX_OK;

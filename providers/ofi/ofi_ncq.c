@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <poll.h>
 
 #include "base_linux.h"
 #include "base_log.h"
@@ -235,7 +235,7 @@ static void run(struct ofi_ncq *ncq)
 		return;
 	}
 	set_mode(ncq, OFI_NCQ_ARMED);
-	base_watch_rearm(ncq->adapter->spi.loop, &ncq->watch, EPOLLIN);
+	base_watch_rearm(ncq->adapter->spi.loop, &ncq->watch, POLLIN);
 }
 
 static void on_readable(void *arg, uint32_t events)
@@ -320,7 +320,7 @@ static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq
 	ncq->watch.arg = ncq;
 	ncq->mode = OFI_NCQ_ARMED;
 	(void)may_wait(ncq);
-	st = base_watch_add(adapter->spi.loop, &ncq->watch, EPOLLIN, true);
+	st = base_watch_add(adapter->spi.loop, &ncq->watch, POLLIN, true);
 	if (st != NDX_OK)
 		goto close_cq;
 	base_list_add(&adapter->ncqs, &ncq->node);
