@@ -184,7 +184,7 @@ bool probe_pending(struct probe *p, const char *what)
 	if (check_over(p->c))
 		return false;
 	if (check_that(p->c, !learn(p, QUIET_MS), "%s: should be pending, completed %s", what,
-	               ndx_status_name(p->ov.status)))
+	               ndx_status_name(ndx_overlapped_status(&p->ov))))
 		return check_that(p->c, ndx_overlapped_status(&p->ov) == NDX_PENDING,
 		                  "%s: should be pending, the status is %s", what,
 		                  ndx_status_name(ndx_overlapped_status(&p->ov)));
