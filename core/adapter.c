@@ -207,8 +207,9 @@ void ndx_adapter_close(struct ndx_adapter *adapter)
 	if (adapter == NULL)
 		return;
 	adapter_lock(adapter);
-	/* Goodbyes end by their own timers, so this does. */
-	while (adapter->refs > 1 && adapter->handles == 0 && !base_loop_current(adapter->loop))
+	/* Goodbyes end by their own timers, so this does. In a callback, of another adapter, too,
+	 * it would keep the peer from answering them. */
+	while (adapter->refs > 1 && adapter->handles == 0 && !base_loop_on_any())
 		(void)adapter_wait(adapter, base_deadline(1000));
 	adapter_unlock(adapter);
 	adapter_put(adapter, false);

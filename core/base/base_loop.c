@@ -292,20 +292,21 @@ free_loop:
 
 void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
 {
-	bool current = base_loop_current(loop);
+	/* The thread may be waiting for a call of the loop that we are on: it is not joined. */
+	bool on_loop = base_loop_on_any();
 	pthread_t thread = loop->thread;
 
 	base_lock_acquire(&loop->lock);
 	loop->stop = true;
-	loop->self = current;
+	loop->self = on_loop;
 	loop->last = last;
 	loop->last_arg = arg;
+	if (on_loop)
+		(void)pthread_detach(thread);
 	kick_unless_current(loop);
 	base_lock_release(&loop->lock);
-	if (current) {
-		(void)pthread_detach(thread);
+	if (on_loop)
 		return;
-	}
 	(void)pthread_join(thread, NULL);
 	loop_free(loop);
 }

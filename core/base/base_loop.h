@@ -47,9 +47,9 @@ struct base_watch {
 enum ndx_status base_loop_create(const char *name, struct ndx_loop **out);
 
 /*
- * Stop after what is queued has run, join, free. From the loop's own thread: the thread ends and
- * frees itself as soon as the current call has returned. `last` runs (on the loop's thread, or
- * after the join) before the loop is freed; may be NULL.
+ * Stop after what is queued has run, join, free. From the loop's own thread or another loop's: the
+ * thread ends and frees itself as soon as the current call has returned. `last` runs (on the loop's
+ * thread, or after the join) before the loop is freed; may be NULL.
  */
 void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg);
 

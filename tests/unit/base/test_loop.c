@@ -177,11 +177,61 @@ static void two_loops_may_call_each_other_at_the_same_time(void **state)
 	assert_int_equal(b.callbacks, 200);
 }
 
+/* ---- a loop that is destroyed from another loop's thread ---- */
+
+struct destroyer {
+	struct base_job job;
+	struct ndx_loop *victim;
+	struct base_job last_call; /* the victim's, which calls the destroyer's loop */
+	uint32_t gone;
+	uint32_t called;
+};
+
+static void note_called(void *arg)
+{
+	struct destroyer *d = arg;
+
+	d->called++;
+}
+
+static void call_the_destroyer(void *arg)
+{
+	base_loop_call(loop, note_called, arg);
+}
+
+static void note_gone(void *arg)
+{
+	struct destroyer *d = arg;
+
+	set_word(&d->gone);
+}
+
+static void destroy_it(void *arg)
+{
+	struct destroyer *d = arg;
+
+	base_loop_post(d->victim, &d->last_call);
+	base_loop_destroy(d->victim, note_gone, d);
+}
+
+static void loop_is_destroyed_from_a_loop_that_it_is_calling(void **state)
+{
+	struct destroyer d = {.job = {.fn = destroy_it, .arg = &d},
+	                      .last_call = {.fn = call_the_destroyer, .arg = &d}};
+
+	(void)state;
+	assert_int_equal(base_loop_create("ndx-test2", &d.victim), NDX_OK);
+	base_loop_post(loop, &d.job);
+	assert_true(await(&d.gone, 10000));
+	assert_int_equal(d.called, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_touches_the_loop_when_what_it_was_woken_for_runs),
 		cmocka_unit_test(two_loops_may_call_each_other_at_the_same_time),
+		cmocka_unit_test(loop_is_destroyed_from_a_loop_that_it_is_calling),
 	};
 
 	return cmocka_run_group_tests(tests, make_loop, drop_loop);

@@ -77,6 +77,7 @@ static int close_pair(void **state)
 
 static void make_end(struct ndx_adapter *adapter, struct end *e)
 {
+	struct ndx_connector_attr ends;
 	struct ndx_qp_attr attr;
 
 	memset(e, 0, sizeof(*e));
@@ -85,7 +86,9 @@ static void make_end(struct ndx_adapter *adapter, struct end *e)
 	attr.receive_cq = e->cq;
 	attr.initiator_cq = e->cq;
 	assert_int_equal(ndx_qp_create(adapter, &attr, &e->qp), NDX_OK);
-	assert_int_equal(ndx_connector_create(adapter, NULL, &e->connector), NDX_OK);
+	ndx_connector_attr_init(&ends);
+	ends.drain_timeout_ms = 100;
+	assert_int_equal(ndx_connector_create(adapter, &ends, &e->connector), NDX_OK);
 }
 
 static void drop_end(struct end *e)
@@ -121,10 +124,19 @@ static struct {
 	enum ndx_status begun;
 } crossing;
 
-static void destroy_behind_a_request(struct ndx_spi_listener *listener)
+static void *send_late_request(void *arg)
 {
 	crossing.begun = begin_connect(crossing.pair, crossing.late);
 	settle(crossing.pair->b);
+	return arg;
+}
+
+static void destroy_behind_a_request(struct ndx_spi_listener *listener)
+{
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, send_late_request, NULL), 0);
+	assert_int_equal(pthread_join(t, NULL), 0);
 	crossing.ops->listener_destroy(listener);
 }
 
@@ -149,12 +161,91 @@ static void request_that_crosses_the_close_of_its_listener_is_refused(void **sta
 	drop_end(&late);
 }
 
+/* ---- closing in a callback of another adapter ---- */
+
+static void connect_ends(const struct pair *p, struct end *active, struct end *passive)
+{
+	make_end(p->b, active);
+	make_end(p->a, passive);
+	assert_int_equal(
+		ndx_listener_get_connection_request(p->listener, passive->connector, &passive->ov),
+		NDX_PENDING);
+	assert_int_equal(begin_connect(p, active), NDX_PENDING);
+	assert_int_equal(ndx_overlapped_wait(&passive->ov, PATIENCE_MS), NDX_OK);
+	assert_int_equal(
+		ndx_connector_accept(passive->connector, passive->qp, 0, 0, NULL, 0, &passive->ov),
+		NDX_PENDING);
+	assert_int_equal(ndx_overlapped_wait(&active->ov, PATIENCE_MS), NDX_OK);
+	assert_int_equal(ndx_connector_complete_connect(active->connector, &active->ov),
+	                 NDX_PENDING);
+	assert_int_equal(ndx_overlapped_wait(&active->ov, PATIENCE_MS), NDX_OK);
+	assert_int_equal(ndx_overlapped_wait(&passive->ov, PATIENCE_MS), NDX_OK);
+}
+
+static struct {
+	struct ndx_adapter *adapter;
+	struct end *end;
+	uint32_t done;
+	uint64_t took_ns;
+} closing;
+
+/* On A's thread: everything of B goes, and the goodbye needs A's timers to be answered. */
+static void close_the_other_adapter(struct ndx_overlapped *ov)
+{
+	const uint64_t begun = base_now_ns();
+
+	(void)ov;
+	drop_end(closing.end);
+	ndx_adapter_close(closing.adapter);
+	closing.took_ns = base_now_ns() - begun;
+	__atomic_store_n(&closing.done, 1, __ATOMIC_RELEASE);
+	base_futex_wake(&closing.done, 1);
+}
+
+static void await_closing(void)
+{
+	const uint64_t deadline = base_deadline(PATIENCE_MS);
+
+	while (__atomic_load_n(&closing.done, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < deadline)
+		base_futex_wait(&closing.done, 0, deadline);
+	assert_int_equal(closing.done, 1);
+}
+
+static void adapter_is_closed_in_a_callback_of_its_peer_without_waiting_for_it(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_overlapped ask = {.callback = close_the_other_adapter};
+	struct end active;
+	struct end passive;
+
+	listen_a(p);
+	connect_ends(p, &active, &passive);
+	assert_int_equal(ndx_qp_send(passive.qp, NULL, NULL, 0, 0), NDX_OK);
+	closing.adapter = p->b;
+	closing.end = &active;
+	closing.done = 0;
+	p->b = NULL;
+	assert_int_equal(ndx_cq_notify(passive.cq, NDX_CQ_NOTIFY_ANY, &ask), NDX_PENDING);
+	assert_int_equal(ndx_cq_cancel(passive.cq), NDX_OK);
+	await_closing();
+	assert_true(closing.took_ns < 2000000000u);
+	/* the goodbye goes on behind it and arrives */
+	assert_int_equal(ndx_connector_notify_disconnect(passive.connector, &passive.ov),
+	                 NDX_PENDING);
+	assert_int_equal(ndx_overlapped_wait(&passive.ov, PATIENCE_MS), NDX_OK);
+	assert_int_equal(passive.ov.information, NDX_DISCONNECT_GRACEFUL);
+	drop_end(&passive);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			request_that_crosses_the_close_of_its_listener_is_refused, open_pair,
 			close_pair),
+		cmocka_unit_test_setup_teardown(
+			adapter_is_closed_in_a_callback_of_its_peer_without_waiting_for_it,
+			open_pair, close_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
