@@ -2,6 +2,7 @@
 #include "base_loop.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "base_ov_state.h"
 
 #define BATCH 16
+#define JOBS_AT_ONCE 64 /* then timers and descriptors have their turn */
 #define NS_PER_MS 1000000ull
 
 struct ndx_loop {
@@ -150,6 +152,14 @@ static bool run_one_timer(struct ndx_loop *loop, uint64_t now)
 	return true;
 }
 
+/* Rounded up; what is too long for the call only wakes it for nothing. */
+static int to_ms(uint64_t ns)
+{
+	const uint64_t ms = (ns + NS_PER_MS - 1) / NS_PER_MS;
+
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
 /* Milliseconds until the next timer, 0 if there is something to do, -1 for ever. */
 static int idle_time(struct ndx_loop *loop)
 {
@@ -163,7 +173,7 @@ static int idle_time(struct ndx_loop *loop)
 			container_of(loop->timers.next, struct base_timer, node)->deadline_ns;
 		uint64_t now = base_now_ns();
 
-		ms = due <= now ? 0 : (int)((due - now + NS_PER_MS - 1) / NS_PER_MS);
+		ms = due <= now ? 0 : to_ms(due - now);
 	}
 	base_lock_release(&loop->lock);
 	return ms;
@@ -175,7 +185,7 @@ static void run_queued(struct ndx_loop *loop)
 
 	while (run_one_timer(loop, now))
 		base_loop_run_callbacks(loop);
-	while (run_one_job(loop))
+	for (int i = 0; i < JOBS_AT_ONCE && run_one_job(loop); i++)
 		base_loop_run_callbacks(loop);
 	base_loop_run_callbacks(loop);
 }

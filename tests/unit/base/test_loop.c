@@ -226,12 +226,54 @@ static void loop_is_destroyed_from_a_loop_that_it_is_calling(void **state)
 	assert_int_equal(d.called, 1);
 }
 
+/* ---- a job that always comes again ---- */
+
+#define REPEATS_MAX 1000000u
+
+struct eager {
+	struct base_job job;
+	struct base_timer timer;
+	uint32_t runs;
+	bool timed;
+	uint32_t over;
+};
+
+static void come_again(void *arg)
+{
+	struct eager *e = arg;
+
+	if (e->timed || ++e->runs == REPEATS_MAX)
+		set_word(&e->over);
+	else
+		base_loop_post(loop, &e->job);
+}
+
+static void note_time(void *arg)
+{
+	struct eager *e = arg;
+
+	e->timed = true;
+}
+
+static void job_that_comes_again_keeps_no_timer_from_firing(void **state)
+{
+	struct eager e = {.job = {.fn = come_again, .arg = &e},
+	                  .timer = {.fn = note_time, .arg = &e}};
+
+	(void)state;
+	base_timer_set(loop, &e.timer, 1);
+	base_loop_post(loop, &e.job);
+	assert_true(await(&e.over, 10000));
+	assert_true(e.timed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_touches_the_loop_when_what_it_was_woken_for_runs),
 		cmocka_unit_test(two_loops_may_call_each_other_at_the_same_time),
 		cmocka_unit_test(loop_is_destroyed_from_a_loop_that_it_is_calling),
+		cmocka_unit_test(job_that_comes_again_keeps_no_timer_from_firing),
 	};
 
 	return cmocka_run_group_tests(tests, make_loop, drop_loop);
