@@ -92,6 +92,23 @@ void adapter_settle(struct ndx_adapter *adapter)
 	base_loop_call(adapter->loop, nothing, NULL);
 }
 
+void call_text_begin(void)
+{
+	base_set_last_error("%s", "");
+}
+
+void call_text_take(struct call_text *said)
+{
+	(void)snprintf(said->text, sizeof(said->text), "%s", ndx_last_error());
+}
+
+enum ndx_status call_text_give(enum ndx_status status, const struct call_text *said)
+{
+	if (status != NDX_OK)
+		base_set_last_error("%s", said->text);
+	return status;
+}
+
 static enum ndx_status init_sync(struct ndx_adapter *adapter)
 {
 	pthread_condattr_t attr;

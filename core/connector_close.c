@@ -125,6 +125,7 @@ struct reject_call {
 	const void *data;
 	size_t len;
 	enum ndx_status status;
+	struct call_text said;
 };
 
 static void reject_on_loop(void *arg)
@@ -133,6 +134,7 @@ static void reject_on_loop(void *arg)
 	struct ndx_connector *c = call->c;
 
 	connector_work(c);
+	call_text_begin();
 	adapter_lock(c->adapter);
 	if (c->phase == CONN_GONE) {
 		call->status =
@@ -146,6 +148,7 @@ static void reject_on_loop(void *arg)
 		c->phase = CONN_FAILED;
 	}
 	adapter_unlock(c->adapter);
+	call_text_take(&call->said);
 }
 
 enum ndx_status ndx_connector_reject(struct ndx_connector *c, const void *private_data,
@@ -161,5 +164,5 @@ enum ndx_status ndx_connector_reject(struct ndx_connector *c, const void *privat
 	if (st != NDX_OK)
 		return st;
 	base_loop_call(c->adapter->loop, reject_on_loop, &call);
-	return call.status;
+	return call_text_give(call.status, &call.said);
 }

@@ -10,6 +10,7 @@
 
 #include "base_list.h"
 #include "base_lock.h"
+#include "base_log.h"
 #include "base_loop.h"
 #include "disconnect.h"
 #include "select.h"
@@ -40,6 +41,17 @@ void adapter_get(struct ndx_adapter *adapter, bool handle);
 void adapter_put(struct ndx_adapter *adapter, bool handle);
 /* Wait until the control thread has run the callbacks of all that completed before. */
 void adapter_settle(struct ndx_adapter *adapter);
+
+/* What a failure on the control thread had to say, for the thread that called. */
+struct call_text {
+	char text[BASE_ERROR_TEXT];
+};
+
+/* Control thread: before and behind what may fail. */
+void call_text_begin(void);
+void call_text_take(struct call_text *said);
+/* Calling thread: returns `status`; if that is a failure, ndx_last_error() is what was said. */
+enum ndx_status call_text_give(enum ndx_status status, const struct call_text *said);
 
 /* Drop a reference of a queue; destroys it with the last. */
 void cq_put(struct ndx_spi_cq *cq);

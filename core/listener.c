@@ -90,6 +90,7 @@ struct listen_call {
 	struct ndx_listener *l;
 	uint32_t backlog;
 	enum ndx_status status;
+	struct call_text said;
 };
 
 static void listen_on_loop(void *arg)
@@ -97,6 +98,7 @@ static void listen_on_loop(void *arg)
 	struct listen_call *call = arg;
 	struct ndx_listener *l = call->l;
 
+	call_text_begin();
 	adapter_lock(l->adapter);
 	if (!l->bound || l->listening) {
 		call->status = fail(NDX_E_INVALID_DEVICE_STATE, 0,
@@ -113,6 +115,7 @@ static void listen_on_loop(void *arg)
 		log_info("listening on %s", base_sockaddr_text(&l->native->local, text));
 	}
 	adapter_unlock(l->adapter);
+	call_text_take(&call->said);
 }
 
 enum ndx_status ndx_listener_listen(struct ndx_listener *l, uint32_t backlog)
@@ -122,7 +125,7 @@ enum ndx_status ndx_listener_listen(struct ndx_listener *l, uint32_t backlog)
 	if (l == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_listener_listen: listener is NULL");
 	base_loop_call(l->adapter->loop, listen_on_loop, &call);
-	return call.status;
+	return call_text_give(call.status, &call.said);
 }
 
 enum ndx_status ndx_listener_get_local_address(struct ndx_listener *l, struct sockaddr *address,

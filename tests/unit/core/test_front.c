@@ -237,6 +237,22 @@ static void adapter_is_closed_in_a_callback_of_its_peer_without_waiting_for_it(v
 	drop_end(&passive);
 }
 
+/* ---- failures that the control thread decides ---- */
+
+static void caller_is_told_what_the_control_thread_had_to_say(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_connector *connector;
+
+	assert_int_equal(ndx_listener_create(p->a, &p->listener), NDX_OK);
+	assert_int_equal(ndx_listener_listen(p->listener, 0), NDX_E_INVALID_DEVICE_STATE);
+	assert_non_null(strstr(ndx_last_error(), "ndx_listener_listen"));
+	assert_int_equal(ndx_connector_create(p->a, NULL, &connector), NDX_OK);
+	assert_int_equal(ndx_connector_reject(connector, NULL, 0), NDX_E_CONNECTION_INVALID);
+	assert_non_null(strstr(ndx_last_error(), "ndx_connector_reject"));
+	ndx_connector_close(connector);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +262,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			adapter_is_closed_in_a_callback_of_its_peer_without_waiting_for_it,
 			open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(caller_is_told_what_the_control_thread_had_to_say,
+	                                        open_pair, close_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
