@@ -124,6 +124,13 @@ struct qp_call {
 	bool detached;
 };
 
+/* Lock held: the queue pair leaves an attempt to connect. What has not been answered yet may be
+ * tried again, as after a cancel. */
+static void leave_attempt(struct ndx_connector *c)
+{
+	conn_give_up(c, c->phase == CONN_CONNECTING ? CONN_NEW : CONN_FAILED);
+}
+
 static void flush_on_loop(void *arg)
 {
 	struct qp_call *call = arg;
@@ -137,7 +144,7 @@ static void flush_on_loop(void *arg)
 		conn_step(c, DISCONNECT_EV_FLUSH);
 	} else {
 		if (c != NULL)
-			conn_give_up(c, CONN_FAILED);
+			leave_attempt(c);
 		adapter->ops->qp_cancel(qp);
 	}
 	adapter_unlock(adapter);
@@ -188,7 +195,7 @@ static void begin_close(void *arg)
 	if (c != NULL && c->phase == CONN_UP)
 		conn_step(c, DISCONNECT_EV_RELEASE);
 	else if (c != NULL)
-		conn_give_up(c, CONN_FAILED);
+		leave_attempt(c);
 	adapter_unlock(call->qp->object.adapter);
 	if (c != NULL)
 		connector_work(c);

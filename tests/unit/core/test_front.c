@@ -253,6 +253,33 @@ static void caller_is_told_what_the_control_thread_had_to_say(void **state)
 	ndx_connector_close(connector);
 }
 
+/* ---- a connect that its queue pair leaves ---- */
+
+static void connect_that_was_cancelled_by_its_queue_pair_may_be_tried_again(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_qp_attr attr;
+	struct end e;
+
+	listen_a(p);
+	make_end(p->b, &e);
+	assert_int_equal(begin_connect(p, &e), NDX_PENDING);
+	assert_int_equal(ndx_qp_flush(e.qp), NDX_OK);
+	assert_int_equal(ndx_overlapped_wait(&e.ov, PATIENCE_MS), NDX_E_CANCELED);
+	assert_int_equal(begin_connect(p, &e), NDX_PENDING);
+	ndx_qp_close(e.qp);
+	assert_int_equal(ndx_overlapped_wait(&e.ov, PATIENCE_MS), NDX_E_CANCELED);
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = e.cq;
+	attr.initiator_cq = e.cq;
+	assert_int_equal(ndx_qp_create(p->b, &attr, &e.qp), NDX_OK);
+	assert_int_equal(begin_connect(p, &e), NDX_PENDING);
+	ndx_listener_close(p->listener);
+	p->listener = NULL;
+	assert_int_equal(ndx_overlapped_wait(&e.ov, PATIENCE_MS), NDX_E_CONNECTION_REFUSED);
+	drop_end(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +291,9 @@ int main(void)
 			open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(caller_is_told_what_the_control_thread_had_to_say,
 	                                        open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(
+			connect_that_was_cancelled_by_its_queue_pair_may_be_tried_again, open_pair,
+			close_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
