@@ -131,7 +131,7 @@ bool sample_parse(const struct sample_program *program, int argc, char **argv, s
 			help(program);
 			*code = SAMPLE_EXIT_OK;
 			return false;
-		} else if (options && argv[i][0] == '-') {
+		} else if (options && argv[i][0] == '-' && argv[i][1] != '\0') {
 			if (!take(program, argc, argv, &i))
 				return false;
 		} else if (kept == program->max_operands) {

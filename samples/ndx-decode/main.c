@@ -10,7 +10,6 @@
 
 #include "decode.h"
 #include "sample_options.h"
-#include "sample_report.h"
 
 #define FILES_MAX 4096
 #define PROGRESS_EVERY 500000
@@ -236,8 +235,11 @@ int main(int argc, char **argv)
 	attr.on_event = on_event;
 	attr.context = &d;
 	status = ndx_reassembly_create(&attr, &reassembly);
-	if (status != NDX_OK)
-		return sample_failed(DECODE_WHO, status, "prepare");
+	if (status != NDX_OK) {
+		fprintf(stderr, "%s: %s: %s\n", DECODE_WHO, ndx_status_name(status),
+		        ndx_last_error());
+		return SAMPLE_EXIT_FAILED;
+	}
 	good = prepare(&d);
 	if (good) {
 		good = interface != NULL ? decode_live(interface, reassembly)
