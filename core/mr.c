@@ -2,10 +2,13 @@
 /* Memory regions and windows. */
 #include <ndx/mr.h>
 
+#include "base_linux.h"
 #include "base_log.h"
 #include "base_ov.h"
 #include "core.h"
 
+/* For another thread to leave a call that has ended. */
+#define MOMENT_MS 100u
 #define KNOWN_FLAGS (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ | NDX_MR_RDMA_READ_SINK)
 /* The bit of NDX_MR_ALLOW_REMOTE_WRITE that is not local write. */
 #define REMOTE_WRITE_ONLY (NDX_MR_ALLOW_REMOTE_WRITE & ~NDX_MR_ALLOW_LOCAL_WRITE)
@@ -35,6 +38,16 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out)
 	return NDX_OK;
 }
 
+/* Lock held. Whoever learns that an operation completed may be faster than the thread that began
+ * it: that one is about to let go of the region. */
+static void wait_idle(struct ndx_spi_mr *mr, uint32_t ms)
+{
+	uint64_t deadline = base_deadline(ms);
+
+	while (mr->busy && adapter_wait(mr->object.adapter, deadline))
+		;
+}
+
 /* One register or deregister at a time, and only in the right state. */
 static enum ndx_status claim(struct ndx_spi_mr *mr, bool registered, const char *call)
 {
@@ -42,6 +55,7 @@ static enum ndx_status claim(struct ndx_spi_mr *mr, bool registered, const char 
 	enum ndx_status st = NDX_OK;
 
 	adapter_lock(adapter);
+	wait_idle(mr, MOMENT_MS);
 	if (mr->busy)
 		st = NDX_E_DEVICE_BUSY;
 	else if (mr->registered != registered)
@@ -64,6 +78,7 @@ static void unclaim(struct ndx_spi_mr *mr, bool registered)
 	adapter_lock(adapter);
 	mr->busy = false;
 	mr->registered = registered;
+	(void)pthread_cond_broadcast(&adapter->changed);
 	adapter_unlock(adapter);
 }
 
@@ -149,11 +164,16 @@ void ndx_mr_close(struct ndx_mr *mr)
 {
 	struct ndx_spi_mr *region = spi_mr(mr);
 	struct ndx_adapter *adapter;
+	bool registered;
 
 	if (mr == NULL)
 		return;
 	adapter = region->object.adapter;
-	if (region->registered)
+	adapter_lock(adapter);
+	wait_idle(region, CORE_PROVIDER_PATIENCE_MS);
+	registered = region->registered;
+	adapter_unlock(adapter);
+	if (registered)
 		(void)adapter->ops->mr_deregister(region, NULL);
 	adapter_settle(adapter);
 	adapter->ops->mr_destroy(region);

@@ -280,6 +280,79 @@ static void connect_that_was_cancelled_by_its_queue_pair_may_be_tried_again(void
 	drop_end(&e);
 }
 
+/* ---- a region whose deregistration completes before the call returns ---- */
+
+#define MOMENT_MS 50u
+
+static struct {
+	const struct ndx_provider_ops *ops;
+	struct ndx_mr *mr;
+	bool again; /* register once more before it is closed */
+	enum ndx_status registered;
+	uint32_t done;
+	unsigned char memory[64];
+} revoking;
+
+static bool await_revoking(uint32_t ms)
+{
+	const uint64_t deadline = base_deadline(ms);
+
+	while (__atomic_load_n(&revoking.done, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < deadline)
+		base_futex_wait(&revoking.done, 0, deadline);
+	return __atomic_load_n(&revoking.done, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* As a provider does whose peers have to agree; its thread is held up behind the completion. */
+static enum ndx_status deregister_later(struct ndx_spi_mr *mr, struct ndx_overlapped *ov)
+{
+	const enum ndx_status st = revoking.ops->mr_deregister(mr, NULL);
+
+	if (ov == NULL || st != NDX_OK)
+		return st;
+	core_host.complete(ov, NDX_OK, 0, 0);
+	(void)await_revoking(MOMENT_MS);
+	return NDX_PENDING;
+}
+
+static void close_region(struct ndx_overlapped *ov)
+{
+	struct ndx_overlapped again = {0};
+
+	(void)ov;
+	if (revoking.again) {
+		revoking.registered = ndx_mr_register(revoking.mr, revoking.memory,
+		                                      sizeof(revoking.memory), 0, &again);
+		if (revoking.registered == NDX_PENDING)
+			revoking.registered = ndx_overlapped_status(&again);
+	}
+	ndx_mr_close(revoking.mr);
+	__atomic_store_n(&revoking.done, 1, __ATOMIC_RELEASE);
+	base_futex_wake(&revoking.done, 1);
+}
+
+static void region_may_be_used_and_closed_as_soon_as_its_deregistration_completes(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_provider_ops ops = *p->a->ops;
+
+	revoking.ops = p->a->ops;
+	ops.mr_deregister = deregister_later;
+	p->a->ops = &ops;
+	for (int i = 0; i < 2; i++) {
+		struct ndx_overlapped ov = {.callback = close_region};
+
+		revoking.again = i == 0;
+		revoking.done = 0;
+		assert_int_equal(ndx_mr_register_new(p->a, revoking.memory, sizeof(revoking.memory),
+		                                     0, &revoking.mr),
+		                 NDX_OK);
+		assert_int_equal(ndx_mr_deregister(revoking.mr, &ov), NDX_PENDING);
+		assert_true(await_revoking(PATIENCE_MS));
+		assert_int_equal(revoking.registered, NDX_OK);
+	}
+	p->a->ops = revoking.ops;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +367,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			connect_that_was_cancelled_by_its_queue_pair_may_be_tried_again, open_pair,
 			close_pair),
+		cmocka_unit_test_setup_teardown(
+			region_may_be_used_and_closed_as_soon_as_its_deregistration_completes,
+			open_pair, close_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
