@@ -177,6 +177,8 @@ void ndx_mr_close(struct ndx_mr *mr)
 		(void)adapter->ops->mr_deregister(region, NULL);
 	adapter_settle(adapter);
 	adapter->ops->mr_destroy(region);
+	/* It may have waited for a deregistration, whose callback is to run, too. */
+	adapter_settle(adapter);
 	adapter_put(adapter, true);
 }
 

@@ -353,6 +353,55 @@ static void region_may_be_used_and_closed_as_soon_as_its_deregistration_complete
 	p->a->ops = revoking.ops;
 }
 
+/* ---- a region that is closed while its deregistration is in flight ---- */
+
+static struct {
+	const struct ndx_provider_ops *ops;
+	struct ndx_overlapped *kept;
+	bool called;
+} unfinished;
+
+static enum ndx_status keep_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped *ov)
+{
+	unfinished.kept = ov;
+	return unfinished.ops->mr_deregister(mr, NULL) == NDX_OK ? NDX_PENDING
+	                                                         : NDX_E_INTERNAL_ERROR;
+}
+
+static void destroy_finishes(struct ndx_spi_mr *mr)
+{
+	core_host.complete(unfinished.kept, NDX_OK, 0, 0);
+	unfinished.ops->mr_destroy(mr);
+}
+
+static void take_a_moment(struct ndx_overlapped *ov)
+{
+	const uint32_t never = 0;
+
+	(void)ov;
+	base_futex_wait(&never, 0, base_deadline(MOMENT_MS));
+	unfinished.called = true;
+}
+
+static void closing_a_region_waits_for_the_callback_of_its_deregistration(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_provider_ops ops = *p->a->ops;
+	struct ndx_overlapped ov = {.callback = take_a_moment};
+	unsigned char memory[64];
+	struct ndx_mr *mr;
+
+	unfinished.ops = p->a->ops;
+	ops.mr_deregister = keep_deregister;
+	ops.mr_destroy = destroy_finishes;
+	p->a->ops = &ops;
+	assert_int_equal(ndx_mr_register_new(p->a, memory, sizeof(memory), 0, &mr), NDX_OK);
+	assert_int_equal(ndx_mr_deregister(mr, &ov), NDX_PENDING);
+	ndx_mr_close(mr);
+	assert_true(unfinished.called);
+	p->a->ops = unfinished.ops;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +419,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			region_may_be_used_and_closed_as_soon_as_its_deregistration_completes,
 			open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(
+			closing_a_region_waits_for_the_callback_of_its_deregistration, open_pair,
+			close_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
