@@ -166,14 +166,14 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
                                struct ndx_overlapped *ov)
 {
 	struct base_cq *cq = of(spi);
+	enum ndx_status st = NDX_OK;
 	int fd;
 
-	if (ov == NULL) {
-		enum ndx_status st = base_cq_get_fd(spi, &fd);
-
-		if (st != NDX_OK)
-			return st;
-	}
+	if (ov == NULL)
+		st = base_cq_get_fd(spi, &fd);
+	if (st != NDX_OK)
+		return st;
+	st = NDX_PENDING;
 	base_lock_acquire(&cq->lock);
 	if (!cq->armed || type == NDX_CQ_NOTIFY_ANY || cq->armed_type == NDX_CQ_NOTIFY_ERRORS)
 		cq->armed_type = type;
@@ -184,12 +184,15 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		base_flag_lower(cq->fd);
 		cq->fd_armed = true;
 	}
+	/* A descriptor cannot say why it is up: the call does. */
+	if (cq->failed != NDX_OK && ov == NULL)
+		st = cq->failed;
 	if (cq->failed != NDX_OK)
 		fire(cq, cq->failed);
 	else if (due(cq))
 		fire(cq, NDX_OK);
 	base_lock_release(&cq->lock);
-	return NDX_PENDING;
+	return st;
 }
 
 void base_cq_cancel(struct ndx_spi_cq *spi, enum ndx_status status)
@@ -205,6 +208,7 @@ void base_cq_cancel(struct ndx_spi_cq *spi, enum ndx_status status)
 enum ndx_status base_cq_get_fd(struct ndx_spi_cq *spi, int *fd)
 {
 	struct base_cq *cq = of(spi);
+	bool ok;
 	int err = 0;
 
 	base_lock_acquire(&cq->lock);
@@ -212,12 +216,13 @@ enum ndx_status base_cq_get_fd(struct ndx_spi_cq *spi, int *fd)
 		cq->fd = base_flag_create();
 		err = errno;
 	}
-	if (cq->fd >= 0)
+	ok = cq->fd >= 0;
+	if (ok)
 		*fd = cq->fd;
 	base_lock_release(&cq->lock);
-	return cq->fd >= 0 ? NDX_OK
-	                   : fail(NDX_E_INSUFFICIENT_RESOURCES, err,
-	                          "no descriptor for a completion queue; see ulimit -n");
+	return ok ? NDX_OK
+	          : fail(NDX_E_INSUFFICIENT_RESOURCES, err,
+	                 "no descriptor for a completion queue; see ulimit -n");
 }
 
 enum ndx_status base_cq_resize(struct ndx_spi_cq *spi, uint32_t depth)

@@ -18,6 +18,7 @@
 
 #include <ndx/ndx.h>
 
+#include "base_cq.h"
 #include "base_linux.h"
 #include "core.h"
 
@@ -402,6 +403,22 @@ static void closing_a_region_waits_for_the_callback_of_its_deregistration(void *
 	p->a->ops = unfinished.ops;
 }
 
+/* ---- a completion queue that failed ---- */
+
+static void waiting_for_results_of_a_failed_queue_says_so(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_result result;
+	struct ndx_cq *cq;
+	size_t got = 7;
+
+	assert_int_equal(ndx_cq_create(p->a, 16, 0, 0, &cq), NDX_OK);
+	base_cq_fail(base_cq_of(cq), NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(ndx_cq_wait_results(cq, &result, 1, 500, &got), NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(got, 0);
+	ndx_cq_close(cq);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +439,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			closing_a_region_waits_for_the_callback_of_its_deregistration, open_pair,
 			close_pair),
+		cmocka_unit_test_setup_teardown(waiting_for_results_of_a_failed_queue_says_so,
+	                                        open_pair, close_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
