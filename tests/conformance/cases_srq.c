@@ -356,6 +356,23 @@ void case_srq_modify_changes_the_depth(struct check *c)
 	ndx_srq_close(srq);
 }
 
+void case_srq_modify_down_to_what_is_posted(struct check *c)
+{
+	struct ndx_srq *srq = shared_open(c, 16, 0);
+	struct pair *p = srq ? shared_pair_up(c, srq, NULL) : NULL;
+
+	if (p) {
+		shared_run(srq, &p->b, 0, 6, 0, MESSAGE);
+		check_status(c, ndx_srq_modify(srq, 5, 0), NDX_E_BUFFER_OVERFLOW,
+		             "srq_modify to one fewer than is posted");
+		check_status(c, ndx_srq_modify(srq, 6, 0), NDX_OK,
+		             "srq_modify to as many as are posted");
+		shared_taken(p, 6);
+	}
+	pair_close_all(c);
+	ndx_srq_close(srq);
+}
+
 void case_srq_modify_keeps_what_is_posted(struct check *c)
 {
 	struct ndx_srq *srq = shared_open(c, 8, 0);
