@@ -11,7 +11,9 @@ enum {
 	RECEIVE_TAGS = 1024, /* their contexts begin here */
 	SHARED = 4096,       /* bytes that the peer reads, then as many that it writes */
 	HEADER = 16,
-	DRAIN_MS = 40, /* what a starved side takes */
+	STARVED_PERCENT = 5, /* rounds with sends that find no receive, */
+	STARVED_MS = 300,    /* and what their disconnects take */
+	REST_MS = 500,
 };
 
 struct request {
@@ -344,7 +346,7 @@ static void turn(struct load_side *l, uint32_t now)
 		part(l);
 	else if (dice < (l->lazy ? 2u : 40u))
 		(void)account(l, 1 + below(l, 32));
-	else if (dice < 65)
+	else if (dice < 65 && !l->parting)
 		post_receives(l);
 	else
 		while (burst-- > 0 && post_one(l))
@@ -399,7 +401,8 @@ static void run_in_threads(struct check *c, struct load_side sides[2])
 	(void)pthread_join(thread, NULL);
 }
 
-static void plan_side(struct check *c, struct load_side *l, struct side *s, struct load_side *peer)
+static void plan_side(struct check *c, struct load_side *l, struct side *s, struct load_side *peer,
+                      bool starves)
 {
 	memset(l, 0, sizeof(*l));
 	l->s = s;
@@ -409,7 +412,7 @@ static void plan_side(struct check *c, struct load_side *l, struct side *s, stru
 	l->message = (uint32_t)s->attr.buffer; /* set by the caller */
 	l->receive_depth = s->attr.receive_depth;
 	l->turns = 100 + check_below(c, 300);
-	l->polite = check_chance(c, 80);
+	l->polite = !starves || check_chance(c, 30);
 	l->lazy = check_chance(c, 15);
 	l->disconnect_at = check_below(c, l->turns);
 }
@@ -418,12 +421,17 @@ static void plan_side(struct check *c, struct load_side *l, struct side *s, stru
 static void count_the_rest(struct load_side *l)
 {
 	struct ndx_result results[32];
+	uint64_t outstanding = l->receives_posted - l->receives_done;
 	size_t got = 0;
 
-	while (ndx_cq_wait_results(l->s->cq, results, 32, QUIET_MS, &got) == NDX_OK) {
-		for (size_t i = 0; i < got; i++)
-			l->received += results[i].request_type == NDX_REQUEST_RECEIVE &&
-			               results[i].status == NDX_OK;
+	while (outstanding > 0 &&
+	       ndx_cq_wait_results(l->s->cq, results, 32, REST_MS, &got) == NDX_OK) {
+		for (size_t i = 0; i < got; i++) {
+			bool receive = results[i].request_type == NDX_REQUEST_RECEIVE;
+
+			outstanding -= receive;
+			l->received += receive && results[i].status == NDX_OK;
+		}
 	}
 }
 
@@ -444,6 +452,7 @@ void load_round(struct check *c, const struct load_plan *plan)
 	static const uint32_t depths[] = {2, 8, 64};
 	uint32_t message = messages[check_below(c, 5)];
 	uint32_t one_sided = check_below(c, 3); /* 0: A only, 1: B only, 2: both */
+	bool starves = check_chance(c, STARVED_PERCENT);
 	struct load_side sides[2];
 	struct side_attr attr;
 	struct pair *p;
@@ -452,13 +461,13 @@ void load_round(struct check *c, const struct load_plan *plan)
 	attr.receive_depth = plan->receive_depth;
 	attr.initiator_depth = depths[check_below(c, 3)];
 	attr.cq_depth = check_chance(c, 30) ? 2 : 0;
-	attr.drain_ms = DRAIN_MS;
+	attr.drain_ms = starves ? STARVED_MS : 0;
 	attr.buffer = 2 * SHARED + (size_t)(RING + RECEIVES) * message;
 	p = pair_up(c, &attr);
 	if (!p)
 		return;
-	plan_side(c, &sides[0], &p->a, &sides[1]);
-	plan_side(c, &sides[1], &p->b, &sides[0]);
+	plan_side(c, &sides[0], &p->a, &sides[1], starves);
+	plan_side(c, &sides[1], &p->b, &sides[0], starves);
 	for (size_t i = 0; i < 2; i++) {
 		sides[i].message = message;
 		sides[i].good_end = plan->end == LOAD_FLUSH ? NDX_E_CONNECTION_ABORTED : NDX_OK;

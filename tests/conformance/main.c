@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "logring.h"
 #include "peer.h"
 #include "runner.h"
 
@@ -96,17 +97,6 @@ static bool parse(struct options *o, int argc, char **argv)
 	return optind == argc && (o->uris[0] || o->list);
 }
 
-static void log_to_tap(void *arg, const struct ndx_log_record *record)
-{
-	FILE *tap = arg;
-
-	(void)fprintf(tap, "# [%s] %s: %s", ndx_log_level_name(record->level), record->where,
-	              record->text);
-	if (record->native)
-		(void)fprintf(tap, " (native %d)", record->native);
-	(void)fputc('\n', tap);
-}
-
 static int run(const struct options *o)
 {
 	const char *uris[2] = {o->uris[0], o->uris[1] ? o->uris[1] : o->uris[0]};
@@ -158,7 +148,6 @@ int main(int argc, char **argv)
 		coverage_print(stdout);
 		return coverage_valid(stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
-	if (options.verbose)
-		ndx_log_set_sink(log_to_tap, stdout, NDX_LOG_DEBUG);
+	logring_begin(options.verbose);
 	return run(&options);
 }

@@ -21,7 +21,7 @@ bool report_begin(struct report *r, FILE *tap, size_t planned)
 
 void report_note(struct report *r, const char *fmt, ...)
 {
-	char text[2048];
+	char text[4096];
 	va_list args;
 	char *rest = NULL;
 
@@ -51,6 +51,8 @@ static void print_failure(struct report *r, const struct verdict *v)
 	}
 	(void)fputc('\n', r->tap);
 	report_note(r, "%s", v->reason);
+	if (v->log[0] != '\0')
+		report_note(r, "the library's log before that:\n%s", v->log);
 	report_note(r, "%u of %u runs failed; again with: --filter '%s' --seed 0x%" PRIx64,
 	            v->failed_runs, v->runs, v->which->name, v->seed);
 }

@@ -17,6 +17,7 @@ struct verdict {
 	enum outcome outcome;
 	const struct deviation *deviation; /* NULL if none is listed */
 	char reason[1280];                 /* first failure, or why skipped */
+	char log[2600];                    /* the library's last words before that failure */
 	uint64_t seed;                     /* of the first failure, else of the first run */
 	unsigned runs;
 	unsigned failed_runs;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
+#include "logring.h"
 #include "runner.h"
 
 enum {
@@ -134,8 +135,11 @@ static enum outcome run_once(const struct conf_case *one, struct world *world, u
 	enum outcome outcome;
 
 	check_begin(&check, world, seed);
+	logring_clear();
 	watchdog_set(dog, one->name, &check);
 	one->run(&check);
+	if (check.outcome == OUTCOME_FAILED && v->failed_runs == 0)
+		logring_read(v->log, sizeof(v->log));
 	pair_close_all(&check);
 	watchdog_set(dog, NULL, NULL);
 	outcome = check.outcome;
