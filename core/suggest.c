@@ -2,16 +2,21 @@
 /* Nearest name by edit distance, for messages. */
 #include "suggest.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #define TOO_FAR (SUGGEST_WORD + 1)
 
+/* Names are ASCII, whatever the locale. */
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 static bool same(char a, char b)
 {
-	return tolower((unsigned char)a) == tolower((unsigned char)b);
+	return lower(a) == lower(b);
 }
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
