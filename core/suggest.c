@@ -9,9 +9,9 @@
 #define TOO_FAR (SUGGEST_WORD + 1)
 
 /* Names are ASCII, whatever the locale. */
-static char lower(char c)
+static int lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
 static bool same(char a, char b)
