@@ -186,6 +186,9 @@ enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *result
 	while (st == NDX_OK) {
 		st = ndx_cq_notify(cq, NDX_CQ_NOTIFY_ANY, NULL);
 		*got = ndx_cq_get_results(cq, results, count);
+		/* Arming took the descriptor down for the other threads that wait here, too. */
+		if (*got == count)
+			base_flag_raise(fd);
 		if (*got > 0)
 			return NDX_OK;
 		if (st == NDX_OK && base_now_ns() >= deadline)

@@ -12,7 +12,9 @@
 #include <cmocka.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -419,6 +421,82 @@ static void waiting_for_results_of_a_failed_queue_says_so(void **state)
 	ndx_cq_close(cq);
 }
 
+/* ---- several threads that wait at one completion queue, for one result each ---- */
+
+#define WAITERS 3u
+
+static struct {
+	bool on;
+	struct ndx_cq *cq;
+	uint32_t asleep;
+	uint32_t awake; /* so many may look at the descriptor */
+	uint32_t through;
+	uint32_t served;
+	uint32_t overslept;
+} waiting;
+
+static void await_count(const uint32_t *count, uint32_t wanted)
+{
+	const uint64_t deadline = base_deadline(PATIENCE_MS);
+
+	while (__atomic_load_n(count, __ATOMIC_ACQUIRE) < wanted && base_now_ns() < deadline)
+		(void)sched_yield();
+}
+
+int __real_poll(struct pollfd *fds, nfds_t count, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int ms);
+
+/* In place of poll(): the sleepers wake one after the other. */
+int __wrap_poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	int n;
+
+	if (waiting.on)
+		await_count(&waiting.awake,
+		            __atomic_add_fetch(&waiting.asleep, 1, __ATOMIC_ACQ_REL));
+	n = __real_poll(fds, count, ms);
+	if (waiting.on && n == 0)
+		__atomic_fetch_add(&waiting.overslept, 1, __ATOMIC_RELAXED);
+	return n;
+}
+
+static void *wait_for_one(void *arg)
+{
+	struct ndx_result result;
+	size_t got;
+
+	if (ndx_cq_wait_results(waiting.cq, &result, 1, 1000, &got) == NDX_OK)
+		__atomic_fetch_add(&waiting.served, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&waiting.through, 1, __ATOMIC_RELEASE);
+	return arg;
+}
+
+static void every_thread_that_waits_for_a_result_gets_one(void **state)
+{
+	static const struct ndx_result result = {.request_type = NDX_REQUEST_SEND};
+	struct pair *p = *state;
+	pthread_t threads[WAITERS];
+
+	assert_int_equal(ndx_cq_create(p->a, 16, 0, 0, &waiting.cq), NDX_OK);
+	assert_int_equal(base_cq_attach(base_cq_of(waiting.cq), WAITERS), NDX_OK);
+	waiting.on = true;
+	for (uint32_t i = 0; i < WAITERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, wait_for_one, NULL), 0);
+	await_count(&waiting.asleep, WAITERS);
+	for (uint32_t i = 0; i < WAITERS; i++)
+		base_cq_push(base_cq_of(waiting.cq), NULL, &result);
+	for (uint32_t i = 1; i <= WAITERS; i++) {
+		__atomic_store_n(&waiting.awake, i, __ATOMIC_RELEASE);
+		await_count(&waiting.through, i);
+	}
+	for (uint32_t i = 0; i < WAITERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	waiting.on = false;
+	assert_int_equal(waiting.served, WAITERS);
+	assert_int_equal(waiting.overslept, 0);
+	ndx_cq_close(waiting.cq);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +518,8 @@ int main(void)
 			closing_a_region_waits_for_the_callback_of_its_deregistration, open_pair,
 			close_pair),
 		cmocka_unit_test_setup_teardown(waiting_for_results_of_a_failed_queue_says_so,
+	                                        open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(every_thread_that_waits_for_a_result_gets_one,
 	                                        open_pair, close_pair),
 	};
 
