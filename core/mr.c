@@ -184,10 +184,15 @@ void ndx_mr_close(struct ndx_mr *mr)
 
 enum ndx_status ndx_mr_cancel(struct ndx_mr *mr)
 {
+	struct ndx_adapter *adapter;
+
 	if (mr == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_cancel: mr is NULL");
-	/* Registering ends by itself and soon: nothing stays in flight beyond this. */
-	adapter_settle(spi_mr(mr)->object.adapter);
+	adapter = spi_mr(mr)->object.adapter;
+	/* What is going on ends by itself and soon; half of it would be of no use to anybody. */
+	if (adapter->ops->mr_settle != NULL)
+		adapter->ops->mr_settle(spi_mr(mr));
+	adapter_settle(adapter);
 	return NDX_OK;
 }
 

@@ -229,6 +229,7 @@ static const struct ndx_provider_ops ops = {
 	.mr_destroy = ofi_mr_destroy,
 	.mr_register = ofi_mr_register,
 	.mr_deregister = ofi_mr_deregister,
+	.mr_settle = ofi_mr_settle,
 	.qp_create = ofi_qp_create,
 	.qp_destroy = ofi_qp_destroy,
 	.qp_cancel = ofi_qp_cancel,

@@ -221,3 +221,8 @@ enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped 
 	remove_token(mr);
 	return ofi_revoke(&mr->revoke, token, remote, ov);
 }
+
+void ofi_mr_settle(struct ndx_spi_mr *spi)
+{
+	ofi_revoke_wait(&mr_of(spi)->revoke);
+}

@@ -75,6 +75,7 @@ void ofi_mr_destroy(struct ndx_spi_mr *spi);
 enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
                                 struct ndx_overlapped *ov);
 enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
+void ofi_mr_settle(struct ndx_spi_mr *spi);
 
 /* The token was removed and the key closed. NDX_OK, or NDX_PENDING if `ov` completes later. */
 enum ndx_status ofi_revoke(struct ofi_revoke *revoke, uint32_t token, bool remote,

@@ -239,6 +239,8 @@ struct ndx_provider_ops {
 	enum ndx_status (*mr_register)(struct ndx_spi_mr *mr, void *buffer, size_t length,
 	                               uint32_t flags, struct ndx_overlapped *ov);
 	enum ndx_status (*mr_deregister)(struct ndx_spi_mr *mr, struct ndx_overlapped *ov);
+	/** may; of a provider that returns NDX_PENDING for them: wait until none is going on. */
+	void (*mr_settle)(struct ndx_spi_mr *mr);
 
 	/* may: memory windows, both or neither (bind and invalidate are in ndx_qp_ops) */
 	enum ndx_status (*mw_create)(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
