@@ -252,6 +252,7 @@ struct object {
 	struct check *c;
 	struct pair *p;
 	struct ndx_srq *srq;
+	struct ndx_mr *mr;
 	unsigned returned;  /* atomic: the cancel or close has */
 	unsigned overtaken; /* atomic: it had, while a callback was running */
 };
@@ -260,6 +261,7 @@ struct ending {
 	const char *what;
 	enum ndx_status (*begin)(struct object *o, struct ndx_overlapped *ov);
 	void (*end)(struct object *o);
+	enum ndx_status want;
 	bool shared; /* of a shared receive queue */
 };
 
@@ -329,6 +331,23 @@ static void close_shared(struct object *o)
 	o->srq = NULL;
 }
 
+static enum ndx_status register_it(struct object *o, struct ndx_overlapped *ov)
+{
+	check_status(o->c, ndx_mr_create(o->p->a.adapter, &o->mr), NDX_OK, "mr_create");
+	return o->mr ? ndx_mr_register(o->mr, o->p->a.buf, 4096, 0, ov) : NDX_OK;
+}
+
+static void cancel_region(struct object *o)
+{
+	check_status(o->c, ndx_mr_cancel(o->mr), NDX_OK, "mr_cancel");
+}
+
+static void close_region(struct object *o)
+{
+	ndx_mr_close(o->mr);
+	o->mr = NULL;
+}
+
 /* Gives the cancel or close, should it not wait for us, the time to return. */
 static void dawdle(struct probe *probe)
 {
@@ -351,7 +370,7 @@ static void end_slowly(struct object *o, const struct ending *e)
 	if (check_status(o->c, e->begin(o, &one.ov), NDX_PENDING, e->what)) {
 		e->end(o);
 		__atomic_store_n(&o->returned, 1, __ATOMIC_RELEASE);
-		probe_ends(&one, NDX_E_CANCELED, e->what);
+		probe_ends(&one, e->want, e->what);
 		check_that(o->c, !__atomic_load_n(&o->overtaken, __ATOMIC_ACQUIRE),
 		           "%s returned before its callback did", e->what);
 	}
@@ -362,14 +381,16 @@ static void end_slowly(struct object *o, const struct ending *e)
 void case_overlapped_cancel_and_close_wait_for_callbacks(struct check *c)
 {
 	static const struct ending list[] = {
-		{"cq_cancel", notify_queue, cancel_queue, false},
-		{"cq_close", notify_queue, close_queue, false},
-		{"listener_cancel", ask_listener, cancel_listener, false},
-		{"listener_close", ask_listener, close_listener, false},
-		{"connector_cancel", connect_to_it, cancel_connector, false},
-		{"connector_close", connect_to_it, close_connector, false},
-		{"srq_cancel", notify_shared, cancel_shared, true},
-		{"srq_close", notify_shared, close_shared, true},
+		{"cq_cancel", notify_queue, cancel_queue, NDX_E_CANCELED, false},
+		{"cq_close", notify_queue, close_queue, NDX_E_CANCELED, false},
+		{"listener_cancel", ask_listener, cancel_listener, NDX_E_CANCELED, false},
+		{"listener_close", ask_listener, close_listener, NDX_E_CANCELED, false},
+		{"connector_cancel", connect_to_it, cancel_connector, NDX_E_CANCELED, false},
+		{"connector_close", connect_to_it, close_connector, NDX_E_CANCELED, false},
+		{"srq_cancel", notify_shared, cancel_shared, NDX_E_CANCELED, true},
+		{"srq_close", notify_shared, close_shared, NDX_E_CANCELED, true},
+		{"mr_cancel", register_it, cancel_region, NDX_OK, false},
+		{"mr_close", register_it, close_region, NDX_OK, false},
 	};
 	struct ndx_adapter *adapter = c->world->places[0].adapter;
 	bool shared = (c->world->places[0].info.capabilities & NDX_CAP_SRQ) != 0;
@@ -387,5 +408,6 @@ void case_overlapped_cancel_and_close_wait_for_callbacks(struct check *c)
 		}
 		end_slowly(&o, &list[i]);
 		ndx_srq_close(o.srq);
+		ndx_mr_close(o.mr);
 	}
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cases.h"
+#include "probe.h"
 #include "traffic.h"
 
 enum { MESSAGE = 64, BIG = 1024 * 1024, BIGS = 12 };
@@ -394,11 +395,21 @@ static size_t bulk_results(struct pair *p, enum ndx_request_type type, size_t po
 	return good;
 }
 
+/* Reads of A in flight; how many. */
+static size_t begin_reads(struct pair *p)
+{
+	size_t posted = 0;
+
+	while (posted < BIGS && read_ok(&p->a, posted, posted * BIG, BIG, &p->b, posted * BIG, 0))
+		posted++;
+	return posted;
+}
+
 /* Reads in flight when the one side or the other lets its memory go. */
 static void let_go_under_reads(struct check *c, bool at_source)
 {
 	struct pair *p = pair_for_bulk(c);
-	size_t posted = 0;
+	size_t posted;
 	size_t good;
 	bool gone;
 
@@ -406,8 +417,7 @@ static void let_go_under_reads(struct check *c, bool at_source)
 		return;
 	memset(p->a.buf, 0xcc, (size_t)BIG * BIGS);
 	memset(p->b.buf, 0x11, (size_t)BIG * BIGS);
-	while (posted < BIGS && read_ok(&p->a, posted, posted * BIG, BIG, &p->b, posted * BIG, 0))
-		posted++;
+	posted = begin_reads(p);
 	gone = lets_go(c, at_source ? p->b.mr : p->a.mr);
 	if (gone)
 		memset(at_source ? p->b.buf : p->a.buf, 0xee, (size_t)BIG * BIGS);
@@ -470,4 +480,73 @@ void case_registration_target_let_go_under_writes(struct check *c)
 	(void)bulk_results(p, NDX_REQUEST_WRITE, posted);
 	if (!check_over(c))
 		bytes_are(c, p->b.buf, (size_t)BIG * BIGS, 0xee, "target that was let go");
+}
+
+void case_registration_cancel_ends_a_deregistration(struct check *c)
+{
+	struct pair *p = pair_for_bulk(c);
+	struct ndx_overlapped ov;
+	size_t posted;
+
+	ndx_overlapped_init(&ov);
+	if (!p)
+		return;
+	posted = begin_reads(p);
+	check_status(c, ndx_mr_deregister(p->b.mr, &ov), NDX_PENDING, "deregister");
+	check_status(c, ndx_mr_cancel(p->b.mr), NDX_OK, "mr_cancel");
+	check_either(c, ndx_overlapped_status(&ov), NDX_OK, NDX_E_CANCELED,
+	             "deregister after its cancel");
+	(void)bulk_results(p, NDX_REQUEST_READ, posted);
+	pair_close_all(c);
+}
+
+void case_registration_close_ends_a_deregistration(struct check *c)
+{
+	struct pair *p = pair_for_bulk(c);
+	struct probe one;
+	size_t posted;
+
+	if (!p || !probe_begin(&one, c, WAY_CALLBACK))
+		return;
+	posted = begin_reads(p);
+	check_status(c, ndx_mr_deregister(p->b.mr, &one.ov), NDX_PENDING, "deregister");
+	side_close_mr(&p->b);
+	probe_has_ended(&one, NDX_OK, "deregister of a closed region");
+	if (!check_over(c))
+		memset(p->b.buf, 0xee, (size_t)BIG * BIGS);
+	(void)bulk_results(p, NDX_REQUEST_READ, posted);
+	pair_close_all(c);
+	probe_end(&one);
+}
+
+static void close_region_of(struct probe *probe)
+{
+	struct side *s = probe->arg;
+
+	side_close_mr(s);
+	memset(s->buf, 0xee, (size_t)BIG * BIGS);
+}
+
+void case_registration_callback_closes_a_region_in_use(struct check *c)
+{
+	struct pair *p = pair_for_bulk(c);
+	struct probe one;
+	uint64_t start = now_ms();
+	size_t posted;
+	size_t good;
+
+	if (!p || !probe_begin_then(&one, c, close_region_of, &p->b))
+		return;
+	memset(p->b.buf, 0x11, (size_t)BIG * BIGS);
+	posted = begin_reads(p);
+	check_status(c, ndx_cq_notify(p->b.cq, NDX_CQ_NOTIFY_ANY, &one.ov), NDX_PENDING,
+	             "cq_notify");
+	check_status(c, ndx_cq_cancel(p->b.cq), NDX_OK, "cq_cancel");
+	probe_has_ended(&one, NDX_E_CANCELED, "cq_notify");
+	good = bulk_results(p, NDX_REQUEST_READ, posted);
+	if (!check_over(c))
+		bytes_are(c, p->a.buf, good * BIG, 0x11, "what good reads brought");
+	check_that(c, now_ms() - start < WAIT_MS, "it took %d ms", (int)(now_ms() - start));
+	pair_close_all(c);
+	probe_end(&one);
 }
