@@ -10,6 +10,7 @@
 #include <setjmp.h>
 
 #include <cmocka.h>
+#undef fail /* cmocka's; base_log.h has another */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
