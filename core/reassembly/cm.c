@@ -10,13 +10,14 @@
 
 bool cm_parse(const uint8_t *bytes, uint32_t length, struct cm_message *out)
 {
-	const uint8_t *data = bytes + MAD_HEADER;
+	const uint8_t *data;
 	uint32_t code;
 
 	if (length < MAD_SIZE || bytes[0] != 1 || bytes[1] != CLASS_CM || bytes[2] != 2 ||
 	    bytes[3] != METHOD_SEND)
 		return false;
 	*out = (struct cm_message){.kind = base_get_be16(bytes + 16)};
+	data = bytes + MAD_HEADER;
 	out->local_id = base_get_be32(data);
 	if (out->kind != CM_REQUEST)
 		out->remote_id = base_get_be32(data + 4);

@@ -7,9 +7,21 @@
 /* What malloc adds to each piece; without it small pieces would cost more than they count. */
 #define OVERHEAD 16
 
+void mem_trim(struct mem *mem)
+{
+	while (mem->spare_count > 0) {
+		mem->held -= MEM_BLOCK + OVERHEAD;
+		free(mem->spare[--mem->spare_count]);
+	}
+}
+
 static bool admit(struct mem *mem, size_t size)
 {
-	return size <= mem->limit && mem->held <= mem->limit - size;
+	if (size > mem->limit)
+		return false;
+	if (mem->held > mem->limit - size)
+		mem_trim(mem);
+	return mem->held <= mem->limit - size;
 }
 
 static void count(struct mem *mem, size_t size)
@@ -23,6 +35,8 @@ void *mem_get(struct mem *mem, size_t size)
 {
 	void *at;
 
+	if (size == MEM_BLOCK && mem->spare_count > 0)
+		return mem->spare[--mem->spare_count];
 	if (!admit(mem, size + OVERHEAD))
 		return NULL;
 	at = malloc(size);
@@ -63,6 +77,10 @@ void mem_put(struct mem *mem, void *at, size_t size)
 {
 	if (at == NULL)
 		return;
+	if (size == MEM_BLOCK && mem->spare_count < MEM_SPARE_MAX && mem->held <= mem->limit / 2) {
+		mem->spare[mem->spare_count++] = at;
+		return;
+	}
 	mem->held -= size + OVERHEAD;
 	free(at);
 }

@@ -5,11 +5,20 @@
 
 #include <stddef.h>
 
+/* Pieces of this size come and go all the time; a few are kept instead of given back. */
+#define MEM_BLOCK (32768 + 8)
+#define MEM_SPARE_MAX 32
+
 struct mem {
-	size_t held;
+	size_t held; /* spare blocks count, too */
 	size_t peak;
 	size_t limit;
+	void *spare[MEM_SPARE_MAX];
+	unsigned spare_count;
 };
+
+/* Give the spare blocks back. */
+void mem_trim(struct mem *mem);
 
 /* NULL if out of memory, or if `limit` would be exceeded. Contents undefined. */
 void *mem_get(struct mem *mem, size_t size);

@@ -88,6 +88,7 @@ static void free_rdma(struct rdma *r)
 	table_fini(&r->segments, &r->mem);
 	table_fini(&r->exchanges, &r->mem);
 	table_fini(&r->early_table, &r->mem);
+	mem_trim(&r->mem);
 }
 
 enum ndx_status ndx_reassembly_create(const struct ndx_reassembly_attr *attr,
@@ -136,6 +137,7 @@ static void make_room(struct rdma *r, size_t need)
 	need += RESERVE;
 	if (need > r->attr.max_bytes / 2)
 		need = r->attr.max_bytes / 2;
+	mem_trim(&r->mem);
 	while (r->mem.held + need > r->mem.limit) {
 		if (early_evict(r))
 			continue;

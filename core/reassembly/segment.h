@@ -19,7 +19,8 @@
 struct exchange;
 struct sub_segment;
 
-/* Bytes of a segment are held in blocks that come into being where data arrive. */
+/* Bytes of a segment are held in blocks that come into being where data arrive. With its head, a
+ * whole one is a MEM_BLOCK. */
 #define SEGMENT_BLOCK 32768u
 
 struct segment_block {
@@ -27,6 +28,9 @@ struct segment_block {
 	uint32_t size;
 	uint8_t bytes[];
 };
+
+_Static_assert(sizeof(struct segment_block) + SEGMENT_BLOCK == MEM_BLOCK,
+               "whole blocks are kept to be used again");
 
 struct segment {
 	struct node node;
