@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "synth.h"
+#include "synth_packet.h"
 
 /* Everything comes out as it was said, and nothing else. */
 static void assert_all(struct synth *s, const struct ndx_reassembly_attr *attr, const char *what)
@@ -408,9 +409,141 @@ static void little_memory_is_never_exceeded(void **state)
 	}
 }
 
+static void ignore(void *context, const struct ndx_reassembly_event *event)
+{
+	(void)context;
+	(void)event;
+}
+
+/* A raw IPv4 RoCE packet: opcode, queue pair, sequence number, what follows; from host `host`. */
+static void feed(struct ndx_reassembly *r, uint32_t host, uint8_t opcode, uint32_t qpn,
+                 uint32_t psn, const uint8_t *rest, uint32_t length)
+{
+	uint8_t p[2048] = {0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17};
+	struct ndx_packet packet = {p, 0, 44 + length, 44 + length, NDX_LINK_RAW};
+
+	synth_put16(p + 2, (uint16_t)(44 + length));
+	synth_put32(p + 12, 0x0a000000 + host);
+	synth_put32(p + 16, 0x0b000000);
+	synth_put16(p + 22, 4791);
+	synth_put16(p + 24, (uint16_t)(24 + length));
+	p[28] = opcode;
+	synth_put24(p + 33, qpn);
+	synth_put24(p + 37, psn);
+	if (length > 0)
+		memcpy(p + 40, rest, length);
+	assert_int_equal(ndx_reassembly_feed(r, &packet), NDX_OK);
+}
+
+/* A call that offers `n` segments of the length, with handles from `handle` on. */
+static void offer(struct ndx_reassembly *r, uint32_t host, uint32_t psn, uint32_t handle,
+                  uint32_t n, uint32_t length)
+{
+	uint8_t m[1024] = {0};
+	uint32_t at = 28;
+
+	synth_put32(m, psn + 1);
+	synth_put32(m + 4, 1);
+	synth_put32(m + 20, 1);
+	synth_put32(m + 24, n);
+	for (uint32_t i = 0; i < n; i++, at += 16) {
+		synth_put32(m + at, handle + i);
+		synth_put32(m + at + 4, length);
+	}
+	synth_put32(m + at + 8, psn + 1);
+	synth_put32(m + at + 16, 2);
+	feed(r, host, 4, 0x11, psn, m, at + 32);
+}
+
+/* Whatever is sent, memory stays within the bound. */
+static void hostile_input_stays_within_the_bound(void **state)
+{
+	static const uint32_t bounds[] = {1 << 20, 24 << 20};
+	uint8_t head[16 + 4] = {0};
+
+	(void)state;
+	for (size_t b = 0; b < sizeof(bounds) / sizeof(bounds[0]); b++) {
+		struct ndx_reassembly_stats stats;
+		struct ndx_reassembly_attr attr;
+		struct ndx_reassembly *r;
+
+		ndx_reassembly_attr_init(&attr);
+		attr.max_bytes = bounds[b];
+		attr.on_event = ignore;
+		assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_OK);
+		/* Segments of 4 GiB without end, a few bytes of each at their far ends. */
+		for (uint32_t i = 0; i < 6000; i++) {
+			offer(r, 1, i, 40 * i, 40, UINT32_MAX);
+			synth_put64(head, i * UINT64_C(65536));
+			synth_put32(head + 8, 40 * i + i % 40);
+			synth_put32(head + 12, 4);
+			feed(r, 1, 10, 0x12, i, head, 20);
+		}
+		/* Operations of 16 M packets each, their packets anywhere. */
+		for (uint32_t i = 0; i < 6000; i++) {
+			synth_put32(head + 8, i);
+			synth_put32(head + 12, UINT32_MAX);
+			feed(r, 2, 6, 0x12, i * 77, head, 20);
+			feed(r, 2, 7, 0x12, i * 7919, head, 20);
+			feed(r, 2, 12, 0x12, i * 31, head, 16);
+			feed(r, 2, 14, 0x12, i * 331, head, 20);
+			feed(r, 2, 0, 0x12, i * 17, head, 20);
+			feed(r, 2, 1, 0x12, i * 3, head, 20);
+		}
+		/* Handles, hosts and queue pairs without end. */
+		for (uint32_t i = 0; i < 15000; i++) {
+			synth_put32(head + 8, i);
+			synth_put32(head + 12, 4);
+			feed(r, i, 10, i, i, head, 20);
+		}
+		ndx_reassembly_get_stats(r, &stats);
+		assert_true(stats.bytes_peak <= attr.max_bytes);
+		assert_true(stats.evictions > 0);
+		ndx_reassembly_flush(r);
+		assert_int_equal(ndx_reassembly_size(r), 0);
+		ndx_reassembly_reset(r);
+		ndx_reassembly_get_stats(r, &stats);
+		assert_int_equal(stats.packets, 0);
+		ndx_reassembly_close(r);
+	}
+}
+
+static void settings_are_checked(void **state)
+{
+	struct ndx_reassembly_attr attr;
+	struct ndx_reassembly *r = NULL;
+	struct ndx_packet packet = {0};
+
+	(void)state;
+	ndx_reassembly_attr_init(&attr);
+	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_E_INVALID_PARAMETER);
+	attr.on_event = ignore;
+	assert_int_equal(ndx_reassembly_create(NULL, &r), NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_reassembly_create(&attr, NULL), NDX_E_INVALID_PARAMETER);
+	attr.size--;
+	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_E_INVALID_PARAMETER);
+	attr.size++;
+	attr.max_bytes = (1 << 20) - 1;
+	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_E_INVALID_PARAMETER);
+	attr.max_bytes++;
+	attr.max_segments = 0;
+	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_E_INVALID_PARAMETER);
+	attr.max_segments = 1;
+	assert_null(r);
+	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_OK);
+	assert_int_equal(ndx_reassembly_feed(r, NULL), NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_reassembly_feed(NULL, &packet), NDX_E_INVALID_PARAMETER);
+	packet.captured = 1;
+	assert_int_equal(ndx_reassembly_feed(r, &packet), NDX_E_INVALID_PARAMETER);
+	ndx_reassembly_close(r);
+	ndx_reassembly_close(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(settings_are_checked),
+		cmocka_unit_test(hostile_input_stays_within_the_bound),
 		cmocka_unit_test(every_wire_and_link_gives_all_messages),
 		cmocka_unit_test(every_path_mtu_gives_all_messages),
 		cmocka_unit_test(sequence_numbers_may_wrap),
