@@ -6,7 +6,7 @@
 
 #include "decode.h"
 
-#define READ_AHEAD (1 << 20)
+#define READ_AHEAD (256 << 10)
 #define SNAPSHOT 262144
 #define POLL_MS 200
 
@@ -16,6 +16,7 @@ struct source {
 	bool nanoseconds;
 	bool live;
 	volatile bool stopped;
+	char *buffer; /* of the file */
 };
 
 /* Most data link types have the value of their link type; raw IP differs by operating system. */
@@ -26,16 +27,18 @@ static uint32_t link_type_of(pcap_t *pcap)
 	return dlt == DLT_RAW ? (uint32_t)NDX_LINK_RAW : (uint32_t)dlt;
 }
 
-static struct source *source_of(pcap_t *pcap, bool live)
+static struct source *source_of(pcap_t *pcap, bool live, char *buffer)
 {
 	struct source *source = calloc(1, sizeof(*source));
 
 	if (source == NULL) {
 		fprintf(stderr, "%s: out of memory\n", DECODE_WHO);
 		pcap_close(pcap);
+		free(buffer);
 		return NULL;
 	}
 	source->pcap = pcap;
+	source->buffer = buffer;
 	source->live = live;
 	source->link_type = link_type_of(pcap);
 	source->nanoseconds = pcap_get_tstamp_precision(pcap) == PCAP_TSTAMP_PRECISION_NANO;
@@ -47,6 +50,7 @@ struct source *source_open(const char *path)
 	char why[PCAP_ERRBUF_SIZE];
 	bool standard = strcmp(path, "-") == 0;
 	FILE *file = standard ? stdin : fopen(path, "rb"), *plain;
+	char *buffer;
 	pcap_t *pcap;
 
 	if (file == NULL) {
@@ -54,17 +58,22 @@ struct source *source_open(const char *path)
 		perror("");
 		return NULL;
 	}
-	(void)setvbuf(file, NULL, _IOFBF, READ_AHEAD);
+	buffer = standard ? NULL : malloc(READ_AHEAD); /* stdin outlives us */
+	if (buffer != NULL)
+		(void)setvbuf(file, buffer, _IOFBF, READ_AHEAD);
 	plain = gzip_wrap(file, path);
-	if (plain == NULL)
+	if (plain == NULL) {
+		free(buffer);
 		return NULL;
+	}
 	pcap = pcap_fopen_offline_with_tstamp_precision(plain, PCAP_TSTAMP_PRECISION_NANO, why);
 	if (pcap == NULL) {
 		fprintf(stderr, "%s: %s: %s\n", DECODE_WHO, path, why);
 		(void)fclose(plain);
+		free(buffer);
 		return NULL;
 	}
-	return source_of(pcap, false);
+	return source_of(pcap, false, buffer);
 }
 
 struct source *source_open_live(const char *interface)
@@ -89,7 +98,7 @@ struct source *source_open_live(const char *interface)
 		pcap_close(pcap);
 		return NULL;
 	}
-	return source_of(pcap, true);
+	return source_of(pcap, true, NULL);
 }
 
 int source_next(struct source *source, struct ndx_packet *packet)
@@ -129,5 +138,6 @@ void source_close(struct source *source)
 	if (source == NULL)
 		return;
 	pcap_close(source->pcap);
+	free(source->buffer);
 	free(source);
 }
