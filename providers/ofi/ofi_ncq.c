@@ -14,6 +14,7 @@
 #include "ofi.h"
 
 #define BATCH 16
+#define READS 64 /* of a batch, before others get the lock */
 #define TICK_MS 2u
 #define IDLE_MAX 20000      /* empty wake-ups in a row, ... */
 #define IDLE_NS 1000000000u /* ... and for so long, before we slow down */
@@ -98,21 +99,46 @@ static void hand_on_error(const struct fi_cq_err_entry *e)
 	}
 }
 
-unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
+/* One read; -FI_EAGAIN: it was empty even after the provider had looked at its sockets. */
+static ssize_t read_some(struct ofi_ncq *ncq)
 {
 	struct fi_cq_data_entry entries[BATCH];
 	struct fi_cq_err_entry err = {0};
-	const ssize_t n = fi_cq_read(ncq->cq, entries, BATCH);
+	ssize_t n = fi_cq_read(ncq->cq, entries, BATCH);
 
 	for (ssize_t i = 0; i < n; i++)
 		hand_on(ncq, &entries[i]);
-	ofi_tell_all_credits(ncq);
+	if (n != -FI_EAVAIL)
+		return n;
+	n = fi_cq_readerr(ncq->cq, &err, 0);
 	if (n > 0)
-		return (unsigned)n;
-	if (n != -FI_EAVAIL || fi_cq_readerr(ncq->cq, &err, 0) < 0)
-		return 0;
-	hand_on_error(&err);
-	return 1;
+		hand_on_error(&err);
+	return n;
+}
+
+/*
+ * The native queue's descriptor tells of new completions only while nobody reads: the provider
+ * lowers its signal when it looks at its sockets, also when it has just found more there than this
+ * read takes. So who reads reads all, unless somebody is sure to read again soon.
+ */
+unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
+{
+	unsigned total = 0;
+	bool again = true;
+
+	for (int i = 0; again && i < READS; i++) {
+		const ssize_t n = read_some(ncq);
+
+		if (n > 0)
+			total += (unsigned)n;
+		/* A short read is the last, or ends before a failure. */
+		again = n == BATCH ||
+		        (n > 0 && __atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) != OFI_NCQ_AWAY);
+	}
+	ofi_tell_all_credits(ncq);
+	if (again && __atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) != OFI_NCQ_AWAY)
+		ofi_ncq_kick(ncq);
+	return total;
 }
 
 void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq)
