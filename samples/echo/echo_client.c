@@ -16,6 +16,8 @@
 
 #define WHO "echo-client"
 #define MESSAGE 64u
+#define PATIENCE_MS 30000u /* without any news */
+#define SLICE_MS 20u
 
 /** One connection. */
 struct session {
@@ -177,15 +179,23 @@ static void start_all(struct client *c, const struct sample_address *server)
 static int run(struct client *c, const struct sample_address *server)
 {
 	struct ndx_result results[16];
-	uint32_t good = 0;
+	uint32_t good = 0, silent_ms = 0;
 	size_t got;
 
 	start_all(c, server);
-	while (atomic_load(&c->unfinished) > 0) {
-		if (ndx_cq_wait_results(c->cq, results, 16, 20, &got) != NDX_OK)
+	while (atomic_load(&c->unfinished) > 0 && silent_ms < PATIENCE_MS) {
+		silent_ms += SLICE_MS;
+		if (ndx_cq_wait_results(c->cq, results, 16, SLICE_MS, &got) != NDX_OK)
 			continue;
+		silent_ms = 0;
 		for (size_t i = 0; i < got; i++)
 			take(&results[i]);
+	}
+	if (atomic_load(&c->unfinished) > 0) {
+		/* What is in flight completes when the connectors are closed. */
+		fprintf(stderr, WHO ": nothing for %u s, %u connections unfinished\n",
+		        PATIENCE_MS / 1000, atomic_load(&c->unfinished));
+		return SAMPLE_EXIT_FAILED;
 	}
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct session *s = &c->sessions[i];

@@ -136,8 +136,9 @@ static void deliver(struct receiver *r, const struct ndx_result *result)
 static bool handle(struct receiver *r, const struct ndx_result *result)
 {
 	struct frame *frame = result->request_context;
-	bool unwanted =
-		(result->flags & NDX_RESULT_IMMEDIATE) == 0 || result->bytes_transferred == 0;
+	/* A frame is a send with immediate; the data of a write would be elsewhere. */
+	bool unwanted = (result->flags & NDX_RESULT_IMMEDIATE) == 0 ||
+	                (result->flags & NDX_RESULT_WRITTEN) != 0 || result->bytes_transferred == 0;
 
 	if (result->status == NDX_OK && !unwanted) {
 		deliver(r, result);
