@@ -3,18 +3,8 @@
 # usage: echo.sh SOURCE BIN
 # The event-driven server and the client with many connections, as two processes.
 set -u
-bin=$2
-# shellcheck source=samples/server.sh
-. "$1/samples/server.sh"
-work=$(mktemp -d)
-trap 'server_stop; rm -rf "$work"' EXIT
-uri='ofi:tcp?iface=lo'
-
-fail() {
-	echo "FAILED: $1"
-	cat "$work"/*.log
-	exit 1
-}
+# shellcheck source=tests/samples/begin.sh
+. "$1/tests/samples/begin.sh"
 
 echo '# twenty connections, then nobody is expected any more'
 server_start "$work" "$bin/echo-server" --adapter "$uri" --count 20 || fail 'no server'

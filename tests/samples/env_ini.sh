@@ -4,37 +4,29 @@
 # The same ndx-reqresp, not built again, runs over what $NDX_ADAPTER or an INI file names; the call
 # comes before the variable, the variable before the file.
 set -u
-bin=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-unset NDX_ADAPTER NDX_CONFIG
+# shellcheck source=tests/samples/begin.sh
+. "$1/tests/samples/begin.sh"
 HOME=$work
 export HOME
 sum=$(cksum <"$bin/ndx-reqresp")
-
-fail() {
-	echo "FAILED: $1"
-	cat "$work/log"
-	exit 1
-}
 
 # runs_over PATTERN OPTIONS...: client and server in one process, over an adapter called so
 runs_over() {
 	pattern=$1
 	shift
 	timeout -k 5 60 "$bin/ndx-reqresp" both --requests 200 --wait --quiet "$@" \
-		>"$work/log" 2>&1 || fail "$pattern: does not run"
-	grep -q "server: $pattern.*listening on" "$work/log" || fail "not over $pattern"
-	grep -q '200 verified, 0 wrong' "$work/log" || fail "$pattern: not verified"
+		>"$work/run.log" 2>&1 || fail "$pattern: does not run"
+	grep -q "server: $pattern.*listening on" "$work/run.log" || fail "not over $pattern"
+	grep -q '200 verified, 0 wrong' "$work/run.log" || fail "$pattern: not verified"
 	echo "# $pattern"
 }
 
 # refused STATUS PATTERN: it does not run, says why, and how it ends
 refused() {
-	timeout -k 5 60 "$bin/ndx-reqresp" both --requests 1 >"$work/log" 2>&1
+	timeout -k 5 60 "$bin/ndx-reqresp" both --requests 1 >"$work/run.log" 2>&1
 	status=$?
 	[ $status -eq "$1" ] || fail "ended with $status, not $1"
-	grep -q "$2" "$work/log" || fail "does not say: $2"
+	grep -q "$2" "$work/run.log" || fail "does not say: $2"
 	echo "# refused: $2"
 }
 

@@ -3,25 +3,15 @@
 # usage: hello.sh SOURCE BIN
 # The smallest programs say hello, and are the smallest: under 60 lines each.
 set -u
-bin=$2
-# shellcheck source=samples/server.sh
-. "$1/samples/server.sh"
-work=$(mktemp -d)
-trap 'server_stop; rm -rf "$work"' EXIT
+# shellcheck source=tests/samples/begin.sh
+. "$1/tests/samples/begin.sh"
 server_limit=60
 
-for file in "$1"/samples/hello/*.c; do
-	[ "$(wc -l <"$file")" -lt 60 ] || {
-		echo "$file has 60 lines or more"
-		exit 1
-	}
+for file in "$src"/samples/hello/*.c; do
+	[ "$(wc -l <"$file")" -lt 60 ] || fail "$file has 60 lines or more"
 done
-server_start "$work" "$bin/hello-server" || {
-	cat "$work/server.log"
-	exit 1
-}
-timeout -k 5 30 "$bin/hello-client" "$server_address" || exit 1
-server_end
-status=$?
-cat "$work/server.log"
-[ $status -eq 0 ] && grep -q '^received: hello' "$work/server.log"
+server_start "$work" "$bin/hello-server" || fail 'no server'
+timeout -k 5 30 "$bin/hello-client" "$server_address" >"$work/client.log" 2>&1 || fail 'the client'
+server_end || fail 'the server'
+grep -q '^received: hello' "$work/server.log" || fail 'not received'
+echo 'hello: all well'

@@ -3,29 +3,21 @@
 # usage: info.sh SOURCE BIN
 # ndx-info: what it shows, its exit status, and the remedies it names for hosts made of files.
 set -u
-bin=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-unset NDX_ADAPTER NDX_CONFIG
-
-fail() {
-	echo "FAILED: $1"
-	cat "$work/log"
-	exit 1
-}
+# shellcheck source=tests/samples/begin.sh
+. "$1/tests/samples/begin.sh"
 
 # info STATUS OPTIONS...: run it, expect that status
 info() {
 	wanted=$1
 	shift
-	timeout -k 5 60 "$bin/ndx-info" "$@" >"$work/log" 2>&1
+	timeout -k 5 60 "$bin/ndx-info" "$@" >"$work/info.log" 2>&1
 	status=$?
 	[ $status -eq "$wanted" ] || fail "ndx-info $*: ended with $status, not $wanted"
 }
 
 # shows PATTERN
 shows() {
-	grep -qe "$1" "$work/log" || fail "does not show: $1"
+	grep -qe "$1" "$work/info.log" || fail "does not show: $1"
 }
 
 info 0
@@ -47,7 +39,7 @@ shows '^Exit status'
 info 0 --json
 shows '"uri": "loop"'
 if command -v python3 >/dev/null; then
-	python3 -m json.tool <"$work/log" >/dev/null || fail 'that is no JSON'
+	python3 -m json.tool <"$work/info.log" >/dev/null || fail 'that is no JSON'
 fi
 
 echo '# a host whose RDMA port is down, and whose modules are not loaded'

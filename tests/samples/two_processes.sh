@@ -4,18 +4,8 @@
 # ndx-reqresp as two processes over ofi:tcp: sizes, waiting and polling, several clients, and what
 # the two say when something is wrong.
 set -u
-bin=$2
-# shellcheck source=samples/server.sh
-. "$1/samples/server.sh"
-work=$(mktemp -d)
-trap 'server_stop; rm -rf "$work"' EXIT
-uri='ofi:tcp?iface=lo'
-
-fail() {
-	echo "FAILED: $1"
-	cat "$work"/*.log
-	exit 1
-}
+# shellcheck source=tests/samples/begin.sh
+. "$1/tests/samples/begin.sh"
 
 # client OPTIONS...: one client of the running server, its output in client.log
 client() {
