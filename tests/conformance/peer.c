@@ -262,13 +262,29 @@ bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t
 	       check_that(c, hear(peer, WAIT_MS) == SAY_CONNECTED, "the peer is not connected");
 }
 
+/* It is buried: nothing may be sent to its number any more. */
+static void forget(struct peer *peer)
+{
+	(void)close(peer->to);
+	(void)close(peer->from);
+	peer->pid = 0;
+}
+
 void peer_signal(struct peer *peer, int signal_number)
 {
+	int status = 0;
+
 	if (peer->pid <= 0)
 		return;
 	(void)kill(peer->pid, signal_number);
-	if (signal_number == SIGSTOP) /* until then its threads run on */
-		(void)waitpid(peer->pid, NULL, WUNTRACED);
+	if (signal_number != SIGSTOP)
+		return;
+	/* Until it has stopped its threads run on. One that has ended instead is buried by this
+	 * wait, and its number may be somebody else's from now on. */
+	if (waitpid(peer->pid, &status, WUNTRACED) != peer->pid || !WIFSTOPPED(status)) {
+		forget(peer);
+		check_fail(peer->c, "the peer process ended before it could be stopped");
+	}
 }
 
 bool peer_part(struct peer *peer)
@@ -288,7 +304,5 @@ void peer_end(struct peer *peer)
 		return;
 	(void)kill(peer->pid, SIGKILL);
 	(void)waitpid(peer->pid, NULL, 0);
-	(void)close(peer->to);
-	(void)close(peer->from);
-	peer->pid = 0;
+	forget(peer);
 }
