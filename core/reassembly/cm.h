@@ -20,7 +20,7 @@ struct cm_message {
 	uint32_t local_id;
 	uint32_t remote_id; /* all but CM_REQUEST */
 	uint32_t qpn;       /* REQUEST, REPLY: the sender's; DISCONNECT_REQUEST: the receiver's */
-	uint32_t psn;       /* REQUEST, REPLY: first one that the sender will send */
+	uint32_t psn;       /* REQUEST, REPLY: first one that the other side will send */
 	uint32_t mtu;       /* REQUEST: of the path, in bytes; 0 if not said */
 };
 

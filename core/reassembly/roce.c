@@ -43,13 +43,13 @@ static void connected(struct rdma *r, const struct frame *frame, const struct rd
 
 	if (there == NULL)
 		return;
-	begin(r, there, asked->message.psn);
+	begin(r, there, reply->psn);
 	/* Making the second may push out the first. */
 	here = flow_to(r, frame, false, asked->message.qpn);
 	there = flow_to(r, frame, true, reply->qpn);
 	if (here == NULL || there == NULL || here == there)
 		return;
-	begin(r, here, reply->psn);
+	begin(r, here, asked->message.psn);
 	flow_pair(r, there, here);
 }
 
