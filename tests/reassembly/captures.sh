@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: captures.sh NDX-DECODE TOOL
-# Every capture in $NDX_CAPTURES against its truth, expected.json: packets, calls, replies, digests.
+# Every capture in $NDX_CAPTURES against its truth, expected.json: packets, calls, replies, digests;
+# and again with its packets shuffled within windows, some of them doubled.
 set -eu
-decode=$1
+decode=$1 tool=$2
 if [ ! -f "${NDX_CAPTURES:-}/expected.json" ]; then
 	echo "skip: \$NDX_CAPTURES names no folder with expected.json"
 	exit 77
@@ -41,6 +42,14 @@ while read -r name; do
 		echo "$name: wrong CRCs in a good capture"
 		bad=1
 	}
+	for window in 4 16 64 200; do
+		"$tool" spoil $window 500 "$NDX_CAPTURES/$name" "$tmp/spoiled.pcap"
+		"$decode" --summary "$tmp/spoiled.pcap" >"$tmp/summary"
+		same "$name" calls calls
+		same "$name" replies replies
+		same "$name" call_digest 'call digest'
+		same "$name" reply_digest 'reply digest'
+	done
 	count=$((count + 1))
 done <"$tmp/names"
 [ $count -gt 0 ] || bad=1

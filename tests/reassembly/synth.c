@@ -514,7 +514,7 @@ static void introduce(struct synth_connection *c)
 	}
 	synth_put32(data, 0x1000 + c->side[0].qpn);
 	synth_put24(data + 32, c->side[0].qpn);
-	synth_put24(data + 44, c->side[0].psn & 0xffffff);
+	synth_put24(data + 44, c->side[1].psn & 0xffffff);
 	for (uint32_t mtu = o->mtu; mtu > 128; mtu /= 2)
 		data[50] = (uint8_t)(data[50] + (1 << 4));
 	synth_manage(c, 0, 0x10, data);
@@ -522,7 +522,7 @@ static void introduce(struct synth_connection *c)
 	synth_put32(data, 0x2000 + c->side[1].qpn);
 	synth_put32(data + 4, 0x1000 + c->side[0].qpn);
 	synth_put24(data + 12, c->side[1].qpn);
-	synth_put24(data + 20, c->side[1].psn & 0xffffff);
+	synth_put24(data + 20, c->side[0].psn & 0xffffff);
 	synth_manage(c, 1, 0x13, data);
 }
 

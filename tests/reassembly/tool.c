@@ -4,6 +4,7 @@
  *   synth WIRE CALLS SEED OUT      a capture from nothing; prints how many calls and replies it has
  *   repeat COPIES BYTES IN OUT     IN again and again, other addresses, queue pairs and keys each
  *                                  time, until there are so many copies or bytes
+ *   spoil WINDOW OF_10000 IN OUT   IN with packets shuffled within windows and some doubled
  *   measure COMMAND...             run it; print seconds, processor seconds, resident KiB
  */
 #include <pcap/pcap.h>
@@ -40,6 +41,19 @@ static uint32_t get32(const uint8_t *p)
 	return get16(p) << 16 | get16(p + 2);
 }
 
+static void save(pcap_dumper_t *out, const struct synth *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct pcap_pkthdr head = {.caplen = s->packets[i].captured,
+		                           .len = s->packets[i].original};
+
+		head.ts.tv_sec = (time_t)(s->packets[i].time_ns / 1000000000);
+		head.ts.tv_usec = (suseconds_t)(s->packets[i].time_ns % 1000000000);
+		pcap_dump((u_char *)out, &head, s->packets[i].bytes);
+	}
+	pcap_dump_close(out);
+}
+
 static int synth_main(char **argv)
 {
 	struct synth_options o;
@@ -61,15 +75,7 @@ static int synth_main(char **argv)
 		fprintf(stderr, "%s\n", pcap_geterr(pcap));
 		return 1;
 	}
-	for (size_t i = 0; i < s->count; i++) {
-		struct pcap_pkthdr head = {.caplen = s->packets[i].captured,
-		                           .len = s->packets[i].original};
-
-		head.ts.tv_sec = (time_t)(s->packets[i].time_ns / 1000000000);
-		head.ts.tv_usec = (suseconds_t)(s->packets[i].time_ns % 1000000000);
-		pcap_dump((u_char *)out, &head, s->packets[i].bytes);
-	}
-	pcap_dump_close(out);
+	save(out, s);
 	pcap_close(pcap);
 	printf("packets %zu\ncalls %zu\nreplies %zu\n", s->count, s->calls.count, s->replies.count);
 	synth_free(s);
@@ -164,7 +170,6 @@ static int repeat_main(char **argv)
 	uint64_t bytes = strtoull(argv[1], NULL, 10), written = 0, packets = 0;
 	char why[PCAP_ERRBUF_SIZE];
 	pcap_dumper_t *out = NULL;
-	int rc = 0;
 
 	for (; copy < copies && written < bytes; copy++) {
 		pcap_t *in = pcap_open_offline(argv[2], why);
@@ -182,7 +187,7 @@ static int repeat_main(char **argv)
 			fprintf(stderr, "%s\n", pcap_geterr(in));
 			return 1;
 		}
-		while ((rc = pcap_next_ex(in, &head, &data)) == 1) {
+		while (pcap_next_ex(in, &head, &data) == 1) {
 			memcpy(packet, data, head->caplen);
 			change(packet, head->caplen, copy);
 			pcap_dump((u_char *)out, head, packet);
@@ -195,6 +200,56 @@ static int repeat_main(char **argv)
 		pcap_dump_close(out);
 	printf("copies %u\npackets %llu\nbytes %llu\n", copy, (unsigned long long)packets,
 	       (unsigned long long)written);
+	return 0;
+}
+
+/* All packets of a file, as a synthetic capture. */
+static struct synth *load(pcap_t *in)
+{
+	struct synth *s = calloc(1, sizeof(*s));
+	struct pcap_pkthdr *head;
+	const u_char *data;
+
+	while (pcap_next_ex(in, &head, &data) == 1) {
+		struct synth_packet *p;
+
+		if (s->count == s->room) {
+			s->room = s->room == 0 ? 1024 : s->room * 2;
+			s->packets = realloc(s->packets, s->room * sizeof(*s->packets));
+		}
+		p = &s->packets[s->count++];
+		p->bytes = malloc(head->caplen + 1);
+		memcpy(p->bytes, data, head->caplen);
+		p->captured = head->caplen;
+		p->original = head->len;
+		p->time_ns = (uint64_t)head->ts.tv_sec * 1000000000 + (uint64_t)head->ts.tv_usec;
+	}
+	return s;
+}
+
+static int spoil_main(char **argv)
+{
+	char why[PCAP_ERRBUF_SIZE];
+	pcap_t *in =
+		pcap_open_offline_with_tstamp_precision(argv[2], PCAP_TSTAMP_PRECISION_NANO, why);
+	pcap_dumper_t *out;
+	struct synth *s;
+
+	if (in == NULL) {
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
+	s = load(in);
+	synth_double(s, (uint32_t)strtoul(argv[1], NULL, 10), 7);
+	synth_shuffle(s, (uint32_t)strtoul(argv[0], NULL, 10), 5);
+	out = pcap_dump_open(in, argv[3]);
+	if (out == NULL) {
+		fprintf(stderr, "%s\n", pcap_geterr(in));
+		return 1;
+	}
+	save(out, s);
+	synth_free(s);
+	pcap_close(in);
 	return 0;
 }
 
@@ -231,6 +286,8 @@ int main(int argc, char **argv)
 		return synth_main(argv + 2);
 	if (argc == 6 && strcmp(argv[1], "repeat") == 0)
 		return repeat_main(argv + 2);
+	if (argc == 6 && strcmp(argv[1], "spoil") == 0)
+		return spoil_main(argv + 2);
 	if (argc > 2 && strcmp(argv[1], "measure") == 0)
 		return measure_main(argv + 2);
 	fprintf(stderr,
