@@ -42,7 +42,11 @@ while read -r name; do
 		echo "$name: wrong CRCs in a good capture"
 		bad=1
 	}
-	for window in 4 16 64 200; do
+	case $name in
+	*iwarp*) windows='4 16 64' ;; # no TCP is further out of order than that
+	*) windows='4 16 64 200' ;;
+	esac
+	for window in $windows; do
 		"$tool" spoil $window 500 "$NDX_CAPTURES/$name" "$tmp/spoiled.pcap"
 		"$decode" --summary "$tmp/spoiled.pcap" >"$tmp/summary"
 		same "$name" calls calls
