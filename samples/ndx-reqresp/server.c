@@ -292,13 +292,13 @@ int server_run(const struct reqresp_options *options, server_ready_fn *ready, vo
 		rc = start_listening(&end, &listener, &address);
 	if (rc != SAMPLE_EXIT_OK)
 		goto close_adapter;
-	printf(WHO ": %s, listening on %s\n", end.info.uri,
-	       sample_address_format(&address, text, sizeof(text)));
-	fflush(stdout);
 	if (options->port_file != NULL)
 		rc = write_port(options->port_file, &address);
 	if (rc != SAMPLE_EXIT_OK)
 		goto close_listener;
+	printf(WHO ": %s, listening on %s\n", end.info.uri,
+	       sample_address_format(&address, text, sizeof(text)));
+	fflush(stdout);
 	if (ready != NULL)
 		ready(arg, &address);
 	rc = serve_clients(&end, listener);
