@@ -47,7 +47,7 @@ while read -r name; do
 	*) windows='4 16 64 200' ;;
 	esac
 	for window in $windows; do
-		"$tool" spoil $window 500 "$NDX_CAPTURES/$name" "$tmp/spoiled.pcap"
+		"$tool" spoil "$window" 500 "$NDX_CAPTURES/$name" "$tmp/spoiled.pcap"
 		"$decode" --summary "$tmp/spoiled.pcap" >"$tmp/summary"
 		same "$name" calls calls
 		same "$name" replies replies
