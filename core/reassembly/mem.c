@@ -37,7 +37,7 @@ void *mem_get(struct mem *mem, size_t size)
 
 	if (size == MEM_BLOCK && mem->spare_count > 0)
 		return mem->spare[--mem->spare_count];
-	if (!admit(mem, size + OVERHEAD))
+	if (size > mem->limit || !admit(mem, size + OVERHEAD))
 		return NULL;
 	at = malloc(size);
 	if (at != NULL)
@@ -49,7 +49,7 @@ void *mem_zero(struct mem *mem, size_t size)
 {
 	void *at;
 
-	if (!admit(mem, size + OVERHEAD))
+	if (size > mem->limit || !admit(mem, size + OVERHEAD))
 		return NULL;
 	at = calloc(1, size);
 	if (at != NULL)

@@ -141,7 +141,7 @@ static void erf_records_hold_ethernet_or_infiniband(void **state)
 
 static void a_window_knows_what_it_saw(void **state)
 {
-	struct mem mem = {0, 0, 1 << 20};
+	struct mem mem = {.limit = 1 << 20};
 	struct window w = {0};
 
 	(void)state;

@@ -11,11 +11,11 @@
 #include "range.h"
 #include "table.h"
 
-static struct mem mem = {0, 0, 1 << 20};
+static struct mem mem = {.limit = 1 << 20};
 
 static void memory_is_counted_and_bounded(void **state)
 {
-	struct mem small = {0, 0, 100};
+	struct mem small = {.limit = 100};
 	void *a, *b;
 
 	(void)state;
@@ -97,7 +97,7 @@ static void random_intervals_agree_with_a_map_of_bytes(void **state)
 
 static void a_set_too_ragged_is_refused(void **state)
 {
-	struct mem large = {0, 0, 1 << 24};
+	struct mem large = {.limit = 1 << 24};
 	struct range_set s = {0};
 	uint64_t fresh, i = 0;
 

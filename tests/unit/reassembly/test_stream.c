@@ -10,7 +10,7 @@
 
 #include "stream.h"
 
-static struct mem mem = {0, 0, 1 << 20};
+static struct mem mem = {.limit = 1 << 20};
 
 static enum stream_verdict judge(struct stream *s, uint32_t sequence, uint32_t length,
                                  uint32_t *skip)
