@@ -10,7 +10,6 @@
 
 #include "base_list.h"
 #include "base_lock.h"
-#include "base_log.h"
 #include "base_loop.h"
 #include "disconnect.h"
 #include "select.h"
@@ -42,9 +41,12 @@ void adapter_put(struct ndx_adapter *adapter, bool handle);
 /* Wait until the control thread has run the callbacks of all that completed before. */
 void adapter_settle(struct ndx_adapter *adapter);
 
+/* Room for the longest ndx_last_error(). */
+#define CALL_TEXT 512
+
 /* What a failure on the control thread had to say, for the thread that called. */
 struct call_text {
-	char text[BASE_ERROR_TEXT];
+	char text[CALL_TEXT];
 };
 
 /* Control thread: before and behind what may fail. */

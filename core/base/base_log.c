@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_SIZE BASE_ERROR_TEXT
+#define TEXT_SIZE 512
 #define NATIVE_SIZE 128
 #define ERRNO_END 4096               /* no errno is as large */
 #define RECORD_SIZE (TEXT_SIZE + 64) /* a text behind the name of its status */

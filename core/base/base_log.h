@@ -7,9 +7,6 @@
 #include <ndx/log.h>
 #include <ndx/status.h>
 
-/* Longest text of ndx_last_error(), with its end. */
-#define BASE_ERROR_TEXT 512
-
 /* Formatting costs; ask first where the arguments do, too. */
 bool base_log_enabled(enum ndx_log_level level);
 
