@@ -39,7 +39,8 @@ int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, con
 	say(program, format, args, ov->status);
 	va_end(args);
 	if (ov->native != 0)
-		fprintf(stderr, "  native cause: %d\n", ov->native);
+		fprintf(stderr, "  native cause: %d (as an errno: %s)\n", ov->native,
+		        strerror(ov->native));
 	return SAMPLE_EXIT_FAILED;
 }
 
