@@ -206,6 +206,8 @@ static enum ndx_status check_connect(const struct ndx_connector *c, const struct
 	case CONN_COMPLETING:
 	case CONN_ACCEPTING:
 	case CONN_UP:
+		if (c->phase == CONN_UP && conn_is_over(c))
+			break;
 		return fail(NDX_E_CONNECTION_ACTIVE, 0,
 		            "ndx_connector_connect: the connector is in use");
 	case CONN_WANTED:

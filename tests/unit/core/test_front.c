@@ -498,6 +498,32 @@ static void every_thread_that_waits_for_a_result_gets_one(void **state)
 	ndx_cq_close(waiting.cq);
 }
 
+/* ---- a connector whose connection has ended ---- */
+
+static void connector_of_a_connection_that_ended_is_of_no_use_for_connect(void **state)
+{
+	struct pair *p = *state;
+	struct end active;
+	struct end passive;
+	struct end fresh;
+
+	listen_a(p);
+	connect_ends(p, &active, &passive);
+	make_end(p->b, &fresh);
+	assert_int_equal(ndx_connector_connect(active.connector, fresh.qp,
+	                                       (const struct sockaddr *)&p->address,
+	                                       sizeof(p->address), 0, 0, NULL, 0, &active.ov),
+	                 NDX_E_CONNECTION_ACTIVE);
+	assert_int_equal(ndx_disconnect(active.connector, PATIENCE_MS), NDX_OK);
+	assert_int_equal(ndx_connector_connect(active.connector, fresh.qp,
+	                                       (const struct sockaddr *)&p->address,
+	                                       sizeof(p->address), 0, 0, NULL, 0, &active.ov),
+	                 NDX_E_INVALID_DEVICE_STATE);
+	drop_end(&active);
+	drop_end(&passive);
+	drop_end(&fresh);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +548,9 @@ int main(void)
 	                                        open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(every_thread_that_waits_for_a_result_gets_one,
 	                                        open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(
+			connector_of_a_connection_that_ended_is_of_no_use_for_connect, open_pair,
+			close_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
