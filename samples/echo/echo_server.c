@@ -262,6 +262,7 @@ static int start(struct server *s, const char *uri, const char *where)
 	char text[SAMPLE_ADDRESS_TEXT];
 	enum ndx_status st;
 	const char *why;
+	int rc;
 
 	if (!sample_address_parse(where, &address, &why)) {
 		fprintf(stderr, WHO ": %s: %s\n", where, why);
@@ -285,9 +286,13 @@ static int start(struct server *s, const char *uri, const char *where)
 		st = expect_guest(s);
 	if (st != NDX_PENDING)
 		return sample_failed(WHO, st, "start");
+	rc = prepare_epoll(s);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	/* Last: whoever reads this may send us a signal at once. */
 	printf(WHO ": listening on %s\n", sample_address_format(&address, text, sizeof(text)));
 	fflush(stdout);
-	return prepare_epoll(s);
+	return SAMPLE_EXIT_OK;
 }
 
 int main(int argc, char **argv)
