@@ -30,7 +30,8 @@ static void memory_that_is_not_there_is_not_registered(void **state)
 		mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(map, MAP_FAILED);
-	assert_int_equal(munmap(map + page, page), 0);
+	/* Not unmapped: another thread may map something into a hole at any time. */
+	assert_int_equal(mprotect(map + page, page, PROT_NONE), 0);
 	assert_int_equal(try_register(&rig->a, map, page, 0), NDX_OK);
 	assert_int_equal(try_register(&rig->a, map + page, 1, 0), NDX_E_ACCESS_VIOLATION);
 	assert_int_equal(try_register(&rig->a, map, 3 * page, 0), NDX_E_ACCESS_VIOLATION);
