@@ -59,8 +59,7 @@ static uint64_t cpu_ms(void)
 	       (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
 }
 
-/* The process sleeps while nothing happens. One that burns a processor uses all of the time; a
- * third of it goes into wake-ups of libfabric's for nothing, until they are throttled. */
+/* Who burns a processor uses all of the time; libfabric's empty wake-ups take a third of it. */
 static void assert_idle(void)
 {
 	const uint64_t before = cpu_ms();
