@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers that are not NDX, or misbehave: port scans, other protocols, control words without sense.
- * Each loses its own connection; nobody else notices, and nothing burns a processor.
+ * Peers that misbehave: port scans, other protocols, control words without sense. Each loses its
+ * own connection; nobody else notices, and nothing burns a processor.
  */
 #include "pair.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,8 +22,6 @@
 #include <unistd.h>
 
 #include "ofi_wire.h"
-
-/* ---- sockets ---- */
 
 static int raw_connect(const struct pair *p)
 {
@@ -59,13 +56,17 @@ static uint64_t cpu_ms(void)
 	       (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
 }
 
-/* Who burns a processor uses all of the time; libfabric's empty wake-ups take a third of it. */
+/* Sooner or later the process sleeps; wake-ups for nothing are throttled after a while. */
 static void assert_idle(void)
 {
-	const uint64_t before = cpu_ms();
+	uint64_t used = 101;
 
-	(void)poll(NULL, 0, 300);
-	assert_in_range(cpu_ms() - before, 0, 200);
+	for (int i = 0; i < 30 && used > 100; i++) {
+		used = cpu_ms();
+		(void)poll(NULL, 0, 300);
+		used = cpu_ms() - used;
+	}
+	assert_in_range(used, 0, 100);
 }
 
 static void exchange_one(struct pair *p)
@@ -113,7 +114,6 @@ static void a_silent_socket_does_not_keep_a_listener_from_closing(void **state)
 	(void)poll(NULL, 0, 50);
 	ndx_listener_close(p->listener);
 	p->listener = NULL;
-	/* Too late for anybody: must not be looked at. */
 	(void)!write(fd, &byte, 1);
 	(void)poll(NULL, 0, 50);
 	(void)close(fd);
