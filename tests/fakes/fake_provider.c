@@ -2,7 +2,7 @@
 /*
  * A provider in a file of its own, for tests of finding, checking and loading one. It has two
  * devices, "one" and "two", and opens neither. What else it does is said by
- *   FAKE_NAME, FAKE_ABI, FAKE_HOLE, FAKE_NO_SYMBOL   when it is built, and
+ *   FAKE_NAME, FAKE_ABI, FAKE_HOLE, FAKE_SYMBOL   when it is built, and
  *   $FAKE_LIST = ok | down | none | fail             when it is asked for its devices (down).
  */
 #include <stdio.h>
@@ -16,6 +16,9 @@
 #endif
 #ifndef FAKE_ABI
 #define FAKE_ABI NDX_SPI_ABI
+#endif
+#ifndef FAKE_SYMBOL
+#define FAKE_SYMBOL ndx_provider
 #endif
 
 static void tell(ndx_spi_list_fn *each, void *arg, const char *device, enum ndx_status state)
@@ -63,7 +66,6 @@ static void never(void)
 {
 }
 
-#ifndef FAKE_NO_SYMBOL
 #define NEVER(member) .member = (__typeof__(((struct ndx_provider_ops *)0)->member))never
 
 /* clang-format off */
@@ -89,12 +91,11 @@ static const struct ndx_provider_ops ops = {
 static const struct ndx_spi_key keys[] = {
 	{"gid", "index of an address"}, {"trust", "lan|none"}, {NULL, NULL}};
 
-extern const struct ndx_provider ndx_provider;
-__attribute__((visibility("default"))) const struct ndx_provider ndx_provider = {
+extern const struct ndx_provider FAKE_SYMBOL;
+__attribute__((visibility("default"))) const struct ndx_provider FAKE_SYMBOL = {
 	.abi = FAKE_ABI,
 	.name = FAKE_NAME,
 	.ops = &ops,
 	.keys = keys,
 	.devices = "one, two",
 };
-#endif
