@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: wire cut|heal|delay MS|loss PERCENT|down|up
+# In the guest: what happens to the packets between the two devices, in both directions.
+PATH=/bin:/sbin:/usr/bin:/usr/sbin
+
+# netem ARGUMENT...: lose or delay what either end sends
+netem() {
+	for device in v0 v1; do
+		tc qdisc replace dev $device root netem "$@" limit 10000 || exit 1
+	done
+}
+
+# routes: one address to the other goes over the wire, not around it. Link down drops them.
+routes() {
+	ip route replace 10.9.0.2/32 dev v0 src 10.9.0.1 table 102
+	ip route replace 10.9.0.1/32 dev v1 src 10.9.0.2 table 101
+	ip -6 route replace fd09::2/128 dev v0 src fd09::1 table 102
+	ip -6 route replace fd09::1/128 dev v1 src fd09::2 table 101
+}
+
+case ${1:-} in
+cut) netem loss 100% ;;
+loss) netem loss "$2%" ;;
+delay) netem delay "${2}ms" ;;
+heal)
+	for device in v0 v1; do
+		tc qdisc del dev $device root
+	done
+	;;
+down) ip link set v1 down ;;
+up)
+	ip link set v1 up
+	ip -6 addr replace fd09::1/64 dev v0 nodad
+	ip -6 addr replace fd09::2/64 dev v1 nodad
+	routes
+	;;
+routes) routes ;;
+*)
+	echo 'usage: wire cut|heal|delay MS|loss PERCENT|down|up' >&2
+	exit 2
+	;;
+esac
