@@ -158,7 +158,8 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	ofi_describe(&ofi_adapter_of(spi)->options, info);
 	info->vendor_id = 0;
 	info->device_id = 0;
-	info->capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_SEND_IMMEDIATE |
+	info->capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
+	                     NDX_CAP_NOTIFY_SOLICITED | NDX_CAP_SEND_IMMEDIATE |
 	                     NDX_CAP_DISCONNECT_REASON;
 	info->max_registration_size = MAX_REGISTRATION;
 	info->max_window_size = 0;
@@ -225,6 +226,7 @@ static const struct ndx_provider_ops ops = {
 	.cq_notify = ofi_cq_notify,
 	.cq_cancel = base_cq_cancel,
 	.cq_get_fd = base_cq_get_fd,
+	.cq_resize = base_cq_resize,
 	.mr_create = ofi_mr_create,
 	.mr_destroy = ofi_mr_destroy,
 	.mr_register = ofi_mr_register,

@@ -64,10 +64,8 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
                               struct ndx_overlapped *ov)
 {
 	struct ofi_cq *cq = cq_of(spi);
-	enum ndx_status st;
+	enum ndx_status st = base_cq_notify(spi, type, ov);
 
-	/* The capability is off: as ANY. */
-	st = base_cq_notify(spi, type == NDX_CQ_NOTIFY_SOLICITED ? NDX_CQ_NOTIFY_ANY : type, ov);
 	if (st < 0)
 		return st;
 	/* The consumer has stopped polling: from now on the control thread is responsible, whatever
