@@ -3,8 +3,6 @@
 #include "loader.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,51 +10,22 @@
 #include <sys/stat.h>
 
 #include "base_log.h"
+#include "code_file.h"
 #include "registry.h"
 #include "uri.h"
 
-#ifndef NDX_PLUGIN_DIR
-#define NDX_PLUGIN_DIR "/usr/lib/ndx"
-#endif
-
 #define PREFIX "ndx-provider-"
 #define SUFFIX ".so"
-#define SYMBOL "ndx_provider"
+
+static const struct code_file_kind kind = {"provider", PREFIX, "ndx_provider", "NDX_PROVIDER_PATH"};
 
 struct loaded {
 	void *dl;
 };
 
-typedef bool directory_fn(void *arg, const char *directory);
-
 const char *loader_directory(void)
 {
-	return NDX_PLUGIN_DIR;
-}
-
-/* Calls `each` for every directory in order until one says stop. */
-static bool each_directory(directory_fn *each, void *arg)
-{
-	const char *path = secure_getenv("NDX_PROVIDER_PATH");
-	char directory[PATH_MAX];
-
-	while (path != NULL && *path != '\0') {
-		const size_t len = strcspn(path, ":");
-
-		if (path[0] == '/' && len < sizeof(directory)) {
-			memcpy(directory, path, len);
-			directory[len] = '\0';
-			if (each(arg, directory))
-				return true;
-		} else if (len > 0) {
-			log_warn(0, "$NDX_PROVIDER_PATH: \"%.*s\" is ignored, it is not absolute",
-			         len < 256 ? (int)len : 256, path);
-		}
-		path += len;
-		if (*path == ':')
-			path++;
-	}
-	return each(arg, NDX_PLUGIN_DIR);
+	return code_file_directory();
 }
 
 struct search {
@@ -77,7 +46,7 @@ static bool look_in(void *arg, const char *directory)
 static bool find(struct search *s, const char *name)
 {
 	s->name = name;
-	return uri_name_valid(name) && each_directory(look_in, s);
+	return uri_name_valid(name) && code_file_each_directory(&kind, look_in, s);
 }
 
 bool loader_exists(const char *name)
@@ -85,42 +54,6 @@ bool loader_exists(const char *name)
 	struct search s;
 
 	return find(&s, name);
-}
-
-static enum ndx_status check_writable(const char *path, mode_t type, const char *what)
-{
-	struct stat st;
-
-	if (stat(path, &st) != 0)
-		return fail(NDX_E_DEVICE_NOT_READY, errno, "%s cannot be looked at", path);
-	if ((st.st_mode & S_IFMT) != type)
-		return fail(NDX_E_DEVICE_NOT_READY, 0, "%s is not a %s; put a provider there", path,
-		            what);
-	if ((st.st_mode & S_IWOTH) != 0)
-		return fail(NDX_E_DEVICE_NOT_READY, 0,
-		            "%s can be written by everybody, so no code is loaded from it; "
-		            "chmod o-w %s",
-		            path, path);
-	return NDX_OK;
-}
-
-/* The file behind symbolic links, and the directory it is in. */
-static enum ndx_status resolve(const char *path, char real[PATH_MAX])
-{
-	char directory[PATH_MAX];
-	enum ndx_status st;
-	char *slash;
-
-	if (realpath(path, real) == NULL)
-		return fail(NDX_E_DEVICE_NOT_READY, errno, "%s cannot be resolved", path);
-	memcpy(directory, real, strlen(real) + 1);
-	slash = strrchr(directory, '/');
-	if (slash != NULL)
-		slash[slash == directory ? 1 : 0] = '\0';
-	st = check_writable(directory, S_IFDIR, "directory");
-	if (st != NDX_OK)
-		return st;
-	return check_writable(real, S_IFREG, "regular file");
 }
 
 static enum ndx_status check(const struct ndx_provider *found, const char *path, const char *name)
@@ -135,57 +68,33 @@ static enum ndx_status check(const struct ndx_provider *found, const char *path,
 	return st;
 }
 
-static enum ndx_status load(const char *path, const char *name, struct loaded *loaded,
-                            const struct ndx_provider **provider)
-{
-	const struct ndx_provider *found;
-	const char *why;
-	enum ndx_status st;
-
-	loaded->dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (loaded->dl == NULL) {
-		why = dlerror();
-		return fail(NDX_E_DEVICE_NOT_READY, 0, "provider \"%s\" cannot be loaded: %s", name,
-		            why != NULL ? why : path);
-	}
-	found = dlsym(loaded->dl, SYMBOL);
-	if (found == NULL)
-		st = fail(NDX_E_ABI_MISMATCH, 0,
-		          "%s has no symbol " SYMBOL ", so it is no provider; remove or rename it",
-		          path);
-	else
-		st = check(found, path, name);
-	if (st == NDX_OK)
-		*provider = found;
-	else
-		(void)dlclose(loaded->dl);
-	return st;
-}
-
 static enum ndx_status open_file(const char *name, struct loaded **out,
                                  const struct ndx_provider **provider)
 {
 	struct search search;
-	char path[PATH_MAX];
+	const void *found;
 	struct loaded *loaded;
 	enum ndx_status st;
 
 	if (!find(&search, name))
 		return NDX_E_NOT_FOUND;
-	st = resolve(search.path, path);
-	if (st != NDX_OK)
-		return st;
 	loaded = calloc(1, sizeof(*loaded));
 	if (loaded == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "provider \"%s\": out of memory", name);
-	st = load(path, name, loaded, provider);
-	if (st != NDX_OK) {
-		free(loaded);
-		return st;
-	}
-	log_info("provider \"%s\" loaded from %s", name, path);
+	st = code_file_open(&kind, search.path, name, &loaded->dl, &found);
+	if (st != NDX_OK)
+		goto fail_open;
+	st = check(found, search.path, name);
+	if (st != NDX_OK)
+		goto fail_check;
 	*out = loaded;
+	*provider = found;
 	return NDX_OK;
+fail_check:
+	code_file_close(loaded->dl);
+fail_open:
+	free(loaded);
+	return st;
 }
 
 enum ndx_status loader_open(const char *name, struct loaded **out,
@@ -208,7 +117,7 @@ void loader_close(struct loaded *loaded)
 {
 	if (loaded == NULL)
 		return;
-	(void)dlclose(loaded->dl);
+	code_file_close(loaded->dl);
 	free(loaded);
 }
 
@@ -216,22 +125,6 @@ struct visit {
 	void (*each)(void *arg, const char *name);
 	void *arg;
 };
-
-/* "ndx-provider-NAME.so" -> NAME */
-static bool name_of_file(const char *file, char name[URI_NAME_MAX + 1])
-{
-	const size_t prefix = sizeof(PREFIX) - 1;
-	const size_t suffix = sizeof(SUFFIX) - 1;
-	const size_t len = strlen(file);
-
-	if (len <= prefix + suffix || len > prefix + suffix + URI_NAME_MAX)
-		return false;
-	if (strncmp(file, PREFIX, prefix) != 0 || strcmp(file + len - suffix, SUFFIX) != 0)
-		return false;
-	memcpy(name, file + prefix, len - prefix - suffix);
-	name[len - prefix - suffix] = '\0';
-	return uri_name_valid(name);
-}
 
 static bool visit_directory(void *arg, const char *directory)
 {
@@ -244,7 +137,8 @@ static bool visit_directory(void *arg, const char *directory)
 		return false;
 	/* one stream, one thread: readdir() is safe */
 	while ((entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
-		if (name_of_file(entry->d_name, name))
+		if (code_file_name(&kind, entry->d_name, name, URI_NAME_MAX) &&
+		    uri_name_valid(name))
 			v->each(v->arg, name);
 	}
 	(void)closedir(dir);
@@ -255,5 +149,5 @@ void loader_each(void (*each)(void *arg, const char *name), void *arg)
 {
 	struct visit v = {.each = each, .arg = arg};
 
-	(void)each_directory(visit_directory, &v);
+	(void)code_file_each_directory(&kind, visit_directory, &v);
 }

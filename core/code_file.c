@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Code from files: providers and plugins. Looked at before it is loaded. */
+#include "code_file.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base_log.h"
+
+#ifndef NDX_PLUGIN_DIR
+#define NDX_PLUGIN_DIR "/usr/lib/ndx"
+#endif
+
+#define SUFFIX ".so"
+
+const char *code_file_directory(void)
+{
+	return NDX_PLUGIN_DIR;
+}
+
+bool code_file_each_directory(const struct code_file_kind *kind, code_file_directory_fn *each,
+                              void *arg)
+{
+	const char *path = secure_getenv(kind->variable);
+	char directory[PATH_MAX];
+
+	while (path != NULL && *path != '\0') {
+		const size_t len = strcspn(path, ":");
+
+		if (path[0] == '/' && len < sizeof(directory)) {
+			memcpy(directory, path, len);
+			directory[len] = '\0';
+			if (each(arg, directory))
+				return true;
+		} else if (len > 0) {
+			log_warn(0, "$%s: \"%.*s\" is ignored, it is not absolute", kind->variable,
+			         len < 256 ? (int)len : 256, path);
+		}
+		path += len;
+		if (*path == ':')
+			path++;
+	}
+	return each(arg, NDX_PLUGIN_DIR);
+}
+
+bool code_file_name(const struct code_file_kind *kind, const char *file, char *name, size_t most)
+{
+	const size_t prefix = strlen(kind->prefix);
+	const size_t suffix = sizeof(SUFFIX) - 1;
+	const size_t len = strlen(file);
+
+	if (len <= prefix + suffix || len > prefix + suffix + most)
+		return false;
+	if (strncmp(file, kind->prefix, prefix) != 0 || strcmp(file + len - suffix, SUFFIX) != 0)
+		return false;
+	memcpy(name, file + prefix, len - prefix - suffix);
+	name[len - prefix - suffix] = '\0';
+	return true;
+}
+
+static enum ndx_status check_writable(const struct code_file_kind *kind, const char *path,
+                                      mode_t type, const char *what)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return fail(NDX_E_DEVICE_NOT_READY, errno, "%s cannot be looked at", path);
+	if ((st.st_mode & S_IFMT) != type)
+		return fail(NDX_E_DEVICE_NOT_READY, 0, "%s is not a %s; put a %s there", path, what,
+		            kind->what);
+	if ((st.st_mode & S_IWOTH) != 0)
+		return fail(NDX_E_DEVICE_NOT_READY, 0,
+		            "%s can be written by everybody, so no code is loaded from it; "
+		            "chmod o-w %s",
+		            path, path);
+	return NDX_OK;
+}
+
+/* The file behind symbolic links, and the directory it is in. */
+static enum ndx_status resolve(const struct code_file_kind *kind, const char *path,
+                               char real[PATH_MAX])
+{
+	char directory[PATH_MAX];
+	enum ndx_status st;
+	char *slash;
+
+	if (realpath(path, real) == NULL)
+		return fail(NDX_E_DEVICE_NOT_READY, errno, "%s cannot be resolved", path);
+	memcpy(directory, real, strlen(real) + 1);
+	slash = strrchr(directory, '/');
+	if (slash != NULL)
+		slash[slash == directory ? 1 : 0] = '\0';
+	st = check_writable(kind, directory, S_IFDIR, "directory");
+	if (st != NDX_OK)
+		return st;
+	return check_writable(kind, real, S_IFREG, "regular file");
+}
+
+enum ndx_status code_file_open(const struct code_file_kind *kind, const char *path,
+                               const char *name, void **dl, const void **datum)
+{
+	char real[PATH_MAX];
+	enum ndx_status st = resolve(kind, path, real);
+	const void *found;
+	const char *why;
+	void *handle;
+
+	if (st != NDX_OK)
+		return st;
+	handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);
+	if (handle == NULL) {
+		why = dlerror();
+		return fail(NDX_E_DEVICE_NOT_READY, 0, "%s \"%s\" cannot be loaded: %s", kind->what,
+		            name, why != NULL ? why : real);
+	}
+	found = dlsym(handle, kind->symbol);
+	if (found == NULL) {
+		st = fail(NDX_E_ABI_MISMATCH, 0,
+		          "%s has no symbol %s, so it is no %s; remove or rename it", real,
+		          kind->symbol, kind->what);
+		(void)dlclose(handle);
+		return st;
+	}
+	log_info("%s \"%s\" loaded from %s", kind->what, name, real);
+	*dl = handle;
+	*datum = found;
+	return NDX_OK;
+}
+
+void code_file_close(void *dl)
+{
+	if (dl != NULL)
+		(void)dlclose(dl);
+}
