@@ -120,6 +120,7 @@ static struct flow *flow_create(struct rdma *r, const struct frame *frame, uint3
 	base_list_init(&flow->reads);
 	base_list_init(&flow->sends);
 	base_list_init(&flow->requests);
+	base_list_init(&flow->gap);
 	flow->hot_write = &flow->writes;
 	flow->hot_read = &flow->reads;
 	base_list_add(&peers->flows[flow->direction], &flow->in_peers);
@@ -159,15 +160,38 @@ struct flow *flow_of(struct rdma *r, const struct frame *frame, uint32_t number)
 	return flow;
 }
 
+static struct flow *find_reverse(struct rdma *r, const uint8_t *address, uint8_t transport,
+                                 uint32_t number)
+{
+	uint8_t swapped[32];
+
+	memcpy(swapped, address + 16, 16);
+	memcpy(swapped + 16, address, 16);
+	return flow_find(r, swapped, transport, number,
+	                 hash_of(r, swapped, number | (uint64_t)transport << 32));
+}
+
 struct flow *flow_reverse(struct rdma *r, const struct flow *flow)
 {
-	uint32_t number = flow->number << 16 | flow->number >> 16;
-	uint8_t address[32];
+	return find_reverse(r, flow->address, flow->transport,
+	                    flow->number << 16 | flow->number >> 16);
+}
 
-	memcpy(address, flow->address + 16, 16);
-	memcpy(address + 16, flow->address, 16);
-	return flow_find(r, address, flow->transport, number,
-	                 hash_of(r, address, number | (uint64_t)flow->transport << 32));
+struct flow *flow_back(struct rdma *r, const struct frame *frame)
+{
+	uint32_t number = (uint32_t)frame->destination_port << 16 | frame->source_port;
+	struct flow *last = r->last;
+
+	/* The packet before was of this connection, as a rule. */
+	if (last != NULL && last->pair != NULL && last->transport == frame->transport) {
+		if (last->pair->number == number &&
+		    memcmp(last->address, frame->address.source, 32) == 0)
+			return last->pair;
+		if (last->number == number && last->pair->transport == frame->transport &&
+		    memcmp(last->pair->address, frame->address.source, 32) == 0)
+			return last;
+	}
+	return find_reverse(r, frame->address.source, frame->transport, number);
 }
 
 struct base_list *flow_opposites(const struct flow *flow)
@@ -307,6 +331,7 @@ static void flow_free(struct rdma *r, struct flow *flow)
 	connection_put(r, flow->connection);
 	table_remove(&flow->node);
 	base_list_remove(&flow->used);
+	base_list_remove(&flow->gap);
 	base_list_remove(&flow->in_peers);
 	r->flow_count--;
 	if (r->last == flow)

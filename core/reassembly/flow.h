@@ -71,6 +71,7 @@ struct flow {
 	uint32_t send_high; /* most there ever were: bounds what one packet can cost */
 	/* iWARP */
 	struct stream *stream;
+	struct base_list gap; /* in rdma->gaps, while the stream has one that was acknowledged */
 	struct base_list requests; /* read requests that went this way */
 	uint32_t request_count;
 };
@@ -83,6 +84,9 @@ struct base_list *flow_opposites(const struct flow *flow);
 
 /* Of TCP: the flow that goes the other way, if it is known. */
 struct flow *flow_reverse(struct rdma *r, const struct flow *flow);
+
+/* Likewise, than a frame of TCP. */
+struct flow *flow_back(struct rdma *r, const struct frame *frame);
 
 /* May the two be the directions of one connection, as far as is known? */
 static inline bool flow_may_pair(const struct flow *a, const struct flow *b)

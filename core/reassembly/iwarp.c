@@ -444,7 +444,7 @@ static void drain(struct rdma *r, struct flow *flow, bool force)
 				ddp_answers(r, flow);
 			continue;
 		}
-		if (base_list_empty(&s->waiting) || !(force || stream_full(s)))
+		if (base_list_empty(&s->waiting) || !(force || stream_full(s, r->stats.packets)))
 			return;
 		report_gap(r, flow);
 		if (s->known && s->state != STATE_START)
@@ -484,6 +484,31 @@ static void synchronise(struct rdma *r, struct flow *flow, uint32_t sequence)
 	drain(r, flow, false);
 }
 
+/* What a packet says of the other direction: that a gap will stay. */
+static void acknowledge(struct rdma *r, const struct frame *frame)
+{
+	struct flow *back = flow_back(r, frame);
+
+	if (back == NULL || back->stream == NULL || base_list_empty(&back->stream->waiting) ||
+	    !stream_acknowledge(back->stream, frame->acknowledged, r->stats.packets))
+		return;
+	base_list_remove(&back->gap);
+	base_list_add(&r->gaps, &back->gap);
+}
+
+void iwarp_expire(struct rdma *r)
+{
+	while (!base_list_empty(&r->gaps)) {
+		struct flow *flow = container_of(r->gaps.next, struct flow, gap);
+
+		if (flow->stream != NULL && stream_patient(flow->stream, r->stats.packets))
+			return;
+		base_list_remove(&flow->gap);
+		if (flow->stream != NULL)
+			drain(r, flow, false);
+	}
+}
+
 void iwarp_packet(struct rdma *r, const struct frame *frame)
 {
 	uint32_t sequence = frame->sequence, skip;
@@ -491,6 +516,8 @@ void iwarp_packet(struct rdma *r, const struct frame *frame)
 	struct stream *s;
 	struct flow *flow;
 
+	if ((frame->tcp_flags & TCP_ACK) != 0)
+		acknowledge(r, frame);
 	if (frame->length == 0 && (frame->tcp_flags & TCP_SYN) == 0)
 		return;
 	flow = flow_of(r, frame, (uint32_t)frame->source_port << 16 | frame->destination_port);

@@ -34,6 +34,7 @@ enum link_verdict {
 #define TCP_FIN 0x01
 #define TCP_SYN 0x02
 #define TCP_RST 0x04
+#define TCP_ACK 0x10
 
 enum link_verdict link_parse(const struct ndx_packet *packet, struct frame *frame);
 

@@ -44,6 +44,7 @@ struct rdma {
 	struct base_list ages;       /* exchanges */
 	struct base_list orphans;    /* exchanges without a call */
 	struct base_list early_ages; /* early packets */
+	struct base_list gaps;       /* flows of TCP that wait for what their receiver has got */
 	size_t early_bytes;
 	bool draining; /* early packets are looked through: none may be evicted */
 	uint32_t flow_count;
@@ -157,6 +158,8 @@ void send_flush(struct rdma *r, struct flow *flow);
 /* TCP streams, and the frames in them. */
 void iwarp_flush(struct rdma *r, struct flow *flow);
 void iwarp_free(struct rdma *r, struct flow *flow);
+/* Go on behind gaps that have been open for long. */
+void iwarp_expire(struct rdma *r);
 
 /* A frame of DDP (ddp.c): `order` tells its place in the stream, never 0. */
 void ddp_frame(struct rdma *r, struct flow *flow, const struct ddp *d, uint64_t order);

@@ -114,6 +114,7 @@ enum ndx_status ndx_reassembly_create(const struct ndx_reassembly_attr *attr,
 	base_list_init(&r->ages);
 	base_list_init(&r->orphans);
 	base_list_init(&r->early_ages);
+	base_list_init(&r->gaps);
 	r->header = mem_get(&r->mem, sizeof(*r->header));
 	if (attr->check_crc)
 		r->crc = mem_get(&r->mem, sizeof(*r->crc));
@@ -153,6 +154,8 @@ static void make_room(struct rdma *r, size_t need)
 
 static void expire(struct rdma *r)
 {
+	if (!base_list_empty(&r->gaps))
+		iwarp_expire(r);
 	if (!base_list_empty(&r->early_ages))
 		early_expire(r, false);
 	if (!base_list_empty(&r->orphans))

@@ -88,6 +88,7 @@ enum stream_verdict stream_judge(struct stream *stream, struct mem *mem,
 
 void stream_advance(struct stream *stream, uint32_t length)
 {
+	stream->since = 0;
 	stream->next += length;
 	stream->order += length;
 }
@@ -114,8 +115,24 @@ uint32_t stream_gap(const struct stream *stream)
 	return at_link(stream->waiting.next)->sequence - stream->next;
 }
 
-bool stream_full(const struct stream *stream)
+bool stream_acknowledge(struct stream *stream, uint32_t sequence, uint64_t now)
 {
+	if (stream->since != 0 || base_list_empty(&stream->waiting) ||
+	    (stream->known && behind(sequence, at_link(stream->waiting.next)->sequence) < 0))
+		return false;
+	stream->since = now;
+	return true;
+}
+
+bool stream_patient(const struct stream *stream, uint64_t now)
+{
+	return stream->since != 0 && now - stream->since <= STREAM_PATIENCE;
+}
+
+bool stream_full(const struct stream *stream, uint64_t now)
+{
+	if (stream->since != 0 && !stream_patient(stream, now))
+		return true;
 	if (!stream->known)
 		return stream->segments >= STREAM_START_SEGMENTS || stream->held >= STREAM_HELD_MAX;
 	return stream->segments >= STREAM_SEGMENTS_MAX || stream->held >= STREAM_HELD_MAX;
@@ -129,4 +146,5 @@ void stream_jump(struct stream *stream)
 		stream->order += stream_gap(stream);
 	stream->next = at_link(stream->waiting.next)->sequence;
 	stream->known = true;
+	stream->since = 0;
 }

@@ -17,6 +17,10 @@
 #define STREAM_SEGMENTS_MAX 512u
 /* Segments that are looked at before the lowest is taken for the beginning. */
 #define STREAM_START_SEGMENTS 64u
+/* The same, in packets of the whole capture: for a stream of few segments, which the other
+ * direction must not wait for. Likewise, how long a gap may be open that its receiver says it has
+ * got. */
+#define STREAM_PATIENCE 256u
 
 struct stream_segment {
 	struct base_list link; /* sorted by sequence */
@@ -33,6 +37,7 @@ struct stream {
 	uint64_t order;        /* bytes that came before it, since the stream began for us */
 	uint32_t acknowledged; /* by the segment that is being used */
 	struct base_list waiting;
+	uint64_t since; /* packets when the wait for a beginning began, or a gap was acknowledged */
 	uint32_t segments; /* that wait */
 	uint32_t held;     /* their bytes */
 	/* What is made of it (iwarp.c). */
@@ -85,8 +90,17 @@ void stream_drop(struct stream *stream, struct mem *mem, struct stream_segment *
 /* Bytes from `next` to the first segment that waits; 0 if none waits. */
 uint32_t stream_gap(const struct stream *stream);
 
+/*
+ * The receiver says that it has got all before `sequence`: such a gap will not be filled by sending
+ * again. True if that was not known; `now` is packets so far.
+ */
+bool stream_acknowledge(struct stream *stream, uint32_t sequence, uint64_t now);
+
+/* Was it said only a short while ago? */
+bool stream_patient(const struct stream *stream, uint64_t now);
+
 /* Is it time to choose a beginning, or to give up a gap? */
-bool stream_full(const struct stream *stream);
+bool stream_full(const struct stream *stream, uint64_t now);
 
 /* Choose the lowest sequence number that waits as the next one. */
 void stream_jump(struct stream *stream);

@@ -340,7 +340,7 @@ static void make_call(struct call *call, bool long_call)
 		written += part + k->length + padding;
 	}
 	pieces[count++] = (struct ndx_piece){call->inline_bytes + used, call->inline_length - used};
-	synth_note(&c->synth->calls, pieces, count);
+	synth_note(&c->synth->calls, c->synth->talks, pieces, count);
 	memcpy(message + at, call->inline_bytes, call->inline_length);
 	send_message(c, 0, message, at + call->inline_length, 0);
 	ack(c, 1, c->side[0].psn - 1);
@@ -418,7 +418,7 @@ static void make_reply(struct call *call)
 		memcpy(message + at, inline_bytes, body);
 		pieces[0] = (struct ndx_piece){inline_bytes, body};
 	}
-	synth_note(&c->synth->replies, pieces, count);
+	synth_note(&c->synth->replies, c->synth->talks, pieces, count);
 	send_message(c, 1, message, at + body, invalidate);
 	ack(c, 0, c->side[1].psn - 1);
 }
@@ -468,6 +468,7 @@ static void converse(struct synth_connection *c, uint32_t xid)
 	enum shape shape = (enum shape)below(c, SHAPES);
 	uint32_t most = c->synth->options.chunk;
 
+	c->synth->talks++;
 	call->c = c;
 	call->xid = xid;
 	if (shape == BOTH_LONG) /* a SEND of several packets, with chunks */
@@ -583,7 +584,8 @@ void synth_free(struct synth *synth)
 	for (size_t i = 0; i < synth->count; i++)
 		free(synth->packets[i].bytes);
 	free(synth->packets);
-	free(synth->calls.hash);
-	free(synth->replies.hash);
+	free(synth->calls.at);
+	free(synth->replies.at);
+	free(synth->harmed);
 	free(synth);
 }

@@ -49,11 +49,17 @@ struct synth_packet {
 	uint8_t *bytes;
 	uint32_t captured, original;
 	uint64_t time_ns;
+	uint32_t talk; /* number of the conversation it is part of, from 1; 0: of none */
 };
 
 /* Messages of one kind, as hashes. */
+struct synth_message {
+	uint64_t hash;
+	uint32_t talk;
+};
+
 struct synth_messages {
-	uint64_t *hash;
+	struct synth_message *at;
 	size_t count, room;
 };
 
@@ -62,7 +68,9 @@ struct synth {
 	struct synth_packet *packets;
 	size_t count, room;
 	uint32_t link_type;
+	uint32_t talks; /* conversations, so far */
 	struct synth_messages calls, replies;
+	uint8_t *harmed; /* by conversation: a packet of it was taken away or cut */
 };
 
 void synth_defaults(struct synth_options *options);
@@ -79,6 +87,12 @@ void synth_drop(struct synth *synth, uint32_t of_10000, uint32_t seed);
 void synth_double(struct synth *synth, uint32_t of_10000, uint32_t seed);
 /* Keep that many bytes of each packet. */
 void synth_cut(struct synth *synth, uint32_t snapshot);
+/* Begin only with that packet. */
+void synth_skip(struct synth *synth, size_t packets);
+
+/* The conversation of that packet is harmed; none is. */
+void synth_harm(struct synth *synth, size_t packet);
+void synth_heal(struct synth *synth);
 
 /* What came out of a reassembly. */
 struct synth_result {
@@ -92,10 +106,15 @@ void synth_run(const struct synth *synth, const struct ndx_reassembly_attr *attr
                struct synth_result *result);
 void synth_result_free(struct synth_result *result);
 
-/* Note a message, as pieces. */
-void synth_note(struct synth_messages *messages, const struct ndx_piece *pieces, size_t count);
+/* Note a message of a conversation, as pieces. */
+void synth_note(struct synth_messages *messages, uint32_t talk, const struct ndx_piece *pieces,
+                size_t count);
 
 /* Are all of `some` in `all`, as often? Both get sorted. */
 bool synth_subset(struct synth_messages *some, struct synth_messages *all);
+
+/* Are all messages of conversations that were not harmed in `all`, as often? */
+bool synth_unharmed(const struct synth *synth, struct synth_messages *some,
+                    struct synth_messages *all);
 
 #endif

@@ -60,6 +60,7 @@ static void add(struct synth *s, const uint8_t *bytes, uint32_t length)
 	p->bytes = malloc(length);
 	memcpy(p->bytes, bytes, length);
 	p->captured = p->original = length;
+	p->talk = s->talks;
 	p->time_ns = UINT64_C(1700000000000000000) + s->count * 1000;
 }
 

@@ -20,13 +20,40 @@ void synth_shuffle(struct synth *synth, uint32_t window, uint32_t seed)
 	}
 }
 
+void synth_harm(struct synth *synth, size_t packet)
+{
+	if (synth->harmed == NULL)
+		synth->harmed = calloc(synth->talks + 1, 1);
+	synth->harmed[synth->packets[packet].talk] = 1;
+}
+
+void synth_heal(struct synth *synth)
+{
+	free(synth->harmed);
+	synth->harmed = NULL;
+}
+
+static void take_away(struct synth *synth, size_t packet)
+{
+	synth_harm(synth, packet);
+	free(synth->packets[packet].bytes);
+}
+
+void synth_skip(struct synth *synth, size_t packets)
+{
+	for (size_t i = 0; i < packets; i++)
+		take_away(synth, i);
+	synth->count -= packets;
+	memmove(synth->packets, synth->packets + packets, synth->count * sizeof(*synth->packets));
+}
+
 void synth_drop(struct synth *synth, uint32_t of_10000, uint32_t seed)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < synth->count; i++) {
 		if (synth_random(&seed) % 10000 < of_10000)
-			free(synth->packets[i].bytes);
+			take_away(synth, i);
 		else
 			synth->packets[kept++] = synth->packets[i];
 	}
@@ -62,12 +89,15 @@ void synth_double(struct synth *synth, uint32_t of_10000, uint32_t seed)
 void synth_cut(struct synth *synth, uint32_t snapshot)
 {
 	for (size_t i = 0; i < synth->count; i++) {
-		if (synth->packets[i].captured > snapshot)
+		if (synth->packets[i].captured > snapshot) {
 			synth->packets[i].captured = snapshot;
+			synth_harm(synth, i);
+		}
 	}
 }
 
-void synth_note(struct synth_messages *messages, const struct ndx_piece *pieces, size_t count)
+void synth_note(struct synth_messages *messages, uint32_t talk, const struct ndx_piece *pieces,
+                size_t count)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
@@ -77,9 +107,9 @@ void synth_note(struct synth_messages *messages, const struct ndx_piece *pieces,
 	}
 	if (messages->count == messages->room) {
 		messages->room = messages->room == 0 ? 256 : messages->room * 2;
-		messages->hash = realloc(messages->hash, messages->room * sizeof(*messages->hash));
+		messages->at = realloc(messages->at, messages->room * sizeof(*messages->at));
 	}
-	messages->hash[messages->count++] = hash;
+	messages->at[messages->count++] = (struct synth_message){hash, talk};
 }
 
 static void on_event(void *context, const struct ndx_reassembly_event *event)
@@ -88,9 +118,9 @@ static void on_event(void *context, const struct ndx_reassembly_event *event)
 
 	result->events[event->type]++;
 	if (event->type == NDX_REASSEMBLY_CALL)
-		synth_note(&result->calls, event->rpc.pieces, event->rpc.piece_count);
+		synth_note(&result->calls, 0, event->rpc.pieces, event->rpc.piece_count);
 	else if (event->type == NDX_REASSEMBLY_REPLY && event->rpc.call_known)
-		synth_note(&result->replies, event->rpc.pieces, event->rpc.piece_count);
+		synth_note(&result->replies, 0, event->rpc.pieces, event->rpc.piece_count);
 }
 
 void synth_run(const struct synth *synth, const struct ndx_reassembly_attr *attr,
@@ -127,33 +157,49 @@ void synth_run(const struct synth *synth, const struct ndx_reassembly_attr *attr
 
 void synth_result_free(struct synth_result *result)
 {
-	free(result->calls.hash);
-	free(result->replies.hash);
+	free(result->calls.at);
+	free(result->replies.at);
 	*result = (struct synth_result){.calls = {0}};
 }
 
 static int compare(const void *a, const void *b)
 {
-	uint64_t x, y;
+	const struct synth_message *x = a, *y = b;
 
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
-	return x < y ? -1 : x > y;
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+static void sort(struct synth_messages *messages)
+{
+	if (messages->count > 0)
+		qsort(messages->at, messages->count, sizeof(*messages->at), compare);
+}
+
+/* `harmed` may be NULL: then all of `some` count. */
+static bool subset(struct synth_messages *some, struct synth_messages *all, const uint8_t *harmed)
+{
+	size_t at = 0;
+
+	sort(some);
+	sort(all);
+	for (size_t i = 0; i < some->count; i++) {
+		if (harmed != NULL && harmed[some->at[i].talk] != 0)
+			continue;
+		while (at < all->count && all->at[at].hash < some->at[i].hash)
+			at++;
+		if (at == all->count || all->at[at++].hash != some->at[i].hash)
+			return false;
+	}
+	return true;
 }
 
 bool synth_subset(struct synth_messages *some, struct synth_messages *all)
 {
-	size_t at = 0;
+	return subset(some, all, NULL);
+}
 
-	if (some->count > 0)
-		qsort(some->hash, some->count, sizeof(uint64_t), compare);
-	if (all->count > 0)
-		qsort(all->hash, all->count, sizeof(uint64_t), compare);
-	for (size_t i = 0; i < some->count; i++, at++) {
-		while (at < all->count && all->hash[at] < some->hash[i])
-			at++;
-		if (at == all->count || all->hash[at] != some->hash[i])
-			return false;
-	}
-	return true;
+bool synth_unharmed(const struct synth *synth, struct synth_messages *some,
+                    struct synth_messages *all)
+{
+	return subset(some, all, synth->harmed);
 }

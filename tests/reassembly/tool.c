@@ -219,6 +219,7 @@ static struct synth *load(pcap_t *in)
 		}
 		p = &s->packets[s->count++];
 		p->bytes = malloc(head->caplen + 1);
+		p->talk = 0;
 		memcpy(p->bytes, data, head->caplen);
 		p->captured = head->caplen;
 		p->original = head->len;

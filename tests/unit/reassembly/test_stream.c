@@ -59,7 +59,7 @@ static void without_a_beginning_the_lowest_is_taken_after_a_while(void **state)
 
 	(void)state;
 	stream_init(&s);
-	while (!stream_full(&s))
+	while (!stream_full(&s, 0))
 		assert_int_equal(judge(&s, 5000 - 10 * n++, 10, &skip), STREAM_HELD);
 	assert_int_equal(n, STREAM_START_SEGMENTS);
 	stream_jump(&s);
@@ -79,7 +79,7 @@ static void what_waits_is_bounded(void **state)
 	for (uint32_t i = 1; i < 3000; i++)
 		kept += judge(&s, i * 200, 100, &skip) == STREAM_HELD;
 	assert_int_equal(kept, 2 * STREAM_SEGMENTS_MAX);
-	assert_true(stream_full(&s));
+	assert_true(stream_full(&s, 0));
 	stream_fini(&s, &mem);
 }
 
