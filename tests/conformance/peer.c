@@ -94,7 +94,7 @@ static void serve(struct service *v)
 	size_t got;
 	char byte;
 
-	while (poll(&input, 1, 0) == 0) {
+	while (poll(&input, 1, v->role == PEER_DEAF ? -1 : 0) == 0) {
 		stream_more(v);
 		(void)ndx_cq_wait_results(v->side.cq, results, 16, TICK_MS, &got);
 		for (size_t i = 0; i < got; i++)

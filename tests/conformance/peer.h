@@ -14,6 +14,7 @@ enum peer_role {
 	PEER_IDLE,   /* posts receives and waits */
 	PEER_STREAM, /* sends for ever, numbered messages */
 	PEER_ECHO,   /* sends back what it receives */
+	PEER_DEAF,   /* posts receives and calls nothing any more until it is told to part */
 };
 
 enum {
