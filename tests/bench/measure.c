@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lane.h"
+
+#define LANES 4
+#define MAX_COUNT (UINT64_C(1) << 22)
+#define NS_PER_MS 1000000u
+
+enum { NDX, SAME, AGAIN, PLAIN }; /* AGAIN: the same lane as SAME */
+
+struct rounds {
+	unsigned count;
+	double *ns[LANES]; /* for one message; half a round trip */
+	double *scratch;
+};
+
+static double *room(unsigned count)
+{
+	double *values = calloc(count, sizeof(*values));
+
+	if (values == NULL)
+		lane_die("no memory", "for the figures");
+	return values;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double x = *(const double *)a;
+	const double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of sorted values; part is 0 .. 1. */
+static double quantile(const double *sorted, unsigned count, double part)
+{
+	const double at = part * (count - 1);
+	const unsigned below = (unsigned)at;
+	const unsigned above = below + 1 < count ? below + 1 : below;
+
+	return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
+}
+
+/* Leaves a[i] / b[i] (b NULL: a[i]) sorted in scratch; the median. */
+static double median(struct rounds *r, const double *a, const double *b)
+{
+	for (unsigned i = 0; i < r->count; i++)
+		r->scratch[i] = b != NULL ? a[i] / b[i] : a[i];
+	qsort(r->scratch, r->count, sizeof(*r->scratch), compare);
+	return quantile(r->scratch, r->count, 0.5);
+}
+
+/* Of how many messages does a block of the wanted length consist? */
+static uint64_t calibrate(const struct measure_plan *plan, struct traffic *traffic,
+                          struct traffic_block block)
+{
+	const double wanted = (double)plan->block_ms * NS_PER_MS;
+
+	for (block.count = 8; block.count < MAX_COUNT;) {
+		const double ns = (double)traffic_run(traffic, &block);
+		const double factor = wanted / (ns > 1 ? ns : 1);
+
+		if (factor < 2) {
+			const double count = (double)block.count * factor;
+
+			return count > 8 ? (uint64_t)count : 8;
+		}
+		block.count *= factor < 8 ? (uint64_t)factor : 8;
+	}
+	return block.count;
+}
+
+static void shuffle(unsigned order[LANES], unsigned count)
+{
+	for (unsigned i = count; i > 1; i--) {
+		const unsigned j = (unsigned)(random() % (long)i);
+		const unsigned swap = order[i - 1];
+
+		order[i - 1] = order[j];
+		order[j] = swap;
+	}
+}
+
+static void run_rounds(struct traffic *traffic, struct traffic_block block,
+                       struct lane *const lanes[LANES], struct rounds *r)
+{
+	unsigned order[LANES] = {NDX, SAME, AGAIN, PLAIN};
+	const unsigned count = lanes[SAME] != NULL ? LANES : 1;
+	const double messages = (double)block.count * (block.test == TRAFFIC_LATENCY ? 2.0 : 1.0);
+
+	for (unsigned i = 0; i < r->count; i++) {
+		shuffle(order, count);
+		for (unsigned k = 0; k < count; k++) {
+			block.lane = lanes[order[k]];
+			r->ns[order[k]][i] = (double)traffic_run(traffic, &block) / messages;
+		}
+	}
+}
+
+/* From times for one message to what the row tells. */
+static void conclude(struct rounds *r, struct measure_row *row, bool raw)
+{
+	const bool rate = row->test == TRAFFIC_STREAM;
+	double *values[LANES];
+	double *all[LANES + 1] = {r->ns[NDX], r->ns[SAME], r->ns[AGAIN], r->ns[PLAIN], NULL};
+
+	for (unsigned k = 0; k < LANES; k++) {
+		values[k] = all[k];
+		for (unsigned i = 0; i < r->count; i++)
+			values[k][i] = rate ? 1e9 / values[k][i] : values[k][i] / 1e3;
+	}
+	row->ndx = median(r, values[NDX], NULL);
+	if (!raw)
+		return;
+	row->raw_same = median(r, values[SAME], NULL);
+	row->raw_plain = median(r, values[PLAIN], NULL);
+	row->aa = median(r, values[SAME], values[AGAIN]);
+	row->ratio_plain = median(r, values[NDX], values[PLAIN]);
+	row->ratio_same = median(r, values[NDX], values[SAME]);
+	row->q1 = quantile(r->scratch, r->count, 0.25);
+	row->q3 = quantile(r->scratch, r->count, 0.75);
+}
+
+static void try_once(const struct measure_plan *plan, struct traffic *traffic,
+                     struct measure_row *row)
+{
+	const struct lane_attr attr = {.uri = plan->uri, .size = row->size, .depth = row->depth};
+	const struct sockaddr *address = (const struct sockaddr *)&plan->address;
+	const bool raw = plan->device[0] != '\0';
+	struct traffic_block block = {.test = row->test, .wait = row->wait};
+	struct rounds r = {.count = plan->blocks, .scratch = room(plan->blocks)};
+	struct lane *lanes[LANES] = {lane_open_ndx(&attr)};
+
+	for (unsigned k = 0; k < LANES; k++)
+		r.ns[k] = room(plan->blocks);
+	if (raw) {
+		lanes[SAME] = lane_open_raw(&attr, plan->device, address, plan->address_len, true);
+		lanes[AGAIN] = lanes[SAME];
+		lanes[PLAIN] =
+			lane_open_raw(&attr, plan->device, address, plan->address_len, false);
+	}
+	block.lane = raw ? lanes[SAME] : lanes[NDX];
+	block.count = calibrate(plan, traffic, block);
+	run_rounds(traffic, block, lanes, &r);
+	conclude(&r, row, raw);
+	for (unsigned k = 0; k < LANES; k++) {
+		if (lanes[k] != NULL && k != AGAIN)
+			lanes[k]->close(lanes[k]);
+		free(r.ns[k]);
+	}
+	free(r.scratch);
+}
+
+bool measure_is_undecided(const struct measure_plan *plan, const struct measure_row *row)
+{
+	return plan->device[0] != '\0' && fabs(row->aa - 1) > MEASURE_AA_LIMIT;
+}
+
+void measure_run(const struct measure_plan *plan, struct traffic *traffic, struct measure_row *row)
+{
+	for (unsigned i = 1; i <= plan->tries; i++) {
+		try_once(plan, traffic, row);
+		if (!measure_is_undecided(plan, row))
+			return;
+		if (traffic_now_ns() >= plan->deadline_ns)
+			return;
+		if (i < plan->tries)
+			(void)fprintf(stderr,
+			              "undecided: same against same is %.3f; try %u of %u\n",
+			              row->aa, i + 1, plan->tries);
+	}
+}
+
+const char *measure_unit(const struct measure_row *row)
+{
+	return row->test == TRAFFIC_LATENCY ? "us" : "msg/s";
+}

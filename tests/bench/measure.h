@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One measurement: blocks of the same traffic over all lanes, interleaved, and what they say. */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "traffic.h"
+
+#define MEASURE_AA_LIMIT 0.03 /* same against same may differ by so much */
+
+struct measure_plan {
+	const char *uri;
+	char device[64]; /* libfabric's provider to compare with; "": none */
+	struct sockaddr_storage address;
+	socklen_t address_len;
+	unsigned blocks; /* rounds, each with one block of every lane */
+	unsigned block_ms;
+	unsigned tries;       /* while the outcome is undecided */
+	uint64_t deadline_ns; /* no further try behind it */
+};
+
+struct measure_row {
+	enum traffic_test test;
+	bool wait;
+	uint32_t size;
+	uint32_t depth;
+	/* medians: microseconds for half a round trip, or messages a second */
+	double ndx;
+	double raw_same; /* these and all below: only with a device to compare with */
+	double raw_plain;
+	/* medians of the rounds' ratios ndx / raw, quartiles of the first */
+	double ratio_same;
+	double ratio_plain;
+	double q1;
+	double q3;
+	double aa; /* raw_same / raw_same */
+};
+
+/* test, wait, size and depth are given; fills the rest. */
+void measure_run(const struct measure_plan *plan, struct traffic *traffic, struct measure_row *row);
+/* Same against same differs by more than the limit: the machine was not quiet enough to tell. */
+bool measure_is_undecided(const struct measure_plan *plan, const struct measure_row *row);
+const char *measure_unit(const struct measure_row *row);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Command line of ndx-perf. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OPTIONS_LIST 16u
+
+struct options {
+	const char *uri;
+	bool json;
+	bool test[2]; /* enum traffic_test */
+	bool mode[2]; /* spin, wait */
+	uint32_t sizes[OPTIONS_LIST];
+	unsigned size_count;
+	uint32_t depths[OPTIONS_LIST];
+	unsigned depth_count;
+	unsigned blocks;
+	unsigned block_ms;
+	unsigned tries;
+	unsigned threads;
+	unsigned seconds; /* no further try behind it */
+	unsigned seed;
+};
+
+/* 0, or what to exit with + 1. */
+int options_read(int argc, char **argv, struct options *out);
+
+#endif

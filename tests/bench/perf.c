@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ndx-perf: what NDX costs above the library below it. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lane.h"
+#include "measure.h"
+#include "options.h"
+#include "report.h"
+
+void lane_die(const char *what, const char *why)
+{
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "ndx-perf: %s: %s\n", what, why);
+	/* Not exit(): other threads are still at work. */
+	_Exit(1);
+}
+
+static struct measure_plan plan_of(const struct options *options)
+{
+	struct measure_plan plan = {
+		.uri = options->uri,
+		.blocks = options->blocks,
+		.block_ms = options->block_ms,
+		.tries = options->tries,
+		.deadline_ns = traffic_now_ns() + options->seconds * UINT64_C(1000000000),
+	};
+
+	lane_describe(plan.uri, &plan.address, &plan.address_len, plan.device);
+	if (!lane_has_raw())
+		plan.device[0] = '\0';
+	return plan;
+}
+
+struct cursor {
+	const struct options *options;
+	const struct measure_plan *plan;
+	struct traffic *traffic;
+	struct report *report;
+	struct measure_row row;
+	unsigned undecided;
+};
+
+static void measure_sizes(struct cursor *c)
+{
+	for (unsigned d = 0; d < c->options->depth_count; d++) {
+		for (unsigned s = 0; s < c->options->size_count; s++) {
+			c->row.size = c->options->sizes[s];
+			c->row.depth = c->options->depths[d];
+			measure_run(c->plan, c->traffic, &c->row);
+			report_row(c->report, &c->row);
+			c->undecided += measure_is_undecided(c->plan, &c->row);
+		}
+	}
+}
+
+static void measure_all(struct cursor *c)
+{
+	for (int test = 0; test < 2; test++) {
+		for (int mode = 0; mode < 2; mode++) {
+			c->row.test = test == 0 ? TRAFFIC_LATENCY : TRAFFIC_STREAM;
+			c->row.wait = mode == 1;
+			if (c->options->test[test] && c->options->mode[mode])
+				measure_sizes(c);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct measure_plan plan;
+	struct cursor cursor = {.options = &options, .plan = &plan};
+	const int over = options_read(argc, argv, &options);
+
+	if (over != 0)
+		return over - 1;
+	srandom(options.seed);
+	if (options.threads == 1)
+		options.mode[1] = false;
+	plan = plan_of(&options);
+	(void)fprintf(stderr, "seed %u, %u blocks of %u ms\n", options.seed, plan.blocks,
+	              plan.block_ms);
+	cursor.traffic = traffic_start(options.threads);
+	cursor.report = report_begin(&plan, options.json);
+	measure_all(&cursor);
+	traffic_stop(cursor.traffic);
+	if (cursor.undecided > 0)
+		(void)fprintf(stderr, "%u rows are undecided: the machine was not quiet enough\n",
+		              cursor.undecided);
+	return report_end(cursor.report) ? 0 : 1;
+}

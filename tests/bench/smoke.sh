@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: smoke.sh NDX-PERF URI
+# ndx-perf measures something of everything, and its rows have the keys that are promised. Times
+# are not judged here.
+set -eu
+perf=$1 uri=$2
+if ! command -v jq >/dev/null; then
+	echo "skip: jq is not installed"
+	exit 77
+fi
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# run OPTIONS...: its rows are in $tmp/rows
+run() {
+	timeout -k 5 200 "$perf" --json --blocks 2 --block-ms 1 --tries 1 "$@" "$uri" >"$tmp/rows" 2>"$tmp/log" || {
+		cat "$tmp/log"
+		echo "ndx-perf $* $uri: ended with $?"
+		exit 1
+	}
+}
+# holds WHAT FILTER: true for the rows
+holds() {
+	jq -e --arg uri "$uri" "$2" "$tmp/rows" >/dev/null || {
+		cat "$tmp/rows"
+		echo "not so: $1"
+		exit 1
+	}
+}
+
+run --sizes 8,65536 --depths 1,64
+holds 'a row for each test, mode, size and depth' 'length == 16 and
+	(map([.test, .mode, .size, .depth]) | unique | length) == 16'
+holds 'exactly the keys' 'all(keys_unsorted == ["provider", "test", "mode", "size", "depth", "ndx",
+	"raw_same", "raw_plain", "unit", "ratio_same", "ratio_plain", "q1", "q3", "aa"])'
+# shellcheck disable=SC2016 # a variable of jq's
+holds 'the adapter, and units' 'all(.provider == $uri and
+	.unit == {latency: "us", stream: "msg/s"}[.test])'
+holds 'times that are times' 'all(.ndx > 0)'
+case $uri in
+ofi:*)
+	holds 'a comparison' 'all(.raw_same > 0 and .raw_plain > 0 and .aa > 0 and
+		.q1 <= .ratio_same and .ratio_same <= .q3)'
+	;;
+*)
+	holds 'nothing to compare with' 'all(.raw_same == null and .raw_plain == null and
+		.ratio_same == null and .ratio_plain == null and .q1 == null and .q3 == null and
+		.aa == null)'
+	;;
+esac
+run --threads 1 --sizes 64 --depths 1
+holds 'one thread polls' 'map(.mode) == ["spin", "spin"]'
+run --sizes 1048576 --depths 1 --tests stream --modes wait
+holds 'what was asked for' 'map([.test, .mode, .size]) == [["stream", "wait", 1048576]]'

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The traffic that is measured, the same over every lane. */
+#ifndef BENCH_TRAFFIC_H
+#define BENCH_TRAFFIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lane;
+struct traffic;
+
+enum traffic_test { TRAFFIC_LATENCY, TRAFFIC_STREAM };
+
+struct traffic_block {
+	const struct lane *lane;
+	enum traffic_test test;
+	bool wait;      /* sleep instead of polling */
+	uint64_t count; /* messages there (and back, of latency) */
+};
+
+/* threads: 2, an end each; or 1, which drives both in turn and can only poll. */
+struct traffic *traffic_start(unsigned threads);
+void traffic_stop(struct traffic *traffic);
+
+/* Run a block, and a short one before it that is not measured; nanoseconds for the block. */
+uint64_t traffic_run(struct traffic *traffic, const struct traffic_block *block);
+
+uint64_t traffic_now_ns(void);
+
+#endif
