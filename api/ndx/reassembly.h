@@ -181,10 +181,11 @@ struct ndx_duplicate {
 
 /** What has no counterpart. */
 enum ndx_orphan_kind {
-	NDX_ORPHAN_DATA = 1,     /**< RDMA data for a handle that nobody offered */
-	NDX_ORPHAN_RESPONSE = 2, /**< read response without its request */
-	NDX_ORPHAN_FRAGMENT = 3, /**< Middle or Last of a write without its First */
-	NDX_ORPHAN_REPLY = 4,    /**< RPC reply without its call; its REPLY event comes, too */
+	NDX_ORPHAN_DATA = 1,        /**< RDMA data for a handle that nobody offered */
+	NDX_ORPHAN_RESPONSE = 2,    /**< read response without its request */
+	NDX_ORPHAN_FRAGMENT = 3,    /**< Middle or Last of a write without its First */
+	NDX_ORPHAN_REPLY = 4,       /**< RPC reply without its call; its REPLY event comes, too */
+	NDX_ORPHAN_IP_FRAGMENT = 5, /**< of a RoCEv2 datagram, which should not have any */
 };
 
 struct ndx_orphan {
@@ -282,6 +283,7 @@ struct ndx_reassembly_stats {
 	uint64_t truncated; /**< packets that the capture cut */
 	uint64_t bad_crc;
 	uint64_t crc_checked;
+	uint64_t ip_fragments; /**< of UDP or TCP: left out, as RDMA does not send any */
 	uint64_t bytes_held;   /**< now */
 	uint64_t bytes_peak;   /**< at most, so far */
 	uint64_t segments;     /**< alive now */
@@ -289,7 +291,8 @@ struct ndx_reassembly_stats {
 	uint64_t rdmap[16];    /**< iWARP frames, by RDMAP opcode */
 };
 
-/** Fill @p attr with the defaults: 24 MiB, 60 s, 65536 segments, 4096 connections, 1024 packets. */
+/** Fill @p attr with the defaults: 24 MiB, 300 s, 65536 segments, 4096 connections, 1024 packets.
+ */
 void ndx_reassembly_attr_init(struct ndx_reassembly_attr *attr);
 
 /**

@@ -112,7 +112,8 @@ static void describe(const struct exchange *x, const struct held *held, const ui
 	m->program_version = x->program_version;
 	m->procedure = x->procedure;
 	m->reduced = bytes + held->body;
-	m->reduced_length = held->length - held->body;
+	/* What stands behind the header of an RDMA_NOMSG is no part of the message. */
+	m->reduced_length = held->type == RPCRDMA_NOMSG ? 0 : held->length - held->body;
 }
 
 /* Where the call itself stands behind the header of a long one: the chunk at position 0. */

@@ -58,6 +58,8 @@ struct flow {
 	bool begun;   /* `seen` has a top */
 	bool doomed;  /* about to be freed */
 	uint32_t mtu; /* of the path; 0: not known */
+	uint64_t
+		manager; /* which connection of the manager it is: both identifiers; 0: not known */
 	/* InfiniBand: requests that go this way. Their order numbers are unwrapped PSNs. */
 	struct window seen;      /* requests */
 	struct window answered;  /* responses to them, which come the other way */

@@ -96,8 +96,9 @@ static uint32_t crc_of(const struct rdma *r, const uint8_t *bytes, uint32_t leng
 }
 
 /*
- * Does the CRC of a frame agree? It counts markers, too; whether one that stands right before the
- * frame, is not agreed among implementations.
+ * Does the CRC of a frame agree? It counts the markers in it. One that stands right before the
+ * length field is part of the frame, too (RFC 5044: its pointer is 0), but not for every sender:
+ * either will do.
  */
 static bool crc_agrees(const struct rdma *r, const struct stream *s, const struct view *v,
                        uint32_t raw)
@@ -467,19 +468,27 @@ static bool open_stream(struct rdma *r, struct flow *flow)
 	return true;
 }
 
+/* Is this SYN of the connection that we know, late or repeated? */
+static bool syn_known(const struct stream *s, uint32_t sequence)
+{
+	if (s->synchronised)
+		return sequence == s->next - (uint32_t)s->order;
+	/* We began without it, at the lowest of what came first: it may have been late. */
+	return s->next - sequence <= s->order || s->next - sequence < STREAM_HELD_MAX;
+}
+
 /* A connection begins; or begins again, with the same ports. */
 static void synchronise(struct rdma *r, struct flow *flow, uint32_t sequence)
 {
-	const struct stream *s = flow->stream;
-
-	if (s->known) {
-		if (s->next - sequence <= s->order || s->next - sequence < STREAM_HELD_MAX)
-			return; /* a late or repeated SYN of the connection we know */
+	if (flow->stream->known) {
+		if (syn_known(flow->stream, sequence))
+			return;
 		iwarp_flush(r, flow);
 		iwarp_free(r, flow);
 		if (!open_stream(r, flow))
 			return;
 	}
+	flow->stream->synchronised = true;
 	stream_begin(flow->stream, sequence);
 	drain(r, flow, false);
 }

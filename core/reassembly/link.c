@@ -8,6 +8,7 @@
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_VLAN 0x8100
 #define ETHERTYPE_QINQ 0x88a8
+#define ETHERTYPE_QINQ_OLD 0x9100
 #define ETHERTYPE_IPV6 0x86dd
 #define ETHERTYPE_ROCE 0x8915
 #define PROTOCOL_TCP 6
@@ -18,6 +19,7 @@
 #define BTH 12
 #define TAGS_MAX 4
 #define EXTENSIONS_MAX 8
+#define EXTENSION_FRAGMENT 44
 #define ERF_TYPE_ETHERNET 2
 #define ERF_TYPE_INFINIBAND 21
 
@@ -103,6 +105,20 @@ static enum link_verdict tcp(struct cursor *c, struct frame *f)
 	return LINK_RDMA;
 }
 
+/* A fragment, whose first 4 bytes are ports if it is the `first`. */
+static enum link_verdict fragment(const struct cursor *c, struct frame *f, uint8_t protocol,
+                                  bool first)
+{
+	if (protocol != PROTOCOL_UDP && protocol != PROTOCOL_TCP)
+		return LINK_OTHER;
+	f->transport = NDX_RDMA_IWARP;
+	f->length = c->wire;
+	if (protocol == PROTOCOL_UDP && first && c->left >= 4 &&
+	    base_get_be16(c->at + 2) == PORT_ROCE)
+		f->transport = NDX_RDMA_ROCE_V2;
+	return LINK_FRAGMENT;
+}
+
 static enum link_verdict above_ip(struct cursor *c, struct frame *f, uint8_t protocol)
 {
 	switch (protocol) {
@@ -129,8 +145,6 @@ static enum link_verdict ipv4(struct cursor *c, struct frame *f)
 		total = c->wire; /* what a segmenting card hands over may be too long to be said */
 	if (header < 20 || total < header)
 		return LINK_BAD;
-	if ((base_get_be16(ip + 6) & 0x3fff) != 0)
-		return LINK_OTHER; /* a fragment: RDMA never fragments */
 	f->family = NDX_RDMA_ADDRESS_IPV4;
 	f->network = ip;
 	memcpy(f->address.source, mapped, sizeof(mapped));
@@ -139,21 +153,30 @@ static enum link_verdict ipv4(struct cursor *c, struct frame *f)
 	memcpy(f->address.destination + 12, ip + 16, 4);
 	if (!limit(c, total) || !skip(c, header))
 		return LINK_BAD;
+	if ((base_get_be16(ip + 6) & 0x3fff) != 0)
+		return fragment(c, f, ip[9], (base_get_be16(ip + 6) & 0x1fff) == 0);
 	return above_ip(c, f, ip[9]);
 }
 
-/* Pass extension headers that do not matter; false if cut. `next` becomes the protocol. */
-static bool extensions(struct cursor *c, uint8_t *next)
+/*
+ * Pass extension headers that do not matter; false if cut. `next` becomes the protocol, `offset`
+ * what a fragment header says: 0 if there is none, or if it is all in one.
+ */
+static bool extensions(struct cursor *c, uint8_t *next, uint16_t *offset)
 {
-	for (int i = 0; i < EXTENSIONS_MAX; i++) {
+	*offset = 0;
+	for (int i = 0; i < EXTENSIONS_MAX && *offset == 0; i++) {
 		uint8_t protocol = *next;
 
-		if (protocol != 0 && protocol != 43 && protocol != 60)
+		if (protocol != 0 && protocol != 43 && protocol != 60 &&
+		    protocol != EXTENSION_FRAGMENT)
 			return true; /* hop-by-hop, routing, destination options */
 		if (c->left < 8)
 			return false;
 		*next = c->at[0];
-		if (!skip(c, 8 + (uint32_t)c->at[1] * 8))
+		if (protocol == EXTENSION_FRAGMENT)
+			*offset = base_get_be16(c->at + 2) & 0xfff9;
+		if (!skip(c, protocol == EXTENSION_FRAGMENT ? 8 : 8 + (uint32_t)c->at[1] * 8))
 			return false;
 	}
 	return true;
@@ -162,6 +185,7 @@ static bool extensions(struct cursor *c, uint8_t *next)
 static enum link_verdict ipv6(struct cursor *c, struct frame *f)
 {
 	const uint8_t *ip = c->at;
+	uint16_t offset;
 	uint8_t next;
 
 	if (c->left < 40 || ip[0] >> 4 != 6)
@@ -171,9 +195,9 @@ static enum link_verdict ipv6(struct cursor *c, struct frame *f)
 	memcpy(&f->address, ip + 8, 32);
 	next = ip[6];
 	if (!limit(c, 40 + (uint32_t)base_get_be16(ip + 4)) || !skip(c, 40) ||
-	    !extensions(c, &next))
+	    !extensions(c, &next, &offset))
 		return LINK_BAD;
-	return above_ip(c, f, next);
+	return offset != 0 ? fragment(c, f, next, offset == 1) : above_ip(c, f, next);
 }
 
 static enum link_verdict raw_ip(struct cursor *c, struct frame *f)
@@ -222,9 +246,14 @@ static enum link_verdict infiniband(struct cursor *c, struct frame *f)
 	return next == 2 ? transport(c, f) : LINK_OTHER;
 }
 
+static bool tagged(uint16_t type)
+{
+	return type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ || type == ETHERTYPE_QINQ_OLD;
+}
+
 static enum link_verdict by_ethertype(struct cursor *c, struct frame *f, uint16_t type)
 {
-	for (int i = 0; i < TAGS_MAX && (type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ); i++) {
+	for (int i = 0; i < TAGS_MAX && tagged(type); i++) {
 		if (c->left < 4)
 			return LINK_BAD;
 		type = base_get_be16(c->at + 2);
@@ -272,15 +301,17 @@ static enum link_verdict erf_record(struct cursor *c, struct frame *f)
 		more = (c->at[0] & 0x80) != 0;
 		(void)skip(c, 8);
 	}
+	if (type == ERF_TYPE_ETHERNET && !skip(c, 2))
+		return LINK_BAD;
+	/* The record may be cut and its length rounded; what was sent stands in it. */
+	c->wire = on_wire;
+	if (c->left > on_wire)
+		c->left = on_wire;
 	switch (type) {
 	case ERF_TYPE_INFINIBAND:
-		/* The record may be cut and its length rounded; what was sent stands in it. */
-		c->wire = on_wire;
-		if (c->left > on_wire)
-			c->left = on_wire;
 		return infiniband(c, f);
 	case ERF_TYPE_ETHERNET:
-		return skip(c, 2) ? linked(c, f, 14, 12) : LINK_BAD;
+		return linked(c, f, 14, 12);
 	default:
 		return LINK_OTHER;
 	}

@@ -26,9 +26,11 @@ struct frame {
 };
 
 enum link_verdict {
-	LINK_RDMA,  /* `frame` is filled */
-	LINK_OTHER, /* something else: not ours */
-	LINK_BAD,   /* cut or contradictory */
+	LINK_RDMA,     /* `frame` is filled */
+	LINK_OTHER,    /* something else: not ours */
+	LINK_BAD,      /* cut or contradictory */
+	LINK_FRAGMENT, /* of IP; only transport (ROCE_V2: surely, IWARP: perhaps) and length are
+	                  filled */
 };
 
 #define TCP_FIN 0x01

@@ -21,7 +21,7 @@ void ndx_reassembly_attr_init(struct ndx_reassembly_attr *attr)
 	*attr = (struct ndx_reassembly_attr){
 		.size = sizeof(*attr),
 		.max_bytes = UINT64_C(24) << 20,
-		.max_age_ns = UINT64_C(60) * 1000000000,
+		.max_age_ns = UINT64_C(300) * 1000000000,
 		.max_segments = 65536,
 		.max_connections = 4096,
 		.reorder_packets = 1024,
@@ -169,6 +169,19 @@ static void expire(struct rdma *r)
 	}
 }
 
+/* Of IP: no RDMA stack sends any, so they are told of, not put together. */
+static void fragment(struct rdma *r, const struct frame *frame)
+{
+	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_ORPHAN};
+
+	r->stats.ip_fragments++;
+	if (frame->transport != NDX_RDMA_ROCE_V2)
+		return; /* what it carries cannot be known */
+	event.orphan.kind = NDX_ORPHAN_IP_FRAGMENT;
+	event.orphan.length = frame->length;
+	rdma_report(r, NULL, &event);
+}
+
 enum ndx_status ndx_reassembly_feed(struct ndx_reassembly *reassembly,
                                     const struct ndx_packet *packet)
 {
@@ -199,6 +212,9 @@ enum ndx_status ndx_reassembly_feed(struct ndx_reassembly *reassembly,
 		break;
 	case LINK_BAD:
 		r->stats.malformed++;
+		break;
+	case LINK_FRAGMENT:
+		fragment(r, &frame);
 		break;
 	case LINK_OTHER:
 		break;

@@ -19,18 +19,23 @@ static struct flow *flow_to(struct rdma *r, const struct frame *frame, bool back
 	return flow_of(r, &f, qpn);
 }
 
-/* A queue pair begins to send at `psn`: a new one, or one that we have seen packets of already. */
-static void begin(struct rdma *r, struct flow *flow, uint32_t psn)
+/*
+ * A queue pair begins to send at `psn`: a new one, or one that we have seen packets of already. If
+ * it was part of another connection before, it has been used again.
+ */
+static void begin(struct rdma *r, struct flow *flow, uint32_t psn, uint64_t manager)
 {
+	bool again = flow->manager != 0 && flow->manager != manager;
 	uint64_t order;
 
+	flow->manager = manager;
 	if (!flow->begun) {
 		flow->seen.top = ((UINT64_C(1) << 32) | psn) - 1;
 		flow->begun = true;
 		return;
 	}
 	order = flow_order(flow, psn);
-	if (order + FLOW_WINDOW < flow->seen.top || order > flow->seen.top + FLOW_WINDOW)
+	if (again || order + FLOW_WINDOW < flow->seen.top || order > flow->seen.top + FLOW_WINDOW)
 		flow_restart(r, flow, psn);
 }
 
@@ -39,17 +44,18 @@ static void connected(struct rdma *r, const struct frame *frame, const struct rd
                       const struct cm_message *reply)
 {
 	struct flow *there = flow_to(r, frame, true, reply->qpn); /* to who replied */
+	uint64_t manager = (uint64_t)reply->remote_id << 32 | reply->local_id;
 	struct flow *here;
 
 	if (there == NULL)
 		return;
-	begin(r, there, reply->psn);
+	begin(r, there, reply->psn, manager);
 	/* Making the second may push out the first. */
 	here = flow_to(r, frame, false, asked->message.qpn);
 	there = flow_to(r, frame, true, reply->qpn);
 	if (here == NULL || there == NULL || here == there)
 		return;
-	begin(r, here, asked->message.psn);
+	begin(r, here, asked->message.psn, manager);
 	flow_pair(r, there, here);
 }
 

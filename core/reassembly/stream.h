@@ -33,6 +33,7 @@ struct stream_segment {
 
 struct stream {
 	bool known;            /* `next` is: from SYN, or chosen */
+	bool synchronised;     /* from SYN */
 	uint32_t next;         /* sequence number that comes next */
 	uint64_t order;        /* bytes that came before it, since the stream began for us */
 	uint32_t acknowledged; /* by the segment that is being used */

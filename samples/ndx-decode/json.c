@@ -191,6 +191,7 @@ void json_print_summary(const struct summary *summary)
 	put(object, "evictions", s->evictions);
 	put(object, "malformed", s->malformed);
 	put(object, "truncated", s->truncated);
+	put(object, "ip_fragments", s->ip_fragments);
 	put(object, "crc_checked", s->crc_checked);
 	put(object, "crc_bad", s->bad_crc);
 	put(object, "bytes_held_at_most", s->bytes_peak);

@@ -77,6 +77,8 @@ const char *orphan_name(enum ndx_orphan_kind kind)
 		return "write without its first packet";
 	case NDX_ORPHAN_REPLY:
 		return "reply without call";
+	case NDX_ORPHAN_IP_FRAGMENT:
+		return "IP fragment";
 	}
 	return "?";
 }
@@ -260,6 +262,7 @@ void summary_print(const struct summary *summary)
 		{"evictions", s->evictions},
 		{"malformed", s->malformed},
 		{"truncated", s->truncated},
+		{"ip fragments", s->ip_fragments},
 		{"crc checked", s->crc_checked},
 		{"crc bad", s->bad_crc},
 		{"bytes held at most", s->bytes_peak},

@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 	struct ndx_reassembly_attr attr;
 	struct ndx_reassembly *reassembly = NULL;
 	const char *interface = NULL;
-	uint32_t memory = 24 << 20, age = 60, reorder;
+	uint32_t memory = 24 << 20, age = 300, reorder;
 	size_t operands;
 	enum ndx_status status;
 	bool good;
@@ -210,8 +210,8 @@ int main(int argc, char **argv)
 		{"-i", "IFACE", "capture live, until SIGINT", .text = &interface},
 		{"--memory", "BYTES", "bound of what is held (24M)", .number = &memory,
 	         .min = 1 << 20, .max = UINT32_MAX},
-		{"--age", "SECONDS", "how long to wait for the rest (60)", .number = &age, .min = 1,
-	         .max = 1000000},
+		{"--age", "SECONDS", "how long to wait for the rest (300)", .number = &age,
+	         .min = 1, .max = 1000000},
 		{"--reorder", "PACKETS", "how late a packet may come (1024)", .number = &reorder,
 	         .min = 0, .max = 1000000},
 	};

@@ -51,15 +51,38 @@ static void raw_ip_and_options_and_padding_are_understood(void **state)
 	assert_int_equal(f.network_length, 32);
 }
 
-static void fragments_and_other_protocols_are_not_ours(void **state)
+static void fragments_are_told(void **state)
 {
-	uint8_t b[48];
+	uint8_t b[48], six[40 + 8 + 28] = {0x60, [5] = 36, [6] = 44, [40] = 17};
 	struct frame f;
 
 	(void)state;
 	memcpy(b, roce, 48);
 	b[6] = 0x20;
+	assert_int_equal(parse(NDX_LINK_IPV4, b, 48, 48, &f), LINK_FRAGMENT);
+	assert_int_equal(f.transport, NDX_RDMA_ROCE_V2);
+	b[7] = 1; /* a later one has no ports */
+	assert_int_equal(parse(NDX_LINK_IPV4, b, 48, 48, &f), LINK_FRAGMENT);
+	assert_int_equal(f.transport, NDX_RDMA_IWARP);
+	b[9] = 1;
 	assert_int_equal(parse(NDX_LINK_IPV4, b, 48, 48, &f), LINK_OTHER);
+	memcpy(six + 48, roce + 20, 28);
+	assert_int_equal(parse(NDX_LINK_IPV6, six, sizeof(six), sizeof(six), &f), LINK_RDMA);
+	assert_int_equal(f.length, 16);
+	six[43] = 1;
+	assert_int_equal(parse(NDX_LINK_IPV6, six, sizeof(six), sizeof(six), &f), LINK_FRAGMENT);
+	assert_int_equal(f.transport, NDX_RDMA_ROCE_V2);
+	six[43] = 9;
+	assert_int_equal(parse(NDX_LINK_IPV6, six, sizeof(six), sizeof(six), &f), LINK_FRAGMENT);
+	assert_int_equal(f.transport, NDX_RDMA_IWARP);
+}
+
+static void other_protocols_are_not_ours(void **state)
+{
+	uint8_t b[48];
+	struct frame f;
+
+	(void)state;
 	memcpy(b, roce, 48);
 	b[23] = 1;
 	assert_int_equal(parse(NDX_LINK_IPV4, b, 48, 48, &f), LINK_OTHER);
@@ -113,6 +136,7 @@ static void erf_records_hold_ethernet_or_infiniband(void **state)
 	struct frame f;
 
 	(void)state;
+	eth[15] = 14 + 48;
 	eth[26 + 12] = 8;
 	memcpy(eth + 40, roce, 48);
 	assert_int_equal(parse(NDX_LINK_ERF, eth, sizeof(eth), sizeof(eth), &f), LINK_RDMA);
@@ -169,7 +193,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raw_ip_and_options_and_padding_are_understood),
-		cmocka_unit_test(fragments_and_other_protocols_are_not_ours),
+		cmocka_unit_test(fragments_are_told),
+		cmocka_unit_test(other_protocols_are_not_ours),
 		cmocka_unit_test(lengths_that_contradict_are_refused),
 		cmocka_unit_test(ipv6_extension_headers_are_passed),
 		cmocka_unit_test(erf_records_hold_ethernet_or_infiniband),
