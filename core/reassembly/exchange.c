@@ -376,10 +376,17 @@ void exchange_error(struct rdma *r, const struct arrival *a, const struct rpcrdm
 	r->stats.errors++;
 	event.error = (struct ndx_rpc_error){h->xid, h->error_code, h->error_low, h->error_high};
 	rdma_report(r, a->flow, &event);
-	if (x == NULL)
-		return;
+	if (x == NULL) { /* it may have overtaken the call */
+		x = exchange_create(r, a->flow, a->flow->direction ^ 1, h->xid);
+		if (x == NULL)
+			return;
+		x->refused = true;
+		base_list_add(&r->orphans, &x->waiting);
+	}
 	x->reply_done = true; /* nothing more will be answered */
 	x->reply_flow = a->flow;
+	x->reply.order = a->order;
+	x->reply.packet = r->stats.packets;
 	if (x->call_done)
 		exchange_free(r, x);
 }
@@ -432,6 +439,8 @@ static void finish_orphan(struct rdma *r, struct exchange *x)
 {
 	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_ORPHAN};
 
+	if (x->refused)
+		return; /* that was told at once */
 	event.orphan.kind = NDX_ORPHAN_REPLY;
 	event.orphan.xid = x->xid;
 	event.orphan.psn = (uint32_t)x->reply.order & PSN_MASK;

@@ -37,6 +37,7 @@ struct exchange {
 	uint8_t direction;       /* of the call */
 	uint32_t xid;
 	bool call_done, reply_done;
+	bool refused; /* RDMA_ERROR came first */
 	uint64_t touched_ns;
 	uint32_t program, program_version, procedure;
 	struct held call, reply;

@@ -9,17 +9,11 @@
 
 #define CHUNKS_MAX 4
 #define SEGMENTS_MAX 4
-#define HEADER_MAX 512
+#define HEADER_MAX 768
 #define INLINE_MAX 6000
 
-struct segment {
-	uint32_t handle, length;
-	uint64_t offset;
-	uint32_t position;
-};
-
 struct chunk {
-	struct segment segments[SEGMENTS_MAX];
+	struct synth_segment segments[SEGMENTS_MAX];
 	uint32_t count, length;
 	uint8_t *bytes;
 };
@@ -30,6 +24,8 @@ struct call {
 	uint32_t xid;
 	struct chunk reads[CHUNKS_MAX], writes[CHUNKS_MAX], reply;
 	uint32_t read_count, write_count;
+	uint32_t shape; /* enum shape */
+	uint32_t talk;
 	bool has_reply;
 	uint8_t inline_bytes[INLINE_MAX];
 	uint32_t inline_length;
@@ -46,11 +42,6 @@ uint32_t synth_random(uint32_t *state)
 	return x;
 }
 
-static uint32_t below(struct synth_connection *c, uint32_t limit)
-{
-	return synth_random(&c->random) % limit;
-}
-
 void synth_defaults(struct synth_options *options)
 {
 	*options = (struct synth_options){
@@ -65,201 +56,45 @@ void synth_defaults(struct synth_options *options)
 	};
 }
 
-static bool iwarp(const struct synth_connection *c)
-{
-	return c->synth->options.wire == SYNTH_IWARP;
-}
+#define PADDED_TYPE 2 /* RDMA_MSGP */
+#define ERROR_TYPE 4
+#define DONE_TYPE 3
+#define BATCH_MAX 4
 
-/* iWARP: a SEND of several frames. */
-static void send_frames(struct synth_connection *c, unsigned from, const uint8_t *bytes,
-                        uint32_t length, uint32_t invalidate)
-{
-	uint32_t most = c->synth->options.mtu - 64, at = 0;
-	uint8_t ulpdu[8192] = {0};
-
-	do {
-		uint32_t part = length - at < most ? length - at : most;
-
-		ulpdu[0] = (uint8_t)(at + part == length ? 0x41 : 0x01);
-		ulpdu[1] = (uint8_t)(0x40 | (invalidate != 0 ? 4 : 3));
-		synth_put32(ulpdu + 2, invalidate);
-		synth_put32(ulpdu + 6, 0);
-		synth_put32(ulpdu + 10, c->side[from].message);
-		synth_put32(ulpdu + 14, at);
-		memcpy(ulpdu + 18, bytes + at, part);
-		synth_frame(c, from, ulpdu, 18 + part);
-		at += part;
-	} while (at < length);
-	c->side[from].message++;
-	synth_stream(c, from, NULL, 0, true);
-}
-
-/* A message from that side, by SEND. */
-static void send_message(struct synth_connection *c, unsigned from, const uint8_t *bytes,
-                         uint32_t length, uint32_t invalidate)
-{
-	static const uint8_t opcodes[2][2] = {{1, 2}, {0, 4}}; /* by first and last */
-	uint32_t mtu = c->synth->options.mtu, at = 0;
-	uint8_t head[4];
-
-	if (iwarp(c)) {
-		send_frames(c, from, bytes, length, invalidate);
-		return;
-	}
-	synth_put32(head, invalidate);
-	do {
-		uint32_t part = length - at < mtu ? length - at : mtu;
-		bool ends = at + part == length && invalidate != 0;
-		uint8_t opcode = opcodes[at == 0][at + part == length];
-
-		if (ends)
-			opcode = at == 0 ? 0x17 : 0x16;
-		synth_bth(c, from, opcode, c->side[from].psn++ & 0xffffff, head, ends ? 4 : 0,
-		          bytes + at, part);
-		at += part;
-	} while (at < length);
-}
-
-static void reth(uint8_t head[16], const struct segment *s, uint32_t at, uint32_t length)
-{
-	synth_put64(head, s->offset + at);
-	synth_put32(head + 8, s->handle);
-	synth_put32(head + 12, length);
-}
-
-static void ack(struct synth_connection *c, unsigned from, uint32_t psn)
-{
-	uint8_t aeth[4] = {0, 0, 0, 1};
-
-	if (c->synth->options.acknowledge && !iwarp(c))
-		synth_bth(c, from, 0x11, psn & 0xffffff, aeth, 4, NULL, 0);
-}
-
-/* iWARP: a tagged message of several frames. */
-static void tagged(struct synth_connection *c, unsigned from, uint8_t opcode, uint32_t stag,
-                   uint64_t offset, const uint8_t *bytes, uint32_t length)
-{
-	uint8_t ulpdu[8192];
-	uint32_t at = 0, most = c->synth->options.mtu - 64;
-
-	do {
-		uint32_t part = length - at < most ? length - at : most;
-
-		ulpdu[0] = (uint8_t)(at + part == length ? 0xc1 : 0x81);
-		ulpdu[1] = (uint8_t)(0x40 | opcode);
-		synth_put32(ulpdu + 2, stag);
-		synth_put64(ulpdu + 6, offset + at);
-		memcpy(ulpdu + 14, bytes + at, part);
-		synth_frame(c, from, ulpdu, 14 + part);
-		at += part;
-	} while (at < length);
-}
-
-/* The server writes into the client's memory. */
-static void write_segment(struct synth_connection *c, const struct segment *s, const uint8_t *bytes,
-                          uint32_t length)
-{
-	struct synth_side *server = &c->side[1];
-	uint32_t mtu = c->synth->options.mtu, at = 0;
-	bool again = c->synth->options.retry && length > 3 * mtu && below(c, 2) == 0;
-	uint8_t head[16];
-
-	if (iwarp(c)) {
-		tagged(c, 1, 0, s->handle, s->offset, bytes, length);
-		return;
-	}
-	for (bool first = true; at < length || first; first = false) {
-		uint32_t part = length - at < mtu ? length - at : mtu;
-		bool last = at + part == length;
-
-		reth(head, s, at, length - at);
-		synth_bth(c, 1, (uint8_t)(first ? (last ? 10 : 6) : (last ? 8 : 7)),
-		          server->psn++ & 0xffffff, head, first ? 16 : 0, bytes + at, part);
-		at += part;
-		if (again && at > 2 * mtu) {
-			/* The second packet was lost: from there it begins again, as a First. */
-			again = false;
-			server->psn -= at / mtu - 1;
-			at = mtu;
-			reth(head, s, at, length - at);
-			synth_bth(c, 1, 6, server->psn++ & 0xffffff, head, 16, bytes + at, mtu);
-			at += mtu;
-		}
-	}
-	ack(c, 0, server->psn - 1);
-}
-
-/* Responses to a request for `length` bytes, the first `most` bytes of them. */
-static void read_responses(struct synth_connection *c, uint32_t psn, const uint8_t *bytes,
-                           uint32_t length, uint32_t most)
-{
-	uint8_t aeth[4] = {0, 0, 0, 1};
-	uint32_t mtu = c->synth->options.mtu, at = 0;
-
-	for (bool first = true; at < most || first; first = false) {
-		uint32_t part = length - at < mtu ? length - at : mtu;
-		bool last = at + part == length;
-
-		synth_bth(c, 0, (uint8_t)(first ? (last ? 16 : 13) : (last ? 15 : 14)),
-		          psn++ & 0xffffff, aeth, first || last ? 4 : 0, bytes + at, part);
-		at += part;
-	}
-}
-
-/* The server reads the client's memory. */
-static void read_segment(struct synth_connection *c, const struct segment *s, const uint8_t *bytes)
-{
-	struct synth_side *server = &c->side[1];
-	uint32_t mtu = c->synth->options.mtu, packets = (s->length + mtu - 1) / mtu,
-		 psn = server->psn;
-	uint8_t head[16], ulpdu[64] = {0x41, 0x41};
-
-	if (iwarp(c)) {
-		uint64_t sink = UINT64_C(0x7000) + below(c, 4) * UINT64_C(0x100000);
-
-		synth_put32(ulpdu + 6, 1);
-		synth_put32(ulpdu + 10, server->reads++);
-		synth_put32(ulpdu + 18, 5);
-		synth_put64(ulpdu + 22, sink);
-		synth_put32(ulpdu + 30, s->length);
-		synth_put32(ulpdu + 34, s->handle);
-		synth_put64(ulpdu + 38, s->offset);
-		synth_frame(c, 1, ulpdu, 46);
-		synth_stream(c, 1, NULL, 0, true);
-		tagged(c, 0, 2, 5, sink, bytes, s->length);
-		synth_stream(c, 0, NULL, 0, true);
-		return;
-	}
-	reth(head, s, 0, s->length);
-	synth_bth(c, 1, 12, psn & 0xffffff, head, 16, NULL, 0);
-	server->psn += packets == 0 ? 1 : packets;
-	if (c->synth->options.retry && packets > 3 && below(c, 2) == 0) {
-		/* Part of the answer is lost: it is asked for again, from there on. */
-		read_responses(c, psn, bytes, s->length, 2 * mtu);
-		reth(head, s, mtu, s->length - mtu);
-		synth_bth(c, 1, 12, (psn + 1) & 0xffffff, head, 16, NULL, 0);
-		read_responses(c, psn + 1, bytes + mtu, s->length - mtu, s->length - mtu);
-		return;
-	}
-	read_responses(c, psn, bytes, s->length, s->length);
-}
+/* What a conversation may have. */
+enum shape {
+	PLAIN,
+	READS,
+	WRITES,
+	REPLY,
+	BOTH,
+	BOTH_LONG, /* a SEND of several packets */
+	LONG_CALL,
+	LONG_AND_READS,
+	REPLY_AND_WRITES,
+	PADDED,
+	BACK, /* the server calls */
+	REFUSED,
+	SILENT, /* no answer comes */
+	SHAPES,
+};
 
 /* Segments of random lengths for a chunk of random bytes. */
 static void make_chunk(struct call *call, struct chunk *k, uint32_t length, uint32_t position)
 {
 	static const uint32_t reused = 0x00c0ffee;
 	struct synth_connection *c = call->c;
-	uint32_t count = 1 + below(c, SEGMENTS_MAX), left = length;
-	uint64_t base = ((uint64_t)below(c, 1000) << 32) + below(c, 4096);
+	uint32_t count = 1 + synth_below(c, SEGMENTS_MAX), left = length;
+	uint64_t base = ((uint64_t)synth_below(c, 1000) << 32) + synth_below(c, 4096);
 
 	k->bytes = malloc(length);
 	k->length = length;
 	for (uint32_t i = 0; i < length; i++)
 		k->bytes[i] = (uint8_t)synth_random(&c->random);
 	for (k->count = 0; k->count < count && left > 0; k->count++) {
-		struct segment *s = &k->segments[k->count];
+		struct synth_segment *s = &k->segments[k->count];
 
-		s->length = k->count + 1 == count ? left : 1 + below(c, left);
+		s->length = k->count + 1 == count ? left : 1 + synth_below(c, left);
 		s->handle = c->synth->options.reuse ? reused : synth_random(&c->random) | 1;
 		s->offset = base;
 		s->position = position;
@@ -268,7 +103,7 @@ static void make_chunk(struct call *call, struct chunk *k, uint32_t length, uint
 	}
 }
 
-static uint32_t put_segment(uint8_t *p, const struct segment *s, uint32_t length)
+static uint32_t put_segment(uint8_t *p, const struct synth_segment *s, uint32_t length)
 {
 	synth_put32(p, s->handle);
 	synth_put32(p + 4, length);
@@ -294,18 +129,47 @@ static uint32_t put_header(uint8_t *p, uint32_t xid, uint32_t type)
 	synth_put32(p + 4, 1);
 	synth_put32(p + 8, 32);
 	synth_put32(p + 12, type);
-	return 16;
+	if (type != PADDED_TYPE)
+		return 16;
+	synth_put32(p + 16, 4096);
+	synth_put32(p + 20, 1024);
+	return 24;
 }
 
-/* What the client sends; the canonical message goes to the truth. */
-static void make_call(struct call *call, bool long_call)
+/* The truth of a call: what it is made of, with its read chunks at their positions. */
+static void note_call(const struct call *call, bool long_call)
 {
 	static const uint8_t zeros[4];
-	struct synth_connection *c = call->c;
-	uint8_t message[HEADER_MAX + INLINE_MAX];
-	uint32_t at = put_header(message, call->xid, long_call ? 1 : 0), used = 0;
+	const uint8_t *base = long_call ? call->reads[0].bytes : call->inline_bytes;
+	uint32_t length = long_call ? call->reads[0].length : call->inline_length;
 	struct ndx_piece pieces[3 * CHUNKS_MAX + 1];
+	uint32_t used = 0, written = 0;
 	size_t count = 0;
+
+	for (uint32_t i = long_call ? 1 : 0; i < call->read_count; i++) {
+		const struct chunk *k = &call->reads[i];
+		uint32_t padding = -k->length & 3, part = k->segments[0].position - written;
+
+		pieces[count++] = (struct ndx_piece){base + used, part};
+		pieces[count++] = (struct ndx_piece){k->bytes, k->length};
+		pieces[count++] = (struct ndx_piece){zeros, padding};
+		used += part;
+		written += part + k->length + padding;
+	}
+	pieces[count++] = (struct ndx_piece){base + used, length - used};
+	synth_note(&call->c->synth->calls, call->talk, pieces, count);
+}
+
+/* What the client sends. */
+static void make_call(struct call *call)
+{
+	struct synth_connection *c = call->c;
+	bool long_call = call->shape == LONG_CALL || call->shape == LONG_AND_READS;
+	uint8_t message[HEADER_MAX + INLINE_MAX];
+	uint32_t type = long_call               ? 1
+	                : call->shape == PADDED ? PADDED_TYPE
+	                                        : 0,
+		 at = put_header(message, call->xid, type), invalidate = 0;
 
 	for (uint32_t i = 0; i < call->read_count; i++) {
 		for (uint32_t k = 0; k < call->reads[i].count; k++) {
@@ -328,34 +192,39 @@ static void make_call(struct call *call, bool long_call)
 		synth_put32(message + at, 0);
 		at += 4;
 	}
-	for (uint32_t i = 0, written = 0; i < call->read_count; i++) {
-		const struct chunk *k = &call->reads[i];
-		uint32_t padding = long_call ? 0 : -k->length & 3;
-		uint32_t part = k->segments[0].position - written;
-
-		pieces[count++] = (struct ndx_piece){call->inline_bytes + used, part};
-		pieces[count++] = (struct ndx_piece){k->bytes, k->length};
-		pieces[count++] = (struct ndx_piece){zeros, padding};
-		used += part;
-		written += part + k->length + padding;
+	note_call(call, long_call);
+	if (!long_call) {
+		memcpy(message + at, call->inline_bytes, call->inline_length);
+		at += call->inline_length;
+	} else if (synth_below(c, 4) == 0) {
+		memset(message + at, 0xee, 8); /* which is no part of the message */
+		at += 8;
 	}
-	pieces[count++] = (struct ndx_piece){call->inline_bytes + used, call->inline_length - used};
-	synth_note(&c->synth->calls, c->synth->talks, pieces, count);
-	memcpy(message + at, call->inline_bytes, call->inline_length);
-	send_message(c, 0, message, at + call->inline_length, 0);
-	ack(c, 1, c->side[0].psn - 1);
+	synth_send_message(c, call->shape == BACK ? 1 : 0, message, at, invalidate);
+	synth_ack(c, call->shape == BACK ? 0 : 1, c->side[call->shape == BACK].psn - 1);
 }
 
-/* The server fetches what the call left outside. */
+/* The server fetches what the call left outside: all requests, then all answers, or one by one. */
 static void fetch(struct call *call)
 {
-	for (uint32_t i = 0; i < call->read_count; i++) {
-		const struct chunk *k = &call->reads[i];
-		uint32_t at = 0;
+	struct synth_read reads[CHUNKS_MAX * SEGMENTS_MAX];
+	struct synth_connection *c = call->c;
+	bool together = c->synth->options.pipelined && !c->synth->options.retry;
 
-		for (uint32_t s = 0; s < k->count; s++) {
-			read_segment(call->c, &k->segments[s], k->bytes + at);
-			at += k->segments[s].length;
+	for (unsigned round = 0; round < (together ? 2 : 1); round++) {
+		uint32_t n = 0;
+
+		for (uint32_t i = 0; i < call->read_count; i++) {
+			const struct chunk *k = &call->reads[i];
+
+			for (uint32_t s = 0, at = 0; s < k->count; s++, n++) {
+				if (round == 0)
+					synth_read_request(c, &k->segments[s], n, &reads[n]);
+				if (round == 1 || !together)
+					synth_read_answer(c, &k->segments[s], &reads[n],
+					                  k->bytes + at);
+				at += k->segments[s].length;
+			}
 		}
 	}
 }
@@ -371,7 +240,7 @@ static uint32_t fill_chunk(struct synth_connection *c, const struct chunk *k, ui
 		if (lengths[s] > length - at)
 			lengths[s] = length - at;
 		if (lengths[s] > 0)
-			write_segment(c, &k->segments[s], k->bytes + at, lengths[s]);
+			synth_write_segment(c, &k->segments[s], k->bytes + at, lengths[s]);
 		at += lengths[s];
 	}
 	return at;
@@ -384,7 +253,7 @@ static void make_reply(struct call *call)
 	uint32_t at = put_header(message, call->xid, call->has_reply ? 1 : 0),
 		 lengths[SEGMENTS_MAX];
 	struct ndx_piece pieces[CHUNKS_MAX + 2];
-	uint32_t body = 24 + 4 * below(c, 20), invalidate = 0;
+	uint32_t body = 24 + 4 * synth_below(c, 20), invalidate = 0;
 	uint8_t inline_bytes[128];
 	size_t count = 1;
 
@@ -392,7 +261,8 @@ static void make_reply(struct call *call)
 	at += 4;
 	for (uint32_t i = 0; i < call->write_count; i++) {
 		struct chunk *k = &call->writes[i];
-		uint32_t length = below(c, 3) == 0 ? below(c, k->length + 1) : k->length;
+		uint32_t length =
+			synth_below(c, 3) == 0 ? synth_below(c, k->length + 1) : k->length;
 
 		length = fill_chunk(c, k, length, lengths);
 		at += put_chunk(message + at, k, lengths);
@@ -402,8 +272,8 @@ static void make_reply(struct call *call)
 	synth_put32(message + at, 0);
 	at += 4;
 	if (call->has_reply) {
-		uint32_t length =
-			fill_chunk(c, &call->reply, call->reply.length - below(c, 4), lengths);
+		uint32_t length = fill_chunk(c, &call->reply,
+		                             call->reply.length - synth_below(c, 4), lengths);
 
 		at += put_chunk(message + at, &call->reply, lengths);
 		pieces[0] = (struct ndx_piece){call->reply.bytes, length};
@@ -418,9 +288,34 @@ static void make_reply(struct call *call)
 		memcpy(message + at, inline_bytes, body);
 		pieces[0] = (struct ndx_piece){inline_bytes, body};
 	}
-	synth_note(&c->synth->replies, c->synth->talks, pieces, count);
-	send_message(c, 1, message, at + body, invalidate);
-	ack(c, 0, c->side[1].psn - 1);
+	synth_note(&c->synth->replies, call->talk, pieces, count);
+	synth_send_message(c, call->shape == BACK ? 0 : 1, message, at + body, invalidate);
+	synth_ack(c, call->shape == BACK ? 1 : 0, c->side[call->shape != BACK].psn - 1);
+}
+
+/* The server refuses: it cannot use the version, or the chunks. */
+static void make_error(struct call *call)
+{
+	struct synth_connection *c = call->c;
+	uint8_t message[32];
+	uint32_t at = put_header(message, call->xid, ERROR_TYPE), code = 1 + synth_below(c, 2);
+
+	synth_put32(message + at, code);
+	synth_put32(message + at + 4, 1);
+	synth_put32(message + at + 8, 1);
+	c->synth->errors++;
+	synth_send_message(c, 1, message, at + (code == 1 ? 12 : 4), 0);
+	synth_ack(c, 0, c->side[1].psn - 1);
+}
+
+/* The client has used the reply: an old custom, of no consequence. */
+static void make_done(struct call *call)
+{
+	uint8_t message[16];
+
+	(void)put_header(message, call->xid, DONE_TYPE);
+	synth_send_message(call->c, 0, message, sizeof(message), 0);
+	synth_ack(call->c, 1, call->c->side[0].psn - 1);
 }
 
 static void free_call(struct call *call)
@@ -438,12 +333,11 @@ static void make_reads(struct call *call)
 	struct synth_connection *c = call->c;
 	uint32_t position = 28;
 
-	call->read_count = 1 + below(c, 3);
-	for (uint32_t i = 0; i < call->read_count; i++) {
-		uint32_t length = 1 + below(c, c->synth->options.chunk);
+	for (uint32_t n = 1 + synth_below(c, 3); n > 0; n--) {
+		uint32_t length = 1 + synth_below(c, c->synth->options.chunk);
 
-		make_chunk(call, &call->reads[i], length, position);
-		position += ((length + 3) & ~3u) + 4 * below(c, 2);
+		make_chunk(call, &call->reads[call->read_count++], length, position);
+		position += ((length + 3) & ~3u) + 4 * synth_below(c, 2);
 	}
 }
 
@@ -458,43 +352,80 @@ static void make_inline(struct call *call, uint32_t length)
 		synth_put32(call->inline_bytes + 4 * i, i == 0 ? call->xid : head[i]);
 }
 
-/* What a conversation may have. */
-enum shape { PLAIN, READS, WRITES, REPLY, BOTH_LONG, LONG_CALL, BOTH, SHAPES };
-
-/* A conversation of a random shape. */
-static void converse(struct synth_connection *c, uint32_t xid)
+static void make_chunks(struct call *call)
 {
-	struct call *call = calloc(1, sizeof(*call));
-	enum shape shape = (enum shape)below(c, SHAPES);
-	uint32_t most = c->synth->options.chunk;
+	struct synth_connection *c = call->c;
+	uint32_t most = c->synth->options.chunk, shape = call->shape;
 
-	c->synth->talks++;
-	call->c = c;
-	call->xid = xid;
-	if (shape == BOTH_LONG) /* a SEND of several packets, with chunks */
-		make_inline(call, 1500 + 4 * below(c, 1000));
-	else if (shape != LONG_CALL)
-		make_inline(call, 40 + 4 * below(c, 40));
-	if (shape == READS || shape == BOTH_LONG || shape == BOTH)
+	if (shape == LONG_CALL || shape == LONG_AND_READS) {
+		make_chunk(call, &call->reads[call->read_count++], 100 + synth_below(c, most), 0);
+		memcpy(call->reads[0].bytes, call->inline_bytes, 40);
+	}
+	if (shape == READS || shape == BOTH_LONG || shape == BOTH || shape == LONG_AND_READS ||
+	    shape == REFUSED)
 		make_reads(call);
-	if (shape == LONG_CALL) {
-		make_chunk(call, &call->reads[0], 100 + below(c, most), 0);
-		call->read_count = 1;
-	}
-	if (shape == WRITES || shape == BOTH_LONG || shape == BOTH) {
-		call->write_count = 1 + below(c, 2);
+	if (shape == WRITES || shape == BOTH_LONG || shape == BOTH || shape == REPLY_AND_WRITES) {
+		call->write_count = 1 + synth_below(c, 2);
 		for (uint32_t i = 0; i < call->write_count; i++)
-			make_chunk(call, &call->writes[i], 1 + below(c, most), 0);
+			make_chunk(call, &call->writes[i], 1 + synth_below(c, most), 0);
 	}
-	if (shape == REPLY || shape == LONG_CALL) {
-		make_chunk(call, &call->reply, 64 + below(c, most), 0);
+	if (shape == REPLY || shape == LONG_CALL || shape == REPLY_AND_WRITES) {
+		make_chunk(call, &call->reply, 64 + synth_below(c, most), 0);
 		call->has_reply = true;
 	}
-	make_call(call, shape == LONG_CALL);
-	fetch(call);
-	make_reply(call);
+}
+
+static struct call *begin_call(struct synth_connection *c, uint32_t xid)
+{
+	struct call *call = calloc(1, sizeof(*call));
+
+	call->c = c;
+	call->xid = xid;
+	call->talk = c->synth->talk = ++c->synth->talks;
+	call->shape = synth_below(c, SHAPES);
+	make_inline(call, call->shape == BOTH_LONG ? 1500 + 4 * synth_below(c, 1000)
+	                                           : 40 + 4 * synth_below(c, 40));
+	make_chunks(call);
+	make_call(call);
+	return call;
+}
+
+static void end_call(struct call *call)
+{
+	call->c->synth->talk = call->talk;
+	if (call->shape != SILENT)
+		fetch(call);
+	if (call->shape == SILENT)
+		call->c->synth->unanswered++;
+	else if (call->shape == REFUSED)
+		make_error(call);
+	else
+		make_reply(call);
+	if (call->shape == LONG_CALL)
+		make_done(call);
 	free_call(call);
 	free(call);
+}
+
+/* Conversations of random shapes: one after the other, or several at a time. */
+static uint32_t converse(struct synth_connection *c, uint32_t xid, uint32_t most)
+{
+	const struct synth_options *o = &c->synth->options;
+	uint32_t n = o->pipelined && !o->reuse ? 1 + synth_below(c, BATCH_MAX) : 1;
+	struct call *calls[BATCH_MAX];
+
+	if (n > most)
+		n = most;
+	for (uint32_t i = 0; i < n; i++)
+		calls[i] = begin_call(c, xid + i);
+	for (uint32_t left = n; left > 0; left--) {
+		uint32_t i = synth_below(c, left);
+
+		end_call(calls[i]);
+		calls[i] = calls[left - 1];
+	}
+	c->synth->talk = 0;
+	return n;
 }
 
 static void introduce(struct synth_connection *c)
@@ -502,7 +433,7 @@ static void introduce(struct synth_connection *c)
 	uint8_t data[232] = {0}, setup[24] = "MPA ID Req Frame";
 	const struct synth_options *o = &c->synth->options;
 
-	if (o->wire == SYNTH_IWARP) {
+	if (synth_iwarp(c)) {
 		synth_tcp(c, 0, 2, NULL, 0);
 		synth_tcp(c, 1, 0x12, NULL, 0);
 		setup[16] = (uint8_t)((o->markers ? 0x80 : 0) | (o->crc ? 0x40 : 0) | 0x10);
@@ -513,26 +444,30 @@ static void introduce(struct synth_connection *c)
 		synth_tcp(c, 1, 0x18, setup, sizeof(setup));
 		return;
 	}
-	synth_put32(data, 0x1000 + c->side[0].qpn);
+	synth_put32(data, 0x1000 + c->side[0].qpn + (c->generation << 16));
 	synth_put24(data + 32, c->side[0].qpn);
 	synth_put24(data + 44, c->side[1].psn & 0xffffff);
 	for (uint32_t mtu = o->mtu; mtu > 128; mtu /= 2)
 		data[50] = (uint8_t)(data[50] + (1 << 4));
 	synth_manage(c, 0, 0x10, data);
 	memset(data, 0, sizeof(data));
-	synth_put32(data, 0x2000 + c->side[1].qpn);
-	synth_put32(data + 4, 0x1000 + c->side[0].qpn);
+	synth_put32(data, 0x2000 + c->side[1].qpn + (c->generation << 16));
+	synth_put32(data + 4, 0x1000 + c->side[0].qpn + (c->generation << 16));
 	synth_put24(data + 12, c->side[1].qpn);
 	synth_put24(data + 20, c->side[0].psn & 0xffffff);
 	synth_manage(c, 1, 0x13, data);
 }
 
-static void prepare(struct synth_connection *c, struct synth *s, uint32_t index)
+static void prepare(struct synth_connection *c, struct synth *s, uint32_t index,
+                    uint32_t generation)
 {
 	const struct synth_options *o = &s->options;
 	uint32_t keys = o->equal_keys ? 0 : index, hosts = o->same_hosts ? 0 : index;
 
-	*c = (struct synth_connection){.synth = s, .random = o->seed * 2654435761u + index + 1};
+	*c = (struct synth_connection){.synth = s,
+	                               .generation = generation,
+	                               .random = o->seed * 2654435761u + index + 1 +
+	                                         generation * 12345};
 	for (unsigned i = 0; i < 2; i++) {
 		struct synth_side *side = &c->side[i];
 
@@ -543,39 +478,62 @@ static void prepare(struct synth_connection *c, struct synth *s, uint32_t index)
 		side->address[12] = 10;
 		if (o->wire == SYNTH_INFINIBAND)
 			side->address[14] = (uint8_t)(hosts & 0x3f);
-		side->qpn = o->wire == SYNTH_IWARP ? (i == 0 ? 40000 + keys : 20049)
-		                                   : 0x11 + 2 * keys + (o->equal_keys ? 0 : i);
-		side->psn = o->psn + 77 * i + (o->equal_keys ? 0 : 5000 * index);
+		side->qpn = synth_iwarp(c) ? (i == 0 ? 40000 + keys : 20049)
+		                           : 0x11 + 2 * keys + (o->equal_keys ? 0 : i);
+		side->psn = o->psn + 77 * i + (o->equal_keys ? 0 : 5000 * index) -
+		            generation * o->again;
 		side->message = 1;
 		side->reads = 1;
 	}
 }
 
-struct synth *synth_create(const struct synth_options *options)
+/* All connections, from beginning to end. */
+static void speak(struct synth *s, uint32_t generation)
 {
-	struct synth *s = calloc(1, sizeof(*s));
-	struct synth_connection *c = calloc(options->connections, sizeof(*c));
+	const struct synth_options *o = &s->options;
+	struct synth_connection *c = calloc(o->connections, sizeof(*c));
 
-	s->options = *options;
-	s->link_type = options->wire == SYNTH_INFINIBAND ? NDX_LINK_ERF
-	               : options->link == SYNTH_SLL      ? NDX_LINK_SLL
-	               : options->link == SYNTH_SLL2     ? NDX_LINK_SLL2
-	               : options->link == SYNTH_RAW      ? NDX_LINK_RAW
-	                                                 : NDX_LINK_ETHERNET;
-	for (uint32_t i = 0; i < options->connections; i++) {
-		prepare(&c[i], s, i);
-		if (options->manager)
+	for (uint32_t i = 0; i < o->connections; i++) {
+		prepare(&c[i], s, i, generation);
+		if (o->manager)
 			introduce(&c[i]);
 	}
-	for (uint32_t k = 0; k < options->calls; k++) {
-		for (uint32_t i = 0; i < options->connections; i++)
-			converse(&c[i], 0x5000 + k + (options->equal_keys ? 0 : i * 65536));
+	for (bool any = true; any;) {
+		any = false;
+		for (uint32_t i = 0; i < o->connections; i++) {
+			uint32_t k = c[i].calls, xid = 0x5000 + k + (generation << 12);
+
+			if (k == o->calls)
+				continue;
+			xid += o->equal_keys ? 0 : i * 65536;
+			c[i].calls += converse(&c[i], xid, o->calls - k);
+			any = true;
+		}
 	}
-	for (uint32_t i = 0; i < options->connections; i++) {
+	for (uint32_t i = 0; i < o->connections; i++) {
 		free(c[i].side[0].pending);
 		free(c[i].side[1].pending);
 	}
 	free(c);
+}
+
+struct synth *synth_create(const struct synth_options *options)
+{
+	struct synth *s = calloc(1, sizeof(*s));
+
+	s->options = *options;
+	s->link_type = NDX_LINK_ETHERNET;
+	if (options->wire == SYNTH_INFINIBAND || options->link == SYNTH_ERF_ETHERNET)
+		s->link_type = NDX_LINK_ERF;
+	else if (options->link == SYNTH_SLL)
+		s->link_type = NDX_LINK_SLL;
+	else if (options->link == SYNTH_SLL2)
+		s->link_type = NDX_LINK_SLL2;
+	else if (options->link == SYNTH_RAW)
+		s->link_type = NDX_LINK_RAW;
+	speak(s, 0);
+	if (options->again > 0)
+		speak(s, 1);
 	return s;
 }
 

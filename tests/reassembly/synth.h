@@ -16,6 +16,8 @@ enum synth_wire {
 	SYNTH_ROCE1,
 	SYNTH_INFINIBAND, /* in ERF records */
 	SYNTH_IWARP,
+	SYNTH_IWARP_IPV6,
+	SYNTH_WIRES,
 };
 
 enum synth_link {
@@ -24,6 +26,9 @@ enum synth_link {
 	SYNTH_SLL,
 	SYNTH_SLL2,
 	SYNTH_RAW,
+	SYNTH_QINQ,
+	SYNTH_ERF_ETHERNET,
+	SYNTH_LINKS,
 };
 
 struct synth_options {
@@ -43,6 +48,11 @@ struct synth_options {
 	bool reuse;       /* one handle for all calls of a connection */
 	bool crc, markers; /* iWARP */
 	bool unaligned;    /* iWARP: frames lie anywhere in TCP segments */
+	bool xrc;          /* InfiniBand: extended reliable connections */
+	bool global;       /* InfiniBand, native: with a global route header */
+	uint32_t
+		again; /* all is said twice, over connections begun anew: so many numbers earlier */
+	bool pipelined; /* several calls at a time, answered in any order */
 };
 
 struct synth_packet {
@@ -69,7 +79,10 @@ struct synth {
 	size_t count, room;
 	uint32_t link_type;
 	uint32_t talks; /* conversations, so far */
+	uint32_t talk;  /* the one that packets are made of now */
 	struct synth_messages calls, replies;
+	uint32_t errors; /* calls that were answered by RDMA_ERROR */
+	uint32_t unanswered;
 	uint8_t *harmed; /* by conversation: a packet of it was taken away or cut */
 };
 

@@ -48,7 +48,7 @@ uint32_t synth_crc32(uint32_t polynomial, uint32_t crc, const uint8_t *bytes, si
 	return crc;
 }
 
-static void add(struct synth *s, const uint8_t *bytes, uint32_t length)
+static void add(struct synth *s, uint8_t *bytes, uint32_t length)
 {
 	struct synth_packet *p;
 
@@ -56,18 +56,20 @@ static void add(struct synth *s, const uint8_t *bytes, uint32_t length)
 		s->room = s->room == 0 ? 1024 : s->room * 2;
 		s->packets = realloc(s->packets, s->room * sizeof(*s->packets));
 	}
+	if (s->options.link == SYNTH_ERF_ETHERNET && s->options.wire != SYNTH_INFINIBAND)
+		synth_put16(bytes + 14, (uint16_t)(length - 26));
 	p = &s->packets[s->count++];
 	p->bytes = malloc(length);
 	memcpy(p->bytes, bytes, length);
 	p->captured = p->original = length;
-	p->talk = s->talks;
+	p->talk = s->talk;
 	p->time_ns = UINT64_C(1700000000000000000) + s->count * 1000;
 }
 
 /* Link header; returns its length. */
 static uint32_t link_header(const struct synth *s, uint8_t *p, uint16_t type)
 {
-	memset(p, 0, 20);
+	memset(p, 0, 40);
 	switch (s->options.link) {
 	case SYNTH_ETHERNET:
 		synth_put16(p + 12, type);
@@ -77,6 +79,17 @@ static uint32_t link_header(const struct synth *s, uint8_t *p, uint16_t type)
 		synth_put16(p + 14, 42);
 		synth_put16(p + 16, type);
 		return 18;
+	case SYNTH_QINQ:
+		synth_put16(p + 12, 0x88a8);
+		synth_put16(p + 14, 7);
+		synth_put16(p + 16, 0x8100);
+		synth_put16(p + 18, 42);
+		synth_put16(p + 20, type);
+		return 22;
+	case SYNTH_ERF_ETHERNET:
+		p[8] = 2 | 0x80; /* one extension header; add() fills the length */
+		synth_put16(p + 26 + 12, type);
+		return 26 + 14;
 	case SYNTH_SLL:
 		synth_put16(p + 14, type);
 		return 16;
@@ -84,9 +97,16 @@ static uint32_t link_header(const struct synth *s, uint8_t *p, uint16_t type)
 		synth_put16(p, type);
 		return 20;
 	case SYNTH_RAW:
+	case SYNTH_LINKS:
 		break;
 	}
 	return 0;
+}
+
+static bool six(const struct synth_connection *c)
+{
+	return c->synth->options.wire == SYNTH_ROCE2_IPV6 ||
+	       c->synth->options.wire == SYNTH_IWARP_IPV6;
 }
 
 /* IP header around `length` bytes; returns its length. */
@@ -95,7 +115,7 @@ static uint32_t ip_header(const struct synth_connection *c, unsigned from, uint8
 {
 	const uint8_t *source = c->side[from].address, *to = c->side[from ^ 1].address;
 
-	if (c->synth->options.wire == SYNTH_ROCE2_IPV6) {
+	if (six(c)) {
 		memset(p, 0, 40);
 		p[0] = 0x60;
 		synth_put16(p + 4, (uint16_t)length);
@@ -139,6 +159,10 @@ static uint32_t icrc(enum synth_wire wire, const uint8_t *network, uint32_t leng
 	memset(ones, 0xff, sizeof(ones));
 	if (wire == SYNTH_INFINIBAND) {
 		copy[0] |= 0xf0;
+		if (bth == 48) { /* global route header */
+			copy[8] |= 0x0f;
+			copy[9] = copy[10] = copy[11] = copy[15] = 0xff;
+		}
 	} else {
 		crc = synth_crc32(ICRC_POLYNOMIAL, crc, ones, sizeof(ones));
 		if (wire == SYNTH_ROCE2_IPV4) {
@@ -162,16 +186,19 @@ static uint32_t outer(struct synth_connection *c, unsigned from, uint8_t *p, uin
 	uint32_t at;
 
 	if (s->options.wire == SYNTH_INFINIBAND) {
+		at = 8 + (s->options.global ? 40 : 0);
 		memset(p, 0, 24);
 		p[8] = 21;
-		synth_put16(p + 10, (uint16_t)(24 + length + 6));
-		synth_put16(p + 14, (uint16_t)(8 + length + 4 + 2));
+		synth_put16(p + 10, (uint16_t)(16 + at + length + 6));
+		synth_put16(p + 14, (uint16_t)(at + length + 4 + 2));
 		*network = 16;
-		p[17] = 2;
+		p[17] = s->options.global ? 3 : 2;
 		memcpy(p + 18, c->side[from ^ 1].address + 14, 2);
-		synth_put16(p + 20, (uint16_t)((8 + length + 4) / 4));
+		synth_put16(p + 20, (uint16_t)((at + length + 4) / 4));
 		memcpy(p + 22, c->side[from].address + 14, 2);
-		return 24;
+		if (s->options.global)
+			grh(c, from, p + 24, length + 4);
+		return 16 + at;
 	}
 	if (s->options.wire == SYNTH_ROCE1) {
 		at = link_header(s, p, 0x8915);
@@ -220,7 +247,18 @@ static void base_packet(struct synth_connection *c, unsigned from, uint8_t opcod
 void synth_bth(struct synth_connection *c, unsigned from, uint8_t opcode, uint32_t psn,
                const uint8_t *head, uint32_t head_length, const uint8_t *data, uint32_t length)
 {
-	base_packet(c, from, opcode, c->side[from ^ 1].qpn, psn, head, head_length, data, length);
+	bool answers = opcode >= 0x0d && opcode <= 0x12;
+	uint8_t extended[64] = {0, 0, 1, 7}; /* shared receive queue */
+
+	if (!c->synth->options.xrc) {
+		base_packet(c, from, opcode, c->side[from ^ 1].qpn, psn, head, head_length, data,
+		            length);
+		return;
+	}
+	if (head_length > 0)
+		memcpy(extended + 4, head, head_length);
+	base_packet(c, from, opcode | 0xa0, c->side[from ^ 1].qpn, psn, answers ? head : extended,
+	            head_length + (answers ? 0 : 4), data, length);
 }
 
 void synth_manage(struct synth_connection *c, unsigned from, uint16_t kind, const uint8_t *data)
@@ -238,7 +276,7 @@ void synth_tcp(struct synth_connection *c, unsigned from, uint8_t flags, const u
 {
 	struct synth_side *side = &c->side[from];
 	uint8_t p[16384];
-	uint32_t at = link_header(c->synth, p, 0x0800);
+	uint32_t at = link_header(c->synth, p, six(c) ? 0x86dd : 0x0800);
 
 	at += ip_header(c, from, p + at, 6, 20 + length);
 	memset(p + at, 0, 20);

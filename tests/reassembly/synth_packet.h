@@ -21,7 +21,43 @@ struct synth_connection {
 	struct synth *synth;
 	struct synth_side side[2]; /* 0 is the client */
 	uint32_t random;
+	uint32_t calls;      /* made so far */
+	uint32_t generation; /* how often it was begun before */
 };
+
+/* Memory that a call offers. */
+struct synth_segment {
+	uint32_t handle, length;
+	uint64_t offset;
+	uint32_t position;
+};
+
+bool synth_iwarp(const struct synth_connection *c);
+
+/* Random, 0 .. limit - 1. */
+uint32_t synth_below(struct synth_connection *c, uint32_t limit);
+
+/* A message from that side, by SEND; `invalidate` 0: none. */
+void synth_send_message(struct synth_connection *c, unsigned from, const uint8_t *bytes,
+                        uint32_t length, uint32_t invalidate);
+
+/* That side acknowledges, if it does so at all. */
+void synth_ack(struct synth_connection *c, unsigned from, uint32_t psn);
+
+/* The server writes into the client's memory. */
+void synth_write_segment(struct synth_connection *c, const struct synth_segment *s,
+                         const uint8_t *bytes, uint32_t length);
+
+/* It reads from there, as one of the reads under way; the answer may be sent later. */
+struct synth_read {
+	uint32_t psn;
+	uint64_t sink;
+};
+
+void synth_read_request(struct synth_connection *c, const struct synth_segment *s, uint32_t index,
+                        struct synth_read *read);
+void synth_read_answer(struct synth_connection *c, const struct synth_segment *s,
+                       const struct synth_read *read, const uint8_t *bytes);
 
 /* A packet of the opcode from that side; `head` are the extended headers. */
 void synth_bth(struct synth_connection *c, unsigned from, uint8_t opcode, uint32_t psn,

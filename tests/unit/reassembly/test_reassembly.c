@@ -26,6 +26,8 @@ static void assert_all(struct synth *s, const struct ndx_reassembly_attr *attr, 
 		         (unsigned long long)result.stats.holes);
 	assert_int_equal(result.stats.holes, 0);
 	assert_int_equal(result.stats.segments, 0);
+	assert_int_equal(result.stats.errors, s->errors);
+	assert_int_equal(result.stats.calls_unanswered, s->unanswered);
 	synth_result_free(&result);
 }
 
@@ -54,8 +56,8 @@ static size_t assert_right(struct synth *s, const struct ndx_reassembly_attr *at
 static void every_wire_and_link_gives_all_messages(void **state)
 {
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
-		for (int link = SYNTH_ETHERNET; link <= SYNTH_RAW; link++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
+		for (int link = SYNTH_ETHERNET; link < SYNTH_LINKS; link++) {
 			struct synth_options o;
 			struct synth *s;
 
@@ -138,7 +140,7 @@ static void operations_may_begin_again_in_the_middle(void **state)
 static void two_sites_with_equal_keys_are_kept_apart(void **state)
 {
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
 		struct synth_options o;
 		struct synth *s;
 
@@ -174,7 +176,7 @@ static void connections_of_the_same_hosts_are_kept_apart(void **state)
 static void a_handle_may_be_used_for_one_call_after_the_other(void **state)
 {
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire += SYNTH_IWARP) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire += SYNTH_IWARP) {
 		struct synth_options o;
 		struct synth *s;
 
@@ -192,13 +194,13 @@ static void any_order_gives_the_same_messages(void **state)
 	static const uint32_t windows[] = {2, 5, 16, 50, 128, 400};
 
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
 		for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
 			struct synth_options o;
 			struct synth *s;
 			char what[64];
 
-			if (wire == SYNTH_IWARP && windows[i] > 128)
+			if (wire >= SYNTH_IWARP && windows[i] > 128)
 				continue; /* no TCP is that far out of order */
 			synth_defaults(&o);
 			o.wire = (enum synth_wire)wire;
@@ -216,7 +218,7 @@ static void any_order_gives_the_same_messages(void **state)
 static void a_capture_that_begins_late_gives_what_it_has(void **state)
 {
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
 		for (uint32_t skip = 1; skip < 500; skip += 1 + skip / 16) {
 			struct synth_options o;
 			struct synth *s;
@@ -226,6 +228,7 @@ static void a_capture_that_begins_late_gives_what_it_has(void **state)
 			o.seed = skip;
 			o.connections = 1 + skip % 2;
 			o.same_hosts = skip % 3 == 0;
+			o.pipelined = skip % 5 == 0;
 			s = synth_create(&o);
 			synth_skip(s, skip);
 			(void)assert_right(s, NULL, true, NULL);
@@ -234,10 +237,60 @@ static void a_capture_that_begins_late_gives_what_it_has(void **state)
 	}
 }
 
+/* Calls under way together, answered in any order, over connections of every kind. */
+static void many_calls_at_a_time_are_kept_apart(void **state)
+{
+	(void)state;
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
+		for (uint32_t seed = 1; seed < 8; seed++) {
+			struct synth_options o;
+			struct synth *s;
+
+			synth_defaults(&o);
+			o.wire = (enum synth_wire)wire;
+			o.seed = seed;
+			o.pipelined = true;
+			o.connections = 2;
+			o.same_hosts = seed % 2 == 0;
+			o.xrc = seed % 3 == 0;
+			o.global = seed % 3 == 1;
+			o.retry = seed % 4 == 0;
+			s = synth_create(&o);
+			assert_all(s, NULL, "many calls");
+			synth_double(s, 500, seed);
+			synth_shuffle(s, 20, seed);
+			assert_all(s, NULL, "many calls, shuffled");
+			synth_drop(s, 50, seed);
+			(void)assert_right(s, NULL, true, NULL);
+			synth_free(s);
+		}
+	}
+}
+
+/* One capture behind the other: the same hosts, queue pairs and ports, begun anew. */
+static void what_is_connected_again_is_a_new_connection(void **state)
+{
+	(void)state;
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
+		for (uint32_t i = 0; i < 6; i++) {
+			struct synth_options o;
+			struct synth *s;
+
+			synth_defaults(&o);
+			o.wire = (enum synth_wire)wire;
+			o.again = 1 + i; /* so many packets before where it began the first time */
+			o.calls = 10;
+			s = synth_create(&o);
+			assert_all(s, NULL, "connected again");
+			synth_free(s);
+		}
+	}
+}
+
 static void doubled_packets_change_nothing(void **state)
 {
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
 		struct synth_options o;
 		struct synth *s;
 
@@ -256,7 +309,7 @@ static void doubled_packets_change_nothing(void **state)
 static void lost_packets_are_holes_and_the_rest_is_right(void **state)
 {
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
 		for (uint32_t seed = 1; seed < 12; seed++) {
 			struct ndx_reassembly_stats stats;
 			struct synth_options o;
@@ -266,11 +319,12 @@ static void lost_packets_are_holes_and_the_rest_is_right(void **state)
 			synth_defaults(&o);
 			o.wire = (enum synth_wire)wire;
 			o.seed = seed;
+			o.pipelined = seed % 2 == 0;
 			o.calls = 80;
 			s = synth_create(&o);
 			synth_drop(s, 100, seed * 7919);
 			count = assert_right(s, NULL, true, &stats);
-			if (wire != SYNTH_IWARP) {
+			if (wire < SYNTH_IWARP) {
 				assert_true(count > o.calls);
 				assert_true(stats.holes + stats.orphans > 0);
 			} else {
@@ -288,7 +342,7 @@ static void a_snapshot_length_costs_only_what_it_cuts(void **state)
 	static const uint32_t lengths[] = {60, 96, 128, 200, 400, 1000};
 
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
 		for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 			struct synth_options o;
 			struct synth *s;
@@ -306,7 +360,7 @@ static void a_snapshot_length_costs_only_what_it_cuts(void **state)
 static void a_packet_may_be_cut_anywhere(void **state)
 {
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
 		struct synth_options o;
 		struct synth *s;
 
@@ -360,7 +414,7 @@ static void iwarp_frames_may_lie_anywhere_with_markers_and_crcs(void **state)
 static void checks_at_the_end_of_packets_are_verified(void **state)
 {
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
 		struct ndx_reassembly_stats stats;
 		struct ndx_reassembly_attr attr;
 		struct synth_options o;
@@ -389,7 +443,7 @@ static void checks_at_the_end_of_packets_are_verified(void **state)
 static void little_memory_is_never_exceeded(void **state)
 {
 	(void)state;
-	for (int wire = SYNTH_ROCE2_IPV4; wire <= SYNTH_IWARP; wire++) {
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
 		struct ndx_reassembly_attr attr;
 		struct ndx_reassembly_stats stats;
 		struct synth_options o;
@@ -412,141 +466,9 @@ static void little_memory_is_never_exceeded(void **state)
 	}
 }
 
-static void ignore(void *context, const struct ndx_reassembly_event *event)
-{
-	(void)context;
-	(void)event;
-}
-
-/* A raw IPv4 RoCE packet: opcode, queue pair, sequence number, what follows; from host `host`. */
-static void feed(struct ndx_reassembly *r, uint32_t host, uint8_t opcode, uint32_t qpn,
-                 uint32_t psn, const uint8_t *rest, uint32_t length)
-{
-	uint8_t p[2048] = {0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17};
-	struct ndx_packet packet = {p, 0, 44 + length, 44 + length, NDX_LINK_RAW};
-
-	synth_put16(p + 2, (uint16_t)(44 + length));
-	synth_put32(p + 12, 0x0a000000 + host);
-	synth_put32(p + 16, 0x0b000000);
-	synth_put16(p + 22, 4791);
-	synth_put16(p + 24, (uint16_t)(24 + length));
-	p[28] = opcode;
-	synth_put24(p + 33, qpn);
-	synth_put24(p + 37, psn);
-	if (length > 0)
-		memcpy(p + 40, rest, length);
-	assert_int_equal(ndx_reassembly_feed(r, &packet), NDX_OK);
-}
-
-/* A call that offers `n` segments of the length, with handles from `handle` on. */
-static void offer(struct ndx_reassembly *r, uint32_t host, uint32_t psn, uint32_t handle,
-                  uint32_t n, uint32_t length)
-{
-	uint8_t m[1024] = {0};
-	uint32_t at = 28;
-
-	synth_put32(m, psn + 1);
-	synth_put32(m + 4, 1);
-	synth_put32(m + 20, 1);
-	synth_put32(m + 24, n);
-	for (uint32_t i = 0; i < n; i++, at += 16) {
-		synth_put32(m + at, handle + i);
-		synth_put32(m + at + 4, length);
-	}
-	synth_put32(m + at + 8, psn + 1);
-	synth_put32(m + at + 16, 2);
-	feed(r, host, 4, 0x11, psn, m, at + 32);
-}
-
-/* Whatever is sent, memory stays within the bound. */
-static void hostile_input_stays_within_the_bound(void **state)
-{
-	static const uint32_t bounds[] = {1 << 20, 24 << 20};
-	uint8_t head[16 + 4] = {0};
-
-	(void)state;
-	for (size_t b = 0; b < sizeof(bounds) / sizeof(bounds[0]); b++) {
-		struct ndx_reassembly_stats stats;
-		struct ndx_reassembly_attr attr;
-		struct ndx_reassembly *r;
-
-		ndx_reassembly_attr_init(&attr);
-		attr.max_bytes = bounds[b];
-		attr.on_event = ignore;
-		assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_OK);
-		/* Segments of 4 GiB without end, a few bytes of each at their far ends. */
-		for (uint32_t i = 0; i < 6000; i++) {
-			offer(r, 1, i, 40 * i, 40, UINT32_MAX);
-			synth_put64(head, i * UINT64_C(65536));
-			synth_put32(head + 8, 40 * i + i % 40);
-			synth_put32(head + 12, 4);
-			feed(r, 1, 10, 0x12, i, head, 20);
-		}
-		/* Operations of 16 M packets each, their packets anywhere. */
-		for (uint32_t i = 0; i < 6000; i++) {
-			synth_put32(head + 8, i);
-			synth_put32(head + 12, UINT32_MAX);
-			feed(r, 2, 6, 0x12, i * 77, head, 20);
-			feed(r, 2, 7, 0x12, i * 7919, head, 20);
-			feed(r, 2, 12, 0x12, i * 31, head, 16);
-			feed(r, 2, 14, 0x12, i * 331, head, 20);
-			feed(r, 2, 0, 0x12, i * 17, head, 20);
-			feed(r, 2, 1, 0x12, i * 3, head, 20);
-		}
-		/* Handles, hosts and queue pairs without end. */
-		for (uint32_t i = 0; i < 15000; i++) {
-			synth_put32(head + 8, i);
-			synth_put32(head + 12, 4);
-			feed(r, i, 10, i, i, head, 20);
-		}
-		ndx_reassembly_get_stats(r, &stats);
-		assert_true(stats.bytes_peak <= attr.max_bytes);
-		assert_true(stats.evictions > 0);
-		ndx_reassembly_flush(r);
-		assert_int_equal(ndx_reassembly_size(r), 0);
-		ndx_reassembly_reset(r);
-		ndx_reassembly_get_stats(r, &stats);
-		assert_int_equal(stats.packets, 0);
-		ndx_reassembly_close(r);
-	}
-}
-
-static void settings_are_checked(void **state)
-{
-	struct ndx_reassembly_attr attr;
-	struct ndx_reassembly *r = NULL;
-	struct ndx_packet packet = {0};
-
-	(void)state;
-	ndx_reassembly_attr_init(&attr);
-	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_E_INVALID_PARAMETER);
-	attr.on_event = ignore;
-	assert_int_equal(ndx_reassembly_create(NULL, &r), NDX_E_INVALID_PARAMETER);
-	assert_int_equal(ndx_reassembly_create(&attr, NULL), NDX_E_INVALID_PARAMETER);
-	attr.size--;
-	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_E_INVALID_PARAMETER);
-	attr.size++;
-	attr.max_bytes = (1 << 20) - 1;
-	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_E_INVALID_PARAMETER);
-	attr.max_bytes++;
-	attr.max_segments = 0;
-	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_E_INVALID_PARAMETER);
-	attr.max_segments = 1;
-	assert_null(r);
-	assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_OK);
-	assert_int_equal(ndx_reassembly_feed(r, NULL), NDX_E_INVALID_PARAMETER);
-	assert_int_equal(ndx_reassembly_feed(NULL, &packet), NDX_E_INVALID_PARAMETER);
-	packet.captured = 1;
-	assert_int_equal(ndx_reassembly_feed(r, &packet), NDX_E_INVALID_PARAMETER);
-	ndx_reassembly_close(r);
-	ndx_reassembly_close(NULL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(settings_are_checked),
-		cmocka_unit_test(hostile_input_stays_within_the_bound),
 		cmocka_unit_test(every_wire_and_link_gives_all_messages),
 		cmocka_unit_test(every_path_mtu_gives_all_messages),
 		cmocka_unit_test(sequence_numbers_may_wrap),
@@ -556,6 +478,8 @@ int main(void)
 		cmocka_unit_test(a_handle_may_be_used_for_one_call_after_the_other),
 		cmocka_unit_test(any_order_gives_the_same_messages),
 		cmocka_unit_test(a_capture_that_begins_late_gives_what_it_has),
+		cmocka_unit_test(many_calls_at_a_time_are_kept_apart),
+		cmocka_unit_test(what_is_connected_again_is_a_new_connection),
 		cmocka_unit_test(doubled_packets_change_nothing),
 		cmocka_unit_test(lost_packets_are_holes_and_the_rest_is_right),
 		cmocka_unit_test(a_snapshot_length_costs_only_what_it_cuts),
