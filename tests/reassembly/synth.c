@@ -522,6 +522,8 @@ struct synth *synth_create(const struct synth_options *options)
 	struct synth *s = calloc(1, sizeof(*s));
 
 	s->options = *options;
+	s->calls.prefix = options->call_prefix;
+	s->replies.prefix = options->reply_prefix;
 	s->link_type = NDX_LINK_ETHERNET;
 	if (options->wire == SYNTH_INFINIBAND || options->link == SYNTH_ERF_ETHERNET)
 		s->link_type = NDX_LINK_ERF;

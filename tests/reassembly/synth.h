@@ -51,8 +51,9 @@ struct synth_options {
 	bool xrc;          /* InfiniBand: extended reliable connections */
 	bool global;       /* InfiniBand, native: with a global route header */
 	uint32_t
-		again; /* all is said twice, over connections begun anew: so many numbers earlier */
-	bool pipelined; /* several calls at a time, answered in any order */
+		again; /* all is said twice; the second time sequence numbers begin so much lower */
+	const char *call_prefix, *reply_prefix; /* of files to write the messages to; NULL: none */
+	bool pipelined;                         /* several calls at a time, answered in any order */
 };
 
 struct synth_packet {
@@ -71,6 +72,7 @@ struct synth_message {
 struct synth_messages {
 	struct synth_message *at;
 	size_t count, room;
+	const char *prefix; /* a file with that and a number for each; NULL: none */
 };
 
 struct synth {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Spoiling captures, feeding them, comparing what comes out. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,21 @@ void synth_cut(struct synth *synth, uint32_t snapshot)
 	}
 }
 
+static void write_out(const struct synth_messages *messages, const struct ndx_piece *pieces,
+                      size_t count)
+{
+	char path[4096];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s%zu", messages->prefix, messages->count);
+	file = fopen(path, "wb");
+	if (file == NULL)
+		return;
+	for (size_t i = 0; i < count; i++)
+		(void)fwrite(pieces[i].bytes, 1, pieces[i].length, file);
+	(void)fclose(file);
+}
+
 void synth_note(struct synth_messages *messages, uint32_t talk, const struct ndx_piece *pieces,
                 size_t count)
 {
@@ -105,6 +121,8 @@ void synth_note(struct synth_messages *messages, uint32_t talk, const struct ndx
 		for (size_t k = 0; k < pieces[i].length; k++)
 			hash = (hash ^ pieces[i].bytes[k]) * UINT64_C(0x100000001b3);
 	}
+	if (messages->prefix != NULL)
+		write_out(messages, pieces, count);
 	if (messages->count == messages->room) {
 		messages->room = messages->room == 0 ? 256 : messages->room * 2;
 		messages->at = realloc(messages->at, messages->room * sizeof(*messages->at));

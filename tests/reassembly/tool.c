@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Captures as files, for tests of ndx-decode and for measuring it.
- *   synth WIRE CALLS SEED OUT      a capture from nothing; prints how many calls and replies it has
- *   repeat COPIES BYTES IN OUT     IN again and again, other addresses, queue pairs and keys each
- *                                  time, until there are so many copies or bytes
+ *   synth WIRE CALLS SEED OUT      a capture from nothing; prints how many calls and replies it
+ * has, and writes them to OUT.calls.N and OUT.replies.N repeat COPIES BYTES IN OUT     IN again and
+ * again, other addresses, queue pairs and keys each time, until there are so many copies or bytes
  *   spoil WINDOW OF_10000 IN OUT   IN with packets shuffled within windows and some doubled
  *   measure COMMAND...             run it; print seconds, processor seconds, resident KiB
  */
@@ -60,6 +60,7 @@ static int synth_main(char **argv)
 	struct synth *s;
 	pcap_t *pcap;
 	pcap_dumper_t *out;
+	char calls[4096], replies[4096];
 
 	synth_defaults(&o);
 	o.wire = (enum synth_wire)strtoul(argv[0], NULL, 10);
@@ -67,6 +68,11 @@ static int synth_main(char **argv)
 	o.seed = (uint32_t)strtoul(argv[2], NULL, 10);
 	o.connections = 2;
 	o.crc = o.markers = o.seed % 2 == 0;
+	o.pipelined = o.seed % 3 == 0;
+	(void)snprintf(calls, sizeof(calls), "%s.calls.", argv[3]);
+	(void)snprintf(replies, sizeof(replies), "%s.replies.", argv[3]);
+	o.call_prefix = calls;
+	o.reply_prefix = replies;
 	s = synth_create(&o);
 	pcap = pcap_open_dead_with_tstamp_precision((int)s->link_type, SNAPSHOT,
 	                                            PCAP_TSTAMP_PRECISION_NANO);
@@ -77,7 +83,8 @@ static int synth_main(char **argv)
 	}
 	save(out, s);
 	pcap_close(pcap);
-	printf("packets %zu\ncalls %zu\nreplies %zu\n", s->count, s->calls.count, s->replies.count);
+	printf("packets %zu\ncalls %zu\ncalls unanswered %u\nreplies %zu\nerrors %u\n", s->count,
+	       s->calls.count, s->unanswered, s->replies.count, s->errors);
 	synth_free(s);
 	return 0;
 }
