@@ -37,12 +37,47 @@ void adapter_get(struct ndx_adapter *adapter, bool handle)
 	adapter_unlock(adapter);
 }
 
-void adapter_adopt(struct ndx_adapter *adapter, struct ndx_spi_object *object)
+/* The list that a kind is kept in; NULL: nobody needs to find it. */
+static struct ndx_spi_object **list_of(struct ndx_adapter *adapter, enum core_kind kind)
 {
+	if (kind == CORE_CQ)
+		return &adapter->cqs;
+	return kind == CORE_QP ? &adapter->qps : NULL;
+}
+
+void adapter_adopt(struct ndx_adapter *adapter, struct ndx_spi_object *object, enum core_kind kind)
+{
+	struct ndx_spi_object **list = list_of(adapter, kind);
+
 	object->adapter = adapter;
 	object->native = adapter->native;
 	object->refs = 1;
-	adapter_get(adapter, true);
+	object->next = NULL;
+	object->link = NULL;
+	adapter_lock(adapter);
+	adapter->refs++;
+	adapter->handles++;
+	object->id = stats_count_new(adapter, kind);
+	if (list != NULL) {
+		object->next = *list;
+		object->link = list;
+		if (*list != NULL)
+			(*list)->link = &object->next;
+		*list = object;
+	}
+	adapter_unlock(adapter);
+}
+
+void adapter_disown(struct ndx_adapter *adapter, struct ndx_spi_object *object, enum core_kind kind)
+{
+	adapter_lock(adapter);
+	stats_count_gone(adapter, kind, object);
+	if (object->link != NULL) {
+		*object->link = object->next;
+		if (object->next != NULL)
+			object->next->link = object->link;
+	}
+	adapter_unlock(adapter);
 }
 
 static void close_native(void *arg)
@@ -60,6 +95,7 @@ static void adapter_free(void *arg)
 	(void)pthread_cond_destroy(&adapter->changed);
 	(void)pthread_mutex_destroy(&adapter->lock);
 	selection_free(&adapter->selection);
+	free(adapter->graves);
 	free(adapter);
 }
 
@@ -172,6 +208,8 @@ static enum ndx_status open_selection(struct selection *how, struct ndx_adapter 
 	adapter->selection = *how;
 	adapter->ops = how->provider->ops;
 	adapter->refs = 1;
+	base_list_init(&adapter->connectors);
+	base_list_init(&adapter->listeners);
 	st = init_sync(adapter);
 	if (st != NDX_OK)
 		goto free_adapter;

@@ -93,6 +93,8 @@ enum ndx_status ndx_connector_create(struct ndx_adapter *adapter,
 		c->native->native = adapter->native;
 		adapter->refs++;
 		adapter->handles++;
+		c->id = stats_count_new(adapter, CORE_CONNECTOR);
+		base_list_add(&adapter->connectors, &c->node);
 	}
 	adapter_unlock(adapter);
 	if (st != NDX_OK) {
@@ -193,7 +195,9 @@ static void attach(struct ndx_connector *c, struct ndx_spi_qp *qp)
 {
 	c->qp = qp;
 	c->native->qp = qp;
+	c->qp_id = qp->object.id;
 	qp->connector = c;
+	qp->connector_id = c->id;
 }
 
 static enum ndx_status check_connect(const struct ndx_connector *c, const struct ndx_spi_qp *qp)
@@ -265,8 +269,9 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *c, struct ndx_qp *qp
 		conn_set_wishes(c, inbound_read_limit, outbound_read_limit, private_data,
 		                private_data_len);
 		attach(c, spi_qp(qp));
-		c->phase = CONN_CONNECTING;
 		c->peer_known = false;
+		c->passive = false;
+		conn_enter(c, CONN_CONNECTING, "CONNECT", &conn_fine);
 		command(c, CONN_DO_CONNECT);
 	}
 	adapter_unlock(c->adapter);
@@ -292,7 +297,7 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *c, struct n
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
-		c->phase = CONN_COMPLETING;
+		conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
 		command(c, CONN_DO_COMPLETE);
 	}
 	adapter_unlock(c->adapter);
@@ -350,7 +355,7 @@ enum ndx_status ndx_connector_accept(struct ndx_connector *c, struct ndx_qp *qp,
 		c->own.inbound_read_limit = c->native->inbound_read_limit;
 		c->own.outbound_read_limit = c->native->outbound_read_limit;
 		attach(c, spi_qp(qp));
-		c->phase = CONN_ACCEPTING;
+		conn_enter(c, CONN_ACCEPTING, "ACCEPT", &conn_fine);
 		command(c, CONN_DO_ACCEPT);
 	}
 	adapter_unlock(c->adapter);

@@ -31,13 +31,13 @@ void conn_on_connect_timeout(void *arg)
 
 	adapter_lock(c->adapter);
 	if (c->phase == CONN_CONNECTING && !c->dead) {
+		static const struct conn_result late = {.status = NDX_E_IO_TIMEOUT,
+		                                        .cause = "no answer in connect_timeout_ms"};
 		struct ndx_overlapped *ov = c->ov;
-		char text[CONN_TEXT];
 
 		c->ov = NULL; /* giving up would complete it as cancelled */
-		log_error(0, "connect %s: no answer in %u ms", conn_text(c, text),
-		          c->attr.connect_timeout_ms);
-		conn_give_up(c, CONN_NEW);
+		conn_give_up(c, CONN_NEW, "CONNECT_TIMEOUT", &late);
+		conn_log_failure(c, "connecting failed", &late);
 		conn_complete_ov(&ov, NDX_E_IO_TIMEOUT, 0, 0);
 	}
 	adapter_unlock(c->adapter);
@@ -54,11 +54,11 @@ static void cancel_all(struct ndx_connector *c)
 		listener_forget(c);
 		break;
 	case CONN_CONNECTING:
-		conn_give_up(c, CONN_NEW);
+		conn_give_up(c, CONN_NEW, "CANCEL", &conn_canceled);
 		break;
 	case CONN_COMPLETING:
 	case CONN_ACCEPTING:
-		conn_give_up(c, CONN_FAILED);
+		conn_give_up(c, CONN_FAILED, "CANCEL", &conn_canceled);
 		break;
 	case CONN_UP:
 		conn_step(c, DISCONNECT_EV_CANCEL);
@@ -105,7 +105,7 @@ static void close_on_loop(void *arg)
 	} else {
 		cancel_all(c);
 		if (c->phase == CONN_ANSWERED || c->phase == CONN_REQUESTED)
-			conn_give_up(c, CONN_FAILED);
+			conn_give_up(c, CONN_FAILED, "CLOSE", &conn_canceled);
 	}
 	c->closed = true;
 	adapter->handles--;
@@ -145,7 +145,11 @@ static void reject_on_loop(void *arg)
 	} else {
 		call->status = c->adapter->ops->conn_reject(c->native, call->data, call->len);
 		conn_release_qp(c);
-		c->phase = CONN_FAILED;
+		if (c->passive)
+			c->adapter->stats.rejects_passive++;
+		else
+			c->adapter->stats.rejects_active++;
+		conn_enter(c, CONN_FAILED, "REJECT", &conn_fine);
 	}
 	adapter_unlock(c->adapter);
 	call_text_take(&call->said);

@@ -107,19 +107,23 @@ enum ndx_status ndx_connector_get_peer_address(struct ndx_connector *c, struct s
 	return copy_address(c, c == NULL ? NULL : &c->native->peer, address, length);
 }
 
+enum ndx_disconnect_reason conn_reason(const struct ndx_connector *c)
+{
+	enum disconnect_state state = disconnect_get_state(&c->machine);
+
+	if (c->phase != CONN_UP)
+		return NDX_DISCONNECT_NONE;
+	if (state == DISCONNECT_STATE_ABORTING || state == DISCONNECT_STATE_CLOSED_BAD)
+		return NDX_DISCONNECT_ABORTED;
+	return c->peer_disc ? NDX_DISCONNECT_GRACEFUL : NDX_DISCONNECT_NONE;
+}
+
 enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connector *c)
 {
-	enum ndx_disconnect_reason reason = NDX_DISCONNECT_NONE;
+	enum ndx_disconnect_reason reason;
 
 	adapter_lock(c->adapter);
-	if (c->phase == CONN_UP) {
-		enum disconnect_state state = disconnect_get_state(&c->machine);
-
-		if (state == DISCONNECT_STATE_ABORTING || state == DISCONNECT_STATE_CLOSED_BAD)
-			reason = NDX_DISCONNECT_ABORTED;
-		else if (c->peer_disc)
-			reason = NDX_DISCONNECT_GRACEFUL;
-	}
+	reason = conn_reason(c);
 	adapter_unlock(c->adapter);
 	return reason;
 }

@@ -6,26 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base_linux.h"
 #include "base_log.h"
 #include "base_ov.h"
-#include "base_sockaddr.h"
+#include "base_stats.h"
 #include "core.h"
 
 /* One provider operation may report the next step at once; more rounds than states are not needed.
  */
 #define ROUNDS 16
-
-const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT])
-{
-	char local[BASE_SOCKADDR_TEXT];
-	char peer[BASE_SOCKADDR_TEXT];
-	const struct sockaddr_storage *to =
-		c->native->peer.ss_family != AF_UNSPEC ? &c->native->peer : &c->destination;
-
-	(void)snprintf(text, CONN_TEXT, "%s -> %s", base_sockaddr_text(&c->native->local, local),
-	               base_sockaddr_text(to, peer));
-	return text;
-}
 
 void conn_complete_ov(struct ndx_overlapped **ov, enum ndx_status status, uint32_t information,
                       int32_t native)
@@ -47,10 +36,20 @@ void conn_release_qp(struct ndx_connector *c)
 	(void)pthread_cond_broadcast(&c->adapter->changed);
 }
 
-void conn_give_up(struct ndx_connector *c, enum conn_phase next)
+/* How the attempt ended. */
+static void count_attempt(struct ndx_connector *c, enum ndx_status status)
+{
+	struct ndx_adapter_stats *stats = &c->adapter->stats;
+
+	base_count_status(c->passive ? stats->accepts : stats->connects, status);
+}
+
+void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *event,
+                  const struct conn_result *result)
 {
 	struct ndx_overlapped **ov = &c->ov;
 
+	count_attempt(c, result->status);
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
 	c->adapter->ops->conn_abandon(c->native);
 	/* What the provider said of this attempt must not be taken for the next one's. */
@@ -60,8 +59,8 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next)
 	c->reports = 0;
 	base_lock_release(&c->inbox_lock);
 	conn_release_qp(c);
-	c->phase = next;
 	c->commands = 0;
+	conn_enter(c, next, event, result);
 	/* Whoever gives up with a better status has taken the object before. */
 	conn_complete_ov(ov, NDX_E_CANCELED, 0, 0);
 }
@@ -82,6 +81,9 @@ void conn_reap(struct ndx_connector *c)
 	if (!c->closed || c->dead || !conn_is_over(c))
 		return;
 	c->dead = true;
+	conn_bury(c);
+	base_list_remove(&c->node);
+	stats_count_gone(c->adapter, CORE_CONNECTOR, NULL);
 	base_timer_cancel(loop, &c->connect_timer);
 	base_timer_cancel(loop, &c->drain_timer);
 	base_timer_cancel(loop, &c->disconnect_timer);
@@ -96,12 +98,13 @@ void conn_went_up(struct ndx_connector *c)
 {
 	char text[CONN_TEXT];
 
-	c->phase = CONN_UP;
 	disconnect_init(&c->machine);
+	conn_enter(c, CONN_UP, "ESTABLISHED", &conn_fine);
+	count_attempt(c, NDX_OK);
 	if (c->qp != NULL)
 		c->qp->spent = true;
 	if (base_log_enabled(NDX_LOG_INFO))
-		log_info("connected %s", conn_text(c, text));
+		log_info("%s: connected", conn_text(c, text));
 }
 
 /* ---- the end of a connection ---- */
@@ -111,10 +114,14 @@ static void note_cause(struct ndx_connector *c, enum disconnect_event ev)
 {
 	const char *cause = NULL;
 
-	if (ev == DISCONNECT_EV_FLUSH)
+	c->outcome = NDX_OUTCOME_ABORTED;
+	if (ev == DISCONNECT_EV_FLUSH) {
+		c->outcome = NDX_OUTCOME_FLUSHED;
 		cause = "flushed or closed by its own side";
-	else if (ev == DISCONNECT_EV_TIMEOUT)
+	} else if (ev == DISCONNECT_EV_TIMEOUT) {
+		c->outcome = NDX_OUTCOME_TIMED_OUT;
 		cause = "no goodbye from the peer in time";
+	}
 	base_lock_acquire(&c->inbox_lock);
 	if (cause != NULL && c->cause == NULL)
 		c->cause = cause;
@@ -201,39 +208,55 @@ static void act(struct ndx_connector *c, enum disconnect_action action)
 static void went_over(struct ndx_connector *c)
 {
 	bool good = disconnect_get_state(&c->machine) == DISCONNECT_STATE_CLOSED_OK;
+	const struct conn_result result = {.native = get_native(c), .cause = get_cause(c)};
 	char text[CONN_TEXT];
 
+	conn_count_end(c);
 	base_timer_cancel(c->adapter->loop, &c->drain_timer);
 	base_timer_cancel(c->adapter->loop, &c->disconnect_timer);
 	c->native->qp = NULL;
-	if (good)
-		log_info("disconnected %s", conn_text(c, text));
-	else
-		log_error(get_native(c), "aborted %s: %s", conn_text(c, text), get_cause(c));
+	if (!good)
+		conn_log_failure(c, "aborted", &result);
+	else if (base_log_enabled(NDX_LOG_INFO))
+		log_info("%s: disconnected in %.3f ms", conn_text(c, text),
+		         (double)(base_now_ns() - c->ending_since) / 1e6);
+}
+
+/* The machine has taken `ev` and is to act: for log, history and counters. */
+static void note_step(struct ndx_connector *c, enum disconnect_state before,
+                      enum disconnect_event ev, uint32_t actions)
+{
+	enum disconnect_state after = disconnect_get_state(&c->machine);
+	struct conn_result result = conn_fine;
+
+	if (before == DISCONNECT_STATE_UP && after != before)
+		c->ending_since = base_now_ns();
+	if (actions & DISCONNECT_DO(CANCEL_INITIATOR))
+		c->adapter->stats.drain_timeouts++;
+	if (after == DISCONNECT_STATE_ABORTING && before != after) {
+		note_cause(c, ev);
+		result.status = NDX_E_CONNECTION_ABORTED;
+		result.native = get_native(c);
+		result.cause = get_cause(c);
+	}
+	if (after != before || actions != 0)
+		conn_note(c, disconnect_state_name(before), disconnect_event_name(ev), &result);
 }
 
 void conn_step(struct ndx_connector *c, enum disconnect_event ev)
 {
 	enum disconnect_state before = disconnect_get_state(&c->machine);
 	bool was_over = disconnect_is_over(&c->machine);
+	char text[CONN_TEXT];
 	uint32_t actions;
 
 	if (!disconnect_expects(&c->machine, ev))
-		log_warn(0, "%s in state %s: not expected", disconnect_event_name(ev),
-		         disconnect_state_name(before));
+		log_warn(0, "%s: %s + %s: not expected", conn_text(c, text),
+		         disconnect_state_name(before), disconnect_event_name(ev));
 	if (ev == DISCONNECT_EV_PEER)
 		c->peer_disc = true;
 	actions = disconnect_step(&c->machine, ev);
-	if (before != DISCONNECT_STATE_ABORTING &&
-	    disconnect_get_state(&c->machine) == DISCONNECT_STATE_ABORTING)
-		note_cause(c, ev);
-	if (base_log_enabled(NDX_LOG_DEBUG)) {
-		char text[CONN_TEXT];
-
-		log_debug("%s: %s + %s = %s", conn_text(c, text), disconnect_state_name(before),
-		          disconnect_event_name(ev),
-		          disconnect_state_name(disconnect_get_state(&c->machine)));
-	}
+	note_step(c, before, ev, actions);
 	if (!was_over && disconnect_is_over(&c->machine))
 		went_over(c);
 	for (unsigned i = 0; i < DISCONNECT_ACTIONS; i++) {
@@ -254,18 +277,37 @@ static enum conn_phase phase_after(enum ndx_status status)
 	               : CONN_FAILED;
 }
 
-static void end_attempt(struct ndx_connector *c, enum conn_phase next, enum ndx_status status,
-                        int32_t native)
+static void end_attempt(struct ndx_connector *c, enum conn_phase next,
+                        const struct conn_result *result)
 {
 	struct ndx_overlapped *ov = c->ov;
-	char text[CONN_TEXT];
 
-	if (status != NDX_OK)
-		log_error(native, "connecting %s failed: %s", conn_text(c, text),
-		          ndx_status_name(status));
 	c->ov = NULL;
-	conn_give_up(c, next);
-	conn_complete_ov(&ov, status, 0, native);
+	conn_give_up(c, next, "FAILURE", result);
+	conn_log_failure(c, c->passive ? "accepting failed" : "connecting failed", result);
+	conn_complete_ov(&ov, result->status, 0, result->native);
+}
+
+/* The provider said so; its cause came before. */
+static void end_by_mail(struct ndx_connector *c, enum conn_phase next, enum ndx_status status,
+                        int32_t native)
+{
+	struct conn_result result = {.status = status, .native = native};
+
+	base_lock_acquire(&c->inbox_lock);
+	result.cause = c->cause;
+	base_lock_release(&c->inbox_lock);
+	end_attempt(c, next, &result);
+}
+
+/* An operation of the provider's failed at once: what it had to say goes into our record. */
+static void end_at_once(struct ndx_connector *c, enum conn_phase next, enum ndx_status status)
+{
+	char cause[CONN_CAUSE];
+	const struct conn_result result = {.status = status, .cause = cause};
+
+	(void)snprintf(cause, sizeof(cause), "%s", ndx_last_error());
+	end_attempt(c, next, &result);
 }
 
 static void run_commands(struct ndx_connector *c)
@@ -275,6 +317,7 @@ static void run_commands(struct ndx_connector *c)
 	enum ndx_status st;
 
 	c->commands = 0;
+	base_fail_hold(true);
 	if ((commands & CONN_DO_CONNECT) && c->phase == CONN_CONNECTING) {
 		if (c->attr.connect_timeout_ms != NDX_INFINITE)
 			base_timer_set(c->adapter->loop, &c->connect_timer,
@@ -282,18 +325,19 @@ static void run_commands(struct ndx_connector *c)
 		st = ops->conn_connect(c->native, (const struct sockaddr *)&c->destination,
 		                       c->destination_len, &c->own);
 		if (st != NDX_OK)
-			end_attempt(c, phase_after(st), st, 0);
+			end_at_once(c, phase_after(st), st);
 	}
 	if ((commands & CONN_DO_COMPLETE) && c->phase == CONN_COMPLETING) {
 		st = ops->conn_complete(c->native);
 		if (st != NDX_OK)
-			end_attempt(c, CONN_FAILED, st, 0);
+			end_at_once(c, CONN_FAILED, st);
 	}
 	if ((commands & CONN_DO_ACCEPT) && c->phase == CONN_ACCEPTING) {
 		st = ops->conn_accept(c->native, &c->own);
 		if (st != NDX_OK)
-			end_attempt(c, CONN_FAILED, st, 0);
+			end_at_once(c, CONN_FAILED, st);
 	}
+	base_fail_hold(false);
 	if ((commands & CONN_DO_NOTIFY) && c->phase == CONN_UP && c->ov_notify != NULL)
 		conn_step(c, DISCONNECT_EV_NOTIFY);
 	if ((commands & CONN_DO_DISCONNECT) && c->phase == CONN_UP && c->ov_disconnect != NULL)
@@ -316,12 +360,12 @@ static void take_connected(struct ndx_connector *c, const struct conn_mail *mail
 		return;
 	remember_peer(c, mail);
 	if (mail->status != NDX_OK) {
-		end_attempt(c, phase_after(mail->status), mail->status, mail->native);
+		end_by_mail(c, phase_after(mail->status), mail->status, mail->native);
 		return;
 	}
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
 	conn_agree(c);
-	c->phase = CONN_ANSWERED;
+	conn_enter(c, CONN_ANSWERED, "ANSWER", &conn_fine);
 	conn_complete_ov(&c->ov, NDX_OK, 0, 0);
 }
 
@@ -335,17 +379,17 @@ static void take_established(struct ndx_connector *c, const struct conn_mail *ma
 			conn_complete_ov(&c->ov, NDX_OK, 0, 0);
 		} else {
 			remember_peer(c, mail);
-			end_attempt(c, CONN_FAILED, mail->status, mail->native);
+			end_by_mail(c, CONN_FAILED, mail->status, mail->native);
 		}
 		break;
 	case CONN_ANSWERED:
 	case CONN_REQUESTED:
 		remember_peer(c, mail);
 		c->gone_status = mail->status != NDX_OK ? mail->status : NDX_E_CONNECTION_ABORTED;
-		end_attempt(c, CONN_GONE, c->gone_status, mail->native);
+		end_by_mail(c, CONN_GONE, c->gone_status, mail->native);
 		break;
 	case CONN_CONNECTING:
-		end_attempt(c, phase_after(mail->status), mail->status, mail->native);
+		end_by_mail(c, phase_after(mail->status), mail->status, mail->native);
 		break;
 	case CONN_NEW:
 	case CONN_WANTED:
@@ -462,12 +506,13 @@ static void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native
 
 	base_lock_acquire(&c->inbox_lock);
 	c->reports |= bits;
-	if ((bits & NDX_REPORT_ABORT) && c->cause == NULL) {
+	if (((bits & NDX_REPORT_ABORT) || bits == 0) && c->cause == NULL) {
 		c->cause = cause;
 		c->report_native = native;
 	}
 	base_lock_release(&c->inbox_lock);
-	base_loop_post(c->adapter->loop, &c->work);
+	if (bits != 0)
+		base_loop_post(c->adapter->loop, &c->work);
 }
 
 const struct ndx_host core_host = {

@@ -17,6 +17,26 @@
 /* How long a caller waits for what a provider has promised to finish, before it is given up. */
 #define CORE_PROVIDER_PATIENCE_MS 15000u
 
+/* Kinds of objects that are numbered. */
+enum core_kind { CORE_CQ, CORE_QP, CORE_SRQ, CORE_MR, CORE_MW, CORE_CONNECTOR, CORE_LISTENER };
+
+/* The latest transitions; number n is at n % NDX_HISTORY_MAX. */
+struct conn_history {
+	uint64_t total;
+	struct ndx_transition last[NDX_HISTORY_MAX];
+};
+
+/* What is kept of a connector that failed, once it is closed. */
+struct conn_grave {
+	uint32_t id;
+	uint32_t qp_id;
+	bool passive;
+	struct sockaddr_storage local;
+	struct sockaddr_storage peer;
+	struct conn_history history;
+};
+#define CORE_GRAVES 8
+
 struct ndx_adapter {
 	const struct ndx_provider_ops *ops;
 	struct ndx_spi_adapter *native;
@@ -28,6 +48,13 @@ struct ndx_adapter {
 	/* under the lock: */
 	unsigned refs;    /* the handle, every public object, every goodbye under way */
 	unsigned handles; /* public objects alone */
+	struct ndx_spi_object *cqs;
+	struct ndx_spi_object *qps;
+	struct base_list connectors;
+	struct base_list listeners;
+	struct ndx_adapter_stats stats; /* all but the work of queue pairs that are there */
+	struct conn_grave *graves;      /* CORE_GRAVES of them, made with the first; ... */
+	uint64_t buried;                /* ... number n is at n % CORE_GRAVES */
 };
 
 void adapter_lock(struct ndx_adapter *adapter);
@@ -35,11 +62,24 @@ void adapter_unlock(struct ndx_adapter *adapter);
 /* Lock held: sleep until `changed`, at most until deadline_ns; false when time is over. */
 bool adapter_wait(struct ndx_adapter *adapter, uint64_t deadline_ns);
 /* A public object was made: keeps the adapter. Fills the object's head. */
-void adapter_adopt(struct ndx_adapter *adapter, struct ndx_spi_object *object);
+void adapter_adopt(struct ndx_adapter *adapter, struct ndx_spi_object *object, enum core_kind kind);
+/* The object is about to be destroyed. */
+void adapter_disown(struct ndx_adapter *adapter, struct ndx_spi_object *object,
+                    enum core_kind kind);
 void adapter_get(struct ndx_adapter *adapter, bool handle);
 void adapter_put(struct ndx_adapter *adapter, bool handle);
 /* Wait until the control thread has run the callbacks of all that completed before. */
 void adapter_settle(struct ndx_adapter *adapter);
+
+/* Lock held: one more of a kind, its number; and one less. */
+uint32_t stats_count_new(struct ndx_adapter *adapter, enum core_kind kind);
+void stats_count_gone(struct ndx_adapter *adapter, enum core_kind kind,
+                      struct ndx_spi_object *object);
+/* Lock held. Out of all but `size`; false if the provider does not count. */
+bool stats_of_qp(struct ndx_spi_qp *qp, struct ndx_qp_stats *stats);
+bool stats_of_cq(struct ndx_spi_cq *cq, struct ndx_cq_stats *stats);
+void stats_of_adapter(struct ndx_adapter *adapter, struct ndx_adapter_stats *stats);
+void stats_add_duration(struct ndx_duration_stats *to, uint64_t ns);
 
 /* Room for the longest ndx_last_error(). */
 #define CALL_TEXT 512
@@ -108,6 +148,8 @@ struct conn_mail {
 
 struct ndx_connector {
 	struct ndx_adapter *adapter;
+	uint32_t id;
+	struct base_list node; /* in adapter->connectors; under the lock */
 	struct ndx_spi_conn *native;
 	struct ndx_connector_attr attr;
 	struct base_job work; /* runs connector_work() on the control thread */
@@ -132,8 +174,13 @@ struct ndx_connector {
 	struct ndx_listener *listener; /* CONN_WANTED: whose */
 	struct base_list wanted;
 	struct disconnect machine;
-	bool indicated; /* the consumer had its indication */
-	bool peer_disc; /* the peer's goodbye came */
+	bool indicated;                      /* the consumer had its indication */
+	bool peer_disc;                      /* the peer's goodbye came */
+	bool passive;                        /* it holds, or held, a listener's request */
+	uint32_t qp_id;                      /* of the latest queue pair */
+	uint64_t ending_since;               /* left the state UP; 0: has not */
+	enum ndx_disconnect_outcome outcome; /* should it fail from here on */
+	struct conn_history history;
 	struct base_timer connect_timer;
 	struct base_timer drain_timer;
 	struct base_timer disconnect_timer;
@@ -147,6 +194,9 @@ struct ndx_connector {
 	const char *cause;
 };
 
+/* Room for a cause that a provider gave in its own words. */
+#define CONN_CAUSE sizeof(((struct ndx_transition *)NULL)->cause)
+
 static inline bool conn_is_over(const struct ndx_connector *c)
 {
 	return c->phase != CONN_UP || disconnect_is_over(&c->machine);
@@ -158,8 +208,33 @@ extern const struct ndx_host core_host;
  * thread, unless said. */
 void connector_work(void *arg);
 void conn_step(struct ndx_connector *c, enum disconnect_event ev);
+/* What an event brought, for log, history and counters. Zero: nothing. */
+struct conn_result {
+	enum ndx_status status;
+	int32_t native;
+	const char *cause; /* may be NULL */
+};
+extern const struct conn_result conn_fine;
+extern const struct conn_result conn_canceled;
 /* The attempt ends: `c` and its queue pair part; `next` is the phase from here on. */
-void conn_give_up(struct ndx_connector *c, enum conn_phase next);
+void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *event,
+                  const struct conn_result *result);
+/* The phase changes, until the connection is up: logged, remembered, counted. Any thread. */
+void conn_enter(struct ndx_connector *c, enum conn_phase next, const char *event,
+                const struct conn_result *result);
+/* `event` came in the state `from`: logged and remembered. Any thread. */
+void conn_note(struct ndx_connector *c, const char *from, const char *event,
+               const struct conn_result *result);
+/* The attempt or the connection has failed: one record, then the history. */
+void conn_log_failure(struct ndx_connector *c, const char *what, const struct conn_result *result);
+/* The state, of the attempt or of the connection; a string constant. */
+const char *conn_state_name(const struct ndx_connector *c);
+/* The connection is over: counted. */
+void conn_count_end(struct ndx_connector *c);
+/* It was closed and is about to go: what failed is kept for the snapshot. */
+void conn_bury(struct ndx_connector *c);
+void conn_describe(const struct ndx_connector *c, struct conn_grave *out);
+enum ndx_disconnect_reason conn_reason(const struct ndx_connector *c);
 void conn_complete_ov(struct ndx_overlapped **ov, enum ndx_status status, uint32_t information,
                       int32_t native);
 void conn_went_up(struct ndx_connector *c);
@@ -167,8 +242,8 @@ void conn_went_up(struct ndx_connector *c);
 void conn_release_qp(struct ndx_connector *c);
 /* Destroy if nobody needs it any more. */
 void conn_reap(struct ndx_connector *c);
-/* "10.0.0.1:4000 -> 10.0.0.2:5000", for the log. */
-#define CONN_TEXT 176
+/* "connector#3 qp#2 10.0.0.1:4000 -> 10.0.0.2:5000", for the log. */
+#define CONN_TEXT 224
 const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT]);
 /* Timers; the lock is not held. */
 void conn_on_connect_timeout(void *arg);
@@ -181,6 +256,16 @@ enum ndx_status conn_check_private_data(const char *call, const void *data, size
 void listener_forget(struct ndx_connector *c);
 /* The upcall `request`. Any thread. */
 void listener_request(struct ndx_spi_request *request);
+/* For the snapshot; lock held. */
+struct listener_view {
+	uint32_t id;
+	struct sockaddr_storage local;
+	bool listening;
+	uint32_t backlog;
+	uint32_t waiting; /* requests */
+	uint32_t wanted;  /* connectors */
+};
+void listener_look(struct base_list *node, struct listener_view *view);
 /* Any thread, lock held: wishes lowered to what the adapter can. */
 void conn_set_wishes(struct ndx_connector *c, uint32_t inbound, uint32_t outbound,
                      const void *private_data, size_t private_data_len);

@@ -31,7 +31,7 @@ enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint1
 	st = adapter->ops->cq_create(adapter->native, depth, affinity, &cq);
 	if (st != NDX_OK)
 		return st;
-	adapter_adopt(adapter, &cq->object);
+	adapter_adopt(adapter, &cq->object, CORE_CQ);
 	*out = &cq->pub;
 	return NDX_OK;
 }
@@ -45,6 +45,7 @@ void cq_put(struct ndx_spi_cq *cq)
 	last = --cq->object.refs == 0;
 	adapter_unlock(adapter);
 	if (last) {
+		adapter_disown(adapter, &cq->object, CORE_CQ);
 		adapter->ops->cq_destroy(cq);
 		adapter_put(adapter, false);
 	}

@@ -13,6 +13,8 @@
 
 struct ndx_listener {
 	struct ndx_adapter *adapter;
+	uint32_t id;
+	struct base_list node; /* in adapter->listeners; under the lock */
 	struct ndx_spi_listener *native;
 	struct base_job work;
 	struct base_job last;
@@ -55,6 +57,8 @@ enum ndx_status ndx_listener_create(struct ndx_adapter *adapter, struct ndx_list
 		l->native->native = adapter->native;
 		adapter->refs++;
 		adapter->handles++;
+		l->id = stats_count_new(adapter, CORE_LISTENER);
+		base_list_add(&adapter->listeners, &l->node);
 	}
 	adapter_unlock(adapter);
 	if (st != NDX_OK) {
@@ -112,7 +116,8 @@ static void listen_on_loop(void *arg)
 	if (call->status == NDX_OK && base_log_enabled(NDX_LOG_INFO)) {
 		char text[BASE_SOCKADDR_TEXT];
 
-		log_info("listening on %s", base_sockaddr_text(&l->native->local, text));
+		log_info("listener#%u: listening on %s", l->id,
+		         base_sockaddr_text(&l->native->local, text));
 	}
 	adapter_unlock(l->adapter);
 	call_text_take(&call->said);
@@ -175,7 +180,7 @@ enum ndx_status ndx_listener_get_connection_request(struct ndx_listener *l, stru
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
-		c->phase = CONN_WANTED;
+		conn_enter(c, CONN_WANTED, "GET_REQUEST", &conn_fine);
 		c->listener = l;
 		base_list_add(&l->wanted, &c->wanted);
 		base_loop_post(l->adapter->loop, &l->work);
@@ -188,7 +193,7 @@ void listener_forget(struct ndx_connector *c)
 {
 	base_list_remove(&c->wanted);
 	c->listener = NULL;
-	c->phase = CONN_NEW;
+	conn_enter(c, CONN_NEW, "CANCEL", &conn_canceled);
 }
 
 void listener_request(struct ndx_spi_request *request)
@@ -220,9 +225,11 @@ static void enqueue(struct ndx_listener *l, struct ndx_spi_request *request)
 {
 	char text[BASE_SOCKADDR_TEXT];
 
+	l->adapter->stats.requests++;
 	if (l->backlog != 0 && l->waiting >= l->backlog && base_list_empty(&l->wanted)) {
-		log_warn(0, "request of %s refused: the backlog of %u is full",
+		log_warn(0, "listener#%u: request of %s refused: the backlog of %u is full", l->id,
 		         base_sockaddr_text(&request->peer, text), l->backlog);
+		l->adapter->stats.requests_refused++;
 		l->adapter->ops->request_refuse(request);
 		return;
 	}
@@ -241,7 +248,7 @@ static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
 		l->requests_end = &l->requests;
 	l->waiting--;
 	c->listener = NULL;
-	c->phase = CONN_REQUESTED;
+	c->passive = true;
 	c->peer = request->params;
 	c->peer_known = true;
 	/* Until accept says otherwise we would serve all that we can. */
@@ -249,6 +256,7 @@ static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
 	conn_agree(c);
 	c->native->local = request->local;
 	c->native->peer = request->peer;
+	conn_enter(c, CONN_REQUESTED, "REQUEST", &conn_fine);
 	l->adapter->ops->conn_take(c->native, request);
 	conn_complete_ov(&c->ov, NDX_OK, 0, 0);
 }
@@ -311,6 +319,7 @@ static void refuse_all(struct ndx_listener *l, struct ndx_spi_request *request)
 	while (request != NULL) {
 		struct ndx_spi_request *next = request->next;
 
+		l->adapter->stats.requests_refused++;
 		l->adapter->ops->request_refuse(request);
 		request = next;
 	}
@@ -329,6 +338,7 @@ static void close_on_loop(void *arg)
 {
 	struct ndx_listener *l = arg;
 	struct ndx_adapter *adapter = l->adapter;
+	struct ndx_spi_request *late;
 
 	adapter_lock(adapter);
 	cancel_wanted(l);
@@ -336,7 +346,12 @@ static void close_on_loop(void *arg)
 	/* Until then another thread's request may still come in: it must not be left unanswered. */
 	adapter->ops->listener_destroy(l->native);
 	refuse_all(l, l->requests);
-	refuse_all(l, take_inbox(l));
+	late = take_inbox(l);
+	for (struct ndx_spi_request *r = late; r != NULL; r = r->next)
+		adapter->stats.requests++;
+	refuse_all(l, late);
+	base_list_remove(&l->node);
+	stats_count_gone(adapter, CORE_LISTENER, NULL);
 	adapter->handles--;
 	/* Behind a work job that may be queued already. */
 	l->last = (struct base_job){.fn = free_listener, .arg = l};
@@ -348,4 +363,19 @@ void ndx_listener_close(struct ndx_listener *l)
 {
 	if (l != NULL)
 		base_loop_call(l->adapter->loop, close_on_loop, l);
+}
+
+void listener_look(struct base_list *node, struct listener_view *view)
+{
+	const struct ndx_listener *l = container_of(node, struct ndx_listener, node);
+
+	*view = (struct listener_view){
+		.id = l->id,
+		.local = l->native->local,
+		.listening = l->listening,
+		.backlog = l->backlog,
+		.waiting = l->waiting,
+	};
+	for (const struct base_list *n = l->wanted.next; n != &l->wanted; n = n->next)
+		view->wanted++;
 }

@@ -33,7 +33,7 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out)
 	st = adapter->ops->mr_create(adapter->native, &mr);
 	if (st != NDX_OK)
 		return st;
-	adapter_adopt(adapter, &mr->object);
+	adapter_adopt(adapter, &mr->object, CORE_MR);
 	*out = (struct ndx_mr *)(void *)mr;
 	return NDX_OK;
 }
@@ -176,6 +176,7 @@ void ndx_mr_close(struct ndx_mr *mr)
 	if (registered)
 		(void)adapter->ops->mr_deregister(region, NULL);
 	adapter_settle(adapter);
+	adapter_disown(adapter, &region->object, CORE_MR);
 	adapter->ops->mr_destroy(region);
 	/* It may have waited for a deregistration, whose callback is to run, too. */
 	adapter_settle(adapter);
@@ -220,7 +221,7 @@ enum ndx_status ndx_mw_create(struct ndx_adapter *adapter, struct ndx_mw **out)
 	st = adapter->ops->mw_create(adapter->native, &mw);
 	if (st != NDX_OK)
 		return st;
-	adapter_adopt(adapter, &mw->object);
+	adapter_adopt(adapter, &mw->object, CORE_MW);
 	*out = (struct ndx_mw *)(void *)mw;
 	return NDX_OK;
 }
@@ -233,6 +234,7 @@ void ndx_mw_close(struct ndx_mw *mw)
 	if (mw == NULL)
 		return;
 	adapter = spi->object.adapter;
+	adapter_disown(adapter, &spi->object, CORE_MW);
 	adapter->ops->mw_destroy(spi);
 	adapter_put(adapter, true);
 }

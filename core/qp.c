@@ -107,13 +107,14 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
 		return st;
 	qp->connector = NULL;
 	qp->spent = false;
-	adapter_adopt(adapter, &qp->object);
+	qp->connector_id = 0;
 	adapter_lock(adapter);
 	spi_cq(attr->receive_cq)->object.refs++;
 	spi_cq(attr->initiator_cq)->object.refs++;
 	if (attr->srq != NULL)
 		spi_srq(attr->srq)->object.refs++;
 	adapter_unlock(adapter);
+	adapter_adopt(adapter, &qp->object, CORE_QP);
 	*out = &qp->pub;
 	return NDX_OK;
 }
@@ -128,7 +129,8 @@ struct qp_call {
  * tried again, as after a cancel. */
 static void leave_attempt(struct ndx_connector *c)
 {
-	conn_give_up(c, c->phase == CONN_CONNECTING ? CONN_NEW : CONN_FAILED);
+	conn_give_up(c, c->phase == CONN_CONNECTING ? CONN_NEW : CONN_FAILED, "RELEASE",
+	             &conn_canceled);
 }
 
 static void flush_on_loop(void *arg)
@@ -273,6 +275,7 @@ void qp_release(struct ndx_spi_qp *qp)
 	struct ndx_adapter *adapter = qp->object.adapter;
 	struct ndx_qp_attr attr = qp->attr;
 
+	adapter_disown(adapter, &qp->object, CORE_QP);
 	adapter->ops->qp_destroy(qp);
 	cq_put(spi_cq(attr.receive_cq));
 	cq_put(spi_cq(attr.initiator_cq));
@@ -306,9 +309,8 @@ void ndx_qp_close(struct ndx_qp *qp)
 	if (!wait_over(call.qp)) {
 		/* Freeing memory that a device may still write to is worse than losing it. */
 		log_error(0,
-		          "ndx_qp_close: the device did not let go of the queue pair in %u ms; "
-		          "it is leaked",
-		          CORE_PROVIDER_PATIENCE_MS);
+		          "ndx_qp_close: the device did not let go of qp#%u in %u ms; it is leaked",
+		          call.qp->object.id, CORE_PROVIDER_PATIENCE_MS);
 		return;
 	}
 	base_loop_call(loop, part, &call);

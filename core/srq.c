@@ -31,7 +31,7 @@ enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint
 	st = adapter->ops->srq_create(adapter->native, depth, max_sge, threshold, affinity, &srq);
 	if (st != NDX_OK)
 		return st;
-	adapter_adopt(adapter, &srq->object);
+	adapter_adopt(adapter, &srq->object, CORE_SRQ);
 	*out = &srq->pub;
 	return NDX_OK;
 }
@@ -45,6 +45,7 @@ void srq_put(struct ndx_spi_srq *srq)
 	last = --srq->object.refs == 0;
 	adapter_unlock(adapter);
 	if (last) {
+		adapter_disown(adapter, &srq->object, CORE_SRQ);
 		adapter->ops->srq_destroy(srq);
 		adapter_put(adapter, false);
 	}

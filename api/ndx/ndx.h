@@ -15,6 +15,7 @@
 #include <ndx/reassembly.h>
 #include <ndx/sge.h>
 #include <ndx/srq.h>
+#include <ndx/stats.h>
 #include <ndx/status.h>
 #include <ndx/version.h>
 

@@ -83,6 +83,8 @@ void base_cq_detach(struct base_cq *cq, struct base_queue *queue)
 /* Lock held: everything that is armed fires. */
 static void fire(struct base_cq *cq, enum ndx_status status)
 {
+	if (cq->armed)
+		cq->fired++;
 	cq->triggered = cq->pushed;
 	cq->armed = false;
 	if (cq->fd_armed) {
@@ -136,8 +138,12 @@ void base_cq_push(struct base_cq *cq, struct base_queue *queue, const struct ndx
 	entry->result = *result;
 	entry->queue = queue;
 	cq->pushed++;
-	if (result->status != NDX_OK || (result->flags & NDX_RESULT_SOLICITED))
+	if (result->status != NDX_OK) {
 		cq->last_solicited = cq->pushed;
+		base_count_status(cq->failures, result->status);
+	} else if (result->flags & NDX_RESULT_SOLICITED) {
+		cq->last_solicited = cq->pushed;
+	}
 	if (cq->armed && due(cq))
 		fire(cq, NDX_OK);
 	push_unlock(cq);
@@ -145,21 +151,26 @@ void base_cq_push(struct base_cq *cq, struct base_queue *queue, const struct ndx
 
 size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count)
 {
-	size_t n = 0;
+	uint64_t waiting;
 
 	__atomic_store_n(&cq->polls, __atomic_load_n(&cq->polls, __ATOMIC_RELAXED) + 1,
 	                 __ATOMIC_RELAXED);
 	base_lock_acquire(&cq->lock);
-	while (n < count && cq->taken != cq->pushed) {
-		struct base_cq_entry *entry = &cq->ring[cq->taken & (cq->size - 1)];
+	/* It only grows between two polls, so this is where it is highest. */
+	waiting = cq->pushed - cq->taken;
+	if (waiting > cq->high_water)
+		cq->high_water = waiting;
+	if (count > waiting)
+		count = waiting;
+	for (size_t n = 0; n < count; n++) {
+		struct base_cq_entry *entry = &cq->ring[cq->taken++ & (cq->size - 1)];
 
-		results[n++] = entry->result;
+		results[n] = entry->result;
 		if (entry->queue != NULL)
 			base_queue_give_back(entry->queue, 1);
-		cq->taken++;
 	}
 	base_lock_release(&cq->lock);
-	return n;
+	return count;
 }
 
 enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
@@ -241,6 +252,31 @@ enum ndx_status base_cq_resize(struct ndx_spi_cq *spi, uint32_t depth)
 		            "first",
 		            (unsigned long long)waiting, depth);
 	return NDX_OK;
+}
+
+void base_cq_get_stats(struct ndx_spi_cq *spi, struct ndx_cq_stats *stats)
+{
+	struct base_cq *cq = of(spi);
+	uint64_t failures = 0;
+
+	base_lock_acquire(&cq->lock);
+	stats->depth = spi->depth;
+	stats->reserved = cq->reserved;
+	stats->waiting = (uint32_t)(cq->pushed - cq->taken);
+	stats->high_water = (uint32_t)cq->high_water;
+	if (stats->high_water < stats->waiting)
+		stats->high_water = stats->waiting;
+	stats->polls = __atomic_load_n(&cq->polls, __ATOMIC_RELAXED);
+	stats->results = cq->pushed;
+	stats->taken = cq->taken;
+	stats->notifications = cq->fired;
+	for (size_t i = 1; i < NDX_STATS_STATUSES; i++) {
+		stats->by_status[i] = cq->failures[i];
+		failures += cq->failures[i];
+	}
+	stats->by_status[0] = cq->pushed - failures;
+	stats->failed = cq->failed;
+	base_lock_release(&cq->lock);
 }
 
 void base_cq_fail(struct base_cq *cq, enum ndx_status status)

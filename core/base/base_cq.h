@@ -16,6 +16,7 @@
 
 #include "base_lock.h"
 #include "base_ov.h"
+#include "base_stats.h"
 
 struct base_queue;
 
@@ -41,6 +42,10 @@ struct base_cq {
 	bool fd_armed;
 	int fd;                 /* -1 until asked for */
 	enum ndx_status failed; /* overrun or device failure; NDX_OK otherwise */
+	/* For whoever asks how it goes. */
+	uint64_t high_water; /* the most that a poll found waiting */
+	uint64_t fired;      /* notifications */
+	uint64_t failures[NDX_STATS_STATUSES];
 };
 
 enum ndx_status base_cq_init(struct base_cq *cq, const struct ndx_cq_ops *ops, uint32_t depth);
@@ -63,6 +68,8 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 void base_cq_cancel(struct ndx_spi_cq *spi, enum ndx_status status);
 enum ndx_status base_cq_get_fd(struct ndx_spi_cq *spi, int *fd);
 enum ndx_status base_cq_resize(struct ndx_spi_cq *spi, uint32_t depth);
+
+void base_cq_get_stats(struct ndx_spi_cq *spi, struct ndx_cq_stats *stats);
 
 /* The queue is dead: fires everything with `status`, now and from now on. */
 void base_cq_fail(struct base_cq *cq, enum ndx_status status);

@@ -21,6 +21,7 @@ static struct {
 } log_config;
 
 static _Thread_local char last_error[TEXT_SIZE];
+static _Thread_local bool held;
 
 void ndx_log_set_sink(ndx_log_sink *sink, void *arg, enum ndx_log_level level)
 {
@@ -136,12 +137,17 @@ enum ndx_status base_fail(enum ndx_status status, const char *where, int native,
 	format_text(text, native, fmt, args);
 	va_end(args);
 	memcpy(last_error, text, sizeof(last_error));
-	if (base_log_enabled(NDX_LOG_ERROR)) {
+	if (!held && base_log_enabled(NDX_LOG_ERROR)) {
 		(void)snprintf(record, sizeof(record), "%s: %s", ndx_status_name(status), text);
 		emit(NDX_LOG_ERROR, where, native, record);
 	}
 	errno = saved;
 	return status;
+}
+
+void base_fail_hold(bool hold)
+{
+	held = hold;
 }
 
 void base_set_last_error(const char *fmt, ...)

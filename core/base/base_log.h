@@ -21,6 +21,12 @@ __attribute__((format(printf, 4, 5))) void base_log(enum ndx_log_level level, co
 __attribute__((format(printf, 4, 5))) enum ndx_status
 base_fail(enum ndx_status status, const char *where, int native, const char *fmt, ...);
 
+/*
+ * While true, what fails in this thread sets the text but is not logged: the caller knows more of
+ * it and writes the record.
+ */
+void base_fail_hold(bool hold);
+
 /* Set the text of this thread without logging (suggestions added to a failure). */
 __attribute__((format(printf, 1, 2))) void base_set_last_error(const char *fmt, ...);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base_linux.h"
 #include "base_log.h"
 
 static enum ndx_status queue_init(struct base_queue *q, struct base_qp *qp, struct ndx_cq *cq,
@@ -87,11 +88,15 @@ void base_queue_retire(struct base_queue *q)
 
 		if (!req->done)
 			return;
-		if (req->status == NDX_OK && (req->op_flags & NDX_OP_SILENT_SUCCESS))
-			base_queue_give_back(q, 1);
-		else
-			emit(q, req);
 		q->head++;
+		if (req->status != NDX_OK) {
+			base_count_status(q->failed, req->status);
+		} else if (req->op_flags & NDX_OP_SILENT_SUCCESS) {
+			q->silent++;
+			base_queue_give_back(q, 1);
+			continue;
+		}
+		emit(q, req);
 	}
 }
 
@@ -107,4 +112,42 @@ void base_queue_cancel(struct base_queue *q, enum ndx_status status)
 		req->done = true;
 	}
 	base_queue_retire(q);
+}
+
+void base_queue_get_stats(const struct base_queue *q, struct ndx_work_stats *stats)
+{
+	uint64_t failed = 0;
+
+	stats->posted = ((uint64_t)q->laps << 32) + q->tail;
+	stats->completed = stats->posted - base_queue_outstanding(q);
+	stats->silent = q->silent;
+	for (size_t i = 1; i < NDX_STATS_STATUSES; i++) {
+		stats->by_status[i] = q->failed[i];
+		failed += q->failed[i];
+	}
+	stats->by_status[0] = stats->completed - failed;
+}
+
+void base_qp_get_stats(const struct base_qp *qp, struct ndx_qp_stats *stats)
+{
+	base_queue_get_stats(&qp->initiator, &stats->initiator);
+	base_queue_get_stats(&qp->receive, &stats->receive);
+	stats->starved = qp->starved;
+	stats->starved_ns = qp->starved_ns;
+	if (qp->starved_since != 0)
+		stats->starved_ns += base_now_ns() - qp->starved_since;
+}
+
+void base_qp_starve(struct base_qp *qp)
+{
+	if (qp->starved_since != 0)
+		return;
+	qp->starved++;
+	qp->starved_since = base_now_ns();
+}
+
+void base_qp_fed(struct base_qp *qp)
+{
+	qp->starved_ns += base_now_ns() - qp->starved_since;
+	qp->starved_since = 0;
 }

@@ -52,6 +52,10 @@ struct base_queue {
 	uint32_t head;  /* next to retire */
 	uint32_t tail;  /* next to be posted */
 	uint32_t freed; /* slots given back; atomic, runs behind head */
+	/* For whoever asks how it goes; the rest follows from the positions above. */
+	uint32_t laps;   /* how often `tail` has passed 2^32 */
+	uint64_t silent; /* retired without a result */
+	uint64_t failed[NDX_STATS_STATUSES];
 };
 
 struct base_qp {
@@ -61,6 +65,9 @@ struct base_qp {
 	uint32_t max_transfer; /* bytes */
 	struct base_queue initiator;
 	struct base_queue receive;
+	uint64_t starved;       /* how often a send began to wait for the peer's receive */
+	uint64_t starved_ns;    /* the waits that are over */
+	uint64_t starved_since; /* the one that goes on; 0: none does */
 };
 
 /*
@@ -94,6 +101,22 @@ void base_queue_retire(struct base_queue *q);
 
 /* Everything that is not done is done with `status`; retires. */
 void base_queue_cancel(struct base_queue *q, enum ndx_status status);
+
+/* The body of the provider operation of the same name; whoever calls it holds the lock. */
+void base_qp_get_stats(const struct base_qp *qp, struct ndx_qp_stats *stats);
+/* One side alone: for queues of a provider's own. */
+void base_queue_get_stats(const struct base_queue *q, struct ndx_work_stats *stats);
+
+/* A send waits for the peer to post a receive; harmless twice. */
+void base_qp_starve(struct base_qp *qp);
+void base_qp_fed(struct base_qp *qp);
+
+/* Whatever waited waits no longer. */
+static inline void base_qp_feed(struct base_qp *qp)
+{
+	if (__builtin_expect(qp->starved_since != 0, 0))
+		base_qp_fed(qp);
+}
 
 /* Called when a result was taken. */
 static inline void base_queue_give_back(struct base_queue *q, uint32_t count)
@@ -133,7 +156,8 @@ static inline struct base_req *base_queue_take(struct base_queue *q, void *conte
 	if (q->tail - __atomic_load_n(&q->freed, __ATOMIC_ACQUIRE) >= q->depth)
 		return NULL;
 	req = base_queue_at(q, q->tail);
-	q->tail++;
+	if (__builtin_expect(++q->tail == 0, 0))
+		q->laps++;
 	req->context = context;
 	req->bytes = 0;
 	req->immediate = 0;

@@ -225,6 +225,7 @@ enum ndx_status loop_qp_create(struct ndx_spi_adapter *adapter, const struct ndx
                                struct ndx_spi_qp **out);
 void loop_qp_destroy(struct ndx_spi_qp *spi);
 void loop_qp_cancel(struct ndx_spi_qp *spi);
+void loop_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
 /* Under the lock: initiator requests that have not run complete CANCELED. */
 void loop_qp_cancel_initiator(struct loop_qp *qp);
 

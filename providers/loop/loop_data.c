@@ -30,6 +30,8 @@ static uint32_t patience(const struct loop_conn *conn)
 static enum outcome wait_for(struct loop_conn *conn, enum loop_wait what, struct base_list *queue)
 {
 	conn->wait = what;
+	if (what != LOOP_WAIT_END)
+		base_qp_starve(&conn->qp->base);
 	if (queue != NULL)
 		base_list_add(queue, &conn->wait_node);
 	if (patience(conn) == NDX_INFINITE)
@@ -131,6 +133,9 @@ static void end_shared_receive(struct loop_qp *target, const struct loop_receive
 	};
 
 	target->from_srq.tail++;
+	target->from_srq.head++;
+	if (status != NDX_OK)
+		base_count_status(target->from_srq.failed, status);
 	base_cq_push(&target->receive_cq->base, &target->from_srq, &result);
 	loop_srq_drop_first(target->srq);
 }
@@ -274,6 +279,8 @@ void loop_data_pump(struct loop_conn *conn)
 	while (outcome == DONE && base_queue_outstanding(q) > 0) {
 		loop_data_stop_waiting(conn);
 		outcome = run(conn, (struct loop_req *)(void *)base_queue_at(q, q->head));
+		if (outcome == DONE)
+			base_qp_feed(&conn->qp->base);
 	}
 	loop_end_check_drained(conn);
 }

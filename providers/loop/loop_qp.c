@@ -363,6 +363,7 @@ void loop_qp_cancel_initiator(struct loop_qp *qp)
 			loop_mw_forget(req);
 	}
 	base_queue_cancel(q, NDX_E_CANCELED);
+	base_qp_feed(&qp->base);
 }
 
 void loop_qp_cancel(struct ndx_spi_qp *spi)
@@ -389,4 +390,15 @@ void loop_qp_destroy(struct ndx_spi_qp *spi)
 		base_cq_detach(&qp->receive_cq->base, &qp->from_srq);
 	base_qp_fini(&qp->base);
 	free(qp);
+}
+
+void loop_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
+{
+	struct loop_qp *qp = loop_qp_of(spi);
+
+	loop_switch_lock(qp->adapter->sw);
+	base_qp_get_stats(&qp->base, stats);
+	if (qp->srq != NULL)
+		base_queue_get_stats(&qp->from_srq, &stats->receive);
+	loop_switch_unlock(qp->adapter->sw);
 }

@@ -313,7 +313,6 @@ struct ofi_qp {
 	uint32_t tx_native; /* requests that the stack has */
 	uint32_t reads;     /* of those, reads */
 	uint32_t read_limit;
-	uint64_t starved_since; /* a send waits for a credit; 0: none does */
 	bool timer_set;
 	struct base_timer timer;
 };
@@ -337,6 +336,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
                               struct ndx_spi_qp **out);
 void ofi_qp_destroy(struct ndx_spi_qp *spi);
 void ofi_qp_cancel(struct ndx_spi_qp *spi);
+void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
 
 /* All below: the queue pair's lock is held. */
 

@@ -255,6 +255,8 @@ static const struct ndx_provider_ops ops = {
 	.listener_bind = ofi_listener_bind,
 	.listener_listen = ofi_listener_listen,
 	.request_refuse = ofi_request_refuse,
+	.qp_get_stats = ofi_qp_get_stats,
+	.cq_get_stats = base_cq_get_stats,
 };
 
 const struct ndx_provider ndx_provider_ofi = {

@@ -73,10 +73,10 @@ static void starve(struct ofi_qp *qp)
 {
 	const uint32_t ms = qp->base.spi.attr.no_receive_timeout_ms;
 
-	if (qp->starved_since != 0 || ms == NDX_INFINITE)
+	if (qp->base.starved_since != 0)
 		return;
-	qp->starved_since = base_now_ns();
-	if (qp->timer_set)
+	base_qp_starve(&qp->base);
+	if (ms == NDX_INFINITE || qp->timer_set)
 		return;
 	qp->timer_set = true;
 	base_timer_set(qp->adapter->spi.loop, &qp->timer, ms);
@@ -111,7 +111,7 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 	tx->native = true;
 	err = tx->base.type == NDX_REQUEST_SEND ? hand_over_send(qp, tx) : hand_over_rma(qp, tx);
 	if (err == 0) {
-		qp->starved_since = 0;
+		base_qp_feed(&qp->base);
 		qp->tx_native++;
 		return true;
 	}
@@ -187,7 +187,7 @@ void ofi_cancel_held(struct ofi_qp *qp)
 		if (!tx->base.done)
 			base_req_done(q, &tx->base, NDX_E_CANCELED, 0);
 	}
-	qp->starved_since = 0;
+	base_qp_feed(&qp->base);
 }
 
 /* The send at tx_next has waited too long. */
@@ -195,7 +195,7 @@ static void give_up_send(struct ofi_qp *qp)
 {
 	struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
 
-	qp->starved_since = 0;
+	base_qp_feed(&qp->base);
 	base_req_done(&qp->base.initiator, &tx->base, NDX_E_IO_TIMEOUT, 0);
 	ofi_qp_break(qp, 0, "the peer posted no receive in time");
 }
@@ -203,14 +203,15 @@ static void give_up_send(struct ofi_qp *qp)
 void ofi_on_starved(void *arg)
 {
 	struct ofi_qp *qp = arg;
-	const uint64_t limit = (uint64_t)qp->base.spi.attr.no_receive_timeout_ms * NS_PER_MS;
+	const uint32_t ms = qp->base.spi.attr.no_receive_timeout_ms;
+	const uint64_t limit = (uint64_t)ms * NS_PER_MS;
 	uint64_t waited;
 
 	base_lock_acquire(&qp->base.lock);
 	qp->timer_set = false;
 	ofi_issue(qp);
-	if (qp->starved_since != 0 && !qp->broken && qp->open) {
-		waited = base_now_ns() - qp->starved_since;
+	if (qp->base.starved_since != 0 && ms != NDX_INFINITE && !qp->broken && qp->open) {
+		waited = base_now_ns() - qp->base.starved_since;
 		if (waited >= limit) {
 			give_up_send(qp);
 		} else {

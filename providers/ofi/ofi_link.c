@@ -80,7 +80,7 @@ static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 	qp->broken = false;
 	qp->releasing = false;
 	qp->recalling = false;
-	qp->starved_since = 0;
+	base_qp_feed(&qp->base);
 	qp->credits = 0;
 	qp->rx_next = qp->base.receive.head;
 	qp->rx_native = 0;

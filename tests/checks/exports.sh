@@ -22,7 +22,7 @@ if ! "$cc" -std=c11 -I"$src/api" -fsyntax-only -aux-info "$tmp/aux" "$tmp/all.c"
 	exit 1
 fi
 {
-	sed -n "s|^/\* $src/api/.*:N\?C \*/ extern .*[ *]\(ndx_[a-z0-9_]*\) (.*|\1|p" "$tmp/aux"
+	sed -n "s|^/\* $src/api/.*:N\?C \*/ extern [^(]*[ *]\(ndx_[a-z0-9_]*\) (.*|\1|p" "$tmp/aux"
 	# Data: what api/ndx/spi declares is what a file with a provider or a plugin exports, not we.
 	sed -n 's/^extern .*[ *]\(ndx_[a-z0-9_]*\)[[;].*/\1/p' "$src"/api/ndx/*.h
 } | sort -u >"$tmp/declared in api"

@@ -30,7 +30,7 @@
 
 #include <ndx/ndx.h>
 
-#define NDX_SPI_ABI 1u
+#define NDX_SPI_ABI 2u
 
 /** Longest private data any provider hands up. */
 #define NDX_SPI_PRIVATE_DATA_MAX 256u
@@ -52,7 +52,10 @@ struct ndx_spi_adapter {
 struct ndx_spi_object {
 	struct ndx_adapter *adapter;
 	struct ndx_spi_adapter *native;
-	unsigned refs; /* under the adapter lock */
+	unsigned refs; /* under the adapter lock, as all below */
+	uint32_t id;   /* its number among those of its kind, for log and counters; constant */
+	struct ndx_spi_object *next;
+	struct ndx_spi_object **link; /* what points to it */
 };
 
 /** Head of a provider's completion queue. `pub.ops` is set by the provider in cq_create. */
@@ -90,6 +93,7 @@ struct ndx_spi_qp {
 	struct ndx_qp_attr attr;
 	struct ndx_connector *connector; /* the core's: whose queue pair this is, under the lock */
 	bool spent;                      /* the core's: was connected, cannot connect again */
+	uint32_t connector_id;           /* the core's: of the latest attempt; 0: none yet */
 };
 
 /** Head of a provider's part of a connector. The provider keeps the addresses up to date. */
@@ -160,7 +164,10 @@ struct ndx_host {
 	 */
 	void (*established)(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
 	                    const struct ndx_spi_params *params);
-	/** Bits of enum ndx_spi_report; @p cause for the log if ABORT, a string constant. */
+	/**
+	 * Bits of enum ndx_spi_report; @p cause for the log if ABORT, a string constant. Without
+	 * bits: why the failure comes that `connected` or `established` is about to tell.
+	 */
 	void (*report)(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause);
 };
 
@@ -186,6 +193,9 @@ struct ndx_spi_key {
 
 /** Receives one entry of an enumeration; state, hint and device are the provider's. */
 typedef void ndx_spi_list_fn(void *arg, const struct ndx_adapter_entry *entry);
+
+/** Receives one counter; @p name is a string constant in lower_case. */
+typedef void ndx_spi_counter_fn(void *arg, const char *name, uint64_t value);
 
 /**
  * Operations. `must`: never NULL. `may`: NULL means NDX_E_NOT_SUPPORTED, answered by the core, and
@@ -324,6 +334,15 @@ struct ndx_provider_ops {
 	                                   uint32_t backlog); /* [C] */
 	/** [C] Refuse a request that nobody took, and free it. Also after the listener is gone. */
 	void (*request_refuse)(struct ndx_spi_request *request);
+
+	/* may: counters */
+	/** [L] Fill the counters of struct ndx_qp_stats: from `initiator` on. */
+	void (*qp_get_stats)(struct ndx_spi_qp *qp, struct ndx_qp_stats *stats);
+	/** [L] Fill all but size and id. */
+	void (*cq_get_stats)(struct ndx_spi_cq *cq, struct ndx_cq_stats *stats);
+	/** [L] The provider's own counters: of @p qp, or of the adapter if that is NULL. */
+	void (*get_counters)(struct ndx_spi_adapter *adapter, struct ndx_spi_qp *qp,
+	                     ndx_spi_counter_fn *each, void *arg);
 };
 
 /** A provider. Constant for the life of the process. */

@@ -141,6 +141,73 @@ static void silent_success_has_no_result_and_gives_its_slot_back(void **state)
 	tear_down(&b);
 }
 
+static void counters_follow_from_the_positions_of_the_queues(void **state)
+{
+	struct bench b;
+	struct ndx_result r[4];
+	struct ndx_qp_stats s;
+	struct ndx_cq_stats c = {0};
+
+	(void)state;
+	set_up(&b, 4);
+	b.qp.state = BASE_QP_UP;
+	/* positions have 32 bits, counters 64 */
+	b.qp.initiator.head = b.qp.initiator.tail = b.qp.initiator.freed = UINT32_MAX - 1;
+	base_req_done(&b.qp.initiator, post_send(&b, 0, 0), NDX_OK, 0);
+	base_req_done(&b.qp.initiator, post_send(&b, 1, NDX_OP_SILENT_SUCCESS), NDX_OK, 0);
+	base_req_done(&b.qp.initiator, post_send(&b, 2, 0), NDX_E_IO_TIMEOUT, 0);
+	(void)post_send(&b, 3, 0);
+	base_qp_get_stats(&b.qp, &s);
+	assert_true(s.initiator.posted == UINT64_C(0x100000002));
+	assert_true(s.initiator.completed == UINT64_C(0x100000001));
+	assert_true(s.initiator.by_status[0] == UINT64_C(0x100000000));
+	assert_int_equal(s.initiator.silent, 1);
+	assert_int_equal(s.initiator.by_status[-NDX_E_IO_TIMEOUT], 1);
+	assert_int_equal(s.receive.posted, 0);
+	base_cq_get_stats(&b.cq.spi, &c);
+	assert_int_equal(c.high_water, 2);
+	assert_int_equal(c.waiting, 2);
+	assert_int_equal(take(&b, r, 4), 2);
+	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
+	assert_int_equal(take(&b, r, 4), 1);
+	base_cq_get_stats(&b.cq.spi, &c);
+	assert_int_equal(c.high_water, 2);
+	assert_int_equal(c.waiting, 0);
+	assert_int_equal(c.results, 3);
+	assert_int_equal(c.taken, 3);
+	assert_int_equal(c.polls, 2);
+	assert_int_equal(c.by_status[0], 1);
+	assert_int_equal(c.by_status[-NDX_E_CANCELED], 1);
+	assert_int_equal(c.by_status[-NDX_E_IO_TIMEOUT], 1);
+	assert_int_equal(c.reserved, 8);
+	tear_down(&b);
+}
+
+static void a_wait_for_the_peers_receive_counts_once(void **state)
+{
+	struct bench b;
+	struct ndx_qp_stats s;
+	uint64_t before;
+
+	(void)state;
+	set_up(&b, 4);
+	base_qp_feed(&b.qp);
+	base_qp_starve(&b.qp);
+	base_qp_starve(&b.qp);
+	base_qp_get_stats(&b.qp, &s);
+	assert_int_equal(s.starved, 1);
+	base_qp_feed(&b.qp);
+	base_qp_feed(&b.qp);
+	base_qp_get_stats(&b.qp, &s);
+	before = s.starved_ns;
+	base_qp_get_stats(&b.qp, &s);
+	assert_true(s.starved_ns == before);
+	base_qp_starve(&b.qp);
+	base_qp_get_stats(&b.qp, &s);
+	assert_int_equal(s.starved, 2);
+	tear_down(&b);
+}
+
 static void admission_refuses_what_a_send_may_not_have(void **state)
 {
 	struct bench b;
@@ -413,6 +480,8 @@ int main(void)
 		cmocka_unit_test(results_come_in_posting_order_whatever_ends_first),
 		cmocka_unit_test(slot_is_free_only_when_its_result_was_taken),
 		cmocka_unit_test(silent_success_has_no_result_and_gives_its_slot_back),
+		cmocka_unit_test(counters_follow_from_the_positions_of_the_queues),
+		cmocka_unit_test(a_wait_for_the_peers_receive_counts_once),
 		cmocka_unit_test(admission_refuses_what_a_send_may_not_have),
 		cmocka_unit_test(posts_on_an_ending_connection_are_cancelled_behind_what_is_there),
 		cmocka_unit_test(results_outlive_their_queue_pair),

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BASE_STATS_H
+#define BASE_STATS_H
+
+#include <stdint.h>
+
+#include <ndx/stats.h>
+
+/* One more of a status, in an array of NDX_STATS_STATUSES. */
+static inline void base_count_status(uint64_t *counts, enum ndx_status status)
+{
+	const unsigned index = (unsigned)-(int)status;
+
+	counts[index < NDX_STATS_STATUSES ? index : NDX_STATS_STATUSES - 1]++;
+}
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters: adding up what the queues know, and what the control path counts. */
+#include <ndx/stats.h>
+
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "core.h"
+
+static struct ndx_object_stats *objects_of(struct ndx_adapter_stats *stats, enum core_kind kind)
+{
+	switch (kind) {
+	case CORE_CQ:
+		return &stats->cqs;
+	case CORE_QP:
+		return &stats->qps;
+	case CORE_SRQ:
+		return &stats->srqs;
+	case CORE_MR:
+		return &stats->mrs;
+	case CORE_MW:
+		return &stats->mws;
+	case CORE_CONNECTOR:
+		return &stats->connectors;
+	case CORE_LISTENER:
+		break;
+	}
+	return &stats->listeners;
+}
+
+uint32_t stats_count_new(struct ndx_adapter *adapter, enum core_kind kind)
+{
+	struct ndx_object_stats *objects = objects_of(&adapter->stats, kind);
+
+	objects->now++;
+	return ++objects->ever;
+}
+
+static void add_work(struct ndx_work_stats *to, const struct ndx_work_stats *work)
+{
+	to->posted += work->posted;
+	to->completed += work->completed;
+	to->silent += work->silent;
+	for (size_t i = 0; i < NDX_STATS_STATUSES; i++)
+		to->by_status[i] += work->by_status[i];
+}
+
+static void add_qp(struct ndx_adapter_stats *to, const struct ndx_qp_stats *qp)
+{
+	add_work(&to->initiator, &qp->initiator);
+	add_work(&to->receive, &qp->receive);
+	to->starved += qp->starved;
+	to->starved_ns += qp->starved_ns;
+}
+
+/* What is under way when a queue pair is destroyed comes back cancelled. */
+static void cancel_rest(struct ndx_work_stats *work)
+{
+	work->by_status[-NDX_E_CANCELED] += work->posted - work->completed;
+	work->completed = work->posted;
+}
+
+void stats_count_gone(struct ndx_adapter *adapter, enum core_kind kind,
+                      struct ndx_spi_object *object)
+{
+	struct ndx_qp_stats qp;
+	struct ndx_cq_stats cq;
+
+	objects_of(&adapter->stats, kind)->now--;
+	if (kind == CORE_QP && stats_of_qp(container_of(object, struct ndx_spi_qp, object), &qp)) {
+		cancel_rest(&qp.initiator);
+		cancel_rest(&qp.receive);
+		add_qp(&adapter->stats, &qp);
+	}
+	if (kind == CORE_CQ && stats_of_cq(container_of(object, struct ndx_spi_cq, object), &cq) &&
+	    cq.high_water > adapter->stats.high_water)
+		adapter->stats.high_water = cq.high_water;
+}
+
+bool stats_of_qp(struct ndx_spi_qp *qp, struct ndx_qp_stats *stats)
+{
+	const struct ndx_provider_ops *ops = qp->object.adapter->ops;
+
+	if (ops->qp_get_stats == NULL)
+		return false;
+	memset(stats, 0, sizeof(*stats));
+	stats->size = sizeof(*stats);
+	stats->id = qp->object.id;
+	stats->connector_id = qp->connector_id;
+	stats->receive_cq_id = spi_cq(qp->attr.receive_cq)->object.id;
+	stats->initiator_cq_id = spi_cq(qp->attr.initiator_cq)->object.id;
+	stats->receive_depth = qp->attr.srq == NULL ? qp->attr.receive_depth : 0;
+	stats->initiator_depth = qp->attr.initiator_depth;
+	ops->qp_get_stats(qp, stats);
+	return true;
+}
+
+bool stats_of_cq(struct ndx_spi_cq *cq, struct ndx_cq_stats *stats)
+{
+	const struct ndx_provider_ops *ops = cq->object.adapter->ops;
+
+	if (ops->cq_get_stats == NULL)
+		return false;
+	memset(stats, 0, sizeof(*stats));
+	stats->size = sizeof(*stats);
+	stats->id = cq->object.id;
+	ops->cq_get_stats(cq, stats);
+	return true;
+}
+
+void stats_of_adapter(struct ndx_adapter *adapter, struct ndx_adapter_stats *stats)
+{
+	struct ndx_qp_stats qp;
+	struct ndx_cq_stats cq;
+
+	*stats = adapter->stats;
+	stats->size = sizeof(*stats);
+	stats->time_ns = base_now_ns();
+	for (struct ndx_spi_object *o = adapter->qps; o != NULL; o = o->next) {
+		if (stats_of_qp(container_of(o, struct ndx_spi_qp, object), &qp))
+			add_qp(stats, &qp);
+	}
+	for (struct ndx_spi_object *o = adapter->cqs; o != NULL; o = o->next) {
+		if (stats_of_cq(container_of(o, struct ndx_spi_cq, object), &cq) &&
+		    cq.high_water > stats->high_water)
+			stats->high_water = cq.high_water;
+	}
+	for (struct base_list *n = adapter->connectors.next; n != &adapter->connectors;
+	     n = n->next) {
+		if (!conn_is_over(container_of(n, struct ndx_connector, node)))
+			stats->established++;
+	}
+}
+
+void stats_add_duration(struct ndx_duration_stats *to, uint64_t ns)
+{
+	uint64_t us = ns / 1000;
+	size_t bucket = 0;
+
+	while (us >= 2 && bucket < NDX_STATS_BUCKETS - 1) {
+		us /= 2;
+		bucket++;
+	}
+	to->log2_us[bucket]++;
+	if (to->count == 0 || ns < to->min_ns)
+		to->min_ns = ns;
+	if (ns > to->max_ns)
+		to->max_ns = ns;
+	to->total_ns += ns;
+	to->count++;
+}
+
+const char *ndx_disconnect_outcome_name(enum ndx_disconnect_outcome outcome)
+{
+	switch (outcome) {
+	case NDX_OUTCOME_GRACEFUL:
+		return "graceful";
+	case NDX_OUTCOME_ABORTED:
+		return "aborted";
+	case NDX_OUTCOME_FLUSHED:
+		return "flushed";
+	case NDX_OUTCOME_TIMED_OUT:
+		return "timed_out";
+	}
+	return "?";
+}
+
+/* NDX_OK, or what is wrong with the arguments of a ..._get_stats() call. */
+static enum ndx_status check(const char *call, const void *object, const size_t *size, size_t least)
+{
+	if (object == NULL || size == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: NULL argument", call);
+	if (*size < least)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "%s: stats->size is %zu, must be at least %zu; set it to "
+		            "sizeof(*stats)",
+		            call, *size, least);
+	return NDX_OK;
+}
+
+static enum ndx_status outcome_of(const char *call, const struct ndx_adapter *adapter, bool counted)
+{
+	if (counted)
+		return NDX_OK;
+	return fail(NDX_E_NOT_SUPPORTED, 0, "%s: the provider of %s does not count", call,
+	            adapter->info.uri);
+}
+
+enum ndx_status ndx_adapter_get_stats(struct ndx_adapter *adapter, struct ndx_adapter_stats *stats)
+{
+	enum ndx_status st = check("ndx_adapter_get_stats", adapter,
+	                           stats == NULL ? NULL : &stats->size, sizeof(*stats));
+
+	if (st != NDX_OK)
+		return st;
+	adapter_lock(adapter);
+	stats_of_adapter(adapter, stats);
+	adapter_unlock(adapter);
+	return NDX_OK;
+}
+
+enum ndx_status ndx_cq_get_stats(struct ndx_cq *cq, struct ndx_cq_stats *stats)
+{
+	enum ndx_status st =
+		check("ndx_cq_get_stats", cq, stats == NULL ? NULL : &stats->size, sizeof(*stats));
+	struct ndx_adapter *adapter;
+	bool counted;
+
+	if (st != NDX_OK)
+		return st;
+	adapter = spi_cq(cq)->object.adapter;
+	adapter_lock(adapter);
+	counted = stats_of_cq(spi_cq(cq), stats);
+	adapter_unlock(adapter);
+	return outcome_of("ndx_cq_get_stats", adapter, counted);
+}
+
+enum ndx_status ndx_qp_get_stats(struct ndx_qp *qp, struct ndx_qp_stats *stats)
+{
+	enum ndx_status st =
+		check("ndx_qp_get_stats", qp, stats == NULL ? NULL : &stats->size, sizeof(*stats));
+	struct ndx_adapter *adapter;
+	bool counted;
+
+	if (st != NDX_OK)
+		return st;
+	adapter = spi_qp(qp)->object.adapter;
+	adapter_lock(adapter);
+	counted = stats_of_qp(spi_qp(qp), stats);
+	adapter_unlock(adapter);
+	return outcome_of("ndx_qp_get_stats", adapter, counted);
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is told of a connection: its history, the log records that go with it, the counters of the
+ * control path. On the in-process provider.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+#undef fail /* cmocka's; base_log.h has another */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <ndx/ndx.h>
+
+#include "base_log.h"
+#include "core.h"
+
+/* Nothing here takes so long; a wait that does is a failure. */
+#define PATIENCE_MS 10000u
+#define RECORDS 256
+#define RECORD_TEXT 320
+
+/* What the log said. */
+static struct {
+	pthread_mutex_t lock;
+	size_t count;
+	struct {
+		enum ndx_log_level level;
+		char text[RECORD_TEXT];
+	} records[RECORDS];
+} book = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep(void *arg, const struct ndx_log_record *record)
+{
+	(void)arg;
+	(void)pthread_mutex_lock(&book.lock);
+	if (book.count < RECORDS) {
+		book.records[book.count].level = record->level;
+		(void)snprintf(book.records[book.count].text, RECORD_TEXT, "%s", record->text);
+		book.count++;
+	}
+	(void)pthread_mutex_unlock(&book.lock);
+}
+
+/* How many records of a level have all of both parts. */
+static size_t said(enum ndx_log_level level, const char *part, const char *other)
+{
+	size_t count = 0;
+
+	(void)pthread_mutex_lock(&book.lock);
+	for (size_t i = 0; i < book.count; i++)
+		count += book.records[i].level == level &&
+		         strstr(book.records[i].text, part) != NULL &&
+		         strstr(book.records[i].text, other) != NULL;
+	(void)pthread_mutex_unlock(&book.lock);
+	return count;
+}
+
+struct end {
+	struct ndx_cq *cq;
+	struct ndx_qp *qp;
+	struct ndx_connector *connector;
+	struct ndx_overlapped ov;
+	char name[32]; /* "connector#3 " */
+};
+
+/* Both ends on one adapter. */
+struct rig {
+	struct ndx_adapter *adapter;
+	struct ndx_listener *listener;
+	struct sockaddr_in address;
+	struct end active;
+	struct end passive;
+};
+
+static void make_end(struct ndx_adapter *adapter, struct end *e)
+{
+	struct ndx_connector_attr ends;
+	struct ndx_qp_attr attr;
+
+	memset(e, 0, sizeof(*e));
+	ndx_qp_attr_init(&attr);
+	assert_int_equal(ndx_cq_create(adapter, 16, 0, 0, &e->cq), NDX_OK);
+	attr.receive_cq = e->cq;
+	attr.initiator_cq = e->cq;
+	assert_int_equal(ndx_qp_create(adapter, &attr, &e->qp), NDX_OK);
+	ndx_connector_attr_init(&ends);
+	ends.drain_timeout_ms = 50;
+	assert_int_equal(ndx_connector_create(adapter, &ends, &e->connector), NDX_OK);
+	(void)snprintf(e->name, sizeof(e->name), "connector#%u ",
+	               ndx_connector_get_id(e->connector));
+}
+
+static void drop_end(struct end *e)
+{
+	ndx_connector_close(e->connector);
+	ndx_qp_close(e->qp);
+	ndx_cq_close(e->cq);
+}
+
+static int set_up(void **state)
+{
+	static struct rig rig;
+	struct rig *r = &rig;
+	socklen_t len = sizeof(r->address);
+
+	memset(r, 0, sizeof(*r));
+	*state = r;
+	book.count = 0;
+	ndx_log_set_sink(keep, NULL, NDX_LOG_DEBUG);
+	if (ndx_adapter_open("loop", &r->adapter) != NDX_OK)
+		return -1;
+	r->address = (struct sockaddr_in){.sin_family = AF_INET};
+	r->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (ndx_listen_on(r->adapter, (const struct sockaddr *)&r->address, len, 0, &r->listener) !=
+	    NDX_OK)
+		return -1;
+	(void)ndx_listener_get_local_address(r->listener, (struct sockaddr *)&r->address, &len);
+	make_end(r->adapter, &r->active);
+	make_end(r->adapter, &r->passive);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct rig *r = *state;
+
+	drop_end(&r->active);
+	drop_end(&r->passive);
+	ndx_listener_close(r->listener);
+	ndx_adapter_close(r->adapter);
+	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
+	return 0;
+}
+
+static enum ndx_status begin_connect_of(struct rig *r, struct end *e)
+{
+	return ndx_connector_connect(e->connector, e->qp, (const struct sockaddr *)&r->address,
+	                             sizeof(r->address), 0, 0, NULL, 0, &e->ov);
+}
+
+static enum ndx_status begin_connect(struct rig *r)
+{
+	return begin_connect_of(r, &r->active);
+}
+
+static void ends_with(struct end *e, enum ndx_status status)
+{
+	assert_int_equal(ndx_overlapped_wait(&e->ov, PATIENCE_MS), status);
+}
+
+static void connect_ends(struct rig *r)
+{
+	struct end *a = &r->active;
+	struct end *p = &r->passive;
+
+	assert_int_equal(ndx_listener_get_connection_request(r->listener, p->connector, &p->ov),
+	                 NDX_PENDING);
+	assert_int_equal(begin_connect(r), NDX_PENDING);
+	ends_with(p, NDX_OK);
+	assert_int_equal(ndx_connector_accept(p->connector, p->qp, 0, 0, NULL, 0, &p->ov),
+	                 NDX_PENDING);
+	ends_with(a, NDX_OK);
+	assert_int_equal(ndx_connector_complete_connect(a->connector, &a->ov), NDX_PENDING);
+	ends_with(a, NDX_OK);
+	ends_with(p, NDX_OK);
+}
+
+static void disconnect_ends(struct rig *r)
+{
+	assert_int_equal(ndx_disconnect(r->active.connector, PATIENCE_MS), NDX_OK);
+	assert_int_equal(ndx_disconnect(r->passive.connector, PATIENCE_MS), NDX_OK);
+}
+
+/* The history says this, and times never go back. */
+static void history_is(struct end *e, const char *const (*steps)[3], size_t count)
+{
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	size_t n = NDX_HISTORY_MAX;
+	uint64_t total;
+
+	assert_int_equal(ndx_connector_get_history(e->connector, list, &n, &total), NDX_OK);
+	assert_int_equal(n, count);
+	assert_int_equal(total, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(list[i].from, steps[i][0]);
+		assert_string_equal(list[i].event, steps[i][1]);
+		assert_string_equal(list[i].to, steps[i][2]);
+		if (i > 0)
+			assert_true(list[i].time_ns >= list[i - 1].time_ns);
+	}
+}
+
+static void each_change_of_state_is_remembered_and_logged_once(void **state)
+{
+	static const char *const active[][3] = {
+		{"NEW", "CONNECT", "CONNECTING"},       {"CONNECTING", "ANSWER", "ANSWERED"},
+		{"ANSWERED", "COMPLETE", "COMPLETING"}, {"COMPLETING", "ESTABLISHED", "UP"},
+		{"UP", "DISCONNECT", "DRAIN"},
+	};
+	static const char *const passive[][3] = {
+		{"NEW", "GET_REQUEST", "WANTED"},
+		{"WANTED", "REQUEST", "REQUESTED"},
+		{"REQUESTED", "ACCEPT", "ACCEPTING"},
+		{"ACCEPTING", "ESTABLISHED", "UP"},
+	};
+	struct rig *r = *state;
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	size_t count = NDX_HISTORY_MAX;
+	char step[64];
+
+	connect_ends(r);
+	history_is(&r->active, active, 4);
+	history_is(&r->passive, passive, 4);
+	disconnect_ends(r);
+	assert_int_equal(ndx_connector_get_history(r->active.connector, list, &count, NULL),
+	                 NDX_OK);
+	assert_true(count > 5);
+	assert_string_equal(list[4].event, active[4][1]);
+	assert_string_equal(list[count - 1].to, "CLOSED_OK");
+	for (size_t i = 0; i < count; i++) {
+		(void)snprintf(step, sizeof(step), ": %s + %s -> %s", list[i].from, list[i].event,
+		               list[i].to);
+		assert_int_equal(said(NDX_LOG_DEBUG, r->active.name, step), 1);
+	}
+	assert_int_equal(said(NDX_LOG_DEBUG, r->active.name, " -> "), count);
+	assert_int_equal(said(NDX_LOG_INFO, r->active.name, ": connected"), 1);
+	assert_int_equal(said(NDX_LOG_INFO, r->active.name, ": disconnected in "), 1);
+	assert_int_equal(said(NDX_LOG_ERROR, "", ""), 0);
+}
+
+static void abort_is_logged_once_with_its_cause_and_the_history(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	size_t count = NDX_HISTORY_MAX;
+
+	connect_ends(r);
+	assert_int_equal(ndx_qp_flush(r->active.qp), NDX_OK);
+	assert_int_equal(ndx_disconnect(r->passive.connector, PATIENCE_MS),
+	                 NDX_E_CONNECTION_ABORTED);
+	assert_int_equal(said(NDX_LOG_ERROR, r->active.name, "flushed or closed by its own side"),
+	                 1);
+	assert_int_equal(said(NDX_LOG_ERROR, r->active.name, "qp#1 "), 1);
+	assert_int_equal(said(NDX_LOG_ERROR, r->passive.name, ": aborted"), 1);
+	assert_int_equal(said(NDX_LOG_ERROR, "", ""), 2);
+	assert_int_equal(ndx_connector_get_history(r->active.connector, list, &count, NULL),
+	                 NDX_OK);
+	assert_int_equal(said(NDX_LOG_INFO, r->active.name, "history "), count);
+	assert_string_equal(list[count - 1].to, "CLOSED_BAD");
+	assert_int_equal(list[count - 2].status, NDX_E_CONNECTION_ABORTED);
+	assert_string_equal(list[count - 2].cause, "flushed or closed by its own side");
+}
+
+static void only_the_latest_transitions_are_kept(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	struct ndx_transition last;
+	size_t count = NDX_HISTORY_MAX;
+	size_t one = 1;
+	size_t none = 0;
+	uint64_t total;
+
+	for (int i = 0; i < NDX_HISTORY_MAX; i++) {
+		assert_int_equal(begin_connect(r), NDX_PENDING);
+		assert_int_equal(ndx_connector_cancel(r->active.connector), NDX_OK);
+		ends_with(&r->active, NDX_E_CANCELED);
+	}
+	assert_int_equal(ndx_connector_get_history(r->active.connector, list, &count, &total),
+	                 NDX_OK);
+	assert_int_equal(count, NDX_HISTORY_MAX);
+	assert_int_equal(total, 2 * NDX_HISTORY_MAX);
+	assert_string_equal(list[0].event, "CONNECT");
+	assert_string_equal(list[count - 1].event, "CANCEL");
+	assert_int_equal(list[count - 1].status, NDX_E_CANCELED);
+	assert_int_equal(ndx_connector_get_history(r->active.connector, &last, &one, NULL), NDX_OK);
+	assert_int_equal(one, 1);
+	assert_int_equal(last.time_ns, list[count - 1].time_ns);
+	assert_int_equal(ndx_connector_get_history(r->active.connector, NULL, &none, &total),
+	                 NDX_OK);
+	assert_int_equal(none, 0);
+	assert_int_equal(ndx_connector_get_history(r->active.connector, NULL, &one, NULL),
+	                 NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_connector_get_history(NULL, NULL, &none, NULL),
+	                 NDX_E_INVALID_PARAMETER);
+}
+
+static enum ndx_status refuse_to_connect(struct ndx_spi_conn *conn, const struct sockaddr *to,
+                                         socklen_t len, const struct ndx_spi_params *params)
+{
+	(void)conn;
+	(void)to;
+	(void)len;
+	(void)params;
+	return base_fail(NDX_E_HOST_UNREACHABLE, __func__, 113, "the cable is out");
+}
+
+/* The provider's words are in the one record that also says whose attempt it was. */
+static void attempt_that_fails_at_once_is_logged_once(void **state)
+{
+	struct rig *r = *state;
+	const struct ndx_provider_ops *ops = r->adapter->ops;
+	struct ndx_provider_ops bad = *ops;
+
+	bad.conn_connect = refuse_to_connect;
+	r->adapter->ops = &bad;
+	assert_int_equal(begin_connect(r), NDX_PENDING);
+	ends_with(&r->active, NDX_E_HOST_UNREACHABLE);
+	r->adapter->ops = ops;
+	assert_int_equal(said(NDX_LOG_ERROR, r->active.name,
+	                      "connecting failed: NDX_E_HOST_UNREACHABLE: the cable is out"),
+	                 1);
+	assert_int_equal(said(NDX_LOG_ERROR, "", ""), 1);
+	/* what fails later in that thread is logged as ever */
+	connect_ends(r);
+	assert_int_equal(ndx_listener_listen(r->listener, 0), NDX_E_INVALID_DEVICE_STATE);
+	assert_int_equal(said(NDX_LOG_ERROR, "", ""), 2);
+}
+
+static void cause_that_comes_ahead_of_a_failure_is_told_with_it(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(begin_connect(r), NDX_PENDING);
+	adapter_lock(r->adapter);
+	core_host.report(r->active.connector->native, 0, 5, "the peer speaks Latin");
+	core_host.connected(r->active.connector->native, NDX_E_CONNECTION_ABORTED, 5, NULL);
+	adapter_unlock(r->adapter);
+	ends_with(&r->active, NDX_E_CONNECTION_ABORTED);
+	assert_int_equal(said(NDX_LOG_ERROR, r->active.name,
+	                      "NDX_E_CONNECTION_ABORTED: the peer speaks Latin (5: "),
+	                 1);
+	assert_int_equal(said(NDX_LOG_ERROR, "", ""), 1);
+}
+
+static void outcomes_are_counted(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_adapter_stats s = {.size = sizeof(s)};
+	struct end idle;
+
+	connect_ends(r);
+	make_end(r->adapter, &idle);
+	assert_int_equal(begin_connect_of(r, &idle), NDX_PENDING);
+	assert_int_equal(ndx_connector_cancel(idle.connector), NDX_OK);
+	drop_end(&idle);
+	assert_int_equal(ndx_adapter_get_stats(r->adapter, &s), NDX_OK);
+	assert_int_equal(s.established, 2);
+	assert_int_equal(s.connects[0], 1);
+	assert_int_equal(s.connects[-NDX_E_CANCELED], 1);
+	assert_int_equal(s.accepts[0], 1);
+	assert_int_equal(s.disconnects[NDX_OUTCOME_GRACEFUL].count, 0);
+	disconnect_ends(r);
+	assert_int_equal(ndx_adapter_get_stats(r->adapter, &s), NDX_OK);
+	assert_int_equal(s.established, 0);
+	assert_int_equal(s.disconnects[NDX_OUTCOME_GRACEFUL].count, 2);
+	assert_true(s.disconnects[NDX_OUTCOME_GRACEFUL].min_ns <=
+	            s.disconnects[NDX_OUTCOME_GRACEFUL].max_ns);
+	assert_int_equal(s.connectors.now, 2);
+	assert_int_equal(s.connectors.ever, 3);
+	assert_int_equal(s.qps.now, 2);
+	assert_int_equal(s.cqs.now, 2);
+	assert_int_equal(s.listeners.now, 1);
+	assert_int_equal(s.mrs.ever, 0);
+}
+
+static void providers_need_not_count(void **state)
+{
+	struct rig *r = *state;
+	const struct ndx_provider_ops *ops = r->adapter->ops;
+	struct ndx_provider_ops mute = *ops;
+	struct ndx_adapter_stats all = {.size = sizeof(all)};
+	struct ndx_qp_stats qp = {.size = sizeof(qp)};
+	struct ndx_cq_stats cq = {.size = sizeof(cq)};
+
+	mute.qp_get_stats = NULL;
+	mute.cq_get_stats = NULL;
+	mute.get_counters = NULL;
+	r->adapter->ops = &mute;
+	assert_int_equal(ndx_qp_get_stats(r->active.qp, &qp), NDX_E_NOT_SUPPORTED);
+	assert_int_equal(ndx_cq_get_stats(r->active.cq, &cq), NDX_E_NOT_SUPPORTED);
+	assert_int_equal(ndx_adapter_get_stats(r->adapter, &all), NDX_OK);
+	assert_int_equal(all.qps.now, 2);
+	r->adapter->ops = ops;
+	qp.size--;
+	assert_int_equal(ndx_qp_get_stats(r->active.qp, &qp), NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_cq_get_stats(r->active.cq, NULL), NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_adapter_get_stats(NULL, &all), NDX_E_INVALID_PARAMETER);
+}
+
+static void durations_fall_into_buckets_of_doubling_width(void **state)
+{
+	struct ndx_duration_stats s = {0};
+
+	(void)state;
+	stats_add_duration(&s, 1999);
+	stats_add_duration(&s, 2000);
+	stats_add_duration(&s, 3999);
+	stats_add_duration(&s, 4000);
+	stats_add_duration(&s, UINT64_C(3600) * 1000000000);
+	assert_int_equal(s.log2_us[0], 1);
+	assert_int_equal(s.log2_us[1], 2);
+	assert_int_equal(s.log2_us[2], 1);
+	assert_int_equal(s.log2_us[NDX_STATS_BUCKETS - 1], 1);
+	assert_int_equal(s.count, 5);
+	assert_int_equal(s.min_ns, 1999);
+	assert_int_equal(s.max_ns, UINT64_C(3600) * 1000000000);
+}
+
+static void outcomes_have_names(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NDX_OUTCOMES; i++)
+		assert_string_not_equal(ndx_disconnect_outcome_name((enum ndx_disconnect_outcome)i),
+		                        "?");
+	assert_string_equal(ndx_disconnect_outcome_name((enum ndx_disconnect_outcome)NDX_OUTCOMES),
+	                    "?");
+	/* every status has its place in the arrays */
+	assert_true(-NDX_E_UNSUCCESSFUL < NDX_STATS_STATUSES);
+}
+
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_RIG(each_change_of_state_is_remembered_and_logged_once),
+		WITH_RIG(abort_is_logged_once_with_its_cause_and_the_history),
+		WITH_RIG(only_the_latest_transitions_are_kept),
+		WITH_RIG(attempt_that_fails_at_once_is_logged_once),
+		WITH_RIG(cause_that_comes_ahead_of_a_failure_is_told_with_it),
+		WITH_RIG(outcomes_are_counted),
+		WITH_RIG(providers_need_not_count),
+		cmocka_unit_test(durations_fall_into_buckets_of_doubling_width),
+		cmocka_unit_test(outcomes_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
