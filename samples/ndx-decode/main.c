@@ -236,8 +236,8 @@ int main(int argc, char **argv)
 	attr.context = &d;
 	status = ndx_reassembly_create(&attr, &reassembly);
 	if (status != NDX_OK) {
-		fprintf(stderr, "%s: %s: %s\n", DECODE_WHO, ndx_status_name(status),
-		        ndx_last_error());
+		fprintf(stderr, "%s: %s\n", DECODE_WHO,
+		        status == NDX_E_NO_MEMORY ? "out of memory" : "settings out of range");
 		return SAMPLE_EXIT_FAILED;
 	}
 	good = prepare(&d);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: exports.sh SOURCE BUILD CC
-# What the library exports, what api/ declares and what core/ndx.map lists are the same names.
+# What the library exports, what api/ declares and what core/ndx.map lists are the same names; so are
+# those of a room's own library, core/ROOM/ndx-ROOM.map and api/ndx/ROOM.h.
 # The declarations come from the compiler itself (gcc's -aux-info), not from a pattern: calls that
 # are static inline are bodies, not exports.
 set -eu
@@ -26,10 +27,15 @@ fi
 	# Data: what api/ndx/spi declares is what a file with a provider or a plugin exports, not we.
 	sed -n 's/^extern .*[ *]\(ndx_[a-z0-9_]*\)[[;].*/\1/p' "$src"/api/ndx/*.h
 } | sort -u >"$tmp/declared in api"
-sed -n '/global:/,/local:/s/^[[:space:]]*\([a-z0-9_]*\);.*/\1/p' "$src/core/ndx.map" |
-	sort -u >"$tmp/listed in core ndx.map"
-nm -D --defined-only --format=just-symbols "$lib" | grep -v '^NDX_[0-9]' | sed 's/@.*//' |
-	sort -u >"$tmp/exported by libndx.so"
+listed() { # listed MAP
+	sed -n '/global:/,/local:/s/^[[:space:]]*\([a-z0-9_]*\);.*/\1/p' "$1" | sort -u
+}
+exported() { # exported LIBRARY
+	nm -D --defined-only --format=just-symbols "$1" | grep -v '^NDX_[A-Z_]*[0-9]' |
+		sed 's/@.*//' | sort -u
+}
+listed "$src/core/ndx.map" >"$tmp/listed in core ndx.map"
+exported "$lib" >"$tmp/exported by libndx.so"
 
 bad=0
 same() { # same A B: print what only one of the two lists has
@@ -42,6 +48,17 @@ same() { # same A B: print what only one of the two lists has
 }
 same "declared in api" "listed in core ndx.map"
 same "listed in core ndx.map" "exported by libndx.so"
+for map in "$src"/core/*/ndx-*.map; do
+	[ -f "$map" ] || continue
+	room=$(basename "$map" .map)
+	header=${room#ndx-}.h
+	sed -n "s|^/\* $src/api/ndx/$header:.*:N\?C \*/ extern .*[ *]\(ndx_[a-z0-9_]*\) (.*|\1|p" \
+		"$tmp/aux" | sort -u >"$tmp/declared in $header"
+	listed "$map" >"$tmp/listed in $room.map"
+	exported "$2/lib/lib$room.so" >"$tmp/exported by lib$room.so"
+	same "declared in $header" "listed in $room.map"
+	same "listed in $room.map" "exported by lib$room.so"
+done
 if [ ! -s "$tmp/declared in api" ]; then
 	echo "no declaration found in api: this check sees nothing"
 	bad=1

@@ -39,3 +39,17 @@ export PKG_CONFIG_PATH
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir ndx)
 export LD_LIBRARY_PATH
 "$tmp/consumer" "$(pkg-config --modversion ndx)"
+
+# A room's own library serves a program that sees its header only.
+for pc in "$PKG_CONFIG_PATH"/ndx-*.pc; do
+	[ -f "$pc" ] || continue
+	room=$(basename "$pc" .pc)
+	# shellcheck disable=SC2046 # a list of options
+	"$cc" -std=c11 -Wall -Wextra -Werror -o "$tmp/$room" "$(dirname "$0")/consumer-${room#ndx-}.c" \
+		$(pkg-config --cflags --libs "$room")
+	"$tmp/$room"
+	if ldd "$tmp/$room" | grep -q 'libndx\.so'; then
+		echo "   ^ $room needs libndx"
+		exit 1
+	fi
+done

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A program as somebody else writes it, with nothing but the reassembly, for install.sh. */
+#include <stdio.h>
+
+#include <ndx/reassembly.h>
+
+static void on_event(void *context, const struct ndx_reassembly_event *event)
+{
+	(void)context;
+	(void)event;
+}
+
+int main(void)
+{
+	struct ndx_packet packet = {.link_type = NDX_LINK_ETHERNET};
+	struct ndx_reassembly_stats stats;
+	struct ndx_reassembly_attr attr;
+	struct ndx_reassembly *reassembly;
+
+	ndx_reassembly_attr_init(&attr);
+	if (ndx_reassembly_create(&attr, &reassembly) != NDX_E_INVALID_PARAMETER)
+		return 1; /* there is no on_event */
+	attr.on_event = on_event;
+	if (ndx_reassembly_create(&attr, &reassembly) != NDX_OK ||
+	    ndx_reassembly_feed(reassembly, &packet) != NDX_OK)
+		return 1;
+	ndx_reassembly_flush(reassembly);
+	ndx_reassembly_get_stats(reassembly, &stats);
+	ndx_reassembly_close(reassembly);
+	printf("%s: %d packet\n", ndx_rdma_opcode_name(4), (int)stats.packets);
+	return stats.packets == 1 ? 0 : 1;
+}
