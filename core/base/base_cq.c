@@ -110,43 +110,28 @@ static bool due(const struct base_cq *cq)
 	return false;
 }
 
-/* A test build leaves the lock out, to see that the race is reported. */
-static void push_lock(struct base_cq *cq)
+void base_cq_push_end(struct base_cq *cq, const struct base_cq_entry *entry)
 {
-#ifndef NDX_PLANT_RACE
-	base_lock_acquire(&cq->lock);
-#else
-	(void)cq;
-#endif
-}
-
-static void push_unlock(struct base_cq *cq)
-{
+	cq->pushed++;
+	if (entry->result.status != NDX_OK) {
+		cq->last_solicited = cq->pushed;
+		base_count_status(cq->failures, entry->result.status);
+	} else if (entry->result.flags & NDX_RESULT_SOLICITED) {
+		cq->last_solicited = cq->pushed;
+	}
+	if (cq->armed && due(cq))
+		fire(cq, NDX_OK);
 #ifndef NDX_PLANT_RACE
 	base_lock_release(&cq->lock);
-#else
-	(void)cq;
 #endif
 }
 
 void base_cq_push(struct base_cq *cq, struct base_queue *queue, const struct ndx_result *result)
 {
-	struct base_cq_entry *entry;
+	struct base_cq_entry *entry = base_cq_push_begin(cq, queue);
 
-	push_lock(cq);
-	entry = &cq->ring[cq->pushed & (cq->size - 1)];
 	entry->result = *result;
-	entry->queue = queue;
-	cq->pushed++;
-	if (result->status != NDX_OK) {
-		cq->last_solicited = cq->pushed;
-		base_count_status(cq->failures, result->status);
-	} else if (result->flags & NDX_RESULT_SOLICITED) {
-		cq->last_solicited = cq->pushed;
-	}
-	if (cq->armed && due(cq))
-		fire(cq, NDX_OK);
-	push_unlock(cq);
+	base_cq_push_end(cq, entry);
 }
 
 size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count)

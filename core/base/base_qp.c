@@ -67,7 +67,9 @@ void base_qp_fini(struct base_qp *qp)
 
 static void emit(struct base_queue *q, const struct base_req *req)
 {
-	const struct ndx_result result = {
+	struct base_cq_entry *entry = base_cq_push_begin(q->cq, q);
+
+	entry->result = (struct ndx_result){
 		.status = req->status,
 		.bytes_transferred = req->bytes,
 		.queue_pair_context = q->qp->spi.attr.context,
@@ -77,8 +79,7 @@ static void emit(struct base_queue *q, const struct base_req *req)
 		.immediate = req->immediate,
 		.native = req->native,
 	};
-
-	base_cq_push(q->cq, q, &result);
+	base_cq_push_end(q->cq, entry);
 }
 
 void base_queue_retire(struct base_queue *q)

@@ -131,8 +131,8 @@ static inline void base_req_done(struct base_queue *q, struct base_req *req, enu
 	req->status = status;
 	req->native = native;
 	req->done = true;
-	if (req == base_queue_at(q, q->head))
-		base_queue_retire(q);
+	/* Mostly it is the oldest. */
+	base_queue_retire(q);
 }
 
 /* Sum of lengths into *total; false if it passes `max`. */
@@ -141,10 +141,25 @@ static inline bool base_sge_sum(const struct ndx_sge *sge, size_t count, uint32_
 {
 	uint64_t sum = 0;
 
+	if (count == 1) { /* as mostly */
+		*total = sge->length;
+		return sge->length <= max;
+	}
 	for (size_t i = 0; i < count; i++)
 		sum += sge[i].length;
 	*total = (uint32_t)sum;
 	return sum <= max;
+}
+
+static inline void base_req_begin(struct base_req *req, void *context, uint8_t type, uint32_t flags)
+{
+	req->context = context;
+	req->bytes = 0;
+	req->immediate = 0;
+	req->type = type;
+	req->op_flags = (uint8_t)flags;
+	req->result_flags = 0;
+	req->done = false;
 }
 
 /* Take a slot; NULL if the queue is full. */
@@ -158,13 +173,7 @@ static inline struct base_req *base_queue_take(struct base_queue *q, void *conte
 	req = base_queue_at(q, q->tail);
 	if (__builtin_expect(++q->tail == 0, 0))
 		q->laps++;
-	req->context = context;
-	req->bytes = 0;
-	req->immediate = 0;
-	req->type = type;
-	req->op_flags = (uint8_t)flags;
-	req->result_flags = 0;
-	req->done = false;
+	base_req_begin(req, context, type, flags);
 	return req;
 }
 
