@@ -57,6 +57,8 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	c->connected.full = false;
 	c->established.full = false;
 	c->reports = 0;
+	c->report_native = 0;
+	c->cause = NULL;
 	base_lock_release(&c->inbox_lock);
 	conn_release_qp(c);
 	c->commands = 0;

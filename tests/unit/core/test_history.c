@@ -341,6 +341,29 @@ static void cause_that_comes_ahead_of_a_failure_is_told_with_it(void **state)
 	assert_int_equal(said(NDX_LOG_ERROR, "", ""), 1);
 }
 
+/* What a refused attempt had to say is not said of the connection that came up after it. */
+static void cause_does_not_outlive_its_attempt(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(begin_connect(r), NDX_PENDING);
+	adapter_lock(r->adapter);
+	core_host.report(r->active.connector->native, 0, 5, "old news");
+	core_host.connected(r->active.connector->native, NDX_E_CONNECTION_REFUSED, 5, NULL);
+	adapter_unlock(r->adapter);
+	ends_with(&r->active, NDX_E_CONNECTION_REFUSED);
+	ndx_listener_close(r->listener); /* it still holds that request */
+	assert_int_equal(ndx_listen_on(r->adapter, (const struct sockaddr *)&r->address,
+	                               sizeof(r->address), 0, &r->listener),
+	                 NDX_OK);
+	connect_ends(r);
+	assert_int_equal(ndx_qp_flush(r->active.qp), NDX_OK);
+	assert_int_equal(said(NDX_LOG_ERROR, "aborted", "old news"), 0);
+	assert_int_equal(
+		said(NDX_LOG_ERROR, r->active.name, "aborted: flushed or closed by its own side"),
+		1);
+}
+
 static void outcomes_are_counted(void **state)
 {
 	struct rig *r = *state;
@@ -437,6 +460,7 @@ int main(void)
 		WITH_RIG(only_the_latest_transitions_are_kept),
 		WITH_RIG(attempt_that_fails_at_once_is_logged_once),
 		WITH_RIG(cause_that_comes_ahead_of_a_failure_is_told_with_it),
+		WITH_RIG(cause_does_not_outlive_its_attempt),
 		WITH_RIG(outcomes_are_counted),
 		WITH_RIG(providers_need_not_count),
 		cmocka_unit_test(durations_fall_into_buckets_of_doubling_width),
