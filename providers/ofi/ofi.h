@@ -132,8 +132,22 @@ struct ofi_op {
 	void *owner;  /* queue pair, or link */
 };
 
+/* Counted beside the data path; atomic. */
+struct ofi_counts {
+	uint64_t words_sent; /* control words that stand alone, but for those with credits */
+	uint64_t words_received;
+	uint64_t wakeups; /* of the control thread, by a native queue's descriptor */
+	uint64_t vain;    /* looks of the control thread at a native queue that found nothing */
+};
+
+static inline void ofi_count(uint64_t *count)
+{
+	(void)__atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+}
+
 struct ofi_adapter {
 	struct ndx_spi_adapter spi;
+	struct ofi_counts counts;
 	struct ofi_options options;
 	struct sockaddr_storage *addresses;
 	size_t address_count;
@@ -315,6 +329,8 @@ struct ofi_qp {
 	uint32_t read_limit;
 	bool timer_set;
 	struct base_timer timer;
+	uint64_t credit_words_sent; /* control words with nothing but credits */
+	uint64_t credit_words_received;
 };
 
 static inline struct ofi_qp *ofi_qp_of(struct ndx_spi_qp *spi)
@@ -336,7 +352,10 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
                               struct ndx_spi_qp **out);
 void ofi_qp_destroy(struct ndx_spi_qp *spi);
 void ofi_qp_cancel(struct ndx_spi_qp *spi);
+/* Counters (ofi_stats.c); lock not held. */
 void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
+void ofi_get_counters(struct ndx_spi_adapter *adapter, struct ndx_spi_qp *qp,
+                      ndx_spi_counter_fn *each, void *arg);
 
 /* All below: the queue pair's lock is held. */
 

@@ -257,6 +257,7 @@ static const struct ndx_provider_ops ops = {
 	.request_refuse = ofi_request_refuse,
 	.qp_get_stats = ofi_qp_get_stats,
 	.cq_get_stats = base_cq_get_stats,
+	.get_counters = ofi_get_counters,
 };
 
 const struct ndx_provider ndx_provider_ofi = {

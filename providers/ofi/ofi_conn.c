@@ -398,6 +398,9 @@ static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
 	link->stage = OFI_LINK_OVER;
 	link->lost = true;
 	ofi_host(link->adapter)
+		->report(&link->conn->spi, 0, event->err,
+	                 said ? "the peer refused" : "nobody listens, or a refusal without a word");
+	ofi_host(link->adapter)
 		->connected(&link->conn->spi, NDX_E_CONNECTION_REFUSED, event->err,
 	                    said ? &params : NULL);
 }

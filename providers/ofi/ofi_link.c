@@ -161,6 +161,8 @@ int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi
 	if (link->open && !link->closing)
 		err = -(int)fi_writemsg(link->ep, &msg, FI_REMOTE_CQ_DATA | proof);
 	link->words += err == 0 && !silent;
+	if (err == 0)
+		ofi_count(&link->adapter->counts.words_sent);
 	return err;
 }
 
@@ -201,7 +203,6 @@ void ofi_link_opened(struct ofi_link *link)
 void ofi_link_break(struct ofi_link *link, int native, const char *cause)
 {
 	const struct ndx_host *host = ofi_host(link->adapter);
-	char text[BASE_SOCKADDR_TEXT];
 
 	if (link->lost || link->closing)
 		return;
@@ -210,6 +211,9 @@ void ofi_link_break(struct ofi_link *link, int native, const char *cause)
 		base_timer_set(link->adapter->spi.loop, &link->timer, 0);
 		return;
 	}
+	/* Of an attempt this is all the core hears of the cause. */
+	if (link->stage != OFI_LINK_UP)
+		host->report(&link->conn->spi, 0, native, cause);
 	switch (link->stage) {
 	case OFI_LINK_UP:
 		if (link->qp == NULL) {
@@ -232,8 +236,6 @@ void ofi_link_break(struct ofi_link *link, int native, const char *cause)
 		return;
 	}
 	link->stage = OFI_LINK_OVER;
-	log_warn(native, "the attempt with %s fails: %s",
-	         base_sockaddr_text(&link->conn->spi.peer, text), cause);
 }
 
 /* ---- ending; control thread ---- */

@@ -251,6 +251,8 @@ static void run(struct ofi_ncq *ncq)
 		any = any || n > 0;
 		quiet = n == 0 && may_wait(ncq);
 	}
+	if (!any)
+		ofi_count(&ncq->adapter->counts.vain);
 	if (is_in_vain(ncq, any)) {
 		go_away(ncq);
 		return;
@@ -269,6 +271,7 @@ static void on_readable(void *arg, uint32_t events)
 	struct ofi_ncq *ncq = arg;
 
 	(void)events;
+	ofi_count(&ncq->adapter->counts.wakeups);
 	if (is_polled(ncq)) {
 		/* First the mode, then the look: who begins to wait does it the other way round. */
 		go_away(ncq);

@@ -282,12 +282,3 @@ void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause)
 	qp->broken = true;
 	ofi_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, native, cause);
 }
-
-void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
-{
-	struct ofi_qp *qp = ofi_qp_of(spi);
-
-	base_lock_acquire(&qp->base.lock);
-	base_qp_get_stats(&qp->base, stats);
-	base_lock_release(&qp->base.lock);
-}

@@ -79,8 +79,10 @@ static void tell_now(struct ofi_qp *qp)
 	};
 
 	/* Not FI_COMPLETION: nobody waits for it. */
-	if (fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA) == 0)
+	if (fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA) == 0) {
 		qp->rx_told += fresh;
+		qp->credit_words_sent++;
+	}
 }
 
 void ofi_tell_credits(struct ofi_qp *qp)

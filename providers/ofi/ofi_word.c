@@ -36,6 +36,7 @@ static const char *take_credit(struct ofi_link *link, uint16_t count)
 	ok = count <= qp->peer_depth - qp->credits;
 	if (ok) {
 		qp->credits += count;
+		qp->credit_words_received++;
 		ofi_issue(qp);
 	}
 	base_lock_release(&qp->base.lock);
@@ -59,6 +60,7 @@ static const char *take_reject(struct ofi_link *link, uint16_t len)
 	memcpy(params.private_data, link->area, len);
 	link->stage = OFI_LINK_OVER;
 	link->lost = true;
+	ofi_host(link->adapter)->report(&link->conn->spi, 0, 0, "the peer refused");
 	ofi_host(link->adapter)
 		->established(&link->conn->spi, NDX_E_CONNECTION_REFUSED, 0, &params);
 	return NULL;
@@ -161,6 +163,8 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 		return;
 	}
 	link->heard++;
+	if (word.type != OFI_WORD_CREDIT)
+		ofi_count(&link->adapter->counts.words_received);
 	if (link->lost || link->conn == NULL)
 		return;
 	/* The peer writes only when connected, and so are we, whatever the event queue still has.

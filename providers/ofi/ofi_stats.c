@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What this provider counts, for whoever looks for the reason of a standstill. */
+#include "ofi.h"
+
+void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
+{
+	struct ofi_qp *qp = ofi_qp_of(spi);
+
+	base_lock_acquire(&qp->base.lock);
+	base_qp_get_stats(&qp->base, stats);
+	base_lock_release(&qp->base.lock);
+}
+
+static uint64_t value(const uint64_t *count)
+{
+	return __atomic_load_n(count, __ATOMIC_RELAXED);
+}
+
+static void of_adapter(const struct ofi_adapter *adapter, ndx_spi_counter_fn *each, void *arg)
+{
+	const struct ofi_counts *counts = &adapter->counts;
+
+	each(arg, "links", __atomic_load_n(&adapter->link_count, __ATOMIC_RELAXED));
+	each(arg, "words_sent", value(&counts->words_sent));
+	each(arg, "words_received", value(&counts->words_received));
+	each(arg, "native_wakeups", value(&counts->wakeups));
+	each(arg, "looks_for_nothing", value(&counts->vain));
+}
+
+static void of_qp(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
+{
+	base_lock_acquire(&qp->base.lock);
+	each(arg, "connected", qp->open);
+	each(arg, "credits", qp->credits);
+	each(arg, "peer_depth", qp->peer_depth);
+	each(arg, "sends_native", qp->tx_native);
+	each(arg, "reads_native", qp->reads);
+	each(arg, "receives_native", qp->rx_native);
+	each(arg, "receives_told", qp->rx_told);
+	each(arg, "credit_words_sent", qp->credit_words_sent);
+	each(arg, "credit_words_received", qp->credit_words_received);
+	base_lock_release(&qp->base.lock);
+}
+
+void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_spi_counter_fn *each,
+                      void *arg)
+{
+	if (qp == NULL)
+		of_adapter(ofi_adapter_of(spi), each, arg);
+	else
+		of_qp(ofi_qp_of(qp), each, arg);
+}
