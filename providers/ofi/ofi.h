@@ -38,6 +38,7 @@
 #include "base_lock.h"
 #include "base_loop.h"
 #include "base_qp.h"
+#include "ofi_access.h"
 #include "ofi_mr.h"
 #include "ofi_wire.h"
 
@@ -157,6 +158,7 @@ struct ofi_adapter {
 	struct fid_pep *refuser; /* refuses requests, also when their listener is gone */
 	bool private_cq;
 	struct ofi_mr_table regions;
+	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of what completes without anybody's interest */
 	struct ofi_eq eq;
 	struct base_list conns; /* core's adapter lock */
@@ -285,6 +287,7 @@ struct ofi_tx {
 	uint8_t iov_count;
 	uint8_t word_flags;      /* enum ofi_word_flag, of send */
 	bool native;             /* the stack has it */
+	bool remote;             /* the verdict is about the peer's memory */
 	enum ndx_status verdict; /* NDX_OK, or what it completes with when its turn comes */
 };
 
@@ -331,6 +334,7 @@ struct ofi_qp {
 	struct base_timer timer;
 	uint64_t credit_words_sent; /* control words with nothing but credits */
 	uint64_t credit_words_received;
+	struct ofi_grants grants;
 };
 
 static inline struct ofi_qp *ofi_qp_of(struct ndx_spi_qp *spi)
@@ -367,6 +371,8 @@ void ofi_issue(struct ofi_qp *qp);
 void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err);
 /* Complete what the stack never had, CANCELED. */
 void ofi_cancel_held(struct ofi_qp *qp);
+/* Issue again in a moment. */
+void ofi_issue_later(struct ofi_qp *qp);
 /* Report DRAINED if it was asked for and is so. */
 void ofi_check_drained(struct ofi_qp *qp);
 void ofi_on_starved(void *arg); /* the timer; lock not held */
@@ -403,8 +409,10 @@ struct ofi_link {
 	struct ofi_op sync_op;
 	struct fid_mr *control; /* what control words are written to, ... */
 	uint32_t key;
-	uint8_t area[OFI_CM_PRIVATE];    /* ... and the data of a REJECT */
+	uint8_t area[OFI_AREA_SIZE];     /* ... with their records; enum ofi_area_offset */
 	uint8_t refusal[OFI_CM_PRIVATE]; /* data of our own REJECT */
+	uint8_t answer[OFI_GRANT_SIZE];  /* our own records: the next one of a kind is made when */
+	uint8_t forget[4 * OFI_TOKENS_MAX]; /* the peer has reacted to this one */
 	uint32_t id;
 	/* control thread */
 	struct base_list node; /* in adapter->links */
@@ -427,6 +435,8 @@ struct ofi_link {
 	uint32_t sync_wanted; /* rounds (ofi_revoke.c): asked for, ... */
 	uint32_t sync_sent;   /* ... the one on its way, or done, ... */
 	uint32_t sync_done;
+	uint32_t tokens[OFI_TOKENS_MAX]; /* that the next one is to name, ... */
+	uint16_t token_count;            /* ... this many; OFI_TOKENS_ALL: too many */
 	bool sync_acked;    /* ours was delivered: so was all that we had sent before */
 	bool sync_answered; /* all that the peer had sent before has come */
 	uint32_t words;     /* control words under way */
@@ -463,6 +473,9 @@ void ofi_link_keepalive(struct ofi_link *link);
 /* Say a control word; 0 or an errno of libfabric's. Unless `op` is the adapter's silent one, its
  * delivery is proved and ends in ofi_word_done(). */
 int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
+/* The same, with a record for the peer's control region. */
+int ofi_link_tell(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
+                  enum ofi_area_offset offset, const struct iovec *record);
 /* Begin the next round, if one is wanted and none is under way. */
 void ofi_link_sync(struct ofi_link *link);
 /* The endpoint is connected, and what the peer told is in `peer`. */

@@ -82,12 +82,41 @@ static void starve(struct ofi_qp *qp)
 	base_timer_set(qp->adapter->spi.loop, &qp->timer, ms);
 }
 
-static bool may_go(struct ofi_qp *qp, const struct ofi_tx *tx)
+void ofi_issue_later(struct ofi_qp *qp)
+{
+	if (!qp->timer_set)
+		base_timer_set(qp->adapter->spi.loop, &qp->timer, RETRY_MS);
+	qp->timer_set = true;
+}
+
+/* May it use the peer's memory? false: that is being asked. No bytes need no right. */
+static bool is_judged(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	const uint32_t right = tx->base.type == NDX_REQUEST_READ ? OFI_GRANT_READ : OFI_GRANT_WRITE;
+	const struct ofi_grant *grant = qp->grants.latest;
+
+	if (tx->length == 0 || tx->base.type == NDX_REQUEST_SEND)
+		return true;
+	if (grant->token != tx->key)
+		grant = ofi_grants_get(qp, tx->key);
+	if (grant == NULL)
+		return false;
+	if (!ofi_grant_covers(grant, tx->address, tx->length, right)) {
+		tx->verdict = NDX_E_ACCESS_VIOLATION;
+		tx->remote = true;
+	}
+	return true;
+}
+
+static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	if ((tx->base.op_flags & NDX_OP_READ_FENCE) && qp->reads > 0)
 		return false;
+	if (tx->verdict == NDX_OK && !is_judged(qp, tx))
+		return false;
+	/* What was posted before it ends first, and as if nothing had happened. */
 	if (tx->verdict != NDX_OK)
-		return true;
+		return qp->tx_native == 0;
 	if (tx->base.type == NDX_REQUEST_READ)
 		return qp->reads < qp->read_limit;
 	if (tx->base.type == NDX_REQUEST_SEND && qp->credits == 0) {
@@ -104,7 +133,9 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 
 	if (tx->verdict != NDX_OK) {
 		base_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
-		ofi_qp_break(qp, 0, "a request names local memory that it must not use");
+		ofi_qp_break(qp, 0,
+		             tx->remote ? "a request names memory of the peer that it must not use"
+		                        : "a request names local memory that it must not use");
 		return false;
 	}
 	/* Set before: with shared queues another thread may see the end of it at once. */
@@ -117,9 +148,7 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 	}
 	tx->native = false;
 	if (err == FI_EAGAIN) { /* out of memory, for the moment */
-		if (!qp->timer_set)
-			base_timer_set(qp->adapter->spi.loop, &qp->timer, RETRY_MS);
-		qp->timer_set = true;
+		ofi_issue_later(qp);
 		return false;
 	}
 	base_req_done(&qp->base.initiator, &tx->base, ofi_request_status(err), err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base_byteorder.h"
 #include "base_linux.h"
 #include "base_log.h"
 #include "base_sockaddr.h"
@@ -88,6 +89,7 @@ static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 	qp->tx_next = qp->base.initiator.tail;
 	qp->tx_native = 0;
 	qp->reads = 0;
+	ofi_grants_init(&qp->grants);
 	ofi_post_receives(qp);
 	own->credits = ofi_take_credits(qp);
 	base_lock_release(&qp->base.lock);
@@ -146,8 +148,22 @@ free_link:
 
 int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
 {
-	const struct fi_rma_iov remote = {.addr = link->peer.address, .key = link->peer.key};
+	const struct iovec nothing = {0};
+
+	return ofi_link_tell(link, type, count, op, 0, &nothing);
+}
+
+int ofi_link_tell(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
+                  enum ofi_area_offset offset, const struct iovec *record)
+{
+	const struct fi_rma_iov remote = {
+		.addr = link->peer.address + offset,
+		.len = record->iov_len,
+		.key = link->peer.key,
+	};
 	const struct fi_msg_rma msg = {
+		.msg_iov = record,
+		.iov_count = record->iov_len > 0,
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = op,
@@ -168,6 +184,8 @@ int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi
 
 void ofi_link_sync(struct ofi_link *link)
 {
+	const uint16_t count = link->token_count;
+	struct iovec record = {link->forget, 0};
 	int err;
 
 	if (link->sync_sent != link->sync_done || link->sync_wanted == link->sync_done)
@@ -175,7 +193,12 @@ void ofi_link_sync(struct ofi_link *link)
 	link->sync_sent = link->sync_wanted;
 	link->sync_acked = false;
 	link->sync_answered = false;
-	err = ofi_link_say(link, OFI_WORD_SYNC, 0, &link->sync_op);
+	link->token_count = 0;
+	if (count != OFI_TOKENS_ALL)
+		record.iov_len = (size_t)count * 4;
+	for (size_t i = 0; i < record.iov_len / 4; i++)
+		base_put_be32(link->forget + 4 * i, link->tokens[i]);
+	err = ofi_link_tell(link, OFI_WORD_SYNC, count, &link->sync_op, OFI_AREA_TOKENS, &record);
 	if (err != 0)
 		ofi_link_break(link, err, "the link was lost");
 }

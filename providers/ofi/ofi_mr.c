@@ -147,13 +147,24 @@ void ofi_mr_destroy(struct ndx_spi_mr *spi)
 	free(mr);
 }
 
-static uint64_t remote_access(uint32_t flags)
+static uint32_t grants(uint32_t flags)
+{
+	uint32_t rights = 0;
+
+	if (flags & NDX_MR_ALLOW_REMOTE_READ)
+		rights |= OFI_GRANT_READ;
+	if ((flags & NDX_MR_ALLOW_REMOTE_WRITE) == NDX_MR_ALLOW_REMOTE_WRITE)
+		rights |= OFI_GRANT_WRITE;
+	return rights;
+}
+
+static uint64_t remote_access(uint32_t rights)
 {
 	uint64_t access = 0;
 
-	if (flags & NDX_MR_ALLOW_REMOTE_READ)
+	if (rights & OFI_GRANT_READ)
 		access |= FI_REMOTE_READ;
-	if ((flags & NDX_MR_ALLOW_REMOTE_WRITE) == NDX_MR_ALLOW_REMOTE_WRITE)
+	if (rights & OFI_GRANT_WRITE)
 		access |= FI_REMOTE_WRITE;
 	return access;
 }
@@ -173,7 +184,7 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
                                 struct ndx_overlapped *ov)
 {
 	struct ofi_mr *mr = mr_of(spi);
-	const uint64_t access = remote_access(flags);
+	const uint64_t access = remote_access(grants(flags));
 	const uint32_t rights = local_rights(flags);
 	uint32_t key = 0;
 	enum ndx_status st;
@@ -202,6 +213,10 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "fi_mr_reg of %zu bytes: %s", length,
 		            fi_strerror(err));
 	}
+	if (access != 0) {
+		mr->key.grant = (struct ofi_grant){(uintptr_t)buffer, length, key, grants(flags)};
+		ofi_key_add(&mr->adapter->keys, &mr->key);
+	}
 	spi->remote_token = key;
 	return NDX_OK;
 }
@@ -209,17 +224,16 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
 {
 	struct ofi_mr *mr = mr_of(spi);
-	const uint32_t token = spi->local_token;
-	const bool remote = mr->mr != NULL;
 
 	/* It may have been registered and deregistered before, and that still be going on. */
 	ofi_revoke_wait(&mr->revoke);
-	if (mr->mr != NULL)
-		(void)fi_close(&mr->mr->fid);
+	mr->revoke.token = spi->local_token;
+	mr->revoke.forget = ofi_key_remove(&mr->adapter->keys, &mr->key) ? spi->remote_token : 0;
+	mr->revoke.mr = mr->mr;
 	mr->mr = NULL;
 	spi->remote_token = 0;
 	remove_token(mr);
-	return ofi_revoke(&mr->revoke, token, remote, ov);
+	return ofi_revoke(&mr->revoke, ov);
 }
 
 void ofi_mr_settle(struct ndx_spi_mr *spi)

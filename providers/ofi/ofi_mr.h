@@ -13,6 +13,7 @@
 
 #include "base_list.h"
 #include "base_lock.h"
+#include "ofi_wire.h"
 
 struct ofi_adapter;
 
@@ -43,6 +44,20 @@ struct ofi_mr_table {
 	uint32_t generation;
 };
 
+#define OFI_KEY_BUCKETS 1024u
+
+/* What a remote token opens. In the adapter's table while peers may use it. */
+struct ofi_key {
+	struct ofi_key *next;
+	struct ofi_grant grant; /* its token is 0: not in the table */
+	bool told;              /* a peer knows of it */
+};
+
+struct ofi_key_table {
+	struct base_lock lock;
+	struct ofi_key *buckets[OFI_KEY_BUCKETS];
+};
+
 /*
  * A region goes (ofi_revoke.c). Requests that the stack has and that use it cannot be stopped:
  * their connections are closed. What peers have on the way into it, or read from it, is waited for.
@@ -52,10 +67,11 @@ struct ofi_revoke {
 	struct base_list node;     /* in adapter->asked, then in adapter->revokes */
 	struct ndx_overlapped *ov; /* NULL: somebody waits for `done` */
 	uint64_t deadline_ns;
-	uint32_t token;
-	uint32_t round; /* that every link must have reached; 0: peers have no access */
-	bool remote;
-	uint32_t done; /* atomic; 1 also when there never was one */
+	uint32_t token;    /* local */
+	uint32_t forget;   /* remote token that peers know and have to forget first; 0: none does */
+	struct fid_mr *mr; /* to be closed when they have; NULL: was, or peers have no access */
+	uint32_t round;    /* that every link must have reached; 0: none */
+	uint32_t done;     /* atomic; 1 also when there never was one */
 };
 
 struct ofi_mr {
@@ -63,8 +79,15 @@ struct ofi_mr {
 	struct ofi_adapter *adapter;
 	struct fid_mr *mr; /* NULL: local only */
 	uint32_t slot;
+	struct ofi_key key;
 	struct ofi_revoke revoke;
 };
+
+void ofi_key_add(struct ofi_key_table *table, struct ofi_key *key);
+/* Is it known to a peer? Harmless on a key that is not in the table. */
+bool ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key);
+/* What to tell a peer that asks; it is known to one from now on. */
+void ofi_key_tell(struct ofi_key_table *table, uint32_t token, struct ofi_grant *out);
 
 void ofi_mr_table_fini(struct ofi_mr_table *table);
 /* Register with a random key. */
@@ -77,9 +100,9 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
 void ofi_mr_settle(struct ndx_spi_mr *spi);
 
-/* The token was removed and the key closed. NDX_OK, or NDX_PENDING if `ov` completes later. */
-enum ndx_status ofi_revoke(struct ofi_revoke *revoke, uint32_t token, bool remote,
-                           struct ndx_overlapped *ov);
+/* The tokens were removed; what says which is filled. NDX_OK, or NDX_PENDING if `ov` completes
+ * later. */
+enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov);
 void ofi_revoke_wait(struct ofi_revoke *revoke);
 void ofi_revoke_on_job(void *arg);   /* the adapter */
 void ofi_revoke_on_timer(void *arg); /* the adapter */

@@ -45,6 +45,7 @@ static void fill(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge
 {
 	tx->verdict = NDX_OK;
 	tx->native = false;
+	tx->remote = false;
 	tx->iov_count = 0;
 	if (tx->base.op_flags & NDX_OP_INLINE) {
 		copy_inline(qp, tx, sge, count);
@@ -233,6 +234,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	}
 	init_records(qp);
 	base_list_init(&qp->debtor);
+	ofi_grants_init(&qp->grants);
 	qp->timer = (struct base_timer){.fn = ofi_on_starved, .arg = qp};
 	base_lock_acquire(&qp->adapter->qps_lock);
 	base_list_add(&qp->adapter->qps, &qp->node);

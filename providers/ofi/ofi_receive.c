@@ -70,16 +70,9 @@ static bool is_due(const struct ofi_qp *qp)
 static void tell_now(struct ofi_qp *qp)
 {
 	const uint32_t fresh = untold(qp);
-	const struct fi_rma_iov remote = {.addr = qp->peer_address, .key = qp->peer_key};
-	const struct fi_msg_rma msg = {
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = &qp->adapter->silent,
-		.data = ofi_word_encode(OFI_WORD_CREDIT, 0, (uint16_t)fresh, qp->peer_id),
-	};
+	const struct iovec nothing = {0};
 
-	/* Not FI_COMPLETION: nobody waits for it. */
-	if (fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA) == 0) {
+	if (ofi_qp_say(qp, OFI_WORD_CREDIT, (uint16_t)fresh, 0, &nothing) == 0) {
 		qp->rx_told += fresh;
 		qp->credit_words_sent++;
 	}

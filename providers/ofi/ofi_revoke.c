@@ -7,10 +7,13 @@
  *    that finds one of them fails there, as it would on hardware.
  *  - Own requests that the stack does not have yet fail when their turn comes. One that it has
  *    cannot be called back: its connection is closed at once.
+ *  - Peers that know what the token opened forget it: from then on their requests fail where they
+ *    are posted, with the right status. Only then is the key closed, because a request that meets a
+ *    closed key costs the connection, and nobody learns why.
  *  - No new access of a peer begins once the key is closed. What had begun is behind us when the
  *    peer's answer to a SYNC comes (its writes were sent before), and when the SYNC itself was
- *    delivered (our answers to its reads were sent before). A peer that does not answer in time
- *    loses its connection.
+ *    delivered (our answers to its reads were sent before). That is one more round, which believes
+ *    nothing of what the peer has said. A peer that does not answer in time loses its connection.
  */
 #include <errno.h>
 #include <sched.h>
@@ -179,10 +182,30 @@ static void clear_users(struct ofi_adapter *adapter, uint32_t token)
 
 /* ---- peers; control thread ---- */
 
+static void close_key(struct ofi_revoke *revoke)
+{
+	if (revoke->mr != NULL)
+		(void)fi_close(&revoke->mr->fid);
+	revoke->mr = NULL;
+}
+
+/* The ncq's lock held. */
+static void add_token(struct ofi_link *link, uint32_t token)
+{
+	if (link->token_count < OFI_TOKENS_MAX)
+		link->tokens[link->token_count++] = token;
+	else
+		link->token_count = OFI_TOKENS_ALL;
+}
+
+/* Begin a round. The key is closed in the first one that has nothing to be forgotten. */
 static void ask_peers(struct ofi_revoke *revoke)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
 
+	if (revoke->forget == 0)
+		close_key(revoke);
+	revoke->deadline_ns = base_deadline(ANSWER_MS);
 	revoke->round = ++adapter->round;
 	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
@@ -192,10 +215,14 @@ static void ask_peers(struct ofi_revoke *revoke)
 		ofi_ncq_catch_up_locked(link->ncq);
 		if (link->stage == OFI_LINK_UP && !link->parted && !link->lost) {
 			link->sync_wanted = revoke->round;
+			if (revoke->forget != 0)
+				add_token(link, revoke->forget);
 			ofi_link_sync(link);
 		}
 		base_lock_release(&link->ncq->lock);
 	}
+	revoke->forget = 0;
+	base_timer_set(adapter->spi.loop, &adapter->revoke_timer, ANSWER_MS);
 }
 
 /* Is the round not over for this link? *lost: it never will be. */
@@ -231,7 +258,7 @@ static bool is_over(const struct ofi_revoke *revoke)
 	const bool late = base_now_ns() >= revoke->deadline_ns;
 	struct ofi_link *link;
 
-	if (!revoke->remote)
+	if (revoke->round == 0)
 		return true;
 	while ((link = find_debtor(revoke, true, late)) != NULL)
 		ofi_link_force_close(link, cause);
@@ -257,11 +284,8 @@ static void begin(struct ofi_revoke *revoke)
 
 	clear_users(adapter, revoke->token);
 	base_list_add(&adapter->revokes, &revoke->node);
-	revoke->deadline_ns = base_deadline(ANSWER_MS);
-	if (revoke->remote) {
+	if (revoke->mr != NULL)
 		ask_peers(revoke);
-		base_timer_set(adapter->spi.loop, &adapter->revoke_timer, ANSWER_MS);
-	}
 }
 
 static struct base_list *take_asked(struct ofi_adapter *adapter)
@@ -285,6 +309,8 @@ void ofi_revoke_on_job(void *arg)
 		struct ofi_revoke *revoke = container_of(n, struct ofi_revoke, node);
 
 		next = n->next;
+		while (is_over(revoke) && revoke->mr != NULL)
+			ask_peers(revoke);
 		if (is_over(revoke))
 			finish(revoke);
 	}
@@ -322,17 +348,16 @@ void ofi_revoke_wait(struct ofi_revoke *revoke)
 		base_futex_wait(&revoke->done, 0, UINT64_MAX);
 }
 
-enum ndx_status ofi_revoke(struct ofi_revoke *revoke, uint32_t token, bool remote,
-                           struct ndx_overlapped *ov)
+enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
 
 	/* The ordinary case: nobody uses it, and nobody could. */
-	if (mark(adapter, token).qp == NULL &&
-	    (!remote || __atomic_load_n(&adapter->link_count, __ATOMIC_SEQ_CST) == 0))
+	if (mark(adapter, revoke->token).qp == NULL &&
+	    (revoke->mr == NULL || __atomic_load_n(&adapter->link_count, __ATOMIC_SEQ_CST) == 0)) {
+		close_key(revoke);
 		return NDX_OK;
-	revoke->token = token;
-	revoke->remote = remote;
+	}
 	revoke->round = 0;
 	revoke->ov = ov;
 	__atomic_store_n(&revoke->done, 0, __ATOMIC_RELEASE);

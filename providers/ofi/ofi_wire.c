@@ -77,6 +77,27 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
 	return NULL;
 }
 
+void ofi_grant_encode(const struct ofi_grant *grant, uint8_t out[OFI_GRANT_SIZE])
+{
+	base_put_be32(out, grant->token);
+	base_put_be32(out + 4, grant->rights);
+	base_put_be64(out + 8, grant->start);
+	base_put_be64(out + 16, grant->length);
+}
+
+const char *ofi_grant_decode(const uint8_t data[OFI_GRANT_SIZE], struct ofi_grant *grant)
+{
+	const uint32_t rights = base_get_be32(data + 4);
+
+	if (rights & ~(uint32_t)(OFI_GRANT_READ | OFI_GRANT_WRITE))
+		return "an answer with unknown rights";
+	grant->token = base_get_be32(data);
+	grant->rights = rights;
+	grant->start = base_get_be64(data + 8);
+	grant->length = base_get_be64(data + 16);
+	return NULL;
+}
+
 const char *ofi_word_check_data(const struct ofi_word *word)
 {
 	if (word->type != OFI_WORD_DATA)
@@ -97,11 +118,16 @@ const char *ofi_word_check_control(const struct ofi_word *word)
 		return word->count > 0 ? NULL : "a credit of nothing";
 	case OFI_WORD_REJECT:
 		return word->count <= OFI_CM_PRIVATE ? NULL : "a refusal that is too long";
+	case OFI_WORD_SYNC:
+		return word->count <= OFI_TOKENS_MAX || word->count == OFI_TOKENS_ALL
+		               ? NULL
+		               : "more tokens than there is room for";
 	case OFI_WORD_READY:
 	case OFI_WORD_DISC:
 	case OFI_WORD_PING:
-	case OFI_WORD_SYNC:
 	case OFI_WORD_SYNCED:
+	case OFI_WORD_ASK:
+	case OFI_WORD_ANSWER:
 		return word->count == 0 ? NULL : "a control word with a count it should not have";
 	default:
 		return "a control word of unknown type";

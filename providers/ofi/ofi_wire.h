@@ -16,7 +16,7 @@
 #define OFI_CM_SIZE 256u  /* that libfabric's tcp provider carries */
 #define OFI_CM_HEADER 36u /* of them ours */
 #define OFI_CM_PRIVATE (OFI_CM_SIZE - OFI_CM_HEADER)
-#define OFI_CM_VERSION 1u
+#define OFI_CM_VERSION 2u
 
 enum ofi_cm_kind {
 	OFI_CM_CONNECT = 1,
@@ -46,14 +46,14 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
                           struct ofi_cm *cm);
 
 /*
- * The control word: 64 bits that go with every Send (DATA), and alone with a write of no bytes (all
- * others).
+ * The control word: 64 bits that go with every Send (DATA), and with a write to the peer's control
+ * region (all others), which has no bytes or a record below.
  *
  *   63..56 type   55..48 flags   47..32 count   31..0 value
  *
- * count is a number of receive credits (DATA, CREDIT), a length (REJECT), or 0. value is the
- * immediate data of a DATA that has some, else 0; in all others the id of the receiver's
- * connection.
+ * count is a number of receive credits (DATA, CREDIT), a length (REJECT), a number of tokens
+ * (SYNC), or 0. value is the immediate data of a DATA that has some, else 0; in all others the id
+ * of the receiver's connection.
  */
 enum ofi_word_type {
 	OFI_WORD_DATA = 1,
@@ -62,8 +62,10 @@ enum ofi_word_type {
 	OFI_WORD_REJECT = 4, /* active side: refused; the private data was written before */
 	OFI_WORD_DISC = 5,
 	OFI_WORD_PING = 6,
-	OFI_WORD_SYNC = 7, /* say SYNCED, behind all that you have sent */
+	OFI_WORD_SYNC = 7, /* forget these tokens; say SYNCED, behind all that you have sent */
 	OFI_WORD_SYNCED = 8,
+	OFI_WORD_ASK = 9, /* what does this token open? One question at a time */
+	OFI_WORD_ANSWER = 10,
 };
 
 enum ofi_word_flag {
@@ -91,6 +93,47 @@ static inline struct ofi_word ofi_word_split(uint64_t word)
 		.count = (uint16_t)(word >> 32),
 		.value = (uint32_t)word,
 	};
+}
+
+/*
+ * The control region, which the peer writes. What is in it is the peer's word, and may change while
+ * it is read: copy it first.
+ */
+#define OFI_TOKENS_MAX 8u         /* of one SYNC; ... */
+#define OFI_TOKENS_ALL UINT16_MAX /* ... as its count: forget every token */
+#define OFI_GRANT_SIZE 24u
+
+enum ofi_area_offset {
+	OFI_AREA_REFUSAL = 0, /* the data of a REJECT */
+	OFI_AREA_QUESTION = 224,
+	OFI_AREA_ANSWER = 232,
+	OFI_AREA_TOKENS = 256,
+	OFI_AREA_SIZE = OFI_AREA_TOKENS + 4 * OFI_TOKENS_MAX,
+};
+
+enum ofi_grant_right {
+	OFI_GRANT_READ = 1 << 0,
+	OFI_GRANT_WRITE = 1 << 1,
+};
+
+/* What a token opens to this peer; one that is unknown has no rights. */
+struct ofi_grant {
+	uint64_t start;
+	uint64_t length;
+	uint32_t token;
+	uint32_t rights; /* OR of enum ofi_grant_right */
+};
+
+void ofi_grant_encode(const struct ofi_grant *grant, uint8_t out[OFI_GRANT_SIZE]);
+/* NULL: *grant is filled; otherwise what is wrong, for people, and it is untouched. */
+const char *ofi_grant_decode(const uint8_t data[OFI_GRANT_SIZE], struct ofi_grant *grant);
+
+/* Does it open these bytes? length is not 0. */
+static inline bool ofi_grant_covers(const struct ofi_grant *grant, uint64_t address,
+                                    uint32_t length, uint32_t right)
+{
+	return (grant->rights & right) != 0 && address >= grant->start && length <= grant->length &&
+	       address - grant->start <= grant->length - length;
 }
 
 /* NULL: may stand beside a Send; otherwise what is wrong, for people. */

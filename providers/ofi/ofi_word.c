@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base_byteorder.h"
 #include "base_log.h"
 #include "ofi.h"
 
@@ -84,13 +85,29 @@ static const char *take_disc(struct ofi_link *link)
 	return NULL;
 }
 
+static void forget(struct ofi_link *link, uint16_t count)
+{
+	base_lock_acquire(&link->qp->base.lock);
+	if (count == OFI_TOKENS_ALL)
+		ofi_grants_forget(link->qp, 0);
+	for (size_t i = 0; count != OFI_TOKENS_ALL && i < count; i++) {
+		const uint32_t token = base_get_be32(link->area + OFI_AREA_TOKENS + 4 * i);
+
+		if (token != 0)
+			ofi_grants_forget(link->qp, token);
+	}
+	base_lock_release(&link->qp->base.lock);
+}
+
 /* The answer goes out behind all that we have sent: when it comes, so has that. */
-static const char *take_sync(struct ofi_link *link)
+static const char *take_sync(struct ofi_link *link, uint16_t count)
 {
 	int err;
 
 	if (link->stage != OFI_LINK_UP)
 		return "SYNC before the connection was complete";
+	if (link->qp != NULL)
+		forget(link, count);
 	err = ofi_link_say(link, OFI_WORD_SYNCED, 0, &link->adapter->silent);
 	return err == 0 ? NULL : "the link was lost";
 }
@@ -113,6 +130,35 @@ static const char *take_synced(struct ofi_link *link)
 	return NULL;
 }
 
+static const char *take_ask(struct ofi_link *link)
+{
+	const struct iovec record = {link->answer, sizeof(link->answer)};
+	struct ofi_grant grant;
+	int err;
+
+	if (link->stage != OFI_LINK_UP)
+		return "ASK before the connection was complete";
+	ofi_key_tell(&link->adapter->keys, base_get_be32(link->area + OFI_AREA_QUESTION), &grant);
+	ofi_grant_encode(&grant, link->answer);
+	err = ofi_link_tell(link, OFI_WORD_ANSWER, 0, &link->adapter->silent, OFI_AREA_ANSWER,
+	                    &record);
+	return err == 0 ? NULL : "the link was lost";
+}
+
+static const char *take_answer(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+	struct ofi_grant grant;
+	const char *wrong = ofi_grant_decode(link->area + OFI_AREA_ANSWER, &grant);
+
+	if (wrong != NULL || qp == NULL)
+		return wrong;
+	base_lock_acquire(&qp->base.lock);
+	wrong = ofi_grants_take(qp, &grant);
+	base_lock_release(&qp->base.lock);
+	return wrong;
+}
+
 static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
 {
 	const char *wrong = ofi_word_check_control(word);
@@ -129,9 +175,13 @@ static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
 	case OFI_WORD_DISC:
 		return take_disc(link);
 	case OFI_WORD_SYNC:
-		return take_sync(link);
+		return take_sync(link, word->count);
 	case OFI_WORD_SYNCED:
 		return take_synced(link);
+	case OFI_WORD_ASK:
+		return take_ask(link);
+	case OFI_WORD_ANSWER:
+		return take_answer(link);
 	default: /* PING: the provider's acknowledgement is the answer */
 		return NULL;
 	}

@@ -416,7 +416,7 @@ static void a_wrong_remote_key_ends_the_connection_and_no_other(void **state)
 	assert_int_equal(ndx_connector_notify_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_ABORTED);
-	pair_expect(&p->a, NDX_REQUEST_WRITE, 0, NDX_E_CANCELED);
+	pair_expect(&p->a, NDX_REQUEST_WRITE, 0, NDX_E_ACCESS_VIOLATION);
 	pair_drop(p);
 	p->a = other_a;
 	p->b = other_b;

@@ -50,7 +50,7 @@ static void connection_data_come_out_as_they_went_in(void **state)
 static void connection_data_have_their_documented_layout(void **state)
 {
 	static const uint8_t expected[OFI_CM_HEADER + 1] = {
-		'N',  'D',  'X',  'o',  1,    1,    0,    1,    1,    2,    3,    4, 0xfe,
+		'N',  'D',  'X',  'o',  2,    1,    0,    1,    1,    2,    3,    4, 0xfe,
 		0xfd, 0xfc, 0xfb, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 7,
 		0,    64,   0,    0,    0,    3,    0,    0,    0,    5,    1};
 	const struct ofi_cm cm = sample(OFI_CM_CONNECT, 1);
@@ -83,7 +83,7 @@ static void spoilt_connection_data_are_refused(void **state)
 
 	(void)state;
 	assert_refused(good, len, 0, 'X');  /* magic */
-	assert_refused(good, len, 4, 2);    /* version */
+	assert_refused(good, len, 4, 1);    /* version */
 	assert_refused(good, len, 5, 2);    /* kind */
 	assert_refused(good, len, 6, 1);    /* private length, high byte */
 	assert_refused(good, len, 7, 5);    /* ... one more than there is */
@@ -164,8 +164,54 @@ static void words_that_come_alone_are_checked(void **state)
 	assert_non_null(check_control(OFI_WORD_DISC, 0, 7));
 	assert_non_null(check_control(OFI_WORD_DATA, 0, 0));
 	assert_non_null(check_control(0, 0, 0));
-	for (unsigned type = 9; type < 256; type++)
+	assert_null(check_control(OFI_WORD_SYNC, 0, 0));
+	assert_null(check_control(OFI_WORD_SYNC, 0, OFI_TOKENS_MAX));
+	assert_null(check_control(OFI_WORD_SYNC, 0, OFI_TOKENS_ALL));
+	assert_null(check_control(OFI_WORD_ASK, 0, 0));
+	assert_null(check_control(OFI_WORD_ANSWER, 0, 0));
+	assert_non_null(check_control(OFI_WORD_SYNC, 0, OFI_TOKENS_MAX + 1));
+	assert_non_null(check_control(OFI_WORD_ANSWER, 0, 1));
+	for (unsigned type = OFI_WORD_ANSWER + 1; type < 256; type++)
 		assert_non_null(check_control((uint8_t)type, 0, 0));
+}
+
+static void a_grant_comes_out_as_it_went_in(void **state)
+{
+	static const uint8_t expected[OFI_GRANT_SIZE] = {1, 2, 3, 4, 0, 0, 0, 3, 0, 0, 0, 5,
+	                                                 6, 7, 8, 9, 0, 0, 0, 0, 0, 1, 0, 0};
+	const struct ofi_grant in = {UINT64_C(0x0506070809), 65536, 0x01020304,
+	                             OFI_GRANT_READ | OFI_GRANT_WRITE};
+	struct ofi_grant out = {0};
+	uint8_t bytes[OFI_GRANT_SIZE];
+
+	(void)state;
+	ofi_grant_encode(&in, bytes);
+	assert_memory_equal(bytes, expected, sizeof(expected));
+	assert_null(ofi_grant_decode(bytes, &out));
+	assert_memory_equal(&in, &out, sizeof(in));
+	bytes[7] = 4;
+	assert_non_null(ofi_grant_decode(bytes, &out));
+	assert_memory_equal(&in, &out, sizeof(in));
+}
+
+static void a_grant_covers_its_bytes_and_no_others(void **state)
+{
+	const struct ofi_grant g = {1000, 100, 1, OFI_GRANT_READ};
+	const struct ofi_grant top = {UINT64_MAX - 99, 100, 1, OFI_GRANT_WRITE};
+
+	(void)state;
+	assert_true(ofi_grant_covers(&g, 1000, 100, OFI_GRANT_READ));
+	assert_true(ofi_grant_covers(&g, 1099, 1, OFI_GRANT_READ));
+	assert_false(ofi_grant_covers(&g, 1000, 100, OFI_GRANT_WRITE));
+	assert_false(ofi_grant_covers(&g, 999, 1, OFI_GRANT_READ));
+	assert_false(ofi_grant_covers(&g, 1000, 101, OFI_GRANT_READ));
+	assert_false(ofi_grant_covers(&g, 1099, 2, OFI_GRANT_READ));
+	assert_false(ofi_grant_covers(&g, 1100, 1, OFI_GRANT_READ));
+	assert_false(ofi_grant_covers(&g, UINT64_MAX, 1, OFI_GRANT_READ));
+	assert_false(ofi_grant_covers(&g, 1000, UINT32_MAX, OFI_GRANT_READ));
+	assert_false(ofi_grant_covers(&g, UINT64_MAX - 8, 1100, OFI_GRANT_READ)); /* wraps */
+	assert_true(ofi_grant_covers(&top, UINT64_MAX, 1, OFI_GRANT_WRITE));
+	assert_false(ofi_grant_covers(&top, UINT64_MAX, 2, OFI_GRANT_WRITE));
 }
 
 int main(void)
@@ -178,6 +224,8 @@ int main(void)
 		cmocka_unit_test(a_control_word_keeps_its_fields_apart),
 		cmocka_unit_test(words_beside_messages_are_checked),
 		cmocka_unit_test(words_that_come_alone_are_checked),
+		cmocka_unit_test(a_grant_comes_out_as_it_went_in),
+		cmocka_unit_test(a_grant_covers_its_bytes_and_no_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The peer's memory: who names what is not open to it learns that, and the memory stays as it was.
+ */
+#include "pair.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define PART 4096u
+
+static struct ndx_mr *region(struct pair_side *side, size_t offset, uint32_t length, uint32_t flags)
+{
+	struct ndx_mr *mr;
+
+	assert_int_equal(
+		ndx_mr_register_new(side->adapter, side->memory + offset, length, flags, &mr),
+		NDX_OK);
+	return mr;
+}
+
+static void write_to(struct pair *p, uintptr_t context, uint64_t address, uint32_t length,
+                     uint32_t token)
+{
+	const struct ndx_sge sge = pair_sge(&p->a, 0, length);
+
+	assert_int_equal(ndx_qp_write(p->a.qp, (void *)context, &sge, 1, address, token, 0),
+	                 NDX_OK);
+}
+
+static void assert_all(const unsigned char *at, size_t length, unsigned char value)
+{
+	for (size_t i = 0; i < length; i++)
+		assert_int_equal(at[i], value);
+}
+
+/* A write that is not allowed, between some that are. */
+static void refused(struct pair *p, uint64_t address, uint32_t length, uint32_t token)
+{
+	const uint32_t good = ndx_mr_get_remote_token(p->b.mr);
+
+	pair_make(p);
+	pair_connect(p);
+	memset(p->a.memory, 0x11, PAIR_MEMORY / 2);
+	memset(p->b.memory, 0xee, PAIR_MEMORY);
+	for (uintptr_t i = 0; i < 8; i++)
+		write_to(p, i, (uintptr_t)p->b.memory, PAIR_MEMORY / 2, good);
+	write_to(p, 8, address, length, token);
+	write_to(p, 9, (uintptr_t)p->b.memory, 64, good);
+	for (uintptr_t i = 0; i < 8; i++)
+		pair_expect(&p->a, NDX_REQUEST_WRITE, i, NDX_OK);
+	pair_expect(&p->a, NDX_REQUEST_WRITE, 8, NDX_E_ACCESS_VIOLATION);
+	pair_expect(&p->a, NDX_REQUEST_WRITE, 9, NDX_E_CANCELED);
+	assert_all(p->b.memory + PAIR_MEMORY / 2, PAIR_MEMORY / 2, 0xee);
+	assert_int_equal(ndx_connector_notify_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_ABORTED);
+	pair_drop(p);
+}
+
+static void what_was_posted_before_a_violation_succeeds(void **state)
+{
+	struct pair *p = *state;
+	const uint32_t good = ndx_mr_get_remote_token(p->b.mr);
+	const uint64_t start = (uintptr_t)p->b.memory;
+	struct ndx_mr *readable = region(&p->b, 0, PART, NDX_MR_ALLOW_REMOTE_READ);
+
+	refused(p, start, 64, good + 1);
+	refused(p, start, 64, 0);
+	refused(p, start - 1, 64, good);
+	refused(p, start + PAIR_MEMORY - 63, 64, good);
+	refused(p, start - 64, 128, good);
+	refused(p, UINT64_MAX - 63, 64, good);
+	refused(p, UINT64_MAX - 63, PART, good); /* wraps around */
+	refused(p, 0, 64, good);
+	refused(p, start, 64, ndx_mr_get_remote_token(readable));
+	ndx_mr_close(readable);
+}
+
+static void more_tokens_than_are_remembered_all_work(void **state)
+{
+	enum { COUNT = 700, ROUNDS = 3 };
+	struct pair *p = *state;
+	struct ndx_mr *mr[COUNT];
+
+	pair_make(p);
+	pair_connect(p);
+	for (size_t i = 0; i < COUNT; i++)
+		mr[i] = region(&p->b, i * PART, PART, NDX_MR_ALLOW_REMOTE_WRITE);
+	for (int round = 1; round <= ROUNDS; round++) {
+		memset(p->a.memory, round, PART);
+		for (size_t i = 0; i < COUNT; i++) {
+			write_to(p, i, (uintptr_t)p->b.memory + i * PART, PART,
+			         ndx_mr_get_remote_token(mr[i]));
+			pair_expect(&p->a, NDX_REQUEST_WRITE, i, NDX_OK);
+		}
+		assert_all(p->b.memory, (size_t)COUNT * PART, (unsigned char)round);
+	}
+	for (size_t i = 0; i < COUNT; i++)
+		ndx_mr_close(mr[i]);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void a_send_stays_behind_a_write_that_waits_for_an_answer(void **state)
+{
+	struct pair *p = *state;
+
+	pair_make(p);
+	pair_connect(p);
+	for (unsigned i = 0; i < 100; i++) {
+		struct ndx_mr *mr = region(&p->b, 0, PART, NDX_MR_ALLOW_REMOTE_WRITE);
+
+		pair_receive(&p->b, 1, PART, 64);
+		memset(p->a.memory, (int)i, PART);
+		write_to(p, 2, (uintptr_t)p->b.memory, PART, ndx_mr_get_remote_token(mr));
+		pair_send(&p->a, 3, 0, 64, 0);
+		pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
+		assert_all(p->b.memory, PART, (unsigned char)i);
+		pair_expect(&p->a, NDX_REQUEST_WRITE, 2, NDX_OK);
+		pair_expect(&p->a, NDX_REQUEST_SEND, 3, NDX_OK);
+		ndx_mr_close(mr);
+	}
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void a_disconnect_waits_for_a_write_that_waits_for_an_answer(void **state)
+{
+	struct pair *p = *state;
+
+	for (unsigned i = 0; i < 50; i++) {
+		pair_make(p);
+		pair_connect(p);
+		p->b.memory[0] = 0;
+		p->a.memory[0] = 1;
+		write_to(p, 1, (uintptr_t)p->b.memory, 1, ndx_mr_get_remote_token(p->b.mr));
+		pair_part(p);
+		pair_expect(&p->a, NDX_REQUEST_WRITE, 1, NDX_OK);
+		assert_int_equal(p->b.memory[0], 1);
+		pair_drop(p);
+	}
+}
+
+struct closer {
+	pthread_t thread;
+	struct ndx_mr *mr;
+};
+
+static void *close_region(void *arg)
+{
+	struct closer *closer = arg;
+
+	ndx_mr_close(closer->mr);
+	return NULL;
+}
+
+/* Write, or read, until one fails: that one must say why. */
+static void use_until_it_is_gone(struct pair *p, bool read, unsigned delay)
+{
+	const struct ndx_sge sge = pair_sge(&p->a, 0, PART);
+	struct closer closer = {
+		.mr = region(&p->b, 0, PART,
+	                     read ? NDX_MR_ALLOW_REMOTE_READ : NDX_MR_ALLOW_REMOTE_WRITE)};
+	const uint32_t token = ndx_mr_get_remote_token(closer.mr);
+	struct ndx_result results[8];
+	enum ndx_status first = NDX_OK;
+	unsigned posted = 0;
+	unsigned ended = 0;
+
+	pair_make(p);
+	pair_connect(p);
+	while (first == NDX_OK) {
+		enum ndx_status st = NDX_OK;
+		size_t n;
+
+		while (st == NDX_OK) {
+			st = read ? ndx_qp_read(p->a.qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
+			                        token, 0)
+			          : ndx_qp_write(p->a.qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
+			                         token, 0);
+			if (st == NDX_OK && posted++ == delay)
+				assert_int_equal(
+					pthread_create(&closer.thread, NULL, close_region, &closer),
+					0);
+		}
+		assert_int_equal(st, NDX_E_NO_MORE_ENTRIES);
+		n = ndx_cq_get_results(p->a.cq, results, 8);
+		for (size_t i = 0; i < n; i++, ended++) {
+			if (first == NDX_OK)
+				first = results[i].status;
+			else
+				assert_int_equal(results[i].status, NDX_E_CANCELED);
+		}
+	}
+	assert_int_equal(first, NDX_E_ACCESS_VIOLATION);
+	assert_true(ended > 0);
+	(void)pthread_join(closer.thread, NULL);
+	pair_drop(p);
+}
+
+static void who_uses_memory_that_goes_learns_why(void **state)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		use_until_it_is_gone(*state, false, i * 7);
+		use_until_it_is_gone(*state, true, i * 7);
+	}
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(what_was_posted_before_a_violation_succeeds),
+		CASE(more_tokens_than_are_remembered_all_work),
+		CASE(a_send_stays_behind_a_write_that_waits_for_an_answer),
+		CASE(a_disconnect_waits_for_a_write_that_waits_for_an_answer),
+		CASE(who_uses_memory_that_goes_learns_why),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
