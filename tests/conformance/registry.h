@@ -32,7 +32,7 @@ bool conf_case_covers(const struct conf_case *one, unsigned line);
 
 /* A gap of a backend that is known and argued for. */
 struct deviation {
-	const char *uri;   /* prefix of the adapter's URI */
+	const char *uri;   /* prefix of the URI that the adapter calls itself */
 	const char *cases; /* glob */
 	const char *reason;
 };

@@ -165,9 +165,9 @@ static void run_case(const struct options *o, const struct conf_case *one, struc
 	uint64_t progress = start + PROGRESS_MS;
 	bool passed = false;
 
-	v.deviation = deviation_find(world->places[0].uri, one->name);
+	v.deviation = deviation_find(world->places[0].info.uri, one->name);
 	if (!v.deviation)
-		v.deviation = deviation_find(world->places[1].uri, one->name);
+		v.deviation = deviation_find(world->places[1].info.uri, one->name);
 	if (lacks_capability(world, one, &v)) {
 		report_case(dog->report, &v);
 		return;
