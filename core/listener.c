@@ -201,6 +201,7 @@ void listener_request(struct ndx_spi_request *request)
 	struct ndx_listener *l = request->listener->front;
 
 	request->next = NULL;
+	request->native = l->native->native;
 	base_lock_acquire(&l->inbox_lock);
 	*l->inbox_end = request;
 	l->inbox_end = &request->next;

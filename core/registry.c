@@ -15,6 +15,9 @@ static const struct ndx_provider *const builtin[] = {
 #ifdef NDX_PROVIDER_OFI
 	&ndx_provider_ofi,
 #endif
+#ifdef NDX_PROVIDER_FAULT
+	&ndx_provider_fault,
+#endif
 	NULL,
 };
 
@@ -162,7 +165,7 @@ enum ndx_status registry_check_key(const struct ndx_provider *provider, const ch
 
 	suggest_begin(&s, key);
 	for (const struct ndx_spi_key *k = provider->keys; k->name != NULL; k++) {
-		if (strcmp(k->name, key) == 0)
+		if (strcmp(k->name, key) == 0 || strcmp(k->name, NDX_SPI_KEY_ANY) == 0)
 			return NDX_OK;
 		suggest_offer(&s, k->name, k->values);
 	}

@@ -129,7 +129,8 @@ struct ndx_spi_request {
 	struct ndx_spi_params params; /* the active side's */
 	struct sockaddr_storage local;
 	struct sockaddr_storage peer;
-	struct ndx_spi_request *next; /* the core's */
+	struct ndx_spi_adapter *native; /* the core's: the listener's, also when that is gone */
+	struct ndx_spi_request *next;   /* the core's */
 };
 
 /** What a provider reports of an established connection; bits, each may be reported again. */
@@ -184,6 +185,9 @@ struct ndx_spi_open {
 	const struct ndx_spi_option *options;
 	size_t option_count;
 };
+
+/** Name of a key that stands for any other: the provider checks them itself in adapter_open. */
+#define NDX_SPI_KEY_ANY "*"
 
 /** A key that a provider takes, for checking and for spelling suggestions. */
 struct ndx_spi_key {

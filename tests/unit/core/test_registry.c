@@ -200,6 +200,18 @@ static void a_provider_without_keys_says_so(void **state)
 	says("there are none");
 }
 
+static void a_provider_may_check_its_keys_itself(void **state)
+{
+	static const struct ndx_spi_key any[] = {{NDX_SPI_KEY_ANY, "whatever"}, {NULL, NULL}};
+	struct ndx_provider_ops ops = {0};
+	struct ndx_provider p = provider_with(&ops);
+
+	(void)state;
+	fill(&ops);
+	p.keys = any;
+	assert_int_equal(registry_check_key(&p, "x", "URI"), NDX_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +226,7 @@ int main(void)
 		cmocka_unit_test(every_single_must_is_looked_for),
 		cmocka_unit_test(an_unknown_key_gets_the_nearest_and_all_with_what_they_take),
 		cmocka_unit_test(a_provider_without_keys_says_so),
+		cmocka_unit_test(a_provider_may_check_its_keys_itself),
 	};
 
 	return cmocka_run_group_tests(tests, listen_to_log, NULL);
