@@ -95,6 +95,12 @@ void call_text_take(struct call_text *said);
 /* Calling thread: returns `status`; if that is a failure, ndx_last_error() is what was said. */
 enum ndx_status call_text_give(enum ndx_status status, const struct call_text *said);
 
+/* What a provider fills in: on failure the caller's own must stay as it was. */
+struct affinity {
+	uint64_t mask;
+	uint16_t group;
+};
+
 /* Drop a reference of a queue; destroys it with the last. */
 void cq_put(struct ndx_spi_cq *cq);
 void srq_put(struct ndx_spi_srq *srq);

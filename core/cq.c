@@ -129,14 +129,22 @@ enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
 
 enum ndx_status ndx_cq_get_fd(struct ndx_cq *cq, int *fd)
 {
+	int found = -1;
+	enum ndx_status st;
+
 	if (cq == NULL || fd == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_cq_get_fd: NULL argument");
-	return spi_cq(cq)->object.adapter->ops->cq_get_fd(spi_cq(cq), fd);
+	st = spi_cq(cq)->object.adapter->ops->cq_get_fd(spi_cq(cq), &found);
+	if (st == NDX_OK)
+		*fd = found;
+	return st;
 }
 
 enum ndx_status ndx_cq_get_notify_affinity(struct ndx_cq *cq, uint16_t *group, uint64_t *affinity)
 {
 	struct ndx_adapter *adapter;
+	struct affinity found = {0};
+	enum ndx_status st;
 
 	if (cq == NULL || group == NULL || affinity == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
@@ -146,7 +154,12 @@ enum ndx_status ndx_cq_get_notify_affinity(struct ndx_cq *cq, uint16_t *group, u
 	    adapter->ops->cq_affinity == NULL)
 		return fail(NDX_E_NOT_SUPPORTED, 0, "ndx_cq_get_notify_affinity: %s does not know",
 		            adapter->info.uri);
-	return adapter->ops->cq_affinity(spi_cq(cq), group, affinity);
+	st = adapter->ops->cq_affinity(spi_cq(cq), &found.group, &found.mask);
+	if (st == NDX_OK) {
+		*group = found.group;
+		*affinity = found.mask;
+	}
+	return st;
 }
 
 /* Sleep until the descriptor is up or time is over. */

@@ -114,6 +114,8 @@ enum ndx_status ndx_srq_get_notify_affinity(struct ndx_srq *srq, uint16_t *group
                                             uint64_t *affinity)
 {
 	struct ndx_adapter *adapter;
+	struct affinity found = {0};
+	enum ndx_status st;
 
 	if (srq == NULL || group == NULL || affinity == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
@@ -123,5 +125,10 @@ enum ndx_status ndx_srq_get_notify_affinity(struct ndx_srq *srq, uint16_t *group
 	    adapter->ops->srq_affinity == NULL)
 		return fail(NDX_E_NOT_SUPPORTED, 0, "ndx_srq_get_notify_affinity: %s does not know",
 		            adapter->info.uri);
-	return adapter->ops->srq_affinity(spi_srq(srq), group, affinity);
+	st = adapter->ops->srq_affinity(spi_srq(srq), &found.group, &found.mask);
+	if (st == NDX_OK) {
+		*group = found.group;
+		*affinity = found.mask;
+	}
+	return st;
 }
