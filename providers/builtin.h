@@ -11,5 +11,8 @@ extern const struct ndx_provider ndx_provider_loop;
 #ifdef NDX_PROVIDER_OFI
 extern const struct ndx_provider ndx_provider_ofi;
 #endif
+#ifdef NDX_PROVIDER_FAULT
+extern const struct ndx_provider ndx_provider_fault;
+#endif
 
 #endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A provider around another one, which makes it fail, dawdle and misbehave. The inner provider's
+ * objects are passed through; what is put in between are the tables of operations: of the provider
+ * itself, of each queue (a copy that keeps this room's own part of the queue behind it), and the
+ * host's upcalls. An object leads to its adapter by its head, the adapter to us by its host:
+ * fault_of().
+ *
+ * Locks: what an upcall takes (fault_adapter.lock, the plan's) is a leaf but for the core's own
+ * upcalls and the loop; the inner provider is never called with it held, and with those of queues
+ * only to arm a notification.
+ */
+#ifndef FAULT_FAULT_H
+#define FAULT_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ndx/spi/provider.h>
+
+#include "base_container_of.h"
+#include "base_list.h"
+#include "base_lock.h"
+#include "base_loop.h"
+#include "base_ov.h"
+
+#define FAULT_CALL(name, ...) FAULT_CALL_##name,
+enum fault_call {
+#include "fault_calls.def"
+	FAULT_CALLS
+};
+#undef FAULT_CALL
+
+/* ---- what the URI asks for (fault_options.c) ---- */
+
+enum fault_reorder {
+	FAULT_REORDER_NONE,
+	FAULT_REORDER_QUEUES, /* results of different queue pairs: nothing is promised there */
+	FAULT_REORDER_ANY,    /* planted: also those of one */
+};
+
+struct fault_options {
+	uint64_t nth; /* 0: none */
+	uint64_t times;
+	enum fault_call only;   /* FAULT_CALLS: every call counts */
+	enum ndx_status status; /* NDX_OK: one that fits */
+	uint64_t seed;
+	uint32_t delay_ms;       /* of results, at most */
+	uint32_t event_delay_ms; /* of upcalls, at most */
+	uint64_t drop;           /* planted: number of the result that is lost; 0: none */
+	uint64_t event_drop;     /* planted: number of the upcall that is lost; 0: none */
+	enum fault_reorder reorder;
+};
+
+/* What belongs to us, as it was written: "fault_nth=3&fault_seed=7". */
+#define FAULT_TEXT 128
+
+/*
+ * Take our options out of `how`: what is left, and the device behind the inner provider's name, is
+ * in `inner`, whose options have room for all. INVALID_CONFIG, and what the inner provider does not
+ * know is refused likewise.
+ */
+enum ndx_status fault_options_read(const struct ndx_spi_open *how,
+                                   const struct ndx_provider **provider,
+                                   struct fault_options *options, char text[FAULT_TEXT],
+                                   struct ndx_spi_open *inner, struct ndx_spi_option *room);
+
+/* ---- which call fails (fault_plan.c) ---- */
+
+struct fault_plan {
+	struct base_lock lock;
+	uint64_t nth;
+	uint64_t times;
+	uint64_t calls;
+	uint64_t failed;
+	enum fault_call latest;
+	enum ndx_status status; /* of the latest */
+	uint64_t random;        /* state of the generator */
+};
+
+struct fault_adapter {
+	struct ndx_host host; /* first: what the inner adapter's head points to */
+	const struct ndx_host *core;
+	const struct ndx_provider *provider; /* the inner one */
+	const struct ndx_provider_ops *ops;
+	struct ndx_adapter *front;
+	struct ndx_loop *loop;
+	struct fault_process *process;
+	struct base_list node; /* in fault_process.adapters */
+	struct fault_options options;
+	char text[FAULT_TEXT];
+	struct fault_plan plan;
+	struct base_timer timer; /* for the next of what is held back */
+	struct base_lock timer_lock;
+	uint64_t timer_due; /* under timer_lock */
+
+	struct base_lock lock;                /* of these: */
+	struct base_list conns;               /* struct fault_conn */
+	struct base_list requests;            /* struct fault_request, held back */
+	uint64_t events;                      /* upcalls so far */
+	const struct ndx_spi_listener *dying; /* whose requests are not held back any more */
+
+	uint32_t lights;           /* counts what ends all delay of results; atomic */
+	uint32_t waiting;          /* queues with notifications that are kept; atomic */
+	uint64_t results;          /* taken so far; atomic */
+	struct base_lock cqs_lock; /* of: */
+	struct base_list cqs;      /* struct fault_cq */
+};
+
+/* All adapters of the process, for fault_control.h. All zero but the list is valid. */
+struct fault_process {
+	struct base_lock lock;
+	struct base_list adapters;
+};
+
+void fault_process_add(struct fault_adapter *fa);
+void fault_process_remove(struct fault_adapter *fa);
+
+static inline struct fault_adapter *fault_of(const struct ndx_spi_adapter *native)
+{
+	return container_of((struct ndx_host *)(uintptr_t)native->host, struct fault_adapter, host);
+}
+
+/* NDX_OK, or the status that this call is to fail with. */
+enum ndx_status fault_strike(struct fault_adapter *fa, enum fault_call call);
+/* A number below `below`, which is not 0. */
+uint64_t fault_random(struct fault_adapter *fa, uint64_t below);
+const char *fault_call_name(enum fault_call call);
+/* The call of that name; FAULT_CALLS: none. */
+enum fault_call fault_call_find(const char *name);
+
+/* What an out parameter holds when the call has failed. */
+static inline void *fault_scribble(void)
+{
+	return (void *)(uintptr_t)0xfa0175c41bb1e5ull;
+}
+
+/* ---- results (fault_results.c) ---- */
+
+enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+                                struct ndx_spi_cq **out);
+void fault_cq_destroy(struct ndx_spi_cq *cq);
+enum ndx_status fault_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type type,
+                                struct ndx_overlapped *ov);
+void fault_cq_cancel(struct ndx_spi_cq *cq, enum ndx_status status);
+/* Control thread: go on with what is due. Returns when to come again, UINT64_MAX: not at all. */
+uint64_t fault_cqs_tick(struct fault_adapter *fa, uint64_t now);
+/* Any thread, any lock: from now on every result is to be seen. */
+void fault_cqs_light(struct fault_adapter *fa);
+
+/* ---- upcalls (fault_events.c) ---- */
+
+struct fault_conn;
+
+/* Fill fa->host. */
+void fault_events_init(struct fault_adapter *fa);
+/* As fault_cqs_tick(). */
+uint64_t fault_events_tick(struct fault_adapter *fa, uint64_t now);
+/* A connection part begins; NULL: no memory. */
+struct fault_conn *fault_events_new(struct fault_adapter *fa);
+void fault_events_name(struct fault_adapter *fa, struct fault_conn *fc, struct ndx_spi_conn *conn);
+void fault_events_free(struct fault_adapter *fa, struct fault_conn *fc);
+/* The attempt was given up: what is held back of it is forgotten. */
+void fault_events_forget(struct fault_adapter *fa, const struct ndx_spi_conn *conn);
+/* Whether from now on nothing of it is held back; what is, goes on. */
+void fault_events_hurry(struct fault_adapter *fa, const struct ndx_spi_conn *conn, bool hurry);
+/* ... and it is destroyed. */
+void fault_events_drop(struct fault_adapter *fa, const struct ndx_spi_conn *conn);
+/* A listener is about to be destroyed: what is held back of it goes to the core, and what comes. */
+void fault_events_flush_requests(struct fault_adapter *fa, const struct ndx_spi_listener *listener);
+/* ... has been destroyed. */
+void fault_events_listener_gone(struct fault_adapter *fa);
+
+/* Look at what is held back at `due` of base_now_ns(). Any thread, any lock. */
+void fault_wake_at(struct fault_adapter *fa, uint64_t due);
+
+/* ---- tables (fault_objects.c, fault_data.c, fault_conn.c) ---- */
+
+enum ndx_status fault_cq_get_fd(struct ndx_spi_cq *cq, int *fd);
+enum ndx_status fault_cq_resize(struct ndx_spi_cq *cq, uint32_t depth);
+enum ndx_status fault_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64_t *affinity);
+enum ndx_status fault_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
+void fault_mr_destroy(struct ndx_spi_mr *mr);
+enum ndx_status fault_mr_register(struct ndx_spi_mr *mr, void *buffer, size_t length,
+                                  uint32_t flags, struct ndx_overlapped *ov);
+enum ndx_status fault_mr_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped *ov);
+void fault_mr_settle(struct ndx_spi_mr *mr);
+enum ndx_status fault_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
+void fault_mw_destroy(struct ndx_spi_mw *mw);
+enum ndx_status fault_srq_modify(struct ndx_spi_srq *srq, uint32_t depth, uint32_t threshold);
+enum ndx_status fault_srq_notify(struct ndx_spi_srq *srq, struct ndx_overlapped *ov);
+void fault_srq_cancel(struct ndx_spi_srq *srq, enum ndx_status status);
+enum ndx_status fault_srq_affinity(struct ndx_spi_srq *srq, uint16_t *group, uint64_t *affinity);
+
+enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint32_t max_sge,
+                                 uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out);
+void fault_srq_destroy(struct ndx_spi_srq *srq);
+enum ndx_status fault_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
+                                struct ndx_spi_qp **out);
+void fault_qp_destroy(struct ndx_spi_qp *qp);
+void fault_qp_cancel(struct ndx_spi_qp *qp);
+/* Its connection ends: posts may complete at once. NULL is a no-op. */
+void fault_qp_ending(struct ndx_spi_qp *qp);
+
+enum ndx_status fault_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
+                                  struct ndx_spi_conn **out);
+void fault_conn_destroy(struct ndx_spi_conn *conn);
+enum ndx_status fault_conn_bind(struct ndx_spi_conn *conn, const struct sockaddr *address,
+                                socklen_t len);
+enum ndx_status fault_conn_connect(struct ndx_spi_conn *conn, const struct sockaddr *destination,
+                                   socklen_t len, const struct ndx_spi_params *params);
+enum ndx_status fault_conn_complete(struct ndx_spi_conn *conn);
+void fault_conn_take(struct ndx_spi_conn *conn, struct ndx_spi_request *request);
+enum ndx_status fault_conn_accept(struct ndx_spi_conn *conn, const struct ndx_spi_params *params);
+enum ndx_status fault_conn_reject(struct ndx_spi_conn *conn, const void *private_data, size_t len);
+void fault_conn_abandon(struct ndx_spi_conn *conn);
+void fault_conn_drain(struct ndx_spi_conn *conn);
+void fault_conn_cancel_initiator(struct ndx_spi_conn *conn);
+void fault_conn_send_disc(struct ndx_spi_conn *conn);
+void fault_conn_finish(struct ndx_spi_conn *conn);
+void fault_conn_abort(struct ndx_spi_conn *conn);
+enum ndx_status fault_conn_detach(struct ndx_spi_conn *conn);
+enum ndx_status fault_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
+                                      struct ndx_spi_listener **out);
+void fault_listener_destroy(struct ndx_spi_listener *listener);
+enum ndx_status fault_listener_bind(struct ndx_spi_listener *listener,
+                                    const struct sockaddr *address, socklen_t len);
+enum ndx_status fault_listener_listen(struct ndx_spi_listener *listener, uint32_t backlog);
+void fault_request_refuse(struct ndx_spi_request *request);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs and shared receive queues: their data-path tables are replaced by copies. */
+#include <stdlib.h>
+
+#include "base_log.h"
+#include "fault.h"
+
+struct fault_qp {
+	struct ndx_qp_ops ops;
+	const struct ndx_qp_ops *inner;
+	struct fault_adapter *fa;
+	uint32_t ending; /* posts may complete at once, and must be seen to; atomic */
+};
+
+struct fault_srq {
+	struct ndx_srq_ops ops;
+	const struct ndx_srq_ops *inner;
+	struct fault_adapter *fa;
+};
+
+static struct fault_qp *qp_of(const struct ndx_qp *qp)
+{
+	return container_of((struct ndx_qp_ops *)(uintptr_t)qp->ops, struct fault_qp, ops);
+}
+
+static struct fault_srq *srq_of(const struct ndx_srq *srq)
+{
+	return container_of((struct ndx_srq_ops *)(uintptr_t)srq->ops, struct fault_srq, ops);
+}
+
+/* What completes at once when the connection has ended is not held back: the end was seen. */
+static enum ndx_status posted(struct fault_qp *q, enum ndx_status status)
+{
+	if (__atomic_load_n(&q->ending, __ATOMIC_ACQUIRE) != 0)
+		fault_cqs_light(q->fa);
+	return status;
+}
+
+static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                               size_t count, uint32_t flags)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_send);
+
+	if (st == NDX_OK)
+		st = q->inner->send(qp, context, sge, count, flags);
+	return posted(q, st);
+}
+
+static enum ndx_status qp_receive(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                                  size_t count)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_receive);
+
+	if (st == NDX_OK)
+		st = q->inner->receive(qp, context, sge, count);
+	return posted(q, st);
+}
+
+static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                               size_t count, uint64_t remote_address, uint32_t remote_token,
+                               uint32_t flags)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_read);
+
+	if (st == NDX_OK)
+		st = q->inner->read(qp, context, sge, count, remote_address, remote_token, flags);
+	return posted(q, st);
+}
+
+static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                                size_t count, uint64_t remote_address, uint32_t remote_token,
+                                uint32_t flags)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_write);
+
+	if (st == NDX_OK)
+		st = q->inner->write(qp, context, sge, count, remote_address, remote_token, flags);
+	return posted(q, st);
+}
+
+static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
+                                         const struct ndx_sge *sge, size_t count,
+                                         uint32_t immediate, uint32_t flags)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_send_immediate);
+
+	if (st == NDX_OK)
+		st = q->inner->send_immediate(qp, context, sge, count, immediate, flags);
+	return posted(q, st);
+}
+
+static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
+                                          const struct ndx_sge *sge, size_t count,
+                                          uint64_t remote_address, uint32_t remote_token,
+                                          uint32_t immediate, uint32_t flags)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_write_immediate);
+
+	if (st == NDX_OK)
+		st = q->inner->write_immediate(qp, context, sge, count, remote_address,
+		                               remote_token, immediate, flags);
+	return posted(q, st);
+}
+
+static enum ndx_status qp_bind(struct ndx_qp *qp, void *context, struct ndx_mr *mr,
+                               struct ndx_mw *mw, void *buffer, size_t length, uint32_t flags)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_bind);
+
+	if (st == NDX_OK)
+		st = q->inner->bind(qp, context, mr, mw, buffer, length, flags);
+	return posted(q, st);
+}
+
+static enum ndx_status qp_invalidate(struct ndx_qp *qp, void *context, struct ndx_mw *mw,
+                                     uint32_t flags)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_invalidate);
+
+	if (st == NDX_OK)
+		st = q->inner->invalidate(qp, context, mw, flags);
+	return posted(q, st);
+}
+
+/* What the inner provider lacks stays away. */
+static void patch(struct fault_qp *q)
+{
+	q->ops = (struct ndx_qp_ops){
+		.send = qp_send,
+		.receive = qp_receive,
+		.read = qp_read,
+		.write = qp_write,
+		.send_immediate = q->inner->send_immediate != NULL ? qp_send_immediate : NULL,
+		.write_immediate = q->inner->write_immediate != NULL ? qp_write_immediate : NULL,
+		.bind = q->inner->bind != NULL ? qp_bind : NULL,
+		.invalidate = q->inner->invalidate != NULL ? qp_invalidate : NULL,
+	};
+}
+
+enum ndx_status fault_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
+                                struct ndx_spi_qp **out)
+{
+	struct fault_adapter *fa = fault_of(adapter);
+	struct fault_qp *q;
+	enum ndx_status st = fault_strike(fa, FAULT_CALL_qp_create);
+
+	if (st != NDX_OK) {
+		*out = fault_scribble();
+		return st;
+	}
+	q = calloc(1, sizeof(*q));
+	if (q == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "queue pair: out of memory");
+	st = fa->ops->qp_create(adapter, attr, out);
+	if (st != NDX_OK) {
+		free(q);
+		return st;
+	}
+	q->fa = fa;
+	q->inner = (*out)->pub.ops;
+	patch(q);
+	(*out)->pub.ops = &q->ops;
+	return NDX_OK;
+}
+
+void fault_qp_destroy(struct ndx_spi_qp *qp)
+{
+	struct fault_qp *q = qp_of(&qp->pub);
+
+	qp->pub.ops = q->inner;
+	q->fa->ops->qp_destroy(qp);
+	fault_cqs_light(q->fa);
+	free(q);
+}
+
+void fault_qp_ending(struct ndx_spi_qp *qp)
+{
+	if (qp != NULL)
+		__atomic_store_n(&qp_of(&qp->pub)->ending, 1, __ATOMIC_RELEASE);
+}
+
+void fault_qp_cancel(struct ndx_spi_qp *qp)
+{
+	struct fault_adapter *fa = fault_of(qp->object.native);
+
+	fa->ops->qp_cancel(qp);
+	fault_cqs_light(fa);
+}
+
+static enum ndx_status srq_receive(struct ndx_srq *srq, void *context, const struct ndx_sge *sge,
+                                   size_t count)
+{
+	const struct fault_srq *s = srq_of(srq);
+	const enum ndx_status st = fault_strike(s->fa, FAULT_CALL_srq_receive);
+
+	return st == NDX_OK ? s->inner->receive(srq, context, sge, count) : st;
+}
+
+enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint32_t max_sge,
+                                 uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out)
+{
+	struct fault_adapter *fa = fault_of(adapter);
+	struct fault_srq *s;
+	enum ndx_status st;
+
+	if (fa->ops->srq_create == NULL)
+		return NDX_E_NOT_SUPPORTED;
+	st = fault_strike(fa, FAULT_CALL_srq_create);
+	if (st != NDX_OK) {
+		*out = fault_scribble();
+		return st;
+	}
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "shared receive queue: out of memory");
+	st = fa->ops->srq_create(adapter, depth, max_sge, threshold, affinity, out);
+	if (st != NDX_OK) {
+		free(s);
+		return st;
+	}
+	s->fa = fa;
+	s->inner = (*out)->pub.ops;
+	s->ops.receive = srq_receive;
+	(*out)->pub.ops = &s->ops;
+	return NDX_OK;
+}
+
+void fault_srq_destroy(struct ndx_spi_srq *srq)
+{
+	struct fault_srq *s = srq_of(&srq->pub);
+
+	srq->pub.ops = s->inner;
+	s->fa->ops->srq_destroy(srq);
+	free(s);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inner provider's upcalls on their way to the core: late, failing, or lost. Of one connection
+ * they keep their order; between connections they need not.
+ */
+#include <stdlib.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "fault.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define BITS 5 /* of enum ndx_spi_report */
+
+struct mail {
+	uint64_t due; /* 0: none */
+	enum ndx_status status;
+	int32_t native;
+	bool has_params;
+	struct ndx_spi_params params;
+};
+
+struct fault_conn {
+	struct base_list node;
+	struct ndx_spi_conn *conn;
+	bool hurry;
+	uint64_t last_due;
+	struct mail connected;
+	struct mail established;
+	uint64_t bits_due[BITS];
+	int32_t native;
+	const char *cause;
+};
+
+struct fault_request {
+	struct base_list node;
+	struct ndx_spi_request *request;
+	uint64_t due;
+};
+
+static struct fault_adapter *of_conn(const struct ndx_spi_conn *conn)
+{
+	return fault_of(conn->native);
+}
+
+/* Lock held. */
+static struct fault_conn *find(struct fault_adapter *fa, const struct ndx_spi_conn *conn)
+{
+	for (struct base_list *n = fa->conns.next; n != &fa->conns; n = n->next) {
+		struct fault_conn *fc = container_of(n, struct fault_conn, node);
+
+		if (fc->conn == conn)
+			return fc;
+	}
+	return NULL;
+}
+
+/* ---- life; any thread ---- */
+
+struct fault_conn *fault_events_new(struct fault_adapter *fa)
+{
+	struct fault_conn *fc = calloc(1, sizeof(*fc));
+
+	if (fc == NULL)
+		return NULL;
+	base_lock_acquire(&fa->lock);
+	base_list_add(&fa->conns, &fc->node);
+	base_lock_release(&fa->lock);
+	return fc;
+}
+
+void fault_events_name(struct fault_adapter *fa, struct fault_conn *fc, struct ndx_spi_conn *conn)
+{
+	base_lock_acquire(&fa->lock);
+	fc->conn = conn;
+	base_lock_release(&fa->lock);
+}
+
+void fault_events_free(struct fault_adapter *fa, struct fault_conn *fc)
+{
+	base_lock_acquire(&fa->lock);
+	base_list_remove(&fc->node);
+	base_lock_release(&fa->lock);
+	free(fc);
+}
+
+void fault_events_drop(struct fault_adapter *fa, const struct ndx_spi_conn *conn)
+{
+	struct fault_conn *fc;
+
+	base_lock_acquire(&fa->lock);
+	fc = find(fa, conn);
+	if (fc != NULL)
+		base_list_remove(&fc->node);
+	base_lock_release(&fa->lock);
+	free(fc);
+}
+
+void fault_events_forget(struct fault_adapter *fa, const struct ndx_spi_conn *conn)
+{
+	struct fault_conn *fc;
+
+	base_lock_acquire(&fa->lock);
+	fc = find(fa, conn);
+	if (fc != NULL) {
+		fc->connected.due = 0;
+		fc->established.due = 0;
+		for (unsigned i = 0; i < BITS; i++)
+			fc->bits_due[i] = 0;
+	}
+	base_lock_release(&fa->lock);
+}
+
+/* ---- handing on; lock held ---- */
+
+static bool take(uint64_t *due, uint64_t now, uint64_t *next)
+{
+	if (*due == 0)
+		return false;
+	if (*due > now) {
+		if (*due < *next)
+			*next = *due;
+		return false;
+	}
+	*due = 0;
+	return true;
+}
+
+static const struct ndx_spi_params *params_of(const struct mail *mail)
+{
+	return mail->has_params ? &mail->params : NULL;
+}
+
+/* What is due at `now`; `next` is lowered to the first of what is not. */
+static void hand_on(struct fault_adapter *fa, struct fault_conn *fc, uint64_t now, uint64_t *next)
+{
+	const bool connected = take(&fc->connected.due, now, next);
+	const bool established = take(&fc->established.due, now, next);
+	uint32_t bits = 0;
+
+	for (unsigned i = 0; i < BITS; i++) {
+		if (take(&fc->bits_due[i], now, next))
+			bits |= UINT32_C(1) << i;
+	}
+	/* whoever learns of this may look for results next */
+	if (connected || established || bits != 0)
+		fault_cqs_light(fa);
+	if (connected)
+		fa->core->connected(fc->conn, fc->connected.status, fc->connected.native,
+		                    params_of(&fc->connected));
+	if (established)
+		fa->core->established(fc->conn, fc->established.status, fc->established.native,
+		                      params_of(&fc->established));
+	if (bits != 0)
+		fa->core->report(fc->conn, bits, fc->native, fc->cause);
+}
+
+void fault_events_hurry(struct fault_adapter *fa, const struct ndx_spi_conn *conn, bool hurry)
+{
+	uint64_t next = UINT64_MAX;
+	struct fault_conn *fc;
+
+	base_lock_acquire(&fa->lock);
+	fc = find(fa, conn);
+	if (fc != NULL) {
+		fc->hurry = hurry;
+		hand_on(fa, fc, UINT64_MAX, &next);
+	}
+	base_lock_release(&fa->lock);
+}
+
+static uint64_t hand_on_requests(struct fault_adapter *fa, uint64_t now,
+                                 const struct ndx_spi_listener *of)
+{
+	uint64_t next = UINT64_MAX;
+	struct base_list *following;
+
+	for (struct base_list *n = fa->requests.next; n != &fa->requests; n = following) {
+		struct fault_request *r = container_of(n, struct fault_request, node);
+
+		following = n->next;
+		if ((of != NULL && r->request->listener != of) || !take(&r->due, now, &next))
+			continue;
+		base_list_remove(&r->node);
+		fa->core->request(r->request);
+		free(r);
+	}
+	return next;
+}
+
+void fault_events_flush_requests(struct fault_adapter *fa, const struct ndx_spi_listener *listener)
+{
+	base_lock_acquire(&fa->lock);
+	fa->dying = listener;
+	(void)hand_on_requests(fa, UINT64_MAX, listener);
+	base_lock_release(&fa->lock);
+}
+
+void fault_events_listener_gone(struct fault_adapter *fa)
+{
+	base_lock_acquire(&fa->lock);
+	fa->dying = NULL;
+	base_lock_release(&fa->lock);
+}
+
+uint64_t fault_events_tick(struct fault_adapter *fa, uint64_t now)
+{
+	uint64_t next;
+
+	base_lock_acquire(&fa->lock);
+	next = hand_on_requests(fa, now, NULL);
+	for (struct base_list *n = fa->conns.next; n != &fa->conns; n = n->next)
+		hand_on(fa, container_of(n, struct fault_conn, node), now, &next);
+	base_lock_release(&fa->lock);
+	return next;
+}
+
+/* ---- coming in; any thread, any lock of the inner provider's ---- */
+
+/* Lock held: this one is to be lost. */
+static bool is_lost(struct fault_adapter *fa, const char *what)
+{
+	if (++fa->events != fa->options.event_drop)
+		return false;
+	log_warn(0, "upcall %llu, %s, is lost", (unsigned long long)fa->events, what);
+	return true;
+}
+
+static uint64_t due_at(struct fault_adapter *fa)
+{
+	const uint64_t ms = fault_random(fa, fa->options.event_delay_ms + 1u);
+
+	return base_now_ns() + ms * NS_PER_MS;
+}
+
+/* When the next upcall of this connection goes on: not before those ahead of it. */
+static uint64_t next_due(struct fault_adapter *fa, struct fault_conn *fc)
+{
+	const uint64_t due = due_at(fa);
+
+	if (due > fc->last_due)
+		fc->last_due = due;
+	return fc->last_due;
+}
+
+/* Lock held. Hands on, or says when to come for it. */
+static uint64_t pass(struct fault_adapter *fa, struct fault_conn *fc)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (fa->options.event_delay_ms == 0 || fc->hurry)
+		hand_on(fa, fc, UINT64_MAX, &next);
+	else
+		next = fc->last_due;
+	return next;
+}
+
+static void put(struct mail *mail, uint64_t due, enum ndx_status status, int32_t native,
+                const struct ndx_spi_params *params)
+{
+	mail->due = due;
+	mail->status = status;
+	mail->native = native;
+	mail->has_params = params != NULL;
+	if (params != NULL)
+		mail->params = *params;
+}
+
+/* connected or established */
+static void answer(struct ndx_spi_conn *conn, enum fault_call call, enum ndx_status status,
+                   int32_t native, const struct ndx_spi_params *params)
+{
+	struct fault_adapter *fa = of_conn(conn);
+	const enum ndx_status st = status == NDX_OK ? fault_strike(fa, call) : NDX_OK;
+	uint64_t next = UINT64_MAX;
+	struct fault_conn *fc;
+
+	if (st != NDX_OK) {
+		status = st;
+		params = NULL;
+	}
+	base_lock_acquire(&fa->lock);
+	fc = find(fa, conn);
+	if (fc != NULL && !is_lost(fa, fault_call_name(call))) {
+		put(call == FAULT_CALL_connected ? &fc->connected : &fc->established,
+		    next_due(fa, fc), status, native, params);
+		next = pass(fa, fc);
+	}
+	base_lock_release(&fa->lock);
+	fault_wake_at(fa, next);
+}
+
+static void on_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
+                         const struct ndx_spi_params *params)
+{
+	answer(conn, FAULT_CALL_connected, status, native, params);
+}
+
+static void on_established(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
+                           const struct ndx_spi_params *params)
+{
+	answer(conn, FAULT_CALL_established, status, native, params);
+}
+
+static void on_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)
+{
+	struct fault_adapter *fa = of_conn(conn);
+	uint64_t next = UINT64_MAX;
+	struct fault_conn *fc;
+
+	base_lock_acquire(&fa->lock);
+	fc = find(fa, conn);
+	if (fc != NULL && !is_lost(fa, "report")) {
+		const uint64_t due = next_due(fa, fc);
+
+		for (unsigned i = 0; i < BITS; i++) {
+			if ((bits & (UINT32_C(1) << i)) && fc->bits_due[i] == 0)
+				fc->bits_due[i] = due;
+		}
+		if ((bits & NDX_REPORT_ABORT) && fc->cause == NULL) {
+			fc->native = native;
+			fc->cause = cause;
+		}
+		next = pass(fa, fc);
+	}
+	base_lock_release(&fa->lock);
+	fault_wake_at(fa, next);
+}
+
+/* A request that is lost would never be answered: the inner provider has given it away. */
+static void on_request(struct ndx_spi_request *request)
+{
+	struct fault_adapter *fa = fault_of(request->listener->native);
+	struct fault_request *r = NULL;
+	uint64_t due = UINT64_MAX;
+
+	base_lock_acquire(&fa->lock);
+	if (fa->options.event_delay_ms != 0 && request->listener != fa->dying)
+		r = calloc(1, sizeof(*r));
+	if (r != NULL) {
+		due = due_at(fa);
+		r->request = request;
+		r->due = due;
+		base_list_add(&fa->requests, &r->node);
+	} else {
+		fa->core->request(request);
+	}
+	base_lock_release(&fa->lock);
+	fault_wake_at(fa, due);
+}
+
+void fault_events_init(struct fault_adapter *fa)
+{
+	fa->host = (struct ndx_host){
+		.abi = fa->core->abi,
+		.complete = fa->core->complete,
+		.request = on_request,
+		.connected = on_connected,
+		.established = on_established,
+		.report = on_report,
+	};
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the URI asks for: fault:INNER[:DEVICE]?fault_KEY=VALUE&KEY=VALUE... */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "builtin.h"
+#include "fault.h"
+
+static const char prefix[] = "fault_";
+
+static const struct ndx_provider *const inner_providers[] = {
+#ifdef NDX_PROVIDER_LOOP
+	&ndx_provider_loop,
+#endif
+#ifdef NDX_PROVIDER_OFI
+	&ndx_provider_ofi,
+#endif
+	NULL,
+};
+
+static enum ndx_status bad_value(const struct ndx_spi_option *o, const char *wanted)
+{
+	return fail(NDX_E_INVALID_CONFIG, 0, "%s: key \"%s\" cannot be \"%.40s\"; it takes %s",
+	            o->origin, o->key, o->value, wanted);
+}
+
+static enum ndx_status number(const struct ndx_spi_option *o, uint64_t most, uint64_t *out)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(o->value, &end, 10);
+	if (errno != 0 || *end != '\0' || o->value[0] < '0' || o->value[0] > '9' || value > most)
+		return bad_value(o, "a number that is not too large");
+	*out = value;
+	return NDX_OK;
+}
+
+static enum ndx_status read_nth(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	return number(o, UINT64_MAX, &to->nth);
+}
+
+static enum ndx_status read_times(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	if (strcmp(o->value, "all") == 0) {
+		to->times = UINT64_MAX;
+		return NDX_OK;
+	}
+	return number(o, UINT64_MAX, &to->times);
+}
+
+static enum ndx_status read_call(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	to->only = fault_call_find(o->value);
+	return to->only != FAULT_CALLS ? NDX_OK
+	                               : bad_value(o, "the name of a call, as in fault_calls.def");
+}
+
+/* "NO_MEMORY": what status.h has behind NDX_E_ */
+static enum ndx_status read_status(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	static const char head[] = "NDX_E_";
+
+	for (int i = NDX_E_INVALID_PARAMETER; i >= NDX_E_UNSUCCESSFUL; i--) {
+		const char *name = ndx_status_name((enum ndx_status)i);
+
+		if (strcmp(name + sizeof(head) - 1, o->value) == 0) {
+			to->status = (enum ndx_status)i;
+			return NDX_OK;
+		}
+	}
+	return bad_value(o, "a status without NDX_E_, as NO_MEMORY");
+}
+
+static enum ndx_status read_seed(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	return number(o, UINT64_MAX, &to->seed);
+}
+
+#define DELAY_MAX_MS 10000u
+
+static enum ndx_status read_delay(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	uint64_t ms = 0;
+	enum ndx_status st = number(o, DELAY_MAX_MS, &ms);
+
+	to->delay_ms = (uint32_t)ms;
+	return st;
+}
+
+static enum ndx_status read_event_delay(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	uint64_t ms = 0;
+	enum ndx_status st = number(o, DELAY_MAX_MS, &ms);
+
+	to->event_delay_ms = (uint32_t)ms;
+	return st;
+}
+
+static enum ndx_status read_drop(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	return number(o, UINT64_MAX, &to->drop);
+}
+
+static enum ndx_status read_event_drop(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	return number(o, UINT64_MAX, &to->event_drop);
+}
+
+static enum ndx_status read_reorder(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	if (strcmp(o->value, "queues") == 0)
+		to->reorder = FAULT_REORDER_QUEUES;
+	else if (strcmp(o->value, "any") == 0)
+		to->reorder = FAULT_REORDER_ANY;
+	else
+		return bad_value(o, "\"queues\" or \"any\"");
+	return NDX_OK;
+}
+
+static const struct {
+	const char *key;
+	enum ndx_status (*read)(const struct ndx_spi_option *o, struct fault_options *to);
+} own_keys[] = {
+	{"fault_nth", read_nth},
+	{"fault_times", read_times},
+	{"fault_call", read_call},
+	{"fault_status", read_status},
+	{"fault_seed", read_seed},
+	{"fault_delay", read_delay},
+	{"fault_event_delay", read_event_delay},
+	{"fault_drop", read_drop},
+	{"fault_event_drop", read_event_drop},
+	{"fault_reorder", read_reorder},
+};
+
+static enum ndx_status read_own(const struct ndx_spi_option *o, struct fault_options *to)
+{
+	for (size_t i = 0; i < sizeof(own_keys) / sizeof(own_keys[0]); i++) {
+		if (strcmp(own_keys[i].key, o->key) == 0)
+			return own_keys[i].read(o, to);
+	}
+	return fail(NDX_E_INVALID_CONFIG, 0, "%s: provider \"fault\" has no key \"%.64s\"",
+	            o->origin, o->key);
+}
+
+static enum ndx_status check_inner(const struct ndx_spi_option *o,
+                                   const struct ndx_provider *provider)
+{
+	for (const struct ndx_spi_key *k = provider->keys; k->name != NULL; k++) {
+		if (strcmp(k->name, o->key) == 0)
+			return NDX_OK;
+	}
+	return fail(NDX_E_INVALID_CONFIG, 0,
+	            "%s: key \"%.64s\" is neither one of \"fault\" (they begin with %s) nor of "
+	            "\"%s\"",
+	            o->origin, o->key, prefix, provider->name);
+}
+
+/* "ofi:tcp" -> ofi, "tcp"; NULL: there is none of that name. */
+static const struct ndx_provider *find_inner(const char *device, const char **inner_device)
+{
+	const size_t len = strcspn(device, ":");
+
+	*inner_device = device[len] == ':' ? device + len + 1 : "";
+	for (size_t i = 0; inner_providers[i] != NULL; i++) {
+		const char *name = inner_providers[i]->name;
+
+		if (strlen(name) == len && memcmp(name, device, len) == 0)
+			return inner_providers[i];
+	}
+	return NULL;
+}
+
+static void note(char text[FAULT_TEXT], const struct ndx_spi_option *o)
+{
+	const size_t used = strlen(text);
+
+	(void)snprintf(text + used, FAULT_TEXT - used, "%s%s=%s", used > 0 ? "&" : "", o->key,
+	               o->value);
+}
+
+enum ndx_status fault_options_read(const struct ndx_spi_open *how,
+                                   const struct ndx_provider **provider,
+                                   struct fault_options *options, char text[FAULT_TEXT],
+                                   struct ndx_spi_open *inner, struct ndx_spi_option *room)
+{
+	const struct ndx_provider *found = find_inner(how->device, &inner->device);
+	enum ndx_status st = NDX_OK;
+
+	if (found == NULL)
+		return fail(NDX_E_NOT_FOUND, 0,
+		            "fault:%.64s: no provider of this build; write fault: and the URI of "
+		            "another adapter, as fault:loop",
+		            how->device);
+	*options = (struct fault_options){.times = 1, .only = FAULT_CALLS};
+	text[0] = '\0';
+	inner->options = room;
+	inner->option_count = 0;
+	for (size_t i = 0; st == NDX_OK && i < how->option_count; i++) {
+		const struct ndx_spi_option *o = &how->options[i];
+
+		if (strncmp(o->key, prefix, sizeof(prefix) - 1) == 0) {
+			st = read_own(o, options);
+			note(text, o);
+		} else {
+			st = check_inner(o, found);
+			room[inner->option_count++] = *o;
+		}
+	}
+	*provider = found;
+	return st;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counting what can fail, choosing what does, and telling a test about it. */
+#include <string.h>
+
+#include "base_log.h"
+#include "builtin.h"
+#include "fault.h"
+#include "fault_control.h"
+
+#define STATUSES 2
+
+struct call {
+	const char *name;
+	enum ndx_status fits[STATUSES]; /* NDX_OK: there is no other */
+};
+
+#define FAULT_IS(status) NDX_E_##status
+#define FAULT_CALL(name, ...) {#name, {__VA_ARGS__}},
+static const struct call calls[FAULT_CALLS] = {
+#include "fault_calls.def"
+};
+#undef FAULT_CALL
+#undef FAULT_IS
+
+const char *fault_call_name(enum fault_call call)
+{
+	return call < FAULT_CALLS ? calls[call].name : "";
+}
+
+enum fault_call fault_call_find(const char *name)
+{
+	unsigned i = 0;
+
+	while (i < FAULT_CALLS && strcmp(calls[i].name, name) != 0)
+		i++;
+	return (enum fault_call)i;
+}
+
+/* splitmix64: any seed will do, 0 included */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+uint64_t fault_random(struct fault_adapter *fa, uint64_t below)
+{
+	uint64_t random;
+
+	base_lock_acquire(&fa->plan.lock);
+	random = next_random(&fa->plan.random);
+	base_lock_release(&fa->plan.lock);
+	return random % below;
+}
+
+static enum ndx_status status_for(const struct fault_adapter *fa, enum fault_call call)
+{
+	const struct call *c = &calls[call];
+
+	if (fa->options.status != NDX_OK)
+		return fa->options.status;
+	return c->fits[1] != NDX_OK ? c->fits[fa->plan.calls % STATUSES] : c->fits[0];
+}
+
+enum ndx_status fault_strike(struct fault_adapter *fa, enum fault_call call)
+{
+	struct fault_plan *plan = &fa->plan;
+	enum ndx_status st = NDX_OK;
+	uint64_t n;
+
+	if (fa->options.only != FAULT_CALLS && fa->options.only != call)
+		return NDX_OK;
+	base_lock_acquire(&plan->lock);
+	n = ++plan->calls;
+	if (plan->nth != 0 && n >= plan->nth && n - plan->nth < plan->times) {
+		st = status_for(fa, call);
+		plan->failed++;
+		plan->latest = call;
+		plan->status = st;
+	}
+	base_lock_release(&plan->lock);
+	if (st == NDX_OK)
+		return NDX_OK;
+	log_info("call %llu, %s, is made to fail: %s", (unsigned long long)n, calls[call].name,
+	         ndx_status_name(st));
+	base_set_last_error("%s is made to fail: %s", calls[call].name, ndx_status_name(st));
+	return st;
+}
+
+/* ---- fault_control.h ---- */
+
+void fault_process_add(struct fault_adapter *fa)
+{
+	base_lock_acquire(&fa->process->lock);
+	base_list_add(&fa->process->adapters, &fa->node);
+	base_lock_release(&fa->process->lock);
+}
+
+void fault_process_remove(struct fault_adapter *fa)
+{
+	base_lock_acquire(&fa->process->lock);
+	base_list_remove(&fa->node);
+	base_lock_release(&fa->process->lock);
+}
+
+static struct fault_adapter *find_adapter(struct fault_process *process,
+                                          const struct ndx_adapter *front)
+{
+	for (struct base_list *n = process->adapters.next; n != &process->adapters; n = n->next) {
+		struct fault_adapter *fa = container_of(n, struct fault_adapter, node);
+
+		if (fa->front == front)
+			return fa;
+	}
+	return NULL;
+}
+
+void fault_arm(const struct ndx_adapter *adapter, uint64_t nth, uint64_t times)
+{
+	struct fault_process *process = ndx_provider_fault.state;
+	struct fault_adapter *fa;
+
+	base_lock_acquire(&process->lock);
+	fa = find_adapter(process, adapter);
+	if (fa != NULL) {
+		base_lock_acquire(&fa->plan.lock);
+		fa->plan.nth = nth;
+		fa->plan.times = times;
+		fa->plan.calls = 0;
+		fa->plan.failed = 0;
+		fa->plan.latest = FAULT_CALLS;
+		base_lock_release(&fa->plan.lock);
+	}
+	base_lock_release(&process->lock);
+}
+
+struct fault_tally fault_get_tally(const struct ndx_adapter *adapter)
+{
+	struct fault_process *process = ndx_provider_fault.state;
+	struct fault_tally tally = {.latest = ""};
+	struct fault_adapter *fa;
+
+	base_lock_acquire(&process->lock);
+	fa = find_adapter(process, adapter);
+	if (fa != NULL) {
+		base_lock_acquire(&fa->plan.lock);
+		tally.calls = fa->plan.calls;
+		tally.failed = fa->plan.failed;
+		tally.latest = fault_call_name(fa->plan.latest);
+		tally.status = fa->plan.status;
+		base_lock_release(&fa->plan.lock);
+	}
+	base_lock_release(&process->lock);
+	return tally;
+}

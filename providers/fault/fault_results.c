@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queues: results that come late, in another order, or not at all.
+ *
+ * Delay: a queue that was found empty goes dark for a while. What comes in meanwhile stays below,
+ * so slots and order are untouched. While a notification is armed below a queue does not go dark,
+ * and while it is dark none is armed: else one could fire for results that the consumer cannot see,
+ * and never again. So notifications of the consumer are kept here, and one of our own is armed for
+ * them when it is light. Everything that may tell the consumer of a result by another way (a result
+ * of another queue, an upcall) makes it light first.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "fault.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define TYPES (NDX_CQ_NOTIFY_SOLICITED + 1)
+
+struct fault_cq;
+
+/* A notification of ours. */
+struct fault_below {
+	struct ndx_overlapped ov;
+	struct fault_cq *owner;
+	bool armed;
+};
+
+struct fault_cq {
+	struct ndx_cq_ops ops;
+	const struct ndx_cq_ops *inner;
+	struct fault_adapter *fa;
+	struct ndx_spi_cq *cq;
+	struct base_list node; /* in fault_adapter.cqs */
+	struct base_lock lock; /* of all below */
+	uint64_t dark_until;
+	uint32_t dark_lights; /* fault_adapter.lights when it went dark */
+	uint32_t fired;       /* counts notifications from below */
+	struct base_ov_list kept;
+	bool kept_fd;
+	bool wants[TYPES]; /* kinds that are kept */
+	bool owed;         /* fired when nothing was kept any more */
+	struct fault_below below[TYPES];
+};
+
+static struct fault_cq *of_pub(const struct ndx_cq *pub)
+{
+	return container_of((struct ndx_cq_ops *)(uintptr_t)pub->ops, struct fault_cq, ops);
+}
+
+static uint32_t get_lights(struct fault_adapter *fa)
+{
+	return __atomic_load_n(&fa->lights, __ATOMIC_ACQUIRE);
+}
+
+void fault_cqs_light(struct fault_adapter *fa)
+{
+	(void)__atomic_add_fetch(&fa->lights, 1, __ATOMIC_ACQ_REL);
+	if (__atomic_load_n(&fa->waiting, __ATOMIC_ACQUIRE) > 0)
+		fault_wake_at(fa, 0);
+}
+
+/* Lock held. */
+static bool is_dark(const struct fault_cq *c, uint64_t now)
+{
+	return now < c->dark_until && c->dark_lights == get_lights(c->fa);
+}
+
+static bool is_armed_below(const struct fault_cq *c)
+{
+	return c->below[0].armed || c->below[1].armed || c->below[2].armed;
+}
+
+static bool wants_any(const struct fault_cq *c)
+{
+	return c->wants[0] || c->wants[1] || c->wants[2];
+}
+
+static void set_wants(struct fault_cq *c, unsigned type, bool wants)
+{
+	const bool before = wants_any(c);
+
+	c->wants[type] = wants;
+	if (before != wants_any(c))
+		(void)__atomic_add_fetch(&c->fa->waiting, before ? -1u : 1u, __ATOMIC_ACQ_REL);
+}
+
+/* ---- telling the consumer; lock held ---- */
+
+static void fire(struct fault_cq *c, enum ndx_status status)
+{
+	int fd;
+
+	for (unsigned type = 0; type < TYPES; type++)
+		set_wants(c, type, false);
+	if (c->kept_fd && c->fa->ops->cq_get_fd(c->cq, &fd) == NDX_OK)
+		base_flag_raise(fd);
+	c->kept_fd = false;
+	base_ov_complete_all(&c->kept, status);
+}
+
+static bool keeps_any(const struct fault_cq *c)
+{
+	return c->kept.head != NULL || c->kept_fd;
+}
+
+static void arm_below(struct fault_cq *c, unsigned type)
+{
+	struct fault_below *below = &c->below[type];
+	enum ndx_status st = base_ov_begin(&below->ov, c->fa->loop);
+
+	below->armed = st == NDX_OK;
+	if (st != NDX_OK)
+		return;
+	st = c->fa->ops->cq_notify(c->cq, (enum ndx_cq_notify_type)type, &below->ov);
+	if (st == NDX_PENDING)
+		return;
+	base_ov_abandon(&below->ov);
+	below->armed = false;
+	fire(c, st);
+}
+
+static void arm_wanted(struct fault_cq *c)
+{
+	for (unsigned type = 0; type < TYPES; type++) {
+		if (c->wants[type] && !c->below[type].armed)
+			arm_below(c, type);
+	}
+}
+
+/* Control thread. */
+static void on_below(struct ndx_overlapped *ov)
+{
+	struct fault_below *below = container_of(ov, struct fault_below, ov);
+	struct fault_cq *c = below->owner;
+
+	base_lock_acquire(&c->lock);
+	below->armed = false;
+	if (ov->status == NDX_E_CANCELED) {
+		arm_wanted(c);
+	} else {
+		c->fired++;
+		c->dark_until = 0;
+		c->owed = !keeps_any(c);
+		fire(c, ov->status);
+	}
+	base_lock_release(&c->lock);
+}
+
+/* ---- taking results ---- */
+
+/* Adjacent results change places: those of one queue pair never overtake each other, unless so
+ * asked. */
+static void reorder(struct fault_adapter *fa, struct ndx_result *results, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		const bool may = fa->options.reorder == FAULT_REORDER_ANY ||
+		                 results[i].queue_pair_context != results[i - 1].queue_pair_context;
+
+		if (may && fault_random(fa, 2) == 0) {
+			const struct ndx_result other = results[i - 1];
+
+			results[i - 1] = results[i];
+			results[i] = other;
+		}
+	}
+}
+
+static size_t lose(struct fault_cq *c, struct ndx_result *results, size_t count)
+{
+	const uint64_t after = __atomic_add_fetch(&c->fa->results, count, __ATOMIC_ACQ_REL);
+	const uint64_t number = c->fa->options.drop;
+	size_t at;
+
+	if (number == 0 || number > after || number <= after - count)
+		return count;
+	at = (size_t)(number - (after - count) - 1);
+	log_warn(0, "result %llu is lost", (unsigned long long)number);
+	memmove(&results[at], &results[at + 1], (count - at - 1) * sizeof(*results));
+	/* fewer than asked for would mean that there are no more */
+	return count - 1 + c->inner->get_results(&c->cq->pub, &results[count - 1], 1);
+}
+
+/* The queue was emptied; `lights` and `fired` are from before. */
+static void go_dark(struct fault_cq *c, uint32_t lights, uint32_t fired)
+{
+	const uint64_t ns = fault_random(c->fa, c->fa->options.delay_ms + 1u) * NS_PER_MS;
+
+	base_lock_acquire(&c->lock);
+	c->owed = false;
+	if (c->fired == fired && !is_armed_below(c) && lights == get_lights(c->fa)) {
+		c->dark_until = base_now_ns() + ns;
+		c->dark_lights = lights;
+	}
+	base_lock_release(&c->lock);
+}
+
+static size_t take_late(struct fault_cq *c, struct ndx_result *results, size_t count)
+{
+	uint32_t lights = get_lights(c->fa);
+	uint32_t fired;
+	size_t n;
+	bool dark;
+
+	base_lock_acquire(&c->lock);
+	dark = is_dark(c, base_now_ns());
+	fired = c->fired;
+	base_lock_release(&c->lock);
+	if (dark)
+		return 0;
+	n = c->inner->get_results(&c->cq->pub, results, count);
+	if (n > 0) {
+		fault_cqs_light(c->fa);
+		lights++;
+	}
+	if (n < count)
+		go_dark(c, lights, fired);
+	return n;
+}
+
+static size_t get_results(struct ndx_cq *pub, struct ndx_result *results, size_t count)
+{
+	struct fault_cq *c = of_pub(pub);
+	size_t n;
+
+	if (c->fa->options.delay_ms == 0)
+		n = c->inner->get_results(pub, results, count);
+	else
+		n = take_late(c, results, count);
+	if (n > 1 && c->fa->options.reorder != FAULT_REORDER_NONE)
+		reorder(c->fa, results, n);
+	return n > 0 ? lose(c, results, n) : 0;
+}
+
+/* ---- notification ---- */
+
+/* The descriptor is the inner provider's. */
+static enum ndx_status lower_fd(struct fault_cq *c)
+{
+	int fd;
+	const enum ndx_status st = c->fa->ops->cq_get_fd(c->cq, &fd);
+
+	if (st == NDX_OK)
+		base_flag_lower(fd);
+	return st;
+}
+
+static enum ndx_status keep(struct fault_cq *c, enum ndx_cq_notify_type type,
+                            struct ndx_overlapped *ov)
+{
+	uint64_t due = UINT64_MAX;
+	enum ndx_status st = NDX_OK;
+
+	base_lock_acquire(&c->lock);
+	if (ov == NULL)
+		st = lower_fd(c);
+	if (st == NDX_OK) {
+		if (ov != NULL)
+			base_ov_push(&c->kept, ov);
+		else
+			c->kept_fd = true;
+		set_wants(c, (unsigned)type, true);
+		if (c->owed)
+			fire(c, NDX_OK);
+		c->owed = false;
+		if (is_dark(c, base_now_ns()))
+			due = c->dark_until;
+		else
+			arm_wanted(c);
+	}
+	base_lock_release(&c->lock);
+	fault_wake_at(c->fa, due);
+	return st == NDX_OK ? NDX_PENDING : st;
+}
+
+enum ndx_status fault_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type type,
+                                struct ndx_overlapped *ov)
+{
+	struct fault_cq *c = of_pub(&cq->pub);
+	const enum ndx_status st = fault_strike(c->fa, FAULT_CALL_cq_notify);
+
+	if (st != NDX_OK)
+		return st;
+	if (c->fa->options.delay_ms == 0)
+		return c->fa->ops->cq_notify(cq, type, ov);
+	return keep(c, type, ov);
+}
+
+void fault_cq_cancel(struct ndx_spi_cq *cq, enum ndx_status status)
+{
+	struct fault_cq *c = of_pub(&cq->pub);
+
+	base_lock_acquire(&c->lock);
+	for (unsigned type = 0; !c->kept_fd && type < TYPES; type++)
+		set_wants(c, type, false);
+	base_ov_complete_all(&c->kept, status);
+	base_lock_release(&c->lock);
+	c->fa->ops->cq_cancel(cq, status);
+}
+
+uint64_t fault_cqs_tick(struct fault_adapter *fa, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	base_lock_acquire(&fa->cqs_lock);
+	for (struct base_list *n = fa->cqs.next; n != &fa->cqs; n = n->next) {
+		struct fault_cq *c = container_of(n, struct fault_cq, node);
+
+		base_lock_acquire(&c->lock);
+		if (!is_dark(c, now))
+			arm_wanted(c);
+		else if (wants_any(c) && c->dark_until < next)
+			next = c->dark_until;
+		base_lock_release(&c->lock);
+	}
+	base_lock_release(&fa->cqs_lock);
+	return next;
+}
+
+/* ---- life ---- */
+
+static void init(struct fault_cq *c, struct fault_adapter *fa, struct ndx_spi_cq *cq)
+{
+	c->fa = fa;
+	c->cq = cq;
+	c->inner = cq->pub.ops;
+	c->ops.get_results = get_results;
+	for (unsigned type = 0; type < TYPES; type++) {
+		c->below[type].owner = c;
+		c->below[type].ov.callback = on_below;
+	}
+	cq->pub.ops = &c->ops;
+	base_lock_acquire(&fa->cqs_lock);
+	base_list_add(&fa->cqs, &c->node);
+	base_lock_release(&fa->cqs_lock);
+}
+
+enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+                                struct ndx_spi_cq **out)
+{
+	struct fault_adapter *fa = fault_of(adapter);
+	struct fault_cq *c;
+	enum ndx_status st = fault_strike(fa, FAULT_CALL_cq_create);
+
+	if (st != NDX_OK) {
+		*out = fault_scribble();
+		return st;
+	}
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "completion queue: out of memory");
+	st = fa->ops->cq_create(adapter, depth, affinity, out);
+	if (st == NDX_OK)
+		init(c, fa, *out);
+	else
+		free(c);
+	return st;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+void fault_cq_destroy(struct ndx_spi_cq *cq)
+{
+	struct fault_cq *c = of_pub(&cq->pub);
+
+	base_lock_acquire(&c->fa->cqs_lock);
+	base_list_remove(&c->node);
+	base_lock_release(&c->fa->cqs_lock);
+	base_lock_acquire(&c->lock);
+	for (unsigned type = 0; type < TYPES; type++)
+		set_wants(c, type, false);
+	base_lock_release(&c->lock);
+	if (c->fa->options.delay_ms != 0) {
+		c->fa->ops->cq_cancel(cq, NDX_E_CANCELED);
+		/* behind the callbacks of our own notifications */
+		base_loop_call(c->fa->loop, nothing, NULL);
+	}
+	cq->pub.ops = c->inner;
+	c->fa->ops->cq_destroy(cq);
+	free(c);
+}
