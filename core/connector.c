@@ -65,6 +65,7 @@ static struct ndx_connector *alloc_connector(struct ndx_adapter *adapter,
 	c->drain_timer = (struct base_timer){.fn = conn_on_drain_timeout, .arg = c};
 	c->disconnect_timer = (struct base_timer){.fn = conn_on_disconnect_timeout, .arg = c};
 	base_list_init(&c->wanted);
+	base_list_init(&c->meeting.node);
 	disconnect_init(&c->machine);
 	return c;
 }
@@ -168,9 +169,8 @@ enum ndx_status conn_check_private_data(const char *call, const void *data, size
 	return NDX_OK;
 }
 
-/* Lock held. A queue pair that may be connected through `c`. */
-static enum ndx_status check_qp(const char *call, const struct ndx_connector *c,
-                                const struct ndx_spi_qp *qp)
+enum ndx_status conn_check_qp(const char *call, const struct ndx_connector *c,
+                              const struct ndx_spi_qp *qp)
 {
 	if (qp->object.adapter != c->adapter)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
@@ -184,14 +184,13 @@ static enum ndx_status check_qp(const char *call, const struct ndx_connector *c,
 	return NDX_OK;
 }
 
-/* Lock held: hand a command to the control thread. */
-static void command(struct ndx_connector *c, unsigned what)
+void conn_command(struct ndx_connector *c, unsigned what)
 {
 	c->commands |= what;
 	base_loop_post(c->adapter->loop, &c->work);
 }
 
-static void attach(struct ndx_connector *c, struct ndx_spi_qp *qp)
+void conn_attach(struct ndx_connector *c, struct ndx_spi_qp *qp)
 {
 	c->qp = qp;
 	c->native->qp = qp;
@@ -204,7 +203,8 @@ static enum ndx_status check_connect(const struct ndx_connector *c, const struct
 {
 	switch (c->phase) {
 	case CONN_NEW:
-		return check_qp("ndx_connector_connect", c, qp);
+		return conn_check_qp("ndx_connector_connect", c, qp);
+	case CONN_DESCRIBED:
 	case CONN_CONNECTING:
 	case CONN_ANSWERED:
 	case CONN_COMPLETING:
@@ -268,11 +268,11 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *c, struct ndx_qp *qp
 		c->destination_len = destination_len;
 		conn_set_wishes(c, inbound_read_limit, outbound_read_limit, private_data,
 		                private_data_len);
-		attach(c, spi_qp(qp));
+		conn_attach(c, spi_qp(qp));
 		c->peer_known = false;
 		c->passive = false;
 		conn_enter(c, CONN_CONNECTING, "CONNECT", &conn_fine);
-		command(c, CONN_DO_CONNECT);
+		conn_command(c, CONN_DO_CONNECT);
 	}
 	adapter_unlock(c->adapter);
 	return st;
@@ -298,7 +298,7 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *c, struct n
 		st = NDX_PENDING;
 		c->ov = ov;
 		conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
-		command(c, CONN_DO_COMPLETE);
+		conn_command(c, CONN_DO_COMPLETE);
 	}
 	adapter_unlock(c->adapter);
 	return st;
@@ -308,7 +308,7 @@ static enum ndx_status check_accept(const struct ndx_connector *c, const struct 
 {
 	switch (c->phase) {
 	case CONN_REQUESTED:
-		return check_qp("ndx_connector_accept", c, qp);
+		return conn_check_qp("ndx_connector_accept", c, qp);
 	case CONN_GONE:
 		return fail(c->gone_status, 0,
 		            "ndx_connector_accept: the active side gave up meanwhile");
@@ -320,6 +320,7 @@ static enum ndx_status check_accept(const struct ndx_connector *c, const struct 
 		return fail(NDX_E_CONNECTION_ACTIVE, 0,
 		            "ndx_connector_accept: the connector is connecting or connected");
 	case CONN_NEW:
+	case CONN_DESCRIBED:
 	case CONN_WANTED:
 	case CONN_FAILED:
 		break;
@@ -354,9 +355,9 @@ enum ndx_status ndx_connector_accept(struct ndx_connector *c, struct ndx_qp *qp,
 		/* What goes out is already lowered to what the peer offered. */
 		c->own.inbound_read_limit = c->native->inbound_read_limit;
 		c->own.outbound_read_limit = c->native->outbound_read_limit;
-		attach(c, spi_qp(qp));
+		conn_attach(c, spi_qp(qp));
 		conn_enter(c, CONN_ACCEPTING, "ACCEPT", &conn_fine);
-		command(c, CONN_DO_ACCEPT);
+		conn_command(c, CONN_DO_ACCEPT);
 	}
 	adapter_unlock(c->adapter);
 	return st;
@@ -382,7 +383,7 @@ enum ndx_status ndx_connector_notify_disconnect(struct ndx_connector *c, struct 
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov_notify = ov;
-		command(c, CONN_DO_NOTIFY);
+		conn_command(c, CONN_DO_NOTIFY);
 	}
 	adapter_unlock(c->adapter);
 	return st;
@@ -406,7 +407,7 @@ enum ndx_status ndx_connector_disconnect(struct ndx_connector *c, struct ndx_ove
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov_disconnect = ov;
-		command(c, CONN_DO_DISCONNECT);
+		conn_command(c, CONN_DO_DISCONNECT);
 	}
 	adapter_unlock(c->adapter);
 	return st;

@@ -23,6 +23,8 @@ const char *conn_state_name(const struct ndx_connector *c)
 	switch (c->phase) {
 	case CONN_NEW:
 		return "NEW";
+	case CONN_DESCRIBED:
+		return "DESCRIBED";
 	case CONN_WANTED:
 		return "WANTED";
 	case CONN_CONNECTING:

@@ -61,6 +61,7 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	c->cause = NULL;
 	base_lock_release(&c->inbox_lock);
 	conn_release_qp(c);
+	conn_meeting_end(c);
 	c->commands = 0;
 	conn_enter(c, next, event, result);
 	/* Whoever gives up with a better status has taken the object before. */
@@ -100,6 +101,7 @@ void conn_went_up(struct ndx_connector *c)
 {
 	char text[CONN_TEXT];
 
+	conn_meeting_end(c);
 	disconnect_init(&c->machine);
 	conn_enter(c, CONN_UP, "ESTABLISHED", &conn_fine);
 	count_attempt(c, NDX_OK);
@@ -356,6 +358,10 @@ static void remember_peer(struct ndx_connector *c, const struct conn_mail *mail)
 	c->peer_known = true;
 }
 
+/* Somebody else listens at the address by now. */
+static const struct conn_result stranger = {.status = NDX_E_CONNECTION_REFUSED,
+                                            .cause = "the answer is not the described peer's"};
+
 static void take_connected(struct ndx_connector *c, const struct conn_mail *mail)
 {
 	if (c->phase != CONN_CONNECTING)
@@ -368,7 +374,14 @@ static void take_connected(struct ndx_connector *c, const struct conn_mail *mail
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
 	conn_agree(c);
 	conn_enter(c, CONN_ANSWERED, "ANSWER", &conn_fine);
-	conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+	if (!c->meeting.on) {
+		conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+	} else if (conn_meeting_right(c)) {
+		conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
+		conn_command(c, CONN_DO_COMPLETE);
+	} else {
+		end_attempt(c, CONN_FAILED, &stranger);
+	}
 }
 
 static void take_established(struct ndx_connector *c, const struct conn_mail *mail)
@@ -394,6 +407,7 @@ static void take_established(struct ndx_connector *c, const struct conn_mail *ma
 		end_by_mail(c, phase_after(mail->status), mail->status, mail->native);
 		break;
 	case CONN_NEW:
+	case CONN_DESCRIBED:
 	case CONN_WANTED:
 	case CONN_UP:
 	case CONN_GONE:

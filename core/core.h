@@ -55,6 +55,11 @@ struct ndx_adapter {
 	struct ndx_adapter_stats stats; /* all but the work of queue pairs that are there */
 	struct conn_grave *graves;      /* CORE_GRAVES of them, made with the first; ... */
 	uint64_t buried;                /* ... number n is at n % CORE_GRAVES */
+	/* peers that come by description; connector_peer.c */
+	struct ndx_listener *meeting;
+	unsigned meeting_users;
+	struct base_job meeting_job; /* closes it when nobody is left */
+	struct base_list described;
 };
 
 void adapter_lock(struct ndx_adapter *adapter);
@@ -124,6 +129,7 @@ static inline struct ndx_spi_qp *spi_qp(struct ndx_qp *qp)
 
 enum conn_phase {
 	CONN_NEW,        /* may connect, or take a request */
+	CONN_DESCRIBED,  /* has its queue pair, waits to be told of its peer */
 	CONN_WANTED,     /* waits for a listener's request */
 	CONN_CONNECTING, /* active: no answer yet */
 	CONN_ANSWERED,   /* active: the consumer thinks */
@@ -150,6 +156,17 @@ struct conn_mail {
 	int32_t native;
 	bool has_params;
 	struct ndx_spi_params params;
+};
+
+/* A connection whose ends were told of each other. */
+struct conn_meeting {
+	struct base_list node; /* of the adapter's `described`: servers only */
+	bool on;
+	bool server;
+	uint32_t inbound_read_limit; /* as wished */
+	uint32_t outbound_read_limit;
+	uint8_t own[16]; /* cookies */
+	uint8_t peer[16];
 };
 
 struct ndx_connector {
@@ -198,6 +215,8 @@ struct ndx_connector {
 	uint32_t reports;
 	int32_t report_native;
 	const char *cause;
+
+	struct conn_meeting meeting; /* under the adapter lock */
 };
 
 /* Room for a cause that a provider gave in its own words. */
@@ -258,6 +277,31 @@ void conn_on_disconnect_timeout(void *arg);
 /* Any thread. */
 enum ndx_status conn_check_private_data(const char *call, const void *data, size_t len,
                                         uint32_t most);
+/* connector_peer.c; lock held. */
+/* The meeting is over, one way or the other; harmless if there is none. */
+void conn_meeting_end(struct ndx_connector *c);
+/* Before there was an attempt: it ends with `status`. */
+void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_status status);
+/* Nobody meets any more. Control thread, lock not held. */
+void conn_meeting_close(void *arg);
+/* Whose request is it: *c, or NULL if that is not ready. False: nobody's. */
+bool conn_meeting_find(struct ndx_adapter *adapter, const struct ndx_spi_request *request,
+                       struct ndx_connector **c);
+/* The request was taken: accept it. */
+void conn_meeting_accept(struct ndx_connector *c);
+/* The server answered: is it the right one? */
+bool conn_meeting_right(const struct ndx_connector *c);
+/* connector.c; lock held: hand a command to the control thread. */
+void conn_command(struct ndx_connector *c, unsigned what);
+void conn_attach(struct ndx_connector *c, struct ndx_spi_qp *qp);
+/* May the queue pair be connected through `c`? */
+enum ndx_status conn_check_qp(const char *call, const struct ndx_connector *c,
+                              const struct ndx_spi_qp *qp);
+/* listener.c: requests go to connectors by their cookies. */
+void listener_set_meeting(struct ndx_listener *l);
+/* Look again whose the requests are. */
+void listener_look_again(struct ndx_listener *l);
+
 /* Take a connector off its listener's queue. */
 void listener_forget(struct ndx_connector *c);
 /* The upcall `request`. Any thread. */

@@ -22,6 +22,7 @@ struct ndx_listener {
 	bool bound;
 	bool listening;
 	bool dead;
+	bool meeting;     /* requests go to connectors by their cookies */
 	uint32_t backlog; /* 0: no limit */
 	uint32_t waiting; /* requests that nobody took */
 	struct ndx_spi_request *requests;
@@ -240,13 +241,8 @@ static void enqueue(struct ndx_listener *l, struct ndx_spi_request *request)
 	l->waiting++;
 }
 
-static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
+static void give(struct ndx_listener *l, struct ndx_connector *c, struct ndx_spi_request *request)
 {
-	struct ndx_spi_request *request = l->requests;
-
-	l->requests = request->next;
-	if (l->requests == NULL)
-		l->requests_end = &l->requests;
 	l->waiting--;
 	c->listener = NULL;
 	c->passive = true;
@@ -259,7 +255,59 @@ static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
 	c->native->peer = request->peer;
 	conn_enter(c, CONN_REQUESTED, "REQUEST", &conn_fine);
 	l->adapter->ops->conn_take(c->native, request);
-	conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+	if (c->meeting.on)
+		conn_meeting_accept(c);
+	else
+		conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+}
+
+static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
+{
+	struct ndx_spi_request *request = l->requests;
+
+	l->requests = request->next;
+	if (l->requests == NULL)
+		l->requests_end = &l->requests;
+	give(l, c, request);
+}
+
+/* Each request to the connector that expects it, if that is ready. */
+static void match_meeting(struct ndx_listener *l)
+{
+	struct ndx_spi_request **at = &l->requests;
+
+	while (*at != NULL) {
+		struct ndx_spi_request *request = *at;
+		struct ndx_connector *c = NULL;
+
+		if (!conn_meeting_find(l->adapter, request, &c)) {
+			*at = request->next;
+			l->waiting--;
+			l->adapter->stats.requests_refused++;
+			log_warn(0, "listener#%u: request refused: no cookie that is known here",
+			         l->id);
+			l->adapter->ops->request_refuse(request);
+		} else if (c != NULL) {
+			*at = request->next;
+			give(l, c, request);
+		} else {
+			at = &request->next;
+		}
+	}
+	l->requests_end = at;
+}
+
+void listener_set_meeting(struct ndx_listener *l)
+{
+	adapter_lock(l->adapter);
+	l->meeting = true;
+	l->adapter->handles--; /* it is nobody's handle: closing the adapter does not wait for it */
+	adapter_unlock(l->adapter);
+}
+
+void listener_look_again(struct ndx_listener *l)
+{
+	base_loop_post(l->adapter->loop, &l->work);
 }
 
 /* Lock held, control thread. */
@@ -268,10 +316,12 @@ static void match(struct ndx_listener *l)
 	for (struct ndx_spi_request *r = take_inbox(l), *next; r != NULL; r = next) {
 		next = r->next;
 		enqueue(l, r);
-		while (l->requests != NULL && !base_list_empty(&l->wanted))
+		while (!l->meeting && l->requests != NULL && !base_list_empty(&l->wanted))
 			hand_over(l, container_of(base_list_take(&l->wanted), struct ndx_connector,
 			                          wanted));
 	}
+	if (l->meeting)
+		match_meeting(l);
 	while (l->requests != NULL && !base_list_empty(&l->wanted))
 		hand_over(l,
 		          container_of(base_list_take(&l->wanted), struct ndx_connector, wanted));
@@ -353,7 +403,8 @@ static void close_on_loop(void *arg)
 	refuse_all(l, late);
 	base_list_remove(&l->node);
 	stats_count_gone(adapter, CORE_LISTENER, NULL);
-	adapter->handles--;
+	if (!l->meeting)
+		adapter->handles--;
 	/* Behind a work job that may be queued already. */
 	l->last = (struct base_job){.fn = free_listener, .arg = l};
 	base_loop_post(adapter->loop, &l->last);

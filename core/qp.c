@@ -129,8 +129,11 @@ struct qp_call {
  * tried again, as after a cancel. */
 static void leave_attempt(struct ndx_connector *c)
 {
-	conn_give_up(c, c->phase == CONN_CONNECTING ? CONN_NEW : CONN_FAILED, "RELEASE",
-	             &conn_canceled);
+	if (c->phase == CONN_DESCRIBED || c->phase == CONN_WANTED)
+		conn_meeting_cancel(c, "RELEASE", NDX_E_CANCELED);
+	else
+		conn_give_up(c, c->phase == CONN_CONNECTING ? CONN_NEW : CONN_FAILED, "RELEASE",
+		             &conn_canceled);
 }
 
 static void flush_on_loop(void *arg)

@@ -26,6 +26,7 @@
 
 #include <ndx/adapter.h>
 #include <ndx/decls.h>
+#include <ndx/description.h>
 #include <ndx/overlapped.h>
 #include <ndx/qp.h>
 #include <ndx/status.h>
@@ -218,6 +219,52 @@ enum ndx_status ndx_connector_get_local_address(struct ndx_connector *connector,
 /** The peer's address; also before accept. As ndx_connector_get_local_address(). */
 enum ndx_status ndx_connector_get_peer_address(struct ndx_connector *connector,
                                                struct sockaddr *address, socklen_t *length);
+
+/**
+ * Describe the own end to a peer that will be told of it out of band; the connector takes the queue
+ * pair, as connect does. Then, with the peer's description in hand, ndx_connector_connect_peer().
+ * ndx_connector_cancel() and ndx_connector_close() end it early.
+ *
+ * @param qp    not connected and not connecting; of the same adapter
+ * @param role  one end of each connection is the server, the other the client
+ * @param inbound_read_limit, outbound_read_limit  as ndx_connector_connect()
+ * @param[out] out  `memory` is 0 and for the caller to fill; untouched on failure
+ *
+ * @retval NDX_E_INVALID_PARAMETER    NULL argument, other adapter's queue pair, no such role
+ * @retval NDX_E_CONNECTION_ACTIVE    queue pair or connector is in use
+ * @retval NDX_E_INVALID_DEVICE_STATE the connector is bound, failed, ended, or a listener's
+ * @retval NDX_E_NOT_SUPPORTED        the adapter's provider cannot
+ * @return otherwise as the adapter failed to listen (server only)
+ *
+ * Thread safety: any thread. Blocks: for some milliseconds at most.
+ */
+enum ndx_status ndx_connector_describe(struct ndx_connector *connector, struct ndx_qp *qp,
+                                       enum ndx_role role, uint32_t inbound_read_limit,
+                                       uint32_t outbound_read_limit,
+                                       struct ndx_peer_description *out);
+
+/**
+ * Connect to the peer of which this description came. Completes when the connection is up: when
+ * both ends have called it. There is no accept and no complete_connect; from then on everything is
+ * as for any connection.
+ *
+ * @param peer  of the other role and the same kind; copied
+ *
+ * @retval NDX_PENDING                   accepted
+ * @retval NDX_E_INVALID_PARAMETER       NULL argument, or a description that cannot be the peer's
+ * @retval NDX_E_CONNECTION_INVALID      not described; call ndx_connector_describe() first
+ * @retval NDX_E_CONNECTION_REFUSED  (a) whoever is at that address knows nothing of it
+ * @retval NDX_E_IO_TIMEOUT          (a) connect_timeout_ms is over
+ * @retval NDX_E_CANCELED            (a) cancelled
+ * @return otherwise as ndx_connector_connect()
+ *
+ * After any failure the connector is of no use any more; the queue pair is as before.
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_connect_peer(struct ndx_connector *connector,
+                                           const struct ndx_peer_description *peer,
+                                           struct ndx_overlapped *ov);
 
 /**
  * Learn of the end of the connection: completes NDX_OK with `information` = enum

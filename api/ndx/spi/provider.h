@@ -46,6 +46,9 @@ struct ndx_spi_adapter {
 	const struct ndx_host *host;
 	struct ndx_adapter *front;
 	struct ndx_loop *loop;
+	/** The provider's: what a peer's adapter must have in common, "ofi:tcp"; 15 characters at
+	 * most. NULL: the provider's name. */
+	const char *stack;
 };
 
 /** What the core keeps in every object that has a public handle. */

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connectors whose ends were told of each other out of band.
+ *
+ * The server's end listens, all of an adapter's at one address; the client's end connects there and
+ * brings both cookies as private data. Nobody thinks in between: the request is accepted, the
+ * answer completed, as soon as both ends know of each other.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_ov.h"
+#include "base_sockaddr.h"
+#include "core.h"
+
+#define COOKIE 16u
+#define BOTH (2u * COOKIE) /* the server's, the client's */
+/* Requests that come before the server's end has been told of its client. */
+#define MEETING_BACKLOG 0u
+
+bool conn_meeting_right(const struct ndx_connector *c)
+{
+	return c->peer.private_data_len == COOKIE &&
+	       memcmp(c->peer.private_data, c->meeting.peer, COOKIE) == 0;
+}
+
+bool conn_meeting_find(struct ndx_adapter *adapter, const struct ndx_spi_request *request,
+                       struct ndx_connector **c)
+{
+	const uint8_t *said = request->params.private_data;
+
+	if (request->params.private_data_len != BOTH)
+		return false;
+	for (struct base_list *n = adapter->described.next; n != &adapter->described; n = n->next) {
+		struct ndx_connector *k = container_of(n, struct ndx_connector, meeting.node);
+
+		if (memcmp(said, k->meeting.own, COOKIE) != 0)
+			continue;
+		if (k->phase == CONN_DESCRIBED)
+			return true; /* not told yet whom to expect */
+		if (k->phase != CONN_WANTED || memcmp(said + COOKIE, k->meeting.peer, COOKIE) != 0)
+			return false;
+		*c = k;
+		return true;
+	}
+	return false;
+}
+
+void conn_meeting_accept(struct ndx_connector *c)
+{
+	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	conn_set_wishes(c, c->meeting.inbound_read_limit, c->meeting.outbound_read_limit,
+	                c->meeting.own, COOKIE);
+	conn_agree(c);
+	c->own.inbound_read_limit = c->native->inbound_read_limit;
+	c->own.outbound_read_limit = c->native->outbound_read_limit;
+	conn_enter(c, CONN_ACCEPTING, "ACCEPT", &conn_fine);
+	conn_command(c, CONN_DO_ACCEPT);
+}
+
+void conn_meeting_close(void *arg)
+{
+	struct ndx_adapter *adapter = arg;
+	struct ndx_listener *l = NULL;
+
+	adapter_lock(adapter);
+	if (adapter->meeting_users == 0) {
+		l = adapter->meeting;
+		adapter->meeting = NULL;
+	}
+	adapter_unlock(adapter);
+	ndx_listener_close(l);
+}
+
+void conn_meeting_end(struct ndx_connector *c)
+{
+	struct ndx_adapter *adapter = c->adapter;
+
+	if (!c->meeting.on)
+		return;
+	c->meeting.on = false;
+	if (!c->meeting.server)
+		return;
+	base_list_remove(&c->meeting.node);
+	adapter->meeting_users--;
+	if (adapter->meeting_users == 0)
+		base_loop_post(adapter->loop, &adapter->meeting_job);
+	else
+		listener_look_again(adapter->meeting); /* its client may be waiting */
+}
+
+void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_status status)
+{
+	const struct conn_result result = {
+		.status = status,
+		.cause = status == NDX_E_IO_TIMEOUT ? "the described peer did not come in time"
+	                                            : ""};
+	struct ndx_overlapped *ov = c->ov;
+
+	c->ov = NULL;
+	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	conn_release_qp(c);
+	conn_meeting_end(c);
+	conn_enter(c, CONN_FAILED, event, &result);
+	if (status != NDX_E_CANCELED)
+		conn_log_failure(c, "connecting failed", &result);
+	conn_complete_ov(&ov, status, 0, 0);
+}
+
+/* Control thread, lock not held: the adapter listens for those who come. Counts a user. */
+static enum ndx_status open_meeting(struct ndx_adapter *adapter)
+{
+	struct sockaddr_storage address;
+	struct ndx_listener *l = NULL;
+	enum ndx_status st;
+
+	adapter_lock(adapter);
+	adapter->meeting_users++;
+	l = adapter->meeting;
+	adapter_unlock(adapter);
+	if (l != NULL)
+		return NDX_OK;
+	if (adapter->ops->adapter_addresses(adapter->native, &address, 1) == 0) {
+		st = fail(NDX_E_DEVICE_NOT_READY, 0, "%s has no address to be reached at",
+		          adapter->info.uri);
+		goto fail_listener;
+	}
+	st = ndx_listener_create(adapter, &l);
+	if (st != NDX_OK)
+		goto fail_listener;
+	listener_set_meeting(l);
+	st = ndx_listener_bind(l, (const struct sockaddr *)&address, base_sockaddr_len(&address));
+	if (st == NDX_OK)
+		st = ndx_listener_listen(l, MEETING_BACKLOG);
+	if (st != NDX_OK)
+		goto fail_listen;
+	adapter_lock(adapter);
+	adapter->meeting = l;
+	adapter_unlock(adapter);
+	return NDX_OK;
+fail_listen:
+	ndx_listener_close(l);
+fail_listener:
+	adapter_lock(adapter);
+	adapter->meeting_users--;
+	adapter_unlock(adapter);
+	return st;
+}
+
+struct describe_call {
+	struct ndx_connector *c;
+	struct ndx_spi_qp *qp;
+	enum ndx_role role;
+	uint32_t inbound;
+	uint32_t outbound;
+	struct ndx_peer_description out;
+	enum ndx_status status;
+	struct call_text said;
+};
+
+/* Lock held. */
+static enum ndx_status check_describe(const struct ndx_connector *c, const struct ndx_spi_qp *qp)
+{
+	if (c->phase == CONN_NEW && !c->bound)
+		return conn_check_qp("ndx_connector_describe", c, qp);
+	if (c->phase == CONN_NEW || c->phase == CONN_WANTED || c->phase == CONN_REQUESTED ||
+	    c->phase == CONN_GONE || c->phase == CONN_FAILED ||
+	    (c->phase == CONN_UP && conn_is_over(c)))
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_connector_describe: the connector is bound, failed, ended, or a "
+		            "listener's; create a new one");
+	return fail(NDX_E_CONNECTION_ACTIVE, 0, "ndx_connector_describe: the connector is in use");
+}
+
+/* Lock held. */
+static void fill(const struct ndx_connector *c, struct ndx_peer_description *out)
+{
+	const struct ndx_spi_adapter *native = c->adapter->native;
+
+	memset(out, 0, sizeof(*out));
+	out->kind = NDX_DESCRIPTION_MEETING;
+	out->inbound_read_limit = c->own.inbound_read_limit;
+	out->outbound_read_limit = c->own.outbound_read_limit;
+	(void)snprintf(out->stack, sizeof(out->stack), "%s",
+	               native->stack != NULL ? native->stack : native->provider->name);
+	memcpy(out->cookie, c->meeting.own, COOKIE);
+}
+
+/* Lock held: the connector takes its queue pair. */
+static enum ndx_status begin(struct describe_call *call)
+{
+	struct ndx_connector *c = call->c;
+	enum ndx_status st = check_describe(c, call->qp);
+
+	if (st == NDX_OK)
+		st = base_random(c->meeting.own, COOKIE);
+	if (st != NDX_OK)
+		return st;
+	conn_set_wishes(c, call->inbound, call->outbound, NULL, 0);
+	c->meeting.inbound_read_limit = call->inbound;
+	c->meeting.outbound_read_limit = call->outbound;
+	c->meeting.server = call->role == NDX_ROLE_SERVER;
+	c->meeting.on = true;
+	c->passive = c->meeting.server;
+	conn_attach(c, call->qp);
+	conn_enter(c, CONN_DESCRIBED, "DESCRIBE", &conn_fine);
+	fill(c, &call->out);
+	return NDX_OK;
+}
+
+static void describe_on_loop(void *arg)
+{
+	struct describe_call *call = arg;
+	struct ndx_adapter *adapter = call->c->adapter;
+	const bool server = call->role == NDX_ROLE_SERVER;
+	socklen_t len = sizeof(call->out.address);
+
+	call_text_begin();
+	call->status = server ? open_meeting(adapter) : NDX_OK;
+	if (call->status == NDX_OK) {
+		adapter_lock(adapter);
+		call->status = begin(call);
+		if (server && call->status == NDX_OK)
+			base_list_add(&adapter->described, &call->c->meeting.node);
+		else if (server && --adapter->meeting_users == 0)
+			base_loop_post(adapter->loop, &adapter->meeting_job);
+		adapter_unlock(adapter);
+	}
+	if (server && call->status == NDX_OK)
+		(void)ndx_listener_get_local_address(adapter->meeting,
+		                                     (struct sockaddr *)&call->out.address, &len);
+	call_text_take(&call->said);
+}
+
+enum ndx_status ndx_connector_describe(struct ndx_connector *c, struct ndx_qp *qp,
+                                       enum ndx_role role, uint32_t inbound_read_limit,
+                                       uint32_t outbound_read_limit,
+                                       struct ndx_peer_description *out)
+{
+	struct describe_call call = {.c = c,
+	                             .role = role,
+	                             .inbound = inbound_read_limit,
+	                             .outbound = outbound_read_limit};
+
+	if (c == NULL || qp == NULL || out == NULL ||
+	    (role != NDX_ROLE_CLIENT && role != NDX_ROLE_SERVER))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_describe: NULL argument, or no such role");
+	if (c->adapter->info.max_caller_data < BOTH || c->adapter->info.max_callee_data < COOKIE)
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ndx_connector_describe: %s carries too little private data",
+		            c->adapter->info.uri);
+	call.qp = spi_qp(qp);
+	base_loop_call(c->adapter->loop, describe_on_loop, &call);
+	if (call.status == NDX_OK)
+		*out = call.out;
+	return call_text_give(call.status, &call.said);
+}
+
+static enum ndx_status check_peer(const struct ndx_connector *c,
+                                  const struct ndx_peer_description *peer)
+{
+	struct ndx_peer_description own;
+	const char *fault = NULL;
+
+	fill(c, &own);
+	if (peer->kind != NDX_DESCRIPTION_MEETING)
+		fault = "it is of another kind";
+	else if (strncmp(peer->stack, own.stack, sizeof(own.stack)) != 0)
+		fault = "it is of another stack";
+	else if (memcmp(peer->cookie, c->meeting.own, COOKIE) == 0)
+		fault = "it is the own one";
+	else if (!c->meeting.server && !base_sockaddr_valid((const struct sockaddr *)&peer->address,
+	                                                    sizeof(peer->address)))
+		fault = "it has no address, as if it were a client's";
+	else if (!c->meeting.server && base_sockaddr_is_any(&peer->address))
+		fault = "its address is the unspecified one";
+	if (fault == NULL)
+		return NDX_OK;
+	return fail(NDX_E_INVALID_PARAMETER, 0,
+	            "ndx_connector_connect_peer: this cannot be the peer's description: %s", fault);
+}
+
+/* Lock held, checked, `ov` begun. */
+static void start(struct ndx_connector *c, const struct ndx_peer_description *peer)
+{
+	uint8_t cookies[BOTH];
+
+	memcpy(c->meeting.peer, peer->cookie, COOKIE);
+	if (c->meeting.server) {
+		conn_enter(c, CONN_WANTED, "CONNECT_PEER", &conn_fine);
+		if (c->attr.connect_timeout_ms != NDX_INFINITE)
+			base_timer_set(c->adapter->loop, &c->connect_timer,
+			               c->attr.connect_timeout_ms);
+		listener_look_again(c->adapter->meeting);
+		return;
+	}
+	memcpy(cookies, peer->cookie, COOKIE);
+	memcpy(cookies + COOKIE, c->meeting.own, COOKIE);
+	conn_set_wishes(c, c->meeting.inbound_read_limit, c->meeting.outbound_read_limit, cookies,
+	                sizeof(cookies));
+	c->destination = peer->address;
+	c->destination_len = base_sockaddr_len(&peer->address);
+	c->peer_known = false;
+	conn_enter(c, CONN_CONNECTING, "CONNECT_PEER", &conn_fine);
+	conn_command(c, CONN_DO_CONNECT);
+}
+
+enum ndx_status ndx_connector_connect_peer(struct ndx_connector *c,
+                                           const struct ndx_peer_description *peer,
+                                           struct ndx_overlapped *ov)
+{
+	enum ndx_status st;
+
+	if (c == NULL || peer == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_connect_peer: NULL argument");
+	adapter_lock(c->adapter);
+	if (c->phase != CONN_DESCRIBED)
+		st = fail(NDX_E_CONNECTION_INVALID, 0,
+		          "ndx_connector_connect_peer: call ndx_connector_describe() first");
+	else
+		st = check_peer(c, peer);
+	if (st == NDX_OK)
+		st = base_ov_begin(ov, c->adapter->loop);
+	if (st == NDX_OK) {
+		st = NDX_PENDING;
+		c->ov = ov;
+		start(c, peer);
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}
