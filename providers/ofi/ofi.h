@@ -288,6 +288,7 @@ struct ofi_tx {
 	uint8_t word_flags;      /* enum ofi_word_flag, of send */
 	bool native;             /* the stack has it */
 	bool remote;             /* the verdict is about the peer's memory */
+	struct ofi_mw *mw;       /* of bind and invalidate; NULL: closed meanwhile */
 	enum ndx_status verdict; /* NDX_OK, or what it completes with when its turn comes */
 };
 
@@ -312,13 +313,14 @@ struct ofi_qp {
 	struct fid_ep *ep;     /* takes receives; NULL: there is no link */
 	struct ofi_conn *conn; /* to report to */
 	struct ofi_ncq *ncq;
-	bool open;      /* the endpoint is connected: takes everything */
-	bool mute;      /* the peer has said goodbye: no credits any more */
-	bool draining;  /* report when nothing of ours is under way */
-	bool broken;    /* nothing is issued any more; the core knows */
-	bool releasing; /* receives are being taken back for good, ... */
-	bool recalling; /* ... or to be handed over again */
-	uint32_t peer_id;
+	bool open;        /* the endpoint is connected: takes everything */
+	bool mute;        /* the peer has said goodbye: no credits any more */
+	bool draining;    /* report when nothing of ours is under way */
+	bool broken;      /* nothing is issued any more; the core knows */
+	bool releasing;   /* receives are being taken back for good, ... */
+	bool recalling;   /* ... or to be handed over again */
+	uint32_t own_id;  /* names the connection in control words to us, ... */
+	uint32_t peer_id; /* ... and to the peer */
 	uint32_t peer_key;
 	uint64_t peer_address;
 	uint32_t peer_depth;
@@ -335,6 +337,8 @@ struct ofi_qp {
 	uint64_t credit_words_sent; /* control words with nothing but credits */
 	uint64_t credit_words_received;
 	struct ofi_grants grants;
+	struct ofi_mw *invalidating; /* what the request at tx_next waits for */
+	struct base_list windows;    /* struct ofi_mw.of_qp; adapter->regions.lock */
 };
 
 static inline struct ofi_qp *ofi_qp_of(struct ndx_spi_qp *spi)

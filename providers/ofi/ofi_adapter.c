@@ -159,10 +159,11 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->vendor_id = 0;
 	info->device_id = 0;
 	info->capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
-	                     NDX_CAP_NOTIFY_SOLICITED | NDX_CAP_SEND_IMMEDIATE |
-	                     NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON;
+	                     NDX_CAP_NOTIFY_SOLICITED | NDX_CAP_MEMORY_WINDOW |
+	                     NDX_CAP_SEND_IMMEDIATE | NDX_CAP_REMOTE_ACCESS_STATUS |
+	                     NDX_CAP_DISCONNECT_REASON;
 	info->max_registration_size = MAX_REGISTRATION;
-	info->max_window_size = 0;
+	info->max_window_size = MAX_REGISTRATION;
 	info->max_initiator_sge = OFI_MAX_IOV;
 	info->max_receive_sge = OFI_MAX_IOV;
 	info->max_read_sge = OFI_MAX_IOV;
@@ -232,6 +233,8 @@ static const struct ndx_provider_ops ops = {
 	.mr_register = ofi_mr_register,
 	.mr_deregister = ofi_mr_deregister,
 	.mr_settle = ofi_mr_settle,
+	.mw_create = ofi_mw_create,
+	.mw_destroy = ofi_mw_destroy,
 	.qp_create = ofi_qp_create,
 	.qp_destroy = ofi_qp_destroy,
 	.qp_cancel = ofi_qp_cancel,

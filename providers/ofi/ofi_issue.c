@@ -132,12 +132,15 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 	int err;
 
 	if (tx->verdict != NDX_OK) {
+		ofi_mw_skip(tx);
 		base_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
 		ofi_qp_break(qp, 0,
 		             tx->remote ? "a request names memory of the peer that it must not use"
 		                        : "a request names local memory that it must not use");
 		return false;
 	}
+	if (tx->base.type == NDX_REQUEST_BIND || tx->base.type == NDX_REQUEST_INVALIDATE)
+		return ofi_mw_run(qp, tx);
 	/* Set before: with shared queues another thread may see the end of it at once. */
 	tx->native = true;
 	err = tx->base.type == NDX_REQUEST_SEND ? hand_over_send(qp, tx) : hand_over_rma(qp, tx);

@@ -35,7 +35,8 @@ bool ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key)
 	return told;
 }
 
-void ofi_key_tell(struct ofi_key_table *table, uint32_t token, struct ofi_grant *out)
+void ofi_key_tell(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
+                  struct ofi_grant *out)
 {
 	struct ofi_key *key;
 
@@ -44,7 +45,7 @@ void ofi_key_tell(struct ofi_key_table *table, uint32_t token, struct ofi_grant 
 	key = *bucket_of(table, token);
 	while (key != NULL && key->grant.token != token)
 		key = key->next;
-	if (key != NULL) {
+	if (key != NULL && (key->only == 0 || key->only == link_id)) {
 		key->told = true;
 		*out = key->grant;
 	}

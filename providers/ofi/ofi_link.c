@@ -90,6 +90,8 @@ static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 	qp->tx_native = 0;
 	qp->reads = 0;
 	ofi_grants_init(&qp->grants);
+	qp->own_id = link->id;
+	qp->invalidating = NULL;
 	ofi_post_receives(qp);
 	own->credits = ofi_take_credits(qp);
 	base_lock_release(&qp->base.lock);
@@ -335,8 +337,8 @@ static void settle(struct ofi_qp *qp, bool keep)
 	struct base_queue *rx = &qp->base.receive;
 
 	base_lock_acquire(&qp->base.lock);
+	ofi_cancel_held(qp);
 	base_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
-	qp->tx_next = qp->base.initiator.tail;
 	if (keep) {
 		for (uint32_t i = rx->head; i != rx->tail; i++)
 			ofi_rx_at(qp, i)->native = false;

@@ -89,6 +89,7 @@ static enum ndx_status add_token(struct ofi_mr *mr, void *buffer, size_t length,
 		__atomic_store_n(&slot->start, (uintptr_t)buffer, __ATOMIC_RELAXED);
 		__atomic_store_n(&slot->length, length, __ATOMIC_RELAXED);
 		__atomic_store_n(&slot->rights, rights, __ATOMIC_RELAXED);
+		slot->region = mr;
 		__atomic_store_n(&slot->token, token, __ATOMIC_RELEASE);
 		mr->spi.local_token = token;
 	}
@@ -98,15 +99,24 @@ static enum ndx_status add_token(struct ofi_mr *mr, void *buffer, size_t length,
 	return NDX_OK;
 }
 
+/* Lock held. */
 static void remove_token(struct ofi_mr *mr)
 {
 	struct ofi_mr_table *table = &mr->adapter->regions;
 
-	base_lock_acquire(&table->lock);
 	__atomic_store_n(&slot_at(table, mr->slot)->token, 0, __ATOMIC_RELEASE);
 	table->free[table->free_count++] = mr->slot;
-	base_lock_release(&table->lock);
 	mr->spi.local_token = 0;
+}
+
+struct ofi_mr *ofi_mr_find(const struct ofi_mr_table *table, uint32_t token)
+{
+	const uint32_t index = token % SLOTS;
+	const struct ofi_mr_slot *slot = table->chunks[index / OFI_MR_CHUNK];
+
+	if (slot == NULL || token == 0 || slot[index % OFI_MR_CHUNK].token != token)
+		return NULL;
+	return slot[index % OFI_MR_CHUNK].region;
 }
 
 /* ---- registration ---- */
@@ -135,6 +145,7 @@ enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr
 	mr->adapter = ofi_adapter_of(adapter);
 	mr->revoke.adapter = mr->adapter;
 	mr->revoke.done = 1;
+	base_list_init(&mr->windows);
 	*out = &mr->spi;
 	return NDX_OK;
 }
@@ -158,7 +169,7 @@ static uint32_t grants(uint32_t flags)
 	return rights;
 }
 
-static uint64_t remote_access(uint32_t rights)
+uint64_t ofi_mr_access(uint32_t rights)
 {
 	uint64_t access = 0;
 
@@ -184,7 +195,7 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
                                 struct ndx_overlapped *ov)
 {
 	struct ofi_mr *mr = mr_of(spi);
-	const uint64_t access = remote_access(grants(flags));
+	const uint64_t access = ofi_mr_access(grants(flags));
 	const uint32_t rights = local_rights(flags);
 	uint32_t key = 0;
 	enum ndx_status st;
@@ -209,7 +220,9 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	else
 		err = ofi_mr_reg(mr->adapter, buffer, length, access, &mr->mr, &key);
 	if (err != 0) {
+		base_lock_acquire(&mr->adapter->regions.lock);
 		remove_token(mr);
+		base_lock_release(&mr->adapter->regions.lock);
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "fi_mr_reg of %zu bytes: %s", length,
 		            fi_strerror(err));
 	}
@@ -221,18 +234,40 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	return NDX_OK;
 }
 
+/* The region's own tokens open nothing any more, and nothing can be bound to it. false: windows
+ * are, and it was not asked to end that. */
+static bool withdraw(struct ofi_mr *mr, bool windows_too)
+{
+	struct ofi_mr_table *table = &mr->adapter->regions;
+	bool done;
+
+	base_lock_acquire(&table->lock);
+	done = mr->bound == 0 || windows_too;
+	if (done) {
+		mr->revoke.token = mr->spi.local_token;
+		remove_token(mr);
+	}
+	for (struct base_list *n = mr->windows.next; done && n != &mr->windows; n = n->next)
+		ofi_mw_revoke(container_of(n, struct ofi_mw, of_mr));
+	base_lock_release(&table->lock);
+	return done;
+}
+
 enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
 {
 	struct ofi_mr *mr = mr_of(spi);
 
 	/* It may have been registered and deregistered before, and that still be going on. */
 	ofi_revoke_wait(&mr->revoke);
-	mr->revoke.token = spi->local_token;
+	if (!withdraw(mr, ov == NULL))
+		return fail(NDX_E_DEVICE_BUSY, 0,
+		            "ndx_mr_deregister: windows are bound to the region; invalidate them "
+		            "first");
+	ofi_revoke_wait_windows(mr);
 	mr->revoke.forget = ofi_key_remove(&mr->adapter->keys, &mr->key) ? spi->remote_token : 0;
 	mr->revoke.mr = mr->mr;
 	mr->mr = NULL;
 	spi->remote_token = 0;
-	remove_token(mr);
 	return ofi_revoke(&mr->revoke, ov);
 }
 

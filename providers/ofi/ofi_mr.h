@@ -16,6 +16,9 @@
 #include "ofi_wire.h"
 
 struct ofi_adapter;
+struct ofi_mr;
+struct ofi_qp;
+struct ofi_tx;
 
 #define OFI_MR_CHUNK 1024u
 #define OFI_MR_CHUNKS 1024u
@@ -32,10 +35,11 @@ struct ofi_mr_slot {
 	uint32_t rights;
 	uintptr_t start;
 	size_t length;
+	struct ofi_mr *region; /* under the lock */
 };
 
 struct ofi_mr_table {
-	struct base_lock lock; /* of all but lookups */
+	struct base_lock lock; /* of all but lookups, and of what windows are bound to */
 	struct ofi_mr_slot *chunks[OFI_MR_CHUNKS];
 	uint32_t used; /* slots ever used */
 	uint32_t *free;
@@ -50,6 +54,7 @@ struct ofi_mr_table {
 struct ofi_key {
 	struct ofi_key *next;
 	struct ofi_grant grant; /* its token is 0: not in the table */
+	uint32_t only;          /* id of the link whose peer may use it; 0: all */
 	bool told;              /* a peer knows of it */
 };
 
@@ -64,10 +69,11 @@ struct ofi_key_table {
  */
 struct ofi_revoke {
 	struct ofi_adapter *adapter;
-	struct base_list node;     /* in adapter->asked, then in adapter->revokes */
-	struct ndx_overlapped *ov; /* NULL: somebody waits for `done` */
+	struct base_list node;                    /* in adapter->asked, then in adapter->revokes */
+	struct ndx_overlapped *ov;                /* NULL: somebody waits for `done` */
+	void (*ended)(struct ofi_revoke *revoke); /* NULL, or called on the control thread */
 	uint64_t deadline_ns;
-	uint32_t token;    /* local */
+	uint32_t token;    /* local; 0: no request of ours can name it */
 	uint32_t forget;   /* remote token that peers know and have to forget first; 0: none does */
 	struct fid_mr *mr; /* to be closed when they have; NULL: was, or peers have no access */
 	uint32_t round;    /* that every link must have reached; 0: none */
@@ -81,35 +87,80 @@ struct ofi_mr {
 	uint32_t slot;
 	struct ofi_key key;
 	struct ofi_revoke revoke;
+	struct base_list windows; /* struct ofi_mw.of_mr; adapter->regions.lock */
+	uint32_t bound;           /* how many those are; a futex */
+};
+
+/* A window is bound and not any more in the order of the queue pair's requests. The fields are
+ * under adapter->regions.lock. */
+struct ofi_mw {
+	struct ndx_spi_mw spi;
+	struct ofi_adapter *adapter;
+	struct ofi_mr *region; /* NULL: not bound */
+	struct fid_mr *mr;
+	struct ofi_key key;
+	struct base_list of_mr;
+	struct base_list of_qp;
+	uint32_t pending;        /* binds and invalidates that were posted and have not ended */
+	bool planned;            /* it will be bound when they have */
+	bool going;              /* the binding is being revoked, ... */
+	const struct ofi_qp *by; /* ... by a request of this queue pair, which may be gone */
+	struct ofi_revoke revoke;
 };
 
 void ofi_key_add(struct ofi_key_table *table, struct ofi_key *key);
 /* Is it known to a peer? Harmless on a key that is not in the table. */
 bool ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key);
-/* What to tell a peer that asks; it is known to one from now on. */
-void ofi_key_tell(struct ofi_key_table *table, uint32_t token, struct ofi_grant *out);
+/* What to tell the peer of a link that asks; it is known to one from now on. */
+void ofi_key_tell(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
+                  struct ofi_grant *out);
 
 void ofi_mr_table_fini(struct ofi_mr_table *table);
 /* Register with a random key. */
 int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, uint64_t access,
                struct fid_mr **out, uint32_t *key);
+/* What a right of the peer's is for libfabric. */
+uint64_t ofi_mr_access(uint32_t rights);
 enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
 void ofi_mr_destroy(struct ndx_spi_mr *spi);
 enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
                                 struct ndx_overlapped *ov);
 enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
 void ofi_mr_settle(struct ndx_spi_mr *spi);
+/* adapter->regions.lock held: what this local token stands for; NULL: nothing (any more). */
+struct ofi_mr *ofi_mr_find(const struct ofi_mr_table *table, uint32_t token);
+
+enum ndx_status ofi_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
+void ofi_mw_destroy(struct ndx_spi_mw *spi);
+/* Entry points of the data path. */
+enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr *mr,
+                            struct ndx_mw *mw, void *buffer, size_t length, uint32_t flags);
+enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct ndx_mw *mw,
+                                  uint32_t flags);
+/* The queue pair's lock held: it is the turn of a bind or invalidate. False: not yet, or the queue
+ * pair is broken. */
+bool ofi_mw_run(struct ofi_qp *qp, struct ofi_tx *tx);
+/* The same: the request ends without having run. Harmless on one of another kind. */
+void ofi_mw_skip(struct ofi_tx *tx);
+/* adapter->regions.lock held: end the binding, if that has not begun. */
+void ofi_mw_revoke(struct ofi_mw *mw);
+/* The queue pair goes, and with it what was bound through it. */
+void ofi_mw_leave_qp(struct ofi_qp *qp);
 
 /* The tokens were removed; what says which is filled. NDX_OK, or NDX_PENDING if `ov` completes
  * later. */
 enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov);
+/* The same for what nobody's request can name; it ends later. */
+void ofi_revoke_begin(struct ofi_revoke *revoke);
 void ofi_revoke_wait(struct ofi_revoke *revoke);
+/* Until no window is bound to it; all are being revoked. */
+void ofi_revoke_wait_windows(struct ofi_mr *mr);
 void ofi_revoke_on_job(void *arg);   /* the adapter */
 void ofi_revoke_on_timer(void *arg); /* the adapter */
 
 /* May [buffer, +length) be used under this token? */
 static inline bool ofi_mr_allows(const struct ofi_mr_table *table, const void *buffer,
-                                 uint32_t length, uint32_t token, uint32_t right)
+                                 size_t length, uint32_t token, uint32_t right)
 {
 	const uint32_t index = token % (OFI_MR_CHUNK * OFI_MR_CHUNKS);
 	const struct ofi_mr_slot *slot =

@@ -195,6 +195,8 @@ static const struct ndx_qp_ops qp_ops = {
 	.read = qp_read,
 	.write = qp_write,
 	.send_immediate = qp_send_immediate,
+	.bind = ofi_mw_bind,
+	.invalidate = ofi_mw_invalidate,
 };
 
 /* ---- life ---- */
@@ -235,6 +237,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	init_records(qp);
 	base_list_init(&qp->debtor);
 	ofi_grants_init(&qp->grants);
+	base_list_init(&qp->windows);
 	qp->timer = (struct base_timer){.fn = ofi_on_starved, .arg = qp};
 	base_lock_acquire(&qp->adapter->qps_lock);
 	base_list_add(&qp->adapter->qps, &qp->node);
@@ -257,6 +260,7 @@ void ofi_qp_destroy(struct ndx_spi_qp *spi)
 	base_list_remove(&qp->node);
 	base_lock_release(&qp->adapter->qps_lock);
 	ofi_qp_cancel(spi);
+	ofi_mw_leave_qp(qp);
 	base_qp_fini(&qp->base);
 	free(qp->bounce);
 	free(qp);

@@ -271,6 +271,8 @@ static void finish(struct ofi_revoke *revoke)
 	struct ndx_overlapped *ov = revoke->ov;
 
 	base_list_remove(&revoke->node);
+	if (revoke->ended != NULL)
+		revoke->ended(revoke);
 	if (ov != NULL)
 		host->complete(ov, NDX_OK, 0, 0);
 	/* From here on the region may be freed. */
@@ -282,7 +284,8 @@ static void begin(struct ofi_revoke *revoke)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
 
-	clear_users(adapter, revoke->token);
+	if (revoke->token != 0)
+		clear_users(adapter, revoke->token);
 	base_list_add(&adapter->revokes, &revoke->node);
 	if (revoke->mr != NULL)
 		ask_peers(revoke);
@@ -328,24 +331,48 @@ void ofi_revoke_on_timer(void *arg)
 /* ---- any thread ---- */
 
 /* A callback that waits: nobody but ourselves moves anything meanwhile. */
-static void drive(struct ofi_revoke *revoke)
+static void drive(struct ofi_adapter *adapter)
 {
-	struct ofi_adapter *adapter = revoke->adapter;
+	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next)
+		ofi_ncq_catch_up(container_of(n, struct ofi_ncq, node));
+	ofi_eq_read_all(&adapter->eq);
+	ofi_revoke_on_job(adapter);
+}
 
-	while (__atomic_load_n(&revoke->done, __ATOMIC_ACQUIRE) == 0) {
-		for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next)
-			ofi_ncq_catch_up(container_of(n, struct ofi_ncq, node));
-		ofi_eq_read_all(&adapter->eq);
-		ofi_revoke_on_job(adapter);
+/* Wait while the word is this. */
+static void wait_while(struct ofi_adapter *adapter, const uint32_t *word, uint32_t value)
+{
+	if (base_loop_current(adapter->spi.loop)) {
+		while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+			drive(adapter);
 	}
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+		base_futex_wait(word, value, UINT64_MAX);
 }
 
 void ofi_revoke_wait(struct ofi_revoke *revoke)
 {
-	if (base_loop_current(revoke->adapter->spi.loop))
-		drive(revoke);
-	while (__atomic_load_n(&revoke->done, __ATOMIC_ACQUIRE) == 0)
-		base_futex_wait(&revoke->done, 0, UINT64_MAX);
+	wait_while(revoke->adapter, &revoke->done, 0);
+}
+
+void ofi_revoke_wait_windows(struct ofi_mr *mr)
+{
+	uint32_t bound;
+
+	while ((bound = __atomic_load_n(&mr->bound, __ATOMIC_ACQUIRE)) != 0)
+		wait_while(mr->adapter, &mr->bound, bound);
+}
+
+void ofi_revoke_begin(struct ofi_revoke *revoke)
+{
+	struct ofi_adapter *adapter = revoke->adapter;
+
+	revoke->round = 0;
+	__atomic_store_n(&revoke->done, 0, __ATOMIC_RELEASE);
+	base_lock_acquire(&adapter->asked_lock);
+	base_list_add(&adapter->asked, &revoke->node);
+	base_lock_release(&adapter->asked_lock);
+	base_loop_post(adapter->spi.loop, &adapter->revoke_job);
 }
 
 enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
@@ -358,13 +385,8 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 		close_key(revoke);
 		return NDX_OK;
 	}
-	revoke->round = 0;
 	revoke->ov = ov;
-	__atomic_store_n(&revoke->done, 0, __ATOMIC_RELEASE);
-	base_lock_acquire(&adapter->asked_lock);
-	base_list_add(&adapter->asked, &revoke->node);
-	base_lock_release(&adapter->asked_lock);
-	base_loop_post(adapter->spi.loop, &adapter->revoke_job);
+	ofi_revoke_begin(revoke);
 	if (ov != NULL)
 		return NDX_PENDING;
 	ofi_revoke_wait(revoke);

@@ -138,7 +138,8 @@ static const char *take_ask(struct ofi_link *link)
 
 	if (link->stage != OFI_LINK_UP)
 		return "ASK before the connection was complete";
-	ofi_key_tell(&link->adapter->keys, base_get_be32(link->area + OFI_AREA_QUESTION), &grant);
+	ofi_key_tell(&link->adapter->keys, base_get_be32(link->area + OFI_AREA_QUESTION), link->id,
+	             &grant);
 	ofi_grant_encode(&grant, link->answer);
 	err = ofi_link_tell(link, OFI_WORD_ANSWER, 0, &link->adapter->silent, OFI_AREA_ANSWER,
 	                    &record);

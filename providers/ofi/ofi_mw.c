@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory windows. A bind gives part of a region a key of its own, which serves the peer of one
+ * connection; it takes effect when its turn comes. An invalidate begins when all that was posted
+ * before it has ended, and ends when the peer has forgotten the token and nothing of its is under
+ * way any more (ofi_revoke.c); what was posted behind it waits for that.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "ofi.h"
+
+#define BIND_FLAGS \
+	(NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_ALLOW_READ | NDX_OP_ALLOW_WRITE)
+#define INVALIDATE_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE)
+#define TOKEN_TRIES 16
+
+static struct ofi_mw *mw_of(struct ndx_spi_mw *mw)
+{
+	return container_of(mw, struct ofi_mw, spi);
+}
+
+/* ---- requests ---- */
+
+/* One of both is posted: what the window will be when it has run. */
+static void plan(struct ofi_mw *mw, struct ofi_tx *tx)
+{
+	base_lock_acquire(&mw->adapter->regions.lock);
+	tx->mw = mw;
+	mw->pending++;
+	mw->planned = tx->base.type == NDX_REQUEST_BIND;
+	if (mw->planned)
+		mw->spi.remote_token = tx->key;
+	base_lock_release(&mw->adapter->regions.lock);
+}
+
+static void run_out(struct ofi_tx *tx)
+{
+	struct ofi_mw *mw = tx->mw;
+
+	tx->mw = NULL;
+	if (mw == NULL)
+		return;
+	base_lock_acquire(&mw->adapter->regions.lock);
+	mw->pending--;
+	if (mw->pending == 0)
+		mw->planned = mw->region != NULL;
+	base_lock_release(&mw->adapter->regions.lock);
+}
+
+void ofi_mw_skip(struct ofi_tx *tx)
+{
+	if (tx->base.type == NDX_REQUEST_BIND || tx->base.type == NDX_REQUEST_INVALIDATE)
+		run_out(tx);
+}
+
+/* The objects are opaque to the application: its pointers are those of the SPI's heads. */
+static enum ndx_status check_bind(struct ofi_adapter *adapter, const struct ndx_spi_mr *mr,
+                                  struct ofi_mw *mw, const void *buffer, size_t length,
+                                  uint32_t flags, uint32_t *token)
+{
+	const uint32_t right = flags & NDX_OP_ALLOW_WRITE ? OFI_RIGHT_RECEIVE : OFI_RIGHT_SOURCE;
+	bool planned;
+
+	if (mr == NULL || mw == NULL || mr->object.native != &adapter->spi ||
+	    mw->spi.object.native != &adapter->spi)
+		return NDX_E_INVALID_PARAMETER;
+	base_lock_acquire(&adapter->regions.lock);
+	planned = mw->planned;
+	base_lock_release(&adapter->regions.lock);
+	if (planned)
+		return NDX_E_DEVICE_BUSY;
+	if (!ofi_mr_allows(&adapter->regions, buffer, length, mr->local_token, right))
+		return NDX_E_ACCESS_VIOLATION;
+	*token = 0;
+	for (int i = 0; i < TOKEN_TRIES && *token == 0; i++) {
+		if (base_random(token, sizeof(*token)) != NDX_OK)
+			break;
+	}
+	return *token != 0 ? NDX_OK : NDX_E_INSUFFICIENT_RESOURCES;
+}
+
+static struct ofi_tx *fill(struct base_req *req, uint32_t token)
+{
+	struct ofi_tx *tx = (struct ofi_tx *)(void *)req;
+
+	tx->verdict = NDX_OK;
+	tx->remote = false;
+	tx->native = false;
+	tx->length = 0;
+	tx->iov_count = 0;
+	tx->key = token;
+	return tx;
+}
+
+enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr *mr_front,
+                            struct ndx_mw *mw_front, void *buffer, size_t length, uint32_t flags)
+{
+	struct ofi_qp *qp = (struct ofi_qp *)(void *)handle;
+	const struct ndx_spi_mr *mr = (const struct ndx_spi_mr *)(const void *)mr_front;
+	struct ofi_mw *mw = (struct ofi_mw *)(void *)mw_front;
+	struct base_req *req;
+	struct ofi_tx *tx;
+	uint32_t token = 0;
+	uint32_t none;
+	enum ndx_status st = NDX_OK;
+
+	base_lock_acquire(&qp->base.lock);
+	/* After the end it is cancelled whatever it asks. */
+	if (qp->base.state == BASE_QP_UP)
+		st = check_bind(qp->adapter, mr, mw, buffer, length, flags, &token);
+	if (st == NDX_OK)
+		st = base_admit_initiator(&qp->base, NDX_REQUEST_BIND, context, NULL, 0, flags,
+		                          BIND_FLAGS, 0, &none, &req);
+	if (st == NDX_OK) {
+		tx = fill(req, token);
+		tx->iov_count = 1;
+		tx->iov[0] = (struct iovec){buffer, length};
+		tx->tokens[0] = mr->local_token;
+		plan(mw, tx);
+		ofi_issue(qp);
+	}
+	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct ndx_mw *mw_front,
+                                  uint32_t flags)
+{
+	struct ofi_qp *qp = (struct ofi_qp *)(void *)handle;
+	struct ofi_mw *mw = (struct ofi_mw *)(void *)mw_front;
+	struct base_req *req;
+	uint32_t none;
+	enum ndx_status st;
+
+	if (mw == NULL || mw->spi.object.native != &qp->adapter->spi)
+		return NDX_E_INVALID_PARAMETER;
+	base_lock_acquire(&qp->base.lock);
+	st = base_admit_initiator(&qp->base, NDX_REQUEST_INVALIDATE, context, NULL, 0, flags,
+	                          INVALIDATE_FLAGS, 0, &none, &req);
+	if (st == NDX_OK) {
+		plan(mw, fill(req, 0));
+		ofi_issue(qp);
+	}
+	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+/* ---- their turn; the queue pair's lock held ---- */
+
+/* The key, in the stack and in our table. Nothing to be opened needs none. */
+static int make_key(struct ofi_qp *qp, const struct ofi_tx *tx, struct ofi_mw *mw)
+{
+	const struct iovec *memory = &tx->iov[0];
+	uint32_t rights = 0;
+	int err = 0;
+
+	if (tx->base.op_flags & NDX_OP_ALLOW_READ)
+		rights |= OFI_GRANT_READ;
+	if (tx->base.op_flags & NDX_OP_ALLOW_WRITE)
+		rights |= OFI_GRANT_WRITE;
+	if (rights != 0 && memory->iov_len > 0)
+		err = -fi_mr_reg(mw->adapter->domain, memory->iov_base, memory->iov_len,
+		                 ofi_mr_access(rights), 0, tx->key, 0, &mw->mr, NULL);
+	if (mw->mr == NULL || err != 0)
+		return err;
+	mw->key.grant =
+		(struct ofi_grant){(uintptr_t)memory->iov_base, memory->iov_len, tx->key, rights};
+	mw->key.only = qp->own_id;
+	ofi_key_add(&mw->adapter->keys, &mw->key);
+	return 0;
+}
+
+static enum ndx_status bind_now(struct ofi_qp *qp, const struct ofi_tx *tx, struct ofi_mw *mw)
+{
+	struct ofi_mr_table *table = &mw->adapter->regions;
+	enum ndx_status st = NDX_OK;
+	struct ofi_mr *region;
+
+	base_lock_acquire(&table->lock);
+	/* It may have gone while the request waited for its turn. */
+	region = ofi_mr_find(table, tx->tokens[0]);
+	if (region == NULL)
+		st = NDX_E_ACCESS_VIOLATION;
+	else if (mw->region != NULL)
+		st = NDX_E_INVALID_DEVICE_REQUEST;
+	else if (make_key(qp, tx, mw) != 0) /* no memory, or the key is somebody's by chance */
+		st = NDX_E_INSUFFICIENT_RESOURCES;
+	if (st == NDX_OK) {
+		mw->region = region;
+		base_list_add(&region->windows, &mw->of_mr);
+		base_list_add(&qp->windows, &mw->of_qp);
+		__atomic_store_n(&region->bound, region->bound + 1, __ATOMIC_RELEASE);
+	}
+	base_lock_release(&table->lock);
+	return st;
+}
+
+/* NDX_PENDING: the request ends when the binding has. */
+static enum ndx_status unbind_now(struct ofi_qp *qp, struct ofi_mw *mw)
+{
+	enum ndx_status st = NDX_PENDING;
+
+	base_lock_acquire(&mw->adapter->regions.lock);
+	if (mw->region == NULL)
+		st = NDX_E_INVALID_DEVICE_REQUEST;
+	else
+		mw->by = qp;
+	if (st == NDX_PENDING)
+		ofi_mw_revoke(mw);
+	base_lock_release(&mw->adapter->regions.lock);
+	return st;
+}
+
+bool ofi_mw_run(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	const bool bind = tx->base.type == NDX_REQUEST_BIND;
+	enum ndx_status st;
+
+	if (qp->invalidating != NULL)
+		return false;
+	if (!bind && qp->tx_next != qp->base.initiator.head)
+		return false;
+	/* Closed while the request waited: that was an invalidate, too. */
+	if (tx->mw == NULL)
+		st = bind ? NDX_E_CANCELED : NDX_OK;
+	else
+		st = bind ? bind_now(qp, tx, tx->mw) : unbind_now(qp, tx->mw);
+	if (st == NDX_PENDING) {
+		qp->invalidating = tx->mw;
+		return false;
+	}
+	run_out(tx);
+	base_req_done(&qp->base.initiator, &tx->base, st, 0);
+	if (st == NDX_OK || st == NDX_E_CANCELED)
+		return true;
+	ofi_qp_break(qp, 0, "a bind or invalidate failed");
+	return false;
+}
+
+/* ---- the end of a binding ---- */
+
+void ofi_mw_revoke(struct ofi_mw *mw)
+{
+	const uint32_t token = mw->key.grant.token;
+
+	if (mw->going)
+		return;
+	mw->going = true;
+	mw->revoke.forget = ofi_key_remove(&mw->adapter->keys, &mw->key) ? token : 0;
+	mw->revoke.mr = mw->mr;
+	mw->mr = NULL;
+	ofi_revoke_begin(&mw->revoke);
+}
+
+/* The invalidate that waited for it ends, if it is still there. */
+static void end_invalidate(struct ofi_qp *qp, const struct ofi_mw *mw)
+{
+	struct ofi_tx *tx;
+
+	base_lock_acquire(&qp->base.lock);
+	if (qp->invalidating == mw) {
+		qp->invalidating = NULL;
+		tx = ofi_tx_at(qp, qp->tx_next);
+		qp->tx_next++;
+		run_out(tx);
+		base_req_done(&qp->base.initiator, &tx->base, NDX_OK, 0);
+		ofi_issue(qp);
+		ofi_check_drained(qp);
+	}
+	base_lock_release(&qp->base.lock);
+}
+
+/* Control thread: nothing of the peer's is under way by this key, and nothing will be. */
+static void on_revoked(struct ofi_revoke *revoke)
+{
+	struct ofi_mw *mw = container_of(revoke, struct ofi_mw, revoke);
+	struct ofi_adapter *adapter = mw->adapter;
+	struct ofi_mr *region = mw->region;
+	const struct ofi_qp *by;
+
+	base_lock_acquire(&adapter->regions.lock);
+	by = mw->by;
+	mw->by = NULL;
+	mw->region = NULL;
+	mw->going = false;
+	if (mw->pending == 0)
+		mw->planned = false;
+	base_list_remove(&mw->of_mr);
+	base_list_remove(&mw->of_qp);
+	__atomic_store_n(&region->bound, region->bound - 1, __ATOMIC_RELEASE);
+	base_lock_release(&adapter->regions.lock);
+	/* Who waits for that may have freed it already: nothing is read through the address. */
+	base_futex_wake(&region->bound, 1);
+	if (by == NULL)
+		return;
+	base_lock_acquire(&adapter->qps_lock);
+	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next) {
+		struct ofi_qp *qp = container_of(n, struct ofi_qp, node);
+
+		if (qp == by)
+			end_invalidate(qp, mw);
+	}
+	base_lock_release(&adapter->qps_lock);
+}
+
+void ofi_mw_leave_qp(struct ofi_qp *qp)
+{
+	struct base_list *node;
+
+	base_lock_acquire(&qp->adapter->regions.lock);
+	while ((node = base_list_take(&qp->windows)) != NULL)
+		ofi_mw_revoke(container_of(node, struct ofi_mw, of_qp));
+	base_lock_release(&qp->adapter->regions.lock);
+}
+
+/* ---- life ---- */
+
+enum ndx_status ofi_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out)
+{
+	struct ofi_mw *mw = calloc(1, sizeof(*mw));
+
+	if (mw == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a window");
+	mw->adapter = ofi_adapter_of(adapter);
+	base_list_init(&mw->of_mr);
+	base_list_init(&mw->of_qp);
+	mw->revoke.adapter = mw->adapter;
+	mw->revoke.ended = on_revoked;
+	mw->revoke.done = 1;
+	*out = &mw->spi;
+	return NDX_OK;
+}
+
+/* Requests that were posted and have not begun must not find the window's memory. */
+static void leave_requests(struct ofi_qp *qp, const struct ofi_mw *mw)
+{
+	const struct base_queue *q = &qp->base.initiator;
+
+	base_lock_acquire(&qp->base.lock);
+	for (uint32_t i = q->head; i != q->tail; i++) {
+		struct ofi_tx *tx = ofi_tx_at(qp, i);
+		const bool begun = i == qp->tx_next && qp->invalidating != NULL;
+
+		if (!tx->base.done && !begun && tx->mw == mw)
+			ofi_mw_skip(tx);
+	}
+	base_lock_release(&qp->base.lock);
+}
+
+void ofi_mw_destroy(struct ndx_spi_mw *spi)
+{
+	struct ofi_mw *mw = mw_of(spi);
+	struct ofi_adapter *adapter = mw->adapter;
+
+	base_lock_acquire(&adapter->qps_lock);
+	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next)
+		leave_requests(container_of(n, struct ofi_qp, node), mw);
+	base_lock_release(&adapter->qps_lock);
+	base_lock_acquire(&adapter->regions.lock);
+	if (mw->region != NULL)
+		ofi_mw_revoke(mw);
+	base_lock_release(&adapter->regions.lock);
+	ofi_revoke_wait(&mw->revoke);
+	free(mw);
+}
