@@ -197,6 +197,50 @@ void case_cq_notify_any_widens_what_is_in_flight(struct check *c)
 		(void)ndx_cq_cancel(p->b.cq);
 }
 
+/* In the other order, too; and when both are through, a new one means what it says again. */
+void case_cq_notify_solicited_beside_any_is_any(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	struct ndx_overlapped ovs[2];
+
+	if (!p)
+		return;
+	ndx_overlapped_init(&ovs[0]);
+	ndx_overlapped_init(&ovs[1]);
+	arm(&p->b, NDX_CQ_NOTIFY_ANY, &ovs[0]);
+	arm(&p->b, NDX_CQ_NOTIFY_SOLICITED, &ovs[1]);
+	poke(p, 0);
+	check_ends(c, &ovs[0], NDX_OK, "ANY");
+	check_ends(c, &ovs[1], NDX_OK, "SOLICITED beside ANY");
+	expect_received(&p->b, 1, MESSAGE);
+	if (!check_over(c) && has_capability(&p->b, NDX_CAP_NOTIFY_SOLICITED)) {
+		arm(&p->b, NDX_CQ_NOTIFY_SOLICITED, &ovs[1]);
+		poke(p, 0);
+		expect_received(&p->b, 1, MESSAGE);
+		check_pending(c, &ovs[1], "SOLICITED alone after a plain send");
+		poke(p, NDX_OP_SOLICIT_EVENT);
+		check_ends(c, &ovs[1], NDX_OK, "SOLICITED alone");
+	}
+	(void)ndx_cq_cancel(p->b.cq);
+}
+
+/* Failures of requests that one posted oneself count, too. */
+void case_cq_notify_solicited_fires_for_own_failures(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	struct ndx_overlapped ov;
+
+	if (!p)
+		return;
+	ndx_overlapped_init(&ov);
+	sends_ok(&p->a, 0, 2, 0, MESSAGE); /* nobody receives them */
+	arm(&p->a, NDX_CQ_NOTIFY_SOLICITED, &ov);
+	check_status(c, ndx_qp_flush(p->a.qp), NDX_OK, "flush");
+	check_ends(c, &ov, NDX_OK, "SOLICITED after cancelled sends");
+	expect_all_there(&p->a, 2, NDX_E_CANCELED);
+	(void)ndx_cq_cancel(p->a.cq);
+}
+
 void case_cq_notify_bad_arguments_are_refused(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);

@@ -65,6 +65,22 @@ void case_disconnect_peer_killed_while_idle(struct check *c)
 	peer_end(&peer);
 }
 
+/* A program may end with everything open: it ends well, and its peer learns of it. */
+void case_disconnect_peer_leaves_with_everything_open(struct check *c)
+{
+	struct pair *p = pair_for_peer(c, 0);
+	struct peer peer;
+
+	if (!p)
+		return;
+	receives_ok(&p->b, 0, 4, 0, PEER_MESSAGE);
+	if (peer_start(&peer, p, PEER_LEAVER, 0)) {
+		peer_leaves(&peer);
+		loss_is_reported(&p->b, 4);
+	}
+	peer_end(&peer);
+}
+
 void case_disconnect_peer_killed_while_it_sends(struct check *c)
 {
 	struct pair *p = pair_for_peer(c, 0);

@@ -135,6 +135,35 @@ void case_error_local_memory_outside_the_region(struct check *c)
 	local_violation(p, NDX_REQUEST_SEND, ndx_qp_send(p->a.qp, tag(&p->a, 1), &one, 1, 0));
 }
 
+/* In front of the region, behind it, across its end, and so long that the sum wraps around. */
+void case_error_local_memory_that_is_not_of_the_region(struct check *c)
+{
+	for (unsigned round = 0; round < 4 && !check_over(c); round++) {
+		struct side_attr attr;
+		struct ndx_sge one;
+		struct pair *p;
+
+		side_attr_init(&attr);
+		attr.separate_cqs = true;
+		p = pair_up(c, &attr);
+		if (!p)
+			return;
+		one = sge(&p->a, 0, 64);
+		if (round == 0)
+			one.buffer = p->a.buf - 1;
+		else if (round == 1)
+			one.buffer = p->a.buf + attr.buffer;
+		else if (round == 2)
+			one.length = (uint32_t)attr.buffer + 1;
+		else
+			one.buffer = (void *)(UINTPTR_MAX - 31);
+		check_note(c, "round %u", round);
+		local_violation(p, NDX_REQUEST_SEND,
+		                ndx_qp_send(p->a.qp, tag(&p->a, 1), &one, 1, 0));
+		pair_close_all(c);
+	}
+}
+
 void case_error_receive_without_local_write(struct check *c)
 {
 	struct side_attr attr[2];
@@ -314,6 +343,22 @@ void case_error_remote_address_behind_the_region(struct check *c)
 {
 	both_violate(c, all_rights, 64 * 1024 - 32, MESSAGE, 0, true, true);
 	both_violate(c, all_rights, 1 << 30, MESSAGE, 0, true, true);
+}
+
+/* The end of what is asked for lies in front of its beginning. */
+void case_error_remote_address_that_wraps_around(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	struct ndx_sge one;
+
+	if (!p)
+		return;
+	one = sge(&p->a, 0, MESSAGE);
+	memset(p->b.buf, 0xee, p->b.attr.buffer);
+	remote_violation(p, NDX_REQUEST_WRITE,
+	                 ndx_qp_write(p->a.qp, tag(&p->a, 1), &one, 1, UINT64_MAX - 7,
+	                              ndx_mr_get_remote_token(p->b.mr), 0));
+	bytes_are(c, p->b.buf, p->b.attr.buffer, 0xee, "the peer's memory");
 }
 
 void case_error_remote_write_without_the_right(struct check *c)

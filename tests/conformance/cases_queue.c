@@ -499,6 +499,25 @@ void case_queue_reads_with_a_limit_of_zero_are_refused(struct check *c)
 	message_passes(&p->a, &p->b, MESSAGE);
 }
 
+/* What the peer serves counts as well as what one asked for. */
+void case_queue_reads_that_the_peer_does_not_serve_are_refused(struct check *c)
+{
+	struct side_attr attr[2];
+	struct pair *p;
+
+	side_attr_init(&attr[0]);
+	attr[1] = attr[0];
+	attr[1].inbound_reads = 0;
+	p = pair_up_with(c, &attr[0], &attr[1]);
+	if (!p)
+		return;
+	check_status(c, read_raw(&p->a, 1, 0, 8, &p->b, 0, 0), NDX_E_INVALID_DEVICE_REQUEST,
+	             "read from a peer that serves none");
+	read_ok(&p->b, 2, 0, 8, &p->a, 0, 0); /* the other way is open */
+	expect(&p->b, NDX_REQUEST_READ, 2, NDX_OK);
+	message_passes(&p->a, &p->b, MESSAGE);
+}
+
 void case_queue_reads_beyond_the_limit_wait(struct check *c)
 {
 	struct side_attr attr;

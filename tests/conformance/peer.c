@@ -100,6 +100,8 @@ static void serve(struct service *v)
 		for (size_t i = 0; i < got; i++)
 			handle(v, &results[i]);
 	}
+	if (v->role == PEER_LEAVER)
+		return;
 	if (read(STDIN_FILENO, &byte, 1) != 1)
 		_exit(0); /* the end of file asks for an end without goodbye */
 	say(ndx_disconnect(v->side.conn, WAIT_MS) == NDX_OK ? SAY_PARTED : SAY_FAILED);
@@ -133,8 +135,10 @@ bool peer_wanted(int argc, char **argv)
 
 int peer_main(int argc, char **argv)
 {
-	struct service *v = calloc(1, sizeof(*v));
+	static struct service *v; /* what is left open at the end stays reachable */
 	struct side_attr attr;
+
+	v = calloc(1, sizeof(*v));
 
 	(void)argc;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a stopped peer must not outlive the case */
@@ -153,6 +157,8 @@ int peer_main(int argc, char **argv)
 			serve(v);
 		else
 			say(SAY_FAILED);
+		if (v->role == PEER_LEAVER)
+			return EXIT_SUCCESS;
 		side_close(&v->side);
 	}
 	check_end(&v->check);
@@ -296,6 +302,23 @@ bool peer_part(struct peer *peer)
 	return check_that(peer->c, write(peer->to, &byte, 1) == 1, "the peer process is gone") &&
 	       check_that(peer->c, hear(peer, WAIT_MS) == SAY_PARTED,
 	                  "the peer's disconnect did not succeed");
+}
+
+bool peer_leaves(struct peer *peer)
+{
+	char byte = 'q';
+	int status = 0;
+	bool ended;
+
+	if (check_over(peer->c) ||
+	    !check_that(peer->c, write(peer->to, &byte, 1) == 1, "the peer process is gone"))
+		return false;
+	ended = hear(peer, WAIT_MS) == 0 && waitpid(peer->pid, &status, 0) == peer->pid;
+	if (!check_that(peer->c, ended, "the peer process does not end"))
+		return false;
+	forget(peer);
+	return check_that(peer->c, WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS,
+	                  "the peer process ended with status %#x", (unsigned)status);
 }
 
 void peer_end(struct peer *peer)

@@ -15,6 +15,7 @@ enum peer_role {
 	PEER_STREAM, /* sends for ever, numbered messages */
 	PEER_ECHO,   /* sends back what it receives */
 	PEER_DEAF,   /* posts receives and calls nothing any more until it is told to part */
+	PEER_LEAVER, /* posts receives and, when told to part, ends with everything open */
 };
 
 enum {
@@ -37,6 +38,8 @@ bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t
 void peer_signal(struct peer *peer, int signal_number);
 /* Ask it to disconnect; see that it did. */
 bool peer_part(struct peer *peer);
+/* Ask it to leave; see that it ended well. */
+bool peer_leaves(struct peer *peer);
 /* Kill it if it still runs, and bury it. */
 void peer_end(struct peer *peer);
 
