@@ -329,7 +329,7 @@ void ndx_reassembly_reset(struct ndx_reassembly *reassembly);
 /** How many segments are alive: offered by a call, their data not used up yet. */
 size_t ndx_reassembly_size(const struct ndx_reassembly *reassembly);
 
-/** @param[out] stats  the counters */
+/** What was counted since it was created or reset. @p stats is filled. */
 void ndx_reassembly_get_stats(const struct ndx_reassembly *reassembly,
                               struct ndx_reassembly_stats *stats);
 

@@ -23,6 +23,7 @@ file() { # file PATH: write the standard input there, below a licence line
 }
 
 file api/ndx/thing.h <<'END'
+/** @file Things. */
 #ifndef NDX_THING_H
 #define NDX_THING_H
 
@@ -30,7 +31,9 @@ file api/ndx/thing.h <<'END'
 #ifdef __cplusplus
 extern "C" {
 #endif
+/** Name of the thing. Never NULL. */
 const char *ndx_thing(void);
+/** As ndx_thing(). */
 static inline const char *ndx_thing_inline(void)
 {
 	return ndx_thing();
@@ -43,6 +46,7 @@ static inline const char *ndx_thing_inline(void)
 #endif
 END
 file api/ndx/ndx.h <<'END'
+/** @file All of it. */
 #ifndef NDX_NDX_H
 #define NDX_NDX_H
 
@@ -56,7 +60,13 @@ file api/ndx/ndx.h <<'END'
 #ifdef __cplusplus
 extern "C" {
 #endif
+/** Version of the library. */
 const char *ndx_version(void);
+/**
+ * Name of a status.
+ *
+ * @param status  any
+ */
 const char *ndx_status_name(int status);
 #ifdef __cplusplus
 }
@@ -170,7 +180,7 @@ expect() {
 }
 
 skipped=
-for check in exports format headers install layers shell spelling style tidy; do
+for check in exports format headers install layers man shell spelling style tidy; do
 	copy
 	ended=0
 	run $check || ended=$?
@@ -229,6 +239,12 @@ layer shims/ndspi/shim.c '"core.h"' 'shims sees'
 echo 'const char *p = "verbs:rxe0";' | plant layers core/thing.c 'core names no backend'
 echo 'const char *p = "found a Mellanox card, mlx5";' | plant layers core/thing.c 'core names no backend'
 echo 'const void *p = &ndx_provider_loop;' | plant layers core/thing.c 'core names no backend'
+
+change man api/ndx/thing.h '/Name of the thing/d' 'ndx_thing: there is no page'
+change man api/ndx/thing.h '/As ndx_thing/d' 'ndx_thing_inline: there is no page'
+change man api/ndx/ndx.h '/ \* Name of a status/d' 'ndx_status_name has no description'
+change man api/ndx/ndx.h 's/@param status .*/@retval 0 fine/' '"@retval 0 fine" is not'
+change man api/ndx/ndx.h 's/ \* Name of a status.*/&\x10/' 'ndx_status_name.3'
 
 echo 'int   spaces;' | plant format core/thing.c 'thing.c'
 
