@@ -16,6 +16,8 @@
  */
 #define ROUNDS 16
 
+/* Whoever waits for the disconnect must not see it before the callback of notify_disconnect has
+ * run: operations of one object complete in the order in which they ended, whatever the way. */
 void conn_complete_ov(struct ndx_overlapped **ov, enum ndx_status status, uint32_t information,
                       int32_t native)
 {
@@ -23,7 +25,7 @@ void conn_complete_ov(struct ndx_overlapped **ov, enum ndx_status status, uint32
 
 	*ov = NULL;
 	if (done != NULL)
-		base_ov_complete(done, status, information, native);
+		base_ov_complete_behind(done, status, information, native);
 }
 
 void conn_release_qp(struct ndx_connector *c)

@@ -106,8 +106,7 @@ void base_loop_run_callbacks(struct ndx_loop *loop)
 		base_lock_release(&loop->lock);
 		if (ov == NULL)
 			return;
-		__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
-		ov->callback(ov);
+		base_ov_deliver(ov);
 	}
 }
 

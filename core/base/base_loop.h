@@ -68,7 +68,8 @@ void base_loop_post(struct ndx_loop *loop, struct base_job *job);
  * are run meanwhile, so that two loops may call each other. */
 void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg);
 
-/* Queue a completed overlapped object for its callback. Any thread. */
+/* Queue an overlapped object that has its outcome for its callback, or to be told of behind those
+ * of others. Any thread. */
 void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov);
 
 /* Loop's thread only: run the callbacks that are queued. */

@@ -65,18 +65,24 @@ void base_ov_abandon(struct ndx_overlapped *ov)
 	__atomic_store_n(&ov->state, before, __ATOMIC_RELEASE);
 }
 
-void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
-                      int32_t native)
+static void set_outcome(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
+                        int32_t native)
 {
 	ov->status = status;
 	ov->information = information;
 	ov->native = native;
 	forget_before(ov);
-	if (ov->callback != NULL) {
-		__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
-		base_loop_callback(ov->reserved[BASE_OV_LOOP], ov);
-		return;
-	}
+}
+
+static void call_back(struct ndx_overlapped *ov)
+{
+	__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
+	base_loop_callback(ov->reserved[BASE_OV_LOOP], ov);
+}
+
+/* No callback: into its port, or tell who waits. */
+static void tell(struct ndx_overlapped *ov)
+{
 	if (ov->port != NULL) {
 		base_port_push(ov->port, ov);
 		return;
@@ -84,6 +90,36 @@ void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_
 	/* After this line the object may be gone; waking only needs its address. */
 	if (__atomic_exchange_n(&ov->state, BASE_OV_DONE, __ATOMIC_ACQ_REL) == BASE_OV_WAITED)
 		base_futex_wake(&ov->state, 1);
+}
+
+void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
+                      int32_t native)
+{
+	set_outcome(ov, status, information, native);
+	if (ov->callback != NULL)
+		call_back(ov);
+	else
+		tell(ov);
+}
+
+void base_ov_complete_behind(struct ndx_overlapped *ov, enum ndx_status status,
+                             uint32_t information, int32_t native)
+{
+	set_outcome(ov, status, information, native);
+	if (ov->callback != NULL)
+		call_back(ov);
+	else
+		base_loop_callback(ov->reserved[BASE_OV_LOOP], ov);
+}
+
+void base_ov_deliver(struct ndx_overlapped *ov)
+{
+	if (ov->callback == NULL) {
+		tell(ov);
+		return;
+	}
+	__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
+	ov->callback(ov);
 }
 
 enum ndx_status ndx_overlapped_status(const struct ndx_overlapped *ov)

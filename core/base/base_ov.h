@@ -26,6 +26,13 @@ void base_ov_abandon(struct ndx_overlapped *ov);
 void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
                       int32_t native);
 
+/* Complete behind the callbacks that are queued: whoever sees it sees that they have run. It needs
+ * the loop's thread for that, so it is for what happens on it anyway. */
+void base_ov_complete_behind(struct ndx_overlapped *ov, enum ndx_status status,
+                             uint32_t information, int32_t native);
+/* The loop's turn: call back, or tell who waits. */
+void base_ov_deliver(struct ndx_overlapped *ov);
+
 void base_ov_push(struct base_ov_list *list, struct ndx_overlapped *ov);
 struct ndx_overlapped *base_ov_pop(struct base_ov_list *list);
 /* Take `ov` out of the list; false if it is not there. */

@@ -456,3 +456,53 @@ void case_overlapped_port_serves_many_objects(struct check *c)
 	pair_close_all(c);
 	ndx_port_close(port);
 }
+
+struct slow {
+	bool returned;
+};
+
+/* Takes its time, so that whoever does not wait for it is seen. */
+static void be_slow(struct probe *probe)
+{
+	struct slow *slow = probe->arg;
+	uint64_t until = now_ms() + 5;
+
+	while (now_ms() < until)
+		continue;
+	__atomic_store_n(&slow->returned, true, __ATOMIC_RELEASE);
+}
+
+/* One callback on the way, and the disconnect, which is waited for, behind it. */
+static void wait_behind_a_callback(struct check *c, bool by_port)
+{
+	struct ndx_overlapped *out = NULL;
+	struct slow slow = {false};
+	struct probe notify;
+	struct ndx_port *port = NULL;
+	struct pair *p = pair_up(c, NULL);
+
+	if (!p || !check_status(c, ndx_port_create(&port), NDX_OK, "port_create"))
+		return;
+	if (probe_begin_then(&notify, c, be_slow, &slow)) {
+		p->a.disc.port = by_port ? port : NULL;
+		check_status(c, ndx_connector_notify_disconnect(p->a.conn, &notify.ov), NDX_PENDING,
+		             "notify_disconnect");
+		side_start_disconnect(&p->a);
+		while (!by_port && ndx_overlapped_status(&p->a.disc) == NDX_PENDING &&
+		       !check_over(c))
+			continue;
+		if (by_port)
+			check_that(c, ndx_port_get(port, &out, 1, WAIT_MS) == 1, "no disconnect");
+		check_that(c, __atomic_load_n(&slow.returned, __ATOMIC_ACQUIRE),
+		           "the disconnect completed before the callback of notify_disconnect");
+	}
+	pair_close_all(c);
+	probe_end(&notify);
+	ndx_port_close(port);
+}
+
+void case_overlapped_waits_see_what_callbacks_did(struct check *c)
+{
+	wait_behind_a_callback(c, false);
+	wait_behind_a_callback(c, true);
+}
