@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: sh tests/run.sh [--quick]
+# usage: sh tests/run.sh [--quick | --long]
 # Everything there is to check, on a fresh Debian 12: install what is missing, build, test; then
-# again under the address and the thread sanitizer. --quick leaves out clang-tidy and the sanitizers.
+# again under the address and the thread sanitizer. --quick leaves out clang-tidy and the sanitizers;
+# --long runs the random tests for hours instead of minutes.
 # The last line counts it all: N passed, N failed, N skipped. What could not run is skipped, with
 # its reason; it never counts as passed.
 set -u
@@ -10,9 +11,11 @@ src=$(cd "$(dirname "$0")/.." && pwd)
 cd "$src" || exit 1
 jobs=${NDX_JOBS:-2}
 quick=0
+leave_out='^(bench|long)$' run_too=
 case ${1:-} in
 '') ;;
 --quick) quick=1 ;;
+--long) leave_out='^bench$' run_too='|long' ;;
 *)
 	sed -n '3s/^# //p' "$0" >&2
 	exit 2
@@ -89,7 +92,7 @@ sanitizer() {
 	else
 		probe || unrandomised="setarch $(uname -m) -R"
 		if probe; then
-			suite "$1" "build/$1" -L '^(unit|conformance|sample|fuzz)$'
+			suite "$1" "build/$1" -L "^(unit|conformance|sample|fuzz|torture$run_too)$"
 		else
 			note skipped "$1" "a program with -fsanitize=$2 does not run here: $(head -n 1 "$work/log")"
 		fi
@@ -100,9 +103,9 @@ sanitizer() {
 unrandomised=
 if [ $quick -eq 1 ]; then
 	note skipped release/check.tidy '--quick was asked for'
-	suite release build -LE '^bench$' -E '^check\.tidy$'
+	suite release build -LE "$leave_out" -E '^check\.tidy$'
 else
-	suite release build -LE '^bench$'
+	suite release build -LE "$leave_out"
 fi
 sanitizer asan address,undefined
 sanitizer tsan thread

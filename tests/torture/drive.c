@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "drive.h"
+
+#include <sched.h>
+
+#include "end.h"
+#include "ledger.h"
+#include "model.h"
+#include "post.h"
+
+enum { BATCH = 32, LAZY_PERCENT = 3, BURST = 6, IDLE_TURNS = 30 };
+
+struct driver {
+	struct round *round;
+	uint32_t first; /* sides that it drives: first .. last */
+	uint32_t last;
+	uint64_t random;
+	drive_fate *fate;
+	void *fate_arg;
+};
+
+/* ---- one turn of an end ---- */
+
+/* Arm a queue, or see whether it has fired. */
+static void use_notify(struct side *s, uint64_t *random)
+{
+	uint32_t which = below(random, s->plan->cqs);
+	struct cq *cq = &s->cqs[which];
+	enum ndx_status st;
+
+	(void)pthread_mutex_lock(&cq->lock);
+	if (op_ended(&cq->notify)) {
+		cq->empty = false; /* what fired it fires no other */
+		if (cq->notify.status != NDX_OK && (cq->notify.status != NDX_E_CANCELED || cq->due))
+			fail(s->round, NULL, "a notification of a queue completed %s",
+			     ndx_status_name(cq->notify.status));
+	} else if (op_flying(&cq->notify) && chance(random, 20)) {
+		st = ndx_cq_cancel(cq->cq);
+		if (st != NDX_OK)
+			fail(s->round, NULL, "ndx_cq_cancel: %s", ndx_status_name(st));
+		op_must_have_ended(&cq->notify, "its queue was cancelled");
+	} else if (!op_flying(&cq->notify) && cq->cq != NULL) {
+		cq->armed = (enum ndx_cq_notify_type)below(random, 3);
+		cq->must_fire = cq->empty && !cq->slept;
+		cq->due = false;
+		(void)op_begin(&cq->notify, s->round, s->mail, "cq notify", below(random, 3));
+		st = op_began(&cq->notify, ndx_cq_notify(cq->cq, cq->armed, cq->notify.ov));
+		if (st != NDX_PENDING)
+			fail(s->round, NULL, "ndx_cq_notify: %s", ndx_status_name(st));
+	}
+	(void)pthread_mutex_unlock(&cq->lock);
+}
+
+static void resize(struct side *s, uint64_t *random)
+{
+	uint32_t which = below(random, s->plan->cqs);
+	struct cq *cq = &s->cqs[which];
+	bool can = (s->info.capabilities & NDX_CAP_CQ_RESIZE) != 0;
+	enum ndx_status st = NDX_OK;
+
+	(void)pthread_mutex_lock(&cq->lock);
+	if (cq->cq != NULL && can)
+		st = ndx_cq_resize(cq->cq, 1 + below(random, 64));
+	(void)pthread_mutex_unlock(&cq->lock);
+	if (st != NDX_OK && st != NDX_E_BUFFER_OVERFLOW)
+		fail(s->round, NULL, "ndx_cq_resize: %s", ndx_status_name(st));
+}
+
+static void poll_queues(struct end *e)
+{
+	struct side *s = side_of(e);
+	uint32_t limit = 1 + below(&e->random, BATCH);
+
+	if (e->plan->waits && chance(&e->random, 10))
+		ledger_wait(s, e->plan->receive_cq);
+	(void)ledger_poll(s, e->plan->receive_cq, limit);
+	if (e->plan->initiator_cq != e->plan->receive_cq)
+		(void)ledger_poll(s, e->plan->initiator_cq, limit);
+}
+
+static bool polls(struct end *e)
+{
+	if (e->plan->polling == POLL_EAGER)
+		return true;
+	return e->plan->polling == POLL_LAZY && chance(&e->random, LAZY_PERCENT);
+}
+
+static void post_receives(struct end *e)
+{
+	uint32_t count = 1 + below(&e->random, BURST);
+
+	if (e->plan->mute)
+		return;
+	while (count-- > 0) {
+		if (end_has_srq(e) ? !post_shared_receive(side_of(e), &e->random)
+		                   : !post_receive(e, &e->random))
+			return;
+	}
+}
+
+static void post_requests(struct end *e)
+{
+	uint32_t count = 1 + below(&e->random, BURST);
+
+	while (count-- > 0) {
+		uint32_t dice = below(&e->random, 100);
+		bool posted;
+
+		if (dice < 60)
+			posted = post_message(e);
+		else if (dice < 94)
+			posted = post_access(e);
+		else
+			posted = post_window(e);
+		if (!posted)
+			return;
+	}
+}
+
+static void do_something(struct end *e)
+{
+	uint32_t dice = below(&e->random, 100);
+
+	if (dice < 30 && polls(e))
+		poll_queues(e);
+	else if (dice < 50)
+		post_receives(e);
+	else if (dice < 88)
+		post_requests(e);
+	else if (dice < 91)
+		use_notify(side_of(e), &e->random);
+	else if (dice < 94)
+		end_query(e);
+	else if (dice < 96)
+		post_nonsense(e);
+	else if (dice < 97)
+		resize(side_of(e), &e->random);
+	else if (e->plan->cancels)
+		end_cancel(e);
+}
+
+static void go_on_finishing(struct end *e, uint32_t now)
+{
+	if (e->finishing && e->calls && now >= e->call_at && !end_is_over(e))
+		end_disconnect(e);
+	/* its connector is gone: over when everything has its result */
+	if (e->finishing && !e->calls && !end_is_over(e) && ledger_is_even(e))
+		__atomic_store_n(&e->over, 1, __ATOMIC_RELEASE);
+}
+
+static void turn(struct end *e, uint32_t now)
+{
+	end_look(e);
+	if (end_phase(e) == PHASE_NEVER) {
+		post_unconnected(e);
+		__atomic_store_n(&e->over, 1, __ATOMIC_RELEASE);
+	}
+	if (end_is_over(e)) {
+		memory_watch(e);
+		if (chance(&e->random, 10))
+			end_post_mortem(e);
+		return;
+	}
+	if (e->plan->asks && !e->asked && !e->notified && now >= e->plan->ask_at)
+		end_ask(e);
+	if (now >= e->plan->finish_at && e->plan->finish != FINISH_NOTHING)
+		end_finish(e, now);
+	go_on_finishing(e, now);
+	if (!end_is_over(e))
+		do_something(e);
+}
+
+/* ---- to the end ---- */
+
+/*
+ * An end that was to do nothing: what becomes of it now. Over without a word, if the plan says so;
+ * else it disconnects when the peer has gone.
+ */
+static void wake_idler(struct end *e, uint32_t now)
+{
+	bool theirs = !side_is_mine(side_of(e->peer));
+
+	if (!e->plan->late_end) {
+		__atomic_store_n(&e->over, 1, __ATOMIC_RELEASE);
+		return;
+	}
+	if (theirs || end_is_over(e->peer) || e->peer->plan->finish == FINISH_NOTHING ||
+	    e->notified)
+		end_finish(e, now);
+}
+
+static void finish_turn(struct end *e, uint32_t now)
+{
+	end_look(e);
+	if (end_phase(e) == PHASE_NEVER)
+		__atomic_store_n(&e->over, 1, __ATOMIC_RELEASE);
+	if (end_is_over(e))
+		return;
+	if (!e->finishing && e->plan->finish == FINISH_NOTHING)
+		wake_idler(e, now);
+	else if (!e->finishing)
+		end_finish(e, now);
+	if (e->plan->polling != POLL_NEVER || !e->calls)
+		poll_queues(e);
+	if (!e->plan->mute && chance(&e->random, 30))
+		post_receives(e);
+	go_on_finishing(e, now);
+}
+
+static void wait_for(struct end *e)
+{
+	if (op_flying(&e->part))
+		op_wait(&e->part);
+	else if (op_flying(&e->notify))
+		op_wait(&e->notify);
+	else
+		ledger_wait(side_of(e), e->plan->receive_cq);
+}
+
+static void finish(struct driver *d, uint32_t now)
+{
+	struct round *round = d->round;
+	struct end *open;
+
+	do {
+		open = NULL;
+		trace_stop_if_failing(round);
+		for (uint32_t i = 0; i < round->plan.conns; i++) {
+			for (uint32_t side = d->first; side <= d->last; side++) {
+				struct end *e = &round->conns[i].ends[side];
+
+				finish_turn(e, now);
+				if (!end_is_over(e))
+					open = e;
+			}
+		}
+		now++;
+		if (open != NULL && now % IDLE_TURNS == 0)
+			wait_for(open);
+		else
+			(void)sched_yield();
+	} while (open != NULL);
+}
+
+static void run(struct driver *d)
+{
+	struct round *round = d->round;
+	uint32_t sides = d->last - d->first + 1;
+	uint32_t turns = round->plan.turns * round->plan.conns * sides;
+	uint32_t now = 0;
+
+	for (uint32_t i = 0; i < turns; i++) {
+		uint32_t conn = below(&d->random, round->plan.conns);
+		uint32_t side = d->first + below(&d->random, sides);
+
+		now = i / (round->plan.conns * sides);
+		if (d->fate != NULL && now >= round->plan.fate_at) {
+			d->fate(round, d->fate_arg);
+			d->fate = NULL;
+		}
+		turn(&round->conns[conn].ends[side], now);
+	}
+	if (d->fate != NULL)
+		d->fate(round, d->fate_arg);
+	finish(d, now);
+}
+
+static void *run_thread(void *arg)
+{
+	run(arg);
+	return NULL;
+}
+
+/* ---- a third thread, that gets in everybody's way ---- */
+
+struct busybody {
+	struct round *round;
+	uint64_t random;
+	uint32_t stop; /* atomic */
+};
+
+static void *be_busy(void *arg)
+{
+	struct busybody *b = arg;
+	struct round *round = b->round;
+
+	while (__atomic_load_n(&b->stop, __ATOMIC_ACQUIRE) == 0) {
+		struct side *s = &round->sides[below(&b->random, SIDES)];
+		struct end *e = &round->conns[below(&b->random, round->plan.conns)].ends[s->index];
+
+		if (chance(&b->random, 40))
+			(void)ledger_poll(s, below(&b->random, s->plan->cqs), BATCH);
+		else if (chance(&b->random, 30))
+			memory_watch(e);
+		else if (chance(&b->random, 40))
+			use_notify(s, &b->random);
+		else if (!e->plan->mute && !end_has_srq(e))
+			(void)post_receive(e, &b->random);
+		(void)sched_yield();
+	}
+	return NULL;
+}
+
+static void start(struct round *round, pthread_t *thread, void *(*run_it)(void *), void *arg)
+{
+	if (pthread_create(thread, NULL, run_it, arg) != 0)
+		fail(round, NULL, "no thread");
+}
+
+void drive(struct round *round, drive_fate *fate, void *arg)
+{
+	struct driver drivers[SIDES];
+	struct busybody busybody = {.round = round, .random = ~round->plan.seed};
+	bool both = side_is_mine(&round->sides[0]) && side_is_mine(&round->sides[1]);
+	bool threads = both && round->plan.threads > 1;
+	pthread_t other;
+	pthread_t third;
+
+	for (uint32_t i = 0; i < SIDES; i++)
+		drivers[i] = (struct driver){round, i, i, round->plan.seed + i, fate, arg};
+	if (!threads && both) {
+		drivers[0].last = 1;
+		run(&drivers[0]);
+		return;
+	}
+	if (!threads) {
+		run(&drivers[side_is_mine(&round->sides[0]) ? 0 : 1]);
+		return;
+	}
+	if (round->plan.threads > 2)
+		start(round, &third, be_busy, &busybody);
+	start(round, &other, run_thread, &drivers[1]);
+	run(&drivers[0]);
+	(void)pthread_join(other, NULL);
+	__atomic_store_n(&busybody.stop, 1, __ATOMIC_RELEASE);
+	if (round->plan.threads > 2)
+		(void)pthread_join(third, NULL);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ndx-torture: rounds, one after the other, until one fails. */
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "connect.h"
+#include "drive.h"
+#include "model.h"
+#include "nursery.h"
+#include "setup.h"
+
+enum { HANG_S = 60, PROGRESS_EVERY = 1000, LINGER_MS = 50 };
+
+struct options {
+	const char *uris[SIDES];
+	uint64_t rounds;
+	uint64_t seed;
+	bool replay;
+};
+
+struct counts {
+	uint64_t connections;
+	uint64_t requests;
+	uint64_t messages;
+	uint64_t aborted;
+	uint64_t processes;
+	uint64_t killed;
+};
+
+struct run {
+	struct options options;
+	struct round *round; /* shared with the children */
+	struct stock stock;
+	struct place places[SIDES];
+	struct means means;
+	struct mailbox mail;
+	struct nursery nursery;
+	struct counts counts;
+	pthread_t watchdog;
+	uint64_t deadline; /* atomic; 0: nothing to watch, 1: end */
+};
+
+static const char usage[] =
+	"usage: ndx-torture URI [URI2] [--rounds N] [--seed S] [--replay]\n"
+	"Random programs on both sides of connections, judged by a model of the contract.\n"
+	"  --rounds N  how many (1000)\n"
+	"  --seed S    of the first round, the others follow from it (chosen and printed)\n"
+	"  --replay    every round has the seed S itself; prints the operations as they happen\n";
+
+/* ---- the peer's process ---- */
+
+static void wait_listening(struct round *round)
+{
+	while (__atomic_load_n(&round->listening, __ATOMIC_ACQUIRE) == 0) {
+		trace_stop_if_failing(round);
+		(void)poll(NULL, 0, 1);
+	}
+}
+
+static void live(void *arg)
+{
+	struct run *run = arg;
+	struct round *round = run->round;
+	uint32_t side = round->plan.child;
+	struct place place;
+
+	if (ndx_port_create(&run->mail.port) != NDX_OK)
+		fail(round, NULL, "no port in the peer's process");
+	place_open(&place, run->options.uris[side]);
+	setup_side(round, side, &place, &run->mail);
+	wait_listening(round);
+	connect_all(round);
+	drive(round, NULL, NULL);
+	teardown(round);
+	ndx_adapter_close(place.adapter);
+	ndx_port_close(run->mail.port);
+	__atomic_store_n(&round->child_done, 1, __ATOMIC_RELEASE);
+}
+
+static void strike(struct round *round, void *arg)
+{
+	struct run *run = arg;
+	uint32_t child = round->plan.child;
+	int status;
+
+	if (round->plan.fate == FATE_LIVES)
+		return;
+	note(round, NULL, "the peer's process is %s",
+	     round->plan.fate == FATE_KILLED ? "killed" : "stopped");
+	for (uint32_t i = 0; i < round->plan.conns; i++)
+		model_peer_dies(&round->conns[i].ends[child]);
+	nursery_signal(&run->nursery, round->plan.fate == FATE_KILLED ? SIGKILL : SIGSTOP);
+	status = nursery_wait(&run->nursery); /* a signal takes its time */
+	note(round, NULL, "that is so: status 0x%x", (unsigned)status);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return; /* it was faster */
+	if (!(round->plan.fate == FATE_KILLED ? WIFSIGNALED(status) : WIFSTOPPED(status)))
+		fail(round, NULL, "the peer's process has status 0x%x", (unsigned)status);
+	for (uint32_t i = 0; i < round->plan.conns; i++)
+		model_peer_is_dead(&round->conns[i].ends[child]);
+	run->counts.killed++;
+}
+
+static void bury(struct run *run)
+{
+	struct round *round = run->round;
+	int status;
+
+	run->counts.processes++;
+	if (run->nursery.child == 0) /* it is buried already */
+		return;
+	if (round->plan.fate == FATE_STOPPED)
+		nursery_signal(&run->nursery, SIGKILL);
+	status = nursery_wait(&run->nursery);
+	if (round->plan.fate == FATE_LIVES && status != 0)
+		fail(round, NULL, "the peer's process ended with status 0x%x", (unsigned)status);
+}
+
+/* ---- rounds ---- */
+
+static uint64_t seed_of(const struct options *options, uint64_t number)
+{
+	uint64_t state = options->seed + number * UINT64_C(0x632be59bd9b4e019);
+
+	return options->replay || number == 0 ? options->seed : random_next(&state);
+}
+
+static void begin_trace(struct run *run, uint64_t number)
+{
+	struct trace *t = &run->round->trace;
+	const struct options *o = &run->options;
+
+	t->count = 0;
+	t->began = now_ns();
+	t->all = o->replay;
+	(void)snprintf(t->repeat, sizeof(t->repeat),
+	               "ndx-torture '%s'%s%s%s --seed %llu --rounds 1 --replay", o->uris[0],
+	               o->uris[1] != o->uris[0] ? " '" : "",
+	               o->uris[1] != o->uris[0] ? o->uris[1] : "",
+	               o->uris[1] != o->uris[0] ? "'" : "", (unsigned long long)seed_of(o, number));
+}
+
+static void count(struct run *run)
+{
+	struct round *round = run->round;
+
+	for (uint32_t i = 0; i < round->plan.conns; i++) {
+		for (uint32_t side = 0; side < SIDES; side++) {
+			const struct end *e = &round->conns[i].ends[side];
+
+			run->counts.requests += e->initiator.posted + e->receive.posted;
+			run->counts.messages += e->received;
+			run->counts.aborted += e->outcome == NDX_E_CONNECTION_ABORTED;
+		}
+		run->counts.connections++;
+	}
+}
+
+static void run_round(struct run *run, uint64_t number)
+{
+	struct round *round = run->round;
+	uint8_t *memory;
+
+	round->number = number;
+	plan_make(&round->plan, seed_of(&run->options, number), &run->means);
+	begin_trace(run, number);
+	memory = stock_take(&run->stock, round, setup_memory(&round->plan));
+	setup_round(round, memory);
+	if (round->plan.process && !nursery_start(&run->nursery))
+		fail(round, NULL, "no process for the peer");
+	for (uint32_t side = 0; side < SIDES; side++) {
+		if (!round->plan.process || round->plan.child != side)
+			setup_side(round, side, &run->places[side], &run->mail);
+	}
+	wait_listening(round);
+	connect_all(round);
+	drive(round, round->plan.process ? strike : NULL, run);
+	if (round->plan.process)
+		bury(run);
+	teardown(round);
+	for (uint32_t i = 0; i < round->plan.conns; i++)
+		model_balance(&round->conns[i]);
+	count(run);
+	stock_give_back(&run->stock, round);
+}
+
+static void *watch(void *arg)
+{
+	struct run *run = arg;
+	uint64_t deadline;
+
+	while ((deadline = __atomic_load_n(&run->deadline, __ATOMIC_ACQUIRE)) != 1) {
+		if (deadline != 0 && now_ns() > deadline)
+			fail(run->round, NULL, "it hangs: the round takes more than %d s", HANG_S);
+		(void)poll(NULL, 0, 100);
+	}
+	return NULL;
+}
+
+static void run_all(struct run *run)
+{
+	const struct options *o = &run->options;
+	uint64_t began = now_ns();
+	uint64_t longest = 0;
+	double seconds;
+
+	for (uint64_t i = 0; i < o->rounds; i++) {
+		uint64_t start = now_ns();
+
+		__atomic_store_n(&run->deadline, start + HANG_S * UINT64_C(1000000000),
+		                 __ATOMIC_RELEASE);
+		run_round(run, i);
+		if (now_ns() - start > longest)
+			longest = now_ns() - start;
+		if ((i + 1) % PROGRESS_EVERY == 0)
+			(void)printf("# %llu rounds\n", (unsigned long long)i + 1);
+		(void)fflush(stdout);
+	}
+	__atomic_store_n(&run->deadline, 1, __ATOMIC_RELEASE);
+	(void)poll(NULL, 0, LINGER_MS); /* for who touches memory late */
+	stock_watch(&run->stock, run->round);
+	seconds = (double)(now_ns() - began) / 1e9;
+	(void)printf(
+		"# %llu connections, %llu requests, %llu messages, %llu aborted ends, "
+		"%llu peer processes, %llu of them killed or stopped\n",
+		(unsigned long long)run->counts.connections,
+		(unsigned long long)run->counts.requests, (unsigned long long)run->counts.messages,
+		(unsigned long long)run->counts.aborted, (unsigned long long)run->counts.processes,
+		(unsigned long long)run->counts.killed);
+	(void)printf("%llu rounds, 0 failures, %.1f s, %.2f ms a round, the longest %.0f ms\n",
+	             (unsigned long long)o->rounds, seconds,
+	             o->rounds > 0 ? 1e3 * seconds / (double)o->rounds : 0.0,
+	             (double)longest / 1e6);
+}
+
+/* ---- the program ---- */
+
+static bool parse_number(const char *text, uint64_t *out)
+{
+	char *end;
+
+	*out = strtoull(text, &end, 0);
+	return *text != '\0' && *text != '-' && *end == '\0';
+}
+
+static bool parse(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {{"rounds", required_argument, NULL, 'r'},
+	                                      {"seed", required_argument, NULL, 's'},
+	                                      {"replay", no_argument, NULL, 'p'},
+	                                      {NULL, 0, NULL, 0}};
+	bool good = true;
+	int c;
+
+	o->rounds = 1000;
+	o->seed = now_ns() ^ (uint64_t)getpid() << 32;
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (c == 'r')
+			good = good && parse_number(optarg, &o->rounds);
+		else if (c == 's')
+			good = good && parse_number(optarg, &o->seed);
+		else if (c == 'p')
+			o->replay = true;
+		else
+			good = false;
+	}
+	if (optind >= argc || argc - optind > 2)
+		return false;
+	o->uris[0] = argv[optind];
+	o->uris[1] = argc - optind == 2 ? argv[optind + 1] : argv[optind];
+	return good;
+}
+
+static bool map(struct run *run)
+{
+	size_t size = (sizeof(struct round) + 4095) & ~(size_t)4095;
+	uint8_t *at = mmap(NULL, size + stock_size(), PROT_READ | PROT_WRITE,
+	                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return false;
+	run->round = (struct round *)(void *)at;
+	stock_init(&run->stock, at + size);
+	return true;
+}
+
+static void find_means(struct run *run)
+{
+	const struct ndx_adapter_info *a = &run->places[0].info;
+	const struct ndx_adapter_info *b = &run->places[1].info;
+	uint64_t both = a->capabilities & b->capabilities;
+
+	run->means.processes = strcmp(a->provider, "loop") != 0 && strcmp(b->provider, "loop") != 0;
+	run->means.srq = (both & NDX_CAP_SRQ) != 0;
+	run->means.windows = (both & NDX_CAP_MEMORY_WINDOW) != 0;
+	run->means.inline_size = a->max_inline_data_size < b->max_inline_data_size
+	                                 ? a->max_inline_data_size
+	                                 : b->max_inline_data_size;
+	run->means.sge =
+		a->max_receive_sge < b->max_receive_sge ? a->max_receive_sge : b->max_receive_sge;
+}
+
+int main(int argc, char **argv)
+{
+	static struct run run = {
+		.mail = {.lock = PTHREAD_MUTEX_INITIALIZER}}; /* the children's, too */
+
+	if (!parse(&run.options, argc, argv)) {
+		(void)fputs(usage, stderr);
+		return 2;
+	}
+	(void)printf("# ndx-torture %s%s%s: seed %llu, %llu rounds\n", run.options.uris[0],
+	             run.options.uris[1] != run.options.uris[0] ? " " : "",
+	             run.options.uris[1] != run.options.uris[0] ? run.options.uris[1] : "",
+	             (unsigned long long)run.options.seed, (unsigned long long)run.options.rounds);
+	(void)fflush(stdout);
+	/* processes before threads */
+	if (!map(&run) || !nursery_open(&run.nursery, live, &run) ||
+	    ndx_port_create(&run.mail.port) != NDX_OK) {
+		(void)fputs("ndx-torture: no memory, process or descriptor\n", stderr);
+		return 2;
+	}
+	place_open(&run.places[0], run.options.uris[0]);
+	run.places[1] = run.places[0];
+	if (run.options.uris[1] != run.options.uris[0])
+		place_open(&run.places[1], run.options.uris[1]);
+	find_means(&run);
+	if (pthread_create(&run.watchdog, NULL, watch, &run) != 0)
+		return 2;
+	run_all(&run);
+	(void)pthread_join(run.watchdog, NULL);
+	if (run.places[1].adapter != run.places[0].adapter)
+		ndx_adapter_close(run.places[1].adapter);
+	ndx_adapter_close(run.places[0].adapter);
+	ndx_port_close(run.mail.port);
+	nursery_close(&run.nursery);
+	return 0;
+}
