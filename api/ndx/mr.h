@@ -78,7 +78,17 @@ enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, 
  */
 enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov);
 
-/** Cancel what is in flight on the region; NDX_OK also if nothing was. */
+/**
+ * End what is in flight on the region: when it returns, that has completed. A registration or
+ * deregistration cannot be stopped half-way, so it completes with its own outcome, not
+ * NDX_E_CANCELED.
+ *
+ * @retval NDX_OK                  nothing is in flight, also if nothing was
+ * @retval NDX_E_INVALID_PARAMETER @p mr is NULL
+ *
+ * Thread safety: any thread, also in callbacks. Blocks: usually not; while peers confirm that they
+ * have finished with the memory, at most about 2 s for one that does not.
+ */
 enum ndx_status ndx_mr_cancel(struct ndx_mr *mr);
 
 /** Token for SGEs, valid while registered; 0 otherwise. */
