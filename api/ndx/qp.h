@@ -116,6 +116,11 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
  * goodbye has come, at most 100 ms later; the rest happens in the background. When it returns, the
  * device does not touch the queue pair's memory any more; results that were not taken can still be.
  * NULL is a no-op. Must not run beside another call on the same queue pair.
+ *
+ * In a callback of its adapter it waits for nothing, because nobody else could drive what it would
+ * wait for. Own requests that have not ended by then are cancelled, and the connection is aborted:
+ * the peer sees that. Without any it parts as gracefully as elsewhere, but a message that is on its
+ * way to one of its receives breaks the connection. Disconnect first where that matters.
  */
 void ndx_qp_close(struct ndx_qp *qp);
 
