@@ -256,7 +256,14 @@ struct ndx_provider_ops {
 	enum ndx_status (*mr_register)(struct ndx_spi_mr *mr, void *buffer, size_t length,
 	                               uint32_t flags, struct ndx_overlapped *ov);
 	enum ndx_status (*mr_deregister)(struct ndx_spi_mr *mr, struct ndx_overlapped *ov);
-	/** may; of a provider that returns NDX_PENDING for them: wait until none is going on. */
+	/**
+	 * may; for providers whose mr_register or mr_deregister returns NDX_PENDING, who have to
+	 * have it: ndx_mr_cancel() counts on it. Returns when no such operation is going on any
+	 * more; its ov was completed before, with the outcome it has, not NDX_E_CANCELED. Must
+	 * return within seconds whatever peers do, and may be called on the control thread too, so
+	 * it drives there what it waits for. Called without the lock, beside register and
+	 * deregister of other regions, also when nothing is going on.
+	 */
 	void (*mr_settle)(struct ndx_spi_mr *mr);
 
 	/* may: memory windows, both or neither (bind and invalidate are in ndx_qp_ops) */
