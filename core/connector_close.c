@@ -102,6 +102,30 @@ enum ndx_status ndx_connector_cancel(struct ndx_connector *c)
 	return NDX_OK;
 }
 
+struct withdraw_call {
+	struct ndx_connector *c;
+	struct ndx_overlapped *ov;
+};
+
+static void withdraw_on_loop(void *arg)
+{
+	struct withdraw_call *call = arg;
+	struct ndx_connector *c = call->c;
+
+	connector_work(c);
+	adapter_lock(c->adapter);
+	if (c->ov_disconnect == call->ov)
+		conn_complete_ov(&c->ov_disconnect, NDX_E_CANCELED, 0, 0);
+	adapter_unlock(c->adapter);
+}
+
+void conn_withdraw_disconnect(struct ndx_connector *c, struct ndx_overlapped *ov)
+{
+	struct withdraw_call call = {.c = c, .ov = ov};
+
+	base_loop_call(c->adapter->loop, withdraw_on_loop, &call);
+}
+
 static void close_on_loop(void *arg)
 {
 	struct ndx_connector *c = arg;

@@ -346,7 +346,9 @@ static void run_commands(struct ndx_connector *c)
 	base_fail_hold(false);
 	if ((commands & CONN_DO_NOTIFY) && c->phase == CONN_UP && c->ov_notify != NULL)
 		conn_step(c, DISCONNECT_EV_NOTIFY);
-	if ((commands & CONN_DO_DISCONNECT) && c->phase == CONN_UP && c->ov_disconnect != NULL)
+	/* One that was withdrawn is still pending for the machine: its answer is the new one's. */
+	if ((commands & CONN_DO_DISCONNECT) && c->phase == CONN_UP && c->ov_disconnect != NULL &&
+	    !disconnect_call_is_pending(&c->machine))
 		conn_step(c, DISCONNECT_EV_DISCONNECT);
 }
 

@@ -270,6 +270,9 @@ void conn_reap(struct ndx_connector *c);
 /* "connector#3 qp#2 10.0.0.1:4000 -> 10.0.0.2:5000", for the log. */
 #define CONN_TEXT 224
 const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT]);
+/* Any thread, lock not held: who asked for the disconnect waits no longer. `ov` completes CANCELED
+ * if it is still in flight; the teardown goes on, and so do the connector's other operations. */
+void conn_withdraw_disconnect(struct ndx_connector *c, struct ndx_overlapped *ov);
 /* Timers; the lock is not held. */
 void conn_on_connect_timeout(void *arg);
 void conn_on_drain_timeout(void *arg);

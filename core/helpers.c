@@ -129,7 +129,6 @@ enum ndx_status ndx_accept_from(struct ndx_adapter *adapter, struct ndx_listener
 
 enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout_ms)
 {
-	uint64_t deadline = base_deadline(timeout_ms);
 	struct ndx_overlapped ov = {0};
 	enum ndx_status st;
 
@@ -138,8 +137,21 @@ enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout
 	st = refuse_in_callback(connector->adapter, "ndx_disconnect");
 	if (st != NDX_OK)
 		return st;
-	return wait_step(connector, &ov, ndx_connector_disconnect(connector, &ov), deadline,
-	                 "ndx_disconnect");
+	st = ndx_connector_disconnect(connector, &ov);
+	if (st != NDX_PENDING)
+		return st;
+	st = ndx_overlapped_wait(&ov, timeout_ms);
+	if (st != NDX_PENDING)
+		return st;
+	/* Not ndx_connector_cancel(): a notify_disconnect may be the caller's, too. */
+	conn_withdraw_disconnect(connector, &ov);
+	st = ndx_overlapped_status(&ov);
+	if (st == NDX_E_CANCELED)
+		return fail(NDX_E_IO_TIMEOUT, 0,
+		            "ndx_disconnect: the peer's goodbye has not come in %u ms; the "
+		            "teardown goes on",
+		            timeout_ms);
+	return st;
 }
 
 enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, void *buffer, size_t length,

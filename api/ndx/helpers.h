@@ -47,8 +47,9 @@ enum ndx_status ndx_accept_from(struct ndx_adapter *adapter, struct ndx_listener
 /**
  * Disconnect and wait for it.
  *
- * @return as ndx_connector_disconnect() completed; NDX_E_IO_TIMEOUT when time was over first
- *         (the teardown goes on)
+ * @return as ndx_connector_disconnect() completed; NDX_E_IO_TIMEOUT when time was over first: the
+ *         teardown goes on, ndx_connector_notify_disconnect() in flight stays in flight, and the
+ *         call may be repeated to wait on
  *
  * Thread safety: any thread. Blocks: up to @p timeout_ms.
  */

@@ -399,3 +399,28 @@ void case_disconnect_from_callbacks_to_the_last_close(struct check *c)
 	pair_close_all(c); /* no callback may come any more */
 	ndx_port_close(f.port);
 }
+
+/* B says goodbye only when its own drain has run out; A's helper has less patience. */
+void case_disconnect_helper_that_gives_up_leaves_the_notification(struct check *c)
+{
+	struct side_attr quick;
+	struct side_attr slow;
+	struct pair *p;
+
+	side_attr_init(&quick);
+	side_attr_init(&slow);
+	slow.drain_ms = 300;
+	p = pair_up_with(c, &quick, &slow);
+	if (!p)
+		return;
+	sends_ok(&p->b, 0, 1, 0, MESSAGE); /* finds no receive */
+	side_start_notify(&p->a);
+	check_status(c, ndx_disconnect(p->a.conn, QUIET_MS), NDX_E_IO_TIMEOUT, "ndx_disconnect");
+	check_that(c, check_over(c) || ndx_overlapped_status(&p->a.notify) == NDX_PENDING,
+	           "the notification was ended with %s",
+	           ndx_status_name(ndx_overlapped_status(&p->a.notify)));
+	check_status(c, ndx_disconnect(p->a.conn, WAIT_MS), NDX_OK, "ndx_disconnect, once more");
+	check_ends(c, &p->a.notify, NDX_OK, "notification");
+	side_indicated(&p->a, NDX_DISCONNECT_GRACEFUL);
+	side_disconnect(&p->b, NDX_OK);
+}
