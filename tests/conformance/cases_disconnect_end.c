@@ -424,3 +424,39 @@ void case_disconnect_helper_that_gives_up_leaves_the_notification(struct check *
 	side_indicated(&p->a, NDX_DISCONNECT_GRACEFUL);
 	side_disconnect(&p->b, NDX_OK);
 }
+
+static void close_qp_here(struct ndx_overlapped *ov)
+{
+	side_close_qp(ov->context);
+}
+
+/* Nothing can be waited for there: what has not ended is cancelled, and the peer is told. */
+void case_disconnect_close_in_a_callback_aborts_what_is_under_way(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	struct ndx_overlapped ask = {.callback = close_qp_here};
+
+	if (!p)
+		return;
+	ask.context = &p->a;
+	side_start_notify(&p->b);
+	sends_ok(&p->a, 0, 2, 0, MESSAGE); /* find no receive */
+	check_status(c, ndx_cq_notify(p->a.cq, NDX_CQ_NOTIFY_ANY, &ask), NDX_PENDING, "cq_notify");
+	check_status(c, ndx_cq_cancel(p->a.cq), NDX_OK, "cq_cancel"); /* the callback has run */
+	expect_all_there(&p->a, 2, NDX_E_CANCELED);
+	side_indicated(&p->b, NDX_DISCONNECT_ABORTED);
+}
+
+void case_disconnect_close_in_a_callback_is_graceful_without_work(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	struct ndx_overlapped ask = {.callback = close_qp_here};
+
+	if (!p || !message_passes(&p->a, &p->b, MESSAGE))
+		return;
+	ask.context = &p->a;
+	side_start_notify(&p->b);
+	check_status(c, ndx_cq_notify(p->a.cq, NDX_CQ_NOTIFY_ANY, &ask), NDX_PENDING, "cq_notify");
+	check_status(c, ndx_cq_cancel(p->a.cq), NDX_OK, "cq_cancel");
+	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
+}
