@@ -285,7 +285,7 @@ struct ofi_tx {
 	uint32_t length;
 	uint32_t immediate;
 	uint8_t iov_count;
-	uint8_t word_flags;      /* enum ofi_word_flag, of send */
+	uint8_t word_flags;      /* enum ofi_word_flag, of send and write; else 0 */
 	bool native;             /* the stack has it */
 	bool remote;             /* the verdict is about the peer's memory */
 	struct ofi_mw *mw;       /* of bind and invalidate; NULL: closed meanwhile */
@@ -332,6 +332,7 @@ struct ofi_qp {
 	uint32_t tx_native; /* requests that the stack has */
 	uint32_t reads;     /* of those, reads */
 	uint32_t read_limit;
+	uint32_t written; /* length of the write that the next message stands for */
 	bool timer_set;
 	struct base_timer timer;
 	uint64_t credit_words_sent; /* control words with nothing but credits */

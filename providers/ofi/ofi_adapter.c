@@ -160,8 +160,8 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->device_id = 0;
 	info->capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
 	                     NDX_CAP_NOTIFY_SOLICITED | NDX_CAP_MEMORY_WINDOW |
-	                     NDX_CAP_SEND_IMMEDIATE | NDX_CAP_REMOTE_ACCESS_STATUS |
-	                     NDX_CAP_DISCONNECT_REASON;
+	                     NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
+	                     NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON;
 	info->max_registration_size = MAX_REGISTRATION;
 	info->max_window_size = MAX_REGISTRATION;
 	info->max_initiator_sge = OFI_MAX_IOV;

@@ -25,12 +25,12 @@ static uint64_t flags_of(const struct ofi_tx *tx)
 	                                         : FI_COMPLETION | FI_DELIVERY_COMPLETE;
 }
 
-static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx)
+static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count)
 {
 	const uint16_t credits = ofi_take_credits(qp);
 	const struct fi_msg msg = {
 		.msg_iov = tx->iov,
-		.iov_count = tx->iov_count,
+		.iov_count = iov_count,
 		.context = &tx->op,
 		.data = ofi_word_encode(OFI_WORD_DATA, tx->word_flags, credits, tx->immediate),
 	};
@@ -41,6 +41,33 @@ static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx)
 	else
 		qp->rx_told -= credits;
 	return err;
+}
+
+/*
+ * A write with immediate data: the write, with the lower half of its length, the upper half, and a
+ * message without bytes, whose delivery is also the write's: it is behind it. Handing over the
+ * first of them twice, because there was no memory for the last, does no harm.
+ */
+static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	const struct iovec nothing = {0};
+	const struct fi_rma_iov remote = {.addr = tx->address, .len = tx->length, .key = tx->key};
+	const struct fi_msg_rma msg = {
+		.msg_iov = tx->iov,
+		.iov_count = tx->iov_count,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &qp->adapter->silent,
+		.data = ofi_word_encode(OFI_WORD_WRITTEN, 0, (uint16_t)tx->length, qp->peer_id),
+	};
+	int err = 0;
+
+	if (tx->length > 0)
+		err = -(int)fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA);
+	if (err == 0 && tx->length > UINT16_MAX)
+		err = ofi_qp_say(qp, OFI_WORD_WRITTEN_HIGH, (uint16_t)(tx->length >> 16), 0,
+		                 &nothing);
+	return err == 0 ? hand_over_send(qp, tx, 0) : err;
 }
 
 static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
@@ -108,6 +135,11 @@ static bool is_judged(struct ofi_qp *qp, struct ofi_tx *tx)
 	return true;
 }
 
+static bool takes_receive(const struct ofi_tx *tx)
+{
+	return tx->base.type == NDX_REQUEST_SEND || (tx->word_flags & OFI_WORD_IS_WRITE);
+}
+
 static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	if ((tx->base.op_flags & NDX_OP_READ_FENCE) && qp->reads > 0)
@@ -119,7 +151,7 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 		return qp->tx_native == 0;
 	if (tx->base.type == NDX_REQUEST_READ)
 		return qp->reads < qp->read_limit;
-	if (tx->base.type == NDX_REQUEST_SEND && qp->credits == 0) {
+	if (takes_receive(tx) && qp->credits == 0) {
 		starve(qp);
 		return false;
 	}
@@ -143,7 +175,12 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 		return ofi_mw_run(qp, tx);
 	/* Set before: with shared queues another thread may see the end of it at once. */
 	tx->native = true;
-	err = tx->base.type == NDX_REQUEST_SEND ? hand_over_send(qp, tx) : hand_over_rma(qp, tx);
+	if (tx->base.type == NDX_REQUEST_SEND)
+		err = hand_over_send(qp, tx, tx->iov_count);
+	else if (tx->word_flags & OFI_WORD_IS_WRITE)
+		err = hand_over_written(qp, tx);
+	else
+		err = hand_over_rma(qp, tx);
 	if (err == 0) {
 		base_qp_feed(&qp->base);
 		qp->tx_native++;

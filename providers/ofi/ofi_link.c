@@ -92,6 +92,7 @@ static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 	ofi_grants_init(&qp->grants);
 	qp->own_id = link->id;
 	qp->invalidating = NULL;
+	qp->written = 0;
 	ofi_post_receives(qp);
 	own->credits = ofi_take_credits(qp);
 	base_lock_release(&qp->base.lock);

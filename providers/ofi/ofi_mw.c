@@ -89,6 +89,7 @@ static struct ofi_tx *fill(struct base_req *req, uint32_t token)
 	tx->verdict = NDX_OK;
 	tx->remote = false;
 	tx->native = false;
+	tx->word_flags = 0;
 	tx->length = 0;
 	tx->iov_count = 0;
 	tx->key = token;

@@ -103,11 +103,20 @@ static enum ndx_status qp_send_immediate(struct ndx_qp *handle, void *context,
 	                 OFI_WORD_IMMEDIATE);
 }
 
-static enum ndx_status post_rma(struct ofi_qp *qp, uint8_t type, void *context,
-                                const struct ndx_sge *sge, size_t count, uint64_t address,
-                                uint32_t token, uint32_t flags)
+/* What a read or write has that a send has not. */
+struct rma {
+	uint8_t type;
+	uint8_t word_flags;
+	uint32_t allowed;
+	uint64_t address;
+	uint32_t token;
+	uint32_t immediate;
+};
+
+static enum ndx_status post_rma(struct ofi_qp *qp, const struct rma *rma, void *context,
+                                const struct ndx_sge *sge, size_t count, uint32_t flags)
 {
-	const bool is_read = type == NDX_REQUEST_READ;
+	const bool is_read = rma->type == NDX_REQUEST_READ;
 	struct base_req *req;
 	struct ofi_tx *tx;
 	uint32_t length;
@@ -117,14 +126,18 @@ static enum ndx_status post_rma(struct ofi_qp *qp, uint8_t type, void *context,
 	if (is_read && qp->base.state == BASE_QP_UP && qp->read_limit == 0)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
 	else
-		st = base_admit_initiator(&qp->base, type, context, sge, count, flags,
-		                          is_read ? READ_FLAGS : WRITE_FLAGS,
-		                          qp->base.spi.attr.max_initiator_sge, &length, &req);
+		st = base_admit_initiator(&qp->base, rma->type, context, sge, count, flags,
+		                          rma->allowed, qp->base.spi.attr.max_initiator_sge,
+		                          &length, &req);
 	if (st == NDX_OK) {
 		tx = (struct ofi_tx *)(void *)req;
 		tx->length = length;
-		tx->address = address;
-		tx->key = token;
+		tx->address = rma->address;
+		tx->key = rma->token;
+		tx->immediate = rma->immediate;
+		tx->word_flags = rma->word_flags;
+		if (flags & NDX_OP_SOLICIT_EVENT)
+			tx->word_flags |= OFI_WORD_SOLICITED;
 		fill(qp, tx, sge, count, is_read ? OFI_RIGHT_SINK : OFI_RIGHT_SOURCE);
 		ofi_issue(qp);
 	}
@@ -135,15 +148,37 @@ static enum ndx_status post_rma(struct ofi_qp *qp, uint8_t type, void *context,
 static enum ndx_status qp_read(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
                                size_t count, uint64_t address, uint32_t token, uint32_t flags)
 {
-	return post_rma(of_handle(handle), NDX_REQUEST_READ, context, sge, count, address, token,
-	                flags);
+	const struct rma rma = {.type = NDX_REQUEST_READ,
+	                        .allowed = READ_FLAGS,
+	                        .address = address,
+	                        .token = token};
+
+	return post_rma(of_handle(handle), &rma, context, sge, count, flags);
 }
 
 static enum ndx_status qp_write(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
                                 size_t count, uint64_t address, uint32_t token, uint32_t flags)
 {
-	return post_rma(of_handle(handle), NDX_REQUEST_WRITE, context, sge, count, address, token,
-	                flags);
+	const struct rma rma = {.type = NDX_REQUEST_WRITE,
+	                        .allowed = WRITE_FLAGS,
+	                        .address = address,
+	                        .token = token};
+
+	return post_rma(of_handle(handle), &rma, context, sge, count, flags);
+}
+
+static enum ndx_status qp_write_immediate(struct ndx_qp *handle, void *context,
+                                          const struct ndx_sge *sge, size_t count, uint64_t address,
+                                          uint32_t token, uint32_t immediate, uint32_t flags)
+{
+	const struct rma rma = {.type = NDX_REQUEST_WRITE,
+	                        .word_flags = OFI_WORD_IMMEDIATE | OFI_WORD_IS_WRITE,
+	                        .allowed = WRITE_FLAGS | NDX_OP_SOLICIT_EVENT,
+	                        .address = address,
+	                        .token = token,
+	                        .immediate = immediate};
+
+	return post_rma(of_handle(handle), &rma, context, sge, count, flags);
 }
 
 /* Take over a receive; false: memory that must not be written. */
@@ -195,6 +230,7 @@ static const struct ndx_qp_ops qp_ops = {
 	.read = qp_read,
 	.write = qp_write,
 	.send_immediate = qp_send_immediate,
+	.write_immediate = qp_write_immediate,
 	.bind = ofi_mw_bind,
 	.invalidate = ofi_mw_invalidate,
 };

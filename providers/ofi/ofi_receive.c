@@ -132,12 +132,14 @@ static void take_back(struct ofi_qp *qp, struct ofi_rx *rx)
 }
 
 /* What the message's control word says of the peer; false: nonsense. */
-static bool take_word(struct ofi_qp *qp, const struct ofi_word *word)
+static bool take_word(struct ofi_qp *qp, size_t len, const struct ofi_word *word)
 {
 	const char *wrong = ofi_word_check_data(word);
 
 	if (wrong == NULL && qp->base.state == BASE_QP_IDLE)
 		wrong = "a message before the connection was complete";
+	if (wrong == NULL && (word->flags & OFI_WORD_IS_WRITE) && len > 0)
+		wrong = "a message with bytes that stands for a write";
 	if (wrong == NULL && word->count > qp->peer_depth - qp->credits)
 		wrong = "more credits than its queue holds";
 	if (wrong == NULL) {
@@ -156,7 +158,7 @@ void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct 
 	if (!rx->native)
 		return;
 	take_back(qp, rx);
-	if (!take_word(qp, word)) {
+	if (!take_word(qp, len, word)) {
 		/* The buffer has been written: it cannot go back among those that wait. */
 		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
 		return;
@@ -167,6 +169,11 @@ void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct 
 		rx->base.result_flags |= NDX_RESULT_IMMEDIATE;
 	if (word->flags & OFI_WORD_SOLICITED)
 		rx->base.result_flags |= NDX_RESULT_SOLICITED;
+	if (word->flags & OFI_WORD_IS_WRITE) {
+		rx->base.result_flags |= NDX_RESULT_WRITTEN;
+		rx->base.bytes = qp->written;
+		qp->written = 0;
+	}
 	base_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
 	if (qp->rx_next != qp->base.receive.tail)
 		ofi_post_receives(qp);

@@ -102,8 +102,10 @@ const char *ofi_word_check_data(const struct ofi_word *word)
 {
 	if (word->type != OFI_WORD_DATA)
 		return "a message without its control word";
-	if (word->flags & ~(OFI_WORD_SOLICITED | OFI_WORD_IMMEDIATE))
+	if (word->flags & ~(OFI_WORD_SOLICITED | OFI_WORD_IMMEDIATE | OFI_WORD_IS_WRITE))
 		return "a message with unknown flags";
+	if ((word->flags & OFI_WORD_IS_WRITE) && !(word->flags & OFI_WORD_IMMEDIATE))
+		return "a write to be told of, without immediate data";
 	if (!(word->flags & OFI_WORD_IMMEDIATE) && word->value != 0)
 		return "a message with immediate data that it denies";
 	return NULL;
@@ -118,6 +120,9 @@ const char *ofi_word_check_control(const struct ofi_word *word)
 		return word->count > 0 ? NULL : "a credit of nothing";
 	case OFI_WORD_REJECT:
 		return word->count <= OFI_CM_PRIVATE ? NULL : "a refusal that is too long";
+	case OFI_WORD_WRITTEN:
+	case OFI_WORD_WRITTEN_HIGH:
+		return NULL;
 	case OFI_WORD_SYNC:
 		return word->count <= OFI_TOKENS_MAX || word->count == OFI_TOKENS_ALL
 		               ? NULL

@@ -66,11 +66,14 @@ enum ofi_word_type {
 	OFI_WORD_SYNCED = 8,
 	OFI_WORD_ASK = 9, /* what does this token open? One question at a time */
 	OFI_WORD_ANSWER = 10,
+	OFI_WORD_WRITTEN = 11, /* the next DATA that says so: lower 16 bits of the length, ... */
+	OFI_WORD_WRITTEN_HIGH = 12, /* ... and the upper ones, if they are not 0 */
 };
 
 enum ofi_word_flag {
 	OFI_WORD_SOLICITED = 1 << 0,
 	OFI_WORD_IMMEDIATE = 1 << 1,
+	OFI_WORD_IS_WRITE = 1 << 2, /* stands for a write with immediate data */
 };
 
 struct ofi_word {

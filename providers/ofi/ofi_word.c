@@ -160,6 +160,18 @@ static const char *take_answer(struct ofi_link *link)
 	return wrong;
 }
 
+static const char *take_written(struct ofi_link *link, uint16_t count, bool high)
+{
+	struct ofi_qp *qp = link->qp;
+
+	if (qp == NULL)
+		return NULL;
+	base_lock_acquire(&qp->base.lock);
+	qp->written = high ? (qp->written & UINT16_MAX) | (uint32_t)count << 16 : count;
+	base_lock_release(&qp->base.lock);
+	return NULL;
+}
+
 static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
 {
 	const char *wrong = ofi_word_check_control(word);
@@ -183,6 +195,9 @@ static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
 		return take_ask(link);
 	case OFI_WORD_ANSWER:
 		return take_answer(link);
+	case OFI_WORD_WRITTEN:
+	case OFI_WORD_WRITTEN_HIGH:
+		return take_written(link, word->count, word->type == OFI_WORD_WRITTEN_HIGH);
 	default: /* PING: the provider's acknowledgement is the answer */
 		return NULL;
 	}

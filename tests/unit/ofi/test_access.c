@@ -141,6 +141,51 @@ static void a_disconnect_waits_for_a_write_that_waits_for_an_answer(void **state
 	}
 }
 
+static void write_with_immediate(struct pair *p, uintptr_t context, uint32_t length, uint32_t token)
+{
+	const struct ndx_sge sge = pair_sge(&p->a, 0, length);
+
+	assert_int_equal(ndx_qp_write_immediate(p->a.qp, (void *)context, &sge, 1,
+	                                        (uintptr_t)p->b.memory, token, (uint32_t)context,
+	                                        0),
+	                 NDX_OK);
+}
+
+/* Lengths of no, one and two words, several under way, and a receive that comes late. */
+static void writes_with_immediate_data_tell_their_length(void **state)
+{
+	static const uint32_t lengths[] = {0, 1, 65535, 65536, 65537, PAIR_MEMORY, 0, 131072};
+	enum { COUNT = sizeof(lengths) / sizeof(lengths[0]) };
+	struct pair *p = *state;
+	const uint32_t token = ndx_mr_get_remote_token(p->b.mr);
+	struct ndx_result result;
+
+	pair_make(p);
+	pair_connect(p);
+	memset(p->a.memory, 0x11, PAIR_MEMORY);
+	memset(p->b.memory, 0xee, PAIR_MEMORY);
+	for (uintptr_t i = 0; i < COUNT; i++)
+		write_with_immediate(p, i, lengths[i], token);
+	for (uintptr_t i = 0; i < COUNT; i++) {
+		assert_int_equal(ndx_qp_receive(p->b.qp, (void *)i, NULL, 0), NDX_OK);
+		result = pair_expect(&p->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
+		assert_int_equal(result.bytes_transferred, lengths[i]);
+		assert_int_equal(result.immediate, i);
+		assert_int_equal(result.flags, NDX_RESULT_IMMEDIATE | NDX_RESULT_WRITTEN);
+		assert_all(p->b.memory, lengths[i], 0x11);
+		pair_expect(&p->a, NDX_REQUEST_WRITE, i, NDX_OK);
+	}
+	pair_receive(&p->b, 20, 0, 64);
+	pair_send(&p->a, 20, 0, 64, 0);
+	result = pair_expect(&p->b, NDX_REQUEST_RECEIVE, 20, NDX_OK);
+	assert_int_equal(result.bytes_transferred, 64);
+	assert_int_equal(result.flags, 0);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 20, NDX_OK);
+	write_with_immediate(p, 21, 64, token + 1);
+	pair_expect(&p->a, NDX_REQUEST_WRITE, 21, NDX_E_ACCESS_VIOLATION);
+	pair_drop(p);
+}
+
 struct closer {
 	pthread_t thread;
 	struct ndx_mr *mr;
@@ -215,6 +260,7 @@ int main(void)
 		CASE(more_tokens_than_are_remembered_all_work),
 		CASE(a_send_stays_behind_a_write_that_waits_for_an_answer),
 		CASE(a_disconnect_waits_for_a_write_that_waits_for_an_answer),
+		CASE(writes_with_immediate_data_tell_their_length),
 		CASE(who_uses_memory_that_goes_learns_why),
 	};
 

@@ -143,7 +143,9 @@ static void words_beside_messages_are_checked(void **state)
 	assert_null(check_data(OFI_WORD_DATA, OFI_WORD_SOLICITED, 3, 0));
 	assert_null(check_data(OFI_WORD_DATA, OFI_WORD_IMMEDIATE, 0, 17));
 	assert_non_null(check_data(OFI_WORD_DATA, 0, 0, 17)); /* immediate without its flag */
-	assert_non_null(check_data(OFI_WORD_DATA, 4, 0, 0));
+	assert_null(check_data(OFI_WORD_DATA, OFI_WORD_IMMEDIATE | OFI_WORD_IS_WRITE, 0, 17));
+	assert_non_null(check_data(OFI_WORD_DATA, OFI_WORD_IS_WRITE, 0, 0));
+	assert_non_null(check_data(OFI_WORD_DATA, 8, 0, 0));
 	assert_non_null(check_data(OFI_WORD_CREDIT, 0, 1, 0));
 	assert_non_null(check_data(0, 0, 0, 0)); /* what stands for "came without a word" */
 }
@@ -169,9 +171,11 @@ static void words_that_come_alone_are_checked(void **state)
 	assert_null(check_control(OFI_WORD_SYNC, 0, OFI_TOKENS_ALL));
 	assert_null(check_control(OFI_WORD_ASK, 0, 0));
 	assert_null(check_control(OFI_WORD_ANSWER, 0, 0));
+	assert_null(check_control(OFI_WORD_WRITTEN, 0, 65535));
+	assert_null(check_control(OFI_WORD_WRITTEN_HIGH, 0, 16384));
 	assert_non_null(check_control(OFI_WORD_SYNC, 0, OFI_TOKENS_MAX + 1));
 	assert_non_null(check_control(OFI_WORD_ANSWER, 0, 1));
-	for (unsigned type = OFI_WORD_ANSWER + 1; type < 256; type++)
+	for (unsigned type = OFI_WORD_WRITTEN_HIGH + 1; type < 256; type++)
 		assert_non_null(check_control((uint8_t)type, 0, 0));
 }
 
