@@ -10,8 +10,9 @@
 #include "base_ov.h"
 #include "core.h"
 
-/* How many empty polls before ndx_cq_wait_results() sleeps: some tens of microseconds. */
-#define SPINS 500
+/* How long ndx_cq_wait_results() polls before it sleeps, and how often it looks at the clock. */
+#define SPIN_NS 30000u
+#define SPINS 8
 
 enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint16_t group,
                               uint64_t affinity, struct ndx_cq **out)
@@ -177,6 +178,29 @@ static void sleep_on(int fd, uint64_t deadline)
 	(void)poll(&p, 1, ms);
 }
 
+static size_t spin(struct ndx_cq *cq, struct ndx_result *results, size_t count, uint32_t timeout_ms)
+{
+	const uint64_t until = base_now_ns() + SPIN_NS;
+	size_t got;
+
+	do {
+		got = ndx_cq_get_results(cq, results, count);
+		for (int i = 1; got == 0 && timeout_ms != 0 && i < SPINS; i++)
+			got = ndx_cq_get_results(cq, results, count);
+	} while (got == 0 && timeout_ms != 0 && base_now_ns() < until);
+	return got;
+}
+
+static void wake_others(struct ndx_cq *cq, int fd)
+{
+	const struct ndx_provider_ops *ops = spi_cq(cq)->object.adapter->ops;
+
+	if (ops->cq_wake != NULL)
+		ops->cq_wake(spi_cq(cq));
+	else
+		base_flag_raise(fd);
+}
+
 enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *results, size_t count,
                                     uint32_t timeout_ms, size_t *got)
 {
@@ -186,13 +210,9 @@ enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *result
 
 	if (cq == NULL || results == NULL || count == 0 || got == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_cq_wait_results: NULL argument");
-	for (int i = 0; i < SPINS; i++) {
-		*got = ndx_cq_get_results(cq, results, count);
-		if (*got > 0)
-			return NDX_OK;
-		if (timeout_ms == 0)
-			return NDX_PENDING;
-	}
+	*got = spin(cq, results, count, timeout_ms);
+	if (*got > 0 || timeout_ms == 0)
+		return *got > 0 ? NDX_OK : NDX_PENDING;
 	if (base_loop_current(spi_cq(cq)->object.adapter->loop))
 		return fail(NDX_E_WOULD_BLOCK, 0,
 		            "ndx_cq_wait_results: in a callback; use ndx_cq_notify()");
@@ -202,7 +222,7 @@ enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *result
 		*got = ndx_cq_get_results(cq, results, count);
 		/* Arming took the descriptor down for the other threads that wait here, too. */
 		if (*got == count)
-			base_flag_raise(fd);
+			wake_others(cq, fd);
 		if (*got > 0)
 			return NDX_OK;
 		if (st == NDX_OK && base_now_ns() >= deadline)

@@ -51,7 +51,7 @@ static const struct op ops_table[] = {
 	OP(MUST, list), OP(MUST, adapter_open), OP(MUST, adapter_close), OP(MUST, adapter_query),
 	OP(MUST, adapter_addresses),
 	OP(MUST, cq_create), OP(MUST, cq_destroy), OP(MUST, cq_notify), OP(MUST, cq_cancel),
-	OP(MUST, cq_get_fd), OP(MAY, cq_resize), OP(MAY, cq_affinity),
+	OP(MUST, cq_get_fd), OP(MAY, cq_wake), OP(MAY, cq_resize), OP(MAY, cq_affinity),
 	OP(MUST, mr_create), OP(MUST, mr_destroy), OP(MUST, mr_register), OP(MUST, mr_deregister),
 	OP(MAY, mr_settle),
 	OP(MW, mw_create), OP(MW, mw_destroy),

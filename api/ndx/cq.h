@@ -151,8 +151,9 @@ enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
 
 /**
  * Descriptor for poll/epoll/select. It becomes readable when a notification that was armed with
- * `ov == NULL` fires, and stops being readable when the queue is armed that way again. Closed with
- * the queue.
+ * `ov == NULL` fires, and stops being readable when the queue is armed that way again. While it is
+ * armed it may also be readable for something that gives no result; after ndx_cq_get_results() it is
+ * not any more. Closed with the queue.
  *
  * @param[out] fd  the descriptor; untouched on failure
  * @retval NDX_E_INSUFFICIENT_RESOURCES no descriptor left (RLIMIT_NOFILE)

@@ -202,6 +202,8 @@ struct ofi_cq {
 	struct ofi_adapter *adapter;
 	struct base_lock poll_lock;
 	struct base_list ties; /* struct ofi_tie.of_cq; poll_lock */
+	int fd; /* the consumer's: base's flag, and what is lent; -1 until asked for; poll_lock */
+	uint32_t lent; /* the native queues' descriptors are part of fd; poll_lock, and atomic */
 };
 
 /* A consumer's queue gets results from a native one. */
@@ -238,6 +240,7 @@ struct ofi_ncq {
 	unsigned refs;
 	uint32_t seen_polls;
 	uint32_t seen_posts;
+	unsigned naps; /* ticks in a row while a consumer slept on it */
 	unsigned idle; /* wake-ups in a row that found nothing, ... */
 	uint64_t idle_since;
 	unsigned deaf; /* links that take no messages any more */
@@ -252,6 +255,19 @@ enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, u
 void ofi_cq_destroy(struct ndx_spi_cq *spi);
 enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
                               struct ndx_overlapped *ov);
+
+/* The consumer's descriptor (ofi_lend.c). */
+enum ndx_status ofi_cq_get_fd(struct ndx_spi_cq *spi, int *fd);
+void ofi_cq_wake(struct ndx_spi_cq *spi);
+/* poll_lock held, the queue was just armed: lend its native queues if it waits by its descriptor
+ * for anything; false: the control thread has to do it. */
+bool ofi_cq_lend(struct ofi_cq *cq);
+/* poll_lock held: its native queues are about to be others, nothing is lent for now. */
+void ofi_cq_unlend(struct ofi_cq *cq);
+/* Is it armed, and depends on the control thread? */
+bool ofi_cq_needs_thread(struct ofi_cq *cq);
+/* Control thread, at a tick: may it be left to the consumers that sleep on it? */
+bool ofi_ncq_is_lent(struct ofi_ncq *ncq);
 
 /* Control thread: the ncq for a queue pair that begins to connect, tied to its queues. */
 enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base_linux.h"
 #include "base_log.h"
 #include "ofi.h"
 
@@ -47,6 +48,7 @@ enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, u
 		return st;
 	}
 	cq->adapter = ofi_adapter_of(adapter);
+	cq->fd = -1;
 	base_list_init(&cq->ties);
 	*out = &cq->base.spi;
 	return NDX_OK;
@@ -56,6 +58,7 @@ void ofi_cq_destroy(struct ndx_spi_cq *spi)
 {
 	struct ofi_cq *cq = cq_of(spi);
 
+	base_fd_close(cq->fd);
 	base_cq_fini(&cq->base);
 	free(cq);
 }
@@ -69,8 +72,12 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
 	if (st < 0)
 		return st;
 	/* The consumer has stopped polling: from now on the control thread is responsible, whatever
-	 * the count of polls says. */
+	 * the count of polls says; or the consumer is, woken by the native queues themselves. */
 	base_lock_acquire(&cq->poll_lock);
+	if (ov == NULL && ofi_cq_lend(cq)) {
+		base_lock_release(&cq->poll_lock);
+		return st;
+	}
 	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_tie, of_cq)->ncq;
 

@@ -157,19 +157,14 @@ void ofi_ncq_catch_up(struct ofi_ncq *ncq)
 
 /* ---- who reads ---- */
 
-/* Is somebody waiting for a notification? */
+/* Is somebody waiting for a notification that we have to give? */
 static bool is_wanted(struct ofi_ncq *ncq)
 {
 	bool armed = false;
 
 	base_lock_acquire(&ncq->lock);
-	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
-		struct base_cq *cq = &container_of(n, struct ofi_tie, of_ncq)->cq->base;
-
-		base_lock_acquire(&cq->lock);
-		armed = armed || cq->armed;
-		base_lock_release(&cq->lock);
-	}
+	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next)
+		armed = armed || ofi_cq_needs_thread(container_of(n, struct ofi_tie, of_ncq)->cq);
 	base_lock_release(&ncq->lock);
 	return armed;
 }
@@ -290,10 +285,14 @@ void ofi_ncq_on_tick(void *arg)
 
 		if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY)
 			continue;
-		if (is_polled(ncq))
+		if (is_polled(ncq)) {
+			ncq->naps = 0;
 			go_away(ncq);
-		else
+		} else if (ofi_ncq_is_lent(ncq)) {
+			go_away(ncq);
+		} else {
 			run(ncq);
+		}
 	}
 }
 
@@ -399,6 +398,7 @@ static enum ndx_status tie_to(struct ofi_ncq *ncq, struct ofi_cq *cq)
 	tie->ncq = ncq;
 	tie->refs = 1;
 	base_lock_acquire(&cq->poll_lock);
+	ofi_cq_unlend(cq);
 	base_lock_acquire(&ncq->lock);
 	base_list_add(&cq->ties, &tie->of_cq);
 	base_list_add(&ncq->ties, &tie->of_ncq);
@@ -414,6 +414,7 @@ static void untie_from(struct ofi_ncq *ncq, struct ofi_cq *cq)
 	if (tie == NULL || --tie->refs > 0)
 		return;
 	base_lock_acquire(&cq->poll_lock);
+	ofi_cq_unlend(cq);
 	base_lock_acquire(&ncq->lock);
 	base_list_remove(&tie->of_cq);
 	base_list_remove(&tie->of_ncq);

@@ -78,13 +78,27 @@ static void tell_now(struct ofi_qp *qp)
 	}
 }
 
+/* The consumer sleeps, or is about to. */
+static bool is_armed(struct ndx_cq *handle)
+{
+	struct base_cq *cq = base_cq_of(handle);
+	bool armed;
+
+	base_lock_acquire(&cq->lock);
+	armed = cq->armed;
+	base_lock_release(&cq->lock);
+	return armed;
+}
+
 void ofi_tell_credits(struct ofi_qp *qp)
 {
+	const struct ndx_qp_attr *attr = &qp->base.spi.attr;
 	struct ofi_ncq *ncq = qp->ncq;
 
 	if (!is_due(qp))
 		return;
-	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY) {
+	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY ||
+	    is_armed(attr->receive_cq) || is_armed(attr->initiator_cq)) {
 		tell_now(qp);
 		return;
 	}

@@ -154,7 +154,7 @@ static void end_wait(struct end *base)
 
 	tell_credits(end);
 	if (fi_trywait(end->node.fabric, fids, 1) == 0 && poll(&p, 1, SLEEP_MS) == 0)
-		lane_die("nothing came for", "five seconds");
+		lane_die("raw: nothing came for", "five seconds");
 }
 
 static const struct end_ops ops_same = {
