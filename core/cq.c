@@ -229,6 +229,11 @@ enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *result
 			return NDX_PENDING;
 		if (st == NDX_OK)
 			sleep_on(fd, deadline);
+		/* Before it is armed anew: a queue that stays armed turns later notifications into
+		 * ones of any result. */
+		*got = ndx_cq_get_results(cq, results, count);
+		if (*got > 0)
+			return NDX_OK;
 	}
 	return st;
 }

@@ -132,8 +132,8 @@ enum ndx_status ndx_cq_resize(struct ndx_cq *cq, uint32_t depth);
  *
  * It fires on the next result of the kind that has not fired one before; a result that was added
  * since the last ndx_cq_get_results() fires it at once. All notifications in flight fire together.
- * NDX_CQ_NOTIFY_ANY turns those in flight into ANY. After it fired, take results until there are
- * none, then ask again.
+ * NDX_CQ_NOTIFY_ANY turns those in flight into ANY; the descriptor is armed apart from them. After
+ * it fired, take results until there are none, then ask again.
  *
  * @param type  see enum ndx_cq_notify_type
  * @param ov    completes when it fires: NDX_OK; NDX_E_BUFFER_OVERFLOW (queue overrun: it and its
@@ -152,8 +152,8 @@ enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
 /**
  * Descriptor for poll/epoll/select. It becomes readable when a notification that was armed with
  * `ov == NULL` fires, and stops being readable when the queue is armed that way again. While it is
- * armed it may also be readable for something that gives no result; after ndx_cq_get_results() it is
- * not any more. Closed with the queue.
+ * armed it may also be readable for something that gives no result; after ndx_cq_get_results() it
+ * is not any more. Closed with the queue.
  *
  * @param[out] fd  the descriptor; untouched on failure
  * @retval NDX_E_INSUFFICIENT_RESOURCES no descriptor left (RLIMIT_NOFILE)

@@ -80,26 +80,27 @@ void base_cq_detach(struct base_cq *cq, struct base_queue *queue)
 	base_lock_release(&cq->lock);
 }
 
-/* Lock held: everything that is armed fires. */
-static void fire(struct base_cq *cq, enum ndx_status status)
+/* Lock held: the descriptor, or the notifications, fire as far as they are armed. */
+static void fire(struct base_cq *cq, bool fd, bool ovs, enum ndx_status status)
 {
 	if (cq->armed)
 		cq->fired++;
 	cq->triggered = cq->pushed;
-	cq->armed = false;
-	if (cq->fd_armed) {
+	if (fd && cq->fd_armed) {
 		cq->fd_armed = false;
 		base_flag_raise(cq->fd);
 	}
-	base_ov_complete_all(&cq->notifies, status);
+	if (ovs)
+		base_ov_complete_all(&cq->notifies, status);
+	cq->armed = cq->fd_armed || cq->notifies.head != NULL;
 }
 
-/* Lock held: is there a result that is to fire what is armed? */
-static bool due(const struct base_cq *cq)
+/* Lock held: is there a result that is to fire what is armed for this type? */
+static bool due(const struct base_cq *cq, enum ndx_cq_notify_type type)
 {
 	uint64_t old = cq->triggered > cq->taken ? cq->triggered : cq->taken;
 
-	switch (cq->armed_type) {
+	switch (type) {
 	case NDX_CQ_NOTIFY_ANY:
 		return cq->pushed > old;
 	case NDX_CQ_NOTIFY_SOLICITED:
@@ -108,6 +109,16 @@ static bool due(const struct base_cq *cq)
 		break;
 	}
 	return false;
+}
+
+/* Lock held. */
+static void fire_due(struct base_cq *cq)
+{
+	const bool fd = cq->fd_armed && due(cq, cq->fd_type);
+	const bool ovs = cq->notifies.head != NULL && due(cq, cq->ov_type);
+
+	if (fd || ovs)
+		fire(cq, fd, ovs, NDX_OK);
 }
 
 void base_cq_push_end(struct base_cq *cq, const struct base_cq_entry *entry)
@@ -119,8 +130,8 @@ void base_cq_push_end(struct base_cq *cq, const struct base_cq_entry *entry)
 	} else if (entry->result.flags & NDX_RESULT_SOLICITED) {
 		cq->last_solicited = cq->pushed;
 	}
-	if (cq->armed && due(cq))
-		fire(cq, NDX_OK);
+	if (cq->armed)
+		fire_due(cq);
 #ifndef NDX_PLANT_RACE
 	base_lock_release(&cq->lock);
 #endif
@@ -158,6 +169,13 @@ size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count
 	return count;
 }
 
+/* What is armed already, and what is asked for in addition. */
+static enum ndx_cq_notify_type stronger(bool armed, enum ndx_cq_notify_type old,
+                                        enum ndx_cq_notify_type type)
+{
+	return !armed || type == NDX_CQ_NOTIFY_ANY || old == NDX_CQ_NOTIFY_ERRORS ? type : old;
+}
+
 enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
                                struct ndx_overlapped *ov)
 {
@@ -171,22 +189,22 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		return st;
 	st = NDX_PENDING;
 	base_lock_acquire(&cq->lock);
-	if (!cq->armed || type == NDX_CQ_NOTIFY_ANY || cq->armed_type == NDX_CQ_NOTIFY_ERRORS)
-		cq->armed_type = type;
-	cq->armed = true;
 	if (ov != NULL) {
+		cq->ov_type = stronger(cq->notifies.head != NULL, cq->ov_type, type);
 		base_ov_push(&cq->notifies, ov);
 	} else {
-		base_flag_lower(cq->fd);
+		cq->fd_type = stronger(cq->fd_armed, cq->fd_type, type);
 		cq->fd_armed = true;
+		base_flag_lower(cq->fd);
 	}
+	cq->armed = true;
 	/* A descriptor cannot say why it is up: the call does. */
 	if (cq->failed != NDX_OK && ov == NULL)
 		st = cq->failed;
 	if (cq->failed != NDX_OK)
-		fire(cq, cq->failed);
-	else if (due(cq))
-		fire(cq, NDX_OK);
+		fire(cq, true, true, cq->failed);
+	else
+		fire_due(cq);
 	base_lock_release(&cq->lock);
 	return st;
 }
@@ -269,6 +287,6 @@ void base_cq_fail(struct base_cq *cq, enum ndx_status status)
 	base_lock_acquire(&cq->lock);
 	if (cq->failed == NDX_OK)
 		cq->failed = status;
-	fire(cq, status);
+	fire(cq, true, true, status);
 	base_lock_release(&cq->lock);
 }

@@ -37,8 +37,9 @@ struct base_cq {
 	uint64_t last_solicited; /* 1 + number of the newest entry that counts as solicited */
 	uint32_t polls;          /* counts get_results; read by the control thread */
 	struct base_ov_list notifies;
-	enum ndx_cq_notify_type armed_type; /* strongest of what is armed */
-	bool armed;                         /* notifies not empty, or fd_armed */
+	enum ndx_cq_notify_type ov_type; /* strongest of notifies */
+	enum ndx_cq_notify_type fd_type;
+	bool armed; /* notifies not empty, or fd_armed */
 	bool fd_armed;
 	int fd;                 /* -1 until asked for */
 	enum ndx_status failed; /* overrun or device failure; NDX_OK otherwise */

@@ -91,7 +91,7 @@ static bool sleeps(struct ofi_cq *cq)
 	bool is;
 
 	base_lock_acquire(&cq->base.lock);
-	is = cq->base.fd_armed && cq->base.armed_type == NDX_CQ_NOTIFY_ANY &&
+	is = cq->base.fd_armed && cq->base.fd_type == NDX_CQ_NOTIFY_ANY &&
 	     cq->base.notifies.head == NULL;
 	base_lock_release(&cq->base.lock);
 	return is;

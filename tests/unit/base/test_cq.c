@@ -426,6 +426,32 @@ static void descriptor_rises_when_it_fires_and_falls_when_armed_again(void **sta
 	tear_down(&b);
 }
 
+static void descriptor_and_notifications_are_armed_apart(void **state)
+{
+	struct bench b;
+	struct ndx_overlapped errors = {0};
+	struct ndx_overlapped solicited = {0};
+	struct pollfd p = {.events = POLLIN};
+
+	(void)state;
+	set_up(&b, 8);
+	assert_int_equal(base_cq_get_fd(&b.cq.spi, &p.fd), NDX_OK);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ERRORS, &errors), NDX_PENDING);
+	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(ndx_overlapped_status(&errors), NDX_PENDING);
+	base_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
+	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_SOLICITED, NULL), NDX_PENDING);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &solicited), NDX_PENDING);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(ndx_overlapped_status(&solicited), NDX_OK);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	push(&b, NDX_OK, NDX_RESULT_SOLICITED);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	tear_down(&b);
+}
+
 #define MANY 20000
 
 static void *produce(void *arg)
@@ -490,6 +516,7 @@ int main(void)
 		cmocka_unit_test(errors_waits_for_the_queue_to_fail),
 		cmocka_unit_test(cancel_completes_in_order_and_disarms),
 		cmocka_unit_test(descriptor_rises_when_it_fires_and_falls_when_armed_again),
+		cmocka_unit_test(descriptor_and_notifications_are_armed_apart),
 		cmocka_unit_test(armed_consumer_never_sleeps_on_a_result),
 	};
 
