@@ -222,13 +222,43 @@ static struct ndx_spi_request *take_inbox(struct ndx_listener *l)
 	return all;
 }
 
+/* Lock held, control thread: those whose active side has given up make room. */
+static void drop_stale(struct ndx_listener *l)
+{
+	const struct ndx_provider_ops *ops = l->adapter->ops;
+	struct ndx_spi_request **at = &l->requests;
+
+	while (ops->request_is_stale != NULL && *at != NULL) {
+		struct ndx_spi_request *request = *at;
+
+		if (!ops->request_is_stale(request)) {
+			at = &request->next;
+			continue;
+		}
+		*at = request->next;
+		l->waiting--;
+		l->adapter->stats.requests_refused++;
+		ops->request_refuse(request);
+	}
+	/* At the last link, if it went through; else nothing has changed. */
+	if (*at == NULL)
+		l->requests_end = at;
+}
+
+static bool is_full(const struct ndx_listener *l)
+{
+	return l->backlog != 0 && l->waiting >= l->backlog && base_list_empty(&l->wanted);
+}
+
 /* Lock held, control thread. */
 static void enqueue(struct ndx_listener *l, struct ndx_spi_request *request)
 {
 	char text[BASE_SOCKADDR_TEXT];
 
 	l->adapter->stats.requests++;
-	if (l->backlog != 0 && l->waiting >= l->backlog && base_list_empty(&l->wanted)) {
+	if (is_full(l))
+		drop_stale(l);
+	if (is_full(l)) {
 		log_warn(0, "listener#%u: request of %s refused: the backlog of %u is full", l->id,
 		         base_sockaddr_text(&request->peer, text), l->backlog);
 		l->adapter->stats.requests_refused++;

@@ -65,6 +65,7 @@ static const struct op ops_table[] = {
 	OP(MUST, conn_detach),
 	OP(MUST, listener_create), OP(MUST, listener_destroy), OP(MUST, listener_bind),
 	OP(MUST, listener_listen), OP(MUST, request_refuse),
+	OP(MAY, request_is_stale),
 	OP(MAY, qp_get_stats), OP(MAY, cq_get_stats), OP(MAY, get_counters),
 };
 /* clang-format on */

@@ -56,7 +56,9 @@ enum ndx_status ndx_listener_bind(struct ndx_listener *listener, const struct so
 /**
  * Begin to take requests. They are queued from now on, asked for or not.
  *
- * @param backlog  requests kept waiting before more are refused; 0: no limit but the provider's
+ * @param backlog  requests kept waiting before more are refused; 0: no limit but the provider's.
+ *                 One whose active side has given up makes room for another, where the stack tells
+ *                 of that before it is answered (loop does, libfabric does not)
  *
  * @retval NDX_E_INVALID_DEVICE_STATE not bound, or listening already
  * @retval NDX_E_SHARING_VIOLATION    port in use

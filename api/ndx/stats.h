@@ -126,10 +126,11 @@ struct ndx_adapter_stats {
 	uint64_t connects[NDX_STATS_STATUSES];
 	/** Requests that a connector took, and that ended without ndx_connector_reject(). */
 	uint64_t accepts[NDX_STATS_STATUSES];
-	uint64_t requests;         /**< that came in at listeners */
-	uint64_t requests_refused; /**< of those, because the backlog was full or none listened */
-	uint64_t rejects_passive;  /**< requests that ndx_connector_reject() refused */
-	uint64_t rejects_active;   /**< answers that it refused */
+	uint64_t requests; /**< that came in at listeners */
+	/** Of those: the backlog was full, the listener was closed, or the asker had given up. */
+	uint64_t requests_refused;
+	uint64_t rejects_passive; /**< requests that ndx_connector_reject() refused */
+	uint64_t rejects_active;  /**< answers that it refused */
 	/** How long teardown took, from the end of the connected state on; by outcome. */
 	struct ndx_duration_stats disconnects[NDX_OUTCOMES];
 	uint64_t drain_timeouts; /**< disconnects whose own work had to be cancelled */

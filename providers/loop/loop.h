@@ -369,5 +369,6 @@ enum ndx_status loop_listener_bind(struct ndx_spi_listener *spi, const struct so
                                    socklen_t len);
 enum ndx_status loop_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog);
 void loop_request_refuse(struct ndx_spi_request *spi);
+bool loop_request_is_stale(const struct ndx_spi_request *spi);
 
 #endif

@@ -218,6 +218,7 @@ static const struct ndx_provider_ops loop_ops = {
 	.listener_bind = loop_listener_bind,
 	.listener_listen = loop_listener_listen,
 	.request_refuse = loop_request_refuse,
+	.request_is_stale = loop_request_is_stale,
 	.qp_get_stats = loop_qp_get_stats,
 	.cq_get_stats = base_cq_get_stats,
 };

@@ -71,3 +71,14 @@ void loop_request_refuse(struct ndx_spi_request *spi)
 	loop_switch_unlock(request->sw);
 	free(request);
 }
+
+bool loop_request_is_stale(const struct ndx_spi_request *spi)
+{
+	const struct loop_request *request = (const struct loop_request *)(const void *)spi;
+	bool stale;
+
+	loop_switch_lock(request->sw);
+	stale = request->active == NULL;
+	loop_switch_unlock(request->sw);
+	return stale;
+}

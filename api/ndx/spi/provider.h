@@ -350,6 +350,9 @@ struct ndx_provider_ops {
 	                                   uint32_t backlog); /* [C] */
 	/** [C] Refuse a request that nobody took, and free it. Also after the listener is gone. */
 	void (*request_refuse)(struct ndx_spi_request *request);
+	/** [C] may; has the active side given up a request that nobody took? It then need not keep
+	 * others out of a backlog. */
+	bool (*request_is_stale)(const struct ndx_spi_request *request);
 
 	/* may: counters */
 	/** [L] Fill the counters of struct ndx_qp_stats: from `initiator` on. */

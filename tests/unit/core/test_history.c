@@ -395,6 +395,31 @@ static void outcomes_are_counted(void **state)
 	assert_int_equal(s.mrs.ever, 0);
 }
 
+/* An attempt that was given up keeps nobody out; one that waits does. */
+static void abandoned_request_makes_room_in_the_backlog(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_adapter_stats s = {.size = sizeof(s)};
+	struct end third;
+
+	ndx_listener_close(r->listener);
+	assert_int_equal(ndx_listen_on(r->adapter, (const struct sockaddr *)&r->address,
+	                               sizeof(r->address), 1, &r->listener),
+	                 NDX_OK);
+	assert_int_equal(begin_connect(r), NDX_PENDING);
+	assert_int_equal(ndx_connector_cancel(r->active.connector), NDX_OK);
+	assert_int_equal(begin_connect(r), NDX_PENDING);
+	make_end(r->adapter, &third);
+	assert_int_equal(begin_connect_of(r, &third), NDX_PENDING);
+	ends_with(&third, NDX_E_CONNECTION_REFUSED);
+	assert_int_equal(ndx_overlapped_status(&r->active.ov), NDX_PENDING);
+	assert_int_equal(ndx_adapter_get_stats(r->adapter, &s), NDX_OK);
+	assert_int_equal(s.requests, 3);
+	assert_int_equal(s.requests_refused, 2);
+	assert_int_equal(ndx_connector_cancel(r->active.connector), NDX_OK);
+	drop_end(&third);
+}
+
 static void providers_need_not_count(void **state)
 {
 	struct rig *r = *state;
@@ -462,6 +487,7 @@ int main(void)
 		WITH_RIG(cause_that_comes_ahead_of_a_failure_is_told_with_it),
 		WITH_RIG(cause_does_not_outlive_its_attempt),
 		WITH_RIG(outcomes_are_counted),
+		WITH_RIG(abandoned_request_makes_room_in_the_backlog),
 		WITH_RIG(providers_need_not_count),
 		cmocka_unit_test(durations_fall_into_buckets_of_doubling_width),
 		cmocka_unit_test(outcomes_have_names),
