@@ -15,8 +15,8 @@
 #include "base_sockaddr.h"
 #include "core.h"
 
-#define COOKIE 16u
-#define BOTH (2u * COOKIE) /* the server's, the client's */
+#define COOKIE ((size_t)16)
+#define BOTH (2 * COOKIE) /* the server's, the client's */
 /* Requests that come before the server's end has been told of its client. */
 #define MEETING_BACKLOG 0u
 

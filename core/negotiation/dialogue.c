@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One session's protocol, without any I/O. */
+#include "dialogue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "settle.h"
+
+enum ndx_status dialogue_init(struct dialogue *x, struct ndx_variant *variant, enum ndx_role role,
+                              uint64_t session, const struct dialogue_limits *limits,
+                              struct history *history)
+{
+	memset(x, 0, sizeof(*x));
+	x->in = malloc(limits->max_message);
+	x->out = malloc(FRAME_HEADER + (size_t)limits->max_message);
+	if (x->in == NULL || x->out == NULL) {
+		free(x->in);
+		free(x->out);
+		return NDX_E_NO_MEMORY;
+	}
+	x->next = DIALOGUE_IDLE;
+	x->limits = *limits;
+	x->history = history;
+	x->finished = -1;
+	x->view.session = session;
+	x->view.role = role;
+	x->view.own = &x->own;
+	x->view.peer = &x->peer;
+	x->view.agreed = &x->agreed;
+	x->variant = variant;
+	variant_get(variant);
+	return NDX_OK;
+}
+
+void dialogue_fini(struct dialogue *x)
+{
+	const struct ndx_variant_ops *ops = x->variant->table->ops;
+
+	if (x->begun && ops->end != NULL) {
+		plugin_enter(x->variant->plugin);
+		ops->end(x->session);
+		plugin_leave(x->variant->plugin);
+	}
+	variant_put(x->variant);
+	free(x->in);
+	free(x->out);
+}
+
+void dialogue_limit(struct dialogue *x, uint32_t max_message)
+{
+	if (max_message < x->limits.max_message)
+		x->limits.max_message = max_message;
+}
+
+void dialogue_fail(struct dialogue *x, enum ndx_error_layer layer, enum ndx_status status,
+                   bool tell, const char *text)
+{
+	if (x->next == DIALOGUE_FAILED)
+		return;
+	x->error.status = status < 0 ? status : NDX_E_UNSUCCESSFUL;
+	x->error.layer = layer;
+	x->error.stage = x->view.stage;
+	x->error.round = x->view.round;
+	(void)snprintf(x->error.text, sizeof(x->error.text), "%s", text);
+	x->tell = tell;
+	x->next = DIALOGUE_FAILED;
+}
+
+static void fail_plugin(struct dialogue *x, enum ndx_plugin_error error, enum ndx_status status,
+                        const char *text)
+{
+	char whole[256];
+
+	(void)snprintf(whole, sizeof(whole), "plugin \"%s\", variant \"%s\": %.160s",
+	               x->variant->plugin->name, x->variant->table->name, text);
+	x->error.plugin_error = error;
+	dialogue_fail(x, NDX_LAYER_PLUGIN, status, true, whole);
+}
+
+size_t dialogue_error_frame(struct dialogue *x, uint8_t out[FRAME_HEADER + FRAME_ERROR_SIZE_MAX])
+{
+	struct frame_error e = {.layer = (uint8_t)x->error.layer,
+	                        .plugin_error = (uint8_t)x->error.plugin_error,
+	                        .status = x->error.status};
+	struct frame f = {.type = FRAME_ERROR, .stage = x->error.stage, .round = x->error.round};
+
+	(void)snprintf(e.text, sizeof(e.text), "%.200s", x->error.text);
+	f.length = frame_write_error(out + FRAME_HEADER, &e);
+	frame_write_header(out, &f);
+	x->tell = false;
+	return FRAME_HEADER + f.length;
+}
+
+/* The stage's state, as at its beginning. */
+static void begin_stage(struct dialogue *x)
+{
+	x->view.round = 0;
+	x->own_completed = false;
+	x->peer_completed = false;
+	x->peer_round = 0;
+	x->have_data = false;
+	x->stage_ns = base_now_ns();
+	x->next = x->view.stage == NDX_STAGE_VALIDATE ? DIALOGUE_CONNECT : DIALOGUE_CALL;
+}
+
+enum ndx_status dialogue_start(struct dialogue *x, enum ndx_stage stage)
+{
+	const int wanted = x->finished + 1;
+
+	if (x->next != DIALOGUE_IDLE)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0, "the session is not between two stages");
+	if ((int)stage != wanted)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            wanted > NDX_STAGE_DONE ? "all stages are over"
+		                                    : "stage %s cannot run now: stage %s is next",
+		            frame_stage_name(stage), frame_stage_name((enum ndx_stage)wanted));
+	x->view.stage = stage;
+	begin_stage(x);
+	return NDX_OK;
+}
+
+enum ndx_status dialogue_restart(struct dialogue *x)
+{
+	const struct ndx_variant_ops *ops = x->variant->table->ops;
+	enum ndx_status st = NDX_OK;
+
+	if (x->view.stage == NDX_STAGE_VALIDATE || ops->reset == NULL)
+		return NDX_E_NOT_SUPPORTED;
+	if (x->begun) {
+		plugin_enter(x->variant->plugin);
+		st = ops->reset(x->session, x->view.stage);
+		plugin_leave(x->variant->plugin);
+	}
+	if (st == NDX_OK)
+		begin_stage(x);
+	return st;
+}
+
+static void record(struct dialogue *x, enum ndx_history_kind kind, uint32_t bytes,
+                   enum ndx_status status, uint64_t since_ns, const char *text)
+{
+	const struct ndx_history_entry entry = {.kind = kind,
+	                                        .stage = x->view.stage,
+	                                        .round = x->view.round,
+	                                        .bytes = bytes,
+	                                        .status = status};
+
+	history_add(x->history, &entry, since_ns, text);
+}
+
+/* Both sides have completed the stage. */
+static void end_stage(struct dialogue *x)
+{
+	char why[160];
+
+	if (x->view.stage == NDX_STAGE_INFO) {
+		enum ndx_status st = settle_check(&x->peer, why, sizeof(why));
+
+		if (st != NDX_OK) {
+			fail_plugin(x, NDX_PLUGIN_PEER_DATA, st, why);
+			return;
+		}
+		st = settle(x->view.role, &x->own, &x->peer, &x->agreed, why, sizeof(why));
+		if (st != NDX_OK) {
+			dialogue_fail(x, NDX_LAYER_FRAMEWORK, st, true, why);
+			return;
+		}
+		x->settled = true;
+	}
+	record(x, NDX_HISTORY_STAGE, 0, NDX_OK, x->stage_ns, frame_stage_name(x->view.stage));
+	log_debug("session %llu: stage %s has ended, %u rounds",
+	          (unsigned long long)x->view.session, frame_stage_name(x->view.stage),
+	          x->view.round + 1);
+	x->finished = (int)x->view.stage;
+	x->next = DIALOGUE_IDLE;
+}
+
+static enum ndx_status begin_session(struct dialogue *x, struct ndx_exchange_reply *reply)
+{
+	const struct ndx_variant_ops *ops = x->variant->table->ops;
+	enum ndx_status st = NDX_OK;
+
+	if (x->begun)
+		return NDX_OK;
+	x->session = x->variant->instance;
+	if (ops->begin != NULL)
+		st = ops->begin(x->variant->instance, &x->view, &x->session, reply);
+	x->begun = st == NDX_OK;
+	return st;
+}
+
+static enum ndx_status call_stage(struct dialogue *x, struct ndx_exchange_reply *reply)
+{
+	const struct ndx_variant_ops *ops = x->variant->table->ops;
+	const void *peer = x->have_data ? x->in : NULL;
+
+	switch (x->view.stage) {
+	case NDX_STAGE_INFO:
+		return ops->info(x->session, &x->view, peer, x->in_length, reply);
+	case NDX_STAGE_READY:
+		return ops->ready(x->session, &x->view, peer, x->in_length, reply);
+	case NDX_STAGE_DONE:
+		if (ops->done != NULL)
+			return ops->done(x->session, &x->view, peer, x->in_length, reply);
+		reply->completed = true;
+		return NDX_OK;
+	case NDX_STAGE_VALIDATE:
+	default:
+		return NDX_E_INTERNAL_ERROR;
+	}
+}
+
+/* What a plugin returned is looked at like anything that comes from outside. */
+static void take_reply(struct dialogue *x, enum ndx_status st, struct ndx_exchange_reply *reply)
+{
+	struct frame f = {.type = FRAME_DATA, .stage = x->view.stage, .round = x->view.round};
+	char why[120];
+
+	reply->text[sizeof(reply->text) - 1] = '\0';
+	if (st != NDX_OK) {
+		fail_plugin(x, reply->error == NDX_PLUGIN_OK ? NDX_PLUGIN_VENDOR : reply->error, st,
+		            reply->text[0] != '\0' ? reply->text : ndx_status_text(st));
+		return;
+	}
+	if (reply->length > x->limits.max_message) {
+		(void)snprintf(why, sizeof(why), "it returned %zu bytes, %u are allowed",
+		               reply->length, x->limits.max_message);
+		fail_plugin(x, NDX_PLUGIN_SERIALIZATION, NDX_E_BUFFER_OVERFLOW, why);
+		return;
+	}
+	if (!reply->completed && x->peer_completed) {
+		fail_plugin(x, NDX_PLUGIN_PEER_DATA, NDX_E_REMOTE_ERROR,
+		            "the peer has completed the stage, this side wants more of it");
+		return;
+	}
+	x->own_completed = reply->completed;
+	f.flags = reply->completed ? FRAME_COMPLETED : 0;
+	f.length = (uint32_t)reply->length;
+	frame_write_header(x->out, &f);
+	x->out_length = FRAME_HEADER + reply->length;
+	x->next = DIALOGUE_SEND;
+}
+
+void dialogue_call(struct dialogue *x)
+{
+	struct ndx_exchange_reply reply = {.data = x->out + FRAME_HEADER,
+	                                   .room = x->limits.max_message};
+	const uint64_t since = base_now_ns();
+	enum ndx_status st;
+
+	plugin_enter(x->variant->plugin);
+	st = begin_session(x, &reply);
+	if (st == NDX_OK)
+		st = call_stage(x, &reply);
+	plugin_leave(x->variant->plugin);
+	record(x, NDX_HISTORY_CALL, (uint32_t)reply.length, st, since, NULL);
+	take_reply(x, st, &reply);
+}
+
+void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *text)
+{
+	struct frame f = {.type = FRAME_VALIDATE, .stage = NDX_STAGE_VALIDATE};
+	struct frame_validate v = {.agreed = x->agreed};
+
+	if (status != NDX_OK) {
+		dialogue_fail(x, NDX_LAYER_PROVIDER, status, true, text);
+		return;
+	}
+	settle_identity(&x->own, v.own);
+	settle_identity(&x->peer, v.peer);
+	f.length = frame_write_validate(x->out + FRAME_HEADER, &v);
+	frame_write_header(x->out, &f);
+	x->out_length = FRAME_HEADER + f.length;
+	x->own_completed = true;
+	x->next = DIALOGUE_SEND;
+}
+
+void dialogue_sent(struct dialogue *x)
+{
+	record(x, NDX_HISTORY_SENT, (uint32_t)(x->out_length - FRAME_HEADER), NDX_OK, base_now_ns(),
+	       NULL);
+	if (x->own_completed && x->peer_completed)
+		end_stage(x);
+	else
+		x->next = DIALOGUE_RECEIVE;
+}
+
+static void receive_data(struct dialogue *x, const struct frame *f)
+{
+	if (f->stage != x->view.stage || f->round != x->peer_round || x->peer_completed) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true,
+		              "the peer's message is not of this stage and round");
+		return;
+	}
+	x->peer_round++;
+	x->peer_completed = (f->flags & FRAME_COMPLETED) != 0;
+	if (x->own_completed) {
+		/* It had asked for no more; the peer's last words are its own affair. */
+		if (x->peer_completed)
+			end_stage(x);
+		return;
+	}
+	if (x->view.round + 1 >= x->limits.max_rounds) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_BUFFER_OVERFLOW, true,
+		              "the stage has more rounds than allowed: the two plugins do not come "
+		              "to an end");
+		return;
+	}
+	memcpy(x->in, f->payload, f->length);
+	x->in_length = f->length;
+	x->have_data = true;
+	x->view.round++;
+	x->next = DIALOGUE_CALL;
+}
+
+static void receive_validate(struct dialogue *x, const struct frame *f)
+{
+	struct frame_validate v;
+	uint8_t own[16];
+	uint8_t peer[16];
+	const char *why;
+	char text[128];
+
+	if (x->view.stage != NDX_STAGE_VALIDATE || x->peer_completed) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true,
+		              "the peer validates at the wrong time");
+		return;
+	}
+	if (!frame_parse_validate(f, &v, &why)) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true, why);
+		return;
+	}
+	settle_identity(&x->own, own);
+	settle_identity(&x->peer, peer);
+	why = settle_difference(&x->agreed, &v.agreed);
+	if (why == NULL && (memcmp(v.own, peer, 16) != 0 || memcmp(v.peer, own, 16) != 0))
+		why = "which queue pairs are connected";
+	if (why != NULL) {
+		(void)snprintf(text, sizeof(text), "the two sides do not agree on %s", why);
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_INVALID_CONFIG, true, text);
+		return;
+	}
+	x->peer_completed = true;
+	end_stage(x);
+}
+
+static void receive_error(struct dialogue *x, const struct frame *f)
+{
+	struct frame_error e;
+	const char *why;
+	char text[256];
+
+	if (!frame_parse_error(f, &e, &why)) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, false, why);
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "the peer gave up: %s", e.text);
+	x->error.remote = true;
+	if (e.plugin_error <= NDX_PLUGIN_CONFIGURATION)
+		x->error.plugin_error = (enum ndx_plugin_error)e.plugin_error;
+	dialogue_fail(x,
+	              e.layer <= NDX_LAYER_PROVIDER && e.layer != NDX_LAYER_NONE
+	                      ? (enum ndx_error_layer)e.layer
+	                      : NDX_LAYER_FRAMEWORK,
+	              NDX_E_REMOTE_ERROR, false, text);
+}
+
+void dialogue_receive(struct dialogue *x, const struct frame *f, uint64_t since_ns)
+{
+	record(x, NDX_HISTORY_RECEIVED, f->length, NDX_OK, since_ns, frame_type_name(f->type));
+	switch (f->type) {
+	case FRAME_ALIVE:
+		return;
+	case FRAME_DATA:
+		receive_data(x, f);
+		return;
+	case FRAME_VALIDATE:
+		receive_validate(x, f);
+		return;
+	case FRAME_ERROR:
+		receive_error(x, f);
+		return;
+	case FRAME_BYE:
+		x->next = DIALOGUE_CLOSED;
+		return;
+	case FRAME_HELLO:
+	case FRAME_WELCOME:
+	case FRAME_GOODBYE:
+	default:
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true,
+		              "the peer sent a message that has no place here");
+		return;
+	}
+}

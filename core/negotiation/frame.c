@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames between two sessions: parse, write. */
+#include "frame.h"
+
+#include <string.h>
+
+#include "base_byteorder.h"
+
+bool frame_name_valid(const char *name)
+{
+	size_t i;
+
+	for (i = 0; name[i] != '\0'; i++) {
+		const char c = name[i];
+		const bool letter = c >= 'a' && c <= 'z';
+		const bool other = (c >= '0' && c <= '9') || c == '-' || c == '_';
+
+		if (i >= NDX_PLUGIN_NAME_MAX || !(letter || (other && i > 0)))
+			return false;
+	}
+	return i > 0;
+}
+
+const char *frame_type_name(enum frame_type type)
+{
+	static const char *const names[] = {
+		[FRAME_HELLO] = "hello",       [FRAME_WELCOME] = "welcome", [FRAME_DATA] = "data",
+		[FRAME_VALIDATE] = "validate", [FRAME_ERROR] = "error",     [FRAME_BYE] = "bye",
+		[FRAME_GOODBYE] = "goodbye",   [FRAME_ALIVE] = "alive",
+	};
+	const size_t i = (size_t)type;
+
+	return i < sizeof(names) / sizeof(names[0]) && names[i] != NULL ? names[i] : "?";
+}
+
+const char *frame_stage_name(enum ndx_stage stage)
+{
+	static const char *const names[] = {"info", "validate", "ready", "done"};
+	const size_t i = (size_t)stage;
+
+	return i < sizeof(names) / sizeof(names[0]) ? names[i] : "?";
+}
+
+/* Which flags a type may have, and which stage. */
+static bool fits(uint8_t type, uint8_t stage, uint8_t flags, const char **why)
+{
+	static const uint8_t allowed[] = {
+		[FRAME_HELLO] = FRAME_RESUMED,
+		[FRAME_WELCOME] = FRAME_RESUMED,
+		[FRAME_DATA] = FRAME_COMPLETED,
+		[FRAME_ALIVE] = 0,
+	};
+
+	if (type < FRAME_HELLO || type > FRAME_ALIVE)
+		*why = "unknown type of frame";
+	else if (stage > NDX_STAGE_DONE)
+		*why = "unknown stage";
+	else if ((flags & ~allowed[type]) != 0)
+		*why = "unknown flag";
+	else
+		return true;
+	return false;
+}
+
+enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t most,
+                               struct frame *frame, size_t *used, const char **why)
+{
+	uint8_t magic[4];
+	uint32_t payload;
+
+	/* Judged as soon as it is there: who is not one of ours is told apart by the first byte. */
+	base_put_be32(magic, FRAME_MAGIC);
+	if (memcmp(bytes, magic, length < sizeof(magic) ? length : sizeof(magic)) != 0) {
+		*why = "not a frame: the peer speaks another protocol";
+		return FRAME_BAD;
+	}
+	if (length > 4 && bytes[4] != FRAME_VERSION) {
+		*why = "another version of the protocol";
+		return FRAME_BAD;
+	}
+	*used = FRAME_HEADER;
+	if (length < FRAME_HEADER)
+		return FRAME_MORE;
+	if (!fits(bytes[5], bytes[6], bytes[7], why))
+		return FRAME_BAD;
+	payload = base_get_be32(bytes + 16);
+	if (base_get_be32(bytes + 12) != 0) {
+		*why = "reserved bytes are not zero";
+		return FRAME_BAD;
+	}
+	if (payload > most || payload > FRAME_PAYLOAD_MAX) {
+		*why = "payload longer than the limit";
+		return FRAME_BAD;
+	}
+	*used = FRAME_HEADER + (size_t)payload;
+	if (length < *used)
+		return FRAME_MORE;
+	frame->type = (enum frame_type)bytes[5];
+	frame->stage = (enum ndx_stage)bytes[6];
+	frame->flags = bytes[7];
+	frame->round = base_get_be32(bytes + 8);
+	frame->payload = bytes + FRAME_HEADER;
+	frame->length = payload;
+	return FRAME_WHOLE;
+}
+
+void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame)
+{
+	base_put_be32(out, FRAME_MAGIC);
+	out[4] = FRAME_VERSION;
+	out[5] = (uint8_t)frame->type;
+	out[6] = (uint8_t)frame->stage;
+	out[7] = frame->flags;
+	base_put_be32(out + 8, frame->round);
+	base_put_be32(out + 12, 0);
+	base_put_be32(out + 16, frame->length);
+}
+
+/* A name in a field of fixed size: ends within it, the rest is zero. */
+static bool take_name(const uint8_t *field, char out[NDX_PLUGIN_NAME_MAX + 1])
+{
+	size_t length;
+
+	memcpy(out, field, NDX_PLUGIN_NAME_MAX + 1);
+	length = strnlen(out, NDX_PLUGIN_NAME_MAX + 1);
+	if (length > NDX_PLUGIN_NAME_MAX || !frame_name_valid(out))
+		return false;
+	for (size_t i = length; i <= NDX_PLUGIN_NAME_MAX; i++)
+		if (out[i] != '\0')
+			return false;
+	return true;
+}
+
+static bool has_length(const struct frame *f, uint32_t length, const char **why)
+{
+	if (f->length == length)
+		return true;
+	*why = "payload of the wrong length";
+	return false;
+}
+
+bool frame_parse_hello(const struct frame *f, struct frame_hello *out, const char **why)
+{
+	const uint8_t *p = f->payload;
+
+	if (!has_length(f, FRAME_HELLO_SIZE, why))
+		return false;
+	memcpy(out->session, p, 16);
+	out->max_message = base_get_be32(p + 16);
+	if (take_name(p + 20, out->plugin) &&
+	    take_name(p + 20 + NDX_PLUGIN_NAME_MAX + 1, out->variant))
+		return true;
+	*why = "malformed name of a plugin or variant";
+	return false;
+}
+
+bool frame_parse_welcome(const struct frame *f, struct frame_welcome *out, const char **why)
+{
+	if (!has_length(f, FRAME_WELCOME_SIZE, why))
+		return false;
+	out->max_message = base_get_be32(f->payload);
+	out->stage_timeout_ms = base_get_be32(f->payload + 4);
+	out->session_timeout_ms = base_get_be32(f->payload + 8);
+	return true;
+}
+
+bool frame_parse_error(const struct frame *f, struct frame_error *out, const char **why)
+{
+	uint32_t length;
+
+	if (f->length < 8 || f->length > FRAME_ERROR_SIZE_MAX) {
+		*why = "payload of the wrong length";
+		return false;
+	}
+	length = f->length - 8;
+	out->layer = f->payload[0];
+	out->plugin_error = f->payload[1];
+	out->status = (int32_t)base_get_be32(f->payload + 4);
+	for (uint32_t i = 0; i < length; i++) {
+		const uint8_t c = f->payload[8 + i];
+
+		/* It ends up in logs and terminals. */
+		if (c >= 0x20 && c < 0x7f)
+			memcpy(&out->text[i], &c, 1);
+		else
+			out->text[i] = '?';
+	}
+	out->text[length] = '\0';
+	return true;
+}
+
+bool frame_parse_validate(const struct frame *f, struct frame_validate *out, const char **why)
+{
+	if (!has_length(f, FRAME_VALIDATE_SIZE, why))
+		return false;
+	out->agreed.kind = base_get_be32(f->payload);
+	out->agreed.mtu = base_get_be32(f->payload + 4);
+	out->agreed.client_reads = base_get_be32(f->payload + 8);
+	out->agreed.server_reads = base_get_be32(f->payload + 12);
+	memcpy(out->own, f->payload + 16, sizeof(out->own));
+	memcpy(out->peer, f->payload + 32, sizeof(out->peer));
+	return true;
+}
+
+uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hello *hello)
+{
+	memset(out, 0, FRAME_HELLO_SIZE);
+	memcpy(out, hello->session, 16);
+	base_put_be32(out + 16, hello->max_message);
+	memcpy(out + 20, hello->plugin, strnlen(hello->plugin, NDX_PLUGIN_NAME_MAX));
+	memcpy(out + 20 + NDX_PLUGIN_NAME_MAX + 1, hello->variant,
+	       strnlen(hello->variant, NDX_PLUGIN_NAME_MAX));
+	return FRAME_HELLO_SIZE;
+}
+
+uint32_t frame_write_welcome(uint8_t out[FRAME_WELCOME_SIZE], const struct frame_welcome *welcome)
+{
+	base_put_be32(out, welcome->max_message);
+	base_put_be32(out + 4, welcome->stage_timeout_ms);
+	base_put_be32(out + 8, welcome->session_timeout_ms);
+	return FRAME_WELCOME_SIZE;
+}
+
+uint32_t frame_write_error(uint8_t out[FRAME_ERROR_SIZE_MAX], const struct frame_error *error)
+{
+	const uint32_t length = (uint32_t)strnlen(error->text, FRAME_ERROR_TEXT);
+
+	out[0] = error->layer;
+	out[1] = error->plugin_error;
+	out[2] = out[3] = 0;
+	base_put_be32(out + 4, (uint32_t)error->status);
+	memcpy(out + 8, error->text, length);
+	return 8 + length;
+}
+
+uint32_t frame_write_validate(uint8_t out[FRAME_VALIDATE_SIZE], const struct frame_validate *v)
+{
+	base_put_be32(out, v->agreed.kind);
+	base_put_be32(out + 4, v->agreed.mtu);
+	base_put_be32(out + 8, v->agreed.client_reads);
+	base_put_be32(out + 12, v->agreed.server_reads);
+	memcpy(out + 16, v->own, sizeof(v->own));
+	memcpy(out + 32, v->peer, sizeof(v->peer));
+	return FRAME_VALIDATE_SIZE;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The frame: what travels between two sessions. docs/negotiation-protocol.md has it byte by byte.
+ *
+ * Pure: bytes in, fields out. Nothing here trusts a byte; one function parses, and it is fuzzed.
+ */
+#ifndef NEGOTIATION_FRAME_H
+#define NEGOTIATION_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ndx/spi/plugin.h>
+
+#define FRAME_MAGIC 0x4e44584eu /* "NDXN" */
+#define FRAME_VERSION 1u
+#define FRAME_HEADER 20u
+/* No session may ask for more, whatever its limits are. */
+#define FRAME_PAYLOAD_MAX (1u << 20)
+
+enum frame_type {
+	FRAME_HELLO = 1,    /* client: which plugin and variant, which session */
+	FRAME_WELCOME = 2,  /* server: yes, and under which limits */
+	FRAME_DATA = 3,     /* bytes of one plugin for the other; flags say if it has completed */
+	FRAME_VALIDATE = 4, /* the framework's own: connected, and what was agreed */
+	FRAME_ERROR = 5,    /* why this side gives up; then it closes */
+	FRAME_BYE = 6,      /* the session is over, as both wish */
+	FRAME_GOODBYE = 7,  /* of the queue pair, where there is no other way: see frame_goodbye */
+	FRAME_ALIVE = 8,    /* heartbeat; no answer */
+};
+
+#define FRAME_COMPLETED 0x01u /* DATA: the sender's plugin has all it wants of this stage */
+#define FRAME_RESUMED 0x02u   /* HELLO: of a session that lost its transport */
+
+struct frame {
+	enum frame_type type;
+	enum ndx_stage stage;
+	uint8_t flags;
+	uint32_t round;
+	const uint8_t *payload; /* into what was parsed */
+	uint32_t length;
+};
+
+enum frame_verdict {
+	FRAME_WHOLE, /* *frame is filled, *used bytes were taken */
+	FRAME_MORE,  /* not all there yet; *used is what is needed in all, as far as known */
+	FRAME_BAD,   /* will never be one; *why says what is wrong */
+};
+
+/*
+ * Take a frame off the front of `length` bytes. `most` is the longest payload to be accepted.
+ * Unknown types, stages, flags and versions are BAD: there is nothing to be compatible with yet.
+ */
+enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t most,
+                               struct frame *frame, size_t *used, const char **why);
+
+/* Write the header; the payload follows it. */
+void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame);
+
+/* Names for logs and history. Never NULL. */
+const char *frame_type_name(enum frame_type type);
+const char *frame_stage_name(enum ndx_stage stage);
+
+/* HELLO. Names are checked by the parser: NUL-terminated, not empty, well-formed. */
+struct frame_hello {
+	uint8_t session[16]; /* random; names the session when its transport has to be replaced */
+	uint32_t max_message;
+	char plugin[NDX_PLUGIN_NAME_MAX + 1];
+	char variant[NDX_PLUGIN_NAME_MAX + 1];
+};
+#define FRAME_HELLO_SIZE (16u + 4u + 2u * (NDX_PLUGIN_NAME_MAX + 1u))
+
+/* WELCOME */
+struct frame_welcome {
+	uint32_t max_message;
+	uint32_t stage_timeout_ms;
+	uint32_t session_timeout_ms;
+};
+#define FRAME_WELCOME_SIZE 12u
+
+/* ERROR */
+#define FRAME_ERROR_TEXT 200u
+struct frame_error {
+	uint8_t layer;                   /* enum ndx_negotiation_layer */
+	uint8_t plugin_error;            /* enum ndx_plugin_error */
+	int32_t status;                  /* enum ndx_status */
+	char text[FRAME_ERROR_TEXT + 1]; /* printable; what is not was replaced */
+};
+#define FRAME_ERROR_SIZE_MAX (8u + FRAME_ERROR_TEXT)
+
+/* VALIDATE: what the sender holds, to be compared field by field. */
+struct frame_validate {
+	struct ndx_agreement agreed;
+	uint8_t own[16];  /* the sender's end: cookie, or queue pair number and first PSN */
+	uint8_t peer[16]; /* the receiver's end, as the sender understood it */
+};
+#define FRAME_VALIDATE_SIZE 48u
+
+/* Payloads. Parsing: false and *why, or all of *out. Writing returns the length. */
+bool frame_parse_hello(const struct frame *f, struct frame_hello *out, const char **why);
+bool frame_parse_welcome(const struct frame *f, struct frame_welcome *out, const char **why);
+bool frame_parse_error(const struct frame *f, struct frame_error *out, const char **why);
+bool frame_parse_validate(const struct frame *f, struct frame_validate *out, const char **why);
+uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hello *hello);
+uint32_t frame_write_welcome(uint8_t out[FRAME_WELCOME_SIZE], const struct frame_welcome *welcome);
+uint32_t frame_write_error(uint8_t out[FRAME_ERROR_SIZE_MAX], const struct frame_error *error);
+uint32_t frame_write_validate(uint8_t out[FRAME_VALIDATE_SIZE], const struct frame_validate *v);
+
+/* Could it name a plugin, variant or parameter? */
+bool frame_name_valid(const char *name);
+
+#endif

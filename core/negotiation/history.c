@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "history.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base_linux.h"
+
+enum ndx_status history_init(struct history *h, uint32_t room)
+{
+	h->ring = calloc(room, sizeof(*h->ring));
+	if (h->ring == NULL)
+		return NDX_E_NO_MEMORY;
+	(void)pthread_mutex_init(&h->lock, NULL);
+	h->room = room;
+	h->written = 0;
+	h->began_ns = base_now_ns();
+	return NDX_OK;
+}
+
+void history_fini(struct history *h)
+{
+	(void)pthread_mutex_destroy(&h->lock);
+	free(h->ring);
+}
+
+void history_add(struct history *h, const struct ndx_history_entry *entry, uint64_t since_ns,
+                 const char *text)
+{
+	const uint64_t now = base_now_ns();
+	struct ndx_history_entry *e;
+
+	pthread_mutex_lock(&h->lock);
+	e = &h->ring[h->written % h->room];
+	*e = *entry;
+	e->at_us = (since_ns - h->began_ns) / 1000;
+	e->duration_us = (now - since_ns) / 1000;
+	(void)snprintf(e->text, sizeof(e->text), "%s", text != NULL ? text : "");
+	h->written++;
+	pthread_mutex_unlock(&h->lock);
+}
+
+size_t history_copy(struct history *h, struct ndx_history_entry *entries, size_t count,
+                    uint64_t *dropped)
+{
+	uint64_t first;
+	size_t kept;
+	size_t n;
+
+	pthread_mutex_lock(&h->lock);
+	kept = h->written < h->room ? (size_t)h->written : h->room;
+	n = kept < count ? kept : count;
+	first = h->written - n;
+	for (size_t i = 0; i < n; i++)
+		entries[i] = h->ring[(first + i) % h->room];
+	if (dropped != NULL)
+		*dropped = h->written - kept;
+	pthread_mutex_unlock(&h->lock);
+	return kept;
+}

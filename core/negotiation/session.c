@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sessions: create, run stages, close. */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+
+#define MESSAGE_LEAST 512u
+
+void ndx_session_attr_init(struct ndx_session_attr *attr)
+{
+	*attr = (struct ndx_session_attr){.size = sizeof(*attr),
+	                                  .inbound_read_limit = 16,
+	                                  .outbound_read_limit = 16,
+	                                  .connect_timeout_ms = 5000,
+	                                  .attempts = 3,
+	                                  .backoff_ms = 100,
+	                                  .backoff_most_ms = 5000,
+	                                  .stage_timeout_ms = 30000,
+	                                  .session_timeout_ms = 120000,
+	                                  .max_message = 65536,
+	                                  .max_rounds = 64,
+	                                  .max_history = 128};
+}
+
+static enum ndx_status check_attr(const struct ndx_session_attr *a)
+{
+	const char *fault = NULL;
+
+	if (a->size < sizeof(*a))
+		fault = "attr->size is too small; call ndx_session_attr_init() first";
+	else if (a->variant == NULL)
+		fault = "attr->variant is NULL";
+	else if (a->servers == NULL || a->server_count == 0)
+		fault = "there is no server";
+	else if ((a->connector == NULL) != (a->qp == NULL))
+		fault = "connector and qp go together, one is missing";
+	else if (a->attempts == 0 || a->max_rounds == 0 || a->max_history == 0)
+		fault = "attempts, max_rounds and max_history must be 1 or more";
+	else if (a->max_history > 65536)
+		fault = "max_history is beyond 65536";
+	else if (a->max_message < MESSAGE_LEAST || a->max_message > FRAME_PAYLOAD_MAX)
+		fault = "max_message must be 512 to 1048576";
+	else if (a->connect_timeout_ms == 0 || a->stage_timeout_ms == 0 ||
+	         a->session_timeout_ms == 0)
+		fault = "a time-out is 0";
+	if (fault != NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_create: %s", fault);
+	for (size_t i = 0; i < a->server_count; i++) {
+		if (a->servers[i] == NULL)
+			return fail(NDX_E_INVALID_PARAMETER, 0,
+			            "ndx_session_create: server %zu is NULL", i);
+		if (variant_transport(a->variant) == NULL && !link_address_valid(a->servers[i]))
+			return fail(NDX_E_INVALID_ADDRESS, 0,
+			            "ndx_session_create: \"%.128s\" is not HOST:PORT or "
+			            "[IPV6]:PORT",
+			            a->servers[i]);
+	}
+	return NDX_OK;
+}
+
+static enum ndx_status copy_servers(struct ndx_session *s)
+{
+	s->servers = calloc(s->attr.server_count, sizeof(*s->servers));
+	if (s->servers == NULL)
+		return NDX_E_NO_MEMORY;
+	for (size_t i = 0; i < s->attr.server_count; i++) {
+		s->servers[i] = strdup(s->attr.servers[i]);
+		if (s->servers[i] == NULL)
+			return NDX_E_NO_MEMORY;
+	}
+	s->attr.servers = NULL;
+	return NDX_OK;
+}
+
+static void free_servers(struct ndx_session *s)
+{
+	for (size_t i = 0; s->servers != NULL && i < s->attr.server_count; i++)
+		free(s->servers[i]);
+	free(s->servers);
+}
+
+enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct ndx_session **out)
+{
+	struct dialogue_limits limits;
+	struct ndx_session *s;
+	enum ndx_status st;
+
+	if (attr == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_create: NULL argument");
+	st = check_attr(attr);
+	if (st != NDX_OK)
+		return st;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "ndx_session_create: out of memory");
+	s->id = __atomic_add_fetch(&attr->variant->plugin->negotiation->last_session, 1,
+	                           __ATOMIC_RELAXED);
+	s->attr = *attr;
+	s->server = "";
+	limits = (struct dialogue_limits){attr->max_message, attr->max_rounds};
+	s->inbox_room = FRAME_HEADER + (size_t)attr->max_message;
+	s->inbox = malloc(s->inbox_room);
+	st = s->inbox == NULL ? NDX_E_NO_MEMORY : copy_servers(s);
+	if (st == NDX_OK)
+		st = base_random(s->cookie, sizeof(s->cookie));
+	if (st != NDX_OK)
+		goto fail_memory;
+	st = history_init(&s->history, attr->max_history);
+	if (st != NDX_OK)
+		goto fail_memory;
+	st = link_init(&s->link, attr->variant);
+	if (st != NDX_OK)
+		goto fail_link;
+	st = dialogue_init(&s->dialogue, attr->variant, NDX_ROLE_CLIENT, s->id, &limits,
+	                   &s->history);
+	if (st != NDX_OK)
+		goto fail_exchange;
+	(void)pthread_mutex_init(&s->lock, NULL);
+	*out = s;
+	return NDX_OK;
+fail_exchange:
+	link_fini(&s->link);
+fail_link:
+	history_fini(&s->history);
+fail_memory:
+	free_servers(s);
+	free(s->inbox);
+	free(s);
+	return fail(st, 0, "ndx_session_create: %s", ndx_status_text(st));
+}
+
+void session_set_state(struct ndx_session *s, enum ndx_session_state state)
+{
+	pthread_mutex_lock(&s->lock);
+	s->state = state;
+	pthread_mutex_unlock(&s->lock);
+}
+
+enum ndx_status session_failed(struct ndx_session *s)
+{
+	const struct ndx_session_error *e = &s->dialogue.error;
+
+	pthread_mutex_lock(&s->lock);
+	s->state = NDX_SESSION_FAILED;
+	s->error = *e;
+	pthread_mutex_unlock(&s->lock);
+	if (e->status == NDX_E_CANCELED)
+		log_info("session %llu: cancelled", (unsigned long long)s->id);
+	return fail(e->status, 0, "session %llu, stage %s, round %u: %s", (unsigned long long)s->id,
+	            frame_stage_name(e->stage), e->round, e->text);
+}
+
+enum ndx_status session_fail(struct ndx_session *s, enum ndx_error_layer layer,
+                             enum ndx_status status, const char *text)
+{
+	dialogue_fail(&s->dialogue, layer, status, false, text);
+	return session_failed(s);
+}
+
+/* Last words, if the transport still carries them. */
+static void tell_peer(struct ndx_session *s)
+{
+	uint8_t bytes[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
+	size_t length;
+
+	if (!s->dialogue.tell)
+		return;
+	length = dialogue_error_frame(&s->dialogue, bytes);
+	(void)link_send(&s->link, bytes, length, base_deadline(100));
+}
+
+enum ndx_status ndx_session_connect(struct ndx_session *s)
+{
+	enum ndx_status st;
+
+	if (s == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_connect: session is NULL");
+	if (ndx_session_get_state(s) != NDX_SESSION_CREATED)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_session_connect: session %llu is %s already",
+		            (unsigned long long)s->id,
+		            ndx_session_state_name(ndx_session_get_state(s)));
+	s->deadline_ns = base_deadline(s->attr.session_timeout_ms);
+	st = session_reach(s, false);
+	if (st == NDX_OK)
+		session_set_state(s, NDX_SESSION_CONNECTED);
+	return st;
+}
+
+/* The queue pair's part of stage validate. */
+static void connect_qp(struct ndx_session *s)
+{
+	struct ndx_overlapped ov = {0};
+	const uint64_t now = base_now_ns();
+	enum ndx_status st;
+	uint32_t ms;
+
+	if (s->attr.connector == NULL) {
+		dialogue_connected(&s->dialogue, NDX_OK, "");
+		return;
+	}
+	ms = s->stage_deadline_ns <= now ? 0 : (uint32_t)((s->stage_deadline_ns - now) / 1000000);
+	st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &ov);
+	if (st == NDX_PENDING) {
+		st = ndx_overlapped_wait(&ov, ms);
+		if (st == NDX_PENDING) {
+			(void)ndx_connector_cancel(s->attr.connector);
+			st = ndx_overlapped_status(&ov);
+			st = st == NDX_E_CANCELED ? NDX_E_IO_TIMEOUT : st;
+		}
+	}
+	dialogue_connected(&s->dialogue, st,
+	                   st == NDX_E_IO_TIMEOUT ? "the peer's queue pair does not connect in time"
+	                                          : "the queue pair cannot be connected");
+}
+
+/* Wait for the peer's next frame, and take it. */
+static enum ndx_status receive(struct ndx_session *s, enum ndx_error_layer *layer)
+{
+	const uint64_t since = base_now_ns();
+	struct frame f;
+	enum ndx_status st = session_read_frame(s, &f, s->stage_deadline_ns, layer);
+
+	if (st != NDX_OK)
+		return st;
+	dialogue_receive(&s->dialogue, &f, since);
+	s->inbox_used = 0;
+	return NDX_OK;
+}
+
+/* One step of the stage; a failure is the transport's. */
+static enum ndx_status step(struct ndx_session *s, enum ndx_error_layer *layer)
+{
+	struct dialogue *x = &s->dialogue;
+	enum ndx_status st;
+
+	*layer = NDX_LAYER_TRANSPORT;
+	switch (x->next) {
+	case DIALOGUE_CALL:
+		dialogue_call(x);
+		return NDX_OK;
+	case DIALOGUE_CONNECT:
+		connect_qp(s);
+		return NDX_OK;
+	case DIALOGUE_SEND:
+		st = link_send(&s->link, x->out, x->out_length, s->stage_deadline_ns);
+		if (st == NDX_OK)
+			dialogue_sent(x);
+		return st;
+	case DIALOGUE_RECEIVE:
+		return receive(s, layer);
+	case DIALOGUE_IDLE:
+	case DIALOGUE_FAILED:
+	case DIALOGUE_CLOSED:
+	default:
+		return NDX_OK;
+	}
+}
+
+static enum ndx_status broken(struct ndx_session *s, enum ndx_error_layer layer, enum ndx_status st)
+{
+	char text[256];
+
+	if (st == NDX_E_CANCELED)
+		(void)snprintf(text, sizeof(text), "cancelled");
+	else if (st == NDX_E_IO_TIMEOUT)
+		(void)snprintf(text, sizeof(text), "time is over (stage %u ms, session %u ms): %s",
+		               s->attr.stage_timeout_ms, s->attr.session_timeout_ms,
+		               s->dialogue.next == DIALOGUE_RECEIVE ? "nothing came from the peer"
+		                                                    : "the peer takes nothing");
+	else
+		(void)snprintf(text, sizeof(text), "%.255s", ndx_last_error());
+	/* A peer that sends rubbish is told so; one that is gone is not. */
+	dialogue_fail(&s->dialogue, layer, st, layer == NDX_LAYER_FRAMEWORK, text);
+	tell_peer(s);
+	return session_failed(s);
+}
+
+/* The transport is lost: once more from the stage's beginning, if the variant can. */
+static enum ndx_status resume(struct ndx_session *s)
+{
+	enum ndx_status st;
+
+	link_close(&s->link);
+	s->inbox_used = 0;
+	log_warn(0, "session %llu: the transport is lost in stage %s; connecting again",
+	         (unsigned long long)s->id, frame_stage_name(s->dialogue.view.stage));
+	st = session_reach(s, true);
+	if (st != NDX_OK)
+		return st;
+	session_set_state(s, NDX_SESSION_EXCHANGING);
+	st = dialogue_restart(&s->dialogue);
+	if (st != NDX_OK)
+		return session_fail(s, NDX_LAYER_PLUGIN, st, "the plugin cannot begin anew");
+	return NDX_OK;
+}
+
+static bool can_resume(const struct ndx_session *s, enum ndx_error_layer layer, enum ndx_status st)
+{
+	return layer == NDX_LAYER_TRANSPORT && st == NDX_E_CONNECTION_ABORTED &&
+	       s->attr.variant->table->ops->reset != NULL &&
+	       s->dialogue.view.stage != NDX_STAGE_VALIDATE;
+}
+
+static enum ndx_status run_stage(struct ndx_session *s)
+{
+	struct dialogue *x = &s->dialogue;
+	enum ndx_error_layer layer;
+	enum ndx_status st;
+
+	while (x->next != DIALOGUE_IDLE && x->next != DIALOGUE_FAILED &&
+	       x->next != DIALOGUE_CLOSED) {
+		st = step(s, &layer);
+		if (st == NDX_OK && link_cancelled(&s->link) && x->next != DIALOGUE_IDLE)
+			st = NDX_E_CANCELED;
+		if (st == NDX_OK)
+			continue;
+		if (!can_resume(s, layer, st))
+			return broken(s, layer, st);
+		st = resume(s);
+		if (st != NDX_OK)
+			return st;
+	}
+	if (x->next == DIALOGUE_CLOSED)
+		return session_fail(s, NDX_LAYER_FRAMEWORK, NDX_E_CONNECTION_ABORTED,
+		                    "the peer ended the session in mid-stage");
+	if (x->next != DIALOGUE_FAILED)
+		return NDX_OK;
+	tell_peer(s);
+	return session_failed(s);
+}
+
+static enum ndx_status check_turn(struct ndx_session *s, enum ndx_stage stage)
+{
+	const enum ndx_session_state state = ndx_session_get_state(s);
+
+	if (state == NDX_SESSION_CREATED)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "session %llu: stage %s needs a connected session; call "
+		            "ndx_session_connect() first",
+		            (unsigned long long)s->id, frame_stage_name(stage));
+	if (state != NDX_SESSION_CONNECTED)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0, "session %llu is %s",
+		            (unsigned long long)s->id, ndx_session_state_name(state));
+	return dialogue_start(&s->dialogue, stage);
+}
+
+enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
+{
+	enum ndx_status st;
+
+	if (s == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_execute: session is NULL");
+	st = check_turn(s, stage);
+	if (st != NDX_OK)
+		return st;
+	s->stage_deadline_ns = base_deadline(s->attr.stage_timeout_ms);
+	if (stage != NDX_STAGE_DONE && s->deadline_ns < s->stage_deadline_ns)
+		s->stage_deadline_ns = s->deadline_ns;
+	session_set_state(s, NDX_SESSION_EXCHANGING);
+	if (stage == NDX_STAGE_INFO) {
+		st = describe_own(&s->attr, NDX_ROLE_CLIENT, &s->dialogue.own);
+		if (st != NDX_OK)
+			return session_fail(s, NDX_LAYER_PROVIDER, st, ndx_last_error());
+	}
+	st = run_stage(s);
+	if (st != NDX_OK)
+		return st;
+	pthread_mutex_lock(&s->lock);
+	s->state = NDX_SESSION_CONNECTED;
+	s->agreed = s->dialogue.settled;
+	pthread_mutex_unlock(&s->lock);
+	return NDX_OK;
+}
+
+enum ndx_status ndx_session_run(struct ndx_session *s)
+{
+	enum ndx_status st = ndx_session_connect(s);
+
+	for (int stage = NDX_STAGE_INFO; st == NDX_OK && stage <= NDX_STAGE_READY; stage++)
+		st = ndx_session_execute(s, (enum ndx_stage)stage);
+	return st;
+}
+
+void ndx_session_cancel(struct ndx_session *s)
+{
+	if (s != NULL)
+		link_cancel(&s->link);
+}
+
+void ndx_session_close(struct ndx_session *s)
+{
+	const struct frame bye = {.type = FRAME_BYE};
+	uint8_t bytes[FRAME_HEADER];
+
+	if (s == NULL)
+		return;
+	if (s->state == NDX_SESSION_CONNECTED) {
+		frame_write_header(bytes, &bye);
+		(void)link_send(&s->link, bytes, sizeof(bytes), base_deadline(100));
+	}
+	dialogue_fini(&s->dialogue);
+	link_fini(&s->link);
+	history_fini(&s->history);
+	(void)pthread_mutex_destroy(&s->lock);
+	free_servers(s);
+	free(s->inbox);
+	free(s);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sessions: what they know. Any thread. */
+#include "session.h"
+
+uint64_t ndx_session_get_id(const struct ndx_session *s)
+{
+	return s->id;
+}
+
+/* The lock is not part of what a caller sees as constant. */
+static pthread_mutex_t *lock_of(const struct ndx_session *s)
+{
+	return &((struct ndx_session *)(uintptr_t)s)->lock;
+}
+
+enum ndx_session_state ndx_session_get_state(const struct ndx_session *s)
+{
+	enum ndx_session_state state;
+
+	pthread_mutex_lock(lock_of(s));
+	state = s->state;
+	pthread_mutex_unlock(lock_of(s));
+	return state;
+}
+
+const char *ndx_session_get_server(const struct ndx_session *s)
+{
+	const char *server;
+
+	pthread_mutex_lock(lock_of(s));
+	server = s->server;
+	pthread_mutex_unlock(lock_of(s));
+	return server;
+}
+
+enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
+                                          struct ndx_peer_description *own,
+                                          struct ndx_peer_description *peer,
+                                          struct ndx_agreement *agreed)
+{
+	bool known;
+
+	/* Written once, before `agreed` is. */
+	pthread_mutex_lock(lock_of(s));
+	known = s->agreed;
+	pthread_mutex_unlock(lock_of(s));
+	if (!known)
+		return NDX_E_INVALID_DEVICE_STATE;
+	if (own != NULL)
+		*own = s->dialogue.own;
+	if (peer != NULL)
+		*peer = s->dialogue.peer;
+	if (agreed != NULL)
+		*agreed = s->dialogue.agreed;
+	return NDX_OK;
+}
+
+void ndx_session_get_error(const struct ndx_session *s, struct ndx_session_error *out)
+{
+	pthread_mutex_lock(lock_of(s));
+	*out = s->error;
+	pthread_mutex_unlock(lock_of(s));
+}
+
+size_t ndx_session_get_history(const struct ndx_session *s, struct ndx_history_entry *entries,
+                               size_t count, uint64_t *dropped)
+{
+	return history_copy(&((struct ndx_session *)(uintptr_t)s)->history, entries, count,
+	                    dropped);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What two descriptions have in common. */
+#include "settle.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base_byteorder.h"
+
+#define BITS_24 0xffffffu
+
+static const char *kind_name(uint32_t kind)
+{
+	static const char *const names[] = {"none", "meeting", "verbs-rc"};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool all_zero(const uint8_t *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (bytes[i] != 0)
+			return false;
+	return true;
+}
+
+static bool is_mtu(uint32_t mtu)
+{
+	return mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
+}
+
+static const char *verbs_fault(const struct ndx_peer_description *d)
+{
+	if (d->qpn == 0 || d->qpn > BITS_24)
+		return "its queue pair number is 0 or has more than 24 bits";
+	if (d->psn > BITS_24)
+		return "its PSN has more than 24 bits";
+	if (!is_mtu(d->mtu))
+		return "its MTU is none of 256, 512, 1024, 2048, 4096";
+	if (d->lid == 0 && all_zero(d->gid, sizeof(d->gid)))
+		return "it has neither LID nor GID";
+	return NULL;
+}
+
+static const char *meeting_fault(const struct ndx_peer_description *d)
+{
+	if (all_zero(d->cookie, sizeof(d->cookie)))
+		return "it has no cookie";
+	if (d->stack[0] == '\0' || memchr(d->stack, '\0', sizeof(d->stack)) == NULL)
+		return "it does not say its stack";
+	return NULL;
+}
+
+enum ndx_status settle_check(const struct ndx_peer_description *d, char *why, size_t room)
+{
+	const char *fault = NULL;
+
+	if (d->kind > NDX_DESCRIPTION_VERBS_RC)
+		fault = "its kind is unknown";
+	else if (d->kind == NDX_DESCRIPTION_VERBS_RC)
+		fault = verbs_fault(d);
+	else if (d->kind == NDX_DESCRIPTION_MEETING)
+		fault = meeting_fault(d);
+	if (fault == NULL && d->memory.length > 0 &&
+	    d->memory.address + d->memory.length < d->memory.address)
+		fault = "its memory passes the end of the address space";
+	if (fault == NULL)
+		return NDX_OK;
+	(void)snprintf(why, room, "%s", fault);
+	return NDX_E_INVALID_CONFIG;
+}
+
+enum ndx_status settle(enum ndx_role role, const struct ndx_peer_description *own,
+                       const struct ndx_peer_description *peer, struct ndx_agreement *out,
+                       char *why, size_t room)
+{
+	const struct ndx_peer_description *client = role == NDX_ROLE_CLIENT ? own : peer;
+	const struct ndx_peer_description *server = role == NDX_ROLE_CLIENT ? peer : own;
+
+	if (own->kind != peer->kind) {
+		(void)snprintf(why, room,
+		               "queue pairs of different kinds cannot connect: %s here, %s there",
+		               kind_name(own->kind), kind_name(peer->kind));
+		return NDX_E_INVALID_CONFIG;
+	}
+	if (own->kind == NDX_DESCRIPTION_MEETING && strcmp(own->stack, peer->stack) != 0) {
+		(void)snprintf(why, room, "the stacks differ: %s here, %s there", own->stack,
+		               peer->stack);
+		return NDX_E_INVALID_CONFIG;
+	}
+	if (own->kind == NDX_DESCRIPTION_VERBS_RC && (own->lid == 0) != (peer->lid == 0)) {
+		(void)snprintf(why, room, "one end is on Ethernet, the other on InfiniBand");
+		return NDX_E_INVALID_CONFIG;
+	}
+	out->kind = own->kind;
+	out->mtu = min_u32(own->mtu, peer->mtu);
+	out->client_reads = min_u32(client->outbound_read_limit, server->inbound_read_limit);
+	out->server_reads = min_u32(server->outbound_read_limit, client->inbound_read_limit);
+	return NDX_OK;
+}
+
+void settle_identity(const struct ndx_peer_description *d, uint8_t out[16])
+{
+	memcpy(out, d->cookie, 16);
+	if (d->kind != NDX_DESCRIPTION_VERBS_RC)
+		return;
+	memset(out, 0, 16);
+	base_put_be32(out, d->qpn);
+	base_put_be32(out + 4, d->psn);
+}
+
+const char *settle_difference(const struct ndx_agreement *a, const struct ndx_agreement *b)
+{
+	if (a->kind != b->kind)
+		return "kind";
+	if (a->mtu != b->mtu)
+		return "mtu";
+	if (a->client_reads != b->client_reads)
+		return "client_reads";
+	if (a->server_reads != b->server_reads)
+		return "server_reads";
+	return NULL;
+}
