@@ -196,7 +196,7 @@ static void wake_others(struct ndx_cq *cq, int fd)
 	const struct ndx_provider_ops *ops = spi_cq(cq)->object.adapter->ops;
 
 	if (ops->cq_wake != NULL)
-		ops->cq_wake(spi_cq(cq));
+		ops->cq_wake(spi_cq(cq), true);
 	else
 		base_flag_raise(fd);
 }

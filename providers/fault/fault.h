@@ -178,6 +178,7 @@ void fault_wake_at(struct fault_adapter *fa, uint64_t due);
 /* ---- tables (fault_objects.c, fault_data.c, fault_conn.c) ---- */
 
 enum ndx_status fault_cq_get_fd(struct ndx_spi_cq *cq, int *fd);
+void fault_cq_wake(struct ndx_spi_cq *cq, bool up);
 enum ndx_status fault_cq_resize(struct ndx_spi_cq *cq, uint32_t depth);
 enum ndx_status fault_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64_t *affinity);
 enum ndx_status fault_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);

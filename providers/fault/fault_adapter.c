@@ -174,6 +174,7 @@ static const struct ndx_provider_ops fault_ops = {
 	.cq_notify = fault_cq_notify,
 	.cq_cancel = fault_cq_cancel,
 	.cq_get_fd = fault_cq_get_fd,
+	.cq_wake = fault_cq_wake,
 	.cq_resize = fault_cq_resize,
 	.cq_affinity = fault_cq_affinity,
 	.mr_create = fault_mr_create,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queues, regions and windows: counted, made to fail, or passed on. */
+#include "base_linux.h"
 #include "fault.h"
 
 enum ndx_status fault_cq_get_fd(struct ndx_spi_cq *cq, int *fd)
@@ -11,6 +12,23 @@ enum ndx_status fault_cq_get_fd(struct ndx_spi_cq *cq, int *fd)
 		return fa->ops->cq_get_fd(cq, fd);
 	*fd = -77;
 	return st;
+}
+
+void fault_cq_wake(struct ndx_spi_cq *cq, bool up)
+{
+	const struct ndx_provider_ops *ops = fault_of(cq->object.native)->ops;
+	int fd;
+
+	if (ops->cq_wake != NULL) {
+		ops->cq_wake(cq, up);
+		return;
+	}
+	if (ops->cq_get_fd(cq, &fd) != NDX_OK)
+		return;
+	if (up)
+		base_flag_raise(fd);
+	else
+		base_flag_lower(fd);
 }
 
 enum ndx_status fault_cq_resize(struct ndx_spi_cq *cq, uint32_t depth)

@@ -91,12 +91,10 @@ static void set_wants(struct fault_cq *c, unsigned type, bool wants)
 
 static void fire(struct fault_cq *c, enum ndx_status status)
 {
-	int fd;
-
 	for (unsigned type = 0; type < TYPES; type++)
 		set_wants(c, type, false);
-	if (c->kept_fd && c->fa->ops->cq_get_fd(c->cq, &fd) == NDX_OK)
-		base_flag_raise(fd);
+	if (c->kept_fd)
+		fault_cq_wake(c->cq, true);
 	c->kept_fd = false;
 	base_ov_complete_all(&c->kept, status);
 }
@@ -243,7 +241,7 @@ static enum ndx_status lower_fd(struct fault_cq *c)
 	const enum ndx_status st = c->fa->ops->cq_get_fd(c->cq, &fd);
 
 	if (st == NDX_OK)
-		base_flag_lower(fd);
+		fault_cq_wake(c->cq, false);
 	return st;
 }
 

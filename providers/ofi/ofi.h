@@ -258,7 +258,7 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
 
 /* The consumer's descriptor (ofi_lend.c). */
 enum ndx_status ofi_cq_get_fd(struct ndx_spi_cq *spi, int *fd);
-void ofi_cq_wake(struct ndx_spi_cq *spi);
+void ofi_cq_wake(struct ndx_spi_cq *spi, bool up);
 /* poll_lock held, the queue was just armed: lend its native queues if it waits by its descriptor
  * for anything; false: the control thread has to do it. */
 bool ofi_cq_lend(struct ofi_cq *cq);

@@ -180,9 +180,12 @@ bool ofi_ncq_is_lent(struct ofi_ncq *ncq)
 	       poll(&native, 1, 0) == 0;
 }
 
-void ofi_cq_wake(struct ndx_spi_cq *spi)
+void ofi_cq_wake(struct ndx_spi_cq *spi, bool up)
 {
 	struct ofi_cq *cq = cq_of(spi);
 
-	base_flag_raise(cq->base.fd);
+	if (up)
+		base_flag_raise(cq->base.fd);
+	else
+		base_flag_lower(cq->base.fd);
 }

@@ -241,8 +241,8 @@ struct ndx_provider_ops {
 	void (*cq_cancel)(struct ndx_spi_cq *cq, enum ndx_status status);
 	enum ndx_status (*cq_get_fd)(struct ndx_spi_cq *cq, int *fd);
 	/* may */
-	/** Raise the descriptor of cq_get_fd; NULL: it is an eventfd, the core does it. */
-	void (*cq_wake)(struct ndx_spi_cq *cq);
+	/** Raise the descriptor of cq_get_fd, or lower it; NULL: it is an eventfd of its own. */
+	void (*cq_wake)(struct ndx_spi_cq *cq, bool up);
 	enum ndx_status (*cq_resize)(struct ndx_spi_cq *cq, uint32_t depth);
 	enum ndx_status (*cq_affinity)(struct ndx_spi_cq *cq, uint16_t *group, uint64_t *affinity);
 
