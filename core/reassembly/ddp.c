@@ -150,11 +150,28 @@ static void free_request(struct rdma *r, struct flow *flow, struct request *q)
 	mem_put(&r->mem, q, sizeof(*q));
 }
 
-/* Was something of the stream lost that its receiver had got before it answered this? */
-static bool lost_between(const struct stream *s, uint32_t sequence, uint32_t acknowledged)
+void ddp_lost(struct flow *flow, uint32_t sequence)
 {
-	return s->has_lost && (int32_t)(s->lost - sequence) > 0 &&
-	       (int32_t)(acknowledged - s->lost) >= 0;
+	flow->stream->losses++;
+	/* Those before the youngest that knows of a loss know of one, too. */
+	for (struct base_list *at = flow->requests.prev; at != &flow->requests; at = at->prev) {
+		struct request *q = container_of(at, struct request, link);
+
+		if (q->shadowed)
+			return;
+		q->shadowed = true;
+		q->lost = sequence;
+	}
+}
+
+/*
+ * May there be a younger request, that the sender of the answer knew and we do not? Not if this
+ * goes on where it was a moment ago.
+ */
+static bool doubtful(const struct request *q, const struct early *e)
+{
+	return q->shadowed && (int32_t)(e->acknowledged - q->lost) > 0 &&
+	       (q->received == 0 || q->losses != e->losses);
 }
 
 /*
@@ -180,9 +197,7 @@ static struct request *find_request(struct rdma *r, struct flow *asked, const st
 	}
 	if (found == NULL)
 		return NULL;
-	if (e->address != found->sink_offset + found->received ||
-	    (found->received == 0 &&
-	     lost_between(asked->stream, found->sequence, e->acknowledged))) {
+	if (e->address != found->sink_offset + found->received || doubtful(found, e)) {
 		free_request(r, asked, found);
 		return NULL;
 	}
@@ -199,6 +214,7 @@ static void answer(struct rdma *r, struct flow *asked, const struct early *e, co
 		return;
 	}
 	now = *q;
+	q->losses = e->losses;
 	q->received += e->original < q->size - q->received ? e->original : q->size - q->received;
 	if (q->received >= q->size)
 		free_request(r, asked, q);
@@ -244,6 +260,7 @@ void rdma_add_iwarp_data(struct rdma *r, struct flow *flow, const struct ddp *fr
 	struct early e = {.flow = flow,
 	                  .order = order,
 	                  .acknowledged = flow->stream->acknowledged,
+	                  .losses = flow->stream->losses,
 	                  .address = frame->offset,
 	                  .handle = frame->stag,
 	                  .length = frame->captured,

@@ -19,6 +19,7 @@ struct early {
 	uint64_t packet;      /* its ordinal */
 	uint64_t order;       /* DATA, FRAGMENT: unwrapped; RESPONSE: PSN, or place in the stream */
 	uint32_t acknowledged; /* iWARP RESPONSE */
+	uint32_t losses;       /* likewise: of its stream until then */
 	uint64_t address;      /* DATA; iWARP RESPONSE: offset in the sink */
 	uint32_t handle;       /* likewise */
 	uint32_t length;       /* of data[] */

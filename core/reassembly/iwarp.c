@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base_byteorder.h"
+#include "marker.h"
 #include "rdma.h"
 #include "stream.h"
 
@@ -26,65 +27,6 @@ enum verdict {
 	VERDICT_BAD,  /* nothing that can begin here */
 };
 
-/* Bytes of the stream, at its place `order`. */
-struct view {
-	const uint8_t *bytes;
-	uint32_t captured;
-	uint32_t length; /* as sent: less is captured only of a cut segment */
-	uint64_t order;
-};
-
-/* How far it is to the next marker; 0: here is one. */
-static uint32_t to_marker(const struct stream *s, uint64_t order)
-{
-	uint32_t past = (uint32_t)((order - s->marker_base) % MPA_MARKER_EVERY);
-
-	return past == 0 ? 0 : MPA_MARKER_EVERY - past;
-}
-
-/* Bytes that `length` bytes take up, with the markers between them. */
-static uint32_t with_markers(const struct stream *s, uint64_t order, uint32_t length)
-{
-	uint32_t raw = 0;
-
-	if (!s->markers)
-		return length;
-	while (length > 0) {
-		uint32_t part = to_marker(s, order + raw);
-
-		if (part == 0) {
-			raw += MPA_MARKER_SIZE;
-			part = MPA_MARKER_EVERY - MPA_MARKER_SIZE;
-		}
-		if (part > length)
-			part = length;
-		raw += part;
-		length -= part;
-	}
-	return raw;
-}
-
-/* Copy `length` bytes without the markers between them; the raw bytes must be there. */
-static void strip(const struct stream *s, const struct view *v, uint8_t *out, uint32_t length)
-{
-	uint32_t raw = 0;
-
-	while (length > 0) {
-		uint32_t part = s->markers ? to_marker(s, v->order + raw) : length;
-
-		if (part == 0) {
-			raw += MPA_MARKER_SIZE;
-			part = MPA_MARKER_EVERY - MPA_MARKER_SIZE;
-		}
-		if (part > length)
-			part = length;
-		memcpy(out, v->bytes + raw, part);
-		out += part;
-		raw += part;
-		length -= part;
-	}
-}
-
 static uint32_t get_le32(const uint8_t *p)
 {
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -107,7 +49,7 @@ static bool crc_agrees(const struct rdma *r, const struct stream *s, const struc
 
 	if (crc_of(r, v->bytes, raw - 4) == crc)
 		return true;
-	return s->markers && to_marker(s, v->order) == 0 &&
+	return s->markers && marker_distance(s, v->order) == 0 &&
 	       crc_of(r, v->bytes + MPA_MARKER_SIZE, raw - 4 - MPA_MARKER_SIZE) == crc;
 }
 
@@ -158,11 +100,68 @@ static void recognised(struct rdma *r, struct flow *flow)
 		flow_pair(r, flow, back);
 }
 
+/* How well a frame of `plain` bytes fits in here, when it does not reach beyond. */
+enum fit { FIT_NOT, FIT_NEXT, FIT_END };
+
+static enum fit fit(const struct stream *s, const struct view *v, uint32_t plain)
+{
+	uint32_t raw = marker_raw(s, v->order, plain);
+	struct view next = {v->bytes + raw, 0, 0, v->order + raw};
+	uint8_t first[4];
+
+	if (v->length <= raw)
+		return FIT_END;
+	/* Another frame follows: it has to look like one, as far as it is there. */
+	if (v->captured < raw + marker_raw(s, next.order, 2))
+		return FIT_NEXT;
+	marker_strip(s, &next, first, 2);
+	if (base_get_be16(first) < DDP_TAGGED_SIZE)
+		return FIT_NOT;
+	if (v->captured < raw + marker_raw(s, next.order, sizeof(first)))
+		return FIT_NEXT;
+	marker_strip(s, &next, first, sizeof(first));
+	return ddp_plausible(first + 2, base_get_be16(first)) ? FIT_NEXT : FIT_NOT;
+}
+
+/*
+ * A frame begins here, in a stream whose set-up was not seen: are there markers? If so, one of its
+ * words says how far it is from the beginning; but other words may be such, by accident.
+ */
+static void learn_markers(struct stream *s, const struct view *v, uint32_t plain)
+{
+	enum fit without;
+	uint32_t at;
+
+	if (s->markers_known || s->markers)
+		return;
+	without = fit(s, v, plain);
+	at = without == FIT_END ? 0 : marker_find(v, plain);
+	if (at == 0)
+		return;
+	s->markers = true;
+	s->marker_base = v->order + at;
+	s->markers_known = s->markers = fit(s, v, plain) > without;
+}
+
+/* Could a frame begin here, in the middle of a stream? */
+static bool frame_likely(const struct stream *s, const struct view *v)
+{
+	uint32_t ulpdu, head = marker_raw(s, v->order, HEAD);
+	uint8_t first[HEAD];
+
+	if (v->captured < head)
+		return false;
+	marker_strip(s, v, first, HEAD);
+	ulpdu = base_get_be16(first);
+	return ulpdu >= DDP_TAGGED_SIZE && ddp_plausible(first + 2, ulpdu) &&
+	       fit(s, v, mpa_frame_size(ulpdu)) != FIT_NOT;
+}
+
 /* Where a frame would have to begin. */
 static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *v, uint32_t *size)
 {
 	struct stream *s = flow->stream;
-	uint32_t head = with_markers(s, v->order, HEAD), ulpdu, raw, plain;
+	uint32_t head = marker_raw(s, v->order, HEAD), ulpdu, raw, plain;
 	const uint8_t *bytes = v->bytes;
 	uint8_t first[HEAD];
 	struct ddp d;
@@ -170,13 +169,17 @@ static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *
 	*size = head;
 	if (v->captured < head)
 		return VERDICT_MORE;
-	strip(s, v, first, HEAD);
+	marker_strip(s, v, first, HEAD);
 	ulpdu = base_get_be16(first);
 	if (ulpdu < DDP_TAGGED_SIZE || !ddp_plausible(first + 2, ulpdu))
 		return VERDICT_BAD;
 	plain = mpa_frame_size(ulpdu);
-	raw = with_markers(s, v->order, plain);
+	raw = marker_raw(s, v->order, plain);
 	*size = raw;
+	if (v->length < raw)
+		return VERDICT_MORE;
+	learn_markers(s, v, plain);
+	*size = raw = marker_raw(s, v->order, plain);
 	if (v->length < raw)
 		return VERDICT_MORE;
 	if (!crc_good(r, flow, v, raw))
@@ -187,7 +190,7 @@ static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *
 		if (grown == NULL)
 			return VERDICT_USED;
 		r->unmarked = grown;
-		strip(s, v, r->unmarked, plain);
+		marker_strip(s, v, r->unmarked, plain);
 		bytes = r->unmarked;
 	} else if (s->markers) {
 		return VERDICT_USED; /* cut: not worth the trouble */
@@ -202,29 +205,30 @@ static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *
 	return VERDICT_USED;
 }
 
-/* Could a frame begin here, in the middle of a stream? */
-static bool frame_likely(const struct stream *s, const struct view *v)
+/* Where a frame may begin, and it is not known whether there are markers: one may stand right here.
+ */
+static bool likely_with_markers(struct stream *s, const struct view *v)
 {
-	uint32_t ulpdu, raw, head = with_markers(s, v->order, HEAD);
-	struct view next = *v;
-	uint8_t first[HEAD];
+	uint32_t ulpdu;
 
-	if (v->captured < head)
+	if (s->markers_known)
+		return frame_likely(s, v);
+	if (v->captured < HEAD)
 		return false;
-	strip(s, v, first, HEAD);
-	ulpdu = base_get_be16(first);
-	if (ulpdu < DDP_TAGGED_SIZE || !ddp_plausible(first + 2, ulpdu))
-		return false;
-	raw = with_markers(s, v->order, mpa_frame_size(ulpdu));
-	if (v->length <= raw)
+	ulpdu = base_get_be16(v->bytes);
+	if (base_get_be32(v->bytes) == 0) {
+		s->markers = true;
+		s->marker_base = v->order;
+	} else if (ulpdu >= DDP_TAGGED_SIZE) {
+		learn_markers(s, v, mpa_frame_size(ulpdu));
+	}
+	if (frame_likely(s, v)) {
+		s->markers_known = s->markers_known || s->markers;
 		return true;
-	/* Another frame follows: it has to look like one, as far as it is there. */
-	next.bytes += raw;
-	next.order += raw;
-	if (v->captured < raw + with_markers(s, next.order, HEAD))
-		return true;
-	strip(s, &next, first, HEAD);
-	return ddp_plausible(first + 2, base_get_be16(first));
+	}
+	s->markers_known = false;
+	s->markers = false;
+	return false;
 }
 
 static void set_up(struct rdma *r, struct flow *flow, const struct mpa_setup *setup)
@@ -251,7 +255,7 @@ static enum verdict start(struct rdma *r, struct flow *flow, const struct view *
 	case MPA_NO:
 		break;
 	}
-	if (!frame_likely(s, v))
+	if (!likely_with_markers(s, v))
 		return VERDICT_BAD;
 	s->state = STATE_FRAMES;
 	recognised(r, flow);
@@ -268,6 +272,7 @@ static enum verdict first_frame(struct rdma *r, struct flow *flow, const struct 
 	*size = MPA_MARKER_SIZE;
 	if (v->captured < MPA_MARKER_SIZE)
 		return VERDICT_MORE;
+	s->markers_known = true;
 	if (memcmp(v->bytes, marker, sizeof(marker)) == 0) {
 		s->markers = true;
 		s->marker_base = v->order;
@@ -308,10 +313,23 @@ static void lose(struct rdma *r, struct flow *flow)
 	if (s->recognised) {
 		s->state = STATE_LOST;
 		r->stats.malformed++;
+		ddp_lost(flow, s->next);
 	} else if (++s->tries >= TRIES_MAX) {
 		s->state = STATE_FOREIGN;
 		drop_partial(r, s);
 	}
+}
+
+/* Bytes are missing from `sequence` on: frames go on somewhere behind them. */
+static void pass_over(struct flow *flow, uint32_t sequence)
+{
+	struct stream *s = flow->stream;
+
+	s->partial_fill = 0;
+	if (!s->recognised)
+		return;
+	s->state = STATE_LOST;
+	ddp_lost(flow, sequence);
 }
 
 /* Append to the frame that has begun; false if out of memory. */
@@ -368,9 +386,9 @@ static uint32_t go_on(struct rdma *r, struct flow *flow, const struct view *v)
 static void use(struct rdma *r, struct flow *flow, struct view v)
 {
 	struct stream *s = flow->stream;
-	uint32_t size = 0, whole = v.length;
+	uint32_t size = 0, there = v.captured;
 
-	if (s->state == STATE_LOST && frame_likely(s, &v))
+	if (s->state == STATE_LOST && likely_with_markers(s, &v))
 		s->state = STATE_FRAMES;
 	if (s->state == STATE_LOST || s->state == STATE_FOREIGN)
 		return;
@@ -403,14 +421,8 @@ static void use(struct rdma *r, struct flow *flow, struct view v)
 		v.order += size;
 	}
 	/* Cut by the capture: what is missing cannot be waited for. */
-	if (v.captured < v.length && s->recognised) {
-		s->has_lost = true;
-		s->lost = s->next + whole;
-		s->state = STATE_LOST;
-		s->partial_fill = 0;
-	} else if (v.captured < v.length) {
-		s->partial_fill = 0;
-	}
+	if (v.captured < v.length)
+		pass_over(flow, s->next + there);
 }
 
 static void report_gap(struct rdma *r, const struct flow *flow)
@@ -448,12 +460,9 @@ static void drain(struct rdma *r, struct flow *flow, bool force)
 		if (base_list_empty(&s->waiting) || !(force || stream_full(s, r->stats.packets)))
 			return;
 		report_gap(r, flow);
-		if (s->known && s->state != STATE_START)
-			lose(r, flow);
-		s->partial_fill = 0;
-		s->has_lost = s->has_lost || s->known;
+		if (s->known)
+			pass_over(flow, s->next);
 		stream_jump(s);
-		s->lost = s->next;
 	}
 }
 

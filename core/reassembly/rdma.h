@@ -164,6 +164,8 @@ void iwarp_expire(struct rdma *r);
 /* A frame of DDP (ddp.c): `order` tells its place in the stream, never 0. */
 void ddp_frame(struct rdma *r, struct flow *flow, const struct ddp *d, uint64_t order);
 void ddp_flush(struct rdma *r, struct flow *flow);
+/* Bytes of the stream are missing, from that sequence number on. */
+void ddp_lost(struct flow *flow, uint32_t sequence);
 /* The stream has moved on: answers that waited for its requests are used. */
 void ddp_answers(struct rdma *r, struct flow *asked);
 

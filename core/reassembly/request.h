@@ -19,6 +19,9 @@ struct request {
 	uint64_t source_offset;
 	uint32_t size;
 	uint32_t received; /* bytes of the answer that came */
+	uint32_t losses;   /* of the stream of answers, when the last one came */
+	bool shadowed; /* bytes behind it are missing, first those at the sequence number `lost` */
+	uint32_t lost;
 };
 
 /* Is this place of the sink part of the request? (membership: offset in request) */

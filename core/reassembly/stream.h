@@ -44,11 +44,11 @@ struct stream {
 	/* What is made of it (iwarp.c). */
 	uint8_t state;
 	bool recognised;
-	bool has_lost; /* bytes before the sequence number `lost` were, most recently */
-	uint32_t lost;
-	bool setup;   /* its set-up frame was seen */
-	bool crc;     /* it asked for CRCs */
-	uint8_t crcs; /* whether frames have them, as far as known */
+	uint32_t losses;    /* how often bytes were missing */
+	bool setup;         /* its set-up frame was seen */
+	bool crc;           /* it asked for CRCs */
+	uint8_t crcs;       /* whether frames have them, as far as known */
+	bool markers_known; /* whether there are markers */
 	bool markers;
 	uint32_t tries;       /* segments that could not be recognised */
 	uint64_t marker_base; /* order of the first marker */

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whole captures: a byte of settings, then packets, each behind two bytes of length and one that
- * says how much of it the capture cut. Memory stays within its bound, and everything is given back.
+ * Whole captures. A byte of settings, then either packets, each behind two bytes of length and one
+ * that says how much of it the capture cut; or what a generator shall make, and how that is to be
+ * spoiled. Memory stays within its bound and everything is given back; and where no byte of a
+ * packet was changed, no message comes out that was not sent.
  */
 #include <ndx/reassembly.h>
 #include <stdlib.h>
 
 #include "fuzz.h"
+#include "rdma.h"
+#include "synth.h"
+
+/* Settings: the first three bits are the link type of packets. */
+#define CHECK_CRC 8
+#define SMALL_LIMITS 16
+#define GENERATE 32
+#define SPOILED_MAX 12
+#define TIGHT 64 /* a byte follows: so many KiB of memory are left */
 
 struct seen {
 	uint64_t sum;
+	struct synth_messages calls, replies;
+	bool note;
 };
 
 /* Touch every byte that an event offers. */
@@ -27,6 +40,9 @@ static void on_event(void *context, const struct ndx_reassembly_event *event)
 		for (size_t k = 0; k < event->rpc.pieces[i].length; k++)
 			seen->sum += event->rpc.pieces[i].bytes[k];
 	}
+	if (seen->note && event->rpc.call_known)
+		synth_note(event->type == NDX_REASSEMBLY_CALL ? &seen->calls : &seen->replies, 0,
+		           event->rpc.pieces, event->rpc.piece_count);
 	for (size_t i = 0; i < event->rpc.chunk_count; i++) {
 		const struct ndx_rpc_chunk *c = &event->rpc.chunks[i];
 
@@ -35,53 +51,217 @@ static void on_event(void *context, const struct ndx_reassembly_event *event)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* The input, byte by byte; 0 behind its end. */
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+static uint32_t take(struct input *in)
 {
-	static const uint32_t types[] = {1, 101, 113, 197, 228, 229, 247, 276};
-	struct ndx_reassembly_stats stats;
+	if (in->left == 0)
+		return 0;
+	in->left--;
+	return *in->at++;
+}
+
+static uint32_t take16(struct input *in)
+{
+	uint32_t high = take(in);
+
+	return high << 8 | take(in);
+}
+
+static struct ndx_reassembly *create(uint32_t settings, struct input *in, struct seen *seen,
+                                     size_t *limit)
+{
 	struct ndx_reassembly_attr attr;
 	struct ndx_reassembly *r;
-	struct seen seen = {0};
-	uint32_t type;
+	struct rdma *inner;
 
-	if (size < 1 || size > (1 << 20))
-		return 0;
 	ndx_reassembly_attr_init(&attr);
 	attr.on_event = on_event;
-	attr.context = &seen;
+	attr.context = seen;
 	attr.max_bytes = 1 << 20;
-	attr.check_crc = (data[0] & 8) != 0;
-	if ((data[0] & 16) != 0) {
+	attr.check_crc = (settings & CHECK_CRC) != 0;
+	if ((settings & SMALL_LIMITS) != 0) {
 		attr.max_segments = 5;
 		attr.max_connections = 2;
 		attr.reorder_packets = 3;
 	}
-	type = types[data[0] & 7];
 	if (ndx_reassembly_create(&attr, &r) != NDX_OK)
-		return 0;
-	for (size_t at = 1; at + 3 <= size;) {
-		uint32_t length = (uint32_t)data[at] << 8 | data[at + 1];
-		struct ndx_packet packet = {.time_ns = at, .link_type = type};
+		return NULL;
+	*limit = attr.max_bytes;
+	if ((settings & TIGHT) != 0) {
+		inner = (struct rdma *)(void *)r; /* its first member */
+		inner->mem.limit = inner->mem.held + 512 * take(in);
+		*limit = inner->mem.limit;
+	}
+	return r;
+}
+
+static void packets(struct ndx_reassembly *r, struct input *in, uint32_t type)
+{
+	while (in->left >= 3) {
+		uint32_t length = take16(in), cut = take(in);
+		struct ndx_packet packet = {.time_ns = in->left, .link_type = type};
 		uint8_t *copy;
 
-		if (length > size - at - 3)
-			length = (uint32_t)(size - at - 3);
+		if (length > in->left)
+			length = (uint32_t)in->left;
 		packet.captured = length;
-		packet.original = length + data[at + 2];
+		packet.original = length + cut;
 		copy = malloc(length > 0 ? length : 1);
 		if (copy == NULL)
-			break;
+			return;
 		for (uint32_t i = 0; i < length; i++)
-			copy[i] = data[at + 3 + i];
+			copy[i] = (uint8_t)take(in);
 		packet.bytes = copy;
 		(void)ndx_reassembly_feed(r, &packet);
 		free(copy);
-		at += 3 + length;
+	}
+}
+
+static struct synth *generate(struct input *in, bool check)
+{
+	uint32_t flags, more;
+	struct synth_options o;
+
+	synth_defaults(&o);
+	o.wire = (enum synth_wire)(take(in) % SYNTH_WIRES);
+	o.link = (enum synth_link)(take(in) % SYNTH_LINKS);
+	o.seed = 1 + take(in);
+	o.mtu = 256u << take(in) % 5;
+	o.psn = take(in) << 16 | 0xff80;
+	o.connections = 1 + take(in) % 3;
+	o.calls = 1 + take(in) % 6;
+	o.chunk = 100 + 16 * take(in);
+	flags = take(in);
+	more = take(in);
+	o.equal_keys = (flags & 1) != 0;
+	o.same_hosts = (flags & 2) != 0 && !o.equal_keys;
+	o.manager = (flags & 4) != 0;
+	o.acknowledge = (flags & 8) != 0;
+	o.retry = (flags & 16) != 0;
+	o.reuse = (flags & 32) != 0;
+	o.crc = (flags & 64) != 0;
+	o.markers = (flags & 128) != 0 && o.manager; /* they are recognised from the beginning */
+	o.unaligned = (more & 1) != 0 && !o.markers; /* without a set-up that is beyond us */
+	o.xrc = (more & 2) != 0;
+	o.global = (more & 4) != 0;
+	o.pipelined = (more & 8) != 0;
+	o.again = o.manager ? more >> 4 : 0;
+	o.unchecked = !check;
+	return synth_create(&o);
+}
+
+static void remove_packet(struct synth *s, size_t at)
+{
+	free(s->packets[at].bytes);
+	s->count--;
+	for (; at < s->count; at++)
+		s->packets[at] = s->packets[at + 1];
+}
+
+/*
+ * One way of spoiling. True if what comes out may be wrong: bytes of a packet are other than they
+ * were, or late packets of a connection fall among those of its successor with the same numbers.
+ */
+static bool spoil(struct synth *s, struct input *in)
+{
+	uint32_t how = take(in), much = take(in);
+	struct synth_packet *p;
+
+	if (s->count == 0)
+		return false;
+	p = &s->packets[take16(in) % s->count];
+	switch (how % 8) {
+	case 0:
+		synth_shuffle(s, 1 + much % 64, 1 + how);
+		return s->options.again > 0;
+	case 1:
+		synth_double(s, 20 * much, 1 + how);
+		return s->options.again > 0;
+	case 2:
+		synth_drop(s, 4 * much, 1 + how);
+		return false;
+	case 3:
+		synth_cut(s, 40 + 4 * much);
+		return false;
+	case 4:
+		remove_packet(s, (size_t)(p - s->packets));
+		return false;
+	case 5:
+		p->captured = p->captured * much / 256;
+		return false;
+	case 6:
+		p->time_ns += UINT64_C(1000000000) * much * much;
+		return false;
+	default:
+		if (p->captured > 0)
+			p->bytes[take16(in) % p->captured] = (uint8_t)much;
+		return true;
+	}
+}
+
+static void feed(struct ndx_reassembly *r, const struct synth *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct synth_packet *p = &s->packets[i];
+		uint8_t *copy = malloc(p->captured > 0 ? p->captured : 1);
+		struct ndx_packet packet = {copy, p->time_ns, p->captured, p->original,
+		                            s->link_type};
+
+		if (copy == NULL)
+			return;
+		for (uint32_t k = 0; k < p->captured; k++)
+			copy[k] = p->bytes[k];
+		(void)ndx_reassembly_feed(r, &packet);
+		free(copy);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint32_t types[] = {1, 101, 113, 197, 228, 229, 247, 276};
+	struct input in = {data, size};
+	struct ndx_reassembly_stats stats;
+	struct ndx_reassembly *r;
+	struct synth *s = NULL;
+	struct seen seen = {0};
+	uint32_t settings;
+	size_t limit;
+
+	if (size < 1 || size > (1 << 20))
+		return 0;
+	settings = take(&in);
+	r = create(settings, &in, &seen, &limit);
+	if (r == NULL)
+		return 0;
+	if ((settings & GENERATE) != 0) {
+		s = generate(&in, (settings & CHECK_CRC) != 0);
+		seen.note = true;
+		for (int i = 0; i < SPOILED_MAX && in.left >= 4; i++)
+			seen.note = !spoil(s, &in) && seen.note;
+		feed(r, s);
+	} else {
+		packets(r, &in, types[settings & 7]);
 	}
 	ndx_reassembly_flush(r);
 	ndx_reassembly_get_stats(r, &stats);
-	FUZZ_HOLDS(stats.bytes_peak <= attr.max_bytes);
+	FUZZ_HOLDS(stats.bytes_peak <= limit);
 	FUZZ_HOLDS(stats.segments == 0);
 	ndx_reassembly_close(r);
+	if (s != NULL) {
+		/* What was given up for want of room may come again, if its packets do. */
+		if ((settings & (SMALL_LIMITS | TIGHT)) == 0)
+			FUZZ_HOLDS(!seen.note || (synth_subset(&seen.calls, &s->calls) &&
+			                          synth_subset(&seen.replies, &s->replies)));
+		FUZZ_HOLDS(!seen.note || (synth_among(&seen.calls, &s->calls) &&
+		                          synth_among(&seen.replies, &s->replies)));
+		synth_free(s);
+	}
+	free(seen.calls.at);
+	free(seen.replies.at);
 	return 0;
 }

@@ -23,11 +23,14 @@ found=0
 build() {
 	out=$1
 	shift
-	# shellcheck disable=SC2086 # a flag or none
+	case $target in
+	*_whole) generator="-I$src/tests/reassembly $(echo "$src"/tests/reassembly/synth*.c)" ;;
+	*) generator= ;;
+	esac
+	# shellcheck disable=SC2086 # flags, files, or none
 	"$cc" -std=c11 -D_GNU_SOURCE -g -O1 $plant -I"$src/api" -I"$src/core/base" \
-		-I"$src/core/reassembly" -I"$src/tests/fuzz" "$src/tests/fuzz/fuzz_$target.c" \
-		"$src"/core/reassembly/*.c "$src/core/base/base_log.c" "$src/core/status.c" "$@" \
-		-lpthread -o "$out"
+		-I"$src/core/reassembly" -I"$src/tests/fuzz" "$src/tests/fuzz/fuzz_$target.c" $generator \
+		"$src"/core/reassembly/*.c "$@" -o "$out"
 }
 
 for target; do

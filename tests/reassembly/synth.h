@@ -46,6 +46,7 @@ struct synth_options {
 	bool acknowledge; /* InfiniBand: acknowledgements */
 	bool retry;       /* InfiniBand: some operations are begun again in the middle */
 	bool reuse;       /* one handle for all calls of a connection */
+	bool unchecked;   /* InfiniBand: no ICRC is computed */
 	bool crc, markers; /* iWARP */
 	bool unaligned;    /* iWARP: frames lie anywhere in TCP segments */
 	bool xrc;          /* InfiniBand: extended reliable connections */
@@ -127,6 +128,9 @@ void synth_note(struct synth_messages *messages, uint32_t talk, const struct ndx
 
 /* Are all of `some` in `all`, as often? Both get sorted. */
 bool synth_subset(struct synth_messages *some, struct synth_messages *all);
+
+/* Likewise, however often. */
+bool synth_among(struct synth_messages *some, struct synth_messages *all);
 
 /* Are all messages of conversations that were not harmed in `all`, as often? */
 bool synth_unharmed(const struct synth *synth, struct synth_messages *some,

@@ -234,8 +234,10 @@ static void base_packet(struct synth_connection *c, unsigned from, uint8_t opcod
 	if (length > 0)
 		memcpy(p + at + 12 + head_length, data, length);
 	memset(p + at + 12 + head_length + length, 0, padding);
-	put_le32(p + at + total,
-	         icrc(c->synth->options.wire, p + network, at + total - network, at - network));
+	put_le32(p + at + total, c->synth->options.unchecked
+	                                 ? 0
+	                                 : icrc(c->synth->options.wire, p + network,
+	                                        at + total - network, at - network));
 	at += total + 4;
 	if (c->synth->options.wire == SYNTH_INFINIBAND) {
 		memset(p + at, 0, 2);

@@ -193,8 +193,9 @@ static void sort(struct synth_messages *messages)
 		qsort(messages->at, messages->count, sizeof(*messages->at), compare);
 }
 
-/* `harmed` may be NULL: then all of `some` count. */
-static bool subset(struct synth_messages *some, struct synth_messages *all, const uint8_t *harmed)
+/* `harmed` may be NULL: then all of `some` count. `again`: they may occur more often. */
+static bool subset(struct synth_messages *some, struct synth_messages *all, const uint8_t *harmed,
+                   bool again)
 {
 	size_t at = 0;
 
@@ -205,19 +206,25 @@ static bool subset(struct synth_messages *some, struct synth_messages *all, cons
 			continue;
 		while (at < all->count && all->at[at].hash < some->at[i].hash)
 			at++;
-		if (at == all->count || all->at[at++].hash != some->at[i].hash)
+		if (at == all->count || all->at[at].hash != some->at[i].hash)
 			return false;
+		at += !again;
 	}
 	return true;
 }
 
 bool synth_subset(struct synth_messages *some, struct synth_messages *all)
 {
-	return subset(some, all, NULL);
+	return subset(some, all, NULL, false);
+}
+
+bool synth_among(struct synth_messages *some, struct synth_messages *all)
+{
+	return subset(some, all, NULL, true);
 }
 
 bool synth_unharmed(const struct synth *synth, struct synth_messages *some,
                     struct synth_messages *all)
 {
-	return subset(some, all, synth->harmed);
+	return subset(some, all, synth->harmed, false);
 }

@@ -229,6 +229,8 @@ static void a_capture_that_begins_late_gives_what_it_has(void **state)
 			o.connections = 1 + skip % 2;
 			o.same_hosts = skip % 3 == 0;
 			o.pipelined = skip % 5 == 0;
+			o.markers = skip % 2 == 0;
+			o.crc = skip % 4 == 0;
 			s = synth_create(&o);
 			synth_skip(s, skip);
 			(void)assert_right(s, NULL, true, NULL);
@@ -320,6 +322,7 @@ static void lost_packets_are_holes_and_the_rest_is_right(void **state)
 			o.wire = (enum synth_wire)wire;
 			o.seed = seed;
 			o.pipelined = seed % 2 == 0;
+			o.markers = seed % 3 == 0;
 			o.calls = 80;
 			s = synth_create(&o);
 			synth_drop(s, 100, seed * 7919);
