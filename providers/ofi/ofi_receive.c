@@ -107,8 +107,12 @@ void ofi_tell_credits(struct ofi_qp *qp)
 	base_lock_acquire(&ncq->debtors_lock);
 	if (base_list_empty(&qp->debtor))
 		base_list_add(&ncq->debtors, &qp->debtor);
-	__atomic_store_n(&ncq->owing, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&ncq->owing, 1, __ATOMIC_SEQ_CST);
 	base_lock_release(&ncq->debtors_lock);
+	/* The control thread may have taken over in between, and sleep already: first the debt,
+	 * then the look at the mode; it does it the other way round. */
+	if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) != OFI_NCQ_AWAY)
+		ofi_ncq_kick(ncq);
 }
 
 static struct ofi_qp *take_debtor(struct ofi_ncq *ncq)
@@ -127,7 +131,7 @@ void ofi_tell_all_credits(struct ofi_ncq *ncq)
 {
 	struct ofi_qp *qp;
 
-	while (__atomic_load_n(&ncq->owing, __ATOMIC_ACQUIRE) != 0 &&
+	while (__atomic_load_n(&ncq->owing, __ATOMIC_SEQ_CST) != 0 &&
 	       (qp = take_debtor(ncq)) != NULL) {
 		base_lock_acquire(&qp->base.lock);
 		if (is_due(qp))

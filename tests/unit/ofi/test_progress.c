@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A consumer that has just stopped polling: the control thread takes over at some moment, and what
+ * the consumer does at that very moment must not be lost.
+ */
+#include "pair.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#define ROUNDS 500
+
+static unsigned rounds(void)
+{
+	const char *text = getenv("PAIR_ROUNDS"); /* to look for what is rare */
+
+	return text != NULL ? (unsigned)strtoul(text, NULL, 10) : ROUNDS;
+}
+
+/* Without ever waiting, which would call the control thread. */
+static void poll_until(struct pair_side *side)
+{
+	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	struct ndx_result result;
+	size_t got = 0;
+
+	while (got == 0 && pair_now() < end)
+		got = ndx_cq_get_results(side->cq, &result, 1);
+	assert_int_equal(got, 1);
+	assert_int_equal(result.status, NDX_OK);
+}
+
+/* b polls, pauses, posts a receive and does nothing more. */
+static void a_receive_is_told_of_when_its_owner_is_silent(void **state)
+{
+	struct pair *p = *state;
+	const unsigned count = rounds();
+
+	p->attr.receive_depth = 4;
+	pair_make(p);
+	pair_connect(p);
+	for (unsigned i = 0; i < count; i++) {
+		pair_receive(&p->b, i, 0, 64);
+		pair_send(&p->a, i, 0, 64, 0);
+		poll_until(&p->b);
+		pair_expect(&p->a, NDX_REQUEST_SEND, i, NDX_OK);
+		if (i % 4 != 0)
+			(void)poll(NULL, 0, (int)(i % 4));
+		pair_receive(&p->b, i, 0, 64);
+		pair_send(&p->a, i, 0, 64, 0);
+		pair_expect(&p->a, NDX_REQUEST_SEND, i, NDX_OK);
+		poll_until(&p->b);
+	}
+	pair_part(p);
+	pair_drop(p);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_receive_is_told_of_when_its_owner_is_silent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
