@@ -8,7 +8,8 @@
  *
  * A client: ndx_negotiation_create(), _load() or _discover(), _get_variant(), ndx_session_create(),
  * ndx_session_run(); then the transfers; ndx_session_execute(NDX_STAGE_DONE) if wanted; disconnect
- * by the connector as ever; ndx_session_close(). docs/negotiation.md has it step by step.
+ * by the connector as ever; ndx_session_close(). docs/negotiation-protocol.md has what goes over
+ * the wire.
  *
  * Objects may be closed in any order but for the framework, which is closed last.
  */
