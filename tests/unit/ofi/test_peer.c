@@ -3,25 +3,16 @@
  * Peers that misbehave: port scans, other protocols, control words without sense. Each loses its
  * own connection; nobody else notices, and nothing burns a processor.
  */
-#include "pair.h"
+#include "bare.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
-#include <rdma/fi_rma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include "ofi_wire.h"
 
 static int raw_connect(const struct pair *p)
 {
@@ -174,187 +165,6 @@ static void connecting_to_silence_waits_and_sleeps(void **state)
 	pair_drop(p);
 }
 
-/* ---- a peer made of bare libfabric ---- */
-
-struct bare {
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_eq *eq;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
-	struct fid_pep *pep;
-	struct fid_mr *mr;
-	uint8_t memory[512];
-	uint8_t data[OFI_CM_SIZE]; /* of the latest event */
-	size_t len;
-	int failed; /* errno of the latest event, 0: it was good */
-	struct ofi_cm peer;
-};
-
-#define BARE_KEY 77u
-
-static struct fi_info *bare_info(const char *port, uint64_t flags)
-{
-	struct fi_info *hints = fi_allocinfo();
-	struct fi_info *info = NULL;
-
-	hints->caps = FI_MSG | FI_RMA;
-	hints->ep_attr->type = FI_EP_MSG;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
-	hints->fabric_attr->prov_name = strdup("tcp");
-	assert_int_equal(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", port, flags, hints, &info), 0);
-	fi_freeinfo(hints);
-	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
-	return info;
-}
-
-static void bare_open(struct bare *b, const char *port, uint64_t flags)
-{
-	struct fi_eq_attr eq = {.wait_obj = FI_WAIT_FD};
-	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD};
-
-	memset(b, 0, sizeof(*b));
-	b->info = bare_info(port, flags);
-	assert_int_equal(fi_fabric(b->info->fabric_attr, &b->fabric, NULL), 0);
-	assert_int_equal(fi_domain(b->fabric, b->info, &b->domain, NULL), 0);
-	assert_int_equal(fi_eq_open(b->fabric, &eq, &b->eq, NULL), 0);
-	assert_int_equal(fi_cq_open(b->domain, &cq, &b->cq, NULL), 0);
-	assert_int_equal(fi_mr_reg(b->domain, b->memory, sizeof(b->memory),
-	                           FI_REMOTE_READ | FI_REMOTE_WRITE, 0, BARE_KEY, 0, &b->mr, NULL),
-	                 0);
-}
-
-static void bare_endpoint(struct bare *b, struct fi_info *info)
-{
-	assert_int_equal(fi_endpoint(b->domain, info, &b->ep, NULL), 0);
-	assert_int_equal(fi_ep_bind(b->ep, &b->eq->fid, 0), 0);
-	assert_int_equal(fi_ep_bind(b->ep, &b->cq->fid, FI_TRANSMIT | FI_RECV), 0);
-	assert_int_equal(fi_enable(b->ep), 0);
-}
-
-static void bare_close(struct bare *b)
-{
-	if (b->pep != NULL)
-		(void)fi_close(&b->pep->fid);
-	if (b->ep != NULL)
-		(void)fi_close(&b->ep->fid);
-	(void)fi_close(&b->mr->fid);
-	(void)fi_close(&b->cq->fid);
-	(void)fi_close(&b->eq->fid);
-	(void)fi_close(&b->domain->fid);
-	(void)fi_close(&b->fabric->fid);
-	fi_freeinfo(b->info);
-}
-
-/* Wait for an event; 0 if it was an error. */
-static uint32_t bare_event(struct bare *b, struct fi_info **request)
-{
-	union {
-		struct fi_eq_cm_entry entry;
-		uint8_t room[sizeof(struct fi_eq_cm_entry) + OFI_CM_SIZE];
-	} buffer;
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
-	struct fi_cq_data_entry ignored[4];
-	uint32_t event = 0;
-	ssize_t n;
-
-	do {
-		(void)fi_cq_read(b->cq, ignored, 4);
-		errno = 0;
-		n = fi_eq_read(b->eq, &event, &buffer, sizeof(buffer), 0);
-	} while (n == -FI_EAGAIN && pair_now() < end);
-	if (n == -FI_EAVAIL) {
-		struct fi_eq_err_entry err = {.err_data = b->data, .err_data_size = OFI_CM_SIZE};
-
-		assert_true(fi_eq_readerr(b->eq, &err, 0) > 0);
-		b->failed = err.err;
-		b->len = err.err_data_size;
-		return 0;
-	}
-	assert_true(n >= (ssize_t)sizeof(buffer.entry));
-	b->len = (size_t)n - sizeof(buffer.entry);
-	memcpy(b->data, buffer.room + sizeof(buffer.entry), b->len);
-	if (request != NULL)
-		*request = buffer.entry.info;
-	return event;
-}
-
-static struct ofi_cm bare_cm(const struct bare *b, enum ofi_cm_kind kind)
-{
-	return (struct ofi_cm){
-		.kind = kind,
-		.id = 1,
-		.key = BARE_KEY,
-		.address = (uintptr_t)b->memory,
-		.depth = 64,
-		.inbound_read_limit = 4,
-		.outbound_read_limit = 4,
-	};
-}
-
-static void bare_connect(struct bare *b, const struct pair *p, const void *data, size_t len)
-{
-	char port[8];
-
-	(void)snprintf(port, sizeof(port), "%u",
-	               ntohs(((const struct sockaddr_in *)(const void *)&p->address)->sin_port));
-	bare_open(b, port, 0);
-	bare_endpoint(b, b->info);
-	assert_int_equal(fi_connect(b->ep, b->info->dest_addr, data, len), 0);
-}
-
-/* A bare active side against b of the pair, connected as far as libfabric is concerned. */
-static void bare_join(struct bare *b, struct pair *p)
-{
-	uint8_t bytes[OFI_CM_SIZE];
-	struct ofi_cm own;
-
-	pair_make_side(p, &p->b);
-	assert_int_equal(ndx_listener_get_connection_request(p->listener, p->b.connector, &p->b.ov),
-	                 NDX_PENDING);
-	own = bare_cm(b, OFI_CM_CONNECT);
-	own.address = (uintptr_t)b->memory;
-	bare_connect(b, p, bytes, ofi_cm_encode(&own, bytes));
-	/* The request goes out when the queue is read. */
-	while (ndx_overlapped_status(&p->b.ov) == NDX_PENDING) {
-		uint32_t event;
-
-		errno = 0;
-		(void)fi_eq_read(b->eq, &event, bytes, 0, 0);
-	}
-	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_OK);
-	for (uintptr_t i = 0; i < 4; i++)
-		pair_receive(&p->b, i, i * 64, 64);
-	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, 4, 4, NULL, 0, &p->b.ov),
-	                 NDX_PENDING);
-	assert_int_equal(bare_event(b, NULL), FI_CONNECTED);
-	assert_null(ofi_cm_decode(b->data, b->len, OFI_CM_ACCEPT, &b->peer));
-	assert_int_equal(b->peer.credits, 4);
-}
-
-static void bare_say(struct bare *b, uint64_t word)
-{
-	const struct fi_rma_iov remote = {.addr = b->peer.address, .key = b->peer.key};
-	const struct fi_msg_rma msg = {.rma_iov = &remote, .rma_iov_count = 1, .data = word};
-
-	assert_int_equal(fi_writemsg(b->ep, &msg, FI_REMOTE_CQ_DATA), 0);
-}
-
-static uint64_t control(const struct bare *b, uint8_t type, uint16_t count)
-{
-	return ofi_word_encode(type, 0, count, b->peer.id);
-}
-
-static void bare_send(struct bare *b, uint64_t word, uint64_t flags)
-{
-	static uint8_t bytes[16];
-	struct iovec iov = {bytes, sizeof(bytes)};
-	const struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .data = word};
-
-	assert_int_equal(fi_sendmsg(b->ep, &msg, flags), 0);
-}
-
 static void bystander_begin(struct pair *p, struct pair_side side[2])
 {
 	pair_make(p);
@@ -394,7 +204,7 @@ static void nonsense_before_ready(struct pair *p, uint8_t type, uint16_t count, 
 	if (send)
 		bare_send(&b, ofi_word_encode(type, 0, count, 0), FI_REMOTE_CQ_DATA);
 	else
-		bare_say(&b, control(&b, type, count));
+		bare_say(&b, bare_control(&b, type, count));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_ABORTED);
 	bare_close(&b);
 	pair_drop_side(&p->b);
@@ -407,13 +217,15 @@ static void nonsense_before_the_connection_is_complete_fails_the_accept(void **s
 	nonsense_before_ready(*state, 99, 0, false);
 	nonsense_before_ready(*state, OFI_WORD_CREDIT, 65, false);
 	nonsense_before_ready(*state, OFI_WORD_REJECT, 221, false);
+	nonsense_before_ready(*state, OFI_WORD_ASK, 0, false);
+	nonsense_before_ready(*state, OFI_WORD_SYNC, 0, false);
 	nonsense_before_ready(*state, OFI_WORD_DATA, 0, false);
 	nonsense_before_ready(*state, OFI_WORD_DATA, 0, true);
 }
 
 static void go_up(struct bare *b, struct pair *p)
 {
-	bare_say(b, control(b, OFI_WORD_READY, 0));
+	bare_say(b, bare_control(b, OFI_WORD_READY, 0));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(ndx_connector_notify_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
 }
@@ -436,23 +248,23 @@ static void nonsense_afterwards(struct pair *p, void (*say)(struct bare *b))
 
 static void say_ready_again(struct bare *b)
 {
-	bare_say(b, control(b, OFI_WORD_READY, 0));
+	bare_say(b, bare_control(b, OFI_WORD_READY, 0));
 }
 
 static void say_reject_too_late(struct bare *b)
 {
-	bare_say(b, control(b, OFI_WORD_REJECT, 3));
+	bare_say(b, bare_control(b, OFI_WORD_REJECT, 3));
 }
 
 static void say_too_many_credits(struct bare *b)
 {
-	bare_say(b, control(b, OFI_WORD_CREDIT, 60));
-	bare_say(b, control(b, OFI_WORD_CREDIT, 5));
+	bare_say(b, bare_control(b, OFI_WORD_CREDIT, 60));
+	bare_say(b, bare_control(b, OFI_WORD_CREDIT, 5));
 }
 
 static void say_unknown_type(struct bare *b)
 {
-	bare_say(b, control(b, 200, 0));
+	bare_say(b, bare_control(b, 200, 0));
 }
 
 static void say_unknown_flags(struct bare *b)
@@ -463,6 +275,27 @@ static void say_unknown_flags(struct bare *b)
 static void say_to_somebody_else(struct bare *b)
 {
 	bare_say(b, ofi_word_encode(OFI_WORD_PING, 0, 0, b->peer.id + 1));
+}
+
+static void say_answer_to_nothing(struct bare *b)
+{
+	bare_say(b, bare_control(b, OFI_WORD_ANSWER, 0));
+}
+
+static void say_synced_to_nothing(struct bare *b)
+{
+	bare_say(b, bare_control(b, OFI_WORD_SYNCED, 0));
+}
+
+static void say_too_many_tokens(struct bare *b)
+{
+	bare_say(b, bare_control(b, OFI_WORD_SYNC, OFI_TOKENS_MAX + 1));
+}
+
+static void send_bytes_for_a_write(struct bare *b)
+{
+	bare_send(b, ofi_word_encode(OFI_WORD_DATA, OFI_WORD_IMMEDIATE | OFI_WORD_IS_WRITE, 0, 1),
+	          FI_REMOTE_CQ_DATA);
 }
 
 static void send_without_word(struct bare *b)
@@ -484,6 +317,10 @@ static void nonsense_on_a_connection_ends_it_and_no_other(void **state)
 	nonsense_afterwards(*state, say_unknown_flags);
 	if (getenv("PAIR_URI") == NULL) /* with a shared queue nobody knows whose word it was */
 		nonsense_afterwards(*state, say_to_somebody_else);
+	nonsense_afterwards(*state, say_answer_to_nothing);
+	nonsense_afterwards(*state, say_synced_to_nothing);
+	nonsense_afterwards(*state, say_too_many_tokens);
+	nonsense_afterwards(*state, send_bytes_for_a_write);
 	nonsense_afterwards(*state, send_without_word);
 	nonsense_afterwards(*state, send_with_credit_of_nobody);
 }
@@ -495,8 +332,8 @@ static void a_second_goodbye_ends_in_an_abort(void **state)
 
 	bare_join(&b, p);
 	go_up(&b, p);
-	bare_say(&b, control(&b, OFI_WORD_DISC, 0));
-	bare_say(&b, control(&b, OFI_WORD_DISC, 0));
+	bare_say(&b, bare_control(&b, OFI_WORD_DISC, 0));
+	bare_say(&b, bare_control(&b, OFI_WORD_DISC, 0));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_GRACEFUL);
 	bare_close(&b);
@@ -579,6 +416,88 @@ static void strangers_that_accept_are_left(void **state)
 	bare_close(&b);
 }
 
+static uint32_t ask(struct bare *b, uint32_t token, struct ofi_grant *grant)
+{
+	uint8_t question[4] = {(uint8_t)(token >> 24), (uint8_t)(token >> 16),
+	                       (uint8_t)(token >> 8), (uint8_t)token};
+
+	bare_tell(b, bare_control(b, OFI_WORD_ASK, 0), OFI_AREA_QUESTION, question,
+	          sizeof(question));
+	assert_int_equal(bare_hear(b).type, OFI_WORD_ANSWER);
+	assert_null(ofi_grant_decode(b->memory + OFI_AREA_ANSWER, grant));
+	assert_int_equal(grant->token, token);
+	return grant->rights;
+}
+
+static struct ndx_mr *some_region(struct pair *p)
+{
+	struct ndx_mr *mr;
+
+	assert_int_equal(
+		ndx_mr_register_new(p->b.adapter, p->b.memory, 4096, NDX_MR_ALLOW_REMOTE_READ, &mr),
+		NDX_OK);
+	return mr;
+}
+
+/* Deregistering has the peer forget the token first, and asks it for a second time afterwards. */
+static void a_token_is_explained_until_it_is_revoked(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_mr *mr = some_region(p);
+	const uint32_t token = ndx_mr_get_remote_token(mr);
+	struct ndx_overlapped ov = {0};
+	struct ofi_grant grant;
+	struct ofi_word word;
+	struct bare b;
+
+	bare_join(&b, p);
+	go_up(&b, p);
+	assert_int_equal(ask(&b, token, &grant), OFI_GRANT_READ);
+	assert_int_equal(grant.start, (uintptr_t)p->b.memory);
+	assert_int_equal(grant.length, 4096);
+	assert_int_equal(ask(&b, token + 1, &grant), 0);
+	assert_int_equal(ndx_mr_deregister(mr, &ov), NDX_PENDING);
+	word = bare_hear(&b);
+	assert_int_equal(word.type, OFI_WORD_SYNC);
+	assert_int_equal(word.count, 1);
+	assert_int_equal((uint32_t)b.memory[OFI_AREA_TOKENS] << 24 |
+	                         (uint32_t)b.memory[OFI_AREA_TOKENS + 1] << 16 |
+	                         (uint32_t)b.memory[OFI_AREA_TOKENS + 2] << 8 |
+	                         b.memory[OFI_AREA_TOKENS + 3],
+	                 token);
+	assert_int_equal(ask(&b, token, &grant), 0);
+	bare_say(&b, bare_control(&b, OFI_WORD_SYNCED, 0));
+	word = bare_hear(&b);
+	assert_int_equal(word.type, OFI_WORD_SYNC);
+	assert_int_equal(word.count, 0);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
+	bare_say(&b, bare_control(&b, OFI_WORD_SYNCED, 0));
+	while (ndx_overlapped_status(&ov) == NDX_PENDING)
+		(void)fi_cq_read(b.cq, NULL, 0);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
+	bare_close(&b);
+	pair_drop_side(&p->b);
+	ndx_mr_close(mr);
+}
+
+/* It does not even look at what comes. */
+static void a_dead_peer_does_not_hold_up_a_deregistration(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_mr *mr = some_region(p);
+	const uint64_t start = pair_now();
+	struct bare b;
+
+	bare_join(&b, p);
+	go_up(&b, p);
+	ndx_mr_close(mr);
+	assert_in_range(pair_now() - start, 1500, PAIR_PATIENCE_MS);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_ABORTED);
+	bare_close(&b);
+	pair_drop_side(&p->b);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
 
 int main(void)
@@ -593,6 +512,8 @@ int main(void)
 		CASE(nonsense_before_the_connection_is_complete_fails_the_accept),
 		CASE(nonsense_on_a_connection_ends_it_and_no_other),
 		CASE(a_second_goodbye_ends_in_an_abort),
+		CASE(a_token_is_explained_until_it_is_revoked),
+		CASE(a_dead_peer_does_not_hold_up_a_deregistration),
 		CASE(messages_without_credit_do_not_burn_a_processor),
 	};
 

@@ -21,7 +21,7 @@ static unsigned rounds(void)
 static void poll_until(struct pair_side *side)
 {
 	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
-	struct ndx_result result;
+	struct ndx_result result = {.status = NDX_PENDING};
 	size_t got = 0;
 
 	while (got == 0 && pair_now() < end)
