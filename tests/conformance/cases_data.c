@@ -287,15 +287,14 @@ void case_data_bytes_appear_in_order(struct check *c)
 	for (size_t i = 1; p && i <= 200 && !check_over(c); i++) {
 		size_t length = 1 + check_below(c, 60000);
 		uint8_t value = (uint8_t)(1 + i % 250);
-		volatile uint8_t *last = p->b.buf + length - 1;
+		const uint8_t *last = p->b.buf + length - 1;
 		uint64_t until = now_ms() + WAIT_MS;
 
 		memset(p->b.buf, 0, length);
 		memset(p->a.buf, value, length);
 		write_ok(&p->a, i, 0, length, &p->b, 0, 0);
-		while (*last != value && now_ms() < until)
+		while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != value && now_ms() < until)
 			continue;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		bytes_are(c, p->b.buf, length, value, "in front of the last byte of a write");
 		expect(&p->a, NDX_REQUEST_WRITE, i, NDX_OK);
 	}
