@@ -41,10 +41,23 @@ void sha256_free(struct sha256 *hash);
 /** A digest of a set of messages: the hash of their sorted hashes. In bounded memory. */
 struct digest;
 struct digest *digest_create(void);
-bool digest_add(struct digest *digest, const struct ndx_piece *pieces, size_t count);
+/** Add a message, or a part of one; `last`: it ends with this. */
+bool digest_add(struct digest *digest, const struct ndx_piece *pieces, size_t count, bool last);
 /** Sort, hash, write 64 hexadecimal digits and a zero; once, at the end. */
 bool digest_end(struct digest *digest, char out[65]);
 void digest_free(struct digest *digest);
+
+/** The two digests of a capture, computed beside whatever the caller does. */
+#define HASHER_CALLS 0
+#define HASHER_REPLIES 1
+#define HASHER_DIGESTS 2
+struct hasher;
+struct hasher *hasher_create(void);
+bool hasher_add(struct hasher *hasher, unsigned which, const struct ndx_piece *pieces,
+                size_t count);
+/** The digests as text; once, at the end. False if any message could not be kept. */
+bool hasher_end(struct hasher *hasher, char out[HASHER_DIGESTS][65]);
+void hasher_free(struct hasher *hasher);
 
 /** What one connection did. */
 struct tally {
@@ -64,8 +77,7 @@ void tallies_print(const struct tallies *tallies, const struct ndx_reassembly_st
 /** Everything in the last lines. */
 struct summary {
 	struct ndx_reassembly_stats stats;
-	char call_digest[65]; /* "": none was computed */
-	char reply_digest[65];
+	char digests[HASHER_DIGESTS][65]; /* "": none was computed */
 };
 void summary_print(const struct summary *summary);
 

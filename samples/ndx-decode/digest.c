@@ -20,6 +20,7 @@ struct run {
 
 struct digest {
 	struct sha256 *hash;
+	bool begun; /* a message, which has not ended yet */
 	uint8_t (*open)[SIZE];
 	size_t count;
 	FILE *spill;
@@ -72,13 +73,17 @@ static bool spill(struct digest *d)
 	return true;
 }
 
-bool digest_add(struct digest *digest, const struct ndx_piece *pieces, size_t count)
+bool digest_add(struct digest *digest, const struct ndx_piece *pieces, size_t count, bool last)
 {
-	if (digest->count == RUN && !spill(digest))
-		return false;
-	sha256_begin(digest->hash);
+	if (!digest->begun)
+		sha256_begin(digest->hash);
 	for (size_t i = 0; i < count; i++)
 		sha256_add(digest->hash, pieces[i].bytes, pieces[i].length);
+	digest->begun = !last;
+	if (!last)
+		return true;
+	if (digest->count == RUN && !spill(digest))
+		return false;
 	sha256_end(digest->hash, digest->open[digest->count++]);
 	return true;
 }

@@ -195,9 +195,9 @@ void json_print_summary(const struct summary *summary)
 	put(object, "crc_checked", s->crc_checked);
 	put(object, "crc_bad", s->bad_crc);
 	put(object, "bytes_held_at_most", s->bytes_peak);
-	if (summary->call_digest[0] != '\0') {
-		put_text(object, "call_digest", summary->call_digest);
-		put_text(object, "reply_digest", summary->reply_digest);
+	if (summary->digests[HASHER_CALLS][0] != '\0') {
+		put_text(object, "call_digest", summary->digests[HASHER_CALLS]);
+		put_text(object, "reply_digest", summary->digests[HASHER_REPLIES]);
 	}
 	print(object);
 }

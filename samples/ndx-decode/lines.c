@@ -270,9 +270,9 @@ void summary_print(const struct summary *summary)
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		printf("%s %" PRIu64 "\n", lines[i].name, lines[i].value);
-	if (summary->call_digest[0] != '\0')
-		printf("call digest %s\nreply digest %s\n", summary->call_digest,
-		       summary->reply_digest);
+	if (summary->digests[HASHER_CALLS][0] != '\0')
+		printf("call digest %s\nreply digest %s\n", summary->digests[HASHER_CALLS],
+		       summary->digests[HASHER_REPLIES]);
 }
 
 /* The tally of a connection; NULL if out of memory, then it is not counted. */

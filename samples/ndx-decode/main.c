@@ -30,7 +30,7 @@ static const char details[] =
 struct decode {
 	bool json, summary, stats, quiet, no_digest;
 	const char *extract;
-	struct digest *calls, *replies;
+	struct hasher *hasher;
 	struct tallies tallies;
 	uint64_t messages;
 	bool failed;
@@ -52,11 +52,11 @@ static bool is_message(const struct ndx_reassembly_event *e)
 
 static void message(struct decode *d, const struct ndx_reassembly_event *e)
 {
-	struct digest *digest = e->type == NDX_REASSEMBLY_CALL ? d->calls : d->replies;
+	unsigned which = e->type == NDX_REASSEMBLY_CALL ? HASHER_CALLS : HASHER_REPLIES;
 
 	d->messages++;
-	if (digest != NULL && e->rpc.call_known &&
-	    !digest_add(digest, e->rpc.pieces, e->rpc.piece_count))
+	if (d->hasher != NULL && e->rpc.call_known &&
+	    !hasher_add(d->hasher, which, e->rpc.pieces, e->rpc.piece_count))
 		d->failed = true;
 	if (d->extract != NULL && !extract_write(d->extract, d->messages, e)) {
 		d->failed = true;
@@ -139,12 +139,11 @@ static bool decode_files(char **files, size_t count, struct ndx_reassembly *reas
 
 static bool finish(struct decode *d, const struct ndx_reassembly *reassembly)
 {
-	struct summary s = {.call_digest = ""};
+	struct summary s = {.digests = {""}};
 	bool good = !d->failed;
 
 	ndx_reassembly_get_stats(reassembly, &s.stats);
-	if (d->calls != NULL &&
-	    (!digest_end(d->calls, s.call_digest) || !digest_end(d->replies, s.reply_digest))) {
+	if (d->hasher != NULL && !hasher_end(d->hasher, s.digests)) {
 		fprintf(stderr,
 		        "%s: the digests could not be sorted: no room for a temporary "
 		        "file\n",
@@ -177,9 +176,8 @@ static bool prepare(struct decode *d)
 	}
 	if (!d->summary || d->no_digest)
 		return true;
-	d->calls = digest_create();
-	d->replies = digest_create();
-	if (d->calls == NULL || d->replies == NULL) {
+	d->hasher = hasher_create();
+	if (d->hasher == NULL) {
 		fprintf(stderr, "%s: out of memory\n", DECODE_WHO);
 		return false;
 	}
@@ -247,8 +245,7 @@ int main(int argc, char **argv)
 		ndx_reassembly_flush(reassembly);
 		good = finish(&d, reassembly) && good;
 	}
-	digest_free(d.calls);
-	digest_free(d.replies);
+	hasher_free(d.hasher);
 	free(d.tallies.at);
 	ndx_reassembly_close(reassembly);
 	return good ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;

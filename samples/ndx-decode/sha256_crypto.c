@@ -1,37 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SHA-256 by libcrypto, which knows what the processor can do. */
 #include <openssl/evp.h>
+#include <stdlib.h>
 
 #include "decode.h"
 
-struct sha256; /* an EVP_MD_CTX */
-
-static EVP_MD_CTX *context(struct sha256 *hash)
-{
-	return (EVP_MD_CTX *)(void *)hash;
-}
+struct sha256 {
+	EVP_MD *kind; /* looked up once: for each message that would cost more than to hash it */
+	EVP_MD_CTX *context;
+};
 
 struct sha256 *sha256_create(void)
 {
-	return (struct sha256 *)(void *)EVP_MD_CTX_new();
+	struct sha256 *hash = calloc(1, sizeof(*hash));
+
+	if (hash == NULL)
+		return NULL;
+	hash->kind = EVP_MD_fetch(NULL, "SHA256", NULL);
+	hash->context = EVP_MD_CTX_new();
+	if (hash->kind == NULL || hash->context == NULL) {
+		sha256_free(hash);
+		return NULL;
+	}
+	return hash;
 }
 
 void sha256_begin(struct sha256 *hash)
 {
-	(void)EVP_DigestInit_ex(context(hash), EVP_sha256(), NULL);
+	(void)EVP_DigestInit_ex(hash->context, hash->kind, NULL);
 }
 
 void sha256_add(struct sha256 *hash, const void *bytes, size_t length)
 {
-	(void)EVP_DigestUpdate(context(hash), bytes, length);
+	(void)EVP_DigestUpdate(hash->context, bytes, length);
 }
 
 void sha256_end(struct sha256 *hash, uint8_t out[32])
 {
-	(void)EVP_DigestFinal_ex(context(hash), out, NULL);
+	(void)EVP_DigestFinal_ex(hash->context, out, NULL);
 }
 
 void sha256_free(struct sha256 *hash)
 {
-	EVP_MD_CTX_free(context(hash));
+	EVP_MD_CTX_free(hash->context);
+	EVP_MD_free(hash->kind);
+	free(hash);
 }

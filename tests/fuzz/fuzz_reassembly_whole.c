@@ -16,6 +16,7 @@
 #define CHECK_CRC 8
 #define SMALL_LIMITS 16
 #define GENERATE 32
+#define FILL 128
 #define SPOILED_MAX 12
 #define TIGHT 64 /* a byte follows: so many KiB of memory are left */
 
@@ -88,6 +89,11 @@ static struct ndx_reassembly *create(uint32_t settings, struct input *in, struct
 		attr.max_segments = 5;
 		attr.max_connections = 2;
 		attr.reorder_packets = 3;
+	}
+	if ((settings & 7) == 6) { /* of a wrong one nothing may be left */
+		attr.max_segments = 0;
+		FUZZ_HOLDS(ndx_reassembly_create(&attr, &r) == NDX_E_INVALID_PARAMETER);
+		attr.max_segments = 9;
 	}
 	if (ndx_reassembly_create(&attr, &r) != NDX_OK)
 		return NULL;
@@ -163,6 +169,28 @@ static void remove_packet(struct synth *s, size_t at)
 		s->packets[at] = s->packets[at + 1];
 }
 
+/* A byte of a packet: of the transport's headers, of those before, or any. */
+static uint32_t place(const struct synth *s, const struct synth_packet *p, uint32_t at)
+{
+	static const uint32_t link[] = {14, 18, 16, 20, 0, 22, 40},
+			      wire[] = {28, 48, 40, 8, 40, 60};
+	uint32_t begin = wire[s->options.wire];
+
+	if (s->options.wire == SYNTH_INFINIBAND)
+		begin += 16 + (s->options.global ? 40 : 0);
+	else
+		begin += link[s->options.link];
+	switch (at >> 14) {
+	case 0:
+	case 1:
+		return (begin + at % 64) % p->captured;
+	case 2:
+		return at % 64 % p->captured;
+	default:
+		return at % p->captured;
+	}
+}
+
 /*
  * One way of spoiling. True if what comes out may be wrong: bytes of a packet are other than they
  * were, or late packets of a connection fall among those of its successor with the same numbers.
@@ -199,7 +227,7 @@ static bool spoil(struct synth *s, struct input *in)
 		return false;
 	default:
 		if (p->captured > 0)
-			p->bytes[take16(in) % p->captured] = (uint8_t)much;
+			p->bytes[place(s, p, take16(in))] = (uint8_t)much;
 		return true;
 	}
 }
@@ -218,6 +246,54 @@ static void feed(struct ndx_reassembly *r, const struct synth *s)
 			copy[k] = p->bytes[k];
 		(void)ndx_reassembly_feed(r, &packet);
 		free(copy);
+	}
+}
+
+/* What the library does not do itself with what it holds, but offers as NFStest did. */
+static void look(struct ndx_reassembly *r)
+{
+	struct rdma *inner = (struct rdma *)(void *)r;
+	static uint8_t buffer[8192];
+
+	for (struct base_list *at = inner->ages.next; at != &inner->ages; at = at->next) {
+		const struct exchange *x = container_of(at, struct exchange, age);
+
+		for (uint32_t i = 0; i < x->segment_count; i++) {
+			const struct segment *s = x->segments[i];
+
+			FUZZ_HOLDS(segment_size(s) <= s->length);
+			FUZZ_HOLDS(segment_get_data(s, false, buffer, sizeof(buffer)) == s->length);
+			FUZZ_HOLDS(segment_get_data(s, true, buffer, 5) % 4 == 0);
+			for (struct base_list *k = s->subs.next; k != &s->subs; k = k->next) {
+				struct sub_segment *sub =
+					container_of(k, struct sub_segment, in_segment);
+
+				FUZZ_HOLDS(sub_segment_size(sub) <= segment_size(s));
+				(void)sub_segment_get_data(sub, true, buffer, sizeof(buffer));
+				FUZZ_HOLDS(segment_valid_psn(s, sub->first));
+			}
+			(void)segment_valid_psn(s, 7);
+		}
+	}
+}
+
+/* A hole filled by hand; what stands there is not what was sent. */
+static void fill(struct ndx_reassembly *r)
+{
+	static const uint8_t data[600] = {1, 2, 3};
+	struct rdma *inner = (struct rdma *)(void *)r;
+
+	for (struct base_list *at = inner->ages.next; at != &inner->ages; at = at->next) {
+		const struct exchange *x = container_of(at, struct exchange, age);
+
+		for (uint32_t i = 0; i < x->segment_count; i++) {
+			struct segment *s = x->segments[i];
+
+			for (uint64_t n = 0; n < 3; n++)
+				(void)segment_add_data(s, &inner->mem,
+				                       (UINT64_C(1) << 32) + 0xff80 + n, n == 2,
+				                       data, 256 + 100 * (uint32_t)n);
+		}
 	}
 }
 
@@ -244,6 +320,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (int i = 0; i < SPOILED_MAX && in.left >= 4; i++)
 			seen.note = !spoil(s, &in) && seen.note;
 		feed(r, s);
+		look(r);
+		if ((settings & FILL) != 0) {
+			fill(r);
+			look(r);
+			seen.note = false;
+		}
 	} else {
 		packets(r, &in, types[settings & 7]);
 	}

@@ -47,13 +47,12 @@ for target; do
 		echo "$target: $(sed -n 's/stat::number_of_executed_units: //p' "$tmp/log") runs, nothing found"
 	fi
 	if command -v llvm-cov >/dev/null && command -v llvm-profdata >/dev/null; then
-		build "$tmp/cover" "$src/tests/fuzz/replay.c" -fprofile-instr-generate -fcoverage-mapping
-		find "$corpus" "$src/tests/fuzz/corpus/$target" -type f -exec env \
-			"LLVM_PROFILE_FILE=$tmp/raw-%p" "$tmp/cover" {} + >/dev/null
-		llvm-profdata merge -o "$tmp/data" "$tmp"/raw-*
-		rm -f "$tmp"/raw-*
+		build "$tmp/cover" -fsanitize=fuzzer -fprofile-instr-generate -fcoverage-mapping
+		LLVM_PROFILE_FILE=$tmp/raw "$tmp/cover" -runs=0 "$corpus" \
+			"$src/tests/fuzz/corpus/$target" >/dev/null 2>&1
+		llvm-profdata merge -o "$tmp/data" "$tmp/raw"
 		case $target in
-		*_whole) files=$(echo "$src"/core/reassembly/*.c) ;;
+		*_whole) files=$(echo "$src"/core/reassembly/[!a]*.c) ;;
 		*_link) files="$src/core/reassembly/link.c $src/core/reassembly/crc.c" ;;
 		*_bth) files="$src/core/reassembly/bth.c $src/core/reassembly/cm.c" ;;
 		*) files=$src/core/reassembly/${target#*_}.c ;;
