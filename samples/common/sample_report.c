@@ -44,6 +44,21 @@ int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, con
 	return SAMPLE_EXIT_FAILED;
 }
 
+static void to_stdout(void *arg, const char *json, size_t length)
+{
+	(void)arg;
+	(void)fwrite(json, 1, length, stdout);
+	fflush(stdout);
+}
+
+void sample_print_stats(const char *program, struct ndx_adapter *adapter)
+{
+	enum ndx_status st = ndx_adapter_snapshot(adapter, to_stdout, NULL);
+
+	if (st != NDX_OK)
+		(void)sample_failed(program, st, "take a snapshot");
+}
+
 static void to_stderr(void *arg, const struct ndx_log_record *record)
 {
 	(void)arg;

@@ -16,6 +16,9 @@ int sample_failed(const char *program, enum ndx_status status, const char *forma
 int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, const char *format,
                        ...) __attribute__((format(printf, 3, 4)));
 
+/** Print everything that is known of an adapter to stdout, as JSON. */
+void sample_print_stats(const char *program, struct ndx_adapter *adapter);
+
 /** Print the library's log records to stderr, up to `level`. */
 void sample_log_to_stderr(enum ndx_log_level level);
 

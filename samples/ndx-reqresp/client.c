@@ -239,6 +239,8 @@ int client_run(const struct reqresp_options *options)
 	if (rc != SAMPLE_EXIT_OK)
 		goto free_tally;
 	rc = run(&end, &server, tally);
+	if (options->stats)
+		sample_print_stats(WHO, end.adapter);
 	end_drop(&end);
 	ndx_adapter_close(end.adapter);
 free_tally:

@@ -34,6 +34,12 @@ int end_open(struct end *end, const char *who, const struct reqresp_options *opt
 	return sample_failed(who, st, "query adapter");
 }
 
+void end_tell(struct end *end)
+{
+	if (reqresp_tell && atomic_exchange(&reqresp_tell, false))
+		sample_print_stats(end->who, end->adapter);
+}
+
 static enum ndx_status make_region(struct end *end, uint32_t flags, uint8_t **memory,
                                    struct ndx_mr **mr)
 {
@@ -146,6 +152,7 @@ enum ndx_status end_next_result(struct end *end, uint32_t timeout_ms, struct ndx
 	enum ndx_status st = NDX_OK;
 
 	if (end->next == end->have) {
+		end_tell(end);
 		end->next = end->have = 0;
 		if (end->options->wait)
 			st = ndx_cq_wait_results(end->cq, end->results, 16, timeout_ms, &end->have);

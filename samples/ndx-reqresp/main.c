@@ -15,6 +15,7 @@
 #include "wire.h"
 
 atomic_bool reqresp_stop;
+atomic_bool reqresp_tell;
 
 static const char about[] =
 	"Exchanges N requests and responses between two processes and checks every byte.\n"
@@ -24,7 +25,8 @@ static const char about[] =
 
 static const char details[] =
 	"Without --adapter the adapter is $NDX_ADAPTER, else the INI file's, else chosen by the\n"
-	"library. Numbers may end in k, M or G. SIGINT and SIGTERM end both sides gracefully.\n\n"
+	"library. Numbers may end in k, M or G. SIGINT and SIGTERM end both sides gracefully;\n"
+	"SIGUSR1 prints counters and histories, as --stats does at the end.\n\n"
 	"Exit status: 0 all requests verified and both sides said goodbye, 1 something failed,\n"
 	"2 command line, 3 the adapter could not be opened.";
 
@@ -32,6 +34,13 @@ static void stop(int signal_number)
 {
 	(void)signal_number;
 	reqresp_stop = true;
+}
+
+/* A handler may not do more than this: the loops print. */
+static void tell(int signal_number)
+{
+	(void)signal_number;
+	reqresp_tell = true;
 }
 
 static void catch_signals(void)
@@ -42,6 +51,9 @@ static void catch_signals(void)
 	action.sa_handler = stop;
 	(void)sigaction(SIGINT, &action, NULL);
 	(void)sigaction(SIGTERM, &action, NULL);
+	action.sa_handler = tell;
+	action.sa_flags = SA_RESTART;
+	(void)sigaction(SIGUSR1, &action, NULL);
 }
 
 /** The server thread of `both`, and what it tells the client. */
@@ -153,6 +165,8 @@ int main(int argc, char **argv)
 		{"--keepalive", "MS",
 	         "idle time after which a silent peer is dead, 0: never (10000)",
 	         .number = &o.keepalive_ms, .min = 0, .max = 1u << 30},
+		{"--stats", NULL, "print counters and histories as JSON at the end",
+	         .flag = &o.stats},
 		{"--quiet", NULL, "no progress line", .flag = &quiet},
 		{"--verbose", NULL, "the library's log on stderr", .flag = &o.verbose},
 	};

@@ -15,6 +15,9 @@
 /** Set by SIGINT and SIGTERM, and by `both` when its client has failed. */
 extern atomic_bool reqresp_stop;
 
+/** Set by SIGUSR1: whoever waits for something next prints a snapshot first. */
+extern atomic_bool reqresp_tell;
+
 /** The command line. */
 struct reqresp_options {
 	const char *adapter;   /* URI, or NULL for the environment's choice */
@@ -31,6 +34,7 @@ struct reqresp_options {
 	bool wait; /* sleep for results instead of polling */
 	bool progress;
 	bool verbose;
+	bool stats; /* print a snapshot at the end */
 };
 
 /** One end: a connection and all it needs. Members are NULL until made, and closed by end_drop().
@@ -55,6 +59,9 @@ struct end {
 
 /** Open the adapter. Returns an enum sample_exit, as all these. */
 int end_open(struct end *end, const char *who, const struct reqresp_options *options);
+
+/** Print a snapshot if SIGUSR1 has asked for one. */
+void end_tell(struct end *end);
 
 /** Make queue, regions for `slots` messages each way, and queue pair. */
 int end_make(struct end *end, uint32_t slots, uint32_t size);

@@ -105,6 +105,7 @@ static bool next_client(struct end *end, struct ndx_listener *listener)
 		return false;
 	}
 	do {
+		end_tell(end);
 		st = ndx_overlapped_wait(&ov, SLICE_MS);
 	} while (st == NDX_PENDING && !reqresp_stop);
 	if (st == NDX_PENDING) {
@@ -302,6 +303,8 @@ int server_run(const struct reqresp_options *options, server_ready_fn *ready, vo
 	if (ready != NULL)
 		ready(arg, &address);
 	rc = serve_clients(&end, listener);
+	if (options->stats)
+		sample_print_stats(WHO, end.adapter);
 close_listener:
 	ndx_listener_close(listener);
 close_adapter:

@@ -46,8 +46,29 @@ grep -q 'connection: graceful' "$work/client.log" || fail 'the client was not to
 grep -q 'both sides said goodbye' "$work/client.log" || fail 'disconnect after it did not succeed'
 server_end || fail 'the server found fault'
 
+echo '# counters and histories, at the end and when asked for'
+server_start "$work" "$bin/ndx-reqresp" server --adapter "$uri" --port-file "$work/port" \
+	--wait --slots 2 || fail 'no server'
+client --requests 10 --stats || fail 'no statistics'
+sed -n '/^{/,$p' "$work/client.log" >"$work/client.json"
+if command -v jq >/dev/null; then
+	jq -e '.qps[0].initiator.posted == 10 and .qps[0].receive.by_status.NDX_OK == 10 and
+		(.connectors[0].history | last).to == "CLOSED_OK"' \
+		"$work/client.json" >/dev/null || fail 'the client counted something else'
+fi
+# The process that was started is timeout, which does not pass this signal on.
+kill -USR1 "$(cat "/proc/$server_pid/task/$server_pid/children")" || fail 'no process to ask'
+told() {
+	grep -q '"snapshot": 1' "$work/server.log"
+}
+tries=100
+until told || [ $tries -eq 0 ]; do
+	client --requests 1 || fail 'the server is gone'
+	tries=$((tries - 1))
+done
+told || fail 'SIGUSR1 did nothing'
+
 echo '# a server that is told to end while it waits'
-server_start "$work" "$bin/ndx-reqresp" server --adapter "$uri" || fail 'no server'
 kill "$server_pid"
 server_end || fail 'SIGTERM is no failure'
 
