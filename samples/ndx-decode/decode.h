@@ -94,8 +94,7 @@ const char *hole_name(enum ndx_hole_kind kind);
 const char *orphan_name(enum ndx_orphan_kind kind);
 const char *eviction_name(enum ndx_eviction_reason reason);
 
-/** One JSON object on a line of its own; false if there is no JSON in this build. */
-bool json_available(void);
+/** One JSON object on a line of its own. */
 void json_print(const struct ndx_reassembly_event *event);
 void json_print_summary(const struct summary *summary);
 

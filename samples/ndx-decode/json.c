@@ -5,11 +5,6 @@
 
 #include "decode.h"
 
-bool json_available(void)
-{
-	return true;
-}
-
 static void put(json_t *object, const char *name, uint64_t value)
 {
 	json_object_set_new(object, name, json_integer((json_int_t)value));

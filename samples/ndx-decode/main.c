@@ -161,13 +161,6 @@ static bool finish(struct decode *d, const struct ndx_reassembly *reassembly)
 
 static bool prepare(struct decode *d)
 {
-	if (d->json && !json_available()) {
-		fprintf(stderr,
-		        "%s: built without --json; apt-get install libjansson-dev, then "
-		        "build again\n",
-		        DECODE_WHO);
-		return false;
-	}
 	d->quiet = d->summary || d->stats;
 	if (d->extract != NULL && mkdir(d->extract, 0777) != 0 && errno != EEXIST) {
 		fprintf(stderr, "%s: %s: ", DECODE_WHO, d->extract);
