@@ -299,12 +299,12 @@ static void unhook(struct ofi_link *link)
 		*at = link->next;
 }
 
-/* ncq's lock held: from here on nothing is handed to the endpoint, and nobody is told. */
+/* ncq's lock held: from here on nothing is handed to the endpoint, and nobody is told; words are
+ * heard only for the sake of messages that are there already. */
 static void begin_close(struct ofi_link *link, bool keep)
 {
 	struct ofi_qp *qp = link->qp;
 
-	unhook(link);
 	link->closing = true;
 	if (qp == NULL)
 		return;
@@ -360,6 +360,7 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 	base_lock_acquire(&ncq->lock);
 	begin_close(link, keep);
 	close_endpoint(link);
+	unhook(link);
 	base_lock_release(&ncq->lock);
 	if (qp != NULL) {
 		settle(qp, keep);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory windows. A bind gives part of a region a key of its own, which serves the peer of one
- * connection; it takes effect when its turn comes. An invalidate begins when all that was posted
- * before it has ended, and ends when the peer has forgotten the token and nothing of its is under
- * way any more (ofi_revoke.c); what was posted behind it waits for that.
+ * connection. Binds and invalidates begin when all that was posted before them has ended, so that
+ * none succeeds behind a failure. An invalidate ends when the peer has forgotten the token and
+ * nothing of its is under way any more (ofi_revoke.c); what was posted behind it waits for that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -220,9 +220,7 @@ bool ofi_mw_run(struct ofi_qp *qp, struct ofi_tx *tx)
 	const bool bind = tx->base.type == NDX_REQUEST_BIND;
 	enum ndx_status st;
 
-	if (qp->invalidating != NULL)
-		return false;
-	if (!bind && qp->tx_next != qp->base.initiator.head)
+	if (qp->invalidating != NULL || qp->tx_next != qp->base.initiator.head)
 		return false;
 	/* Closed while the request waited: that was an invalidate, too. */
 	if (tx->mw == NULL)

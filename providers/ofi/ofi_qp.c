@@ -202,6 +202,16 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 	return ok;
 }
 
+/* It must not write the memory that it names. When no message can come any more it does not. */
+static void reject_receive(struct ofi_qp *qp, struct base_req *req)
+{
+	const bool over = qp->broken || qp->mute;
+
+	base_req_done(&qp->base.receive, req, over ? NDX_E_CANCELED : NDX_E_ACCESS_VIOLATION, 0);
+	if (!over)
+		ofi_qp_break(qp, 0, "a receive names memory that it must not write");
+}
+
 static enum ndx_status qp_receive(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
                                   size_t count)
 {
@@ -216,8 +226,7 @@ static enum ndx_status qp_receive(struct ndx_qp *handle, void *context, const st
 		if (fill_receive(qp, (struct ofi_rx *)(void *)req, sge, count)) {
 			ofi_post_receives(qp);
 		} else {
-			base_req_done(&qp->base.receive, req, NDX_E_ACCESS_VIOLATION, 0);
-			ofi_qp_break(qp, 0, "a receive names memory that it must not write");
+			reject_receive(qp, req);
 		}
 	}
 	base_lock_release(&qp->base.lock);

@@ -160,16 +160,23 @@ static const char *take_answer(struct ofi_link *link)
 	return wrong;
 }
 
-static const char *take_written(struct ofi_link *link, uint16_t count, bool high)
+/* It belongs to the message behind it, which counts as long as a receive takes it. False: it is no
+ * such word. */
+static bool take_written(struct ofi_link *link, const struct ofi_word *word)
 {
 	struct ofi_qp *qp = link->qp;
 
+	if (word->type != OFI_WORD_WRITTEN && word->type != OFI_WORD_WRITTEN_HIGH)
+		return false;
 	if (qp == NULL)
-		return NULL;
+		return true;
 	base_lock_acquire(&qp->base.lock);
-	qp->written = high ? (qp->written & UINT16_MAX) | (uint32_t)count << 16 : count;
+	if (word->type == OFI_WORD_WRITTEN)
+		qp->written = word->count;
+	else
+		qp->written = (qp->written & UINT16_MAX) | (uint32_t)word->count << 16;
 	base_lock_release(&qp->base.lock);
-	return NULL;
+	return true;
 }
 
 static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
@@ -195,9 +202,6 @@ static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
 		return take_ask(link);
 	case OFI_WORD_ANSWER:
 		return take_answer(link);
-	case OFI_WORD_WRITTEN:
-	case OFI_WORD_WRITTEN_HIGH:
-		return take_written(link, word->count, word->type == OFI_WORD_WRITTEN_HIGH);
 	default: /* PING: the provider's acknowledgement is the answer */
 		return NULL;
 	}
@@ -231,7 +235,7 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 	link->heard++;
 	if (word.type != OFI_WORD_CREDIT)
 		ofi_count(&link->adapter->counts.words_received);
-	if (link->lost || link->conn == NULL)
+	if (take_written(link, &word) || link->lost || link->closing || link->conn == NULL)
 		return;
 	/* The peer writes only when connected, and so are we, whatever the event queue still has.
 	 */
