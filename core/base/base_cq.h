@@ -76,6 +76,17 @@ static inline struct base_cq_entry *base_cq_push_begin(struct base_cq *cq, struc
 
 void base_cq_push_end(struct base_cq *cq, const struct base_cq_entry *entry);
 
+/* Are there so many results to take? */
+static inline bool base_cq_has(struct base_cq *cq, size_t count)
+{
+	bool has;
+
+	base_lock_acquire(&cq->lock);
+	has = cq->pushed - cq->taken >= count;
+	base_lock_release(&cq->lock);
+	return has;
+}
+
 /* Take results; the whole of get_results for a provider without native queue. */
 size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count);
 

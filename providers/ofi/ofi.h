@@ -278,6 +278,9 @@ void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp);
 void ofi_ncq_put(struct ofi_ncq *ncq);
 /* Lock held: read what is there and hand it on; how many there were. */
 unsigned ofi_ncq_progress(struct ofi_ncq *ncq);
+/* The same for a consumer, whose queue need not hold more than `count` results: who gets as many as
+ * he asked for asks again. */
+void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count);
 /* Until it is empty, or (one that is shared may never be) all that was there has been read. */
 void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq);
 void ofi_ncq_catch_up(struct ofi_ncq *ncq); /* takes the lock */

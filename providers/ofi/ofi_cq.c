@@ -22,7 +22,7 @@ static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, siz
 			struct ofi_ncq *ncq = container_of(n, struct ofi_tie, of_cq)->ncq;
 
 			if (base_lock_try(&ncq->lock)) {
-				(void)ofi_ncq_progress(ncq);
+				ofi_ncq_poll(ncq, &cq->base, count);
 				base_lock_release(&ncq->lock);
 			}
 		}

@@ -99,21 +99,30 @@ static void hand_on_error(const struct fi_cq_err_entry *e)
 	}
 }
 
+static ssize_t read_error(struct ofi_ncq *ncq)
+{
+	struct fi_cq_err_entry err = {0};
+	const ssize_t n = fi_cq_readerr(ncq->cq, &err, 0);
+
+	if (n > 0)
+		hand_on_error(&err);
+	return n;
+}
+
 /* One read; -FI_EAGAIN: it was empty even after the provider had looked at its sockets. */
 static ssize_t read_some(struct ofi_ncq *ncq)
 {
 	struct fi_cq_data_entry entries[BATCH];
-	struct fi_cq_err_entry err = {0};
-	ssize_t n = fi_cq_read(ncq->cq, entries, BATCH);
+	const ssize_t n = fi_cq_read(ncq->cq, entries, BATCH);
 
 	for (ssize_t i = 0; i < n; i++)
 		hand_on(ncq, &entries[i]);
-	if (n != -FI_EAVAIL)
-		return n;
-	n = fi_cq_readerr(ncq->cq, &err, 0);
-	if (n > 0)
-		hand_on_error(&err);
-	return n;
+	return n == -FI_EAVAIL ? read_error(ncq) : n;
+}
+
+static bool is_away(const struct ofi_ncq *ncq)
+{
+	return __atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_AWAY;
 }
 
 /*
@@ -126,19 +135,33 @@ unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
 	unsigned total = 0;
 	bool again = true;
 
+	ofi_tell_all_credits(ncq);
 	for (int i = 0; again && i < READS; i++) {
 		const ssize_t n = read_some(ncq);
 
 		if (n > 0)
 			total += (unsigned)n;
 		/* A short read is the last, or ends before a failure. */
-		again = n == BATCH ||
-		        (n > 0 && __atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) != OFI_NCQ_AWAY);
+		again = n == BATCH || (n > 0 && !is_away(ncq));
 	}
-	ofi_tell_all_credits(ncq);
-	if (again && __atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) != OFI_NCQ_AWAY)
+	if (again && !is_away(ncq))
 		ofi_ncq_kick(ncq);
 	return total;
+}
+
+void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count)
+{
+	ssize_t n = BATCH;
+
+	if (!is_away(ncq)) {
+		(void)ofi_ncq_progress(ncq);
+		return;
+	}
+	ofi_tell_all_credits(ncq);
+	for (int i = 0; n == BATCH && i < READS && !base_cq_has(cq, count); i++)
+		n = read_some(ncq);
+	if (n == BATCH && !is_away(ncq))
+		ofi_ncq_kick(ncq);
 }
 
 void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq)
@@ -157,16 +180,20 @@ void ofi_ncq_catch_up(struct ofi_ncq *ncq)
 
 /* ---- who reads ---- */
 
+/*
+ * Neither of the two takes the lock: the ties change on this thread alone, and a consumer that
+ * polls holds it nearly always. To wait for it would mean to be woken by each of its polls until
+ * one of them is slow enough.
+ */
+
 /* Is somebody waiting for a notification that we have to give? */
 static bool is_wanted(struct ofi_ncq *ncq)
 {
-	bool armed = false;
-
-	base_lock_acquire(&ncq->lock);
-	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next)
-		armed = armed || ofi_cq_needs_thread(container_of(n, struct ofi_tie, of_ncq)->cq);
-	base_lock_release(&ncq->lock);
-	return armed;
+	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+		if (ofi_cq_needs_thread(container_of(n, struct ofi_tie, of_ncq)->cq))
+			return true;
+	}
+	return false;
 }
 
 /* Has a consumer polled since we last looked? */
@@ -175,11 +202,9 @@ static bool is_polled(struct ofi_ncq *ncq)
 	uint32_t polls = 0;
 	bool changed;
 
-	base_lock_acquire(&ncq->lock);
 	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next)
 		polls += __atomic_load_n(&container_of(n, struct ofi_tie, of_ncq)->cq->base.polls,
 		                         __ATOMIC_RELAXED);
-	base_lock_release(&ncq->lock);
 	changed = polls != ncq->seen_polls;
 	ncq->seen_polls = polls;
 	return changed;
