@@ -129,8 +129,8 @@ static void dump(const struct ndx_connector *c)
 		base_log(NDX_LOG_INFO, __func__, t->native,
 		         "connector#%u history %llu/%llu: %.3f ms: %s + %s -> %s%s", c->id,
 		         (unsigned long long)n + 1, (unsigned long long)h->total,
-		         -(double)(at(h, h->total - 1)->time_ns - t->time_ns) / NS_PER_MS, t->from,
-		         t->event, t->to, result_text(t->status, t->cause, more));
+		         0.0 - (double)(at(h, h->total - 1)->time_ns - t->time_ns) / NS_PER_MS,
+		         t->from, t->event, t->to, result_text(t->status, t->cause, more));
 	}
 }
 

@@ -218,9 +218,9 @@ enum ndx_status ndx_connector_get_history(struct ndx_connector *connector,
 typedef void ndx_snapshot_fn(void *arg, const char *json, size_t length);
 
 /**
- * Everything that is known of an adapter as one JSON text: limits, counters, every queue pair,
- * completion queue, listener and connector with its history, and connectors that failed and are
- * closed already. docs/observability.md describes the members; new ones may be added.
+ * Everything that is known of an adapter as one JSON text: counters, every queue pair, completion
+ * queue, listener and connector with its history, and connectors that failed and are closed
+ * already. docs/observability.md describes the members; new ones may be added.
  *
  * @param write  called once, by the calling thread, with no lock held, if NDX_OK
  * @param arg    handed to @p write
