@@ -29,6 +29,7 @@ struct seen {
 /* Touch every byte that an event offers. */
 static void on_event(void *context, const struct ndx_reassembly_event *event)
 {
+	static uint8_t buffer[300];
 	struct seen *seen = context;
 
 	if (event->type == NDX_REASSEMBLY_SEND) {
@@ -41,6 +42,8 @@ static void on_event(void *context, const struct ndx_reassembly_event *event)
 		for (size_t k = 0; k < event->rpc.pieces[i].length; k++)
 			seen->sum += event->rpc.pieces[i].bytes[k];
 	}
+	seen->sum +=
+		ndx_piece_copy(event->rpc.pieces, event->rpc.piece_count, buffer, sizeof(buffer));
 	if (seen->note && event->rpc.call_known)
 		synth_note(event->type == NDX_REASSEMBLY_CALL ? &seen->calls : &seen->replies, 0,
 		           event->rpc.pieces, event->rpc.piece_count);
@@ -73,6 +76,39 @@ static uint32_t take16(struct input *in)
 	return high << 8 | take(in);
 }
 
+/* Settings that are wrong, one at a time. */
+static void refuse(struct ndx_reassembly_attr good)
+{
+	struct ndx_packet packet = {.captured = 1};
+	struct ndx_reassembly_attr bad[7];
+	struct ndx_reassembly *r = NULL;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		bad[i] = good;
+	bad[0].size = 1;
+	bad[1].on_event = NULL;
+	bad[2].max_bytes = 9;
+	bad[3].max_segments = 0;
+	bad[4].max_connections = 0;
+	bad[5].max_segments = UINT32_MAX;
+	bad[6].max_connections = UINT32_MAX;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		FUZZ_HOLDS(ndx_reassembly_create(&bad[i], &r) == NDX_E_INVALID_PARAMETER);
+	FUZZ_HOLDS(ndx_reassembly_create(NULL, &r) == NDX_E_INVALID_PARAMETER);
+	FUZZ_HOLDS(ndx_reassembly_create(&good, NULL) == NDX_E_INVALID_PARAMETER && r == NULL);
+	FUZZ_HOLDS(ndx_reassembly_create(&good, &r) == NDX_OK);
+	FUZZ_HOLDS(ndx_reassembly_feed(r, &packet) == NDX_E_INVALID_PARAMETER);
+	FUZZ_HOLDS(ndx_reassembly_feed(r, NULL) == NDX_E_INVALID_PARAMETER);
+	FUZZ_HOLDS(ndx_reassembly_feed(NULL, &packet) == NDX_E_INVALID_PARAMETER);
+	FUZZ_HOLDS(ndx_reassembly_size(r) == 0);
+	ndx_reassembly_reset(r);
+	ndx_reassembly_close(r);
+	ndx_reassembly_close(NULL);
+	for (unsigned i = 0; i < 256; i++)
+		FUZZ_HOLDS(ndx_rdma_opcode_name((uint8_t)i) != NULL &&
+		           ndx_rdmap_opcode_name((uint8_t)i) != NULL);
+}
+
 static struct ndx_reassembly *create(uint32_t settings, struct input *in, struct seen *seen,
                                      size_t *limit)
 {
@@ -90,17 +126,15 @@ static struct ndx_reassembly *create(uint32_t settings, struct input *in, struct
 		attr.max_connections = 2;
 		attr.reorder_packets = 3;
 	}
-	if ((settings & 7) == 6) { /* of a wrong one nothing may be left */
-		attr.max_segments = 0;
-		FUZZ_HOLDS(ndx_reassembly_create(&attr, &r) == NDX_E_INVALID_PARAMETER);
-		attr.max_segments = 9;
-	}
+	if ((settings & 7) == 6)
+		refuse(attr);
 	if (ndx_reassembly_create(&attr, &r) != NDX_OK)
 		return NULL;
 	*limit = attr.max_bytes;
 	if ((settings & TIGHT) != 0) {
 		inner = (struct rdma *)(void *)r; /* its first member */
 		inner->mem.limit = inner->mem.held + 512 * take(in);
+		inner->attr.max_bytes = 8192; /* room is made late: some packets find none */
 		*limit = inner->mem.limit;
 	}
 	return r;
@@ -270,6 +304,7 @@ static void look(struct ndx_reassembly *r)
 
 				FUZZ_HOLDS(sub_segment_size(sub) <= segment_size(s));
 				(void)sub_segment_get_data(sub, true, buffer, sizeof(buffer));
+				(void)sub_segment_get_data(sub, false, buffer, 70);
 				FUZZ_HOLDS(segment_valid_psn(s, sub->first));
 			}
 			(void)segment_valid_psn(s, 7);
