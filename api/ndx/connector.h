@@ -113,7 +113,6 @@ enum ndx_status ndx_connector_bind(struct ndx_connector *connector, const struct
  * @retval NDX_PENDING                   accepted
  * @retval NDX_E_INVALID_PARAMETER       NULL argument, other adapter's queue pair, bad address
  * @retval NDX_E_INVALID_BUFFER_SIZE     private data too long; connector and queue pair unchanged
- * @retval NDX_E_ACCESS_VIOLATION        private data NULL, but not its length; likewise
  * @retval NDX_E_ACCESS_VIOLATION        private data NULL, and length not 0; likewise unchanged
  * @retval NDX_E_BAD_NETWORK_NAME        destination 0.0.0.0 or ::
  * @retval NDX_E_INVALID_ADDRESS     (a) destination refused by the provider's trust rule
@@ -158,7 +157,6 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
  * @retval NDX_PENDING                   accepted
  * @retval NDX_E_INVALID_PARAMETER       NULL argument, other adapter's queue pair
  * @retval NDX_E_INVALID_BUFFER_SIZE     private data longer than max_callee_data; nothing changed
- * @retval NDX_E_ACCESS_VIOLATION        private data NULL, but not its length; nothing changed
  * @retval NDX_E_ACCESS_VIOLATION        private data NULL, and length not 0; nothing changed
  * @retval NDX_E_CONNECTION_INVALID      the connector holds no request
  * @retval NDX_E_CONNECTION_ACTIVE       queue pair in use, or accepted already
@@ -181,7 +179,6 @@ enum ndx_status ndx_connector_accept(struct ndx_connector *connector, struct ndx
  *
  * @retval NDX_OK                    said; whether it arrives is not known
  * @retval NDX_E_INVALID_BUFFER_SIZE private data too long; nothing changed
- * @retval NDX_E_ACCESS_VIOLATION    private data NULL, but not its length; nothing changed
  * @retval NDX_E_ACCESS_VIOLATION    private data NULL, and length not 0; nothing changed
  * @retval NDX_E_CONNECTION_INVALID  nothing to refuse
  * @retval NDX_E_CONNECTION_ABORTED  the peer gave up already
