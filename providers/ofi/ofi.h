@@ -169,6 +169,7 @@ struct ofi_adapter {
 	struct base_lock asked_lock;
 	/* control thread */
 	struct base_list links;
+	struct base_list lingering; /* listeners that were destroyed */
 	struct base_list ncqs;
 	struct base_timer tick; /* looks at the ncqs that are away */
 	struct base_job kick;   /* looks at the ncqs that are kicked */
@@ -562,6 +563,8 @@ enum ndx_status ofi_conn_detach(struct ndx_spi_conn *spi);
 enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
                                     struct ndx_spi_listener **out);
 void ofi_listener_destroy(struct ndx_spi_listener *spi);
+/* Those that were destroyed and still refuse what is on its way: at once. */
+void ofi_listener_end_all(struct ofi_adapter *adapter);
 enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct sockaddr *address,
                                   socklen_t len);
 enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog);

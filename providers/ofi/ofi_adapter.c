@@ -83,6 +83,7 @@ static void init(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head
 	base_list_init(&adapter->conns);
 	base_list_init(&adapter->qps);
 	base_list_init(&adapter->links);
+	base_list_init(&adapter->lingering);
 	base_list_init(&adapter->ncqs);
 	adapter->tick = (struct base_timer){.fn = ofi_ncq_on_tick, .arg = adapter};
 	adapter->kick = (struct base_job){.fn = ofi_ncq_on_kick, .arg = adapter};
@@ -136,6 +137,7 @@ static void adapter_close(struct ndx_spi_adapter *spi)
 	int err;
 
 	ofi_link_close_all(adapter); /* last words that nobody waits for */
+	ofi_listener_end_all(adapter);
 	base_timer_cancel(spi->loop, &adapter->tick);
 	base_timer_cancel(spi->loop, &adapter->revoke_timer);
 	ofi_eq_close(&adapter->eq);

@@ -2,11 +2,18 @@
 /*
  * Listeners. Each has an event queue of its own, closed with it: a socket that was accepted and has
  * not sent its request yet stays behind in the queue when the passive endpoint is closed, and the
- * next look at it would follow a pointer into freed memory (libfabric to 2.6).
+ * next look at it would follow a pointer into freed memory (libfabric to 2.6). Nobody would close
+ * that socket, nor answer it: its connector would wait for ever. So a listener that is destroyed
+ * takes nothing new and lingers, to refuse what is on its way.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base_linux.h"
 #include "base_log.h"
@@ -15,6 +22,11 @@
 
 #define WARN_EVERY_NS UINT64_C(1000000000)
 
+enum {
+	LINGER_MS = 1000, /* from the accepted socket to its request: no more than a way there */
+	HURRY_MS = 50,    /* the same when the adapter is closed, which waits for it */
+};
+
 struct ofi_listener {
 	struct ndx_spi_listener spi;
 	struct ofi_adapter *adapter;
@@ -22,6 +34,9 @@ struct ofi_listener {
 	struct fid_pep *pep;
 	struct ofi_eq eq;
 	bool closing;
+	struct base_list node; /* in adapter->lingering; control thread */
+	struct base_timer linger;
+	uint64_t closed_ns;
 	uint64_t warned_ns; /* when we last complained of a peer */
 	uint32_t unsaid;    /* complaints since then */
 };
@@ -124,17 +139,114 @@ enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_
 	return NDX_OK;
 }
 
-void ofi_listener_destroy(struct ndx_spi_listener *spi)
+static void end(struct ofi_listener *listener)
 {
-	struct ofi_listener *listener = listener_of(spi);
-
-	listener->closing = true;
 	if (listener->eq.eq != NULL)
 		ofi_eq_read_all(&listener->eq); /* requests that nobody has seen are refused */
 	if (listener->pep != NULL)
 		(void)fi_close(&listener->pep->fid);
 	ofi_eq_close(&listener->eq);
 	free(listener);
+}
+
+static void on_linger(void *arg)
+{
+	struct ofi_listener *listener = arg;
+
+	base_list_remove(&listener->node);
+	end(listener);
+}
+
+/* Is this the socket that listens at `local`? */
+static bool listens_at(int fd, const struct sockaddr_storage *local)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+	socklen_t flag_len = sizeof(int);
+	int listening = 0;
+
+	memset(&address, 0, sizeof(address));
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &flag_len) == 0 &&
+	       listening != 0 && getsockname(fd, (struct sockaddr *)&address, &len) == 0 &&
+	       base_sockaddr_port(&address) == base_sockaddr_port(local) &&
+	       base_sockaddr_same_host(&address, local);
+}
+
+/* libfabric tells the descriptor of a passive endpoint to nobody; -1 if it is not found. */
+static int listening_fd(const struct sockaddr_storage *local)
+{
+	DIR *all = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int found = -1;
+
+	if (all == NULL)
+		return -1;
+	while (found < 0 && (entry = readdir(all)) != NULL) {
+		char *end_of;
+		const long fd = strtol(entry->d_name, &end_of, 10);
+
+		if (end_of != entry->d_name && *end_of == '\0' && listens_at((int)fd, local))
+			found = (int)fd;
+	}
+	(void)closedir(all);
+	return found;
+}
+
+/*
+ * The kernel takes no connection any more, and resets those that nobody has accepted. The number
+ * of the descriptor stays libfabric's, for a socket to which nothing happens.
+ */
+static bool stop_listening(const struct ofi_listener *listener)
+{
+	const int fd = listening_fd(&listener->spi.local);
+	bool stopped;
+	int idle;
+
+	if (fd < 0)
+		return false;
+	idle = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (idle < 0)
+		return false;
+	stopped = dup3(idle, fd, O_CLOEXEC) == fd;
+	(void)close(idle);
+	return stopped;
+}
+
+void ofi_listener_destroy(struct ndx_spi_listener *spi)
+{
+	struct ofi_listener *listener = listener_of(spi);
+
+	listener->closing = true;
+	if (listener->eq.eq != NULL)
+		ofi_eq_read_all(&listener->eq); /* refused, where the kernel would only reset */
+	if (listener->pep == NULL || !stop_listening(listener)) {
+		end(listener);
+		return;
+	}
+	listener->closed_ns = base_now_ns();
+	listener->linger = (struct base_timer){.fn = on_linger, .arg = listener};
+	base_list_add(&listener->adapter->lingering, &listener->node);
+	base_timer_set(listener->adapter->spi.loop, &listener->linger, LINGER_MS);
+}
+
+void ofi_listener_end_all(struct ofi_adapter *adapter)
+{
+	struct base_list *next;
+
+	for (struct base_list *n = adapter->lingering.next; n != &adapter->lingering; n = next) {
+		struct ofi_listener *listener = container_of(n, struct ofi_listener, node);
+		const uint64_t until = listener->closed_ns + HURRY_MS * UINT64_C(1000000);
+		struct pollfd in = {.fd = listener->eq.watch.fd, .events = POLLIN};
+
+		next = n->next;
+		while (base_now_ns() < until) {
+			(void)poll(&in, 1, 1);
+			ofi_eq_read_all(&listener->eq);
+		}
+		base_timer_cancel(adapter->spi.loop, &listener->linger);
+		end(listener);
+	}
+	base_list_init(&adapter->lingering);
 }
 
 /* The unspecified address stands for those of the adapter, not for all of the host. */

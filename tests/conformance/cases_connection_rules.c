@@ -81,3 +81,34 @@ void case_connection_private_data_has_to_be_there(struct check *c)
 	             NDX_E_INVALID_PARAMETER, "get_private_data without a length");
 	(void)(pair_answer(p) && pair_complete(p) && message_passes(&p->a, &p->b, 64));
 }
+
+/* The listener goes while the request is on its way: the attempt ends, whoever was faster. */
+void case_connection_listener_closed_while_a_request_comes(struct check *c)
+{
+	struct ndx_adapter *own = NULL; /* of B, so that the sides run at the same time */
+	struct side_attr attr[2];
+	enum ndx_status status;
+
+	side_attr_init(&attr[0]);
+	attr[1] = attr[0];
+	check_status(c, ndx_adapter_open(c->world->places[1].uri, &own), NDX_OK, "open");
+	attr[1].adapter = own;
+	for (unsigned i = 0; i < 60 && own && !check_over(c); i++) {
+		struct pair *p = pair_open(c, &attr[0], &attr[1]);
+		uint32_t spins = check_below(c, 20000);
+
+		if (!p)
+			break;
+		check_status(c, side_connect(&p->a, &p->address, NULL, 0), NDX_PENDING, "connect");
+		for (volatile uint32_t n = 0; n < spins; n++)
+			continue;
+		ndx_listener_close(p->listener);
+		p->listener = NULL;
+		status = check_result_of(c, NDX_PENDING, &p->a.ov);
+		check_either(c, status, NDX_E_CONNECTION_REFUSED, NDX_E_CONNECTION_ABORTED,
+		             "connect to a listener that goes");
+		pair_close_all(c);
+	}
+	pair_close_all(c);
+	ndx_adapter_close(own);
+}
