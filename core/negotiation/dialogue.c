@@ -10,18 +10,10 @@
 #include "base_log.h"
 #include "settle.h"
 
-enum ndx_status dialogue_init(struct dialogue *x, struct ndx_variant *variant, enum ndx_role role,
-                              uint64_t session, const struct dialogue_limits *limits,
-                              struct history *history)
+void dialogue_init(struct dialogue *x, struct ndx_variant *variant, enum ndx_role role,
+                   uint64_t session, const struct dialogue_limits *limits, struct history *history)
 {
 	memset(x, 0, sizeof(*x));
-	x->in = malloc(limits->max_message);
-	x->out = malloc(FRAME_HEADER + (size_t)limits->max_message);
-	if (x->in == NULL || x->out == NULL) {
-		free(x->in);
-		free(x->out);
-		return NDX_E_NO_MEMORY;
-	}
 	x->next = DIALOGUE_IDLE;
 	x->limits = *limits;
 	x->history = history;
@@ -33,7 +25,6 @@ enum ndx_status dialogue_init(struct dialogue *x, struct ndx_variant *variant, e
 	x->view.agreed = &x->agreed;
 	x->variant = variant;
 	variant_get(variant);
-	return NDX_OK;
 }
 
 void dialogue_fini(struct dialogue *x)
@@ -215,6 +206,23 @@ static enum ndx_status call_stage(struct dialogue *x, struct ndx_exchange_reply 
 }
 
 /* What a plugin returned is looked at like anything that comes from outside. */
+/* Idle sessions are many: they keep no buffer. */
+static bool make_out(struct dialogue *x, size_t payload)
+{
+	free(x->out);
+	x->out = malloc(FRAME_HEADER + payload);
+	if (x->out == NULL)
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_NO_MEMORY, true, "out of memory");
+	return x->out != NULL;
+}
+
+static void drop_in(struct dialogue *x)
+{
+	free(x->in);
+	x->in = NULL;
+	x->in_length = 0;
+}
+
 static void take_reply(struct dialogue *x, enum ndx_status st, struct ndx_exchange_reply *reply)
 {
 	struct frame f = {.type = FRAME_DATA, .stage = x->view.stage, .round = x->view.round};
@@ -247,17 +255,20 @@ static void take_reply(struct dialogue *x, enum ndx_status st, struct ndx_exchan
 
 void dialogue_call(struct dialogue *x)
 {
-	struct ndx_exchange_reply reply = {.data = x->out + FRAME_HEADER,
-	                                   .room = x->limits.max_message};
+	struct ndx_exchange_reply reply = {.room = x->limits.max_message};
 	const uint64_t since = base_now_ns();
 	enum ndx_status st;
 
+	if (!make_out(x, reply.room))
+		return;
+	reply.data = x->out + FRAME_HEADER;
 	plugin_enter(x->variant->plugin);
 	st = begin_session(x, &reply);
 	if (st == NDX_OK)
 		st = call_stage(x, &reply);
 	plugin_leave(x->variant->plugin);
 	record(x, NDX_HISTORY_CALL, (uint32_t)reply.length, st, since, NULL);
+	drop_in(x);
 	take_reply(x, st, &reply);
 }
 
@@ -270,6 +281,8 @@ void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *
 		dialogue_fail(x, NDX_LAYER_PROVIDER, status, true, text);
 		return;
 	}
+	if (!make_out(x, FRAME_VALIDATE_SIZE))
+		return;
 	settle_identity(&x->own, v.own);
 	settle_identity(&x->peer, v.peer);
 	f.length = frame_write_validate(x->out + FRAME_HEADER, &v);
@@ -283,6 +296,8 @@ void dialogue_sent(struct dialogue *x)
 {
 	record(x, NDX_HISTORY_SENT, (uint32_t)(x->out_length - FRAME_HEADER), NDX_OK, base_now_ns(),
 	       NULL);
+	free(x->out);
+	x->out = NULL;
 	if (x->own_completed && x->peer_completed)
 		end_stage(x);
 	else
@@ -308,6 +323,12 @@ static void receive_data(struct dialogue *x, const struct frame *f)
 		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_BUFFER_OVERFLOW, true,
 		              "the stage has more rounds than allowed: the two plugins do not come "
 		              "to an end");
+		return;
+	}
+	free(x->in);
+	x->in = malloc(f->length > 0 ? f->length : 1);
+	if (x->in == NULL) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_NO_MEMORY, true, "out of memory");
 		return;
 	}
 	memcpy(x->in, f->payload, f->length);

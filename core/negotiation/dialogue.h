@@ -38,8 +38,8 @@ struct dialogue {
 	void *session; /* the plugin's state */
 	struct history *history;
 	uint64_t stage_ns; /* when the stage under way began */
-	uint8_t *in;       /* what the peer's plugin said: max_message bytes */
-	uint8_t *out;      /* header and max_message bytes */
+	uint8_t *in;       /* what the peer's plugin said, from receive to call */
+	uint8_t *out;      /* a frame, from call to sent */
 	size_t out_length;
 	uint32_t in_length;
 	uint32_t peer_round; /* of the next DATA to come */
@@ -58,10 +58,9 @@ struct dialogue {
 	bool tell;      /* the peer does not know of `error` yet */
 };
 
-/* `own` is copied; takes a reference of the variant. NDX_E_NO_MEMORY. */
-enum ndx_status dialogue_init(struct dialogue *x, struct ndx_variant *variant, enum ndx_role role,
-                              uint64_t session, const struct dialogue_limits *limits,
-                              struct history *history);
+/* Takes a reference of the variant. */
+void dialogue_init(struct dialogue *x, struct ndx_variant *variant, enum ndx_role role,
+                   uint64_t session, const struct dialogue_limits *limits, struct history *history);
 /* Not while a call is under way. */
 void dialogue_fini(struct dialogue *x);
 

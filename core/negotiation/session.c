@@ -116,15 +116,10 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	st = link_init(&s->link, attr->variant);
 	if (st != NDX_OK)
 		goto fail_link;
-	st = dialogue_init(&s->dialogue, attr->variant, NDX_ROLE_CLIENT, s->id, &limits,
-	                   &s->history);
-	if (st != NDX_OK)
-		goto fail_exchange;
+	dialogue_init(&s->dialogue, attr->variant, NDX_ROLE_CLIENT, s->id, &limits, &s->history);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	*out = s;
 	return NDX_OK;
-fail_exchange:
-	link_fini(&s->link);
 fail_link:
 	history_fini(&s->history);
 fail_memory:
