@@ -15,9 +15,6 @@
 #include "base_linux.h"
 #include "base_log.h"
 
-#define HOST_MAX 256u
-#define PORT_MAX 8u
-
 enum ndx_status link_init(struct link *l, const struct ndx_variant *variant)
 {
 	memset(l, 0, sizeof(*l));
@@ -39,7 +36,7 @@ void link_fini(struct link *l)
 	(void)pthread_mutex_destroy(&l->lock);
 }
 
-static bool split(const char *address, char host[HOST_MAX], char port[PORT_MAX])
+bool link_address_split(const char *address, char host[LINK_HOST_MAX], char port[LINK_PORT_MAX])
 {
 	const char *colon = strrchr(address, ':');
 	const char *begin = address;
@@ -57,7 +54,7 @@ static bool split(const char *address, char host[HOST_MAX], char port[PORT_MAX])
 		return false; /* IPv6 needs brackets, else its port is anybody's guess */
 	}
 	length = (size_t)(end - begin);
-	if (length == 0 || length >= HOST_MAX)
+	if (length == 0 || length >= LINK_HOST_MAX)
 		return false;
 	memcpy(host, begin, length);
 	host[length] = '\0';
@@ -70,11 +67,11 @@ static bool split(const char *address, char host[HOST_MAX], char port[PORT_MAX])
 
 bool link_address_valid(const char *address)
 {
-	char host[HOST_MAX];
-	char port[PORT_MAX];
+	char host[LINK_HOST_MAX];
+	char port[LINK_PORT_MAX];
 	unsigned number = 0;
 
-	if (!split(address, host, port))
+	if (!link_address_split(address, host, port))
 		return false;
 	for (const char *p = port; *p != '\0'; p++)
 		number = number * 10 + (unsigned)(*p - '0');
@@ -180,11 +177,11 @@ static enum ndx_status connect_tcp(struct link *l, const char *address, uint64_t
 	                               .ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV};
 	struct addrinfo *found = NULL;
 	enum ndx_status st = NDX_E_HOST_UNREACHABLE;
-	char host[HOST_MAX];
-	char port[PORT_MAX];
+	char host[LINK_HOST_MAX];
+	char port[LINK_PORT_MAX];
 	int error;
 
-	if (!split(address, host, port))
+	if (!link_address_split(address, host, port))
 		return fail(NDX_E_INVALID_ADDRESS, 0, "\"%.128s\" is not HOST:PORT", address);
 	error = getaddrinfo(host, port, &hints, &found);
 	if (error == EAI_ADDRFAMILY || error == EAI_NONAME) {

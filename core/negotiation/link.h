@@ -22,6 +22,11 @@ struct link {
 enum ndx_status link_init(struct link *l, const struct ndx_variant *variant);
 void link_fini(struct link *l);
 
+#define LINK_HOST_MAX 256u
+#define LINK_PORT_MAX 8u
+
+/* Take "host:port" or "[host]:port" apart; false: malformed. Port 0 passes. */
+bool link_address_split(const char *address, char host[LINK_HOST_MAX], char port[LINK_PORT_MAX]);
 /* "host:port" or "[host]:port"; false: malformed. Looks nothing up. */
 bool link_address_valid(const char *address);
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pool.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+
+static struct pool_task *take(struct pool *p)
+{
+	struct pool_task *task = p->first;
+
+	p->first = task->next;
+	if (p->first == NULL)
+		p->last = &p->first;
+	return task;
+}
+
+static void *worker(void *arg)
+{
+	struct pool_thread *self = arg;
+	struct pool *p = self->pool;
+
+	(void)pthread_setname_np(pthread_self(), "ndx-neg-work");
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		struct pool_task *task;
+
+		if (p->first == NULL) {
+			/* As many are at hand as are wanted, whoever is stuck. */
+			if (p->stop || p->idle >= p->least)
+				break;
+			p->idle++;
+			(void)pthread_cond_wait(&p->work, &p->lock);
+			p->idle--;
+			continue;
+		}
+		task = take(p);
+		pthread_mutex_unlock(&p->lock);
+		task->fn(task);
+		pthread_mutex_lock(&p->lock);
+	}
+	p->threads--;
+	self->ended = true;
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+/* Lock held. */
+static bool start(struct pool *p)
+{
+	struct pool_thread *t = p->slots;
+	int error;
+
+	while (t < p->slots + p->most && t->used && !t->ended)
+		t++;
+	if (t == p->slots + p->most)
+		return false;
+	/* It has let go of the lock, or is about to: this does not wait for us. */
+	if (t->used)
+		(void)pthread_join(t->id, NULL);
+	*t = (struct pool_thread){.pool = p, .used = true};
+	error = pthread_create(&t->id, NULL, worker, t);
+	if (error != 0) {
+		t->used = false;
+		log_warn(error, "no further thread for the negotiation server");
+		return false;
+	}
+	p->threads++;
+	return true;
+}
+
+bool pool_init(struct pool *p, unsigned least, unsigned most)
+{
+	unsigned started;
+
+	memset(p, 0, sizeof(*p));
+	(void)pthread_mutex_init(&p->lock, NULL);
+	(void)pthread_cond_init(&p->work, NULL);
+	p->last = &p->first;
+	p->least = least;
+	p->most = most;
+	pthread_mutex_lock(&p->lock);
+	while (p->threads < least && start(p))
+		;
+	started = p->threads;
+	pthread_mutex_unlock(&p->lock);
+	if (started > 0)
+		return true;
+	pool_fini(p);
+	return false;
+}
+
+void pool_fini(struct pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->stop = true;
+	(void)pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
+	for (unsigned i = 0; i < p->most; i++)
+		if (p->slots[i].used)
+			(void)pthread_join(p->slots[i].id, NULL);
+	(void)pthread_cond_destroy(&p->work);
+	(void)pthread_mutex_destroy(&p->lock);
+}
+
+void pool_push(struct pool *p, struct pool_task *task)
+{
+	task->next = NULL;
+	task->queued_ns = base_now_ns();
+	pthread_mutex_lock(&p->lock);
+	*p->last = task;
+	p->last = &task->next;
+	(void)pthread_cond_signal(&p->work);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void pool_relieve(struct pool *p, uint64_t waited_ns)
+{
+	pthread_mutex_lock(&p->lock);
+	if (p->first != NULL && p->idle == 0 && p->threads < p->most &&
+	    base_now_ns() - p->first->queued_ns >= waited_ns)
+		(void)start(p);
+	pthread_mutex_unlock(&p->lock);
+}

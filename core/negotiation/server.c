@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The server: listens, counts, ends. */
+#include "server.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base_container_of.h"
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_sockaddr.h"
+
+#define ACCEPTS_AT_ONCE 64
+#define TICK_MS 50u
+#define MESSAGE_LEAST 512u
+
+void ndx_negotiation_server_attr_init(struct ndx_negotiation_server_attr *attr)
+{
+	*attr = (struct ndx_negotiation_server_attr){.size = sizeof(*attr),
+	                                             .max_sessions = 4096,
+	                                             .workers = 2,
+	                                             .workers_most = 64,
+	                                             .hello_timeout_ms = 5000,
+	                                             .stage_timeout_ms = 30000,
+	                                             .session_timeout_ms = 120000,
+	                                             .plugin_warn_ms = 5000,
+	                                             .max_message = 65536,
+	                                             .max_rounds = 64,
+	                                             .max_history = 16};
+}
+
+static enum ndx_status check_attr(const struct ndx_negotiation_server_attr *a)
+{
+	const char *fault = NULL;
+
+	if (a->size < sizeof(*a))
+		fault = "attr->size is too small; call ndx_negotiation_server_attr_init() first";
+	else if (a->address == NULL)
+		fault = "attr->address is NULL";
+	else if (a->variants == NULL || a->variant_count == 0)
+		fault = "there is no variant";
+	else if (a->max_sessions == 0 || a->max_rounds == 0 || a->max_history == 0)
+		fault = "max_sessions, max_rounds and max_history must be 1 or more";
+	else if (a->max_history > 65536)
+		fault = "max_history is beyond 65536";
+	else if (a->workers == 0 || a->workers > a->workers_most || a->workers_most > POOL_MOST)
+		fault = "workers must be 1 or more, at most workers_most, and that at most 256";
+	else if (a->max_message < MESSAGE_LEAST || a->max_message > FRAME_PAYLOAD_MAX)
+		fault = "max_message must be 512 to 1048576";
+	else if (a->hello_timeout_ms == 0 || a->stage_timeout_ms == 0 || a->session_timeout_ms == 0)
+		fault = "a time-out is 0";
+	if (fault != NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_negotiation_server_create: %s", fault);
+	for (size_t i = 0; i < a->variant_count; i++) {
+		if (a->variants[i] == NULL)
+			return fail(NDX_E_INVALID_PARAMETER, 0,
+			            "ndx_negotiation_server_create: variant %zu is NULL", i);
+		if (variant_transport(a->variants[i]) != NULL)
+			return fail(NDX_E_NOT_SUPPORTED, 0,
+			            "ndx_negotiation_server_create: variant \"%s\" has a transport "
+			            "of its own, the server has TCP",
+			            ndx_variant_name(a->variants[i]));
+	}
+	return NDX_OK;
+}
+
+void server_count(struct ndx_negotiation_server *server, uint64_t *counter)
+{
+	pthread_mutex_lock(&server->lock);
+	(*counter)++;
+	pthread_mutex_unlock(&server->lock);
+}
+
+void server_gone(struct ndx_negotiation_server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	server->stats.alive--;
+	if (server->stats.alive == 0)
+		(void)pthread_cond_broadcast(&server->empty);
+	pthread_mutex_unlock(&server->lock);
+}
+
+/* Loop thread. */
+static void on_connection(void *arg, uint32_t events)
+{
+	struct ndx_negotiation_server *server = arg;
+
+	(void)events;
+	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
+		struct sockaddr_storage from;
+		socklen_t length = sizeof(from);
+		const int fd = accept4(server->fd, (struct sockaddr *)&from, &length,
+		                       SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0) {
+			/* Out of descriptors: those who wait are served when some are free. */
+			if (errno == EMFILE || errno == ENFILE)
+				log_error(errno, "negotiation server: a client cannot be accepted");
+			break;
+		}
+		client_accept(server, fd, &from);
+	}
+	base_watch_rearm(server->loop, &server->watch, EPOLLIN);
+}
+
+/* Calls that take long are named; who waits behind them gets a thread. */
+static void on_tick(void *arg)
+{
+	struct ndx_negotiation_server *server = arg;
+	const uint64_t now = base_now_ns();
+
+	pool_relieve(&server->pool, (uint64_t)TICK_MS * 1000000);
+	for (struct base_list *n = server->clients.next; n != &server->clients; n = n->next) {
+		struct client *c = container_of(n, struct client, node);
+
+		if (c->state != CLIENT_POOL || c->slow ||
+		    now - c->called_ns < (uint64_t)server->attr.plugin_warn_ms * 1000000)
+			continue;
+		c->slow = true;
+		log_warn(0,
+		         "session %llu of %s: plugin \"%s\", variant \"%s\" has not returned from "
+		         "stage %s for %u ms",
+		         (unsigned long long)c->session.id, c->address,
+		         ndx_variant_plugin_name(c->session.attr.variant),
+		         ndx_variant_name(c->session.attr.variant),
+		         frame_stage_name(c->session.dialogue.view.stage),
+		         server->attr.plugin_warn_ms);
+	}
+	if (!server->stopping)
+		base_timer_set(server->loop, &server->tick, TICK_MS);
+}
+
+static enum ndx_status listen_at(struct ndx_negotiation_server *server, const struct addrinfo *ai)
+{
+	const int on = 1;
+	socklen_t length = sizeof(server->address);
+	int error;
+
+	server->fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (server->fd < 0)
+		return NDX_E_INSUFFICIENT_RESOURCES;
+	(void)setsockopt(server->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(server->fd, ai->ai_addr, ai->ai_addrlen) == 0 &&
+	    listen(server->fd, SOMAXCONN) == 0 &&
+	    getsockname(server->fd, (struct sockaddr *)&server->address, &length) == 0)
+		return NDX_OK;
+	error = errno;
+	base_fd_close(server->fd);
+	server->fd = -1;
+	return fail(error == EADDRINUSE ? NDX_E_SHARING_VIOLATION : NDX_E_INVALID_ADDRESS, error,
+	            "ndx_negotiation_server_create: cannot listen at %.128s", server->attr.address);
+}
+
+static enum ndx_status begin_listening(struct ndx_negotiation_server *server)
+{
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+	                               .ai_socktype = SOCK_STREAM,
+	                               .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	struct addrinfo *found = NULL;
+	char host[LINK_HOST_MAX];
+	char port[LINK_PORT_MAX];
+	enum ndx_status st;
+	int error;
+
+	if (!link_address_split(server->attr.address, host, port))
+		return fail(NDX_E_INVALID_ADDRESS, 0,
+		            "ndx_negotiation_server_create: \"%.128s\" is not HOST:PORT or "
+		            "[IPV6]:PORT",
+		            server->attr.address);
+	error = getaddrinfo(host, port, &hints, &found);
+	if (error != 0)
+		return fail(NDX_E_INVALID_ADDRESS, 0, "ndx_negotiation_server_create: %.128s: %s",
+		            server->attr.address, gai_strerror(error));
+	st = listen_at(server, found);
+	freeaddrinfo(found);
+	return st;
+}
+
+static enum ndx_status keep_variants(struct ndx_negotiation_server *server)
+{
+	server->variants = calloc(server->attr.variant_count, sizeof(*server->variants));
+	if (server->variants == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_create: out of memory");
+	for (size_t i = 0; i < server->attr.variant_count; i++) {
+		server->variants[i] = server->attr.variants[i];
+		variant_get(server->variants[i]);
+	}
+	return NDX_OK;
+}
+
+static void drop_variants(struct ndx_negotiation_server *server)
+{
+	for (size_t i = 0; i < server->attr.variant_count; i++)
+		variant_put(server->variants[i]);
+	free(server->variants);
+}
+
+enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_server_attr *attr,
+                                              struct ndx_negotiation_server **out)
+{
+	struct ndx_negotiation_server *server;
+	enum ndx_status st;
+
+	if (attr == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_negotiation_server_create: NULL argument");
+	st = check_attr(attr);
+	if (st != NDX_OK)
+		return st;
+	server = calloc(1, sizeof(*server));
+	if (server == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_create: out of memory");
+	server->attr = *attr;
+	server->fd = -1;
+	base_list_init(&server->clients);
+	(void)pthread_mutex_init(&server->lock, NULL);
+	(void)pthread_cond_init(&server->empty, NULL);
+	server->tick = (struct base_timer){.fn = on_tick, .arg = server};
+	st = keep_variants(server);
+	if (st != NDX_OK)
+		goto fail_variants;
+	st = begin_listening(server);
+	if (st != NDX_OK)
+		goto fail_listen;
+	if (!pool_init(&server->pool, attr->workers, attr->workers_most)) {
+		st = fail(NDX_E_INSUFFICIENT_RESOURCES, 0,
+		          "ndx_negotiation_server_create: no thread");
+		goto fail_pool;
+	}
+	st = base_loop_create("ndx-neg", &server->loop);
+	if (st != NDX_OK)
+		goto fail_loop;
+	server->watch = (struct base_watch){.fd = server->fd, .fn = on_connection, .arg = server};
+	st = base_watch_add(server->loop, &server->watch, EPOLLIN, true);
+	if (st != NDX_OK)
+		goto fail_watch;
+	base_timer_set(server->loop, &server->tick, TICK_MS);
+	server->attr.address = NULL;
+	*out = server;
+	return NDX_OK;
+fail_watch:
+	base_loop_destroy(server->loop, NULL, NULL);
+fail_loop:
+	pool_fini(&server->pool);
+fail_pool:
+	base_fd_close(server->fd);
+fail_listen:
+	drop_variants(server);
+fail_variants:
+	(void)pthread_cond_destroy(&server->empty);
+	(void)pthread_mutex_destroy(&server->lock);
+	free(server);
+	return st;
+}
+
+static void stop_on_loop(void *arg)
+{
+	struct ndx_negotiation_server *server = arg;
+	struct base_list *n = server->clients.next;
+
+	base_watch_remove(server->loop, &server->watch);
+	/* Stopping one may run jobs that end others: so from the beginning each time. */
+	while (n != &server->clients) {
+		struct client *c = container_of(n, struct client, node);
+
+		n = n->next;
+		if (c->stopped)
+			continue;
+		c->stopped = true;
+		client_stop(c);
+		n = server->clients.next;
+	}
+}
+
+static void last_tick(void *arg)
+{
+	struct ndx_negotiation_server *server = arg;
+
+	server->stopping = true;
+	base_timer_cancel(server->loop, &server->tick);
+}
+
+void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
+{
+	if (server == NULL)
+		return;
+	base_loop_call(server->loop, stop_on_loop, server);
+	pthread_mutex_lock(&server->lock);
+	while (server->stats.alive > 0)
+		(void)pthread_cond_wait(&server->empty, &server->lock);
+	pthread_mutex_unlock(&server->lock);
+	/* The tick went on, lest stuck calls kept the others from their ends. */
+	base_loop_call(server->loop, last_tick, server);
+	pool_fini(&server->pool);
+	base_loop_destroy(server->loop, NULL, NULL);
+	base_fd_close(server->fd);
+	drop_variants(server);
+	(void)pthread_cond_destroy(&server->empty);
+	(void)pthread_mutex_destroy(&server->lock);
+	free(server);
+}
+
+enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server *server,
+                                                   struct sockaddr *address, socklen_t *length)
+{
+	socklen_t room;
+
+	if (server == NULL || length == NULL || (address == NULL && *length > 0))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_negotiation_server_get_address: NULL argument");
+	room = *length;
+	*length = base_sockaddr_len(&server->address);
+	if (address == NULL || room < *length)
+		return NDX_E_BUFFER_OVERFLOW;
+	memcpy(address, &server->address, *length);
+	return NDX_OK;
+}
+
+void ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,
+                                      struct ndx_negotiation_server_stats *out)
+{
+	pthread_mutex_lock(&server->lock);
+	*out = server->stats;
+	pthread_mutex_unlock(&server->lock);
+	pthread_mutex_lock(&server->pool.lock);
+	out->threads = server->pool.threads;
+	pthread_mutex_unlock(&server->pool.lock);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the server's files share.
+ *
+ * Everything of a client is the loop thread's, but while a task of it is with the pool: then its
+ * dialogue is the pool's, and the loop thread only notes what is to be done afterwards.
+ */
+#ifndef NEGOTIATION_SERVER_H
+#define NEGOTIATION_SERVER_H
+
+#include <pthread.h>
+
+#include <ndx/negotiation_server.h>
+
+#include "base_list.h"
+#include "base_loop.h"
+#include "pool.h"
+#include "session.h"
+
+enum client_state {
+	CLIENT_HELLO,   /* nothing was said yet */
+	CLIENT_ACTIVE,  /* the loop thread drives the dialogue */
+	CLIENT_POOL,    /* a task is with the pool */
+	CLIENT_QP,      /* the queue pair connects */
+	CLIENT_ORPHAN,  /* its transport broke; it waits for another one */
+	CLIENT_ENDING,  /* last words are on their way out */
+	CLIENT_CLOSING, /* its last task is with the pool */
+};
+
+struct client {
+	struct ndx_session session; /* what callbacks see; `servers` and `link` are not used */
+	struct base_list node;
+	struct ndx_negotiation_server *server;
+	enum client_state state;
+	bool talking; /* the dialogue was begun */
+	bool over;    /* end as soon as the pool gives it back */
+	bool slow;    /* was named in the log */
+	bool done;    /* stage ready has ended */
+	bool stopped; /* the server's end has reached it */
+	int fd;       /* -1: none */
+	struct base_watch watch;
+	bool watched;
+	struct base_timer timer;
+	size_t sent; /* of what is being sent */
+	uint8_t last_words[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
+	size_t last_length;
+	struct ndx_session_resources resources;
+	struct pool_task task;
+	/* the pool's, while a task is with it */
+	bool opened;  /* `open` succeeded: `closed` is owed */
+	bool restart; /* its stage begins anew */
+	int staged;   /* last stage that was told of */
+	struct base_job returned;
+	uint64_t called_ns;
+	struct ndx_overlapped ov;
+	struct base_job qp_done;
+	char address[64];
+};
+
+struct ndx_negotiation_server {
+	struct ndx_negotiation_server_attr attr;
+	struct ndx_variant **variants;
+	struct ndx_loop *loop;
+	struct pool pool;
+	int fd;
+	struct base_watch watch;
+	struct base_timer tick; /* while tasks are with the pool */
+	struct sockaddr_storage address;
+	struct base_list clients;
+	struct ndx_negotiation_server_stats stats; /* under the lock */
+	uint64_t last_session;
+	bool stopping;
+	pthread_mutex_t lock;
+	pthread_cond_t empty;
+};
+
+/* server_client.c; loop thread. */
+void client_accept(struct ndx_negotiation_server *server, int fd,
+                   const struct sockaddr_storage *from);
+/* End it now, whatever it does. */
+void client_stop(struct client *c);
+/* Drive it as far as it goes. */
+void client_go(struct client *c);
+/* It fails, from outside its dialogue. False: it is gone, do not touch it any more. */
+bool client_fail(struct client *c, enum ndx_status status, const char *text);
+
+/* server_io.c; loop thread. */
+enum client_io {
+	IO_DONE, /* all of it */
+	IO_WAIT, /* the descriptor is armed, client_go() comes back */
+	IO_LOST, /* the transport is gone */
+	IO_BAD,  /* what came is no frame: `why` */
+};
+enum client_io client_read_frame(struct client *c, uint32_t most, struct frame *f,
+                                 const char **why);
+/* The frame was taken. */
+void client_consume(struct client *c);
+enum client_io client_send(struct client *c, const uint8_t *bytes, size_t length);
+/* Whatever comes is thrown away, until the peer closes. */
+enum client_io client_drain(struct client *c);
+/* `fd` is its transport from now on. */
+bool client_attach(struct client *c, int fd);
+void client_detach(struct client *c);
+
+/* server_hello.c; loop thread: its first frame came. False: it is gone. */
+bool client_hello(struct client *c, const struct frame *f);
+
+/* server_task.c. */
+/* To the pool with it: what the dialogue wants next, or its end. */
+void client_call(struct client *c);
+void client_close_task(struct client *c);
+
+/* server_client.c; loop thread: the pool gave it back. */
+void client_returned(void *arg);
+/* The server's counters. */
+void server_count(struct ndx_negotiation_server *server, uint64_t *counter);
+/* The last task of a client has run; the pool's thread. */
+void server_gone(struct ndx_negotiation_server *server);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One client of the server, from its connection to its last words. Loop thread. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base_container_of.h"
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "server.h"
+
+#define LAST_WORDS_MS 1000u
+#define FIRST_MESSAGE 512u
+
+static void set_timer(struct client *c, uint64_t deadline_ns)
+{
+	const uint64_t now = base_now_ns();
+
+	base_timer_set(c->server->loop, &c->timer,
+	               deadline_ns <= now ? 0 : (uint32_t)((deadline_ns - now) / 1000000) + 1);
+}
+
+static void set_stage_timer(struct client *c)
+{
+	struct ndx_session *s = &c->session;
+	uint64_t deadline = base_deadline(c->server->attr.stage_timeout_ms);
+
+	if (!c->done && s->deadline_ns < deadline)
+		deadline = s->deadline_ns;
+	set_timer(c, deadline);
+}
+
+/* It is over: the rest is a task of the pool's, behind which it is freed. */
+static void finish(struct client *c)
+{
+	struct ndx_negotiation_server *server = c->server;
+	struct ndx_session *s = &c->session;
+	const bool failed = c->talking && s->dialogue.next == DIALOGUE_FAILED;
+
+	base_timer_cancel(server->loop, &c->timer);
+	client_detach(c);
+	base_list_remove(&c->node);
+	if (failed)
+		server_count(server, &server->stats.failed);
+	pthread_mutex_lock(&s->lock);
+	s->state = failed ? NDX_SESSION_FAILED : NDX_SESSION_CLOSED;
+	if (failed)
+		s->error = s->dialogue.error;
+	pthread_mutex_unlock(&s->lock);
+	client_close_task(c);
+}
+
+/* Say why, and close when the client has heard it, or had time to. */
+static bool end_with_words(struct client *c)
+{
+	if (c->fd < 0 || c->last_length == 0) {
+		finish(c);
+		return false;
+	}
+	c->state = CLIENT_ENDING;
+	c->sent = 0;
+	set_timer(c, base_deadline(LAST_WORDS_MS));
+	return true;
+}
+
+bool client_fail(struct client *c, enum ndx_status status, const char *text)
+{
+	struct dialogue *d = &c->session.dialogue;
+	struct frame_error e = {.layer = NDX_LAYER_FRAMEWORK, .status = status};
+	struct frame f = {.type = FRAME_ERROR};
+
+	if (c->talking) {
+		dialogue_fail(d, NDX_LAYER_FRAMEWORK, status, true, text);
+		if (d->tell)
+			c->last_length = dialogue_error_frame(d, c->last_words);
+	} else {
+		(void)snprintf(e.text, sizeof(e.text), "%.200s", text);
+		f.length = frame_write_error(c->last_words + FRAME_HEADER, &e);
+		frame_write_header(c->last_words, &f);
+		c->last_length = FRAME_HEADER + f.length;
+	}
+	log_warn(0, "session %llu of %s: %s: %s", (unsigned long long)c->session.id, c->address,
+	         ndx_status_name(status), text);
+	return end_with_words(c);
+}
+
+/* The dialogue itself has failed. */
+static bool failed(struct client *c)
+{
+	struct dialogue *d = &c->session.dialogue;
+
+	if (d->tell)
+		c->last_length = dialogue_error_frame(d, c->last_words);
+	log_warn(0, "session %llu of %s: stage %s, round %u: %s: %s",
+	         (unsigned long long)c->session.id, c->address, frame_stage_name(d->error.stage),
+	         d->error.round, ndx_status_name(d->error.status), d->error.text);
+	return end_with_words(c);
+}
+
+static void lost(struct client *c)
+{
+	struct dialogue *d = &c->session.dialogue;
+	const bool between = d->next == DIALOGUE_IDLE;
+
+	client_detach(c);
+	c->last_length = 0;
+	if (!c->talking) {
+		server_count(c->server, &c->server->stats.strangers);
+		finish(c);
+		return;
+	}
+	if (!between && d->view.stage != NDX_STAGE_VALIDATE &&
+	    c->session.attr.variant->table->ops->reset != NULL) {
+		log_info("session %llu of %s: its transport broke in stage %s; it may come back",
+		         (unsigned long long)c->session.id, c->address,
+		         frame_stage_name(d->view.stage));
+		c->state = CLIENT_ORPHAN;
+		return;
+	}
+	dialogue_fail(d, NDX_LAYER_TRANSPORT, NDX_E_CONNECTION_ABORTED, false,
+	              between ? "the client went away without a word"
+	                      : "the transport broke in mid-stage");
+	(void)failed(c);
+}
+
+static void on_timer(void *arg)
+{
+	struct client *c = arg;
+	const bool whole = c->talking && !c->done && base_now_ns() >= c->session.deadline_ns;
+	const char *text = whole ? "the session's time is over" : "the stage's time is over";
+
+	switch (c->state) {
+	case CLIENT_HELLO:
+		server_count(c->server, &c->server->stats.strangers);
+		if (client_fail(c, NDX_E_IO_TIMEOUT, "no hello in time"))
+			client_go(c);
+		break;
+	case CLIENT_ACTIVE:
+	case CLIENT_ORPHAN:
+		if (client_fail(c, NDX_E_IO_TIMEOUT, text))
+			client_go(c);
+		break;
+	case CLIENT_POOL: /* its peer need not wait for a plugin that does not return */
+		c->over = true;
+		client_detach(c);
+		break;
+	case CLIENT_QP:
+		c->over = true;
+		(void)ndx_connector_cancel(c->resources.connector);
+		break;
+	case CLIENT_ENDING:
+		finish(c);
+		break;
+	case CLIENT_CLOSING:
+	default:
+		break;
+	}
+}
+
+/* On the adapter's control thread. */
+static void on_qp_callback(struct ndx_overlapped *ov)
+{
+	struct client *c = ov->context;
+
+	base_loop_post(c->server->loop, &c->qp_done);
+}
+
+static void on_qp_done(void *arg)
+{
+	struct client *c = arg;
+	const enum ndx_status st = c->over ? NDX_E_IO_TIMEOUT : c->ov.status;
+
+	c->state = CLIENT_ACTIVE;
+	dialogue_connected(&c->session.dialogue, st,
+	                   st == NDX_E_IO_TIMEOUT ? "the queue pair did not connect in time"
+	                                          : "the queue pair cannot be connected");
+	client_go(c);
+}
+
+static void connect_qp(struct client *c)
+{
+	enum ndx_status st = NDX_OK;
+
+	if (c->resources.connector != NULL) {
+		c->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = c};
+		st = ndx_connector_connect_peer(c->resources.connector, &c->session.dialogue.peer,
+		                                &c->ov);
+	}
+	if (st == NDX_PENDING)
+		c->state = CLIENT_QP;
+	else
+		dialogue_connected(&c->session.dialogue, st, ndx_last_error());
+}
+
+/* Between two stages; true: there is more to be done now. */
+static bool between(struct client *c)
+{
+	struct dialogue *d = &c->session.dialogue;
+	const char *why = NULL;
+	struct frame f;
+
+	pthread_mutex_lock(&c->session.lock);
+	c->session.agreed = d->settled;
+	c->session.state = NDX_SESSION_CONNECTED;
+	pthread_mutex_unlock(&c->session.lock);
+	if (c->staged < d->finished) {
+		if (d->finished == NDX_STAGE_READY) {
+			c->done = true;
+			server_count(c->server, &c->server->stats.completed);
+			base_timer_cancel(c->server->loop, &c->timer);
+		}
+		client_call(c);
+		return false;
+	}
+	if (d->finished < NDX_STAGE_READY) {
+		(void)dialogue_start(d, (enum ndx_stage)(d->finished + 1));
+		set_stage_timer(c);
+		return true;
+	}
+	switch (client_read_frame(c, d->limits.max_message, &f, &why)) {
+	case IO_WAIT:
+		return false;
+	case IO_LOST:
+		lost(c);
+		return false;
+	case IO_BAD:
+		return client_fail(c, NDX_E_REMOTE_ERROR, why);
+	case IO_DONE:
+		break;
+	}
+	if (f.type == FRAME_DATA && f.stage == NDX_STAGE_DONE && d->finished < NDX_STAGE_DONE) {
+		/* The frame stays: it is the stage's. */
+		(void)dialogue_start(d, NDX_STAGE_DONE);
+		set_stage_timer(c);
+		return true;
+	}
+	client_consume(c);
+	dialogue_receive(d, &f, base_now_ns());
+	return true;
+}
+
+static bool receive(struct client *c)
+{
+	struct dialogue *d = &c->session.dialogue;
+	const uint64_t since = base_now_ns();
+	const char *why = NULL;
+	struct frame f;
+
+	switch (client_read_frame(c, d->limits.max_message, &f, &why)) {
+	case IO_WAIT:
+		return false;
+	case IO_LOST:
+		lost(c);
+		return false;
+	case IO_BAD:
+		return client_fail(c, NDX_E_REMOTE_ERROR, why);
+	case IO_DONE:
+	default:
+		dialogue_receive(d, &f, since);
+		client_consume(c);
+		return true;
+	}
+}
+
+static bool send_out(struct client *c)
+{
+	struct dialogue *d = &c->session.dialogue;
+
+	switch (client_send(c, d->out, d->out_length)) {
+	case IO_DONE:
+		dialogue_sent(d);
+		return true;
+	case IO_LOST:
+		lost(c);
+		return false;
+	case IO_WAIT:
+	case IO_BAD:
+	default:
+		return false;
+	}
+}
+
+static bool active(struct client *c)
+{
+	switch (c->session.dialogue.next) {
+	case DIALOGUE_IDLE:
+		return between(c);
+	case DIALOGUE_CALL:
+		client_call(c);
+		return false;
+	case DIALOGUE_CONNECT:
+		connect_qp(c);
+		return true;
+	case DIALOGUE_SEND:
+		return send_out(c);
+	case DIALOGUE_RECEIVE:
+		return receive(c);
+	case DIALOGUE_FAILED:
+		return failed(c);
+	case DIALOGUE_CLOSED:
+	default:
+		finish(c);
+		return false;
+	}
+}
+
+static bool greet(struct client *c)
+{
+	const char *why = NULL;
+	struct frame f;
+
+	switch (client_read_frame(c, FIRST_MESSAGE, &f, &why)) {
+	case IO_WAIT:
+		return false;
+	case IO_LOST:
+		lost(c);
+		return false;
+	case IO_BAD:
+		server_count(c->server, &c->server->stats.strangers);
+		return client_fail(c, NDX_E_REMOTE_ERROR, why);
+	case IO_DONE:
+	default:
+		return client_hello(c, &f);
+	}
+}
+
+/* Out with it; then the client closes, or is given up. */
+static bool ending(struct client *c)
+{
+	if (c->last_length > 0) {
+		const enum client_io io = client_send(c, c->last_words, c->last_length);
+
+		if (io == IO_WAIT)
+			return false;
+		c->last_length = 0;
+		if (io == IO_DONE)
+			(void)shutdown(c->fd, SHUT_WR);
+	}
+	if (client_drain(c) == IO_DONE)
+		finish(c);
+	return false;
+}
+
+void client_go(struct client *c)
+{
+	bool more = true;
+
+	while (more) {
+		switch (c->state) {
+		case CLIENT_HELLO:
+			more = greet(c);
+			break;
+		case CLIENT_ACTIVE:
+			more = active(c);
+			break;
+		case CLIENT_ENDING:
+			more = ending(c);
+			break;
+		case CLIENT_POOL:
+		case CLIENT_QP:
+		case CLIENT_ORPHAN:
+		case CLIENT_CLOSING:
+		default:
+			more = false;
+		}
+	}
+}
+
+void client_returned(void *arg)
+{
+	struct client *c = arg;
+
+	c->state = CLIENT_ACTIVE;
+	if (!c->over || client_fail(c, c->stopped ? NDX_E_CANCELED : NDX_E_IO_TIMEOUT,
+	                            c->stopped ? "the server ends" : "time ran out in the plugin"))
+		client_go(c);
+}
+
+void client_stop(struct client *c)
+{
+	switch (c->state) {
+	case CLIENT_POOL:
+		c->over = true;
+		client_detach(c);
+		break;
+	case CLIENT_QP:
+		c->over = true;
+		(void)ndx_connector_cancel(c->resources.connector);
+		break;
+	case CLIENT_CLOSING:
+		break;
+	case CLIENT_HELLO:
+	case CLIENT_ACTIVE:
+	case CLIENT_ORPHAN:
+	case CLIENT_ENDING:
+	default:
+		client_detach(c);
+		if (c->talking)
+			dialogue_fail(&c->session.dialogue, NDX_LAYER_FRAMEWORK, NDX_E_CANCELED,
+			              false, "the server ends");
+		finish(c);
+	}
+}
+
+static bool is_full(struct ndx_negotiation_server *server)
+{
+	bool full;
+
+	pthread_mutex_lock(&server->lock);
+	server->stats.accepted++;
+	full = server->stats.alive >= server->attr.max_sessions;
+	if (full)
+		server->stats.refused++;
+	else
+		server->stats.alive++;
+	pthread_mutex_unlock(&server->lock);
+	return full;
+}
+
+static struct client *client_new(struct ndx_negotiation_server *server,
+                                 const struct sockaddr_storage *from)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	char text[BASE_SOCKADDR_TEXT];
+
+	if (c == NULL || history_init(&c->session.history, server->attr.max_history) != NDX_OK) {
+		free(c);
+		return NULL;
+	}
+	(void)pthread_mutex_init(&c->session.lock, NULL);
+	c->server = server;
+	c->fd = -1;
+	c->staged = -1;
+	c->session.id = ++server->last_session;
+	(void)snprintf(c->address, sizeof(c->address), "%s", base_sockaddr_text(from, text));
+	c->session.server = c->address;
+	c->timer = (struct base_timer){.fn = on_timer, .arg = c};
+	c->returned = (struct base_job){.fn = client_returned, .arg = c};
+	c->qp_done = (struct base_job){.fn = on_qp_done, .arg = c};
+	return c;
+}
+
+void client_accept(struct ndx_negotiation_server *server, int fd,
+                   const struct sockaddr_storage *from)
+{
+	struct client *c;
+
+	if (is_full(server)) {
+		log_warn(0, "negotiation server: a client is refused: %u sessions are the limit",
+		         server->attr.max_sessions);
+		base_fd_close(fd);
+		return;
+	}
+	c = client_new(server, from);
+	if (c == NULL) {
+		log_error(0, "negotiation server: no memory for a client");
+		base_fd_close(fd);
+		server_gone(server);
+		return;
+	}
+	base_list_add(&server->clients, &c->node);
+	if (!client_attach(c, fd)) {
+		finish(c);
+		return;
+	}
+	set_timer(c, base_deadline(server->attr.hello_timeout_ms));
+	client_go(c);
+}

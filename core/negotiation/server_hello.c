@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who is it, and what does it want? Loop thread. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base_container_of.h"
+#include "base_linux.h"
+#include "base_log.h"
+#include "server.h"
+#include "suggest.h"
+
+static struct ndx_variant *find_variant(const struct ndx_negotiation_server *server,
+                                        const struct frame_hello *hello, char *why, size_t room)
+{
+	char both[2 * NDX_PLUGIN_NAME_MAX + 2];
+	char known[SUGGEST_TEXT];
+	struct suggest s;
+
+	(void)snprintf(both, sizeof(both), "%s/%s", hello->plugin, hello->variant);
+	suggest_begin(&s, both);
+	for (size_t i = 0; i < server->attr.variant_count; i++) {
+		struct ndx_variant *v = server->variants[i];
+		char name[2 * NDX_PLUGIN_NAME_MAX + 2];
+
+		if (strcmp(ndx_variant_plugin_name(v), hello->plugin) == 0 &&
+		    strcmp(ndx_variant_name(v), hello->variant) == 0)
+			return v;
+		(void)snprintf(name, sizeof(name), "%s/%s", ndx_variant_plugin_name(v),
+		               ndx_variant_name(v));
+		suggest_offer(&s, name, NULL);
+	}
+	(void)snprintf(why, room, "no variant %s here; %.120s", both, suggest_text(&s, known));
+	return NULL;
+}
+
+static bool send_welcome(struct client *c, uint8_t flags)
+{
+	const struct ndx_negotiation_server_attr *a = &c->server->attr;
+	const struct frame_welcome w = {a->max_message, a->stage_timeout_ms, a->session_timeout_ms};
+	const struct frame f = {
+		.type = FRAME_WELCOME, .flags = flags, .length = FRAME_WELCOME_SIZE};
+	uint8_t bytes[FRAME_HEADER + FRAME_WELCOME_SIZE];
+
+	(void)frame_write_welcome(bytes + FRAME_HEADER, &w);
+	frame_write_header(bytes, &f);
+	/* The first bytes on the connection: there is room, or it is no use. */
+	return client_send(c, bytes, sizeof(bytes)) == IO_DONE;
+}
+
+/* A session that waits for its transport, or does not know yet that it has to. */
+static struct client *find_session(struct ndx_negotiation_server *server, const struct client *but,
+                                   const uint8_t cookie[16])
+{
+	for (struct base_list *n = server->clients.next; n != &server->clients; n = n->next) {
+		struct client *c = container_of(n, struct client, node);
+		const bool waits =
+			c->state == CLIENT_ORPHAN ||
+			(c->state == CLIENT_ACTIVE && c->session.dialogue.next == DIALOGUE_RECEIVE);
+
+		if (c != but && waits && memcmp(c->session.cookie, cookie, 16) == 0 &&
+		    c->session.dialogue.view.stage != NDX_STAGE_VALIDATE &&
+		    c->session.attr.variant->table->ops->reset != NULL)
+			return c;
+	}
+	return NULL;
+}
+
+/* The session goes on over the transport that `from` came by; nothing is left of `from`. */
+static bool resume(struct client *c, struct client *from)
+{
+	const int fd = from->fd;
+
+	base_watch_remove(c->server->loop, &from->watch);
+	from->watched = false;
+	from->fd = -1;
+	client_stop(from);
+	client_detach(c);
+	if (!client_attach(c, fd) || !send_welcome(c, FRAME_RESUMED)) {
+		if (client_fail(c, NDX_E_CONNECTION_ABORTED, "its second transport broke, too"))
+			client_go(c);
+		return false;
+	}
+	server_count(c->server, &c->server->stats.resumed);
+	log_info("session %llu of %s: goes on in stage %s", (unsigned long long)c->session.id,
+	         c->address, frame_stage_name(c->session.dialogue.view.stage));
+	c->restart = true;
+	client_call(c);
+	return false; /* `from` is */
+}
+
+static bool begin(struct client *c, struct ndx_variant *variant, const struct frame_hello *hello)
+{
+	const struct dialogue_limits limits = {c->server->attr.max_message,
+	                                       c->server->attr.max_rounds};
+	struct dialogue *d = &c->session.dialogue;
+
+	c->session.attr.variant = variant;
+	memcpy(c->session.cookie, hello->session, sizeof(c->session.cookie));
+	dialogue_init(d, variant, NDX_ROLE_SERVER, c->session.id, &limits, &c->session.history);
+	dialogue_limit(d, hello->max_message);
+	c->talking = true;
+	session_set_state(&c->session, NDX_SESSION_EXCHANGING);
+	c->session.deadline_ns = base_deadline(c->server->attr.session_timeout_ms);
+	c->state = CLIENT_ACTIVE;
+	if (!send_welcome(c, 0))
+		return client_fail(c, NDX_E_CONNECTION_ABORTED, "the client went away at once");
+	return true;
+}
+
+bool client_hello(struct client *c, const struct frame *f)
+{
+	struct ndx_negotiation_server *server = c->server;
+	struct ndx_variant *variant = NULL;
+	struct client *other = NULL;
+	struct frame_hello hello;
+	const char *fault = "the first message is no hello";
+	char why[240];
+
+	if (f->type != FRAME_HELLO || !frame_parse_hello(f, &hello, &fault) ||
+	    hello.max_message < FRAME_ERROR_SIZE_MAX) {
+		server_count(server, &server->stats.strangers);
+		return client_fail(c, NDX_E_REMOTE_ERROR, fault);
+	}
+	variant = find_variant(server, &hello, why, sizeof(why));
+	if ((f->flags & FRAME_RESUMED) != 0)
+		other = find_session(server, c, hello.session);
+	if (variant != NULL && other != NULL && other->session.attr.variant == variant) {
+		client_consume(c);
+		return resume(other, c);
+	}
+	/* A stage info that began elsewhere begins here as well as any. */
+	if (variant != NULL && (f->flags & FRAME_RESUMED) != 0 && f->stage != NDX_STAGE_INFO) {
+		(void)snprintf(why, sizeof(why),
+		               "no session is known here that could go on in stage %s",
+		               frame_stage_name(f->stage));
+		variant = NULL;
+	}
+	client_consume(c);
+	if (variant == NULL) {
+		server_count(server, &server->stats.refused);
+		return client_fail(c, NDX_E_NOT_FOUND, why);
+	}
+	return begin(c, variant, &hello);
+}
