@@ -92,7 +92,7 @@ sanitizer() {
 	else
 		probe || unrandomised="setarch $(uname -m) -R"
 		if probe; then
-			suite "$1" "build/$1" -L "^(unit|conformance|sample|fuzz|torture$run_too)$"
+			suite "$1" "build/$1" -L "^(unit|conformance|sample|fuzz|sweep|torture$run_too)$"
 		else
 			note skipped "$1" "a program with -fsanitize=$2 does not run here: $(head -n 1 "$work/log")"
 		fi
