@@ -166,17 +166,18 @@ const char *ndx_disconnect_outcome_name(enum ndx_disconnect_outcome outcome)
 	return "?";
 }
 
-/* NDX_OK, or what is wrong with the arguments of a ..._get_stats() call. */
-static enum ndx_status check(const char *call, const void *object, const size_t *size, size_t least)
+static enum ndx_status null_argument(const char *call)
 {
-	if (object == NULL || size == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: NULL argument", call);
-	if (*size < least)
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "%s: stats->size is %zu, must be at least %zu; set it to "
-		            "sizeof(*stats)",
-		            call, *size, least);
-	return NDX_OK;
+	return fail(NDX_E_INVALID_PARAMETER, 0, "%s: NULL argument", call);
+}
+
+static enum ndx_status check_size(const char *call, size_t size, size_t least)
+{
+	if (size >= least)
+		return NDX_OK;
+	return fail(NDX_E_INVALID_PARAMETER, 0,
+	            "%s: stats->size is %zu, must be at least %zu; set it to sizeof(*stats)", call,
+	            size, least);
 }
 
 static enum ndx_status outcome_of(const char *call, const struct ndx_adapter *adapter, bool counted)
@@ -189,9 +190,11 @@ static enum ndx_status outcome_of(const char *call, const struct ndx_adapter *ad
 
 enum ndx_status ndx_adapter_get_stats(struct ndx_adapter *adapter, struct ndx_adapter_stats *stats)
 {
-	enum ndx_status st = check("ndx_adapter_get_stats", adapter,
-	                           stats == NULL ? NULL : &stats->size, sizeof(*stats));
+	enum ndx_status st;
 
+	if (adapter == NULL || stats == NULL)
+		return null_argument("ndx_adapter_get_stats");
+	st = check_size("ndx_adapter_get_stats", stats->size, sizeof(*stats));
 	if (st != NDX_OK)
 		return st;
 	adapter_lock(adapter);
@@ -202,11 +205,13 @@ enum ndx_status ndx_adapter_get_stats(struct ndx_adapter *adapter, struct ndx_ad
 
 enum ndx_status ndx_cq_get_stats(struct ndx_cq *cq, struct ndx_cq_stats *stats)
 {
-	enum ndx_status st =
-		check("ndx_cq_get_stats", cq, stats == NULL ? NULL : &stats->size, sizeof(*stats));
 	struct ndx_adapter *adapter;
+	enum ndx_status st;
 	bool counted;
 
+	if (cq == NULL || stats == NULL)
+		return null_argument("ndx_cq_get_stats");
+	st = check_size("ndx_cq_get_stats", stats->size, sizeof(*stats));
 	if (st != NDX_OK)
 		return st;
 	adapter = spi_cq(cq)->object.adapter;
@@ -218,11 +223,13 @@ enum ndx_status ndx_cq_get_stats(struct ndx_cq *cq, struct ndx_cq_stats *stats)
 
 enum ndx_status ndx_qp_get_stats(struct ndx_qp *qp, struct ndx_qp_stats *stats)
 {
-	enum ndx_status st =
-		check("ndx_qp_get_stats", qp, stats == NULL ? NULL : &stats->size, sizeof(*stats));
 	struct ndx_adapter *adapter;
+	enum ndx_status st;
 	bool counted;
 
+	if (qp == NULL || stats == NULL)
+		return null_argument("ndx_qp_get_stats");
+	st = check_size("ndx_qp_get_stats", stats->size, sizeof(*stats));
 	if (st != NDX_OK)
 		return st;
 	adapter = spi_qp(qp)->object.adapter;

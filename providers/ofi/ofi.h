@@ -383,8 +383,8 @@ void ofi_qp_destroy(struct ndx_spi_qp *spi);
 void ofi_qp_cancel(struct ndx_spi_qp *spi);
 /* Counters (ofi_stats.c); lock not held. */
 void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
-void ofi_get_counters(struct ndx_spi_adapter *adapter, struct ndx_spi_qp *qp,
-                      ndx_spi_counter_fn *each, void *arg);
+void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_spi_counter_fn *each,
+                      void *arg);
 
 /* All below: the queue pair's lock is held. */
 

@@ -194,7 +194,7 @@ void case_stats_high_water_is_the_most_that_waited(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 	const uint64_t until = now_ms() + WAIT_MS;
-	struct ndx_cq_stats cq;
+	struct ndx_cq_stats cq = {0};
 
 	if (!p)
 		return;
