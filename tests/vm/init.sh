@@ -12,7 +12,10 @@ mount -t devpts pts /dev/pts
 while read -r module; do
 	insmod "/modules/$module" || echo "init: insmod $module failed"
 done </modules/list
-mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 out /out || echo 'init: no shared folder'
+for folder in out share; do
+	mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 $folder /$folder ||
+		echo 'init: no shared folder'
+done
 stty -F /dev/hvc0 raw -echo
 # shellcheck disable=SC3045 # dash has it
 ulimit -l unlimited
@@ -58,12 +61,12 @@ ping -6 -c 1 -W 1 -I fd09::2 fd09::1 >/dev/null
 
 PATH=$(cat /path):$PATH
 export PATH OUT=/out
-: >/out/started
+: >/share/started
 (
 	exec </dev/null >/dev/hvc0 2>&1
 	cd /root && sh /command
 )
-echo $? >/out/status
+echo $? >/share/status
 sync
-umount /out
+umount /out /share
 poweroff -f

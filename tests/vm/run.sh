@@ -170,7 +170,7 @@ archive() {
 # base: busybox, modules and the like, which all guests of a kernel have
 base() {
 	root=$work/base
-	for folder in bin etc/libibverbs.d proc sys dev tmp run root modules out usr/bin; do
+	for folder in bin etc/libibverbs.d proc sys dev tmp run root modules out share usr/bin; do
 		mkdir -p "$root/$folder"
 	done
 	cp "$busybox" "$root/bin/busybox"
@@ -260,6 +260,8 @@ archive "$payload" >>"$work/initrd" || wrong 'cannot pack the programs'
 
 # ---- the guest ----
 
+share=$work/share
+mkdir "$share"
 if [ -z "$out" ]; then
 	out=$work/out
 fi
@@ -272,7 +274,7 @@ fi
 
 # boot: run the guest to its end; $ended is how QEMU ended
 boot() {
-	rm -f "$out/status" "$out/started"
+	rm -f "$share/status" "$share/started"
 	# shellcheck disable=SC2086 # $clock is a list
 	timeout --foreground -k 5 "$limit" qemu-system-x86_64 -accel "$accel" $clock -cpu max \
 		-smp "$cpus" -m "$memory" -kernel "$kernel/files/boot/vmlinuz-$version" \
@@ -281,7 +283,8 @@ boot() {
 		-nodefaults -display none -no-reboot -serial "file:$out/console.log" \
 		-device virtio-serial-pci -chardev stdio,id=c0,signal=off \
 		-device virtconsole,chardev=c0 \
-		-virtfs "local,path=$out,mount_tag=out,security_model=none" </dev/null &
+		-virtfs "local,path=$out,mount_tag=out,security_model=none" \
+		-virtfs "local,path=$share,mount_tag=share,security_model=none" </dev/null &
 	guest=$!
 	wait $guest
 	ended=$?
@@ -294,14 +297,13 @@ tries=0
 while :; do
 	boot
 	tries=$((tries + 1))
-	if [ -e "$out/started" ] || [ $ended -eq 124 ] || [ $ended -eq 137 ] || [ $tries -eq 3 ]; then
+	if [ -e "$share/started" ] || [ $ended -eq 124 ] || [ $ended -eq 137 ] || [ $tries -eq 3 ]; then
 		break
 	fi
 	echo "run.sh: the guest died while booting (QEMU ended with $ended), once more" >&2
 done
-rm -f "$out/started"
-if [ -s "$out/status" ]; then
-	exit "$(cat "$out/status")"
+if [ -s "$share/status" ]; then
+	exit "$(cat "$share/status")"
 fi
 if [ "$ended" -eq 124 ] || [ "$ended" -eq 137 ]; then
 	echo "run.sh: not finished after $limit s" >&2
