@@ -18,6 +18,9 @@ static const struct ndx_provider *const builtin[] = {
 #ifdef NDX_PROVIDER_FAULT
 	&ndx_provider_fault,
 #endif
+#ifdef NDX_PROVIDER_VERBS
+	&ndx_provider_verbs,
+#endif
 	NULL,
 };
 

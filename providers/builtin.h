@@ -14,5 +14,8 @@ extern const struct ndx_provider ndx_provider_ofi;
 #ifdef NDX_PROVIDER_FAULT
 extern const struct ndx_provider ndx_provider_fault;
 #endif
+#ifdef NDX_PROVIDER_VERBS
+extern const struct ndx_provider ndx_provider_verbs;
+#endif
 
 #endif

@@ -265,6 +265,8 @@ static void what_has_a_usable_device_is_tried_first_then_the_others(void **state
 	size_t expected = 0;
 
 	(void)state;
+	if (registry_find("verbs") != NULL)
+		skip(); /* the fake one has no chance beside it */
 	assert_int_equal(setenv("FAKE_LIST", "ok", 1), 0);
 	place_write(&place, "[verbs]\ngid = 3\n");
 	for (size_t i = 0; registry_automatic(i) != NULL; i++) {
@@ -290,6 +292,8 @@ static void what_has_no_usable_device_is_passed_over(void **state)
 	size_t count = 0;
 
 	(void)state;
+	if (registry_find("verbs") != NULL)
+		skip(); /* the fake one has no chance beside it */
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		assert_int_equal(setenv("FAKE_LIST", ways[i], 1), 0);
 		if (select_adapter("auto", &list, &count) == NDX_OK) {

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Adapters over libibverbs: opening, closing, what they can do; the table of operations. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "builtin.h"
+#include "vb.h"
+
+#define MAX_REGISTRATION (UINT64_C(1) << 40)
+#define QUEUES_PER_CQ 8u /* of the largest size */
+#define LARGE_REQUEST 65536u
+#define SOFTWARE_VENDOR 0xffffffu /* that of rdma_rxe */
+#define MAX_READS 128u            /* rdma_cm carries eight bits */
+
+static const struct {
+	int err;
+	enum ndx_status status;
+} statuses[] = {
+	{EADDRINUSE, NDX_E_SHARING_VIOLATION},
+	{EADDRNOTAVAIL, NDX_E_INVALID_ADDRESS},
+	{ENODEV, NDX_E_INVALID_ADDRESS},
+	{EACCES, NDX_E_INVALID_ADDRESS}, /* a port below 1024 */
+	{ECONNREFUSED, NDX_E_CONNECTION_REFUSED},
+	{ETIMEDOUT, NDX_E_IO_TIMEOUT},
+	{ENETUNREACH, NDX_E_NETWORK_UNREACHABLE},
+	{ENETDOWN, NDX_E_NETWORK_UNREACHABLE},
+	{EHOSTUNREACH, NDX_E_HOST_UNREACHABLE},
+	{EHOSTDOWN, NDX_E_HOST_UNREACHABLE},
+	{ENOMEM, NDX_E_INSUFFICIENT_RESOURCES},
+	{EMFILE, NDX_E_INSUFFICIENT_RESOURCES},
+	{ENFILE, NDX_E_INSUFFICIENT_RESOURCES},
+	{ENOBUFS, NDX_E_INSUFFICIENT_RESOURCES},
+	{ENOSPC, NDX_E_INSUFFICIENT_RESOURCES},
+	{EFAULT, NDX_E_ACCESS_VIOLATION},
+	{EIO, NDX_E_DEVICE_REMOVED},
+};
+
+enum ndx_status vb_status_of(int err)
+{
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		if (statuses[i].err == err)
+			return statuses[i].status;
+	}
+	return NDX_E_UNSUCCESSFUL;
+}
+
+/* ---- opening and closing ---- */
+
+/* No device says how much may be inline: it has to be tried. */
+static uint32_t find_inline(struct vb_adapter *adapter, struct ibv_cq *cq)
+{
+	static const uint32_t sizes[] = {VB_MAX_INLINE, 256, 192, 128, 64, 32};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct ibv_qp_init_attr attr = {
+			.send_cq = cq,
+			.recv_cq = cq,
+			.qp_type = IBV_QPT_RC,
+			.cap = {.max_send_wr = 1,
+		                .max_recv_wr = 1,
+		                .max_send_sge = adapter->max_sge,
+		                .max_recv_sge = adapter->max_sge,
+		                .max_inline_data = sizes[i]},
+		};
+		struct ibv_qp *qp = ibv_create_qp(adapter->pd, &attr);
+
+		if (qp != NULL) {
+			(void)ibv_destroy_qp(qp);
+			return sizes[i];
+		}
+	}
+	return 0;
+}
+
+static enum ndx_status find_limits(struct vb_adapter *adapter)
+{
+	struct ibv_port_attr port;
+	struct ibv_cq *cq;
+	uint32_t share;
+
+	if (ibv_query_device(adapter->context, &adapter->attr) != 0 ||
+	    ibv_query_port(adapter->context, (uint8_t)adapter->options.port, &port) != 0)
+		return fail(NDX_E_DEVICE_NOT_READY, errno, "verbs:%s: cannot be queried: %s",
+		            adapter->options.device, strerror(errno));
+	adapter->max_transfer =
+		port.max_msg_sz < VB_MAX_TRANSFER ? port.max_msg_sz : VB_MAX_TRANSFER;
+	adapter->max_sge = (uint32_t)adapter->attr.max_sge < VB_MAX_SGE
+	                           ? (uint32_t)adapter->attr.max_sge
+	                           : VB_MAX_SGE;
+	adapter->software = (adapter->attr.vendor_id & SOFTWARE_VENDOR) == SOFTWARE_VENDOR;
+	adapter->has_windows =
+		adapter->attr.max_mw > 0 &&
+		(adapter->attr.device_cap_flags &
+	         (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)) != 0;
+	/* One completion queue takes both sides of several queue pairs. */
+	share = (uint32_t)adapter->attr.max_cqe / QUEUES_PER_CQ;
+	adapter->max_depth = (uint32_t)adapter->attr.max_qp_wr - VB_CONTROLS;
+	if (adapter->max_depth > share)
+		adapter->max_depth = share;
+	if (adapter->max_depth > VB_MAX_DEPTH)
+		adapter->max_depth = VB_MAX_DEPTH;
+	cq = ibv_create_cq(adapter->context, 1, NULL, NULL, 0);
+	if (cq == NULL)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "verbs:%s: ibv_create_cq: %s",
+		            adapter->options.device, strerror(errno));
+	adapter->max_inline = find_inline(adapter, cq);
+	(void)ibv_destroy_cq(cq);
+	return NDX_OK;
+}
+
+static enum ndx_status watch(struct vb_adapter *adapter, struct base_watch *watch, int fd,
+                             void (*fn)(void *arg, uint32_t events))
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+		return fail(NDX_E_INTERNAL_ERROR, errno, "fcntl: %s", strerror(errno));
+	watch->fd = fd;
+	watch->fn = fn;
+	watch->arg = adapter;
+	return base_watch_add(adapter->spi.loop, watch, POLLIN, false);
+}
+
+/* Whatever was opened; harmless on what was not. The control thread's, or before it knows of us. */
+static void close_all(struct vb_adapter *adapter)
+{
+	struct ndx_loop *loop = adapter->spi.loop;
+
+	if (adapter->async_watch.fn != NULL)
+		base_watch_remove(loop, &adapter->async_watch);
+	if (adapter->cm_watch.fn != NULL)
+		base_watch_remove(loop, &adapter->cm_watch);
+	if (adapter->completions_watch.fn != NULL)
+		base_watch_remove(loop, &adapter->completions_watch);
+	if (adapter->cm != NULL)
+		rdma_destroy_event_channel(adapter->cm);
+	if (adapter->completions != NULL)
+		(void)ibv_destroy_comp_channel(adapter->completions);
+	if (adapter->pd != NULL && ibv_dealloc_pd(adapter->pd) != 0)
+		log_warn(errno, "verbs:%s: ibv_dealloc_pd: %s", adapter->options.device,
+		         strerror(errno));
+	if (adapter->context != NULL)
+		(void)ibv_close_device(adapter->context);
+	free(adapter->addresses);
+}
+
+static enum ndx_status open_cm(struct vb_adapter *adapter)
+{
+	adapter->cm = rdma_create_event_channel();
+	if (adapter->cm == NULL)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+		            "verbs: rdma_create_event_channel: %s; modprobe rdma_ucm, and may this "
+		            "user open /dev/infiniband/rdma_cm?",
+		            strerror(errno));
+	return NDX_OK;
+}
+
+static enum ndx_status open_channels(struct vb_adapter *adapter)
+{
+	adapter->pd = ibv_alloc_pd(adapter->context);
+	if (adapter->pd == NULL)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "verbs:%s: ibv_alloc_pd: %s",
+		            adapter->options.device, strerror(errno));
+	adapter->completions = ibv_create_comp_channel(adapter->context);
+	if (adapter->completions == NULL)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+		            "verbs:%s: ibv_create_comp_channel: %s; see ulimit -n",
+		            adapter->options.device, strerror(errno));
+	return find_limits(adapter);
+}
+
+/* Watches are taken away on the loop's thread only, so a failure leaves the rest to it, too. */
+static enum ndx_status watch_all(struct vb_adapter *adapter)
+{
+	enum ndx_status st = watch(adapter, &adapter->completions_watch, adapter->completions->fd,
+	                           vb_cq_on_event);
+
+	if (st == NDX_OK)
+		st = watch(adapter, &adapter->cm_watch, adapter->cm->fd, vb_cm_on_event);
+	if (st == NDX_OK)
+		st = watch(adapter, &adapter->async_watch, adapter->context->async_fd,
+		           vb_async_on_event);
+	return st;
+}
+
+static void close_on_loop(void *arg)
+{
+	close_all(arg);
+}
+
+static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
+                                    const struct ndx_spi_open *how, struct ndx_spi_adapter **out)
+{
+	struct vb_adapter *adapter = calloc(1, sizeof(*adapter));
+	enum ndx_status st;
+
+	if (adapter == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for an adapter");
+	adapter->spi = *head;
+	base_list_init(&adapter->cqs);
+	base_list_init(&adapter->regions);
+	base_list_init(&adapter->windows);
+	base_list_init(&adapter->conns);
+	adapter->tick = (struct base_timer){.fn = vb_cq_on_tick, .arg = adapter};
+	st = vb_parse_options(how, &adapter->options);
+	/* First: when a process is killed, what was opened last is closed first as a rule, and the
+	 * queue pairs had better be gone when rdma_cm tells the peers. */
+	if (st == NDX_OK)
+		st = open_cm(adapter);
+	if (st == NDX_OK)
+		st = vb_open_device(&adapter->options, &adapter->context);
+	if (st == NDX_OK)
+		st = vb_find_addresses(&adapter->options, adapter->context, &adapter->addresses,
+		                       &adapter->address_count);
+	if (st == NDX_OK)
+		st = open_channels(adapter);
+	if (st == NDX_OK)
+		st = watch_all(adapter);
+	if (st != NDX_OK) {
+		base_loop_call(head->loop, close_on_loop, adapter);
+		free(adapter);
+		return st;
+	}
+	*out = &adapter->spi;
+	return NDX_OK;
+}
+
+static void free_adapter(void *arg)
+{
+	free(arg);
+}
+
+static void adapter_close(struct ndx_spi_adapter *spi)
+{
+	struct vb_adapter *adapter = vb_adapter_of(spi);
+
+	base_timer_cancel(spi->loop, &adapter->tick);
+	close_all(adapter);
+	adapter->last = (struct base_job){.fn = free_adapter, .arg = adapter};
+	base_loop_post(spi->loop, &adapter->last);
+}
+
+/* ---- what it is ---- */
+
+static uint32_t read_limit(int most)
+{
+	return most > 0 && (uint32_t)most < MAX_READS ? (uint32_t)most : MAX_READS;
+}
+
+static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
+{
+	const struct vb_adapter *adapter = vb_adapter_of(spi);
+
+	vb_describe(&adapter->options, adapter->context, info);
+	info->capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
+	                     NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
+	                     NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON;
+	info->max_registration_size = adapter->attr.max_mr_size < MAX_REGISTRATION
+	                                      ? adapter->attr.max_mr_size
+	                                      : MAX_REGISTRATION;
+	if (adapter->has_windows) {
+		info->capabilities |= NDX_CAP_MEMORY_WINDOW;
+		info->max_window_size = info->max_registration_size;
+	}
+	info->max_initiator_sge = adapter->max_sge;
+	info->max_receive_sge = adapter->max_sge;
+	info->max_read_sge = adapter->max_sge;
+	info->max_transfer_length = adapter->max_transfer;
+	info->max_inline_data_size = adapter->max_inline;
+	info->inline_request_threshold = adapter->max_inline;
+	info->large_request_threshold = LARGE_REQUEST;
+	info->max_inbound_read_limit = read_limit(adapter->attr.max_qp_rd_atom);
+	info->max_outbound_read_limit = read_limit(adapter->attr.max_qp_init_rd_atom);
+	info->max_receive_queue_depth = adapter->max_depth;
+	info->max_initiator_queue_depth = adapter->max_depth;
+	info->max_shared_receive_queue_depth = 0;
+	info->max_completion_queue_depth = VB_MAX_CQ_DEPTH;
+	info->max_caller_data = VB_CALLER_DATA;
+	info->max_callee_data = VB_CALLEE_DATA;
+}
+
+static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
+                                size_t room)
+{
+	const struct vb_adapter *adapter = vb_adapter_of(spi);
+
+	for (size_t i = 0; i < adapter->address_count && i < room; i++)
+		list[i] = adapter->addresses[i];
+	return adapter->address_count;
+}
+
+bool vb_is_own(const struct vb_adapter *adapter, const struct sockaddr_storage *address)
+{
+	for (size_t i = 0; i < adapter->address_count; i++) {
+		if (base_sockaddr_same_host(&adapter->addresses[i], address))
+			return true;
+	}
+	return false;
+}
+
+/* ---- the table ---- */
+
+static const struct ndx_provider_ops ops = {
+	.list = vb_list,
+	.adapter_open = adapter_open,
+	.adapter_close = adapter_close,
+	.adapter_query = adapter_query,
+	.adapter_addresses = adapter_addresses,
+	.cq_create = vb_cq_create,
+	.cq_destroy = vb_cq_destroy,
+	.cq_notify = vb_cq_notify,
+	.cq_cancel = base_cq_cancel,
+	.cq_get_fd = base_cq_get_fd,
+	.cq_resize = base_cq_resize,
+	.mr_create = vb_mr_create,
+	.mr_destroy = vb_mr_destroy,
+	.mr_register = vb_mr_register,
+	.mr_deregister = vb_mr_deregister,
+	.mw_create = vb_mw_create,
+	.mw_destroy = vb_mw_destroy,
+	.qp_create = vb_qp_create,
+	.qp_destroy = vb_qp_destroy,
+	.qp_cancel = vb_qp_cancel,
+	.conn_create = vb_conn_create,
+	.conn_destroy = vb_conn_destroy,
+	.conn_bind = vb_conn_bind,
+	.conn_connect = vb_conn_connect,
+	.conn_complete = vb_conn_complete,
+	.conn_take = vb_conn_take,
+	.conn_accept = vb_conn_accept,
+	.conn_reject = vb_conn_reject,
+	.conn_abandon = vb_conn_abandon,
+	.conn_drain = vb_conn_drain,
+	.conn_cancel_initiator = vb_conn_cancel_initiator,
+	.conn_send_disc = vb_conn_send_disc,
+	.conn_finish = vb_conn_finish,
+	.conn_abort = vb_conn_abort,
+	.conn_detach = vb_conn_detach,
+	.listener_create = vb_listener_create,
+	.listener_destroy = vb_listener_destroy,
+	.listener_bind = vb_listener_bind,
+	.listener_listen = vb_listener_listen,
+	.request_refuse = vb_request_refuse,
+	.qp_get_stats = vb_qp_get_stats,
+	.cq_get_stats = base_cq_get_stats,
+};
+
+const struct ndx_provider ndx_provider_verbs = {
+	.abi = NDX_SPI_ABI,
+	.name = "verbs",
+	.ops = &ops,
+	.keys = vb_keys,
+	.devices = "name of an RDMA device, or none for the first that is active",
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Private data. rdma_cm carries a fixed number of bytes and tells nobody how many of them were
+ * meant. So the last eight are ours; a peer that knows nothing of it finds its data at the start.
+ *
+ *   0 'N', 'X'   2 version   3 length of the data   4 key of the sender's mailbox, big-endian
+ */
+#include <string.h>
+
+#include "base_byteorder.h"
+#include "vb.h"
+
+#define VERSION 1
+
+void vb_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key)
+{
+	uint8_t *trailer = to + room - VB_TRAILER;
+
+	memset(to, 0, room);
+	if (len > 0)
+		memcpy(to, data, len);
+	trailer[0] = 'N';
+	trailer[1] = 'X';
+	trailer[2] = VERSION;
+	trailer[3] = (uint8_t)len;
+	base_put_be32(trailer + 4, mailbox_key);
+}
+
+void vb_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
+                  struct vb_hello *hello)
+{
+	const uint8_t *bytes = from;
+	const uint8_t *trailer;
+
+	memset(hello, 0, sizeof(*hello));
+	if (len > NDX_SPI_PRIVATE_DATA_MAX)
+		len = NDX_SPI_PRIVATE_DATA_MAX;
+	trailer = bytes != NULL && len >= VB_TRAILER ? bytes + len - VB_TRAILER : NULL;
+	if (trailer != NULL && trailer[0] == 'N' && trailer[1] == 'X' && trailer[2] == VERSION &&
+	    trailer[3] <= len - VB_TRAILER) {
+		hello->is_ndx = true;
+		hello->mailbox_key = base_get_be32(trailer + 4);
+		len = trailer[3];
+	}
+	params->private_data_len = len;
+	if (bytes != NULL && len > 0)
+		memcpy(params->private_data, bytes, len);
+}

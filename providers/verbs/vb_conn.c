@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connecting. The queue pair is ours and its number travels in the request, so rdma_cm reports the
+ * peer's answer (CONNECT_RESPONSE) and waits for our word: that is the two-phase connect.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "vb.h"
+
+#define RESOLVE_MS 2000
+#define REJ_CONSUMER 28 /* IBA: refused by the peer's consumer; software, or closing its id */
+#define RETRIES 6
+#define RNR_FOR_EVER 7
+
+/* ---- addresses ---- */
+
+enum ndx_status vb_own_address(const struct vb_adapter *adapter, const struct sockaddr *wanted,
+                               socklen_t len, struct sockaddr_storage *out)
+{
+	char text[BASE_SOCKADDR_TEXT];
+	uint16_t port;
+
+	base_sockaddr_copy(out, wanted, len);
+	port = base_sockaddr_port(out);
+	for (size_t i = 0; i < adapter->address_count; i++) {
+		if (adapter->addresses[i].ss_family != out->ss_family)
+			continue;
+		if (!base_sockaddr_is_any(out) &&
+		    !base_sockaddr_same_host(&adapter->addresses[i], out))
+			continue;
+		*out = adapter->addresses[i];
+		base_sockaddr_set_port(out, port);
+		return NDX_OK;
+	}
+	return fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of verbs:%s port %u",
+	            base_sockaddr_text(out, text), adapter->options.device, adapter->options.port);
+}
+
+void vb_local_of(struct rdma_cm_id *id, struct sockaddr_storage *out)
+{
+	const struct sockaddr *local = rdma_get_local_addr(id);
+
+	memset(out, 0, sizeof(*out));
+	if (base_sockaddr_valid(local, sizeof(struct sockaddr_in6)))
+		base_sockaddr_copy(out, local, sizeof(struct sockaddr_in6));
+}
+
+enum ndx_status vb_bind(struct vb_adapter *adapter, void *owner,
+                        const struct sockaddr_storage *address, struct rdma_cm_id **out)
+{
+	struct sockaddr_storage copy = *address;
+	char text[BASE_SOCKADDR_TEXT];
+	struct rdma_cm_id *id;
+	enum ndx_status st;
+	int only = 1;
+
+	if (rdma_create_id(adapter->cm, &id, owner, RDMA_PS_TCP) != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "rdma_create_id: %s",
+		            strerror(errno));
+	if (address->ss_family == AF_INET6)
+		(void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only,
+		                      sizeof(only));
+	if (rdma_bind_addr(id, (struct sockaddr *)&copy) != 0) {
+		const int err = errno;
+
+		st = vb_status_of(err);
+		if (base_sockaddr_port(address) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
+			st = NDX_E_TOO_MANY_ADDRESSES;
+		(void)rdma_destroy_id(id);
+		return fail(st, err, "rdma_bind_addr to %s: %s", base_sockaddr_text(address, text),
+		            strerror(err));
+	}
+	*out = id;
+	return NDX_OK;
+}
+
+/* ---- life ---- */
+
+enum ndx_status vb_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
+                               struct ndx_spi_conn **out)
+{
+	struct vb_conn *conn = calloc(1, sizeof(*conn));
+
+	(void)front;
+	if (conn == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a connector");
+	conn->owner = VB_CONN;
+	conn->adapter = vb_adapter_of(adapter);
+	base_list_init(&conn->node);
+	conn->work = (struct base_job){.fn = vb_end_on_work, .arg = conn};
+	conn->timer = (struct base_timer){.fn = vb_end_on_timer, .arg = conn};
+	conn->watchdog = (struct base_timer){.fn = vb_end_on_watchdog, .arg = conn};
+	*out = &conn->spi;
+	return NDX_OK;
+}
+
+static enum ndx_status open_mailbox(struct vb_conn *conn)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	conn->mailbox = aligned_alloc(page, page);
+	if (conn->mailbox == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "connect: no memory for the goodbye");
+	memset(conn->mailbox, 0, page);
+	conn->mailbox[VB_WORD_OWN] = UINT64_MAX;
+	/* At address 0, so that the peer needs to know no more than the key; that takes a page. */
+	conn->mailbox_mr =
+		ibv_reg_mr_iova(conn->adapter->pd, conn->mailbox, VB_WORDS * sizeof(*conn->mailbox),
+	                        0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	if (conn->mailbox_mr != NULL)
+		return NDX_OK;
+	free(conn->mailbox);
+	conn->mailbox = NULL;
+	return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+	            "connect: no region for the goodbye: ibv_reg_mr_iova: %s; see ulimit -l",
+	            strerror(errno));
+}
+
+static void close_mailbox(struct vb_conn *conn)
+{
+	if (conn->mailbox_mr != NULL && ibv_dereg_mr(conn->mailbox_mr) != 0)
+		log_warn(errno, "ibv_dereg_mr: %s", strerror(errno));
+	conn->mailbox_mr = NULL;
+	free(conn->mailbox);
+	conn->mailbox = NULL;
+}
+
+static void close_id(struct vb_conn *conn)
+{
+	base_list_remove(&conn->node);
+	if (conn->id != NULL)
+		(void)rdma_destroy_id(conn->id);
+	conn->id = NULL;
+}
+
+static void tie(struct vb_conn *conn)
+{
+	conn->qp = vb_qp_of(conn->spi.qp);
+	base_lock_acquire(&conn->qp->base.lock);
+	conn->qp->conn = conn;
+	base_lock_release(&conn->qp->base.lock);
+}
+
+/* The queue pair is as before the attempt. */
+static void untie(struct vb_conn *conn)
+{
+	struct vb_qp *qp = conn->qp;
+
+	conn->qp = NULL;
+	if (qp == NULL)
+		return;
+	base_lock_acquire(&qp->base.lock);
+	qp->conn = NULL;
+	base_lock_release(&qp->base.lock);
+	vb_qp_bring_down(qp);
+	base_lock_acquire(&qp->base.lock);
+	vb_qp_cancel_initiator(qp);
+	qp->base.state = BASE_QP_IDLE;
+	base_lock_release(&qp->base.lock);
+}
+
+static void leave(struct vb_conn *conn)
+{
+	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
+	base_timer_cancel(conn->adapter->spi.loop, &conn->watchdog);
+	conn->wait = VB_WAIT_NONE;
+	untie(conn);
+	close_id(conn); /* rdma_cm tells the peer, whatever there is to tell */
+	close_mailbox(conn);
+	if (conn->state != VB_CONN_OVER)
+		conn->state = VB_CONN_IDLE;
+	conn->spi.local = conn->bound;
+}
+
+void vb_conn_abandon(struct ndx_spi_conn *spi)
+{
+	leave(vb_conn_of(spi));
+}
+
+static void free_conn(void *arg)
+{
+	free(arg);
+}
+
+void vb_conn_destroy(struct ndx_spi_conn *spi)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+
+	leave(conn);
+	conn->dead = true;
+	/* Behind a work job that may be queued already. */
+	conn->last = (struct base_job){.fn = free_conn, .arg = conn};
+	base_loop_post(conn->adapter->spi.loop, &conn->last);
+}
+
+enum ndx_status vb_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *address,
+                             socklen_t len)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+	struct sockaddr_storage local;
+	enum ndx_status st = vb_own_address(conn->adapter, address, len, &local);
+
+	if (st == NDX_OK)
+		st = vb_bind(conn->adapter, &conn->owner, &local, &conn->id);
+	if (st != NDX_OK)
+		return st;
+	vb_local_of(conn->id, &conn->bound);
+	spi->local = conn->bound;
+	return NDX_OK;
+}
+
+/* ---- the active side ---- */
+
+/* The first attempt has the id from binding; later ones take the same address again. */
+static enum ndx_status make_id(struct vb_conn *conn, const struct sockaddr_storage *to)
+{
+	const struct sockaddr_storage any = {.ss_family = to->ss_family};
+	struct sockaddr_storage local = conn->bound;
+	char text[BASE_SOCKADDR_TEXT];
+	enum ndx_status st = NDX_OK;
+
+	if (conn->bound.ss_family != AF_UNSPEC && conn->bound.ss_family != to->ss_family)
+		return fail(NDX_E_INVALID_ADDRESS, 0,
+		            "connect to %s: the connector is bound to another family",
+		            base_sockaddr_text(to, text));
+	if (conn->id != NULL)
+		return NDX_OK;
+	if (local.ss_family == AF_UNSPEC)
+		st = vb_own_address(conn->adapter, (const struct sockaddr *)&any,
+		                    base_sockaddr_len(&any), &local);
+	if (st != NDX_OK)
+		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
+		            "connect to %s: the adapter has no address of that family",
+		            base_sockaddr_text(to, text));
+	return vb_bind(conn->adapter, &conn->owner, &local, &conn->id);
+}
+
+enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
+                                socklen_t len, const struct ndx_spi_params *params)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+	char text[BASE_SOCKADDR_TEXT];
+	struct sockaddr_storage to;
+	enum ndx_status st;
+
+	base_sockaddr_copy(&to, destination, len);
+	if (base_sockaddr_is_loopback(&to))
+		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
+		            "connect to %s: no RDMA device serves loopback addresses; use one of "
+		            "the adapter's own",
+		            base_sockaddr_text(&to, text));
+	st = make_id(conn, &to);
+	if (st == NDX_OK)
+		st = open_mailbox(conn);
+	if (st != NDX_OK)
+		return st;
+	base_list_add(&conn->adapter->conns, &conn->node);
+	tie(conn);
+	conn->params = *params;
+	spi->peer = to;
+	vb_local_of(conn->id, &spi->local);
+	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) == 0) {
+		conn->state = VB_CONN_RESOLVING;
+		return NDX_OK;
+	}
+	st = vb_status_of(errno);
+	if (st == NDX_E_INVALID_ADDRESS || st == NDX_E_UNSUCCESSFUL)
+		st = NDX_E_NETWORK_UNREACHABLE;
+	st = fail(st, errno, "connect to %s: rdma_resolve_addr: %s", base_sockaddr_text(&to, text),
+	          strerror(errno));
+	leave(conn);
+	return st;
+}
+
+static struct rdma_conn_param conn_param(const struct vb_conn *conn,
+                                         const struct ndx_spi_params *params, uint8_t *data,
+                                         size_t room)
+{
+	vb_cm_encode(data, room, params->private_data, params->private_data_len,
+	             conn->mailbox_mr->rkey);
+	return (struct rdma_conn_param){
+		.private_data = data,
+		.private_data_len = (uint8_t)room,
+		.responder_resources = (uint8_t)params->inbound_read_limit,
+		.initiator_depth = (uint8_t)params->outbound_read_limit,
+		.flow_control = 1,
+		.retry_count = RETRIES,
+		.rnr_retry_count = RNR_FOR_EVER,
+		.srq = conn->qp->base.spi.attr.srq != NULL,
+		.qp_num = conn->qp->native->qp_num,
+	};
+}
+
+static void tell_connected(struct vb_conn *conn, enum ndx_status status, int native,
+                           const struct ndx_spi_params *params)
+{
+	if (status != NDX_OK)
+		conn->state = VB_CONN_IDLE;
+	vb_host(conn->adapter)->connected(&conn->spi, status, native, params);
+}
+
+static void tell_established(struct vb_conn *conn, enum ndx_status status, int native,
+                             const struct ndx_spi_params *params)
+{
+	if (status != NDX_OK)
+		conn->state = VB_CONN_IDLE;
+	vb_host(conn->adapter)->established(&conn->spi, status, native, params);
+}
+
+static void go_up(struct vb_conn *conn)
+{
+	conn->state = VB_CONN_UP;
+	base_lock_acquire(&conn->qp->base.lock);
+	conn->qp->base.state = BASE_QP_UP;
+	base_lock_release(&conn->qp->base.lock);
+	vb_end_begin(conn);
+	tell_established(conn, NDX_OK, 0, NULL);
+}
+
+static enum ndx_status fail_bring_up(const char *call, int err)
+{
+	return fail(NDX_E_INTERNAL_ERROR, err, "%s: the queue pair does not get ready: %s", call,
+	            strerror(err));
+}
+
+/* The peer's rejections and time-outs come as events; a call that crosses one fails like this. */
+static enum ndx_status fail_gone(const char *call, int err)
+{
+	return fail(NDX_E_CONNECTION_ABORTED, err, "%s: the peer gave up the attempt (%s)", call,
+	            strerror(err));
+}
+
+enum ndx_status vb_conn_complete(struct ndx_spi_conn *spi)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+	int err;
+
+	if (conn->state != VB_CONN_ANSWERED)
+		return fail_gone("complete connect", 0);
+	err = vb_qp_bring_up(conn->qp, conn);
+	if (err != 0)
+		return fail_bring_up("complete connect", err);
+	if (rdma_establish(conn->id) != 0)
+		return fail_gone("complete connect", errno);
+	go_up(conn);
+	return NDX_OK;
+}
+
+/* ---- the passive side ---- */
+
+void vb_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *spi_request)
+{
+	struct vb_request *request = container_of(spi_request, struct vb_request, spi);
+	struct vb_conn *conn = vb_conn_of(spi);
+
+	conn->id = request->id;
+	conn->id->context = &conn->owner;
+	base_list_add(&conn->adapter->conns, &conn->node);
+	conn->peer = request->peer;
+	conn->state = VB_CONN_REQUESTED;
+	spi->local = request->spi.local;
+	spi->peer = request->spi.peer;
+	free(request);
+}
+
+enum ndx_status vb_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_params *params)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+	uint8_t data[VB_ACCEPT_ROOM];
+	struct rdma_conn_param param;
+	enum ndx_status st;
+	int err;
+
+	if (conn->state != VB_CONN_REQUESTED)
+		return fail_gone("accept", 0);
+	st = open_mailbox(conn);
+	if (st != NDX_OK)
+		return st;
+	tie(conn);
+	err = vb_qp_bring_up(conn->qp, conn);
+	/* rdma_cm says so when the peer has gone meanwhile: it tells of it in no other way. */
+	if (err == EINVAL)
+		return fail_gone("accept", err);
+	if (err != 0)
+		return fail_bring_up("accept", err);
+	param = conn_param(conn, params, data, sizeof(data));
+	if (rdma_accept(conn->id, &param) != 0)
+		return fail_gone("accept", errno);
+	conn->state = VB_CONN_ACCEPTED;
+	return NDX_OK;
+}
+
+/* ---- both ---- */
+
+enum ndx_status vb_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+	uint8_t data[VB_REJECT_ROOM];
+	enum ndx_status st = NDX_OK;
+
+	if (conn->state != VB_CONN_REQUESTED && conn->state != VB_CONN_ANSWERED) {
+		st = fail_gone("reject", 0);
+	} else {
+		vb_cm_encode(data, sizeof(data), private_data, len, 0);
+		if (rdma_reject(conn->id, data, sizeof(data)) != 0)
+			st = fail_gone("reject", errno);
+	}
+	leave(conn);
+	return st;
+}
+
+/* ---- events ---- */
+
+static void on_address(struct vb_conn *conn)
+{
+	if (!vb_serves(conn->adapter, conn->id)) {
+		tell_connected(conn, NDX_E_NETWORK_UNREACHABLE, 0, NULL);
+		return;
+	}
+	if (rdma_resolve_route(conn->id, RESOLVE_MS) != 0)
+		tell_connected(conn, NDX_E_NETWORK_UNREACHABLE, errno, NULL);
+}
+
+static void on_route(struct vb_conn *conn)
+{
+	uint8_t data[VB_CONNECT_ROOM];
+	struct rdma_conn_param param = conn_param(conn, &conn->params, data, sizeof(data));
+
+	vb_local_of(conn->id, &conn->spi.local);
+	if (rdma_connect(conn->id, &param) != 0)
+		tell_connected(conn, vb_status_of(errno), errno, NULL);
+	else
+		conn->state = VB_CONN_ASKING;
+}
+
+static void on_answer(struct vb_conn *conn, const struct vb_event *event)
+{
+	struct ndx_spi_params params;
+
+	vb_event_params(event, &params, &conn->peer);
+	conn->state = VB_CONN_ANSWERED;
+	tell_connected(conn, NDX_OK, 0, &params);
+}
+
+static void on_rejected(struct vb_conn *conn, const struct vb_event *event)
+{
+	const bool by_consumer = event->status == REJ_CONSUMER;
+	struct ndx_spi_params params;
+	struct vb_hello hello;
+
+	vb_event_params(event, &params, &hello);
+	if (conn->state == VB_CONN_ASKING)
+		tell_connected(conn, NDX_E_CONNECTION_REFUSED, event->status,
+		               by_consumer ? &params : NULL);
+	else if (conn->state == VB_CONN_ACCEPTED && by_consumer)
+		tell_established(conn, NDX_E_CONNECTION_REFUSED, event->status, &params);
+	else /* who had accepted thought better of it */
+		tell_established(conn, NDX_E_CONNECTION_ABORTED, event->status, NULL);
+}
+
+/* What went wrong before there was a connection. */
+static void on_failure(struct vb_conn *conn, enum ndx_status status, int native)
+{
+	if (conn->state == VB_CONN_RESOLVING || conn->state == VB_CONN_ASKING)
+		tell_connected(conn, status, native, NULL);
+	else if (conn->state == VB_CONN_ANSWERED || conn->state == VB_CONN_REQUESTED ||
+	         conn->state == VB_CONN_ACCEPTED)
+		tell_established(conn, status, native, NULL);
+}
+
+static void on_removal(struct vb_conn *conn)
+{
+	if (conn->state == VB_CONN_UP)
+		vb_host(conn->adapter)
+			->report(&conn->spi, NDX_REPORT_ABORT, 0, "the device was removed");
+	else
+		on_failure(conn, NDX_E_DEVICE_REMOVED, 0);
+}
+
+void vb_conn_on_event(struct vb_conn *conn, const struct vb_event *event)
+{
+	if (conn->state == VB_CONN_IDLE || conn->state == VB_CONN_OVER)
+		return;
+	switch ((int)event->what) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		on_address(conn);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		on_route(conn);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		on_failure(conn, NDX_E_HOST_UNREACHABLE, -event->status);
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		on_failure(conn, NDX_E_NETWORK_UNREACHABLE, -event->status);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		on_answer(conn, event);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		on_rejected(conn, event);
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		on_failure(conn, NDX_E_CONNECTION_ABORTED, -event->status);
+		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		/* Also of a neighbour, while a connection is up: that is no news then. */
+		on_failure(conn, NDX_E_IO_TIMEOUT, -event->status);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (conn->state == VB_CONN_ACCEPTED)
+			go_up(conn);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		if (conn->state == VB_CONN_UP)
+			vb_end_on_disconnected(conn, event->status);
+		else
+			on_failure(conn, NDX_E_CONNECTION_ABORTED, -event->status);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		on_removal(conn);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queues. One native queue for each; whoever reads it moves what is there to the stash.
+ * That is the consumer while it polls, and the control thread otherwise, woken by an event: a
+ * connection can end, and a notification fire, without a consumer's help.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "vb.h"
+
+#define FIRST_ROOM 64u
+#define TICK_MS 2u
+#define HELD 64u
+#define SETTLE_MS 100u
+
+static struct vb_cq *cq_of(struct ndx_spi_cq *cq)
+{
+	return (struct vb_cq *)(void *)cq;
+}
+
+/* ---- reading ---- */
+
+static void read_hardware(struct vb_cq *cq)
+{
+	struct ibv_wc wc[VB_BATCH];
+	int n;
+
+	do {
+		n = ibv_poll_cq(cq->native, VB_BATCH, wc);
+		for (int i = 0; i < n; i++)
+			vb_done(&wc[i]);
+	} while (n == VB_BATCH);
+}
+
+/* Receives that wait until they are handed on. */
+struct held {
+	struct ibv_wc wc[HELD];
+	unsigned count;
+};
+
+/* Read some: hand on what is no receive, hold what is. */
+static int read_some(struct vb_cq *cq, struct held *held)
+{
+	const unsigned room = HELD - held->count;
+	struct ibv_wc wc[VB_BATCH];
+	const int n = ibv_poll_cq(cq->native, room < VB_BATCH ? (int)room : VB_BATCH, wc);
+
+	for (int i = 0; i < n; i++) {
+		if (vb_req_of(&wc[i])->kind == VB_RECEIVE)
+			held->wc[held->count++] = wc[i];
+		else
+			vb_done(&wc[i]);
+	}
+	return n;
+}
+
+/* Which request of its queue pair is the oldest; false: none is there. */
+static bool oldest(struct vb_qp *qp, uint32_t *index)
+{
+	bool any;
+
+	base_lock_acquire(&qp->base.lock);
+	*index = qp->base.initiator.head;
+	any = base_queue_outstanding(&qp->base.initiator) > 0;
+	base_lock_release(&qp->base.lock);
+	return any;
+}
+
+/* What may have caused the receive comes before it, unless that waits for something else. */
+static void settle(struct vb_cq *cq, struct held *held, struct vb_qp *qp)
+{
+	const uint64_t deadline = base_deadline(SETTLE_MS);
+	uint32_t index;
+
+	if (qp->initiator_cq != cq)
+		return;
+	while (oldest(qp, &index) && index != qp->unsettled && held->count < HELD) {
+		if (read_some(cq, held) > 0)
+			continue;
+		if (base_now_ns() >= deadline)
+			qp->unsettled = index;
+		else
+			(void)sched_yield();
+	}
+}
+
+/*
+ * Software RoCE completes sends and receives in contexts of their own, and the receive of an answer
+ * often before the send of what was answered. Adapters do it in the order of the packets.
+ */
+static void read_software(struct vb_cq *cq)
+{
+	struct held held;
+	int n;
+
+	do {
+		held.count = 0;
+		n = read_some(cq, &held);
+		for (unsigned i = 0; i < held.count; i++) {
+			settle(cq, &held, vb_req_of(&held.wc[i])->qp);
+			vb_done(&held.wc[i]);
+		}
+	} while (n == VB_BATCH || held.count == HELD);
+}
+
+/* poll_lock held. */
+static void read_all(struct vb_cq *cq)
+{
+	if (cq->adapter->software)
+		read_software(cq);
+	else
+		read_hardware(cq);
+}
+
+void vb_cq_poll(struct vb_cq *cq)
+{
+	base_lock_acquire(&cq->poll_lock);
+	read_all(cq);
+	base_lock_release(&cq->poll_lock);
+}
+
+/* Somebody else who is at it already does it for us, too. */
+void vb_cq_try_poll(struct vb_cq *cq)
+{
+	if (!base_lock_try(&cq->poll_lock))
+		return;
+	read_all(cq);
+	base_lock_release(&cq->poll_lock);
+}
+
+static size_t get_results(struct ndx_cq *pub, struct ndx_result *results, size_t count)
+{
+	struct vb_cq *cq = vb_cq_of(pub);
+
+	vb_cq_try_poll(cq);
+	return base_cq_take(&cq->base, results, count);
+}
+
+static const struct ndx_cq_ops cq_ops = {.get_results = get_results};
+
+/* ---- who reads ---- */
+
+/* From now on an event tells of what comes; what is there is read. */
+static void arm(struct vb_cq *cq)
+{
+	__atomic_store_n(&cq->mode, VB_CQ_ARMED, __ATOMIC_SEQ_CST);
+	(void)ibv_req_notify_cq(cq->native, 0);
+	vb_cq_poll(cq);
+}
+
+/* Has a consumer polled since we last looked? The control thread's. */
+static bool is_polled(struct vb_cq *cq)
+{
+	const uint32_t polls = __atomic_load_n(&cq->base.polls, __ATOMIC_RELAXED);
+	const bool changed = polls != cq->seen_polls;
+
+	cq->seen_polls = polls;
+	return changed;
+}
+
+static bool is_wanted(struct vb_cq *cq)
+{
+	bool armed;
+
+	base_lock_acquire(&cq->base.lock);
+	armed = cq->base.armed;
+	base_lock_release(&cq->base.lock);
+	return armed;
+}
+
+static void go_away(struct vb_cq *cq)
+{
+	__atomic_store_n(&cq->mode, VB_CQ_AWAY, __ATOMIC_SEQ_CST);
+	if (!cq->adapter->tick.armed)
+		base_timer_set(cq->adapter->spi.loop, &cq->adapter->tick, TICK_MS);
+}
+
+static void on_completion(struct vb_cq *cq)
+{
+	if (is_polled(cq)) {
+		/* First the mode, then the look: who begins to wait does it the other way round. */
+		go_away(cq);
+		if (!is_wanted(cq))
+			return;
+	}
+	arm(cq);
+}
+
+/* A queue is destroyed only when its events were acknowledged: until then it stays. */
+void vb_cq_on_event(void *arg, uint32_t events)
+{
+	struct vb_adapter *adapter = arg;
+	struct ibv_cq *native;
+	void *cq;
+
+	(void)events;
+	while (ibv_get_cq_event(adapter->completions, &native, &cq) == 0) {
+		on_completion(cq);
+		ibv_ack_cq_events(native, 1);
+	}
+}
+
+void vb_cq_on_tick(void *arg)
+{
+	struct vb_adapter *adapter = arg;
+
+	base_lock_acquire(&adapter->lock);
+	for (struct base_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next) {
+		struct vb_cq *cq = container_of(n, struct vb_cq, node);
+
+		if (__atomic_load_n(&cq->mode, __ATOMIC_RELAXED) != VB_CQ_AWAY)
+			continue;
+		if (is_polled(cq))
+			go_away(cq);
+		else
+			arm(cq);
+	}
+	base_lock_release(&adapter->lock);
+}
+
+enum ndx_status vb_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
+                             struct ndx_overlapped *ov)
+{
+	struct vb_cq *cq = cq_of(spi);
+	/* The capability is off: a completion does not say whether it was solicited. */
+	const enum ndx_status st =
+		base_cq_notify(spi, type == NDX_CQ_NOTIFY_SOLICITED ? NDX_CQ_NOTIFY_ANY : type, ov);
+
+	if (st >= 0 && __atomic_load_n(&cq->mode, __ATOMIC_SEQ_CST) == VB_CQ_AWAY)
+		arm(cq);
+	return st;
+}
+
+/* ---- life ---- */
+
+enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64_t affinity,
+                             struct ndx_spi_cq **out)
+{
+	struct vb_adapter *adapter = vb_adapter_of(spi);
+	struct vb_cq *cq = calloc(1, sizeof(*cq));
+	int vector = 0;
+	enum ndx_status st;
+
+	if (cq == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a completion queue");
+	st = base_cq_init(&cq->base, &cq_ops, depth);
+	if (st != NDX_OK)
+		goto free_cq;
+	/* Vectors are spread over the processors as a rule: the first one wished for. */
+	if (affinity != 0)
+		vector = __builtin_ctzll(affinity) % adapter->context->num_comp_vectors;
+	cq->adapter = adapter;
+	cq->native = ibv_create_cq(adapter->context, FIRST_ROOM, cq, adapter->completions, vector);
+	if (cq->native == NULL) {
+		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "ibv_create_cq: %s",
+		          strerror(errno));
+		goto fini_base;
+	}
+	(void)ibv_req_notify_cq(cq->native, 0);
+	base_lock_acquire(&adapter->lock);
+	base_list_add(&adapter->cqs, &cq->node);
+	base_lock_release(&adapter->lock);
+	*out = &cq->base.spi;
+	return NDX_OK;
+
+fini_base:
+	base_cq_fini(&cq->base);
+free_cq:
+	free(cq);
+	return st;
+}
+
+void vb_cq_destroy(struct ndx_spi_cq *spi)
+{
+	struct vb_cq *cq = cq_of(spi);
+
+	base_lock_acquire(&cq->adapter->lock);
+	base_list_remove(&cq->node);
+	base_lock_release(&cq->adapter->lock);
+	if (ibv_destroy_cq(cq->native) != 0)
+		log_warn(errno, "ibv_destroy_cq: %s", strerror(errno));
+	base_cq_fini(&cq->base);
+	free(cq);
+}
+
+enum ndx_status vb_cq_reserve(struct vb_cq *cq, uint32_t entries)
+{
+	int err = 0;
+	uint32_t room;
+
+	base_lock_acquire(&cq->poll_lock);
+	room = cq->room + entries;
+	if (room > (uint32_t)cq->native->cqe)
+		err = ibv_resize_cq(cq->native, (int)room);
+	if (err == 0)
+		cq->room = room;
+	base_lock_release(&cq->poll_lock);
+	if (err != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, err,
+		            "a completion queue with room for all requests of its queue pairs, %u "
+		            "entries: ibv_resize_cq: %s",
+		            room, strerror(err));
+	return NDX_OK;
+}
+
+void vb_cq_unreserve(struct vb_cq *cq, uint32_t entries)
+{
+	base_lock_acquire(&cq->poll_lock);
+	cq->room -= entries;
+	base_lock_release(&cq->poll_lock);
+}

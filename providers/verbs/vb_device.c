@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a URI to a device, a port and their addresses; enumeration. */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "vb.h"
+
+#define MAX_NUMBER 255 /* of a port, or of an entry of the GID table */
+
+const struct ndx_spi_key vb_keys[] = {
+	{"port", "number of the device's port"},
+	{"gid", "index into the port's GID table"},
+	{NULL, NULL},
+};
+
+/* ---- options ---- */
+
+static enum ndx_status parse_number(const struct ndx_spi_option *option, long least, long most,
+                                    long *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtol(option->value, &end, 10);
+	if (errno != 0 || end == option->value || *end != '\0' || *out < least || *out > most)
+		return fail(NDX_E_INVALID_CONFIG, 0, "%s: %s=%.64s is not a number in %ld..%ld",
+		            option->origin != NULL ? option->origin : "options", option->key,
+		            option->value, least, most);
+	return NDX_OK;
+}
+
+enum ndx_status vb_parse_options(const struct ndx_spi_open *how, struct vb_options *out)
+{
+	long number = 0;
+
+	memset(out, 0, sizeof(*out));
+	out->gid = -1;
+	if (strlen(how->device) >= sizeof(out->device))
+		return fail(NDX_E_NOT_FOUND, 0, "verbs:%.64s: no such device", how->device);
+	(void)snprintf(out->device, sizeof(out->device), "%s", how->device);
+	for (size_t i = 0; i < how->option_count; i++) {
+		const struct ndx_spi_option *option = &how->options[i];
+		const bool is_port = strcmp(option->key, "port") == 0;
+		const enum ndx_status st = parse_number(option, is_port, MAX_NUMBER, &number);
+
+		if (st != NDX_OK)
+			return st;
+		if (is_port)
+			out->port = (unsigned)number;
+		else
+			out->gid = (int)number;
+	}
+	return NDX_OK;
+}
+
+/* ---- devices ---- */
+
+/* What is wrong with a port; NULL: nothing. */
+static const char *port_lacks(struct ibv_context *context, unsigned port)
+{
+	struct ibv_port_attr attr;
+
+	if (ibv_query_port(context, (uint8_t)port, &attr) != 0)
+		return "has no such port";
+	if (attr.state == IBV_PORT_ACTIVE)
+		return NULL;
+	return attr.link_layer == IBV_LINK_LAYER_ETHERNET
+	               ? "is not active; ip link set dev INTERFACE up, and plug the cable in"
+	               : "is not active; plug the cable in and start a subnet manager";
+}
+
+/* The first port that is active; 0: none. */
+static unsigned find_port(struct ibv_context *context, const struct ibv_device_attr *attr)
+{
+	for (unsigned port = 1; port <= attr->phys_port_cnt; port++) {
+		if (port_lacks(context, port) == NULL)
+			return port;
+	}
+	return 0;
+}
+
+static enum ndx_status choose_port(struct vb_options *options, struct ibv_context *context)
+{
+	const char *name = ibv_get_device_name(context->device);
+	struct ibv_device_attr attr;
+	const char *lacks;
+
+	if (context->device->transport_type == IBV_TRANSPORT_IWARP)
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "verbs:%s is an iWARP device: its connections have no second phase, "
+		            "and none was there to test with; use ofi:tcp",
+		            name);
+	if (ibv_query_device(context, &attr) != 0)
+		return fail(NDX_E_DEVICE_NOT_READY, errno, "verbs:%s: ibv_query_device: %s", name,
+		            strerror(errno));
+	if (options->port == 0)
+		options->port = find_port(context, &attr);
+	lacks = options->port == 0 ? port_lacks(context, 1) : port_lacks(context, options->port);
+	if (lacks != NULL)
+		return fail(NDX_E_DEVICE_NOT_READY, 0, "verbs:%s port %u %s", name,
+		            options->port == 0 ? 1 : options->port, lacks);
+	return NDX_OK;
+}
+
+static enum ndx_status fail_no_device(const struct vb_options *options, struct ibv_device **devices,
+                                      int count)
+{
+	char names[128];
+	size_t used = 0;
+
+	names[0] = '\0';
+	for (int i = 0; devices != NULL && i < count && used < sizeof(names); i++) {
+		const int n = snprintf(names + used, sizeof(names) - used, "%s%s",
+		                       used > 0 ? ", " : "", ibv_get_device_name(devices[i]));
+
+		used += n > 0 ? (size_t)n : 0;
+	}
+	if (count == 0)
+		return fail(NDX_E_NOT_FOUND, 0,
+		            "verbs: this host has no RDMA device; load the adapter's driver, or "
+		            "\"rdma link add rxe0 type rxe netdev INTERFACE\" for one in software");
+	return fail(NDX_E_NOT_FOUND, 0, "verbs: no RDMA device \"%s\"; there are: %s",
+	            options->device, names);
+}
+
+static enum ndx_status open_one(struct vb_options *options, struct ibv_device *device,
+                                struct ibv_context **out)
+{
+	struct ibv_context *context = ibv_open_device(device);
+	enum ndx_status st;
+
+	if (context == NULL)
+		return fail(NDX_E_DEVICE_NOT_READY, errno,
+		            "verbs:%s: ibv_open_device: %s; may this user open the files in "
+		            "/dev/infiniband?",
+		            ibv_get_device_name(device), strerror(errno));
+	st = choose_port(options, context);
+	if (st != NDX_OK) {
+		(void)ibv_close_device(context);
+		return st;
+	}
+	(void)snprintf(options->device, sizeof(options->device), "%s", ibv_get_device_name(device));
+	*out = context;
+	return NDX_OK;
+}
+
+enum ndx_status vb_open_device(struct vb_options *options, struct ibv_context **out)
+{
+	int count = 0;
+	struct ibv_device **devices = ibv_get_device_list(&count);
+	enum ndx_status st = NDX_E_NOT_FOUND;
+	bool tried = false;
+
+	if (devices == NULL && errno != ENOSYS)
+		return fail(NDX_E_DEVICE_NOT_READY, errno, "ibv_get_device_list: %s",
+		            strerror(errno));
+	for (int i = 0; devices != NULL && i < count && st != NDX_OK; i++) {
+		if (options->device[0] != '\0' &&
+		    strcmp(options->device, ibv_get_device_name(devices[i])) != 0)
+			continue;
+		tried = true;
+		st = open_one(options, devices[i], out);
+	}
+	if (!tried)
+		st = fail_no_device(options, devices, count);
+	if (devices != NULL)
+		ibv_free_device_list(devices);
+	return st;
+}
+
+/* ---- addresses ---- */
+
+static bool is_same_port(const struct rdma_cm_id *id, const char *device, unsigned port)
+{
+	return id->verbs != NULL && strcmp(ibv_get_device_name(id->verbs->device), device) == 0 &&
+	       id->port_num == port;
+}
+
+bool vb_serves(const struct vb_adapter *adapter, const struct rdma_cm_id *id)
+{
+	return is_same_port(id, adapter->options.device, adapter->options.port);
+}
+
+/* The address in a GID: RoCE v2 keeps IPv4 addresses mapped. */
+static void address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in v4 = {.sin_family = AF_INET};
+
+	memset(out, 0, sizeof(*out));
+	if (memcmp(gid->raw, mapped, sizeof(mapped)) == 0) {
+		memcpy(&v4.sin_addr, gid->raw + sizeof(mapped), sizeof(v4.sin_addr));
+		memcpy(out, &v4, sizeof(v4));
+	} else {
+		memcpy(&v6.sin6_addr, gid->raw, sizeof(v6.sin6_addr));
+		memcpy(out, &v6, sizeof(v6));
+	}
+}
+
+static bool is_link_local(const struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 v6;
+
+	if (address->ss_family != AF_INET6)
+		return false;
+	memcpy(&v6, address, sizeof(v6));
+	return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr);
+}
+
+/* An address that can be used: *out, and true. */
+static bool usable_address(const struct ifaddrs *i, struct sockaddr_storage *out)
+{
+	if (i->ifa_addr == NULL || !(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK) ||
+	    !base_sockaddr_valid(i->ifa_addr, sizeof(struct sockaddr_in6)))
+		return false;
+	base_sockaddr_copy(out, i->ifa_addr, sizeof(struct sockaddr_in6));
+	base_sockaddr_set_port(out, 0);
+	return true;
+}
+
+/* Does rdma_cm serve the address by this port? Only binding to it tells. */
+static bool is_of_port(struct rdma_event_channel *channel, struct sockaddr_storage *address,
+                       const char *device, unsigned port)
+{
+	struct rdma_cm_id *id;
+	bool is;
+
+	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) != 0)
+		return false;
+	is = rdma_bind_addr(id, (struct sockaddr *)address) == 0 && is_same_port(id, device, port);
+	(void)rdma_destroy_id(id);
+	return is;
+}
+
+struct search {
+	struct rdma_event_channel *channel;
+	struct ifaddrs *all;
+	const char *device;
+	unsigned port;
+	struct sockaddr_storage only; /* AF_UNSPEC: all */
+};
+
+/* Those that stay at home come last. Returns how many there are; fills `list` if it is not NULL. */
+static size_t collect(const struct search *s, struct sockaddr_storage *list, char *interface_name,
+                      size_t size)
+{
+	struct sockaddr_storage address;
+	size_t count = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (const struct ifaddrs *i = s->all; i != NULL; i = i->ifa_next) {
+			if (!usable_address(i, &address) || is_link_local(&address) != (pass == 1))
+				continue;
+			if (s->only.ss_family != AF_UNSPEC &&
+			    !base_sockaddr_same_host(&s->only, &address))
+				continue;
+			if (!is_of_port(s->channel, &address, s->device, s->port))
+				continue;
+			if (interface_name != NULL && count == 0)
+				(void)snprintf(interface_name, size, "%s", i->ifa_name);
+			list[count++] = address;
+		}
+	}
+	return count;
+}
+
+static enum ndx_status begin_search(struct search *s, struct sockaddr_storage **list)
+{
+	size_t room = 0;
+
+	s->channel = rdma_create_event_channel();
+	if (s->channel == NULL)
+		return fail(NDX_E_DEVICE_NOT_READY, errno,
+		            "rdma_create_event_channel: %s; modprobe rdma_ucm, and may this user "
+		            "open /dev/infiniband/rdma_cm?",
+		            strerror(errno));
+	if (getifaddrs(&s->all) != 0) {
+		rdma_destroy_event_channel(s->channel);
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
+	}
+	for (const struct ifaddrs *i = s->all; i != NULL; i = i->ifa_next)
+		room++;
+	*list = calloc(room + 1, sizeof(**list));
+	if (*list == NULL) {
+		freeifaddrs(s->all);
+		rdma_destroy_event_channel(s->channel);
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a list of addresses");
+	}
+	return NDX_OK;
+}
+
+static void end_search(struct search *s)
+{
+	freeifaddrs(s->all);
+	rdma_destroy_event_channel(s->channel);
+}
+
+enum ndx_status vb_find_addresses(const struct vb_options *options, struct ibv_context *context,
+                                  struct sockaddr_storage **list, size_t *count)
+{
+	struct search s = {.device = options->device, .port = options->port};
+	union ibv_gid gid;
+	enum ndx_status st;
+
+	if (options->gid >= 0) {
+		if (ibv_query_gid(context, (uint8_t)options->port, options->gid, &gid) != 0)
+			return fail(NDX_E_NOT_FOUND, errno, "verbs:%s port %u has no GID %d",
+			            options->device, options->port, options->gid);
+		address_of_gid(&gid, &s.only);
+	}
+	st = begin_search(&s, list);
+	if (st != NDX_OK)
+		return st;
+	*count = collect(&s, *list, NULL, 0);
+	end_search(&s);
+	if (*count > 0)
+		return NDX_OK;
+	free(*list);
+	if (options->gid >= 0)
+		return fail(NDX_E_NOT_FOUND, 0,
+		            "verbs:%s port %u: GID %d is not an address that rdma_cm serves",
+		            options->device, options->port, options->gid);
+	return fail(NDX_E_DEVICE_NOT_READY, 0,
+	            "verbs:%s port %u has no IP address; ip address add ... dev INTERFACE",
+	            options->device, options->port);
+}
+
+/* ---- what it is ---- */
+
+/* FNV-1a: the same at every open, and different for different devices. */
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static uint64_t adapter_id(const char *device, unsigned port)
+{
+	char text[96];
+
+	(void)snprintf(text, sizeof(text), "verbs:%s/%u", device, port);
+	return hash_text(text);
+}
+
+void vb_describe(const struct vb_options *options, struct ibv_context *context,
+                 struct ndx_adapter_info *info)
+{
+	struct ibv_device_attr attr;
+	char gid[16];
+
+	gid[0] = '\0';
+	if (options->gid >= 0)
+		(void)snprintf(gid, sizeof(gid), "&gid=%d", options->gid);
+	(void)snprintf(info->uri, sizeof(info->uri), "verbs:%s?port=%u%s", options->device,
+	               options->port, gid);
+	(void)snprintf(info->device, sizeof(info->device), "%s", options->device);
+	info->adapter_id = adapter_id(options->device, options->port);
+	info->vendor_id = 0;
+	info->device_id = 0;
+	if (ibv_query_device(context, &attr) == 0) {
+		info->vendor_id = attr.vendor_id;
+		info->device_id = attr.vendor_part_id;
+	}
+}
+
+static void list_port(struct search *s, struct sockaddr_storage *list, ndx_spi_list_fn *each,
+                      void *arg)
+{
+	struct ndx_adapter_entry entry = {.state = NDX_E_DEVICE_NOT_READY};
+
+	(void)snprintf(entry.uri, sizeof(entry.uri), "verbs:%s?port=%u", s->device, s->port);
+	(void)snprintf(entry.device, sizeof(entry.device), "%s", s->device);
+	entry.adapter_id = adapter_id(s->device, s->port);
+	if (collect(s, list, entry.interface_name, sizeof(entry.interface_name)) == 0) {
+		(void)snprintf(entry.hint, sizeof(entry.hint),
+		               "port %u has no IP address; ip address add ... dev INTERFACE",
+		               s->port);
+	} else {
+		entry.address = list[0];
+		entry.state = NDX_OK;
+	}
+	each(arg, &entry);
+}
+
+static void list_device(struct search *s, struct ibv_device *device, struct sockaddr_storage *list,
+                        ndx_spi_list_fn *each, void *arg)
+{
+	struct ndx_adapter_entry entry = {.state = NDX_E_DEVICE_NOT_READY};
+	struct vb_options options = {.gid = -1};
+	struct ibv_context *context = NULL;
+	enum ndx_status st = open_one(&options, device, &context);
+
+	s->device = ibv_get_device_name(device);
+	if (st == NDX_OK) {
+		s->port = options.port;
+		list_port(s, list, each, arg);
+		(void)ibv_close_device(context);
+		return;
+	}
+	entry.state = st;
+	(void)snprintf(entry.uri, sizeof(entry.uri), "verbs:%s", s->device);
+	(void)snprintf(entry.device, sizeof(entry.device), "%s", s->device);
+	(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
+	each(arg, &entry);
+}
+
+static void list_nothing(const struct vb_options *options, ndx_spi_list_fn *each, void *arg)
+{
+	struct ndx_adapter_entry entry = {.uri = "verbs"};
+
+	base_fail_hold(true); /* to look is no failure */
+	entry.state = fail_no_device(options, NULL, 0);
+	base_fail_hold(false);
+	(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
+	each(arg, &entry);
+}
+
+/* One entry a device, by its first active port; or one that says why there is none. */
+enum ndx_status vb_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
+                        ndx_spi_list_fn *each, void *arg)
+{
+	struct vb_options options;
+	struct sockaddr_storage *list = NULL;
+	struct search s = {0};
+	int count = 0;
+	struct ibv_device **devices;
+	enum ndx_status st = vb_parse_options(defaults, &options);
+
+	(void)self;
+	if (st != NDX_OK)
+		return st;
+	devices = ibv_get_device_list(&count);
+	if (devices == NULL || count == 0) {
+		list_nothing(&options, each, arg);
+	} else {
+		st = begin_search(&s, &list);
+		for (int i = 0; st == NDX_OK && list != NULL && i < count; i++)
+			list_device(&s, devices[i], list, each, arg);
+		if (st == NDX_OK) {
+			end_search(&s);
+			free(list);
+		}
+	}
+	if (devices != NULL)
+		ibv_free_device_list(devices);
+	return st;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What became of requests. */
+#include <arpa/inet.h>
+
+#include "vb.h"
+
+/* Common to both sides; NDX_PENDING: not in here. */
+static enum ndx_status common_status(enum ibv_wc_status native)
+{
+	static const struct {
+		enum ibv_wc_status native;
+		enum ndx_status status;
+	} table[] = {
+		{IBV_WC_SUCCESS, NDX_OK},
+		{IBV_WC_WR_FLUSH_ERR, NDX_E_CANCELED},
+		{IBV_WC_LOC_PROT_ERR, NDX_E_ACCESS_VIOLATION},
+		{IBV_WC_LOC_ACCESS_ERR, NDX_E_ACCESS_VIOLATION},
+		{IBV_WC_REM_ACCESS_ERR, NDX_E_ACCESS_VIOLATION},
+		{IBV_WC_MW_BIND_ERR, NDX_E_ACCESS_VIOLATION},
+		{IBV_WC_RETRY_EXC_ERR, NDX_E_IO_TIMEOUT},
+		{IBV_WC_RNR_RETRY_EXC_ERR, NDX_E_IO_TIMEOUT},
+		{IBV_WC_RESP_TIMEOUT_ERR, NDX_E_IO_TIMEOUT},
+		{IBV_WC_REM_OP_ERR, NDX_E_REMOTE_ERROR},
+		{IBV_WC_REM_ABORT_ERR, NDX_E_REMOTE_ERROR},
+		{IBV_WC_BAD_RESP_ERR, NDX_E_REMOTE_ERROR},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (table[i].native == native)
+			return table[i].status;
+	}
+	return NDX_PENDING;
+}
+
+static enum ndx_status initiator_status(const struct base_req *req, enum ibv_wc_status native)
+{
+	const enum ndx_status st = common_status(native);
+
+	if (req->type == NDX_REQUEST_INVALIDATE && st != NDX_OK && st != NDX_E_CANCELED)
+		return NDX_E_INVALID_DEVICE_REQUEST;
+	if (st != NDX_PENDING)
+		return st;
+	switch ((int)native) {
+	case IBV_WC_LOC_LEN_ERR:
+		return NDX_E_DATA_OVERRUN;
+	case IBV_WC_LOC_QP_OP_ERR: /* software RoCE says so of a wrong local key */
+		return NDX_E_ACCESS_VIOLATION;
+	case IBV_WC_REM_INV_REQ_ERR:
+		return req->type == NDX_REQUEST_SEND ? NDX_E_DATA_OVERRUN : NDX_E_REMOTE_ERROR;
+	default:
+		return NDX_E_INTERNAL_ERROR;
+	}
+}
+
+/* Software RoCE says LOC_QP_OP of a message that is too long and of memory that it may not use. */
+static enum ndx_status receive_status(struct vb_qp *qp, const struct vb_req *req,
+                                      enum ibv_wc_status native)
+{
+	const struct vb_receive *receive = (const struct vb_receive *)(const void *)req;
+	const enum ndx_status st = common_status(native);
+
+	if (st != NDX_PENDING)
+		return st;
+	switch ((int)native) {
+	case IBV_WC_LOC_LEN_ERR:
+		return NDX_E_BUFFER_OVERFLOW;
+	case IBV_WC_LOC_QP_OP_ERR:
+		return vb_list_is_good(qp->adapter, receive->sge, receive->count, true)
+		               ? NDX_E_BUFFER_OVERFLOW
+		               : NDX_E_ACCESS_VIOLATION;
+	default:
+		return NDX_E_INTERNAL_ERROR;
+	}
+}
+
+/* Under base.lock. The native queue pair has failed by itself. */
+static void broke(struct vb_qp *qp, enum ibv_wc_status native, const char *cause)
+{
+	if (qp->killed || qp->conn == NULL)
+		return;
+	vb_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, (int)native, cause);
+}
+
+static const char *cause_of(enum ibv_wc_status native)
+{
+	switch ((int)native) {
+	case IBV_WC_WR_FLUSH_ERR:
+		return "a request of the peer failed here";
+	case IBV_WC_RETRY_EXC_ERR:
+		return "the peer does not answer";
+	default:
+		return "a request failed";
+	}
+}
+
+void vb_done_check(struct vb_qp *qp)
+{
+	struct vb_conn *conn = qp->conn;
+
+	if (conn == NULL)
+		return;
+	if (qp->draining && base_queue_outstanding(&qp->base.initiator) == 0) {
+		qp->draining = false;
+		vb_host(qp->adapter)->report(&conn->spi, NDX_REPORT_DRAINED, 0, NULL);
+	}
+	if (qp->quieting && vb_qp_is_quiet(qp))
+		base_loop_post(qp->adapter->spi.loop, &conn->work);
+}
+
+/* Software RoCE of 6.12 cancels a request whose own memory is bad, as if another had failed. */
+static bool has_failed(struct vb_qp *qp, const struct vb_req *req, enum ibv_wc_status native)
+{
+	const struct vb_initiator *own = (const struct vb_initiator *)(const void *)req;
+
+	return native == IBV_WC_WR_FLUSH_ERR && qp->adapter->software && !qp->killed &&
+	       (req->hopeless || !vb_list_is_good(qp->adapter, own->sge, own->count,
+	                                          req->base.type == NDX_REQUEST_READ));
+}
+
+static void initiator_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_wc *wc)
+{
+	enum ndx_status st = initiator_status(&req->base, wc->status);
+
+	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->parted)
+		st = NDX_E_CANCELED;
+	if (&req->base == base_queue_at(&qp->base.initiator, qp->base.initiator.head) &&
+	    has_failed(qp, req, wc->status))
+		st = req->hopeless ? NDX_E_INVALID_DEVICE_REQUEST : NDX_E_ACCESS_VIOLATION;
+	if (wc->status == IBV_WC_WR_FLUSH_ERR && qp->late &&
+	    &req->base == base_queue_at(&qp->base.initiator, qp->base.initiator.head)) {
+		st = NDX_E_IO_TIMEOUT;
+		qp->late = false;
+	}
+	if (req->mw != NULL && !vb_mw_done(req, st == NDX_OK) && st == NDX_OK &&
+	    req->base.type == NDX_REQUEST_BIND)
+		st = NDX_E_CANCELED;
+	base_req_done(&qp->base.initiator, &req->base, st,
+	              wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
+}
+
+static void receive_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_wc *wc)
+{
+	if (wc->status == IBV_WC_SUCCESS) {
+		req->base.bytes = wc->byte_len;
+		if (wc->wc_flags & IBV_WC_WITH_IMM) {
+			req->base.immediate = ntohl(wc->imm_data);
+			req->base.result_flags |= NDX_RESULT_IMMEDIATE;
+		}
+		if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+			req->base.result_flags |= NDX_RESULT_WRITTEN;
+	}
+	base_req_done(&qp->base.receive, &req->base, receive_status(qp, req, wc->status),
+	              wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
+}
+
+static void control_done(struct vb_qp *qp, const struct vb_req *req, const struct ibv_wc *wc)
+{
+	const uint32_t bit = 1u << (req - qp->controls);
+
+	qp->controls_out &= ~bit;
+	if (wc->status != IBV_WC_SUCCESS || qp->conn == NULL)
+		return;
+	qp->conn->controls_done |= bit;
+	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
+}
+
+void vb_done(const struct ibv_wc *wc)
+{
+	struct vb_req *req = vb_req_of(wc);
+	struct vb_qp *qp = req->qp;
+
+	base_lock_acquire(&qp->base.lock);
+	switch ((enum vb_kind)req->kind) {
+	case VB_INITIATOR:
+		initiator_done(qp, req, wc);
+		break;
+	case VB_RECEIVE:
+		receive_done(qp, req, wc);
+		break;
+	case VB_CONTROL:
+		control_done(qp, req, wc);
+		break;
+	}
+	if (wc->status != IBV_WC_SUCCESS)
+		broke(qp, wc->status, cause_of(wc->status));
+	vb_done_check(qp);
+	base_lock_release(&qp->base.lock);
+}

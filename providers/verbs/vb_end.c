@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Mechanics of the end. rdma_cm's disconnect is the same for a goodbye, an abort and a process that
+ * was killed. So an NDX peer is also told in memory: when all our requests have ended, a word is
+ * written into its mailbox, and only then rdma_disconnect is called. Who hears of a disconnect and
+ * finds no word asks by a write of its own: an end that was killed or aborted has no queue pair any
+ * more that would answer. One that answers is alive and could not send the word: requests that wait
+ * for our receives stand before it.
+ *
+ * Either side's rdma_disconnect is its goodbye; that of the second is the answer to the first. When
+ * two cross, both have to call it once more.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "vb.h"
+
+#define PROBE_MS 1000 /* a dead peer fails requests in half of that */
+#define MOMENT_MS 100
+#define PROBED_MS 1300 /* so we are there for the peer's probe for longer than it waits */
+#define PROBED_STEP 5
+#define QUIET_MS 2000 /* for the device to hand back what was cancelled */
+#define KILL_MS 20u   /* we wait for that in place */
+#define WATCH_LEAST 10u
+#define WATCH_MOST 250u
+
+static void report(struct vb_conn *conn, uint32_t bits, int native, const char *cause)
+{
+	vb_host(conn->adapter)->report(&conn->spi, bits, native, cause);
+}
+
+static uint64_t word(const struct vb_conn *conn, enum vb_word which)
+{
+	return __atomic_load_n(&conn->mailbox[which], __ATOMIC_ACQUIRE);
+}
+
+static void wait_for(struct vb_conn *conn, enum vb_wait what, uint32_t ms)
+{
+	conn->wait = what;
+	base_timer_set(conn->adapter->spi.loop, &conn->timer, ms);
+}
+
+static void wait_no_more(struct vb_conn *conn)
+{
+	conn->wait = VB_WAIT_NONE;
+	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
+}
+
+/* Write into the peer's mailbox. 0, or errno. */
+static int write_word(struct vb_conn *conn, enum vb_control which, enum vb_word where)
+{
+	/* Without bytes, nothing is written. */
+	const struct vb_note note = {
+		.lkey = which == VB_KEEPALIVE ? 0 : conn->mailbox_mr->lkey,
+		.rkey = conn->peer.mailbox_key,
+		.offset = where * sizeof(uint64_t),
+	};
+	struct vb_qp *qp = conn->qp;
+	int err = EBUSY;
+
+	base_lock_acquire(&qp->base.lock);
+	/* A goodbye says that all before it has ended. */
+	if (which != VB_GOODBYE || base_queue_outstanding(&qp->base.initiator) == 0)
+		err = vb_post_control(qp, which, &note);
+	base_lock_release(&qp->base.lock);
+	return err;
+}
+
+/* ---- going quiet ---- */
+
+static void watch_no_more(struct vb_conn *conn)
+{
+	base_timer_cancel(conn->adapter->spi.loop, &conn->watchdog);
+}
+
+/* Nothing is outstanding: part from the queue pair. */
+static void part(struct vb_conn *conn)
+{
+	struct vb_qp *qp = conn->qp;
+
+	conn->qp = NULL;
+	wait_no_more(conn);
+	watch_no_more(conn);
+	base_lock_acquire(&qp->base.lock);
+	qp->quieting = false;
+	qp->conn = NULL;
+	base_lock_release(&qp->base.lock);
+	vb_qp_bring_down(qp);
+}
+
+static void go_quiet(struct vb_conn *conn)
+{
+	if (conn->qp != NULL)
+		part(conn);
+	conn->state = VB_CONN_OVER;
+	report(conn, NDX_REPORT_QUIET, 0, NULL);
+}
+
+/* True if nothing is outstanding any more. Mostly the device is done at once. */
+static bool kill_qp(struct vb_qp *qp)
+{
+	const uint64_t deadline = base_deadline(KILL_MS);
+	bool quiet = false;
+
+	base_lock_acquire(&qp->base.lock);
+	vb_qp_kill(qp);
+	base_lock_release(&qp->base.lock);
+	do {
+		vb_qp_poll(qp);
+		base_lock_acquire(&qp->base.lock);
+		quiet = vb_qp_is_quiet(qp);
+		base_lock_release(&qp->base.lock);
+	} while (!quiet && base_now_ns() < deadline);
+	return quiet;
+}
+
+/* Cancel what there is; go quiet when it has come back. */
+static void end_now(struct vb_conn *conn)
+{
+	struct vb_qp *qp = conn->qp;
+
+	if (kill_qp(qp)) {
+		go_quiet(conn);
+		return;
+	}
+	wait_for(conn, VB_WAIT_QUIET, QUIET_MS);
+	base_lock_acquire(&qp->base.lock);
+	qp->quieting = true;
+	vb_done_check(qp);
+	base_lock_release(&qp->base.lock);
+}
+
+/* ---- goodbyes ---- */
+
+/* Ours: a request to disconnect, or the answer to the peer's. */
+static void say(struct vb_conn *conn, bool bare)
+{
+	if (conn->disc_said)
+		return;
+	conn->disc_said = true;
+	conn->disc_bare = bare && conn->peer.is_ndx;
+	if (rdma_disconnect(conn->id) != 0)
+		report(conn, NDX_REPORT_ABORT, errno, "the goodbye could not be sent");
+	else if (conn->peer_reported)
+		report(conn, NDX_REPORT_DISC_ACKED, 0, NULL);
+}
+
+/* The peer's, which is also the answer to ours if we were first, or at the same time. */
+static void heard(struct vb_conn *conn)
+{
+	uint32_t bits = NDX_REPORT_PEER_DISC;
+
+	if (conn->peer_reported)
+		return;
+	conn->peer_reported = true;
+	if (conn->disc_said) {
+		(void)rdma_disconnect(conn->id); /* they may have crossed */
+		bits |= NDX_REPORT_DISC_ACKED;
+	}
+	report(conn, bits, 0, NULL);
+}
+
+/* No word: is there anybody? */
+static void ask(struct vb_conn *conn, enum vb_control how, enum vb_wait what)
+{
+	const int err = write_word(conn, how, VB_WORD_PROBED);
+
+	conn->wait_left = vb_qp_patience(conn->qp) + PROBE_MS;
+	if (err == 0)
+		wait_for(conn, what, PROBE_MS);
+	else
+		report(conn, NDX_REPORT_ABORT, err, "the peer left without a goodbye");
+}
+
+static void answered(struct vb_conn *conn, uint32_t done)
+{
+	if (conn->wait == VB_WAIT_ANSWER && (done & (1u << VB_KEEPALIVE))) {
+		wait_for(conn, VB_WAIT_MOMENT, MOMENT_MS);
+	} else if (conn->wait == VB_WAIT_PROBE && (done & (1u << VB_PROBE))) {
+		wait_no_more(conn);
+		heard(conn);
+	}
+}
+
+void vb_end_on_disconnected(struct vb_conn *conn, int status)
+{
+	if (conn->peer_said)
+		return;
+	if (status != 0) {
+		report(conn, NDX_REPORT_ABORT, -status, "the peer does not answer the goodbye");
+		return;
+	}
+	conn->peer_said = true;
+	if (conn->qp != NULL) {
+		base_lock_acquire(&conn->qp->base.lock);
+		conn->qp->parted = true;
+		base_lock_release(&conn->qp->base.lock);
+	}
+	if (!conn->peer.is_ndx || conn->qp == NULL || word(conn, VB_WORD_GOODBYE) != 0) {
+		heard(conn);
+		return;
+	}
+	ask(conn, VB_KEEPALIVE, VB_WAIT_ANSWER);
+}
+
+void vb_end_on_work(void *arg)
+{
+	struct vb_conn *conn = arg;
+	struct vb_qp *qp = conn->qp;
+	uint32_t done;
+	bool quiet;
+
+	if (conn->dead || qp == NULL)
+		return;
+	base_lock_acquire(&qp->base.lock);
+	done = conn->controls_done;
+	conn->controls_done = 0;
+	quiet = qp->quieting && vb_qp_is_quiet(qp);
+	base_lock_release(&qp->base.lock);
+	if (done & (1u << VB_GOODBYE))
+		say(conn, false);
+	answered(conn, done);
+	if (quiet)
+		go_quiet(conn);
+}
+
+/*
+ * With no request before it, our question is unanswered: there is nobody. Behind requests that wait
+ * it cannot be asked; but if there were nobody, the device would have given them up in its time.
+ * (Not so software RoCE, which has to be patient: there it counts as nobody.)
+ */
+static void unanswered(struct vb_conn *conn)
+{
+	struct vb_qp *qp = conn->qp;
+	bool alone;
+
+	base_lock_acquire(&qp->base.lock);
+	alone = base_queue_outstanding(&qp->base.initiator) == 0;
+	base_lock_release(&qp->base.lock);
+	alone = alone || conn->adapter->software;
+	conn->wait_left -= conn->wait_left < PROBE_MS ? conn->wait_left : PROBE_MS;
+	if (!alone && conn->wait_left > 0) {
+		wait_for(conn, conn->wait, PROBE_MS);
+		return;
+	}
+	conn->wait = VB_WAIT_NONE;
+	if (alone)
+		report(conn, NDX_REPORT_ABORT, 0, "the peer left without a goodbye");
+	else
+		heard(conn);
+}
+
+void vb_end_on_timer(void *arg)
+{
+	struct vb_conn *conn = arg;
+
+	switch (conn->wait) {
+	case VB_WAIT_NONE:
+		break;
+	case VB_WAIT_MOMENT:
+		ask(conn, VB_PROBE, VB_WAIT_PROBE);
+		break;
+	case VB_WAIT_ANSWER:
+	case VB_WAIT_PROBE:
+		unanswered(conn);
+		break;
+	case VB_WAIT_PROBED:
+		conn->wait_left -= conn->wait_left < PROBED_STEP ? conn->wait_left : PROBED_STEP;
+		if (word(conn, VB_WORD_PROBED) != 0 || conn->wait_left == 0)
+			end_now(conn);
+		else
+			wait_for(conn, VB_WAIT_PROBED, PROBED_STEP);
+		break;
+	case VB_WAIT_QUIET:
+		log_error(0,
+		          "the device does not hand back cancelled requests in %d ms; the queue "
+		          "pair is destroyed",
+		          QUIET_MS);
+		vb_qp_destroy_native(conn->qp);
+		go_quiet(conn);
+		break;
+	}
+}
+
+/* ---- what the core asks for ---- */
+
+void vb_conn_drain(struct ndx_spi_conn *spi)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+	struct vb_qp *qp = conn->qp;
+
+	if (qp == NULL) {
+		report(conn, NDX_REPORT_DRAINED, 0, NULL);
+		return;
+	}
+	base_lock_acquire(&qp->base.lock);
+	if (qp->base.state == BASE_QP_UP)
+		qp->base.state = BASE_QP_CLOSING;
+	qp->draining = true;
+	base_lock_release(&qp->base.lock);
+	vb_qp_poll(qp);
+	base_lock_acquire(&qp->base.lock);
+	vb_done_check(qp);
+	base_lock_release(&qp->base.lock);
+}
+
+/*
+ * A device cannot take single requests back. They stay, and come back cancelled when the queue pair
+ * goes, at the very end; one that still finds its receive until then has arrived.
+ */
+void vb_conn_cancel_initiator(struct ndx_spi_conn *spi)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+	struct vb_qp *qp = conn->qp;
+
+	watch_no_more(conn);
+	if (qp != NULL) {
+		base_lock_acquire(&qp->base.lock);
+		qp->draining = false;
+		base_lock_release(&qp->base.lock);
+	}
+	report(conn, NDX_REPORT_DRAINED, 0, NULL);
+}
+
+void vb_conn_send_disc(struct ndx_spi_conn *spi)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+
+	if (!conn->peer.is_ndx || conn->qp == NULL ||
+	    write_word(conn, VB_GOODBYE, VB_WORD_GOODBYE) != 0)
+		say(conn, true);
+}
+
+void vb_conn_finish(struct ndx_spi_conn *spi)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+
+	watch_no_more(conn);
+	if (conn->qp == NULL) {
+		go_quiet(conn);
+	} else if (conn->disc_bare && word(conn, VB_WORD_PROBED) == 0) {
+		conn->wait_left = PROBED_MS;
+		wait_for(conn, VB_WAIT_PROBED, PROBED_STEP);
+	} else {
+		end_now(conn);
+	}
+}
+
+/* First the queue pair, so that it does not answer the peer's probe. */
+void vb_conn_abort(struct ndx_spi_conn *spi)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+
+	wait_no_more(conn);
+	watch_no_more(conn);
+	if (conn->qp != NULL)
+		(void)kill_qp(conn->qp);
+	if (!conn->disc_said) {
+		conn->disc_said = true;
+		(void)rdma_disconnect(conn->id);
+	}
+	if (conn->qp == NULL)
+		go_quiet(conn);
+	else
+		end_now(conn);
+}
+
+enum ndx_status vb_conn_detach(struct ndx_spi_conn *spi)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+
+	if (conn->qp == NULL)
+		return NDX_OK;
+	say(conn, true);
+	if (!kill_qp(conn->qp))
+		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not hand back requests in time");
+	part(conn);
+	return NDX_OK;
+}
+
+/* ---- while it is up ---- */
+
+static uint32_t watch_ms(const struct vb_conn *conn)
+{
+	const struct ndx_qp_attr *attr = &conn->qp->base.spi.attr;
+	uint32_t ms = WATCH_MOST;
+
+	if (attr->no_receive_timeout_ms / 8 < ms)
+		ms = attr->no_receive_timeout_ms / 8;
+	if (attr->keepalive_ms != 0 && attr->keepalive_ms / 2 < ms)
+		ms = attr->keepalive_ms / 2;
+	return ms < WATCH_LEAST ? WATCH_LEAST : ms;
+}
+
+/* Under base.lock: has a request waited too long for a receive of the peer's? */
+static bool is_late(struct vb_conn *conn, uint32_t ms)
+{
+	const struct base_queue *q = &conn->qp->base.initiator;
+	const uint32_t limit = conn->qp->base.spi.attr.no_receive_timeout_ms;
+	const struct vb_req *oldest;
+
+	oldest = (const struct vb_req *)(const void *)base_queue_at(q, q->head);
+	if (base_queue_outstanding(q) == 0 || !oldest->needs_receive ||
+	    conn->watched_head != q->head) {
+		conn->watched_head = q->head;
+		conn->watched_ms = 0;
+		return false;
+	}
+	conn->watched_ms += ms;
+	return limit != NDX_INFINITE && !conn->peer.has_srq && conn->watched_ms >= limit;
+}
+
+/* Under base.lock: is a peer that has nothing else to do silent for too long? Else it is asked. */
+static bool is_silent(struct vb_conn *conn, uint32_t ms)
+{
+	static const struct vb_note nothing;
+	const uint32_t limit = conn->qp->base.spi.attr.keepalive_ms;
+	const uint32_t asked = conn->qp->controls_out & (1u << VB_KEEPALIVE);
+
+	if (limit == 0)
+		return false;
+	if (asked == 0 || base_queue_outstanding(&conn->qp->base.initiator) > 0)
+		conn->silent_ms = 0;
+	else
+		conn->silent_ms += ms;
+	if (asked == 0)
+		(void)vb_post_control(conn->qp, VB_KEEPALIVE, &nothing);
+	return conn->silent_ms >= limit;
+}
+
+void vb_end_on_watchdog(void *arg)
+{
+	struct vb_conn *conn = arg;
+	struct vb_qp *qp = conn->qp;
+	uint32_t ms;
+	bool silent;
+	bool late;
+
+	if (qp == NULL)
+		return;
+	ms = watch_ms(conn);
+	base_lock_acquire(&qp->base.lock);
+	late = is_late(conn, ms) && !conn->peer_said;
+	qp->late = late;
+	silent = is_silent(conn, ms);
+	base_lock_release(&qp->base.lock);
+	if (late)
+		report(conn, NDX_REPORT_ABORT, IBV_WC_RNR_RETRY_EXC_ERR,
+		       "the peer posted no receive in time");
+	else if (silent)
+		report(conn, NDX_REPORT_ABORT, ETIMEDOUT, "the peer is silent");
+	else
+		base_timer_set(conn->adapter->spi.loop, &conn->watchdog, ms);
+}
+
+void vb_end_begin(struct vb_conn *conn)
+{
+	conn->watched_ms = 0;
+	conn->silent_ms = 0;
+	base_timer_set(conn->adapter->spi.loop, &conn->watchdog, watch_ms(conn));
+}

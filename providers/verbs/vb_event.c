@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What rdma_cm and the device tell, handed to whom it concerns. */
+#include <errno.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "vb.h"
+
+#define AT_ONCE 64 /* events, before others get their turn */
+
+/* ---- rdma_cm ---- */
+
+static void copy(struct vb_event *to, const struct rdma_cm_event *from)
+{
+	const struct rdma_conn_param *param = &from->param.conn;
+
+	to->what = from->event;
+	to->status = from->status;
+	to->id = from->id;
+	to->listen_id = from->listen_id;
+	to->responder_resources = param->responder_resources;
+	to->initiator_depth = param->initiator_depth;
+	to->srq = param->srq != 0;
+	to->data_len = param->private_data != NULL ? param->private_data_len : 0;
+	if (to->data_len > sizeof(to->data))
+		to->data_len = sizeof(to->data);
+	if (to->data_len > 0)
+		memcpy(to->data, param->private_data, to->data_len);
+}
+
+void vb_event_params(const struct vb_event *event, struct ndx_spi_params *params,
+                     struct vb_hello *hello)
+{
+	memset(params, 0, sizeof(*params));
+	/* They come crossed: what we may serve is what the peer wants. */
+	params->inbound_read_limit = event->initiator_depth;
+	params->outbound_read_limit = event->responder_resources;
+	vb_cm_decode(event->data, event->data_len, params, hello);
+	hello->has_srq = event->srq;
+}
+
+static void dispatch(const struct vb_event *event)
+{
+	enum vb_owner *owner =
+		event->listen_id != NULL ? event->listen_id->context : event->id->context;
+
+	if (owner == NULL)
+		return;
+	if (*owner == VB_LISTENER)
+		vb_listener_on_event((struct vb_listener *)(void *)owner, event);
+	else
+		vb_conn_on_event((struct vb_conn *)(void *)owner, event);
+}
+
+/* Acknowledged at once: what it causes may be to destroy the id, which waits for that. */
+void vb_cm_on_event(void *arg, uint32_t events)
+{
+	struct vb_adapter *adapter = arg;
+	struct rdma_cm_event *event;
+	struct vb_event copied;
+
+	(void)events;
+	for (int i = 0; i < AT_ONCE && rdma_get_cm_event(adapter->cm, &event) == 0; i++) {
+		copy(&copied, event);
+		(void)rdma_ack_cm_event(event);
+		log_debug("rdma_cm: %s, status %d", rdma_event_str(copied.what), copied.status);
+		dispatch(&copied);
+	}
+}
+
+/* ---- the device ---- */
+
+static void break_qp(struct vb_qp *qp, const struct ibv_async_event *event)
+{
+	base_lock_acquire(&qp->base.lock);
+	if (qp->conn != NULL && !qp->killed)
+		vb_host(qp->adapter)
+			->report(&qp->conn->spi, NDX_REPORT_ABORT, event->event_type,
+		                 "the device says that the queue pair has failed");
+	base_lock_release(&qp->base.lock);
+}
+
+/* The peer's data came before its word that the connection is up: let that count. */
+static void on_data_first(struct vb_qp *qp)
+{
+	struct vb_conn *conn;
+
+	base_lock_acquire(&qp->base.lock);
+	conn = qp->conn;
+	base_lock_release(&qp->base.lock);
+	if (conn != NULL && conn->id != NULL)
+		(void)rdma_notify(conn->id, IBV_EVENT_COMM_EST);
+}
+
+static void on_device_lost(struct vb_adapter *adapter, const struct ibv_async_event *event)
+{
+	log_error(event->event_type, "verbs:%s: the device has failed or was removed",
+	          adapter->options.device);
+	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
+		struct vb_conn *conn = container_of(n, struct vb_conn, node);
+
+		vb_host(adapter)->report(&conn->spi, NDX_REPORT_ABORT, event->event_type,
+		                         "the device has failed or was removed");
+	}
+	base_lock_acquire(&adapter->lock);
+	for (struct base_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next)
+		base_cq_fail(&container_of(n, struct vb_cq, node)->base, NDX_E_DEVICE_REMOVED);
+	base_lock_release(&adapter->lock);
+}
+
+static void on_async(struct vb_adapter *adapter, const struct ibv_async_event *event)
+{
+	switch ((int)event->event_type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_PATH_MIG_ERR:
+		break_qp(event->element.qp->qp_context, event);
+		break;
+	case IBV_EVENT_COMM_EST:
+		on_data_first(event->element.qp->qp_context);
+		break;
+	case IBV_EVENT_CQ_ERR: {
+		struct vb_cq *cq = event->element.cq->cq_context;
+
+		log_error(event->event_type, "verbs:%s: a completion queue has failed",
+		          adapter->options.device);
+		base_cq_fail(&cq->base, NDX_E_BUFFER_OVERFLOW);
+		break;
+	}
+	case IBV_EVENT_DEVICE_FATAL:
+		on_device_lost(adapter, event);
+		break;
+	case IBV_EVENT_PORT_ERR:
+		log_warn(event->event_type, "verbs:%s: port %d is down", adapter->options.device,
+		         event->element.port_num);
+		break;
+	case IBV_EVENT_PORT_ACTIVE:
+		log_info("verbs:%s: port %d is up", adapter->options.device,
+		         event->element.port_num);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Acknowledged last: until then what it names is not destroyed. */
+void vb_async_on_event(void *arg, uint32_t events)
+{
+	struct vb_adapter *adapter = arg;
+	struct ibv_async_event event;
+
+	(void)events;
+	for (int i = 0; i < AT_ONCE && ibv_get_async_event(adapter->context, &event) == 0; i++) {
+		on_async(adapter, &event);
+		ibv_ack_async_event(&event);
+	}
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory regions. */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "vb.h"
+
+static struct vb_mr *mr_of(struct ndx_spi_mr *mr)
+{
+	return (struct vb_mr *)(void *)mr;
+}
+
+enum ndx_status vb_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out)
+{
+	struct vb_mr *mr = calloc(1, sizeof(*mr));
+
+	if (mr == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a memory region");
+	mr->adapter = vb_adapter_of(adapter);
+	base_list_init(&mr->node);
+	*out = &mr->spi;
+	return NDX_OK;
+}
+
+void vb_mr_destroy(struct ndx_spi_mr *spi)
+{
+	free(mr_of(spi));
+}
+
+static int rights_of(uint32_t flags)
+{
+	int rights = 0;
+
+	if (flags & (NDX_MR_ALLOW_LOCAL_WRITE | NDX_MR_RDMA_READ_SINK))
+		rights |= IBV_ACCESS_LOCAL_WRITE;
+	if (flags & NDX_MR_ALLOW_REMOTE_READ)
+		rights |= IBV_ACCESS_REMOTE_READ;
+	if ((flags & NDX_MR_ALLOW_REMOTE_WRITE) == NDX_MR_ALLOW_REMOTE_WRITE)
+		rights |= IBV_ACCESS_REMOTE_WRITE;
+	return rights;
+}
+
+/* The kernel wants memory that windows may be bound to writable, for whatever it will be used. */
+static struct ibv_mr *reg(const struct vb_adapter *adapter, void *buffer, size_t length, int rights)
+{
+	struct ibv_mr *mr = NULL;
+
+	if (adapter->has_windows)
+		mr = ibv_reg_mr(adapter->pd, buffer, length, rights | IBV_ACCESS_MW_BIND);
+	return mr != NULL ? mr : ibv_reg_mr(adapter->pd, buffer, length, rights);
+}
+
+enum ndx_status vb_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
+                               struct ndx_overlapped *ov)
+{
+	struct vb_mr *mr = mr_of(spi);
+	const int rights = rights_of(flags);
+	const bool write = (rights & IBV_ACCESS_LOCAL_WRITE) != 0;
+	int err = base_memory_probe(buffer, length, write);
+
+	(void)ov;
+	if (err != 0)
+		return fail(NDX_E_ACCESS_VIOLATION, err,
+		            "register %zu bytes at %p: not all of it is mapped %s", length, buffer,
+		            write ? "for reading and writing" : "for reading");
+	mr->native = reg(mr->adapter, buffer, length, rights);
+	err = errno;
+	if (mr->native == NULL)
+		return fail(err == EFAULT ? NDX_E_ACCESS_VIOLATION : NDX_E_INSUFFICIENT_RESOURCES,
+		            err, "register %zu bytes at %p: ibv_reg_mr: %s; see ulimit -l", length,
+		            buffer, strerror(err));
+	mr->writable = write;
+	base_lock_acquire(&mr->adapter->regions_lock);
+	base_list_add(&mr->adapter->regions, &mr->node);
+	base_lock_release(&mr->adapter->regions_lock);
+	spi->local_token = mr->native->lkey;
+	/* The peer may have another byte order; the token is told as the bytes it is. Some devices
+	 * have no key for a region without remote rights: any will be refused. */
+	spi->remote_token = htobe32(mr->native->rkey != 0 ? mr->native->rkey : mr->native->lkey);
+	return NDX_OK;
+}
+
+/* When the device has let go of the key, it has let go of the memory. */
+enum ndx_status vb_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
+{
+	struct vb_mr *mr = mr_of(spi);
+	int err;
+
+	if (!vb_mw_leave_mr(mr, ov == NULL))
+		return fail(NDX_E_DEVICE_BUSY, 0,
+		            "deregister: windows are bound to the region; invalidate them first");
+	base_lock_acquire(&mr->adapter->regions_lock);
+	base_list_remove(&mr->node);
+	base_lock_release(&mr->adapter->regions_lock);
+	err = ibv_dereg_mr(mr->native);
+	if (err != 0)
+		return fail(NDX_E_DEVICE_BUSY, err, "deregister: ibv_dereg_mr: %s", strerror(err));
+	mr->native = NULL;
+	spi->local_token = 0;
+	spi->remote_token = 0;
+	return NDX_OK;
+}
+
+static bool covers(const struct vb_mr *mr, const struct ndx_sge *sge, bool write)
+{
+	const uintptr_t start = (uintptr_t)mr->native->addr;
+	const uintptr_t at = (uintptr_t)sge->buffer;
+
+	return (mr->writable || !write) && mr->native->lkey == sge->token && at >= start &&
+	       sge->length <= mr->native->length && at - start <= mr->native->length - sge->length;
+}
+
+bool vb_list_is_good(struct vb_adapter *adapter, const struct ndx_sge *sge, size_t count,
+                     bool write)
+{
+	bool good = true;
+
+	base_lock_acquire(&adapter->regions_lock);
+	for (size_t i = 0; good && i < count; i++) {
+		good = sge[i].length == 0;
+		for (struct base_list *n = adapter->regions.next; !good && n != &adapter->regions;
+		     n = n->next)
+			good = covers(container_of(n, struct vb_mr, node), &sge[i], write);
+	}
+	base_lock_release(&adapter->regions_lock);
+	return good;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory windows of type 2: bound and invalidated by requests, in the order of the queue pair's.
+ * The key of a window has eight bits that each bind changes.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "vb.h"
+
+static struct vb_mw *mw_of(struct ndx_spi_mw *mw)
+{
+	return (struct vb_mw *)(void *)mw;
+}
+
+/* ---- life ---- */
+
+enum ndx_status vb_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw **out)
+{
+	struct vb_adapter *adapter = vb_adapter_of(spi);
+	struct vb_mw *mw = calloc(1, sizeof(*mw));
+
+	if (mw == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a memory window");
+	mw->adapter = adapter;
+	mw->native = ibv_alloc_mw(adapter->pd, IBV_MW_TYPE_2);
+	if (mw->native == NULL) {
+		const int err = errno;
+
+		free(mw);
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "ibv_alloc_mw: %s", strerror(err));
+	}
+	mw->key = mw->native->rkey;
+	base_lock_acquire(&adapter->windows_lock);
+	base_list_add(&adapter->windows, &mw->node);
+	base_lock_release(&adapter->windows_lock);
+	*out = &mw->spi;
+	return NDX_OK;
+}
+
+/* Under windows_lock. */
+static void dispose(struct vb_mw *mw)
+{
+	base_list_remove(&mw->node);
+	if (mw->native != NULL && ibv_dealloc_mw(mw->native) != 0)
+		log_warn(errno, "ibv_dealloc_mw: %s", strerror(errno));
+	free(mw);
+}
+
+/* A request that is under way names the window: it goes with the last of them. */
+void vb_mw_destroy(struct ndx_spi_mw *spi)
+{
+	struct vb_mw *mw = mw_of(spi);
+	struct vb_adapter *adapter = mw->adapter;
+
+	base_lock_acquire(&adapter->windows_lock);
+	mw->closed = true;
+	if (mw->pending == 0)
+		dispose(mw);
+	base_lock_release(&adapter->windows_lock);
+}
+
+/* Under windows_lock: no request does it any more, so the native one is replaced. */
+static void unbind(struct vb_mw *mw)
+{
+	if (mw->native != NULL && ibv_dealloc_mw(mw->native) != 0)
+		log_warn(errno, "ibv_dealloc_mw: %s", strerror(errno));
+	mw->native = ibv_alloc_mw(mw->adapter->pd, IBV_MW_TYPE_2);
+	if (mw->native != NULL)
+		mw->key = mw->native->rkey;
+	mw->bound = false;
+	mw->planned = false;
+	mw->qp = NULL;
+	mw->mr = NULL;
+}
+
+void vb_mw_leave_qp(struct vb_qp *qp)
+{
+	struct vb_adapter *adapter = qp->adapter;
+
+	base_lock_acquire(&adapter->windows_lock);
+	for (struct base_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
+		struct vb_mw *mw = container_of(n, struct vb_mw, node);
+
+		if (mw->qp == qp && mw->bound)
+			unbind(mw);
+	}
+	base_lock_release(&adapter->windows_lock);
+}
+
+bool vb_mw_leave_mr(struct vb_mr *mr, bool force)
+{
+	struct vb_adapter *adapter = mr->adapter;
+	bool busy = false;
+
+	base_lock_acquire(&adapter->windows_lock);
+	for (struct base_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
+		struct vb_mw *mw = container_of(n, struct vb_mw, node);
+
+		if (mw->mr != mr || !(mw->bound || mw->planned))
+			continue;
+		if (force)
+			unbind(mw);
+		else
+			busy = true;
+	}
+	base_lock_release(&adapter->windows_lock);
+	return !busy;
+}
+
+/* ---- requests ---- */
+
+bool vb_mw_done(struct vb_req *req, bool ok)
+{
+	struct vb_mw *mw = req->mw;
+	struct vb_adapter *adapter = mw->adapter;
+	bool open;
+
+	req->mw = NULL;
+	base_lock_acquire(&adapter->windows_lock);
+	open = !mw->closed;
+	mw->pending--;
+	if (ok) {
+		mw->bound = req->base.type == NDX_REQUEST_BIND;
+		/* later binds have made it something else by now */
+		if (mw->pending == 0 && mw->native != NULL)
+			mw->key = mw->native->rkey;
+	}
+	if (mw->pending == 0) {
+		mw->planned = mw->bound;
+		if (!ok && mw->native != NULL)
+			mw->native->rkey = mw->key;
+	}
+	if (!open && mw->pending == 0)
+		dispose(mw);
+	base_lock_release(&adapter->windows_lock);
+	return open;
+}
+
+/* Under both locks: hand it in. */
+static enum ndx_status hand_in(struct vb_qp *qp, struct vb_mw *mw, struct base_req *base,
+                               struct ibv_send_wr *wr)
+{
+	struct vb_req *req = (struct vb_req *)(void *)base;
+	struct ibv_send_wr *bad;
+	int err;
+
+	wr->wr_id = (uintptr_t)req;
+	wr->send_flags = IBV_SEND_SIGNALED;
+	/* Software RoCE runs them ahead of sends that are tried again, and then a second time. */
+	if ((base->op_flags & NDX_OP_READ_FENCE) || qp->adapter->software)
+		wr->send_flags |= IBV_SEND_FENCE;
+	err = ibv_post_send(qp->native, wr, &bad);
+	if (err != 0)
+		return vb_post_undo(&qp->base.initiator, err);
+	req->mw = mw;
+	req->needs_receive = false;
+	req->hopeless = wr->opcode == IBV_WR_LOCAL_INV && !mw->planned;
+	((struct vb_initiator *)(void *)base)->count = 0;
+	mw->pending++;
+	return NDX_OK;
+}
+
+struct bind {
+	struct vb_mr *mr;
+	void *buffer;
+	size_t length;
+	uint32_t flags;
+};
+
+static enum ndx_status check_bind(const struct vb_mw *mw, const struct bind *bind)
+{
+	const struct vb_mr *mr = bind->mr;
+	const uintptr_t at = (uintptr_t)bind->buffer;
+	uintptr_t start;
+
+	if (mw->native == NULL)
+		return NDX_E_INSUFFICIENT_RESOURCES;
+	if (mw->planned)
+		return NDX_E_DEVICE_BUSY;
+	if (mr->native == NULL || ((bind->flags & NDX_OP_ALLOW_WRITE) && !mr->writable))
+		return NDX_E_ACCESS_VIOLATION;
+	start = (uintptr_t)mr->native->addr;
+	if (at < start || bind->length > mr->native->length ||
+	    at - start > mr->native->length - bind->length)
+		return NDX_E_ACCESS_VIOLATION;
+	return NDX_OK;
+}
+
+static enum ndx_status post_bind(struct vb_qp *qp, struct vb_mw *mw, const struct bind *bind,
+                                 struct base_req *req)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw = {.mw = mw->native,
+	                    .rkey = ibv_inc_rkey(mw->native->rkey),
+	                    .bind_info = {.mr = bind->mr->native,
+	                                  .addr = (uintptr_t)bind->buffer,
+	                                  .length = bind->length}},
+	};
+	enum ndx_status st;
+
+	if (bind->flags & NDX_OP_ALLOW_READ)
+		wr.bind_mw.bind_info.mw_access_flags |= IBV_ACCESS_REMOTE_READ;
+	if (bind->flags & NDX_OP_ALLOW_WRITE)
+		wr.bind_mw.bind_info.mw_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	st = hand_in(qp, mw, req, &wr);
+	if (st != NDX_OK)
+		return st;
+	mw->native->rkey = wr.bind_mw.rkey;
+	mw->spi.remote_token = htobe32(wr.bind_mw.rkey);
+	mw->planned = true;
+	mw->qp = qp;
+	mw->mr = bind->mr;
+	return NDX_OK;
+}
+
+enum ndx_status vb_qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *mr_front,
+                           struct ndx_mw *mw_front, void *buffer, size_t length, uint32_t flags)
+{
+	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
+	struct vb_mw *mw = (struct vb_mw *)(void *)mw_front;
+	const struct bind bind = {.mr = (struct vb_mr *)(void *)mr_front,
+	                          .buffer = buffer,
+	                          .length = length,
+	                          .flags = flags};
+	struct base_req *req;
+	uint32_t nothing;
+	enum ndx_status st;
+
+	if (mw == NULL || bind.mr == NULL || mw->adapter != qp->adapter ||
+	    bind.mr->adapter != qp->adapter)
+		return NDX_E_INVALID_PARAMETER;
+	base_lock_acquire(&qp->base.lock);
+	base_lock_acquire(&qp->adapter->windows_lock);
+	st = check_bind(mw, &bind);
+	if (st == NDX_OK)
+		st = base_admit_initiator(&qp->base, NDX_REQUEST_BIND, context, NULL, 0, flags,
+		                          NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
+		                                  NDX_OP_ALLOW_READ | NDX_OP_ALLOW_WRITE,
+		                          0, &nothing, &req);
+	if (st == NDX_OK)
+		st = post_bind(qp, mw, &bind, req);
+	base_lock_release(&qp->adapter->windows_lock);
+	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+/* A window that will not be bound then is none of the device's: a key that it never had fails. */
+static enum ndx_status post_invalidate(struct vb_qp *qp, struct vb_mw *mw, struct base_req *req)
+{
+	const uint32_t key = mw->native != NULL ? mw->native->rkey : 0;
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_LOCAL_INV,
+		.invalidate_rkey = mw->planned ? key : key ^ 0xff,
+	};
+	enum ndx_status st = hand_in(qp, mw, req, &wr);
+
+	if (st == NDX_OK)
+		mw->planned = false;
+	return st;
+}
+
+enum ndx_status vb_qp_invalidate(struct ndx_qp *pub, void *context, struct ndx_mw *mw_front,
+                                 uint32_t flags)
+{
+	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
+	struct vb_mw *mw = (struct vb_mw *)(void *)mw_front;
+	struct base_req *req;
+	uint32_t nothing;
+	enum ndx_status st;
+
+	if (mw == NULL || mw->adapter != qp->adapter)
+		return NDX_E_INVALID_PARAMETER;
+	base_lock_acquire(&qp->base.lock);
+	base_lock_acquire(&qp->adapter->windows_lock);
+	st = base_admit_initiator(&qp->base, NDX_REQUEST_INVALIDATE, context, NULL, 0, flags,
+	                          NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE, 0, &nothing, &req);
+	if (st == NDX_OK)
+		st = post_invalidate(qp, mw, req);
+	base_lock_release(&qp->adapter->windows_lock);
+	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posting. Every request is signalled, also one with silent success: its completion frees the slot,
+ * here and in the device, and a drain needs no sentinel.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "vb.h"
+
+/* What a post brings along. */
+struct op {
+	void *context;
+	const struct ndx_sge *sge;
+	size_t count;
+	uint32_t flags;
+	uint32_t allowed;
+	uint64_t remote_address;
+	uint32_t remote_token;
+	uint32_t immediate;
+	uint8_t type; /* enum ndx_request_type */
+	enum ibv_wr_opcode opcode;
+};
+
+/* An empty piece may have any token: the device does not see it. */
+static int copy_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (from[i].length == 0)
+			continue;
+		to[n++] = (struct ibv_sge){.addr = (uintptr_t)from[i].buffer,
+		                           .length = from[i].length,
+		                           .lkey = from[i].token};
+	}
+	return n;
+}
+
+/* An inline request may have more pieces than the device takes. */
+static int copy_inline(struct ibv_sge *to, char *bytes, const struct op *op)
+{
+	uint32_t length = 0;
+
+	for (size_t i = 0; i < op->count; i++) {
+		if (op->sge[i].length > 0)
+			memcpy(bytes + length, op->sge[i].buffer, op->sge[i].length);
+		length += op->sge[i].length;
+	}
+	to[0] = (struct ibv_sge){.addr = (uintptr_t)bytes, .length = length};
+	return length > 0 ? 1 : 0;
+}
+
+static unsigned native_flags(uint32_t flags)
+{
+	unsigned native = IBV_SEND_SIGNALED;
+
+	if (flags & NDX_OP_READ_FENCE)
+		native |= IBV_SEND_FENCE;
+	if (flags & NDX_OP_SOLICIT_EVENT)
+		native |= IBV_SEND_SOLICITED;
+	if (flags & NDX_OP_INLINE)
+		native |= IBV_SEND_INLINE;
+	return native;
+}
+
+enum ndx_status vb_post_undo(struct base_queue *q, int err)
+{
+	if (q->tail-- == 0)
+		q->laps--;
+	return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
+}
+
+static void keep_list(const struct vb_qp *qp, const struct op *op, struct base_req *req)
+{
+	struct vb_initiator *own = (struct vb_initiator *)(void *)req;
+
+	if (!qp->adapter->software)
+		return;
+	own->count = (op->flags & NDX_OP_INLINE) != 0 ? 0 : (uint32_t)op->count;
+	if (own->count > 0)
+		memcpy(own->sge, op->sge, own->count * sizeof(*own->sge));
+}
+
+/* Under base.lock. */
+static enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct base_req *req)
+{
+	struct ibv_sge list[VB_MAX_SGE];
+	char bytes[VB_MAX_INLINE];
+	struct ibv_send_wr wr = {
+		.wr_id = (uintptr_t)req,
+		.sg_list = list,
+		.opcode = op->opcode,
+		.send_flags = native_flags(op->flags),
+		.imm_data = htonl(op->immediate),
+	};
+	struct ibv_send_wr *bad;
+	int err;
+
+	/* The device would let it wait for ever. */
+	if (op->opcode == IBV_WR_RDMA_READ && qp->outbound_reads == 0) {
+		(void)vb_post_undo(&qp->base.initiator, 0);
+		return NDX_E_INVALID_DEVICE_REQUEST;
+	}
+	if ((op->flags & NDX_OP_INLINE) != 0 && op->count > 1)
+		wr.num_sge = copy_inline(list, bytes, op);
+	else
+		wr.num_sge = copy_list(list, op->sge, op->count);
+	((struct vb_req *)(void *)req)->needs_receive = op->opcode == IBV_WR_SEND ||
+	                                                op->opcode == IBV_WR_SEND_WITH_IMM ||
+	                                                op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	((struct vb_req *)(void *)req)->hopeless = false;
+	keep_list(qp, op, req);
+	wr.wr.rdma.remote_addr = op->remote_address;
+	wr.wr.rdma.rkey = be32toh(op->remote_token);
+	err = ibv_post_send(qp->native, &wr, &bad);
+	return err == 0 ? NDX_OK : vb_post_undo(&qp->base.initiator, err);
+}
+
+static enum ndx_status try_post(struct vb_qp *qp, const struct op *op)
+{
+	struct base_req *req;
+	uint32_t length;
+	enum ndx_status st;
+
+	base_lock_acquire(&qp->base.lock);
+	st = base_admit_initiator(&qp->base, op->type, op->context, op->sge, op->count, op->flags,
+	                          op->allowed, qp->base.spi.attr.max_initiator_sge, &length, &req);
+	if (st == NDX_OK)
+		st = hand_in(qp, op, req);
+	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static enum ndx_status post(struct ndx_qp *pub, const struct op *op)
+{
+	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
+	enum ndx_status st = try_post(qp, op);
+
+	/* Silent requests that are done free their slots when somebody looks. */
+	if (st == NDX_E_NO_MORE_ENTRIES) {
+		vb_cq_try_poll(qp->initiator_cq);
+		st = try_post(qp, op);
+	}
+	return st;
+}
+
+#define SEND_FLAGS \
+	(NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE)
+#define WRITE_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_INLINE)
+#define READ_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE)
+
+static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                               size_t count, uint32_t flags)
+{
+	return post(qp, &(struct op){.type = NDX_REQUEST_SEND,
+	                             .opcode = IBV_WR_SEND,
+	                             .context = context,
+	                             .sge = sge,
+	                             .count = count,
+	                             .flags = flags,
+	                             .allowed = SEND_FLAGS});
+}
+
+static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
+                                         const struct ndx_sge *sge, size_t count,
+                                         uint32_t immediate, uint32_t flags)
+{
+	return post(qp, &(struct op){.type = NDX_REQUEST_SEND,
+	                             .opcode = IBV_WR_SEND_WITH_IMM,
+	                             .context = context,
+	                             .sge = sge,
+	                             .count = count,
+	                             .immediate = immediate,
+	                             .flags = flags,
+	                             .allowed = SEND_FLAGS});
+}
+
+static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                                size_t count, uint64_t remote_address, uint32_t remote_token,
+                                uint32_t flags)
+{
+	return post(qp, &(struct op){.type = NDX_REQUEST_WRITE,
+	                             .opcode = IBV_WR_RDMA_WRITE,
+	                             .context = context,
+	                             .sge = sge,
+	                             .count = count,
+	                             .remote_address = remote_address,
+	                             .remote_token = remote_token,
+	                             .flags = flags,
+	                             .allowed = WRITE_FLAGS});
+}
+
+static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
+                                          const struct ndx_sge *sge, size_t count,
+                                          uint64_t remote_address, uint32_t remote_token,
+                                          uint32_t immediate, uint32_t flags)
+{
+	return post(qp, &(struct op){.type = NDX_REQUEST_WRITE,
+	                             .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+	                             .context = context,
+	                             .sge = sge,
+	                             .count = count,
+	                             .remote_address = remote_address,
+	                             .remote_token = remote_token,
+	                             .immediate = immediate,
+	                             .flags = flags,
+	                             .allowed = SEND_FLAGS});
+}
+
+static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                               size_t count, uint64_t remote_address, uint32_t remote_token,
+                               uint32_t flags)
+{
+	return post(qp, &(struct op){.type = NDX_REQUEST_READ,
+	                             .opcode = IBV_WR_RDMA_READ,
+	                             .context = context,
+	                             .sge = sge,
+	                             .count = count,
+	                             .remote_address = remote_address,
+	                             .remote_token = remote_token,
+	                             .flags = flags,
+	                             .allowed = READ_FLAGS});
+}
+
+int vb_post_receive(struct vb_qp *qp, struct vb_receive *receive)
+{
+	struct ibv_sge list[VB_MAX_SGE];
+	struct ibv_recv_wr wr = {
+		.wr_id = (uintptr_t)receive,
+		.sg_list = list,
+		.num_sge = copy_list(list, receive->sge, receive->count),
+	};
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(qp->native, &wr, &bad);
+}
+
+static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struct ndx_sge *sge,
+                                  size_t count)
+{
+	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
+	struct vb_receive *receive;
+	struct base_req *req;
+	uint32_t length;
+	enum ndx_status st;
+	int err = 0;
+
+	base_lock_acquire(&qp->base.lock);
+	st = base_admit_receive(&qp->base, context, sge, count, &length, &req);
+	if (st == NDX_OK) {
+		receive = (struct vb_receive *)(void *)req;
+		receive->count = (uint32_t)count;
+		if (count > 0)
+			memcpy(receive->sge, sge, count * sizeof(*sge));
+		if (qp->receiving)
+			err = vb_post_receive(qp, receive);
+		if (err != 0)
+			st = vb_post_undo(&qp->base.receive, err);
+	}
+	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_note *note)
+{
+	/* The mailbox begins at address 0, for its owner, too. */
+	struct ibv_sge list = {.addr = VB_WORD_OWN * sizeof(uint64_t),
+	                       .length = sizeof(uint64_t),
+	                       .lkey = note->lkey};
+	struct ibv_send_wr wr = {
+		.wr_id = (uintptr_t)&qp->controls[which],
+		.sg_list = &list,
+		.num_sge = note->lkey != 0 ? 1 : 0,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (qp->controls_out & (1u << which))
+		return 0;
+	if (qp->native == NULL || qp->killed)
+		return ENOTCONN;
+	wr.wr.rdma.remote_addr = note->offset;
+	wr.wr.rdma.rkey = note->rkey;
+	err = ibv_post_send(qp->native, &wr, &bad);
+	if (err == 0)
+		qp->controls_out |= 1u << which;
+	return err;
+}
+
+const struct ndx_qp_ops vb_qp_ops = {
+	.send = qp_send,
+	.receive = qp_receive,
+	.read = qp_read,
+	.write = qp_write,
+	.send_immediate = qp_send_immediate,
+	.write_immediate = qp_write_immediate,
+	.bind = vb_qp_bind,
+	.invalidate = vb_qp_invalidate,
+};

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs and the states of the native one. It stays in RESET until a connection is made of it:
+ * receives wait in our own records, so a failed attempt leaves them as they were.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "vb.h"
+
+#define ACK_TIMEOUT 14 /* 67 ms, 4.096 us * 2^14; a dead peer is noticed after seven times that */
+#define ACK_TIMEOUT_MOST 20
+#define RETRIES 6      /* software RoCE takes 7 for ever */
+#define RNR_FOR_EVER 7 /* how long a send waits for a receive is our own watchdog's to say */
+#define RNR_PAUSE 14   /* 1.28 ms between two tries of a peer that finds no receive */
+
+static struct vb_receive *receive_at(const struct vb_qp *qp, uint32_t index)
+{
+	return (struct vb_receive *)(void *)base_queue_at(&qp->base.receive, index);
+}
+
+/* ---- native states ---- */
+
+static struct ibv_qp *create_native(struct vb_qp *qp, const struct ndx_qp_attr *attr)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_context = qp,
+		.send_cq = qp->initiator_cq->native,
+		.recv_cq = qp->receive_cq->native,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = attr->initiator_depth + VB_CONTROLS,
+	                .max_recv_wr = attr->receive_depth,
+	                .max_send_sge = attr->max_initiator_sge,
+	                .max_recv_sge = attr->max_receive_sge,
+	                .max_inline_data = attr->inline_size},
+	};
+
+	return ibv_create_qp(qp->adapter->pd, &init);
+}
+
+static int modify(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+/* One step up, with what rdma_cm knows of the path and `change` of ours. */
+static int step(struct vb_qp *qp, struct rdma_cm_id *id, enum ibv_qp_state state,
+                const struct ibv_qp_attr *ours)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+	int mask = 0;
+
+	if (rdma_init_qp_attr(id, &attr, &mask) != 0)
+		return errno;
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		attr.qp_access_flags =
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		attr.max_dest_rd_atomic = ours->max_dest_rd_atomic;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		attr.min_rnr_timer = RNR_PAUSE;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		attr.max_rd_atomic = ours->max_rd_atomic;
+	if (mask & IBV_QP_TIMEOUT)
+		attr.timeout = qp->ack_timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		attr.retry_cnt = RETRIES;
+	if (mask & IBV_QP_RNR_RETRY)
+		attr.rnr_retry = RNR_FOR_EVER;
+	return ibv_modify_qp(qp->native, &attr, mask);
+}
+
+/* Under base.lock: hand over the receives that were posted so far. */
+static int hand_over(struct vb_qp *qp)
+{
+	const struct base_queue *q = &qp->base.receive;
+
+	for (uint32_t i = q->head; i != q->tail; i++) {
+		const int err = vb_post_receive(qp, receive_at(qp, i));
+
+		if (err != 0)
+			return err;
+	}
+	qp->receiving = true;
+	return 0;
+}
+
+/* In ms: from the first try to the last. */
+static uint64_t patience(uint8_t timeout)
+{
+	return (RETRIES + 1) * (UINT64_C(4096) << timeout) / 1000000;
+}
+
+uint32_t vb_qp_patience(const struct vb_qp *qp)
+{
+	return (uint32_t)patience(qp->ack_timeout);
+}
+
+/*
+ * A peer that answers "no receive yet" does answer. Software RoCE (to 6.12) does not see it so: its
+ * retransmission timer runs on, and takes a retry each time. So there its patience has to last for
+ * as long as a send may wait.
+ */
+static uint8_t ack_timeout(const struct vb_qp *qp, const struct vb_conn *conn)
+{
+	uint64_t needed = qp->base.spi.attr.no_receive_timeout_ms;
+	uint8_t timeout = ACK_TIMEOUT;
+
+	if (!qp->adapter->software)
+		return timeout;
+	if (conn->peer.has_srq)
+		needed = NDX_INFINITE;
+	while (timeout < ACK_TIMEOUT_MOST && patience(timeout) < needed + needed / 8)
+		timeout++;
+	return timeout;
+}
+
+int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
+{
+	const struct ibv_qp_attr ours = {
+		.max_dest_rd_atomic = (uint8_t)conn->spi.inbound_read_limit,
+		.max_rd_atomic = (uint8_t)conn->spi.outbound_read_limit,
+	};
+	struct rdma_cm_id *id = conn->id;
+	int err;
+
+	base_lock_acquire(&qp->base.lock);
+	qp->killed = false;
+	qp->late = false;
+	qp->parted = false;
+	qp->draining = false;
+	qp->outbound_reads = conn->spi.outbound_read_limit;
+	qp->ack_timeout = ack_timeout(qp, conn);
+	err = qp->native == NULL ? ENODEV : step(qp, id, IBV_QPS_INIT, &ours);
+	if (err == 0)
+		err = hand_over(qp);
+	if (err == 0)
+		err = step(qp, id, IBV_QPS_RTR, &ours);
+	if (err == 0)
+		err = step(qp, id, IBV_QPS_RTS, &ours);
+	base_lock_release(&qp->base.lock);
+	return err;
+}
+
+void vb_qp_bring_down(struct vb_qp *qp)
+{
+	base_lock_acquire(&qp->base.lock);
+	qp->receiving = false;
+	qp->controls_out = 0;
+	if (qp->native != NULL && modify(qp->native, IBV_QPS_RESET) != 0)
+		log_warn(errno, "a queue pair does not go back to RESET: %s", strerror(errno));
+	base_lock_release(&qp->base.lock);
+	vb_qp_poll(qp);
+}
+
+void vb_qp_kill(struct vb_qp *qp)
+{
+	qp->base.state = BASE_QP_DEAD;
+	qp->draining = false;
+	if (qp->killed)
+		return;
+	qp->killed = true;
+	if (qp->native != NULL && qp->receiving && modify(qp->native, IBV_QPS_ERR) != 0)
+		log_warn(errno, "a queue pair does not go to ERR: %s", strerror(errno));
+}
+
+bool vb_qp_is_quiet(const struct vb_qp *qp)
+{
+	return base_queue_outstanding(&qp->base.initiator) == 0 &&
+	       base_queue_outstanding(&qp->base.receive) == 0 && qp->controls_out == 0;
+}
+
+void vb_qp_cancel_initiator(struct vb_qp *qp)
+{
+	const struct base_queue *q = &qp->base.initiator;
+
+	for (uint32_t i = q->head; i != q->tail; i++) {
+		struct vb_req *req = (struct vb_req *)(void *)base_queue_at(q, i);
+
+		if (!req->base.done && req->mw != NULL)
+			(void)vb_mw_done(req, false);
+	}
+	base_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
+}
+
+void vb_qp_destroy_native(struct vb_qp *qp)
+{
+	struct ibv_qp *native;
+
+	vb_mw_leave_qp(qp);
+
+	base_lock_acquire(&qp->base.lock);
+	native = qp->native;
+	qp->native = NULL;
+	qp->receiving = false;
+	base_lock_release(&qp->base.lock);
+	if (native != NULL && ibv_destroy_qp(native) != 0)
+		log_error(errno, "ibv_destroy_qp: %s", strerror(errno));
+	vb_qp_poll(qp);
+	base_lock_acquire(&qp->base.lock);
+	qp->controls_out = 0;
+	vb_qp_cancel_initiator(qp);
+	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
+	base_lock_release(&qp->base.lock);
+}
+
+void vb_qp_poll(struct vb_qp *qp)
+{
+	vb_cq_poll(qp->initiator_cq);
+	if (qp->receive_cq != qp->initiator_cq)
+		vb_cq_poll(qp->receive_cq);
+}
+
+/* ---- life ---- */
+
+static void mark(struct vb_qp *qp, const struct base_queue *q, enum vb_kind kind)
+{
+	for (uint32_t i = 0; i <= q->mask; i++) {
+		struct vb_req *req = (struct vb_req *)(void *)base_queue_at(q, i);
+
+		req->qp = qp;
+		req->kind = (uint8_t)kind;
+	}
+}
+
+static size_t receive_stride(const struct ndx_qp_attr *attr)
+{
+	const size_t size =
+		sizeof(struct vb_receive) + attr->max_receive_sge * sizeof(struct ndx_sge);
+
+	return (size + 15) / 16 * 16;
+}
+
+static size_t initiator_stride(const struct vb_adapter *adapter, const struct ndx_qp_attr *attr)
+{
+	const size_t list =
+		adapter->software ? attr->max_initiator_sge * sizeof(struct ndx_sge) : 0;
+
+	return (sizeof(struct vb_initiator) + list + 15) / 16 * 16;
+}
+
+static enum ndx_status reserve(struct vb_qp *qp, const struct ndx_qp_attr *attr)
+{
+	enum ndx_status st = vb_cq_reserve(qp->initiator_cq, attr->initiator_depth + VB_CONTROLS);
+
+	if (st != NDX_OK)
+		return st;
+	st = vb_cq_reserve(qp->receive_cq, attr->receive_depth);
+	if (st != NDX_OK)
+		vb_cq_unreserve(qp->initiator_cq, attr->initiator_depth + VB_CONTROLS);
+	return st;
+}
+
+static void unreserve(struct vb_qp *qp)
+{
+	vb_cq_unreserve(qp->initiator_cq, qp->base.spi.attr.initiator_depth + VB_CONTROLS);
+	vb_cq_unreserve(qp->receive_cq, qp->base.spi.attr.receive_depth);
+}
+
+enum ndx_status vb_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_attr *attr,
+                             struct ndx_spi_qp **out)
+{
+	struct vb_adapter *adapter = vb_adapter_of(spi);
+	struct vb_qp *qp = calloc(1, sizeof(*qp));
+	enum ndx_status st;
+
+	if (qp == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
+	qp->adapter = adapter;
+	qp->initiator_cq = vb_cq_of(attr->initiator_cq);
+	qp->receive_cq = vb_cq_of(attr->receive_cq);
+	st = base_qp_init(&qp->base, &vb_qp_ops, attr, adapter->max_transfer,
+	                  initiator_stride(adapter, attr), receive_stride(attr));
+	if (st != NDX_OK)
+		goto free_qp;
+	qp->unsettled = UINT32_MAX; /* none: that many have not been posted yet */
+	mark(qp, &qp->base.initiator, VB_INITIATOR);
+	mark(qp, &qp->base.receive, VB_RECEIVE);
+	for (unsigned i = 0; i < VB_CONTROLS; i++)
+		qp->controls[i] = (struct vb_req){.qp = qp, .kind = VB_CONTROL};
+	st = reserve(qp, attr);
+	if (st != NDX_OK)
+		goto fini_base;
+	qp->native = create_native(qp, attr);
+	if (qp->native == NULL) {
+		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+		          "ibv_create_qp for %u + %u requests: %s", attr->initiator_depth,
+		          attr->receive_depth, strerror(errno));
+		goto unreserve;
+	}
+	*out = &qp->base.spi;
+	return NDX_OK;
+
+unreserve:
+	unreserve(qp);
+fini_base:
+	base_qp_fini(&qp->base);
+free_qp:
+	free(qp);
+	return st;
+}
+
+void vb_qp_destroy(struct ndx_spi_qp *spi)
+{
+	struct vb_qp *qp = vb_qp_of(spi);
+
+	vb_qp_destroy_native(qp);
+	unreserve(qp);
+	base_qp_fini(&qp->base);
+	free(qp);
+}
+
+void vb_qp_cancel(struct ndx_spi_qp *spi)
+{
+	struct vb_qp *qp = vb_qp_of(spi);
+
+	base_lock_acquire(&qp->base.lock);
+	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
+	base_lock_release(&qp->base.lock);
+}
+
+void vb_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
+{
+	struct vb_qp *qp = vb_qp_of(spi);
+
+	base_lock_acquire(&qp->base.lock);
+	base_qp_get_stats(&qp->base, stats);
+	base_lock_release(&qp->base.lock);
+}
