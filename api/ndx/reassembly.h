@@ -9,7 +9,8 @@
  * may begin in the middle. Understood are Ethernet, 802.1Q, Linux cooked, raw IP and ERF; IPv4 and
  * IPv6; RoCEv2, RoCEv1 and native InfiniBand (RC, UC, XRC); iWARP over any TCP port (MPA revision 1
  * and 2, markers); RPC-over-RDMA version 1, and the head of version 2. Nothing here reads files:
- * that is the caller's, see ndx-decode.
+ * that is the caller's, see ndx-decode. It is in libndx, and by itself in libndx-reassembly, where
+ * ndx_last_error() has no text.
  */
 #ifndef NDX_REASSEMBLY_H
 #define NDX_REASSEMBLY_H
