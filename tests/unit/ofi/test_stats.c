@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What this provider counts, and what it has to say of attempts that fail. */
+#include "pair.h"
+
+#include <string.h>
+
+#include <ndx/spi/provider.h>
+
+#define RECEIVES 4u
+
+struct search {
+	const char *name;
+	uint64_t value;
+	unsigned found;
+};
+
+static void look(void *arg, const char *name, uint64_t value)
+{
+	struct search *search = arg;
+
+	if (strcmp(name, search->name) != 0)
+		return;
+	search->value = value;
+	search->found++;
+}
+
+/* A counter of a side's queue pair, or of its adapter. */
+static uint64_t counter(const struct pair_side *side, bool of_qp, const char *name)
+{
+	struct ndx_spi_qp *qp = (struct ndx_spi_qp *)(void *)side->qp;
+	struct ndx_spi_adapter *adapter = qp->object.native;
+	struct search search = {.name = name};
+
+	adapter->provider->ops->get_counters(adapter, of_qp ? qp : NULL, look, &search);
+	assert_int_equal(search.found, 1);
+	return search.value;
+}
+
+static void credits_are_those_of_the_peers_receives(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_qp_stats stats = {.size = sizeof(stats)};
+
+	p->attr.receive_depth = 2 * RECEIVES;
+	pair_make(p);
+	for (uintptr_t i = 0; i < RECEIVES; i++)
+		pair_receive(&p->b, i, i * 64, 64);
+	assert_int_equal(counter(&p->a, true, "connected"), 0);
+	pair_connect(p);
+	assert_int_equal(counter(&p->a, true, "connected"), 1);
+	assert_int_equal(counter(&p->a, true, "peer_depth"), 2 * RECEIVES);
+	assert_int_equal(counter(&p->a, true, "credits"), RECEIVES);
+	assert_int_equal(counter(&p->b, true, "receives_native"), RECEIVES);
+	assert_int_equal(counter(&p->b, true, "receives_told"), RECEIVES);
+	for (uintptr_t i = 0; i < RECEIVES; i++) {
+		pair_send(&p->a, i, 0, 64, 0);
+		pair_expect(&p->a, NDX_REQUEST_SEND, i, NDX_OK);
+		pair_expect(&p->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
+	}
+	assert_int_equal(counter(&p->a, true, "credits"), 0);
+	assert_int_equal(counter(&p->b, true, "receives_native"), 0);
+	assert_int_equal(counter(&p->a, true, "sends_native"), 0);
+	/* one that finds no credit waits, and says so; a word brings it */
+	pair_send(&p->a, 9, 0, 64, 0);
+	assert_int_equal(ndx_qp_get_stats(p->a.qp, &stats), NDX_OK);
+	assert_int_equal(stats.starved, 1);
+	pair_receive(&p->b, 9, 0, 64);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 9, NDX_OK);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 9, NDX_OK);
+	assert_true(counter(&p->b, true, "credit_words_sent") > 0);
+	assert_int_equal(counter(&p->a, true, "credit_words_received"),
+	                 counter(&p->b, true, "credit_words_sent"));
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void control_words_and_links_are_counted(void **state)
+{
+	struct pair *p = *state;
+	uint64_t sent;
+
+	pair_make(p);
+	assert_int_equal(counter(&p->a, false, "links"), 0);
+	sent = counter(&p->a, false, "words_sent");
+	pair_connect(p);
+	assert_true(counter(&p->a, false, "links") > 0);
+	assert_true(counter(&p->a, false, "words_sent") > sent); /* READY */
+	assert_true(counter(&p->b, false, "words_received") > 0);
+	sent = counter(&p->b, false, "words_sent");
+	pair_part(p);
+	assert_true(counter(&p->b, false, "words_sent") > sent); /* DISC */
+	assert_true(counter(&p->b, false, "native_wakeups") +
+	                    counter(&p->b, false, "looks_for_nothing") >
+	            0);
+	pair_drop(p);
+}
+
+static void refused_attempt_has_its_cause_in_the_history(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	size_t count = NDX_HISTORY_MAX;
+
+	pair_make(p);
+	ndx_listener_close(p->listener);
+	p->listener = NULL;
+	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
+	                                       (const struct sockaddr *)&p->address,
+	                                       sizeof(p->address), 0, 0, NULL, 0, &p->a.ov),
+	                 NDX_PENDING);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_REFUSED);
+	assert_int_equal(ndx_connector_get_history(p->a.connector, list, &count, NULL), NDX_OK);
+	assert_int_equal(count, 2);
+	assert_int_equal(list[1].status, NDX_E_CONNECTION_REFUSED);
+	assert_string_equal(list[1].cause, "nobody listens, or a refusal without a word");
+	assert_int_not_equal(list[1].native, 0);
+	pair_drop(p);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(credits_are_those_of_the_peers_receives),
+		CASE(control_words_and_links_are_counted),
+		CASE(refused_attempt_has_its_cause_in_the_history),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
