@@ -22,7 +22,7 @@
 #define PROBED_MS 1300 /* so we are there for the peer's probe for longer than it waits */
 #define PROBED_STEP 5
 #define QUIET_MS 2000 /* for the device to hand back what was cancelled */
-#define KILL_MS 20u   /* we wait for that in place */
+#define KILL_MS 50u   /* we wait for that in place */
 #define WATCH_LEAST 10u
 #define WATCH_MOST 250u
 
@@ -367,12 +367,29 @@ void vb_conn_abort(struct ndx_spi_conn *spi)
 		end_now(conn);
 }
 
+/* The word is on its way: it should not go down with the queue pair. */
+static void await_goodbye(struct vb_conn *conn)
+{
+	const uint64_t deadline = base_deadline(KILL_MS);
+	struct vb_qp *qp = conn->qp;
+	bool under_way;
+
+	do {
+		vb_qp_poll(qp);
+		base_lock_acquire(&qp->base.lock);
+		under_way = (qp->controls_out & (1u << VB_GOODBYE)) != 0;
+		base_lock_release(&qp->base.lock);
+	} while (under_way && base_now_ns() < deadline);
+	vb_end_on_work(conn);
+}
+
 enum ndx_status vb_conn_detach(struct ndx_spi_conn *spi)
 {
 	struct vb_conn *conn = vb_conn_of(spi);
 
 	if (conn->qp == NULL)
 		return NDX_OK;
+	await_goodbye(conn);
 	say(conn, true);
 	if (!kill_qp(conn->qp))
 		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not hand back requests in time");
