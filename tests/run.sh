@@ -3,7 +3,8 @@
 # usage: sh tests/run.sh [--quick | --long]
 # Everything there is to check, on a fresh Debian 12: install what is missing, build, test; then
 # again under the address and the thread sanitizer. --quick leaves out clang-tidy and the sanitizers;
-# --long runs the random tests for hours instead of minutes.
+# --long runs the random tests for hours instead of minutes, and all of the conformance on both kernels
+# of the guest that has software RoCE, not only what is about data and disconnecting on one.
 # The last line counts it all: N passed, N failed, N skipped. What could not run is skipped, with
 # its reason; it never counts as passed.
 set -u
@@ -12,10 +13,14 @@ cd "$src" || exit 1
 jobs=${NDX_JOBS:-2}
 quick=0
 leave_out='^(bench|long)$' run_too=
+kernels='6.1' cases='d*'
 case ${1:-} in
 '') ;;
 --quick) quick=1 ;;
---long) leave_out='^bench$' run_too='|long' ;;
+--long)
+	leave_out='^bench$' run_too='|long'
+	kernels='6.1 6.12' cases='*'
+	;;
 *)
 	sed -n '3s/^# //p' "$0" >&2
 	exit 2
@@ -109,6 +114,46 @@ else
 fi
 sanitizer asan address,undefined
 sanitizer tsan thread
+
+# guest KERNEL: the conformance of verbs, in a guest with two software RoCE devices
+guest() {
+	echo "== guest: kernel $1"
+	sh tests/vm/run.sh -k "$1" -t 1200 -- ndx-conformance verbs:rxe0 verbs:rxe1 --filter "$cases" \
+		>"$work/guest" 2>"$work/log"
+	ended=$?
+	if [ $ended -eq 77 ] && grep -q '^skip: ' "$work/log"; then
+		note skipped "guest-$1" "$(tail -n 1 "$work/log")"
+		return
+	fi
+	cat "$work/log" "$work/guest"
+	# a deviation that is listed is "not ok ... # TODO"
+	tr -d '\r' <"$work/guest" | awk -v run="guest-$1/" '
+		/^(not )?ok / {
+			verdict = /# SKIP/ || /^not ok .*# TODO/ ? "skipped" : /^not/ ? "failed" : "passed"
+			name = $0
+			sub(/^(not )?ok [0-9]+ - /, "", name)
+			reason = name
+			sub(/ .*/, "", name)
+			sub(/^[^ ]* ?#? ?/, "", reason)
+			print verdict, run name (reason != "" ? " : " reason : "")
+		}' >"$work/verdicts"
+	cat "$work/verdicts" >>"$results"
+	if [ $ended -ne 0 ] && ! grep -q '^failed' "$work/verdicts"; then
+		note failed "guest-$1" "ended with $ended"
+	fi
+}
+
+if ! ldd build/lib/libndx.so 2>/dev/null | grep -q libibverbs; then
+	note skipped guest 'the verbs provider was not built'
+elif [ $quick -eq 1 ]; then
+	note skipped guest '--quick was asked for'
+else
+	# shellcheck disable=SC2086 # a list
+	deps_install $deps_vm >"$work/log" 2>&1 || cat "$work/log"
+	for kernel in $kernels; do
+		guest "$kernel"
+	done
+fi
 
 echo
 sed -n 's/^skipped /skipped: /p' "$results"
