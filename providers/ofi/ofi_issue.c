@@ -253,9 +253,12 @@ void ofi_cancel_held(struct ofi_qp *qp)
 	for (; qp->tx_next != q->tail; qp->tx_next++) {
 		struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
 
-		if (!tx->base.done)
-			base_req_done(q, &tx->base, NDX_E_CANCELED, 0);
+		if (tx->base.done)
+			continue;
+		ofi_mw_skip(tx);
+		base_req_done(q, &tx->base, NDX_E_CANCELED, 0);
 	}
+	qp->invalidating = NULL;
 	base_qp_feed(&qp->base);
 }
 
