@@ -202,6 +202,24 @@ void case_error_receive_into_a_wrong_token(struct check *c)
 	ended_at_both(p);
 }
 
+void case_error_only_the_first_of_several_says_why(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	struct ndx_sge one;
+
+	if (!p)
+		return;
+	one = sge(&p->b, 0, MESSAGE);
+	one.token = wrong_token(&p->b);
+	for (size_t i = 0; i < 3; i++)
+		check_status(c, ndx_qp_receive(p->b.qp, tag(&p->b, 1 + i), &one, 1), NDX_OK,
+		             "receive");
+	send_ok(&p->a, 2, 0, MESSAGE, 0);
+	expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_ACCESS_VIOLATION);
+	expect_run(&p->b, NDX_REQUEST_RECEIVE, 2, 2, NDX_E_CANCELED);
+	ended_at_both(p);
+}
+
 void case_error_receive_whose_region_went_away(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
