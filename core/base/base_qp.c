@@ -97,6 +97,10 @@ void base_queue_retire(struct base_queue *q)
 			base_queue_give_back(q, 1);
 			continue;
 		}
+#ifdef NDX_PLANT_LOSE_RESULT /* to see a test find it */
+		if (q->head == 31)
+			continue;
+#endif
 		emit(q, req);
 	}
 }
@@ -109,6 +113,10 @@ void base_queue_cancel(struct base_queue *q, enum ndx_status status)
 		if (req->done)
 			continue;
 		req->status = status;
+#ifdef NDX_PLANT_CANCELED_IS_OK /* to see a test find it */
+		if (req->type == NDX_REQUEST_SEND)
+			req->status = NDX_OK;
+#endif
 		req->native = 0;
 		req->done = true;
 	}

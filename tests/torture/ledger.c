@@ -46,7 +46,7 @@ static void succeeded(struct end *e, const struct request *q, uint32_t index)
 {
 	const char *name = request_name(q->type);
 
-	if (e->initiator.failed)
+	if (e->initiator.failed && !model_may_succeed_behind(e, q))
 		fail(e->round, e, "%s %u succeeded behind one that did not", name, index);
 	if (q->late)
 		fail(e->round, e, "%s %u succeeded, and was posted after the end", name, index);
@@ -69,6 +69,9 @@ static void succeeded(struct end *e, const struct request *q, uint32_t index)
 static void ended_badly(struct end *e, const struct request *q, const struct ndx_result *r)
 {
 	model_failure(e, q, r);
+	if (e->initiator.failed && r->status != NDX_E_CANCELED)
+		fail(e->round, e, "a %s failed behind a request that did, and was not cancelled",
+		     request_name(q->type));
 	if (q->type == NDX_REQUEST_BIND || q->type == NDX_REQUEST_INVALIDATE)
 		window_result(e, q, false);
 	let_go(e, q);
@@ -86,7 +89,7 @@ static void presume(struct end *e, uint32_t until, const char *when)
 		if ((q->flags & NDX_OP_SILENT_SUCCESS) == 0)
 			fail(e->round, e, "%s %u has no result when %s", request_name(q->type),
 			     l->done, when);
-		if (l->failed)
+		if (l->failed && !model_may_succeed_behind(e, q))
 			fail(e->round, e, "silent %s %u behind a failure has no result when %s",
 			     request_name(q->type), l->done, when);
 		succeeded(e, q, l->done);
@@ -154,6 +157,8 @@ static void judge_message(struct end *e, const uint8_t *at, uint32_t room,
 static void receive_failed(struct end *e, const struct request *q, const struct ndx_result *r)
 {
 	model_failure(e, q, r);
+	if (e->receive.failed && r->status != NDX_E_CANCELED)
+		fail(e->round, e, "a receive failed behind one that did, and was not cancelled");
 	e->receive.failed = true;
 }
 

@@ -191,12 +191,27 @@ void model_failure(struct end *e, const struct request *q, const struct ndx_resu
 			     request_name(q->type));
 		return;
 	}
-	if (q->late || !explained(e, q, r->status))
+	/* a receive may still be used when the connection has begun to end */
+	if ((q->late && q->type != NDX_REQUEST_RECEIVE) || !explained(e, q, r->status))
 		fail(e->round, e,
 		     "a %s completed %s (native %d), and nothing that was done does that",
 		     request_name(q->type), ndx_status_name(r->status), r->native);
-	/* "One failed request ends the connection", before either side has said goodbye. */
-	set_once(&e->conn->doomed, now_ns());
+	/*
+	 * "After a failure other than CANCELED the connection is ended and everything else of the
+	 * queue pair completes CANCELED." Before the goodbye of its side, if it was a request of
+	 * that side; a receive may also fail when both have said it.
+	 */
+	if (q->type != NDX_REQUEST_RECEIVE || graceful_since(e->conn) == 0)
+		set_once(&e->conn->doomed, now_ns());
+}
+
+/*
+ * "Everything, after an abort: NDX_E_CANCELED, but for what was done before." A bind is done at its
+ * own side, so it may have been while earlier requests were still under way.
+ */
+bool model_may_succeed_behind(const struct end *e, const struct request *q)
+{
+	return q->type == NDX_REQUEST_BIND && (aborting(e->conn) || timed_out(e->conn));
 }
 
 /* ---- the end ---- */

@@ -21,6 +21,8 @@ void model_ended(struct end *e);
 
 /* A request ended with a failure, as it may; fails the round if it may not. */
 void model_failure(struct end *e, const struct request *q, const struct ndx_result *r);
+/* May this one succeed though one before it did not? */
+bool model_may_succeed_behind(const struct end *e, const struct request *q);
 /* A disconnect that was not cancelled ended so. */
 void model_disconnected(struct end *e, enum ndx_status status);
 /* The indication came. */
