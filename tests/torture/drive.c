@@ -39,6 +39,7 @@ static void use_notify(struct side *s, uint64_t *random)
 		if (st != NDX_OK)
 			fail(s->round, NULL, "ndx_cq_cancel: %s", ndx_status_name(st));
 		op_must_have_ended(&cq->notify, "its queue was cancelled");
+		cq->empty = false; /* it may have fired before */
 	} else if (!op_flying(&cq->notify) && cq->cq != NULL) {
 		cq->armed = (enum ndx_cq_notify_type)below(random, 3);
 		cq->must_fire = cq->empty && !cq->slept;

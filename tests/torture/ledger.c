@@ -66,12 +66,22 @@ static void succeeded(struct end *e, const struct request *q, uint32_t index)
 	let_go(e, q);
 }
 
+/* One failure ends the connection: "everything else of the queue pair completes CANCELED". */
+static void once(struct end *e, struct ledger *l, const struct request *q,
+                 const struct ndx_result *r)
+{
+	if (r->status == NDX_E_CANCELED)
+		return;
+	if (l->broken)
+		fail(e->round, e, "a %s failed behind one that did, and was not cancelled",
+		     request_name(q->type));
+	l->broken = true;
+}
+
 static void ended_badly(struct end *e, const struct request *q, const struct ndx_result *r)
 {
 	model_failure(e, q, r);
-	if (e->initiator.failed && r->status != NDX_E_CANCELED)
-		fail(e->round, e, "a %s failed behind a request that did, and was not cancelled",
-		     request_name(q->type));
+	once(e, &e->initiator, q, r);
 	if (q->type == NDX_REQUEST_BIND || q->type == NDX_REQUEST_INVALIDATE)
 		window_result(e, q, false);
 	let_go(e, q);
@@ -157,8 +167,7 @@ static void judge_message(struct end *e, const uint8_t *at, uint32_t room,
 static void receive_failed(struct end *e, const struct request *q, const struct ndx_result *r)
 {
 	model_failure(e, q, r);
-	if (e->receive.failed && r->status != NDX_E_CANCELED)
-		fail(e->round, e, "a receive failed behind one that did, and was not cancelled");
+	once(e, &e->receive, q, r);
 	e->receive.failed = true;
 }
 

@@ -57,6 +57,7 @@ static void setup_end(struct round *round, struct conn *c, uint32_t side, uint8_
 		l->posted = 0;
 		l->done = 0;
 		l->failed = false;
+		l->broken = false;
 		l->blind = false;
 		l->shut = false;
 		l->room = 0;
