@@ -52,6 +52,7 @@ struct ledger {
 	uint32_t posted; /* atomic: others look */
 	uint32_t done;
 	bool failed;   /* one did not succeed: none may after it */
+	bool broken;   /* one failed, and was not cancelled: no other may */
 	bool blind;    /* its completion queue was closed: nobody will ever know */
 	bool shut;     /* the end was settled: nothing may come any more */
 	uint32_t room; /* bytes of its area that are used */
