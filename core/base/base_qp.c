@@ -82,6 +82,18 @@ static void emit(struct base_queue *q, const struct base_req *req)
 	base_cq_push_end(q->cq, entry);
 }
 
+/* One failure ends a connection; what the stack finds wrong besides is cancelled like the rest. */
+static void only_once(struct base_queue *q, struct base_req *req)
+{
+	if (req->status == NDX_E_CANCELED || q->qp->state == BASE_QP_IDLE)
+		return;
+	if (q->broken) {
+		req->status = NDX_E_CANCELED;
+		req->native = 0;
+	}
+	q->broken = true;
+}
+
 void base_queue_retire(struct base_queue *q)
 {
 	while (q->head != q->tail) {
@@ -91,6 +103,7 @@ void base_queue_retire(struct base_queue *q)
 			return;
 		q->head++;
 		if (req->status != NDX_OK) {
+			only_once(q, req);
 			base_count_status(q->failed, req->status);
 		} else if (req->op_flags & NDX_OP_SILENT_SUCCESS) {
 			q->silent++;
