@@ -12,19 +12,29 @@ bool sweep_equip(struct side *s)
 	       step_qp(s);
 }
 
-/* The attempt came to nothing: away with it, so that another one can be made. */
-static void clear_attempt(struct run *r)
+/*
+ * The attempt came to nothing: away with it, so that another one can be made. The queue pairs are
+ * as before it, unless one of them had heard already that it is connected.
+ */
+static bool clear_attempt(struct run *r)
 {
+	const bool keep = strcmp(faults_latest(r), "established") != 0;
+	bool good = true;
+
 	for (int i = 0; i < 2; i++) {
 		struct side *s = &r->sides[i];
 
 		ndx_connector_close(s->connector);
 		s->connector = NULL;
-		ndx_qp_close(s->qp);
-		s->qp = NULL;
-		sweep_take_rest(s);
+		if (!keep) {
+			ndx_qp_close(s->qp);
+			s->qp = NULL;
+			sweep_take_rest(s);
+			good = good && step_qp(s);
+		}
 	}
 	sweep_settle(r);
+	return good;
 }
 
 static bool attempt(struct run *r)
@@ -51,7 +61,7 @@ static bool attempt(struct run *r)
 	return step_wait(r, accepted, NDX_OK);
 }
 
-/* A stubborn script tries a second time with new queue pairs. */
+/* A stubborn script tries a second time. */
 bool sweep_connect(struct run *r)
 {
 	if (attempt(r))
@@ -60,8 +70,7 @@ bool sweep_connect(struct run *r)
 		return false;
 	r->repeated = true;
 	r->failed = false;
-	clear_attempt(r);
-	return step_qp(r->active) && step_qp(r->passive) && attempt(r);
+	return clear_attempt(r) && attempt(r);
 }
 
 bool sweep_pair(struct run *r)
