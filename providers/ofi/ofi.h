@@ -204,7 +204,12 @@ struct ofi_cq {
 	struct base_lock poll_lock;
 	struct base_list ties; /* struct ofi_tie.of_cq; poll_lock */
 	int fd; /* the consumer's: base's flag, and what is lent; -1 until asked for; poll_lock */
-	uint32_t lent; /* the native queues' descriptors are part of fd; poll_lock, and atomic */
+	/* with many native queues: descriptor that tells which of them have something; poll_lock */
+	int sweep;
+	uint32_t swept;  /* there is one; atomic */
+	unsigned ready;  /* polls in a row that asked it; poll_lock */
+	unsigned native; /* queues in ties; poll_lock */
+	uint32_t lent;   /* the native queues' descriptors are part of fd; poll_lock, and atomic */
 };
 
 /* A consumer's queue gets results from a native one. */
@@ -256,6 +261,10 @@ enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, u
 void ofi_cq_destroy(struct ndx_spi_cq *spi);
 enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
                               struct ndx_overlapped *ov);
+
+/* poll_lock held: a tie was added, or is about to be removed. */
+void ofi_cq_tied(struct ofi_cq *cq, struct ofi_ncq *ncq);
+void ofi_cq_untied(struct ofi_cq *cq, struct ofi_ncq *ncq);
 
 /* The consumer's descriptor (ofi_lend.c). */
 enum ndx_status ofi_cq_get_fd(struct ndx_spi_cq *spi, int *fd);

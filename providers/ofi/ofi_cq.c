@@ -1,34 +1,114 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The consumer's completion queues: a poll moves the native queues that are tied to it. */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "base_linux.h"
 #include "base_log.h"
 #include "ofi.h"
 
+#define SWEEP_MIN 8u      /* native queues: from here on it pays to ask which have something */
+#define SWEEP_BATCH 16    /* of those, at once, ... */
+#define SWEEP_ROUNDS 64   /* ... and how often in one poll */
+#define SWEEP_TRUST 1024u /* polls that ask, then one that looks at all */
+
 static struct ofi_cq *cq_of(struct ndx_spi_cq *cq)
 {
 	return (struct ofi_cq *)(void *)cq;
 }
 
-/* Somebody else who is at it already does it for us, too. */
+static void poll_one(struct ofi_cq *cq, struct ofi_ncq *ncq, size_t count)
+{
+	/* Somebody else who is at it does it for us, too. */
+	if (!base_lock_try(&ncq->lock))
+		return;
+	ofi_ncq_poll(ncq, &cq->base, count);
+	base_lock_release(&ncq->lock);
+}
+
+static void poll_all(struct ofi_cq *cq, size_t count)
+{
+	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next)
+		poll_one(cq, container_of(n, struct ofi_tie, of_cq)->ncq, count);
+}
+
+/* Only those that have something. Now and then all: what a descriptor does not tell must not wait
+ * for ever. */
+static void poll_ready(struct ofi_cq *cq, size_t count)
+{
+	struct base_poll_event ready[SWEEP_BATCH];
+	int n = SWEEP_BATCH;
+
+	if (++cq->ready > SWEEP_TRUST) {
+		cq->ready = 0;
+		poll_all(cq, count);
+		return;
+	}
+	for (int i = 0; n == SWEEP_BATCH && i < SWEEP_ROUNDS && !base_cq_has(&cq->base, count);
+	     i++) {
+		n = base_poll_wait(cq->sweep, ready, SWEEP_BATCH, 0);
+		for (int k = 0; k < n; k++)
+			poll_one(cq, ready[k].data, count);
+	}
+}
+
 static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, size_t count)
 {
 	struct ofi_cq *cq = (struct ofi_cq *)(void *)handle;
 
 	if (base_lock_try(&cq->poll_lock)) {
-		for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
-			struct ofi_ncq *ncq = container_of(n, struct ofi_tie, of_cq)->ncq;
-
-			if (base_lock_try(&ncq->lock)) {
-				ofi_ncq_poll(ncq, &cq->base, count);
-				base_lock_release(&ncq->lock);
-			}
-		}
+		if (cq->sweep >= 0)
+			poll_ready(cq, count);
+		else
+			poll_all(cq, count);
 		base_lock_release(&cq->poll_lock);
 	}
 	return base_cq_take(&cq->base, results, count);
+}
+
+static void end_sweep(struct ofi_cq *cq)
+{
+	base_fd_close(cq->sweep);
+	cq->sweep = -1;
+	__atomic_store_n(&cq->swept, 0, __ATOMIC_SEQ_CST);
+}
+
+static bool sweep_too(struct ofi_cq *cq, struct ofi_ncq *ncq)
+{
+	if (base_poll_add(cq->sweep, ncq->watch.fd, POLLIN, false, ncq) == 0)
+		return true;
+	/* No room: all of them are polled, as before. */
+	end_sweep(cq);
+	return false;
+}
+
+void ofi_cq_tied(struct ofi_cq *cq, struct ofi_ncq *ncq)
+{
+	cq->native++;
+	if (cq->sweep >= 0) {
+		(void)sweep_too(cq, ncq);
+		return;
+	}
+	if (cq->native != SWEEP_MIN)
+		return;
+	cq->sweep = base_poll_create();
+	if (cq->sweep < 0)
+		return;
+	__atomic_store_n(&cq->swept, 1, __ATOMIC_SEQ_CST);
+	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
+		if (!sweep_too(cq, container_of(n, struct ofi_tie, of_cq)->ncq))
+			return;
+	}
+}
+
+void ofi_cq_untied(struct ofi_cq *cq, struct ofi_ncq *ncq)
+{
+	cq->native--;
+	if (cq->sweep >= 0)
+		base_poll_remove(cq->sweep, ncq->watch.fd);
+	if (cq->sweep >= 0 && cq->native < SWEEP_MIN)
+		end_sweep(cq);
 }
 
 static const struct ndx_cq_ops cq_ops = {.get_results = get_results};
@@ -49,6 +129,7 @@ enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, u
 	}
 	cq->adapter = ofi_adapter_of(adapter);
 	cq->fd = -1;
+	cq->sweep = -1;
 	base_list_init(&cq->ties);
 	*out = &cq->base.spi;
 	return NDX_OK;
@@ -59,6 +140,7 @@ void ofi_cq_destroy(struct ndx_spi_cq *spi)
 	struct ofi_cq *cq = cq_of(spi);
 
 	base_fd_close(cq->fd);
+	base_fd_close(cq->sweep);
 	base_cq_fini(&cq->base);
 	free(cq);
 }

@@ -428,6 +428,7 @@ static enum ndx_status tie_to(struct ofi_ncq *ncq, struct ofi_cq *cq)
 	base_list_add(&cq->ties, &tie->of_cq);
 	base_list_add(&ncq->ties, &tie->of_ncq);
 	base_lock_release(&ncq->lock);
+	ofi_cq_tied(cq, ncq);
 	base_lock_release(&cq->poll_lock);
 	return NDX_OK;
 }
@@ -440,6 +441,7 @@ static void untie_from(struct ofi_ncq *ncq, struct ofi_cq *cq)
 		return;
 	base_lock_acquire(&cq->poll_lock);
 	ofi_cq_unlend(cq);
+	ofi_cq_untied(cq, ncq);
 	base_lock_acquire(&ncq->lock);
 	base_list_remove(&tie->of_cq);
 	base_list_remove(&tie->of_ncq);

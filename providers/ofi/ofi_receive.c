@@ -78,12 +78,14 @@ static void tell_now(struct ofi_qp *qp)
 	}
 }
 
-/* The consumer sleeps, or is about to. */
-static bool is_armed(struct ndx_cq *handle)
+/* The consumer sleeps, or is about to; or its polls ask only those that have something. */
+static bool must_hear_now(struct ndx_cq *handle)
 {
 	struct base_cq *cq = base_cq_of(handle);
 	bool armed;
 
+	if (__atomic_load_n(&((struct ofi_cq *)(void *)handle)->swept, __ATOMIC_RELAXED) != 0)
+		return true;
 	base_lock_acquire(&cq->lock);
 	armed = cq->armed;
 	base_lock_release(&cq->lock);
@@ -98,7 +100,7 @@ void ofi_tell_credits(struct ofi_qp *qp)
 	if (!is_due(qp))
 		return;
 	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY ||
-	    is_armed(attr->receive_cq) || is_armed(attr->initiator_cq)) {
+	    must_hear_now(attr->receive_cq) || must_hear_now(attr->initiator_cq)) {
 		tell_now(qp);
 		return;
 	}
