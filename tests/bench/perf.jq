@@ -1,0 +1,17 @@
+# Rows of ndx-perf as tables: one for each test and mode.
+def size: if . >= 1048576 then "\(. / 1048576) MiB" elif . >= 1024 then "\(. / 1024) KiB"
+	else "\(.) B" end;
+def digits(n): . * pow(10; n) | round / pow(10; n);
+def value(unit): if . == null then "" elif unit == "us" then digits(2) else round end;
+def ratio: if . == null then "" else digits(2) end;
+group_by([.test, .mode]) | map(
+	.[0] as $first |
+	"**\({latency: "Half a round trip", stream: "Streaming"}[$first.test]), \(
+		{spin: "polling", wait: "sleeping"}[$first.mode])** (\($first.unit))",
+	"",
+	"| size | receives | NDX | libfabric, same guarantees | libfabric, plain | NDX / same | quartiles | NDX / plain | same / same |",
+	"|---:|---:|---:|---:|---:|---:|---|---:|---:|",
+	(sort_by(.depth, .size)[] |
+		"| \(.size | size) | \(.depth) | \(.ndx | value($first.unit)) | \(.raw_same | value($first.unit)) | \(.raw_plain | value($first.unit)) | **\(.ratio_same | ratio)** | \(.q1 | ratio) .. \(.q3 | ratio) | \(.ratio_plain | ratio) | \(.aa | ratio)\(
+			if .aa != null and ((.aa - 1) | fabs) > 0.03 then " undecided" else "" end) |"),
+	"") | .[]

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: sh tests/bench/run.sh [--quick]
+# Takes every figure of docs/performance.md anew and puts it there: rows (JSON), tables and plots.
+# On a quiet machine, in less than ten minutes; --quick: in one, to see that it works.
+set -eu
+src=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$src"
+build=${NDX_BUILD:-$src/build}
+out=${NDX_OUT:-$src/docs/performance}
+page=$src/docs/performance.md
+uri='ofi:tcp?iface=lo'
+case ${1:-} in
+'') perf='--blocks 40 --block-ms 15 --tries 3 --seconds 330' messages=4000 ;;
+--quick) perf='--blocks 3 --block-ms 2 --tries 1 --seconds 0' messages=200 ;;
+*)
+	sed -n '3s/^# //p' "$0" >&2
+	exit 2
+	;;
+esac
+for tool in jq gnuplot valgrind; do
+	command -v $tool >/dev/null || {
+		echo "$tool is not installed: apt-get install $tool" >&2
+		exit 1
+	}
+done
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+mkdir -p "$out"
+
+step() {
+	echo "== $(date +%H:%M:%S) $*" >&2
+}
+
+step build
+[ -f "$build/CMakeCache.txt" ] || cmake --preset release >"$tmp/log"
+cmake --build "$build" -j 2 --target ndx-perf ndx-scale ndx-instructions >"$tmp/log" 2>&1 || {
+	cat "$tmp/log" >&2
+	exit 1
+}
+
+step instructions
+sh tests/bench/instructions.sh "$build" >"$tmp/instructions.txt" || {
+	cat "$tmp/instructions.txt" >&2
+	exit 1
+}
+
+step connections
+"$build/bin/ndx-scale" --json --messages $messages "$uri" >"$tmp/scale.json"
+jq -r '.[] | [.connections, .all_us, .one_us] | @tsv' "$tmp/scale.json" >&2
+
+step "against libfabric: about five minutes"
+# shellcheck disable=SC2086 # a list
+"$build/bin/ndx-perf" --json $perf "$uri" >"$tmp/perf.json"
+
+step tables and plots
+{
+	echo '### Against libfabric'
+	echo
+	jq -r -f tests/bench/perf.jq "$tmp/perf.json"
+	echo
+	echo '### Connections'
+	echo
+	jq -r -f tests/bench/scale.jq "$tmp/scale.json"
+	echo
+	echo '### Instructions'
+	echo
+	echo '| part | instructions |'
+	echo '|---|---:|'
+	awk 'NF == 2 { print "| " $1 " | " $2 " |" }' "$tmp/instructions.txt"
+} >"$tmp/tables.md"
+for test in latency stream; do
+	for mode in spin wait; do
+		for depth in 1 64; do
+			jq -r --arg test $test --arg mode $mode --argjson depth $depth '
+				.[] | select(.test == $test and .mode == $mode and .depth == $depth) |
+				[.size, .ratio_same, .q1, .q3] | @tsv' "$tmp/perf.json" \
+				>"$tmp/$test-$mode-$depth.tsv"
+		done
+	done
+	gnuplot -e "dir='$tmp'; test='$test'; out='$tmp/$test.svg'" tests/bench/plot.gp
+done
+awk -v tables="$tmp/tables.md" '
+	/^<!-- figures end -->/ { inside = 0 }
+	!inside { print }
+	/^<!-- figures begin/ {
+		inside = 1
+		print ""
+		while ((getline line <tables) > 0)
+			print line
+		print ""
+	}' "$page" >"$tmp/performance.md"
+for file in perf.json scale.json instructions.txt latency.svg stream.svg; do
+	cp "$tmp/$file" "$out/$file"
+done
+[ -n "${NDX_OUT:-}" ] || cp "$tmp/performance.md" "$page"
+step "done: $out"
