@@ -13,7 +13,7 @@ cd "$src" || exit 1
 jobs=${NDX_JOBS:-2}
 quick=0
 leave_out='^(bench|long)$' run_too=
-kernels='6.1' cases='d*'
+kernels='6.12' cases='d*'
 case ${1:-} in
 '') ;;
 --quick) quick=1 ;;
