@@ -315,7 +315,7 @@ void drive(struct round *round, drive_fate *fate, void *arg)
 	bool both = side_is_mine(&round->sides[0]) && side_is_mine(&round->sides[1]);
 	bool threads = both && round->plan.threads > 1;
 	pthread_t other;
-	pthread_t third;
+	pthread_t third = 0;
 
 	for (uint32_t i = 0; i < SIDES; i++)
 		drivers[i] = (struct driver){round, i, i, round->plan.seed + i, fate, arg};

@@ -167,6 +167,8 @@ static void run_round(struct run *run, uint64_t number)
 	struct round *round = run->round;
 	uint8_t *memory;
 
+	if (round == NULL)
+		return;
 	round->number = number;
 	plan_make(&round->plan, seed_of(&run->options, number), &run->means);
 	begin_trace(run, number);
@@ -287,7 +289,7 @@ static bool map(struct run *run)
 		return false;
 	run->round = (struct round *)(void *)at;
 	stock_init(&run->stock, at + size);
-	return true;
+	return run->round != NULL;
 }
 
 static void find_means(struct run *run)

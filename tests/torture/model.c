@@ -308,12 +308,13 @@ void model_balance(struct conn *c)
 	for (uint32_t i = 0; i < SIDES; i++) {
 		struct end *from = &c->ends[i];
 		struct end *to = &c->ends[1 - i];
+		bool known = side_is_mine(side_of(to)) ||
+		             __atomic_load_n(&round->child_done, __ATOMIC_ACQUIRE) != 0;
 
-		if (side_is_mine(side_of(from)) && side_is_mine(side_of(to)))
-			balance(from, to);
-		else if (side_is_mine(side_of(from)) && load(&round->killed_at) != 0)
+		if (side_is_mine(side_of(from)) && !side_is_mine(side_of(to)) &&
+		    load(&round->killed_at) != 0)
 			balance_dead(from, to);
-		else if (__atomic_load_n(&round->child_done, __ATOMIC_ACQUIRE) != 0)
+		else if (known && (side_is_mine(side_of(from)) || load(&round->killed_at) == 0))
 			balance(from, to);
 	}
 }
