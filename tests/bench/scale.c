@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lane.h"
+#include "own_memory.h"
 #include "scale.h"
 #include "traffic.h"
 
@@ -33,6 +34,7 @@ struct row {
 	double all_us; /* for a message, all connections in turn */
 	double one_us; /* ... on one of them, the others idle */
 	double kib;    /* of the process for each end; NAN if it did not grow */
+	double own;    /* ... of it the library's */
 	double idle;   /* of a processor, all control threads together */
 	double busy;
 };
@@ -155,18 +157,23 @@ static void measure(struct scale_net *net, unsigned messages, struct row *row)
 static void print_row(const struct row *row, bool json, bool first)
 {
 	if (!json) {
-		(void)printf("%11u %10.2f %10.2f %10.1f %9.2f %% %9.2f %%\n", row->connections,
-		             row->all_us, row->one_us, row->kib, 100 * row->idle, 100 * row->busy);
+		(void)printf("%11u %10.2f %10.2f %10.1f %10.1f %9.2f %% %9.2f %%\n",
+		             row->connections, row->all_us, row->one_us, row->kib, row->own,
+		             100 * row->idle, 100 * row->busy);
 	} else {
 		char kib[32] = "null";
+		char own[32] = "null";
 
 		if (!isnan(row->kib))
 			(void)snprintf(kib, sizeof(kib), "%.1f", row->kib);
+		if (!isnan(row->own))
+			(void)snprintf(own, sizeof(own), "%.1f", row->own);
 		(void)printf("%s{\"connections\": %u, \"all_us\": %.3f, \"one_us\": %.3f, "
-		             "\"kib_per_end\": %s, \"control_idle\": %.5f, \"control_busy\": "
+		             "\"kib_per_end\": %s, \"own_kib_per_end\": %s, \"control_idle\": "
+		             "%.5f, \"control_busy\": "
 		             "%.5f}",
 		             first ? "" : ",\n", row->connections, row->all_us, row->one_us, kib,
-		             row->idle, row->busy);
+		             own, row->idle, row->busy);
 	}
 	(void)fflush(stdout);
 }
@@ -183,21 +190,25 @@ static void run(const struct options *options)
 {
 	struct scale_net net;
 	double kib;
+	double own;
 
 	scale_open(&net, options->uri, options->counts[options->count - 1] + 1);
 	for (unsigned i = 0; i < options->count; i++) {
 		const unsigned before = net.count;
-		struct row row = {.connections = options->counts[i], .kib = NAN};
+		struct row row = {.connections = options->counts[i], .kib = NAN, .own = NAN};
 
 		kib = resident_kib();
+		own = own_memory_kib();
 		if (!scale_grow(&net, row.connections)) {
 			(void)fprintf(stderr,
 			              "ndx-scale: no more than %u connections: %s; see ulimit -n\n",
 			              net.count, ndx_last_error());
 			break;
 		}
-		if (net.count - before > 1)
+		if (net.count - before > 1) {
 			row.kib = (resident_kib() - kib) / (2.0 * (net.count - before));
+			row.own = (own_memory_kib() - own) / (2.0 * (net.count - before));
+		}
 		measure(&net, options->messages, &row);
 		print_row(&row, options->json, i == 0);
 	}
@@ -261,7 +272,8 @@ int main(int argc, char **argv)
 	if (options.json)
 		(void)puts("[");
 	else
-		(void)puts("connections  us, all    us, one    KiB/end  ctl idle     ctl busy");
+		(void)puts("connections  us, all    us, one    KiB/end    its own  ctl idle     "
+		           "ctl busy");
 	run(&options);
 	if (options.json)
 		(void)puts("\n]");
