@@ -41,7 +41,8 @@ struct client {
 	struct base_watch watch;
 	bool watched;
 	struct base_timer timer;
-	size_t sent; /* of what is being sent */
+	size_t sent;    /* of what is being sent */
+	unsigned reads; /* before others get their turn */
 	uint8_t last_words[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
 	size_t last_length;
 	struct ndx_session_resources resources;

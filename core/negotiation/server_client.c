@@ -13,6 +13,7 @@
 
 #define LAST_WORDS_MS 1000u
 #define FIRST_MESSAGE 512u
+#define READS_AT_ONCE 32u
 
 static void set_timer(struct client *c, uint64_t deadline_ns)
 {
@@ -347,6 +348,7 @@ void client_go(struct client *c)
 {
 	bool more = true;
 
+	c->reads = READS_AT_ONCE;
 	while (more) {
 		switch (c->state) {
 		case CLIENT_HELLO:

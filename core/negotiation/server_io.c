@@ -56,6 +56,15 @@ static bool make_room(struct client *c, size_t wanted)
 	return true;
 }
 
+/* Who sends faster than we read would keep the thread for ever. What is left wakes us again. */
+static bool may_read(struct client *c)
+{
+	if (c->reads == 0)
+		return false;
+	c->reads--;
+	return true;
+}
+
 enum client_io client_read_frame(struct client *c, uint32_t most, struct frame *f, const char **why)
 {
 	struct ndx_session *s = &c->session;
@@ -75,6 +84,8 @@ enum client_io client_read_frame(struct client *c, uint32_t most, struct frame *
 			*why = "there is no memory for it";
 			return IO_BAD;
 		}
+		if (!may_read(c))
+			return wait_for(c, EPOLLIN);
 		n = recv(c->fd, s->inbox + s->inbox_used, used - s->inbox_used, 0);
 		if (n > 0)
 			s->inbox_used += (size_t)n;
@@ -117,12 +128,13 @@ enum client_io client_drain(struct client *c)
 {
 	uint8_t rest[1024];
 
-	for (;;) {
+	while (may_read(c)) {
 		const ssize_t n = recv(c->fd, rest, sizeof(rest), 0);
 
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			return IO_DONE;
 		if (n < 0 && errno == EAGAIN)
-			return wait_for(c, EPOLLIN);
+			break;
 	}
+	return wait_for(c, EPOLLIN);
 }

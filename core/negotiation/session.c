@@ -225,6 +225,10 @@ static enum ndx_status receive(struct ndx_session *s, enum ndx_error_layer *laye
 		return st;
 	dialogue_receive(&s->dialogue, &f, since);
 	s->inbox_used = 0;
+	/* A peer that only says that it lives must not keep us for ever: while something comes
+	 * nobody looks at the time. */
+	if (f.type == FRAME_ALIVE && base_now_ns() >= s->stage_deadline_ns)
+		return NDX_E_IO_TIMEOUT;
 	return NDX_OK;
 }
 

@@ -325,6 +325,79 @@ static void many_clients_at_once_among_strangers(void **state)
 	stop_server(r);
 }
 
+struct flood {
+	pthread_t thread;
+	const struct rig *rig;
+	bool welcome;     /* floods a session with frames, else what is said after the last words */
+	uint32_t hurried; /* atomic: it has begun */
+	uint32_t stop;    /* atomic */
+};
+
+/* The greeting of a client of variant "good". */
+static size_t write_hello(uint8_t out[FRAME_HEADER + FRAME_HELLO_SIZE])
+{
+	const struct frame_hello hello = {
+		.session = {1}, .max_message = MESSAGE, .plugin = "test", .variant = "good"};
+	const struct frame f = {.type = FRAME_HELLO, .length = FRAME_HELLO_SIZE};
+
+	(void)frame_write_hello(out + FRAME_HEADER, &hello);
+	frame_write_header(out, &f);
+	return FRAME_HEADER + FRAME_HELLO_SIZE;
+}
+
+/* Faster than the server reads, until it has had enough. */
+static void *flood(void *arg)
+{
+	enum { FRAMES = 8192 };
+	const struct frame alive = {.type = FRAME_ALIVE};
+	struct flood *flood = arg;
+	uint8_t *many = malloc((size_t)FRAMES * FRAME_HEADER);
+	uint8_t hello[FRAME_HEADER + FRAME_HELLO_SIZE] = {0};
+	const size_t length = flood->welcome ? write_hello(hello) : sizeof(hello);
+	const int fd = stranger(flood->rig);
+
+	assert_non_null(many);
+	for (size_t i = 0; i < FRAMES; i++)
+		frame_write_header(many + i * FRAME_HEADER, &alive);
+	assert_int_equal(send(fd, hello, length, MSG_NOSIGNAL), (ssize_t)length);
+	while (get(&flood->stop) == 0 && send(fd, many, (size_t)FRAMES * FRAME_HEADER,
+	                                      MSG_NOSIGNAL) == (ssize_t)FRAMES * FRAME_HEADER)
+		__atomic_store_n(&flood->hurried, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&flood->hurried, 1, __ATOMIC_SEQ_CST);
+	(void)close(fd);
+	free(many);
+	return NULL;
+}
+
+/* A peer that never stops talking has its turn, and others have theirs. */
+static void floods_hold_up_nobody_else(void **state)
+{
+	enum { FLOODS = 4 };
+	struct rig *r = *state;
+	struct flood floods[FLOODS];
+	struct ndx_session *s;
+
+	for (int round = 0; round < 4; round++) {
+		start_server(r, WAIT_MS, WAIT_MS, 100);
+		for (int i = 0; i < FLOODS; i++) {
+			floods[i] = (struct flood){.rig = r, .welcome = round % 2 == 0};
+			assert_int_equal(pthread_create(&floods[i].thread, NULL, flood, &floods[i]),
+			                 0);
+			while (get(&floods[i].hurried) == 0)
+				;
+		}
+		s = client(r, 0, WAIT_MS);
+		assert_int_equal(ndx_session_run(s), NDX_OK);
+		ndx_session_close(s);
+		for (int i = 0; i < FLOODS; i++) {
+			__atomic_store_n(&floods[i].stop, 1, __ATOMIC_SEQ_CST);
+			assert_int_equal(pthread_join(floods[i].thread, NULL), 0);
+		}
+		stop_server(r);
+		r->told = (struct told){0};
+	}
+}
+
 static void who_says_nothing_is_told_to_go(void **state)
 {
 	struct rig *r = *state;
@@ -468,6 +541,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_client_and_the_server_go_through_all_stages),
 		T(many_clients_at_once_among_strangers),
+		T(floods_hold_up_nobody_else),
 		T(who_says_nothing_is_told_to_go),
 		T(refusals_say_why),
 		T(endless_plugins_are_stopped),

@@ -19,6 +19,7 @@ enum conduct {
 	REFUSING,      /* knows no such variant */
 	DROPPING,      /* closes in mid-stage, the first time */
 	SLOW_TO_SPEAK, /* silent from stage info on */
+	FLOODING,      /* says for ever that it lives */
 };
 
 struct server {
@@ -171,6 +172,18 @@ static void wait_for_end(int fd)
 		;
 }
 
+static void flood(int fd)
+{
+	enum { FRAMES = 1024 };
+	const struct frame alive = {.type = FRAME_ALIVE};
+	uint8_t many[FRAMES * FRAME_HEADER];
+
+	for (size_t i = 0; i < FRAMES; i++)
+		frame_write_header(many + i * FRAME_HEADER, &alive);
+	while (write_all(fd, many, sizeof(many)))
+		;
+}
+
 static void serve(struct server *s, int fd)
 {
 	uint8_t bytes[FRAME_HEADER + MESSAGE];
@@ -197,6 +210,8 @@ static void serve(struct server *s, int fd)
 		return;
 	if (s->conduct == SLOW_TO_SPEAK)
 		wait_for_end(fd);
+	else if (s->conduct == FLOODING)
+		flood(fd);
 	else
 		serve_stages(s, fd);
 }
@@ -426,6 +441,7 @@ static void bad_servers_cost_time_only(void **state)
 	         "the server refuses: no plugin \"test\" here"},
 		{SLOW_TO_SPEAK, NDX_E_IO_TIMEOUT, NDX_LAYER_TRANSPORT,
 	         "nothing came from the peer"},
+		{FLOODING, NDX_E_IO_TIMEOUT, NDX_LAYER_TRANSPORT, "time is over"},
 		{DROPPING, NDX_E_CONNECTION_ABORTED, NDX_LAYER_TRANSPORT, "the transport"},
 	};
 	struct rig *r = *state;
