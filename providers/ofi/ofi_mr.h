@@ -101,10 +101,10 @@ struct ofi_mw {
 	struct ofi_key key;
 	struct base_list of_mr;
 	struct base_list of_qp;
-	uint32_t pending;        /* binds and invalidates that were posted and have not ended */
-	bool planned;            /* it will be bound when they have */
-	bool going;              /* the binding is being revoked, ... */
-	const struct ofi_qp *by; /* ... by a request of this queue pair, which may be gone */
+	uint32_t pending; /* binds and invalidates that were posted and have not ended */
+	bool planned;     /* it will be bound when they have */
+	bool going;       /* the binding is being revoked, ... */
+	bool awaited;     /* ... and requests wait for that, or did */
 	struct ofi_revoke revoke;
 };
 

@@ -200,7 +200,7 @@ static enum ndx_status bind_now(struct ofi_qp *qp, const struct ofi_tx *tx, stru
 }
 
 /* NDX_PENDING: the request ends when the binding has. */
-static enum ndx_status unbind_now(struct ofi_qp *qp, struct ofi_mw *mw)
+static enum ndx_status unbind_now(struct ofi_mw *mw)
 {
 	enum ndx_status st = NDX_PENDING;
 
@@ -208,7 +208,7 @@ static enum ndx_status unbind_now(struct ofi_qp *qp, struct ofi_mw *mw)
 	if (mw->region == NULL)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
 	else
-		mw->by = qp;
+		mw->awaited = true;
 	if (st == NDX_PENDING)
 		ofi_mw_revoke(mw);
 	base_lock_release(&mw->adapter->regions.lock);
@@ -226,7 +226,7 @@ bool ofi_mw_run(struct ofi_qp *qp, struct ofi_tx *tx)
 	if (tx->mw == NULL)
 		st = bind ? NDX_E_CANCELED : NDX_OK;
 	else
-		st = bind ? bind_now(qp, tx, tx->mw) : unbind_now(qp, tx->mw);
+		st = bind ? bind_now(qp, tx, tx->mw) : unbind_now(tx->mw);
 	if (st == NDX_PENDING) {
 		qp->invalidating = tx->mw;
 		return false;
@@ -278,11 +278,11 @@ static void on_revoked(struct ofi_revoke *revoke)
 	struct ofi_mw *mw = container_of(revoke, struct ofi_mw, revoke);
 	struct ofi_adapter *adapter = mw->adapter;
 	struct ofi_mr *region = mw->region;
-	const struct ofi_qp *by;
+	bool awaited;
 
 	base_lock_acquire(&adapter->regions.lock);
-	by = mw->by;
-	mw->by = NULL;
+	awaited = mw->awaited;
+	mw->awaited = false;
 	mw->region = NULL;
 	mw->going = false;
 	if (mw->pending == 0)
@@ -293,15 +293,12 @@ static void on_revoked(struct ofi_revoke *revoke)
 	base_lock_release(&adapter->regions.lock);
 	/* Who waits for that may have freed it already: nothing is read through the address. */
 	base_futex_wake(&region->bound, 1);
-	if (by == NULL)
+	if (!awaited)
 		return;
+	/* It may be more than one: queue pairs do not know of each other's requests. */
 	base_lock_acquire(&adapter->qps_lock);
-	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next) {
-		struct ofi_qp *qp = container_of(n, struct ofi_qp, node);
-
-		if (qp == by)
-			end_invalidate(qp, mw);
-	}
+	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next)
+		end_invalidate(container_of(n, struct ofi_qp, node), mw);
 	base_lock_release(&adapter->qps_lock);
 }
 

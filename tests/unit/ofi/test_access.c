@@ -251,6 +251,35 @@ static void who_uses_memory_that_goes_learns_why(void **state)
 	}
 }
 
+/* The later one comes while the peers are asked to forget the token. */
+static void two_that_invalidate_a_window_at_once_are_both_told(void **state)
+{
+	struct pair *p = *state;
+	struct pair other = *p;
+	struct ndx_mw *mw;
+
+	assert_int_equal(ndx_mw_create(p->b.adapter, &mw), NDX_OK);
+	for (int i = 0; i < 20; i++) {
+		pair_make(p);
+		pair_connect(p);
+		pair_make(&other);
+		pair_connect(&other);
+		assert_int_equal(ndx_qp_bind(p->b.qp, (void *)1, p->b.mr, mw, p->b.memory, PART,
+		                             NDX_OP_ALLOW_WRITE),
+		                 NDX_OK);
+		pair_expect(&p->b, NDX_REQUEST_BIND, 1, NDX_OK);
+		assert_int_equal(ndx_qp_invalidate(p->b.qp, (void *)2, mw, 0), NDX_OK);
+		assert_int_equal(ndx_qp_invalidate(other.b.qp, (void *)3, mw, 0), NDX_OK);
+		pair_expect(&p->b, NDX_REQUEST_INVALIDATE, 2, NDX_OK);
+		pair_expect(&other.b, NDX_REQUEST_INVALIDATE, 3, NDX_OK);
+		pair_part(p);
+		pair_part(&other);
+		pair_drop(p);
+		pair_drop(&other);
+	}
+	ndx_mw_close(mw);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
 
 int main(void)
@@ -262,6 +291,7 @@ int main(void)
 		CASE(a_disconnect_waits_for_a_write_that_waits_for_an_answer),
 		CASE(writes_with_immediate_data_tell_their_length),
 		CASE(who_uses_memory_that_goes_learns_why),
+		CASE(two_that_invalidate_a_window_at_once_are_both_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
