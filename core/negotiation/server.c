@@ -86,6 +86,21 @@ void server_gone(struct ndx_negotiation_server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
+static bool lacks_room(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* Those who wait are served when there is room again. To look at once would mean to do nothing
+ * else meanwhile. */
+static void starve(struct ndx_negotiation_server *server, int error)
+{
+	if (!server->said_so)
+		log_error(error, "negotiation server: clients cannot be accepted for now");
+	server->said_so = true;
+	server->starved = true;
+}
+
 /* Loop thread. */
 static void on_connection(void *arg, uint32_t events)
 {
@@ -99,11 +114,13 @@ static void on_connection(void *arg, uint32_t events)
 		                       SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
-			/* Out of descriptors: those who wait are served when some are free. */
-			if (errno == EMFILE || errno == ENFILE)
-				log_error(errno, "negotiation server: a client cannot be accepted");
+			if (lacks_room(errno)) {
+				starve(server, errno);
+				return;
+			}
 			break;
 		}
+		server->said_so = false;
 		client_accept(server, fd, &from);
 	}
 	base_watch_rearm(server->loop, &server->watch, EPOLLIN);
@@ -132,6 +149,9 @@ static void on_tick(void *arg)
 		         frame_stage_name(c->session.dialogue.view.stage),
 		         server->attr.plugin_warn_ms);
 	}
+	if (server->starved)
+		base_watch_rearm(server->loop, &server->watch, EPOLLIN);
+	server->starved = false;
 	if (!server->stopping)
 		base_timer_set(server->loop, &server->tick, TICK_MS);
 }
@@ -265,6 +285,7 @@ static void stop_on_loop(void *arg)
 	struct base_list *n = server->clients.next;
 
 	base_watch_remove(server->loop, &server->watch);
+	server->starved = false;
 	/* Stopping one may run jobs that end others: so from the beginning each time. */
 	while (n != &server->clients) {
 		struct client *c = container_of(n, struct client, node);

@@ -3,9 +3,12 @@
 #include "says.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <ndx/log.h>
 #include <ndx/negotiation_server.h>
 
 #include "base_linux.h"
@@ -215,18 +218,24 @@ static struct ndx_session *client(struct rig *r, int variant, uint32_t stage_ms)
 	return s;
 }
 
-/* A bare connection to the server. */
-static int stranger(const struct rig *r)
+static void join(const struct rig *r, int fd)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
 	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
 	                         .sin_port = htons((uint16_t)atoi(strchr(r->address, ':') + 1))};
-	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	const struct timeval limit = {.tv_sec = WAIT_MS / 1000};
 
 	assert_true(fd >= 0);
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+}
+
+/* A bare connection to the server. */
+static int stranger(const struct rig *r)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	join(r, fd);
 	return fd;
 }
 
@@ -513,6 +522,37 @@ static void it_ends_with_sessions_in_every_state(void **state)
 	}
 }
 
+static void count_starvation(void *arg, const struct ndx_log_record *record)
+{
+	if (strstr(record->text, "cannot be accepted") != NULL)
+		add(arg);
+}
+
+/* Nor is the thread kept busy with it meanwhile. */
+static void who_finds_no_descriptor_waits(void **state)
+{
+	struct rig *r = *state;
+	uint32_t complaints = 0;
+	struct rlimit before;
+	int fd;
+
+	ndx_log_set_sink(count_starvation, &complaints, NDX_LOG_ERROR);
+	start_server(r, WAIT_MS, WAIT_MS, 10);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}), 0);
+	join(r, fd);
+	while (get(&complaints) == 0)
+		;
+	(void)poll(NULL, 0, 200);
+	assert_int_equal(get(&complaints), 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(send(fd, "?", 1, 0), 1);
+	hear(fd, "speaks another protocol");
+	stop_server(r);
+	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
+}
+
 static void attributes_are_checked(void **state)
 {
 	struct ndx_negotiation_server_attr attr;
@@ -548,6 +588,7 @@ int main(void)
 		T(stuck_plugins_hold_up_nobody_else),
 		T(a_full_server_refuses),
 		T(it_ends_with_sessions_in_every_state),
+		T(who_finds_no_descriptor_waits),
 		T(attributes_are_checked),
 	};
 
