@@ -133,6 +133,7 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
  * @retval NDX_E_INVALID_DEVICE_STATE it is connected, failed or closed
  * @retval NDX_E_IO_TIMEOUT           session_timeout_ms is over
  * @retval NDX_E_CANCELED             ndx_session_cancel()
+ * @retval NDX_E_WOULD_BLOCK          in a callback; nothing has changed
  * @return otherwise why the last attempt failed; ndx_session_get_error() has it all
  *
  * Thread safety: one thread at a time. Blocks: up to session_timeout_ms; beyond that only while
@@ -152,6 +153,7 @@ enum ndx_status ndx_session_connect(struct ndx_session *session);
  * @retval NDX_E_INVALID_CONFIG       the two ends do not go together; the text says what differs
  * @retval NDX_E_IO_TIMEOUT           out of time; the text says for what
  * @retval NDX_E_CANCELED             ndx_session_cancel()
+ * @retval NDX_E_WOULD_BLOCK          in a callback; nothing has changed
  * @return otherwise as the plugin, the transport or the provider failed
  *
  * Thread safety: one thread at a time. Blocks: up to stage_timeout_ms and what is left of

@@ -8,6 +8,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_loop.h"
 
 #define MESSAGE_LEAST 512u
 
@@ -169,12 +170,23 @@ static void tell_peer(struct ndx_session *s)
 	(void)link_send(&s->link, bytes, length, base_deadline(100));
 }
 
+/* The adapter's thread would have to move what we wait for. */
+static enum ndx_status check_thread(const char *call)
+{
+	if (!base_loop_on_any())
+		return NDX_OK;
+	return fail(NDX_E_WOULD_BLOCK, 0, "%s: not in a callback", call);
+}
+
 enum ndx_status ndx_session_connect(struct ndx_session *s)
 {
 	enum ndx_status st;
 
 	if (s == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_connect: session is NULL");
+	st = check_thread("ndx_session_connect");
+	if (st != NDX_OK)
+		return st;
 	if (ndx_session_get_state(s) != NDX_SESSION_CREATED)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_session_connect: session %llu is %s already",
@@ -355,7 +367,9 @@ enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
 
 	if (s == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_execute: session is NULL");
-	st = check_turn(s, stage);
+	st = check_thread("ndx_session_execute");
+	if (st == NDX_OK)
+		st = check_turn(s, stage);
 	if (st != NDX_OK)
 		return st;
 	s->stage_deadline_ns = base_deadline(s->attr.stage_timeout_ms);

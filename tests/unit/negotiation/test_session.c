@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base_linux.h"
+#include "base_loop.h"
 #include "session.h"
 
 enum { MESSAGE = 1024, WAIT_MS = 10000 };
@@ -537,6 +538,32 @@ static void attributes_are_checked(void **state)
 	assert_null(s);
 }
 
+static void run_in_a_callback(void *arg)
+{
+	struct ndx_session *s = arg;
+
+	assert_int_equal(ndx_session_run(s), NDX_E_WOULD_BLOCK);
+	assert_int_equal(ndx_session_execute(s, NDX_STAGE_INFO), NDX_E_WOULD_BLOCK);
+}
+
+static void what_would_block_is_refused_in_a_callback(void **state)
+{
+	struct server server;
+	const char *address = server.address;
+	struct rig *r = *state;
+	struct ndx_session *s;
+	struct ndx_loop *loop;
+
+	server_start(&server, GOOD, r->variant);
+	s = session(r, &address, 1, WAIT_MS);
+	assert_int_equal(base_loop_create("test", &loop), NDX_OK);
+	base_loop_call(loop, run_in_a_callback, s);
+	assert_int_equal(ndx_session_run(s), NDX_OK);
+	base_loop_destroy(loop, NULL, NULL);
+	ndx_session_close(s);
+	server_stop(&server);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
@@ -548,6 +575,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_broken_stage_begins_anew, rig_begin_with_reset,
 	                                        rig_end),
 		T(a_cancel_ends_it_wherever_it_is),
+		T(what_would_block_is_refused_in_a_callback),
 		T(attributes_are_checked),
 	};
 
