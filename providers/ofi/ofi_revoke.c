@@ -339,13 +339,28 @@ static void drive(struct ofi_adapter *adapter)
 	ofi_revoke_on_job(adapter);
 }
 
-/* Wait while the word is this. */
+struct wait {
+	struct ofi_adapter *adapter;
+	const uint32_t *word;
+	uint32_t value;
+};
+
+static void drive_while(void *arg)
+{
+	const struct wait *wait = arg;
+
+	while (__atomic_load_n(wait->word, __ATOMIC_ACQUIRE) == wait->value)
+		drive(wait->adapter);
+}
+
+/* Wait while the word is this. In a callback of another adapter's its thread does not stand still
+ * meanwhile: ours may be waiting for it in the same way. */
 static void wait_while(struct ofi_adapter *adapter, const uint32_t *word, uint32_t value)
 {
-	if (base_loop_current(adapter->spi.loop)) {
-		while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
-			drive(adapter);
-	}
+	struct wait wait = {adapter, word, value};
+
+	if (base_loop_on_any() && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+		base_loop_call(adapter->spi.loop, drive_while, &wait);
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
 		base_futex_wait(word, value, UINT64_MAX);
 }

@@ -280,6 +280,51 @@ static void two_that_invalidate_a_window_at_once_are_both_told(void **state)
 	ndx_mw_close(mw);
 }
 
+struct crossed {
+	struct ndx_overlapped ov;
+	struct ndx_mr *mr;
+	uint32_t *arrived; /* atomic; both do it at once */
+	uint32_t done;     /* atomic */
+};
+
+static void close_the_others_region(struct ndx_overlapped *ov)
+{
+	struct crossed *x = ov->context;
+
+	(void)__atomic_add_fetch(x->arrived, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(x->arrived, __ATOMIC_SEQ_CST) < 2)
+		;
+	ndx_mr_close(x->mr);
+	__atomic_store_n(&x->done, 1, __ATOMIC_SEQ_CST);
+}
+
+/* It may cost the connection: each thread is busy with the other's region. */
+static void callbacks_of_two_adapters_close_each_others_regions(void **state)
+{
+	struct pair *p = *state;
+	struct crossed x[2] = {0};
+	uint32_t arrived = 0;
+
+	pair_make(p);
+	pair_connect(p);
+	x[0].mr = region(&p->b, 0, PART, NDX_MR_ALLOW_REMOTE_WRITE);
+	x[1].mr = region(&p->a, 0, PART, NDX_MR_ALLOW_REMOTE_WRITE);
+	for (int i = 0; i < 2; i++) {
+		x[i].arrived = &arrived;
+		x[i].ov.callback = close_the_others_region;
+		x[i].ov.context = &x[i];
+	}
+	assert_int_equal(ndx_cq_notify(p->a.cq, NDX_CQ_NOTIFY_ANY, &x[0].ov), NDX_PENDING);
+	assert_int_equal(ndx_cq_notify(p->b.cq, NDX_CQ_NOTIFY_ANY, &x[1].ov), NDX_PENDING);
+	pair_receive(&p->b, 1, 0, 64);
+	pair_send(&p->a, 2, 0, 64, 0);
+	for (int i = 0; i < 2; i++) {
+		while (__atomic_load_n(&x[i].done, __ATOMIC_SEQ_CST) == 0)
+			;
+	}
+	pair_drop(p);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
 
 int main(void)
@@ -291,6 +336,7 @@ int main(void)
 		CASE(a_disconnect_waits_for_a_write_that_waits_for_an_answer),
 		CASE(writes_with_immediate_data_tell_their_length),
 		CASE(who_uses_memory_that_goes_learns_why),
+		CASE(callbacks_of_two_adapters_close_each_others_regions),
 		CASE(two_that_invalidate_a_window_at_once_are_both_told),
 	};
 
