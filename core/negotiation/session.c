@@ -11,6 +11,7 @@
 #include "base_loop.h"
 
 #define MESSAGE_LEAST 512u
+#define QP_SLICE_MS 20u
 
 void ndx_session_attr_init(struct ndx_session_attr *attr)
 {
@@ -199,31 +200,39 @@ enum ndx_status ndx_session_connect(struct ndx_session *s)
 	return st;
 }
 
+/* Wait for the queue pair in slices: a cancel comes by a descriptor, its end by another way. */
+static enum ndx_status wait_for_qp(struct ndx_session *s, struct ndx_overlapped *ov)
+{
+	enum ndx_status st = NDX_PENDING;
+	bool late = false;
+
+	while (st == NDX_PENDING && !late && !link_cancelled(&s->link)) {
+		late = base_now_ns() >= s->stage_deadline_ns;
+		st = ndx_overlapped_wait(ov, late ? 0 : QP_SLICE_MS);
+	}
+	if (st != NDX_PENDING)
+		return st;
+	(void)ndx_connector_cancel(s->attr.connector);
+	st = ndx_overlapped_status(ov);
+	return st == NDX_E_CANCELED && late ? NDX_E_IO_TIMEOUT : st;
+}
+
 /* The queue pair's part of stage validate. */
 static void connect_qp(struct ndx_session *s)
 {
 	struct ndx_overlapped ov = {0};
-	const uint64_t now = base_now_ns();
-	enum ndx_status st;
-	uint32_t ms;
+	const char *text = "the queue pair cannot be connected";
+	enum ndx_status st = NDX_OK;
 
-	if (s->attr.connector == NULL) {
-		dialogue_connected(&s->dialogue, NDX_OK, "");
-		return;
-	}
-	ms = s->stage_deadline_ns <= now ? 0 : (uint32_t)((s->stage_deadline_ns - now) / 1000000);
-	st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &ov);
-	if (st == NDX_PENDING) {
-		st = ndx_overlapped_wait(&ov, ms);
-		if (st == NDX_PENDING) {
-			(void)ndx_connector_cancel(s->attr.connector);
-			st = ndx_overlapped_status(&ov);
-			st = st == NDX_E_CANCELED ? NDX_E_IO_TIMEOUT : st;
-		}
-	}
-	dialogue_connected(&s->dialogue, st,
-	                   st == NDX_E_IO_TIMEOUT ? "the peer's queue pair does not connect in time"
-	                                          : "the queue pair cannot be connected");
+	if (s->attr.connector != NULL)
+		st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &ov);
+	if (st == NDX_PENDING)
+		st = wait_for_qp(s, &ov);
+	if (st == NDX_E_IO_TIMEOUT)
+		text = "the peer's queue pair does not connect in time";
+	else if (st == NDX_E_CANCELED)
+		text = "cancelled";
+	dialogue_connected(&s->dialogue, st, text);
 }
 
 /* Wait for the peer's next frame, and take it. */

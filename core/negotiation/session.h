@@ -20,7 +20,7 @@ struct ndx_session {
 	uint8_t cookie[16]; /* names it when its transport has to be replaced */
 	uint64_t deadline_ns;
 	uint64_t stage_deadline_ns;
-	bool described;
+	uint32_t resumptions; /* how often its transport was replaced */
 
 	/* what has come and is not parsed */
 	uint8_t *inbox;

@@ -153,12 +153,16 @@ static bool is_lasting(enum ndx_status st, enum ndx_error_layer layer)
 static enum ndx_status try_all(struct ndx_session *s, bool again, enum ndx_error_layer *layer)
 {
 	const size_t tries = s->attr.attempts * s->attr.server_count;
+	uint32_t failures = s->resumptions;
 	enum ndx_status st = NDX_E_IO_TIMEOUT;
 
+	s->resumptions += again;
 	for (size_t i = 0; i < tries; i++) {
 		const char *server = s->servers[i % s->attr.server_count];
 
-		if (i > 0 && !pause_before(s, (uint32_t)i))
+		/* A server that welcomes and goes away at once is not to be asked without end. */
+		failures += i > 0 || again;
+		if (failures > 0 && !pause_before(s, failures))
 			return NDX_E_CANCELED;
 		if (base_now_ns() >= s->deadline_ns)
 			return st;

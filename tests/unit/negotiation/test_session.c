@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include <ndx/ndx.h>
+
 #include "base_linux.h"
 #include "base_loop.h"
 #include "session.h"
@@ -18,6 +20,7 @@ enum conduct {
 	SILENT,        /* takes the connection and says nothing */
 	MAD,           /* sends rubbish */
 	REFUSING,      /* knows no such variant */
+	DROPPING_EACH, /* the same, each time */
 	DROPPING,      /* closes in mid-stage, the first time */
 	SLOW_TO_SPEAK, /* silent from stage info on */
 	FLOODING,      /* says for ever that it lives */
@@ -39,6 +42,10 @@ struct server {
 static unsigned resets; /* atomic */
 static bool can_reset;
 
+/* An end that the client is to connect to; what the plugins of both sides then say of each other.
+ */
+static struct ndx_peer_description meeting;
+
 static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,
                             size_t peer_length, struct ndx_exchange_reply *reply)
 {
@@ -46,6 +53,9 @@ static enum ndx_status talk(void *session, const struct ndx_exchange *x, const v
 	(void)peer_length;
 	if (x->round == 1 && memcmp(peer, "hallo", 5) != 0)
 		return NDX_E_REMOTE_ERROR;
+	*x->peer = meeting;
+	if (meeting.kind != NDX_DESCRIPTION_NONE)
+		x->peer->cookie[0] = (uint8_t)(x->role + 1);
 	memcpy(reply->data, "hallo", 5);
 	reply->length = 5;
 	reply->completed = x->round == 1;
@@ -128,6 +138,7 @@ static void serve_stages(struct server *s, int fd)
 
 	assert_int_equal(history_init(&history, 16), NDX_OK);
 	dialogue_init(&d, s->variant, NDX_ROLE_SERVER, 1, &limits, &history);
+	d.own = meeting;
 	while (on) {
 		switch (d.next) {
 		case DIALOGUE_IDLE:
@@ -147,7 +158,8 @@ static void serve_stages(struct server *s, int fd)
 			on = write_all(fd, d.out, d.out_length);
 			if (on)
 				dialogue_sent(&d);
-			if (s->conduct == DROPPING && s->served == 1)
+			if (s->conduct == DROPPING_EACH ||
+			    (s->conduct == DROPPING && s->served == 1))
 				on = false;
 			break;
 		case DIALOGUE_RECEIVE:
@@ -291,6 +303,7 @@ static int rig_begin(void **state)
 		ndx_negotiation_get_variant(r->negotiation, "test", "two", NULL, 0, &r->variant),
 		NDX_OK);
 	resets = 0;
+	memset(&meeting, 0, sizeof(meeting));
 	*state = r;
 	return 0;
 }
@@ -477,6 +490,29 @@ static void a_broken_stage_begins_anew(void **state)
 	server_stop(&server);
 }
 
+static void who_drops_each_time_is_not_asked_without_end(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_session_attr attr;
+	struct ndx_session *s;
+	struct server server;
+	const char *address = server.address;
+
+	server_start(&server, DROPPING_EACH, r->variant);
+	ndx_session_attr_init(&attr);
+	attr.variant = r->variant;
+	attr.servers = &address;
+	attr.server_count = 1;
+	attr.backoff_ms = 20;
+	attr.session_timeout_ms = 600;
+	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
+	assert_int_equal(ndx_session_run(s), NDX_E_IO_TIMEOUT);
+	/* The pauses, of at least 10, 20, 40 ... ms, leave no room for more. */
+	assert_in_range(server.served, 1, 8);
+	ndx_session_close(s);
+	server_stop(&server);
+}
+
 static void *run_session(void *arg)
 {
 	return (void *)(intptr_t)ndx_session_run(arg);
@@ -513,6 +549,89 @@ static void a_cancel_ends_it_wherever_it_is(void **state)
 		ndx_session_close(s);
 		server_stop(&server);
 	}
+}
+
+/* A queue pair whose peer listens and never answers. */
+struct lonely {
+	struct ndx_adapter *adapter;
+	struct ndx_cq *cq;
+	struct ndx_qp *qp;
+	struct ndx_connector *connector;
+	struct ndx_listener *listener;
+	struct ndx_connector *asked;
+	struct ndx_overlapped ov;
+};
+
+static void lonely_open(struct lonely *l)
+{
+	socklen_t length = sizeof(meeting.address);
+	struct ndx_qp_attr attr;
+
+	memset(l, 0, sizeof(*l));
+	assert_int_equal(ndx_adapter_open("loop", &l->adapter), NDX_OK);
+	assert_int_equal(ndx_cq_create(l->adapter, 4, 0, 0, &l->cq), NDX_OK);
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = attr.initiator_cq = l->cq;
+	assert_int_equal(ndx_qp_create(l->adapter, &attr, &l->qp), NDX_OK);
+	assert_int_equal(ndx_connector_create(l->adapter, NULL, &l->connector), NDX_OK);
+	assert_int_equal(ndx_connector_create(l->adapter, NULL, &l->asked), NDX_OK);
+	assert_int_equal(ndx_listener_create(l->adapter, &l->listener), NDX_OK);
+	assert_int_equal(ndx_listener_bind(l->listener,
+	                                   (const struct sockaddr *)&(struct sockaddr_in){
+						   .sin_family = AF_INET,
+						   .sin_addr = {htonl(INADDR_LOOPBACK)}},
+	                                   sizeof(struct sockaddr_in)),
+	                 NDX_OK);
+	assert_int_equal(ndx_listener_listen(l->listener, 4), NDX_OK);
+	meeting.kind = NDX_DESCRIPTION_MEETING;
+	(void)snprintf(meeting.stack, sizeof(meeting.stack), "loop");
+	meeting.cookie[15] = 1;
+	assert_int_equal(ndx_listener_get_local_address(
+				 l->listener, (struct sockaddr *)&meeting.address, &length),
+	                 NDX_OK);
+	assert_int_equal(ndx_listener_get_connection_request(l->listener, l->asked, &l->ov),
+	                 NDX_PENDING);
+}
+
+static void lonely_close(struct lonely *l)
+{
+	ndx_connector_close(l->connector);
+	ndx_connector_close(l->asked);
+	ndx_listener_close(l->listener);
+	ndx_qp_close(l->qp);
+	ndx_cq_close(l->cq);
+	ndx_adapter_close(l->adapter);
+}
+
+static void a_cancel_ends_the_wait_for_the_queue_pair(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_session_attr attr;
+	struct ndx_session *s;
+	struct server server;
+	struct lonely lonely;
+	const char *address = server.address;
+	pthread_t thread;
+	void *result;
+
+	lonely_open(&lonely);
+	server_start(&server, GOOD, r->variant);
+	ndx_session_attr_init(&attr);
+	attr.variant = r->variant;
+	attr.servers = &address;
+	attr.server_count = 1;
+	attr.connector = lonely.connector;
+	attr.qp = lonely.qp;
+	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
+	assert_int_equal(pthread_create(&thread, NULL, run_session, s), 0);
+	/* It has asked, so it waits; nobody will answer. */
+	assert_int_equal(ndx_overlapped_wait(&lonely.ov, WAIT_MS), NDX_OK);
+	ndx_session_cancel(s);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_int_equal((intptr_t)result, NDX_E_CANCELED);
+	ndx_session_close(s);
+	server_stop(&server);
+	lonely_close(&lonely);
 }
 
 static void attributes_are_checked(void **state)
@@ -576,6 +695,9 @@ int main(void)
 	                                        rig_end),
 		T(a_cancel_ends_it_wherever_it_is),
 		T(what_would_block_is_refused_in_a_callback),
+		T(a_cancel_ends_the_wait_for_the_queue_pair),
+		cmocka_unit_test_setup_teardown(who_drops_each_time_is_not_asked_without_end,
+	                                        rig_begin_with_reset, rig_end),
 		T(attributes_are_checked),
 	};
 
