@@ -204,6 +204,7 @@ static enum ndx_status begin_listening(struct ndx_negotiation_server *server)
 
 static enum ndx_status keep_variants(struct ndx_negotiation_server *server)
 {
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers it is */
 	server->variants = calloc(server->attr.variant_count, sizeof(*server->variants));
 	if (server->variants == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_create: out of memory");

@@ -243,7 +243,9 @@ static struct ofi_link *find_debtor(const struct ofi_revoke *revoke, bool to_clo
 	struct ofi_adapter *adapter = revoke->adapter;
 	bool lost;
 
-	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
+	/* a list is a ring: next is never NULL */
+	for (struct base_list *n = adapter->links.next; n != &adapter->links;
+	     n = n->next) { /* NOLINT(clang-analyzer-core.NullDereference) */
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
 
 		if (owes_round(link, revoke->round, &lost) && (!to_close || late || lost))

@@ -220,9 +220,10 @@ static struct ndx_session *client(struct rig *r, int variant, uint32_t stage_ms)
 
 static void join(const struct rig *r, int fd)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET,
-	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
-	                         .sin_port = htons((uint16_t)atoi(strchr(r->address, ':') + 1))};
+	struct sockaddr_in at = {
+		.sin_family = AF_INET,
+		.sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
+		.sin_port = htons((uint16_t)strtoul(strchr(r->address, ':') + 1, NULL, 10))};
 	const struct timeval limit = {.tv_sec = WAIT_MS / 1000};
 
 	assert_true(fd >= 0);

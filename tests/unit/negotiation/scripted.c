@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A server that a test scripts. */
+#include "scripted.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "base_linux.h"
+
+/* ---- the plugin: two rounds in each stage ---- */
+
+unsigned resets;
+static bool can_reset;
+
+struct ndx_peer_description meeting;
+
+static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,
+                            size_t peer_length, struct ndx_exchange_reply *reply)
+{
+	(void)session;
+	(void)peer_length;
+	if (x->round == 1 && memcmp(peer, "hallo", 5) != 0)
+		return NDX_E_REMOTE_ERROR;
+	*x->peer = meeting;
+	if (meeting.kind != NDX_DESCRIPTION_NONE)
+		x->peer->cookie[0] = (uint8_t)(x->role + 1);
+	memcpy(reply->data, "hallo", 5);
+	reply->length = 5;
+	reply->completed = x->round == 1;
+	return NDX_OK;
+}
+
+static enum ndx_status reset(void *session, enum ndx_stage stage)
+{
+	(void)session;
+	(void)stage;
+	(void)__atomic_add_fetch(&resets, 1, __ATOMIC_RELAXED);
+	return NDX_OK;
+}
+
+static struct ndx_variant_ops ops;
+static const struct ndx_plugin_variant list[] = {{.name = "two", .help = "", .ops = &ops}};
+static struct ndx_plugin plugin;
+
+/* ---- the server ---- */
+
+/* A whole frame, or false at the end of the connection. */
+static bool read_frame(int fd, uint8_t *bytes, struct frame *f)
+{
+	size_t have = 0;
+	size_t used = FRAME_HEADER;
+	const char *why;
+
+	for (;;) {
+		const enum frame_verdict v = frame_parse(bytes, have, MESSAGE, f, &used, &why);
+		ssize_t n;
+
+		if (v == FRAME_WHOLE)
+			return true;
+		if (v == FRAME_BAD)
+			return false;
+		n = recv(fd, bytes + have, used - have, 0);
+		if (n <= 0)
+			return false;
+		have += (size_t)n;
+	}
+}
+
+static bool write_all(int fd, const uint8_t *bytes, size_t length)
+{
+	return send(fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
+}
+
+static bool welcome(int fd)
+{
+	const struct frame_welcome w = {MESSAGE, 1000, 1000};
+	struct frame f = {.type = FRAME_WELCOME, .length = FRAME_WELCOME_SIZE};
+	uint8_t bytes[FRAME_HEADER + FRAME_WELCOME_SIZE];
+
+	(void)frame_write_welcome(bytes + FRAME_HEADER, &w);
+	frame_write_header(bytes, &f);
+	return write_all(fd, bytes, sizeof(bytes));
+}
+
+static void refuse(int fd)
+{
+	struct frame_error e = {.layer = NDX_LAYER_FRAMEWORK, .status = NDX_E_NOT_FOUND};
+	struct frame f = {.type = FRAME_ERROR};
+	uint8_t bytes[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
+
+	(void)snprintf(e.text, sizeof(e.text), "no plugin \"test\" here; there are: roce");
+	f.length = frame_write_error(bytes + FRAME_HEADER, &e);
+	frame_write_header(bytes, &f);
+	(void)write_all(fd, bytes, FRAME_HEADER + f.length);
+}
+
+/* Stages as they come, until the client ends it. */
+static void serve_stages(struct server *s, int fd)
+{
+	const struct dialogue_limits limits = {MESSAGE, 16};
+	uint8_t bytes[FRAME_HEADER + MESSAGE];
+	struct history history;
+	struct dialogue d;
+	struct frame f;
+	bool on = true;
+
+	assert_int_equal(history_init(&history, 16), NDX_OK);
+	dialogue_init(&d, s->variant, NDX_ROLE_SERVER, 1, &limits, &history);
+	d.own = meeting;
+	while (on) {
+		switch (d.next) {
+		case DIALOGUE_IDLE:
+			/* the client's first frame opens the stage */
+			if (d.finished >= NDX_STAGE_DONE)
+				on = false;
+			else
+				(void)dialogue_start(&d, (enum ndx_stage)(d.finished + 1));
+			break;
+		case DIALOGUE_CALL:
+			dialogue_call(&d);
+			break;
+		case DIALOGUE_CONNECT:
+			dialogue_connected(&d, NDX_OK, "");
+			break;
+		case DIALOGUE_SEND:
+			on = write_all(fd, d.out, d.out_length);
+			if (on)
+				dialogue_sent(&d);
+			if (s->conduct == DROPPING_EACH ||
+			    (s->conduct == DROPPING && s->served == 1))
+				on = false;
+			break;
+		case DIALOGUE_RECEIVE:
+			on = read_frame(fd, bytes, &f);
+			if (on)
+				dialogue_receive(&d, &f, base_now_ns());
+			break;
+		case DIALOGUE_FAILED:
+		case DIALOGUE_CLOSED:
+		default:
+			on = false;
+		}
+	}
+	dialogue_fini(&d);
+	history_fini(&history);
+}
+
+static void wait_for_end(int fd)
+{
+	uint8_t byte;
+
+	while (recv(fd, &byte, 1, 0) > 0)
+		;
+}
+
+static void flood(int fd)
+{
+	enum { FRAMES = 1024 };
+	const struct frame alive = {.type = FRAME_ALIVE};
+	uint8_t many[FRAMES * FRAME_HEADER];
+
+	for (size_t i = 0; i < FRAMES; i++)
+		frame_write_header(many + i * FRAME_HEADER, &alive);
+	while (write_all(fd, many, sizeof(many)))
+		;
+}
+
+static void serve(struct server *s, int fd)
+{
+	uint8_t bytes[FRAME_HEADER + MESSAGE];
+	struct frame f;
+
+	(void)__atomic_add_fetch(&s->served, 1, __ATOMIC_RELAXED);
+	if (s->conduct == SILENT) {
+		wait_for_end(fd);
+		return;
+	}
+	if (!read_frame(fd, bytes, &f) || f.type != FRAME_HELLO)
+		return;
+	s->resumed = (f.flags & FRAME_RESUMED) != 0;
+	if (s->conduct == REFUSING) {
+		refuse(fd);
+		return;
+	}
+	if (s->conduct == MAD) {
+		(void)write_all(fd, (const uint8_t *)"HTTP/1.1 400 Bad Request\r\n", 26);
+		wait_for_end(fd);
+		return;
+	}
+	if (!welcome(fd))
+		return;
+	if (s->conduct == SLOW_TO_SPEAK)
+		wait_for_end(fd);
+	else if (s->conduct == FLOODING)
+		flood(fd);
+	else
+		serve_stages(s, fd);
+}
+
+static void *server_main(void *arg)
+{
+	struct server *s = arg;
+
+	for (;;) {
+		struct pollfd set[2] = {{.fd = s->fd, .events = POLLIN},
+		                        {.fd = s->stop, .events = POLLIN}};
+		int fd;
+
+		(void)poll(set, 2, -1);
+		if (set[1].revents != 0)
+			return NULL;
+		fd = accept(s->fd, NULL, NULL);
+		if (fd < 0)
+			continue;
+		serve(s, fd);
+		(void)close(fd);
+	}
+}
+
+void server_start(struct server *s, enum conduct conduct, struct ndx_variant *variant)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+	socklen_t len = sizeof(at);
+
+	memset(s, 0, sizeof(*s));
+	s->conduct = conduct;
+	s->variant = variant;
+	s->stop = base_flag_create();
+	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(s->fd >= 0 && s->stop >= 0);
+	assert_int_equal(bind(s->fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(s->fd, 16), 0);
+	assert_int_equal(getsockname(s->fd, (struct sockaddr *)&at, &len), 0);
+	(void)snprintf(s->address, sizeof(s->address), "127.0.0.1:%u", ntohs(at.sin_port));
+	assert_int_equal(pthread_create(&s->thread, NULL, server_main, s), 0);
+}
+
+void server_stop(struct server *s)
+{
+	base_flag_raise(s->stop);
+	assert_int_equal(pthread_join(s->thread, NULL), 0);
+	(void)close(s->fd);
+	(void)close(s->stop);
+}
+
+/* ---- the rig ---- */
+
+int rig_begin(void **state)
+{
+	struct rig *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	ops = (struct ndx_variant_ops){
+		.info = talk, .ready = talk, .done = talk, .reset = can_reset ? reset : NULL};
+	plugin = (struct ndx_plugin){.abi = NDX_PLUGIN_ABI,
+	                             .size = sizeof(plugin),
+	                             .name = "test",
+	                             .version = "1",
+	                             .vendor = "us",
+	                             .list = list,
+	                             .count = 1};
+	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
+	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
+	assert_int_equal(
+		ndx_negotiation_get_variant(r->negotiation, "test", "two", NULL, 0, &r->variant),
+		NDX_OK);
+	resets = 0;
+	memset(&meeting, 0, sizeof(meeting));
+	*state = r;
+	return 0;
+}
+
+int rig_end(void **state)
+{
+	struct rig *r = *state;
+
+	ndx_variant_close(r->variant);
+	assert_int_equal(ndx_negotiation_close(r->negotiation), NDX_OK);
+	free(r);
+	can_reset = false;
+	return 0;
+}
+
+int rig_begin_with_reset(void **state)
+{
+	can_reset = true;
+	return rig_begin(state);
+}
+
+struct ndx_session *rig_session(struct rig *r, const char *const *servers, size_t count,
+                                uint32_t stage_ms)
+{
+	struct ndx_session_attr attr;
+	struct ndx_session *s;
+
+	ndx_session_attr_init(&attr);
+	attr.variant = r->variant;
+	attr.servers = servers;
+	attr.server_count = count;
+	attr.connect_timeout_ms = 150;
+	attr.stage_timeout_ms = stage_ms;
+	attr.backoff_ms = 8;
+	attr.max_message = MESSAGE;
+	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
+	return s;
+}

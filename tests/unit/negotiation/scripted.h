@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A server that a test scripts, and what a session needs to talk to it. */
+#ifndef TEST_SCRIPTED_H
+#define TEST_SCRIPTED_H
+
+#include "says.h"
+
+#include <pthread.h>
+
+#include <ndx/ndx.h>
+
+#include "session.h"
+
+enum { MESSAGE = 1024, WAIT_MS = 10000 };
+
+enum conduct {
+	GOOD,
+	SILENT,        /* takes the connection and says nothing */
+	MAD,           /* sends rubbish */
+	REFUSING,      /* knows no such variant */
+	DROPPING_EACH, /* the same, each time */
+	DROPPING,      /* closes in mid-stage, the first time */
+	SLOW_TO_SPEAK, /* silent from stage info on */
+	FLOODING,      /* says for ever that it lives */
+};
+
+struct server {
+	pthread_t thread;
+	int fd;
+	char address[32];
+	enum conduct conduct;
+	struct ndx_variant *variant;
+	unsigned served; /* atomic */
+	bool resumed;
+	int stop;
+};
+
+extern unsigned resets; /* of the plugin; atomic */
+/* An end that the client is to connect to: what the plugins of both sides then say of each other.
+ */
+extern struct ndx_peer_description meeting;
+
+void server_start(struct server *s, enum conduct conduct, struct ndx_variant *variant);
+void server_stop(struct server *s);
+
+struct rig {
+	struct ndx_negotiation *negotiation;
+	struct ndx_variant *variant;
+};
+
+/* Setup and teardown; *state is a struct rig. */
+int rig_begin(void **state);
+int rig_begin_with_reset(void **state);
+int rig_end(void **state);
+
+/* With short time-outs. */
+struct ndx_session *rig_session(struct rig *r, const char *const *servers, size_t count,
+                                uint32_t stage_ms);
+
+#endif
