@@ -195,12 +195,33 @@ static void connect_qp(struct client *c)
 		dialogue_connected(&c->session.dialogue, st, ndx_last_error());
 }
 
+/* The next frame, not consumed yet; false: none for now, *more says whether there is more to do. */
+static bool take_frame(struct client *c, struct frame *f, bool *more)
+{
+	const char *why = NULL;
+
+	*more = false;
+	switch (client_read_frame(c, c->session.dialogue.limits.max_message, f, &why)) {
+	case IO_DONE:
+		return true;
+	case IO_LOST:
+		lost(c);
+		return false;
+	case IO_BAD:
+		*more = client_fail(c, NDX_E_REMOTE_ERROR, why);
+		return false;
+	case IO_WAIT:
+	default:
+		return false;
+	}
+}
+
 /* Between two stages; true: there is more to be done now. */
 static bool between(struct client *c)
 {
 	struct dialogue *d = &c->session.dialogue;
-	const char *why = NULL;
 	struct frame f;
+	bool more;
 
 	pthread_mutex_lock(&c->session.lock);
 	c->session.agreed = d->settled;
@@ -220,49 +241,30 @@ static bool between(struct client *c)
 		set_stage_timer(c);
 		return true;
 	}
-	switch (client_read_frame(c, d->limits.max_message, &f, &why)) {
-	case IO_WAIT:
-		return false;
-	case IO_LOST:
-		lost(c);
-		return false;
-	case IO_BAD:
-		return client_fail(c, NDX_E_REMOTE_ERROR, why);
-	case IO_DONE:
-		break;
-	}
+	if (!take_frame(c, &f, &more))
+		return more;
 	if (f.type == FRAME_DATA && f.stage == NDX_STAGE_DONE && d->finished < NDX_STAGE_DONE) {
 		/* The frame stays: it is the stage's. */
 		(void)dialogue_start(d, NDX_STAGE_DONE);
 		set_stage_timer(c);
 		return true;
 	}
-	client_consume(c);
 	dialogue_receive(d, &f, base_now_ns());
+	client_consume(c);
 	return true;
 }
 
 static bool receive(struct client *c)
 {
-	struct dialogue *d = &c->session.dialogue;
 	const uint64_t since = base_now_ns();
-	const char *why = NULL;
 	struct frame f;
+	bool more;
 
-	switch (client_read_frame(c, d->limits.max_message, &f, &why)) {
-	case IO_WAIT:
-		return false;
-	case IO_LOST:
-		lost(c);
-		return false;
-	case IO_BAD:
-		return client_fail(c, NDX_E_REMOTE_ERROR, why);
-	case IO_DONE:
-	default:
-		dialogue_receive(d, &f, since);
-		client_consume(c);
-		return true;
-	}
+	if (!take_frame(c, &f, &more))
+		return more;
+	dialogue_receive(&c->session.dialogue, &f, since);
+	client_consume(c);
+	return true;
 }
 
 static bool send_out(struct client *c)
