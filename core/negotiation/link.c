@@ -137,6 +137,19 @@ static enum ndx_status status_of(int error)
 	}
 }
 
+void link_keep_alive(int fd)
+{
+	const int on = 1;
+	const int idle_s = 30;
+	const int every_s = 10;
+	const int count = 3;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
 static enum ndx_status connect_one(struct link *l, const struct addrinfo *ai, const char *address,
                                    uint64_t deadline_ns)
 {
@@ -149,6 +162,7 @@ static enum ndx_status connect_one(struct link *l, const struct addrinfo *ai, co
 	if (l->fd < 0)
 		return fail(status_of(errno), errno, "server %.128s: no socket", address);
 	(void)setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	link_keep_alive(l->fd);
 	if (connect(l->fd, ai->ai_addr, ai->ai_addrlen) != 0 && errno != EINPROGRESS) {
 		error = errno;
 		goto refused;
@@ -234,12 +248,24 @@ enum ndx_status link_connect(struct link *l, const char *address, uint64_t deadl
 	                        : connect_plugin(l, address, deadline_ns);
 }
 
+/* What a plugin's transport returned; it has no way to say more. */
+static enum ndx_status judge_plugin(const struct link *l, const char *call, enum ndx_status st)
+{
+	if (st == NDX_OK || st == NDX_E_IO_TIMEOUT || st == NDX_E_CANCELED)
+		return st;
+	return fail(st < 0 ? st : NDX_E_UNSUCCESSFUL, 0,
+	            "plugin \"%s\", transport \"%s\": its %s failed: %s", l->plugin->name,
+	            l->table->name, call, ndx_status_text(st));
+}
+
 enum ndx_status link_send(struct link *l, const void *data, size_t length, uint64_t deadline_ns)
 {
 	const char *p = data;
 
 	if (l->channel != NULL)
-		return l->table->send(l->channel, data, length, (uint32_t)remaining(deadline_ns));
+		return judge_plugin(
+			l, "send",
+			l->table->send(l->channel, data, length, (uint32_t)remaining(deadline_ns)));
 	while (length > 0) {
 		const ssize_t n = send(l->fd, p, length, MSG_NOSIGNAL);
 		enum ndx_status st;
@@ -271,7 +297,7 @@ static enum ndx_status receive_plugin(struct link *l, void *data, size_t room, s
 		return fail(NDX_E_INTERNAL_ERROR, 0,
 		            "plugin \"%s\", transport \"%s\" received %zu bytes into %zu",
 		            l->plugin->name, l->table->name, *length, room);
-	return st;
+	return judge_plugin(l, "receive", st);
 }
 
 enum ndx_status link_receive(struct link *l, void *data, size_t room, size_t *length,

@@ -30,6 +30,9 @@ bool link_address_split(const char *address, char host[LINK_HOST_MAX], char port
 /* "host:port" or "[host]:port"; false: malformed. Looks nothing up. */
 bool link_address_valid(const char *address);
 
+/* Who is gone without a word is noticed after a minute, though nobody sends anything. */
+void link_keep_alive(int fd);
+
 /* All of them: NDX_E_IO_TIMEOUT, NDX_E_CANCELED; else as the system or the plugin failed, with
  * ndx_last_error(). `deadline_ns` by base_now_ns(). */
 enum ndx_status link_connect(struct link *l, const char *address, uint64_t deadline_ns);

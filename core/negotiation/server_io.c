@@ -22,6 +22,7 @@ bool client_attach(struct client *c, int fd)
 	c->fd = fd;
 	c->sent = 0;
 	c->session.inbox_used = 0;
+	link_keep_alive(fd);
 	c->watch = (struct base_watch){.fd = fd, .fn = on_event, .arg = c};
 	c->watched = base_watch_add(c->server->loop, &c->watch, 0, true) == NDX_OK;
 	return c->watched;

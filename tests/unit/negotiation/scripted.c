@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base_linux.h"
 
@@ -40,7 +41,92 @@ static enum ndx_status reset(void *session, enum ndx_stage stage)
 }
 
 static struct ndx_variant_ops ops;
-static const struct ndx_plugin_variant list[] = {{.name = "two", .help = "", .ops = &ops}};
+static const struct ndx_plugin_variant list[] = {
+	{.name = "two", .help = "", .ops = &ops},
+	{.name = "bus", .help = "", .ops = &ops, .transport = "bus"},
+};
+
+static bool write_all(int fd, const uint8_t *bytes, size_t length);
+
+/* ---- a transport of the plugin's: it understands "bus PORT" ---- */
+
+struct ndx_plugin_channel {
+	int fd;
+	int cancelled; /* a flag */
+};
+
+struct bus bus;
+
+static enum ndx_status bus_connect(void *state, const char *address, uint32_t timeout_ms,
+                                   struct ndx_plugin_channel **channel, char *why, size_t room)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+	struct ndx_plugin_channel *c = calloc(1, sizeof(*c));
+
+	(void)state;
+	assert_non_null(c);
+	assert_true(timeout_ms > 0);
+	if (strncmp(address, "bus ", 4) != 0) {
+		(void)snprintf(why, room, "there is no such bus");
+		free(c);
+		return NDX_E_HOST_UNREACHABLE;
+	}
+	at.sin_port = htons((uint16_t)strtoul(address + 4, NULL, 10));
+	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	c->cancelled = base_flag_create();
+	assert_true(c->fd >= 0 && c->cancelled >= 0);
+	assert_int_equal(connect(c->fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	bus.opened++;
+	*channel = c;
+	return NDX_OK;
+}
+
+static enum ndx_status bus_send(struct ndx_plugin_channel *c, const void *data, size_t length,
+                                uint32_t timeout_ms)
+{
+	(void)timeout_ms;
+	if (bus.breaks)
+		return NDX_E_DEVICE_REMOVED;
+	return write_all(c->fd, data, length) ? NDX_OK : NDX_E_CONNECTION_ABORTED;
+}
+
+static enum ndx_status bus_receive(struct ndx_plugin_channel *c, void *data, size_t room,
+                                   size_t *length, uint32_t timeout_ms)
+{
+	struct pollfd set[2] = {{.fd = c->cancelled, .events = POLLIN},
+	                        {.fd = c->fd, .events = POLLIN}};
+	ssize_t n;
+
+	if (poll(set, 2, (int)timeout_ms) == 0)
+		return NDX_E_IO_TIMEOUT;
+	if (set[0].revents != 0)
+		return NDX_E_CANCELED;
+	n = recv(c->fd, data, bus.lies ? 1 : room, 0);
+	if (n <= 0)
+		return NDX_E_CONNECTION_ABORTED;
+	*length = bus.lies ? room + 1 : (size_t)n;
+	return NDX_OK;
+}
+
+static void bus_cancel(struct ndx_plugin_channel *c)
+{
+	base_flag_raise(c->cancelled);
+}
+
+static void bus_close(struct ndx_plugin_channel *c)
+{
+	bus.opened--;
+	(void)close(c->fd);
+	(void)close(c->cancelled);
+	free(c);
+}
+
+static const struct ndx_plugin_transport transports[] = {
+	{"bus", bus_connect, bus_send, bus_receive, bus_cancel, bus_close},
+	{.name = NULL},
+};
+
 static struct ndx_plugin plugin;
 
 /* ---- the server ---- */
@@ -260,7 +346,9 @@ int rig_begin(void **state)
 	                             .version = "1",
 	                             .vendor = "us",
 	                             .list = list,
-	                             .count = 1};
+	                             .count = 2,
+	                             .transports = transports};
+	bus = (struct bus){0};
 	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
 	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
 	assert_int_equal(

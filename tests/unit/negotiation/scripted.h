@@ -40,6 +40,13 @@ extern unsigned resets; /* of the plugin; atomic */
  */
 extern struct ndx_peer_description meeting;
 
+/* The plugin's own transport, of variant "bus": its address is "bus PORT". */
+extern struct bus {
+	int opened;  /* channels now */
+	bool breaks; /* send fails */
+	bool lies;   /* receive tells more than there was room for */
+} bus;
+
 void server_start(struct server *s, enum conduct conduct, struct ndx_variant *variant);
 void server_stop(struct server *s);
 

@@ -183,6 +183,11 @@ static void *run_session(void *arg)
 	return (void *)(intptr_t)ndx_session_run(arg);
 }
 
+static void *run_info(void *arg)
+{
+	return (void *)(intptr_t)ndx_session_execute(arg, NDX_STAGE_INFO);
+}
+
 static void a_cancel_ends_it_wherever_it_is(void **state)
 {
 	static const enum conduct conducts[] = {SILENT, SLOW_TO_SPEAK, GOOD};
@@ -299,6 +304,102 @@ static void a_cancel_ends_the_wait_for_the_queue_pair(void **state)
 	lonely_close(&lonely);
 }
 
+static struct ndx_session *bus_session(struct rig *r, struct ndx_variant **v, const char *address)
+{
+	const char *servers[1] = {address};
+	struct ndx_session_attr attr;
+	struct ndx_session *s;
+
+	assert_int_equal(ndx_negotiation_get_variant(r->negotiation, "test", "bus", NULL, 0, v),
+	                 NDX_OK);
+	ndx_session_attr_init(&attr);
+	attr.variant = *v;
+	attr.servers = servers;
+	attr.server_count = 1;
+	attr.attempts = 1;
+	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
+	return s;
+}
+
+static void a_plugins_transport_carries_a_session(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_variant *v;
+	struct ndx_session *s;
+	struct server server;
+	char address[32];
+
+	server_start(&server, GOOD, r->variant);
+	(void)snprintf(address, sizeof(address), "bus %s", strchr(server.address, ':') + 1);
+	s = bus_session(r, &v, address);
+	assert_int_equal(ndx_session_run(s), NDX_OK);
+	assert_int_equal(bus.opened, 1);
+	ndx_session_close(s);
+	assert_int_equal(bus.opened, 0);
+	ndx_variant_close(v);
+	server_stop(&server);
+}
+
+static void a_plugins_transport_that_fails_is_named(void **state)
+{
+	static const struct {
+		bool breaks;
+		bool lies;
+		const char *bus;
+		enum ndx_status status;
+		const char *says;
+	} cases[] = {
+		{true, false, "bus", NDX_E_DEVICE_REMOVED,
+	         "plugin \"test\", transport \"bus\": its send failed"},
+		{false, true, "bus", NDX_E_INTERNAL_ERROR,
+	         "plugin \"test\", transport \"bus\" received 21 bytes into 20"},
+		{false, false, "tram", NDX_E_HOST_UNREACHABLE, "there is no such bus"},
+	};
+	struct rig *r = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ndx_variant *v;
+		struct ndx_session *s;
+		struct server server;
+		char address[32];
+
+		server_start(&server, GOOD, r->variant);
+		(void)snprintf(address, sizeof(address), "%s %s", cases[i].bus,
+		               strchr(server.address, ':') + 1);
+		bus.breaks = cases[i].breaks;
+		bus.lies = cases[i].lies;
+		s = bus_session(r, &v, address);
+		fails(s, ndx_session_run(s), cases[i].status, NDX_LAYER_TRANSPORT, cases[i].says);
+		assert_int_equal(bus.opened, 0);
+		ndx_session_close(s);
+		ndx_variant_close(v);
+		server_stop(&server);
+	}
+}
+
+static void a_cancel_reaches_a_plugins_transport(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_variant *v;
+	struct ndx_session *s;
+	struct server server;
+	char address[32];
+	pthread_t thread;
+	void *result;
+
+	server_start(&server, SLOW_TO_SPEAK, r->variant);
+	(void)snprintf(address, sizeof(address), "bus %s", strchr(server.address, ':') + 1);
+	s = bus_session(r, &v, address);
+	assert_int_equal(ndx_session_connect(s), NDX_OK);
+	assert_int_equal(pthread_create(&thread, NULL, run_info, s), 0);
+	ndx_session_cancel(s);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_int_equal((intptr_t)result, NDX_E_CANCELED);
+	ndx_session_close(s);
+	ndx_variant_close(v);
+	server_stop(&server);
+}
+
 static void attributes_are_checked(void **state)
 {
 	static const char *const bad[] = {"",      "host",    "host:",   ":1",     "::1:80",
@@ -363,6 +464,9 @@ int main(void)
 		T(a_cancel_ends_the_wait_for_the_queue_pair),
 		cmocka_unit_test_setup_teardown(who_drops_each_time_is_not_asked_without_end,
 	                                        rig_begin_with_reset, rig_end),
+		T(a_plugins_transport_carries_a_session),
+		T(a_plugins_transport_that_fails_is_named),
+		T(a_cancel_reaches_a_plugins_transport),
 		T(attributes_are_checked),
 	};
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses; and who is gone without a word is noticed, at both ends. */
+#include "scripted.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include <ndx/negotiation_server.h>
+
+#include "base_linux.h"
+#include "link.h"
+
+static void addresses_are_taken_apart(void **state)
+{
+	static const struct {
+		const char *address;
+		const char *host; /* NULL: malformed */
+		const char *port;
+	} cases[] = {
+		{"host:80", "host", "80"},
+		{"[::1]:7471", "::1", "7471"},
+		{"[fe80::1%eth0]:1", "fe80::1%eth0", "1"},
+		{"10.0.0.1:0", "10.0.0.1", "0"},
+		{"::1:80", NULL, NULL},
+		{"host", NULL, NULL},
+		{":80", NULL, NULL},
+		{"[]:80", NULL, NULL},
+		{"[::1:80", NULL, NULL},
+		{"h:123456", NULL, NULL},
+		{"h:8 0", NULL, NULL},
+	};
+	char longest[LINK_HOST_MAX + 8];
+	char host[LINK_HOST_MAX];
+	char port[LINK_PORT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(link_address_split(cases[i].address, host, port),
+		                 cases[i].host != NULL);
+		if (cases[i].host == NULL)
+			continue;
+		assert_string_equal(host, cases[i].host);
+		assert_string_equal(port, cases[i].port);
+	}
+	memset(longest, 'h', sizeof(longest));
+	(void)snprintf(longest + LINK_HOST_MAX, 8, ":80");
+	assert_false(link_address_split(longest, host, port));
+	assert_true(link_address_split(longest + 1, host, port));
+}
+
+/* Is this descriptor a connection with `port` at either end, and watched? */
+static bool is_end_of(int fd, uint16_t port, bool *watched)
+{
+	struct sockaddr_in ends[2];
+	int on = 0;
+	socklen_t size = sizeof(on);
+	socklen_t length = sizeof(ends[0]);
+
+	memset(ends, 0, sizeof(ends));
+	if (getsockname(fd, (struct sockaddr *)&ends[0], &length) != 0)
+		return false;
+	length = sizeof(ends[1]);
+	if (getpeername(fd, (struct sockaddr *)&ends[1], &length) != 0)
+		return false;
+	if (ntohs(ends[0].sin_port) != port && ntohs(ends[1].sin_port) != port)
+		return false;
+	*watched = getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &size) == 0 && on != 0;
+	return true;
+}
+
+static void both_ends_watch_a_silent_connection(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_negotiation_server_attr attr;
+	struct ndx_negotiation_server *server;
+	struct sockaddr_in at;
+	socklen_t length = sizeof(at);
+	struct ndx_session *s;
+	char address[32];
+	const char *servers[1] = {address};
+	unsigned ends = 0;
+	bool watched = false;
+
+	ndx_negotiation_server_attr_init(&attr);
+	attr.address = "127.0.0.1:0";
+	attr.variants = &r->variant;
+	attr.variant_count = 1;
+	assert_int_equal(ndx_negotiation_server_create(&attr, &server), NDX_OK);
+	assert_int_equal(
+		ndx_negotiation_server_get_address(server, (struct sockaddr *)&at, &length),
+		NDX_OK);
+	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(at.sin_port));
+	s = rig_session(r, servers, 1, WAIT_MS);
+	assert_int_equal(ndx_session_run(s), NDX_OK);
+	for (int fd = 3; fd < 1024; fd++) {
+		if (!is_end_of(fd, ntohs(at.sin_port), &watched))
+			continue;
+		ends++;
+		assert_true(watched);
+	}
+	assert_int_equal(ends, 2);
+	ndx_session_close(s);
+	ndx_negotiation_server_close(server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses_are_taken_apart),
+		cmocka_unit_test_setup_teardown(both_ends_watch_a_silent_connection, rig_begin,
+	                                        rig_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
