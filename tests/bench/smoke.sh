@@ -15,8 +15,9 @@ trap 'rm -rf "$tmp"' EXIT
 # run OPTIONS...: its rows are in $tmp/rows
 run() {
 	timeout -k 5 200 "$perf" --json --blocks 2 --block-ms 1 --tries 1 "$@" "$uri" >"$tmp/rows" 2>"$tmp/log" || {
+		ended=$?
 		cat "$tmp/log"
-		echo "ndx-perf $* $uri: ended with $?"
+		echo "ndx-perf $* $uri: ended with $ended"
 		exit 1
 	}
 }

@@ -93,6 +93,10 @@ static bool spawn(struct child *child, char **argv)
 	(void)close(out[1]);
 	child->to = in[1];
 	child->from = out[0];
+	if (!started) {
+		(void)close(child->to);
+		(void)close(child->from);
+	}
 	return started;
 }
 
