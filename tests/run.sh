@@ -140,6 +140,8 @@ guest() {
 	cat "$work/verdicts" >>"$results"
 	if [ $ended -ne 0 ] && ! grep -q '^failed' "$work/verdicts"; then
 		note failed "guest-$1" "ended with $ended"
+	elif [ ! -s "$work/verdicts" ]; then
+		note failed "guest-$1" 'it ran no case'
 	fi
 }
 
