@@ -130,7 +130,7 @@ unpack() {
 kernel=$cache/$flavour
 mkdir -p "$cache" || wrong "cannot write to $cache"
 exec 9>"$cache/lock"
-flock 9
+flock -w 900 9 || wrong "$cache: another run.sh has been fetching a kernel for 15 minutes"
 if [ ! -e "$kernel/complete" ]; then
 	rm -rf "$kernel"
 	mkdir "$kernel"
@@ -154,11 +154,11 @@ pack() {
 		mkdir -p "$root$(dirname "$file")"
 		cp -rL "$file" "$root$file" || wrong "cannot pack $file"
 		is_elf "$file" || continue
-		ldd "$file" 2>/dev/null | grep -oE '/[^ ]+' | while read -r library; do
+		ldd "$file" 2>/dev/null | sed -n 's/^[^/]*\(\/.*\) (0x[0-9a-f]*)$/\1/p' | while read -r library; do
 			[ -e "$root$library" ] && continue
 			mkdir -p "$root$(dirname "$library")"
-			cp -L "$library" "$root$library"
-		done
+			cp -L "$library" "$root$library" || exit 1
+		done || wrong "cannot pack the libraries of $file"
 	done
 }
 
@@ -272,6 +272,11 @@ if [ $icount -eq 1 ]; then
 	accel='tcg,thread=single' clock='-icount shift=0,sleep=off' cpus=1
 fi
 
+# folder PATH: as QEMU's lists of options take it
+folder() {
+	printf '%s\n' "$1" | sed 's/,/,,/g'
+}
+
 # boot: run the guest to its end; $ended is how QEMU ended
 boot() {
 	rm -f "$share/status" "$share/started"
@@ -283,8 +288,8 @@ boot() {
 		-nodefaults -display none -no-reboot -serial "file:$out/console.log" \
 		-device virtio-serial-pci -chardev stdio,id=c0,signal=off \
 		-device virtconsole,chardev=c0 \
-		-virtfs "local,path=$out,mount_tag=out,security_model=none" \
-		-virtfs "local,path=$share,mount_tag=share,security_model=none" </dev/null &
+		-virtfs "local,path=$(folder "$out"),mount_tag=out,security_model=none" \
+		-virtfs "local,path=$(folder "$share"),mount_tag=share,security_model=none" </dev/null &
 	guest=$!
 	wait $guest
 	ended=$?
