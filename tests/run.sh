@@ -13,13 +13,13 @@ cd "$src" || exit 1
 jobs=${NDX_JOBS:-2}
 quick=0
 leave_out='^(bench|long)$' run_too=
-kernels='6.12' cases='d*'
+kernels='6.12' cases='d*' times=2 patience=1200
 case ${1:-} in
 '') ;;
 --quick) quick=1 ;;
 --long)
 	leave_out='^bench$' run_too='|long'
-	kernels='6.1 6.12' cases='*'
+	kernels='6.1 6.12' cases='*' times=20 patience=7200
 	;;
 *)
 	sed -n '3s/^# //p' "$0" >&2
@@ -115,10 +115,18 @@ fi
 sanitizer asan address,undefined
 sanitizer tsan thread
 
-# guest KERNEL: the conformance of verbs, in a guest with two software RoCE devices
+# guest KERNEL: what is about verbs, in a guest with two software RoCE devices
 guest() {
 	echo "== guest: kernel $1"
-	sh tests/vm/run.sh -k "$1" -t 1200 -- ndx-conformance verbs:rxe0 verbs:rxe1 --filter "$cases" \
+	set -- "$1"
+	for file in "$src/samples/server.sh" "$src"/tests/vm/*.sh \
+		"$src"/build/bin/interop-* "$src/build/bin/ndx-conformance"; do
+		set -- "$@" -x "$file"
+	done
+	for program in rdma_client rdma_server; do
+		! command -v $program >/dev/null || set -- "$@" -x $program
+	done
+	sh tests/vm/run.sh -t "$patience" -k "$@" -- sh "$src/tests/vm/suite.sh" "$src" "$cases" "$times" \
 		>"$work/guest" 2>"$work/log"
 	ended=$?
 	if [ $ended -eq 77 ] && grep -q '^skip: ' "$work/log"; then

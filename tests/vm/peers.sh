@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: peers.sh SOURCE [ROUNDS]
+# In the guest: programs of rdmacm-utils, which have never heard of NDX, with the samples. Prints TAP.
+set -u
+# shellcheck source=samples/server.sh
+. "$1/samples/server.sh"
+work=$(mktemp -d)
+trap 'server_stop; rm -rf "$work"' EXIT
+count=0 failures=0 rounds=${2:-5}
+
+for program in rdma_client rdma_server; do
+	command -v $program >/dev/null || {
+		echo "ok 1 - peers # SKIP no $program here: install rdmacm-utils"
+		echo 1..1
+		exit 0
+	}
+done
+
+# verdict NAME STATUS: one line of TAP; what was said, if it is a failure
+verdict() {
+	count=$((count + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $count - $1"
+		return
+	fi
+	failures=$((failures + 1))
+	echo "not ok $count - $1"
+	for log in "$work"/*.log; do
+		[ ! -s "$log" ] || sed "s|^|# ${log##*/}: |" "$log"
+	done
+}
+
+# A server of ours, their client.
+their_client() {
+	server_limit=60
+	server_start "$work" interop-server "$1" --adapter verbs:rxe0 || return 1
+	timeout 30 rdma_client -s "$2" -p "${server_address##*:}" >"$work/client.log" 2>&1 || return 1
+	server_end || return 1
+	grep -q 'rdma_client: end 0' "$work/client.log" &&
+		grep -q 'served one client, which parted: graceful' "$work/server.log"
+}
+
+# A server of theirs, our client. Theirs says nothing when it listens, so a refusal is no news; it
+# listens on IPv4 only.
+their_server() {
+	timeout 60 rdma_server -p 7471 >"$work/server.log" 2>&1 &
+	theirs=$!
+	until timeout 30 interop-client "$1" --adapter verbs:rxe0 >"$work/client.log" 2>&1; do
+		grep -q CONNECTION_REFUSED "$work/client.log" && kill -0 $theirs 2>/dev/null || return 1
+	done
+	wait $theirs || return 1
+	grep -q 'rdma_server: end 0' "$work/server.log" &&
+		grep -q 'asked one server, and parted: ' "$work/client.log"
+}
+
+# repeat FUNCTION ARGUMENT...: some rounds, as races are possible
+repeat() {
+	round=0
+	while [ $round -lt "$rounds" ]; do
+		"$@" || return 1
+		round=$((round + 1))
+	done
+}
+
+repeat their_client 10.9.0.1:0 10.9.0.1
+verdict peers.rdma_client_at_our_server $?
+repeat their_client '[fd09::1]:0' fd09::1
+verdict peers.rdma_client_at_our_server_by_ipv6 $?
+repeat their_server 10.9.0.2:7471
+verdict peers.our_client_at_rdma_server $?
+echo "1..$count"
+[ $failures -eq 0 ]
