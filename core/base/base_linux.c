@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base_linux.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,6 +117,37 @@ int base_memory_probe(void *buffer, size_t length, bool write)
 	if (madvise(start, 0, advice) == 0)
 		return madvise(start, length, advice) == 0 ? 0 : errno;
 	return msync(start, length, MS_ASYNC) == 0 || errno != ENOMEM ? 0 : ENOMEM;
+}
+
+int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg)
+{
+	DIR *all = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int found = -1;
+
+	if (all == NULL)
+		return -1;
+	while (found < 0 && (entry = readdir(all)) != NULL) {
+		char *end_of;
+		const long fd = strtol(entry->d_name, &end_of, 10);
+
+		if (end_of != entry->d_name && *end_of == '\0' && match((int)fd, arg))
+			found = (int)fd;
+	}
+	(void)closedir(all);
+	return found;
+}
+
+bool base_tcp_traffic(int fd, uint64_t *bytes)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+	    len < offsetof(struct tcp_info, tcpi_segs_out))
+		return false;
+	*bytes = info.tcpi_bytes_acked + info.tcpi_bytes_received;
+	return true;
 }
 
 int base_flag_create(void)

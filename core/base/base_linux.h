@@ -31,6 +31,14 @@ enum ndx_status base_random(void *out, size_t len);
  * Changes no byte. */
 int base_memory_probe(void *buffer, size_t length, bool write);
 
+/* The first descriptor of the process for which `match` is true; -1 if there is none. Other threads
+ * may close it, and its number be given to something else, at any time. */
+int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg);
+
+/* How many bytes of a TCP connection the peer's side has acknowledged or we have received. False:
+ * it is none. */
+bool base_tcp_traffic(int fd, uint64_t *bytes);
+
 /* A flag with a descriptor that is readable while it is up. -1 on failure, errno set. */
 int base_flag_create(void);
 void base_flag_raise(int fd);

@@ -433,6 +433,12 @@ enum ofi_stage {
 	OFI_LINK_OVER, /* failed or refused: the core knows */
 };
 
+/* What shows that a peer lives. */
+struct ofi_life {
+	uint32_t heard; /* link->heard, and ... */
+	uint64_t bytes; /* ... what moved on the wire, also in the middle of a request */
+};
+
 struct ofi_link {
 	struct ofi_adapter *adapter;
 	struct ofi_ncq *ncq;
@@ -453,7 +459,10 @@ struct ofi_link {
 	struct fid_ep *ep;
 	struct base_timer timer; /* keepalive; end of an orphan */
 	uint32_t keepalive_ms;
-	uint32_t seen_heard;
+	struct ofi_life seen; /* at the end of the last period of that */
+	struct ofi_life life; /* when the peer last gave a sign of it, ... */
+	uint64_t life_ns;     /* ... which was then */
+	int socket;           /* of the connection, -1: not looked for; libfabric's */
 	/* under the ncq's lock */
 	struct ofi_link *next; /* in its bucket */
 	struct ofi_conn *conn; /* NULL: an orphan, which only has to say its last word */
@@ -502,6 +511,12 @@ struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fi
 void ofi_link_force_close(struct ofi_link *link, const char *cause);
 /* Control thread, after it came up: ask an idle peer now and then whether it lives. */
 void ofi_link_keepalive(struct ofi_link *link);
+
+/* Control thread, the ncq's lock held (ofi_life.c): */
+/* Has the peer given a sign of life since this was noted? If so that is noted. */
+bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since);
+/* For how long has it been silent, from this time on? */
+uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns);
 
 /* The ncq's lock held: */
 /* Say a control word; 0 or an errno of libfabric's. Unless `op` is the adapter's silent one, its

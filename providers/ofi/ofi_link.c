@@ -14,6 +14,7 @@
 #define RELEASE_MS \
 	100u /* how long a message may take that is coming in while receives are recalled */
 #define ORPHAN_MS 2000u /* how long a last word may take */
+#define LOOK_MS 500u    /* how often a peer is looked at that does not answer */
 
 /* ---- making ---- */
 
@@ -111,6 +112,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->conn = conn;
 	link->stage = stage;
 	link->keepalive_ms = qp->base.spi.attr.keepalive_ms;
+	link->socket = -1;
 	link->timer = (struct base_timer){.fn = on_timer, .arg = link};
 	link->ready_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_READY, link};
 	link->reject_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_REJECT, link};
@@ -507,28 +509,33 @@ void ofi_link_keepalive(struct ofi_link *link)
 		base_timer_set(link->adapter->spi.loop, &link->timer, link->keepalive_ms);
 }
 
-/* ncq's lock held: has the peer been silent for a whole period, and the question unanswered? */
-static void check_alive(struct ofi_link *link)
+/* ncq's lock held: has the peer been silent for a whole period, and the question unanswered? Behind
+ * a large request it may be; then we look more often. Returns when to look again, in ms. */
+static uint32_t check_alive(struct ofi_link *link)
 {
+	const uint32_t period = link->keepalive_ms;
 	int err;
 
-	if (link->heard != link->seen_heard) {
-		link->seen_heard = link->heard;
-		return;
+	if (link->heard != link->seen.heard) {
+		link->seen.heard = link->heard;
+		return period;
 	}
 	if (link->pinged) {
-		ofi_link_break(link, 0, "keepalive: the peer does not answer");
-		return;
+		if (!ofi_life_goes_on(link, &link->seen))
+			ofi_link_break(link, 0, "keepalive: the peer does not answer");
+		return period < LOOK_MS ? period : LOOK_MS;
 	}
 	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->ping_op);
 	link->pinged = err == 0;
 	if (err != 0)
 		ofi_link_break(link, err, "keepalive: the link was lost");
+	return period;
 }
 
 static void on_timer(void *arg)
 {
 	struct ofi_link *link = arg;
+	uint32_t ms = link->keepalive_ms;
 
 	if (link->conn == NULL) {
 		ofi_link_close(link, false);
@@ -536,7 +543,7 @@ static void on_timer(void *arg)
 	}
 	base_lock_acquire(&link->ncq->lock);
 	if (link->stage == OFI_LINK_UP)
-		check_alive(link);
+		ms = check_alive(link);
 	base_lock_release(&link->ncq->lock);
-	ofi_link_keepalive(link);
+	base_timer_set(link->adapter->spi.loop, &link->timer, ms);
 }

@@ -6,7 +6,6 @@
  * that socket, nor answer it: its connector would wait for ever. So a listener that is destroyed
  * takes nothing new and lingers, to refuse what is on its way.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -158,7 +157,7 @@ static void on_linger(void *arg)
 }
 
 /* Is this the socket that listens at `local`? */
-static bool listens_at(int fd, const struct sockaddr_storage *local)
+static bool listens_at(int fd, const void *local)
 {
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
@@ -172,33 +171,14 @@ static bool listens_at(int fd, const struct sockaddr_storage *local)
 	       base_sockaddr_same_host(&address, local);
 }
 
-/* libfabric tells the descriptor of a passive endpoint to nobody; -1 if it is not found. */
-static int listening_fd(const struct sockaddr_storage *local)
-{
-	DIR *all = opendir("/proc/self/fd");
-	struct dirent *entry;
-	int found = -1;
-
-	if (all == NULL)
-		return -1;
-	while (found < 0 && (entry = readdir(all)) != NULL) {
-		char *end_of;
-		const long fd = strtol(entry->d_name, &end_of, 10);
-
-		if (end_of != entry->d_name && *end_of == '\0' && listens_at((int)fd, local))
-			found = (int)fd;
-	}
-	(void)closedir(all);
-	return found;
-}
-
 /*
  * The kernel takes no connection any more, and resets those that nobody has accepted. The number
  * of the descriptor stays libfabric's, for a socket to which nothing happens.
  */
 static bool stop_listening(const struct ofi_listener *listener)
 {
-	const int fd = listening_fd(&listener->spi.local);
+	/* libfabric tells the descriptor of a passive endpoint to nobody. */
+	const int fd = base_fd_find(listens_at, &listener->spi.local);
 	bool stopped;
 	int idle;
 

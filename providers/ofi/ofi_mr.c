@@ -264,7 +264,8 @@ enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped 
 		            "ndx_mr_deregister: windows are bound to the region; invalidate them "
 		            "first");
 	ofi_revoke_wait_windows(mr);
-	mr->revoke.forget = ofi_key_remove(&mr->adapter->keys, &mr->key) ? spi->remote_token : 0;
+	ofi_key_remove(&mr->adapter->keys, &mr->key, &mr->revoke.told);
+	mr->revoke.forget = spi->remote_token;
 	mr->revoke.mr = mr->mr;
 	mr->mr = NULL;
 	spi->remote_token = 0;

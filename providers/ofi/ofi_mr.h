@@ -50,12 +50,20 @@ struct ofi_mr_table {
 
 #define OFI_KEY_BUCKETS 1024u
 
+#define OFI_TOLD_MAX 6u
+
+/* The links whose peers have been told what a token opens; no other uses it. */
+struct ofi_told {
+	uint32_t count; /* OFI_TOLD_MAX + 1: there is no room for all */
+	uint32_t ids[OFI_TOLD_MAX];
+};
+
 /* What a remote token opens. In the adapter's table while peers may use it. */
 struct ofi_key {
 	struct ofi_key *next;
 	struct ofi_grant grant; /* its token is 0: not in the table */
 	uint32_t only;          /* id of the link whose peer may use it; 0: all */
-	bool told;              /* a peer knows of it */
+	struct ofi_told told;
 };
 
 struct ofi_key_table {
@@ -72,9 +80,11 @@ struct ofi_revoke {
 	struct base_list node;                    /* in adapter->asked, then in adapter->revokes */
 	struct ndx_overlapped *ov;                /* NULL: somebody waits for `done` */
 	void (*ended)(struct ofi_revoke *revoke); /* NULL, or called on the control thread */
-	uint64_t deadline_ns;
-	uint32_t token;    /* local; 0: no request of ours can name it */
-	uint32_t forget;   /* remote token that peers know and have to forget first; 0: none does */
+	uint64_t asked_ns;                        /* when the round began */
+	uint64_t look_ns;                         /* when to look who of the peers still lives */
+	struct ofi_told told;                     /* which peers it is about */
+	uint32_t token;                           /* local; 0: no request of ours can name it */
+	uint32_t forget;   /* remote token that they have to forget first; 0: they have */
 	struct fid_mr *mr; /* to be closed when they have; NULL: was, or peers have no access */
 	uint32_t round;    /* that every link must have reached; 0: none */
 	uint32_t done;     /* atomic; 1 also when there never was one */
@@ -109,9 +119,11 @@ struct ofi_mw {
 };
 
 void ofi_key_add(struct ofi_key_table *table, struct ofi_key *key);
-/* Is it known to a peer? Harmless on a key that is not in the table. */
-bool ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key);
-/* What to tell the peer of a link that asks; it is known to one from now on. */
+/* Who knows it? Harmless on a key that is not in the table. */
+void ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key, struct ofi_told *told);
+/* Was it told to the peer of this link? */
+bool ofi_told_has(const struct ofi_told *told, uint32_t link_id);
+/* What to tell the peer of a link that asks; it knows it from now on. */
 void ofi_key_tell(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
                   struct ofi_grant *out);
 

@@ -248,7 +248,8 @@ void ofi_mw_revoke(struct ofi_mw *mw)
 	if (mw->going)
 		return;
 	mw->going = true;
-	mw->revoke.forget = ofi_key_remove(&mw->adapter->keys, &mw->key) ? token : 0;
+	ofi_key_remove(&mw->adapter->keys, &mw->key, &mw->revoke.told);
+	mw->revoke.forget = token;
 	mw->revoke.mr = mw->mr;
 	mw->mr = NULL;
 	ofi_revoke_begin(&mw->revoke);

@@ -7,13 +7,16 @@
  *    that finds one of them fails there, as it would on hardware.
  *  - Own requests that the stack does not have yet fail when their turn comes. One that it has
  *    cannot be called back: its connection is closed at once.
- *  - Peers that know what the token opened forget it: from then on their requests fail where they
- *    are posted, with the right status. Only then is the key closed, because a request that meets a
- *    closed key costs the connection, and nobody learns why.
+ *  - Peers that were told what the token opened forget it: from then on their requests fail where
+ *    they are posted, with the right status. Only then is the key closed, because a request that
+ *    meets a closed key costs the connection, and nobody learns why. Who never asked never used it,
+ *    and is not asked.
  *  - No new access of a peer begins once the key is closed. What had begun is behind us when the
  *    peer's answer to a SYNC comes (its writes were sent before), and when the SYNC itself was
- *    delivered (our answers to its reads were sent before). That is one more round, which believes
- *    nothing of what the peer has said. A peer that does not answer in time loses its connection.
+ *    delivered (our answers to its reads were sent before). That is one more round.
+ *  - A SYNC and its answer stand behind all that is queued on the link, which may be long. So a
+ *    peer loses its connection when it has given no sign of life for a while (ofi_life.c), and not
+ *    because it takes its time; but for ever it must not go on.
  */
 #include <errno.h>
 #include <sched.h>
@@ -23,9 +26,11 @@
 #include "base_ov.h"
 #include "ofi.h"
 
-#define RECALL_MS 100u /* how long a message may take that is coming into such memory */
-#define ANSWER_MS 2000u
-#define NS_PER_MS 1000000u
+#define RECALL_MS 100u    /* how long a message may take that is coming into such memory */
+#define SILENCE_MS 2000u  /* how long a peer that owes an answer may be silent, ... */
+#define ANSWER_MS 300000u /* ... and how long it may take if it is not */
+#define LOOK_MS 500u
+#define NS_PER_MS UINT64_C(1000000)
 
 static const char cause[] = "memory was deregistered while a request or a peer was using it";
 
@@ -198,21 +203,23 @@ static void add_token(struct ofi_link *link, uint32_t token)
 		link->token_count = OFI_TOKENS_ALL;
 }
 
-/* Begin a round. The key is closed in the first one that has nothing to be forgotten. */
+/* Begin a round with the peers that were told. The key is closed in the first one that has nothing
+ * to be forgotten. */
 static void ask_peers(struct ofi_revoke *revoke)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
 
 	if (revoke->forget == 0)
 		close_key(revoke);
-	revoke->deadline_ns = base_deadline(ANSWER_MS);
+	revoke->asked_ns = base_now_ns();
+	revoke->look_ns = revoke->asked_ns + LOOK_MS * NS_PER_MS;
 	revoke->round = ++adapter->round;
 	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
 
+		if (!ofi_told_has(&revoke->told, link->id))
+			continue;
 		base_lock_acquire(&link->ncq->lock);
-		/* One that has just come up may not know it yet. */
-		ofi_ncq_catch_up_locked(link->ncq);
 		if (link->stage == OFI_LINK_UP && !link->parted && !link->lost) {
 			link->sync_wanted = revoke->round;
 			if (revoke->forget != 0)
@@ -222,49 +229,67 @@ static void ask_peers(struct ofi_revoke *revoke)
 		base_lock_release(&link->ncq->lock);
 	}
 	revoke->forget = 0;
-	base_timer_set(adapter->spi.loop, &adapter->revoke_timer, ANSWER_MS);
+	base_timer_set(adapter->spi.loop, &adapter->revoke_timer, LOOK_MS);
 }
 
-/* Is the round not over for this link? *lost: it never will be. */
-static bool owes_round(struct ofi_link *link, uint32_t round, bool *lost)
+/* How far a link is with a round. */
+enum debt {
+	DEBT_NONE,
+	DEBT_ANSWER, /* it is not over */
+	DEBT_BAD,    /* it never will be */
+};
+
+/* look: is it time to see whether the peer lives? */
+static enum debt debt_of(const struct ofi_revoke *revoke, struct ofi_link *link, bool look)
 {
-	bool owes;
+	const uint64_t now = base_now_ns();
+	enum debt debt = DEBT_NONE;
 
+	if (!ofi_told_has(&revoke->told, link->id))
+		return debt;
 	base_lock_acquire(&link->ncq->lock);
-	*lost = link->lost && link->stage == OFI_LINK_UP;
-	owes = link->sync_wanted >= round && link->sync_done < round;
+	if (link->sync_wanted >= revoke->round && link->sync_done < revoke->round)
+		debt = DEBT_ANSWER;
+	if (link->lost && link->stage == OFI_LINK_UP)
+		debt = DEBT_BAD;
+	if (debt == DEBT_ANSWER && look &&
+	    (ofi_life_silence_ns(link, revoke->asked_ns) >= SILENCE_MS * NS_PER_MS ||
+	     now - revoke->asked_ns >= ANSWER_MS * NS_PER_MS))
+		debt = DEBT_BAD;
 	base_lock_release(&link->ncq->lock);
-	return owes || *lost;
+	return debt;
 }
 
-/* The first link that owes the round, or (late: any, else only lost ones) must be closed for it. */
-static struct ofi_link *find_debtor(const struct ofi_revoke *revoke, bool to_close, bool late)
+/* The first link that has this much. */
+static struct ofi_link *find_debtor(const struct ofi_revoke *revoke, enum debt least, bool look)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
-	bool lost;
 
 	/* a list is a ring: next is never NULL */
 	for (struct base_list *n = adapter->links.next; n != &adapter->links;
 	     n = n->next) { /* NOLINT(clang-analyzer-core.NullDereference) */
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
 
-		if (owes_round(link, revoke->round, &lost) && (!to_close || late || lost))
+		if (debt_of(revoke, link, look) >= least)
 			return link;
 	}
 	return NULL;
 }
 
 /* Close what will not answer; true if all have. */
-static bool is_over(const struct ofi_revoke *revoke)
+static bool is_over(struct ofi_revoke *revoke)
 {
-	const bool late = base_now_ns() >= revoke->deadline_ns;
+	const uint64_t now = base_now_ns();
+	const bool look = now >= revoke->look_ns;
 	struct ofi_link *link;
 
 	if (revoke->round == 0)
 		return true;
-	while ((link = find_debtor(revoke, true, late)) != NULL)
+	if (look)
+		revoke->look_ns = now + LOOK_MS * NS_PER_MS;
+	while ((link = find_debtor(revoke, DEBT_BAD, look)) != NULL)
 		ofi_link_force_close(link, cause);
-	return find_debtor(revoke, false, false) == NULL;
+	return find_debtor(revoke, DEBT_ANSWER, false) == NULL;
 }
 
 static void finish(struct ofi_revoke *revoke)
@@ -289,6 +314,8 @@ static void begin(struct ofi_revoke *revoke)
 	if (revoke->token != 0)
 		clear_users(adapter, revoke->token);
 	base_list_add(&adapter->revokes, &revoke->node);
+	if (revoke->told.count == 0)
+		close_key(revoke);
 	if (revoke->mr != NULL)
 		ask_peers(revoke);
 }
@@ -327,7 +354,7 @@ void ofi_revoke_on_timer(void *arg)
 
 	ofi_revoke_on_job(adapter);
 	if (!base_list_empty(&adapter->revokes))
-		base_timer_set(adapter->spi.loop, &adapter->revoke_timer, ANSWER_MS / 4);
+		base_timer_set(adapter->spi.loop, &adapter->revoke_timer, LOOK_MS);
 }
 
 /* ---- any thread ---- */
@@ -398,7 +425,8 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 
 	/* The ordinary case: nobody uses it, and nobody could. */
 	if (mark(adapter, revoke->token).qp == NULL &&
-	    (revoke->mr == NULL || __atomic_load_n(&adapter->link_count, __ATOMIC_SEQ_CST) == 0)) {
+	    (revoke->mr == NULL || revoke->told.count == 0 ||
+	     __atomic_load_n(&adapter->link_count, __ATOMIC_SEQ_CST) == 0)) {
 		close_key(revoke);
 		return NDX_OK;
 	}

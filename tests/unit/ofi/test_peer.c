@@ -480,16 +480,18 @@ static void a_token_is_explained_until_it_is_revoked(void **state)
 	ndx_mr_close(mr);
 }
 
-/* It does not even look at what comes. */
+/* It knows the token, and does not even look at what comes. */
 static void a_dead_peer_does_not_hold_up_a_deregistration(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_mr *mr = some_region(p);
 	const uint64_t start = pair_now();
+	struct ofi_grant grant;
 	struct bare b;
 
 	bare_join(&b, p);
 	go_up(&b, p);
+	assert_int_equal(ask(&b, ndx_mr_get_remote_token(mr), &grant), OFI_GRANT_READ);
 	ndx_mr_close(mr);
 	assert_in_range(pair_now() - start, 1500, PAIR_PATIENCE_MS);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);

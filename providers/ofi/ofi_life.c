@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Does a peer live that has not said anything for a while? A completion or a word of the peer's
+ * shows it. But one large request may take longer than anybody wants to wait for a dead peer, the
+ * words behind it wait as long, and of what a peer writes to our memory the stack tells nothing at
+ * all. So the kernel is asked what has moved on the connection. It answers for a peer's kernel, not
+ * for the peer; but what that takes for a process that stands still soon comes to an end.
+ *
+ * Control thread, the ncq's lock held.
+ */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base_linux.h"
+#include "base_sockaddr.h"
+#include "ofi.h"
+
+/* Fewer are no sign: a question of ours is acknowledged by the kernel of a process that stands
+ * still, too. */
+#define SIGN_BYTES 1024u
+
+struct ends {
+	struct sockaddr_storage local;
+	struct sockaddr_storage peer;
+};
+
+static bool is_at(int (*get)(int, struct sockaddr *, socklen_t *), int fd,
+                  const struct sockaddr_storage *end)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+
+	memset(&address, 0, sizeof(address));
+	return get(fd, (struct sockaddr *)&address, &len) == 0 &&
+	       base_sockaddr_port(&address) == base_sockaddr_port(end) &&
+	       base_sockaddr_same_host(&address, end);
+}
+
+static bool connects(int fd, const void *arg)
+{
+	const struct ends *ends = arg;
+
+	return is_at(getpeername, fd, &ends->peer) && is_at(getsockname, fd, &ends->local);
+}
+
+/* libfabric tells the descriptor of a connection to nobody (before 2.2). */
+static bool find_socket(struct ofi_link *link)
+{
+	struct ends ends = {0};
+	size_t len = sizeof(ends.local);
+
+	if (fi_getname(&link->ep->fid, &ends.local, &len) != 0)
+		return false;
+	len = sizeof(ends.peer);
+	if (fi_getpeer(link->ep, &ends.peer, &len) != 0)
+		return false;
+	if (link->socket < 0 || !connects(link->socket, &ends))
+		link->socket = base_fd_find(connects, &ends);
+	return link->socket >= 0;
+}
+
+bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since)
+{
+	const bool heard = link->heard != since->heard;
+	uint64_t bytes = 0;
+
+	since->heard = link->heard;
+	if (heard)
+		return true;
+	if (!find_socket(link) || !base_tcp_traffic(link->socket, &bytes) ||
+	    bytes < since->bytes + SIGN_BYTES)
+		return false;
+	since->bytes = bytes;
+	return true;
+}
+
+uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns)
+{
+	const uint64_t now = base_now_ns();
+
+	if (ofi_life_goes_on(link, &link->life))
+		link->life_ns = now;
+	if (from_ns < link->life_ns)
+		from_ns = link->life_ns;
+	return now - from_ns;
+}
