@@ -332,7 +332,7 @@ static enum ndx_status fail_bring_up(const char *call, int err)
 static enum ndx_status fail_gone(const char *call, int err)
 {
 	return fail(NDX_E_CONNECTION_ABORTED, err, "%s: the peer gave up the attempt (%s)", call,
-	            strerror(err));
+	            err != 0 ? strerror(err) : "rdma_cm has told of it");
 }
 
 enum ndx_status vb_conn_complete(struct ndx_spi_conn *spi)
@@ -457,6 +457,10 @@ static void on_rejected(struct vb_conn *conn, const struct vb_event *event)
 	if (conn->state == VB_CONN_ASKING)
 		tell_connected(conn, NDX_E_CONNECTION_REFUSED, event->status,
 		               by_consumer ? &params : NULL);
+	else if (conn->state == VB_CONN_UP) /* it crossed our word that the connection is up */
+		vb_host(conn->adapter)
+			->report(&conn->spi, NDX_REPORT_ABORT, event->status,
+		                 "the peer gave the connection up when it had just accepted");
 	else if (conn->state == VB_CONN_ACCEPTED && by_consumer)
 		tell_established(conn, NDX_E_CONNECTION_REFUSED, event->status, &params);
 	else /* who had accepted thought better of it */

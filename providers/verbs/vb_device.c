@@ -283,8 +283,10 @@ static enum ndx_status begin_search(struct search *s, struct sockaddr_storage **
 		            "open /dev/infiniband/rdma_cm?",
 		            strerror(errno));
 	if (getifaddrs(&s->all) != 0) {
+		const int err = errno;
+
 		rdma_destroy_event_channel(s->channel);
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "getifaddrs: %s", strerror(err));
 	}
 	for (const struct ifaddrs *i = s->all; i != NULL; i = i->ifa_next)
 		room++;
