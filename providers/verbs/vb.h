@@ -451,14 +451,17 @@ void vb_conn_send_disc(struct ndx_spi_conn *spi);
 void vb_conn_finish(struct ndx_spi_conn *spi);
 void vb_conn_abort(struct ndx_spi_conn *spi);
 enum ndx_status vb_conn_detach(struct ndx_spi_conn *spi);
-/* The connection is up: watch it. */
-void vb_end_begin(struct vb_conn *conn);
 /* rdma_cm says that the peer disconnected, or that our own request for it timed out. */
 void vb_end_on_disconnected(struct vb_conn *conn, int status);
 /* What completions have asked for. */
 void vb_end_on_work(void *arg);
 void vb_end_on_timer(void *arg);
-void vb_end_on_watchdog(void *arg);
+
+/* ---- while a connection is up (vb_watch.c) ---- */
+
+void vb_watch_begin(struct vb_conn *conn);
+void vb_watch_end(struct vb_conn *conn);
+void vb_watch_on_timer(void *arg);
 
 /* A new rdma_cm_id, bound to an address. */
 enum ndx_status vb_bind(struct vb_adapter *adapter, void *owner,

@@ -94,7 +94,7 @@ enum ndx_status vb_conn_create(struct ndx_spi_adapter *adapter, struct ndx_conne
 	base_list_init(&conn->node);
 	conn->work = (struct base_job){.fn = vb_end_on_work, .arg = conn};
 	conn->timer = (struct base_timer){.fn = vb_end_on_timer, .arg = conn};
-	conn->watchdog = (struct base_timer){.fn = vb_end_on_watchdog, .arg = conn};
+	conn->watchdog = (struct base_timer){.fn = vb_watch_on_timer, .arg = conn};
 	*out = &conn->spi;
 	return NDX_OK;
 }
@@ -167,7 +167,7 @@ static void untie(struct vb_conn *conn)
 static void leave(struct vb_conn *conn)
 {
 	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
-	base_timer_cancel(conn->adapter->spi.loop, &conn->watchdog);
+	vb_watch_end(conn);
 	conn->wait = VB_WAIT_NONE;
 	untie(conn);
 	close_id(conn); /* rdma_cm tells the peer, whatever there is to tell */
@@ -318,7 +318,7 @@ static void go_up(struct vb_conn *conn)
 	base_lock_acquire(&conn->qp->base.lock);
 	conn->qp->base.state = BASE_QP_UP;
 	base_lock_release(&conn->qp->base.lock);
-	vb_end_begin(conn);
+	vb_watch_begin(conn);
 	tell_established(conn, NDX_OK, 0, NULL);
 }
 
