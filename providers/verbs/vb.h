@@ -84,7 +84,8 @@ struct vb_adapter {
 	uint32_t max_sge;
 	struct sockaddr_storage *addresses;
 	size_t address_count;
-	bool software;         /* rdma_rxe: see ack_timeout() and vb_list_is_good() */
+	bool software;         /* rdma_rxe: see vb_watch.c and vb_list_is_good() */
+	int received_fd;       /* of a count of the packets that came; -1: none */
 	struct base_lock lock; /* of cqs */
 	struct base_list cqs;
 	struct base_lock regions_lock; /* a leaf */
@@ -264,13 +265,12 @@ struct vb_qp {
 	struct vb_req controls[VB_CONTROLS];
 	uint32_t controls_out; /* bits of enum vb_control */
 	uint32_t outbound_reads;
-	uint8_t ack_timeout; /* as the device takes it */
-	bool receiving;      /* the native queue pair has the receives */
-	bool draining;       /* DRAINED is owed */
-	bool killed;         /* taken to ERR by us: cancelled requests are no news */
-	bool quieting;       /* conn->work is owed when nothing is outstanding */
-	bool parted;         /* the peer has disconnected: that it does not answer is no news */
-	bool late;           /* a send waited too long for a receive: its cancellation means that */
+	bool receiving; /* the native queue pair has the receives */
+	bool draining;  /* DRAINED is owed */
+	bool killed;    /* taken to ERR by us: cancelled requests are no news */
+	bool quieting;  /* conn->work is owed when nothing is outstanding */
+	bool parted;    /* the peer has disconnected: that it does not answer is no news */
+	bool late;      /* a send waited too long for a receive: its cancellation means that */
 };
 
 static inline struct vb_qp *vb_qp_of(struct ndx_spi_qp *qp)
@@ -288,7 +288,7 @@ void vb_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
 /* Take it to RTS for the connection of `id`: receives first. 0, or errno. */
 int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn);
 /* How long the device tries before it gives a peer up, in ms. */
-uint32_t vb_qp_patience(const struct vb_qp *qp);
+uint32_t vb_qp_patience(void);
 /* As before the attempt. */
 void vb_qp_bring_down(struct vb_qp *qp);
 /* Under base.lock: nothing goes on; what is outstanding will come back cancelled. */
@@ -385,6 +385,10 @@ struct vb_conn {
 	uint32_t watched_head;      /* initiator request that was the oldest, ... */
 	uint32_t watched_ms;        /* ... for so long */
 	uint32_t silent_ms;
+	uint32_t stuck_head; /* with software RoCE: the same, of any request, ... */
+	uint32_t stuck_ms;
+	uint32_t deaf_ms;   /* ... and for so long the device has received nothing */
+	uint64_t packets;   /* ... beyond these */
 	bool disc_said;     /* rdma_disconnect was called */
 	bool disc_bare;     /* ... without a word in the mailbox */
 	bool peer_said;     /* rdma_cm told of the peer's */
@@ -459,6 +463,9 @@ void vb_end_on_timer(void *arg);
 
 /* ---- while a connection is up (vb_watch.c) ---- */
 
+/* Of an adapter whose limits are known. */
+void vb_watch_open(struct vb_adapter *adapter);
+void vb_watch_close(struct vb_adapter *adapter);
 void vb_watch_begin(struct vb_conn *conn);
 void vb_watch_end(struct vb_conn *conn);
 void vb_watch_on_timer(void *arg);

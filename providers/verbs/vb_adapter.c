@@ -146,6 +146,7 @@ static void close_all(struct vb_adapter *adapter)
 		         strerror(errno));
 	if (adapter->context != NULL)
 		(void)ibv_close_device(adapter->context);
+	vb_watch_close(adapter);
 	free(adapter->addresses);
 }
 
@@ -202,6 +203,7 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	if (adapter == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for an adapter");
 	adapter->spi = *head;
+	adapter->received_fd = -1;
 	base_list_init(&adapter->cqs);
 	base_list_init(&adapter->regions);
 	base_list_init(&adapter->windows);
@@ -219,8 +221,10 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 		                       &adapter->address_count);
 	if (st == NDX_OK)
 		st = open_channels(adapter);
-	if (st == NDX_OK)
+	if (st == NDX_OK) {
+		vb_watch_open(adapter);
 		st = watch_all(adapter);
+	}
 	if (st != NDX_OK) {
 		base_loop_call(head->loop, close_on_loop, adapter);
 		free(adapter);

@@ -107,30 +107,40 @@ void vb_done_check(struct vb_qp *qp)
 		base_loop_post(qp->adapter->spi.loop, &conn->work);
 }
 
-/* Software RoCE of 6.12 cancels a request whose own memory is bad, as if another had failed. */
-static bool has_failed(struct vb_qp *qp, const struct vb_req *req, enum ibv_wc_status native)
+/* Software RoCE of 6.12 cancels a request whose own memory is bad, as if another had failed; that
+ * of 6.1 leaves a long one undone, until we take it for late. */
+static bool has_failed(struct vb_qp *qp, const struct vb_req *req)
 {
 	const struct vb_initiator *own = (const struct vb_initiator *)(const void *)req;
 
-	return native == IBV_WC_WR_FLUSH_ERR && qp->adapter->software && !qp->killed &&
+	return qp->adapter->software && (!qp->killed || qp->late) &&
 	       (req->hopeless || !vb_list_is_good(qp->adapter, own->sge, own->count,
 	                                          req->base.type == NDX_REQUEST_READ));
 }
 
+/* Of the oldest request, which the device says was cancelled. */
+static enum ndx_status first_cancelled(struct vb_qp *qp, const struct vb_req *req)
+{
+	enum ndx_status st = NDX_E_CANCELED;
+
+	if (has_failed(qp, req))
+		st = req->hopeless ? NDX_E_INVALID_DEVICE_REQUEST : NDX_E_ACCESS_VIOLATION;
+	else if (qp->late)
+		st = NDX_E_IO_TIMEOUT;
+	qp->late = false;
+	return st;
+}
+
 static void initiator_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_wc *wc)
 {
+	const bool first =
+		&req->base == base_queue_at(&qp->base.initiator, qp->base.initiator.head);
 	enum ndx_status st = initiator_status(&req->base, wc->status);
 
 	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->parted)
 		st = NDX_E_CANCELED;
-	if (&req->base == base_queue_at(&qp->base.initiator, qp->base.initiator.head) &&
-	    has_failed(qp, req, wc->status))
-		st = req->hopeless ? NDX_E_INVALID_DEVICE_REQUEST : NDX_E_ACCESS_VIOLATION;
-	if (wc->status == IBV_WC_WR_FLUSH_ERR && qp->late &&
-	    &req->base == base_queue_at(&qp->base.initiator, qp->base.initiator.head)) {
-		st = NDX_E_IO_TIMEOUT;
-		qp->late = false;
-	}
+	if (wc->status == IBV_WC_WR_FLUSH_ERR && first)
+		st = first_cancelled(qp, req);
 	if (req->mw != NULL && !vb_mw_done(req, st == NDX_OK) && st == NDX_OK &&
 	    req->base.type == NDX_REQUEST_BIND)
 		st = NDX_E_CANCELED;

@@ -160,7 +160,7 @@ static void ask(struct vb_conn *conn, enum vb_control how, enum vb_wait what)
 {
 	const int err = write_word(conn, how, VB_WORD_PROBED);
 
-	conn->wait_left = vb_qp_patience(conn->qp) + PROBE_MS;
+	conn->wait_left = vb_qp_patience() + PROBE_MS;
 	if (err == 0)
 		wait_for(conn, what, PROBE_MS);
 	else
@@ -222,7 +222,7 @@ void vb_end_on_work(void *arg)
 /*
  * With no request before it, our question is unanswered: there is nobody. Behind requests that wait
  * it cannot be asked; but if there were nobody, the device would have given them up in its time.
- * (Not so software RoCE, which has to be patient: there it counts as nobody.)
+ * (Not so software RoCE, which tries for ever: there it counts as nobody.)
  */
 static void unanswered(struct vb_conn *conn)
 {

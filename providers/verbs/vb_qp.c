@@ -11,10 +11,10 @@
 #include "vb.h"
 
 #define ACK_TIMEOUT 14 /* 67 ms, 4.096 us * 2^14; a dead peer is noticed after seven times that */
-#define ACK_TIMEOUT_MOST 20
-#define RETRIES 6      /* software RoCE takes 7 for ever */
-#define RNR_FOR_EVER 7 /* how long a send waits for a receive is our own watchdog's to say */
-#define RNR_PAUSE 14   /* 1.28 ms between two tries of a peer that finds no receive */
+#define RETRIES 6
+#define RETRY_FOR_EVER 7 /* to software RoCE; see vb_watch.c */
+#define RNR_FOR_EVER 7   /* how long a send waits for a receive is our own watchdog's to say */
+#define RNR_PAUSE 14     /* 1.28 ms between two tries of a peer that finds no receive */
 
 static struct vb_receive *receive_at(const struct vb_qp *qp, uint32_t index)
 {
@@ -66,9 +66,9 @@ static int step(struct vb_qp *qp, struct rdma_cm_id *id, enum ibv_qp_state state
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
 		attr.max_rd_atomic = ours->max_rd_atomic;
 	if (mask & IBV_QP_TIMEOUT)
-		attr.timeout = qp->ack_timeout;
+		attr.timeout = ACK_TIMEOUT;
 	if (mask & IBV_QP_RETRY_CNT)
-		attr.retry_cnt = RETRIES;
+		attr.retry_cnt = qp->adapter->software ? RETRY_FOR_EVER : RETRIES;
 	if (mask & IBV_QP_RNR_RETRY)
 		attr.rnr_retry = RNR_FOR_EVER;
 	return ibv_modify_qp(qp->native, &attr, mask);
@@ -89,34 +89,9 @@ static int hand_over(struct vb_qp *qp)
 	return 0;
 }
 
-/* In ms: from the first try to the last. */
-static uint64_t patience(uint8_t timeout)
+uint32_t vb_qp_patience(void)
 {
-	return (RETRIES + 1) * (UINT64_C(4096) << timeout) / 1000000;
-}
-
-uint32_t vb_qp_patience(const struct vb_qp *qp)
-{
-	return (uint32_t)patience(qp->ack_timeout);
-}
-
-/*
- * A peer that answers "no receive yet" does answer. Software RoCE (to 6.12) does not see it so: its
- * retransmission timer runs on, and takes a retry each time. So there its patience has to last for
- * as long as a send may wait.
- */
-static uint8_t ack_timeout(const struct vb_qp *qp, const struct vb_conn *conn)
-{
-	uint64_t needed = qp->base.spi.attr.no_receive_timeout_ms;
-	uint8_t timeout = ACK_TIMEOUT;
-
-	if (!qp->adapter->software)
-		return timeout;
-	if (conn->peer.has_srq)
-		needed = NDX_INFINITE;
-	while (timeout < ACK_TIMEOUT_MOST && patience(timeout) < needed + needed / 8)
-		timeout++;
-	return timeout;
+	return (uint32_t)((RETRIES + 1) * (UINT64_C(4096) << ACK_TIMEOUT) / 1000000);
 }
 
 int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
@@ -134,7 +109,6 @@ int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
 	qp->parted = false;
 	qp->draining = false;
 	qp->outbound_reads = conn->spi.outbound_read_limit;
-	qp->ack_timeout = ack_timeout(qp, conn);
 	err = qp->native == NULL ? ENODEV : step(qp, id, IBV_QPS_INIT, &ours);
 	if (err == 0)
 		err = hand_over(qp);

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* While a connection is up: sends that wait for the peer's receives, and a peer that is silent. */
+/*
+ * While a connection is up: sends that wait for the peer's receives, and a peer that is silent.
+ *
+ * An adapter gives a peer up that does not answer. Software RoCE cannot be let do that: it takes an
+ * answer "no receive yet" for none. So it is told to try for ever, and the peer is given up here.
+ */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "base_linux.h"
 #include "vb.h"
 
 #define WATCH_LEAST 10u
 #define WATCH_MOST 250u
+#define DEAF_MS 1000u      /* nothing comes in: 15 tries have had no answer */
+#define STUCK_MS 3000u     /* a request of no bytes does not end, whatever else comes in; ... */
+#define BYTES_PER_MS 1024u /* ... one with bytes may take as much longer */
 
 static void report(struct vb_conn *conn, int native, const char *cause)
 {
@@ -60,12 +73,91 @@ static bool is_silent(struct vb_conn *conn, uint32_t ms)
 	return conn->silent_ms >= limit;
 }
 
+/* ---- software RoCE ---- */
+
+/* Packets that the device has received ever; 0: it does not say. */
+static uint64_t received(const struct vb_adapter *adapter)
+{
+	char text[32];
+	ssize_t n;
+
+	if (adapter->received_fd < 0)
+		return 0;
+	n = pread(adapter->received_fd, text, sizeof(text) - 1, 0);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
+/* What the oldest request may take if its peer is there; NDX_INFINITE: is_late() knows. */
+static uint32_t longest_ms(const struct vb_conn *conn)
+{
+	const struct base_queue *q = &conn->qp->base.initiator;
+	const struct vb_initiator *oldest;
+	uint64_t bytes = 0;
+
+	if (base_queue_outstanding(q) == 0)
+		return STUCK_MS;
+	oldest = (const struct vb_initiator *)(const void *)base_queue_at(q, q->head);
+	if (oldest->req.needs_receive)
+		return NDX_INFINITE;
+	for (uint32_t i = 0; i < oldest->count; i++)
+		bytes += oldest->sge[i].length;
+	return STUCK_MS + (uint32_t)(bytes / BYTES_PER_MS);
+}
+
+/* Under base.lock: is there no peer any more that would answer the oldest request? */
+static bool is_gone(struct vb_conn *conn, uint32_t ms)
+{
+	const struct base_queue *q = &conn->qp->base.initiator;
+	const bool goodbye = (conn->qp->controls_out & (1u << VB_GOODBYE)) != 0;
+	uint64_t packets;
+
+	if (!conn->adapter->software)
+		return false;
+	if ((base_queue_outstanding(q) == 0 && !goodbye) || conn->stuck_head != q->head) {
+		conn->stuck_head = q->head;
+		conn->stuck_ms = 0;
+		conn->deaf_ms = 0;
+		return false;
+	}
+	conn->stuck_ms += ms;
+	packets = received(conn->adapter);
+	if (packets == 0 || packets != conn->packets)
+		conn->deaf_ms = 0;
+	else
+		conn->deaf_ms += ms;
+	conn->packets = packets;
+	return conn->deaf_ms >= DEAF_MS || conn->stuck_ms >= longest_ms(conn);
+}
+
+void vb_watch_open(struct vb_adapter *adapter)
+{
+	char path[160];
+
+	if (!adapter->software)
+		return;
+	(void)snprintf(path, sizeof(path),
+	               "/sys/class/infiniband/%s/ports/%u/hw_counters/rcvd_pkts",
+	               adapter->options.device, adapter->options.port);
+	adapter->received_fd = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void vb_watch_close(struct vb_adapter *adapter)
+{
+	base_fd_close(adapter->received_fd);
+}
+
+/* ---- the turn ---- */
+
 void vb_watch_on_timer(void *arg)
 {
 	struct vb_conn *conn = arg;
 	struct vb_qp *qp = conn->qp;
 	uint32_t ms;
 	bool silent;
+	bool gone;
 	bool late;
 
 	if (qp == NULL)
@@ -73,11 +165,14 @@ void vb_watch_on_timer(void *arg)
 	ms = watch_ms(conn);
 	base_lock_acquire(&qp->base.lock);
 	late = is_late(conn, ms) && !conn->peer_said;
-	qp->late = late;
+	gone = is_gone(conn, ms);
+	qp->late = (late || gone) && !conn->peer_said;
 	silent = is_silent(conn, ms);
 	base_lock_release(&qp->base.lock);
 	if (late)
 		report(conn, IBV_WC_RNR_RETRY_EXC_ERR, "the peer posted no receive in time");
+	else if (gone)
+		report(conn, IBV_WC_RETRY_EXC_ERR, "the peer does not answer");
 	else if (silent)
 		report(conn, ETIMEDOUT, "the peer is silent");
 	else
@@ -88,6 +183,8 @@ void vb_watch_begin(struct vb_conn *conn)
 {
 	conn->watched_ms = 0;
 	conn->silent_ms = 0;
+	conn->stuck_ms = 0;
+	conn->deaf_ms = 0;
 	base_timer_set(conn->adapter->spi.loop, &conn->watchdog, watch_ms(conn));
 }
 
