@@ -66,6 +66,13 @@ struct vb_options {
 	int gid;         /* -1: all addresses of the port */
 };
 
+/* What software RoCE counts for the whole device. */
+enum vb_counter {
+	VB_PACKETS,   /* received */
+	VB_NOT_READY, /* ... that say that the peer has no receive yet */
+	VB_COUNTERS
+};
+
 struct vb_adapter {
 	struct ndx_spi_adapter spi;
 	struct vb_options options; /* resolved: device and port are known */
@@ -84,9 +91,9 @@ struct vb_adapter {
 	uint32_t max_sge;
 	struct sockaddr_storage *addresses;
 	size_t address_count;
-	bool software;         /* rdma_rxe: see vb_watch.c and vb_list_is_good() */
-	int received_fd;       /* of a count of the packets that came; -1: none */
-	struct base_lock lock; /* of cqs */
+	bool software;                /* rdma_rxe: see vb_watch.c and vb_list_is_good() */
+	int counter_fds[VB_COUNTERS]; /* -1: the device does not count that */
+	struct base_lock lock;        /* of cqs */
 	struct base_list cqs;
 	struct base_lock regions_lock; /* a leaf */
 	struct base_list regions;
@@ -380,6 +387,7 @@ struct vb_conn {
 	struct base_job last;
 	struct base_timer timer; /* limit of `wait` */
 	enum vb_wait wait;
+	uint64_t not_ready;         /* VB_NOT_READY when the question was asked */
 	uint32_t wait_left;         /* ms; of VB_WAIT_ANSWER, PROBE and PROBED */
 	struct base_timer watchdog; /* of sends that wait, and of silence */
 	uint32_t watched_head;      /* initiator request that was the oldest, ... */
@@ -466,6 +474,8 @@ void vb_end_on_timer(void *arg);
 /* Of an adapter whose limits are known. */
 void vb_watch_open(struct vb_adapter *adapter);
 void vb_watch_close(struct vb_adapter *adapter);
+/* 0: not known. */
+uint64_t vb_watch_count(const struct vb_adapter *adapter, enum vb_counter which);
 void vb_watch_begin(struct vb_conn *conn);
 void vb_watch_end(struct vb_conn *conn);
 void vb_watch_on_timer(void *arg);

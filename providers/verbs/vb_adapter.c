@@ -203,7 +203,8 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	if (adapter == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for an adapter");
 	adapter->spi = *head;
-	adapter->received_fd = -1;
+	for (size_t i = 0; i < VB_COUNTERS; i++)
+		adapter->counter_fds[i] = -1;
 	base_list_init(&adapter->cqs);
 	base_list_init(&adapter->regions);
 	base_list_init(&adapter->windows);

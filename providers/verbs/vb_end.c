@@ -161,6 +161,7 @@ static void ask(struct vb_conn *conn, enum vb_control how, enum vb_wait what)
 	const int err = write_word(conn, how, VB_WORD_PROBED);
 
 	conn->wait_left = vb_qp_patience() + PROBE_MS;
+	conn->not_ready = vb_watch_count(conn->adapter, VB_NOT_READY);
 	if (err == 0)
 		wait_for(conn, what, PROBE_MS);
 	else
@@ -219,10 +220,20 @@ void vb_end_on_work(void *arg)
 		go_quiet(conn);
 }
 
+/* Software RoCE tries for ever. Does anybody answer there that he has no receive yet? */
+static bool peer_is_not_ready(struct vb_conn *conn)
+{
+	const uint64_t before = conn->not_ready;
+
+	if (!conn->adapter->software)
+		return true;
+	conn->not_ready = vb_watch_count(conn->adapter, VB_NOT_READY);
+	return conn->not_ready != before;
+}
+
 /*
  * With no request before it, our question is unanswered: there is nobody. Behind requests that wait
  * it cannot be asked; but if there were nobody, the device would have given them up in its time.
- * (Not so software RoCE, which tries for ever: there it counts as nobody.)
  */
 static void unanswered(struct vb_conn *conn)
 {
@@ -232,7 +243,7 @@ static void unanswered(struct vb_conn *conn)
 	base_lock_acquire(&qp->base.lock);
 	alone = base_queue_outstanding(&qp->base.initiator) == 0;
 	base_lock_release(&qp->base.lock);
-	alone = alone || conn->adapter->software;
+	alone = alone || !peer_is_not_ready(conn);
 	conn->wait_left -= conn->wait_left < PROBE_MS ? conn->wait_left : PROBE_MS;
 	if (!alone && conn->wait_left > 0) {
 		wait_for(conn, conn->wait, PROBE_MS);

@@ -75,15 +75,19 @@ static bool is_silent(struct vb_conn *conn, uint32_t ms)
 
 /* ---- software RoCE ---- */
 
-/* Packets that the device has received ever; 0: it does not say. */
-static uint64_t received(const struct vb_adapter *adapter)
+static const char *const counters[VB_COUNTERS] = {
+	[VB_PACKETS] = "rcvd_pkts",
+	[VB_NOT_READY] = "rcvd_rnr_err",
+};
+
+uint64_t vb_watch_count(const struct vb_adapter *adapter, enum vb_counter which)
 {
 	char text[32];
 	ssize_t n;
 
-	if (adapter->received_fd < 0)
+	if (adapter->counter_fds[which] < 0)
 		return 0;
-	n = pread(adapter->received_fd, text, sizeof(text) - 1, 0);
+	n = pread(adapter->counter_fds[which], text, sizeof(text) - 1, 0);
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
@@ -123,7 +127,7 @@ static bool is_gone(struct vb_conn *conn, uint32_t ms)
 		return false;
 	}
 	conn->stuck_ms += ms;
-	packets = received(conn->adapter);
+	packets = vb_watch_count(conn->adapter, VB_PACKETS);
 	if (packets == 0 || packets != conn->packets)
 		conn->deaf_ms = 0;
 	else
@@ -136,17 +140,18 @@ void vb_watch_open(struct vb_adapter *adapter)
 {
 	char path[160];
 
-	if (!adapter->software)
-		return;
-	(void)snprintf(path, sizeof(path),
-	               "/sys/class/infiniband/%s/ports/%u/hw_counters/rcvd_pkts",
-	               adapter->options.device, adapter->options.port);
-	adapter->received_fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; adapter->software && i < VB_COUNTERS; i++) {
+		(void)snprintf(path, sizeof(path),
+		               "/sys/class/infiniband/%s/ports/%u/hw_counters/%s",
+		               adapter->options.device, adapter->options.port, counters[i]);
+		adapter->counter_fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+	}
 }
 
 void vb_watch_close(struct vb_adapter *adapter)
 {
-	base_fd_close(adapter->received_fd);
+	for (size_t i = 0; i < VB_COUNTERS; i++)
+		base_fd_close(adapter->counter_fds[i]);
 }
 
 /* ---- the turn ---- */
