@@ -181,6 +181,11 @@ static void wake_idler(struct end *e, uint32_t now)
 {
 	bool theirs = !side_is_mine(side_of(e->peer));
 
+	if (e->plan->patient && !e->notified) {
+		if (!e->asked)
+			end_ask(e);
+		return;
+	}
 	if (!e->plan->late_end) {
 		__atomic_store_n(&e->over, 1, __ATOMIC_RELEASE);
 		return;

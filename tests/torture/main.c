@@ -22,6 +22,7 @@ struct options {
 	uint64_t rounds;
 	uint64_t seed;
 	bool replay;
+	bool deaths;
 };
 
 struct counts {
@@ -31,6 +32,7 @@ struct counts {
 	uint64_t aborted;
 	uint64_t processes;
 	uint64_t killed;
+	uint64_t known_after; /* ns: the longest */
 };
 
 struct run {
@@ -47,10 +49,11 @@ struct run {
 };
 
 static const char usage[] =
-	"usage: ndx-torture URI [URI2] [--rounds N] [--seed S] [--replay]\n"
+	"usage: ndx-torture URI [URI2] [--rounds N] [--seed S] [--kill] [--replay]\n"
 	"Random programs on both sides of connections, judged by a model of the contract.\n"
 	"  --rounds N  how many (1000)\n"
 	"  --seed S    of the first round, the others follow from it (chosen and printed)\n"
+	"  --kill      in every round one side is another process, which is killed at some time\n"
 	"  --replay    every round has the seed S itself; prints the operations as they happen\n";
 
 /* ---- the peer's process ---- */
@@ -140,10 +143,11 @@ static void begin_trace(struct run *run, uint64_t number)
 	t->began = now_ns();
 	t->all = o->replay;
 	(void)snprintf(t->repeat, sizeof(t->repeat),
-	               "ndx-torture '%s'%s%s%s --seed %llu --rounds 1 --replay", o->uris[0],
+	               "ndx-torture '%s'%s%s%s --seed %llu --rounds 1%s --replay", o->uris[0],
 	               o->uris[1] != o->uris[0] ? " '" : "",
 	               o->uris[1] != o->uris[0] ? o->uris[1] : "",
-	               o->uris[1] != o->uris[0] ? "'" : "", (unsigned long long)seed_of(o, number));
+	               o->uris[1] != o->uris[0] ? "'" : "", (unsigned long long)seed_of(o, number),
+	               o->deaths ? " --kill" : "");
 }
 
 static void count(struct run *run)
@@ -160,6 +164,8 @@ static void count(struct run *run)
 		}
 		run->counts.connections++;
 	}
+	if (round->known_after > run->counts.known_after)
+		run->counts.known_after = round->known_after;
 }
 
 static void run_round(struct run *run, uint64_t number)
@@ -235,6 +241,9 @@ static void run_all(struct run *run)
 		(unsigned long long)run->counts.requests, (unsigned long long)run->counts.messages,
 		(unsigned long long)run->counts.aborted, (unsigned long long)run->counts.processes,
 		(unsigned long long)run->counts.killed);
+	if (run->counts.known_after > 0)
+		(void)printf("# the last survivor knew of a death after %.1f ms\n",
+		             (double)run->counts.known_after / 1e6);
 	(void)printf("%llu rounds, 0 failures, %.1f s, %.2f ms a round, the longest %.0f ms\n",
 	             (unsigned long long)o->rounds, seconds,
 	             o->rounds > 0 ? 1e3 * seconds / (double)o->rounds : 0.0,
@@ -255,6 +264,7 @@ static bool parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {{"rounds", required_argument, NULL, 'r'},
 	                                      {"seed", required_argument, NULL, 's'},
+	                                      {"kill", no_argument, NULL, 'k'},
 	                                      {"replay", no_argument, NULL, 'p'},
 	                                      {NULL, 0, NULL, 0}};
 	bool good = true;
@@ -267,6 +277,8 @@ static bool parse(struct options *o, int argc, char **argv)
 			good = good && parse_number(optarg, &o->rounds);
 		else if (c == 's')
 			good = good && parse_number(optarg, &o->seed);
+		else if (c == 'k')
+			o->deaths = true;
 		else if (c == 'p')
 			o->replay = true;
 		else
@@ -299,6 +311,7 @@ static void find_means(struct run *run)
 	uint64_t both = a->capabilities & b->capabilities;
 
 	run->means.processes = strcmp(a->provider, "loop") != 0 && strcmp(b->provider, "loop") != 0;
+	run->means.deaths = run->options.deaths;
 	run->means.srq = (both & NDX_CAP_SRQ) != 0;
 	run->means.windows = (both & NDX_CAP_MEMORY_WINDOW) != 0;
 	run->means.inline_size = a->max_inline_data_size < b->max_inline_data_size
@@ -333,6 +346,10 @@ int main(int argc, char **argv)
 	if (run.options.uris[1] != run.options.uris[0])
 		place_open(&run.places[1], run.options.uris[1]);
 	find_means(&run);
+	if (run.options.deaths && !run.means.processes) {
+		(void)fputs("ndx-torture: --kill: no other process reaches this adapter\n", stderr);
+		return 2;
+	}
 	if (pthread_create(&run.watchdog, NULL, watch, &run) != 0)
 		return 2;
 	run_all(&run);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "model.h"
 
+#include <string.h>
+
 #include "ledger.h"
 
 /*
@@ -8,7 +10,7 @@
  * peer's goodbye for 100 ms ("at most 100 ms later; the rest happens in the background"), and what
  * is left of the drain.
  */
-enum { TIMER_SLACK_MS = 2, CLOSE_PATIENCE_MS = 100 };
+enum { TIMER_SLACK_MS = 2, CLOSE_PATIENCE_MS = 100, SLOW_MACHINE_MS = 10000 };
 
 static uint64_t load(const uint64_t *at)
 {
@@ -187,8 +189,9 @@ void model_failure(struct end *e, const struct request *q, const struct ndx_resu
 	if (r->status == NDX_E_CANCELED) {
 		if (!may_be_cancelled(e, q))
 			fail(e->round, e,
-			     "a %s was cancelled, and nothing that was done explains it",
-			     request_name(q->type));
+			     "a %s was cancelled (native %d), and nothing that was done explains "
+			     "it",
+			     request_name(q->type), r->native);
 		return;
 	}
 	/* a receive may still be used when the connection has begun to end */
@@ -214,7 +217,38 @@ bool model_may_succeed_behind(const struct end *e, const struct request *q)
 	return q->type == NDX_REQUEST_BIND && (aborting(e->conn) || timed_out(e->conn));
 }
 
+/*
+ * A device gives no single request back. One that waits for a receive, and all behind it, come back
+ * when the queue pair is taken down: when both sides have said goodbye (docs/providers.md).
+ */
+bool model_may_end_later(const struct end *e)
+{
+	return strcmp(side_of(e)->info.provider, "verbs") == 0 &&
+	       waited(graceful_since(e->conn), e->round->plan.drain_ms);
+}
+
 /* ---- the end ---- */
+
+/*
+ * "A disconnect takes at most drain_timeout + disconnect_timeout, whatever the peer does"; nor does
+ * the indication of a peer that was killed take longer. `since`: when it was asked for.
+ */
+static void in_time_after_death(struct end *e, uint64_t since, const char *what)
+{
+	struct round *round = e->round;
+	uint64_t killed = load(&round->killed_at);
+	uint64_t limit = round->plan.drain_ms + round->plan.disconnect_ms + SLOW_MACHINE_MS;
+	uint64_t took;
+
+	if (killed == 0 || round->plan.fate != FATE_KILLED || !side_is_mine(side_of(e)))
+		return;
+	took = now_ns() - (since > killed ? since : killed);
+	if (took > limit * UINT64_C(1000000))
+		fail(round, e, "%s took %llu ms after the peer was killed", what,
+		     (unsigned long long)(took / 1000000));
+	if (took > load(&round->known_after))
+		__atomic_store_n(&round->known_after, took, __ATOMIC_RELEASE);
+}
 
 void model_disconnected(struct end *e, enum ndx_status status)
 {
@@ -225,6 +259,7 @@ void model_disconnected(struct end *e, enum ndx_status status)
 		fail(e->round, e, "disconnect completed %s, and again %s",
 		     ndx_status_name(e->outcome), ndx_status_name(status));
 	e->outcome = status;
+	in_time_after_death(e, load(&c->graceful[e->side].from), "disconnect");
 	if (status == NDX_OK && doomed != 0)
 		fail(e->round, e, "disconnect completed NDX_OK on a connection that was aborted");
 	if (status == NDX_OK)
@@ -255,6 +290,7 @@ void model_notified(struct end *e, uint32_t information)
 	if (e->notified)
 		fail(e->round, e, "notify_disconnect told of the end twice");
 	e->notified = true;
+	in_time_after_death(e, 0, "the indication");
 	judge_reason(e, (enum ndx_disconnect_reason)information);
 	e->reason = (enum ndx_disconnect_reason)information;
 	model_ended(e);

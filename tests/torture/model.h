@@ -23,6 +23,9 @@ void model_ended(struct end *e);
 void model_failure(struct end *e, const struct request *q, const struct ndx_result *r);
 /* May this one succeed though one before it did not? */
 bool model_may_succeed_behind(const struct end *e, const struct request *q);
+/* May requests that the drain cut off come back when the peer's disconnect has succeeded already?
+ */
+bool model_may_end_later(const struct end *e);
 /* A disconnect that was not cancelled ended so. */
 void model_disconnected(struct end *e, enum ndx_status status);
 /* The indication came. */

@@ -136,8 +136,25 @@ static void plan_conn(struct conn_plan *c, struct plan *plan, const struct means
 		c->attempt = (enum attempt)(1 + below(random, ATTEMPTS - 1));
 }
 
+/* Half of the survivors do nothing until they are told that the peer is gone. */
+static void plan_death(struct plan *plan, uint64_t *random)
+{
+	plan->fate = FATE_KILLED;
+	for (uint32_t i = 0; i < plan->conns; i++) {
+		struct end_plan *survivor = &plan->of[i].ends[1 - plan->child];
+
+		if (chance(random, 50))
+			continue;
+		survivor->finish = FINISH_NOTHING;
+		survivor->asks = true;
+		survivor->ask_at = 0;
+		survivor->cancels = false;
+		survivor->patient = true;
+	}
+}
+
 /* The other side is a process, which may die. */
-static void plan_process(struct plan *plan, uint64_t *random)
+static void plan_process(struct plan *plan, const struct means *means, uint64_t *random)
 {
 	plan->process = true;
 	plan->threads = 1;
@@ -151,6 +168,8 @@ static void plan_process(struct plan *plan, uint64_t *random)
 		for (uint32_t side = 0; side < SIDES; side++)
 			plan->of[i].ends[side].late_end = true;
 	}
+	if (means->deaths)
+		plan_death(plan, random);
 	if (plan->fate == FATE_STOPPED) {
 		plan->drain_ms = SHORT_DRAIN_MS;
 		plan->disconnect_ms = SHORT_DISCONNECT_MS;
@@ -192,8 +211,8 @@ void plan_make(struct plan *plan, uint64_t seed, const struct means *means)
 	}
 	for (uint32_t i = 0; i < plan->conns; i++)
 		plan_conn(&plan->of[i], plan, means, &random);
-	if (means->processes && chance(&random, 4))
-		plan_process(plan, &random);
+	if (means->deaths || (means->processes && chance(&random, 4)))
+		plan_process(plan, means, &random);
 }
 
 int plan_print(const struct plan *plan, char *text, size_t size)

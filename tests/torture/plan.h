@@ -52,6 +52,7 @@ struct end_plan {
 	bool cancels;    /* calls of its connector that are pending */
 	bool waits;      /* sleeps for results now and then instead of polling */
 	bool late_end;   /* FINISH_NOTHING: disconnects after all when the peer has gone */
+	bool patient;    /* ... and waits to be told of that, whatever happens */
 	bool one_region; /* all its memory is one region */
 	bool one_cq;
 	bool uses_srq;
@@ -100,6 +101,7 @@ struct plan {
 /* What the adapters of both sides can do, as far as it decides something. */
 struct means {
 	bool processes; /* reaches other processes */
+	bool deaths;    /* every round has another process, which is killed */
 	bool srq;
 	bool windows;
 	uint32_t inline_size;

@@ -210,6 +210,7 @@ struct round {
 	uint32_t child_up;               /* atomic: the other process is connected, */
 	uint32_t child_done;             /* and has ended in order */
 	uint64_t killed_at;              /* atomic */
+	uint64_t known_after;            /* ns until the last survivor's end knew; atomic */
 	struct side sides[SIDES];
 	struct conn conns[CONNS_MAX];
 	uint8_t *memory; /* of this round */

@@ -90,6 +90,7 @@ void setup_round(struct round *round, uint8_t *memory)
 	round->child_up = 0;
 	round->child_done = 0;
 	round->killed_at = 0;
+	round->known_after = 0;
 	round->memory = memory;
 	for (uint32_t i = 0; i < round->plan.conns; i++) {
 		struct conn *c = &round->conns[i];
