@@ -80,8 +80,8 @@ static enum ndx_status check_writable(const struct code_file_kind *kind, const c
 }
 
 /* The file behind symbolic links, and the directory it is in. */
-static enum ndx_status resolve(const struct code_file_kind *kind, const char *path,
-                               char real[PATH_MAX])
+enum ndx_status code_file_check(const struct code_file_kind *kind, const char *path,
+                                char real[PATH_MAX])
 {
 	char directory[PATH_MAX];
 	enum ndx_status st;
@@ -103,7 +103,7 @@ enum ndx_status code_file_open(const struct code_file_kind *kind, const char *pa
                                const char *name, void **dl, const void **datum)
 {
 	char real[PATH_MAX];
-	enum ndx_status st = resolve(kind, path, real);
+	enum ndx_status st = code_file_check(kind, path, real);
 	const void *found;
 	const char *why;
 	void *handle;

@@ -52,6 +52,10 @@ bool code_file_name(const struct code_file_kind *kind, const char *file, char *n
 enum ndx_status code_file_open(const struct code_file_kind *kind, const char *path,
                                const char *name, void **dl, const void **datum);
 
+/* The checks of code_file_open() alone: `real` is the file behind symbolic links. */
+enum ndx_status code_file_check(const struct code_file_kind *kind, const char *path,
+                                char real[PATH_MAX]);
+
 /* NULL is a no-op. */
 void code_file_close(void *dl);
 

@@ -44,7 +44,7 @@ struct ndx_plugin_entry {
 	const char *origin; /**< file, or "registered" */
 	enum ndx_plugin_state state;
 	const char *text;    /**< why it failed, or why the variant is not available; else "" */
-	const char *variant; /**< NULL: the plugin failed, it has no variants to speak of */
+	const char *variant; /**< NULL: the plugin failed, or only runs others */
 	const char *help;
 	bool available;                        /**< the variant can run here */
 	const struct ndx_plugin_param *params; /**< ends with a NULL name; NULL: none */
@@ -102,7 +102,9 @@ enum ndx_status ndx_negotiation_register(struct ndx_negotiation *negotiation,
                                          const struct ndx_plugin *plugin);
 
 /**
- * Load a plugin from a file and register it.
+ * Load a plugin from a file and register it. A file NAME.SUFFIX whose suffix is not "so" is run by
+ * the plugin of ndx-host-SUFFIX.so, which is loaded if it is not there yet: from the file's
+ * directory, else from those of ndx_negotiation_discover().
  *
  * @param path  absolute; the file and its directory must not be writable by others
  *
@@ -113,7 +115,8 @@ enum ndx_status ndx_negotiation_register(struct ndx_negotiation *negotiation,
 enum ndx_status ndx_negotiation_load(struct ndx_negotiation *negotiation, const char *path);
 
 /**
- * Load every ndx-plugin-NAME.so of a directory, in the order of the names. What fails is logged and
+ * Load every ndx-plugin-NAME.so, and other suffix that something runs, of a directory, in the order
+ * of the names. What fails is logged and
  * listed with its reason; the others are loaded all the same.
  *
  * @param directory  absolute; NULL: those of $NDX_PLUGIN_PATH (absolute, separated by ':'; ignored
@@ -138,7 +141,8 @@ enum ndx_status ndx_negotiation_unregister(struct ndx_negotiation *negotiation, 
 void ndx_negotiation_list(struct ndx_negotiation *negotiation, ndx_plugin_list_fn *each, void *arg);
 
 /**
- * Get an instance of a variant with the parameters given.
+ * Get an instance of a variant with the parameters given. A plugin that is not registered is looked
+ * for in the directories of ndx_negotiation_discover(NULL), and loaded.
  *
  * @param plugin, variant  by name
  * @param settings         parameters; those not given take their initial value

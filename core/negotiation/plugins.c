@@ -33,11 +33,40 @@ enum ndx_status ndx_negotiation_create(struct ndx_negotiation **out)
 	return NDX_OK;
 }
 
+struct plugin *plugins_find_host(struct ndx_negotiation *n, const char *suffix)
+{
+	struct plugin *host = NULL;
+
+	pthread_mutex_lock(&n->lock);
+	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
+		struct plugin *p = plugin_of(node);
+
+		if (p->status == NDX_PLUGIN_READY && p->table->guests != NULL &&
+		    strcmp(p->table->guests->suffix, suffix) == 0)
+			host = p;
+	}
+	if (host != NULL)
+		host->guests++;
+	pthread_mutex_unlock(&n->lock);
+	return host;
+}
+
+void plugins_drop_guest(struct plugin *host)
+{
+	pthread_mutex_lock(&host->negotiation->lock);
+	host->guests--;
+	pthread_mutex_unlock(&host->negotiation->lock);
+}
+
 /* Not in the list any more, no instance is left. */
 static void plugin_free(struct plugin *p)
 {
 	if (p->table != NULL && p->status == NDX_PLUGIN_READY && p->table->finalize != NULL)
 		p->table->finalize(p->state);
+	if (p->runner != NULL) {
+		p->runner->table->guests->close(p->runner->state, p->table, p->guest);
+		plugins_drop_guest(p->runner);
+	}
 	code_file_close(p->dl);
 	(void)pthread_mutex_destroy(&p->turn);
 	free(p->variants);
@@ -49,7 +78,7 @@ enum ndx_status ndx_negotiation_close(struct ndx_negotiation *n)
 {
 	unsigned instances = 0;
 	struct base_list *node;
-	struct base_list *next;
+	struct base_list *before;
 
 	if (n == NULL)
 		return NDX_OK;
@@ -62,8 +91,9 @@ enum ndx_status ndx_negotiation_close(struct ndx_negotiation *n)
 		            "the negotiation framework is in use: %u variants (with what their "
 		            "sessions keep) are alive; close them first",
 		            instances);
-	for (node = n->plugins.next; node != &n->plugins; node = next) {
-		next = node->next;
+	/* The youngest first: guests came behind who runs them. */
+	for (node = n->plugins.prev; node != &n->plugins; node = before) {
+		before = node->prev;
 		plugin_free(plugin_of(node));
 	}
 	(void)pthread_mutex_destroy(&n->registering);
@@ -160,6 +190,8 @@ void plugins_note_failed(struct ndx_negotiation *n, const char *name, const char
 static enum ndx_status take_variants(struct plugin *p, const struct ndx_plugin_variant *list,
                                      size_t count)
 {
+	if (count == 0)
+		return NDX_OK;
 	p->variants = calloc(count, sizeof(*p->variants));
 	if (p->variants == NULL)
 		return NDX_E_NO_MEMORY;
@@ -203,7 +235,7 @@ static enum ndx_status start(struct plugin *p, const struct ndx_plugin *table,
 			               ndx_status_text(st));
 		return st < 0 ? st : NDX_E_UNSUCCESSFUL;
 	}
-	if (list == NULL) {
+	if (list == NULL && table->variants != NULL) {
 		count = table->variants(p->state, &list);
 		st = plugin_check_variants(table, list, count, why);
 	}
@@ -217,8 +249,9 @@ static enum ndx_status start(struct plugin *p, const struct ndx_plugin *table,
 }
 
 static enum ndx_status register_checked(struct ndx_negotiation *n, const struct ndx_plugin *table,
-                                        const char *origin, void *dl)
+                                        const struct plugin_source *source)
 {
+	const char *origin = source->origin;
 	char why[PLUGIN_TEXT] = "out of memory";
 	struct plugin *p = plugin_new(n, table->name, origin);
 	struct plugin *old;
@@ -237,6 +270,7 @@ static enum ndx_status register_checked(struct ndx_negotiation *n, const struct 
 		            "plugin \"%s\" (%s) is refused: the name is taken by the plugin of %s",
 		            table->name, origin, why);
 	}
+	p->state = source->guest;
 	st = start(p, table, why);
 	if (st != NDX_OK) {
 		p->status = NDX_PLUGIN_FAILED;
@@ -246,7 +280,9 @@ static enum ndx_status register_checked(struct ndx_negotiation *n, const struct 
 		return st;
 	}
 	p->table = table;
-	p->dl = dl;
+	p->dl = source->dl;
+	p->runner = source->host;
+	p->guest = source->guest;
 	p->status = NDX_PLUGIN_READY;
 	list_plugin(n, p);
 	log_info("plugin \"%s\" %s (%s), from %s: %zu variants", p->name, table->version,
@@ -255,7 +291,7 @@ static enum ndx_status register_checked(struct ndx_negotiation *n, const struct 
 }
 
 enum ndx_status plugins_register(struct ndx_negotiation *n, const struct ndx_plugin *table,
-                                 const char *origin, void *dl)
+                                 const struct plugin_source *source)
 {
 	char why[PLUGIN_TEXT];
 	enum ndx_status st = plugin_check_abi(table, why);
@@ -268,12 +304,12 @@ enum ndx_status plugins_register(struct ndx_negotiation *n, const struct ndx_plu
 		st = plugin_check_table(table, why);
 	}
 	if (st == NDX_OK) {
-		st = register_checked(n, table, origin, dl);
+		st = register_checked(n, table, source);
 	} else {
-		st = fail(st, 0, "plugin \"%s\" (%s) is refused: %s", name, origin, why);
+		st = fail(st, 0, "plugin \"%s\" (%s) is refused: %s", name, source->origin, why);
 		/* Without a name it can only be told apart by where it came from. */
-		if (dl != NULL || name[0] != '?')
-			note_failed(n, name, origin, why);
+		if (source->dl != NULL || name[0] != '?')
+			note_failed(n, name, source->origin, why);
 	}
 	pthread_mutex_unlock(&n->registering);
 	return st;
@@ -281,10 +317,12 @@ enum ndx_status plugins_register(struct ndx_negotiation *n, const struct ndx_plu
 
 enum ndx_status ndx_negotiation_register(struct ndx_negotiation *n, const struct ndx_plugin *plugin)
 {
+	const struct plugin_source source = {.origin = "registered"};
+
 	if (n == NULL || plugin == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_negotiation_register: %s is NULL",
 		            n == NULL ? "negotiation" : "plugin");
-	return plugins_register(n, plugin, "registered", NULL);
+	return plugins_register(n, plugin, &source);
 }
 
 enum ndx_status ndx_negotiation_unregister(struct ndx_negotiation *n, const char *name)
@@ -294,6 +332,7 @@ enum ndx_status ndx_negotiation_unregister(struct ndx_negotiation *n, const char
 	struct suggest s;
 	struct plugin *p;
 	unsigned instances = 0;
+	unsigned guests = 0;
 
 	if (n == NULL || name == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_negotiation_unregister: %s is NULL",
@@ -302,11 +341,12 @@ enum ndx_status ndx_negotiation_unregister(struct ndx_negotiation *n, const char
 	pthread_mutex_lock(&n->registering);
 	pthread_mutex_lock(&n->lock);
 	p = find(n, name, true);
-	if (p != NULL && p->instances == 0)
+	if (p != NULL && p->instances == 0 && p->guests == 0)
 		base_list_remove(&p->node);
 	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next)
 		suggest_offer(&s, plugin_of(node)->name, NULL);
 	instances = p != NULL ? p->instances : 0;
+	guests = p != NULL ? p->guests : 0;
 	pthread_mutex_unlock(&n->lock);
 	if (p == NULL)
 		st = fail(NDX_E_NOT_FOUND, 0, "no plugin \"%.64s\"; %s", name,
@@ -314,6 +354,9 @@ enum ndx_status ndx_negotiation_unregister(struct ndx_negotiation *n, const char
 	else if (instances > 0)
 		st = fail(NDX_E_DEVICE_BUSY, 0,
 		          "plugin \"%s\" is in use: %u of its variants are alive", name, instances);
+	else if (guests > 0)
+		st = fail(NDX_E_DEVICE_BUSY, 0,
+		          "plugin \"%s\" runs %u others; unregister them first", name, guests);
 	else
 		plugin_free(p);
 	pthread_mutex_unlock(&n->registering);
@@ -340,6 +383,10 @@ void ndx_negotiation_list(struct ndx_negotiation *n, ndx_plugin_list_fn *each, v
 		}
 		entry.version = p->table->version;
 		entry.vendor = p->table->vendor;
+		if (p->count == 0) {
+			entry.help = "runs plugins of another language";
+			each(arg, &entry);
+		}
 		for (size_t i = 0; i < p->count; i++) {
 			entry.variant = p->variants[i].table->name;
 			entry.help = p->variants[i].table->help;

@@ -26,13 +26,16 @@ struct plugin {
 	const struct ndx_plugin *table; /* NULL: it failed before that could be trusted */
 	char name[NDX_PLUGIN_NAME_MAX + 1];
 	char *origin;
-	void *dl;    /* NULL: registered by hand */
-	void *state; /* the plugin's own */
+	void *dl;              /* NULL: registered by hand, or a guest */
+	struct plugin *runner; /* NULL: it is machine code */
+	void *guest;           /* what it is to its runner */
+	void *state;           /* the plugin's own */
 	enum ndx_plugin_state status;
 	char text[PLUGIN_TEXT]; /* why it failed */
 	struct plugin_variant *variants;
 	size_t count;
-	unsigned instances;   /* under the framework's lock */
+	unsigned instances;   /* under the framework's lock, as the next */
+	unsigned guests;      /* that it runs */
 	pthread_mutex_t turn; /* held during its calls if NDX_PLUGIN_ONE_AT_A_TIME */
 };
 
@@ -71,9 +74,24 @@ enum ndx_status plugin_check_variants(const struct ndx_plugin *table,
                                       const struct ndx_plugin_variant *list, size_t count,
                                       char why[PLUGIN_TEXT]);
 
-/* plugins.c: the same as ndx_negotiation_register(), of a file's table. Takes `dl` on success. */
+/* Where a table comes from; what has to be let go behind it. */
+struct plugin_source {
+	const char *origin;  /* file, or "registered" */
+	void *dl;            /* of a file with machine code */
+	struct plugin *host; /* of any other, with one of its `guests` */
+	void *guest;
+};
+
+/* plugins.c: the same as ndx_negotiation_register(). Takes what is in `source` on success. */
 enum ndx_status plugins_register(struct ndx_negotiation *n, const struct ndx_plugin *table,
-                                 const char *origin, void *dl);
+                                 const struct plugin_source *source);
+/* Who runs files of that suffix; NULL: nobody. Counts a guest, which plugins_drop_guest() undoes.
+ */
+struct plugin *plugins_find_host(struct ndx_negotiation *n, const char *suffix);
+void plugins_drop_guest(struct plugin *host);
+
+/* discover.c: load a plugin of that name from the directories, if it is there. */
+void plugins_try_to_load(struct ndx_negotiation *n, const char *name);
 /* A file that did not even get that far is listed with what ndx_last_error() says. */
 void plugins_note_failed(struct ndx_negotiation *n, const char *name, const char *origin);
 

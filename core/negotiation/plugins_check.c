@@ -50,8 +50,13 @@ enum ndx_status plugin_check_table(const struct ndx_plugin *table, char why[PLUG
 		fault = "it does not say its version or vendor";
 	else if ((table->flags & ~NDX_PLUGIN_ONE_AT_A_TIME) != 0)
 		fault = "it has flags that this library does not know";
-	else if (table->variants == NULL && (table->list == NULL || table->count == 0))
+	else if (table->variants == NULL && table->guests == NULL &&
+	         (table->list == NULL || table->count == 0))
 		fault = "it offers no variant";
+	else if (table->guests != NULL &&
+	         (table->guests->suffix == NULL || table->guests->open == NULL ||
+	          table->guests->close == NULL))
+		fault = "it runs other plugins, but lacks one of suffix, open, close";
 	else if (table->variants != NULL && table->list != NULL)
 		fault = "it has both a list of variants and a function for them";
 	else if (table->finalize == NULL && table->initialize != NULL)

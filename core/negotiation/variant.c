@@ -36,8 +36,10 @@ static enum ndx_status find_plugin(struct ndx_negotiation *n, const char *name, 
 		(void)snprintf(why, PLUGIN_TEXT, "plugin \"%s\" was refused: %.240s", name,
 		               failed->text);
 	else
-		(void)snprintf(why, PLUGIN_TEXT, "no plugin \"%.31s\"; %.240s", name,
-		               suggest_text(&s, known));
+		(void)snprintf(
+			why, PLUGIN_TEXT,
+			"no plugin \"%.31s\"; %.200s; nor is it in the directories of plugins",
+			name, suggest_text(&s, known));
 	return NDX_E_NOT_FOUND;
 }
 
@@ -71,6 +73,23 @@ static enum ndx_status find_variant(const struct plugin *p, const char *name,
 	(void)snprintf(why, PLUGIN_TEXT, "plugin \"%s\" has no variant \"%.31s\"; %.200s", p->name,
 	               name, suggest_text(&s, known));
 	return NDX_E_NOT_FOUND;
+}
+
+/* The plugin, if it is there, and the variant, if that is; then an instance is counted. */
+static enum ndx_status take(struct ndx_negotiation *n, const char *plugin, const char *variant,
+                            struct plugin **p, const struct ndx_plugin_variant **table,
+                            char why[PLUGIN_TEXT])
+{
+	enum ndx_status st;
+
+	pthread_mutex_lock(&n->lock);
+	st = find_plugin(n, plugin, p, why);
+	if (st == NDX_OK)
+		st = find_variant(*p, variant, table, why);
+	if (st == NDX_OK)
+		(*p)->instances++;
+	pthread_mutex_unlock(&n->lock);
+	return st;
 }
 
 static void drop_instance(struct plugin *p)
@@ -117,13 +136,11 @@ enum ndx_status ndx_negotiation_get_variant(struct ndx_negotiation *n, const cha
 	    (settings == NULL && count > 0))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_negotiation_get_variant: an argument is NULL");
-	pthread_mutex_lock(&n->lock);
-	st = find_plugin(n, plugin, &p, why);
-	if (st == NDX_OK)
-		st = find_variant(p, variant, &table, why);
-	if (st == NDX_OK)
-		p->instances++;
-	pthread_mutex_unlock(&n->lock);
+	st = take(n, plugin, variant, &p, &table, why);
+	if (p == NULL) {
+		plugins_try_to_load(n, plugin);
+		st = take(n, plugin, variant, &p, &table, why);
+	}
 	if (st != NDX_OK)
 		return fail(st, 0, "%s", why);
 	v = calloc(1, sizeof(*v));

@@ -10,7 +10,8 @@
  *
  * A plugin in a file of its own exports one constant, `ndx_plugin`, and nothing else; its `abi` is
  * compared before anything in it is called. The same table may be registered by hand
- * (ndx_negotiation_register()).
+ * (ndx_negotiation_register()). A plugin in another language is run by a plugin that can
+ * (struct ndx_plugin_guests).
  *
  * Threads. Calls for one session come one at a time, on any thread; calls for different sessions at
  * the same time, unless NDX_PLUGIN_ONE_AT_A_TIME. A call may take as long as it likes; it holds up
@@ -197,6 +198,23 @@ struct ndx_plugin_transport {
 	void (*close)(struct ndx_plugin_channel *channel);
 };
 
+struct ndx_plugin;
+
+/**
+ * A plugin that runs others, which are no machine code: NAME is in a file ndx-plugin-NAME.SUFFIX.
+ * The first such file makes the framework look for ndx-host-SUFFIX.so, in the file's directory and
+ * in all others, which is a plugin with this table. It cannot go while one of its guests is there.
+ */
+struct ndx_plugin_guests {
+	const char *suffix; /**< "py" */
+	/** must: make a plugin's table of a file that nobody else may write to. @p guest is what
+	 * its `initialize` finds in *state. Failure: write why. Any thread. */
+	enum ndx_status (*open)(void *plugin, const char *path, const struct ndx_plugin **table,
+	                        void **guest, char *why, size_t room);
+	/** must: nothing of it is alive any more; behind its `finalize` */
+	void (*close)(void *plugin, const struct ndx_plugin *table, void *guest);
+};
+
 /** Needs its calls one at a time, over all of its sessions. */
 #define NDX_PLUGIN_ONE_AT_A_TIME 0x1u
 
@@ -217,6 +235,8 @@ struct ndx_plugin {
 	size_t count;
 	size_t (*variants)(void *state, const struct ndx_plugin_variant **list);
 	const struct ndx_plugin_transport *transports; /**< ends with a NULL name; NULL: none */
+	/** may: it runs other plugins, and then need not have variants of its own */
+	const struct ndx_plugin_guests *guests;
 };
 
 NDX_DECLS_BEGIN

@@ -279,6 +279,46 @@ static void paths_are_looked_at(void **state)
 	                 NDX_E_DEVICE_BUSY);
 }
 
+static void one_that_is_not_there_is_looked_for(void **state)
+{
+	struct ndx_variant *v = NULL;
+
+	assert_int_equal(setenv("NDX_PLUGIN_PATH", TEST_PLUGINS "/named", 1), 0);
+	assert_int_equal(get(*state, "late", "only", NULL, &v), NDX_E_NOT_FOUND);
+	says("nor is it in the directories of plugins");
+	assert_int_equal(get(*state, "later", "only", NULL, &v), NDX_OK);
+	ndx_variant_close(v);
+	assert_int_equal(unsetenv("NDX_PLUGIN_PATH"), 0);
+}
+
+static void a_plugin_may_run_others(void **state)
+{
+	struct listed l = {0};
+	size_t count;
+	struct ndx_variant *v;
+
+	assert_int_equal(ndx_negotiation_discover(*state, TEST_PLUGINS "/guests", &count), NDX_OK);
+	assert_int_equal(count, 1);
+	ndx_negotiation_list(*state, collect, &l);
+	assert_non_null(strstr(l.text, "fake-host:-:;"));
+	assert_non_null(strstr(l.text, "guest:only:;"));
+	assert_non_null(strstr(l.text, "bad:-:plugin \"bad\" ("));
+	assert_non_null(strstr(l.text, "a bad word"));
+	assert_non_null(strstr(l.text, "lame:-:it limps;"));
+	assert_non_null(strstr(l.text, "ndx-plugin-orphan.tale needs ndx-host-tale.so"));
+	assert_int_equal(ndx_negotiation_unregister(*state, "fake-host"), NDX_E_DEVICE_BUSY);
+	says("plugin \"fake-host\" runs 1 others");
+	assert_int_equal(get(*state, "guest", "only", NULL, &v), NDX_OK);
+	assert_int_equal(ndx_negotiation_unregister(*state, "guest"), NDX_E_DEVICE_BUSY);
+	ndx_variant_close(v);
+	assert_int_equal(ndx_negotiation_unregister(*state, "guest"), NDX_OK);
+	assert_int_equal(ndx_negotiation_unregister(*state, "fake-host"), NDX_OK);
+	/* The host comes back with its next guest; both go with the framework. */
+	assert_int_equal(get(*state, "guest", "only", NULL, &v), NDX_E_NOT_FOUND);
+	assert_int_equal(ndx_negotiation_load(*state, TEST_PLUGINS "/guests/ndx-plugin-guest.word"),
+	                 NDX_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +329,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_directory_gives_what_is_good_and_why_the_rest_is_not, begin, end),
 		cmocka_unit_test_setup_teardown(paths_are_looked_at, begin, end),
+		cmocka_unit_test_setup_teardown(one_that_is_not_there_is_looked_for, begin, end),
+		cmocka_unit_test_setup_teardown(a_plugin_may_run_others, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static struct ndx_peer_description verbs_end(void)
 static void what_is_written_is_read(void **state)
 {
 	const struct example_message all[] = {
-		{.step = EXAMPLE_HELLO, .ring = {1, 2}, .label = "crate 3, slot 4"},
+		{.step = EXAMPLE_HELLO, .ring = {1, 2}, .label = "rack 3, slot 4"},
 		{.step = EXAMPLE_HELLO, .ring = {UINT32_MAX, 1}},
 		{.step = EXAMPLE_OFFER, .description = {.inbound_read_limit = 9}},
 		{.step = EXAMPLE_OFFER, .description = meeting_end(AF_UNSPEC)},
