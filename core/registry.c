@@ -59,7 +59,7 @@ static const struct op ops_table[] = {
 	OP(MAY, mr_settle),
 	OP(MW, mw_create), OP(MW, mw_destroy),
 	OP(SRQ, srq_create), OP(SRQ, srq_destroy), OP(SRQ, srq_modify), OP(SRQ, srq_notify),
-	OP(SRQ, srq_cancel), OP(SRQ, srq_affinity),
+	OP(SRQ, srq_cancel), OP(MAY, srq_affinity),
 	OP(MUST, qp_create), OP(MUST, qp_destroy), OP(MUST, qp_cancel),
 	OP(MUST, conn_create), OP(MUST, conn_destroy), OP(MUST, conn_bind), OP(MUST, conn_connect),
 	OP(MUST, conn_complete), OP(MUST, conn_take), OP(MUST, conn_accept), OP(MUST, conn_reject),

@@ -147,8 +147,11 @@ void fault_srq_cancel(struct ndx_spi_srq *srq, enum ndx_status status)
 enum ndx_status fault_srq_affinity(struct ndx_spi_srq *srq, uint16_t *group, uint64_t *affinity)
 {
 	struct fault_adapter *fa = fault_of(srq->object.native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_srq_affinity);
+	enum ndx_status st;
 
+	if (fa->ops->srq_affinity == NULL)
+		return NDX_E_NOT_SUPPORTED;
+	st = fault_strike(fa, FAULT_CALL_srq_affinity);
 	if (st == NDX_OK)
 		return fa->ops->srq_affinity(srq, group, affinity);
 	*group = UINT16_MAX;

@@ -100,6 +100,7 @@ struct vb_adapter {
 	struct base_lock windows_lock; /* a leaf, too */
 	struct base_list windows;
 	bool has_windows;       /* of type 2 */
+	uint32_t max_shared;    /* depth of a shared receive queue; 0: there are none */
 	struct base_list conns; /* the control thread's own */
 	struct base_job last;
 };
@@ -224,16 +225,24 @@ bool vb_mw_leave_mr(struct vb_mr *mr, bool force);
 enum vb_kind {
 	VB_INITIATOR,
 	VB_RECEIVE,
+	VB_SHARED, /* a receive of a shared queue */
 	VB_CONTROL,
 };
 
 struct vb_qp;
 struct vb_conn;
+struct vb_srq;
 
 struct vb_req {
 	struct base_req base;
-	struct vb_qp *qp;
-	struct vb_mw *mw;   /* of a bind or invalidate that has not ended */
+	union {
+		struct vb_qp *qp;
+		struct vb_srq *srq; /* of a VB_SHARED */
+	};
+	union {
+		struct vb_mw *mw;    /* of a bind or invalidate that has not ended */
+		struct vb_req *next; /* of a VB_SHARED that is not posted */
+	};
 	uint8_t kind;       /* enum vb_kind */
 	bool needs_receive; /* of the peer's */
 	bool hopeless;      /* an invalidate of what is not bound */
@@ -265,6 +274,11 @@ struct vb_qp {
 	struct vb_adapter *adapter;
 	struct vb_cq *receive_cq;
 	struct vb_cq *initiator_cq;
+	/* With a shared receive queue: */
+	struct vb_srq *srq;
+	struct vb_srq_link *srq_link; /* to receive_cq */
+	struct base_list taker;       /* in vb_srq.takers; under its lock */
+	uint32_t number;              /* the native one's */
 	uint32_t unsettled; /* initiator request that receives do not wait for; poll_lock */
 	/* under base.lock: */
 	struct ibv_qp *native;
@@ -272,12 +286,13 @@ struct vb_qp {
 	struct vb_req controls[VB_CONTROLS];
 	uint32_t controls_out; /* bits of enum vb_control */
 	uint32_t outbound_reads;
-	bool receiving; /* the native queue pair has the receives */
-	bool draining;  /* DRAINED is owed */
-	bool killed;    /* taken to ERR by us: cancelled requests are no news */
-	bool quieting;  /* conn->work is owed when nothing is outstanding */
-	bool parted;    /* the peer has disconnected: that it does not answer is no news */
-	bool late;      /* a send waited too long for a receive: its cancellation means that */
+	struct base_queue from_srq; /* counts what it took from the shared queue */
+	bool receiving;             /* the native queue pair has the receives */
+	bool draining;              /* DRAINED is owed */
+	bool killed;                /* taken to ERR by us: cancelled requests are no news */
+	bool quieting;              /* conn->work is owed when nothing is outstanding */
+	bool parted; /* the peer has disconnected: that it does not answer is no news */
+	bool late;   /* a send waited too long for a receive: its cancellation means that */
 };
 
 static inline struct vb_qp *vb_qp_of(struct ndx_spi_qp *qp)
@@ -311,6 +326,8 @@ void vb_qp_poll(struct vb_qp *qp);
 
 /* Under base.lock: take back the slot of a request that the device refused. */
 enum ndx_status vb_post_undo(struct base_queue *q, int err);
+/* The native list; returns its length. */
+int vb_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count);
 /* Under base.lock. 0, or errno. */
 int vb_post_receive(struct vb_qp *qp, struct vb_receive *receive);
 /* What a request of ours writes: the own mailbox's last word, or nothing. */
@@ -328,6 +345,10 @@ static inline struct vb_req *vb_req_of(const struct ibv_wc *wc)
 	return (struct vb_req *)(uintptr_t)wc->wr_id;
 }
 
+/* Whose it is; NULL: of a queue pair that is gone. poll_lock of its queue held, as long as it
+ * counts.
+ */
+struct vb_qp *vb_done_whose(const struct ibv_wc *wc);
 /* A native completion; poll_lock of its queue held. */
 void vb_done(const struct ibv_wc *wc);
 /* Under base.lock: tell what is owed, if it is due. */

@@ -9,7 +9,7 @@
 #include "base_log.h"
 #include "base_sockaddr.h"
 #include "builtin.h"
-#include "vb.h"
+#include "vb_srq.h"
 
 #define MAX_REGISTRATION (UINT64_C(1) << 40)
 #define QUEUES_PER_CQ 8u /* of the largest size */
@@ -104,6 +104,13 @@ static enum ndx_status find_limits(struct vb_adapter *adapter)
 		adapter->max_depth = share;
 	if (adapter->max_depth > VB_MAX_DEPTH)
 		adapter->max_depth = VB_MAX_DEPTH;
+	if (adapter->attr.max_srq > 0 && adapter->attr.max_srq_sge > 0) {
+		adapter->max_shared = (uint32_t)adapter->attr.max_srq_wr;
+		if (adapter->max_shared > adapter->max_depth)
+			adapter->max_shared = adapter->max_depth;
+		if (adapter->max_sge > (uint32_t)adapter->attr.max_srq_sge)
+			adapter->max_sge = (uint32_t)adapter->attr.max_srq_sge;
+	}
 	cq = ibv_create_cq(adapter->context, 1, NULL, NULL, 0);
 	if (cq == NULL)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "verbs:%s: ibv_create_cq: %s",
@@ -272,6 +279,8 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 		info->capabilities |= NDX_CAP_MEMORY_WINDOW;
 		info->max_window_size = info->max_registration_size;
 	}
+	if (adapter->max_shared > 0)
+		info->capabilities |= NDX_CAP_SRQ;
 	info->max_initiator_sge = adapter->max_sge;
 	info->max_receive_sge = adapter->max_sge;
 	info->max_read_sge = adapter->max_sge;
@@ -283,7 +292,7 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->max_outbound_read_limit = read_limit(adapter->attr.max_qp_init_rd_atom);
 	info->max_receive_queue_depth = adapter->max_depth;
 	info->max_initiator_queue_depth = adapter->max_depth;
-	info->max_shared_receive_queue_depth = 0;
+	info->max_shared_receive_queue_depth = adapter->max_shared;
 	info->max_completion_queue_depth = VB_MAX_CQ_DEPTH;
 	info->max_caller_data = VB_CALLER_DATA;
 	info->max_callee_data = VB_CALLEE_DATA;
@@ -328,6 +337,11 @@ static const struct ndx_provider_ops ops = {
 	.mr_deregister = vb_mr_deregister,
 	.mw_create = vb_mw_create,
 	.mw_destroy = vb_mw_destroy,
+	.srq_create = vb_srq_create,
+	.srq_destroy = vb_srq_destroy,
+	.srq_modify = vb_srq_modify,
+	.srq_notify = vb_srq_notify,
+	.srq_cancel = vb_srq_cancel,
 	.qp_create = vb_qp_create,
 	.qp_destroy = vb_qp_destroy,
 	.qp_cancel = vb_qp_cancel,

@@ -43,6 +43,13 @@ struct held {
 	unsigned count;
 };
 
+static bool is_receive(const struct ibv_wc *wc)
+{
+	const uint8_t kind = vb_req_of(wc)->kind;
+
+	return kind == VB_RECEIVE || kind == VB_SHARED;
+}
+
 /* Read some: hand on what is no receive, hold what is. */
 static int read_some(struct vb_cq *cq, struct held *held)
 {
@@ -51,7 +58,7 @@ static int read_some(struct vb_cq *cq, struct held *held)
 	const int n = ibv_poll_cq(cq->native, room < VB_BATCH ? (int)room : VB_BATCH, wc);
 
 	for (int i = 0; i < n; i++) {
-		if (vb_req_of(&wc[i])->kind == VB_RECEIVE)
+		if (is_receive(&wc[i]))
 			held->wc[held->count++] = wc[i];
 		else
 			vb_done(&wc[i]);
@@ -77,7 +84,7 @@ static void settle(struct vb_cq *cq, struct held *held, struct vb_qp *qp)
 	const uint64_t deadline = base_deadline(SETTLE_MS);
 	uint32_t index;
 
-	if (qp->initiator_cq != cq)
+	if (qp == NULL || qp->initiator_cq != cq)
 		return;
 	while (oldest(qp, &index) && index != qp->unsettled && held->count < HELD) {
 		if (read_some(cq, held) > 0)
@@ -102,7 +109,7 @@ static void read_software(struct vb_cq *cq)
 		held.count = 0;
 		n = read_some(cq, &held);
 		for (unsigned i = 0; i < held.count; i++) {
-			settle(cq, &held, vb_req_of(&held.wc[i])->qp);
+			settle(cq, &held, vb_done_whose(&held.wc[i]));
 			vb_done(&held.wc[i]);
 		}
 	} while (n == VB_BATCH || held.count == HELD);

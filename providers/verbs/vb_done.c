@@ -2,7 +2,7 @@
 /* What became of requests. */
 #include <arpa/inet.h>
 
-#include "vb.h"
+#include "vb_srq.h"
 
 /* Common to both sides; NDX_PENDING: not in here. */
 static enum ndx_status common_status(enum ibv_wc_status native)
@@ -150,6 +150,9 @@ static void initiator_done(struct vb_qp *qp, struct vb_req *req, const struct ib
 
 static void receive_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_wc *wc)
 {
+	const int native = wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status;
+	const enum ndx_status st = receive_status(qp, req, wc->status);
+
 	if (wc->status == IBV_WC_SUCCESS) {
 		req->base.bytes = wc->byte_len;
 		if (wc->wc_flags & IBV_WC_WITH_IMM) {
@@ -159,8 +162,10 @@ static void receive_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_
 		if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 			req->base.result_flags |= NDX_RESULT_WRITTEN;
 	}
-	base_req_done(&qp->base.receive, &req->base, receive_status(qp, req, wc->status),
-	              wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
+	if (req->kind == VB_SHARED)
+		vb_srq_done(qp, req, st, native);
+	else
+		base_req_done(&qp->base.receive, &req->base, st, native);
 }
 
 static void control_done(struct vb_qp *qp, const struct vb_req *req, const struct ibv_wc *wc)
@@ -174,17 +179,29 @@ static void control_done(struct vb_qp *qp, const struct vb_req *req, const struc
 	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
 }
 
+struct vb_qp *vb_done_whose(const struct ibv_wc *wc)
+{
+	const struct vb_req *req = vb_req_of(wc);
+
+	return req->kind == VB_SHARED ? vb_srq_taker(req->srq, wc->qp_num) : req->qp;
+}
+
 void vb_done(const struct ibv_wc *wc)
 {
 	struct vb_req *req = vb_req_of(wc);
-	struct vb_qp *qp = req->qp;
+	struct vb_qp *qp = vb_done_whose(wc);
 
+	if (qp == NULL) {
+		vb_srq_dropped(req->srq, req);
+		return;
+	}
 	base_lock_acquire(&qp->base.lock);
 	switch ((enum vb_kind)req->kind) {
 	case VB_INITIATOR:
 		initiator_done(qp, req, wc);
 		break;
 	case VB_RECEIVE:
+	case VB_SHARED:
 		receive_done(qp, req, wc);
 		break;
 	case VB_CONTROL:

@@ -23,6 +23,7 @@
 #define PROBED_STEP 5
 #define QUIET_MS 2000 /* for the device to hand back what was cancelled */
 #define KILL_MS 50u   /* we wait for that in place */
+#define SHARED_MS 5u  /* for a receive that a message was being written to */
 
 static void report(struct vb_conn *conn, uint32_t bits, int native, const char *cause)
 {
@@ -91,11 +92,17 @@ static void go_quiet(struct vb_conn *conn)
 	report(conn, NDX_REPORT_QUIET, 0, NULL);
 }
 
-/* True if nothing is outstanding any more. Mostly the device is done at once. */
+/*
+ * True if nothing is outstanding any more. Mostly the device is done at once. Whether a message has
+ * begun to come into a receive of a shared queue is not known: reset at once, the queue pair would
+ * take it along. (There is an event for that, but not on every device.)
+ */
 static bool kill_qp(struct vb_qp *qp)
 {
 	const uint64_t deadline = base_deadline(KILL_MS);
+	const uint64_t settled = qp->srq != NULL ? base_deadline(SHARED_MS) : 0;
 	bool quiet = false;
+	uint64_t now;
 
 	base_lock_acquire(&qp->base.lock);
 	vb_qp_kill(qp);
@@ -105,7 +112,8 @@ static bool kill_qp(struct vb_qp *qp)
 		base_lock_acquire(&qp->base.lock);
 		quiet = vb_qp_is_quiet(qp);
 		base_lock_release(&qp->base.lock);
-	} while (!quiet && base_now_ns() < deadline);
+		now = base_now_ns();
+	} while ((!quiet && now < deadline) || now < settled);
 	return quiet;
 }
 

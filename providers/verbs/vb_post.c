@@ -25,7 +25,7 @@ struct op {
 };
 
 /* An empty piece may have any token: the device does not see it. */
-static int copy_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
+int vb_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
 {
 	int n = 0;
 
@@ -107,7 +107,7 @@ static enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct bas
 	if ((op->flags & NDX_OP_INLINE) != 0 && op->count > 1)
 		wr.num_sge = copy_inline(list, bytes, op);
 	else
-		wr.num_sge = copy_list(list, op->sge, op->count);
+		wr.num_sge = vb_post_list(list, op->sge, op->count);
 	((struct vb_req *)(void *)req)->needs_receive = op->opcode == IBV_WR_SEND ||
 	                                                op->opcode == IBV_WR_SEND_WITH_IMM ||
 	                                                op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -231,7 +231,7 @@ int vb_post_receive(struct vb_qp *qp, struct vb_receive *receive)
 	struct ibv_recv_wr wr = {
 		.wr_id = (uintptr_t)receive,
 		.sg_list = list,
-		.num_sge = copy_list(list, receive->sge, receive->count),
+		.num_sge = vb_post_list(list, receive->sge, receive->count),
 	};
 	struct ibv_recv_wr *bad;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base_log.h"
-#include "vb.h"
+#include "vb_srq.h"
 
 #define ACK_TIMEOUT 14 /* 67 ms, 4.096 us * 2^14; a dead peer is noticed after seven times that */
 #define RETRIES 6
@@ -29,11 +29,12 @@ static struct ibv_qp *create_native(struct vb_qp *qp, const struct ndx_qp_attr *
 		.qp_context = qp,
 		.send_cq = qp->initiator_cq->native,
 		.recv_cq = qp->receive_cq->native,
+		.srq = qp->srq != NULL ? qp->srq->native : NULL,
 		.qp_type = IBV_QPT_RC,
 		.cap = {.max_send_wr = attr->initiator_depth + VB_CONTROLS,
-	                .max_recv_wr = attr->receive_depth,
+	                .max_recv_wr = qp->srq != NULL ? 0 : attr->receive_depth,
 	                .max_send_sge = attr->max_initiator_sge,
-	                .max_recv_sge = attr->max_receive_sge,
+	                .max_recv_sge = qp->srq != NULL ? 0 : attr->max_receive_sge,
 	                .max_inline_data = attr->inline_size},
 	};
 
@@ -166,7 +167,12 @@ void vb_qp_destroy_native(struct vb_qp *qp)
 	struct ibv_qp *native;
 
 	vb_mw_leave_qp(qp);
-
+	/* From now on nobody asks for it by a number that another one may get. */
+	if (qp->srq != NULL) {
+		vb_qp_poll(qp);
+		vb_srq_forget(qp);
+		vb_qp_poll(qp);
+	}
 	base_lock_acquire(&qp->base.lock);
 	native = qp->native;
 	qp->native = NULL;
@@ -193,7 +199,7 @@ void vb_qp_poll(struct vb_qp *qp)
 
 static void mark(struct vb_qp *qp, const struct base_queue *q, enum vb_kind kind)
 {
-	for (uint32_t i = 0; i <= q->mask; i++) {
+	for (uint32_t i = 0; q->reqs != NULL && i <= q->mask; i++) {
 		struct vb_req *req = (struct vb_req *)(void *)base_queue_at(q, i);
 
 		req->qp = qp;
@@ -223,7 +229,8 @@ static enum ndx_status reserve(struct vb_qp *qp, const struct ndx_qp_attr *attr)
 
 	if (st != NDX_OK)
 		return st;
-	st = vb_cq_reserve(qp->receive_cq, attr->receive_depth);
+	st = attr->srq != NULL ? vb_srq_join(qp, vb_srq_of(attr->srq))
+	                       : vb_cq_reserve(qp->receive_cq, attr->receive_depth);
 	if (st != NDX_OK)
 		vb_cq_unreserve(qp->initiator_cq, attr->initiator_depth + VB_CONTROLS);
 	return st;
@@ -232,7 +239,10 @@ static enum ndx_status reserve(struct vb_qp *qp, const struct ndx_qp_attr *attr)
 static void unreserve(struct vb_qp *qp)
 {
 	vb_cq_unreserve(qp->initiator_cq, qp->base.spi.attr.initiator_depth + VB_CONTROLS);
-	vb_cq_unreserve(qp->receive_cq, qp->base.spi.attr.receive_depth);
+	if (qp->srq != NULL)
+		vb_srq_leave(qp);
+	else
+		vb_cq_unreserve(qp->receive_cq, qp->base.spi.attr.receive_depth);
 }
 
 enum ndx_status vb_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_attr *attr,
@@ -266,6 +276,8 @@ enum ndx_status vb_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_at
 		          attr->receive_depth, strerror(errno));
 		goto unreserve;
 	}
+	if (qp->srq != NULL)
+		vb_srq_know(qp);
 	*out = &qp->base.spi;
 	return NDX_OK;
 
@@ -303,5 +315,7 @@ void vb_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
 
 	base_lock_acquire(&qp->base.lock);
 	base_qp_get_stats(&qp->base, stats);
+	if (qp->srq != NULL)
+		base_queue_get_stats(&qp->from_srq, &stats->receive);
 	base_lock_release(&qp->base.lock);
 }

@@ -272,7 +272,7 @@ struct ndx_provider_ops {
 	enum ndx_status (*mw_create)(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
 	void (*mw_destroy)(struct ndx_spi_mw *mw);
 
-	/* may: shared receive queues, all or none */
+	/* may: shared receive queues, all or none; srq_affinity with NDX_CAP_NOTIFY_AFFINITY */
 	enum ndx_status (*srq_create)(struct ndx_spi_adapter *adapter, uint32_t depth,
 	                              uint32_t max_sge, uint32_t threshold, uint64_t affinity,
 	                              struct ndx_spi_srq **out);

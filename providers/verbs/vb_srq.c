@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared receive queues. A native completion names its receive by address, as everywhere, and the
+ * queue pair that took it by number. The slot of a receive is free again when its result was taken,
+ * so all results of a queue have room in each completion queue that they may come to.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "vb_srq.h"
+
+/* Records that came in one piece. */
+struct block {
+	struct block *next;
+	char records[];
+};
+
+/* A completion queue that gets results of the shared queue's receives. */
+struct vb_srq_link {
+	struct base_list node;
+	struct vb_cq *cq;
+	struct base_queue results; /* slots that its results hold: tail - freed */
+	unsigned users;            /* queue pairs */
+};
+
+static struct vb_srq *srq_of(struct ndx_spi_srq *srq)
+{
+	return (struct vb_srq *)(void *)srq;
+}
+
+/* ---- records ---- */
+
+static void give(struct vb_srq *srq, struct vb_req *req)
+{
+	req->next = srq->free;
+	srq->free = req;
+}
+
+/* Under the lock, or nobody else knows the queue. */
+static enum ndx_status add_records(struct vb_srq *srq, uint32_t count)
+{
+	const size_t list = srq->max_sge * sizeof(struct ndx_sge);
+	const size_t stride = (sizeof(struct vb_receive) + list + 15) / 16 * 16;
+	struct block *block = calloc(1, sizeof(*block) + 16 + count * stride);
+	char *at;
+
+	if (block == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM,
+		            "no memory for a shared receive queue of %u receives",
+		            srq->records + count);
+	at = block->records + (16 - (uintptr_t)block->records % 16) % 16;
+	for (uint32_t i = 0; i < count; i++, at += stride) {
+		struct vb_req *req = (struct vb_req *)(void *)at;
+
+		req->kind = VB_SHARED;
+		req->srq = srq;
+		give(srq, req);
+	}
+	block->next = srq->blocks;
+	srq->blocks = block;
+	srq->records += count;
+	return NDX_OK;
+}
+
+static void free_records(struct vb_srq *srq)
+{
+	while (srq->blocks != NULL) {
+		struct block *block = srq->blocks;
+
+		srq->blocks = block->next;
+		free(block);
+	}
+}
+
+/* Under the lock: receives in the device, and results that nobody has taken. */
+static uint32_t in_use(const struct vb_srq *srq)
+{
+	uint32_t count = srq->posted;
+
+	for (struct base_list *n = srq->links.next; n != &srq->links; n = n->next) {
+		const struct vb_srq_link *link = container_of(n, struct vb_srq_link, node);
+
+		count += link->results.tail -
+		         __atomic_load_n(&link->results.freed, __ATOMIC_ACQUIRE);
+	}
+	return count;
+}
+
+/* ---- posting ---- */
+
+/* Under the lock. */
+static enum ndx_status post(struct vb_srq *srq, void *context, const struct ndx_sge *sge,
+                            size_t count)
+{
+	struct vb_receive *receive = (struct vb_receive *)(void *)srq->free;
+	struct ibv_sge list[VB_MAX_SGE];
+	struct ibv_recv_wr wr = {.wr_id = (uintptr_t)receive, .sg_list = list};
+	struct ibv_recv_wr *bad;
+	int err;
+
+	if (receive == NULL || in_use(srq) >= srq->depth)
+		return NDX_E_NO_MORE_ENTRIES;
+	receive->count = (uint32_t)count;
+	if (count > 0)
+		memcpy(receive->sge, sge, count * sizeof(*sge));
+	wr.num_sge = vb_post_list(list, sge, count);
+	err = ibv_post_srq_recv(srq->native, &wr, &bad);
+	if (err != 0)
+		return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
+	srq->free = receive->req.next;
+	base_req_begin(&receive->req.base, context, NDX_REQUEST_RECEIVE, 0);
+	srq->posted++;
+	return NDX_OK;
+}
+
+static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const struct ndx_sge *sge,
+                                   size_t count)
+{
+	struct vb_srq *srq = vb_srq_of(pub);
+	enum ndx_status st;
+	uint32_t length;
+
+	if (count > srq->max_sge)
+		return NDX_E_DATA_OVERRUN;
+	if (!base_sge_sum(sge, count, srq->adapter->max_transfer, &length))
+		return NDX_E_BUFFER_OVERFLOW;
+	base_lock_acquire(&srq->lock);
+	st = post(srq, context, sge, count);
+	base_lock_release(&srq->lock);
+	return st;
+}
+
+static const struct ndx_srq_ops srq_ops = {.receive = srq_receive};
+
+/* ---- results ---- */
+
+/* Under the lock. */
+static void check_threshold(struct vb_srq *srq)
+{
+	if (srq->posted < srq->threshold)
+		base_ov_complete_all(&srq->notifies, NDX_OK);
+}
+
+/* The queue pair that took a receive; NULL: it is gone. Whoever holds its receive queue's poll_lock
+ * may use it. */
+struct vb_qp *vb_srq_taker(struct vb_srq *srq, uint32_t number)
+{
+	struct base_list *bucket = &srq->takers[number % VB_SRQ_BUCKETS];
+	struct vb_qp *found = NULL;
+
+	base_lock_acquire(&srq->lock);
+	for (struct base_list *n = bucket->next; n != bucket && found == NULL; n = n->next) {
+		struct vb_qp *qp = container_of(n, struct vb_qp, taker);
+
+		if (qp->number == number)
+			found = qp;
+	}
+	base_lock_release(&srq->lock);
+	return found;
+}
+
+void vb_srq_dropped(struct vb_srq *srq, struct vb_req *req)
+{
+	base_lock_acquire(&srq->lock);
+	give(srq, req);
+	srq->posted--;
+	check_threshold(srq);
+	base_lock_release(&srq->lock);
+}
+
+void vb_srq_done(struct vb_qp *qp, struct vb_req *req, enum ndx_status status, int native)
+{
+	struct vb_srq_link *link = qp->srq_link;
+	const struct ndx_result result = {
+		.status = status,
+		.bytes_transferred = req->base.bytes,
+		.queue_pair_context = qp->base.spi.attr.context,
+		.request_context = req->base.context,
+		.request_type = NDX_REQUEST_RECEIVE,
+		.flags = req->base.result_flags,
+		.immediate = req->base.immediate,
+		.native = native,
+	};
+
+	qp->from_srq.tail++;
+	qp->from_srq.head++;
+	if (status != NDX_OK)
+		base_count_status(qp->from_srq.failed, status);
+	/* It holds its slot all the time: first as a result, too, then as a receive no more. */
+	base_lock_acquire(&qp->srq->lock);
+	link->results.tail++;
+	base_lock_release(&qp->srq->lock);
+	base_cq_push(&link->cq->base, &link->results, &result);
+	vb_srq_dropped(qp->srq, req);
+}
+
+/* ---- queue pairs ---- */
+
+static struct vb_srq_link *find_link(const struct vb_srq *srq, const struct vb_cq *cq)
+{
+	for (struct base_list *n = srq->links.next; n != &srq->links; n = n->next) {
+		struct vb_srq_link *link = container_of(n, struct vb_srq_link, node);
+
+		if (link->cq == cq)
+			return link;
+	}
+	return NULL;
+}
+
+/* Room for so many results more. */
+static enum ndx_status reserve(struct vb_srq_link *link, uint32_t more)
+{
+	enum ndx_status st = vb_cq_reserve(link->cq, more);
+
+	if (st != NDX_OK)
+		return st;
+	st = base_cq_attach(&link->cq->base, more);
+	if (st != NDX_OK)
+		vb_cq_unreserve(link->cq, more);
+	else
+		link->results.depth += more;
+	return st;
+}
+
+/* Under links_lock. */
+static struct vb_srq_link *new_link(struct vb_srq *srq, struct vb_cq *cq, enum ndx_status *st)
+{
+	struct vb_srq_link *link = calloc(1, sizeof(*link));
+
+	if (link == NULL) {
+		*st = fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
+		return NULL;
+	}
+	link->cq = cq;
+	*st = reserve(link, srq->depth);
+	if (*st != NDX_OK) {
+		free(link);
+		return NULL;
+	}
+	base_lock_acquire(&srq->lock);
+	base_list_add(&srq->links, &link->node);
+	base_lock_release(&srq->lock);
+	return link;
+}
+
+enum ndx_status vb_srq_join(struct vb_qp *qp, struct vb_srq *srq)
+{
+	enum ndx_status st = NDX_OK;
+	struct vb_srq_link *link;
+
+	base_lock_acquire(&srq->links_lock);
+	link = find_link(srq, qp->receive_cq);
+	if (link == NULL)
+		link = new_link(srq, qp->receive_cq, &st);
+	if (link != NULL) {
+		link->users++;
+		qp->srq = srq;
+		qp->srq_link = link;
+	}
+	base_lock_release(&srq->links_lock);
+	base_list_init(&qp->taker);
+	return st;
+}
+
+void vb_srq_know(struct vb_qp *qp)
+{
+	struct vb_srq *srq = qp->srq;
+
+	qp->number = qp->native->qp_num;
+	base_lock_acquire(&srq->lock);
+	base_list_add(&srq->takers[qp->number % VB_SRQ_BUCKETS], &qp->taker);
+	base_lock_release(&srq->lock);
+}
+
+void vb_srq_forget(struct vb_qp *qp)
+{
+	base_lock_acquire(&qp->srq->lock);
+	base_list_remove(&qp->taker);
+	base_lock_release(&qp->srq->lock);
+}
+
+/* Results that nobody has taken stay, but hold no slot any more. */
+void vb_srq_leave(struct vb_qp *qp)
+{
+	struct vb_srq *srq = qp->srq;
+	struct vb_srq_link *link = qp->srq_link;
+	uint32_t depth;
+
+	base_lock_acquire(&srq->links_lock);
+	if (--link->users == 0) {
+		base_lock_acquire(&srq->lock);
+		base_list_remove(&link->node);
+		base_lock_release(&srq->lock);
+		depth = link->results.depth;
+		base_cq_detach(&link->cq->base, &link->results);
+		vb_cq_unreserve(link->cq, depth);
+		free(link);
+	}
+	base_lock_release(&srq->links_lock);
+	qp->srq = NULL;
+}
+
+/* ---- life ---- */
+
+enum ndx_status vb_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint32_t max_sge,
+                              uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out)
+{
+	struct vb_adapter *adapter = vb_adapter_of(spi);
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = depth, .max_sge = max_sge}};
+	struct vb_srq *srq = calloc(1, sizeof(*srq));
+	enum ndx_status st;
+
+	(void)affinity; /* the control thread tells of the threshold */
+	if (srq == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a shared receive queue");
+	srq->spi.pub.ops = &srq_ops;
+	srq->adapter = adapter;
+	srq->depth = depth;
+	srq->max_sge = max_sge;
+	srq->threshold = threshold;
+	base_list_init(&srq->links);
+	for (size_t i = 0; i < VB_SRQ_BUCKETS; i++)
+		base_list_init(&srq->takers[i]);
+	st = add_records(srq, depth);
+	if (st != NDX_OK)
+		goto free_srq;
+	init.srq_context = srq;
+	srq->native = ibv_create_srq(adapter->pd, &init);
+	if (srq->native == NULL) {
+		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "ibv_create_srq for %u receives: %s",
+		          depth, strerror(errno));
+		goto free_records;
+	}
+	srq->room = depth;
+	*out = &srq->spi;
+	return NDX_OK;
+
+free_records:
+	free_records(srq);
+free_srq:
+	free(srq);
+	return st;
+}
+
+void vb_srq_destroy(struct ndx_spi_srq *spi)
+{
+	struct vb_srq *srq = srq_of(spi);
+
+	if (ibv_destroy_srq(srq->native) != 0)
+		log_warn(errno, "ibv_destroy_srq: %s", strerror(errno));
+	free_records(srq);
+	free(srq);
+}
+
+/* Under links_lock. */
+static enum ndx_status grow(struct vb_srq *srq, uint32_t depth)
+{
+	struct ibv_srq_attr attr = {.max_wr = depth};
+	enum ndx_status st = NDX_OK;
+	int err;
+
+	for (struct base_list *n = srq->links.next; st == NDX_OK && n != &srq->links; n = n->next) {
+		struct vb_srq_link *link = container_of(n, struct vb_srq_link, node);
+
+		if (link->results.depth < depth)
+			st = reserve(link, depth - link->results.depth);
+	}
+	if (st != NDX_OK)
+		return st;
+	base_lock_acquire(&srq->lock);
+	err = srq->room < depth ? ibv_modify_srq(srq->native, &attr, IBV_SRQ_MAX_WR) : 0;
+	if (err == 0) {
+		srq->room = srq->room < depth ? depth : srq->room;
+		if (srq->records < depth)
+			st = add_records(srq, depth - srq->records);
+	}
+	base_lock_release(&srq->lock);
+	if (err != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "ibv_modify_srq to %u receives: %s",
+		            depth, strerror(err));
+	return st;
+}
+
+/* The native queue never becomes smaller: it would not give anybody anything. */
+enum ndx_status vb_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold)
+{
+	struct vb_srq *srq = srq_of(spi);
+	enum ndx_status st = NDX_OK;
+	uint32_t posted;
+
+	base_lock_acquire(&srq->links_lock);
+	if (depth > srq->depth)
+		st = grow(srq, depth);
+	if (st != NDX_OK)
+		goto unlock;
+	base_lock_acquire(&srq->lock);
+	posted = srq->posted;
+	if (depth > 0 && depth < posted) {
+		st = NDX_E_BUFFER_OVERFLOW;
+	} else {
+		if (depth > 0)
+			srq->depth = depth;
+		if (threshold > 0)
+			srq->threshold = threshold;
+		check_threshold(srq);
+	}
+	base_lock_release(&srq->lock);
+	if (st != NDX_OK)
+		st = fail(st, 0, "shared receive queue: %u receives are posted, more than %u",
+		          posted, depth);
+unlock:
+	base_lock_release(&srq->links_lock);
+	return st;
+}
+
+enum ndx_status vb_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov)
+{
+	struct vb_srq *srq = srq_of(spi);
+	bool possible;
+
+	base_lock_acquire(&srq->lock);
+	possible = srq->threshold > 0;
+	if (possible) {
+		base_ov_push(&srq->notifies, ov);
+		check_threshold(srq);
+	}
+	base_lock_release(&srq->lock);
+	if (!possible)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "shared receive queue: its threshold is 0, set one with modify");
+	return NDX_PENDING;
+}
+
+void vb_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status)
+{
+	struct vb_srq *srq = srq_of(spi);
+
+	base_lock_acquire(&srq->lock);
+	base_ov_complete_all(&srq->notifies, status);
+	base_lock_release(&srq->lock);
+}

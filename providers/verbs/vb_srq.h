@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared receive queues. */
+#ifndef VB_SRQ_H
+#define VB_SRQ_H
+
+#include "vb.h"
+
+#define VB_SRQ_BUCKETS 64u
+
+struct vb_srq {
+	struct ndx_spi_srq spi;
+	struct vb_adapter *adapter;
+	struct ibv_srq *native;
+	uint32_t max_sge;
+	struct base_lock links_lock; /* before vb_cq.poll_lock; who changes links or depth has it */
+	struct base_lock lock;       /* a leaf, but for those of base_ov.h */
+	/* under lock: */
+	struct base_list links;
+	struct base_list takers[VB_SRQ_BUCKETS]; /* queue pairs, by number */
+	struct block *blocks;
+	struct vb_req *free;
+	uint32_t records;
+	uint32_t room;   /* of the native one */
+	uint32_t depth;  /* may be less */
+	uint32_t posted; /* and not taken by a queue pair, as far as we know */
+	uint32_t threshold;
+	struct base_ov_list notifies;
+};
+
+static inline struct vb_srq *vb_srq_of(struct ndx_srq *srq)
+{
+	return (struct vb_srq *)(void *)srq;
+}
+
+enum ndx_status vb_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint32_t max_sge,
+                              uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out);
+void vb_srq_destroy(struct ndx_spi_srq *spi);
+enum ndx_status vb_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold);
+enum ndx_status vb_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);
+void vb_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status);
+/* A queue pair begins to use the queue, or ends; its native one gets known by number in between. */
+enum ndx_status vb_srq_join(struct vb_qp *qp, struct vb_srq *srq);
+void vb_srq_leave(struct vb_qp *qp);
+void vb_srq_know(struct vb_qp *qp);
+void vb_srq_forget(struct vb_qp *qp);
+struct vb_qp *vb_srq_taker(struct vb_srq *srq, uint32_t number);
+/* Under base.lock of who took it: a receive becomes a result. */
+void vb_srq_done(struct vb_qp *qp, struct vb_req *req, enum ndx_status status, int native);
+/* ... or nothing, because who took it is gone. */
+void vb_srq_dropped(struct vb_srq *srq, struct vb_req *req);
+
+#endif
