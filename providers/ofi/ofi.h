@@ -243,6 +243,7 @@ struct ofi_ncq {
 	/* control thread */
 	struct base_list node; /* in adapter->ncqs */
 	struct base_watch watch;
+	bool watched; /* the loop knows of it */
 	unsigned refs;
 	uint32_t seen_polls;
 	uint32_t seen_posts;

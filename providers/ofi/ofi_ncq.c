@@ -223,6 +223,28 @@ static void go_away(struct ofi_ncq *ncq)
 		base_timer_set(ncq->adapter->spi.loop, &ncq->adapter->tick, TICK_MS);
 }
 
+/*
+ * A descriptor that is watched, if only by a watch that is silent, makes every packet dearer: the
+ * kernel passes each wake-up on. A consumer that polls does not pay for that.
+ */
+static void stop_watching(struct ofi_ncq *ncq)
+{
+	if (!ncq->watched)
+		return;
+	base_watch_remove(ncq->adapter->spi.loop, &ncq->watch);
+	ncq->watched = false;
+}
+
+static bool watch(struct ofi_ncq *ncq)
+{
+	if (ncq->watched)
+		base_watch_rearm(ncq->adapter->spi.loop, &ncq->watch, POLLIN);
+	else
+		ncq->watched =
+			base_watch_add(ncq->adapter->spi.loop, &ncq->watch, POLLIN, true) == NDX_OK;
+	return ncq->watched;
+}
+
 /* A wait may begin: nothing is left, and the descriptor will tell of what comes. */
 static bool may_wait(struct ofi_ncq *ncq)
 {
@@ -283,7 +305,8 @@ static void run(struct ofi_ncq *ncq)
 		return;
 	}
 	set_mode(ncq, OFI_NCQ_ARMED);
-	base_watch_rearm(ncq->adapter->spi.loop, &ncq->watch, POLLIN);
+	if (!watch(ncq))
+		go_away(ncq); /* no room for the watch: every tick tries again */
 }
 
 static void on_readable(void *arg, uint32_t events)
@@ -312,12 +335,14 @@ void ofi_ncq_on_tick(void *arg)
 			continue;
 		if (is_polled(ncq)) {
 			ncq->naps = 0;
-			go_away(ncq);
-		} else if (ofi_ncq_is_lent(ncq)) {
-			go_away(ncq);
-		} else {
+		} else if (!ofi_ncq_is_lent(ncq)) {
 			run(ncq);
+			continue;
 		}
+		/* Not before it has polled for a while: a consumer that is told of each result, and
+		 * polls then, would pay for watching anew. */
+		stop_watching(ncq);
+		go_away(ncq);
 	}
 }
 
@@ -376,6 +401,7 @@ static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq
 	st = base_watch_add(adapter->spi.loop, &ncq->watch, POLLIN, true);
 	if (st != NDX_OK)
 		goto close_cq;
+	ncq->watched = true;
 	base_list_add(&adapter->ncqs, &ncq->node);
 	*out = ncq;
 	return NDX_OK;
@@ -392,7 +418,7 @@ void ofi_ncq_put(struct ofi_ncq *ncq)
 	if (--ncq->refs > 0)
 		return;
 	base_list_remove(&ncq->node);
-	base_watch_remove(ncq->adapter->spi.loop, &ncq->watch);
+	stop_watching(ncq);
 	(void)fi_close(&ncq->cq->fid);
 	free(ncq);
 }
