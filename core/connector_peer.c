@@ -101,8 +101,11 @@ void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_st
 
 	c->ov = NULL;
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	if (c->direct.on)
+		c->adapter->ops->conn_abandon(c->native);
 	conn_release_qp(c);
 	conn_meeting_end(c);
+	conn_direct_end(c);
 	conn_enter(c, CONN_FAILED, event, &result);
 	if (status != NDX_E_CANCELED)
 		conn_log_failure(c, "connecting failed", &result);
@@ -155,6 +158,7 @@ struct describe_call {
 	enum ndx_role role;
 	uint32_t inbound;
 	uint32_t outbound;
+	const struct sockaddr_storage *near;
 	struct ndx_peer_description out;
 	enum ndx_status status;
 	struct call_text said;
@@ -163,7 +167,7 @@ struct describe_call {
 /* Lock held. */
 static enum ndx_status check_describe(const struct ndx_connector *c, const struct ndx_spi_qp *qp)
 {
-	if (c->phase == CONN_NEW && !c->bound)
+	if (c->phase == CONN_NEW && (!c->bound || conn_is_direct(c)))
 		return conn_check_qp("ndx_connector_describe", c, qp);
 	if (c->phase == CONN_NEW || c->phase == CONN_WANTED || c->phase == CONN_REQUESTED ||
 	    c->phase == CONN_GONE || c->phase == CONN_FAILED ||
@@ -188,6 +192,23 @@ static void fill(const struct ndx_connector *c, struct ndx_peer_description *out
 	memcpy(out->cookie, c->meeting.own, COOKIE);
 }
 
+/* Lock held: likewise, where the provider connects queue pairs. */
+static enum ndx_status begin_direct(struct describe_call *call)
+{
+	struct ndx_connector *c = call->c;
+	enum ndx_status st;
+
+	conn_attach(c, call->qp);
+	st = conn_direct_describe(c, call->near, &call->out);
+	if (st != NDX_OK) {
+		conn_release_qp(c);
+		return st;
+	}
+	c->passive = call->role == NDX_ROLE_SERVER;
+	conn_enter(c, CONN_DESCRIBED, "DESCRIBE", &conn_fine);
+	return NDX_OK;
+}
+
 /* Lock held: the connector takes its queue pair. */
 static enum ndx_status begin(struct describe_call *call)
 {
@@ -199,6 +220,8 @@ static enum ndx_status begin(struct describe_call *call)
 	if (st != NDX_OK)
 		return st;
 	conn_set_wishes(c, call->inbound, call->outbound, NULL, 0);
+	if (conn_is_direct(c))
+		return begin_direct(call);
 	c->meeting.inbound_read_limit = call->inbound;
 	c->meeting.outbound_read_limit = call->outbound;
 	c->meeting.server = call->role == NDX_ROLE_SERVER;
@@ -214,7 +237,7 @@ static void describe_on_loop(void *arg)
 {
 	struct describe_call *call = arg;
 	struct ndx_adapter *adapter = call->c->adapter;
-	const bool server = call->role == NDX_ROLE_SERVER;
+	const bool server = call->role == NDX_ROLE_SERVER && !conn_is_direct(call->c);
 	socklen_t len = sizeof(call->out.address);
 
 	call_text_begin();
@@ -234,21 +257,23 @@ static void describe_on_loop(void *arg)
 	call_text_take(&call->said);
 }
 
-enum ndx_status ndx_connector_describe(struct ndx_connector *c, struct ndx_qp *qp,
-                                       enum ndx_role role, uint32_t inbound_read_limit,
-                                       uint32_t outbound_read_limit,
-                                       struct ndx_peer_description *out)
+enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, enum ndx_role role,
+                                   uint32_t inbound_read_limit, uint32_t outbound_read_limit,
+                                   const struct sockaddr_storage *near,
+                                   struct ndx_peer_description *out)
 {
 	struct describe_call call = {.c = c,
 	                             .role = role,
 	                             .inbound = inbound_read_limit,
-	                             .outbound = outbound_read_limit};
+	                             .outbound = outbound_read_limit,
+	                             .near = near};
 
 	if (c == NULL || qp == NULL || out == NULL ||
 	    (role != NDX_ROLE_CLIENT && role != NDX_ROLE_SERVER))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_describe: NULL argument, or no such role");
-	if (c->adapter->info.max_caller_data < BOTH || c->adapter->info.max_callee_data < COOKIE)
+	if (!conn_is_direct(c) &&
+	    (c->adapter->info.max_caller_data < BOTH || c->adapter->info.max_callee_data < COOKIE))
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "ndx_connector_describe: %s carries too little private data",
 		            c->adapter->info.uri);
@@ -257,6 +282,17 @@ enum ndx_status ndx_connector_describe(struct ndx_connector *c, struct ndx_qp *q
 	if (call.status == NDX_OK)
 		*out = call.out;
 	return call_text_give(call.status, &call.said);
+}
+
+enum ndx_status ndx_connector_describe(struct ndx_connector *c, struct ndx_qp *qp,
+                                       enum ndx_role role, uint32_t inbound_read_limit,
+                                       uint32_t outbound_read_limit,
+                                       struct ndx_peer_description *out)
+{
+	const struct sockaddr_storage unknown = {.ss_family = AF_UNSPEC};
+
+	return conn_describe_near(c, qp, role, inbound_read_limit, outbound_read_limit, &unknown,
+	                          out);
 }
 
 static enum ndx_status check_peer(const struct ndx_connector *c,
@@ -322,13 +358,16 @@ enum ndx_status ndx_connector_connect_peer(struct ndx_connector *c,
 		st = fail(NDX_E_CONNECTION_INVALID, 0,
 		          "ndx_connector_connect_peer: call ndx_connector_describe() first");
 	else
-		st = check_peer(c, peer);
+		st = c->direct.on ? conn_direct_check(c, peer) : check_peer(c, peer);
 	if (st == NDX_OK)
 		st = base_ov_begin(ov, c->adapter->loop);
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
-		start(c, peer);
+		if (c->direct.on)
+			conn_direct_start(c, peer);
+		else
+			start(c, peer);
 	}
 	adapter_unlock(c->adapter);
 	return st;

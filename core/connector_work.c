@@ -59,11 +59,13 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	c->connected.full = false;
 	c->established.full = false;
 	c->reports = 0;
+	c->news = 0;
 	c->report_native = 0;
 	c->cause = NULL;
 	base_lock_release(&c->inbox_lock);
 	conn_release_qp(c);
 	conn_meeting_end(c);
+	conn_direct_end(c);
 	c->commands = 0;
 	conn_enter(c, next, event, result);
 	/* Whoever gives up with a better status has taken the object before. */
@@ -94,6 +96,7 @@ void conn_reap(struct ndx_connector *c)
 	base_timer_cancel(loop, &c->disconnect_timer);
 	conn_release_qp(c);
 	c->adapter->ops->conn_destroy(c->native);
+	conn_direct_end(c);
 	/* Behind a work job that may be queued already. */
 	c->last = (struct base_job){.fn = conn_last, .arg = c};
 	base_loop_post(loop, &c->last);
@@ -225,6 +228,7 @@ static void went_over(struct ndx_connector *c)
 	base_timer_cancel(c->adapter->loop, &c->drain_timer);
 	base_timer_cancel(c->adapter->loop, &c->disconnect_timer);
 	c->native->qp = NULL;
+	conn_direct_end(c);
 	if (!good)
 		conn_log_failure(c, "aborted", &result);
 	else if (base_log_enabled(NDX_LOG_INFO))
@@ -287,8 +291,8 @@ static enum conn_phase phase_after(enum ndx_status status)
 	               : CONN_FAILED;
 }
 
-static void end_attempt(struct ndx_connector *c, enum conn_phase next,
-                        const struct conn_result *result)
+void conn_end_attempt(struct ndx_connector *c, enum conn_phase next,
+                      const struct conn_result *result)
 {
 	struct ndx_overlapped *ov = c->ov;
 
@@ -307,7 +311,7 @@ static void end_by_mail(struct ndx_connector *c, enum conn_phase next, enum ndx_
 	base_lock_acquire(&c->inbox_lock);
 	result.cause = c->cause;
 	base_lock_release(&c->inbox_lock);
-	end_attempt(c, next, &result);
+	conn_end_attempt(c, next, &result);
 }
 
 /* An operation of the provider's failed at once: what it had to say goes into our record. */
@@ -317,36 +321,41 @@ static void end_at_once(struct ndx_connector *c, enum conn_phase next, enum ndx_
 	const struct conn_result result = {.status = status, .cause = cause};
 
 	(void)snprintf(cause, sizeof(cause), "%s", ndx_last_error());
-	end_attempt(c, next, &result);
+	conn_end_attempt(c, next, &result);
 }
 
-static void run_commands(struct ndx_connector *c)
+/* The steps of an attempt. */
+static void run_attempt(struct ndx_connector *c, unsigned commands)
 {
 	const struct ndx_provider_ops *ops = c->adapter->ops;
-	unsigned commands = c->commands;
-	enum ndx_status st;
+	enum ndx_status st = NDX_OK;
+	enum conn_phase after = CONN_FAILED;
 
-	c->commands = 0;
-	base_fail_hold(true);
 	if ((commands & CONN_DO_CONNECT) && c->phase == CONN_CONNECTING) {
 		if (c->attr.connect_timeout_ms != NDX_INFINITE)
 			base_timer_set(c->adapter->loop, &c->connect_timer,
 			               c->attr.connect_timeout_ms);
 		st = ops->conn_connect(c->native, (const struct sockaddr *)&c->destination,
 		                       c->destination_len, &c->own);
-		if (st != NDX_OK)
-			end_at_once(c, phase_after(st), st);
-	}
-	if ((commands & CONN_DO_COMPLETE) && c->phase == CONN_COMPLETING) {
+		after = phase_after(st);
+	} else if ((commands & CONN_DO_MEET) && c->phase == CONN_CONNECTING) {
+		st = conn_direct_meet(c);
+	} else if ((commands & CONN_DO_COMPLETE) && c->phase == CONN_COMPLETING) {
 		st = ops->conn_complete(c->native);
-		if (st != NDX_OK)
-			end_at_once(c, CONN_FAILED, st);
-	}
-	if ((commands & CONN_DO_ACCEPT) && c->phase == CONN_ACCEPTING) {
+	} else if ((commands & CONN_DO_ACCEPT) && c->phase == CONN_ACCEPTING) {
 		st = ops->conn_accept(c->native, &c->own);
-		if (st != NDX_OK)
-			end_at_once(c, CONN_FAILED, st);
 	}
+	if (st != NDX_OK)
+		end_at_once(c, after, st);
+}
+
+static void run_commands(struct ndx_connector *c)
+{
+	unsigned commands = c->commands;
+
+	c->commands = 0;
+	base_fail_hold(true);
+	run_attempt(c, commands);
 	base_fail_hold(false);
 	if ((commands & CONN_DO_NOTIFY) && c->phase == CONN_UP && c->ov_notify != NULL)
 		conn_step(c, DISCONNECT_EV_NOTIFY);
@@ -388,7 +397,7 @@ static void take_connected(struct ndx_connector *c, const struct conn_mail *mail
 		conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
 		conn_command(c, CONN_DO_COMPLETE);
 	} else {
-		end_attempt(c, CONN_FAILED, &stranger);
+		conn_end_attempt(c, CONN_FAILED, &stranger);
 	}
 }
 
@@ -454,7 +463,9 @@ static bool work_round(struct ndx_connector *c, struct conn_mail *connected,
                        struct conn_mail *established)
 {
 	uint32_t reports;
+	unsigned news;
 
+	news = conn_direct_news(c);
 	base_lock_acquire(&c->inbox_lock);
 	*connected = c->connected;
 	*established = c->established;
@@ -463,7 +474,7 @@ static bool work_round(struct ndx_connector *c, struct conn_mail *connected,
 	c->established.full = false;
 	c->reports = 0;
 	base_lock_release(&c->inbox_lock);
-	if (!connected->full && !established->full && reports == 0 && c->commands == 0)
+	if (!connected->full && !established->full && reports == 0 && news == 0 && c->commands == 0)
 		return false;
 	run_commands(c);
 	if (connected->full)
@@ -472,6 +483,8 @@ static bool work_round(struct ndx_connector *c, struct conn_mail *connected,
 		take_established(c, established);
 	if (reports != 0)
 		take_reports(c, reports);
+	if (news != 0)
+		conn_direct_take(c, news);
 	return true;
 }
 
@@ -539,6 +552,14 @@ static void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native
 		base_loop_post(c->adapter->loop, &c->work);
 }
 
+static void host_say(struct ndx_spi_conn *conn, enum ndx_spi_word word)
+{
+	struct ndx_connector *c = conn->front;
+
+	if (c->direct.wire != NULL)
+		wire_say(c->direct.wire, word);
+}
+
 const struct ndx_host core_host = {
 	.abi = NDX_SPI_ABI,
 	.complete = base_ov_complete,
@@ -546,4 +567,5 @@ const struct ndx_host core_host = {
 	.connected = host_connected,
 	.established = host_established,
 	.report = host_report,
+	.say = host_say,
 };

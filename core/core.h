@@ -13,6 +13,7 @@
 #include "base_loop.h"
 #include "disconnect.h"
 #include "select.h"
+#include "wire.h"
 
 /* How long a caller waits for what a provider has promised to finish, before it is given up. */
 #define CORE_PROVIDER_PATIENCE_MS 15000u
@@ -147,6 +148,7 @@ enum conn_command {
 	CONN_DO_ACCEPT = 1 << 2,
 	CONN_DO_NOTIFY = 1 << 3,
 	CONN_DO_DISCONNECT = 1 << 4,
+	CONN_DO_MEET = 1 << 5,
 };
 
 /* An upcall that carries something, until the control thread takes it. */
@@ -169,10 +171,20 @@ struct conn_meeting {
 	uint8_t peer[16];
 };
 
+/* A connection that has no connection manager; connector_direct.c. Under the adapter lock. */
+struct conn_direct {
+	bool on;
+	struct ndx_peer_description own;
+	struct ndx_peer_description peer;
+	struct wire *wire;       /* NULL: none */
+	struct channel *channel; /* by hand; as long as the wire is there */
+};
+
 struct ndx_connector {
 	struct ndx_adapter *adapter;
 	uint32_t id;
-	struct base_list node; /* in adapter->connectors; under the lock */
+	uint32_t qp_id;        /* of the latest queue pair; under the lock, as node */
+	struct base_list node; /* in adapter->connectors */
 	struct ndx_spi_conn *native;
 	struct ndx_connector_attr attr;
 	struct base_job work; /* runs connector_work() on the control thread */
@@ -200,7 +212,6 @@ struct ndx_connector {
 	bool indicated;                      /* the consumer had its indication */
 	bool peer_disc;                      /* the peer's goodbye came */
 	bool passive;                        /* it holds, or held, a listener's request */
-	uint32_t qp_id;                      /* of the latest queue pair */
 	uint64_t ending_since;               /* left the state UP; 0: has not */
 	enum ndx_disconnect_outcome outcome; /* should it fail from here on */
 	struct conn_history history;
@@ -210,6 +221,7 @@ struct ndx_connector {
 
 	/* filled by upcalls, under its own lock: */
 	struct base_lock inbox_lock;
+	unsigned news; /* bits of enum wire_news */
 	struct conn_mail connected;
 	struct conn_mail established;
 	uint32_t reports;
@@ -217,6 +229,7 @@ struct ndx_connector {
 	const char *cause;
 
 	struct conn_meeting meeting; /* under the adapter lock */
+	struct conn_direct direct;
 };
 
 /* Room for a cause that a provider gave in its own words. */
@@ -294,6 +307,33 @@ bool conn_meeting_find(struct ndx_adapter *adapter, const struct ndx_spi_request
 void conn_meeting_accept(struct ndx_connector *c);
 /* The server answered: is it the right one? */
 bool conn_meeting_right(const struct ndx_connector *c);
+/* connector_direct.c; lock held. */
+/* Is it for the provider to connect queue pairs by their descriptions? */
+bool conn_is_direct(const struct ndx_connector *c);
+enum ndx_status conn_direct_describe(struct ndx_connector *c, const struct sockaddr_storage *near,
+                                     struct ndx_peer_description *out);
+enum ndx_status conn_direct_check(const struct ndx_connector *c,
+                                  const struct ndx_peer_description *peer);
+void conn_direct_start(struct ndx_connector *c, const struct ndx_peer_description *peer);
+/* The control thread's part of it. */
+enum ndx_status conn_direct_meet(struct ndx_connector *c);
+/* The connection is over, or will not be made: the channel is not needed any more. */
+void conn_direct_end(struct ndx_connector *c);
+/* The wire's lock is held: the peer has said something. */
+void conn_direct_heard(struct ndx_connector *c, enum wire_news news);
+/* What was heard, if this is the time for it; bits. */
+unsigned conn_direct_news(struct ndx_connector *c);
+void conn_direct_take(struct ndx_connector *c, unsigned news);
+/* Any thread, lock not held: as ndx_connector_describe(); `near` may be AF_UNSPEC. */
+enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, enum ndx_role role,
+                                   uint32_t inbound_read_limit, uint32_t outbound_read_limit,
+                                   const struct sockaddr_storage *near,
+                                   struct ndx_peer_description *out);
+/* Likewise: `wire` is to carry its words; at most until connect_peer. */
+enum ndx_status conn_direct_wire(struct ndx_connector *c, struct wire *wire);
+/* connector_work.c: the attempt has failed. */
+void conn_end_attempt(struct ndx_connector *c, enum conn_phase next,
+                      const struct conn_result *result);
 /* connector.c; lock held: hand a command to the control thread. */
 void conn_command(struct ndx_connector *c, unsigned what);
 void conn_attach(struct ndx_connector *c, struct ndx_spi_qp *qp);

@@ -33,6 +33,7 @@ enum op_group {
 	OP_MAY,
 	OP_MW, /* all of a group or none */
 	OP_SRQ,
+	OP_PEER,
 	OP_GROUPS
 };
 
@@ -66,6 +67,7 @@ static const struct op ops_table[] = {
 	OP(MUST, conn_abandon), OP(MUST, conn_drain), OP(MUST, conn_cancel_initiator),
 	OP(MUST, conn_send_disc), OP(MUST, conn_finish), OP(MUST, conn_abort),
 	OP(MUST, conn_detach),
+	OP(PEER, qp_describe), OP(PEER, qp_connect_peer), OP(PEER, conn_heard),
 	OP(MUST, listener_create), OP(MUST, listener_destroy), OP(MUST, listener_bind),
 	OP(MUST, listener_listen), OP(MUST, request_refuse),
 	OP(MAY, request_is_stale),

@@ -247,6 +247,25 @@ enum ndx_status ndx_connector_describe(struct ndx_connector *connector, struct n
                                        struct ndx_peer_description *out);
 
 /**
+ * Give the connector a channel to the peer: a connected stream socket (TCP, or a pair of local
+ * ones) over which the two ends tell each other that they are connected, and of the end of the
+ * connection. For descriptions of kind NDX_DESCRIPTION_VERBS_RC that were not exchanged by a
+ * session (a session's own transport serves for that). What is said on it is in
+ * docs/negotiation-protocol.md. If it ends without a goodbye the connection is aborted.
+ *
+ * @param fd  is the connector's from now on, who closes it when the connection is over, or will not
+ *            be made; after a failure it is still the caller's
+ *
+ * @retval NDX_E_INVALID_PARAMETER    NULL, or no descriptor
+ * @retval NDX_E_NOT_SUPPORTED        the adapter's connections need no channel
+ * @retval NDX_E_INVALID_DEVICE_STATE it has one, or is past ndx_connector_connect_peer()
+ * @retval NDX_E_NO_MEMORY, NDX_E_INSUFFICIENT_RESOURCES no room
+ *
+ * Thread safety: any thread. Blocks: for some milliseconds at most.
+ */
+enum ndx_status ndx_connector_set_channel(struct ndx_connector *connector, int fd);
+
+/**
  * Connect to the peer of which this description came. Completes when the connection is up: when
  * both ends have called it. There is no accept and no complete_connect; from then on everything is
  * as for any connection.
@@ -256,7 +275,10 @@ enum ndx_status ndx_connector_describe(struct ndx_connector *connector, struct n
  * @retval NDX_PENDING                   accepted
  * @retval NDX_E_INVALID_PARAMETER       NULL argument, or a description that cannot be the peer's
  * @retval NDX_E_CONNECTION_INVALID      not described; call ndx_connector_describe() first
+ * @retval NDX_E_INVALID_DEVICE_STATE    of kind NDX_DESCRIPTION_VERBS_RC, and there is no channel
+ * @retval NDX_E_INVALID_CONFIG          the two ends do not go together; the text says what differs
  * @retval NDX_E_CONNECTION_REFUSED  (a) whoever is at that address knows nothing of it
+ * @retval NDX_E_CONNECTION_ABORTED  (a) the peer gave up; its channel ended
  * @retval NDX_E_IO_TIMEOUT          (a) connect_timeout_ms is over
  * @retval NDX_E_CANCELED            (a) cancelled
  * @return otherwise as ndx_connector_connect()

@@ -48,6 +48,7 @@ static bool fits(uint8_t type, uint8_t stage, uint8_t flags, const char **why)
 		[FRAME_HELLO] = FRAME_RESUMED,
 		[FRAME_WELCOME] = FRAME_RESUMED,
 		[FRAME_DATA] = FRAME_COMPLETED,
+		[FRAME_GOODBYE] = FRAME_ABORTED,
 		[FRAME_ALIVE] = 0,
 	};
 

@@ -26,12 +26,13 @@ enum frame_type {
 	FRAME_VALIDATE = 4, /* the framework's own: connected, and what was agreed */
 	FRAME_ERROR = 5,    /* why this side gives up; then it closes */
 	FRAME_BYE = 6,      /* the session is over, as both wish */
-	FRAME_GOODBYE = 7,  /* of the queue pair, where there is no other way: see frame_goodbye */
+	FRAME_GOODBYE = 7,  /* of the queue pair, where there is no other way; no payload */
 	FRAME_ALIVE = 8,    /* heartbeat; no answer */
 };
 
 #define FRAME_COMPLETED 0x01u /* DATA: the sender's plugin has all it wants of this stage */
 #define FRAME_RESUMED 0x02u   /* HELLO: of a session that lost its transport */
+#define FRAME_ABORTED 0x04u   /* GOODBYE: the connection is broken */
 
 struct frame {
 	enum frame_type type;

@@ -30,6 +30,12 @@ static bool all_zero(const uint8_t *bytes, size_t length)
 	return true;
 }
 
+/* RoCE keeps IPv4 addresses mapped. */
+static bool is_ipv4(const uint8_t gid[16])
+{
+	return all_zero(gid, 10) && gid[10] == 0xff && gid[11] == 0xff;
+}
+
 static bool is_mtu(uint32_t mtu)
 {
 	return mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
@@ -96,6 +102,12 @@ enum ndx_status settle(enum ndx_role role, const struct ndx_peer_description *ow
 	}
 	if (own->kind == NDX_DESCRIPTION_VERBS_RC && (own->lid == 0) != (peer->lid == 0)) {
 		(void)snprintf(why, room, "one end is on Ethernet, the other on InfiniBand");
+		return NDX_E_INVALID_CONFIG;
+	}
+	if (own->kind == NDX_DESCRIPTION_VERBS_RC && own->lid == 0 &&
+	    is_ipv4(own->gid) != is_ipv4(peer->gid)) {
+		(void)snprintf(why, room, "the GID here is of an IPv%c address, there of an IPv%c",
+		               is_ipv4(own->gid) ? '4' : '6', is_ipv4(peer->gid) ? '4' : '6');
 		return NDX_E_INVALID_CONFIG;
 	}
 	out->kind = own->kind;

@@ -391,6 +391,15 @@ enum vb_word {
 	VB_WORDS
 };
 
+/* A connection without rdma_cm: both ends were told of each other (vb_peer.c). */
+struct vb_told {
+	bool on;
+	uint8_t gid_index;
+	uint32_t psn; /* own first */
+	uint32_t mtu; /* bytes; the port's, then the path's */
+	struct ndx_peer_description peer;
+};
+
 struct vb_conn {
 	enum vb_owner owner;
 	struct ndx_spi_conn spi;
@@ -402,6 +411,7 @@ struct vb_conn {
 	struct vb_qp *qp; /* NULL: none, or not any more */
 	struct ndx_spi_params params;
 	struct vb_hello peer;
+	struct vb_told told;
 	uint64_t *mailbox; /* a page; the peer writes to the first two words */
 	struct ibv_mr *mailbox_mr;
 	struct base_job work; /* what a completion asks for */
@@ -484,6 +494,17 @@ void vb_conn_send_disc(struct ndx_spi_conn *spi);
 void vb_conn_finish(struct ndx_spi_conn *spi);
 void vb_conn_abort(struct ndx_spi_conn *spi);
 enum ndx_status vb_conn_detach(struct ndx_spi_conn *spi);
+enum ndx_status vb_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_storage *near,
+                               struct ndx_peer_description *out);
+enum ndx_status vb_qp_connect_peer(struct ndx_spi_conn *spi,
+                                   const struct ndx_peer_description *peer);
+/* What rdma_init_qp_attr() would say, of a connection that rdma_cm does not know. */
+void vb_peer_attr(const struct vb_conn *conn, struct ibv_qp_attr *attr, int *mask);
+void vb_conn_heard(struct ndx_spi_conn *spi, enum ndx_spi_word word);
+/* The conn has its queue pair: tie the two. */
+void vb_conn_tie(struct vb_conn *conn);
+/* The address that a GID stands for; RoCE v2 keeps IPv4 addresses mapped. */
+void vb_address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out);
 /* rdma_cm says that the peer disconnected, or that our own request for it timed out. */
 void vb_end_on_disconnected(struct vb_conn *conn, int status);
 /* What completions have asked for. */

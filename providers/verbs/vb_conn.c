@@ -138,7 +138,7 @@ static void close_id(struct vb_conn *conn)
 	conn->id = NULL;
 }
 
-static void tie(struct vb_conn *conn)
+void vb_conn_tie(struct vb_conn *conn)
 {
 	conn->qp = vb_qp_of(conn->spi.qp);
 	base_lock_acquire(&conn->qp->base.lock);
@@ -172,6 +172,7 @@ static void leave(struct vb_conn *conn)
 	untie(conn);
 	close_id(conn); /* rdma_cm tells the peer, whatever there is to tell */
 	close_mailbox(conn);
+	conn->told.on = false;
 	if (conn->state != VB_CONN_OVER)
 		conn->state = VB_CONN_IDLE;
 	conn->spi.local = conn->bound;
@@ -260,7 +261,7 @@ enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr 
 	if (st != NDX_OK)
 		return st;
 	base_list_add(&conn->adapter->conns, &conn->node);
-	tie(conn);
+	vb_conn_tie(conn);
 	conn->params = *params;
 	spi->peer = to;
 	vb_local_of(conn->id, &spi->local);
@@ -342,6 +343,10 @@ enum ndx_status vb_conn_complete(struct ndx_spi_conn *spi)
 
 	if (conn->state != VB_CONN_ANSWERED)
 		return fail_gone("complete connect", 0);
+	if (conn->told.on) {
+		go_up(conn);
+		return NDX_OK;
+	}
 	err = vb_qp_bring_up(conn->qp, conn);
 	if (err != 0)
 		return fail_bring_up("complete connect", err);
@@ -381,7 +386,7 @@ enum ndx_status vb_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_pa
 	st = open_mailbox(conn);
 	if (st != NDX_OK)
 		return st;
-	tie(conn);
+	vb_conn_tie(conn);
 	err = vb_qp_bring_up(conn->qp, conn);
 	/* rdma_cm says so when the peer has gone meanwhile: it tells of it in no other way. */
 	if (err == EINVAL)

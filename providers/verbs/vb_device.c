@@ -188,8 +188,7 @@ bool vb_serves(const struct vb_adapter *adapter, const struct rdma_cm_id *id)
 	return is_same_port(id, adapter->options.device, adapter->options.port);
 }
 
-/* The address in a GID: RoCE v2 keeps IPv4 addresses mapped. */
-static void address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out)
+void vb_address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
@@ -316,7 +315,7 @@ enum ndx_status vb_find_addresses(const struct vb_options *options, struct ibv_c
 		if (ibv_query_gid(context, (uint8_t)options->port, options->gid, &gid) != 0)
 			return fail(NDX_E_NOT_FOUND, errno, "verbs:%s port %u has no GID %d",
 			            options->device, options->port, options->gid);
-		address_of_gid(&gid, &s.only);
+		vb_address_of_gid(&gid, &s.only);
 	}
 	st = begin_search(&s, list);
 	if (st != NDX_OK)

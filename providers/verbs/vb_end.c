@@ -141,6 +141,10 @@ static void say(struct vb_conn *conn, bool bare)
 	if (conn->disc_said)
 		return;
 	conn->disc_said = true;
+	if (conn->told.on) {
+		vb_host(conn->adapter)->say(&conn->spi, NDX_WORD_GOODBYE);
+		return;
+	}
 	conn->disc_bare = bare && conn->peer.is_ndx;
 	if (rdma_disconnect(conn->id) != 0)
 		report(conn, NDX_REPORT_ABORT, errno, "the goodbye could not be sent");
@@ -156,7 +160,7 @@ static void heard(struct vb_conn *conn)
 	if (conn->peer_reported)
 		return;
 	conn->peer_reported = true;
-	if (conn->disc_said) {
+	if (conn->disc_said && !conn->told.on) {
 		(void)rdma_disconnect(conn->id); /* they may have crossed */
 		bits |= NDX_REPORT_DISC_ACKED;
 	}
@@ -186,6 +190,36 @@ static void answered(struct vb_conn *conn, uint32_t done)
 	}
 }
 
+/* The peer has said that it goes. */
+static void set_parted(struct vb_conn *conn)
+{
+	conn->peer_said = true;
+	if (conn->qp == NULL)
+		return;
+	base_lock_acquire(&conn->qp->base.lock);
+	conn->qp->parted = true;
+	base_lock_release(&conn->qp->base.lock);
+}
+
+void vb_conn_heard(struct ndx_spi_conn *spi, enum ndx_spi_word word)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+
+	switch (word) {
+	case NDX_WORD_GOODBYE:
+		set_parted(conn);
+		heard(conn);
+		break;
+	case NDX_WORD_ABORT:
+		report(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
+		break;
+	case NDX_WORD_LOST:
+		report(conn, NDX_REPORT_ABORT, ECONNRESET,
+		       "the channel to the peer ended without a goodbye");
+		break;
+	}
+}
+
 void vb_end_on_disconnected(struct vb_conn *conn, int status)
 {
 	if (conn->peer_said)
@@ -194,12 +228,7 @@ void vb_end_on_disconnected(struct vb_conn *conn, int status)
 		report(conn, NDX_REPORT_ABORT, -status, "the peer does not answer the goodbye");
 		return;
 	}
-	conn->peer_said = true;
-	if (conn->qp != NULL) {
-		base_lock_acquire(&conn->qp->base.lock);
-		conn->qp->parted = true;
-		base_lock_release(&conn->qp->base.lock);
-	}
+	set_parted(conn);
 	if (!conn->peer.is_ndx || conn->qp == NULL || word(conn, VB_WORD_GOODBYE) != 0) {
 		heard(conn);
 		return;
@@ -371,8 +400,11 @@ void vb_conn_abort(struct ndx_spi_conn *spi)
 		(void)kill_qp(conn->qp);
 	if (!conn->disc_said) {
 		conn->disc_said = true;
-		(void)rdma_disconnect(conn->id);
+		if (!conn->told.on)
+			(void)rdma_disconnect(conn->id);
 	}
+	if (conn->told.on)
+		vb_host(conn->adapter)->say(&conn->spi, NDX_WORD_ABORT);
 	if (conn->qp == NULL)
 		go_quiet(conn);
 	else

@@ -48,14 +48,16 @@ static int modify(struct ibv_qp *qp, enum ibv_qp_state state)
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
-/* One step up, with what rdma_cm knows of the path and `change` of ours. */
-static int step(struct vb_qp *qp, struct rdma_cm_id *id, enum ibv_qp_state state,
+/* One step up, with what is known of the path and `ours`. */
+static int step(struct vb_qp *qp, const struct vb_conn *conn, enum ibv_qp_state state,
                 const struct ibv_qp_attr *ours)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask = 0;
 
-	if (rdma_init_qp_attr(id, &attr, &mask) != 0)
+	if (conn->told.on)
+		vb_peer_attr(conn, &attr, &mask);
+	else if (rdma_init_qp_attr(conn->id, &attr, &mask) != 0)
 		return errno;
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags =
@@ -101,7 +103,6 @@ int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
 		.max_dest_rd_atomic = (uint8_t)conn->spi.inbound_read_limit,
 		.max_rd_atomic = (uint8_t)conn->spi.outbound_read_limit,
 	};
-	struct rdma_cm_id *id = conn->id;
 	int err;
 
 	base_lock_acquire(&qp->base.lock);
@@ -110,13 +111,13 @@ int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
 	qp->parted = false;
 	qp->draining = false;
 	qp->outbound_reads = conn->spi.outbound_read_limit;
-	err = qp->native == NULL ? ENODEV : step(qp, id, IBV_QPS_INIT, &ours);
+	err = qp->native == NULL ? ENODEV : step(qp, conn, IBV_QPS_INIT, &ours);
 	if (err == 0)
 		err = hand_over(qp);
 	if (err == 0)
-		err = step(qp, id, IBV_QPS_RTR, &ours);
+		err = step(qp, conn, IBV_QPS_RTR, &ours);
 	if (err == 0)
-		err = step(qp, id, IBV_QPS_RTS, &ours);
+		err = step(qp, conn, IBV_QPS_RTS, &ours);
 	base_lock_release(&qp->base.lock);
 	return err;
 }

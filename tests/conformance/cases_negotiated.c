@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* negotiated.*: connections whose ends were told of each other out of band. */
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "traffic.h"
@@ -21,11 +23,33 @@ static bool meet(struct side *s, const struct ndx_peer_description *peer)
 	                    "connect_peer");
 }
 
+/* Where there is no connection manager the two ends need a channel. */
+static bool join(struct pair *p)
+{
+	int fd[2];
+
+	if (!check_that(p->c, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) == 0,
+	                "socketpair"))
+		return false;
+	if (!check_status(p->c, ndx_connector_set_channel(p->a.conn, fd[0]), NDX_OK,
+	                  "set_channel of the client")) {
+		(void)close(fd[0]);
+		(void)close(fd[1]);
+		return false;
+	}
+	if (check_status(p->c, ndx_connector_set_channel(p->b.conn, fd[1]), NDX_OK,
+	                 "set_channel of the server"))
+		return true;
+	(void)close(fd[1]);
+	return false;
+}
+
 /* A is the client, as everywhere. */
 static bool describe_both(struct pair *p, struct ndx_peer_description *a,
                           struct ndx_peer_description *b)
 {
-	return describe(&p->a, NDX_ROLE_CLIENT, a) && describe(&p->b, NDX_ROLE_SERVER, b);
+	return describe(&p->a, NDX_ROLE_CLIENT, a) && describe(&p->b, NDX_ROLE_SERVER, b) &&
+	       (a->kind != NDX_DESCRIPTION_VERBS_RC || join(p));
 }
 
 static bool negotiate(struct pair *p)
@@ -100,6 +124,23 @@ void case_negotiated_read_limits_are_crossed(struct check *c)
 	check_that(c, in == 2 && out == 1, "B may serve %u and have %u, not 2 and 1", in, out);
 }
 
+/* The right queue pair, but it is somebody else whom it expects. */
+static void wrong_numbers(struct pair *p, struct ndx_peer_description *a,
+                          struct ndx_peer_description *b)
+{
+	b->psn ^= 1;
+	if (!meet(&p->a, b) || !meet(&p->b, a))
+		return;
+	(void)check_either(p->c, check_result_of(p->c, NDX_PENDING, &p->a.ov),
+	                   NDX_E_CONNECTION_REFUSED, NDX_E_CONNECTION_ABORTED,
+	                   "connect_peer with a wrong number");
+	(void)check_either(p->c, check_result_of(p->c, NDX_PENDING, &p->b.ov),
+	                   NDX_E_CONNECTION_REFUSED, NDX_E_CONNECTION_ABORTED,
+	                   "connect_peer of the peer");
+	if (side_new_connector(&p->a) && side_new_connector(&p->b) && negotiate(p))
+		(void)message_passes(&p->a, &p->b, 10);
+}
+
 void case_negotiated_strangers_are_refused(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
@@ -107,7 +148,13 @@ void case_negotiated_strangers_are_refused(struct check *c)
 	struct ndx_peer_description b;
 	struct ndx_peer_description wrong;
 
-	if (!p || !describe_both(p, &a, &b) || !meet(&p->b, &a))
+	if (!p || !describe_both(p, &a, &b))
+		return;
+	if (b.kind == NDX_DESCRIPTION_VERBS_RC) {
+		wrong_numbers(p, &a, &b);
+		return;
+	}
+	if (!meet(&p->b, &a))
 		return;
 	/* The right address, somebody else's cookie. */
 	wrong = b;
@@ -147,10 +194,12 @@ void case_negotiated_descriptions_are_looked_at(struct check *c)
 	             NDX_E_INVALID_PARAMETER, "connect_peer to itself");
 	wrong = b;
 	memset(&wrong.address, 0, sizeof(wrong.address));
+	memset(&wrong.gid, 0, sizeof(wrong.gid));
 	check_status(c, ndx_connector_connect_peer(p->a.conn, &wrong, &p->a.ov),
 	             NDX_E_INVALID_PARAMETER, "connect_peer without an address");
 	wrong = b;
 	wrong.stack[0] = '?';
+	wrong.mtu = 1000;
 	check_status(c, ndx_connector_connect_peer(p->a.conn, &wrong, &p->a.ov),
 	             NDX_E_INVALID_PARAMETER, "connect_peer to another stack");
 	check_status(c, ndx_connector_describe(p->a.conn, p->a.qp, NDX_ROLE_CLIENT, 1, 1, &wrong),

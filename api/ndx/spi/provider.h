@@ -28,9 +28,10 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include <ndx/description.h>
 #include <ndx/ndx.h>
 
-#define NDX_SPI_ABI 2u
+#define NDX_SPI_ABI 3u
 
 /** Longest private data any provider hands up. */
 #define NDX_SPI_PRIVATE_DATA_MAX 256u
@@ -147,6 +148,14 @@ enum ndx_spi_report {
 	                                every result is visible */
 };
 
+/** What the two ends of a connection that has no connection manager tell each other over the
+ * channel that the core keeps for it. */
+enum ndx_spi_word {
+	NDX_WORD_GOODBYE, /**< all that the sender has sent is there; it will send nothing more */
+	NDX_WORD_ABORT,   /**< the connection is broken */
+	NDX_WORD_LOST,    /**< heard only: the channel has ended without a word */
+};
+
 /** Services and upcalls of the core. */
 struct ndx_host {
 	uint32_t abi; /* NDX_SPI_ABI of the core */
@@ -173,6 +182,9 @@ struct ndx_host {
 	 * bits: why the failure comes that `connected` or `established` is about to tell.
 	 */
 	void (*report)(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause);
+	/** Tell the peer, over the channel of a connection made by qp_connect_peer. The core
+	 * reports NDX_REPORT_DISC_ACKED when a goodbye has gone out. */
+	void (*say)(struct ndx_spi_conn *conn, enum ndx_spi_word word);
 };
 
 /** One KEY=VALUE of an adapter URI or of the provider's INI section. */
@@ -338,6 +350,28 @@ struct ndx_provider_ops {
 	 * aborts.
 	 */
 	enum ndx_status (*conn_detach)(struct ndx_spi_conn *conn);
+
+	/*
+	 * may, all or none: connections without a connection manager. Without them the core has the
+	 * two ends meet by the ordinary calls above.
+	 */
+	/**
+	 * [C] Describe the end that conn->qp is to be: kind, and what that kind has. @p near: the
+	 * own address by which the peer is reached, AF_UNSPEC if that is not known; the conn may be
+	 * bound, too. Failure: nothing is left behind. Otherwise until conn_abandon or the end.
+	 */
+	enum ndx_status (*qp_describe)(struct ndx_spi_conn *conn,
+	                               const struct sockaddr_storage *near,
+	                               struct ndx_peer_description *out);
+	/**
+	 * [C] Connect conn->qp to @p peer, which was checked and goes together with the own end:
+	 * from now on it takes what the peer sends. Then conn_complete, when the peer does so, too;
+	 * in between conn_abandon. Failure: the text says what the matter is.
+	 */
+	enum ndx_status (*qp_connect_peer)(struct ndx_spi_conn *conn,
+	                                   const struct ndx_peer_description *peer);
+	/** [C] What the peer said, once the connection is up; also more than once. */
+	void (*conn_heard)(struct ndx_spi_conn *conn, enum ndx_spi_word word);
 
 	/* must: listening */
 	enum ndx_status (*listener_create)(struct ndx_spi_adapter *adapter,

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs connected by hand: both ends know each other's number, first PSN, GID or LID and MTU,
+ * and nobody else takes part. The path is the one between the two GIDs; first PSNs are random, for
+ * no time-wait protects a number that is used again. The goodbye goes over the core's channel.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "vb.h"
+
+#define HOPS 64
+#define PSN_BITS 0xffffffu
+
+static const struct {
+	uint32_t bytes;
+	enum ibv_mtu mtu;
+} mtus[] = {{256, IBV_MTU_256},
+            {512, IBV_MTU_512},
+            {1024, IBV_MTU_1024},
+            {2048, IBV_MTU_2048},
+            {4096, IBV_MTU_4096}};
+#define MTUS (sizeof(mtus) / sizeof(mtus[0]))
+
+static uint32_t bytes_of(enum ibv_mtu mtu)
+{
+	for (size_t i = 0; i < MTUS; i++)
+		if (mtus[i].mtu == mtu)
+			return mtus[i].bytes;
+	return mtus[0].bytes;
+}
+
+static enum ibv_mtu mtu_of(uint32_t bytes)
+{
+	for (size_t i = MTUS; i > 0; i--)
+		if (mtus[i - 1].bytes <= bytes)
+			return mtus[i - 1].mtu;
+	return IBV_MTU_256;
+}
+
+static enum ndx_status query_port(const struct vb_adapter *adapter, struct ibv_port_attr *out)
+{
+	const struct vb_options *o = &adapter->options;
+	const int err = ibv_query_port(adapter->context, (uint8_t)o->port, out);
+
+	if (err != 0)
+		return fail(NDX_E_DEVICE_NOT_READY, err, "verbs:%s port %u: ibv_query_port: %s",
+		            o->device, o->port, strerror(err));
+	if (out->state != IBV_PORT_ACTIVE)
+		return fail(NDX_E_DEVICE_NOT_READY, 0, "verbs:%s port %u is down", o->device,
+		            o->port);
+	return NDX_OK;
+}
+
+/* ---- which GID ---- */
+
+/* By which own address: the one that the conn is bound to, or by which the peer is reached, or one
+ * of its family, or the first. */
+static struct sockaddr_storage choose_address(const struct vb_conn *conn,
+                                              const struct sockaddr_storage *near)
+{
+	const struct vb_adapter *adapter = conn->adapter;
+
+	if (conn->bound.ss_family != AF_UNSPEC)
+		return conn->bound;
+	for (size_t i = 0; i < adapter->address_count; i++)
+		if (base_sockaddr_same_host(&adapter->addresses[i], near))
+			return adapter->addresses[i];
+	for (size_t i = 0; i < adapter->address_count; i++)
+		if (adapter->addresses[i].ss_family == near->ss_family)
+			return adapter->addresses[i];
+	return adapter->addresses[0];
+}
+
+/* The GID of an address; RoCE v2 rather than v1, which has the same GIDs for it. */
+static enum ndx_status find_gid(const struct vb_adapter *adapter, int gids,
+                                const struct sockaddr_storage *address, struct ibv_gid_entry *out)
+{
+	const struct vb_options *o = &adapter->options;
+	char text[BASE_SOCKADDR_TEXT];
+	struct sockaddr_storage at;
+	struct ibv_gid_entry entry;
+	bool found = false;
+
+	for (int i = 0; i < gids; i++) {
+		if (ibv_query_gid_ex(adapter->context, o->port, (uint32_t)i, &entry, 0) != 0)
+			continue;
+		vb_address_of_gid(&entry.gid, &at);
+		if (!base_sockaddr_same_host(&at, address) ||
+		    (found && entry.gid_type != IBV_GID_TYPE_ROCE_V2))
+			continue;
+		*out = entry;
+		found = true;
+	}
+	if (found)
+		return NDX_OK;
+	return fail(NDX_E_INVALID_ADDRESS, 0, "verbs:%s port %u has no GID of %s", o->device,
+	            o->port, base_sockaddr_text(address, text));
+}
+
+static enum ndx_status own_gid(const struct vb_conn *conn, const struct ibv_port_attr *port,
+                               const struct sockaddr_storage *near, struct ibv_gid_entry *out)
+{
+	const struct vb_adapter *adapter = conn->adapter;
+	const struct vb_options *o = &adapter->options;
+	const uint32_t index = o->gid < 0 ? 0 : (uint32_t)o->gid;
+	struct sockaddr_storage address;
+	int err;
+
+	if (o->gid < 0 && port->link_layer != IBV_LINK_LAYER_INFINIBAND) {
+		address = choose_address(conn, near);
+		return find_gid(adapter, port->gid_tbl_len, &address, out);
+	}
+	err = ibv_query_gid_ex(adapter->context, o->port, index, out, 0);
+	if (err != 0)
+		return fail(NDX_E_NOT_FOUND, err, "verbs:%s port %u has no GID %u", o->device,
+		            o->port, index);
+	return NDX_OK;
+}
+
+enum ndx_status vb_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_storage *near,
+                               struct ndx_peer_description *out)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+	const struct vb_qp *qp = vb_qp_of(spi->qp);
+	struct ibv_port_attr port;
+	struct ibv_gid_entry gid;
+	enum ndx_status st;
+
+	if (qp->native == NULL)
+		return fail(NDX_E_DEVICE_NOT_READY, 0, "the queue pair was lost");
+	st = query_port(conn->adapter, &port);
+	if (st == NDX_OK)
+		st = own_gid(conn, &port, near, &gid);
+	if (st == NDX_OK)
+		st = base_random(&conn->told.psn, sizeof(conn->told.psn));
+	if (st != NDX_OK)
+		return st;
+	conn->told.on = true;
+	conn->told.psn &= PSN_BITS;
+	conn->told.gid_index = (uint8_t)gid.gid_index;
+	conn->told.mtu = bytes_of(port.active_mtu);
+	vb_address_of_gid(&gid.gid, &spi->local);
+	out->kind = NDX_DESCRIPTION_VERBS_RC;
+	out->qpn = qp->native->qp_num;
+	out->psn = conn->told.psn;
+	out->mtu = conn->told.mtu;
+	out->lid = port.link_layer == IBV_LINK_LAYER_INFINIBAND ? port.lid : 0;
+	memcpy(out->gid, gid.gid.raw, sizeof(out->gid));
+	return NDX_OK;
+}
+
+/* ---- connecting ---- */
+
+static enum ndx_status check(const struct vb_conn *conn, const struct ndx_peer_description *peer)
+{
+	struct ibv_port_attr port;
+	enum ndx_status st = query_port(conn->adapter, &port);
+
+	if (st != NDX_OK)
+		return st;
+	if ((peer->mtu < conn->told.mtu ? peer->mtu : conn->told.mtu) > bytes_of(port.active_mtu))
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "the path MTU was %u when the queue pair was described, the port's is "
+		            "%u by now",
+		            conn->told.mtu, bytes_of(port.active_mtu));
+	return NDX_OK;
+}
+
+void vb_peer_attr(const struct vb_conn *conn, struct ibv_qp_attr *attr, int *mask)
+{
+	const struct ndx_peer_description *peer = &conn->told.peer;
+	static const uint8_t none[sizeof(peer->gid)];
+	const uint8_t port = (uint8_t)conn->adapter->options.port;
+
+	switch ((int)attr->qp_state) {
+	case IBV_QPS_INIT:
+		attr->port_num = port;
+		*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+		break;
+	case IBV_QPS_RTR:
+		attr->path_mtu = mtu_of(conn->told.mtu);
+		attr->dest_qp_num = peer->qpn;
+		attr->rq_psn = peer->psn;
+		attr->ah_attr.port_num = port;
+		attr->ah_attr.dlid = peer->lid;
+		attr->ah_attr.is_global = memcmp(peer->gid, none, sizeof(none)) != 0;
+		attr->ah_attr.grh.sgid_index = conn->told.gid_index;
+		attr->ah_attr.grh.hop_limit = HOPS;
+		memcpy(attr->ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+		*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+		        IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		break;
+	default:
+		attr->sq_psn = conn->told.psn;
+		*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		        IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+		break;
+	}
+}
+
+enum ndx_status vb_qp_connect_peer(struct ndx_spi_conn *spi,
+                                   const struct ndx_peer_description *peer)
+{
+	struct vb_conn *conn = vb_conn_of(spi);
+	char text[BASE_SOCKADDR_TEXT];
+	enum ndx_status st = check(conn, peer);
+	union ibv_gid gid;
+	int err;
+
+	if (st != NDX_OK)
+		return st;
+	conn->told.peer = *peer;
+	if (peer->mtu < conn->told.mtu)
+		conn->told.mtu = peer->mtu;
+	memcpy(gid.raw, peer->gid, sizeof(gid.raw));
+	vb_address_of_gid(&gid, &spi->peer);
+	base_list_add(&conn->adapter->conns, &conn->node);
+	vb_conn_tie(conn);
+	err = vb_qp_bring_up(conn->qp, conn);
+	if (err != 0) {
+		st = vb_status_of(err);
+		return fail(err == ETIMEDOUT ? NDX_E_HOST_UNREACHABLE : st, err,
+		            "the queue pair does not get ready for %s, path MTU %u: %s",
+		            base_sockaddr_text(&spi->peer, text), conn->told.mtu, strerror(err));
+	}
+	conn->state = VB_CONN_ANSWERED;
+	return NDX_OK;
+}
