@@ -39,6 +39,7 @@
 #include "base_loop.h"
 #include "base_qp.h"
 #include "ofi_access.h"
+#include "ofi_flavour.h"
 #include "ofi_mr.h"
 #include "ofi_wire.h"
 
@@ -50,24 +51,19 @@
 #define OFI_MAX_INLINE 256u
 #define OFI_MAX_READS 64u
 
+struct ifaddrs;
 struct ofi_conn;
 struct ofi_link;
 struct ofi_ncq;
 struct ofi_qp;
 
-/* ---- what differs between libfabric's providers (ofi_info.c) ---- */
-
-struct ofi_traits {
-	const char *device;       /* in the URI; libfabric's name of the provider */
-	const char *missing;      /* why it cannot be used yet; NULL if it can */
-	uint32_t shared_cq_since; /* libfabric from which endpoints may share a native queue */
-};
+/* ---- descriptions (ofi_info.c, ofi_options.c) ---- */
 
 enum ofi_cq_choice { OFI_CQ_AUTO, OFI_CQ_PRIVATE, OFI_CQ_SHARED };
 
 /* The URI, understood. */
 struct ofi_options {
-	const struct ofi_traits *traits;
+	const struct ofi_flavour *flavour;
 	char iface[32];                  /* "" if not given */
 	struct sockaddr_storage address; /* AF_UNSPEC if not given */
 	bool lan;                        /* peers beyond this host are trusted */
@@ -81,8 +77,12 @@ enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_opt
 enum ndx_status ofi_find_addresses(const struct ofi_options *options,
                                    struct sockaddr_storage **list, size_t *count);
 /* Ask libfabric for its description of the endpoint type we use, at a local address. */
-enum ndx_status ofi_get_info(const struct ofi_traits *traits,
+enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
                              const struct sockaddr_storage *address, struct fi_info **out);
+/* An address of an interface that can be used: *out, and true. */
+bool ofi_usable_address(const struct ifaddrs *i, struct sockaddr_storage *out);
+/* The same at every open, and different for different devices. */
+uint64_t ofi_adapter_id(const char *device, const char *where);
 /* A copy with other addresses; NULL for none. The caller frees it; NULL: out of memory. */
 struct fi_info *ofi_dup_info(const struct fi_info *info, const struct sockaddr_storage *source,
                              const struct sockaddr_storage *destination);
@@ -128,7 +128,13 @@ void ofi_eq_read_all(struct ofi_eq *eq);
 
 /* What a native completion belongs to. Its address is the operation's context. */
 struct ofi_op {
-	enum ofi_op_kind { OFI_OP_SILENT, OFI_OP_TX, OFI_OP_RX, OFI_OP_WORD } kind;
+	enum ofi_op_kind {
+		OFI_OP_SILENT,
+		OFI_OP_TX,
+		OFI_OP_RX,
+		OFI_OP_WORD,
+		OFI_OP_FIRST, /* a receive of our own, for the peer's first message */
+	} kind;
 	uint8_t word; /* OFI_OP_WORD: its type */
 	void *owner;  /* queue pair, or link */
 };
@@ -148,6 +154,7 @@ static inline void ofi_count(uint64_t *count)
 
 struct ofi_adapter {
 	struct ndx_spi_adapter spi;
+	const struct ofi_flavour *flavour; /* the one of the options */
 	struct ofi_counts counts;
 	struct ofi_options options;
 	struct sockaddr_storage *addresses;
@@ -157,6 +164,7 @@ struct ofi_adapter {
 	struct fid_domain *domain;
 	struct fid_pep *refuser; /* refuses requests, also when their listener is gone */
 	bool private_cq;
+	uint32_t max_transfer;
 	struct ofi_mr_table regions;
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of what completes without anybody's interest */
@@ -391,6 +399,10 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
                               struct ndx_spi_qp **out);
 void ofi_qp_destroy(struct ndx_spi_qp *spi);
 void ofi_qp_cancel(struct ndx_spi_qp *spi);
+static inline const struct ofi_flavour *ofi_flavour_of(const struct ofi_qp *qp)
+{
+	return qp->adapter->flavour;
+}
 /* Counters (ofi_stats.c); lock not held. */
 void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
 void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_spi_counter_fn *each,
@@ -402,6 +414,8 @@ void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_sp
 void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause);
 /* Hand over what waits, as far as it may go. */
 void ofi_issue(struct ofi_qp *qp);
+/* ofi:tcp's way of handing a request to the stack: 0 or an errno. */
+int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx);
 /* The stack is done with a request: err 0, or an errno of libfabric's. */
 void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err);
 /* Complete what the stack never had, CANCELED. */
@@ -532,67 +546,15 @@ void ofi_link_sync(struct ofi_link *link);
 void ofi_link_opened(struct ofi_link *link);
 /* It is of no use any more: tell the core what that means at this stage. */
 void ofi_link_break(struct ofi_link *link, int native, const char *cause);
+/* The peer has closed it, and that is no goodbye. */
+void ofi_link_cut(struct ofi_link *link);
+/* A control word that passed its check; NULL, or what is wrong. */
+const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word);
 /* A control word came alone. */
 void ofi_word_in(struct ofi_ncq *ncq, uint64_t data);
 /* Our own control word was delivered, or was not. */
 void ofi_word_done(struct ofi_link *link, uint8_t type, int err);
 
-/* ---- connecting (ofi_conn.c, ofi_end.c, ofi_listener.c) ---- */
-
-struct ofi_request {
-	struct ndx_spi_request spi;
-	struct ofi_adapter *adapter;
-	struct fi_info *info;
-	struct ofi_cm peer;
-};
-
-struct ofi_conn {
-	struct ndx_spi_conn spi;
-	struct ofi_adapter *adapter;
-	struct base_list node;
-	struct sockaddr_storage bound; /* AF_UNSPEC if not */
-	int reserved;                  /* socket that holds the port, or -1 */
-	struct ofi_link *link;         /* control thread */
-	struct ofi_request *request;   /* taken, not answered; control thread */
-};
-
-static inline struct ofi_conn *ofi_conn_of(struct ndx_spi_conn *spi)
-{
-	return (struct ofi_conn *)(void *)spi;
-}
-
-void ofi_params_of(const struct ofi_cm *cm, struct ndx_spi_params *params);
-void ofi_conn_event(void *owner, const struct ofi_cm_event *event);
-void ofi_refuse(struct ofi_adapter *adapter, struct fi_info *info, const void *data, size_t len);
-
-enum ndx_status ofi_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
-                                struct ndx_spi_conn **out);
-void ofi_conn_destroy(struct ndx_spi_conn *spi);
-enum ndx_status ofi_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *address,
-                              socklen_t len);
-enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
-                                 socklen_t len, const struct ndx_spi_params *params);
-enum ndx_status ofi_conn_complete(struct ndx_spi_conn *spi);
-void ofi_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *request);
-enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_params *params);
-enum ndx_status ofi_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len);
-void ofi_conn_abandon(struct ndx_spi_conn *spi);
-
-void ofi_conn_drain(struct ndx_spi_conn *spi);
-void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi);
-void ofi_conn_send_disc(struct ndx_spi_conn *spi);
-void ofi_conn_finish(struct ndx_spi_conn *spi);
-void ofi_conn_abort(struct ndx_spi_conn *spi);
-enum ndx_status ofi_conn_detach(struct ndx_spi_conn *spi);
-
-enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
-                                    struct ndx_spi_listener **out);
-void ofi_listener_destroy(struct ndx_spi_listener *spi);
-/* Those that were destroyed and still refuse what is on its way: at once. */
-void ofi_listener_end_all(struct ofi_adapter *adapter);
-enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct sockaddr *address,
-                                  socklen_t len);
-enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog);
-void ofi_request_refuse(struct ndx_spi_request *spi);
+#include "ofi_conn.h"
 
 #endif

@@ -49,8 +49,14 @@ static enum ndx_status open_fabric(struct ofi_adapter *adapter)
 	st = ofi_eq_open(&adapter->eq, adapter);
 	if (st != NDX_OK)
 		goto close_refuser;
+	if (adapter->flavour->check != NULL)
+		st = adapter->flavour->check(adapter);
+	if (st != NDX_OK)
+		goto close_eq;
 	return NDX_OK;
 
+close_eq:
+	ofi_eq_close(&adapter->eq);
 close_refuser:
 	(void)fi_close(&adapter->refuser->fid);
 close_domain:
@@ -70,16 +76,20 @@ static bool wants_private_cq(const struct ofi_options *options)
 	case OFI_CQ_AUTO:
 		break;
 	}
-	return FI_VERSION_LT(fi_version(), options->traits->shared_cq_since);
+	return FI_VERSION_LT(fi_version(), options->flavour->shared_cq_since);
 }
 
 static void init(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head)
 {
 	adapter->spi = *head;
+	adapter->spi.stack = adapter->flavour->stack;
 	adapter->private_cq = wants_private_cq(&adapter->options);
 	adapter->silent.kind = OFI_OP_SILENT;
 	adapter->eq.event = ofi_conn_event;
 	adapter->eq.owner = adapter;
+	adapter->max_transfer = adapter->flavour->max_transfer;
+	if (adapter->info->ep_attr->max_msg_size < adapter->max_transfer)
+		adapter->max_transfer = (uint32_t)adapter->info->ep_attr->max_msg_size;
 	base_list_init(&adapter->conns);
 	base_list_init(&adapter->qps);
 	base_list_init(&adapter->links);
@@ -107,7 +117,9 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	st = ofi_find_addresses(&adapter->options, &adapter->addresses, &adapter->address_count);
 	if (st != NDX_OK)
 		goto free_adapter;
-	st = ofi_get_info(adapter->options.traits, &adapter->addresses[0], &adapter->info);
+	adapter->flavour = adapter->options.flavour;
+	st = adapter->flavour->choose(&adapter->options, adapter->addresses,
+	                              &adapter->address_count, &adapter->info);
 	if (st != NDX_OK)
 		goto free_addresses;
 	init(adapter, head);
@@ -157,19 +169,19 @@ static void adapter_close(struct ndx_spi_adapter *spi)
 
 static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
 {
-	ofi_describe(&ofi_adapter_of(spi)->options, info);
+	const struct ofi_adapter *adapter = ofi_adapter_of(spi);
+	const struct ofi_flavour *flavour = adapter->flavour;
+
+	ofi_describe(&adapter->options, info);
 	info->vendor_id = 0;
 	info->device_id = 0;
-	info->capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
-	                     NDX_CAP_NOTIFY_SOLICITED | NDX_CAP_MEMORY_WINDOW |
-	                     NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
-	                     NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON;
+	info->capabilities = flavour->capabilities;
 	info->max_registration_size = MAX_REGISTRATION;
-	info->max_window_size = MAX_REGISTRATION;
+	info->max_window_size = flavour->windows ? MAX_REGISTRATION : 0;
 	info->max_initiator_sge = OFI_MAX_IOV;
 	info->max_receive_sge = OFI_MAX_IOV;
 	info->max_read_sge = OFI_MAX_IOV;
-	info->max_transfer_length = OFI_MAX_TRANSFER;
+	info->max_transfer_length = adapter->max_transfer;
 	info->max_inline_data_size = OFI_MAX_INLINE;
 	info->inline_request_threshold = 0; /* a copy more, and nothing saved */
 	info->large_request_threshold = LARGE_REQUEST;
@@ -179,8 +191,8 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->max_initiator_queue_depth = OFI_MAX_DEPTH;
 	info->max_shared_receive_queue_depth = 0;
 	info->max_completion_queue_depth = OFI_MAX_CQ_DEPTH;
-	info->max_caller_data = OFI_CM_PRIVATE;
-	info->max_callee_data = OFI_CM_PRIVATE;
+	info->max_caller_data = (uint32_t)flavour->max_caller_data;
+	info->max_callee_data = (uint32_t)flavour->max_callee_data;
 }
 
 static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
@@ -198,7 +210,8 @@ enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
 {
 	char text[BASE_SOCKADDR_TEXT];
 
-	if (adapter->options.lan || base_sockaddr_is_loopback(peer))
+	if (adapter->options.lan || !adapter->flavour->needs_trust ||
+	    base_sockaddr_is_loopback(peer))
 		return NDX_OK;
 	return fail(
 		NDX_E_INVALID_ADDRESS, 0,

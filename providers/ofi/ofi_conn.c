@@ -35,7 +35,8 @@ void ofi_refuse(struct ofi_adapter *adapter, struct fi_info *info, const void *d
 
 	if (len > 0)
 		memcpy(cm.private_data, data, len);
-	(void)fi_reject(adapter->refuser, info->handle, bytes, ofi_cm_encode(&cm, bytes));
+	(void)fi_reject(adapter->refuser, info->handle, bytes,
+	                adapter->flavour->cm_encode(&cm, bytes));
 	fi_freeinfo(info);
 }
 
@@ -211,7 +212,8 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 	if (st != NDX_OK)
 		return st;
 	take_params(&own, OFI_CM_CONNECT, params);
-	err = -fi_connect(conn->link->ep, &to, bytes, ofi_cm_encode(&own, bytes));
+	err = -fi_connect(conn->link->ep, &to, bytes,
+	                  conn->adapter->flavour->cm_encode(&own, bytes));
 	if (err != 0) {
 		ofi_link_close(conn->link, true);
 		conn->link = NULL;
@@ -239,7 +241,7 @@ enum ndx_status ofi_conn_complete(struct ndx_spi_conn *spi)
 		base_lock_acquire(&link->ncq->lock);
 		if (link->stage == OFI_LINK_ANSWERED) {
 			link->stage = OFI_LINK_COMPLETING;
-			err = ofi_link_say(link, OFI_WORD_READY, 0, &link->ready_op);
+			err = conn->adapter->flavour->say_ready(link);
 		}
 		base_lock_release(&link->ncq->lock);
 	}
@@ -277,7 +279,7 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	set_read_limit(conn, qp);
 	learn_local(conn);
 	take_params(&own, OFI_CM_ACCEPT, params);
-	err = -fi_accept(conn->link->ep, bytes, ofi_cm_encode(&own, bytes));
+	err = -fi_accept(conn->link->ep, bytes, conn->adapter->flavour->cm_encode(&own, bytes));
 	if (err != 0) {
 		st = fail(NDX_E_CONNECTION_ABORTED, err, "fi_accept of %s: %s",
 		          base_sockaddr_text(&spi->peer, text), fi_strerror(err));
@@ -301,27 +303,11 @@ drop:
 static enum ndx_status say_reject(struct ofi_conn *conn, const void *data, size_t len)
 {
 	struct ofi_link *link = conn->link;
-	const struct iovec local = {.iov_base = link->refusal, .iov_len = len};
-	const struct fi_rma_iov remote = {
-		.addr = link->peer.address, .len = len, .key = link->peer.key};
-	const struct fi_msg_rma msg = {
-		.msg_iov = &local,
-		.iov_count = 1,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = &conn->adapter->silent,
-	};
-	int err = 0;
+	int err = ENOTCONN;
 
 	base_lock_acquire(&link->ncq->lock);
-	if (link->stage != OFI_LINK_ANSWERED)
-		err = ENOTCONN;
-	if (err == 0 && len > 0) {
-		memcpy(link->refusal, data, len);
-		err = -(int)fi_writemsg(link->ep, &msg, 0);
-	}
-	if (err == 0)
-		err = ofi_link_say(link, OFI_WORD_REJECT, (uint16_t)len, &link->reject_op);
+	if (link->stage == OFI_LINK_ANSWERED)
+		err = conn->adapter->flavour->say_reject(link, data, len);
 	base_lock_release(&link->ncq->lock);
 	return err == 0 ? NDX_OK : NDX_E_CONNECTION_ABORTED;
 }
@@ -372,7 +358,8 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 {
 	struct ndx_spi_params params;
 	struct ofi_conn *conn = link->conn;
-	const char *wrong = ofi_cm_decode(event->data, event->len, OFI_CM_ACCEPT, &link->peer);
+	const char *wrong = link->adapter->flavour->cm_decode(event->data, event->len,
+	                                                      OFI_CM_ACCEPT, &link->peer);
 
 	if (wrong != NULL) {
 		ofi_link_break(link, 0, wrong);
@@ -381,7 +368,7 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 	learn_local(conn);
 	link->known = true;
 	link->stage = OFI_LINK_ANSWERED;
-	ofi_link_opened(link);
+	link->adapter->flavour->opened(link);
 	ofi_params_of(&link->peer, &params);
 	ofi_host(link->adapter)->connected(&conn->spi, NDX_OK, 0, &params);
 }
@@ -391,7 +378,8 @@ static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
 {
 	struct ofi_cm refusal;
 	struct ndx_spi_params params;
-	const bool said = ofi_cm_decode(event->data, event->len, OFI_CM_REJECT, &refusal) == NULL;
+	const bool said = link->adapter->flavour->cm_decode(event->data, event->len, OFI_CM_REJECT,
+	                                                    &refusal) == NULL;
 
 	if (said)
 		ofi_params_of(&refusal, &params);
@@ -422,10 +410,8 @@ static void on_failure(struct ofi_link *link, const struct ofi_cm_event *event)
 	}
 }
 
-static void on_shutdown(struct ofi_link *link)
+void ofi_link_cut(struct ofi_link *link)
 {
-	/* No order between the two queues: what arrived before is still in the other. */
-	ofi_ncq_catch_up_locked(link->ncq);
 #ifdef NDX_PLANT_FI_SHUTDOWN
 	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->parted) {
 		link->parted = true;
@@ -448,10 +434,12 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 		if (link->stage == OFI_LINK_CONNECTING)
 			on_answer(link, event);
 		else
-			ofi_link_opened(link);
+			link->adapter->flavour->opened(link);
 		break;
 	case FI_SHUTDOWN:
-		on_shutdown(link);
+		/* No order between the two queues: what arrived before is still in the other. */
+		ofi_ncq_catch_up_locked(link->ncq);
+		link->adapter->flavour->shut(link);
 		break;
 	case 0:
 		on_failure(link, event);

@@ -110,8 +110,5 @@ enum ndx_status ofi_conn_detach(struct ndx_spi_conn *spi)
 	base_lock_acquire(&link->qp->base.lock);
 	link->qp->base.state = BASE_QP_DEAD;
 	base_lock_release(&link->qp->base.lock);
-	if (!ofi_link_release(link, false))
-		return fail(NDX_E_DEVICE_BUSY, 0, "a message is coming in; its receive stays");
-	ofi_link_detach(link);
-	return NDX_OK;
+	return link->adapter->flavour->detach(link);
 }

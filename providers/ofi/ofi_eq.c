@@ -95,7 +95,7 @@ static void run(struct ofi_eq *eq)
 		log_warn(0,
 		         "%s: libfabric's event queue wakes us for nothing; looking at it every %u "
 		         "ms for now; see ulimit -n, and who connects to our ports",
-		         eq->adapter->options.traits->device, THROTTLE_MS);
+		         eq->adapter->flavour->device, THROTTLE_MS);
 	eq->throttled = true;
 	base_timer_set(eq->adapter->spi.loop, &eq->retry, THROTTLE_MS);
 }

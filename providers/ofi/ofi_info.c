@@ -13,14 +13,9 @@
 #include "base_sockaddr.h"
 #include "ofi.h"
 
-static const struct ofi_traits traits_list[] = {
-	/* Up to 1.17 a read that is cut off by a local shutdown is freed twice, into the pool of
-         * its completion queue, and with it the operations of all who share the queue. */
-	{.device = "tcp", .shared_cq_since = FI_VERSION(1, 18)},
-	{.device = "verbs", .missing = "is not written yet; use provider verbs, or ofi:tcp"},
-};
+static const struct ofi_flavour *const flavours[] = {&ofi_tcp};
 
-#define TRAITS_COUNT (sizeof(traits_list) / sizeof(traits_list[0]))
+#define FLAVOURS (sizeof(flavours) / sizeof(flavours[0]))
 
 const struct ndx_spi_key ofi_keys[] = {
 	{"iface", "network interface"},
@@ -93,20 +88,21 @@ static enum ndx_status parse_option(const struct ndx_spi_option *option, struct 
 
 enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_options *out)
 {
-	const char *device = how->device[0] != '\0' ? how->device : traits_list[0].device;
+	const char *device = how->device[0] != '\0' ? how->device : flavours[0]->device;
 	enum ndx_status st;
 
 	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; i < TRAITS_COUNT; i++) {
-		if (strcmp(traits_list[i].device, device) == 0)
-			out->traits = &traits_list[i];
+	for (size_t i = 0; i < FLAVOURS; i++) {
+		if (strcmp(flavours[i]->device, device) == 0)
+			out->flavour = flavours[i];
 	}
-	if (out->traits == NULL)
+	if (out->flavour == NULL && strcmp(device, "verbs") == 0)
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ofi:verbs is not written yet; use provider verbs, or ofi:tcp");
+	if (out->flavour == NULL)
 		return fail(NDX_E_NOT_FOUND, 0,
 		            "ofi:%.32s: libfabric has no such provider for us; there are: tcp",
 		            device);
-	if (out->traits->missing != NULL)
-		return fail(NDX_E_NOT_SUPPORTED, 0, "ofi:%s %s", device, out->traits->missing);
 	for (size_t i = 0; i < how->option_count; i++) {
 		st = parse_option(&how->options[i], out);
 		if (st != NDX_OK)
@@ -125,11 +121,12 @@ static bool is_wanted(const struct ofi_options *options, const struct ifaddrs *i
 	if (options->address.ss_family != AF_UNSPEC)
 		return base_sockaddr_same_host(&options->address, address);
 	/* Unless it is asked for by name, nothing beyond this host without trust. */
-	return options->iface[0] != '\0' || options->lan || base_sockaddr_is_loopback(address);
+	return options->iface[0] != '\0' || options->lan || !options->flavour->needs_trust ||
+	       base_sockaddr_is_loopback(address);
 }
 
 /* An address that can be used: *out, and true. */
-static bool usable_address(const struct ifaddrs *i, struct sockaddr_storage *out)
+bool ofi_usable_address(const struct ifaddrs *i, struct sockaddr_storage *out)
 {
 	if (i->ifa_addr == NULL || !(i->ifa_flags & IFF_UP) ||
 	    !base_sockaddr_valid(i->ifa_addr, sizeof(struct sockaddr_in6)))
@@ -197,7 +194,7 @@ enum ndx_status ofi_find_addresses(const struct ofi_options *options,
 		goto free_all;
 	}
 	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-		if (usable_address(i, &address) && is_wanted(options, i, &address))
+		if (ofi_usable_address(i, &address) && is_wanted(options, i, &address))
 			found[n++] = address;
 	}
 	if (n == 0) {
@@ -214,7 +211,7 @@ free_all:
 
 /* ---- libfabric's description ---- */
 
-static struct fi_info *make_hints(const struct ofi_traits *traits)
+static struct fi_info *make_hints(const struct ofi_flavour *flavour)
 {
 	struct fi_info *hints = fi_allocinfo();
 
@@ -223,9 +220,8 @@ static struct fi_info *make_hints(const struct ofi_traits *traits)
 	hints->caps = FI_MSG | FI_RMA;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
-	hints->rx_attr->size = OFI_MAX_DEPTH; /* the default is 256 */
-	hints->fabric_attr->prov_name = strdup(traits->device);
+	flavour->hint(hints);
+	hints->fabric_attr->prov_name = strdup(flavour->device);
 	if (hints->fabric_attr->prov_name == NULL) {
 		fi_freeinfo(hints);
 		return NULL;
@@ -233,21 +229,21 @@ static struct fi_info *make_hints(const struct ofi_traits *traits)
 	return hints;
 }
 
-static enum ndx_status fail_getinfo(const struct ofi_traits *traits, int err, const char *node)
+static enum ndx_status fail_getinfo(const struct ofi_flavour *flavour, int err, const char *node)
 {
 	const char *filter = secure_getenv("FI_PROVIDER");
 
 	if (err != FI_ENODATA)
-		return fail(ofi_status_of(err), err, "fi_getinfo for %s at %s: %s", traits->device,
+		return fail(ofi_status_of(err), err, "fi_getinfo for %s at %s: %s", flavour->device,
 		            node, fi_strerror(err));
 	return fail(NDX_E_DEVICE_NOT_READY, err,
 	            "libfabric %u.%u has no provider \"%s\" for %s%s%s; apt install libfabric1, or "
 	            "unset FI_PROVIDER",
-	            FI_MAJOR(fi_version()), FI_MINOR(fi_version()), traits->device, node,
+	            FI_MAJOR(fi_version()), FI_MINOR(fi_version()), flavour->device, node,
 	            filter != NULL ? "; FI_PROVIDER is " : "", filter != NULL ? filter : "");
 }
 
-enum ndx_status ofi_get_info(const struct ofi_traits *traits,
+enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
                              const struct sockaddr_storage *address, struct fi_info **out)
 {
 	char node[NI_MAXHOST];
@@ -262,23 +258,20 @@ enum ndx_status ofi_get_info(const struct ofi_traits *traits,
 	if (getnameinfo((const struct sockaddr *)address, base_sockaddr_len(address), node,
 	                sizeof(node), NULL, 0, NI_NUMERICHOST) != 0)
 		return fail(NDX_E_INVALID_ADDRESS, 0, "a local address cannot be written down");
-	hints = make_hints(traits);
+	hints = make_hints(flavour);
 	if (hints == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to ask libfabric");
 	err = -fi_getinfo(OFI_API, node, "0", FI_SOURCE | FI_NUMERICHOST, hints, &found);
 	fi_freeinfo(hints);
 	if (err != 0)
-		return fail_getinfo(traits, err, node);
+		return fail_getinfo(flavour, err, node);
 	if (found->tx_attr->iov_limit < OFI_MAX_IOV || found->rx_attr->iov_limit < OFI_MAX_IOV ||
-	    found->domain_attr->cq_data_size < sizeof(uint64_t) ||
-	    found->rx_attr->size < OFI_MAX_DEPTH) {
+	    !flavour->accept_info(found)) {
 		fi_freeinfo(found);
 		return fail(NDX_E_DEVICE_NOT_READY, 0,
 		            "libfabric %u.%u: provider %s grants less than we need; report it",
-		            FI_MAJOR(fi_version()), FI_MINOR(fi_version()), traits->device);
+		            FI_MAJOR(fi_version()), FI_MINOR(fi_version()), flavour->device);
 	}
-	/* The provider answers 0, offsets. Asked this way it takes addresses, and keys of ours. */
-	found->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	*out = found;
 	return NDX_OK;
 }
@@ -334,7 +327,7 @@ static uint64_t hash_text(const char *text)
 	return hash;
 }
 
-static uint64_t adapter_id(const char *device, const char *where)
+uint64_t ofi_adapter_id(const char *device, const char *where)
 {
 	char text[BASE_SOCKADDR_TEXT + 48];
 
@@ -364,75 +357,21 @@ void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *in
 	               where, options->lan ? "&trust=lan" : "", cq[options->cq]);
 	if (rest[0] == '&')
 		rest[0] = '?';
-	(void)snprintf(info->uri, sizeof(info->uri), "ofi:%s%s", options->traits->device, rest);
-	(void)snprintf(info->device, sizeof(info->device), "%s", options->traits->device);
-	info->adapter_id = adapter_id(options->traits->device, where);
-}
-
-static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
-                           bool lan, enum ndx_status state, ndx_spi_list_fn *each, void *arg)
-{
-	const bool loopback = base_sockaddr_is_loopback(address);
-	struct ndx_adapter_entry entry = {.address = *address, .state = state};
-
-	(void)snprintf(entry.uri, sizeof(entry.uri), "ofi:tcp?iface=%s%s", i->ifa_name,
-	               loopback ? "" : "&trust=lan");
-	(void)snprintf(entry.device, sizeof(entry.device), "tcp");
-	(void)snprintf(entry.interface_name, sizeof(entry.interface_name), "%s", i->ifa_name);
-	entry.adapter_id = adapter_id("tcp", i->ifa_name);
-	if (state != NDX_OK) {
-		(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
-	} else if (!loopback && !lan) {
-		entry.state = NDX_E_DEVICE_NOT_READY;
-		(void)snprintf(entry.hint, sizeof(entry.hint),
-		               "not without your word: libfabric's tcp provider trusts what peers "
-		               "send; with trust=lan in the URI, or in section [ofi] of the INI "
-		               "file, it serves hosts beyond this one");
-	}
-	each(arg, &entry);
-}
-
-/* Has an earlier entry of the list the same interface? */
-static bool is_listed(const struct ifaddrs *all, const struct ifaddrs *upto)
-{
-	struct sockaddr_storage address;
-
-	for (const struct ifaddrs *i = all; i != upto; i = i->ifa_next) {
-		if (strcmp(i->ifa_name, upto->ifa_name) == 0 && usable_address(i, &address))
-			return true;
-	}
-	return false;
+	(void)snprintf(info->uri, sizeof(info->uri), "ofi:%s%s", options->flavour->device, rest);
+	(void)snprintf(info->device, sizeof(info->device), "%s", options->flavour->device);
+	info->adapter_id = ofi_adapter_id(options->flavour->device, where);
 }
 
 enum ndx_status ofi_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
                          ndx_spi_list_fn *each, void *arg)
 {
-	struct sockaddr_storage address = {.ss_family = AF_INET};
-	struct sockaddr_in *loopback = (struct sockaddr_in *)(void *)&address;
 	struct ofi_options options;
-	struct fi_info *info = NULL;
-	struct ifaddrs *all;
-	enum ndx_status st;
+	enum ndx_status st = ofi_parse_options(defaults, &options);
 
 	(void)self;
-	st = ofi_parse_options(defaults, &options);
-	if (st != NDX_OK)
-		return st;
-	loopback->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	st = ofi_get_info(&traits_list[0], &address, &info);
-	if (st == NDX_OK)
-		fi_freeinfo(info);
-	if (getifaddrs(&all) != 0)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
-	for (int pass = 0; pass < 2; pass++) {
-		for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-			if (usable_address(i, &address) && !is_listed(all, i) &&
-			    base_sockaddr_is_loopback(&address) == (pass == 0))
-				list_interface(i, &address, options.lan, st, each, arg);
-		}
-	}
-	freeifaddrs(all);
-	return NDX_OK;
+	for (size_t i = 0; st == NDX_OK && i < FLAVOURS; i++)
+		st = flavours[i]->list(&options, each, arg);
+	return st;
 }
 
 /* ---- status ---- */

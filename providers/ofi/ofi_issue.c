@@ -158,6 +158,15 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 	return true;
 }
 
+int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	if (tx->base.type == NDX_REQUEST_SEND)
+		return hand_over_send(qp, tx, tx->iov_count);
+	if (tx->word_flags & OFI_WORD_IS_WRITE)
+		return hand_over_written(qp, tx);
+	return hand_over_rma(qp, tx);
+}
+
 /* False: not now, or never. */
 static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 {
@@ -175,12 +184,7 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 		return ofi_mw_run(qp, tx);
 	/* Set before: with shared queues another thread may see the end of it at once. */
 	tx->native = true;
-	if (tx->base.type == NDX_REQUEST_SEND)
-		err = hand_over_send(qp, tx, tx->iov_count);
-	else if (tx->word_flags & OFI_WORD_IS_WRITE)
-		err = hand_over_written(qp, tx);
-	else
-		err = hand_over_rma(qp, tx);
+	err = ofi_flavour_of(qp)->hand_over(qp, tx);
 	if (err == 0) {
 		base_qp_feed(&qp->base);
 		qp->tx_native++;

@@ -36,20 +36,23 @@ static enum ndx_status make_control(struct ofi_link *link)
 	return NDX_OK;
 }
 
-static enum ndx_status make_endpoint(struct ofi_link *link, struct fi_info *info)
+static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp *qp,
+                                     struct fi_info *info)
 {
 	struct ofi_adapter *adapter = link->adapter;
 	const char *call = "fi_endpoint";
-	int err = -fi_endpoint(adapter->domain, info, &link->ep, NULL);
+	int err;
 
+	if (adapter->flavour->fit != NULL)
+		adapter->flavour->fit(qp, info);
+	err = -fi_endpoint(adapter->domain, info, &link->ep, NULL);
 	if (err == 0) {
 		call = "fi_ep_bind";
 		err = -fi_ep_bind(link->ep, &adapter->eq.eq->fid, 0);
 	}
-	/* Selective for what we send (credits need no completion), never for what we receive. */
+	/* Never selective for what we receive. */
 	if (err == 0)
-		err = -fi_ep_bind(link->ep, &link->ncq->cq->fid,
-		                  FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+		err = -fi_ep_bind(link->ep, &link->ncq->cq->fid, adapter->flavour->transmit);
 	if (err == 0)
 		err = -fi_ep_bind(link->ep, &link->ncq->cq->fid, FI_RECV);
 	if (err == 0) {
@@ -94,6 +97,8 @@ static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 	qp->own_id = link->id;
 	qp->invalidating = NULL;
 	qp->written = 0;
+	if (link->adapter->flavour->attached != NULL)
+		link->adapter->flavour->attached(link);
 	ofi_post_receives(qp);
 	own->credits = ofi_take_credits(qp);
 	base_lock_release(&qp->base.lock);
@@ -124,7 +129,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 		goto free_link;
 	st = make_control(link);
 	if (st == NDX_OK)
-		st = make_endpoint(link, info);
+		st = make_endpoint(link, qp, info);
 	if (st != NDX_OK)
 		goto close_fids;
 	attach(link, qp, own);
@@ -153,9 +158,7 @@ free_link:
 
 int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
 {
-	const struct iovec nothing = {0};
-
-	return ofi_link_tell(link, type, count, op, 0, &nothing);
+	return link->adapter->flavour->say(link, type, count, op);
 }
 
 int ofi_link_tell(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,

@@ -86,8 +86,10 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 		ofi_refuse(adapter, event->info, NULL, 0);
 		return;
 	}
-	wrong = ofi_cm_decode(event->data, event->len, OFI_CM_CONNECT, &request->peer);
-	if (wrong == NULL && !adapter->options.lan && !base_sockaddr_is_loopback(&peer))
+	wrong = adapter->flavour->cm_decode(event->data, event->len, OFI_CM_CONNECT,
+	                                    &request->peer);
+	if (wrong == NULL && adapter->flavour->needs_trust && !adapter->options.lan &&
+	    !base_sockaddr_is_loopback(&peer))
 		wrong = "is beyond this host; trust=lan in the adapter's URI would let it in";
 	if (wrong != NULL) {
 		complain(listener, &peer, wrong);
@@ -95,7 +97,7 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 		ofi_refuse(adapter, event->info, NULL, 0);
 		return;
 	}
-	event->info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
+	event->info->domain_attr->mr_mode = adapter->info->domain_attr->mr_mode;
 	request->adapter = adapter;
 	request->info = event->info;
 	request->spi.listener = &listener->spi;
@@ -199,7 +201,8 @@ void ofi_listener_destroy(struct ndx_spi_listener *spi)
 	listener->closing = true;
 	if (listener->eq.eq != NULL)
 		ofi_eq_read_all(&listener->eq); /* refused, where the kernel would only reset */
-	if (listener->pep == NULL || !stop_listening(listener)) {
+	if (listener->pep == NULL || !listener->adapter->flavour->answers_late ||
+	    !stop_listening(listener)) {
 		end(listener);
 		return;
 	}

@@ -49,18 +49,14 @@ static void hand_on(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
 		ofi_tx_done(qp, container_of(op, struct ofi_tx, op), 0);
 		base_lock_release(&qp->base.lock);
 		break;
-	case OFI_OP_RX: {
-		/* Without data it is no word of ours; 0 is none either. */
-		const struct ofi_word word =
-			ofi_word_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
-
+	case OFI_OP_RX:
 		qp = op->owner;
 		hear(qp);
-		base_lock_acquire(&qp->base.lock);
-		ofi_rx_done(qp, container_of(op, struct ofi_rx, op), e->len, &word);
-		base_lock_release(&qp->base.lock);
+		ofi_flavour_of(qp)->received(qp, container_of(op, struct ofi_rx, op), e);
 		break;
-	}
+	case OFI_OP_FIRST:
+		ncq->adapter->flavour->first(op->owner, e);
+		break;
 	case OFI_OP_WORD:
 		ofi_word_done(op->owner, op->word, 0);
 		break;
@@ -69,10 +65,10 @@ static void hand_on(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
 	}
 }
 
-static void hand_on_error(const struct fi_cq_err_entry *e)
+static void hand_on_error(const struct ofi_ncq *ncq, const struct fi_cq_err_entry *e)
 {
 	struct ofi_op *op = e->op_context;
-	const int err = e->err > 0 ? e->err : EIO;
+	const int err = ncq->adapter->flavour->error_of(e);
 	struct ofi_qp *qp;
 
 	/* Without context: a write of the peer's that our own shutdown cut off. */
@@ -94,6 +90,7 @@ static void hand_on_error(const struct fi_cq_err_entry *e)
 	case OFI_OP_WORD:
 		ofi_word_done(op->owner, op->word, err);
 		break;
+	case OFI_OP_FIRST: /* what is behind it fails, too */
 	case OFI_OP_SILENT:
 		break;
 	}
@@ -105,7 +102,7 @@ static ssize_t read_error(struct ofi_ncq *ncq)
 	const ssize_t n = fi_cq_readerr(ncq->cq, &err, 0);
 
 	if (n > 0)
-		hand_on_error(&err);
+		hand_on_error(ncq, &err);
 	return n;
 }
 

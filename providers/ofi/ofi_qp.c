@@ -266,8 +266,8 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	if (qp == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
 	qp->adapter = ofi_adapter_of(adapter);
-	st = base_qp_init(&qp->base, &qp_ops, attr, OFI_MAX_TRANSFER, sizeof(struct ofi_tx),
-	                  sizeof(struct ofi_rx));
+	st = base_qp_init(&qp->base, &qp_ops, attr, qp->adapter->max_transfer,
+	                  sizeof(struct ofi_tx), sizeof(struct ofi_rx));
 	if (st != NDX_OK)
 		goto free_qp;
 	/* One buffer for each place of the ring, which may have more than the depth. */

@@ -70,9 +70,8 @@ static bool is_due(const struct ofi_qp *qp)
 static void tell_now(struct ofi_qp *qp)
 {
 	const uint32_t fresh = untold(qp);
-	const struct iovec nothing = {0};
 
-	if (ofi_qp_say(qp, OFI_WORD_CREDIT, (uint16_t)fresh, 0, &nothing) == 0) {
+	if (ofi_flavour_of(qp)->tell(qp, fresh) == 0) {
 		qp->rx_told += fresh;
 		qp->credit_words_sent++;
 	}

@@ -179,7 +179,7 @@ static bool take_written(struct ofi_link *link, const struct ofi_word *word)
 	return true;
 }
 
-static const char *take_word(struct ofi_link *link, const struct ofi_word *word)
+const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word)
 {
 	const char *wrong = ofi_word_check_control(word);
 
@@ -240,7 +240,7 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 	/* The peer writes only when connected, and so are we, whatever the event queue still has.
 	 */
 	ofi_link_opened(link);
-	wrong = take_word(link, &word);
+	wrong = ofi_word_take(link, &word);
 	if (wrong != NULL)
 		ofi_link_break(link, 0, wrong);
 }

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is libfabric's tcp provider's own: the table, and what is behind it that is nowhere else. */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "ofi.h"
+
+/* ---- opening ---- */
+
+static void hint(struct fi_info *hints)
+{
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
+	hints->rx_attr->size = OFI_MAX_DEPTH; /* the default is 256 */
+}
+
+static bool accept_info(struct fi_info *info)
+{
+	/* The provider answers 0, offsets. Asked this way it takes addresses, and keys of ours. */
+	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
+	return info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
+	       info->rx_attr->size >= OFI_MAX_DEPTH;
+}
+
+/* Any interface will do. */
+static enum ndx_status choose(const struct ofi_options *options, struct sockaddr_storage *list,
+                              size_t *count, struct fi_info **info)
+{
+	(void)count;
+	return ofi_get_info(options->flavour, &list[0], info);
+}
+
+static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
+                           bool lan, enum ndx_status state, ndx_spi_list_fn *each, void *arg)
+{
+	const bool loopback = base_sockaddr_is_loopback(address);
+	struct ndx_adapter_entry entry = {.address = *address, .state = state};
+
+	(void)snprintf(entry.uri, sizeof(entry.uri), "ofi:tcp?iface=%s%s", i->ifa_name,
+	               loopback ? "" : "&trust=lan");
+	(void)snprintf(entry.device, sizeof(entry.device), "tcp");
+	(void)snprintf(entry.interface_name, sizeof(entry.interface_name), "%s", i->ifa_name);
+	entry.adapter_id = ofi_adapter_id("tcp", i->ifa_name);
+	if (state != NDX_OK) {
+		(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
+	} else if (!loopback && !lan) {
+		entry.state = NDX_E_DEVICE_NOT_READY;
+		(void)snprintf(entry.hint, sizeof(entry.hint),
+		               "not without your word: libfabric's tcp provider trusts what peers "
+		               "send; with trust=lan in the URI, or in section [ofi] of the INI "
+		               "file, it serves hosts beyond this one");
+	}
+	each(arg, &entry);
+}
+
+/* Has an earlier entry of the list the same interface? */
+static bool is_listed(const struct ifaddrs *all, const struct ifaddrs *upto)
+{
+	struct sockaddr_storage address;
+
+	for (const struct ifaddrs *i = all; i != upto; i = i->ifa_next) {
+		if (strcmp(i->ifa_name, upto->ifa_name) == 0 && ofi_usable_address(i, &address))
+			return true;
+	}
+	return false;
+}
+
+static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn *each, void *arg)
+{
+	struct sockaddr_storage address = {.ss_family = AF_INET};
+	struct sockaddr_in *loopback = (struct sockaddr_in *)(void *)&address;
+	struct fi_info *info = NULL;
+	struct ifaddrs *all;
+	enum ndx_status st;
+
+	loopback->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	st = ofi_get_info(&ofi_tcp, &address, &info);
+	if (st == NDX_OK)
+		fi_freeinfo(info);
+	if (getifaddrs(&all) != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
+	for (int pass = 0; pass < 2; pass++) {
+		for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+			if (ofi_usable_address(i, &address) && !is_listed(all, i) &&
+			    base_sockaddr_is_loopback(&address) == (pass == 0))
+				list_interface(i, &address, defaults->lan, st, each, arg);
+		}
+	}
+	freeifaddrs(all);
+	return NDX_OK;
+}
+
+/* ---- words ---- */
+
+static int say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
+{
+	const struct iovec nothing = {0};
+
+	return ofi_link_tell(link, type, count, op, 0, &nothing);
+}
+
+static int say_ready(struct ofi_link *link)
+{
+	return say(link, OFI_WORD_READY, 0, &link->ready_op);
+}
+
+static int say_reject(struct ofi_link *link, const void *data, size_t len)
+{
+	const struct iovec local = {.iov_base = link->refusal, .iov_len = len};
+	const struct fi_rma_iov remote = {
+		.addr = link->peer.address, .len = len, .key = link->peer.key};
+	const struct fi_msg_rma msg = {
+		.msg_iov = &local,
+		.iov_count = 1,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &link->adapter->silent,
+	};
+	int err = 0;
+
+	if (len > 0) {
+		memcpy(link->refusal, data, len);
+		err = -(int)fi_writemsg(link->ep, &msg, 0);
+	}
+	return err != 0 ? err : say(link, OFI_WORD_REJECT, (uint16_t)len, &link->reject_op);
+}
+
+/* ---- the end ---- */
+
+static enum ndx_status detach(struct ofi_link *link)
+{
+	if (!ofi_link_release(link, false))
+		return fail(NDX_E_DEVICE_BUSY, 0, "a message is coming in; its receive stays");
+	ofi_link_detach(link);
+	return NDX_OK;
+}
+
+/* ---- data ---- */
+
+static int tell(struct ofi_qp *qp, uint32_t fresh)
+{
+	const struct iovec nothing = {0};
+
+	return ofi_qp_say(qp, OFI_WORD_CREDIT, (uint16_t)fresh, 0, &nothing);
+}
+
+static void received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
+{
+	/* Without data it is no word of ours; 0 is none either. */
+	const struct ofi_word word = ofi_word_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
+
+	base_lock_acquire(&qp->base.lock);
+	ofi_rx_done(qp, rx, e->len, &word);
+	base_lock_release(&qp->base.lock);
+}
+
+static int error_of(const struct fi_cq_err_entry *e)
+{
+	return e->err > 0 ? e->err : EIO;
+}
+
+const struct ofi_flavour ofi_tcp = {
+	.device = "tcp",
+	.stack = "ofi:tcp",
+	/* Up to 1.17 a read that is cut off by a local shutdown is freed twice, into the pool of
+         * its completion queue, and with it the operations of all who share the queue. */
+	.shared_cq_since = FI_VERSION(1, 18),
+	.needs_trust = true,
+	.answers_late = true,
+	.solicited = true,
+	.windows = true,
+	.tells_always = true,
+	.transmit = FI_TRANSMIT | FI_SELECTIVE_COMPLETION, /* credits need no completion */
+	.max_transfer = OFI_MAX_TRANSFER,
+	.max_caller_data = OFI_CM_PRIVATE,
+	.max_callee_data = OFI_CM_PRIVATE,
+	.capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
+                        NDX_CAP_NOTIFY_SOLICITED | NDX_CAP_MEMORY_WINDOW | NDX_CAP_SEND_IMMEDIATE |
+                        NDX_CAP_WRITE_IMMEDIATE | NDX_CAP_REMOTE_ACCESS_STATUS |
+                        NDX_CAP_DISCONNECT_REASON,
+	.hint = hint,
+	.accept_info = accept_info,
+	.choose = choose,
+	.list = list,
+	.cm_encode = ofi_cm_encode,
+	.cm_decode = ofi_cm_decode,
+	.say_ready = say_ready,
+	.say_reject = say_reject,
+	.say = say,
+	.opened = ofi_link_opened,
+	.shut = ofi_link_cut,
+	.detach = detach,
+	.hand_over = ofi_tcp_hand_over,
+	.tell = tell,
+	.received = received,
+	.error_of = error_of,
+};
