@@ -6,6 +6,7 @@
 #include <ndx/adapter.h>
 #include <ndx/connector.h>
 #include <ndx/cq.h>
+#include <ndx/frame.h>
 #include <ndx/helpers.h>
 #include <ndx/listener.h>
 #include <ndx/log.h>
@@ -13,6 +14,8 @@
 #include <ndx/overlapped.h>
 #include <ndx/qp.h>
 #include <ndx/reassembly.h>
+#include <ndx/receiver.h>
+#include <ndx/sender.h>
 #include <ndx/sge.h>
 #include <ndx/srq.h>
 #include <ndx/stats.h>

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One end of a connection, and the ways to connect it: what receivers and senders share. */
+#ifndef RECEIVER_ENDPOINT_H
+#define RECEIVER_ENDPOINT_H
+
+#include <stdbool.h>
+
+#include <ndx/adapter.h>
+#include <ndx/connector.h>
+#include <ndx/listener.h>
+
+struct endpoint {
+	struct ndx_adapter *adapter;
+	bool own_adapter;
+	struct ndx_qp *qp;
+	struct ndx_connector *connector; /* NULL: neither described nor connected */
+	struct ndx_peer_description own; /* once described */
+	bool described;
+};
+
+/* `adapter`, or the one that `uri` names. */
+enum ndx_status endpoint_open(struct endpoint *e, struct ndx_adapter *adapter, const char *uri,
+                              struct ndx_adapter_info *info);
+enum ndx_status endpoint_connect(struct endpoint *e, const struct sockaddr *destination,
+                                 socklen_t destination_len, const void *data, size_t data_len,
+                                 uint32_t timeout_ms);
+enum ndx_status endpoint_accept(struct endpoint *e, struct ndx_listener *listener, const void *data,
+                                size_t data_len, uint32_t timeout_ms);
+enum ndx_status endpoint_describe(struct endpoint *e, enum ndx_role role);
+enum ndx_status endpoint_connect_peer(struct endpoint *e, const struct ndx_peer_description *peer,
+                                      uint32_t timeout_ms);
+/* As before it was described or connected; the connector is gone. */
+void endpoint_forget(struct endpoint *e);
+/* Nothing but the adapter is left. The queue pair is in nobody's use. */
+void endpoint_dismantle(struct endpoint *e);
+void endpoint_close(struct endpoint *e);
+
+#endif

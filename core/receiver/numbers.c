@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connecting with the numbers of a device that knows nothing of NDX. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "receiver.h"
+
+#define BITS_24 0xffffffu
+#define MTU_CODES 5u
+
+/* Path MTU by its code. (InfiniBand Architecture Specification, volume 1, 14.2.5.6) */
+static uint32_t mtu_of(uint8_t code)
+{
+	return 128u << code;
+}
+
+static void gid_text(const uint8_t gid[16], char text[40])
+{
+	char *at = text;
+
+	for (int i = 0; i < 16; i += 2)
+		at += snprintf(at, 6, "%s%02x%02x", i > 0 ? ":" : "", gid[i], gid[i + 1]);
+}
+
+static enum ndx_status describe_as_server(struct ndx_receiver *r)
+{
+	struct ndx_peer_description own;
+	enum ndx_status st;
+
+	if (r->numbered && receiver_state(r) == NDX_RECEIVER_CONNECTING)
+		return NDX_OK;
+	st = ndx_receiver_describe(r, NDX_ROLE_SERVER, &own);
+	if (st != NDX_OK)
+		return st;
+	st = base_random(&r->receive_psn, sizeof(r->receive_psn));
+	r->receive_psn &= BITS_24;
+	r->numbered = st == NDX_OK;
+	return st;
+}
+
+enum ndx_status ndx_receiver_get_numbers(struct ndx_receiver *r, struct ndx_receiver_numbers *out)
+{
+	const struct ndx_peer_description *own;
+	enum ndx_status st;
+
+	if (r == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_get_numbers: NULL argument");
+	st = describe_as_server(r);
+	if (st != NDX_OK)
+		return st;
+	own = &r->end.own;
+	if (own->kind != NDX_DESCRIPTION_VERBS_RC) {
+		receiver_undescribe(r);
+		return fail(
+			NDX_E_NOT_SUPPORTED, 0,
+			"ndx_receiver_get_numbers: this provider has no queue pair numbers; use "
+			"ndx_receiver_connect_peer() with the peer's description");
+	}
+	*out = (struct ndx_receiver_numbers){
+		.qpn = own->qpn,
+		.send_psn = own->psn,
+		.receive_psn = r->receive_psn,
+		.mtu = own->mtu,
+		.lid = own->lid,
+		.address = (uint64_t)(uintptr_t)r->slab->memory,
+		.length = r->slab->size * r->slab->count,
+		.remote_token = r->slab->by_write ? own->memory.token : 0,
+	};
+	memcpy(out->gid, own->gid, sizeof(out->gid));
+	gid_text(own->gid, out->gid_text);
+	return NDX_OK;
+}
+
+static enum ndx_status refuse(const char *what, uint32_t value, const char *why)
+{
+	return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_complete_connection: %s %u %s", what,
+	            value, why);
+}
+
+static enum ndx_status check_peer(const struct ndx_receiver *r,
+                                  const struct ndx_receiver_peer *peer)
+{
+	static const uint8_t none[16];
+
+	if (peer->qpn > BITS_24)
+		return refuse("qpn", peer->qpn, "has more than 24 bits");
+	if (peer->rq_psn > BITS_24)
+		return refuse("rq_psn", peer->rq_psn, "has more than 24 bits");
+	if (peer->sq_psn > BITS_24)
+		return refuse("sq_psn", peer->sq_psn, "has more than 24 bits");
+	if (peer->rq_psn != r->end.own.psn)
+		return refuse("rq_psn", peer->rq_psn,
+		              "is not the send_psn of this end: what we send would be dropped");
+	if (peer->path_mtu > MTU_CODES)
+		return refuse("path_mtu", peer->path_mtu, "is not in 0..5");
+	if (peer->path_mtu > 0 && mtu_of(peer->path_mtu) > r->end.own.mtu)
+		return refuse("path_mtu", peer->path_mtu,
+		              "is beyond the port's active MTU: frames would never arrive");
+	if (peer->lid == 0 && memcmp(peer->gid, none, sizeof(none)) == 0)
+		return refuse("lid", 0, "and an empty gid name no peer");
+	return NDX_OK;
+}
+
+enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *r,
+                                                 const struct ndx_receiver_peer *peer,
+                                                 uint32_t timeout_ms)
+{
+	struct ndx_peer_description description = {.kind = NDX_DESCRIPTION_VERBS_RC};
+	enum ndx_status st;
+
+	if (r == NULL || peer == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_receiver_complete_connection: NULL argument");
+	if (receiver_state(r) != NDX_RECEIVER_CONNECTING || !r->numbered)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_receiver_complete_connection: the receiver is %s: call "
+		            "ndx_receiver_get_numbers() first",
+		            ndx_receiver_state_name(receiver_state(r)));
+	st = check_peer(r, peer);
+	if (st != NDX_OK)
+		return st;
+	description.qpn = peer->qpn;
+	description.psn = peer->sq_psn;
+	description.lid = peer->lid;
+	description.mtu = peer->path_mtu > 0 ? mtu_of(peer->path_mtu) : r->end.own.mtu;
+	memcpy(description.gid, peer->gid, sizeof(description.gid));
+	return ndx_receiver_connect_peer(r, &description, timeout_ms);
+}

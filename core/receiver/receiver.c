@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receivers: creation, state, stop, close. */
+#include "receiver.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+
+#define SEQUENCE_WRAP_MAX (1u << 24)
+#define SLAB_MAX UINT32_MAX
+
+void ndx_receiver_attr_init(struct ndx_receiver_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->slot_size = 9000;
+	attr->slot_count = 256;
+	attr->sequence_wrap = SEQUENCE_WRAP_MAX;
+	attr->send_depth = 16;
+	attr->no_receive_timeout_ms = 4000;
+	attr->keepalive_ms = 5000;
+	attr->spin_us = 50;
+	attr->batch = 16;
+}
+
+static enum ndx_status out_of_range(const char *what, uint64_t value, uint64_t least, uint64_t most)
+{
+	return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_create: %s %llu is not in %llu..%llu",
+	            what, (unsigned long long)value, (unsigned long long)least,
+	            (unsigned long long)most);
+}
+
+static enum ndx_status check_consumers(const struct ndx_receiver_attr *attr)
+{
+	bool any = attr->pull;
+
+	for (int i = 0; i < NDX_RECEIVER_CONSUMERS && attr->consumers[i].fn != NULL; i++) {
+		const int channel = attr->consumers[i].channel;
+
+		any = true;
+		if (channel < NDX_CHANNEL_ANY || channel > UINT8_MAX)
+			return fail(NDX_E_INVALID_PARAMETER, 0,
+			            "ndx_receiver_create: consumer %d wants channel %d, which is "
+			            "neither NDX_CHANNEL_ANY nor in 0..255",
+			            i, channel);
+	}
+	if (!any)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_receiver_create: nobody wants the frames: give a consumer, or "
+		            "set `pull`");
+	return NDX_OK;
+}
+
+static enum ndx_status check_attr(const struct ndx_receiver_attr *a)
+{
+	const uint64_t slab = (uint64_t)a->slot_size * a->slot_count;
+
+	if (a->size < sizeof(*a))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_receiver_create: attr->size is %zu; call ndx_receiver_attr_init() "
+		            "first",
+		            a->size);
+	if (a->slot_size == 0)
+		return out_of_range("slot_size", a->slot_size, 1, SLAB_MAX);
+	if (a->slot_count == 0)
+		return out_of_range("slot_count", a->slot_count, 1, SLAB_MAX);
+	if (slab > SLAB_MAX)
+		return out_of_range("slot_size * slot_count", slab, 1, SLAB_MAX);
+	if ((uint64_t)a->slot_size * a->copy_count > SLAB_MAX)
+		return out_of_range("slot_size * copy_count",
+		                    (uint64_t)a->slot_size * a->copy_count, 0, SLAB_MAX);
+	if (a->sequence_wrap == 0 || a->sequence_wrap > SEQUENCE_WRAP_MAX)
+		return out_of_range("sequence_wrap", a->sequence_wrap, 1, SEQUENCE_WRAP_MAX);
+	if (a->mode == NDX_RECEIVER_WRITE && a->sequence_wrap % a->slot_count != 0)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_receiver_create: sequence_wrap %u is not a multiple of slot_count "
+		            "%u: the peer would leave its ring where the sequence begins anew",
+		            a->sequence_wrap, a->slot_count);
+	if (a->batch == 0 || a->batch > LOOP_BATCH_MAX)
+		return out_of_range("batch", a->batch, 1, LOOP_BATCH_MAX);
+	if (a->send_depth == 0)
+		return out_of_range("send_depth", a->send_depth, 1, UINT32_MAX);
+	return check_consumers(a);
+}
+
+static enum ndx_status check_adapter(const struct ndx_receiver_attr *a,
+                                     const struct ndx_adapter_info *info)
+{
+	if (a->slot_count > info->max_receive_queue_depth)
+		return out_of_range("slot_count", a->slot_count, 1, info->max_receive_queue_depth);
+	if (a->mode == NDX_RECEIVER_WRITE && !(info->capabilities & NDX_CAP_WRITE_IMMEDIATE))
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ndx_receiver_create: %s has no writes with immediate data; use mode "
+		            "SEND",
+		            info->uri);
+	return NDX_OK;
+}
+
+void receiver_set_state(struct ndx_receiver *r, enum ndx_receiver_state state)
+{
+	log_debug("receiver: %s -> %s", ndx_receiver_state_name(r->state),
+	          ndx_receiver_state_name(state));
+	__atomic_store_n(&r->state, state, __ATOMIC_RELEASE);
+	pthread_cond_broadcast(&r->changed);
+}
+
+void receiver_because(struct ndx_receiver *r, enum ndx_receiver_end end, enum ndx_status status,
+                      int32_t native, const char *fmt, ...)
+{
+	bool first;
+	va_list args;
+
+	pthread_mutex_lock(&r->lock);
+	first = r->cause.end == NDX_RECEIVER_END_NONE;
+	if (first) {
+		r->cause.end = end;
+		r->cause.status = status;
+		r->cause.native = native;
+		va_start(args, fmt);
+		(void)vsnprintf(r->cause.text, sizeof(r->cause.text), fmt, args);
+		va_end(args);
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (first && status != NDX_OK)
+		log_warn(native, "receiver ends: %s: %s", ndx_receiver_end_name(end),
+		         r->cause.text);
+	else if (first)
+		log_info("receiver ends: %s", ndx_receiver_end_name(end));
+}
+
+enum ndx_status receiver_make_qp(struct ndx_receiver *r)
+{
+	struct ndx_qp_attr attr;
+
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = r->cq;
+	attr.initiator_cq = r->tx_cq;
+	attr.receive_depth = r->attr.slot_count;
+	attr.initiator_depth = r->attr.send_depth + 1; /* and a probe */
+	attr.max_receive_sge = 1;
+	attr.max_initiator_sge = 1;
+	attr.no_receive_timeout_ms = r->attr.no_receive_timeout_ms;
+	attr.keepalive_ms = r->attr.keepalive_ms;
+	attr.context = r;
+	return ndx_qp_create(r->end.adapter, &attr, &r->end.qp);
+}
+
+/* All that there is to free; what was never made is NULL. */
+static void receiver_free(struct ndx_receiver *r)
+{
+	pull_close(&r->pull);
+	endpoint_dismantle(&r->end);
+	ndx_cq_close(r->cq);
+	ndx_cq_close(r->tx_cq);
+	if (r->slab != NULL) {
+		slab_unregister(r->slab);
+		slab_abandon(r->slab);
+	}
+	endpoint_close(&r->end);
+	ndx_receive_loop_close(r->loop);
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+void receiver_drop(struct ndx_receiver *r)
+{
+	bool last;
+
+	pthread_mutex_lock(&r->lock);
+	last = --r->refs == 0;
+	pthread_mutex_unlock(&r->lock);
+	if (last)
+		receiver_free(r);
+}
+
+static enum ndx_status build(struct ndx_receiver *r)
+{
+	const struct ndx_receiver_attr *a = &r->attr;
+	struct ndx_adapter_info info;
+	enum ndx_status st;
+
+	st = endpoint_open(&r->end, a->adapter, a->uri, &info);
+	if (st == NDX_OK)
+		st = check_adapter(a, &info);
+	if (st == NDX_OK)
+		st = slab_create(a->slot_size, a->slot_count, a->copy_count,
+		                 a->mode == NDX_RECEIVER_WRITE, &r->slab);
+	if (st == NDX_OK)
+		st = slab_register(r->slab, r->end.adapter);
+	if (st == NDX_OK)
+		st = ndx_cq_create(r->end.adapter, a->slot_count, 0, 0, &r->cq);
+	if (st == NDX_OK)
+		st = ndx_cq_get_fd(r->cq, &r->cq_fd);
+	if (st == NDX_OK)
+		st = ndx_cq_create(r->end.adapter, a->send_depth + 1, 0, 0, &r->tx_cq);
+	if (st == NDX_OK && a->pull)
+		st = pull_open(&r->pull, a->slot_count + a->copy_count);
+	if (st == NDX_OK)
+		st = receiver_make_qp(r);
+	return st;
+}
+
+enum ndx_status ndx_receiver_create(const struct ndx_receiver_attr *attr, struct ndx_receiver **out)
+{
+	struct ndx_receiver *r;
+	enum ndx_status st;
+
+	if (attr == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_create: NULL argument");
+	st = check_attr(attr);
+	if (st != NDX_OK)
+		return st;
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "ndx_receiver_create: out of memory");
+	r->attr = *attr;
+	r->refs = 1;
+	r->batch = attr->batch;
+	(void)pthread_mutex_init(&r->lock, NULL);
+	(void)pthread_cond_init(&r->changed, NULL);
+	if (attr->loop != NULL) {
+		loop_hold(attr->loop);
+		r->loop = attr->loop;
+	}
+	st = build(r);
+	if (st != NDX_OK) {
+		receiver_free(r);
+		return st;
+	}
+	r->attr.uri = NULL; /* the caller's string */
+	*out = r;
+	return NDX_OK;
+}
+
+struct ndx_qp *ndx_receiver_get_qp(struct ndx_receiver *r)
+{
+	return r->end.qp;
+}
+
+struct ndx_adapter *ndx_receiver_get_adapter(struct ndx_receiver *r)
+{
+	return r->end.adapter;
+}
+
+enum ndx_receiver_state ndx_receiver_get_state(const struct ndx_receiver *r)
+{
+	return receiver_state(r);
+}
+
+void ndx_receiver_get_cause(struct ndx_receiver *r, struct ndx_receiver_cause *out)
+{
+	pthread_mutex_lock(&r->lock);
+	*out = r->cause;
+	pthread_mutex_unlock(&r->lock);
+}
+
+enum ndx_status ndx_receiver_reset(struct ndx_receiver *r)
+{
+	enum ndx_status st = NDX_OK;
+
+	if (r == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_reset: receiver is NULL");
+	pthread_mutex_lock(&r->lock);
+	if (r->state != NDX_RECEIVER_ENDED && r->state != NDX_RECEIVER_FAILED)
+		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		          "ndx_receiver_reset: the receiver is %s, neither ended nor failed",
+		          ndx_receiver_state_name(r->state));
+	if (st == NDX_OK)
+		st = receiver_make_qp(r);
+	if (st == NDX_OK) {
+		memset(&r->cause, 0, sizeof(r->cause));
+		r->numbered = false;
+		pull_end(&r->pull, false);
+		receiver_set_state(r, NDX_RECEIVER_CREATED);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return st;
+}
+
+/* Not running: nobody else is at it. Locked; the lock is let go for the work. */
+static void stop_quiet(struct ndx_receiver *r)
+{
+	const bool connected =
+		r->state == NDX_RECEIVER_CREATED || r->state == NDX_RECEIVER_CONNECTING;
+
+	receiver_set_state(r, NDX_RECEIVER_STOPPING);
+	pthread_mutex_unlock(&r->lock);
+	if (connected)
+		receiver_dismantle(r);
+	slab_unregister(r->slab);
+	pull_end(&r->pull, true);
+	receiver_because(r, NDX_RECEIVER_END_STOPPED, NDX_OK, 0, "stopped");
+	pthread_mutex_lock(&r->lock);
+	receiver_set_state(r, NDX_RECEIVER_STOPPED);
+}
+
+enum ndx_status ndx_receiver_stop(struct ndx_receiver *r)
+{
+	struct ndx_receive_loop *loop = NULL;
+
+	if (r == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_stop: receiver is NULL");
+	pthread_mutex_lock(&r->lock);
+	if (r->state == NDX_RECEIVER_RUNNING) {
+		receiver_set_state(r, NDX_RECEIVER_STOPPING);
+		r->told_in_callback = loop_current(r->loop);
+		(void)__atomic_or_fetch(&r->events, RECEIVER_STOP, __ATOMIC_RELEASE);
+		loop_poke(r->loop);
+	} else if (r->state != NDX_RECEIVER_STOPPING && r->state != NDX_RECEIVER_STOPPED) {
+		stop_quiet(r);
+	}
+	if (loop_current(r->loop)) {
+		const bool done = r->state == NDX_RECEIVER_STOPPED;
+
+		pthread_mutex_unlock(&r->lock);
+		return done ? NDX_OK : NDX_PENDING;
+	}
+	while (r->state != NDX_RECEIVER_STOPPED)
+		pthread_cond_wait(&r->changed, &r->lock);
+	loop = r->loop;
+	r->loop = NULL;
+	pthread_mutex_unlock(&r->lock);
+	ndx_receive_loop_close(loop);
+	return NDX_OK;
+}
+
+void ndx_receiver_close(struct ndx_receiver *r)
+{
+	if (r == NULL)
+		return;
+	(void)ndx_receiver_stop(r);
+	receiver_drop(r);
+}

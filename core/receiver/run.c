@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From results to frames to consumers. Everything here is the receiving thread's. */
+#include "base_linux.h"
+#include "base_log.h"
+#include "receiver.h"
+
+static void on_indicated(struct ndx_overlapped *ov)
+{
+	struct ndx_receiver *r = ov->context;
+
+	(void)__atomic_or_fetch(&r->events, RECEIVER_INDICATED, __ATOMIC_RELEASE);
+	loop_poke(r->loop);
+}
+
+void receiver_begin(struct ndx_receiver *r)
+{
+	r->events = 0;
+	r->parting = false;
+	r->probing = false;
+	r->expected = 0;
+	r->last_ns = base_now_ns();
+	r->batch = loop_batch(r->loop);
+	count_up(&r->counters.connections, 1);
+	ndx_overlapped_init(&r->notify);
+	r->notify.callback = on_indicated;
+	r->notify.context = r;
+}
+
+static unsigned bucket(uint64_t value)
+{
+	const unsigned n = value < 2 ? 0 : 63u - (unsigned)__builtin_clzll(value);
+
+	return n < NDX_STATS_BUCKETS ? n : NDX_STATS_BUCKETS - 1;
+}
+
+/* A receive that brought no frame. */
+static void on_failure(struct ndx_receiver *r, const struct ndx_result *result)
+{
+	const int at = -(int)result->status;
+
+	if (at <= 0 || at >= NDX_STATS_STATUSES)
+		return;
+	count_up(&r->counters.errors[at], 1);
+	if (result->status == NDX_E_CANCELED)
+		return;
+	if (result->status == NDX_E_BUFFER_OVERFLOW)
+		count_up(&r->counters.oversize, 1);
+	receiver_because(
+		r, NDX_RECEIVER_END_REQUEST, result->status, result->native,
+		"a receive failed: %s%s", ndx_status_text(result->status),
+		result->status == NDX_E_BUFFER_OVERFLOW ? "; the frame is longer than a slot" : "");
+}
+
+/* Gaps and repetitions of the sequence. */
+static void follow(struct ndx_receiver *r, struct ndx_frame *frame)
+{
+	const uint32_t wrap = r->attr.sequence_wrap;
+	const uint32_t at = frame->sequence % wrap;
+	const uint32_t ahead = at >= r->expected ? at - r->expected : at + wrap - r->expected;
+
+	if (ahead > wrap / 2) {
+		count_up(&r->counters.repeated, 1);
+		return;
+	}
+	if (ahead > 0) {
+		frame->lost = ahead;
+		count_up(&r->counters.lost, ahead);
+	}
+	r->expected = at + 1 < wrap ? at + 1 : 0;
+}
+
+/* What a result says of its frame. False: there is none; it was counted. */
+static bool fill(struct ndx_receiver *r, struct slot *slot, const struct ndx_result *result,
+                 uint64_t now_ns)
+{
+	const bool written = (result->flags & NDX_RESULT_WRITTEN) != 0;
+	struct ndx_frame *f = &slot->frame;
+
+	if (result->bytes_transferred == 0) {
+		count_up(&r->counters.empty, 1);
+		return false;
+	}
+	if (written != r->slab->by_write) {
+		count_up(&r->counters.misplaced, 1);
+		return false;
+	}
+	if (result->bytes_transferred > r->slab->size) {
+		count_up(&r->counters.oversize, 1);
+		return false;
+	}
+	*f = (struct ndx_frame){
+		.data = slot->memory,
+		.length = result->bytes_transferred,
+		.slot = slot->index,
+		.flags = written ? NDX_FRAME_WRITTEN : 0,
+		.time_ns = now_ns,
+	};
+	if (result->flags & NDX_RESULT_IMMEDIATE) {
+		f->flags |= NDX_FRAME_IMMEDIATE;
+		f->immediate = result->immediate;
+		f->sequence = frame_sequence(result->immediate);
+		f->channel = (uint8_t)result->immediate;
+		follow(r, f);
+		return true;
+	}
+	count_up(&r->counters.no_immediate, 1);
+	return !r->attr.need_immediate;
+}
+
+/* The slot, or a copy of it where slots are few. */
+static struct slot *spare(struct ndx_receiver *r, struct slot *slot)
+{
+	struct slot *copy;
+	bool missed;
+
+	copy = slab_copy(r->slab, slot, slot->frame.length, r->attr.copy_below, &missed);
+	if (missed)
+		count_up(&r->counters.copies_missed, 1);
+	if (copy == NULL)
+		return slot;
+	copy->frame = slot->frame;
+	copy->frame.data = copy->memory;
+	copy->frame.flags |= NDX_FRAME_COPIED;
+	count_up(&r->counters.copied, 1);
+	return copy;
+}
+
+static void hand_out(struct ndx_receiver *r, const struct ndx_frame *frame)
+{
+	for (int i = 0; i < NDX_RECEIVER_CONSUMERS; i++) {
+		const struct ndx_frame_consumer *c = &r->attr.consumers[i];
+
+		if (c->fn == NULL)
+			break;
+		if (c->channel != NDX_CHANNEL_ANY && c->channel != frame->channel)
+			continue;
+		if (!c->fn(c->context, frame))
+			count_up(&r->counters.consumer_errors[i], 1);
+	}
+	if (r->pull.ring != NULL)
+		pull_push(&r->pull, frame);
+}
+
+static void deliver(struct ndx_receiver *r, struct slot *slot, const struct ndx_result *result,
+                    uint64_t now_ns)
+{
+	const struct ndx_frame *frame;
+
+	if (!fill(r, slot, result, now_ns)) {
+		ndx_frame_release(&slot->frame);
+		return;
+	}
+	count_up(&r->counters.gaps[bucket((now_ns - r->last_ns) / 1000)], 1);
+	r->last_ns = now_ns;
+	if (r->attr.copy_below > 0)
+		slot = spare(r, slot);
+	frame = &slot->frame;
+	count_up(&r->counters.frames, 1);
+	count_up(&r->counters.bytes, frame->length);
+	count_up(&r->counters.sizes[bucket(frame->length)], 1);
+	hand_out(r, frame);
+	ndx_frame_release(frame);
+}
+
+size_t receiver_poll(struct ndx_receiver *r)
+{
+	struct slab_verdicts verdicts = {0};
+	struct ndx_result results[LOOP_BATCH_MAX];
+	struct slot *slots[LOOP_BATCH_MAX];
+	const size_t n = ndx_cq_get_results(r->cq, results, r->batch);
+	uint64_t now;
+
+	if (n == 0)
+		return 0;
+	now = base_now_ns();
+	slab_take(r->slab, results, n, r->attr.sequence_wrap, now, slots, &verdicts);
+	if (verdicts.overwritten > 0)
+		count_up(&r->counters.overwritten, verdicts.overwritten);
+	if (verdicts.misplaced > 0)
+		count_up(&r->counters.misplaced, verdicts.misplaced);
+	for (size_t i = 0; i < n; i++) {
+		if (slots[i] != NULL)
+			deliver(r, slots[i], &results[i], now);
+		else if (results[i].status != NDX_OK)
+			on_failure(r, &results[i]);
+	}
+	return n;
+}
+
+bool receiver_arm(struct ndx_receiver *r)
+{
+	count_up(&r->counters.sleeps, 1);
+	return ndx_cq_notify(r->cq, NDX_CQ_NOTIFY_ANY, NULL) == NDX_OK;
+}
+
+void receiver_woken(struct ndx_receiver *r)
+{
+	count_up(&r->counters.wakeups, 1);
+}

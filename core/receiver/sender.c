@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Senders: a ring of slots, each kept until the peer has its frame. */
+#include "sender.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ndx/helpers.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "receiver.h"
+
+#define SEQUENCE_WRAP_MAX (1u << 24)
+#define PAGE 4096u
+#define BATCH 16
+#define SECOND_NS 1000000000ull
+/* A receiver's queue may be emptied by it, too, so that waiting on it needs to look again. */
+#define SHARED_WAIT_MS 10u
+
+void ndx_sender_attr_init(struct ndx_sender_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->slot_size = 4096;
+	attr->slot_count = 16;
+	attr->sequence_wrap = SEQUENCE_WRAP_MAX;
+	attr->peer_slot_count = 256;
+	attr->no_receive_timeout_ms = 4000;
+	attr->keepalive_ms = 5000;
+}
+
+static enum ndx_status bad(const char *what, uint64_t value, const char *rule)
+{
+	return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_create: %s %llu %s", what,
+	            (unsigned long long)value, rule);
+}
+
+static enum ndx_status check_attr(const struct ndx_sender_attr *a)
+{
+	if (a->size < sizeof(*a))
+		return bad("attr->size", a->size,
+		           "is too small; call ndx_sender_attr_init() first");
+	if (a->slot_size == 0)
+		return bad("slot_size", 0, "is not in 1..");
+	if (a->slot_count == 0 || a->slot_count > UINT16_MAX)
+		return bad("slot_count", a->slot_count, "is not in 1..65535");
+	if (a->window > a->slot_count)
+		return bad("window", a->window, "is more than slot_count");
+	if (a->sequence_wrap == 0 || a->sequence_wrap > SEQUENCE_WRAP_MAX)
+		return bad("sequence_wrap", a->sequence_wrap, "is not in 1..2^24");
+	if (a->peer_slot_count == 0)
+		return bad("peer_slot_count", 0, "is not in 1..");
+	if ((unsigned)a->fault > NDX_SENDER_FAULT_OVERSIZE)
+		return bad("attr->fault", a->fault, "is none");
+	if (a->receiver != NULL && a->slot_count > a->receiver->attr.send_depth)
+		return bad("slot_count", a->slot_count, "is more than send_depth of the receiver");
+	return NDX_OK;
+}
+
+enum ndx_status sender_make_qp(struct ndx_sender *s)
+{
+	struct ndx_qp_attr attr;
+
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = s->cq;
+	attr.initiator_cq = s->cq;
+	attr.receive_depth = 1;
+	attr.initiator_depth = s->attr.slot_count;
+	attr.max_initiator_sge = 1;
+	attr.no_receive_timeout_ms = s->attr.no_receive_timeout_ms;
+	attr.keepalive_ms = s->attr.keepalive_ms;
+	return ndx_qp_create(s->end.adapter, &attr, &s->end.qp);
+}
+
+static enum ndx_status make_ring(struct ndx_sender *s)
+{
+	const uint64_t ring = (uint64_t)s->attr.slot_size * s->attr.slot_count;
+	const uint64_t extra = (uint64_t)s->attr.peer_slot_size + 1;
+	const uint64_t length = (ring + extra + PAGE - 1) / PAGE * PAGE;
+
+	s->memory = aligned_alloc(PAGE, (size_t)length);
+	s->lengths = calloc(s->attr.slot_count, sizeof(*s->lengths));
+	if (s->memory == NULL || s->lengths == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "ndx_sender_create: no memory for %u slots of %u",
+		            s->attr.slot_count, s->attr.slot_size);
+	memset(s->memory, 0, (size_t)length);
+	return ndx_mr_register_new(s->end.adapter, s->memory, (size_t)length, 0, &s->mr);
+}
+
+/* The receiver's adapter, its queue, and a place on its connection. */
+static enum ndx_status join_receiver(struct ndx_sender *s)
+{
+	struct ndx_receiver *r = s->attr.receiver;
+	bool taken;
+
+	base_lock_acquire(&r->tx_lock);
+	taken = r->has_sender;
+	r->has_sender = true;
+	base_lock_release(&r->tx_lock);
+	if (taken)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_sender_create: the receiver has a sender already");
+	pthread_mutex_lock(&r->lock);
+	r->refs++;
+	pthread_mutex_unlock(&r->lock);
+	s->receiver = r;
+	s->cq = r->tx_cq;
+	s->end.adapter = r->end.adapter;
+	s->connected = true;
+	return NDX_OK;
+}
+
+static enum ndx_status build(struct ndx_sender *s)
+{
+	struct ndx_adapter_info info = {.size = sizeof(info)};
+	enum ndx_status st;
+
+	if (s->attr.receiver != NULL) {
+		st = join_receiver(s);
+		if (st == NDX_OK)
+			st = ndx_adapter_query(s->end.adapter, &info);
+	} else {
+		st = endpoint_open(&s->end, s->attr.adapter, s->attr.uri, &info);
+	}
+	if (st != NDX_OK)
+		return st;
+	if (s->attr.mode == NDX_RECEIVER_WRITE && !(info.capabilities & NDX_CAP_WRITE_IMMEDIATE))
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ndx_sender_create: %s has no writes with immediate data", info.uri);
+	st = make_ring(s);
+	if (st != NDX_OK || s->receiver != NULL)
+		return st;
+	st = ndx_cq_create(s->end.adapter, s->attr.slot_count + 1, 0, 0, &s->cq);
+	if (st == NDX_OK)
+		st = sender_make_qp(s);
+	return st;
+}
+
+enum ndx_status ndx_sender_create(const struct ndx_sender_attr *attr, struct ndx_sender **out)
+{
+	struct ndx_sender *s;
+	enum ndx_status st;
+
+	if (attr == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_create: NULL argument");
+	st = check_attr(attr);
+	if (st != NDX_OK)
+		return st;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "ndx_sender_create: out of memory");
+	s->attr = *attr;
+	if (s->attr.window == 0)
+		s->attr.window = attr->slot_count;
+	if (s->attr.peer_slot_size == 0)
+		s->attr.peer_slot_size = attr->slot_size;
+	st = build(s);
+	s->attr.uri = NULL; /* the caller's string */
+	if (st != NDX_OK) {
+		ndx_sender_close(s);
+		return st;
+	}
+	*out = s;
+	return NDX_OK;
+}
+
+/* Frames end in the order in which they were posted, so slots become free in the ring's order. */
+static void count_result(struct ndx_sender *s, const struct ndx_result *result)
+{
+	if (result->request_context == NULL) { /* a probe of the receiver's */
+		__atomic_store_n(&s->receiver->probing, result->status != NDX_OK, __ATOMIC_RELAXED);
+		return;
+	}
+	s->under_way--;
+	if (result->status == NDX_OK) {
+		s->stats.frames++;
+		s->stats.bytes += *(const uint32_t *)result->request_context;
+	} else if (s->stats.failed == NDX_OK) {
+		s->stats.failed = result->status;
+		(void)fail(result->status, result->native, "a frame could not be sent: %s",
+		           ndx_status_text(result->status));
+	}
+}
+
+static void collect(struct ndx_sender *s)
+{
+	struct ndx_result results[BATCH];
+	size_t n;
+
+	while ((n = ndx_cq_get_results(s->cq, results, BATCH)) > 0) {
+		for (size_t i = 0; i < n; i++)
+			count_result(s, &results[i]);
+	}
+}
+
+/* At least one result, or time is over, or there is nothing to wait for. */
+static enum ndx_status collect_one(struct ndx_sender *s, uint64_t deadline_ns)
+{
+	const uint64_t now = base_now_ns();
+	struct ndx_result result;
+	uint32_t ms = NDX_INFINITE;
+	enum ndx_status st;
+	size_t got;
+
+	if (now >= deadline_ns)
+		return NDX_PENDING;
+	if (deadline_ns != UINT64_MAX)
+		ms = (uint32_t)((deadline_ns - now + 999999) / 1000000);
+	if (s->receiver != NULL && ms > SHARED_WAIT_MS)
+		ms = SHARED_WAIT_MS;
+	st = ndx_cq_wait_results(s->cq, &result, 1, ms, &got);
+	if (got > 0)
+		count_result(s, &result);
+	return st == NDX_PENDING && base_now_ns() < deadline_ns ? NDX_OK : st;
+}
+
+static enum ndx_status usable(const struct ndx_sender *s, const char *call)
+{
+	if (s == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: sender is NULL", call);
+	if (!s->connected)
+		return fail(
+			NDX_E_INVALID_DEVICE_STATE, 0,
+			"%s: not connected: call ndx_sender_connect() or another way to connect "
+			"first",
+			call);
+	return s->stats.failed;
+}
+
+/* Sleep and spin until the rate allows the next frame. */
+static enum ndx_status keep_rate(struct ndx_sender *s, uint64_t deadline_ns)
+{
+	uint64_t now;
+
+	if (s->attr.rate == 0)
+		return NDX_OK;
+	while ((now = base_now_ns()) < s->due_ns) {
+		const uint64_t ms = (s->due_ns - now) / 1000000;
+
+		if (now >= deadline_ns)
+			return NDX_PENDING;
+		collect(s);
+		if (ms > 1)
+			(void)poll(NULL, 0, ms < 10 ? (int)ms - 1 : 10);
+	}
+	return NDX_OK;
+}
+
+enum ndx_status ndx_sender_acquire(struct ndx_sender *s, uint32_t timeout_ms, void **buffer)
+{
+	const uint64_t deadline = base_deadline(timeout_ms);
+	enum ndx_status st = usable(s, "ndx_sender_acquire");
+
+	if (st != NDX_OK)
+		return st;
+	if (buffer == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_acquire: buffer is NULL");
+	collect(s);
+	if (s->under_way >= s->attr.window)
+		s->stats.waits++;
+	while (s->stats.failed == NDX_OK && s->under_way >= s->attr.window) {
+		st = collect_one(s, deadline);
+		if (st != NDX_OK)
+			return st;
+		collect(s);
+	}
+	if (s->stats.failed != NDX_OK)
+		return s->stats.failed;
+	st = keep_rate(s, deadline);
+	if (st != NDX_OK)
+		return st;
+	s->acquired = true;
+	*buffer = s->memory + (size_t)s->next * s->attr.slot_size;
+	return NDX_OK;
+}
+
+/* What goes out for one frame. */
+struct shot {
+	struct ndx_sge sge;
+	uint32_t immediate;
+	uint32_t sequence; /* where it belongs, in mode WRITE */
+	bool with_immediate;
+};
+
+static enum ndx_status fire_on(struct ndx_sender *s, struct ndx_qp *qp, const struct shot *shot)
+{
+	uint32_t *context = &s->lengths[s->next];
+	const size_t count = shot->sge.length > 0 ? 1 : 0;
+	uint64_t to;
+
+	if (s->attr.mode == NDX_RECEIVER_WRITE) {
+		to = s->attr.peer_address +
+		     (uint64_t)(shot->sequence % s->attr.peer_slot_count) * s->attr.peer_slot_size;
+		return ndx_qp_write_immediate(qp, context, &shot->sge, count, to,
+		                              s->attr.peer_token, shot->immediate, 0);
+	}
+	if (shot->with_immediate && qp->ops->send_immediate != NULL)
+		return ndx_qp_send_immediate(qp, context, &shot->sge, count, shot->immediate, 0);
+	return ndx_qp_send(qp, context, &shot->sge, count, 0);
+}
+
+static enum ndx_status fire(struct ndx_sender *s, const struct shot *shot)
+{
+	struct ndx_receiver *r = s->receiver;
+	enum ndx_status st;
+
+	if (r == NULL)
+		return fire_on(s, s->end.qp, shot);
+	base_lock_acquire(&r->tx_lock);
+	st = r->tx_qp == NULL ? NDX_E_CONNECTION_INVALID : fire_on(s, r->tx_qp, shot);
+	base_lock_release(&r->tx_lock);
+	if (st == NDX_E_CONNECTION_INVALID)
+		return fail(st, 0, "ndx_sender_post: the receiver is not connected");
+	return st;
+}
+
+static bool is_faulty(const struct ndx_sender *s)
+{
+	if (s->attr.fault == NDX_SENDER_FAULT_NONE)
+		return false;
+	return s->attr.fault_every == 0 ? s->posted == 0
+	                                : (s->posted + 1) % s->attr.fault_every == 0;
+}
+
+/* Spoil it. */
+static void damage(struct ndx_sender *s, struct shot *shot, uint32_t channel)
+{
+	const uint32_t before = (s->sequence + s->attr.sequence_wrap - 1) % s->attr.sequence_wrap;
+
+	s->stats.faults++;
+	switch (s->attr.fault) {
+	case NDX_SENDER_FAULT_REPEAT:
+		shot->immediate = before << 8 | channel;
+		break;
+	case NDX_SENDER_FAULT_NO_IMMEDIATE:
+		shot->with_immediate = false;
+		break;
+	case NDX_SENDER_FAULT_EMPTY:
+		shot->sge.length = 0;
+		break;
+	case NDX_SENDER_FAULT_OVERSIZE:
+		shot->sge.buffer = s->memory + (size_t)s->attr.slot_size * s->attr.slot_count;
+		shot->sge.length = s->attr.peer_slot_size + 1;
+		break;
+	case NDX_SENDER_FAULT_NONE:
+	case NDX_SENDER_FAULT_DROP:
+	default:
+		break;
+	}
+}
+
+static void advance(struct ndx_sender *s)
+{
+	const uint64_t now = s->attr.rate > 0 ? base_now_ns() : 0;
+
+	s->acquired = false;
+	s->posted++;
+	s->sequence = (s->sequence + 1) % s->attr.sequence_wrap;
+	if (s->attr.rate == 0)
+		return;
+	/* Who fell behind does not make up for it in a burst. */
+	s->due_ns = (s->due_ns > now ? s->due_ns : now) + SECOND_NS / s->attr.rate;
+}
+
+enum ndx_status ndx_sender_post(struct ndx_sender *s, uint32_t length, uint32_t channel)
+{
+	struct shot shot = {.with_immediate = true};
+	enum ndx_status st = usable(s, "ndx_sender_post");
+
+	if (st != NDX_OK)
+		return st;
+	if (!s->acquired)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_sender_post: call ndx_sender_acquire() first");
+	if (length == 0 || length > s->attr.slot_size || channel > UINT8_MAX)
+		return fail(
+			NDX_E_INVALID_PARAMETER, 0,
+			"ndx_sender_post: length %u is not in 1..%u, or channel %u not in 0..255",
+			length, s->attr.slot_size, channel);
+	shot.sge.buffer = s->memory + (size_t)s->next * s->attr.slot_size;
+	shot.sge.length = length;
+	shot.sge.token = ndx_mr_get_local_token(s->mr);
+	shot.sequence = s->sequence;
+	shot.immediate = s->sequence << 8 | channel;
+	if (is_faulty(s))
+		damage(s, &shot, channel);
+	if (is_faulty(s) && s->attr.fault == NDX_SENDER_FAULT_DROP) {
+		advance(s);
+		return NDX_OK;
+	}
+	s->lengths[s->next] = shot.sge.length;
+	st = fire(s, &shot);
+	if (st != NDX_OK)
+		return st;
+	s->next = (s->next + 1) % s->attr.slot_count;
+	if (++s->under_way > s->stats.most_under_way)
+		s->stats.most_under_way = s->under_way;
+	advance(s);
+	return NDX_OK;
+}
+
+enum ndx_status ndx_sender_send(struct ndx_sender *s, const void *data, uint32_t length,
+                                uint32_t channel, uint32_t timeout_ms)
+{
+	void *buffer;
+	enum ndx_status st = ndx_sender_acquire(s, timeout_ms, &buffer);
+
+	if (st != NDX_OK)
+		return st;
+	if (data == NULL || length > s->attr.slot_size)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_sender_send: data is NULL, or length %u is not in 1..%u", length,
+		            s->attr.slot_size);
+	memcpy(buffer, data, length);
+	return ndx_sender_post(s, length, channel);
+}
+
+enum ndx_status ndx_sender_flush(struct ndx_sender *s, uint32_t timeout_ms)
+{
+	const uint64_t deadline = base_deadline(timeout_ms);
+	enum ndx_status st = usable(s, "ndx_sender_flush");
+
+	if (st != NDX_OK)
+		return st;
+	collect(s);
+	while (s->under_way > 0 && st == NDX_OK) {
+		st = collect_one(s, deadline);
+		collect(s);
+	}
+	return s->stats.failed != NDX_OK ? s->stats.failed : s->under_way == 0 ? NDX_OK : st;
+}
+
+enum ndx_status ndx_sender_get_stats(struct ndx_sender *s, struct ndx_sender_stats *stats)
+{
+	if (s == NULL || stats == NULL || stats->size < sizeof(*stats))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_sender_get_stats: NULL argument, or stats->size is less than %zu",
+		            sizeof(*stats));
+	if (s->connected)
+		collect(s);
+	*stats = s->stats;
+	stats->size = sizeof(*stats);
+	stats->under_way = s->under_way;
+	return NDX_OK;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ways to connect a sender, and its end. */
+#include <stdlib.h>
+
+#include <ndx/helpers.h>
+
+#include "base_log.h"
+#include "receiver.h"
+#include "sender.h"
+
+/* Longer than the time-outs of a disconnect together. */
+#define PART_MS 8000u
+
+static enum ndx_status unconnected(const struct ndx_sender *s, const char *call)
+{
+	if (s == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: sender is NULL", call);
+	if (s->receiver != NULL)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "%s: the sender uses a receiver's connection: connect that", call);
+	if (s->connected)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "%s: connected already: call ndx_sender_reset() first", call);
+	return NDX_OK;
+}
+
+static enum ndx_status connected(struct ndx_sender *s, enum ndx_status st)
+{
+	s->connected = st == NDX_OK;
+	return st;
+}
+
+enum ndx_status ndx_sender_connect(struct ndx_sender *s, const struct sockaddr *destination,
+                                   socklen_t destination_len, const void *private_data,
+                                   size_t private_data_len, uint32_t timeout_ms)
+{
+	enum ndx_status st = unconnected(s, "ndx_sender_connect");
+
+	if (st != NDX_OK)
+		return st;
+	return connected(s, endpoint_connect(&s->end, destination, destination_len, private_data,
+	                                     private_data_len, timeout_ms));
+}
+
+enum ndx_status ndx_sender_accept(struct ndx_sender *s, struct ndx_listener *listener,
+                                  const void *private_data, size_t private_data_len,
+                                  uint32_t timeout_ms)
+{
+	enum ndx_status st = unconnected(s, "ndx_sender_accept");
+
+	if (st != NDX_OK)
+		return st;
+	return connected(
+		s, endpoint_accept(&s->end, listener, private_data, private_data_len, timeout_ms));
+}
+
+enum ndx_status ndx_sender_describe(struct ndx_sender *s, enum ndx_role role,
+                                    struct ndx_peer_description *out)
+{
+	enum ndx_status st = unconnected(s, "ndx_sender_describe");
+
+	if (st != NDX_OK)
+		return st;
+	if (out == NULL || s->end.described)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_sender_describe: out is NULL, or it was described already");
+	st = endpoint_describe(&s->end, role);
+	if (st == NDX_OK)
+		*out = s->end.own;
+	return st;
+}
+
+enum ndx_status ndx_sender_connect_peer(struct ndx_sender *s,
+                                        const struct ndx_peer_description *peer,
+                                        uint32_t timeout_ms)
+{
+	enum ndx_status st = unconnected(s, "ndx_sender_connect_peer");
+
+	if (st != NDX_OK)
+		return st;
+	if (peer == NULL || !s->end.described)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_sender_connect_peer: peer is NULL, or ndx_sender_describe() is "
+		            "missing");
+	return connected(s, endpoint_connect_peer(&s->end, peer, timeout_ms));
+}
+
+enum ndx_status ndx_sender_start(struct ndx_sender *s, struct ndx_connector *connector)
+{
+	enum ndx_status st = unconnected(s, "ndx_sender_start");
+
+	if (st != NDX_OK)
+		return st;
+	if (connector == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_start: connector is NULL");
+	s->end.connector = connector;
+	s->connected = true;
+	return NDX_OK;
+}
+
+struct ndx_qp *ndx_sender_get_qp(struct ndx_sender *s)
+{
+	return s->receiver != NULL ? s->receiver->end.qp : s->end.qp;
+}
+
+struct ndx_adapter *ndx_sender_get_adapter(struct ndx_sender *s)
+{
+	return s->end.adapter;
+}
+
+struct ndx_connector *ndx_sender_get_connector(struct ndx_sender *s)
+{
+	return s->end.connector;
+}
+
+enum ndx_status ndx_sender_set_memory(struct ndx_sender *s,
+                                      const struct ndx_memory_description *memory)
+{
+	const uint64_t slab =
+		s != NULL ? (uint64_t)s->attr.peer_slot_size * s->attr.peer_slot_count : 0;
+
+	if (s == NULL || memory == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_set_memory: NULL argument");
+	if (memory->length < slab)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_sender_set_memory: the peer's slab of %llu bytes is smaller than "
+		            "%u slots of %u bytes",
+		            (unsigned long long)memory->length, s->attr.peer_slot_count,
+		            s->attr.peer_slot_size);
+	s->attr.peer_address = memory->address;
+	s->attr.peer_token = memory->token;
+	return NDX_OK;
+}
+
+static void discard_results(struct ndx_sender *s)
+{
+	struct ndx_result result;
+
+	while (ndx_cq_get_results(s->cq, &result, 1) > 0)
+		;
+}
+
+/* What was not sent is given up; the peer is told goodbye where it can be. */
+static void part(struct ndx_sender *s)
+{
+	if (s->connected && s->end.connector != NULL)
+		(void)ndx_disconnect(s->end.connector, PART_MS);
+	endpoint_dismantle(&s->end);
+	if (s->cq != NULL)
+		discard_results(s);
+	s->connected = false;
+	s->acquired = false;
+	s->next = 0;
+	s->under_way = 0;
+	s->sequence = 0;
+	s->stats.failed = NDX_OK;
+}
+
+enum ndx_status ndx_sender_reset(struct ndx_sender *s)
+{
+	if (s == NULL || s->receiver != NULL)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_sender_reset: sender is NULL, or uses a receiver's connection");
+	part(s);
+	return sender_make_qp(s);
+}
+
+/* On a receiver's connection nothing may be under way when the ring goes. */
+static void leave_receiver(struct ndx_sender *s)
+{
+	struct ndx_receiver *r = s->receiver;
+
+	while (s->under_way > 0 && s->stats.failed == NDX_OK &&
+	       ndx_sender_flush(s, PART_MS) == NDX_OK)
+		;
+	base_lock_acquire(&r->tx_lock);
+	r->has_sender = false;
+	base_lock_release(&r->tx_lock);
+	ndx_mr_close(s->mr);
+	s->mr = NULL;
+	receiver_drop(r);
+}
+
+void ndx_sender_close(struct ndx_sender *s)
+{
+	if (s == NULL)
+		return;
+	if (s->receiver != NULL) {
+		leave_receiver(s);
+	} else {
+		part(s);
+		ndx_mr_close(s->mr);
+		ndx_cq_close(s->cq);
+		endpoint_close(&s->end);
+	}
+	free(s->lengths);
+	free(s->memory);
+	free(s);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "slab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <ndx/helpers.h>
+
+#include "base_container_of.h"
+#include "base_linux.h"
+#include "base_log.h"
+
+#define PAGE 4096u
+
+static struct slot *slot_of(const struct ndx_frame *frame)
+{
+	return container_of((struct ndx_frame *)(uintptr_t)frame, struct slot, frame);
+}
+
+static uint8_t *pages(uint64_t length)
+{
+	/* Touched now, so that no frame waits for a page. */
+	uint8_t *memory = aligned_alloc(PAGE, (size_t)((length + PAGE - 1) / PAGE * PAGE));
+
+	if (memory != NULL)
+		memset(memory, 0, (size_t)length);
+	return memory;
+}
+
+static void slab_free(struct slab *slab)
+{
+	free(slab->slots);
+	free(slab->copies);
+	free(slab->memory);
+	free(slab);
+}
+
+enum ndx_status slab_create(uint32_t size, uint32_t count, uint32_t copies, bool by_write,
+                            struct slab **out)
+{
+	struct slab *slab = calloc(1, sizeof(*slab));
+
+	if (slab == NULL)
+		goto no_memory;
+	slab->size = size;
+	slab->count = count;
+	slab->by_write = by_write;
+	slab->memory = pages((uint64_t)size * count);
+	slab->copies = copies > 0 ? pages((uint64_t)size * copies) : NULL;
+	slab->slots = calloc((size_t)count + copies, sizeof(*slab->slots));
+	if (slab->memory == NULL || slab->slots == NULL || (copies > 0 && slab->copies == NULL))
+		goto no_memory;
+	/* Backwards, so that slot 0 is the first of its list. */
+	for (uint32_t i = count + copies; i-- > 0;) {
+		struct slot *slot = &slab->slots[i];
+		struct slot **list = i < count ? &slab->free : &slab->spare;
+
+		slot->slab = slab;
+		slot->index = i;
+		slot->memory = i < count ? slab->memory + (size_t)i * size
+		                         : slab->copies + (size_t)(i - count) * size;
+		slot->next = *list;
+		*list = slot;
+	}
+	slab->unposted = count;
+	*out = slab;
+	return NDX_OK;
+
+no_memory:
+	if (slab != NULL)
+		slab_free(slab);
+	return fail(NDX_E_NO_MEMORY, 0, "no memory for %u slots of %u bytes and %u copies", count,
+	            size, copies);
+}
+
+enum ndx_status slab_register(struct slab *slab, struct ndx_adapter *adapter)
+{
+	const uint32_t rights =
+		slab->by_write ? NDX_MR_ALLOW_REMOTE_WRITE : NDX_MR_ALLOW_LOCAL_WRITE;
+	enum ndx_status st = ndx_mr_register_new(
+		adapter, slab->memory, (size_t)slab->size * slab->count, rights, &slab->mr);
+
+	if (st == NDX_OK)
+		slab->token = ndx_mr_get_local_token(slab->mr);
+	return st;
+}
+
+void slab_unregister(struct slab *slab)
+{
+	ndx_mr_close(slab->mr);
+	slab->mr = NULL;
+}
+
+void slab_abandon(struct slab *slab)
+{
+	bool held;
+
+	base_lock_acquire(&slab->lock);
+	slab->orphan = true;
+	held = slab->held > 0;
+	base_lock_release(&slab->lock);
+	if (!held)
+		slab_free(slab);
+}
+
+/* Locked, as the following. */
+static void set_free(struct slab *slab, struct slot *slot)
+{
+	slot->state = SLOT_FREE;
+	slot->next = slab->free;
+	slab->free = slot;
+	__atomic_store_n(&slab->unposted, slab->unposted + 1, __ATOMIC_RELAXED);
+}
+
+static void count_posted(struct slab *slab, struct slot *slot)
+{
+	slot->state = SLOT_POSTED;
+	slab->posted++;
+	if (slab->starved_since_ns != 0) {
+		slab->starved_ns += base_now_ns() - slab->starved_since_ns;
+		slab->starved_since_ns = 0;
+	}
+}
+
+static enum ndx_status post(struct slab *slab, struct slot *slot)
+{
+	const struct ndx_sge sge = {
+		.buffer = slot->memory, .length = slab->size, .token = slab->token};
+	enum ndx_status st = ndx_qp_receive(slab->qp, slot, slab->by_write ? NULL : &sge,
+	                                    slab->by_write ? 0 : 1);
+
+	if (st == NDX_OK)
+		count_posted(slab, slot);
+	return st;
+}
+
+/* A slot that nobody has: to the device, or to the free ones. */
+static void give_back(struct slab *slab, struct slot *slot)
+{
+	if (slab->qp != NULL) {
+		if (post(slab, slot) == NDX_OK)
+			return;
+		slab->repost_failed++;
+	}
+	set_free(slab, slot);
+}
+
+static enum ndx_status post_free(struct slab *slab)
+{
+	while (slab->free != NULL) {
+		struct slot *slot = slab->free;
+		enum ndx_status st = post(slab, slot);
+
+		if (st != NDX_OK)
+			return st;
+		slab->free = slot->next;
+		__atomic_store_n(&slab->unposted, slab->unposted - 1, __ATOMIC_RELAXED);
+	}
+	return NDX_OK;
+}
+
+enum ndx_status slab_attach(struct slab *slab, struct ndx_qp *qp)
+{
+	enum ndx_status st;
+
+	base_lock_acquire(&slab->lock);
+	slab->qp = qp;
+	st = post_free(slab);
+	slab->low_water = slab->posted;
+	base_lock_release(&slab->lock);
+	return st;
+}
+
+void slab_detach(struct slab *slab)
+{
+	base_lock_acquire(&slab->lock);
+	slab->qp = NULL;
+	if (slab->starved_since_ns != 0) {
+		slab->starved_ns += base_now_ns() - slab->starved_since_ns;
+		slab->starved_since_ns = 0;
+	}
+	base_lock_release(&slab->lock);
+}
+
+void slab_retry(struct slab *slab)
+{
+	base_lock_acquire(&slab->lock);
+	if (slab->qp != NULL && post_free(slab) != NDX_OK)
+		slab->repost_failed++;
+	base_lock_release(&slab->lock);
+}
+
+uint32_t slab_reclaim(struct slab *slab)
+{
+	uint32_t n = 0;
+
+	base_lock_acquire(&slab->lock);
+	for (uint32_t i = 0; i < slab->count; i++) {
+		if (slab->slots[i].state != SLOT_POSTED)
+			continue;
+		set_free(slab, &slab->slots[i]);
+		n++;
+	}
+	slab->posted = 0;
+	base_lock_release(&slab->lock);
+	return n;
+}
+
+/* Mode WRITE: receives carry no memory, so it does not matter which one was used. The frame is in
+ * the slot of its number. */
+static struct slot *written_slot(struct slab *slab, struct slot *credit,
+                                 const struct ndx_result *result, uint32_t wrap,
+                                 struct slab_verdicts *verdicts)
+{
+	const uint32_t both = NDX_RESULT_WRITTEN | NDX_RESULT_IMMEDIATE;
+	struct slot *slot;
+
+	if ((result->flags & both) != both) {
+		verdicts->misplaced++;
+		return NULL;
+	}
+	slot = &slab->slots[frame_sequence(result->immediate) % wrap % slab->count];
+	if (slot->state == SLOT_HELD) {
+		verdicts->overwritten++;
+		return NULL;
+	}
+	if (slot != credit && slot->state == SLOT_FREE) {
+		/* Written before it was this slot's turn: the two change places. */
+		struct slot **at = &slab->free;
+
+		while (*at != slot)
+			at = &(*at)->next;
+		*at = slot->next;
+		__atomic_store_n(&slab->unposted, slab->unposted - 1, __ATOMIC_RELAXED);
+		set_free(slab, credit);
+	} else if (slot != credit) {
+		credit->state = SLOT_POSTED;
+	}
+	return slot;
+}
+
+static struct slot *take(struct slab *slab, const struct ndx_result *result, uint32_t wrap,
+                         struct slab_verdicts *verdicts)
+{
+	struct slot *slot = result->request_context;
+
+	slab->posted--;
+	if (result->status != NDX_OK) {
+		set_free(slab, slot); /* never posted from here: its connection is over */
+		return NULL;
+	}
+	if (slab->by_write) {
+		struct slot *written = written_slot(slab, slot, result, wrap, verdicts);
+
+		if (written == NULL)
+			give_back(slab, slot);
+		slot = written;
+	}
+	if (slot == NULL)
+		return NULL;
+	slot->state = SLOT_HELD;
+	slab->held++;
+	/* Nobody else has it yet. */
+	__atomic_store_n(&slot->refs, 1, __ATOMIC_RELAXED);
+	return slot;
+}
+
+void slab_take(struct slab *slab, const struct ndx_result *results, size_t count, uint32_t wrap,
+               uint64_t now_ns, struct slot **slots, struct slab_verdicts *verdicts)
+{
+	base_lock_acquire(&slab->lock);
+	for (size_t i = 0; i < count; i++)
+		slots[i] = take(slab, &results[i], wrap, verdicts);
+	if (slab->qp != NULL && slab->posted < slab->low_water)
+		slab->low_water = slab->posted;
+	if (slab->qp != NULL && slab->posted == 0 && slab->starved_since_ns == 0) {
+		slab->starved++;
+		slab->starved_since_ns = now_ns;
+	}
+	base_lock_release(&slab->lock);
+}
+
+struct slot *slab_copy(struct slab *slab, struct slot *slot, uint32_t length, uint32_t below,
+                       bool *missed)
+{
+	struct slot *copy = NULL;
+
+	*missed = false;
+	base_lock_acquire(&slab->lock);
+	if (slab->posted < below) {
+		copy = slab->spare;
+		*missed = copy == NULL;
+	}
+	if (copy != NULL) {
+		slab->spare = copy->next;
+		copy->state = SLOT_HELD;
+	}
+	base_lock_release(&slab->lock);
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy->memory, slot->memory, length);
+	__atomic_store_n(&copy->refs, 1, __ATOMIC_RELAXED);
+	/* The copy is counted in the place of the slot, so `held` stays. */
+	base_lock_acquire(&slab->lock);
+	give_back(slab, slot);
+	base_lock_release(&slab->lock);
+	return copy;
+}
+
+const struct ndx_frame *ndx_frame_retain(const struct ndx_frame *frame)
+{
+	if (frame != NULL)
+		(void)__atomic_add_fetch(&slot_of(frame)->refs, 1, __ATOMIC_RELAXED);
+	return frame;
+}
+
+void ndx_frame_release(const struct ndx_frame *frame)
+{
+	struct slot *slot;
+	struct slab *slab;
+	bool last;
+
+	if (frame == NULL)
+		return;
+	slot = slot_of(frame);
+	/* Release, so that the holders' reads are over before the device writes again. */
+	if (__atomic_sub_fetch(&slot->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	slab = slot->slab;
+	base_lock_acquire(&slab->lock);
+	slab->held--;
+	if (slot->index >= slab->count) {
+		slot->state = SLOT_FREE;
+		slot->next = slab->spare;
+		slab->spare = slot;
+	} else {
+		give_back(slab, slot);
+	}
+	last = slab->orphan && slab->held == 0;
+	base_lock_release(&slab->lock);
+	if (last)
+		slab_free(slab);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "receiver.h"
+
+static uint64_t read_counter(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+static void read_counters(const struct receiver_counters *c, struct ndx_receiver_stats *s)
+{
+	s->frames = read_counter(&c->frames);
+	s->bytes = read_counter(&c->bytes);
+	s->copied = read_counter(&c->copied);
+	s->copies_missed = read_counter(&c->copies_missed);
+	s->empty = read_counter(&c->empty);
+	s->no_immediate = read_counter(&c->no_immediate);
+	s->lost = read_counter(&c->lost);
+	s->repeated = read_counter(&c->repeated);
+	s->overwritten = read_counter(&c->overwritten);
+	s->misplaced = read_counter(&c->misplaced);
+	s->oversize = read_counter(&c->oversize);
+	s->connections = read_counter(&c->connections);
+	s->sleeps = read_counter(&c->sleeps);
+	s->wakeups = read_counter(&c->wakeups);
+	for (int i = 0; i < NDX_RECEIVER_CONSUMERS; i++)
+		s->consumer_errors[i] = read_counter(&c->consumer_errors[i]);
+	for (int i = 0; i < NDX_STATS_STATUSES; i++)
+		s->errors[i] = read_counter(&c->errors[i]);
+	for (int i = 0; i < NDX_STATS_BUCKETS; i++) {
+		s->sizes[i] = read_counter(&c->sizes[i]);
+		s->gaps[i] = read_counter(&c->gaps[i]);
+	}
+}
+
+static void read_slab(struct slab *slab, struct ndx_receiver_stats *s)
+{
+	base_lock_acquire(&slab->lock);
+	s->slots = slab->count;
+	s->posted = slab->posted;
+	s->held = slab->held;
+	s->low_water = slab->low_water;
+	s->repost_failed = slab->repost_failed;
+	s->starved = slab->starved;
+	s->starved_ns = slab->starved_ns;
+	if (slab->starved_since_ns != 0 && s->time_ns > slab->starved_since_ns)
+		s->starved_ns += s->time_ns - slab->starved_since_ns;
+	base_lock_release(&slab->lock);
+}
+
+enum ndx_status ndx_receiver_get_stats(struct ndx_receiver *r, struct ndx_receiver_stats *stats)
+{
+	if (r == NULL || stats == NULL || stats->size < sizeof(*stats))
+		return fail(
+			NDX_E_INVALID_PARAMETER, 0,
+			"ndx_receiver_get_stats: NULL argument, or stats->size is less than %zu",
+			sizeof(*stats));
+	memset(stats, 0, sizeof(*stats));
+	stats->size = sizeof(*stats);
+	stats->time_ns = base_now_ns();
+	read_counters(&r->counters, stats);
+	read_slab(r->slab, stats);
+	if (r->pull.ring != NULL) {
+		base_lock_acquire(&r->pull.lock);
+		stats->queued = r->pull.count;
+		base_lock_release(&r->pull.lock);
+	}
+	return NDX_OK;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a run: what is watched for, how a connection is taken apart, what is told. */
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "receiver.h"
+
+#define MS_NS 1000000ull
+/* A post that failed is tried again after this long. */
+#define RETRY_NS MS_NS
+#define PROBE_LOOK_NS (5 * MS_NS)
+#define LOG_PAUSE_NS (1000 * MS_NS)
+
+static void on_parted(struct ndx_overlapped *ov)
+{
+	struct ndx_receiver *r = ov->context;
+
+	(void)__atomic_or_fetch(&r->events, RECEIVER_PARTED, __ATOMIC_RELEASE);
+	loop_poke(r->loop);
+}
+
+/* Disconnect; what has arrived is still delivered meanwhile. */
+static void part(struct ndx_receiver *r)
+{
+	if (r->parting)
+		return;
+	r->parting = true;
+	slab_detach(r->slab);
+	receiver_lend(r, false);
+	ndx_overlapped_init(&r->disconnect);
+	r->disconnect.callback = on_parted;
+	r->disconnect.context = r;
+	if (ndx_connector_disconnect(r->end.connector, &r->disconnect) != NDX_PENDING)
+		on_parted(&r->disconnect);
+}
+
+/* Who does not answer is not waited for. */
+static void part_at_once(struct ndx_receiver *r)
+{
+	receiver_lend(r, false);
+	(void)ndx_qp_flush(r->end.qp);
+	part(r);
+}
+
+/* Whose fault an abort may have been. */
+static void explain_loss(struct ndx_receiver *r)
+{
+	uint64_t since;
+	uint32_t held;
+
+	base_lock_acquire(&r->slab->lock);
+	since = r->slab->starved_since_ns;
+	held = r->slab->held;
+	base_lock_release(&r->slab->lock);
+	if (since != 0)
+		receiver_because(r, NDX_RECEIVER_END_LOST, NDX_E_CONNECTION_ABORTED,
+		                 r->notify.native,
+		                 "the connection was lost when no slot was posted for %llu ms: "
+		                 "consumers hold %u of %u, and the peer may have given up",
+		                 (unsigned long long)((base_now_ns() - since) / MS_NS), held,
+		                 r->slab->count);
+	else
+		receiver_because(r, NDX_RECEIVER_END_LOST, NDX_E_CONNECTION_ABORTED,
+		                 r->notify.native, "the connection was lost");
+}
+
+static void on_indication(struct ndx_receiver *r)
+{
+	enum ndx_disconnect_reason reason = NDX_DISCONNECT_NONE;
+
+	if (r->notify.status == NDX_OK)
+		reason = (enum ndx_disconnect_reason)r->notify.information;
+	/* A failed receive says more than the abort that it caused. */
+	while (receiver_poll(r) > 0)
+		;
+	switch (reason) {
+	case NDX_DISCONNECT_GRACEFUL:
+		receiver_because(r, NDX_RECEIVER_END_GOODBYE, NDX_OK, 0, "the peer disconnected");
+		break;
+	case NDX_DISCONNECT_UNKNOWN:
+		receiver_because(r, NDX_RECEIVER_END_UNKNOWN, NDX_E_CONNECTION_ABORTED,
+		                 r->notify.native, "the peer disconnected, or died");
+		break;
+	case NDX_DISCONNECT_ABORTED:
+		explain_loss(r);
+		break;
+	case NDX_DISCONNECT_NONE:
+	default:
+		return;
+	}
+	part(r);
+}
+
+static void look_for_answer(struct ndx_receiver *r)
+{
+	struct ndx_result result;
+
+	base_lock_acquire(&r->tx_lock);
+	while (!r->has_sender && ndx_cq_get_results(r->tx_cq, &result, 1) > 0) {
+		if (result.status == NDX_OK)
+			__atomic_store_n(&r->probing, false, __ATOMIC_RELAXED);
+	}
+	base_lock_release(&r->tx_lock);
+}
+
+static void send_probe(struct ndx_receiver *r, uint64_t now_ns)
+{
+	base_lock_acquire(&r->tx_lock);
+	/* Nothing is written, so that no right is needed; but it is answered. */
+	if (r->tx_qp != NULL && ndx_qp_write(r->tx_qp, NULL, NULL, 0, 0, 0, 0) == NDX_OK) {
+		r->probe_ns = now_ns;
+		__atomic_store_n(&r->probing, true, __ATOMIC_RELAXED);
+	}
+	base_lock_release(&r->tx_lock);
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Silence; both return when to look again. */
+static uint64_t watch_idle(struct ndx_receiver *r, uint64_t now_ns)
+{
+	const uint64_t patience = r->attr.idle_timeout_ms * MS_NS;
+
+	if (patience == 0)
+		return UINT64_MAX;
+	if (now_ns < r->last_ns + patience)
+		return r->last_ns + patience;
+	receiver_because(r, NDX_RECEIVER_END_IDLE, NDX_E_IO_TIMEOUT, 0, "no frame came for %u ms",
+	                 r->attr.idle_timeout_ms);
+	part_at_once(r);
+	return UINT64_MAX;
+}
+
+static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
+{
+	const uint64_t patience = r->attr.probe_ms * MS_NS;
+	uint64_t quiet_since;
+
+	if (patience == 0)
+		return UINT64_MAX;
+	if (__atomic_load_n(&r->probing, __ATOMIC_RELAXED)) {
+		look_for_answer(r);
+		if (!__atomic_load_n(&r->probing, __ATOMIC_RELAXED))
+			return now_ns + patience;
+		if (now_ns < r->probe_ns + patience)
+			return now_ns + PROBE_LOOK_NS;
+		receiver_because(r, NDX_RECEIVER_END_PROBE, NDX_E_IO_TIMEOUT, 0,
+		                 "the peer did not answer a probe in %u ms", r->attr.probe_ms);
+		part_at_once(r);
+		return UINT64_MAX;
+	}
+	quiet_since = r->last_ns > r->probe_ns ? r->last_ns : r->probe_ns;
+	if (now_ns < quiet_since + patience)
+		return quiet_since + patience;
+	send_probe(r, now_ns);
+	return now_ns + PROBE_LOOK_NS;
+}
+
+/* Slots that could not be posted, and those that consumers have all of. */
+static uint64_t watch_slots(struct ndx_receiver *r, uint64_t now_ns)
+{
+	uint64_t starved;
+	uint32_t held;
+
+	base_lock_acquire(&r->slab->lock);
+	starved = r->slab->starved;
+	held = r->slab->held;
+	base_lock_release(&r->slab->lock);
+	if (starved > r->starved_logged && now_ns >= r->starved_logged_ns + LOG_PAUSE_NS) {
+		log_warn(0,
+		         "receiver: no slot is posted: consumers hold %u of %u; the peer waits "
+		         "(%llu times since the last such line)",
+		         held, r->slab->count, (unsigned long long)(starved - r->starved_logged));
+		r->starved_logged = starved;
+		r->starved_logged_ns = now_ns;
+	}
+	if (__atomic_load_n(&r->slab->unposted, __ATOMIC_RELAXED) == 0)
+		return UINT64_MAX;
+	slab_retry(r->slab);
+	return now_ns + RETRY_NS;
+}
+
+bool receiver_attend(struct ndx_receiver *r, uint64_t now_ns, uint64_t *due_ns)
+{
+	const uint32_t events = __atomic_exchange_n(&r->events, 0, __ATOMIC_ACQUIRE);
+
+	*due_ns = UINT64_MAX;
+	if (events & RECEIVER_STOP) {
+		receiver_because(r, NDX_RECEIVER_END_STOPPED, NDX_OK, 0, "stopped");
+		part(r);
+	}
+	if (events & RECEIVER_INDICATED)
+		on_indication(r);
+	if (events & RECEIVER_PARTED) {
+		receiver_dismantle(r);
+		return false;
+	}
+	if (!r->parting)
+		*due_ns = watch_idle(r, now_ns);
+	if (!r->parting)
+		*due_ns = sooner(*due_ns, watch_peer(r, now_ns));
+	if (!r->parting)
+		*due_ns = sooner(*due_ns, watch_slots(r, now_ns));
+	return true;
+}
+
+void receiver_dismantle(struct ndx_receiver *r)
+{
+	uint32_t missing;
+
+	slab_detach(r->slab);
+	receiver_lend(r, false);
+	while (receiver_poll(r) > 0)
+		;
+	endpoint_dismantle(&r->end);
+	while (receiver_poll(r) > 0)
+		;
+	look_for_answer(r);
+	missing = slab_reclaim(r->slab);
+	if (missing > 0)
+		log_warn(0, "receiver: %u receives never came back from the device", missing);
+}
+
+void receiver_left(struct ndx_receiver *r)
+{
+	enum ndx_receiver_state state = NDX_RECEIVER_FAILED;
+	bool stopping;
+
+	pull_end(&r->pull, true);
+	pthread_mutex_lock(&r->lock);
+	stopping = r->state == NDX_RECEIVER_STOPPING;
+	if (r->cause.end == NDX_RECEIVER_END_GOODBYE)
+		state = NDX_RECEIVER_ENDED;
+	if (!stopping)
+		receiver_set_state(r, state);
+	pthread_mutex_unlock(&r->lock);
+	if (stopping) {
+		state = NDX_RECEIVER_STOPPED;
+		slab_unregister(r->slab);
+		pthread_mutex_lock(&r->lock);
+		receiver_set_state(r, state);
+		pthread_mutex_unlock(&r->lock);
+	}
+	if (r->attr.on_end != NULL && (!stopping || r->told_in_callback))
+		r->attr.on_end(r->attr.context, r, state);
+	receiver_drop(r);
+}
