@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A lane is a connection between two ends of this process, over NDX or straight over libfabric. All
- * lanes do the same: the traffic (traffic.c) is written once, and sees only what is declared here.
+ * A lane is a connection between two ends of this process, over NDX or straight over what is below:
+ * libfabric or ibverbs. All lanes do the same: the traffic (traffic.c) is written once, and sees
+ * only what is declared here.
  */
 #ifndef BENCH_LANE_H
 #define BENCH_LANE_H
@@ -41,20 +42,35 @@ struct lane {
 };
 
 struct lane_attr {
-	const char *uri;
-	uint32_t size;  /* of every message, bytes */
-	uint32_t depth; /* receives posted on each end */
+	const char *uris[2]; /* of both ends; may be the same */
+	uint32_t size;       /* of every message, bytes */
+	uint32_t depth;      /* receives posted on each end */
+	bool write;          /* a message is a write into memory at which the receiver looks */
 };
 
-/* The first address of an adapter; *device is libfabric's name of its provider, "" if it has none.
- */
-void lane_describe(const char *uri, struct sockaddr_storage *address, socklen_t *len,
-                   char device[64]);
+enum lane_stack { LANE_NOTHING, LANE_OFI, LANE_VERBS };
+
+/* What adapters stand on. */
+struct lane_below {
+	enum lane_stack stack;
+	char devices[2][64];             /* by their names there */
+	struct sockaddr_storage address; /* the first of the second adapter */
+	socklen_t len;
+};
+
+void lane_describe(const char *const uris[2], struct lane_below *below);
+
+/* A write's number is in its last bytes. */
+#define LANE_WRITE_LEAST sizeof(uint64_t)
 
 struct lane *lane_open_ndx(const struct lane_attr *attr);
 
 /* Is there a libfabric to compare with? */
 bool lane_has_raw(void);
+/* ... ibverbs? */
+bool lane_has_verbs(void);
+/* The same traffic straight on ibverbs, every request signalled. */
+struct lane *lane_open_verbs(const struct lane_attr *attr, const struct lane_below *below);
 /*
  * The same traffic straight on libfabric. same: with what NDX promises: a send ends when the peer
  * has the message (FI_DELIVERY_COMPLETE), and no message is sent that finds no receive (credits).

@@ -24,6 +24,9 @@ struct ndx_end {
 	uint32_t size;
 	struct ndx_sge out;
 	struct ndx_sge in;
+	struct ndx_end *peer;
+	uint64_t *number;         /* of the last write, at the end of what is sent */
+	const uint64_t *arriving; /* ... of the peer's */
 	int fd;
 	bool more; /* the last poll may have left something */
 };
@@ -85,6 +88,34 @@ static void end_poll(struct end *base)
 	}
 }
 
+/* ---- messages that are written ---- */
+
+static void end_no_receive(struct end *base)
+{
+	(void)base;
+}
+
+static bool end_write(struct end *base)
+{
+	struct ndx_end *end = of(base);
+	enum ndx_status st;
+
+	(*end->number)++;
+	st = ndx_qp_write(end->qp, NULL, &end->out, 1, (uintptr_t)end->peer->in.buffer,
+	                  ndx_mr_get_remote_token(end->peer->mr), 0);
+	if (st != NDX_OK)
+		must("ndx_qp_write", st);
+	return true;
+}
+
+static void end_look(struct end *base)
+{
+	end_poll(base);
+	base->received = __atomic_load_n(of(base)->arriving, __ATOMIC_ACQUIRE);
+}
+
+/* ---- */
+
 static void end_wait(struct end *base)
 {
 	struct ndx_end *end = of(base);
@@ -105,23 +136,30 @@ static const struct end_ops ops = {
 	.wait = end_wait,
 };
 
-static void open_end(struct ndx_end *end, const struct lane_attr *attr)
+static const struct end_ops ops_write = {
+	.receive = end_no_receive,
+	.send = end_write,
+	.poll = end_look,
+	.wait = end_wait,
+};
+
+static void open_end(struct ndx_end *end, const struct lane_attr *attr, const char *uri)
 {
 	const size_t size = attr->size > 0 ? attr->size : 1;
 	struct ndx_qp_attr qp;
 
-	end->base.ops = &ops;
+	end->base.ops = attr->write ? &ops_write : &ops;
 	end->size = attr->size;
 	end->memory = malloc(2 * size);
 	if (end->memory == NULL)
 		lane_die("no memory", "for the messages");
 	memset(end->memory, 1, 2 * size);
-	must("ndx_adapter_open", ndx_adapter_open(attr->uri, &end->adapter));
+	must("ndx_adapter_open", ndx_adapter_open(uri, &end->adapter));
 	must("ndx_cq_create",
 	     ndx_cq_create(end->adapter, LANE_WINDOW + attr->depth, 0, 0, &end->cq));
 	must("ndx_cq_get_fd", ndx_cq_get_fd(end->cq, &end->fd));
 	must("ndx_mr_register_new", ndx_mr_register_new(end->adapter, end->memory, 2 * size,
-	                                                NDX_MR_ALLOW_LOCAL_WRITE, &end->mr));
+	                                                NDX_MR_ALLOW_REMOTE_WRITE, &end->mr));
 	end->out = (struct ndx_sge){end->memory, attr->size, ndx_mr_get_local_token(end->mr)};
 	end->in = (struct ndx_sge){end->memory + size, attr->size, ndx_mr_get_local_token(end->mr)};
 	ndx_qp_attr_init(&qp);
@@ -130,6 +168,12 @@ static void open_end(struct ndx_end *end, const struct lane_attr *attr)
 	qp.receive_depth = attr->depth;
 	qp.initiator_depth = LANE_WINDOW;
 	must("ndx_qp_create", ndx_qp_create(end->adapter, &qp, &end->qp));
+	if (attr->write) {
+		end->number = (uint64_t *)(void *)(end->memory + size - sizeof(uint64_t));
+		end->arriving = (uint64_t *)(void *)(end->memory + 2 * size - sizeof(uint64_t));
+		memset(end->memory, 0, 2 * size);
+		return;
+	}
 	for (uint32_t i = 0; i < attr->depth; i++)
 		end_receive(&end->base);
 }
@@ -211,24 +255,36 @@ struct lane *lane_open_ndx(const struct lane_attr *attr)
 	lane->base.close = close_lane;
 	for (int i = 0; i < 2; i++) {
 		lane->base.ends[i] = &lane->ends[i].base;
-		open_end(&lane->ends[i], attr);
+		lane->ends[i].peer = &lane->ends[1 - i];
+		open_end(&lane->ends[i], attr, attr->uris[i]);
 	}
 	connect_ends(lane);
 	return &lane->base;
 }
 
-void lane_describe(const char *uri, struct sockaddr_storage *address, socklen_t *len,
-                   char device[64])
+static enum lane_stack describe_one(const char *uri, char device[64], struct lane_below *below)
 {
 	struct ndx_adapter_info info = {.size = sizeof(info)};
 	struct ndx_adapter *adapter;
 
 	must("ndx_adapter_open", ndx_adapter_open(uri, &adapter));
 	must("ndx_adapter_query", ndx_adapter_query(adapter, &info));
-	first_address(adapter, address);
-	*len = length_of(address);
+	first_address(adapter, &below->address);
+	below->len = length_of(&below->address);
 	ndx_adapter_close(adapter);
-	memset(device, 0, 64);
+	memcpy(device, info.device, 63);
 	if (strcmp(info.provider, "ofi") == 0)
-		memcpy(device, info.device, 63);
+		return strcmp(info.device, "tcp") == 0 ? LANE_OFI : LANE_NOTHING;
+	return strcmp(info.provider, "verbs") == 0 ? LANE_VERBS : LANE_NOTHING;
+}
+
+void lane_describe(const char *const uris[2], struct lane_below *below)
+{
+	enum lane_stack other;
+
+	memset(below, 0, sizeof(*below));
+	below->stack = describe_one(uris[0], below->devices[0], below);
+	other = describe_one(uris[1], below->devices[1], below);
+	if (other != below->stack)
+		below->stack = LANE_NOTHING;
 }

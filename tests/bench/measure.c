@@ -90,8 +90,8 @@ static void run_rounds(struct traffic *traffic, struct traffic_block block,
                        struct lane *const lanes[LANES], struct rounds *r)
 {
 	unsigned order[LANES] = {NDX, SAME, AGAIN, PLAIN};
-	const unsigned count = lanes[SAME] != NULL ? LANES : 1;
-	const double messages = (double)block.count * (block.test == TRAFFIC_LATENCY ? 2.0 : 1.0);
+	const unsigned count = lanes[PLAIN] != NULL ? LANES : lanes[SAME] != NULL ? PLAIN : 1;
+	const double messages = (double)block.count * (block.test == TRAFFIC_STREAM ? 1.0 : 2.0);
 
 	for (unsigned i = 0; i < r->count; i++) {
 		shuffle(order, count);
@@ -103,51 +103,64 @@ static void run_rounds(struct traffic *traffic, struct traffic_block block,
 }
 
 /* From times for one message to what the row tells. */
-static void conclude(struct rounds *r, struct measure_row *row, bool raw)
+static void conclude(struct rounds *r, struct measure_row *row)
 {
 	const bool rate = row->test == TRAFFIC_STREAM;
-	double *values[LANES];
-	double *all[LANES + 1] = {r->ns[NDX], r->ns[SAME], r->ns[AGAIN], r->ns[PLAIN], NULL};
 
 	for (unsigned k = 0; k < LANES; k++) {
-		values[k] = all[k];
 		for (unsigned i = 0; i < r->count; i++)
-			values[k][i] = rate ? 1e9 / values[k][i] : values[k][i] / 1e3;
+			r->ns[k][i] = rate ? 1e9 / r->ns[k][i] : r->ns[k][i] / 1e3;
 	}
-	row->ndx = median(r, values[NDX], NULL);
-	if (!raw)
+	row->ndx = median(r, r->ns[NDX], NULL);
+	if (!row->compared)
 		return;
-	row->raw_same = median(r, values[SAME], NULL);
-	row->raw_plain = median(r, values[PLAIN], NULL);
-	row->aa = median(r, values[SAME], values[AGAIN]);
-	row->ratio_plain = median(r, values[NDX], values[PLAIN]);
-	row->ratio_same = median(r, values[NDX], values[SAME]);
+	row->raw_same = median(r, r->ns[SAME], NULL);
+	row->aa = median(r, r->ns[SAME], r->ns[AGAIN]);
+	if (row->plain) {
+		row->raw_plain = median(r, r->ns[PLAIN], NULL);
+		row->ratio_plain = median(r, r->ns[NDX], r->ns[PLAIN]);
+	}
+	row->ratio_same = median(r, r->ns[NDX], r->ns[SAME]);
 	row->q1 = quantile(r->scratch, r->count, 0.25);
 	row->q3 = quantile(r->scratch, r->count, 0.75);
+}
+
+/* What there is to compare with. */
+static void open_raw(const struct measure_plan *plan, const struct lane_attr *attr,
+                     struct lane *lanes[LANES])
+{
+	const struct lane_below *below = &plan->below;
+	const struct sockaddr *address = (const struct sockaddr *)&below->address;
+
+	if (below->stack == LANE_VERBS) {
+		lanes[SAME] = lane_open_verbs(attr, below);
+	} else if (below->stack == LANE_OFI && !attr->write) {
+		lanes[SAME] = lane_open_raw(attr, below->devices[0], address, below->len, true);
+		lanes[PLAIN] = lane_open_raw(attr, below->devices[0], address, below->len, false);
+	}
+	lanes[AGAIN] = lanes[SAME];
 }
 
 static void try_once(const struct measure_plan *plan, struct traffic *traffic,
                      struct measure_row *row)
 {
-	const struct lane_attr attr = {.uri = plan->uri, .size = row->size, .depth = row->depth};
-	const struct sockaddr *address = (const struct sockaddr *)&plan->address;
-	const bool raw = plan->device[0] != '\0';
+	const struct lane_attr attr = {.uris = {plan->uris[0], plan->uris[1]},
+	                               .size = row->size,
+	                               .depth = row->depth,
+	                               .write = row->test == TRAFFIC_WRITE};
 	struct traffic_block block = {.test = row->test, .wait = row->wait};
 	struct rounds r = {.count = plan->blocks, .scratch = room(plan->blocks)};
 	struct lane *lanes[LANES] = {lane_open_ndx(&attr)};
 
 	for (unsigned k = 0; k < LANES; k++)
 		r.ns[k] = room(plan->blocks);
-	if (raw) {
-		lanes[SAME] = lane_open_raw(&attr, plan->device, address, plan->address_len, true);
-		lanes[AGAIN] = lanes[SAME];
-		lanes[PLAIN] =
-			lane_open_raw(&attr, plan->device, address, plan->address_len, false);
-	}
-	block.lane = raw ? lanes[SAME] : lanes[NDX];
+	open_raw(plan, &attr, lanes);
+	row->compared = lanes[SAME] != NULL;
+	row->plain = lanes[PLAIN] != NULL;
+	block.lane = row->compared ? lanes[SAME] : lanes[NDX];
 	block.count = calibrate(plan, traffic, block);
 	run_rounds(traffic, block, lanes, &r);
-	conclude(&r, row, raw);
+	conclude(&r, row);
 	for (unsigned k = 0; k < LANES; k++) {
 		if (lanes[k] != NULL && k != AGAIN)
 			lanes[k]->close(lanes[k]);
@@ -156,16 +169,16 @@ static void try_once(const struct measure_plan *plan, struct traffic *traffic,
 	free(r.scratch);
 }
 
-bool measure_is_undecided(const struct measure_plan *plan, const struct measure_row *row)
+bool measure_is_undecided(const struct measure_row *row)
 {
-	return plan->device[0] != '\0' && fabs(row->aa - 1) > MEASURE_AA_LIMIT;
+	return row->compared && fabs(row->aa - 1) > MEASURE_AA_LIMIT;
 }
 
 void measure_run(const struct measure_plan *plan, struct traffic *traffic, struct measure_row *row)
 {
 	for (unsigned i = 1; i <= plan->tries; i++) {
 		try_once(plan, traffic, row);
-		if (!measure_is_undecided(plan, row))
+		if (!measure_is_undecided(row))
 			return;
 		if (traffic_now_ns() >= plan->deadline_ns)
 			return;
@@ -178,5 +191,5 @@ void measure_run(const struct measure_plan *plan, struct traffic *traffic, struc
 
 const char *measure_unit(const struct measure_row *row)
 {
-	return row->test == TRAFFIC_LATENCY ? "us" : "msg/s";
+	return row->test == TRAFFIC_STREAM ? "msg/s" : "us";
 }

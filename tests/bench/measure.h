@@ -5,18 +5,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
+#include "lane.h"
 #include "traffic.h"
 
 #define MEASURE_AA_LIMIT 0.03 /* same against same may differ by so much */
 
 struct measure_plan {
-	const char *uri;
-	char device[64]; /* libfabric's provider to compare with; "": none */
-	struct sockaddr_storage address;
-	socklen_t address_len;
-	unsigned blocks; /* rounds, each with one block of every lane */
+	const char *uris[2];
+	struct lane_below below; /* what there is to compare with */
+	unsigned blocks;         /* rounds, each with one block of every lane */
 	unsigned block_ms;
 	unsigned tries;       /* while the outcome is undecided */
 	uint64_t deadline_ns; /* no further try behind it */
@@ -29,7 +27,9 @@ struct measure_row {
 	uint32_t depth;
 	/* medians: microseconds for half a round trip, or messages a second */
 	double ndx;
-	double raw_same; /* these and all below: only with a device to compare with */
+	bool compared;   /* with the same traffic straight on what is below: */
+	bool plain;      /* ... also without NDX's guarantees */
+	double raw_same; /* these and all below: only if so */
 	double raw_plain;
 	/* medians of the rounds' ratios ndx / raw, quartiles of the first */
 	double ratio_same;
@@ -42,7 +42,7 @@ struct measure_row {
 /* test, wait, size and depth are given; fills the rest. */
 void measure_run(const struct measure_plan *plan, struct traffic *traffic, struct measure_row *row);
 /* Same against same differs by more than the limit: the machine was not quiet enough to tell. */
-bool measure_is_undecided(const struct measure_plan *plan, const struct measure_row *row);
+bool measure_is_undecided(const struct measure_row *row);
 const char *measure_unit(const struct measure_row *row);
 
 #endif

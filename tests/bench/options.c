@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lane.h"
+
 static const char usage[] =
-	"usage: ndx-perf [OPTIONS] [URI]\n"
+	"usage: ndx-perf [OPTIONS] [URI [URI2]]\n"
 	"\n"
 	"What NDX costs: traffic over the adapter URI (ofi:tcp?iface=lo) and, where there is one,\n"
-	"straight over the library below it, in turn. Both ends are in this process.\n"
+	"straight over the library below it, in turn. Both ends are in this process; the second\n"
+	"at URI2, if that is named.\n"
 	"\n"
-	"  --tests LIST     latency,stream (both)\n"
+	"  --tests LIST     latency,stream (both); write: half a round trip of writes\n"
 	"  --modes LIST     spin,wait (both)\n"
 	"  --sizes LIST     of messages, in bytes (8,64,512,4096,65536,1048576)\n"
 	"  --depths LIST    receives posted on each end (1,64)\n"
@@ -61,27 +64,31 @@ static bool read_numbers(char *text, unsigned long least, unsigned long most, ui
 	return *count > 0;
 }
 
-static bool read_words(char *text, const char *const names[2], bool flags[2])
+static bool read_words(char *text, const char *const names[], bool flags[], unsigned count)
 {
 	char *rest = NULL;
+	bool any = false;
 
-	flags[0] = false;
-	flags[1] = false;
+	for (unsigned i = 0; i < count; i++)
+		flags[i] = false;
 	for (char *word = strtok_r(text, ",", &rest); word != NULL;
 	     word = strtok_r(NULL, ",", &rest)) {
-		const int which = strcmp(word, names[0]) == 0 ? 0 : 1;
+		unsigned which = 0;
 
-		if (strcmp(word, names[which]) != 0)
+		while (which < count && strcmp(word, names[which]) != 0)
+			which++;
+		if (which == count)
 			return false;
 		flags[which] = true;
+		any = true;
 	}
-	return flags[0] || flags[1];
+	return any;
 }
 
 static void defaults(struct options *out)
 {
 	*out = (struct options){
-		.uri = "ofi:tcp?iface=lo",
+		.uris = {"ofi:tcp?iface=lo", "ofi:tcp?iface=lo"},
 		.test = {true, true},
 		.mode = {true, true},
 		.sizes = {8, 64, 512, 4096, 65536, 1048576},
@@ -117,14 +124,14 @@ static const struct option table[] = {
 
 static bool take(struct options *out, int option, char *value)
 {
-	static const char *const tests[2] = {"latency", "stream"};
+	static const char *const tests[TRAFFIC_TESTS] = {"latency", "stream", "write"};
 	static const char *const modes[2] = {"spin", "wait"};
 
 	switch (option) {
 	case TESTS:
-		return read_words(value, tests, out->test);
+		return read_words(value, tests, out->test, TRAFFIC_TESTS);
 	case MODES:
-		return read_words(value, modes, out->mode);
+		return read_words(value, modes, out->mode, 2);
 	case SIZES:
 		return read_numbers(value, 0, 1u << 30, out->sizes, &out->size_count);
 	case DEPTHS:
@@ -145,6 +152,15 @@ static bool take(struct options *out, int option, char *value)
 		out->json = true;
 		return true;
 	}
+}
+
+static bool sizes_can_be_written(const struct options *options)
+{
+	for (unsigned i = 0; i < options->size_count; i++) {
+		if (options->sizes[i] == 0 || options->sizes[i] % LANE_WRITE_LEAST != 0)
+			return false;
+	}
+	return true;
 }
 
 int options_read(int argc, char **argv, struct options *out)
@@ -169,11 +185,18 @@ int options_read(int argc, char **argv, struct options *out)
 		if (!take(out, option, optarg != NULL ? optarg : none))
 			return misuse(table[which].name, shown);
 	}
-	if (optind < argc)
-		out->uri = argv[optind++];
+	for (int i = 0; i < 2 && optind < argc; i++) {
+		out->uris[i] = argv[optind++];
+		out->uris[1] = out->uris[i];
+	}
 	if (optind < argc) {
-		(void)fprintf(stderr, "ndx-perf: one URI, not also '%s'\n\n%s", argv[optind],
-		              usage);
+		(void)fprintf(stderr, "ndx-perf: two URIs at most, not also '%s'\n\n%s",
+		              argv[optind], usage);
+		return 2 + 1;
+	}
+	if (out->test[TRAFFIC_WRITE] && !sizes_can_be_written(out)) {
+		(void)fprintf(stderr, "ndx-perf: writes are multiples of %zu bytes\n",
+		              LANE_WRITE_LEAST);
 		return 2 + 1;
 	}
 	return 0;

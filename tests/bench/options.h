@@ -6,13 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "traffic.h"
+
 #define OPTIONS_LIST 16u
 
 struct options {
-	const char *uri;
+	const char *uris[2];
 	bool json;
-	bool test[2]; /* enum traffic_test */
-	bool mode[2]; /* spin, wait */
+	bool test[TRAFFIC_TESTS]; /* enum traffic_test */
+	bool mode[2];             /* spin, wait */
 	uint32_t sizes[OPTIONS_LIST];
 	unsigned size_count;
 	uint32_t depths[OPTIONS_LIST];

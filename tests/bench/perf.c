@@ -19,16 +19,17 @@ void lane_die(const char *what, const char *why)
 static struct measure_plan plan_of(const struct options *options)
 {
 	struct measure_plan plan = {
-		.uri = options->uri,
+		.uris = {options->uris[0], options->uris[1]},
 		.blocks = options->blocks,
 		.block_ms = options->block_ms,
 		.tries = options->tries,
 		.deadline_ns = traffic_now_ns() + options->seconds * UINT64_C(1000000000),
 	};
 
-	lane_describe(plan.uri, &plan.address, &plan.address_len, plan.device);
-	if (!lane_has_raw())
-		plan.device[0] = '\0';
+	lane_describe(plan.uris, &plan.below);
+	if ((plan.below.stack == LANE_OFI && !lane_has_raw()) ||
+	    (plan.below.stack == LANE_VERBS && !lane_has_verbs()))
+		plan.below.stack = LANE_NOTHING;
 	return plan;
 }
 
@@ -49,17 +50,20 @@ static void measure_sizes(struct cursor *c)
 			c->row.depth = c->options->depths[d];
 			measure_run(c->plan, c->traffic, &c->row);
 			report_row(c->report, &c->row);
-			c->undecided += measure_is_undecided(c->plan, &c->row);
+			c->undecided += measure_is_undecided(&c->row);
 		}
 	}
 }
 
 static void measure_all(struct cursor *c)
 {
-	for (int test = 0; test < 2; test++) {
+	for (int test = 0; test < TRAFFIC_TESTS; test++) {
 		for (int mode = 0; mode < 2; mode++) {
-			c->row.test = test == 0 ? TRAFFIC_LATENCY : TRAFFIC_STREAM;
+			c->row.test = (enum traffic_test)test;
 			c->row.wait = mode == 1;
+			/* A write tells nobody that it has come. */
+			if (c->row.wait && c->row.test == TRAFFIC_WRITE)
+				continue;
 			if (c->options->test[test] && c->options->mode[mode])
 				measure_sizes(c);
 		}

@@ -15,6 +15,9 @@ struct report {
 
 struct report *report_begin(const struct measure_plan *plan, bool json)
 {
+	static const char *const against[] = {[LANE_NOTHING] = "",
+	                                      [LANE_OFI] = " against libfabric's ",
+	                                      [LANE_VERBS] = " against ibverbs on "};
 	struct report *report = calloc(1, sizeof(*report));
 
 	if (report == NULL)
@@ -26,8 +29,10 @@ struct report *report_begin(const struct measure_plan *plan, bool json)
 			lane_die("no memory", "for the report");
 		return report;
 	}
-	(void)printf("%s%s%s\n", plan->uri, plan->device[0] != '\0' ? " against libfabric's " : "",
-	             plan->device);
+	(void)printf("%s%s%s%s%s\n", plan->uris[0], plan->uris[1] != plan->uris[0] ? " " : "",
+	             plan->uris[1] != plan->uris[0] ? plan->uris[1] : "",
+	             against[plan->below.stack],
+	             plan->below.stack != LANE_NOTHING ? plan->below.devices[0] : "");
 	(void)printf("%-8s %-5s %8s %6s %11s %11s %11s  %6s %-15s %6s %6s\n", "test", "mode",
 	             "size", "depth", "ndx", "raw same", "raw plain", "/same", "[quartiles]",
 	             "/plain", "a/a");
@@ -36,7 +41,11 @@ struct report *report_begin(const struct measure_plan *plan, bool json)
 
 static const char *test_name(const struct measure_row *row)
 {
-	return row->test == TRAFFIC_LATENCY ? "latency" : "stream";
+	static const char *const names[TRAFFIC_TESTS] = {[TRAFFIC_LATENCY] = "latency",
+	                                                 [TRAFFIC_STREAM] = "stream",
+	                                                 [TRAFFIC_WRITE] = "write"};
+
+	return names[row->test];
 }
 
 static const char *mode_name(const struct measure_row *row)
@@ -45,21 +54,22 @@ static const char *mode_name(const struct measure_row *row)
 }
 
 /* NaN and infinity are no JSON: nothing was compared. */
-static json_t *number(const struct report *report, double value)
+static json_t *number(bool known, double value)
 {
-	return report->plan->device[0] != '\0' ? json_real(value) : json_null();
+	return known ? json_real(value) : json_null();
 }
 
 static void add(struct report *report, const struct measure_row *row)
 {
 	json_t *object = json_pack(
-		"{ss ss ss sI sI sf so so ss so so so so so}", "provider", report->plan->uri,
+		"{ss ss ss sI sI sf so so ss so so so so so}", "provider", report->plan->uris[0],
 		"test", test_name(row), "mode", mode_name(row), "size", (json_int_t)row->size,
 		"depth", (json_int_t)row->depth, "ndx", row->ndx, "raw_same",
-		number(report, row->raw_same), "raw_plain", number(report, row->raw_plain), "unit",
-		measure_unit(row), "ratio_same", number(report, row->ratio_same), "ratio_plain",
-		number(report, row->ratio_plain), "q1", number(report, row->q1), "q3",
-		number(report, row->q3), "aa", number(report, row->aa));
+		number(row->compared, row->raw_same), "raw_plain",
+		number(row->plain, row->raw_plain), "unit", measure_unit(row), "ratio_same",
+		number(row->compared, row->ratio_same), "ratio_plain",
+		number(row->plain, row->ratio_plain), "q1", number(row->compared, row->q1), "q3",
+		number(row->compared, row->q3), "aa", number(row->compared, row->aa));
 
 	if (object == NULL || json_array_append_new(report->rows, object) != 0)
 		lane_die("no memory", "for the report");
@@ -67,19 +77,29 @@ static void add(struct report *report, const struct measure_row *row)
 
 void report_row(struct report *report, const struct measure_row *row)
 {
-	const int digits = row->test == TRAFFIC_LATENCY ? 2 : 0;
+	const int digits = row->test == TRAFFIC_STREAM ? 0 : 2;
 	FILE *to = report->rows != NULL ? stderr : stdout;
 
 	if (report->rows != NULL)
 		add(report, row);
 	(void)fprintf(to, "%-8s %-5s %8u %6u %11.*f", test_name(row), mode_name(row), row->size,
 	              row->depth, digits, row->ndx);
-	if (report->plan->device[0] != '\0')
-		(void)fprintf(to, " %11.*f %11.*f  %6.3f [%.3f %.3f] %6.3f %6.3f", digits,
-		              row->raw_same, digits, row->raw_plain, row->ratio_same, row->q1,
-		              row->q3, row->ratio_plain, row->aa);
+	if (row->compared)
+		(void)fprintf(to, " %11.*f", digits, row->raw_same);
+	if (row->plain)
+		(void)fprintf(to, " %11.*f", digits, row->raw_plain);
+	else if (row->compared)
+		(void)fprintf(to, " %11s", "");
+	if (row->compared)
+		(void)fprintf(to, "  %6.3f [%.3f %.3f]", row->ratio_same, row->q1, row->q3);
+	if (row->plain)
+		(void)fprintf(to, " %6.3f", row->ratio_plain);
+	else if (row->compared)
+		(void)fprintf(to, " %6s", "");
+	if (row->compared)
+		(void)fprintf(to, " %6.3f", row->aa);
 	(void)fprintf(to, " %s%s\n", measure_unit(row),
-	              measure_is_undecided(report->plan, row) ? " undecided" : "");
+	              measure_is_undecided(row) ? " undecided" : "");
 	(void)fflush(to);
 }
 

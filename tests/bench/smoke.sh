@@ -52,5 +52,7 @@ ofi:*)
 esac
 run --threads 1 --sizes 64 --depths 1
 holds 'one thread polls' 'map(.mode) == ["spin", "spin"]'
+run --sizes 8 --depths 1 --tests write
+holds 'writes are polled for' 'map([.test, .mode, .unit]) == [["write", "spin", "us"]]'
 run --sizes 1048576 --depths 1 --tests stream --modes wait
 holds 'what was asked for' 'map([.test, .mode, .size]) == [["stream", "wait", 1048576]]'

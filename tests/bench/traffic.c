@@ -107,7 +107,7 @@ static void serve(const struct traffic_block *block, uint64_t count)
 {
 	struct end *end = block->lane->ends[1];
 
-	if (block->test == TRAFFIC_LATENCY)
+	if (block->test != TRAFFIC_STREAM)
 		pong(end, count, block->wait);
 	else
 		drink(end, count, block->wait);
@@ -150,7 +150,7 @@ static void demand(struct traffic *traffic, uint64_t count, uint32_t done)
 	const struct traffic_block *block = traffic->block;
 	struct end *end = block->lane->ends[0];
 
-	if (block->test == TRAFFIC_LATENCY)
+	if (block->test != TRAFFIC_STREAM)
 		ping(end, count, block->wait);
 	else
 		pour(end, count, block->wait);

@@ -9,13 +9,13 @@
 struct lane;
 struct traffic;
 
-enum traffic_test { TRAFFIC_LATENCY, TRAFFIC_STREAM };
+enum traffic_test { TRAFFIC_LATENCY, TRAFFIC_STREAM, TRAFFIC_WRITE, TRAFFIC_TESTS };
 
 struct traffic_block {
 	const struct lane *lane;
 	enum traffic_test test;
 	bool wait;      /* sleep instead of polling */
-	uint64_t count; /* messages there (and back, of latency) */
+	uint64_t count; /* messages there (and back, but for streams) */
 };
 
 /* threads: 2, an end each; or 1, which drives both in turn and can only poll. */
