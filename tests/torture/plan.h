@@ -89,8 +89,9 @@ struct plan {
 	uint32_t disconnect_ms;
 	uint32_t area;    /* bytes of each memory area of an end */
 	uint32_t threads; /* 1: all ends in turns; 2: a thread for each side; 3: and a busybody */
-	bool process;     /* one side is another process */
-	uint32_t child;   /* which */
+	bool windows;
+	bool process;   /* one side is another process */
+	uint32_t child; /* which */
 	enum fate fate;
 	uint32_t fate_at;  /* turn */
 	uint64_t teardown; /* seed of the order */

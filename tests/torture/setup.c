@@ -190,7 +190,7 @@ static void make_end(struct end *e)
 
 	register_areas(e);
 	make_qp(e);
-	if (side_of(e)->info.capabilities & NDX_CAP_MEMORY_WINDOW)
+	if (e->round->plan.windows)
 		must(e->round, ndx_mw_create(adapter, &e->mw), "ndx_mw_create");
 	for (uint32_t i = below(&random, FIRST_RECEIVES + 1); i > 0 && !end_has_srq(e); i--)
 		(void)post_receive(e, &e->random);
