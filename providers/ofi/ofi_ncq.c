@@ -242,16 +242,12 @@ static bool watch(struct ofi_ncq *ncq)
 	return ncq->watched;
 }
 
-/* A wait may begin: nothing is left, and the descriptor will tell of what comes. */
+/* Lock held. A wait may begin: nothing is left, and the descriptor will tell of what comes. */
 static bool may_wait(struct ofi_ncq *ncq)
 {
 	struct fid *fids[1] = {&ncq->cq->fid};
-	bool ok;
 
-	base_lock_acquire(&ncq->lock);
-	ok = fi_trywait(ncq->adapter->fabric, fids, 1) == 0 && ofi_ncq_progress(ncq) == 0;
-	base_lock_release(&ncq->lock);
-	return ok;
+	return fi_trywait(ncq->adapter->fabric, fids, 1) == 0 && ofi_ncq_progress(ncq) == 0;
 }
 
 /*
@@ -273,6 +269,23 @@ static bool is_in_vain(struct ofi_ncq *ncq, bool any)
 	return ncq->idle > IDLE_MAX && base_now_ns() - ncq->idle_since > IDLE_NS;
 }
 
+/*
+ * Take the lock, unless a consumer has it that polls again: to wait for him would mean to be woken
+ * by each of his polls, to find the lock taken by the next. Every tick tries again.
+ */
+static bool take_over(struct ofi_ncq *ncq)
+{
+	if (base_lock_try(&ncq->lock))
+		return true;
+	/* First the mode, then the look: who begins to wait does it the other way round. */
+	go_away(ncq);
+	if (!is_wanted(ncq))
+		return false;
+	set_mode(ncq, OFI_NCQ_BUSY);
+	base_lock_acquire(&ncq->lock);
+	return true;
+}
+
 /* Read all there is, then sleep on the descriptor. */
 static void run(struct ofi_ncq *ncq)
 {
@@ -284,11 +297,12 @@ static void run(struct ofi_ncq *ncq)
 	set_mode(ncq, OFI_NCQ_BUSY);
 	ncq->seen_posts = posts;
 	for (int rounds = 0; !quiet && rounds < ROUNDS; rounds++) {
-		base_lock_acquire(&ncq->lock);
+		if (!take_over(ncq))
+			return;
 		n = ofi_ncq_progress(ncq);
+		quiet = n == 0 && may_wait(ncq);
 		base_lock_release(&ncq->lock);
 		any = any || n > 0;
-		quiet = n == 0 && may_wait(ncq);
 	}
 	if (!any)
 		ofi_count(&ncq->adapter->counts.vain);
