@@ -57,7 +57,9 @@ struct ndx_negotiation_server_events {
 struct ndx_negotiation_server_attr {
 	size_t size;         /**< set by ndx_negotiation_server_attr_init() */
 	const char *address; /**< "HOST:PORT", "[IPV6]:PORT"; port 0: any free one. Required */
-	struct ndx_variant *const *variants; /**< what it offers; kept by the server */
+	/** What it offers; kept by the server. The server has TCP: a variant's own transport is the
+	 * client's way to get there. */
+	struct ndx_variant *const *variants;
 	size_t variant_count;
 	struct ndx_negotiation_server_events events;
 

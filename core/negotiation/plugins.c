@@ -218,7 +218,7 @@ static enum ndx_status start(struct plugin *p, const struct ndx_plugin *table,
                              char why[PLUGIN_TEXT])
 {
 	const struct ndx_plugin_variant *list = table->list;
-	size_t count = table->count;
+	size_t count = list != NULL ? table->count : 0;
 	enum ndx_status st = NDX_OK;
 
 	if (list != NULL)

@@ -57,16 +57,10 @@ static enum ndx_status check_attr(const struct ndx_negotiation_server_attr *a)
 		fault = "a time-out is 0";
 	if (fault != NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_negotiation_server_create: %s", fault);
-	for (size_t i = 0; i < a->variant_count; i++) {
+	for (size_t i = 0; i < a->variant_count; i++)
 		if (a->variants[i] == NULL)
 			return fail(NDX_E_INVALID_PARAMETER, 0,
 			            "ndx_negotiation_server_create: variant %zu is NULL", i);
-		if (variant_transport(a->variants[i]) != NULL)
-			return fail(NDX_E_NOT_SUPPORTED, 0,
-			            "ndx_negotiation_server_create: variant \"%s\" has a transport "
-			            "of its own, the server has TCP",
-			            ndx_variant_name(a->variants[i]));
-	}
 	return NDX_OK;
 }
 

@@ -55,7 +55,10 @@ for room in providers/*/; do
 	allow "$room" "$mine$api|$spi|$system|$base|\"builtin\.h\"|$(own "$room")" \
 		'api, spi, core/base, its own stack and itself'
 done
-for room in plugins shims samples tests/conformance; do
+allow plugins/python "<Python\.h>|$api|$system|$spi|\"support_py\.h\"|$(own plugins/python)" \
+	'api, Python and itself'
+allow plugins "$api|$system|$spi|$(own plugins)" 'api and itself' plugins/python
+for room in shims samples tests/conformance; do
 	[ -d "$room" ] && allow "$room" "$api|$system|$spi|$(own "$room")" 'api and itself'
 done
 

@@ -54,6 +54,6 @@ hits "$tmp/tests" '(^|[^A-Za-z0-9_])(u|nano|clock_nano|thrd_)?sleep\(' |
 	report 'a test waits for the event, with a time-out; it does not sleep'
 
 grep -E '^tests/suppressions/.*\.supp$' "$tmp/all" >"$tmp/supp" || true
-hits "$tmp/supp" '^[^#]' | grep -vE ':[a-z_]+:[^:]*libfabric[^:]*$' |
-	report 'a suppression names libfabric, never code of ours'
+hits "$tmp/supp" '^[^#]' | grep -vE ':[a-z_]+:[^:]*lib(fabric|python)[^:]*$' |
+	report 'a suppression names libfabric or libpython, never code of ours'
 [ ! -e "$tmp/bad" ]

@@ -3,6 +3,7 @@
 #include "ends.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 
 void side_begin(struct side *s, const struct ndx_plugin_variant *variant, enum ndx_role role,
                 const struct ndx_plugin_value *values)
@@ -136,29 +137,63 @@ static void on_staged(void *arg, struct ndx_session *s, enum ndx_stage stage)
 		                 NDX_OK);
 }
 
+static void begin(struct listening *l, struct ndx_negotiation_server_attr *attr)
+{
+	struct sockaddr_in at;
+	socklen_t length = sizeof(at);
+
+	attr->address = "127.0.0.1:0";
+	attr->stage_timeout_ms = ENDS_WAIT_MS;
+	assert_int_equal(ndx_negotiation_server_create(attr, &l->server), NDX_OK);
+	assert_int_equal(
+		ndx_negotiation_server_get_address(l->server, (struct sockaddr *)&at, &length),
+		NDX_OK);
+	(void)snprintf(l->address, sizeof(l->address), "127.0.0.1:%u", ntohs(at.sin_port));
+}
+
+void listening_begin(struct listening *l, struct ndx_variant *const *variants, size_t count,
+                     uint32_t warn_ms)
+{
+	struct ndx_negotiation_server_attr attr;
+
+	ndx_negotiation_server_attr_init(&attr);
+	attr.variants = variants;
+	attr.variant_count = count;
+	attr.plugin_warn_ms = warn_ms;
+	begin(l, &attr);
+}
+
+void listening_end(struct listening *l)
+{
+	ndx_negotiation_server_close(l->server);
+}
+
+/* Calls of the plugin in stage info. */
+static uint32_t count_rounds(const struct ndx_session *s)
+{
+	struct ndx_history_entry entries[128];
+	const size_t count = ndx_session_get_history(s, entries, 128, NULL);
+	uint32_t rounds = 0;
+
+	for (size_t i = 0; i < count; i++)
+		rounds += entries[i].kind == NDX_HISTORY_CALL && entries[i].stage == NDX_STAGE_INFO;
+	return rounds;
+}
+
 void meeting_run(struct meeting *m, struct ndx_variant *client, struct ndx_variant *server)
 {
 	struct ndx_negotiation_server_attr attr;
-	struct ndx_negotiation_server *listening;
 	struct ndx_session_attr session;
+	struct listening listening;
+	const char *servers = listening.address;
 	struct ndx_session *s;
-	struct sockaddr_in at;
-	socklen_t length = sizeof(at);
-	char address[32];
-	const char *servers = address;
 
 	ndx_negotiation_server_attr_init(&attr);
-	attr.address = "127.0.0.1:0";
 	attr.variants = &server;
 	attr.variant_count = 1;
-	attr.stage_timeout_ms = ENDS_WAIT_MS;
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .arg = m};
-	assert_int_equal(ndx_negotiation_server_create(&attr, &listening), NDX_OK);
-	assert_int_equal(
-		ndx_negotiation_server_get_address(listening, (struct sockaddr *)&at, &length),
-		NDX_OK);
-	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(at.sin_port));
+	begin(&listening, &attr);
 	ndx_session_attr_init(&session);
 	session.variant = client;
 	session.servers = &servers;
@@ -170,9 +205,115 @@ void meeting_run(struct meeting *m, struct ndx_variant *client, struct ndx_varia
 	session.outbound_read_limit = m->reads[1];
 	assert_int_equal(ndx_session_create(&session, &s), NDX_OK);
 	m->status = ndx_session_run(s);
+	if (m->status == NDX_OK)
+		m->status = ndx_session_execute(s, NDX_STAGE_DONE);
+	m->rounds = count_rounds(s);
 	ndx_session_get_error(s, &m->error);
 	(void)ndx_session_get_agreement(s, NULL, &m->peer[0], &m->agreed[0]);
 	ndx_session_close(s);
-	/* Every callback of the server's has returned behind this. */
-	ndx_negotiation_server_close(listening);
+	listening_end(&listening);
+}
+
+/* ---- the gateway ---- */
+
+static bool relay(int from, int to)
+{
+	char bytes[4096];
+	const ssize_t n = recv(from, bytes, sizeof(bytes), 0);
+
+	return n > 0 && send(to, bytes, (size_t)n, MSG_NOSIGNAL) == n;
+}
+
+static void relay_both(int a, int b)
+{
+	struct pollfd set[2] = {{.fd = a, .events = POLLIN}, {.fd = b, .events = POLLIN}};
+
+	for (;;) {
+		(void)poll(set, 2, -1);
+		if (set[0].revents != 0 && !relay(a, b))
+			return;
+		if (set[1].revents != 0 && !relay(b, a))
+			return;
+	}
+}
+
+/* The request, to its empty line. */
+static bool read_request(int fd)
+{
+	char line[512] = "";
+	size_t used = 0;
+
+	while (strstr(line, "\r\n\r\n") == NULL) {
+		if (used + 1 == sizeof(line) || recv(fd, line + used, 1, 0) != 1)
+			return false;
+		line[++used] = '\0';
+	}
+	return strncmp(line, "CONNECT 127.0.0.1:", 18) == 0;
+}
+
+static void serve(struct gateway *g, int fd)
+{
+	static const char yes[] = "HTTP/1.1 200 go on\r\n\r\n";
+	static const char no[] = "HTTP/1.1 403 no\r\n\r\n";
+	struct sockaddr_in to = {.sin_family = AF_INET,
+	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+	const int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	g->asked = read_request(fd);
+	if (g->to == NULL) {
+		(void)send(fd, no, sizeof(no) - 1, MSG_NOSIGNAL);
+	} else {
+		to.sin_port = htons((uint16_t)strtoul(strchr(g->to->address, ':') + 1, NULL, 10));
+		if (connect(out, (struct sockaddr *)&to, sizeof(to)) == 0 &&
+		    send(fd, yes, sizeof(yes) - 1, MSG_NOSIGNAL) > 0)
+			relay_both(fd, out);
+	}
+	(void)close(out);
+}
+
+static void *gateway_main(void *arg)
+{
+	struct gateway *g = arg;
+	const int fd = accept(g->fd, NULL, NULL);
+	char byte;
+
+	if (fd < 0)
+		return NULL;
+	if (!g->speaks && recv(fd, &byte, 1, MSG_PEEK) == 1)
+		__atomic_store_n(&g->came, 1, __ATOMIC_SEQ_CST);
+	while (!g->speaks && recv(fd, &byte, 1, 0) == 1)
+		;
+	if (g->speaks)
+		serve(g, fd);
+	(void)close(fd);
+	return NULL;
+}
+
+void gateway_begin(struct gateway *g, const struct listening *to, bool speaks)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+	socklen_t length = sizeof(at);
+
+	*g = (struct gateway){.to = to, .speaks = speaks};
+	g->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(g->fd >= 0);
+	assert_int_equal(bind(g->fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(g->fd, 1), 0);
+	assert_int_equal(getsockname(g->fd, (struct sockaddr *)&at, &length), 0);
+	(void)snprintf(g->address, sizeof(g->address), "127.0.0.1:%u", ntohs(at.sin_port));
+	assert_int_equal(pthread_create(&g->thread, NULL, gateway_main, g), 0);
+}
+
+void gateway_wait(struct gateway *g)
+{
+	while (__atomic_load_n(&g->came, __ATOMIC_SEQ_CST) == 0)
+		(void)poll(NULL, 0, 1);
+}
+
+void gateway_end(struct gateway *g)
+{
+	(void)shutdown(g->fd, SHUT_RDWR);
+	assert_int_equal(pthread_join(g->thread, NULL), 0);
+	(void)close(g->fd);
 }

@@ -5,6 +5,8 @@
 
 #include "says.h"
 
+#include <pthread.h>
+
 #include <ndx/ndx.h>
 #include <ndx/negotiation_server.h>
 #include <ndx/spi/plugin.h>
@@ -57,11 +59,39 @@ struct meeting {
 	uint32_t reads[4];              /* inbound and outbound of the client, then of the server */
 	struct ndx_agreement agreed[2]; /* client's, server's */
 	struct ndx_peer_description peer[2];
+	uint32_t rounds; /* of the client's stage info: calls of its plugin */
 	enum ndx_status status;
 	struct ndx_session_error error;
 };
 
-/* Runs a session between two frameworks' variants, up to stage ready. */
+/* A server of variants; calls that take longer than `warn_ms` are named. */
+struct listening {
+	struct ndx_negotiation_server *server;
+	char address[32];
+};
+
+void listening_begin(struct listening *l, struct ndx_variant *const *variants, size_t count,
+                     uint32_t warn_ms);
+/* Every callback has returned behind this. */
+void listening_end(struct listening *l);
+
+/* A proxy for one connection: to the server, whatever it is asked for; without one it refuses. */
+struct gateway {
+	pthread_t thread;
+	const struct listening *to;
+	int fd;
+	bool asked;    /* it was, as a proxy is */
+	bool speaks;   /* else it says nothing at all */
+	uint32_t came; /* atomic: something did */
+	char address[32];
+};
+
+void gateway_begin(struct gateway *g, const struct listening *to, bool speaks);
+/* Until it has heard something. */
+void gateway_wait(struct gateway *g);
+void gateway_end(struct gateway *g);
+
+/* Runs a session between two frameworks' variants, all stages of it. */
 void meeting_run(struct meeting *m, struct ndx_variant *client, struct ndx_variant *server);
 
 #endif

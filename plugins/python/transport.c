@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transports written in Python: an object of the class for each connection. */
+#include "python.h"
+
+#include <stdlib.h>
+
+struct ndx_plugin_channel {
+	const struct guest *guest;
+	PyObject *object;
+	uint32_t cancelled; /* atomic: whatever the object does then is because of that */
+};
+
+/* Take the exception that is set. */
+static enum ndx_status status_of_exception(const struct guest *g, char *why, size_t room)
+{
+	enum ndx_status st = NDX_E_UNSUCCESSFUL;
+
+	if (PyErr_ExceptionMatches(PyExc_TimeoutError))
+		st = NDX_E_IO_TIMEOUT;
+	else if (PyErr_ExceptionMatches(PyExc_ConnectionRefusedError))
+		st = NDX_E_CONNECTION_REFUSED;
+	else if (PyErr_ExceptionMatches(PyExc_ConnectionError) ||
+	         PyErr_ExceptionMatches(PyExc_EOFError))
+		st = NDX_E_CONNECTION_ABORTED;
+	else if (PyErr_ExceptionMatches(PyExc_OSError))
+		st = NDX_E_HOST_UNREACHABLE;
+	else if (PyErr_ExceptionMatches(PyExc_ValueError))
+		st = NDX_E_INVALID_ADDRESS;
+	if (st == NDX_E_UNSUCCESSFUL || st == NDX_E_INVALID_ADDRESS) {
+		(void)py_why(g->host, why, room);
+	} else {
+		/* Networks fail every day: a line, not a traceback. */
+		PyObject *type;
+		PyObject *value;
+		PyObject *trace;
+		PyObject *text;
+
+		PyErr_Fetch(&type, &value, &trace);
+		text = value != NULL ? PyObject_Str(value) : NULL;
+		(void)snprintf(why, room, "%s",
+		               text != NULL ? PyUnicode_AsUTF8(text) : "an exception");
+		Py_XDECREF(text);
+		Py_XDECREF(type);
+		Py_XDECREF(value);
+		Py_XDECREF(trace);
+		PyErr_Clear();
+	}
+	return st;
+}
+
+static double seconds(uint32_t timeout_ms)
+{
+	return (double)timeout_ms / 1000;
+}
+
+static enum ndx_status connect_as(unsigned index, void *plugin, const char *address,
+                                  uint32_t timeout_ms, struct ndx_plugin_channel **out, char *why,
+                                  size_t room)
+{
+	const struct guest *g = plugin;
+	struct ndx_plugin_channel *channel = calloc(1, sizeof(*channel));
+	enum ndx_status st = NDX_OK;
+	PyGILState_STATE held;
+
+	if (channel == NULL || !py_enter(&held)) {
+		(void)snprintf(why, room, channel == NULL ? "out of memory" : "Python has ended");
+		free(channel);
+		return NDX_E_INSUFFICIENT_RESOURCES;
+	}
+	channel->guest = g;
+	channel->object = PyObject_CallFunction(g->transport_classes[index], "(sd)", address,
+	                                        seconds(timeout_ms));
+	if (channel->object == NULL)
+		st = status_of_exception(g, why, room);
+	py_leave(held);
+	if (st == NDX_OK)
+		*out = channel;
+	else
+		free(channel);
+	return st;
+}
+
+/* A table's connect is not told whose it is: so there is one for each. */
+#define CONNECT(index)                                                                 \
+	static enum ndx_status connect_##index(                                        \
+		void *plugin, const char *address, uint32_t timeout_ms,                \
+		struct ndx_plugin_channel **out, char *why, size_t room)               \
+	{                                                                              \
+		return connect_as(index, plugin, address, timeout_ms, out, why, room); \
+	}
+
+CONNECT(0)
+CONNECT(1)
+CONNECT(2)
+CONNECT(3)
+
+static enum ndx_status outcome(struct ndx_plugin_channel *channel, enum ndx_status st)
+{
+	return __atomic_load_n(&channel->cancelled, __ATOMIC_ACQUIRE) != 0 ? NDX_E_CANCELED : st;
+}
+
+/* The interpreter is ours; `answer` is what a method returned. */
+static enum ndx_status failed(struct ndx_plugin_channel *channel)
+{
+	const enum ndx_status st = outcome(channel, NDX_OK);
+	char why[160];
+
+	if (st == NDX_OK)
+		return status_of_exception(channel->guest, why, sizeof(why));
+	PyErr_Clear(); /* what a cancelled object says of it does not matter */
+	return st;
+}
+
+static enum ndx_status channel_send(struct ndx_plugin_channel *channel, const void *data,
+                                    size_t length, uint32_t timeout_ms)
+{
+	enum ndx_status st = NDX_OK;
+	PyGILState_STATE held;
+	PyObject *answer;
+
+	if (!py_enter(&held))
+		return NDX_E_CONNECTION_ABORTED;
+	answer = PyObject_CallMethod(channel->object, "send", "(y#d)", data, (Py_ssize_t)length,
+	                             seconds(timeout_ms));
+	if (answer == NULL)
+		st = failed(channel);
+	Py_XDECREF(answer);
+	py_leave(held);
+	return outcome(channel, st);
+}
+
+/* Nothing is its end. */
+static enum ndx_status take_bytes(PyObject *answer, void *data, size_t room, size_t *length)
+{
+	Py_buffer view;
+
+	if (PyObject_GetBuffer(answer, &view, PyBUF_SIMPLE) != 0)
+		return NDX_E_UNSUCCESSFUL;
+	*length = (size_t)view.len;
+	if (*length > 0 && *length <= room)
+		memcpy(data, view.buf, *length);
+	PyBuffer_Release(&view);
+	return *length > 0 ? NDX_OK : NDX_E_CONNECTION_ABORTED;
+}
+
+static enum ndx_status channel_receive(struct ndx_plugin_channel *channel, void *data, size_t room,
+                                       size_t *length, uint32_t timeout_ms)
+{
+	enum ndx_status st = NDX_OK;
+	PyGILState_STATE held;
+	PyObject *answer;
+
+	if (!py_enter(&held))
+		return NDX_E_CONNECTION_ABORTED;
+	answer = PyObject_CallMethod(channel->object, "receive", "(nd)", (Py_ssize_t)room,
+	                             seconds(timeout_ms));
+	if (answer != NULL)
+		st = take_bytes(answer, data, room, length);
+	if (PyErr_Occurred() != NULL)
+		st = failed(channel);
+	Py_XDECREF(answer);
+	py_leave(held);
+	return outcome(channel, st);
+}
+
+static void call_plain(struct ndx_plugin_channel *channel, const char *method)
+{
+	PyGILState_STATE held;
+	PyObject *answer;
+	char why[160];
+
+	if (!py_enter(&held))
+		return;
+	answer = PyObject_CallMethod(channel->object, method, NULL);
+	if (answer == NULL)
+		(void)py_why(channel->guest->host, why, sizeof(why));
+	Py_XDECREF(answer);
+	py_leave(held);
+}
+
+static void channel_cancel(struct ndx_plugin_channel *channel)
+{
+	__atomic_store_n(&channel->cancelled, 1, __ATOMIC_RELEASE);
+	call_plain(channel, "cancel");
+}
+
+static void channel_close(struct ndx_plugin_channel *channel)
+{
+	PyGILState_STATE held;
+
+	call_plain(channel, "close");
+	if (py_enter(&held)) {
+		Py_CLEAR(channel->object);
+		py_leave(held);
+	}
+	free(channel);
+}
+
+void transport_fill(struct ndx_plugin_transport *out, unsigned index, const char *name)
+{
+	static const struct ndx_plugin_transport each[TRANSPORTS_MOST] = {
+		{.connect = connect_0},
+		{.connect = connect_1},
+		{.connect = connect_2},
+		{.connect = connect_3},
+	};
+
+	*out = (struct ndx_plugin_transport){.name = name,
+	                                     .connect = each[index].connect,
+	                                     .send = channel_send,
+	                                     .receive = channel_receive,
+	                                     .cancel = channel_cancel,
+	                                     .close = channel_close};
+}
