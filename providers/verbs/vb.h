@@ -246,6 +246,7 @@ struct vb_req {
 	uint8_t kind;       /* enum vb_kind */
 	bool needs_receive; /* of the peer's */
 	bool hopeless;      /* an invalidate of what is not bound */
+	bool told;          /* the device tells of its success */
 };
 
 /* An initiator request; the list is kept only where it is needed to tell why one failed. */
@@ -266,6 +267,8 @@ enum vb_control {
 	VB_GOODBYE,   /* into the peer's mailbox: what I have sent is all there */
 	VB_PROBE,     /* likewise: I know that you are there, you need not wait for me */
 	VB_KEEPALIVE, /* a write of no bytes: do you answer? */
+	VB_SWEEP,     /* likewise: which requests before it have ended without a word? */
+	VB_LAST,      /* when all is being cancelled: it is the last */
 	VB_CONTROLS
 };
 
@@ -284,7 +287,9 @@ struct vb_qp {
 	struct ibv_qp *native;
 	struct vb_conn *conn;
 	struct vb_req controls[VB_CONTROLS];
-	uint32_t controls_out; /* bits of enum vb_control */
+	uint32_t controls_out;             /* bits of enum vb_control */
+	uint32_t controls_at[VB_CONTROLS]; /* the initiator requests before this come first */
+	uint32_t untold; /* requests since the last one that the device tells of */
 	uint32_t outbound_reads;
 	struct base_queue from_srq; /* counts what it took from the shared queue */
 	bool receiving;             /* the native queue pair has the receives */
@@ -339,6 +344,8 @@ struct vb_note {
 
 /* Under base.lock: post a request of our own; no-op if it is under way. 0, or errno. */
 int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_note *note);
+/* Under base.lock: have the device tell of all that was posted. */
+void vb_post_sweep(struct vb_qp *qp);
 
 static inline struct vb_req *vb_req_of(const struct ibv_wc *wc)
 {

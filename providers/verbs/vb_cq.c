@@ -66,15 +66,24 @@ static int read_some(struct vb_cq *cq, struct held *held)
 	return n;
 }
 
-/* Which request of its queue pair is the oldest; false: none is there. */
+static bool is_told(const struct base_queue *q, uint32_t index)
+{
+	return ((const struct vb_req *)(const void *)base_queue_at(q, index))->told;
+}
+
+/* Which request of its queue pair is the oldest that the device tells of; false: none is there. */
 static bool oldest(struct vb_qp *qp, uint32_t *index)
 {
+	const struct base_queue *q = &qp->base.initiator;
+	uint32_t i;
 	bool any;
 
 	base_lock_acquire(&qp->base.lock);
-	*index = qp->base.initiator.head;
-	any = base_queue_outstanding(&qp->base.initiator) > 0;
+	for (i = q->head; i != q->tail && !is_told(q, i);)
+		i++;
+	any = i != q->tail;
 	base_lock_release(&qp->base.lock);
+	*index = i;
 	return any;
 }
 

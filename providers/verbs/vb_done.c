@@ -131,21 +131,45 @@ static enum ndx_status first_cancelled(struct vb_qp *qp, const struct vb_req *re
 	return st;
 }
 
+/* What stands before a request that the device tells of has ended; of failures it always tells. */
+static void ended_before(struct base_queue *q, uint32_t index)
+{
+	for (uint32_t i = q->head; i != index; i++) {
+		struct base_req *req = base_queue_at(q, i);
+
+		if (req->done)
+			continue;
+		req->status = NDX_OK;
+		req->native = 0;
+		req->done = true;
+	}
+	base_queue_retire(q);
+}
+
+static void ended_before_request(struct base_queue *q, const struct base_req *req)
+{
+	uint32_t index = q->head;
+
+	while (index != q->tail && base_queue_at(q, index) != req)
+		index++;
+	ended_before(q, index);
+}
+
 static void initiator_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_wc *wc)
 {
-	const bool first =
-		&req->base == base_queue_at(&qp->base.initiator, qp->base.initiator.head);
+	struct base_queue *q = &qp->base.initiator;
 	enum ndx_status st = initiator_status(&req->base, wc->status);
 
+	if (__builtin_expect(&req->base != base_queue_at(q, q->head), 0))
+		ended_before_request(q, &req->base);
 	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->parted)
 		st = NDX_E_CANCELED;
-	if (wc->status == IBV_WC_WR_FLUSH_ERR && first)
+	if (wc->status == IBV_WC_WR_FLUSH_ERR)
 		st = first_cancelled(qp, req);
 	if (req->mw != NULL && !vb_mw_done(req, st == NDX_OK) && st == NDX_OK &&
 	    req->base.type == NDX_REQUEST_BIND)
 		st = NDX_E_CANCELED;
-	base_req_done(&qp->base.initiator, &req->base, st,
-	              wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
+	base_req_done(q, &req->base, st, wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
 }
 
 static void receive_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_wc *wc)
@@ -170,8 +194,12 @@ static void receive_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_
 
 static void control_done(struct vb_qp *qp, const struct vb_req *req, const struct ibv_wc *wc)
 {
-	const uint32_t bit = 1u << (req - qp->controls);
+	const size_t which = (size_t)(req - qp->controls);
+	const uint32_t bit = 1u << which;
+	struct base_queue *q = &qp->base.initiator;
 
+	if ((int32_t)(qp->controls_at[which] - q->head) > 0)
+		ended_before(q, qp->controls_at[which]);
 	qp->controls_out &= ~bit;
 	if (wc->status != IBV_WC_SUCCESS || qp->conn == NULL)
 		return;

@@ -340,6 +340,7 @@ void vb_conn_drain(struct ndx_spi_conn *spi)
 	if (qp->base.state == BASE_QP_UP)
 		qp->base.state = BASE_QP_CLOSING;
 	qp->draining = true;
+	vb_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	vb_qp_poll(qp);
 	base_lock_acquire(&qp->base.lock);

@@ -158,6 +158,8 @@ static enum ndx_status hand_in(struct vb_qp *qp, struct vb_mw *mw, struct base_r
 		return vb_post_undo(&qp->base.initiator, err);
 	req->mw = mw;
 	req->needs_receive = false;
+	req->told = true;
+	qp->untold = 0;
 	req->hopeless = wr->opcode == IBV_WR_LOCAL_INV && !mw->planned;
 	((struct vb_initiator *)(void *)base)->count = 0;
 	mw->pending++;

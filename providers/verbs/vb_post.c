@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posting. Every request is signalled, also one with silent success: its completion frees the slot,
- * here and in the device, and a drain needs no sentinel.
+ * Posting. Of requests with silent success the device tells only now and then. It frees the slots
+ * of those that it does not tell of when it tells of a later one, and so do we: one in so many
+ * is signalled; whoever wants to know of all posts a sweep.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 
 #include "vb.h"
+
+#define UNTOLD_PART 4u /* of a queue: so many silent requests may go without a word */
 
 /* What a post brings along. */
 struct op {
@@ -53,9 +56,16 @@ static int copy_inline(struct ibv_sge *to, char *bytes, const struct op *op)
 	return length > 0 ? 1 : 0;
 }
 
-static unsigned native_flags(uint32_t flags)
+/* Under base.lock: is the device to tell of a request with these flags? */
+static bool is_told(const struct vb_qp *qp, uint32_t flags)
 {
-	unsigned native = IBV_SEND_SIGNALED;
+	return (flags & NDX_OP_SILENT_SUCCESS) == 0 ||
+	       qp->untold >= qp->base.initiator.depth / UNTOLD_PART;
+}
+
+static unsigned native_flags(uint32_t flags, bool told)
+{
+	unsigned native = told ? IBV_SEND_SIGNALED : 0;
 
 	if (flags & NDX_OP_READ_FENCE)
 		native |= IBV_SEND_FENCE;
@@ -87,13 +97,15 @@ static void keep_list(const struct vb_qp *qp, const struct op *op, struct base_r
 /* Under base.lock. */
 static enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct base_req *req)
 {
+	const bool told = is_told(qp, op->flags);
+	struct vb_req *own = (struct vb_req *)(void *)req;
 	struct ibv_sge list[VB_MAX_SGE];
 	char bytes[VB_MAX_INLINE];
 	struct ibv_send_wr wr = {
 		.wr_id = (uintptr_t)req,
 		.sg_list = list,
 		.opcode = op->opcode,
-		.send_flags = native_flags(op->flags),
+		.send_flags = native_flags(op->flags, told),
 		.imm_data = htonl(op->immediate),
 	};
 	struct ibv_send_wr *bad;
@@ -108,15 +120,18 @@ static enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct bas
 		wr.num_sge = copy_inline(list, bytes, op);
 	else
 		wr.num_sge = vb_post_list(list, op->sge, op->count);
-	((struct vb_req *)(void *)req)->needs_receive = op->opcode == IBV_WR_SEND ||
-	                                                op->opcode == IBV_WR_SEND_WITH_IMM ||
-	                                                op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-	((struct vb_req *)(void *)req)->hopeless = false;
+	own->needs_receive = op->opcode == IBV_WR_SEND || op->opcode == IBV_WR_SEND_WITH_IMM ||
+	                     op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	own->hopeless = false;
+	own->told = told;
 	keep_list(qp, op, req);
 	wr.wr.rdma.remote_addr = op->remote_address;
 	wr.wr.rdma.rkey = be32toh(op->remote_token);
 	err = ibv_post_send(qp->native, &wr, &bad);
-	return err == 0 ? NDX_OK : vb_post_undo(&qp->base.initiator, err);
+	if (err != 0)
+		return vb_post_undo(&qp->base.initiator, err);
+	qp->untold = told ? 0 : qp->untold + 1;
+	return NDX_OK;
 }
 
 static enum ndx_status try_post(struct vb_qp *qp, const struct op *op)
@@ -282,14 +297,25 @@ int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_not
 
 	if (qp->controls_out & (1u << which))
 		return 0;
-	if (qp->native == NULL || qp->killed)
+	if (qp->native == NULL || (qp->killed && which != VB_LAST))
 		return ENOTCONN;
 	wr.wr.rdma.remote_addr = note->offset;
 	wr.wr.rdma.rkey = note->rkey;
 	err = ibv_post_send(qp->native, &wr, &bad);
-	if (err == 0)
-		qp->controls_out |= 1u << which;
-	return err;
+	if (err != 0)
+		return err;
+	qp->controls_out |= 1u << which;
+	qp->controls_at[which] = qp->base.initiator.tail;
+	qp->untold = 0;
+	return 0;
+}
+
+void vb_post_sweep(struct vb_qp *qp)
+{
+	static const struct vb_note nothing;
+
+	if (qp->untold > 0)
+		(void)vb_post_control(qp, qp->killed ? VB_LAST : VB_SWEEP, &nothing);
 }
 
 const struct ndx_qp_ops vb_qp_ops = {

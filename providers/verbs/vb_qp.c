@@ -110,6 +110,7 @@ int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
 	qp->late = false;
 	qp->parted = false;
 	qp->draining = false;
+	qp->untold = 0;
 	qp->outbound_reads = conn->spi.outbound_read_limit;
 	err = qp->native == NULL ? ENODEV : step(qp, conn, IBV_QPS_INIT, &ours);
 	if (err == 0)
@@ -127,6 +128,7 @@ void vb_qp_bring_down(struct vb_qp *qp)
 	base_lock_acquire(&qp->base.lock);
 	qp->receiving = false;
 	qp->controls_out = 0;
+	qp->untold = 0;
 	if (qp->native != NULL && modify(qp->native, IBV_QPS_RESET) != 0)
 		log_warn(errno, "a queue pair does not go back to RESET: %s", strerror(errno));
 	base_lock_release(&qp->base.lock);
@@ -142,6 +144,8 @@ void vb_qp_kill(struct vb_qp *qp)
 	qp->killed = true;
 	if (qp->native != NULL && qp->receiving && modify(qp->native, IBV_QPS_ERR) != 0)
 		log_warn(errno, "a queue pair does not go to ERR: %s", strerror(errno));
+	else if (qp->native != NULL && qp->receiving)
+		vb_post_sweep(qp); /* it comes back last */
 }
 
 bool vb_qp_is_quiet(const struct vb_qp *qp)

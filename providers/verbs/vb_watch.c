@@ -173,6 +173,7 @@ void vb_watch_on_timer(void *arg)
 	gone = is_gone(conn, ms);
 	qp->late = (late || gone) && !conn->peer_said;
 	silent = is_silent(conn, ms);
+	vb_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	if (late)
 		report(conn, IBV_WC_RNR_RETRY_EXC_ERR, "the peer posted no receive in time");

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base_container_of.h"
+#include "rig.h"
+
+static void on_report(struct ndx_spi_conn *spi, uint32_t bits, int32_t native, const char *cause)
+{
+	struct rig *rig = container_of(vb_conn_of(spi), struct rig, conn);
+
+	(void)native;
+	rig->reports |= bits;
+	if (cause != NULL)
+		rig->cause = cause;
+}
+
+void rig_open(struct rig *rig)
+{
+	memset(rig, 0, sizeof(*rig));
+	fake_open(&rig->device);
+	rig->host.report = on_report;
+	rig->adapter.spi.host = &rig->host;
+	rig->adapter.context = &rig->device.context;
+	rig->adapter.pd = &rig->device.pd;
+	rig->adapter.max_transfer = UINT32_C(1) << 30;
+	rig->adapter.max_inline = VB_MAX_INLINE;
+	rig->adapter.max_sge = 4;
+	for (size_t i = 0; i < VB_COUNTERS; i++)
+		rig->adapter.counter_fds[i] = -1;
+	base_list_init(&rig->adapter.cqs);
+	base_list_init(&rig->adapter.regions);
+	base_list_init(&rig->adapter.windows);
+	base_list_init(&rig->adapter.conns);
+	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
+	assert_int_equal(vb_cq_create(&rig->adapter.spi, 2, 0, &rig->cq), NDX_OK);
+}
+
+void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq)
+{
+	const struct ndx_qp_attr attr = {
+		.size = sizeof(attr),
+		.receive_cq = &rig->cq->pub,
+		.initiator_cq = &rig->cq->pub,
+		.srq = srq != NULL ? &srq->pub : NULL,
+		.context = rig,
+		.receive_depth = depth,
+		.initiator_depth = depth,
+		.max_receive_sge = 4,
+		.max_initiator_sge = 4,
+		.no_receive_timeout_ms = NDX_INFINITE,
+	};
+
+	assert_int_equal(vb_qp_create(&rig->adapter.spi, &attr, &rig->qp), NDX_OK);
+	rig->conn = (struct vb_conn){.adapter = &rig->adapter,
+	                             .qp = rig_qp(rig),
+	                             .spi = {.inbound_read_limit = 4, .outbound_read_limit = 4}};
+	rig->conn.work = (struct base_job){.fn = vb_end_on_work, .arg = &rig->conn};
+	rig_qp(rig)->conn = &rig->conn;
+	assert_int_equal(vb_qp_bring_up(rig_qp(rig), &rig->conn), 0);
+	rig_native(rig)->state = IBV_QPS_RTS;
+	rig_qp(rig)->base.state = BASE_QP_UP;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+void rig_close(struct rig *rig)
+{
+	base_loop_call(rig->adapter.spi.loop, nothing, NULL);
+	if (rig->qp != NULL)
+		vb_qp_destroy(rig->qp);
+	vb_cq_destroy(rig->cq);
+	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);
+	assert_int_equal(rig->device.queues, 0);
+	assert_int_equal(rig->device.pairs, 0);
+}
+
+enum ndx_status rig_send(struct rig *rig, uintptr_t context, uint32_t flags)
+{
+	const struct ndx_sge sge = {rig->memory, sizeof(rig->memory), 1};
+
+	return ndx_qp_send(&rig->qp->pub, (void *)context, &sge, 1, flags);
+}
+
+enum ndx_status rig_receive(struct rig *rig, uintptr_t context)
+{
+	const struct ndx_sge sge = {rig->memory, sizeof(rig->memory), 1};
+
+	return ndx_qp_receive(&rig->qp->pub, (void *)context, &sge, 1);
+}
+
+bool rig_next(struct rig *rig, uintptr_t *context, enum ndx_status *status)
+{
+	struct ndx_result result;
+
+	if (ndx_cq_get_results(&rig->cq->pub, &result, 1) == 0)
+		return false;
+	*context = (uintptr_t)result.request_context;
+	*status = result.status;
+	return true;
+}
+
+void rig_expect(struct rig *rig, uintptr_t context, enum ndx_status status)
+{
+	enum ndx_status got = NDX_PENDING;
+	uintptr_t who = 0;
+
+	assert_true(rig_next(rig, &who, &got));
+	assert_int_equal(who, context);
+	assert_int_equal(got, status);
+}
+
+void rig_expect_none(struct rig *rig)
+{
+	enum ndx_status got;
+	uintptr_t who;
+
+	assert_false(rig_next(rig, &who, &got));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A queue pair of the verbs provider that is up, on a fake device. */
+#ifndef RIG_H
+#define RIG_H
+
+#include "fake_verbs.h"
+#include "vb_srq.h"
+
+struct rig {
+	struct fake_device device;
+	struct vb_adapter adapter;
+	struct ndx_host host;
+	struct vb_conn conn;
+	struct ndx_spi_cq *cq;
+	struct ndx_spi_qp *qp;
+	uint32_t reports; /* bits of enum ndx_spi_report */
+	const char *cause;
+	char memory[64];
+};
+
+/* Adapter and loop; then a completion queue; then a queue pair that is connected. */
+void rig_open(struct rig *rig);
+void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq);
+void rig_close(struct rig *rig);
+
+static inline struct vb_qp *rig_qp(const struct rig *rig)
+{
+	return vb_qp_of(rig->qp);
+}
+static inline struct ibv_qp *rig_native(const struct rig *rig)
+{
+	return rig_qp(rig)->native;
+}
+
+enum ndx_status rig_send(struct rig *rig, uintptr_t context, uint32_t flags);
+enum ndx_status rig_receive(struct rig *rig, uintptr_t context);
+/* The next result: its context and status; false: there is none. */
+bool rig_next(struct rig *rig, uintptr_t *context, enum ndx_status *status);
+/* Fails the test if the next result is another one, or none. */
+void rig_expect(struct rig *rig, uintptr_t context, enum ndx_status status);
+void rig_expect_none(struct rig *rig);
+
+#endif

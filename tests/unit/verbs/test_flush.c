@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a queue pair: every request has one result, in order, and none comes later. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+
+#define DEPTH 16u
+
+static void kill(struct rig *rig)
+{
+	struct vb_qp *qp = rig_qp(rig);
+
+	base_lock_acquire(&qp->base.lock);
+	vb_qp_kill(qp);
+	base_lock_release(&qp->base.lock);
+	vb_qp_poll(qp);
+}
+
+static bool is_quiet(const struct rig *rig)
+{
+	return vb_qp_is_quiet(rig_qp(rig));
+}
+
+static void everything_is_cancelled_in_order(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	for (unsigned i = 0; i < DEPTH; i++) {
+		assert_int_equal(rig_send(&rig, i, 0), NDX_OK);
+		assert_int_equal(rig_receive(&rig, 100 + i), NDX_OK);
+	}
+	fake_run(rig_native(&rig), 3);
+	kill(&rig);
+	assert_true(is_quiet(&rig));
+	for (unsigned i = 0; i < DEPTH; i++)
+		rig_expect(&rig, i, i < 3 ? NDX_OK : NDX_E_CANCELED);
+	for (unsigned i = 0; i < DEPTH; i++)
+		rig_expect(&rig, 100 + i, NDX_E_CANCELED);
+	rig_expect_none(&rig);
+	assert_int_equal(rig.reports, 0); /* we did it ourselves */
+	rig_close(&rig);
+}
+
+/* Silent ones that had succeeded have no completion; those that had not, do. */
+static void silent_ones_are_told_apart(void **state)
+{
+	(void)state;
+	for (unsigned ended = 0; ended <= 4; ended++) {
+		struct rig rig;
+
+		rig_open(&rig);
+		rig_connect(&rig, 32, NULL);
+		for (unsigned i = 0; i < 4; i++)
+			assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
+		assert_int_equal(fake_qp_of(rig_native(&rig))->signalled, 0);
+		fake_run(rig_native(&rig), ended);
+		kill(&rig);
+		assert_true(is_quiet(&rig));
+		for (unsigned i = ended; i < 4; i++)
+			rig_expect(&rig, i, NDX_E_CANCELED);
+		rig_expect_none(&rig);
+		rig_close(&rig);
+	}
+}
+
+/* A sweep that is under way comes too early to tell of what was posted behind it. */
+static void a_sweep_before_does_not_stand_for_the_last(void **state)
+{
+	struct rig rig;
+	struct vb_qp *qp;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, 32, NULL);
+	qp = rig_qp(&rig);
+	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	base_lock_acquire(&qp->base.lock);
+	vb_post_sweep(qp);
+	base_lock_release(&qp->base.lock);
+	assert_int_equal(rig_send(&rig, 2, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	fake_run(rig_native(&rig), 3);
+	kill(&rig);
+	assert_true(is_quiet(&rig));
+	rig_expect_none(&rig);
+	rig_close(&rig);
+}
+
+static void one_failure_cancels_the_rest_and_is_told(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	fake_run(rig_native(&rig), 1);
+	fake_break(rig_native(&rig), IBV_WC_RETRY_EXC_ERR);
+	rig_expect(&rig, 1, NDX_E_IO_TIMEOUT);
+	rig_expect(&rig, 2, NDX_E_CANCELED);
+	rig_expect(&rig, 3, NDX_E_CANCELED);
+	rig_expect_none(&rig);
+	assert_true(rig.reports & NDX_REPORT_ABORT);
+	rig_close(&rig);
+}
+
+/* A queue of 2 with a queue pair of 16 and 16: the native one holds all that a flush can give. */
+static void small_queues_are_not_overrun(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	assert_int_equal(rig.cq->depth, 2);
+	for (unsigned i = 0; i < DEPTH; i++) {
+		assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
+		assert_int_equal(rig_receive(&rig, 100 + i), NDX_OK);
+	}
+	/* nobody polls */
+	base_lock_acquire(&rig_qp(&rig)->base.lock);
+	vb_qp_kill(rig_qp(&rig));
+	base_lock_release(&rig_qp(&rig)->base.lock);
+	assert_false(fake_cq_of(vb_cq_of(&rig.cq->pub)->native)->overrun);
+	for (unsigned i = 0; i < DEPTH; i++)
+		rig_expect(&rig, i, NDX_E_CANCELED);
+	for (unsigned i = 0; i < DEPTH; i++)
+		rig_expect(&rig, 100 + i, NDX_E_CANCELED);
+	rig_close(&rig);
+}
+
+static void a_queue_that_cannot_grow_takes_no_queue_pair(void **state)
+{
+	struct rig rig;
+	struct ndx_qp_attr attr;
+	struct ndx_spi_qp *qp = NULL;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	attr = rig.qp->attr;
+	attr.initiator_depth = 4096;
+	rig.device.refuse_nth[FAKE_RESIZE_CQ] = 1;
+	assert_int_equal(vb_qp_create(&rig.adapter.spi, &attr, &qp), NDX_E_INSUFFICIENT_RESOURCES);
+	rig.device.refuse_nth[FAKE_CREATE_QP] = 1;
+	assert_int_equal(vb_qp_create(&rig.adapter.spi, &attr, &qp), NDX_E_INSUFFICIENT_RESOURCES);
+	assert_null(qp);
+	assert_int_equal(vb_cq_of(&rig.cq->pub)->room, 2 * DEPTH + VB_CONTROLS);
+	rig_close(&rig);
+}
+
+/* Should a device lose completions all the same, whoever waits for them is told. */
+static void an_overrun_is_told(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	assert_int_equal(vb_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
+	fake_tell(&rig.device, IBV_EVENT_CQ_ERR, vb_cq_of(&rig.cq->pub)->native);
+	vb_async_on_event(&rig.adapter, 0);
+	assert_int_equal(vb_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_E_BUFFER_OVERFLOW);
+	rig_close(&rig);
+}
+
+/* Software RoCE never flushes a receive that is posted then; the device never sees ours. */
+static void a_receive_after_the_end_is_cancelled_at_once(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.device.forgets_late = true;
+	rig_connect(&rig, DEPTH, NULL);
+	kill(&rig);
+	rig.device.count[FAKE_POST_RECV] = 0;
+	assert_int_equal(rig_receive(&rig, 7), NDX_OK);
+	assert_int_equal(rig.device.count[FAKE_POST_RECV], 0);
+	rig_expect(&rig, 7, NDX_E_CANCELED);
+	assert_true(is_quiet(&rig));
+	rig_close(&rig);
+}
+
+/* One that raced with the failure, which nobody has read yet: going to ERR once more flushes it. */
+static void a_receive_that_the_device_forgot_is_flushed(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.device.forgets_late = true;
+	rig_connect(&rig, DEPTH, NULL);
+	fake_break(rig_native(&rig), IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(rig_receive(&rig, 7), NDX_OK);
+	vb_qp_poll(rig_qp(&rig));
+	assert_false(is_quiet(&rig));
+	kill(&rig);
+	assert_true(is_quiet(&rig));
+	rig_expect(&rig, 7, NDX_E_CANCELED);
+	rig_expect_none(&rig);
+	rig_close(&rig);
+}
+
+static void a_failed_queue_pair_is_told_without_requests(void **state)
+{
+	static const enum ibv_event_type events[] = {IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR,
+	                                             IBV_EVENT_QP_ACCESS_ERR};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		struct rig rig;
+
+		rig_open(&rig);
+		rig_connect(&rig, DEPTH, NULL);
+		fake_tell(&rig.device, events[i], rig_native(&rig));
+		vb_async_on_event(&rig.adapter, 0);
+		assert_int_equal(rig.reports, NDX_REPORT_ABORT);
+		rig_close(&rig);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything_is_cancelled_in_order),
+		cmocka_unit_test(silent_ones_are_told_apart),
+		cmocka_unit_test(a_sweep_before_does_not_stand_for_the_last),
+		cmocka_unit_test(one_failure_cancels_the_rest_and_is_told),
+		cmocka_unit_test(small_queues_are_not_overrun),
+		cmocka_unit_test(a_queue_that_cannot_grow_takes_no_queue_pair),
+		cmocka_unit_test(an_overrun_is_told),
+		cmocka_unit_test(a_receive_after_the_end_is_cancelled_at_once),
+		cmocka_unit_test(a_receive_that_the_device_forgot_is_flushed),
+		cmocka_unit_test(a_failed_queue_pair_is_told_without_requests),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

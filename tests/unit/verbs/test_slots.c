@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Slots: of a device that frees those of silent requests only with a later completion. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "rig.h"
+
+#define DEPTH 16u
+
+static void silent_requests_never_run_out_of_slots(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.device.runs = true;
+	rig_connect(&rig, DEPTH, NULL);
+	for (unsigned i = 0; i < 50 * DEPTH; i++)
+		assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	rig_expect_none(&rig);
+	/* and the device told of few of them */
+	assert_true(fake_qp_of(rig_native(&rig))->signalled <= 50 * DEPTH / 4);
+	rig_close(&rig);
+}
+
+/* Of any depth, the last free slot must be one that comes back. */
+static void smallest_queues_come_back_too(void **state)
+{
+	(void)state;
+	for (uint32_t depth = 1; depth <= 9; depth++) {
+		struct rig rig;
+
+		rig_open(&rig);
+		rig.device.runs = true;
+		rig_connect(&rig, depth, NULL);
+		for (unsigned i = 0; i < 40; i++)
+			assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
+		rig_close(&rig);
+	}
+}
+
+static void full_queue_refuses_and_takes_again(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	for (unsigned i = 0; i < DEPTH; i++)
+		assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	assert_int_equal(rig_send(&rig, 99, NDX_OP_SILENT_SUCCESS), NDX_E_NO_MORE_ENTRIES);
+	fake_run(rig_native(&rig), DEPTH);
+	for (unsigned i = 0; i < DEPTH; i++)
+		assert_int_equal(rig_send(&rig, 100 + i, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	rig_close(&rig);
+}
+
+/* A loud request among silent ones: what it comes behind has ended, and only that. */
+static void a_result_frees_what_is_before_it(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	assert_int_equal(rig_send(&rig, 2, 0), NDX_OK);
+	assert_int_equal(rig_send(&rig, 3, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	fake_run(rig_native(&rig), 1);
+	rig_expect_none(&rig);
+	assert_int_equal(base_queue_outstanding(&rig_qp(&rig)->base.initiator), 3);
+	fake_run(rig_native(&rig), 2);
+	rig_expect(&rig, 2, NDX_OK);
+	rig_expect_none(&rig);
+	assert_int_equal(base_queue_outstanding(&rig_qp(&rig)->base.initiator), 1);
+	rig_close(&rig);
+}
+
+/* Nobody posts a loud one: the watch asks. */
+static void a_sweep_finds_what_nobody_told(void **state)
+{
+	struct rig rig;
+	struct vb_qp *qp;
+
+	(void)state;
+	rig_open(&rig);
+	rig.device.runs = true;
+	rig_connect(&rig, DEPTH, NULL);
+	qp = rig_qp(&rig);
+	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	rig_expect_none(&rig);
+	assert_int_equal(base_queue_outstanding(&qp->base.initiator), 1);
+	base_lock_acquire(&qp->base.lock);
+	vb_post_sweep(qp);
+	base_lock_release(&qp->base.lock);
+	rig_expect_none(&rig);
+	assert_int_equal(base_queue_outstanding(&qp->base.initiator), 0);
+	/* once: there is nothing to ask for now */
+	rig.device.count[FAKE_POST_SEND] = 0;
+	base_lock_acquire(&qp->base.lock);
+	vb_post_sweep(qp);
+	base_lock_release(&qp->base.lock);
+	assert_int_equal(rig.device.count[FAKE_POST_SEND], 0);
+	rig_close(&rig);
+}
+
+static void draining_ends_though_nobody_tells(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.device.runs = true;
+	rig_connect(&rig, DEPTH, NULL);
+	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	vb_conn_drain(&rig.conn.spi);
+	assert_true(rig.reports & NDX_REPORT_DRAINED);
+	/* what is posted now is cancelled; a later sweep does not make it a success */
+	assert_int_equal(rig_send(&rig, 2, NDX_OP_SILENT_SUCCESS), NDX_OK);
+	rig_expect(&rig, 2, NDX_E_CANCELED);
+	rig_close(&rig);
+}
+
+static void a_refused_post_takes_nothing(void **state)
+{
+	static const struct {
+		int err;
+		enum ndx_status status;
+	} rows[] = {{EINVAL, NDX_E_INTERNAL_ERROR}, {EIO, NDX_E_INTERNAL_ERROR}};
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.device.runs = true;
+	rig_connect(&rig, DEPTH, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rig.device.refuse_errno = rows[i].err;
+		rig.device.refuse_nth[FAKE_POST_SEND] = 1;
+		assert_int_equal(rig_send(&rig, 1, 0), rows[i].status);
+		rig.device.refuse_nth[FAKE_POST_RECV] = 1;
+		assert_int_equal(rig_receive(&rig, 1), rows[i].status);
+	}
+	/* the device is full though we are not: one look, one more try */
+	rig.device.refuse_errno = ENOMEM;
+	rig.device.refuse_nth[FAKE_POST_SEND] = 1;
+	assert_int_equal(rig_send(&rig, 2, 0), NDX_OK);
+	rig_expect(&rig, 2, NDX_OK);
+	rig_expect_none(&rig);
+	for (unsigned i = 0; i < DEPTH; i++) {
+		assert_int_equal(rig_send(&rig, 10 + i, 0), NDX_OK);
+		assert_int_equal(rig_receive(&rig, 50 + i), NDX_OK);
+	}
+	for (unsigned i = 0; i < DEPTH; i++)
+		rig_expect(&rig, 10 + i, NDX_OK);
+	rig_expect_none(&rig);
+	rig_close(&rig);
+}
+
+static void results_that_come_late_and_in_batches_keep_their_order(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.device.runs = true;
+	rig_connect(&rig, DEPTH, NULL);
+	rig.device.polls_empty = 3;
+	rig.device.batch = 5;
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(rig_send(&rig, i, 0), NDX_OK);
+	for (unsigned i = 0; i < 3; i++)
+		rig_expect_none(&rig);
+	for (unsigned i = 0; i < 5; i++)
+		rig_expect(&rig, i, NDX_OK);
+	rig_expect_none(&rig);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(silent_requests_never_run_out_of_slots),
+		cmocka_unit_test(smallest_queues_come_back_too),
+		cmocka_unit_test(full_queue_refuses_and_takes_again),
+		cmocka_unit_test(a_result_frees_what_is_before_it),
+		cmocka_unit_test(a_sweep_finds_what_nobody_told),
+		cmocka_unit_test(draining_ends_though_nobody_tells),
+		cmocka_unit_test(a_refused_post_takes_nothing),
+		cmocka_unit_test(results_that_come_late_and_in_batches_keep_their_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
