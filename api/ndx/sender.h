@@ -105,9 +105,17 @@ struct ndx_adapter *ndx_sender_get_adapter(struct ndx_sender *sender);
 /** The connector of a sender that stands alone, once connected; NULL otherwise. */
 struct ndx_connector *ndx_sender_get_connector(struct ndx_sender *sender);
 
-/** Where the peer's slab is, of mode WRITE; before the first frame. */
+/**
+ * The peer wants its frames written into this slab (mode WRITE), which was told on the way; before
+ * the first frame. The sequence runs to the largest multiple of @p slot_count from now on.
+ *
+ * @retval NDX_E_INVALID_PARAMETER    NULL, 0 slots, or the slab is smaller than they are
+ * @retval NDX_E_INVALID_DEVICE_STATE frames were sent already
+ * @retval NDX_E_NOT_SUPPORTED        no NDX_CAP_WRITE_IMMEDIATE
+ */
 enum ndx_status ndx_sender_set_memory(struct ndx_sender *sender,
-                                      const struct ndx_memory_description *memory);
+                                      const struct ndx_memory_description *memory,
+                                      uint32_t slot_size, uint32_t slot_count);
 
 /**
  * The buffer of the next frame, slot_size bytes; waits until one is free and until the rate allows

@@ -12,7 +12,6 @@
 #include "base_log.h"
 #include "receiver.h"
 
-#define SEQUENCE_WRAP_MAX (1u << 24)
 #define PAGE 4096u
 #define BATCH 16
 #define SECOND_NS 1000000000ull
@@ -78,8 +77,10 @@ static enum ndx_status make_ring(struct ndx_sender *s)
 {
 	const uint64_t ring = (uint64_t)s->attr.slot_size * s->attr.slot_count;
 	const uint64_t extra = (uint64_t)s->attr.peer_slot_size + 1;
+
 	const uint64_t length = (ring + extra + PAGE - 1) / PAGE * PAGE;
 
+	s->oversize = s->attr.peer_slot_size + 1;
 	s->memory = aligned_alloc(PAGE, (size_t)length);
 	s->lengths = calloc(s->attr.slot_count, sizeof(*s->lengths));
 	if (s->memory == NULL || s->lengths == NULL)
@@ -126,7 +127,8 @@ static enum ndx_status build(struct ndx_sender *s)
 	}
 	if (st != NDX_OK)
 		return st;
-	if (s->attr.mode == NDX_RECEIVER_WRITE && !(info.capabilities & NDX_CAP_WRITE_IMMEDIATE))
+	s->can_write = (info.capabilities & NDX_CAP_WRITE_IMMEDIATE) != 0;
+	if (s->attr.mode == NDX_RECEIVER_WRITE && !s->can_write)
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "ndx_sender_create: %s has no writes with immediate data", info.uri);
 	st = make_ring(s);
@@ -342,7 +344,7 @@ static void damage(struct ndx_sender *s, struct shot *shot, uint32_t channel)
 		break;
 	case NDX_SENDER_FAULT_OVERSIZE:
 		shot->sge.buffer = s->memory + (size_t)s->attr.slot_size * s->attr.slot_count;
-		shot->sge.length = s->attr.peer_slot_size + 1;
+		shot->sge.length = s->oversize;
 		break;
 	case NDX_SENDER_FAULT_NONE:
 	case NDX_SENDER_FAULT_DROP:

@@ -7,6 +7,8 @@
 
 #include "endpoint.h"
 
+#define SEQUENCE_WRAP_MAX (1u << 24)
+
 struct ndx_sender {
 	struct ndx_sender_attr attr;
 	struct endpoint end;           /* with a receiver: the adapter only */
@@ -14,7 +16,9 @@ struct ndx_sender {
 	struct ndx_cq *cq;             /* the receiver's, with one */
 	struct ndx_mr *mr;
 	uint8_t *memory;   /* the ring, and behind it what is too long for the peer */
+	uint32_t oversize; /* bytes of that */
 	uint32_t *lengths; /* of each slot's frame */
+	bool can_write;    /* with immediate data */
 	bool connected;
 	bool acquired; /* slot `next` was given to the caller */
 	uint32_t next;

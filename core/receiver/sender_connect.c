@@ -114,21 +114,33 @@ struct ndx_connector *ndx_sender_get_connector(struct ndx_sender *s)
 }
 
 enum ndx_status ndx_sender_set_memory(struct ndx_sender *s,
-                                      const struct ndx_memory_description *memory)
+                                      const struct ndx_memory_description *memory,
+                                      uint32_t slot_size, uint32_t slot_count)
 {
-	const uint64_t slab =
-		s != NULL ? (uint64_t)s->attr.peer_slot_size * s->attr.peer_slot_count : 0;
+	const uint64_t slab = (uint64_t)slot_size * slot_count;
 
-	if (s == NULL || memory == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_set_memory: NULL argument");
+	if (s == NULL || memory == NULL || slab == 0 || slot_count > SEQUENCE_WRAP_MAX)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_sender_set_memory: NULL argument, or %u slots of %u bytes are no "
+		            "slab",
+		            slot_count, slot_size);
 	if (memory->length < slab)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_sender_set_memory: the peer's slab of %llu bytes is smaller than "
 		            "%u slots of %u bytes",
-		            (unsigned long long)memory->length, s->attr.peer_slot_count,
-		            s->attr.peer_slot_size);
+		            (unsigned long long)memory->length, slot_count, slot_size);
+	if (s->posted > 0)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_sender_set_memory: frames were sent already");
+	if (!s->can_write)
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ndx_sender_set_memory: the adapter has no writes with immediate data");
+	s->attr.mode = NDX_RECEIVER_WRITE;
+	s->attr.peer_slot_size = slot_size;
+	s->attr.peer_slot_count = slot_count;
 	s->attr.peer_address = memory->address;
 	s->attr.peer_token = memory->token;
+	s->attr.sequence_wrap = SEQUENCE_WRAP_MAX / slot_count * slot_count;
 	return NDX_OK;
 }
 
@@ -153,6 +165,7 @@ static void part(struct ndx_sender *s)
 	s->next = 0;
 	s->under_way = 0;
 	s->sequence = 0;
+	s->posted = 0;
 	s->stats.failed = NDX_OK;
 }
 

@@ -305,14 +305,14 @@ static void written_frames_lie_where_they_belong(void **state)
 		skip();
 	sink_attach(r, 0, &sink);
 	r->attr.mode = NDX_RECEIVER_WRITE;
-	r->sender_attr.mode = NDX_RECEIVER_WRITE;
-	r->sender_attr.peer_slot_count = SLOTS;
 	assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_OK);
 	assert_int_equal(ndx_sender_create(&r->sender_attr, &r->sender), NDX_OK);
 	assert_int_equal(ndx_receiver_get_memory(r->receiver, &memory), NDX_OK);
 	assert_int_equal(memory.length, SLOTS * SLOT_SIZE);
 	rig_join(r);
-	assert_int_equal(ndx_sender_set_memory(r->sender, &memory), NDX_OK);
+	assert_int_equal(ndx_sender_set_memory(r->sender, &memory, SLOT_SIZE, SLOTS + 1),
+	                 NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_sender_set_memory(r->sender, &memory, SLOT_SIZE, SLOTS), NDX_OK);
 	for (uint32_t i = 0; i < 5 * SLOTS; i++) {
 		assert_int_equal(rig_send(r, i, 200), NDX_OK);
 		sink_await(&sink, i + 1);

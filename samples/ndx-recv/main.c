@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ndx-recv: receives frames without a copy over any adapter; checks them, or writes them to a file.
+ * One sender after the other: the slab stays, the queue pair is a new one each time.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ndx/ndx.h>
+
+#include "sample_frames.h"
+#include "sample_listen.h"
+#include "sample_options.h"
+#include "sample_report.h"
+
+#define WHO "ndx-recv"
+#define SLICE_MS 200u /* how often it looks whether it shall stop */
+
+static const char about[] =
+	"Receives frames from ndx-send, one sender after the other, without copying them.\n"
+	"Every byte is checked unless --raw is given.";
+
+static const char details[] =
+	"Without --adapter the adapter is $NDX_ADAPTER, else the INI file's, else chosen by the\n"
+	"library. Numbers may end in k, M or G. SIGINT and SIGTERM end it gracefully.\n\n"
+	"Exit status: 0 every frame was whole and none was lost, 1 something failed,\n"
+	"2 command line, 3 the adapter could not be opened.";
+
+struct options {
+	const char *adapter;
+	const char *address;
+	const char *port_file;
+	const char *file;
+	uint32_t slots;
+	uint32_t slot_size;
+	uint32_t senders;
+	uint32_t idle_ms;
+	uint32_t probe_ms;
+	uint32_t copy_below;
+	uint32_t spin_us;
+	bool write_mode;
+	bool raw;
+	bool json;
+	bool quiet;
+	bool verbose;
+};
+
+struct run {
+	const struct options *options;
+	struct ndx_adapter *adapter;
+	struct ndx_listener *listener;
+	struct ndx_receiver *receiver;
+	FILE *file;
+	uint64_t expected;         /* number of the next frame; the receiving thread's */
+	atomic_uint_least64_t bad; /* frames with a wrong byte, or out of turn */
+	atomic_bool file_failed;
+};
+
+static atomic_bool stop_asked;
+
+static void ask_stop(int signal_number)
+{
+	(void)signal_number;
+	stop_asked = true;
+}
+
+static bool check(void *context, const struct ndx_frame *frame)
+{
+	struct run *run = context;
+	uint64_t number = 0;
+	const bool good =
+		sample_frame_check(frame->data, frame->length, &number) && number >= run->expected;
+
+	/* Numbers that were left out are the receiver's business: it counts them as lost. */
+	if (good)
+		run->expected = number + 1;
+	else
+		run->bad++;
+	return good;
+}
+
+static bool keep(void *context, const struct ndx_frame *frame)
+{
+	struct run *run = context;
+
+	if (fwrite(frame->data, 1, frame->length, run->file) == frame->length)
+		return true;
+	run->file_failed = true;
+	return false;
+}
+
+static struct ndx_receiver_stats stats_of(const struct run *run)
+{
+	struct ndx_receiver_stats stats = {.size = sizeof(stats)};
+
+	(void)ndx_receiver_get_stats(run->receiver, &stats);
+	return stats;
+}
+
+/* One line that is written over and over. */
+static void show(const struct run *run, struct ndx_receiver_stats *before)
+{
+	const struct ndx_receiver_stats now = stats_of(run);
+	const double s = (double)(now.time_ns - before->time_ns) / 1e9;
+
+	if (run->options->quiet || s < 1)
+		return;
+	fprintf(stderr,
+	        "\r%" PRIu64 " frames  %.0f/s  %.1f MB/s  %u of %u slots posted (low %u)  "
+	        "lost %" PRIu64 "  bad %" PRIu64 "   ",
+	        now.frames, (double)(now.frames - before->frames) / s,
+	        (double)(now.bytes - before->bytes) / s / 1e6, now.posted, now.slots, now.low_water,
+	        now.lost, (uint64_t)run->bad);
+	*before = now;
+}
+
+static enum ndx_status await_sender(struct run *run)
+{
+	struct ndx_memory_description memory;
+	struct sample_greeting greeting = {.by_write = run->options->write_mode,
+	                                   .slot_size = run->options->slot_size,
+	                                   .slot_count = run->options->slots};
+	uint8_t bytes[SAMPLE_GREETING_BYTES];
+	enum ndx_status st;
+
+	(void)ndx_receiver_get_memory(run->receiver, &memory);
+	greeting.address = greeting.by_write ? memory.address : 0;
+	greeting.token = memory.token;
+	sample_greeting_write(&greeting, bytes);
+	do
+		st = ndx_receiver_accept(run->receiver, run->listener, bytes, sizeof(bytes),
+		                         SLICE_MS);
+	while (st == NDX_E_IO_TIMEOUT && !stop_asked);
+	return st;
+}
+
+/* One sender's visit, from its connect to its end. */
+static int serve(struct run *run)
+{
+	struct ndx_receiver_stats before;
+	struct ndx_receiver_cause cause;
+	enum ndx_status st = await_sender(run);
+
+	if (st != NDX_OK)
+		return stop_asked ? SAMPLE_EXIT_OK : sample_failed(WHO, st, "wait for a sender");
+	before = stats_of(run);
+	while (ndx_receiver_get_state(run->receiver) == NDX_RECEIVER_RUNNING && !stop_asked) {
+		(void)poll(NULL, 0, (int)SLICE_MS);
+		show(run, &before);
+	}
+	if (stop_asked)
+		(void)ndx_receiver_stop(run->receiver);
+	ndx_receiver_get_cause(run->receiver, &cause);
+	if (!run->options->quiet)
+		fputc('\n', stderr);
+	printf("sender gone: %s%s%s\n", ndx_receiver_end_name(cause.end),
+	       cause.text[0] != '\0' ? ": " : "", cause.text);
+	return cause.status == NDX_OK ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
+}
+
+static int serve_all(struct run *run)
+{
+	const uint32_t senders = run->options->senders;
+	int rc = SAMPLE_EXIT_OK;
+
+	for (uint32_t i = 0; (senders == 0 || i < senders) && !stop_asked; i++) {
+		enum ndx_status st = i > 0 ? ndx_receiver_reset(run->receiver) : NDX_OK;
+
+		if (st != NDX_OK)
+			return sample_failed(WHO, st, "begin anew");
+		run->expected = 0;
+		if (serve(run) != SAMPLE_EXIT_OK)
+			rc = SAMPLE_EXIT_FAILED;
+	}
+	return rc;
+}
+
+static int report(struct run *run)
+{
+	const struct ndx_receiver_stats s = stats_of(run);
+	char *json = NULL;
+	enum ndx_status st;
+
+	printf("%" PRIu64 " frames, %" PRIu64 " bytes, %" PRIu64 " lost, %" PRIu64
+	       " bad; %u of %u slots back; slots ran out %" PRIu64 " times, for %.3f s\n",
+	       s.frames, s.bytes, s.lost, (uint64_t)run->bad, s.slots - s.held, s.slots, s.starved,
+	       (double)s.starved_ns / 1e9);
+	if (run->options->json) {
+		st = ndx_receiver_snapshot(run->receiver, &json);
+		if (st != NDX_OK)
+			return sample_failed(WHO, st, "make a snapshot");
+		puts(json);
+		free(json);
+	}
+	if (run->file_failed || (run->file != NULL && fflush(run->file) != 0)) {
+		fprintf(stderr, WHO ": %s: not all could be written\n", run->options->file);
+		return SAMPLE_EXIT_FAILED;
+	}
+	return s.lost == 0 && run->bad == 0 && s.held == 0 ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
+}
+
+static int make_receiver(struct run *run)
+{
+	const struct options *o = run->options;
+	struct ndx_receiver_attr attr;
+	enum ndx_status st;
+	int consumers = 0;
+
+	ndx_receiver_attr_init(&attr);
+	attr.adapter = run->adapter;
+	attr.mode = o->write_mode ? NDX_RECEIVER_WRITE : NDX_RECEIVER_SEND;
+	attr.slot_size = o->slot_size;
+	attr.slot_count = o->slots;
+	if (o->write_mode) /* as ndx_sender_set_memory() has it */
+		attr.sequence_wrap = attr.sequence_wrap / o->slots * o->slots;
+	attr.idle_timeout_ms = o->idle_ms;
+	attr.probe_ms = o->probe_ms;
+	attr.copy_below = o->copy_below;
+	attr.copy_count = o->copy_below > 0 ? o->slots : 0;
+	attr.spin_us = o->spin_us;
+	if (!o->raw)
+		attr.consumers[consumers++] =
+			(struct ndx_frame_consumer){check, run, NDX_CHANNEL_ANY};
+	if (run->file != NULL)
+		attr.consumers[consumers++] =
+			(struct ndx_frame_consumer){keep, run, NDX_CHANNEL_ANY};
+	st = ndx_receiver_create(&attr, &run->receiver);
+	if (st != NDX_OK)
+		return sample_failed(WHO, st, "create a receiver");
+	return SAMPLE_EXIT_OK;
+}
+
+static int receive(struct run *run)
+{
+	char text[SAMPLE_ADDRESS_TEXT];
+	struct sample_address address;
+	int rc = sample_listen(WHO, run->adapter, run->options->address, &run->listener, &address);
+	int reported;
+
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	rc = make_receiver(run);
+	if (rc != SAMPLE_EXIT_OK)
+		goto close_listener;
+	if (run->options->port_file != NULL) {
+		rc = sample_write_port(run->options->port_file, &address);
+		if (rc != SAMPLE_EXIT_OK)
+			goto close_receiver;
+	}
+	printf("listening on %s\n", sample_address_format(&address, text, sizeof(text)));
+	(void)fflush(stdout);
+	rc = serve_all(run);
+	(void)ndx_receiver_stop(run->receiver);
+	reported = report(run);
+	rc = rc != SAMPLE_EXIT_OK ? rc : reported;
+close_receiver:
+	ndx_receiver_close(run->receiver);
+close_listener:
+	ndx_listener_close(run->listener);
+	return rc;
+}
+
+static int start(const struct options *o)
+{
+	struct run run = {.options = o};
+	enum ndx_status st = ndx_adapter_open(o->adapter, &run.adapter);
+	int rc = SAMPLE_EXIT_FAILED;
+
+	if (st != NDX_OK) {
+		(void)sample_failed(WHO, st, "open adapter %s",
+		                    o->adapter != NULL ? o->adapter : "(default)");
+		return SAMPLE_EXIT_NO_ADAPTER;
+	}
+	if (o->file != NULL) {
+		run.file = fopen(o->file, "wb");
+		if (run.file == NULL) {
+			perror(o->file);
+			goto close_adapter;
+		}
+	}
+	rc = receive(&run);
+	if (run.file != NULL && fclose(run.file) != 0 && rc == SAMPLE_EXIT_OK) {
+		perror(o->file);
+		rc = SAMPLE_EXIT_FAILED;
+	}
+close_adapter:
+	ndx_adapter_close(run.adapter);
+	return rc;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = ask_stop;
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.slots = 256, .slot_size = 9000, .senders = 1, .spin_us = 50};
+	const struct sample_option options[] = {
+		{"--adapter", "URI", "which adapter, e.g. ofi:tcp?iface=lo", .text = &o.adapter},
+		{"--slots", "N", "slots of the slab (256)", .number = &o.slots, .min = 1,
+	         .max = 65536},
+		{"--slot-size", "BYTES", "longest frame (9000)", .number = &o.slot_size,
+	         .min = SAMPLE_FRAME_HEADER, .max = 16u << 20},
+		{"--senders", "N", "end after N senders, 0: never (1)", .number = &o.senders,
+	         .max = UINT32_MAX},
+		{"--file", "FILE", "write the frames there, one behind the other", .text = &o.file},
+		{"--raw", NULL, "do not check the frames", .flag = &o.raw},
+		{"--write", NULL, "let senders write into the slab", .flag = &o.write_mode},
+		{"--copy-below", "N", "copy frames out with fewer slots posted (0: never)",
+	         .number = &o.copy_below, .max = 65536},
+		{"--idle", "MS", "give up on a sender that sends nothing, 0: never (0)",
+	         .number = &o.idle_ms, .max = 1u << 30},
+		{"--probe", "MS", "ask a silent sender for a sign of life, 0: never (0)",
+	         .number = &o.probe_ms, .max = 1u << 30},
+		{"--spin", "US", "poll for so long before sleeping (50)", .number = &o.spin_us,
+	         .max = 1u << 20},
+		{"--port-file", "FILE", "write the port there once it listens",
+	         .text = &o.port_file},
+		{"--json", NULL, "print all counters as JSON at the end", .flag = &o.json},
+		{"--quiet", NULL, "no line with live counters", .flag = &o.quiet},
+		{"--verbose", NULL, "the library's log on stderr", .flag = &o.verbose},
+	};
+	const struct sample_program program = {
+		.name = WHO,
+		.synopsis = "[ADDRESS:PORT] [options]",
+		.about = about,
+		.details = details,
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = 1,
+	};
+	size_t operands;
+	int rc;
+
+	if (!sample_parse(&program, argc, argv, &operands, &rc))
+		return rc;
+	if (o.raw && o.file == NULL)
+		return sample_usage(&program, "--raw without --file: nobody wants the frames");
+	o.address = operands == 1 ? argv[1] : NULL;
+	if (o.verbose)
+		sample_log_to_stderr(NDX_LOG_DEBUG);
+	catch_signals();
+	return start(&o);
+}
