@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "reqresp.h"
+#include "sample_listen.h"
 #include "sample_options.h"
 #include "sample_report.h"
 #include "wire.h"
@@ -19,73 +20,6 @@ struct visit {
 	bool over; /* no more requests: the client is gone, or */
 	bool ours; /* it is us who end it */
 };
-
-/* The address asked for; without one, or without a host, the adapter's first. */
-static int choose_address(struct end *end, struct sample_address *address)
-{
-	const char *wish = end->options->address;
-	struct sockaddr_storage *own;
-	size_t count;
-	unsigned port = 0;
-	enum ndx_status st;
-	const char *why;
-
-	if (wish != NULL) {
-		if (!sample_address_parse(wish, address, &why)) {
-			fprintf(stderr, WHO ": %s: %s\n", wish, why);
-			return SAMPLE_EXIT_USAGE;
-		}
-		if (!sample_address_is_any(address))
-			return SAMPLE_EXIT_OK;
-		port = sample_address_port(address);
-	}
-	st = sample_addresses_of(end->adapter, &own, &count);
-	if (st != NDX_OK)
-		return sample_failed(WHO, st, "find an address of %s", end->info.uri);
-	*address = sample_address_from(&own[0]);
-	free(own);
-	sample_address_set_port(address, port);
-	return SAMPLE_EXIT_OK;
-}
-
-/* On success `address` is where it listens, with the port. */
-static int start_listening(struct end *end, struct ndx_listener **listener,
-                           struct sample_address *address)
-{
-	char text[SAMPLE_ADDRESS_TEXT];
-	enum ndx_status st;
-
-	st = ndx_listen_on(end->adapter, (const struct sockaddr *)&address->storage,
-	                   address->length, 0, listener);
-	if (st != NDX_OK)
-		return sample_failed(WHO, st, "listen on %s",
-		                     sample_address_format(address, text, sizeof(text)));
-	address->length = sizeof(address->storage);
-	st = ndx_listener_get_local_address(*listener, (struct sockaddr *)&address->storage,
-	                                    &address->length);
-	if (st == NDX_OK)
-		return SAMPLE_EXIT_OK;
-	ndx_listener_close(*listener);
-	return sample_failed(WHO, st, "get the listener's address");
-}
-
-static int write_port(const char *path, const struct sample_address *address)
-{
-	char temporary[4096];
-	FILE *file;
-
-	/* Whoever waits for the file must not see it half written. */
-	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	file = fopen(temporary, "w");
-	if (file == NULL)
-		goto failed;
-	fprintf(file, "%u\n", sample_address_port(address));
-	if (fclose(file) == 0 && rename(temporary, path) == 0)
-		return SAMPLE_EXIT_OK;
-failed:
-	perror(path);
-	return SAMPLE_EXIT_FAILED;
-}
 
 /* Wait for the next client, as long as it takes; false: stop. */
 static bool next_client(struct end *end, struct ndx_listener *listener)
@@ -288,13 +222,11 @@ int server_run(const struct reqresp_options *options, server_ready_fn *ready, vo
 	rc = end_open(&end, WHO, options);
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
-	rc = choose_address(&end, &address);
-	if (rc == SAMPLE_EXIT_OK)
-		rc = start_listening(&end, &listener, &address);
+	rc = sample_listen(WHO, end.adapter, options->address, &listener, &address);
 	if (rc != SAMPLE_EXIT_OK)
 		goto close_adapter;
 	if (options->port_file != NULL)
-		rc = write_port(options->port_file, &address);
+		rc = sample_write_port(options->port_file, &address);
 	if (rc != SAMPLE_EXIT_OK)
 		goto close_listener;
 	printf(WHO ": %s, listening on %s\n", end.info.uri,
