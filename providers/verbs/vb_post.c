@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posting. Of requests with silent success the device tells only now and then. It frees the slots
- * of those that it does not tell of when it tells of a later one, and so do we: one in so many
- * is signalled; whoever wants to know of all posts a sweep.
+ * of those that it does not tell of when it tells of a later one, and so do we: one in so many, and
+ * the one that takes the last slot, is signalled; whoever wants to know of all posts a sweep.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -56,11 +56,13 @@ static int copy_inline(struct ibv_sge *to, char *bytes, const struct op *op)
 	return length > 0 ? 1 : 0;
 }
 
-/* Under base.lock: is the device to tell of a request with these flags? */
+/* Under base.lock: is the device to tell of the request that was admitted last? */
 static bool is_told(const struct vb_qp *qp, uint32_t flags)
 {
-	return (flags & NDX_OP_SILENT_SUCCESS) == 0 ||
-	       qp->untold >= qp->base.initiator.depth / UNTOLD_PART;
+	const struct base_queue *q = &qp->base.initiator;
+
+	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->untold >= q->depth / UNTOLD_PART ||
+	       q->tail - __atomic_load_n(&q->freed, __ATOMIC_RELAXED) >= q->depth;
 }
 
 static unsigned native_flags(uint32_t flags, bool told)
