@@ -324,7 +324,8 @@ struct ofi_tx {
 	uint32_t immediate;
 	uint8_t iov_count;
 	uint8_t word_flags;      /* enum ofi_word_flag, of send and write; else 0 */
-	bool native;             /* the stack has it */
+	uint8_t parts;           /* how many of a write with immediate data the stack has */
+	bool native;             /* the stack has it, or parts of it */
 	bool remote;             /* the verdict is about the peer's memory */
 	struct ofi_mw *mw;       /* of bind and invalidate; NULL: closed meanwhile */
 	enum ndx_status verdict; /* NDX_OK, or what it completes with when its turn comes */
@@ -372,6 +373,7 @@ struct ofi_qp {
 	uint32_t read_limit;
 	uint32_t written; /* length of the write that the next message stands for */
 	bool timer_set;
+	bool retrying; /* that timer is set for a request that the stack had no memory for */
 	struct base_timer timer;
 	uint64_t credit_words_sent; /* control words with nothing but credits */
 	uint64_t credit_words_received;
@@ -418,7 +420,7 @@ void ofi_issue(struct ofi_qp *qp);
 int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx);
 /* The stack is done with a request: err 0, or an errno of libfabric's. */
 void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err);
-/* Complete what the stack never had, CANCELED. */
+/* Complete what the stack has nothing of, CANCELED. */
 void ofi_cancel_held(struct ofi_qp *qp);
 /* Issue again in a moment. */
 void ofi_issue_later(struct ofi_qp *qp);

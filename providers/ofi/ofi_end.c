@@ -42,7 +42,7 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 		return;
 	base_lock_acquire(&qp->base.lock);
 	ofi_cancel_held(qp);
-	if (qp->tx_native > 0)
+	if (base_queue_outstanding(&qp->base.initiator) > 0)
 		ofi_qp_break(qp, 0, "requests that the stack has taken did not end in time");
 	ofi_check_drained(qp);
 	base_lock_release(&qp->base.lock);

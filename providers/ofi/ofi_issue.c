@@ -45,8 +45,8 @@ static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count
 
 /*
  * A write with immediate data: the write, with the lower half of its length, the upper half, and a
- * message without bytes, whose delivery is also the write's: it is behind it. Handing over the
- * first of them twice, because there was no memory for the last, does no harm.
+ * message without bytes, whose delivery is also the write's: it is behind it. When there is no
+ * memory for one of them it goes on from there later.
  */
 static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
 {
@@ -62,11 +62,15 @@ static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
 	};
 	int err = 0;
 
-	if (tx->length > 0)
+	if (tx->length > 0 && tx->parts == 0) {
 		err = -(int)fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA);
-	if (err == 0 && tx->length > UINT16_MAX)
+		tx->parts += err == 0;
+	}
+	if (err == 0 && tx->length > UINT16_MAX && tx->parts == 1) {
 		err = ofi_qp_say(qp, OFI_WORD_WRITTEN_HIGH, (uint16_t)(tx->length >> 16), 0,
 		                 &nothing);
+		tx->parts += err == 0;
+	}
 	return err == 0 ? hand_over_send(qp, tx, 0) : err;
 }
 
@@ -111,9 +115,11 @@ static void starve(struct ofi_qp *qp)
 
 void ofi_issue_later(struct ofi_qp *qp)
 {
-	if (!qp->timer_set)
+	/* It may be set for a send that waits, or did, and for much later. */
+	if (!qp->retrying)
 		base_timer_set(qp->adapter->spi.loop, &qp->timer, RETRY_MS);
 	qp->timer_set = true;
+	qp->retrying = true;
 }
 
 /* May it use the peer's memory? false: that is being asked. No bytes need no right. */
@@ -167,6 +173,22 @@ int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 	return hand_over_rma(qp, tx);
 }
 
+/* The stack did not take it, or not all of it. */
+static void refuse(struct ofi_qp *qp, struct ofi_tx *tx, int err)
+{
+	/* What it has of it uses the memory, and comes to an end only with what follows, or with
+	 * the link. */
+	tx->native = tx->parts > 0;
+	if (err == FI_EAGAIN) { /* out of memory, for the moment */
+		base_qp_feed(&qp->base);
+		ofi_issue_later(qp);
+		return;
+	}
+	if (!tx->native)
+		base_req_done(&qp->base.initiator, &tx->base, ofi_request_status(err), err);
+	ofi_qp_break(qp, err, "libfabric refused a request");
+}
+
 /* False: not now, or never. */
 static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 {
@@ -174,7 +196,8 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 
 	if (tx->verdict != NDX_OK) {
 		ofi_mw_skip(tx);
-		base_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
+		if (!tx->native)
+			base_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
 		ofi_qp_break(qp, 0,
 		             tx->remote ? "a request names memory of the peer that it must not use"
 		                        : "a request names local memory that it must not use");
@@ -190,13 +213,7 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 		qp->tx_native++;
 		return true;
 	}
-	tx->native = false;
-	if (err == FI_EAGAIN) { /* out of memory, for the moment */
-		ofi_issue_later(qp);
-		return false;
-	}
-	base_req_done(&qp->base.initiator, &tx->base, ofi_request_status(err), err);
-	ofi_qp_break(qp, err, "libfabric refused a request");
+	refuse(qp, tx, err);
 	return false;
 }
 
@@ -257,7 +274,7 @@ void ofi_cancel_held(struct ofi_qp *qp)
 	for (; qp->tx_next != q->tail; qp->tx_next++) {
 		struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
 
-		if (tx->base.done)
+		if (tx->base.done || tx->native)
 			continue;
 		ofi_mw_skip(tx);
 		base_req_done(q, &tx->base, NDX_E_CANCELED, 0);
@@ -285,6 +302,7 @@ void ofi_on_starved(void *arg)
 
 	base_lock_acquire(&qp->base.lock);
 	qp->timer_set = false;
+	qp->retrying = false;
 	ofi_issue(qp);
 	if (qp->base.starved_since != 0 && ms != NDX_INFINITE && !qp->broken && qp->open) {
 		waited = base_now_ns() - qp->base.starved_since;

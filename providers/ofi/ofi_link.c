@@ -462,6 +462,7 @@ void ofi_link_detach(struct ofi_link *link)
 	qp->ncq = NULL;
 	qp->draining = false;
 	qp->timer_set = false;
+	qp->retrying = false;
 	base_lock_release(&qp->base.lock);
 	base_lock_acquire(&link->ncq->debtors_lock);
 	base_list_remove(&qp->debtor);

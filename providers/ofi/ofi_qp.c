@@ -44,6 +44,7 @@ static void fill(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge
                  uint32_t right)
 {
 	tx->verdict = NDX_OK;
+	tx->parts = 0;
 	tx->native = false;
 	tx->remote = false;
 	tx->iov_count = 0;
