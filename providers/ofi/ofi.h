@@ -40,6 +40,7 @@
 #include "base_qp.h"
 #include "ofi_access.h"
 #include "ofi_flavour.h"
+#include "ofi_life.h"
 #include "ofi_mr.h"
 #include "ofi_wire.h"
 
@@ -371,7 +372,8 @@ struct ofi_qp {
 	uint32_t tx_native; /* requests that the stack has */
 	uint32_t reads;     /* of those, reads */
 	uint32_t read_limit;
-	uint32_t written; /* length of the write that the next message stands for */
+	uint32_t written;      /* length of the write that the next message stands for, ... */
+	uint8_t written_words; /* ... told in so many words */
 	bool timer_set;
 	bool retrying; /* that timer is set for a request that the stack had no memory for */
 	struct base_timer timer;
@@ -450,21 +452,15 @@ enum ofi_stage {
 	OFI_LINK_OVER, /* failed or refused: the core knows */
 };
 
-/* What shows that a peer lives. */
-struct ofi_life {
-	uint32_t heard; /* link->heard, and ... */
-	uint64_t bytes; /* ... what moved on the wire, also in the middle of a request */
-};
-
 struct ofi_link {
 	struct ofi_adapter *adapter;
 	struct ofi_ncq *ncq;
 	struct ofi_op ready_op;
 	struct ofi_op reject_op;
 	struct ofi_op disc_op;
-	struct ofi_op ping_op;
 	struct ofi_op sync_op;
-	struct fid_mr *control; /* what control words are written to, ... */
+	struct ofi_op answers[3]; /* to ASK, SYNC and PING */
+	struct fid_mr *control;   /* what control words are written to, ... */
 	uint32_t key;
 	uint8_t area[OFI_AREA_SIZE];     /* ... with their records; enum ofi_area_offset */
 	uint8_t refusal[OFI_CM_PRIVATE]; /* data of our own REJECT */
@@ -492,6 +488,7 @@ struct ofi_link {
 	bool lost;            /* reported as broken */
 	bool parted;          /* the peer's DISC came */
 	bool pinged;          /* and not yet answered */
+	uint32_t answering;   /* bit of a word's type: such an answer is on its way */
 	uint32_t sync_wanted; /* rounds (ofi_revoke.c): asked for, ... */
 	uint32_t sync_sent;   /* ... the one on its way, or done, ... */
 	uint32_t sync_done;
@@ -528,12 +525,6 @@ struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fi
 void ofi_link_force_close(struct ofi_link *link, const char *cause);
 /* Control thread, after it came up: ask an idle peer now and then whether it lives. */
 void ofi_link_keepalive(struct ofi_link *link);
-
-/* Control thread, the ncq's lock held (ofi_life.c): */
-/* Has the peer given a sign of life since this was noted? If so that is noted. */
-bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since);
-/* For how long has it been silent, from this time on? */
-uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns);
 
 /* The ncq's lock held: */
 /* Say a control word; 0 or an errno of libfabric's. Unless `op` is the adapter's silent one, its

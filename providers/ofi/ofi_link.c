@@ -97,6 +97,7 @@ static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 	qp->own_id = link->id;
 	qp->invalidating = NULL;
 	qp->written = 0;
+	qp->written_words = 0;
 	if (link->adapter->flavour->attached != NULL)
 		link->adapter->flavour->attached(link);
 	ofi_post_receives(qp);
@@ -122,8 +123,10 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->ready_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_READY, link};
 	link->reject_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_REJECT, link};
 	link->disc_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_DISC, link};
-	link->ping_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PING, link};
 	link->sync_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_SYNC, link};
+	link->answers[0] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_ANSWER, link};
+	link->answers[1] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_SYNCED, link};
+	link->answers[2] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PONG, link};
 	st = ofi_ncq_get(conn->adapter, qp, &link->ncq);
 	if (st != NDX_OK)
 		goto free_link;
@@ -529,7 +532,7 @@ static uint32_t check_alive(struct ofi_link *link)
 			ofi_link_break(link, 0, "keepalive: the peer does not answer");
 		return period < LOOK_MS ? period : LOOK_MS;
 	}
-	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->ping_op);
+	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->adapter->silent);
 	link->pinged = err == 0;
 	if (err != 0)
 		ofi_link_break(link, err, "keepalive: the link was lost");

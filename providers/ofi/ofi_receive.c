@@ -192,6 +192,7 @@ void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct 
 		rx->base.result_flags |= NDX_RESULT_WRITTEN;
 		rx->base.bytes = qp->written;
 		qp->written = 0;
+		qp->written_words = 0;
 	}
 	base_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
 	if (qp->rx_next != qp->base.receive.tail)

@@ -130,6 +130,7 @@ const char *ofi_word_check_control(const struct ofi_word *word)
 	case OFI_WORD_READY:
 	case OFI_WORD_DISC:
 	case OFI_WORD_PING:
+	case OFI_WORD_PONG:
 	case OFI_WORD_SYNCED:
 	case OFI_WORD_ASK:
 	case OFI_WORD_ANSWER:

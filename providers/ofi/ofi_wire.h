@@ -16,7 +16,7 @@
 #define OFI_CM_SIZE 256u  /* that libfabric's tcp provider carries */
 #define OFI_CM_HEADER 36u /* of them ours */
 #define OFI_CM_PRIVATE (OFI_CM_SIZE - OFI_CM_HEADER)
-#define OFI_CM_VERSION 2u
+#define OFI_CM_VERSION 3u
 
 enum ofi_cm_kind {
 	OFI_CM_CONNECT = 1,
@@ -46,6 +46,10 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
                           struct ofi_cm *cm);
 
 /*
+ * What a word asks for is answered by another one, and the same may be asked again only when the
+ * answer has been delivered: so nobody has to keep more than one answer of a kind for a peer that
+ * does not read.
+ *
  * The control word: 64 bits that go with every Send (DATA), and with a write to the peer's control
  * region (all others), which has no bytes or a record below.
  *
@@ -61,13 +65,14 @@ enum ofi_word_type {
 	OFI_WORD_READY = 3,  /* active side: the connection is complete */
 	OFI_WORD_REJECT = 4, /* active side: refused; the private data was written before */
 	OFI_WORD_DISC = 5,
-	OFI_WORD_PING = 6,
+	OFI_WORD_PING = 6, /* say PONG */
 	OFI_WORD_SYNC = 7, /* forget these tokens; say SYNCED, behind all that you have sent */
 	OFI_WORD_SYNCED = 8,
-	OFI_WORD_ASK = 9, /* what does this token open? One question at a time */
+	OFI_WORD_ASK = 9, /* what does this token open? */
 	OFI_WORD_ANSWER = 10,
 	OFI_WORD_WRITTEN = 11, /* the next DATA that says so: lower 16 bits of the length, ... */
 	OFI_WORD_WRITTEN_HIGH = 12, /* ... and the upper ones, if they are not 0 */
+	OFI_WORD_PONG = 13,
 };
 
 enum ofi_word_flag {

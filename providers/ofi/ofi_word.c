@@ -99,17 +99,53 @@ static void forget(struct ofi_link *link, uint16_t count)
 	base_lock_release(&link->qp->base.lock);
 }
 
+/* Is there one of the kind that has not been delivered? */
+static bool owes_answer(const struct ofi_link *link, uint8_t type)
+{
+	return (link->answering & UINT32_C(1) << type) != 0;
+}
+
+/* It was said, or could not be: err is 0, or libfabric's errno. */
+static const char *note_answer(struct ofi_link *link, uint8_t type, int err)
+{
+	if (err != 0)
+		return "the link was lost";
+	link->answering |= UINT32_C(1) << type;
+	return NULL;
+}
+
+static const char *answer(struct ofi_link *link, struct ofi_op *op)
+{
+	return note_answer(link, op->word, ofi_link_say(link, op->word, 0, op));
+}
+
 /* The answer goes out behind all that we have sent: when it comes, so has that. */
 static const char *take_sync(struct ofi_link *link, uint16_t count)
 {
-	int err;
-
 	if (link->stage != OFI_LINK_UP)
 		return "SYNC before the connection was complete";
+	if (owes_answer(link, OFI_WORD_SYNCED))
+		return "SYNC before the last one was answered";
 	if (link->qp != NULL)
 		forget(link, count);
-	err = ofi_link_say(link, OFI_WORD_SYNCED, 0, &link->adapter->silent);
-	return err == 0 ? NULL : "the link was lost";
+	return answer(link, &link->answers[1]);
+}
+
+static const char *take_ping(struct ofi_link *link)
+{
+	if (link->stage != OFI_LINK_UP)
+		return "PING before the connection was complete";
+	if (owes_answer(link, OFI_WORD_PONG))
+		return "PING before the last one was answered";
+	return answer(link, &link->answers[2]);
+}
+
+static const char *take_pong(struct ofi_link *link)
+{
+	if (!link->pinged)
+		return "PONG without a PING";
+	link->pinged = false;
+	return NULL;
 }
 
 static void end_sync(struct ofi_link *link)
@@ -134,16 +170,17 @@ static const char *take_ask(struct ofi_link *link)
 {
 	const struct iovec record = {link->answer, sizeof(link->answer)};
 	struct ofi_grant grant;
-	int err;
 
 	if (link->stage != OFI_LINK_UP)
 		return "ASK before the connection was complete";
+	if (owes_answer(link, OFI_WORD_ANSWER))
+		return "ASK before the last one was answered";
 	ofi_key_tell(&link->adapter->keys, base_get_be32(link->area + OFI_AREA_QUESTION), link->id,
 	             &grant);
 	ofi_grant_encode(&grant, link->answer);
-	err = ofi_link_tell(link, OFI_WORD_ANSWER, 0, &link->adapter->silent, OFI_AREA_ANSWER,
-	                    &record);
-	return err == 0 ? NULL : "the link was lost";
+	return note_answer(link, OFI_WORD_ANSWER,
+	                   ofi_link_tell(link, OFI_WORD_ANSWER, 0, &link->answers[0],
+	                                 OFI_AREA_ANSWER, &record));
 }
 
 static const char *take_answer(struct ofi_link *link)
@@ -160,23 +197,23 @@ static const char *take_answer(struct ofi_link *link)
 	return wrong;
 }
 
-/* It belongs to the message behind it, which counts as long as a receive takes it. False: it is no
- * such word. */
-static bool take_written(struct ofi_link *link, const struct ofi_word *word)
+/* It belongs to the message behind it. */
+static const char *take_written(struct ofi_link *link, const struct ofi_word *word)
 {
+	const bool high = word->type == OFI_WORD_WRITTEN_HIGH;
 	struct ofi_qp *qp = link->qp;
+	bool ok;
 
-	if (word->type != OFI_WORD_WRITTEN && word->type != OFI_WORD_WRITTEN_HIGH)
-		return false;
 	if (qp == NULL)
-		return true;
+		return NULL;
 	base_lock_acquire(&qp->base.lock);
-	if (word->type == OFI_WORD_WRITTEN)
-		qp->written = word->count;
-	else
-		qp->written = (qp->written & UINT16_MAX) | (uint32_t)word->count << 16;
+	ok = qp->written_words == (high ? 1 : 0);
+	if (ok) {
+		qp->written |= high ? (uint32_t)word->count << 16 : word->count;
+		qp->written_words++;
+	}
 	base_lock_release(&qp->base.lock);
-	return true;
+	return ok ? NULL : "the length of a write that is told already, or by half";
 }
 
 const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word)
@@ -202,8 +239,12 @@ const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word)
 		return take_ask(link);
 	case OFI_WORD_ANSWER:
 		return take_answer(link);
-	default: /* PING: the provider's acknowledgement is the answer */
-		return NULL;
+	case OFI_WORD_PING:
+		return take_ping(link);
+	case OFI_WORD_PONG:
+		return take_pong(link);
+	default:
+		return take_written(link, word);
 	}
 }
 
@@ -235,8 +276,12 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 	link->heard++;
 	if (word.type != OFI_WORD_CREDIT)
 		ofi_count(&link->adapter->counts.words_received);
-	if (take_written(link, &word) || link->lost || link->closing || link->conn == NULL)
+	if (link->lost || link->closing || link->conn == NULL) {
+		/* A message that is there already counts as long as a receive takes it. */
+		if (word.type == OFI_WORD_WRITTEN || word.type == OFI_WORD_WRITTEN_HIGH)
+			(void)take_written(link, &word);
 		return;
+	}
 	/* The peer writes only when connected, and so are we, whatever the event queue still has.
 	 */
 	ofi_link_opened(link);
@@ -272,8 +317,8 @@ void ofi_word_done(struct ofi_link *link, uint8_t type, int err)
 		link->sync_acked = true;
 		end_sync(link);
 		break;
-	default:
-		link->pinged = false;
+	default: /* one of the answers */
+		link->answering &= ~(UINT32_C(1) << type);
 		break;
 	}
 }

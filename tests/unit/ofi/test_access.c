@@ -251,12 +251,40 @@ static void who_uses_memory_that_goes_learns_why(void **state)
 	}
 }
 
-/* The later one comes while the peers are asked to forget the token. */
+struct hold {
+	struct ndx_overlapped ov;
+	uint32_t held; /* atomic */
+	uint32_t go;   /* atomic */
+};
+
+static void wait_for_go(struct ndx_overlapped *ov)
+{
+	struct hold *hold = ov->context;
+
+	__atomic_store_n(&hold->held, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&hold->go, __ATOMIC_SEQ_CST) == 0)
+		;
+}
+
+/* a's control thread answers nothing until it may go on. */
+static void hold_a(struct pair *p, struct hold *hold)
+{
+	*hold = (struct hold){.ov.callback = wait_for_go, .ov.context = hold};
+	pair_receive(&p->a, 9, PART, 64);
+	assert_int_equal(ndx_cq_notify(p->a.cq, NDX_CQ_NOTIFY_ANY, &hold->ov), NDX_PENDING);
+	pair_send(&p->b, 9, PART, 64, 0);
+	while (__atomic_load_n(&hold->held, __ATOMIC_SEQ_CST) == 0)
+		;
+	pair_expect(&p->b, NDX_REQUEST_SEND, 9, NDX_OK);
+}
+
+/* The later one comes while the peer is asked to forget the token. */
 static void two_that_invalidate_a_window_at_once_are_both_told(void **state)
 {
 	struct pair *p = *state;
 	struct pair other = *p;
 	struct ndx_mw *mw;
+	struct hold hold;
 
 	assert_int_equal(ndx_mw_create(p->b.adapter, &mw), NDX_OK);
 	for (int i = 0; i < 20; i++) {
@@ -268,8 +296,13 @@ static void two_that_invalidate_a_window_at_once_are_both_told(void **state)
 		                             NDX_OP_ALLOW_WRITE),
 		                 NDX_OK);
 		pair_expect(&p->b, NDX_REQUEST_BIND, 1, NDX_OK);
+		write_to(p, 4, (uintptr_t)p->b.memory, PART, ndx_mw_get_remote_token(mw));
+		pair_expect(&p->a, NDX_REQUEST_WRITE, 4, NDX_OK);
+		hold_a(p, &hold);
 		assert_int_equal(ndx_qp_invalidate(p->b.qp, (void *)2, mw, 0), NDX_OK);
 		assert_int_equal(ndx_qp_invalidate(other.b.qp, (void *)3, mw, 0), NDX_OK);
+		__atomic_store_n(&hold.go, 1, __ATOMIC_SEQ_CST);
+		pair_expect(&p->a, NDX_REQUEST_RECEIVE, 9, NDX_OK);
 		pair_expect(&p->b, NDX_REQUEST_INVALIDATE, 2, NDX_OK);
 		pair_expect(&other.b, NDX_REQUEST_INVALIDATE, 3, NDX_OK);
 		pair_part(p);

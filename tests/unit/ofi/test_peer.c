@@ -287,6 +287,41 @@ static void say_synced_to_nothing(struct bare *b)
 	bare_say(b, bare_control(b, OFI_WORD_SYNCED, 0));
 }
 
+/* The answer to the first is not delivered: nobody reads. */
+static void ask_twice(struct bare *b)
+{
+	bare_say(b, bare_control(b, OFI_WORD_ASK, 0));
+	bare_say(b, bare_control(b, OFI_WORD_ASK, 0));
+}
+
+static void sync_twice(struct bare *b)
+{
+	bare_say(b, bare_control(b, OFI_WORD_SYNC, 0));
+	bare_say(b, bare_control(b, OFI_WORD_SYNC, 0));
+}
+
+static void ping_twice(struct bare *b)
+{
+	bare_say(b, bare_control(b, OFI_WORD_PING, 0));
+	bare_say(b, bare_control(b, OFI_WORD_PING, 0));
+}
+
+static void say_pong_to_nothing(struct bare *b)
+{
+	bare_say(b, bare_control(b, OFI_WORD_PONG, 0));
+}
+
+static void say_a_length_twice(struct bare *b)
+{
+	bare_say(b, bare_control(b, OFI_WORD_WRITTEN, 1));
+	bare_say(b, bare_control(b, OFI_WORD_WRITTEN, 1));
+}
+
+static void say_half_a_length(struct bare *b)
+{
+	bare_say(b, bare_control(b, OFI_WORD_WRITTEN_HIGH, 1));
+}
+
 static void say_too_many_tokens(struct bare *b)
 {
 	bare_say(b, bare_control(b, OFI_WORD_SYNC, OFI_TOKENS_MAX + 1));
@@ -319,6 +354,12 @@ static void nonsense_on_a_connection_ends_it_and_no_other(void **state)
 		nonsense_afterwards(*state, say_to_somebody_else);
 	nonsense_afterwards(*state, say_answer_to_nothing);
 	nonsense_afterwards(*state, say_synced_to_nothing);
+	nonsense_afterwards(*state, ask_twice);
+	nonsense_afterwards(*state, sync_twice);
+	nonsense_afterwards(*state, ping_twice);
+	nonsense_afterwards(*state, say_pong_to_nothing);
+	nonsense_afterwards(*state, say_a_length_twice);
+	nonsense_afterwards(*state, say_half_a_length);
 	nonsense_afterwards(*state, say_too_many_tokens);
 	nonsense_afterwards(*state, send_bytes_for_a_write);
 	nonsense_afterwards(*state, send_without_word);
@@ -439,6 +480,27 @@ static struct ndx_mr *some_region(struct pair *p)
 	return mr;
 }
 
+/* As often as one likes, if one listens in between. */
+static void questions_are_answered_one_at_a_time(void **state)
+{
+	struct pair *p = *state;
+	struct ofi_grant grant;
+	struct bare b;
+
+	bare_join(&b, p);
+	go_up(&b, p);
+	for (uint32_t i = 1; i <= 1000; i++) {
+		assert_int_equal(ask(&b, i, &grant), 0);
+		bare_say(&b, bare_control(&b, OFI_WORD_SYNC, 0));
+		assert_int_equal(bare_hear(&b).type, OFI_WORD_SYNCED);
+		bare_say(&b, bare_control(&b, OFI_WORD_PING, 0));
+		assert_int_equal(bare_hear(&b).type, OFI_WORD_PONG);
+	}
+	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_PENDING);
+	bare_close(&b);
+	pair_drop_side(&p->b);
+}
+
 /* Deregistering has the peer forget the token first, and asks it for a second time afterwards. */
 static void a_token_is_explained_until_it_is_revoked(void **state)
 {
@@ -514,6 +576,7 @@ int main(void)
 		CASE(nonsense_before_the_connection_is_complete_fails_the_accept),
 		CASE(nonsense_on_a_connection_ends_it_and_no_other),
 		CASE(a_second_goodbye_ends_in_an_abort),
+		CASE(questions_are_answered_one_at_a_time),
 		CASE(a_token_is_explained_until_it_is_revoked),
 		CASE(a_dead_peer_does_not_hold_up_a_deregistration),
 		CASE(messages_without_credit_do_not_burn_a_processor),

@@ -50,7 +50,7 @@ static void connection_data_come_out_as_they_went_in(void **state)
 static void connection_data_have_their_documented_layout(void **state)
 {
 	static const uint8_t expected[OFI_CM_HEADER + 1] = {
-		'N',  'D',  'X',  'o',  2,    1,    0,    1,    1,    2,    3,    4, 0xfe,
+		'N',  'D',  'X',  'o',  3,    1,    0,    1,    1,    2,    3,    4, 0xfe,
 		0xfd, 0xfc, 0xfb, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 7,
 		0,    64,   0,    0,    0,    3,    0,    0,    0,    5,    1};
 	const struct ofi_cm cm = sample(OFI_CM_CONNECT, 1);
@@ -159,6 +159,7 @@ static void words_that_come_alone_are_checked(void **state)
 	assert_null(check_control(OFI_WORD_REJECT, 0, OFI_CM_PRIVATE));
 	assert_null(check_control(OFI_WORD_DISC, 0, 0));
 	assert_null(check_control(OFI_WORD_PING, 0, 0));
+	assert_null(check_control(OFI_WORD_PONG, 0, 0));
 	assert_non_null(check_control(OFI_WORD_CREDIT, 0, 0));
 	assert_non_null(check_control(OFI_WORD_CREDIT, 1, 1));
 	assert_non_null(check_control(OFI_WORD_REJECT, 0, OFI_CM_PRIVATE + 1));
@@ -175,7 +176,7 @@ static void words_that_come_alone_are_checked(void **state)
 	assert_null(check_control(OFI_WORD_WRITTEN_HIGH, 0, 16384));
 	assert_non_null(check_control(OFI_WORD_SYNC, 0, OFI_TOKENS_MAX + 1));
 	assert_non_null(check_control(OFI_WORD_ANSWER, 0, 1));
-	for (unsigned type = OFI_WORD_WRITTEN_HIGH + 1; type < 256; type++)
+	for (unsigned type = OFI_WORD_PONG + 1; type < 256; type++)
 		assert_non_null(check_control((uint8_t)type, 0, 0));
 }
 

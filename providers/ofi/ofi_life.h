@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What shows that a peer lives (ofi_life.c). */
+#ifndef OFI_OFI_LIFE_H
+#define OFI_OFI_LIFE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ofi_link;
+
+struct ofi_life {
+	uint32_t heard; /* link->heard, and ... */
+	uint64_t bytes; /* ... what moved on the wire, also in the middle of a request */
+};
+
+/* Control thread, the ncq's lock held: */
+/* Has the peer given a sign of life since this was noted? If so that is noted. */
+bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since);
+/* For how long has it been silent, from this time on? */
+uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns);
+
+#endif
