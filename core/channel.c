@@ -323,6 +323,8 @@ static void drop_on_loop(void *arg)
 	struct channel *ch = arg;
 
 	base_watch_remove(ch->adapter->loop, &ch->watch);
+	if (ch->session)
+		adapter_put(ch->adapter, true);
 	free_channel(ch);
 }
 

@@ -20,7 +20,7 @@ struct channel;
 enum ndx_status channel_create(struct ndx_adapter *adapter, int fd, bool by_hand,
                                struct channel **out, struct wire **wire);
 
-/* By hand: it was not needed; the descriptor stays the caller's. */
+/* No connection has it: the descriptor stays the caller's. */
 void channel_drop(struct channel *ch);
 /* By hand; control thread: what we are connected to; then it listens. */
 void channel_validate(struct channel *ch, const struct frame_validate *v);

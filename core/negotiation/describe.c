@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The own end, as the peer needs to know it. */
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include <ndx/stats.h>
+
+#include "core.h"
 #include "session.h"
 
 enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role role,
-                             struct ndx_peer_description *own)
+                             const struct sockaddr_storage *near, struct ndx_peer_description *own)
 {
 	enum ndx_status st = NDX_OK;
 
@@ -13,9 +19,44 @@ enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role 
 	own->inbound_read_limit = attr->inbound_read_limit;
 	own->outbound_read_limit = attr->outbound_read_limit;
 	if (attr->connector != NULL)
-		st = ndx_connector_describe(attr->connector, attr->qp, role,
-		                            attr->inbound_read_limit, attr->outbound_read_limit,
-		                            own);
+		st = conn_describe_near(attr->connector, attr->qp, role, attr->inbound_read_limit,
+		                        attr->outbound_read_limit, near, own);
 	own->memory = attr->memory;
 	return st;
+}
+
+/* A socket of IPv6 has IPv4 addresses mapped. */
+static void unmap(struct sockaddr_storage *near)
+{
+	struct sockaddr_in v4 = {.sin_family = AF_INET};
+	struct sockaddr_in6 v6;
+
+	memcpy(&v6, near, sizeof(v6));
+	if (near->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr))
+		return;
+	memcpy(&v4.sin_addr, v6.sin6_addr.s6_addr + 12, sizeof(v4.sin_addr));
+	memset(near, 0, sizeof(*near));
+	memcpy(near, &v4, sizeof(v4));
+}
+
+void describe_near(int fd, struct sockaddr_storage *near)
+{
+	socklen_t length = sizeof(*near);
+
+	memset(near, 0, sizeof(*near));
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)near, &length) != 0)
+		memset(near, 0, sizeof(*near));
+	unmap(near);
+}
+
+const char *describe_cause(struct ndx_connector *connector, char cause[DESCRIBE_CAUSE])
+{
+	struct ndx_transition last;
+	size_t count = 1;
+
+	cause[0] = '\0';
+	if (connector != NULL &&
+	    ndx_connector_get_history(connector, &last, &count, NULL) == NDX_OK && count == 1)
+		(void)snprintf(cause, DESCRIBE_CAUSE, "%s", last.cause);
+	return cause;
 }

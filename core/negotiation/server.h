@@ -56,6 +56,14 @@ struct client {
 	struct ndx_overlapped ov;
 	struct base_job qp_done;
 	char address[64];
+	struct sockaddr_storage near; /* own end of its first transport */
+	/* server_words.c: a connection that has no connection manager */
+	struct wire *wire; /* NULL: none */
+	uint32_t words;    /* to be said: bits of enum ndx_spi_word; atomic */
+	uint8_t word[FRAME_HEADER];
+	bool saying; /* `word` is on its way */
+	struct base_job words_job;
+	struct base_job last;
 };
 
 struct ndx_negotiation_server {
@@ -107,6 +115,18 @@ void client_detach(struct client *c);
 
 /* server_hello.c; loop thread: its first frame came. False: it is gone. */
 bool client_hello(struct client *c, const struct frame *f);
+
+/* server_words.c; loop thread. Harmless where there is no wire. */
+/* The queue pair is about to connect. */
+enum ndx_status client_words_open(struct client *c);
+/* Say what is to be said, if no other frame is on its way. False: it waits. */
+bool client_say_words(struct client *c);
+/* Is it a word? Then it is taken. */
+bool client_take_word(struct client *c, const struct frame *f);
+/* While the pool has it: listen for words, leave the rest. */
+void client_overhear(struct client *c);
+/* It ends; `then` runs behind what may be queued. False: there was no wire, do it now. */
+bool client_words_close(struct client *c, base_loop_fn *then);
 
 /* server_task.c. */
 /* To the pool with it: what the dialogue wants next, or its end. */

@@ -33,6 +33,11 @@ static void set_stage_timer(struct client *c)
 	set_timer(c, deadline);
 }
 
+static void on_last(void *arg)
+{
+	client_close_task(arg);
+}
+
 /* It is over: the rest is a task of the pool's, behind which it is freed. */
 static void finish(struct client *c)
 {
@@ -50,7 +55,9 @@ static void finish(struct client *c)
 	if (failed)
 		s->error = s->dialogue.error;
 	pthread_mutex_unlock(&s->lock);
-	client_close_task(c);
+	c->state = CLIENT_CLOSING;
+	if (!client_words_close(c, on_last))
+		client_close_task(c);
 }
 
 /* Say why, and close when the client has heard it, or had time to. */
@@ -112,7 +119,7 @@ static void lost(struct client *c)
 		finish(c);
 		return;
 	}
-	if (!between && d->view.stage != NDX_STAGE_VALIDATE &&
+	if (!between && d->view.stage != NDX_STAGE_VALIDATE && c->wire == NULL &&
 	    c->session.attr.variant->table->ops->reset != NULL) {
 		log_info("session %llu of %s: its transport broke in stage %s; it may come back",
 		         (unsigned long long)c->session.id, c->address,
@@ -172,19 +179,24 @@ static void on_qp_done(void *arg)
 {
 	struct client *c = arg;
 	const enum ndx_status st = c->over ? NDX_E_IO_TIMEOUT : c->ov.status;
+	char text[DESCRIBE_CAUSE + 64];
+	char cause[DESCRIBE_CAUSE];
 
 	c->state = CLIENT_ACTIVE;
-	dialogue_connected(&c->session.dialogue, st,
-	                   st == NDX_E_IO_TIMEOUT ? "the queue pair did not connect in time"
-	                                          : "the queue pair cannot be connected");
+	if (st == NDX_E_IO_TIMEOUT)
+		(void)snprintf(text, sizeof(text), "the queue pair did not connect in time");
+	else
+		(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %s",
+		               describe_cause(c->resources.connector, cause));
+	dialogue_connected(&c->session.dialogue, st, text);
 	client_go(c);
 }
 
 static void connect_qp(struct client *c)
 {
-	enum ndx_status st = NDX_OK;
+	enum ndx_status st = client_words_open(c);
 
-	if (c->resources.connector != NULL) {
+	if (st == NDX_OK && c->resources.connector != NULL) {
 		c->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = c};
 		st = ndx_connector_connect_peer(c->resources.connector, &c->session.dialogue.peer,
 		                                &c->ov);
@@ -249,6 +261,8 @@ static bool between(struct client *c)
 		set_stage_timer(c);
 		return true;
 	}
+	if (client_take_word(c, &f))
+		return true;
 	dialogue_receive(d, &f, base_now_ns());
 	client_consume(c);
 	return true;
@@ -262,6 +276,8 @@ static bool receive(struct client *c)
 
 	if (!take_frame(c, &f, &more))
 		return more;
+	if (client_take_word(c, &f))
+		return true;
 	dialogue_receive(&c->session.dialogue, &f, since);
 	client_consume(c);
 	return true;
@@ -351,7 +367,7 @@ void client_go(struct client *c)
 	bool more = true;
 
 	c->reads = READS_AT_ONCE;
-	while (more) {
+	while (more && client_say_words(c)) {
 		switch (c->state) {
 		case CLIENT_HELLO:
 			more = greet(c);
@@ -363,6 +379,9 @@ void client_go(struct client *c)
 			more = ending(c);
 			break;
 		case CLIENT_POOL:
+			client_overhear(c);
+			more = false;
+			break;
 		case CLIENT_QP:
 		case CLIENT_ORPHAN:
 		case CLIENT_CLOSING:
@@ -464,6 +483,7 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 		server_gone(server);
 		return;
 	}
+	describe_near(fd, &c->near);
 	base_list_add(&server->clients, &c->node);
 	if (!client_attach(c, fd)) {
 		finish(c);

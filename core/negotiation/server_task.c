@@ -36,7 +36,7 @@ static void open_session(struct client *c)
 	attr.memory = c->resources.memory;
 	attr.inbound_read_limit = c->resources.inbound_read_limit;
 	attr.outbound_read_limit = c->resources.outbound_read_limit;
-	st = describe_own(&attr, NDX_ROLE_SERVER, &d->own);
+	st = describe_own(&attr, NDX_ROLE_SERVER, &c->near, &d->own);
 	if (st != NDX_OK)
 		dialogue_fail(d, NDX_LAYER_PROVIDER, st, true, ndx_last_error());
 }
@@ -81,6 +81,7 @@ void client_call(struct client *c)
 	c->slow = false;
 	c->task.fn = call_task;
 	pool_push(&c->server->pool, &c->task);
+	client_overhear(c);
 }
 
 static void close_task(struct pool_task *task)

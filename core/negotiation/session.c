@@ -146,6 +146,7 @@ enum ndx_status session_failed(struct ndx_session *s)
 	s->state = NDX_SESSION_FAILED;
 	s->error = *e;
 	pthread_mutex_unlock(&s->lock);
+	session_channel_break(s);
 	if (e->status == NDX_E_CANCELED)
 		log_info("session %llu: cancelled", (unsigned long long)s->id);
 	return fail(e->status, 0, "session %llu, stage %s, round %u: %s", (unsigned long long)s->id,
@@ -168,7 +169,7 @@ static void tell_peer(struct ndx_session *s)
 	if (!s->dialogue.tell)
 		return;
 	length = dialogue_error_frame(&s->dialogue, bytes);
-	(void)link_send(&s->link, bytes, length, base_deadline(100));
+	(void)session_send(s, bytes, length, base_deadline(100));
 }
 
 /* The adapter's thread would have to move what we wait for. */
@@ -221,17 +222,26 @@ static enum ndx_status wait_for_qp(struct ndx_session *s, struct ndx_overlapped 
 static void connect_qp(struct ndx_session *s)
 {
 	struct ndx_overlapped ov = {0};
-	const char *text = "the queue pair cannot be connected";
-	enum ndx_status st = NDX_OK;
+	char cause[DESCRIBE_CAUSE];
+	char text[DESCRIBE_CAUSE + 64];
+	enum ndx_status st = session_channel_open(s);
+	bool started = false;
 
-	if (s->attr.connector != NULL)
+	if (st == NDX_OK && s->attr.connector != NULL)
 		st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &ov);
-	if (st == NDX_PENDING)
+	if (st == NDX_PENDING) {
+		started = true;
 		st = wait_for_qp(s, &ov);
+	}
 	if (st == NDX_E_IO_TIMEOUT)
-		text = "the peer's queue pair does not connect in time";
+		(void)snprintf(text, sizeof(text),
+		               "the peer's queue pair does not connect in time");
 	else if (st == NDX_E_CANCELED)
-		text = "cancelled";
+		(void)snprintf(text, sizeof(text), "cancelled");
+	else
+		(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %.127s",
+		               started ? describe_cause(s->attr.connector, cause)
+		                       : ndx_last_error());
 	dialogue_connected(&s->dialogue, st, text);
 }
 
@@ -244,7 +254,8 @@ static enum ndx_status receive(struct ndx_session *s, enum ndx_error_layer *laye
 
 	if (st != NDX_OK)
 		return st;
-	dialogue_receive(&s->dialogue, &f, since);
+	if (!session_channel_take(s, &f))
+		dialogue_receive(&s->dialogue, &f, since);
 	s->inbox_used = 0;
 	/* A peer that only says that it lives must not keep us for ever: while something comes
 	 * nobody looks at the time. */
@@ -268,7 +279,7 @@ static enum ndx_status step(struct ndx_session *s, enum ndx_error_layer *layer)
 		connect_qp(s);
 		return NDX_OK;
 	case DIALOGUE_SEND:
-		st = link_send(&s->link, x->out, x->out_length, s->stage_deadline_ns);
+		st = session_send(s, x->out, x->out_length, s->stage_deadline_ns);
 		if (st == NDX_OK)
 			dialogue_sent(x);
 		return st;
@@ -323,7 +334,7 @@ static enum ndx_status resume(struct ndx_session *s)
 static bool can_resume(const struct ndx_session *s, enum ndx_error_layer layer, enum ndx_status st)
 {
 	return layer == NDX_LAYER_TRANSPORT && st == NDX_E_CONNECTION_ABORTED &&
-	       s->attr.variant->table->ops->reset != NULL &&
+	       s->channel == NULL && s->attr.variant->table->ops->reset != NULL &&
 	       s->dialogue.view.stage != NDX_STAGE_VALIDATE;
 }
 
@@ -372,6 +383,7 @@ static enum ndx_status check_turn(struct ndx_session *s, enum ndx_stage stage)
 
 enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
 {
+	struct sockaddr_storage near;
 	enum ndx_status st;
 
 	if (s == NULL)
@@ -385,8 +397,10 @@ enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
 	if (stage != NDX_STAGE_DONE && s->deadline_ns < s->stage_deadline_ns)
 		s->stage_deadline_ns = s->deadline_ns;
 	session_set_state(s, NDX_SESSION_EXCHANGING);
+	session_channel_pause(s);
 	if (stage == NDX_STAGE_INFO) {
-		st = describe_own(&s->attr, NDX_ROLE_CLIENT, &s->dialogue.own);
+		describe_near(s->link.fd, &near);
+		st = describe_own(&s->attr, NDX_ROLE_CLIENT, &near, &s->dialogue.own);
 		if (st != NDX_OK)
 			return session_fail(s, NDX_LAYER_PROVIDER, st, ndx_last_error());
 	}
@@ -397,6 +411,7 @@ enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
 	s->state = NDX_SESSION_CONNECTED;
 	s->agreed = s->dialogue.settled;
 	pthread_mutex_unlock(&s->lock);
+	session_channel_listen(s);
 	return NDX_OK;
 }
 
@@ -422,7 +437,8 @@ void ndx_session_close(struct ndx_session *s)
 
 	if (s == NULL)
 		return;
-	if (s->state == NDX_SESSION_CONNECTED) {
+	session_channel_leave(s);
+	if (s->state == NDX_SESSION_CONNECTED && (s->link.fd >= 0 || s->link.channel != NULL)) {
 		frame_write_header(bytes, &bye);
 		(void)link_send(&s->link, bytes, sizeof(bytes), base_deadline(100));
 	}

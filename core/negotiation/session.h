@@ -32,6 +32,8 @@ struct ndx_session {
 	const char *server; /* of servers; "" while not connected */
 	struct ndx_session_error error;
 	bool agreed;
+
+	struct channel *channel; /* the transport, shared with the connection; NULL: is not */
 };
 
 /* Any thread. */
@@ -48,8 +50,29 @@ enum ndx_status session_reach(struct ndx_session *s, bool again);
 enum ndx_status session_read_frame(struct ndx_session *s, struct frame *frame, uint64_t deadline_ns,
                                    enum ndx_error_layer *layer);
 
-/* describe.c: the own end, as the peer needs to know it. */
+/* session_channel.c; all of them harmless where there is no channel. */
+/* The queue pair is about to connect: does it need the transport? */
+enum ndx_status session_channel_open(struct ndx_session *s);
+/* A whole frame. */
+enum ndx_status session_send(struct ndx_session *s, const void *data, size_t length,
+                             uint64_t deadline_ns);
+/* The session reads; the control thread reads. */
+void session_channel_pause(struct ndx_session *s);
+void session_channel_listen(struct ndx_session *s);
+/* Is the frame the connection's? Then it is taken. */
+bool session_channel_take(struct ndx_session *s, const struct frame *f);
+/* The session has failed, and its transport with it. */
+void session_channel_break(struct ndx_session *s);
+/* The session ends. */
+void session_channel_leave(struct ndx_session *s);
+
+/* describe.c: the own end, as the peer needs to know it; `near`: by which address it is reached. */
 enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role role,
-                             struct ndx_peer_description *own);
+                             const struct sockaddr_storage *near, struct ndx_peer_description *own);
+/* The own address of a connected socket; AF_UNSPEC if there is none. */
+void describe_near(int fd, struct sockaddr_storage *near);
+/* Why the connector's queue pair could not be connected, as its history has it; "" if unknown. */
+#define DESCRIBE_CAUSE 128
+const char *describe_cause(struct ndx_connector *connector, char cause[DESCRIBE_CAUSE]);
 
 #endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A client whose connection has no connection manager: the session's transport carries its
+ * goodbyes, between the session's own frames, also while the pool has the session.
+ */
+#include "server.h"
+
+#include "base_log.h"
+#include "core.h"
+
+/* The wire's lock is held; the adapter's thread. */
+static void say(void *arg, enum ndx_spi_word word)
+{
+	struct client *c = arg;
+
+	(void)__atomic_fetch_or(&c->words, 1u << word, __ATOMIC_RELEASE);
+	base_loop_post(c->server->loop, &c->words_job);
+}
+
+static void over(void *arg)
+{
+	(void)arg;
+}
+
+static const struct wire_carrier carrier = {.say = say, .over = over};
+
+static void on_words(void *arg)
+{
+	struct client *c = arg;
+
+	if (c->wire != NULL && client_say_words(c) && c->state == CLIENT_POOL)
+		client_overhear(c);
+}
+
+enum ndx_status client_words_open(struct client *c)
+{
+	enum ndx_status st;
+
+	if (c->session.dialogue.own.kind != NDX_DESCRIPTION_VERBS_RC ||
+	    c->resources.connector == NULL)
+		return NDX_OK;
+	c->words_job = (struct base_job){.fn = on_words, .arg = c};
+	c->wire = wire_create(&carrier, c);
+	if (c->wire == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "no memory for the queue pair's goodbye");
+	st = conn_direct_wire(c->resources.connector, c->wire);
+	if (st == NDX_OK)
+		return NDX_OK;
+	wire_leave(c->wire);
+	c->wire = NULL;
+	return st;
+}
+
+/* The next word to be said, if there is one. */
+static bool begin_word(struct client *c)
+{
+	static const enum ndx_spi_word order[] = {NDX_WORD_GOODBYE, NDX_WORD_ABORT};
+	struct frame f = {.type = FRAME_GOODBYE};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		const uint32_t bit = 1u << order[i];
+
+		if ((__atomic_fetch_and(&c->words, ~bit, __ATOMIC_ACQUIRE) & bit) == 0)
+			continue;
+		f.flags = order[i] == NDX_WORD_ABORT ? FRAME_ABORTED : 0;
+		frame_write_header(c->word, &f);
+		c->saying = true;
+		return true;
+	}
+	return false;
+}
+
+bool client_say_words(struct client *c)
+{
+	if (c->wire == NULL || c->fd < 0 || c->state == CLIENT_ENDING)
+		return true;
+	/* One of the session's is on its way: behind it. */
+	while (c->saying || (c->sent == 0 && begin_word(c))) {
+		const enum client_io io = client_send(c, c->word, sizeof(c->word));
+
+		if (io == IO_WAIT)
+			return false;
+		c->saying = false;
+		if (io != IO_DONE)
+			return true; /* who reads will see */
+		if (c->word[7] == 0)
+			wire_said(c->wire);
+	}
+	return true;
+}
+
+bool client_take_word(struct client *c, const struct frame *f)
+{
+	if (c->wire == NULL || f->type != FRAME_GOODBYE || f->length > 0)
+		return false;
+	wire_heard(c->wire, f->flags & FRAME_ABORTED ? WIRE_ABORT : WIRE_GOODBYE);
+	client_consume(c);
+	return true;
+}
+
+void client_overhear(struct client *c)
+{
+	const uint32_t most = c->session.dialogue.limits.max_message;
+	const char *why;
+	struct frame f;
+
+	while (c->wire != NULL && c->fd >= 0) {
+		switch (client_read_frame(c, most, &f, &why)) {
+		case IO_DONE:
+			if (client_take_word(c, &f))
+				continue;
+			return; /* it stays, for when the pool has done */
+		case IO_LOST:
+		case IO_BAD:
+			wire_heard(c->wire, WIRE_LOST);
+			return;
+		case IO_WAIT:
+		default:
+			return;
+		}
+	}
+}
+
+bool client_words_close(struct client *c, base_loop_fn *then)
+{
+	struct wire *wire = c->wire;
+
+	c->wire = NULL;
+	if (wire == NULL)
+		return false;
+	wire_leave(wire);
+	/* Behind what was asked for before. */
+	c->last = (struct base_job){.fn = then, .arg = c};
+	base_loop_post(c->server->loop, &c->last);
+	return true;
+}
