@@ -120,7 +120,8 @@ guest() {
 	echo "== guest: kernel $1"
 	set -- "$1"
 	for file in "$src/samples/server.sh" "$src"/tests/vm/*.sh \
-		"$src"/build/bin/interop-* "$src/build/bin/ndx-conformance"; do
+		"$src"/build/bin/interop-* "$src/build/bin/ndx-conformance" \
+		"$src/build/bin/ndx-negotiate" "$src/build/lib/ndx/ndx-plugin-roce.so"; do
 		set -- "$@" -x "$file"
 	done
 	for program in rdma_client rdma_server; do

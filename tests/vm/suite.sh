@@ -8,5 +8,6 @@ src=$1 cases=$2 times=$3
 ended=0
 
 sh "$src/tests/vm/peers.sh" "$src" "$times" || ended=1
+sh "$src/tests/vm/negotiate.sh" "$src" || ended=1
 ndx-conformance verbs:rxe0 verbs:rxe1 --filter "$cases" || ended=1
 exit $ended

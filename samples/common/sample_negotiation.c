@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sample_negotiation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sample_options.h"
+#include "sample_report.h"
+
+#define SETTINGS_MOST 32
+
+/* Cut "a=1,b=2" into pairs, in place; false: malformed. */
+static bool cut(char *text, struct ndx_setting *list, size_t *count)
+{
+	char *rest = text;
+
+	*count = 0;
+	while (rest != NULL && *rest != '\0') {
+		char *pair = strsep(&rest, ",");
+		char *value = strchr(pair, '=');
+
+		if (value == NULL || *count == SETTINGS_MOST)
+			return false;
+		*value = '\0';
+		list[(*count)++] = (struct ndx_setting){.name = pair, .value = value + 1};
+	}
+	return true;
+}
+
+static int get_variant(struct sample_negotiation *n, const char *program, char *name,
+                       char *settings)
+{
+	struct ndx_setting list[SETTINGS_MOST];
+	char *slash = strchr(name, '/');
+	enum ndx_status st;
+	size_t count;
+
+	if (slash == NULL) {
+		fprintf(stderr, "%s: %s: say PLUGIN/VARIANT\n", program, name);
+		return SAMPLE_EXIT_USAGE;
+	}
+	if (!cut(settings, list, &count)) {
+		fprintf(stderr, "%s: settings are NAME=VALUE,NAME=VALUE, %d at most\n", program,
+		        SETTINGS_MOST);
+		return SAMPLE_EXIT_USAGE;
+	}
+	*slash = '\0';
+	st = ndx_negotiation_get_variant(n->negotiation, name, slash + 1, list, count, &n->variant);
+	if (st == NDX_OK)
+		return SAMPLE_EXIT_OK;
+	*slash = '/';
+	return sample_failed(program, st, "get variant %s", name);
+}
+
+int sample_negotiation_open(struct sample_negotiation *n, const char *program, const char *variant,
+                            const char *settings, const char *plugins)
+{
+	char *name = strdup(variant);
+	char *values = strdup(settings != NULL ? settings : "");
+	enum ndx_status st = NDX_E_NO_MEMORY;
+	int rc = SAMPLE_EXIT_FAILED;
+
+	memset(n, 0, sizeof(*n));
+	if (name != NULL && values != NULL)
+		st = ndx_negotiation_create(&n->negotiation);
+	if (st == NDX_OK && plugins != NULL)
+		st = ndx_negotiation_discover(n->negotiation, plugins, NULL);
+	if (st != NDX_OK)
+		rc = sample_failed(program, st, "look for plugins");
+	else
+		rc = get_variant(n, program, name, values);
+	free(name);
+	free(values);
+	if (rc != SAMPLE_EXIT_OK)
+		sample_negotiation_close(n);
+	return rc;
+}
+
+void sample_negotiation_close(struct sample_negotiation *n)
+{
+	ndx_variant_close(n->variant);
+	if (n->negotiation != NULL)
+		(void)ndx_negotiation_close(n->negotiation);
+	memset(n, 0, sizeof(*n));
+}
+
+const char *sample_variant_for(const struct ndx_peer_description *own)
+{
+	return own->kind == NDX_DESCRIPTION_VERBS_RC ? "roce/verbs-rc" : "roce/fabric-msg";
+}
+
+static void show_history(FILE *to, const char *program, const struct ndx_session *session)
+{
+	struct ndx_history_entry list[256];
+	uint64_t dropped;
+	size_t count = ndx_session_get_history(session, list, 256, &dropped);
+
+	if (count > 256)
+		count = 256;
+	for (size_t i = 0; i < count; i++) {
+		const struct ndx_history_entry *e = &list[i];
+
+		fprintf(to, "%s: %10.3f ms: %s %s, stage %s, round %u, %u bytes, %.3f ms: %s\n",
+		        program, (double)e->at_us / 1e3, ndx_history_kind_name(e->kind), e->text,
+		        ndx_stage_name(e->stage), e->round, e->bytes, (double)e->duration_us / 1e3,
+		        ndx_status_name(e->status));
+	}
+}
+
+void sample_session_history(const char *program, const struct ndx_session *session)
+{
+	show_history(stdout, program, session);
+}
+
+void sample_session_failed(const char *program, struct ndx_session *session)
+{
+	struct ndx_session_error error;
+
+	ndx_session_get_error(session, &error);
+	fprintf(stderr, "%s: session %llu: %s: layer %s, stage %s, round %u: %s\n", program,
+	        (unsigned long long)ndx_session_get_id(session), ndx_status_name(error.status),
+	        ndx_error_layer_name(error.layer), ndx_stage_name(error.stage), error.round,
+	        error.text);
+	show_history(stderr, program, session);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Adapter and variant; queue, region, queue pair and connector of one end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "negotiate.h"
+#include "sample_options.h"
+#include "sample_report.h"
+
+#define PARTS 3u /* of an end's memory */
+
+static struct ndx_qp_attr qp_attr(const struct place *place, struct ndx_cq *cq)
+{
+	struct ndx_qp_attr attr;
+
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = cq;
+	attr.initiator_cq = cq;
+	attr.receive_depth = 2;
+	attr.initiator_depth = 2;
+	attr.keepalive_ms = place->options->keepalive_ms;
+	return attr;
+}
+
+/* Which variant suits the adapter? A description tells. */
+static enum ndx_status choose_variant(const struct place *place, const char **variant)
+{
+	struct ndx_peer_description own;
+	struct ndx_connector *connector = NULL;
+	struct ndx_qp *qp = NULL;
+	struct ndx_cq *cq = NULL;
+	struct ndx_qp_attr attr;
+	enum ndx_status st = ndx_cq_create(place->adapter, 4, 0, 0, &cq);
+
+	if (st == NDX_OK) {
+		attr = qp_attr(place, cq);
+		st = ndx_qp_create(place->adapter, &attr, &qp);
+	}
+	if (st == NDX_OK)
+		st = ndx_connector_create(place->adapter, NULL, &connector);
+	if (st == NDX_OK)
+		st = ndx_connector_describe(connector, qp, NDX_ROLE_CLIENT, 1, 1, &own);
+	if (st == NDX_OK)
+		*variant = sample_variant_for(&own);
+	ndx_connector_close(connector);
+	ndx_qp_close(qp);
+	ndx_cq_close(cq);
+	return st;
+}
+
+int place_open(struct place *place, const char *who, const struct negotiate_options *options)
+{
+	const char *variant = options->variant;
+	enum ndx_status st;
+	int rc;
+
+	memset(place, 0, sizeof(*place));
+	place->who = who;
+	place->options = options;
+	st = ndx_adapter_open(options->adapter, &place->adapter);
+	if (st != NDX_OK) {
+		(void)sample_failed(who, st, "open adapter %s",
+		                    options->adapter != NULL ? options->adapter : "(default)");
+		return SAMPLE_EXIT_NO_ADAPTER;
+	}
+	place->info.size = sizeof(place->info);
+	st = ndx_adapter_query(place->adapter, &place->info);
+	if (st == NDX_OK && variant == NULL)
+		st = choose_variant(place, &variant);
+	if (st == NDX_OK)
+		rc = sample_negotiation_open(&place->negotiation, who, variant, options->settings,
+		                             options->plugins);
+	else
+		rc = sample_failed(who, st, "look at the adapter");
+	if (rc != SAMPLE_EXIT_OK)
+		ndx_adapter_close(place->adapter);
+	return rc;
+}
+
+void place_close(struct place *place)
+{
+	sample_negotiation_close(&place->negotiation);
+	ndx_adapter_close(place->adapter);
+}
+
+int end_make(struct end *end, const struct place *place)
+{
+	struct ndx_qp_attr attr;
+	enum ndx_status st;
+
+	memset(end, 0, sizeof(*end));
+	end->place = place;
+	end->size = place->options->size;
+	end->memory = calloc(PARTS, end->size);
+	if (end->memory == NULL)
+		return sample_failed(place->who, NDX_E_NO_MEMORY, "make an end");
+	st = ndx_cq_create(place->adapter, 4, 0, 0, &end->cq);
+	if (st == NDX_OK)
+		st = ndx_mr_register_new(place->adapter, end->memory, PARTS * (size_t)end->size,
+		                         NDX_MR_ALLOW_REMOTE_READ | NDX_MR_ALLOW_REMOTE_WRITE,
+		                         &end->mr);
+	attr = qp_attr(place, end->cq);
+	if (st == NDX_OK)
+		st = ndx_qp_create(place->adapter, &attr, &end->qp);
+	if (st == NDX_OK)
+		st = ndx_connector_create(place->adapter, NULL, &end->connector);
+	if (st == NDX_OK)
+		return SAMPLE_EXIT_OK;
+	(void)sample_failed(place->who, st, "make an end with messages of %u bytes", end->size);
+	end_drop(end);
+	return SAMPLE_EXIT_FAILED;
+}
+
+void end_drop(struct end *end)
+{
+	ndx_connector_close(end->connector);
+	ndx_qp_close(end->qp);
+	ndx_mr_close(end->mr);
+	ndx_cq_close(end->cq);
+	free(end->memory);
+	memset(end, 0, sizeof(*end));
+}
+
+struct ndx_memory_description end_describe(const struct end *end)
+{
+	return (struct ndx_memory_description){
+		.address = (uintptr_t)(end->memory + 2 * (size_t)end->size),
+		.length = end->size,
+		.token = ndx_mr_get_remote_token(end->mr)};
+}
+
+int end_watch(struct end *end)
+{
+	enum ndx_status st;
+
+	ndx_overlapped_init(&end->notify);
+	st = ndx_connector_notify_disconnect(end->connector, &end->notify);
+	if (st == NDX_PENDING)
+		return SAMPLE_EXIT_OK;
+	return sample_failed(end->place->who, st, "ask for the end of the connection");
+}
+
+enum ndx_disconnect_reason end_reason(struct end *end)
+{
+	if (ndx_overlapped_wait(&end->notify, end->place->options->timeout_ms) != NDX_OK)
+		return NDX_DISCONNECT_NONE;
+	return (enum ndx_disconnect_reason)end->notify.information;
+}
+
+int end_disconnect(struct end *end)
+{
+	enum ndx_status st = ndx_disconnect(end->connector, end->place->options->timeout_ms);
+
+	return st == NDX_OK ? SAMPLE_EXIT_OK : sample_failed(end->place->who, st, "disconnect");
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ndx-negotiate: two queue pairs told of each other by a vendor plugin, over a TCP session, then
+ * verified data over them, on any adapter.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "negotiate.h"
+#include "sample_options.h"
+#include "sample_report.h"
+
+atomic_bool negotiate_stop;
+
+static const char about[] =
+	"Negotiates a connection by a plugin, moves data over it and checks every byte.\n"
+	"  server   listens for sessions and serves many at once\n"
+	"  client   calls HOST:PORT, or the first that answers of HOST:PORT,HOST:PORT,...\n"
+	"  both     runs the two in one process, which is all that 'loop' can connect";
+
+static const char details[] =
+	"HOST:PORT is of the negotiation: an address, [IPV6]:PORT, or a name. Where the queue "
+	"pairs\n"
+	"meet is what is negotiated. Plugins are looked for in $NDX_PLUGIN_PATH, then where they "
+	"were\n"
+	"installed. SIGINT and SIGTERM end the server.\n\n"
+	"Exit status: 0 all data verified and both sides said goodbye, 1 something failed,\n"
+	"2 command line, 3 the adapter could not be opened.";
+
+static void stop(int signal_number)
+{
+	(void)signal_number;
+	negotiate_stop = true;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = stop;
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+/** The server thread of `both`, and what it tells the client. */
+struct both {
+	const struct negotiate_options *options;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool ready, ended;
+	char address[128];
+	int rc;
+};
+
+static void listening(void *arg, const char *address)
+{
+	struct both *both = arg;
+
+	pthread_mutex_lock(&both->lock);
+	snprintf(both->address, sizeof(both->address), "%s", address);
+	both->ready = true;
+	(void)pthread_cond_signal(&both->changed);
+	pthread_mutex_unlock(&both->lock);
+}
+
+static void *server_thread(void *arg)
+{
+	struct both *both = arg;
+
+	both->rc = server_run(both->options, listening, both);
+	pthread_mutex_lock(&both->lock);
+	both->ended = true;
+	(void)pthread_cond_signal(&both->changed);
+	pthread_mutex_unlock(&both->lock);
+	return NULL;
+}
+
+static int run_both(const struct negotiate_options *options)
+{
+	struct negotiate_options server = *options, client = *options;
+	struct both both = {.options = &server,
+	                    .lock = PTHREAD_MUTEX_INITIALIZER,
+	                    .changed = PTHREAD_COND_INITIALIZER};
+	pthread_t thread;
+	int rc;
+
+	server.count = 1;
+	if (server.address == NULL)
+		server.address = "127.0.0.1:0";
+	rc = pthread_create(&thread, NULL, server_thread, &both);
+	if (rc != 0) {
+		fprintf(stderr, "ndx-negotiate: no thread: %s\n", strerror(rc));
+		return SAMPLE_EXIT_FAILED;
+	}
+	pthread_mutex_lock(&both.lock);
+	while (!both.ready && !both.ended)
+		(void)pthread_cond_wait(&both.changed, &both.lock);
+	pthread_mutex_unlock(&both.lock);
+	if (both.ready) {
+		client.address = both.address;
+		rc = client_run(&client);
+		if (rc != SAMPLE_EXIT_OK)
+			negotiate_stop = true;
+	}
+	(void)pthread_join(thread, NULL);
+	return rc != SAMPLE_EXIT_OK ? rc : both.rc;
+}
+
+static int play(const struct sample_program *program, const char *role,
+                const struct negotiate_options *options)
+{
+	if (strcmp(role, "server") == 0)
+		return server_run(options, NULL, NULL);
+	if (strcmp(role, "both") == 0)
+		return run_both(options);
+	if (strcmp(role, "client") != 0)
+		return sample_usage(program, "%s: say server, client or both", role);
+	if (options->address == NULL)
+		return sample_usage(program, "client needs the server's HOST:PORT");
+	return client_run(options);
+}
+
+int main(int argc, char **argv)
+{
+	struct negotiate_options o = {.messages = 100,
+	                              .size = 4096,
+	                              .timeout_ms = 10000,
+	                              .keepalive_ms = 10000,
+	                              .attempts = 3};
+	const struct sample_option options[] = {
+		{"--adapter", "URI", "which adapter, e.g. ofi:tcp?iface=lo", .text = &o.adapter},
+		{"--variant", "PLUGIN/VARIANT", "what negotiates (that of roce for the adapter)",
+	         .text = &o.variant},
+		{"--set", "NAME=VALUE,...", "parameters of the variant", .text = &o.settings},
+		{"--plugins", "DIRECTORY", "where plugins are, absolute", .text = &o.plugins},
+		{"--messages", "N", "client: how many each way (100)", .number = &o.messages,
+	         .min = 1, .max = UINT32_MAX},
+		{"--size", "BYTES", "of a message, the same on both sides (4096)",
+	         .number = &o.size, .min = 16, .max = 16u << 20},
+		{"--count", "N", "server: end after N sessions (0: never)", .number = &o.count,
+	         .min = 0, .max = UINT32_MAX},
+		{"--port-file", "FILE", "server: write the port there once it listens",
+	         .text = &o.port_file},
+		{"--attempts", "N", "client: how often each server is tried (3)",
+	         .number = &o.attempts, .min = 1, .max = 1000},
+		{"--timeout", "MS", "of a stage, and for an answer of any kind (10000)",
+	         .number = &o.timeout_ms, .min = 1, .max = 1u << 30},
+		{"--keepalive", "MS",
+	         "idle time after which a silent peer is dead, 0: never (10000)",
+	         .number = &o.keepalive_ms, .min = 0, .max = 1u << 30},
+		{"--history", NULL, "client: print what the session went through",
+	         .flag = &o.history},
+		{"--verbose", NULL, "the library's log on stderr", .flag = &o.verbose},
+	};
+	const struct sample_program program = {
+		.name = "ndx-negotiate",
+		.synopsis = "server|client|both [HOST:PORT[,HOST:PORT...]] [options]",
+		.about = about,
+		.details = details,
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = 2,
+	};
+	size_t operands;
+	int rc;
+
+	if (!sample_parse(&program, argc, argv, &operands, &rc))
+		return rc;
+	if (operands == 0)
+		return sample_usage(&program, "say server, client or both");
+	o.address = operands == 2 ? argv[2] : NULL;
+	if (o.verbose)
+		sample_log_to_stderr(NDX_LOG_DEBUG);
+	catch_signals();
+	return play(&program, argv[1], &o);
+}

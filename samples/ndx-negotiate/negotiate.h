@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What client and server of ndx-negotiate share. */
+#ifndef NEGOTIATE_H
+#define NEGOTIATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ndx/ndx.h>
+#include <ndx/negotiation_server.h>
+#include <ndx/session.h>
+
+#include "sample_negotiation.h"
+
+/** Set by SIGINT and SIGTERM, and by `both` when its client has failed. */
+extern atomic_bool negotiate_stop;
+
+/** The command line. */
+struct negotiate_options {
+	const char *adapter;  /* URI, or NULL for the environment's choice */
+	const char *address;  /* server: where to listen; client: whom to call, separated by ',' */
+	const char *variant;  /* PLUGIN/VARIANT; NULL: the one of roce that suits the adapter */
+	const char *settings; /* of the variant */
+	const char *plugins;
+	const char *port_file;
+	uint32_t messages;
+	uint32_t size;
+	uint32_t count; /* server: sessions to serve, 0: without end */
+	uint32_t timeout_ms;
+	uint32_t keepalive_ms;
+	uint32_t attempts;
+	bool history;
+	bool verbose;
+};
+
+/** What every end of the process stands on. */
+struct place {
+	const char *who;
+	const struct negotiate_options *options;
+	struct ndx_adapter *adapter;
+	struct ndx_adapter_info info;
+	struct sample_negotiation negotiation;
+};
+
+/** Open adapter and variant. Returns an enum sample_exit, as all these. */
+int place_open(struct place *place, const char *who, const struct negotiate_options *options);
+void place_close(struct place *place);
+
+/** One end of one connection. Members are NULL until made. */
+struct end {
+	const struct place *place;
+	struct ndx_cq *cq;
+	struct ndx_qp *qp;
+	struct ndx_mr *mr;
+	struct ndx_connector *connector;
+	struct ndx_overlapped notify;
+	uint8_t *memory; /* three messages: out, in, and one that the peer may read and write */
+	uint32_t size;
+};
+
+int end_make(struct end *end, const struct place *place);
+void end_drop(struct end *end);
+struct ndx_memory_description end_describe(const struct end *end);
+
+/** Ask to be told of the connection's end; wait for that; say goodbye. */
+int end_watch(struct end *end);
+enum ndx_disconnect_reason end_reason(struct end *end);
+int end_disconnect(struct end *end);
+
+/** What a transfer has brought. */
+struct tally {
+	uint32_t messages, writes, reads, wrong;
+};
+
+/** The server's first receive; before stage ready ends. */
+int transfer_prepare(struct end *end);
+int transfer_as_client(struct end *end, const struct ndx_memory_description *peer,
+                       struct tally *tally);
+int transfer_as_server(struct end *end, struct tally *tally);
+
+int client_run(const struct negotiate_options *options);
+
+/** Called with the address once the server listens; may be NULL. */
+typedef void server_ready_fn(void *arg, const char *address);
+int server_run(const struct negotiate_options *options, server_ready_fn *ready, void *arg);
+
+#endif

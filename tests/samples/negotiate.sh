@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: negotiate.sh SOURCE BIN
+# ndx-negotiate: in one process over loop, as two over ofi:tcp, IPv4 and IPv6, several clients at
+# once, a backup server, and what it says when something is wrong.
+set -u
+# shellcheck source=tests/samples/begin.sh
+. "$1/tests/samples/begin.sh"
+export NDX_PLUGIN_PATH="$bin/../lib/ndx"
+
+# client ADDRESS OPTION...
+client() {
+	timeout -k 5 60 "$bin/ndx-negotiate" client "$@" --adapter "$uri" >"$work/client.log" 2>&1
+}
+
+echo '# one process'
+timeout -k 5 60 "$bin/ndx-negotiate" both --adapter loop >"$work/both.log" 2>&1 || fail 'loop'
+grep -q '100 messages of 4096 bytes each way, 100 writes, 100 reads: 0 wrong' "$work/both.log" ||
+	fail 'nothing verified on loop'
+rm "$work/both.log"
+
+for where in 127.0.0.1:0 '[::1]:0'; do
+	echo "# two processes, $where"
+	server_start "$work" "$bin/ndx-negotiate" server "$where" --adapter "$uri" --count 2 --size 100k ||
+		fail 'no server'
+	client "$server_address" --size 100k --messages 20 || fail 'a client'
+	grep -q '20 messages of 102400 bytes each way, 20 writes, 20 reads: 0 wrong' "$work/client.log" ||
+		fail 'nothing verified'
+	grep -q 'done; disconnected: graceful' "$work/client.log" || fail 'no goodbye'
+	client "$server_address" --size 1000 && fail 'two sizes'
+	grep -q 'say --size 102400' "$work/client.log" || fail 'not told which size'
+	server_end && fail 'a client that gave up is no success'
+done
+
+echo '# eight at once; the first address of each is nobody'
+server_start "$work" "$bin/ndx-negotiate" server 127.0.0.1:0 --adapter "$uri" --count 8 ||
+	fail 'no server'
+pids=
+for i in 1 2 3 4 5 6 7 8; do
+	timeout -k 5 60 "$bin/ndx-negotiate" client "127.0.0.1:1,$server_address" --adapter "$uri" \
+		--history >"$work/client$i.log" 2>&1 &
+	pids="$pids $!"
+done
+for pid in $pids; do
+	wait "$pid" || fail 'one of eight'
+done
+grep -q 'connect 127.0.0.1:1, .*NDX_E_CONNECTION_REFUSED' "$work/client1.log" ||
+	fail 'the history does not have the attempt'
+grep -q ': backoff' "$work/client1.log" || fail 'the history does not have the pause'
+server_end || fail 'the server found fault'
+
+echo '# what is wrong is told'
+client 127.0.0.1:1 --variant roce/verbs-rd && fail 'no such variant'
+grep -q 'verbs-rc' "$work/client.log" || fail 'no suggestion'
+client 127.0.0.1:1 --attempts 1 && fail 'connected to nobody'
+grep -q 'layer transport, stage info' "$work/client.log" || fail 'the layer is not told'
+echo 'negotiate: all well'

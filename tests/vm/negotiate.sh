@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: negotiate.sh SOURCE
+# In the guest: ndx-negotiate between the two devices, without a connection manager. Prints TAP.
+set -u
+# shellcheck source=samples/server.sh
+. "$1/samples/server.sh"
+export NDX_PLUGIN_PATH="$1/build/lib/ndx"
+work=$(mktemp -d)
+trap 'server_stop; rm -rf "$work"' EXIT
+count=0 failures=0 server_limit=60
+
+# verdict NAME STATUS: one line of TAP; what was said, if it is a failure
+verdict() {
+	count=$((count + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $count - $1"
+		return
+	fi
+	failures=$((failures + 1))
+	echo "not ok $count - $1"
+	for log in "$work"/*.log; do
+		[ ! -s "$log" ] || sed "s|^|# ${log##*/}: |" "$log"
+	done
+}
+
+# client OPTION...: of the running server
+client() {
+	timeout 40 ndx-negotiate client "$server_address" --adapter verbs:rxe0 "$@" \
+		>"$work/client.log" 2>&1
+}
+
+moves_data() {
+	server_start "$work" ndx-negotiate server "$1" --adapter verbs:rxe1 --count 2 || return 1
+	client --messages 50 || return 1
+	grep -q '50 messages of 4096 bytes each way, 50 writes, 50 reads: 0 wrong' "$work/client.log" &&
+		grep -q 'negotiated by roce/verbs-rc' "$work/client.log" || return 1
+	client --messages 10 --set mtu=512 || return 1
+	grep -q 'path MTU 512' "$work/client.log" || return 1
+	server_end && [ "$(grep -c '0 wrong; end of connection: graceful' "$work/server.log")" -eq 2 ]
+}
+
+# Over TCP the two reach each other; the GID that the client has to take is of the other family.
+families_differ() {
+	server_start "$work" ndx-negotiate server '[fd09::2]:0' --adapter verbs:rxe1 --count 1 || return 1
+	timeout 40 ndx-negotiate client "$server_address" --adapter 'verbs:rxe0?gid=1' \
+		>"$work/client.log" 2>&1 && return 1
+	server_end
+	grep -q 'the GID here is of an IPv4 address, there of an IPv6' "$work/client.log"
+}
+
+# What is killed says no goodbye: that is an abort.
+killed() {
+	server_start "$work" ndx-negotiate server 10.9.0.2:0 --adapter verbs:rxe1 --count 1 || return 1
+	client --messages 1000000 &
+	busy=$!
+	# The agreement is printed when data begin to move.
+	until grep -q 'negotiated by' "$work/client.log" 2>/dev/null; do
+		kill -0 $busy || return 1
+	done
+	kill -9 "$server_pid" || return 1 # busybox: timeout has become the program
+	wait $busy && return 1
+	server_end
+	grep -q 'connection: aborted' "$work/client.log"
+}
+
+moves_data 10.9.0.2:0
+verdict negotiate.moves_data $?
+moves_data '[fd09::2]:0'
+verdict negotiate.moves_data_by_ipv6 $?
+families_differ
+verdict negotiate.families_differ $?
+killed
+verdict negotiate.killed_server_is_an_abort $?
+echo "1..$count"
+[ $failures -eq 0 ]
