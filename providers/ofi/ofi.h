@@ -33,12 +33,12 @@
 #include <ndx/spi/provider.h>
 
 #include "base_container_of.h"
-#include "base_cq.h"
 #include "base_list.h"
 #include "base_lock.h"
 #include "base_loop.h"
 #include "base_qp.h"
 #include "ofi_access.h"
+#include "ofi_cq.h"
 #include "ofi_flavour.h"
 #include "ofi_life.h"
 #include "ofi_mr.h"
@@ -54,9 +54,6 @@
 
 struct ifaddrs;
 struct ofi_conn;
-struct ofi_link;
-struct ofi_ncq;
-struct ofi_qp;
 
 /* ---- descriptions (ofi_info.c, ofi_options.c) ---- */
 
@@ -204,112 +201,6 @@ enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
                                 const struct sockaddr_storage *peer, const char *what);
 /* Is it one of the adapter's? The port does not matter. */
 bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address);
-
-/* ---- completion queues (ofi_cq.c, ofi_ncq.c) ---- */
-
-struct ofi_cq {
-	struct base_cq base;
-	struct ofi_adapter *adapter;
-	struct base_lock poll_lock;
-	struct base_list ties; /* struct ofi_tie.of_cq; poll_lock */
-	int fd; /* the consumer's: base's flag, and what is lent; -1 until asked for; poll_lock */
-	/* with many native queues: descriptor that tells which of them have something; poll_lock */
-	int sweep;
-	uint32_t swept;  /* there is one; atomic */
-	unsigned ready;  /* polls in a row that asked it; poll_lock */
-	unsigned native; /* queues in ties; poll_lock */
-	uint32_t lent;   /* the native queues' descriptors are part of fd; poll_lock, and atomic */
-};
-
-/* A consumer's queue gets results from a native one. */
-struct ofi_tie {
-	struct ofi_cq *cq;
-	struct ofi_ncq *ncq;
-	unsigned refs; /* control thread */
-	struct base_list of_cq;
-	struct base_list of_ncq;
-};
-
-enum ofi_ncq_mode {
-	OFI_NCQ_BUSY,  /* the control thread is at it */
-	OFI_NCQ_ARMED, /* the control thread sleeps on its descriptor */
-	OFI_NCQ_AWAY,  /* a consumer polls it; looked at every tick */
-};
-
-#define OFI_NCQ_BUCKETS 64u
-
-struct ofi_ncq {
-	struct ofi_adapter *adapter;
-	struct fid_cq *cq;
-	bool shared;                    /* else it is one link's own */
-	const struct ofi_cq *shared_by; /* the receive queue it was made for, while that lives */
-	uint32_t mode;                  /* enum ofi_ncq_mode; atomic */
-	uint32_t kicked;                /* atomic */
-	uint32_t posts;                 /* counts requests handed to the stack; atomic, lossy */
-	uint32_t owing;                 /* debtors is not empty; atomic */
-	struct base_lock debtors_lock;
-	struct base_list debtors; /* struct ofi_qp.debtor: credits to be told at the next poll */
-	/* control thread */
-	struct base_list node; /* in adapter->ncqs */
-	struct base_watch watch;
-	bool watched; /* the loop knows of it */
-	unsigned refs;
-	uint32_t seen_polls;
-	uint32_t seen_posts;
-	unsigned naps; /* ticks in a row while a consumer slept on it */
-	unsigned idle; /* wake-ups in a row that found nothing, ... */
-	uint64_t idle_since;
-	unsigned deaf; /* links that take no messages any more */
-	/* under the lock; written by the control thread alone */
-	struct base_lock lock;
-	struct base_list ties; /* struct ofi_tie.of_ncq */
-	struct ofi_link *buckets[OFI_NCQ_BUCKETS];
-};
-
-enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
-                              struct ndx_spi_cq **out);
-void ofi_cq_destroy(struct ndx_spi_cq *spi);
-enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
-                              struct ndx_overlapped *ov);
-
-/* poll_lock held: a tie was added, or is about to be removed. */
-void ofi_cq_tied(struct ofi_cq *cq, struct ofi_ncq *ncq);
-void ofi_cq_untied(struct ofi_cq *cq, struct ofi_ncq *ncq);
-
-/* The consumer's descriptor (ofi_lend.c). */
-enum ndx_status ofi_cq_get_fd(struct ndx_spi_cq *spi, int *fd);
-void ofi_cq_wake(struct ndx_spi_cq *spi, bool up);
-/* poll_lock held, the queue was just armed: lend its native queues if it waits by its descriptor
- * for anything; false: the control thread has to do it. */
-bool ofi_cq_lend(struct ofi_cq *cq);
-/* poll_lock held: its native queues are about to be others, nothing is lent for now. */
-void ofi_cq_unlend(struct ofi_cq *cq);
-/* Is it armed, and depends on the control thread? */
-bool ofi_cq_needs_thread(struct ofi_cq *cq);
-/* Control thread, at a tick: may it be left to the consumers that sleep on it? */
-bool ofi_ncq_is_lent(struct ofi_ncq *ncq);
-
-/* Control thread: the ncq for a queue pair that begins to connect, tied to its queues. */
-enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp,
-                            struct ofi_ncq **out);
-/* Control thread: undo the tie; the queues may go. */
-void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp);
-/* Control thread: no endpoint of the caller uses it any more. */
-void ofi_ncq_put(struct ofi_ncq *ncq);
-/* Lock held: read what is there and hand it on; how many there were. */
-unsigned ofi_ncq_progress(struct ofi_ncq *ncq);
-/* The same for a consumer, whose queue need not hold more than `count` results: who gets as many as
- * he asked for asks again. */
-void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count);
-/* Until it is empty, or (one that is shared may never be) all that was there has been read. */
-void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq);
-void ofi_ncq_catch_up(struct ofi_ncq *ncq); /* takes the lock */
-/* Any thread: the control thread has to look at it soon. */
-void ofi_ncq_kick(struct ofi_ncq *ncq);
-void ofi_ncq_on_kick(void *arg);
-void ofi_ncq_on_tick(void *arg);
-/* Lock held: the link with this id; NULL if there is none. */
-struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t id);
 
 /* ---- queue pairs (ofi_qp.c, ofi_issue.c, ofi_receive.c) ---- */
 
