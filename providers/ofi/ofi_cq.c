@@ -85,7 +85,7 @@ static bool sweep_too(struct ofi_cq *cq, struct ofi_ncq *ncq)
 
 void ofi_cq_tied(struct ofi_cq *cq, struct ofi_ncq *ncq)
 {
-	cq->native++;
+	__atomic_store_n(&cq->native, cq->native + 1, __ATOMIC_RELAXED);
 	if (cq->sweep >= 0) {
 		(void)sweep_too(cq, ncq);
 		return;
@@ -104,7 +104,7 @@ void ofi_cq_tied(struct ofi_cq *cq, struct ofi_ncq *ncq)
 
 void ofi_cq_untied(struct ofi_cq *cq, struct ofi_ncq *ncq)
 {
-	cq->native--;
+	__atomic_store_n(&cq->native, cq->native - 1, __ATOMIC_RELAXED);
 	if (cq->sweep >= 0)
 		base_poll_remove(cq->sweep, ncq->watch.fd);
 	if (cq->sweep >= 0 && cq->native < SWEEP_MIN)

@@ -31,7 +31,7 @@ struct ofi_cq {
 	int sweep;
 	uint32_t swept;  /* there is one; atomic */
 	unsigned ready;  /* polls in a row that asked it; poll_lock */
-	unsigned native; /* queues in ties; poll_lock */
+	uint32_t native; /* queues in ties; poll_lock, and atomic */
 	uint32_t lent;   /* the native queues' descriptors are part of fd; poll_lock, and atomic */
 };
 
@@ -70,8 +70,9 @@ struct ofi_ncq {
 	unsigned refs;
 	uint32_t seen_polls;
 	uint32_t seen_posts;
-	unsigned naps; /* ticks in a row while a consumer slept on it */
-	unsigned idle; /* wake-ups in a row that found nothing, ... */
+	unsigned naps;   /* ticks in a row while a consumer slept on it */
+	unsigned missed; /* ticks in a row that found no poll */
+	unsigned idle;   /* wake-ups in a row that found nothing, ... */
 	uint64_t idle_since;
 	unsigned deaf; /* links that take no messages any more */
 	/* under the lock; written by the control thread alone */

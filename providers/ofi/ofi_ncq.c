@@ -21,6 +21,8 @@
 #define ROUNDS 64           /* of reading until empty, before others get their turn */
 #define CATCH_UP 4096       /* reads in a row, more than a queue ever holds between two polls */
 #define NATIVE_SIZE 1024    /* advice: the queue grows */
+#define MANY 8u             /* native queues below one of the consumer's, ... */
+#define PATIENCE 64u        /* ... and one more missed tick is forgiven for so many */
 
 /* ---- reading ---- */
 
@@ -295,6 +297,7 @@ static void run(struct ofi_ncq *ncq)
 	unsigned n;
 
 	set_mode(ncq, OFI_NCQ_BUSY);
+	ncq->missed = 0;
 	ncq->seen_posts = posts;
 	for (int rounds = 0; !quiet && rounds < ROUNDS; rounds++) {
 		if (!take_over(ncq))
@@ -335,6 +338,25 @@ static void on_readable(void *arg, uint32_t events)
 	run(ncq);
 }
 
+/*
+ * Has the consumer given up polling? A poll that finds results in many native queues is long, and a
+ * consumer that handles them does not poll meanwhile. To take all the queues from it and give them
+ * back, one by one, costs a wake-up for each: so the more there are, the longer we wait and see.
+ */
+static bool has_left(struct ofi_ncq *ncq)
+{
+	uint32_t native = 0;
+
+	if (is_polled(ncq)) {
+		ncq->missed = 0;
+		return false;
+	}
+	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next)
+		native += __atomic_load_n(&container_of(n, struct ofi_tie, of_ncq)->cq->native,
+		                          __ATOMIC_RELAXED);
+	return native < MANY || ncq->missed++ > native / PATIENCE;
+}
+
 void ofi_ncq_on_tick(void *arg)
 {
 	struct ofi_adapter *adapter = arg;
@@ -344,7 +366,7 @@ void ofi_ncq_on_tick(void *arg)
 
 		if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY)
 			continue;
-		if (is_polled(ncq)) {
+		if (!has_left(ncq)) {
 			ncq->naps = 0;
 		} else if (!ofi_ncq_is_lent(ncq)) {
 			run(ncq);
