@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The server of ndx-sessions, and the plugin that both sides have. */
+#include <malloc.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sessions.h"
+
+#define ROUNDS 3u
+#define MESSAGE 96u
+
+/* ---- the plugin ---- */
+
+static enum ndx_status info(void *session, const struct ndx_exchange *x, const void *peer,
+                            size_t length, struct ndx_exchange_reply *reply)
+{
+	(void)session;
+	if (x->round > 0 && (peer == NULL || length != MESSAGE))
+		return NDX_E_REMOTE_ERROR;
+	memset(reply->data, (int)x->round, MESSAGE);
+	reply->length = MESSAGE;
+	reply->completed = x->round + 1 == ROUNDS;
+	return NDX_OK;
+}
+
+static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
+                             size_t length, struct ndx_exchange_reply *reply)
+{
+	(void)session;
+	(void)x;
+	(void)peer;
+	(void)length;
+	reply->completed = true;
+	return NDX_OK;
+}
+
+static const struct ndx_variant_ops ops = {.info = info, .ready = ready};
+static const struct ndx_plugin_variant variant = {
+	.name = SESSIONS_VARIANT, .help = "for measurements", .ops = &ops};
+
+const struct ndx_plugin sessions_plugin = {.abi = NDX_PLUGIN_ABI,
+                                           .size = sizeof(struct ndx_plugin),
+                                           .name = SESSIONS_PLUGIN,
+                                           .version = "1",
+                                           .vendor = "NDX",
+                                           .list = &variant,
+                                           .count = 1};
+
+/* ---- the process ---- */
+
+static uint64_t resident(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long total = 0;
+	unsigned long long pages = 0;
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%llu %llu", &total, &pages) != 2) /* NOLINT(cert-err34-c) */
+		pages = 0;
+	(void)fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void put(int fd, const void *data, size_t length)
+{
+	if (write(fd, data, length) != (ssize_t)length)
+		sessions_die("pipe", "the other process is gone");
+}
+
+static void take(int fd, void *data, size_t length)
+{
+	if (read(fd, data, length) != (ssize_t)length)
+		sessions_die("pipe", "the other process is gone");
+}
+
+static _Noreturn void serve(int from, int to, unsigned most)
+{
+	struct ndx_negotiation_server_attr attr;
+	struct ndx_negotiation_server *server = NULL;
+	struct ndx_negotiation *negotiation = NULL;
+	struct ndx_variant *v = NULL;
+	struct sockaddr_in at;
+	socklen_t length = sizeof(at);
+	char command;
+
+	ndx_negotiation_server_attr_init(&attr);
+	if (ndx_negotiation_create(&negotiation) != NDX_OK ||
+	    ndx_negotiation_register(negotiation, &sessions_plugin) != NDX_OK ||
+	    ndx_negotiation_get_variant(negotiation, SESSIONS_PLUGIN, SESSIONS_VARIANT, NULL, 0,
+	                                &v) != NDX_OK)
+		sessions_die("plugin", ndx_last_error());
+	attr.address = "127.0.0.1:0";
+	attr.variants = &v;
+	attr.variant_count = 1;
+	attr.max_sessions = most;
+	if (ndx_negotiation_server_create(&attr, &server) != NDX_OK)
+		sessions_die("server", ndx_last_error());
+	(void)ndx_negotiation_server_get_address(server, (struct sockaddr *)&at, &length);
+	put(to, &at.sin_port, sizeof(at.sin_port));
+	while (read(from, &command, 1) == 1) {
+		const struct mallinfo2 heap = mallinfo2();
+		struct sessions_report report;
+
+		memset(&report, 0, sizeof(report));
+		ndx_negotiation_server_get_stats(server, &report.stats);
+		report.resident = resident();
+		report.heap = heap.uordblks + heap.hblkhd;
+		put(to, &report, sizeof(report));
+	}
+	ndx_negotiation_server_close(server);
+	ndx_variant_close(v);
+	_exit(ndx_negotiation_close(negotiation) == NDX_OK ? 0 : 1);
+}
+
+struct sessions_server sessions_server_start(unsigned most)
+{
+	struct sessions_server server = {.pid = -1};
+	uint16_t port;
+	int down[2];
+	int up[2];
+
+	if (pipe(down) != 0 || pipe(up) != 0)
+		sessions_die("pipe", "no descriptor");
+	server.pid = fork();
+	if (server.pid < 0)
+		sessions_die("fork", "no process");
+	if (server.pid == 0) {
+		(void)close(down[1]);
+		(void)close(up[0]);
+		serve(down[0], up[1], most);
+	}
+	(void)close(down[0]);
+	(void)close(up[1]);
+	server.to = down[1];
+	server.from = up[0];
+	take(server.from, &port, sizeof(port));
+	server.port = ntohs(port);
+	return server;
+}
+
+struct sessions_report sessions_server_ask(const struct sessions_server *server)
+{
+	struct sessions_report report;
+
+	put(server->to, "?", 1);
+	take(server->from, &report, sizeof(report));
+	return report;
+}
+
+void sessions_server_stop(struct sessions_server *server)
+{
+	int status = 0;
+
+	(void)close(server->to);
+	(void)close(server->from);
+	if (waitpid(server->pid, &status, 0) != server->pid || status != 0)
+		sessions_die("server", "it did not end well");
+}
