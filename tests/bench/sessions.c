@@ -6,6 +6,7 @@
  * turn.
  */
 #include <getopt.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +197,7 @@ static struct sessions_report settle(const struct sessions_server *server)
 	struct sessions_report r = sessions_server_ask(server);
 
 	while (r.stats.alive > 0 && now_ns() < deadline) {
-		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		(void)poll(NULL, 0, 1);
 		r = sessions_server_ask(server);
 	}
 	if (r.stats.alive > 0)
