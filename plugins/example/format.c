@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "wire.h"
+#include "plugin_wire.h"
 
 #define MAGIC 0x45584d50u /* "EXMP" */
 #define VERSION 1u
@@ -146,7 +146,11 @@ static const char *read_offer(const uint8_t *at, size_t left, struct ndx_peer_de
 		unsigned type;
 		size_t length;
 
+#ifdef NDX_PLANT_OVERFLOW /* to see a fuzzer find it */
+		if (left < 2)
+#else
 		if (left < 2 || left - 2 < at[1])
+#endif
 			return "a field that is cut off";
 		type = at[0];
 		length = at[1];

@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "wire.h"
+#include "plugin_wire.h"
 
 #define MAGIC 0x52435150u /* "RCQP" */
 #define VERSION 1u
@@ -129,7 +129,11 @@ static const char *read_description(const uint8_t *bytes, size_t length,
 	const bool verbs = d->kind == NDX_DESCRIPTION_VERBS_RC;
 	const char *fault;
 
+#ifdef NDX_PLANT_OVERFLOW /* to see a fuzzer find it */
+	if (length < VERBS_RC || length > MEETING || (verbs && length > VERBS_RC))
+#else
 	if (length != (verbs ? VERBS_RC : MEETING))
+#endif
 		return "it has not the length of a description of its kind";
 	if (wire_get32(bytes + 36) != 0)
 		return "reserved bytes are not 0";

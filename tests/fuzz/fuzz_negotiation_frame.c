@@ -14,22 +14,61 @@ static void same_again(const struct frame *f, const uint8_t *data)
 	FUZZ_HOLDS(memcmp(header, data, sizeof(header)) == 0);
 }
 
-static void payloads(const struct frame *f)
+static void hello(const struct frame *f)
 {
-	struct frame_validate validate;
-	struct frame_welcome welcome;
+	uint8_t again[FRAME_HELLO_SIZE];
 	struct frame_hello hello;
+	const char *why = NULL;
+
+	if (!frame_parse_hello(f, &hello, &why))
+		return;
+	FUZZ_HOLDS(frame_name_valid(hello.plugin) && frame_name_valid(hello.variant));
+	FUZZ_HOLDS(frame_write_hello(again, &hello) == f->length);
+}
+
+static void error(const struct frame *f)
+{
+	uint8_t again[FRAME_ERROR_SIZE_MAX];
 	struct frame_error error;
 	const char *why = NULL;
 
-	if (frame_parse_hello(f, &hello, &why)) {
-		FUZZ_HOLDS(frame_name_valid(hello.plugin));
-		FUZZ_HOLDS(frame_name_valid(hello.variant));
-	}
-	if (frame_parse_error(f, &error, &why))
-		FUZZ_HOLDS(strlen(error.text) <= FRAME_ERROR_TEXT);
-	(void)frame_parse_welcome(f, &welcome, &why);
-	(void)frame_parse_validate(f, &validate, &why);
+	if (!frame_parse_error(f, &error, &why))
+		return;
+	FUZZ_HOLDS(strlen(error.text) <= FRAME_ERROR_TEXT);
+	FUZZ_HOLDS(frame_write_error(again, &error) <= f->length);
+}
+
+static void welcome(const struct frame *f)
+{
+	uint8_t again[FRAME_WELCOME_SIZE];
+	struct frame_welcome welcome;
+	const char *why = NULL;
+
+	if (!frame_parse_welcome(f, &welcome, &why))
+		return;
+	FUZZ_HOLDS(frame_write_welcome(again, &welcome) == f->length);
+	FUZZ_HOLDS(memcmp(again, f->payload, f->length) == 0);
+}
+
+static void validate(const struct frame *f)
+{
+	uint8_t again[FRAME_VALIDATE_SIZE];
+	struct frame_validate validate;
+	const char *why = NULL;
+
+	if (!frame_parse_validate(f, &validate, &why))
+		return;
+	FUZZ_HOLDS(frame_write_validate(again, &validate) == f->length);
+	FUZZ_HOLDS(memcmp(again, f->payload, f->length) == 0);
+}
+
+static void payloads(const struct frame *f)
+{
+	FUZZ_HOLDS(frame_type_name(f->type)[0] != '\0' && frame_stage_name(f->stage)[0] != '\0');
+	hello(f);
+	error(f);
+	welcome(f);
+	validate(f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,39 +1,73 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: reassembly.sh SECONDS [TARGET...]
+# usage: search.sh SECONDS [TARGET...]
 # Fuzz each target with libFuzzer for so long; then say how much of its parser the corpus covers.
 # New inputs stay in $NDX_FUZZ_CORPUS, if it names a folder; without it, nothing is kept. With
 # NDX_PLANT=overflow a fault is planted, and a finding is what is wanted.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
-seconds=${1:?usage: reassembly.sh SECONDS [TARGET...]}
+seconds=${1:?usage: search.sh SECONDS [TARGET...]}
 shift
 cc=${CLANG:-clang}
 if ! command -v "$cc" >/dev/null; then
 	echo "skip: $cc is not installed"
 	exit 77
 fi
-[ $# -gt 0 ] || set -- reassembly_link reassembly_bth reassembly_mpa reassembly_rpcrdma reassembly_whole
+[ $# -gt 0 ] || set -- reassembly_link reassembly_bth reassembly_mpa reassembly_rpcrdma reassembly_whole \
+	negotiation_frame negotiation_dialogue plugin_roce plugin_example
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 plant=${NDX_PLANT:+-DNDX_PLANT_$(echo "$NDX_PLANT" | tr '[:lower:]' '[:upper:]')}
 found=0
 
+# What a target is about: its sources, and what of them is looked at.
+choose() {
+	core=$src/core
+	look=
+	case $target in
+	reassembly_*)
+		sources=$(echo "$core"/reassembly/*.c)
+		include="-I$core/reassembly"
+		;;
+	plugin_*)
+		sources=$(echo "$src/plugins/${target#*_}"/[fp]*.c)
+		include="-I$src/plugins/${target#*_} -I$src/plugins/common"
+		look=$sources
+		;;
+	negotiation_*)
+		sources=
+		for file in dialogue frame history settle variant schema plugins plugins_check discover \
+			../code_file ../suggest ../status ../base/base_log ../base/base_linux; do
+			sources="$sources $core/negotiation/$file.c"
+		done
+		include="-I$core/negotiation"
+		look=$core/negotiation/${target#*_}.c
+		[ "$target" != negotiation_dialogue ] || look="$look $core/negotiation/settle.c"
+		;;
+	esac
+	case $target in
+	*_whole)
+		sources="$sources $(echo "$src"/tests/reassembly/synth*.c)"
+		include="$include -I$src/tests/reassembly"
+		look=$(echo "$core"/reassembly/[!a]*.c)
+		;;
+	*_link) look="$core/reassembly/link.c $core/reassembly/crc.c" ;;
+	*_bth) look="$core/reassembly/bth.c $core/reassembly/cm.c" ;;
+	reassembly_*) look=$core/reassembly/${target#*_}.c ;;
+	esac
+}
+
 # build OUT FLAGS... : a target with everything it needs
 build() {
 	out=$1
 	shift
-	case $target in
-	*_whole) generator="-I$src/tests/reassembly $(echo "$src"/tests/reassembly/synth*.c)" ;;
-	*) generator= ;;
-	esac
 	# shellcheck disable=SC2086 # flags, files, or none
-	"$cc" -std=c11 -D_GNU_SOURCE -g -O1 $plant -I"$src/api" -I"$src/core/base" \
-		-I"$src/core/reassembly" -I"$src/tests/fuzz" "$src/tests/fuzz/fuzz_$target.c" $generator \
-		"$src"/core/reassembly/*.c "$@" -o "$out"
+	"$cc" -std=c11 -D_GNU_SOURCE -g -O1 $plant -I"$src/api" -I"$src/core" -I"$src/core/base" $include \
+		-I"$src/tests/fuzz" "$src/tests/fuzz/fuzz_$target.c" $sources "$@" -o "$out"
 }
 
 for target; do
+	choose
 	corpus=${NDX_FUZZ_CORPUS:-$tmp}/$target
 	mkdir -p "$corpus"
 	build "$tmp/fuzz" -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
@@ -51,14 +85,8 @@ for target; do
 		LLVM_PROFILE_FILE=$tmp/raw "$tmp/cover" -runs=0 "$corpus" \
 			"$src/tests/fuzz/corpus/$target" >/dev/null 2>&1
 		llvm-profdata merge -o "$tmp/data" "$tmp/raw"
-		case $target in
-		*_whole) files=$(echo "$src"/core/reassembly/[!a]*.c) ;;
-		*_link) files="$src/core/reassembly/link.c $src/core/reassembly/crc.c" ;;
-		*_bth) files="$src/core/reassembly/bth.c $src/core/reassembly/cm.c" ;;
-		*) files=$src/core/reassembly/${target#*_}.c ;;
-		esac
 		# shellcheck disable=SC2086 # a list
-		llvm-cov report "$tmp/cover" -instr-profile="$tmp/data" $files |
+		llvm-cov report "$tmp/cover" -instr-profile="$tmp/data" $look |
 			awk '/\.c / { printf "  %-20s edges (branches) %s, regions %s\n", $1, $13, $4 }
 				/^TOTAL/ { printf "  %-20s edges (branches) %s, regions %s\n", "all", $13, $4 }'
 	fi

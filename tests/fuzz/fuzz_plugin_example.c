@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a peer of plugin example may send. */
+#include <string.h>
+
+#include "format.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct example_message message = {.step = (enum example_step)0};
+	struct example_message again;
+	uint8_t bytes[EXAMPLE_MESSAGE_MAX];
+	const char *why = NULL;
+	size_t length;
+
+	if (!example_parse(data, size, &message, &why)) {
+		FUZZ_HOLDS(why != NULL && message.step == 0);
+		return 0;
+	}
+	FUZZ_HOLDS(why == NULL);
+	/* Its fields may have come in any order, and with some of later versions in between. */
+	length = example_write(bytes, &message);
+	FUZZ_HOLDS(length <= size && length <= sizeof(bytes));
+	FUZZ_HOLDS(example_parse(bytes, length, &again, &why));
+	FUZZ_HOLDS(memcmp(&message, &again, sizeof(again)) == 0);
+	return 0;
+}
