@@ -11,6 +11,7 @@
 #include "base_log.h"
 #include "channel.h"
 #include "core.h"
+#include "mute.h"
 #include "negotiation/settle.h"
 
 bool conn_is_direct(const struct ndx_connector *c)
@@ -230,13 +231,15 @@ enum ndx_status ndx_connector_set_channel(struct ndx_connector *c, int fd)
 	struct wire *wire = NULL;
 	enum ndx_status st;
 
-	if (c == NULL || fd < 0)
+	if (c == NULL || fd < NDX_NO_CHANNEL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_set_channel: NULL, or no descriptor");
 	adapter_lock(c->adapter);
 	st = check_channel(c);
 	adapter_unlock(c->adapter);
-	if (st == NDX_OK)
+	if (st == NDX_OK && fd == NDX_NO_CHANNEL)
+		st = mute_create(c->adapter, &wire);
+	else if (st == NDX_OK)
 		st = channel_create(c->adapter, fd, true, &channel, &wire);
 	if (st != NDX_OK)
 		return st;
@@ -247,7 +250,9 @@ enum ndx_status ndx_connector_set_channel(struct ndx_connector *c, int fd)
 		c->direct.channel = channel;
 	}
 	adapter_unlock(c->adapter);
-	if (st != NDX_OK)
+	if (st != NDX_OK && channel != NULL)
 		channel_drop(channel);
+	else if (st != NDX_OK)
+		mute_drop(wire);
 	return st;
 }

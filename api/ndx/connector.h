@@ -246,6 +246,9 @@ enum ndx_status ndx_connector_describe(struct ndx_connector *connector, struct n
                                        uint32_t outbound_read_limit,
                                        struct ndx_peer_description *out);
 
+/** In the place of a channel: the peer has none. */
+#define NDX_NO_CHANNEL (-1)
+
 /**
  * Give the connector a channel to the peer: a connected stream socket (TCP, or a pair of local
  * ones) over which the two ends tell each other that they are connected, and of the end of the
@@ -253,8 +256,13 @@ enum ndx_status ndx_connector_describe(struct ndx_connector *connector, struct n
  * session (a session's own transport serves for that). What is said on it is in
  * docs/negotiation-protocol.md. If it ends without a goodbye the connection is aborted.
  *
- * @param fd  is the connector's from now on, who closes it when the connection is over, or will not
- *            be made; after a failure it is still the caller's
+ * A device that was told the numbers and cannot speak has none: with NDX_NO_CHANNEL the connection
+ * is up as soon as the own queue pair is ready, and the own goodbye counts as answered. That the
+ * peer is ready before anything is sent, and quiet before the connection ends, is then for whoever
+ * drives it to see to; that it has died shows when a request fails (keepalive_ms).
+ *
+ * @param fd  NDX_NO_CHANNEL, or a descriptor: it is the connector's from now on, who closes it when
+ *            the connection is over, or will not be made; after a failure it is still the caller's
  *
  * @retval NDX_E_INVALID_PARAMETER    NULL, or no descriptor
  * @retval NDX_E_NOT_SUPPORTED        the adapter's connections need no channel

@@ -146,7 +146,8 @@ struct ndx_receiver_attr {
 	uint32_t keepalive_ms;          /**< of the queue pair. Default 5000; 0: never asked */
 	uint32_t idle_timeout_ms; /**< FAILED when no frame came for so long. 0 (default): never */
 	uint32_t probe_ms; /**< ask the peer's device for a sign of life after so long without a
-	                        frame. 0 (default): never. Ends FAILED if there is none */
+	                        frame. 0 (default): never */
+	uint32_t probe_timeout_ms;     /**< FAILED if it gives none for so long. Default 2000 */
 	struct ndx_receive_loop *loop; /**< NULL: a thread of its own, "ndx-recv" */
 	uint32_t spin_us; /**< own thread: how long it polls before it sleeps. Default 50 */
 	uint32_t batch;   /**< own thread: results taken at once, 1 .. 64. Default 16 */
@@ -201,6 +202,14 @@ enum ndx_status ndx_receiver_accept(struct ndx_receiver *receiver, struct ndx_li
  */
 enum ndx_status ndx_receiver_describe(struct ndx_receiver *receiver, enum ndx_role role,
                                       struct ndx_peer_description *out);
+
+/**
+ * Between describe and connect_peer, where the provider has no connection manager: as
+ * ndx_connector_set_channel(). ndx_receiver_complete_connection() needs none.
+ *
+ * @retval NDX_E_INVALID_DEVICE_STATE ndx_receiver_describe() is missing
+ */
+enum ndx_status ndx_receiver_set_channel(struct ndx_receiver *receiver, int fd);
 
 /**
  * Connect to the peer that this description came from, and run. After a failure the receiver is

@@ -88,6 +88,9 @@ enum ndx_status ndx_sender_accept(struct ndx_sender *sender, struct ndx_listener
 enum ndx_status ndx_sender_describe(struct ndx_sender *sender, enum ndx_role role,
                                     struct ndx_peer_description *out);
 
+/** As ndx_receiver_set_channel(). */
+enum ndx_status ndx_sender_set_channel(struct ndx_sender *sender, int fd);
+
 /** As ndx_receiver_connect_peer(). */
 enum ndx_status ndx_sender_connect_peer(struct ndx_sender *sender,
                                         const struct ndx_peer_description *peer,

@@ -36,6 +36,7 @@ static enum ndx_status describe_as_server(struct ndx_receiver *r)
 		return st;
 	st = base_random(&r->receive_psn, sizeof(r->receive_psn));
 	r->receive_psn &= BITS_24;
+	r->mute = false;
 	r->numbered = st == NDX_OK;
 	return st;
 }
@@ -121,6 +122,13 @@ enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *r,
 	st = check_peer(r, peer);
 	if (st != NDX_OK)
 		return st;
+	/* A device has nothing but its queue pair to speak by. */
+	if (!r->mute) {
+		st = ndx_connector_set_channel(r->end.connector, NDX_NO_CHANNEL);
+		if (st != NDX_OK)
+			return st;
+		r->mute = true;
+	}
 	description.qpn = peer->qpn;
 	description.psn = peer->sq_psn;
 	description.lid = peer->lid;

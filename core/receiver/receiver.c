@@ -22,6 +22,7 @@ void ndx_receiver_attr_init(struct ndx_receiver_attr *attr)
 	attr->send_depth = 16;
 	attr->no_receive_timeout_ms = 4000;
 	attr->keepalive_ms = 5000;
+	attr->probe_timeout_ms = 2000;
 	attr->spin_us = 50;
 	attr->batch = 16;
 }

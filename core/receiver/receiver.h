@@ -62,9 +62,9 @@ struct ndx_receiver {
 	struct slab *slab;
 	struct pull pull;
 	int cq_fd;
-	uint32_t mtu;
 	uint32_t receive_psn; /* as get_numbers told; endpoint.own has the rest */
 	bool numbered;
+	bool mute; /* its connector knows that the peer has no channel */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;

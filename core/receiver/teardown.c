@@ -146,10 +146,11 @@ static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
 		look_for_answer(r);
 		if (!__atomic_load_n(&r->probing, __ATOMIC_RELAXED))
 			return now_ns + patience;
-		if (now_ns < r->probe_ns + patience)
+		if (now_ns < r->probe_ns + r->attr.probe_timeout_ms * MS_NS)
 			return now_ns + PROBE_LOOK_NS;
 		receiver_because(r, NDX_RECEIVER_END_PROBE, NDX_E_IO_TIMEOUT, 0,
-		                 "the peer did not answer a probe in %u ms", r->attr.probe_ms);
+		                 "the peer did not answer a probe in %u ms",
+		                 r->attr.probe_timeout_ms);
 		part_at_once(r);
 		return UINT64_MAX;
 	}

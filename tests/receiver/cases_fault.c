@@ -184,6 +184,7 @@ static void a_living_peer_answers_probes(void **state)
 
 	sink_attach(r, 0, &sink);
 	r->attr.probe_ms = 50;
+	r->attr.probe_timeout_ms = WAIT_MS;
 	rig_start(r);
 	/* Several probes long. */
 	assert_int_equal(ndx_sender_acquire(r->sender, 0, &buffer), NDX_OK);

@@ -3,6 +3,8 @@
 #include "rig.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <sys/socket.h>
 
 static void what_cannot_be_is_refused(void **state)
 {
@@ -95,14 +97,28 @@ static void an_attempt_that_failed_can_be_made_again(void **state)
 	assert_int_equal(rig_stats(r).posted, SLOTS);
 }
 
+struct joining {
+	struct ndx_sender *sender;
+	const struct ndx_peer_description *peer;
+};
+
+static void *join_peer(void *arg)
+{
+	const struct joining *j = arg;
+
+	return (void *)(intptr_t)ndx_sender_connect_peer(j->sender, j->peer, WAIT_MS);
+}
+
 static void descriptions_connect_it(void **state)
 {
 	struct rig *r = *state;
 	struct sink sink = {0};
 	struct ndx_peer_description own;
 	struct ndx_peer_description peer;
-	struct ndx_connector *connector;
-	struct ndx_overlapped ov = {0};
+	struct joining joining;
+	pthread_t thread;
+	void *joined;
+	int fd[2];
 
 	sink_attach(r, 0, &sink);
 	assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_OK);
@@ -110,18 +126,76 @@ static void descriptions_connect_it(void **state)
 	if (ndx_receiver_describe(r->receiver, NDX_ROLE_SERVER, &own) == NDX_E_NOT_SUPPORTED)
 		skip();
 	assert_int_equal(ndx_receiver_get_state(r->receiver), NDX_RECEIVER_CONNECTING);
-	assert_int_equal(ndx_connector_create(r->adapters[1], NULL, &connector), NDX_OK);
-	assert_int_equal(ndx_connector_describe(connector, ndx_sender_get_qp(r->sender),
-	                                        NDX_ROLE_CLIENT, 1, 1, &peer),
-	                 NDX_OK);
-	assert_int_equal(ndx_connector_connect_peer(connector, &own, &ov), NDX_PENDING);
+	assert_int_equal(ndx_sender_describe(r->sender, NDX_ROLE_CLIENT, &peer), NDX_OK);
+	if (own.kind == NDX_DESCRIPTION_VERBS_RC) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+		assert_int_equal(ndx_receiver_set_channel(r->receiver, fd[0]), NDX_OK);
+		assert_int_equal(ndx_sender_set_channel(r->sender, fd[1]), NDX_OK);
+	}
+	joining = (struct joining){r->sender, &own};
+	assert_int_equal(pthread_create(&thread, NULL, join_peer, &joining), 0);
 	assert_int_equal(ndx_receiver_connect_peer(r->receiver, &peer, WAIT_MS), NDX_OK);
-	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_OK);
-	assert_int_equal(ndx_sender_start(r->sender, connector), NDX_OK);
+	assert_int_equal(pthread_join(thread, &joined), 0);
+	assert_int_equal((intptr_t)joined, NDX_OK);
 	for (uint32_t i = 0; i < 3 * SLOTS; i++)
 		assert_int_equal(rig_send(r, i, 64), NDX_OK);
 	sink_await(&sink, 3 * SLOTS);
 	assert_int_equal(sink.wrong, 0);
+	ndx_sender_close(r->sender);
+	r->sender = NULL;
+	rig_await(r, NDX_RECEIVER_ENDED);
+	assert_int_equal(rig_cause(r).end, NDX_RECEIVER_END_GOODBYE);
+}
+
+/* A peer with a queue pair and nothing else: it is told our numbers and gives its own. */
+static void numbers_connect_a_device(void **state)
+{
+	struct rig *r = *state;
+	struct sink sink = {0};
+	struct ndx_receiver_numbers numbers;
+	struct ndx_receiver_peer peer = {0};
+	struct ndx_peer_description device;
+	struct ndx_peer_description us = {.kind = NDX_DESCRIPTION_VERBS_RC};
+
+	sink_attach(r, 0, &sink);
+	assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_OK);
+	if (ndx_receiver_get_numbers(r->receiver, &numbers) == NDX_E_NOT_SUPPORTED) {
+		assert_int_equal(ndx_receiver_get_state(r->receiver), NDX_RECEIVER_CREATED);
+		skip();
+	}
+	assert_int_equal(strlen(numbers.gid_text), 39);
+	assert_int_equal(ndx_sender_create(&r->sender_attr, &r->sender), NDX_OK);
+	assert_int_equal(ndx_sender_describe(r->sender, NDX_ROLE_CLIENT, &device), NDX_OK);
+	peer.qpn = device.qpn;
+	peer.sq_psn = device.psn;
+	peer.rq_psn = numbers.send_psn;
+	memcpy(peer.gid, device.gid, sizeof(peer.gid));
+	peer.path_mtu = 6;
+	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS),
+	                 NDX_E_INVALID_PARAMETER);
+	peer.path_mtu = 3;
+	peer.rq_psn ^= 1;
+	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS),
+	                 NDX_E_INVALID_PARAMETER);
+	assert_non_null(strstr(ndx_last_error(), "rq_psn"));
+	peer.rq_psn ^= 1;
+	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS), NDX_OK);
+	us.qpn = numbers.qpn;
+	us.psn = numbers.send_psn;
+	us.mtu = numbers.mtu;
+	us.lid = numbers.lid;
+	us.inbound_read_limit = us.outbound_read_limit = 1;
+	memcpy(us.gid, numbers.gid, sizeof(us.gid));
+	assert_int_equal(ndx_sender_set_channel(r->sender, NDX_NO_CHANNEL), NDX_OK);
+	assert_int_equal(ndx_sender_connect_peer(r->sender, &us, WAIT_MS), NDX_OK);
+	for (uint32_t i = 0; i < 3 * SLOTS; i++)
+		assert_int_equal(rig_send(r, i, SLOT_SIZE), NDX_OK);
+	assert_int_equal(ndx_sender_flush(r->sender, WAIT_MS), NDX_OK);
+	sink_await(&sink, 3 * SLOTS);
+	assert_int_equal(sink.wrong, 0);
+	assert_int_equal(rig_stats(r).lost, 0);
+	assert_int_equal(ndx_receiver_stop(r->receiver), NDX_OK);
+	assert_int_equal(rig_cause(r).end, NDX_RECEIVER_END_STOPPED);
 }
 
 static void the_peers_goodbye_ends_it(void **state)
@@ -385,6 +459,7 @@ const struct CMUnitTest life_cases[] = {
 	CASE(a_call_out_of_turn_says_what_is_missing),
 	CASE(an_attempt_that_failed_can_be_made_again),
 	CASE(descriptions_connect_it),
+	CASE(numbers_connect_a_device),
 	CASE(the_peers_goodbye_ends_it),
 	CASE(it_begins_anew_and_held_frames_stay),
 	CASE(frames_outlive_the_receiver),
