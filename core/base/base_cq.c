@@ -80,6 +80,12 @@ void base_cq_detach(struct base_cq *cq, struct base_queue *queue)
 	base_lock_release(&cq->lock);
 }
 
+/* Lock held. base_cq_may_bypass() looks without it. */
+static void arm(struct base_cq *cq, bool armed)
+{
+	__atomic_store_n(&cq->armed, armed, __ATOMIC_RELAXED);
+}
+
 /* Lock held: the descriptor, or the notifications, fire as far as they are armed. */
 static void fire(struct base_cq *cq, bool fd, bool ovs, enum ndx_status status)
 {
@@ -92,7 +98,7 @@ static void fire(struct base_cq *cq, bool fd, bool ovs, enum ndx_status status)
 	}
 	if (ovs)
 		base_ov_complete_all(&cq->notifies, status);
-	cq->armed = cq->fd_armed || cq->notifies.head != NULL;
+	arm(cq, cq->fd_armed || cq->notifies.head != NULL);
 }
 
 /* Lock held: is there a result that is to fire what is armed for this type? */
@@ -123,7 +129,7 @@ static void fire_due(struct base_cq *cq)
 
 void base_cq_push_end(struct base_cq *cq, const struct base_cq_entry *entry)
 {
-	cq->pushed++;
+	__atomic_store_n(&cq->pushed, cq->pushed + 1, __ATOMIC_RELAXED);
 	if (entry->result.status != NDX_OK) {
 		cq->last_solicited = cq->pushed;
 		base_count_status(cq->failures, entry->result.status);
@@ -148,23 +154,25 @@ void base_cq_push(struct base_cq *cq, struct base_queue *queue, const struct ndx
 size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count)
 {
 	uint64_t waiting;
+	uint64_t at;
 
 	__atomic_store_n(&cq->polls, __atomic_load_n(&cq->polls, __ATOMIC_RELAXED) + 1,
 	                 __ATOMIC_RELAXED);
 	base_lock_acquire(&cq->lock);
 	/* It only grows between two polls, so this is where it is highest. */
 	waiting = cq->pushed - cq->taken;
-	if (waiting > cq->high_water)
-		cq->high_water = waiting;
+	base_cq_saw(cq, waiting);
 	if (count > waiting)
 		count = waiting;
+	at = cq->taken;
 	for (size_t n = 0; n < count; n++) {
-		struct base_cq_entry *entry = &cq->ring[cq->taken++ & (cq->size - 1)];
+		struct base_cq_entry *entry = &cq->ring[at++ & (cq->size - 1)];
 
 		results[n] = entry->result;
 		if (entry->queue != NULL)
 			base_queue_give_back(entry->queue, 1);
 	}
+	__atomic_store_n(&cq->taken, at, __ATOMIC_RELAXED);
 	base_lock_release(&cq->lock);
 	return count;
 }
@@ -197,7 +205,7 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		cq->fd_armed = true;
 		base_flag_lower(cq->fd);
 	}
-	cq->armed = true;
+	arm(cq, true);
 	/* A descriptor cannot say why it is up: the call does. */
 	if (cq->failed != NDX_OK && ov == NULL)
 		st = cq->failed;
@@ -215,7 +223,7 @@ void base_cq_cancel(struct ndx_spi_cq *spi, enum ndx_status status)
 
 	base_lock_acquire(&cq->lock);
 	base_ov_complete_all(&cq->notifies, status);
-	cq->armed = cq->fd_armed;
+	arm(cq, cq->fd_armed);
 	base_lock_release(&cq->lock);
 }
 
@@ -260,24 +268,25 @@ enum ndx_status base_cq_resize(struct ndx_spi_cq *spi, uint32_t depth)
 void base_cq_get_stats(struct ndx_spi_cq *spi, struct ndx_cq_stats *stats)
 {
 	struct base_cq *cq = of(spi);
+	const uint64_t direct = __atomic_load_n(&cq->direct, __ATOMIC_RELAXED);
 	uint64_t failures = 0;
 
 	base_lock_acquire(&cq->lock);
 	stats->depth = spi->depth;
 	stats->reserved = cq->reserved;
 	stats->waiting = (uint32_t)(cq->pushed - cq->taken);
-	stats->high_water = (uint32_t)cq->high_water;
+	stats->high_water = (uint32_t)__atomic_load_n(&cq->high_water, __ATOMIC_RELAXED);
 	if (stats->high_water < stats->waiting)
 		stats->high_water = stats->waiting;
 	stats->polls = __atomic_load_n(&cq->polls, __ATOMIC_RELAXED);
-	stats->results = cq->pushed;
-	stats->taken = cq->taken;
+	stats->results = cq->pushed + direct;
+	stats->taken = cq->taken + direct;
 	stats->notifications = cq->fired;
 	for (size_t i = 1; i < NDX_STATS_STATUSES; i++) {
 		stats->by_status[i] = cq->failures[i];
 		failures += cq->failures[i];
 	}
-	stats->by_status[0] = cq->pushed - failures;
+	stats->by_status[0] = stats->results - failures;
 	stats->failed = cq->failed;
 	base_lock_release(&cq->lock);
 }

@@ -45,6 +45,7 @@ struct base_cq {
 	enum ndx_status failed; /* overrun or device failure; NDX_OK otherwise */
 	/* For whoever asks how it goes. */
 	uint64_t high_water; /* the most that a poll found waiting */
+	uint64_t direct;     /* results that never were in the stash; atomic */
 	uint64_t fired;      /* notifications */
 	uint64_t failures[NDX_STATS_STATUSES];
 };
@@ -85,6 +86,36 @@ static inline bool base_cq_has(struct base_cq *cq, size_t count)
 	has = cq->pushed - cq->taken >= count;
 	base_lock_release(&cq->lock);
 	return has;
+}
+
+/*
+ * May a provider hand what it reads from its native queue straight to the consumer that polls?
+ * Only if nothing older waits in the stash, and nobody waits to be notified. Without the lock: who
+ * arms the queue at this moment could as well have come a moment later.
+ */
+static inline bool base_cq_may_bypass(const struct base_cq *cq)
+{
+	return __atomic_load_n(&cq->pushed, __ATOMIC_RELAXED) ==
+	               __atomic_load_n(&cq->taken, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&cq->armed, __ATOMIC_RELAXED);
+}
+
+/* A poll found so many. Two that find the most at once may remember either. */
+static inline void base_cq_saw(struct base_cq *cq, uint64_t waiting)
+{
+	if (waiting > __atomic_load_n(&cq->high_water, __ATOMIC_RELAXED))
+		__atomic_store_n(&cq->high_water, waiting, __ATOMIC_RELAXED);
+}
+
+/* A poll that bypassed the stash is over. One thread at a time. */
+static inline void base_cq_bypassed(struct base_cq *cq, uint64_t results)
+{
+	__atomic_store_n(&cq->polls, __atomic_load_n(&cq->polls, __ATOMIC_RELAXED) + 1,
+	                 __ATOMIC_RELAXED);
+	if (results == 0)
+		return;
+	__atomic_store_n(&cq->direct, cq->direct + results, __ATOMIC_RELAXED);
+	base_cq_saw(cq, results);
 }
 
 /* Take results; the whole of get_results for a provider without native queue. */

@@ -136,6 +136,30 @@ static inline void base_req_done(struct base_queue *q, struct base_req *req, enu
 	base_queue_retire(q);
 }
 
+/*
+ * The oldest request, which `req` is, has succeeded, and a consumer takes its result at once.
+ * False: it has none, because it was silent. What is done behind it still has to be retired.
+ */
+static inline bool base_queue_hand_out(struct base_queue *q, const struct base_req *req,
+                                       struct ndx_result *result)
+{
+	q->head++;
+	base_queue_give_back(q, 1);
+	if (req->op_flags & NDX_OP_SILENT_SUCCESS) {
+		q->silent++;
+		return false;
+	}
+	result->status = NDX_OK;
+	result->bytes_transferred = req->bytes;
+	result->queue_pair_context = q->qp->spi.attr.context;
+	result->request_context = req->context;
+	result->request_type = (enum ndx_request_type)req->type;
+	result->flags = req->result_flags;
+	result->immediate = req->immediate;
+	result->native = 0;
+	return true;
+}
+
 /* Sum of lengths into *total; false if it passes `max`. */
 static inline bool base_sge_sum(const struct ndx_sge *sge, size_t count, uint32_t max,
                                 uint32_t *total)

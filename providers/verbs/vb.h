@@ -227,6 +227,7 @@ enum vb_kind {
 	VB_RECEIVE,
 	VB_SHARED, /* a receive of a shared queue */
 	VB_CONTROL,
+	VB_WINDOW, /* an initiator request, too: a bind or invalidate that has not ended */
 };
 
 struct vb_qp;
@@ -277,6 +278,7 @@ struct vb_qp {
 	struct vb_adapter *adapter;
 	struct vb_cq *receive_cq;
 	struct vb_cq *initiator_cq;
+	bool plain; /* not software RoCE, for which lists have to be kept */
 	/* With a shared receive queue: */
 	struct vb_srq *srq;
 	struct vb_srq_link *srq_link; /* to receive_cq */
@@ -356,6 +358,8 @@ static inline struct vb_req *vb_req_of(const struct ibv_wc *wc)
  * counts.
  */
 struct vb_qp *vb_done_whose(const struct ibv_wc *wc);
+/* What a completion says of the message that came. */
+void vb_done_received(struct vb_req *req, const struct ibv_wc *wc);
 /* A native completion; poll_lock of its queue held. */
 void vb_done(const struct ibv_wc *wc);
 /* Under base.lock: tell what is owed, if it is due. */

@@ -149,7 +149,38 @@ void vb_cq_try_poll(struct vb_cq *cq)
 	base_lock_release(&cq->poll_lock);
 }
 
-static size_t get_results(struct ndx_cq *pub, struct ndx_result *results, size_t count)
+/* What became of a completion on the short way. */
+enum way {
+	LONG_WAY, /* nothing: vb_done() has to */
+	RESULT,   /* a result */
+	NOTHING,  /* no result */
+};
+
+/* The oldest request of a connection that is up has succeeded, as mostly. poll_lock held. */
+static inline __attribute__((always_inline)) enum way short_way(const struct ibv_wc *wc,
+                                                                struct ndx_result *result)
+{
+	struct vb_req *req = vb_req_of(wc);
+	enum way way = LONG_WAY;
+	struct base_queue *q;
+	struct vb_qp *qp;
+
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || req->kind > VB_RECEIVE, 0))
+		return LONG_WAY;
+	qp = req->qp;
+	q = req->kind == VB_RECEIVE ? &qp->base.receive : &qp->base.initiator;
+	base_lock_acquire(&qp->base.lock);
+	if (__builtin_expect(
+		    &req->base == base_queue_at(q, q->head) && qp->base.state == BASE_QP_UP, 1)) {
+		if (req->kind == VB_RECEIVE)
+			vb_done_received(req, wc);
+		way = base_queue_hand_out(q, &req->base, result) ? RESULT : NOTHING;
+	}
+	base_lock_release(&qp->base.lock);
+	return way;
+}
+
+static size_t take_from_stash(struct ndx_cq *pub, struct ndx_result *results, size_t count)
 {
 	struct vb_cq *cq = vb_cq_of(pub);
 
@@ -157,7 +188,57 @@ static size_t get_results(struct ndx_cq *pub, struct ndx_result *results, size_t
 	return base_cq_take(&cq->base, results, count);
 }
 
-static const struct ndx_cq_ops cq_ops = {.get_results = get_results};
+/* There may be more, behind a full batch or by the long way. */
+static __attribute__((noinline)) size_t take_rest(struct ndx_cq *pub, struct ndx_result *results,
+                                                  size_t count, size_t taken)
+{
+	return taken == count ? taken
+	                      : taken + take_from_stash(pub, results + taken, count - taken);
+}
+
+static __attribute__((noinline)) void read_rest(const struct ibv_wc *wc, int n)
+{
+	for (int i = 0; i < n; i++)
+		vb_done(&wc[i]);
+}
+
+/*
+ * Straight into the consumer's hands, if nothing else waits. From the first completion on that
+ * takes the long way all do: what comes behind it must not overtake.
+ */
+static size_t take_directly(struct ndx_cq *pub, struct ndx_result *results, size_t count)
+{
+	struct vb_cq *cq = vb_cq_of(pub);
+	struct ndx_result *next = results;
+	struct ibv_wc wc[VB_BATCH];
+	bool more;
+	int i = 0;
+	int n;
+
+	if (!base_cq_may_bypass(&cq->base) || !base_lock_try(&cq->poll_lock))
+		return take_from_stash(pub, results, count);
+	n = ibv_poll_cq(cq->native, count < VB_BATCH ? (int)count : VB_BATCH, wc);
+	more = n == VB_BATCH;
+	for (; i < n; i++) {
+		const enum way way = short_way(&wc[i], next);
+
+		if (__builtin_expect(way == LONG_WAY, 0)) {
+			read_rest(&wc[i], n - i);
+			more = true;
+			break;
+		}
+		next += way == RESULT;
+	}
+	base_cq_bypassed(&cq->base, (size_t)(next - results));
+	base_lock_release(&cq->poll_lock);
+	if (__builtin_expect(more, 0))
+		return take_rest(pub, results, count, (size_t)(next - results));
+	return (size_t)(next - results);
+}
+
+/* Software RoCE needs its completions put in order first. */
+static const struct ndx_cq_ops stash_ops = {.get_results = take_from_stash};
+static const struct ndx_cq_ops direct_ops = {.get_results = take_directly};
 
 /* ---- who reads ---- */
 
@@ -264,7 +345,7 @@ enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64
 
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a completion queue");
-	st = base_cq_init(&cq->base, &cq_ops, depth);
+	st = base_cq_init(&cq->base, adapter->software ? &stash_ops : &direct_ops, depth);
 	if (st != NDX_OK)
 		goto free_cq;
 	/* Vectors are spread over the processors as a rule: the first one wished for. */

@@ -172,20 +172,24 @@ static void initiator_done(struct vb_qp *qp, struct vb_req *req, const struct ib
 	base_req_done(q, &req->base, st, wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
 }
 
+void vb_done_received(struct vb_req *req, const struct ibv_wc *wc)
+{
+	req->base.bytes = wc->byte_len;
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		req->base.immediate = ntohl(wc->imm_data);
+		req->base.result_flags |= NDX_RESULT_IMMEDIATE;
+	}
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		req->base.result_flags |= NDX_RESULT_WRITTEN;
+}
+
 static void receive_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_wc *wc)
 {
 	const int native = wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status;
 	const enum ndx_status st = receive_status(qp, req, wc->status);
 
-	if (wc->status == IBV_WC_SUCCESS) {
-		req->base.bytes = wc->byte_len;
-		if (wc->wc_flags & IBV_WC_WITH_IMM) {
-			req->base.immediate = ntohl(wc->imm_data);
-			req->base.result_flags |= NDX_RESULT_IMMEDIATE;
-		}
-		if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-			req->base.result_flags |= NDX_RESULT_WRITTEN;
-	}
+	if (wc->status == IBV_WC_SUCCESS)
+		vb_done_received(req, wc);
 	if (req->kind == VB_SHARED)
 		vb_srq_done(qp, req, st, native);
 	else
@@ -226,6 +230,7 @@ void vb_done(const struct ibv_wc *wc)
 	base_lock_acquire(&qp->base.lock);
 	switch ((enum vb_kind)req->kind) {
 	case VB_INITIATOR:
+	case VB_WINDOW:
 		initiator_done(qp, req, wc);
 		break;
 	case VB_RECEIVE:

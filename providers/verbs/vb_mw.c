@@ -120,6 +120,7 @@ bool vb_mw_done(struct vb_req *req, bool ok)
 	bool open;
 
 	req->mw = NULL;
+	req->kind = VB_INITIATOR;
 	base_lock_acquire(&adapter->windows_lock);
 	open = !mw->closed;
 	mw->pending--;
@@ -157,6 +158,7 @@ static enum ndx_status hand_in(struct vb_qp *qp, struct vb_mw *mw, struct base_r
 	if (err != 0)
 		return vb_post_undo(&qp->base.initiator, err);
 	req->mw = mw;
+	req->kind = VB_WINDOW;
 	req->needs_receive = false;
 	req->told = true;
 	qp->untold = 0;

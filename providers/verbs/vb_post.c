@@ -11,6 +11,7 @@
 
 #include "vb.h"
 
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define UNTOLD_PART 4u /* of a queue: so many silent requests may go without a word */
 
 /* What a post brings along. */
@@ -28,7 +29,7 @@ struct op {
 };
 
 /* An empty piece may have any token: the device does not see it. */
-int vb_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
+ALWAYS_INLINE int copy_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
 {
 	int n = 0;
 
@@ -42,22 +43,13 @@ int vb_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
 	return n;
 }
 
-/* An inline request may have more pieces than the device takes. */
-static int copy_inline(struct ibv_sge *to, char *bytes, const struct op *op)
+int vb_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
 {
-	uint32_t length = 0;
-
-	for (size_t i = 0; i < op->count; i++) {
-		if (op->sge[i].length > 0)
-			memcpy(bytes + length, op->sge[i].buffer, op->sge[i].length);
-		length += op->sge[i].length;
-	}
-	to[0] = (struct ibv_sge){.addr = (uintptr_t)bytes, .length = length};
-	return length > 0 ? 1 : 0;
+	return copy_list(to, from, count);
 }
 
 /* Under base.lock: is the device to tell of the request that was admitted last? */
-static bool is_told(const struct vb_qp *qp, uint32_t flags)
+static inline bool is_told(const struct vb_qp *qp, uint32_t flags)
 {
 	const struct base_queue *q = &qp->base.initiator;
 
@@ -65,10 +57,13 @@ static bool is_told(const struct vb_qp *qp, uint32_t flags)
 	       q->tail - __atomic_load_n(&q->freed, __ATOMIC_RELAXED) >= q->depth;
 }
 
-static unsigned native_flags(uint32_t flags, bool told)
+/* Under the flags that a request may have; mostly it has none. */
+static inline unsigned native_flags(uint32_t flags, bool told)
 {
 	unsigned native = told ? IBV_SEND_SIGNALED : 0;
 
+	if (flags == 0)
+		return native;
 	if (flags & NDX_OP_READ_FENCE)
 		native |= IBV_SEND_FENCE;
 	if (flags & NDX_OP_SOLICIT_EVENT)
@@ -85,31 +80,56 @@ enum ndx_status vb_post_undo(struct base_queue *q, int err)
 	return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
 }
 
-static void keep_list(const struct vb_qp *qp, const struct op *op, struct base_req *req)
+/* To tell later why a request failed. */
+static void keep_list(struct vb_initiator *own, const struct ndx_sge *sge, size_t count,
+                      uint32_t flags)
 {
-	struct vb_initiator *own = (struct vb_initiator *)(void *)req;
-
-	if (!qp->adapter->software)
-		return;
-	own->count = (op->flags & NDX_OP_INLINE) != 0 ? 0 : (uint32_t)op->count;
+	own->count = (flags & NDX_OP_INLINE) != 0 ? 0 : (uint32_t)count;
 	if (own->count > 0)
-		memcpy(own->sge, op->sge, own->count * sizeof(*own->sge));
+		memcpy(own->sge, sge, own->count * sizeof(*sge));
 }
 
-/* Under base.lock. */
-static enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct base_req *req)
+/* An inline request may have more pieces than the device takes. */
+__attribute__((noinline)) static int post_gathered(struct ibv_qp *native, struct ibv_send_wr *wr,
+                                                   const struct ndx_sge *sge, size_t count)
+{
+	char bytes[VB_MAX_INLINE];
+	struct ibv_sge one = {.addr = (uintptr_t)bytes};
+	struct ibv_send_wr *bad;
+
+	for (size_t i = 0; i < count; i++) {
+		if (sge[i].length > 0)
+			memcpy(bytes + one.length, sge[i].buffer, sge[i].length);
+		one.length += sge[i].length;
+	}
+	wr->sg_list = &one;
+	wr->num_sge = one.length > 0 ? 1 : 0;
+	return ibv_post_send(native, wr, &bad);
+}
+
+/* What a native request of that opcode is read for, and no more: it is larger than two cache lines.
+ */
+ALWAYS_INLINE void fill(struct ibv_send_wr *wr, const struct op *op, const struct base_req *req)
+{
+	wr->wr_id = (uintptr_t)req;
+	wr->next = NULL;
+	wr->opcode = op->opcode;
+	if (op->opcode == IBV_WR_SEND_WITH_IMM || op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		wr->imm_data = htonl(op->immediate);
+	if (op->opcode != IBV_WR_SEND && op->opcode != IBV_WR_SEND_WITH_IMM) {
+		wr->wr.rdma.remote_addr = op->remote_address;
+		wr->wr.rdma.rkey = be32toh(op->remote_token);
+	}
+}
+
+/* Under base.lock. Each kind of request has its own copy of this, in which `op` is mostly constant.
+ */
+ALWAYS_INLINE enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct base_req *req)
 {
 	const bool told = is_told(qp, op->flags);
-	struct vb_req *own = (struct vb_req *)(void *)req;
+	struct vb_initiator *own = (struct vb_initiator *)(void *)req;
 	struct ibv_sge list[VB_MAX_SGE];
-	char bytes[VB_MAX_INLINE];
-	struct ibv_send_wr wr = {
-		.wr_id = (uintptr_t)req,
-		.sg_list = list,
-		.opcode = op->opcode,
-		.send_flags = native_flags(op->flags, told),
-		.imm_data = htonl(op->immediate),
-	};
+	struct ibv_send_wr wr;
 	struct ibv_send_wr *bad;
 	int err;
 
@@ -118,50 +138,104 @@ static enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct bas
 		(void)vb_post_undo(&qp->base.initiator, 0);
 		return NDX_E_INVALID_DEVICE_REQUEST;
 	}
-	if ((op->flags & NDX_OP_INLINE) != 0 && op->count > 1)
-		wr.num_sge = copy_inline(list, bytes, op);
-	else
-		wr.num_sge = vb_post_list(list, op->sge, op->count);
-	own->needs_receive = op->opcode == IBV_WR_SEND || op->opcode == IBV_WR_SEND_WITH_IMM ||
-	                     op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-	own->hopeless = false;
-	own->told = told;
-	keep_list(qp, op, req);
-	wr.wr.rdma.remote_addr = op->remote_address;
-	wr.wr.rdma.rkey = be32toh(op->remote_token);
-	err = ibv_post_send(qp->native, &wr, &bad);
-	if (err != 0)
+	fill(&wr, op, req);
+	wr.sg_list = list;
+	wr.send_flags = native_flags(op->flags, told);
+	own->req.needs_receive = op->opcode != IBV_WR_RDMA_READ && op->opcode != IBV_WR_RDMA_WRITE;
+	own->req.hopeless = false;
+	own->req.told = told;
+	if (!qp->plain)
+		keep_list(own, op->sge, op->count, op->flags);
+	if (__builtin_expect((op->flags & NDX_OP_INLINE) != 0 && op->count > 1, 0)) {
+		err = post_gathered(qp->native, &wr, op->sge, op->count);
+	} else {
+		wr.num_sge = copy_list(list, op->sge, op->count);
+		err = ibv_post_send(qp->native, &wr, &bad);
+	}
+	if (__builtin_expect(err != 0, 0))
 		return vb_post_undo(&qp->base.initiator, err);
 	qp->untold = told ? 0 : qp->untold + 1;
 	return NDX_OK;
 }
 
-static enum ndx_status try_post(struct vb_qp *qp, const struct op *op)
+/*
+ * Most requests have one piece and no flags, and nothing is in their way. NDX_PENDING: this one is
+ * of another kind, nothing was done.
+ */
+ALWAYS_INLINE enum ndx_status post_plain(struct vb_qp *qp, const struct op *op)
 {
-	struct base_req *req;
-	uint32_t length;
-	enum ndx_status st;
+	struct base_queue *q = &qp->base.initiator;
+	enum ndx_status st = NDX_PENDING;
+	struct vb_req *own;
+	struct ibv_sge one;
+	struct ibv_send_wr wr;
+	struct ibv_send_wr *bad;
+	int err;
 
+	if (op->flags != 0 || op->count != 1 || op->opcode == IBV_WR_RDMA_READ || !qp->plain)
+		return NDX_PENDING;
 	base_lock_acquire(&qp->base.lock);
-	st = base_admit_initiator(&qp->base, op->type, op->context, op->sge, op->count, op->flags,
-	                          op->allowed, qp->base.spi.attr.max_initiator_sge, &length, &req);
-	if (st == NDX_OK)
-		st = hand_in(qp, op, req);
+	/* a length of 0 is of another kind, too */
+	if (qp->base.state != BASE_QP_UP || op->sge->length - 1 >= qp->base.max_transfer)
+		goto unlock;
+	own = (struct vb_req *)(void *)base_queue_take(q, op->context, op->type, 0);
+	if (__builtin_expect(own == NULL, 0))
+		goto unlock;
+	own->kind = VB_INITIATOR;
+	own->needs_receive = op->opcode != IBV_WR_RDMA_WRITE;
+	own->hopeless = false;
+	own->told = true;
+	one.addr = (uintptr_t)op->sge->buffer;
+	one.length = op->sge->length;
+	one.lkey = op->sge->token;
+	fill(&wr, op, &own->base);
+	wr.sg_list = &one;
+	wr.num_sge = 1;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	qp->untold = 0;
+	err = ibv_post_send(qp->native, &wr, &bad);
+	st = NDX_OK;
+	if (__builtin_expect(err != 0, 0))
+		st = vb_post_undo(q, err);
+unlock:
 	base_lock_release(&qp->base.lock);
-	return st == NDX_PENDING ? NDX_OK : st;
+	return st;
 }
 
-static enum ndx_status post(struct ndx_qp *pub, const struct op *op)
+static __attribute__((noinline)) enum ndx_status post_any(struct vb_qp *qp, const struct op *op)
+{
+	bool looked = false;
+	struct base_req *req;
+	enum ndx_status st;
+	uint32_t length;
+
+	for (;;) {
+		base_lock_acquire(&qp->base.lock);
+		st = base_admit_initiator(&qp->base, op->type, op->context, op->sge, op->count,
+		                          op->flags, op->allowed,
+		                          qp->base.spi.attr.max_initiator_sge, &length, &req);
+		if (st == NDX_OK)
+			st = hand_in(qp, op, req);
+		base_lock_release(&qp->base.lock);
+		if (st != NDX_E_NO_MORE_ENTRIES || looked)
+			return st == NDX_PENDING ? NDX_OK : st;
+		/* Silent requests that are done free their slots when somebody looks. */
+		vb_cq_try_poll(qp->initiator_cq);
+		looked = true;
+	}
+}
+
+/* Each kind of request has its own copy of this, in which `op` is mostly constant. */
+ALWAYS_INLINE enum ndx_status post(struct ndx_qp *pub, const struct op *op)
 {
 	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
-	enum ndx_status st = try_post(qp, op);
+	const enum ndx_status st = post_plain(qp, op);
+	struct op copy;
 
-	/* Silent requests that are done free their slots when somebody looks. */
-	if (st == NDX_E_NO_MORE_ENTRIES) {
-		vb_cq_try_poll(qp->initiator_cq);
-		st = try_post(qp, op);
-	}
-	return st;
+	if (__builtin_expect(st != NDX_PENDING, 1))
+		return st;
+	copy = *op; /* so that nobody has the address of the constants */
+	return post_any(qp, &copy);
 }
 
 #define SEND_FLAGS \

@@ -260,6 +260,7 @@ enum ndx_status vb_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_at
 	if (qp == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
 	qp->adapter = adapter;
+	qp->plain = !adapter->software;
 	qp->initiator_cq = vb_cq_of(attr->initiator_cq);
 	qp->receive_cq = vb_cq_of(attr->receive_cq);
 	st = base_qp_init(&qp->base, &vb_qp_ops, attr, adapter->max_transfer,

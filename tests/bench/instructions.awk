@@ -18,8 +18,9 @@ kind == "parts" {
 	next
 }
 kind == "source" {
-	if ($0 ~ /^[a-z_].*\(/ && $0 !~ /;[ \t]*$/) {
+	if ($0 ~ /^[A-Za-z_].*\(/ && $0 !~ /;[ \t]*$/) {
 		name = $0
+		gsub(/__attribute__\(\([a-z_]*\)\)/, "", name)
 		sub(/\(.*/, "", name)
 		sub(/.*[^A-Za-z0-9_]/, "", name)
 		now = name

@@ -39,6 +39,8 @@ cmake --build "$build" -j 2 --target ndx-perf ndx-scale ndx-instructions >"$tmp/
 	cat "$tmp/log" >&2
 	exit 1
 }
+# not in a build without the verbs provider
+cmake --build "$build" --target ndx-instructions-verbs >"$tmp/log" 2>&1 || :
 
 step instructions
 sh tests/bench/instructions.sh "$build" >"$tmp/instructions.txt" || {

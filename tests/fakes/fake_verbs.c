@@ -181,9 +181,9 @@ static int poll_cq(struct ibv_cq *native, int room, struct ibv_wc *wc)
 		the->polls_empty--;
 		return 0;
 	}
-	if (cq->tail - cq->head < the->batch)
-		return 0;
-	for (; n < room && cq->head != cq->tail; n++) {
+	if (cq->tail - cq->head >= the->batch)
+		cq->shown = cq->tail;
+	for (; n < room && cq->head != cq->shown; n++) {
 		const struct fake_wc *entry = &cq->ring[cq->head++ % (uint32_t)cq->pub.cqe];
 
 		wc[n] = entry->wc;

@@ -72,7 +72,8 @@ struct fake_cq {
 	struct fake_wc *ring;
 	uint32_t head;
 	uint32_t tail;
-	bool overrun; /* a completion was lost */
+	uint32_t shown; /* what a batch made visible */
+	bool overrun;   /* a completion was lost */
 };
 
 struct fake_srq {
