@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * usage: ndx-frames [URI [URI]] [--blocks N] [--frames N] [--size BYTES]
+ * Frames through ndx_sender and ndx_receiver beside the same messages over plain queue pairs
+ * (the traffic of ndx-perf), block by block in turn: how many frames a second, as a ratio.
+ */
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ndx/ndx.h>
+
+#include "lane.h"
+#include "traffic.h"
+
+#define TIMEOUT_MS 20000u
+#define SLOTS 64u
+#define BLOCKS_MAX 1000u
+#define SPIN_US 1000000u /* as ndx-perf's consumers, which only poll */
+
+struct stage {
+	const char *uris[2];
+	unsigned blocks;
+	uint64_t frames; /* of a block */
+	uint32_t size;
+	struct ndx_adapter *adapters[2];
+	struct ndx_listener *listener;
+	struct ndx_receiver *receiver;
+	struct ndx_sender *sender;
+	uint64_t received; /* atomic */
+};
+
+void lane_die(const char *what, const char *why)
+{
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "ndx-frames: %s: %s\n", what, why);
+	/* Not exit(): other threads are still at work. */
+	_Exit(1);
+}
+
+static void must(const char *what, enum ndx_status st)
+{
+	if (st != NDX_OK)
+		lane_die(what,
+		         ndx_last_error()[0] != '\0' ? ndx_last_error() : ndx_status_name(st));
+}
+
+static bool take(void *context, const struct ndx_frame *frame)
+{
+	struct stage *s = context;
+
+	__atomic_store_n(&s->received, s->received + 1, __ATOMIC_RELEASE);
+	return frame->length == s->size;
+}
+
+static void *accept_sender(void *arg)
+{
+	struct stage *s = arg;
+
+	must("accept", ndx_receiver_accept(s->receiver, s->listener, NULL, 0, TIMEOUT_MS));
+	return NULL;
+}
+
+static void create(struct stage *s)
+{
+	struct ndx_receiver_attr receiver;
+	struct ndx_sender_attr sender;
+
+	for (int i = 0; i < 2; i++)
+		must(s->uris[i], ndx_adapter_open(s->uris[i], &s->adapters[i]));
+	ndx_receiver_attr_init(&receiver);
+	receiver.adapter = s->adapters[0];
+	receiver.slot_size = s->size;
+	receiver.slot_count = SLOTS;
+	receiver.spin_us = SPIN_US;
+	receiver.keepalive_ms = 0;
+	receiver.consumers[0] = (struct ndx_frame_consumer){take, s, NDX_CHANNEL_ANY};
+	must("create a receiver", ndx_receiver_create(&receiver, &s->receiver));
+	ndx_sender_attr_init(&sender);
+	sender.adapter = s->adapters[1];
+	sender.slot_size = s->size;
+	sender.slot_count = SLOTS;
+	sender.keepalive_ms = 0;
+	must("create a sender", ndx_sender_create(&sender, &s->sender));
+}
+
+static void connect_both(struct stage *s)
+{
+	struct sockaddr_storage at[16];
+	socklen_t length = sizeof(at[0]);
+	size_t count = 16;
+	pthread_t thread;
+
+	must("addresses", ndx_adapter_query_addresses(s->adapters[0], at, &count));
+	length = at[0].ss_family == AF_INET ? sizeof(struct sockaddr_in)
+	                                    : sizeof(struct sockaddr_in6);
+	must("listen",
+	     ndx_listen_on(s->adapters[0], (struct sockaddr *)&at[0], length, 1, &s->listener));
+	length = sizeof(at[0]);
+	must("address",
+	     ndx_listener_get_local_address(s->listener, (struct sockaddr *)&at[0], &length));
+	if (pthread_create(&thread, NULL, accept_sender, s) != 0)
+		lane_die("thread", "none left");
+	must("connect",
+	     ndx_sender_connect(s->sender, (struct sockaddr *)&at[0], length, NULL, 0, TIMEOUT_MS));
+	(void)pthread_join(thread, NULL);
+}
+
+static void pour(struct stage *s, uint64_t frames)
+{
+	const uint64_t all = s->received + frames;
+
+	for (uint64_t i = 0; i < frames; i++) {
+		void *buffer;
+
+		must("acquire", ndx_sender_acquire(s->sender, TIMEOUT_MS, &buffer));
+		must("post", ndx_sender_post(s->sender, s->size, 0));
+	}
+	must("flush", ndx_sender_flush(s->sender, TIMEOUT_MS));
+	for (unsigned i = 0; __atomic_load_n(&s->received, __ATOMIC_ACQUIRE) < all; i++) {
+		if (i % 1000 == 999)
+			(void)sched_yield();
+	}
+}
+
+static double frames_block(struct stage *s)
+{
+	uint64_t begin;
+
+	/* One that spins would take a processor from the other lane. */
+	create(s);
+	connect_both(s);
+	pour(s, s->frames / 16 + 8);
+	begin = traffic_now_ns();
+	pour(s, s->frames);
+	begin = traffic_now_ns() - begin;
+	ndx_sender_close(s->sender);
+	ndx_receiver_close(s->receiver);
+	ndx_listener_close(s->listener);
+	for (int i = 0; i < 2; i++)
+		ndx_adapter_close(s->adapters[i]);
+	return (double)s->frames * 1e9 / (double)begin;
+}
+
+static double plain_block(const struct stage *s, struct traffic *traffic)
+{
+	const struct lane_attr attr = {
+		.uris = {s->uris[0], s->uris[1]}, .size = s->size, .depth = SLOTS};
+	struct lane *lane = lane_open_ndx(&attr);
+	const struct traffic_block block = {lane, TRAFFIC_STREAM, false, s->frames};
+	const uint64_t ns = traffic_run(traffic, &block);
+
+	lane->close(lane);
+	return (double)s->frames * 1e9 / (double)ns;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a;
+	const double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double quantile(double *values, unsigned count, double q)
+{
+	qsort(values, count, sizeof(*values), by_size);
+	return values[(unsigned)(q * (count - 1) + 0.5)];
+}
+
+static void compare(struct stage *s)
+{
+	static double ratio[BLOCKS_MAX];
+	static double same[BLOCKS_MAX];
+	static double speed[BLOCKS_MAX];
+	struct traffic *traffic = traffic_start(2);
+
+	for (unsigned i = 0; i < s->blocks; i++) {
+		const double before = plain_block(s, traffic);
+		const double frames = frames_block(s);
+		const double after = plain_block(s, traffic);
+
+		speed[i] = frames;
+		ratio[i] = frames / ((before + after) / 2);
+		same[i] = after / before;
+	}
+	traffic_stop(traffic);
+	printf("%u bytes, %u blocks of %" PRIu64
+	       " frames: %.0f frames/s; ratio %.3f (%.3f .. %.3f), "
+	       "A/A %.3f\n",
+	       s->size, s->blocks, s->frames, quantile(speed, s->blocks, 0.5),
+	       quantile(ratio, s->blocks, 0.5), quantile(ratio, s->blocks, 0.25),
+	       quantile(ratio, s->blocks, 0.75), quantile(same, s->blocks, 0.5));
+}
+
+int main(int argc, char **argv)
+{
+	struct stage s = {.uris = {"loop", "loop"}, .blocks = 40, .frames = 2000, .size = 64};
+	int uris = 0;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--blocks") == 0 && i + 1 < argc)
+			s.blocks = (unsigned)strtoul(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--frames") == 0 && i + 1 < argc)
+			s.frames = strtoull(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--size") == 0 && i + 1 < argc)
+			s.size = (uint32_t)strtoul(argv[++i], NULL, 10);
+		else if (argv[i][0] != '-' && uris < 2)
+			s.uris[uris++] = argv[i];
+		else
+			lane_die("usage", "[URI [URI]] [--blocks N] [--frames N] [--size BYTES]");
+	}
+	if (uris == 1)
+		s.uris[1] = s.uris[0];
+	if (s.blocks == 0 || s.blocks > BLOCKS_MAX || s.frames == 0 || s.size == 0)
+		lane_die("usage", "blocks 1..1000, frames and size not 0");
+	compare(&s);
+	return 0;
+}
