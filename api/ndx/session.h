@@ -211,6 +211,28 @@ void ndx_session_get_error(const struct ndx_session *session, struct ndx_session
 size_t ndx_session_get_history(const struct ndx_session *session, struct ndx_history_entry *entries,
                                size_t count, uint64_t *dropped);
 
+/**
+ * Where the session stands, what was agreed, why it failed and its history, as one JSON text.
+ * docs/negotiation-protocol.md describes its members; new ones may be added.
+ *
+ * @param[out] json  NUL-terminated; release with free(); untouched on failure
+ * @retval NDX_E_INVALID_PARAMETER NULL argument
+ * @retval NDX_E_NO_MEMORY         out of memory
+ *
+ * Any thread, as the parts of it. Blocks: no.
+ */
+enum ndx_status ndx_session_snapshot(const struct ndx_session *session, char **json);
+
+/**
+ * An entry of the history as a line for people: when, what, how much, how long, and how it failed.
+ *
+ * @param text  room for @p room bytes; 160 are enough
+ * @return @p text
+ *
+ * Any thread.
+ */
+const char *ndx_history_entry_text(const struct ndx_history_entry *entry, char *text, size_t room);
+
 /** Name of a stage, "info". Never NULL. Any thread. */
 const char *ndx_stage_name(enum ndx_stage stage);
 

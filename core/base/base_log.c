@@ -3,13 +3,16 @@
 #include "base_log.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_SIZE 512
 #define NATIVE_SIZE 128
+#define BACKTRACE_MOST 32
 #define ERRNO_END 4096               /* no errno is as large */
 #define RECORD_SIZE (TEXT_SIZE + 64) /* a text behind the name of its status */
 
@@ -161,4 +164,20 @@ void base_set_last_error(const char *fmt, ...)
 	va_end(args);
 	memcpy(last_error, text, sizeof(last_error));
 	errno = saved;
+}
+
+void base_log_backtrace(const char *what)
+{
+	void *frames[BACKTRACE_MOST];
+	char **names;
+	int count;
+
+	if (!base_log_enabled(NDX_LOG_ERROR))
+		return;
+	count = backtrace(frames, BACKTRACE_MOST);
+	names = backtrace_symbols(frames, count);
+	/* the first one is this function */
+	for (int i = 1; names != NULL && i < count; i++)
+		log_error(0, "%s: #%d %s", what, i, names[i]);
+	free(names);
 }

@@ -27,6 +27,9 @@ base_fail(enum ndx_status status, const char *where, int native, const char *fmt
  */
 void base_fail_hold(bool hold);
 
+/* For what is never expected: how this thread got here, a record for each frame, at error level. */
+void base_log_backtrace(const char *what);
+
 /* Set the text of this thread without logging (suggestions added to a failure). */
 __attribute__((format(printf, 1, 2))) void base_set_last_error(const char *fmt, ...);
 

@@ -59,6 +59,8 @@ void dialogue_fail(struct dialogue *x, enum ndx_error_layer layer, enum ndx_stat
 	(void)snprintf(x->error.text, sizeof(x->error.text), "%s", text);
 	x->tell = tell;
 	x->next = DIALOGUE_FAILED;
+	if (status == NDX_E_INTERNAL_ERROR)
+		base_log_backtrace("unexpected failure");
 }
 
 static void fail_plugin(struct dialogue *x, enum ndx_plugin_error error, enum ndx_status status,

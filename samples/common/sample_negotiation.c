@@ -93,19 +93,15 @@ const char *sample_variant_for(const struct ndx_peer_description *own)
 static void show_history(FILE *to, const char *program, const struct ndx_session *session)
 {
 	struct ndx_history_entry list[256];
+	char line[160];
 	uint64_t dropped;
 	size_t count = ndx_session_get_history(session, list, 256, &dropped);
 
 	if (count > 256)
 		count = 256;
-	for (size_t i = 0; i < count; i++) {
-		const struct ndx_history_entry *e = &list[i];
-
-		fprintf(to, "%s: %10.3f ms: %s %s, stage %s, round %u, %u bytes, %.3f ms: %s\n",
-		        program, (double)e->at_us / 1e3, ndx_history_kind_name(e->kind), e->text,
-		        ndx_stage_name(e->stage), e->round, e->bytes, (double)e->duration_us / 1e3,
-		        ndx_status_name(e->status));
-	}
+	for (size_t i = 0; i < count; i++)
+		fprintf(to, "%s: %s\n", program,
+		        ndx_history_entry_text(&list[i], line, sizeof(line)));
 }
 
 void sample_session_history(const char *program, const struct ndx_session *session)
