@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ndx-connect: what connections cost to open and to end. All at once, as cmtime of rdmacm-utils
+ * does it, and one after the other. Before each end messages are sent; the disconnect has to drain
+ * them, and every one has to be there.
+ */
+#include <getopt.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ndx/ndx.h>
+
+#include "lane.h"
+#include "traffic.h"
+
+enum { SIDES = 2, MESSAGE = 64, MESSAGES_MAX = 64, WAIT_MS = 60000, BATCH = 64 };
+
+/* What the overlapped object of an end is used for at the moment. */
+enum stage { STAGE_EXPECT, STAGE_CONNECT, STAGE_ACCEPT, STAGE_COMPLETE, STAGE_WATCH, STAGE_PART };
+
+struct side;
+
+struct line {
+	struct side *side;
+	struct ndx_connector *connector;
+	struct ndx_qp *qp;
+	struct ndx_overlapped ov;
+	enum stage stage;
+};
+
+struct side {
+	struct ndx_adapter *adapter;
+	struct ndx_cq *cq;
+	struct ndx_mr *mr;
+	struct line *lines;
+	char memory[2 * MESSAGE];
+	uint64_t sent; /* completed well */
+	uint64_t received;
+};
+
+struct bench {
+	struct side sides[SIDES];
+	struct ndx_listener *listener;
+	struct sockaddr_storage address;
+	socklen_t address_len;
+	struct ndx_port *port;
+	unsigned count; /* of lines on each side */
+	unsigned messages;
+	unsigned up;     /* ends */
+	unsigned parted; /* ends */
+};
+
+void lane_die(const char *what, const char *why)
+{
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "ndx-connect: %s: %s\n", what, why);
+	_Exit(1);
+}
+
+static void must(const char *what, enum ndx_status got, enum ndx_status want)
+{
+	if (got != want)
+		lane_die(what,
+		         ndx_last_error()[0] != '\0' ? ndx_last_error() : ndx_status_name(got));
+}
+
+/* ---- one end ---- */
+
+static void make_qp(struct bench *b, struct line *line)
+{
+	struct side *side = line->side;
+	struct ndx_sge sge = {side->memory + MESSAGE, MESSAGE, ndx_mr_get_local_token(side->mr)};
+	struct ndx_qp_attr attr;
+
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = attr.initiator_cq = side->cq;
+	attr.receive_depth = attr.initiator_depth = b->messages > 0 ? b->messages : 1;
+	must("ndx_qp_create", ndx_qp_create(side->adapter, &attr, &line->qp), NDX_OK);
+	for (unsigned i = 0; i < b->messages; i++)
+		must("ndx_qp_receive", ndx_qp_receive(line->qp, NULL, &sge, 1), NDX_OK);
+}
+
+static void make_connector(struct bench *b, struct line *line, struct side *side)
+{
+	memset(line, 0, sizeof(*line));
+	line->side = side;
+	ndx_overlapped_init(&line->ov);
+	line->ov.port = b->port;
+	line->ov.context = line;
+	must("ndx_connector_create", ndx_connector_create(side->adapter, NULL, &line->connector),
+	     NDX_OK);
+}
+
+static void expect(struct bench *b, struct line *line)
+{
+	make_connector(b, line, &b->sides[1]);
+	line->stage = STAGE_EXPECT;
+	must("ndx_listener_get_connection_request",
+	     ndx_listener_get_connection_request(b->listener, line->connector, &line->ov),
+	     NDX_PENDING);
+}
+
+static void connect_line(struct bench *b, struct line *line)
+{
+	make_connector(b, line, &b->sides[0]);
+	make_qp(b, line);
+	line->stage = STAGE_CONNECT;
+	must("ndx_connector_connect",
+	     ndx_connector_connect(line->connector, line->qp, (struct sockaddr *)&b->address,
+	                           b->address_len, 1, 1, NULL, 0, &line->ov),
+	     NDX_PENDING);
+}
+
+static void part(struct line *line)
+{
+	line->stage = STAGE_PART;
+	must("ndx_connector_disconnect", ndx_connector_disconnect(line->connector, &line->ov),
+	     NDX_PENDING);
+}
+
+/* What comes next, when something has ended well. */
+static void advance(struct bench *b, struct line *line)
+{
+	switch (line->stage) {
+	case STAGE_EXPECT:
+		make_qp(b, line);
+		line->stage = STAGE_ACCEPT;
+		must("ndx_connector_accept",
+		     ndx_connector_accept(line->connector, line->qp, 1, 1, NULL, 0, &line->ov),
+		     NDX_PENDING);
+		break;
+	case STAGE_CONNECT:
+		line->stage = STAGE_COMPLETE;
+		must("ndx_connector_complete_connect",
+		     ndx_connector_complete_connect(line->connector, &line->ov), NDX_PENDING);
+		break;
+	case STAGE_ACCEPT:
+	case STAGE_COMPLETE:
+		b->up++;
+		break;
+	case STAGE_WATCH:
+		part(line);
+		break;
+	case STAGE_PART:
+		b->parted++;
+		break;
+	}
+}
+
+static void take(struct side *side)
+{
+	struct ndx_result results[BATCH];
+	size_t n;
+
+	do {
+		n = ndx_cq_get_results(side->cq, results, BATCH);
+		for (size_t i = 0; i < n; i++) {
+			const bool receive = results[i].request_type == NDX_REQUEST_RECEIVE;
+
+			if (results[i].status == NDX_OK)
+				*(receive ? &side->received : &side->sent) += 1;
+			else if (results[i].status != NDX_E_CANCELED || !receive)
+				lane_die("a request", ndx_status_name(results[i].status));
+		}
+	} while (n == BATCH);
+}
+
+/* Work until `*done` ends have come so far. */
+static void work(struct bench *b, const unsigned *done, unsigned wanted)
+{
+	struct ndx_overlapped *ovs[BATCH];
+
+	while (*done < wanted) {
+		const size_t n = ndx_port_get(b->port, ovs, BATCH, WAIT_MS);
+
+		if (n == 0)
+			lane_die("nothing ended for", "a minute");
+		for (size_t i = 0; i < n; i++) {
+			if (ovs[i]->status != NDX_OK)
+				lane_die("connecting or disconnecting",
+				         ndx_status_name(ovs[i]->status));
+			advance(b, ovs[i]->context);
+		}
+	}
+}
+
+/* ---- some connections: open, talk, end ---- */
+
+static void open_lines(struct bench *b, unsigned count)
+{
+	b->up = 0;
+	for (unsigned i = 0; i < count; i++)
+		connect_line(b, &b->sides[0].lines[i]);
+	work(b, &b->up, 2 * count);
+}
+
+static void watch_and_talk(struct bench *b, unsigned count)
+{
+	struct side *side = &b->sides[0];
+	struct ndx_sge sge = {side->memory, MESSAGE, ndx_mr_get_local_token(side->mr)};
+
+	for (unsigned i = 0; i < count; i++) {
+		struct line *line = &b->sides[1].lines[i];
+
+		line->stage = STAGE_WATCH;
+		must("ndx_connector_notify_disconnect",
+		     ndx_connector_notify_disconnect(line->connector, &line->ov), NDX_PENDING);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		for (unsigned m = 0; m < b->messages; m++)
+			must("ndx_qp_send", ndx_qp_send(side->lines[i].qp, NULL, &sge, 1, 0),
+			     NDX_OK);
+	}
+}
+
+static void close_lines(struct bench *b, unsigned count)
+{
+	for (unsigned s = 0; s < SIDES; s++) {
+		for (unsigned i = 0; i < count; i++) {
+			ndx_connector_close(b->sides[s].lines[i].connector);
+			ndx_qp_close(b->sides[s].lines[i].qp);
+		}
+		take(&b->sides[s]);
+	}
+}
+
+struct cost {
+	uint64_t connect; /* ns, all of them together */
+	uint64_t disconnect;
+};
+
+static struct cost run_lines(struct bench *b, unsigned count)
+{
+	struct cost cost;
+	uint64_t start;
+
+	for (unsigned i = 0; i < count; i++)
+		expect(b, &b->sides[1].lines[i]);
+	start = traffic_now_ns();
+	open_lines(b, count);
+	cost.connect = traffic_now_ns() - start;
+	watch_and_talk(b, count);
+	b->parted = 0;
+	start = traffic_now_ns();
+	for (unsigned i = 0; i < count; i++)
+		part(&b->sides[0].lines[i]);
+	work(b, &b->parted, 2 * count);
+	cost.disconnect = traffic_now_ns() - start;
+	close_lines(b, count);
+	return cost;
+}
+
+/* ---- the program ---- */
+
+static void open_side(struct bench *b, struct side *side, const char *uri, unsigned room)
+{
+	must("ndx_adapter_open", ndx_adapter_open(uri, &side->adapter), NDX_OK);
+	must("ndx_cq_create",
+	     ndx_cq_create(side->adapter, b->count * 2 * (b->messages + 1), 0, 0, &side->cq),
+	     NDX_OK);
+	must("ndx_mr_register_new",
+	     ndx_mr_register_new(side->adapter, side->memory, sizeof(side->memory),
+	                         NDX_MR_ALLOW_LOCAL_WRITE, &side->mr),
+	     NDX_OK);
+	side->lines = calloc(room, sizeof(*side->lines));
+	if (side->lines == NULL)
+		lane_die("no memory", "for the connections");
+}
+
+static void close_side(struct side *side)
+{
+	ndx_mr_close(side->mr);
+	ndx_cq_close(side->cq);
+	ndx_adapter_close(side->adapter);
+	free(side->lines);
+}
+
+static void listen_somewhere(struct bench *b)
+{
+	struct sockaddr_storage list[16];
+	size_t count = sizeof(list) / sizeof(list[0]);
+
+	must("ndx_adapter_query_addresses",
+	     ndx_adapter_query_addresses(b->sides[1].adapter, list, &count), NDX_OK);
+	if (count == 0)
+		lane_die("the adapter", "has no address");
+	must("ndx_listen_on",
+	     ndx_listen_on(b->sides[1].adapter, (struct sockaddr *)&list[0],
+	                   list[0].ss_family == AF_INET ? sizeof(struct sockaddr_in)
+	                                                : sizeof(struct sockaddr_in6),
+	                   b->count, &b->listener),
+	     NDX_OK);
+	b->address_len = sizeof(b->address);
+	must("ndx_listener_get_local_address",
+	     ndx_listener_get_local_address(b->listener, (struct sockaddr *)&b->address,
+	                                    &b->address_len),
+	     NDX_OK);
+}
+
+static void run(struct bench *b, unsigned singles)
+{
+	struct cost one = {0, 0};
+	uint64_t longest = 0;
+	struct cost all;
+
+	(void)run_lines(b, 1); /* warms up */
+	all = run_lines(b, b->count);
+	(void)printf("%u at once: connect %.1f us each, disconnect %.1f us each\n", b->count,
+	             (double)all.connect / 1e3 / b->count, (double)all.disconnect / 1e3 / b->count);
+	for (unsigned i = 0; i < singles; i++) {
+		const struct cost next = run_lines(b, 1);
+
+		one.connect += next.connect;
+		one.disconnect += next.disconnect;
+		if (next.disconnect > longest)
+			longest = next.disconnect;
+	}
+	if (singles > 0)
+		(void)printf("%u one by one: connect %.1f us each, disconnect %.1f us each (%.1f "
+		             "at most)\n",
+		             singles, (double)one.connect / 1e3 / singles,
+		             (double)one.disconnect / 1e3 / singles, (double)longest / 1e3);
+}
+
+static bool account(const struct bench *b, unsigned singles)
+{
+	const uint64_t wanted = (uint64_t)(1 + b->count + singles) * b->messages;
+
+	(void)printf("%llu messages, %llu completed, %llu received\n", (unsigned long long)wanted,
+	             (unsigned long long)b->sides[0].sent,
+	             (unsigned long long)b->sides[1].received);
+	return b->sides[0].sent == wanted && b->sides[1].received == wanted;
+}
+
+static bool read_number(const char *text, unsigned most, unsigned *out)
+{
+	char *end;
+	const unsigned long value = strtoul(text, &end, 10);
+
+	*out = (unsigned)value;
+	return end != text && *end == '\0' && text[0] != '-' && value <= most;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option table[] = {{"count", required_argument, NULL, 'c'},
+	                                      {"single", required_argument, NULL, 's'},
+	                                      {"messages", required_argument, NULL, 'm'},
+	                                      {NULL, 0, NULL, 0}};
+	static struct bench b = {.count = 100, .messages = 4};
+	unsigned singles = 100;
+	bool good = true;
+
+	for (int o = 0; good && (o = getopt_long(argc, argv, "", table, NULL)) != -1;) {
+		if (o == 'c')
+			good = read_number(optarg, 10000, &b.count) && b.count > 0;
+		else if (o == 's')
+			good = read_number(optarg, 1000000, &singles);
+		else
+			good = o == 'm' && read_number(optarg, MESSAGES_MAX, &b.messages);
+	}
+	if (!good || argc - optind < 1 || argc - optind > 2) {
+		(void)fputs("usage: ndx-connect [--count N] [--single N] [--messages N] URI "
+		            "[URI2]\n",
+		            stderr);
+		return 2;
+	}
+	must("ndx_port_create", ndx_port_create(&b.port), NDX_OK);
+	open_side(&b, &b.sides[0], argv[optind], b.count);
+	open_side(&b, &b.sides[1], argv[argc - 1], b.count);
+	listen_somewhere(&b);
+	run(&b, singles);
+	good = account(&b, singles);
+	ndx_listener_close(b.listener);
+	for (unsigned i = 0; i < SIDES; i++)
+		close_side(&b.sides[i]);
+	ndx_port_close(b.port);
+	return good ? 0 : 1;
+}
