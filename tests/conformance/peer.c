@@ -254,7 +254,8 @@ bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t
 
 	memset(peer, 0, sizeof(*peer));
 	peer->c = c;
-	(void)snprintf(uri, sizeof(uri), "%s", p->b.place->uri);
+	/* where side A would be */
+	(void)snprintf(uri, sizeof(uri), "%s", p->a.place->uri);
 	(void)snprintf(role_text, sizeof(role_text), "%d", (int)role);
 	(void)snprintf(keepalive, sizeof(keepalive), "%u", keepalive_ms);
 	if (!check_that(c, format_address(&p->address, host, port), "no address for the peer") ||

@@ -6,9 +6,14 @@ PATH=/bin:/sbin:/usr/bin:/usr/sbin
 
 # netem ARGUMENT...: lose or delay what either end sends
 netem() {
+	discipline netem "$@" limit 10000
+}
+
+# discipline ARGUMENT...: of both ends, by one process: it has to be quick
+discipline() {
 	for device in v0 v1; do
-		tc qdisc replace dev $device root netem "$@" limit 10000 || exit 1
-	done
+		echo "qdisc replace dev $device root $*"
+	done | tc -batch -
 }
 
 # routes: one address to the other goes over the wire, not around it. Link down drops them.
@@ -23,11 +28,7 @@ case ${1:-} in
 cut) netem loss 100% ;;
 loss) netem loss "$2%" ;;
 delay) netem delay "${2}ms" ;;
-heal)
-	for device in v0 v1; do
-		tc qdisc del dev $device root
-	done
-	;;
+heal) discipline noqueue ;; # also one that is whole
 down) ip link set v1 down ;;
 up)
 	ip link set v1 up

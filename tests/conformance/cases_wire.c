@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wire.*: what happens to cables. The guest of tests/vm has a program `wire` that does it to the
+ * packets between its two devices; where there is none, or both sides stand at one address, nothing
+ * runs.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cases.h"
+#include "peer.h"
+#include "traffic.h"
+
+extern char **environ;
+
+enum {
+	SHORT_MS = 400, /* a disconnect time-out that a case can wait for */
+	DRAIN_MS = 200,
+	KEEPALIVE_MS = 1000,
+	OUTAGE_MS = 200,
+	MESSAGE = 256,
+	COUNT = 8,
+};
+
+/* Start `wire VERB [VALUE]`; 0 if there is none. */
+static pid_t wire_start(const char *verb, const char *value)
+{
+	char name[] = "wire";
+	char one[16];
+	char two[16];
+	char *argv[] = {name, one, value ? two : NULL, NULL};
+	pid_t pid = 0;
+
+	(void)snprintf(one, sizeof(one), "%s", verb);
+	(void)snprintf(two, sizeof(two), "%s", value ? value : "");
+	return posix_spawnp(&pid, name, NULL, NULL, argv, environ) == 0 ? pid : 0;
+}
+
+static bool wire_ended(pid_t pid)
+{
+	int status = -1;
+
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Also when the check is over: a wire that was cut has to be healed. */
+static bool wire(struct check *c, const char *verb, const char *value)
+{
+	const bool done = wire_ended(wire_start(verb, value));
+
+	return check_that(c, done, "wire %s does not work", verb);
+}
+
+/* Is there a wire between the two sides? */
+static bool has_wire(struct check *c)
+{
+	const struct sockaddr_storage *a = place_address(&c->world->places[0], AF_UNSPEC);
+	const struct sockaddr_storage *b = place_address(&c->world->places[1], AF_UNSPEC);
+
+	if (!a || !b || address_equal(a, b))
+		check_skip(c, "there is no wire between the two sides: they have one address");
+	else if (!wire_ended(wire_start("heal", NULL)))
+		check_skip(c, "no program `wire` here that can cut one; tests/vm has it");
+	return !check_over(c);
+}
+
+static struct pair *wired_pair(struct check *c, uint32_t keepalive_ms)
+{
+	struct side_attr attr;
+
+	if (!has_wire(c))
+		return NULL;
+	side_attr_init(&attr);
+	attr.drain_ms = DRAIN_MS;
+	attr.disconnect_ms = SHORT_MS;
+	attr.keepalive_ms = keepalive_ms;
+	return pair_up(c, &attr);
+}
+
+/* For a while nothing is told of the end. */
+static void nothing_for(struct check *c, struct side *s, uint64_t ms)
+{
+	for (uint64_t until = now_ms() + ms; now_ms() < until;) {
+		if (!check_pending(c, &s->notify, "notification during an outage"))
+			return;
+	}
+}
+
+static void fails_in_time(struct side *s)
+{
+	const uint64_t start = now_ms();
+
+	side_disconnect(s, NDX_E_CONNECTION_ABORTED);
+	check_that(s->c, now_ms() - start < SHORT_MS + DRAIN_MS + 2000,
+	           "%s: the disconnect took %u ms", s->name, (unsigned)(now_ms() - start));
+}
+
+void case_wire_cut_for_good_ends_who_sends(struct check *c)
+{
+	struct pair *p = wired_pair(c, 0);
+	struct ndx_result result = {.status = NDX_OK};
+
+	if (!p)
+		return;
+	receives_ok(&p->a, 16, 4, 8192, MESSAGE);
+	receives_ok(&p->b, 0, COUNT, 0, MESSAGE);
+	side_start_notify(&p->a);
+	(void)wire(c, "cut", NULL);
+	sends_ok(&p->a, 0, COUNT, 0, MESSAGE);
+	for (size_t i = 0; i < COUNT && take(&p->a, p->a.cq, &result); i++) {
+		check_that(c, result.request_type == NDX_REQUEST_SEND, "a receive came first");
+		check_either(c, result.status, NDX_E_CANCELED,
+		             i == 0 ? NDX_E_IO_TIMEOUT : NDX_E_CANCELED, "send into a cut wire");
+	}
+	expect_run(&p->a, NDX_REQUEST_RECEIVE, 16, 4, NDX_E_CANCELED);
+	side_indicated(&p->a, NDX_DISCONNECT_ABORTED);
+	fails_in_time(&p->a);
+	fails_in_time(&p->b); /* it could not know */
+	expect_all_there(&p->b, COUNT, NDX_E_CANCELED);
+	(void)wire(c, "heal", NULL);
+}
+
+void case_wire_cut_for_good_is_noticed_by_keepalive(struct check *c)
+{
+	struct pair *p = wired_pair(c, KEEPALIVE_MS);
+
+	if (!p)
+		return;
+	receives_ok(&p->b, 0, COUNT, 0, MESSAGE);
+	side_start_notify(&p->a);
+	side_start_notify(&p->b);
+	(void)wire(c, "cut", NULL);
+	side_indicated(&p->a, NDX_DISCONNECT_ABORTED);
+	side_indicated(&p->b, NDX_DISCONNECT_ABORTED);
+	expect_run(&p->b, NDX_REQUEST_RECEIVE, 0, COUNT, NDX_E_CANCELED);
+	side_disconnect(&p->a, NDX_E_CONNECTION_ABORTED);
+	side_disconnect(&p->b, NDX_E_CONNECTION_ABORTED);
+	(void)wire(c, "heal", NULL);
+}
+
+void case_wire_cut_while_both_disconnect(struct check *c)
+{
+	struct pair *p = wired_pair(c, 0);
+
+	if (!p)
+		return;
+	receives_ok(&p->a, 0, COUNT, 0, MESSAGE);
+	receives_ok(&p->b, 0, COUNT, 0, MESSAGE);
+	(void)wire(c, "cut", NULL);
+	sends_ok(&p->b, 16, COUNT, 8192, MESSAGE);
+	side_start_disconnect(&p->a);
+	side_start_disconnect(&p->b);
+	check_ends(c, &p->a.disc, NDX_E_CONNECTION_ABORTED, "A's disconnect");
+	check_ends(c, &p->b.disc, NDX_E_CONNECTION_ABORTED, "B's disconnect");
+	expect_all_there(&p->a, COUNT, NDX_E_CANCELED);
+	check_that(c, discard(&p->b) == (size_t)2 * COUNT, "not every request has its result");
+	(void)wire(c, "heal", NULL);
+	expect_silence(&p->a);
+	expect_silence(&p->b);
+}
+
+/* Sends and receives, in whatever order; all of them well. */
+static void all_well(struct side *s, size_t count)
+{
+	struct ndx_result result;
+
+	for (size_t i = 0; i < count; i++) {
+		result.status = NDX_PENDING;
+		(void)take(s, s->cq, &result);
+		check_status(s->c, result.status, NDX_OK, "work across an outage");
+	}
+}
+
+/* A dead peer is noticed after half a second: so long an outage is no short one. */
+static void was_short(struct check *c, uint64_t began)
+{
+	const uint64_t ms = now_ms() - began;
+
+	if (ms > 2 * OUTAGE_MS)
+		check_skip(c, "the machine is slow: the wire was cut for %u ms, not %d",
+		           (unsigned)ms, OUTAGE_MS);
+}
+
+void case_wire_short_outage_does_no_harm(struct check *c)
+{
+	struct pair *p = wired_pair(c, 0);
+	uint64_t began;
+
+	if (!p)
+		return;
+	receives_ok(&p->a, 0, COUNT, 0, MESSAGE);
+	receives_ok(&p->b, 0, COUNT, 0, MESSAGE);
+	pattern_fill(p->a.buf + 8192, (size_t)COUNT * MESSAGE, 3);
+	pattern_fill(p->b.buf + 8192, (size_t)COUNT * MESSAGE, 4);
+	side_start_notify(&p->a);
+	side_start_notify(&p->b);
+	began = now_ms();
+	(void)wire(c, "cut", NULL);
+	sends_ok(&p->a, 16, COUNT, 8192, MESSAGE);
+	sends_ok(&p->b, 16, COUNT, 8192, MESSAGE);
+	if (now_ms() - began < OUTAGE_MS)
+		nothing_for(c, &p->a, began + OUTAGE_MS - now_ms());
+	(void)wire(c, "heal", NULL);
+	was_short(c, began);
+	all_well(&p->a, (size_t)2 * COUNT);
+	all_well(&p->b, (size_t)2 * COUNT);
+	pattern_there(c, p->b.buf, (size_t)COUNT * MESSAGE, 3, "what A sent");
+	pattern_there(c, p->a.buf, (size_t)COUNT * MESSAGE, 4, "what B sent");
+	side_start_disconnect(&p->a);
+	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
+	side_disconnect(&p->b, NDX_OK);
+	check_ends(c, &p->a.disc, NDX_OK, "A's disconnect");
+}
+
+void case_wire_link_down_and_up_does_no_harm(struct check *c)
+{
+	struct pair *p = wired_pair(c, 0);
+
+	if (!p)
+		return;
+	receives_ok(&p->b, 0, COUNT, 0, MESSAGE);
+	side_start_notify(&p->a);
+	(void)wire(c, "down", NULL);
+	nothing_for(c, &p->a, OUTAGE_MS);
+	(void)wire(c, "up", NULL);
+	sends_ok(&p->a, 16, COUNT, 8192, MESSAGE);
+	expect_run(&p->a, NDX_REQUEST_SEND, 16, COUNT, NDX_OK);
+	for (size_t i = 0; i < COUNT; i++)
+		expect_received(&p->b, i, MESSAGE);
+	side_disconnect(&p->a, NDX_OK);
+	side_disconnect(&p->b, NDX_OK);
+	p = pair_up(c, NULL); /* new ones can be made, too */
+	if (p && message_passes(&p->a, &p->b, MESSAGE))
+		pair_disconnect(p);
+}
+
+void case_wire_lost_packets_are_sent_again(struct check *c)
+{
+	struct pair *p = wired_pair(c, 0);
+
+	if (!p)
+		return;
+	pattern_fill(p->a.buf, (size_t)16 * 2048, 5);
+	receives_ok(&p->b, 0, 16, 0, 2048);
+	(void)wire(c, "loss", "5");
+	sends_ok(&p->a, 16, 16, 0, 2048);
+	expect_run(&p->a, NDX_REQUEST_SEND, 16, 16, NDX_OK);
+	for (size_t i = 0; i < 16; i++)
+		expect_received(&p->b, i, 2048);
+	pattern_there(c, p->b.buf, (size_t)16 * 2048, 5, "what was sent");
+	(void)wire(c, "heal", NULL);
+	side_disconnect(&p->a, NDX_OK);
+	side_disconnect(&p->b, NDX_OK);
+}
+
+/* Both goodbyes are on their way at the same time. */
+void case_wire_goodbyes_cross_on_a_slow_one(struct check *c)
+{
+	struct side_attr attr;
+	struct pair *p;
+
+	if (!has_wire(c))
+		return;
+	side_attr_init(&attr);
+	p = pair_up(c, &attr);
+	if (!p)
+		return;
+	receives_ok(&p->a, 0, COUNT, 0, MESSAGE);
+	receives_ok(&p->b, 0, COUNT, 0, MESSAGE);
+	(void)wire(c, "delay", "25");
+	sends_ok(&p->a, 16, COUNT, 8192, MESSAGE);
+	sends_ok(&p->b, 16, COUNT, 8192, MESSAGE);
+	side_start_disconnect(&p->a);
+	side_start_disconnect(&p->b);
+	check_ends(c, &p->a.disc, NDX_OK, "A's disconnect");
+	check_ends(c, &p->b.disc, NDX_OK, "B's disconnect");
+	expect_all_there(&p->a, (size_t)2 * COUNT, NDX_OK);
+	expect_all_there(&p->b, (size_t)2 * COUNT, NDX_OK);
+	(void)wire(c, "heal", NULL);
+}
+
+/* Nothing tells of it, not even the peer's kernel. */
+static void peer_killed(struct check *c, bool healed)
+{
+	struct side_attr attr;
+	struct peer peer = {.pid = 0};
+	struct pair *p;
+	enum ndx_status status;
+
+	if (!has_wire(c))
+		return;
+	side_attr_init(&attr);
+	attr.drain_ms = DRAIN_MS;
+	attr.disconnect_ms = SHORT_MS;
+	p = pair_open(c, &attr, NULL);
+	if (!p)
+		return;
+	receives_ok(&p->b, 0, 4, 0, PEER_MESSAGE);
+	if (peer_start(&peer, p, PEER_IDLE, 0)) {
+		side_start_notify(&p->b);
+		(void)wire(c, "cut", NULL);
+		peer_signal(&peer, SIGKILL);
+		nothing_for(c, &p->b, OUTAGE_MS);
+		if (healed)
+			(void)wire(c, "heal", NULL);
+		status = check_result_of(c, ndx_connector_disconnect(p->b.conn, &p->b.disc),
+		                         &p->b.disc);
+		/* A stack that cannot tell takes the answer of the dead one's kernel for a goodbye.
+		 */
+		check_either(c, status, NDX_E_CONNECTION_ABORTED,
+		             healed && !has_capability(&p->b, NDX_CAP_DISCONNECT_REASON)
+		                     ? NDX_OK
+		                     : NDX_E_CONNECTION_ABORTED,
+		             "disconnect from a peer that was killed");
+		expect_all_there(&p->b, 4, NDX_E_CANCELED);
+	}
+	peer_end(&peer);
+	(void)wire(c, "heal", NULL);
+}
+
+void case_wire_peer_killed_while_it_is_cut(struct check *c)
+{
+	peer_killed(c, false);
+}
+
+void case_wire_peer_killed_before_it_heals(struct check *c)
+{
+	peer_killed(c, true);
+}
