@@ -121,7 +121,8 @@ guest() {
 	set -- "$1"
 	for file in "$src/samples/server.sh" "$src"/tests/vm/*.sh \
 		"$src"/build/bin/interop-* "$src/build/bin/ndx-conformance" \
-		"$src/build/bin/ndx-negotiate" "$src/build/lib/ndx/ndx-plugin-roce.so"; do
+		"$src/build/bin/ndx-negotiate" "$src/build/bin/ndx-reqresp" \
+		"$src/build/lib/ndx/ndx-plugin-roce.so"; do
 		set -- "$@" -x "$file"
 	done
 	for program in rdma_client rdma_server; do

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ndx/ndx.h>
+
 #include "sample_options.h"
 #include "sample_report.h"
 
@@ -85,9 +87,34 @@ void sample_negotiation_close(struct sample_negotiation *n)
 	memset(n, 0, sizeof(*n));
 }
 
-const char *sample_variant_for(const struct ndx_peer_description *own)
+/* A description tells. */
+enum ndx_status sample_variant_of(struct ndx_adapter *adapter, const char **variant)
 {
-	return own->kind == NDX_DESCRIPTION_VERBS_RC ? "roce/verbs-rc" : "roce/fabric-msg";
+	struct ndx_connector *connector = NULL;
+	struct ndx_peer_description own;
+	struct ndx_qp_attr attr;
+	struct ndx_qp *qp = NULL;
+	struct ndx_cq *cq = NULL;
+	enum ndx_status st = ndx_cq_create(adapter, 4, 0, 0, &cq);
+
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = cq;
+	attr.initiator_cq = cq;
+	attr.receive_depth = 2;
+	attr.initiator_depth = 2;
+	if (st == NDX_OK)
+		st = ndx_qp_create(adapter, &attr, &qp);
+	if (st == NDX_OK)
+		st = ndx_connector_create(adapter, NULL, &connector);
+	if (st == NDX_OK)
+		st = ndx_connector_describe(connector, qp, NDX_ROLE_CLIENT, 1, 1, &own);
+	if (st == NDX_OK)
+		*variant =
+			own.kind == NDX_DESCRIPTION_VERBS_RC ? "roce/verbs-rc" : "roce/fabric-msg";
+	ndx_connector_close(connector);
+	ndx_qp_close(qp);
+	ndx_cq_close(cq);
+	return st;
 }
 
 static void show_history(FILE *to, const char *program, const struct ndx_session *session)

@@ -3,6 +3,7 @@
 #ifndef SAMPLE_NEGOTIATION_H
 #define SAMPLE_NEGOTIATION_H
 
+#include <ndx/adapter.h>
 #include <ndx/negotiation.h>
 #include <ndx/session.h>
 
@@ -23,8 +24,9 @@ int sample_negotiation_open(struct sample_negotiation *n, const char *program, c
 
 void sample_negotiation_close(struct sample_negotiation *n);
 
-/** The variant of plugin "roce" that can tell of this description: "roce/verbs-rc", ... */
-const char *sample_variant_for(const struct ndx_peer_description *own);
+/** The variant of plugin "roce" that can tell of this adapter's queue pairs: "roce/verbs-rc", ...
+ */
+enum ndx_status sample_variant_of(struct ndx_adapter *adapter, const char **variant);
 
 /** Why a session failed, and what it went through, on stderr. */
 void sample_session_failed(const char *program, struct ndx_session *session);

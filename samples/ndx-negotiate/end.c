@@ -23,32 +23,6 @@ static struct ndx_qp_attr qp_attr(const struct place *place, struct ndx_cq *cq)
 	return attr;
 }
 
-/* Which variant suits the adapter? A description tells. */
-static enum ndx_status choose_variant(const struct place *place, const char **variant)
-{
-	struct ndx_peer_description own;
-	struct ndx_connector *connector = NULL;
-	struct ndx_qp *qp = NULL;
-	struct ndx_cq *cq = NULL;
-	struct ndx_qp_attr attr;
-	enum ndx_status st = ndx_cq_create(place->adapter, 4, 0, 0, &cq);
-
-	if (st == NDX_OK) {
-		attr = qp_attr(place, cq);
-		st = ndx_qp_create(place->adapter, &attr, &qp);
-	}
-	if (st == NDX_OK)
-		st = ndx_connector_create(place->adapter, NULL, &connector);
-	if (st == NDX_OK)
-		st = ndx_connector_describe(connector, qp, NDX_ROLE_CLIENT, 1, 1, &own);
-	if (st == NDX_OK)
-		*variant = sample_variant_for(&own);
-	ndx_connector_close(connector);
-	ndx_qp_close(qp);
-	ndx_cq_close(cq);
-	return st;
-}
-
 int place_open(struct place *place, const char *who, const struct negotiate_options *options)
 {
 	const char *variant = options->variant;
@@ -67,7 +41,7 @@ int place_open(struct place *place, const char *who, const struct negotiate_opti
 	place->info.size = sizeof(place->info);
 	st = ndx_adapter_query(place->adapter, &place->info);
 	if (st == NDX_OK && variant == NULL)
-		st = choose_variant(place, &variant);
+		st = sample_variant_of(place->adapter, &variant);
 	if (st == NDX_OK)
 		rc = sample_negotiation_open(&place->negotiation, who, variant, options->settings,
 		                             options->plugins);

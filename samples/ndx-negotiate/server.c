@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The server: answers sessions, each with a queue pair of its own, and moves their data. */
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "negotiate.h"
 #include "sample_address.h"
+#include "sample_listen.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
@@ -121,24 +121,6 @@ static void on_closed(void *arg, struct ndx_session *session)
 	free(v);
 }
 
-static int write_port(const char *path, unsigned port)
-{
-	char temporary[4096];
-	FILE *file;
-
-	/* Whoever waits for the file must not see it half written. */
-	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	file = fopen(temporary, "w");
-	if (file == NULL)
-		goto failed;
-	fprintf(file, "%u\n", port);
-	if (fclose(file) == 0 && rename(temporary, path) == 0)
-		return SAMPLE_EXIT_OK;
-failed:
-	perror(path);
-	return SAMPLE_EXIT_FAILED;
-}
-
 static int listen_at(struct hall *hall, struct ndx_negotiation_server **out)
 {
 	const struct negotiate_options *o = hall->place.options;
@@ -169,8 +151,7 @@ static int tell_address(struct hall *hall, struct ndx_negotiation_server *server
 	(void)ndx_negotiation_server_get_address(server, (struct sockaddr *)&address.storage,
 	                                         &address.length);
 	sample_address_format(&address, text, sizeof(text));
-	if (o->port_file != NULL &&
-	    write_port(o->port_file, sample_address_port(&address)) != SAMPLE_EXIT_OK)
+	if (o->port_file != NULL && sample_write_port(o->port_file, &address) != SAMPLE_EXIT_OK)
 		return SAMPLE_EXIT_FAILED;
 	printf(WHO ": %s, %s/%s, listening on %s\n", hall->place.info.uri,
 	       ndx_variant_plugin_name(hall->place.negotiation.variant),

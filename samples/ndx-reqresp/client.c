@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "negotiated.h"
 #include "reqresp.h"
 #include "sample_latency.h"
 #include "sample_options.h"
@@ -198,7 +199,7 @@ static int goodbye(struct end *end)
 
 static int run(struct end *end, const struct sample_address *server, struct tally *tally)
 {
-	char text[SAMPLE_ADDRESS_TEXT];
+	struct negotiated *negotiated = NULL;
 	int rc, bye;
 
 	if (end->info.max_transfer_length < end->options->size) {
@@ -207,28 +208,32 @@ static int run(struct end *end, const struct sample_address *server, struct tall
 		return SAMPLE_EXIT_USAGE;
 	}
 	rc = end_make(end, 1, end->options->size);
-	if (rc == SAMPLE_EXIT_OK)
+	if (rc == SAMPLE_EXIT_OK && end->options->negotiated)
+		rc = negotiated_connect(end, &negotiated);
+	else if (rc == SAMPLE_EXIT_OK)
 		rc = connect_to(end, server);
 	if (rc == SAMPLE_EXIT_OK)
 		rc = end_watch(end);
-	if (rc != SAMPLE_EXIT_OK)
+	if (rc != SAMPLE_EXIT_OK) {
+		negotiated_end(negotiated);
 		return rc;
-	printf(WHO ": %s, connected to %s\n", end->info.uri,
-	       sample_address_format(server, text, sizeof(text)));
+	}
+	printf(WHO ": %s, connected to %s\n", end->info.uri, end->options->address);
 	rc = converse(end, tally);
 	bye = goodbye(end);
+	negotiated_end(negotiated);
 	return rc != SAMPLE_EXIT_OK ? rc : bye;
 }
 
 int client_run(const struct reqresp_options *options)
 {
-	struct sample_address server;
+	struct sample_address server = {0};
 	struct tally *tally;
 	struct end end;
 	const char *why;
 	int rc;
 
-	if (!sample_address_parse(options->address, &server, &why)) {
+	if (!options->negotiated && !sample_address_parse(options->address, &server, &why)) {
 		fprintf(stderr, WHO ": %s: %s\n", options->address, why);
 		return SAMPLE_EXIT_USAGE;
 	}

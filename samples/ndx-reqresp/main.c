@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "negotiated.h"
 #include "reqresp.h"
 #include "sample_options.h"
 #include "sample_report.h"
@@ -81,7 +82,8 @@ static void *server_thread(void *arg)
 {
 	struct both *both = arg;
 
-	both->rc = server_run(both->options, listening, both);
+	both->rc = both->options->negotiated ? negotiated_server_run(both->options, listening, both)
+	                                     : server_run(both->options, listening, both);
 	pthread_mutex_lock(&both->lock);
 	both->ended = true;
 	pthread_cond_signal(&both->changed);
@@ -100,6 +102,8 @@ static int run_both(const struct reqresp_options *options)
 	int rc;
 
 	server.count = 1;
+	if (server.negotiated && server.address == NULL)
+		server.address = "127.0.0.1:0";
 	rc = pthread_create(&thread, NULL, server_thread, &both);
 	if (rc != 0) {
 		fprintf(stderr, "ndx-reqresp: no thread: %s\n", strerror(rc));
@@ -123,6 +127,8 @@ static int run_both(const struct reqresp_options *options)
 static int play(const struct sample_program *program, const char *role,
                 struct reqresp_options *options)
 {
+	if (strcmp(role, "server") == 0 && options->negotiated)
+		return negotiated_server_run(options, NULL, NULL);
 	if (strcmp(role, "server") == 0)
 		return server_run(options, NULL, NULL);
 	if (strcmp(role, "both") == 0)
@@ -158,6 +164,11 @@ int main(int argc, char **argv)
 	         .min = 1, .max = 1024},
 		{"--port-file", "FILE", "server: write the port there once it listens",
 	         .text = &o.port_file},
+		{"--negotiated", NULL,
+	         "be told of the peer over TCP; both sides need the same --size (4096)",
+	         .flag = &o.negotiated},
+		{"--variant", "PLUGIN/VARIANT", "of --negotiated (that of roce for the adapter)",
+	         .text = &o.variant},
 		{"--wait", NULL, "sleep until there is a result instead of polling",
 	         .flag = &o.wait},
 		{"--timeout", "MS", "for an answer of any kind (10000)", .number = &o.timeout_ms,
@@ -189,7 +200,7 @@ int main(int argc, char **argv)
 	o.address = operands == 2 ? argv[2] : NULL;
 	o.progress = !quiet;
 	if (o.size == 0)
-		o.size = strcmp(argv[1], "server") == 0 ? 1u << 20 : 4096;
+		o.size = strcmp(argv[1], "server") == 0 && !o.negotiated ? 1u << 20 : 4096;
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
 	catch_signals();

@@ -31,7 +31,9 @@ struct reqresp_options {
 	uint32_t slots;   /* server: requests it takes at once */
 	uint32_t timeout_ms;
 	uint32_t keepalive_ms;
-	bool wait; /* sleep for results instead of polling */
+	const char *variant; /* negotiated: PLUGIN/VARIANT, or NULL for what suits the adapter */
+	bool negotiated;     /* connect by a session instead of by the adapter's own means */
+	bool wait;           /* sleep for results instead of polling */
 	bool progress;
 	bool verbose;
 	bool stats; /* print a snapshot at the end */
@@ -99,6 +101,12 @@ enum ndx_disconnect_reason end_reason(struct end *end, uint32_t timeout_ms);
 
 /** Say goodbye and wait for the peer's. */
 int end_disconnect(struct end *end);
+
+/** The receives of a server's end, which is made for it. */
+int server_prepare(struct end *end, uint32_t size);
+
+/** Serve a client that is connected, to the goodbye. */
+int server_visit(struct end *end, const char *client);
 
 int client_run(const struct reqresp_options *options);
 

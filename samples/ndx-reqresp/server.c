@@ -68,11 +68,8 @@ static const char *refusal(struct end *end, uint32_t *size)
 	return NULL;
 }
 
-/* Everything that must be there before the client may send, then accept. */
-static int welcome(struct end *end, uint32_t size)
+int server_prepare(struct end *end, uint32_t size)
 {
-	uint8_t greeting[WIRE_GREETING];
-	struct ndx_overlapped ov;
 	enum ndx_status st = NDX_OK;
 	int rc = end_make(end, end->options->slots, size);
 
@@ -80,8 +77,19 @@ static int welcome(struct end *end, uint32_t size)
 		return rc;
 	for (uint32_t i = 0; i < end->slots && st == NDX_OK; i++)
 		st = end_post_receive(end, end->requests_mr, end->requests, i);
-	if (st != NDX_OK)
-		return sample_failed(WHO, st, "post receives");
+	return st == NDX_OK ? SAMPLE_EXIT_OK : sample_failed(WHO, st, "post receives");
+}
+
+/* Everything that must be there before the client may send, then accept. */
+static int welcome(struct end *end, uint32_t size)
+{
+	uint8_t greeting[WIRE_GREETING];
+	struct ndx_overlapped ov;
+	enum ndx_status st;
+	int rc = server_prepare(end, size);
+
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	wire_make_greeting(greeting, end->options->size);
 	ndx_overlapped_init(&ov);
 	st = ndx_connector_accept(end->connector, end->qp, 0, 0, greeting, sizeof(greeting), &ov);
@@ -161,10 +169,19 @@ static int part(struct end *end, struct visit *visit)
 	return rc == SAMPLE_EXIT_OK && visit->bad == 0 ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
 }
 
+int server_visit(struct end *end, const char *client)
+{
+	struct visit visit = {0};
+
+	printf(WHO ": client %s, messages of %u bytes\n", client, end->size);
+	fflush(stdout);
+	serve(end, &visit);
+	return part(end, &visit);
+}
+
 /* One client from request to goodbye. */
 static int visit_of(struct end *end)
 {
-	struct visit visit = {0};
 	struct sample_address peer = {.length = sizeof(peer.storage)};
 	char text[SAMPLE_ADDRESS_TEXT] = "(unknown)";
 	const char *no;
@@ -187,10 +204,7 @@ static int visit_of(struct end *end)
 	rc = welcome(end, size);
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
-	printf(WHO ": client %s, messages of %u bytes\n", text, size);
-	fflush(stdout);
-	serve(end, &visit);
-	return part(end, &visit);
+	return server_visit(end, text);
 }
 
 static int serve_clients(struct end *end, struct ndx_listener *listener)

@@ -49,6 +49,17 @@ grep -q 'connect 127.0.0.1:1, .*NDX_E_CONNECTION_REFUSED' "$work/client1.log" ||
 grep -q ': backoff' "$work/client1.log" || fail 'the history does not have the pause'
 server_end || fail 'the server found fault'
 
+echo '# requests and responses'
+server_start "$work" "$bin/ndx-reqresp" server 127.0.0.1:0 --negotiated --adapter "$uri" --count 2 --wait ||
+	fail 'no server'
+for how in --wait --quiet; do
+	timeout -k 5 60 "$bin/ndx-reqresp" client "$server_address" --negotiated --adapter "$uri" --quiet \
+		--requests 300 $how >"$work/client.log" 2>&1 || fail 'requests over a negotiated connection'
+	grep -q '300 verified, 0 wrong' "$work/client.log" || fail 'not verified'
+	grep -q 'disconnected: graceful' "$work/client.log" || fail 'no goodbye'
+done
+server_end || fail 'the server found fault'
+
 echo '# what is wrong is told'
 client 127.0.0.1:1 --variant roce/verbs-rd && fail 'no such variant'
 grep -q 'verbs-rc' "$work/client.log" || fail 'no suggestion'

@@ -49,6 +49,18 @@ families_differ() {
 	grep -q 'the GID here is of an IPv4 address, there of an IPv6' "$work/client.log"
 }
 
+# Requests and responses; the connector says goodbye, the session's transport carries it.
+answers() {
+	server_start "$work" ndx-reqresp server 10.9.0.2:0 --negotiated --adapter verbs:rxe1 --count 1 \
+		--wait || return 1
+	timeout 40 ndx-reqresp client "$server_address" --negotiated --adapter verbs:rxe0 --wait --quiet \
+		--requests 300 >"$work/client.log" 2>&1 || return 1
+	server_end || return 1
+	grep -q '300 verified, 0 wrong' "$work/client.log" &&
+		grep -q 'disconnected: graceful, both sides said goodbye' "$work/client.log" &&
+		grep -q '0 bad; .*end of connection: graceful' "$work/server.log"
+}
+
 # What is killed says no goodbye: that is an abort.
 killed() {
 	server_start "$work" ndx-negotiate server 10.9.0.2:0 --adapter verbs:rxe1 --count 1 || return 1
@@ -70,6 +82,8 @@ moves_data '[fd09::2]:0'
 verdict negotiate.moves_data_by_ipv6 $?
 families_differ
 verdict negotiate.families_differ $?
+answers
+verdict negotiate.requests_and_responses $?
 killed
 verdict negotiate.killed_server_is_an_abort $?
 echo "1..$count"

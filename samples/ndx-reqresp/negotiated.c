@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The same requests and responses over a connection that a session has negotiated. There are no
+ * private data: the size of a message goes along as that of the described memory.
+ */
+#include "negotiated.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <ndx/negotiation_server.h>
+
+#include "sample_listen.h"
+#include "sample_negotiation.h"
+#include "sample_options.h"
+#include "sample_report.h"
+
+#define SLICE_MS 200
+
+static int open_variant(const struct end *end, struct sample_negotiation *n)
+{
+	const char *variant = end->options->variant;
+	enum ndx_status st = NDX_OK;
+
+	if (variant == NULL)
+		st = sample_variant_of(end->adapter, &variant);
+	if (st != NDX_OK)
+		return sample_failed(end->who, st, "look at the adapter");
+	return sample_negotiation_open(n, end->who, variant, NULL, NULL);
+}
+
+static struct ndx_memory_description describe(const struct end *end)
+{
+	return (struct ndx_memory_description){.address = (uintptr_t)end->requests,
+	                                       .length = end->size,
+	                                       .token = ndx_mr_get_remote_token(end->requests_mr)};
+}
+
+/* ---- the client ---- */
+
+struct negotiated {
+	struct sample_negotiation negotiation;
+	struct ndx_session *session;
+};
+
+void negotiated_end(struct negotiated *n)
+{
+	if (n == NULL)
+		return;
+	ndx_session_close(n->session);
+	sample_negotiation_close(&n->negotiation);
+	free(n);
+}
+
+static int run_session(struct end *end, struct negotiated *n)
+{
+	const char *const servers[] = {end->options->address};
+	struct ndx_peer_description peer;
+	struct ndx_session_attr attr;
+	enum ndx_status st;
+
+	ndx_session_attr_init(&attr);
+	attr.variant = n->negotiation.variant;
+	attr.servers = servers;
+	attr.server_count = 1;
+	attr.connector = end->connector;
+	attr.qp = end->qp;
+	attr.memory = describe(end);
+	attr.stage_timeout_ms = end->options->timeout_ms;
+	st = ndx_session_create(&attr, &n->session);
+	if (st != NDX_OK)
+		return sample_failed(end->who, st, "make a session");
+	st = ndx_session_run(n->session);
+	if (st != NDX_OK) {
+		sample_session_failed(end->who, n->session);
+		return SAMPLE_EXIT_FAILED;
+	}
+	(void)ndx_session_get_agreement(n->session, NULL, &peer, NULL);
+	if (peer.memory.length == end->size)
+		return SAMPLE_EXIT_OK;
+	fprintf(stderr, "%s: the server has messages of %llu bytes; say --size %llu\n", end->who,
+	        (unsigned long long)peer.memory.length, (unsigned long long)peer.memory.length);
+	return SAMPLE_EXIT_USAGE;
+}
+
+int negotiated_connect(struct end *end, struct negotiated **out)
+{
+	struct negotiated *n = calloc(1, sizeof(*n));
+	enum ndx_status st;
+	int rc;
+
+	if (n == NULL)
+		return SAMPLE_EXIT_FAILED;
+	rc = open_variant(end, &n->negotiation);
+	if (rc != SAMPLE_EXIT_OK) {
+		free(n);
+		return rc;
+	}
+	st = ndx_connector_create(end->adapter, NULL, &end->connector);
+	rc = st == NDX_OK ? run_session(end, n) : sample_failed(end->who, st, "create a connector");
+	if (rc == SAMPLE_EXIT_OK)
+		*out = n;
+	else
+		negotiated_end(n);
+	return rc;
+}
+
+/* ---- the server ---- */
+
+struct visit {
+	struct visit *next;
+	uint64_t session;
+	struct end end;
+	int rc;
+};
+
+struct hall {
+	struct end end; /* adapter and options, from which each visit's is made */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct visit *visits;
+	uint32_t ended;
+	int worst;
+};
+
+static struct visit *find(struct hall *hall, const struct ndx_session *session)
+{
+	struct visit *v;
+
+	pthread_mutex_lock(&hall->lock);
+	v = hall->visits;
+	while (v != NULL && v->session != ndx_session_get_id(session))
+		v = v->next;
+	pthread_mutex_unlock(&hall->lock);
+	return v;
+}
+
+static enum ndx_status on_open(void *arg, struct ndx_session *session,
+                               struct ndx_session_resources *resources)
+{
+	struct hall *hall = arg;
+	struct visit *v = calloc(1, sizeof(*v));
+
+	if (v == NULL)
+		return NDX_E_NO_MEMORY;
+	v->session = ndx_session_get_id(session);
+	v->rc = SAMPLE_EXIT_FAILED;
+	v->end = hall->end;
+	if (server_prepare(&v->end, hall->end.options->size) != SAMPLE_EXIT_OK ||
+	    ndx_connector_create(v->end.adapter, NULL, &v->end.connector) != NDX_OK) {
+		end_drop(&v->end);
+		free(v);
+		return NDX_E_INSUFFICIENT_RESOURCES;
+	}
+	resources->connector = v->end.connector;
+	resources->qp = v->end.qp;
+	resources->memory = describe(&v->end);
+	pthread_mutex_lock(&hall->lock);
+	v->next = hall->visits;
+	hall->visits = v;
+	pthread_mutex_unlock(&hall->lock);
+	return NDX_OK;
+}
+
+/* A thread of the server's pool: to stay here holds up nobody else. */
+static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage stage)
+{
+	struct visit *v = find(arg, session);
+
+	if (v == NULL || stage != NDX_STAGE_READY)
+		return;
+	v->rc = end_watch(&v->end);
+	if (v->rc == SAMPLE_EXIT_OK)
+		v->rc = server_visit(&v->end, ndx_session_get_server(session));
+}
+
+static void on_closed(void *arg, struct ndx_session *session)
+{
+	struct hall *hall = arg;
+	struct visit *v = find(hall, session);
+	struct visit **at = &hall->visits;
+
+	if (v == NULL)
+		return;
+	end_drop(&v->end);
+	pthread_mutex_lock(&hall->lock);
+	while (*at != v)
+		at = &(*at)->next;
+	*at = v->next;
+	hall->ended++;
+	if (v->rc != SAMPLE_EXIT_OK)
+		hall->worst = v->rc;
+	(void)pthread_cond_signal(&hall->changed);
+	pthread_mutex_unlock(&hall->lock);
+	free(v);
+}
+
+static void serve(struct hall *hall)
+{
+	const uint32_t count = hall->end.options->count;
+
+	pthread_mutex_lock(&hall->lock);
+	while (!reqresp_stop && (count == 0 || hall->ended < count)) {
+		struct timespec until;
+
+		(void)clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += SLICE_MS * 1000000L;
+		until.tv_sec += until.tv_nsec / 1000000000L;
+		until.tv_nsec %= 1000000000L;
+		(void)pthread_cond_timedwait(&hall->changed, &hall->lock, &until);
+	}
+	pthread_mutex_unlock(&hall->lock);
+}
+
+static int listen_at(struct hall *hall, struct ndx_variant **variant,
+                     struct ndx_negotiation_server **out)
+{
+	const struct reqresp_options *o = hall->end.options;
+	struct ndx_negotiation_server_attr attr;
+	enum ndx_status st;
+
+	ndx_negotiation_server_attr_init(&attr);
+	attr.address = o->address != NULL ? o->address : "[::]:0";
+	attr.variants = variant;
+	attr.variant_count = 1;
+	attr.plugin_warn_ms = 60u * 60 * 1000; /* a visit is as long as it is */
+	attr.events = (struct ndx_negotiation_server_events){
+		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = hall};
+	st = ndx_negotiation_server_create(&attr, out);
+	return st == NDX_OK ? SAMPLE_EXIT_OK
+	                    : sample_failed(hall->end.who, st, "listen at %s", attr.address);
+}
+
+static int tell_address(struct hall *hall, struct ndx_negotiation_server *server,
+                        server_ready_fn *ready, void *arg)
+{
+	const struct reqresp_options *o = hall->end.options;
+	struct sample_address address = {.length = sizeof(address.storage)};
+	char text[SAMPLE_ADDRESS_TEXT];
+	int rc = SAMPLE_EXIT_OK;
+
+	(void)ndx_negotiation_server_get_address(server, (struct sockaddr *)&address.storage,
+	                                         &address.length);
+	if (o->port_file != NULL)
+		rc = sample_write_port(o->port_file, &address);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	printf("%s: %s, negotiating, listening on %s\n", hall->end.who, hall->end.info.uri,
+	       sample_address_format(&address, text, sizeof(text)));
+	fflush(stdout);
+	if (ready != NULL)
+		ready(arg, &address);
+	return rc;
+}
+
+int negotiated_server_run(const struct reqresp_options *options, server_ready_fn *ready, void *arg)
+{
+	struct hall hall = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	                    .changed = PTHREAD_COND_INITIALIZER,
+	                    .worst = SAMPLE_EXIT_OK};
+	struct ndx_negotiation_server *server = NULL;
+	struct sample_negotiation negotiation;
+	int rc = end_open(&hall.end, "ndx-reqresp server", options);
+
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	rc = open_variant(&hall.end, &negotiation);
+	if (rc != SAMPLE_EXIT_OK)
+		goto close_adapter;
+	rc = listen_at(&hall, &negotiation.variant, &server);
+	if (rc == SAMPLE_EXIT_OK)
+		rc = tell_address(&hall, server, ready, arg);
+	if (rc == SAMPLE_EXIT_OK)
+		serve(&hall);
+	ndx_negotiation_server_close(server);
+	sample_negotiation_close(&negotiation);
+	if (options->stats)
+		sample_print_stats(hall.end.who, hall.end.adapter);
+close_adapter:
+	ndx_adapter_close(hall.end.adapter);
+	return rc == SAMPLE_EXIT_OK ? hall.worst : rc;
+}

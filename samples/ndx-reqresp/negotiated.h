@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ndx-reqresp --negotiated: the ends are told of each other over TCP, out of band. */
+#ifndef NEGOTIATED_H
+#define NEGOTIATED_H
+
+#include "reqresp.h"
+
+struct negotiated;
+
+/**
+ * Connect an end that is made: a session with the server at options->address. Returns an enum
+ * sample_exit; on SAMPLE_EXIT_OK release with negotiated_end(), after the goodbye.
+ */
+int negotiated_connect(struct end *end, struct negotiated **out);
+void negotiated_end(struct negotiated *n);
+
+/** As server_run(). */
+int negotiated_server_run(const struct reqresp_options *options, server_ready_fn *ready, void *arg);
+
+#endif
