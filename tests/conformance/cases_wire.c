@@ -176,7 +176,7 @@ static void all_well(struct side *s, size_t count)
 	}
 }
 
-/* A dead peer is noticed after half a second: so long an outage is no short one. */
+/* After half a second or one, depending on the device, a silent peer counts as dead. */
 static void was_short(struct check *c, uint64_t began)
 {
 	const uint64_t ms = now_ms() - began;

@@ -1,13 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: suite.sh SOURCE CASES TIMES
-# In the guest: all that tests/run.sh runs there. CASES chooses those of ndx-conformance, TIMES is how
-# much of the rest is run. Prints TAP, part by part. What it needs tests/run.sh has packed.
+# usage: suite.sh SOURCE CASES TIMES ROUNDS DEATHS
+# In the guest: all that tests/run.sh runs there. CASES chooses those of ndx-conformance, TIMES says
+# how often the programs of others meet ours, ROUNDS and DEATHS how much ndx-torture does. Prints TAP,
+# part by part. What it needs tests/run.sh has packed.
 set -u
-src=$1 cases=$2 times=$3
-ended=0
+src=$1 cases=$2 times=$3 rounds=$4 deaths=$5
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+count=0 ended=0
+
+# run NAME COMMAND...: a line of TAP; the end of what it printed, if it fails
+run() {
+	name=$1
+	shift
+	count=$((count + 1))
+	if "$@" >"$log" 2>&1; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		tail -n 300 "$log" | sed 's/^/# /'
+		ended=1
+	fi
+}
 
 sh "$src/tests/vm/peers.sh" "$src" "$times" || ended=1
 sh "$src/tests/vm/negotiate.sh" "$src" || ended=1
+run bench.connect ndx-connect --count 20 --single 5 verbs:rxe0 verbs:rxe1
+run bench.perf ndx-perf --tests latency,write,stream --modes spin --threads 1 --sizes 8 --depths 4 \
+	--blocks 2 --block-ms 1 --tries 1 verbs:rxe0 verbs:rxe1
+[ "$rounds" -eq 0 ] || run torture.verbs ndx-torture verbs:rxe0 verbs:rxe1 --rounds "$rounds"
+[ "$deaths" -eq 0 ] || run torture.deaths ndx-torture verbs:rxe0 verbs:rxe1 --kill --rounds "$deaths"
+echo "1..$count"
 ndx-conformance verbs:rxe0 verbs:rxe1 --filter "$cases" || ended=1
 exit $ended
