@@ -27,6 +27,8 @@ struct ndx_loop {
 	struct base_job *jobs;
 	struct base_job **jobs_end;
 	struct base_ov_list callbacks;
+	uint64_t callbacks_in;   /* how many were ever queued, ... */
+	uint64_t callbacks_out;  /* ... and taken to be run */
 	struct base_list timers; /* by deadline */
 	bool stop;
 	bool self;   /* nobody joins: the thread frees the loop */
@@ -92,17 +94,35 @@ void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov)
 {
 	base_lock_acquire(&loop->lock);
 	base_ov_push(&loop->callbacks, ov);
+	loop->callbacks_in++;
 	kick_unless_current(loop);
 	base_lock_release(&loop->lock);
 }
 
+/* Lock held: the next of those that were queued up to `last`, ... */
+static struct ndx_overlapped *take_callback(struct ndx_loop *loop, uint64_t last)
+{
+	struct ndx_overlapped *ov = NULL;
+
+	if (loop->callbacks_out < last)
+		ov = base_ov_pop(&loop->callbacks);
+	loop->callbacks_out += ov != NULL;
+	return ov;
+}
+
+/* ... since one that begins something may be called for that at once, and so on without an end. */
 void base_loop_run_callbacks(struct ndx_loop *loop)
 {
+	uint64_t last;
+
+	base_lock_acquire(&loop->lock);
+	last = loop->callbacks_in;
+	base_lock_release(&loop->lock);
 	for (;;) {
 		struct ndx_overlapped *ov;
 
 		base_lock_acquire(&loop->lock);
-		ov = base_ov_pop(&loop->callbacks);
+		ov = take_callback(loop, last);
 		base_lock_release(&loop->lock);
 		if (ov == NULL)
 			return;

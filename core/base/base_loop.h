@@ -72,7 +72,7 @@ void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg);
  * of others. Any thread. */
 void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov);
 
-/* Loop's thread only: run the callbacks that are queued. */
+/* Loop's thread only: run the callbacks that are queued, and not those that they cause. */
 void base_loop_run_callbacks(struct ndx_loop *loop);
 
 /* (Re)arm. Any thread; fn runs once, not before the time. */

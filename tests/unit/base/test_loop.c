@@ -238,6 +238,11 @@ struct eager {
 	uint32_t over;
 };
 
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
 static void come_again(void *arg)
 {
 	struct eager *e = arg;
@@ -267,6 +272,34 @@ static void job_that_comes_again_keeps_no_timer_from_firing(void **state)
 	assert_true(e.timed);
 }
 
+/* ---- a callback that always comes again ---- */
+
+static void call_again(struct ndx_overlapped *ov)
+{
+	struct eager *e = ov->context;
+
+	if (e->timed || ++e->runs == REPEATS_MAX) {
+		set_word(&e->over);
+		return;
+	}
+	(void)base_ov_begin(ov, loop);
+	base_ov_complete(ov, NDX_OK, 0, 0);
+}
+
+static void callback_that_comes_again_keeps_no_timer_from_firing(void **state)
+{
+	struct eager e = {.timer = {.fn = note_time, .arg = &e}};
+	struct ndx_overlapped ov = {.callback = call_again, .context = &e};
+
+	(void)state;
+	base_timer_set(loop, &e.timer, 1);
+	assert_int_equal(base_ov_begin(&ov, loop), NDX_OK);
+	base_ov_complete(&ov, NDX_OK, 0, 0);
+	assert_true(await(&e.over, 10000));
+	assert_true(e.timed);
+	base_loop_call(loop, nothing, NULL); /* the last callback has returned */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +307,7 @@ int main(void)
 		cmocka_unit_test(two_loops_may_call_each_other_at_the_same_time),
 		cmocka_unit_test(loop_is_destroyed_from_a_loop_that_it_is_calling),
 		cmocka_unit_test(job_that_comes_again_keeps_no_timer_from_firing),
+		cmocka_unit_test(callback_that_comes_again_keeps_no_timer_from_firing),
 	};
 
 	return cmocka_run_group_tests(tests, make_loop, drop_loop);
