@@ -107,6 +107,13 @@ enum ndx_status ndx_connector_get_peer_address(struct ndx_connector *c, struct s
 	return copy_address(c, c == NULL ? NULL : &c->native->peer, address, length);
 }
 
+enum ndx_disconnect_reason conn_goodbye(const struct ndx_connector *c)
+{
+	/* A stack that cannot tell goodbye from death says so rather than guess. */
+	return (c->adapter->info.capabilities & NDX_CAP_DISCONNECT_REASON) ? NDX_DISCONNECT_GRACEFUL
+	                                                                   : NDX_DISCONNECT_UNKNOWN;
+}
+
 enum ndx_disconnect_reason conn_reason(const struct ndx_connector *c)
 {
 	enum disconnect_state state = disconnect_get_state(&c->machine);
@@ -115,7 +122,7 @@ enum ndx_disconnect_reason conn_reason(const struct ndx_connector *c)
 		return NDX_DISCONNECT_NONE;
 	if (state == DISCONNECT_STATE_ABORTING || state == DISCONNECT_STATE_CLOSED_BAD)
 		return NDX_DISCONNECT_ABORTED;
-	return c->peer_disc ? NDX_DISCONNECT_GRACEFUL : NDX_DISCONNECT_NONE;
+	return c->peer_disc ? conn_goodbye(c) : NDX_DISCONNECT_NONE;
 }
 
 enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connector *c)

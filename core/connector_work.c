@@ -159,10 +159,6 @@ static int32_t get_native(struct ndx_connector *c)
 
 static void indicate(struct ndx_connector *c, enum ndx_disconnect_reason reason)
 {
-	/* A stack that cannot tell goodbye from death says so rather than guess. */
-	if (reason == NDX_DISCONNECT_GRACEFUL &&
-	    !(c->adapter->info.capabilities & NDX_CAP_DISCONNECT_REASON))
-		reason = NDX_DISCONNECT_UNKNOWN;
 	c->indicated = true;
 	conn_complete_ov(&c->ov_notify, NDX_OK, reason, 0);
 }
@@ -174,7 +170,7 @@ static void act(struct ndx_connector *c, enum disconnect_action action)
 
 	switch (action) {
 	case DISCONNECT_DO_NOTIFY_GRACEFUL:
-		indicate(c, NDX_DISCONNECT_GRACEFUL);
+		indicate(c, conn_goodbye(c));
 		break;
 	case DISCONNECT_DO_NOTIFY_ABORTED:
 		indicate(c, NDX_DISCONNECT_ABORTED);

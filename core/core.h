@@ -273,6 +273,8 @@ void conn_count_end(struct ndx_connector *c);
 void conn_bury(struct ndx_connector *c);
 void conn_describe(const struct ndx_connector *c, struct conn_grave *out);
 enum ndx_disconnect_reason conn_reason(const struct ndx_connector *c);
+/* What the peer's goodbye counts as on this stack. */
+enum ndx_disconnect_reason conn_goodbye(const struct ndx_connector *c);
 void conn_complete_ov(struct ndx_overlapped **ov, enum ndx_status status, uint32_t information,
                       int32_t native);
 void conn_went_up(struct ndx_connector *c);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a connection ended, on a stack that cannot tell a goodbye from a death: the in-process
+ * provider, without the capability. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+#undef fail /* cmocka's; base_log.h has another */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <ndx/ndx.h>
+
+#include "core.h"
+
+#define PATIENCE_MS 10000u
+
+struct end {
+	struct ndx_cq *cq;
+	struct ndx_qp *qp;
+	struct ndx_connector *connector;
+	struct ndx_overlapped ov;
+};
+
+static void make_end(struct ndx_adapter *adapter, struct end *e)
+{
+	struct ndx_qp_attr attr;
+
+	ndx_qp_attr_init(&attr);
+	assert_int_equal(ndx_cq_create(adapter, 16, 0, 0, &e->cq), NDX_OK);
+	attr.receive_cq = e->cq;
+	attr.initiator_cq = e->cq;
+	assert_int_equal(ndx_qp_create(adapter, &attr, &e->qp), NDX_OK);
+	assert_int_equal(ndx_connector_create(adapter, NULL, &e->connector), NDX_OK);
+}
+
+static void drop_end(struct end *e)
+{
+	ndx_connector_close(e->connector);
+	ndx_qp_close(e->qp);
+	ndx_cq_close(e->cq);
+}
+
+static void finish(struct end *e, enum ndx_status started)
+{
+	assert_int_equal(started, NDX_PENDING);
+	assert_int_equal(ndx_overlapped_wait(&e->ov, PATIENCE_MS), NDX_OK);
+}
+
+static void join(struct ndx_listener *listener, struct end *active, struct end *passive)
+{
+	struct sockaddr_in to;
+	socklen_t len = sizeof(to);
+
+	assert_int_equal(ndx_listener_get_local_address(listener, (struct sockaddr *)&to, &len),
+	                 NDX_OK);
+	assert_int_equal(ndx_connector_connect(active->connector, active->qp,
+	                                       (struct sockaddr *)&to, len, 0, 0, NULL, 0,
+	                                       &active->ov),
+	                 NDX_PENDING);
+	finish(passive,
+	       ndx_listener_get_connection_request(listener, passive->connector, &passive->ov));
+	assert_int_equal(
+		ndx_connector_accept(passive->connector, passive->qp, 0, 0, NULL, 0, &passive->ov),
+		NDX_PENDING);
+	assert_int_equal(ndx_overlapped_wait(&active->ov, PATIENCE_MS), NDX_OK);
+	finish(active, ndx_connector_complete_connect(active->connector, &active->ov));
+	assert_int_equal(ndx_overlapped_wait(&passive->ov, PATIENCE_MS), NDX_OK);
+}
+
+static void both_ways_of_asking_for_the_reason_say_the_same(void **state)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct ndx_adapter *adapter;
+	struct ndx_listener *listener;
+	struct end active = {0};
+	struct end passive = {0};
+
+	(void)state;
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
+	adapter->info.capabilities &= ~(uint64_t)NDX_CAP_DISCONNECT_REASON;
+	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
+	                 NDX_OK);
+	make_end(adapter, &active);
+	make_end(adapter, &passive);
+	join(listener, &active, &passive);
+	assert_int_equal(ndx_connector_disconnect(active.connector, &active.ov), NDX_PENDING);
+	finish(&passive, ndx_connector_notify_disconnect(passive.connector, &passive.ov));
+	assert_int_equal(passive.ov.information, NDX_DISCONNECT_UNKNOWN);
+	assert_int_equal(ndx_connector_get_disconnect_reason(passive.connector),
+	                 NDX_DISCONNECT_UNKNOWN);
+	assert_int_equal(ndx_overlapped_wait(&active.ov, PATIENCE_MS), NDX_OK);
+	drop_end(&active);
+	drop_end(&passive);
+	ndx_listener_close(listener);
+	ndx_adapter_close(adapter);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_ways_of_asking_for_the_reason_say_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
