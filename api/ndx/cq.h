@@ -188,7 +188,8 @@ static inline size_t ndx_cq_get_results(struct ndx_cq *cq, struct ndx_result *re
 
 /**
  * Take at least one result, waiting for it: spins for a moment, then arms the queue and sleeps. It
- * uses the descriptor of ndx_cq_get_fd(), which therefore has no other use meanwhile.
+ * uses the descriptor of ndx_cq_get_fd(), which therefore has no other use meanwhile. When time is
+ * over that stays armed, since another thread may be waiting on it: the next result raises it once.
  *
  * @param[out] got    how many were taken; 0 unless NDX_OK
  *

@@ -333,7 +333,14 @@ struct ndx_provider_ops {
 	 */
 	void (*conn_abandon)(struct ndx_spi_conn *conn);
 
-	/* must: mechanics of the end; [C]; what they ask for is reported through ndx_host.report */
+	/*
+	 * must: mechanics of the end; [C]; what they ask for is reported through ndx_host.report.
+	 * What is there already when the call returns - nothing is under way: DRAINED; all is
+	 * quiet: QUIET - must be reported from inside it. In a callback of the application's nobody
+	 * else drives the provider, and the core then waits for nothing: a close there parts
+	 * gracefully only if conn_drain has said so, and is over only if conn_abort and conn_finish
+	 * have.
+	 */
 	/** Own requests run to their end; posts from now on complete NDX_E_CANCELED, in order. */
 	void (*conn_drain)(struct ndx_spi_conn *conn);
 	/** Cancel own requests that have not ended; -> DRAINED, or ABORT if that cannot be done. */
