@@ -129,7 +129,7 @@ static void who_holds_all_slots_stops_the_peer_and_loses_nothing(void **state)
 	for (uint32_t i = 0; i < SLOTS + r->sender_attr.slot_count; i++)
 		assert_int_equal(rig_send(r, i, 500), NDX_OK);
 	sink_await(&sink, SLOTS);
-	assert_int_equal(ndx_sender_acquire(r->sender, 300, &buffer), NDX_PENDING);
+	assert_int_equal(ndx_sender_acquire(r->sender, rig_hold_ms, &buffer), NDX_PENDING);
 	stats = rig_stats(r);
 	assert_int_equal(stats.frames, SLOTS);
 	assert_int_equal(stats.posted, 0);
@@ -153,7 +153,7 @@ static void who_holds_all_slots_too_long_is_told_why(void **state)
 	enum ndx_status st = NDX_OK;
 
 	sink_attach(r, 0, &sink);
-	r->sender_attr.no_receive_timeout_ms = 300;
+	r->sender_attr.no_receive_timeout_ms = rig_hold_ms;
 	rig_start(r);
 	for (uint32_t i = 0; i < SLOTS + 4; i++)
 		assert_int_equal(rig_send(r, i, 500), NDX_OK);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* usage: receiver-cases [--rounds N] [--seed S] [URI [URI]]: receiver and sender over any stack. */
+/*
+ * usage: receiver-cases [--rounds N] [--seed S] [--hold-ms MS] [--only CASE] [URI [URI]]: receiver
+ * and sender over any stack.
+ */
 #include "rig.h"
 
 int main(int argc, char **argv)
@@ -12,6 +15,8 @@ int main(int argc, char **argv)
 			rig_rounds = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
 			rig_seed = strtoull(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--hold-ms") == 0 && i + 1 < argc)
+			rig_hold_ms = (uint32_t)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
 			cmocka_set_test_filter(argv[++i]);
 		else if (argv[i][0] != '-' && uris < 2)

@@ -9,6 +9,7 @@
 const char *rig_uris[2] = {"loop", "loop"};
 unsigned rig_rounds = 20;
 uint64_t rig_seed = 1;
+uint32_t rig_hold_ms = 300;
 
 static uint64_t now_ms(void)
 {

@@ -23,6 +23,7 @@
 extern const char *rig_uris[2]; /* of the receiver, of the sender */
 extern unsigned rig_rounds;     /* how often what is a matter of luck is tried */
 extern uint64_t rig_seed;
+extern uint32_t rig_hold_ms; /* how long all slots are held */
 
 struct rig {
 	struct ndx_adapter *adapters[2];
