@@ -42,6 +42,7 @@
 #include "ofi_flavour.h"
 #include "ofi_life.h"
 #include "ofi_mr.h"
+#include "ofi_verbs.h"
 #include "ofi_wire.h"
 
 #define OFI_API FI_VERSION(1, 17)
@@ -98,6 +99,7 @@ enum ndx_status ofi_request_status(int err);
 struct ofi_cm_event {
 	uint32_t what; /* FI_CONNREQ, ...; 0: failed with err */
 	int err;
+	int native; /* what the provider calls it */
 	fid_t fid;
 	struct fi_info *info; /* FI_CONNREQ: the receiver's to free */
 	const uint8_t *data;
@@ -123,19 +125,6 @@ void ofi_eq_close(struct ofi_eq *eq);
 void ofi_eq_read_all(struct ofi_eq *eq);
 
 /* ---- adapters (ofi_adapter.c) ---- */
-
-/* What a native completion belongs to. Its address is the operation's context. */
-struct ofi_op {
-	enum ofi_op_kind {
-		OFI_OP_SILENT,
-		OFI_OP_TX,
-		OFI_OP_RX,
-		OFI_OP_WORD,
-		OFI_OP_FIRST, /* a receive of our own, for the peer's first message */
-	} kind;
-	uint8_t word; /* OFI_OP_WORD: its type */
-	void *owner;  /* queue pair, or link */
-};
 
 /* Counted beside the data path; atomic. */
 struct ofi_counts {
@@ -163,6 +152,7 @@ struct ofi_adapter {
 	struct fid_pep *refuser; /* refuses requests, also when their listener is gone */
 	bool private_cq;
 	uint32_t max_transfer;
+	uint32_t max_depth; /* of a queue */
 	struct ofi_mr_table regions;
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of what completes without anybody's interest */
@@ -209,6 +199,7 @@ struct ofi_tx {
 	struct base_req base;
 	struct ofi_op op;
 	struct iovec iov[OFI_MAX_IOV];
+	void *desc[OFI_MAX_IOV]; /* if the flavour has native keys */
 	uint32_t tokens[OFI_MAX_IOV];
 	uint64_t address; /* remote, of read and write */
 	uint32_t key;
@@ -227,6 +218,7 @@ struct ofi_rx {
 	struct base_req base;
 	struct ofi_op op;
 	struct iovec iov[OFI_MAX_IOV];
+	void *desc[OFI_MAX_IOV];
 	uint32_t tokens[OFI_MAX_IOV];
 	uint8_t iov_count;
 	bool native;
@@ -273,6 +265,7 @@ struct ofi_qp {
 	struct ofi_grants grants;
 	struct ofi_mw *invalidating; /* what the request at tx_next waits for */
 	struct base_list windows;    /* struct ofi_mw.of_qp; adapter->regions.lock */
+	struct ofi_verbs_qp verbs;
 };
 
 static inline struct ofi_qp *ofi_qp_of(struct ndx_spi_qp *spi)
@@ -351,11 +344,12 @@ struct ofi_link {
 	struct ofi_op disc_op;
 	struct ofi_op sync_op;
 	struct ofi_op answers[3]; /* to ASK, SYNC and PING */
-	struct fid_mr *control;   /* what control words are written to, ... */
+	struct ofi_op first_op;
+	struct fid_mr *control; /* what control words are written to, ... */
 	uint32_t key;
-	uint8_t area[OFI_AREA_SIZE];     /* ... with their records; enum ofi_area_offset */
-	uint8_t refusal[OFI_CM_PRIVATE]; /* data of our own REJECT */
-	uint8_t answer[OFI_GRANT_SIZE];  /* our own records: the next one of a kind is made when */
+	_Alignas(8) uint8_t area[OFI_AREA_SIZE]; /* ... with their records; enum ofi_area_offset */
+	uint8_t refusal[OFI_CM_PRIVATE];         /* data of our own REJECT */
+	uint8_t answer[OFI_GRANT_SIZE]; /* our own records: the next one of a kind is made when */
 	uint8_t forget[4 * OFI_TOKENS_MAX]; /* the peer has reacted to this one */
 	uint32_t id;
 	/* control thread */
@@ -389,6 +383,7 @@ struct ofi_link {
 	bool sync_answered; /* all that the peer had sent before has come */
 	uint32_t words;     /* control words under way */
 	uint32_t heard;     /* counts what the peer lets us hear */
+	struct ofi_verbs_link verbs;
 };
 
 /*
@@ -432,6 +427,8 @@ void ofi_link_opened(struct ofi_link *link);
 void ofi_link_break(struct ofi_link *link, int native, const char *cause);
 /* The peer has closed it, and that is no goodbye. */
 void ofi_link_cut(struct ofi_link *link);
+/* The queue pair takes posts from now on. */
+void ofi_link_go_up(struct ofi_link *link);
 /* A control word that passed its check; NULL, or what is wrong. */
 const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word);
 /* A control word came alone. */

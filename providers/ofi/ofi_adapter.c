@@ -87,6 +87,7 @@ static void init(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head
 	adapter->silent.kind = OFI_OP_SILENT;
 	adapter->eq.event = ofi_conn_event;
 	adapter->eq.owner = adapter;
+	adapter->max_depth = OFI_MAX_DEPTH;
 	adapter->max_transfer = adapter->flavour->max_transfer;
 	if (adapter->info->ep_attr->max_msg_size < adapter->max_transfer)
 		adapter->max_transfer = (uint32_t)adapter->info->ep_attr->max_msg_size;
@@ -152,8 +153,8 @@ static void adapter_close(struct ndx_spi_adapter *spi)
 	ofi_listener_end_all(adapter);
 	base_timer_cancel(spi->loop, &adapter->tick);
 	base_timer_cancel(spi->loop, &adapter->revoke_timer);
-	ofi_eq_close(&adapter->eq);
 	(void)fi_close(&adapter->refuser->fid);
+	ofi_eq_close(&adapter->eq);
 	err = -fi_close(&adapter->domain->fid);
 	if (err != 0)
 		log_warn(err, "fi_close of a domain: %s", fi_strerror(err));
@@ -187,8 +188,8 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->large_request_threshold = LARGE_REQUEST;
 	info->max_inbound_read_limit = OFI_MAX_READS;
 	info->max_outbound_read_limit = OFI_MAX_READS;
-	info->max_receive_queue_depth = OFI_MAX_DEPTH;
-	info->max_initiator_queue_depth = OFI_MAX_DEPTH;
+	info->max_receive_queue_depth = adapter->max_depth;
+	info->max_initiator_queue_depth = adapter->max_depth;
 	info->max_shared_receive_queue_depth = 0;
 	info->max_completion_queue_depth = OFI_MAX_CQ_DEPTH;
 	info->max_caller_data = (uint32_t)flavour->max_caller_data;
@@ -284,5 +285,5 @@ const struct ndx_provider ndx_provider_ofi = {
 	.name = "ofi",
 	.ops = &ops,
 	.keys = ofi_keys,
-	.devices = "tcp",
+	.devices = "tcp, verbs",
 };

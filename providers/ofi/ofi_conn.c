@@ -385,6 +385,7 @@ static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
 		ofi_params_of(&refusal, &params);
 	link->stage = OFI_LINK_OVER;
 	link->lost = true;
+	log_debug("refused, which the provider calls %d", event->native);
 	ofi_host(link->adapter)
 		->report(&link->conn->spi, 0, event->err,
 	                 said ? "the peer refused" : "nobody listens, or a refusal without a word");
@@ -426,6 +427,10 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 {
 	struct ofi_link *link = ofi_link_find(owner, event->fid);
 
+	if (event->what == FI_CONNREQ && event->info != NULL) {
+		ofi_listener_event(event->fid->context, event);
+		return;
+	}
 	if (link == NULL) /* of an endpoint that we closed meanwhile */
 		return;
 	base_lock_acquire(&link->ncq->lock);

@@ -90,7 +90,7 @@ void ofi_cq_tied(struct ofi_cq *cq, struct ofi_ncq *ncq)
 		(void)sweep_too(cq, ncq);
 		return;
 	}
-	if (cq->native != SWEEP_MIN)
+	if (cq->native != SWEEP_MIN || !cq->adapter->flavour->tells_always)
 		return;
 	cq->sweep = base_poll_create();
 	if (cq->sweep < 0)
@@ -149,8 +149,12 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
                               struct ndx_overlapped *ov)
 {
 	struct ofi_cq *cq = cq_of(spi);
-	enum ndx_status st = base_cq_notify(spi, type, ov);
+	enum ndx_status st;
 
+	/* Where messages do not say whether they are solicited, all are. */
+	if (type == NDX_CQ_NOTIFY_SOLICITED && !cq->adapter->flavour->solicited)
+		type = NDX_CQ_NOTIFY_ANY;
+	st = base_cq_notify(spi, type, ov);
 	if (st < 0)
 		return st;
 	/* The consumer has stopped polling: from now on the control thread is responsible, whatever

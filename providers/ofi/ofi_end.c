@@ -26,6 +26,8 @@ void ofi_conn_drain(struct ndx_spi_conn *spi)
 	base_lock_acquire(&qp->base.lock);
 	qp->base.state = BASE_QP_CLOSING;
 	qp->draining = true;
+	if (qp->verbs.gone)
+		ofi_cancel_held(qp);
 	ofi_check_drained(qp);
 #ifdef NDX_PLANT_FI_SHUTDOWN
 	report(conn, NDX_REPORT_DRAINED, 0, NULL);
@@ -37,15 +39,22 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 {
 	struct ofi_conn *conn = ofi_conn_of(spi);
 	struct ofi_qp *qp = conn->link != NULL ? conn->link->qp : NULL;
+	bool hurry;
 
 	if (qp == NULL)
 		return;
 	base_lock_acquire(&qp->base.lock);
 	ofi_cancel_held(qp);
-	if (base_queue_outstanding(&qp->base.initiator) > 0)
+	hurry = qp->tx_native > 0 && conn->adapter->flavour->hurry != NULL;
+	if (base_queue_outstanding(&qp->base.initiator) > 0 && !hurry)
 		ofi_qp_break(qp, 0, "requests that the stack has taken did not end in time");
 	ofi_check_drained(qp);
 	base_lock_release(&qp->base.lock);
+	if (!hurry)
+		return;
+	base_lock_acquire(&conn->link->ncq->lock);
+	conn->adapter->flavour->hurry(conn->link);
+	base_lock_release(&conn->link->ncq->lock);
 }
 
 #ifdef NDX_PLANT_FI_SHUTDOWN

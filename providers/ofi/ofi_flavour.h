@@ -31,16 +31,19 @@ struct ofi_flavour {
 	uint32_t shared_cq_since; /* libfabric from which endpoints may share a native queue */
 	bool needs_trust;         /* it believes what its peers send */
 	bool answers_late;        /* a listener that goes has to refuse what is on its way */
+	bool skips_events;        /* a look at its event queue may find an event and tell of none */
+	bool one_event_queue;     /* a request does not outlive the event queue that it came by */
+	int backlog;              /* 0, or how many requests a listener may have that nobody read */
 	bool solicited;           /* a message says whether it is to wake */
 	bool windows;
 	/* A native queue's descriptor tells of completions also while its consumer polls. */
 	bool tells_always;
 	/* The stack makes the keys, checks every access, and stops it when a region is closed. */
 	bool native_keys;
-	bool grows;             /* native queues grow by themselves */
 	uint64_t transmit;      /* flags with which an endpoint's requests are bound to them */
 	uint32_t flush_ms;      /* how long requests may take to come back from a shutdown */
 	uint32_t credit_ms;     /* 0, or how often who waits for credits has to look for them */
+	uint32_t controls;      /* 0: native queues grow; else completions of our own in one */
 	uint32_t max_transfer;  /* bytes of a request; the stack may allow less */
 	size_t max_caller_data; /* of the consumer's */
 	size_t max_callee_data;
@@ -84,6 +87,8 @@ struct ofi_flavour {
 	void (*up)(struct ofi_link *link);
 	/* The same: the peer has closed it; what came before was read. */
 	void (*shut)(struct ofi_link *link);
+	/* The same: requests that the stack has did not end in time; NULL: that is the end. */
+	void (*hurry)(struct ofi_link *link);
 	/* The queue pair goes, our goodbye has begun. */
 	enum ndx_status (*detach)(struct ofi_link *link);
 

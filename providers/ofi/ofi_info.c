@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "base_sockaddr.h"
 #include "ofi.h"
 
-static const struct ofi_flavour *const flavours[] = {&ofi_tcp};
+static const struct ofi_flavour *const flavours[] = {&ofi_tcp, &ofi_verbs};
 
 #define FLAVOURS (sizeof(flavours) / sizeof(flavours[0]))
 
@@ -96,13 +97,11 @@ enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_opt
 		if (strcmp(flavours[i]->device, device) == 0)
 			out->flavour = flavours[i];
 	}
-	if (out->flavour == NULL && strcmp(device, "verbs") == 0)
-		return fail(NDX_E_NOT_SUPPORTED, 0,
-		            "ofi:verbs is not written yet; use provider verbs, or ofi:tcp");
 	if (out->flavour == NULL)
-		return fail(NDX_E_NOT_FOUND, 0,
-		            "ofi:%.32s: libfabric has no such provider for us; there are: tcp",
-		            device);
+		return fail(
+			NDX_E_NOT_FOUND, 0,
+			"ofi:%.32s: libfabric has no such provider for us; there are: tcp, verbs",
+			device);
 	for (size_t i = 0; i < how->option_count; i++) {
 		st = parse_option(&how->options[i], out);
 		if (st != NDX_OK)
@@ -211,6 +210,16 @@ free_all:
 
 /* ---- libfabric's description ---- */
 
+/*
+ * Its cache of regions ignores rights, and a region that is closed stays open (ofi:verbs).
+ * libfabric reads the environment once, when it is asked first, whatever for; there is no other way
+ * to tell.
+ */
+static void turn_off_cache(void)
+{
+	(void)setenv("FI_MR_CACHE_MAX_COUNT", "0", 0);
+}
+
 static struct fi_info *make_hints(const struct ofi_flavour *flavour)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -246,6 +255,7 @@ static enum ndx_status fail_getinfo(const struct ofi_flavour *flavour, int err, 
 enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
                              const struct sockaddr_storage *address, struct fi_info **out)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char node[NI_MAXHOST];
 	struct fi_info *hints;
 	struct fi_info *found = NULL;
@@ -261,6 +271,7 @@ enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
 	hints = make_hints(flavour);
 	if (hints == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to ask libfabric");
+	(void)pthread_once(&once, turn_off_cache);
 	err = -fi_getinfo(OFI_API, node, "0", FI_SOURCE | FI_NUMERICHOST, hints, &found);
 	fi_freeinfo(hints);
 	if (err != 0)
@@ -422,6 +433,10 @@ enum ndx_status ofi_request_status(int err)
 	case EFAULT:
 	case EACCES:
 		return NDX_E_ACCESS_VIOLATION;
+	case EMSGSIZE:
+		return NDX_E_DATA_OVERRUN;
+	case EREMOTEIO:
+		return NDX_E_REMOTE_ERROR;
 	case ETIMEDOUT:
 		return NDX_E_IO_TIMEOUT;
 	default:

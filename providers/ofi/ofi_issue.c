@@ -13,6 +13,7 @@
 
 #define RETRY_MS 10u
 #define NS_PER_MS 1000000u
+#define LOOKS 8u /* how often more seldom who has waited for long looks for credits */
 
 static uint64_t flags_of(const struct ofi_tx *tx)
 {
@@ -99,18 +100,33 @@ static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 	return err;
 }
 
-/* A send waits for the peer to post a receive: from now on the clock runs. */
-static void starve(struct ofi_qp *qp)
+/* Come back when the time is over, or to look for credits that nobody tells us of. */
+static void await_credits(struct ofi_qp *qp, uint64_t waited_ns)
 {
-	const uint32_t ms = qp->base.spi.attr.no_receive_timeout_ms;
+	const uint32_t look = ofi_flavour_of(qp)->credit_ms;
+	const uint32_t limit = qp->base.spi.attr.no_receive_timeout_ms;
+	uint32_t ms = limit;
 
-	if (qp->base.starved_since != 0)
-		return;
-	base_qp_starve(&qp->base);
-	if (ms == NDX_INFINITE || qp->timer_set)
+	if (limit != NDX_INFINITE)
+		ms = (uint32_t)(limit - waited_ns / NS_PER_MS) + (waited_ns > 0);
+	if (look > 0 && ms > LOOKS * look)
+		ms = waited_ns < (uint64_t)LOOKS * LOOKS * NS_PER_MS ? look : LOOKS * look;
+	else if (look > 0 && ms > look)
+		ms = look;
+	if (ms == NDX_INFINITE)
 		return;
 	qp->timer_set = true;
 	base_timer_set(qp->adapter->spi.loop, &qp->timer, ms);
+}
+
+/* A send waits for the peer to post a receive: from now on the clock runs. */
+static void starve(struct ofi_qp *qp)
+{
+	if (qp->base.starved_since != 0)
+		return;
+	base_qp_starve(&qp->base);
+	if (!qp->timer_set)
+		await_credits(qp, 0);
 }
 
 void ofi_issue_later(struct ofi_qp *qp)
@@ -150,13 +166,15 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	if ((tx->base.op_flags & NDX_OP_READ_FENCE) && qp->reads > 0)
 		return false;
-	if (tx->verdict == NDX_OK && !is_judged(qp, tx))
+	if (tx->verdict == NDX_OK && !ofi_flavour_of(qp)->native_keys && !is_judged(qp, tx))
 		return false;
 	/* What was posted before it ends first, and as if nothing had happened. */
 	if (tx->verdict != NDX_OK)
 		return qp->tx_native == 0;
 	if (tx->base.type == NDX_REQUEST_READ)
 		return qp->reads < qp->read_limit;
+	if (takes_receive(tx) && qp->credits == 0 && ofi_flavour_of(qp)->refresh != NULL)
+		ofi_flavour_of(qp)->refresh(qp);
 	if (takes_receive(tx) && qp->credits == 0) {
 		starve(qp);
 		return false;
@@ -297,22 +315,19 @@ void ofi_on_starved(void *arg)
 {
 	struct ofi_qp *qp = arg;
 	const uint32_t ms = qp->base.spi.attr.no_receive_timeout_ms;
-	const uint64_t limit = (uint64_t)ms * NS_PER_MS;
+	const uint64_t limit = ms == NDX_INFINITE ? UINT64_MAX : (uint64_t)ms * NS_PER_MS;
 	uint64_t waited;
 
 	base_lock_acquire(&qp->base.lock);
 	qp->timer_set = false;
 	qp->retrying = false;
 	ofi_issue(qp);
-	if (qp->base.starved_since != 0 && ms != NDX_INFINITE && !qp->broken && qp->open) {
+	if (qp->base.starved_since != 0 && !qp->broken && qp->open) {
 		waited = base_now_ns() - qp->base.starved_since;
-		if (waited >= limit) {
+		if (waited >= limit)
 			give_up_send(qp);
-		} else {
-			qp->timer_set = true;
-			base_timer_set(qp->adapter->spi.loop, &qp->timer,
-			               (uint32_t)((limit - waited) / NS_PER_MS + 1));
-		}
+		else
+			await_credits(qp, waited);
 	}
 	base_lock_release(&qp->base.lock);
 }

@@ -59,6 +59,9 @@ static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp 
 		call = "fi_enable";
 		err = -fi_enable(link->ep);
 	}
+	/* rdma_cm says so when the peer has gone meanwhile: it tells of it in no other way. */
+	if (err == EINVAL && link->stage == OFI_LINK_ACCEPTING)
+		return fail(NDX_E_CONNECTION_ABORTED, err, "%s: the peer gave up meanwhile", call);
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "%s: %s", call, fi_strerror(err));
 	return NDX_OK;
@@ -84,6 +87,7 @@ static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 	qp->draining = false;
 	qp->broken = false;
 	qp->releasing = false;
+	qp->verbs.gone = false;
 	qp->recalling = false;
 	base_qp_feed(&qp->base);
 	qp->credits = 0;
@@ -127,6 +131,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->answers[0] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_ANSWER, link};
 	link->answers[1] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_SYNCED, link};
 	link->answers[2] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PONG, link};
+	link->first_op = (struct ofi_op){OFI_OP_FIRST, 0, link};
 	st = ofi_ncq_get(conn->adapter, qp, &link->ncq);
 	if (st != NDX_OK)
 		goto free_link;
@@ -287,14 +292,18 @@ static bool owes(struct ofi_link *link)
 	return any;
 }
 
-/* ncq's lock held: until the native queue is empty. One that is shared may never be: there it is
- * enough that everything of ours has come. */
-static void drain(struct ofi_link *link)
+/* ncq's lock held: until the native queue is empty, and (ms) all that was under way is back. One
+ * that is shared may never be: there it is enough that everything of ours has come. */
+static void drain(struct ofi_link *link, uint32_t ms)
 {
-	while (ofi_ncq_progress(link->ncq) > 0) {
-		if (link->ncq->shared && !owes(link))
-			return;
-	}
+	const uint64_t deadline = base_deadline(ms);
+
+	do {
+		while (ofi_ncq_progress(link->ncq) > 0) {
+			if (link->ncq->shared && !owes(link))
+				return;
+		}
+	} while (ms > 0 && owes(link) && sched_yield() == 0 && base_now_ns() < deadline);
 }
 
 static void unhook(struct ofi_link *link)
@@ -335,9 +344,9 @@ static void close_endpoint(struct ofi_link *link)
 	 * native queue while the endpoint goes. */
 	if (link->open)
 		(void)fi_shutdown(link->ep, 0);
-	drain(link);
+	drain(link, link->open ? link->adapter->flavour->flush_ms : 0);
 	(void)fi_close(&link->ep->fid);
-	drain(link);
+	drain(link, 0);
 }
 
 /* Whatever the stack forgot, and what it never had. */
@@ -367,6 +376,7 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 	base_timer_cancel(link->adapter->spi.loop, &link->timer);
 	base_lock_acquire(&ncq->lock);
 	begin_close(link, keep);
+	base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
 	close_endpoint(link);
 	unhook(link);
 	base_lock_release(&ncq->lock);
@@ -463,6 +473,7 @@ void ofi_link_detach(struct ofi_link *link)
 	qp->open = false;
 	qp->conn = NULL;
 	qp->ncq = NULL;
+	qp->verbs.area = NULL;
 	qp->draining = false;
 	qp->timer_set = false;
 	qp->retrying = false;

@@ -107,7 +107,7 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 	ofi_host(adapter)->request(&request->spi);
 }
 
-static void on_event(void *owner, const struct ofi_cm_event *event)
+void ofi_listener_event(void *owner, const struct ofi_cm_event *event)
 {
 	/* All that fails on a passive endpoint fails before it is a request of ours. */
 	if (event->what == FI_CONNREQ && event->info != NULL)
@@ -134,7 +134,7 @@ enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_
 	listener->adapter = ofi_adapter_of(adapter);
 	listener->spi.front = front;
 	listener->spi.native = adapter;
-	listener->eq.event = on_event;
+	listener->eq.event = ofi_listener_event;
 	listener->eq.owner = listener;
 	*out = &listener->spi;
 	return NDX_OK;
@@ -142,8 +142,11 @@ enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_
 
 static void end(struct ofi_listener *listener)
 {
+	/* Requests that nobody has seen are refused. */
 	if (listener->eq.eq != NULL)
-		ofi_eq_read_all(&listener->eq); /* requests that nobody has seen are refused */
+		ofi_eq_read_all(&listener->eq);
+	else if (listener->pep != NULL)
+		ofi_eq_read_all(&listener->adapter->eq);
 	if (listener->pep != NULL)
 		(void)fi_close(&listener->pep->fid);
 	ofi_eq_close(&listener->eq);
@@ -295,14 +298,19 @@ static enum ndx_status fail_listen(const struct ofi_listener *listener, const ch
 
 static enum ndx_status open_pep(struct ofi_listener *listener, struct fi_info *info)
 {
+	const struct ofi_flavour *flavour = listener->adapter->flavour;
+	struct ofi_eq *eq = flavour->one_event_queue ? &listener->adapter->eq : &listener->eq;
 	size_t len = sizeof(listener->spi.local);
-	int err = -fi_passive_ep(listener->adapter->fabric, info, &listener->pep, NULL);
+	int backlog = flavour->backlog;
+	int err = -fi_passive_ep(listener->adapter->fabric, info, &listener->pep, listener);
 
 	if (err != 0)
 		return fail_listen(listener, "fi_passive_ep", err);
-	err = -fi_pep_bind(listener->pep, &listener->eq.eq->fid, 0);
+	err = -fi_pep_bind(listener->pep, &eq->eq->fid, 0);
 	if (err != 0)
 		return fail_listen(listener, "fi_pep_bind", err);
+	if (backlog > 0)
+		(void)fi_control(&listener->pep->fid, FI_BACKLOG, &backlog);
 	err = -fi_listen(listener->pep);
 	if (err == 0)
 		err = -fi_getname(&listener->pep->fid, &listener->spi.local, &len);
@@ -320,7 +328,9 @@ enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backl
 	(void)backlog; /* the core counts requests; the stack's own limit is generous */
 	if (info == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to listen");
-	st = ofi_eq_open(&listener->eq, listener->adapter);
+	st = listener->adapter->flavour->one_event_queue
+	             ? NDX_OK
+	             : ofi_eq_open(&listener->eq, listener->adapter);
 	if (st == NDX_OK)
 		st = open_pep(listener, info);
 	fi_freeinfo(info);

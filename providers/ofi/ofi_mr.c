@@ -90,6 +90,8 @@ static enum ndx_status add_token(struct ofi_mr *mr, void *buffer, size_t length,
 		__atomic_store_n(&slot->length, length, __ATOMIC_RELAXED);
 		__atomic_store_n(&slot->rights, rights, __ATOMIC_RELAXED);
 		slot->region = mr;
+		__atomic_store_n(&slot->desc, mr->mr != NULL ? fi_mr_desc(mr->mr) : NULL,
+		                 __ATOMIC_RELAXED);
 		__atomic_store_n(&slot->token, token, __ATOMIC_RELEASE);
 		mr->spi.local_token = token;
 	}
@@ -126,6 +128,12 @@ int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, u
 {
 	int err = FI_ENOKEY;
 
+	if (adapter->flavour->native_keys) {
+		err = -fi_mr_reg(adapter->domain, buffer, length, access, 0, 0, 0, out, NULL);
+		if (err == 0)
+			*key = (uint32_t)fi_mr_key(*out);
+		return err;
+	}
 	for (int i = 0; i < KEY_TRIES && err == FI_ENOKEY; i++) {
 		if (base_random(key, sizeof(*key)) != NDX_OK)
 			return EIO;
@@ -191,6 +199,33 @@ static uint32_t local_rights(uint32_t flags)
 	return rights;
 }
 
+/* The stack checks all access itself. The token tells requests apart before it has them. */
+static enum ndx_status register_native(struct ofi_mr *mr, void *buffer, size_t length,
+                                       uint32_t flags)
+{
+	const uint32_t rights = local_rights(flags);
+	uint64_t access = FI_SEND | ofi_mr_access(grants(flags));
+	uint32_t key = 0;
+	enum ndx_status st;
+	int err;
+
+	if (rights != OFI_RIGHT_SOURCE)
+		access |= FI_RECV | FI_READ;
+	err = ofi_mr_reg(mr->adapter, buffer, length, access, &mr->mr, &key);
+	if (err != 0)
+		return fail(err == EFAULT ? NDX_E_ACCESS_VIOLATION : NDX_E_INSUFFICIENT_RESOURCES,
+		            err, "fi_mr_reg of %zu bytes: %s; see ulimit -l", length,
+		            fi_strerror(err));
+	st = add_token(mr, buffer, length, rights);
+	if (st != NDX_OK) {
+		(void)fi_close(&mr->mr->fid);
+		mr->mr = NULL;
+		return st;
+	}
+	mr->spi.remote_token = key;
+	return NDX_OK;
+}
+
 enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
                                 struct ndx_overlapped *ov)
 {
@@ -211,6 +246,8 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "ndx_mr_register: %zu bytes at %p", length,
 		            buffer);
+	if (mr->adapter->flavour->native_keys)
+		return register_native(mr, buffer, length, flags);
 	st = add_token(mr, buffer, length, rights);
 	if (st != NDX_OK)
 		return st;
@@ -269,7 +306,8 @@ enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped 
 	mr->revoke.mr = mr->mr;
 	mr->mr = NULL;
 	spi->remote_token = 0;
-	return ofi_revoke(&mr->revoke, ov);
+	return mr->adapter->flavour->native_keys ? ofi_revoke_native(&mr->revoke)
+	                                         : ofi_revoke(&mr->revoke, ov);
 }
 
 void ofi_mr_settle(struct ndx_spi_mr *spi)

@@ -36,6 +36,7 @@ struct ofi_mr_slot {
 	uintptr_t start;
 	size_t length;
 	struct ofi_mr *region; /* under the lock */
+	void *desc;            /* the stack's name for it, if it has one; atomic */
 };
 
 struct ofi_mr_table {
@@ -162,6 +163,8 @@ void ofi_mw_leave_qp(struct ofi_qp *qp);
 /* The tokens were removed; what says which is filled. NDX_OK, or NDX_PENDING if `ov` completes
  * later. */
 enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov);
+/* The same where the stack stops all access when the key is closed. */
+enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke);
 /* The same for what nobody's request can name; it ends later. */
 void ofi_revoke_begin(struct ofi_revoke *revoke);
 void ofi_revoke_wait(struct ofi_revoke *revoke);
@@ -169,6 +172,17 @@ void ofi_revoke_wait(struct ofi_revoke *revoke);
 void ofi_revoke_wait_windows(struct ofi_mr *mr);
 void ofi_revoke_on_job(void *arg);   /* the adapter */
 void ofi_revoke_on_timer(void *arg); /* the adapter */
+
+/* What the stack calls the region that has this token, or had it last. */
+static inline void *ofi_mr_desc(const struct ofi_mr_table *table, uint32_t token)
+{
+	const uint32_t index = token % (OFI_MR_CHUNK * OFI_MR_CHUNKS);
+	const struct ofi_mr_slot *slot =
+		__atomic_load_n(&table->chunks[index / OFI_MR_CHUNK], __ATOMIC_ACQUIRE);
+
+	return slot == NULL ? NULL
+	                    : __atomic_load_n(&slot[index % OFI_MR_CHUNK].desc, __ATOMIC_RELAXED);
+}
 
 /* May [buffer, +length) be used under this token? */
 static inline bool ofi_mr_allows(const struct ofi_mr_table *table, const void *buffer,

@@ -317,8 +317,13 @@ void ofi_mw_leave_qp(struct ofi_qp *qp)
 
 enum ndx_status ofi_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out)
 {
-	struct ofi_mw *mw = calloc(1, sizeof(*mw));
+	struct ofi_mw *mw;
 
+	if (!ofi_adapter_of(adapter)->flavour->windows)
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ofi:%s: libfabric has no call for memory windows",
+		            ofi_adapter_of(adapter)->flavour->device);
+	mw = calloc(1, sizeof(*mw));
 	if (mw == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a window");
 	mw->adapter = ofi_adapter_of(adapter);

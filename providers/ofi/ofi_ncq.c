@@ -399,11 +399,21 @@ void ofi_ncq_on_kick(void *arg)
 
 /* ---- life ---- */
 
+/* Where it does not grow it has room for all that the queue pair may have under way. */
+static size_t native_size(const struct ofi_qp *qp)
+{
+	const uint32_t controls = ofi_flavour_of(qp)->controls;
+
+	if (controls == 0)
+		return NATIVE_SIZE;
+	return (size_t)qp->base.initiator.depth + qp->base.receive.depth + controls;
+}
+
 static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq *shared_by,
-                                struct ofi_ncq **out)
+                                const struct ofi_qp *qp, struct ofi_ncq **out)
 {
 	struct fi_cq_attr attr = {
-		.size = NATIVE_SIZE, .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD};
+		.size = native_size(qp), .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD};
 	struct ofi_ncq *ncq = calloc(1, sizeof(*ncq));
 	enum ndx_status st;
 	int err;
@@ -547,7 +557,7 @@ enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp
 	enum ndx_status st = NDX_OK;
 
 	if (ncq == NULL)
-		st = ncq_open(adapter, shared_by, &ncq);
+		st = ncq_open(adapter, shared_by, qp, &ncq);
 	if (ncq == NULL)
 		return st;
 	ncq->refs++;

@@ -19,6 +19,12 @@ static struct ofi_qp *of_handle(struct ndx_qp *qp)
 
 /* ---- requests ---- */
 
+/* What the stack wants to have beside the address. */
+static void *desc_of(const struct ofi_qp *qp, uint32_t token)
+{
+	return ofi_flavour_of(qp)->native_keys ? ofi_mr_desc(&qp->adapter->regions, token) : NULL;
+}
+
 /* Gather inline data into the slot's own buffer. */
 static void copy_inline(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge,
                         size_t count)
@@ -30,6 +36,7 @@ static void copy_inline(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_s
 		return;
 	to = qp->bounce + slot * qp->base.spi.attr.inline_size;
 	tx->tokens[0] = 0;
+	tx->desc[0] = qp->verbs.bounce != NULL ? fi_mr_desc(qp->verbs.bounce) : NULL;
 	tx->iov[0] = (struct iovec){.iov_base = to, .iov_len = tx->length};
 	tx->iov_count = 1;
 	for (size_t i = 0; i < count; i++) {
@@ -58,6 +65,7 @@ static void fill(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge
 		if (!ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
 		                   sge[i].token, right))
 			tx->verdict = NDX_E_ACCESS_VIOLATION;
+		tx->desc[tx->iov_count] = desc_of(qp, sge[i].token);
 		tx->tokens[tx->iov_count] = sge[i].token;
 		tx->iov[tx->iov_count++] =
 			(struct iovec){.iov_base = sge[i].buffer, .iov_len = sge[i].length};
@@ -196,6 +204,7 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 			continue;
 		ok = ok && ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
 		                         sge[i].token, OFI_RIGHT_RECEIVE);
+		rx->desc[rx->iov_count] = desc_of(qp, sge[i].token);
 		rx->tokens[rx->iov_count] = sge[i].token;
 		rx->iov[rx->iov_count++] =
 			(struct iovec){.iov_base = sge[i].buffer, .iov_len = sge[i].length};
@@ -245,6 +254,15 @@ static const struct ndx_qp_ops qp_ops = {
 	.invalidate = ofi_mw_invalidate,
 };
 
+static const struct ndx_qp_ops qp_ops_without_windows = {
+	.send = qp_send,
+	.receive = qp_receive,
+	.read = qp_read,
+	.write = qp_write,
+	.send_immediate = qp_send_immediate,
+	.write_immediate = qp_write_immediate,
+};
+
 /* ---- life ---- */
 
 static void init_records(struct ofi_qp *qp)
@@ -258,6 +276,29 @@ static void init_records(struct ofi_qp *qp)
 		ofi_rx_at(qp, i)->op = (struct ofi_op){.kind = OFI_OP_RX, .owner = qp};
 }
 
+/* One buffer for each place of the ring, which may have more than the depth. */
+static enum ndx_status make_bounce(struct ofi_qp *qp)
+{
+	const struct ndx_qp_attr *attr = &qp->base.spi.attr;
+	const size_t places = (size_t)qp->base.initiator.mask + 1;
+	int err = 0;
+
+	if (attr->inline_size == 0)
+		return NDX_OK;
+	qp->bounce = calloc(places, attr->inline_size);
+	if (qp->bounce == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for %u inline requests",
+		            attr->initiator_depth);
+	if (ofi_flavour_of(qp)->native_keys)
+		err = -fi_mr_reg(qp->adapter->domain, qp->bounce, places * attr->inline_size,
+		                 FI_SEND, 0, 0, 0, &qp->verbs.bounce, NULL);
+	if (err == 0)
+		return NDX_OK;
+	free(qp->bounce);
+	return fail(NDX_E_INSUFFICIENT_RESOURCES, err,
+	            "fi_mr_reg of room for inline requests: %s; see ulimit -l", fi_strerror(err));
+}
+
 enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
                               struct ndx_spi_qp **out)
 {
@@ -267,19 +308,14 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	if (qp == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
 	qp->adapter = ofi_adapter_of(adapter);
-	st = base_qp_init(&qp->base, &qp_ops, attr, qp->adapter->max_transfer,
-	                  sizeof(struct ofi_tx), sizeof(struct ofi_rx));
+	st = base_qp_init(&qp->base,
+	                  ofi_flavour_of(qp)->windows ? &qp_ops : &qp_ops_without_windows, attr,
+	                  qp->adapter->max_transfer, sizeof(struct ofi_tx), sizeof(struct ofi_rx));
 	if (st != NDX_OK)
 		goto free_qp;
-	/* One buffer for each place of the ring, which may have more than the depth. */
-	if (attr->inline_size > 0) {
-		qp->bounce = calloc((size_t)qp->base.initiator.mask + 1, attr->inline_size);
-		if (qp->bounce == NULL) {
-			st = fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for %u inline requests",
-			          attr->initiator_depth);
-			goto fini_base;
-		}
-	}
+	st = make_bounce(qp);
+	if (st != NDX_OK)
+		goto fini_base;
 	init_records(qp);
 	base_list_init(&qp->debtor);
 	ofi_grants_init(&qp->grants);
@@ -308,6 +344,8 @@ void ofi_qp_destroy(struct ndx_spi_qp *spi)
 	ofi_qp_cancel(spi);
 	ofi_mw_leave_qp(qp);
 	base_qp_fini(&qp->base);
+	if (qp->verbs.bounce != NULL)
+		(void)fi_close(&qp->verbs.bounce->fid);
 	free(qp->bounce);
 	free(qp);
 }
@@ -325,7 +363,7 @@ void ofi_qp_cancel(struct ndx_spi_qp *spi)
 
 void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause)
 {
-	if (qp->broken || qp->conn == NULL || qp->base.state == BASE_QP_IDLE)
+	if (qp->broken || qp->conn == NULL || qp->base.state == BASE_QP_IDLE || qp->verbs.gone)
 		return;
 #ifdef NDX_PLANT_FI_SHUTDOWN
 	if (native == ENOTCONN || native == ECANCELED)

@@ -15,6 +15,7 @@ static int hand_over(struct ofi_qp *qp, struct ofi_rx *rx)
 {
 	const struct fi_msg msg = {
 		.msg_iov = rx->iov,
+		.desc = rx->iov_count > 0 ? rx->desc : NULL,
 		.iov_count = rx->iov_count,
 		.context = &rx->op,
 	};

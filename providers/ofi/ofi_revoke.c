@@ -57,10 +57,10 @@ static bool mark_receives(struct ofi_qp *qp, uint32_t token)
 		if (rx->base.done || !names(rx->tokens, rx->iov_count, token))
 			continue;
 		has = has || rx->native;
-		if (!rx->native) {
+		if (!rx->native || ofi_flavour_of(qp)->native_keys)
 			rx->poisoned = true;
+		if (!rx->native)
 			rx->iov_count = 0;
-		}
 	}
 	return has;
 }
@@ -435,5 +435,13 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 	if (ov != NULL)
 		return NDX_PENDING;
 	ofi_revoke_wait(revoke);
+	return NDX_OK;
+}
+
+enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke)
+{
+	/* Who looked the token up before it was removed holds the lock that this takes. */
+	(void)mark(revoke->adapter, revoke->token);
+	close_key(revoke);
 	return NDX_OK;
 }

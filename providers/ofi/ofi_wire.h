@@ -73,6 +73,7 @@ enum ofi_word_type {
 	OFI_WORD_WRITTEN = 11, /* the next DATA that says so: lower 16 bits of the length, ... */
 	OFI_WORD_WRITTEN_HIGH = 12, /* ... and the upper ones, if they are not 0 */
 	OFI_WORD_PONG = 13,
+	OFI_WORD_HELLO = 14, /* ofi:verbs: the passive side's first message */
 };
 
 enum ofi_word_flag {

@@ -10,8 +10,7 @@
 #include "base_log.h"
 #include "ofi.h"
 
-/* The queue pair takes posts from now on. */
-static void go_up(struct ofi_link *link)
+void ofi_link_go_up(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
 
@@ -23,6 +22,8 @@ static void go_up(struct ofi_link *link)
 		base_lock_release(&qp->base.lock);
 	}
 	ofi_link_keepalive(link);
+	if (link->adapter->flavour->up != NULL)
+		link->adapter->flavour->up(link);
 	ofi_host(link->adapter)->established(&link->conn->spi, NDX_OK, 0, NULL);
 }
 
@@ -48,7 +49,7 @@ static const char *take_ready(struct ofi_link *link)
 {
 	if (link->stage != OFI_LINK_ACCEPTING)
 		return "READY when nobody waits for it";
-	go_up(link);
+	ofi_link_go_up(link);
 	return NULL;
 }
 
@@ -302,7 +303,7 @@ void ofi_word_done(struct ofi_link *link, uint8_t type, int err)
 	switch (type) {
 	case OFI_WORD_READY:
 		if (link->stage == OFI_LINK_COMPLETING && !link->lost && !link->closing)
-			go_up(link);
+			ofi_link_go_up(link);
 		break;
 	case OFI_WORD_DISC:
 		if (link->conn != NULL && !link->lost)
@@ -316,6 +317,9 @@ void ofi_word_done(struct ofi_link *link, uint8_t type, int err)
 	case OFI_WORD_SYNC:
 		link->sync_acked = true;
 		end_sync(link);
+		break;
+	case OFI_WORD_PING: /* ofi:verbs, where its end is the answer */
+		link->pinged = false;
 		break;
 	default: /* one of the answers */
 		link->answering &= ~(UINT32_C(1) << type);

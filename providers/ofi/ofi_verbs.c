@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is libfabric's verbs provider's own: how to find its devices, and the table. */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "ofi.h"
+
+#define CONTROLS 16u                      /* requests of our own under way at once */
+#define MAX_TRANSFER (UINT32_C(64) << 20) /* one takes no longer than we wait for its end */
+
+/* ---- opening ---- */
+
+static void hint(struct fi_info *hints)
+{
+	hints->mode = FI_RX_CQ_DATA;
+	hints->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	/* Not XRC, and not iWARP, which nobody could test. */
+	hints->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_RC;
+}
+
+static bool accept_info(struct fi_info *info)
+{
+	return info->domain_attr->cq_data_size >= sizeof(uint32_t) &&
+	       info->tx_attr->size > 2 * CONTROLS && info->rx_attr->size > 2;
+}
+
+static bool is_link_local(const struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 v6;
+
+	if (address->ss_family != AF_INET6)
+		return false;
+	memcpy(&v6, address, sizeof(v6));
+	return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr);
+}
+
+/* The device that serves an address: NDX_OK and *info. To look is no failure. */
+static enum ndx_status look_at(const struct sockaddr_storage *address, struct fi_info **info)
+{
+	enum ndx_status st = NDX_E_NOT_FOUND;
+
+	if (base_sockaddr_is_loopback(address) || is_link_local(address))
+		return st;
+	base_fail_hold(true);
+	st = ofi_get_info(&ofi_verbs, address, info);
+	base_fail_hold(false);
+	return st;
+}
+
+static enum ndx_status fail_no_device(void)
+{
+	return fail(NDX_E_NOT_FOUND, FI_ENODATA,
+	            "ofi:verbs: libfabric %u.%u finds no RDMA device at these addresses; load the "
+	            "adapter's driver, or \"rdma link add rxe0 type rxe netdev INTERFACE\" for one "
+	            "in software",
+	            FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+}
+
+static enum ndx_status choose(const struct ofi_options *options, struct sockaddr_storage *list,
+                              size_t *count, struct fi_info **info)
+{
+	struct fi_info *first = NULL;
+	size_t n = 0;
+
+	(void)options;
+	for (size_t i = 0; i < *count; i++) {
+		struct fi_info *found = NULL;
+
+		if (look_at(&list[i], &found) != NDX_OK)
+			continue;
+		if (first == NULL ||
+		    strcmp(found->domain_attr->name, first->domain_attr->name) == 0)
+			list[n++] = list[i];
+		if (first == NULL)
+			first = found;
+		else
+			fi_freeinfo(found);
+	}
+	if (first == NULL)
+		return fail_no_device();
+	*count = n;
+	*info = first;
+	return NDX_OK;
+}
+
+/*
+ * With its cache of regions libfabric ignores the rights of a region whose memory it knows already,
+ * and closing one revokes nothing. It is off if two regions of the same memory are two.
+ */
+static enum ndx_status check_cache(struct ofi_adapter *adapter)
+{
+	struct fid_mr *mr[2] = {NULL, NULL};
+	uint64_t key[2] = {0, 0};
+	char *memory = calloc(1, 64);
+	int err = memory == NULL ? ENOMEM : 0;
+
+	for (size_t i = 0; err == 0 && i < 2; i++) {
+		err = -fi_mr_reg(adapter->domain, memory, 64, FI_REMOTE_READ, 0, 0, 0, &mr[i],
+		                 NULL);
+		if (err == 0)
+			key[i] = fi_mr_key(mr[i]);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		if (mr[i] != NULL)
+			(void)fi_close(&mr[i]->fid);
+	}
+	free(memory);
+	if (err != 0)
+		return fail(ofi_status_of(err), err, "fi_mr_reg: %s; see ulimit -l",
+		            fi_strerror(err));
+	if (key[0] == key[1])
+		return fail(NDX_E_DEVICE_NOT_READY, 0,
+		            "ofi:verbs: libfabric's cache of regions is on, which ignores rights; "
+		            "set FI_MR_CACHE_MAX_COUNT=0 before anything uses libfabric");
+	return NDX_OK;
+}
+
+static void limit(struct ofi_adapter *adapter)
+{
+	size_t depth = adapter->info->tx_attr->size - CONTROLS;
+
+	if (adapter->info->rx_attr->size - 1 < depth)
+		depth = adapter->info->rx_attr->size - 1;
+	if (adapter->max_depth > depth)
+		adapter->max_depth = (uint32_t)depth;
+}
+
+static enum ndx_status check(struct ofi_adapter *adapter)
+{
+	/* It refuses by way of its event queue. */
+	const int err = -fi_pep_bind(adapter->refuser, &adapter->eq.eq->fid, 0);
+
+	limit(adapter);
+	if (err != 0)
+		return fail(ofi_status_of(err), err, "fi_pep_bind: %s", fi_strerror(err));
+	return check_cache(adapter);
+}
+
+static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
+                           ndx_spi_list_fn *each, void *arg)
+{
+	struct ndx_adapter_entry entry = {.address = *address, .state = NDX_OK};
+
+	(void)snprintf(entry.uri, sizeof(entry.uri), "ofi:verbs?iface=%s", i->ifa_name);
+	(void)snprintf(entry.device, sizeof(entry.device), "verbs");
+	(void)snprintf(entry.interface_name, sizeof(entry.interface_name), "%s", i->ifa_name);
+	entry.adapter_id = ofi_adapter_id("verbs", i->ifa_name);
+	each(arg, &entry);
+}
+
+static void list_nothing(ndx_spi_list_fn *each, void *arg)
+{
+	struct ndx_adapter_entry entry = {.uri = "ofi:verbs", .device = "verbs"};
+
+	base_fail_hold(true);
+	entry.state = fail_no_device();
+	base_fail_hold(false);
+	(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
+	each(arg, &entry);
+}
+
+/* One entry an interface, by its first address that a device serves. */
+static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn *each, void *arg)
+{
+	struct sockaddr_storage address;
+	struct ifaddrs *all;
+	const char *last = "";
+	bool any = false;
+
+	(void)defaults;
+	if (getifaddrs(&all) != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
+	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+		struct fi_info *info = NULL;
+
+		if (!ofi_usable_address(i, &address) || strcmp(last, i->ifa_name) == 0 ||
+		    look_at(&address, &info) != NDX_OK)
+			continue;
+		fi_freeinfo(info);
+		list_interface(i, &address, each, arg);
+		last = i->ifa_name;
+		any = true;
+	}
+	freeifaddrs(all);
+	if (!any)
+		list_nothing(each, arg);
+	return NDX_OK;
+}
+
+static void fit(const struct ofi_qp *qp, struct fi_info *info)
+{
+	info->tx_attr->size = qp->base.initiator.depth + CONTROLS;
+	info->rx_attr->size = qp->base.receive.depth + 1;
+}
+
+const struct ofi_flavour ofi_verbs = {
+	.device = "verbs",
+	.stack = "ofi:verbs",
+	.shared_cq_since = UINT32_MAX, /* they are made to measure */
+	.native_keys = true,
+	.skips_events = true,
+	.one_event_queue = true,
+	.backlog = 4096,
+	.transmit = FI_TRANSMIT, /* failures of what is not signalled vanish */
+	.flush_ms = 200,
+	.credit_ms = 1,
+	.controls = CONTROLS + 1,
+	.max_transfer = MAX_TRANSFER,
+	.max_caller_data = OFI_VERBS_CM_PRIVATE,
+	.max_callee_data = OFI_VERBS_CM_PRIVATE,
+	.capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
+                        NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
+                        NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON,
+	.hint = hint,
+	.accept_info = accept_info,
+	.choose = choose,
+	.check = check,
+	.list = list,
+	.cm_encode = ofi_verbs_cm_encode,
+	.cm_decode = ofi_verbs_cm_decode,
+	.fit = fit,
+	.attached = ofi_verbs_attached,
+	.say_ready = ofi_verbs_say_ready,
+	.say_reject = ofi_verbs_say_reject,
+	.say = ofi_verbs_say,
+	.opened = ofi_verbs_opened,
+	.up = ofi_verbs_up,
+	.shut = ofi_verbs_shut,
+	.hurry = ofi_verbs_hurry,
+	.detach = ofi_verbs_detach,
+	.hand_over = ofi_verbs_hand_over,
+	.refresh = ofi_verbs_refresh,
+	.tell = ofi_verbs_tell,
+	.received = ofi_verbs_received,
+	.first = ofi_verbs_first,
+	.error_of = ofi_verbs_error_of,
+};

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests, receives and completions of libfabric's verbs provider. */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "ofi.h"
+
+/* ---- requests; the queue pair's lock held ---- */
+
+static void **descriptors(void **desc, size_t count)
+{
+	return count > 0 ? desc : NULL; /* the provider follows the first one */
+}
+
+static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	const struct fi_msg msg = {
+		.msg_iov = tx->iov,
+		.desc = descriptors(tx->desc, tx->iov_count),
+		.iov_count = tx->iov_count,
+		.context = &tx->op,
+		.data = tx->immediate,
+	};
+	const uint64_t data = tx->word_flags & OFI_WORD_IMMEDIATE ? FI_REMOTE_CQ_DATA : 0;
+
+	return -(int)fi_sendmsg(qp->ep, &msg, FI_COMPLETION | data);
+}
+
+static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	/* No bytes need no key with ND: that of the control region will do. */
+	const bool nothing = tx->length == 0;
+	const struct fi_rma_iov remote = {
+		.addr = nothing ? qp->peer_address : tx->address,
+		.len = tx->length,
+		.key = nothing ? qp->peer_key : tx->key,
+	};
+	const struct fi_msg_rma msg = {
+		.msg_iov = tx->iov,
+		.desc = descriptors(tx->desc, tx->iov_count),
+		.iov_count = tx->iov_count,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &tx->op,
+		.data = tx->immediate,
+	};
+	const uint64_t data = tx->word_flags & OFI_WORD_IMMEDIATE ? FI_REMOTE_CQ_DATA : 0;
+	int err;
+
+	if (tx->base.type == NDX_REQUEST_WRITE)
+		return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | data);
+	err = -(int)fi_readmsg(qp->ep, &msg, FI_COMPLETION);
+	qp->reads += err == 0;
+	return err;
+}
+
+int ofi_verbs_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	const bool takes_receive =
+		tx->base.type == NDX_REQUEST_SEND || (tx->word_flags & OFI_WORD_IS_WRITE);
+	const int err =
+		tx->base.type == NDX_REQUEST_SEND ? hand_over_send(qp, tx) : hand_over_rma(qp, tx);
+
+	if (err == 0 && takes_receive) {
+		qp->credits--;
+		qp->verbs.used++;
+	}
+	return err;
+}
+
+/* ---- credits; the queue pair's lock held ---- */
+
+static uint64_t *word_at(uint8_t *area, size_t offset)
+{
+	return (uint64_t *)(void *)(area + offset);
+}
+
+void ofi_verbs_refresh(struct ofi_qp *qp)
+{
+	uint64_t total;
+	uint32_t credits;
+
+	if (qp->verbs.area == NULL || !qp->open)
+		return;
+	total = be64toh(
+		__atomic_load_n(word_at(qp->verbs.area, OFI_VERBS_CREDITS), __ATOMIC_ACQUIRE));
+	credits = (uint32_t)total - qp->verbs.used;
+	/* 0: nothing was written yet. More than its queue holds: the peer's mistake, and its own
+	 * loss. */
+	if (total != 0 && credits <= qp->peer_depth)
+		qp->credits = credits;
+}
+
+int ofi_verbs_tell(struct ofi_qp *qp, uint32_t fresh)
+{
+	uint64_t *note = word_at(qp->verbs.area, OFI_VERBS_NOTES);
+	const struct iovec iov = {note, sizeof(*note)};
+	const struct fi_rma_iov remote = {
+		.addr = qp->peer_address + OFI_VERBS_CREDITS,
+		.len = sizeof(*note),
+		.key = qp->peer_key,
+	};
+	const struct fi_msg_rma msg = {
+		.msg_iov = &iov,
+		.desc = &qp->verbs.desc,
+		.iov_count = 1,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &qp->adapter->silent,
+	};
+	int err;
+
+	/* One that is still on its way may take the newer value along: it only grows. */
+	__atomic_store_n(note, htobe64((uint64_t)qp->verbs.told + fresh), __ATOMIC_RELEASE);
+	err = -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION);
+	if (err == 0)
+		qp->verbs.told += fresh;
+	return err;
+}
+
+/* ---- completions ---- */
+
+/* Lock held. The stack has given it back, one way or another. */
+static void take_back(struct ofi_qp *qp, struct ofi_rx *rx)
+{
+	rx->native = false;
+	qp->rx_native--;
+	if (qp->rx_told > 0)
+		qp->rx_told--;
+}
+
+/* Lock held. */
+static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
+{
+	take_back(qp, rx);
+	qp->verbs.arrived++;
+	if (qp->base.state == BASE_QP_IDLE) {
+		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
+		ofi_link_break(qp->link, 0, "a message before the connection was complete");
+		return;
+	}
+	rx->base.bytes = (uint32_t)e->len;
+	if (e->flags & FI_REMOTE_CQ_DATA) {
+		rx->base.immediate = (uint32_t)e->data;
+		rx->base.result_flags |= NDX_RESULT_IMMEDIATE;
+	}
+	if (e->flags & FI_REMOTE_WRITE)
+		rx->base.result_flags |= NDX_RESULT_WRITTEN;
+	base_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
+	if (qp->rx_next != qp->base.receive.tail)
+		ofi_post_receives(qp);
+	else
+		ofi_tell_credits(qp);
+	/* Credits may have come before it. */
+	if (qp->base.starved_since != 0)
+		ofi_issue(qp);
+}
+
+/* The bell: a goodbye is there, and all that was before it. */
+static bool is_bell(const struct ofi_qp *qp, const struct fi_cq_data_entry *e)
+{
+	return (e->flags & FI_REMOTE_WRITE) != 0 && e->len == 0 && e->data == OFI_BELL &&
+	       qp->link != NULL && ofi_verbs_heard_goodbye(qp->link);
+}
+
+void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
+{
+	static const struct ofi_word goodbye = {.type = OFI_WORD_DISC};
+	const bool bell = is_bell(qp, e);
+	bool empty;
+
+	base_lock_acquire(&qp->base.lock);
+	if (!rx->native) {
+		base_lock_release(&qp->base.lock);
+		return;
+	}
+	if (bell)
+		take_back(qp, rx);
+	else
+		take_message(qp, rx, e);
+	empty = qp->rx_native == 0;
+	base_lock_release(&qp->base.lock);
+	if (qp->link == NULL)
+		return;
+	if (bell && !qp->link->parted && !qp->link->lost && qp->link->conn != NULL)
+		(void)ofi_word_take(qp->link, &goodbye);
+	else if (empty)
+		ofi_verbs_look_soon(qp->link);
+}
+
+/* What the device says; the numbers are those of <infiniband/verbs.h>. */
+enum wc_status {
+	WC_LOC_LEN_ERR = 1,
+	WC_LOC_QP_OP_ERR = 2,
+	WC_LOC_PROT_ERR = 4,
+	WC_WR_FLUSH_ERR = 5,
+	WC_LOC_ACCESS_ERR = 8,
+	WC_REM_INV_REQ_ERR = 9,
+	WC_REM_ACCESS_ERR = 10,
+	WC_REM_OP_ERR = 11,
+	WC_RETRY_EXC_ERR = 12,
+	WC_RNR_RETRY_EXC_ERR = 13,
+	WC_REM_ABORT_ERR = 16,
+	WC_RESP_TIMEOUT_ERR = 20,
+};
+
+static int error_of_receive(const struct ofi_rx *rx, int native)
+{
+	/* Software RoCE says the same of a message that is too long and of memory that it may not
+	 * use. Ours was looked at when it was posted. */
+	if (native == WC_LOC_LEN_ERR || (native == WC_LOC_QP_OP_ERR && !rx->poisoned))
+		return FI_ETRUNC;
+	return EFAULT;
+}
+
+static int error_of_request(const struct ofi_tx *tx, int native)
+{
+	if (native == WC_LOC_LEN_ERR)
+		return EMSGSIZE;
+	if (native == WC_REM_INV_REQ_ERR)
+		return tx->base.type == NDX_REQUEST_SEND ? EMSGSIZE : EREMOTEIO;
+	return native == WC_LOC_QP_OP_ERR ? EFAULT : EIO;
+}
+
+int ofi_verbs_error_of(const struct fi_cq_err_entry *e)
+{
+	struct ofi_op *op = e->op_context;
+
+	switch ((enum wc_status)e->prov_errno) {
+	case WC_WR_FLUSH_ERR:
+		return ECANCELED;
+	case WC_LOC_PROT_ERR:
+	case WC_LOC_ACCESS_ERR:
+		return EFAULT;
+	case WC_REM_ACCESS_ERR:
+		return EACCES;
+	case WC_REM_OP_ERR:
+	case WC_REM_ABORT_ERR:
+		return EREMOTEIO;
+	case WC_RETRY_EXC_ERR:
+	case WC_RNR_RETRY_EXC_ERR:
+	case WC_RESP_TIMEOUT_ERR:
+		return ETIMEDOUT;
+	case WC_LOC_LEN_ERR:
+	case WC_LOC_QP_OP_ERR:
+	case WC_REM_INV_REQ_ERR:
+		break;
+	}
+	if (op != NULL && op->kind == OFI_OP_RX)
+		return error_of_receive(container_of(op, struct ofi_rx, op), e->prov_errno);
+	if (op != NULL && op->kind == OFI_OP_TX)
+		return error_of_request(container_of(op, struct ofi_tx, op), e->prov_errno);
+	return EIO;
+}

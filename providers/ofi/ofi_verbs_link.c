@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections of libfabric's verbs provider: first messages, goodbyes, and the watch over them.
+ * The ncq's lock is held where nothing else is said.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "ofi.h"
+
+#define LOOK_LEAST 2u /* ms between two looks for what nobody tells: at first, ... */
+#define LOOK_MOST 50u /* ... and when nothing has come for long */
+#define WATCH_MS 250u /* when all is told */
+#define SILENT_MS                                                                              \
+	30000u         /* a peer that ends no request for so long is gone: software RoCE tries \
+	                  for ever */
+#define GOODBYE_MS 50u /* we wait for it in place */
+#define HURRY_MS 2000u
+
+static uint64_t *word_at(struct ofi_link *link, size_t offset)
+{
+	return (uint64_t *)(void *)(link->area + offset);
+}
+
+static void look_in(struct ofi_link *link, uint32_t ms)
+{
+	link->verbs.watch_ms = ms;
+	base_timer_set(link->adapter->spi.loop, &link->verbs.watch, ms);
+}
+
+void ofi_verbs_look_soon(struct ofi_link *link)
+{
+	if (link->stage == OFI_LINK_UP && !link->parted && !link->closing)
+		look_in(link, LOOK_LEAST);
+}
+
+/* ---- first messages ---- */
+
+static void on_watch(void *arg);
+
+/* Both locks held: the receive for the peer's first message stands before all others. The active
+ * side's own wait until the consumer has made up its mind. */
+void ofi_verbs_attached(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+	struct iovec iov = {link->area + OFI_VERBS_IN, OFI_RECORD_SIZE};
+	void *desc = fi_mr_desc(link->control);
+	const struct fi_msg msg = {
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.context = &link->first_op,
+	};
+
+	memset(&qp->verbs.area, 0, sizeof(qp->verbs) - offsetof(struct ofi_verbs_qp, area));
+	qp->verbs.area = link->area;
+	qp->verbs.desc = desc;
+	qp->recalling = link->stage == OFI_LINK_CONNECTING;
+	link->verbs.watch = (struct base_timer){.fn = on_watch, .arg = link};
+	link->verbs.ping_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PING, link};
+	if (fi_recvmsg(link->ep, &msg, FI_COMPLETION) != 0)
+		log_error(0, "%s: no receive for a first message", link->adapter->flavour->device);
+}
+
+/* Send the own first message, with what the peer has to know. */
+static int introduce(struct ofi_link *link, uint8_t type, const void *data, size_t len,
+                     struct ofi_op *op)
+{
+	struct ofi_qp *qp = link->qp;
+	struct ofi_record record = {
+		.type = type,
+		.key = link->key,
+		.address = (uintptr_t)link->area,
+		.private_len = len,
+	};
+	struct iovec iov = {link->area + OFI_VERBS_OUT, 0};
+	void *desc = fi_mr_desc(link->control);
+	const struct fi_msg msg = {.msg_iov = &iov, .desc = &desc, .iov_count = 1, .context = op};
+	int err;
+
+	if (qp == NULL || !link->open || link->closing)
+		return ENOTCONN;
+	if (type != OFI_WORD_REJECT) {
+		base_lock_acquire(&qp->base.lock);
+		qp->recalling = false;
+		ofi_post_receives(qp);
+		(void)ofi_take_credits(qp);
+		qp->verbs.told = qp->rx_told;
+		record.credits = qp->rx_told;
+		record.depth = (uint16_t)qp->base.receive.depth;
+		base_lock_release(&qp->base.lock);
+	}
+	if (len > 0)
+		memcpy(record.private_data, data, len);
+	iov.iov_len = ofi_record_encode(&record, link->area + OFI_VERBS_OUT);
+	err = -(int)fi_sendmsg(link->ep, &msg, FI_COMPLETION);
+	link->words += err == 0 && op->kind == OFI_OP_WORD;
+	if (err == 0)
+		ofi_count(&link->adapter->counts.words_sent);
+	return err;
+}
+
+int ofi_verbs_say_ready(struct ofi_link *link)
+{
+	return introduce(link, OFI_WORD_READY, NULL, 0, &link->ready_op);
+}
+
+int ofi_verbs_say_reject(struct ofi_link *link, const void *data, size_t len)
+{
+	return introduce(link, OFI_WORD_REJECT, data, len, &link->reject_op);
+}
+
+void ofi_verbs_opened(struct ofi_link *link)
+{
+	link->open = true;
+}
+
+/* The queue pair may use the connection from now on. */
+static void take_introduction(struct ofi_link *link, const struct ofi_record *record)
+{
+	struct ofi_qp *qp = link->qp;
+
+	link->verbs.introduced = true;
+	link->peer.key = record->key;
+	link->peer.address = record->address;
+	base_lock_acquire(&qp->base.lock);
+	qp->peer_key = record->key;
+	qp->peer_address = record->address;
+	qp->peer_depth = record->depth;
+	qp->credits = record->credits;
+	qp->open = qp->ep != NULL;
+	ofi_tell_credits(qp);
+	ofi_issue(qp);
+	base_lock_release(&qp->base.lock);
+}
+
+static const char *take_first(struct ofi_link *link, const struct ofi_record *record)
+{
+	struct ofi_word word = {.type = record->type, .count = (uint16_t)record->private_len};
+	const bool passive = link->stage == OFI_LINK_ACCEPTING;
+
+	if (passive && record->type == OFI_WORD_REJECT) {
+		memcpy(link->area + OFI_AREA_REFUSAL, record->private_data, record->private_len);
+		return ofi_word_take(link, &word);
+	}
+	if (record->type != (passive ? OFI_WORD_READY : OFI_WORD_HELLO) || link->verbs.introduced)
+		return "a first message that is none";
+	take_introduction(link, record);
+	if (passive) {
+		if (introduce(link, OFI_WORD_HELLO, NULL, 0, &link->adapter->silent) != 0)
+			return "the link was lost";
+		return ofi_word_take(link, &word);
+	}
+	/* Who greets has our READY, whatever the device tells later. */
+	if (link->stage == OFI_LINK_COMPLETING)
+		ofi_link_go_up(link);
+	if (link->verbs.goodbye_wanted &&
+	    ofi_verbs_say(link, OFI_WORD_DISC, 0, &link->disc_op) != 0)
+		return "the goodbye could not be sent";
+	return NULL;
+}
+
+void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e)
+{
+	struct ofi_record record;
+	const char *wrong;
+
+	link->heard++;
+	if (link->lost || link->closing || link->conn == NULL || link->qp == NULL)
+		return;
+	link->open = true; /* whatever the event queue still has */
+	ofi_count(&link->adapter->counts.words_received);
+	wrong = ofi_record_decode(link->area + OFI_VERBS_IN, e->len, &record);
+	if (wrong == NULL)
+		wrong = take_first(link, &record);
+	if (wrong != NULL)
+		ofi_link_break(link, 0, wrong);
+}
+
+/* ---- words ---- */
+
+/* A write of no bytes: its completion is all there is to it, or (bell) a receive that it takes. */
+static int touch(struct ofi_link *link, struct ofi_op *op, bool bell)
+{
+	const struct fi_rma_iov remote = {
+		.addr = link->peer.address, .len = 0, .key = link->peer.key};
+	const struct fi_msg_rma msg = {
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = op,
+		.data = OFI_BELL,
+	};
+
+	return -(int)fi_writemsg(link->ep, &msg, FI_COMPLETION | (bell ? FI_REMOTE_CQ_DATA : 0));
+}
+
+/* Is there a receive for it? */
+static void ring(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+	bool may;
+
+	if (link->verbs.rung || qp == NULL)
+		return;
+	base_lock_acquire(&qp->base.lock);
+	ofi_verbs_refresh(qp);
+	may = qp->credits > 0;
+	base_lock_release(&qp->base.lock);
+	if (may)
+		link->verbs.rung = touch(link, &link->adapter->silent, true) == 0;
+}
+
+static int write_goodbye(struct ofi_link *link, uint64_t flags, struct ofi_op *op)
+{
+	uint64_t *note = word_at(link, OFI_VERBS_NOTES + 8);
+	const struct iovec iov = {note, sizeof(*note)};
+	void *desc = fi_mr_desc(link->control);
+	const struct fi_rma_iov remote = {
+		.addr = link->peer.address + OFI_VERBS_GOODBYE,
+		.len = sizeof(*note),
+		.key = link->peer.key,
+	};
+	const struct fi_msg_rma msg = {
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = op,
+	};
+	int err;
+
+	base_lock_acquire(&link->qp->base.lock);
+	*note = htobe64(flags | link->qp->verbs.used);
+	base_lock_release(&link->qp->base.lock);
+	err = -(int)fi_writemsg(link->ep, &msg, FI_COMPLETION);
+	link->words += err == 0;
+	return err;
+}
+
+static int say_goodbye(struct ofi_link *link, struct ofi_op *op)
+{
+	const int err = write_goodbye(link, OFI_SAID, op);
+
+	if (err != 0)
+		return err;
+	link->verbs.goodbye_said = true;
+	ring(link);
+	look_in(link, LOOK_LEAST);
+	return 0;
+}
+
+int ofi_verbs_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
+{
+	const struct ndx_host *host = ofi_host(link->adapter);
+	int err;
+
+	(void)count;
+	if (type == OFI_WORD_DISC && link->qp != NULL && link->qp->verbs.gone) {
+		/* The peer has all it needs, and has closed. */
+		host->report(&link->conn->spi, NDX_REPORT_DISC_ACKED, 0, NULL);
+		return 0;
+	}
+	if (!link->open || link->closing || link->qp == NULL)
+		return ENOTCONN;
+	if (type == OFI_WORD_DISC)
+		link->verbs.goodbye_wanted = true;
+	if (type == OFI_WORD_DISC)
+		return link->verbs.introduced ? say_goodbye(link, op) : 0;
+	err = touch(link, &link->verbs.ping_op, false);
+	link->words += err == 0;
+	return err;
+}
+
+static uint64_t goodbye_of(struct ofi_link *link)
+{
+	return be64toh(__atomic_load_n(word_at(link, OFI_VERBS_GOODBYE), __ATOMIC_ACQUIRE));
+}
+
+bool ofi_verbs_heard_goodbye(struct ofi_link *link)
+{
+	const uint64_t word = goodbye_of(link);
+	struct ofi_qp *qp = link->qp;
+	bool all;
+
+	if ((word & OFI_SAID) == 0 || qp == NULL)
+		return false;
+	base_lock_acquire(&qp->base.lock);
+	all = (uint32_t)word == qp->verbs.arrived;
+	base_lock_release(&qp->base.lock);
+	return all;
+}
+
+/* ---- the watch ---- */
+
+void ofi_verbs_up(struct ofi_link *link)
+{
+	look_in(link, LOOK_LEAST);
+}
+
+/* Is something of ours under way, and the peer silent for too long? */
+static bool is_silent(struct ofi_link *link)
+{
+	bool owes;
+
+	base_lock_acquire(&link->qp->base.lock);
+	owes = link->qp->tx_native > 0;
+	ofi_tell_credits(link->qp); /* what could not be said for lack of room */
+	base_lock_release(&link->qp->base.lock);
+	if (!owes || link->heard != link->verbs.seen_heard)
+		link->verbs.silent_ms = 0;
+	else
+		link->verbs.silent_ms += link->verbs.watch_ms;
+	link->verbs.seen_heard = link->heard;
+	return link->verbs.silent_ms >= SILENT_MS;
+}
+
+/* Has what was under way when the time was over not ended since? */
+static bool is_overdue(struct ofi_link *link)
+{
+	bool owes;
+
+	if (link->verbs.drain_until_ns == 0 || base_now_ns() < link->verbs.drain_until_ns)
+		return false;
+	base_lock_acquire(&link->qp->base.lock);
+	owes = link->qp->tx_native > 0;
+	base_lock_release(&link->qp->base.lock);
+	link->verbs.drain_until_ns = 0;
+	return owes;
+}
+
+/* Nothing of it waits for the peer's consumer: it takes as long as the wire does. */
+void ofi_verbs_hurry(struct ofi_link *link)
+{
+	link->verbs.drain_until_ns = base_deadline(HURRY_MS);
+	look_in(link, HURRY_MS < WATCH_MS ? HURRY_MS : WATCH_MS);
+}
+
+/* Is there something that nobody tells us of? */
+static bool must_look(const struct ofi_link *link)
+{
+	if (link->verbs.goodbye_said && !link->verbs.rung)
+		return true;
+	return !link->parted && link->qp->rx_native == 0;
+}
+
+static void watch(struct ofi_link *link)
+{
+	static const struct ofi_word goodbye = {.type = OFI_WORD_DISC};
+	uint32_t next = WATCH_MS;
+
+	if (link->stage != OFI_LINK_UP || link->conn == NULL || link->qp == NULL || link->lost ||
+	    link->closing)
+		return;
+	if (!link->parted && ofi_verbs_heard_goodbye(link))
+		(void)ofi_word_take(link, &goodbye);
+	if (link->verbs.goodbye_said)
+		ring(link);
+	if (is_overdue(link)) {
+		ofi_link_break(link, 0, "requests that the stack has taken did not end in time");
+		return;
+	}
+	if (is_silent(link)) {
+		ofi_link_break(link, ETIMEDOUT, "the peer does not answer");
+		return;
+	}
+	if (must_look(link)) {
+		next = link->verbs.watch_ms * 2;
+		if (next > LOOK_MOST)
+			next = link->verbs.watch_ms > LOOK_MOST ? LOOK_LEAST : LOOK_MOST;
+	}
+	look_in(link, next);
+}
+
+/* Control thread, lock not held. */
+static void on_watch(void *arg)
+{
+	struct ofi_link *link = arg;
+	struct ofi_ncq *ncq = link->ncq;
+
+	base_lock_acquire(&ncq->lock);
+	ofi_ncq_catch_up_locked(ncq);
+	watch(link);
+	base_lock_release(&ncq->lock);
+}
+
+/* ---- the end ---- */
+
+/* The peer has said goodbye and closed: what we still have under way cannot get there. */
+static void go(struct ofi_link *link)
+{
+	static const struct ofi_word goodbye = {.type = OFI_WORD_DISC};
+	struct ofi_qp *qp = link->qp;
+
+	base_lock_acquire(&qp->base.lock);
+	qp->verbs.gone = true;
+	qp->releasing = true;
+	qp->open = false;
+	ofi_cancel_held(qp);
+	base_lock_release(&qp->base.lock);
+	if (!link->parted)
+		(void)ofi_word_take(link, &goodbye);
+	link->lost = true;
+	if (link->verbs.goodbye_said)
+		ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_DISC_ACKED, 0, NULL);
+	(void)fi_shutdown(link->ep, 0);
+}
+
+void ofi_verbs_shut(struct ofi_link *link)
+{
+	if (link->verbs.cut && link->conn != NULL) {
+		ofi_host(link->adapter)
+			->report(&link->conn->spi, NDX_REPORT_PEER_DISC | NDX_REPORT_DISC_ACKED, 0,
+		                 NULL);
+		return;
+	}
+	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->lost &&
+	    ofi_verbs_heard_goodbye(link) && (!link->parted || (goodbye_of(link) & OFI_LEFT) != 0))
+		go(link);
+	else
+		ofi_link_cut(link);
+}
+
+/* Control thread, lock not held: our goodbye should not go down with the queue pair. */
+static bool await_goodbye(struct ofi_link *link)
+{
+	const uint64_t deadline = base_deadline(GOODBYE_MS);
+	bool said;
+
+	do {
+		base_lock_acquire(&link->ncq->lock);
+		ofi_ncq_catch_up_locked(link->ncq);
+		said = link->verbs.goodbye_said && link->words == 0 && !link->lost;
+		base_lock_release(&link->ncq->lock);
+		if (said)
+			return true;
+		(void)sched_yield();
+	} while (base_now_ns() < deadline);
+	return false;
+}
+
+/*
+ * Control thread, lock not held. A device gives receives back only together with all the rest: so
+ * the link is closed now, and the peer, who finds the goodbye, will know what that means.
+ */
+enum ndx_status ofi_verbs_detach(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+
+	if (!qp->verbs.gone && !await_goodbye(link))
+		return fail(NDX_E_DEVICE_BUSY, 0, "the goodbye was not delivered in time");
+	base_lock_acquire(&link->ncq->lock);
+	if (!qp->verbs.gone)
+		(void)write_goodbye(link, OFI_SAID | OFI_LEFT, &link->verbs.ping_op);
+	base_lock_release(&link->ncq->lock);
+	if (!qp->verbs.gone && !await_goodbye(link))
+		return fail(NDX_E_DEVICE_BUSY, 0, "the goodbye was not delivered in time");
+	base_lock_acquire(&link->ncq->lock);
+	link->verbs.cut = true;
+	link->lost = true;
+	base_lock_acquire(&qp->base.lock);
+	qp->verbs.gone = true;
+	qp->releasing = true;
+	base_lock_release(&qp->base.lock);
+	(void)fi_shutdown(link->ep, 0);
+	base_lock_release(&link->ncq->lock);
+	if (!ofi_link_release(link, false))
+		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not give receives back in time");
+	base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
+	ofi_link_detach(link);
+	return NDX_OK;
+}
