@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The registers that the metadata bus hangs on, and one transaction over them. A transaction
+ * belongs to one thread at a time: the FPGA has one request in flight, and its answer has no tag.
+ *
+ *   0xf00         bit 0: send, a rising edge fires; bit 1: ready, read only
+ *   0xf04-0xf28   request, 10 words
+ *   0xf2c-0xf4c   response, 9 words
+ *   0xf50         bit 0: soft reset
+ */
+#ifndef SURF_BUS_H
+#define SURF_BUS_H
+
+#include "codec.h"
+
+#define SURF_REG_CONTROL 0xf00u
+#define SURF_REG_REQUEST 0xf04u
+#define SURF_REG_RESPONSE 0xf2cu
+#define SURF_REG_RESET 0xf50u
+#define SURF_CONTROL_SEND 0x1u
+#define SURF_CONTROL_READY 0x2u
+#define SURF_RESET_ON 0x1u
+
+/* Who reaches the registers. Any failure ends the transaction and is passed on as it is. */
+struct surf_bus_ops {
+	enum ndx_status (*write32)(void *state, uint32_t address, uint32_t value);
+	enum ndx_status (*read32)(void *state, uint32_t address, uint32_t *value);
+	/* Milliseconds, may be less: NDX_E_CANCELED ends the transaction. */
+	enum ndx_status (*wait)(void *state, uint32_t milliseconds);
+	/* Milliseconds since some moment; never goes back. */
+	uint64_t (*now)(void *state);
+};
+
+struct surf_bus {
+	const struct surf_bus_ops *ops;
+	void *state;
+	uint32_t base; /* added to each address */
+};
+
+/*
+ * Send a request, wait for its answer, at most timeout_ms from the moment it was sent.
+ *
+ * NDX_E_INVALID_PARAMETER  a value is too wide: nothing was written
+ * NDX_E_IO_TIMEOUT         no answer in time; the FPGA may be stuck until surf_bus_reset()
+ * NDX_E_REMOTE_ERROR       the answer is of another type than the request
+ * others                   from the bus
+ *
+ * A failure leaves *response untouched and says *why. That the FPGA said no is no failure here.
+ */
+enum ndx_status surf_bus_ask(const struct surf_bus *bus, const struct surf_request *request,
+                             uint32_t timeout_ms, struct surf_response *response, char *why,
+                             size_t room);
+
+/* Clear all of the FPGA's RoCE engine: every object is gone. Takes 150 ms. */
+enum ndx_status surf_bus_reset(const struct surf_bus *bus, char *why, size_t room);
+
+#endif
