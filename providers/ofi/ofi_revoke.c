@@ -26,7 +26,7 @@
 #include "base_ov.h"
 #include "ofi.h"
 
-#define RECALL_MS 100u    /* how long a message may take that is coming into such memory */
+#define RECALL_MS 100u    /* how long messages may take that are coming into such memory */
 #define SILENCE_MS 2000u  /* how long a peer that owes an answer may be silent, ... */
 #define ANSWER_MS 300000u /* ... and how long it may take if it is not */
 #define LOOK_MS 500u
@@ -141,9 +141,8 @@ static uint32_t recall(struct ofi_qp *qp, uint32_t token)
 }
 
 /* Control thread: false if a message is coming into one of them and does not end. */
-static bool poison_receives(struct ofi_qp *qp, uint32_t token)
+static bool poison_receives(struct ofi_qp *qp, uint32_t token, uint64_t deadline)
 {
-	const uint64_t deadline = base_deadline(RECALL_MS);
 	struct ofi_ncq *ncq = qp->link->ncq;
 	uint32_t first;
 	uint32_t left;
@@ -176,11 +175,13 @@ static bool poison_receives(struct ofi_qp *qp, uint32_t token)
 /* Control thread: nothing of ours in the stack names the token any more. */
 static void clear_users(struct ofi_adapter *adapter, uint32_t token)
 {
+	/* For all of them: nobody else is served meanwhile. */
+	const uint64_t deadline = base_deadline(RECALL_MS);
 	struct user user;
 
 	/* Only links make requests native, and only this thread ends them. */
 	while ((user = mark(adapter, token)).qp != NULL && user.qp->link != NULL) {
-		if (user.requests || !poison_receives(user.qp, token))
+		if (user.requests || !poison_receives(user.qp, token, deadline))
 			ofi_link_force_close(user.qp->link, cause);
 	}
 }
