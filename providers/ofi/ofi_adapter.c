@@ -275,6 +275,7 @@ static const struct ndx_provider_ops ops = {
 	.listener_bind = ofi_listener_bind,
 	.listener_listen = ofi_listener_listen,
 	.request_refuse = ofi_request_refuse,
+	.request_is_stale = ofi_request_is_stale,
 	.qp_get_stats = ofi_qp_get_stats,
 	.cq_get_stats = base_cq_get_stats,
 	.get_counters = ofi_get_counters,

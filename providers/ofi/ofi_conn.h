@@ -73,5 +73,6 @@ enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct soc
                                   socklen_t len);
 enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog);
 void ofi_request_refuse(struct ndx_spi_request *spi);
+bool ofi_request_is_stale(const struct ndx_spi_request *spi);
 
 #endif

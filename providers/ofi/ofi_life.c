@@ -33,7 +33,7 @@ static bool is_at(int (*get)(int, struct sockaddr *, socklen_t *), int fd,
 	memset(&address, 0, sizeof(address));
 	return get(fd, (struct sockaddr *)&address, &len) == 0 &&
 	       base_sockaddr_port(&address) == base_sockaddr_port(end) &&
-	       base_sockaddr_same_host(&address, end);
+	       (base_sockaddr_is_any(end) || base_sockaddr_same_host(&address, end));
 }
 
 static bool connects(int fd, const void *arg)
@@ -41,6 +41,13 @@ static bool connects(int fd, const void *arg)
 	const struct ends *ends = arg;
 
 	return is_at(getpeername, fd, &ends->peer) && is_at(getsockname, fd, &ends->local);
+}
+
+int ofi_life_find_socket(const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
+{
+	const struct ends ends = {*local, *peer};
+
+	return base_fd_find(connects, &ends);
 }
 
 /* libfabric tells the descriptor of a connection to nobody (before 2.2). */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct ofi_link;
 
@@ -12,6 +13,10 @@ struct ofi_life {
 	uint32_t heard; /* link->heard, and ... */
 	uint64_t bytes; /* ... what moved on the wire, also in the middle of a request */
 };
+
+/* The socket of a connection between these two; -1 if there is none. libfabric's: to be asked only.
+ * An unspecified address stands for any. */
+int ofi_life_find_socket(const struct sockaddr_storage *local, const struct sockaddr_storage *peer);
 
 /* Control thread, the ncq's lock held: */
 /* Has the peer given a sign of life since this was noted? If so that is noted. */

@@ -122,6 +122,19 @@ void ofi_request_refuse(struct ndx_spi_request *spi)
 	free(request);
 }
 
+bool ofi_request_is_stale(const struct ndx_spi_request *spi)
+{
+	const int fd = ofi_life_find_socket(&spi->local, &spi->peer);
+	char byte;
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	/* The active side says nothing before it is answered. */
+	n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
 /* ---- life ---- */
 
 enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,

@@ -258,6 +258,54 @@ static void a_connect_that_is_not_answered_can_be_cancelled(void **state)
 	pair_drop(p);
 }
 
+/* Until so many requests have come in. */
+static void await_requests(const struct pair *p, uint64_t count)
+{
+	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	struct ndx_adapter_stats stats = {.size = sizeof(stats)};
+
+	while (stats.requests < count && pair_now() < end)
+		assert_int_equal(ndx_adapter_get_stats(p->b.adapter, &stats), NDX_OK);
+	assert_int_equal(stats.requests, count);
+}
+
+static void who_has_given_up_keeps_nobody_out_of_the_backlog(void **state)
+{
+	struct pair *p = *state;
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	socklen_t len = sizeof(p->address);
+
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ndx_listener_close(p->listener);
+	assert_int_equal(
+		ndx_listen_on(p->b.adapter, (struct sockaddr *)&any, sizeof(any), 1, &p->listener),
+		NDX_OK);
+	assert_int_equal(
+		ndx_listener_get_local_address(p->listener, (struct sockaddr *)&p->address, &len),
+		NDX_OK);
+	pair_make(p);
+	for (uint64_t i = 1; i <= 3; i++) {
+		assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
+		                                       (struct sockaddr *)&p->address, sizeof(any),
+		                                       16, 16, NULL, 0, &p->a.ov),
+		                 NDX_PENDING);
+		await_requests(p, i);
+		if (i == 3)
+			break;
+		assert_int_equal(ndx_connector_cancel(p->a.connector), NDX_OK);
+		assert_int_equal(pair_wait(&p->a.ov), NDX_E_CANCELED);
+	}
+	assert_int_equal(ndx_listener_get_connection_request(p->listener, p->b.connector, &p->b.ov),
+	                 NDX_PENDING);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+	pair_accept(p);
+	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+	pair_part(p);
+	pair_drop(p);
+}
+
 static void connectors_bind_to_ports_of_their_own(void **state)
 {
 	struct pair *p = *state;
@@ -460,6 +508,7 @@ int main(void)
 		CASE(closing_the_listener_refuses_who_waits_and_keeps_who_was_taken),
 		CASE(nobody_listening_is_refused_and_may_be_tried_again),
 		CASE(a_connect_that_is_not_answered_can_be_cancelled),
+		CASE(who_has_given_up_keeps_nobody_out_of_the_backlog),
 		CASE(connectors_bind_to_ports_of_their_own),
 		CASE(ports_in_use_are_a_sharing_violation),
 		CASE(the_unspecified_address_stands_for_the_adapters_own),
