@@ -11,6 +11,7 @@ static struct pool_task *take(struct pool *p)
 {
 	struct pool_task *task = p->first;
 
+	p->queued--;
 	p->first = task->next;
 	if (p->first == NULL)
 		p->last = &p->first;
@@ -37,9 +38,11 @@ static void *worker(void *arg)
 			continue;
 		}
 		task = take(p);
+		self->since_ns = base_now_ns();
 		pthread_mutex_unlock(&p->lock);
 		task->fn(task);
 		pthread_mutex_lock(&p->lock);
+		self->since_ns = 0;
 	}
 	p->threads--;
 	self->ended = true;
@@ -105,22 +108,48 @@ void pool_fini(struct pool *p)
 	(void)pthread_mutex_destroy(&p->lock);
 }
 
-void pool_push(struct pool *p, struct pool_task *task)
+bool pool_push(struct pool *p, struct pool_task *task)
 {
+	bool waits;
+
 	task->next = NULL;
 	task->queued_ns = base_now_ns();
 	pthread_mutex_lock(&p->lock);
 	*p->last = task;
 	p->last = &task->next;
+	p->queued++;
+	waits = p->queued > p->idle;
 	(void)pthread_cond_signal(&p->work);
 	pthread_mutex_unlock(&p->lock);
+	return waits;
 }
 
-void pool_relieve(struct pool *p, uint64_t waited_ns)
+/* Lock held. */
+static unsigned count_stuck(const struct pool *p, uint64_t now, uint64_t stuck_ns)
 {
+	unsigned stuck = 0;
+
+	for (const struct pool_thread *t = p->slots; t < p->slots + p->most; t++)
+		stuck += t->used && !t->ended && t->since_ns != 0 && now >= t->since_ns + stuck_ns;
+	return stuck;
+}
+
+bool pool_relieve(struct pool *p, uint64_t stuck_ns, uint64_t waited_ns)
+{
+	const uint64_t now = base_now_ns();
+	unsigned wanted;
+	bool waits;
+
 	pthread_mutex_lock(&p->lock);
-	if (p->first != NULL && p->idle == 0 && p->threads < p->most &&
-	    base_now_ns() - p->first->queued_ns >= waited_ns)
-		(void)start(p);
+	wanted = p->least + count_stuck(p, now, stuck_ns);
+	if (p->first != NULL && p->idle == 0 && now - p->first->queued_ns >= waited_ns &&
+	    wanted <= p->threads)
+		wanted = p->threads + 1;
+	if (wanted > p->most)
+		wanted = p->most;
+	while (p->first != NULL && p->threads < wanted && start(p))
+		;
+	waits = p->first != NULL;
 	pthread_mutex_unlock(&p->lock);
+	return waits;
 }

@@ -23,8 +23,9 @@ struct pool;
 struct pool_thread {
 	struct pool *pool;
 	pthread_t id;
-	bool used;  /* to be joined */
-	bool ended; /* it has nothing to do with the pool any more */
+	uint64_t since_ns; /* when its task began; 0: it has none */
+	bool used;         /* to be joined */
+	bool ended;        /* it has nothing to do with the pool any more */
 };
 
 struct pool {
@@ -36,6 +37,7 @@ struct pool {
 	unsigned most;
 	unsigned threads;
 	unsigned idle;
+	unsigned queued;
 	bool stop;
 	struct pool_thread slots[POOL_MOST];
 };
@@ -44,8 +46,12 @@ struct pool {
 bool pool_init(struct pool *p, unsigned least, unsigned most);
 /* What is queued is done first; waits for all threads. */
 void pool_fini(struct pool *p);
-void pool_push(struct pool *p, struct pool_task *task);
-/* Now and then: if tasks wait and nobody comes for them, one more thread. */
-void pool_relieve(struct pool *p, uint64_t waited_ns);
+/* True: it has to wait for a thread; call pool_relieve() soon. */
+bool pool_push(struct pool *p, struct pool_task *task);
+/*
+ * While tasks wait: threads whose task has been running for `stuck_ns` are made up for, and there
+ * is one more for tasks that have waited for `waited_ns`. True: some still wait.
+ */
+bool pool_relieve(struct pool *p, uint64_t stuck_ns, uint64_t waited_ns);
 
 #endif

@@ -18,6 +18,7 @@
 
 #define ACCEPTS_AT_ONCE 64
 #define TICK_MS 50u
+#define RELIEF_MS 5u
 #define MESSAGE_LEAST 512u
 
 void ndx_negotiation_server_attr_init(struct ndx_negotiation_server_attr *attr)
@@ -120,13 +121,29 @@ static void on_connection(void *arg, uint32_t events)
 	base_watch_rearm(server->loop, &server->watch, EPOLLIN);
 }
 
-/* Calls that take long are named; who waits behind them gets a thread. */
+static void on_relief(void *arg)
+{
+	struct ndx_negotiation_server *server = arg;
+
+	server->relieving = false;
+	if (pool_relieve(&server->pool, (uint64_t)RELIEF_MS * 1000000, (uint64_t)TICK_MS * 1000000))
+		server_relieve(server);
+}
+
+void server_relieve(struct ndx_negotiation_server *server)
+{
+	if (server->relieving)
+		return;
+	server->relieving = true;
+	base_timer_set(server->loop, &server->relief, RELIEF_MS);
+}
+
+/* Calls that take long are named. */
 static void on_tick(void *arg)
 {
 	struct ndx_negotiation_server *server = arg;
 	const uint64_t now = base_now_ns();
 
-	pool_relieve(&server->pool, (uint64_t)TICK_MS * 1000000);
 	for (struct base_list *n = server->clients.next; n != &server->clients; n = n->next) {
 		struct client *c = container_of(n, struct client, node);
 
@@ -237,6 +254,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	(void)pthread_mutex_init(&server->lock, NULL);
 	(void)pthread_cond_init(&server->empty, NULL);
 	server->tick = (struct base_timer){.fn = on_tick, .arg = server};
+	server->relief = (struct base_timer){.fn = on_relief, .arg = server};
 	st = keep_variants(server);
 	if (st != NDX_OK)
 		goto fail_variants;
@@ -300,6 +318,7 @@ static void last_tick(void *arg)
 
 	server->stopping = true;
 	base_timer_cancel(server->loop, &server->tick);
+	base_timer_cancel(server->loop, &server->relief);
 }
 
 void ndx_negotiation_server_close(struct ndx_negotiation_server *server)

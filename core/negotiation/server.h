@@ -73,7 +73,9 @@ struct ndx_negotiation_server {
 	struct pool pool;
 	int fd;
 	struct base_watch watch;
-	struct base_timer tick; /* while tasks are with the pool */
+	struct base_timer tick;
+	struct base_timer relief; /* soon, while tasks wait for a thread */
+	bool relieving;           /* that is set */
 	struct sockaddr_storage address;
 	struct base_list clients;
 	struct ndx_negotiation_server_stats stats; /* under the lock */
@@ -137,6 +139,8 @@ void client_close_task(struct client *c);
 void client_returned(void *arg);
 /* The server's counters. */
 void server_count(struct ndx_negotiation_server *server, uint64_t *counter);
+/* Loop thread: a task has to wait for one of the pool's threads. */
+void server_relieve(struct ndx_negotiation_server *server);
 /* The last task of a client has run; the pool's thread. */
 void server_gone(struct ndx_negotiation_server *server);
 

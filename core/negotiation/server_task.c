@@ -80,7 +80,8 @@ void client_call(struct client *c)
 	c->called_ns = base_now_ns();
 	c->slow = false;
 	c->task.fn = call_task;
-	pool_push(&c->server->pool, &c->task);
+	if (pool_push(&c->server->pool, &c->task))
+		server_relieve(c->server);
 	client_overhear(c);
 }
 
@@ -105,5 +106,6 @@ void client_close_task(struct client *c)
 {
 	c->state = CLIENT_CLOSING;
 	c->task.fn = close_task;
-	pool_push(&c->server->pool, &c->task);
+	if (pool_push(&c->server->pool, &c->task))
+		server_relieve(c->server);
 }
