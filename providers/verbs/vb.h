@@ -99,9 +99,11 @@ struct vb_adapter {
 	struct base_list regions;
 	struct base_lock windows_lock; /* a leaf, too */
 	struct base_list windows;
-	bool has_windows;       /* of type 2 */
-	uint32_t max_shared;    /* depth of a shared receive queue; 0: there are none */
-	struct base_list conns; /* the control thread's own */
+	bool has_windows;            /* of type 2 */
+	uint32_t max_shared;         /* depth of a shared receive queue; 0: there are none */
+	struct base_list conns;      /* the control thread's own */
+	struct base_timer port_down; /* connections end when it has been down for so long */
+	bool removed;                /* the device has failed, or is gone; atomic */
 	struct base_job last;
 };
 
@@ -128,6 +130,11 @@ bool vb_serves(const struct vb_adapter *adapter, const struct rdma_cm_id *id);
 /* For errno values of rdma_cm and of verbs calls. */
 enum ndx_status vb_status_of(int err);
 void vb_async_on_event(void *arg, uint32_t events);
+/* The device is no more: everybody who waits for something is told. */
+void vb_device_lost(struct vb_adapter *adapter, int native);
+void vb_port_on_timer(void *arg);
+/* What it means that the device refused to make something. */
+enum ndx_status vb_refusal(const struct vb_adapter *adapter, int err);
 
 /* ---- completion queues (vb_cq.c) ---- */
 
@@ -435,6 +442,7 @@ struct vb_conn {
 	uint32_t watched_head;      /* initiator request that was the oldest, ... */
 	uint32_t watched_ms;        /* ... for so long */
 	uint32_t silent_ms;
+	uint32_t idle_ms;    /* nothing has been under way that would tell of a failure */
 	uint32_t stuck_head; /* with software RoCE: the same, of any request, ... */
 	uint32_t stuck_ms;
 	uint32_t deaf_ms;   /* ... and for so long the device has received nothing */
@@ -483,6 +491,8 @@ void vb_cm_on_event(void *arg, uint32_t events);
 void vb_event_params(const struct vb_event *event, struct ndx_spi_params *params,
                      struct vb_hello *hello);
 void vb_conn_on_event(struct vb_conn *conn, const struct vb_event *event);
+/* The device is no more. */
+void vb_conn_on_removal(struct vb_conn *conn, int native);
 struct vb_listener;
 void vb_listener_on_event(struct vb_listener *listener, const struct vb_event *event);
 

@@ -49,6 +49,13 @@ enum ndx_status vb_status_of(int err)
 	return NDX_E_UNSUCCESSFUL;
 }
 
+enum ndx_status vb_refusal(const struct vb_adapter *adapter, int err)
+{
+	if (err == EIO || __atomic_load_n(&adapter->removed, __ATOMIC_RELAXED))
+		return NDX_E_DEVICE_REMOVED;
+	return NDX_E_INSUFFICIENT_RESOURCES;
+}
+
 /* ---- opening and closing ---- */
 
 /* No device says how much may be inline: it has to be tried. */
@@ -216,6 +223,7 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	base_list_init(&adapter->regions);
 	base_list_init(&adapter->windows);
 	base_list_init(&adapter->conns);
+	adapter->port_down = (struct base_timer){.fn = vb_port_on_timer, .arg = adapter};
 	adapter->tick = (struct base_timer){.fn = vb_cq_on_tick, .arg = adapter};
 	st = vb_parse_options(how, &adapter->options);
 	/* First: when a process is killed, what was opened last is closed first as a rule, and the
@@ -252,6 +260,7 @@ static void adapter_close(struct ndx_spi_adapter *spi)
 	struct vb_adapter *adapter = vb_adapter_of(spi);
 
 	base_timer_cancel(spi->loop, &adapter->tick);
+	base_timer_cancel(spi->loop, &adapter->port_down);
 	close_all(adapter);
 	adapter->last = (struct base_job){.fn = free_adapter, .arg = adapter};
 	base_loop_post(spi->loop, &adapter->last);

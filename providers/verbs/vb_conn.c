@@ -116,7 +116,7 @@ static enum ndx_status open_mailbox(struct vb_conn *conn)
 		return NDX_OK;
 	free(conn->mailbox);
 	conn->mailbox = NULL;
-	return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+	return fail(vb_refusal(conn->adapter, errno), errno,
 	            "connect: no region for the goodbye: ibv_reg_mr_iova: %s; see ulimit -l",
 	            strerror(errno));
 }
@@ -250,6 +250,9 @@ enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr 
 	enum ndx_status st;
 
 	base_sockaddr_copy(&to, destination, len);
+	if (__atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
+		return fail(NDX_E_DEVICE_REMOVED, 0, "connect: verbs:%s has failed or was removed",
+		            conn->adapter->options.device);
 	if (base_sockaddr_is_loopback(&to))
 		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
 		            "connect to %s: no RDMA device serves loopback addresses; use one of "
@@ -482,13 +485,14 @@ static void on_failure(struct vb_conn *conn, enum ndx_status status, int native)
 		tell_established(conn, status, native, NULL);
 }
 
-static void on_removal(struct vb_conn *conn)
+void vb_conn_on_removal(struct vb_conn *conn, int native)
 {
 	if (conn->state == VB_CONN_UP)
 		vb_host(conn->adapter)
-			->report(&conn->spi, NDX_REPORT_ABORT, 0, "the device was removed");
+			->report(&conn->spi, NDX_REPORT_ABORT, native,
+		                 "the device has failed or was removed");
 	else
-		on_failure(conn, NDX_E_DEVICE_REMOVED, 0);
+		on_failure(conn, NDX_E_DEVICE_REMOVED, native);
 }
 
 void vb_conn_on_event(struct vb_conn *conn, const struct vb_event *event)
@@ -530,9 +534,6 @@ void vb_conn_on_event(struct vb_conn *conn, const struct vb_event *event)
 			vb_end_on_disconnected(conn, event->status);
 		else
 			on_failure(conn, NDX_E_CONNECTION_ABORTED, -event->status);
-		break;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		on_removal(conn);
 		break;
 	default:
 		break;

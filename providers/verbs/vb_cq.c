@@ -354,8 +354,7 @@ enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64
 	cq->adapter = adapter;
 	cq->native = ibv_create_cq(adapter->context, FIRST_ROOM, cq, adapter->completions, vector);
 	if (cq->native == NULL) {
-		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "ibv_create_cq: %s",
-		          strerror(errno));
+		st = fail(vb_refusal(adapter, errno), errno, "ibv_create_cq: %s", strerror(errno));
 		goto fini_base;
 	}
 	(void)ibv_req_notify_cq(cq->native, 0);
@@ -398,7 +397,7 @@ enum ndx_status vb_cq_reserve(struct vb_cq *cq, uint32_t entries)
 		cq->room = room;
 	base_lock_release(&cq->poll_lock);
 	if (err != 0)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, err,
+		return fail(vb_refusal(cq->adapter, err), err,
 		            "a completion queue with room for all requests of its queue pairs, %u "
 		            "entries: ibv_resize_cq: %s",
 		            room, strerror(err));

@@ -6,7 +6,8 @@
 #include "base_log.h"
 #include "vb.h"
 
-#define AT_ONCE 64 /* events, before others get their turn */
+#define AT_ONCE 64   /* events, before others get their turn */
+#define PORT_MS 2000 /* as long as a drain may take */
 
 /* ---- rdma_cm ---- */
 
@@ -64,7 +65,10 @@ void vb_cm_on_event(void *arg, uint32_t events)
 		copy(&copied, event);
 		(void)rdma_ack_cm_event(event);
 		log_debug("rdma_cm: %s, status %d", rdma_event_str(copied.what), copied.status);
-		dispatch(&copied);
+		if (copied.what == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			vb_device_lost(adapter, 0);
+		else
+			dispatch(&copied);
 	}
 }
 
@@ -92,20 +96,50 @@ static void on_data_first(struct vb_qp *qp)
 		(void)rdma_notify(conn->id, IBV_EVENT_COMM_EST);
 }
 
-static void on_device_lost(struct vb_adapter *adapter, const struct ibv_async_event *event)
+void vb_device_lost(struct vb_adapter *adapter, int native)
 {
-	log_error(event->event_type, "verbs:%s: the device has failed or was removed",
+	if (__atomic_exchange_n(&adapter->removed, true, __ATOMIC_RELAXED))
+		return;
+	log_error(native, "verbs:%s: the device has failed or was removed",
 	          adapter->options.device);
-	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
-		struct vb_conn *conn = container_of(n, struct vb_conn, node);
-
-		vb_host(adapter)->report(&conn->spi, NDX_REPORT_ABORT, event->event_type,
-		                         "the device has failed or was removed");
-	}
+	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next)
+		vb_conn_on_removal(container_of(n, struct vb_conn, node), native);
 	base_lock_acquire(&adapter->lock);
 	for (struct base_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next)
 		base_cq_fail(&container_of(n, struct vb_cq, node)->base, NDX_E_DEVICE_REMOVED);
 	base_lock_release(&adapter->lock);
+}
+
+/* A cable that is plugged in again soon does no harm. */
+static void on_port(struct vb_adapter *adapter, const struct ibv_async_event *event)
+{
+	const bool up = event->event_type == IBV_EVENT_PORT_ACTIVE;
+
+	if (up)
+		log_info("verbs:%s: port %d is up", adapter->options.device,
+		         event->element.port_num);
+	else
+		log_warn(event->event_type, "verbs:%s: port %d is down", adapter->options.device,
+		         event->element.port_num);
+	if ((unsigned)event->element.port_num != adapter->options.port)
+		return;
+	if (up)
+		base_timer_cancel(adapter->spi.loop, &adapter->port_down);
+	else
+		base_timer_set(adapter->spi.loop, &adapter->port_down, PORT_MS);
+}
+
+void vb_port_on_timer(void *arg)
+{
+	struct vb_adapter *adapter = arg;
+
+	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
+		struct vb_conn *conn = container_of(n, struct vb_conn, node);
+
+		if (conn->state == VB_CONN_UP)
+			vb_host(adapter)->report(&conn->spi, NDX_REPORT_ABORT, IBV_EVENT_PORT_ERR,
+			                         "the port stays down");
+	}
 }
 
 static void on_async(struct vb_adapter *adapter, const struct ibv_async_event *event)
@@ -129,15 +163,11 @@ static void on_async(struct vb_adapter *adapter, const struct ibv_async_event *e
 		break;
 	}
 	case IBV_EVENT_DEVICE_FATAL:
-		on_device_lost(adapter, event);
+		vb_device_lost(adapter, event->event_type);
 		break;
 	case IBV_EVENT_PORT_ERR:
-		log_warn(event->event_type, "verbs:%s: port %d is down", adapter->options.device,
-		         event->element.port_num);
-		break;
 	case IBV_EVENT_PORT_ACTIVE:
-		log_info("verbs:%s: port %d is up", adapter->options.device,
-		         event->element.port_num);
+		on_port(adapter, event);
 		break;
 	default:
 		break;

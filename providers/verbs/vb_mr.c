@@ -70,7 +70,7 @@ enum ndx_status vb_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t leng
 	mr->native = reg(mr->adapter, buffer, length, rights);
 	err = errno;
 	if (mr->native == NULL)
-		return fail(err == EFAULT ? NDX_E_ACCESS_VIOLATION : NDX_E_INSUFFICIENT_RESOURCES,
+		return fail(err == EFAULT ? NDX_E_ACCESS_VIOLATION : vb_refusal(mr->adapter, err),
 		            err, "register %zu bytes at %p: ibv_reg_mr: %s; see ulimit -l", length,
 		            buffer, strerror(err));
 	mr->writable = write;

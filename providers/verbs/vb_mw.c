@@ -31,7 +31,7 @@ enum ndx_status vb_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw **ou
 		const int err = errno;
 
 		free(mw);
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "ibv_alloc_mw: %s", strerror(err));
+		return fail(vb_refusal(adapter, err), err, "ibv_alloc_mw: %s", strerror(err));
 	}
 	mw->key = mw->native->rkey;
 	base_lock_acquire(&adapter->windows_lock);

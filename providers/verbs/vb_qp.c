@@ -277,7 +277,7 @@ enum ndx_status vb_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_at
 		goto fini_base;
 	qp->native = create_native(qp, attr);
 	if (qp->native == NULL) {
-		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
+		st = fail(vb_refusal(adapter, errno), errno,
 		          "ibv_create_qp for %u + %u requests: %s", attr->initiator_depth,
 		          attr->receive_depth, strerror(errno));
 		goto unreserve;

@@ -329,7 +329,7 @@ enum ndx_status vb_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint3
 	init.srq_context = srq;
 	srq->native = ibv_create_srq(adapter->pd, &init);
 	if (srq->native == NULL) {
-		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "ibv_create_srq for %u receives: %s",
+		st = fail(vb_refusal(adapter, errno), errno, "ibv_create_srq for %u receives: %s",
 		          depth, strerror(errno));
 		goto free_records;
 	}

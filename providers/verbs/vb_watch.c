@@ -18,6 +18,7 @@
 #define WATCH_MOST 250u
 #define DEAF_MS 1000u      /* nothing comes in: 15 tries have had no answer */
 #define STUCK_MS 3000u     /* a request of no bytes does not end, whatever else comes in; ... */
+#define IDLE_MS 1000u      /* between two looks at a queue pair that has nothing to do */
 #define BYTES_PER_MS 1024u /* ... one with bytes may take as much longer */
 
 static void report(struct vb_conn *conn, int native, const char *cause)
@@ -136,6 +137,26 @@ static bool is_gone(struct vb_conn *conn, uint32_t ms)
 	return conn->deaf_ms >= DEAF_MS || conn->stuck_ms >= longest_ms(conn);
 }
 
+/* An adapter tells of a queue pair that the peer's request broke. Here only what it had posted
+ * would come back; has it nothing, it has to be asked. */
+static bool is_broken(struct vb_conn *conn, uint32_t ms)
+{
+	struct vb_qp *qp = conn->qp;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (!conn->adapter->software || base_queue_outstanding(&qp->base.initiator) > 0 ||
+	    base_queue_outstanding(&qp->base.receive) > 0 || qp->killed || qp->native == NULL)
+		conn->idle_ms = 0;
+	else
+		conn->idle_ms += ms;
+	if (conn->idle_ms < IDLE_MS)
+		return false;
+	conn->idle_ms = 0;
+	return ibv_query_qp(qp->native, &attr, IBV_QP_STATE, &init) == 0 &&
+	       attr.qp_state == IBV_QPS_ERR;
+}
+
 void vb_watch_open(struct vb_adapter *adapter)
 {
 	char path[160];
@@ -162,6 +183,7 @@ void vb_watch_on_timer(void *arg)
 	struct vb_qp *qp = conn->qp;
 	uint32_t ms;
 	bool silent;
+	bool broken;
 	bool gone;
 	bool late;
 
@@ -174,11 +196,14 @@ void vb_watch_on_timer(void *arg)
 	qp->late = (late || gone) && !conn->peer_said;
 	silent = is_silent(conn, ms);
 	vb_post_sweep(qp);
+	broken = is_broken(conn, ms);
 	base_lock_release(&qp->base.lock);
 	if (late)
 		report(conn, IBV_WC_RNR_RETRY_EXC_ERR, "the peer posted no receive in time");
 	else if (gone)
 		report(conn, IBV_WC_RETRY_EXC_ERR, "the peer does not answer");
+	else if (broken)
+		report(conn, IBV_WC_WR_FLUSH_ERR, "a request of the peer failed here");
 	else if (silent)
 		report(conn, ETIMEDOUT, "the peer is silent");
 	else
@@ -191,6 +216,7 @@ void vb_watch_begin(struct vb_conn *conn)
 	conn->silent_ms = 0;
 	conn->stuck_ms = 0;
 	conn->deaf_ms = 0;
+	conn->idle_ms = 0;
 	base_timer_set(conn->adapter->spi.loop, &conn->watchdog, watch_ms(conn));
 }
 

@@ -339,6 +339,15 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+                 struct ibv_qp_init_attr *init)
+{
+	(void)mask;
+	*attr = (struct ibv_qp_attr){.qp_state = qp->state};
+	*init = (struct ibv_qp_init_attr){.qp_context = qp->qp_context};
+	return 0;
+}
+
 /* Completions that nobody polled must not name it any more. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
@@ -365,6 +374,12 @@ void fake_tell(struct fake_device *device, enum ibv_event_type what, void *eleme
 	event = &device->events[device->event_count++];
 	*event = (struct ibv_async_event){.event_type = what};
 	event->element.qp = element;
+}
+
+void fake_tell_port(struct fake_device *device, enum ibv_event_type what, int port)
+{
+	fake_tell(device, what, NULL);
+	device->events[device->event_count - 1].element.port_num = port;
 }
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)

@@ -116,5 +116,6 @@ void fake_break(struct ibv_qp *qp, enum ibv_wc_status status);
 bool fake_arrive(struct ibv_qp *qp, uint32_t bytes);
 /* The device will tell of this. */
 void fake_tell(struct fake_device *device, enum ibv_event_type what, void *element);
+void fake_tell_port(struct fake_device *device, enum ibv_event_type what, int port);
 
 #endif

@@ -60,6 +60,7 @@ void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq)
 	rig->conn = (struct vb_conn){.adapter = &rig->adapter,
 	                             .qp = rig_qp(rig),
 	                             .spi = {.inbound_read_limit = 4, .outbound_read_limit = 4}};
+	base_list_init(&rig->conn.node);
 	rig->conn.work = (struct base_job){.fn = vb_end_on_work, .arg = &rig->conn};
 	rig_qp(rig)->conn = &rig->conn;
 	assert_int_equal(vb_qp_bring_up(rig_qp(rig), &rig->conn), 0);

@@ -228,6 +228,79 @@ static void a_failed_queue_pair_is_told_without_requests(void **state)
 	}
 }
 
+static void watch_for_a_while(void *arg)
+{
+	for (unsigned i = 0; i < 20; i++)
+		vb_watch_on_timer(arg);
+	vb_watch_end(arg);
+}
+
+/* Software RoCE tells of nothing: the watch looks. */
+static void a_failed_queue_pair_is_found_without_events(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	rig.adapter.software = true;
+	rig.conn.watchdog = (struct base_timer){.fn = vb_watch_on_timer, .arg = &rig.conn};
+	base_loop_call(rig.adapter.spi.loop, watch_for_a_while, &rig.conn);
+	assert_int_equal(rig.reports, 0);
+	rig_native(&rig)->state = IBV_QPS_ERR;
+	base_loop_call(rig.adapter.spi.loop, watch_for_a_while, &rig.conn);
+	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
+	rig.adapter.software = false;
+	rig_close(&rig);
+}
+
+static void a_lost_device_is_told_to_everybody(void **state)
+{
+	struct rig rig;
+	struct ndx_spi_cq *cq = NULL;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	rig.conn.state = VB_CONN_UP;
+	base_list_add(&rig.adapter.conns, &rig.conn.node);
+	assert_int_equal(vb_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
+	fake_tell(&rig.device, IBV_EVENT_DEVICE_FATAL, NULL);
+	vb_async_on_event(&rig.adapter, 0);
+	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
+	assert_int_equal(vb_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_E_DEVICE_REMOVED);
+	rig.device.refuse_nth[FAKE_CREATE_CQ] = 1;
+	assert_int_equal(vb_cq_create(&rig.adapter.spi, 8, 0, &cq), NDX_E_DEVICE_REMOVED);
+	rig_close(&rig);
+}
+
+/* A port that comes back soon does no harm. */
+static void a_port_that_stays_down_ends_connections(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	rig.conn.state = VB_CONN_UP;
+	rig.adapter.options.port = 1;
+	rig.adapter.port_down = (struct base_timer){.fn = vb_port_on_timer, .arg = &rig.adapter};
+	base_list_add(&rig.adapter.conns, &rig.conn.node);
+	fake_tell_port(&rig.device, IBV_EVENT_PORT_ERR, 2);
+	vb_async_on_event(&rig.adapter, 0);
+	assert_false(rig.adapter.port_down.armed);
+	fake_tell_port(&rig.device, IBV_EVENT_PORT_ERR, 1);
+	vb_async_on_event(&rig.adapter, 0);
+	assert_true(rig.adapter.port_down.armed);
+	fake_tell_port(&rig.device, IBV_EVENT_PORT_ACTIVE, 1);
+	vb_async_on_event(&rig.adapter, 0);
+	assert_false(rig.adapter.port_down.armed);
+	assert_int_equal(rig.reports, 0);
+	vb_port_on_timer(&rig.adapter);
+	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +314,9 @@ int main(void)
 		cmocka_unit_test(a_receive_after_the_end_is_cancelled_at_once),
 		cmocka_unit_test(a_receive_that_the_device_forgot_is_flushed),
 		cmocka_unit_test(a_failed_queue_pair_is_told_without_requests),
+		cmocka_unit_test(a_failed_queue_pair_is_found_without_events),
+		cmocka_unit_test(a_lost_device_is_told_to_everybody),
+		cmocka_unit_test(a_port_that_stays_down_ends_connections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
