@@ -4,7 +4,8 @@
 # Everything there is to check, on a fresh Debian 12: install what is missing, build, test; then
 # again under the address and the thread sanitizer. --quick leaves out clang-tidy and the sanitizers;
 # --long runs the random tests for hours instead of minutes, and all of the conformance on both kernels
-# of the guest that has software RoCE, not only what is about data and disconnecting on one.
+# of the guest that has software RoCE, not only what is about data and disconnecting on one, with
+# ndx-torture there, and the disconnects once more under the address sanitizer.
 # The last line counts it all: N passed, N failed, N skipped. What could not run is skipped, with
 # its reason; it never counts as passed.
 set -u
@@ -132,8 +133,22 @@ guest() {
 	sh tests/vm/run.sh -t "$patience" -k "$@" -- sh "$src/tests/vm/suite.sh" "$src" "$cases" \
 		"$times" "$rounds" "$deaths" \
 		>"$work/guest" 2>"$work/log"
-	ended=$?
-	if [ $ended -eq 77 ] && grep -q '^skip: ' "$work/log"; then
+	told "$1" $?
+}
+
+# guest_asan KERNEL: some of the conformance of verbs, under the address sanitizer
+guest_asan() {
+	echo "== guest: kernel $1, address sanitizer"
+	sh tests/vm/run.sh -t "$patience" -k "$1" -m 2048 -b build/asan -- \
+		ndx-conformance verbs:rxe0 verbs:rxe1 --filter 'disconnect*' \
+		>"$work/guest" 2>"$work/log"
+	told "$1-asan" $?
+}
+
+# told NAME STATUS: what a guest said, as verdicts
+told() {
+	ended=$2
+	if [ "$ended" -eq 77 ] && grep -q '^skip: ' "$work/log"; then
 		note skipped "guest-$1" "$(tail -n 1 "$work/log")"
 		return
 	fi
@@ -150,7 +165,7 @@ guest() {
 			print verdict, run name (reason != "" ? " : " reason : "")
 		}' >"$work/verdicts"
 	cat "$work/verdicts" >>"$results"
-	if [ $ended -ne 0 ] && ! grep -q '^failed' "$work/verdicts"; then
+	if [ "$ended" -ne 0 ] && ! grep -q '^failed' "$work/verdicts"; then
 		note failed "guest-$1" "ended with $ended"
 	elif [ ! -s "$work/verdicts" ]; then
 		note failed "guest-$1" 'it ran no case'
@@ -167,6 +182,13 @@ else
 	for kernel in $kernels; do
 		guest "$kernel"
 	done
+	if [ "$rounds" -gt 0 ]; then
+		if ldd build/asan/lib/libndx.so 2>/dev/null | grep -q libibverbs; then
+			guest_asan 6.12
+		else
+			note skipped guest-asan 'there is no build with the address sanitizer and verbs'
+		fi
+	fi
 fi
 
 echo
