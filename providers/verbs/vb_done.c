@@ -78,6 +78,9 @@ static void broke(struct vb_qp *qp, enum ibv_wc_status native, const char *cause
 {
 	if (qp->killed || qp->conn == NULL)
 		return;
+	/* Nothing is outstanding any more, but that is no drain: else the goodbye would come first.
+	 */
+	qp->draining = false;
 	vb_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, (int)native, cause);
 }
 
