@@ -14,13 +14,13 @@ cd "$src" || exit 1
 jobs=${NDX_JOBS:-2}
 quick=0
 leave_out='^(bench|long)$' run_too=
-kernels='6.12' cases='d*' times=2 rounds=0 deaths=0 patience=1200
+kernels='6.12' cases='d*' times=2 rounds=0 deaths=0 patience=1200 frames=500
 case ${1:-} in
 '') ;;
 --quick) quick=1 ;;
 --long)
 	leave_out='^bench$' run_too='|long'
-	kernels='6.1 6.12' cases='*' times=20 rounds=1000 deaths=200 patience=7200
+	kernels='6.1 6.12' cases='*' times=20 rounds=1000 deaths=200 patience=7200 frames=20000
 	;;
 *)
 	sed -n '3s/^# //p' "$0" >&2
@@ -124,6 +124,7 @@ guest() {
 		"$src"/build/bin/interop-* "$src/build/bin/ndx-conformance" \
 		"$src/build/bin/ndx-torture" "$src/build/bin/ndx-connect" "$src/build/bin/ndx-perf" \
 		"$src/build/bin/ndx-negotiate" "$src/build/bin/ndx-reqresp" \
+		"$src/build/bin/ndx-recv" "$src/build/bin/ndx-send" "$src/build/bin/receiver-cases" \
 		"$src/build/lib/ndx/ndx-plugin-roce.so"; do
 		set -- "$@" -x "$file"
 	done
@@ -131,7 +132,7 @@ guest() {
 		! command -v $program >/dev/null || set -- "$@" -x $program
 	done
 	sh tests/vm/run.sh -t "$patience" -k "$@" -- sh "$src/tests/vm/suite.sh" "$src" "$cases" \
-		"$times" "$rounds" "$deaths" \
+		"$times" "$rounds" "$deaths" "$frames" \
 		>"$work/guest" 2>"$work/log"
 	told "$1" $?
 }

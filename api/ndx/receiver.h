@@ -93,7 +93,8 @@ enum ndx_receiver_mode {
 	 * By writes with immediate data into the slab, which its address and token are exported
 	 * for: frame n of a connection belongs into slot n modulo slot_count. The peer may write to
 	 * any slot at any time, also to one that somebody is reading: nothing but the peer's
-	 * discipline keeps a frame intact, and a plain write leaves no trace. Only for peers that
+	 * discipline keeps a frame intact, and a plain write leaves no trace. Of a frame longer
+	 * than the path MTU only the last packet waits for a slot. Only for peers that
 	 * are trusted to keep to their ring, and consumers that release in order. Needs
 	 * NDX_CAP_WRITE_IMMEDIATE.
 	 */

@@ -19,7 +19,8 @@
 #include "sample_report.h"
 
 #define WHO "ndx-recv"
-#define SLICE_MS 200u /* how often it looks whether it shall stop */
+#define SLICE_MS 200u    /* how often it looks whether it shall stop */
+#define ACCEPT_MS 10000u /* for a sender to complete what it began */
 
 static const char about[] =
 	"Receives frames from ndx-send, one sender after the other, without copying them.\n"
@@ -119,23 +120,64 @@ static void show(const struct run *run, struct ndx_receiver_stats *before)
 	*before = now;
 }
 
-static enum ndx_status await_sender(struct run *run)
+/* Wait until a sender asks, as long as it takes; NDX_E_CANCELED: it shall stop. */
+static enum ndx_status next_sender(struct run *run, struct ndx_connector *connector)
 {
-	struct ndx_memory_description memory;
+	struct ndx_overlapped ov = {0};
+	enum ndx_status st;
+
+	st = ndx_listener_get_connection_request(run->listener, connector, &ov);
+	if (st != NDX_PENDING)
+		return st;
+	do
+		st = ndx_overlapped_wait(&ov, SLICE_MS);
+	while (st == NDX_PENDING && !stop_asked);
+	if (st != NDX_PENDING)
+		return st;
+	(void)ndx_listener_cancel(run->listener);
+	return NDX_E_CANCELED;
+}
+
+/* Tell the sender what it needs to know, and take it. */
+static enum ndx_status welcome(struct run *run, struct ndx_connector *connector)
+{
 	struct sample_greeting greeting = {.by_write = run->options->write_mode,
 	                                   .slot_size = run->options->slot_size,
 	                                   .slot_count = run->options->slots};
+	struct ndx_memory_description memory;
 	uint8_t bytes[SAMPLE_GREETING_BYTES];
+	struct ndx_overlapped ov = {0};
 	enum ndx_status st;
 
 	(void)ndx_receiver_get_memory(run->receiver, &memory);
 	greeting.address = greeting.by_write ? memory.address : 0;
 	greeting.token = memory.token;
 	sample_greeting_write(&greeting, bytes);
-	do
-		st = ndx_receiver_accept(run->receiver, run->listener, bytes, sizeof(bytes),
-		                         SLICE_MS);
-	while (st == NDX_E_IO_TIMEOUT && !stop_asked);
+	st = ndx_connector_accept(connector, ndx_receiver_get_qp(run->receiver), 1, 1, bytes,
+	                          sizeof(bytes), &ov);
+	if (st == NDX_PENDING)
+		st = ndx_overlapped_wait(&ov, ACCEPT_MS);
+	if (st != NDX_PENDING)
+		return st;
+	(void)ndx_connector_cancel(connector);
+	return NDX_E_IO_TIMEOUT;
+}
+
+/* The receiver runs when this returns NDX_OK. Who gives up half-way is not waited for. */
+static enum ndx_status await_sender(struct run *run)
+{
+	struct ndx_connector *connector = NULL;
+	enum ndx_status st = ndx_receiver_prepare(run->receiver);
+
+	while (st == NDX_OK) {
+		st = ndx_connector_create(run->adapter, NULL, &connector);
+		if (st != NDX_OK)
+			break;
+		st = next_sender(run, connector);
+		if (st == NDX_OK && welcome(run, connector) == NDX_OK)
+			return ndx_receiver_start(run->receiver, connector);
+		ndx_connector_close(connector);
+	}
 	return st;
 }
 

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: suite.sh SOURCE CASES TIMES ROUNDS DEATHS
+# usage: suite.sh SOURCE CASES TIMES ROUNDS DEATHS FRAMES
 # In the guest: all that tests/run.sh runs there. CASES chooses those of ndx-conformance, TIMES says
-# how often the programs of others meet ours, ROUNDS and DEATHS how much ndx-torture does. Prints TAP,
-# part by part. What it needs tests/run.sh has packed.
+# how often the programs of others meet ours, ROUNDS and DEATHS how much ndx-torture does,
+# FRAMES how many frames are streamed. Prints TAP, part by part. What it needs tests/run.sh has
+# packed.
 set -u
-src=$1 cases=$2 times=$3 rounds=$4 deaths=$5
+src=$1 cases=$2 times=$3 rounds=$4 deaths=$5 frames=$6
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 count=0 ended=0
@@ -26,6 +27,8 @@ run() {
 
 sh "$src/tests/vm/peers.sh" "$src" "$times" || ended=1
 sh "$src/tests/vm/negotiate.sh" "$src" || ended=1
+run receiver.cases receiver-cases --rounds 10 verbs:rxe0 verbs:rxe1
+run receiver.frames sh "$src/tests/vm/frames.sh" "$src" "$frames"
 run bench.connect ndx-connect --count 20 --single 5 verbs:rxe0 verbs:rxe1
 run bench.perf ndx-perf --tests latency,write,stream --modes spin --threads 1 --sizes 8 --depths 4 \
 	--blocks 2 --block-ms 1 --tries 1 verbs:rxe0 verbs:rxe1

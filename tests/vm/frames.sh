@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: frames.sh SOURCE FRAMES
+# In the guest: FRAMES frames from ndx-send to ndx-recv, sent and written, from one device to the
+# other; and a sender that dies. Exit status 0: none lost, none wrong, every slot back.
+set -u
+src=$1 frames=$2
+# shellcheck source=samples/server.sh
+. "$src/samples/server.sh"
+work=$(mktemp -d)
+trap 'server_stop; rm -rf "$work"' EXIT
+server_limit=1200
+
+# wrong TEXT
+wrong() {
+	echo "frames: $1"
+	cat "$work"/*.log
+	exit 1
+}
+
+# receive OPTIONS...
+receive() {
+	server_start "$work" ndx-recv 10.9.0.1:0 --adapter verbs:rxe0 --quiet "$@" || wrong 'no receiver'
+}
+
+# stream OPTIONS...
+stream() {
+	timeout 1000 ndx-send "$server_address" --adapter verbs:rxe1 "$@" >"$work/send.log" 2>&1
+}
+
+receive --senders 2
+stream --frames "$frames" || wrong 'frames did not go out'
+stream --frames 50 --size 9000 || wrong 'the second sender'
+server_end || wrong 'the receiver found fault'
+grep -q "^$((frames + 50)) frames, .* 0 lost, 0 bad; 256 of 256 slots back" "$work/server.log" ||
+	wrong 'not every frame, or not every slot'
+
+# One packet each: of a longer one only the last packet waits for a slot (docs/receiver.md).
+receive --write --slots 32
+stream --frames 500 --slots 8 --size 1000 || wrong 'frames were not written'
+server_end || wrong 'the receiver found fault with what was written'
+
+# A kernel says goodbye for a process that was killed; that it is not the peer's is noticed.
+receive --senders 2
+timeout -s KILL 2 ndx-send "$server_address" --adapter verbs:rxe1 --frames 1000000000 >"$work/send.log" 2>&1
+stream --frames 100 || wrong 'nobody served the next sender'
+server_end && wrong 'a sender that died is called a success'
+grep -q 'sender gone: lost' "$work/server.log" || wrong 'the cause is not told'
+grep -q 'sender gone: goodbye' "$work/server.log" || wrong 'the second one was not served'
+echo 'frames: all well'
