@@ -68,6 +68,8 @@ close_fabric:
 
 static bool wants_private_cq(const struct ofi_options *options)
 {
+	if (options->flavour->controls > 0) /* made to measure */
+		return true;
 	switch (options->cq) {
 	case OFI_CQ_PRIVATE:
 		return true;

@@ -10,6 +10,8 @@
 #include "base_sockaddr.h"
 #include "ofi.h"
 
+#define REJ_CONSUMER 28 /* IBA: refused by a program, not for want of one */
+
 void ofi_params_of(const struct ofi_cm *cm, struct ndx_spi_params *params)
 {
 	params->inbound_read_limit = cm->inbound_read_limit;
@@ -373,6 +375,14 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 	ofi_host(link->adapter)->connected(&conn->spi, NDX_OK, 0, &params);
 }
 
+/* NDX always says a word. */
+static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_event *event)
+{
+	if (link->adapter->flavour->native_keys && abs(event->native) == REJ_CONSUMER)
+		return "who listens there is not ofi:verbs, which talks to nobody else";
+	return "nobody listens, or a refusal without a word";
+}
+
 /* Nobody listens, or a refusal with or without data. */
 static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
 {
@@ -385,10 +395,9 @@ static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
 		ofi_params_of(&refusal, &params);
 	link->stage = OFI_LINK_OVER;
 	link->lost = true;
-	log_debug("refused, which the provider calls %d", event->native);
 	ofi_host(link->adapter)
 		->report(&link->conn->spi, 0, event->err,
-	                 said ? "the peer refused" : "nobody listens, or a refusal without a word");
+	                 said ? "the peer refused" : why_refused(link, event));
 	ofi_host(link->adapter)
 		->connected(&link->conn->spi, NDX_E_CONNECTION_REFUSED, event->err,
 	                    said ? &params : NULL);

@@ -65,7 +65,7 @@ enum ndx_status ofi_conn_detach(struct ndx_spi_conn *spi);
 enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
                                     struct ndx_spi_listener **out);
 /* A request came by the adapter's event queue. */
-void ofi_listener_event(void *listener, const struct ofi_cm_event *event);
+void ofi_listener_event(void *owner, const struct ofi_cm_event *event);
 void ofi_listener_destroy(struct ndx_spi_listener *spi);
 /* Those that were destroyed and still refuse what is on its way: at once. */
 void ofi_listener_end_all(struct ofi_adapter *adapter);

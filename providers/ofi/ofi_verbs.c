@@ -29,7 +29,7 @@ static void hint(struct fi_info *hints)
 static bool accept_info(struct fi_info *info)
 {
 	return info->domain_attr->cq_data_size >= sizeof(uint32_t) &&
-	       info->tx_attr->size > 2 * CONTROLS && info->rx_attr->size > 2;
+	       info->tx_attr->size > CONTROLS + 1 && info->rx_attr->size > 2;
 }
 
 static bool is_link_local(const struct sockaddr_storage *address)

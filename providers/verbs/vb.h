@@ -48,6 +48,7 @@
 /* What the other side said of itself. */
 struct vb_hello {
 	bool is_ndx;
+	bool is_ofi; /* ofi:verbs: another protocol of ours */
 	bool has_srq;
 	uint32_t mailbox_key; /* host byte order */
 };

@@ -42,6 +42,12 @@ void vb_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
 		hello->mailbox_key = base_get_be32(trailer + 4);
 		len = trailer[3];
 	}
+	/* libfabric puts the length in front, and providers/ofi "Nv" behind that. */
+	if (!hello->is_ndx && bytes != NULL && len > 8 && bytes[0] >= 7 && bytes[1] == 'N' &&
+	    bytes[2] == 'v') {
+		hello->is_ofi = true;
+		len = 0;
+	}
 	params->private_data_len = len;
 	if (bytes != NULL && len > 0)
 		memcpy(params->private_data, bytes, len);

@@ -462,6 +462,10 @@ static void on_rejected(struct vb_conn *conn, const struct vb_event *event)
 	struct vb_hello hello;
 
 	vb_event_params(event, &params, &hello);
+	if (hello.is_ofi)
+		vb_host(conn->adapter)
+			->report(&conn->spi, 0, event->status,
+		                 "who listens there is ofi:verbs, which verbs does not talk to");
 	if (conn->state == VB_CONN_ASKING)
 		tell_connected(conn, NDX_E_CONNECTION_REFUSED, event->status,
 		               by_consumer ? &params : NULL);

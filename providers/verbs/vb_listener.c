@@ -36,6 +36,7 @@ static void refuse(struct rdma_cm_id *id)
 void vb_listener_on_event(struct vb_listener *listener, const struct vb_event *event)
 {
 	struct vb_adapter *adapter = listener->adapter;
+	char text[BASE_SOCKADDR_TEXT];
 	struct vb_request *request;
 	const struct sockaddr *peer;
 
@@ -57,6 +58,13 @@ void vb_listener_on_event(struct vb_listener *listener, const struct vb_event *e
 	if (base_sockaddr_valid(peer, sizeof(struct sockaddr_in6)))
 		base_sockaddr_copy(&request->spi.peer, peer, sizeof(struct sockaddr_in6));
 	vb_event_params(event, &request->spi.params, &request->peer);
+	if (request->peer.is_ofi) {
+		log_warn(0, "%s: refused, which is ofi:verbs: verbs does not talk to that",
+		         base_sockaddr_text(&request->spi.peer, text));
+		free(request);
+		refuse(event->id);
+		return;
+	}
 	vb_host(adapter)->request(&request->spi);
 }
 

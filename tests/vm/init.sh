@@ -19,6 +19,8 @@ done
 stty -F /dev/hvc0 raw -echo
 # shellcheck disable=SC3045 # dash has it
 ulimit -l unlimited
+# shellcheck disable=SC3045
+ulimit -n 65536
 
 # address FAMILY PREFIX BITS: route between PREFIX1 and PREFIX2 over the wire, though both are here.
 # Two name spaces would be simpler, but software RoCE only knows the first one.

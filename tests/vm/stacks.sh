@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: stacks.sh
+# In the guest: one RDMA stack's client at the other's server, which has to be refused with the
+# reason. Prints TAP.
+set -u
+work=$(mktemp -d)
+server='' count=0 ended=0
+trap 'rm -rf "$work"' EXIT
+
+verdict() {
+	count=$((count + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $count - stacks.$2"
+	else
+		echo "not ok $count - stacks.$2"
+		sed 's/^/# /' "$work/server" "$work/client"
+		ended=1
+	fi
+}
+
+# meet SERVER CLIENT: $met is how the client ended, its words are in $work/client
+meet() {
+	rm -f "$work/port"
+	ndx-reqresp server 10.9.0.2:0 --adapter "$1" --port-file "$work/port" --count 1 \
+		--quiet --verbose >"$work/server" 2>&1 &
+	server=$!
+	for _ in $(seq 200); do
+		[ -s "$work/port" ] && break
+		sleep 0.05
+	done
+	timeout 60 ndx-reqresp client "10.9.0.2:$(cat "$work/port")" --adapter "$2" --requests 100 \
+		--quiet --verbose >"$work/client" 2>&1
+	met=$?
+}
+
+meet verbs:rxe1 'ofi:verbs?iface=v0'
+[ $met -ne 0 ] && [ $met -ne 124 ] && grep -q 'is not ofi:verbs' "$work/client" &&
+	grep -q 'refused, which is ofi:verbs' "$work/server"
+verdict $? verbs_refuses_ofi_verbs
+kill $server 2>/dev/null
+
+meet 'ofi:verbs?iface=v1' verbs:rxe0
+[ $met -ne 0 ] && [ $met -ne 124 ] && grep -q 'there is ofi:verbs' "$work/client" &&
+	grep -q 'ofi:verbs talks to ofi:verbs only' "$work/server"
+verdict $? ofi_verbs_refuses_verbs
+kill $server 2>/dev/null
+
+echo "1..$count"
+exit $ended
