@@ -150,7 +150,7 @@ struct ofi_adapter {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_pep *refuser; /* refuses requests, also when their listener is gone */
-	bool private_cq;
+	enum ofi_cq_share share;
 	uint32_t max_transfer;
 	uint32_t max_depth; /* of a queue */
 	struct ofi_mr_table regions;
@@ -388,7 +388,8 @@ struct ofi_link {
 
 /*
  * Control thread. An endpoint for `conn` and its queue pair, made from `info`; receives that were
- * posted already are handed to it. *own says what the peer has to know.
+ * posted already are handed to it. *own has the parameters; what else the peer has to know is
+ * added.
  */
 enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct fi_info *info,
                                 enum ofi_stage stage, struct ofi_link **out, struct ofi_cm *own);

@@ -66,26 +66,30 @@ close_fabric:
 	return st;
 }
 
-static bool wants_private_cq(const struct ofi_options *options)
+static enum ofi_cq_share choose_share(const struct ofi_options *options)
 {
 	if (options->flavour->controls > 0) /* made to measure */
 		return true;
 	switch (options->cq) {
 	case OFI_CQ_PRIVATE:
-		return true;
+		return OFI_SHARE_NEVER;
 	case OFI_CQ_SHARED:
-		return false;
+		return OFI_SHARE_ALWAYS;
 	case OFI_CQ_AUTO:
 		break;
 	}
-	return FI_VERSION_LT(fi_version(), options->flavour->shared_cq_since);
+	if (options->flavour->shared_cq_since == UINT32_MAX)
+		return OFI_SHARE_NEVER;
+	return FI_VERSION_LT(fi_version(), options->flavour->shared_cq_since)
+	               ? OFI_SHARE_UNLESS_READS
+	               : OFI_SHARE_ALWAYS;
 }
 
 static void init(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head)
 {
 	adapter->spi = *head;
 	adapter->spi.stack = adapter->flavour->stack;
-	adapter->private_cq = wants_private_cq(&adapter->options);
+	adapter->share = choose_share(&adapter->options);
 	adapter->silent.kind = OFI_OP_SILENT;
 	adapter->eq.event = ofi_conn_event;
 	adapter->eq.owner = adapter;

@@ -208,12 +208,12 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 	info = ofi_dup_info(conn->adapter->info, choose_source(conn, &to), &to);
 	if (info == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to connect");
+	take_params(&own, OFI_CM_CONNECT, params);
 	st = ofi_link_create(conn, ofi_qp_of(spi->qp), info, OFI_LINK_CONNECTING, &conn->link,
 	                     &own);
 	fi_freeinfo(info);
 	if (st != NDX_OK)
 		return st;
-	take_params(&own, OFI_CM_CONNECT, params);
 	err = -fi_connect(conn->link->ep, &to, bytes,
 	                  conn->adapter->flavour->cm_encode(&own, bytes));
 	if (err != 0) {
@@ -271,6 +271,7 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	enum ndx_status st;
 	int err;
 
+	take_params(&own, OFI_CM_ACCEPT, params);
 	st = ofi_link_create(conn, qp, request->info, OFI_LINK_ACCEPTING, &conn->link, &own);
 	if (st != NDX_OK)
 		goto drop;
@@ -280,7 +281,6 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	base_lock_release(&conn->link->ncq->lock);
 	set_read_limit(conn, qp);
 	learn_local(conn);
-	take_params(&own, OFI_CM_ACCEPT, params);
 	err = -fi_accept(conn->link->ep, bytes, conn->adapter->flavour->cm_encode(&own, bytes));
 	if (err != 0) {
 		st = fail(NDX_E_CONNECTION_ABORTED, err, "fi_accept of %s: %s",

@@ -44,6 +44,16 @@ struct ofi_tie {
 	struct base_list of_ncq;
 };
 
+/* Which links share a native queue with others of the same consumer's queue. */
+enum ofi_cq_share {
+	OFI_SHARE_NEVER,
+	/* Where the stack corrupts a queue when an endpoint goes in the middle of a read: only
+	 * links that may not read, so many of them that it matters, and not too many: each look at
+	 * such a queue goes through all its endpoints. */
+	OFI_SHARE_UNLESS_READS,
+	OFI_SHARE_ALWAYS,
+};
+
 enum ofi_ncq_mode {
 	OFI_NCQ_BUSY,  /* the control thread is at it */
 	OFI_NCQ_ARMED, /* the control thread sleeps on its descriptor */
@@ -104,8 +114,9 @@ bool ofi_cq_needs_thread(struct ofi_cq *cq);
 /* Control thread, at a tick: may it be left to the consumers that sleep on it? */
 bool ofi_ncq_is_lent(struct ofi_ncq *ncq);
 
-/* Control thread: the ncq for a queue pair that begins to connect, tied to its queues. */
-enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp,
+/* Control thread: the ncq for a queue pair that begins to connect, tied to its queues. reads: it
+ * may read from the peer. */
+enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp, bool reads,
                             struct ofi_ncq **out);
 /* Control thread: undo the tie; the queues may go. */
 void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp);

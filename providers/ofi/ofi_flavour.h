@@ -28,7 +28,8 @@ struct ofi_tx;
 struct ofi_flavour {
 	const char *device;       /* in the URI; libfabric's name of the provider */
 	const char *stack;        /* what two adapters must have in common */
-	uint32_t shared_cq_since; /* libfabric from which endpoints may share a native queue */
+	uint32_t shared_cq_since; /* libfabric from which endpoints may share a native queue;
+	                             UINT32_MAX: never */
 	bool needs_trust;         /* it believes what its peers send */
 	bool answers_late;        /* a listener that goes has to refuse what is on its way */
 	bool skips_events;        /* a look at its event queue may find an event and tell of none */

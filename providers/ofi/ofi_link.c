@@ -132,7 +132,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->answers[1] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_SYNCED, link};
 	link->answers[2] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PONG, link};
 	link->first_op = (struct ofi_op){OFI_OP_FIRST, 0, link};
-	st = ofi_ncq_get(conn->adapter, qp, &link->ncq);
+	st = ofi_ncq_get(conn->adapter, qp, own->outbound_read_limit > 0, &link->ncq);
 	if (st != NDX_OK)
 		goto free_link;
 	st = make_control(link);

@@ -22,6 +22,7 @@
 #define CATCH_UP 4096       /* reads in a row, more than a queue ever holds between two polls */
 #define NATIVE_SIZE 1024    /* advice: the queue grows */
 #define MANY 8u             /* native queues below one of the consumer's, ... */
+#define SHARERS 16u         /* links on one that is shared with care */
 #define PATIENCE 64u        /* ... and one more missed tick is forgiven for so many */
 
 /* ---- reading ---- */
@@ -264,7 +265,7 @@ static bool is_in_vain(struct ofi_ncq *ncq, bool any)
 		ncq->idle = 0;
 		return false;
 	}
-	if (ncq->deaf > 0 && !ncq->shared)
+	if (ncq->deaf > 0 && ncq->adapter->share != OFI_SHARE_ALWAYS)
 		return true;
 	if (ncq->idle++ == 0)
 		ncq->idle_since = base_now_ns();
@@ -538,21 +539,40 @@ void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp)
 		ncq->shared_by = NULL;
 }
 
+static bool may_share(const struct ofi_adapter *adapter, const struct ofi_cq *cq, bool reads)
+{
+	switch (adapter->share) {
+	case OFI_SHARE_ALWAYS:
+		return true;
+	case OFI_SHARE_UNLESS_READS:
+		return !reads && __atomic_load_n(&cq->native, __ATOMIC_RELAXED) >= MANY;
+	case OFI_SHARE_NEVER:
+		break;
+	}
+	return false;
+}
+
+static bool has_room(const struct ofi_ncq *ncq)
+{
+	return ncq->adapter->share == OFI_SHARE_ALWAYS || ncq->refs < SHARERS;
+}
+
 static struct ofi_ncq *find_shared(struct ofi_adapter *adapter, const struct ofi_cq *cq)
 {
 	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
 
-		if (ncq->shared_by == cq)
+		if (ncq->shared_by == cq && has_room(ncq))
 			return ncq;
 	}
 	return NULL;
 }
 
-enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp,
+enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp, bool reads,
                             struct ofi_ncq **out)
 {
-	struct ofi_cq *shared_by = adapter->private_cq ? NULL : receive_cq(qp);
+	struct ofi_cq *shared_by =
+		may_share(adapter, receive_cq(qp), reads) ? receive_cq(qp) : NULL;
 	struct ofi_ncq *ncq = shared_by != NULL ? find_shared(adapter, shared_by) : NULL;
 	enum ndx_status st = NDX_OK;
 
@@ -575,13 +595,4 @@ untie:
 put_ncq:
 	ofi_ncq_put(ncq);
 	return st;
-}
-
-struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t id)
-{
-	struct ofi_link *link = ncq->buckets[id % OFI_NCQ_BUCKETS];
-
-	while (link != NULL && link->id != id)
-		link = link->next;
-	return link;
 }
