@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * usage: ndx-scale [--json] [--messages N] [--counts LIST] [URI]
+ * usage: ndx-scale [--json] [--reads] [--messages N] [--counts LIST] [URI]
  * What many connections on an adapter cost: time for a message, memory, and the control thread.
  */
 #include <dirent.h>
@@ -21,6 +21,7 @@
 #define COUNTS 16u
 #define ROUNDS 9u
 #define IDLE_MS 1000
+#define READS 16u
 
 void lane_die(const char *what, const char *why)
 {
@@ -181,6 +182,7 @@ static void print_row(const struct row *row, bool json, bool first)
 struct options {
 	const char *uri;
 	bool json;
+	uint32_t reads; /* that a connection may have under way */
 	unsigned messages;
 	unsigned counts[COUNTS];
 	unsigned count;
@@ -192,7 +194,7 @@ static void run(const struct options *options)
 	double kib;
 	double own;
 
-	scale_open(&net, options->uri, options->counts[options->count - 1] + 1);
+	scale_open(&net, options->uri, options->counts[options->count - 1] + 1, options->reads);
 	for (unsigned i = 0; i < options->count; i++) {
 		const unsigned before = net.count;
 		struct row row = {.connections = options->counts[i], .kib = NAN, .own = NAN};
@@ -237,6 +239,7 @@ static bool read_options(struct options *options, int argc, char **argv)
 {
 	static const struct option table[] = {
 		{"json", no_argument, NULL, 'j'},
+		{"reads", no_argument, NULL, 'r'},
 		{"messages", required_argument, NULL, 'm'},
 		{"counts", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
@@ -246,6 +249,8 @@ static bool read_options(struct options *options, int argc, char **argv)
 	for (int o = 0; ok && (o = getopt_long(argc, argv, "", table, NULL)) != -1;) {
 		if (o == 'j')
 			options->json = true;
+		else if (o == 'r')
+			options->reads = READS;
 		else if (o == 'm')
 			options->messages = (unsigned)strtoul(optarg, NULL, 10);
 		else
@@ -264,7 +269,8 @@ int main(int argc, char **argv)
 	                          .count = 4};
 
 	if (!read_options(&options, argc, argv)) {
-		(void)fputs("usage: ndx-scale [--json] [--messages N] [--counts A,B,...] [URI]\n",
+		(void)fputs("usage: ndx-scale [--json] [--reads] [--messages N] [--counts A,B,...] "
+		            "[URI]\n",
 		            stderr);
 		return 2;
 	}

@@ -28,9 +28,10 @@ struct scale_net {
 	socklen_t address_len;
 	struct scale_conn *conns;
 	unsigned count;
+	uint32_t reads; /* that each side may have under way on a connection */
 };
 
-void scale_open(struct scale_net *net, const char *uri, unsigned most);
+void scale_open(struct scale_net *net, const char *uri, unsigned most, uint32_t reads);
 /* Add connections until there are `count`; false: the system has no room for more. */
 bool scale_grow(struct scale_net *net, unsigned count);
 void scale_close(struct scale_net *net);

@@ -31,12 +31,13 @@ static void open_side(struct scale_net *net, int side, const char *uri, unsigned
 	                         NDX_MR_ALLOW_LOCAL_WRITE, &net->mr[side]));
 }
 
-void scale_open(struct scale_net *net, const char *uri, unsigned most)
+void scale_open(struct scale_net *net, const char *uri, unsigned most, uint32_t reads)
 {
 	struct sockaddr_storage list[16];
 	size_t count = sizeof(list) / sizeof(list[0]);
 
 	memset(net, 0, sizeof(*net));
+	net->reads = reads;
 	net->conns = calloc(most, sizeof(*net->conns));
 	if (net->conns == NULL)
 		lane_die("no memory", "for connections");
@@ -77,6 +78,48 @@ static void post_send(const struct scale_net *net, int side, struct scale_conn *
 	must("ndx_qp_send", ndx_qp_send(conn->qp[side], conn, &out, 1, NDX_OP_SILENT_SUCCESS));
 }
 
+/* A step of a connector, with a time-out. */
+static enum ndx_status step(struct ndx_connector *c, struct ndx_overlapped *ov, enum ndx_status st)
+{
+	if (st != NDX_PENDING)
+		return st;
+	st = ndx_overlapped_wait(ov, TIMEOUT_MS);
+	if (st != NDX_PENDING)
+		return st;
+	(void)ndx_connector_cancel(c);
+	return ndx_overlapped_status(ov);
+}
+
+static enum ndx_status connect_to(const struct scale_net *net, struct ndx_qp *qp,
+                                  struct ndx_connector **c)
+{
+	struct ndx_overlapped ov = {0};
+	enum ndx_status st = ndx_connector_create(net->adapter[0], NULL, c);
+
+	if (st == NDX_OK)
+		st = step(*c, &ov,
+		          ndx_connector_connect(*c, qp, (const struct sockaddr *)&net->address,
+		                                net->address_len, net->reads, net->reads, NULL, 0,
+		                                &ov));
+	if (st == NDX_OK)
+		st = step(*c, &ov, ndx_connector_complete_connect(*c, &ov));
+	return st;
+}
+
+static enum ndx_status accept_from(const struct scale_net *net, struct ndx_qp *qp,
+                                   struct ndx_connector **c)
+{
+	struct ndx_overlapped ov = {0};
+	enum ndx_status st = ndx_connector_create(net->adapter[1], NULL, c);
+
+	if (st == NDX_OK)
+		st = step(*c, &ov, ndx_listener_get_connection_request(net->listener, *c, &ov));
+	if (st == NDX_OK)
+		st = step(*c, &ov,
+		          ndx_connector_accept(*c, qp, net->reads, net->reads, NULL, 0, &ov));
+	return st;
+}
+
 struct acceptance {
 	struct scale_net *net;
 	struct scale_conn *conn;
@@ -87,8 +130,7 @@ static void *accept_one(void *arg)
 {
 	struct acceptance *a = arg;
 
-	a->status = ndx_accept_from(a->net->adapter[1], a->net->listener, a->conn->qp[1], NULL, 0,
-	                            TIMEOUT_MS, &a->conn->connector[1]);
+	a->status = accept_from(a->net, a->conn->qp[1], &a->conn->connector[1]);
 	return NULL;
 }
 
@@ -119,8 +161,7 @@ static bool connect_one(struct scale_net *net, struct scale_conn *conn)
 		st = make_qp(net, 1, conn);
 	if (st != NDX_OK || pthread_create(&thread, NULL, accept_one, &a) != 0)
 		return false;
-	st = ndx_connect_to(net->adapter[0], conn->qp[0], (struct sockaddr *)&net->address,
-	                    net->address_len, NULL, 0, TIMEOUT_MS, &conn->connector[0]);
+	st = connect_to(net, conn->qp[0], &conn->connector[0]);
 	if (st != NDX_OK)
 		ndx_listener_close(net->listener); /* ends the accept */
 	(void)pthread_join(thread, NULL);
