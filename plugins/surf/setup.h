@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Give the FPGA a queue pair that is connected to one of this host, and take it away again.
+ *
+ * Blocks for as long as the FPGA takes. One thread at a time for each bus.
+ */
+#ifndef SURF_SETUP_H
+#define SURF_SETUP_H
+
+#include <ndx/log.h>
+
+#include "bus.h"
+
+/* Where a line goes for each failed step of a clean-up and each thing that came up; NULL: nowhere.
+ */
+struct surf_log {
+	void (*line)(void *to, enum ndx_log_level level, const char *text);
+	void *to;
+};
+
+/* What the FPGA is told. Each value is as wide as the caller's, and checked. */
+struct surf_setup {
+	uint64_t host_qpn; /* 1 to 2^24 - 1 */
+	/* PSNs of the FPGA's queue pair: what it expects first from the host, and what it sends
+	 * first. The host's own are the same two, crossed. */
+	uint64_t rq_psn;     /* less than 2^24 */
+	uint64_t sq_psn;     /* less than 2^24 */
+	uint64_t mr_address; /* the host's slab */
+	uint64_t mr_length;  /* 1 to 2^32 - 1 bytes */
+	uint64_t pmtu;       /* a code: 1 is 256 bytes, 5 is 4096 */
+	/* surf_setup_init() gives these: */
+	uint64_t min_rnr_timer; /* a code, 0 to 31 */
+	uint64_t timeout;       /* a code, 0 to 31 */
+	uint64_t retry_count;   /* 0 to 7 */
+	uint64_t rnr_retry;     /* 0 to 7 */
+	uint64_t pd_key;        /* random, 32 bits */
+	uint64_t lkey_part;     /* random, 31 bits */
+	uint64_t rkey_part;     /* random, 31 bits */
+	uint32_t step_ms;       /* for each answer */
+};
+
+/* What the FPGA has for us; all zeros: nothing. */
+struct surf_connection {
+	bool has_pd;
+	bool has_mr;
+	bool has_qp;
+	uint32_t pd_handler;
+	uint32_t lkey;
+	uint32_t rkey;
+	uint32_t qpn;
+};
+
+/* Defaults and random keys; the rest is 0. NDX_E_INTERNAL_ERROR: the system gives no random bytes.
+ */
+enum ndx_status surf_setup_init(struct surf_setup *setup);
+
+/*
+ * Soft reset, then PD, MR and QP, then the QP to INIT, RTR and RTS. A failure takes back what there
+ * is, in reverse; what fails of that is logged and does not change the error.
+ *
+ * NDX_E_INVALID_PARAMETER       a value is out of its range: no register was touched
+ * NDX_E_IO_TIMEOUT              a step got no answer
+ * NDX_E_INSUFFICIENT_RESOURCES  the FPGA refuses to allocate
+ * NDX_E_REMOTE_ERROR            the FPGA refuses a state, is in another one, or talks nonsense
+ * others                        from the bus
+ *
+ * A failure leaves *out untouched; *why names the step and the cause.
+ */
+enum ndx_status surf_bring_up(const struct surf_bus *bus, const struct surf_log *log,
+                              const struct surf_setup *setup, struct surf_connection *out,
+                              char *why, size_t room);
+
+/*
+ * QP to ERR, destroy it, free MR and PD: each that is there, whatever became of those before; a
+ * failure is logged. If anything failed, a soft reset clears the rest. *connection is empty
+ * afterwards. Returns how many steps failed.
+ */
+unsigned surf_tear_down(const struct surf_bus *bus, const struct surf_log *log,
+                        struct surf_connection *connection);
+
+#endif
