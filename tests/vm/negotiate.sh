@@ -40,6 +40,16 @@ moves_data() {
 	server_end && [ "$(grep -c '0 wrong; end of connection: graceful' "$work/server.log")" -eq 2 ]
 }
 
+# The same session and plugin over libfabric, which has a connection manager.
+libfabric_moves_data() {
+	server_start "$work" ndx-negotiate server "$1" --adapter 'ofi:verbs?iface=v1' --count 1 || return 1
+	timeout 40 ndx-negotiate client "$server_address" --adapter 'ofi:verbs?iface=v0' --messages 50 \
+		>"$work/client.log" 2>&1 || return 1
+	server_end || return 1
+	grep -q 'negotiated by roce/fabric-msg' "$work/client.log" &&
+		grep -q '0 wrong; end of connection: graceful' "$work/server.log"
+}
+
 # Over TCP the two reach each other; the GID that the client has to take is of the other family.
 families_differ() {
 	server_start "$work" ndx-negotiate server '[fd09::2]:0' --adapter verbs:rxe1 --count 1 || return 1
@@ -80,6 +90,10 @@ moves_data 10.9.0.2:0
 verdict negotiate.moves_data $?
 moves_data '[fd09::2]:0'
 verdict negotiate.moves_data_by_ipv6 $?
+libfabric_moves_data 10.9.0.2:0
+verdict negotiate.libfabric_moves_data $?
+libfabric_moves_data '[fd09::2]:0'
+verdict negotiate.libfabric_moves_data_by_ipv6 $?
 families_differ
 verdict negotiate.families_differ $?
 answers
