@@ -114,7 +114,10 @@ uint32_t ndx_mr_get_remote_token(const struct ndx_mr *mr);
  */
 enum ndx_status ndx_mw_create(struct ndx_adapter *adapter, struct ndx_mw **out);
 
-/** Release; a bound window is invalidated first. NULL is a no-op. */
+/**
+ * Release; a bound window is invalidated first. A bind of it that has not begun completes
+ * NDX_E_CANCELED, and ends nothing. NULL is a no-op.
+ */
 void ndx_mw_close(struct ndx_mw *mw);
 
 /** Token for the peer, valid from the return of ndx_qp_bind() on. */

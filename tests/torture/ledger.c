@@ -85,6 +85,9 @@ static void ended_badly(struct end *e, const struct request *q, const struct ndx
 	if (q->type == NDX_REQUEST_BIND || q->type == NDX_REQUEST_INVALIDATE)
 		window_result(e, q, false);
 	let_go(e, q);
+	/* "A bind of it that has not begun completes NDX_E_CANCELED, and ends nothing." */
+	if (q->type == NDX_REQUEST_BIND && r->status == NDX_E_CANCELED && e->mw == NULL)
+		return;
 	e->initiator.failed = true;
 }
 
