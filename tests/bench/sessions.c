@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * usage: ndx-sessions [--sessions N] [--bad N] [--blocks N]
+ * usage: ndx-sessions [--sessions N] [--bad N] [--again MS] [--blocks N]
  * What negotiating costs: N sessions at once at one server, in a process of its own; memory of one
  * that is idle; and what clients that do no good do to the others, both cases block by block in
  * turn.
@@ -247,7 +247,7 @@ static unsigned all_at_once(struct crowd *crowd, const struct sessions_server *s
 }
 
 static unsigned with_bad(struct crowd *crowd, const struct sessions_server *server, unsigned bad,
-                         unsigned blocks)
+                         unsigned again_ms, unsigned blocks)
 {
 	double *calm = calloc(blocks, sizeof(*calm));
 	double *disturbed = calloc(blocks, sizeof(*disturbed));
@@ -261,7 +261,7 @@ static unsigned with_bad(struct crowd *crowd, const struct sessions_server *serv
 	for (unsigned i = 0; i < 2 * blocks; i++) {
 		/* ABBA, so that a drift of the machine falls on both alike */
 		const bool hostile = (i % 4 == 1) || (i % 4 == 2);
-		struct hostile *h = hostile ? hostile_start(server->port, bad) : NULL;
+		struct hostile *h = hostile ? hostile_start(server->port, bad, again_ms) : NULL;
 		const struct block b =
 			run_block(crowd, hostile ? good : crowd->count, good, server);
 
@@ -273,9 +273,9 @@ static unsigned with_bad(struct crowd *crowd, const struct sessions_server *serv
 	}
 	p99 = percentile(calm, blocks, 50);
 	(void)printf("%u of %u, p99 (median of %u blocks): %.1f ms if the others are like them, "
-	             "%.1f ms if they are silent or send rubbish: x%.3f; %u failed, rubbish was "
-	             "sent %llu times\n",
-	             good, crowd->count, blocks, p99, percentile(disturbed, blocks, 50),
+	             "%.1f ms if they are silent or send rubbish every %u ms: x%.3f; %u failed, "
+	             "rubbish was sent %llu times\n",
+	             good, crowd->count, blocks, p99, percentile(disturbed, blocks, 50), again_ms,
 	             percentile(disturbed, blocks, 50) / p99, failed, (unsigned long long)sent);
 	free(calm);
 	free(disturbed);
@@ -293,13 +293,14 @@ static void raise_limit(void)
 }
 
 struct settings {
-	unsigned sessions, bad, blocks;
+	unsigned sessions, bad, again_ms, blocks;
 };
 
 static void parse(int argc, char **argv, struct settings *s)
 {
 	static const struct option options[] = {{"sessions", required_argument, NULL, 's'},
 	                                        {"bad", required_argument, NULL, 'b'},
+	                                        {"again", required_argument, NULL, 'a'},
 	                                        {"blocks", required_argument, NULL, 'n'},
 	                                        {NULL, 0, NULL, 0}};
 	int c;
@@ -311,19 +312,23 @@ static void parse(int argc, char **argv, struct settings *s)
 			s->sessions = value;
 		else if (c == 'b')
 			s->bad = value;
+		else if (c == 'a')
+			s->again_ms = value;
 		else if (c == 'n')
 			s->blocks = value;
 		else
-			sessions_die("usage", "[--sessions N] [--bad N] [--blocks N]");
+			sessions_die("usage", "[--sessions N] [--bad N] [--again MS] [--blocks N]");
 	}
 	if (s->sessions == 0 || s->sessions > 8000 || s->blocks == 0 || s->blocks > 1000 ||
-	    s->bad >= s->sessions)
-		sessions_die("usage", "1 to 8000 sessions, fewer bad ones, 1 to 1000 blocks");
+	    s->bad >= s->sessions || s->again_ms == 0 || s->again_ms > 60000)
+		sessions_die(
+			"usage",
+			"1 to 8000 sessions, fewer bad ones, 1 to 1000 blocks, 1 ms to a minute");
 }
 
 int main(int argc, char **argv)
 {
-	struct settings settings = {.sessions = 2000, .bad = 200, .blocks = 9};
+	struct settings settings = {.sessions = 2000, .bad = 200, .again_ms = 100, .blocks = 9};
 	struct crowd crowd = {0};
 	struct ndx_negotiation *negotiation = NULL;
 	struct sessions_server server;
@@ -345,7 +350,8 @@ int main(int argc, char **argv)
 	gather(&crowd);
 	failed = all_at_once(&crowd, &server);
 	if (settings.bad > 0)
-		failed += with_bad(&crowd, &server, settings.bad, settings.blocks);
+		failed +=
+			with_bad(&crowd, &server, settings.bad, settings.again_ms, settings.blocks);
 	disperse(&crowd);
 	sessions_server_stop(&server);
 	ndx_variant_close(crowd.variant);

@@ -36,7 +36,7 @@ void sessions_server_stop(struct sessions_server *server);
 
 /* Clients that do no good: half of them say nothing, half rubbish, again and again. */
 struct hostile;
-struct hostile *hostile_start(uint16_t port, unsigned count);
+struct hostile *hostile_start(uint16_t port, unsigned count, unsigned again_ms);
 /* How often rubbish was sent. */
 uint64_t hostile_stop(struct hostile *h);
 

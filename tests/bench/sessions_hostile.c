@@ -11,11 +11,10 @@
 
 #include "sessions.h"
 
-#define AGAIN_MS 100 /* between two things that one of them does */
-
 struct hostile {
 	pthread_t thread;
 	unsigned count;
+	int again_ms; /* between two things that one of them does */
 	struct sockaddr_in to;
 	struct pollfd *set;
 	atomic_bool stop;
@@ -60,24 +59,25 @@ static void *run(void *arg)
 		h->set[i] = (struct pollfd){.fd = reach(h), .events = i % 2 != 0 ? POLLOUT : 0};
 	h->begun = true;
 	while (!h->stop) {
-		const int ready = poll(h->set, h->count, AGAIN_MS);
+		const int ready = poll(h->set, h->count, h->again_ms);
 
 		for (unsigned i = 1; ready > 0 && i < h->count; i += 2)
 			talk(h, &h->set[i]);
-		(void)poll(NULL, 0, AGAIN_MS);
+		(void)poll(NULL, 0, h->again_ms);
 	}
 	for (unsigned i = 0; i < h->count; i++)
 		(void)close(h->set[i].fd);
 	return NULL;
 }
 
-struct hostile *hostile_start(uint16_t port, unsigned count)
+struct hostile *hostile_start(uint16_t port, unsigned count, unsigned again_ms)
 {
 	struct hostile *h = calloc(1, sizeof(*h));
 
 	if (h == NULL)
 		sessions_die("hostile clients", "no memory");
 	h->count = count;
+	h->again_ms = (int)again_ms;
 	h->set = calloc(count, sizeof(*h->set));
 	h->to.sin_family = AF_INET;
 	h->to.sin_port = htons(port);
