@@ -46,7 +46,7 @@ for pid in $pids; do
 done
 grep -q 'connect 127.0.0.1:1, .*NDX_E_CONNECTION_REFUSED' "$work/client1.log" ||
 	fail 'the history does not have the attempt'
-grep -q ': backoff' "$work/client1.log" || fail 'the history does not have the pause'
+grep -q 'wait before the next attempt' "$work/client1.log" || fail 'the history does not have the pause'
 server_end || fail 'the server found fault'
 
 echo '# requests and responses'
