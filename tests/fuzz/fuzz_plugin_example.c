@@ -5,8 +5,8 @@
 #include "format.h"
 #include "fuzz.h"
 
-/* Its fields may have come in any order, and with some of later versions in between; nothing is lost
- * on the way: what is read of what was written is written the same. */
+/* Its fields may have come in any order, and with some of later versions in between; nothing is
+ * lost on the way: what is read of what was written is written the same. */
 static void write_and_read(const struct example_message *message, size_t most)
 {
 	struct example_message again;
