@@ -96,8 +96,8 @@ struct bench {
 	unsigned sessions;
 	unsigned stuck;
 	atomic_bool stop;
-	atomic_bool bad; /* what the ones beside it are */
-	unsigned beside;
+	atomic_bool bad;    /* what the ones beside it are */
+	atomic_uint beside; /* sessions that have run there */
 };
 
 static double now_ms(void)
@@ -229,7 +229,7 @@ static void run_blocks(struct bench *b, unsigned blocks)
 	}
 	(void)printf("p50 x%.3f, p99 x%.3f, with %u calls stuck; %u sessions ran beside\n",
 	             p50[1][blocks / 2] / p50[0][blocks / 2],
-	             p99[1][blocks / 2] / p99[0][blocks / 2], b->stuck, b->beside);
+	             p99[1][blocks / 2] / p99[0][blocks / 2], b->stuck, (unsigned)b->beside);
 	for (int i = 0; i < 2; i++) {
 		free(p50[i]);
 		free(p99[i]);
