@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <ndx/spi/provider.h>
 
@@ -61,6 +62,7 @@ enum ofi_ncq_mode {
 };
 
 #define OFI_NCQ_BUCKETS 64u
+#define OFI_BATCH 16 /* completions of one read */
 
 struct ofi_ncq {
 	struct ofi_adapter *adapter;
@@ -122,6 +124,9 @@ enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp
 void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp);
 /* Control thread: no endpoint of the caller uses it any more. */
 void ofi_ncq_put(struct ofi_ncq *ncq);
+/* Lock held: one read, of OFI_BATCH at the most, which is handed on (ofi_done.c). -FI_EAGAIN: it
+ * was empty even after the provider had looked at its sockets. */
+ssize_t ofi_ncq_read(struct ofi_ncq *ncq);
 /* Lock held: read what is there and hand it on; how many there were. */
 unsigned ofi_ncq_progress(struct ofi_ncq *ncq);
 /* The same for a consumer, whose queue need not hold more than `count` results: who gets as many as

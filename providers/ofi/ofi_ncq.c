@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Native completion queues: reading them and handing on what was read; and who does it. A consumer
- * that polls is left alone: the control thread then only looks at its count of polls now and then.
- * Otherwise the control thread sleeps on the queue's descriptor and reads by itself.
+ * Native completion queues: who reads them. A consumer that polls is left alone: the control thread
+ * then only looks at its count of polls now and then. Otherwise the control thread sleeps on the
+ * queue's descriptor and reads by itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 #include "base_log.h"
 #include "ofi.h"
 
-#define BATCH 16
 #define READS 64 /* of a batch, before others get the lock */
 #define TICK_MS 2u
 #define IDLE_MAX 20000      /* empty wake-ups in a row, ... */
@@ -26,99 +25,6 @@
 #define PATIENCE 64u        /* ... and one more missed tick is forgiven for so many */
 
 /* ---- reading ---- */
-
-/* The peer lives: it has answered, or sent something. */
-static void hear(const struct ofi_qp *qp)
-{
-	if (qp->link != NULL)
-		qp->link->heard++;
-}
-
-static void hand_on(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
-{
-	struct ofi_op *op = e->op_context;
-	struct ofi_qp *qp;
-
-	if (op == NULL) {
-		if (e->flags & FI_REMOTE_CQ_DATA)
-			ofi_word_in(ncq, e->data);
-		return;
-	}
-	switch (op->kind) {
-	case OFI_OP_TX:
-		qp = op->owner;
-		hear(qp);
-		base_lock_acquire(&qp->base.lock);
-		ofi_tx_done(qp, container_of(op, struct ofi_tx, op), 0);
-		base_lock_release(&qp->base.lock);
-		break;
-	case OFI_OP_RX:
-		qp = op->owner;
-		hear(qp);
-		ofi_flavour_of(qp)->received(qp, container_of(op, struct ofi_rx, op), e);
-		break;
-	case OFI_OP_FIRST:
-		ncq->adapter->flavour->first(op->owner, e);
-		break;
-	case OFI_OP_WORD:
-		ofi_word_done(op->owner, op->word, 0);
-		break;
-	case OFI_OP_SILENT:
-		break;
-	}
-}
-
-static void hand_on_error(const struct ofi_ncq *ncq, const struct fi_cq_err_entry *e)
-{
-	struct ofi_op *op = e->op_context;
-	const int err = ncq->adapter->flavour->error_of(e);
-	struct ofi_qp *qp;
-
-	/* Without context: a write of the peer's that our own shutdown cut off. */
-	if (op == NULL)
-		return;
-	switch (op->kind) {
-	case OFI_OP_TX:
-		qp = op->owner;
-		base_lock_acquire(&qp->base.lock);
-		ofi_tx_done(qp, container_of(op, struct ofi_tx, op), err);
-		base_lock_release(&qp->base.lock);
-		break;
-	case OFI_OP_RX:
-		qp = op->owner;
-		base_lock_acquire(&qp->base.lock);
-		ofi_rx_failed(qp, container_of(op, struct ofi_rx, op), err);
-		base_lock_release(&qp->base.lock);
-		break;
-	case OFI_OP_WORD:
-		ofi_word_done(op->owner, op->word, err);
-		break;
-	case OFI_OP_FIRST: /* what is behind it fails, too */
-	case OFI_OP_SILENT:
-		break;
-	}
-}
-
-static ssize_t read_error(struct ofi_ncq *ncq)
-{
-	struct fi_cq_err_entry err = {0};
-	const ssize_t n = fi_cq_readerr(ncq->cq, &err, 0);
-
-	if (n > 0)
-		hand_on_error(ncq, &err);
-	return n;
-}
-
-/* One read; -FI_EAGAIN: it was empty even after the provider had looked at its sockets. */
-static ssize_t read_some(struct ofi_ncq *ncq)
-{
-	struct fi_cq_data_entry entries[BATCH];
-	const ssize_t n = fi_cq_read(ncq->cq, entries, BATCH);
-
-	for (ssize_t i = 0; i < n; i++)
-		hand_on(ncq, &entries[i]);
-	return n == -FI_EAVAIL ? read_error(ncq) : n;
-}
 
 static bool is_away(const struct ofi_ncq *ncq)
 {
@@ -137,12 +43,12 @@ unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
 
 	ofi_tell_all_credits(ncq);
 	for (int i = 0; again && i < READS; i++) {
-		const ssize_t n = read_some(ncq);
+		const ssize_t n = ofi_ncq_read(ncq);
 
 		if (n > 0)
 			total += (unsigned)n;
 		/* A short read is the last, or ends before a failure. */
-		again = n == BATCH || (n > 0 && !is_away(ncq));
+		again = n == OFI_BATCH || (n > 0 && !is_away(ncq));
 	}
 	if (again && !is_away(ncq))
 		ofi_ncq_kick(ncq);
@@ -151,16 +57,16 @@ unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
 
 void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count)
 {
-	ssize_t n = BATCH;
+	ssize_t n = OFI_BATCH;
 
 	if (!is_away(ncq)) {
 		(void)ofi_ncq_progress(ncq);
 		return;
 	}
 	ofi_tell_all_credits(ncq);
-	for (int i = 0; n == BATCH && i < READS && !base_cq_has(cq, count); i++)
-		n = read_some(ncq);
-	if (n == BATCH && !is_away(ncq))
+	for (int i = 0; n == OFI_BATCH && i < READS && !base_cq_has(cq, count); i++)
+		n = ofi_ncq_read(ncq);
+	if (n == OFI_BATCH && !is_away(ncq))
 		ofi_ncq_kick(ncq);
 }
 
