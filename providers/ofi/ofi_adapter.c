@@ -69,7 +69,7 @@ close_fabric:
 static enum ofi_cq_share choose_share(const struct ofi_options *options)
 {
 	if (options->flavour->controls > 0) /* made to measure */
-		return true;
+		return OFI_SHARE_NEVER;
 	switch (options->cq) {
 	case OFI_CQ_PRIVATE:
 		return OFI_SHARE_NEVER;
