@@ -151,6 +151,7 @@ struct ofi_adapter {
 	struct fid_domain *domain;
 	struct fid_pep *refuser; /* refuses requests, also when their listener is gone */
 	enum ofi_cq_share share;
+	bool software; /* rdma_rxe: see ofi_done.c */
 	uint32_t max_transfer;
 	uint32_t max_depth; /* of a queue */
 	struct ofi_mr_table regions;
@@ -255,6 +256,7 @@ struct ofi_qp {
 	uint32_t tx_native; /* requests that the stack has */
 	uint32_t reads;     /* of those, reads */
 	uint32_t read_limit;
+	uint32_t unsettled;    /* request that receives do not wait for; the ncq's lock */
 	uint32_t written;      /* length of the write that the next message stands for, ... */
 	uint8_t written_words; /* ... told in so many words */
 	bool timer_set;

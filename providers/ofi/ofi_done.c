@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a native completion queue has, handed on to whom it belongs to; its lock is held. */
+#include <sched.h>
+
+#include "base_linux.h"
 #include "ofi.h"
+
+#define HELD 512u /* more than a queue pair has */
+#define SETTLE_MS 100u
 
 /* The peer lives: it has answered, or sent something. */
 static void hear(const struct ofi_qp *qp)
@@ -84,12 +90,111 @@ static ssize_t read_error(struct ofi_ncq *ncq)
 	return n;
 }
 
-ssize_t ofi_ncq_read(struct ofi_ncq *ncq)
+/* ---- software RoCE ---- */
+
+/* Receives that wait until they are handed on. */
+struct held {
+	struct fi_cq_data_entry entries[HELD];
+	unsigned count;
+};
+
+static bool is_receive(const struct fi_cq_data_entry *e)
+{
+	const struct ofi_op *op = e->op_context;
+
+	return op != NULL && op->kind == OFI_OP_RX;
+}
+
+/* Read some: hand on what is no receive, hold what is. */
+static ssize_t read_some(struct ofi_ncq *ncq, struct held *held)
+{
+	const unsigned room = HELD - held->count;
+	struct fi_cq_data_entry entries[OFI_BATCH];
+	const ssize_t n = fi_cq_read(ncq->cq, entries, room < OFI_BATCH ? room : OFI_BATCH);
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (is_receive(&entries[i]))
+			held->entries[held->count++] = entries[i];
+		else
+			hand_on(ncq, &entries[i]);
+	}
+	return n;
+}
+
+/* Are the requests before `end` done, or is the oldest one that receives do not wait for? */
+static bool is_settled(struct ofi_qp *qp, uint32_t end, uint32_t *oldest)
+{
+	base_lock_acquire(&qp->base.lock);
+	*oldest = qp->base.initiator.head;
+	base_lock_release(&qp->base.lock);
+	return (int32_t)(*oldest - end) >= 0 || *oldest == qp->unsettled;
+}
+
+static uint32_t first_not_issued(struct ofi_qp *qp)
+{
+	uint32_t index;
+
+	base_lock_acquire(&qp->base.lock);
+	index = qp->tx_next;
+	base_lock_release(&qp->base.lock);
+	return index;
+}
+
+/* What may have caused the receive comes before it, unless that waits for something else. A failure
+ * stays where it is until all that was held is handed on. */
+static void settle(struct ofi_ncq *ncq, struct held *held, struct ofi_qp *qp)
+{
+	const uint64_t deadline = base_deadline(SETTLE_MS);
+	const uint32_t end = first_not_issued(qp);
+	uint32_t oldest;
+
+	while (!is_settled(qp, end, &oldest) && held->count < HELD) {
+		const ssize_t n = read_some(ncq, held);
+
+		if (n > 0)
+			continue;
+		if (n == -FI_EAVAIL)
+			return;
+		if (base_now_ns() >= deadline)
+			qp->unsettled = oldest;
+		else
+			(void)sched_yield();
+	}
+}
+
+/*
+ * Software RoCE completes sends and receives in contexts of their own, and the receive of an answer
+ * often before the send of what was answered. Adapters do it in the order of the packets.
+ */
+static ssize_t read_software(struct ofi_ncq *ncq)
+{
+	struct held held;
+	ssize_t n;
+
+	held.count = 0;
+	n = read_some(ncq, &held);
+	for (unsigned i = 0; i < held.count; i++) {
+		struct ofi_op *op = held.entries[i].op_context;
+
+		settle(ncq, &held, op->owner);
+		hand_on(ncq, &held.entries[i]);
+	}
+	return n;
+}
+
+static ssize_t read_hardware(struct ofi_ncq *ncq)
 {
 	struct fi_cq_data_entry entries[OFI_BATCH];
 	const ssize_t n = fi_cq_read(ncq->cq, entries, OFI_BATCH);
 
 	for (ssize_t i = 0; i < n; i++)
 		hand_on(ncq, &entries[i]);
+	return n;
+}
+
+ssize_t ofi_ncq_read(struct ofi_ncq *ncq)
+{
+	const ssize_t n = ncq->adapter->software ? read_software(ncq) : read_hardware(ncq);
+
 	return n == -FI_EAVAIL ? read_error(ncq) : n;
 }

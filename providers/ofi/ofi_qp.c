@@ -317,6 +317,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	if (st != NDX_OK)
 		goto fini_base;
 	init_records(qp);
+	qp->unsettled = UINT32_MAX; /* none: that many have not been posted yet */
 	base_list_init(&qp->debtor);
 	ofi_grants_init(&qp->grants);
 	base_list_init(&qp->windows);

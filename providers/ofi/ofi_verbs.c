@@ -13,6 +13,7 @@
 #include "ofi.h"
 
 #define CONTROLS 16u                      /* requests of our own under way at once */
+#define SOFTWARE_VENDOR 0xffffffu         /* that of rdma_rxe */
 #define MAX_TRANSFER (UINT32_C(64) << 20) /* one takes no longer than we wait for its end */
 
 /* ---- opening ---- */
@@ -133,12 +134,21 @@ static void limit(struct ofi_adapter *adapter)
 		adapter->max_depth = (uint32_t)depth;
 }
 
+static bool is_software(const struct fi_info *info)
+{
+	const struct fi_device_attr *device = info->nic != NULL ? info->nic->device_attr : NULL;
+
+	return device != NULL && device->vendor_id != NULL &&
+	       (strtoul(device->vendor_id, NULL, 0) & SOFTWARE_VENDOR) == SOFTWARE_VENDOR;
+}
+
 static enum ndx_status check(struct ofi_adapter *adapter)
 {
 	/* It refuses by way of its event queue. */
 	const int err = -fi_pep_bind(adapter->refuser, &adapter->eq.eq->fid, 0);
 
 	limit(adapter);
+	adapter->software = is_software(adapter->info);
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "fi_pep_bind: %s", fi_strerror(err));
 	return check_cache(adapter);

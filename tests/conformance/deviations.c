@@ -20,8 +20,6 @@ static const struct deviation deviations[] = {
 	{"ofi:verbs", "connection.no_answer_in_time",
          "libfabric resolves the peer's address before anything else can happen (rxe in "
          "emulation)"},
-	{"ofi:verbs", "cq.send_comes_before_the_answer_to_it",
-         "sends and receives complete in contexts of their own (rxe of 6.12)"},
 	{"ofi:verbs", "adapter.resolve_of_its_own_address_finds_it",
          "the guest of tests/vm sends what is for its own addresses over the wire"},
 	{"fault:ofi:tcp", "error.told_that_*", "as ofi:tcp"},

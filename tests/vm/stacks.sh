@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: stacks.sh
-# In the guest: one RDMA stack's client at the other's server, which has to be refused with the
-# reason. Prints TAP.
+# In the guest: the same program on either stack; and one stack's client at the other's server,
+# which has to be refused with the reason. Prints TAP.
 set -u
 work=$(mktemp -d)
 server='' count=0 ended=0
@@ -33,6 +33,17 @@ meet() {
 		--quiet --verbose >"$work/client" 2>&1
 	met=$?
 }
+
+# alike NAME SERVER CLIENT: both ends on one stack
+alike() {
+	meet "$2" "$3"
+	[ $met -eq 0 ] && wait $server && grep -q '100 verified, 0 wrong' "$work/client"
+	verdict $? "$1"
+	kill $server 2>/dev/null
+}
+
+alike same_program_on_verbs verbs:rxe1 verbs:rxe0
+alike same_program_on_ofi_verbs 'ofi:verbs?iface=v1' 'ofi:verbs?iface=v0'
 
 meet verbs:rxe1 'ofi:verbs?iface=v0'
 [ $met -ne 0 ] && [ $met -ne 124 ] && grep -q 'is not ofi:verbs' "$work/client" &&

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Software RoCE may tell of an answer before it tells of the message that was answered. A native
+ * queue that plays a script of completions shows in which order they reach the consumer.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi.h"
+
+#define DEPTH 8u
+#define STEPS 16u
+
+/* What a read of the native queue finds. */
+enum step {
+	END, /* nothing, for ever */
+	NOTHING,
+	SEND,    /* the oldest request under way is done, ... */
+	RECEIVE, /* ... or receive */
+	FAILED_SEND,
+};
+
+struct rig {
+	struct ofi_adapter adapter;
+	struct ofi_ncq ncq;
+	struct ofi_cq *cq;
+	struct ofi_qp *qp;
+	struct fid_cq native;
+	enum step script[STEPS];
+	unsigned next; /* step */
+	unsigned reads;
+	uint32_t sends; /* that were told of */
+	uint32_t receives;
+};
+
+static struct rig *rig_of(struct fid_cq *native)
+{
+	return container_of(native, struct rig, native);
+}
+
+static ssize_t play_read(struct fid_cq *native, void *out, size_t count)
+{
+	struct rig *rig = rig_of(native);
+	struct fi_cq_data_entry *entry = out;
+	const enum step step = rig->script[rig->next];
+
+	assert_true(count > 0);
+	rig->reads++;
+	if (step == FAILED_SEND)
+		return -FI_EAVAIL;
+	rig->next += step != END;
+	if (step == END || step == NOTHING)
+		return -FI_EAGAIN;
+	memset(entry, 0, sizeof(*entry));
+	if (step == SEND)
+		entry->op_context = &ofi_tx_at(rig->qp, rig->sends++)->op;
+	else
+		entry->op_context = &ofi_rx_at(rig->qp, rig->receives++)->op;
+	return 1;
+}
+
+static ssize_t play_error(struct fid_cq *native, struct fi_cq_err_entry *out, uint64_t flags)
+{
+	struct rig *rig = rig_of(native);
+
+	(void)flags;
+	assert_int_equal(rig->script[rig->next], FAILED_SEND);
+	rig->next++;
+	out->op_context = &ofi_tx_at(rig->qp, rig->sends++)->op;
+	out->prov_errno = 5; /* IBV_WC_WR_FLUSH_ERR */
+	return 1;
+}
+
+static struct fi_ops_cq ops = {
+	.size = sizeof(struct fi_ops_cq), .read = play_read, .readerr = play_error};
+
+static void ignore_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native,
+                          const char *cause)
+{
+	(void)conn;
+	(void)bits;
+	(void)native;
+	(void)cause;
+}
+
+static const struct ndx_host host = {.report = ignore_report};
+
+static int set_up(void **state)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	struct ndx_spi_cq *cq;
+	struct ndx_spi_qp *qp;
+	struct ndx_qp_attr attr = {.receive_depth = DEPTH,
+	                           .initiator_depth = DEPTH,
+	                           .max_receive_sge = 1,
+	                           .max_initiator_sge = 1};
+
+	assert_non_null(rig);
+	rig->adapter.spi.host = &host;
+	rig->adapter.flavour = &ofi_verbs;
+	rig->adapter.software = true;
+	rig->adapter.max_transfer = 4096;
+	base_list_init(&rig->adapter.qps);
+	rig->native.ops = &ops;
+	rig->ncq.adapter = &rig->adapter;
+	rig->ncq.cq = &rig->native;
+	assert_int_equal(ofi_cq_create(&rig->adapter.spi, 2 * DEPTH, 0, &cq), NDX_OK);
+	rig->cq = (struct ofi_cq *)(void *)cq;
+	attr.receive_cq = &cq->pub;
+	attr.initiator_cq = &cq->pub;
+	assert_int_equal(ofi_qp_create(&rig->adapter.spi, &attr, &qp), NDX_OK);
+	rig->qp = ofi_qp_of(qp);
+	rig->qp->base.state = BASE_QP_UP;
+	rig->qp->ncq = &rig->ncq;
+	*state = rig;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	ofi_qp_destroy(&rig->qp->base.spi);
+	ofi_cq_destroy(&rig->cq->base.spi);
+	free(rig);
+	return 0;
+}
+
+/* The stack has so many sends and receives. */
+static void post(struct rig *rig, uint32_t sends, uint32_t receives)
+{
+	struct ofi_qp *qp = rig->qp;
+
+	for (uint32_t i = 0; i < sends; i++) {
+		(void)base_queue_take(&qp->base.initiator, NULL, NDX_REQUEST_SEND, 0);
+		ofi_tx_at(qp, qp->tx_next++)->native = true;
+		qp->tx_native++;
+	}
+	for (uint32_t i = 0; i < receives; i++) {
+		(void)base_queue_take(&qp->base.receive, NULL, NDX_REQUEST_RECEIVE, 0);
+		ofi_rx_at(qp, qp->rx_next++)->native = true;
+		qp->rx_native++;
+	}
+}
+
+static void play(struct rig *rig, const enum step *script, size_t count)
+{
+	memset(rig->script, 0, sizeof(rig->script));
+	memcpy(rig->script, script, count * sizeof(*script));
+	rig->next = 0;
+	rig->reads = 0;
+	(void)ofi_ncq_progress(&rig->ncq);
+}
+
+static void expect(struct rig *rig, enum ndx_request_type type, enum ndx_status status)
+{
+	struct ndx_result result;
+
+	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 1);
+	assert_int_equal(result.request_type, type);
+	assert_int_equal(result.status, status);
+}
+
+static void expect_nothing(struct rig *rig)
+{
+	struct ndx_result result;
+
+	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 0);
+}
+
+#define PLAY(rig, ...)                              \
+	play(rig, (const enum step[]){__VA_ARGS__}, \
+	     sizeof((const enum step[]){__VA_ARGS__}) / sizeof(enum step))
+
+static void answers_wait_for_what_they_answer(void **state)
+{
+	struct rig *rig = *state;
+
+	post(rig, 2, 3);
+	PLAY(rig, RECEIVE, NOTHING, SEND, RECEIVE, NOTHING, SEND, RECEIVE);
+	expect(rig, NDX_REQUEST_SEND, NDX_OK);
+	expect(rig, NDX_REQUEST_SEND, NDX_OK);
+	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect_nothing(rig);
+}
+
+/* It waits for something else, of which nobody knows how long it takes. */
+static void what_does_not_end_is_waited_for_once(void **state)
+{
+	struct rig *rig = *state;
+
+	post(rig, 1, 2);
+	PLAY(rig, RECEIVE);
+	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	assert_true(rig->reads > 3);
+	PLAY(rig, RECEIVE);
+	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	assert_int_equal(rig->reads, 2);
+	PLAY(rig, SEND);
+	expect(rig, NDX_REQUEST_SEND, NDX_OK);
+	/* The next one is another. */
+	post(rig, 1, 1);
+	PLAY(rig, RECEIVE, NOTHING, SEND);
+	expect(rig, NDX_REQUEST_SEND, NDX_OK);
+	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect_nothing(rig);
+}
+
+static void what_has_come_precedes_what_fails(void **state)
+{
+	struct rig *rig = *state;
+
+	post(rig, 1, 2);
+	PLAY(rig, RECEIVE, RECEIVE, FAILED_SEND);
+	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect(rig, NDX_REQUEST_SEND, NDX_E_CANCELED);
+	expect_nothing(rig);
+}
+
+static void adapters_are_believed(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->adapter.software = false;
+	post(rig, 1, 1);
+	PLAY(rig, RECEIVE, SEND);
+	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect(rig, NDX_REQUEST_SEND, NDX_OK);
+	expect_nothing(rig);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(answers_wait_for_what_they_answer),
+		CASE(what_does_not_end_is_waited_for_once),
+		CASE(what_has_come_precedes_what_fails),
+		CASE(adapters_are_believed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
