@@ -48,38 +48,25 @@ static const struct field attribute_fields[] = {
 	FIELD(surf_attributes, timeout, 5),       FIELD(surf_attributes, retry_count, 3),
 	FIELD(surf_attributes, rnr_retry, 3),     FIELD(surf_attributes, type, 4),
 	FIELD(surf_attributes, sq_signals_all, 1)};
-static const struct field pd_asked[] = {
-	FIELD(surf_pd_request, alloc, 1),
-	FIELD(surf_pd_request, key, 32),
-	FIELD(surf_pd_request, handler, 32),
-};
+static const struct field pd_asked[] = {FIELD(surf_pd_request, alloc, 1),
+                                        FIELD(surf_pd_request, key, 32),
+                                        FIELD(surf_pd_request, handler, 32)};
 static const struct field mr_asked_head[] = {FIELD(surf_mr_request, alloc, 1)};
-static const struct field mr_asked_tail[] = {
-	FIELD(surf_mr_request, by_lkey, 1),
-	FIELD(surf_mr_request, lkey, 32),
-	FIELD(surf_mr_request, rkey, 32),
-};
+static const struct field mr_asked_tail[] = {FIELD(surf_mr_request, by_lkey, 1),
+                                             FIELD(surf_mr_request, lkey, 32),
+                                             FIELD(surf_mr_request, rkey, 32)};
 static const struct field qp_asked_head[] = {
-	FIELD(surf_qp_message, request, 2),
-	FIELD(surf_qp_message, pd_handler, 32),
-	FIELD(surf_qp_message, qpn, 24),
-	FIELD(surf_qp_message, attr_mask, 26),
-};
-static const struct field pd_answered[] = {
-	FIELD(surf_pd_response, ok, 1),
-	FIELD(surf_pd_response, handler, 32),
-	FIELD(surf_pd_response, key, 32),
-};
+	FIELD(surf_qp_message, request, 2), FIELD(surf_qp_message, pd_handler, 32),
+	FIELD(surf_qp_message, qpn, 24), FIELD(surf_qp_message, attr_mask, 26)};
+static const struct field pd_answered[] = {FIELD(surf_pd_response, ok, 1),
+                                           FIELD(surf_pd_response, handler, 32),
+                                           FIELD(surf_pd_response, key, 32)};
 static const struct field mr_answered_head[] = {FIELD(surf_mr_response, ok, 1)};
-static const struct field mr_answered_tail[] = {
-	FIELD(surf_mr_response, lkey, 32),
-	FIELD(surf_mr_response, rkey, 32),
-};
-static const struct field qp_answered_head[] = {
-	FIELD(surf_qp_response, ok, 1),
-	FIELD(surf_qp_response, qpn, 24),
-	FIELD(surf_qp_response, pd_handler, 32),
-};
+static const struct field mr_answered_tail[] = {FIELD(surf_mr_response, lkey, 32),
+                                                FIELD(surf_mr_response, rkey, 32)};
+static const struct field qp_answered_head[] = {FIELD(surf_qp_response, ok, 1),
+                                                FIELD(surf_qp_response, qpn, 24),
+                                                FIELD(surf_qp_response, pd_handler, 32)};
 
 static const struct layout requests[] = {
 	[SURF_PD] = {"PD request",
@@ -214,36 +201,36 @@ static bool is_known(enum surf_type type, char *why, size_t room)
 	return false;
 }
 
+/* The type, and the fields below it; *words is written once all of them fit. */
+static enum ndx_status encode_all(const struct layout *layouts, enum surf_type type,
+                                  const void *message, unsigned bits, uint32_t *words, size_t count,
+                                  char *why, size_t room)
+{
+	uint32_t all[SURF_REQUEST_WORDS] = {0};
+	enum ndx_status st;
+
+	if (!is_known(type, why, room))
+		return NDX_E_INVALID_PARAMETER;
+	st = encode(&layouts[type], message, all, why, room);
+	if (st != NDX_OK)
+		return st;
+	put_bits(all, bits - TYPE_BITS, TYPE_BITS, type);
+	memcpy(words, all, count * sizeof(*words));
+	return NDX_OK;
+}
+
 enum ndx_status surf_request_encode(const struct surf_request *request,
                                     uint32_t words[SURF_REQUEST_WORDS], char *why, size_t room)
 {
-	uint32_t bits[SURF_REQUEST_WORDS] = {0};
-	enum ndx_status st;
-
-	if (!is_known(request->type, why, room))
-		return NDX_E_INVALID_PARAMETER;
-	st = encode(&requests[request->type], request, bits, why, room);
-	if (st != NDX_OK)
-		return st;
-	put_bits(bits, SURF_REQUEST_BITS - TYPE_BITS, TYPE_BITS, request->type);
-	memcpy(words, bits, sizeof(bits));
-	return NDX_OK;
+	return encode_all(requests, request->type, request, SURF_REQUEST_BITS, words,
+	                  SURF_REQUEST_WORDS, why, room);
 }
 
 enum ndx_status surf_response_encode(const struct surf_response *response,
                                      uint32_t words[SURF_RESPONSE_WORDS], char *why, size_t room)
 {
-	uint32_t bits[SURF_RESPONSE_WORDS] = {0};
-	enum ndx_status st;
-
-	if (!is_known(response->type, why, room))
-		return NDX_E_INVALID_PARAMETER;
-	st = encode(&responses[response->type], response, bits, why, room);
-	if (st != NDX_OK)
-		return st;
-	put_bits(bits, SURF_RESPONSE_BITS - TYPE_BITS, TYPE_BITS, response->type);
-	memcpy(words, bits, sizeof(bits));
-	return NDX_OK;
+	return encode_all(responses, response->type, response, SURF_RESPONSE_BITS, words,
+	                  SURF_RESPONSE_WORDS, why, room);
 }
 
 enum ndx_status surf_request_decode(const uint32_t words[SURF_REQUEST_WORDS],

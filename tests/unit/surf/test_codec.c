@@ -248,58 +248,78 @@ static void a_queue_pair_fills_the_bus_exactly(void **state)
 	assert_int_equal(response[SURF_RESPONSE_WORDS - 1], 0xbffff);
 }
 
-static void random_requests_come_back(void **state)
+/* Random values for all fields of a type, in the message and where the FPGA looks for them. */
+static void fill(const struct place *places, size_t count, enum surf_type type, void *message,
+                 uint32_t *wanted)
 {
-	char why[160];
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t value = random64() & most(&places[i]);
 
-	(void)state;
-	for (unsigned round = 0; round < ROUNDS; round++) {
-		struct surf_request r = {.type = (enum surf_type)(random64() % 3)};
-		struct surf_request again;
-		uint32_t words[SURF_REQUEST_WORDS];
-		uint32_t wanted[SURF_REQUEST_WORDS] = {0};
-
-		mark(wanted, 302, 301, r.type);
-		for (size_t i = 0; i < COUNT(asked_at); i++) {
-			const uint64_t value = random64() & most(&asked_at[i]);
-
-			if (asked_at[i].type != r.type)
-				continue;
-			set(&r, &asked_at[i], value);
-			mark(wanted, asked_at[i].msb, asked_at[i].lsb, value);
-		}
-		assert_int_equal(surf_request_encode(&r, words, why, sizeof(why)), NDX_OK);
-		assert_memory_equal(words, wanted, sizeof(words));
-		assert_int_equal(surf_request_decode(words, &again, why, sizeof(why)), NDX_OK);
-		assert_memory_equal(&again, &r, sizeof(r));
+		if (places[i].type != type)
+			continue;
+		set(message, &places[i], value);
+		mark(wanted, places[i].msb, places[i].lsb, value);
 	}
 }
 
-static void random_responses_come_back(void **state)
+/* A way over the bus. */
+struct way {
+	const struct place *places;
+	size_t count;
+	size_t size; /* of the message, whose first member is its type */
+	size_t bytes;
+	unsigned msb; /* of the type's bits */
+	bool asks;
+};
+
+union message {
+	enum surf_type type;
+	struct surf_request asked;
+	struct surf_response answered;
+};
+
+static void come_back(const struct way *way)
 {
-	char why[160];
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		union message m = {.asked = {.type = (enum surf_type)(random64() % 3)}};
+		union message again = {.asked = {.type = SURF_PD}};
+		uint32_t words[SURF_REQUEST_WORDS];
+		uint32_t wanted[SURF_REQUEST_WORDS] = {0};
+		char why[160];
+
+		mark(wanted, way->msb, way->msb - 1, m.type);
+		fill(way->places, way->count, m.type, &m, wanted);
+		assert_int_equal(
+			way->asks ? surf_request_encode(&m.asked, words, why, sizeof(why))
+				  : surf_response_encode(&m.answered, words, why, sizeof(why)),
+			NDX_OK);
+		assert_memory_equal(words, wanted, way->bytes);
+		assert_int_equal(
+			way->asks ? surf_request_decode(words, &again.asked, why, sizeof(why))
+				  : surf_response_decode(words, &again.answered, why, sizeof(why)),
+			NDX_OK);
+		assert_memory_equal(&again, &m, way->size);
+	}
+}
+
+static void random_messages_come_back(void **state)
+{
+	static const struct way requests = {asked_at,
+	                                    COUNT(asked_at),
+	                                    sizeof(struct surf_request),
+	                                    SURF_REQUEST_WORDS * sizeof(uint32_t),
+	                                    302,
+	                                    true};
+	static const struct way responses = {answered_at,
+	                                     COUNT(answered_at),
+	                                     sizeof(struct surf_response),
+	                                     SURF_RESPONSE_WORDS * sizeof(uint32_t),
+	                                     275,
+	                                     false};
 
 	(void)state;
-	for (unsigned round = 0; round < ROUNDS; round++) {
-		struct surf_response r = {.type = (enum surf_type)(random64() % 3)};
-		struct surf_response again;
-		uint32_t words[SURF_RESPONSE_WORDS];
-		uint32_t wanted[SURF_RESPONSE_WORDS] = {0};
-
-		mark(wanted, 275, 274, r.type);
-		for (size_t i = 0; i < COUNT(answered_at); i++) {
-			const uint64_t value = random64() & most(&answered_at[i]);
-
-			if (answered_at[i].type != r.type)
-				continue;
-			set(&r, &answered_at[i], value);
-			mark(wanted, answered_at[i].msb, answered_at[i].lsb, value);
-		}
-		assert_int_equal(surf_response_encode(&r, words, why, sizeof(why)), NDX_OK);
-		assert_memory_equal(words, wanted, sizeof(words));
-		assert_int_equal(surf_response_decode(words, &again, why, sizeof(why)), NDX_OK);
-		assert_memory_equal(&again, &r, sizeof(r));
-	}
+	come_back(&requests);
+	come_back(&responses);
 }
 
 static void random_bits_are_taken_or_are_of_an_unknown_type(void **state)
@@ -392,8 +412,7 @@ int main(void)
 		cmocka_unit_test(a_field_at_its_most_is_where_the_fpga_looks),
 		cmocka_unit_test(a_value_too_wide_is_named_and_nothing_is_written),
 		cmocka_unit_test(a_queue_pair_fills_the_bus_exactly),
-		cmocka_unit_test(random_requests_come_back),
-		cmocka_unit_test(random_responses_come_back),
+		cmocka_unit_test(random_messages_come_back),
 		cmocka_unit_test(random_bits_are_taken_or_are_of_an_unknown_type),
 		cmocka_unit_test(the_states_nibble_is_read_for_each_state),
 		cmocka_unit_test(a_reserved_type_is_refused_and_said),
