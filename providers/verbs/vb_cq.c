@@ -50,19 +50,29 @@ static bool is_receive(const struct ibv_wc *wc)
 	return kind == VB_RECEIVE || kind == VB_SHARED;
 }
 
-/* Read some: hand on what is no receive, hold what is. */
+/* Hand on what is no receive, hold what is. It may have been read to where it is held. */
+static void hold(struct held *held, const struct ibv_wc *wc, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct ibv_wc *to = &held->wc[held->count];
+
+		if (!is_receive(&wc[i])) {
+			vb_done(&wc[i]);
+			continue;
+		}
+		if (to != &wc[i])
+			*to = wc[i];
+		held->count++;
+	}
+}
+
 static int read_some(struct vb_cq *cq, struct held *held)
 {
+	struct ibv_wc *wc = &held->wc[held->count];
 	const unsigned room = HELD - held->count;
-	struct ibv_wc wc[VB_BATCH];
 	const int n = ibv_poll_cq(cq->native, room < VB_BATCH ? (int)room : VB_BATCH, wc);
 
-	for (int i = 0; i < n; i++) {
-		if (is_receive(&wc[i]))
-			held->wc[held->count++] = wc[i];
-		else
-			vb_done(&wc[i]);
-	}
+	hold(held, wc, n);
 	return n;
 }
 
@@ -90,7 +100,7 @@ static bool oldest(struct vb_qp *qp, uint32_t *index)
 /* What may have caused the receive comes before it, unless that waits for something else. */
 static void settle(struct vb_cq *cq, struct held *held, struct vb_qp *qp)
 {
-	const uint64_t deadline = base_deadline(SETTLE_MS);
+	uint64_t deadline = 0;
 	uint32_t index;
 
 	if (qp == NULL || qp->initiator_cq != cq)
@@ -98,6 +108,8 @@ static void settle(struct vb_cq *cq, struct held *held, struct vb_qp *qp)
 	while (oldest(qp, &index) && index != qp->unsettled && held->count < HELD) {
 		if (read_some(cq, held) > 0)
 			continue;
+		if (deadline == 0) /* mostly nobody asks for the time */
+			deadline = base_deadline(SETTLE_MS);
 		if (base_now_ns() >= deadline)
 			qp->unsettled = index;
 		else
@@ -109,6 +121,14 @@ static void settle(struct vb_cq *cq, struct held *held, struct vb_qp *qp)
  * Software RoCE completes sends and receives in contexts of their own, and the receive of an answer
  * often before the send of what was answered. Adapters do it in the order of the packets.
  */
+static void hand_on(struct vb_cq *cq, struct held *held)
+{
+	for (unsigned i = 0; i < held->count; i++) {
+		settle(cq, held, vb_done_whose(&held->wc[i]));
+		vb_done(&held->wc[i]);
+	}
+}
+
 static void read_software(struct vb_cq *cq)
 {
 	struct held held;
@@ -117,10 +137,7 @@ static void read_software(struct vb_cq *cq)
 	do {
 		held.count = 0;
 		n = read_some(cq, &held);
-		for (unsigned i = 0; i < held.count; i++) {
-			settle(cq, &held, vb_done_whose(&held.wc[i]));
-			vb_done(&held.wc[i]);
-		}
+		hand_on(cq, &held);
 	} while (n == VB_BATCH || held.count == HELD);
 }
 
@@ -156,6 +173,13 @@ enum way {
 	NOTHING,  /* no result */
 };
 
+/* A receive of software RoCE's that has nothing to wait for; see settle(). Under base.lock. */
+static inline bool is_settled(const struct vb_qp *qp)
+{
+	return qp->plain || base_queue_outstanding(&qp->base.initiator) == 0 ||
+	       qp->initiator_cq != qp->receive_cq;
+}
+
 /* The oldest request of a connection that is up has succeeded, as mostly. poll_lock held. */
 static inline __attribute__((always_inline)) enum way short_way(const struct ibv_wc *wc,
                                                                 struct ndx_result *result)
@@ -172,10 +196,14 @@ static inline __attribute__((always_inline)) enum way short_way(const struct ibv
 	base_lock_acquire(&qp->base.lock);
 	if (__builtin_expect(
 		    &req->base == base_queue_at(q, q->head) && qp->base.state == BASE_QP_UP, 1)) {
-		if (req->kind == VB_RECEIVE)
+		if (req->kind == VB_RECEIVE) {
+			if (!is_settled(qp))
+				goto unlock;
 			vb_done_received(req, wc);
+		}
 		way = base_queue_hand_out(q, &req->base, result) ? RESULT : NOTHING;
 	}
+unlock:
 	base_lock_release(&qp->base.lock);
 	return way;
 }
@@ -196,8 +224,16 @@ static __attribute__((noinline)) size_t take_rest(struct ndx_cq *pub, struct ndx
 	                      : taken + take_from_stash(pub, results + taken, count - taken);
 }
 
-static __attribute__((noinline)) void read_rest(const struct ibv_wc *wc, int n)
+static __attribute__((noinline)) void read_rest(struct vb_cq *cq, const struct ibv_wc *wc, int n)
 {
+	struct held held;
+
+	held.count = 0;
+	if (cq->adapter->software) {
+		hold(&held, wc, n);
+		hand_on(cq, &held);
+		return;
+	}
 	for (int i = 0; i < n; i++)
 		vb_done(&wc[i]);
 }
@@ -223,7 +259,7 @@ static size_t take_directly(struct ndx_cq *pub, struct ndx_result *results, size
 		const enum way way = short_way(&wc[i], next);
 
 		if (__builtin_expect(way == LONG_WAY, 0)) {
-			read_rest(&wc[i], n - i);
+			read_rest(cq, &wc[i], n - i);
 			more = true;
 			break;
 		}
@@ -236,9 +272,7 @@ static size_t take_directly(struct ndx_cq *pub, struct ndx_result *results, size
 	return (size_t)(next - results);
 }
 
-/* Software RoCE needs its completions put in order first. */
-static const struct ndx_cq_ops stash_ops = {.get_results = take_from_stash};
-static const struct ndx_cq_ops direct_ops = {.get_results = take_directly};
+static const struct ndx_cq_ops cq_ops = {.get_results = take_directly};
 
 /* ---- who reads ---- */
 
@@ -345,7 +379,7 @@ enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64
 
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a completion queue");
-	st = base_cq_init(&cq->base, adapter->software ? &stash_ops : &direct_ops, depth);
+	st = base_cq_init(&cq->base, &cq_ops, depth);
 	if (st != NDX_OK)
 		goto free_cq;
 	/* Vectors are spread over the processors as a rule: the first one wished for. */

@@ -166,29 +166,33 @@ ALWAYS_INLINE enum ndx_status post_plain(struct vb_qp *qp, const struct op *op)
 {
 	struct base_queue *q = &qp->base.initiator;
 	enum ndx_status st = NDX_PENDING;
-	struct vb_req *own;
+	struct vb_initiator *own;
 	struct ibv_sge one;
 	struct ibv_send_wr wr;
 	struct ibv_send_wr *bad;
 	int err;
 
-	if (op->flags != 0 || op->count != 1 || op->opcode == IBV_WR_RDMA_READ || !qp->plain)
+	if (op->flags != 0 || op->count != 1 || op->opcode == IBV_WR_RDMA_READ)
 		return NDX_PENDING;
 	base_lock_acquire(&qp->base.lock);
 	/* a length of 0 is of another kind, too */
 	if (qp->base.state != BASE_QP_UP || op->sge->length - 1 >= qp->base.max_transfer)
 		goto unlock;
-	own = (struct vb_req *)(void *)base_queue_take(q, op->context, op->type, 0);
+	own = (struct vb_initiator *)(void *)base_queue_take(q, op->context, op->type, 0);
 	if (__builtin_expect(own == NULL, 0))
 		goto unlock;
-	own->kind = VB_INITIATOR;
-	own->needs_receive = op->opcode != IBV_WR_RDMA_WRITE;
-	own->hopeless = false;
-	own->told = true;
+	own->req.kind = VB_INITIATOR;
+	own->req.needs_receive = op->opcode != IBV_WR_RDMA_WRITE;
+	own->req.hopeless = false;
+	own->req.told = true;
+	if (__builtin_expect(!qp->plain, 0)) {
+		own->count = 1;
+		own->sge[0] = *op->sge;
+	}
 	one.addr = (uintptr_t)op->sge->buffer;
 	one.length = op->sge->length;
 	one.lkey = op->sge->token;
-	fill(&wr, op, &own->base);
+	fill(&wr, op, &own->req.base);
 	wr.sg_list = &one;
 	wr.num_sge = 1;
 	wr.send_flags = IBV_SEND_SIGNALED;
@@ -329,10 +333,9 @@ int vb_post_receive(struct vb_qp *qp, struct vb_receive *receive)
 	return ibv_post_recv(qp->native, &wr, &bad);
 }
 
-static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struct ndx_sge *sge,
-                                  size_t count)
+static __attribute__((noinline)) enum ndx_status
+receive_any(struct vb_qp *qp, void *context, const struct ndx_sge *sge, size_t count)
 {
-	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
 	struct vb_receive *receive;
 	struct base_req *req;
 	uint32_t length;
@@ -353,6 +356,53 @@ static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struc
 	}
 	base_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+/* As post_plain(): one piece, and the native queue pair takes it. */
+static inline enum ndx_status receive_plain(struct vb_qp *qp, void *context,
+                                            const struct ndx_sge *sge)
+{
+	struct base_queue *q = &qp->base.receive;
+	enum ndx_status st = NDX_PENDING;
+	struct vb_receive *own;
+	struct ibv_recv_wr *bad;
+	struct ibv_recv_wr wr;
+	struct ibv_sge one;
+	int err;
+
+	base_lock_acquire(&qp->base.lock);
+	if (!qp->receiving || qp->base.state == BASE_QP_DEAD ||
+	    sge->length - 1 >= qp->base.max_transfer)
+		goto unlock;
+	/* With a shared queue there is none of its own, and none of its slots is free. */
+	own = (struct vb_receive *)(void *)base_queue_take(q, context, NDX_REQUEST_RECEIVE, 0);
+	if (__builtin_expect(own == NULL, 0))
+		goto unlock;
+	own->count = 1;
+	own->sge[0] = *sge;
+	one.addr = (uintptr_t)sge->buffer;
+	one.length = sge->length;
+	one.lkey = sge->token;
+	wr.wr_id = (uintptr_t)own;
+	wr.next = NULL;
+	wr.sg_list = &one;
+	wr.num_sge = 1;
+	err = ibv_post_recv(qp->native, &wr, &bad);
+	st = NDX_OK;
+	if (__builtin_expect(err != 0, 0))
+		st = vb_post_undo(q, err);
+unlock:
+	base_lock_release(&qp->base.lock);
+	return st;
+}
+
+static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struct ndx_sge *sge,
+                                  size_t count)
+{
+	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
+	const enum ndx_status st = count == 1 ? receive_plain(qp, context, sge) : NDX_PENDING;
+
+	return __builtin_expect(st != NDX_PENDING, 1) ? st : receive_any(qp, context, sge, count);
 }
 
 int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_note *note)
