@@ -84,7 +84,8 @@ struct vb_adapter {
 	struct base_watch completions_watch;
 	struct base_watch cm_watch;
 	struct base_watch async_watch;
-	struct base_timer tick; /* looks at queues that a consumer polls */
+	struct base_timer tick; /* looks at queues that a consumer polls, ... */
+	uint32_t tick_ms;       /* ... so long after the last time */
 	struct ibv_device_attr attr;
 	uint32_t max_transfer;
 	uint32_t max_inline;
@@ -171,6 +172,9 @@ void vb_cq_unreserve(struct vb_cq *cq, uint32_t entries);
 /* Read what there is and hand it on; the second waits for whoever is at it. */
 void vb_cq_try_poll(struct vb_cq *cq);
 void vb_cq_poll(struct vb_cq *cq);
+/* The control thread's: read it, and the next completion is read at once unless a consumer polls by
+ * then. Who has polled until now may well wait for what the control thread is about to do. */
+void vb_cq_attend(struct vb_cq *cq);
 void vb_cq_on_event(void *arg, uint32_t events);
 void vb_cq_on_tick(void *arg);
 

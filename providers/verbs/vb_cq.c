@@ -14,7 +14,8 @@
 #include "vb.h"
 
 #define FIRST_ROOM 64u
-#define TICK_MS 2u
+#define TICK_MS 2u       /* to the first look at a consumer that has begun to poll, ... */
+#define TICK_MOST_MS 16u /* ... twice as long to each next one, up to this */
 #define HELD 64u
 #define SETTLE_MS 100u
 
@@ -304,11 +305,28 @@ static bool is_wanted(struct vb_cq *cq)
 	return armed;
 }
 
+static void look_again(struct vb_adapter *adapter, uint32_t ms)
+{
+	adapter->tick_ms = ms < TICK_MOST_MS ? ms : TICK_MOST_MS;
+	base_timer_set(adapter->spi.loop, &adapter->tick, adapter->tick_ms);
+}
+
 static void go_away(struct vb_cq *cq)
 {
+	struct vb_adapter *adapter = cq->adapter;
+
 	__atomic_store_n(&cq->mode, VB_CQ_AWAY, __ATOMIC_SEQ_CST);
-	if (!cq->adapter->tick.armed)
-		base_timer_set(cq->adapter->spi.loop, &cq->adapter->tick, TICK_MS);
+	if (!adapter->tick.armed || adapter->tick_ms > TICK_MS)
+		look_again(adapter, TICK_MS);
+}
+
+void vb_cq_attend(struct vb_cq *cq)
+{
+	(void)is_polled(cq); /* whoever does so from now on counts */
+	if (__atomic_load_n(&cq->mode, __ATOMIC_SEQ_CST) == VB_CQ_AWAY)
+		arm(cq);
+	else
+		vb_cq_poll(cq);
 }
 
 static void on_completion(struct vb_cq *cq)
@@ -339,6 +357,7 @@ void vb_cq_on_event(void *arg, uint32_t events)
 void vb_cq_on_tick(void *arg)
 {
 	struct vb_adapter *adapter = arg;
+	bool again = false;
 
 	base_lock_acquire(&adapter->lock);
 	for (struct base_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next) {
@@ -347,11 +366,13 @@ void vb_cq_on_tick(void *arg)
 		if (__atomic_load_n(&cq->mode, __ATOMIC_RELAXED) != VB_CQ_AWAY)
 			continue;
 		if (is_polled(cq))
-			go_away(cq);
+			again = true;
 		else
 			arm(cq);
 	}
 	base_lock_release(&adapter->lock);
+	if (again)
+		look_again(adapter, 2 * adapter->tick_ms);
 }
 
 enum ndx_status vb_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,

@@ -342,7 +342,7 @@ void vb_conn_drain(struct ndx_spi_conn *spi)
 	qp->draining = true;
 	vb_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
-	vb_qp_poll(qp);
+	vb_cq_attend(qp->initiator_cq);
 	base_lock_acquire(&qp->base.lock);
 	vb_done_check(qp);
 	base_lock_release(&qp->base.lock);
@@ -370,6 +370,8 @@ void vb_conn_send_disc(struct ndx_spi_conn *spi)
 {
 	struct vb_conn *conn = vb_conn_of(spi);
 
+	if (conn->qp != NULL)
+		vb_cq_attend(conn->qp->initiator_cq);
 	if (!conn->peer.is_ndx || conn->qp == NULL ||
 	    write_word(conn, VB_GOODBYE, VB_WORD_GOODBYE) != 0)
 		say(conn, true);

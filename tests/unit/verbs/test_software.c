@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Software RoCE, whose completions come out of order. */
+/* Software RoCE, whose completions come out of order; and how often the control thread looks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,6 +121,85 @@ static void the_list_of_a_failed_request_is_known(void **state)
 	close_software(&rig);
 }
 
+/* ---- who reads ---- */
+
+#define LOOKS 4u
+
+/* What the control thread did; told to the test's own, which alone may fail it. */
+struct looks {
+	struct rig *rig;
+	uint32_t ms[LOOKS];
+	uint32_t mode[LOOKS + 1];
+	bool again[LOOKS + 1];
+};
+
+static void look_again_and_again(void *arg)
+{
+	struct looks *looks = arg;
+	struct vb_adapter *adapter = &looks->rig->adapter;
+	struct vb_cq *cq = vb_cq_of(&looks->rig->cq->pub);
+	struct ndx_result result;
+
+	cq->mode = VB_CQ_AWAY;
+	adapter->tick_ms = 2;
+	for (size_t i = 0; i <= LOOKS; i++) {
+		base_timer_cancel(adapter->spi.loop, &adapter->tick);
+		if (i < LOOKS) /* then it polls no more */
+			(void)ndx_cq_get_results(&looks->rig->cq->pub, &result, 1);
+		vb_cq_on_tick(adapter);
+		if (i < LOOKS)
+			looks->ms[i] = adapter->tick_ms;
+		looks->mode[i] = cq->mode;
+		looks->again[i] = adapter->tick.armed;
+	}
+}
+
+static void who_polls_on_is_looked_at_less_and_less(void **state)
+{
+	static const uint32_t ms[LOOKS] = {4, 8, 16, 16};
+	struct looks looks = {0};
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.adapter.tick = (struct base_timer){.fn = vb_cq_on_tick, .arg = &rig.adapter};
+	looks.rig = &rig;
+	base_loop_call(rig.adapter.spi.loop, look_again_and_again, &looks);
+	for (size_t i = 0; i < LOOKS; i++) {
+		assert_int_equal(looks.ms[i], ms[i]);
+		assert_int_equal(looks.mode[i], VB_CQ_AWAY);
+		assert_true(looks.again[i]);
+	}
+	assert_int_equal(looks.mode[LOOKS], VB_CQ_ARMED);
+	assert_false(looks.again[LOOKS]);
+	rig_close(&rig);
+}
+
+static void drain(void *arg)
+{
+	vb_conn_drain(arg);
+}
+
+/* Who has polled, and now waits for the disconnect, need not wait for the next look as well. */
+static void a_drain_arms_the_queue(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	vb_cq_of(&rig.cq->pub)->mode = VB_CQ_AWAY;
+	rig_expect_none(&rig);
+	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
+	rig.device.count[FAKE_ARM_CQ] = 0;
+	base_loop_call(rig.adapter.spi.loop, drain, &rig.conn.spi);
+	assert_int_equal(vb_cq_of(&rig.cq->pub)->mode, VB_CQ_ARMED);
+	assert_int_equal(rig.device.count[FAKE_ARM_CQ], 1);
+	fake_run(rig_native(&rig), 1);
+	rig_expect(&rig, 1, NDX_OK);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +208,8 @@ int main(void)
 		cmocka_unit_test(all_of_a_batch_keeps_its_order),
 		cmocka_unit_test(a_send_that_waits_holds_nothing_for_long),
 		cmocka_unit_test(the_list_of_a_failed_request_is_known),
+		cmocka_unit_test(who_polls_on_is_looked_at_less_and_less),
+		cmocka_unit_test(a_drain_arms_the_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
