@@ -308,6 +308,7 @@ struct vb_qp {
 	struct base_queue from_srq; /* counts what it took from the shared queue */
 	bool receiving;             /* the native queue pair has the receives */
 	bool draining;              /* DRAINED is owed */
+	bool broken;                /* it has failed: that nothing is outstanding is no drain */
 	bool killed;                /* taken to ERR by us: cancelled requests are no news */
 	bool quieting;              /* conn->work is owed when nothing is outstanding */
 	bool parted; /* the peer has disconnected: that it does not answer is no news */

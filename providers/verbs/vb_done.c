@@ -78,9 +78,7 @@ static void broke(struct vb_qp *qp, enum ibv_wc_status native, const char *cause
 {
 	if (qp->killed || qp->conn == NULL)
 		return;
-	/* Nothing is outstanding any more, but that is no drain: else the goodbye would come first.
-	 */
-	qp->draining = false;
+	qp->broken = true;
 	vb_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, (int)native, cause);
 }
 
@@ -102,7 +100,7 @@ void vb_done_check(struct vb_qp *qp)
 
 	if (conn == NULL)
 		return;
-	if (qp->draining && base_queue_outstanding(&qp->base.initiator) == 0) {
+	if (qp->draining && !qp->broken && base_queue_outstanding(&qp->base.initiator) == 0) {
 		qp->draining = false;
 		vb_host(qp->adapter)->report(&conn->spi, NDX_REPORT_DRAINED, 0, NULL);
 	}

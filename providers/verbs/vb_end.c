@@ -356,14 +356,17 @@ void vb_conn_cancel_initiator(struct ndx_spi_conn *spi)
 {
 	struct vb_conn *conn = vb_conn_of(spi);
 	struct vb_qp *qp = conn->qp;
+	bool broken = false;
 
 	vb_watch_end(conn);
 	if (qp != NULL) {
 		base_lock_acquire(&qp->base.lock);
 		qp->draining = false;
+		broken = qp->broken;
 		base_lock_release(&qp->base.lock);
 	}
-	report(conn, NDX_REPORT_DRAINED, 0, NULL);
+	if (!broken)
+		report(conn, NDX_REPORT_DRAINED, 0, NULL);
 }
 
 void vb_conn_send_disc(struct ndx_spi_conn *spi)

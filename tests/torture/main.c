@@ -345,9 +345,13 @@ int main(int argc, char **argv)
 	             (unsigned long long)run.options.seed, (unsigned long long)run.options.rounds);
 	(void)fflush(stdout);
 	/* processes before threads */
-	if (!map(&run) || !nursery_open(&run.nursery, live, &run) ||
-	    ndx_port_create(&run.mail.port) != NDX_OK) {
-		(void)fputs("ndx-torture: no memory, process or descriptor\n", stderr);
+	if (!map(&run)) {
+		(void)fputs("ndx-torture: no memory\n", stderr);
+		return 2;
+	}
+	trace_hear_library(run.round);
+	if (!nursery_open(&run.nursery, live, &run) || ndx_port_create(&run.mail.port) != NDX_OK) {
+		(void)fputs("ndx-torture: no process or descriptor\n", stderr);
 		return 2;
 	}
 	place_open(&run.places[0], run.options.uris[0]);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <ndx/log.h>
+
 #include "round.h"
 
 enum { TOLD_MS = 5000 };
@@ -39,6 +41,16 @@ void note(struct round *round, const struct end *e, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	add(round, e, text);
+}
+
+static void hear(void *arg, const struct ndx_log_record *record)
+{
+	note(arg, NULL, "%s: %s", ndx_log_level_name(record->level), record->text);
+}
+
+void trace_hear_library(struct round *round)
+{
+	ndx_log_set_sink(hear, round, NDX_LOG_INFO);
 }
 
 void trace_print(struct round *round)

@@ -12,7 +12,7 @@
 struct end;
 struct round;
 
-enum { TRACE_LINES = 1024, TRACE_TEXT = 112 };
+enum { TRACE_LINES = 1024, TRACE_TEXT = 192 };
 
 struct trace_line {
 	uint64_t at;
@@ -32,6 +32,9 @@ struct trace {
 /* Note an operation; `e` NULL: of no end in particular. */
 __attribute__((format(printf, 3, 4))) void note(struct round *round, const struct end *e,
                                                 const char *fmt, ...);
+
+/* From now on what the library logs is noted, too: why it gave a connection up, for instance. */
+void trace_hear_library(struct round *round);
 
 /* Something is not as it has to be: say what, print the trace and the command that repeats the
  * round, end the process. */

@@ -112,6 +112,28 @@ static void one_failure_cancels_the_rest_and_is_told(void **state)
 	rig_close(&rig);
 }
 
+/* Whichever comes first, to begin a drain or to read what failed: the goodbye would be a lie. */
+static void a_failure_is_no_drain(void **state)
+{
+	(void)state;
+	for (unsigned drains_first = 0; drains_first < 2; drains_first++) {
+		struct rig rig;
+
+		rig_open(&rig);
+		rig_connect(&rig, DEPTH, NULL);
+		assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
+		if (drains_first)
+			vb_conn_drain(&rig.conn.spi);
+		fake_break(rig_native(&rig), IBV_WC_LOC_PROT_ERR);
+		vb_qp_poll(rig_qp(&rig));
+		if (!drains_first)
+			vb_conn_drain(&rig.conn.spi);
+		assert_int_equal(rig.reports, NDX_REPORT_ABORT);
+		rig_expect(&rig, 1, NDX_E_ACCESS_VIOLATION);
+		rig_close(&rig);
+	}
+}
+
 /* A queue of 2 with a queue pair of 16 and 16: the native one holds all that a flush can give. */
 static void small_queues_are_not_overrun(void **state)
 {
@@ -308,6 +330,7 @@ int main(void)
 		cmocka_unit_test(silent_ones_are_told_apart),
 		cmocka_unit_test(a_sweep_before_does_not_stand_for_the_last),
 		cmocka_unit_test(one_failure_cancels_the_rest_and_is_told),
+		cmocka_unit_test(a_failure_is_no_drain),
 		cmocka_unit_test(small_queues_are_not_overrun),
 		cmocka_unit_test(a_queue_that_cannot_grow_takes_no_queue_pair),
 		cmocka_unit_test(an_overrun_is_told),
