@@ -2,11 +2,13 @@
 /*
  * Connectors whose ends were told of each other out of band.
  *
- * The server's end listens, all of an adapter's at one address; the client's end connects there and
- * brings both cookies as private data. Nobody thinks in between: the request is accepted, the
- * answer completed, as soon as both ends know of each other.
+ * The server's end listens, at the own address by which the client gets here; the client's end
+ * connects there and brings both cookies as private data. Nobody thinks in between: the request is
+ * accepted, the answer completed, as soon as both ends know of each other.
  */
+#include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base_linux.h"
@@ -63,15 +65,21 @@ void conn_meeting_accept(struct ndx_connector *c)
 void conn_meeting_close(void *arg)
 {
 	struct ndx_adapter *adapter = arg;
-	struct ndx_listener *l = NULL;
+	struct ndx_listener *l;
 
-	adapter_lock(adapter);
-	if (adapter->meeting_users == 0) {
-		l = adapter->meeting;
-		adapter->meeting = NULL;
-	}
-	adapter_unlock(adapter);
-	ndx_listener_close(l);
+	do {
+		adapter_lock(adapter);
+		l = adapter->meeting_users == 0 ? listener_find_meeting(adapter, NULL) : NULL;
+		adapter_unlock(adapter);
+		ndx_listener_close(l);
+	} while (l != NULL);
+}
+
+/* Lock held. */
+static void drop_user(struct ndx_adapter *adapter)
+{
+	if (--adapter->meeting_users == 0)
+		base_loop_post(adapter->loop, &adapter->meeting_job);
 }
 
 void conn_meeting_end(struct ndx_connector *c)
@@ -84,11 +92,8 @@ void conn_meeting_end(struct ndx_connector *c)
 	if (!c->meeting.server)
 		return;
 	base_list_remove(&c->meeting.node);
-	adapter->meeting_users--;
-	if (adapter->meeting_users == 0)
-		base_loop_post(adapter->loop, &adapter->meeting_job);
-	else
-		listener_look_again(adapter->meeting); /* its client may be waiting */
+	listener_look_again(c->meeting.listener); /* its client may be waiting */
+	drop_user(adapter);
 }
 
 void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_status status)
@@ -112,42 +117,57 @@ void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_st
 	conn_complete_ov(&ov, status, 0, 0);
 }
 
-/* Control thread, lock not held: the adapter listens for those who come. Counts a user. */
-static enum ndx_status open_meeting(struct ndx_adapter *adapter)
+/* By which own address a peer gets here. */
+static enum ndx_status choose_address(const struct ndx_adapter *adapter,
+                                      const struct sockaddr_storage *near,
+                                      struct sockaddr_storage *out)
 {
-	struct sockaddr_storage address;
-	struct ndx_listener *l = NULL;
+	const struct ndx_provider_ops *ops = adapter->ops;
+	const size_t count = ops->adapter_addresses(adapter->native, NULL, 0);
+	struct sockaddr_storage *own;
+
+	if (count == 0)
+		return fail(NDX_E_DEVICE_NOT_READY, 0, "%s has no address to be reached at",
+		            adapter->info.uri);
+	own = calloc(count, sizeof(*own));
+	if (own == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "no memory for a list of addresses");
+	(void)ops->adapter_addresses(adapter->native, own, count);
+	*out = *base_sockaddr_nearest(own, count, near);
+	free(own);
+	return NDX_OK;
+}
+
+/* Control thread, lock not held: the adapter listens there for those who come. Counts a user. */
+static enum ndx_status open_meeting(struct ndx_adapter *adapter,
+                                    const struct sockaddr_storage *address,
+                                    struct ndx_listener **out)
+{
+	struct ndx_listener *l;
 	enum ndx_status st;
 
 	adapter_lock(adapter);
 	adapter->meeting_users++;
-	l = adapter->meeting;
+	*out = listener_find_meeting(adapter, address);
 	adapter_unlock(adapter);
-	if (l != NULL)
+	if (*out != NULL)
 		return NDX_OK;
-	if (adapter->ops->adapter_addresses(adapter->native, &address, 1) == 0) {
-		st = fail(NDX_E_DEVICE_NOT_READY, 0, "%s has no address to be reached at",
-		          adapter->info.uri);
-		goto fail_listener;
-	}
 	st = ndx_listener_create(adapter, &l);
 	if (st != NDX_OK)
 		goto fail_listener;
 	listener_set_meeting(l);
-	st = ndx_listener_bind(l, (const struct sockaddr *)&address, base_sockaddr_len(&address));
+	st = ndx_listener_bind(l, (const struct sockaddr *)address, base_sockaddr_len(address));
 	if (st == NDX_OK)
 		st = ndx_listener_listen(l, MEETING_BACKLOG);
 	if (st != NDX_OK)
 		goto fail_listen;
-	adapter_lock(adapter);
-	adapter->meeting = l;
-	adapter_unlock(adapter);
+	*out = l;
 	return NDX_OK;
 fail_listen:
 	ndx_listener_close(l);
 fail_listener:
 	adapter_lock(adapter);
-	adapter->meeting_users--;
+	drop_user(adapter);
 	adapter_unlock(adapter);
 	return st;
 }
@@ -159,6 +179,8 @@ struct describe_call {
 	uint32_t inbound;
 	uint32_t outbound;
 	const struct sockaddr_storage *near;
+	struct sockaddr_storage own;   /* by which the peer gets here */
+	struct ndx_listener *listener; /* there; servers */
 	struct ndx_peer_description out;
 	enum ndx_status status;
 	struct call_text said;
@@ -209,6 +231,13 @@ static enum ndx_status begin_direct(struct describe_call *call)
 	return NDX_OK;
 }
 
+static uint32_t scope_of(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+
+	return address->ss_family == AF_INET6 ? v6->sin6_scope_id : 0;
+}
+
 /* Lock held: the connector takes its queue pair. */
 static enum ndx_status begin(struct describe_call *call)
 {
@@ -225,6 +254,8 @@ static enum ndx_status begin(struct describe_call *call)
 	c->meeting.inbound_read_limit = call->inbound;
 	c->meeting.outbound_read_limit = call->outbound;
 	c->meeting.server = call->role == NDX_ROLE_SERVER;
+	c->meeting.listener = call->listener;
+	c->meeting.scope = scope_of(&call->own);
 	c->meeting.on = true;
 	c->passive = c->meeting.server;
 	conn_attach(c, call->qp);
@@ -237,22 +268,25 @@ static void describe_on_loop(void *arg)
 {
 	struct describe_call *call = arg;
 	struct ndx_adapter *adapter = call->c->adapter;
-	const bool server = call->role == NDX_ROLE_SERVER && !conn_is_direct(call->c);
+	const bool direct = conn_is_direct(call->c);
+	const bool server = call->role == NDX_ROLE_SERVER && !direct;
 	socklen_t len = sizeof(call->out.address);
 
 	call_text_begin();
-	call->status = server ? open_meeting(adapter) : NDX_OK;
+	call->status = direct ? NDX_OK : choose_address(adapter, call->near, &call->own);
+	if (call->status == NDX_OK && server)
+		call->status = open_meeting(adapter, &call->own, &call->listener);
 	if (call->status == NDX_OK) {
 		adapter_lock(adapter);
 		call->status = begin(call);
 		if (server && call->status == NDX_OK)
 			base_list_add(&adapter->described, &call->c->meeting.node);
-		else if (server && --adapter->meeting_users == 0)
-			base_loop_post(adapter->loop, &adapter->meeting_job);
+		else if (server)
+			drop_user(adapter);
 		adapter_unlock(adapter);
 	}
 	if (server && call->status == NDX_OK)
-		(void)ndx_listener_get_local_address(adapter->meeting,
+		(void)ndx_listener_get_local_address(call->listener,
 		                                     (struct sockaddr *)&call->out.address, &len);
 	call_text_take(&call->said);
 }
@@ -319,6 +353,17 @@ static enum ndx_status check_peer(const struct ndx_connector *c,
 	            "ndx_connector_connect_peer: this cannot be the peer's description: %s", fault);
 }
 
+/* A link-local address says nothing of the link, and what it is called is each host's own affair.
+ */
+static void give_scope(struct sockaddr_storage *address, uint32_t scope)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+
+	if (address->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) &&
+	    v6->sin6_scope_id == 0)
+		v6->sin6_scope_id = scope;
+}
+
 /* Lock held, checked, `ov` begun. */
 static void start(struct ndx_connector *c, const struct ndx_peer_description *peer)
 {
@@ -330,7 +375,7 @@ static void start(struct ndx_connector *c, const struct ndx_peer_description *pe
 		if (c->attr.connect_timeout_ms != NDX_INFINITE)
 			base_timer_set(c->adapter->loop, &c->connect_timer,
 			               c->attr.connect_timeout_ms);
-		listener_look_again(c->adapter->meeting);
+		listener_look_again(c->meeting.listener);
 		return;
 	}
 	memcpy(cookies, peer->cookie, COOKIE);
@@ -338,6 +383,7 @@ static void start(struct ndx_connector *c, const struct ndx_peer_description *pe
 	conn_set_wishes(c, c->meeting.inbound_read_limit, c->meeting.outbound_read_limit, cookies,
 	                sizeof(cookies));
 	c->destination = peer->address;
+	give_scope(&c->destination, c->meeting.scope);
 	c->destination_len = base_sockaddr_len(&peer->address);
 	c->peer_known = false;
 	conn_enter(c, CONN_CONNECTING, "CONNECT_PEER", &conn_fine);

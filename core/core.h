@@ -57,9 +57,8 @@ struct ndx_adapter {
 	struct conn_grave *graves;      /* CORE_GRAVES of them, made with the first; ... */
 	uint64_t buried;                /* ... number n is at n % CORE_GRAVES */
 	/* peers that come by description; connector_peer.c */
-	struct ndx_listener *meeting;
-	unsigned meeting_users;
-	struct base_job meeting_job; /* closes it when nobody is left */
+	unsigned meeting_users;      /* of listeners for them */
+	struct base_job meeting_job; /* closes those when nobody is left */
 	struct base_list described;
 };
 
@@ -165,7 +164,9 @@ struct conn_meeting {
 	struct base_list node; /* of the adapter's `described`: servers only */
 	bool on;
 	bool server;
-	uint32_t inbound_read_limit; /* as wished */
+	struct ndx_listener *listener; /* server: where its client comes to */
+	uint32_t scope;                /* client: of a peer on the same link */
+	uint32_t inbound_read_limit;   /* as wished */
 	uint32_t outbound_read_limit;
 	uint8_t own[16]; /* cookies */
 	uint8_t peer[16];
@@ -344,6 +345,9 @@ enum ndx_status conn_check_qp(const char *call, const struct ndx_connector *c,
                               const struct ndx_spi_qp *qp);
 /* listener.c: requests go to connectors by their cookies. */
 void listener_set_meeting(struct ndx_listener *l);
+/* Lock held: such a one at that address, or at any (NULL); NULL: there is none. */
+struct ndx_listener *listener_find_meeting(const struct ndx_adapter *adapter,
+                                           const struct sockaddr_storage *address);
 /* Look again whose the requests are. */
 void listener_look_again(struct ndx_listener *l);
 

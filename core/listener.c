@@ -335,6 +335,19 @@ void listener_set_meeting(struct ndx_listener *l)
 	adapter_unlock(l->adapter);
 }
 
+struct ndx_listener *listener_find_meeting(const struct ndx_adapter *adapter,
+                                           const struct sockaddr_storage *address)
+{
+	for (struct base_list *n = adapter->listeners.next; n != &adapter->listeners; n = n->next) {
+		struct ndx_listener *l = container_of(n, struct ndx_listener, node);
+
+		if (l->meeting &&
+		    (address == NULL || base_sockaddr_same_host(&l->native->local, address)))
+			return l;
+	}
+	return NULL;
+}
+
 void listener_look_again(struct ndx_listener *l)
 {
 	base_loop_post(l->adapter->loop, &l->work);

@@ -83,14 +83,17 @@ done
 # shellcheck disable=SC2034 # for server.sh
 server_limit=60
 adapter='ofi:tcp?iface=eth0&trust=lan'
-for size in 64 64k; do
+# talk ADAPTER ADDRESS SIZE: a session with the server at that address, and data of that size
+talk() {
 	server_start "$work" nsenter --net=/run/netns/server "$bin/ndx-negotiate" server \
-		'[fd00:6e64:78::2]:0' --adapter "$adapter" --count 1 --size $size || fail 'no server'
-	at client timeout 40 "$bin/ndx-negotiate" client "$server_address" --adapter "$adapter" \
-		--size $size >"$work/client.log" 2>&1 || fail 'the client'
-	server_end || fail 'the server'
+		"[$2]:0" --adapter "$1" --count 1 --size "$3" || fail 'no server'
+	at client timeout 40 "$bin/ndx-negotiate" client "$server_address" --adapter "$1" \
+		--size "$3" >"$work/client.log" 2>&1 || fail "the client of $1 at $2"
+	server_end || fail "the server of $1 at $2"
 	cat "$work/client.log"
-done
+}
+talk "$adapter" fd00:6e64:78::2 64
+talk "$adapter" fd00:6e64:78::2 64k
 
 # Both sides have found each other by neighbour discovery, by way of the switch.
 for pair in 'client ::2' 'server ::1'; do
@@ -100,4 +103,16 @@ for pair in 'client ::2' 'server ::1'; do
 done
 mac=$(ip -n server link show eth0 | awk '/link\/ether/ { print $2 }')
 bridge -n switch fdb show br bridge | grep -q "$mac dev port-server" || fail 'the switch has not seen it'
+
+# An adapter of all interfaces: the two meet where the session did, not at the first address there is.
+talk 'ofi:tcp?trust=lan' fd00:6e64:78::2 64
+
+# Nor need there be more than the addresses of the link itself. The server's names no interface: what
+# that is called is the client's affair.
+local=$(ip -n server -6 -o address show dev eth0 scope link | awk '{ sub("/.*", "", $4); print $4 }')
+talk 'ofi:tcp?trust=lan' "$local%eth0" 64
+for place in client server; do
+	ip -n $place -6 address flush dev eth0 scope global || fail "the $place keeps its address"
+done
+talk "$adapter" "$local%eth0" 64
 echo 'topology: client - switch - server, all well'

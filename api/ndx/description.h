@@ -49,8 +49,10 @@ struct ndx_peer_description {
 	/* MEETING */
 	char stack[16];     /**< what both ends must have in common: "ofi:tcp"; NUL-terminated */
 	uint8_t cookie[16]; /**< random; tells this end from any other */
-	struct sockaddr_storage address; /**< the server's: where it listens; the client's: from
-	                                      where it comes, or AF_UNSPEC */
+	struct sockaddr_storage
+		address; /**< the server's: where it listens; the client's: from
+	                      where it comes, or AF_UNSPEC. The scope of a link-local
+	                      one may be 0: whoever connects knows its own link */
 
 	/* VERBS_RC (InfiniBand Architecture Specification, volume 1, 12.9) */
 	uint32_t qpn;    /**< 24 bits */

@@ -133,6 +133,19 @@ bool base_sockaddr_same_host(const struct sockaddr_storage *a, const struct sock
 	return IN6_ARE_ADDR_EQUAL(&a6.sin6_addr, &b6.sin6_addr);
 }
 
+const struct sockaddr_storage *base_sockaddr_nearest(const struct sockaddr_storage *own,
+                                                     size_t count,
+                                                     const struct sockaddr_storage *near)
+{
+	for (size_t i = 0; i < count; i++)
+		if (base_sockaddr_same_host(&own[i], near))
+			return &own[i];
+	for (size_t i = 0; i < count; i++)
+		if (own[i].ss_family == near->ss_family)
+			return &own[i];
+	return own;
+}
+
 static void v6_text(const struct sockaddr_storage *address, char text[BASE_SOCKADDR_TEXT])
 {
 	const struct sockaddr_in6 v6 = as_v6(address);

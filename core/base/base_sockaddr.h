@@ -20,6 +20,11 @@ bool base_sockaddr_is_any(const struct sockaddr_storage *address);
 bool base_sockaddr_is_loopback(const struct sockaddr_storage *address);
 /* Same address, ports and scope aside. */
 bool base_sockaddr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* Of own addresses the one by which a peer gets here that was met at `near`: that one, else one of
+ * its family, else the first. `count` is 1 or more. */
+const struct sockaddr_storage *base_sockaddr_nearest(const struct sockaddr_storage *own,
+                                                     size_t count,
+                                                     const struct sockaddr_storage *near);
 /* "10.0.0.1:4000", "[fe80::1%eth0]:4000", "-" for none. Returns `text`. */
 const char *base_sockaddr_text(const struct sockaddr_storage *address,
                                char text[BASE_SOCKADDR_TEXT]);

@@ -7,7 +7,6 @@
  * and tells it; each side compares. Stage ready is one empty message.
  */
 #include <dirent.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,17 +187,6 @@ static bool differ(const struct ndx_peer_description *own, const struct ndx_peer
 	return false;
 }
 
-/* A link-local address is the peer's on the link that this end is on. */
-static void give_scope(const struct sockaddr_storage *own, struct sockaddr_storage *peer)
-{
-	const struct sockaddr_in6 *from = (const struct sockaddr_in6 *)own;
-	struct sockaddr_in6 *to = (struct sockaddr_in6 *)peer;
-
-	if (own->ss_family == AF_INET6 && peer->ss_family == AF_INET6 &&
-	    IN6_IS_ADDR_LINKLOCAL(&to->sin6_addr))
-		to->sin6_scope_id = from->sin6_scope_id;
-}
-
 static void settle(struct session *s, const struct ndx_exchange *x)
 {
 	const bool is_client = x->role == NDX_ROLE_CLIENT;
@@ -243,7 +231,6 @@ static enum ndx_status take_description(struct session *s, const struct ndx_exch
 	/* The framework settles on the smaller one of the port and of this. */
 	if (x->own->kind == NDX_DESCRIPTION_VERBS_RC)
 		x->peer->mtu = smaller(p.description.mtu, own_mtu(s, x));
-	give_scope(&x->own->address, &x->peer->address);
 	settle(s, x);
 	p = (struct roce_payload){.message = ROCE_AGREEMENT, .agreed = s->agreed};
 	return say(&p, reply);

@@ -58,22 +58,15 @@ static enum ndx_status query_port(const struct vb_adapter *adapter, struct ibv_p
 
 /* ---- which GID ---- */
 
-/* By which own address: the one that the conn is bound to, or by which the peer is reached, or one
- * of its family, or the first. */
-static struct sockaddr_storage choose_address(const struct vb_conn *conn,
-                                              const struct sockaddr_storage *near)
+/* By which own address: the one that the conn is bound to, or by which the peer is reached. */
+static const struct sockaddr_storage *choose_address(const struct vb_conn *conn,
+                                                     const struct sockaddr_storage *near)
 {
 	const struct vb_adapter *adapter = conn->adapter;
 
 	if (conn->bound.ss_family != AF_UNSPEC)
-		return conn->bound;
-	for (size_t i = 0; i < adapter->address_count; i++)
-		if (base_sockaddr_same_host(&adapter->addresses[i], near))
-			return adapter->addresses[i];
-	for (size_t i = 0; i < adapter->address_count; i++)
-		if (adapter->addresses[i].ss_family == near->ss_family)
-			return adapter->addresses[i];
-	return adapter->addresses[0];
+		return &conn->bound;
+	return base_sockaddr_nearest(adapter->addresses, adapter->address_count, near);
 }
 
 /* The GID of an address; RoCE v2 rather than v1, which has the same GIDs for it. */
@@ -108,13 +101,10 @@ static enum ndx_status own_gid(const struct vb_conn *conn, const struct ibv_port
 	const struct vb_adapter *adapter = conn->adapter;
 	const struct vb_options *o = &adapter->options;
 	const uint32_t index = o->gid < 0 ? 0 : (uint32_t)o->gid;
-	struct sockaddr_storage address;
 	int err;
 
-	if (o->gid < 0 && port->link_layer != IBV_LINK_LAYER_INFINIBAND) {
-		address = choose_address(conn, near);
-		return find_gid(adapter, port->gid_tbl_len, &address, out);
-	}
+	if (o->gid < 0 && port->link_layer != IBV_LINK_LAYER_INFINIBAND)
+		return find_gid(adapter, port->gid_tbl_len, choose_address(conn, near), out);
 	err = ibv_query_gid_ex(adapter->context, o->port, index, out, 0);
 	if (err != 0)
 		return fail(NDX_E_NOT_FOUND, err, "verbs:%s port %u has no GID %u", o->device,

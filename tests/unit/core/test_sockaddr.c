@@ -136,6 +136,23 @@ static void the_same_host_is_the_same_whatever_port_scope_or_wrapping(void **sta
 	assert_false(base_sockaddr_same_host(&none, &none));
 }
 
+static void the_nearest_is_the_one_itself_or_one_of_its_family_or_the_first(void **state)
+{
+	const struct sockaddr_storage own[] = {v4("127.0.0.1", 0), v6("::1", 0, 0),
+	                                       v4("10.0.0.1", 0), v6("fe80::1", 0, 3)};
+	const struct sockaddr_storage itself = v4("10.0.0.1", 7471);
+	const struct sockaddr_storage on_the_link = v6("fe80::1", 7471, 0);
+	const struct sockaddr_storage family = v6("fd00::9", 7471, 0);
+	const struct sockaddr_storage unknown = {.ss_family = AF_UNSPEC};
+
+	(void)state;
+	assert_ptr_equal(base_sockaddr_nearest(own, 4, &itself), &own[2]);
+	assert_ptr_equal(base_sockaddr_nearest(own, 4, &on_the_link), &own[3]);
+	assert_ptr_equal(base_sockaddr_nearest(own, 4, &family), &own[1]);
+	assert_ptr_equal(base_sockaddr_nearest(own, 1, &family), &own[0]);
+	assert_ptr_equal(base_sockaddr_nearest(own, 4, &unknown), &own[0]);
+}
+
 static void addresses_have_a_text(void **state)
 {
 	const unsigned lo = if_nametoindex("lo");
@@ -176,6 +193,7 @@ int main(void)
 		cmocka_unit_test(ports_are_in_host_order),
 		cmocka_unit_test(unspecified_and_loopback_are_told_from_others),
 		cmocka_unit_test(the_same_host_is_the_same_whatever_port_scope_or_wrapping),
+		cmocka_unit_test(the_nearest_is_the_one_itself_or_one_of_its_family_or_the_first),
 		cmocka_unit_test(addresses_have_a_text),
 		cmocka_unit_test(a_copy_is_the_address_and_zeroes),
 	};

@@ -303,25 +303,6 @@ static void messages_out_of_turn_are_refused(void **state)
 	side_end(&b);
 }
 
-static void a_link_local_address_gets_the_own_scope(void **state)
-{
-	struct side a;
-	struct side b;
-
-	(void)state;
-	side_begin(&a, fabric, NDX_ROLE_CLIENT, NULL);
-	side_begin(&b, fabric, NDX_ROLE_SERVER, NULL);
-	a.own = meeting_end(1, "fe80::2");
-	((struct sockaddr_in6 *)&a.own.address)->sin6_scope_id = 7;
-	b.own = meeting_end(2, "fe80::1");
-	((struct sockaddr_in6 *)&b.own.address)->sin6_scope_id = 9;
-	assert_true(sides_talk(&a, &b, NDX_STAGE_INFO));
-	assert_int_equal(((struct sockaddr_in6 *)&a.peer.address)->sin6_scope_id, 7);
-	assert_int_equal(((struct sockaddr_in6 *)&b.peer.address)->sin6_scope_id, 9);
-	side_end(&a);
-	side_end(&b);
-}
-
 /* ---- sessions over what there is here ---- */
 
 static struct ndx_variant *variant(struct ndx_negotiation *n, const char *name)
@@ -394,7 +375,6 @@ int main(void)
 		cmocka_unit_test(both_hold_the_common_subset),
 		cmocka_unit_test(incompatible_ends_are_told_what_differs),
 		cmocka_unit_test(messages_out_of_turn_are_refused),
-		cmocka_unit_test(a_link_local_address_gets_the_own_scope),
 		cmocka_unit_test(a_session_connects_over_loop),
 		cmocka_unit_test(a_session_connects_over_ofi_tcp),
 		cmocka_unit_test(a_session_tells_what_differs),
