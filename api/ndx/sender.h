@@ -59,6 +59,7 @@ struct ndx_sender_attr {
 	uint32_t fault_every;           /**< every so many frames; 0: the first one only */
 	uint32_t no_receive_timeout_ms; /**< as of struct ndx_qp_attr. Default 4000 */
 	uint32_t keepalive_ms;          /**< as of struct ndx_qp_attr. Default 5000 */
+	uint32_t spin_us; /**< how long waiting calls poll before they sleep. Default 50 */
 };
 
 /** Set `size` and the defaults. */

@@ -17,6 +17,10 @@
 #define SECOND_NS 1000000000ull
 /* A receiver's queue may be emptied by it, too, so that waiting on it needs to look again. */
 #define SHARED_WAIT_MS 10u
+/* Looking for results costs as much as posting. With room left it is done only so often, so that a
+ * failure does not wait for the window to fill. */
+#define LOOK_NS 1000000u
+#define SPINS 16
 
 void ndx_sender_attr_init(struct ndx_sender_attr *attr)
 {
@@ -24,6 +28,7 @@ void ndx_sender_attr_init(struct ndx_sender_attr *attr)
 	attr->size = sizeof(*attr);
 	attr->slot_size = 4096;
 	attr->slot_count = 16;
+	attr->spin_us = 50;
 	attr->sequence_wrap = SEQUENCE_WRAP_MAX;
 	attr->peer_slot_count = 256;
 	attr->no_receive_timeout_ms = 4000;
@@ -186,35 +191,62 @@ static void count_result(struct ndx_sender *s, const struct ndx_result *result)
 	}
 }
 
-static void collect(struct ndx_sender *s)
+static void count_results(struct ndx_sender *s, const struct ndx_result *results, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		count_result(s, &results[i]);
+}
+
+/* What there is; how many. */
+static size_t collect(struct ndx_sender *s)
 {
 	struct ndx_result results[BATCH];
+	size_t all = 0;
 	size_t n;
 
-	while ((n = ndx_cq_get_results(s->cq, results, BATCH)) > 0) {
-		for (size_t i = 0; i < n; i++)
-			count_result(s, &results[i]);
-	}
+	do {
+		n = ndx_cq_get_results(s->cq, results, BATCH);
+		count_results(s, results, n);
+		all += n;
+	} while (n == BATCH);
+	return all;
+}
+
+/* Polls for spin_us, at most. True: something came. */
+static bool spin(struct ndx_sender *s, uint64_t deadline_ns)
+{
+	const uint64_t end = base_now_ns() + (uint64_t)s->attr.spin_us * 1000;
+	const uint64_t until = end < deadline_ns ? end : deadline_ns;
+
+	do {
+		for (int i = 0; i < SPINS; i++) {
+			if (collect(s) > 0)
+				return true;
+		}
+	} while (base_now_ns() < until);
+	return false;
 }
 
 /* At least one result, or time is over, or there is nothing to wait for. */
 static enum ndx_status collect_one(struct ndx_sender *s, uint64_t deadline_ns)
 {
-	const uint64_t now = base_now_ns();
-	struct ndx_result result;
+	struct ndx_result results[BATCH];
 	uint32_t ms = NDX_INFINITE;
 	enum ndx_status st;
+	uint64_t now;
 	size_t got;
 
+	if (base_now_ns() < deadline_ns && spin(s, deadline_ns))
+		return NDX_OK;
+	now = base_now_ns();
 	if (now >= deadline_ns)
 		return NDX_PENDING;
 	if (deadline_ns != UINT64_MAX)
 		ms = (uint32_t)((deadline_ns - now + 999999) / 1000000);
 	if (s->receiver != NULL && ms > SHARED_WAIT_MS)
 		ms = SHARED_WAIT_MS;
-	st = ndx_cq_wait_results(s->cq, &result, 1, ms, &got);
-	if (got > 0)
-		count_result(s, &result);
+	st = ndx_cq_wait_results(s->cq, results, BATCH, ms, &got);
+	count_results(s, results, got);
 	return st == NDX_PENDING && base_now_ns() < deadline_ns ? NDX_OK : st;
 }
 
@@ -243,7 +275,7 @@ static enum ndx_status keep_rate(struct ndx_sender *s, uint64_t deadline_ns)
 
 		if (now >= deadline_ns)
 			return NDX_PENDING;
-		collect(s);
+		(void)collect(s);
 		if (ms > 1)
 			(void)poll(NULL, 0, ms < 10 ? (int)ms - 1 : 10);
 	}
@@ -252,6 +284,7 @@ static enum ndx_status keep_rate(struct ndx_sender *s, uint64_t deadline_ns)
 
 enum ndx_status ndx_sender_acquire(struct ndx_sender *s, uint32_t timeout_ms, void **buffer)
 {
+	const uint64_t now = base_now_ns();
 	const uint64_t deadline = base_deadline(timeout_ms);
 	enum ndx_status st = usable(s, "ndx_sender_acquire");
 
@@ -259,14 +292,16 @@ enum ndx_status ndx_sender_acquire(struct ndx_sender *s, uint32_t timeout_ms, vo
 		return st;
 	if (buffer == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_acquire: buffer is NULL");
-	collect(s);
+	if (s->under_way >= s->attr.window || now - s->looked_ns >= LOOK_NS) {
+		s->looked_ns = now;
+		(void)collect(s);
+	}
 	if (s->under_way >= s->attr.window)
 		s->stats.waits++;
 	while (s->stats.failed == NDX_OK && s->under_way >= s->attr.window) {
 		st = collect_one(s, deadline);
 		if (st != NDX_OK)
 			return st;
-		collect(s);
 	}
 	if (s->stats.failed != NDX_OK)
 		return s->stats.failed;
@@ -426,11 +461,9 @@ enum ndx_status ndx_sender_flush(struct ndx_sender *s, uint32_t timeout_ms)
 
 	if (st != NDX_OK)
 		return st;
-	collect(s);
-	while (s->under_way > 0 && st == NDX_OK) {
+	(void)collect(s);
+	while (s->under_way > 0 && st == NDX_OK)
 		st = collect_one(s, deadline);
-		collect(s);
-	}
 	return s->stats.failed != NDX_OK ? s->stats.failed : s->under_way == 0 ? NDX_OK : st;
 }
 
@@ -441,7 +474,7 @@ enum ndx_status ndx_sender_get_stats(struct ndx_sender *s, struct ndx_sender_sta
 		            "ndx_sender_get_stats: NULL argument, or stats->size is less than %zu",
 		            sizeof(*stats));
 	if (s->connected)
-		collect(s);
+		(void)collect(s);
 	*stats = s->stats;
 	stats->size = sizeof(*stats);
 	stats->under_way = s->under_way;

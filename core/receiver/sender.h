@@ -24,8 +24,9 @@ struct ndx_sender {
 	uint32_t next;
 	uint32_t under_way;
 	uint32_t sequence;
-	uint64_t due_ns; /* when the rate allows the next one */
-	uint64_t posted; /* frames that were to be sent, faults included */
+	uint64_t looked_ns; /* when it last looked for results */
+	uint64_t due_ns;    /* when the rate allows the next one */
+	uint64_t posted;    /* frames that were to be sent, faults included */
 	struct ndx_sender_stats stats;
 };
 

@@ -40,6 +40,7 @@ struct options {
 	uint32_t fault_every;
 	uint32_t timeout_ms;
 	uint32_t no_receive_ms;
+	uint32_t spin_us;
 	bool verbose;
 };
 
@@ -179,6 +180,7 @@ static int start(const struct options *o, const struct sample_address *to,
 	attr.rate = o->rate;
 	attr.fault = fault;
 	attr.fault_every = o->fault_every;
+	attr.spin_us = o->spin_us;
 	attr.no_receive_timeout_ms = o->no_receive_ms > 0 ? o->no_receive_ms : NDX_INFINITE;
 	st = ndx_sender_create(&attr, &sender);
 	if (st != NDX_OK) {
@@ -199,7 +201,8 @@ int main(int argc, char **argv)
 	                    .channel = 1,
 	                    .fault_every = 100,
 	                    .timeout_ms = 10000,
-	                    .no_receive_ms = 4000};
+	                    .no_receive_ms = 4000,
+	                    .spin_us = 50};
 	const struct sample_option options[] = {
 		{"--adapter", "URI", "which adapter, e.g. ofi:tcp?iface=lo", .text = &o.adapter},
 		{"--frames", "N", "how many (1000)", .number = &o.frames, .max = UINT32_MAX},
@@ -219,6 +222,8 @@ int main(int argc, char **argv)
 	         "how long the receiver may be without a slot, 0: for ever "
 	         "(4000)",
 	         .number = &o.no_receive_ms, .max = 1u << 30},
+		{"--spin", "US", "poll for so long before sleeping (50)", .number = &o.spin_us,
+	         .max = 1u << 20},
 		{"--verbose", NULL, "the library's log on stderr", .flag = &o.verbose},
 	};
 	const struct sample_program program = {

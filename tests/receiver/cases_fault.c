@@ -144,6 +144,30 @@ static void a_peer_that_breaks_off_is_noticed_with_every_slot_held(void **state)
 	assert_int_equal(sink.wrong, 0);
 }
 
+/* Its window never fills, and still it hears that its frames were lost. */
+static void a_sender_with_room_hears_of_the_end(void **state)
+{
+	struct rig *r = *state;
+	struct sink sink = {.keep = SLOTS};
+	enum ndx_status st = NDX_OK;
+	void *buffer;
+
+	sink_attach(r, 0, &sink);
+	r->sender_attr.slot_count = 4 * SLOTS;
+	r->sender_attr.spin_us = 0;
+	r->sender_attr.no_receive_timeout_ms = NDX_INFINITE;
+	rig_start(r);
+	for (uint32_t i = 0; i < SLOTS + 4; i++)
+		assert_int_equal(rig_send(r, i, 64), NDX_OK);
+	sink_await(&sink, SLOTS);
+	assert_int_equal(ndx_qp_flush(ndx_sender_get_qp(r->sender)), NDX_OK);
+	for (const uint64_t end = rig_now_ms() + WAIT_MS; st == NDX_OK && rig_now_ms() < end;)
+		st = ndx_sender_acquire(r->sender, 0, &buffer);
+	assert_int_not_equal(st, NDX_OK);
+	assert_int_not_equal(st, NDX_PENDING);
+	sink_release(&sink);
+}
+
 static void the_own_queue_pair_in_error_is_noticed(void **state)
 {
 	struct rig *r = *state;
@@ -210,6 +234,7 @@ const struct CMUnitTest fault_cases[] = {
 	CASE(empty_frames_are_dropped),
 	CASE(a_frame_too_long_ends_it_and_says_so),
 	CASE(a_peer_that_breaks_off_is_noticed_with_every_slot_held),
+	CASE(a_sender_with_room_hears_of_the_end),
 	CASE(the_own_queue_pair_in_error_is_noticed),
 	CASE(silence_ends_it_where_asked),
 	CASE(a_living_peer_answers_probes),

@@ -11,7 +11,7 @@ unsigned rig_rounds = 20;
 uint64_t rig_seed = 1;
 uint32_t rig_hold_ms = 300;
 
-static uint64_t now_ms(void)
+uint64_t rig_now_ms(void)
 {
 	struct timespec t;
 
@@ -22,7 +22,7 @@ static uint64_t now_ms(void)
 /* To be called while waiting for something. */
 static void pause_until(uint64_t deadline_ms)
 {
-	assert_true(now_ms() < deadline_ms);
+	assert_true(rig_now_ms() < deadline_ms);
 	(void)poll(NULL, 0, 1);
 }
 
@@ -149,7 +149,7 @@ void rig_connect_qps(struct rig *r, struct ndx_qp *here, struct ndx_qp *there,
 
 void rig_await(struct rig *r, enum ndx_receiver_state state)
 {
-	const uint64_t deadline = now_ms() + WAIT_MS;
+	const uint64_t deadline = rig_now_ms() + WAIT_MS;
 
 	while (ndx_receiver_get_state(r->receiver) != state)
 		pause_until(deadline);
@@ -173,7 +173,7 @@ struct ndx_receiver_cause rig_cause(struct rig *r)
 
 void rig_delivered(struct rig *r, uint64_t frames)
 {
-	const uint64_t deadline = now_ms() + WAIT_MS;
+	const uint64_t deadline = rig_now_ms() + WAIT_MS;
 
 	while (rig_stats(r).frames < frames)
 		pause_until(deadline);
@@ -248,7 +248,7 @@ void sink_release(struct sink *sink)
 
 void sink_await(struct sink *sink, uint64_t frames)
 {
-	const uint64_t deadline = now_ms() + WAIT_MS;
+	const uint64_t deadline = rig_now_ms() + WAIT_MS;
 
 	while (__atomic_load_n(&sink->frames, __ATOMIC_ACQUIRE) < frames)
 		pause_until(deadline);

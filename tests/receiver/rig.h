@@ -38,6 +38,7 @@ struct rig {
 
 int rig_setup(void **state);
 int rig_teardown(void **state);
+uint64_t rig_now_ms(void);
 
 socklen_t rig_address_length(const struct rig *r);
 /* Create both from `attr` and `sender_attr`, and connect them. */
