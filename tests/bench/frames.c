@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * usage: ndx-frames [URI [URI]] [--blocks N] [--frames N] [--size BYTES]
+ * usage: ndx-frames [URI [URI]] [--blocks N] [--frames N] [--size BYTES] [--wait]
  * Frames through ndx_sender and ndx_receiver beside the same messages over plain queue pairs
- * (the traffic of ndx-perf), block by block in turn: how many frames a second, as a ratio.
+ * (the traffic of ndx-perf), block by block in turn: how many frames a second, as a ratio. Both
+ * have a thread for each end, on the same processors, that only polls; with --wait one that arms
+ * its queue and sleeps whenever it finds nothing.
  */
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <ndx/ndx.h>
 
@@ -28,11 +31,21 @@ struct stage {
 	unsigned blocks;
 	uint64_t frames; /* of a block */
 	uint32_t size;
+	bool wait;
 	struct ndx_adapter *adapters[2];
 	struct ndx_listener *listener;
+	struct ndx_receive_loop *loop;
 	struct ndx_receiver *receiver;
 	struct ndx_sender *sender;
 	uint64_t received; /* atomic */
+	uint64_t ns;       /* of the last block of frames */
+};
+
+/* What all blocks of a kind cost the process, their warm-up included. */
+struct cost {
+	double switches;
+	double cpu_us;
+	double frames;
 };
 
 void lane_die(const char *what, const char *why)
@@ -66,6 +79,28 @@ static void *accept_sender(void *arg)
 	return NULL;
 }
 
+/* The loop's thread gets this one's place, nobody else's does. */
+static void *make_loop(void *arg)
+{
+	struct stage *s = arg;
+	struct ndx_receive_loop_attr attr;
+
+	ndx_receive_loop_attr_init(&attr);
+	attr.spin_us = s->wait ? 0 : SPIN_US;
+	traffic_pin(pthread_self(), 1);
+	must("create a loop", ndx_receive_loop_create(&attr, &s->loop));
+	return NULL;
+}
+
+static void in_thread(void *(*fn)(void *), struct stage *s)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, fn, s) != 0)
+		lane_die("thread", "none left");
+	(void)pthread_join(thread, NULL);
+}
+
 static void create(struct stage *s)
 {
 	struct ndx_receiver_attr receiver;
@@ -73,11 +108,12 @@ static void create(struct stage *s)
 
 	for (int i = 0; i < 2; i++)
 		must(s->uris[i], ndx_adapter_open(s->uris[i], &s->adapters[i]));
+	in_thread(make_loop, s);
 	ndx_receiver_attr_init(&receiver);
 	receiver.adapter = s->adapters[0];
 	receiver.slot_size = s->size;
 	receiver.slot_count = SLOTS;
-	receiver.spin_us = SPIN_US;
+	receiver.loop = s->loop;
 	receiver.keepalive_ms = 0;
 	receiver.consumers[0] = (struct ndx_frame_consumer){take, s, NDX_CHANNEL_ANY};
 	must("create a receiver", ndx_receiver_create(&receiver, &s->receiver));
@@ -85,6 +121,7 @@ static void create(struct stage *s)
 	sender.adapter = s->adapters[1];
 	sender.slot_size = s->size;
 	sender.slot_count = SLOTS;
+	sender.spin_us = s->wait ? 0 : SPIN_US;
 	sender.keepalive_ms = 0;
 	must("create a sender", ndx_sender_create(&sender, &s->sender));
 }
@@ -111,6 +148,27 @@ static void connect_both(struct stage *s)
 	(void)pthread_join(thread, NULL);
 }
 
+/* As the traffic warms up. */
+static uint64_t warm_count(const struct stage *s)
+{
+	return s->frames / 16 + 8;
+}
+
+/* Once before a block with -1, once after it with 1. */
+static void charge(struct cost *cost, int sign, const struct stage *s)
+{
+	struct rusage u;
+	double us;
+
+	(void)getrusage(RUSAGE_SELF, &u);
+	us = 1e6 * (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	     (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+	cost->switches += sign * (double)(u.ru_nvcsw + u.ru_nivcsw);
+	cost->cpu_us += sign * us;
+	if (sign > 0)
+		cost->frames += (double)(s->frames + warm_count(s));
+}
+
 static void pour(struct stage *s, uint64_t frames)
 {
 	const uint64_t all = s->received + frames;
@@ -128,33 +186,47 @@ static void pour(struct stage *s, uint64_t frames)
 	}
 }
 
-static double frames_block(struct stage *s)
+static void *pour_block(void *arg)
 {
+	struct stage *s = arg;
 	uint64_t begin;
 
+	traffic_pin(pthread_self(), 0);
+	pour(s, warm_count(s));
+	begin = traffic_now_ns();
+	pour(s, s->frames);
+	s->ns = traffic_now_ns() - begin;
+	return NULL;
+}
+
+static double frames_block(struct stage *s, struct cost *cost)
+{
 	/* One that spins would take a processor from the other lane. */
 	create(s);
 	connect_both(s);
-	pour(s, s->frames / 16 + 8);
-	begin = traffic_now_ns();
-	pour(s, s->frames);
-	begin = traffic_now_ns() - begin;
+	charge(cost, -1, s);
+	in_thread(pour_block, s);
+	charge(cost, 1, s);
 	ndx_sender_close(s->sender);
 	ndx_receiver_close(s->receiver);
+	ndx_receive_loop_close(s->loop);
 	ndx_listener_close(s->listener);
 	for (int i = 0; i < 2; i++)
 		ndx_adapter_close(s->adapters[i]);
-	return (double)s->frames * 1e9 / (double)begin;
+	return (double)s->frames * 1e9 / (double)s->ns;
 }
 
-static double plain_block(const struct stage *s, struct traffic *traffic)
+static double plain_block(const struct stage *s, struct traffic *traffic, struct cost *cost)
 {
 	const struct lane_attr attr = {
 		.uris = {s->uris[0], s->uris[1]}, .size = s->size, .depth = SLOTS};
 	struct lane *lane = lane_open_ndx(&attr);
-	const struct traffic_block block = {lane, TRAFFIC_STREAM, false, s->frames};
-	const uint64_t ns = traffic_run(traffic, &block);
+	const struct traffic_block block = {lane, TRAFFIC_STREAM, s->wait, s->frames};
+	uint64_t ns;
 
+	charge(cost, -1, s);
+	ns = traffic_run(traffic, &block);
+	charge(cost, 1, s);
 	lane->close(lane);
 	return (double)s->frames * 1e9 / (double)ns;
 }
@@ -178,24 +250,30 @@ static void compare(struct stage *s)
 	static double ratio[BLOCKS_MAX];
 	static double same[BLOCKS_MAX];
 	static double speed[BLOCKS_MAX];
+	struct cost costs[2] = {0};
 	struct traffic *traffic = traffic_start(2);
 
 	for (unsigned i = 0; i < s->blocks; i++) {
-		const double before = plain_block(s, traffic);
-		const double frames = frames_block(s);
-		const double after = plain_block(s, traffic);
+		const double before = plain_block(s, traffic, &costs[1]);
+		const double frames = frames_block(s, &costs[0]);
+		const double after = plain_block(s, traffic, &costs[1]);
 
 		speed[i] = frames;
 		ratio[i] = frames / ((before + after) / 2);
 		same[i] = after / before;
 	}
 	traffic_stop(traffic);
-	printf("%u bytes, %u blocks of %" PRIu64
+	printf("%s, %u bytes, %u blocks of %" PRIu64
 	       " frames: %.0f frames/s; ratio %.3f (%.3f .. %.3f), "
 	       "A/A %.3f\n",
-	       s->size, s->blocks, s->frames, quantile(speed, s->blocks, 0.5),
-	       quantile(ratio, s->blocks, 0.5), quantile(ratio, s->blocks, 0.25),
-	       quantile(ratio, s->blocks, 0.75), quantile(same, s->blocks, 0.5));
+	       s->wait ? "wait" : "poll", s->size, s->blocks, s->frames,
+	       quantile(speed, s->blocks, 0.5), quantile(ratio, s->blocks, 0.5),
+	       quantile(ratio, s->blocks, 0.25), quantile(ratio, s->blocks, 0.75),
+	       quantile(same, s->blocks, 0.5));
+	for (int i = 0; i < 2; i++)
+		printf("%s: %.2f us of processor time, %.3f context switches for each\n",
+		       i == 0 ? "frames" : "plain", costs[i].cpu_us / costs[i].frames,
+		       costs[i].switches / costs[i].frames);
 }
 
 int main(int argc, char **argv)
@@ -210,10 +288,13 @@ int main(int argc, char **argv)
 			s.frames = strtoull(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--size") == 0 && i + 1 < argc)
 			s.size = (uint32_t)strtoul(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--wait") == 0)
+			s.wait = true;
 		else if (argv[i][0] != '-' && uris < 2)
 			s.uris[uris++] = argv[i];
 		else
-			lane_die("usage", "[URI [URI]] [--blocks N] [--frames N] [--size BYTES]");
+			lane_die("usage",
+			         "[URI [URI]] [--blocks N] [--frames N] [--size BYTES] [--wait]");
 	}
 	if (uris == 1)
 		s.uris[1] = s.uris[0];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "traffic.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -249,7 +248,7 @@ static void *first_thread(void *arg)
 
 /* Each on a processor of its own, if there are two: where they run is not what is measured. The
  * caller's thread stays free: what it opens has threads, which would inherit its place. */
-static void pin(pthread_t thread, unsigned which)
+void traffic_pin(pthread_t thread, unsigned which)
 {
 	cpu_set_t all;
 	cpu_set_t one;
@@ -272,7 +271,7 @@ static void start_thread(struct traffic *traffic, unsigned which)
 
 	if (pthread_create(&traffic->thread[which], NULL, run, traffic) != 0)
 		lane_die("pthread_create", "no thread for the traffic");
-	pin(traffic->thread[which], which);
+	traffic_pin(traffic->thread[which], which);
 }
 
 struct traffic *traffic_start(unsigned threads)

@@ -3,6 +3,7 @@
 #ifndef BENCH_TRAFFIC_H
 #define BENCH_TRAFFIC_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ void traffic_stop(struct traffic *traffic);
 
 /* Run a block, and a short one before it that is not measured; nanoseconds for the block. */
 uint64_t traffic_run(struct traffic *traffic, const struct traffic_block *block);
+
+/* Keep the thread on the processor of end 0 or 1, as the traffic's own are. */
+void traffic_pin(pthread_t thread, unsigned which);
 
 uint64_t traffic_now_ns(void);
 
