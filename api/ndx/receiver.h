@@ -148,7 +148,8 @@ struct ndx_receiver_attr {
 	uint32_t idle_timeout_ms; /**< FAILED when no frame came for so long. 0 (default): never */
 	uint32_t probe_ms; /**< ask the peer's device for a sign of life after so long without a
 	                        frame. 0 (default): never */
-	uint32_t probe_timeout_ms;     /**< FAILED if it gives none for so long. Default 2000 */
+	uint32_t probe_timeout_ms; /**< FAILED if it gives none for so long; with a sender on the
+	                                connection as the stack finds. Default 2000 */
 	struct ndx_receive_loop *loop; /**< NULL: a thread of its own, "ndx-recv" */
 	uint32_t spin_us; /**< own thread: how long it polls before it sleeps. Default 50 */
 	uint32_t batch;   /**< own thread: results taken at once, 1 .. 64. Default 16 */
@@ -341,8 +342,10 @@ enum ndx_status ndx_receiver_reset(struct ndx_receiver *receiver);
  * Disconnect, take back what is posted, end the thread, unregister. Frames that somebody holds
  * stay valid. Safe to call twice, and by several threads: all return when it is done.
  *
- * @retval NDX_OK      stopped
- * @retval NDX_PENDING called by the receiving thread: it ends when the callback has returned
+ * @retval NDX_OK            stopped
+ * @retval NDX_E_DEVICE_BUSY a call that connects it is at work: let it run out of time, or cancel
+ *                           its listener; nothing has changed
+ * @retval NDX_PENDING       called by the receiving thread: it ends when the callback has returned
  *
  * Thread safety: any thread. Blocks: as ndx_connector_disconnect(), by its time-outs.
  */

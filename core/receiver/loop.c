@@ -17,6 +17,7 @@
 #define EVENTS_MAX 16
 /* Timers are looked at after so many rounds that found something. */
 #define BUSY_ROUNDS 1024u
+#define POLL_NS 1000000u
 
 struct ndx_receive_loop {
 	uint32_t spin_us;
@@ -76,8 +77,10 @@ static void welcome(struct ndx_receive_loop *loop)
 		struct ndx_receiver *r = receiver_of(node);
 
 		base_list_add(&loop->receivers, node);
-		if (base_poll_add(loop->pollfd, r->cq_fd, POLLIN, false, r) != 0)
-			log_error(errno, "a receiver cannot be waited for: it is polled");
+		r->unwatched = base_poll_add(loop->pollfd, r->cq_fd, POLLIN, false, r) != 0;
+		if (r->unwatched)
+			log_error(errno,
+			          "a receiver cannot be waited for: it is polled every ms instead");
 	}
 	pthread_mutex_unlock(&loop->lock);
 }
@@ -101,6 +104,8 @@ static uint64_t attend(struct ndx_receive_loop *loop)
 
 		after = node->next;
 		if (receiver_attend(r, now, &due)) {
+			if (r->unwatched)
+				due = now + POLL_NS;
 			next = due < next ? due : next;
 			continue;
 		}
@@ -182,9 +187,8 @@ static void serve(struct ndx_receive_loop *loop)
 		;
 	if (poked(loop) || busy > BUSY_ROUNDS)
 		return;
-	if (!arm_all(loop)) {
-		due = base_now_ns() + 1000000;
-	}
+	if (!arm_all(loop))
+		due = base_now_ns() + POLL_NS;
 	/* What came before the queues were armed wakes nobody. */
 	if (poll_all(loop) == 0)
 		sleep_until(loop, due);
@@ -299,8 +303,7 @@ void ndx_receive_loop_close(struct ndx_receive_loop *loop)
 		(void)pthread_detach(thread);
 		return;
 	}
-	/* The flag is raised first: after the count is 0 the thread may be gone, but its memory is
-	 * freed only here. */
+	/* After the count is 0 the thread may be gone, but its memory is freed only here. */
 	if (__atomic_sub_fetch(&loop->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	loop_poke(loop);

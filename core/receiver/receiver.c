@@ -84,6 +84,9 @@ static enum ndx_status check_attr(const struct ndx_receiver_attr *a)
 		return out_of_range("batch", a->batch, 1, LOOP_BATCH_MAX);
 	if (a->send_depth == 0)
 		return out_of_range("send_depth", a->send_depth, 1, UINT32_MAX);
+	if ((unsigned)a->mode > NDX_RECEIVER_WRITE)
+		return out_of_range("mode", (unsigned)a->mode, NDX_RECEIVER_SEND,
+		                    NDX_RECEIVER_WRITE);
 	return check_consumers(a);
 }
 
@@ -92,6 +95,8 @@ static enum ndx_status check_adapter(const struct ndx_receiver_attr *a,
 {
 	if (a->slot_count > info->max_receive_queue_depth)
 		return out_of_range("slot_count", a->slot_count, 1, info->max_receive_queue_depth);
+	if (a->slot_size > info->max_transfer_length)
+		return out_of_range("slot_size", a->slot_size, 1, info->max_transfer_length);
 	if (a->mode == NDX_RECEIVER_WRITE && !(info->capabilities & NDX_CAP_WRITE_IMMEDIATE))
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "ndx_receiver_create: %s has no writes with immediate data; use mode "
@@ -306,6 +311,13 @@ enum ndx_status ndx_receiver_stop(struct ndx_receiver *r)
 	if (r == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_stop: receiver is NULL");
 	pthread_mutex_lock(&r->lock);
+	if (r->joining) {
+		pthread_mutex_unlock(&r->lock);
+		return fail(
+			NDX_E_DEVICE_BUSY, 0,
+			"ndx_receiver_stop: a call that connects the receiver is at work: let it "
+			"run out of time, or cancel its listener");
+	}
 	if (r->state == NDX_RECEIVER_RUNNING) {
 		receiver_set_state(r, NDX_RECEIVER_STOPPING);
 		r->told_in_callback = loop_current(r->loop);

@@ -71,13 +71,14 @@ struct ndx_receiver {
 	enum ndx_receiver_state state; /* atomic for those without the lock */
 	struct ndx_receiver_cause cause;
 	struct ndx_receive_loop *loop; /* held from the first run, or from create, to stop */
+	bool joining;                  /* a call that connects it is at work */
 	uint32_t refs;                 /* the handle, the loop, a sender */
 
 	/* posting of a sender on this connection, and of probes; leaf but for the queue pair's */
 	struct base_lock tx_lock;
 	struct ndx_qp *tx_qp; /* NULL: no connection */
 	bool has_sender;
-	bool probing; /* a probe is under way */
+	uint32_t senders; /* that there ever were: whose results are whose */
 
 	struct ndx_overlapped notify;
 	struct ndx_overlapped disconnect;
@@ -86,6 +87,8 @@ struct ndx_receiver {
 	/* the receiving thread's */
 	struct base_list node;
 	bool parting;
+	bool probing;          /* a probe is under way, and its answer is waited for */
+	bool unwatched;        /* there was no room to wait for its queue: it is polled */
 	bool told_in_callback; /* stop was called on this thread: on_end tells when it is done */
 	uint32_t expected;     /* sequence number of the next frame */
 	uint32_t batch;

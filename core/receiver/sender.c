@@ -48,8 +48,8 @@ static enum ndx_status check_attr(const struct ndx_sender_attr *a)
 		           "is too small; call ndx_sender_attr_init() first");
 	if (a->slot_size == 0)
 		return bad("slot_size", 0, "is not in 1..");
-	if (a->slot_count == 0 || a->slot_count > UINT16_MAX)
-		return bad("slot_count", a->slot_count, "is not in 1..65535");
+	if (a->slot_count == 0 || a->slot_count >= UINT16_MAX)
+		return bad("slot_count", a->slot_count, "is not in 1..65534");
 	if (a->window > a->slot_count)
 		return bad("window", a->window, "is more than slot_count");
 	if (a->sequence_wrap == 0 || a->sequence_wrap > SEQUENCE_WRAP_MAX)
@@ -104,6 +104,7 @@ static enum ndx_status join_receiver(struct ndx_sender *s)
 	base_lock_acquire(&r->tx_lock);
 	taken = r->has_sender;
 	r->has_sender = true;
+	s->number = taken ? 0 : ++r->senders;
 	base_lock_release(&r->tx_lock);
 	if (taken)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
@@ -173,17 +174,25 @@ enum ndx_status ndx_sender_create(const struct ndx_sender_attr *attr, struct ndx
 	return NDX_OK;
 }
 
+/* What comes back with a result: whose it is, and of which slot; never 0, as a probe's. */
+static uintptr_t context_of(const struct ndx_sender *s, uint32_t slot)
+{
+	return (uintptr_t)(s->number & UINT16_MAX) << 16 | (slot + 1);
+}
+
 /* Frames end in the order in which they were posted, so slots become free in the ring's order. */
 static void count_result(struct ndx_sender *s, const struct ndx_result *result)
 {
-	if (result->request_context == NULL) { /* a probe of the receiver's */
-		__atomic_store_n(&s->receiver->probing, result->status != NDX_OK, __ATOMIC_RELAXED);
+	const uintptr_t context = (uintptr_t)result->request_context;
+	const uint32_t slot = (uint32_t)(context & UINT16_MAX) - 1;
+
+	/* A probe of the receiver's, or a frame of a sender that is gone. */
+	if (context == 0 || context != context_of(s, slot))
 		return;
-	}
 	s->under_way--;
 	if (result->status == NDX_OK) {
 		s->stats.frames++;
-		s->stats.bytes += *(const uint32_t *)result->request_context;
+		s->stats.bytes += s->lengths[slot];
 	} else if (s->stats.failed == NDX_OK) {
 		s->stats.failed = result->status;
 		(void)fail(result->status, result->native, "a frame could not be sent: %s",
@@ -323,7 +332,7 @@ struct shot {
 
 static enum ndx_status fire_on(struct ndx_sender *s, struct ndx_qp *qp, const struct shot *shot)
 {
-	uint32_t *context = &s->lengths[s->next];
+	void *context = (void *)context_of(s, s->next);
 	const size_t count = shot->sge.length > 0 ? 1 : 0;
 	uint64_t to;
 

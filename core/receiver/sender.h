@@ -20,7 +20,8 @@ struct ndx_sender {
 	uint32_t *lengths; /* of each slot's frame */
 	bool can_write;    /* with immediate data */
 	bool connected;
-	bool acquired; /* slot `next` was given to the caller */
+	uint32_t number; /* of the senders of the receiver */
+	bool acquired;   /* slot `next` was given to the caller */
 	uint32_t next;
 	uint32_t under_way;
 	uint32_t sequence;

@@ -92,25 +92,36 @@ static void on_indication(struct ndx_receiver *r)
 	part(r);
 }
 
+/* Of a sender that is gone there may be results, too. */
 static void look_for_answer(struct ndx_receiver *r)
 {
 	struct ndx_result result;
 
 	base_lock_acquire(&r->tx_lock);
 	while (!r->has_sender && ndx_cq_get_results(r->tx_cq, &result, 1) > 0) {
-		if (result.status == NDX_OK)
-			__atomic_store_n(&r->probing, false, __ATOMIC_RELAXED);
+		if (result.request_context == NULL && result.status == NDX_OK)
+			r->probing = false;
 	}
+	/* One that has come since takes the answer. */
+	if (r->has_sender)
+		r->probing = false;
 	base_lock_release(&r->tx_lock);
 }
 
 static void send_probe(struct ndx_receiver *r, uint64_t now_ns)
 {
+	uint32_t flags = 0;
+
 	base_lock_acquire(&r->tx_lock);
+	/* The results of a connection that a sender uses are the sender's, who takes them when it
+	 * likes: so the answer is not waited for there. That there is none breaks the connection.
+	 */
+	if (r->has_sender)
+		flags = NDX_OP_SILENT_SUCCESS;
 	/* Nothing is written, so that no right is needed; but it is answered. */
-	if (r->tx_qp != NULL && ndx_qp_write(r->tx_qp, NULL, NULL, 0, 0, 0, 0) == NDX_OK) {
+	if (r->tx_qp != NULL && ndx_qp_write(r->tx_qp, NULL, NULL, 0, 0, 0, flags) == NDX_OK) {
 		r->probe_ns = now_ns;
-		__atomic_store_n(&r->probing, true, __ATOMIC_RELAXED);
+		r->probing = flags == 0;
 	}
 	base_lock_release(&r->tx_lock);
 }
@@ -142,9 +153,9 @@ static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
 
 	if (patience == 0)
 		return UINT64_MAX;
-	if (__atomic_load_n(&r->probing, __ATOMIC_RELAXED)) {
+	if (r->probing) {
 		look_for_answer(r);
-		if (!__atomic_load_n(&r->probing, __ATOMIC_RELAXED))
+		if (!r->probing)
 			return now_ns + patience;
 		if (now_ns < r->probe_ns + r->attr.probe_timeout_ms * MS_NS)
 			return now_ns + PROBE_LOOK_NS;

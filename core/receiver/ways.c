@@ -5,8 +5,9 @@
 #include "base_log.h"
 #include "receiver.h"
 
-/* CREATED -> CONNECTING, with all slots posted. */
-static enum ndx_status begin(struct ndx_receiver *r, const char *call)
+/* CREATED -> CONNECTING. `joining`: the call goes on to block in the connector, and the queue pair
+ * must not go meanwhile. */
+static enum ndx_status begin(struct ndx_receiver *r, const char *call, bool joining)
 {
 	enum ndx_status st = NDX_OK;
 
@@ -19,8 +20,10 @@ static enum ndx_status begin(struct ndx_receiver *r, const char *call)
 		          r->state == NDX_RECEIVER_ENDED || r->state == NDX_RECEIVER_FAILED
 		                  ? "; call ndx_receiver_reset() first"
 		                  : "");
-	else
+	else {
 		receiver_set_state(r, NDX_RECEIVER_CONNECTING);
+		r->joining = joining;
+	}
 	pthread_mutex_unlock(&r->lock);
 	return st;
 }
@@ -32,12 +35,14 @@ static void retreat(struct ndx_receiver *r)
 	pthread_mutex_lock(&r->lock);
 	if (r->state == NDX_RECEIVER_CONNECTING)
 		receiver_set_state(r, NDX_RECEIVER_CREATED);
+	r->joining = false;
 	pthread_mutex_unlock(&r->lock);
 }
 
-static enum ndx_status ready(struct ndx_receiver *r, const char *call)
+/* CREATED -> CONNECTING, with all slots posted. */
+static enum ndx_status ready(struct ndx_receiver *r, const char *call, bool joining)
 {
-	enum ndx_status st = begin(r, call);
+	enum ndx_status st = begin(r, call, joining);
 
 	if (st != NDX_OK)
 		return st;
@@ -75,6 +80,7 @@ static enum ndx_status run(struct ndx_receiver *r)
 	st = NDX_OK;
 	receiver_lend(r, true);
 	r->refs++;
+	r->joining = false;
 	receiver_set_state(r, NDX_RECEIVER_RUNNING);
 	loop_add(r->loop, r);
 unlock:
@@ -84,18 +90,20 @@ unlock:
 
 static enum ndx_status connected(struct ndx_receiver *r, enum ndx_status st)
 {
-	if (st == NDX_OK)
-		st = run(r);
-	else {
+	if (st != NDX_OK) {
 		retreat(r);
 		return st;
 	}
+	st = run(r);
 	if (st == NDX_OK)
 		return st;
-	/* There is a connection, and nobody to serve it: begin anew with another queue pair. */
+	/* A connection that nobody can serve: begin anew with another queue pair. */
 	receiver_dismantle(r);
 	if (receiver_make_qp(r) == NDX_OK)
 		retreat(r);
+	pthread_mutex_lock(&r->lock);
+	r->joining = false;
+	pthread_mutex_unlock(&r->lock);
 	return st;
 }
 
@@ -103,7 +111,7 @@ enum ndx_status ndx_receiver_connect(struct ndx_receiver *r, const struct sockad
                                      socklen_t destination_len, const void *private_data,
                                      size_t private_data_len, uint32_t timeout_ms)
 {
-	enum ndx_status st = ready(r, "ndx_receiver_connect");
+	enum ndx_status st = ready(r, "ndx_receiver_connect", true);
 
 	if (st != NDX_OK)
 		return st;
@@ -115,7 +123,7 @@ enum ndx_status ndx_receiver_accept(struct ndx_receiver *r, struct ndx_listener 
                                     const void *private_data, size_t private_data_len,
                                     uint32_t timeout_ms)
 {
-	enum ndx_status st = ready(r, "ndx_receiver_accept");
+	enum ndx_status st = ready(r, "ndx_receiver_accept", true);
 
 	if (st != NDX_OK)
 		return st;
@@ -142,7 +150,7 @@ enum ndx_status ndx_receiver_describe(struct ndx_receiver *r, enum ndx_role role
 
 	if (out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_describe: out is NULL");
-	st = ready(r, "ndx_receiver_describe");
+	st = ready(r, "ndx_receiver_describe", false);
 	if (st != NDX_OK)
 		return st;
 	st = endpoint_describe(&r->end, role);
@@ -175,21 +183,27 @@ enum ndx_status ndx_receiver_connect_peer(struct ndx_receiver *r,
                                           const struct ndx_peer_description *peer,
                                           uint32_t timeout_ms)
 {
+	bool described;
+
 	if (r == NULL || peer == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_connect_peer: NULL argument");
-	if (receiver_state(r) != NDX_RECEIVER_CONNECTING || !r->end.described)
+	pthread_mutex_lock(&r->lock);
+	described = r->state == NDX_RECEIVER_CONNECTING && r->end.described && !r->joining;
+	if (described)
+		r->joining = true;
+	pthread_mutex_unlock(&r->lock);
+	if (!described)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "ndx_receiver_connect_peer: the receiver is %s%s: call "
+		            "ndx_receiver_connect_peer: the receiver is %s: call "
 		            "ndx_receiver_describe() first",
-		            ndx_receiver_state_name(receiver_state(r)),
-		            r->end.described ? "" : ", and was not described");
+		            ndx_receiver_state_name(receiver_state(r)));
 	r->numbered = false;
 	return connected(r, endpoint_connect_peer(&r->end, peer, timeout_ms));
 }
 
 enum ndx_status ndx_receiver_prepare(struct ndx_receiver *r)
 {
-	return ready(r, "ndx_receiver_prepare");
+	return ready(r, "ndx_receiver_prepare", false);
 }
 
 enum ndx_status ndx_receiver_start(struct ndx_receiver *r, struct ndx_connector *connector)

@@ -71,6 +71,44 @@ void case_negotiated_moves_data_and_parts(struct check *c)
 		(void)pair_disconnect(p);
 }
 
+/* Where a connection manager, or the provider, tells of the end, nothing else is needed. */
+static bool has_no_use_for_channels(struct pair *p)
+{
+	return check_status(p->c, ndx_connector_set_channel(p->a.conn, NDX_NO_CHANNEL),
+	                    NDX_E_NOT_SUPPORTED, "set_channel") &&
+	       check_status(p->c, ndx_connector_set_channel(p->b.conn, NDX_NO_CHANNEL),
+	                    NDX_E_NOT_SUPPORTED, "set_channel");
+}
+
+static bool without_channel(struct side *s)
+{
+	return check_status(s->c, ndx_connector_set_channel(s->conn, NDX_NO_CHANNEL), NDX_OK,
+	                    "set_channel without one") &&
+	       check_status(s->c, ndx_connector_set_channel(s->conn, NDX_NO_CHANNEL),
+	                    NDX_E_INVALID_DEVICE_STATE, "set_channel once more");
+}
+
+void case_negotiated_peers_without_a_channel(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+	struct ndx_peer_description a;
+	struct ndx_peer_description b;
+
+	if (!p || !describe(&p->a, NDX_ROLE_CLIENT, &a) || !describe(&p->b, NDX_ROLE_SERVER, &b))
+		return;
+	if (a.kind != NDX_DESCRIPTION_VERBS_RC) {
+		(void)has_no_use_for_channels(p);
+		return;
+	}
+	if (!without_channel(&p->a) || !without_channel(&p->b) || !meet(&p->a, &b) ||
+	    !meet(&p->b, &a) || !check_ends(c, &p->a.ov, NDX_OK, "connect_peer of the client") ||
+	    !check_ends(c, &p->b.ov, NDX_OK, "connect_peer of the server"))
+		return;
+	/* "The own goodbye counts as answered": each side may go when it likes. */
+	if (message_passes(&p->a, &p->b, 1000) && message_passes(&p->b, &p->a, 1))
+		(void)pair_disconnect(p);
+}
+
 void case_negotiated_server_may_come_first(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);

@@ -226,6 +226,36 @@ static void a_living_peer_answers_probes(void **state)
 	sink_await(&sink, 1);
 }
 
+/* Its answers are among the sender's results, which nobody takes here. */
+static void a_sender_that_does_nothing_is_no_dead_peer(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_sender_attr attr;
+	struct ndx_sender *idle;
+	struct ndx_cq *cq;
+	struct ndx_result none;
+	struct sink sink = {0};
+	size_t got;
+
+	sink_attach(r, 0, &sink);
+	r->attr.probe_ms = 20;
+	r->attr.probe_timeout_ms = 100;
+	assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_OK);
+	ndx_sender_attr_init(&attr);
+	attr.receiver = r->receiver;
+	assert_int_equal(ndx_sender_create(&attr, &idle), NDX_OK);
+	assert_int_equal(ndx_sender_create(&r->sender_attr, &r->sender), NDX_OK);
+	rig_join(r);
+	/* Many probes long. */
+	assert_int_equal(ndx_cq_create(r->adapters[1], 1, 0, 0, &cq), NDX_OK);
+	assert_int_equal(ndx_cq_wait_results(cq, &none, 1, 600, &got), NDX_PENDING);
+	ndx_cq_close(cq);
+	assert_int_equal(ndx_receiver_get_state(r->receiver), NDX_RECEIVER_RUNNING);
+	assert_int_equal(rig_send(r, 0, 64), NDX_OK);
+	sink_await(&sink, 1);
+	ndx_sender_close(idle);
+}
+
 const struct CMUnitTest fault_cases[] = {
 	CASE(lost_frames_are_counted),
 	CASE(repeated_numbers_are_counted),
@@ -238,5 +268,6 @@ const struct CMUnitTest fault_cases[] = {
 	CASE(the_own_queue_pair_in_error_is_noticed),
 	CASE(silence_ends_it_where_asked),
 	CASE(a_living_peer_answers_probes),
+	CASE(a_sender_that_does_nothing_is_no_dead_peer),
 };
 const size_t fault_case_count = sizeof(fault_cases) / sizeof(fault_cases[0]);

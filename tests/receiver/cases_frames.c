@@ -344,6 +344,7 @@ static void data_flow_both_ways_over_one_connection(void **state)
 	struct sink there = {.length = 900};
 	struct ndx_connector *connectors[2];
 	struct ndx_receiver_attr attr;
+	struct ndx_sender_stats stats = {.size = sizeof(stats)};
 	uint8_t frame[900];
 
 	sink_attach(r, 0, &here);
@@ -373,6 +374,16 @@ static void data_flow_both_ways_over_one_connection(void **state)
 	sink_await(&here, 1000);
 	sink_await(&there, 1000);
 	assert_int_equal(here.wrong + there.wrong, 0);
+	ndx_sender_close(back);
+	/* The results of its last frames are still there, and nobody's. */
+	r->sender_attr.receiver = r->receiver;
+	assert_int_equal(ndx_sender_create(&r->sender_attr, &back), NDX_OK);
+	assert_int_equal(ndx_sender_send(back, frame, 900, 0, WAIT_MS), NDX_OK);
+	assert_int_equal(ndx_sender_flush(back, WAIT_MS), NDX_OK);
+	assert_int_equal(ndx_sender_get_stats(back, &stats), NDX_OK);
+	assert_int_equal(stats.frames, 1);
+	assert_int_equal(stats.bytes, 900);
+	assert_int_equal(stats.under_way, 0);
 	ndx_sender_close(back);
 	ndx_sender_close(forth);
 	ndx_receiver_close(other);

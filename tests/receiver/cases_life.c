@@ -23,6 +23,7 @@ static void what_cannot_be_is_refused(void **state)
 		{100, 16, 16, 0, "batch 0"},
 		{100, 16, 16, 65, "batch 65"},
 		{1, UINT32_MAX, 16, 16, "slot_count 4294967295"},
+		{UINT32_MAX, 1, 16, 16, "slot_size 4294967295"},
 	};
 	struct rig *r = *state;
 	struct ndx_receiver *out = (struct ndx_receiver *)r;
@@ -358,6 +359,35 @@ static void *stop_it(void *receiver)
 	return (void *)(intptr_t)ndx_receiver_stop(receiver);
 }
 
+static void *accept_nobody(void *arg)
+{
+	struct rig *r = arg;
+
+	return (void *)(intptr_t)ndx_receiver_accept(r->receiver, r->listener, NULL, 0, WAIT_MS);
+}
+
+static void stop_does_not_break_into_an_accept(void **state)
+{
+	struct rig *r = *state;
+	struct sink sink = {0};
+	pthread_t thread;
+	void *accepted;
+
+	sink_attach(r, 0, &sink);
+	assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_OK);
+	assert_int_equal(pthread_create(&thread, NULL, accept_nobody, r), 0);
+	while (ndx_receiver_get_state(r->receiver) != NDX_RECEIVER_CONNECTING)
+		sched_yield();
+	assert_int_equal(ndx_receiver_stop(r->receiver), NDX_E_DEVICE_BUSY);
+	assert_non_null(strstr(ndx_last_error(), "cancel its listener"));
+	/* The accept may not have reached the listener yet. */
+	while (ndx_receiver_stop(r->receiver) == NDX_E_DEVICE_BUSY)
+		(void)ndx_listener_cancel(r->listener);
+	assert_int_equal(pthread_join(thread, &accepted), 0);
+	assert_int_not_equal((intptr_t)accepted, NDX_OK);
+	assert_int_equal(ndx_receiver_get_state(r->receiver), NDX_RECEIVER_STOPPED);
+}
+
 static void two_threads_can_stop_it(void **state)
 {
 	struct rig *r = *state;
@@ -465,6 +495,7 @@ const struct CMUnitTest life_cases[] = {
 	CASE(frames_outlive_the_receiver),
 	CASE(it_can_be_stopped_by_its_consumer),
 	CASE(it_can_be_closed_when_it_is_told_of_its_end),
+	CASE(stop_does_not_break_into_an_accept),
 	CASE(two_threads_can_stop_it),
 	CASE(stop_races_with_those_who_let_go),
 	CASE(many_share_a_loop),
