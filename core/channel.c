@@ -12,6 +12,7 @@
 #include "base_linux.h"
 #include "base_log.h"
 #include "core.h"
+#include "negotiation/settle.h"
 
 #define AT_ONCE 16 /* frames, before others get their turn */
 
@@ -188,7 +189,8 @@ static enum wire_news judge(const struct channel *ch, const struct frame *f)
 	const char *why;
 
 	if (!frame_parse_validate(f, &v, &why) || memcmp(v.own, ch->own.peer, 16) != 0 ||
-	    memcmp(v.peer, ch->own.own, 16) != 0)
+	    memcmp(v.peer, ch->own.own, 16) != 0 ||
+	    settle_difference(&ch->own.agreed, &v.agreed) != NULL)
 		return WIRE_WRONG;
 	return WIRE_RIGHT;
 }
@@ -216,6 +218,8 @@ static bool take(struct channel *ch, const struct frame *f)
 	case FRAME_WELCOME:
 	case FRAME_DATA:
 	default:
+		if (ch->by_hand)
+			wire_heard(ch->wire, WIRE_LOST);
 		return false;
 	}
 }

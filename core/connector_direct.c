@@ -172,7 +172,7 @@ void conn_direct_take(struct ndx_connector *c, unsigned news)
 	if (c->phase == CONN_CONNECTING) {
 		if (news & WIRE_WRONG) {
 			give_up(c, NDX_E_CONNECTION_REFUSED,
-			        "the peer is not connected to this queue pair");
+			        "the peer is not connected to this queue pair, or not as agreed");
 		} else if ((news & WIRE_RIGHT) &&
 		           ((news & WIRE_GOODBYE) || !(news & (WIRE_ABORT | WIRE_LOST)))) {
 			keep(c, news & ~(unsigned)WIRE_RIGHT);

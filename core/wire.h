@@ -21,7 +21,7 @@ enum wire_news {
 	WIRE_ABORT = 1 << NDX_WORD_ABORT,
 	WIRE_LOST = 1 << NDX_WORD_LOST,
 	WIRE_RIGHT = 1 << 3, /* the peer is connected to us, as we to it; channels made by hand */
-	WIRE_WRONG = 1 << 4, /* it is connected to somebody else */
+	WIRE_WRONG = 1 << 4, /* it is connected to somebody else, or otherwise */
 };
 
 /* The wire's lock is held: record and wake, never call back. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake_direct.h"
+
+#include <string.h>
+
+#include "core.h"
+
+bool fake_direct_broods;
+
+static enum ndx_status describe(struct ndx_spi_conn *conn, const struct sockaddr_storage *near,
+                                struct ndx_peer_description *out)
+{
+	static uint32_t last; /* atomic */
+
+	(void)conn;
+	(void)near;
+	out->kind = NDX_DESCRIPTION_VERBS_RC;
+	out->qpn = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+	out->psn = 7;
+	out->mtu = 1024;
+	out->gid[0] = 0xfe;
+	out->gid[1] = 0x80;
+	return NDX_OK;
+}
+
+static enum ndx_status connect_peer(struct ndx_spi_conn *conn,
+                                    const struct ndx_peer_description *peer)
+{
+	(void)conn;
+	(void)peer;
+	return NDX_OK;
+}
+
+static enum ndx_status complete(struct ndx_spi_conn *conn)
+{
+	core_host.established(conn, NDX_OK, 0, NULL);
+	return NDX_OK;
+}
+
+static void nothing(struct ndx_spi_conn *conn)
+{
+	(void)conn;
+}
+
+static void drain(struct ndx_spi_conn *conn)
+{
+	core_host.report(conn, NDX_REPORT_DRAINED, 0, NULL);
+}
+
+static void send_disc(struct ndx_spi_conn *conn)
+{
+	core_host.say(conn, NDX_WORD_GOODBYE);
+}
+
+static void finish(struct ndx_spi_conn *conn)
+{
+	core_host.report(conn, NDX_REPORT_QUIET, 0, NULL);
+}
+
+static void abort_link(struct ndx_spi_conn *conn)
+{
+	core_host.say(conn, NDX_WORD_ABORT);
+	core_host.report(conn, NDX_REPORT_QUIET, 0, NULL);
+}
+
+static void heard(struct ndx_spi_conn *conn, enum ndx_spi_word word)
+{
+	if (word != NDX_WORD_GOODBYE)
+		core_host.report(conn, NDX_REPORT_ABORT, 0, "the peer is gone");
+	else if (!fake_direct_broods)
+		core_host.report(conn, NDX_REPORT_PEER_DISC, 0, NULL);
+}
+
+void fake_direct(struct ndx_adapter *adapter)
+{
+	static struct ndx_provider_ops ops;
+
+	ops = *adapter->ops;
+	ops.qp_describe = describe;
+	ops.qp_connect_peer = connect_peer;
+	ops.conn_heard = heard;
+	ops.conn_complete = complete;
+	ops.conn_abandon = nothing;
+	ops.conn_drain = drain;
+	ops.conn_cancel_initiator = nothing;
+	ops.conn_send_disc = send_disc;
+	ops.conn_finish = finish;
+	ops.conn_abort = abort_link;
+	adapter->ops = &ops;
+}
