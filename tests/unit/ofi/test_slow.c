@@ -71,40 +71,32 @@ static void read_from(struct pair *p, const struct ndx_mr *mr)
 	pair_expect(&p->b, NDX_REQUEST_READ, 1, NDX_OK);
 }
 
-static void the_question_stands_behind_a_long_write(void **state)
+/* a takes back what b knows, while one of them writes for long. */
+static void take_back_behind_a_long_write(struct pair *p, int writer)
 {
-	struct pair *p = *state;
 	struct ndx_mr *mr = region(&p->a);
 	struct ndx_overlapped ov = {0};
 	struct slow s;
 
 	begin(p, &s);
 	read_from(p, mr);
-	write_long(p, &s, 0);
+	write_long(p, &s, writer);
 	assert_int_equal(ndx_mr_deregister(mr, &ov), NDX_PENDING);
-	pair_expect(&p->a, NDX_REQUEST_WRITE, 7, NDX_OK);
+	pair_expect(writer == 0 ? &p->a : &p->b, NDX_REQUEST_WRITE, 7, NDX_OK);
 	assert_int_equal(pair_wait(&ov), NDX_OK);
 	ndx_mr_close(mr);
 	pair_part(p);
 	end(p, &s);
 }
 
+static void the_question_stands_behind_a_long_write(void **state)
+{
+	take_back_behind_a_long_write(*state, 0);
+}
+
 static void the_answer_stands_behind_a_long_write(void **state)
 {
-	struct pair *p = *state;
-	struct ndx_mr *mr = region(&p->a);
-	struct ndx_overlapped ov = {0};
-	struct slow s;
-
-	begin(p, &s);
-	read_from(p, mr);
-	write_long(p, &s, 1);
-	assert_int_equal(ndx_mr_deregister(mr, &ov), NDX_PENDING);
-	pair_expect(&p->b, NDX_REQUEST_WRITE, 7, NDX_OK);
-	assert_int_equal(pair_wait(&ov), NDX_OK);
-	ndx_mr_close(mr);
-	pair_part(p);
-	end(p, &s);
+	take_back_behind_a_long_write(*state, 1);
 }
 
 static void who_never_asked_is_not_asked(void **state)
