@@ -32,6 +32,8 @@ const char *ndx_capability_name(enum ndx_capability bit)
 		return "REMOTE_ACCESS_STATUS";
 	case NDX_CAP_DISCONNECT_REASON:
 		return "DISCONNECT_REASON";
+	case NDX_CAP_RNR_TIMER:
+		return "RNR_TIMER";
 	}
 	return NULL;
 }

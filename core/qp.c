@@ -12,6 +12,7 @@
 #define LEAST_SGE 2u
 /* The longest that close waits for the peer's goodbye, when its own work has ended. */
 #define GOODBYE_PATIENCE_MS 100u
+#define RNR_TIMER_MAX 31u
 
 void ndx_qp_attr_init(struct ndx_qp_attr *attr)
 {
@@ -22,6 +23,7 @@ void ndx_qp_attr_init(struct ndx_qp_attr *attr)
 	attr->max_receive_sge = 1;
 	attr->max_initiator_sge = 1;
 	attr->no_receive_timeout_ms = 4000;
+	attr->rnr_timer = NDX_RNR_TIMER_DEFAULT;
 }
 
 static enum ndx_status out_of_range(const char *what, uint32_t value, uint32_t least, uint32_t most)
@@ -56,8 +58,28 @@ static enum ndx_status check_limits(const struct ndx_adapter_info *info,
 	return NDX_OK;
 }
 
+static enum ndx_status check_rnr_timer(const struct ndx_adapter_info *info,
+                                       const struct ndx_qp_attr *attr)
+{
+	if (attr->rnr_timer == NDX_RNR_TIMER_DEFAULT)
+		return NDX_OK;
+	if (attr->rnr_timer > RNR_TIMER_MAX)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_qp_create: rnr_timer %u is neither a code in 0..%u nor "
+		            "NDX_RNR_TIMER_DEFAULT",
+		            attr->rnr_timer, RNR_TIMER_MAX);
+	if (!(info->capabilities & NDX_CAP_RNR_TIMER))
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ndx_qp_create: rnr_timer %u: %s has no such timer; leave it "
+		            "NDX_RNR_TIMER_DEFAULT",
+		            attr->rnr_timer, info->uri);
+	return NDX_OK;
+}
+
 static enum ndx_status check_attr(const struct ndx_adapter *adapter, const struct ndx_qp_attr *attr)
 {
+	enum ndx_status st;
+
 	if (attr->size < sizeof(*attr))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_qp_create: attr->size is %zu, must be at least %zu; call "
@@ -75,7 +97,8 @@ static enum ndx_status check_attr(const struct ndx_adapter *adapter, const struc
 	if (attr->srq != NULL && !(adapter->info.capabilities & NDX_CAP_SRQ))
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "ndx_qp_create: %s has no shared receive queues", adapter->info.uri);
-	return check_limits(&adapter->info, attr);
+	st = check_rnr_timer(&adapter->info, attr);
+	return st != NDX_OK ? st : check_limits(&adapter->info, attr);
 }
 
 static uint32_t grant_sge(uint32_t asked, uint32_t most)

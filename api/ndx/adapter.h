@@ -40,6 +40,7 @@ enum ndx_capability {
 	NDX_CAP_REMOTE_ACCESS_STATUS = 1
 	                               << 10, /**< a remote violation completes ACCESS_VIOLATION */
 	NDX_CAP_DISCONNECT_REASON = 1 << 11,  /**< tells graceful from aborted, always */
+	NDX_CAP_RNR_TIMER = 1 << 12,          /**< `rnr_timer` of struct ndx_qp_attr */
 };
 
 /** Name of one capability bit, "SRQ"; NULL for an unknown bit. */

@@ -38,6 +38,20 @@ enum ndx_op_flag {
 	NDX_OP_INLINE = 0x20, /**< copy the data now; needs no registration, any number of SGEs */
 };
 
+/**
+ * For `rnr_timer`: the provider's choice. Otherwise the codes mean, in milliseconds:
+ *
+ *      0: 655.36   1: 0.01     2: 0.02     3: 0.03     4: 0.04     5: 0.06
+ *      6: 0.08     7: 0.12     8: 0.16     9: 0.24    10: 0.32    11: 0.48
+ *     12: 0.64    13: 0.96    14: 1.28    15: 1.92    16: 2.56    17: 3.84
+ *     18: 5.12    19: 7.68    20: 10.24   21: 15.36   22: 20.48   23: 30.72
+ *     24: 40.96   25: 61.44   26: 81.92   27: 122.88  28: 163.84  29: 245.76
+ *     30: 327.68  31: 491.52
+ *
+ * It is what the peer waits at least. (InfiniBand Architecture Specification, volume 1, 9.7.5.2.8)
+ */
+#define NDX_RNR_TIMER_DEFAULT UINT32_MAX
+
 /** Attributes of a queue pair; ndx_qp_attr_init() first, then what differs. */
 struct ndx_qp_attr {
 	size_t size;                 /**< set by ndx_qp_attr_init() */
@@ -56,6 +70,10 @@ struct ndx_qp_attr {
 	uint32_t no_receive_timeout_ms;
 	uint32_t keepalive_ms; /**< an idle peer that does not answer for this long is dead;
 	                            0 (default): never asked */
+	/** How long the peer's device is told to wait before it tries again what found no receive
+	 * posted here: a code, 0 .. 31, see NDX_RNR_TIMER_DEFAULT. Anything else than the default
+	 * needs NDX_CAP_RNR_TIMER. */
+	uint32_t rnr_timer;
 };
 
 struct ndx_qp;
@@ -101,7 +119,8 @@ void ndx_qp_attr_init(struct ndx_qp_attr *attr);
  *
  * @retval NDX_E_INVALID_PARAMETER      a queue is missing or of another adapter, a number is out of
  *                                      range; ndx_last_error() says which
- * @retval NDX_E_NOT_SUPPORTED          `srq` without NDX_CAP_SRQ
+ * @retval NDX_E_NOT_SUPPORTED          `srq` without NDX_CAP_SRQ, `rnr_timer` without
+ *                                      NDX_CAP_RNR_TIMER
  * @retval NDX_E_NO_MEMORY              out of memory
  * @retval NDX_E_INSUFFICIENT_RESOURCES the device has no room
  *

@@ -146,8 +146,9 @@ struct ndx_receiver_attr {
 	uint32_t no_receive_timeout_ms; /**< of the queue pair, for its sends. Default 4000 */
 	uint32_t keepalive_ms;          /**< of the queue pair. Default 5000; 0: never asked */
 	uint32_t idle_timeout_ms; /**< FAILED when no frame came for so long. 0 (default): never */
-	uint32_t probe_ms; /**< ask the peer's device for a sign of life after so long without a
-	                        frame. 0 (default): never */
+	uint32_t probe_ms;  /**< ask the peer's device for a sign of life after so long without a
+	                         frame. 0 (default): never */
+	uint32_t rnr_timer; /**< as of struct ndx_qp_attr. Default NDX_RNR_TIMER_DEFAULT */
 	uint32_t probe_timeout_ms; /**< FAILED if it gives none for so long; with a sender on the
 	                                connection as the stack finds. Default 2000 */
 	struct ndx_receive_loop *loop; /**< NULL: a thread of its own, "ndx-recv" */

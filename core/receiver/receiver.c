@@ -22,6 +22,7 @@ void ndx_receiver_attr_init(struct ndx_receiver_attr *attr)
 	attr->send_depth = 16;
 	attr->no_receive_timeout_ms = 4000;
 	attr->keepalive_ms = 5000;
+	attr->rnr_timer = NDX_RNR_TIMER_DEFAULT;
 	attr->probe_timeout_ms = 2000;
 	attr->spin_us = 50;
 	attr->batch = 16;
@@ -150,6 +151,7 @@ enum ndx_status receiver_make_qp(struct ndx_receiver *r)
 	attr.max_initiator_sge = 1;
 	attr.no_receive_timeout_ms = r->attr.no_receive_timeout_ms;
 	attr.keepalive_ms = r->attr.keepalive_ms;
+	attr.rnr_timer = r->attr.rnr_timer;
 	attr.context = r;
 	return ndx_qp_create(r->end.adapter, &attr, &r->end.qp);
 }

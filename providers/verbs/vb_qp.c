@@ -48,6 +48,11 @@ static int modify(struct ibv_qp *qp, enum ibv_qp_state state)
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
+static uint8_t rnr_pause(const struct ndx_qp_attr *attr)
+{
+	return attr->rnr_timer == NDX_RNR_TIMER_DEFAULT ? RNR_PAUSE : (uint8_t)attr->rnr_timer;
+}
+
 /* One step up, with what is known of the path and `ours`. */
 static int step(struct vb_qp *qp, const struct vb_conn *conn, enum ibv_qp_state state,
                 const struct ibv_qp_attr *ours)
@@ -65,7 +70,7 @@ static int step(struct vb_qp *qp, const struct vb_conn *conn, enum ibv_qp_state 
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
 		attr.max_dest_rd_atomic = ours->max_dest_rd_atomic;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
-		attr.min_rnr_timer = RNR_PAUSE;
+		attr.min_rnr_timer = rnr_pause(&qp->base.spi.attr);
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
 		attr.max_rd_atomic = ours->max_rd_atomic;
 	if (mask & IBV_QP_TIMEOUT)

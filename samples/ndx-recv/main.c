@@ -44,6 +44,7 @@ struct options {
 	uint32_t probe_ms;
 	uint32_t copy_below;
 	uint32_t spin_us;
+	uint32_t rnr_timer;
 	bool write_mode;
 	bool raw;
 	bool json;
@@ -265,6 +266,7 @@ static int make_receiver(struct run *run)
 	attr.copy_below = o->copy_below;
 	attr.copy_count = o->copy_below > 0 ? o->slots : 0;
 	attr.spin_us = o->spin_us;
+	attr.rnr_timer = o->rnr_timer;
 	if (!o->raw)
 		attr.consumers[consumers++] =
 			(struct ndx_frame_consumer){check, run, NDX_CHANNEL_ANY};
@@ -347,7 +349,11 @@ static void catch_signals(void)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.slots = 256, .slot_size = 9000, .senders = 1, .spin_us = 50};
+	struct options o = {.slots = 256,
+	                    .slot_size = 9000,
+	                    .senders = 1,
+	                    .spin_us = 50,
+	                    .rnr_timer = NDX_RNR_TIMER_DEFAULT};
 	const struct sample_option options[] = {
 		{"--adapter", "URI", "which adapter, e.g. ofi:tcp?iface=lo", .text = &o.adapter},
 		{"--slots", "N", "slots of the slab (256)", .number = &o.slots, .min = 1,
@@ -367,6 +373,9 @@ int main(int argc, char **argv)
 	         .number = &o.probe_ms, .max = 1u << 30},
 		{"--spin", "US", "poll for so long before sleeping (50)", .number = &o.spin_us,
 	         .max = 1u << 20},
+		{"--rnr-timer", "CODE",
+	         "how long senders wait that found no slot, 0 .. 31: 655 ms, 0.01 .. 491 ms",
+	         .number = &o.rnr_timer, .max = 31},
 		{"--port-file", "FILE", "write the port there once it listens",
 	         .text = &o.port_file},
 		{"--json", NULL, "print all counters as JSON at the end", .flag = &o.json},

@@ -327,6 +327,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	if (err != 0)
 		return err;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		fake->asked.min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IBV_QP_PATH_MTU)
+		fake->asked.path_mtu = attr->path_mtu;
 	if (!(mask & IBV_QP_STATE))
 		return 0;
 	fake->pub.state = attr->qp_state;
@@ -404,7 +408,8 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	(void)id;
-	(void)attr;
 	*mask = IBV_QP_STATE;
+	if (attr->qp_state == IBV_QPS_RTR)
+		*mask |= IBV_QP_MIN_RNR_TIMER;
 	return 0;
 }

@@ -94,7 +94,8 @@ struct fake_qp {
 	struct fake_wr receives[FAKE_WR_MAX];
 	uint32_t receive_head;
 	uint32_t receive_tail;
-	unsigned signalled; /* sends that asked for a completion, ever */
+	struct ibv_qp_attr asked; /* what a change of state asked for, as far as its mask goes */
+	unsigned signalled;       /* sends that asked for a completion, ever */
 };
 
 void fake_open(struct fake_device *device);

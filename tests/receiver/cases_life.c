@@ -148,6 +148,27 @@ static void descriptions_connect_it(void **state)
 	assert_int_equal(rig_cause(r).end, NDX_RECEIVER_END_GOODBYE);
 }
 
+static void an_rnr_timer_is_taken_or_refused(void **state)
+{
+	struct rig *r = *state;
+	struct sink sink = {0};
+
+	sink_attach(r, 0, &sink);
+	r->attr.rnr_timer = 32;
+	assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_E_INVALID_PARAMETER);
+	r->attr.rnr_timer = 12;
+	if (!(r->info.capabilities & NDX_CAP_RNR_TIMER)) {
+		assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_E_NOT_SUPPORTED);
+		assert_non_null(strstr(ndx_last_error(), "rnr_timer 12"));
+		r->attr.rnr_timer = NDX_RNR_TIMER_DEFAULT;
+	}
+	rig_start(r);
+	for (uint32_t i = 0; i < 3 * SLOTS; i++)
+		assert_int_equal(rig_send(r, i, 64), NDX_OK);
+	sink_await(&sink, 3 * SLOTS);
+	assert_int_equal(sink.wrong, 0);
+}
+
 /* A peer with a queue pair and nothing else: it is told our numbers and gives its own. */
 static void numbers_connect_a_device(void **state)
 {
@@ -174,7 +195,13 @@ static void numbers_connect_a_device(void **state)
 	peer.path_mtu = 6;
 	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS),
 	                 NDX_E_INVALID_PARAMETER);
-	peer.path_mtu = 3;
+	if (numbers.mtu < 4096) {
+		peer.path_mtu = 5;
+		assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS),
+		                 NDX_E_INVALID_PARAMETER);
+		assert_non_null(strstr(ndx_last_error(), "path_mtu 5 is beyond the port's"));
+	}
+	peer.path_mtu = 2;
 	peer.rq_psn ^= 1;
 	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS),
 	                 NDX_E_INVALID_PARAMETER);
@@ -183,7 +210,7 @@ static void numbers_connect_a_device(void **state)
 	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS), NDX_OK);
 	us.qpn = numbers.qpn;
 	us.psn = numbers.send_psn;
-	us.mtu = numbers.mtu;
+	us.mtu = 512; /* as both sides say: frames are of several packets */
 	us.lid = numbers.lid;
 	us.inbound_read_limit = us.outbound_read_limit = 1;
 	memcpy(us.gid, numbers.gid, sizeof(us.gid));
@@ -489,6 +516,7 @@ const struct CMUnitTest life_cases[] = {
 	CASE(a_call_out_of_turn_says_what_is_missing),
 	CASE(an_attempt_that_failed_can_be_made_again),
 	CASE(descriptions_connect_it),
+	CASE(an_rnr_timer_is_taken_or_refused),
 	CASE(numbers_connect_a_device),
 	CASE(the_peers_goodbye_ends_it),
 	CASE(it_begins_anew_and_held_frames_stay),

@@ -284,6 +284,31 @@ static void connect_that_was_cancelled_by_its_queue_pair_may_be_tried_again(void
 	drop_end(&e);
 }
 
+/* ---- what a stack may not have ---- */
+
+static void an_rnr_timer_needs_a_stack_that_has_one(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_qp_attr attr;
+	struct ndx_qp *qp = NULL;
+	struct ndx_cq *cq;
+
+	assert_int_equal(ndx_cq_create(p->a, 16, 0, 0, &cq), NDX_OK);
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = attr.initiator_cq = cq;
+	attr.rnr_timer = 31;
+	assert_int_equal(ndx_qp_create(p->a, &attr, &qp), NDX_E_NOT_SUPPORTED);
+	assert_non_null(strstr(ndx_last_error(), "rnr_timer 31: loop has no such timer"));
+	p->a->info.capabilities |= NDX_CAP_RNR_TIMER;
+	attr.rnr_timer = 32;
+	assert_int_equal(ndx_qp_create(p->a, &attr, &qp), NDX_E_INVALID_PARAMETER);
+	assert_non_null(strstr(ndx_last_error(), "rnr_timer 32"));
+	attr.rnr_timer = 0;
+	assert_int_equal(ndx_qp_create(p->a, &attr, &qp), NDX_OK);
+	ndx_qp_close(qp);
+	ndx_cq_close(cq);
+}
+
 /* ---- a region whose deregistration completes before the call returns ---- */
 
 #define MOMENT_MS 50u
@@ -535,6 +560,8 @@ int main(void)
 			open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(caller_is_told_what_the_control_thread_had_to_say,
 	                                        open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(an_rnr_timer_needs_a_stack_that_has_one, open_pair,
+	                                        close_pair),
 		cmocka_unit_test_setup_teardown(
 			connect_that_was_cancelled_by_its_queue_pair_may_be_tried_again, open_pair,
 			close_pair),

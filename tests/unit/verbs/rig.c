@@ -54,6 +54,7 @@ void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq)
 		.max_receive_sge = 4,
 		.max_initiator_sge = 4,
 		.no_receive_timeout_ms = NDX_INFINITE,
+		.rnr_timer = NDX_RNR_TIMER_DEFAULT,
 	};
 
 	assert_int_equal(vb_qp_create(&rig->adapter.spi, &attr, &rig->qp), NDX_OK);

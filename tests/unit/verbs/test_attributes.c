@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the native queue pair is asked for on its way up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+
+#define DEPTH 16u
+
+static const struct ibv_qp_attr *bring_up(struct rig *rig)
+{
+	vb_qp_bring_down(rig_qp(rig));
+	assert_int_equal(vb_qp_bring_up(rig_qp(rig), &rig->conn), 0);
+	return &fake_qp_of(rig_native(rig))->asked;
+}
+
+static void every_rnr_timer_reaches_the_device(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	assert_int_equal(bring_up(&rig)->min_rnr_timer, 14); /* 1.28 ms */
+	/* known to rdma_cm, and told by hand */
+	for (int by_hand = 0; by_hand < 2; by_hand++) {
+		rig.conn.told.on = by_hand;
+		rig.conn.told.mtu = 1024;
+		for (uint32_t code = 0; code <= 31; code++) {
+			rig.qp->attr.rnr_timer = code;
+			assert_int_equal(bring_up(&rig)->min_rnr_timer, code);
+		}
+	}
+	rig_close(&rig);
+}
+
+static void every_path_mtu_reaches_the_device(void **state)
+{
+	static const enum ibv_mtu codes[] = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048,
+	                                     IBV_MTU_4096};
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	rig.conn.told.on = true;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		rig.conn.told.mtu = 256u << i;
+		assert_int_equal(bring_up(&rig)->path_mtu, codes[i]);
+	}
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_rnr_timer_reaches_the_device),
+		cmocka_unit_test(every_path_mtu_reaches_the_device),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
