@@ -277,8 +277,10 @@ enum ndx_status ndx_receiver_reset(struct ndx_receiver *r)
 		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		          "ndx_receiver_reset: the receiver is %s, neither ended nor failed",
 		          ndx_receiver_state_name(r->state));
-	if (st == NDX_OK)
+	if (st == NDX_OK) {
+		endpoint_dismantle(&r->end);
 		st = receiver_make_qp(r);
+	}
 	if (st == NDX_OK) {
 		memset(&r->cause, 0, sizeof(r->cause));
 		r->numbered = false;
@@ -299,6 +301,7 @@ static void stop_quiet(struct ndx_receiver *r)
 	pthread_mutex_unlock(&r->lock);
 	if (connected)
 		receiver_dismantle(r);
+	endpoint_dismantle(&r->end);
 	slab_unregister(r->slab);
 	pull_end(&r->pull, true);
 	receiver_because(r, NDX_RECEIVER_END_STOPPED, NDX_OK, 0, "stopped");

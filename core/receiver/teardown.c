@@ -228,7 +228,9 @@ void receiver_dismantle(struct ndx_receiver *r)
 	receiver_lend(r, false);
 	while (receiver_poll(r) > 0)
 		;
-	endpoint_dismantle(&r->end);
+	endpoint_forget(&r->end);
+	/* It stays, with nothing posted: others may be in a call on it, until reset or stop. */
+	(void)ndx_qp_flush(r->end.qp);
 	while (receiver_poll(r) > 0)
 		;
 	look_for_answer(r);
@@ -252,6 +254,7 @@ void receiver_left(struct ndx_receiver *r)
 	pthread_mutex_unlock(&r->lock);
 	if (stopping) {
 		state = NDX_RECEIVER_STOPPED;
+		endpoint_dismantle(&r->end);
 		slab_unregister(r->slab);
 		pthread_mutex_lock(&r->lock);
 		receiver_set_state(r, state);

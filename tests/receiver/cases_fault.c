@@ -172,16 +172,29 @@ static void the_own_queue_pair_in_error_is_noticed(void **state)
 {
 	struct rig *r = *state;
 	struct sink sink = {.keep = SLOTS};
+	struct ndx_qp *qp;
 
 	sink_attach(r, 0, &sink);
 	rig_start(r);
 	for (uint32_t i = 0; i < SLOTS; i++)
 		assert_int_equal(rig_send(r, i, 64), NDX_OK);
 	sink_await(&sink, SLOTS);
-	assert_int_equal(ndx_qp_flush(ndx_receiver_get_qp(r->receiver)), NDX_OK);
+	qp = ndx_receiver_get_qp(r->receiver);
+	assert_int_equal(ndx_qp_flush(qp), NDX_OK);
 	rig_await(r, NDX_RECEIVER_FAILED);
 	assert_int_equal(rig_cause(r).end, NDX_RECEIVER_END_LOST);
+	assert_int_equal(ndx_qp_flush(qp), NDX_OK); /* who is late has it still */
 	sink_release(&sink);
+	assert_int_equal(rig_stats(r).posted, 0);
+	assert_int_equal(ndx_receiver_reset(r->receiver), NDX_OK);
+	assert_int_equal(ndx_sender_reset(r->sender), NDX_OK);
+	sink.next = 0;
+	__atomic_store_n(&sink.keep, 0, __ATOMIC_RELAXED);
+	rig_join(r);
+	for (uint32_t i = 0; i < 2 * SLOTS; i++)
+		assert_int_equal(rig_send(r, i, 64), NDX_OK);
+	sink_await(&sink, 3 * SLOTS);
+	assert_int_equal(sink.wrong, 0);
 }
 
 static void silence_ends_it_where_asked(void **state)
