@@ -16,6 +16,7 @@
 
 #define DRAIN_TIMEOUT_MAX_MS 2000u
 #define DISCONNECT_TIMEOUT_MS 5000u
+#define PSN_MAX 0xffffffu
 
 void ndx_connector_attr_init(struct ndx_connector_attr *attr)
 {
@@ -24,6 +25,7 @@ void ndx_connector_attr_init(struct ndx_connector_attr *attr)
 		.drain_timeout_ms = DRAIN_TIMEOUT_MAX_MS,
 		.disconnect_timeout_ms = DISCONNECT_TIMEOUT_MS,
 		.connect_timeout_ms = NDX_INFINITE,
+		.psn = NDX_PSN_RANDOM,
 	};
 }
 
@@ -45,6 +47,9 @@ static enum ndx_status check_attr(const struct ndx_connector_attr *attr)
 			"ndx_connector_create: disconnect_timeout_ms %u must be finite and more "
 			"than drain_timeout_ms %u",
 			attr->disconnect_timeout_ms, attr->drain_timeout_ms);
+	if (attr->psn > PSN_MAX && attr->psn != NDX_PSN_RANDOM)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_create: psn 0x%x has more than 24 bits", attr->psn);
 	return NDX_OK;
 }
 

@@ -25,6 +25,7 @@ enum ndx_status conn_direct_describe(struct ndx_connector *c, const struct socka
 	enum ndx_status st;
 
 	memset(out, 0, sizeof(*out));
+	out->psn = c->attr.psn;
 	st = c->adapter->ops->qp_describe(c->native, near, out);
 	if (st != NDX_OK)
 		return st;

@@ -46,6 +46,9 @@ enum ndx_disconnect_reason {
 /** Name of a reason, "graceful". Never NULL. */
 const char *ndx_disconnect_reason_name(enum ndx_disconnect_reason reason);
 
+/** In the place of a PSN: drawn at random. */
+#define NDX_PSN_RANDOM UINT32_MAX
+
 /** Attributes of a connector; ndx_connector_attr_init() first. */
 struct ndx_connector_attr {
 	size_t size;               /**< set by ndx_connector_attr_init() */
@@ -56,6 +59,9 @@ struct ndx_connector_attr {
 	uint32_t connect_timeout_ms;    /**< how long the peer's answer to connect may take, its
 	                                   consumer's    thinking included. Default NDX_INFINITE: until
 	                                   cancelled */
+	uint32_t psn; /**< of the first packet that it sends, 24 bits, for an end that was told
+	                 its PSN by its peer. Default NDX_PSN_RANDOM. Only where ends are described
+	                 as NDX_DESCRIPTION_VERBS_RC; others have none */
 };
 
 /** Set `size` and the defaults. */
@@ -67,7 +73,7 @@ void ndx_connector_attr_init(struct ndx_connector_attr *attr);
  * @param attr      NULL: defaults
  * @param[out] out  the connector; untouched on failure; release with ndx_connector_close()
  *
- * @retval NDX_E_INVALID_PARAMETER NULL argument, or a time-out breaks its rule
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, a time-out breaks its rule, or a PSN is too wide
  * @retval NDX_E_NO_MEMORY, NDX_E_INSUFFICIENT_RESOURCES no room
  *
  * Thread safety: any thread. Blocks: no.

@@ -126,7 +126,8 @@ enum ndx_status vb_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_s
 	st = query_port(conn->adapter, &port);
 	if (st == NDX_OK)
 		st = own_gid(conn, &port, near, &gid);
-	if (st == NDX_OK)
+	conn->told.psn = out->psn;
+	if (st == NDX_OK && out->psn == NDX_PSN_RANDOM)
 		st = base_random(&conn->told.psn, sizeof(conn->told.psn));
 	if (st != NDX_OK)
 		return st;

@@ -217,6 +217,9 @@ struct ndx_plugin_guests {
 
 /** Needs its calls one at a time, over all of its sessions. */
 #define NDX_PLUGIN_ONE_AT_A_TIME 0x1u
+/** Behind its transports are devices that have nothing but a queue pair to speak by: nobody is
+ * there to say or answer goodbyes of connections without a connection manager (NDX_NO_CHANNEL). */
+#define NDX_PLUGIN_DEVICE 0x2u
 
 /** A plugin. Constant as long as it is registered. */
 struct ndx_plugin {

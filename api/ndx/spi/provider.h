@@ -365,7 +365,8 @@ struct ndx_provider_ops {
 	/**
 	 * [C] Describe the end that conn->qp is to be: kind, and what that kind has. @p near: the
 	 * own address by which the peer is reached, AF_UNSPEC if that is not known; the conn may be
-	 * bound, too. Failure: nothing is left behind. Otherwise until conn_abandon or the end.
+	 * bound, too. out->psn is the wanted one, or NDX_PSN_RANDOM. Failure: nothing is left
+	 * behind. Otherwise until conn_abandon or the end.
 	 */
 	enum ndx_status (*qp_describe)(struct ndx_spi_conn *conn,
 	                               const struct sockaddr_storage *near,
