@@ -12,14 +12,22 @@
 #define RESET_MS 50u
 #define SETTLE_MS 100u
 
-static enum ndx_status put(const struct surf_bus *bus, uint32_t address, uint32_t value, char *why,
-                           size_t room)
+static void say_access(const struct surf_bus *bus, uint32_t address, const char *verb, char *why,
+                       size_t room)
+{
+	const char *cause = bus->ops->cause != NULL ? bus->ops->cause(bus->state) : "";
+
+	(void)snprintf(why, room, "register 0x%x cannot be %s%s%s", (unsigned)(bus->base + address),
+	               verb, cause[0] != '\0' ? ": " : "", cause);
+}
+
+enum ndx_status surf_bus_put(const struct surf_bus *bus, uint32_t address, uint32_t value,
+                             char *why, size_t room)
 {
 	enum ndx_status st = bus->ops->write32(bus->state, bus->base + address, value);
 
 	if (st != NDX_OK)
-		(void)snprintf(why, room, "register 0x%x cannot be written",
-		               (unsigned)(bus->base + address));
+		say_access(bus, address, "written", why, room);
 	return st;
 }
 
@@ -29,17 +37,20 @@ static enum ndx_status get(const struct surf_bus *bus, uint32_t address, uint32_
 	enum ndx_status st = bus->ops->read32(bus->state, bus->base + address, value);
 
 	if (st != NDX_OK)
-		(void)snprintf(why, room, "register 0x%x cannot be read",
-		               (unsigned)(bus->base + address));
+		say_access(bus, address, "read", why, room);
 	return st;
 }
 
-static enum ndx_status pause_for(const struct surf_bus *bus, uint64_t milliseconds, char *why,
-                                 size_t room)
+enum ndx_status surf_bus_wait(const struct surf_bus *bus, uint64_t milliseconds, char *why,
+                              size_t room)
 {
 	enum ndx_status st = bus->ops->wait(bus->state, (uint32_t)milliseconds);
 
-	if (st != NDX_OK)
+	if (st == NDX_E_IO_TIMEOUT)
+		(void)snprintf(why, room,
+		               "no time is left to wait for register 0x%x; give the stage more",
+		               (unsigned)(bus->base + SURF_REG_CONTROL));
+	else if (st != NDX_OK)
 		(void)snprintf(why, room, "the wait was ended from outside");
 	return st;
 }
@@ -48,14 +59,14 @@ static enum ndx_status fire(const struct surf_bus *bus, const uint32_t words[SUR
                             char *why, size_t room)
 {
 	/* Low first, so that there is an edge whatever went before. */
-	enum ndx_status st = put(bus, SURF_REG_CONTROL, 0, why, room);
+	enum ndx_status st = surf_bus_put(bus, SURF_REG_CONTROL, 0, why, room);
 
 	for (uint32_t i = 0; st == NDX_OK && i < SURF_REQUEST_WORDS; i++)
-		st = put(bus, SURF_REG_REQUEST + 4 * i, words[i], why, room);
+		st = surf_bus_put(bus, SURF_REG_REQUEST + 4 * i, words[i], why, room);
 	if (st == NDX_OK)
-		st = put(bus, SURF_REG_CONTROL, SURF_CONTROL_SEND, why, room);
+		st = surf_bus_put(bus, SURF_REG_CONTROL, SURF_CONTROL_SEND, why, room);
 	if (st == NDX_OK)
-		st = put(bus, SURF_REG_CONTROL, 0, why, room);
+		st = surf_bus_put(bus, SURF_REG_CONTROL, 0, why, room);
 	return st;
 }
 
@@ -74,7 +85,7 @@ static enum ndx_status poll_ready(const struct surf_bus *bus, bool wanted, uint6
 		now = bus->ops->now(bus->state);
 		if (*seen || now >= until)
 			return NDX_OK;
-		st = pause_for(bus, until - now < step ? until - now : step, why, room);
+		st = surf_bus_wait(bus, until - now < step ? until - now : step, why, room);
 		if (st != NDX_OK)
 			return st;
 	}
@@ -92,8 +103,10 @@ static enum ndx_status await(const struct surf_bus *bus, uint32_t timeout_ms, ch
 		st = poll_ready(bus, true, sent + timeout_ms, READY_POLL_MS, &seen, why, room);
 	if (st != NDX_OK || seen)
 		return st;
-	(void)snprintf(why, room, "the FPGA has not answered within %u ms; a soft reset may help",
-	               (unsigned)timeout_ms);
+	(void)snprintf(why, room,
+	               "the FPGA has not answered within %u ms (register 0x%x, bit 1 stays 0); a "
+	               "soft reset may help",
+	               (unsigned)timeout_ms, (unsigned)(bus->base + SURF_REG_CONTROL));
 	return NDX_E_IO_TIMEOUT;
 }
 
@@ -128,15 +141,15 @@ enum ndx_status surf_bus_ask(const struct surf_bus *bus, const struct surf_reque
 
 enum ndx_status surf_bus_reset(const struct surf_bus *bus, char *why, size_t room)
 {
-	enum ndx_status st = put(bus, SURF_REG_RESET, SURF_RESET_ON, why, room);
+	enum ndx_status st = surf_bus_put(bus, SURF_REG_RESET, SURF_RESET_ON, why, room);
 
 	if (st == NDX_OK)
-		st = put(bus, SURF_REG_RESET, 0, why, room);
+		st = surf_bus_put(bus, SURF_REG_RESET, 0, why, room);
 	if (st == NDX_OK)
-		st = pause_for(bus, RESET_MS, why, room);
+		st = surf_bus_wait(bus, RESET_MS, why, room);
 	if (st == NDX_OK)
-		st = put(bus, SURF_REG_CONTROL, 0, why, room);
+		st = surf_bus_put(bus, SURF_REG_CONTROL, 0, why, room);
 	if (st == NDX_OK)
-		st = pause_for(bus, SETTLE_MS, why, room);
+		st = surf_bus_wait(bus, SETTLE_MS, why, room);
 	return st;
 }

@@ -25,10 +25,13 @@
 struct surf_bus_ops {
 	enum ndx_status (*write32)(void *state, uint32_t address, uint32_t value);
 	enum ndx_status (*read32)(void *state, uint32_t address, uint32_t *value);
-	/* Milliseconds, may be less: NDX_E_CANCELED ends the transaction. */
+	/* Milliseconds. NDX_E_CANCELED and NDX_E_IO_TIMEOUT (no time is left for what goes on) end
+	 * the transaction. */
 	enum ndx_status (*wait)(void *state, uint32_t milliseconds);
 	/* Milliseconds since some moment; never goes back. */
 	uint64_t (*now)(void *state);
+	/* Why the last access failed, for people; "" if that is not known. May be NULL. */
+	const char *(*cause)(void *state);
 };
 
 struct surf_bus {
@@ -50,6 +53,12 @@ struct surf_bus {
 enum ndx_status surf_bus_ask(const struct surf_bus *bus, const struct surf_request *request,
                              uint32_t timeout_ms, struct surf_response *response, char *why,
                              size_t room);
+
+/* One register; *why has its address. */
+enum ndx_status surf_bus_put(const struct surf_bus *bus, uint32_t address, uint32_t value,
+                             char *why, size_t room);
+enum ndx_status surf_bus_wait(const struct surf_bus *bus, uint64_t milliseconds, char *why,
+                              size_t room);
 
 /* Clear all of the FPGA's RoCE engine: every object is gone. Takes 150 ms. */
 enum ndx_status surf_bus_reset(const struct surf_bus *bus, char *why, size_t room);

@@ -77,7 +77,7 @@ enum ndx_status surf_setup_init(struct surf_setup *setup)
 	return NDX_OK;
 }
 
-static enum ndx_status check(const struct surf_setup *setup, char *why, size_t room)
+enum ndx_status surf_setup_check(const struct surf_setup *setup, char *why, size_t room)
 {
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		const struct range *r = &ranges[i];
@@ -275,16 +275,24 @@ static unsigned note(const struct run *run, enum ndx_status st)
 	return 1;
 }
 
+static uint32_t at_most(const struct run *run, uint32_t limit)
+{
+	const uint32_t most = run->made.step_ms;
+
+	return most > 0 && most < limit ? most : limit;
+}
+
 static unsigned drop_qp(const struct run *run)
 {
 	const struct surf_attributes a = common_attributes(SURF_ERR, 1);
 	const struct surf_request request = {
 		.type = SURF_QP, .qp = {.request = SURF_QP_DESTROY, .qpn = run->made.qpn}};
 	struct surf_response response;
-	unsigned failed = note(run, modify(run, "QP to ERR", SURF_ATTR_STATE, &a, UNDO_MS));
+	unsigned failed =
+		note(run, modify(run, "QP to ERR", SURF_ATTR_STATE, &a, at_most(run, UNDO_MS)));
 
-	return failed + note(run, step(run, "QP destroy", &request, DESTROY_MS, NDX_E_REMOTE_ERROR,
-	                               &response));
+	return failed + note(run, step(run, "QP destroy", &request, at_most(run, DESTROY_MS),
+	                               NDX_E_REMOTE_ERROR, &response));
 }
 
 static unsigned free_mr(const struct run *run)
@@ -295,7 +303,8 @@ static unsigned free_mr(const struct run *run)
 	                                            .rkey = run->made.rkey}};
 	struct surf_response response;
 
-	return note(run, step(run, "MR free", &request, UNDO_MS, NDX_E_REMOTE_ERROR, &response));
+	return note(run, step(run, "MR free", &request, at_most(run, UNDO_MS), NDX_E_REMOTE_ERROR,
+	                      &response));
 }
 
 static unsigned free_pd(const struct run *run)
@@ -304,7 +313,8 @@ static unsigned free_pd(const struct run *run)
 	                                     .pd = {.handler = run->made.pd_handler}};
 	struct surf_response response;
 
-	return note(run, step(run, "PD free", &request, UNDO_MS, NDX_E_REMOTE_ERROR, &response));
+	return note(run, step(run, "PD free", &request, at_most(run, UNDO_MS), NDX_E_REMOTE_ERROR,
+	                      &response));
 }
 
 unsigned surf_tear_down(const struct surf_bus *bus, const struct surf_log *log,
@@ -335,10 +345,11 @@ enum ndx_status surf_bring_up(const struct surf_bus *bus, const struct surf_log 
 {
 	struct run run = {.bus = bus, .log = log, .why = why, .room = room};
 	char text[TEXT];
-	enum ndx_status st = check(setup, why, room);
+	enum ndx_status st = surf_setup_check(setup, why, room);
 
 	if (st != NDX_OK)
 		return st;
+	run.made.step_ms = setup->step_ms;
 	st = make(&run, setup);
 	if (st != NDX_OK) {
 		say(log, NDX_LOG_ERROR, why);

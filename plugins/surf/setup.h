@@ -48,7 +48,11 @@ struct surf_connection {
 	uint32_t lkey;
 	uint32_t rkey;
 	uint32_t qpn;
+	uint32_t step_ms; /* most for each answer of the clean-up; 0: its own limits alone */
 };
+
+/* NDX_E_INVALID_PARAMETER: a value is out of its range; *why names it. */
+enum ndx_status surf_setup_check(const struct surf_setup *setup, char *why, size_t room);
 
 /* Defaults and random keys; the rest is 0. NDX_E_INTERNAL_ERROR: the system gives no random bytes.
  */

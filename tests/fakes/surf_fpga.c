@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "stream.h"
+
 #define FIRST_QPN 0x000042u
 #define MR_PART_BITS 31u
 
@@ -116,17 +118,49 @@ static void modify(struct surf_fpga *f, const struct surf_qp_message *asked)
 	keep(mask, SURF_ATTR_DEST_QPN, &to->dest_qpn, from->dest_qpn);
 }
 
+static bool engine_create(struct surf_fpga *f, uint32_t *qpn)
+{
+	if (f->engine != NULL)
+		return f->engine->create(f->engine->state, qpn);
+	*qpn = FIRST_QPN + f->next_qpn++;
+	return true;
+}
+
+static void dispatch(struct surf_fpga *f, bool on)
+{
+	const bool changes = on != f->stream.on;
+
+	f->stream.on = on;
+	if (changes && f->engine != NULL)
+		f->engine->dispatch(f->engine->state, on, f->stream.wrap);
+}
+
+static void engine_error(struct surf_fpga *f)
+{
+	dispatch(f, false);
+	if (f->engine != NULL)
+		f->engine->error(f->engine->state);
+}
+
+static void engine_destroy(struct surf_fpga *f)
+{
+	if (f->engine != NULL)
+		f->engine->destroy(f->engine->state);
+}
+
 static bool do_qp(struct surf_fpga *f, const struct surf_qp_message *asked)
 {
 	const bool known = f->qp.used && f->qp.qpn == asked->qpn;
 	const uint64_t state = f->qp.attributes.state;
+	struct surf_attributes before;
 
 	if (asked->request == SURF_QP_CREATE) {
 		if (f->qp.used || !f->pd.used || asked->pd_handler != f->pd.handler)
 			return false;
+		if (!engine_create(f, &f->qp.qpn))
+			return false;
 		f->qp.used = true;
 		f->qp.pd_handler = f->pd.handler;
-		f->qp.qpn = FIRST_QPN + f->next_qpn++;
 		f->qp.attributes = (struct surf_attributes){.state = SURF_RESET,
 		                                            .type = asked->attributes.type};
 		return true;
@@ -135,13 +169,21 @@ static bool do_qp(struct surf_fpga *f, const struct surf_qp_message *asked)
 		if (!known || state != SURF_ERR)
 			return false;
 		f->qp.used = false;
+		engine_destroy(f);
 		return true;
 	}
 	if (asked->request != SURF_QP_MODIFY || !known ||
 	    !may_become(state, asked->attributes.state, asked->attr_mask))
 		return false;
+	if (asked->attributes.state == SURF_ERR)
+		engine_error(f);
+	before = f->qp.attributes;
 	modify(f, asked);
-	return true;
+	if (asked->attributes.state != SURF_RTS || f->engine == NULL ||
+	    f->engine->connect(f->engine->state, &f->qp.attributes, __builtin_bswap32(f->udp.ip)))
+		return true;
+	f->qp.attributes = before;
+	return false;
 }
 
 static struct surf_response answer_qp(struct surf_fpga *f, const struct surf_qp_message *asked,
@@ -168,7 +210,7 @@ static struct surf_response answer(struct surf_fpga *f, const struct surf_reques
 
 static void take(struct surf_fpga *f)
 {
-	const unsigned number = f->requests++;
+	const unsigned number = __atomic_fetch_add(&f->requests, 1, __ATOMIC_RELAXED);
 	const enum surf_fault fault =
 		number < SURF_FPGA_REQUESTS ? f->faults[number] : SURF_FAULT_NONE;
 	struct surf_request asked;
@@ -210,6 +252,10 @@ static void reset(struct surf_fpga *f)
 	f->busy = false;
 	f->wedged = false;
 	f->ready = false;
+	if (f->qp.used) {
+		engine_error(f);
+		engine_destroy(f);
+	}
 	memset(&f->pd, 0, sizeof(f->pd));
 	memset(f->mr, 0, sizeof(f->mr));
 	memset(&f->qp, 0, sizeof(f->qp));
@@ -228,6 +274,56 @@ static void control(struct surf_fpga *f, uint32_t value)
 		f->lost++;
 	else
 		take(f);
+}
+
+/* The dispatcher sends with a key that it has, from the one queue pair: the host's number and its
+ * own both name that. */
+static bool may_dispatch(const struct surf_fpga *f)
+{
+	bool known = false;
+
+	for (unsigned i = 0; i < SURF_FPGA_MRS; i++)
+		known = known || (f->mr[i].used && f->mr[i].lkey == f->stream.lkey);
+	return known && f->qp.used && f->qp.attributes.state == SURF_RTS &&
+	       (f->stream.qpn == f->qp.qpn || f->stream.qpn == f->qp.attributes.dest_qpn);
+}
+
+static void switch_stream(struct surf_fpga *f, bool on)
+{
+	if (on && !may_dispatch(f)) {
+		f->stream.refused++;
+		on = false;
+	}
+	dispatch(f, on);
+}
+
+static enum ndx_status write_stream(struct surf_fpga *f, uint32_t at, uint32_t value)
+{
+	switch (at) {
+	case SURF_REG_DISPATCH:
+		switch_stream(f, (value & 1u) != 0);
+		return NDX_OK;
+	case SURF_REG_LKEY:
+		f->stream.lkey = value;
+		return NDX_OK;
+	case SURF_REG_SQPN:
+		f->stream.qpn = value;
+		return NDX_OK;
+	case SURF_REG_WRAP:
+		f->stream.wrap = value;
+		return NDX_OK;
+	case SURF_REG_CLEAR:
+		f->stream.cleared += value & 1u;
+		return NDX_OK;
+	case SURF_FPGA_UDP + SURF_UDP_PORT:
+		f->udp.port = value;
+		return NDX_OK;
+	case SURF_FPGA_UDP + SURF_UDP_IP:
+		f->udp.ip = value;
+		return NDX_OK;
+	default:
+		return NDX_E_INVALID_PARAMETER;
+	}
 }
 
 static bool fails(struct surf_fpga *f)
@@ -257,7 +353,7 @@ static enum ndx_status write32(void *state, uint32_t address, uint32_t value)
 			reset(f);
 		f->in_reset = (value & SURF_RESET_ON) != 0;
 	} else {
-		return NDX_E_INVALID_PARAMETER;
+		return write_stream(f, at, value);
 	}
 	return NDX_OK;
 }

@@ -10,6 +10,9 @@
 #include "bus.h"
 
 #define SURF_FPGA_MRS 2u
+/* The client of its UDP engine. */
+#define SURF_FPGA_UDP 0x20000u
+#define SURF_FPGA_FRAME 4096u /* bytes of its longest one */
 #define SURF_FPGA_REQUESTS 64u
 #define SURF_FPGA_TRACE 64u
 
@@ -21,6 +24,20 @@ enum surf_fault {
 	SURF_FAULT_OTHER_TYPE, /* carried out, answered with another type */
 	SURF_FAULT_MUTE,       /* neither carried out nor answered; the next one is taken */
 	SURF_FAULT_WEDGE,      /* the same, and no other one is taken until a soft reset */
+};
+
+/* What moves data, if anything does. */
+struct surf_fpga_engine {
+	void *state;
+	/* False: there is no room for another queue pair. */
+	bool (*create)(void *state, uint32_t *qpn);
+	/* To RTS. `ip` is the host's, as the UDP engine was told. */
+	bool (*connect)(void *state, const struct surf_attributes *attributes, uint32_t ip);
+	void (*dispatch)(void *state, bool on, uint32_t wrap);
+	uint32_t (*sent)(void *state);
+	/* Nothing is sent or taken behind this. */
+	void (*error)(void *state);
+	void (*destroy)(void *state);
 };
 
 struct surf_fpga_mr {
@@ -38,9 +55,10 @@ struct surf_fpga {
 	enum ndx_status error;                      /* ...this */
 	unsigned cancel_wait;                       /* the n-th wait from 1 is cancelled */
 	uint32_t base;
+	const struct surf_fpga_engine *engine; /* or NULL: numbers are all there is */
 
 	/* To be looked at: */
-	unsigned requests; /* edges that were taken */
+	unsigned requests; /* edges that were taken; atomic */
 	unsigned lost;     /* edges that came while it was busy */
 	unsigned resets;
 	unsigned accesses;
@@ -63,6 +81,19 @@ struct surf_fpga {
 		uint32_t qpn;
 		struct surf_attributes attributes;
 	} qp;
+
+	struct {
+		uint32_t lkey;
+		uint32_t qpn;
+		uint32_t wrap;
+		bool on;
+		unsigned refused; /* times it was to go on with another key or queue pair */
+		unsigned cleared;
+	} stream;
+	struct {
+		uint32_t port; /* both as written: big-endian */
+		uint32_t ip;
+	} udp;
 
 	/* Its own: */
 	uint32_t request[SURF_REQUEST_WORDS];

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transport: at its other end is an FPGA, which knows registers and nothing of sessions. */
+#ifndef SURF_DEVICE_H
+#define SURF_DEVICE_H
+
+#include <ndx/spi/plugin.h>
+
+/* The plugin's state. */
+struct surf_plugin {
+	const struct ndx_plugin_host *host; /* or NULL: nobody wants its lines */
+};
+
+/* One, "registers". */
+extern const struct ndx_plugin_transport surf_device_transports[];
+
+#endif

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transport, register by register over TCP, against an FPGA that has numbers and no data. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "codec.h"
+#include "device.h"
+#include "plugin_wire.h"
+#include "serve.h"
+#include "setup.h"
+#include "stream.h"
+#include "words.h"
+
+#define STEPS 6u
+#define HOST_QPN 0x11u
+#define HOST_PSN 0x22u
+#define LONG_MS 20000u
+
+/* Behind every bring-up that fails there are so many requests. */
+static const struct {
+	const char *name;
+	unsigned requests;
+} steps[STEPS] = {
+	{"PD alloc", 1},   {"MR alloc", 3},  {"QP create", 5},
+	{"QP to INIT", 8}, {"QP to RTR", 9}, {"QP to RTS", 10},
+};
+
+/* One FPGA, one host. */
+struct rig {
+	struct surf_fpga fpga;
+	pthread_t thread;
+	int listener;
+	int stop_fd;
+	char address[32];
+	struct ndx_plugin_channel *channel;
+	struct surf_order order;
+	uint8_t bytes[SURF_FRAME_HEADER + SURF_FRAME_PAYLOAD];
+	struct surf_frame heard;
+	char text[256]; /* of an ERROR */
+};
+
+static const struct ndx_plugin_transport *const transport = &surf_device_transports[0];
+static unsigned warnings;
+
+static void count(const struct ndx_plugin_host *host, enum ndx_log_level level, const char *text)
+{
+	(void)host;
+	(void)text;
+	warnings += level == NDX_LOG_WARN;
+}
+
+static const struct ndx_plugin_host host = {.log = count};
+static struct surf_plugin plugin = {.host = &host};
+
+static void *serve_main(void *arg)
+{
+	struct rig *r = arg;
+
+	(void)serve_client(r->listener, r->stop_fd, &r->fpga);
+	return NULL;
+}
+
+static void serve(struct rig *r)
+{
+	uint16_t port = 0;
+
+	r->listener = serve_listen(&port);
+	assert_true(r->listener >= 0);
+	r->stop_fd = eventfd(0, EFD_CLOEXEC);
+	assert_true(r->stop_fd >= 0);
+	(void)snprintf(r->address, sizeof(r->address), "127.0.0.1:%u", port);
+	assert_int_equal(pthread_create(&r->thread, NULL, serve_main, r), 0);
+}
+
+/* Nobody is served from here on. */
+static void stop_serving(struct rig *r)
+{
+	const uint64_t one = 1;
+
+	assert_int_equal(write(r->stop_fd, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(pthread_join(r->thread, NULL), 0);
+	(void)close(r->listener);
+	(void)close(r->stop_fd);
+	r->stop_fd = -1;
+}
+
+static void rig_begin(struct rig *r)
+{
+	char why[160];
+
+	memset(r, 0, sizeof(*r));
+	warnings = 0;
+	serve(r);
+	r->order = (struct surf_order){.host_qpn = HOST_QPN,
+	                               .host_psn = HOST_PSN,
+	                               .host_ip = 0x0a090001,
+	                               .udp_client = SURF_FPGA_UDP,
+	                               .host_reads_in = 3,
+	                               .host_reads_out = 40,
+	                               .mr_address = 0x7f0012345000,
+	                               .mr_length = 0x230000,
+	                               .pmtu = 3,
+	                               .min_rnr_timer = 12,
+	                               .timeout = 14,
+	                               .retry_count = 3,
+	                               .rnr_retry = 7,
+	                               .step_ms = 5000,
+	                               .wrap = 256,
+	                               .stream = 1};
+	assert_int_equal(
+		transport->connect(&plugin, r->address, LONG_MS, &r->channel, why, sizeof(why)),
+		NDX_OK);
+}
+
+/* The host goes; what it left behind has to be none. */
+static void hang_up(struct rig *r)
+{
+	transport->close(r->channel);
+	r->channel = NULL;
+	if (r->stop_fd >= 0)
+		stop_serving(r);
+}
+
+static void assert_fpga_is_empty(const struct rig *r)
+{
+	assert_false(r->fpga.pd.used);
+	assert_false(r->fpga.qp.used);
+	assert_false(r->fpga.stream.on);
+	for (unsigned i = 0; i < SURF_FPGA_MRS; i++)
+		assert_false(r->fpga.mr[i].used);
+}
+
+static void say(struct rig *r, uint8_t type, uint8_t stage, uint32_t round, const void *payload,
+                size_t length)
+{
+	const struct surf_frame f = {.type = type,
+	                             .stage = stage,
+	                             .round = round,
+	                             .length = (uint32_t)length,
+	                             .payload = payload};
+	const size_t bytes = surf_frame_write(r->bytes, &f);
+
+	serve_in_turn();
+	assert_int_equal(transport->send(r->channel, r->bytes, bytes, LONG_MS), NDX_OK);
+}
+
+static enum ndx_status hear_within(struct rig *r, uint32_t timeout_ms)
+{
+	size_t used = 0;
+	size_t n;
+	enum ndx_status st = NDX_OK;
+
+	/* In two pieces, as a stream may come. */
+	while (st == NDX_OK && !surf_frame_parse(r->bytes, used, &r->heard)) {
+		st = transport->receive(r->channel, r->bytes + used,
+		                        used == 0 ? 7 : sizeof(r->bytes) - used, &n, timeout_ms);
+		used += st == NDX_OK ? n : 0;
+	}
+	serve_in_turn();
+	if (st == NDX_OK && r->heard.type == SURF_ERROR) {
+		assert_int_equal(r->heard.payload[0], 2);
+		(void)snprintf(r->text, sizeof(r->text), "%.*s", (int)r->heard.length - 8,
+		               (const char *)r->heard.payload + 8);
+	}
+	return st;
+}
+
+static void hear(struct rig *r, uint8_t type)
+{
+	assert_int_equal(hear_within(r, LONG_MS), NDX_OK);
+	if (r->heard.type != type)
+		fail_msg("%u came, not %u: %s", r->heard.type, type, r->text);
+}
+
+static void say_order(struct rig *r)
+{
+	uint8_t order[SURF_ORDER_BYTES];
+
+	surf_words_write(order, &r->order, sizeof(order));
+	say(r, SURF_DATA, NDX_STAGE_INFO, 0, order, sizeof(order));
+}
+
+/* Up to RTS. */
+static void bring_up(struct rig *r, struct surf_answer *answer)
+{
+	rig_begin(r);
+	say(r, SURF_HELLO, 0, 0, NULL, 0);
+	hear(r, SURF_WELCOME);
+	say_order(r);
+	hear(r, SURF_DATA);
+	assert_int_equal(r->heard.flags, SURF_FRAME_COMPLETED);
+	assert_int_equal(r->heard.length, SURF_ANSWER_BYTES);
+	surf_words_read(answer, r->heard.payload, SURF_ANSWER_BYTES);
+	say(r, SURF_DATA, NDX_STAGE_INFO, 1, NULL, 0);
+}
+
+static void a_session_from_hello_to_bye(void **state)
+{
+	struct surf_answer answer;
+	struct rig r;
+
+	(void)state;
+	bring_up(&r, &answer);
+	assert_int_equal(answer.qpn, r.fpga.qp.qpn);
+	assert_int_equal(answer.psn, r.fpga.qp.attributes.sq_psn);
+	assert_int_equal(r.fpga.qp.attributes.rq_psn, HOST_PSN);
+	assert_int_equal(r.fpga.qp.attributes.dest_qpn, HOST_QPN);
+	assert_int_equal(r.fpga.udp.port, 0xb712);
+	assert_int_equal(r.fpga.udp.ip, 0x0100090a);
+	say(&r, SURF_VALIDATE, NDX_STAGE_VALIDATE, 0, "", 0);
+	hear(&r, SURF_VALIDATE);
+	assert_int_equal(wire_get32(r.heard.payload), NDX_DESCRIPTION_VERBS_RC);
+	assert_int_equal(wire_get32(r.heard.payload + 4), 1024);
+	assert_int_equal(wire_get32(r.heard.payload + 8), 16);
+	assert_int_equal(wire_get32(r.heard.payload + 12), 3);
+	assert_int_equal(wire_get32(r.heard.payload + 16), answer.qpn);
+	assert_int_equal(wire_get32(r.heard.payload + 20), answer.psn);
+	assert_int_equal(wire_get32(r.heard.payload + 32), HOST_QPN);
+	assert_int_equal(wire_get32(r.heard.payload + 36), HOST_PSN);
+	assert_false(r.fpga.stream.on);
+	say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	hear(&r, SURF_DATA);
+	assert_true(r.fpga.stream.on);
+	assert_int_equal(r.fpga.stream.lkey, r.fpga.mr[0].lkey);
+	assert_int_equal(r.fpga.stream.qpn, HOST_QPN);
+	assert_int_equal(r.fpga.stream.wrap, 256);
+	assert_int_equal(r.fpga.stream.cleared, 1);
+	say(&r, SURF_DATA, NDX_STAGE_DONE, 0, NULL, 0);
+	hear(&r, SURF_DATA);
+	assert_false(r.fpga.stream.on);
+	say(&r, SURF_BYE, 0, 0, NULL, 0);
+	hang_up(&r);
+	assert_int_equal(r.fpga.requests, STEPS + 4);
+	assert_int_equal(r.fpga.resets, 1);
+	assert_int_equal(warnings, 0);
+	assert_fpga_is_empty(&r);
+}
+
+static void whoever_hangs_up_leaves_nothing(void **state)
+{
+	struct surf_answer answer;
+	struct rig r;
+
+	(void)state;
+	bring_up(&r, &answer);
+	say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	hear(&r, SURF_DATA);
+	assert_true(r.fpga.stream.on);
+	hang_up(&r);
+	assert_int_equal(r.fpga.requests, STEPS + 4);
+	assert_fpga_is_empty(&r);
+	rig_begin(&r);
+	hang_up(&r);
+	assert_int_equal(r.fpga.accesses, 0);
+}
+
+static void without_a_stream_the_dispatcher_is_left_alone(void **state)
+{
+	struct surf_answer answer;
+	struct rig r;
+
+	(void)state;
+	bring_up(&r, &answer);
+	r.order.stream = 0;
+	hang_up(&r);
+	rig_begin(&r);
+	r.order.stream = 0;
+	r.order.udp_client = 0;
+	say_order(&r);
+	hear(&r, SURF_DATA);
+	say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	hear(&r, SURF_DATA);
+	hang_up(&r);
+	assert_int_equal(r.fpga.stream.cleared, 0);
+	assert_int_equal(r.fpga.udp.port, 0);
+	assert_fpga_is_empty(&r);
+}
+
+static void fail_step(unsigned step, enum surf_fault fault)
+{
+	struct rig r;
+
+	rig_begin(&r);
+	r.fpga.faults[step] = fault;
+	say_order(&r);
+	hear(&r, SURF_ERROR);
+	if (strstr(r.text, steps[step].name) == NULL)
+		fail_msg("\"%s\" does not name %s", r.text, steps[step].name);
+	assert_int_equal(r.fpga.requests, steps[step].requests);
+	hang_up(&r);
+	assert_int_equal(r.fpga.requests, steps[step].requests);
+	assert_int_equal(r.fpga.resets, 1);
+	assert_fpga_is_empty(&r);
+}
+
+static void a_step_that_fails_takes_back_those_before(void **state)
+{
+	(void)state;
+	for (unsigned step = 0; step < STEPS; step++)
+		fail_step(step, SURF_FAULT_REFUSE);
+	for (unsigned step = 3; step < STEPS; step++)
+		fail_step(step, SURF_FAULT_LIE);
+}
+
+static void a_stuck_fpga_is_told_of_in_time(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	r.fpga.faults[4] = SURF_FAULT_WEDGE;
+	r.order.step_ms = 100;
+	say_order(&r);
+	hear(&r, SURF_ERROR);
+	assert_non_null(strstr(r.text, "QP to RTR: the FPGA has not answered within 100 ms"));
+	assert_non_null(strstr(r.text, "register 0xf00"));
+	assert_non_null(strstr(r.text, "soft reset"));
+	assert_int_equal(r.fpga.requests + r.fpga.lost, 9);
+	hang_up(&r);
+	assert_int_equal(r.fpga.resets, 2);
+	assert_int_equal(warnings, 5);
+	assert_fpga_is_empty(&r);
+}
+
+static void the_time_of_the_stage_is_kept(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	r.fpga.faults[2] = SURF_FAULT_MUTE;
+	say_order(&r);
+	/* Enough for the soft reset and some steps; the clean-up has time of its own. */
+	assert_int_equal(hear_within(&r, 700), NDX_OK);
+	assert_int_equal(r.heard.type, SURF_ERROR);
+	assert_non_null(strstr(r.text, "no time is left"));
+	assert_non_null(strstr(r.text, "register 0xf00"));
+	hang_up(&r);
+	assert_fpga_is_empty(&r);
+}
+
+static void *cancel_main(void *arg)
+{
+	struct rig *r = arg;
+
+	/* Until it waits for the answer that never comes. */
+	while (__atomic_load_n(&r->fpga.requests, __ATOMIC_RELAXED) < 3)
+		(void)poll(NULL, 0, 1);
+	transport->cancel(r->channel);
+	return NULL;
+}
+
+static void a_cancel_ends_the_wait_and_cleans_up(void **state)
+{
+	pthread_t thread;
+	uint8_t byte = 0;
+	size_t n;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	r.fpga.faults[2] = SURF_FAULT_MUTE;
+	say_order(&r);
+	assert_int_equal(pthread_create(&thread, NULL, cancel_main, &r), 0);
+	assert_int_equal(hear_within(&r, LONG_MS), NDX_E_CANCELED);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(transport->send(r.channel, &byte, 1, LONG_MS), NDX_E_CANCELED);
+	assert_int_equal(transport->receive(r.channel, &byte, 1, &n, LONG_MS), NDX_E_CANCELED);
+	hang_up(&r);
+	assert_int_equal(r.fpga.requests, 5);
+	assert_fpga_is_empty(&r);
+}
+
+static void what_is_out_of_range_touches_no_register(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	r.order.mr_length = UINT64_C(1) << 32;
+	say_order(&r);
+	hear(&r, SURF_ERROR);
+	assert_non_null(strstr(r.text, "mr_length"));
+	assert_int_equal(r.fpga.accesses, 0);
+	hang_up(&r);
+}
+
+static void a_bus_that_goes_away_is_named_with_its_register(void **state)
+{
+	struct surf_answer answer;
+	struct rig r;
+
+	(void)state;
+	bring_up(&r, &answer);
+	stop_serving(&r);
+	say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	hear(&r, SURF_ERROR);
+	assert_non_null(strstr(r.text, "dispatch on: register 0x200c cannot be written: "));
+	hang_up(&r);
+	/* The dispatcher, the four steps and the soft reset: each has its line. */
+	assert_in_range(warnings, 6, 7);
+}
+
+static void an_address_without_registers_is_told_of(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	r.order.base = 0x100000;
+	r.order.udp_client = 0;
+	say_order(&r);
+	hear(&r, SURF_ERROR);
+	assert_non_null(strstr(r.text, "register 0x100f50 cannot be written"));
+	assert_non_null(strstr(r.text, "is the base address right?"));
+	hang_up(&r);
+}
+
+static void *babble(void *arg)
+{
+	struct rig *r = arg;
+	uint8_t rubbish[100];
+	const int fd = accept(r->listener, NULL, NULL);
+
+	memset(rubbish, 0xa5, sizeof(rubbish));
+	(void)send(fd, rubbish, sizeof(rubbish), MSG_NOSIGNAL);
+	while (recv(fd, rubbish, sizeof(rubbish), 0) > 0)
+		;
+	(void)close(fd);
+	return NULL;
+}
+
+static void a_bus_that_talks_nonsense_is_told_of(void **state)
+{
+	uint16_t port = 0;
+	char why[160];
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	hang_up(&r);
+	r.listener = serve_listen(&port);
+	assert_true(r.listener >= 0);
+	(void)snprintf(r.address, sizeof(r.address), "127.0.0.1:%u", port);
+	assert_int_equal(pthread_create(&r.thread, NULL, babble, &r), 0);
+	assert_int_equal(
+		transport->connect(&plugin, r.address, LONG_MS, &r.channel, why, sizeof(why)),
+		NDX_OK);
+	say_order(&r);
+	hear(&r, SURF_ERROR);
+	assert_non_null(strstr(r.text, "it is no answer in SRPv3"));
+	transport->close(r.channel);
+	assert_int_equal(pthread_join(r.thread, NULL), 0);
+	(void)close(r.listener);
+}
+
+static void nobody_there_is_told_of(void **state)
+{
+	static const char *const bad[] = {"", ":", "host", "127.0.0.1:", ":80"};
+	struct ndx_plugin_channel *channel = NULL;
+	uint16_t port = 0;
+	char address[32];
+	char why[160];
+	const int fd = serve_listen(&port);
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)close(fd);
+	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
+	assert_int_equal(transport->connect(&plugin, address, LONG_MS, &channel, why, sizeof(why)),
+	                 NDX_E_CONNECTION_REFUSED);
+	assert_non_null(strstr(why, "the register bus cannot be reached: "));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(
+			transport->connect(&plugin, bad[i], LONG_MS, &channel, why, sizeof(why)),
+			NDX_E_INVALID_ADDRESS);
+		assert_non_null(strstr(why, "HOST:PORT"));
+	}
+	assert_null(channel);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_session_from_hello_to_bye),
+		cmocka_unit_test(whoever_hangs_up_leaves_nothing),
+		cmocka_unit_test(without_a_stream_the_dispatcher_is_left_alone),
+		cmocka_unit_test(a_step_that_fails_takes_back_those_before),
+		cmocka_unit_test(a_stuck_fpga_is_told_of_in_time),
+		cmocka_unit_test(the_time_of_the_stage_is_kept),
+		cmocka_unit_test(a_cancel_ends_the_wait_and_cleans_up),
+		cmocka_unit_test(what_is_out_of_range_touches_no_register),
+		cmocka_unit_test(a_bus_that_goes_away_is_named_with_its_register),
+		cmocka_unit_test(an_address_without_registers_is_told_of),
+		cmocka_unit_test(a_bus_that_talks_nonsense_is_told_of),
+		cmocka_unit_test(nobody_there_is_told_of),
+	};
+
+	return cmocka_run_group_tests_name("the FPGA in a session", tests, NULL, NULL);
+}
