@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: surf.sh SOURCE
+# In the guest: an emulated FPGA on one device, brought up by plugin surf from the other. Prints TAP.
+set -u
+# shellcheck source=samples/server.sh
+. "$1/samples/server.sh"
+export NDX_PLUGIN_PATH="$1/build/lib/ndx"
+work=$(mktemp -d)
+trap 'server_stop; rm -rf "$work"' EXIT
+count=0 failures=0 server_limit=120
+
+# verdict NAME STATUS: one line of TAP; what was said, if it is a failure
+verdict() {
+	count=$((count + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $count - $1"
+		return
+	fi
+	failures=$((failures + 1))
+	echo "not ok $count - $1"
+	for log in "$work"/*.log; do
+		[ ! -s "$log" ] || sed "s|^|# ${log##*/}: |" "$log"
+	done
+}
+
+# fpga OPTION...
+fpga() {
+	server_start "$work" ndx-surf-fpga --adapter verbs:rxe1 --ip 10.9.0.2 "$@"
+}
+
+# host SETTINGS OPTION...
+host() {
+	settings=$1
+	shift
+	timeout 60 surf-host "$server_address" --adapter verbs:rxe0 --address 10.9.0.1 \
+		--set "fpga-ip=10.9.0.2,udp-client=0x20000$settings" "$@" >"$work/host.log" 2>&1
+}
+
+# gone REQUESTS RESETS REST: what the FPGA says of a host
+gone() {
+	grep -q "^host gone: $1 requests, 0 lost, $2 resets, 0 objects left, ${3:-}" "$work/server.log"
+}
+
+both_ways() {
+	fpga --hosts 2 --frames 500 || return 1
+	host '' --frames 500 --send 300 || return 1
+	grep -q '^500 frames, 0 lost, 0 bad; 300 sent; 256 of 256 slots back; end: stopped' \
+		"$work/host.log" || return 1
+	host ',mtu=512' --frames 500 --send 20 || return 1
+	server_end || return 1
+	gone 10 1 '1 of 1 queue pairs gone; 500 frames sent, 300 received, 0 bad$' &&
+		gone 10 1 '2 of 2 queue pairs gone; 500 frames sent, 20 received, 0 bad$'
+}
+
+# A step that is refused: those before it are taken back, one by one.
+rolled_back() {
+	fpga --sweep --hosts 6 || return 1
+	number=0
+	for step in 'PD alloc' 'MR alloc' 'QP create' 'QP to INIT' 'QP to RTR' 'QP to RTS'; do
+		host '' && return 1
+		grep -q "layer plugin, stage info, round 0: the peer gave up: $step: the FPGA refuses" \
+			"$work/host.log" || return 1
+		number=$((number + 1))
+	done
+	server_end || return 1
+	for requests in 1 3 5 8 9 10; do
+		gone "$requests" 1 || return 1
+	done
+}
+
+# An FPGA that answers nothing more: in time, with the register; the soft reset makes it work again.
+stuck() {
+	fpga --hosts 2 --fault wedge --at 4 --frames 10 || return 1
+	host ',step-ms=300' && return 1
+	grep -q 'QP to RTR: the FPGA has not answered within 300 ms (register 0xf00' \
+		"$work/host.log" || return 1
+	host ',step-ms=300' && return 1
+	server_end || return 1
+	[ "$(grep -c '^host gone: 5 requests, 4 lost, 2 resets, 0 objects left' "$work/server.log")" -eq 2 ]
+}
+
+# Who is killed leaves the FPGA as it is; the next one clears it.
+killed() {
+	fpga --hosts 2 --frames 100 || return 1
+	surf-host "$server_address" --adapter verbs:rxe0 --address 10.9.0.1 --frames 0 --send 0 \
+		--set fpga-ip=10.9.0.2,udp-client=0x20000 >"$work/killed.log" 2>&1 &
+	busy=$!
+	until grep -q '^up: ' "$work/killed.log"; do
+		kill -0 $busy || return 1
+	done
+	kill -9 $busy
+	wait $busy
+	host '' --frames 100 --send 10 || return 1
+	server_end || return 1
+	grep -q '^host gone: 6 requests, 0 lost, 1 resets, 3 objects left, 0 of 1' "$work/server.log" &&
+		gone 10 1 '2 of 2 queue pairs gone; 100 frames sent, 10 received, 0 bad'
+}
+
+both_ways
+verdict surf.both_ways $?
+rolled_back
+verdict surf.rolled_back_step_by_step $?
+stuck
+verdict surf.stuck_fpga_is_told_of $?
+killed
+verdict surf.next_host_clears_what_a_dead_one_left $?
+echo "1..$count"
+[ $failures -eq 0 ]
