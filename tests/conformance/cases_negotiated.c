@@ -104,9 +104,11 @@ void case_negotiated_peers_without_a_channel(struct check *c)
 	    !meet(&p->b, &a) || !check_ends(c, &p->a.ov, NDX_OK, "connect_peer of the client") ||
 	    !check_ends(c, &p->b.ov, NDX_OK, "connect_peer of the server"))
 		return;
-	/* "The own goodbye counts as answered": each side may go when it likes. */
-	if (message_passes(&p->a, &p->b, 1000) && message_passes(&p->b, &p->a, 1))
-		(void)pair_disconnect(p);
+	/* "The own goodbye counts as answered": each side goes when it likes, and no one is told.
+	 */
+	if (message_passes(&p->a, &p->b, 1000) && message_passes(&p->b, &p->a, 1) &&
+	    side_disconnect(&p->a, NDX_OK))
+		(void)side_disconnect(&p->b, NDX_OK);
 }
 
 void case_negotiated_server_may_come_first(struct check *c)
