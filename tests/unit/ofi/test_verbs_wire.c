@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a peer says over libfabric's verbs provider is decoded, or refused with a reason. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi.h"
+
+#define PADDED 196u /* what rdma_cm delivers of an answer, whatever was sent */
+
+/* ---- connection data ---- */
+
+static struct ofi_cm sample_cm(size_t private_len)
+{
+	struct ofi_cm cm = {.kind = OFI_CM_ACCEPT,
+	                    .inbound_read_limit = 3,
+	                    .outbound_read_limit = 5,
+	                    .private_len = private_len};
+
+	for (size_t i = 0; i < private_len; i++)
+		cm.private_data[i] = (uint8_t)(i * 7 + 1);
+	return cm;
+}
+
+static void connection_data_come_out_as_they_went_in(void **state)
+{
+	static const size_t lengths[] = {0, 1, OFI_VERBS_CM_PRIVATE};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		const struct ofi_cm in = sample_cm(lengths[i]);
+		uint8_t bytes[PADDED] = {0};
+		struct ofi_cm out;
+		const size_t len = ofi_verbs_cm_encode(&in, bytes);
+
+		assert_int_equal(len, OFI_VERBS_CM_HEADER + lengths[i]);
+		assert_null(ofi_verbs_cm_decode(bytes, len, OFI_CM_ACCEPT, &out));
+		assert_memory_equal(&in, &out, sizeof(in));
+		assert_null(ofi_verbs_cm_decode(bytes, sizeof(bytes), OFI_CM_ACCEPT, &out));
+		assert_memory_equal(&in, &out, sizeof(in));
+	}
+}
+
+static void connection_data_have_their_documented_layout(void **state)
+{
+	static const uint8_t expected[] = {'N', 'v', 0x12, 1, 3, 255, 0, 1};
+	struct ofi_cm cm = sample_cm(1);
+	uint8_t bytes[OFI_VERBS_CM_SIZE];
+
+	(void)state;
+	cm.outbound_read_limit = 256; /* more than a byte holds */
+	assert_int_equal(ofi_verbs_cm_encode(&cm, bytes), sizeof(expected));
+	assert_memory_equal(bytes, expected, sizeof(expected));
+}
+
+static void assert_cm_refused(size_t at, uint8_t value)
+{
+	const struct ofi_cm cm = sample_cm(4);
+	const struct ofi_cm untouched = {.id = 42};
+	struct ofi_cm out = untouched;
+	uint8_t bytes[OFI_VERBS_CM_SIZE];
+	const size_t len = ofi_verbs_cm_encode(&cm, bytes);
+
+	bytes[at] = value;
+	assert_non_null(ofi_verbs_cm_decode(bytes, len, OFI_CM_ACCEPT, &out));
+	assert_memory_equal(&out, &untouched, sizeof(out));
+}
+
+static void spoilt_connection_data_are_refused(void **state)
+{
+	const struct ofi_cm cm = sample_cm(OFI_VERBS_CM_PRIVATE);
+	uint8_t bytes[PADDED] = {0};
+	struct ofi_cm out;
+	const size_t len = ofi_verbs_cm_encode(&cm, bytes);
+
+	(void)state;
+	assert_cm_refused(0, 'X');
+	assert_cm_refused(1, 'X');
+	assert_cm_refused(2, 0x22); /* version */
+	assert_cm_refused(2, 0x11); /* kind */
+	assert_cm_refused(3, 5);    /* one byte more than there is */
+	for (size_t n = 0; n < len; n++)
+		assert_non_null(ofi_verbs_cm_decode(bytes, n, OFI_CM_ACCEPT, &out));
+	bytes[3] = OFI_VERBS_CM_PRIVATE + 1; /* there is as much, but not of it */
+	assert_non_null(ofi_verbs_cm_decode(bytes, sizeof(bytes), OFI_CM_ACCEPT, &out));
+}
+
+/* ---- first messages ---- */
+
+static struct ofi_record sample_record(size_t private_len)
+{
+	struct ofi_record record = {.type = OFI_WORD_REJECT,
+	                            .depth = 0x0203,
+	                            .key = 0x04050607,
+	                            .address = UINT64_C(0x08090a0b0c0d0e0f),
+	                            .credits = 0x0203,
+	                            .private_len = private_len};
+
+	memset(record.private_data, 'x', private_len);
+	return record;
+}
+
+static void first_messages_come_out_as_they_went_in(void **state)
+{
+	static const uint8_t expected[] = {OFI_WORD_REJECT,
+	                                   1,
+	                                   2,
+	                                   3,
+	                                   4,
+	                                   5,
+	                                   6,
+	                                   7,
+	                                   8,
+	                                   9,
+	                                   10,
+	                                   11,
+	                                   12,
+	                                   13,
+	                                   14,
+	                                   15,
+	                                   0,
+	                                   0,
+	                                   2,
+	                                   3,
+	                                   'x'};
+	const struct ofi_record in = sample_record(1);
+	uint8_t bytes[OFI_RECORD_SIZE];
+	struct ofi_record out = {0};
+
+	(void)state;
+	assert_int_equal(ofi_record_encode(&in, bytes), sizeof(expected));
+	assert_memory_equal(bytes, expected, sizeof(expected));
+	assert_null(ofi_record_decode(bytes, sizeof(expected), &out));
+	assert_memory_equal(&in, &out, sizeof(in));
+}
+
+static void first_messages_of_a_wrong_length_are_refused(void **state)
+{
+	static const size_t lengths[] = {0, 1, OFI_VERBS_CM_PRIVATE};
+	uint8_t bytes[2 * OFI_RECORD_SIZE] = {0};
+	struct ofi_record out;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		const struct ofi_record in = sample_record(lengths[i]);
+		const size_t len = ofi_record_encode(&in, bytes);
+
+		for (size_t n = 0; n < sizeof(bytes); n++)
+			assert_true((ofi_record_decode(bytes, n, &out) == NULL) == (n == len));
+	}
+	/* What a device tells of a write of a peer's: its length, and nothing was received. */
+	bytes[1] = (uint8_t)(sizeof(bytes) - OFI_RECORD_HEADER);
+	assert_non_null(ofi_record_decode(bytes, sizeof(bytes), &out));
+}
+
+static void more_receives_than_there_can_be_are_refused(void **state)
+{
+	struct ofi_record in = sample_record(0);
+	uint8_t bytes[OFI_RECORD_SIZE];
+	struct ofi_record out;
+
+	(void)state;
+	in.credits = in.depth + 1u;
+	(void)ofi_record_encode(&in, bytes);
+	assert_non_null(ofi_record_decode(bytes, OFI_RECORD_HEADER, &out));
+	in.credits = UINT32_MAX;
+	(void)ofi_record_encode(&in, bytes);
+	assert_non_null(ofi_record_decode(bytes, OFI_RECORD_HEADER, &out));
+}
+
+/* ---- the control region ---- */
+
+struct region {
+	struct ofi_qp qp;
+	struct ofi_link link;
+};
+
+static int set_up(void **state)
+{
+	struct region *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	r->link.qp = &r->qp;
+	r->qp.verbs.area = r->link.area;
+	r->qp.open = true;
+	r->qp.peer_depth = 8;
+	*state = r;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static void peer_writes(struct region *r, size_t offset, uint64_t value)
+{
+	const uint64_t word = htobe64(value);
+
+	memcpy(r->link.area + offset, &word, sizeof(word));
+}
+
+static void credits_are_what_was_posted_less_what_was_used(void **state)
+{
+	struct region *r = *state;
+
+	r->qp.credits = 2;
+	ofi_verbs_refresh(&r->qp);
+	assert_int_equal(r->qp.credits, 2); /* nothing was written yet */
+	r->qp.verbs.used = 5;
+	peer_writes(r, OFI_VERBS_CREDITS, 13);
+	ofi_verbs_refresh(&r->qp);
+	assert_int_equal(r->qp.credits, 8);
+	/* Both are counted beyond 2^32 in the long run. */
+	r->qp.verbs.used = UINT32_MAX;
+	peer_writes(r, OFI_VERBS_CREDITS, (UINT64_C(1) << 32) + 2);
+	ofi_verbs_refresh(&r->qp);
+	assert_int_equal(r->qp.credits, 3);
+}
+
+static void credits_that_cannot_be_are_not_taken(void **state)
+{
+	struct region *r = *state;
+
+	r->qp.credits = 1;
+	r->qp.verbs.used = 5;
+	peer_writes(r, OFI_VERBS_CREDITS, 14); /* nine in a queue of eight */
+	ofi_verbs_refresh(&r->qp);
+	assert_int_equal(r->qp.credits, 1);
+	peer_writes(r, OFI_VERBS_CREDITS, 4); /* fewer than we have used */
+	ofi_verbs_refresh(&r->qp);
+	assert_int_equal(r->qp.credits, 1);
+	peer_writes(r, OFI_VERBS_CREDITS, UINT64_MAX);
+	ofi_verbs_refresh(&r->qp);
+	assert_int_equal(r->qp.credits, 1);
+}
+
+static void a_goodbye_counts_when_all_before_it_has_come(void **state)
+{
+	struct region *r = *state;
+
+	r->qp.verbs.arrived = 3;
+	assert_false(ofi_verbs_heard_goodbye(&r->link));
+	peer_writes(r, OFI_VERBS_GOODBYE, 3); /* not said */
+	assert_false(ofi_verbs_heard_goodbye(&r->link));
+	peer_writes(r, OFI_VERBS_GOODBYE, OFI_SAID | 4);
+	assert_false(ofi_verbs_heard_goodbye(&r->link));
+	peer_writes(r, OFI_VERBS_GOODBYE, OFI_SAID | 3);
+	assert_true(ofi_verbs_heard_goodbye(&r->link));
+	peer_writes(r, OFI_VERBS_GOODBYE, OFI_SAID | OFI_LEFT | 3);
+	assert_true(ofi_verbs_heard_goodbye(&r->link));
+	r->link.qp = NULL;
+	assert_false(ofi_verbs_heard_goodbye(&r->link));
+}
+
+#define IN_REGION(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connection_data_come_out_as_they_went_in),
+		cmocka_unit_test(connection_data_have_their_documented_layout),
+		cmocka_unit_test(spoilt_connection_data_are_refused),
+		cmocka_unit_test(first_messages_come_out_as_they_went_in),
+		cmocka_unit_test(first_messages_of_a_wrong_length_are_refused),
+		cmocka_unit_test(more_receives_than_there_can_be_are_refused),
+		IN_REGION(credits_are_what_was_posted_less_what_was_used),
+		IN_REGION(credits_that_cannot_be_are_not_taken),
+		IN_REGION(a_goodbye_counts_when_all_before_it_has_come),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
