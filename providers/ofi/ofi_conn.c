@@ -152,11 +152,12 @@ static const struct sockaddr_storage *choose_source(const struct ofi_conn *conn,
 {
 	const struct ofi_adapter *adapter = conn->adapter;
 	const bool named = adapter->options.iface[0] != '\0' ||
-	                   adapter->options.address.ss_family != AF_UNSPEC;
+	                   adapter->options.address.ss_family != AF_UNSPEC ||
+	                   adapter->flavour->one_device;
 
 	if (conn->bound.ss_family != AF_UNSPEC)
 		return &conn->bound;
-	/* An adapter of one interface connects from that interface. */
+	/* An adapter of one interface or device connects from there, whatever the routes. */
 	if (!named || base_sockaddr_is_loopback(to))
 		return NULL;
 	for (size_t i = 0; i < adapter->address_count; i++) {
@@ -407,9 +408,7 @@ static void on_failure(struct ofi_link *link, const struct ofi_cm_event *event)
 {
 	const enum ndx_status st = ofi_status_of(event->err);
 
-	if (link->conn == NULL || link->stage != OFI_LINK_CONNECTING) {
-		ofi_link_break(link, event->err, "the peer went away");
-	} else if (st == NDX_E_CONNECTION_REFUSED) {
+	if (st == NDX_E_CONNECTION_REFUSED) {
 		on_refused(link, event);
 	} else if (st == NDX_E_UNSUCCESSFUL || st == NDX_E_INVALID_ADDRESS) {
 		ofi_link_break(link, event->err, "the peer went away, or speaks another protocol");
@@ -432,6 +431,13 @@ void ofi_link_cut(struct ofi_link *link)
 	ofi_link_break(link, 0, "the peer closed the link without a goodbye");
 }
 
+static void on_shutdown(struct ofi_link *link)
+{
+	/* No order between the two queues: what arrived before is still in the other. */
+	ofi_ncq_catch_up_locked(link->ncq);
+	link->adapter->flavour->shut(link);
+}
+
 void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 {
 	struct ofi_link *link = ofi_link_find(owner, event->fid);
@@ -451,12 +457,15 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 			link->adapter->flavour->opened(link);
 		break;
 	case FI_SHUTDOWN:
-		/* No order between the two queues: what arrived before is still in the other. */
-		ofi_ncq_catch_up_locked(link->ncq);
-		link->adapter->flavour->shut(link);
+		on_shutdown(link);
 		break;
 	case 0:
-		on_failure(link, event);
+		/* Who closes before his device has heard that the connection is complete refuses
+		 * it. */
+		if (link->conn == NULL || link->stage != OFI_LINK_CONNECTING)
+			on_shutdown(link);
+		else
+			on_failure(link, event);
 		break;
 	default:
 		break;

@@ -33,9 +33,10 @@ struct ofi_flavour {
 	bool needs_trust;         /* it believes what its peers send */
 	bool answers_late;        /* a listener that goes has to refuse what is on its way */
 	bool skips_events;        /* a look at its event queue may find an event and tell of none */
-	bool one_event_queue;     /* a request does not outlive the event queue that it came by */
-	int backlog;              /* 0, or how many requests a listener may have that nobody read */
-	bool solicited;           /* a message says whether it is to wake */
+	bool one_device;      /* all its addresses are a device's; others do not reach its domain */
+	bool one_event_queue; /* a request does not outlive the event queue that it came by */
+	int backlog;          /* 0, or how many requests a listener may have that nobody read */
+	bool solicited;       /* a message says whether it is to wake */
 	bool windows;
 	/* A native queue's descriptor tells of completions also while its consumer polls. */
 	bool tells_always;

@@ -217,6 +217,7 @@ const struct ofi_flavour ofi_verbs = {
 	.shared_cq_since = UINT32_MAX, /* they are made to measure */
 	.native_keys = true,
 	.skips_events = true,
+	.one_device = true,
 	.one_event_queue = true,
 	.backlog = 4096,
 	.transmit = FI_TRANSMIT, /* failures of what is not signalled vanish */

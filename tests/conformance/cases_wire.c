@@ -21,6 +21,9 @@ enum {
 	DRAIN_MS = 200,
 	KEEPALIVE_MS = 1000,
 	OUTAGE_MS = 200,
+	/* Software RoCE does not let go of a queue pair while its packets wait for a neighbour that
+	 * the kernel looks up: 3 s. */
+	CLOSING_MS = 4000,
 	MESSAGE = 256,
 	COUNT = 8,
 };
@@ -96,7 +99,7 @@ static void fails_in_time(struct side *s)
 	const uint64_t start = now_ms();
 
 	side_disconnect(s, NDX_E_CONNECTION_ABORTED);
-	check_that(s->c, now_ms() - start < SHORT_MS + DRAIN_MS + 2000,
+	check_that(s->c, now_ms() - start < SHORT_MS + DRAIN_MS + CLOSING_MS,
 	           "%s: the disconnect took %u ms", s->name, (unsigned)(now_ms() - start));
 }
 
@@ -104,6 +107,8 @@ void case_wire_cut_for_good_ends_who_sends(struct check *c)
 {
 	struct pair *p = wired_pair(c, 0);
 	struct ndx_result result = {.status = NDX_OK};
+	unsigned sends = 0;
+	unsigned late = 0;
 
 	if (!p)
 		return;
@@ -112,12 +117,17 @@ void case_wire_cut_for_good_ends_who_sends(struct check *c)
 	side_start_notify(&p->a);
 	(void)wire(c, "cut", NULL);
 	sends_ok(&p->a, 0, COUNT, 0, MESSAGE);
-	for (size_t i = 0; i < COUNT && take(&p->a, p->a.cq, &result); i++) {
-		check_that(c, result.request_type == NDX_REQUEST_SEND, "a receive came first");
+	/* Of sends, one at the most has had its time: the first, or the first without a receive. */
+	for (size_t i = 0; i < COUNT + 4 && take(&p->a, p->a.cq, &result); i++) {
+		const bool sent = result.request_type == NDX_REQUEST_SEND;
+
+		sends += sent;
+		late += result.status == NDX_E_IO_TIMEOUT;
 		check_either(c, result.status, NDX_E_CANCELED,
-		             i == 0 ? NDX_E_IO_TIMEOUT : NDX_E_CANCELED, "send into a cut wire");
+		             sent && late == 1 ? NDX_E_IO_TIMEOUT : NDX_E_CANCELED,
+		             "work on a cut wire");
 	}
-	expect_run(&p->a, NDX_REQUEST_RECEIVE, 16, 4, NDX_E_CANCELED);
+	check_that(c, sends == COUNT, "%u of %d sends have a result", sends, COUNT);
 	side_indicated(&p->a, NDX_DISCONNECT_ABORTED);
 	fails_in_time(&p->a);
 	fails_in_time(&p->b); /* it could not know */
