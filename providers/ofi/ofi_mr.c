@@ -222,7 +222,9 @@ static enum ndx_status register_native(struct ofi_mr *mr, void *buffer, size_t l
 		mr->mr = NULL;
 		return st;
 	}
-	mr->spi.remote_token = key;
+	/* A device may have no remote key for what grants nothing: then the local one, which opens
+	 * as much. */
+	mr->spi.remote_token = key != 0 ? key : (uint32_t)(uintptr_t)fi_mr_desc(mr->mr);
 	return NDX_OK;
 }
 

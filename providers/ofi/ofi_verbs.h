@@ -114,8 +114,8 @@ struct ofi_verbs_link {
 	struct base_timer watch;
 	struct ofi_op ping_op;
 	uint32_t watch_ms;
-	uint32_t seen_heard; /* what was heard at the last look, ... */
-	uint32_t silent_ms;  /* ... and since when nothing */
+	uint32_t seen_head;  /* the oldest request at the last look, ... */
+	uint32_t silent_ms;  /* ... and since when it is that */
 	bool introduced;     /* the peer's first message came */
 	bool goodbye_wanted; /* before that */
 	bool goodbye_said;

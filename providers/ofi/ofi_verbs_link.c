@@ -12,13 +12,13 @@
 #include "base_log.h"
 #include "ofi.h"
 
-#define LOOK_LEAST 2u /* ms between two looks for what nobody tells: at first, ... */
-#define LOOK_MOST 50u /* ... and when nothing has come for long */
-#define WATCH_MS 250u /* when all is told */
-#define SILENT_MS                                                                              \
-	30000u         /* a peer that ends no request for so long is gone: software RoCE tries \
-	                  for ever */
-#define GOODBYE_MS 50u /* we wait for it in place */
+#define LOOK_LEAST 2u      /* ms between two looks for what nobody tells: at first, ... */
+#define LOOK_MOST 50u      /* ... and when nothing has come for long */
+#define WATCH_MS 250u      /* when all is told */
+#define SILENT_MS 30000u   /* a peer that ends no request for so long is gone */
+#define STUCK_MS 3000u     /* the same, with software RoCE, which tries for ever ... */
+#define BYTES_PER_MS 1024u /* ... and has this much more time for long ones */
+#define GOODBYE_MS 50u     /* we wait for it in place */
 #define HURRY_MS 2000u
 
 static uint64_t *word_at(struct ofi_link *link, size_t offset)
@@ -302,21 +302,40 @@ void ofi_verbs_up(struct ofi_link *link)
 	look_in(link, LOOK_LEAST);
 }
 
-/* Is something of ours under way, and the peer silent for too long? */
+/* The queue pair's lock held: what software RoCE may take longer for the oldest requests. */
+static uint32_t slowness_ms(const struct ofi_qp *qp, uint32_t requests)
+{
+	uint64_t bytes = 0;
+
+	if (!qp->adapter->software)
+		return 0;
+	for (uint32_t i = qp->base.initiator.head; requests > 0 && i != qp->tx_next; i++) {
+		bytes += ofi_tx_at(qp, i)->length;
+		requests--;
+	}
+	return (uint32_t)(bytes / BYTES_PER_MS);
+}
+
+/* Is the oldest request under way for too long? None waits for the peer's consumer. */
 static bool is_silent(struct ofi_link *link)
 {
+	struct ofi_qp *qp = link->qp;
+	uint32_t limit = link->adapter->software ? STUCK_MS : SILENT_MS;
+	uint32_t head;
 	bool owes;
 
-	base_lock_acquire(&link->qp->base.lock);
-	owes = link->qp->tx_native > 0;
-	ofi_tell_credits(link->qp); /* what could not be said for lack of room */
-	base_lock_release(&link->qp->base.lock);
-	if (!owes || link->heard != link->verbs.seen_heard)
+	base_lock_acquire(&qp->base.lock);
+	owes = qp->tx_native > 0;
+	head = qp->base.initiator.head;
+	limit += slowness_ms(qp, 1);
+	ofi_tell_credits(qp); /* what could not be said for lack of room */
+	base_lock_release(&qp->base.lock);
+	if (!owes || head != link->verbs.seen_head)
 		link->verbs.silent_ms = 0;
 	else
 		link->verbs.silent_ms += link->verbs.watch_ms;
-	link->verbs.seen_heard = link->heard;
-	return link->verbs.silent_ms >= SILENT_MS;
+	link->verbs.seen_head = head;
+	return link->verbs.silent_ms >= limit;
 }
 
 /* Has what was under way when the time was over not ended since? */
@@ -336,7 +355,12 @@ static bool is_overdue(struct ofi_link *link)
 /* Nothing of it waits for the peer's consumer: it takes as long as the wire does. */
 void ofi_verbs_hurry(struct ofi_link *link)
 {
-	link->verbs.drain_until_ns = base_deadline(HURRY_MS);
+	uint32_t ms = HURRY_MS;
+
+	base_lock_acquire(&link->qp->base.lock);
+	ms += slowness_ms(link->qp, UINT32_MAX);
+	base_lock_release(&link->qp->base.lock);
+	link->verbs.drain_until_ns = base_deadline(ms);
 	look_in(link, HURRY_MS < WATCH_MS ? HURRY_MS : WATCH_MS);
 }
 
