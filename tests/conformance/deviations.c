@@ -17,9 +17,6 @@ static const struct deviation deviations[] = {
          "NDX refuses the receive and ends the link, without a reason; the send is CANCELED"},
 	{"ofi:verbs", "error.*too_[ls]*",
          "the sender of a message that is too long is told of an error of the peer's (rxe)"},
-	{"ofi:verbs", "connection.no_answer_in_time",
-         "libfabric resolves the peer's address before anything else can happen (rxe in "
-         "emulation)"},
 	{"ofi:verbs", "adapter.resolve_of_its_own_address_finds_it",
          "the guest of tests/vm sends what is for its own addresses over the wire"},
 	{"fault:ofi:tcp", "error.told_that_*", "as ofi:tcp"},
