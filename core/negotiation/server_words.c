@@ -28,8 +28,8 @@ static void on_words(void *arg)
 {
 	struct client *c = arg;
 
-	if (c->wire != NULL && client_say_words(c) && c->state == CLIENT_POOL)
-		client_overhear(c);
+	if (c->wire != NULL)
+		(void)client_say_words(c);
 }
 
 enum ndx_status client_words_open(struct client *c)

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sessions whose transport carries the goodbyes of what they connected: client and server, each
+ * with an adapter that has no connection manager.
+ */
+#include "says.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <ndx/ndx.h>
+#include <ndx/negotiation_server.h>
+#include "fake_direct.h"
+#include "session.h"
+
+enum { WAIT_MS = 10000 };
+
+/* ---- a plugin for two ends in one process: descriptions go as they are ---- */
+
+static enum ndx_status info(void *session, const struct ndx_exchange *x, const void *peer,
+                            size_t length, struct ndx_exchange_reply *reply)
+{
+	(void)session;
+	if (x->round == 0) {
+		memcpy(reply->data, x->own, sizeof(*x->own));
+		reply->length = sizeof(*x->own);
+		return NDX_OK;
+	}
+	assert_int_equal(length, sizeof(*x->peer));
+	memcpy(x->peer, peer, sizeof(*x->peer));
+	reply->completed = true;
+	return NDX_OK;
+}
+
+/* The client's stage ready lasts, once it has begun, until that is 0 again. */
+static int stuck; /* atomic: 1: is to be stuck, 2: is */
+
+static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
+                             size_t length, struct ndx_exchange_reply *reply)
+{
+	(void)session;
+	(void)peer;
+	(void)length;
+	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0) {
+		__atomic_store_n(&stuck, 2, __ATOMIC_SEQ_CST);
+		(void)poll(NULL, 0, 1);
+	}
+	reply->completed = true;
+	return NDX_OK;
+}
+
+static enum ndx_status reset(void *session, enum ndx_stage stage)
+{
+	(void)session;
+	(void)stage;
+	return NDX_OK;
+}
+
+static const struct ndx_variant_ops ops = {.info = info, .ready = ready, .reset = reset};
+static const struct ndx_plugin_variant only = {.name = "as-it-is", .help = "test", .ops = &ops};
+static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
+                                         .size = sizeof(struct ndx_plugin),
+                                         .name = "same",
+                                         .version = "1",
+                                         .vendor = "test",
+                                         .list = &only,
+                                         .count = 1};
+
+/* ---- two ends, and the session between them ---- */
+
+struct end {
+	struct ndx_adapter *adapter;
+	struct ndx_cq *cq;
+	struct ndx_qp *qp;
+	struct ndx_connector *connector;
+	struct ndx_overlapped notify;
+	struct ndx_overlapped disc;
+};
+
+struct rig {
+	struct ndx_negotiation *negotiation;
+	struct ndx_variant *variant;
+	struct ndx_negotiation_server *server;
+	struct ndx_session *session;
+	struct end a; /* the client's */
+	struct end b; /* the server's */
+	int held;     /* atomic: the server's callback does not come back from stage ready */
+	int closed;   /* atomic: sessions of the server's */
+};
+
+static void open_end(struct end *e)
+{
+	struct ndx_qp_attr attr;
+
+	assert_int_equal(ndx_adapter_open("loop", &e->adapter), NDX_OK);
+	fake_direct(e->adapter);
+	assert_int_equal(ndx_cq_create(e->adapter, 4, 0, 0, &e->cq), NDX_OK);
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = attr.initiator_cq = e->cq;
+	assert_int_equal(ndx_qp_create(e->adapter, &attr, &e->qp), NDX_OK);
+	assert_int_equal(ndx_connector_create(e->adapter, NULL, &e->connector), NDX_OK);
+}
+
+static void close_end(struct end *e)
+{
+	ndx_connector_close(e->connector);
+	ndx_qp_close(e->qp);
+	ndx_cq_close(e->cq);
+	ndx_adapter_close(e->adapter);
+}
+
+static enum ndx_status on_open(void *arg, struct ndx_session *session,
+                               struct ndx_session_resources *resources)
+{
+	const struct rig *r = arg;
+
+	(void)session;
+	resources->connector = r->b.connector;
+	resources->qp = r->b.qp;
+	return NDX_OK;
+}
+
+static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage stage)
+{
+	const struct rig *r = arg;
+
+	(void)session;
+	while (stage == NDX_STAGE_READY && __atomic_load_n(&r->held, __ATOMIC_SEQ_CST) != 0)
+		(void)poll(NULL, 0, 1);
+}
+
+static void on_closed(void *arg, struct ndx_session *session)
+{
+	struct rig *r = arg;
+
+	(void)session;
+	(void)__atomic_add_fetch(&r->closed, 1, __ATOMIC_SEQ_CST);
+}
+
+static void begin(struct rig *r)
+{
+	struct ndx_negotiation_server_attr attr;
+	struct ndx_session_attr session;
+	struct sockaddr_in at;
+	socklen_t length = sizeof(at);
+	char address[32];
+	const char *const servers[] = {address};
+
+	memset(r, 0, sizeof(*r));
+	open_end(&r->a);
+	open_end(&r->b);
+	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
+	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
+	assert_int_equal(ndx_negotiation_get_variant(r->negotiation, "same", "as-it-is", NULL, 0,
+	                                             &r->variant),
+	                 NDX_OK);
+	ndx_negotiation_server_attr_init(&attr);
+	attr.address = "127.0.0.1:0";
+	attr.variants = &r->variant;
+	attr.variant_count = 1;
+	attr.events = (struct ndx_negotiation_server_events){
+		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = r};
+	assert_int_equal(ndx_negotiation_server_create(&attr, &r->server), NDX_OK);
+	assert_int_equal(
+		ndx_negotiation_server_get_address(r->server, (struct sockaddr *)&at, &length),
+		NDX_OK);
+	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(at.sin_port));
+	ndx_session_attr_init(&session);
+	session.variant = r->variant;
+	session.servers = servers;
+	session.server_count = 1;
+	session.connector = r->a.connector;
+	session.qp = r->a.qp;
+	assert_int_equal(ndx_session_create(&session, &r->session), NDX_OK);
+}
+
+/* The server's session is over. */
+static void wait_closed(struct rig *r)
+{
+	while (__atomic_load_n(&r->closed, __ATOMIC_SEQ_CST) == 0)
+		(void)poll(NULL, 0, 1);
+}
+
+static void watch(struct end *e)
+{
+	assert_int_equal(ndx_connector_notify_disconnect(e->connector, &e->notify), NDX_PENDING);
+}
+
+static void up(struct rig *r)
+{
+	begin(r);
+	assert_int_equal(ndx_session_run(r->session), NDX_OK);
+	watch(&r->a);
+	watch(&r->b);
+}
+
+static void end(struct rig *r)
+{
+	ndx_session_close(r->session);
+	ndx_negotiation_server_close(r->server);
+	ndx_variant_close(r->variant);
+	assert_int_equal(ndx_negotiation_close(r->negotiation), NDX_OK);
+	close_end(&r->a);
+	close_end(&r->b);
+}
+
+static void indicated(struct end *e, enum ndx_disconnect_reason reason)
+{
+	assert_int_equal(ndx_overlapped_wait(&e->notify, WAIT_MS), NDX_OK);
+	assert_int_equal(e->notify.information, reason);
+}
+
+static void start_disconnect(struct end *e)
+{
+	assert_int_equal(ndx_connector_disconnect(e->connector, &e->disc), NDX_PENDING);
+}
+
+static void disconnected(struct end *e, enum ndx_status status)
+{
+	assert_int_equal(ndx_overlapped_wait(&e->disc, WAIT_MS), status);
+}
+
+/* From one side to the other and back; what the other side's consumer does comes later. */
+static void part(struct end *from, struct end *to)
+{
+	start_disconnect(from);
+	indicated(to, NDX_DISCONNECT_GRACEFUL);
+	disconnected(from, NDX_OK);
+	start_disconnect(to);
+	disconnected(to, NDX_OK);
+}
+
+static void goodbyes_pass_both_ways(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	up(&r);
+	part(&r.a, &r.b);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+	end(&r);
+	up(&r);
+	part(&r.b, &r.a);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+	end(&r);
+}
+
+static void they_pass_when_the_session_is_over(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	for (int done = 0; done < 2; done++) {
+		up(&r);
+		if (done)
+			assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+		ndx_session_close(r.session);
+		r.session = NULL;
+		part(&r.a, &r.b);
+		/* The connection has the transport, and says bye with its end. */
+		wait_closed(&r);
+		end(&r);
+	}
+}
+
+static void they_cross(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		up(&r);
+		start_disconnect(&r.a);
+		start_disconnect(&r.b);
+		if (i % 2 == 0)
+			assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+		disconnected(&r.a, NDX_OK);
+		disconnected(&r.b, NDX_OK);
+		end(&r);
+	}
+}
+
+/* Without the transport nobody can say goodbye: that is an abort at once, on both sides. */
+static void the_servers_end_is_an_abort(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	for (int closed = 0; closed < 2; closed++) {
+		up(&r);
+		if (closed) {
+			ndx_session_close(r.session);
+			r.session = NULL;
+		}
+		ndx_negotiation_server_close(r.server);
+		r.server = NULL;
+		indicated(&r.a, NDX_DISCONNECT_ABORTED);
+		indicated(&r.b, NDX_DISCONNECT_ABORTED);
+		start_disconnect(&r.a);
+		disconnected(&r.a, NDX_E_CONNECTION_ABORTED);
+		end(&r);
+	}
+}
+
+static void an_abort_is_told(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	up(&r);
+	assert_int_equal(ndx_qp_flush(r.a.qp), NDX_OK);
+	indicated(&r.b, NDX_DISCONNECT_ABORTED);
+	end(&r);
+	up(&r);
+	assert_int_equal(ndx_qp_flush(r.b.qp), NDX_OK);
+	indicated(&r.a, NDX_DISCONNECT_ABORTED);
+	end(&r);
+}
+
+/* While a callback has the server's session, its thread listens for words and says them. */
+static void words_pass_while_a_callback_is_busy(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	begin(&r);
+	__atomic_store_n(&r.held, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(ndx_session_run(r.session), NDX_OK);
+	watch(&r.a);
+	watch(&r.b);
+	part(&r.a, &r.b);
+	__atomic_store_n(&r.held, 0, __ATOMIC_SEQ_CST);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+	end(&r);
+}
+
+static void *run_session(void *session)
+{
+	return (void *)(intptr_t)ndx_session_run(session);
+}
+
+static unsigned connects(const struct ndx_session *s)
+{
+	struct ndx_history_entry entries[64];
+	const size_t count = ndx_session_get_history(s, entries, 64, NULL);
+	unsigned n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += entries[i].kind == NDX_HISTORY_CONNECT;
+	return n;
+}
+
+/* A stage may begin anew on another transport, a connection cannot: neither side tries. */
+static void a_lost_transport_is_not_replaced(void **state)
+{
+	pthread_t thread;
+	struct rig r;
+	void *st;
+
+	(void)state;
+	__atomic_store_n(&stuck, 1, __ATOMIC_SEQ_CST);
+	begin(&r);
+	assert_int_equal(pthread_create(&thread, NULL, run_session, r.session), 0);
+	while (__atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 2)
+		(void)poll(NULL, 0, 1);
+	watch(&r.a);
+	watch(&r.b);
+	assert_int_equal(shutdown(r.session->link.fd, SHUT_RDWR), 0);
+	indicated(&r.b, NDX_DISCONNECT_ABORTED);
+	wait_closed(&r);
+	__atomic_store_n(&stuck, 0, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_join(thread, &st), 0);
+	assert_int_equal((intptr_t)st, NDX_E_CONNECTION_ABORTED);
+	assert_int_equal(connects(r.session), 1);
+	indicated(&r.a, NDX_DISCONNECT_ABORTED);
+	end(&r);
+}
+
+/* What was connected may be gone before the session that did it. */
+static void the_connection_may_go_first(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	up(&r);
+	part(&r.a, &r.b);
+	ndx_connector_close(r.a.connector);
+	r.a.connector = NULL;
+	ndx_qp_close(r.a.qp);
+	r.a.qp = NULL;
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+	end(&r);
+}
+
+static void a_cancelled_session_takes_its_connection_along(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	up(&r);
+	ndx_session_cancel(r.session);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_E_CANCELED);
+	indicated(&r.a, NDX_DISCONNECT_ABORTED);
+	ndx_session_close(r.session);
+	r.session = NULL;
+	indicated(&r.b, NDX_DISCONNECT_ABORTED);
+	end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(goodbyes_pass_both_ways),
+		cmocka_unit_test(they_pass_when_the_session_is_over),
+		cmocka_unit_test(they_cross),
+		cmocka_unit_test(the_servers_end_is_an_abort),
+		cmocka_unit_test(an_abort_is_told),
+		cmocka_unit_test(words_pass_while_a_callback_is_busy),
+		cmocka_unit_test(a_lost_transport_is_not_replaced),
+		cmocka_unit_test(the_connection_may_go_first),
+		cmocka_unit_test(a_cancelled_session_takes_its_connection_along),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
