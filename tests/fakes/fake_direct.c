@@ -6,20 +6,23 @@
 #include "core.h"
 
 bool fake_direct_broods;
+bool fake_direct_mapped;
 
 static enum ndx_status describe(struct ndx_spi_conn *conn, const struct sockaddr_storage *near,
                                 struct ndx_peer_description *out)
 {
+	static const uint8_t link_local[16] = {0xfe, 0x80};
+	static const uint8_t mapped[16] = {[10] = 0xff, [11] = 0xff, 10, 9, 0, 1};
 	static uint32_t last; /* atomic */
 
 	(void)conn;
 	(void)near;
 	out->kind = NDX_DESCRIPTION_VERBS_RC;
 	out->qpn = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
-	out->psn = 7;
+	if (out->psn == NDX_PSN_RANDOM)
+		out->psn = 7;
 	out->mtu = 1024;
-	out->gid[0] = 0xfe;
-	out->gid[1] = 0x80;
+	memcpy(out->gid, fake_direct_mapped ? mapped : link_local, sizeof(out->gid));
 	return NDX_OK;
 }
 

@@ -13,6 +13,9 @@
 /* A goodbye is heard, and not reported: whoever sets this reports it. */
 extern bool fake_direct_broods;
 
+/* GIDs are of IPv4 addresses. */
+extern bool fake_direct_mapped;
+
 /* From now on, for connectors to come. */
 void fake_direct(struct ndx_adapter *adapter);
 

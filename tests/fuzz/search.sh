@@ -14,7 +14,7 @@ if ! command -v "$cc" >/dev/null; then
 	exit 77
 fi
 [ $# -gt 0 ] || set -- reassembly_link reassembly_bth reassembly_mpa reassembly_rpcrdma reassembly_whole \
-	negotiation_frame negotiation_dialogue plugin_roce plugin_example
+	negotiation_frame negotiation_dialogue plugin_roce plugin_example plugin_surf
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 plant=${NDX_PLANT:+-DNDX_PLANT_$(echo "$NDX_PLANT" | tr '[:lower:]' '[:upper:]')}
@@ -28,6 +28,12 @@ choose() {
 	reassembly_*)
 		sources=$(echo "$core"/reassembly/*.c)
 		include="-I$core/reassembly"
+		;;
+	plugin_surf)
+		surf=$src/plugins/surf
+		sources="$surf/bus.c $surf/codec.c $surf/setup.c $surf/srp.c"
+		include="-I$surf"
+		look=$sources
 		;;
 	plugin_*)
 		sources=$(echo "$src/plugins/${target#*_}"/[fp]*.c)

@@ -6,7 +6,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -132,4 +134,39 @@ bool serve_client(int listener, int stop_fd, struct surf_fpga *fpga)
 		;
 	(void)close(fd);
 	return !stopped;
+}
+
+static void *serving_main(void *arg)
+{
+	struct serving *s = arg;
+
+	(void)serve_client(s->listener, s->stop_fd, &s->fpga);
+	return NULL;
+}
+
+bool serving_begin(struct serving *s)
+{
+	uint16_t port = 0;
+
+	memset(s, 0, sizeof(*s));
+	s->listener = serve_listen(&port);
+	s->stop_fd = eventfd(0, EFD_CLOEXEC);
+	(void)snprintf(s->address, sizeof(s->address), "127.0.0.1:%u", port);
+	s->serves = s->listener >= 0 && s->stop_fd >= 0 &&
+	            pthread_create(&s->thread, NULL, serving_main, s) == 0;
+	return s->serves;
+}
+
+void serving_end(struct serving *s)
+{
+	const uint64_t one = 1;
+
+	if (!s->serves)
+		return;
+	if (write(s->stop_fd, &one, sizeof(one)) < 0)
+		return;
+	(void)pthread_join(s->thread, NULL);
+	(void)close(s->listener);
+	(void)close(s->stop_fd);
+	s->serves = false;
 }

@@ -448,6 +448,39 @@ static void a_peer_without_a_channel_answers_by_itself(void **state)
 	(void)close(e.fd);
 }
 
+/* A device's driver is told from which PSN it sends. */
+static void an_end_sends_from_the_psn_that_it_was_told(void **state)
+{
+	struct ndx_connector_attr attr;
+	struct ndx_peer_description own;
+	struct ndx_connector *connector;
+	struct end e;
+
+	(void)state;
+	open_end(&e, PATIENCE_MS);
+	(void)close(e.fd);
+	ndx_connector_close(e.connector);
+	ndx_connector_attr_init(&attr);
+	attr.psn = 1u << 24;
+	assert_int_equal(ndx_connector_create(e.adapter, &attr, &e.connector),
+	                 NDX_E_INVALID_PARAMETER);
+	assert_non_null(strstr(ndx_last_error(), "psn 0x1000000"));
+	attr.psn = 0xffffff;
+	assert_int_equal(ndx_connector_create(e.adapter, &attr, &e.connector), NDX_OK);
+	assert_int_equal(ndx_connector_describe(e.connector, e.qp, NDX_ROLE_SERVER, 4, 4, &own),
+	                 NDX_OK);
+	assert_int_equal(own.psn, 0xffffff);
+	/* Once more, by another connector. */
+	ndx_connector_close(e.connector);
+	attr.psn = 0;
+	assert_int_equal(ndx_connector_create(e.adapter, &attr, &connector), NDX_OK);
+	assert_int_equal(ndx_connector_describe(connector, e.qp, NDX_ROLE_SERVER, 4, 4, &own),
+	                 NDX_OK);
+	assert_int_equal(own.psn, 0);
+	e.connector = connector;
+	close_end(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,6 +495,7 @@ int main(void)
 		cmocka_unit_test(pieces_are_put_together),
 		cmocka_unit_test(a_channel_is_taken_once),
 		cmocka_unit_test(a_peer_without_a_channel_answers_by_itself),
+		cmocka_unit_test(an_end_sends_from_the_psn_that_it_was_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,11 +37,7 @@ static const struct {
 
 /* One FPGA, one host. */
 struct rig {
-	struct surf_fpga fpga;
-	pthread_t thread;
-	int listener;
-	int stop_fd;
-	char address[32];
+	struct serving serving;
 	struct ndx_plugin_channel *channel;
 	struct surf_order order;
 	uint8_t bytes[SURF_FRAME_HEADER + SURF_FRAME_PAYLOAD];
@@ -63,45 +58,13 @@ static void count(const struct ndx_plugin_host *host, enum ndx_log_level level, 
 static const struct ndx_plugin_host host = {.log = count};
 static struct surf_plugin plugin = {.host = &host};
 
-static void *serve_main(void *arg)
-{
-	struct rig *r = arg;
-
-	(void)serve_client(r->listener, r->stop_fd, &r->fpga);
-	return NULL;
-}
-
-static void serve(struct rig *r)
-{
-	uint16_t port = 0;
-
-	r->listener = serve_listen(&port);
-	assert_true(r->listener >= 0);
-	r->stop_fd = eventfd(0, EFD_CLOEXEC);
-	assert_true(r->stop_fd >= 0);
-	(void)snprintf(r->address, sizeof(r->address), "127.0.0.1:%u", port);
-	assert_int_equal(pthread_create(&r->thread, NULL, serve_main, r), 0);
-}
-
-/* Nobody is served from here on. */
-static void stop_serving(struct rig *r)
-{
-	const uint64_t one = 1;
-
-	assert_int_equal(write(r->stop_fd, &one, sizeof(one)), sizeof(one));
-	assert_int_equal(pthread_join(r->thread, NULL), 0);
-	(void)close(r->listener);
-	(void)close(r->stop_fd);
-	r->stop_fd = -1;
-}
-
 static void rig_begin(struct rig *r)
 {
 	char why[160];
 
 	memset(r, 0, sizeof(*r));
 	warnings = 0;
-	serve(r);
+	assert_true(serving_begin(&r->serving));
 	r->order = (struct surf_order){.host_qpn = HOST_QPN,
 	                               .host_psn = HOST_PSN,
 	                               .host_ip = 0x0a090001,
@@ -118,9 +81,9 @@ static void rig_begin(struct rig *r)
 	                               .step_ms = 5000,
 	                               .wrap = 256,
 	                               .stream = 1};
-	assert_int_equal(
-		transport->connect(&plugin, r->address, LONG_MS, &r->channel, why, sizeof(why)),
-		NDX_OK);
+	assert_int_equal(transport->connect(&plugin, r->serving.address, LONG_MS, &r->channel, why,
+	                                    sizeof(why)),
+	                 NDX_OK);
 }
 
 /* The host goes; what it left behind has to be none. */
@@ -128,17 +91,16 @@ static void hang_up(struct rig *r)
 {
 	transport->close(r->channel);
 	r->channel = NULL;
-	if (r->stop_fd >= 0)
-		stop_serving(r);
+	serving_end(&r->serving);
 }
 
 static void assert_fpga_is_empty(const struct rig *r)
 {
-	assert_false(r->fpga.pd.used);
-	assert_false(r->fpga.qp.used);
-	assert_false(r->fpga.stream.on);
+	assert_false(r->serving.fpga.pd.used);
+	assert_false(r->serving.fpga.qp.used);
+	assert_false(r->serving.fpga.stream.on);
 	for (unsigned i = 0; i < SURF_FPGA_MRS; i++)
-		assert_false(r->fpga.mr[i].used);
+		assert_false(r->serving.fpga.mr[i].used);
 }
 
 static void say(struct rig *r, uint8_t type, uint8_t stage, uint32_t round, const void *payload,
@@ -212,12 +174,12 @@ static void a_session_from_hello_to_bye(void **state)
 
 	(void)state;
 	bring_up(&r, &answer);
-	assert_int_equal(answer.qpn, r.fpga.qp.qpn);
-	assert_int_equal(answer.psn, r.fpga.qp.attributes.sq_psn);
-	assert_int_equal(r.fpga.qp.attributes.rq_psn, HOST_PSN);
-	assert_int_equal(r.fpga.qp.attributes.dest_qpn, HOST_QPN);
-	assert_int_equal(r.fpga.udp.port, 0xb712);
-	assert_int_equal(r.fpga.udp.ip, 0x0100090a);
+	assert_int_equal(answer.qpn, r.serving.fpga.qp.qpn);
+	assert_int_equal(answer.psn, r.serving.fpga.qp.attributes.sq_psn);
+	assert_int_equal(r.serving.fpga.qp.attributes.rq_psn, HOST_PSN);
+	assert_int_equal(r.serving.fpga.qp.attributes.dest_qpn, HOST_QPN);
+	assert_int_equal(r.serving.fpga.udp.port, 0xb712);
+	assert_int_equal(r.serving.fpga.udp.ip, 0x0100090a);
 	say(&r, SURF_VALIDATE, NDX_STAGE_VALIDATE, 0, "", 0);
 	hear(&r, SURF_VALIDATE);
 	assert_int_equal(wire_get32(r.heard.payload), NDX_DESCRIPTION_VERBS_RC);
@@ -228,21 +190,21 @@ static void a_session_from_hello_to_bye(void **state)
 	assert_int_equal(wire_get32(r.heard.payload + 20), answer.psn);
 	assert_int_equal(wire_get32(r.heard.payload + 32), HOST_QPN);
 	assert_int_equal(wire_get32(r.heard.payload + 36), HOST_PSN);
-	assert_false(r.fpga.stream.on);
+	assert_false(r.serving.fpga.stream.on);
 	say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
 	hear(&r, SURF_DATA);
-	assert_true(r.fpga.stream.on);
-	assert_int_equal(r.fpga.stream.lkey, r.fpga.mr[0].lkey);
-	assert_int_equal(r.fpga.stream.qpn, HOST_QPN);
-	assert_int_equal(r.fpga.stream.wrap, 256);
-	assert_int_equal(r.fpga.stream.cleared, 1);
+	assert_true(r.serving.fpga.stream.on);
+	assert_int_equal(r.serving.fpga.stream.lkey, r.serving.fpga.mr[0].lkey);
+	assert_int_equal(r.serving.fpga.stream.qpn, HOST_QPN);
+	assert_int_equal(r.serving.fpga.stream.wrap, 256);
+	assert_int_equal(r.serving.fpga.stream.cleared, 1);
 	say(&r, SURF_DATA, NDX_STAGE_DONE, 0, NULL, 0);
 	hear(&r, SURF_DATA);
-	assert_false(r.fpga.stream.on);
+	assert_false(r.serving.fpga.stream.on);
 	say(&r, SURF_BYE, 0, 0, NULL, 0);
 	hang_up(&r);
-	assert_int_equal(r.fpga.requests, STEPS + 4);
-	assert_int_equal(r.fpga.resets, 1);
+	assert_int_equal(r.serving.fpga.requests, STEPS + 4);
+	assert_int_equal(r.serving.fpga.resets, 1);
 	assert_int_equal(warnings, 0);
 	assert_fpga_is_empty(&r);
 }
@@ -256,13 +218,13 @@ static void whoever_hangs_up_leaves_nothing(void **state)
 	bring_up(&r, &answer);
 	say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
 	hear(&r, SURF_DATA);
-	assert_true(r.fpga.stream.on);
+	assert_true(r.serving.fpga.stream.on);
 	hang_up(&r);
-	assert_int_equal(r.fpga.requests, STEPS + 4);
+	assert_int_equal(r.serving.fpga.requests, STEPS + 4);
 	assert_fpga_is_empty(&r);
 	rig_begin(&r);
 	hang_up(&r);
-	assert_int_equal(r.fpga.accesses, 0);
+	assert_int_equal(r.serving.fpga.accesses, 0);
 }
 
 static void without_a_stream_the_dispatcher_is_left_alone(void **state)
@@ -282,8 +244,8 @@ static void without_a_stream_the_dispatcher_is_left_alone(void **state)
 	say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
 	hear(&r, SURF_DATA);
 	hang_up(&r);
-	assert_int_equal(r.fpga.stream.cleared, 0);
-	assert_int_equal(r.fpga.udp.port, 0);
+	assert_int_equal(r.serving.fpga.stream.cleared, 0);
+	assert_int_equal(r.serving.fpga.udp.port, 0);
 	assert_fpga_is_empty(&r);
 }
 
@@ -292,15 +254,15 @@ static void fail_step(unsigned step, enum surf_fault fault)
 	struct rig r;
 
 	rig_begin(&r);
-	r.fpga.faults[step] = fault;
+	r.serving.fpga.faults[step] = fault;
 	say_order(&r);
 	hear(&r, SURF_ERROR);
 	if (strstr(r.text, steps[step].name) == NULL)
 		fail_msg("\"%s\" does not name %s", r.text, steps[step].name);
-	assert_int_equal(r.fpga.requests, steps[step].requests);
+	assert_int_equal(r.serving.fpga.requests, steps[step].requests);
 	hang_up(&r);
-	assert_int_equal(r.fpga.requests, steps[step].requests);
-	assert_int_equal(r.fpga.resets, 1);
+	assert_int_equal(r.serving.fpga.requests, steps[step].requests);
+	assert_int_equal(r.serving.fpga.resets, 1);
 	assert_fpga_is_empty(&r);
 }
 
@@ -319,16 +281,16 @@ static void a_stuck_fpga_is_told_of_in_time(void **state)
 
 	(void)state;
 	rig_begin(&r);
-	r.fpga.faults[4] = SURF_FAULT_WEDGE;
+	r.serving.fpga.faults[4] = SURF_FAULT_WEDGE;
 	r.order.step_ms = 100;
 	say_order(&r);
 	hear(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "QP to RTR: the FPGA has not answered within 100 ms"));
 	assert_non_null(strstr(r.text, "register 0xf00"));
 	assert_non_null(strstr(r.text, "soft reset"));
-	assert_int_equal(r.fpga.requests + r.fpga.lost, 9);
+	assert_int_equal(r.serving.fpga.requests + r.serving.fpga.lost, 9);
 	hang_up(&r);
-	assert_int_equal(r.fpga.resets, 2);
+	assert_int_equal(r.serving.fpga.resets, 2);
 	assert_int_equal(warnings, 5);
 	assert_fpga_is_empty(&r);
 }
@@ -339,7 +301,7 @@ static void the_time_of_the_stage_is_kept(void **state)
 
 	(void)state;
 	rig_begin(&r);
-	r.fpga.faults[2] = SURF_FAULT_MUTE;
+	r.serving.fpga.faults[2] = SURF_FAULT_MUTE;
 	say_order(&r);
 	/* Enough for the soft reset and some steps; the clean-up has time of its own. */
 	assert_int_equal(hear_within(&r, 700), NDX_OK);
@@ -355,7 +317,7 @@ static void *cancel_main(void *arg)
 	struct rig *r = arg;
 
 	/* Until it waits for the answer that never comes. */
-	while (__atomic_load_n(&r->fpga.requests, __ATOMIC_RELAXED) < 3)
+	while (__atomic_load_n(&r->serving.fpga.requests, __ATOMIC_RELAXED) < 3)
 		(void)poll(NULL, 0, 1);
 	transport->cancel(r->channel);
 	return NULL;
@@ -370,7 +332,7 @@ static void a_cancel_ends_the_wait_and_cleans_up(void **state)
 
 	(void)state;
 	rig_begin(&r);
-	r.fpga.faults[2] = SURF_FAULT_MUTE;
+	r.serving.fpga.faults[2] = SURF_FAULT_MUTE;
 	say_order(&r);
 	assert_int_equal(pthread_create(&thread, NULL, cancel_main, &r), 0);
 	assert_int_equal(hear_within(&r, LONG_MS), NDX_E_CANCELED);
@@ -378,7 +340,7 @@ static void a_cancel_ends_the_wait_and_cleans_up(void **state)
 	assert_int_equal(transport->send(r.channel, &byte, 1, LONG_MS), NDX_E_CANCELED);
 	assert_int_equal(transport->receive(r.channel, &byte, 1, &n, LONG_MS), NDX_E_CANCELED);
 	hang_up(&r);
-	assert_int_equal(r.fpga.requests, 5);
+	assert_int_equal(r.serving.fpga.requests, 5);
 	assert_fpga_is_empty(&r);
 }
 
@@ -392,7 +354,7 @@ static void what_is_out_of_range_touches_no_register(void **state)
 	say_order(&r);
 	hear(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "mr_length"));
-	assert_int_equal(r.fpga.accesses, 0);
+	assert_int_equal(r.serving.fpga.accesses, 0);
 	hang_up(&r);
 }
 
@@ -403,7 +365,7 @@ static void a_bus_that_goes_away_is_named_with_its_register(void **state)
 
 	(void)state;
 	bring_up(&r, &answer);
-	stop_serving(&r);
+	serving_end(&r.serving);
 	say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
 	hear(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "dispatch on: register 0x200c cannot be written: "));
@@ -429,9 +391,8 @@ static void an_address_without_registers_is_told_of(void **state)
 
 static void *babble(void *arg)
 {
-	struct rig *r = arg;
 	uint8_t rubbish[100];
-	const int fd = accept(r->listener, NULL, NULL);
+	const int fd = accept(*(const int *)arg, NULL, NULL);
 
 	memset(rubbish, 0xa5, sizeof(rubbish));
 	(void)send(fd, rubbish, sizeof(rubbish), MSG_NOSIGNAL);
@@ -444,25 +405,28 @@ static void *babble(void *arg)
 static void a_bus_that_talks_nonsense_is_told_of(void **state)
 {
 	uint16_t port = 0;
+	pthread_t thread;
+	int listener;
+	char address[32];
 	char why[160];
 	struct rig r;
 
 	(void)state;
 	rig_begin(&r);
 	hang_up(&r);
-	r.listener = serve_listen(&port);
-	assert_true(r.listener >= 0);
-	(void)snprintf(r.address, sizeof(r.address), "127.0.0.1:%u", port);
-	assert_int_equal(pthread_create(&r.thread, NULL, babble, &r), 0);
+	listener = serve_listen(&port);
+	assert_true(listener >= 0);
+	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
+	assert_int_equal(pthread_create(&thread, NULL, babble, &listener), 0);
 	assert_int_equal(
-		transport->connect(&plugin, r.address, LONG_MS, &r.channel, why, sizeof(why)),
+		transport->connect(&plugin, address, LONG_MS, &r.channel, why, sizeof(why)),
 		NDX_OK);
 	say_order(&r);
 	hear(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "it is no answer in SRPv3"));
 	transport->close(r.channel);
-	assert_int_equal(pthread_join(r.thread, NULL), 0);
-	(void)close(r.listener);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	(void)close(listener);
 }
 
 static void nobody_there_is_told_of(void **state)
