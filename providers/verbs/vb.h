@@ -104,6 +104,7 @@ struct vb_adapter {
 	bool has_windows;            /* of type 2 */
 	uint32_t max_shared;         /* depth of a shared receive queue; 0: there are none */
 	struct base_list conns;      /* the control thread's own */
+	struct base_list listeners;  /* likewise: those that listen */
 	struct base_timer port_down; /* connections end when it has been down for so long */
 	bool removed;                /* the device has failed, or is gone; atomic */
 	struct base_job last;
@@ -135,6 +136,8 @@ void vb_async_on_event(void *arg, uint32_t events);
 /* The device is no more: everybody who waits for something is told. */
 void vb_device_lost(struct vb_adapter *adapter, int native);
 void vb_port_on_timer(void *arg);
+/* NDX_E_DEVICE_REMOVED if it is no more. */
+enum ndx_status vb_is_there(const struct vb_adapter *adapter, const char *call);
 /* What it means that the device refused to make something. */
 enum ndx_status vb_refusal(const struct vb_adapter *adapter, int err);
 
@@ -500,6 +503,7 @@ void vb_conn_on_event(struct vb_conn *conn, const struct vb_event *event);
 /* The device is no more. */
 void vb_conn_on_removal(struct vb_conn *conn, int native);
 struct vb_listener;
+void vb_listeners_on_removal(struct vb_adapter *adapter, int native);
 void vb_listener_on_event(struct vb_listener *listener, const struct vb_event *event);
 
 enum ndx_status vb_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
@@ -537,6 +541,8 @@ void vb_end_on_disconnected(struct vb_conn *conn, int status);
 /* What completions have asked for. */
 void vb_end_on_work(void *arg);
 void vb_end_on_timer(void *arg);
+/* The peer, which has said goodbye, does not take the word of ours. */
+void vb_end_unheard(struct vb_conn *conn);
 
 /* ---- while a connection is up (vb_watch.c) ---- */
 

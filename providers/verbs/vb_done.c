@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What became of requests. */
 #include <arpa/inet.h>
+#include <errno.h>
 
 #include "vb_srq.h"
 
@@ -73,13 +74,18 @@ static enum ndx_status receive_status(struct vb_qp *qp, const struct vb_req *req
 	}
 }
 
-/* Under base.lock. The native queue pair has failed by itself. */
-static void broke(struct vb_qp *qp, enum ibv_wc_status native, const char *cause)
+/* The log says errno's name with it. */
+static int errno_of(enum ibv_wc_status native)
 {
-	if (qp->killed || qp->conn == NULL)
-		return;
-	qp->broken = true;
-	vb_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, (int)native, cause);
+	switch ((int)native) {
+	case IBV_WC_WR_FLUSH_ERR:
+		return ECONNABORTED;
+	case IBV_WC_RETRY_EXC_ERR:
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return ETIMEDOUT;
+	default:
+		return EIO;
+	}
 }
 
 static const char *cause_of(enum ibv_wc_status native)
@@ -89,9 +95,19 @@ static const char *cause_of(enum ibv_wc_status native)
 		return "a request of the peer failed here";
 	case IBV_WC_RETRY_EXC_ERR:
 		return "the peer does not answer";
-	default:
-		return "a request failed";
+	default: /* a constant, too */
+		return ibv_wc_status_str(native);
 	}
+}
+
+/* Under base.lock. The native queue pair has failed by itself. */
+static void broke(struct vb_qp *qp, enum ibv_wc_status native)
+{
+	if (qp->killed || qp->conn == NULL)
+		return;
+	qp->broken = true;
+	vb_host(qp->adapter)
+		->report(&qp->conn->spi, NDX_REPORT_ABORT, errno_of(native), cause_of(native));
 }
 
 void vb_done_check(struct vb_qp *qp)
@@ -197,6 +213,12 @@ static void receive_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_
 		base_req_done(&qp->base.receive, &req->base, st, native);
 }
 
+/* A peer that has parted does not wait for our word, and may have closed its queue pair. */
+static bool is_vain(const struct vb_qp *qp, const struct vb_req *req)
+{
+	return qp->parted && req == &qp->controls[VB_GOODBYE];
+}
+
 static void control_done(struct vb_qp *qp, const struct vb_req *req, const struct ibv_wc *wc)
 {
 	const size_t which = (size_t)(req - qp->controls);
@@ -206,7 +228,7 @@ static void control_done(struct vb_qp *qp, const struct vb_req *req, const struc
 	if ((int32_t)(qp->controls_at[which] - q->head) > 0)
 		ended_before(q, qp->controls_at[which]);
 	qp->controls_out &= ~bit;
-	if (wc->status != IBV_WC_SUCCESS || qp->conn == NULL)
+	if ((wc->status != IBV_WC_SUCCESS && !is_vain(qp, req)) || qp->conn == NULL)
 		return;
 	qp->conn->controls_done |= bit;
 	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
@@ -242,8 +264,8 @@ void vb_done(const struct ibv_wc *wc)
 		control_done(qp, req, wc);
 		break;
 	}
-	if (wc->status != IBV_WC_SUCCESS)
-		broke(qp, wc->status, cause_of(wc->status));
+	if (wc->status != IBV_WC_SUCCESS && !is_vain(qp, req))
+		broke(qp, wc->status);
 	vb_done_check(qp);
 	base_lock_release(&qp->base.lock);
 }

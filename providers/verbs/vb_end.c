@@ -126,6 +126,11 @@ static void end_now(struct vb_conn *conn)
 		go_quiet(conn);
 		return;
 	}
+	if (__atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED)) {
+		vb_qp_destroy_native(qp);
+		go_quiet(conn);
+		return;
+	}
 	wait_for(conn, VB_WAIT_QUIET, QUIET_MS);
 	base_lock_acquire(&qp->base.lock);
 	qp->quieting = true;
@@ -152,6 +157,11 @@ static void say(struct vb_conn *conn, bool bare)
 		report(conn, NDX_REPORT_DISC_ACKED, 0, NULL);
 }
 
+void vb_end_unheard(struct vb_conn *conn)
+{
+	say(conn, false);
+}
+
 /* The peer's, which is also the answer to ours if we were first, or at the same time. */
 static void heard(struct vb_conn *conn)
 {
@@ -161,7 +171,8 @@ static void heard(struct vb_conn *conn)
 		return;
 	conn->peer_reported = true;
 	if (conn->disc_said && !conn->told.on) {
-		(void)rdma_disconnect(conn->id); /* they may have crossed */
+		if (conn->id != NULL)
+			(void)rdma_disconnect(conn->id); /* they may have crossed */
 		bits |= NDX_REPORT_DISC_ACKED;
 	}
 	report(conn, bits, 0, NULL);

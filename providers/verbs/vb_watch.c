@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base_linux.h"
+#include "base_log.h"
 #include "vb.h"
 
 #define WATCH_LEAST 10u
@@ -21,10 +22,24 @@
 #define IDLE_MS 1000u      /* between two looks at a queue pair that has nothing to do */
 #define BYTES_PER_MS 1024u /* ... one with bytes may take as much longer */
 
-static void report(struct vb_conn *conn, int native, const char *cause)
-{
-	vb_host(conn->adapter)->report(&conn->spi, NDX_REPORT_ABORT, native, cause);
-}
+enum verdict {
+	FINE,
+	LATE,
+	GONE,
+	UNHEARD,
+	BROKEN,
+	SILENT,
+};
+
+static const struct {
+	int native;
+	const char *cause;
+} verdicts[] = {
+	[LATE] = {ETIMEDOUT, "the peer posted no receive in time"},
+	[GONE] = {ETIMEDOUT, "the peer does not answer"},
+	[BROKEN] = {ECONNABORTED, "a request of the peer failed here"},
+	[SILENT] = {ETIMEDOUT, "the peer is silent"},
+};
 
 static uint32_t watch_ms(const struct vb_conn *conn)
 {
@@ -102,8 +117,8 @@ static uint32_t longest_ms(const struct vb_conn *conn)
 	const struct vb_initiator *oldest;
 	uint64_t bytes = 0;
 
-	if (base_queue_outstanding(q) == 0)
-		return STUCK_MS;
+	if (base_queue_outstanding(q) == 0) /* but our goodbye is */
+		return conn->peer_said ? vb_qp_patience() : STUCK_MS;
 	oldest = (const struct vb_initiator *)(const void *)base_queue_at(q, q->head);
 	if (oldest->req.needs_receive)
 		return NDX_INFINITE;
@@ -177,37 +192,71 @@ void vb_watch_close(struct vb_adapter *adapter)
 
 /* ---- the turn ---- */
 
+/* What to make of it; under base.lock. */
+static enum verdict judge(struct vb_conn *conn, uint32_t ms)
+{
+	struct vb_qp *qp = conn->qp;
+	const bool late = is_late(conn, ms) && !conn->peer_said;
+	const bool gone = is_gone(conn, ms);
+	const bool silent = is_silent(conn, ms);
+
+	qp->late = (late || gone) && !conn->peer_said;
+	vb_post_sweep(qp);
+	if (late)
+		return LATE;
+	if (gone && conn->peer_said && base_queue_outstanding(&qp->base.initiator) == 0)
+		return UNHEARD;
+	if (gone)
+		return GONE;
+	if (is_broken(conn, ms))
+		return BROKEN;
+	return silent ? SILENT : FINE;
+}
+
+/* The numbers, for whoever wonders why. */
+static void explain(const struct vb_conn *conn, enum verdict verdict)
+{
+	const struct base_queue *q = &conn->qp->base.initiator;
+
+	log_warn(verdicts[verdict].native,
+	         "verbs:%s: queue pair %u is given up: %s; %u requests under way, the oldest "
+	         "waits for %u ms (%u ms for a receive), %u ms without a packet to the device, "
+	         "%u ms without an answer to keepalive",
+	         conn->adapter->options.device, conn->qp->native->qp_num, verdicts[verdict].cause,
+	         base_queue_outstanding(q), conn->stuck_ms, conn->watched_ms, conn->deaf_ms,
+	         conn->silent_ms);
+}
+
 void vb_watch_on_timer(void *arg)
 {
 	struct vb_conn *conn = arg;
 	struct vb_qp *qp = conn->qp;
+	enum verdict verdict;
 	uint32_t ms;
-	bool silent;
-	bool broken;
-	bool gone;
-	bool late;
 
 	if (qp == NULL)
 		return;
 	ms = watch_ms(conn);
 	base_lock_acquire(&qp->base.lock);
-	late = is_late(conn, ms) && !conn->peer_said;
-	gone = is_gone(conn, ms);
-	qp->late = (late || gone) && !conn->peer_said;
-	silent = is_silent(conn, ms);
-	vb_post_sweep(qp);
-	broken = is_broken(conn, ms);
+	verdict = judge(conn, ms);
 	base_lock_release(&qp->base.lock);
-	if (late)
-		report(conn, IBV_WC_RNR_RETRY_EXC_ERR, "the peer posted no receive in time");
-	else if (gone)
-		report(conn, IBV_WC_RETRY_EXC_ERR, "the peer does not answer");
-	else if (broken)
-		report(conn, IBV_WC_WR_FLUSH_ERR, "a request of the peer failed here");
-	else if (silent)
-		report(conn, ETIMEDOUT, "the peer is silent");
-	else
+	switch (verdict) {
+	case FINE:
 		base_timer_set(conn->adapter->spi.loop, &conn->watchdog, ms);
+		break;
+	case UNHEARD:
+		vb_end_unheard(conn);
+		break;
+	case LATE:
+	case GONE:
+	case BROKEN:
+	case SILENT:
+		explain(conn, verdict);
+		vb_host(conn->adapter)
+			->report(&conn->spi, NDX_REPORT_ABORT, verdicts[verdict].native,
+		                 verdicts[verdict].cause);
+		break;
+	}
 }
 
 void vb_watch_begin(struct vb_conn *conn)

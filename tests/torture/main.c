@@ -306,9 +306,10 @@ static bool map(struct run *run)
 
 /*
  * Software RoCE executes a bind again when a send before it is tried again, and fails at it: the
- * queue pair breaks, and nobody did anything wrong (docs/providers.md).
+ * queue pair breaks. Behind a fence it may forget to go on: nothing that was posted ever ends. And
+ * nobody did anything wrong (docs/providers.md).
  */
-static bool binds_well(const struct ndx_adapter_info *info)
+static bool is_sound(const struct ndx_adapter_info *info)
 {
 	return strcmp(info->provider, "verbs") != 0 || strncmp(info->device, "rxe", 3) != 0;
 }
@@ -322,7 +323,8 @@ static void find_means(struct run *run)
 	run->means.processes = strcmp(a->provider, "loop") != 0 && strcmp(b->provider, "loop") != 0;
 	run->means.deaths = run->options.deaths;
 	run->means.srq = (both & NDX_CAP_SRQ) != 0;
-	run->means.windows = (both & NDX_CAP_MEMORY_WINDOW) != 0 && binds_well(a) && binds_well(b);
+	run->means.fences = is_sound(a) && is_sound(b);
+	run->means.windows = (both & NDX_CAP_MEMORY_WINDOW) != 0 && is_sound(a) && is_sound(b);
 	run->means.inline_size = a->max_inline_data_size < b->max_inline_data_size
 	                                 ? a->max_inline_data_size
 	                                 : b->max_inline_data_size;

@@ -193,6 +193,7 @@ void plan_make(struct plan *plan, uint64_t seed, const struct means *means)
 	plan->drain_ms = PATIENT_DRAIN_MS;
 	plan->disconnect_ms = PATIENT_DISCONNECT_MS;
 	plan->area = 8192;
+	plan->fences = means->fences;
 	plan->windows = means->windows;
 	if (heavy) {
 		plan->conns = 1;

@@ -89,6 +89,7 @@ struct plan {
 	uint32_t disconnect_ms;
 	uint32_t area;    /* bytes of each memory area of an end */
 	uint32_t threads; /* 1: all ends in turns; 2: a thread for each side; 3: and a busybody */
+	bool fences;
 	bool windows;
 	bool process;   /* one side is another process */
 	uint32_t child; /* which */
@@ -104,6 +105,7 @@ struct means {
 	bool processes; /* reaches other processes */
 	bool deaths;    /* every round has another process, which is killed */
 	bool srq;
+	bool fences;
 	bool windows;
 	uint32_t inline_size;
 	uint32_t sge;

@@ -178,7 +178,7 @@ static uint32_t common_flags(struct end *e, uint32_t length, bool may_be_inline)
 
 	if (chance(&e->random, 25))
 		flags |= NDX_OP_SILENT_SUCCESS;
-	if (chance(&e->random, 10))
+	if (chance(&e->random, 10) && e->round->plan.fences)
 		flags |= NDX_OP_READ_FENCE;
 	if (may_be_inline && length <= e->plan->inline_size && chance(&e->random, 30))
 		flags |= NDX_OP_INLINE;

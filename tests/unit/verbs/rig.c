@@ -37,6 +37,7 @@ void rig_open(struct rig *rig)
 	base_list_init(&rig->adapter.regions);
 	base_list_init(&rig->adapter.windows);
 	base_list_init(&rig->adapter.conns);
+	base_list_init(&rig->adapter.listeners);
 	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
 	assert_int_equal(vb_cq_create(&rig->adapter.spi, 2, 0, &rig->cq), NDX_OK);
 }
