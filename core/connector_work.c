@@ -560,6 +560,7 @@ const struct ndx_host core_host = {
 	.abi = NDX_SPI_ABI,
 	.complete = base_ov_complete,
 	.request = listener_request,
+	.listener_failed = listener_failed,
 	.connected = host_connected,
 	.established = host_established,
 	.report = host_report,

@@ -355,6 +355,7 @@ void listener_look_again(struct ndx_listener *l);
 void listener_forget(struct ndx_connector *c);
 /* The upcall `request`. Any thread. */
 void listener_request(struct ndx_spi_request *request);
+void listener_failed(struct ndx_spi_listener *native, enum ndx_status status, int32_t cause);
 /* For the snapshot; lock held. */
 struct listener_view {
 	uint32_t id;

@@ -32,6 +32,8 @@ struct ndx_listener {
 	struct base_lock inbox_lock;
 	struct ndx_spi_request *inbox;
 	struct ndx_spi_request **inbox_end;
+	enum ndx_status failed; /* the provider says so; NDX_OK: it works */
+	int32_t failed_native;
 };
 
 static void listener_work(void *arg);
@@ -210,6 +212,28 @@ void listener_request(struct ndx_spi_request *request)
 	base_loop_post(l->adapter->loop, &l->work);
 }
 
+void listener_failed(struct ndx_spi_listener *native, enum ndx_status status, int32_t cause)
+{
+	struct ndx_listener *l = native->front;
+
+	base_lock_acquire(&l->inbox_lock);
+	l->failed = status;
+	l->failed_native = cause;
+	base_lock_release(&l->inbox_lock);
+	base_loop_post(l->adapter->loop, &l->work);
+}
+
+static enum ndx_status get_failure(struct ndx_listener *l, int32_t *native)
+{
+	enum ndx_status st;
+
+	base_lock_acquire(&l->inbox_lock);
+	st = l->failed;
+	*native = l->failed_native;
+	base_lock_release(&l->inbox_lock);
+	return st;
+}
+
 static struct ndx_spi_request *take_inbox(struct ndx_listener *l)
 {
 	struct ndx_spi_request *all;
@@ -370,13 +394,31 @@ static void match(struct ndx_listener *l)
 		          container_of(base_list_take(&l->wanted), struct ndx_connector, wanted));
 }
 
+/* Lock held, control thread: nobody will come. */
+static void fail_wanted(struct ndx_listener *l)
+{
+	struct conn_result result = {.cause = "the listener has failed"};
+
+	result.status = get_failure(l, &result.native);
+	while (result.status != NDX_OK && !base_list_empty(&l->wanted)) {
+		struct ndx_connector *c =
+			container_of(base_list_take(&l->wanted), struct ndx_connector, wanted);
+
+		c->listener = NULL;
+		conn_enter(c, CONN_FAILED, "FAILURE", &result);
+		conn_complete_ov(&c->ov, result.status, 0, result.native);
+	}
+}
+
 static void listener_work(void *arg)
 {
 	struct ndx_listener *l = arg;
 
 	adapter_lock(l->adapter);
-	if (!l->dead)
+	if (!l->dead) {
 		match(l);
+		fail_wanted(l);
+	}
 	adapter_unlock(l->adapter);
 }
 

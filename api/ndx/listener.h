@@ -89,6 +89,7 @@ enum ndx_status ndx_listener_get_local_address(struct ndx_listener *listener,
  * @retval NDX_PENDING                accepted
  * @retval NDX_E_INVALID_PARAMETER    NULL argument, other adapter's connector, ov in flight
  * @retval NDX_E_INVALID_DEVICE_STATE not listening, or the connector is not new
+ * @retval NDX_E_DEVICE_REMOVED       completion: the device has failed or was taken away
  *
  * Thread safety: any thread. Blocks: no.
  */

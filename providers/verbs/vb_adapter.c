@@ -49,6 +49,14 @@ enum ndx_status vb_status_of(int err)
 	return NDX_E_UNSUCCESSFUL;
 }
 
+enum ndx_status vb_is_there(const struct vb_adapter *adapter, const char *call)
+{
+	if (!__atomic_load_n(&adapter->removed, __ATOMIC_RELAXED))
+		return NDX_OK;
+	return fail(NDX_E_DEVICE_REMOVED, 0, "%s: verbs:%s has failed or was removed", call,
+	            adapter->options.device);
+}
+
 enum ndx_status vb_refusal(const struct vb_adapter *adapter, int err)
 {
 	if (err == EIO || __atomic_load_n(&adapter->removed, __ATOMIC_RELAXED))
@@ -140,6 +148,16 @@ static enum ndx_status watch(struct vb_adapter *adapter, struct base_watch *watc
 	return base_watch_add(adapter->spi.loop, watch, POLLIN, false);
 }
 
+/* librdmacm keeps a context of its own for each device, and looks which are gone only when it is
+ * asked for all. The kernel waits for that context, too. */
+static void let_rdma_cm_forget(void)
+{
+	struct ibv_context **devices = rdma_get_devices(NULL);
+
+	if (devices != NULL)
+		rdma_free_devices(devices);
+}
+
 /* Whatever was opened; harmless on what was not. The control thread's, or before it knows of us. */
 static void close_all(struct vb_adapter *adapter)
 {
@@ -160,6 +178,8 @@ static void close_all(struct vb_adapter *adapter)
 		         strerror(errno));
 	if (adapter->context != NULL)
 		(void)ibv_close_device(adapter->context);
+	if (adapter->removed)
+		let_rdma_cm_forget();
 	vb_watch_close(adapter);
 	free(adapter->addresses);
 }
@@ -223,6 +243,7 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	base_list_init(&adapter->regions);
 	base_list_init(&adapter->windows);
 	base_list_init(&adapter->conns);
+	base_list_init(&adapter->listeners);
 	adapter->port_down = (struct base_timer){.fn = vb_port_on_timer, .arg = adapter};
 	adapter->tick = (struct base_timer){.fn = vb_cq_on_tick, .arg = adapter};
 	st = vb_parse_options(how, &adapter->options);

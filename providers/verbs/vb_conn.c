@@ -250,9 +250,9 @@ enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr 
 	enum ndx_status st;
 
 	base_sockaddr_copy(&to, destination, len);
-	if (__atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
-		return fail(NDX_E_DEVICE_REMOVED, 0, "connect: verbs:%s has failed or was removed",
-		            conn->adapter->options.device);
+	st = vb_is_there(conn->adapter, "connect");
+	if (st != NDX_OK)
+		return st;
 	if (base_sockaddr_is_loopback(&to))
 		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
 		            "connect to %s: no RDMA device serves loopback addresses; use one of "
@@ -489,14 +489,18 @@ static void on_failure(struct vb_conn *conn, enum ndx_status status, int native)
 		tell_established(conn, status, native, NULL);
 }
 
+/* The kernel does not let go of the device while somebody holds an id. */
 void vb_conn_on_removal(struct vb_conn *conn, int native)
 {
-	if (conn->state == VB_CONN_UP)
-		vb_host(conn->adapter)
-			->report(&conn->spi, NDX_REPORT_ABORT, native,
-		                 "the device has failed or was removed");
-	else
+	vb_host(conn->adapter)
+		->report(&conn->spi, conn->state == VB_CONN_UP ? NDX_REPORT_ABORT : 0, native,
+	                 "the device has failed or was removed");
+	if (conn->state == VB_CONN_UP) {
+		conn->disc_said = true; /* there is nobody any more to say it to */
+		close_id(conn);
+	} else {
 		on_failure(conn, NDX_E_DEVICE_REMOVED, native);
+	}
 }
 
 void vb_conn_on_event(struct vb_conn *conn, const struct vb_event *event)

@@ -394,10 +394,13 @@ enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64
                              struct ndx_spi_cq **out)
 {
 	struct vb_adapter *adapter = vb_adapter_of(spi);
-	struct vb_cq *cq = calloc(1, sizeof(*cq));
+	enum ndx_status st = vb_is_there(adapter, "create a completion queue");
+	struct vb_cq *cq;
 	int vector = 0;
-	enum ndx_status st;
 
+	if (st != NDX_OK)
+		return st;
+	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a completion queue");
 	st = base_cq_init(&cq->base, &cq_ops, depth);

@@ -65,8 +65,9 @@ void vb_cm_on_event(void *arg, uint32_t events)
 		copy(&copied, event);
 		(void)rdma_ack_cm_event(event);
 		log_debug("rdma_cm: %s, status %d", rdma_event_str(copied.what), copied.status);
-		if (copied.what == RDMA_CM_EVENT_DEVICE_REMOVAL)
-			vb_device_lost(adapter, 0);
+		/* Of another device, it is of an attempt that led there. */
+		if (copied.what == RDMA_CM_EVENT_DEVICE_REMOVAL && vb_serves(adapter, copied.id))
+			vb_device_lost(adapter, ENODEV);
 		else
 			dispatch(&copied);
 	}
@@ -102,8 +103,11 @@ void vb_device_lost(struct vb_adapter *adapter, int native)
 		return;
 	log_error(native, "verbs:%s: the device has failed or was removed",
 	          adapter->options.device);
-	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next)
+	for (struct base_list *n = adapter->conns.next, *next; n != &adapter->conns; n = next) {
+		next = n->next;
 		vb_conn_on_removal(container_of(n, struct vb_conn, node), native);
+	}
+	vb_listeners_on_removal(adapter, native);
 	base_lock_acquire(&adapter->lock);
 	for (struct base_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next)
 		base_cq_fail(&container_of(n, struct vb_cq, node)->base, NDX_E_DEVICE_REMOVED);

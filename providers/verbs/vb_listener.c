@@ -15,6 +15,7 @@ struct vb_listener {
 	struct ndx_spi_listener spi;
 	struct vb_adapter *adapter;
 	struct rdma_cm_id *id;
+	struct base_list node; /* in vb_adapter.listeners, while it listens */
 };
 
 static struct vb_listener *listener_of(struct ndx_spi_listener *listener)
@@ -88,18 +89,38 @@ enum ndx_status vb_listener_create(struct ndx_spi_adapter *adapter, struct ndx_l
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a listener");
 	listener->owner = VB_LISTENER;
 	listener->adapter = vb_adapter_of(adapter);
+	base_list_init(&listener->node);
 	*out = &listener->spi;
 	return NDX_OK;
+}
+
+/* Requests that rdma_cm has not told yet are refused with it. */
+static void close_id(struct vb_listener *listener)
+{
+	base_list_remove(&listener->node);
+	if (listener->id != NULL)
+		(void)rdma_destroy_id(listener->id);
+	listener->id = NULL;
 }
 
 void vb_listener_destroy(struct ndx_spi_listener *spi)
 {
 	struct vb_listener *listener = listener_of(spi);
 
-	/* Requests that rdma_cm has not told yet are refused with it. */
-	if (listener->id != NULL)
-		(void)rdma_destroy_id(listener->id);
+	close_id(listener);
 	free(listener);
+}
+
+/* The kernel does not let go of the device while somebody holds an id. */
+void vb_listeners_on_removal(struct vb_adapter *adapter, int native)
+{
+	while (!base_list_empty(&adapter->listeners)) {
+		struct vb_listener *listener =
+			container_of(adapter->listeners.next, struct vb_listener, node);
+
+		close_id(listener);
+		vb_host(adapter)->listener_failed(&listener->spi, NDX_E_DEVICE_REMOVED, native);
+	}
 }
 
 static size_t count_family(const struct vb_adapter *adapter, sa_family_t family)
@@ -131,13 +152,17 @@ enum ndx_status vb_listener_bind(struct ndx_spi_listener *spi, const struct sock
 enum ndx_status vb_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog)
 {
 	struct vb_listener *listener = listener_of(spi);
+	const enum ndx_status st = vb_is_there(listener->adapter, "listen");
 	char text[BASE_SOCKADDR_TEXT];
 
 	(void)backlog;
+	if (st != NDX_OK)
+		return st;
 	vb_local_of(listener->id, &spi->local);
 	if (rdma_listen(listener->id, BACKLOG) != 0)
 		return fail(vb_status_of(errno), errno, "rdma_listen at %s: %s",
 		            base_sockaddr_text(&spi->local, text), strerror(errno));
 	vb_local_of(listener->id, &spi->local);
+	base_list_add(&listener->adapter->listeners, &listener->node);
 	return NDX_OK;
 }

@@ -60,9 +60,12 @@ enum ndx_status vb_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t leng
 	struct vb_mr *mr = mr_of(spi);
 	const int rights = rights_of(flags);
 	const bool write = (rights & IBV_ACCESS_LOCAL_WRITE) != 0;
+	const enum ndx_status st = vb_is_there(mr->adapter, "register memory");
 	int err = base_memory_probe(buffer, length, write);
 
 	(void)ov;
+	if (st != NDX_OK)
+		return st;
 	if (err != 0)
 		return fail(NDX_E_ACCESS_VIOLATION, err,
 		            "register %zu bytes at %p: not all of it is mapped %s", length, buffer,

@@ -260,9 +260,12 @@ enum ndx_status vb_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_at
                              struct ndx_spi_qp **out)
 {
 	struct vb_adapter *adapter = vb_adapter_of(spi);
-	struct vb_qp *qp = calloc(1, sizeof(*qp));
-	enum ndx_status st;
+	enum ndx_status st = vb_is_there(adapter, "create a queue pair");
+	struct vb_qp *qp;
 
+	if (st != NDX_OK)
+		return st;
+	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
 	qp->adapter = adapter;

@@ -309,10 +309,13 @@ enum ndx_status vb_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint3
 {
 	struct vb_adapter *adapter = vb_adapter_of(spi);
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = depth, .max_sge = max_sge}};
-	struct vb_srq *srq = calloc(1, sizeof(*srq));
-	enum ndx_status st;
+	enum ndx_status st = vb_is_there(adapter, "create a shared receive queue");
+	struct vb_srq *srq;
 
 	(void)affinity; /* the control thread tells of the threshold */
+	if (st != NDX_OK)
+		return st;
+	srq = calloc(1, sizeof(*srq));
 	if (srq == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a shared receive queue");
 	srq->spi.pub.ops = &srq_ops;

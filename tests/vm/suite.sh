@@ -31,6 +31,7 @@ run receiver.cases receiver-cases --rounds 10 verbs:rxe0 verbs:rxe1
 run receiver.frames sh "$src/tests/vm/frames.sh" "$src" "$frames"
 sh "$src/tests/vm/surf.sh" "$src" || ended=1
 sh "$src/tests/vm/stacks.sh" || ended=1
+run wire.device_removed sh "$src/tests/vm/removal.sh"
 run bench.connect ndx-connect --count 20 --single 5 verbs:rxe0 verbs:rxe1
 run bench.perf ndx-perf --tests latency,write,stream --modes spin --threads 1 --sizes 8 --depths 4 \
 	--blocks 2 --block-ms 1 --tries 1 verbs:rxe0 verbs:rxe1

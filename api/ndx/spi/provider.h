@@ -31,7 +31,7 @@
 #include <ndx/description.h>
 #include <ndx/ndx.h>
 
-#define NDX_SPI_ABI 3u
+#define NDX_SPI_ABI 4u
 
 /** Longest private data any provider hands up. */
 #define NDX_SPI_PRIVATE_DATA_MAX 256u
@@ -185,6 +185,9 @@ struct ndx_host {
 	/** Tell the peer, over the channel of a connection made by qp_connect_peer. The core
 	 * reports NDX_REPORT_DISC_ACKED when a goodbye has gone out. */
 	void (*say)(struct ndx_spi_conn *conn, enum ndx_spi_word word);
+	/** No request will come any more: who waits for one, or will, fails with @p status. */
+	void (*listener_failed)(struct ndx_spi_listener *listener, enum ndx_status status,
+	                        int32_t native);
 };
 
 /** One KEY=VALUE of an adapter URI or of the provider's INI section. */
