@@ -151,3 +151,17 @@ enum ndx_status sample_addresses_of(struct ndx_adapter *adapter, struct sockaddr
 	*count = n;
 	return NDX_OK;
 }
+
+bool sample_parse_server(const struct sample_program *program, int argc, char **argv,
+                         struct sample_address *server, int *code)
+{
+	const char *why = "say where the server is";
+	size_t operands;
+
+	if (!sample_parse(program, argc, argv, &operands, code))
+		return false;
+	if (operands > 0 && sample_address_parse(argv[1], server, &why))
+		return true;
+	*code = sample_usage(program, "%s", why);
+	return false;
+}

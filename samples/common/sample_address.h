@@ -10,6 +10,8 @@
 
 #include <ndx/ndx.h>
 
+#include "sample_options.h"
+
 /** Room for any address as text, with brackets, scope and port. */
 #define SAMPLE_ADDRESS_TEXT 96
 
@@ -24,6 +26,10 @@ struct sample_address {
  * @param[out] why  what is wrong with it, a constant; set only on failure
  */
 bool sample_address_parse(const char *text, struct sample_address *out, const char **why);
+
+/** As sample_parse(), of `ADDRESS:PORT`: where the server is. */
+bool sample_parse_server(const struct sample_program *program, int argc, char **argv,
+                         struct sample_address *server, int *code);
 
 /** An address as the library hands it out, with the length that fits its family. */
 struct sample_address sample_address_from(const struct sockaddr_storage *storage);

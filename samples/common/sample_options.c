@@ -144,3 +144,27 @@ bool sample_parse(const struct sample_program *program, int argc, char **argv, s
 	*operands = kept;
 	return true;
 }
+
+bool sample_parse_role(const struct sample_program *program, int argc, char **argv,
+                       enum sample_role *role, const char **address, int *code)
+{
+	static const char *const names[] = {"server", "client", "both"};
+	size_t operands;
+	size_t i = 0;
+
+	if (!sample_parse(program, argc, argv, &operands, code))
+		return false;
+	*code = SAMPLE_EXIT_USAGE;
+	while (operands > 0 && i < 3 && strcmp(argv[1], names[i]) != 0)
+		i++;
+	if (operands == 0 || i == 3) {
+		(void)sample_usage(program, "say server, client or both");
+		return false;
+	}
+	*role = (enum sample_role)i;
+	*address = operands == 2 ? argv[2] : NULL;
+	if (*role != SAMPLE_CLIENT || *address != NULL)
+		return true;
+	(void)sample_usage(program, "client needs the server's address");
+	return false;
+}

@@ -49,6 +49,14 @@ struct sample_program {
 bool sample_parse(const struct sample_program *program, int argc, char **argv, size_t *operands,
                   int *code);
 
+/** What a program plays. */
+enum sample_role { SAMPLE_SERVER, SAMPLE_CLIENT, SAMPLE_BOTH };
+
+/** As sample_parse(), of `server|client|both [ADDRESS]`; a client's is needed, else it may be NULL.
+ */
+bool sample_parse_role(const struct sample_program *program, int argc, char **argv,
+                       enum sample_role *role, const char **address, int *code);
+
 /** Explain a mistake on stderr and point to --help; returns SAMPLE_EXIT_USAGE. */
 int sample_usage(const struct sample_program *program, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -109,15 +109,11 @@ int main(int argc, char **argv)
 		.max_operands = 1,
 	};
 	struct sample_address server;
-	const char *why = "say where the server is";
 	enum ndx_status st;
-	size_t operands;
 	int rc;
 
-	if (!sample_parse(&program, argc, argv, &operands, &rc))
+	if (!sample_parse_server(&program, argc, argv, &server, &rc))
 		return rc;
-	if (operands == 0 || !sample_address_parse(argv[1], &server, &why))
-		return sample_usage(&program, "%s", why);
 	st = prepare(&c, uri);
 	rc = st == NDX_OK ? talk(&c, &server) : sample_failed(WHO, st, "prepare");
 	drop(&c);

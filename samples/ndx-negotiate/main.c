@@ -109,18 +109,17 @@ static int run_both(const struct negotiate_options *options)
 	return rc != SAMPLE_EXIT_OK ? rc : both.rc;
 }
 
-static int play(const struct sample_program *program, const char *role,
-                const struct negotiate_options *options)
+static int play(enum sample_role role, const struct negotiate_options *options)
 {
-	if (strcmp(role, "server") == 0)
+	switch (role) {
+	case SAMPLE_SERVER:
 		return server_run(options, NULL, NULL);
-	if (strcmp(role, "both") == 0)
+	case SAMPLE_CLIENT:
+		return client_run(options);
+	case SAMPLE_BOTH:
+	default:
 		return run_both(options);
-	if (strcmp(role, "client") != 0)
-		return sample_usage(program, "%s: say server, client or both", role);
-	if (options->address == NULL)
-		return sample_usage(program, "client needs the server's HOST:PORT");
-	return client_run(options);
+	}
 }
 
 int main(int argc, char **argv)
@@ -164,16 +163,13 @@ int main(int argc, char **argv)
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.max_operands = 2,
 	};
-	size_t operands;
+	enum sample_role role;
 	int rc;
 
-	if (!sample_parse(&program, argc, argv, &operands, &rc))
+	if (!sample_parse_role(&program, argc, argv, &role, &o.address, &rc))
 		return rc;
-	if (operands == 0)
-		return sample_usage(&program, "say server, client or both");
-	o.address = operands == 2 ? argv[2] : NULL;
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
 	catch_signals();
-	return play(&program, argv[1], &o);
+	return play(role, &o);
 }

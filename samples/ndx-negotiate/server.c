@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The server: answers sessions, each with a queue pair of its own, and moves their data. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "negotiate.h"
 #include "sample_address.h"
-#include "sample_listen.h"
+#include "sample_hall.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
 #define WHO "ndx-negotiate server"
-#define SLICE_MS 200
 
 /** One session's queue pair. */
 struct visit {
-	struct visit *next;
-	uint64_t session;
+	struct sample_visit head;
 	struct end end;
 	struct tally tally;
 	int rc;
@@ -27,22 +23,12 @@ struct visit {
 
 struct hall {
 	struct place place;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	struct visit *visits;
-	uint32_t ended, bad;
+	struct sample_hall visits;
 };
 
 static struct visit *find(struct hall *hall, const struct ndx_session *session)
 {
-	struct visit *v;
-
-	pthread_mutex_lock(&hall->lock);
-	v = hall->visits;
-	while (v != NULL && v->session != ndx_session_get_id(session))
-		v = v->next;
-	pthread_mutex_unlock(&hall->lock);
-	return v;
+	return (struct visit *)sample_hall_find(&hall->visits, session);
 }
 
 static enum ndx_status on_open(void *arg, struct ndx_session *session,
@@ -53,7 +39,6 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 
 	if (v == NULL)
 		return NDX_E_NO_MEMORY;
-	v->session = ndx_session_get_id(session);
 	v->rc = SAMPLE_EXIT_FAILED;
 	if (end_make(&v->end, &hall->place) != SAMPLE_EXIT_OK ||
 	    transfer_prepare(&v->end) != SAMPLE_EXIT_OK) {
@@ -64,10 +49,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 	resources->connector = v->end.connector;
 	resources->qp = v->end.qp;
 	resources->memory = end_describe(&v->end);
-	pthread_mutex_lock(&hall->lock);
-	v->next = hall->visits;
-	hall->visits = v;
-	pthread_mutex_unlock(&hall->lock);
+	sample_hall_enter(&hall->visits, &v->head, session);
 	return NDX_OK;
 }
 
@@ -93,7 +75,6 @@ static void on_closed(void *arg, struct ndx_session *session)
 {
 	struct hall *hall = arg;
 	struct visit *v = find(hall, session);
-	struct visit **at = &hall->visits;
 	struct ndx_session_error error;
 
 	if (v == NULL)
@@ -102,7 +83,7 @@ static void on_closed(void *arg, struct ndx_session *session)
 	if (error.status != NDX_OK) {
 		v->rc = SAMPLE_EXIT_FAILED;
 		fprintf(stderr, WHO ": session %llu of %s: %s: %s\n",
-		        (unsigned long long)v->session, ndx_session_get_server(session),
+		        (unsigned long long)v->head.session, ndx_session_get_server(session),
 		        ndx_status_name(error.status), error.text);
 	}
 	printf(WHO ": %s: %u messages of %u bytes each way: %u wrong; end of connection: %s\n",
@@ -110,14 +91,7 @@ static void on_closed(void *arg, struct ndx_session *session)
 	       ndx_disconnect_reason_name(v->reason));
 	fflush(stdout);
 	end_drop(&v->end);
-	pthread_mutex_lock(&hall->lock);
-	while (*at != v)
-		at = &(*at)->next;
-	*at = v->next;
-	hall->ended++;
-	hall->bad += v->rc != SAMPLE_EXIT_OK;
-	(void)pthread_cond_signal(&hall->changed);
-	pthread_mutex_unlock(&hall->lock);
+	sample_hall_leave(&hall->visits, &v->head, v->rc == SAMPLE_EXIT_OK);
 	free(v);
 }
 
@@ -145,14 +119,12 @@ static int tell_address(struct hall *hall, struct ndx_negotiation_server *server
                         server_ready_fn *ready, void *arg)
 {
 	const struct negotiate_options *o = hall->place.options;
-	struct sample_address address = {.length = sizeof(address.storage)};
+	struct sample_address address;
 	char text[SAMPLE_ADDRESS_TEXT];
 
-	(void)ndx_negotiation_server_get_address(server, (struct sockaddr *)&address.storage,
-	                                         &address.length);
-	sample_address_format(&address, text, sizeof(text));
-	if (o->port_file != NULL && sample_write_port(o->port_file, &address) != SAMPLE_EXIT_OK)
+	if (sample_hall_address(server, o->port_file, &address) != SAMPLE_EXIT_OK)
 		return SAMPLE_EXIT_FAILED;
+	sample_address_format(&address, text, sizeof(text));
 	printf(WHO ": %s, %s/%s, listening on %s\n", hall->place.info.uri,
 	       ndx_variant_plugin_name(hall->place.negotiation.variant),
 	       ndx_variant_name(hall->place.negotiation.variant), text);
@@ -162,27 +134,10 @@ static int tell_address(struct hall *hall, struct ndx_negotiation_server *server
 	return SAMPLE_EXIT_OK;
 }
 
-static void serve(struct hall *hall)
-{
-	const uint32_t count = hall->place.options->count;
-
-	pthread_mutex_lock(&hall->lock);
-	while (!negotiate_stop && (count == 0 || hall->ended < count)) {
-		struct timespec until;
-
-		(void)clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += SLICE_MS * 1000000L;
-		until.tv_sec += until.tv_nsec / 1000000000L;
-		until.tv_nsec %= 1000000000L;
-		(void)pthread_cond_timedwait(&hall->changed, &hall->lock, &until);
-	}
-	pthread_mutex_unlock(&hall->lock);
-}
-
 int server_run(const struct negotiate_options *options, server_ready_fn *ready, void *arg)
 {
 	struct ndx_negotiation_server *server = NULL;
-	struct hall hall = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+	struct hall hall = {.visits = SAMPLE_HALL_INITIALIZER};
 	int rc = place_open(&hall.place, WHO, options);
 
 	if (rc != SAMPLE_EXIT_OK)
@@ -191,8 +146,8 @@ int server_run(const struct negotiate_options *options, server_ready_fn *ready, 
 	if (rc == SAMPLE_EXIT_OK)
 		rc = tell_address(&hall, server, ready, arg);
 	if (rc == SAMPLE_EXIT_OK)
-		serve(&hall);
+		sample_hall_wait(&hall.visits, options->count, &negotiate_stop);
 	ndx_negotiation_server_close(server);
 	place_close(&hall.place);
-	return rc == SAMPLE_EXIT_OK && hall.bad > 0 ? SAMPLE_EXIT_FAILED : rc;
+	return rc == SAMPLE_EXIT_OK && hall.visits.bad > 0 ? SAMPLE_EXIT_FAILED : rc;
 }

@@ -5,20 +5,16 @@
  */
 #include "negotiated.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <ndx/negotiation_server.h>
 
-#include "sample_listen.h"
+#include "sample_hall.h"
 #include "sample_negotiation.h"
 #include "sample_options.h"
 #include "sample_report.h"
-
-#define SLICE_MS 200
 
 static int open_variant(const struct end *end, struct sample_negotiation *n)
 {
@@ -111,31 +107,19 @@ int negotiated_connect(struct end *end, struct negotiated **out)
 /* ---- the server ---- */
 
 struct visit {
-	struct visit *next;
-	uint64_t session;
+	struct sample_visit head;
 	struct end end;
 	int rc;
 };
 
 struct hall {
 	struct end end; /* adapter and options, from which each visit's is made */
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	struct visit *visits;
-	uint32_t ended;
-	int worst;
+	struct sample_hall visits;
 };
 
 static struct visit *find(struct hall *hall, const struct ndx_session *session)
 {
-	struct visit *v;
-
-	pthread_mutex_lock(&hall->lock);
-	v = hall->visits;
-	while (v != NULL && v->session != ndx_session_get_id(session))
-		v = v->next;
-	pthread_mutex_unlock(&hall->lock);
-	return v;
+	return (struct visit *)sample_hall_find(&hall->visits, session);
 }
 
 static enum ndx_status on_open(void *arg, struct ndx_session *session,
@@ -146,7 +130,6 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 
 	if (v == NULL)
 		return NDX_E_NO_MEMORY;
-	v->session = ndx_session_get_id(session);
 	v->rc = SAMPLE_EXIT_FAILED;
 	v->end = hall->end;
 	if (server_prepare(&v->end, hall->end.options->size) != SAMPLE_EXIT_OK ||
@@ -158,10 +141,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 	resources->connector = v->end.connector;
 	resources->qp = v->end.qp;
 	resources->memory = describe(&v->end);
-	pthread_mutex_lock(&hall->lock);
-	v->next = hall->visits;
-	hall->visits = v;
-	pthread_mutex_unlock(&hall->lock);
+	sample_hall_enter(&hall->visits, &v->head, session);
 	return NDX_OK;
 }
 
@@ -181,38 +161,12 @@ static void on_closed(void *arg, struct ndx_session *session)
 {
 	struct hall *hall = arg;
 	struct visit *v = find(hall, session);
-	struct visit **at = &hall->visits;
 
 	if (v == NULL)
 		return;
 	end_drop(&v->end);
-	pthread_mutex_lock(&hall->lock);
-	while (*at != v)
-		at = &(*at)->next;
-	*at = v->next;
-	hall->ended++;
-	if (v->rc != SAMPLE_EXIT_OK)
-		hall->worst = v->rc;
-	(void)pthread_cond_signal(&hall->changed);
-	pthread_mutex_unlock(&hall->lock);
+	sample_hall_leave(&hall->visits, &v->head, v->rc == SAMPLE_EXIT_OK);
 	free(v);
-}
-
-static void serve(struct hall *hall)
-{
-	const uint32_t count = hall->end.options->count;
-
-	pthread_mutex_lock(&hall->lock);
-	while (!reqresp_stop && (count == 0 || hall->ended < count)) {
-		struct timespec until;
-
-		(void)clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += SLICE_MS * 1000000L;
-		until.tv_sec += until.tv_nsec / 1000000000L;
-		until.tv_nsec %= 1000000000L;
-		(void)pthread_cond_timedwait(&hall->changed, &hall->lock, &until);
-	}
-	pthread_mutex_unlock(&hall->lock);
 }
 
 static int listen_at(struct hall *hall, struct ndx_variant **variant,
@@ -238,14 +192,10 @@ static int tell_address(struct hall *hall, struct ndx_negotiation_server *server
                         server_ready_fn *ready, void *arg)
 {
 	const struct reqresp_options *o = hall->end.options;
-	struct sample_address address = {.length = sizeof(address.storage)};
+	struct sample_address address;
 	char text[SAMPLE_ADDRESS_TEXT];
-	int rc = SAMPLE_EXIT_OK;
+	int rc = sample_hall_address(server, o->port_file, &address);
 
-	(void)ndx_negotiation_server_get_address(server, (struct sockaddr *)&address.storage,
-	                                         &address.length);
-	if (o->port_file != NULL)
-		rc = sample_write_port(o->port_file, &address);
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
 	printf("%s: %s, negotiating, listening on %s\n", hall->end.who, hall->end.info.uri,
@@ -258,9 +208,7 @@ static int tell_address(struct hall *hall, struct ndx_negotiation_server *server
 
 int negotiated_server_run(const struct reqresp_options *options, server_ready_fn *ready, void *arg)
 {
-	struct hall hall = {.lock = PTHREAD_MUTEX_INITIALIZER,
-	                    .changed = PTHREAD_COND_INITIALIZER,
-	                    .worst = SAMPLE_EXIT_OK};
+	struct hall hall = {.visits = SAMPLE_HALL_INITIALIZER};
 	struct ndx_negotiation_server *server = NULL;
 	struct sample_negotiation negotiation;
 	int rc = end_open(&hall.end, "ndx-reqresp server", options);
@@ -274,12 +222,12 @@ int negotiated_server_run(const struct reqresp_options *options, server_ready_fn
 	if (rc == SAMPLE_EXIT_OK)
 		rc = tell_address(&hall, server, ready, arg);
 	if (rc == SAMPLE_EXIT_OK)
-		serve(&hall);
+		sample_hall_wait(&hall.visits, options->count, &reqresp_stop);
 	ndx_negotiation_server_close(server);
 	sample_negotiation_close(&negotiation);
 	if (options->stats)
 		sample_print_stats(hall.end.who, hall.end.adapter);
 close_adapter:
 	ndx_adapter_close(hall.end.adapter);
-	return rc == SAMPLE_EXIT_OK ? hall.worst : rc;
+	return rc == SAMPLE_EXIT_OK && hall.visits.bad > 0 ? SAMPLE_EXIT_FAILED : rc;
 }
