@@ -221,7 +221,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 {
 	struct fake_cq *cq;
 
-	(void)vector;
+	the->vector = vector;
 	if (enter(FAKE_CREATE_CQ) != 0)
 		return NULL;
 	cq = calloc(1, sizeof(*cq));

@@ -50,6 +50,7 @@ struct fake_device {
 	unsigned polls_empty;   /* so many polls find nothing */
 	unsigned batch;         /* a poll finds nothing until so many are there; 0: 1 */
 	bool arms_solicited;    /* of the last arming */
+	int vector;             /* of the last queue that was created */
 	unsigned queues, pairs; /* that exist */
 	struct ibv_async_event events[FAKE_EVENTS];
 	unsigned event_count;
