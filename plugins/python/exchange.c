@@ -54,6 +54,7 @@ static enum ndx_status available(void *plugin, const struct ndx_plugin_variant *
 {
 	const struct guest_variant *v = variant->state;
 	enum ndx_status st = NDX_E_DEVICE_NOT_READY;
+	const char *text = NULL;
 	PyGILState_STATE held;
 	PyObject *answer;
 
@@ -64,11 +65,13 @@ static enum ndx_status available(void *plugin, const struct ndx_plugin_variant *
 	}
 	/* None, or why not. */
 	answer = PyObject_CallMethod(v->class, "available", NULL);
+	if (answer != NULL && PyUnicode_Check(answer))
+		text = PyUnicode_AsUTF8(answer);
 	if (answer == Py_None)
 		st = NDX_OK;
-	else if (answer != NULL && PyUnicode_Check(answer))
-		(void)snprintf(why, room, "%s", PyUnicode_AsUTF8(answer));
-	else if (answer == NULL)
+	else if (text != NULL)
+		(void)snprintf(why, room, "%s", text);
+	else if (PyErr_Occurred() != NULL) /* it may be no text that anybody can write */
 		(void)py_why(v->guest->host, why, room);
 	Py_XDECREF(answer);
 	py_leave(held);

@@ -101,6 +101,14 @@ class Absent(Good):
         return "no card in slot 3"
 
 
+class Unwritable(Good):
+    name = "unwritable"
+
+    @classmethod
+    def available(cls):
+        return os.fsdecode(b"no card at /dev/\xff")
+
+
 class Picky(Good):
     name = "picky"
     params = [
@@ -116,4 +124,4 @@ class Picky(Good):
 
 
 VARIANTS = [Good, Raises, RaisesLater, RaisesAtOnce, TooLong, NoTuple, NoBytes, Endless, Waits,
-            BadPeer, Absent, Picky]
+            BadPeer, Absent, Unwritable, Picky]

@@ -171,6 +171,9 @@ static void files_are_refused_with_a_reason(void **state)
 	assert_int_equal(ndx_negotiation_get_variant(n, "odd", "absent", NULL, 0, &v),
 	                 NDX_E_NOT_SUPPORTED);
 	says("no card in slot 3");
+	assert_int_equal(ndx_negotiation_get_variant(n, "odd", "unwritable", NULL, 0, &v),
+	                 NDX_E_NOT_SUPPORTED);
+	says("UnicodeEncodeError: 'utf-8' codec can't encode");
 	forget(n, variant(n, "odd", "good", NULL, NULL));
 }
 
