@@ -14,9 +14,26 @@
 struct ndx_port {
 	struct base_lock lock;
 	struct base_ov_list queue;
-	uint32_t posts; /* counts pushes: what sleepers sleep on */
-	int fd;         /* up while the queue holds something */
+	uint32_t posts;    /* counts pushes: what sleepers sleep on */
+	uint32_t sleepers; /* who sleeps, or is about to */
+	int fd;            /* up while the queue holds something, if anybody has asked for it */
+	bool asked;
+	bool up;
 };
+
+/* Lock held. */
+static void show(struct ndx_port *port)
+{
+	const bool up = port->asked && port->queue.head != NULL;
+
+	if (up == port->up)
+		return;
+	port->up = up;
+	if (up)
+		base_flag_raise(port->fd);
+	else
+		base_flag_lower(port->fd);
+}
 
 enum ndx_status ndx_port_create(struct ndx_port **out)
 {
@@ -52,6 +69,10 @@ void ndx_port_close(struct ndx_port *port)
 
 int ndx_port_get_fd(struct ndx_port *port)
 {
+	base_lock_acquire(&port->lock);
+	port->asked = true;
+	show(port);
+	base_lock_release(&port->lock);
 	return port->fd;
 }
 
@@ -60,11 +81,12 @@ void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
 	base_lock_acquire(&port->lock);
 	__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
 	base_ov_push(&port->queue, ov);
-	base_flag_raise(port->fd);
+	show(port);
 	/* Woken under the lock: once it is let go, the consumer may take `ov` and close the port.
 	 */
 	__atomic_fetch_add(&port->posts, 1, __ATOMIC_RELEASE);
-	base_futex_wake(&port->posts, 1);
+	if (port->sleepers > 0)
+		base_futex_wake(&port->posts, 1);
 	base_lock_release(&port->lock);
 }
 
@@ -73,7 +95,9 @@ void ndx_port_post(struct ndx_port *port, struct ndx_overlapped *ov)
 	base_port_push(port, ov);
 }
 
-static size_t take(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max)
+/* Nothing there: who takes may be about to sleep until `*seen` changes. */
+static size_t take(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max, bool sleep,
+                   uint32_t *seen)
 {
 	size_t n = 0;
 
@@ -84,10 +108,19 @@ static size_t take(struct ndx_port *port, struct ndx_overlapped **ovs, size_t ma
 		__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
 		ovs[n++] = ov;
 	}
-	if (port->queue.head == NULL)
-		base_flag_lower(port->fd);
+	show(port);
+	*seen = port->posts;
+	port->sleepers += sleep && n == 0;
 	base_lock_release(&port->lock);
 	return n;
+}
+
+static void sleep_on(struct ndx_port *port, uint32_t seen, uint64_t deadline)
+{
+	base_futex_wait(&port->posts, seen, deadline);
+	base_lock_acquire(&port->lock);
+	port->sleepers--;
+	base_lock_release(&port->lock);
 }
 
 size_t ndx_port_get(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max,
@@ -97,11 +130,12 @@ size_t ndx_port_get(struct ndx_port *port, struct ndx_overlapped **ovs, size_t m
 	size_t n;
 
 	for (;;) {
-		uint32_t seen = __atomic_load_n(&port->posts, __ATOMIC_ACQUIRE);
+		const bool sleep = base_now_ns() < deadline;
+		uint32_t seen;
 
-		n = take(port, ovs, max);
-		if (n > 0 || base_now_ns() >= deadline)
+		n = take(port, ovs, max, sleep, &seen);
+		if (n > 0 || !sleep)
 			return n;
-		base_futex_wait(&port->posts, seen, deadline);
+		sleep_on(port, seen, deadline);
 	}
 }

@@ -224,6 +224,46 @@ static void port_loses_nothing_between_threads(void **state)
 	free(w.ovs);
 }
 
+/* Throw back what comes. */
+static void *play(void *arg)
+{
+	struct ndx_port *const *ports = arg;
+	struct ndx_overlapped *got;
+	unsigned left = ROUNDS;
+
+	do {
+		(void)ndx_port_get(ports[0], &got, 1, NDX_INFINITE);
+		got->information++;
+		ndx_port_post(ports[1], got);
+	} while (--left > 0);
+	return NULL;
+}
+
+/* Nobody has asked for a descriptor; each sleeps while the other one has it. */
+static void port_wakes_who_sleeps(void **state)
+{
+	struct ndx_overlapped ball = {0};
+	struct ndx_port *ports[2];
+	struct ndx_overlapped *got;
+	pthread_t t;
+
+	(void)state;
+	assert_int_equal(ndx_port_create(&ports[0]), NDX_OK);
+	assert_int_equal(ndx_port_create(&ports[1]), NDX_OK);
+	assert_int_equal(pthread_create(&t, NULL, play, ports), 0);
+	ndx_port_post(ports[0], &ball);
+	for (uint32_t i = 1; i <= ROUNDS; i++) {
+		assert_int_equal(ndx_port_get(ports[1], &got, 1, NDX_INFINITE), 1);
+		assert_ptr_equal(got, &ball);
+		assert_int_equal(ball.information, i);
+		if (i < ROUNDS)
+			ndx_port_post(ports[0], got);
+	}
+	assert_int_equal(pthread_join(t, NULL), 0);
+	ndx_port_close(ports[0]);
+	ndx_port_close(ports[1]);
+}
+
 struct order {
 	int at;
 	int seen[4];
@@ -403,6 +443,7 @@ int main(void)
 		cmocka_unit_test(callback_runs_on_the_loop_and_may_reuse_its_object),
 		cmocka_unit_test(port_hands_out_in_order_and_its_descriptor_follows),
 		cmocka_unit_test(port_loses_nothing_between_threads),
+		cmocka_unit_test(port_wakes_who_sleeps),
 		cmocka_unit_test(timers_fire_by_deadline_not_by_order_of_setting),
 		cmocka_unit_test(timer_may_be_set_again_before_it_fires),
 		cmocka_unit_test(no_posted_job_is_lost),
