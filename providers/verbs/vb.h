@@ -105,6 +105,7 @@ struct vb_adapter {
 	uint32_t max_shared;         /* depth of a shared receive queue; 0: there are none */
 	struct base_list conns;      /* the control thread's own */
 	struct base_list listeners;  /* likewise: those that listen */
+	struct base_list mailboxes;  /* likewise: regions of them */
 	struct base_timer port_down; /* connections end when it has been down for so long */
 	bool removed;                /* the device has failed, or is gone; atomic */
 	struct base_job last;
@@ -288,6 +289,13 @@ enum vb_control {
 	VB_CONTROLS
 };
 
+/* What rdma_cm knows of both directions. */
+struct vb_path {
+	uint32_t peer_number; /* of its queue pair */
+	uint32_t own_psn;     /* the first */
+	uint32_t peer_psn;
+};
+
 struct vb_qp {
 	struct base_qp base;
 	struct vb_adapter *adapter;
@@ -299,6 +307,7 @@ struct vb_qp {
 	struct vb_srq_link *srq_link; /* to receive_cq */
 	struct base_list taker;       /* in vb_srq.takers; under its lock */
 	uint32_t number;              /* the native one's */
+	struct vb_path path;
 	uint32_t unsettled; /* initiator request that receives do not wait for; poll_lock */
 	/* under base.lock: */
 	struct ibv_qp *native;
@@ -357,7 +366,8 @@ int vb_post_receive(struct vb_qp *qp, struct vb_receive *receive);
 struct vb_note {
 	uint32_t lkey; /* 0: nothing */
 	uint32_t rkey;
-	uint64_t offset; /* in the peer's mailbox */
+	uint64_t from; /* in our region of mailboxes */
+	uint64_t to;   /* in the peer's */
 };
 
 /* Under base.lock: post a request of our own; no-op if it is under way. 0, or errno. */
@@ -427,6 +437,8 @@ struct vb_told {
 	struct ndx_peer_description peer;
 };
 
+struct vb_mailboxes;
+
 struct vb_conn {
 	enum vb_owner owner;
 	struct ndx_spi_conn spi;
@@ -439,9 +451,10 @@ struct vb_conn {
 	struct ndx_spi_params params;
 	struct vb_hello peer;
 	struct vb_told told;
-	uint64_t *mailbox; /* a page; the peer writes to the first two words */
-	struct ibv_mr *mailbox_mr;
-	struct base_job work; /* what a completion asks for */
+	struct vb_mailboxes *mailboxes; /* NULL: it has none */
+	struct ibv_mr *mailbox_mr;      /* theirs */
+	uint64_t *mailbox;              /* the peer writes to the first two words */
+	struct base_job work;           /* what a completion asks for */
 	struct base_job last;
 	struct base_timer timer; /* limit of `wait` */
 	enum vb_wait wait;
@@ -543,6 +556,18 @@ void vb_end_on_work(void *arg);
 void vb_end_on_timer(void *arg);
 /* The peer, which has said goodbye, does not take the word of ours. */
 void vb_end_unheard(struct vb_conn *conn);
+
+/* ---- mailboxes (vb_mailbox.c); the control thread's ---- */
+
+/* For a conn that has its queue pair. */
+enum ndx_status vb_mailbox_open(struct vb_conn *conn);
+/* When the peer cannot write to it any more; harmless on one that has none. */
+void vb_mailbox_close(struct vb_conn *conn);
+void vb_mailbox_close_all(struct vb_adapter *adapter);
+/* While the conn has its queue pair: did the peer write that word? */
+bool vb_mailbox_has(const struct vb_conn *conn, enum vb_word which);
+/* For vb_post_control(): have that word of the peer's written. */
+struct vb_note vb_mailbox_note(const struct vb_conn *conn, enum vb_word which);
 
 /* ---- while a connection is up (vb_watch.c) ---- */
 

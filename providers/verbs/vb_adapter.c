@@ -173,6 +173,7 @@ static void close_all(struct vb_adapter *adapter)
 		rdma_destroy_event_channel(adapter->cm);
 	if (adapter->completions != NULL)
 		(void)ibv_destroy_comp_channel(adapter->completions);
+	vb_mailbox_close_all(adapter);
 	if (adapter->pd != NULL && ibv_dealloc_pd(adapter->pd) != 0)
 		log_warn(errno, "verbs:%s: ibv_dealloc_pd: %s", adapter->options.device,
 		         strerror(errno));
@@ -244,6 +245,7 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	base_list_init(&adapter->windows);
 	base_list_init(&adapter->conns);
 	base_list_init(&adapter->listeners);
+	base_list_init(&adapter->mailboxes);
 	adapter->port_down = (struct base_timer){.fn = vb_port_on_timer, .arg = adapter};
 	adapter->tick = (struct base_timer){.fn = vb_cq_on_tick, .arg = adapter};
 	st = vb_parse_options(how, &adapter->options);

@@ -3,14 +3,14 @@
  * Private data. rdma_cm carries a fixed number of bytes and tells nobody how many of them were
  * meant. So the last eight are ours; a peer that knows nothing of it finds its data at the start.
  *
- *   0 'N', 'X'   2 version   3 length of the data   4 key of the sender's mailbox, big-endian
+ *   0 'N', 'X'   2 version   3 length of the data   4 key of the sender's mailboxes, big-endian
  */
 #include <string.h>
 
 #include "base_byteorder.h"
 #include "vb.h"
 
-#define VERSION 1
+#define VERSION 2
 
 void vb_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key)
 {

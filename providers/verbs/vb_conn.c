@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base_log.h"
 #include "base_sockaddr.h"
@@ -99,37 +98,6 @@ enum ndx_status vb_conn_create(struct ndx_spi_adapter *adapter, struct ndx_conne
 	return NDX_OK;
 }
 
-static enum ndx_status open_mailbox(struct vb_conn *conn)
-{
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	conn->mailbox = aligned_alloc(page, page);
-	if (conn->mailbox == NULL)
-		return fail(NDX_E_NO_MEMORY, ENOMEM, "connect: no memory for the goodbye");
-	memset(conn->mailbox, 0, page);
-	conn->mailbox[VB_WORD_OWN] = UINT64_MAX;
-	/* At address 0, so that the peer needs to know no more than the key; that takes a page. */
-	conn->mailbox_mr =
-		ibv_reg_mr_iova(conn->adapter->pd, conn->mailbox, VB_WORDS * sizeof(*conn->mailbox),
-	                        0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (conn->mailbox_mr != NULL)
-		return NDX_OK;
-	free(conn->mailbox);
-	conn->mailbox = NULL;
-	return fail(vb_refusal(conn->adapter, errno), errno,
-	            "connect: no region for the goodbye: ibv_reg_mr_iova: %s; see ulimit -l",
-	            strerror(errno));
-}
-
-static void close_mailbox(struct vb_conn *conn)
-{
-	if (conn->mailbox_mr != NULL && ibv_dereg_mr(conn->mailbox_mr) != 0)
-		log_warn(errno, "ibv_dereg_mr: %s", strerror(errno));
-	conn->mailbox_mr = NULL;
-	free(conn->mailbox);
-	conn->mailbox = NULL;
-}
-
 static void close_id(struct vb_conn *conn)
 {
 	base_list_remove(&conn->node);
@@ -171,7 +139,7 @@ static void leave(struct vb_conn *conn)
 	conn->wait = VB_WAIT_NONE;
 	untie(conn);
 	close_id(conn); /* rdma_cm tells the peer, whatever there is to tell */
-	close_mailbox(conn);
+	vb_mailbox_close(conn);
 	conn->told.on = false;
 	if (conn->state != VB_CONN_OVER)
 		conn->state = VB_CONN_IDLE;
@@ -260,7 +228,7 @@ enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr 
 		            base_sockaddr_text(&to, text));
 	st = make_id(conn, &to);
 	if (st == NDX_OK)
-		st = open_mailbox(conn);
+		st = vb_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
 	base_list_add(&conn->adapter->conns, &conn->node);
@@ -386,7 +354,7 @@ enum ndx_status vb_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_pa
 
 	if (conn->state != VB_CONN_REQUESTED)
 		return fail_gone("accept", 0);
-	st = open_mailbox(conn);
+	st = vb_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
 	vb_conn_tie(conn);

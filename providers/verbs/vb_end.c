@@ -30,11 +30,6 @@ static void report(struct vb_conn *conn, uint32_t bits, int native, const char *
 	vb_host(conn->adapter)->report(&conn->spi, bits, native, cause);
 }
 
-static uint64_t word(const struct vb_conn *conn, enum vb_word which)
-{
-	return __atomic_load_n(&conn->mailbox[which], __ATOMIC_ACQUIRE);
-}
-
 static void wait_for(struct vb_conn *conn, enum vb_wait what, uint32_t ms)
 {
 	conn->wait = what;
@@ -50,15 +45,12 @@ static void wait_no_more(struct vb_conn *conn)
 /* Write into the peer's mailbox. 0, or errno. */
 static int write_word(struct vb_conn *conn, enum vb_control which, enum vb_word where)
 {
-	/* Without bytes, nothing is written. */
-	const struct vb_note note = {
-		.lkey = which == VB_KEEPALIVE ? 0 : conn->mailbox_mr->lkey,
-		.rkey = conn->peer.mailbox_key,
-		.offset = where * sizeof(uint64_t),
-	};
+	struct vb_note note = vb_mailbox_note(conn, where);
 	struct vb_qp *qp = conn->qp;
 	int err = EBUSY;
 
+	if (which == VB_KEEPALIVE) /* without bytes, nothing is written */
+		note.lkey = 0;
 	base_lock_acquire(&qp->base.lock);
 	/* A goodbye says that all before it has ended. */
 	if (which != VB_GOODBYE || base_queue_outstanding(&qp->base.initiator) == 0)
@@ -240,7 +232,7 @@ void vb_end_on_disconnected(struct vb_conn *conn, int status)
 		return;
 	}
 	set_parted(conn);
-	if (!conn->peer.is_ndx || conn->qp == NULL || word(conn, VB_WORD_GOODBYE) != 0) {
+	if (!conn->peer.is_ndx || conn->qp == NULL || vb_mailbox_has(conn, VB_WORD_GOODBYE)) {
 		heard(conn);
 		return;
 	}
@@ -320,7 +312,7 @@ void vb_end_on_timer(void *arg)
 		break;
 	case VB_WAIT_PROBED:
 		conn->wait_left -= conn->wait_left < PROBED_STEP ? conn->wait_left : PROBED_STEP;
-		if (word(conn, VB_WORD_PROBED) != 0 || conn->wait_left == 0)
+		if (vb_mailbox_has(conn, VB_WORD_PROBED) || conn->wait_left == 0)
 			end_now(conn);
 		else
 			wait_for(conn, VB_WAIT_PROBED, PROBED_STEP);
@@ -398,7 +390,7 @@ void vb_conn_finish(struct ndx_spi_conn *spi)
 	vb_watch_end(conn);
 	if (conn->qp == NULL) {
 		go_quiet(conn);
-	} else if (conn->disc_bare && word(conn, VB_WORD_PROBED) == 0) {
+	} else if (conn->disc_bare && !vb_mailbox_has(conn, VB_WORD_PROBED)) {
 		conn->wait_left = PROBED_MS;
 		wait_for(conn, VB_WAIT_PROBED, PROBED_STEP);
 	} else {

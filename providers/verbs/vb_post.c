@@ -407,10 +407,7 @@ static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struc
 
 int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_note *note)
 {
-	/* The mailbox begins at address 0, for its owner, too. */
-	struct ibv_sge list = {.addr = VB_WORD_OWN * sizeof(uint64_t),
-	                       .length = sizeof(uint64_t),
-	                       .lkey = note->lkey};
+	struct ibv_sge list = {.addr = note->from, .length = sizeof(uint64_t), .lkey = note->lkey};
 	struct ibv_send_wr wr = {
 		.wr_id = (uintptr_t)&qp->controls[which],
 		.sg_list = &list,
@@ -425,7 +422,7 @@ int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_not
 		return 0;
 	if (qp->native == NULL || (qp->killed && which != VB_LAST))
 		return ENOTCONN;
-	wr.wr.rdma.remote_addr = note->offset;
+	wr.wr.rdma.remote_addr = note->to;
 	wr.wr.rdma.rkey = note->rkey;
 	err = ibv_post_send(qp->native, &wr, &bad);
 	if (err != 0)

@@ -64,6 +64,12 @@ static int step(struct vb_qp *qp, const struct vb_conn *conn, enum ibv_qp_state 
 		vb_peer_attr(conn, &attr, &mask);
 	else if (rdma_init_qp_attr(conn->id, &attr, &mask) != 0)
 		return errno;
+	if (mask & IBV_QP_DEST_QPN)
+		qp->path.peer_number = attr.dest_qp_num;
+	if (mask & IBV_QP_RQ_PSN)
+		qp->path.peer_psn = attr.rq_psn;
+	if (mask & IBV_QP_SQ_PSN)
+		qp->path.own_psn = attr.sq_psn;
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags =
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;

@@ -34,6 +34,7 @@ enum fake_call {
 	FAKE_MODIFY_SRQ,
 	FAKE_CREATE_QP,
 	FAKE_MODIFY_QP,
+	FAKE_REG_MR,
 	FAKE_CALLS
 };
 
@@ -52,6 +53,7 @@ struct fake_device {
 	bool arms_solicited;    /* of the last arming */
 	int vector;             /* of the last queue that was created */
 	unsigned queues, pairs; /* that exist */
+	unsigned regions;
 	struct ibv_async_event events[FAKE_EVENTS];
 	unsigned event_count;
 };

@@ -38,6 +38,7 @@ void rig_open(struct rig *rig)
 	base_list_init(&rig->adapter.windows);
 	base_list_init(&rig->adapter.conns);
 	base_list_init(&rig->adapter.listeners);
+	base_list_init(&rig->adapter.mailboxes);
 	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
 	assert_int_equal(vb_cq_create(&rig->adapter.spi, 2, 0, &rig->cq), NDX_OK);
 }
@@ -81,9 +82,11 @@ void rig_close(struct rig *rig)
 	if (rig->qp != NULL)
 		vb_qp_destroy(rig->qp);
 	vb_cq_destroy(rig->cq);
+	vb_mailbox_close_all(&rig->adapter);
 	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);
 	assert_int_equal(rig->device.queues, 0);
 	assert_int_equal(rig->device.pairs, 0);
+	assert_int_equal(rig->device.regions, 0);
 }
 
 enum ndx_status rig_send(struct rig *rig, uintptr_t context, uint32_t flags)

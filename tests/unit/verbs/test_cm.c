@@ -39,7 +39,7 @@ static void data_come_back_with_their_length(void **state)
 
 static void the_trailer_has_its_place(void **state)
 {
-	static const uint8_t trailer[] = {'N', 'X', 1, 3, 0xa1, 0xa2, 0xa3, 0xa4};
+	static const uint8_t trailer[] = {'N', 'X', 2, 3, 0xa1, 0xa2, 0xa3, 0xa4};
 	uint8_t wire[VB_CONNECT_ROOM];
 
 	(void)state;
@@ -73,7 +73,7 @@ static void a_trailer_that_lies_is_none(void **state)
 	static const struct {
 		size_t from_end;
 		uint8_t value;
-	} lies[] = {{8, 'n'}, {7, 'Y'}, {6, 2}, {5, VB_CALLER_DATA + 1}, {5, 255}};
+	} lies[] = {{8, 'n'}, {7, 'Y'}, {6, 1}, {5, VB_CALLER_DATA + 1}, {5, 255}};
 	uint8_t wire[VB_CONNECT_ROOM];
 	struct ndx_spi_params params;
 	struct vb_hello hello;

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Mailboxes: words that the peer writes when a connection ends. Registering memory is dear, so many
+ * share a region. Which words of it are whose follows from the number of the owner's queue pair,
+ * which the peer knows. What it has to write follows from the first PSNs of both directions: they
+ * are random, and only the two ends know them. So no peer can speak for another one.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base_log.h"
+#include "vb.h"
+
+#define BOXES 64u /* in a region */
+
+struct vb_mailboxes {
+	struct base_list node; /* in vb_adapter.mailboxes */
+	struct ibv_mr *mr;
+	uint64_t used; /* a bit for each box */
+	uint64_t *words;
+};
+
+/* NULL: see `*st`. */
+static struct vb_mailboxes *add_region(struct vb_adapter *adapter, enum ndx_status *st)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t size = (size_t)BOXES * VB_WORDS * sizeof(uint64_t);
+	struct vb_mailboxes *region = calloc(1, sizeof(*region));
+
+	if (region == NULL)
+		goto no_memory;
+	region->words = aligned_alloc(page, (size + page - 1) / page * page);
+	if (region->words == NULL)
+		goto no_memory;
+	/* At address 0, so that the peer needs to know no more than the key; that takes a page. */
+	region->mr = ibv_reg_mr_iova(adapter->pd, region->words, size, 0,
+	                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	if (region->mr == NULL) {
+		const int err = errno;
+
+		free(region->words);
+		free(region);
+		*st = fail(vb_refusal(adapter, err), err,
+		           "connect: no region for the goodbye: ibv_reg_mr_iova: %s; see ulimit -l",
+		           strerror(err));
+		return NULL;
+	}
+	base_list_add(&adapter->mailboxes, &region->node);
+	return region;
+
+no_memory:
+	free(region);
+	*st = fail(NDX_E_NO_MEMORY, ENOMEM, "connect: no memory for the goodbye");
+	return NULL;
+}
+
+static uint32_t box_of(uint32_t qp_num)
+{
+	return qp_num % BOXES;
+}
+
+enum ndx_status vb_mailbox_open(struct vb_conn *conn)
+{
+	struct vb_adapter *adapter = conn->adapter;
+	const uint32_t box = box_of(vb_qp_of(conn->spi.qp)->native->qp_num);
+	struct vb_mailboxes *region = NULL;
+	enum ndx_status st = NDX_OK;
+
+	for (struct base_list *n = adapter->mailboxes.next; n != &adapter->mailboxes; n = n->next) {
+		region = container_of(n, struct vb_mailboxes, node);
+		if ((region->used & (UINT64_C(1) << box)) == 0)
+			break;
+		region = NULL;
+	}
+	if (region == NULL)
+		region = add_region(adapter, &st);
+	if (region == NULL)
+		return st;
+	region->used |= UINT64_C(1) << box;
+	conn->mailboxes = region;
+	conn->mailbox_mr = region->mr;
+	conn->mailbox = region->words + (size_t)box * VB_WORDS;
+	memset(conn->mailbox, 0, VB_WORDS * sizeof(*conn->mailbox));
+	return NDX_OK;
+}
+
+void vb_mailbox_close(struct vb_conn *conn)
+{
+	struct vb_mailboxes *region = conn->mailboxes;
+
+	if (region == NULL)
+		return;
+	region->used &= ~(UINT64_C(1) << (size_t)(conn->mailbox - region->words) / VB_WORDS);
+	conn->mailboxes = NULL;
+	conn->mailbox_mr = NULL;
+	conn->mailbox = NULL;
+}
+
+void vb_mailbox_close_all(struct vb_adapter *adapter)
+{
+	for (struct base_list *n = adapter->mailboxes.next; n != &adapter->mailboxes;) {
+		struct vb_mailboxes *region = container_of(n, struct vb_mailboxes, node);
+
+		n = n->next;
+		if (ibv_dereg_mr(region->mr) != 0)
+			log_warn(errno, "ibv_dereg_mr: %s", strerror(errno));
+		free(region->words);
+		free(region);
+	}
+	base_list_init(&adapter->mailboxes);
+}
+
+/* What the end whose first PSN is `from` is told by the other one. */
+static uint64_t secret(uint32_t from, uint32_t to)
+{
+	return htobe64(UINT64_C(1) << 63 | (uint64_t)from << 24 | to);
+}
+
+bool vb_mailbox_has(const struct vb_conn *conn, enum vb_word which)
+{
+	const struct vb_path *path = &conn->qp->path;
+
+	return __atomic_load_n(&conn->mailbox[which], __ATOMIC_ACQUIRE) ==
+	       secret(path->own_psn, path->peer_psn);
+}
+
+struct vb_note vb_mailbox_note(const struct vb_conn *conn, enum vb_word which)
+{
+	const struct vb_path *path = &conn->qp->path;
+	const size_t own = (size_t)(conn->mailbox - conn->mailboxes->words) + VB_WORD_OWN;
+	const size_t there = (size_t)box_of(path->peer_number) * VB_WORDS + which;
+
+	__atomic_store_n(&conn->mailbox[VB_WORD_OWN], secret(path->peer_psn, path->own_psn),
+	                 __ATOMIC_RELEASE);
+	return (struct vb_note){
+		.lkey = conn->mailbox_mr->lkey,
+		.rkey = conn->peer.mailbox_key,
+		.from = own * sizeof(uint64_t),
+		.to = there * sizeof(uint64_t),
+	};
+}

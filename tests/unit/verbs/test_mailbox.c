@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mailboxes share regions; no peer can speak for another one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "rig.h"
+
+#define DEPTH 16u
+#define MANY 130u /* more than two regions hold */
+
+static const struct vb_path here = {.peer_number = 77, .own_psn = 0x123456, .peer_psn = 0xabcdef};
+static const struct vb_path there = {.own_psn = 0xabcdef, .peer_psn = 0x123456};
+
+/* An end whose native queue pair has that number. */
+struct end {
+	struct ibv_qp native;
+	struct vb_qp qp;
+	struct vb_conn conn;
+};
+
+static void open_end(struct rig *rig, struct end *end, uint32_t number, const struct vb_path *path)
+{
+	memset(end, 0, sizeof(*end));
+	end->native.qp_num = number;
+	end->qp.native = &end->native;
+	end->qp.path = *path;
+	end->conn.adapter = &rig->adapter;
+	end->conn.spi.qp = &end->qp.base.spi;
+	end->conn.qp = &end->qp;
+	assert_int_equal(vb_mailbox_open(&end->conn), NDX_OK);
+}
+
+/* What the device does with a note: both ends are in this process. */
+static void deliver(const struct end *from, const struct end *to, enum vb_word which)
+{
+	const struct vb_note note = vb_mailbox_note(&from->conn, which);
+	const char *source = from->conn.mailbox_mr->addr;
+	char *target = to->conn.mailbox_mr->addr;
+
+	assert_true(note.to + sizeof(uint64_t) <= to->conn.mailbox_mr->length);
+	memcpy(target + note.to, source + note.from, sizeof(uint64_t));
+}
+
+static void many_share_a_region_and_no_word(void **state)
+{
+	static struct end ends[MANY];
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	for (uint32_t i = 0; i < MANY; i++)
+		open_end(&rig, &ends[i], 1000 + i, &here);
+	assert_int_equal(rig.device.regions, 3);
+	for (uint32_t i = 0; i < MANY; i++) {
+		for (uint32_t j = 0; j < i; j++)
+			assert_true(ends[i].conn.mailbox >= ends[j].conn.mailbox + VB_WORDS ||
+			            ends[i].conn.mailbox + VB_WORDS <= ends[j].conn.mailbox);
+	}
+	/* what is free is taken again, and clean */
+	ends[5].conn.mailbox[VB_WORD_GOODBYE] = 1;
+	vb_mailbox_close(&ends[5].conn);
+	vb_mailbox_close(&ends[5].conn);
+	open_end(&rig, &ends[5], 5 + 1000 + 64, &here);
+	assert_int_equal(rig.device.regions, 3);
+	assert_int_equal(ends[5].conn.mailbox[VB_WORD_GOODBYE], 0);
+	rig_close(&rig);
+}
+
+static void a_word_arrives_where_it_is_read(void **state)
+{
+	struct rig rig;
+	struct end a;
+	struct end b;
+
+	(void)state;
+	rig_open(&rig);
+	open_end(&rig, &a, 12, &here);
+	open_end(&rig, &b, 77, &there);
+	assert_false(vb_mailbox_has(&b.conn, VB_WORD_GOODBYE));
+	deliver(&a, &b, VB_WORD_GOODBYE);
+	assert_true(vb_mailbox_has(&b.conn, VB_WORD_GOODBYE));
+	assert_false(vb_mailbox_has(&b.conn, VB_WORD_PROBED));
+	deliver(&a, &b, VB_WORD_PROBED);
+	assert_true(vb_mailbox_has(&b.conn, VB_WORD_PROBED));
+	assert_false(vb_mailbox_has(&a.conn, VB_WORD_GOODBYE));
+	rig_close(&rig);
+}
+
+/* Who may write to the region, but does not know the first PSNs. */
+static void nobody_speaks_for_another(void **state)
+{
+	static const struct vb_path guesses[] = {
+		{.peer_number = 77},
+		{.peer_number = 77, .own_psn = 0x123456},
+		{.peer_number = 77, .peer_psn = 0xabcdef},
+		{.peer_number = 77, .own_psn = 0xabcdef, .peer_psn = 0x123456},
+		{.peer_number = 77, .own_psn = 0x123457, .peer_psn = 0xabcdef},
+	};
+	struct rig rig;
+	struct end victim;
+
+	(void)state;
+	rig_open(&rig);
+	open_end(&rig, &victim, 77, &there);
+	for (uint32_t i = 0; i < sizeof(guesses) / sizeof(guesses[0]); i++) {
+		struct end other;
+
+		open_end(&rig, &other, 20 + i, &guesses[i]);
+		deliver(&other, &victim, VB_WORD_GOODBYE);
+		assert_int_not_equal(victim.conn.mailbox[VB_WORD_GOODBYE], 0);
+		assert_false(vb_mailbox_has(&victim.conn, VB_WORD_GOODBYE));
+	}
+	rig_close(&rig);
+}
+
+/* A disconnect with the right word is a goodbye; with another one the peer is asked. */
+static void only_the_right_word_is_a_goodbye(void **state)
+{
+	(void)state;
+	for (int forged = 0; forged <= 1; forged++) {
+		struct rig rig;
+		struct end peer;
+
+		rig_open(&rig);
+		rig_connect(&rig, DEPTH, NULL);
+		rig.conn.spi.qp = rig.qp;
+		rig.conn.peer.is_ndx = true;
+		rig.conn.state = VB_CONN_UP;
+		assert_int_equal(vb_mailbox_open(&rig.conn), NDX_OK);
+		rig_qp(&rig)->path = there;
+		open_end(&rig, &peer, rig_native(&rig)->qp_num + 1, &here);
+		peer.qp.path.peer_number = rig_native(&rig)->qp_num;
+		peer.qp.path.own_psn += (uint32_t)forged;
+		(void)vb_mailbox_note(&peer.conn, VB_WORD_GOODBYE); /* what it would write */
+		memcpy(&rig.conn.mailbox[VB_WORD_GOODBYE], &peer.conn.mailbox[VB_WORD_OWN],
+		       sizeof(uint64_t));
+		rig.device.count[FAKE_POST_SEND] = 0;
+		vb_end_on_disconnected(&rig.conn, 0);
+		assert_int_equal((rig.reports & NDX_REPORT_PEER_DISC) != 0, forged == 0);
+		assert_int_equal(rig.device.count[FAKE_POST_SEND], forged);
+		base_timer_cancel(rig.adapter.spi.loop, &rig.conn.timer);
+		rig_close(&rig);
+	}
+}
+
+static void a_region_that_is_refused_leaves_nothing(void **state)
+{
+	struct rig rig;
+	struct end end;
+
+	(void)state;
+	rig_open(&rig);
+	open_end(&rig, &end, 1, &here);
+	vb_mailbox_close(&end.conn);
+	open_end(&rig, &end, 2, &here);
+	rig.device.refuse_nth[FAKE_REG_MR] = 1;
+	end.native.qp_num = 2 + 64;
+	assert_int_not_equal(vb_mailbox_open(&end.conn), NDX_OK);
+	assert_int_equal(vb_mailbox_open(&end.conn), NDX_OK);
+	assert_int_equal(rig.device.regions, 2);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many_share_a_region_and_no_word),
+		cmocka_unit_test(a_word_arrives_where_it_is_read),
+		cmocka_unit_test(nobody_speaks_for_another),
+		cmocka_unit_test(only_the_right_word_is_a_goodbye),
+		cmocka_unit_test(a_region_that_is_refused_leaves_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
