@@ -10,6 +10,7 @@ src=$1 cases=$2 times=$3 rounds=$4 deaths=$5 frames=$6
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 count=0 ended=0
+ofi0='ofi:verbs?iface=v0' ofi1='ofi:verbs?iface=v1'
 
 # run NAME COMMAND...: a line of TAP; the end of what it printed, if it fails
 run() {
@@ -28,6 +29,7 @@ run() {
 sh "$src/tests/vm/peers.sh" "$src" "$times" || ended=1
 sh "$src/tests/vm/negotiate.sh" "$src" || ended=1
 run receiver.cases receiver-cases --rounds 10 verbs:rxe0 verbs:rxe1
+[ "$rounds" -eq 0 ] || run receiver.cases_ofi_verbs receiver-cases --rounds 10 "$ofi0" "$ofi1"
 run receiver.frames sh "$src/tests/vm/frames.sh" "$src" "$frames"
 sh "$src/tests/vm/surf.sh" "$src" || ended=1
 sh "$src/tests/vm/stacks.sh" || ended=1
@@ -35,11 +37,17 @@ run wire.device_removed sh "$src/tests/vm/removal.sh"
 run bench.connect ndx-connect --count 20 --single 5 verbs:rxe0 verbs:rxe1
 run bench.perf ndx-perf --tests latency,write,stream --modes spin --threads 1 --sizes 8 --depths 4 \
 	--blocks 2 --block-ms 1 --tries 1 verbs:rxe0 verbs:rxe1
-[ "$rounds" -eq 0 ] || run torture.verbs ndx-torture verbs:rxe0 verbs:rxe1 --rounds "$rounds"
-[ "$deaths" -eq 0 ] || run torture.deaths ndx-torture verbs:rxe0 verbs:rxe1 --kill --rounds "$deaths"
+if [ "$rounds" -gt 0 ]; then
+	run torture.verbs ndx-torture verbs:rxe0 verbs:rxe1 --rounds "$rounds"
+	run torture.ofi_verbs ndx-torture "$ofi0" "$ofi1" --rounds "$rounds"
+fi
+if [ "$deaths" -gt 0 ]; then
+	run torture.deaths ndx-torture verbs:rxe0 verbs:rxe1 --kill --rounds "$deaths"
+	run torture.deaths_ofi_verbs ndx-torture "$ofi0" "$ofi1" --kill --rounds "$deaths"
+fi
 echo "1..$count"
 ndx-conformance verbs:rxe0 verbs:rxe1 --filter "$cases" || ended=1
 # Of the other stack the ordinary run has a few.
 [ "$cases" = '*' ] || cases='d*.[ac]*'
-ndx-conformance 'ofi:verbs?iface=v0' 'ofi:verbs?iface=v1' --filter "$cases" || ended=1
+ndx-conformance "$ofi0" "$ofi1" --filter "$cases" || ended=1
 exit $ended
