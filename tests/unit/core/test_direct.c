@@ -430,6 +430,30 @@ static void a_channel_is_taken_once(void **state)
 	close_end(&e);
 }
 
+static void peers_that_do_not_go_together_are_refused(void **state)
+{
+	static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1};
+	struct ndx_peer_description peer;
+	struct end e;
+
+	(void)state;
+	open_end(&e, PATIENCE_MS);
+	assert_int_equal(ndx_connector_set_channel(e.connector, e.fd), NDX_OK);
+	peer = e.peer;
+	memcpy(peer.gid, ipv4, sizeof(ipv4));
+	assert_int_equal(ndx_connector_connect_peer(e.connector, &peer, &e.ov),
+	                 NDX_E_INVALID_CONFIG);
+	peer = e.peer;
+	peer.lid = 3;
+	assert_int_equal(ndx_connector_connect_peer(e.connector, &peer, &e.ov),
+	                 NDX_E_INVALID_CONFIG);
+	peer = e.peer;
+	peer.mtu = 1500;
+	assert_int_equal(ndx_connector_connect_peer(e.connector, &peer, &e.ov),
+	                 NDX_E_INVALID_PARAMETER);
+	close_end(&e);
+}
+
 static void a_peer_without_a_channel_answers_by_itself(void **state)
 {
 	struct end e;
@@ -494,6 +518,7 @@ int main(void)
 		cmocka_unit_test(a_stream_that_ends_or_is_none_ends_it),
 		cmocka_unit_test(pieces_are_put_together),
 		cmocka_unit_test(a_channel_is_taken_once),
+		cmocka_unit_test(peers_that_do_not_go_together_are_refused),
 		cmocka_unit_test(a_peer_without_a_channel_answers_by_itself),
 		cmocka_unit_test(an_end_sends_from_the_psn_that_it_was_told),
 	};

@@ -106,6 +106,7 @@ static void odd_messages_are_refused(void **state)
 		ODD("EXMP\1\2\0\0", "without limits"),
 		ODD("EXMP\1\2\0\1\1", "cut off"),
 		ODD("EXMP\1\2\0\3\1\10\0", "cut off"),
+		ODD("EXMP\1\2\0\14" LIMITS "\310\1", "cut off"),
 		ODD("EXMP\1\2\0\2\1\0", "makes no sense"),
 		ODD("EXMP\1\2\0\24" LIMITS LIMITS, "twice"),
 		ODD("EXMP\1\2\0\2\0\0", "unknown"),
