@@ -268,12 +268,15 @@ static struct slot *take(struct slab *slab, const struct ndx_result *result, uin
 void slab_take(struct slab *slab, const struct ndx_result *results, size_t count, uint32_t wrap,
                uint64_t now_ns, struct slot **slots, struct slab_verdicts *verdicts)
 {
+	/* What an end takes back is nobody's slowness; it comes last. */
+	const bool in_use = count > 0 && results[count - 1].status == NDX_OK;
+
 	base_lock_acquire(&slab->lock);
 	for (size_t i = 0; i < count; i++)
 		slots[i] = take(slab, &results[i], wrap, verdicts);
-	if (slab->qp != NULL && slab->posted < slab->low_water)
+	if (in_use && slab->qp != NULL && slab->posted < slab->low_water)
 		slab->low_water = slab->posted;
-	if (slab->qp != NULL && slab->posted == 0 && slab->starved_since_ns == 0) {
+	if (in_use && slab->qp != NULL && slab->posted == 0 && slab->starved_since_ns == 0) {
 		slab->starved++;
 		slab->starved_since_ns = now_ns;
 	}

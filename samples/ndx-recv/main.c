@@ -203,6 +203,7 @@ static int serve(struct run *run)
 		fputc('\n', stderr);
 	printf("sender gone: %s%s%s\n", ndx_receiver_end_name(cause.end),
 	       cause.text[0] != '\0' ? ": " : "", cause.text);
+	(void)fflush(stdout);
 	return cause.status == NDX_OK ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
 }
 

@@ -144,6 +144,25 @@ static void a_peer_that_breaks_off_is_noticed_with_every_slot_held(void **state)
 	assert_int_equal(sink.wrong, 0);
 }
 
+/* The receives that come back then are not consumers' doing. */
+static void a_break_with_slots_posted_is_no_lack_of_slots(void **state)
+{
+	struct rig *r = *state;
+	struct sink sink = {0};
+
+	sink_attach(r, 0, &sink);
+	rig_start(r);
+	assert_int_equal(rig_send(r, 0, 64), NDX_OK);
+	sink_await(&sink, 1);
+	rig_delivered(r, 1);
+	assert_int_equal(ndx_qp_flush(ndx_sender_get_qp(r->sender)), NDX_OK);
+	rig_await(r, NDX_RECEIVER_FAILED);
+	assert_int_equal(rig_cause(r).end, NDX_RECEIVER_END_LOST);
+	assert_string_equal(rig_cause(r).text, "the connection was lost");
+	assert_int_equal(rig_stats(r).starved, 0);
+	assert_int_equal(rig_stats(r).low_water, SLOTS - 1);
+}
+
 /* Its window never fills, and still it hears that its frames were lost. */
 static void a_sender_with_room_hears_of_the_end(void **state)
 {
@@ -277,6 +296,7 @@ const struct CMUnitTest fault_cases[] = {
 	CASE(empty_frames_are_dropped),
 	CASE(a_frame_too_long_ends_it_and_says_so),
 	CASE(a_peer_that_breaks_off_is_noticed_with_every_slot_held),
+	CASE(a_break_with_slots_posted_is_no_lack_of_slots),
 	CASE(a_sender_with_room_hears_of_the_end),
 	CASE(the_own_queue_pair_in_error_is_noticed),
 	CASE(silence_ends_it_where_asked),
