@@ -1,19 +1,43 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: wire cut|heal|delay MS|loss PERCENT|down|up
-# In the guest: what happens to the packets between the two devices, in both directions.
+# usage: wire cut|heal|outage MS|delay MS|loss PERCENT|down|up
+# In the guest: what happens to the packets between the two devices, in both directions. An outage
+# that lasted more than twice as long ends with 3.
 PATH=/bin:/sbin:/usr/bin:/usr/sbin
 
-# netem ARGUMENT...: lose or delay what either end sends
+# netem ARGUMENT...: lose or delay what either end sends. It stays when the wire is healed: to take a
+# discipline away under traffic drops packets, and software RoCE breaks the queue pair whose it was.
 netem() {
 	discipline netem "$@" limit 10000
 }
 
 # discipline ARGUMENT...: of both ends, by one process: it has to be quick
 discipline() {
+	disciplines "$@" | tc -batch -
+}
+
+disciplines() {
 	for device in v0 v1; do
 		echo "qdisc replace dev $device root $*"
-	done | tc -batch -
+	done
+}
+
+# clock: 1/100 s
+clock() {
+	read -r now _ </proc/uptime
+	echo "${now%.*}${now#*.}"
+}
+
+# outage MS: by one tc, which gets some time to start
+outage() {
+	{
+		sleep 0.2
+		clock >/tmp/outage
+		disciplines netem loss 100% limit 10000
+		sleep "$(printf '0.%03d' "$1")"
+		disciplines netem limit 10000
+	} | tc -batch - || exit 1
+	[ $((($(clock) - $(cat /tmp/outage)) * 10)) -le $((2 * $1)) ] || exit 3
 }
 
 # routes: one address to the other goes over the wire, not around it. Link down drops them.
@@ -28,7 +52,8 @@ case ${1:-} in
 cut) netem loss 100% ;;
 loss) netem loss "$2%" ;;
 delay) netem delay "${2}ms" ;;
-heal) discipline noqueue ;; # also one that is whole
+outage) outage "$2" ;;
+heal) netem ;; # also one that is whole
 down) ip link set v1 down ;;
 up)
 	ip link set v1 up
