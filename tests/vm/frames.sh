@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: frames.sh SOURCE FRAMES
 # In the guest: FRAMES frames from ndx-send to ndx-recv, sent and written, from one device to the
-# other; and a sender that dies. Exit status 0: none lost, none wrong, every slot back.
+# other; a sender that dies; a wire that is cut. Exit status 0: none lost, none wrong, every slot back.
 set -u
 src=$1 frames=$2
 # shellcheck source=samples/server.sh
@@ -47,4 +47,38 @@ stream --frames 100 || wrong 'nobody served the next sender'
 server_end && wrong 'a sender that died is called a success'
 grep -q 'sender gone: lost' "$work/server.log" || wrong 'the cause is not told'
 grep -q 'sender gone: goodbye' "$work/server.log" || wrong 'the second one was not served'
+
+# await COMMAND...: until it succeeds
+await() {
+	for _ in $(seq 1200); do
+		"$@" && return
+		sleep 0.05
+	done
+	wrong "waited in vain: $*"
+}
+
+# cut CAUSES OPTIONS...: the wire goes under a stream; the receiver says why it ended, before the
+# wire is back
+cut() {
+	causes=$1
+	shift
+	rm -f "$work/frames"
+	receive --senders 0 --raw --file "$work/frames" "$@"
+	ndx-send "$server_address" --adapter verbs:rxe1 --frames 1000000 --rate 200 --size 1000 \
+		>"$work/cut.log" 2>&1 &
+	victim=$!
+	await test -s "$work/frames"
+	wire cut
+	await grep -q 'sender gone' "$work/server.log"
+	wire heal
+	wait $victim && wrong 'a sender whose wire was cut calls it a success'
+	server_stop
+	grep -Eq "sender gone: ($causes): .*" "$work/server.log" || wrong "the cause is not $causes"
+	grep -q ' 0 lost, 0 bad; 256 of 256 slots back; slots ran out 0 times' "$work/server.log" ||
+		wrong 'not every slot'
+}
+
+# The kernel may give up on the probe before its time is over.
+cut 'probe|lost' --probe 500
+cut idle --idle 1000
 echo 'frames: all well'
