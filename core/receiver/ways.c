@@ -99,6 +99,7 @@ static enum ndx_status connected(struct ndx_receiver *r, enum ndx_status st)
 		return st;
 	/* A connection that nobody can serve: begin anew with another queue pair. */
 	receiver_dismantle(r);
+	endpoint_dismantle(&r->end);
 	if (receiver_make_qp(r) == NDX_OK)
 		retreat(r);
 	pthread_mutex_lock(&r->lock);

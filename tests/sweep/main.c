@@ -42,6 +42,7 @@ const struct script sweep_scripts[] = {
 	{"close_qp", script_close_qp, 0, false},
 	{"close_connector", script_close_connector, 0, false},
 	{"flush", script_flush, 0, false},
+	{"receiver", script_receiver, 0, false},
 	{NULL, NULL, 0, false},
 };
 

@@ -85,6 +85,22 @@ bool sweep_disconnect(struct run *r)
 	       step_wait(r, step_disconnect(r->passive), NDX_OK);
 }
 
+void sweep_join(struct run *r, pthread_t thread, bool cancel)
+{
+	struct timespec soon;
+
+	do {
+		if (cancel)
+			(void)ndx_listener_cancel(r->passive->listener);
+		(void)clock_gettime(CLOCK_REALTIME, &soon);
+		soon.tv_nsec += 5000000;
+		if (soon.tv_nsec >= 1000000000) {
+			soon.tv_nsec -= 1000000000;
+			soon.tv_sec++;
+		}
+	} while (pthread_timedjoin_np(thread, NULL, &soon) != 0);
+}
+
 /* ---- closing ---- */
 
 static void close_connector(struct side *s)

@@ -2,7 +2,6 @@
 /* Scripts of how a connection begins and does not. */
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "sweep.h"
 
@@ -158,22 +157,6 @@ static void *answer(void *arg)
 	return NULL;
 }
 
-/* Nobody will ask any more: it is cancelled, also if it begins to wait only now. */
-static void stop_answering(struct answering *answering, pthread_t thread)
-{
-	struct timespec soon;
-
-	do {
-		(void)ndx_listener_cancel(answering->r->passive->listener);
-		(void)clock_gettime(CLOCK_REALTIME, &soon);
-		soon.tv_nsec += 5000000;
-		if (soon.tv_nsec >= 1000000000) {
-			soon.tv_nsec -= 1000000000;
-			soon.tv_sec++;
-		}
-	} while (pthread_timedjoin_np(thread, NULL, &soon) != 0);
-}
-
 static void judge_helpers(struct run *r, enum ndx_status asked, enum ndx_status answered)
 {
 	(void)sweep_check(r, asked <= 0 && answered <= 0, "connect_to %s, accept_from %s",
@@ -204,10 +187,7 @@ SWEEP_SCRIPT(helpers)
 	st = ndx_connect_to(a->adapter, a->qp, (const struct sockaddr *)&r->where, r->where_len,
 	                    NULL, 0, SWEEP_PATIENCE_MS, &made);
 	/* a peer that gives up half-way does not end the wait of the one that answers */
-	if (st == NDX_OK && !faults_struck(r))
-		(void)pthread_join(thread, NULL);
-	else
-		stop_answering(&answering, thread);
+	sweep_join(r, thread, st != NDX_OK || faults_struck(r));
 	(void)sweep_check(r,
 	                  (made == untouched) == (st != NDX_OK) &&
 	                          (answering.made == untouched) == (answering.status != NDX_OK),

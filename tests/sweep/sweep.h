@@ -11,6 +11,7 @@
 #ifndef TESTS_SWEEP_H
 #define TESTS_SWEEP_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -161,6 +162,9 @@ bool sweep_equip(struct side *s);
 /* Both equipped, and connected; the listener stays. */
 bool sweep_pair(struct run *r);
 bool sweep_disconnect(struct run *r);
+/* Of a thread that answers at the passive side. `cancel`: nobody will ask any more, so it is
+ * cancelled, also if it begins to wait only now. */
+void sweep_join(struct run *r, pthread_t thread, bool cancel);
 /* The connection alone; both are equipped and the passive side listens. */
 bool sweep_connect(struct run *r);
 /* Close everything in an order that changes from run to run; look after what was in flight. */
@@ -201,5 +205,6 @@ SWEEP_SCRIPT(cross);
 SWEEP_SCRIPT(close_qp);
 SWEEP_SCRIPT(close_connector);
 SWEEP_SCRIPT(flush);
+SWEEP_SCRIPT(receiver);
 
 #endif
