@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Script of a receiver and its sender, from their making to their end. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,6 +20,7 @@ struct stream {
 	struct ndx_sender *sender;
 	enum ndx_status accepted;
 	uint64_t wrong; /* frames; the receiving thread's */
+	sem_t ended;    /* posted at each end of a connection */
 };
 
 static bool take(void *context, const struct ndx_frame *frame)
@@ -28,6 +30,15 @@ static bool take(void *context, const struct ndx_frame *frame)
 
 	t->wrong += frame->length != SIZE || data[0] != frame->sequence || data[SIZE - 1] != 7;
 	return true;
+}
+
+static void on_end(void *context, struct ndx_receiver *receiver, enum ndx_receiver_state state)
+{
+	struct stream *t = context;
+
+	(void)receiver;
+	(void)state;
+	(void)sem_post(&t->ended);
 }
 
 static bool make_receiver(struct stream *t)
@@ -40,6 +51,8 @@ static bool make_receiver(struct stream *t)
 	attr.adapter = t->r->passive->adapter;
 	attr.slot_size = SIZE;
 	attr.slot_count = SLOTS;
+	attr.context = t;
+	attr.on_end = on_end;
 	attr.consumers[0] = (struct ndx_frame_consumer){take, t, NDX_CHANNEL_ANY};
 	do {
 		t->receiver = untouched;
@@ -88,13 +101,6 @@ static void *accept_one(void *arg)
 	return NULL;
 }
 
-static void pause_ms(long ms)
-{
-	const struct timespec time = {.tv_nsec = ms * 1000000};
-
-	(void)nanosleep(&time, NULL);
-}
-
 /* Both, at once. Neither does anything by halves: whoever failed can try again. */
 static enum ndx_status join(struct stream *t)
 {
@@ -112,15 +118,15 @@ static enum ndx_status join(struct stream *t)
 	return st != NDX_OK ? st : t->accepted;
 }
 
-/* Pending: it has not come to its end in time. */
 static enum ndx_receiver_state await_end(struct stream *t)
 {
-	enum ndx_receiver_state state = ndx_receiver_get_state(t->receiver);
+	enum ndx_receiver_state state;
+	struct timespec late;
 
-	for (unsigned ms = 0; ms < SWEEP_PATIENCE_MS && state == NDX_RECEIVER_RUNNING; ms++) {
-		pause_ms(1);
-		state = ndx_receiver_get_state(t->receiver);
-	}
+	(void)clock_gettime(CLOCK_REALTIME, &late);
+	late.tv_sec += SWEEP_PATIENCE_MS / 1000;
+	(void)sweep_check(t->r, sem_timedwait(&t->ended, &late) == 0, "nobody hears of the end");
+	state = ndx_receiver_get_state(t->receiver);
 	(void)sweep_check(t->r, state == NDX_RECEIVER_ENDED || state == NDX_RECEIVER_FAILED,
 	                  "the receiver does not end, but is %s", ndx_receiver_state_name(state));
 	return state;
@@ -182,11 +188,13 @@ SWEEP_SCRIPT(receiver)
 	struct stream t = {.r = r};
 	enum ndx_status st;
 
+	(void)sem_init(&t.ended, 0, 0);
 	play(&t);
 	ndx_sender_close(t.sender);
-	if (t.receiver == NULL)
-		return;
-	st = ndx_receiver_stop(t.receiver);
-	(void)sweep_check(r, st == NDX_OK, "receiver_stop: %s", ndx_status_name(st));
+	if (t.receiver != NULL) {
+		st = ndx_receiver_stop(t.receiver);
+		(void)sweep_check(r, st == NDX_OK, "receiver_stop: %s", ndx_status_name(st));
+	}
 	ndx_receiver_close(t.receiver);
+	(void)sem_destroy(&t.ended);
 }
