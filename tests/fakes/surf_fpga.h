@@ -34,7 +34,6 @@ struct surf_fpga_engine {
 	/* To RTS. `ip` is the host's, as the UDP engine was told. */
 	bool (*connect)(void *state, const struct surf_attributes *attributes, uint32_t ip);
 	void (*dispatch)(void *state, bool on, uint32_t wrap);
-	uint32_t (*sent)(void *state);
 	/* Nothing is sent or taken behind this. */
 	void (*error)(void *state);
 	void (*destroy)(void *state);

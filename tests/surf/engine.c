@@ -207,13 +207,6 @@ static void dispatch(void *state, bool on, uint32_t wrap)
 	}
 }
 
-static uint32_t sent(void *state)
-{
-	struct engine *e = state;
-
-	return (uint32_t)e->sent;
-}
-
 static void error(void *state)
 {
 	struct engine *e = state;
@@ -227,7 +220,6 @@ void engine_init(struct engine *e)
 	                                   .create = create,
 	                                   .connect = connect_host,
 	                                   .dispatch = dispatch,
-	                                   .sent = sent,
 	                                   .error = error,
 	                                   .destroy = destroy};
 }

@@ -3,26 +3,11 @@
 # usage: negotiate.sh SOURCE
 # In the guest: ndx-negotiate between the two devices, without a connection manager. Prints TAP.
 set -u
-# shellcheck source=samples/server.sh
-. "$1/samples/server.sh"
-export NDX_PLUGIN_PATH="$1/build/lib/ndx"
-work=$(mktemp -d)
-trap 'server_stop; rm -rf "$work"' EXIT
-count=0 failures=0 server_limit=60
-
-# verdict NAME STATUS: one line of TAP; what was said, if it is a failure
-verdict() {
-	count=$((count + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $count - $1"
-		return
-	fi
-	failures=$((failures + 1))
-	echo "not ok $count - $1"
-	for log in "$work"/*.log; do
-		[ ! -s "$log" ] || sed "s|^|# ${log##*/}: |" "$log"
-	done
-}
+src=$1
+# shellcheck source=tests/vm/tap.sh
+. "$src/tests/vm/tap.sh"
+export NDX_PLUGIN_PATH="$src/build/lib/ndx"
+server_limit=60
 
 # client OPTION...: of the running server
 client() {
@@ -100,5 +85,4 @@ answers
 verdict negotiate.requests_and_responses $?
 killed
 verdict negotiate.killed_server_is_an_abort $?
-echo "1..$count"
-[ $failures -eq 0 ]
+verdicts_end

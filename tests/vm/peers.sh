@@ -3,11 +3,10 @@
 # usage: peers.sh SOURCE [ROUNDS]
 # In the guest: programs of rdmacm-utils, which have never heard of NDX, with the samples. Prints TAP.
 set -u
-# shellcheck source=samples/server.sh
-. "$1/samples/server.sh"
-work=$(mktemp -d)
-trap 'server_stop; rm -rf "$work"' EXIT
-count=0 failures=0 rounds=${2:-5}
+src=$1
+# shellcheck source=tests/vm/tap.sh
+. "$src/tests/vm/tap.sh"
+rounds=${2:-5}
 
 for program in rdma_client rdma_server; do
 	command -v $program >/dev/null || {
@@ -16,20 +15,6 @@ for program in rdma_client rdma_server; do
 		exit 0
 	}
 done
-
-# verdict NAME STATUS: one line of TAP; what was said, if it is a failure
-verdict() {
-	count=$((count + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $count - $1"
-		return
-	fi
-	failures=$((failures + 1))
-	echo "not ok $count - $1"
-	for log in "$work"/*.log; do
-		[ ! -s "$log" ] || sed "s|^|# ${log##*/}: |" "$log"
-	done
-}
 
 # A server of ours, their client.
 their_client() {
@@ -69,5 +54,4 @@ repeat their_client '[fd09::1]:0' fd09::1
 verdict peers.rdma_client_at_our_server_by_ipv6 $?
 repeat their_server 10.9.0.2:7471
 verdict peers.our_client_at_rdma_server $?
-echo "1..$count"
-[ $failures -eq 0 ]
+verdicts_end
