@@ -151,7 +151,8 @@ struct ofi_adapter {
 	struct fid_domain *domain;
 	struct fid_pep *refuser; /* refuses requests, also when their listener is gone */
 	enum ofi_cq_share share;
-	bool software; /* rdma_rxe: see ofi_done.c */
+	bool software;      /* rdma_rxe: see ofi_done.c */
+	uint32_t vendor_id; /* of the device; 0 for software, or not known */
 	uint32_t max_transfer;
 	uint32_t max_depth; /* of a queue */
 	struct ofi_mr_table regions;

@@ -180,7 +180,7 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	const struct ofi_flavour *flavour = adapter->flavour;
 
 	ofi_describe(&adapter->options, info);
-	info->vendor_id = 0;
+	info->vendor_id = adapter->vendor_id;
 	info->device_id = 0;
 	info->capabilities = flavour->capabilities;
 	info->max_registration_size = MAX_REGISTRATION;

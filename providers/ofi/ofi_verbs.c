@@ -134,21 +134,25 @@ static void limit(struct ofi_adapter *adapter)
 		adapter->max_depth = (uint32_t)depth;
 }
 
-static bool is_software(const struct fi_info *info)
+/* 0 where libfabric does not say. */
+static uint32_t vendor_of(const struct fi_info *info)
 {
 	const struct fi_device_attr *device = info->nic != NULL ? info->nic->device_attr : NULL;
 
-	return device != NULL && device->vendor_id != NULL &&
-	       (strtoul(device->vendor_id, NULL, 0) & SOFTWARE_VENDOR) == SOFTWARE_VENDOR;
+	if (device == NULL || device->vendor_id == NULL)
+		return 0;
+	return (uint32_t)strtoul(device->vendor_id, NULL, 0);
 }
 
 static enum ndx_status check(struct ofi_adapter *adapter)
 {
 	/* It refuses by way of its event queue. */
 	const int err = -fi_pep_bind(adapter->refuser, &adapter->eq.eq->fid, 0);
+	const uint32_t vendor = vendor_of(adapter->info);
 
 	limit(adapter);
-	adapter->software = is_software(adapter->info);
+	adapter->software = (vendor & SOFTWARE_VENDOR) == SOFTWARE_VENDOR;
+	adapter->vendor_id = adapter->software ? 0 : vendor;
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "fi_pep_bind: %s", fi_strerror(err));
 	return check_cache(adapter);

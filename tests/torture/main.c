@@ -311,7 +311,11 @@ static bool map(struct run *run)
  */
 static bool is_sound(const struct ndx_adapter_info *info)
 {
-	return strcmp(info->provider, "verbs") != 0 || strncmp(info->device, "rxe", 3) != 0;
+	if (strcmp(info->provider, "verbs") == 0)
+		return strncmp(info->device, "rxe", 3) != 0;
+	if (strcmp(info->provider, "ofi") == 0 && strcmp(info->device, "verbs") == 0)
+		return info->vendor_id != 0; /* libfabric does not name the device */
+	return true;
 }
 
 static void find_means(struct run *run)
