@@ -175,9 +175,7 @@ static void numbers_connect_a_device(void **state)
 	struct rig *r = *state;
 	struct sink sink = {0};
 	struct ndx_receiver_numbers numbers;
-	struct ndx_receiver_peer peer = {0};
-	struct ndx_peer_description device;
-	struct ndx_peer_description us = {.kind = NDX_DESCRIPTION_VERBS_RC};
+	struct ndx_receiver_peer peer;
 
 	sink_attach(r, 0, &sink);
 	assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_OK);
@@ -187,11 +185,7 @@ static void numbers_connect_a_device(void **state)
 	}
 	assert_int_equal(strlen(numbers.gid_text), 39);
 	assert_int_equal(ndx_sender_create(&r->sender_attr, &r->sender), NDX_OK);
-	assert_int_equal(ndx_sender_describe(r->sender, NDX_ROLE_CLIENT, &device), NDX_OK);
-	peer.qpn = device.qpn;
-	peer.sq_psn = device.psn;
-	peer.rq_psn = numbers.send_psn;
-	memcpy(peer.gid, device.gid, sizeof(peer.gid));
+	peer = rig_describe_sender(r, &numbers);
 	peer.path_mtu = 6;
 	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS),
 	                 NDX_E_INVALID_PARAMETER);
@@ -208,14 +202,7 @@ static void numbers_connect_a_device(void **state)
 	assert_non_null(strstr(ndx_last_error(), "rq_psn"));
 	peer.rq_psn ^= 1;
 	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS), NDX_OK);
-	us.qpn = numbers.qpn;
-	us.psn = numbers.send_psn;
-	us.mtu = 512; /* as both sides say: frames are of several packets */
-	us.lid = numbers.lid;
-	us.inbound_read_limit = us.outbound_read_limit = 1;
-	memcpy(us.gid, numbers.gid, sizeof(us.gid));
-	assert_int_equal(ndx_sender_set_channel(r->sender, NDX_NO_CHANNEL), NDX_OK);
-	assert_int_equal(ndx_sender_connect_peer(r->sender, &us, WAIT_MS), NDX_OK);
+	rig_meet_numbers(r, &numbers);
 	for (uint32_t i = 0; i < 3 * SLOTS; i++)
 		assert_int_equal(rig_send(r, i, SLOT_SIZE), NDX_OK);
 	assert_int_equal(ndx_sender_flush(r->sender, WAIT_MS), NDX_OK);

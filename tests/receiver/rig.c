@@ -147,6 +147,47 @@ void rig_connect_qps(struct rig *r, struct ndx_qp *here, struct ndx_qp *there,
 	connectors[0] = a.connector;
 }
 
+struct ndx_receiver_peer rig_describe_sender(struct rig *r,
+                                             const struct ndx_receiver_numbers *numbers)
+{
+	struct ndx_receiver_peer peer = {.rq_psn = numbers->send_psn, .path_mtu = 2};
+	struct ndx_peer_description device;
+
+	assert_int_equal(ndx_sender_describe(r->sender, NDX_ROLE_CLIENT, &device), NDX_OK);
+	peer.qpn = device.qpn;
+	peer.sq_psn = device.psn;
+	memcpy(peer.gid, device.gid, sizeof(peer.gid));
+	return peer;
+}
+
+void rig_meet_numbers(struct rig *r, const struct ndx_receiver_numbers *numbers)
+{
+	struct ndx_peer_description us = {.kind = NDX_DESCRIPTION_VERBS_RC,
+	                                  .qpn = numbers->qpn,
+	                                  .psn = numbers->send_psn,
+	                                  .mtu = 512,
+	                                  .lid = numbers->lid,
+	                                  .inbound_read_limit = 1,
+	                                  .outbound_read_limit = 1};
+
+	memcpy(us.gid, numbers->gid, sizeof(us.gid));
+	assert_int_equal(ndx_sender_set_channel(r->sender, NDX_NO_CHANNEL), NDX_OK);
+	assert_int_equal(ndx_sender_connect_peer(r->sender, &us, WAIT_MS), NDX_OK);
+}
+
+bool rig_join_by_numbers(struct rig *r)
+{
+	struct ndx_receiver_numbers numbers;
+	struct ndx_receiver_peer peer;
+
+	if (ndx_receiver_get_numbers(r->receiver, &numbers) == NDX_E_NOT_SUPPORTED)
+		return false;
+	peer = rig_describe_sender(r, &numbers);
+	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS), NDX_OK);
+	rig_meet_numbers(r, &numbers);
+	return true;
+}
+
 void rig_await(struct rig *r, enum ndx_receiver_state state)
 {
 	const uint64_t deadline = rig_now_ms() + WAIT_MS;

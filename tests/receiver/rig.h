@@ -48,6 +48,13 @@ void rig_join(struct rig *r);
 /* Connect two queue pairs, of the one adapter and the other. */
 void rig_connect_qps(struct rig *r, struct ndx_qp *here, struct ndx_qp *there,
                      struct ndx_connector *connectors[2]);
+/* Connect what was created by bare numbers, as a device is; false: the stack has none. */
+bool rig_join_by_numbers(struct rig *r);
+/* Its halves: what the receiver is told of the sender, with packets of 512 bytes, so that frames
+ * are of several; and what the sender is told of the receiver. */
+struct ndx_receiver_peer rig_describe_sender(struct rig *r,
+                                             const struct ndx_receiver_numbers *numbers);
+void rig_meet_numbers(struct rig *r, const struct ndx_receiver_numbers *numbers);
 /* Wait until the receiver is in that state. */
 void rig_await(struct rig *r, enum ndx_receiver_state state);
 /* Wait until so many frames were delivered. */
@@ -87,6 +94,8 @@ extern const struct CMUnitTest life_cases[];
 extern const size_t life_case_count;
 extern const struct CMUnitTest fault_cases[];
 extern const size_t fault_case_count;
+extern const struct CMUnitTest wire_cases[];
+extern const size_t wire_case_count;
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 
