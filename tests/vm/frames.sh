@@ -72,6 +72,8 @@ cut() {
 	await grep -q 'sender gone' "$work/server.log"
 	wire heal
 	wait $victim && wrong 'a sender whose wire was cut calls it a success'
+	stream --frames 100 --size 1000 || wrong 'nobody served the next sender'
+	await grep -q 'sender gone: goodbye' "$work/server.log"
 	server_stop
 	grep -Eq "sender gone: ($causes): .*" "$work/server.log" || wrong "the cause is not $causes"
 	grep -q ' 0 lost, 0 bad; 256 of 256 slots back; slots ran out 0 times' "$work/server.log" ||
