@@ -12,11 +12,15 @@
 #define RESET_MS 50u
 #define SETTLE_MS 100u
 
-static void say_access(const struct surf_bus *bus, uint32_t address, const char *verb, char *why,
-                       size_t room)
+static void say_access(const struct surf_bus *bus, uint32_t address, const char *verb,
+                       enum ndx_status st, char *why, size_t room)
 {
 	const char *cause = bus->ops->cause != NULL ? bus->ops->cause(bus->state) : "";
 
+	if (cause[0] == '\0' && st == NDX_E_IO_TIMEOUT)
+		cause = "no time is left; give the stage more";
+	else if (cause[0] == '\0' && st == NDX_E_CANCELED)
+		cause = "cancelled";
 	(void)snprintf(why, room, "register 0x%x cannot be %s%s%s", (unsigned)(bus->base + address),
 	               verb, cause[0] != '\0' ? ": " : "", cause);
 }
@@ -27,7 +31,7 @@ enum ndx_status surf_bus_put(const struct surf_bus *bus, uint32_t address, uint3
 	enum ndx_status st = bus->ops->write32(bus->state, bus->base + address, value);
 
 	if (st != NDX_OK)
-		say_access(bus, address, "written", why, room);
+		say_access(bus, address, "written", st, why, room);
 	return st;
 }
 
@@ -37,7 +41,7 @@ static enum ndx_status get(const struct surf_bus *bus, uint32_t address, uint32_
 	enum ndx_status st = bus->ops->read32(bus->state, bus->base + address, value);
 
 	if (st != NDX_OK)
-		say_access(bus, address, "read", why, room);
+		say_access(bus, address, "read", st, why, room);
 	return st;
 }
 
@@ -143,8 +147,12 @@ enum ndx_status surf_bus_reset(const struct surf_bus *bus, char *why, size_t roo
 {
 	enum ndx_status st = surf_bus_put(bus, SURF_REG_RESET, SURF_RESET_ON, why, room);
 
-	if (st == NDX_OK)
+	if (st == NDX_OK) {
 		st = surf_bus_put(bus, SURF_REG_RESET, 0, why, room);
+		/* Not left in reset when it was the limit that kept it from being let go. */
+		if (st != NDX_OK)
+			(void)surf_bus_put(bus, SURF_REG_RESET, 0, why, room);
+	}
 	if (st == NDX_OK)
 		st = surf_bus_wait(bus, RESET_MS, why, room);
 	if (st == NDX_OK)

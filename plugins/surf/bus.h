@@ -21,7 +21,8 @@
 #define SURF_CONTROL_READY 0x2u
 #define SURF_RESET_ON 0x1u
 
-/* Who reaches the registers. Any failure ends the transaction and is passed on as it is. */
+/* Who reaches the registers. Any failure ends the transaction and is passed on as it is;
+ * NDX_E_CANCELED and NDX_E_IO_TIMEOUT of an access may mean, too, that it was not begun. */
 struct surf_bus_ops {
 	enum ndx_status (*write32)(void *state, uint32_t address, uint32_t value);
 	enum ndx_status (*read32)(void *state, uint32_t address, uint32_t *value);

@@ -232,6 +232,19 @@ static enum ndx_status move(struct surf_registers *r, bool out, uint8_t *bytes, 
 	return NDX_OK;
 }
 
+/* Looked at before an access, never in its midst: half a message would be the end of the bus. */
+static enum ndx_status check_limit(struct surf_registers *r)
+{
+	enum ndx_status st = NDX_OK;
+
+	if (r->limited && surf_registers_cancelled(r))
+		st = NDX_E_CANCELED;
+	else if (r->limited && now_ms(r) > r->deadline)
+		st = NDX_E_IO_TIMEOUT;
+	r->limited = r->limited && st == NDX_OK;
+	return st;
+}
+
 static enum ndx_status access_register(struct surf_registers *r, struct srp_request *request,
                                        uint32_t *value)
 {
@@ -239,8 +252,10 @@ static enum ndx_status access_register(struct surf_registers *r, struct srp_requ
 	uint8_t bytes[SRP_RESPONSE_BYTES];
 	enum srp_verdict verdict = SRP_OTHER;
 	const char *why;
-	enum ndx_status st;
+	enum ndx_status st = check_limit(r);
 
+	if (st != NDX_OK)
+		return st;
 	/* Half a message may be on its way: nothing can follow it. */
 	if (r->cause[0] != '\0')
 		return NDX_E_CONNECTION_ABORTED;

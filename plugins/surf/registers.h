@@ -16,8 +16,9 @@ enum ndx_status surf_registers_open(const char *address, uint32_t timeout_ms,
 void surf_registers_close(struct surf_registers *r);
 
 /* From now on a wait fails that would go on for longer than this (NDX_E_IO_TIMEOUT) or is cancelled
- * (NDX_E_CANCELED); an access has a limit of its own. What comes behind the first one that fails is
- * the clean-up, which has the limits of its steps alone. */
+ * (NDX_E_CANCELED), and so does an access that would begin behind that; one that has begun has a
+ * limit of its own. What comes behind the first one that fails is the clean-up, which has the
+ * limits of its steps alone. */
 void surf_registers_limit(struct surf_registers *r, uint32_t timeout_ms);
 /* No limit but that of each step, whatever was cancelled. */
 void surf_registers_unlimited(struct surf_registers *r);

@@ -137,6 +137,7 @@ static void dispatch(struct surf_fpga *f, bool on)
 
 static void engine_error(struct surf_fpga *f)
 {
+	f->stream.cut += f->stream.on;
 	dispatch(f, false);
 	if (f->engine != NULL)
 		f->engine->error(f->engine->state);

@@ -88,6 +88,7 @@ struct surf_fpga {
 		bool on;
 		unsigned refused; /* times it was to go on with another key or queue pair */
 		unsigned cleared;
+		unsigned cut; /* times it was on when the queue pair ended */
 	} stream;
 	struct {
 		uint32_t port; /* both as written: big-endian */

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "srp.h"
+#include "stream.h"
 #include "surf_fpga.h"
 
 #define WRITES 13u /* of one transaction: 0, ten words, 1, 0 */
@@ -235,6 +237,49 @@ static void a_stuck_fpga_takes_nothing_until_a_reset_clears_it(void **state)
 	assert_int_equal(ask(request).pd.ok, 1);
 }
 
+static void a_reset_that_is_given_up_leaves_nothing_in_reset(void **state)
+{
+	(void)state;
+	fpga.fail_access = 2;
+	fpga.error = NDX_E_CANCELED;
+	assert_int_equal(surf_bus_reset(&bus, why, sizeof(why)), NDX_E_CANCELED);
+	assert_non_null(strstr(why, "register 0xf50 cannot be written: cancelled"));
+	assert_int_equal(fpga.resets, 1);
+	assert_false(fpga.in_reset);
+}
+
+static void what_the_dispatcher_has_begun_gets_100_ms(void **state)
+{
+	(void)state;
+	fpga.stream.on = true;
+	assert_int_equal(surf_stream_stop(&bus, why, sizeof(why)), NDX_OK);
+	assert_false(fpga.stream.on);
+	assert_int_equal(fpga.now, 100);
+}
+
+static void an_answer_is_one_of_its_own_request(void **state)
+{
+	const struct srp_request asked = {.id = 5, .address = 0xf00};
+	struct srp_request other = asked;
+	uint8_t bytes[SRP_RESPONSE_BYTES];
+	uint32_t value = 0;
+	const char *text;
+
+	(void)state;
+	srp_response_write(bytes, &asked, 7, 0);
+	assert_int_equal(srp_response_parse(bytes, &asked, &value, &text), SRP_ANSWER);
+	assert_int_equal(value, 7);
+	other.address = 0xf04;
+	assert_int_equal(srp_response_parse(bytes, &other, &value, &text), SRP_WRONG);
+	other = (struct srp_request){.write = true, .id = 5, .address = 0xf00};
+	assert_int_equal(srp_response_parse(bytes, &other, &value, &text), SRP_WRONG);
+	other.id = 6;
+	assert_int_equal(srp_response_parse(bytes, &other, &value, &text), SRP_OTHER);
+	srp_response_write(bytes, &asked, 8, 1);
+	assert_int_equal(srp_response_parse(bytes, &asked, &value, &text), SRP_WRONG);
+	assert_int_equal(value, 7);
+}
+
 static void only_an_edge_fires(void **state)
 {
 	(void)state;
@@ -321,6 +366,9 @@ int main(void)
 		cmocka_unit_test_setup(each_access_that_fails_ends_it_with_the_buss_error, fresh),
 		cmocka_unit_test_setup(a_wait_can_be_cancelled, fresh),
 		cmocka_unit_test_setup(a_stuck_fpga_takes_nothing_until_a_reset_clears_it, fresh),
+		cmocka_unit_test_setup(a_reset_that_is_given_up_leaves_nothing_in_reset, fresh),
+		cmocka_unit_test_setup(what_the_dispatcher_has_begun_gets_100_ms, fresh),
+		cmocka_unit_test_setup(an_answer_is_one_of_its_own_request, fresh),
 		cmocka_unit_test_setup(only_an_edge_fires, fresh),
 		cmocka_unit_test_setup(the_tables_have_1_pd_2_mrs_1_queue_pair, fresh),
 		cmocka_unit_test_setup(an_illegal_state_is_refused_with_the_true_one, fresh),

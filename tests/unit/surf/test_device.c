@@ -18,6 +18,7 @@
 #include "plugin_wire.h"
 #include "serve.h"
 #include "setup.h"
+#include "srp.h"
 #include "stream.h"
 #include "words.h"
 
@@ -221,6 +222,8 @@ static void whoever_hangs_up_leaves_nothing(void **state)
 	assert_true(r.serving.fpga.stream.on);
 	hang_up(&r);
 	assert_int_equal(r.serving.fpga.requests, STEPS + 4);
+	/* Nothing was under way when the queue pair went. */
+	assert_int_equal(r.serving.fpga.stream.cut, 0);
 	assert_fpga_is_empty(&r);
 	rig_begin(&r);
 	hang_up(&r);
@@ -389,44 +392,130 @@ static void an_address_without_registers_is_told_of(void **state)
 	hang_up(&r);
 }
 
-static void *babble(void *arg)
+/* ---- a bus that is none of the emulated FPGA's ---- */
+
+enum manner {
+	BABBLES,   /* says what no request asks for */
+	HOLDS,     /* the first word of a request: until the time of the stage is over */
+	IS_CALLED, /* off by the session, at the same word */
+};
+
+#define HELD_MS 400u
+
+struct strange {
+	enum manner manner;
+	int listener;
+	struct ndx_plugin_channel *channel; /* its client's */
+	pthread_t thread;
+	unsigned accesses; /* behind the one that was held */
+	bool held;
+};
+
+/* Everything is answered, and ready at once: nothing gives cause to wait. The FPGA says no. */
+static void answer_one(struct strange *s, int fd, const struct srp_request *asked)
 {
-	uint8_t rubbish[100];
-	const int fd = accept(*(const int *)arg, NULL, NULL);
+	uint8_t bytes[SRP_RESPONSE_BYTES];
+	const bool first = asked->address == SURF_REG_REQUEST && !s->held;
+
+	s->accesses += s->held;
+	s->held = s->held || first;
+	if (first && s->manner == HOLDS)
+		(void)poll(NULL, 0, (int)HELD_MS);
+	if (first && s->manner == IS_CALLED)
+		transport->cancel(s->channel);
+	srp_response_write(bytes, asked, s->accesses % 2 == 0 ? SURF_CONTROL_READY : 0, 0);
+	(void)send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+}
+
+static bool take_one(struct strange *s, int fd)
+{
+	uint8_t bytes[SRP_WRITE_BYTES];
+	struct srp_request asked;
+	size_t length;
+
+	if (recv(fd, bytes, SRP_READ_BYTES, MSG_WAITALL) != (ssize_t)SRP_READ_BYTES)
+		return false;
+	length = srp_request_length(bytes) - SRP_READ_BYTES;
+	if (length > 0 && recv(fd, bytes + SRP_READ_BYTES, length, MSG_WAITALL) != (ssize_t)length)
+		return false;
+	srp_request_parse(bytes, &asked);
+	serve_in_turn();
+	answer_one(s, fd, &asked);
+	return true;
+}
+
+static void *strange_main(void *arg)
+{
+	struct strange *s = arg;
+	uint8_t rubbish[SRP_RESPONSE_BYTES];
+	const int fd = accept(s->listener, NULL, NULL);
 
 	memset(rubbish, 0xa5, sizeof(rubbish));
-	(void)send(fd, rubbish, sizeof(rubbish), MSG_NOSIGNAL);
-	while (recv(fd, rubbish, sizeof(rubbish), 0) > 0)
+	if (s->manner == BABBLES)
+		(void)send(fd, rubbish, sizeof(rubbish), MSG_NOSIGNAL);
+	while (take_one(s, fd))
 		;
 	(void)close(fd);
 	return NULL;
 }
 
-static void a_bus_that_talks_nonsense_is_told_of(void **state)
+/* What the session hears when it has given its order. */
+static enum ndx_status visit(struct strange *s, enum manner manner, struct rig *r)
 {
 	uint16_t port = 0;
-	pthread_t thread;
-	int listener;
+	enum ndx_status st;
 	char address[32];
 	char why[160];
+
+	rig_begin(r);
+	hang_up(r);
+	r->order.udp_client = 0;
+	*s = (struct strange){.manner = manner, .listener = serve_listen(&port)};
+	assert_true(s->listener >= 0);
+	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
+	assert_int_equal(
+		transport->connect(&plugin, address, LONG_MS, &r->channel, why, sizeof(why)),
+		NDX_OK);
+	s->channel = r->channel;
+	assert_int_equal(pthread_create(&s->thread, NULL, strange_main, s), 0);
+	say_order(r);
+	st = hear_within(r, manner == HOLDS ? HELD_MS : LONG_MS);
+	transport->close(r->channel);
+	assert_int_equal(pthread_join(s->thread, NULL), 0);
+	(void)close(s->listener);
+	return st;
+}
+
+static void a_bus_that_talks_nonsense_is_told_of(void **state)
+{
+	struct strange s;
 	struct rig r;
 
 	(void)state;
-	rig_begin(&r);
-	hang_up(&r);
-	listener = serve_listen(&port);
-	assert_true(listener >= 0);
-	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
-	assert_int_equal(pthread_create(&thread, NULL, babble, &listener), 0);
-	assert_int_equal(
-		transport->connect(&plugin, address, LONG_MS, &r.channel, why, sizeof(why)),
-		NDX_OK);
-	say_order(&r);
-	hear(&r, SURF_ERROR);
+	assert_int_equal(visit(&s, BABBLES, &r), NDX_OK);
 	assert_non_null(strstr(r.text, "it is no answer in SRPv3"));
-	transport->close(r.channel);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	(void)close(listener);
+}
+
+/* With a bus that is slow and an FPGA that is not, accesses are all that takes time. */
+static void accesses_keep_the_time_of_the_stage(void **state)
+{
+	struct strange s;
+	struct rig r;
+
+	(void)state;
+	assert_int_equal(visit(&s, HOLDS, &r), NDX_OK);
+	assert_non_null(strstr(r.text, "no time is left"));
+	assert_int_equal(s.accesses, 0);
+}
+
+static void a_cancel_lets_no_other_access_begin(void **state)
+{
+	struct strange s;
+	struct rig r;
+
+	(void)state;
+	assert_int_equal(visit(&s, IS_CALLED, &r), NDX_E_CANCELED);
+	assert_int_equal(s.accesses, 0);
 }
 
 static void nobody_there_is_told_of(void **state)
@@ -468,6 +557,8 @@ int main(void)
 		cmocka_unit_test(a_bus_that_goes_away_is_named_with_its_register),
 		cmocka_unit_test(an_address_without_registers_is_told_of),
 		cmocka_unit_test(a_bus_that_talks_nonsense_is_told_of),
+		cmocka_unit_test(accesses_keep_the_time_of_the_stage),
+		cmocka_unit_test(a_cancel_lets_no_other_access_begin),
 		cmocka_unit_test(nobody_there_is_told_of),
 	};
 
