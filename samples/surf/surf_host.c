@@ -60,6 +60,7 @@ struct host {
 	uint64_t expected;          /* number of the next frame; the receiving thread's */
 	atomic_uint_least64_t good; /* frames */
 	atomic_uint_least64_t bad;
+	uint32_t sent;
 };
 
 static atomic_bool stop_asked;
@@ -165,6 +166,7 @@ static int send_frames(struct host *h)
 			break;
 		sample_frame_fill(buffer, FRAME, n);
 		st = ndx_sender_post(sender, FRAME, 0);
+		h->sent += st == NDX_OK;
 	}
 	if (st == NDX_OK)
 		st = ndx_sender_flush(sender, SEND_MS);
@@ -205,8 +207,8 @@ static int report(const struct host *h)
 	ndx_receiver_get_cause(h->receiver, &cause);
 	printf("%" PRIu64 " frames, %" PRIu64 " lost, %" PRIu64 " bad; %u sent; %u of %u slots "
 	       "back; end: %s\n",
-	       (uint64_t)h->good, s.lost, (uint64_t)h->bad, h->options->send, s.slots - s.held,
-	       s.slots, ndx_receiver_end_name(cause.end));
+	       (uint64_t)h->good, s.lost, (uint64_t)h->bad, h->sent, s.slots - s.held, s.slots,
+	       ndx_receiver_end_name(cause.end));
 	return s.lost == 0 && h->bad == 0 && s.held == 0 &&
 	                       (h->good >= h->options->frames || h->options->frames == UINT32_MAX)
 	               ? SAMPLE_EXIT_OK
