@@ -26,6 +26,7 @@ struct fault_below {
 	struct ndx_overlapped ov;
 	struct fault_cq *owner;
 	bool armed;
+	bool told; /* with another one, together with which it has fired */
 };
 
 struct fault_cq {
@@ -136,9 +137,14 @@ static void on_below(struct ndx_overlapped *ov)
 
 	base_lock_acquire(&c->lock);
 	below->armed = false;
-	if (ov->status == NDX_E_CANCELED) {
+	if (ov->status == NDX_E_CANCELED || below->told) {
+		/* What is wanted now was asked for since. */
+		below->told = false;
 		arm_wanted(c);
 	} else {
+		/* All that are in flight fire together. */
+		for (unsigned type = 0; type < TYPES; type++)
+			c->below[type].told = c->below[type].armed;
 		c->fired++;
 		c->dark_until = 0;
 		c->owed = !keeps_any(c);
