@@ -183,6 +183,9 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->vendor_id = adapter->vendor_id;
 	info->device_id = 0;
 	info->capabilities = flavour->capabilities;
+	/* The kernel's memcpy() may copy backwards. */
+	if (adapter->software)
+		info->capabilities &= ~(uint64_t)NDX_CAP_IN_ORDER_DMA;
 	info->max_registration_size = MAX_REGISTRATION;
 	info->max_window_size = flavour->windows ? MAX_REGISTRATION : 0;
 	info->max_initiator_sge = OFI_MAX_IOV;
