@@ -94,10 +94,8 @@ static uint64_t attend(struct ndx_receive_loop *loop)
 	struct base_list *node;
 	struct base_list *after;
 
-	if (__atomic_exchange_n(&loop->poked, 0, __ATOMIC_ACQUIRE) != 0) {
-		base_flag_lower(loop->wake);
+	if (__atomic_exchange_n(&loop->poked, 0, __ATOMIC_ACQUIRE) != 0)
 		welcome(loop);
-	}
 	for (node = loop->receivers.next; node != &loop->receivers; node = after) {
 		struct ndx_receiver *r = receiver_of(node);
 		uint64_t due = UINT64_MAX;
@@ -155,6 +153,8 @@ static void sleep_until(struct ndx_receive_loop *loop, uint64_t due)
 	for (int i = 0; i < n; i++) {
 		if (events[i].data != NULL)
 			receiver_woken(events[i].data);
+		else /* only here: lowered where `poked` is, it could be raised for ever after */
+			base_flag_lower(loop->wake);
 	}
 }
 
