@@ -184,20 +184,26 @@ enum ndx_status ndx_receiver_connect_peer(struct ndx_receiver *r,
                                           const struct ndx_peer_description *peer,
                                           uint32_t timeout_ms)
 {
-	bool described;
+	enum ndx_status st = NDX_OK;
 
 	if (r == NULL || peer == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_connect_peer: NULL argument");
 	pthread_mutex_lock(&r->lock);
-	described = r->state == NDX_RECEIVER_CONNECTING && r->end.described && !r->joining;
-	if (described)
+	if (r->joining)
+		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		          "ndx_receiver_connect_peer: another call connects the receiver; wait for "
+		          "its end");
+	else if (r->state != NDX_RECEIVER_CONNECTING || !r->end.described)
+		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		          "ndx_receiver_connect_peer: the receiver is %s%s: call "
+		          "ndx_receiver_describe() first",
+		          ndx_receiver_state_name(r->state),
+		          r->end.described ? "" : ", and was not described");
+	else
 		r->joining = true;
 	pthread_mutex_unlock(&r->lock);
-	if (!described)
-		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "ndx_receiver_connect_peer: the receiver is %s: call "
-		            "ndx_receiver_describe() first",
-		            ndx_receiver_state_name(receiver_state(r)));
+	if (st != NDX_OK)
+		return st;
 	r->numbered = false;
 	return connected(r, endpoint_connect_peer(&r->end, peer, timeout_ms));
 }

@@ -382,6 +382,7 @@ static void *accept_nobody(void *arg)
 
 static void stop_does_not_break_into_an_accept(void **state)
 {
+	const struct ndx_peer_description peer = {0};
 	struct rig *r = *state;
 	struct sink sink = {0};
 	pthread_t thread;
@@ -394,6 +395,9 @@ static void stop_does_not_break_into_an_accept(void **state)
 		sched_yield();
 	assert_int_equal(ndx_receiver_stop(r->receiver), NDX_E_DEVICE_BUSY);
 	assert_non_null(strstr(ndx_last_error(), "cancel its listener"));
+	assert_int_equal(ndx_receiver_connect_peer(r->receiver, &peer, 0),
+	                 NDX_E_INVALID_DEVICE_STATE);
+	assert_non_null(strstr(ndx_last_error(), "another call connects"));
 	/* The accept may not have reached the listener yet. */
 	while (ndx_receiver_stop(r->receiver) == NDX_E_DEVICE_BUSY)
 		(void)ndx_listener_cancel(r->listener);
