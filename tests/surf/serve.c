@@ -124,7 +124,7 @@ bool serve_client(int listener, int stop_fd, struct surf_fpga *fpga)
 		return true;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	serve_in_turn();
-	fpga->requests = 0;
+	__atomic_store_n(&fpga->requests, 0, __ATOMIC_RELAXED);
 	fpga->lost = 0;
 	fpga->resets = 0;
 	fpga->writes = 0;
