@@ -339,7 +339,7 @@ enum ndx_status vb_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_at
 void vb_qp_destroy(struct ndx_spi_qp *spi);
 void vb_qp_cancel(struct ndx_spi_qp *spi);
 void vb_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
-/* Take it to RTS for the connection of `id`: receives first. 0, or errno. */
+/* Take it to RTS: receives first. 0, or errno; ECONNABORTED: the peer has ended the attempt. */
 int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn);
 /* How long the device tries before it gives a peer up, in ms. */
 uint32_t vb_qp_patience(void);

@@ -294,12 +294,6 @@ static void go_up(struct vb_conn *conn)
 	tell_established(conn, NDX_OK, 0, NULL);
 }
 
-static enum ndx_status fail_bring_up(const char *call, int err)
-{
-	return fail(NDX_E_INTERNAL_ERROR, err, "%s: the queue pair does not get ready: %s", call,
-	            strerror(err));
-}
-
 /* The peer's rejections and time-outs come as events; a call that crosses one fails like this. */
 static enum ndx_status fail_gone(const char *call, int err)
 {
@@ -307,10 +301,22 @@ static enum ndx_status fail_gone(const char *call, int err)
 	            err != 0 ? strerror(err) : "rdma_cm has told of it");
 }
 
+static enum ndx_status bring_up(const struct vb_conn *conn, const char *call)
+{
+	const int err = vb_qp_bring_up(conn->qp, conn);
+
+	if (err == 0)
+		return NDX_OK;
+	if (err == ECONNABORTED)
+		return fail_gone(call, err);
+	return fail(NDX_E_INTERNAL_ERROR, err, "%s: the queue pair does not get ready: %s", call,
+	            strerror(err));
+}
+
 enum ndx_status vb_conn_complete(struct ndx_spi_conn *spi)
 {
 	struct vb_conn *conn = vb_conn_of(spi);
-	int err;
+	enum ndx_status st;
 
 	if (conn->state != VB_CONN_ANSWERED)
 		return fail_gone("complete connect", 0);
@@ -318,9 +324,9 @@ enum ndx_status vb_conn_complete(struct ndx_spi_conn *spi)
 		go_up(conn);
 		return NDX_OK;
 	}
-	err = vb_qp_bring_up(conn->qp, conn);
-	if (err != 0)
-		return fail_bring_up("complete connect", err);
+	st = bring_up(conn, "complete connect");
+	if (st != NDX_OK)
+		return st;
 	if (rdma_establish(conn->id) != 0)
 		return fail_gone("complete connect", errno);
 	go_up(conn);
@@ -350,7 +356,6 @@ enum ndx_status vb_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_pa
 	uint8_t data[VB_ACCEPT_ROOM];
 	struct rdma_conn_param param;
 	enum ndx_status st;
-	int err;
 
 	if (conn->state != VB_CONN_REQUESTED)
 		return fail_gone("accept", 0);
@@ -358,12 +363,9 @@ enum ndx_status vb_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_pa
 	if (st != NDX_OK)
 		return st;
 	vb_conn_tie(conn);
-	err = vb_qp_bring_up(conn->qp, conn);
-	/* rdma_cm says so when the peer has gone meanwhile: it tells of it in no other way. */
-	if (err == EINVAL)
-		return fail_gone("accept", err);
-	if (err != 0)
-		return fail_bring_up("accept", err);
+	st = bring_up(conn, "accept");
+	if (st != NDX_OK)
+		return st;
 	param = conn_param(conn, params, data, sizeof(data));
 	if (rdma_accept(conn->id, &param) != 0)
 		return fail_gone("accept", errno);

@@ -60,10 +60,11 @@ static int step(struct vb_qp *qp, const struct vb_conn *conn, enum ibv_qp_state 
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask = 0;
 
+	/* Of an attempt that the peer has ended rdma_cm knows nothing any more. */
 	if (conn->told.on)
 		vb_peer_attr(conn, &attr, &mask);
 	else if (rdma_init_qp_attr(conn->id, &attr, &mask) != 0)
-		return errno;
+		return errno == EINVAL ? ECONNABORTED : errno;
 	if (mask & IBV_QP_DEST_QPN)
 		qp->path.peer_number = attr.dest_qp_num;
 	if (mask & IBV_QP_RQ_PSN)

@@ -35,6 +35,7 @@ enum fake_call {
 	FAKE_CREATE_QP,
 	FAKE_MODIFY_QP,
 	FAKE_REG_MR,
+	FAKE_INIT_QP_ATTR,
 	FAKE_CALLS
 };
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An attempt to connect that the peer ends while this side goes on with it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "rig.h"
+
+#define DEPTH 8u
+
+struct attempt {
+	struct rig rig;
+	enum vb_conn_state state; /* ANSWERED, or REQUESTED */
+	struct vb_event event;    /* the peer's end of it, which rdma_cm has not told yet */
+	enum ndx_status status;
+	bool says_why;
+};
+
+static unsigned told;
+static enum ndx_status told_status;
+
+static void on_established(struct ndx_spi_conn *spi, enum ndx_status status, int32_t native,
+                           const struct ndx_spi_params *params)
+{
+	(void)spi;
+	(void)native;
+	(void)params;
+	told++;
+	told_status = status;
+}
+
+static void setup(struct attempt *a, enum vb_conn_state state, enum rdma_cm_event_type what)
+{
+	struct rig *rig = &a->rig;
+
+	told = 0;
+	a->state = state;
+	a->event = (struct vb_event){.what = what};
+	rig_open(rig);
+	rig->host.established = on_established;
+	rig_connect(rig, DEPTH, NULL);
+	assert_int_equal(rig_receive(rig, 1), NDX_OK);
+	vb_qp_bring_down(rig_qp(rig));
+	rig_qp(rig)->base.state = BASE_QP_IDLE;
+	rig->conn.spi.qp = rig->qp;
+	rig->conn.state = state;
+}
+
+static void go_on(void *arg)
+{
+	struct attempt *a = arg;
+	static const struct ndx_spi_params none;
+
+	a->status = a->state == VB_CONN_ANSWERED ? vb_conn_complete(&a->rig.conn.spi)
+	                                         : vb_conn_accept(&a->rig.conn.spi, &none);
+	a->says_why = strstr(ndx_last_error(), "the peer gave up the attempt") != NULL;
+}
+
+static void on_event(void *arg)
+{
+	struct attempt *a = arg;
+
+	vb_conn_on_event(&a->rig.conn, &a->event);
+}
+
+static void abandon(void *arg)
+{
+	struct attempt *a = arg;
+
+	vb_conn_abandon(&a->rig.conn.spi);
+}
+
+static void call(struct attempt *a, base_loop_fn *fn)
+{
+	base_loop_call(a->rig.adapter.spi.loop, fn, a);
+}
+
+/* The queue pair is as it was: its receive still waits. */
+static void finish(struct attempt *a)
+{
+	assert_int_equal(base_queue_outstanding(&rig_qp(&a->rig)->base.receive), 1);
+	assert_int_equal(rig_native(&a->rig)->state, IBV_QPS_RESET);
+	rig_expect_none(&a->rig);
+	rig_close(&a->rig);
+}
+
+static const enum vb_conn_state states[] = {VB_CONN_ANSWERED, VB_CONN_REQUESTED};
+static const enum rdma_cm_event_type ends[] = {RDMA_CM_EVENT_REJECTED, RDMA_CM_EVENT_DISCONNECTED};
+
+/* Each of the calls on the way up may be the first that rdma_cm refuses. */
+static void an_end_that_is_not_told_yet_is_the_attempts(void **state)
+{
+	struct attempt a;
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * 2 * 3; i++) {
+		setup(&a, states[i % 2], ends[i / 2 % 2]);
+		a.rig.device.refuse_errno = EINVAL;
+		a.rig.device.refuse_nth[FAKE_INIT_QP_ATTR] = 1 + i / 4;
+		call(&a, go_on);
+		assert_int_equal(a.status, NDX_E_CONNECTION_ABORTED);
+		assert_true(a.says_why);
+		call(&a, abandon);
+		call(&a, on_event);
+		assert_int_equal(told, 0); /* the call has said it */
+		finish(&a);
+	}
+}
+
+static void an_end_that_was_told_is_the_attempts(void **state)
+{
+	struct attempt a;
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * 2; i++) {
+		setup(&a, states[i % 2], ends[i / 2]);
+		call(&a, on_event);
+		assert_int_equal(told, 1);
+		assert_int_equal(told_status, NDX_E_CONNECTION_ABORTED);
+		call(&a, go_on);
+		assert_int_equal(a.status, NDX_E_CONNECTION_ABORTED);
+		call(&a, abandon);
+		assert_int_equal(told, 1);
+		finish(&a);
+	}
+}
+
+/* The peer cannot be the reason: it says nothing to the device. */
+static void what_the_device_refuses_is_no_end(void **state)
+{
+	struct attempt a;
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * 3; i++) {
+		setup(&a, states[i % 2], RDMA_CM_EVENT_REJECTED);
+		a.rig.device.refuse_errno = EINVAL;
+		a.rig.device.refuse_nth[FAKE_MODIFY_QP] = 1 + i / 2;
+		call(&a, go_on);
+		assert_int_equal(a.status, NDX_E_INTERNAL_ERROR);
+		assert_false(a.says_why);
+		call(&a, abandon);
+		finish(&a);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_end_that_is_not_told_yet_is_the_attempts),
+		cmocka_unit_test(an_end_that_was_told_is_the_attempts),
+		cmocka_unit_test(what_the_device_refuses_is_no_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
