@@ -126,8 +126,7 @@ enum ndx_status vb_find_addresses(const struct vb_options *options, struct ibv_c
                                   struct sockaddr_storage **list, size_t *count);
 enum ndx_status vb_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
                         ndx_spi_list_fn *each, void *arg);
-void vb_describe(const struct vb_options *options, struct ibv_context *context,
-                 struct ndx_adapter_info *info);
+void vb_describe(const struct vb_adapter *adapter, struct ndx_adapter_info *info);
 bool vb_is_own(const struct vb_adapter *adapter, const struct sockaddr_storage *address);
 /* Does this rdma_cm_id, which is bound, belong to the adapter? */
 bool vb_serves(const struct vb_adapter *adapter, const struct rdma_cm_id *id);

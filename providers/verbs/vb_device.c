@@ -354,10 +354,9 @@ static uint64_t adapter_id(const char *device, unsigned port)
 	return hash_text(text);
 }
 
-void vb_describe(const struct vb_options *options, struct ibv_context *context,
-                 struct ndx_adapter_info *info)
+void vb_describe(const struct vb_adapter *adapter, struct ndx_adapter_info *info)
 {
-	struct ibv_device_attr attr;
+	const struct vb_options *options = &adapter->options;
 	char gid[16];
 
 	gid[0] = '\0';
@@ -367,12 +366,8 @@ void vb_describe(const struct vb_options *options, struct ibv_context *context,
 	               options->port, gid);
 	(void)snprintf(info->device, sizeof(info->device), "%s", options->device);
 	info->adapter_id = adapter_id(options->device, options->port);
-	info->vendor_id = 0;
-	info->device_id = 0;
-	if (ibv_query_device(context, &attr) == 0) {
-		info->vendor_id = attr.vendor_id;
-		info->device_id = attr.vendor_part_id;
-	}
+	info->vendor_id = adapter->software ? 0 : adapter->attr.vendor_id;
+	info->device_id = adapter->software ? 0 : adapter->attr.vendor_part_id;
 }
 
 static void list_port(struct search *s, struct sockaddr_storage *list, ndx_spi_list_fn *each,

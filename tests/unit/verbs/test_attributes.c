@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the native queue pair is asked for on its way up. */
+/* What the native queue pair is asked for on its way up, and what is said of the device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,11 +55,28 @@ static void every_path_mtu_reaches_the_device(void **state)
 	rig_close(&rig);
 }
 
+/* The driver of software RoCE names one all the same. */
+static void software_has_no_vendor(void **state)
+{
+	struct vb_adapter adapter = {.attr = {.vendor_id = 0x2c9, .vendor_part_id = 4119}};
+	struct ndx_adapter_info info;
+
+	(void)state;
+	vb_describe(&adapter, &info);
+	assert_int_equal(info.vendor_id, 0x2c9);
+	assert_int_equal(info.device_id, 4119);
+	adapter.software = true;
+	vb_describe(&adapter, &info);
+	assert_int_equal(info.vendor_id, 0);
+	assert_int_equal(info.device_id, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_rnr_timer_reaches_the_device),
 		cmocka_unit_test(every_path_mtu_reaches_the_device),
+		cmocka_unit_test(software_has_no_vendor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
