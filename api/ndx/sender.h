@@ -59,7 +59,8 @@ struct ndx_sender_attr {
 	uint32_t fault_every;           /**< every so many frames; 0: the first one only */
 	uint32_t no_receive_timeout_ms; /**< as of struct ndx_qp_attr. Default 4000 */
 	uint32_t keepalive_ms;          /**< as of struct ndx_qp_attr. Default 5000 */
-	uint32_t spin_us; /**< how long waiting calls poll before they sleep. Default 50 */
+	uint32_t spin_us;          /**< how long waiting calls poll before they sleep. Default 50 */
+	uint32_t close_timeout_ms; /**< how long _close() and _reset() wait. Default 8000 */
 };
 
 /** Set `size` and the defaults. */
@@ -176,7 +177,14 @@ enum ndx_status ndx_sender_get_stats(struct ndx_sender *sender, struct ndx_sende
 /** After the connection ended: a new queue pair, as ndx_receiver_reset(). Not with a receiver. */
 enum ndx_status ndx_sender_reset(struct ndx_sender *sender);
 
-/** Disconnect (unless it is a receiver's connection), and release. NULL is a no-op. Blocks. */
+/**
+ * Release. NULL is a no-op.
+ *
+ * Its own connection is disconnected. On a receiver's, what is under way has `close_timeout_ms` to
+ * end. The rest is given up, and as its memory goes with the sender, that ends the connection.
+ *
+ * Thread safety: once. Blocks: up to `close_timeout_ms` of struct ndx_sender_attr.
+ */
 void ndx_sender_close(struct ndx_sender *sender);
 
 NDX_DECLS_END

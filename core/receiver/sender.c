@@ -33,6 +33,8 @@ void ndx_sender_attr_init(struct ndx_sender_attr *attr)
 	attr->peer_slot_count = 256;
 	attr->no_receive_timeout_ms = 4000;
 	attr->keepalive_ms = 5000;
+	/* Longer than the time-outs of a disconnect together. */
+	attr->close_timeout_ms = 8000;
 }
 
 static enum ndx_status bad(const char *what, uint64_t value, const char *rule)

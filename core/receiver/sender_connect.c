@@ -8,9 +8,6 @@
 #include "receiver.h"
 #include "sender.h"
 
-/* Longer than the time-outs of a disconnect together. */
-#define PART_MS 8000u
-
 static enum ndx_status unconnected(const struct ndx_sender *s, const char *call)
 {
 	if (s == NULL)
@@ -168,7 +165,7 @@ static void discard_results(struct ndx_sender *s)
 static void part(struct ndx_sender *s)
 {
 	if (s->connected && s->end.connector != NULL)
-		(void)ndx_disconnect(s->end.connector, PART_MS);
+		(void)ndx_disconnect(s->end.connector, s->attr.close_timeout_ms);
 	endpoint_dismantle(&s->end);
 	if (s->cq != NULL)
 		discard_results(s);
@@ -195,9 +192,8 @@ static void leave_receiver(struct ndx_sender *s)
 {
 	struct ndx_receiver *r = s->receiver;
 
-	while (s->under_way > 0 && s->stats.failed == NDX_OK &&
-	       ndx_sender_flush(s, PART_MS) == NDX_OK)
-		;
+	if (s->under_way > 0)
+		(void)ndx_sender_flush(s, s->attr.close_timeout_ms);
 	base_lock_acquire(&r->tx_lock);
 	r->has_sender = false;
 	base_lock_release(&r->tx_lock);
