@@ -25,11 +25,27 @@ static void say_access(const struct surf_bus *bus, uint32_t address, const char 
 	               verb, cause[0] != '\0' ? ": " : "", cause);
 }
 
+static bool is_late(const struct surf_bus *bus)
+{
+	return bus->until != 0 && bus->ops->now(bus->state) >= bus->until;
+}
+
+static enum ndx_status say_late(const struct surf_bus *bus, uint32_t address, char *why,
+                                size_t room)
+{
+	(void)snprintf(why, room, "register 0x%x: the time for the clean-up is over",
+	               (unsigned)(bus->base + address));
+	return NDX_E_IO_TIMEOUT;
+}
+
 enum ndx_status surf_bus_put(const struct surf_bus *bus, uint32_t address, uint32_t value,
                              char *why, size_t room)
 {
-	enum ndx_status st = bus->ops->write32(bus->state, bus->base + address, value);
+	enum ndx_status st;
 
+	if (is_late(bus))
+		return say_late(bus, address, why, room);
+	st = bus->ops->write32(bus->state, bus->base + address, value);
 	if (st != NDX_OK)
 		say_access(bus, address, "written", st, why, room);
 	return st;
@@ -38,8 +54,11 @@ enum ndx_status surf_bus_put(const struct surf_bus *bus, uint32_t address, uint3
 static enum ndx_status get(const struct surf_bus *bus, uint32_t address, uint32_t *value, char *why,
                            size_t room)
 {
-	enum ndx_status st = bus->ops->read32(bus->state, bus->base + address, value);
+	enum ndx_status st;
 
+	if (is_late(bus))
+		return say_late(bus, address, why, room);
+	st = bus->ops->read32(bus->state, bus->base + address, value);
 	if (st != NDX_OK)
 		say_access(bus, address, "read", st, why, room);
 	return st;

@@ -38,7 +38,8 @@ struct surf_bus_ops {
 struct surf_bus {
 	const struct surf_bus_ops *ops;
 	void *state;
-	uint32_t base; /* added to each address */
+	uint32_t base;  /* added to each address */
+	uint64_t until; /* by now(): no access begins later; 0: no such limit */
 };
 
 /*

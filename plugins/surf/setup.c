@@ -10,6 +10,8 @@
 #define STEP_MS 5000u
 #define UNDO_MS 3000u
 #define DESTROY_MS 5000u
+/* For the register accesses of a clean-up, some hundred, beside the answers. */
+#define ACCESSES_MS 5000u
 #define TEXT 200u
 
 /* What this FPGA build is given for what nobody chooses. */
@@ -321,10 +323,13 @@ unsigned surf_tear_down(const struct surf_bus *bus, const struct surf_log *log,
                         struct surf_connection *connection)
 {
 	char why[TEXT];
+	struct surf_bus limited = *bus;
 	const struct run run = {
-		.bus = bus, .log = log, .made = *connection, .why = why, .room = sizeof(why)};
+		.bus = &limited, .log = log, .made = *connection, .why = why, .room = sizeof(why)};
 	unsigned failed = 0;
 
+	limited.until = bus->ops->now(bus->state) + ACCESSES_MS + at_most(&run, DESTROY_MS) +
+	                UINT64_C(3) * at_most(&run, UNDO_MS);
 	if (run.made.has_qp)
 		failed += drop_qp(&run);
 	if (run.made.has_mr)
@@ -333,6 +338,7 @@ unsigned surf_tear_down(const struct surf_bus *bus, const struct surf_log *log,
 		failed += free_pd(&run);
 	if (failed > 0) {
 		say(log, NDX_LOG_WARN, "the clean-up is not complete: soft reset of the FPGA");
+		/* That is worth more than any step, and few accesses: the limit is not for it. */
 		(void)note(&run, surf_bus_reset(bus, why, sizeof(why)));
 	}
 	memset(connection, 0, sizeof(*connection));

@@ -77,7 +77,8 @@ enum ndx_status surf_bring_up(const struct surf_bus *bus, const struct surf_log 
 /*
  * QP to ERR, destroy it, free MR and PD: each that is there, whatever became of those before; a
  * failure is logged. If anything failed, a soft reset clears the rest. *connection is empty
- * afterwards. Returns how many steps failed.
+ * afterwards. Returns how many steps failed. Takes as long as the answers may, 5 s for the
+ * accesses, one access more, and the reset.
  */
 unsigned surf_tear_down(const struct surf_bus *bus, const struct surf_log *log,
                         struct surf_connection *connection);

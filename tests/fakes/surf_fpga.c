@@ -329,6 +329,7 @@ static enum ndx_status write_stream(struct surf_fpga *f, uint32_t at, uint32_t v
 
 static bool fails(struct surf_fpga *f)
 {
+	f->now += f->access_ms;
 	return ++f->accesses == f->fail_access;
 }
 
@@ -343,7 +344,8 @@ static enum ndx_status write32(void *state, uint32_t address, uint32_t value)
 		f->trace[f->writes].address = address;
 		f->trace[f->writes].value = value;
 	}
-	f->writes++;
+	if (++f->writes == f->fail_write)
+		return f->error;
 	catch_up(f);
 	if (at == SURF_REG_CONTROL) {
 		control(f, value);

@@ -50,7 +50,9 @@ struct surf_fpga {
 	/* To be set: */
 	enum surf_fault faults[SURF_FPGA_REQUESTS]; /* by the request's number, from 0 */
 	uint32_t delay_ms;                          /* from the edge to the answer */
-	unsigned fail_access;                       /* the n-th access from 1 fails, with... */
+	uint32_t access_ms;                         /* that each access takes */
+	unsigned fail_access;                       /* the n-th access from 1 fails, with `error` */
+	unsigned fail_write;                        /* the n-th write from 1 fails, with... */
 	enum ndx_status error;                      /* ...this */
 	unsigned cancel_wait;                       /* the n-th wait from 1 is cancelled */
 	uint32_t base;

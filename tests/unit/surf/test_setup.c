@@ -21,6 +21,7 @@ static struct surf_connection connection;
 static char why[200];
 
 static unsigned logged[NDX_LOG_DEBUG + 1];
+static unsigned logged_late;
 static char last_warning[200];
 static char last_error[200];
 
@@ -28,6 +29,7 @@ static void line(void *to, enum ndx_log_level level, const char *text)
 {
 	(void)to;
 	logged[level]++;
+	logged_late += strstr(text, "the time for the clean-up is over") != NULL;
 	if (level == NDX_LOG_WARN)
 		(void)snprintf(last_warning, sizeof(last_warning), "%s", text);
 	if (level == NDX_LOG_ERROR)
@@ -57,6 +59,7 @@ static int fresh(void **state)
 	memset(&connection, 0, sizeof(connection));
 	memset(why, 0, sizeof(why));
 	memset(logged, 0, sizeof(logged));
+	logged_late = 0;
 	memset(last_warning, 0, sizeof(last_warning));
 	memset(last_error, 0, sizeof(last_error));
 	bus = (struct surf_bus){.ops = &surf_fpga_ops, .state = &fpga};
@@ -455,6 +458,33 @@ static void a_dead_bus_is_logged_and_survived(void **state)
 	assert_int_equal(surf_tear_down(&bus, NULL, &connection), 0);
 }
 
+/* 14 s for the answers as it is, or less; and 5 s for the accesses. */
+static void a_slow_bus_gets_no_more_than_its_time(void **state)
+{
+	static const struct {
+		uint32_t step_ms;
+		uint64_t most_ms;
+	} limits[] = {{60000, 19000}, {0, 19000}, {100, 5400}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		connected();
+		connection.step_ms = limits[i].step_ms;
+		fpga.access_ms = 1999;
+		assert_int_equal(tear_down(), 4);
+		/* The access that was under way, and the soft reset. */
+		assert_in_range(fpga.now, limits[i].most_ms,
+		                limits[i].most_ms + 4 * fpga.access_ms + 150);
+		assert_int_equal(fpga.resets, 1);
+		assert_fpga_is_empty();
+		assert_int_equal(logged_late, 4);
+	}
+	connected();
+	connection.step_ms = 100;
+	fpga.access_ms = 20;
+	assert_int_equal(tear_down(), 0);
+}
+
 static void what_somebody_left_behind_is_cleared_first(void **state)
 {
 	(void)state;
@@ -510,6 +540,7 @@ int main(void)
 		cmocka_unit_test_setup(a_step_that_gets_no_answer_does_not_stop_the_others, fresh),
 		cmocka_unit_test_setup(four_steps_without_an_answer_are_four_warnings, fresh),
 		cmocka_unit_test_setup(a_dead_bus_is_logged_and_survived, fresh),
+		cmocka_unit_test_setup(a_slow_bus_gets_no_more_than_its_time, fresh),
 		cmocka_unit_test_setup(what_somebody_left_behind_is_cleared_first, fresh),
 		cmocka_unit_test_setup(after_any_failed_access_the_next_bring_up_works, fresh),
 	};
