@@ -27,7 +27,8 @@ struct surf_registers {
 	bool limited;      /* by the deadline and by cancel */
 	uint64_t deadline;
 	uint32_t last_id;
-	char cause[128]; /* of the access that failed; then there is no other one */
+	bool broken;     /* half a message may be on its way: nothing can follow it */
+	char cause[128]; /* why the last access failed */
 };
 
 static uint64_t now_ms(void *state)
@@ -59,21 +60,36 @@ static enum ndx_status wait_for(int fd, short events, uint64_t until)
 
 /* ---- connecting ---- */
 
+/* getaddrinfo() takes numbers modulo 2^16. */
+static bool is_port(const char *text)
+{
+	const size_t length = strspn(text, "0123456789");
+	const unsigned long number = strtoul(text, NULL, 10);
+
+	return length > 0 && text[length] == '\0' && number > 0 && number <= UINT16_MAX;
+}
+
 static bool split(const char *address, char host[HOST_MAX], const char **port)
 {
 	const char *colon = strrchr(address, ':');
+	const char *begin = address;
+	const char *end = colon;
 	size_t length;
 
-	if (colon == NULL || colon == address || colon[1] == '\0')
+	if (colon == NULL || !is_port(colon + 1))
 		return false;
-	length = (size_t)(colon - address);
-	if (address[0] == '[' && colon[-1] == ']') {
-		address++;
-		length -= 2;
+	if (address[0] == '[') {
+		begin++;
+		end--;
+		if (end < begin || *end != ']')
+			return false;
+	} else if (memchr(address, ':', (size_t)(colon - address)) != NULL) {
+		return false; /* IPv6 without brackets: its port is anybody's guess */
 	}
+	length = (size_t)(end - begin);
 	if (length == 0 || length >= HOST_MAX)
 		return false;
-	memcpy(host, address, length);
+	memcpy(host, begin, length);
 	host[length] = '\0';
 	*port = colon + 1;
 	return true;
@@ -121,7 +137,9 @@ static enum ndx_status reach(struct surf_registers *r, const char *address, uint
 
 	if (!split(address, host, &port)) {
 		(void)snprintf(why, room,
-		               "\"%.64s\" is no address of a register bus: say HOST:PORT", address);
+		               "\"%.64s\" is no address of a register bus: say HOST:PORT or "
+		               "[IPV6]:PORT",
+		               address);
 		return NDX_E_INVALID_ADDRESS;
 	}
 	error = getaddrinfo(host, port, &hints, &found);
@@ -199,6 +217,7 @@ bool surf_registers_cancelled(const struct surf_registers *r)
 static enum ndx_status gone(struct surf_registers *r, const char *why)
 {
 	(void)snprintf(r->cause, sizeof(r->cause), "%s", why);
+	r->broken = true;
 	return NDX_E_CONNECTION_ABORTED;
 }
 
@@ -254,11 +273,10 @@ static enum ndx_status access_register(struct surf_registers *r, struct srp_requ
 	const char *why;
 	enum ndx_status st = check_limit(r);
 
-	if (st != NDX_OK)
-		return st;
-	/* Half a message may be on its way: nothing can follow it. */
-	if (r->cause[0] != '\0')
-		return NDX_E_CONNECTION_ABORTED;
+	if (!r->broken)
+		r->cause[0] = '\0';
+	if (st != NDX_OK || r->broken)
+		return st != NDX_OK ? st : NDX_E_CONNECTION_ABORTED;
 	request->id = ++r->last_id;
 	st = move(r, true, bytes, srp_request_write(bytes, request), until);
 	while (st == NDX_OK && verdict == SRP_OTHER) {
@@ -268,11 +286,11 @@ static enum ndx_status access_register(struct surf_registers *r, struct srp_requ
 		if (st == NDX_OK && verdict == SRP_OTHER && now_ms(r) >= until)
 			return gone(r, "the register bus answers what it was not asked");
 	}
-	if (st == NDX_OK && verdict == SRP_WRONG) {
-		(void)gone(r, why);
-		st = NDX_E_REMOTE_ERROR;
-	}
-	return st;
+	if (st != NDX_OK || verdict == SRP_ANSWER)
+		return st;
+	(void)snprintf(r->cause, sizeof(r->cause), "%s", why);
+	r->broken = verdict == SRP_WRONG;
+	return NDX_E_REMOTE_ERROR;
 }
 
 static enum ndx_status write32(void *state, uint32_t address, uint32_t value)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The FPGA's registers over a TCP connection that speaks SRPv3 (srp.h). One thread uses it; another
- * may cancel. Behind an access that failed there is no other one: half a message may be on its way.
+ * may cancel. Once the connection is broken, or out of step, no access is tried any more; an access
+ * that the FPGA refuses fails alone.
  */
 #ifndef SURF_REGISTERS_H
 #define SURF_REGISTERS_H
@@ -10,7 +11,8 @@
 
 struct surf_registers;
 
-/* HOST:PORT or [IPV6]:PORT. */
+/* HOST:PORT or [IPV6]:PORT. A name is looked up by the system, which takes its own time for that; a
+ * numeric address takes none. */
 enum ndx_status surf_registers_open(const char *address, uint32_t timeout_ms,
                                     struct surf_registers **out, char *why, size_t room);
 void surf_registers_close(struct surf_registers *r);

@@ -93,7 +93,7 @@ enum srp_verdict srp_response_parse(const uint8_t bytes[SRP_RESPONSE_BYTES],
 		               ? "the FPGA's register bus did not answer in time"
 		               : "the FPGA's register bus tells of an error: is the base address "
 		                 "right?";
-		return SRP_WRONG;
+		return SRP_REFUSED;
 	}
 	*value = get(bytes + VALUE_AT);
 	return SRP_ANSWER;

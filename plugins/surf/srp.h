@@ -27,9 +27,10 @@ struct srp_request {
 
 /* What a response is to a request. */
 enum srp_verdict {
-	SRP_ANSWER, /* of this request, and all went well */
-	SRP_OTHER,  /* of another request: one that was given up */
-	SRP_WRONG,  /* no answer to any request of ours, or one that tells of a failure */
+	SRP_ANSWER,  /* of this request, and all went well */
+	SRP_REFUSED, /* of this request, and it tells of a failure; the next one may go well */
+	SRP_OTHER,   /* of another request: one that was given up */
+	SRP_WRONG,   /* no answer to any request of ours: nobody knows where the next one begins */
 };
 
 /* Returns how many bytes were written. */
@@ -44,7 +45,7 @@ void srp_request_parse(const uint8_t *bytes, struct srp_request *out);
 void srp_response_write(uint8_t bytes[SRP_RESPONSE_BYTES], const struct srp_request *request,
                         uint32_t value, uint32_t status);
 
-/* SRP_WRONG: *why says in what; *value is untouched unless SRP_ANSWER. */
+/* SRP_REFUSED, SRP_WRONG: *why says in what; *value is untouched unless SRP_ANSWER. */
 enum srp_verdict srp_response_parse(const uint8_t bytes[SRP_RESPONSE_BYTES],
                                     const struct srp_request *request, uint32_t *value,
                                     const char **why);

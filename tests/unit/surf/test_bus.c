@@ -276,7 +276,7 @@ static void an_answer_is_one_of_its_own_request(void **state)
 	other.id = 6;
 	assert_int_equal(srp_response_parse(bytes, &other, &value, &text), SRP_OTHER);
 	srp_response_write(bytes, &asked, 8, 1);
-	assert_int_equal(srp_response_parse(bytes, &asked, &value, &text), SRP_WRONG);
+	assert_int_equal(srp_response_parse(bytes, &asked, &value, &text), SRP_REFUSED);
 	assert_int_equal(value, 7);
 }
 

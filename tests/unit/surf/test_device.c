@@ -392,6 +392,26 @@ static void an_address_without_registers_is_told_of(void **state)
 	hang_up(&r);
 }
 
+/* Here a word of the third request: what the first two made is taken back over the same bus. */
+static void an_access_that_is_refused_fails_alone(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	r.serving.fpga.fail_write = 37;
+	r.serving.fpga.error = NDX_E_INVALID_PARAMETER;
+	say_order(&r);
+	hear(&r, SURF_ERROR);
+	assert_non_null(strstr(r.text, "QP create: register 0xf"));
+	assert_non_null(strstr(r.text, "cannot be written: the FPGA's register bus tells of an"));
+	hang_up(&r);
+	assert_int_equal(r.serving.fpga.requests, 4);
+	assert_int_equal(r.serving.fpga.resets, 1);
+	assert_int_equal(warnings, 0);
+	assert_fpga_is_empty(&r);
+}
+
 /* ---- a bus that is none of the emulated FPGA's ---- */
 
 enum manner {
@@ -520,7 +540,18 @@ static void a_cancel_lets_no_other_access_begin(void **state)
 
 static void nobody_there_is_told_of(void **state)
 {
-	static const char *const bad[] = {"", ":", "host", "127.0.0.1:", ":80"};
+	static const char *const bad[] = {"",
+	                                  ":",
+	                                  "host",
+	                                  "127.0.0.1:",
+	                                  ":80",
+	                                  "[:80",
+	                                  "[]:80",
+	                                  "::1:80",
+	                                  "127.0.0.1:0",
+	                                  "127.0.0.1:65536",
+	                                  "127.0.0.1:http",
+	                                  "[::1:80"};
 	struct ndx_plugin_channel *channel = NULL;
 	uint16_t port = 0;
 	char address[32];
@@ -556,6 +587,7 @@ int main(void)
 		cmocka_unit_test(what_is_out_of_range_touches_no_register),
 		cmocka_unit_test(a_bus_that_goes_away_is_named_with_its_register),
 		cmocka_unit_test(an_address_without_registers_is_told_of),
+		cmocka_unit_test(an_access_that_is_refused_fails_alone),
 		cmocka_unit_test(a_bus_that_talks_nonsense_is_told_of),
 		cmocka_unit_test(accesses_keep_the_time_of_the_stage),
 		cmocka_unit_test(a_cancel_lets_no_other_access_begin),
