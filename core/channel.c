@@ -89,7 +89,9 @@ static bool flush(struct channel *ch)
 {
 	const bool said = ch->goodbye;
 
-	while (!ch->held && ch->out_sent < ch->out_length) {
+	if (ch->held)
+		return false; /* the session may have the rest of a frame, and it is not out yet */
+	while (ch->out_sent < ch->out_length) {
 		const ssize_t n = send(ch->fd, ch->out + ch->out_sent,
 		                       ch->out_length - ch->out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 
