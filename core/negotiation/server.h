@@ -108,6 +108,9 @@ enum client_io client_read_frame(struct client *c, uint32_t most, struct frame *
                                  const char **why);
 /* The frame was taken. */
 void client_consume(struct client *c);
+/* What is behind the frame in the inbox, and stays there. IO_BAD: a part of a header; nothing is
+ * armed, for it would not wait. */
+enum client_io client_peek(struct client *c, uint8_t header[FRAME_HEADER]);
 enum client_io client_send(struct client *c, const uint8_t *bytes, size_t length);
 /* Whatever comes is thrown away, until the peer closes. */
 enum client_io client_drain(struct client *c);

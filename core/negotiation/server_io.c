@@ -109,6 +109,22 @@ void client_consume(struct client *c)
 	s->inbox_room = 0;
 }
 
+enum client_io client_peek(struct client *c, uint8_t header[FRAME_HEADER])
+{
+	ssize_t n;
+
+	if (!may_read(c))
+		return wait_for(c, EPOLLIN);
+	do
+		n = recv(c->fd, header, FRAME_HEADER, MSG_PEEK);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return wait_for(c, EPOLLIN);
+	if (n <= 0)
+		return IO_LOST;
+	return n == (ssize_t)FRAME_HEADER ? IO_DONE : IO_BAD;
+}
+
 enum client_io client_send(struct client *c, const uint8_t *bytes, size_t length)
 {
 	while (c->sent < length) {

@@ -5,6 +5,8 @@
  */
 #include "server.h"
 
+#include <sys/socket.h>
+
 #include "base_log.h"
 #include "core.h"
 
@@ -89,13 +91,39 @@ bool client_say_words(struct client *c)
 	return true;
 }
 
-bool client_take_word(struct client *c, const struct frame *f)
+static bool hear_word(struct client *c, const struct frame *f)
 {
 	if (c->wire == NULL || f->type != FRAME_GOODBYE || f->length > 0)
 		return false;
 	wire_heard(c->wire, f->flags & FRAME_ABORTED ? WIRE_ABORT : WIRE_GOODBYE);
+	return true;
+}
+
+bool client_take_word(struct client *c, const struct frame *f)
+{
+	if (!hear_word(c, f))
+		return false;
 	client_consume(c);
 	return true;
+}
+
+/* Behind a whole frame, which has to wait for the pool. What is no word stays where it is. */
+static void overhear_behind(struct client *c)
+{
+	uint8_t header[FRAME_HEADER];
+	enum client_io io = client_peek(c, header);
+	const char *why;
+	struct frame f;
+	size_t used;
+
+	while (io == IO_DONE &&
+	       frame_parse(header, sizeof(header), 0, &f, &used, &why) == FRAME_WHOLE &&
+	       hear_word(c, &f)) {
+		(void)recv(c->fd, header, sizeof(header), 0);
+		io = client_peek(c, header);
+	}
+	if (io == IO_LOST)
+		wire_heard(c->wire, WIRE_LOST);
 }
 
 void client_overhear(struct client *c)
@@ -109,7 +137,8 @@ void client_overhear(struct client *c)
 		case IO_DONE:
 			if (client_take_word(c, &f))
 				continue;
-			return; /* it stays, for when the pool has done */
+			overhear_behind(c); /* it stays, for when the pool has done */
+			return;
 		case IO_LOST:
 		case IO_BAD:
 			wire_heard(c->wire, WIRE_LOST);
