@@ -308,7 +308,7 @@ enum ndx_status plugins_register(struct ndx_negotiation *n, const struct ndx_plu
 	} else {
 		st = fail(st, 0, "plugin \"%s\" (%s) is refused: %s", name, source->origin, why);
 		/* Without a name it can only be told apart by where it came from. */
-		if (source->dl != NULL || name[0] != '?')
+		if (source->dl != NULL || source->host != NULL || name[0] != '?')
 			note_failed(n, name, source->origin, why);
 	}
 	pthread_mutex_unlock(&n->registering);

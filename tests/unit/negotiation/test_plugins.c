@@ -305,6 +305,7 @@ static void a_plugin_may_run_others(void **state)
 	assert_non_null(strstr(l.text, "bad:-:plugin \"bad\" ("));
 	assert_non_null(strstr(l.text, "a bad word"));
 	assert_non_null(strstr(l.text, "lame:-:it limps;"));
+	assert_non_null(strstr(l.text, "?:-:its name "));
 	assert_non_null(strstr(l.text, "ndx-plugin-orphan.tale needs ndx-host-tale.so"));
 	assert_int_equal(ndx_negotiation_unregister(*state, "fake-host"), NDX_E_DEVICE_BUSY);
 	says("plugin \"fake-host\" runs 1 others");
