@@ -5,6 +5,7 @@
  */
 #include "says.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 
 #include <ndx/ndx.h>
 #include <ndx/negotiation_server.h>
+#include "core.h"
 #include "fake_direct.h"
 #include "session.h"
 
@@ -51,6 +53,21 @@ static enum ndx_status ready(void *session, const struct ndx_exchange *x, const 
 	return NDX_OK;
 }
 
+/* The client's stage done has begun. */
+static int parting; /* atomic */
+
+static enum ndx_status done(void *session, const struct ndx_exchange *x, const void *peer,
+                            size_t length, struct ndx_exchange_reply *reply)
+{
+	(void)session;
+	(void)peer;
+	(void)length;
+	if (x->role == NDX_ROLE_CLIENT)
+		__atomic_store_n(&parting, 1, __ATOMIC_SEQ_CST);
+	reply->completed = true;
+	return NDX_OK;
+}
+
 static enum ndx_status reset(void *session, enum ndx_stage stage)
 {
 	(void)session;
@@ -58,7 +75,8 @@ static enum ndx_status reset(void *session, enum ndx_stage stage)
 	return NDX_OK;
 }
 
-static const struct ndx_variant_ops ops = {.info = info, .ready = ready, .reset = reset};
+static const struct ndx_variant_ops ops = {
+	.info = info, .ready = ready, .done = done, .reset = reset};
 static const struct ndx_plugin_variant only = {.name = "as-it-is", .help = "test", .ops = &ops};
 static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
                                          .size = sizeof(struct ndx_plugin),
@@ -67,6 +85,31 @@ static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
                                          .vendor = "test",
                                          .list = &only,
                                          .count = 1};
+
+/* ---- a transport that takes a part of a frame ---- */
+
+enum { PART = 7 };
+static int narrow = -1;  /* atomic: what it is called as a descriptor */
+static int part_is_out;  /* atomic */
+static int rest_is_next; /* atomic: the session is about to write it */
+
+/* In place of the C library's, for the whole program. */
+ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+	if (fd != __atomic_load_n(&narrow, __ATOMIC_SEQ_CST))
+		return sendto(fd, buf, n, flags, NULL, 0);
+	/* The control thread does not wait, the session's may. */
+	if ((flags & MSG_DONTWAIT) != 0 && __atomic_exchange_n(&part_is_out, 1, __ATOMIC_SEQ_CST)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	if ((flags & MSG_DONTWAIT) != 0)
+		return sendto(fd, buf, PART, flags, NULL, 0);
+	__atomic_store_n(&rest_is_next, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&narrow, __ATOMIC_SEQ_CST) == fd)
+		(void)poll(NULL, 0, 1);
+	return sendto(fd, buf, n, flags, NULL, 0);
+}
 
 /* ---- two ends, and the session between them ---- */
 
@@ -176,11 +219,16 @@ static void begin(struct rig *r)
 	assert_int_equal(ndx_session_create(&session, &r->session), NDX_OK);
 }
 
+static void await(const int *flag)
+{
+	while (__atomic_load_n(flag, __ATOMIC_SEQ_CST) == 0)
+		(void)poll(NULL, 0, 1);
+}
+
 /* The server's session is over. */
 static void wait_closed(struct rig *r)
 {
-	while (__atomic_load_n(&r->closed, __ATOMIC_SEQ_CST) == 0)
-		(void)poll(NULL, 0, 1);
+	await(&r->closed);
 }
 
 static void watch(struct end *e)
@@ -336,6 +384,70 @@ static void words_pass_while_a_callback_is_busy(void **state)
 	end(&r);
 }
 
+static void *run_done(void *session)
+{
+	return (void *)(intptr_t)ndx_session_execute(session, NDX_STAGE_DONE);
+}
+
+/* Stage done is asked for, and waits for the callback; the goodbye behind it does not. */
+static void words_pass_behind_what_waits_for_a_callback(void **state)
+{
+	pthread_t thread;
+	struct rig r;
+	void *st;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		begin(&r);
+		__atomic_store_n(&r.held, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&parting, 0, __ATOMIC_SEQ_CST);
+		assert_int_equal(ndx_session_run(r.session), NDX_OK);
+		watch(&r.a);
+		watch(&r.b);
+		assert_int_equal(pthread_create(&thread, NULL, run_done, r.session), 0);
+		await(&parting);
+		part(&r.a, &r.b);
+		__atomic_store_n(&r.held, 0, __ATOMIC_SEQ_CST);
+		assert_int_equal(pthread_join(thread, &st), 0);
+		assert_int_equal((intptr_t)st, NDX_OK);
+		end(&r);
+	}
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* The session writes the rest of a goodbye of which a part is out: it is said when that is done. */
+static void a_goodbye_is_said_when_all_of_it_is_out(void **state)
+{
+	pthread_t thread;
+	struct rig r;
+	void *st;
+
+	(void)state;
+	up(&r);
+	__atomic_store_n(&part_is_out, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&rest_is_next, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&narrow, r.session->link.fd, __ATOMIC_SEQ_CST);
+	start_disconnect(&r.a);
+	await(&part_is_out);
+	start_disconnect(&r.b);
+	indicated(&r.a, NDX_DISCONNECT_GRACEFUL);
+	assert_int_equal(pthread_create(&thread, NULL, run_done, r.session), 0);
+	await(&rest_is_next);
+	/* Time for the control thread to be wrong. */
+	for (int i = 0; i < 10; i++)
+		base_loop_call(r.a.adapter->loop, nothing, NULL);
+	assert_int_equal(ndx_overlapped_wait(&r.a.disc, 0), NDX_PENDING);
+	__atomic_store_n(&narrow, -1, __ATOMIC_SEQ_CST);
+	disconnected(&r.a, NDX_OK);
+	assert_int_equal(pthread_join(thread, &st), 0);
+	assert_int_equal((intptr_t)st, NDX_OK);
+	end(&r);
+}
+
 static void *run_session(void *session)
 {
 	return (void *)(intptr_t)ndx_session_run(session);
@@ -418,6 +530,8 @@ int main(void)
 		cmocka_unit_test(the_servers_end_is_an_abort),
 		cmocka_unit_test(an_abort_is_told),
 		cmocka_unit_test(words_pass_while_a_callback_is_busy),
+		cmocka_unit_test(words_pass_behind_what_waits_for_a_callback),
+		cmocka_unit_test(a_goodbye_is_said_when_all_of_it_is_out),
 		cmocka_unit_test(a_lost_transport_is_not_replaced),
 		cmocka_unit_test(the_connection_may_go_first),
 		cmocka_unit_test(a_cancelled_session_takes_its_connection_along),
