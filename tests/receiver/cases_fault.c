@@ -17,7 +17,7 @@ static struct ndx_receiver_stats spoil(struct rig *r, enum ndx_sender_fault faul
 	for (uint32_t i = 0; i < 20; i++)
 		assert_int_equal(rig_send(r, i, 64), NDX_OK);
 	assert_int_equal(ndx_sender_flush(r->sender, WAIT_MS), NDX_OK);
-	rig_delivered(r, arrive);
+	rig_counted(r, arrive);
 	assert_int_equal(ndx_receiver_get_state(r->receiver), NDX_RECEIVER_RUNNING);
 	/* Nothing more comes. */
 	ndx_sender_close(r->sender);
@@ -154,7 +154,6 @@ static void a_break_with_slots_posted_is_no_lack_of_slots(void **state)
 	rig_start(r);
 	assert_int_equal(rig_send(r, 0, 64), NDX_OK);
 	sink_await(&sink, 1);
-	rig_delivered(r, 1);
 	assert_int_equal(ndx_qp_flush(ndx_sender_get_qp(r->sender)), NDX_OK);
 	rig_await(r, NDX_RECEIVER_FAILED);
 	assert_int_equal(rig_cause(r).end, NDX_RECEIVER_END_LOST);
@@ -222,13 +221,14 @@ static void silence_ends_it_where_asked(void **state)
 	struct sink sink = {0};
 
 	sink_attach(r, 0, &sink);
-	r->attr.idle_timeout_ms = 200;
+	/* A slow machine needs some of it to connect and to send. */
+	r->attr.idle_timeout_ms = 2000;
 	rig_start(r);
 	assert_int_equal(rig_send(r, 0, 64), NDX_OK);
 	rig_await(r, NDX_RECEIVER_FAILED);
 	assert_int_equal(rig_cause(r).end, NDX_RECEIVER_END_IDLE);
 	assert_int_equal(rig_cause(r).status, NDX_E_IO_TIMEOUT);
-	assert_non_null(strstr(rig_cause(r).text, "200 ms"));
+	assert_non_null(strstr(rig_cause(r).text, "2000 ms"));
 	assert_int_equal(rig_stats(r).frames, 1);
 }
 

@@ -50,8 +50,10 @@ static void each_length_arrives_as_it_was_sent(void **state)
 	for (uint32_t i = 0; i < count; i++)
 		assert_int_equal(rig_send(r, i, lengths[i]), NDX_OK);
 	sink_await(&sink, count);
-	rig_delivered(r, count);
 	assert_int_equal(sink.wrong, 0);
+	/* Its consumer is the last one. */
+	while (__atomic_load_n(&notes.count, __ATOMIC_ACQUIRE) < count)
+		(void)poll(NULL, 0, 1);
 	for (uint32_t i = 0; i < count; i++) {
 		assert_int_equal(notes.length[i], lengths[i]);
 		assert_int_equal(notes.slot[i], i);
@@ -76,7 +78,6 @@ static void many_rounds_of_the_ring_lose_nothing(void **state)
 		assert_int_equal(rig_send(r, i, 64), NDX_OK);
 	assert_int_equal(ndx_sender_flush(r->sender, WAIT_MS), NDX_OK);
 	sink_await(&sink, frames);
-	rig_delivered(r, frames);
 	assert_int_equal(sink.wrong, 0);
 	stats = rig_stats(r);
 	assert_int_equal(stats.frames, frames);
@@ -111,9 +112,8 @@ static void slots_come_back_in_any_order(void **state)
 		__atomic_store_n(&sink.kept, 0, __ATOMIC_RELEASE);
 	}
 	assert_int_equal(sink.wrong, 0);
-	rig_delivered(r, sent);
+	rig_held(r, 0);
 	assert_int_equal(rig_stats(r).posted, SLOTS);
-	assert_int_equal(rig_stats(r).held, 0);
 }
 
 static void who_holds_all_slots_stops_the_peer_and_loses_nothing(void **state)
@@ -155,7 +155,8 @@ static void who_holds_all_slots_too_long_is_told_why(void **state)
 	sink_attach(r, 0, &sink);
 	r->sender_attr.no_receive_timeout_ms = rig_hold_ms;
 	rig_start(r);
-	for (uint32_t i = 0; i < SLOTS + 4; i++)
+	/* One that waits: with another one behind it, that one might come too late. */
+	for (uint32_t i = 0; i < SLOTS + 1; i++)
 		assert_int_equal(rig_send(r, i, 500), NDX_OK);
 	sink_await(&sink, SLOTS);
 	st = ndx_sender_flush(r->sender, WAIT_MS);
@@ -182,7 +183,6 @@ static void slow_consumers_get_copies(void **state)
 	for (uint32_t i = 0; i < SLOTS + 4; i++)
 		assert_int_equal(rig_send(r, i, 300), NDX_OK);
 	sink_await(&sink, SLOTS + 4);
-	rig_delivered(r, SLOTS + 4);
 	stats = rig_stats(r);
 	for (uint32_t i = 0; i < SLOTS + 4; i++) {
 		assert_true(rig_check(sink.frame[i]->data, 300, i));
@@ -193,7 +193,7 @@ static void slow_consumers_get_copies(void **state)
 	assert_int_equal(stats.held, SLOTS + 4);
 	assert_true(stats.posted >= 3);
 	sink_release(&sink);
-	assert_int_equal(rig_stats(r).held, 0);
+	rig_held(r, 0);
 	assert_int_equal(rig_stats(r).posted, SLOTS);
 }
 
@@ -209,7 +209,6 @@ static void copies_run_out_too(void **state)
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(rig_send(r, i, 300), NDX_OK);
 	sink_await(&sink, 8);
-	rig_delivered(r, 8);
 	assert_int_equal(rig_stats(r).copied, 2);
 	assert_int_equal(rig_stats(r).copies_missed, 6);
 	assert_int_equal(sink.wrong, 0);
@@ -240,7 +239,6 @@ static void a_chain_of_consumers_each_gets_its_channels(void **state)
 	for (uint32_t i = 0; i < 10; i++)
 		assert_int_equal(rig_send(r, i, 64), NDX_OK);
 	sink_await(&last, 10);
-	rig_delivered(r, 10);
 	assert_int_equal(first.wrong + last.wrong, 0);
 	assert_int_equal(refused, 10);
 	assert_int_equal(of_channel, immediates(r) ? 1 : 0);
@@ -249,10 +247,10 @@ static void a_chain_of_consumers_each_gets_its_channels(void **state)
 	assert_int_equal(rig_stats(r).consumer_errors[0], 0);
 	assert_ptr_equal(first.frame[2], last.frame[2]);
 	sink_release(&first);
-	assert_int_equal(rig_stats(r).held, 4);
+	rig_held(r, 4);
 	assert_true(rig_check(last.frame[2]->data, 64, 2));
 	sink_release(&last);
-	assert_int_equal(rig_stats(r).held, 0);
+	rig_held(r, 0);
 }
 
 static void frames_can_be_pulled(void **state)

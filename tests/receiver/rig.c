@@ -212,11 +212,19 @@ struct ndx_receiver_cause rig_cause(struct rig *r)
 	return cause;
 }
 
-void rig_delivered(struct rig *r, uint64_t frames)
+void rig_counted(struct rig *r, uint64_t frames)
 {
 	const uint64_t deadline = rig_now_ms() + WAIT_MS;
 
 	while (rig_stats(r).frames < frames)
+		pause_until(deadline);
+}
+
+void rig_held(struct rig *r, uint32_t slots)
+{
+	const uint64_t deadline = rig_now_ms() + WAIT_MS;
+
+	while (rig_stats(r).held != slots)
 		pause_until(deadline);
 }
 

@@ -57,8 +57,11 @@ struct ndx_receiver_peer rig_describe_sender(struct rig *r,
 void rig_meet_numbers(struct rig *r, const struct ndx_receiver_numbers *numbers);
 /* Wait until the receiver is in that state. */
 void rig_await(struct rig *r, enum ndx_receiver_state state);
-/* Wait until so many frames were delivered. */
-void rig_delivered(struct rig *r, uint64_t frames);
+/* Wait until so many frames were counted; consumers may not have seen the last one yet. */
+void rig_counted(struct rig *r, uint64_t frames);
+/* Wait until so many slots are held: of a frame that its consumers have seen, the receiving thread
+ * lets go a moment later. */
+void rig_held(struct rig *r, uint32_t slots);
 struct ndx_receiver_stats rig_stats(struct rig *r);
 struct ndx_receiver_cause rig_cause(struct rig *r);
 
