@@ -491,7 +491,7 @@ static void *wait_for_one(void *arg)
 	struct ndx_result result;
 	size_t got;
 
-	if (ndx_cq_wait_results(waiting.cq, &result, 1, 1000, &got) == NDX_OK)
+	if (ndx_cq_wait_results(waiting.cq, &result, 1, PATIENCE_MS, &got) == NDX_OK)
 		__atomic_fetch_add(&waiting.served, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&waiting.through, 1, __ATOMIC_RELEASE);
 	return arg;
