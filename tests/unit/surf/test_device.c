@@ -306,11 +306,12 @@ static void the_time_of_the_stage_is_kept(void **state)
 	rig_begin(&r);
 	r.serving.fpga.faults[2] = SURF_FAULT_MUTE;
 	say_order(&r);
-	/* Enough for the soft reset and some steps; the clean-up has time of its own. */
+	/* Less than one step has. Where it ends depends on the machine; the clean-up has time of
+	 * its own. */
 	assert_int_equal(hear_within(&r, 700), NDX_OK);
 	assert_int_equal(r.heard.type, SURF_ERROR);
 	assert_non_null(strstr(r.text, "no time is left"));
-	assert_non_null(strstr(r.text, "register 0xf00"));
+	assert_non_null(strstr(r.text, "register 0x"));
 	hang_up(&r);
 	assert_fpga_is_empty(&r);
 }
