@@ -378,7 +378,7 @@ int rig_begin_with_reset(void **state)
 }
 
 struct ndx_session *rig_session(struct rig *r, const char *const *servers, size_t count,
-                                uint32_t stage_ms)
+                                uint32_t connect_ms, uint32_t stage_ms)
 {
 	struct ndx_session_attr attr;
 	struct ndx_session *s;
@@ -387,7 +387,7 @@ struct ndx_session *rig_session(struct rig *r, const char *const *servers, size_
 	attr.variant = r->variant;
 	attr.servers = servers;
 	attr.server_count = count;
-	attr.connect_timeout_ms = 150;
+	attr.connect_timeout_ms = connect_ms;
 	attr.stage_timeout_ms = stage_ms;
 	attr.backoff_ms = 8;
 	attr.max_message = MESSAGE;

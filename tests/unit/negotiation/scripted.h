@@ -60,8 +60,8 @@ int rig_begin(void **state);
 int rig_begin_with_reset(void **state);
 int rig_end(void **state);
 
-/* With short time-outs. */
+/* With short pauses between attempts. */
 struct ndx_session *rig_session(struct rig *r, const char *const *servers, size_t count,
-                                uint32_t stage_ms);
+                                uint32_t connect_ms, uint32_t stage_ms);
 
 #endif

@@ -90,7 +90,7 @@ static void both_ends_watch_a_silent_connection(void **state)
 		ndx_negotiation_server_get_address(server, (struct sockaddr *)&at, &length),
 		NDX_OK);
 	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(at.sin_port));
-	s = rig_session(r, servers, 1, WAIT_MS);
+	s = rig_session(r, servers, 1, WAIT_MS, WAIT_MS);
 	assert_int_equal(ndx_session_run(s), NDX_OK);
 	for (int fd = 3; fd < 1024; fd++) {
 		if (!is_end_of(fd, ntohs(at.sin_port), &watched))

@@ -7,18 +7,29 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <ndx/log.h>
 #include <ndx/negotiation_server.h>
 
-#include "base_linux.h"
 #include "frame.h"
 
 enum { CLIENTS = 64, MESSAGE = 1024, WAIT_MS = 10000 };
 
 /* ---- the plugin ---- */
 
-static int stuck_fd = -1; /* a flag: calls of variant "stuck" return when it is up */
+static uint32_t stuck_calls; /* atomic: calls of variant "stuck", ... */
+static uint32_t stuck_go;    /* atomic: ... which return when this is set */
+
+static void add(uint32_t *counter)
+{
+	(void)__atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
+}
+
+static uint32_t get(const uint32_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_SEQ_CST);
+}
 
 static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,
                             size_t peer_length, struct ndx_exchange_reply *reply)
@@ -39,11 +50,9 @@ static enum ndx_status talk_stuck(void *session, const struct ndx_exchange *x, c
                                   size_t peer_length, struct ndx_exchange_reply *reply)
 {
 	if (x->role == NDX_ROLE_SERVER && x->stage == NDX_STAGE_INFO && x->round == 1) {
-		fd_set set;
-
-		FD_ZERO(&set);
-		FD_SET(stuck_fd, &set);
-		(void)select(stuck_fd + 1, &set, NULL, NULL, NULL);
+		add(&stuck_calls);
+		while (get(&stuck_go) == 0)
+			(void)poll(NULL, 0, 1);
 	}
 	return talk(session, x, peer, peer_length, reply);
 }
@@ -98,16 +107,6 @@ struct rig {
 	struct told told;
 	char address[32];
 };
-
-static void add(uint32_t *counter)
-{
-	(void)__atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
-}
-
-static uint32_t get(const uint32_t *counter)
-{
-	return __atomic_load_n(counter, __ATOMIC_SEQ_CST);
-}
 
 static enum ndx_status on_open(void *arg, struct ndx_session *s, struct ndx_session_resources *r)
 {
@@ -174,8 +173,7 @@ static int rig_begin(void **state)
 	struct rig *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
-	stuck_fd = base_flag_create();
-	assert_true(stuck_fd >= 0);
+	__atomic_store_n(&stuck_go, 0, __ATOMIC_SEQ_CST);
 	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
 	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
 	for (int i = 0; i < 4; i++)
@@ -190,17 +188,16 @@ static int rig_end(void **state)
 {
 	struct rig *r = *state;
 
-	base_flag_raise(stuck_fd);
+	add(&stuck_go);
 	ndx_negotiation_server_close(r->server);
 	for (int i = 0; i < 4; i++)
 		ndx_variant_close(r->variants[i]);
 	assert_int_equal(ndx_negotiation_close(r->negotiation), NDX_OK);
-	(void)close(stuck_fd);
 	free(r);
 	return 0;
 }
 
-static struct ndx_session *client(struct rig *r, int variant, uint32_t stage_ms)
+static struct ndx_session *client(struct rig *r, int variant)
 {
 	const char *address = r->address;
 	struct ndx_session_attr attr;
@@ -211,7 +208,6 @@ static struct ndx_session *client(struct rig *r, int variant, uint32_t stage_ms)
 	attr.servers = &address;
 	attr.server_count = 1;
 	attr.attempts = 1;
-	attr.stage_timeout_ms = stage_ms;
 	attr.max_message = MESSAGE;
 	attr.max_rounds = 8;
 	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
@@ -269,12 +265,12 @@ static void a_client_and_the_server_go_through_all_stages(void **state)
 	struct ndx_session *s;
 
 	start_server(r, WAIT_MS, WAIT_MS, 10);
-	s = client(r, 0, WAIT_MS);
+	s = client(r, 0);
 	assert_int_equal(ndx_session_run(s), NDX_OK);
 	assert_int_equal(ndx_session_execute(s, NDX_STAGE_DONE), NDX_OK);
 	ndx_session_close(s);
 	/* A session may leave out the last stage. */
-	s = client(r, 0, WAIT_MS);
+	s = client(r, 0);
 	assert_int_equal(ndx_session_run(s), NDX_OK);
 	ndx_session_close(s);
 	while (get(&r->told.closed) < 2)
@@ -293,7 +289,7 @@ static void *run_many(void *arg)
 	uintptr_t failures = 0;
 
 	for (int i = 0; i < CLIENTS / 4; i++) {
-		struct ndx_session *s = client(r, 0, WAIT_MS);
+		struct ndx_session *s = client(r, 0);
 
 		failures += ndx_session_run(s) != NDX_OK;
 		ndx_session_close(s);
@@ -396,7 +392,7 @@ static void floods_hold_up_nobody_else(void **state)
 			while (get(&floods[i].hurried) == 0)
 				;
 		}
-		s = client(r, 0, WAIT_MS);
+		s = client(r, 0);
 		assert_int_equal(ndx_session_run(s), NDX_OK);
 		ndx_session_close(s);
 		for (int i = 0; i < FLOODS; i++) {
@@ -423,13 +419,13 @@ static void refusals_say_why(void **state)
 	struct ndx_session *s;
 
 	start_server(r, WAIT_MS, WAIT_MS, 10);
-	s = client(r, 3, WAIT_MS);
+	s = client(r, 3);
 	assert_int_equal(ndx_session_run(s), NDX_E_NOT_FOUND);
 	says("no variant test/spare here; ");
 	says("test/good");
 	ndx_session_close(s);
-	r->told.refuse = 1;
-	s = client(r, 0, WAIT_MS);
+	add(&r->told.refuse);
+	s = client(r, 0);
 	assert_int_equal(ndx_session_run(s), NDX_E_REMOTE_ERROR);
 	says("the server has no room for it");
 	ndx_session_close(s);
@@ -442,7 +438,7 @@ static void endless_plugins_are_stopped(void **state)
 	struct ndx_session *s;
 
 	start_server(r, WAIT_MS, WAIT_MS, 10);
-	s = client(r, 2, WAIT_MS);
+	s = client(r, 2);
 	assert_true(ndx_session_run(s) != NDX_OK);
 	says("more rounds than allowed");
 	ndx_session_close(s);
@@ -450,30 +446,37 @@ static void endless_plugins_are_stopped(void **state)
 	assert_int_equal(get(&r->told.failed), 1);
 }
 
+static void *run_info(void *session)
+{
+	return (void *)(intptr_t)ndx_session_execute(session, NDX_STAGE_INFO);
+}
+
 static void stuck_plugins_hold_up_nobody_else(void **state)
 {
 	struct ndx_negotiation_server_stats stats;
 	struct rig *r = *state;
 	struct ndx_session *held[6];
-	pthread_t thread;
-	void *failures;
+	pthread_t threads[6];
+	void *ended;
 
 	start_server(r, WAIT_MS, WAIT_MS, 100);
 	/* More of them than threads. */
 	for (int i = 0; i < 6; i++) {
-		held[i] = client(r, 1, 300);
+		held[i] = client(r, 1);
 		assert_int_equal(ndx_session_connect(held[i]), NDX_OK);
+		assert_int_equal(pthread_create(&threads[i], NULL, run_info, held[i]), 0);
 	}
-	for (int i = 0; i < 6; i++)
-		assert_true(ndx_session_execute(held[i], NDX_STAGE_INFO) != NDX_OK);
-	assert_int_equal(pthread_create(&thread, NULL, run_many, r), 0);
-	assert_int_equal(pthread_join(thread, &failures), 0);
-	assert_int_equal((uintptr_t)failures, 0);
+	while (get(&stuck_calls) < 6)
+		;
+	assert_null(run_many(r));
 	ndx_negotiation_server_get_stats(r->server, &stats);
 	assert_true(stats.threads > 6); /* and those stay at hand */
-	for (int i = 0; i < 6; i++)
+	add(&stuck_go);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(pthread_join(threads[i], &ended), 0);
+		assert_int_equal((intptr_t)ended, NDX_OK);
 		ndx_session_close(held[i]);
-	base_flag_raise(stuck_fd);
+	}
 	stop_server(r);
 }
 
@@ -490,7 +493,7 @@ static void a_full_server_refuses(void **state)
 	do {
 		ndx_negotiation_server_get_stats(r->server, &stats);
 	} while (stats.accepted < 2);
-	s = client(r, 0, WAIT_MS);
+	s = client(r, 0);
 	assert_true(ndx_session_run(s) != NDX_OK);
 	ndx_session_close(s);
 	(void)close(fds[0]);
@@ -509,7 +512,7 @@ static void it_ends_with_sessions_in_every_state(void **state)
 		void *failures;
 
 		for (int i = 0; i < 3; i++) {
-			s[i] = client(r, 0, WAIT_MS);
+			s[i] = client(r, 0);
 			assert_int_equal(ndx_session_connect(s[i]), NDX_OK);
 		}
 		assert_int_equal(ndx_session_execute(s[1], NDX_STAGE_INFO), NDX_OK);
