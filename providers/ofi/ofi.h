@@ -360,7 +360,8 @@ struct ofi_link {
 	struct fid_ep *ep;
 	struct base_timer timer; /* keepalive; end of an orphan */
 	uint32_t keepalive_ms;
-	struct ofi_life seen; /* at the end of the last period of that */
+	uint32_t seen;        /* what was heard at the end of the last period of that */
+	uint64_t pinged_ns;   /* when it was asked last */
 	struct ofi_life life; /* when the peer last gave a sign of it, ... */
 	uint64_t life_ns;     /* ... which was then */
 	int socket;           /* of the connection, -1: not looked for; libfabric's */

@@ -15,6 +15,7 @@
 	100u /* how long a message may take that is coming in while receives are recalled */
 #define ORPHAN_MS 2000u /* how long a last word may take */
 #define LOOK_MS 500u    /* how often a peer is looked at that does not answer */
+#define NS_PER_MS UINT64_C(1000000)
 
 /* ---- making ---- */
 
@@ -527,24 +528,28 @@ void ofi_link_keepalive(struct ofi_link *link)
 		base_timer_set(link->adapter->spi.loop, &link->timer, link->keepalive_ms);
 }
 
-/* ncq's lock held: has the peer been silent for a whole period, and the question unanswered? Behind
- * a large request it may be; then we look more often. Returns when to look again, in ms. */
+/* ncq's lock held: has the peer been silent for a whole period, and the question unanswered for
+ * another one, in which nothing moved? Behind a large request it may be unanswered for longer; then
+ * we look more often. Returns when to look again, in ms. */
 static uint32_t check_alive(struct ofi_link *link)
 {
 	const uint32_t period = link->keepalive_ms;
 	int err;
 
-	if (link->heard != link->seen.heard) {
-		link->seen.heard = link->heard;
+	if (link->heard != link->seen) {
+		link->seen = link->heard;
 		return period;
 	}
 	if (link->pinged) {
-		if (!ofi_life_goes_on(link, &link->seen))
+		if (ofi_life_silence_ns(link, link->pinged_ns) >= period * NS_PER_MS)
 			ofi_link_break(link, 0, "keepalive: the peer does not answer");
 		return period < LOOK_MS ? period : LOOK_MS;
 	}
 	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->adapter->silent);
 	link->pinged = err == 0;
+	link->pinged_ns = base_now_ns();
+	/* What moved before does not count. */
+	(void)ofi_life_silence_ns(link, link->pinged_ns);
 	if (err != 0)
 		ofi_link_break(link, err, "keepalive: the link was lost");
 	return period;

@@ -141,7 +141,7 @@ static void keepalive_bears_a_long_write(void **state)
 	struct pair *p = *state;
 	struct slow s;
 
-	p->attr.keepalive_ms = 300;
+	p->attr.keepalive_ms = 1000;
 	begin(p, &s);
 	write_long(p, &s, 0);
 	pair_expect(&p->a, NDX_REQUEST_WRITE, 7, NDX_OK);
