@@ -199,7 +199,7 @@ static void a_send_does_not_time_out_once_the_peer_has_detached(void **state)
 	struct ndx_spi_qp *from;
 	struct ndx_spi_qp *to;
 
-	rig->attr.no_receive_timeout_ms = 60;
+	rig->attr.no_receive_timeout_ms = 500;
 	rig_connect_new(rig);
 	from = rig_make_qp(rig, &rig->a, NULL);
 	to = rig_make_qp(rig, &rig->b, NULL);
