@@ -5,7 +5,7 @@
 #include "cases.h"
 #include "traffic.h"
 
-enum { MESSAGE = 64, SHORT_DRAIN_MS = 30 };
+enum { MESSAGE = 64, SHORT_DRAIN_MS = 30, LONGER_DRAIN_MS = 600 };
 
 void case_disconnect_all_results_are_there(struct check *c)
 {
@@ -293,11 +293,12 @@ void case_disconnect_closed_connector_completes_what_is_in_flight(struct check *
 	struct pair *p;
 
 	side_attr_init(&attr);
-	attr.drain_ms = SHORT_DRAIN_MS;
+	attr.drain_ms = LONGER_DRAIN_MS;
 	p = pair_up(c, &attr);
 	if (!p)
 		return;
-	sends_ok(&p->a, 0, 2, 0, MESSAGE); /* starve: the disconnect cannot be done yet */
+	sends_ok(&p->a, 0, 2, 0,
+	         MESSAGE); /* starve: the disconnect is not done when it is closed */
 	side_start_notify(&p->a);
 	side_start_disconnect(&p->a);
 	side_close_connector(&p->a);

@@ -11,6 +11,7 @@ enum {
 	SHORT_MS = 400, /* a disconnect time-out that a case can wait for */
 	DRAIN_MS = 200,
 	KEEPALIVE_MS = 400,
+	ANSWER_MS = 1000, /* the same, of a peer that has to answer within it */
 	OUTAGE_MS = 150,
 };
 
@@ -170,7 +171,7 @@ void case_disconnect_peer_stopped_fails_in_time(struct check *c)
 		start = now_ms();
 		side_disconnect(&p->b, NDX_E_CONNECTION_ABORTED);
 		took = now_ms() - start;
-		check_that(c, took >= SHORT_MS - 50 && took < SHORT_MS + DRAIN_MS + 2000,
+		check_that(c, took >= SHORT_MS - 50 && took < SHORT_MS + DRAIN_MS + WAIT_MS / 2,
 		           "a disconnect with a time-out of %d ms took %u", SHORT_MS,
 		           (unsigned)took);
 		expect_all_there(&p->b, 4, NDX_E_CANCELED);
@@ -193,7 +194,7 @@ void case_disconnect_peer_stopped_with_work_in_flight(struct check *c)
 			send_ok(&p->b, count, 0, PEER_MESSAGE, 0);
 		start = now_ms();
 		side_disconnect(&p->b, NDX_E_CONNECTION_ABORTED);
-		check_that(c, now_ms() - start < SHORT_MS + DRAIN_MS + 2000,
+		check_that(c, now_ms() - start < SHORT_MS + DRAIN_MS + WAIT_MS / 2,
 		           "the disconnect took %u ms", (unsigned)(now_ms() - start));
 		check_that(c, discard(&p->b) == count, "not every send has its result");
 		expect_silence(&p->b);
@@ -216,7 +217,7 @@ void case_disconnect_closing_towards_a_stopped_peer_ends_in_time(struct check *c
 		start = now_ms();
 		side_close_qp(&p->b);
 		side_close_connector(&p->b);
-		check_that(c, now_ms() - start < DRAIN_MS + 2000, "closing took %u ms",
+		check_that(c, now_ms() - start < DRAIN_MS + WAIT_MS / 2, "closing took %u ms",
 		           (unsigned)(now_ms() - start));
 		check_that(c, discard(&p->b) == 12, "not every request has its result");
 	}
@@ -267,7 +268,7 @@ void case_disconnect_keepalive_notices_a_stopped_peer(struct check *c)
 		peer_signal(&peer, SIGSTOP);
 		start = now_ms();
 		side_indicated(&p->b, NDX_DISCONNECT_ABORTED);
-		check_that(c, now_ms() - start < 4 * KEEPALIVE_MS + 1000,
+		check_that(c, now_ms() - start < 4 * KEEPALIVE_MS + WAIT_MS / 2,
 		           "with a keepalive of %d ms it took %u ms", KEEPALIVE_MS,
 		           (unsigned)(now_ms() - start));
 		expect_run(&p->b, NDX_REQUEST_RECEIVE, 0, 4, NDX_E_CANCELED);
@@ -282,13 +283,13 @@ void case_disconnect_keepalive_lets_a_living_peer_idle(struct check *c)
 	struct pair *p;
 
 	side_attr_init(&attr);
-	attr.keepalive_ms = KEEPALIVE_MS / 4;
+	attr.keepalive_ms = ANSWER_MS;
 	p = pair_up(c, &attr);
 	if (!p)
 		return;
 	side_start_notify(&p->a);
 	side_start_notify(&p->b);
-	for (uint64_t until = now_ms() + (uint64_t)KEEPALIVE_MS * 2; now_ms() < until;) {
+	for (uint64_t until = now_ms() + (uint64_t)ANSWER_MS * 5 / 2; now_ms() < until;) {
 		if (!check_pending(c, &p->a.notify, "notification of an idle connection"))
 			return;
 	}

@@ -126,7 +126,7 @@ void case_field_spdk_851_taken_down_from_two_paths(struct check *c)
 
 enum { MANY = 128 };
 
-static struct pair *pair_of_many(struct check *c)
+static struct pair *pair_of_many(struct check *c, uint32_t disconnect_ms)
 {
 	struct side_attr attr;
 
@@ -134,7 +134,7 @@ static struct pair *pair_of_many(struct check *c)
 	attr.receive_depth = MANY;
 	attr.cq_depth = 4;
 	attr.drain_ms = SHORT_DRAIN_MS;
-	attr.disconnect_ms = SHORT_MS;
+	attr.disconnect_ms = disconnect_ms;
 	return pair_open(c, &attr, NULL);
 }
 
@@ -143,7 +143,7 @@ void case_field_spdk_1840_every_receive_comes_back(struct check *c)
 	struct pair *p;
 
 	for (unsigned i = 0; i < 2 && !check_over(c); i++) {
-		p = pair_of_many(c);
+		p = pair_of_many(c, 0);
 		if (!p)
 			return;
 		receives_ok(&p->a, 0, MANY, 0, MESSAGE);
@@ -164,7 +164,7 @@ void case_field_spdk_1840_every_receive_comes_back(struct check *c)
 
 void case_field_spdk_1840_even_from_a_stopped_peer(struct check *c)
 {
-	struct pair *p = pair_of_many(c);
+	struct pair *p = pair_of_many(c, SHORT_MS);
 	struct peer peer;
 
 	if (!p)

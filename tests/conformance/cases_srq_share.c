@@ -126,6 +126,7 @@ static void share(struct check *c, bool one_cq)
 		while (received < MESSAGES && !check_over(c)) {
 			uint32_t who = check_below(c, SHARERS);
 			struct side *a = &s.p[who]->a;
+			size_t got = 0;
 
 			if (total < MESSAGES && total - received < SLOTS) {
 				number_message(a->buf, who, sent[who]);
@@ -134,7 +135,9 @@ static void share(struct check *c, bool one_cq)
 				total++;
 			}
 			if (total == MESSAGES || check_chance(c, 30))
-				received += receive_all(&s);
+				got = receive_all(&s);
+			received += got;
+			until = got > 0 ? now_ms() + WAIT_MS : until;
 			check_that(c, now_ms() < until, "%zu of %zu messages came", received,
 			           total);
 		}
@@ -192,7 +195,10 @@ void case_srq_serves_many_threads(struct check *c)
 				break;
 		}
 		while (received < (size_t)SHARERS * MESSAGES && !check_over(c)) {
-			received += receive_all(&s);
+			const size_t got = receive_all(&s);
+
+			received += got;
+			until = got > 0 ? now_ms() + WAIT_MS : until;
 			check_that(c, now_ms() < until, "%zu messages came", received);
 		}
 		for (unsigned i = 0; i < started; i++)
