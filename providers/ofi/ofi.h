@@ -414,8 +414,6 @@ void ofi_link_close_all(struct ofi_adapter *adapter);
 struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fid);
 /* Control thread: close it whatever the core thinks; the core hears that it is lost. */
 void ofi_link_force_close(struct ofi_link *link, const char *cause);
-/* Control thread, after it came up: ask an idle peer now and then whether it lives. */
-void ofi_link_keepalive(struct ofi_link *link);
 
 /* The ncq's lock held: */
 /* Say a control word; 0 or an errno of libfabric's. Unless `op` is the adapter's silent one, its

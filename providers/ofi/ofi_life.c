@@ -18,6 +18,8 @@
 /* Fewer are no sign: a question of ours is acknowledged by the kernel of a process that stands
  * still, too. */
 #define SIGN_BYTES 1024u
+#define LOOK_MS 500u /* how often a peer is looked at that does not answer */
+#define NS_PER_MS UINT64_C(1000000)
 
 struct ends {
 	struct sockaddr_storage local;
@@ -90,4 +92,44 @@ uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns)
 	if (from_ns < link->life_ns)
 		from_ns = link->life_ns;
 	return now - from_ns;
+}
+
+/* ---- asking ---- */
+
+void ofi_life_keepalive(struct ofi_link *link)
+{
+	if (link->keepalive_ms > 0)
+		base_timer_set(link->adapter->spi.loop, &link->timer, link->keepalive_ms);
+}
+
+/* Has the peer been silent for a whole period, and the question unanswered for another one, in
+ * which nothing moved? Behind a large request it may be unanswered for longer; then we look more
+ * often. Returns when to look again, in ms. */
+static uint32_t ask(struct ofi_link *link)
+{
+	const uint32_t period = link->keepalive_ms;
+	int err;
+
+	if (link->heard != link->seen) {
+		link->seen = link->heard;
+		return period;
+	}
+	if (link->pinged) {
+		if (ofi_life_silence_ns(link, link->pinged_ns) >= period * NS_PER_MS)
+			ofi_link_break(link, 0, "keepalive: the peer does not answer");
+		return period < LOOK_MS ? period : LOOK_MS;
+	}
+	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->adapter->silent);
+	link->pinged = err == 0;
+	link->pinged_ns = base_now_ns();
+	/* What moved before does not count. */
+	(void)ofi_life_silence_ns(link, link->pinged_ns);
+	if (err != 0)
+		ofi_link_break(link, err, "keepalive: the link was lost");
+	return period;
+}
+
+uint32_t ofi_life_check(struct ofi_link *link)
+{
+	return link->stage == OFI_LINK_UP ? ask(link) : link->keepalive_ms;
 }

@@ -24,4 +24,10 @@ bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since);
 /* For how long has it been silent, from this time on? */
 uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns);
 
+/* The link has come up: from now on an idle peer is asked now and then, if that is wanted. */
+void ofi_life_keepalive(struct ofi_link *link);
+/* The link's timer has run out: look, ask, or break it. Returns when to look again in ms, 0: not.
+ */
+uint32_t ofi_life_check(struct ofi_link *link);
+
 #endif

@@ -14,8 +14,6 @@
 #define RELEASE_MS \
 	100u /* how long a message may take that is coming in while receives are recalled */
 #define ORPHAN_MS 2000u /* how long a last word may take */
-#define LOOK_MS 500u    /* how often a peer is looked at that does not answer */
-#define NS_PER_MS UINT64_C(1000000)
 
 /* ---- making ---- */
 
@@ -520,53 +518,18 @@ struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fi
 	return NULL;
 }
 
-/* ---- keepalive ---- */
-
-void ofi_link_keepalive(struct ofi_link *link)
-{
-	if (link->keepalive_ms > 0)
-		base_timer_set(link->adapter->spi.loop, &link->timer, link->keepalive_ms);
-}
-
-/* ncq's lock held: has the peer been silent for a whole period, and the question unanswered for
- * another one, in which nothing moved? Behind a large request it may be unanswered for longer; then
- * we look more often. Returns when to look again, in ms. */
-static uint32_t check_alive(struct ofi_link *link)
-{
-	const uint32_t period = link->keepalive_ms;
-	int err;
-
-	if (link->heard != link->seen) {
-		link->seen = link->heard;
-		return period;
-	}
-	if (link->pinged) {
-		if (ofi_life_silence_ns(link, link->pinged_ns) >= period * NS_PER_MS)
-			ofi_link_break(link, 0, "keepalive: the peer does not answer");
-		return period < LOOK_MS ? period : LOOK_MS;
-	}
-	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->adapter->silent);
-	link->pinged = err == 0;
-	link->pinged_ns = base_now_ns();
-	/* What moved before does not count. */
-	(void)ofi_life_silence_ns(link, link->pinged_ns);
-	if (err != 0)
-		ofi_link_break(link, err, "keepalive: the link was lost");
-	return period;
-}
-
 static void on_timer(void *arg)
 {
 	struct ofi_link *link = arg;
-	uint32_t ms = link->keepalive_ms;
+	uint32_t ms;
 
 	if (link->conn == NULL) {
 		ofi_link_close(link, false);
 		return;
 	}
 	base_lock_acquire(&link->ncq->lock);
-	if (link->stage == OFI_LINK_UP)
-		ms = check_alive(link);
+	ms = ofi_life_check(link);
+	if (ms > 0)
+		base_timer_set(link->adapter->spi.loop, &link->timer, ms);
 	base_lock_release(&link->ncq->lock);
-	base_timer_set(link->adapter->spi.loop, &link->timer, ms);
 }

@@ -21,7 +21,7 @@ void ofi_link_go_up(struct ofi_link *link)
 			qp->base.state = BASE_QP_UP;
 		base_lock_release(&qp->base.lock);
 	}
-	ofi_link_keepalive(link);
+	ofi_life_keepalive(link);
 	if (link->adapter->flavour->up != NULL)
 		link->adapter->flavour->up(link);
 	ofi_host(link->adapter)->established(&link->conn->spi, NDX_OK, 0, NULL);
