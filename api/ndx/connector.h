@@ -148,7 +148,7 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *connector, struct nd
  *
  * @retval NDX_PENDING                  accepted
  * @retval NDX_E_CONNECTION_INVALID     no completed connect
- * @retval NDX_E_CONNECTION_ABORTED (a) the peer went away
+ * @retval NDX_E_CONNECTION_ABORTED (a) the peer went away, or its end does not answer any more
  * @retval NDX_E_CANCELED           (a) cancelled
  *
  * Thread safety: any thread. Blocks: no.
@@ -158,7 +158,9 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
 
 /**
  * Accept the request that a listener put into this connector. Completes when the active side has
- * called complete_connect.
+ * called complete_connect, however long its consumer takes for that; when it refuses, or gives up;
+ * or when its end (its control thread, its kernel) does not answer for a time that is the
+ * provider's, half a minute to some two minutes (docs/providers.md).
  *
  * @retval NDX_PENDING                   accepted
  * @retval NDX_E_INVALID_PARAMETER       NULL argument, other adapter's queue pair
@@ -166,7 +168,8 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
  * @retval NDX_E_ACCESS_VIOLATION        private data NULL, and length not 0; nothing changed
  * @retval NDX_E_CONNECTION_INVALID      the connector holds no request
  * @retval NDX_E_CONNECTION_ACTIVE       queue pair in use, or accepted already
- * @retval NDX_E_CONNECTION_ABORTED  (a) the active side gave up before our answer
+ * @retval NDX_E_CONNECTION_ABORTED  (a) the active side gave up before our answer, or its end does
+ *                                       not answer any more
  * @retval NDX_E_CONNECTION_REFUSED  (a) the active side rejected or closed after our answer
  * @retval NDX_E_CANCELED            (a) cancelled
  *

@@ -155,6 +155,7 @@ struct ofi_adapter {
 	uint32_t vendor_id; /* of the device; 0 for software, or not known */
 	uint32_t max_transfer;
 	uint32_t max_depth; /* of a queue */
+	uint32_t answer_ms; /* OFI_ANSWER_MS */
 	struct ofi_mr_table regions;
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of what completes without anybody's interest */
@@ -358,7 +359,7 @@ struct ofi_link {
 	/* control thread */
 	struct base_list node; /* in adapter->links */
 	struct fid_ep *ep;
-	struct base_timer timer; /* keepalive; end of an orphan */
+	struct base_timer timer; /* answers, then keepalive (ofi_life.c); end of an orphan */
 	uint32_t keepalive_ms;
 	uint32_t seen;        /* what was heard at the end of the last period of that */
 	uint64_t pinged_ns;   /* when it was asked last */

@@ -244,6 +244,8 @@ enum ndx_status ofi_conn_complete(struct ndx_spi_conn *spi)
 		base_lock_acquire(&link->ncq->lock);
 		if (link->stage == OFI_LINK_ANSWERED) {
 			link->stage = OFI_LINK_COMPLETING;
+			base_timer_set(conn->adapter->spi.loop, &link->timer,
+			               conn->adapter->answer_ms);
 			err = conn->adapter->flavour->say_ready(link);
 		}
 		base_lock_release(&link->ncq->lock);
@@ -282,6 +284,7 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	base_lock_release(&conn->link->ncq->lock);
 	set_read_limit(conn, qp);
 	learn_local(conn);
+	base_timer_set(conn->adapter->spi.loop, &conn->link->timer, conn->adapter->answer_ms);
 	err = -fi_accept(conn->link->ep, bytes, conn->adapter->flavour->cm_encode(&own, bytes));
 	if (err != 0) {
 		st = fail(NDX_E_CONNECTION_ABORTED, err, "fi_accept of %s: %s",

@@ -8,6 +8,7 @@
  *
  * Control thread, the ncq's lock held.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -105,9 +106,8 @@ void ofi_life_keepalive(struct ofi_link *link)
 /* Has the peer been silent for a whole period, and the question unanswered for another one, in
  * which nothing moved? Behind a large request it may be unanswered for longer; then we look more
  * often. Returns when to look again, in ms. */
-static uint32_t ask(struct ofi_link *link)
+static uint32_t ask(struct ofi_link *link, uint32_t period, const char *cause)
 {
-	const uint32_t period = link->keepalive_ms;
 	int err;
 
 	if (link->heard != link->seen) {
@@ -116,7 +116,7 @@ static uint32_t ask(struct ofi_link *link)
 	}
 	if (link->pinged) {
 		if (ofi_life_silence_ns(link, link->pinged_ns) >= period * NS_PER_MS)
-			ofi_link_break(link, 0, "keepalive: the peer does not answer");
+			ofi_link_break(link, ETIMEDOUT, cause);
 		return period < LOOK_MS ? period : LOOK_MS;
 	}
 	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->adapter->silent);
@@ -125,11 +125,41 @@ static uint32_t ask(struct ofi_link *link)
 	/* What moved before does not count. */
 	(void)ofi_life_silence_ns(link, link->pinged_ns);
 	if (err != 0)
-		ofi_link_break(link, err, "keepalive: the link was lost");
+		ofi_link_break(link, err,
+		               "a sign of life could not be asked for: the link was lost");
 	return period;
+}
+
+/* The peer has to answer at once here, and is not asked. */
+static uint32_t end(struct ofi_link *link, const char *cause)
+{
+	ofi_link_break(link, ETIMEDOUT, cause);
+	return 0;
 }
 
 uint32_t ofi_life_check(struct ofi_link *link)
 {
-	return link->stage == OFI_LINK_UP ? ask(link) : link->keepalive_ms;
+	const uint32_t answer_ms = link->adapter->answer_ms;
+
+	switch (link->stage) {
+	case OFI_LINK_UP:
+		if (link->keepalive_ms > 0)
+			return ask(link, link->keepalive_ms, "keepalive: the peer does not answer");
+		break;
+	case OFI_LINK_ACCEPTING:
+		if (!link->open)
+			return end(link, "the peer's end has not confirmed our accept: it has "
+			                 "given up or gone away");
+		return ask(link, answer_ms,
+		           "the peer's end does not answer while its word is awaited that the "
+		           "connection is complete");
+	case OFI_LINK_COMPLETING:
+		return end(link, "the peer's end does not take our word that the connection is "
+		                 "complete");
+	case OFI_LINK_CONNECTING:
+	case OFI_LINK_ANSWERED:
+	case OFI_LINK_OVER:
+		break;
+	}
+	return 0;
 }

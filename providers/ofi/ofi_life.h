@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+/* How long the other end, not its consumer, may take to answer while a connection is made. The
+ * connection manager of InfiniBand says what was lost again every 4 s. */
+#define OFI_ANSWER_MS 30000u
+
 struct ofi_link;
 
 struct ofi_life {

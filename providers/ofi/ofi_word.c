@@ -134,7 +134,9 @@ static const char *take_sync(struct ofi_link *link, uint16_t count)
 
 static const char *take_ping(struct ofi_link *link)
 {
-	if (link->stage != OFI_LINK_UP)
+	/* Whoever has accepted may ask while our consumer thinks. */
+	if (link->stage != OFI_LINK_UP && link->stage != OFI_LINK_ANSWERED &&
+	    link->stage != OFI_LINK_COMPLETING)
 		return "PING before the connection was complete";
 	if (owes_answer(link, OFI_WORD_PONG))
 		return "PING before the last one was answered";

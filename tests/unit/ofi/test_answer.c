@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The other end has a time limit while a connection is made; its consumer has none. What is decided
+ * is looked at by itself, without time; then against peers of bare libfabric that do not answer.
+ */
+#include "bare.h"
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi.h"
+
+#define SOON_MS 20u
+
+/* ---- what is decided ---- */
+
+struct rig {
+	struct ofi_adapter adapter;
+	struct ofi_conn conn;
+	struct ofi_link link;
+	unsigned ended;
+	enum ndx_status status;
+	const char *cause;
+	unsigned pings;
+};
+
+static struct rig *rig_of(struct ndx_spi_conn *conn)
+{
+	return container_of(ofi_conn_of(conn), struct rig, conn);
+}
+
+static void note_cause(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)
+{
+	assert_int_equal(bits, 0);
+	assert_int_equal(native, ETIMEDOUT);
+	rig_of(conn)->cause = cause;
+}
+
+static void note_end(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
+                     const struct ndx_spi_params *params)
+{
+	assert_int_equal(native, ETIMEDOUT);
+	assert_null(params);
+	rig_of(conn)->ended++;
+	rig_of(conn)->status = status;
+}
+
+static int count_word(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
+{
+	(void)count;
+	(void)op;
+	assert_int_equal(type, OFI_WORD_PING);
+	container_of(link, struct rig, link)->pings++;
+	return 0;
+}
+
+/* It has no addresses, so nobody looks for its socket. */
+static int refuse_name(fid_t fid, void *address, size_t *len)
+{
+	(void)fid;
+	(void)address;
+	(void)len;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_cm connection = {.size = sizeof(connection), .getname = refuse_name};
+static struct fid_ep endpoint = {.cm = &connection};
+static const struct ndx_host host = {.report = note_cause, .established = note_end};
+static const struct ofi_flavour flavour = {.device = "none", .say = count_word};
+
+static void rig_open(struct rig *rig, enum ofi_stage stage)
+{
+	memset(rig, 0, sizeof(*rig));
+	rig->adapter.spi.host = &host;
+	rig->adapter.flavour = &flavour;
+	rig->adapter.answer_ms = 700;
+	rig->link.adapter = &rig->adapter;
+	rig->link.conn = &rig->conn;
+	rig->link.ep = &endpoint;
+	rig->link.stage = stage;
+}
+
+static void expect_end(struct rig *rig, const char *words)
+{
+	assert_int_equal(rig->ended, 1);
+	assert_int_equal(rig->status, NDX_E_CONNECTION_ABORTED);
+	assert_non_null(strstr(rig->cause, words));
+	assert_int_equal(rig->link.stage, OFI_LINK_OVER);
+	assert_int_equal(ofi_life_check(&rig->link), 0);
+	assert_int_equal(rig->ended, 1);
+}
+
+static void an_accept_that_nobody_confirms_ends(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, OFI_LINK_ACCEPTING);
+	assert_int_equal(ofi_life_check(&rig.link), 0);
+	assert_int_equal(rig.pings, 0); /* there is nobody to ask */
+	expect_end(&rig, "has not confirmed our accept");
+}
+
+/* An answer to each question, for as long as it takes. */
+static void a_consumer_may_think_while_its_end_answers(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, OFI_LINK_ACCEPTING);
+	rig.link.open = true;
+	for (unsigned i = 1; i <= 100; i++) {
+		assert_int_equal(ofi_life_check(&rig.link), 700);
+		assert_int_equal(rig.pings, i);
+		rig.link.pinged = false;
+		rig.link.heard++;
+		assert_int_equal(ofi_life_check(&rig.link), 700);
+		assert_int_equal(rig.pings, i);
+	}
+	assert_int_equal(rig.ended, 0);
+	assert_int_equal(rig.link.stage, OFI_LINK_ACCEPTING);
+}
+
+static void a_word_that_nobody_takes_ends_the_attempt(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, OFI_LINK_COMPLETING);
+	rig.link.open = true;
+	assert_int_equal(ofi_life_check(&rig.link), 0);
+	expect_end(&rig, "does not take our word");
+}
+
+/* The timer was set before, and runs out later. */
+static void what_is_decided_already_stays(void **state)
+{
+	static const enum ofi_stage stages[] = {OFI_LINK_UP, OFI_LINK_CONNECTING, OFI_LINK_ANSWERED,
+	                                        OFI_LINK_OVER};
+	struct rig rig;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
+		rig_open(&rig, stages[i]);
+		rig.link.open = true;
+		assert_int_equal(ofi_life_check(&rig.link), 0);
+		assert_int_equal(rig.ended, 0);
+		assert_int_equal(rig.pings, 0);
+		assert_int_equal(rig.link.stage, stages[i]);
+	}
+}
+
+/* ---- what peers see ---- */
+
+/* No limit is waited for that could also be kept: these peers never answer. */
+static void hurry(struct pair *p, struct pair_side *side)
+{
+	struct ofi_adapter *adapter;
+
+	pair_make_side(p, side);
+	adapter = ofi_qp_of((struct ndx_spi_qp *)(void *)side->qp)->adapter;
+	pair_drop_side(side);
+	adapter->answer_ms = SOON_MS;
+}
+
+/* A new connector for a queue pair whose attempt has failed: it connects, its receives in place. */
+static void expect_as_before(struct pair *p, struct pair_side *side)
+{
+	struct pair_side *other = side == &p->a ? &p->b : &p->a;
+
+	ndx_connector_close(side->connector);
+	assert_int_equal(ndx_connector_create(side->adapter, NULL, &side->connector), NDX_OK);
+	memset(&side->ov, 0, sizeof(side->ov));
+	pair_make_side(p, other);
+	pair_connect(p);
+	pair_send(other, 7, 0, 16, 0);
+	pair_expect(side, NDX_REQUEST_RECEIVE, 0, NDX_OK);
+	pair_expect(other, NDX_REQUEST_SEND, 7, NDX_OK);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void an_accept_ends_though_its_peer_never_answers(void **state)
+{
+	struct pair *p = *state;
+	struct bare b;
+
+	hurry(p, &p->b);
+	bare_join(&b, p);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_ABORTED);
+	bare_say(&b, bare_control(&b, OFI_WORD_READY, 0)); /* too late */
+	while (bare_event(&b, NULL) != FI_SHUTDOWN) {
+		/* until all of it has come to an end */
+	}
+	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_E_CONNECTION_ABORTED);
+	bare_close(&b);
+	expect_as_before(p, &p->b);
+}
+
+static void an_accept_can_be_cancelled_before_that(void **state)
+{
+	struct pair *p = *state;
+	struct bare b;
+
+	bare_join(&b, p);
+	assert_int_equal(ndx_connector_cancel(p->b.connector), NDX_OK);
+	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_E_CANCELED);
+	bare_close(&b);
+	expect_as_before(p, &p->b);
+}
+
+/* The pair's a connects to a bare passive side, which accepts. */
+static void bare_accept(struct bare *b, struct pair *p)
+{
+	struct sockaddr_in address;
+	size_t len = sizeof(address);
+	struct fi_info *request = NULL;
+	uint8_t bytes[OFI_CM_SIZE];
+	struct ofi_cm own;
+
+	bare_open(b, "0", FI_SOURCE);
+	assert_int_equal(fi_passive_ep(b->fabric, b->info, &b->pep, NULL), 0);
+	assert_int_equal(fi_pep_bind(b->pep, &b->eq->fid, 0), 0);
+	assert_int_equal(fi_listen(b->pep), 0);
+	assert_int_equal(fi_getname(&b->pep->fid, &address, &len), 0);
+	pair_make_side(p, &p->a);
+	for (uintptr_t i = 0; i < 4; i++)
+		pair_receive(&p->a, i, i * 64, 64);
+	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&address,
+	                                       sizeof(address), 4, 4, NULL, 0, &p->a.ov),
+	                 NDX_PENDING);
+	assert_int_equal(bare_event(b, &request), FI_CONNREQ);
+	assert_null(ofi_cm_decode(b->data, b->len, OFI_CM_CONNECT, &b->peer));
+	request->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
+	bare_endpoint(b, request);
+	own = bare_cm(b, OFI_CM_ACCEPT);
+	assert_int_equal(fi_accept(b->ep, bytes, ofi_cm_encode(&own, bytes)), 0);
+	assert_int_equal(bare_event(b, NULL), FI_CONNECTED);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
+	fi_freeinfo(request);
+}
+
+static void an_end_answers_while_its_consumer_thinks(void **state)
+{
+	struct pair *p = *state;
+	struct bare b;
+
+	bare_accept(&b, p);
+	for (unsigned i = 0; i < 3; i++) {
+		bare_say(&b, bare_control(&b, OFI_WORD_PING, 0));
+		assert_int_equal(bare_hear(&b).type, OFI_WORD_PONG);
+	}
+	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
+	assert_int_equal(bare_hear(&b).type, OFI_WORD_READY);
+	while (ndx_overlapped_status(&p->a.ov) == NDX_PENDING)
+		(void)fi_cq_read(b.cq, NULL, 0);
+	assert_int_equal(ndx_overlapped_status(&p->a.ov), NDX_OK);
+	bare_close(&b);
+	pair_drop_side(&p->a);
+}
+
+static void a_completion_ends_though_nobody_takes_its_word(void **state)
+{
+	struct pair *p = *state;
+	struct bare b;
+
+	hurry(p, &p->a);
+	bare_accept(&b, p);
+	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
+	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_ABORTED);
+	bare_close(&b);
+	expect_as_before(p, &p->a);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_accept_that_nobody_confirms_ends),
+		cmocka_unit_test(a_consumer_may_think_while_its_end_answers),
+		cmocka_unit_test(a_word_that_nobody_takes_ends_the_attempt),
+		cmocka_unit_test(what_is_decided_already_stays),
+		CASE(an_accept_ends_though_its_peer_never_answers),
+		CASE(an_accept_can_be_cancelled_before_that),
+		CASE(an_end_answers_while_its_consumer_thinks),
+		CASE(a_completion_ends_though_nobody_takes_its_word),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
