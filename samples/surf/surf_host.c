@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static const char about[] =
 
 static const char details[] =
 	"Settings are those of plugin surf, variant gen1: fpga-ip=10.9.0.2 must be there.\n"
-	"SIGINT and SIGTERM end it gracefully.\n\n"
+	"SIGINT and SIGTERM end it gracefully, also while the FPGA is brought up.\n\n"
 	"Exit status: 0 every frame was whole and none was lost, 1 something failed,\n"
 	"2 command line, 3 the adapter could not be opened.";
 
@@ -61,6 +62,7 @@ struct host {
 	atomic_uint_least64_t good; /* frames */
 	atomic_uint_least64_t bad;
 	uint32_t sent;
+	atomic_bool settled; /* the bring-up has ended */
 };
 
 static atomic_bool stop_asked;
@@ -108,6 +110,35 @@ static int make_receiver(struct host *h)
 	return st == NDX_OK ? SAMPLE_EXIT_OK : sample_failed(WHO, st, "make a receiver");
 }
 
+/* A handler may not cancel a session; a thread beside it may. */
+static void *watch_main(void *arg)
+{
+	struct host *h = arg;
+
+	while (!h->settled && !stop_asked)
+		(void)poll(NULL, 0, SLICE_MS);
+	if (!h->settled)
+		ndx_session_cancel(h->session);
+	return NULL;
+}
+
+static int run_session(struct host *h)
+{
+	pthread_t thread;
+	enum ndx_status st;
+
+	if (pthread_create(&thread, NULL, watch_main, h) != 0)
+		return sample_failed(WHO, NDX_E_INSUFFICIENT_RESOURCES, "start a thread");
+	(void)pthread_setname_np(thread, "surf-watch");
+	st = ndx_session_run(h->session);
+	h->settled = true;
+	(void)pthread_join(thread, NULL);
+	if (st == NDX_OK)
+		return SAMPLE_EXIT_OK;
+	sample_session_failed(WHO, h->session);
+	return SAMPLE_EXIT_FAILED;
+}
+
 /* The session is with the register bus. When it has run, both queue pairs are connected, and the
  * FPGA's dispatcher is on. */
 static int bring_up(struct host *h)
@@ -131,10 +162,8 @@ static int bring_up(struct host *h)
 	st = ndx_session_create(&attr, &h->session);
 	if (st != NDX_OK)
 		return sample_failed(WHO, st, "make a session");
-	if (ndx_session_run(h->session) != NDX_OK) {
-		sample_session_failed(WHO, h->session);
+	if (run_session(h) != SAMPLE_EXIT_OK)
 		return SAMPLE_EXIT_FAILED;
-	}
 	st = ndx_receiver_start(h->receiver, h->connector);
 	if (st != NDX_OK)
 		return sample_failed(WHO, st, "start the receiver");
@@ -185,10 +214,13 @@ static void receive_frames(const struct host *h)
  * has let go of its queue pair. Only then the host's. */
 static int take_down(struct host *h)
 {
+	enum ndx_status st = NDX_OK;
 	int rc = SAMPLE_EXIT_OK;
 
-	if (ndx_session_get_state(h->session) == NDX_SESSION_CONNECTED &&
-	    ndx_session_execute(h->session, NDX_STAGE_DONE) != NDX_OK) {
+	if (ndx_session_get_state(h->session) == NDX_SESSION_CONNECTED)
+		st = ndx_session_execute(h->session, NDX_STAGE_DONE);
+	/* A signal may come when all is up but for a word: then the close does it all. */
+	if (st != NDX_OK && st != NDX_E_CANCELED) {
 		sample_session_failed(WHO, h->session);
 		rc = SAMPLE_EXIT_FAILED;
 	}

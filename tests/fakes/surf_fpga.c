@@ -219,6 +219,8 @@ static void take(struct surf_fpga *f)
 	char why[160];
 
 	f->ready = false;
+	if (fault != SURF_FAULT_NONE && f->engine != NULL && f->engine->struck != NULL)
+		f->engine->struck(f->engine->state, number);
 	if (fault == SURF_FAULT_MUTE)
 		return;
 	f->busy = true;

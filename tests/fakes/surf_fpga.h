@@ -37,6 +37,8 @@ struct surf_fpga_engine {
 	/* Nothing is sent or taken behind this. */
 	void (*error)(void *state);
 	void (*destroy)(void *state);
+	/* Something goes wrong with that request, as was asked for. May be NULL. */
+	void (*struck)(void *state, unsigned request);
 };
 
 struct surf_fpga_mr {

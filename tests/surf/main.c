@@ -99,6 +99,13 @@ static void report(const struct surf_fpga *fpga, struct engine *e)
 	e->received = 0;
 }
 
+static void struck(void *state, unsigned request)
+{
+	(void)state;
+	printf("request %u goes wrong\n", request);
+	(void)fflush(stdout);
+}
+
 static int serve(const struct options *o, struct engine *e, enum surf_fault fault)
 {
 	static struct surf_fpga fpga;
@@ -148,6 +155,7 @@ static int start(const struct options *o, struct engine *e, enum surf_fault faul
 	(void)sigaction(SIGINT, &action, NULL);
 	(void)sigaction(SIGTERM, &action, NULL);
 	engine_init(e);
+	e->ops.struck = struck;
 	rc = serve(o, e, fault);
 	ndx_adapter_close(e->adapter);
 	(void)close(stop_fd);

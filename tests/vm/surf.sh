@@ -66,10 +66,10 @@ stuck() {
 # Who is killed leaves the FPGA as it is; the next one clears it.
 killed() {
 	fpga --hosts 2 --frames 100 || return 1
-	surf-host "$server_address" --adapter verbs:rxe0 --address 10.9.0.1 --frames 0 --send 0 \
+	timeout 60 surf-host "$server_address" --adapter verbs:rxe0 --address 10.9.0.1 --frames 0 --send 0 \
 		--set fpga-ip=10.9.0.2,udp-client=0x20000 >"$work/killed.log" 2>&1 &
 	busy=$!
-	until grep -q '^up: ' "$work/killed.log"; do
+	until grep -q "^up: " "$work/killed.log" 2>/dev/null; do
 		kill -0 $busy || return 1
 	done
 	kill -9 $busy
@@ -80,12 +80,30 @@ killed() {
 		gone 10 1 '2 of 2 queue pairs gone; 100 frames sent, 10 received, 0 bad'
 }
 
+# Who is asked to stop while the FPGA does not answer takes back what is there.
+interrupted() {
+	fpga --fault mute --at 4 || return 1
+	timeout 60 surf-host "$server_address" --adapter verbs:rxe0 --address 10.9.0.1 --timeout 50000 \
+		--set fpga-ip=10.9.0.2,step-ms=40000 >"$work/host.log" 2>&1 &
+	busy=$!
+	until grep -q '^request 4 goes wrong' "$work/server.log"; do
+		kill -0 $busy || return 1
+	done
+	kill -INT $busy
+	wait $busy
+	[ $? -eq 1 ] || return 1
+	server_end || return 1
+	grep -q 'CANCELED: ' "$work/host.log" && gone 9 1
+}
+
 both_ways
 verdict surf.both_ways $?
 rolled_back
 verdict surf.rolled_back_step_by_step $?
 stuck
 verdict surf.stuck_fpga_is_told_of $?
+interrupted
+verdict surf.interrupted_bring_up_is_taken_back $?
 killed
 verdict surf.next_host_clears_what_a_dead_one_left $?
 verdicts_end
