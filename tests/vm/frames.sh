@@ -64,7 +64,7 @@ cut() {
 	shift
 	rm -f "$work/frames"
 	receive --senders 0 --raw --file "$work/frames" "$@"
-	ndx-send "$server_address" --adapter verbs:rxe1 --frames 1000000 --rate 200 --size 1000 \
+	timeout 600 ndx-send "$server_address" --adapter verbs:rxe1 --frames 1000000 --rate 200 --size 1000 \
 		>"$work/cut.log" 2>&1 &
 	victim=$!
 	await test -s "$work/frames"

@@ -34,7 +34,7 @@ outage() {
 		sleep 0.2
 		clock >/tmp/outage
 		disciplines netem loss 100% limit 10000
-		sleep "$(printf '0.%03d' "$1")"
+		sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
 		disciplines netem limit 10000
 	} | tc -batch - || exit 1
 	[ $((($(clock) - $(cat /tmp/outage)) * 10)) -le $((2 * $1)) ] || exit 3
@@ -63,7 +63,7 @@ up)
 	;;
 routes) routes ;;
 *)
-	echo 'usage: wire cut|heal|delay MS|loss PERCENT|down|up' >&2
+	echo 'usage: wire cut|heal|outage MS|delay MS|loss PERCENT|down|up' >&2
 	exit 2
 	;;
 esac
