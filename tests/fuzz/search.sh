@@ -31,8 +31,8 @@ choose() {
 		;;
 	plugin_surf)
 		surf=$src/plugins/surf
-		sources="$surf/bus.c $surf/codec.c $surf/setup.c $surf/srp.c"
-		include="-I$surf"
+		sources="$surf/bus.c $surf/codec.c $surf/setup.c $surf/srp.c $surf/words.c"
+		include="-I$surf -I$src/plugins/common"
 		look=$sources
 		;;
 	plugin_*)
