@@ -2,6 +2,7 @@
 #include "sample_options.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,4 +168,14 @@ bool sample_parse_role(const struct sample_program *program, int argc, char **ar
 		return true;
 	(void)sample_usage(program, "client needs the server's address");
 	return false;
+}
+
+void sample_on_stop(void (*handler)(int signal_number))
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = handler;
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
 }

@@ -49,6 +49,9 @@ struct sample_program {
 bool sample_parse(const struct sample_program *program, int argc, char **argv, size_t *operands,
                   int *code);
 
+/** SIGINT and SIGTERM call `handler` from now on, and end a system call that blocks. */
+void sample_on_stop(void (*handler)(int signal_number));
+
 /** What a program plays. */
 enum sample_role { SAMPLE_SERVER, SAMPLE_CLIENT, SAMPLE_BOTH };
 

@@ -30,6 +30,16 @@ int sample_failed(const char *program, enum ndx_status status, const char *forma
 	return SAMPLE_EXIT_FAILED;
 }
 
+int sample_open_adapter(const char *program, const char *uri, struct ndx_adapter **out)
+{
+	const enum ndx_status st = ndx_adapter_open(uri, out);
+
+	if (st == NDX_OK)
+		return SAMPLE_EXIT_OK;
+	(void)sample_failed(program, st, "open adapter %s", uri != NULL ? uri : "(default)");
+	return SAMPLE_EXIT_NO_ADAPTER;
+}
+
 int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, const char *format,
                        ...)
 {

@@ -12,6 +12,9 @@
 int sample_failed(const char *program, enum ndx_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/** Open an adapter, NULL: the default. Returns an enum sample_exit; a failure was explained. */
+int sample_open_adapter(const char *program, const char *uri, struct ndx_adapter **out);
+
 /** As sample_failed(), for an overlapped operation: the cause is in the object. */
 int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, const char *format,
                        ...) __attribute__((format(printf, 3, 4)));

@@ -108,16 +108,12 @@ static bool decode_source(struct source *source, struct ndx_reassembly *reassemb
 
 static bool decode_live(const char *interface, struct ndx_reassembly *reassembly)
 {
-	struct sigaction action;
 	bool good;
 
 	live = source_open_live(interface);
 	if (live == NULL)
 		return false;
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = stop;
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
+	sample_on_stop(stop);
 	(void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	good = decode_source(live, reassembly);
 	source_close(live);

@@ -32,12 +32,9 @@ int place_open(struct place *place, const char *who, const struct negotiate_opti
 	memset(place, 0, sizeof(*place));
 	place->who = who;
 	place->options = options;
-	st = ndx_adapter_open(options->adapter, &place->adapter);
-	if (st != NDX_OK) {
-		(void)sample_failed(who, st, "open adapter %s",
-		                    options->adapter != NULL ? options->adapter : "(default)");
-		return SAMPLE_EXIT_NO_ADAPTER;
-	}
+	rc = sample_open_adapter(who, options->adapter, &place->adapter);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	place->info.size = sizeof(place->info);
 	st = ndx_adapter_query(place->adapter, &place->info);
 	if (st == NDX_OK && variant == NULL)

@@ -4,7 +4,6 @@
  * verified data over them, on any adapter.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,16 +32,6 @@ static void stop(int signal_number)
 {
 	(void)signal_number;
 	negotiate_stop = true;
-}
-
-static void catch_signals(void)
-{
-	struct sigaction action;
-
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = stop;
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
 }
 
 /** The server thread of `both`, and what it tells the client. */
@@ -170,6 +159,6 @@ int main(int argc, char **argv)
 		return rc;
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
-	catch_signals();
+	sample_on_stop(stop);
 	return play(role, &o);
 }

@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,14 +312,11 @@ close_listener:
 static int start(const struct options *o)
 {
 	struct run run = {.options = o};
-	enum ndx_status st = ndx_adapter_open(o->adapter, &run.adapter);
-	int rc = SAMPLE_EXIT_FAILED;
+	int rc = sample_open_adapter(WHO, o->adapter, &run.adapter);
 
-	if (st != NDX_OK) {
-		(void)sample_failed(WHO, st, "open adapter %s",
-		                    o->adapter != NULL ? o->adapter : "(default)");
-		return SAMPLE_EXIT_NO_ADAPTER;
-	}
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	rc = SAMPLE_EXIT_FAILED;
 	if (o->file != NULL) {
 		run.file = fopen(o->file, "wb");
 		if (run.file == NULL) {
@@ -336,16 +332,6 @@ static int start(const struct options *o)
 close_adapter:
 	ndx_adapter_close(run.adapter);
 	return rc;
-}
-
-static void catch_signals(void)
-{
-	struct sigaction action;
-
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = ask_stop;
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
 }
 
 int main(int argc, char **argv)
@@ -402,6 +388,6 @@ int main(int argc, char **argv)
 	o.address = operands == 1 ? argv[1] : NULL;
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
-	catch_signals();
+	sample_on_stop(ask_stop);
 	return start(&o);
 }

@@ -16,16 +16,14 @@
 int end_open(struct end *end, const char *who, const struct reqresp_options *options)
 {
 	enum ndx_status st;
+	int rc;
 
 	memset(end, 0, sizeof(*end));
 	end->who = who;
 	end->options = options;
-	st = ndx_adapter_open(options->adapter, &end->adapter);
-	if (st != NDX_OK) {
-		(void)sample_failed(who, st, "open adapter %s",
-		                    options->adapter != NULL ? options->adapter : "(default)");
-		return SAMPLE_EXIT_NO_ADAPTER;
-	}
+	rc = sample_open_adapter(who, options->adapter, &end->adapter);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	end->info.size = sizeof(end->info);
 	st = ndx_adapter_query(end->adapter, &end->info);
 	if (st == NDX_OK)

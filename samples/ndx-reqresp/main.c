@@ -48,10 +48,8 @@ static void catch_signals(void)
 {
 	struct sigaction action;
 
+	sample_on_stop(stop);
 	memset(&action, 0, sizeof(action));
-	action.sa_handler = stop;
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
 	action.sa_handler = tell;
 	action.sa_flags = SA_RESTART;
 	(void)sigaction(SIGUSR1, &action, NULL);

@@ -4,7 +4,6 @@
  * kept until the receiver has its frame. What is sent checks itself.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -235,7 +234,6 @@ int main(int argc, char **argv)
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.max_operands = 1,
 	};
-	struct sigaction action;
 	struct sample_address to;
 	enum ndx_sender_fault fault;
 	size_t operands;
@@ -253,9 +251,6 @@ int main(int argc, char **argv)
 		return sample_usage(&program, "--fault %s: no such fault", o.fault);
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = ask_stop;
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
+	sample_on_stop(ask_stop);
 	return start(&o, &to, fault);
 }

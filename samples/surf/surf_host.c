@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -273,14 +272,10 @@ static int run(struct host *h)
 static int start(const struct options *o)
 {
 	struct host host = {.options = o};
-	enum ndx_status st = ndx_adapter_open(o->adapter, &host.adapter);
-	int rc;
+	int rc = sample_open_adapter(WHO, o->adapter, &host.adapter);
 
-	if (st != NDX_OK) {
-		(void)sample_failed(WHO, st, "open adapter %s",
-		                    o->adapter != NULL ? o->adapter : "(default)");
-		return SAMPLE_EXIT_NO_ADAPTER;
-	}
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	rc = sample_negotiation_open(&host.negotiation, WHO, "surf/gen1", o->settings, o->plugins);
 	if (rc == SAMPLE_EXIT_OK)
 		rc = run(&host);
@@ -314,7 +309,6 @@ int main(int argc, char **argv)
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.max_operands = 1,
 	};
-	struct sigaction action;
 	struct in_addr address;
 	size_t operands;
 	int rc;
@@ -330,9 +324,6 @@ int main(int argc, char **argv)
 		o.frames = UINT32_MAX;
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = ask_stop;
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
+	sample_on_stop(ask_stop);
 	return start(&o);
 }

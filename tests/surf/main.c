@@ -6,7 +6,6 @@
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -140,20 +139,12 @@ static int serve(const struct options *o, struct engine *e, enum surf_fault faul
 
 static int start(const struct options *o, struct engine *e, enum surf_fault fault)
 {
-	enum ndx_status st = ndx_adapter_open(o->adapter, &e->adapter);
-	struct sigaction action;
-	int rc;
+	int rc = sample_open_adapter(WHO, o->adapter, &e->adapter);
 
-	if (st != NDX_OK) {
-		(void)sample_failed(WHO, st, "open adapter %s",
-		                    o->adapter != NULL ? o->adapter : "(default)");
-		return SAMPLE_EXIT_NO_ADAPTER;
-	}
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = ask_stop;
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
+	sample_on_stop(ask_stop);
 	engine_init(e);
 	e->ops.struck = struck;
 	rc = serve(o, e, fault);
