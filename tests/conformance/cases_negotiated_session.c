@@ -9,47 +9,10 @@
 #include <ndx/session.h>
 
 #include "cases.h"
+#include "same_plugin.h"
 #include "traffic.h"
 
 enum { ROUNDS = 12 };
-
-/* A plugin for two ends in one process: descriptions go as they are. */
-static enum ndx_status info(void *session, const struct ndx_exchange *x, const void *peer,
-                            size_t length, struct ndx_exchange_reply *reply)
-{
-	(void)session;
-	if (x->round == 0) {
-		memcpy(reply->data, x->own, sizeof(*x->own));
-		reply->length = sizeof(*x->own);
-		return NDX_OK;
-	}
-	if (peer == NULL || length != sizeof(*x->peer))
-		return NDX_E_REMOTE_ERROR;
-	memcpy(x->peer, peer, sizeof(*x->peer));
-	reply->completed = true;
-	return NDX_OK;
-}
-
-static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
-                             size_t length, struct ndx_exchange_reply *reply)
-{
-	(void)session;
-	(void)x;
-	(void)peer;
-	(void)length;
-	reply->completed = true;
-	return NDX_OK;
-}
-
-static const struct ndx_variant_ops ops = {.info = info, .ready = ready};
-static const struct ndx_plugin_variant variant = {.name = "as-it-is", .help = "test", .ops = &ops};
-static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
-                                         .size = sizeof(struct ndx_plugin),
-                                         .name = "same",
-                                         .version = "1",
-                                         .vendor = "test",
-                                         .list = &variant,
-                                         .count = 1};
 
 struct stage {
 	struct check *c;
@@ -103,7 +66,7 @@ static bool stage_up(struct stage *s, struct check *c)
 	s->p = pair_open(c, NULL, NULL);
 	if (!s->p ||
 	    !check_status(c, ndx_negotiation_create(&s->negotiation), NDX_OK, "a framework") ||
-	    !check_status(c, ndx_negotiation_register(s->negotiation, &plugin), NDX_OK,
+	    !check_status(c, ndx_negotiation_register(s->negotiation, &same_plugin), NDX_OK,
 	                  "register") ||
 	    !check_status(c,
 	                  ndx_negotiation_get_variant(s->negotiation, "same", "as-it-is", NULL, 0,

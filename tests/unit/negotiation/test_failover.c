@@ -17,6 +17,8 @@
 #include <ndx/negotiation_server.h>
 #include <ndx/session.h>
 
+#include "same_plugin.h"
+
 enum { MESSAGE = 64, ROUNDS = 3, ENTRIES = 64 };
 
 /* Of the server that is to be killed: its plugin says where it is and does not come back. */
@@ -39,25 +41,7 @@ static enum ndx_status info(void *session, const struct ndx_exchange *x, const v
 	return NDX_OK;
 }
 
-static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
-                             size_t length, struct ndx_exchange_reply *reply)
-{
-	(void)session;
-	(void)x;
-	(void)peer;
-	(void)length;
-	reply->completed = true;
-	return NDX_OK;
-}
-
-static enum ndx_status reset(void *session, enum ndx_stage stage)
-{
-	(void)session;
-	(void)stage;
-	return NDX_OK;
-}
-
-static const struct ndx_variant_ops ops = {.info = info, .ready = ready, .reset = reset};
+static const struct ndx_variant_ops ops = {.info = info, .ready = same_ready, .reset = same_reset};
 static const struct ndx_plugin_variant only = {.name = "only", .help = "test", .ops = &ops};
 static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
                                          .size = sizeof(struct ndx_plugin),

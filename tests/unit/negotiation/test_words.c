@@ -15,26 +15,12 @@
 #include <ndx/negotiation_server.h>
 #include "core.h"
 #include "fake_direct.h"
+#include "same_plugin.h"
 #include "session.h"
 
 enum { WAIT_MS = 10000 };
 
-/* ---- a plugin for two ends in one process: descriptions go as they are ---- */
-
-static enum ndx_status info(void *session, const struct ndx_exchange *x, const void *peer,
-                            size_t length, struct ndx_exchange_reply *reply)
-{
-	(void)session;
-	if (x->round == 0) {
-		memcpy(reply->data, x->own, sizeof(*x->own));
-		reply->length = sizeof(*x->own);
-		return NDX_OK;
-	}
-	assert_int_equal(length, sizeof(*x->peer));
-	memcpy(x->peer, peer, sizeof(*x->peer));
-	reply->completed = true;
-	return NDX_OK;
-}
+/* ---- the plugin ---- */
 
 /* The client's stage ready lasts, once it has begun, until that is 0 again. */
 static int stuck; /* atomic: 1: is to be stuck, 2: is */
@@ -42,15 +28,11 @@ static int stuck; /* atomic: 1: is to be stuck, 2: is */
 static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
                              size_t length, struct ndx_exchange_reply *reply)
 {
-	(void)session;
-	(void)peer;
-	(void)length;
 	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0) {
 		__atomic_store_n(&stuck, 2, __ATOMIC_SEQ_CST);
 		(void)poll(NULL, 0, 1);
 	}
-	reply->completed = true;
-	return NDX_OK;
+	return same_ready(session, x, peer, length, reply);
 }
 
 /* The client's stage done has begun. */
@@ -59,24 +41,13 @@ static int parting; /* atomic */
 static enum ndx_status done(void *session, const struct ndx_exchange *x, const void *peer,
                             size_t length, struct ndx_exchange_reply *reply)
 {
-	(void)session;
-	(void)peer;
-	(void)length;
 	if (x->role == NDX_ROLE_CLIENT)
 		__atomic_store_n(&parting, 1, __ATOMIC_SEQ_CST);
-	reply->completed = true;
-	return NDX_OK;
-}
-
-static enum ndx_status reset(void *session, enum ndx_stage stage)
-{
-	(void)session;
-	(void)stage;
-	return NDX_OK;
+	return same_ready(session, x, peer, length, reply);
 }
 
 static const struct ndx_variant_ops ops = {
-	.info = info, .ready = ready, .done = done, .reset = reset};
+	.info = same_info, .ready = ready, .done = done, .reset = same_reset};
 static const struct ndx_plugin_variant only = {.name = "as-it-is", .help = "test", .ops = &ops};
 static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
                                          .size = sizeof(struct ndx_plugin),
