@@ -12,6 +12,7 @@
 #define LEAST_SGE 2u
 /* The longest that close waits for the peer's goodbye, when its own work has ended. */
 #define GOODBYE_PATIENCE_MS 100u
+#define DETACH_STEP_MS 10u
 #define RNR_TIMER_MAX 31u
 
 void ndx_qp_attr_init(struct ndx_qp_attr *attr)
@@ -145,7 +146,8 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
 /* What flush and close ask the control thread for. */
 struct qp_call {
 	struct ndx_spi_qp *qp;
-	bool detached;
+	bool can_wait;
+	bool again; /* the provider is not ready for that yet */
 };
 
 /* Lock held: the queue pair leaves an attempt to connect. What has not been answered yet may be
@@ -277,23 +279,42 @@ static void end_close(void *arg)
 	struct qp_call *call = arg;
 	struct ndx_spi_qp *qp = call->qp;
 	struct ndx_adapter *adapter = qp->object.adapter;
+	enum ndx_status st = NDX_E_DEVICE_BUSY;
 	struct ndx_connector *c;
 
 	adapter_lock(adapter);
 	c = qp->connector;
+	call->again = false;
 	if (c != NULL && !conn_is_over(c)) {
 		enum disconnect_state state = disconnect_get_state(&c->machine);
 		bool waits = state == DISCONNECT_STATE_WAIT || state == DISCONNECT_STATE_WAIT_A ||
 		             state == DISCONNECT_STATE_WAIT_P;
 
-		if (waits && adapter->ops->conn_detach(c->native) == NDX_OK)
+		if (waits)
+			st = adapter->ops->conn_detach(c->native);
+		call->again = st == NDX_PENDING && call->can_wait;
+		if (st == NDX_OK)
 			conn_release_qp(c);
-		else
+		else if (!call->again)
 			conn_step(c, DISCONNECT_EV_FLUSH);
 	}
 	adapter_unlock(adapter);
 	if (c != NULL)
 		connector_work(c);
+}
+
+static void detach(struct qp_call *call)
+{
+	struct ndx_adapter *adapter = call->qp->object.adapter;
+
+	call->can_wait = !base_loop_current(adapter->loop);
+	base_loop_call(adapter->loop, end_close, call);
+	while (call->again) {
+		adapter_lock(adapter);
+		(void)adapter_wait(adapter, base_deadline(DETACH_STEP_MS));
+		adapter_unlock(adapter);
+		base_loop_call(adapter->loop, end_close, call);
+	}
 }
 
 void qp_release(struct ndx_spi_qp *qp)
@@ -331,7 +352,7 @@ void ndx_qp_close(struct ndx_qp *qp)
 	base_loop_call(loop, begin_close, &call);
 	wait_drained(call.qp);
 	wait_goodbye(call.qp);
-	base_loop_call(loop, end_close, &call);
+	detach(&call);
 	if (!wait_over(call.qp)) {
 		/* Freeing memory that a device may still write to is worse than losing it. */
 		log_error(0,

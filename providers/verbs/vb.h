@@ -191,8 +191,7 @@ struct vb_mr {
 	struct base_list node; /* in vb_adapter.regions */
 };
 
-/* May the device read all pieces of the list, or write to them? For what its completions do not
- * tell. */
+/* May the device read, or write to, all pieces of the list? Its completions do not always tell. */
 bool vb_list_is_good(struct vb_adapter *adapter, const struct ndx_sge *sge, size_t count,
                      bool write);
 
@@ -245,7 +244,6 @@ enum vb_kind {
 	VB_WINDOW, /* an initiator request, too: a bind or invalidate that has not ended */
 };
 
-struct vb_qp;
 struct vb_conn;
 struct vb_srq;
 
@@ -288,6 +286,9 @@ enum vb_control {
 	VB_CONTROLS
 };
 
+/* Has the peer disconnected, and well? Then it is no news that it does not answer. */
+enum vb_parted { VB_PARTED_NOT, VB_PARTED, VB_PARTED_WELL };
+
 /* What rdma_cm knows of both directions. */
 struct vb_path {
 	uint32_t peer_number; /* of its queue pair */
@@ -322,8 +323,9 @@ struct vb_qp {
 	bool broken;                /* it has failed: that nothing is outstanding is no drain */
 	bool killed;                /* taken to ERR by us: cancelled requests are no news */
 	bool quieting;              /* conn->work is owed when nothing is outstanding */
-	bool parted; /* the peer has disconnected: that it does not answer is no news */
-	bool late;   /* a send waited too long for a receive: its cancellation means that */
+	enum vb_parted parted;      /* the peer */
+	bool deserted;              /* ... well, and then it did not answer: no failure */
+	bool late; /* a send waited too long for a receive: its cancellation means that */
 };
 
 static inline struct vb_qp *vb_qp_of(struct ndx_spi_qp *qp)
@@ -379,9 +381,7 @@ static inline struct vb_req *vb_req_of(const struct ibv_wc *wc)
 	return (struct vb_req *)(uintptr_t)wc->wr_id;
 }
 
-/* Whose it is; NULL: of a queue pair that is gone. poll_lock of its queue held, as long as it
- * counts.
- */
+/* Whose; NULL: a queue pair that is gone. poll_lock of its queue held as long as it counts. */
 struct vb_qp *vb_done_whose(const struct ibv_wc *wc);
 /* What a completion says of the message that came. */
 void vb_done_received(struct vb_req *req, const struct ibv_wc *wc);
@@ -393,10 +393,7 @@ void vb_done_check(struct vb_qp *qp);
 /* ---- connections (vb_conn.c, vb_event.c, vb_end.c) and listeners (vb_listener.c) ---- */
 
 /* What an rdma_cm_id belongs to. */
-enum vb_owner {
-	VB_CONN,
-	VB_LISTENER,
-};
+enum vb_owner { VB_CONN, VB_LISTENER };
 
 enum vb_conn_state {
 	VB_CONN_IDLE,
@@ -436,8 +433,6 @@ struct vb_told {
 	struct ndx_peer_description peer;
 };
 
-struct vb_mailboxes;
-
 struct vb_conn {
 	enum vb_owner owner;
 	struct ndx_spi_conn spi;
@@ -458,7 +453,8 @@ struct vb_conn {
 	struct base_timer timer; /* limit of `wait` */
 	enum vb_wait wait;
 	uint64_t not_ready;         /* VB_NOT_READY when the question was asked */
-	uint32_t wait_left;         /* ms; of VB_WAIT_ANSWER, PROBE and PROBED */
+	uint32_t asked_ms;          /* since then */
+	uint64_t bare_until;        /* so long the peer may ask after a disc_bare */
 	struct base_timer watchdog; /* of sends that wait, and of silence */
 	uint32_t watched_head;      /* initiator request that was the oldest, ... */
 	uint32_t watched_ms;        /* ... for so long */
@@ -470,6 +466,7 @@ struct vb_conn {
 	uint64_t packets;   /* ... beyond these */
 	bool disc_said;     /* rdma_disconnect was called */
 	bool disc_bare;     /* ... without a word in the mailbox */
+	bool deserted;      /* nobody would read that, or ask: the peer has closed already */
 	bool peer_said;     /* rdma_cm told of the peer's */
 	bool peer_reported; /* ... and so did we */
 	bool dead;          /* conn_destroy was there */
@@ -555,6 +552,8 @@ void vb_end_on_work(void *arg);
 void vb_end_on_timer(void *arg);
 /* The peer, which has said goodbye, does not take the word of ours. */
 void vb_end_unheard(struct vb_conn *conn);
+/* The peer, which has said goodbye, does not answer requests that are under way. */
+void vb_end_deserted(struct vb_conn *conn);
 
 /* ---- mailboxes (vb_mailbox.c); the control thread's ---- */
 

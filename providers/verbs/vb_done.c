@@ -105,6 +105,10 @@ static void broke(struct vb_qp *qp, enum ibv_wc_status native)
 {
 	if (qp->killed || qp->conn == NULL)
 		return;
+	if (native == IBV_WC_RETRY_EXC_ERR && qp->parted == VB_PARTED_WELL)
+		qp->deserted = true;
+	if (qp->deserted) /* nothing of the peer's was lost, and our own requests have ended */
+		return;
 	qp->broken = true;
 	vb_host(qp->adapter)
 		->report(&qp->conn->spi, NDX_REPORT_ABORT, errno_of(native), cause_of(native));
@@ -179,7 +183,7 @@ static void initiator_done(struct vb_qp *qp, struct vb_req *req, const struct ib
 
 	if (__builtin_expect(&req->base != base_queue_at(q, q->head), 0))
 		ended_before_request(q, &req->base);
-	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->parted)
+	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->parted != VB_PARTED_NOT)
 		st = NDX_E_CANCELED;
 	if (wc->status == IBV_WC_WR_FLUSH_ERR)
 		st = first_cancelled(qp, req);
@@ -216,7 +220,7 @@ static void receive_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_
 /* A peer that has parted does not wait for our word, and may have closed its queue pair. */
 static bool is_vain(const struct vb_qp *qp, const struct vb_req *req)
 {
-	return qp->parted && req == &qp->controls[VB_GOODBYE];
+	return qp->parted != VB_PARTED_NOT && req == &qp->controls[VB_GOODBYE];
 }
 
 static void control_done(struct vb_qp *qp, const struct vb_req *req, const struct ibv_wc *wc)

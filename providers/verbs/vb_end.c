@@ -5,7 +5,8 @@
  * written into its mailbox, and only then rdma_disconnect is called. Who hears of a disconnect and
  * finds no word asks by a write of its own: an end that was killed or aborted has no queue pair any
  * more that would answer. One that answers is alive and could not send the word: requests that wait
- * for our receives stand before it.
+ * for our receives stand before it. If such requests stand before our question as well, that they
+ * are turned away is the answer.
  *
  * Either side's rdma_disconnect is its goodbye; that of the second is the answer to the first. When
  * two cross, both have to call it once more.
@@ -18,7 +19,9 @@
 #include "vb.h"
 
 #define PROBE_MS 1000 /* a dead peer fails requests in half of that */
+#define ASKED_STEP 100u
 #define MOMENT_MS 100
+#define MOMENTS_MS 300 /* likewise, for many queue pairs: their requests are counted together */
 #define PROBED_MS 1300 /* so we are there for the peer's probe for longer than it waits */
 #define PROBED_STEP 5
 #define QUIET_MS 2000 /* for the device to hand back what was cancelled */
@@ -142,7 +145,8 @@ static void say(struct vb_conn *conn, bool bare)
 		vb_host(conn->adapter)->say(&conn->spi, NDX_WORD_GOODBYE);
 		return;
 	}
-	conn->disc_bare = bare && conn->peer.is_ndx;
+	conn->disc_bare = bare && conn->peer.is_ndx && !conn->deserted;
+	conn->bare_until = base_deadline(PROBED_MS);
 	if (rdma_disconnect(conn->id) != 0)
 		report(conn, NDX_REPORT_ABORT, errno, "the goodbye could not be sent");
 	else if (conn->peer_reported)
@@ -154,6 +158,16 @@ void vb_end_unheard(struct vb_conn *conn)
 	say(conn, false);
 }
 
+/* That the peer disconnected, or that it meant well by it, is now known to the data path. */
+static void set_parted(struct vb_conn *conn, enum vb_parted how)
+{
+	if (conn->qp == NULL)
+		return;
+	base_lock_acquire(&conn->qp->base.lock);
+	conn->qp->parted = how;
+	base_lock_release(&conn->qp->base.lock);
+}
+
 /* The peer's, which is also the answer to ours if we were first, or at the same time. */
 static void heard(struct vb_conn *conn)
 {
@@ -162,6 +176,7 @@ static void heard(struct vb_conn *conn)
 	if (conn->peer_reported)
 		return;
 	conn->peer_reported = true;
+	set_parted(conn, VB_PARTED_WELL);
 	if (conn->disc_said && !conn->told.on) {
 		if (conn->id != NULL)
 			(void)rdma_disconnect(conn->id); /* they may have crossed */
@@ -175,10 +190,10 @@ static void ask(struct vb_conn *conn, enum vb_control how, enum vb_wait what)
 {
 	const int err = write_word(conn, how, VB_WORD_PROBED);
 
-	conn->wait_left = vb_qp_patience() + PROBE_MS;
+	conn->asked_ms = 0;
 	conn->not_ready = vb_watch_count(conn->adapter, VB_NOT_READY);
 	if (err == 0)
-		wait_for(conn, what, PROBE_MS);
+		wait_for(conn, what, ASKED_STEP);
 	else
 		report(conn, NDX_REPORT_ABORT, err, "the peer left without a goodbye");
 }
@@ -193,24 +208,13 @@ static void answered(struct vb_conn *conn, uint32_t done)
 	}
 }
 
-/* The peer has said that it goes. */
-static void set_parted(struct vb_conn *conn)
-{
-	conn->peer_said = true;
-	if (conn->qp == NULL)
-		return;
-	base_lock_acquire(&conn->qp->base.lock);
-	conn->qp->parted = true;
-	base_lock_release(&conn->qp->base.lock);
-}
-
 void vb_conn_heard(struct ndx_spi_conn *spi, enum ndx_spi_word word)
 {
 	struct vb_conn *conn = vb_conn_of(spi);
 
 	switch (word) {
 	case NDX_WORD_GOODBYE:
-		set_parted(conn);
+		conn->peer_said = true;
 		heard(conn);
 		break;
 	case NDX_WORD_ABORT:
@@ -231,7 +235,8 @@ void vb_end_on_disconnected(struct vb_conn *conn, int status)
 		report(conn, NDX_REPORT_ABORT, -status, "the peer does not answer the goodbye");
 		return;
 	}
-	set_parted(conn);
+	conn->peer_said = true;
+	set_parted(conn, VB_PARTED);
 	if (!conn->peer.is_ndx || conn->qp == NULL || vb_mailbox_has(conn, VB_WORD_GOODBYE)) {
 		heard(conn);
 		return;
@@ -253,47 +258,61 @@ void vb_end_on_work(void *arg)
 	conn->controls_done = 0;
 	quiet = qp->quieting && vb_qp_is_quiet(qp);
 	base_lock_release(&qp->base.lock);
-	if (done & (1u << VB_GOODBYE))
+	if (done & (1u << VB_GOODBYE)) {
+		conn->disc_bare = false;
 		say(conn, false);
+	}
 	answered(conn, done);
 	if (quiet)
 		go_quiet(conn);
 }
 
-/* Software RoCE tries for ever. Does anybody answer there that he has no receive yet? */
-static bool peer_is_not_ready(struct vb_conn *conn)
+/* Does somebody answer, since we last looked, that he has no receive yet? Software RoCE counts. */
+static bool is_turned_away(struct vb_conn *conn)
 {
 	const uint64_t before = conn->not_ready;
 
-	if (!conn->adapter->software)
-		return true;
 	conn->not_ready = vb_watch_count(conn->adapter, VB_NOT_READY);
 	return conn->not_ready != before;
 }
 
 /*
  * With no request before it, our question is unanswered: there is nobody. Behind requests that wait
- * it cannot be asked; but if there were nobody, the device would have given them up in its time.
+ * it cannot be asked; but if there were nobody, an adapter would have given them up in its time.
+ * Software RoCE tries for ever.
  */
 static void unanswered(struct vb_conn *conn)
 {
-	struct vb_qp *qp = conn->qp;
-	bool alone;
+	const bool turned_away = is_turned_away(conn);
+	const struct vb_qp *qp = conn->qp;
+	uint32_t limit = PROBE_MS;
+	bool behind;
 
-	base_lock_acquire(&qp->base.lock);
-	alone = base_queue_outstanding(&qp->base.initiator) == 0;
-	base_lock_release(&qp->base.lock);
-	alone = alone || !peer_is_not_ready(conn);
-	conn->wait_left -= conn->wait_left < PROBE_MS ? conn->wait_left : PROBE_MS;
-	if (!alone && conn->wait_left > 0) {
-		wait_for(conn, conn->wait, PROBE_MS);
-		return;
-	}
-	conn->wait = VB_WAIT_NONE;
-	if (alone)
-		report(conn, NDX_REPORT_ABORT, 0, "the peer left without a goodbye");
-	else
+	base_lock_acquire(&conn->qp->base.lock);
+	behind = base_queue_outstanding(&qp->base.initiator) > 0;
+	base_lock_release(&conn->qp->base.lock);
+	if (behind)
+		limit += vb_qp_patience();
+	conn->asked_ms += ASKED_STEP;
+	if (behind && turned_away && conn->asked_ms > MOMENTS_MS) {
+		wait_no_more(conn);
 		heard(conn);
+	} else if (conn->asked_ms < limit) {
+		wait_for(conn, conn->wait, ASKED_STEP);
+	} else {
+		wait_no_more(conn);
+		if (behind && !conn->adapter->software)
+			heard(conn);
+		else
+			report(conn, NDX_REPORT_ABORT, 0, "the peer left without a goodbye");
+	}
+}
+
+/* The peer heard a disconnect without a word: it asks, and we have to be there. */
+static bool may_be_asked(const struct vb_conn *conn)
+{
+	return conn->disc_bare && !vb_mailbox_has(conn, VB_WORD_PROBED) &&
+	       base_now_ns() < conn->bare_until;
 }
 
 void vb_end_on_timer(void *arg)
@@ -311,11 +330,10 @@ void vb_end_on_timer(void *arg)
 		unanswered(conn);
 		break;
 	case VB_WAIT_PROBED:
-		conn->wait_left -= conn->wait_left < PROBED_STEP ? conn->wait_left : PROBED_STEP;
-		if (vb_mailbox_has(conn, VB_WORD_PROBED) || conn->wait_left == 0)
-			end_now(conn);
-		else
+		if (may_be_asked(conn))
 			wait_for(conn, VB_WAIT_PROBED, PROBED_STEP);
+		else
+			end_now(conn);
 		break;
 	case VB_WAIT_QUIET:
 		log_error(0,
@@ -372,6 +390,13 @@ void vb_conn_cancel_initiator(struct ndx_spi_conn *spi)
 		report(conn, NDX_REPORT_DRAINED, 0, NULL);
 }
 
+/* After its goodbye the peer has closed its queue pair: nobody will answer what is under way. */
+void vb_end_deserted(struct vb_conn *conn)
+{
+	conn->deserted = true;
+	vb_conn_cancel_initiator(&conn->spi);
+}
+
 void vb_conn_send_disc(struct ndx_spi_conn *spi)
 {
 	struct vb_conn *conn = vb_conn_of(spi);
@@ -388,14 +413,13 @@ void vb_conn_finish(struct ndx_spi_conn *spi)
 	struct vb_conn *conn = vb_conn_of(spi);
 
 	vb_watch_end(conn);
-	if (conn->qp == NULL) {
+	conn->bare_until = base_deadline(PROBED_MS);
+	if (conn->qp == NULL)
 		go_quiet(conn);
-	} else if (conn->disc_bare && !vb_mailbox_has(conn, VB_WORD_PROBED)) {
-		conn->wait_left = PROBED_MS;
+	else if (may_be_asked(conn))
 		wait_for(conn, VB_WAIT_PROBED, PROBED_STEP);
-	} else {
+	else
 		end_now(conn);
-	}
 }
 
 /* First the queue pair, so that it does not answer the peer's probe. */
@@ -442,10 +466,16 @@ enum ndx_status vb_conn_detach(struct ndx_spi_conn *spi)
 
 	if (conn->qp == NULL)
 		return NDX_OK;
-	await_goodbye(conn);
-	say(conn, true);
+	if (!conn->disc_said) {
+		await_goodbye(conn);
+		say(conn, true);
+	}
+	if (may_be_asked(conn))
+		return NDX_PENDING;
 	if (!kill_qp(conn->qp))
 		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not hand back requests in time");
 	part(conn);
+	if (conn->peer_said) /* whatever it meant: there is nobody left who could ask */
+		heard(conn);
 	return NDX_OK;
 }

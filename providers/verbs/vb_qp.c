@@ -120,7 +120,8 @@ int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
 	base_lock_acquire(&qp->base.lock);
 	qp->killed = false;
 	qp->late = false;
-	qp->parted = false;
+	qp->parted = VB_PARTED_NOT;
+	qp->deserted = false;
 	qp->draining = false;
 	qp->broken = false;
 	qp->untold = 0;

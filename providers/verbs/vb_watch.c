@@ -27,6 +27,7 @@ enum verdict {
 	LATE,
 	GONE,
 	UNHEARD,
+	DESERTED,
 	BROKEN,
 	SILENT,
 };
@@ -206,6 +207,8 @@ static enum verdict judge(struct vb_conn *conn, uint32_t ms)
 		return LATE;
 	if (gone && conn->peer_said && base_queue_outstanding(&qp->base.initiator) == 0)
 		return UNHEARD;
+	if (gone && qp->parted == VB_PARTED_WELL && qp->draining)
+		return DESERTED;
 	if (gone)
 		return GONE;
 	if (is_broken(conn, ms))
@@ -246,6 +249,9 @@ void vb_watch_on_timer(void *arg)
 		break;
 	case UNHEARD:
 		vb_end_unheard(conn);
+		break;
+	case DESERTED:
+		vb_end_deserted(conn);
 		break;
 	case LATE:
 	case GONE:

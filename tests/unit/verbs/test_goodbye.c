@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Goodbyes of sides whose requests wait for ever: who asks whom, and what becomes of the requests.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+#define DEPTH 16u
+#define STEPS_ALONE 10u  /* until a question that nothing stands before is unanswered */
+#define STEPS_BEHIND 15u /* likewise, behind requests that wait */
+#define STEPS_MOMENT 3u  /* in which a peer that was killed may still turn requests away */
+
+/* One end, and what its control thread is to do. */
+struct end {
+	struct rig rig;
+	FILE *counter; /* of software RoCE: requests that the peer turned away */
+	enum ndx_status status;
+	unsigned steps;
+	bool turned_away; /* in each of them */
+	uint64_t count;
+};
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void end_open(struct end *end, bool software)
+{
+	struct vb_conn *conn = &end->rig.conn;
+
+	rig_open(&end->rig);
+	end->rig.adapter.software = software;
+	rig_connect(&end->rig, DEPTH, NULL);
+	rig_qp(&end->rig)->path =
+		(struct vb_path){77, 5, 5}; /* so its own word is also the peer's */
+	conn->spi.qp = end->rig.qp;
+	conn->peer.is_ndx = true;
+	conn->state = VB_CONN_UP;
+	conn->timer.fn = nothing;
+	conn->watchdog.fn = nothing;
+	assert_int_equal(vb_mailbox_open(conn), NDX_OK);
+	end->counter = tmpfile();
+	assert_non_null(end->counter);
+	end->count = 0;
+	end->rig.adapter.counter_fds[VB_NOT_READY] = fileno(end->counter);
+	end->rig.adapter.counter_fds[VB_PACKETS] = fileno(end->counter);
+}
+
+static void stop_timers(void *arg)
+{
+	struct end *end = arg;
+
+	base_timer_cancel(end->rig.adapter.spi.loop, &end->rig.conn.timer);
+	base_timer_cancel(end->rig.adapter.spi.loop, &end->rig.conn.watchdog);
+}
+
+static void run(struct end *end, base_loop_fn *what)
+{
+	base_loop_call(end->rig.adapter.spi.loop, what, end);
+}
+
+static void end_close(struct end *end)
+{
+	run(end, stop_timers);
+	end->rig.adapter.software = false;
+	rig_close(&end->rig);
+	(void)fclose(end->counter);
+}
+
+static void put_word(struct end *end, enum vb_word which)
+{
+	(void)vb_mailbox_note(&end->rig.conn, which);
+	end->rig.conn.mailbox[which] = end->rig.conn.mailbox[VB_WORD_OWN];
+}
+
+static void turn_away(struct end *end)
+{
+	rewind(end->counter);
+	(void)fprintf(end->counter, "%08llu", (unsigned long long)++end->count);
+	(void)fflush(end->counter);
+}
+
+static void say_goodbye(void *arg)
+{
+	vb_conn_send_disc(&((struct end *)arg)->rig.conn.spi);
+}
+
+static void detach(void *arg)
+{
+	struct end *end = arg;
+
+	end->status = vb_conn_detach(&end->rig.conn.spi);
+}
+
+static void hear(void *arg)
+{
+	vb_end_on_disconnected(&((struct end *)arg)->rig.conn, 0);
+}
+
+static void drain(void *arg)
+{
+	vb_conn_drain(&((struct end *)arg)->rig.conn.spi);
+}
+
+static void wait_on(void *arg)
+{
+	struct end *end = arg;
+
+	for (unsigned i = 0; i < end->steps; i++) {
+		if (end->turned_away)
+			turn_away(end);
+		vb_end_on_timer(&end->rig.conn);
+	}
+}
+
+static void watch(void *arg)
+{
+	struct end *end = arg;
+
+	for (unsigned i = 0; i < end->steps && end->rig.reports == 0; i++)
+		vb_watch_on_timer(&end->rig.conn);
+}
+
+static void step(struct end *end, unsigned steps, bool turned_away)
+{
+	end->steps = steps;
+	end->turned_away = turned_away;
+	run(end, wait_on);
+}
+
+/* ---- the one that goes ---- */
+
+static void who_could_say_nothing_stays_until_asked(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	for (unsigned over = 0; over <= 1; over++) {
+		end_open(&end, false);
+		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
+		run(&end, say_goodbye);
+		assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 1);
+		run(&end, detach);
+		assert_int_equal(end.status, NDX_PENDING);
+		assert_int_equal(rig_native(&end.rig)->state, IBV_QPS_RTS);
+		rig_expect_none(&end.rig);
+		if (over) /* nobody asks */
+			end.rig.conn.bare_until = 0;
+		else
+			put_word(&end, VB_WORD_PROBED);
+		run(&end, detach);
+		assert_int_equal(end.status, NDX_OK);
+		rig_expect(&end.rig, 1, NDX_E_CANCELED);
+		assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 1);
+		end_close(&end);
+	}
+}
+
+static void who_could_say_it_goes_at_once(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	for (unsigned late = 0; late <= 1; late++) {
+		end_open(&end, false);
+		run(&end, say_goodbye);
+		if (late) { /* the word has not arrived when it wants to go */
+			run(&end, detach);
+			assert_int_equal(end.status, NDX_PENDING);
+		}
+		fake_run(rig_native(&end.rig), 1);
+		rig_expect_none(&end.rig);
+		run(&end, detach);
+		assert_int_equal(end.status, NDX_OK);
+		assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 1);
+		end_close(&end);
+	}
+}
+
+/* ---- the one that asks ---- */
+
+static void to_be_turned_away_is_an_answer(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	end_open(&end, true);
+	assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
+	run(&end, hear);
+	step(&end, STEPS_MOMENT, true);
+	assert_int_equal(end.rig.reports, 0);
+	step(&end, 2, false);
+	assert_int_equal(end.rig.reports, 0);
+	step(&end, 1, true);
+	assert_int_equal(end.rig.reports, NDX_REPORT_PEER_DISC);
+	end_close(&end);
+}
+
+static void silence_is_none(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	for (unsigned behind = 0; behind <= 1; behind++) {
+		end_open(&end, true);
+		if (behind)
+			assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
+		run(&end, hear);
+		step(&end, (behind ? STEPS_BEHIND : STEPS_ALONE) - 1, false);
+		assert_int_equal(end.rig.reports, 0);
+		step(&end, 1, false);
+		assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
+		end_close(&end);
+	}
+}
+
+/* It gives requests up that nobody answers; these it has not. */
+static void an_adapter_has_asked_for_us(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	end_open(&end, false);
+	assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
+	run(&end, hear);
+	step(&end, STEPS_BEHIND - 1, false);
+	assert_int_equal(end.rig.reports, 0);
+	step(&end, 1, false);
+	assert_int_equal(end.rig.reports, NDX_REPORT_PEER_DISC);
+	end_close(&end);
+}
+
+/* ---- requests to a peer that has gone ---- */
+
+static void requests_to_one_that_said_goodbye_are_cancelled(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	for (unsigned well = 0; well <= 1; well++) {
+		end_open(&end, false);
+		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
+		assert_int_equal(rig_send(&end.rig, 2, 0), NDX_OK);
+		if (well)
+			put_word(&end, VB_WORD_GOODBYE);
+		run(&end, hear);
+		assert_int_equal(end.rig.reports, well ? NDX_REPORT_PEER_DISC : 0);
+		end.rig.reports = 0;
+		run(&end, drain);
+		fake_break(rig_native(&end.rig), IBV_WC_RETRY_EXC_ERR);
+		rig_expect(&end.rig, 1, NDX_E_CANCELED);
+		rig_expect(&end.rig, 2, NDX_E_CANCELED);
+		assert_int_equal(end.rig.reports, well ? NDX_REPORT_DRAINED : NDX_REPORT_ABORT);
+		end_close(&end);
+	}
+}
+
+/* One that the peer refuses is another matter. */
+static void a_request_that_fails_there_is_a_failure(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	end_open(&end, false);
+	assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
+	put_word(&end, VB_WORD_GOODBYE);
+	run(&end, hear);
+	end.rig.reports = 0;
+	run(&end, drain);
+	fake_break(rig_native(&end.rig), IBV_WC_REM_ACCESS_ERR);
+	rig_expect(&end.rig, 1, NDX_E_ACCESS_VIOLATION);
+	assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
+	end_close(&end);
+}
+
+/* Software RoCE does not give up: the watch does. */
+static void requests_that_nobody_answers_any_more_are_a_drain(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	for (unsigned well = 0; well <= 1; well++) {
+		end_open(&end, true);
+		turn_away(&end);
+		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
+		if (well)
+			put_word(&end, VB_WORD_GOODBYE);
+		run(&end, hear);
+		end.rig.reports = 0;
+		run(&end, drain);
+		end.steps = 3;
+		run(&end, watch);
+		assert_int_equal(end.rig.reports, 0);
+		run(&end, watch);
+		assert_int_equal(end.rig.reports, well ? NDX_REPORT_DRAINED : NDX_REPORT_ABORT);
+		run(&end, say_goodbye);
+		assert_int_equal(end.rig.conn.disc_bare, !well); /* who is gone does not ask */
+		end_close(&end);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_could_say_nothing_stays_until_asked),
+		cmocka_unit_test(who_could_say_it_goes_at_once),
+		cmocka_unit_test(to_be_turned_away_is_an_answer),
+		cmocka_unit_test(silence_is_none),
+		cmocka_unit_test(an_adapter_has_asked_for_us),
+		cmocka_unit_test(requests_to_one_that_said_goodbye_are_cancelled),
+		cmocka_unit_test(a_request_that_fails_there_is_a_failure),
+		cmocka_unit_test(requests_that_nobody_answers_any_more_are_a_drain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
