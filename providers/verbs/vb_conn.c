@@ -459,6 +459,20 @@ static void on_failure(struct vb_conn *conn, enum ndx_status status, int native)
 		tell_established(conn, status, native, NULL);
 }
 
+/* Nobody answers: neither our request, nor our accept, which the kernel has repeated for a minute.
+ */
+static void on_unreachable(struct vb_conn *conn, int native)
+{
+	const bool asking = conn->state == VB_CONN_RESOLVING || conn->state == VB_CONN_ASKING;
+
+	if (conn->state == VB_CONN_ACCEPTED)
+		vb_host(conn->adapter)
+			->report(&conn->spi, 0, native,
+		                 "the peer's end has not confirmed our accept: it has given up or "
+		                 "gone away");
+	on_failure(conn, asking ? NDX_E_IO_TIMEOUT : NDX_E_CONNECTION_ABORTED, native);
+}
+
 /* The kernel does not let go of the device while somebody holds an id. */
 void vb_conn_on_removal(struct vb_conn *conn, int native)
 {
@@ -501,7 +515,7 @@ void vb_conn_on_event(struct vb_conn *conn, const struct vb_event *event)
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
 		/* Also of a neighbour, while a connection is up: that is no news then. */
-		on_failure(conn, NDX_E_IO_TIMEOUT, -event->status);
+		on_unreachable(conn, -event->status);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (conn->state == VB_CONN_ACCEPTED)

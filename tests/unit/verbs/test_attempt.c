@@ -43,6 +43,7 @@ static void setup(struct attempt *a, enum vb_conn_state state, enum rdma_cm_even
 	a->event = (struct vb_event){.what = what};
 	rig_open(rig);
 	rig->host.established = on_established;
+	rig->host.connected = on_established;
 	rig_connect(rig, DEPTH, NULL);
 	assert_int_equal(rig_receive(rig, 1), NDX_OK);
 	vb_qp_bring_down(rig_qp(rig));
@@ -148,12 +149,49 @@ static void what_the_device_refuses_is_no_end(void **state)
 	}
 }
 
+/* The kernel has asked again for a minute, and nobody has answered. */
+static void silence_ends_an_accept_as_it_ends_a_connect(void **state)
+{
+	static const struct {
+		enum vb_conn_state state;
+		enum ndx_status status; /* NDX_OK: it is no news */
+	} cases[] = {
+		{VB_CONN_RESOLVING, NDX_E_IO_TIMEOUT},
+		{VB_CONN_ASKING, NDX_E_IO_TIMEOUT},
+		{VB_CONN_ACCEPTED, NDX_E_CONNECTION_ABORTED},
+		{VB_CONN_UP, NDX_OK},
+	};
+	struct attempt a;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const unsigned news = cases[i].status != NDX_OK;
+
+		setup(&a, cases[i].state, RDMA_CM_EVENT_UNREACHABLE);
+		a.event.status = -ETIMEDOUT;
+		call(&a, on_event);
+		assert_int_equal(told, news);
+		if (news)
+			assert_int_equal(told_status, cases[i].status);
+		if (cases[i].state == VB_CONN_ACCEPTED)
+			assert_non_null(strstr(a.rig.cause, "has not confirmed our accept"));
+		assert_int_equal(a.rig.reports, 0);
+		/* Its end may be heard of late. */
+		a.event = (struct vb_event){.what = RDMA_CM_EVENT_ESTABLISHED};
+		call(&a, on_event);
+		assert_int_equal(told, news);
+		call(&a, abandon);
+		finish(&a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_end_that_is_not_told_yet_is_the_attempts),
 		cmocka_unit_test(an_end_that_was_told_is_the_attempts),
 		cmocka_unit_test(what_the_device_refuses_is_no_end),
+		cmocka_unit_test(silence_ends_an_accept_as_it_ends_a_connect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
