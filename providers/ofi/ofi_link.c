@@ -14,6 +14,7 @@
 #define RELEASE_MS \
 	100u /* how long a message may take that is coming in while receives are recalled */
 #define ORPHAN_MS 2000u /* how long a last word may take */
+#define SLOW_MS 1000u   /* a call below that takes longer is worth a line in the log */
 
 /* ---- making ---- */
 
@@ -333,18 +334,37 @@ static void begin_close(struct ofi_link *link, bool keep)
 	base_lock_release(&qp->base.lock);
 }
 
+/* The control thread stands still meanwhile, and perhaps who polls: whoever looks for the reason
+ * should find it. Returns what the time is. */
+static uint64_t note_slow(const struct ofi_adapter *adapter, const char *call, uint64_t since)
+{
+	const uint64_t now = base_now_ns();
+	const uint64_t ms = (now - since) / 1000000;
+
+	if (ms >= SLOW_MS)
+		log_warn(0,
+		         "%s: %s took %llu ms; all connections of the adapter have waited for it",
+		         adapter->flavour->stack, call, (unsigned long long)ms);
+	return now;
+}
+
 static void close_endpoint(struct ofi_link *link)
 {
 	struct ofi_ncq *ncq = link->ncq;
+	uint64_t since;
 
 	/* What arrived before us is the consumer's, ... */
 	ofi_ncq_catch_up_locked(ncq);
 	/* ... the rest comes back from shutdown and close. The lock keeps others from reading the
 	 * native queue while the endpoint goes. */
+	since = base_now_ns();
 	if (link->open)
 		(void)fi_shutdown(link->ep, 0);
+	(void)note_slow(link->adapter, "fi_shutdown", since);
 	drain(link, link->open ? link->adapter->flavour->flush_ms : 0);
+	since = base_now_ns();
 	(void)fi_close(&link->ep->fid);
+	(void)note_slow(link->adapter, "fi_close of an endpoint", since);
 	drain(link, 0);
 }
 
@@ -369,13 +389,15 @@ static void settle(struct ofi_qp *qp, bool keep)
 
 void ofi_link_close(struct ofi_link *link, bool keep)
 {
+	struct ofi_adapter *adapter = link->adapter;
 	struct ofi_ncq *ncq = link->ncq;
 	struct ofi_qp *qp = link->qp;
+	uint64_t since;
 
-	base_timer_cancel(link->adapter->spi.loop, &link->timer);
+	base_timer_cancel(adapter->spi.loop, &link->timer);
 	base_lock_acquire(&ncq->lock);
 	begin_close(link, keep);
-	base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
+	base_timer_cancel(adapter->spi.loop, &link->verbs.watch);
 	close_endpoint(link);
 	unhook(link);
 	base_lock_release(&ncq->lock);
@@ -384,12 +406,15 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 		ofi_link_detach(link);
 	}
 	ncq->deaf--;
+	since = base_now_ns();
 	(void)fi_close(&link->control->fid);
+	since = note_slow(adapter, "fi_close of a region", since);
 	base_list_remove(&link->node);
-	(void)__atomic_sub_fetch(&link->adapter->link_count, 1, __ATOMIC_SEQ_CST);
-	if (!base_list_empty(&link->adapter->revokes))
-		base_loop_post(link->adapter->spi.loop, &link->adapter->revoke_job);
+	(void)__atomic_sub_fetch(&adapter->link_count, 1, __ATOMIC_SEQ_CST);
+	if (!base_list_empty(&adapter->revokes))
+		base_loop_post(adapter->spi.loop, &adapter->revoke_job);
 	ofi_ncq_put(ncq);
+	(void)note_slow(adapter, "fi_close of a completion queue", since);
 	free(link);
 }
 
