@@ -204,8 +204,10 @@ static void *watch(void *arg)
 	uint64_t deadline;
 
 	while ((deadline = __atomic_load_n(&run->deadline, __ATOMIC_ACQUIRE)) != 1) {
-		if (deadline != 0 && now_ns() > deadline)
+		if (deadline != 0 && now_ns() > deadline) {
+			trace_print_threads();
 			fail(run->round, NULL, "it hangs: the round takes more than %d s", HANG_S);
+		}
 		(void)poll(NULL, 0, 100);
 	}
 	return NULL;

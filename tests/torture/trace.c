@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <dirent.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,6 +66,37 @@ void trace_print(struct round *round)
 		(void)fprintf(stderr, "# %9.3f ms %.*s\n", (double)(line->at - t->began) / 1e6,
 		              TRACE_TEXT, line->text);
 	}
+}
+
+static void print_proc(const char *thread, const char *name)
+{
+	char path[64];
+	char line[256];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%.16s/%s", thread, name);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return;
+	while (fgets(line, sizeof(line), f) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		(void)fprintf(stderr, "# thread %s, %s: %s\n", thread, name, line);
+	}
+	(void)fclose(f);
+}
+
+void trace_print_threads(void)
+{
+	static const char *const names[] = {"comm", "wchan", "syscall", "stack"};
+	DIR *threads = opendir("/proc/self/task");
+	const struct dirent *thread;
+
+	while (threads != NULL && (thread = readdir(threads)) != NULL) {
+		for (size_t i = 0; thread->d_name[0] != '.' && i < 4; i++)
+			print_proc(thread->d_name, names[i]);
+	}
+	if (threads != NULL)
+		(void)closedir(threads);
 }
 
 static void tell(struct round *round, const struct end *e, const char *what)

@@ -46,4 +46,8 @@ void trace_stop_if_failing(struct round *round);
 
 void trace_print(struct round *round);
 
+/* Where the threads of this process are: the call of the kernel in which each one stands, and for
+ * root how it got there. */
+void trace_print_threads(void);
+
 #endif
