@@ -243,6 +243,42 @@ static void who_goes_behind_both_goodbyes_breaks_nothing(void **state)
 	close_end(&e);
 }
 
+static unsigned detaches;
+
+static enum ndx_status detach_in_the_end(struct ndx_spi_conn *conn)
+{
+	(void)conn;
+	return ++detaches < 4 ? NDX_PENDING : NDX_OK;
+}
+
+static void set_detach(void *arg)
+{
+	static struct ndx_provider_ops ops;
+	struct ndx_adapter *adapter = arg;
+
+	ops = *adapter->ops;
+	ops.conn_detach = detach_in_the_end;
+	adapter->ops = &ops;
+}
+
+static void a_queue_pair_stays_while_its_provider_needs_it(void **state)
+{
+	struct end e;
+
+	(void)state;
+	up(&e);
+	base_loop_call(e.adapter->loop, set_detach, e.adapter);
+	detaches = 0;
+	ndx_qp_close(e.qp); /* the peer does not answer */
+	e.qp = NULL;
+	assert_int_equal(detaches, 4);
+	hears(&e, FRAME_GOODBYE, 0, NULL);
+	say(&e, FRAME_GOODBYE, 0, 0);
+	indicated(&e, NDX_DISCONNECT_GRACEFUL);
+	disconnects(&e, NDX_OK);
+	close_end(&e);
+}
+
 static void the_peer_is_told_what_we_hold(void **state)
 {
 	uint8_t payload[FRAME_VALIDATE_SIZE];
@@ -510,6 +546,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_say_goodbye),
 		cmocka_unit_test(who_goes_behind_both_goodbyes_breaks_nothing),
+		cmocka_unit_test(a_queue_pair_stays_while_its_provider_needs_it),
 		cmocka_unit_test(the_peer_is_told_what_we_hold),
 		cmocka_unit_test(who_holds_something_else_is_refused),
 		cmocka_unit_test(who_does_not_validate_is_not_waited_for),
