@@ -105,6 +105,17 @@ struct ofi_cm bare_cm(const struct bare *b, enum ofi_cm_kind kind)
 	};
 }
 
+void bare_listen(struct bare *b, struct sockaddr_in *address)
+{
+	size_t len = sizeof(*address);
+
+	bare_open(b, "0", FI_SOURCE);
+	assert_int_equal(fi_passive_ep(b->fabric, b->info, &b->pep, NULL), 0);
+	assert_int_equal(fi_pep_bind(b->pep, &b->eq->fid, 0), 0);
+	assert_int_equal(fi_listen(b->pep), 0);
+	assert_int_equal(fi_getname(&b->pep->fid, address, &len), 0);
+}
+
 void bare_connect(struct bare *b, const struct pair *p, const void *data, size_t len)
 {
 	char port[8];

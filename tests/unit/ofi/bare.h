@@ -5,6 +5,7 @@
 
 #include "pair.h"
 
+#include <netinet/in.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -39,6 +40,8 @@ void bare_close(struct bare *b);
 /* Wait for an event; 0 if it was an error. */
 uint32_t bare_event(struct bare *b, struct fi_info **request);
 struct ofi_cm bare_cm(const struct bare *b, enum ofi_cm_kind kind);
+/* Listen at some port of the loopback interface. */
+void bare_listen(struct bare *b, struct sockaddr_in *address);
 /* Ask the pair's listener with these connection data. */
 void bare_connect(struct bare *b, const struct pair *p, const void *data, size_t len);
 /* A bare active side against b of the pair, connected as far as libfabric is concerned. */

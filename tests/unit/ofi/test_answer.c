@@ -4,7 +4,6 @@
  * is looked at by itself, without time; then against peers of bare libfabric that do not answer.
  */
 #include "bare.h"
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,15 +151,17 @@ static void what_is_decided_already_stays(void **state)
 
 /* ---- what peers see ---- */
 
-/* No limit is waited for that could also be kept: these peers never answer. */
+static void set_limit(struct ndx_qp *qp, uint32_t ms)
+{
+	ofi_qp_of((struct ndx_spi_qp *)(void *)qp)->adapter->answer_ms = ms;
+}
+
+/* For peers that never answer. */
 static void hurry(struct pair *p, struct pair_side *side)
 {
-	struct ofi_adapter *adapter;
-
 	pair_make_side(p, side);
-	adapter = ofi_qp_of((struct ndx_spi_qp *)(void *)side->qp)->adapter;
+	set_limit(side->qp, SOON_MS);
 	pair_drop_side(side);
-	adapter->answer_ms = SOON_MS;
 }
 
 /* A new connector for a queue pair whose attempt has failed: it connects, its receives in place. */
@@ -168,6 +169,7 @@ static void expect_as_before(struct pair *p, struct pair_side *side)
 {
 	struct pair_side *other = side == &p->a ? &p->b : &p->a;
 
+	set_limit(side->qp, OFI_ANSWER_MS);
 	ndx_connector_close(side->connector);
 	assert_int_equal(ndx_connector_create(side->adapter, NULL, &side->connector), NDX_OK);
 	memset(&side->ov, 0, sizeof(side->ov));
@@ -213,16 +215,11 @@ static void an_accept_can_be_cancelled_before_that(void **state)
 static void bare_accept(struct bare *b, struct pair *p)
 {
 	struct sockaddr_in address;
-	size_t len = sizeof(address);
 	struct fi_info *request = NULL;
 	uint8_t bytes[OFI_CM_SIZE];
 	struct ofi_cm own;
 
-	bare_open(b, "0", FI_SOURCE);
-	assert_int_equal(fi_passive_ep(b->fabric, b->info, &b->pep, NULL), 0);
-	assert_int_equal(fi_pep_bind(b->pep, &b->eq->fid, 0), 0);
-	assert_int_equal(fi_listen(b->pep), 0);
-	assert_int_equal(fi_getname(&b->pep->fid, &address, &len), 0);
+	bare_listen(b, &address);
 	pair_make_side(p, &p->a);
 	for (uintptr_t i = 0; i < 4; i++)
 		pair_receive(&p->a, i, i * 64, 64);

@@ -433,15 +433,10 @@ static void strangers_that_accept_are_left(void **state)
 {
 	struct pair *p = *state;
 	struct sockaddr_in address;
-	size_t len = sizeof(address);
 	struct fi_info *request = NULL;
 	struct bare b;
 
-	bare_open(&b, "0", FI_SOURCE);
-	assert_int_equal(fi_passive_ep(b.fabric, b.info, &b.pep, NULL), 0);
-	assert_int_equal(fi_pep_bind(b.pep, &b.eq->fid, 0), 0);
-	assert_int_equal(fi_listen(b.pep), 0);
-	assert_int_equal(fi_getname(&b.pep->fid, &address, &len), 0);
+	bare_listen(&b, &address);
 	pair_make(p);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&address,
 	                                       sizeof(address), 0, 0, NULL, 0, &p->a.ov),
