@@ -18,7 +18,18 @@ void adapter_lock(struct ndx_adapter *adapter)
 
 void adapter_unlock(struct ndx_adapter *adapter)
 {
+	struct ndx_loop *loop = adapter->loop;
+	const unsigned wakes = adapter->wakes;
+
+	adapter->wakes = 0;
 	(void)pthread_mutex_unlock(&adapter->lock);
+	/* By what was posted the adapter may be gone. */
+	base_loop_wake(loop, wakes);
+}
+
+void adapter_post(struct ndx_adapter *adapter, struct base_job *job)
+{
+	adapter->wakes += base_loop_queue(adapter->loop, job);
 }
 
 bool adapter_wait(struct ndx_adapter *adapter, uint64_t deadline_ns)
@@ -26,6 +37,8 @@ bool adapter_wait(struct ndx_adapter *adapter, uint64_t deadline_ns)
 	const uint64_t ns = 1000000000ull;
 	struct timespec until = {(time_t)(deadline_ns / ns), (long)(deadline_ns % ns)};
 
+	base_loop_wake(adapter->loop, adapter->wakes);
+	adapter->wakes = 0;
 	return pthread_cond_timedwait(&adapter->changed, &adapter->lock, &until) != ETIMEDOUT;
 }
 

@@ -192,7 +192,7 @@ enum ndx_status conn_check_qp(const char *call, const struct ndx_connector *c,
 void conn_command(struct ndx_connector *c, unsigned what)
 {
 	c->commands |= what;
-	base_loop_post(c->adapter->loop, &c->work);
+	adapter_post(c->adapter, &c->work);
 }
 
 void conn_attach(struct ndx_connector *c, struct ndx_spi_qp *qp)

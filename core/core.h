@@ -47,6 +47,7 @@ struct ndx_adapter {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* some connection changed its state, or refs fell */
 	/* under the lock: */
+	unsigned wakes;   /* of the control thread that are due when the lock is let go */
 	unsigned refs;    /* the handle, every public object, every goodbye under way */
 	unsigned handles; /* public objects alone */
 	struct ndx_spi_object *cqs;
@@ -64,6 +65,9 @@ struct ndx_adapter {
 
 void adapter_lock(struct ndx_adapter *adapter);
 void adapter_unlock(struct ndx_adapter *adapter);
+/* Lock held: as base_loop_post(); the control thread is woken when the lock is let go, which it is
+ * going to take. */
+void adapter_post(struct ndx_adapter *adapter, struct base_job *job);
 /* Lock held: sleep until `changed`, at most until deadline_ns; false when time is over. */
 bool adapter_wait(struct ndx_adapter *adapter, uint64_t deadline_ns);
 /* A public object was made: keeps the adapter. Fills the object's head. */

@@ -186,7 +186,7 @@ enum ndx_status ndx_listener_get_connection_request(struct ndx_listener *l, stru
 		conn_enter(c, CONN_WANTED, "GET_REQUEST", &conn_fine);
 		c->listener = l;
 		base_list_add(&l->wanted, &c->wanted);
-		base_loop_post(l->adapter->loop, &l->work);
+		adapter_post(l->adapter, &l->work);
 	}
 	adapter_unlock(l->adapter);
 	return st;

@@ -30,6 +30,7 @@ struct ndx_loop {
 	uint64_t callbacks_in;   /* how many were ever queued, ... */
 	uint64_t callbacks_out;  /* ... and taken to be run */
 	struct base_list timers; /* by deadline */
+	uint32_t wakers;         /* who are about to wake the thread, without the lock */
 	bool stop;
 	bool self;   /* nobody joins: the thread frees the loop */
 	bool inside; /* the thread sleeps in a call of another loop, on: */
@@ -62,13 +63,18 @@ static void nudge(struct ndx_loop *loop)
 	base_futex_wake(&loop->nudges, 1);
 }
 
+static void raise_kick(struct ndx_loop *loop)
+{
+	if (__atomic_exchange_n(&loop->kicked, 1, __ATOMIC_ACQ_REL) == 0)
+		base_flag_raise(loop->kick);
+}
+
 /* Lock held: behind it the loop may be gone, by what it was woken for. */
 static void kick(struct ndx_loop *loop)
 {
 	if (loop->inside)
 		nudge(loop);
-	if (__atomic_exchange_n(&loop->kicked, 1, __ATOMIC_ACQ_REL) == 0)
-		base_flag_raise(loop->kick);
+	raise_kick(loop);
 }
 
 static void kick_unless_current(struct ndx_loop *loop)
@@ -78,16 +84,53 @@ static void kick_unless_current(struct ndx_loop *loop)
 		kick(loop);
 }
 
+/* Lock held. */
+static void append(struct ndx_loop *loop, struct base_job *job)
+{
+	job->next = NULL;
+	*loop->jobs_end = job;
+	loop->jobs_end = &job->next;
+}
+
 void base_loop_post(struct ndx_loop *loop, struct base_job *job)
 {
 	if (__atomic_exchange_n(&job->queued, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	job->next = NULL;
 	base_lock_acquire(&loop->lock);
-	*loop->jobs_end = job;
-	loop->jobs_end = &job->next;
+	append(loop, job);
 	kick_unless_current(loop);
 	base_lock_release(&loop->lock);
+}
+
+unsigned base_loop_queue(struct ndx_loop *loop, struct base_job *job)
+{
+	const bool current = base_loop_current(loop);
+
+	if (__atomic_exchange_n(&job->queued, 1, __ATOMIC_ACQ_REL) != 0)
+		return 0;
+	base_lock_acquire(&loop->lock);
+	append(loop, job);
+	loop->wakers += !current;
+	if (loop->inside && !current)
+		nudge(loop);
+	base_lock_release(&loop->lock);
+	return !current;
+}
+
+void base_loop_wake(struct ndx_loop *loop, unsigned count)
+{
+	bool last;
+
+	if (count == 0)
+		return;
+	raise_kick(loop); /* the loop stays as long as we are counted */
+	base_lock_acquire(&loop->lock);
+	loop->wakers -= count;
+	last = loop->stop && loop->wakers == 0;
+	base_lock_release(&loop->lock);
+	/* The loop may be gone: waking only needs the address. */
+	if (last)
+		base_futex_wake(&loop->wakers, 1);
 }
 
 void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov)
@@ -240,8 +283,24 @@ static bool stopping(struct ndx_loop *loop)
 	return stop;
 }
 
+/* Whoever is between base_loop_queue() and base_loop_wake() waits for nothing there. */
+static void await_wakers(struct ndx_loop *loop)
+{
+	uint32_t wakers;
+
+	for (;;) {
+		base_lock_acquire(&loop->lock);
+		wakers = loop->wakers;
+		base_lock_release(&loop->lock);
+		if (wakers == 0)
+			return;
+		base_futex_wait(&loop->wakers, wakers, UINT64_MAX);
+	}
+}
+
 static void loop_free(struct ndx_loop *loop)
 {
+	await_wakers(loop);
 	if (loop->last != NULL)
 		loop->last(loop->last_arg);
 	base_poll_remove(loop->poll, loop->kick);

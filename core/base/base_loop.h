@@ -63,6 +63,14 @@ bool base_loop_on_any(void);
  * it may be posted again from the moment its fn is called. */
 void base_loop_post(struct ndx_loop *loop, struct base_job *job);
 
+/*
+ * The same in two steps, for who holds a lock that the job takes: queue it, let go of the lock,
+ * then wake the thread, which otherwise would only wait for the lock. Between the two nothing is
+ * waited for; the loop stays. `count`: the sum of what base_loop_queue() has returned.
+ */
+unsigned base_loop_queue(struct ndx_loop *loop, struct base_job *job);
+void base_loop_wake(struct ndx_loop *loop, unsigned count);
+
 /* Run fn on the loop's thread and wait for it, and for the callbacks that it caused. On the loop's
  * thread it is simply called, and its callbacks are run. On another loop's thread that loop's jobs
  * are run meanwhile, so that two loops may call each other. */

@@ -6,8 +6,11 @@
 #include <setjmp.h>
 
 #include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include "base_linux.h"
+#include "base_lock.h"
 #include "base_loop.h"
 #include "base_ov.h"
 
@@ -107,6 +110,129 @@ static void nobody_touches_the_loop_when_what_it_was_woken_for_runs(void **state
 	begin_slow_kick();
 	base_timer_set(loop, &timer, 0);
 	end_slow_kick();
+}
+
+/* ---- woken by who has let go of a lock meanwhile ---- */
+
+static uint32_t was_freed;
+
+static void note_freed(void *arg)
+{
+	(void)arg;
+	set_word(&was_freed);
+}
+
+static void *destroy_thread(void *arg)
+{
+	base_loop_destroy(arg, note_freed, NULL);
+	return NULL;
+}
+
+static void a_loop_stays_until_who_queued_has_woken_it(void **state)
+{
+	struct base_job job = {.fn = ran};
+	struct ndx_loop *victim;
+	pthread_t destroyer;
+
+	(void)state;
+	assert_int_equal(base_loop_create("ndx-victim", &victim), NDX_OK);
+	assert_int_equal(base_loop_queue(victim, &job), 1);
+	assert_int_equal(base_loop_queue(victim, &job), 0);
+	slow_kick.ran = 0;
+	was_freed = 0;
+	assert_int_equal(pthread_create(&destroyer, NULL, destroy_thread, victim), 0);
+	/* destroying it wakes it, too: the job runs, but the loop may not go */
+	assert_true(await(&slow_kick.ran, 10000));
+	assert_false(await(&was_freed, MOMENT_MS));
+	base_loop_wake(victim, 1);
+	assert_true(await(&was_freed, 10000));
+	assert_int_equal(pthread_join(destroyer, NULL), 0);
+}
+
+static void a_queued_job_runs_when_the_loop_is_woken(void **state)
+{
+	struct base_job job = {.fn = ran};
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		slow_kick.ran = 0;
+		base_loop_wake(loop, base_loop_queue(loop, &job));
+		assert_true(await(&slow_kick.ran, 10000));
+	}
+}
+
+/* Two who queue the same work and are late to wake the loop: nothing that they had done is left. */
+#define LATE_ROUNDS 2000u
+
+static struct {
+	struct base_lock lock;
+	struct base_job job;
+	uint32_t made; /* under the lock */
+	uint32_t taken;
+	uint32_t all_taken;
+} late;
+
+static void take_all(void *arg)
+{
+	(void)arg;
+	base_lock_acquire(&late.lock);
+	late.taken += late.made;
+	late.made = 0;
+	if (late.taken == 2 * LATE_ROUNDS)
+		set_word(&late.all_taken);
+	base_lock_release(&late.lock);
+}
+
+static void *late_thread(void *arg)
+{
+	const uint32_t step = *(const uint32_t *)arg;
+
+	for (uint32_t i = 0; i < LATE_ROUNDS; i++) {
+		unsigned wakes;
+
+		base_lock_acquire(&late.lock);
+		late.made++;
+		wakes = base_loop_queue(loop, &late.job);
+		base_lock_release(&late.lock);
+		for (uint32_t n = 0; n < i % step; n++)
+			(void)sched_yield();
+		base_loop_wake(loop, wakes);
+	}
+	return NULL;
+}
+
+static void nothing_is_lost_when_the_loop_is_woken_late(void **state)
+{
+	uint32_t steps[] = {2, 5};
+	pthread_t threads[2];
+
+	(void)state;
+	late.job = (struct base_job){.fn = take_all};
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, late_thread, &steps[i]), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	/* nobody else wakes the loop any more */
+	assert_true(await(&late.all_taken, 10000));
+}
+
+static void what_is_queued_runs_also_when_another_wakes_the_loop(void **state)
+{
+	struct base_job job = {.fn = ran};
+	struct base_job other = {.fn = take_all};
+	unsigned wakes;
+
+	(void)state;
+	slow_kick.ran = 0;
+	wakes = base_loop_queue(loop, &job);
+	assert_int_equal(wakes, 1);
+	base_loop_post(loop, &other);
+	assert_true(await(&slow_kick.ran, 10000));
+	/* it has run; being woken for it once more harms nobody, and it can be queued again */
+	base_loop_wake(loop, wakes);
+	slow_kick.ran = 0;
+	base_loop_wake(loop, base_loop_queue(loop, &job));
+	assert_true(await(&slow_kick.ran, 10000));
 }
 
 /* ---- loops that call each other ---- */
@@ -306,6 +432,10 @@ int main(void)
 		cmocka_unit_test(nobody_touches_the_loop_when_what_it_was_woken_for_runs),
 		cmocka_unit_test(two_loops_may_call_each_other_at_the_same_time),
 		cmocka_unit_test(loop_is_destroyed_from_a_loop_that_it_is_calling),
+		cmocka_unit_test(a_loop_stays_until_who_queued_has_woken_it),
+		cmocka_unit_test(a_queued_job_runs_when_the_loop_is_woken),
+		cmocka_unit_test(what_is_queued_runs_also_when_another_wakes_the_loop),
+		cmocka_unit_test(nothing_is_lost_when_the_loop_is_woken_late),
 		cmocka_unit_test(job_that_comes_again_keeps_no_timer_from_firing),
 		cmocka_unit_test(callback_that_comes_again_keeps_no_timer_from_firing),
 	};
