@@ -90,7 +90,7 @@ void sweep_join(struct run *r, pthread_t thread, bool cancel)
 	struct timespec soon;
 
 	do {
-		if (cancel)
+		if (cancel || faults_struck(r))
 			(void)ndx_listener_cancel(r->passive->listener);
 		(void)clock_gettime(CLOCK_REALTIME, &soon);
 		soon.tv_nsec += 5000000;

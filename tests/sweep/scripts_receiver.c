@@ -114,7 +114,7 @@ static enum ndx_status join(struct stream *t)
 	}
 	st = ndx_sender_connect(t->sender, (const struct sockaddr *)&r->where, r->where_len, NULL,
 	                        0, SWEEP_PATIENCE_MS);
-	sweep_join(r, thread, st != NDX_OK || faults_struck(r));
+	sweep_join(r, thread, st != NDX_OK);
 	return st != NDX_OK ? st : t->accepted;
 }
 

@@ -192,7 +192,7 @@ bool step_connector(struct side *s)
 	/* a peer that cannot answer is given up soon */
 	ndx_connector_attr_init(&attr);
 	attr.drain_timeout_ms = 200;
-	attr.disconnect_timeout_ms = 500;
+	attr.disconnect_timeout_ms = 1000;
 	do {
 		made = poison();
 		st = ndx_connector_create(s->adapter, &attr, &made);

@@ -163,7 +163,8 @@ bool sweep_equip(struct side *s);
 bool sweep_pair(struct run *r);
 bool sweep_disconnect(struct run *r);
 /* Of a thread that answers at the passive side. `cancel`: nobody will ask any more, so it is
- * cancelled, also if it begins to wait only now. */
+ * cancelled, also if it begins to wait only now; so it is once a fault has struck, since who asked
+ * may have had an answer before. */
 void sweep_join(struct run *r, pthread_t thread, bool cancel);
 /* The connection alone; both are equipped and the passive side listens. */
 bool sweep_connect(struct run *r);
