@@ -28,6 +28,15 @@ stream() {
 	timeout 1000 ndx-send "$server_address" --adapter verbs:rxe1 "$@" >"$work/send.log" 2>&1
 }
 
+# await COMMAND...: until it succeeds
+await() {
+	for _ in $(seq 1200); do
+		"$@" && return
+		sleep 0.05
+	done
+	wrong "waited in vain: $*"
+}
+
 receive --senders 2
 stream --frames "$frames" || wrong 'frames did not go out'
 stream --frames 50 --size 9000 || wrong 'the second sender'
@@ -41,21 +50,15 @@ stream --frames 500 --slots 8 --size 1000 || wrong 'frames were not written'
 server_end || wrong 'the receiver found fault with what was written'
 
 # A kernel says goodbye for a process that was killed; that it is not the peer's is noticed.
-receive --senders 2
-timeout -s KILL 2 ndx-send "$server_address" --adapter verbs:rxe1 --frames 1000000000 >"$work/send.log" 2>&1
+receive --senders 2 --file "$work/frames"
+ndx-send "$server_address" --adapter verbs:rxe1 --frames 1000000000 --rate 200 >"$work/killed.log" 2>&1 &
+victim=$!
+await test -s "$work/frames"
+kill -9 $victim
 stream --frames 100 || wrong 'nobody served the next sender'
 server_end && wrong 'a sender that died is called a success'
 grep -q 'sender gone: lost' "$work/server.log" || wrong 'the cause is not told'
 grep -q 'sender gone: goodbye' "$work/server.log" || wrong 'the second one was not served'
-
-# await COMMAND...: until it succeeds
-await() {
-	for _ in $(seq 1200); do
-		"$@" && return
-		sleep 0.05
-	done
-	wrong "waited in vain: $*"
-}
 
 # cut CAUSES OPTIONS...: the wire goes under a stream; the receiver says why it ended, before the
 # wire is back
@@ -82,5 +85,5 @@ cut() {
 
 # The kernel may give up on the probe before its time is over.
 cut 'probe|lost' --probe 500
-cut idle --idle 1000
+cut idle --idle 3000
 echo 'frames: all well'

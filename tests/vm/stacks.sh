@@ -25,7 +25,7 @@ meet() {
 	ndx-reqresp server 10.9.0.2:0 --adapter "$1" --port-file "$work/port" --count 1 \
 		--quiet --verbose >"$work/server" 2>&1 &
 	server=$!
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		[ -s "$work/port" ] && break
 		sleep 0.05
 	done
