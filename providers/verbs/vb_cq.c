@@ -252,8 +252,13 @@ static size_t take_directly(struct ndx_cq *pub, struct ndx_result *results, size
 	int i = 0;
 	int n;
 
-	if (!base_cq_may_bypass(&cq->base) || !base_lock_try(&cq->poll_lock))
+	if (!base_lock_try(&cq->poll_lock))
 		return take_from_stash(pub, results, count);
+	/* With the lock: who had it before may have left something in the stash. */
+	if (!base_cq_may_bypass(&cq->base)) {
+		base_lock_release(&cq->poll_lock);
+		return take_from_stash(pub, results, count);
+	}
 	n = ibv_poll_cq(cq->native, count < VB_BATCH ? (int)count : VB_BATCH, wc);
 	more = n == VB_BATCH;
 	for (; i < n; i++) {
