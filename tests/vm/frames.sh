@@ -51,7 +51,8 @@ server_end || wrong 'the receiver found fault with what was written'
 
 # A kernel says goodbye for a process that was killed; that it is not the peer's is noticed.
 receive --senders 2 --file "$work/frames"
-ndx-send "$server_address" --adapter verbs:rxe1 --frames 1000000000 --rate 200 >"$work/killed.log" 2>&1 &
+timeout 600 ndx-send "$server_address" --adapter verbs:rxe1 --frames 1000000000 --rate 200 \
+	>"$work/killed.log" 2>&1 &
 victim=$!
 await test -s "$work/frames"
 kill -9 $victim
