@@ -287,6 +287,13 @@ static inline struct ofi_rx *ofi_rx_at(const struct ofi_qp *qp, uint32_t index)
 	return (struct ofi_rx *)(void *)base_queue_at(&qp->base.receive, index);
 }
 
+/* Is it before the first that the stack never had? What is posted after the end is done at once, so
+ * the oldest request may be beyond that one: to go on until they are equal would take for ever. */
+static inline bool ofi_is_before(uint32_t index, uint32_t next)
+{
+	return (int32_t)(index - next) < 0;
+}
+
 enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
                               struct ndx_spi_qp **out);
 void ofi_qp_destroy(struct ndx_spi_qp *spi);

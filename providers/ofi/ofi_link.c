@@ -447,7 +447,7 @@ static void recall(struct ofi_qp *qp)
 	qp->ep = NULL;
 	qp->open = false;
 	qp->releasing = true;
-	for (uint32_t i = qp->base.receive.head; ep != NULL && i != qp->rx_next; i++) {
+	for (uint32_t i = qp->base.receive.head; ep != NULL && ofi_is_before(i, qp->rx_next); i++) {
 		struct ofi_rx *rx = ofi_rx_at(qp, i);
 
 		if (rx->native)

@@ -113,7 +113,7 @@ static uint32_t count_native(const struct ofi_qp *qp, uint32_t first)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = first; i != qp->rx_next; i++)
+	for (uint32_t i = first; ofi_is_before(i, qp->rx_next); i++)
 		count += ofi_rx_at(qp, i)->native;
 	return count;
 }
@@ -123,7 +123,7 @@ static uint32_t recall(struct ofi_qp *qp, uint32_t token)
 {
 	uint32_t first = qp->base.receive.head;
 
-	while (first != qp->rx_next) {
+	while (ofi_is_before(first, qp->rx_next)) {
 		const struct ofi_rx *rx = ofi_rx_at(qp, first);
 
 		if (rx->native && names(rx->tokens, rx->iov_count, token))
@@ -131,7 +131,7 @@ static uint32_t recall(struct ofi_qp *qp, uint32_t token)
 		first++;
 	}
 	qp->recalling = true;
-	for (uint32_t i = first; qp->ep != NULL && i != qp->rx_next; i++) {
+	for (uint32_t i = first; qp->ep != NULL && ofi_is_before(i, qp->rx_next); i++) {
 		struct ofi_rx *rx = ofi_rx_at(qp, i);
 
 		if (rx->native)

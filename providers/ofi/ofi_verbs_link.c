@@ -309,7 +309,8 @@ static uint32_t slowness_ms(const struct ofi_qp *qp, uint32_t requests)
 
 	if (!qp->adapter->software)
 		return 0;
-	for (uint32_t i = qp->base.initiator.head; requests > 0 && i != qp->tx_next; i++) {
+	for (uint32_t i = qp->base.initiator.head; requests > 0 && ofi_is_before(i, qp->tx_next);
+	     i++) {
 		bytes += ofi_tx_at(qp, i)->length;
 		requests--;
 	}
