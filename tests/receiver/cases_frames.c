@@ -422,6 +422,7 @@ static void a_sender_inherits_nothing_of_the_one_before(void **state)
 		if (i + 1 == SLOTS)
 			assert_int_equal(ndx_sender_flush(sender, WAIT_MS), NDX_OK);
 	}
+	sink_await(&there, SLOTS);
 	/* There is no room for the rest: it is given up, which ends the connection in its turn. */
 	ndx_sender_close(sender);
 	sender = sender_of(r, r->receiver);
