@@ -37,6 +37,7 @@ await() {
 	wrong "waited in vain: $*"
 }
 
+wire heal || wrong 'no wire' # see suite.sh
 receive --senders 2
 stream --frames "$frames" || wrong 'frames did not go out'
 stream --frames 50 --size 9000 || wrong 'the second sender'

@@ -12,6 +12,10 @@ trap 'rm -f "$log"' EXIT
 count=0 ended=0
 ofi0='ofi:verbs?iface=v0' ofi1='ofi:verbs?iface=v1'
 
+# What cuts the wire comes while nothing is sent, and stays: a packet that is lost when it comes ends
+# the queue pair with which software RoCE connects (rdma resource show qp: GSI, ERR), and that for good.
+wire heal || exit 1
+
 # run NAME COMMAND...: a line of TAP; the end of what it printed, if it fails
 run() {
 	name=$1
