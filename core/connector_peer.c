@@ -191,11 +191,17 @@ static enum ndx_status check_describe(const struct ndx_connector *c, const struc
 {
 	if (c->phase == CONN_NEW && (!c->bound || conn_is_direct(c)))
 		return conn_check_qp("ndx_connector_describe", c, qp);
-	if (c->phase == CONN_NEW || c->phase == CONN_WANTED || c->phase == CONN_REQUESTED ||
-	    c->phase == CONN_GONE || c->phase == CONN_FAILED ||
-	    (c->phase == CONN_UP && conn_is_over(c)))
+	if (c->phase == CONN_NEW)
+		return fail(
+			NDX_E_INVALID_DEVICE_STATE, 0,
+			"ndx_connector_describe: the connector is bound, and %s does not connect "
+			"queue pairs by their numbers: create one and do not bind it, or take an "
+			"adapter that does",
+			c->adapter->info.uri);
+	if (c->phase == CONN_WANTED || c->phase == CONN_REQUESTED || c->phase == CONN_GONE ||
+	    c->phase == CONN_FAILED || (c->phase == CONN_UP && conn_is_over(c)))
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "ndx_connector_describe: the connector is bound, failed, ended, or a "
+		            "ndx_connector_describe: the connector failed, ended, or is a "
 		            "listener's; create a new one");
 	return fail(NDX_E_CONNECTION_ACTIVE, 0, "ndx_connector_describe: the connector is in use");
 }

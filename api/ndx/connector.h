@@ -244,7 +244,8 @@ enum ndx_status ndx_connector_get_peer_address(struct ndx_connector *connector,
  *
  * @retval NDX_E_INVALID_PARAMETER    NULL argument, other adapter's queue pair, no such role
  * @retval NDX_E_CONNECTION_ACTIVE    queue pair or connector is in use
- * @retval NDX_E_INVALID_DEVICE_STATE the connector is bound, failed, ended, or a listener's
+ * @retval NDX_E_INVALID_DEVICE_STATE the connector failed, ended, or is a listener's; or it is
+ *                                    bound, and the adapter has a connection manager
  * @retval NDX_E_NOT_SUPPORTED        the adapter's provider cannot
  * @return otherwise as the adapter failed to listen (server only)
  *

@@ -6,6 +6,7 @@
 
 #include "base_container_of.h"
 #include "base_log.h"
+#include "code_file.h"
 #include "plugins.h"
 #include "schema.h"
 #include "suggest.h"
@@ -36,10 +37,10 @@ static enum ndx_status find_plugin(struct ndx_negotiation *n, const char *name, 
 		(void)snprintf(why, PLUGIN_TEXT, "plugin \"%s\" was refused: %.240s", name,
 		               failed->text);
 	else
-		(void)snprintf(
-			why, PLUGIN_TEXT,
-			"no plugin \"%.31s\"; %.200s; nor is it in the directories of plugins",
-			name, suggest_text(&s, known));
+		(void)snprintf(why, PLUGIN_TEXT,
+		               "no plugin \"%.31s\"; %.130s; nor is it in %.90s or a directory of "
+		               "$NDX_PLUGIN_PATH",
+		               name, suggest_text(&s, known), code_file_directory());
 	return NDX_E_NOT_FOUND;
 }
 
