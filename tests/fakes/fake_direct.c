@@ -7,6 +7,7 @@
 
 bool fake_direct_broods;
 bool fake_direct_mapped;
+bool fake_direct_infiniband;
 
 static enum ndx_status describe(struct ndx_spi_conn *conn, const struct sockaddr_storage *near,
                                 struct ndx_peer_description *out)
@@ -22,6 +23,7 @@ static enum ndx_status describe(struct ndx_spi_conn *conn, const struct sockaddr
 	if (out->psn == NDX_PSN_RANDOM)
 		out->psn = 7;
 	out->mtu = 1024;
+	out->lid = fake_direct_infiniband ? 3 : 0;
 	memcpy(out->gid, fake_direct_mapped ? mapped : link_local, sizeof(out->gid));
 	return NDX_OK;
 }

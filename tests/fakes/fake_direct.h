@@ -16,6 +16,9 @@ extern bool fake_direct_broods;
 /* GIDs are of IPv4 addresses. */
 extern bool fake_direct_mapped;
 
+/* The port is one of InfiniBand. */
+extern bool fake_direct_infiniband;
+
 /* From now on, for connectors to come. */
 void fake_direct(struct ndx_adapter *adapter);
 

@@ -287,7 +287,7 @@ static bool may_dispatch(const struct surf_fpga *f)
 
 	for (unsigned i = 0; i < SURF_FPGA_MRS; i++)
 		known = known || (f->mr[i].used && f->mr[i].lkey == f->stream.lkey);
-	return known && f->qp.used && f->qp.attributes.state == SURF_RTS &&
+	return known && !f->stream.clearing && f->qp.used && f->qp.attributes.state == SURF_RTS &&
 	       (f->stream.qpn == f->qp.qpn || f->stream.qpn == f->qp.attributes.dest_qpn);
 }
 
@@ -316,7 +316,8 @@ static enum ndx_status write_stream(struct surf_fpga *f, uint32_t at, uint32_t v
 		f->stream.wrap = value;
 		return NDX_OK;
 	case SURF_REG_CLEAR:
-		f->stream.cleared += value & 1u;
+		f->stream.clearing = (value & 1u) != 0;
+		f->stream.cleared += f->stream.clearing && !f->stream.on;
 		return NDX_OK;
 	case SURF_FPGA_UDP + SURF_UDP_PORT:
 		f->udp.port = value;

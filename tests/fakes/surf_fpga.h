@@ -91,7 +91,8 @@ struct surf_fpga {
 		uint32_t wrap;
 		bool on;
 		unsigned refused; /* times it was to go on with another key or queue pair */
-		unsigned cleared;
+		unsigned cleared; /* times, while it was off */
+		bool clearing;
 		unsigned cut; /* times it was on when the queue pair ended */
 	} stream;
 	struct {

@@ -71,13 +71,13 @@ struct visit {
 	struct ndx_session_error error;
 };
 
-static void visit_begin(struct visit *v, bool by_number, const char *step_ms)
+static void visit_begin(struct visit *v, bool by_number, const char *mtu)
 {
 	static const char *servers[1];
-	const struct ndx_setting settings[] = {NEEDED, {"step-ms", step_ms}, {"mtu", "512"}};
+	const struct ndx_setting settings[] = {NEEDED, {"mtu", mtu}};
 
 	v->n = framework();
-	assert_int_equal(ndx_negotiation_get_variant(v->n, "surf", "gen1", settings, 3, &v->v),
+	assert_int_equal(ndx_negotiation_get_variant(v->n, "surf", "gen1", settings, 2, &v->v),
 	                 NDX_OK);
 	assert_true(end_open(&v->end, "loop"));
 	if (by_number)
@@ -126,7 +126,7 @@ static void a_session_connects_what_has_numbers(void **state)
 
 	(void)state;
 	fake_direct_mapped = true;
-	visit_begin(&v, true, "5000");
+	visit_begin(&v, true, "512");
 	assert_int_equal(visit_run(&v), NDX_OK);
 	assert_int_equal(ndx_session_get_agreement(v.s, &own, &peer, &agreed), NDX_OK);
 	assert_int_equal(agreed.mtu, 512);
@@ -150,13 +150,30 @@ static void a_session_connects_what_has_numbers(void **state)
 	fake_direct_mapped = false;
 }
 
+/* The port's is the most. */
+static void an_mtu_beyond_the_ports_is_none(void **state)
+{
+	struct ndx_agreement agreed;
+	struct visit v;
+
+	(void)state;
+	fake_direct_mapped = true;
+	visit_begin(&v, true, "4096");
+	assert_int_equal(visit_run(&v), NDX_OK);
+	assert_int_equal(ndx_session_get_agreement(v.s, NULL, NULL, &agreed), NDX_OK);
+	assert_int_equal(agreed.mtu, 1024);
+	assert_int_equal(v.serving.fpga.qp.attributes.pmtu, 3);
+	visit_end(&v);
+	fake_direct_mapped = false;
+}
+
 static void a_step_that_fails_ends_the_session(void **state)
 {
 	struct visit v;
 
 	(void)state;
 	fake_direct_mapped = true;
-	visit_begin(&v, true, "5000");
+	visit_begin(&v, true, "port");
 	v.serving.fpga.faults[3] = SURF_FAULT_REFUSE;
 	serve_in_turn();
 	assert_int_not_equal(visit_run(&v), NDX_OK);
@@ -174,7 +191,7 @@ static void unfit(bool by_number, uint64_t memory, const char *text)
 {
 	struct visit v;
 
-	visit_begin(&v, by_number, "5000");
+	visit_begin(&v, by_number, "port");
 	v.attr.memory.length = memory;
 	assert_int_equal(visit_run(&v), NDX_E_INVALID_CONFIG);
 	assert_int_equal(v.error.plugin_error, NDX_PLUGIN_CONFIGURATION);
@@ -189,6 +206,9 @@ static void an_end_without_numbers_is_refused(void **state)
 	(void)state;
 	unfit(false, 1, "take an adapter of verbs");
 	unfit(true, 1, "the own GID is of no IPv4 address");
+	fake_direct_infiniband = true;
+	unfit(true, 1, "the own queue pair is on InfiniBand");
+	fake_direct_infiniband = false;
 	fake_direct_mapped = true;
 	unfit(true, 0, "ndx_receiver_get_memory()");
 	fake_direct_mapped = false;
@@ -200,7 +220,7 @@ static void a_slab_of_4_gib_is_refused(void **state)
 
 	(void)state;
 	fake_direct_mapped = true;
-	visit_begin(&v, true, "5000");
+	visit_begin(&v, true, "port");
 	v.attr.memory.length = UINT64_C(1) << 32;
 	assert_int_not_equal(visit_run(&v), NDX_OK);
 	assert_non_null(strstr(v.error.text, "mr_length"));
@@ -214,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parameters_are_checked),
 		cmocka_unit_test(a_session_connects_what_has_numbers),
+		cmocka_unit_test(an_mtu_beyond_the_ports_is_none),
 		cmocka_unit_test(a_step_that_fails_ends_the_session),
 		cmocka_unit_test(an_end_without_numbers_is_refused),
 		cmocka_unit_test(a_slab_of_4_gib_is_refused),

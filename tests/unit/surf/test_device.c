@@ -124,10 +124,10 @@ static enum ndx_status hear_within(struct rig *r, uint32_t timeout_ms)
 	size_t n;
 	enum ndx_status st = NDX_OK;
 
-	/* In two pieces, as a stream may come. */
+	/* In pieces, as a stream may come: a part of the header, then of the payload. */
 	while (st == NDX_OK && !surf_frame_parse(r->bytes, used, &r->heard)) {
 		st = transport->receive(r->channel, r->bytes + used,
-		                        used == 0 ? 7 : sizeof(r->bytes) - used, &n, timeout_ms);
+		                        used == 0 ? 7 : SURF_FRAME_HEADER, &n, timeout_ms);
 		used += st == NDX_OK ? n : 0;
 	}
 	serve_in_turn();
@@ -348,6 +348,61 @@ static void a_cancel_ends_the_wait_and_cleans_up(void **state)
 	assert_fpga_is_empty(&r);
 }
 
+/* A session that is cancelled while the FPGA streams leaves it as any other does. */
+static void a_cancel_keeps_no_close_from_its_work(void **state)
+{
+	struct surf_answer answer;
+	struct rig r;
+
+	(void)state;
+	bring_up(&r, &answer);
+	say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	hear(&r, SURF_DATA);
+	transport->cancel(r.channel);
+	hang_up(&r);
+	assert_int_equal(r.serving.fpga.requests, STEPS + 4);
+	assert_int_equal(r.serving.fpga.stream.cut, 0);
+	assert_int_equal(warnings, 0);
+	assert_fpga_is_empty(&r);
+}
+
+static void an_order_is_whole_and_comes_once(void **state)
+{
+	const uint8_t bytes[SURF_ORDER_BYTES - 1] = {0};
+	struct surf_answer answer;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	say(&r, SURF_DATA, NDX_STAGE_INFO, 0, bytes, sizeof(bytes));
+	hear(&r, SURF_ERROR);
+	assert_non_null(strstr(r.text, "the order is malformed"));
+	assert_int_equal(r.serving.fpga.accesses, 0);
+	hang_up(&r);
+	bring_up(&r, &answer);
+	say_order(&r);
+	hear(&r, SURF_ERROR);
+	assert_non_null(strstr(r.text, "comes twice"));
+	assert_int_equal(r.serving.fpga.requests, STEPS);
+	hang_up(&r);
+	assert_fpga_is_empty(&r);
+}
+
+static void what_is_sent_has_its_room_and_what_is_heard_its_time(void **state)
+{
+	uint8_t bytes[SURF_FRAME_HEADER + SURF_FRAME_PAYLOAD + 1] = {0};
+	struct rig r;
+	size_t n;
+
+	(void)state;
+	rig_begin(&r);
+	assert_int_equal(transport->receive(r.channel, bytes, 1, &n, 20), NDX_E_IO_TIMEOUT);
+	assert_int_equal(transport->send(r.channel, bytes, 1, LONG_MS), NDX_OK);
+	assert_int_equal(transport->send(r.channel, bytes, sizeof(bytes) - 1, LONG_MS),
+	                 NDX_E_BUFFER_OVERFLOW);
+	hang_up(&r);
+}
+
 static void what_is_out_of_range_touches_no_register(void **state)
 {
 	struct rig r;
@@ -417,6 +472,7 @@ static void an_access_that_is_refused_fails_alone(void **state)
 
 enum manner {
 	BABBLES,   /* says what no request asks for */
+	IS_DEAF,   /* says nothing */
 	HOLDS,     /* the first word of a request: until the time of the stage is over */
 	IS_CALLED, /* off by the session, at the same word */
 };
@@ -428,6 +484,7 @@ struct strange {
 	int listener;
 	struct ndx_plugin_channel *channel; /* its client's */
 	pthread_t thread;
+	unsigned heard;    /* requests */
 	unsigned accesses; /* behind the one that was held */
 	bool held;
 };
@@ -438,6 +495,9 @@ static void answer_one(struct strange *s, int fd, const struct srp_request *aske
 	uint8_t bytes[SRP_RESPONSE_BYTES];
 	const bool first = asked->address == SURF_REG_REQUEST && !s->held;
 
+	s->heard++;
+	if (s->manner == IS_DEAF)
+		return;
 	s->accesses += s->held;
 	s->held = s->held || first;
 	if (first && s->manner == HOLDS)
@@ -515,6 +575,19 @@ static void a_bus_that_talks_nonsense_is_told_of(void **state)
 	(void)state;
 	assert_int_equal(visit(&s, BABBLES, &r), NDX_OK);
 	assert_non_null(strstr(r.text, "it is no answer in SRPv3"));
+	assert_int_equal(s.heard, 1);
+}
+
+/* It costs the time of one access, not of each that a bring-up and a clean-up have. */
+static void a_bus_that_is_deaf_is_asked_once(void **state)
+{
+	struct strange s;
+	struct rig r;
+
+	(void)state;
+	assert_int_equal(visit(&s, IS_DEAF, &r), NDX_OK);
+	assert_non_null(strstr(r.text, "does not answer: is the FPGA on"));
+	assert_int_equal(s.heard, 1);
 }
 
 /* With a bus that is slow and an FPGA that is not, accesses are all that takes time. */
@@ -585,11 +658,15 @@ int main(void)
 		cmocka_unit_test(a_stuck_fpga_is_told_of_in_time),
 		cmocka_unit_test(the_time_of_the_stage_is_kept),
 		cmocka_unit_test(a_cancel_ends_the_wait_and_cleans_up),
+		cmocka_unit_test(a_cancel_keeps_no_close_from_its_work),
+		cmocka_unit_test(an_order_is_whole_and_comes_once),
+		cmocka_unit_test(what_is_sent_has_its_room_and_what_is_heard_its_time),
 		cmocka_unit_test(what_is_out_of_range_touches_no_register),
 		cmocka_unit_test(a_bus_that_goes_away_is_named_with_its_register),
 		cmocka_unit_test(an_address_without_registers_is_told_of),
 		cmocka_unit_test(an_access_that_is_refused_fails_alone),
 		cmocka_unit_test(a_bus_that_talks_nonsense_is_told_of),
+		cmocka_unit_test(a_bus_that_is_deaf_is_asked_once),
 		cmocka_unit_test(accesses_keep_the_time_of_the_stage),
 		cmocka_unit_test(a_cancel_lets_no_other_access_begin),
 		cmocka_unit_test(nobody_there_is_told_of),
