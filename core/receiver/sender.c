@@ -58,6 +58,8 @@ static enum ndx_status check_attr(const struct ndx_sender_attr *a)
 		return bad("sequence_wrap", a->sequence_wrap, "is not in 1..2^24");
 	if (a->peer_slot_count == 0)
 		return bad("peer_slot_count", 0, "is not in 1..");
+	if ((unsigned)a->mode > NDX_RECEIVER_WRITE)
+		return bad("mode", (unsigned)a->mode, "is none");
 	if ((unsigned)a->fault > NDX_SENDER_FAULT_OVERSIZE)
 		return bad("attr->fault", a->fault, "is none");
 	if (a->receiver != NULL && a->slot_count > a->receiver->attr.send_depth)

@@ -41,6 +41,11 @@ static void what_cannot_be_is_refused(void **state)
 		assert_ptr_equal(out, r);
 	}
 	attr = r->attr;
+	attr.pull = true;
+	attr.mode = (enum ndx_receiver_mode)2;
+	assert_int_equal(ndx_receiver_create(&attr, &out), NDX_E_INVALID_PARAMETER);
+	assert_non_null(strstr(ndx_last_error(), "mode 2"));
+	attr = r->attr;
 	assert_int_equal(ndx_receiver_create(&attr, &out), NDX_E_INVALID_PARAMETER);
 	assert_non_null(strstr(ndx_last_error(), "nobody wants the frames"));
 	attr.adapter = NULL;
@@ -48,6 +53,38 @@ static void what_cannot_be_is_refused(void **state)
 	attr.pull = true;
 	assert_int_not_equal(ndx_receiver_create(&attr, &out), NDX_OK);
 	assert_ptr_equal(out, r);
+}
+
+static void what_a_sender_cannot_be_is_refused(void **state)
+{
+	static const struct {
+		uint32_t slot_size;
+		uint32_t slot_count;
+		uint32_t window;
+		uint32_t wrap;
+		uint32_t mode;
+		const char *says;
+	} cases[] = {
+		{0, 16, 0, 16, 0, "slot_size 0"},      {100, 0, 0, 16, 0, "slot_count 0"},
+		{1, 65535, 0, 16, 0, "1..65534"},      {100, 16, 17, 16, 0, "window 17"},
+		{100, 16, 0, 0, 0, "sequence_wrap 0"}, {100, 16, 0, 1 << 25, 0, "1..2^24"},
+		{100, 16, 0, 16, 2, "mode 2"},
+	};
+	struct rig *r = *state;
+	struct ndx_sender *out = (struct ndx_sender *)r;
+	struct ndx_sender_attr attr = r->sender_attr;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		attr.slot_size = cases[i].slot_size;
+		attr.slot_count = cases[i].slot_count;
+		attr.window = cases[i].window;
+		attr.sequence_wrap = cases[i].wrap;
+		attr.mode = (enum ndx_receiver_mode)cases[i].mode;
+		assert_int_equal(ndx_sender_create(&attr, &out), NDX_E_INVALID_PARAMETER);
+		if (strstr(ndx_last_error(), cases[i].says) == NULL)
+			fail_msg("%s: %s", cases[i].says, ndx_last_error());
+		assert_ptr_equal(out, r);
+	}
 }
 
 static void a_call_out_of_turn_says_what_is_missing(void **state)
@@ -504,6 +541,7 @@ static void many_share_a_loop(void **state)
 
 const struct CMUnitTest life_cases[] = {
 	CASE(what_cannot_be_is_refused),
+	CASE(what_a_sender_cannot_be_is_refused),
 	CASE(a_call_out_of_turn_says_what_is_missing),
 	CASE(an_attempt_that_failed_can_be_made_again),
 	CASE(descriptions_connect_it),
