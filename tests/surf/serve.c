@@ -91,7 +91,11 @@ static bool answer(int fd, struct surf_fpga *fpga, const struct srp_request *req
 	else
 		st = surf_fpga_ops.read32(fpga, request->address, &value);
 	serve_in_turn();
+	if (st == NDX_E_IO_TIMEOUT)
+		return true; /* not a word */
 	srp_response_write(bytes, request, value, st == NDX_OK ? 0 : STATUS_NO_SUCH_REGISTER);
+	if (st == NDX_E_CONNECTION_ABORTED) /* out of step */
+		memset(bytes, 0xa5, sizeof(bytes));
 	return send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == (ssize_t)sizeof(bytes);
 }
 

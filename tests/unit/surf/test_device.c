@@ -344,6 +344,33 @@ static void an_access_that_is_refused_fails_alone(void **state)
 	assert_fpga_is_empty(&r);
 }
 
+/* Its silence costs the time of one access, not of each that a clean-up has. */
+static void a_bus_that_fails_otherwise_is_not_asked_again(void **state)
+{
+	static const struct {
+		enum ndx_status error;
+		const char *says;
+	} cases[] = {
+		{NDX_E_IO_TIMEOUT, "the register bus does not answer: is the FPGA on"},
+		{NDX_E_CONNECTION_ABORTED, "it is no answer in SRPv3"},
+	};
+	struct rig r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rig_begin(&r);
+		r.serving.fpga.fail_write = 37;
+		r.serving.fpga.error = cases[i].error;
+		rig_say_order(&r);
+		rig_hear(&r, SURF_ERROR);
+		assert_non_null(strstr(r.text, cases[i].says));
+		rig_end(&r);
+		assert_int_equal(r.serving.fpga.writes, 37);
+		/* MR and PD, and the soft reset. */
+		assert_in_range(rig_warnings, 3, 4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +388,7 @@ int main(void)
 		cmocka_unit_test(a_bus_that_goes_away_is_named_with_its_register),
 		cmocka_unit_test(an_address_without_registers_is_told_of),
 		cmocka_unit_test(an_access_that_is_refused_fails_alone),
+		cmocka_unit_test(a_bus_that_fails_otherwise_is_not_asked_again),
 	};
 
 	return cmocka_run_group_tests_name("the FPGA in a session", tests, NULL, NULL);

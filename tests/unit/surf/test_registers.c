@@ -13,7 +13,6 @@
 
 enum manner {
 	BABBLES,   /* says what no request asks for */
-	IS_DEAF,   /* says nothing */
 	HOLDS,     /* the first word of a request: until the time of the stage is over */
 	IS_CALLED, /* off by the session, at the same word */
 };
@@ -25,7 +24,6 @@ struct strange {
 	int listener;
 	struct ndx_plugin_channel *channel; /* its client's */
 	pthread_t thread;
-	unsigned heard;    /* requests */
 	unsigned accesses; /* behind the one that was held */
 	bool held;
 };
@@ -36,9 +34,6 @@ static void answer_one(struct strange *s, int fd, const struct srp_request *aske
 	uint8_t bytes[SRP_RESPONSE_BYTES];
 	const bool first = asked->address == SURF_REG_REQUEST && !s->held;
 
-	s->heard++;
-	if (s->manner == IS_DEAF)
-		return;
 	s->accesses += s->held;
 	s->held = s->held || first;
 	if (first && s->manner == HOLDS)
@@ -116,19 +111,6 @@ static void a_bus_that_talks_nonsense_is_told_of(void **state)
 	(void)state;
 	assert_int_equal(visit(&s, BABBLES, &r), NDX_OK);
 	assert_non_null(strstr(r.text, "it is no answer in SRPv3"));
-	assert_int_equal(s.heard, 1);
-}
-
-/* It costs the time of one access, not of each that a bring-up and a clean-up have. */
-static void a_bus_that_is_deaf_is_asked_once(void **state)
-{
-	struct strange s;
-	struct rig r;
-
-	(void)state;
-	assert_int_equal(visit(&s, IS_DEAF, &r), NDX_OK);
-	assert_non_null(strstr(r.text, "does not answer: is the FPGA on"));
-	assert_int_equal(s.heard, 1);
 }
 
 /* With a bus that is slow and an FPGA that is not, accesses are all that takes time. */
@@ -194,7 +176,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_bus_that_talks_nonsense_is_told_of),
-		cmocka_unit_test(a_bus_that_is_deaf_is_asked_once),
 		cmocka_unit_test(accesses_keep_the_time_of_the_stage),
 		cmocka_unit_test(a_cancel_lets_no_other_access_begin),
 		cmocka_unit_test(nobody_there_is_told_of),
