@@ -36,7 +36,8 @@ enum ndx_request_type {
 /** Bits of ndx_result.flags. */
 enum ndx_result_flag {
 	NDX_RESULT_IMMEDIATE = 1 << 0, /**< `immediate` holds what the peer sent */
-	NDX_RESULT_SOLICITED = 1 << 1, /**< the peer's send carried NDX_OP_SOLICIT_EVENT */
+	NDX_RESULT_SOLICITED = 1 << 1, /**< the peer's send carried NDX_OP_SOLICIT_EVENT, where
+	                                  completions say so: those of `verbs` do not */
 	NDX_RESULT_WRITTEN =
 		1 << 2, /**< of a write with immediate: the receive's own memory was not
 	                     used, `bytes_transferred` is what the peer wrote elsewhere */

@@ -101,20 +101,40 @@ static void fire(struct base_cq *cq, bool fd, bool ovs, enum ndx_status status)
 	arm(cq, cq->fd_armed || cq->notifies.head != NULL);
 }
 
+/* Lock held: so many entries are no news any more. */
+static uint64_t old_ones(const struct base_cq *cq)
+{
+	return cq->triggered > cq->taken ? cq->triggered : cq->taken;
+}
+
 /* Lock held: is there a result that is to fire what is armed for this type? */
 static bool due(const struct base_cq *cq, enum ndx_cq_notify_type type)
 {
-	uint64_t old = cq->triggered > cq->taken ? cq->triggered : cq->taken;
-
 	switch (type) {
 	case NDX_CQ_NOTIFY_ANY:
-		return cq->pushed > old;
+		return cq->pushed > old_ones(cq);
 	case NDX_CQ_NOTIFY_SOLICITED:
-		return cq->last_solicited > old;
+		return cq->last_solicited > old_ones(cq);
 	case NDX_CQ_NOTIFY_ERRORS:
 		break;
 	}
 	return false;
+}
+
+/* Lock held: is the descriptor armed for this type, are the notifications? */
+static bool fd_waits(const struct base_cq *cq, enum ndx_cq_notify_type type)
+{
+	return cq->fd_armed && cq->fd_type == type;
+}
+
+static bool ovs_wait(const struct base_cq *cq, enum ndx_cq_notify_type type)
+{
+	return cq->notifies.head != NULL && cq->ov_type == type;
+}
+
+static bool waits(const struct base_cq *cq, enum ndx_cq_notify_type type)
+{
+	return fd_waits(cq, type) || ovs_wait(cq, type);
 }
 
 /* Lock held. */
@@ -133,7 +153,8 @@ void base_cq_push_end(struct base_cq *cq, const struct base_cq_entry *entry)
 	if (entry->result.status != NDX_OK) {
 		cq->last_solicited = cq->pushed;
 		base_count_status(cq->failures, entry->result.status);
-	} else if (entry->result.flags & NDX_RESULT_SOLICITED) {
+	} else if ((entry->result.flags & NDX_RESULT_SOLICITED) ||
+	           (cq->blind && entry->result.request_type == NDX_REQUEST_RECEIVE)) {
 		cq->last_solicited = cq->pushed;
 	}
 	if (cq->armed)
@@ -197,6 +218,8 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		return st;
 	st = NDX_PENDING;
 	base_lock_acquire(&cq->lock);
+	if (!waits(cq, NDX_CQ_NOTIFY_SOLICITED))
+		cq->asked = old_ones(cq);
 	if (ov != NULL) {
 		cq->ov_type = stronger(cq->notifies.head != NULL, cq->ov_type, type);
 		base_ov_push(&cq->notifies, ov);
@@ -215,6 +238,40 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		fire_due(cq);
 	base_lock_release(&cq->lock);
 	return st;
+}
+
+bool base_cq_set_blind(struct base_cq *cq, bool blind)
+{
+	bool before;
+
+	base_lock_acquire(&cq->lock);
+	before = cq->blind;
+	cq->blind = blind;
+	base_lock_release(&cq->lock);
+	return before;
+}
+
+/* It may have been taken since it was pushed: who was armed before that is told nevertheless. */
+void base_cq_solicit(struct base_cq *cq)
+{
+	base_lock_acquire(&cq->lock);
+	cq->last_solicited = cq->pushed;
+	if (waits(cq, NDX_CQ_NOTIFY_SOLICITED) && cq->pushed > cq->asked)
+		fire(cq, fd_waits(cq, NDX_CQ_NOTIFY_SOLICITED),
+		     ovs_wait(cq, NDX_CQ_NOTIFY_SOLICITED), NDX_OK);
+	else
+		fire_due(cq);
+	base_lock_release(&cq->lock);
+}
+
+bool base_cq_wants_any(struct base_cq *cq)
+{
+	bool any;
+
+	base_lock_acquire(&cq->lock);
+	any = waits(cq, NDX_CQ_NOTIFY_ANY);
+	base_lock_release(&cq->lock);
+	return any;
 }
 
 void base_cq_cancel(struct ndx_spi_cq *spi, enum ndx_status status)

@@ -43,6 +43,8 @@ struct base_cq {
 	bool fd_armed;
 	int fd;                 /* -1 until asked for */
 	enum ndx_status failed; /* overrun or device failure; NDX_OK otherwise */
+	bool blind;             /* whether a receive was solicited is not known: all count */
+	uint64_t asked;         /* entries that were no news when solicited ones were asked for */
 	/* For whoever asks how it goes. */
 	uint64_t high_water; /* the most that a poll found waiting */
 	uint64_t direct;     /* results that never were in the stash; atomic */
@@ -90,8 +92,9 @@ static inline bool base_cq_has(struct base_cq *cq, size_t count)
 
 /*
  * May a provider hand what it reads from its native queue straight to the consumer that polls?
- * Only if nothing older waits in the stash, and nobody waits to be notified. Without the lock: who
- * arms the queue at this moment could as well have come a moment later.
+ * Only if nothing older waits in the stash, and nobody waits to be notified. The provider's own
+ * lock keeps others from filling the stash meanwhile. Without the queue's: who arms it at this
+ * moment could as well have come a moment later.
  */
 static inline bool base_cq_may_bypass(const struct base_cq *cq)
 {
@@ -129,6 +132,14 @@ enum ndx_status base_cq_get_fd(struct ndx_spi_cq *spi, int *fd);
 enum ndx_status base_cq_resize(struct ndx_spi_cq *spi, uint32_t depth);
 
 void base_cq_get_stats(struct ndx_spi_cq *spi, struct ndx_cq_stats *stats);
+
+/* For a provider that cannot tell which receives were solicited. What was it before? */
+bool base_cq_set_blind(struct base_cq *cq, bool blind);
+/* ... and hears of a solicited one from its device: it is among those pushed until now, or comes.
+ */
+void base_cq_solicit(struct base_cq *cq);
+/* Does anybody wait for whatever comes? */
+bool base_cq_wants_any(struct base_cq *cq);
 
 /* The queue is dead: fires everything with `status`, now and from now on. */
 void base_cq_fail(struct base_cq *cq, enum ndx_status status);

@@ -143,9 +143,11 @@ enum ndx_status vb_refusal(const struct vb_adapter *adapter, int err);
 
 /* ---- completion queues (vb_cq.c) ---- */
 
+/* What for is it armed? The control thread reads when the event comes, or now and then. */
 enum vb_cq_mode {
-	VB_CQ_ARMED, /* the control thread reads when an event comes */
-	VB_CQ_AWAY,  /* a consumer polls: the control thread only looks now and then */
+	VB_CQ_AWAY,      /* nothing: a consumer polls */
+	VB_CQ_SOLICITED, /* solicited receives, and failures */
+	VB_CQ_ARMED,     /* all */
 };
 
 struct vb_cq {
@@ -154,7 +156,8 @@ struct vb_cq {
 	struct ibv_cq *native;
 	struct base_lock poll_lock; /* who holds it hands on what it reads, in order */
 	uint32_t room;              /* entries that attached queue pairs may need */
-	uint32_t mode;              /* enum vb_cq_mode; atomic */
+	uint32_t mode;              /* enum vb_cq_mode; atomic, changed under poll_lock */
+	uint32_t watchers;          /* who waits for successes; atomic */
 	uint32_t seen_polls;
 	struct base_list node; /* in vb_adapter.cqs */
 };
@@ -175,8 +178,10 @@ void vb_cq_unreserve(struct vb_cq *cq, uint32_t entries);
 /* Read what there is and hand it on; the second waits for whoever is at it. */
 void vb_cq_try_poll(struct vb_cq *cq);
 void vb_cq_poll(struct vb_cq *cq);
-/* The control thread's: read it, and the next completion is read at once unless a consumer polls by
- * then. Who has polled until now may well wait for what the control thread is about to do. */
+/* Somebody waits for successes, too, or does not any more; counted. */
+void vb_cq_watch(struct vb_cq *cq, bool on);
+/* The control thread's, of a queue that it watches: the next completion is read at once unless a
+ * consumer polls by then. Who polled until now may well wait for what we are about to do. */
 void vb_cq_attend(struct vb_cq *cq);
 void vb_cq_on_event(void *arg, uint32_t events);
 void vb_cq_on_tick(void *arg);
@@ -205,7 +210,6 @@ enum ndx_status vb_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *
 
 struct vb_qp;
 struct vb_req;
-
 /* All but the head is under windows_lock. */
 struct vb_mw {
 	struct ndx_spi_mw spi;
@@ -320,6 +324,7 @@ struct vb_qp {
 	struct base_queue from_srq; /* counts what it took from the shared queue */
 	bool receiving;             /* the native queue pair has the receives */
 	bool draining;              /* DRAINED is owed */
+	bool attended;              /* its end watches both queues; the control thread's */
 	bool broken;                /* it has failed: that nothing is outstanding is no drain */
 	bool killed;                /* taken to ERR by us: cancelled requests are no news */
 	bool quieting;              /* conn->work is owed when nothing is outstanding */
@@ -344,12 +349,10 @@ void vb_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
 int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn);
 /* How long the device tries before it gives a peer up, in ms. */
 uint32_t vb_qp_patience(void);
-/* As before the attempt. */
-void vb_qp_bring_down(struct vb_qp *qp);
+void vb_qp_bring_down(struct vb_qp *qp); /* as before the attempt */
 /* Under base.lock: nothing goes on; what is outstanding will come back cancelled. */
 void vb_qp_kill(struct vb_qp *qp);
-/* Under base.lock. */
-bool vb_qp_is_quiet(const struct vb_qp *qp);
+bool vb_qp_is_quiet(const struct vb_qp *qp); /* under base.lock */
 /* Under base.lock: requests that the device will not hand back any more are cancelled. */
 void vb_qp_cancel_initiator(struct vb_qp *qp);
 /* The native queue pair goes, whatever it still has; results are cancelled. */
@@ -547,8 +550,7 @@ void vb_conn_tie(struct vb_conn *conn);
 void vb_address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out);
 /* rdma_cm says that the peer disconnected, or that our own request for it timed out. */
 void vb_end_on_disconnected(struct vb_conn *conn, int status);
-/* What completions have asked for. */
-void vb_end_on_work(void *arg);
+void vb_end_on_work(void *arg); /* what completions have asked for */
 void vb_end_on_timer(void *arg);
 /* The peer, which has said goodbye, does not take the word of ours. */
 void vb_end_unheard(struct vb_conn *conn);
@@ -569,8 +571,7 @@ struct vb_note vb_mailbox_note(const struct vb_conn *conn, enum vb_word which);
 
 /* ---- while a connection is up (vb_watch.c) ---- */
 
-/* Of an adapter whose limits are known. */
-void vb_watch_open(struct vb_adapter *adapter);
+void vb_watch_open(struct vb_adapter *adapter); /* its limits are known */
 void vb_watch_close(struct vb_adapter *adapter);
 /* 0: not known. */
 uint64_t vb_watch_count(const struct vb_adapter *adapter, enum vb_counter which);

@@ -301,9 +301,10 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	const struct vb_adapter *adapter = vb_adapter_of(spi);
 
 	vb_describe(adapter, info);
-	info->capabilities = NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE | NDX_CAP_SEND_IMMEDIATE |
-	                     NDX_CAP_WRITE_IMMEDIATE | NDX_CAP_REMOTE_ACCESS_STATUS |
-	                     NDX_CAP_DISCONNECT_REASON | NDX_CAP_RNR_TIMER;
+	info->capabilities = NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE | NDX_CAP_NOTIFY_SOLICITED |
+	                     NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
+	                     NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON |
+	                     NDX_CAP_RNR_TIMER;
 	/* The kernel's memcpy() may copy backwards. */
 	if (!adapter->software)
 		info->capabilities |= NDX_CAP_IN_ORDER_DMA;

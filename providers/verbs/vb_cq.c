@@ -282,12 +282,48 @@ static const struct ndx_cq_ops cq_ops = {.get_results = take_directly};
 
 /* ---- who reads ---- */
 
-/* From now on an event tells of what comes; what is there is read. */
+/*
+ * A completion does not say whether it was solicited, but an event does, of a queue that was armed
+ * for nothing else. So that is how a queue is armed unless somebody waits for more; and while it
+ * is, what comes without an event was not solicited. What is read at other times may have been.
+ */
+static bool wants_all(struct vb_cq *cq)
+{
+	return __atomic_load_n(&cq->watchers, __ATOMIC_SEQ_CST) != 0 ||
+	       base_cq_wants_any(&cq->base);
+}
+
+/*
+ * From now on an event tells of what is waited for; what is there is read. What a device was armed
+ * for cannot be taken back: a queue armed for all stays that until its event has come.
+ */
 static void arm(struct vb_cq *cq)
 {
-	__atomic_store_n(&cq->mode, VB_CQ_ARMED, __ATOMIC_SEQ_CST);
-	(void)ibv_req_notify_cq(cq->native, 0);
-	vb_cq_poll(cq);
+	uint32_t mode;
+
+	base_lock_acquire(&cq->poll_lock);
+	mode = wants_all(cq) ? VB_CQ_ARMED : VB_CQ_SOLICITED;
+	if (mode > cq->mode) {
+		__atomic_store_n(&cq->mode, mode, __ATOMIC_SEQ_CST);
+		(void)base_cq_set_blind(&cq->base, true);
+		(void)ibv_req_notify_cq(cq->native, mode == VB_CQ_SOLICITED);
+	}
+	read_all(cq);
+	(void)base_cq_set_blind(&cq->base, cq->mode != VB_CQ_SOLICITED);
+	base_lock_release(&cq->poll_lock);
+}
+
+/* The event has come: the device will not tell of anything more. */
+static void disarm(struct vb_cq *cq)
+{
+	bool blind;
+
+	base_lock_acquire(&cq->poll_lock);
+	__atomic_store_n(&cq->mode, VB_CQ_AWAY, __ATOMIC_SEQ_CST);
+	blind = base_cq_set_blind(&cq->base, true);
+	base_lock_release(&cq->poll_lock);
+	if (!blind)
+		base_cq_solicit(&cq->base);
 }
 
 /* Has a consumer polled since we last looked? The control thread's. */
@@ -316,33 +352,43 @@ static void look_again(struct vb_adapter *adapter, uint32_t ms)
 	base_timer_set(adapter->spi.loop, &adapter->tick, adapter->tick_ms);
 }
 
-static void go_away(struct vb_cq *cq)
+void vb_cq_watch(struct vb_cq *cq, bool on)
 {
-	struct vb_adapter *adapter = cq->adapter;
-
-	__atomic_store_n(&cq->mode, VB_CQ_AWAY, __ATOMIC_SEQ_CST);
-	if (!adapter->tick.armed || adapter->tick_ms > TICK_MS)
-		look_again(adapter, TICK_MS);
+	(void)__atomic_add_fetch(&cq->watchers, on ? 1u : UINT32_MAX, __ATOMIC_SEQ_CST);
+	if (on)
+		arm(cq);
 }
 
 void vb_cq_attend(struct vb_cq *cq)
 {
 	(void)is_polled(cq); /* whoever does so from now on counts */
-	if (__atomic_load_n(&cq->mode, __ATOMIC_SEQ_CST) == VB_CQ_AWAY)
-		arm(cq);
-	else
-		vb_cq_poll(cq);
+	arm(cq);
+}
+
+/* Whoever was waiting and is told will be back, and who polls is there: both read it themselves. */
+static bool is_left_alone(struct vb_cq *cq, bool polled, bool waited)
+{
+	if (is_wanted(cq))
+		return false;
+	return polled || (waited && __atomic_load_n(&cq->watchers, __ATOMIC_SEQ_CST) == 0);
 }
 
 static void on_completion(struct vb_cq *cq)
 {
-	if (is_polled(cq)) {
-		/* First the mode, then the look: who begins to wait does it the other way round. */
-		go_away(cq);
-		if (!is_wanted(cq))
-			return;
+	struct vb_adapter *adapter = cq->adapter;
+	const bool polled = is_polled(cq);
+	const bool waited = is_wanted(cq);
+
+	/* First the mode, then the look: who begins to wait does it the other way round. */
+	disarm(cq);
+	if (is_wanted(cq))
+		vb_cq_poll(cq);
+	if (!is_left_alone(cq, polled, waited)) {
+		arm(cq);
+		return;
 	}
-	arm(cq);
+	if (!adapter->tick.armed || adapter->tick_ms > TICK_MS)
+		look_again(adapter, TICK_MS);
 }
 
 /* A queue is destroyed only when its events were acknowledged: until then it stays. */
@@ -384,11 +430,9 @@ enum ndx_status vb_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type typ
                              struct ndx_overlapped *ov)
 {
 	struct vb_cq *cq = cq_of(spi);
-	/* The capability is off: a completion does not say whether it was solicited. */
-	const enum ndx_status st =
-		base_cq_notify(spi, type == NDX_CQ_NOTIFY_SOLICITED ? NDX_CQ_NOTIFY_ANY : type, ov);
+	const enum ndx_status st = base_cq_notify(spi, type, ov);
 
-	if (st >= 0 && __atomic_load_n(&cq->mode, __ATOMIC_SEQ_CST) == VB_CQ_AWAY)
+	if (st >= 0 && __atomic_load_n(&cq->mode, __ATOMIC_SEQ_CST) != VB_CQ_ARMED)
 		arm(cq);
 	return st;
 }
@@ -420,7 +464,7 @@ enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64
 		st = fail(vb_refusal(adapter, errno), errno, "ibv_create_cq: %s", strerror(errno));
 		goto fini_base;
 	}
-	(void)ibv_req_notify_cq(cq->native, 0);
+	arm(cq);
 	base_lock_acquire(&adapter->lock);
 	base_list_add(&adapter->cqs, &cq->node);
 	base_lock_release(&adapter->lock);

@@ -62,6 +62,24 @@ static int write_word(struct vb_conn *conn, enum vb_control which, enum vb_word 
 	return err;
 }
 
+static void watch(struct vb_qp *qp, bool on)
+{
+	if (qp->attended == on)
+		return;
+	qp->attended = on;
+	vb_cq_watch(qp->initiator_cq, on);
+	vb_cq_watch(qp->receive_cq, on);
+}
+
+/* The end waits for what completes from now on. */
+static void attend(struct vb_qp *qp)
+{
+	watch(qp, true);
+	vb_cq_attend(qp->initiator_cq);
+	if (qp->receive_cq != qp->initiator_cq)
+		vb_cq_attend(qp->receive_cq);
+}
+
 /* ---- going quiet ---- */
 
 /* Nothing is outstanding: part from the queue pair. */
@@ -72,6 +90,7 @@ static void part(struct vb_conn *conn)
 	conn->qp = NULL;
 	wait_no_more(conn);
 	vb_watch_end(conn);
+	watch(qp, false);
 	base_lock_acquire(&qp->base.lock);
 	qp->quieting = false;
 	qp->conn = NULL;
@@ -127,6 +146,7 @@ static void end_now(struct vb_conn *conn)
 		return;
 	}
 	wait_for(conn, VB_WAIT_QUIET, QUIET_MS);
+	attend(qp);
 	base_lock_acquire(&qp->base.lock);
 	qp->quieting = true;
 	vb_done_check(qp);
@@ -190,6 +210,7 @@ static void ask(struct vb_conn *conn, enum vb_control how, enum vb_wait what)
 {
 	const int err = write_word(conn, how, VB_WORD_PROBED);
 
+	attend(conn->qp);
 	conn->asked_ms = 0;
 	conn->not_ready = vb_watch_count(conn->adapter, VB_NOT_READY);
 	if (err == 0)
@@ -363,7 +384,7 @@ void vb_conn_drain(struct ndx_spi_conn *spi)
 	qp->draining = true;
 	vb_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
-	vb_cq_attend(qp->initiator_cq);
+	attend(qp);
 	base_lock_acquire(&qp->base.lock);
 	vb_done_check(qp);
 	base_lock_release(&qp->base.lock);
@@ -402,7 +423,7 @@ void vb_conn_send_disc(struct ndx_spi_conn *spi)
 	struct vb_conn *conn = vb_conn_of(spi);
 
 	if (conn->qp != NULL)
-		vb_cq_attend(conn->qp->initiator_cq);
+		attend(conn->qp);
 	if (!conn->peer.is_ndx || conn->qp == NULL ||
 	    write_word(conn, VB_GOODBYE, VB_WORD_GOODBYE) != 0)
 		say(conn, true);

@@ -242,6 +242,7 @@ static struct vb_srq_link *new_link(struct vb_srq *srq, struct vb_cq *cq, enum n
 	base_lock_acquire(&srq->lock);
 	base_list_add(&srq->links, &link->node);
 	base_lock_release(&srq->lock);
+	vb_cq_watch(cq, true); /* for the threshold */
 	return link;
 }
 
@@ -296,6 +297,7 @@ void vb_srq_leave(struct vb_qp *qp)
 		depth = link->results.depth;
 		base_cq_detach(&link->cq->base, &link->results);
 		vb_cq_unreserve(link->cq, depth);
+		vb_cq_watch(link->cq, false);
 		free(link);
 	}
 	base_lock_release(&srq->links_lock);

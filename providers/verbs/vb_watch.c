@@ -240,6 +240,8 @@ void vb_watch_on_timer(void *arg)
 	if (qp == NULL)
 		return;
 	ms = watch_ms(conn);
+	/* Of successes no event may tell; of failures neither, with software RoCE. */
+	vb_qp_poll(qp);
 	base_lock_acquire(&qp->base.lock);
 	verdict = judge(conn, ms);
 	base_lock_release(&qp->base.lock);

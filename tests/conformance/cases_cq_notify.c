@@ -135,7 +135,6 @@ void case_cq_notify_errors_is_for_the_queue_itself(struct check *c)
 void case_cq_notify_solicited_waits_for_a_solicited_one(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
-	struct ndx_result result = {.status = NDX_PENDING};
 	struct ndx_overlapped ov;
 
 	if (!p)
@@ -147,9 +146,7 @@ void case_cq_notify_solicited_waits_for_a_solicited_one(struct check *c)
 	check_pending(c, &ov, "SOLICITED after a plain send");
 	poke(p, NDX_OP_SOLICIT_EVENT);
 	check_ends(c, &ov, NDX_OK, "SOLICITED after a soliciting send");
-	(void)take(&p->b, p->b.cq, &result);
-	check_that(c, (result.flags & NDX_RESULT_SOLICITED) != 0, "flags %#x of the result",
-	           result.flags);
+	expect_received(&p->b, 1, MESSAGE);
 	/* failures solicit */
 	receive_ok(&p->b, 1, 0, MESSAGE);
 	arm(&p->b, NDX_CQ_NOTIFY_SOLICITED, &ov);
@@ -157,6 +154,63 @@ void case_cq_notify_solicited_waits_for_a_solicited_one(struct check *c)
 	check_ends(c, &ov, NDX_OK, "SOLICITED after a cancelled receive");
 	if (check_over(c))
 		(void)ndx_cq_cancel(p->b.cq);
+}
+
+/* A plain message and a soliciting one; B asks before or after, and looks in between or not. */
+static void wake_once(struct check *c, struct pair *p)
+{
+	const bool late = check_chance(c, 50);
+	const bool early =
+		check_chance(c, 50); /* A knows that they are there when B asks or looks */
+	struct ndx_overlapped ov;
+	struct ndx_result result;
+	size_t got = 0;
+
+	ndx_overlapped_init(&ov);
+	receives_ok(&p->b, 1, 2, 0, MESSAGE);
+	if (!late)
+		arm(&p->b, NDX_CQ_NOTIFY_SOLICITED, &ov);
+	send_ok(&p->a, 3, 0, MESSAGE, 0);
+	if (check_chance(c, 50))
+		got += ndx_cq_get_results(p->b.cq, &result, 1);
+	send_ok(&p->a, 4, 0, MESSAGE, NDX_OP_SOLICIT_EVENT);
+	if (early)
+		expect_run(&p->a, NDX_REQUEST_SEND, 3, 2, NDX_OK);
+	if (late)
+		arm(&p->b, NDX_CQ_NOTIFY_SOLICITED, &ov);
+	while (got < 2 && check_chance(c, 50))
+		got += ndx_cq_get_results(p->b.cq, &result, 1);
+	check_ends(c, &ov, NDX_OK, "SOLICITED");
+	while (got < 2 && take(&p->b, p->b.cq, &result))
+		got++;
+	if (!early)
+		expect_run(&p->a, NDX_REQUEST_SEND, 3, 2, NDX_OK);
+	(void)ndx_cq_cancel(p->b.cq); /* unless it has ended, as it should */
+}
+
+void case_cq_notify_solicited_misses_none(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+
+	if (!p)
+		return;
+	for (unsigned i = 0; i < 100 && !check_over(c); i++)
+		wake_once(c, p);
+}
+
+void case_cq_results_say_that_they_were_solicited(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	struct ndx_result result = {.status = NDX_PENDING};
+
+	if (!p)
+		return;
+	for (unsigned i = 0; i < 2 && !check_over(c); i++) {
+		poke(p, i == 0 ? 0 : NDX_OP_SOLICIT_EVENT);
+		(void)take(&p->b, p->b.cq, &result);
+		check_that(c, ((result.flags & NDX_RESULT_SOLICITED) != 0) == (i == 1),
+		           "flags %#x of result %u", result.flags, i);
+	}
 }
 
 void case_cq_notify_solicited_without_the_capability_is_any(struct check *c)

@@ -21,8 +21,19 @@ static int enter(enum fake_call call)
 
 /* ---- completions ---- */
 
+/* One event for each arming. A queue that was armed for all stays so, whatever else it is asked. */
+static void tell(struct fake_cq *cq, bool solicited)
+{
+	if (!cq->armed_all && !(cq->armed_solicited && solicited))
+		return;
+	cq->armed_all = false;
+	cq->armed_solicited = false;
+	cq->told++;
+	the->telling = cq;
+}
+
 static struct fake_wc *push(struct ibv_cq *native, uint64_t id, enum ibv_wc_status status,
-                            uint32_t number)
+                            uint32_t number, bool solicited)
 {
 	struct fake_cq *cq = fake_cq_of(native);
 	struct fake_wc *entry = &cq->ring[cq->tail % (uint32_t)cq->pub.cqe];
@@ -40,6 +51,7 @@ static struct fake_wc *push(struct ibv_cq *native, uint64_t id, enum ibv_wc_stat
 	entry->wc.wc_flags = 0;
 	entry->wc.byte_len = 0;
 	entry->frees = NULL;
+	tell(cq, solicited || (status != IBV_WC_SUCCESS && !the->silent_failures));
 	return entry;
 }
 
@@ -53,7 +65,7 @@ static void end_send(struct fake_qp *qp, enum ibv_wc_status status)
 		qp->send_freed = qp->send_head;
 	if (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED))
 		return;
-	entry = push(qp->pub.send_cq, wr->id, status, qp->pub.qp_num);
+	entry = push(qp->pub.send_cq, wr->id, status, qp->pub.qp_num, false);
 	if (entry == NULL)
 		return;
 	entry->wc.opcode = IBV_WC_SEND;
@@ -65,7 +77,7 @@ static void end_receive(struct fake_qp *qp, enum ibv_wc_status status)
 {
 	const struct fake_wr *wr = &qp->receives[qp->receive_head++ % FAKE_WR_MAX];
 
-	(void)push(qp->pub.recv_cq, wr->id, status, qp->pub.qp_num);
+	(void)push(qp->pub.recv_cq, wr->id, status, qp->pub.qp_num, false);
 }
 
 static void flush(struct fake_qp *qp)
@@ -95,7 +107,7 @@ void fake_break(struct ibv_qp *qp, enum ibv_wc_status status)
 }
 
 /* From the shared queue, if there is one. */
-bool fake_arrive(struct ibv_qp *qp, uint32_t bytes)
+static bool arrive(struct ibv_qp *qp, uint32_t bytes, bool solicited)
 {
 	struct fake_qp *fake = fake_qp_of(qp);
 	struct fake_srq *srq = (struct fake_srq *)(void *)fake->pub.srq;
@@ -106,12 +118,22 @@ bool fake_arrive(struct ibv_qp *qp, uint32_t bytes)
 		return false;
 	wr = srq != NULL ? &srq->ring[srq->head++ % FAKE_WR_MAX]
 	                 : &fake->receives[fake->receive_head++ % FAKE_WR_MAX];
-	entry = push(fake->pub.recv_cq, wr->id, IBV_WC_SUCCESS, fake->pub.qp_num);
+	entry = push(fake->pub.recv_cq, wr->id, IBV_WC_SUCCESS, fake->pub.qp_num, solicited);
 	if (entry != NULL) {
 		entry->wc.opcode = IBV_WC_RECV;
 		entry->wc.byte_len = bytes;
 	}
 	return true;
+}
+
+bool fake_arrive(struct ibv_qp *qp, uint32_t bytes)
+{
+	return arrive(qp, bytes, false);
+}
+
+bool fake_arrive_solicited(struct ibv_qp *qp, uint32_t bytes)
+{
+	return arrive(qp, bytes, true);
 }
 
 /* ---- the data path ---- */
@@ -132,7 +154,7 @@ static int post_send(struct ibv_qp *native, struct ibv_send_wr *wr, struct ibv_s
 	qp->sends[qp->send_tail++ % FAKE_WR_MAX] =
 		(struct fake_wr){wr->wr_id, wr->opcode, wr->send_flags};
 	qp->signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
-	if (qp->pub.state == IBV_QPS_ERR)
+	if (qp->pub.state == IBV_QPS_ERR && !the->flushes_late)
 		end_send(qp, IBV_WC_WR_FLUSH_ERR);
 	else if (the->runs)
 		end_send(qp, IBV_WC_SUCCESS);
@@ -171,11 +193,19 @@ static int post_srq_recv(struct ibv_srq *native, struct ibv_recv_wr *wr, struct 
 	return 0;
 }
 
+/* What a test has come between two calls. */
+static void pass_time(void)
+{
+	if (the->meanwhile_nth > 0 && --the->meanwhile_nth == 0)
+		the->meanwhile(the->meanwhile_arg);
+}
+
 static int poll_cq(struct ibv_cq *native, int room, struct ibv_wc *wc)
 {
 	struct fake_cq *cq = fake_cq_of(native);
 	int n = 0;
 
+	pass_time();
 	the->count[FAKE_POLL_CQ]++;
 	if (the->polls_empty > 0) {
 		the->polls_empty--;
@@ -195,8 +225,14 @@ static int poll_cq(struct ibv_cq *native, int room, struct ibv_wc *wc)
 
 static int req_notify_cq(struct ibv_cq *native, int solicited)
 {
-	(void)native;
-	the->arms_solicited = solicited != 0;
+	struct fake_cq *cq = fake_cq_of(native);
+
+	pass_time();
+	cq->narrowed |= solicited && cq->armed_all;
+	if (solicited)
+		cq->armed_solicited = true;
+	else
+		cq->armed_all = true;
 	return enter(FAKE_ARM_CQ);
 }
 
@@ -259,10 +295,33 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return 0;
 }
 
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
+{
+	struct fake_cq *fake = the->telling;
+
+	(void)channel;
+	if (fake == NULL || fake->told == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	fake->told--;
+	*cq = &fake->pub;
+	*context = fake->pub.cq_context;
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned nevents)
+{
+	(void)cq;
+	(void)nevents;
+}
+
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
 	struct fake_cq *fake = fake_cq_of(cq);
 
+	if (the->telling == fake)
+		the->telling = NULL;
 	free(fake->ring);
 	free(fake);
 	the->queues--;
@@ -334,7 +393,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (!(mask & IBV_QP_STATE))
 		return 0;
 	fake->pub.state = attr->qp_state;
-	if (attr->qp_state == IBV_QPS_ERR)
+	if (attr->qp_state == IBV_QPS_ERR && !the->flushes_late)
 		flush(fake);
 	if (attr->qp_state == IBV_QPS_RESET) {
 		fake->send_head = fake->send_freed = fake->send_tail;

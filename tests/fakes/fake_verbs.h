@@ -52,10 +52,17 @@ struct fake_device {
 	bool forgets_late;      /* a receive posted after ERR is never flushed, as there */
 	unsigned polls_empty;   /* so many polls find nothing */
 	unsigned batch;         /* a poll finds nothing until so many are there; 0: 1 */
-	bool arms_solicited;    /* of the last arming */
+	bool silent_failures;   /* no event for them on a queue armed for solicited ones only, as
+	                           there */
+	bool flushes_late;      /* what is outstanding at ERR comes back with fake_break() */
 	int vector;             /* of the last queue that was created */
 	unsigned queues, pairs; /* that exist */
 	unsigned regions;
+	struct fake_cq *telling; /* queues with events, one at a time */
+	/* Something happens, once, before a queue is polled or armed: the next time is number 1. */
+	unsigned meanwhile_nth;
+	void (*meanwhile)(void *arg);
+	void *meanwhile_arg;
 	struct ibv_async_event events[FAKE_EVENTS];
 	unsigned event_count;
 };
@@ -79,6 +86,10 @@ struct fake_cq {
 	uint32_t tail;
 	uint32_t shown; /* what a batch made visible */
 	bool overrun;   /* a completion was lost */
+	bool armed_all;
+	bool armed_solicited;
+	bool narrowed; /* was asked for solicited ones when it was armed for all */
+	unsigned told; /* events that nobody got yet */
 };
 
 struct fake_srq {
@@ -120,6 +131,7 @@ void fake_run(struct ibv_qp *qp, unsigned count);
 void fake_break(struct ibv_qp *qp, enum ibv_wc_status status);
 /* A message of so many bytes comes: it takes the oldest receive. False: there is none. */
 bool fake_arrive(struct ibv_qp *qp, uint32_t bytes);
+bool fake_arrive_solicited(struct ibv_qp *qp, uint32_t bytes);
 /* The device will tell of this. */
 void fake_tell(struct fake_device *device, enum ibv_event_type what, void *element);
 void fake_tell_port(struct fake_device *device, enum ibv_event_type what, int port);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ledger.h"
 
+#include <string.h>
+
 #include "model.h"
 
 enum { BATCH = 32, WAIT_MS = 2, INDEX_SHIFT = 8, ROUND_SHIFT = 24, ID_MASK = 0x3f };
@@ -135,12 +137,19 @@ static void judge_initiator(struct end *e, uint32_t index, const struct ndx_resu
 
 /* ---- receives ---- */
 
+/* Those of verbs do not say what was solicited: a native completion does not. */
+static bool results_tell(const struct ndx_adapter_info *info)
+{
+	return (info->capabilities & NDX_CAP_NOTIFY_SOLICITED) != 0 &&
+	       strcmp(info->provider, "verbs") != 0;
+}
+
 static void judge_message(struct end *e, const uint8_t *at, uint32_t room,
                           const struct ndx_result *r)
 {
 	struct end *from = e->peer;
 	uint32_t number = e->received;
-	bool tells = (side_of(e)->info.capabilities & NDX_CAP_NOTIFY_SOLICITED) != 0;
+	bool tells = results_tell(&side_of(e)->info);
 	bool written = (r->flags & NDX_RESULT_WRITTEN) != 0;
 	bool solicited = (r->flags & NDX_RESULT_SOLICITED) != 0;
 	bool immediate = (r->flags & NDX_RESULT_IMMEDIATE) != 0;

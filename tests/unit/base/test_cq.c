@@ -452,6 +452,39 @@ static void descriptor_and_notifications_are_armed_apart(void **state)
 	tear_down(&b);
 }
 
+/* Of a provider whose results do not say it: its device does, sooner or later. */
+static void who_cannot_tell_solicits_by_hand(void **state)
+{
+	struct bench b;
+	struct ndx_overlapped ov = {0};
+	struct ndx_result r[4];
+
+	(void)state;
+	set_up(&b, 8);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
+	base_cq_solicit(&b.cq); /* nothing came */
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(take(&b, r, 4), 1);
+	base_cq_solicit(&b.cq);
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
+	/* while nobody knows, each receive may have been, but no send */
+	assert_false(base_cq_set_blind(&b.cq, true));
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
+	assert_false(base_cq_wants_any(&b.cq));
+	base_cq_push(&b.cq, NULL, &(struct ndx_result){.request_type = NDX_REQUEST_SEND});
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
+	base_cq_push(&b.cq, NULL, &(struct ndx_result){.request_type = NDX_REQUEST_RECEIVE});
+	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
+	assert_true(base_cq_set_blind(&b.cq, false));
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ov), NDX_PENDING);
+	assert_true(base_cq_wants_any(&b.cq));
+	base_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
+	assert_false(base_cq_wants_any(&b.cq));
+	assert_int_equal(take(&b, r, 4), 2);
+	tear_down(&b);
+}
+
 #define MANY 20000
 
 static void *produce(void *arg)
@@ -513,6 +546,7 @@ int main(void)
 		cmocka_unit_test(results_outlive_their_queue_pair),
 		cmocka_unit_test(notification_fires_once_for_a_new_result),
 		cmocka_unit_test(solicited_waits_for_solicited_or_failed_results),
+		cmocka_unit_test(who_cannot_tell_solicits_by_hand),
 		cmocka_unit_test(errors_waits_for_the_queue_to_fail),
 		cmocka_unit_test(cancel_completes_in_order_and_disarms),
 		cmocka_unit_test(descriptor_rises_when_it_fires_and_falls_when_armed_again),

@@ -218,34 +218,11 @@ static void a_message_says_that_it_solicits(void **state)
 	rig_close(&rig);
 }
 
-/* Who waits for a solicited message is told of any: a completion does not say which it was. So the
- * device has to be asked for all. */
-static void solicited_is_any(void **state)
-{
-	struct ndx_overlapped ov = {.status = NDX_PENDING};
-	struct rig rig;
-
-	(void)state;
-	rig_open(&rig);
-	rig_connect(&rig, DEPTH, NULL);
-	ndx_overlapped_init(&ov);
-	assert_int_equal(base_ov_begin(&ov, rig.adapter.spi.loop), NDX_OK);
-	assert_int_equal(rig_receive(&rig, 7), NDX_OK);
-	assert_int_equal(vb_cq_notify(rig.cq, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
-	assert_false(rig.device.arms_solicited);
-	assert_true(fake_arrive(rig_native(&rig), 8));
-	vb_qp_poll(rig_qp(&rig));
-	assert_int_equal(ndx_overlapped_wait(&ov, 1000), NDX_OK);
-	rig_expect(&rig, 7, NDX_OK);
-	rig_close(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(affinity_chooses_the_vector),
 		cmocka_unit_test(a_message_says_that_it_solicits),
-		cmocka_unit_test(solicited_is_any),
 		cmocka_unit_test(silent_requests_never_run_out_of_slots),
 		cmocka_unit_test(smallest_queues_come_back_too),
 		cmocka_unit_test(full_queue_refuses_and_takes_again),

@@ -170,7 +170,7 @@ static void who_polls_on_is_looked_at_less_and_less(void **state)
 		assert_int_equal(looks.mode[i], VB_CQ_AWAY);
 		assert_true(looks.again[i]);
 	}
-	assert_int_equal(looks.mode[LOOKS], VB_CQ_ARMED);
+	assert_int_equal(looks.mode[LOOKS], VB_CQ_SOLICITED);
 	assert_false(looks.again[LOOKS]);
 	rig_close(&rig);
 }
