@@ -359,6 +359,18 @@ static bool readable(int fd, int ms)
 	return poll(&in, 1, ms) == 1;
 }
 
+/* It may be readable for what gives no result, until the queue was looked at. */
+static bool stays_quiet(struct side *s, int fd)
+{
+	for (int i = 0; i < 8; i++) {
+		if (!readable(fd, QUIET_MS))
+			return true;
+		if (discard(s) != 0)
+			return false;
+	}
+	return false;
+}
+
 void case_cq_fd_is_readable_when_armed_and_fired(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
@@ -373,8 +385,7 @@ void case_cq_fd_is_readable_when_armed_and_fired(struct check *c)
 	for (unsigned i = 0; i < 3; i++) {
 		check_status(c, ndx_cq_notify(p->b.cq, NDX_CQ_NOTIFY_ANY, NULL), NDX_OK,
 		             "arm the descriptor");
-		check_that(c, check_over(c) || !readable(fd, QUIET_MS),
-		           "readable without a result");
+		check_that(c, check_over(c) || stays_quiet(&p->b, fd), "readable without a result");
 		poke(p, 0);
 		check_that(c, check_over(c) || readable(fd, WAIT_MS),
 		           "waited %d ms for the descriptor", WAIT_MS);
