@@ -211,6 +211,9 @@ static size_t take_late(struct fault_cq *c, struct ndx_result *results, size_t c
 	base_lock_acquire(&c->lock);
 	dark = is_dark(c, base_now_ns());
 	fired = c->fired;
+	/* Who asked in the dark is to be told of what is taken now. */
+	if (!dark)
+		arm_wanted(c);
 	base_lock_release(&c->lock);
 	if (dark)
 		return 0;
