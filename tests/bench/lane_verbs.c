@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A lane straight over ibverbs, connected by hand. Nothing is kept or checked but what is counted.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,6 +242,31 @@ static void open_end(struct verbs_end *end, const struct lane_attr *attr, const 
 		end_receive(&end->base);
 }
 
+/* The kernel refuses with a number alone: say what it was asked for, and what is there by now. */
+_Noreturn static void die_unready(const struct verbs_end *end, int err)
+{
+	char own[INET6_ADDRSTRLEN] = "none";
+	char now[INET6_ADDRSTRLEN] = "none";
+	char peer[INET6_ADDRSTRLEN] = "none";
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_UNKNOWN};
+	struct ibv_qp_init_attr init;
+	union ibv_gid gid;
+	char why[400];
+
+	(void)inet_ntop(AF_INET6, end->gid.raw, own, sizeof(own));
+	(void)inet_ntop(AF_INET6, end->peer->gid.raw, peer, sizeof(peer));
+	if (ibv_query_gid(end->context, PORT, end->gid_index, &gid) == 0)
+		(void)inet_ntop(AF_INET6, gid.raw, now, sizeof(now));
+	(void)ibv_query_qp(end->qp, &attr, IBV_QP_STATE, &init);
+	(void)snprintf(why, sizeof(why),
+	               "%s: %s, GID %u was %s and is %s; to %s, queue pair %u to %u in state %d, "
+	               "port in state %d with MTU code %d",
+	               strerror(err), ibv_get_device_name(end->context->device), end->gid_index,
+	               own, now, peer, end->qp->qp_num, end->peer->qp->qp_num, (int)attr.qp_state,
+	               (int)end->port.state, (int)end->port.active_mtu);
+	lane_die("ibv_modify_qp to RTR", why);
+}
+
 static void connect_end(struct verbs_end *end)
 {
 	const struct verbs_end *peer = end->peer;
@@ -261,12 +288,14 @@ static void connect_end(struct verbs_end *end)
 	                           .retry_cnt = 6,
 	                           .rnr_retry = 7,
 	                           .max_rd_atomic = 1};
+	int err;
 
-	must("ibv_modify_qp to RTR",
-	     ibv_modify_qp(end->qp, &ready,
-	                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-	                           IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-	                           IBV_QP_MIN_RNR_TIMER));
+	err = ibv_modify_qp(end->qp, &ready,
+	                    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+	                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+	                            IBV_QP_MIN_RNR_TIMER);
+	if (err != 0)
+		die_unready(end, err);
 	must("ibv_modify_qp to RTS",
 	     ibv_modify_qp(end->qp, &send,
 	                   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
