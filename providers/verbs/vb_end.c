@@ -336,6 +336,13 @@ static bool may_be_asked(const struct vb_conn *conn)
 	       base_now_ns() < conn->bare_until;
 }
 
+/* Whether the peer, which has disconnected, meant well by it is about to be known. */
+static bool is_asking(const struct vb_conn *conn)
+{
+	return conn->wait == VB_WAIT_ANSWER || conn->wait == VB_WAIT_MOMENT ||
+	       conn->wait == VB_WAIT_PROBE;
+}
+
 void vb_end_on_timer(void *arg)
 {
 	struct vb_conn *conn = arg;
@@ -491,7 +498,7 @@ enum ndx_status vb_conn_detach(struct ndx_spi_conn *spi)
 		await_goodbye(conn);
 		say(conn, true);
 	}
-	if (may_be_asked(conn))
+	if (may_be_asked(conn) || is_asking(conn))
 		return NDX_PENDING;
 	if (!kill_qp(conn->qp))
 		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not hand back requests in time");
