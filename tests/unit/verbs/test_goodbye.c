@@ -222,6 +222,25 @@ static void silence_is_none(void **state)
 	}
 }
 
+/* Both say it, the peer without a word: it may have aborted, so we stay until that is known. */
+static void who_asks_does_not_go_before_the_answer(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	end_open(&end, true);
+	run(&end, say_goodbye);
+	fake_run(rig_native(&end.rig), 1);
+	rig_expect_none(&end.rig);
+	run(&end, hear);
+	run(&end, detach);
+	assert_int_equal(end.status, NDX_PENDING);
+	assert_int_equal(end.rig.reports, 0);
+	step(&end, STEPS_ALONE, false);
+	assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
+	end_close(&end);
+}
+
 /* It gives requests up that nobody answers; these it has not. */
 static void an_adapter_has_asked_for_us(void **state)
 {
@@ -314,6 +333,7 @@ int main(void)
 		cmocka_unit_test(who_could_say_it_goes_at_once),
 		cmocka_unit_test(to_be_turned_away_is_an_answer),
 		cmocka_unit_test(silence_is_none),
+		cmocka_unit_test(who_asks_does_not_go_before_the_answer),
 		cmocka_unit_test(an_adapter_has_asked_for_us),
 		cmocka_unit_test(requests_to_one_that_said_goodbye_are_cancelled),
 		cmocka_unit_test(a_request_that_fails_there_is_a_failure),
