@@ -3,14 +3,9 @@
  * A connection whose channel was handed over: what the peer may say on it, and what it may do to
  * it. The peer is the test, byte by byte.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
+#include "end.h"
 
-#include <cmocka.h>
 #undef fail /* cmocka's; base_log.h has another */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <poll.h>
@@ -19,192 +14,31 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <ndx/ndx.h>
-
 #include "core.h"
 #include "fake_direct.h"
-#include "negotiation/frame.h"
 #include "negotiation/settle.h"
-
-#define PATIENCE_MS 10000u
-
-struct end {
-	struct ndx_adapter *adapter;
-	struct ndx_cq *cq;
-	struct ndx_qp *qp;
-	struct ndx_connector *connector;
-	struct ndx_overlapped ov;
-	struct ndx_overlapped notify;
-	struct ndx_peer_description own;
-	struct ndx_peer_description peer;
-	int fd;   /* of the connector */
-	int wire; /* of the peer; nothing is waited for without an end */
-};
-
-static void open_end(struct end *e, uint32_t connect_timeout_ms)
-{
-	const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
-	struct ndx_connector_attr how;
-	struct ndx_qp_attr attr;
-	int pair[2];
-
-	memset(e, 0, sizeof(*e));
-	assert_int_equal(ndx_adapter_open("loop", &e->adapter), NDX_OK);
-	fake_direct(e->adapter);
-	assert_int_equal(ndx_cq_create(e->adapter, 4, 0, 0, &e->cq), NDX_OK);
-	ndx_qp_attr_init(&attr);
-	attr.receive_cq = attr.initiator_cq = e->cq;
-	assert_int_equal(ndx_qp_create(e->adapter, &attr, &e->qp), NDX_OK);
-	ndx_connector_attr_init(&how);
-	how.connect_timeout_ms = connect_timeout_ms;
-	assert_int_equal(ndx_connector_create(e->adapter, &how, &e->connector), NDX_OK);
-	assert_int_equal(
-		ndx_connector_describe(e->connector, e->qp, NDX_ROLE_CLIENT, 4, 4, &e->own),
-		NDX_OK);
-	e->peer = e->own;
-	e->peer.qpn = 0x123456;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-	e->fd = pair[0];
-	e->wire = pair[1];
-	assert_int_equal(setsockopt(e->wire, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)),
-	                 0);
-}
-
-static void close_end(struct end *e)
-{
-	ndx_connector_close(e->connector);
-	ndx_qp_close(e->qp);
-	ndx_cq_close(e->cq);
-	ndx_adapter_close(e->adapter);
-	(void)close(e->wire);
-}
-
-static void ends(struct ndx_overlapped *ov, enum ndx_status status)
-{
-	assert_int_equal(ndx_overlapped_wait(ov, PATIENCE_MS), status);
-}
-
-static void tell(const struct end *e, const void *bytes, size_t length)
-{
-	assert_int_equal(send(e->wire, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
-}
-
-static void say(const struct end *e, enum frame_type type, uint8_t flags, uint32_t length)
-{
-	const struct frame f = {.type = type, .flags = flags, .length = length};
-	uint8_t bytes[FRAME_HEADER + 64] = {0};
-
-	frame_write_header(bytes, &f);
-	tell(e, bytes, FRAME_HEADER + length);
-}
-
-static void say_validate(const struct end *e, const struct frame_validate *v)
-{
-	uint8_t bytes[FRAME_HEADER + FRAME_VALIDATE_SIZE];
-	const struct frame f = {.type = FRAME_VALIDATE,
-	                        .stage = NDX_STAGE_VALIDATE,
-	                        .length = frame_write_validate(bytes + FRAME_HEADER, v)};
-
-	frame_write_header(bytes, &f);
-	tell(e, bytes, sizeof(bytes));
-}
-
-/* What the peer holds if it has understood everything. */
-static struct frame_validate peers_view(const struct end *e)
-{
-	struct frame_validate v;
-	char why[160];
-
-	assert_int_equal(settle(NDX_ROLE_SERVER, &e->peer, &e->own, &v.agreed, why, sizeof(why)),
-	                 NDX_OK);
-	settle_identity(&e->peer, v.own);
-	settle_identity(&e->own, v.peer);
-	return v;
-}
-
-/* The next frame that the peer gets. */
-static void hears(const struct end *e, enum frame_type type, uint8_t flags, uint8_t *payload)
-{
-	uint8_t bytes[FRAME_HEADER + FRAME_VALIDATE_SIZE];
-	struct frame f;
-	const char *why;
-	size_t used;
-
-	assert_int_equal(recv(e->wire, bytes, FRAME_HEADER, MSG_WAITALL), FRAME_HEADER);
-	if (frame_parse(bytes, FRAME_HEADER, FRAME_VALIDATE_SIZE, &f, &used, &why) == FRAME_MORE)
-		assert_int_equal(
-			recv(e->wire, bytes + FRAME_HEADER, used - FRAME_HEADER, MSG_WAITALL),
-			(ssize_t)(used - FRAME_HEADER));
-	assert_int_equal(frame_parse(bytes, used, FRAME_VALIDATE_SIZE, &f, &used, &why),
-	                 FRAME_WHOLE);
-	assert_int_equal(f.type, type);
-	assert_int_equal(f.flags, flags);
-	if (payload != NULL)
-		memcpy(payload, f.payload, f.length);
-}
-
-static void hears_the_end(const struct end *e)
-{
-	uint8_t byte;
-	const ssize_t n = recv(e->wire, &byte, 1, 0);
-
-	/* Reset, if something was left unread there. */
-	assert_true(n == 0 || (n < 0 && errno == ECONNRESET));
-}
-
-static void begin(struct end *e)
-{
-	assert_int_equal(ndx_connector_set_channel(e->connector, e->fd), NDX_OK);
-	assert_int_equal(ndx_connector_connect_peer(e->connector, &e->peer, &e->ov), NDX_PENDING);
-}
-
-static void up(struct end *e)
-{
-	struct frame_validate v;
-
-	open_end(e, PATIENCE_MS);
-	v = peers_view(e);
-	begin(e);
-	hears(e, FRAME_VALIDATE, 0, NULL);
-	say_validate(e, &v);
-	ends(&e->ov, NDX_OK);
-	assert_int_equal(ndx_connector_notify_disconnect(e->connector, &e->notify), NDX_PENDING);
-}
-
-static void indicated(struct end *e, enum ndx_disconnect_reason reason)
-{
-	ends(&e->notify, NDX_OK);
-	assert_int_equal(e->notify.information, reason);
-}
-
-static void disconnects(struct end *e, enum ndx_status status)
-{
-	memset(&e->ov, 0, sizeof(e->ov));
-	assert_int_equal(ndx_connector_disconnect(e->connector, &e->ov), NDX_PENDING);
-	ends(&e->ov, status);
-}
 
 static void both_say_goodbye(void **state)
 {
 	struct end e;
 
 	(void)state;
-	up(&e); /* we first */
+	end_up(&e); /* we first */
 	assert_int_equal(ndx_connector_disconnect(e.connector, &e.ov), NDX_PENDING);
-	hears(&e, FRAME_GOODBYE, 0, NULL);
-	say(&e, FRAME_ALIVE, 0, 0); /* means nothing */
+	end_says(&e, FRAME_GOODBYE, 0, NULL);
+	end_hears(&e, FRAME_ALIVE, 0, 0); /* means nothing */
 	assert_int_equal(ndx_overlapped_status(&e.ov), NDX_PENDING);
-	say(&e, FRAME_GOODBYE, 0, 0);
-	ends(&e.ov, NDX_OK);
-	hears_the_end(&e);
-	close_end(&e);
-	up(&e); /* the peer first, and it goes at once when it is answered */
-	say(&e, FRAME_GOODBYE, 0, 0);
-	indicated(&e, NDX_DISCONNECT_GRACEFUL);
-	hears(&e, FRAME_GOODBYE, 0, NULL);
+	end_hears(&e, FRAME_GOODBYE, 0, 0);
+	end_completes(&e.ov, NDX_OK);
+	end_says_no_more(&e);
+	end_close(&e);
+	end_up(&e); /* the peer first, and it goes at once when it is answered */
+	end_hears(&e, FRAME_GOODBYE, 0, 0);
+	end_indicated(&e, NDX_DISCONNECT_GRACEFUL);
+	end_says(&e, FRAME_GOODBYE, 0, NULL);
 	assert_int_equal(shutdown(e.wire, SHUT_RDWR), 0);
-	disconnects(&e, NDX_OK);
-	close_end(&e);
+	end_disconnects(&e, NDX_OK);
+	end_close(&e);
 }
 
 static void nothing(void *arg)
@@ -231,16 +65,16 @@ static void who_goes_behind_both_goodbyes_breaks_nothing(void **state)
 
 	(void)state;
 	fake_direct_broods = true;
-	up(&e);
+	end_up(&e);
 	assert_int_equal(ndx_connector_disconnect(e.connector, &e.ov), NDX_PENDING);
-	hears(&e, FRAME_GOODBYE, 0, NULL);
-	say(&e, FRAME_GOODBYE, 0, 0);
-	say(&e, FRAME_BYE, 0, 0);
+	end_says(&e, FRAME_GOODBYE, 0, NULL);
+	end_hears(&e, FRAME_GOODBYE, 0, 0);
+	end_hears(&e, FRAME_BYE, 0, 0);
 	is_taken(&e);
 	fake_direct_broods = false;
 	core_host.report(e.connector->native, NDX_REPORT_PEER_DISC, 0, NULL);
-	ends(&e.ov, NDX_OK);
-	close_end(&e);
+	end_completes(&e.ov, NDX_OK);
+	end_close(&e);
 }
 
 static unsigned detaches;
@@ -266,17 +100,17 @@ static void a_queue_pair_stays_while_its_provider_needs_it(void **state)
 	struct end e;
 
 	(void)state;
-	up(&e);
+	end_up(&e);
 	base_loop_call(e.adapter->loop, set_detach, e.adapter);
 	detaches = 0;
 	ndx_qp_close(e.qp); /* the peer does not answer */
 	e.qp = NULL;
 	assert_int_equal(detaches, 4);
-	hears(&e, FRAME_GOODBYE, 0, NULL);
-	say(&e, FRAME_GOODBYE, 0, 0);
-	indicated(&e, NDX_DISCONNECT_GRACEFUL);
-	disconnects(&e, NDX_OK);
-	close_end(&e);
+	end_says(&e, FRAME_GOODBYE, 0, NULL);
+	end_hears(&e, FRAME_GOODBYE, 0, 0);
+	end_indicated(&e, NDX_DISCONNECT_GRACEFUL);
+	end_disconnects(&e, NDX_OK);
+	end_close(&e);
 }
 
 static void the_peer_is_told_what_we_hold(void **state)
@@ -287,18 +121,18 @@ static void the_peer_is_told_what_we_hold(void **state)
 	struct end e;
 
 	(void)state;
-	open_end(&e, PATIENCE_MS);
+	end_open(&e, END_PATIENCE_MS);
 	e.peer.outbound_read_limit = 2;
-	v = peers_view(&e);
-	begin(&e);
-	hears(&e, FRAME_VALIDATE, 0, payload);
+	v = end_peers_view(&e);
+	end_begin(&e);
+	end_says(&e, FRAME_VALIDATE, 0, payload);
 	/* The same, seen from the other side. */
 	settle_identity(&e.own, v.own);
 	settle_identity(&e.peer, v.peer);
 	(void)frame_write_validate(expected, &v);
 	assert_memory_equal(payload, expected, sizeof(expected));
-	close_end(&e);
-	ends(&e.ov, NDX_E_CANCELED);
+	end_close(&e);
+	end_completes(&e.ov, NDX_E_CANCELED);
 }
 
 static void who_holds_something_else_is_refused(void **state)
@@ -308,21 +142,21 @@ static void who_holds_something_else_is_refused(void **state)
 		struct frame_validate v;
 		struct end e;
 
-		open_end(&e, PATIENCE_MS);
-		v = peers_view(&e);
+		end_open(&e, END_PATIENCE_MS);
+		v = end_peers_view(&e);
 		v.own[3] ^= i == 0;
 		v.peer[7] ^= i == 1;
 		v.agreed.mtu >>= i == 2;
 		v.agreed.server_reads += i == 3;
-		begin(&e);
-		hears(&e, FRAME_VALIDATE, 0, NULL);
+		end_begin(&e);
+		end_says(&e, FRAME_VALIDATE, 0, NULL);
 		if (i == 4)
-			say(&e, FRAME_VALIDATE, 0, 47);
+			end_hears(&e, FRAME_VALIDATE, 0, 47);
 		else
-			say_validate(&e, &v);
-		ends(&e.ov, NDX_E_CONNECTION_REFUSED);
-		hears_the_end(&e);
-		close_end(&e);
+			end_hears_validate(&e, &v);
+		end_completes(&e.ov, NDX_E_CONNECTION_REFUSED);
+		end_says_no_more(&e);
+		end_close(&e);
 	}
 }
 
@@ -331,18 +165,18 @@ static void who_does_not_validate_is_not_waited_for(void **state)
 	struct end e;
 
 	(void)state;
-	open_end(&e, 50);
-	begin(&e);
-	hears(&e, FRAME_VALIDATE, 0, NULL);
-	ends(&e.ov, NDX_E_IO_TIMEOUT);
-	hears_the_end(&e);
-	close_end(&e);
-	open_end(&e, PATIENCE_MS);
-	begin(&e);
-	hears(&e, FRAME_VALIDATE, 0, NULL);
+	end_open(&e, 50);
+	end_begin(&e);
+	end_says(&e, FRAME_VALIDATE, 0, NULL);
+	end_completes(&e.ov, NDX_E_IO_TIMEOUT);
+	end_says_no_more(&e);
+	end_close(&e);
+	end_open(&e, END_PATIENCE_MS);
+	end_begin(&e);
+	end_says(&e, FRAME_VALIDATE, 0, NULL);
 	assert_int_equal(shutdown(e.wire, SHUT_RDWR), 0);
-	ends(&e.ov, NDX_E_CONNECTION_ABORTED);
-	close_end(&e);
+	end_completes(&e.ov, NDX_E_CONNECTION_ABORTED);
+	end_close(&e);
 }
 
 /* It was connected, and is not any more; both in one piece, before anybody looks. */
@@ -352,15 +186,15 @@ static void who_parts_at_once_was_there(void **state)
 	struct end e;
 
 	(void)state;
-	open_end(&e, PATIENCE_MS);
-	v = peers_view(&e);
-	say_validate(&e, &v);
-	say(&e, FRAME_GOODBYE, 0, 0);
+	end_open(&e, END_PATIENCE_MS);
+	v = end_peers_view(&e);
+	end_hears_validate(&e, &v);
+	end_hears(&e, FRAME_GOODBYE, 0, 0);
 	assert_int_equal(shutdown(e.wire, SHUT_WR), 0);
-	begin(&e);
-	ends(&e.ov, NDX_OK);
-	disconnects(&e, NDX_E_CONNECTION_ABORTED); /* it has not waited for ours */
-	close_end(&e);
+	end_begin(&e);
+	end_completes(&e.ov, NDX_OK);
+	end_disconnects(&e, NDX_E_CONNECTION_ABORTED); /* it has not waited for ours */
+	end_close(&e);
 }
 
 static void what_has_no_place_there_ends_it(void **state)
@@ -389,13 +223,13 @@ static void what_has_no_place_there_ends_it(void **state)
 
 		print_message("type %d, flags %u, %u bytes\n", odd[i].type, odd[i].flags,
 		              odd[i].length);
-		up(&e);
-		say(&e, odd[i].type, odd[i].flags, odd[i].length);
-		indicated(&e, NDX_DISCONNECT_ABORTED);
-		hears(&e, FRAME_GOODBYE, FRAME_ABORTED, NULL);
-		hears_the_end(&e);
-		disconnects(&e, NDX_E_CONNECTION_ABORTED);
-		close_end(&e);
+		end_up(&e);
+		end_hears(&e, odd[i].type, odd[i].flags, odd[i].length);
+		end_indicated(&e, NDX_DISCONNECT_ABORTED);
+		end_says(&e, FRAME_GOODBYE, FRAME_ABORTED, NULL);
+		end_says_no_more(&e);
+		end_disconnects(&e, NDX_E_CONNECTION_ABORTED);
+		end_close(&e);
 	}
 }
 
@@ -408,12 +242,12 @@ static void a_stream_that_ends_or_is_none_ends_it(void **state)
 	for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++) {
 		struct end e;
 
-		up(&e);
-		tell(&e, streams[i], strlen(streams[i]));
+		end_up(&e);
+		end_hears_bytes(&e, streams[i], strlen(streams[i]));
 		assert_int_equal(shutdown(e.wire, SHUT_WR), 0);
-		indicated(&e, NDX_DISCONNECT_ABORTED);
-		disconnects(&e, NDX_E_CONNECTION_ABORTED);
-		close_end(&e);
+		end_indicated(&e, NDX_DISCONNECT_ABORTED);
+		end_disconnects(&e, NDX_E_CONNECTION_ABORTED);
+		end_close(&e);
 	}
 }
 
@@ -425,15 +259,15 @@ static void pieces_are_put_together(void **state)
 	struct end e;
 
 	(void)state;
-	up(&e);
+	end_up(&e);
 	for (int i = 0; i < 100; i++)
-		say(&e, FRAME_ALIVE, 0, 0);
+		end_hears(&e, FRAME_ALIVE, 0, 0);
 	frame_write_header(bytes, &bye);
 	for (size_t i = 0; i < sizeof(bytes); i++)
-		tell(&e, bytes + i, 1);
-	indicated(&e, NDX_DISCONNECT_GRACEFUL);
-	disconnects(&e, NDX_OK);
-	close_end(&e);
+		end_hears_bytes(&e, bytes + i, 1);
+	end_indicated(&e, NDX_DISCONNECT_GRACEFUL);
+	end_disconnects(&e, NDX_OK);
+	end_close(&e);
 }
 
 static bool is_open(int fd)
@@ -447,7 +281,7 @@ static void a_channel_is_taken_once(void **state)
 	int other;
 
 	(void)state;
-	open_end(&e, PATIENCE_MS);
+	end_open(&e, END_PATIENCE_MS);
 	assert_int_equal(ndx_connector_connect_peer(e.connector, &e.peer, &e.ov),
 	                 NDX_E_INVALID_DEVICE_STATE);
 	other = dup(e.fd);
@@ -462,8 +296,8 @@ static void a_channel_is_taken_once(void **state)
 	                 NDX_E_INVALID_PARAMETER);
 	ndx_connector_close(e.connector);
 	e.connector = NULL;
-	hears_the_end(&e);
-	close_end(&e);
+	end_says_no_more(&e);
+	end_close(&e);
 }
 
 static void peers_that_do_not_go_together_are_refused(void **state)
@@ -473,7 +307,7 @@ static void peers_that_do_not_go_together_are_refused(void **state)
 	struct end e;
 
 	(void)state;
-	open_end(&e, PATIENCE_MS);
+	end_open(&e, END_PATIENCE_MS);
 	assert_int_equal(ndx_connector_set_channel(e.connector, e.fd), NDX_OK);
 	peer = e.peer;
 	memcpy(peer.gid, ipv4, sizeof(ipv4));
@@ -487,7 +321,7 @@ static void peers_that_do_not_go_together_are_refused(void **state)
 	peer.mtu = 1500;
 	assert_int_equal(ndx_connector_connect_peer(e.connector, &peer, &e.ov),
 	                 NDX_E_INVALID_PARAMETER);
-	close_end(&e);
+	end_close(&e);
 }
 
 static void a_peer_without_a_channel_answers_by_itself(void **state)
@@ -495,16 +329,16 @@ static void a_peer_without_a_channel_answers_by_itself(void **state)
 	struct end e;
 
 	(void)state;
-	open_end(&e, PATIENCE_MS);
+	end_open(&e, END_PATIENCE_MS);
 	assert_int_equal(ndx_connector_set_channel(e.connector, NDX_NO_CHANNEL), NDX_OK);
 	assert_int_equal(ndx_connector_connect_peer(e.connector, &e.peer, &e.ov), NDX_PENDING);
-	ends(&e.ov, NDX_OK);
-	disconnects(&e, NDX_OK);
-	close_end(&e);
+	end_completes(&e.ov, NDX_OK);
+	end_disconnects(&e, NDX_OK);
+	end_close(&e);
 	(void)close(e.fd);
-	open_end(&e, PATIENCE_MS);
+	end_open(&e, END_PATIENCE_MS);
 	assert_int_equal(ndx_connector_set_channel(e.connector, NDX_NO_CHANNEL), NDX_OK);
-	close_end(&e);
+	end_close(&e);
 	(void)close(e.fd);
 }
 
@@ -517,7 +351,7 @@ static void an_end_sends_from_the_psn_that_it_was_told(void **state)
 	struct end e;
 
 	(void)state;
-	open_end(&e, PATIENCE_MS);
+	end_open(&e, END_PATIENCE_MS);
 	(void)close(e.fd);
 	ndx_connector_close(e.connector);
 	ndx_connector_attr_init(&attr);
@@ -538,7 +372,7 @@ static void an_end_sends_from_the_psn_that_it_was_told(void **state)
 	                 NDX_OK);
 	assert_int_equal(own.psn, 0);
 	e.connector = connector;
-	close_end(&e);
+	end_close(&e);
 }
 
 int main(void)
