@@ -12,6 +12,8 @@
 #define LEAST_SGE 2u
 /* The longest that close waits for the peer's goodbye, when its own work has ended. */
 #define GOODBYE_PATIENCE_MS 100u
+/* The longest that close leaves the queue pair to a provider that still needs it. */
+#define DETACH_MS 2000u
 #define DETACH_STEP_MS 10u
 #define RNR_TIMER_MAX 31u
 
@@ -303,9 +305,12 @@ static void end_close(void *arg)
 		connector_work(c);
 }
 
+/* A provider that needs the queue pair for longer is asked a last time, and then it is taken away:
+ * the connection ends abortively. */
 static void detach(struct qp_call *call)
 {
 	struct ndx_adapter *adapter = call->qp->object.adapter;
+	const uint64_t deadline = base_deadline(DETACH_MS);
 
 	call->can_wait = !base_loop_current(adapter->loop);
 	base_loop_call(adapter->loop, end_close, call);
@@ -313,6 +318,7 @@ static void detach(struct qp_call *call)
 		adapter_lock(adapter);
 		(void)adapter_wait(adapter, base_deadline(DETACH_STEP_MS));
 		adapter_unlock(adapter);
+		call->can_wait = base_now_ns() < deadline;
 		base_loop_call(adapter->loop, end_close, call);
 	}
 }

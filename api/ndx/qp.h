@@ -132,10 +132,11 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
 /**
  * Release. A connected queue pair disconnects implicitly: own requests end or are cancelled (at
  * most the drain time-out of its connector), the peer is told, receives are cancelled when its
- * goodbye has come, at most 100 ms later (1.5 s, if requests had to be cancelled and the peer could
- * not tell the goodbye from a crash otherwise); the rest happens in the background. When it
- * returns, the device does not touch the queue pair's memory any more; results that were not taken
- * can still be. NULL is a no-op. Must not run beside another call on the same queue pair.
+ * goodbye has come, at most 100 ms later; the rest happens in the background. If one side could not
+ * tell the other's goodbye from a crash otherwise, because requests had to be cancelled, it waits
+ * for up to two seconds more; when they are not enough, the connection is aborted. When it returns,
+ * the device does not touch the queue pair's memory any more; results that were not taken can still
+ * be. NULL is a no-op. Must not run beside another call on the same queue pair.
  *
  * In a callback of its adapter it waits for nothing, because nobody else could drive what it would
  * wait for. Own requests that have not ended by then are cancelled, and the connection is aborted:

@@ -357,8 +357,8 @@ struct ndx_provider_ops {
 	/**
 	 * The queue pair is being closed after conn_send_disc: cancel its receives so that its
 	 * memory is not touched again; the goodbye goes on without it. NDX_PENDING: not yet, the
-	 * peer still needs it; the core asks again until that is over, which the provider limits
-	 * to two seconds. Any failure, or NDX_PENDING in a callback: the core aborts.
+	 * two sides still need it; the core asks again until that is over. The limit is the core's:
+	 * two seconds, in a callback none at all. Then, and on any failure, it aborts.
 	 */
 	enum ndx_status (*conn_detach)(struct ndx_spi_conn *conn);
 

@@ -27,6 +27,7 @@ void end_open(struct end *e, uint32_t connect_timeout_ms)
 	assert_int_equal(ndx_qp_create(e->adapter, &attr, &e->qp), NDX_OK);
 	ndx_connector_attr_init(&how);
 	how.connect_timeout_ms = connect_timeout_ms;
+	how.disconnect_timeout_ms = 6 * END_PATIENCE_MS; /* it is never this that ends something */
 	assert_int_equal(ndx_connector_create(e->adapter, &how, &e->connector), NDX_OK);
 	assert_int_equal(
 		ndx_connector_describe(e->connector, e->qp, NDX_ROLE_CLIENT, 4, 4, &e->own),

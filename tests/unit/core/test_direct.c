@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base_linux.h"
 #include "core.h"
 #include "fake_direct.h"
 #include "negotiation/settle.h"
@@ -78,6 +79,8 @@ static void who_goes_behind_both_goodbyes_breaks_nothing(void **state)
 }
 
 static unsigned detaches;
+static uint64_t detached_at; /* when it was asked last */
+static uint64_t needed_until;
 
 static enum ndx_status detach_in_the_end(struct ndx_spi_conn *conn)
 {
@@ -85,14 +88,27 @@ static enum ndx_status detach_in_the_end(struct ndx_spi_conn *conn)
 	return ++detaches < 4 ? NDX_PENDING : NDX_OK;
 }
 
+/* For longer than anybody waits; but who does is to fail, not to hang. */
+static enum ndx_status detach_never(struct ndx_spi_conn *conn)
+{
+	(void)conn;
+	detaches++;
+	detached_at = base_now_ns();
+	return detached_at < needed_until ? NDX_PENDING : NDX_OK;
+}
+
+static enum ndx_status (*detach)(struct ndx_spi_conn *conn);
+
 static void set_detach(void *arg)
 {
 	static struct ndx_provider_ops ops;
 	struct ndx_adapter *adapter = arg;
 
 	ops = *adapter->ops;
-	ops.conn_detach = detach_in_the_end;
+	ops.conn_detach = detach;
 	adapter->ops = &ops;
+	detaches = 0;
+	needed_until = base_deadline(END_PATIENCE_MS);
 }
 
 static void a_queue_pair_stays_while_its_provider_needs_it(void **state)
@@ -101,8 +117,8 @@ static void a_queue_pair_stays_while_its_provider_needs_it(void **state)
 
 	(void)state;
 	end_up(&e);
+	detach = detach_in_the_end;
 	base_loop_call(e.adapter->loop, set_detach, e.adapter);
-	detaches = 0;
 	ndx_qp_close(e.qp); /* the peer does not answer */
 	e.qp = NULL;
 	assert_int_equal(detaches, 4);
@@ -110,6 +126,34 @@ static void a_queue_pair_stays_while_its_provider_needs_it(void **state)
 	end_hears(&e, FRAME_GOODBYE, 0, 0);
 	end_indicated(&e, NDX_DISCONNECT_GRACEFUL);
 	end_disconnects(&e, NDX_OK);
+	end_close(&e);
+}
+
+/* The goodbye was said; then the provider would not let go. */
+static void was_aborted(struct end *e)
+{
+	end_says(e, FRAME_GOODBYE, 0, NULL);
+	end_says(e, FRAME_GOODBYE, FRAME_ABORTED, NULL);
+	end_says_no_more(e);
+	end_indicated(e, NDX_DISCONNECT_ABORTED);
+	end_disconnects(e, NDX_E_CONNECTION_ABORTED);
+}
+
+static void a_provider_that_needs_it_for_ever_ends_in_an_abort(void **state)
+{
+	struct end e;
+	uint64_t due;
+
+	(void)state;
+	end_up(&e);
+	detach = detach_never;
+	base_loop_call(e.adapter->loop, set_detach, e.adapter);
+	due = base_deadline(2000); /* what it may count on */
+	ndx_qp_close(e.qp);
+	e.qp = NULL;
+	assert_true(detached_at >= due);
+	assert_true(detached_at < needed_until);
+	was_aborted(&e);
 	end_close(&e);
 }
 
@@ -381,6 +425,7 @@ int main(void)
 		cmocka_unit_test(both_say_goodbye),
 		cmocka_unit_test(who_goes_behind_both_goodbyes_breaks_nothing),
 		cmocka_unit_test(a_queue_pair_stays_while_its_provider_needs_it),
+		cmocka_unit_test(a_provider_that_needs_it_for_ever_ends_in_an_abort),
 		cmocka_unit_test(the_peer_is_told_what_we_hold),
 		cmocka_unit_test(who_holds_something_else_is_refused),
 		cmocka_unit_test(who_does_not_validate_is_not_waited_for),
