@@ -157,6 +157,29 @@ static void a_provider_that_needs_it_for_ever_ends_in_an_abort(void **state)
 	end_close(&e);
 }
 
+static void close_here(void *arg)
+{
+	struct end *e = arg;
+
+	ndx_qp_close(e->qp);
+	e->qp = NULL;
+}
+
+/* On the control thread, where nobody else could drive what it would wait for. */
+static void in_a_callback_it_ends_at_once(void **state)
+{
+	struct end e;
+
+	(void)state;
+	end_up(&e);
+	detach = detach_never;
+	base_loop_call(e.adapter->loop, set_detach, e.adapter);
+	base_loop_call(e.adapter->loop, close_here, &e);
+	assert_int_equal(detaches, 1);
+	was_aborted(&e);
+	end_close(&e);
+}
+
 static void the_peer_is_told_what_we_hold(void **state)
 {
 	uint8_t payload[FRAME_VALIDATE_SIZE];
@@ -426,6 +449,7 @@ int main(void)
 		cmocka_unit_test(who_goes_behind_both_goodbyes_breaks_nothing),
 		cmocka_unit_test(a_queue_pair_stays_while_its_provider_needs_it),
 		cmocka_unit_test(a_provider_that_needs_it_for_ever_ends_in_an_abort),
+		cmocka_unit_test(in_a_callback_it_ends_at_once),
 		cmocka_unit_test(the_peer_is_told_what_we_hold),
 		cmocka_unit_test(who_holds_something_else_is_refused),
 		cmocka_unit_test(who_does_not_validate_is_not_waited_for),
