@@ -8,6 +8,7 @@
 
 #include "base_linux.h"
 #include "base_loop.h"
+#include "nobody.h"
 
 static void fails(struct ndx_session *s, enum ndx_status got, enum ndx_status want,
                   enum ndx_error_layer layer, const char *text)
@@ -21,21 +22,6 @@ static void fails(struct ndx_session *s, enum ndx_status got, enum ndx_status wa
 	assert_int_equal(e.layer, layer);
 	assert_int_equal(ndx_session_get_state(s), NDX_SESSION_FAILED);
 	says(text);
-}
-
-/* A port where nobody listens: it is bound, so that no other process gets it. To be closed. */
-static int nobody(char address[32])
-{
-	struct sockaddr_in at = {.sin_family = AF_INET,
-	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
-	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t length = sizeof(at);
-
-	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
-	(void)snprintf(address, 32, "127.0.0.1:%u", ntohs(at.sin_port));
-	return fd;
 }
 
 static void a_session_goes_through_its_stages(void **state)
@@ -79,7 +65,7 @@ static unsigned count_kind(struct ndx_session *s, enum ndx_history_kind kind, en
 static void the_backup_is_taken_when_the_first_is_gone(void **state)
 {
 	struct rig *r = *state;
-	char gone[32];
+	char gone[NOBODY_TEXT];
 	struct ndx_session *s;
 	struct server server;
 	const char *addresses[2] = {gone, server.address};
@@ -100,7 +86,7 @@ static void the_backup_is_taken_when_the_first_is_gone(void **state)
 static void attempts_end(void **state)
 {
 	struct rig *r = *state;
-	char gone[32];
+	char gone[NOBODY_TEXT];
 	const char *address = gone;
 	const int fd = nobody(gone);
 	struct ndx_session *s;

@@ -3,6 +3,9 @@
 #include "ends.h"
 
 #include <pthread.h>
+#include <unistd.h>
+
+#include "nobody.h"
 
 #define HOST TEST_PLUGINS "/ndx-host-py.so"
 #define SAMPLE(name) TEST_SOURCE "/plugins/python/samples/ndx-plugin-" name ".py"
@@ -325,7 +328,9 @@ static void a_transport_carries_a_session(void **state)
 	struct listening server;
 	struct gateway gateway;
 	char through[128];
+	char gone[NOBODY_TEXT];
 	const char *address = through;
+	const int fd = nobody(gone);
 	struct ndx_session *s;
 
 	(void)state;
@@ -345,10 +350,13 @@ static void a_transport_carries_a_session(void **state)
 	assert_int_equal(ndx_session_run(s), NDX_OK);
 	ndx_session_close(s);
 	listening_end(&server);
+	/* To nobody. */
+	address = gone;
 	s = session(v, &address);
 	assert_int_equal(ndx_session_connect(s), NDX_E_CONNECTION_REFUSED);
 	says("transport \"gateway\"");
 	ndx_session_close(s);
+	(void)close(fd);
 	forget(n, v);
 }
 
