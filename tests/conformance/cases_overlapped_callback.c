@@ -415,10 +415,8 @@ void case_overlapped_callback_may_close_what_just_failed(struct check *c)
 	struct pair *p = pair_open(c, NULL, NULL);
 	struct probe one;
 
-	if (!p || !probe_begin_then(&one, c, close_connecting, &p->a))
+	if (!p || !pair_at_nobody(p) || !probe_begin_then(&one, c, close_connecting, &p->a))
 		return;
-	ndx_listener_close(p->listener);
-	p->listener = NULL;
 	check_status(c,
 	             ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
 	                                   address_length(&p->address), 1, 1, NULL, 0, &one.ov),

@@ -219,6 +219,24 @@ struct pair *pair_open_on(struct pair *first, const struct side_attr *a, const s
 	return p;
 }
 
+bool pair_at_nobody(struct pair *p)
+{
+	const struct sockaddr_storage *host = place_address(p->b.place, p->b.attr.family);
+	socklen_t room = sizeof(p->address);
+
+	ndx_listener_close(p->listener);
+	p->listener = NULL;
+	memset(&p->address, 0, sizeof(p->address));
+	return check_status(
+		       p->c,
+		       ndx_connector_bind(p->b.conn, address_of_const(host), address_length(host)),
+		       NDX_OK, "connector_bind") &&
+	       check_status(
+		       p->c,
+		       ndx_connector_get_local_address(p->b.conn, address_of(&p->address), &room),
+		       NDX_OK, "get_local_address");
+}
+
 bool pairs_open(struct check *c, struct pair **pairs, size_t count, const struct side_attr *a,
                 const struct side_attr *b)
 {

@@ -95,6 +95,12 @@ bool pairs_open(struct check *c, struct pair **pairs, size_t count, const struct
 struct pair *pair_up(struct check *c, const struct side_attr *a);
 struct pair *pair_up_with(struct check *c, const struct side_attr *a, const struct side_attr *b);
 void pair_close_all(struct check *c);
+/*
+ * Instead of listening: `address` is one where nobody listens, and nobody can meanwhile, in this
+ * process or another; B's connector is bound to it. (A port that was free a moment ago may have
+ * been given to somebody else.)
+ */
+bool pair_at_nobody(struct pair *p);
 
 /* A listener at a place, listening. NULL when the check is over. */
 struct ndx_listener *listener_open(struct check *c, struct ndx_adapter *adapter,
