@@ -22,7 +22,8 @@
 #define ASKED_STEP 100u
 #define MOMENT_MS 100
 #define MOMENTS_MS 300 /* likewise, for many queue pairs: their requests are counted together */
-#define PROBED_MS 1300 /* so we are there for the peer's probe for longer than it waits */
+/* So we are there for the peer's probe for longer than it waits, if nothing stands before it. */
+#define PROBED_MS 1300
 #define PROBED_STEP 5
 #define QUIET_MS 2000 /* for the device to hand back what was cancelled */
 #define KILL_MS 50u   /* we wait for that in place */
@@ -488,6 +489,12 @@ static void await_goodbye(struct vb_conn *conn)
 	vb_end_on_work(conn);
 }
 
+/*
+ * Not while the peer may ask us, which is PROBED_MS, nor while we ask it. That mostly takes
+ * MOMENT_MS; but each of two questions may be answered at the last moment, after PROBE_MS, or
+ * vb_qp_patience() later behind own requests: 3.1 s, and 4.4 s if the peer disconnects when we were
+ * about to go. The core does not wait for so long.
+ */
 enum ndx_status vb_conn_detach(struct ndx_spi_conn *spi)
 {
 	struct vb_conn *conn = vb_conn_of(spi);
