@@ -15,7 +15,8 @@ struct ndx_port {
 	struct base_lock lock;
 	struct base_ov_list queue;
 	uint32_t posts;    /* counts pushes: what sleepers sleep on */
-	uint32_t sleepers; /* who sleeps, or is about to */
+	uint32_t sleepers; /* who sleeps, or is about to, and nobody has woken yet */
+	uint32_t woken;    /* ... and who was woken, and is not back yet */
 	int fd;            /* up while the queue holds something, if anybody has asked for it */
 	bool asked;
 	bool up;
@@ -78,16 +79,23 @@ int ndx_port_get_fd(struct ndx_port *port)
 
 void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
 {
+	uint32_t *posts = &port->posts;
+	bool wake;
+
 	base_lock_acquire(&port->lock);
 	__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
 	base_ov_push(&port->queue, ov);
 	show(port);
-	/* Woken under the lock: once it is let go, the consumer may take `ov` and close the port.
-	 */
-	__atomic_fetch_add(&port->posts, 1, __ATOMIC_RELEASE);
-	if (port->sleepers > 0)
-		base_futex_wake(&port->posts, 1);
+	__atomic_fetch_add(posts, 1, __ATOMIC_RELEASE);
+	/* Who was woken before and has not come yet takes this one, too. */
+	wake = port->sleepers > 0;
+	port->sleepers -= wake;
+	port->woken += wake;
 	base_lock_release(&port->lock);
+	/* Not under the lock, which is the first that it wants. From here on the consumer may have
+	 * taken `ov` and closed the port: waking only needs the address. */
+	if (wake)
+		base_futex_wake(posts, 1);
 }
 
 void ndx_port_post(struct ndx_port *port, struct ndx_overlapped *ov)
@@ -119,7 +127,11 @@ static void sleep_on(struct ndx_port *port, uint32_t seen, uint64_t deadline)
 {
 	base_futex_wait(&port->posts, seen, deadline);
 	base_lock_acquire(&port->lock);
-	port->sleepers--;
+	/* Whom a wake was meant for does not matter: there are as many as come back for one. */
+	if (port->woken > 0)
+		port->woken--;
+	else
+		port->sleepers--;
 	base_lock_release(&port->lock);
 }
 
