@@ -21,9 +21,9 @@
 struct ndx_loop {
 	pthread_t thread;
 	int poll;
-	int kick; /* raised when there is something in jobs, callbacks or timers */
-	uint32_t kicked;
+	int kick; /* raised for a thread that sleeps; never lowered, each time is an edge */
 	struct base_lock lock; /* of all below */
+	bool asleep;           /* or about to be; whoever wakes it says that it is not any more */
 	struct base_job *jobs;
 	struct base_job **jobs_end;
 	struct base_ov_list callbacks;
@@ -63,25 +63,25 @@ static void nudge(struct ndx_loop *loop)
 	base_futex_wake(&loop->nudges, 1);
 }
 
-static void raise_kick(struct ndx_loop *loop)
+/* Lock held: is it for the caller to raise the kick? What is there by now is seen by a thread that
+ * is awake: it looks at everything once more before it sleeps. */
+static bool needs_kick(struct ndx_loop *loop)
 {
-	if (__atomic_exchange_n(&loop->kicked, 1, __ATOMIC_ACQ_REL) == 0)
-		base_flag_raise(loop->kick);
+	const bool asleep = loop->asleep;
+
+	loop->asleep = false;
+	return asleep;
 }
 
 /* Lock held: behind it the loop may be gone, by what it was woken for. */
 static void kick(struct ndx_loop *loop)
 {
+	if (base_loop_current(loop))
+		return;
 	if (loop->inside)
 		nudge(loop);
-	raise_kick(loop);
-}
-
-static void kick_unless_current(struct ndx_loop *loop)
-{
-	/* The thread looks at everything once more before it sleeps. */
-	if (!base_loop_current(loop))
-		kick(loop);
+	if (needs_kick(loop))
+		base_flag_raise(loop->kick);
 }
 
 /* Lock held. */
@@ -98,32 +98,40 @@ void base_loop_post(struct ndx_loop *loop, struct base_job *job)
 		return;
 	base_lock_acquire(&loop->lock);
 	append(loop, job);
-	kick_unless_current(loop);
+	kick(loop);
 	base_lock_release(&loop->lock);
 }
 
 unsigned base_loop_queue(struct ndx_loop *loop, struct base_job *job)
 {
 	const bool current = base_loop_current(loop);
+	bool wake;
 
 	if (__atomic_exchange_n(&job->queued, 1, __ATOMIC_ACQ_REL) != 0)
 		return 0;
 	base_lock_acquire(&loop->lock);
 	append(loop, job);
-	loop->wakers += !current;
 	if (loop->inside && !current)
 		nudge(loop);
+	/* It stays asleep for all others: who finds it so does not rely on us, who may be late. */
+	wake = !current && loop->asleep;
+	loop->wakers += wake;
 	base_lock_release(&loop->lock);
-	return !current;
+	return wake;
 }
 
 void base_loop_wake(struct ndx_loop *loop, unsigned count)
 {
+	bool wake;
 	bool last;
 
 	if (count == 0)
 		return;
-	raise_kick(loop); /* the loop stays as long as we are counted */
+	base_lock_acquire(&loop->lock);
+	wake = needs_kick(loop);
+	base_lock_release(&loop->lock);
+	if (wake)
+		base_flag_raise(loop->kick); /* the loop stays as long as we are counted */
 	base_lock_acquire(&loop->lock);
 	loop->wakers -= count;
 	last = loop->stop && loop->wakers == 0;
@@ -138,7 +146,7 @@ void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov)
 	base_lock_acquire(&loop->lock);
 	base_ov_push(&loop->callbacks, ov);
 	loop->callbacks_in++;
-	kick_unless_current(loop);
+	kick(loop);
 	base_lock_release(&loop->lock);
 }
 
@@ -222,7 +230,8 @@ static int to_ms(uint64_t ns)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-/* Milliseconds until the next timer, 0 if there is something to do, -1 for ever. */
+/* Milliseconds until the next timer, 0 if there is something to do, -1 for ever. Not 0: from here
+ * on the thread has to be woken. */
 static int idle_time(struct ndx_loop *loop)
 {
 	int ms = -1;
@@ -237,8 +246,19 @@ static int idle_time(struct ndx_loop *loop)
 
 		ms = due <= now ? 0 : to_ms(due - now);
 	}
+	loop->asleep = ms != 0;
 	base_lock_release(&loop->lock);
 	return ms;
+}
+
+static int sleep_on(struct ndx_loop *loop)
+{
+	const int n = base_poll_wait(loop->poll, loop->batch, BATCH, idle_time(loop));
+
+	base_lock_acquire(&loop->lock);
+	loop->asleep = false;
+	base_lock_release(&loop->lock);
+	return n;
 }
 
 static void run_queued(struct ndx_loop *loop)
@@ -260,13 +280,8 @@ static void dispatch(struct ndx_loop *loop, int count)
 
 		/* base_watch_remove() takes a watch out of the rest of the batch. */
 		loop->batch_left = count - i - 1;
-		if (watch == NULL)
-			continue;
-		if (loop->batch[i].data == loop) {
-			base_flag_lower(loop->kick);
-			__atomic_store_n(&loop->kicked, 0, __ATOMIC_RELEASE);
-			continue;
-		}
+		if (watch == NULL || loop->batch[i].data == loop)
+			continue; /* gone meanwhile, or the kick */
 		watch->fn(watch->arg, loop->batch[i].events);
 		base_loop_run_callbacks(loop);
 	}
@@ -315,9 +330,7 @@ static void *thread_main(void *arg)
 
 	t_current = loop;
 	while (!stopping(loop)) {
-		int n = base_poll_wait(loop->poll, loop->batch, BATCH, idle_time(loop));
-
-		dispatch(loop, n);
+		dispatch(loop, sleep_on(loop));
 		run_queued(loop);
 	}
 	if (loop->self)
@@ -359,7 +372,8 @@ enum ndx_status base_loop_create(const char *name, struct ndx_loop **out)
 		goto free_loop;
 	}
 	loop->kick = base_flag_create();
-	if (loop->kick < 0 || base_poll_add(loop->poll, loop->kick, EPOLLIN, false, loop) != 0) {
+	if (loop->kick < 0 ||
+	    base_poll_add(loop->poll, loop->kick, EPOLLIN | (uint32_t)EPOLLET, false, loop) != 0) {
 		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
 		          "no descriptor for the control thread %s; see ulimit -n", name);
 		goto close_fds;
@@ -391,7 +405,7 @@ void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
 	loop->last_arg = arg;
 	if (on_loop)
 		(void)pthread_detach(thread);
-	kick_unless_current(loop);
+	kick(loop);
 	base_lock_release(&loop->lock);
 	if (on_loop)
 		return;
@@ -488,7 +502,7 @@ void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms
 	base_list_add(at->next, &timer->node);
 	timer->armed = true;
 	if (loop->timers.next == &timer->node)
-		kick_unless_current(loop);
+		kick(loop);
 	base_lock_release(&loop->lock);
 }
 

@@ -52,7 +52,9 @@ static bool await(const uint32_t *word, uint32_t ms)
 static struct {
 	bool on;
 	uint32_t ran;
+	uint32_t ran_too;
 	bool too_early;
+	uint32_t count; /* of kicks; atomic */
 } slow_kick;
 
 void __real_base_flag_raise(int fd);
@@ -61,6 +63,7 @@ void __wrap_base_flag_raise(int fd);
 /* In place of base_flag_raise(): a thread that is held up behind the wake-up. */
 void __wrap_base_flag_raise(int fd)
 {
+	__atomic_fetch_add(&slow_kick.count, 1, __ATOMIC_RELAXED);
 	__real_base_flag_raise(fd);
 	if (slow_kick.on)
 		slow_kick.too_early = await(&slow_kick.ran, MOMENT_MS);
@@ -84,6 +87,12 @@ static void ran(void *arg)
 {
 	(void)arg;
 	set_word(&slow_kick.ran);
+}
+
+static void ran_too(void *arg)
+{
+	(void)arg;
+	set_word(&slow_kick.ran_too);
 }
 
 static void ran_callback(struct ndx_overlapped *ov)
@@ -128,6 +137,22 @@ static void *destroy_thread(void *arg)
 	return NULL;
 }
 
+/* Queue it when the thread sleeps: it has to be woken. */
+static unsigned queue_asleep(struct ndx_loop *to, struct base_job *job)
+{
+	const uint64_t deadline = base_deadline(10000);
+	unsigned wakes;
+
+	do {
+		slow_kick.ran = 0;
+		wakes = base_loop_queue(to, job);
+		if (wakes == 0)
+			assert_true(await(&slow_kick.ran, 10000));
+	} while (wakes == 0 && base_now_ns() < deadline);
+	assert_int_equal(wakes, 1);
+	return wakes;
+}
+
 static void a_loop_stays_until_who_queued_has_woken_it(void **state)
 {
 	struct base_job job = {.fn = ran};
@@ -136,9 +161,8 @@ static void a_loop_stays_until_who_queued_has_woken_it(void **state)
 
 	(void)state;
 	assert_int_equal(base_loop_create("ndx-victim", &victim), NDX_OK);
-	assert_int_equal(base_loop_queue(victim, &job), 1);
+	(void)queue_asleep(victim, &job);
 	assert_int_equal(base_loop_queue(victim, &job), 0);
-	slow_kick.ran = 0;
 	was_freed = 0;
 	assert_int_equal(pthread_create(&destroyer, NULL, destroy_thread, victim), 0);
 	/* destroying it wakes it, too: the job runs, but the loop may not go */
@@ -159,6 +183,39 @@ static void a_queued_job_runs_when_the_loop_is_woken(void **state)
 		base_loop_wake(loop, base_loop_queue(loop, &job));
 		assert_true(await(&slow_kick.ran, 10000));
 	}
+}
+
+static struct {
+	uint32_t runs; /* a job that keeps the thread busy ... */
+	uint32_t end;  /* ... until this is set */
+} busy;
+
+static void be_busy(void *arg)
+{
+	(void)arg;
+	set_word(&busy.runs);
+	(void)await(&busy.end, 10000);
+}
+
+static void a_thread_that_is_awake_is_not_woken(void **state)
+{
+	struct base_job busy_job = {.fn = be_busy};
+	struct base_job posted = {.fn = ran};
+	struct base_job queued = {.fn = ran_too};
+	uint32_t kicks;
+
+	(void)state;
+	busy.runs = busy.end = 0;
+	slow_kick.ran = slow_kick.ran_too = 0;
+	base_loop_post(loop, &busy_job);
+	assert_true(await(&busy.runs, 10000));
+	kicks = slow_kick.count;
+	base_loop_post(loop, &posted);
+	assert_int_equal(base_loop_queue(loop, &queued), 0);
+	assert_int_equal(slow_kick.count, kicks);
+	set_word(&busy.end);
+	assert_true(await(&slow_kick.ran, 10000));
+	assert_true(await(&slow_kick.ran_too, 10000));
 }
 
 /* Two who queue the same work and are late to wake the loop: nothing that they had done is left. */
@@ -223,9 +280,7 @@ static void what_is_queued_runs_also_when_another_wakes_the_loop(void **state)
 	unsigned wakes;
 
 	(void)state;
-	slow_kick.ran = 0;
-	wakes = base_loop_queue(loop, &job);
-	assert_int_equal(wakes, 1);
+	wakes = queue_asleep(loop, &job);
 	base_loop_post(loop, &other);
 	assert_true(await(&slow_kick.ran, 10000));
 	/* it has run; being woken for it once more harms nobody, and it can be queued again */
@@ -434,6 +489,7 @@ int main(void)
 		cmocka_unit_test(loop_is_destroyed_from_a_loop_that_it_is_calling),
 		cmocka_unit_test(a_loop_stays_until_who_queued_has_woken_it),
 		cmocka_unit_test(a_queued_job_runs_when_the_loop_is_woken),
+		cmocka_unit_test(a_thread_that_is_awake_is_not_woken),
 		cmocka_unit_test(what_is_queued_runs_also_when_another_wakes_the_loop),
 		cmocka_unit_test(nothing_is_lost_when_the_loop_is_woken_late),
 		cmocka_unit_test(job_that_comes_again_keeps_no_timer_from_firing),
