@@ -41,7 +41,8 @@ static bool grow(struct base_cq *cq, uint64_t need)
 		return true;
 	if (size > UINT32_MAX / 2)
 		return false;
-	ring = calloc(size, sizeof(*ring));
+	/* Not cleared: what is never waiting at once needs no memory. */
+	ring = malloc((size_t)size * sizeof(*ring));
 	if (ring == NULL)
 		return false;
 	for (uint64_t n = cq->taken; n != cq->pushed; n++)
