@@ -439,6 +439,20 @@ enum ndx_status vb_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type typ
 
 /* ---- life ---- */
 
+/*
+ * What the queue pairs will need is known when they are there; with it the queue would grow step by
+ * step while connections are made. So it begins with what the consumer has in mind and a half more,
+ * for our own requests.
+ */
+static int first_room(const struct vb_adapter *adapter, uint32_t depth)
+{
+	uint64_t room = (uint64_t)depth + depth / 2;
+
+	if (room > (uint64_t)adapter->attr.max_cqe)
+		room = (uint64_t)adapter->attr.max_cqe;
+	return (int)(room > FIRST_ROOM ? room : FIRST_ROOM);
+}
+
 enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64_t affinity,
                              struct ndx_spi_cq **out)
 {
@@ -459,7 +473,11 @@ enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64
 	if (affinity != 0)
 		vector = __builtin_ctzll(affinity) % adapter->context->num_comp_vectors;
 	cq->adapter = adapter;
-	cq->native = ibv_create_cq(adapter->context, FIRST_ROOM, cq, adapter->completions, vector);
+	cq->native = ibv_create_cq(adapter->context, first_room(adapter, depth), cq,
+	                           adapter->completions, vector);
+	if (cq->native == NULL)
+		cq->native = ibv_create_cq(adapter->context, FIRST_ROOM, cq, adapter->completions,
+		                           vector);
 	if (cq->native == NULL) {
 		st = fail(vb_refusal(adapter, errno), errno, "ibv_create_cq: %s", strerror(errno));
 		goto fini_base;

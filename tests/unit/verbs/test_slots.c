@@ -218,9 +218,57 @@ static void a_message_says_that_it_solicits(void **state)
 	rig_close(&rig);
 }
 
+/* A queue that grows while connections are made makes them dear. */
+static void a_queue_begins_with_what_is_asked_for(void **state)
+{
+	static const struct {
+		uint32_t depth;
+		int most;
+		int room;
+	} cases[] = {{1000, 100000, 1500}, {1000, 1200, 1200}, {10, 100000, 64}, {1000, 0, 64}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ndx_spi_cq *cq;
+		struct rig rig;
+
+		rig_open(&rig);
+		rig.adapter.attr.max_cqe = cases[i].most;
+		assert_int_equal(vb_cq_create(&rig.adapter.spi, cases[i].depth, 0, &cq), NDX_OK);
+		assert_int_equal(vb_cq_of(&cq->pub)->native->cqe, cases[i].room);
+		assert_int_equal(vb_cq_reserve(vb_cq_of(&cq->pub), (uint32_t)cases[i].room),
+		                 NDX_OK);
+		assert_int_equal(rig.device.count[FAKE_RESIZE_CQ], 0);
+		assert_int_equal(vb_cq_reserve(vb_cq_of(&cq->pub), 1), NDX_OK);
+		assert_int_equal(rig.device.count[FAKE_RESIZE_CQ], 1);
+		vb_cq_unreserve(vb_cq_of(&cq->pub), (uint32_t)cases[i].room + 1);
+		vb_cq_destroy(cq);
+		rig_close(&rig);
+	}
+}
+
+/* ... but it is no reason to have none: it may never be needed, and ulimit -l is small. */
+static void a_queue_that_cannot_begin_so_begins_small(void **state)
+{
+	struct ndx_spi_cq *cq;
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.adapter.attr.max_cqe = 100000;
+	rig.device.refuse_nth[FAKE_CREATE_CQ] = 1;
+	rig.device.refuse_errno = ENOMEM;
+	assert_int_equal(vb_cq_create(&rig.adapter.spi, 1000, 0, &cq), NDX_OK);
+	assert_int_equal(vb_cq_of(&cq->pub)->native->cqe, 64);
+	vb_cq_destroy(cq);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_queue_begins_with_what_is_asked_for),
+		cmocka_unit_test(a_queue_that_cannot_begin_so_begins_small),
 		cmocka_unit_test(affinity_chooses_the_vector),
 		cmocka_unit_test(a_message_says_that_it_solicits),
 		cmocka_unit_test(silent_requests_never_run_out_of_slots),
