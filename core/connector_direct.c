@@ -4,7 +4,9 @@
  * manager. Goodbyes, aborts and the proof that both ends are there go over a channel: one that was
  * handed over, or the transport of the session that told the ends of each other.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base_linux.h"
@@ -24,6 +26,10 @@ enum ndx_status conn_direct_describe(struct ndx_connector *c, const struct socka
 {
 	enum ndx_status st;
 
+	if (c->direct.pair == NULL)
+		c->direct.pair = calloc(1, sizeof(*c->direct.pair));
+	if (c->direct.pair == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for two descriptions");
 	memset(out, 0, sizeof(*out));
 	out->psn = c->attr.psn;
 	st = c->adapter->ops->qp_describe(c->native, near, out);
@@ -31,7 +37,7 @@ enum ndx_status conn_direct_describe(struct ndx_connector *c, const struct socka
 		return st;
 	out->inbound_read_limit = c->own.inbound_read_limit;
 	out->outbound_read_limit = c->own.outbound_read_limit;
-	c->direct.own = *out;
+	c->direct.pair->own = *out;
 	c->direct.on = true;
 	return NDX_OK;
 }
@@ -40,7 +46,7 @@ enum ndx_status conn_direct_check(const struct ndx_connector *c,
                                   const struct ndx_peer_description *peer)
 {
 	const enum ndx_role role = c->passive ? NDX_ROLE_SERVER : NDX_ROLE_CLIENT;
-	const struct ndx_peer_description *own = &c->direct.own;
+	const struct ndx_peer_description *own = &c->direct.pair->own;
 	struct ndx_agreement agreed;
 	char why[160] = "it is of another kind";
 	enum ndx_status st = NDX_E_INVALID_PARAMETER;
@@ -68,7 +74,7 @@ enum ndx_status conn_direct_check(const struct ndx_connector *c,
 
 void conn_direct_start(struct ndx_connector *c, const struct ndx_peer_description *peer)
 {
-	c->direct.peer = *peer;
+	c->direct.pair->peer = *peer;
 	c->peer = (struct ndx_spi_params){.inbound_read_limit = peer->inbound_read_limit,
 	                                  .outbound_read_limit = peer->outbound_read_limit};
 	c->peer_known = true;
@@ -85,9 +91,10 @@ static void validate(struct ndx_connector *c)
 	char why[160];
 
 	memset(&v, 0, sizeof(v));
-	(void)settle(role, &c->direct.own, &c->direct.peer, &v.agreed, why, sizeof(why));
-	settle_identity(&c->direct.own, v.own);
-	settle_identity(&c->direct.peer, v.peer);
+	(void)settle(role, &c->direct.pair->own, &c->direct.pair->peer, &v.agreed, why,
+	             sizeof(why));
+	settle_identity(&c->direct.pair->own, v.own);
+	settle_identity(&c->direct.pair->peer, v.peer);
 	channel_validate(c->direct.channel, &v);
 }
 
@@ -100,7 +107,7 @@ static void complete(struct ndx_connector *c)
 
 enum ndx_status conn_direct_meet(struct ndx_connector *c)
 {
-	enum ndx_status st = c->adapter->ops->qp_connect_peer(c->native, &c->direct.peer);
+	enum ndx_status st = c->adapter->ops->qp_connect_peer(c->native, &c->direct.pair->peer);
 
 	if (st != NDX_OK)
 		return st;

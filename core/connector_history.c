@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base_linux.h"
 #include "base_log.h"
@@ -77,22 +78,29 @@ static const char *result_text(enum ndx_status status, const char *cause, char t
 void conn_note(struct ndx_connector *c, const char *from, const char *event,
                const struct conn_result *result)
 {
-	struct ndx_transition *t = &c->history.last[c->history.total++ % NDX_HISTORY_MAX];
+	struct conn_change *t = &c->history.last[c->history.total++ % NDX_HISTORY_MAX];
+	const char *cause = result->cause;
 	char text[CONN_TEXT];
 	char more[RESULT_TEXT];
 
+	free(t->cause);
+	t->cause = cause != NULL && cause[0] != '\0' ? strndup(cause, CONN_CAUSE - 1) : NULL;
 	t->time_ns = base_now_ns();
 	t->from = from;
 	t->event = event;
 	t->to = conn_state_name(c);
 	t->status = result->status;
 	t->native = result->native;
-	(void)snprintf(t->cause, sizeof(t->cause), "%s",
-	               result->cause != NULL ? result->cause : "");
 	if (base_log_enabled(NDX_LOG_DEBUG))
 		base_log(NDX_LOG_DEBUG, __func__, t->native, "%s: %s + %s -> %s%s",
 		         conn_text(c, text), from, event, t->to,
-		         result_text(t->status, t->cause, more));
+		         result_text(t->status, cause, more));
+}
+
+void conn_forget(struct ndx_connector *c)
+{
+	for (size_t i = 0; i < NDX_HISTORY_MAX; i++)
+		free(c->history.last[i].cause);
 }
 
 void conn_enter(struct ndx_connector *c, enum conn_phase next, const char *event,
@@ -105,12 +113,12 @@ void conn_enter(struct ndx_connector *c, enum conn_phase next, const char *event
 }
 
 /* Number n of those that are still there. */
-static const struct ndx_transition *at(const struct conn_history *h, uint64_t n)
+static const struct conn_change *at(const struct conn_changes *h, uint64_t n)
 {
 	return &h->last[n % NDX_HISTORY_MAX];
 }
 
-static uint64_t oldest(const struct conn_history *h)
+static uint64_t oldest(const struct conn_changes *h)
 {
 	return h->total > NDX_HISTORY_MAX ? h->total - NDX_HISTORY_MAX : 0;
 }
@@ -118,13 +126,13 @@ static uint64_t oldest(const struct conn_history *h)
 /* For who has a log, but not at the level that shows each change as it comes. */
 static void dump(const struct ndx_connector *c)
 {
-	const struct conn_history *h = &c->history;
+	const struct conn_changes *h = &c->history;
 	char more[RESULT_TEXT];
 
 	if (h->total == 0 || !base_log_enabled(NDX_LOG_INFO))
 		return;
 	for (uint64_t n = oldest(h); n < h->total; n++) {
-		const struct ndx_transition *t = at(h, n);
+		const struct conn_change *t = at(h, n);
 
 		base_log(NDX_LOG_INFO, __func__, t->native,
 		         "connector#%u history %llu/%llu: %.3f ms: %s + %s -> %s%s", c->id,
@@ -157,7 +165,7 @@ void conn_count_end(struct ndx_connector *c)
 }
 
 /* Did anything that came end badly? */
-static bool has_failed(const struct conn_history *h)
+static bool has_failed(const struct conn_changes *h)
 {
 	for (uint64_t n = oldest(h); n < h->total; n++) {
 		enum ndx_status status = at(h, n)->status;
@@ -168,16 +176,33 @@ static bool has_failed(const struct conn_history *h)
 	return false;
 }
 
+/* As the consumer sees it. */
+static void tell(const struct conn_change *t, struct ndx_transition *out)
+{
+	*out = (struct ndx_transition){.time_ns = t->time_ns,
+	                               .from = t->from,
+	                               .event = t->event,
+	                               .to = t->to,
+	                               .status = t->status,
+	                               .native = t->native};
+	if (t->cause != NULL)
+		(void)snprintf(out->cause, sizeof(out->cause), "%s", t->cause);
+}
+
 void conn_describe(const struct ndx_connector *c, struct conn_grave *out)
 {
+	const struct conn_changes *h = &c->history;
+
 	*out = (struct conn_grave){
 		.id = c->id,
 		.qp_id = c->qp_id,
 		.passive = c->passive,
 		.local = c->native->local,
 		.peer = c->native->peer.ss_family != AF_UNSPEC ? c->native->peer : c->destination,
-		.history = c->history,
+		.history = {.total = h->total},
 	};
+	for (uint64_t n = oldest(h); n < h->total; n++)
+		tell(at(h, n), &out->history.last[n % NDX_HISTORY_MAX]);
 }
 
 void conn_bury(struct ndx_connector *c)
@@ -211,7 +236,7 @@ enum ndx_status ndx_connector_get_history(struct ndx_connector *c, struct ndx_tr
 		first = c->history.total - *count;
 	*count = (size_t)(c->history.total - first);
 	for (size_t i = 0; i < *count; i++)
-		list[i] = *at(&c->history, first + i);
+		tell(at(&c->history, first + i), &list[i]);
 	if (total != NULL)
 		*total = c->history.total;
 	adapter_unlock(c->adapter);

@@ -56,8 +56,10 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	c->adapter->ops->conn_abandon(c->native);
 	/* What the provider said of this attempt must not be taken for the next one's. */
 	base_lock_acquire(&c->inbox_lock);
-	c->connected.full = false;
-	c->established.full = false;
+	c->connected = (struct conn_mail){.full = false};
+	c->established = (struct conn_mail){.full = false};
+	free(c->inbox_params);
+	c->inbox_params = NULL;
 	c->reports = 0;
 	c->news = 0;
 	c->report_native = 0;
@@ -77,6 +79,9 @@ static void conn_last(void *arg)
 	struct ndx_connector *c = arg;
 	struct ndx_adapter *adapter = c->adapter;
 
+	conn_forget(c);
+	free(c->inbox_params);
+	free(c->direct.pair);
 	free(c);
 	adapter_put(adapter, false);
 }
@@ -363,11 +368,20 @@ static void run_commands(struct ndx_connector *c)
 
 /* ---- upcalls ---- */
 
-static void remember_peer(struct ndx_connector *c, const struct conn_mail *mail)
+/* What an upcall has brought: a copy of the inbox. */
+struct news {
+	struct conn_mail connected;
+	struct conn_mail established;
+	struct ndx_spi_params *params; /* of whichever says that it has some; ours */
+	uint32_t reports;
+};
+
+static void remember_peer(struct ndx_connector *c, const struct conn_mail *mail,
+                          const struct ndx_spi_params *params)
 {
 	if (!mail->has_params)
 		return;
-	c->peer = mail->params;
+	c->peer = *params;
 	c->peer_known = true;
 }
 
@@ -375,11 +389,12 @@ static void remember_peer(struct ndx_connector *c, const struct conn_mail *mail)
 static const struct conn_result stranger = {.status = NDX_E_CONNECTION_REFUSED,
                                             .cause = "the answer is not the described peer's"};
 
-static void take_connected(struct ndx_connector *c, const struct conn_mail *mail)
+static void take_connected(struct ndx_connector *c, const struct conn_mail *mail,
+                           const struct ndx_spi_params *params)
 {
 	if (c->phase != CONN_CONNECTING)
 		return;
-	remember_peer(c, mail);
+	remember_peer(c, mail, params);
 	if (mail->status != NDX_OK) {
 		end_by_mail(c, phase_after(mail->status), mail->status, mail->native);
 		return;
@@ -397,7 +412,8 @@ static void take_connected(struct ndx_connector *c, const struct conn_mail *mail
 	}
 }
 
-static void take_established(struct ndx_connector *c, const struct conn_mail *mail)
+static void take_established(struct ndx_connector *c, const struct conn_mail *mail,
+                             const struct ndx_spi_params *params)
 {
 	switch (c->phase) {
 	case CONN_COMPLETING:
@@ -406,13 +422,13 @@ static void take_established(struct ndx_connector *c, const struct conn_mail *ma
 			conn_went_up(c);
 			conn_complete_ov(&c->ov, NDX_OK, 0, 0);
 		} else {
-			remember_peer(c, mail);
+			remember_peer(c, mail, params);
 			end_by_mail(c, CONN_FAILED, mail->status, mail->native);
 		}
 		break;
 	case CONN_ANSWERED:
 	case CONN_REQUESTED:
-		remember_peer(c, mail);
+		remember_peer(c, mail, params);
 		c->gone_status = mail->status != NDX_OK ? mail->status : NDX_E_CONNECTION_ABORTED;
 		end_by_mail(c, CONN_GONE, c->gone_status, mail->native);
 		break;
@@ -445,7 +461,7 @@ static void take_reports(struct ndx_connector *c, uint32_t reports)
 
 	if (c->phase != CONN_UP) {
 		if (reports & NDX_REPORT_ABORT)
-			take_established(c, &lost);
+			take_established(c, &lost, NULL);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(report_events) / sizeof(report_events[0]); i++) {
@@ -454,33 +470,39 @@ static void take_reports(struct ndx_connector *c, uint32_t reports)
 	}
 }
 
-/* One round; false if there was nothing to do. */
-static bool work_round(struct ndx_connector *c, struct conn_mail *connected,
-                       struct conn_mail *established)
+/* False: there is none. */
+static bool take_news(struct ndx_connector *c, struct news *news)
 {
-	uint32_t reports;
-	unsigned news;
-
-	news = conn_direct_news(c);
 	base_lock_acquire(&c->inbox_lock);
-	*connected = c->connected;
-	*established = c->established;
-	reports = c->reports;
-	c->connected.full = false;
-	c->established.full = false;
+	news->connected = c->connected;
+	news->established = c->established;
+	news->params = c->inbox_params;
+	news->reports = c->reports;
+	c->connected = (struct conn_mail){.full = false};
+	c->established = (struct conn_mail){.full = false};
+	c->inbox_params = NULL;
 	c->reports = 0;
 	base_lock_release(&c->inbox_lock);
-	if (!connected->full && !established->full && reports == 0 && news == 0 && c->commands == 0)
+	return news->connected.full || news->established.full || news->reports != 0;
+}
+
+/* One round; false if there was nothing to do. */
+static bool work_round(struct ndx_connector *c, struct news *news)
+{
+	const unsigned said = conn_direct_news(c);
+
+	if (!take_news(c, news) && said == 0 && c->commands == 0)
 		return false;
 	run_commands(c);
-	if (connected->full)
-		take_connected(c, connected);
-	if (established->full)
-		take_established(c, established);
-	if (reports != 0)
-		take_reports(c, reports);
-	if (news != 0)
-		conn_direct_take(c, news);
+	if (news->connected.full)
+		take_connected(c, &news->connected, news->params);
+	if (news->established.full)
+		take_established(c, &news->established, news->params);
+	if (news->reports != 0)
+		take_reports(c, news->reports);
+	if (said != 0)
+		conn_direct_take(c, said);
+	free(news->params);
 	return true;
 }
 
@@ -488,27 +510,35 @@ void connector_work(void *arg)
 {
 	struct ndx_connector *c = arg;
 	struct ndx_adapter *adapter = c->adapter;
-	struct conn_mail connected;
-	struct conn_mail established;
+	struct news news;
 
 	adapter_lock(adapter);
 	for (int i = 0; i < ROUNDS && !c->dead; i++) {
-		if (!work_round(c, &connected, &established))
+		if (!work_round(c, &news))
 			break;
 		conn_reap(c);
 	}
 	adapter_unlock(adapter);
 }
 
-static void fill_mail(struct conn_mail *mail, enum ndx_status status, int32_t native,
-                      const struct ndx_spi_params *params)
+/* Lock of the inbox held. */
+static void fill_mail(struct ndx_connector *c, struct conn_mail *mail, enum ndx_status status,
+                      int32_t native, const struct ndx_spi_params *params)
 {
 	mail->full = true;
 	mail->status = status;
 	mail->native = native;
-	mail->has_params = params != NULL;
-	if (params != NULL)
-		mail->params = *params;
+	mail->has_params = false;
+	if (params == NULL)
+		return;
+	if (c->inbox_params == NULL)
+		c->inbox_params = malloc(sizeof(*c->inbox_params));
+	if (c->inbox_params != NULL) {
+		*c->inbox_params = *params;
+		mail->has_params = true;
+	} else {
+		mail->status = NDX_E_NO_MEMORY; /* its words are lost, and that is told */
+	}
 }
 
 static void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
@@ -517,7 +547,7 @@ static void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, in
 	struct ndx_connector *c = conn->front;
 
 	base_lock_acquire(&c->inbox_lock);
-	fill_mail(&c->connected, status, native, params);
+	fill_mail(c, &c->connected, status, native, params);
 	base_lock_release(&c->inbox_lock);
 	base_loop_post(c->adapter->loop, &c->work);
 }
@@ -528,7 +558,7 @@ static void host_established(struct ndx_spi_conn *conn, enum ndx_status status, 
 	struct ndx_connector *c = conn->front;
 
 	base_lock_acquire(&c->inbox_lock);
-	fill_mail(&c->established, status, native, params);
+	fill_mail(c, &c->established, status, native, params);
 	base_lock_release(&c->inbox_lock);
 	base_loop_post(c->adapter->loop, &c->work);
 }

@@ -27,6 +27,21 @@ struct conn_history {
 	struct ndx_transition last[NDX_HISTORY_MAX];
 };
 
+/* The same, as a connector keeps it: there are many, and few have failed. */
+struct conn_change {
+	uint64_t time_ns;
+	const char *from;
+	const char *event;
+	const char *to;
+	enum ndx_status status;
+	int32_t native;
+	char *cause; /* NULL: none, or there was no memory for it */
+};
+struct conn_changes {
+	uint64_t total;
+	struct conn_change last[NDX_HISTORY_MAX];
+};
+
 /* What is kept of a connector that failed, once it is closed. */
 struct conn_grave {
 	uint32_t id;
@@ -157,10 +172,9 @@ enum conn_command {
 /* An upcall that carries something, until the control thread takes it. */
 struct conn_mail {
 	bool full;
+	bool has_params; /* the peer's; they are in the connector's inbox_params */
 	enum ndx_status status;
 	int32_t native;
-	bool has_params;
-	struct ndx_spi_params params;
 };
 
 /* A connection whose ends were told of each other. */
@@ -177,10 +191,13 @@ struct conn_meeting {
 };
 
 /* A connection that has no connection manager; connector_direct.c. Under the adapter lock. */
-struct conn_direct {
-	bool on;
+struct conn_pair {
 	struct ndx_peer_description own;
 	struct ndx_peer_description peer;
+};
+struct conn_direct {
+	bool on;
+	struct conn_pair *pair;  /* NULL: was never described */
 	struct wire *wire;       /* NULL: none */
 	struct channel *channel; /* by hand; as long as the wire is there */
 };
@@ -219,7 +236,7 @@ struct ndx_connector {
 	bool passive;                        /* it holds, or held, a listener's request */
 	uint64_t ending_since;               /* left the state UP; 0: has not */
 	enum ndx_disconnect_outcome outcome; /* should it fail from here on */
-	struct conn_history history;
+	struct conn_changes history;
 	struct base_timer connect_timer;
 	struct base_timer drain_timer;
 	struct base_timer disconnect_timer;
@@ -229,6 +246,7 @@ struct ndx_connector {
 	unsigned news; /* bits of enum wire_news */
 	struct conn_mail connected;
 	struct conn_mail established;
+	struct ndx_spi_params *inbox_params; /* of the later one of these two; NULL: none came */
 	uint32_t reports;
 	int32_t report_native;
 	const char *cause;
@@ -268,6 +286,8 @@ void conn_enter(struct ndx_connector *c, enum conn_phase next, const char *event
 /* `event` came in the state `from`: logged and remembered. Any thread. */
 void conn_note(struct ndx_connector *c, const char *from, const char *event,
                const struct conn_result *result);
+/* The connector goes, and with it what it remembers. */
+void conn_forget(struct ndx_connector *c);
 /* The attempt or the connection has failed: one record, then the history. */
 void conn_log_failure(struct ndx_connector *c, const char *what, const struct conn_result *result);
 /* The state, of the attempt or of the connection; a string constant. */

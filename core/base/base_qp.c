@@ -108,7 +108,7 @@ void base_queue_retire(struct base_queue *q)
 #endif
 		if (req->status != NDX_OK) {
 			only_once(q, req);
-			base_count_status(q->failed, req->status);
+			q->failed[base_status_index(req->status)]++;
 		} else if (req->op_flags & NDX_OP_SILENT_SUCCESS) {
 			q->silent++;
 			base_queue_give_back(q, 1);

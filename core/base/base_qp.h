@@ -56,7 +56,7 @@ struct base_queue {
 	/* For whoever asks how it goes; the rest follows from the positions above. */
 	uint32_t laps;   /* how often `tail` has passed 2^32 */
 	uint64_t silent; /* retired without a result */
-	uint64_t failed[NDX_STATS_STATUSES];
+	uint32_t failed[NDX_STATS_STATUSES]; /* few: each ends a connection, or has its request */
 };
 
 struct base_qp {

@@ -6,12 +6,18 @@
 
 #include <ndx/stats.h>
 
-/* One more of a status, in an array of NDX_STATS_STATUSES. */
-static inline void base_count_status(uint64_t *counts, enum ndx_status status)
+/* Where a status is counted in an array of NDX_STATS_STATUSES. */
+static inline unsigned base_status_index(enum ndx_status status)
 {
 	const unsigned index = (unsigned)-(int)status;
 
-	counts[index < NDX_STATS_STATUSES ? index : NDX_STATS_STATUSES - 1]++;
+	return index < NDX_STATS_STATUSES ? index : NDX_STATS_STATUSES - 1;
+}
+
+/* One more of a status. */
+static inline void base_count_status(uint64_t *counts, enum ndx_status status)
+{
+	counts[base_status_index(status)]++;
 }
 
 #endif

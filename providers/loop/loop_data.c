@@ -135,7 +135,7 @@ static void end_shared_receive(struct loop_qp *target, const struct loop_receive
 	target->from_srq.tail++;
 	target->from_srq.head++;
 	if (status != NDX_OK)
-		base_count_status(target->from_srq.failed, status);
+		target->from_srq.failed[base_status_index(status)]++;
 	base_cq_push(&target->receive_cq->base, &target->from_srq, &result);
 	loop_srq_drop_first(target->srq);
 }

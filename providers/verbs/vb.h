@@ -93,6 +93,7 @@ struct vb_adapter {
 	uint32_t max_sge;
 	struct sockaddr_storage *addresses;
 	size_t address_count;
+	bool ethernet;                /* RoCE */
 	bool software;                /* rdma_rxe: see vb_watch.c and vb_list_is_good() */
 	int counter_fds[VB_COUNTERS]; /* -1: the device does not count that */
 	struct base_lock lock;        /* of cqs */
@@ -321,7 +322,6 @@ struct vb_qp {
 	uint32_t controls_at[VB_CONTROLS]; /* the initiator requests before this come first */
 	uint32_t untold; /* requests since the last one that the device tells of */
 	uint32_t outbound_reads;
-	struct base_queue from_srq; /* counts what it took from the shared queue */
 	bool receiving;             /* the native queue pair has the receives */
 	bool draining;              /* DRAINED is owed */
 	bool attended;              /* its end watches both queues; the control thread's */
@@ -431,9 +431,19 @@ enum vb_word {
 struct vb_told {
 	bool on;
 	uint8_t gid_index;
-	uint32_t psn; /* own first */
+	uint8_t peer_gid[16];
+	uint16_t peer_lid;
+	uint32_t peer_number; /* of its queue pair */
+	uint32_t peer_psn;    /* the first, as the own one */
+	uint32_t psn;
 	uint32_t mtu; /* bytes; the port's, then the path's */
-	struct ndx_peer_description peer;
+};
+
+/* What a request to connect will say, when the route is known. */
+struct vb_asked {
+	uint8_t data[VB_CONNECT_ROOM];
+	uint8_t inbound_read_limit;
+	uint8_t outbound_read_limit;
 };
 
 struct vb_conn {
@@ -445,7 +455,7 @@ struct vb_conn {
 	struct sockaddr_storage bound; /* AF_UNSPEC: by connect itself */
 	struct rdma_cm_id *id;
 	struct vb_qp *qp; /* NULL: none, or not any more */
-	struct ndx_spi_params params;
+	struct vb_asked asked;
 	struct vb_hello peer;
 	struct vb_told told;
 	struct vb_mailboxes *mailboxes; /* NULL: it has none */
@@ -579,12 +589,17 @@ void vb_watch_begin(struct vb_conn *conn);
 void vb_watch_end(struct vb_conn *conn);
 void vb_watch_on_timer(void *arg);
 
-/* A new rdma_cm_id, bound to an address. */
+/* A new rdma_cm_id; ... */
+enum ndx_status vb_open_id(struct vb_adapter *adapter, void *owner, sa_family_t family,
+                           struct rdma_cm_id **out);
+/* ... and one that is bound to an address. */
 enum ndx_status vb_bind(struct vb_adapter *adapter, void *owner,
                         const struct sockaddr_storage *address, struct rdma_cm_id **out);
 /* An address to bind to: one of the adapter's, for the unspecified one the first of its family. */
 enum ndx_status vb_own_address(const struct vb_adapter *adapter, const struct sockaddr *wanted,
                                socklen_t len, struct sockaddr_storage *out);
+/* What rdma_cm's refusal of an own address means. */
+enum ndx_status vb_own_refused(const struct sockaddr_storage *own, int err);
 /* What an rdma_cm_id is bound to. */
 void vb_local_of(struct rdma_cm_id *id, struct sockaddr_storage *out);
 

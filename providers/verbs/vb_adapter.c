@@ -107,6 +107,7 @@ static enum ndx_status find_limits(struct vb_adapter *adapter)
 	adapter->max_sge = (uint32_t)adapter->attr.max_sge < VB_MAX_SGE
 	                           ? (uint32_t)adapter->attr.max_sge
 	                           : VB_MAX_SGE;
+	adapter->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	adapter->software = (adapter->attr.vendor_id & SOFTWARE_VENDOR) == SOFTWARE_VENDOR;
 	adapter->has_windows =
 		adapter->attr.max_mw > 0 &&

@@ -49,30 +49,44 @@ void vb_local_of(struct rdma_cm_id *id, struct sockaddr_storage *out)
 		base_sockaddr_copy(out, local, sizeof(struct sockaddr_in6));
 }
 
+enum ndx_status vb_open_id(struct vb_adapter *adapter, void *owner, sa_family_t family,
+                           struct rdma_cm_id **out)
+{
+	int only = 1;
+
+	if (rdma_create_id(adapter->cm, out, owner, RDMA_PS_TCP) != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "rdma_create_id: %s",
+		            strerror(errno));
+	if (family == AF_INET6)
+		(void)rdma_set_option(*out, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only,
+		                      sizeof(only));
+	return NDX_OK;
+}
+
+/* Where the port was for the kernel to choose, there is none left. */
+enum ndx_status vb_own_refused(const struct sockaddr_storage *own, int err)
+{
+	if (base_sockaddr_port(own) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
+		return NDX_E_TOO_MANY_ADDRESSES;
+	return vb_status_of(err);
+}
+
 enum ndx_status vb_bind(struct vb_adapter *adapter, void *owner,
                         const struct sockaddr_storage *address, struct rdma_cm_id **out)
 {
 	struct sockaddr_storage copy = *address;
 	char text[BASE_SOCKADDR_TEXT];
 	struct rdma_cm_id *id;
-	enum ndx_status st;
-	int only = 1;
+	enum ndx_status st = vb_open_id(adapter, owner, address->ss_family, &id);
 
-	if (rdma_create_id(adapter->cm, &id, owner, RDMA_PS_TCP) != 0)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "rdma_create_id: %s",
-		            strerror(errno));
-	if (address->ss_family == AF_INET6)
-		(void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only,
-		                      sizeof(only));
+	if (st != NDX_OK)
+		return st;
 	if (rdma_bind_addr(id, (struct sockaddr *)&copy) != 0) {
 		const int err = errno;
 
-		st = vb_status_of(err);
-		if (base_sockaddr_port(address) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
-			st = NDX_E_TOO_MANY_ADDRESSES;
 		(void)rdma_destroy_id(id);
-		return fail(st, err, "rdma_bind_addr to %s: %s", base_sockaddr_text(address, text),
-		            strerror(err));
+		return fail(vb_own_refused(address, err), err, "rdma_bind_addr to %s: %s",
+		            base_sockaddr_text(address, text), strerror(err));
 	}
 	*out = id;
 	return NDX_OK;
@@ -185,11 +199,12 @@ enum ndx_status vb_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *ad
 
 /* ---- the active side ---- */
 
-/* The first attempt has the id from binding; later ones take the same address again. */
-static enum ndx_status make_id(struct vb_conn *conn, const struct sockaddr_storage *to)
+/* The first attempt has the id from binding; later ones take the same address again. If there was
+ * none, `own` is what rdma_resolve_addr() is to bind to, which saves asking the kernel twice. */
+static enum ndx_status make_id(struct vb_conn *conn, const struct sockaddr_storage *to,
+                               struct sockaddr_storage *own)
 {
 	const struct sockaddr_storage any = {.ss_family = to->ss_family};
-	struct sockaddr_storage local = conn->bound;
 	char text[BASE_SOCKADDR_TEXT];
 	enum ndx_status st = NDX_OK;
 
@@ -199,22 +214,39 @@ static enum ndx_status make_id(struct vb_conn *conn, const struct sockaddr_stora
 		            base_sockaddr_text(to, text));
 	if (conn->id != NULL)
 		return NDX_OK;
-	if (local.ss_family == AF_UNSPEC)
-		st = vb_own_address(conn->adapter, (const struct sockaddr *)&any,
-		                    base_sockaddr_len(&any), &local);
+	if (conn->bound.ss_family != AF_UNSPEC)
+		return vb_bind(conn->adapter, &conn->owner, &conn->bound, &conn->id);
+	st = vb_own_address(conn->adapter, (const struct sockaddr *)&any, base_sockaddr_len(&any),
+	                    own);
 	if (st != NDX_OK)
 		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
 		            "connect to %s: the adapter has no address of that family",
 		            base_sockaddr_text(to, text));
-	return vb_bind(conn->adapter, &conn->owner, &local, &conn->id);
+	return vb_open_id(conn->adapter, &conn->owner, to->ss_family, &conn->id);
+}
+
+/* The kernel would not even begin to look for the destination. */
+static enum ndx_status fail_resolve(const struct sockaddr_storage *to,
+                                    const struct sockaddr_storage *own, int err)
+{
+	char text[BASE_SOCKADDR_TEXT];
+	enum ndx_status st =
+		own->ss_family != AF_UNSPEC ? vb_own_refused(own, err) : vb_status_of(err);
+
+	if (st == NDX_E_INVALID_ADDRESS || st == NDX_E_UNSUCCESSFUL)
+		st = NDX_E_NETWORK_UNREACHABLE;
+	return fail(st, err, "connect to %s: rdma_resolve_addr: %s", base_sockaddr_text(to, text),
+	            strerror(err));
 }
 
 enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
                                 socklen_t len, const struct ndx_spi_params *params)
 {
 	struct vb_conn *conn = vb_conn_of(spi);
+	struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
 	char text[BASE_SOCKADDR_TEXT];
 	struct sockaddr_storage to;
+	struct sockaddr *from;
 	enum ndx_status st;
 
 	base_sockaddr_copy(&to, destination, len);
@@ -226,40 +258,36 @@ enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr 
 		            "connect to %s: no RDMA device serves loopback addresses; use one of "
 		            "the adapter's own",
 		            base_sockaddr_text(&to, text));
-	st = make_id(conn, &to);
+	st = make_id(conn, &to, &own);
 	if (st == NDX_OK)
 		st = vb_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
 	base_list_add(&conn->adapter->conns, &conn->node);
 	vb_conn_tie(conn);
-	conn->params = *params;
+	conn->asked.inbound_read_limit = (uint8_t)params->inbound_read_limit;
+	conn->asked.outbound_read_limit = (uint8_t)params->outbound_read_limit;
+	vb_cm_encode(conn->asked.data, sizeof(conn->asked.data), params->private_data,
+	             params->private_data_len, conn->mailbox_mr->rkey);
 	spi->peer = to;
 	vb_local_of(conn->id, &spi->local);
-	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) == 0) {
+	from = own.ss_family != AF_UNSPEC ? (struct sockaddr *)&own : NULL;
+	if (rdma_resolve_addr(conn->id, from, (struct sockaddr *)&to, RESOLVE_MS) == 0) {
 		conn->state = VB_CONN_RESOLVING;
 		return NDX_OK;
 	}
-	st = vb_status_of(errno);
-	if (st == NDX_E_INVALID_ADDRESS || st == NDX_E_UNSUCCESSFUL)
-		st = NDX_E_NETWORK_UNREACHABLE;
-	st = fail(st, errno, "connect to %s: rdma_resolve_addr: %s", base_sockaddr_text(&to, text),
-	          strerror(errno));
+	st = fail_resolve(&to, &own, errno);
 	leave(conn);
 	return st;
 }
 
-static struct rdma_conn_param conn_param(const struct vb_conn *conn,
-                                         const struct ndx_spi_params *params, uint8_t *data,
-                                         size_t room)
+/* What both sides say of themselves. */
+static struct rdma_conn_param conn_param(const struct vb_conn *conn, const uint8_t *data,
+                                         size_t length)
 {
-	vb_cm_encode(data, room, params->private_data, params->private_data_len,
-	             conn->mailbox_mr->rkey);
 	return (struct rdma_conn_param){
 		.private_data = data,
-		.private_data_len = (uint8_t)room,
-		.responder_resources = (uint8_t)params->inbound_read_limit,
-		.initiator_depth = (uint8_t)params->outbound_read_limit,
+		.private_data_len = (uint8_t)length,
 		.flow_control = 1,
 		.retry_count = RETRIES,
 		.rnr_retry_count = RNR_FOR_EVER,
@@ -366,7 +394,11 @@ enum ndx_status vb_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_pa
 	st = bring_up(conn, "accept");
 	if (st != NDX_OK)
 		return st;
-	param = conn_param(conn, params, data, sizeof(data));
+	vb_cm_encode(data, sizeof(data), params->private_data, params->private_data_len,
+	             conn->mailbox_mr->rkey);
+	param = conn_param(conn, data, sizeof(data));
+	param.responder_resources = (uint8_t)params->inbound_read_limit;
+	param.initiator_depth = (uint8_t)params->outbound_read_limit;
 	if (rdma_accept(conn->id, &param) != 0)
 		return fail_gone("accept", errno);
 	conn->state = VB_CONN_ACCEPTED;
@@ -406,9 +438,11 @@ static void on_address(struct vb_conn *conn)
 
 static void on_route(struct vb_conn *conn)
 {
-	uint8_t data[VB_CONNECT_ROOM];
-	struct rdma_conn_param param = conn_param(conn, &conn->params, data, sizeof(data));
+	const struct vb_asked *asked = &conn->asked;
+	struct rdma_conn_param param = conn_param(conn, asked->data, sizeof(asked->data));
 
+	param.responder_resources = asked->inbound_read_limit;
+	param.initiator_depth = asked->outbound_read_limit;
 	vb_local_of(conn->id, &conn->spi.local);
 	if (rdma_connect(conn->id, &param) != 0)
 		tell_connected(conn, vb_status_of(errno), errno, NULL);

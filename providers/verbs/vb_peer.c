@@ -164,8 +164,8 @@ static enum ndx_status check(const struct vb_conn *conn, const struct ndx_peer_d
 
 void vb_peer_attr(const struct vb_conn *conn, struct ibv_qp_attr *attr, int *mask)
 {
-	const struct ndx_peer_description *peer = &conn->told.peer;
-	static const uint8_t none[sizeof(peer->gid)];
+	const struct vb_told *told = &conn->told;
+	static const uint8_t none[sizeof(told->peer_gid)];
 	const uint8_t port = (uint8_t)conn->adapter->options.port;
 
 	switch ((int)attr->qp_state) {
@@ -174,20 +174,20 @@ void vb_peer_attr(const struct vb_conn *conn, struct ibv_qp_attr *attr, int *mas
 		*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 		break;
 	case IBV_QPS_RTR:
-		attr->path_mtu = mtu_of(conn->told.mtu);
-		attr->dest_qp_num = peer->qpn;
-		attr->rq_psn = peer->psn;
+		attr->path_mtu = mtu_of(told->mtu);
+		attr->dest_qp_num = told->peer_number;
+		attr->rq_psn = told->peer_psn;
 		attr->ah_attr.port_num = port;
-		attr->ah_attr.dlid = peer->lid;
-		attr->ah_attr.is_global = memcmp(peer->gid, none, sizeof(none)) != 0;
-		attr->ah_attr.grh.sgid_index = conn->told.gid_index;
+		attr->ah_attr.dlid = told->peer_lid;
+		attr->ah_attr.is_global = memcmp(told->peer_gid, none, sizeof(none)) != 0;
+		attr->ah_attr.grh.sgid_index = told->gid_index;
 		attr->ah_attr.grh.hop_limit = HOPS;
-		memcpy(attr->ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+		memcpy(attr->ah_attr.grh.dgid.raw, told->peer_gid, sizeof(told->peer_gid));
 		*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 		        IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 		break;
 	default:
-		attr->sq_psn = conn->told.psn;
+		attr->sq_psn = told->psn;
 		*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		        IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 		break;
@@ -205,7 +205,10 @@ enum ndx_status vb_qp_connect_peer(struct ndx_spi_conn *spi,
 
 	if (st != NDX_OK)
 		return st;
-	conn->told.peer = *peer;
+	conn->told.peer_number = peer->qpn;
+	conn->told.peer_psn = peer->psn;
+	conn->told.peer_lid = peer->lid;
+	memcpy(conn->told.peer_gid, peer->gid, sizeof(conn->told.peer_gid));
 	if (peer->mtu < conn->told.mtu)
 		conn->told.mtu = peer->mtu;
 	memcpy(gid.raw, peer->gid, sizeof(gid.raw));

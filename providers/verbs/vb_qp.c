@@ -60,8 +60,9 @@ static int step(struct vb_qp *qp, const struct vb_conn *conn, enum ibv_qp_state 
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask = 0;
 
-	/* Of an attempt that the peer has ended rdma_cm knows nothing any more. */
-	if (conn->told.on)
+	/* Of an attempt that the peer has ended rdma_cm knows nothing any more. For the first step
+	 * on Ethernet it has nothing to tell that we do not know. */
+	if (conn->told.on || (state == IBV_QPS_INIT && qp->adapter->ethernet))
 		vb_peer_attr(conn, &attr, &mask);
 	else if (rdma_init_qp_attr(conn->id, &attr, &mask) != 0)
 		return errno == EINVAL ? ECONNABORTED : errno;
@@ -338,7 +339,5 @@ void vb_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
 
 	base_lock_acquire(&qp->base.lock);
 	base_qp_get_stats(&qp->base, stats);
-	if (qp->srq != NULL)
-		base_queue_get_stats(&qp->from_srq, &stats->receive);
 	base_lock_release(&qp->base.lock);
 }

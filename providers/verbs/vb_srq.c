@@ -184,10 +184,11 @@ void vb_srq_done(struct vb_qp *qp, struct vb_req *req, enum ndx_status status, i
 		.native = native,
 	};
 
-	qp->from_srq.tail++;
-	qp->from_srq.head++;
+	/* Its own queue has no records, but it counts. */
+	qp->base.receive.tail++;
+	qp->base.receive.head++;
 	if (status != NDX_OK)
-		base_count_status(qp->from_srq.failed, status);
+		qp->base.receive.failed[base_status_index(status)]++;
 	/* It holds its slot all the time: first as a result, too, then as a receive no more. */
 	base_lock_acquire(&qp->srq->lock);
 	link->results.tail++;

@@ -390,6 +390,12 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		fake->asked.min_rnr_timer = attr->min_rnr_timer;
 	if (mask & IBV_QP_PATH_MTU)
 		fake->asked.path_mtu = attr->path_mtu;
+	if (mask & IBV_QP_PORT)
+		fake->asked.port_num = attr->port_num;
+	if (mask & IBV_QP_PKEY_INDEX)
+		fake->asked.pkey_index = attr->pkey_index;
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		fake->asked.qp_access_flags = attr->qp_access_flags;
 	if (!(mask & IBV_QP_STATE))
 		return 0;
 	fake->pub.state = attr->qp_state;

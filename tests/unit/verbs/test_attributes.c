@@ -55,6 +55,29 @@ static void every_path_mtu_reaches_the_device(void **state)
 	rig_close(&rig);
 }
 
+/* For the first step on Ethernet there is nothing to ask rdma_cm for. */
+static void the_first_step_on_ethernet_asks_nobody(void **state)
+{
+	const struct ibv_qp_attr *asked;
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	rig.adapter.options.port = 2;
+	for (int ethernet = 0; ethernet < 2; ethernet++) {
+		rig.adapter.ethernet = ethernet;
+		rig.device.count[FAKE_INIT_QP_ATTR] = 0;
+		asked = bring_up(&rig);
+		assert_int_equal(rig.device.count[FAKE_INIT_QP_ATTR], ethernet ? 2 : 3);
+	}
+	assert_int_equal(asked->port_num, 2);
+	assert_int_equal(asked->pkey_index, 0);
+	assert_int_equal(asked->qp_access_flags,
+	                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+	rig_close(&rig);
+}
+
 /* The driver of software RoCE names one all the same. */
 static void software_has_no_vendor(void **state)
 {
@@ -76,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_rnr_timer_reaches_the_device),
 		cmocka_unit_test(every_path_mtu_reaches_the_device),
+		cmocka_unit_test(the_first_step_on_ethernet_asks_nobody),
 		cmocka_unit_test(software_has_no_vendor),
 	};
 
