@@ -2,7 +2,8 @@
 /*
  * ndx-connect: what connections cost to open and to end. All at once, as cmtime of rdmacm-utils
  * does it, and one after the other. Before each end messages are sent; the disconnect has to drain
- * them, and every one has to be there.
+ * them, and every one has to be there. What comes next for a connection is begun in a callback, as
+ * cmtime's event thread does it; with --port by the main thread, which is woken for it.
  */
 #include <getopt.h>
 #include <netinet/in.h>
@@ -22,7 +23,10 @@ enum stage { STAGE_EXPECT, STAGE_CONNECT, STAGE_ACCEPT, STAGE_COMPLETE, STAGE_WA
 
 struct side;
 
+struct bench;
+
 struct line {
+	struct bench *bench;
 	struct side *side;
 	struct ndx_connector *connector;
 	struct ndx_qp *qp;
@@ -46,10 +50,12 @@ struct bench {
 	struct sockaddr_storage address;
 	socklen_t address_len;
 	struct ndx_port *port;
+	bool by_port;   /* steps come through it; else only `all_done` does */
 	unsigned count; /* of lines on each side */
 	unsigned messages;
-	unsigned up;     /* ends */
-	unsigned parted; /* ends */
+	unsigned done;                  /* ends; atomic: two adapters call back */
+	unsigned wanted;                /* of these, */
+	struct ndx_overlapped all_done; /* then this one comes */
 };
 
 void lane_die(const char *what, const char *why)
@@ -67,6 +73,8 @@ static void must(const char *what, enum ndx_status got, enum ndx_status want)
 }
 
 /* ---- one end ---- */
+
+static void on_step(struct ndx_overlapped *ov);
 
 static void make_qp(struct bench *b, struct line *line)
 {
@@ -87,8 +95,10 @@ static void make_connector(struct bench *b, struct line *line, struct side *side
 	memset(line, 0, sizeof(*line));
 	line->side = side;
 	ndx_overlapped_init(&line->ov);
-	line->ov.port = b->port;
+	line->ov.port = b->by_port ? b->port : NULL;
+	line->ov.callback = b->by_port ? NULL : on_step;
 	line->ov.context = line;
+	line->bench = b;
 	must("ndx_connector_create", ndx_connector_create(side->adapter, NULL, &line->connector),
 	     NDX_OK);
 }
@@ -118,9 +128,18 @@ static void part(struct line *line)
 	     NDX_PENDING);
 }
 
+/* One more end has got where all are to get. */
+static void arrive(struct bench *b)
+{
+	if (__atomic_add_fetch(&b->done, 1, __ATOMIC_ACQ_REL) == b->wanted)
+		ndx_port_post(b->port, &b->all_done);
+}
+
 /* What comes next, when something has ended well. */
 static void advance(struct bench *b, struct line *line)
 {
+	if (line->ov.status != NDX_OK)
+		lane_die("connecting or disconnecting", ndx_status_name(line->ov.status));
 	switch (line->stage) {
 	case STAGE_EXPECT:
 		make_qp(b, line);
@@ -136,15 +155,22 @@ static void advance(struct bench *b, struct line *line)
 		break;
 	case STAGE_ACCEPT:
 	case STAGE_COMPLETE:
-		b->up++;
+		arrive(b);
 		break;
 	case STAGE_WATCH:
 		part(line);
 		break;
 	case STAGE_PART:
-		b->parted++;
+		arrive(b);
 		break;
 	}
+}
+
+static void on_step(struct ndx_overlapped *ov)
+{
+	struct line *line = ov->context;
+
+	advance(line->bench, line);
 }
 
 static void take(struct side *side)
@@ -165,21 +191,29 @@ static void take(struct side *side)
 	} while (n == BATCH);
 }
 
-/* Work until `*done` ends have come so far. */
-static void work(struct bench *b, const unsigned *done, unsigned wanted)
+/* From here on ends arrive, ... */
+static void expect_ends(struct bench *b, unsigned wanted)
+{
+	b->done = 0;
+	b->wanted = wanted;
+}
+
+/* ... and when all have, this is over. */
+static void work(struct bench *b)
 {
 	struct ndx_overlapped *ovs[BATCH];
+	bool over = false;
 
-	while (*done < wanted) {
+	while (!over) {
 		const size_t n = ndx_port_get(b->port, ovs, BATCH, WAIT_MS);
 
 		if (n == 0)
 			lane_die("nothing ended for", "a minute");
 		for (size_t i = 0; i < n; i++) {
-			if (ovs[i]->status != NDX_OK)
-				lane_die("connecting or disconnecting",
-				         ndx_status_name(ovs[i]->status));
-			advance(b, ovs[i]->context);
+			if (ovs[i] == &b->all_done)
+				over = true;
+			else
+				advance(b, ovs[i]->context);
 		}
 	}
 }
@@ -191,14 +225,14 @@ static void open_lines(struct bench *b, unsigned count)
 {
 	struct line *lines = b->sides[0].lines;
 
-	b->up = 0;
+	expect_ends(b, 2 * count);
 	for (unsigned i = 0; i < count; i++)
 		make_connector(b, &lines[i], &b->sides[0]);
 	for (unsigned i = 0; i < count; i++)
 		make_qp(b, &lines[i]);
 	for (unsigned i = 0; i < count; i++)
 		connect_line(b, &lines[i]);
-	work(b, &b->up, 2 * count);
+	work(b);
 }
 
 static void watch_and_talk(struct bench *b, unsigned count)
@@ -247,11 +281,11 @@ static struct cost run_lines(struct bench *b, unsigned count)
 	open_lines(b, count);
 	cost.connect = traffic_now_ns() - start;
 	watch_and_talk(b, count);
-	b->parted = 0;
+	expect_ends(b, 2 * count);
 	start = traffic_now_ns();
 	for (unsigned i = 0; i < count; i++)
 		part(&b->sides[0].lines[i]);
-	work(b, &b->parted, 2 * count);
+	work(b);
 	cost.disconnect = traffic_now_ns() - start;
 	close_lines(b, count);
 	return cost;
@@ -353,6 +387,7 @@ int main(int argc, char **argv)
 	static const struct option table[] = {{"count", required_argument, NULL, 'c'},
 	                                      {"single", required_argument, NULL, 's'},
 	                                      {"messages", required_argument, NULL, 'm'},
+	                                      {"port", no_argument, NULL, 'p'},
 	                                      {NULL, 0, NULL, 0}};
 	static struct bench b = {.count = 100, .messages = 4};
 	unsigned singles = 100;
@@ -363,12 +398,14 @@ int main(int argc, char **argv)
 			good = read_number(optarg, 10000, &b.count) && b.count > 0;
 		else if (o == 's')
 			good = read_number(optarg, 1000000, &singles);
+		else if (o == 'p')
+			b.by_port = true;
 		else
 			good = o == 'm' && read_number(optarg, MESSAGES_MAX, &b.messages);
 	}
 	if (!good || argc - optind < 1 || argc - optind > 2) {
-		(void)fputs("usage: ndx-connect [--count N] [--single N] [--messages N] URI "
-		            "[URI2]\n",
+		(void)fputs("usage: ndx-connect [--count N] [--single N] [--messages N] [--port] "
+		            "URI [URI2]\n",
 		            stderr);
 		return 2;
 	}
