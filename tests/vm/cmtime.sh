@@ -3,7 +3,8 @@
 # usage: cmtime.sh [COUNT [TIMES]]
 # In the guest: what connections cost, by cmtime of rdmacm-utils (which does not drain) and by NDX, in
 # turn. Microseconds for each of COUNT connections that are opened at once, from the identifier to
-# the established connection, queue pair included.
+# the established connection, queue pair included: of one request, as cmtime's are. Then the same
+# with queue pairs of four, and with more to drain; and one by one.
 #   sh tests/vm/run.sh -x cmtime -x tests/vm/cmtime.sh -- 'sh '"$PWD"'/tests/vm/cmtime.sh' # ndx-connect
 set -u
 count=${1:-100} times=${2:-3}
@@ -30,5 +31,9 @@ for _ in $(seq "$times"); do
 		cat "$work/client" "$work/server"
 		exit 1
 	}
-	ndx-connect --count "$count" --single 20 verbs:rxe0 verbs:rxe1 || exit 1
+	for messages in 1 4; do
+		echo "NDX, $messages requests:"
+		ndx-connect --count "$count" --single $((messages * 5)) --messages $messages \
+			verbs:rxe0 verbs:rxe1 || exit 1
+	done
 done
