@@ -298,6 +298,16 @@ static bool is_turned_away(struct vb_conn *conn)
 	return conn->not_ready != before;
 }
 
+/* base.lock held: is a request under way that was posted before our question? Later ones say
+ * nothing. */
+static bool is_behind(const struct vb_conn *conn)
+{
+	const struct vb_qp *qp = conn->qp;
+	const enum vb_control how = conn->wait == VB_WAIT_PROBE ? VB_PROBE : VB_KEEPALIVE;
+
+	return (int32_t)(qp->controls_at[how] - qp->base.initiator.head) > 0;
+}
+
 /*
  * With no request before it, our question is unanswered: there is nobody. Behind requests that wait
  * it cannot be asked; but if there were nobody, an adapter would have given them up in its time.
@@ -306,12 +316,11 @@ static bool is_turned_away(struct vb_conn *conn)
 static void unanswered(struct vb_conn *conn)
 {
 	const bool turned_away = is_turned_away(conn);
-	const struct vb_qp *qp = conn->qp;
 	uint32_t limit = PROBE_MS;
 	bool behind;
 
 	base_lock_acquire(&conn->qp->base.lock);
-	behind = base_queue_outstanding(&qp->base.initiator) > 0;
+	behind = is_behind(conn);
 	base_lock_release(&conn->qp->base.lock);
 	if (behind)
 		limit += vb_qp_patience();

@@ -222,6 +222,27 @@ static void silence_is_none(void **state)
 	}
 }
 
+/* What others are told by the same device is no answer to us. */
+static void what_is_posted_later_does_not_stand_before_the_question(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	for (unsigned software = 0; software <= 1; software++) {
+		end_open(&end, software);
+		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
+		fake_run(rig_native(&end.rig), 1);
+		rig_expect(&end.rig, 1, NDX_OK);
+		run(&end, hear);
+		assert_int_equal(rig_send(&end.rig, 2, 0), NDX_OK);
+		step(&end, STEPS_ALONE - 1, software);
+		assert_int_equal(end.rig.reports, 0);
+		step(&end, 1, software);
+		assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
+		end_close(&end);
+	}
+}
+
 /* Both say it, the peer without a word: it may have aborted, so we stay until that is known. */
 static void who_asks_does_not_go_before_the_answer(void **state)
 {
@@ -332,6 +353,7 @@ int main(void)
 		cmocka_unit_test(who_could_say_nothing_stays_until_asked),
 		cmocka_unit_test(who_could_say_it_goes_at_once),
 		cmocka_unit_test(to_be_turned_away_is_an_answer),
+		cmocka_unit_test(what_is_posted_later_does_not_stand_before_the_question),
 		cmocka_unit_test(silence_is_none),
 		cmocka_unit_test(who_asks_does_not_go_before_the_answer),
 		cmocka_unit_test(an_adapter_has_asked_for_us),
