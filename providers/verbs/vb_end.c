@@ -12,6 +12,7 @@
  * two cross, both have to call it once more.
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "base_linux.h"
@@ -128,6 +129,8 @@ static bool kill_qp(struct vb_qp *qp)
 		quiet = vb_qp_is_quiet(qp);
 		base_lock_release(&qp->base.lock);
 		now = base_now_ns();
+		if (!quiet) /* the device may be software, and need the processor */
+			(void)sched_yield();
 	} while ((!quiet && now < deadline) || now < settled);
 	return quiet;
 }
@@ -494,6 +497,8 @@ static void await_goodbye(struct vb_conn *conn)
 		base_lock_acquire(&qp->base.lock);
 		under_way = (qp->controls_out & (1u << VB_GOODBYE)) != 0;
 		base_lock_release(&qp->base.lock);
+		if (under_way)
+			(void)sched_yield();
 	} while (under_way && base_now_ns() < deadline);
 	vb_end_on_work(conn);
 }
