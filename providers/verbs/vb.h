@@ -285,6 +285,7 @@ struct vb_receive {
 enum vb_control {
 	VB_GOODBYE,   /* into the peer's mailbox: what I have sent is all there */
 	VB_PROBE,     /* likewise: I know that you are there, you need not wait for me */
+	VB_ABORTED,   /* likewise: this is the end, and no goodbye */
 	VB_KEEPALIVE, /* a write of no bytes: do you answer? */
 	VB_SWEEP,     /* likewise: which requests before it have ended without a word? */
 	VB_LAST,      /* when all is being cancelled: it is the last */
@@ -322,14 +323,14 @@ struct vb_qp {
 	uint32_t controls_at[VB_CONTROLS]; /* the initiator requests before this come first */
 	uint32_t untold; /* requests since the last one that the device tells of */
 	uint32_t outbound_reads;
-	bool receiving;             /* the native queue pair has the receives */
-	bool draining;              /* DRAINED is owed */
-	bool attended;              /* its end watches both queues; the control thread's */
-	bool broken;                /* it has failed: that nothing is outstanding is no drain */
-	bool killed;                /* taken to ERR by us: cancelled requests are no news */
-	bool quieting;              /* conn->work is owed when nothing is outstanding */
-	enum vb_parted parted;      /* the peer */
-	bool deserted;              /* ... well, and then it did not answer: no failure */
+	bool receiving;        /* the native queue pair has the receives */
+	bool draining;         /* DRAINED is owed */
+	bool attended;         /* its end watches both queues; the control thread's */
+	bool broken;           /* it has failed: that nothing is outstanding is no drain */
+	bool killed;           /* taken to ERR by us: cancelled requests are no news */
+	bool quieting;         /* conn->work is owed when nothing is outstanding */
+	enum vb_parted parted; /* the peer */
+	bool deserted;         /* ... well, and then it did not answer: no failure */
 	bool late; /* a send waited too long for a receive: its cancellation means that */
 };
 
@@ -423,6 +424,7 @@ enum vb_wait {
 enum vb_word {
 	VB_WORD_GOODBYE,
 	VB_WORD_PROBED,
+	VB_WORD_ABORTED,
 	VB_WORD_OWN, /* what we write from */
 	VB_WORDS
 };
@@ -460,7 +462,7 @@ struct vb_conn {
 	struct vb_told told;
 	struct vb_mailboxes *mailboxes; /* NULL: it has none */
 	struct ibv_mr *mailbox_mr;      /* theirs */
-	uint64_t *mailbox;              /* the peer writes to the first two words */
+	uint64_t *mailbox;              /* the peer writes to all but the last word */
 	struct base_job work;           /* what a completion asks for */
 	struct base_job last;
 	struct base_timer timer; /* limit of `wait` */

@@ -10,7 +10,7 @@
 #include "base_byteorder.h"
 #include "vb.h"
 
-#define VERSION 2
+#define VERSION 3
 
 void vb_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key)
 {

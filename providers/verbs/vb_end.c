@@ -2,11 +2,11 @@
 /*
  * Mechanics of the end. rdma_cm's disconnect is the same for a goodbye, an abort and a process that
  * was killed. So an NDX peer is also told in memory: when all our requests have ended, a word is
- * written into its mailbox, and only then rdma_disconnect is called. Who hears of a disconnect and
- * finds no word asks by a write of its own: an end that was killed or aborted has no queue pair any
- * more that would answer. One that answers is alive and could not send the word: requests that wait
- * for our receives stand before it. If such requests stand before our question as well, that they
- * are turned away is the answer.
+ * written into its mailbox, and only then rdma_disconnect is called. Who aborts writes another
+ * word, if it can. Who hears of a disconnect and finds no word asks by a write of its own: an end
+ * that was killed has no queue pair any more that would answer. One that answers is alive and could
+ * not send the word: requests that wait for our receives stand before it. If such requests stand
+ * before our question as well, that they are turned away is the answer.
  *
  * Either side's rdma_disconnect is its goodbye; that of the second is the answer to the first. When
  * two cross, both have to call it once more.
@@ -28,6 +28,7 @@
 #define PROBED_STEP 5
 #define QUIET_MS 2000 /* for the device to hand back what was cancelled */
 #define KILL_MS 50u   /* we wait for that in place */
+#define TELL_MS 5u    /* likewise, for the word that this is no goodbye */
 #define SHARED_MS 5u  /* for a receive that a message was being written to */
 
 static void report(struct vb_conn *conn, uint32_t bits, int native, const char *cause)
@@ -262,11 +263,12 @@ void vb_end_on_disconnected(struct vb_conn *conn, int status)
 	}
 	conn->peer_said = true;
 	set_parted(conn, VB_PARTED);
-	if (!conn->peer.is_ndx || conn->qp == NULL || vb_mailbox_has(conn, VB_WORD_GOODBYE)) {
+	if (!conn->peer.is_ndx || conn->qp == NULL || vb_mailbox_has(conn, VB_WORD_GOODBYE))
 		heard(conn);
-		return;
-	}
-	ask(conn, VB_KEEPALIVE, VB_WAIT_ANSWER);
+	else if (vb_mailbox_has(conn, VB_WORD_ABORTED))
+		report(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
+	else
+		ask(conn, VB_KEEPALIVE, VB_WAIT_ANSWER);
 }
 
 void vb_end_on_work(void *arg)
@@ -463,6 +465,42 @@ void vb_conn_finish(struct ndx_spi_conn *spi)
 		end_now(conn);
 }
 
+/* What was posted is on its way: it should not go down with the queue pair. */
+static void await_control(struct vb_qp *qp, enum vb_control which, uint32_t ms)
+{
+	const uint64_t deadline = base_deadline(ms);
+	bool under_way;
+
+	do {
+		vb_qp_poll(qp);
+		base_lock_acquire(&qp->base.lock);
+		under_way = (qp->controls_out & (1u << which)) != 0;
+		base_lock_release(&qp->base.lock);
+		if (under_way)
+			(void)sched_yield();
+	} while (under_way && base_now_ns() < deadline);
+}
+
+/*
+ * So the peer need not ask, and cannot take it for a goodbye. Not for long: it may be gone, or the
+ * word stands behind requests that wait for its receives.
+ */
+static void tell_abort(struct vb_conn *conn)
+{
+	struct vb_qp *qp = conn->qp;
+	bool broken;
+
+	if (qp == NULL || conn->state != VB_CONN_UP || !conn->peer.is_ndx || conn->told.on ||
+	    conn->disc_said || conn->peer_said ||
+	    __atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
+		return;
+	base_lock_acquire(&qp->base.lock);
+	broken = qp->broken;
+	base_lock_release(&qp->base.lock);
+	if (!broken && write_word(conn, VB_ABORTED, VB_WORD_ABORTED) == 0)
+		await_control(qp, VB_ABORTED, TELL_MS);
+}
+
 /* First the queue pair, so that it does not answer the peer's probe. */
 void vb_conn_abort(struct ndx_spi_conn *spi)
 {
@@ -470,6 +508,7 @@ void vb_conn_abort(struct ndx_spi_conn *spi)
 
 	wait_no_more(conn);
 	vb_watch_end(conn);
+	tell_abort(conn);
 	if (conn->qp != NULL)
 		(void)kill_qp(conn->qp);
 	if (!conn->disc_said) {
@@ -485,24 +524,6 @@ void vb_conn_abort(struct ndx_spi_conn *spi)
 		end_now(conn);
 }
 
-/* The word is on its way: it should not go down with the queue pair. */
-static void await_goodbye(struct vb_conn *conn)
-{
-	const uint64_t deadline = base_deadline(KILL_MS);
-	struct vb_qp *qp = conn->qp;
-	bool under_way;
-
-	do {
-		vb_qp_poll(qp);
-		base_lock_acquire(&qp->base.lock);
-		under_way = (qp->controls_out & (1u << VB_GOODBYE)) != 0;
-		base_lock_release(&qp->base.lock);
-		if (under_way)
-			(void)sched_yield();
-	} while (under_way && base_now_ns() < deadline);
-	vb_end_on_work(conn);
-}
-
 /*
  * Not while the peer may ask us, which is PROBED_MS, nor while we ask it. That mostly takes
  * MOMENT_MS; but each of two questions may be answered at the last moment, after PROBE_MS, or
@@ -516,7 +537,8 @@ enum ndx_status vb_conn_detach(struct ndx_spi_conn *spi)
 	if (conn->qp == NULL)
 		return NDX_OK;
 	if (!conn->disc_said) {
-		await_goodbye(conn);
+		await_control(conn->qp, VB_GOODBYE, KILL_MS);
+		vb_end_on_work(conn);
 		say(conn, true);
 	}
 	if (may_be_asked(conn) || is_asking(conn))

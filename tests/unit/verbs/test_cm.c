@@ -39,7 +39,7 @@ static void data_come_back_with_their_length(void **state)
 
 static void the_trailer_has_its_place(void **state)
 {
-	static const uint8_t trailer[] = {'N', 'X', 2, 3, 0xa1, 0xa2, 0xa3, 0xa4};
+	static const uint8_t trailer[] = {'N', 'X', 3, 3, 0xa1, 0xa2, 0xa3, 0xa4};
 	uint8_t wire[VB_CONNECT_ROOM];
 
 	(void)state;

@@ -105,6 +105,11 @@ static void hear(void *arg)
 	vb_end_on_disconnected(&((struct end *)arg)->rig.conn, 0);
 }
 
+static void break_off(void *arg)
+{
+	vb_conn_abort(&((struct end *)arg)->rig.conn.spi);
+}
+
 static void drain(void *arg)
 {
 	vb_conn_drain(&((struct end *)arg)->rig.conn.spi);
@@ -185,7 +190,51 @@ static void who_could_say_it_goes_at_once(void **state)
 	}
 }
 
+/* An abort: the word goes first, if there is anybody to read it; but nobody waits for it long. */
+static void who_aborts_says_so(void **state)
+{
+	static const struct {
+		bool runs, disc_said, peer_said, broken;
+		unsigned words;
+	} cases[] = {{.runs = true, .words = 1},
+	             {.runs = false, .words = 1},
+	             {.runs = true, .disc_said = true},
+	             {.runs = true, .peer_said = true},
+	             {.runs = true, .broken = true}};
+	static struct end end;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		end_open(&end, false);
+		end.rig.device.runs = cases[i].runs;
+		end.rig.conn.disc_said = cases[i].disc_said;
+		end.rig.conn.peer_said = cases[i].peer_said;
+		rig_qp(&end.rig)->broken = cases[i].broken;
+		run(&end, break_off);
+		assert_int_equal(end.rig.device.count[FAKE_POST_SEND], cases[i].words);
+		if (cases[i].words > 0)
+			assert_int_equal(fake_qp_of(rig_native(&end.rig))->sends[0].opcode,
+			                 IBV_WR_RDMA_WRITE);
+		assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], !cases[i].disc_said);
+		assert_int_equal(end.rig.reports, NDX_REPORT_QUIET);
+		end_close(&end);
+	}
+}
+
 /* ---- the one that asks ---- */
+
+static void who_is_told_of_an_abort_asks_nobody(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	end_open(&end, true);
+	put_word(&end, VB_WORD_ABORTED);
+	run(&end, hear);
+	assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
+	assert_int_equal(end.rig.device.count[FAKE_POST_SEND], 0);
+	end_close(&end);
+}
 
 static void to_be_turned_away_is_an_answer(void **state)
 {
@@ -352,6 +401,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_could_say_nothing_stays_until_asked),
 		cmocka_unit_test(who_could_say_it_goes_at_once),
+		cmocka_unit_test(who_aborts_says_so),
+		cmocka_unit_test(who_is_told_of_an_abort_asks_nobody),
 		cmocka_unit_test(to_be_turned_away_is_an_answer),
 		cmocka_unit_test(what_is_posted_later_does_not_stand_before_the_question),
 		cmocka_unit_test(silence_is_none),
