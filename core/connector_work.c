@@ -55,16 +55,7 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
 	c->adapter->ops->conn_abandon(c->native);
 	/* What the provider said of this attempt must not be taken for the next one's. */
-	base_lock_acquire(&c->inbox_lock);
-	c->connected = (struct conn_mail){.full = false};
-	c->established = (struct conn_mail){.full = false};
-	free(c->inbox_params);
-	c->inbox_params = NULL;
-	c->reports = 0;
-	c->news = 0;
-	c->report_native = 0;
-	c->cause = NULL;
-	base_lock_release(&c->inbox_lock);
+	conn_inbox_clear(c);
 	conn_release_qp(c);
 	conn_meeting_end(c);
 	conn_direct_end(c);
@@ -80,7 +71,7 @@ static void conn_last(void *arg)
 	struct ndx_adapter *adapter = c->adapter;
 
 	conn_forget(c);
-	free(c->inbox_params);
+	conn_inbox_clear(c);
 	free(c->direct.pair);
 	free(c);
 	adapter_put(adapter, false);
@@ -329,10 +320,16 @@ static void end_at_once(struct ndx_connector *c, enum conn_phase next, enum ndx_
 static void run_attempt(struct ndx_connector *c, unsigned commands)
 {
 	const struct ndx_provider_ops *ops = c->adapter->ops;
-	enum ndx_status st = NDX_OK;
+	const bool connects = (commands & CONN_DO_CONNECT) && c->phase == CONN_CONNECTING;
+	const bool accepts = (commands & CONN_DO_ACCEPT) && c->phase == CONN_ACCEPTING;
+	enum ndx_status st = connects || accepts ? conn_inbox_ready(c) : NDX_OK;
 	enum conn_phase after = CONN_FAILED;
 
-	if ((commands & CONN_DO_CONNECT) && c->phase == CONN_CONNECTING) {
+	if (st != NDX_OK) {
+		end_at_once(c, after, st);
+		return;
+	}
+	if (connects) {
 		if (c->attr.connect_timeout_ms != NDX_INFINITE)
 			base_timer_set(c->adapter->loop, &c->connect_timer,
 			               c->attr.connect_timeout_ms);
@@ -343,7 +340,7 @@ static void run_attempt(struct ndx_connector *c, unsigned commands)
 		st = conn_direct_meet(c);
 	} else if ((commands & CONN_DO_COMPLETE) && c->phase == CONN_COMPLETING) {
 		st = ops->conn_complete(c->native);
-	} else if ((commands & CONN_DO_ACCEPT) && c->phase == CONN_ACCEPTING) {
+	} else if (accepts) {
 		st = ops->conn_accept(c->native, &c->own);
 	}
 	if (st != NDX_OK)
@@ -367,14 +364,6 @@ static void run_commands(struct ndx_connector *c)
 }
 
 /* ---- upcalls ---- */
-
-/* What an upcall has brought: a copy of the inbox. */
-struct news {
-	struct conn_mail connected;
-	struct conn_mail established;
-	struct ndx_spi_params *params; /* of whichever says that it has some; ours */
-	uint32_t reports;
-};
 
 static void remember_peer(struct ndx_connector *c, const struct conn_mail *mail,
                           const struct ndx_spi_params *params)
@@ -470,28 +459,12 @@ static void take_reports(struct ndx_connector *c, uint32_t reports)
 	}
 }
 
-/* False: there is none. */
-static bool take_news(struct ndx_connector *c, struct news *news)
-{
-	base_lock_acquire(&c->inbox_lock);
-	news->connected = c->connected;
-	news->established = c->established;
-	news->params = c->inbox_params;
-	news->reports = c->reports;
-	c->connected = (struct conn_mail){.full = false};
-	c->established = (struct conn_mail){.full = false};
-	c->inbox_params = NULL;
-	c->reports = 0;
-	base_lock_release(&c->inbox_lock);
-	return news->connected.full || news->established.full || news->reports != 0;
-}
-
 /* One round; false if there was nothing to do. */
-static bool work_round(struct ndx_connector *c, struct news *news)
+static bool work_round(struct ndx_connector *c, struct conn_news *news)
 {
 	const unsigned said = conn_direct_news(c);
 
-	if (!take_news(c, news) && said == 0 && c->commands == 0)
+	if (!conn_inbox_take(c, news) && said == 0 && c->commands == 0)
 		return false;
 	run_commands(c);
 	if (news->connected.full)
@@ -510,7 +483,7 @@ void connector_work(void *arg)
 {
 	struct ndx_connector *c = arg;
 	struct ndx_adapter *adapter = c->adapter;
-	struct news news;
+	struct conn_news news;
 
 	adapter_lock(adapter);
 	for (int i = 0; i < ROUNDS && !c->dead; i++) {
@@ -520,79 +493,3 @@ void connector_work(void *arg)
 	}
 	adapter_unlock(adapter);
 }
-
-/* Lock of the inbox held. */
-static void fill_mail(struct ndx_connector *c, struct conn_mail *mail, enum ndx_status status,
-                      int32_t native, const struct ndx_spi_params *params)
-{
-	mail->full = true;
-	mail->status = status;
-	mail->native = native;
-	mail->has_params = false;
-	if (params == NULL)
-		return;
-	if (c->inbox_params == NULL)
-		c->inbox_params = malloc(sizeof(*c->inbox_params));
-	if (c->inbox_params != NULL) {
-		*c->inbox_params = *params;
-		mail->has_params = true;
-	} else {
-		mail->status = NDX_E_NO_MEMORY; /* its words are lost, and that is told */
-	}
-}
-
-static void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
-                           const struct ndx_spi_params *params)
-{
-	struct ndx_connector *c = conn->front;
-
-	base_lock_acquire(&c->inbox_lock);
-	fill_mail(c, &c->connected, status, native, params);
-	base_lock_release(&c->inbox_lock);
-	base_loop_post(c->adapter->loop, &c->work);
-}
-
-static void host_established(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
-                             const struct ndx_spi_params *params)
-{
-	struct ndx_connector *c = conn->front;
-
-	base_lock_acquire(&c->inbox_lock);
-	fill_mail(c, &c->established, status, native, params);
-	base_lock_release(&c->inbox_lock);
-	base_loop_post(c->adapter->loop, &c->work);
-}
-
-static void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)
-{
-	struct ndx_connector *c = conn->front;
-
-	base_lock_acquire(&c->inbox_lock);
-	c->reports |= bits;
-	if (((bits & NDX_REPORT_ABORT) || bits == 0) && c->cause == NULL) {
-		c->cause = cause;
-		c->report_native = native;
-	}
-	base_lock_release(&c->inbox_lock);
-	if (bits != 0)
-		base_loop_post(c->adapter->loop, &c->work);
-}
-
-static void host_say(struct ndx_spi_conn *conn, enum ndx_spi_word word)
-{
-	struct ndx_connector *c = conn->front;
-
-	if (c->direct.wire != NULL)
-		wire_say(c->direct.wire, word);
-}
-
-const struct ndx_host core_host = {
-	.abi = NDX_SPI_ABI,
-	.complete = base_ov_complete,
-	.request = listener_request,
-	.listener_failed = listener_failed,
-	.connected = host_connected,
-	.established = host_established,
-	.report = host_report,
-	.say = host_say,
-};

@@ -190,6 +190,14 @@ struct conn_meeting {
 	uint8_t peer[16];
 };
 
+/* What upcalls have brought. */
+struct conn_news {
+	struct conn_mail connected;
+	struct conn_mail established;
+	struct ndx_spi_params *params; /* of whichever says that it has some; the taker's */
+	uint32_t reports;
+};
+
 /* A connection that has no connection manager; connector_direct.c. Under the adapter lock. */
 struct conn_pair {
 	struct ndx_peer_description own;
@@ -246,7 +254,7 @@ struct ndx_connector {
 	unsigned news; /* bits of enum wire_news */
 	struct conn_mail connected;
 	struct conn_mail established;
-	struct ndx_spi_params *inbox_params; /* of the later one of these two; NULL: none came */
+	struct ndx_spi_params *inbox_params; /* of whichever has some; NULL: no attempt */
 	uint32_t reports;
 	int32_t report_native;
 	const char *cause;
@@ -280,12 +288,19 @@ extern const struct conn_result conn_canceled;
 /* The attempt ends: `c` and its queue pair part; `next` is the phase from here on. */
 void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *event,
                   const struct conn_result *result);
-/* The phase changes, until the connection is up: logged, remembered, counted. Any thread. */
+/* The phase changes, until the connection is up: logged, remembered, counted. Any thread, lock
+ * held. */
 void conn_enter(struct ndx_connector *c, enum conn_phase next, const char *event,
                 const struct conn_result *result);
-/* `event` came in the state `from`: logged and remembered. Any thread. */
+/* `event` came in the state `from`: logged and remembered. Any thread, lock held. */
 void conn_note(struct ndx_connector *c, const char *from, const char *event,
                const struct conn_result *result);
+/* connector_inbox.c. An attempt begins: there is room for the peer's answer. */
+enum ndx_status conn_inbox_ready(struct ndx_connector *c);
+/* What was said until now is not meant any more. */
+void conn_inbox_clear(struct ndx_connector *c);
+/* False: there is nothing. */
+bool conn_inbox_take(struct ndx_connector *c, struct conn_news *news);
 /* The connector goes, and with it what it remembers. */
 void conn_forget(struct ndx_connector *c);
 /* The attempt or the connection has failed: one record, then the history. */

@@ -113,7 +113,7 @@ unsigned base_loop_queue(struct ndx_loop *loop, struct base_job *job)
 	append(loop, job);
 	if (loop->inside && !current)
 		nudge(loop);
-	/* It stays asleep for all others: who finds it so does not rely on us, who may be late. */
+	/* It stays asleep for others, who do not rely on us: we may be late. */
 	wake = !current && loop->asleep;
 	loop->wakers += wake;
 	base_lock_release(&loop->lock);

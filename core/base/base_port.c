@@ -87,7 +87,7 @@ void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
 	base_ov_push(&port->queue, ov);
 	show(port);
 	__atomic_fetch_add(posts, 1, __ATOMIC_RELEASE);
-	/* Who was woken before and has not come yet takes this one, too. */
+	/* Who was woken before and has not come yet takes this one, too, or with its next call. */
 	wake = port->sleepers > 0;
 	port->sleepers -= wake;
 	port->woken += wake;

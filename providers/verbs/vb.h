@@ -591,17 +591,12 @@ void vb_watch_begin(struct vb_conn *conn);
 void vb_watch_end(struct vb_conn *conn);
 void vb_watch_on_timer(void *arg);
 
-/* A new rdma_cm_id; ... */
-enum ndx_status vb_open_id(struct vb_adapter *adapter, void *owner, sa_family_t family,
-                           struct rdma_cm_id **out);
-/* ... and one that is bound to an address. */
+/* A new rdma_cm_id, bound to an address. */
 enum ndx_status vb_bind(struct vb_adapter *adapter, void *owner,
                         const struct sockaddr_storage *address, struct rdma_cm_id **out);
 /* An address to bind to: one of the adapter's, for the unspecified one the first of its family. */
 enum ndx_status vb_own_address(const struct vb_adapter *adapter, const struct sockaddr *wanted,
                                socklen_t len, struct sockaddr_storage *out);
-/* What rdma_cm's refusal of an own address means. */
-enum ndx_status vb_own_refused(const struct sockaddr_storage *own, int err);
 /* What an rdma_cm_id is bound to. */
 void vb_local_of(struct rdma_cm_id *id, struct sockaddr_storage *out);
 

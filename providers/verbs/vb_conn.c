@@ -49,44 +49,30 @@ void vb_local_of(struct rdma_cm_id *id, struct sockaddr_storage *out)
 		base_sockaddr_copy(out, local, sizeof(struct sockaddr_in6));
 }
 
-enum ndx_status vb_open_id(struct vb_adapter *adapter, void *owner, sa_family_t family,
-                           struct rdma_cm_id **out)
-{
-	int only = 1;
-
-	if (rdma_create_id(adapter->cm, out, owner, RDMA_PS_TCP) != 0)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "rdma_create_id: %s",
-		            strerror(errno));
-	if (family == AF_INET6)
-		(void)rdma_set_option(*out, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only,
-		                      sizeof(only));
-	return NDX_OK;
-}
-
-/* Where the port was for the kernel to choose, there is none left. */
-enum ndx_status vb_own_refused(const struct sockaddr_storage *own, int err)
-{
-	if (base_sockaddr_port(own) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
-		return NDX_E_TOO_MANY_ADDRESSES;
-	return vb_status_of(err);
-}
-
 enum ndx_status vb_bind(struct vb_adapter *adapter, void *owner,
                         const struct sockaddr_storage *address, struct rdma_cm_id **out)
 {
 	struct sockaddr_storage copy = *address;
 	char text[BASE_SOCKADDR_TEXT];
 	struct rdma_cm_id *id;
-	enum ndx_status st = vb_open_id(adapter, owner, address->ss_family, &id);
+	enum ndx_status st;
+	int only = 1;
 
-	if (st != NDX_OK)
-		return st;
+	if (rdma_create_id(adapter->cm, &id, owner, RDMA_PS_TCP) != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "rdma_create_id: %s",
+		            strerror(errno));
+	if (address->ss_family == AF_INET6)
+		(void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only,
+		                      sizeof(only));
 	if (rdma_bind_addr(id, (struct sockaddr *)&copy) != 0) {
 		const int err = errno;
 
+		st = vb_status_of(err);
+		if (base_sockaddr_port(address) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
+			st = NDX_E_TOO_MANY_ADDRESSES;
 		(void)rdma_destroy_id(id);
-		return fail(vb_own_refused(address, err), err, "rdma_bind_addr to %s: %s",
-		            base_sockaddr_text(address, text), strerror(err));
+		return fail(st, err, "rdma_bind_addr to %s: %s", base_sockaddr_text(address, text),
+		            strerror(err));
 	}
 	*out = id;
 	return NDX_OK;
@@ -199,12 +185,11 @@ enum ndx_status vb_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *ad
 
 /* ---- the active side ---- */
 
-/* The first attempt has the id from binding; later ones take the same address again. If there was
- * none, `own` is what rdma_resolve_addr() is to bind to, which saves asking the kernel twice. */
-static enum ndx_status make_id(struct vb_conn *conn, const struct sockaddr_storage *to,
-                               struct sockaddr_storage *own)
+/* The first attempt has the id from binding; later ones take the same address again. */
+static enum ndx_status make_id(struct vb_conn *conn, const struct sockaddr_storage *to)
 {
 	const struct sockaddr_storage any = {.ss_family = to->ss_family};
+	struct sockaddr_storage local = conn->bound;
 	char text[BASE_SOCKADDR_TEXT];
 	enum ndx_status st = NDX_OK;
 
@@ -214,39 +199,22 @@ static enum ndx_status make_id(struct vb_conn *conn, const struct sockaddr_stora
 		            base_sockaddr_text(to, text));
 	if (conn->id != NULL)
 		return NDX_OK;
-	if (conn->bound.ss_family != AF_UNSPEC)
-		return vb_bind(conn->adapter, &conn->owner, &conn->bound, &conn->id);
-	st = vb_own_address(conn->adapter, (const struct sockaddr *)&any, base_sockaddr_len(&any),
-	                    own);
+	if (local.ss_family == AF_UNSPEC)
+		st = vb_own_address(conn->adapter, (const struct sockaddr *)&any,
+		                    base_sockaddr_len(&any), &local);
 	if (st != NDX_OK)
 		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
 		            "connect to %s: the adapter has no address of that family",
 		            base_sockaddr_text(to, text));
-	return vb_open_id(conn->adapter, &conn->owner, to->ss_family, &conn->id);
-}
-
-/* The kernel would not even begin to look for the destination. */
-static enum ndx_status fail_resolve(const struct sockaddr_storage *to,
-                                    const struct sockaddr_storage *own, int err)
-{
-	char text[BASE_SOCKADDR_TEXT];
-	enum ndx_status st =
-		own->ss_family != AF_UNSPEC ? vb_own_refused(own, err) : vb_status_of(err);
-
-	if (st == NDX_E_INVALID_ADDRESS || st == NDX_E_UNSUCCESSFUL)
-		st = NDX_E_NETWORK_UNREACHABLE;
-	return fail(st, err, "connect to %s: rdma_resolve_addr: %s", base_sockaddr_text(to, text),
-	            strerror(err));
+	return vb_bind(conn->adapter, &conn->owner, &local, &conn->id);
 }
 
 enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
                                 socklen_t len, const struct ndx_spi_params *params)
 {
 	struct vb_conn *conn = vb_conn_of(spi);
-	struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
 	char text[BASE_SOCKADDR_TEXT];
 	struct sockaddr_storage to;
-	struct sockaddr *from;
 	enum ndx_status st;
 
 	base_sockaddr_copy(&to, destination, len);
@@ -258,7 +226,7 @@ enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr 
 		            "connect to %s: no RDMA device serves loopback addresses; use one of "
 		            "the adapter's own",
 		            base_sockaddr_text(&to, text));
-	st = make_id(conn, &to, &own);
+	st = make_id(conn, &to);
 	if (st == NDX_OK)
 		st = vb_mailbox_open(conn);
 	if (st != NDX_OK)
@@ -271,12 +239,15 @@ enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr 
 	             params->private_data_len, conn->mailbox_mr->rkey);
 	spi->peer = to;
 	vb_local_of(conn->id, &spi->local);
-	from = own.ss_family != AF_UNSPEC ? (struct sockaddr *)&own : NULL;
-	if (rdma_resolve_addr(conn->id, from, (struct sockaddr *)&to, RESOLVE_MS) == 0) {
+	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) == 0) {
 		conn->state = VB_CONN_RESOLVING;
 		return NDX_OK;
 	}
-	st = fail_resolve(&to, &own, errno);
+	st = vb_status_of(errno);
+	if (st == NDX_E_INVALID_ADDRESS || st == NDX_E_UNSUCCESSFUL)
+		st = NDX_E_NETWORK_UNREACHABLE;
+	st = fail(st, errno, "connect to %s: rdma_resolve_addr: %s", base_sockaddr_text(&to, text),
+	          strerror(errno));
 	leave(conn);
 	return st;
 }

@@ -14,6 +14,7 @@
 #include "vb.h"
 
 #define FIRST_ROOM 64u
+#define FIRST_ROOM_MOST 4096u /* it is pinned, and a depth may only be a limit */
 #define TICK_MS 2u       /* to the first look at a consumer that has begun to poll, ... */
 #define TICK_MOST_MS 16u /* ... twice as long to each next one, up to this */
 #define HELD 64u
@@ -448,6 +449,8 @@ static int first_room(const struct vb_adapter *adapter, uint32_t depth)
 {
 	uint64_t room = (uint64_t)depth + depth / 2;
 
+	if (room > FIRST_ROOM_MOST)
+		room = FIRST_ROOM_MOST;
 	if (room > (uint64_t)adapter->attr.max_cqe)
 		room = (uint64_t)adapter->attr.max_cqe;
 	return (int)(room > FIRST_ROOM ? room : FIRST_ROOM);

@@ -173,7 +173,8 @@ struct ndx_host {
 	/**
 	 * conn_complete or conn_accept ended: the connection is up, or how it failed. From NDX_OK
 	 * on the queue pair takes posts. Also: the peer gave up while the consumer still thinks
-	 * (after `connected`, or after `request` was taken).
+	 * (after `connected`, or after `request` was taken). @p params are the private data of an
+	 * active side that refuses what was accepted; NULL in all other cases.
 	 */
 	void (*established)(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
 	                    const struct ndx_spi_params *params);

@@ -99,17 +99,21 @@ static void an_end_that_is_not_told_yet_is_the_attempts(void **state)
 	struct attempt a;
 
 	(void)state;
-	for (unsigned i = 0; i < 2 * 2 * 3; i++) {
-		setup(&a, states[i % 2], ends[i / 2 % 2]);
-		a.rig.device.refuse_errno = EINVAL;
-		a.rig.device.refuse_nth[FAKE_INIT_QP_ATTR] = 1 + i / 4;
-		call(&a, go_on);
-		assert_int_equal(a.status, NDX_E_CONNECTION_ABORTED);
-		assert_true(a.says_why);
-		call(&a, abandon);
-		call(&a, on_event);
-		assert_int_equal(told, 0); /* the call has said it */
-		finish(&a);
+	/* on Ethernet the first step asks nobody */
+	for (unsigned ethernet = 0; ethernet <= 1; ethernet++) {
+		for (unsigned i = 0; i < 2 * 2 * (3 - ethernet); i++) {
+			setup(&a, states[i % 2], ends[i / 2 % 2]);
+			a.rig.adapter.ethernet = ethernet;
+			a.rig.device.refuse_errno = EINVAL;
+			a.rig.device.refuse_nth[FAKE_INIT_QP_ATTR] = 1 + i / 4;
+			call(&a, go_on);
+			assert_int_equal(a.status, NDX_E_CONNECTION_ABORTED);
+			assert_true(a.says_why);
+			call(&a, abandon);
+			call(&a, on_event);
+			assert_int_equal(told, 0); /* the call has said it */
+			finish(&a);
+		}
 	}
 }
 
