@@ -66,8 +66,8 @@ void base_loop_post(struct ndx_loop *loop, struct base_job *job);
 /*
  * The same in two steps, for who holds a lock that the job takes: queue it, let go of the lock,
  * then wake the thread, which otherwise would only wait for the lock. Between the two nothing is
- * waited for; the loop stays. `count`: the sum of what base_loop_queue() has returned; 0 also if the
- * thread is awake, and sees the job by itself.
+ * waited for; the loop stays. `count`: the sum of what base_loop_queue() has returned; 0 also if
+ * the thread is awake, and sees the job by itself.
  */
 unsigned base_loop_queue(struct ndx_loop *loop, struct base_job *job);
 void base_loop_wake(struct ndx_loop *loop, unsigned count);

@@ -54,8 +54,8 @@ struct base_queue {
 	uint32_t freed; /* slots given back; atomic, runs behind head */
 	bool broken;    /* a request failed, and was not cancelled: the others all are */
 	/* For whoever asks how it goes; the rest follows from the positions above. */
-	uint32_t laps;   /* how often `tail` has passed 2^32 */
-	uint64_t silent; /* retired without a result */
+	uint32_t laps;                       /* how often `tail` has passed 2^32 */
+	uint64_t silent;                     /* retired without a result */
 	uint32_t failed[NDX_STATS_STATUSES]; /* few: each ends a connection, or has its request */
 };
 

@@ -569,18 +569,6 @@ void vb_end_unheard(struct vb_conn *conn);
 /* The peer, which has said goodbye, does not answer requests that are under way. */
 void vb_end_deserted(struct vb_conn *conn);
 
-/* ---- mailboxes (vb_mailbox.c); the control thread's ---- */
-
-/* For a conn that has its queue pair. */
-enum ndx_status vb_mailbox_open(struct vb_conn *conn);
-/* When the peer cannot write to it any more; harmless on one that has none. */
-void vb_mailbox_close(struct vb_conn *conn);
-void vb_mailbox_close_all(struct vb_adapter *adapter);
-/* While the conn has its queue pair: did the peer write that word? */
-bool vb_mailbox_has(const struct vb_conn *conn, enum vb_word which);
-/* For vb_post_control(): have that word of the peer's written. */
-struct vb_note vb_mailbox_note(const struct vb_conn *conn, enum vb_word which);
-
 /* ---- while a connection is up (vb_watch.c) ---- */
 
 void vb_watch_open(struct vb_adapter *adapter); /* its limits are known */

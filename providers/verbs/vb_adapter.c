@@ -9,6 +9,7 @@
 #include "base_log.h"
 #include "base_sockaddr.h"
 #include "builtin.h"
+#include "vb_mailbox.h"
 #include "vb_srq.h"
 
 #define MAX_REGISTRATION (UINT64_C(1) << 40)

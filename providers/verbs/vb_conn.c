@@ -9,7 +9,7 @@
 
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "vb.h"
+#include "vb_mailbox.h"
 
 #define RESOLVE_MS 2000
 #define REJ_CONSUMER 28 /* IBA: refused by the peer's consumer; software, or closing its id */

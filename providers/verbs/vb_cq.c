@@ -15,8 +15,8 @@
 
 #define FIRST_ROOM 64u
 #define FIRST_ROOM_MOST 4096u /* it is pinned, and a depth may only be a limit */
-#define TICK_MS 2u       /* to the first look at a consumer that has begun to poll, ... */
-#define TICK_MOST_MS 16u /* ... twice as long to each next one, up to this */
+#define TICK_MS 2u            /* to the first look at a consumer that has begun to poll, ... */
+#define TICK_MOST_MS 16u      /* ... twice as long to each next one, up to this */
 #define HELD 64u
 #define SETTLE_MS 100u
 

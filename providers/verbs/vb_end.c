@@ -17,7 +17,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
-#include "vb.h"
+#include "vb_mailbox.h"
 
 #define PROBE_MS 1000 /* a dead peer fails requests in half of that */
 #define ASKED_STEP 100u

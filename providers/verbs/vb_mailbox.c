@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base_log.h"
-#include "vb.h"
+#include "vb_mailbox.h"
 
 #define BOXES 64u /* in a region */
 

@@ -4,6 +4,7 @@
 #define RIG_H
 
 #include "fake_verbs.h"
+#include "vb_mailbox.h"
 #include "vb_srq.h"
 
 struct rig {

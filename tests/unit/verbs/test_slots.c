@@ -225,7 +225,11 @@ static void a_queue_begins_with_what_is_asked_for(void **state)
 		uint32_t depth;
 		int most;
 		int room;
-	} cases[] = {{1000, 100000, 1500}, {1000, 1200, 1200}, {10, 100000, 64}, {30000, 100000, 4096}, {1000, 0, 64}};
+	} cases[] = {{1000, 100000, 1500},
+	             {1000, 1200, 1200},
+	             {10, 100000, 64},
+	             {30000, 100000, 4096},
+	             {1000, 0, 64}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
