@@ -254,7 +254,7 @@ struct ndx_connector {
 	unsigned news; /* bits of enum wire_news */
 	struct conn_mail connected;
 	struct conn_mail established;
-	struct ndx_spi_params *inbox_params; /* of whichever has some; NULL: no attempt */
+	struct ndx_spi_params *inbox_params; /* of whichever has some; NULL: none is awaited */
 	uint32_t reports;
 	int32_t report_native;
 	const char *cause;

@@ -482,6 +482,7 @@ struct vb_conn {
 	bool disc_said;     /* rdma_disconnect was called */
 	bool disc_bare;     /* ... without a word in the mailbox */
 	bool deserted;      /* nobody would read that, or ask: the peer has closed already */
+	bool lost;          /* it has failed: nobody would read that it is aborted */
 	bool peer_said;     /* rdma_cm told of the peer's */
 	bool peer_reported; /* ... and so did we */
 	bool dead;          /* conn_destroy was there */

@@ -141,6 +141,7 @@ static void leave(struct vb_conn *conn)
 	close_id(conn); /* rdma_cm tells the peer, whatever there is to tell */
 	vb_mailbox_close(conn);
 	conn->told.on = false;
+	conn->peer = (struct vb_hello){.is_ndx = false};
 	if (conn->state != VB_CONN_OVER)
 		conn->state = VB_CONN_IDLE;
 	conn->spi.local = conn->bound;

@@ -263,10 +263,12 @@ void vb_end_on_disconnected(struct vb_conn *conn, int status)
 	}
 	conn->peer_said = true;
 	set_parted(conn, VB_PARTED);
-	if (!conn->peer.is_ndx || conn->qp == NULL || vb_mailbox_has(conn, VB_WORD_GOODBYE))
+	if (!conn->peer.is_ndx || conn->qp == NULL)
 		heard(conn);
-	else if (vb_mailbox_has(conn, VB_WORD_ABORTED))
+	else if (vb_mailbox_has(conn, VB_WORD_ABORTED)) /* perhaps behind a goodbye */
 		report(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
+	else if (vb_mailbox_has(conn, VB_WORD_GOODBYE))
+		heard(conn);
 	else
 		ask(conn, VB_KEEPALIVE, VB_WAIT_ANSWER);
 }
@@ -303,14 +305,22 @@ static bool is_turned_away(struct vb_conn *conn)
 	return conn->not_ready != before;
 }
 
-/* base.lock held: is a request under way that was posted before our question? Later ones say
- * nothing. */
+/*
+ * base.lock held: does a request stand before our question that may have to wait? Others the peer
+ * would have answered, but an adapter tells of them all.
+ */
 static bool is_behind(const struct vb_conn *conn)
 {
-	const struct vb_qp *qp = conn->qp;
 	const enum vb_control how = conn->wait == VB_WAIT_PROBE ? VB_PROBE : VB_KEEPALIVE;
+	const struct base_queue *q = &conn->qp->base.initiator;
 
-	return (int32_t)(qp->controls_at[how] - qp->base.initiator.head) > 0;
+	for (uint32_t i = q->head; (int32_t)(conn->qp->controls_at[how] - i) > 0; i++) {
+		const struct vb_req *req = (const struct vb_req *)(const void *)base_queue_at(q, i);
+
+		if (!req->base.done && (req->needs_receive || !conn->adapter->software))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -483,7 +493,8 @@ static void await_control(struct vb_qp *qp, enum vb_control which, uint32_t ms)
 
 /*
  * So the peer need not ask, and cannot take it for a goodbye. Not for long: it may be gone, or the
- * word stands behind requests that wait for its receives.
+ * word stands behind requests that wait for its receives. Not at all if either side has said
+ * goodbye, or there is nobody: many connections may have lost the same peer.
  */
 static void tell_abort(struct vb_conn *conn)
 {
@@ -491,17 +502,20 @@ static void tell_abort(struct vb_conn *conn)
 	bool broken;
 
 	if (qp == NULL || conn->state != VB_CONN_UP || !conn->peer.is_ndx || conn->told.on ||
-	    conn->disc_said || conn->peer_said ||
+	    conn->disc_said || conn->peer_said || conn->lost ||
 	    __atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
 		return;
 	base_lock_acquire(&qp->base.lock);
 	broken = qp->broken;
+	qp->base.state = BASE_QP_DEAD;
+	qp->draining = false;
 	base_lock_release(&qp->base.lock);
 	if (!broken && write_word(conn, VB_ABORTED, VB_WORD_ABORTED) == 0)
 		await_control(qp, VB_ABORTED, TELL_MS);
 }
 
-/* First the queue pair, so that it does not answer the peer's probe. */
+/* The word, then the queue pair, so that it does not answer the peer's probe; then the disconnect.
+ */
 void vb_conn_abort(struct ndx_spi_conn *spi)
 {
 	struct vb_conn *conn = vb_conn_of(spi);

@@ -78,10 +78,12 @@ void vb_cm_on_event(void *arg, uint32_t events)
 static void break_qp(struct vb_qp *qp, const struct ibv_async_event *event)
 {
 	base_lock_acquire(&qp->base.lock);
-	if (qp->conn != NULL && !qp->killed)
+	if (qp->conn != NULL && !qp->killed) {
+		qp->conn->lost = true;
 		vb_host(qp->adapter)
 			->report(&qp->conn->spi, NDX_REPORT_ABORT, event->event_type,
 		                 "the device says that the queue pair has failed");
+	}
 	base_lock_release(&qp->base.lock);
 }
 
@@ -140,9 +142,11 @@ void vb_port_on_timer(void *arg)
 	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
 		struct vb_conn *conn = container_of(n, struct vb_conn, node);
 
-		if (conn->state == VB_CONN_UP)
-			vb_host(adapter)->report(&conn->spi, NDX_REPORT_ABORT, IBV_EVENT_PORT_ERR,
-			                         "the port stays down");
+		if (conn->state != VB_CONN_UP)
+			continue;
+		conn->lost = true;
+		vb_host(adapter)->report(&conn->spi, NDX_REPORT_ABORT, IBV_EVENT_PORT_ERR,
+		                         "the port stays down");
 	}
 }
 

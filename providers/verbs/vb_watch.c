@@ -260,6 +260,7 @@ void vb_watch_on_timer(void *arg)
 	case BROKEN:
 	case SILENT:
 		explain(conn, verdict);
+		conn->lost = true;
 		vb_host(conn->adapter)
 			->report(&conn->spi, NDX_REPORT_ABORT, verdicts[verdict].native,
 		                 verdicts[verdict].cause);

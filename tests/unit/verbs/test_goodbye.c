@@ -194,13 +194,11 @@ static void who_could_say_it_goes_at_once(void **state)
 static void who_aborts_says_so(void **state)
 {
 	static const struct {
-		bool runs, disc_said, peer_said, broken;
+		bool runs, disc_said, peer_said, broken, lost;
 		unsigned words;
-	} cases[] = {{.runs = true, .words = 1},
-	             {.runs = false, .words = 1},
-	             {.runs = true, .disc_said = true},
-	             {.runs = true, .peer_said = true},
-	             {.runs = true, .broken = true}};
+	} cases[] = {{.runs = true, .words = 1},        {.runs = false, .words = 1},
+	             {.runs = true, .disc_said = true}, {.runs = true, .peer_said = true},
+	             {.runs = true, .broken = true},    {.runs = true, .lost = true}};
 	static struct end end;
 
 	(void)state;
@@ -210,6 +208,7 @@ static void who_aborts_says_so(void **state)
 		end.rig.conn.disc_said = cases[i].disc_said;
 		end.rig.conn.peer_said = cases[i].peer_said;
 		rig_qp(&end.rig)->broken = cases[i].broken;
+		end.rig.conn.lost = cases[i].lost;
 		run(&end, break_off);
 		assert_int_equal(end.rig.device.count[FAKE_POST_SEND], cases[i].words);
 		if (cases[i].words > 0)
@@ -228,12 +227,16 @@ static void who_is_told_of_an_abort_asks_nobody(void **state)
 	static struct end end;
 
 	(void)state;
-	end_open(&end, true);
-	put_word(&end, VB_WORD_ABORTED);
-	run(&end, hear);
-	assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
-	assert_int_equal(end.rig.device.count[FAKE_POST_SEND], 0);
-	end_close(&end);
+	for (unsigned changed = 0; changed <= 1; changed++) {
+		end_open(&end, true);
+		if (changed) /* its mind, when the goodbye had gone out */
+			put_word(&end, VB_WORD_GOODBYE);
+		put_word(&end, VB_WORD_ABORTED);
+		run(&end, hear);
+		assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
+		assert_int_equal(end.rig.device.count[FAKE_POST_SEND], 0);
+		end_close(&end);
+	}
 }
 
 static void to_be_turned_away_is_an_answer(void **state)
@@ -269,6 +272,23 @@ static void silence_is_none(void **state)
 		assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
 		end_close(&end);
 	}
+}
+
+/* A write waits for nobody's receive: that others are turned away says nothing of it. */
+static void a_write_is_not_turned_away(void **state)
+{
+	static struct end end;
+	const struct ndx_sge sge = {end.rig.memory, sizeof(end.rig.memory), 1};
+
+	(void)state;
+	end_open(&end, true);
+	assert_int_equal(ndx_qp_write(&end.rig.qp->pub, NULL, &sge, 1, 0, 1, 0), NDX_OK);
+	run(&end, hear);
+	step(&end, STEPS_ALONE - 1, true);
+	assert_int_equal(end.rig.reports, 0);
+	step(&end, 1, true);
+	assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
+	end_close(&end);
 }
 
 /* What others are told by the same device is no answer to us. */
@@ -404,6 +424,7 @@ int main(void)
 		cmocka_unit_test(who_aborts_says_so),
 		cmocka_unit_test(who_is_told_of_an_abort_asks_nobody),
 		cmocka_unit_test(to_be_turned_away_is_an_answer),
+		cmocka_unit_test(a_write_is_not_turned_away),
 		cmocka_unit_test(what_is_posted_later_does_not_stand_before_the_question),
 		cmocka_unit_test(silence_is_none),
 		cmocka_unit_test(who_asks_does_not_go_before_the_answer),
