@@ -255,6 +255,8 @@ void vb_conn_heard(struct ndx_spi_conn *spi, enum ndx_spi_word word)
 
 void vb_end_on_disconnected(struct vb_conn *conn, int status)
 {
+	bool writes; /* words, and we can read them */
+
 	if (conn->peer_said)
 		return;
 	if (status != 0) {
@@ -263,11 +265,10 @@ void vb_end_on_disconnected(struct vb_conn *conn, int status)
 	}
 	conn->peer_said = true;
 	set_parted(conn, VB_PARTED);
-	if (!conn->peer.is_ndx || conn->qp == NULL)
-		heard(conn);
-	else if (vb_mailbox_has(conn, VB_WORD_ABORTED)) /* perhaps behind a goodbye */
+	writes = conn->peer.is_ndx && conn->qp != NULL;
+	if (writes && vb_mailbox_has(conn, VB_WORD_ABORTED)) /* perhaps behind a goodbye */
 		report(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
-	else if (vb_mailbox_has(conn, VB_WORD_GOODBYE))
+	else if (!writes || vb_mailbox_has(conn, VB_WORD_GOODBYE))
 		heard(conn);
 	else
 		ask(conn, VB_KEEPALIVE, VB_WAIT_ANSWER);
