@@ -30,9 +30,9 @@ struct ndx_session; /* opaque */
 /** Which layer failed; says whose problem it is. */
 enum ndx_error_layer {
 	NDX_LAYER_NONE = 0,
-	NDX_LAYER_TRANSPORT =
-		1,            /**< unreachable, reset, out of time: tried again while time lasts */
-	NDX_LAYER_PLUGIN = 2, /**< the plugin, or what it was sent: the session is over */
+	NDX_LAYER_TRANSPORT = 1, /**< unreachable, reset, no answer to an attempt at connecting:
+	                            tried again while time lasts */
+	NDX_LAYER_PLUGIN = 2,    /**< the plugin, or what it was sent: the session is over */
 	NDX_LAYER_FRAMEWORK = 3, /**< protocol, limits, time of the stage or session */
 	NDX_LAYER_PROVIDER = 4,  /**< the queue pair could not be connected */
 };
@@ -98,8 +98,9 @@ struct ndx_session_attr {
 
 	uint32_t connect_timeout_ms; /**< one attempt at one server. Default 5000 */
 	uint32_t attempts;           /**< for each server. Default 3 */
-	uint32_t backoff_ms;         /**< pause after the first failure, doubled each time and
-	                                  shortened at random by up to a half. Default 100 */
+	uint32_t backoff_ms;         /**< pause when each server has failed once, doubled each
+	                                  time and shortened at random by up to a half.
+	                                  Default 100 */
 	uint32_t backoff_most_ms;    /**< longest pause. Default 5000 */
 	uint32_t stage_timeout_ms;   /**< one stage. Default 30000 */
 	uint32_t session_timeout_ms; /**< connect and stages up to ready. Default 120000 */
@@ -127,7 +128,8 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 
 /**
  * Reach a server: try each in order, then wait (backoff) and try again, until one answers and
- * accepts the variant or attempts and time have run out. Then say hello.
+ * accepts the variant or attempts and time have run out. A server that answers without having the
+ * variant, or without speaking this protocol, is not asked again.
  *
  * @retval NDX_OK                     connected
  * @retval NDX_E_INVALID_DEVICE_STATE it is connected, failed or closed

@@ -68,7 +68,8 @@ static enum ndx_status check_attr(const struct ndx_session_attr *a)
 static enum ndx_status copy_servers(struct ndx_session *s)
 {
 	s->servers = calloc(s->attr.server_count, sizeof(*s->servers));
-	if (s->servers == NULL)
+	s->given_up = calloc(s->attr.server_count, sizeof(*s->given_up));
+	if (s->servers == NULL || s->given_up == NULL)
 		return NDX_E_NO_MEMORY;
 	for (size_t i = 0; i < s->attr.server_count; i++) {
 		s->servers[i] = strdup(s->attr.servers[i]);
@@ -84,6 +85,7 @@ static void free_servers(struct ndx_session *s)
 	for (size_t i = 0; s->servers != NULL && i < s->attr.server_count; i++)
 		free(s->servers[i]);
 	free(s->servers);
+	free(s->given_up);
 }
 
 enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct ndx_session **out)
@@ -297,6 +299,8 @@ static enum ndx_status broken(struct ndx_session *s, enum ndx_error_layer layer,
 {
 	char text[256];
 
+	if (st == NDX_E_IO_TIMEOUT)
+		layer = NDX_LAYER_FRAMEWORK;
 	if (st == NDX_E_CANCELED)
 		(void)snprintf(text, sizeof(text), "cancelled");
 	else if (st == NDX_E_IO_TIMEOUT)
@@ -306,8 +310,10 @@ static enum ndx_status broken(struct ndx_session *s, enum ndx_error_layer layer,
 		                                                    : "the peer takes nothing");
 	else
 		(void)snprintf(text, sizeof(text), "%.255s", ndx_last_error());
-	/* A peer that sends rubbish is told so; one that is gone is not. */
-	dialogue_fail(&s->dialogue, layer, st, layer == NDX_LAYER_FRAMEWORK, text);
+	/* A peer that sends rubbish, or nothing, is told so; one that is gone is not, nor one that
+	 * has got a part of a frame. */
+	dialogue_fail(&s->dialogue, layer, st,
+	              layer == NDX_LAYER_FRAMEWORK && s->dialogue.next == DIALOGUE_RECEIVE, text);
 	tell_peer(s);
 	return session_failed(s);
 }

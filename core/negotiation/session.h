@@ -14,6 +14,7 @@ struct ndx_session {
 	uint64_t id;
 	struct ndx_session_attr attr; /* servers are copies, behind `servers` */
 	char **servers;
+	bool *given_up; /* of servers: not to be asked again while this connect goes on */
 	struct history history;
 	struct dialogue dialogue;
 	struct link link;

@@ -142,35 +142,52 @@ static bool pause_before(struct ndx_session *s, uint32_t failures)
 	return on;
 }
 
-/* Is it worth trying that server, or another one, again? */
+/* Would that server answer the same again? It has no such variant, or is no server of ours. */
 static bool is_lasting(enum ndx_status st, enum ndx_error_layer layer)
 {
-	return st == NDX_E_CANCELED || st == NDX_E_NO_MEMORY || st == NDX_E_INVALID_ADDRESS ||
-	       (layer == NDX_LAYER_FRAMEWORK && st != NDX_E_CONNECTION_REFUSED);
+	return layer == NDX_LAYER_FRAMEWORK && st != NDX_E_CONNECTION_REFUSED;
 }
 
-/* Servers in turn, rounds of them, until one answers or there is no point in going on. */
+/* Each server once, but for those that were given up; *left counts the others. */
+static enum ndx_status try_each(struct ndx_session *s, bool again, size_t *left,
+                                enum ndx_error_layer *layer)
+{
+	enum ndx_status st = NDX_E_IO_TIMEOUT;
+
+	for (size_t i = 0; i < s->attr.server_count && base_now_ns() < s->deadline_ns; i++) {
+		if (s->given_up[i])
+			continue;
+		st = attempt(s, s->servers[i], again, layer);
+		if (st == NDX_OK || st == NDX_E_CANCELED)
+			return st;
+		log_warn(0, "session %llu: %s: %s", (unsigned long long)s->id, s->servers[i],
+		         ndx_last_error());
+		s->given_up[i] = is_lasting(st, *layer);
+		*left -= s->given_up[i];
+	}
+	return st;
+}
+
+/* Rounds of all servers, with a pause between two rounds, until one answers or there is no point
+ * in going on. */
 static enum ndx_status try_all(struct ndx_session *s, bool again, enum ndx_error_layer *layer)
 {
-	const size_t tries = s->attr.attempts * s->attr.server_count;
 	uint32_t failures = s->resumptions;
+	size_t left = s->attr.server_count;
 	enum ndx_status st = NDX_E_IO_TIMEOUT;
 
 	s->resumptions += again;
-	for (size_t i = 0; i < tries; i++) {
-		const char *server = s->servers[i % s->attr.server_count];
-
+	memset(s->given_up, 0, left * sizeof(*s->given_up));
+	for (uint32_t round = 0; round < s->attr.attempts && left > 0; round++) {
 		/* A server that welcomes and goes away at once is not to be asked without end. */
-		failures += i > 0 || again;
+		failures += round > 0 || again;
 		if (failures > 0 && !pause_before(s, failures))
 			return NDX_E_CANCELED;
 		if (base_now_ns() >= s->deadline_ns)
 			return st;
-		st = attempt(s, server, again, layer);
-		if (st == NDX_OK || is_lasting(st, *layer))
+		st = try_each(s, again, &left, layer);
+		if (st == NDX_OK || st == NDX_E_CANCELED)
 			return st;
-		log_warn(0, "session %llu: %s: %s", (unsigned long long)s->id, server,
-		         ndx_last_error());
 	}
 	return st;
 }
@@ -189,6 +206,7 @@ enum ndx_status session_reach(struct ndx_session *s, bool again)
 		(void)snprintf(text, sizeof(text), "cancelled while connecting");
 	} else if (base_now_ns() >= s->deadline_ns) {
 		st = NDX_E_IO_TIMEOUT;
+		layer = NDX_LAYER_FRAMEWORK;
 		(void)snprintf(text, sizeof(text),
 		               "the session's time, %u ms, is over while connecting: %.160s",
 		               s->attr.session_timeout_ms, ndx_last_error());

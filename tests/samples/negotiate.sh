@@ -46,7 +46,7 @@ for pid in $pids; do
 done
 grep -q 'connect 127.0.0.1:1, .*NDX_E_CONNECTION_REFUSED' "$work/client1.log" ||
 	fail 'the history does not have the attempt'
-grep -q 'wait before the next attempt' "$work/client1.log" || fail 'the history does not have the pause'
+grep -q 'wait before the next attempt' "$work/client1.log" && fail 'the backup was kept waiting'
 server_end || fail 'the server found fault'
 
 echo '# requests and responses'
@@ -63,6 +63,7 @@ server_end || fail 'the server found fault'
 echo '# what is wrong is told'
 client 127.0.0.1:1 --variant roce/verbs-rd && fail 'no such variant'
 grep -q 'verbs-rc' "$work/client.log" || fail 'no suggestion'
-client 127.0.0.1:1 --attempts 1 && fail 'connected to nobody'
+client 127.0.0.1:1 --attempts 2 --history && fail 'connected to nobody'
+grep -q 'wait before the next attempt' "$work/client.log" || fail 'the history does not have the pause'
 grep -q 'layer transport, stage info' "$work/client.log" || fail 'the layer is not told'
 echo 'negotiate: all well'

@@ -232,6 +232,19 @@ static void serve_stages(struct server *s, int fd)
 	history_fini(&history);
 }
 
+/* Says nothing, and hears what the client says of that. */
+static void stay_silent(struct server *s, int fd)
+{
+	uint8_t bytes[FRAME_HEADER + MESSAGE];
+	struct frame_error e;
+	const char *why;
+	struct frame f;
+
+	while (read_frame(fd, bytes, &f))
+		s->told_late = f.type == FRAME_ERROR && frame_parse_error(&f, &e, &why) &&
+		               e.status == NDX_E_IO_TIMEOUT && e.layer == NDX_LAYER_FRAMEWORK;
+}
+
 static void wait_for_end(int fd)
 {
 	uint8_t byte;
@@ -277,7 +290,7 @@ static void serve(struct server *s, int fd)
 	if (!welcome(fd))
 		return;
 	if (s->conduct == SLOW_TO_SPEAK)
-		wait_for_end(fd);
+		stay_silent(s, fd);
 	else if (s->conduct == FLOODING)
 		flood(fd);
 	else

@@ -32,6 +32,7 @@ struct server {
 	struct ndx_variant *variant;
 	unsigned served; /* atomic */
 	bool resumed;
+	bool told_late; /* to a silent one: that time is over */
 	int stop;
 };
 

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a session finds a server: the order, the pauses, who is given up, what has run out. */
+#include "scripted.h"
+
+#include <unistd.h>
+
+#include "nobody.h"
+
+enum { ENTRIES = 128 };
+
+static unsigned count_kind(struct ndx_session *s, enum ndx_history_kind kind)
+{
+	struct ndx_history_entry e[ENTRIES];
+	const size_t n = ndx_session_get_history(s, e, ENTRIES, NULL);
+	unsigned count = 0;
+
+	assert_true(n <= ENTRIES);
+	for (size_t i = 0; i < n; i++)
+		count += e[i].kind == kind;
+	return count;
+}
+
+static unsigned served(struct server *s)
+{
+	return __atomic_load_n(&s->served, __ATOMIC_RELAXED);
+}
+
+/* Whatever is wrong with those before, the backup is asked, and at once. */
+static void the_backup_is_asked_whatever_the_first_answers(void **state)
+{
+	static const enum conduct conducts[] = {REFUSING, MAD};
+	struct rig *r = *state;
+
+	for (size_t i = 0; i < sizeof(conducts) / sizeof(conducts[0]); i++) {
+		struct ndx_session *s;
+		struct server first;
+		struct server backup;
+		const char *addresses[2] = {first.address, backup.address};
+
+		server_start(&first, conducts[i], r->variant);
+		server_start(&backup, GOOD, r->variant);
+		s = rig_session(r, addresses, 2, WAIT_MS, WAIT_MS);
+		if (ndx_session_run(s) != NDX_OK)
+			fail_msg("conduct %d: %s", (int)conducts[i], ndx_last_error());
+		assert_string_equal(ndx_session_get_server(s), backup.address);
+		assert_int_equal(served(&first), 1);
+		assert_int_equal(count_kind(s, NDX_HISTORY_CONNECT), 2);
+		assert_int_equal(count_kind(s, NDX_HISTORY_BACKOFF), 0);
+		ndx_session_close(s);
+		server_stop(&backup);
+		server_stop(&first);
+	}
+}
+
+static void a_pause_comes_when_each_server_was_asked(void **state)
+{
+	struct rig *r = *state;
+	char gone[2][NOBODY_TEXT];
+	const char *addresses[2] = {gone[0], gone[1]};
+	const int fds[2] = {nobody(gone[0]), nobody(gone[1])};
+	static const enum ndx_history_kind wanted[] = {
+		NDX_HISTORY_CONNECT, NDX_HISTORY_CONNECT, NDX_HISTORY_BACKOFF, NDX_HISTORY_CONNECT,
+		NDX_HISTORY_CONNECT, NDX_HISTORY_BACKOFF, NDX_HISTORY_CONNECT, NDX_HISTORY_CONNECT};
+	enum { WANTED = sizeof(wanted) / sizeof(wanted[0]) };
+	struct ndx_history_entry e[ENTRIES];
+	struct ndx_session *s = rig_session(r, addresses, 2, WAIT_MS, WAIT_MS);
+
+	assert_int_equal(ndx_session_run(s), NDX_E_CONNECTION_REFUSED);
+	assert_int_equal(ndx_session_get_history(s, e, ENTRIES, NULL), WANTED);
+	for (size_t i = 0; i < WANTED; i++)
+		assert_int_equal(e[i].kind, wanted[i]);
+	ndx_session_close(s);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
+static void a_server_that_lacks_the_variant_is_asked_once(void **state)
+{
+	struct rig *r = *state;
+	char gone[NOBODY_TEXT];
+	const int fd = nobody(gone);
+	struct server refusing;
+	struct server mad;
+	const char *one_lasts[2] = {refusing.address, gone};
+	const char *both_last[2] = {refusing.address, mad.address};
+	struct ndx_session *s;
+
+	server_start(&refusing, REFUSING, r->variant);
+	server_start(&mad, MAD, r->variant);
+	s = rig_session(r, one_lasts, 2, WAIT_MS, WAIT_MS);
+	assert_int_equal(ndx_session_run(s), NDX_E_CONNECTION_REFUSED);
+	assert_int_equal(count_kind(s, NDX_HISTORY_CONNECT), 1 + 3);
+	assert_int_equal(served(&refusing), 1);
+	ndx_session_close(s);
+	/* Nobody is left to be waited for. */
+	s = rig_session(r, both_last, 2, WAIT_MS, WAIT_MS);
+	assert_int_equal(ndx_session_run(s), NDX_E_REMOTE_ERROR);
+	says("speaks another protocol");
+	assert_int_equal(count_kind(s, NDX_HISTORY_CONNECT), 2);
+	assert_int_equal(count_kind(s, NDX_HISTORY_BACKOFF), 0);
+	ndx_session_close(s);
+	server_stop(&mad);
+	server_stop(&refusing);
+	(void)close(fd);
+}
+
+static void the_sessions_time_is_the_frameworks_affair(void **state)
+{
+	struct rig *r = *state;
+	char gone[NOBODY_TEXT];
+	const char *address = gone;
+	const int fd = nobody(gone);
+	struct ndx_session_error e;
+	struct ndx_session_attr attr;
+	struct ndx_session *s;
+
+	ndx_session_attr_init(&attr);
+	attr.variant = r->variant;
+	attr.servers = &address;
+	attr.server_count = 1;
+	attr.attempts = UINT32_MAX;
+	attr.session_timeout_ms = 150;
+	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
+	assert_int_equal(ndx_session_run(s), NDX_E_IO_TIMEOUT);
+	ndx_session_get_error(s, &e);
+	assert_int_equal(e.layer, NDX_LAYER_FRAMEWORK);
+	says("the session's time, 150 ms, is over while connecting: server 127.0.0.1:");
+	ndx_session_close(s);
+	(void)close(fd);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
+	const struct CMUnitTest tests[] = {
+		T(the_backup_is_asked_whatever_the_first_answers),
+		T(a_pause_comes_when_each_server_was_asked),
+		T(a_server_that_lacks_the_variant_is_asked_once),
+		T(the_sessions_time_is_the_frameworks_affair),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
