@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "slab.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ enum ndx_status slab_create(uint32_t size, uint32_t count, uint32_t copies, bool
 		goto no_memory;
 	slab->size = size;
 	slab->count = count;
+	slab->copy_count = copies;
 	slab->by_write = by_write;
 	slab->memory = pages((uint64_t)size * count);
 	slab->copies = copies > 0 ? pages((uint64_t)size * copies) : NULL;
@@ -103,6 +105,13 @@ void slab_abandon(struct slab *slab)
 		slab_free(slab);
 }
 
+/* To be called before the lock is let go where a slot changed. */
+static void release_lock(struct slab *slab)
+{
+	assert(slab_find_fault(slab) == NULL);
+	base_lock_release(&slab->lock);
+}
+
 /* Locked, as the following. */
 static void set_free(struct slab *slab, struct slot *slot)
 {
@@ -126,8 +135,9 @@ static enum ndx_status post(struct slab *slab, struct slot *slot)
 {
 	const struct ndx_sge sge = {
 		.buffer = slot->memory, .length = slab->size, .token = slab->token};
-	enum ndx_status st = ndx_qp_receive(slab->qp, slot, slab->by_write ? NULL : &sge,
-	                                    slab->by_write ? 0 : 1);
+	/* The peer chooses the slots of mode WRITE, so a receive there has no slot of its own. */
+	enum ndx_status st = slab->by_write ? ndx_qp_receive(slab->qp, NULL, NULL, 0)
+	                                    : ndx_qp_receive(slab->qp, slot, &sge, 1);
 
 	if (st == NDX_OK)
 		count_posted(slab, slot);
@@ -167,7 +177,7 @@ enum ndx_status slab_attach(struct slab *slab, struct ndx_qp *qp)
 	slab->qp = qp;
 	st = post_free(slab);
 	slab->low_water = slab->posted;
-	base_lock_release(&slab->lock);
+	release_lock(slab);
 	return st;
 }
 
@@ -179,7 +189,7 @@ void slab_detach(struct slab *slab)
 		slab->starved_ns += base_now_ns() - slab->starved_since_ns;
 		slab->starved_since_ns = 0;
 	}
-	base_lock_release(&slab->lock);
+	release_lock(slab);
 }
 
 void slab_retry(struct slab *slab)
@@ -187,7 +197,7 @@ void slab_retry(struct slab *slab)
 	base_lock_acquire(&slab->lock);
 	if (slab->qp != NULL && post_free(slab) != NDX_OK)
 		slab->repost_failed++;
-	base_lock_release(&slab->lock);
+	release_lock(slab);
 }
 
 uint32_t slab_reclaim(struct slab *slab)
@@ -202,15 +212,38 @@ uint32_t slab_reclaim(struct slab *slab)
 		n++;
 	}
 	slab->posted = 0;
-	base_lock_release(&slab->lock);
+	release_lock(slab);
 	return n;
 }
 
-/* Mode WRITE: receives carry no memory, so it does not matter which one was used. The frame is in
- * the slot of its number. */
-static struct slot *written_slot(struct slab *slab, struct slot *credit,
-                                 const struct ndx_result *result, uint32_t wrap,
-                                 struct slab_verdicts *verdicts)
+/* Mode WRITE: a receive is a credit and no slot of its own, so any posted slot stands for the one
+ * that came back. There is one, since the provider returns no more than was posted. */
+static struct slot *some_posted(struct slab *slab)
+{
+	for (uint32_t i = 0; i < slab->count; i++) {
+		struct slot *slot = &slab->slots[slab->next_posted];
+
+		/* Stays where it is: what is given back at once is found again at once. */
+		if (slot->state == SLOT_POSTED)
+			return slot;
+		slab->next_posted = slab->next_posted + 1 < slab->count ? slab->next_posted + 1 : 0;
+	}
+	return NULL;
+}
+
+static void unlink_free(struct slab *slab, struct slot *slot)
+{
+	struct slot **at = &slab->free;
+
+	while (*at != slot)
+		at = &(*at)->next;
+	*at = slot->next;
+	__atomic_store_n(&slab->unposted, slab->unposted - 1, __ATOMIC_RELAXED);
+}
+
+/* The slot that the frame's number names; NULL: there is no frame to deliver. */
+static struct slot *written_slot(const struct slab *slab, const struct ndx_result *result,
+                                 uint32_t wrap, struct slab_verdicts *verdicts)
 {
 	const uint32_t both = NDX_RESULT_WRITTEN | NDX_RESULT_IMMEDIATE;
 	struct slot *slot;
@@ -224,38 +257,51 @@ static struct slot *written_slot(struct slab *slab, struct slot *credit,
 		verdicts->overwritten++;
 		return NULL;
 	}
-	if (slot != credit && slot->state == SLOT_FREE) {
-		/* Written before it was this slot's turn: the two change places. */
-		struct slot **at = &slab->free;
-
-		while (*at != slot)
-			at = &(*at)->next;
-		*at = slot->next;
-		__atomic_store_n(&slab->unposted, slab->unposted - 1, __ATOMIC_RELAXED);
-		set_free(slab, credit);
-	} else if (slot != credit) {
-		credit->state = SLOT_POSTED;
-	}
 	return slot;
+}
+
+/* Mode WRITE: one posted slot fewer, and the written one, if any, out of wherever it is. */
+static struct slot *take_written(struct slab *slab, const struct ndx_result *result, uint32_t wrap,
+                                 struct slab_verdicts *verdicts)
+{
+	struct slot *written =
+		result->status == NDX_OK ? written_slot(slab, result, wrap, verdicts) : NULL;
+	struct slot *credit;
+
+	if (written != NULL && written->state == SLOT_POSTED)
+		return written;
+	credit = some_posted(slab);
+	assert(credit != NULL);
+	if (result->status == NDX_OK && written == NULL) {
+		give_back(slab, credit);
+		return NULL;
+	}
+	if (written != NULL)
+		unlink_free(slab, written); /* written before it was this slot's turn */
+	set_free(slab, credit);
+	return written;
+}
+
+/* Mode SEND: the slot that was posted is the one that is filled. */
+static struct slot *take_filled(struct slab *slab, const struct ndx_result *result)
+{
+	struct slot *slot = result->request_context;
+
+	assert(slot->state == SLOT_POSTED);
+	if (result->status == NDX_OK)
+		return slot;
+	set_free(slab, slot); /* never posted from here: its connection is over */
+	return NULL;
 }
 
 static struct slot *take(struct slab *slab, const struct ndx_result *result, uint32_t wrap,
                          struct slab_verdicts *verdicts)
 {
-	struct slot *slot = result->request_context;
+	struct slot *slot;
 
 	slab->posted--;
-	if (result->status != NDX_OK) {
-		set_free(slab, slot); /* never posted from here: its connection is over */
-		return NULL;
-	}
-	if (slab->by_write) {
-		struct slot *written = written_slot(slab, slot, result, wrap, verdicts);
-
-		if (written == NULL)
-			give_back(slab, slot);
-		slot = written;
-	}
+	slot = slab->by_write ? take_written(slab, result, wrap, verdicts)
+	                      : take_filled(slab, result);
 	if (slot == NULL)
 		return NULL;
 	slot->state = SLOT_HELD;
@@ -280,7 +326,7 @@ void slab_take(struct slab *slab, const struct ndx_result *results, size_t count
 		slab->starved++;
 		slab->starved_since_ns = now_ns;
 	}
-	base_lock_release(&slab->lock);
+	release_lock(slab);
 }
 
 struct slot *slab_copy(struct slab *slab, struct slot *slot, uint32_t length, uint32_t below,
@@ -297,16 +343,17 @@ struct slot *slab_copy(struct slab *slab, struct slot *slot, uint32_t length, ui
 	if (copy != NULL) {
 		slab->spare = copy->next;
 		copy->state = SLOT_HELD;
+		slab->held++;
 	}
-	base_lock_release(&slab->lock);
+	release_lock(slab);
 	if (copy == NULL)
 		return NULL;
 	memcpy(copy->memory, slot->memory, length);
 	__atomic_store_n(&copy->refs, 1, __ATOMIC_RELAXED);
-	/* The copy is counted in the place of the slot, so `held` stays. */
 	base_lock_acquire(&slab->lock);
+	slab->held--;
 	give_back(slab, slot);
-	base_lock_release(&slab->lock);
+	release_lock(slab);
 	return copy;
 }
 
@@ -340,7 +387,7 @@ void ndx_frame_release(const struct ndx_frame *frame)
 		give_back(slab, slot);
 	}
 	last = slab->orphan && slab->held == 0;
-	base_lock_release(&slab->lock);
+	release_lock(slab);
 	if (last)
 		slab_free(slab);
 }

@@ -39,6 +39,7 @@ struct slab {
 	bool orphan;   /* the receiver is gone: the last held frame frees it */
 	uint32_t size; /* of a slot */
 	uint32_t count;
+	uint32_t copy_count;
 	uint8_t *memory;
 	uint8_t *copies;
 	struct slot *slots; /* count, then those for copies */
@@ -46,6 +47,7 @@ struct slab {
 	struct slot *spare;
 	uint32_t unposted; /* length of `free`; atomic for those without the lock */
 	uint32_t posted;
+	uint32_t next_posted; /* mode WRITE: where the search for a posted slot goes on */
 	uint32_t held;
 	uint32_t low_water;
 	uint64_t starved;
@@ -83,6 +85,10 @@ void slab_take(struct slab *slab, const struct ndx_result *results, size_t count
  * is no need, or (*missed) no room. */
 struct slot *slab_copy(struct slab *slab, struct slot *slot, uint32_t length, uint32_t below,
                        bool *missed);
+
+/* What does not fit together, for tests and debug builds; NULL: every slot is in one state, and
+ * lists and counts agree with the states. Locked, or nobody else is at it. */
+const char *slab_find_fault(const struct slab *slab);
 
 static inline uint32_t frame_sequence(uint32_t immediate)
 {

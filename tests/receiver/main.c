@@ -31,6 +31,7 @@ int main(int argc, char **argv)
 	failed = _cmocka_run_group_tests("frames", frame_cases, frame_case_count, NULL, NULL);
 	failed += _cmocka_run_group_tests("life", life_cases, life_case_count, NULL, NULL);
 	failed += _cmocka_run_group_tests("faults", fault_cases, fault_case_count, NULL, NULL);
+	failed += _cmocka_run_group_tests("order", order_cases, order_case_count, NULL, NULL);
 	failed += _cmocka_run_group_tests("wire", wire_cases, wire_case_count, NULL, NULL);
 	return failed == 0 ? 0 : 1;
 }

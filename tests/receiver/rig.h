@@ -97,6 +97,8 @@ extern const struct CMUnitTest life_cases[];
 extern const size_t life_case_count;
 extern const struct CMUnitTest fault_cases[];
 extern const size_t fault_case_count;
+extern const struct CMUnitTest order_cases[];
+extern const size_t order_case_count;
 extern const struct CMUnitTest wire_cases[];
 extern const size_t wire_case_count;
 
