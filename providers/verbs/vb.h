@@ -122,7 +122,10 @@ extern const struct ndx_spi_key vb_keys[];
 enum ndx_status vb_parse_options(const struct ndx_spi_open *how, struct vb_options *out);
 /* Open the device that the options mean; they are completed. */
 enum ndx_status vb_open_device(struct vb_options *options, struct ibv_context **out);
-/* The addresses that rdma_cm serves by a port of the device. */
+/*
+ * The addresses that rdma_cm serves by a port of the device. None, and NDX_OK: the port can have
+ * connections that are described by numbers. The list is the caller's to free, if this succeeds.
+ */
 enum ndx_status vb_find_addresses(const struct vb_options *options, struct ibv_context *context,
                                   struct sockaddr_storage **list, size_t *count);
 enum ndx_status vb_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
@@ -418,15 +421,6 @@ enum vb_wait {
 	VB_WAIT_PROBE,  /* is it there now? It may go when it was asked this */
 	VB_WAIT_PROBED, /* the peer's probe: it needs our queue pair for that */
 	VB_WAIT_QUIET,  /* cancelled requests */
-};
-
-/* Words of the mailbox. */
-enum vb_word {
-	VB_WORD_GOODBYE,
-	VB_WORD_PROBED,
-	VB_WORD_ABORTED,
-	VB_WORD_OWN, /* what we write from */
-	VB_WORDS
 };
 
 /* A connection without rdma_cm: both ends were told of each other (vb_peer.c). */

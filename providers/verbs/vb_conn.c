@@ -25,6 +25,11 @@ enum ndx_status vb_own_address(const struct vb_adapter *adapter, const struct so
 	uint16_t port;
 
 	base_sockaddr_copy(out, wanted, len);
+	if (adapter->address_count == 0)
+		return fail(NDX_E_INVALID_ADDRESS, 0,
+		            "verbs:%s port %u has no IP address: only connections that are "
+		            "described by numbers; ip address add ... dev INTERFACE",
+		            adapter->options.device, adapter->options.port);
 	port = base_sockaddr_port(out);
 	for (size_t i = 0; i < adapter->address_count; i++) {
 		if (adapter->addresses[i].ss_family != out->ss_family)

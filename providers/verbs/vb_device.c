@@ -304,34 +304,79 @@ static void end_search(struct search *s)
 	rdma_destroy_event_channel(s->channel);
 }
 
+/*
+ * Does the entry of the GID table that the options name choose an address? On Ethernet each stands
+ * for one; InfiniBand's name the port, whatever addresses IPoIB has.
+ */
+static enum ndx_status take_gid(const struct vb_options *options, struct ibv_context *context,
+                                bool ethernet, struct sockaddr_storage *only)
+{
+	static const union ibv_gid unused;
+	union ibv_gid gid;
+	int err = 0;
+
+	if (options->gid < 0)
+		return NDX_OK;
+	if (ibv_query_gid(context, (uint8_t)options->port, options->gid, &gid) != 0)
+		err = errno;
+	if (err != 0 || memcmp(&gid, &unused, sizeof(gid)) == 0)
+		return fail(NDX_E_NOT_FOUND, err,
+		            "verbs:%s port %u has no GID %d; those that there are: grep . "
+		            "/sys/class/infiniband/%s/ports/%u/gids/*",
+		            options->device, options->port, options->gid, options->device,
+		            options->port);
+	if (ethernet)
+		vb_address_of_gid(&gid, only);
+	return NDX_OK;
+}
+
+/* Not by rdma_cm, but numbers need no address: of a GID that is known, or of an InfiniBand port. */
+static enum ndx_status without_address(const struct vb_options *options, bool ethernet)
+{
+	if (ethernet && options->gid < 0)
+		return fail(NDX_E_DEVICE_NOT_READY, 0,
+		            "verbs:%s port %u has no IP address; ip address add ... dev INTERFACE; "
+		            "or name a GID with ?gid=N, for connections that are described by "
+		            "numbers only",
+		            options->device, options->port);
+	log_warn(0,
+	         "verbs:%s port %u has no IP address%s: connections that are described by numbers "
+	         "are all that it can have; ip address add ... dev INTERFACE",
+	         options->device, options->port,
+	         options->gid >= 0 ? " that belongs to the GID" : "");
+	return NDX_OK;
+}
+
 enum ndx_status vb_find_addresses(const struct vb_options *options, struct ibv_context *context,
                                   struct sockaddr_storage **list, size_t *count)
 {
 	struct search s = {.device = options->device, .port = options->port};
-	union ibv_gid gid;
+	struct sockaddr_storage *found = NULL;
+	struct ibv_port_attr port;
 	enum ndx_status st;
+	bool ethernet;
+	int err;
 
-	if (options->gid >= 0) {
-		if (ibv_query_gid(context, (uint8_t)options->port, options->gid, &gid) != 0)
-			return fail(NDX_E_NOT_FOUND, errno, "verbs:%s port %u has no GID %d",
-			            options->device, options->port, options->gid);
-		vb_address_of_gid(&gid, &s.only);
-	}
-	st = begin_search(&s, list);
+	err = ibv_query_port(context, (uint8_t)options->port, &port);
+	if (err != 0)
+		return fail(NDX_E_DEVICE_NOT_READY, err, "verbs:%s port %u: ibv_query_port: %s",
+		            options->device, options->port, strerror(err));
+	ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
+	st = take_gid(options, context, ethernet, &s.only);
+	if (st == NDX_OK)
+		st = begin_search(&s, &found);
 	if (st != NDX_OK)
 		return st;
-	*count = collect(&s, *list, NULL, 0);
+	*count = collect(&s, found, NULL, 0);
 	end_search(&s);
-	if (*count > 0)
-		return NDX_OK;
-	free(*list);
-	if (options->gid >= 0)
-		return fail(NDX_E_NOT_FOUND, 0,
-		            "verbs:%s port %u: GID %d is not an address that rdma_cm serves",
-		            options->device, options->port, options->gid);
-	return fail(NDX_E_DEVICE_NOT_READY, 0,
-	            "verbs:%s port %u has no IP address; ip address add ... dev INTERFACE",
-	            options->device, options->port);
+	if (*count == 0)
+		st = without_address(options, ethernet);
+	if (st != NDX_OK) {
+		free(found);
+		return st;
+	}
+	*list = found;
+	return NDX_OK;
 }
 
 /* ---- what it is ---- */

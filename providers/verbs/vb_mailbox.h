@@ -5,6 +5,15 @@
 
 #include "vb.h"
 
+/* Words of the mailbox. */
+enum vb_word {
+	VB_WORD_GOODBYE,
+	VB_WORD_PROBED,
+	VB_WORD_ABORTED,
+	VB_WORD_OWN, /* what we write from */
+	VB_WORDS
+};
+
 /* For a conn that has its queue pair. */
 enum ndx_status vb_mailbox_open(struct vb_conn *conn);
 /* When the peer cannot write to it any more; harmless on one that has none. */

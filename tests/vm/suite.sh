@@ -42,6 +42,7 @@ run receiver.frames sh "$src/tests/vm/frames.sh" "$src" "$frames"
 sh "$src/tests/vm/surf.sh" "$src" || ended=1
 sh "$src/tests/vm/stacks.sh" || ended=1
 run wire.device_removed sh "$src/tests/vm/removal.sh"
+run verbs.addresses sh "$src/tests/vm/addresses.sh"
 run bench.connect ndx-connect --count 20 --single 5 verbs:rxe0 verbs:rxe1
 run bench.perf ndx-perf --tests latency,write,stream --modes spin --threads 1 --sizes 8 --depths 4 \
 	--blocks 2 --block-ms 1 --tries 1 verbs:rxe0 verbs:rxe1

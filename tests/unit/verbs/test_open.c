@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Adapters of ports that have no IP address, or not the GID that was asked for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "builtin.h"
+#include "fake_verbs.h"
+#include "vb.h"
+
+#define GIDS 2 /* the first is used, the other one is not */
+
+static struct {
+	struct fake_device device;
+	struct ibv_device name;
+	uint8_t link_layer;
+	bool has_address;
+	unsigned open; /* contexts, channels, domains, lists of addresses */
+} port;
+
+/* ---- what a port is asked ---- */
+
+struct ibv_device **ibv_get_device_list(int *count)
+{
+	static struct ibv_device *list[2];
+
+	list[0] = &port.name;
+	*count = 1;
+	return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	(void)list;
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	port.device.context.device = device;
+	port.device.context.async_fd = eventfd(0, 0);
+	port.open++;
+	return &port.device.context;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	port.open--;
+	return close(context->async_fd);
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	(void)context;
+	*attr = (struct ibv_device_attr){.phys_port_cnt = 1,
+	                                 .max_sge = 4,
+	                                 .max_cqe = 4096,
+	                                 .max_qp_wr = 256,
+	                                 .max_mr_size = UINT64_C(1) << 30};
+	return 0;
+}
+
+#undef ibv_query_port /* a macro that may call it */
+int ibv_query_port(struct ibv_context *context, uint8_t number, struct _compat_ibv_port_attr *out)
+{
+	struct ibv_port_attr *attr = (struct ibv_port_attr *)(void *)out;
+
+	(void)context;
+	if (number != 1)
+		return EINVAL;
+	attr->state = IBV_PORT_ACTIVE;
+	attr->max_msg_sz = UINT32_C(1) << 30;
+	attr->gid_tbl_len = GIDS;
+	attr->link_layer = port.link_layer;
+	return 0;
+}
+
+int ibv_query_gid(struct ibv_context *context, uint8_t number, int index, union ibv_gid *gid)
+{
+	(void)context;
+	(void)number;
+	if (index >= GIDS) {
+		errno = EINVAL;
+		return -1;
+	}
+	memset(gid, 0, sizeof(*gid));
+	if (index == 0)
+		gid->raw[0] = 0xfe;
+	return 0;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	(void)context;
+	port.open++;
+	return &port.device.pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	(void)pd;
+	port.open--;
+	return 0;
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct ibv_comp_channel *channel = calloc(1, sizeof(*channel));
+
+	assert_non_null(channel);
+	channel->context = context;
+	channel->fd = eventfd(0, 0);
+	port.open++;
+	return channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	const int err = close(channel->fd);
+
+	free(channel);
+	port.open--;
+	return err;
+}
+
+/* ---- who serves its addresses ---- */
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct rdma_event_channel *channel = calloc(1, sizeof(*channel));
+
+	assert_non_null(channel);
+	channel->fd = eventfd(0, 0);
+	port.open++;
+	return channel;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	(void)close(channel->fd);
+	free(channel);
+	port.open--;
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+                   enum rdma_port_space ps)
+{
+	(void)channel;
+	(void)context;
+	(void)ps;
+	*id = calloc(1, sizeof(**id));
+	assert_non_null(*id);
+	port.open++;
+	return 0;
+}
+
+int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
+{
+	(void)address;
+	id->verbs = &port.device.context;
+	id->port_num = 1;
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	free(id);
+	port.open--;
+	return 0;
+}
+
+int getifaddrs(struct ifaddrs **list)
+{
+	static struct sockaddr_in address = {.sin_family = AF_INET};
+	static char name[] = "ib0";
+	static struct ifaddrs one = {.ifa_name = name,
+	                             .ifa_flags = IFF_UP,
+	                             .ifa_addr = (struct sockaddr *)(void *)&address};
+
+	address.sin_addr.s_addr = htonl(0x0a090001);
+	*list = port.has_address ? &one : NULL;
+	port.open++;
+	return 0;
+}
+
+void freeifaddrs(struct ifaddrs *list)
+{
+	(void)list;
+	port.open--;
+}
+
+/* ---- the cases ---- */
+
+static void setup(uint8_t link_layer, bool has_address)
+{
+	memset(&port, 0, sizeof(port));
+	fake_open(&port.device);
+	(void)strcpy(port.name.name, "fake0");
+	port.link_layer = link_layer;
+	port.has_address = has_address;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+struct opened {
+	struct ndx_host host;
+	struct ndx_spi_adapter head;
+	struct ndx_spi_adapter *adapter;
+};
+
+static void close_it(void *arg)
+{
+	const struct opened *opened = arg;
+
+	ndx_provider_verbs.ops->adapter_close(opened->adapter);
+}
+
+/* Open, look how many addresses there are, close; whatever happens, nothing stays. */
+static enum ndx_status try(const char *gid, size_t *addresses)
+{
+	const struct ndx_spi_option option = {.key = "gid", .value = gid};
+	const struct ndx_spi_open how = {
+		.device = "fake0", .options = &option, .option_count = gid != NULL ? 1 : 0};
+	struct opened opened = {.adapter = NULL};
+	enum ndx_status st;
+
+	opened.head.host = &opened.host;
+	assert_int_equal(base_loop_create("open", &opened.head.loop), NDX_OK);
+	st = ndx_provider_verbs.ops->adapter_open(&opened.head, &how, &opened.adapter);
+	if (st == NDX_OK) {
+		*addresses = ndx_provider_verbs.ops->adapter_addresses(opened.adapter, NULL, 0);
+		base_loop_call(opened.head.loop, close_it, &opened);
+	}
+	base_loop_destroy(opened.head.loop, nothing, NULL);
+	assert_int_equal(port.open, 0);
+	return st;
+}
+
+static void a_port_without_address_says_what_to_type(void **state)
+{
+	size_t count = 0;
+
+	(void)state;
+	setup(IBV_LINK_LAYER_ETHERNET, false);
+	assert_int_equal(try(NULL, &count), NDX_E_DEVICE_NOT_READY);
+	assert_non_null(strstr(ndx_last_error(), "ip address add"));
+	assert_non_null(strstr(ndx_last_error(), "?gid=N"));
+}
+
+static void a_gid_that_is_not_there_is_refused(void **state)
+{
+	static const char *const gids[] = {"1", "200"};
+	size_t count = 0;
+
+	(void)state;
+	for (uint8_t layer = IBV_LINK_LAYER_INFINIBAND; layer <= IBV_LINK_LAYER_ETHERNET; layer++) {
+		for (size_t i = 0; i < sizeof(gids) / sizeof(gids[0]); i++) {
+			setup(layer, true);
+			assert_int_equal(try(gids[i], &count), NDX_E_NOT_FOUND);
+			assert_non_null(strstr(ndx_last_error(), "/ports/1/gids/"));
+		}
+	}
+}
+
+static void numbers_need_no_address(void **state)
+{
+	size_t count = 1;
+
+	(void)state;
+	setup(IBV_LINK_LAYER_INFINIBAND, false);
+	assert_int_equal(try(NULL, &count), NDX_OK);
+	assert_int_equal(count, 0);
+	count = 1;
+	assert_int_equal(try("0", &count), NDX_OK);
+	assert_int_equal(count, 0);
+	setup(IBV_LINK_LAYER_ETHERNET, true); /* not that of the GID */
+	count = 1;
+	assert_int_equal(try("0", &count), NDX_OK);
+	assert_int_equal(count, 0);
+}
+
+/* InfiniBand's GIDs name the port: they choose among no addresses. */
+static void a_gid_of_infiniband_leaves_the_addresses(void **state)
+{
+	size_t count = 0;
+
+	(void)state;
+	setup(IBV_LINK_LAYER_INFINIBAND, true);
+	assert_int_equal(try("0", &count), NDX_OK);
+	assert_int_equal(count, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_port_without_address_says_what_to_type),
+		cmocka_unit_test(a_gid_that_is_not_there_is_refused),
+		cmocka_unit_test(numbers_need_no_address),
+		cmocka_unit_test(a_gid_of_infiniband_leaves_the_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
