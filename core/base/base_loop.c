@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
@@ -13,6 +12,7 @@
 #include "base_log.h"
 #include "base_ov.h"
 #include "base_ov_state.h"
+#include "base_thread.h"
 
 #define BATCH 16
 #define JOBS_AT_ONCE 64 /* then timers and descriptors have their turn */
@@ -340,19 +340,11 @@ static void *thread_main(void *arg)
 
 static enum ndx_status start_thread(struct ndx_loop *loop, const char *name)
 {
-	sigset_t all;
-	sigset_t before;
-	int err;
+	const int err = base_thread_start(&loop->thread, name, thread_main, loop);
 
-	/* Signals are the application's; its handlers expect its own threads. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&loop->thread, NULL, thread_main, loop);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err != 0)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err,
 		            "cannot start the control thread %s; see ulimit -u", name);
-	(void)pthread_setname_np(loop->thread, name);
 	return NDX_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_thread.h"
 
 static struct pool_task *take(struct pool *p)
 {
@@ -23,7 +24,6 @@ static void *worker(void *arg)
 	struct pool_thread *self = arg;
 	struct pool *p = self->pool;
 
-	(void)pthread_setname_np(pthread_self(), "ndx-neg-work");
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		struct pool_task *task;
@@ -64,7 +64,7 @@ static bool start(struct pool *p)
 	if (t->used)
 		(void)pthread_join(t->id, NULL);
 	*t = (struct pool_thread){.pool = p, .used = true};
-	error = pthread_create(&t->id, NULL, worker, t);
+	error = base_thread_start(&t->id, "ndx-neg-work", worker, t);
 	if (error != 0) {
 		t->used = false;
 		log_warn(error, "no further thread for the negotiation server");

@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "base_container_of.h"
 #include "base_linux.h"
 #include "base_list.h"
 #include "base_log.h"
+#include "base_thread.h"
 #include "receiver.h"
 
 #define EVENTS_MAX 16
@@ -213,7 +213,6 @@ static void *run(void *arg)
 {
 	struct ndx_receive_loop *loop = arg;
 
-	(void)prctl(PR_SET_NAME, "ndx-recv");
 	/* The creator writes `thread` under the lock. */
 	pthread_mutex_lock(&loop->lock);
 	current = loop;
@@ -238,7 +237,7 @@ static enum ndx_status start_thread(struct ndx_receive_loop *loop)
 	int err;
 
 	pthread_mutex_lock(&loop->lock);
-	err = pthread_create(&loop->thread, NULL, run, loop);
+	err = base_thread_start(&loop->thread, "ndx-recv", run, loop);
 	pthread_mutex_unlock(&loop->lock);
 	if (err != 0)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "no thread for receivers: %s",

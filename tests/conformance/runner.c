@@ -2,6 +2,7 @@
 /* Running cases, with a watchdog, so that a library that hangs is a failure and not a hang. */
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -66,11 +67,20 @@ static void watchdog_set(struct watchdog *dog, const char *name, struct check *c
 
 static bool watchdog_start(struct watchdog *dog, struct report *report)
 {
+	sigset_t all;
+	sigset_t before;
+	int err;
+
 	memset(dog, 0, sizeof(*dog));
 	dog->report = report;
 	(void)pthread_mutex_init(&dog->lock, NULL);
 	(void)pthread_cond_init(&dog->wake, NULL);
-	return pthread_create(&dog->thread, NULL, watch, dog) == 0;
+	/* Like the library's threads, so that a case can tell whose a thread is. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&dog->thread, NULL, watch, dog);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err == 0;
 }
 
 static void watchdog_stop(struct watchdog *dog)
