@@ -180,12 +180,13 @@ enum ndx_status conn_check_qp(const char *call, const struct ndx_connector *c,
 	if (qp->object.adapter != c->adapter)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "%s: the queue pair belongs to another adapter", call);
+	/* Its connector may be there still: its connection is over all the same. */
+	if (qp->spent && (qp->connector == NULL || conn_is_over(qp->connector)))
+		return fail(NDX_E_CONNECTION_ACTIVE, 0,
+		            "%s: the queue pair was connected before; create a new one", call);
 	if (qp->connector != NULL)
 		return fail(NDX_E_CONNECTION_ACTIVE, 0,
 		            "%s: the queue pair is connecting or connected", call);
-	if (qp->spent)
-		return fail(NDX_E_CONNECTION_ACTIVE, 0,
-		            "%s: the queue pair was connected before; create a new one", call);
 	return NDX_OK;
 }
 

@@ -115,9 +115,10 @@ const char *ndx_status_text(enum ndx_status status)
 	case NDX_E_WOULD_BLOCK:
 		return "the call would block and was made in a callback of the same adapter";
 	case NDX_E_NOT_FOUND:
-		return "there is no such provider, device or interface";
+		return "there is no such provider, device, interface, plugin, variant or directory";
 	case NDX_E_INVALID_CONFIG:
-		return "the adapter URI, an environment variable or the INI file has an error";
+		return "a setting is wrong (URI, environment, INI file, parameter of a plugin), or "
+		       "two ends do not match";
 	case NDX_E_ABI_MISMATCH:
 		return "the provider or plugin was built against another version of the interface";
 	case NDX_E_INVALID_ADDRESS:
@@ -141,7 +142,8 @@ const char *ndx_status_text(enum ndx_status status)
 	case NDX_E_CONNECTION_INVALID:
 		return "there is no connection, and no attempt at one";
 	case NDX_E_CONNECTION_ACTIVE:
-		return "the queue pair or connector is connecting or connected";
+		return "the queue pair or connector is connecting, connected or was before: it "
+		       "serves once";
 	case NDX_E_CONNECTION_ABORTED:
 		return "the connection, or the attempt, ended without a goodbye";
 	case NDX_E_IO_TIMEOUT:

@@ -35,10 +35,11 @@ enum ndx_status {
 		-11, /**< refused: the call blocks and this is a callback of its adapter */
 
 	/* what could not be found or understood */
-	NDX_E_NOT_FOUND = -12, /**< no such provider, device or interface */
-	NDX_E_INVALID_CONFIG =
-		-13,              /**< adapter URI, environment or INI file; text names the place */
-	NDX_E_ABI_MISMATCH = -14, /**< provider or plugin was built against another interface */
+	NDX_E_NOT_FOUND = -12,      /**< no such provider, device, interface, plugin, variant or
+	                                 directory */
+	NDX_E_INVALID_CONFIG = -13, /**< adapter URI, environment, INI file or a plugin's parameter,
+	                             or two ends that do not match; text names the place */
+	NDX_E_ABI_MISMATCH = -14,   /**< provider or plugin was built against another interface */
 
 	/* addresses */
 	NDX_E_INVALID_ADDRESS = -15,            /**< not an address of this adapter */
@@ -54,7 +55,8 @@ enum ndx_status {
 	NDX_E_CONNECTION_REFUSED =
 		-23, /**< nobody listens, backlog full, or rejected by the peer */
 	NDX_E_CONNECTION_INVALID = -24, /**< not connected (never was), or not connecting */
-	NDX_E_CONNECTION_ACTIVE = -25,  /**< queue pair or connector is connecting or connected */
+	NDX_E_CONNECTION_ACTIVE = -25,  /**< queue pair or connector is connecting or connected, or
+	                                   was before */
 	NDX_E_CONNECTION_ABORTED =
 		-26,              /**< the connection, or the attempt, ended without goodbye */
 	NDX_E_IO_TIMEOUT = -27,   /**< no answer in time, or no receive posted in time */

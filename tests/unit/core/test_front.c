@@ -544,6 +544,13 @@ static void connector_of_a_connection_that_ended_is_of_no_use_for_connect(void *
 	                                       (const struct sockaddr *)&p->address,
 	                                       sizeof(p->address), 0, 0, NULL, 0, &active.ov),
 	                 NDX_E_INVALID_DEVICE_STATE);
+	/* Nor is its queue pair, which is told apart from one that is in use. */
+	assert_int_equal(ndx_connector_connect(fresh.connector, active.qp,
+	                                       (const struct sockaddr *)&p->address,
+	                                       sizeof(p->address), 0, 0, NULL, 0, &fresh.ov),
+	                 NDX_E_CONNECTION_ACTIVE);
+	assert_non_null(
+		strstr(ndx_last_error(), "the queue pair was connected before; create a new one"));
 	drop_end(&active);
 	drop_end(&passive);
 	drop_end(&fresh);

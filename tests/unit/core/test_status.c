@@ -35,6 +35,31 @@ static void every_status_has_a_sentence_of_its_own(void **state)
 	}
 }
 
+/* A status is for several objects: who reads its sentence must find the one that failed. */
+static void a_sentence_fits_all_that_the_status_is_for(void **state)
+{
+	static const struct {
+		enum ndx_status status;
+		const char *names[6];
+	} cases[] = {
+		{NDX_E_NOT_FOUND,
+	         {"provider", "device", "interface", "plugin", "variant", "directory"}},
+		{NDX_E_INVALID_CONFIG,
+	         {"URI", "environment", "INI file", "parameter of a plugin", "two ends"}},
+		{NDX_E_CONNECTION_ACTIVE,
+	         {"queue pair", "connector", "connecting", "connected", "was before"}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *text = ndx_status_text(cases[i].status);
+
+		for (size_t k = 0; k < 6 && cases[i].names[k] != NULL; k++)
+			if (strstr(text, cases[i].names[k]) == NULL)
+				fail_msg("\"%s\" does not say \"%s\"", text, cases[i].names[k]);
+	}
+}
+
 static void a_number_that_is_no_status_is_named_so(void **state)
 {
 	static const int wrong[] = {LAST - 1, NDX_PENDING + 1, INT32_MAX, INT32_MIN};
@@ -75,6 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_status_has_a_name_of_its_own),
 		cmocka_unit_test(every_status_has_a_sentence_of_its_own),
+		cmocka_unit_test(a_sentence_fits_all_that_the_status_is_for),
 		cmocka_unit_test(a_number_that_is_no_status_is_named_so),
 		cmocka_unit_test(every_capability_has_a_name_and_no_other_bit_has),
 		cmocka_unit_test(the_version_is_that_of_the_header),
