@@ -2,7 +2,6 @@
 /* Nearest name by edit distance, for messages. */
 #include "suggest.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +93,21 @@ void suggest_offer(struct suggest *s, const char *name, const char *note)
 		s->distance = distance;
 		(void)snprintf(s->best, sizeof(s->best), "%s", name);
 	}
+}
+
+bool suggest_has(const struct suggest *s, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (const char *p = s->known; *p != '\0';) {
+		const size_t item = strcspn(p, ",");
+
+		if (strcspn(p, " ,") == length && memcmp(p, name, length) == 0)
+			return true;
+		p += item;
+		p += strspn(p, ", ");
+	}
+	return false;
 }
 
 const char *suggest_nearest(const struct suggest *s)

@@ -3,6 +3,7 @@
 #ifndef CORE_SUGGEST_H
 #define CORE_SUGGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SUGGEST_WORD 32 /* longer words and names are not compared */
@@ -23,6 +24,9 @@ void suggest_begin(struct suggest *s, const char *word);
 
 /* A name that would have been right; @p note says what it takes, NULL if nothing. Copied. */
 void suggest_offer(struct suggest *s, const char *name, const char *note);
+
+/* Has it been offered, and is it in the list? */
+bool suggest_has(const struct suggest *s, const char *name);
 
 /*
  * `did you mean "loop"? There are: loop, ofi` without the question if nothing is near enough.

@@ -11,6 +11,7 @@
 #include "code_file.h"
 #include "frame.h"
 #include "plugins.h"
+#include "suggest.h"
 
 #define PREFIX "ndx-plugin-"
 #define SUFFIX_MAX 7u
@@ -226,6 +227,43 @@ void plugins_try_to_load(struct ndx_negotiation *n, const char *name)
 
 	if (frame_name_valid(name))
 		(void)code_file_each_directory(&kind, visit, &find);
+}
+
+static bool visit_to_offer(void *arg, const char *directory)
+{
+	struct suggest *s = arg;
+	struct dirent **entries;
+	const int count = scandir(directory, &entries, is_plugin, by_name);
+	struct file_name file;
+
+	if (count < 0)
+		return false;
+	for (int i = 0; i < count; i++) {
+		if (file_name_read(entries[i]->d_name, &file) && !suggest_has(s, file.name))
+			suggest_offer(s, file.name, NULL);
+		free(entries[i]);
+	}
+	free(entries);
+	return false;
+}
+
+void plugins_offer_files(struct suggest *s)
+{
+	(void)code_file_each_directory(&kind, visit_to_offer, s);
+}
+
+const char *plugins_where(const char *name, char text[PLUGINS_WHERE])
+{
+	const char *path = secure_getenv(kind.variable);
+
+	(void)snprintf(
+		text, PLUGINS_WHERE,
+		"looked in %.60s and $%s (%.60s): set %s=DIRECTORY, absolute, to where %s%.31s.so "
+		"is",
+		code_file_directory(), kind.variable,
+		path != NULL && path[0] != '\0' ? path : "not set", kind.variable, kind.prefix,
+		name);
+	return text;
 }
 
 enum ndx_status ndx_negotiation_discover(struct ndx_negotiation *n, const char *directory,

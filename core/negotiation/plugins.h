@@ -92,6 +92,12 @@ void plugins_drop_guest(struct plugin *host);
 
 /* discover.c: load a plugin of that name from the directories, if it is there. */
 void plugins_try_to_load(struct ndx_negotiation *n, const char *name);
+struct suggest;
+/* discover.c: whatever has a file in the directories, and was not offered yet. */
+void plugins_offer_files(struct suggest *s);
+/* discover.c: where plugins are looked for, and what to type. Returns `text`. */
+#define PLUGINS_WHERE 256u
+const char *plugins_where(const char *name, char text[PLUGINS_WHERE]);
 /* A file that did not even get that far is listed with what ndx_last_error() says. */
 void plugins_note_failed(struct ndx_negotiation *n, const char *name, const char *origin);
 

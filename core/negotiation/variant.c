@@ -6,42 +6,47 @@
 
 #include "base_container_of.h"
 #include "base_log.h"
-#include "code_file.h"
 #include "plugins.h"
 #include "schema.h"
 #include "suggest.h"
 
-/* Lock held: the plugin, or why not. */
+/* Lock held: the plugin, or why not; no reason if nobody has heard of it. */
 static enum ndx_status find_plugin(struct ndx_negotiation *n, const char *name, struct plugin **out,
                                    char why[PLUGIN_TEXT])
 {
-	char known[SUGGEST_TEXT];
-	struct plugin *failed = NULL;
-	struct suggest s;
-
-	suggest_begin(&s, name);
 	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
 		struct plugin *p = container_of(node, struct plugin, node);
-		const bool same = strcmp(p->name, name) == 0;
 
-		if (p->status == NDX_PLUGIN_READY && same) {
+		if (strcmp(p->name, name) != 0)
+			continue;
+		if (p->status == NDX_PLUGIN_READY) {
 			*out = p;
 			return NDX_OK;
 		}
-		if (p->status == NDX_PLUGIN_READY)
-			suggest_offer(&s, p->name, NULL);
-		else if (same)
-			failed = p;
-	}
-	if (failed != NULL)
 		(void)snprintf(why, PLUGIN_TEXT, "plugin \"%s\" was refused: %.240s", name,
-		               failed->text);
-	else
-		(void)snprintf(why, PLUGIN_TEXT,
-		               "no plugin \"%.31s\"; %.130s; nor is it in %.90s or a directory of "
-		               "$NDX_PLUGIN_PATH",
-		               name, suggest_text(&s, known), code_file_directory());
+		               p->text);
+	}
 	return NDX_E_NOT_FOUND;
+}
+
+/* Nobody has heard of it: what there is instead, loaded or not, and where more may be. */
+static enum ndx_status fail_unknown(struct ndx_negotiation *n, const char *name)
+{
+	char known[SUGGEST_TEXT];
+	char where[PLUGINS_WHERE];
+	struct suggest s;
+
+	suggest_begin(&s, name);
+	pthread_mutex_lock(&n->lock);
+	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
+		const struct plugin *p = container_of(node, struct plugin, node);
+
+		suggest_offer(&s, p->name, p->status == NDX_PLUGIN_READY ? NULL : "refused");
+	}
+	pthread_mutex_unlock(&n->lock);
+	plugins_offer_files(&s);
+	return fail(NDX_E_NOT_FOUND, 0, "no plugin \"%.31s\"; %.160s; %s", name,
+	            suggest_text(&s, known), plugins_where(name, where));
 }
 
 /* Lock held: the variant, or why not. */
@@ -142,6 +147,8 @@ enum ndx_status ndx_negotiation_get_variant(struct ndx_negotiation *n, const cha
 		plugins_try_to_load(n, plugin);
 		st = take(n, plugin, variant, &p, &table, why);
 	}
+	if (p == NULL && why[0] == '\0')
+		return fail_unknown(n, plugin);
 	if (st != NDX_OK)
 		return fail(st, 0, "%s", why);
 	v = calloc(1, sizeof(*v));

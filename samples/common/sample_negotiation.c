@@ -30,12 +30,34 @@ static bool cut(char *text, struct ndx_setting *list, size_t *count)
 	return true;
 }
 
+struct search {
+	const char *name;
+	bool found;
+};
+
+static void look_at(void *arg, const struct ndx_plugin_entry *entry)
+{
+	struct search *search = arg;
+
+	search->found = search->found || strcmp(entry->plugin, search->name) == 0;
+}
+
+/* Is it the plugin that is missing, rather than its variant? */
+static bool lacks_plugin(const struct sample_negotiation *n, const char *name)
+{
+	struct search search = {.name = name};
+
+	ndx_negotiation_list(n->negotiation, look_at, &search);
+	return !search.found;
+}
+
 static int get_variant(struct sample_negotiation *n, const char *program, char *name,
-                       char *settings)
+                       char *settings, const char *option)
 {
 	struct ndx_setting list[SETTINGS_MOST];
 	char *slash = strchr(name, '/');
 	enum ndx_status st;
+	bool lacking;
 	size_t count;
 
 	if (slash == NULL) {
@@ -51,12 +73,16 @@ static int get_variant(struct sample_negotiation *n, const char *program, char *
 	st = ndx_negotiation_get_variant(n->negotiation, name, slash + 1, list, count, &n->variant);
 	if (st == NDX_OK)
 		return SAMPLE_EXIT_OK;
+	lacking = option != NULL && st == NDX_E_NOT_FOUND && lacks_plugin(n, name);
 	*slash = '/';
-	return sample_failed(program, st, "get variant %s", name);
+	(void)sample_failed(program, st, "get variant %s", name);
+	if (lacking)
+		fprintf(stderr, "  or say %s DIRECTORY\n", option);
+	return SAMPLE_EXIT_FAILED;
 }
 
 int sample_negotiation_open(struct sample_negotiation *n, const char *program, const char *variant,
-                            const char *settings, const char *plugins)
+                            const char *settings, const char *plugins, const char *option)
 {
 	char *name = strdup(variant);
 	char *values = strdup(settings != NULL ? settings : "");
@@ -71,7 +97,7 @@ int sample_negotiation_open(struct sample_negotiation *n, const char *program, c
 	if (st != NDX_OK)
 		rc = sample_failed(program, st, "look for plugins");
 	else
-		rc = get_variant(n, program, name, values);
+		rc = get_variant(n, program, name, values, option);
 	free(name);
 	free(values);
 	if (rc != SAMPLE_EXIT_OK)

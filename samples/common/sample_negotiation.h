@@ -18,9 +18,11 @@ struct sample_negotiation {
  * @param variant   "PLUGIN/VARIANT"
  * @param settings  "NAME=VALUE,NAME=VALUE", or NULL
  * @param plugins   absolute directory of plugins, or NULL for where the library looks
+ * @param option    the program's option for @p plugins, to be named where there is no such plugin;
+ *                  NULL: it has none
  */
 int sample_negotiation_open(struct sample_negotiation *n, const char *program, const char *variant,
-                            const char *settings, const char *plugins);
+                            const char *settings, const char *plugins, const char *option);
 
 void sample_negotiation_close(struct sample_negotiation *n);
 

@@ -41,7 +41,7 @@ int place_open(struct place *place, const char *who, const struct negotiate_opti
 		st = sample_variant_of(place->adapter, &variant);
 	if (st == NDX_OK)
 		rc = sample_negotiation_open(&place->negotiation, who, variant, options->settings,
-		                             options->plugins);
+		                             options->plugins, "--plugins");
 	else
 		rc = sample_failed(who, st, "look at the adapter");
 	if (rc != SAMPLE_EXIT_OK)

@@ -25,7 +25,7 @@ static int open_variant(const struct end *end, struct sample_negotiation *n)
 		st = sample_variant_of(end->adapter, &variant);
 	if (st != NDX_OK)
 		return sample_failed(end->who, st, "look at the adapter");
-	return sample_negotiation_open(n, end->who, variant, NULL, NULL);
+	return sample_negotiation_open(n, end->who, variant, NULL, NULL, NULL);
 }
 
 static struct ndx_memory_description describe(const struct end *end)

@@ -276,7 +276,8 @@ static int start(const struct options *o)
 
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
-	rc = sample_negotiation_open(&host.negotiation, WHO, "surf/gen1", o->settings, o->plugins);
+	rc = sample_negotiation_open(&host.negotiation, WHO, "surf/gen1", o->settings, o->plugins,
+	                             "--plugins");
 	if (rc == SAMPLE_EXIT_OK)
 		rc = run(&host);
 	sample_negotiation_close(&host.negotiation);

@@ -285,10 +285,36 @@ static void one_that_is_not_there_is_looked_for(void **state)
 
 	assert_int_equal(setenv("NDX_PLUGIN_PATH", TEST_PLUGINS "/named", 1), 0);
 	assert_int_equal(get(*state, "late", "only", NULL, &v), NDX_E_NOT_FOUND);
-	says("nor is it in /");
-	says("or a directory of $NDX_PLUGIN_PATH");
+	/* It has only to be spelt right: nothing was loaded. */
+	says("no plugin \"late\"; did you mean \"later\"? There are: later; looked in /");
+	says("$NDX_PLUGIN_PATH (" TEST_PLUGINS);
+	says("set NDX_PLUGIN_PATH=DIRECTORY, absolute, to where ndx-plugin-late.so is");
 	assert_int_equal(get(*state, "later", "only", NULL, &v), NDX_OK);
 	ndx_variant_close(v);
+	/* What is loaded and has a file is one plugin. */
+	assert_int_equal(get(*state, "late", "only", NULL, &v), NDX_E_NOT_FOUND);
+	says("There are: later; looked in");
+	assert_int_equal(unsetenv("NDX_PLUGIN_PATH"), 0);
+	assert_int_equal(get(*state, "late", "only", NULL, &v), NDX_E_NOT_FOUND);
+	says("$NDX_PLUGIN_PATH (not set)");
+}
+
+static void every_plugin_of_the_path_is_suggested(void **state)
+{
+	struct ndx_variant *v = NULL;
+
+	assert_int_equal(setenv("NDX_PLUGIN_PATH",
+	                        TEST_PLUGINS "/named:" TEST_PLUGINS "/mixed:/nowhere:" TEST_PLUGINS
+	                                     "/mixed:" TEST_PLUGINS "/guests",
+	                        1),
+	                 0);
+	assert_int_equal(get(*state, "gueste", "only", NULL, &v), NDX_E_NOT_FOUND);
+	says("did you mean \"guest\"? There are: later, a-good, b-old, c-hole, d-empty, e-broken, "
+	     "f-again, g-other, bad, guest, lame, ");
+	/* Nothing was loaded for that; a refused one is named as such. */
+	assert_int_equal(get(*state, "e-broken", "only", NULL, &v), NDX_E_NOT_FOUND);
+	assert_int_equal(get(*state, "brokenn", "only", NULL, &v), NDX_E_NOT_FOUND);
+	says("There are: broken (refused), later, ");
 	assert_int_equal(unsetenv("NDX_PLUGIN_PATH"), 0);
 }
 
@@ -332,6 +358,7 @@ int main(void)
 			a_directory_gives_what_is_good_and_why_the_rest_is_not, begin, end),
 		cmocka_unit_test_setup_teardown(paths_are_looked_at, begin, end),
 		cmocka_unit_test_setup_teardown(one_that_is_not_there_is_looked_for, begin, end),
+		cmocka_unit_test_setup_teardown(every_plugin_of_the_path_is_suggested, begin, end),
 		cmocka_unit_test_setup_teardown(a_plugin_may_run_others, begin, end),
 	};
 
