@@ -240,7 +240,7 @@ static bool wait_request(struct peer *peer, struct pair *p)
 	return check_ends(peer->c, &p->b.ov, NDX_OK, "request of the peer process");
 }
 
-bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t keepalive_ms)
+bool peer_launch(struct peer *peer, struct pair *p, enum peer_role role, uint32_t keepalive_ms)
 {
 	char program[] = "ndx-conformance";
 	char option[] = "--peer";
@@ -258,10 +258,19 @@ bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t
 	(void)snprintf(uri, sizeof(uri), "%s", p->a.place->uri);
 	(void)snprintf(role_text, sizeof(role_text), "%d", (int)role);
 	(void)snprintf(keepalive, sizeof(keepalive), "%u", keepalive_ms);
-	if (!check_that(c, format_address(&p->address, host, port), "no address for the peer") ||
-	    !check_status(c, ndx_listener_get_connection_request(p->listener, p->b.conn, &p->b.ov),
+	return check_that(c, format_address(&p->address, host, port), "no address for the peer") &&
+	       check_that(c, spawn(peer, argv), "cannot start the peer: %s", strerror(errno));
+}
+
+bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t keepalive_ms)
+{
+	struct check *c = p->c;
+
+	memset(peer, 0, sizeof(*peer));
+	peer->c = c;
+	if (!check_status(c, ndx_listener_get_connection_request(p->listener, p->b.conn, &p->b.ov),
 	                  NDX_PENDING, "get_connection_request") ||
-	    !check_that(c, spawn(peer, argv), "cannot start the peer: %s", strerror(errno)))
+	    !peer_launch(peer, p, role, keepalive_ms))
 		return false;
 	return wait_request(peer, p) &&
 	       check_async(c, side_accept(&p->b, NULL, 0), &p->b.ov, NDX_OK,
@@ -294,14 +303,19 @@ void peer_signal(struct peer *peer, int signal_number)
 	}
 }
 
-bool peer_part(struct peer *peer)
+void peer_ask_to_part(struct peer *peer)
 {
 	char byte = 'q';
 
-	if (check_over(peer->c))
-		return false;
-	return check_that(peer->c, write(peer->to, &byte, 1) == 1, "the peer process is gone") &&
-	       check_that(peer->c, hear(peer, WAIT_MS) == SAY_PARTED,
+	if (!check_over(peer->c))
+		(void)check_that(peer->c, write(peer->to, &byte, 1) == 1,
+		                 "the peer process is gone");
+}
+
+bool peer_part(struct peer *peer)
+{
+	peer_ask_to_part(peer);
+	return check_that(peer->c, hear(peer, WAIT_MS) == SAY_PARTED,
 	                  "the peer's disconnect did not succeed");
 }
 

@@ -35,9 +35,13 @@ struct peer {
  * processes cannot reach the adapter.
  */
 bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t keepalive_ms);
+/* The same without side B, and without a wait: it will ask `p`'s listener by and by. */
+bool peer_launch(struct peer *peer, struct pair *p, enum peer_role role, uint32_t keepalive_ms);
 void peer_signal(struct peer *peer, int signal_number);
 /* Ask it to disconnect; see that it did. */
 bool peer_part(struct peer *peer);
+/* Ask it, and see nothing. */
+void peer_ask_to_part(struct peer *peer);
 /* Ask it to leave; see that it ended well. */
 bool peer_leaves(struct peer *peer);
 /* Kill it if it still runs, and bury it. */
