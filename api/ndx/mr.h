@@ -42,7 +42,18 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out);
 /**
  * Deregister if needed, and release. When it returns, no local or remote access to the memory goes
  * on or can begin; windows that are still bound to it are dead. Operations in flight complete
- * first. NULL is a no-op. May block while the peers' access is revoked.
+ * first. NULL is a no-op.
+ *
+ * Thread safety: any thread, also in callbacks. Blocks: usually not. Where the stack cannot take
+ * access back by itself (ofi:tcp) the peers that know a token of the region confirm that they have
+ * finished with it, in two exchanges; so do those that know a window, before. A peer owes an answer
+ * each time, and a peer that does not give it loses its connection (NDX_DISCONNECT_ABORTED):
+ *  - after about 2 s in which no data moves that the answer could stand behind;
+ *  - after about 60 s if data keeps moving: one that has much under way gets the time to finish,
+ *    and cannot be told from one that sends more and more and never answers;
+ *  - in a callback, which holds up all connections of the adapter, after about 0.1 s. Programs
+ *    that want to keep such a connection call ndx_mr_deregister() and close when that has
+ * completed.
  */
 void ndx_mr_close(struct ndx_mr *mr);
 
@@ -68,7 +79,9 @@ enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, 
                                 struct ndx_overlapped *ov);
 
 /**
- * Deregister. When it completes, no local or remote access to the memory goes on or can begin.
+ * Deregister. When it completes, no local or remote access to the memory goes on or can begin. It
+ * completes NDX_OK whatever peers do: one that does not confirm loses its connection, as
+ * ndx_mr_close() says. The region may be registered again at once.
  *
  * @retval NDX_PENDING                accepted
  * @retval NDX_E_INVALID_DEVICE_STATE not registered
@@ -86,8 +99,7 @@ enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov);
  * @retval NDX_OK                  nothing is in flight, also if nothing was
  * @retval NDX_E_INVALID_PARAMETER @p mr is NULL
  *
- * Thread safety: any thread, also in callbacks. Blocks: usually not; while peers confirm that they
- * have finished with the memory, at most about 2 s for one that does not.
+ * Thread safety: any thread, also in callbacks. Blocks: as ndx_mr_close(), with the same limits.
  */
 enum ndx_status ndx_mr_cancel(struct ndx_mr *mr);
 
@@ -117,6 +129,8 @@ enum ndx_status ndx_mw_create(struct ndx_adapter *adapter, struct ndx_mw **out);
 /**
  * Release; a bound window is invalidated first. A bind of it that has not begun completes
  * NDX_E_CANCELED, and ends nothing. NULL is a no-op.
+ *
+ * Thread safety: any thread, also in callbacks. Blocks: as ndx_mr_close(), with the same limits.
  */
 void ndx_mw_close(struct ndx_mw *mw);
 

@@ -138,7 +138,7 @@ int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg)
 	return found;
 }
 
-bool base_tcp_traffic(int fd, uint64_t *bytes)
+bool base_tcp_traffic(int fd, struct base_traffic *bytes)
 {
 	struct tcp_info info = {0};
 	socklen_t len = sizeof(info);
@@ -146,7 +146,8 @@ bool base_tcp_traffic(int fd, uint64_t *bytes)
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
 	    len < offsetof(struct tcp_info, tcpi_segs_out))
 		return false;
-	*bytes = info.tcpi_bytes_acked + info.tcpi_bytes_received;
+	bytes->in = info.tcpi_bytes_received;
+	bytes->out = info.tcpi_bytes_acked;
 	return true;
 }
 

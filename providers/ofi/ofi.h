@@ -372,6 +372,7 @@ struct ofi_link {
 	uint64_t pinged_ns;   /* when it was asked last */
 	struct ofi_life life; /* when the peer last gave a sign of it, ... */
 	uint64_t life_ns;     /* ... which was then */
+	struct ofi_flow flow; /* what moved while an answer to SYNC was awaited */
 	int socket;           /* of the connection, -1: not looked for; libfabric's */
 	/* under the ncq's lock */
 	struct ofi_link *next; /* in its bucket */
@@ -394,7 +395,8 @@ struct ofi_link {
 	bool sync_acked;    /* ours was delivered: so was all that we had sent before */
 	bool sync_answered; /* all that the peer had sent before has come */
 	uint32_t words;     /* control words under way */
-	uint32_t heard;     /* counts what the peer lets us hear */
+	uint32_t heard;     /* counts what the peer lets us hear, ... */
+	uint32_t words_in;  /* ... and the control words among that */
 	struct ofi_verbs_link verbs;
 };
 

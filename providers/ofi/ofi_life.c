@@ -19,7 +19,8 @@
 /* Fewer are no sign: a question of ours is acknowledged by the kernel of a process that stands
  * still, too. */
 #define SIGN_BYTES 1024u
-#define LOOK_MS 500u /* how often a peer is looked at that does not answer */
+#define WORD_BYTES 96u /* a control word with its record and the proof of its delivery: at most */
+#define LOOK_MS 500u   /* how often a peer is looked at that does not answer */
 #define NS_PER_MS UINT64_C(1000000)
 
 struct ends {
@@ -72,15 +73,15 @@ static bool find_socket(struct ofi_link *link)
 bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since)
 {
 	const bool heard = link->heard != since->heard;
-	uint64_t bytes = 0;
+	struct base_traffic now;
 
 	since->heard = link->heard;
 	if (heard)
 		return true;
-	if (!find_socket(link) || !base_tcp_traffic(link->socket, &bytes) ||
-	    bytes < since->bytes + SIGN_BYTES)
+	if (!find_socket(link) || !base_tcp_traffic(link->socket, &now) ||
+	    now.in + now.out < since->bytes + SIGN_BYTES)
 		return false;
-	since->bytes = bytes;
+	since->bytes = now.in + now.out;
 	return true;
 }
 
@@ -93,6 +94,46 @@ uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns)
 	if (from_ns < link->life_ns)
 		from_ns = link->life_ns;
 	return now - from_ns;
+}
+
+/*
+ * Has anything moved that the answer to SYNC can stand behind? Until SYNC is delivered that may be
+ * our own requests as well as the peer's; afterwards only what comes in counts. Control words never
+ * count: a peer that says PING all the time brings the answer no nearer.
+ */
+static bool has_moved(struct ofi_link *link)
+{
+	struct ofi_flow *since = &link->flow;
+	const uint64_t words = link->words_in - since->words;
+	const bool heard = link->heard != since->heard;
+	struct base_traffic now;
+	uint64_t bytes;
+	uint64_t beside;
+
+	since->heard = link->heard;
+	/* Without a descriptor to look through /proc with, any sign has to do. */
+	if (!find_socket(link) || !base_tcp_traffic(link->socket, &now))
+		return heard;
+	bytes = now.in - since->bytes.in;
+	beside = words * WORD_BYTES;
+	if (!link->sync_acked) {
+		bytes += now.out - since->bytes.out;
+		beside *= 2;
+	}
+	if (bytes < beside + SIGN_BYTES)
+		return false;
+	since->bytes = now;
+	since->words = link->words_in;
+	return true;
+}
+
+uint64_t ofi_life_stall_ns(struct ofi_link *link, uint64_t from_ns)
+{
+	const uint64_t now = base_now_ns();
+
+	if (has_moved(link))
+		link->flow.moved_ns = now;
+	return now - (from_ns < link->flow.moved_ns ? link->flow.moved_ns : from_ns);
 }
 
 /* ---- asking ---- */

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base_linux.h"
+
 /* How long the other end, not its consumer, may take to answer while a connection is made. The
  * connection manager of InfiniBand says what was lost again every 4 s. */
 #define OFI_ANSWER_MS 30000u
@@ -18,6 +20,14 @@ struct ofi_life {
 	uint64_t bytes; /* ... what moved on the wire, also in the middle of a request */
 };
 
+/* What an answer to SYNC can stand behind, as far as it had moved when we last looked. */
+struct ofi_flow {
+	struct base_traffic bytes;
+	uint32_t words; /* link->words_in */
+	uint32_t heard; /* link->heard */
+	uint64_t moved_ns;
+};
+
 /* The socket of a connection between these two; -1 if there is none. libfabric's: to be asked only.
  * An unspecified address stands for any. */
 int ofi_life_find_socket(const struct sockaddr_storage *local, const struct sockaddr_storage *peer);
@@ -27,6 +37,10 @@ int ofi_life_find_socket(const struct sockaddr_storage *local, const struct sock
 bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since);
 /* For how long has it been silent, from this time on? */
 uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns);
+
+/* SYNC is on its way: for how long has nothing moved that its answer can stand behind, from this
+ * time on? */
+uint64_t ofi_life_stall_ns(struct ofi_link *link, uint64_t from_ns);
 
 /* The link has come up: from now on an idle peer is asked now and then, if that is wanted. */
 void ofi_life_keepalive(struct ofi_link *link);

@@ -151,8 +151,6 @@ enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr
 	if (mr == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a region");
 	mr->adapter = ofi_adapter_of(adapter);
-	mr->revoke.adapter = mr->adapter;
-	mr->revoke.done = 1;
 	base_list_init(&mr->windows);
 	*out = &mr->spi;
 	return NDX_OK;
@@ -162,8 +160,29 @@ void ofi_mr_destroy(struct ndx_spi_mr *spi)
 {
 	struct ofi_mr *mr = mr_of(spi);
 
-	ofi_revoke_wait(&mr->revoke);
+	ofi_revoke_wait(mr->adapter, &mr->revoking);
+	free(mr->revoke);
 	free(mr);
+}
+
+/* Control thread. */
+static void free_revoke(struct ofi_revoke *revoke)
+{
+	free(revoke);
+}
+
+/* Made when a registration begins, which can say that there is no memory; its end cannot. Former
+ * ones may be going on. */
+static enum ndx_status prepare_revoke(struct ofi_mr *mr)
+{
+	if (mr->revoke == NULL)
+		mr->revoke = calloc(1, sizeof(*mr->revoke));
+	if (mr->revoke == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a registration");
+	mr->revoke->adapter = mr->adapter;
+	mr->revoke->going = &mr->revoking;
+	mr->revoke->ended = free_revoke;
+	return NDX_OK;
 }
 
 static uint32_t grants(uint32_t flags)
@@ -248,6 +267,9 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "ndx_mr_register: %zu bytes at %p", length,
 		            buffer);
+	st = prepare_revoke(mr);
+	if (st != NDX_OK)
+		return st;
 	if (mr->adapter->flavour->native_keys)
 		return register_native(mr, buffer, length, flags);
 	st = add_token(mr, buffer, length, rights);
@@ -283,7 +305,7 @@ static bool withdraw(struct ofi_mr *mr, bool windows_too)
 	base_lock_acquire(&table->lock);
 	done = mr->bound == 0 || windows_too;
 	if (done) {
-		mr->revoke.token = mr->spi.local_token;
+		mr->revoke->token = mr->spi.local_token;
 		remove_token(mr);
 	}
 	for (struct base_list *n = mr->windows.next; done && n != &mr->windows; n = n->next)
@@ -295,24 +317,35 @@ static bool withdraw(struct ofi_mr *mr, bool windows_too)
 enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
 {
 	struct ofi_mr *mr = mr_of(spi);
+	struct ofi_revoke *revoke = mr->revoke;
+	enum ndx_status st;
 
-	/* It may have been registered and deregistered before, and that still be going on. */
-	ofi_revoke_wait(&mr->revoke);
 	if (!withdraw(mr, ov == NULL))
 		return fail(NDX_E_DEVICE_BUSY, 0,
 		            "ndx_mr_deregister: windows are bound to the region; invalidate them "
 		            "first");
-	ofi_revoke_wait_windows(mr);
-	ofi_key_remove(&mr->adapter->keys, &mr->key, &mr->revoke.told);
-	mr->revoke.forget = spi->remote_token;
-	mr->revoke.mr = mr->mr;
+	/* Without windows, as ndx_mr_deregister() comes here, this does not wait. */
+	ofi_revoke_wait(mr->adapter, &mr->bound);
+	ofi_key_remove(&mr->adapter->keys, &mr->key, &revoke->told);
+	revoke->forget = spi->remote_token;
+	revoke->mr = mr->mr;
 	mr->mr = NULL;
 	spi->remote_token = 0;
-	return mr->adapter->flavour->native_keys ? ofi_revoke_native(&mr->revoke)
-	                                         : ofi_revoke(&mr->revoke, ov);
+	if (mr->adapter->flavour->native_keys)
+		return ofi_revoke_native(revoke);
+	mr->revoke = NULL;
+	st = ofi_revoke(revoke, ov);
+	if (st == NDX_OK)
+		mr->revoke = revoke; /* for the next registration */
+	if (st != NDX_PENDING || ov != NULL)
+		return st;
+	ofi_revoke_wait(mr->adapter, &mr->revoking);
+	return NDX_OK;
 }
 
 void ofi_mr_settle(struct ndx_spi_mr *spi)
 {
-	ofi_revoke_wait(&mr_of(spi)->revoke);
+	struct ofi_mr *mr = mr_of(spi);
+
+	ofi_revoke_wait(mr->adapter, &mr->revoking);
 }

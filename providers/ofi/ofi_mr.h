@@ -79,16 +79,18 @@ struct ofi_key_table {
 struct ofi_revoke {
 	struct ofi_adapter *adapter;
 	struct base_list node;                    /* in adapter->asked, then in adapter->revokes */
-	struct ndx_overlapped *ov;                /* NULL: somebody waits for `done` */
+	struct ndx_overlapped *ov;                /* NULL: nobody is to be told */
 	void (*ended)(struct ofi_revoke *revoke); /* NULL, or called on the control thread */
-	uint64_t asked_ns;                        /* when the round began */
-	uint64_t look_ns;                         /* when to look who of the peers still lives */
-	struct ofi_told told;                     /* which peers it is about */
-	uint32_t token;                           /* local; 0: no request of ours can name it */
-	uint32_t forget;   /* remote token that they have to forget first; 0: they have */
-	struct fid_mr *mr; /* to be closed when they have; NULL: was, or peers have no access */
-	uint32_t round;    /* that every link must have reached; 0: none */
-	uint32_t done;     /* atomic; 1 also when there never was one */
+	uint32_t *going;       /* atomic, a futex: how many of the same owner have not ended */
+	const uint32_t *bound; /* NULL, or a count that falls when this one ends */
+	uint64_t hurried_ns;   /* since when a callback waits; 0: none does */
+	uint64_t asked_ns;     /* when the round began */
+	uint64_t look_ns;      /* when to look who of the peers still lives */
+	struct ofi_told told;  /* which peers it is about */
+	uint32_t token;        /* local; 0: no request of ours can name it */
+	uint32_t forget;       /* remote token that they have to forget first; 0: they have */
+	struct fid_mr *mr;     /* to be closed when they have; NULL: was, or peers have no access */
+	uint32_t round;        /* that every link must have reached; 0: none */
 };
 
 struct ofi_mr {
@@ -97,9 +99,10 @@ struct ofi_mr {
 	struct fid_mr *mr; /* NULL: local only */
 	uint32_t slot;
 	struct ofi_key key;
-	struct ofi_revoke revoke;
-	struct base_list windows; /* struct ofi_mw.of_mr; adapter->regions.lock */
-	uint32_t bound;           /* how many those are; a futex */
+	struct ofi_revoke *revoke; /* of this registration, for its end; NULL: there is none */
+	uint32_t revoking;         /* of former ones; a futex */
+	struct base_list windows;  /* struct ofi_mw.of_mr; adapter->regions.lock */
+	uint32_t bound;            /* how many those are; a futex */
 };
 
 /* A window is bound and not any more in the order of the queue pair's requests. The fields are
@@ -117,6 +120,7 @@ struct ofi_mw {
 	bool going;       /* the binding is being revoked, ... */
 	bool awaited;     /* ... and requests wait for that, or did */
 	struct ofi_revoke revoke;
+	uint32_t revoking; /* a futex */
 };
 
 void ofi_key_add(struct ofi_key_table *table, struct ofi_key *key);
@@ -160,16 +164,16 @@ void ofi_mw_revoke(struct ofi_mw *mw);
 /* The queue pair goes, and with it what was bound through it. */
 void ofi_mw_leave_qp(struct ofi_qp *qp);
 
-/* The tokens were removed; what says which is filled. NDX_OK, or NDX_PENDING if `ov` completes
- * later. */
+/* The tokens were removed; what says which is filled. NDX_OK, or NDX_PENDING if it ends later, and
+ * `ov` completes then. */
 enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov);
 /* The same where the stack stops all access when the key is closed. */
 enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke);
 /* The same for what nobody's request can name; it ends later. */
 void ofi_revoke_begin(struct ofi_revoke *revoke);
-void ofi_revoke_wait(struct ofi_revoke *revoke);
-/* Until no window is bound to it; all are being revoked. */
-void ofi_revoke_wait_windows(struct ofi_mr *mr);
+/* Until this many is none: `going` or `bound` of some that are going on. In a callback it takes
+ * some tenths of a second at most: who has not answered then loses its connection. */
+void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count);
 void ofi_revoke_on_job(void *arg);   /* the adapter */
 void ofi_revoke_on_timer(void *arg); /* the adapter */
 

@@ -251,6 +251,7 @@ void ofi_mw_revoke(struct ofi_mw *mw)
 	ofi_key_remove(&mw->adapter->keys, &mw->key, &mw->revoke.told);
 	mw->revoke.forget = token;
 	mw->revoke.mr = mw->mr;
+	mw->revoke.bound = &mw->region->bound;
 	mw->mr = NULL;
 	ofi_revoke_begin(&mw->revoke);
 }
@@ -331,7 +332,7 @@ enum ndx_status ofi_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw
 	base_list_init(&mw->of_qp);
 	mw->revoke.adapter = mw->adapter;
 	mw->revoke.ended = on_revoked;
-	mw->revoke.done = 1;
+	mw->revoke.going = &mw->revoking;
 	*out = &mw->spi;
 	return NDX_OK;
 }
@@ -365,6 +366,6 @@ void ofi_mw_destroy(struct ndx_spi_mw *spi)
 	if (mw->region != NULL)
 		ofi_mw_revoke(mw);
 	base_lock_release(&adapter->regions.lock);
-	ofi_revoke_wait(&mw->revoke);
+	ofi_revoke_wait(adapter, &mw->revoking);
 	free(mw);
 }

@@ -15,10 +15,14 @@
  *    peer's answer to a SYNC comes (its writes were sent before), and when the SYNC itself was
  *    delivered (our answers to its reads were sent before). That is one more round.
  *  - A SYNC and its answer stand behind all that is queued on the link, which may be long. So a
- *    peer loses its connection when it has given no sign of life for a while (ofi_life.c), and not
- *    because it takes its time; but for ever it must not go on.
+ *    peer loses its connection when nothing has moved for a while that the answer can stand behind
+ *    (ofi_life.c), and not because it takes its time. But a peer that keeps sending data and never
+ *    answers looks the same as one that had much to send: there is a limit for both.
+ *  - The wait is a state of the control thread: jobs and a timer. Only a caller waits; one that is
+ *    in a callback, where the state makes no progress, moves it itself, and waits for less.
  */
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 
 #include "base_linux.h"
@@ -26,13 +30,18 @@
 #include "base_ov.h"
 #include "ofi.h"
 
-#define RECALL_MS 100u    /* how long messages may take that are coming into such memory */
-#define SILENCE_MS 2000u  /* how long a peer that owes an answer may be silent, ... */
-#define ANSWER_MS 300000u /* ... and how long it may take if it is not */
-#define LOOK_MS 500u
+#define RECALL_MS 100u   /* how long messages may take that are coming into such memory */
+#define STALL_MS 2000u   /* how long nothing may come from a peer that owes an answer, ... */
+#define ANSWER_MS 60000u /* ... and how long the answer may take if something does */
+#define HURRY_MS 100u    /* the same for a callback, which stops the adapter's work */
+#define STEP_MS 1u       /* of a callback's wait */
+#define LOOK_MS 250u
 #define NS_PER_MS UINT64_C(1000000)
 
-static const char cause[] = "memory was deregistered while a request or a peer was using it";
+static const char used_cause[] =
+	"memory was deregistered while a request of this side was using it";
+static const char silent_cause[] =
+	"the peer has not confirmed in time that it has finished with deregistered memory";
 
 /* ---- own requests ---- */
 
@@ -182,7 +191,7 @@ static void clear_users(struct ofi_adapter *adapter, uint32_t token)
 	/* Only links make requests native, and only this thread ends them. */
 	while ((user = mark(adapter, token)).qp != NULL && user.qp->link != NULL) {
 		if (user.requests || !poison_receives(user.qp, token, deadline))
-			ofi_link_force_close(user.qp->link, cause);
+			ofi_link_force_close(user.qp->link, used_cause);
 	}
 }
 
@@ -254,7 +263,7 @@ static enum debt debt_of(const struct ofi_revoke *revoke, struct ofi_link *link,
 	if (link->lost && link->stage == OFI_LINK_UP)
 		debt = DEBT_BAD;
 	if (debt == DEBT_ANSWER && look &&
-	    (ofi_life_silence_ns(link, revoke->asked_ns) >= SILENCE_MS * NS_PER_MS ||
+	    (ofi_life_stall_ns(link, revoke->asked_ns) >= STALL_MS * NS_PER_MS ||
 	     now - revoke->asked_ns >= ANSWER_MS * NS_PER_MS))
 		debt = DEBT_BAD;
 	base_lock_release(&link->ncq->lock);
@@ -277,19 +286,29 @@ static struct ofi_link *find_debtor(const struct ofi_revoke *revoke, enum debt l
 	return NULL;
 }
 
+/* Does a callback wait that has waited long enough for this round? */
+static bool is_late(const struct ofi_revoke *revoke, uint64_t now)
+{
+	const uint64_t from =
+		revoke->asked_ns > revoke->hurried_ns ? revoke->asked_ns : revoke->hurried_ns;
+
+	return revoke->hurried_ns != 0 && now - from >= HURRY_MS * NS_PER_MS;
+}
+
 /* Close what will not answer; true if all have. */
 static bool is_over(struct ofi_revoke *revoke)
 {
 	const uint64_t now = base_now_ns();
 	const bool look = now >= revoke->look_ns;
+	const enum debt most = is_late(revoke, now) ? DEBT_ANSWER : DEBT_BAD;
 	struct ofi_link *link;
 
 	if (revoke->round == 0)
 		return true;
 	if (look)
 		revoke->look_ns = now + LOOK_MS * NS_PER_MS;
-	while ((link = find_debtor(revoke, DEBT_BAD, look)) != NULL)
-		ofi_link_force_close(link, cause);
+	while ((link = find_debtor(revoke, most, look)) != NULL)
+		ofi_link_force_close(link, silent_cause);
 	return find_debtor(revoke, DEBT_ANSWER, false) == NULL;
 }
 
@@ -297,15 +316,17 @@ static void finish(struct ofi_revoke *revoke)
 {
 	const struct ndx_host *host = ofi_host(revoke->adapter);
 	struct ndx_overlapped *ov = revoke->ov;
+	uint32_t *going = revoke->going;
 
 	base_list_remove(&revoke->node);
+	/* From there on it may be begun anew, or freed. */
 	if (revoke->ended != NULL)
 		revoke->ended(revoke);
 	if (ov != NULL)
 		host->complete(ov, NDX_OK, 0, 0);
-	/* From here on the region may be freed. */
-	__atomic_store_n(&revoke->done, 1, __ATOMIC_RELEASE);
-	base_futex_wake(&revoke->done, 1);
+	/* From here on the region may be freed: waking only needs the address. */
+	(void)__atomic_sub_fetch(going, 1, __ATOMIC_RELEASE);
+	base_futex_wake(going, INT_MAX);
 }
 
 static void begin(struct ofi_revoke *revoke)
@@ -360,7 +381,7 @@ void ofi_revoke_on_timer(void *arg)
 
 /* ---- any thread ---- */
 
-/* A callback that waits: nobody but ourselves moves anything meanwhile. */
+/* A callback waits: nobody but ourselves moves anything meanwhile. */
 static void drive(struct ofi_adapter *adapter)
 {
 	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next)
@@ -371,41 +392,47 @@ static void drive(struct ofi_adapter *adapter)
 
 struct wait {
 	struct ofi_adapter *adapter;
-	const uint32_t *word;
-	uint32_t value;
+	const uint32_t *count;
 };
 
-static void drive_while(void *arg)
+/* What counts there ends soon, if need be at the cost of connections. */
+static void hurry(const struct wait *wait, uint64_t since)
+{
+	struct ofi_adapter *adapter = wait->adapter;
+
+	for (struct base_list *n = adapter->revokes.next; n != &adapter->revokes; n = n->next) {
+		struct ofi_revoke *revoke = container_of(n, struct ofi_revoke, node);
+
+		if (revoke->going == wait->count || revoke->bound == wait->count)
+			revoke->hurried_ns = since;
+	}
+}
+
+static void drive_down(void *arg)
 {
 	const struct wait *wait = arg;
+	const uint64_t since = base_now_ns();
+	uint32_t count;
 
-	while (__atomic_load_n(wait->word, __ATOMIC_ACQUIRE) == wait->value)
+	drive(wait->adapter);
+	while ((count = __atomic_load_n(wait->count, __ATOMIC_ACQUIRE)) != 0) {
+		hurry(wait, since);
+		base_futex_wait(wait->count, count, base_deadline(STEP_MS));
 		drive(wait->adapter);
+	}
 }
 
-/* Wait while the word is this. In a callback of another adapter's its thread does not stand still
- * meanwhile: ours may be waiting for it in the same way. */
-static void wait_while(struct ofi_adapter *adapter, const uint32_t *word, uint32_t value)
+void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count)
 {
-	struct wait wait = {adapter, word, value};
+	struct wait wait = {adapter, count};
+	uint32_t left;
 
-	if (base_loop_on_any() && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
-		base_loop_call(adapter->spi.loop, drive_while, &wait);
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
-		base_futex_wait(word, value, UINT64_MAX);
-}
-
-void ofi_revoke_wait(struct ofi_revoke *revoke)
-{
-	wait_while(revoke->adapter, &revoke->done, 0);
-}
-
-void ofi_revoke_wait_windows(struct ofi_mr *mr)
-{
-	uint32_t bound;
-
-	while ((bound = __atomic_load_n(&mr->bound, __ATOMIC_ACQUIRE)) != 0)
-		wait_while(mr->adapter, &mr->bound, bound);
+	/* In a callback of another adapter's its thread does not stand still meanwhile: ours may be
+	 * waiting for it in the same way. */
+	if (base_loop_on_any() && __atomic_load_n(count, __ATOMIC_ACQUIRE) != 0)
+		base_loop_call(adapter->spi.loop, drive_down, &wait);
+	while ((left = __atomic_load_n(count, __ATOMIC_ACQUIRE)) != 0)
+		base_futex_wait(count, left, UINT64_MAX);
 }
 
 void ofi_revoke_begin(struct ofi_revoke *revoke)
@@ -413,7 +440,8 @@ void ofi_revoke_begin(struct ofi_revoke *revoke)
 	struct ofi_adapter *adapter = revoke->adapter;
 
 	revoke->round = 0;
-	__atomic_store_n(&revoke->done, 0, __ATOMIC_RELEASE);
+	revoke->hurried_ns = 0;
+	(void)__atomic_add_fetch(revoke->going, 1, __ATOMIC_RELEASE);
 	base_lock_acquire(&adapter->asked_lock);
 	base_list_add(&adapter->asked, &revoke->node);
 	base_lock_release(&adapter->asked_lock);
@@ -433,10 +461,7 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 	}
 	revoke->ov = ov;
 	ofi_revoke_begin(revoke);
-	if (ov != NULL)
-		return NDX_PENDING;
-	ofi_revoke_wait(revoke);
-	return NDX_OK;
+	return NDX_PENDING;
 }
 
 enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke)

@@ -277,6 +277,7 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 		return;
 	}
 	link->heard++;
+	link->words_in++;
 	if (word.type != OFI_WORD_CREDIT)
 		ofi_count(&link->adapter->counts.words_received);
 	if (link->lost || link->closing || link->conn == NULL) {

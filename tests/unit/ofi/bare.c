@@ -203,3 +203,38 @@ void bare_send(struct bare *b, uint64_t word, uint64_t flags)
 
 	assert_int_equal(fi_sendmsg(b->ep, &msg, flags), 0);
 }
+
+void bare_go_up(struct bare *b, struct pair *p)
+{
+	bare_say(b, bare_control(b, OFI_WORD_READY, 0));
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+	assert_int_equal(ndx_connector_notify_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
+}
+
+void bare_bystander_begin(struct pair *p, struct pair_side side[2])
+{
+	pair_make(p);
+	pair_connect(p);
+	side[0] = p->a;
+	side[1] = p->b;
+	p->a.connector = NULL;
+	p->a.qp = NULL;
+	p->a.cq = NULL;
+}
+
+void bare_bystander_end(struct pair *p, struct pair_side side[2])
+{
+	const struct ndx_sge sge = pair_sge(&p->a, 0, 64);
+	struct ndx_result result;
+	size_t got;
+
+	assert_int_equal(ndx_qp_write(side[0].qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
+	                              ndx_mr_get_remote_token(p->b.mr), 0),
+	                 NDX_OK);
+	assert_int_equal(ndx_cq_wait_results(side[0].cq, &result, 1, PAIR_PATIENCE_MS, &got),
+	                 NDX_OK);
+	assert_int_equal(result.status, NDX_OK);
+	pair_drop_side(&side[0]);
+	pair_drop_side(&side[1]);
+	memset(&p->b.ov, 0, sizeof(p->b.ov));
+}

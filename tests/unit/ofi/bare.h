@@ -46,6 +46,11 @@ void bare_listen(struct bare *b, struct sockaddr_in *address);
 void bare_connect(struct bare *b, const struct pair *p, const void *data, size_t len);
 /* A bare active side against b of the pair, connected as far as libfabric is concerned. */
 void bare_join(struct bare *b, struct pair *p);
+/* Its READY: the connection is up, and b's notify_disconnect pending in p->b.ov. */
+void bare_go_up(struct bare *b, struct pair *p);
+/* A connection of two good sides, made before; at the end it must still work. */
+void bare_bystander_begin(struct pair *p, struct pair_side side[2]);
+void bare_bystander_end(struct pair *p, struct pair_side side[2]);
 /* Write no bytes to its control region, with a word. */
 void bare_say(struct bare *b, uint64_t word);
 /* Write a record there, too. */

@@ -165,41 +165,13 @@ static void connecting_to_silence_waits_and_sleeps(void **state)
 	pair_drop(p);
 }
 
-static void bystander_begin(struct pair *p, struct pair_side side[2])
-{
-	pair_make(p);
-	pair_connect(p);
-	side[0] = p->a;
-	side[1] = p->b;
-	p->a.connector = NULL;
-	p->a.qp = NULL;
-	p->a.cq = NULL;
-}
-
-static void bystander_end(struct pair *p, struct pair_side side[2])
-{
-	const struct ndx_sge sge = pair_sge(&p->a, 0, 64);
-	struct ndx_result result;
-	size_t got;
-
-	assert_int_equal(ndx_qp_write(side[0].qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
-	                              ndx_mr_get_remote_token(p->b.mr), 0),
-	                 NDX_OK);
-	assert_int_equal(ndx_cq_wait_results(side[0].cq, &result, 1, PAIR_PATIENCE_MS, &got),
-	                 NDX_OK);
-	assert_int_equal(result.status, NDX_OK);
-	pair_drop_side(&side[0]);
-	pair_drop_side(&side[1]);
-	memset(&p->b.ov, 0, sizeof(p->b.ov));
-}
-
 /* Before READY: the accept fails. */
 static void nonsense_before_ready(struct pair *p, uint8_t type, uint16_t count, bool send)
 {
 	struct pair_side bystander[2];
 	struct bare b;
 
-	bystander_begin(p, bystander);
+	bare_bystander_begin(p, bystander);
 	bare_join(&b, p);
 	if (send)
 		bare_send(&b, ofi_word_encode(type, 0, count, 0), FI_REMOTE_CQ_DATA);
@@ -208,7 +180,7 @@ static void nonsense_before_ready(struct pair *p, uint8_t type, uint16_t count, 
 	assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_ABORTED);
 	bare_close(&b);
 	pair_drop_side(&p->b);
-	bystander_end(p, bystander);
+	bare_bystander_end(p, bystander);
 }
 
 static void nonsense_before_the_connection_is_complete_fails_the_accept(void **state)
@@ -223,27 +195,20 @@ static void nonsense_before_the_connection_is_complete_fails_the_accept(void **s
 	nonsense_before_ready(*state, OFI_WORD_DATA, 0, true);
 }
 
-static void go_up(struct bare *b, struct pair *p)
-{
-	bare_say(b, bare_control(b, OFI_WORD_READY, 0));
-	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
-	assert_int_equal(ndx_connector_notify_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
-}
-
 static void nonsense_afterwards(struct pair *p, void (*say)(struct bare *b))
 {
 	struct pair_side bystander[2];
 	struct bare b;
 
-	bystander_begin(p, bystander);
+	bare_bystander_begin(p, bystander);
 	bare_join(&b, p);
-	go_up(&b, p);
+	bare_go_up(&b, p);
 	say(&b);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_ABORTED);
 	bare_close(&b);
 	pair_drop_side(&p->b);
-	bystander_end(p, bystander);
+	bare_bystander_end(p, bystander);
 }
 
 static void say_ready_again(struct bare *b)
@@ -372,7 +337,7 @@ static void a_second_goodbye_ends_in_an_abort(void **state)
 	struct bare b;
 
 	bare_join(&b, p);
-	go_up(&b, p);
+	bare_go_up(&b, p);
 	bare_say(&b, bare_control(&b, OFI_WORD_DISC, 0));
 	bare_say(&b, bare_control(&b, OFI_WORD_DISC, 0));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
@@ -387,7 +352,7 @@ static void messages_without_credit_do_not_burn_a_processor(void **state)
 	struct bare b;
 
 	bare_join(&b, p);
-	go_up(&b, p);
+	bare_go_up(&b, p);
 	for (int i = 0; i < 10; i++)
 		bare_send(&b, ofi_word_encode(OFI_WORD_DATA, 0, 0, 0), FI_REMOTE_CQ_DATA);
 	for (uintptr_t i = 0; i < 4; i++)
@@ -483,7 +448,7 @@ static void questions_are_answered_one_at_a_time(void **state)
 	struct bare b;
 
 	bare_join(&b, p);
-	go_up(&b, p);
+	bare_go_up(&b, p);
 	for (uint32_t i = 1; i <= 1000; i++) {
 		assert_int_equal(ask(&b, i, &grant), 0);
 		bare_say(&b, bare_control(&b, OFI_WORD_SYNC, 0));
@@ -508,7 +473,7 @@ static void a_token_is_explained_until_it_is_revoked(void **state)
 	struct bare b;
 
 	bare_join(&b, p);
-	go_up(&b, p);
+	bare_go_up(&b, p);
 	assert_int_equal(ask(&b, token, &grant), OFI_GRANT_READ);
 	assert_int_equal(grant.start, (uintptr_t)p->b.memory);
 	assert_int_equal(grant.length, 4096);
@@ -547,7 +512,7 @@ static void a_dead_peer_does_not_hold_up_a_deregistration(void **state)
 	struct bare b;
 
 	bare_join(&b, p);
-	go_up(&b, p);
+	bare_go_up(&b, p);
 	assert_int_equal(ask(&b, ndx_mr_get_remote_token(mr), &grant), OFI_GRANT_READ);
 	ndx_mr_close(mr);
 	assert_in_range(pair_now() - start, 1500, PAIR_PATIENCE_MS);
