@@ -114,15 +114,20 @@ enum ndx_disconnect_reason conn_goodbye(const struct ndx_connector *c)
 	                                                                   : NDX_DISCONNECT_UNKNOWN;
 }
 
-enum ndx_disconnect_reason conn_reason(const struct ndx_connector *c)
+/* Whoever takes a cancelled result may be faster than the control thread, and ask why. */
+enum ndx_disconnect_reason conn_reason(struct ndx_connector *c)
 {
-	enum disconnect_state state = disconnect_get_state(&c->machine);
+	struct disconnect machine;
+	enum disconnect_state state;
+	bool peer_disc;
 
 	if (c->phase != CONN_UP)
 		return NDX_DISCONNECT_NONE;
+	peer_disc = conn_foresee(c, &machine);
+	state = disconnect_get_state(&machine);
 	if (state == DISCONNECT_STATE_ABORTING || state == DISCONNECT_STATE_CLOSED_BAD)
 		return NDX_DISCONNECT_ABORTED;
-	return c->peer_disc ? conn_goodbye(c) : NDX_DISCONNECT_NONE;
+	return peer_disc ? conn_goodbye(c) : NDX_DISCONNECT_NONE;
 }
 
 enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connector *c)

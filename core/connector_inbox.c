@@ -37,6 +37,16 @@ void conn_inbox_clear(struct ndx_connector *c)
 	base_lock_release(&c->inbox_lock);
 }
 
+uint32_t conn_inbox_reports(struct ndx_connector *c)
+{
+	uint32_t reports;
+
+	base_lock_acquire(&c->inbox_lock);
+	reports = c->reports;
+	base_lock_release(&c->inbox_lock);
+	return reports;
+}
+
 bool conn_inbox_take(struct ndx_connector *c, struct conn_news *news)
 {
 	base_lock_acquire(&c->inbox_lock);

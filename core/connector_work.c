@@ -444,6 +444,18 @@ static const struct {
 	{NDX_REPORT_QUIET, DISCONNECT_EV_QUIET},
 };
 
+bool conn_foresee(struct ndx_connector *c, struct disconnect *machine)
+{
+	const uint32_t reports = conn_inbox_reports(c);
+
+	*machine = c->machine;
+	for (size_t i = 0; i < sizeof(report_events) / sizeof(report_events[0]); i++) {
+		if (reports & report_events[i].bit)
+			(void)disconnect_step(machine, report_events[i].ev);
+	}
+	return c->peer_disc || (reports & NDX_REPORT_PEER_DISC) != 0;
+}
+
 static void take_reports(struct ndx_connector *c, uint32_t reports)
 {
 	static const struct conn_mail lost = {.full = true, .status = NDX_E_CONNECTION_ABORTED};

@@ -299,6 +299,8 @@ void conn_note(struct ndx_connector *c, const char *from, const char *event,
 enum ndx_status conn_inbox_ready(struct ndx_connector *c);
 /* What was said until now is not meant any more. */
 void conn_inbox_clear(struct ndx_connector *c);
+/* The reports that wait to be taken. Any thread. */
+uint32_t conn_inbox_reports(struct ndx_connector *c);
 /* False: there is nothing. */
 bool conn_inbox_take(struct ndx_connector *c, struct conn_news *news);
 /* The connector goes, and with it what it remembers. */
@@ -312,7 +314,10 @@ void conn_count_end(struct ndx_connector *c);
 /* It was closed and is about to go: what failed is kept for the snapshot. */
 void conn_bury(struct ndx_connector *c);
 void conn_describe(const struct ndx_connector *c, struct conn_grave *out);
-enum ndx_disconnect_reason conn_reason(const struct ndx_connector *c);
+enum ndx_disconnect_reason conn_reason(struct ndx_connector *c);
+/* Up: what the machine will be when what is in the inbox has been taken. Returns whether the peer's
+ * goodbye has come. Any thread. */
+bool conn_foresee(struct ndx_connector *c, struct disconnect *machine);
 /* What the peer's goodbye counts as on this stack. */
 enum ndx_disconnect_reason conn_goodbye(const struct ndx_connector *c);
 void conn_complete_ov(struct ndx_overlapped **ov, enum ndx_status status, uint32_t information,

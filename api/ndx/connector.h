@@ -338,7 +338,12 @@ enum ndx_status ndx_connector_notify_disconnect(struct ndx_connector *connector,
 enum ndx_status ndx_connector_disconnect(struct ndx_connector *connector,
                                          struct ndx_overlapped *ov);
 
-/** How the connection ended so far. Never blocks. */
+/**
+ * How the connection ended so far; NDX_DISCONNECT_NONE while it has not. After an abort, and after
+ * a graceful end, it is known from the first result on that the end has cancelled.
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
 enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connector *connector);
 
 /**

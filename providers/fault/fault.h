@@ -155,6 +155,9 @@ struct fault_conn;
 
 /* Fill fa->host. */
 void fault_events_init(struct fault_adapter *fa);
+/* Any thread: results that failed are about to be seen, and no provider shows them before it has
+ * told of the end that caused them. */
+void fault_events_tell_ends(struct fault_adapter *fa);
 /* As fault_cqs_tick(). */
 uint64_t fault_events_tick(struct fault_adapter *fa, uint64_t now);
 /* A connection part begins; NULL: no memory. */

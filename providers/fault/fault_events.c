@@ -203,6 +203,32 @@ void fault_events_listener_gone(struct fault_adapter *fa)
 	base_lock_release(&fa->lock);
 }
 
+/* Has the end of the connection been told of, and been kept? */
+static bool keeps_end(const struct fault_conn *fc)
+{
+	const uint32_t ends = NDX_REPORT_PEER_DISC | NDX_REPORT_ABORT;
+
+	for (unsigned i = 0; i < BITS; i++) {
+		if ((ends & UINT32_C(1) << i) && fc->bits_due[i] != 0)
+			return true;
+	}
+	return false;
+}
+
+void fault_events_tell_ends(struct fault_adapter *fa)
+{
+	uint64_t next = UINT64_MAX;
+
+	base_lock_acquire(&fa->lock);
+	for (struct base_list *n = fa->conns.next; n != &fa->conns; n = n->next) {
+		struct fault_conn *fc = container_of(n, struct fault_conn, node);
+
+		if (keeps_end(fc))
+			hand_on(fa, fc, UINT64_MAX, &next);
+	}
+	base_lock_release(&fa->lock);
+}
+
 uint64_t fault_events_tick(struct fault_adapter *fa, uint64_t now)
 {
 	uint64_t next;

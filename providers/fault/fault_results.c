@@ -227,6 +227,15 @@ static size_t take_late(struct fault_cq *c, struct ndx_result *results, size_t c
 	return n;
 }
 
+static bool has_failure(const struct ndx_result *results, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (results[i].status != NDX_OK)
+			return true;
+	}
+	return false;
+}
+
 static size_t get_results(struct ndx_cq *pub, struct ndx_result *results, size_t count)
 {
 	struct fault_cq *c = of_pub(pub);
@@ -238,6 +247,8 @@ static size_t get_results(struct ndx_cq *pub, struct ndx_result *results, size_t
 		n = take_late(c, results, count);
 	if (n > 1 && c->fa->options.reorder != FAULT_REORDER_NONE)
 		reorder(c->fa, results, n);
+	if (has_failure(results, n))
+		fault_events_tell_ends(c->fa);
 	return n > 0 ? lose(c, results, n) : 0;
 }
 

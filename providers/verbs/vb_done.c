@@ -255,6 +255,9 @@ void vb_done(const struct ibv_wc *wc)
 		return;
 	}
 	base_lock_acquire(&qp->base.lock);
+	/* First the news: whoever takes the result may ask at once why the connection has ended. */
+	if (wc->status != IBV_WC_SUCCESS && !is_vain(qp, req))
+		broke(qp, wc->status);
 	switch ((enum vb_kind)req->kind) {
 	case VB_INITIATOR:
 	case VB_WINDOW:
@@ -268,8 +271,6 @@ void vb_done(const struct ibv_wc *wc)
 		control_done(qp, req, wc);
 		break;
 	}
-	if (wc->status != IBV_WC_SUCCESS && !is_vain(qp, req))
-		broke(qp, wc->status);
 	vb_done_check(qp);
 	base_lock_release(&qp->base.lock);
 }

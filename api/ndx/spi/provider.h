@@ -143,7 +143,8 @@ enum ndx_spi_report {
 		1 << 0, /**< the peer's goodbye arrived; all that came before is done */
 	NDX_REPORT_DISC_ACKED = 1 << 1, /**< the own goodbye was delivered */
 	NDX_REPORT_DRAINED = 1 << 2,    /**< asked by conn_drain: own requests have ended */
-	NDX_REPORT_ABORT = 1 << 3,      /**< the connection is lost or broken */
+	NDX_REPORT_ABORT = 1 << 3,      /**< the connection is lost or broken; before any result
+	                                that this cancels can be taken */
 	NDX_REPORT_QUIET = 1 << 4, /**< asked by conn_finish/conn_abort: nothing moves any more and
 	                                every result is visible */
 };
