@@ -76,7 +76,9 @@ enum ndx_status ndx_negotiation_create(struct ndx_negotiation **out);
  *
  * @retval NDX_E_DEVICE_BUSY variants or sessions are alive; nothing was done, the text counts them
  *
- * Thread safety: not beside another call on the same framework. Blocks: in the plugins' finalize.
+ * Thread safety: not beside another call on the same framework. Blocks: in the plugins' finalize,
+ * and while the system still looks for a name that a session has given up (at most the time-outs
+ * of its resolver).
  */
 enum ndx_status ndx_negotiation_close(struct ndx_negotiation *negotiation);
 

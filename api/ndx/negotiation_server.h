@@ -55,8 +55,10 @@ struct ndx_negotiation_server_events {
 
 /** Attributes of a server; ndx_negotiation_server_attr_init() first. */
 struct ndx_negotiation_server_attr {
-	size_t size;         /**< set by ndx_negotiation_server_attr_init() */
-	const char *address; /**< "HOST:PORT", "[IPV6]:PORT"; port 0: any free one. Required */
+	size_t size; /**< set by ndx_negotiation_server_attr_init() */
+	/** "HOST:PORT", "[IPV6]:PORT"; port 0: any free one. Required. A name stands for all its
+	 * addresses of this host, 16 at most, with one port number. */
+	const char *address;
 	/** What it offers; kept by the server. The server has TCP: a variant's own transport is the
 	 * client's way to get there. */
 	struct ndx_variant *const *variants;
@@ -91,13 +93,13 @@ struct ndx_negotiation_server_stats {
 };
 
 /**
- * Create a server that listens and answers at once.
+ * Create a server that listens and answers at once. The log has each address that it listens at.
  *
  * @param[out] out  untouched on failure; release with ndx_negotiation_server_close()
  *
  * @retval NDX_E_INVALID_PARAMETER NULL, no variant, or a limit of 0 or too large; the text names it
  * @retval NDX_E_INVALID_ADDRESS   the address is malformed, or not of this host
- * @retval NDX_E_SHARING_VIOLATION the port is in use
+ * @retval NDX_E_SHARING_VIOLATION the port is in use at one of its addresses
  * @retval NDX_E_NO_MEMORY, NDX_E_INSUFFICIENT_RESOURCES no room, no descriptor, no thread
  *
  * Thread safety: any thread. Blocks: while the system resolves a name.
@@ -112,7 +114,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 void ndx_negotiation_server_close(struct ndx_negotiation_server *server);
 
 /**
- * Where it listens.
+ * Where it listens: the first of its addresses; the others have the same port.
  *
  * @param[in,out] length  room in bytes; set to the length there is
  * @retval NDX_E_BUFFER_OVERFLOW does not fit; nothing was copied

@@ -138,8 +138,8 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
  * @retval NDX_E_WOULD_BLOCK          in a callback; nothing has changed
  * @return otherwise why the last attempt failed; ndx_session_get_error() has it all
  *
- * Thread safety: one thread at a time. Blocks: up to session_timeout_ms; beyond that only while
- * the system resolves a name.
+ * Thread safety: one thread at a time. Blocks: up to session_timeout_ms, also while the system
+ * looks a name up; longer only in a plugin's transport.
  */
 enum ndx_status ndx_session_connect(struct ndx_session *session);
 

@@ -20,6 +20,7 @@ enum ndx_status link_init(struct link *l, const struct ndx_variant *variant)
 	memset(l, 0, sizeof(*l));
 	l->table = variant_transport(variant);
 	l->plugin = variant->plugin;
+	l->resolver = &variant->plugin->negotiation->resolver;
 	l->fd = -1;
 	l->cancel_fd = base_flag_create();
 	if (l->cancel_fd < 0)
@@ -91,10 +92,10 @@ static int remaining(uint64_t deadline_ns)
 	return (int)(ms < most ? ms : most);
 }
 
-static enum ndx_status wait_for(struct link *l, short events, uint64_t deadline_ns)
+static enum ndx_status wait_on(const struct link *l, int fd, short events, uint64_t deadline_ns)
 {
 	struct pollfd set[2] = {{.fd = l->cancel_fd, .events = POLLIN},
-	                        {.fd = l->fd, .events = events}};
+	                        {.fd = fd, .events = events}};
 
 	for (;;) {
 		const int ms = remaining(deadline_ns);
@@ -109,6 +110,11 @@ static enum ndx_status wait_for(struct link *l, short events, uint64_t deadline_
 		if (n == 0 && remaining(deadline_ns) == 0)
 			return NDX_E_IO_TIMEOUT;
 	}
+}
+
+static enum ndx_status wait_for(const struct link *l, short events, uint64_t deadline_ns)
+{
+	return wait_on(l, l->fd, events, deadline_ns);
 }
 
 static enum ndx_status status_of(int error)
@@ -169,7 +175,7 @@ static enum ndx_status connect_one(struct link *l, const struct addrinfo *ai, co
 	}
 	st = wait_for(l, POLLOUT, deadline_ns);
 	if (st == NDX_E_IO_TIMEOUT)
-		st = fail(st, 0, "server %.128s does not answer", address);
+		st = fail(st, 0, "server %.128s does not take the connection in time", address);
 	if (st != NDX_OK)
 		goto give_up;
 	if (getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
@@ -184,35 +190,64 @@ give_up:
 	return st;
 }
 
-static enum ndx_status connect_tcp(struct link *l, const char *address, uint64_t deadline_ns)
+/* To the first of the addresses that takes it. */
+static enum ndx_status connect_any(struct link *l, const struct addrinfo *found,
+                                   const char *address, uint64_t deadline_ns)
 {
-	const struct addrinfo hints = {.ai_family = AF_UNSPEC,
-	                               .ai_socktype = SOCK_STREAM,
-	                               .ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV};
-	struct addrinfo *found = NULL;
 	enum ndx_status st = NDX_E_HOST_UNREACHABLE;
-	char host[LINK_HOST_MAX];
-	char port[LINK_PORT_MAX];
-	int error;
 
-	if (!link_address_split(address, host, port))
-		return fail(NDX_E_INVALID_ADDRESS, 0, "\"%.128s\" is not HOST:PORT", address);
-	error = getaddrinfo(host, port, &hints, &found);
-	if (error == EAI_ADDRFAMILY || error == EAI_NONAME) {
-		/* loopback and link-local names on a host without other addresses */
-		struct addrinfo again = hints;
-
-		again.ai_flags = AI_NUMERICSERV;
-		error = getaddrinfo(host, port, &again, &found);
-	}
-	if (error != 0)
-		return fail(NDX_E_HOST_UNREACHABLE, 0, "server %.128s: %s", address,
-		            gai_strerror(error));
 	for (const struct addrinfo *ai = found; ai != NULL; ai = ai->ai_next) {
 		st = connect_one(l, ai, address, deadline_ns);
 		if (st == NDX_OK || st == NDX_E_CANCELED)
 			break;
 	}
+	return st;
+}
+
+static enum ndx_status connect_name(struct link *l, const char *host, const char *port,
+                                    const char *address, uint64_t deadline_ns)
+{
+	const struct addrinfo *found;
+	struct lookup *lookup;
+	enum ndx_status st = resolver_begin(l->resolver, host, port, &lookup);
+	int error;
+
+	if (st != NDX_OK)
+		return st;
+	st = wait_on(l, lookup_fd(lookup), POLLIN, deadline_ns);
+	if (st == NDX_E_IO_TIMEOUT)
+		(void)fail(st, 0,
+		           "server %.128s: the system's resolver has no answer in time; look at "
+		           "/etc/resolv.conf, or give the address in numbers",
+		           address);
+	if (st != NDX_OK)
+		goto leave;
+	error = lookup_answer(lookup, &found);
+	if (error != 0)
+		st = fail(NDX_E_HOST_UNREACHABLE, 0, "server %.128s: %s", address,
+		          gai_strerror(error));
+	else
+		st = connect_any(l, found, address, deadline_ns);
+leave:
+	resolver_leave(l->resolver, lookup);
+	return st;
+}
+
+static enum ndx_status connect_tcp(struct link *l, const char *address, uint64_t deadline_ns)
+{
+	const struct addrinfo numbers = {.ai_family = AF_UNSPEC,
+	                                 .ai_socktype = SOCK_STREAM,
+	                                 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+	struct addrinfo *found = NULL;
+	enum ndx_status st;
+	char host[LINK_HOST_MAX];
+	char port[LINK_PORT_MAX];
+
+	if (!link_address_split(address, host, port))
+		return fail(NDX_E_INVALID_ADDRESS, 0, "\"%.128s\" is not HOST:PORT", address);
+	if (getaddrinfo(host, port, &numbers, &found) != 0)
+		return connect_name(l, host, port, address, deadline_ns);
+	st = connect_any(l, found, address, deadline_ns);
 	freeaddrinfo(found);
 	return st;
 }

@@ -12,7 +12,8 @@
 struct link {
 	const struct ndx_plugin_transport *table; /* NULL: TCP */
 	struct plugin *plugin;
-	pthread_mutex_t lock; /* `channel` against a cancel from another thread */
+	struct resolver *resolver; /* the framework's */
+	pthread_mutex_t lock;      /* `channel` against a cancel from another thread */
 	struct ndx_plugin_channel *channel;
 	int fd;        /* -1: none */
 	int cancel_fd; /* a flag: readable from a cancel on */

@@ -29,6 +29,7 @@ enum ndx_status ndx_negotiation_create(struct ndx_negotiation **out)
 	(void)pthread_mutex_init(&n->lock, NULL);
 	(void)pthread_mutex_init(&n->registering, NULL);
 	base_list_init(&n->plugins);
+	resolver_init(&n->resolver);
 	*out = n;
 	return NDX_OK;
 }
@@ -96,6 +97,7 @@ enum ndx_status ndx_negotiation_close(struct ndx_negotiation *n)
 		before = node->prev;
 		plugin_free(plugin_of(node));
 	}
+	resolver_fini(&n->resolver);
 	(void)pthread_mutex_destroy(&n->registering);
 	(void)pthread_mutex_destroy(&n->lock);
 	free(n);

@@ -9,6 +9,7 @@
 #include <ndx/negotiation.h>
 
 #include "base_list.h"
+#include "resolver.h"
 
 #define PLUGIN_TEXT 320u
 #define PLUGIN_VARIANTS_MAX 64u
@@ -45,6 +46,7 @@ struct ndx_negotiation {
 	pthread_mutex_t registering;
 	struct base_list plugins; /* in order of registration, failed ones too */
 	uint64_t last_session;    /* atomic: its number */
+	struct resolver resolver;
 };
 
 struct ndx_variant {

@@ -2,21 +2,14 @@
 /* The server: listens, counts, ends. */
 #include "server.h"
 
-#include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "base_container_of.h"
 #include "base_linux.h"
 #include "base_log.h"
 #include "base_sockaddr.h"
 
-#define ACCEPTS_AT_ONCE 64
 #define TICK_MS 50u
 #define RELIEF_MS 5u
 #define MESSAGE_LEAST 512u
@@ -81,46 +74,6 @@ void server_gone(struct ndx_negotiation_server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
-static bool lacks_room(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
-/* Those who wait are served when there is room again. To look at once would mean to do nothing
- * else meanwhile. */
-static void starve(struct ndx_negotiation_server *server, int error)
-{
-	if (!server->said_so)
-		log_error(error, "negotiation server: clients cannot be accepted for now");
-	server->said_so = true;
-	server->starved = true;
-}
-
-/* Loop thread. */
-static void on_connection(void *arg, uint32_t events)
-{
-	struct ndx_negotiation_server *server = arg;
-
-	(void)events;
-	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-		struct sockaddr_storage from;
-		socklen_t length = sizeof(from);
-		const int fd = accept4(server->fd, (struct sockaddr *)&from, &length,
-		                       SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd < 0) {
-			if (lacks_room(errno)) {
-				starve(server, errno);
-				return;
-			}
-			break;
-		}
-		server->said_so = false;
-		client_accept(server, fd, &from);
-	}
-	base_watch_rearm(server->loop, &server->watch, EPOLLIN);
-}
-
 static void on_relief(void *arg)
 {
 	struct ndx_negotiation_server *server = arg;
@@ -161,56 +114,9 @@ static void on_tick(void *arg)
 		         server->attr.plugin_warn_ms);
 	}
 	if (server->starved)
-		base_watch_rearm(server->loop, &server->watch, EPOLLIN);
-	server->starved = false;
+		server_accept(server);
 	if (!server->stopping)
 		base_timer_set(server->loop, &server->tick, TICK_MS);
-}
-
-static enum ndx_status listen_at(struct ndx_negotiation_server *server, const struct addrinfo *ai)
-{
-	const int on = 1;
-	socklen_t length = sizeof(server->address);
-	int error;
-
-	server->fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (server->fd < 0)
-		return NDX_E_INSUFFICIENT_RESOURCES;
-	(void)setsockopt(server->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(server->fd, ai->ai_addr, ai->ai_addrlen) == 0 &&
-	    listen(server->fd, SOMAXCONN) == 0 &&
-	    getsockname(server->fd, (struct sockaddr *)&server->address, &length) == 0)
-		return NDX_OK;
-	error = errno;
-	base_fd_close(server->fd);
-	server->fd = -1;
-	return fail(error == EADDRINUSE ? NDX_E_SHARING_VIOLATION : NDX_E_INVALID_ADDRESS, error,
-	            "ndx_negotiation_server_create: cannot listen at %.128s", server->attr.address);
-}
-
-static enum ndx_status begin_listening(struct ndx_negotiation_server *server)
-{
-	const struct addrinfo hints = {.ai_family = AF_UNSPEC,
-	                               .ai_socktype = SOCK_STREAM,
-	                               .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-	struct addrinfo *found = NULL;
-	char host[LINK_HOST_MAX];
-	char port[LINK_PORT_MAX];
-	enum ndx_status st;
-	int error;
-
-	if (!link_address_split(server->attr.address, host, port))
-		return fail(NDX_E_INVALID_ADDRESS, 0,
-		            "ndx_negotiation_server_create: \"%.128s\" is not HOST:PORT or "
-		            "[IPV6]:PORT",
-		            server->attr.address);
-	error = getaddrinfo(host, port, &hints, &found);
-	if (error != 0)
-		return fail(NDX_E_INVALID_ADDRESS, 0, "ndx_negotiation_server_create: %.128s: %s",
-		            server->attr.address, gai_strerror(error));
-	st = listen_at(server, found);
-	freeaddrinfo(found);
-	return st;
 }
 
 static enum ndx_status keep_variants(struct ndx_negotiation_server *server)
@@ -249,7 +155,6 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	if (server == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_create: out of memory");
 	server->attr = *attr;
-	server->fd = -1;
 	base_list_init(&server->clients);
 	(void)pthread_mutex_init(&server->lock, NULL);
 	(void)pthread_cond_init(&server->empty, NULL);
@@ -258,7 +163,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	st = keep_variants(server);
 	if (st != NDX_OK)
 		goto fail_variants;
-	st = begin_listening(server);
+	st = server_listen(server);
 	if (st != NDX_OK)
 		goto fail_listen;
 	if (!pool_init(&server->pool, attr->workers, attr->workers_most)) {
@@ -269,8 +174,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	st = base_loop_create("ndx-neg", &server->loop);
 	if (st != NDX_OK)
 		goto fail_loop;
-	server->watch = (struct base_watch){.fd = server->fd, .fn = on_connection, .arg = server};
-	st = base_watch_add(server->loop, &server->watch, EPOLLIN, true);
+	st = server_watch(server);
 	if (st != NDX_OK)
 		goto fail_watch;
 	base_timer_set(server->loop, &server->tick, TICK_MS);
@@ -282,7 +186,7 @@ fail_watch:
 fail_loop:
 	pool_fini(&server->pool);
 fail_pool:
-	base_fd_close(server->fd);
+	server_unlisten(server);
 fail_listen:
 	drop_variants(server);
 fail_variants:
@@ -297,8 +201,7 @@ static void stop_on_loop(void *arg)
 	struct ndx_negotiation_server *server = arg;
 	struct base_list *n = server->clients.next;
 
-	base_watch_remove(server->loop, &server->watch);
-	server->starved = false;
+	server_unwatch(server);
 	/* Stopping one may run jobs that end others: so from the beginning each time. */
 	while (n != &server->clients) {
 		struct client *c = container_of(n, struct client, node);
@@ -334,7 +237,7 @@ void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
 	base_loop_call(server->loop, last_tick, server);
 	pool_fini(&server->pool);
 	base_loop_destroy(server->loop, NULL, NULL);
-	base_fd_close(server->fd);
+	server_unlisten(server);
 	drop_variants(server);
 	(void)pthread_cond_destroy(&server->empty);
 	(void)pthread_mutex_destroy(&server->lock);

@@ -61,9 +61,16 @@ struct client {
 	struct wire *wire; /* NULL: none */
 	uint32_t words;    /* to be said: bits of enum ndx_spi_word; atomic */
 	uint8_t word[FRAME_HEADER];
-	bool saying; /* `word` is on its way */
+	bool saying;     /* `word` is on its way */
 	struct base_job words_job;
 	struct base_job last;
+};
+
+#define SERVER_PORTS_MOST 16u
+
+struct server_port {
+	struct ndx_negotiation_server *server;
+	struct base_watch watch;
 };
 
 struct ndx_negotiation_server {
@@ -71,12 +78,12 @@ struct ndx_negotiation_server {
 	struct ndx_variant **variants;
 	struct ndx_loop *loop;
 	struct pool pool;
-	int fd;
-	struct base_watch watch;
+	struct server_port ports[SERVER_PORTS_MOST];
+	unsigned port_count;
 	struct base_timer tick;
-	struct base_timer relief; /* soon, while tasks wait for a thread */
-	bool relieving;           /* that is set */
-	struct sockaddr_storage address;
+	struct base_timer relief;        /* soon, while tasks wait for a thread */
+	bool relieving;                  /* that is set */
+	struct sockaddr_storage address; /* of the first port */
 	struct base_list clients;
 	struct ndx_negotiation_server_stats stats; /* under the lock */
 	uint64_t last_session;
@@ -86,6 +93,15 @@ struct ndx_negotiation_server {
 	pthread_mutex_t lock;
 	pthread_cond_t empty;
 };
+
+/* server_listen.c: at all addresses that attr.address stands for. */
+enum ndx_status server_listen(struct ndx_negotiation_server *server);
+void server_unlisten(struct ndx_negotiation_server *server);
+/* From now on clients are accepted. */
+enum ndx_status server_watch(struct ndx_negotiation_server *server);
+/* Loop thread: the same, after nobody could be; and for good. */
+void server_accept(struct ndx_negotiation_server *server);
+void server_unwatch(struct ndx_negotiation_server *server);
 
 /* server_client.c; loop thread. */
 void client_accept(struct ndx_negotiation_server *server, int fd,

@@ -103,11 +103,12 @@ static enum ndx_status attempt(struct ndx_session *s, const char *server, bool a
 
 	*layer = NDX_LAYER_TRANSPORT;
 	st = link_connect(&s->link, server, deadline);
-	if (st == NDX_OK)
+	if (st == NDX_OK) {
 		st = hello(s, again, deadline, layer);
-	if (st == NDX_E_IO_TIMEOUT)
-		(void)fail(st, 0, "server %.128s does not answer within %u ms", server,
-		           s->attr.connect_timeout_ms);
+		if (st == NDX_E_IO_TIMEOUT)
+			(void)fail(st, 0, "server %.128s does not answer within %u ms", server,
+			           s->attr.connect_timeout_ms);
+	}
 	entry.status = st;
 	history_add(&s->history, &entry, since, server);
 	if (st != NDX_OK) {

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "resolver.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base_container_of.h"
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_thread.h"
+#include "link.h"
+
+struct lookup {
+	struct base_list node;
+	struct resolver *resolver;
+	pthread_t thread;
+	char host[LINK_HOST_MAX];
+	char port[LINK_PORT_MAX];
+	unsigned users; /* under the resolver's lock, as the next */
+	bool over;      /* its thread has nothing to do with it any more */
+	int fd;         /* a flag: up when there is an answer */
+	int error;
+	struct addrinfo *found;
+};
+
+static void *run(void *arg)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC,
+	                         .ai_socktype = SOCK_STREAM,
+	                         .ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV};
+	struct lookup *l = arg;
+	struct resolver *r = l->resolver;
+
+	l->error = getaddrinfo(l->host, l->port, &hints, &l->found);
+	if (l->error == EAI_ADDRFAMILY || l->error == EAI_NONAME) {
+		/* loopback and link-local names on a host without other addresses */
+		hints.ai_flags = AI_NUMERICSERV;
+		l->error = getaddrinfo(l->host, l->port, &hints, &l->found);
+	}
+	pthread_mutex_lock(&r->lock);
+	base_flag_raise(l->fd);
+	l->over = true;
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+/* Not in the list any more, nobody uses it. Its thread has ended, or is about to. */
+static void lookup_free(struct lookup *l)
+{
+	(void)pthread_join(l->thread, NULL);
+	if (l->error == 0)
+		freeaddrinfo(l->found);
+	base_fd_close(l->fd);
+	free(l);
+}
+
+static enum ndx_status lookup_start(struct resolver *r, const char *host, const char *port,
+                                    struct lookup **out)
+{
+	struct lookup *l = calloc(1, sizeof(*l));
+	int error;
+
+	if (l == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "%.128s: no memory to look it up", host);
+	l->resolver = r;
+	l->users = 1;
+	(void)snprintf(l->host, sizeof(l->host), "%s", host);
+	(void)snprintf(l->port, sizeof(l->port), "%s", port);
+	l->fd = base_flag_create();
+	error = l->fd < 0 ? errno : base_thread_start(&l->thread, "ndx-neg-name", run, l);
+	if (error == 0) {
+		*out = l;
+		return NDX_OK;
+	}
+	base_fd_close(l->fd);
+	free(l);
+	return fail(NDX_E_INSUFFICIENT_RESOURCES, error,
+	            "%.128s: no descriptor, or no thread, to look it up", host);
+}
+
+void resolver_init(struct resolver *r)
+{
+	(void)pthread_mutex_init(&r->lock, NULL);
+	base_list_init(&r->lookups);
+}
+
+void resolver_fini(struct resolver *r)
+{
+	while (r->lookups.next != &r->lookups) {
+		struct lookup *l = container_of(r->lookups.next, struct lookup, node);
+
+		base_list_remove(&l->node);
+		lookup_free(l);
+	}
+	(void)pthread_mutex_destroy(&r->lock);
+}
+
+/* Lock held: one that was left and has its answer. */
+static struct lookup *take_left(struct resolver *r)
+{
+	for (struct base_list *n = r->lookups.next; n != &r->lookups; n = n->next) {
+		struct lookup *l = container_of(n, struct lookup, node);
+
+		if (l->users > 0 || !l->over)
+			continue;
+		base_list_remove(&l->node);
+		return l;
+	}
+	return NULL;
+}
+
+/* Lock held: one that asks for the same and has no answer yet. */
+static struct lookup *find(struct resolver *r, const char *host, const char *port)
+{
+	for (struct base_list *n = r->lookups.next; n != &r->lookups; n = n->next) {
+		struct lookup *l = container_of(n, struct lookup, node);
+
+		if (!l->over && strcmp(l->host, host) == 0 && strcmp(l->port, port) == 0)
+			return l;
+	}
+	return NULL;
+}
+
+enum ndx_status resolver_begin(struct resolver *r, const char *host, const char *port,
+                               struct lookup **out)
+{
+	enum ndx_status st = NDX_OK;
+	struct lookup *l;
+
+	pthread_mutex_lock(&r->lock);
+	while ((l = take_left(r)) != NULL)
+		lookup_free(l);
+	l = find(r, host, port);
+	if (l != NULL) {
+		l->users++;
+	} else {
+		st = lookup_start(r, host, port, &l);
+		if (st == NDX_OK)
+			base_list_add(&r->lookups, &l->node);
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (st == NDX_OK)
+		*out = l;
+	return st;
+}
+
+void resolver_leave(struct resolver *r, struct lookup *l)
+{
+	bool last;
+
+	pthread_mutex_lock(&r->lock);
+	l->users--;
+	last = l->users == 0 && l->over;
+	if (last)
+		base_list_remove(&l->node);
+	pthread_mutex_unlock(&r->lock);
+	if (last)
+		lookup_free(l);
+}
+
+int lookup_fd(const struct lookup *l)
+{
+	return l->fd;
+}
+
+int lookup_answer(const struct lookup *l, const struct addrinfo **found)
+{
+	int error;
+
+	pthread_mutex_lock(&l->resolver->lock);
+	*found = l->found;
+	error = l->error;
+	pthread_mutex_unlock(&l->resolver->lock);
+	return error;
+}

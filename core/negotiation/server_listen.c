@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the server listens: at every address of its name, with one port number. */
+#include "server.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_sockaddr.h"
+
+#define ACCEPTS_AT_ONCE 64
+#define NUMBERS_TRIED 32 /* that the system chose for one address and another had in use */
+
+/* ---- clients ---- */
+
+static bool lacks_room(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* Those who wait are served when there is room again. To look at once would mean to do nothing
+ * else meanwhile. */
+static void starve(struct ndx_negotiation_server *server, int error)
+{
+	if (!server->said_so)
+		log_error(error, "negotiation server: clients cannot be accepted for now");
+	server->said_so = true;
+	server->starved = true;
+}
+
+/* Loop thread. */
+static void on_connection(void *arg, uint32_t events)
+{
+	struct server_port *port = arg;
+	struct ndx_negotiation_server *server = port->server;
+
+	(void)events;
+	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
+		struct sockaddr_storage from;
+		socklen_t length = sizeof(from);
+		const int fd = accept4(port->watch.fd, (struct sockaddr *)&from, &length,
+		                       SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0) {
+			if (lacks_room(errno)) {
+				starve(server, errno);
+				return;
+			}
+			break;
+		}
+		server->said_so = false;
+		client_accept(server, fd, &from);
+	}
+	base_watch_rearm(server->loop, &port->watch, EPOLLIN);
+}
+
+enum ndx_status server_watch(struct ndx_negotiation_server *server)
+{
+	enum ndx_status st = NDX_OK;
+
+	/* Nobody is accepted before all can be. */
+	for (unsigned i = 0; st == NDX_OK && i < server->port_count; i++)
+		st = base_watch_add(server->loop, &server->ports[i].watch, 0, true);
+	if (st == NDX_OK)
+		server_accept(server);
+	return st;
+}
+
+void server_accept(struct ndx_negotiation_server *server)
+{
+	for (unsigned i = 0; i < server->port_count; i++)
+		base_watch_rearm(server->loop, &server->ports[i].watch, EPOLLIN);
+	server->starved = false;
+}
+
+void server_unwatch(struct ndx_negotiation_server *server)
+{
+	for (unsigned i = 0; i < server->port_count; i++)
+		base_watch_remove(server->loop, &server->ports[i].watch);
+	server->starved = false;
+}
+
+/* ---- addresses ---- */
+
+void server_unlisten(struct ndx_negotiation_server *server)
+{
+	while (server->port_count > 0)
+		base_fd_close(server->ports[--server->port_count].watch.fd);
+}
+
+/* A socket that listens there; `at` becomes its address. -1: errno says why not. */
+static int open_at(struct sockaddr_storage *at, bool among_others)
+{
+	const int fd = socket(at->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(*at);
+	const int on = 1;
+
+	if (fd < 0)
+		return -1;
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* IPv4's are listed by themselves: [::] must not take their port. */
+	if (among_others && at->ss_family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)at, base_sockaddr_len(at)) == 0 &&
+	    listen(fd, SOMAXCONN) == 0 && getsockname(fd, (struct sockaddr *)at, &length) == 0)
+		return fd;
+	base_fd_close(fd);
+	return -1;
+}
+
+static void add_port(struct ndx_negotiation_server *server, int fd,
+                     const struct sockaddr_storage *at)
+{
+	struct server_port *port = &server->ports[server->port_count];
+
+	if (server->port_count++ == 0)
+		server->address = *at;
+	port->server = server;
+	port->watch = (struct base_watch){.fd = fd, .fn = on_connection, .arg = port};
+}
+
+/* A name may stand for addresses that this host does not have, or has no longer. */
+static bool is_elsewhere(int error)
+{
+	return error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
+}
+
+/* All with the number of the first; 0, or the errno and the address that it is about. */
+static int open_all(struct ndx_negotiation_server *server, const struct sockaddr_storage *at,
+                    size_t count, struct sockaddr_storage *failed)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct sockaddr_storage here = at[i];
+		char text[BASE_SOCKADDR_TEXT];
+		int fd;
+
+		if (server->port_count > 0)
+			base_sockaddr_set_port(&here, base_sockaddr_port(&server->address));
+		*failed = here;
+		fd = open_at(&here, count > 1);
+		if (fd >= 0) {
+			add_port(server, fd, &here);
+			continue;
+		}
+		if (!is_elsewhere(errno) || count == 1)
+			return errno;
+		first = first != 0 ? first : errno;
+		log_warn(errno, "negotiation server: does not listen at %s",
+		         base_sockaddr_text(&here, text));
+	}
+	return server->port_count > 0 ? 0 : first;
+}
+
+static enum ndx_status status_of(int error)
+{
+	if (error == EADDRINUSE)
+		return NDX_E_SHARING_VIOLATION;
+	return lacks_room(error) ? NDX_E_INSUFFICIENT_RESOURCES : NDX_E_INVALID_ADDRESS;
+}
+
+static enum ndx_status listen_at(struct ndx_negotiation_server *server,
+                                 const struct sockaddr_storage *at, size_t count)
+{
+	const bool any_number = base_sockaddr_port(&at[0]) == 0;
+	char text[BASE_SOCKADDR_TEXT];
+	struct sockaddr_storage failed;
+	int error;
+
+	for (int tried = 1;; tried++) {
+		error = open_all(server, at, count, &failed);
+		if (error == 0)
+			break;
+		server_unlisten(server);
+		if (error != EADDRINUSE || !any_number || tried == NUMBERS_TRIED)
+			return fail(status_of(error), error,
+			            "ndx_negotiation_server_create: cannot listen at %s (%.128s)",
+			            base_sockaddr_text(&failed, text), server->attr.address);
+	}
+	for (unsigned i = 0; i < server->port_count; i++) {
+		struct sockaddr_storage here;
+		socklen_t length = sizeof(here);
+
+		memset(&here, 0, sizeof(here));
+		if (getsockname(server->ports[i].watch.fd, (struct sockaddr *)&here, &length) == 0)
+			log_info("negotiation server: listens at %s",
+			         base_sockaddr_text(&here, text));
+	}
+	return NDX_OK;
+}
+
+/* Each address once: a name may be listed with the same one twice. */
+static size_t collect(const struct addrinfo *found, struct sockaddr_storage at[SERVER_PORTS_MOST])
+{
+	size_t count = 0;
+
+	for (const struct addrinfo *ai = found; ai != NULL; ai = ai->ai_next) {
+		struct sockaddr_storage here;
+		size_t i = 0;
+
+		if (!base_sockaddr_valid(ai->ai_addr, ai->ai_addrlen))
+			continue;
+		base_sockaddr_copy(&here, ai->ai_addr, ai->ai_addrlen);
+		while (i < count && memcmp(&at[i], &here, sizeof(here)) != 0)
+			i++;
+		if (i < count)
+			continue;
+		if (count == SERVER_PORTS_MOST) {
+			log_warn(0, "negotiation server: listens at the first %u addresses only",
+			         SERVER_PORTS_MOST);
+			break;
+		}
+		at[count++] = here;
+	}
+	return count;
+}
+
+enum ndx_status server_listen(struct ndx_negotiation_server *server)
+{
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+	                               .ai_socktype = SOCK_STREAM,
+	                               .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	struct sockaddr_storage at[SERVER_PORTS_MOST];
+	struct addrinfo *found = NULL;
+	char host[LINK_HOST_MAX];
+	char port[LINK_PORT_MAX];
+	size_t count;
+	int error;
+
+	if (!link_address_split(server->attr.address, host, port))
+		return fail(NDX_E_INVALID_ADDRESS, 0,
+		            "ndx_negotiation_server_create: \"%.128s\" is not HOST:PORT or "
+		            "[IPV6]:PORT",
+		            server->attr.address);
+	error = getaddrinfo(host, port, &hints, &found);
+	if (error != 0)
+		return fail(NDX_E_INVALID_ADDRESS, 0, "ndx_negotiation_server_create: %.128s: %s",
+		            server->attr.address, gai_strerror(error));
+	count = collect(found, at);
+	freeaddrinfo(found);
+	if (count == 0)
+		return fail(NDX_E_INVALID_ADDRESS, 0,
+		            "ndx_negotiation_server_create: %.128s has no address of IPv4 or IPv6",
+		            server->attr.address);
+	return listen_at(server, at, count);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names: of a server that has several addresses, and of one that the resolver cannot find. */
+#include "scripted.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <ndx/negotiation_server.h>
+
+#include "fake_names.h"
+
+static uint32_t get(const uint32_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_SEQ_CST);
+}
+
+/* ---- the client ---- */
+
+static int begin(void **state)
+{
+	names_reset();
+	return rig_begin(state);
+}
+
+/* The framework ends behind its last lookup. */
+static int end(void **state)
+{
+	names_go();
+	if (rig_end(state) != 0)
+		return -1;
+	return get(&names.hanging) == get(&names.answered) ? 0 : -1;
+}
+
+static void a_name_becomes_an_address(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_session *s;
+	struct server server;
+	char address[32];
+	const char *servers[1] = {address};
+
+	server_start(&server, GOOD, r->variant);
+	(void)snprintf(address, sizeof(address), "one.test%s", strchr(server.address, ':'));
+	s = rig_session(r, servers, 1, WAIT_MS, WAIT_MS);
+	assert_int_equal(ndx_session_run(s), NDX_OK);
+	ndx_session_close(s);
+	assert_int_equal(get(&names.asked), 1);
+	/* A number needs no resolver. */
+	servers[0] = server.address;
+	s = rig_session(r, servers, 1, WAIT_MS, WAIT_MS);
+	assert_int_equal(ndx_session_run(s), NDX_OK);
+	ndx_session_close(s);
+	assert_int_equal(get(&names.asked), 1);
+	server_stop(&server);
+}
+
+static void an_attempt_ends_though_the_resolver_hangs(void **state)
+{
+	const char *address = "hangs.test:1";
+	struct rig *r = *state;
+	struct ndx_session_error e;
+	struct ndx_session *s = rig_session(r, &address, 1, 60, WAIT_MS);
+
+	assert_int_equal(ndx_session_run(s), NDX_E_IO_TIMEOUT);
+	says("server hangs.test:1: the system's resolver has no answer in time");
+	ndx_session_get_error(s, &e);
+	assert_int_equal(e.layer, NDX_LAYER_TRANSPORT);
+	ndx_session_close(s);
+	assert_int_equal(get(&names.answered), 0);
+	/* Three attempts have waited for one lookup. */
+	assert_int_equal(get(&names.hanging), 1);
+}
+
+static void the_backup_is_reached_though_the_resolver_hangs(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_session *s;
+	struct server server;
+	const char *addresses[2] = {"hangs.test:1", server.address};
+
+	server_start(&server, GOOD, r->variant);
+	s = rig_session(r, addresses, 2, 1000, WAIT_MS);
+	assert_int_equal(ndx_session_run(s), NDX_OK);
+	assert_string_equal(ndx_session_get_server(s), server.address);
+	assert_int_equal(get(&names.answered), 0);
+	ndx_session_close(s);
+	server_stop(&server);
+}
+
+static void *run_session(void *arg)
+{
+	return (void *)(intptr_t)ndx_session_run(arg);
+}
+
+static void a_cancel_ends_the_wait_for_the_resolver(void **state)
+{
+	const char *address = "hangs.test:1";
+	struct rig *r = *state;
+	struct ndx_session *s[2];
+	pthread_t threads[2];
+	void *result;
+
+	for (int i = 0; i < 2; i++) {
+		s[i] = rig_session(r, &address, 1, WAIT_MS, WAIT_MS);
+		assert_int_equal(pthread_create(&threads[i], NULL, run_session, s[i]), 0);
+	}
+	while (get(&names.hanging) == 0)
+		(void)poll(NULL, 0, 1);
+	for (int i = 0; i < 2; i++) {
+		ndx_session_cancel(s[i]);
+		assert_int_equal(pthread_join(threads[i], &result), 0);
+		assert_int_equal((intptr_t)result, NDX_E_CANCELED);
+		ndx_session_close(s[i]);
+	}
+	assert_int_equal(get(&names.answered), 0);
+}
+
+/* An answer that comes late is of use to who asks for the same name then. */
+static void a_late_answer_is_taken(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_session *s[2];
+	struct server server;
+	char address[32];
+	const char *servers[1] = {address};
+	pthread_t thread;
+	void *result;
+
+	server_start(&server, GOOD, r->variant);
+	(void)snprintf(address, sizeof(address), "hangs.test%s", strchr(server.address, ':'));
+	s[0] = rig_session(r, servers, 1, 30, WAIT_MS);
+	assert_int_equal(ndx_session_run(s[0]), NDX_E_IO_TIMEOUT);
+	s[1] = rig_session(r, servers, 1, WAIT_MS, WAIT_MS);
+	assert_int_equal(pthread_create(&thread, NULL, run_session, s[1]), 0);
+	names_go();
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_int_equal((intptr_t)result, NDX_OK);
+	for (int i = 0; i < 2; i++)
+		ndx_session_close(s[i]);
+	server_stop(&server);
+}
+
+/* ---- the server ---- */
+
+static enum ndx_status serve_at(struct rig *r, const char *address,
+                                struct ndx_negotiation_server **server, uint16_t *port)
+{
+	struct ndx_negotiation_server_attr attr;
+	struct sockaddr_in at;
+	socklen_t length = sizeof(at);
+	enum ndx_status st;
+
+	ndx_negotiation_server_attr_init(&attr);
+	attr.address = address;
+	attr.variants = &r->variant;
+	attr.variant_count = 1;
+	st = ndx_negotiation_server_create(&attr, server);
+	if (st != NDX_OK)
+		return st;
+	assert_int_equal(
+		ndx_negotiation_server_get_address(*server, (struct sockaddr *)&at, &length),
+		NDX_OK);
+	assert_int_equal(at.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	*port = ntohs(at.sin_port);
+	return NDX_OK;
+}
+
+static enum ndx_status call(struct rig *r, const char *host, uint16_t port)
+{
+	char address[32];
+	const char *servers[1] = {address};
+	struct ndx_session *s;
+	enum ndx_status st;
+
+	(void)snprintf(address, sizeof(address), "%s:%u", host, port);
+	s = rig_session(r, servers, 1, WAIT_MS, WAIT_MS);
+	st = ndx_session_run(s);
+	ndx_session_close(s);
+	return st;
+}
+
+struct heard {
+	uint32_t listens; /* atomic: records of an address that is listened at, ... */
+	uint32_t not ;    /* ... and of one that is not */
+};
+
+static void hear(void *arg, const struct ndx_log_record *record)
+{
+	struct heard *heard = arg;
+
+	if (strstr(record->text, "negotiation server: listens at 127.0.0.") != NULL)
+		(void)__atomic_add_fetch(&heard->listens, 1, __ATOMIC_SEQ_CST);
+	if (strstr(record->text, "negotiation server: does not listen at 192.0.2.1") != NULL)
+		(void)__atomic_add_fetch(&heard->not, 1, __ATOMIC_SEQ_CST);
+}
+
+static void a_server_listens_at_all_addresses_of_its_name(void **state)
+{
+	struct ndx_negotiation_server *server;
+	struct rig *r = *state;
+	struct heard heard = {0};
+	uint16_t port = 0;
+
+	ndx_log_set_sink(hear, &heard, NDX_LOG_INFO);
+	/* Now and then a number that is free at one address is taken at the other. */
+	for (int round = 0; round < 8; round++) {
+		if (serve_at(r, "two.test:0", &server, &port) != NDX_OK)
+			fail_msg("%s", ndx_last_error());
+		assert_int_equal(call(r, "127.0.0.1", port), NDX_OK);
+		assert_int_equal(call(r, "127.0.0.2", port), NDX_OK);
+		ndx_negotiation_server_close(server);
+	}
+	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
+	assert_int_equal(get(&heard.listens), 16);
+	assert_int_equal(get(&heard.not ), 0);
+}
+
+static void an_address_of_another_host_is_left_out(void **state)
+{
+	struct ndx_negotiation_server *server = NULL;
+	struct rig *r = *state;
+	struct heard heard = {0};
+	uint16_t port = 0;
+
+	ndx_log_set_sink(hear, &heard, NDX_LOG_INFO);
+	assert_int_equal(serve_at(r, "half.test:0", &server, &port), NDX_OK);
+	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
+	assert_int_equal(get(&heard.listens), 1);
+	assert_int_equal(get(&heard.not ), 1);
+	assert_int_equal(call(r, "127.0.0.1", port), NDX_OK);
+	ndx_negotiation_server_close(server);
+	assert_int_equal(serve_at(r, "twice.test:0", &server, &port), NDX_OK);
+	assert_int_equal(call(r, "127.0.0.1", port), NDX_OK);
+	ndx_negotiation_server_close(server);
+	assert_int_equal(serve_at(r, "away.test:0", &server, &port), NDX_E_INVALID_ADDRESS);
+	says("cannot listen at 192.0.2.1:0 (away.test:0)");
+}
+
+/* Half a server would send half of its clients to somebody else. */
+static void a_port_that_is_taken_at_one_address_is_taken(void **state)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK + 1)}};
+	socklen_t length = sizeof(at);
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct ndx_negotiation_server *server = NULL;
+	struct rig *r = *state;
+	char address[32];
+	char text[64];
+	uint16_t port;
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
+	(void)snprintf(address, sizeof(address), "two.test:%u", ntohs(at.sin_port));
+	(void)snprintf(text, sizeof(text), "cannot listen at 127.0.0.2:%u", ntohs(at.sin_port));
+	assert_int_equal(serve_at(r, address, &server, &port), NDX_E_SHARING_VIOLATION);
+	says(text);
+	assert_null(server);
+	(void)close(fd);
+	assert_int_equal(serve_at(r, address, &server, &port), NDX_OK);
+	ndx_negotiation_server_close(server);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		T(a_name_becomes_an_address),
+		T(an_attempt_ends_though_the_resolver_hangs),
+		T(the_backup_is_reached_though_the_resolver_hangs),
+		T(a_cancel_ends_the_wait_for_the_resolver),
+		T(a_late_answer_is_taken),
+		T(a_server_listens_at_all_addresses_of_its_name),
+		T(an_address_of_another_host_is_left_out),
+		T(a_port_that_is_taken_at_one_address_is_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
