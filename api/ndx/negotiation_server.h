@@ -65,7 +65,11 @@ struct ndx_negotiation_server_attr {
 	size_t variant_count;
 	struct ndx_negotiation_server_events events;
 
-	uint32_t max_sessions;       /**< at once; more are refused. Default 4096 */
+	/** At once, from their connection to the end of `closed`; more are refused. A session that
+	 * is through with stage done and whose client stays is ended after stage_timeout_ms; where
+	 * its transport carries the goodbyes of a connection, when that is over as well. One that
+	 * leaves stage done out lasts as long as its client. Default 4096 */
+	uint32_t max_sessions;
 	uint32_t workers;            /**< threads of the pool. Default 2 */
 	uint32_t workers_most;       /**< while calls do not return. Default 64 */
 	uint32_t hello_timeout_ms;   /**< from connect to hello. Default 5000 */
@@ -93,7 +97,8 @@ struct ndx_negotiation_server_stats {
 };
 
 /**
- * Create a server that listens and answers at once. The log has each address that it listens at.
+ * Create a server that listens and answers at once. The log has each address that it listens at; of
+ * clients that never get a session it has ten in ten seconds, then how many were left out.
  *
  * @param[out] out  untouched on failure; release with ndx_negotiation_server_close()
  *

@@ -115,6 +115,7 @@ static void on_tick(void *arg)
 	}
 	if (server->starved)
 		server_accept(server);
+	server_tell_left_out(server, false);
 	if (!server->stopping)
 		base_timer_set(server->loop, &server->tick, TICK_MS);
 }
@@ -222,6 +223,7 @@ static void last_tick(void *arg)
 	server->stopping = true;
 	base_timer_cancel(server->loop, &server->tick);
 	base_timer_cancel(server->loop, &server->relief);
+	server_tell_left_out(server, true);
 }
 
 void ndx_negotiation_server_close(struct ndx_negotiation_server *server)

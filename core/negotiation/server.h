@@ -37,6 +37,8 @@ struct client {
 	bool slow;    /* was named in the log */
 	bool done;    /* stage ready has ended */
 	bool stopped; /* the server's end has reached it */
+	bool idle;    /* from stage ready on: between two stages, and its timer is set for that */
+	bool leaving; /* idle, and nothing was left to be done when its timer ran out */
 	int fd;       /* -1: none */
 	struct base_watch watch;
 	bool watched;
@@ -62,6 +64,7 @@ struct client {
 	uint32_t words;    /* to be said: bits of enum ndx_spi_word; atomic */
 	uint8_t word[FRAME_HEADER];
 	bool saying;     /* `word` is on its way */
+	uint32_t parted; /* atomic: the connection is over, or will never be */
 	struct base_job words_job;
 	struct base_job last;
 };
@@ -71,6 +74,13 @@ struct client {
 struct server_port {
 	struct ndx_negotiation_server *server;
 	struct base_watch watch;
+};
+
+/* Clients without a session, since the log began to count. */
+struct server_strangers {
+	uint64_t since_ns;
+	uint64_t left_out;
+	unsigned told;
 };
 
 struct ndx_negotiation_server {
@@ -85,6 +95,7 @@ struct ndx_negotiation_server {
 	bool relieving;                  /* that is set */
 	struct sockaddr_storage address; /* of the first port */
 	struct base_list clients;
+	struct server_strangers strangers;
 	struct ndx_negotiation_server_stats stats; /* under the lock */
 	uint64_t last_session;
 	bool stopping;
@@ -102,6 +113,11 @@ enum ndx_status server_watch(struct ndx_negotiation_server *server);
 /* Loop thread: the same, after nobody could be; and for good. */
 void server_accept(struct ndx_negotiation_server *server);
 void server_unwatch(struct ndx_negotiation_server *server);
+
+/* server_strangers.c; loop thread: is there a record for one more client without a session? */
+bool server_may_tell(struct ndx_negotiation_server *server);
+/* How many had none, if it is time for that. */
+void server_tell_left_out(struct ndx_negotiation_server *server, bool last);
 
 /* server_client.c; loop thread. */
 void client_accept(struct ndx_negotiation_server *server, int fd,

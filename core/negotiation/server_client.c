@@ -89,8 +89,9 @@ bool client_fail(struct client *c, enum ndx_status status, const char *text)
 		frame_write_header(c->last_words, &f);
 		c->last_length = FRAME_HEADER + f.length;
 	}
-	log_warn(0, "session %llu of %s: %s: %s", (unsigned long long)c->session.id, c->address,
-	         ndx_status_name(status), text);
+	if (c->talking || server_may_tell(c->server))
+		log_warn(0, "session %llu of %s: %s: %s", (unsigned long long)c->session.id,
+		         c->address, ndx_status_name(status), text);
 	return end_with_words(c);
 }
 
@@ -133,6 +134,35 @@ static void lost(struct client *c)
 	(void)failed(c);
 }
 
+/* Idle: has neither the session nor the connection that its transport serves anything to come?
+ * Where there is no wire the transport is the session's alone. */
+static bool is_finished(const struct client *c)
+{
+	if (c->wire != NULL)
+		return __atomic_load_n(&c->parted, __ATOMIC_RELAXED) != 0;
+	return c->session.dialogue.finished == NDX_STAGE_DONE;
+}
+
+/* Finished sessions give their places back, whether or not their clients go. Who may still ask for
+ * stage done is given the time of a stage for that. */
+static void on_idle(struct client *c)
+{
+	const struct frame bye = {.type = FRAME_BYE};
+	const bool done = c->session.dialogue.finished == NDX_STAGE_DONE;
+
+	if (!is_finished(c) || !(done || c->leaving)) {
+		c->leaving = is_finished(c);
+		set_stage_timer(c);
+		return;
+	}
+	log_info("session %llu of %s: it is finished and its client stays; the server ends it",
+	         (unsigned long long)c->session.id, c->address);
+	frame_write_header(c->last_words, &bye);
+	c->last_length = FRAME_HEADER;
+	if (end_with_words(c))
+		client_go(c);
+}
+
 static void on_timer(void *arg)
 {
 	struct client *c = arg;
@@ -147,7 +177,9 @@ static void on_timer(void *arg)
 		break;
 	case CLIENT_ACTIVE:
 	case CLIENT_ORPHAN:
-		if (client_fail(c, NDX_E_IO_TIMEOUT, text))
+		if (c->idle)
+			on_idle(c);
+		else if (client_fail(c, NDX_E_IO_TIMEOUT, text))
 			client_go(c);
 		break;
 	case CLIENT_POOL: /* its peer need not wait for a plugin that does not return */
@@ -243,8 +275,9 @@ static bool between(struct client *c)
 		if (d->finished == NDX_STAGE_READY) {
 			c->done = true;
 			server_count(c->server, &c->server->stats.completed);
-			base_timer_cancel(c->server->loop, &c->timer);
 		}
+		if (c->done)
+			base_timer_cancel(c->server->loop, &c->timer);
 		client_call(c);
 		return false;
 	}
@@ -253,10 +286,15 @@ static bool between(struct client *c)
 		set_stage_timer(c);
 		return true;
 	}
+	if (!c->idle) {
+		c->idle = true;
+		set_stage_timer(c);
+	}
 	if (!take_frame(c, &f, &more))
 		return more;
 	if (f.type == FRAME_DATA && f.stage == NDX_STAGE_DONE && d->finished < NDX_STAGE_DONE) {
 		/* The frame stays: it is the stage's. */
+		c->idle = false;
 		(void)dialogue_start(d, NDX_STAGE_DONE);
 		set_stage_timer(c);
 		return true;
@@ -471,8 +509,11 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 	struct client *c;
 
 	if (is_full(server)) {
-		log_warn(0, "negotiation server: a client is refused: %u sessions are the limit",
-		         server->attr.max_sessions);
+		if (server_may_tell(server))
+			log_warn(0,
+			         "negotiation server: a client is refused: %u sessions are the "
+			         "limit",
+			         server->attr.max_sessions);
 		base_fd_close(fd);
 		return;
 	}

@@ -21,7 +21,9 @@ static void say(void *arg, enum ndx_spi_word word)
 
 static void over(void *arg)
 {
-	(void)arg;
+	struct client *c = arg;
+
+	__atomic_store_n(&c->parted, 1, __ATOMIC_RELAXED);
 }
 
 static const struct wire_carrier carrier = {.say = say, .over = over};

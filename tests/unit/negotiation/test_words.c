@@ -93,6 +93,9 @@ struct end {
 	struct ndx_overlapped disc;
 };
 
+/* Of the next server's stages; 0: the default. */
+static uint32_t stage_ms;
+
 struct rig {
 	struct ndx_negotiation *negotiation;
 	struct ndx_variant *variant;
@@ -174,6 +177,8 @@ static void begin(struct rig *r)
 	attr.address = "127.0.0.1:0";
 	attr.variants = &r->variant;
 	attr.variant_count = 1;
+	if (stage_ms > 0)
+		attr.stage_timeout_ms = stage_ms;
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = r};
 	assert_int_equal(ndx_negotiation_server_create(&attr, &r->server), NDX_OK);
@@ -279,6 +284,27 @@ static void they_pass_when_the_session_is_over(void **state)
 		r.session = NULL;
 		part(&r.a, &r.b);
 		/* The connection has the transport, and says bye with its end. */
+		wait_closed(&r);
+		end(&r);
+	}
+}
+
+/* Done, or not: while the connection lives its goodbyes need the transport. Then the server does
+ * not wait for the client's end for ever. */
+static void they_pass_long_after_the_stages(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	for (int done = 0; done < 2; done++) {
+		stage_ms = 500;
+		up(&r);
+		stage_ms = 0;
+		if (done)
+			assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+		(void)poll(NULL, 0, 1200);
+		assert_int_equal(__atomic_load_n(&r.closed, __ATOMIC_SEQ_CST), 0);
+		part(&r.a, &r.b);
 		wait_closed(&r);
 		end(&r);
 	}
@@ -497,6 +523,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(goodbyes_pass_both_ways),
 		cmocka_unit_test(they_pass_when_the_session_is_over),
+		cmocka_unit_test(they_pass_long_after_the_stages),
 		cmocka_unit_test(they_cross),
 		cmocka_unit_test(the_servers_end_is_an_abort),
 		cmocka_unit_test(an_abort_is_told),

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Clients that the server has to get rid of: strangers by the hundred, sessions that lost their
+ * transport, and those that are finished; and how one that comes back is told from others.
+ */
+#include "scripted.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <ndx/negotiation_server.h>
+
+enum { STRANGERS = 60, TOLD = 10 };
+
+static uint32_t get(const uint32_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_SEQ_CST);
+}
+
+struct host {
+	struct ndx_negotiation_server *server;
+	struct sockaddr_in at;
+	char address[32];
+	uint32_t closed; /* atomic: sessions that ended well */
+};
+
+static void on_closed(void *arg, struct ndx_session *s)
+{
+	struct host *h = arg;
+
+	if (ndx_session_get_state(s) == NDX_SESSION_CLOSED)
+		(void)__atomic_add_fetch(&h->closed, 1, __ATOMIC_SEQ_CST);
+}
+
+static void host_open(struct host *h, const struct rig *r, uint32_t stage_ms, uint32_t most)
+{
+	struct ndx_negotiation_server_attr attr;
+	socklen_t length = sizeof(h->at);
+
+	memset(h, 0, sizeof(*h));
+	ndx_negotiation_server_attr_init(&attr);
+	attr.address = "127.0.0.1:0";
+	attr.variants = &r->variant;
+	attr.variant_count = 1;
+	attr.max_message = MESSAGE;
+	attr.max_sessions = most;
+	attr.stage_timeout_ms = stage_ms;
+	attr.events = (struct ndx_negotiation_server_events){.closed = on_closed, .arg = h};
+	assert_int_equal(ndx_negotiation_server_create(&attr, &h->server), NDX_OK);
+	assert_int_equal(
+		ndx_negotiation_server_get_address(h->server, (struct sockaddr *)&h->at, &length),
+		NDX_OK);
+	(void)snprintf(h->address, sizeof(h->address), "127.0.0.1:%u", ntohs(h->at.sin_port));
+}
+
+static void host_stats(struct host *h, struct ndx_negotiation_server_stats *stats)
+{
+	ndx_negotiation_server_get_stats(h->server, stats);
+}
+
+/* Until nobody is there any more. */
+static void await_empty(struct host *h, struct ndx_negotiation_server_stats *stats)
+{
+	for (int ms = 0; ms < WAIT_MS; ms++) {
+		host_stats(h, stats);
+		if (stats->alive == 0)
+			return;
+		(void)poll(NULL, 0, 1);
+	}
+	fail_msg("%u sessions are still there", stats->alive);
+}
+
+static int join(const struct host *h)
+{
+	const struct timeval limit = {.tv_sec = WAIT_MS / 1000};
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&h->at, sizeof(h->at)), 0);
+	return fd;
+}
+
+static struct ndx_session *call(const struct host *h, struct rig *r)
+{
+	const char *servers[1] = {h->address};
+
+	return rig_session(r, servers, 1, WAIT_MS, WAIT_MS);
+}
+
+/* ---- strangers ---- */
+
+struct heard {
+	uint32_t told;     /* atomic: records of one of them */
+	uint32_t left_out; /* atomic: how many a record speaks of */
+};
+
+static void hear(void *arg, const struct ndx_log_record *record)
+{
+	struct heard *heard = arg;
+	const char *more = strstr(record->text, " more clients without a session");
+
+	if (strstr(record->text, "speaks another protocol") != NULL ||
+	    strstr(record->text, "sessions are the limit") != NULL)
+		(void)__atomic_add_fetch(&heard->told, 1, __ATOMIC_SEQ_CST);
+	if (more != NULL)
+		(void)__atomic_add_fetch(
+			&heard->left_out,
+			(uint32_t)strtoul(record->text + strlen("negotiation server: "), NULL, 10),
+			__ATOMIC_SEQ_CST);
+}
+
+static void knock(const struct host *h, const char *text)
+{
+	const int fd = join(h);
+	char byte;
+
+	(void)send(fd, text, strlen(text), MSG_NOSIGNAL);
+	while (recv(fd, &byte, 1, 0) > 0)
+		;
+	(void)close(fd);
+}
+
+/* Who knocks in a loop, at a server with room or without, does not fill the log. */
+static void strangers_are_told_of_up_to_a_limit_and_counted(void **state)
+{
+	struct rig *r = *state;
+
+	for (uint32_t most = 1; most <= 100; most += 99) {
+		struct ndx_negotiation_server_stats stats;
+		struct ndx_session *s = NULL;
+		struct heard heard = {0};
+		struct host h;
+
+		ndx_log_set_sink(hear, &heard, NDX_LOG_WARN);
+		host_open(&h, r, WAIT_MS, most);
+		if (most == 1) {
+			s = call(&h, r);
+			assert_int_equal(ndx_session_run(s), NDX_OK);
+		}
+		for (int i = 0; i < STRANGERS; i++)
+			knock(&h, "GET / HTTP/1.0\r\n\r\n  ");
+		host_stats(&h, &stats);
+		assert_int_equal(most == 1 ? stats.refused : stats.strangers, STRANGERS);
+		ndx_session_close(s);
+		ndx_negotiation_server_close(h.server);
+		ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
+		/* On a machine that stood still meanwhile there may have been two periods. */
+		assert_in_range(get(&heard.told), TOLD, STRANGERS / 2);
+		assert_int_equal(get(&heard.told) + get(&heard.left_out), STRANGERS);
+	}
+}
+
+/* ---- sessions that come back ---- */
+
+static void hello(int fd, const uint8_t cookie[16], uint8_t flags, enum ndx_stage stage)
+{
+	struct frame_hello h = {.max_message = MESSAGE, .plugin = "test", .variant = "two"};
+	const struct frame f = {
+		.type = FRAME_HELLO, .flags = flags, .stage = stage, .length = FRAME_HELLO_SIZE};
+	uint8_t bytes[FRAME_HEADER + FRAME_HELLO_SIZE];
+
+	memcpy(h.session, cookie, sizeof(h.session));
+	(void)frame_write_hello(bytes + FRAME_HEADER, &h);
+	frame_write_header(bytes, &f);
+	assert_int_equal(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
+}
+
+/* The next frame, whose payload stays in `bytes`. */
+static void next(int fd, uint8_t bytes[FRAME_HEADER + MESSAGE], struct frame *f)
+{
+	const char *why = NULL;
+	size_t used = FRAME_HEADER;
+	size_t have = 0;
+	ssize_t n = 1;
+
+	while (n > 0) {
+		switch (frame_parse(bytes, have, MESSAGE, f, &used, &why)) {
+		case FRAME_WHOLE:
+			return;
+		case FRAME_BAD:
+			fail_msg("%s", why);
+			break;
+		case FRAME_MORE:
+		default:
+			break;
+		}
+		n = recv(fd, bytes + have, used - have, 0);
+		have += n > 0 ? (size_t)n : 0;
+	}
+	fail_msg("no frame");
+}
+
+static void expect(int fd, uint8_t type, uint8_t flags)
+{
+	uint8_t bytes[FRAME_HEADER + MESSAGE];
+	struct frame f;
+
+	next(fd, bytes, &f);
+	assert_int_equal(f.type, type);
+	assert_int_equal(f.flags, flags);
+}
+
+static const uint8_t cookie[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+/* A client that is in stage info, has heard the server's first words, and breaks off. */
+static void begin_and_vanish(const struct host *h)
+{
+	const int fd = join(h);
+
+	hello(fd, cookie, 0, NDX_STAGE_INFO);
+	expect(fd, FRAME_WELCOME, 0);
+	expect(fd, FRAME_DATA, 0);
+	(void)close(fd);
+}
+
+static void a_session_without_transport_gives_its_place_back(void **state)
+{
+	struct ndx_negotiation_server_stats stats;
+	struct rig *r = *state;
+	struct ndx_session *s;
+	struct host h;
+
+	host_open(&h, r, 500, 1);
+	begin_and_vanish(&h);
+	await_empty(&h, &stats);
+	assert_int_equal(stats.failed, 1);
+	assert_int_equal(stats.resumed, 0);
+	/* The only place is free again. */
+	s = call(&h, r);
+	assert_int_equal(ndx_session_run(s), NDX_OK);
+	ndx_session_close(s);
+	ndx_negotiation_server_close(h.server);
+}
+
+static void refused(int fd)
+{
+	uint8_t bytes[FRAME_HEADER + MESSAGE];
+	struct frame_error e;
+	const char *why;
+	struct frame f;
+
+	next(fd, bytes, &f);
+	assert_int_equal(f.type, FRAME_ERROR);
+	assert_true(frame_parse_error(&f, &e, &why));
+	assert_int_equal(e.status, NDX_E_NOT_FOUND);
+	assert_non_null(strstr(e.text, "no session is known here that could go on in stage ready"));
+	(void)close(fd);
+}
+
+/* Whoever guesses a part of the cookie gets nobody's session. */
+static void a_session_is_found_by_every_byte_of_its_cookie(void **state)
+{
+	struct ndx_negotiation_server_stats stats;
+	struct rig *r = *state;
+	struct host h;
+	int fd;
+
+	host_open(&h, r, WAIT_MS, 100);
+	begin_and_vanish(&h);
+	for (size_t i = 0; i < sizeof(cookie); i++) {
+		uint8_t wrong[16];
+
+		memcpy(wrong, cookie, sizeof(wrong));
+		wrong[i] ^= 0x80;
+		fd = join(&h);
+		hello(fd, wrong, FRAME_RESUMED, NDX_STAGE_READY);
+		refused(fd);
+	}
+	host_stats(&h, &stats);
+	assert_int_equal(stats.resumed, 0);
+	fd = join(&h);
+	hello(fd, cookie, FRAME_RESUMED, NDX_STAGE_INFO);
+	expect(fd, FRAME_WELCOME, FRAME_RESUMED);
+	expect(fd, FRAME_DATA, 0);
+	host_stats(&h, &stats);
+	assert_int_equal(stats.resumed, 1);
+	(void)close(fd);
+	ndx_negotiation_server_close(h.server);
+}
+
+/* ---- sessions that are finished ---- */
+
+static void a_finished_session_gives_its_place_back(void **state)
+{
+	struct ndx_negotiation_server_stats stats;
+	struct rig *r = *state;
+	struct ndx_session *s[2];
+	struct host h;
+
+	host_open(&h, r, 500, 1);
+	s[0] = call(&h, r);
+	assert_int_equal(ndx_session_run(s[0]), NDX_OK);
+	assert_int_equal(ndx_session_execute(s[0], NDX_STAGE_DONE), NDX_OK);
+	/* Its client does not close it. */
+	await_empty(&h, &stats);
+	assert_int_equal(stats.failed, 0);
+	assert_int_equal(get(&h.closed), 1);
+	s[1] = call(&h, r);
+	assert_int_equal(ndx_session_run(s[1]), NDX_OK);
+	for (int i = 0; i < 2; i++)
+		ndx_session_close(s[i]);
+	ndx_negotiation_server_close(h.server);
+}
+
+/* Transfers last as long as they last. */
+static void a_session_in_use_stays(void **state)
+{
+	struct ndx_negotiation_server_stats stats;
+	struct rig *r = *state;
+	struct ndx_session *s;
+	struct host h;
+
+	host_open(&h, r, 500, 1);
+	s = call(&h, r);
+	assert_int_equal(ndx_session_run(s), NDX_OK);
+	(void)poll(NULL, 0, 1200);
+	host_stats(&h, &stats);
+	assert_int_equal(stats.alive, 1);
+	assert_int_equal(ndx_session_execute(s, NDX_STAGE_DONE), NDX_OK);
+	ndx_session_close(s);
+	await_empty(&h, &stats);
+	assert_int_equal(get(&h.closed), 1);
+	ndx_negotiation_server_close(h.server);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_begin_with_reset, rig_end)
+	const struct CMUnitTest tests[] = {
+		T(strangers_are_told_of_up_to_a_limit_and_counted),
+		T(a_session_without_transport_gives_its_place_back),
+		T(a_session_is_found_by_every_byte_of_its_cookie),
+		T(a_finished_session_gives_its_place_back),
+		T(a_session_in_use_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
