@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory regions: the table of local tokens, and registration with random keys for the peer. */
+/* Memory regions: registration with tokens of our own, and random keys for the peer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "base_log.h"
 #include "ofi.h"
 
-#define SLOTS (OFI_MR_CHUNK * OFI_MR_CHUNKS)
 #define KEY_TRIES 16
 
 static struct ofi_mr *mr_of(struct ndx_spi_mr *mr)
@@ -16,62 +15,8 @@ static struct ofi_mr *mr_of(struct ndx_spi_mr *mr)
 	return (struct ofi_mr *)(void *)mr;
 }
 
-/* ---- the table ---- */
+/* ---- local tokens ---- */
 
-void ofi_mr_table_fini(struct ofi_mr_table *table)
-{
-	for (uint32_t i = 0; i < OFI_MR_CHUNKS; i++)
-		free(table->chunks[i]);
-	free(table->free);
-}
-
-static struct ofi_mr_slot *slot_at(struct ofi_mr_table *table, uint32_t index)
-{
-	return &table->chunks[index / OFI_MR_CHUNK][index % OFI_MR_CHUNK];
-}
-
-/* Lock held: room in the list of free slots for all that are in use, so that freeing cannot fail.
- */
-static bool reserve_free(struct ofi_mr_table *table)
-{
-	const uint32_t room = table->free_room == 0 ? 64 : table->free_room * 2;
-	uint32_t *list;
-
-	if (table->used < table->free_room)
-		return true;
-	list = reallocarray(table->free, room, sizeof(*list));
-	if (list == NULL)
-		return false;
-	table->free = list;
-	table->free_room = room;
-	return true;
-}
-
-/* Lock held. */
-static enum ndx_status take_slot(struct ofi_mr_table *table, uint32_t *index)
-{
-	struct ofi_mr_slot *chunk;
-
-	if (table->free_count > 0) {
-		*index = table->free[--table->free_count];
-		return NDX_OK;
-	}
-	if (table->used == SLOTS)
-		return NDX_E_INSUFFICIENT_RESOURCES;
-	if (!reserve_free(table))
-		return NDX_E_NO_MEMORY;
-	if (table->chunks[table->used / OFI_MR_CHUNK] == NULL) {
-		chunk = calloc(OFI_MR_CHUNK, sizeof(*chunk));
-		if (chunk == NULL)
-			return NDX_E_NO_MEMORY;
-		__atomic_store_n(&table->chunks[table->used / OFI_MR_CHUNK], chunk,
-		                 __ATOMIC_RELEASE);
-	}
-	*index = table->used++;
-	return NDX_OK;
-}
-
-/* Make a token that an old one of the same slot hardly ever equals: it counts in its upper bits. */
 static enum ndx_status add_token(struct ofi_mr *mr, void *buffer, size_t length, uint32_t rights)
 {
 	struct ofi_mr_table *table = &mr->adapter->regions;
@@ -80,12 +25,9 @@ static enum ndx_status add_token(struct ofi_mr *mr, void *buffer, size_t length,
 	uint32_t token;
 
 	base_lock_acquire(&table->lock);
-	st = take_slot(table, &mr->slot);
+	st = ofi_mr_table_take(table, &token);
 	if (st == NDX_OK) {
-		do
-			token = mr->slot + table->generation++ * SLOTS;
-		while (token == 0);
-		slot = slot_at(table, mr->slot);
+		slot = ofi_mr_table_slot(table, token);
 		__atomic_store_n(&slot->start, (uintptr_t)buffer, __ATOMIC_RELAXED);
 		__atomic_store_n(&slot->length, length, __ATOMIC_RELAXED);
 		__atomic_store_n(&slot->rights, rights, __ATOMIC_RELAXED);
@@ -97,7 +39,8 @@ static enum ndx_status add_token(struct ofi_mr *mr, void *buffer, size_t length,
 	}
 	base_lock_release(&table->lock);
 	if (st != NDX_OK)
-		return fail(st, 0, "ndx_mr_register: no room for another of %u regions", SLOTS);
+		return fail(st, 0, "ndx_mr_register: no room for more than %u regions",
+		            OFI_MR_REGIONS);
 	return NDX_OK;
 }
 
@@ -106,19 +49,10 @@ static void remove_token(struct ofi_mr *mr)
 {
 	struct ofi_mr_table *table = &mr->adapter->regions;
 
-	__atomic_store_n(&slot_at(table, mr->slot)->token, 0, __ATOMIC_RELEASE);
-	table->free[table->free_count++] = mr->slot;
+	__atomic_store_n(&ofi_mr_table_slot(table, mr->spi.local_token)->token, 0,
+	                 __ATOMIC_RELEASE);
+	ofi_mr_table_put(table, mr->spi.local_token);
 	mr->spi.local_token = 0;
-}
-
-struct ofi_mr *ofi_mr_find(const struct ofi_mr_table *table, uint32_t token)
-{
-	const uint32_t index = token % SLOTS;
-	const struct ofi_mr_slot *slot = table->chunks[index / OFI_MR_CHUNK];
-
-	if (slot == NULL || token == 0 || slot[index % OFI_MR_CHUNK].token != token)
-		return NULL;
-	return slot[index % OFI_MR_CHUNK].region;
 }
 
 /* ---- registration ---- */

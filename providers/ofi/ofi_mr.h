@@ -22,6 +22,9 @@ struct ofi_tx;
 
 #define OFI_MR_CHUNK 1024u
 #define OFI_MR_CHUNKS 1024u
+#define OFI_MR_SLOTS (OFI_MR_CHUNK * OFI_MR_CHUNKS)
+#define OFI_MR_USES 4096u                 /* of a slot: all values of a token's upper bits */
+#define OFI_MR_REGIONS (OFI_MR_SLOTS / 2) /* at a time */
 
 enum ofi_right {
 	OFI_RIGHT_SOURCE = 0, /* every region may be read locally */
@@ -37,16 +40,24 @@ struct ofi_mr_slot {
 	size_t length;
 	struct ofi_mr *region; /* under the lock */
 	void *desc;            /* the stack's name for it, if it has one; atomic */
+	uint32_t uses;         /* since the slot was fresh, or began anew; under the lock, as: */
+	uint32_t next;         /* slot in the same list, if there is one */
+};
+
+/* Slots that are not in use. */
+struct ofi_mr_slots {
+	uint32_t count;
+	uint32_t first; /* valid if there are any, as last */
+	uint32_t last;
 };
 
 struct ofi_mr_table {
 	struct base_lock lock; /* of all but lookups, and of what windows are bound to */
 	struct ofi_mr_slot *chunks[OFI_MR_CHUNKS];
-	uint32_t used; /* slots ever used */
-	uint32_t *free;
-	uint32_t free_count;
-	uint32_t free_room;
-	uint32_t generation;
+	uint32_t used;             /* slots ever used */
+	uint32_t live;             /* slots in use */
+	struct ofi_mr_slots begun; /* have tokens left */
+	struct ofi_mr_slots spent; /* have none left; the first has waited longest */
 };
 
 #define OFI_KEY_BUCKETS 1024u
@@ -97,7 +108,6 @@ struct ofi_mr {
 	struct ndx_spi_mr spi;
 	struct ofi_adapter *adapter;
 	struct fid_mr *mr; /* NULL: local only */
-	uint32_t slot;
 	struct ofi_key key;
 	struct ofi_revoke *revoke; /* of this registration, for its end; NULL: there is none */
 	uint32_t revoking;         /* of former ones; a futex */
@@ -132,7 +142,13 @@ bool ofi_told_has(const struct ofi_told *told, uint32_t link_id);
 void ofi_key_tell(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
                   struct ofi_grant *out);
 
+/* The table of local tokens (ofi_mr_table.c). It begins as zeros. */
 void ofi_mr_table_fini(struct ofi_mr_table *table);
+/* The table's lock held: a token, which opens nothing yet; and it is not needed any more. */
+enum ndx_status ofi_mr_table_take(struct ofi_mr_table *table, uint32_t *token);
+void ofi_mr_table_put(struct ofi_mr_table *table, uint32_t token);
+/* The same: of a token that was taken. */
+struct ofi_mr_slot *ofi_mr_table_slot(struct ofi_mr_table *table, uint32_t token);
 /* Register with a random key. */
 int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, uint64_t access,
                struct fid_mr **out, uint32_t *key);
@@ -180,7 +196,7 @@ void ofi_revoke_on_timer(void *arg); /* the adapter */
 /* What the stack calls the region that has this token, or had it last. */
 static inline void *ofi_mr_desc(const struct ofi_mr_table *table, uint32_t token)
 {
-	const uint32_t index = token % (OFI_MR_CHUNK * OFI_MR_CHUNKS);
+	const uint32_t index = token % OFI_MR_SLOTS;
 	const struct ofi_mr_slot *slot =
 		__atomic_load_n(&table->chunks[index / OFI_MR_CHUNK], __ATOMIC_ACQUIRE);
 
@@ -192,7 +208,7 @@ static inline void *ofi_mr_desc(const struct ofi_mr_table *table, uint32_t token
 static inline bool ofi_mr_allows(const struct ofi_mr_table *table, const void *buffer,
                                  size_t length, uint32_t token, uint32_t right)
 {
-	const uint32_t index = token % (OFI_MR_CHUNK * OFI_MR_CHUNKS);
+	const uint32_t index = token % OFI_MR_SLOTS;
 	const struct ofi_mr_slot *slot =
 		__atomic_load_n(&table->chunks[index / OFI_MR_CHUNK], __ATOMIC_ACQUIRE);
 	uintptr_t start;

@@ -10,6 +10,8 @@
 
 enum {
 	AGAIN = 1000,
+	TOKENS = 10000,
+	CHANCE = 3, /* tokens of these that may be equal where all 32 bits are drawn by lot */
 	REGIONS = 64,
 	THREADS = 4,
 	HUGE_PAGE = 2 * 1024 * 1024,
@@ -115,6 +117,38 @@ void case_registration_again_and_again(struct check *c)
 		deregisters(c, mr);
 	}
 	ndx_mr_close(mr);
+}
+
+static int compare_tokens(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a;
+	const uint32_t y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What still names a region that has gone opens no other. */
+void case_registration_tokens_do_not_come_back(struct check *c)
+{
+	uint32_t *tokens = calloc(TOKENS, sizeof(*tokens));
+	struct ndx_mr *mr = new_region(c);
+	uint8_t memory[64];
+	size_t equal = 0;
+
+	check_that(c, tokens != NULL, "no memory for the tokens");
+	for (size_t i = 0; mr && i < TOKENS && !check_over(c); i++) {
+		registers(c, mr, memory, sizeof(memory), NDX_MR_ALLOW_LOCAL_WRITE);
+		tokens[i] = ndx_mr_get_local_token(mr);
+		deregisters(c, mr);
+	}
+	if (!check_over(c)) {
+		qsort(tokens, TOKENS, sizeof(*tokens), compare_tokens);
+		for (size_t i = 1; i < TOKENS; i++)
+			equal += tokens[i] == tokens[i - 1];
+		check_that(c, equal <= CHANCE, "%zu of %d local tokens came back", equal, TOKENS);
+	}
+	ndx_mr_close(mr);
+	free(tokens);
 }
 
 void case_registration_bad_arguments_are_refused(struct check *c)
