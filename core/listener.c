@@ -11,6 +11,8 @@
 #include "base_sockaddr.h"
 #include "core.h"
 
+#define STALE_LOOKS 16u /* waiting requests that one arrival at a full backlog looks at */
+
 struct ndx_listener {
 	struct ndx_adapter *adapter;
 	uint32_t id;
@@ -27,7 +29,8 @@ struct ndx_listener {
 	uint32_t waiting; /* requests that nobody took */
 	struct ndx_spi_request *requests;
 	struct ndx_spi_request **requests_end;
-	struct base_list wanted; /* connectors that wait */
+	struct ndx_spi_request **hand; /* the link behind the request that was looked at last */
+	struct base_list wanted;       /* connectors that wait */
 	/* filled by upcalls, under its own lock: */
 	struct base_lock inbox_lock;
 	struct ndx_spi_request *inbox;
@@ -51,6 +54,7 @@ enum ndx_status ndx_listener_create(struct ndx_adapter *adapter, struct ndx_list
 	l->adapter = adapter;
 	l->work = (struct base_job){.fn = listener_work, .arg = l};
 	l->requests_end = &l->requests;
+	l->hand = &l->requests;
 	l->inbox_end = &l->inbox;
 	base_list_init(&l->wanted);
 	adapter_lock(adapter);
@@ -246,32 +250,47 @@ static struct ndx_spi_request *take_inbox(struct ndx_listener *l)
 	return all;
 }
 
-/* Lock held, control thread: those whose active side has given up make room. */
-static void drop_stale(struct ndx_listener *l)
-{
-	const struct ndx_provider_ops *ops = l->adapter->ops;
-	struct ndx_spi_request **at = &l->requests;
-
-	while (ops->request_is_stale != NULL && *at != NULL) {
-		struct ndx_spi_request *request = *at;
-
-		if (!ops->request_is_stale(request)) {
-			at = &request->next;
-			continue;
-		}
-		*at = request->next;
-		l->waiting--;
-		l->adapter->stats.requests_refused++;
-		ops->request_refuse(request);
-	}
-	/* At the last link, if it went through; else nothing has changed. */
-	if (*at == NULL)
-		l->requests_end = at;
-}
-
 static bool is_full(const struct ndx_listener *l)
 {
 	return l->backlog != 0 && l->waiting >= l->backlog && base_list_empty(&l->wanted);
+}
+
+/* The request that the link `at` leads to leaves the queue. */
+static struct ndx_spi_request *take_request(struct ndx_listener *l, struct ndx_spi_request **at)
+{
+	struct ndx_spi_request *request = *at;
+
+	*at = request->next;
+	if (l->requests_end == &request->next)
+		l->requests_end = at;
+	if (l->hand == &request->next)
+		l->hand = at;
+	l->waiting--;
+	return request;
+}
+
+/*
+ * Lock held, control thread: a request whose active side has given up makes room. The provider has
+ * to ask its stack about each, so an arrival pays for a few only; the next one goes on from there.
+ */
+static void drop_stale(struct ndx_listener *l)
+{
+	const struct ndx_provider_ops *ops = l->adapter->ops;
+	const uint32_t most = l->waiting < STALE_LOOKS ? l->waiting : STALE_LOOKS;
+
+	if (ops->request_is_stale == NULL)
+		return;
+	for (uint32_t i = 0; i < most && is_full(l); i++) {
+		struct ndx_spi_request **at = *l->hand != NULL ? l->hand : &l->requests;
+
+		if (*at == NULL)
+			return;
+		l->hand = &(*at)->next;
+		if (ops->request_is_stale(*at)) {
+			l->adapter->stats.requests_refused++;
+			ops->request_refuse(take_request(l, at));
+		}
+	}
 }
 
 /* Lock held, control thread. */
@@ -297,7 +316,6 @@ static void enqueue(struct ndx_listener *l, struct ndx_spi_request *request)
 
 static void give(struct ndx_listener *l, struct ndx_connector *c, struct ndx_spi_request *request)
 {
-	l->waiting--;
 	c->listener = NULL;
 	c->passive = true;
 	c->peer = request->params;
@@ -317,12 +335,7 @@ static void give(struct ndx_listener *l, struct ndx_connector *c, struct ndx_spi
 
 static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
 {
-	struct ndx_spi_request *request = l->requests;
-
-	l->requests = request->next;
-	if (l->requests == NULL)
-		l->requests_end = &l->requests;
-	give(l, c, request);
+	give(l, c, take_request(l, &l->requests));
 }
 
 /* Each request to the connector that expects it, if that is ready. */
@@ -335,20 +348,16 @@ static void match_meeting(struct ndx_listener *l)
 		struct ndx_connector *c = NULL;
 
 		if (!conn_meeting_find(l->adapter, request, &c)) {
-			*at = request->next;
-			l->waiting--;
 			l->adapter->stats.requests_refused++;
 			log_warn(0, "listener#%u: request refused: no cookie that is known here",
 			         l->id);
-			l->adapter->ops->request_refuse(request);
+			l->adapter->ops->request_refuse(take_request(l, at));
 		} else if (c != NULL) {
-			*at = request->next;
-			give(l, c, request);
+			give(l, c, take_request(l, at));
 		} else {
 			at = &request->next;
 		}
 	}
-	l->requests_end = at;
 }
 
 void listener_set_meeting(struct ndx_listener *l)

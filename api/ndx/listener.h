@@ -58,7 +58,9 @@ enum ndx_status ndx_listener_bind(struct ndx_listener *listener, const struct so
  *
  * @param backlog  requests kept waiting before more are refused; 0: no limit but the provider's.
  *                 One whose active side has given up makes room for another, where the stack tells
- *                 of that before it is answered (loop does, libfabric does not)
+ *                 of that before it is answered (loop and ofi:tcp do). A request that finds the
+ *                 backlog full looks for such a one among 16 that wait, the next request among the
+ *                 following 16: a search of all would cost more with every request that waits
  *
  * @retval NDX_E_INVALID_DEVICE_STATE not bound, or listening already
  * @retval NDX_E_SHARING_VIOLATION    port in use

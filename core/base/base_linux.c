@@ -5,15 +5,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -136,19 +132,6 @@ int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg)
 	}
 	(void)closedir(all);
 	return found;
-}
-
-bool base_tcp_traffic(int fd, struct base_traffic *bytes)
-{
-	struct tcp_info info = {0};
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
-	    len < offsetof(struct tcp_info, tcpi_segs_out))
-		return false;
-	bytes->in = info.tcpi_bytes_received;
-	bytes->out = info.tcpi_bytes_acked;
-	return true;
 }
 
 int base_flag_create(void)

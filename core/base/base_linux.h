@@ -35,15 +35,6 @@ int base_memory_probe(void *buffer, size_t length, bool write);
  * may close it, and its number be given to something else, at any time. */
 int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg);
 
-/* Bytes of a TCP connection since it began. */
-struct base_traffic {
-	uint64_t in;  /* received */
-	uint64_t out; /* acknowledged by the peer's side */
-};
-
-/* False: the descriptor is no TCP connection. */
-bool base_tcp_traffic(int fd, struct base_traffic *bytes);
-
 /* A flag with a descriptor that is readable while it is up. -1 on failure, errno set. */
 int base_flag_create(void);
 void base_flag_raise(int fd);

@@ -41,6 +41,7 @@
 #include "ofi_cq.h"
 #include "ofi_flavour.h"
 #include "ofi_life.h"
+#include "ofi_peer.h"
 #include "ofi_mr.h"
 #include "ofi_verbs.h"
 #include "ofi_wire.h"
@@ -175,6 +176,7 @@ struct ofi_adapter {
 	struct base_list revokes;
 	struct base_job revoke_job; /* looks at them, and at those asked for */
 	struct base_timer revoke_timer;
+	int diag;             /* to ask the kernel of connections (ofi_peer.c); -1: none */
 	uint32_t round;       /* of asking peers whether all has arrived */
 	struct base_job last; /* frees the adapter behind a kick that may be queued */
 };
@@ -373,7 +375,6 @@ struct ofi_link {
 	struct ofi_life life; /* when the peer last gave a sign of it, ... */
 	uint64_t life_ns;     /* ... which was then */
 	struct ofi_flow flow; /* what moved while an answer to SYNC was awaited */
-	int socket;           /* of the connection, -1: not looked for; libfabric's */
 	/* under the ncq's lock */
 	struct ofi_link *next; /* in its bucket */
 	struct ofi_conn *conn; /* NULL: an orphan, which only has to say its last word */

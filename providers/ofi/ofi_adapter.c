@@ -131,12 +131,17 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	if (st != NDX_OK)
 		goto free_addresses;
 	init(adapter, head);
-	st = open_fabric(adapter);
+	st = ofi_peer_open(adapter);
 	if (st != NDX_OK)
 		goto free_info;
+	st = open_fabric(adapter);
+	if (st != NDX_OK)
+		goto close_peer;
 	*out = &adapter->spi;
 	return NDX_OK;
 
+close_peer:
+	ofi_peer_close(adapter);
 free_info:
 	fi_freeinfo(adapter->info);
 free_addresses:
@@ -166,6 +171,7 @@ static void adapter_close(struct ndx_spi_adapter *spi)
 	if (err != 0)
 		log_warn(err, "fi_close of a domain: %s", fi_strerror(err));
 	(void)fi_close(&adapter->fabric->fid);
+	ofi_peer_close(adapter);
 	fi_freeinfo(adapter->info);
 	free(adapter->addresses);
 	ofi_mr_table_fini(&adapter->regions);

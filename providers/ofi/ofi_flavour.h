@@ -31,6 +31,7 @@ struct ofi_flavour {
 	uint32_t shared_cq_since; /* libfabric from which endpoints may share a native queue;
 	                             UINT32_MAX: never */
 	bool needs_trust;         /* it believes what its peers send */
+	bool over_tcp;            /* its connections are the kernel's, which can be asked of them */
 	bool answers_late;        /* a listener that goes has to refuse what is on its way */
 	bool skips_events;        /* a look at its event queue may find an event and tell of none */
 	bool one_device;      /* all its addresses are a device's; others do not reach its domain */

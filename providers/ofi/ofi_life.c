@@ -9,11 +9,9 @@
  * Control thread, the ncq's lock held.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base_linux.h"
-#include "base_sockaddr.h"
 #include "ofi.h"
 
 /* Fewer are no sign: a question of ours is acknowledged by the kernel of a process that stands
@@ -23,51 +21,21 @@
 #define LOOK_MS 500u   /* how often a peer is looked at that does not answer */
 #define NS_PER_MS UINT64_C(1000000)
 
-struct ends {
-	struct sockaddr_storage local;
-	struct sockaddr_storage peer;
-};
-
-static bool is_at(int (*get)(int, struct sockaddr *, socklen_t *), int fd,
-                  const struct sockaddr_storage *end)
+/* What moved on the link's connection. False: nobody knows. */
+static bool count_traffic(const struct ofi_link *link, struct base_traffic *bytes)
 {
-	struct sockaddr_storage address;
-	socklen_t len = sizeof(address);
+	struct sockaddr_storage local = {0};
+	struct sockaddr_storage peer = {0};
+	struct base_diag_end end;
+	size_t local_len = sizeof(local);
+	size_t peer_len = sizeof(peer);
 
-	memset(&address, 0, sizeof(address));
-	return get(fd, (struct sockaddr *)&address, &len) == 0 &&
-	       base_sockaddr_port(&address) == base_sockaddr_port(end) &&
-	       (base_sockaddr_is_any(end) || base_sockaddr_same_host(&address, end));
-}
-
-static bool connects(int fd, const void *arg)
-{
-	const struct ends *ends = arg;
-
-	return is_at(getpeername, fd, &ends->peer) && is_at(getsockname, fd, &ends->local);
-}
-
-int ofi_life_find_socket(const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
-{
-	const struct ends ends = {*local, *peer};
-
-	return base_fd_find(connects, &ends);
-}
-
-/* libfabric tells the descriptor of a connection to nobody (before 2.2). */
-static bool find_socket(struct ofi_link *link)
-{
-	struct ends ends = {0};
-	size_t len = sizeof(ends.local);
-
-	if (fi_getname(&link->ep->fid, &ends.local, &len) != 0)
+	if (fi_getname(&link->ep->fid, &local, &local_len) != 0 ||
+	    fi_getpeer(link->ep, &peer, &peer_len) != 0 ||
+	    ofi_peer_own_end(link->adapter, &local, &peer, &end) != OFI_PEER_FOUND)
 		return false;
-	len = sizeof(ends.peer);
-	if (fi_getpeer(link->ep, &ends.peer, &len) != 0)
-		return false;
-	if (link->socket < 0 || !connects(link->socket, &ends))
-		link->socket = base_fd_find(connects, &ends);
-	return link->socket >= 0;
+	*bytes = end.bytes;
+	return true;
 }
 
 bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since)
@@ -78,8 +46,7 @@ bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since)
 	since->heard = link->heard;
 	if (heard)
 		return true;
-	if (!find_socket(link) || !base_tcp_traffic(link->socket, &now) ||
-	    now.in + now.out < since->bytes + SIGN_BYTES)
+	if (!count_traffic(link, &now) || now.in + now.out < since->bytes + SIGN_BYTES)
 		return false;
 	since->bytes = now.in + now.out;
 	return true;
@@ -111,8 +78,8 @@ static bool has_moved(struct ofi_link *link)
 	uint64_t beside;
 
 	since->heard = link->heard;
-	/* Without a descriptor to look through /proc with, any sign has to do. */
-	if (!find_socket(link) || !base_tcp_traffic(link->socket, &now))
+	/* Where the kernel does not tell, any sign has to do. */
+	if (!count_traffic(link, &now))
 		return heard;
 	bytes = now.in - since->bytes.in;
 	beside = words * WORD_BYTES;

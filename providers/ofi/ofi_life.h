@@ -5,9 +5,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
-#include "base_linux.h"
+#include "base_diag.h"
 
 /* How long the other end, not its consumer, may take to answer while a connection is made. The
  * connection manager of InfiniBand says what was lost again every 4 s. */
@@ -27,10 +26,6 @@ struct ofi_flow {
 	uint32_t heard; /* link->heard */
 	uint64_t moved_ns;
 };
-
-/* The socket of a connection between these two; -1 if there is none. libfabric's: to be asked only.
- * An unspecified address stands for any. */
-int ofi_life_find_socket(const struct sockaddr_storage *local, const struct sockaddr_storage *peer);
 
 /* Control thread, the ncq's lock held: */
 /* Has the peer given a sign of life since this was noted? If so that is noted. */

@@ -122,7 +122,6 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->conn = conn;
 	link->stage = stage;
 	link->keepalive_ms = qp->base.spi.attr.keepalive_ms;
-	link->socket = -1;
 	link->timer = (struct base_timer){.fn = on_timer, .arg = link};
 	link->ready_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_READY, link};
 	link->reject_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_REJECT, link};

@@ -124,15 +124,19 @@ void ofi_request_refuse(struct ndx_spi_request *spi)
 
 bool ofi_request_is_stale(const struct ndx_spi_request *spi)
 {
-	const int fd = ofi_life_find_socket(&spi->local, &spi->peer);
-	char byte;
-	ssize_t n;
+	const struct ofi_request *request = (const struct ofi_request *)(const void *)spi;
+	struct base_diag_end end;
 
-	if (fd < 0)
-		return false;
-	/* The active side says nothing before it is answered. */
-	n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	return n == 0 || (n < 0 && errno == ECONNRESET);
+	/* The active side says nothing before it is answered, and closes nothing. */
+	switch (ofi_peer_own_end(request->adapter, &spi->local, &spi->peer, &end)) {
+	case OFI_PEER_FOUND:
+		return !end.established;
+	case OFI_PEER_NONE:
+		return true;
+	case OFI_PEER_UNKNOWN:
+		break;
+	}
+	return false;
 }
 
 /* ---- life ---- */

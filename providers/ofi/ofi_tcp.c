@@ -170,6 +170,7 @@ const struct ofi_flavour ofi_tcp = {
          * its completion queue, and with it the operations of all who share the queue. */
 	.shared_cq_since = FI_VERSION(1, 18),
 	.needs_trust = true,
+	.over_tcp = true,
 	.answers_late = true,
 	.solicited = true,
 	.windows = true,

@@ -23,7 +23,7 @@ here=$src/tests/vm
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/ndx-vm
 PATH=$PATH:/usr/sbin:/sbin
 flavour=6.1 build=$src/build icount=0 out='' limit=300 cpus=2 memory=1024
-modules='virtio_pci virtio_console 9pnet_virtio 9p crc32_generic rdma_rxe ib_uverbs rdma_ucm veth sch_netem'
+modules='virtio_pci virtio_console 9pnet_virtio 9p crc32_generic rdma_rxe ib_uverbs rdma_ucm veth sch_netem tcp_diag'
 applets='mount umount insmod ls cat dmesg poweroff mkdir sleep date stty sysctl cut grep sed awk head tail sort wc kill ps tr env seq timeout printf rm cp mv ln touch test expr nproc true false uname id od top free tee basename dirname find xargs mktemp sync chmod ping mkfifo readlink setsid usleep'
 
 work=$(mktemp -d) || exit 126

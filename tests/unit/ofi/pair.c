@@ -2,11 +2,14 @@
 #include "pair.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EVERY_RIGHT (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ)
 
@@ -197,4 +200,39 @@ void pair_assert_painted(const unsigned char *at, size_t length, unsigned seed)
 		if (at[i] != (unsigned char)(seed + i * 31 + (i >> 8)))
 			fail_msg("byte %zu is %u", i, at[i]);
 	}
+}
+
+#define HOARD 512u /* descriptors; no test needs so many for itself */
+
+static void limit_descriptors(unsigned long most)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = most;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+void pair_use_up_descriptors(struct pair_hoard *hoard)
+{
+	struct rlimit limit;
+	int fd;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	hoard->limit = limit.rlim_cur;
+	hoard->fds = calloc(HOARD, sizeof(*hoard->fds));
+	hoard->count = 0;
+	assert_non_null(hoard->fds);
+	limit_descriptors(HOARD);
+	while (hoard->count < HOARD && (fd = dup(STDERR_FILENO)) >= 0)
+		hoard->fds[hoard->count++] = fd;
+	assert_int_equal(errno, EMFILE);
+}
+
+void pair_give_back_descriptors(struct pair_hoard *hoard)
+{
+	while (hoard->count > 0)
+		(void)close(hoard->fds[--hoard->count]);
+	free(hoard->fds);
+	limit_descriptors(hoard->limit);
 }

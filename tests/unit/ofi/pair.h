@@ -65,6 +65,15 @@ struct ndx_result pair_expect(struct pair_side *side, enum ndx_request_type type
                               enum ndx_status status);
 void pair_paint(unsigned char *at, size_t length, unsigned seed);
 void pair_assert_painted(const unsigned char *at, size_t length, unsigned seed);
+/* From now on the process gets no descriptor more, until they are given back. */
+struct pair_hoard {
+	int *fds;
+	size_t count;
+	unsigned long limit; /* the one before */
+};
+
+void pair_use_up_descriptors(struct pair_hoard *hoard);
+void pair_give_back_descriptors(struct pair_hoard *hoard);
 /* Milliseconds of a monotonic clock. */
 uint64_t pair_now(void);
 

@@ -149,6 +149,24 @@ static void keepalive_bears_a_long_write(void **state)
 	end(p, &s);
 }
 
+static void keepalive_bears_a_long_write_without_a_spare_descriptor(void **state)
+{
+	struct pair *p = *state;
+	struct pair_hoard hoard;
+	struct slow s;
+	int fd;
+
+	p->attr.keepalive_ms = 1000;
+	begin(p, &s);
+	assert_int_equal(ndx_cq_get_fd(p->a.cq, &fd), NDX_OK); /* to wait with */
+	pair_use_up_descriptors(&hoard);
+	write_long(p, &s, 0);
+	pair_expect(&p->a, NDX_REQUEST_WRITE, 7, NDX_OK);
+	pair_give_back_descriptors(&hoard);
+	pair_part(p);
+	end(p, &s);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
 
 int main(void)
@@ -159,6 +177,7 @@ int main(void)
 		CASE(who_never_asked_is_not_asked),
 		CASE(a_path_that_stands_still_ends_the_wait),
 		CASE(keepalive_bears_a_long_write),
+		CASE(keepalive_bears_a_long_write_without_a_spare_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
