@@ -3,9 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -193,4 +196,48 @@ int base_poll_wait(int pollfd, struct base_poll_event *events, int max, int time
 		events[i].events = got[i].events;
 	}
 	return n < 0 ? 0 : n;
+}
+
+int base_poll_look_open(int pollfd)
+{
+	char path[64];
+
+	/* Not of the process: its first thread may have ended. */
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fdinfo/%d", pollfd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* "tfd:  19 events: 19 data: 7ff8740017e0  pos:0 ino:e9961 sdev:9": one line for each. */
+static void look_at_line(char *line, void (*each)(void *arg, int fd, uint64_t inode), void *arg)
+{
+	const char *inode = strstr(line, "ino:");
+
+	if (strncmp(line, "tfd:", 4) == 0 && inode != NULL)
+		each(arg, (int)strtol(line + 4, NULL, 10), strtoull(inode + 4, NULL, 16));
+}
+
+bool base_poll_look(int look, void (*each)(void *arg, int fd, uint64_t inode), void *arg)
+{
+	char text[4096];
+	size_t held = 0; /* the beginning of a line */
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(look, text + held, sizeof(text) - 1 - held, at)) > 0) {
+		char *line = text;
+		char *end;
+
+		at += n;
+		held += (size_t)n;
+		text[held] = '\0';
+		for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+			*end = '\0';
+			look_at_line(line, each, arg);
+		}
+		held -= (size_t)(line - text);
+		memmove(text, line, held);
+		if (held == sizeof(text) - 1)
+			return false;
+	}
+	return n == 0;
 }

@@ -54,4 +54,10 @@ void base_poll_remove(int pollfd, int fd);
 /* Number of events, 0 when time was over (-1 ms: no limit). Never fails on a signal. */
 int base_poll_wait(int pollfd, struct base_poll_event *events, int max, int timeout_ms);
 
+/* A descriptor to look into such a set by, also one of somebody else's; for the calling thread.
+ * -1 on failure, errno set. */
+int base_poll_look_open(int pollfd);
+/* Each descriptor in the set, with the inode of its file. False: it cannot be read to the end. */
+bool base_poll_look(int look, void (*each)(void *arg, int fd, uint64_t inode), void *arg);
+
 #endif

@@ -113,6 +113,8 @@ struct ofi_eq {
 	struct base_watch watch;
 	struct base_timer retry;
 	void (*event)(void *owner, const struct ofi_cm_event *event);
+	/* It was looked at. True: something happened that is no event. May be NULL. */
+	bool (*looked)(void *owner);
 	void *owner;
 	unsigned idle; /* wake-ups in a row that found nothing */
 	bool throttled;
@@ -157,6 +159,7 @@ struct ofi_adapter {
 	uint32_t max_transfer;
 	uint32_t max_depth; /* of a queue */
 	uint32_t answer_ms; /* OFI_ANSWER_MS */
+	uint32_t hello_ms;  /* OFI_HELLO_MS */
 	struct ofi_mr_table regions;
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of what completes without anybody's interest */
@@ -451,5 +454,6 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data);
 void ofi_word_done(struct ofi_link *link, uint8_t type, int err);
 
 #include "ofi_conn.h"
+#include "ofi_hello.h"
 
 #endif

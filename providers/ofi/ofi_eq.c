@@ -89,6 +89,8 @@ static void run(struct ofi_eq *eq)
 			quiet = may_wait(eq);
 	}
 	any = any || (skipped > 0 && skipped < ROUNDS);
+	if (eq->looked != NULL && eq->looked(eq->owner))
+		any = true;
 	eq->idle = any ? 0 : eq->idle + 1;
 	if (any && !quiet) {
 		/* Others get their turn. The descriptor does not tell of what is left: it has

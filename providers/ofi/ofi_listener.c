@@ -32,6 +32,8 @@ struct ofi_listener {
 	struct sockaddr_storage bound;
 	struct fid_pep *pep;
 	struct ofi_eq eq;
+	struct ofi_hello hello;
+	int socket; /* that listens, libfabric's; -1: there is no telling */
 	bool closing;
 	struct base_list node; /* in adapter->lingering; control thread */
 	struct base_timer linger;
@@ -139,6 +141,18 @@ bool ofi_request_is_stale(const struct ndx_spi_request *spi)
 	return false;
 }
 
+static bool looked(void *owner)
+{
+	struct ofi_listener *listener = owner;
+
+	return ofi_hello_looked(&listener->hello);
+}
+
+static void on_turned(void *owner, const struct sockaddr_storage *peer, const char *why)
+{
+	complain(owner, peer, why);
+}
+
 /* ---- life ---- */
 
 enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
@@ -152,7 +166,13 @@ enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_
 	listener->spi.front = front;
 	listener->spi.native = adapter;
 	listener->eq.event = ofi_listener_event;
+	listener->eq.looked = looked;
 	listener->eq.owner = listener;
+	listener->hello.eq = &listener->eq;
+	listener->hello.turned = on_turned;
+	listener->hello.owner = listener;
+	listener->hello.look = -1;
+	listener->socket = -1;
 	*out = &listener->spi;
 	return NDX_OK;
 }
@@ -164,6 +184,7 @@ static void end(struct ofi_listener *listener)
 		ofi_eq_read_all(&listener->eq);
 	else if (listener->pep != NULL)
 		ofi_eq_read_all(&listener->adapter->eq);
+	ofi_hello_end(&listener->hello);
 	if (listener->pep != NULL)
 		(void)fi_close(&listener->pep->fid);
 	ofi_eq_close(&listener->eq);
@@ -195,23 +216,13 @@ static bool listens_at(int fd, const void *local)
 
 /*
  * The kernel takes no connection any more, and resets those that nobody has accepted. The number
- * of the descriptor stays libfabric's, for a socket to which nothing happens.
+ * of the descriptor stays libfabric's, for a set to which nothing happens. It was found when
+ * listening began: to look for it takes a descriptor, which there may not be.
  */
 static bool stop_listening(const struct ofi_listener *listener)
 {
-	/* libfabric tells the descriptor of a passive endpoint to nobody. */
-	const int fd = base_fd_find(listens_at, &listener->spi.local);
-	bool stopped;
-	int idle;
-
-	if (fd < 0)
-		return false;
-	idle = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (idle < 0)
-		return false;
-	stopped = dup3(idle, fd, O_CLOEXEC) == fd;
-	(void)close(idle);
-	return stopped;
+	return listener->socket >= 0 &&
+	       dup3(listener->eq.watch.fd, listener->socket, O_CLOEXEC) == listener->socket;
 }
 
 void ofi_listener_destroy(struct ndx_spi_listener *spi)
@@ -336,6 +347,16 @@ static enum ndx_status open_pep(struct ofi_listener *listener, struct fi_info *i
 	return NDX_OK;
 }
 
+static enum ndx_status watch_strangers(struct ofi_listener *listener)
+{
+	/* libfabric tells the descriptor of a passive endpoint to nobody. */
+	listener->socket = base_fd_find(listens_at, &listener->spi.local);
+	if (listener->socket < 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, 0,
+		            "the socket that listens cannot be found; see ulimit -n");
+	return ofi_hello_begin(&listener->hello, listener->socket);
+}
+
 enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog)
 {
 	struct ofi_listener *listener = listener_of(spi);
@@ -350,12 +371,15 @@ enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backl
 	             : ofi_eq_open(&listener->eq, listener->adapter);
 	if (st == NDX_OK)
 		st = open_pep(listener, info);
+	if (st == NDX_OK && listener->adapter->flavour->over_tcp)
+		st = watch_strangers(listener);
 	fi_freeinfo(info);
 	if (st == NDX_OK)
 		return NDX_OK;
 	if (listener->pep != NULL)
 		(void)fi_close(&listener->pep->fid);
 	listener->pep = NULL;
+	listener->socket = -1;
 	ofi_eq_close(&listener->eq);
 	return st;
 }

@@ -335,6 +335,30 @@ void case_connection_half_open_strangers_do_no_harm(struct check *c)
 	message_passes(&p->a, &p->b, 64);
 }
 
+void case_connection_strangers_go_with_their_listener(struct check *c)
+{
+	enum { STRANGERS = 8, PATIENCE_MS = 10000 };
+	struct pair *p = pair_open(c, NULL, NULL);
+	int fds[STRANGERS];
+
+	if (!p || !reachable_by_tcp(c, p))
+		return;
+	for (size_t i = 0; i < STRANGERS; i++)
+		fds[i] = dial(p);
+	ndx_listener_close(p->listener);
+	p->listener = NULL;
+	for (size_t i = 0; i < STRANGERS; i++) {
+		struct pollfd in = {.fd = fds[i], .events = POLLIN};
+		char byte;
+
+		if (fds[i] < 0)
+			continue;
+		check_that(c, poll(&in, 1, PATIENCE_MS) == 1 && read(fds[i], &byte, 1) <= 0,
+		           "a connection that says nothing outlives the listener");
+		(void)close(fds[i]);
+	}
+}
+
 void case_connection_to_a_listener_of_another_protocol(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);

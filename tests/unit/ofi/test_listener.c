@@ -4,8 +4,17 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#undef fail /* cmocka's */
+#include "ofi.h"
 
 /* ---- a full backlog ---- */
 
@@ -78,12 +87,179 @@ static void a_full_backlog_is_looked_at_without_searching_for_sockets(void **sta
 		pair_drop_side(&sides[i]);
 }
 
+/* ---- strangers ---- */
+
+#define STRANGERS 20
+#define FLOOD 400
+#define FEW_DESCRIPTORS 256
+
+/* They connect, and say nothing. */
+static int dial(const struct pair *p)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 &&
+	    connect(fd, (const struct sockaddr *)&p->address, sizeof(struct sockaddr_in)) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+static unsigned count_descriptors(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 4096; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void await_descriptors(unsigned count)
+{
+	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+
+	while (count_descriptors() != count && pair_now() < end)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(count_descriptors(), count);
+}
+
+/* The listener's side closes it. */
+static void assert_is_closed(int fd)
+{
+	struct pollfd in = {.fd = fd, .events = POLLIN};
+	char byte;
+
+	assert_int_equal(poll(&in, 1, (int)PAIR_PATIENCE_MS), 1);
+	assert_true(recv(fd, &byte, 1, MSG_DONTWAIT) <= 0);
+	(void)close(fd);
+}
+
+static void strangers_go_with_their_listener(void **state)
+{
+	struct pair *p = *state;
+	const unsigned before = count_descriptors();
+	int fds[STRANGERS];
+
+	for (int i = 0; i < STRANGERS; i++)
+		fds[i] = dial(p);
+	await_descriptors(before + 2 * STRANGERS);
+	ndx_listener_close(p->listener);
+	p->listener = NULL;
+	for (int i = 0; i < STRANGERS; i++)
+		assert_is_closed(fds[i]);
+	/* Another one takes as many as the first. */
+	listen_with_a_backlog(p, 0);
+	await_descriptors(before);
+}
+
+static void strangers_go_with_their_listener_when_no_descriptor_is_left(void **state)
+{
+	struct pair *p = *state;
+	struct pair_hoard hoard;
+	const unsigned before = count_descriptors();
+	const int stranger = dial(p);
+
+	await_descriptors(before + 2);
+	pair_use_up_descriptors(&hoard);
+	ndx_listener_close(p->listener);
+	p->listener = NULL;
+	/* Nobody listens from now on, ... */
+	(void)close(hoard.fds[--hoard.count]);
+	assert_int_equal(dial(p), -1);
+	/* ... and who was there before is not left alone. */
+	assert_is_closed(stranger);
+	pair_give_back_descriptors(&hoard);
+}
+
+static struct ofi_adapter *adapter_of(const struct pair_side *side)
+{
+	return ofi_qp_of((struct ndx_spi_qp *)(void *)side->qp)->adapter;
+}
+
+static void who_asks_for_nothing_is_turned_away_in_time(void **state)
+{
+	struct pair *p = *state;
+	int fds[STRANGERS];
+
+	pair_make(p);
+	adapter_of(&p->b)->hello_ms = 300;
+	for (int i = 0; i < STRANGERS; i++)
+		fds[i] = dial(p);
+	pair_connect(p);
+	for (int i = 0; i < STRANGERS; i++)
+		assert_is_closed(fds[i]);
+	pair_receive(&p->b, 1, 0, 64);
+	pair_send(&p->a, 2, 0, 64, 0);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void limit_descriptors(rlim_t most)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* Another process: this one is to be short of descriptors. It says when it has connected. */
+static pid_t flood(const struct pair *p, int ready[2])
+{
+	pid_t child;
+
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child != 0)
+		return child;
+	limit_descriptors(RLIM_INFINITY);
+	for (int i = 0; i < FLOOD; i++) {
+		if (dial(p) < 0)
+			_exit(1);
+	}
+	(void)!write(ready[1], "", 1);
+	(void)pause();
+	_exit(0);
+}
+
+static void a_flood_of_strangers_keeps_nobody_out(void **state)
+{
+	struct pair *p = *state;
+	struct rlimit before;
+	pid_t child;
+	int ready[2];
+	char byte;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit_descriptors(FEW_DESCRIPTORS);
+	listen_with_a_backlog(p, 0);
+	child = flood(p, ready);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	for (int i = 0; i < 3; i++) {
+		pair_make(p);
+		pair_connect(p);
+		pair_part(p);
+		pair_drop(p);
+	}
+	(void)kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	limit_descriptors(before.rlim_cur);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_full_backlog_is_looked_at_without_searching_for_sockets),
+		CASE(strangers_go_with_their_listener),
+		CASE(strangers_go_with_their_listener_when_no_descriptor_is_left),
+		CASE(who_asks_for_nothing_is_turned_away_in_time),
+		CASE(a_flood_of_strangers_keeps_nobody_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

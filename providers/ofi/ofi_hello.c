@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections at a listener that have not asked for anything yet. libfabric's tcp provider accepts
+ * them by itself, waits for their requests without end, and forgets their sockets when the listener
+ * is closed: who connects and says nothing takes a descriptor for ever.
+ *
+ * The provider (before 1.18) keeps their sockets in the set that its event queue waits with, and
+ * the kernel shows what is in there. The sockets are libfabric's to close; to shut one down only
+ * makes libfabric read the end of it and close it. All of that happens on the control thread, the
+ * only one that reads the event queue: what is in the set cannot be closed meanwhile.
+ */
+#include "ofi_hello.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "ofi.h"
+
+enum {
+	LOOK_MS = 500,   /* how often we look while somebody is there, ... */
+	LOOK_EVERY = 16, /* ... and after how many looks of the event queue: each accepts one */
+	MOST = 256,      /* strangers; fewer where descriptors are few: ... */
+	SHARE = 8,       /* ... one in so many */
+	LEAST = 8,
+	END_ROUNDS = 64, /* of reading the ends of those that were shut down: a thousand each */
+};
+
+struct ofi_stranger {
+	int fd;
+	uint64_t inode; /* a number may be used again, a socket is not */
+	struct sockaddr_storage peer;
+	uint64_t since_ns;
+	bool there;
+	bool shut; /* by us; libfabric closes it when it looks next */
+};
+
+struct looking {
+	struct ofi_hello *hello;
+	uint64_t now_ns;
+	size_t room;
+	bool listens;
+	bool changed;
+};
+
+static struct ofi_stranger *find(const struct ofi_hello *hello, int fd, uint64_t inode)
+{
+	for (size_t i = 0; i < hello->count; i++) {
+		if (hello->strangers[i].fd == fd && hello->strangers[i].inode == inode)
+			return &hello->strangers[i];
+	}
+	return NULL;
+}
+
+static void see(void *arg, int fd, uint64_t inode)
+{
+	struct looking *looking = arg;
+	struct ofi_hello *hello = looking->hello;
+	struct ofi_stranger *s = find(hello, fd, inode);
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+
+	if (fd == hello->listening) {
+		looking->listens = true;
+		return;
+	}
+	if (s != NULL) {
+		s->there = true;
+		return;
+	}
+	memset(&peer, 0, sizeof(peer));
+	/* Not what the event queue is woken by; nor whose end libfabric is about to read. */
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0 || !base_sockaddr_len(&peer))
+		return;
+	looking->changed = true;
+	if (hello->count == looking->room) {
+		(void)shutdown(fd, SHUT_RDWR);
+		return;
+	}
+	hello->strangers[hello->count++] = (struct ofi_stranger){
+		.fd = fd, .inode = inode, .peer = peer, .since_ns = looking->now_ns, .there = true};
+}
+
+/* Those that have asked, or have gone. */
+static bool forget(struct ofi_hello *hello)
+{
+	size_t kept = 0;
+	bool any;
+
+	for (size_t i = 0; i < hello->count; i++) {
+		if (!hello->strangers[i].there)
+			continue;
+		hello->strangers[kept] = hello->strangers[i];
+		hello->strangers[kept++].there = false;
+	}
+	any = kept < hello->count;
+	hello->count = kept;
+	return any;
+}
+
+static bool look(struct ofi_hello *hello)
+{
+	struct looking looking = {
+		.hello = hello, .now_ns = base_now_ns(), .room = hello->most + LOOK_EVERY};
+
+	hello->looks = 0;
+	(void)base_poll_look(hello->look, see, &looking);
+	return forget(hello) || looking.changed;
+}
+
+static size_t count_of_address(const struct ofi_hello *hello, const struct ofi_stranger *of)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < hello->count; i++) {
+		if (!hello->strangers[i].shut &&
+		    base_sockaddr_same_host(&hello->strangers[i].peer, &of->peer))
+			n++;
+	}
+	return n;
+}
+
+static void turn_away(struct ofi_hello *hello, struct ofi_stranger *s, const char *why)
+{
+	s->shut = true;
+	(void)shutdown(s->fd, SHUT_RDWR);
+	hello->turned(hello->owner, &s->peer, why);
+}
+
+/* Who is too old, and the oldest of those that are too many. */
+static void judge(struct ofi_hello *hello)
+{
+	const uint64_t limit_ns = hello->eq->adapter->hello_ms * UINT64_C(1000000);
+	const uint64_t now = base_now_ns();
+	size_t left = 0;
+
+	for (size_t i = 0; i < hello->count; i++)
+		left += !hello->strangers[i].shut;
+	for (size_t i = 0; i < hello->count; i++) {
+		struct ofi_stranger *s = &hello->strangers[i];
+		const char *why = NULL;
+
+		if (s->shut)
+			continue;
+		if (now - s->since_ns >= limit_ns)
+			why = "has connected, and asked for nothing in time";
+		else if (left > hello->most)
+			why = "is one of too many that have connected and ask for nothing";
+		else if (left > hello->most / 2 && count_of_address(hello, s) > hello->most / 2)
+			why = "has connected too many times without asking for anything";
+		if (why != NULL) {
+			turn_away(hello, s, why);
+			left--;
+		}
+	}
+}
+
+static void set_timer(struct ofi_hello *hello)
+{
+	if (hello->timed)
+		return;
+	hello->timed = true;
+	base_timer_set(hello->eq->adapter->spi.loop, &hello->timer, LOOK_MS);
+}
+
+static void on_timer(void *arg)
+{
+	struct ofi_hello *hello = arg;
+
+	hello->timed = false;
+	(void)look(hello);
+	judge(hello);
+	if (hello->count > 0)
+		set_timer(hello);
+}
+
+bool ofi_hello_looked(struct ofi_hello *hello)
+{
+	bool changed;
+
+	if (hello->look < 0)
+		return false;
+	set_timer(hello);
+	if (++hello->looks < LOOK_EVERY)
+		return false;
+	changed = look(hello);
+	judge(hello);
+	return changed;
+}
+
+static size_t choose_most(void)
+{
+	struct rlimit limit;
+	size_t most = MOST;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / SHARE < most)
+		most = (size_t)(limit.rlim_cur / SHARE);
+	return most < LEAST ? LEAST : most;
+}
+
+enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening)
+{
+	struct looking looking = {.hello = hello};
+
+	hello->listening = listening;
+	hello->most = choose_most();
+	hello->timer = (struct base_timer){.fn = on_timer, .arg = hello};
+	hello->look = base_poll_look_open(hello->eq->watch.fd);
+	if (hello->look < 0)
+		return fail(ofi_status_of(errno), errno,
+		            "no look at the connections of a listener: %s; see ulimit -n",
+		            strerror(errno));
+	hello->strangers = calloc(hello->most + LOOK_EVERY, sizeof(*hello->strangers));
+	if (hello->strangers == NULL) {
+		base_fd_close(hello->look);
+		hello->look = -1;
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to listen");
+	}
+	(void)base_poll_look(hello->look, see, &looking);
+	if (looking.listens)
+		return NDX_OK;
+	/* Where else libfabric keeps them it tells nobody. */
+	log_info("ofi:tcp: libfabric %u.%u does not show who has connected and asks for nothing: "
+	         "there is no limit for that",
+	         FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+	ofi_hello_end(hello);
+	return NDX_OK;
+}
+
+void ofi_hello_end(struct ofi_hello *hello)
+{
+	if (hello->look < 0)
+		return;
+	for (int i = 0; i < END_ROUNDS; i++) {
+		(void)look(hello);
+		if (hello->count == 0)
+			break;
+		for (size_t k = 0; k < hello->count; k++)
+			(void)shutdown(hello->strangers[k].fd, SHUT_RDWR);
+		ofi_eq_read_all(hello->eq);
+	}
+	base_timer_cancel(hello->eq->adapter->spi.loop, &hello->timer);
+	base_fd_close(hello->look);
+	hello->look = -1;
+	free(hello->strangers);
+	hello->strangers = NULL;
+}
