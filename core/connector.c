@@ -121,12 +121,12 @@ enum ndx_status ndx_connector_bind(struct ndx_connector *c, const struct sockadd
 		            "ndx_connector_bind: connector is NULL, or the address is neither IPv4 "
 		            "nor IPv6");
 	adapter_lock(c->adapter);
-	if (c->phase != CONN_NEW)
-		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		          "ndx_connector_bind: the connector is in use; bind before connect");
-	else if (c->bound)
+	if (c->bound)
 		st = fail(NDX_E_ADDRESS_ALREADY_ASSOCIATED, 0,
 		          "ndx_connector_bind: the connector is bound already");
+	else if (c->phase != CONN_NEW)
+		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		          "ndx_connector_bind: the connector is in use; bind before connect");
 	else
 		st = c->adapter->ops->conn_bind(c->native, address, address_len);
 	if (st == NDX_OK)

@@ -99,7 +99,8 @@ void ndx_connector_close(struct ndx_connector *connector);
  * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter
  * @retval NDX_E_SHARING_VIOLATION          port in use
  * @retval NDX_E_TOO_MANY_ADDRESSES         no free port
- * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED bound already
+ * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED bound already, whatever has become of it since
+ * @retval NDX_E_INVALID_DEVICE_STATE       not bound, and in use or used up: bind before connect
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -125,6 +126,9 @@ enum ndx_status ndx_connector_bind(struct ndx_connector *connector, const struct
  * @retval NDX_E_CONNECTION_ACTIVE       queue pair or connector is in use
  * @retval NDX_E_INVALID_DEVICE_STATE    the connector failed, ended, or holds a request
  * @retval NDX_E_CONNECTION_REFUSED  (a) nobody listens, or rejected: get_private_data() has why
+ * @retval NDX_E_ADDRESS_ALREADY_EXISTS (a) bound, and the kernel still has an earlier attempt from
+ *                                       there to the destination: ofi:tcp, until the peer drops it
+ * @retval NDX_E_TOO_MANY_ADDRESSES  (a) no free port
  * @retval NDX_E_NETWORK_UNREACHABLE (a) no route
  * @retval NDX_E_HOST_UNREACHABLE    (a) host does not answer
  * @retval NDX_E_IO_TIMEOUT          (a) no answer in time

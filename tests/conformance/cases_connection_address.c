@@ -76,6 +76,58 @@ void case_connection_second_bind_is_refused(struct check *c)
 	             NDX_E_INVALID_DEVICE_STATE, "get_connection_request into a bound connector");
 }
 
+static void bind_again(struct check *c, const struct pair *p, const char *when)
+{
+	const struct sockaddr_storage *address = place_address(p->a.place, AF_UNSPEC);
+
+	check_status(c, bind_connector(p->a.conn, address), NDX_E_ADDRESS_ALREADY_ASSOCIATED, when);
+}
+
+void case_connection_bound_connector_stays_bound(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+
+	if (!p)
+		return;
+	check_status(c, bind_connector(p->a.conn, place_address(p->a.place, AF_UNSPEC)), NDX_OK,
+	             "bind");
+	if (!pair_ask(p))
+		return;
+	bind_again(c, p, "second bind of a connector that is connecting");
+	if (!pair_answer(p))
+		return;
+	bind_again(c, p, "second bind of a connector that was answered");
+	if (!pair_complete(p))
+		return;
+	bind_again(c, p, "second bind of a connector that is connected");
+	if (!pair_disconnect(p))
+		return;
+	bind_again(c, p, "second bind of a connector that was disconnected");
+	/* who took a request has an address that nobody bound */
+	check_status(c, bind_connector(p->b.conn, place_address(p->b.place, AF_UNSPEC)),
+	             NDX_E_INVALID_DEVICE_STATE, "bind of a connector that took a request");
+}
+
+void case_connection_second_connect_of_a_bound_connector_is_refused(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+
+	if (!p)
+		return;
+	check_status(c, bind_connector(p->a.conn, place_address(p->a.place, AF_UNSPEC)), NDX_OK,
+	             "bind");
+	if (!pair_ask(p))
+		return;
+	check_status(c, side_connect(&p->a, &p->address, NULL, 0), NDX_E_CONNECTION_ACTIVE,
+	             "second connect while the first is not answered");
+	if (!pair_answer(p))
+		return;
+	check_status(c, side_connect(&p->a, &p->address, NULL, 0), NDX_E_CONNECTION_ACTIVE,
+	             "second connect while the first is answered");
+	side_close_connector(&p->a);
+	check_ends(c, &p->b.ov, NDX_E_CONNECTION_REFUSED, "accept");
+}
+
 void case_connection_port_in_use(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
