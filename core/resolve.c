@@ -6,6 +6,7 @@
 #include <ifaddrs.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "base_sockaddr.h"
 #include "list.h"
 #include "registry.h"
+#include "select.h"
 
 #define DISCARD_PORT 9 /* any but 0; no packet is sent */
 
@@ -147,26 +149,65 @@ static enum ndx_status fail_address(const struct wanted *w, const struct ndx_ada
 	            local, w->interface_name, count);
 }
 
+static enum ndx_status give_uri(const char *found, char *uri, size_t uri_size)
+{
+	if (strlen(found) >= uri_size)
+		return fail(NDX_E_BUFFER_OVERFLOW, 0,
+		            "ndx_resolve: URI \"%s\" takes %zu bytes, there are %zu; 128 suffice",
+		            found, strlen(found) + 1, uri_size);
+	memcpy(uri, found, strlen(found) + 1);
+	return NDX_OK;
+}
+
+/* Has the adapter that somebody named this local address? A list need not have it, nor all of its
+ * addresses: only itself can tell. */
+static bool named_serves(const char *named, const struct wanted *w)
+{
+	struct sockaddr_storage *addresses;
+	struct ndx_adapter *adapter;
+	size_t count = 0;
+	bool serves = false;
+
+	if (ndx_adapter_open(named, &adapter) != NDX_OK)
+		return false; /* that was logged; another adapter may do */
+	(void)ndx_adapter_query_addresses(adapter, NULL, &count);
+	addresses = calloc(count + 1, sizeof(*addresses));
+	if (addresses != NULL &&
+	    ndx_adapter_query_addresses(adapter, addresses, &count) == NDX_OK) {
+		for (size_t i = 0; i < count && !serves; i++)
+			serves = base_sockaddr_same_host(&addresses[i], &w->local);
+	}
+	free(addresses);
+	ndx_adapter_close(adapter);
+	return serves;
+}
+
 static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t uri_size)
 {
 	const struct ndx_adapter_entry *found;
 	struct ndx_adapter_entry *entries;
 	size_t count;
 	size_t best;
-	enum ndx_status st = ndx_adapter_list(&entries, &count);
+	char *named;
+	enum ndx_status st = select_named(&named);
 
+	if (st != NDX_OK)
+		return st;
+	if (named != NULL && named_serves(named, w)) {
+		st = give_uri(named, uri, uri_size);
+		free(named);
+		return st;
+	}
+	free(named);
+	st = ndx_adapter_list(&entries, &count);
 	if (st != NDX_OK)
 		return st;
 	best = find_entry(entries, count, w);
 	found = best < count ? &entries[best] : NULL;
 	if (found == NULL || found->state != NDX_OK)
 		st = fail_address(w, found, count);
-	else if (strlen(found->uri) >= uri_size)
-		st = fail(NDX_E_BUFFER_OVERFLOW, 0,
-		          "ndx_resolve: URI \"%s\" takes %zu bytes, there are %zu; 128 suffice",
-		          found->uri, strlen(found->uri) + 1, uri_size);
 	else
-		memcpy(uri, found->uri, strlen(found->uri) + 1);
+		st = give_uri(found->uri, uri, uri_size);
 	ndx_adapter_list_free(entries);
 	return st;
 }

@@ -360,3 +360,23 @@ free_config:
 	config_free(&config);
 	return st;
 }
+
+enum ndx_status select_named(char **uri)
+{
+	struct config config;
+	const char *origin;
+	const char *text;
+	enum ndx_status st = config_load(&config);
+
+	if (st != NDX_OK)
+		return st;
+	*uri = NULL;
+	text = find_uri(NULL, &config, &origin);
+	if (strcmp(text, automatic) != 0) {
+		*uri = strdup(text);
+		if (*uri == NULL)
+			st = fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", origin);
+	}
+	config_free(&config);
+	return st;
+}

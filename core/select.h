@@ -37,6 +37,16 @@ struct selection {
  */
 enum ndx_status select_adapter(const char *uri, struct selection **list, size_t *count);
 
+/**
+ * What $NDX_ADAPTER or the INI file names.
+ *
+ * @param[out] uri  release with free(); NULL: neither names one, the choice is automatic
+ *
+ * @retval NDX_E_INVALID_CONFIG the file is malformed
+ * @retval NDX_E_NO_MEMORY      out of memory
+ */
+enum ndx_status select_named(char **uri);
+
 /* Release what one selection owns, not the structure itself. */
 void selection_free(struct selection *selection);
 

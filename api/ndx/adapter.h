@@ -163,7 +163,9 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
 
 /**
  * Which local adapter reaches a remote address, and from which local address (NdResolveAddress).
- * For an address of this host: the adapter that has it (NdCheckAddress, NdOpenAdapter).
+ * For an address of this host: the adapter that has it (NdCheckAddress, NdOpenAdapter). The one
+ * that $NDX_ADAPTER or the INI file names goes first, as it is written there; it is opened for a
+ * moment to ask for its addresses.
  *
  * @param remote      IPv4 or IPv6 address; the port does not matter
  * @param remote_len  its length in bytes
@@ -175,6 +177,7 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
  * @retval NDX_E_NETWORK_UNREACHABLE no route
  * @retval NDX_E_INVALID_ADDRESS     routed over an interface that no adapter serves
  * @retval NDX_E_BUFFER_OVERFLOW     @p uri is too small
+ * @retval NDX_E_INVALID_CONFIG      the INI file is malformed
  *
  * Thread safety: any thread. Blocks: on device probing.
  */

@@ -226,6 +226,27 @@ static void loopback_is_reached_by_whatever_serves_it(void **state)
 	says("bytes, there are 3; 128 suffice");
 }
 
+/* The list has ofi:tcp of an interface, not this address with these options. */
+static void the_adapter_that_is_named_goes_first(void **state)
+{
+	static const char *const named[] = {"loop", "ofi:tcp?addr=127.0.0.1&cq=shared"};
+	char uri[128] = "";
+
+	(void)state;
+	if (registry_find("loop") == NULL || registry_find("ofi") == NULL)
+		skip();
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		assert_int_equal(setenv("NDX_ADAPTER", named[i], 1), 0);
+		assert_int_equal(resolve("127.0.0.1", uri, sizeof(uri), NULL), NDX_OK);
+		assert_string_equal(uri, named[i]);
+	}
+	/* What does not reach the address is no help, nor what cannot be opened. */
+	assert_int_equal(setenv("NDX_ADAPTER", "ofi:tcp?iface=nowhere", 1), 0);
+	assert_int_equal(resolve("127.0.0.1", uri, sizeof(uri), NULL), NDX_OK);
+	assert_string_not_equal(uri, "ofi:tcp?iface=nowhere");
+	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
+}
+
 static void what_is_no_address_to_go_to_is_refused(void **state)
 {
 	struct sockaddr_in6 scopeless = {.sin6_family = AF_INET6};
@@ -297,6 +318,7 @@ int main(void)
 		AT_A_PLACE(a_provider_out_of_order_does_no_harm),
 		AT_A_PLACE(an_entry_fits_a_uri_by_provider_and_device),
 		AT_A_PLACE(loopback_is_reached_by_whatever_serves_it),
+		AT_A_PLACE(the_adapter_that_is_named_goes_first),
 		AT_A_PLACE(what_is_no_address_to_go_to_is_refused),
 		AT_A_PLACE(where_no_route_leads_is_unreachable),
 	};
