@@ -95,6 +95,24 @@ enum ndx_status base_random(void *out, size_t len)
 	return NDX_OK;
 }
 
+bool base_users_have_numbers(void)
+{
+	const int fd = open("/proc/thread-self/uid_map", O_RDONLY | O_CLOEXEC);
+	char text[128];
+	ssize_t n;
+	unsigned inside = 1;
+	unsigned outside = 1;
+	unsigned count = 0;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	base_fd_close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 &&
+	       outside == 0 && count == UINT32_MAX;
+}
+
 /*
  * Faulting the pages in, as a device's driver does to pin them, answers for mapping and rights at
  * once, and no other thread's byte is changed. (Reading or writing through a pipe would change

@@ -27,6 +27,9 @@ void base_fd_close(int fd);
 /* Unpredictable bytes, for keys and cookies. */
 enum ndx_status base_random(void *out, size_t len);
 
+/* Has every user of this host a number of its own here? Not in a user namespace. */
+bool base_users_have_numbers(void);
+
 /* Can all of it be read, and written if so asked, without a fault? 0, or the errno that says no.
  * Changes no byte. */
 int base_memory_probe(void *buffer, size_t length, bool write);

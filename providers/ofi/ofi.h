@@ -67,6 +67,8 @@ struct ofi_options {
 	char iface[32];                  /* "" if not given */
 	struct sockaddr_storage address; /* AF_UNSPEC if not given */
 	bool lan;                        /* peers beyond this host are trusted */
+	bool any_user;    /* users of this host other than the own and root may connect */
+	bool peers_named; /* peers= stands somewhere */
 	enum ofi_cq_choice cq;
 };
 

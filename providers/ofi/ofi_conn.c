@@ -379,9 +379,15 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 	ofi_host(link->adapter)->connected(&conn->spi, NDX_OK, 0, &params);
 }
 
-/* NDX always says a word. */
-static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_event *event)
+/* NDX always says a word. What it says to strangers is no more than that. */
+static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_event *event,
+                               bool said)
 {
+	if (said && ofi_peer_is_another_users(link->adapter, &link->conn->spi.peer))
+		return "the peer refused; it is another user's, and lets none but its own user and "
+		       "root in unless its URI says peers=any";
+	if (said)
+		return "the peer refused";
 	if (link->adapter->flavour->native_keys && abs(event->native) == REJ_CONSUMER)
 		return "who listens there is not ofi:verbs, which talks to nobody else";
 	return "nobody listens, or a refusal without a word";
@@ -400,8 +406,7 @@ static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
 	link->stage = OFI_LINK_OVER;
 	link->lost = true;
 	ofi_host(link->adapter)
-		->report(&link->conn->spi, 0, event->err,
-	                 said ? "the peer refused" : why_refused(link, event));
+		->report(&link->conn->spi, 0, event->err, why_refused(link, event, said));
 	ofi_host(link->adapter)
 		->connected(&link->conn->spi, NDX_E_CONNECTION_REFUSED, event->err,
 	                    said ? &params : NULL);

@@ -19,11 +19,8 @@ static const struct ofi_flavour *const flavours[] = {&ofi_tcp, &ofi_verbs};
 #define FLAVOURS (sizeof(flavours) / sizeof(flavours[0]))
 
 const struct ndx_spi_key ofi_keys[] = {
-	{"iface", "network interface"},
-	{"addr", "local IP address"},
-	{"trust", "lan|none"},
-	{"cq", "auto|private|shared"},
-	{NULL, NULL},
+	{"iface", "network interface"}, {"addr", "local IP address"},  {"trust", "lan|none"},
+	{"peers", "user|any"},          {"cq", "auto|private|shared"}, {NULL, NULL},
 };
 
 /* ---- options ---- */
@@ -66,6 +63,7 @@ static enum ndx_status parse_word(const struct ndx_spi_option *option, const cha
 static enum ndx_status parse_option(const struct ndx_spi_option *option, struct ofi_options *out)
 {
 	static const char *const trust[] = {"none", "lan"};
+	static const char *const peers[] = {"user", "any"};
 	static const char *const cq[] = {"auto", "private", "shared"};
 	size_t which = 0;
 	enum ndx_status st = NDX_OK;
@@ -80,6 +78,10 @@ static enum ndx_status parse_option(const struct ndx_spi_option *option, struct 
 	} else if (strcmp(option->key, "trust") == 0) {
 		st = parse_word(option, trust, 2, "none, lan", &which);
 		out->lan = which == 1;
+	} else if (strcmp(option->key, "peers") == 0) {
+		st = parse_word(option, peers, 2, "user, any", &which);
+		out->any_user = which == 1;
+		out->peers_named = true;
 	} else {
 		st = parse_word(option, cq, 3, "auto, private, shared", &which);
 		out->cq = (enum ofi_cq_choice)which;
@@ -107,6 +109,9 @@ enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_opt
 		if (st != NDX_OK)
 			return st;
 	}
+	/* Who trusts all hosts of a network trusts the users of this one. */
+	if (!out->peers_named)
+		out->any_user = out->lan;
 	return NDX_OK;
 }
 
@@ -361,11 +366,15 @@ void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *in
 		(void)getnameinfo((const struct sockaddr *)&options->address,
 		                  base_sockaddr_len(&options->address), where, sizeof(where), NULL,
 		                  0, NI_NUMERICHOST);
-	(void)snprintf(rest, sizeof(rest), "%s%s%s%s",
+	(void)snprintf(rest, sizeof(rest), "%s%s%s%s%s",
 	               is_address      ? "&addr="
 	               : where[0] != 0 ? "&iface="
 	                               : "",
-	               where, options->lan ? "&trust=lan" : "", cq[options->cq]);
+	               where, options->lan ? "&trust=lan" : "",
+	               !options->peers_named ? ""
+	               : options->any_user   ? "&peers=any"
+	                                     : "&peers=user",
+	               cq[options->cq]);
 	if (rest[0] == '&')
 		rest[0] = '?';
 	(void)snprintf(info->uri, sizeof(info->uri), "ofi:%s%s", options->flavour->device, rest);

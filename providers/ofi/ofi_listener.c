@@ -80,6 +80,7 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 	struct ofi_adapter *adapter = listener->adapter;
 	struct ofi_request *request = calloc(1, sizeof(*request));
 	struct sockaddr_storage peer;
+	char text[OFI_PEER_TEXT];
 	const char *wrong;
 
 	peer_of(event->info, &peer);
@@ -88,8 +89,10 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 		ofi_refuse(adapter, event->info, NULL, 0);
 		return;
 	}
-	wrong = adapter->flavour->cm_decode(event->data, event->len, OFI_CM_CONNECT,
-	                                    &request->peer);
+	wrong = ofi_peer_check(adapter, &listener->spi.local, &peer, text);
+	if (wrong == NULL)
+		wrong = adapter->flavour->cm_decode(event->data, event->len, OFI_CM_CONNECT,
+		                                    &request->peer);
 	if (wrong == NULL && adapter->flavour->needs_trust && !adapter->options.lan &&
 	    !base_sockaddr_is_loopback(&peer))
 		wrong = "is beyond this host; trust=lan in the adapter's URI would let it in";
@@ -349,6 +352,10 @@ static enum ndx_status open_pep(struct ofi_listener *listener, struct fi_info *i
 
 static enum ndx_status watch_strangers(struct ofi_listener *listener)
 {
+	const enum ndx_status st = ofi_peer_check_listener(listener->adapter, &listener->spi.local);
+
+	if (st != NDX_OK)
+		return st;
 	/* libfabric tells the descriptor of a passive endpoint to nobody. */
 	listener->socket = base_fd_find(listens_at, &listener->spi.local);
 	if (listener->socket < 0)

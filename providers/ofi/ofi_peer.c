@@ -5,12 +5,16 @@
  * the more there are, and a free descriptor. So the kernel is asked by addresses.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base_linux.h"
 #include "base_log.h"
 #include "base_sockaddr.h"
 #include "ofi.h"
+
+#define NOBODY 65534u /* the kernel's overflowuid, unless somebody has changed it */
 
 enum ndx_status ofi_peer_open(struct ofi_adapter *adapter)
 {
@@ -44,22 +48,96 @@ static enum ofi_peer_found find(int fd, const struct sockaddr_storage *near,
 	return out->listening ? OFI_PEER_NONE : OFI_PEER_FOUND;
 }
 
-enum ofi_peer_found ofi_peer_own_end(const struct ofi_adapter *adapter,
-                                     const struct sockaddr_storage *local,
-                                     const struct sockaddr_storage *peer, struct base_diag_end *out)
+/* Which end of the connection is asked about. */
+enum side { OWN_END, PEERS_END };
+
+static enum ofi_peer_found find_end(const struct ofi_adapter *adapter, enum side side,
+                                    const struct sockaddr_storage *local,
+                                    const struct sockaddr_storage *peer, struct base_diag_end *out)
 {
 	enum ofi_peer_found best = OFI_PEER_UNKNOWN;
 
 	if (!base_sockaddr_is_any(local))
-		return find(adapter->diag, local, peer, out);
+		return side == OWN_END ? find(adapter->diag, local, peer, out)
+		                       : find(adapter->diag, peer, local, out);
 	for (size_t i = 0; i < adapter->address_count && best != OFI_PEER_FOUND; i++) {
-		struct sockaddr_storage near = adapter->addresses[i];
+		struct sockaddr_storage one = adapter->addresses[i];
 		enum ofi_peer_found found;
 
-		base_sockaddr_set_port(&near, base_sockaddr_port(local));
-		found = find(adapter->diag, &near, peer, out);
+		base_sockaddr_set_port(&one, base_sockaddr_port(local));
+		found = find_end(adapter, side, &one, peer, out);
 		if (found != OFI_PEER_UNKNOWN)
 			best = found;
 	}
 	return best;
+}
+
+enum ofi_peer_found ofi_peer_own_end(const struct ofi_adapter *adapter,
+                                     const struct sockaddr_storage *local,
+                                     const struct sockaddr_storage *peer, struct base_diag_end *out)
+{
+	return find_end(adapter, OWN_END, local, peer, out);
+}
+
+/* ---- users ---- */
+
+/* The own user, or root. In a user namespace all users that it has no number for share one, which
+ * is nobody's in particular. */
+static bool is_friend(uint32_t uid)
+{
+	return uid == 0 || (uid == geteuid() && (uid != NOBODY || base_users_have_numbers()));
+}
+
+const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct sockaddr_storage *local,
+                           const struct sockaddr_storage *peer, char text[OFI_PEER_TEXT])
+{
+	struct base_diag_end end;
+
+	if (!adapter->flavour->over_tcp || adapter->options.any_user)
+		return NULL;
+	switch (find_end(adapter, PEERS_END, local, peer, &end)) {
+	case OFI_PEER_FOUND:
+		if (end.owned && is_friend(end.uid))
+			return NULL;
+		if (!end.owned)
+			return "is a socket that its process has closed: nobody knows its user";
+		(void)snprintf(text, OFI_PEER_TEXT,
+		               "is of uid %u, not of uid %u or root; peers=any in the adapter's "
+		               "URI would let other users in, who can crash this process",
+		               end.uid, geteuid());
+		return text;
+	case OFI_PEER_NONE:
+	case OFI_PEER_UNKNOWN:
+		break;
+	}
+	/* Not of this host: trust=lan has let it in. */
+	if (!base_sockaddr_is_loopback(peer))
+		return NULL;
+	return "has no socket that the kernel would tell the user of; peers=any in the adapter's "
+	       "URI would let other users in, who can crash this process";
+}
+
+enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
+                                        const struct sockaddr_storage *local)
+{
+	const struct sockaddr_storage nobody = {.ss_family = local->ss_family};
+	struct base_diag_end end;
+
+	if (!adapter->flavour->over_tcp || adapter->options.any_user ||
+	    base_diag_tcp(adapter->diag, local, &nobody, &end))
+		return NDX_OK;
+	return fail(NDX_E_DEVICE_NOT_READY, 0,
+	            "the kernel does not tell whose a socket is, and all who connect would be "
+	            "refused: load its module tcp_diag, or let every user of this host in with "
+	            "peers=any in the adapter's URI");
+}
+
+bool ofi_peer_is_another_users(const struct ofi_adapter *adapter,
+                               const struct sockaddr_storage *address)
+{
+	const struct sockaddr_storage nobody = {.ss_family = address->ss_family};
+	struct base_diag_end end;
+
+	return base_diag_tcp(adapter->diag, address, &nobody, &end) && end.owned &&
+	       !is_friend(end.uid);
 }

@@ -29,4 +29,20 @@ enum ofi_peer_found ofi_peer_own_end(const struct ofi_adapter *adapter,
                                      const struct sockaddr_storage *peer,
                                      struct base_diag_end *out);
 
+#define OFI_PEER_TEXT 192
+
+/*
+ * May whoever made the socket at the other end connect to us? On this host that is the own user,
+ * or root. NULL: yes; else why not, for people, in `text`.
+ */
+const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct sockaddr_storage *local,
+                           const struct sockaddr_storage *peer, char text[OFI_PEER_TEXT]);
+/* Can that be told of those who connect to this listener's address? Else an error that says what
+ * to do. */
+enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
+                                        const struct sockaddr_storage *local);
+/* Does another user listen there, and not root? */
+bool ofi_peer_is_another_users(const struct ofi_adapter *adapter,
+                               const struct sockaddr_storage *address);
+
 #endif

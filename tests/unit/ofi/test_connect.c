@@ -490,6 +490,9 @@ static void uris_are_checked(void **state)
 	assert_opens("ofi:tcp?addr=localhost", NDX_E_INVALID_CONFIG);
 	assert_opens("ofi:tcp?trust=all", NDX_E_INVALID_CONFIG);
 	assert_opens("ofi:tcp?cq=both", NDX_E_INVALID_CONFIG);
+	assert_opens("ofi:tcp?iface=lo&peers=any", NDX_OK);
+	assert_opens("ofi:tcp?iface=lo&trust=lan&peers=user", NDX_OK);
+	assert_opens("ofi:tcp?peers=all", NDX_E_INVALID_CONFIG);
 	assert_opens("ofi:tcp?ifcae=lo", NDX_E_INVALID_CONFIG);
 }
 

@@ -8,7 +8,9 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -134,6 +136,15 @@ static void assert_is_closed(int fd)
 	(void)close(fd);
 }
 
+/* The same, or something was said before. */
+static void assert_is_closed_or_answered(int fd)
+{
+	struct pollfd in = {.fd = fd, .events = POLLIN};
+
+	assert_int_equal(poll(&in, 1, (int)PAIR_PATIENCE_MS), 1);
+	(void)close(fd);
+}
+
 static void strangers_go_with_their_listener(void **state)
 {
 	struct pair *p = *state;
@@ -250,6 +261,128 @@ static void a_flood_of_strangers_keeps_nobody_out(void **state)
 	limit_descriptors(before.rlim_cur);
 }
 
+/* ---- other users ---- */
+
+#define SOMEBODY 12345 /* a uid that is nobody's here */
+#define HELLO 512      /* bytes; libfabric's header and ours */
+#define TIMES 20
+
+static char said[1024]; /* what was last logged of an ofi listener */
+
+static void note(void *arg, const struct ndx_log_record *record)
+{
+	(void)arg;
+	if (strstr(record->text, "refused") != NULL)
+		(void)snprintf(said, sizeof(said), "%s", record->text);
+}
+
+/* What an NDX says first; the socket that it says it to, which has to stay open meanwhile. */
+static size_t record_hello(struct pair *p, unsigned char hello[HELLO])
+{
+	const struct sockaddr_in any = {.sin_family = AF_INET,
+	                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct pair_side side = {.adapter = p->a.adapter};
+	const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in at;
+	socklen_t len = sizeof(at);
+	ssize_t n;
+	int fd;
+
+	pair_make_side(p, &side);
+	assert_int_equal(bind(listener, (const struct sockaddr *)&any, sizeof(any)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(ndx_connector_connect(side.connector, side.qp, (struct sockaddr *)&at, len,
+	                                       0, 0, NULL, 0, &side.ov),
+	                 NDX_PENDING);
+	fd = accept(listener, NULL, NULL);
+	assert_true(fd >= 0);
+	n = recv(fd, hello, HELLO, 0);
+	assert_true(n > 0);
+	(void)close(fd);
+	(void)close(listener);
+	(void)pair_wait(&side.ov);
+	pair_drop_side(&side);
+	return (size_t)n;
+}
+
+/* A socket has the user whom its thread had when the socket was made. */
+static int dial_as(const struct pair *p, uid_t uid)
+{
+	int fd;
+
+	(void)setfsuid(uid);
+	fd = dial(p);
+	(void)setfsuid(geteuid());
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void listen_as(struct pair *p, const char *uri)
+{
+	assert_int_equal(ndx_adapter_open(uri, &p->b.adapter), NDX_OK);
+	listen_with_a_backlog(p, 0);
+}
+
+static void unlisten(struct pair *p, struct ndx_listener *listener, struct ndx_adapter *adapter)
+{
+	ndx_listener_close(p->listener);
+	ndx_adapter_close(p->b.adapter);
+	p->listener = listener;
+	p->b.adapter = adapter;
+}
+
+static void another_user_is_not_let_in(void **state)
+{
+	struct pair *p = *state;
+	unsigned char hello[HELLO];
+	size_t len;
+	int fd;
+
+	if (geteuid() != 0)
+		skip(); /* only root may make sockets for others */
+	ndx_log_set_sink(note, NULL, NDX_LOG_WARN);
+	len = record_hello(p, hello);
+	fd = dial_as(p, SOMEBODY);
+	assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
+	assert_is_closed_or_answered(fd);
+	assert_non_null(strstr(said, "refused 127.0.0.1:"));
+	assert_non_null(strstr(said, "uid 12345"));
+	assert_non_null(strstr(said, "peers=any"));
+	/* Nor who closes at once: of such a socket the kernel says that it is root's. */
+	for (int i = 0; i < TIMES; i++) {
+		fd = dial_as(p, SOMEBODY);
+		assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
+		(void)close(fd);
+	}
+	/* The own user is. */
+	fd = dial(p);
+	assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
+	await_requests(p, 1);
+	(void)close(fd);
+	ndx_log_set_sink(NULL, NULL, NDX_LOG_WARN);
+}
+
+static void another_user_is_let_in_if_the_uri_says_so(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_listener *listener = p->listener;
+	struct ndx_adapter *adapter = p->b.adapter;
+	unsigned char hello[HELLO];
+	const size_t len = record_hello(p, hello);
+	int fd;
+
+	if (geteuid() != 0)
+		skip();
+	p->listener = NULL;
+	listen_as(p, "ofi:tcp?iface=lo&peers=any");
+	fd = dial_as(p, SOMEBODY);
+	assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
+	await_requests(p, 1);
+	(void)close(fd);
+	unlisten(p, listener, adapter);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
 
 int main(void)
@@ -260,6 +393,8 @@ int main(void)
 		CASE(strangers_go_with_their_listener_when_no_descriptor_is_left),
 		CASE(who_asks_for_nothing_is_turned_away_in_time),
 		CASE(a_flood_of_strangers_keeps_nobody_out),
+		CASE(another_user_is_not_let_in),
+		CASE(another_user_is_let_in_if_the_uri_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
