@@ -2,6 +2,8 @@
 /* How a session finds a server: the order, the pauses, who is given up, what has run out. */
 #include "scripted.h"
 
+#include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "nobody.h"
@@ -129,6 +131,68 @@ static void the_sessions_time_is_the_frameworks_affair(void **state)
 	(void)close(fd);
 }
 
+static void *run_session(void *arg)
+{
+	return (void *)(intptr_t)ndx_session_run(arg);
+}
+
+static void count_faults(void *arg, const struct ndx_log_record *record)
+{
+	if (strstr(record->text, "no socket") != NULL)
+		(void)__atomic_add_fetch((uint32_t *)arg, 1, __ATOMIC_SEQ_CST);
+}
+
+/* What this host lacks is waited for like a server that is away. */
+static void a_fault_of_our_own_is_no_reason_to_hurry_or_to_stop(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_session_attr attr;
+	struct ndx_session *s;
+	struct server server;
+	const char *address = server.address;
+	struct rlimit before;
+	uint32_t faults = 0; /* two records each: the failure, and that the session goes on */
+	struct ndx_history_entry e[ENTRIES];
+	pthread_t thread;
+	void *result;
+	size_t n;
+	int next;
+
+	server_start(&server, GOOD, r->variant);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	ndx_log_set_sink(count_faults, &faults, NDX_LOG_WARN);
+	ndx_session_attr_init(&attr);
+	attr.variant = r->variant;
+	attr.servers = &address;
+	attr.server_count = 1;
+	attr.attempts = 1000;
+	attr.backoff_ms = 20;
+	attr.backoff_most_ms = 40;
+	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
+	/* No further descriptor; poll(2) still takes those that there are. */
+	next = dup(STDERR_FILENO);
+	assert_true(next >= 0);
+	(void)close(next);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next, before.rlim_max}),
+	                 0);
+	assert_int_equal(pthread_create(&thread, NULL, run_session, s), 0);
+	for (int ms = 0; ms < WAIT_MS && __atomic_load_n(&faults, __ATOMIC_SEQ_CST) < 6; ms++)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
+	assert_int_equal((intptr_t)result, NDX_OK);
+	/* A pause for each attempt but the first, of no less than a half. */
+	n = ndx_session_get_history(s, e, ENTRIES, NULL);
+	for (size_t i = 0; i < n && i < ENTRIES; i++)
+		assert_true(e[i].kind != NDX_HISTORY_BACKOFF || e[i].duration_us >= 10000);
+	assert_int_equal(count_kind(s, NDX_HISTORY_BACKOFF) + 1,
+	                 count_kind(s, NDX_HISTORY_CONNECT));
+	assert_true(count_kind(s, NDX_HISTORY_CONNECT) >= 4);
+	ndx_session_close(s);
+	server_stop(&server);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
@@ -136,6 +200,7 @@ int main(void)
 		T(the_backup_is_asked_whatever_the_first_answers),
 		T(a_pause_comes_when_each_server_was_asked),
 		T(a_server_that_lacks_the_variant_is_asked_once),
+		T(a_fault_of_our_own_is_no_reason_to_hurry_or_to_stop),
 		T(the_sessions_time_is_the_frameworks_affair),
 	};
 
