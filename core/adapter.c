@@ -9,6 +9,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_thread.h"
 #include "core.h"
 
 void adapter_lock(struct ndx_adapter *adapter)
@@ -249,14 +250,12 @@ free_adapter:
 	return st;
 }
 
-enum ndx_status ndx_adapter_open(const char *uri, struct ndx_adapter **out)
+static enum ndx_status open_first(const char *uri, struct ndx_adapter **out)
 {
 	struct selection *tries = NULL;
 	size_t count = 0;
 	enum ndx_status st;
 
-	if (out == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_adapter_open: out is NULL");
 	st = select_adapter(uri, &tries, &count);
 	if (st != NDX_OK)
 		return st;
@@ -269,6 +268,21 @@ enum ndx_status ndx_adapter_open(const char *uri, struct ndx_adapter **out)
 			selection_free(&tries[i]);
 	}
 	free(tries);
+	return st;
+}
+
+enum ndx_status ndx_adapter_open(const char *uri, struct ndx_adapter **out)
+{
+	enum ndx_status st;
+	sigset_t before;
+
+	if (out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_adapter_open: out is NULL");
+	/* Stacks hold locks of the process while they look for devices, and the end of the process
+	 * takes the same: a handler that ends it would wait for the thread that it interrupted. */
+	base_signals_block(&before);
+	st = open_first(uri, out);
+	base_signals_restore(&before);
 	return st;
 }
 

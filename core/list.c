@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base_log.h"
+#include "base_thread.h"
 #include "config.h"
 #include "loader.h"
 #include "registry.h"
@@ -163,28 +164,38 @@ static void list_loadable(void *arg, const char *name)
 	loader_close(loaded);
 }
 
+static void list_all(struct all *all)
+{
+	const struct ndx_provider *provider;
+
+	/* A broken file has said so; the list is what one looks at to mend it. */
+	(void)config_load(&all->config);
+	for (size_t i = 0; (provider = registry_get(i)) != NULL; i++) {
+		const enum ndx_status st = registry_check(provider, "this build");
+
+		if (st != NDX_OK)
+			take_failure(&all->listing, provider->name != NULL ? provider->name : "?",
+			             st);
+		else
+			(void)list_provider(provider, &all->config, &all->listing);
+	}
+	loader_each(list_loadable, all);
+	config_free(&all->config);
+}
+
 enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *count)
 {
 	struct all all = {0};
-	const struct ndx_provider *provider;
+	sigset_t before;
 
 	if (entries == NULL || count == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_adapter_list: %s is NULL; pass where to put the list",
 		            entries == NULL ? "entries" : "count");
-	/* A broken file has said so; the list is what one looks at to mend it. */
-	(void)config_load(&all.config);
-	for (size_t i = 0; (provider = registry_get(i)) != NULL; i++) {
-		const enum ndx_status st = registry_check(provider, "this build");
-
-		if (st != NDX_OK)
-			take_failure(&all.listing, provider->name != NULL ? provider->name : "?",
-			             st);
-		else
-			(void)list_provider(provider, &all.config, &all.listing);
-	}
-	loader_each(list_loadable, &all);
-	config_free(&all.config);
+	/* As ndx_adapter_open(): no handler runs while a stack holds its locks. */
+	base_signals_block(&before);
+	list_all(&all);
+	base_signals_restore(&before);
 	if (all.listing.status != NDX_OK) {
 		const enum ndx_status st = all.listing.status;
 

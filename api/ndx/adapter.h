@@ -98,7 +98,8 @@ struct ndx_adapter_entry {
  *
  * @retval NDX_E_NO_MEMORY out of memory; outputs untouched
  *
- * Thread safety: any thread. Blocks: on device probing, up to about a second.
+ * Thread safety: any thread. Blocks: on device probing, up to about a second. The calling thread
+ * takes signals again when the call returns.
  */
 enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *count);
 
@@ -124,7 +125,8 @@ void ndx_adapter_list_free(struct ndx_adapter_entry *entries);
  * @retval NDX_E_NO_MEMORY              out of memory
  * @retval NDX_E_INSUFFICIENT_RESOURCES no thread, descriptor or device context left
  *
- * Thread safety: any thread. Blocks: on device probing.
+ * Thread safety: any thread. Blocks: on device probing. The calling thread takes signals again when
+ * the call returns.
  */
 enum ndx_status ndx_adapter_open(const char *uri, struct ndx_adapter **out);
 
@@ -179,7 +181,8 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
  * @retval NDX_E_BUFFER_OVERFLOW     @p uri is too small
  * @retval NDX_E_INVALID_CONFIG      the INI file is malformed
  *
- * Thread safety: any thread. Blocks: on device probing.
+ * Thread safety: any thread. Blocks: on device probing. The calling thread takes signals again when
+ * the call returns.
  */
 enum ndx_status ndx_resolve(const struct sockaddr *remote, socklen_t remote_len, char *uri,
                             size_t uri_size, struct sockaddr_storage *local);

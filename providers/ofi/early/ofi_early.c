@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ofi_early.h"
+
+static struct sigaction before[NDX_EARLY_SIGNALS];
+
+__attribute__((constructor)) static void keep(void)
+{
+	for (int s = 1; s < NDX_EARLY_SIGNALS; s++)
+		(void)sigaction(s, NULL, &before[s]);
+}
+
+__attribute__((visibility("default"))) const struct sigaction *ndx_early_action(int signal_number)
+{
+	return &before[signal_number];
+}
