@@ -8,6 +8,7 @@
 #include "base_sockaddr.h"
 #include "builtin.h"
 #include "ofi.h"
+#include "ofi_early.h"
 
 #define MAX_REGISTRATION (UINT64_C(1) << 40)
 #define LARGE_REQUEST 65536u
@@ -31,10 +32,23 @@ static enum ndx_status open_refuser(struct ofi_adapter *adapter)
 	return err == 0 ? NDX_OK : fail_open("fi_passive_ep", err);
 }
 
+/* A program that this process starts must not hold libfabric's sockets: peers would learn nothing
+ * of our end while it lives, and the port would stay taken. */
+static void close_on_exec(void)
+{
+	if (!ndx_early_close_on_exec((const void *)(uintptr_t)fi_fabric))
+		log_warn(0,
+		         "programs that this process starts inherit libfabric's descriptors: its "
+		         "calls cannot be changed on this machine");
+}
+
 static enum ndx_status open_fabric(struct ofi_adapter *adapter)
 {
 	enum ndx_status st;
-	int err = -fi_fabric(adapter->info->fabric_attr, &adapter->fabric, NULL);
+	int err;
+
+	close_on_exec();
+	err = -fi_fabric(adapter->info->fabric_attr, &adapter->fabric, NULL);
 
 	if (err != 0)
 		return fail_open("fi_fabric", err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* process.*: what the library does to the process that it is in. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -199,4 +200,67 @@ void case_process_threads_take_no_signals(struct check *c)
 		see_planted(c);
 	}
 	crew_down(c, &crew);
+}
+
+/* ---- descriptors ---- */
+
+enum { FDS_MOST = 1024 };
+
+/* Which descriptors a program would inherit that is started now. */
+static void find_inherited(struct check *c, bool inherited[FDS_MOST])
+{
+	for (int fd = 0; fd < FDS_MOST; fd++) {
+		const int flags = fcntl(fd, F_GETFD);
+
+		inherited[fd] = flags >= 0 && !(flags & FD_CLOEXEC);
+	}
+	check_that(c, fcntl(FDS_MOST, F_GETFD) < 0, "there are more than %d descriptors", FDS_MOST);
+}
+
+static void check_inherited(struct check *c, const bool before[FDS_MOST], const char *when)
+{
+	bool now[FDS_MOST];
+	char path[64];
+	char what[128];
+
+	find_inherited(c, now);
+	for (int fd = 0; fd < FDS_MOST; fd++) {
+		ssize_t length;
+
+		if (!now[fd] || before[fd])
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		length = readlink(path, what, sizeof(what) - 1);
+		what[length > 0 ? length : 0] = '\0';
+		check_fail(c, "%s: descriptor %d, %s, lacks FD_CLOEXEC", when, fd, what);
+	}
+}
+
+/* Adapters of its own, since those of the world were opened before. */
+void case_process_descriptors_are_not_inherited(struct check *c)
+{
+	struct ndx_adapter *own[2] = {NULL, NULL};
+	bool before[FDS_MOST];
+	struct side_attr attr[2];
+	struct pair *p;
+
+	find_inherited(c, before);
+	for (size_t i = 0; i < 2; i++) {
+		side_attr_init(&attr[i]);
+		check_status(c, ndx_adapter_open(c->world->places[i].uri, &own[i]), NDX_OK, "open");
+		attr[i].adapter = own[i];
+	}
+	check_inherited(c, before, "adapters are open");
+	p = check_over(c) ? NULL : pair_open(c, &attr[0], &attr[1]);
+	check_inherited(c, before, "it listens");
+	if (p && pair_ask(p)) {
+		check_inherited(c, before, "a request has come");
+		if (pair_answer(p) && pair_complete(p) && message_passes(&p->a, &p->b, 1000))
+			check_inherited(c, before, "it is connected");
+		(void)pair_disconnect(p);
+	}
+	check_inherited(c, before, "it was disconnected");
+	pair_close_all(c);
+	ndx_adapter_close(own[0]);
+	ndx_adapter_close(own[1]);
 }
