@@ -64,7 +64,7 @@ const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT])
 }
 
 /* ": NDX_E_...: cause", or what there is of it. */
-#define RESULT_TEXT 200
+#define RESULT_TEXT (CONN_CAUSE + 64)
 static const char *result_text(enum ndx_status status, const char *cause, char text[RESULT_TEXT])
 {
 	const bool failed = status != NDX_OK;
@@ -82,9 +82,14 @@ void conn_note(struct ndx_connector *c, const char *from, const char *event,
 	const char *cause = result->cause;
 	char text[CONN_TEXT];
 	char more[RESULT_TEXT];
+	char kept[CONN_CAUSE];
 
 	free(t->cause);
-	t->cause = cause != NULL && cause[0] != '\0' ? strndup(cause, CONN_CAUSE - 1) : NULL;
+	t->cause = NULL;
+	if (cause != NULL && cause[0] != '\0') {
+		base_text_copy(kept, sizeof(kept), cause);
+		t->cause = strdup(kept);
+	}
 	t->time_ns = base_now_ns();
 	t->from = from;
 	t->event = event;

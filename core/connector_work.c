@@ -312,7 +312,7 @@ static void end_at_once(struct ndx_connector *c, enum conn_phase next, enum ndx_
 	char cause[CONN_CAUSE];
 	const struct conn_result result = {.status = status, .cause = cause};
 
-	(void)snprintf(cause, sizeof(cause), "%s", ndx_last_error());
+	base_text_copy(cause, sizeof(cause), ndx_last_error());
 	conn_end_attempt(c, next, &result);
 }
 

@@ -147,7 +147,8 @@ struct ndx_transition {
 	const char *to;         /**< "ANSWERED"; may be the same as `from` */
 	enum ndx_status status; /**< what it brought: NDX_OK, or the failure */
 	int32_t native;         /**< errno or provider code behind it, 0 if none */
-	char cause[116];        /**< for people; "" if there is nothing to say */
+	char cause[256];        /**< for people; "" if there is nothing to say; one that is longer
+	                             is cut after a word and ends in "..." */
 };
 
 /**

@@ -80,6 +80,28 @@ static void make_one_line(char *text)
 	}
 }
 
+/* `text` fills `size` bytes and was longer: end it after a word, in "...". */
+static void end_at_word(char *text, size_t size)
+{
+	static const char dots[] = "...";
+	const size_t most = size - sizeof(dots);
+	size_t length = most;
+
+	while (length > 0 && text[length] != ' ')
+		length--;
+	while (length > 0 && text[length - 1] == ' ')
+		length--;
+	memcpy(text + (length > 0 ? length : most), dots, sizeof(dots));
+}
+
+void base_text_copy(char *out, size_t size, const char *text)
+{
+	const int wanted = snprintf(out, size, "%s", text);
+
+	if (wanted >= 0 && (size_t)wanted >= size)
+		end_at_word(out, size);
+}
+
 /* " (5: Input/output error)", or only the number where it is no errno of this system. */
 static size_t native_text(char text[NATIVE_SIZE], int native)
 {
@@ -100,7 +122,6 @@ static size_t native_text(char text[NATIVE_SIZE], int native)
 __attribute__((format(printf, 3, 0))) static void format_text(char text[TEXT_SIZE], int native,
                                                               const char *fmt, va_list args)
 {
-	static const char dots[] = "...";
 	char cause[NATIVE_SIZE];
 	const size_t room = TEXT_SIZE - native_text(cause, native);
 	const int wanted = vsnprintf(text, room, fmt, args);
@@ -108,7 +129,7 @@ __attribute__((format(printf, 3, 0))) static void format_text(char text[TEXT_SIZ
 	if (wanted < 0)
 		(void)snprintf(text, room, "%s", fmt);
 	else if ((size_t)wanted >= room)
-		memcpy(text + room - sizeof(dots), dots, sizeof(dots));
+		end_at_word(text, room);
 	memcpy(text + strlen(text), cause, strlen(cause) + 1);
 	make_one_line(text);
 }

@@ -3,6 +3,7 @@
 #define BASE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <ndx/log.h>
 #include <ndx/status.h>
@@ -32,6 +33,10 @@ void base_log_backtrace(const char *what);
 
 /* Set the text of this thread without logging (suggestions added to a failure). */
 __attribute__((format(printf, 1, 2))) void base_set_last_error(const char *fmt, ...);
+
+/* Copy a text for people; what does not fit is cut after a word, and "..." shows that. `size` is
+ * more than 4. */
+void base_text_copy(char *out, size_t size, const char *text);
 
 #define log_error(native, ...) base_log(NDX_LOG_ERROR, __func__, native, __VA_ARGS__)
 #define log_warn(native, ...) base_log(NDX_LOG_WARN, __func__, native, __VA_ARGS__)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <ndx/session.h>
+#include <ndx/stats.h>
 
 #include "dialogue.h"
 #include "link.h"
@@ -73,7 +74,7 @@ enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role 
 /* The own address of a connected socket; AF_UNSPEC if there is none. */
 void describe_near(int fd, struct sockaddr_storage *near);
 /* Why the connector's queue pair could not be connected, as its history has it; "" if unknown. */
-#define DESCRIBE_CAUSE 128
+#define DESCRIBE_CAUSE sizeof(((struct ndx_transition *)NULL)->cause)
 const char *describe_cause(struct ndx_connector *connector, char cause[DESCRIBE_CAUSE]);
 
 #endif

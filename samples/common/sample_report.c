@@ -72,9 +72,13 @@ void sample_print_stats(const char *program, struct ndx_adapter *adapter)
 static void to_stderr(void *arg, const struct ndx_log_record *record)
 {
 	(void)arg;
-	fprintf(stderr, "ndx %s: %s (%s", ndx_log_level_name(record->level), record->text,
-	        record->where);
-	fprintf(stderr, record->native != 0 ? ", native %d)\n" : ")\n", record->native);
+	/* In one piece: records of other threads stay out of its line. */
+	if (record->native != 0)
+		fprintf(stderr, "ndx %s: %s (%s, native %d)\n", ndx_log_level_name(record->level),
+		        record->text, record->where, record->native);
+	else
+		fprintf(stderr, "ndx %s: %s (%s)\n", ndx_log_level_name(record->level),
+		        record->text, record->where);
 }
 
 void sample_log_to_stderr(enum ndx_log_level level)

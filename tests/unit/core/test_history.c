@@ -25,7 +25,7 @@
 /* Nothing here takes so long; a wait that does is a failure. */
 #define PATIENCE_MS 10000u
 #define RECORDS 256
-#define RECORD_TEXT 320
+#define RECORD_TEXT 640
 
 /* What the log said. */
 static struct {
@@ -341,6 +341,57 @@ static void cause_that_comes_ahead_of_a_failure_is_told_with_it(void **state)
 	assert_int_equal(said(NDX_LOG_ERROR, "", ""), 1);
 }
 
+/* What a provider says of an attempt that it ends. */
+static void end_with_cause(struct rig *r, const char *cause)
+{
+	assert_int_equal(begin_connect(r), NDX_PENDING);
+	adapter_lock(r->adapter);
+	core_host.report(r->active.connector->native, 0, 5, cause);
+	core_host.connected(r->active.connector->native, NDX_E_CONNECTION_ABORTED, 5, NULL);
+	adapter_unlock(r->adapter);
+	ends_with(&r->active, NDX_E_CONNECTION_ABORTED);
+}
+
+static void make_words(char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		text[i] = i % 8 == 7 ? ' ' : 'w';
+	text[length] = '\0';
+}
+
+static void a_long_cause_is_told_whole(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	size_t count = NDX_HISTORY_MAX;
+	char cause[256];
+
+	make_words(cause, 255);
+	end_with_cause(r, cause);
+	assert_int_equal(ndx_connector_get_history(r->active.connector, list, &count, NULL),
+	                 NDX_OK);
+	assert_string_equal(list[count - 1].cause, cause);
+	assert_int_equal(said(NDX_LOG_ERROR, r->active.name, cause), 1);
+}
+
+static void a_cause_that_is_too_long_is_cut_after_a_word(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	size_t count = NDX_HISTORY_MAX;
+	char cause[400];
+	char kept[256];
+
+	make_words(cause, sizeof(cause) - 1);
+	end_with_cause(r, cause);
+	assert_int_equal(ndx_connector_get_history(r->active.connector, list, &count, NULL),
+	                 NDX_OK);
+	/* 31 words of 7, and 30 spaces */
+	make_words(kept, 247);
+	strcat(kept, "..."); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy): it has room */
+	assert_string_equal(list[count - 1].cause, kept);
+}
+
 /* What a refused attempt had to say is not said of the connection that came up after it. */
 static void cause_does_not_outlive_its_attempt(void **state)
 {
@@ -485,6 +536,8 @@ int main(void)
 		WITH_RIG(only_the_latest_transitions_are_kept),
 		WITH_RIG(attempt_that_fails_at_once_is_logged_once),
 		WITH_RIG(cause_that_comes_ahead_of_a_failure_is_told_with_it),
+		WITH_RIG(a_long_cause_is_told_whole),
+		WITH_RIG(a_cause_that_is_too_long_is_cut_after_a_word),
 		WITH_RIG(cause_does_not_outlive_its_attempt),
 		WITH_RIG(outcomes_are_counted),
 		WITH_RIG(abandoned_request_makes_room_in_the_backlog),
