@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "drive.h"
 
+#include <poll.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "end.h"
 #include "ledger.h"
 #include "model.h"
 #include "post.h"
+#include "stage.h"
 
-enum { BATCH = 32, LAZY_PERCENT = 3, BURST = 6, IDLE_TURNS = 30 };
+enum { BATCH = 32, LAZY_PERCENT = 3, BURST = 6, IDLE_TURNS = 30, FORKED_MS = 5 };
 
 struct driver {
+	struct stage stage;
+	uint32_t at; /* the turns [at, until) are next */
+	uint32_t until;
+	uint32_t now;
+	uint64_t act_random;
+	struct end *open; /* one that has something left to do */
 	struct round *round;
 	uint32_t first; /* sides that it drives: first .. last */
 	uint32_t last;
@@ -38,7 +47,9 @@ static void use_notify(struct side *s, uint64_t *random)
 		st = ndx_cq_cancel(cq->cq);
 		if (st != NDX_OK)
 			fail(s->round, NULL, "ndx_cq_cancel: %s", ndx_status_name(st));
-		op_must_have_ended(&cq->notify, "its queue was cancelled");
+		if (!op_must_have_ended(&cq->notify, "its queue was cancelled"))
+			cq->must_fire = false; /* what comes now is not for it any more */
+		cq->due = cq->due && cq->must_fire;
 		cq->empty = false; /* it may have fired before */
 	} else if (!op_flying(&cq->notify) && cq->cq != NULL) {
 		cq->armed = (enum ndx_cq_notify_type)below(random, 3);
@@ -223,52 +234,133 @@ static void wait_for(struct end *e)
 		ledger_wait(side_of(e), e->plan->receive_cq);
 }
 
-static void finish(struct driver *d, uint32_t now)
+static void finish_once(void *arg)
 {
+	struct driver *d = arg;
 	struct round *round = d->round;
-	struct end *open;
 
-	do {
-		open = NULL;
-		trace_stop_if_failing(round);
-		for (uint32_t i = 0; i < round->plan.conns; i++) {
-			for (uint32_t side = d->first; side <= d->last; side++) {
-				struct end *e = &round->conns[i].ends[side];
+	d->open = NULL;
+	for (uint32_t i = 0; i < round->plan.conns; i++) {
+		for (uint32_t side = d->first; side <= d->last; side++) {
+			struct end *e = &round->conns[i].ends[side];
 
-				finish_turn(e, now);
-				if (!end_is_over(e))
-					open = e;
-			}
+			finish_turn(e, d->now);
+			if (!end_is_over(e))
+				d->open = e;
 		}
-		now++;
-		if (open != NULL && now % IDLE_TURNS == 0)
-			wait_for(open);
-		else
+	}
+	d->now++;
+}
+
+static void finish(struct driver *d)
+{
+	do {
+		trace_stop_if_failing(d->round);
+		stage_run(&d->stage, finish_once, d);
+		if (d->open == NULL || d->now % IDLE_TURNS != 0)
 			(void)sched_yield();
-	} while (open != NULL);
+		else if (d->stage.cq != NULL) /* the end is the callbacks' own */
+			(void)poll(NULL, 0, 1);
+		else
+			wait_for(d->open);
+	} while (d->open != NULL);
+}
+
+/* The new process calls nothing of the library, as fork() has it where there are threads. */
+static void fork_now(struct round *round)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		fail(round, NULL, "no process to be forked");
+	if (pid == 0 && round->plan.forks == FORK_EXECS)
+		(void)execl("/proc/self/exe", "ndx-torture", "--bystander", (char *)NULL);
+	if (pid == 0) {
+		(void)poll(NULL, 0, FORKED_MS);
+		_exit(0);
+	}
+	__atomic_store_n(&round->forked, (int32_t)pid, __ATOMIC_RELEASE);
+	note(round, NULL, "a process is forked: %d", (int)pid);
+}
+
+/* Of two processes the one forks that may die of it; of two threads the first. */
+static bool forks(const struct driver *d)
+{
+	const struct plan *plan = &d->round->plan;
+
+	return plan->forks != FORK_NONE && d->first == (plan->process ? plan->child : 0);
+}
+
+static void turn_somewhere(struct driver *d, uint64_t *random)
+{
+	uint32_t conn = below(random, d->round->plan.conns);
+	uint32_t side = d->first + below(random, d->last - d->first + 1);
+
+	turn(&d->round->conns[conn].ends[side], d->now);
+}
+
+static void some_turns(void *arg)
+{
+	struct driver *d = arg;
+	uint32_t ends = d->round->plan.conns * (d->last - d->first + 1);
+
+	for (; d->at < d->until; d->at++) {
+		d->now = d->at / ends;
+		turn_somewhere(d, &d->random);
+	}
+}
+
+/* In the callback of an operation. */
+static void act(void *arg)
+{
+	struct driver *d = arg;
+
+	if (chance(&d->act_random, d->round->plan.busy))
+		turn_somewhere(d, &d->act_random);
+}
+
+/* In a callback, as whoever looks at it. */
+static void set_act(void *arg)
+{
+	struct driver *d = arg;
+
+	d->round->act_arg = d;
+	d->round->act = d->round->act == NULL ? act : NULL;
 }
 
 static void run(struct driver *d)
 {
 	struct round *round = d->round;
-	uint32_t sides = d->last - d->first + 1;
-	uint32_t turns = round->plan.turns * round->plan.conns * sides;
-	uint32_t now = 0;
+	uint32_t ends = round->plan.conns * (d->last - d->first + 1);
+	uint32_t turns = round->plan.turns * ends;
+	uint64_t random = ~d->random;
+	bool may_fork = forks(d);
 
-	for (uint32_t i = 0; i < turns; i++) {
-		uint32_t conn = below(&d->random, round->plan.conns);
-		uint32_t side = d->first + below(&d->random, sides);
+	stage_open(&d->stage, round, d->first);
+	if (round->plan.busy > 0)
+		stage_run(&d->stage, set_act, d);
+	while (d->at < turns) {
+		uint32_t now = d->at / ends;
 
-		now = i / (round->plan.conns * sides);
+		if (may_fork && now >= round->plan.fork_at) {
+			fork_now(round);
+			may_fork = false;
+		}
 		if (d->fate != NULL && now >= round->plan.fate_at) {
 			d->fate(round, d->fate_arg);
 			d->fate = NULL;
 		}
-		turn(&round->conns[conn].ends[side], now);
+		d->until = d->at + 1;
+		if (d->stage.cq != NULL) /* several in each callback */
+			d->until += below(&random, turns - d->at < 8 ? turns - d->at : 8);
+		stage_run(&d->stage, some_turns, d);
 	}
 	if (d->fate != NULL)
 		d->fate(round, d->fate_arg);
-	finish(d, now);
+	finish(d);
+	if (round->plan.busy > 0)
+		stage_run(&d->stage, set_act, d);
+	stage_close(&d->stage);
 }
 
 static void *run_thread(void *arg)
@@ -323,7 +415,13 @@ void drive(struct round *round, drive_fate *fate, void *arg)
 	pthread_t third = 0;
 
 	for (uint32_t i = 0; i < SIDES; i++)
-		drivers[i] = (struct driver){round, i, i, round->plan.seed + i, fate, arg};
+		drivers[i] = (struct driver){.round = round,
+		                             .first = i,
+		                             .last = i,
+		                             .random = round->plan.seed + i,
+		                             .act_random = ~(round->plan.seed + i),
+		                             .fate = fate,
+		                             .fate_arg = arg};
 	if (!threads && both) {
 		drivers[0].last = 1;
 		run(&drivers[0]);

@@ -4,6 +4,7 @@
 #include "ledger.h"
 #include "model.h"
 #include "post.h"
+#include "stage.h"
 
 enum { PAUSE = 20 };
 
@@ -59,6 +60,12 @@ static void on_notified(struct end *e)
  */
 static void on_parted(struct end *e)
 {
+	if (e->connector == NULL) { /* it was closed in a callback, and this one followed */
+		note(e->round, e, "disconnect: %s", ndx_status_name(e->part.status));
+		if (e->part.status != NDX_E_CANCELED)
+			model_disconnected(e, e->part.status);
+		return;
+	}
 	note(e->round, e, "disconnect: %s", ndx_status_name(e->part.status));
 	if (e->part.status == NDX_E_CANCELED) {
 		if (!e->cancelled)
@@ -67,10 +74,9 @@ static void on_parted(struct end *e)
 	}
 	e->parted_at = now_ns();
 	/* "A pending notify_disconnect always completes before the disconnect of the same side." */
-	if (e->told_first && op_flying(&e->notify)) {
-		op_must_have_ended(&e->notify, "the disconnect of its side has completed");
+	if (e->told_first && op_flying(&e->notify) &&
+	    op_must_have_ended(&e->notify, "the disconnect of its side has completed"))
 		on_notified(e);
-	}
 	model_disconnected(e, e->part.status);
 	model_ended(e);
 	hush(e);
@@ -92,6 +98,10 @@ void end_look(struct end *e)
 		on_notified(e);
 	if (parted)
 		on_parted(e);
+	if (e->owed && !op_flying(&e->notify) && !op_flying(&e->part)) {
+		e->owed = false;
+		e->cancelled = e->connector == NULL;
+	}
 }
 
 /* ---- calls ---- */
@@ -138,16 +148,14 @@ void end_cancel(struct end *e)
 	note(e->round, e, "cancel: %s", ndx_status_name(st));
 	if (st != NDX_OK)
 		fail(e->round, e, "ndx_connector_cancel returned %s", ndx_status_name(st));
-	if (op_flying(&e->notify)) {
-		op_must_have_ended(&e->notify, "its connector was cancelled");
-		on_notified(e);
-	}
-	if (op_flying(&e->part)) {
-		op_must_have_ended(&e->part, "its connector was cancelled");
+	if (op_flying(&e->part))
 		model_ended(e); /* "a cancelled disconnect goes on", and has begun by now */
+	if (op_flying(&e->notify) && op_must_have_ended(&e->notify, "its connector was cancelled"))
+		on_notified(e);
+	if (op_flying(&e->part) && op_must_have_ended(&e->part, "its connector was cancelled"))
 		on_parted(e);
-	}
-	e->cancelled = false;
+	e->owed = op_flying(&e->notify) || op_flying(&e->part);
+	e->cancelled = e->owed;
 }
 
 /* "All results can be taken when it returns", and it ends the connection abortively. */
@@ -187,6 +195,9 @@ void end_close_qp(struct end *e)
 	if (qp == NULL)
 		return;
 	note(e->round, e, "close qp");
+	/* "In a callback it waits for nothing: ... the connection is aborted" */
+	if (stage_inside())
+		model_abortive_begins(e, FINISH_CLOSE_QP);
 	model_graceful_begins(e);
 	ndx_qp_close(qp);
 	model_graceful_done(e);
@@ -207,12 +218,9 @@ void end_close_connector(struct end *e)
 	e->connector = NULL;
 	model_graceful_done(e);
 	model_ended(e);
-	if (op_flying(&e->notify)) {
-		op_must_have_ended(&e->notify, "its connector was closed");
+	if (op_flying(&e->notify) && op_must_have_ended(&e->notify, "its connector was closed"))
 		on_notified(e);
-	}
-	if (op_flying(&e->part)) {
-		op_must_have_ended(&e->part, "its connector was closed");
+	if (op_flying(&e->part) && op_must_have_ended(&e->part, "its connector was closed")) {
 		note(e->round, e, "disconnect: %s", ndx_status_name(e->part.status));
 		if (e->part.status != NDX_E_CANCELED)
 			model_disconnected(e, e->part.status);

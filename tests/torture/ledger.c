@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "stage.h"
 
 enum { BATCH = 32, WAIT_MS = 2, INDEX_SHIFT = 8, ROUND_SHIFT = 24, ID_MASK = 0x3f };
 
@@ -312,7 +313,7 @@ void ledger_wait(struct side *s, uint32_t which)
 	size_t got = 0;
 	enum ndx_status st;
 
-	if (pthread_mutex_trylock(&cq->lock) != 0)
+	if (stage_inside() || pthread_mutex_trylock(&cq->lock) != 0)
 		return;
 	if (cq->cq != NULL && !op_flying(&cq->notify)) {
 		cq->slept = true;
@@ -380,7 +381,8 @@ void ledger_peer_has_ended(struct end *peer, uint64_t at)
 {
 	struct ledger *l = &peer->initiator;
 
-	if (!side_is_mine(side_of(peer)))
+	/* crossed callbacks must not wait for each other's locks */
+	if (!side_is_mine(side_of(peer)) || (stage_inside() && peer->round->plan.threads > 1))
 		return;
 	ledger_drain(peer);
 	(void)pthread_mutex_lock(&l->lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ndx-torture: rounds, one after the other, until one fails. */
+#include <errno.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "connect.h"
@@ -15,7 +17,7 @@
 #include "nursery.h"
 #include "setup.h"
 
-enum { HANG_S = 60, PROGRESS_EVERY = 1000, LINGER_MS = 50 };
+enum { BYSTANDER_S = 100, HANG_S = 60, PROGRESS_EVERY = 1000, LINGER_MS = 50 };
 
 struct options {
 	const char *uris[SIDES];
@@ -23,6 +25,9 @@ struct options {
 	uint64_t seed;
 	bool replay;
 	bool deaths;
+	bool callbacks;
+	bool execs;
+	const char *stranger;
 };
 
 struct counts {
@@ -32,6 +37,7 @@ struct counts {
 	uint64_t aborted;
 	uint64_t processes;
 	uint64_t killed;
+	uint64_t forked;
 	uint64_t known_after; /* ns: the longest */
 };
 
@@ -40,6 +46,7 @@ struct run {
 	struct round *round; /* shared with the children */
 	struct stock stock;
 	struct place places[SIDES];
+	struct place stranger; /* adapter NULL: none */
 	struct means means;
 	struct mailbox mail;
 	struct nursery nursery;
@@ -49,11 +56,17 @@ struct run {
 };
 
 static const char usage[] =
-	"usage: ndx-torture URI [URI2] [--rounds N] [--seed S] [--kill] [--replay]\n"
+	"usage: ndx-torture URI [URI2] [--rounds N] [--seed S] [--kill] [--callbacks] [--in URI]\n"
+	"                   [--exec] [--replay]\n"
 	"Random programs on both sides of connections, judged by a model of the contract.\n"
 	"  --rounds N  how many (1000)\n"
 	"  --seed S    of the first round, the others follow from it (chosen and printed)\n"
-	"  --kill      in every round one side is another process, which is killed at some time\n"
+	"  --kill      in every round one side is another process, which is killed at some time, "
+	"or\n"
+	"              exits without closing anything\n"
+	"  --callbacks in every round everything is called inside callbacks\n"
+	"  --in URI    some of them are those of this adapter, which has no part in it\n"
+	"  --exec      processes that are forked may become another program, and go on\n"
 	"  --replay    every round has the seed S itself; prints the operations as they happen\n";
 
 /* ---- the peer's process ---- */
@@ -64,6 +77,30 @@ static void wait_listening(struct round *round)
 		trace_stop_if_failing(round);
 		(void)poll(NULL, 0, 1);
 	}
+}
+
+/* The peer's process ends without closing anything. */
+static void depart(struct round *round, void *arg)
+{
+	(void)arg;
+	while (__atomic_load_n(&round->child_may_go, __ATOMIC_ACQUIRE) == 0) {
+		trace_stop_if_failing(round);
+		(void)poll(NULL, 0, 1);
+	}
+	for (uint32_t i = 0; i < round->plan.conns; i++)
+		model_peer_dies(&round->conns[i].ends[round->plan.child]);
+	note(round, NULL, "the peer's process %s",
+	     round->plan.fate == FATE_EXITS ? "exits" : "leaves");
+#ifndef __SANITIZE_ADDRESS__ /* which would look for leaks where it cannot see */
+	if (round->plan.fate == FATE_LEAVES)
+		exit(0); /* NOLINT(concurrency-mt-unsafe): that is the question */
+#endif
+	_exit(0);
+}
+
+static bool departs(const struct plan *plan)
+{
+	return plan->fate == FATE_EXITS || plan->fate == FATE_LEAVES;
 }
 
 static void live(void *arg)
@@ -79,35 +116,63 @@ static void live(void *arg)
 	setup_side(round, side, &place, &run->mail);
 	wait_listening(round);
 	connect_all(round);
-	drive(round, NULL, NULL);
+	drive(round, departs(&round->plan) ? depart : NULL, run);
 	teardown(round);
 	ndx_adapter_close(place.adapter);
 	ndx_port_close(run->mail.port);
 	__atomic_store_n(&round->child_done, 1, __ATOMIC_RELEASE);
 }
 
+/* Kill it, stop it or let it go; its status then. */
+static int take_down(struct run *run)
+{
+	struct round *round = run->round;
+	enum fate fate = round->plan.fate;
+
+	note(round, NULL, "the peer's process is %s",
+	     fate == FATE_KILLED ? "killed" : (departs(&round->plan) ? "let go" : "stopped"));
+	if (departs(&round->plan)) {
+		__atomic_store_n(&round->child_may_go, 1, __ATOMIC_RELEASE);
+		return nursery_wait(&run->nursery);
+	}
+	for (uint32_t i = 0; i < round->plan.conns; i++)
+		model_peer_dies(&round->conns[i].ends[round->plan.child]);
+	nursery_signal(&run->nursery, fate == FATE_KILLED ? SIGKILL : SIGSTOP);
+	return nursery_wait(&run->nursery); /* a signal takes its time */
+}
+
 static void strike(struct round *round, void *arg)
 {
 	struct run *run = arg;
-	uint32_t child = round->plan.child;
+	enum fate fate = round->plan.fate;
+	bool ended;
 	int status;
 
-	if (round->plan.fate == FATE_LIVES)
+	if (fate == FATE_LIVES)
 		return;
-	note(round, NULL, "the peer's process is %s",
-	     round->plan.fate == FATE_KILLED ? "killed" : "stopped");
-	for (uint32_t i = 0; i < round->plan.conns; i++)
-		model_peer_dies(&round->conns[i].ends[child]);
-	nursery_signal(&run->nursery, round->plan.fate == FATE_KILLED ? SIGKILL : SIGSTOP);
-	status = nursery_wait(&run->nursery); /* a signal takes its time */
+	status = take_down(run);
 	note(round, NULL, "that is so: status 0x%x", (unsigned)status);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+	ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	if (ended && !departs(&round->plan))
 		return; /* it was faster */
-	if (!(round->plan.fate == FATE_KILLED ? WIFSIGNALED(status) : WIFSTOPPED(status)))
+	if (!ended && !(fate == FATE_KILLED && WIFSIGNALED(status)) &&
+	    !(fate == FATE_STOPPED && WIFSTOPPED(status)))
 		fail(round, NULL, "the peer's process has status 0x%x", (unsigned)status);
 	for (uint32_t i = 0; i < round->plan.conns; i++)
-		model_peer_is_dead(&round->conns[i].ends[child]);
+		model_peer_is_dead(&round->conns[i].ends[round->plan.child]);
 	run->counts.killed++;
+}
+
+/* What was forked, by us or by the peer's process, ends with its round. */
+static void bury_forked(struct round *round)
+{
+	pid_t pid = (pid_t)__atomic_load_n(&round->forked, __ATOMIC_ACQUIRE);
+
+	if (pid <= 0)
+		return;
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
 }
 
 static void bury(struct run *run)
@@ -143,11 +208,13 @@ static void begin_trace(struct run *run, uint64_t number)
 	t->began = now_ns();
 	t->all = o->replay;
 	(void)snprintf(t->repeat, sizeof(t->repeat),
-	               "ndx-torture '%s'%s%s%s --seed %llu --rounds 1%s --replay", o->uris[0],
-	               o->uris[1] != o->uris[0] ? " '" : "",
+	               "ndx-torture '%s'%s%s%s --seed %llu --rounds 1%s%s%s%s%s%s --replay",
+	               o->uris[0], o->uris[1] != o->uris[0] ? " '" : "",
 	               o->uris[1] != o->uris[0] ? o->uris[1] : "",
 	               o->uris[1] != o->uris[0] ? "'" : "", (unsigned long long)seed_of(o, number),
-	               o->deaths ? " --kill" : "");
+	               o->deaths ? " --kill" : "", o->callbacks ? " --callbacks" : "",
+	               o->stranger ? " --in '" : "", o->stranger ? o->stranger : "",
+	               o->stranger ? "'" : "", o->execs ? " --exec" : "");
 }
 
 static void count(struct run *run)
@@ -180,6 +247,7 @@ static void run_round(struct run *run, uint64_t number)
 	begin_trace(run, number);
 	memory = stock_take(&run->stock, round, setup_memory(&round->plan));
 	setup_round(round, memory);
+	round->stranger = run->stranger.adapter;
 	if (round->plan.process && !nursery_start(&run->nursery))
 		fail(round, NULL, "no process for the peer");
 	for (uint32_t side = 0; side < SIDES; side++) {
@@ -194,6 +262,8 @@ static void run_round(struct run *run, uint64_t number)
 	teardown(round);
 	for (uint32_t i = 0; i < round->plan.conns; i++)
 		model_balance(&round->conns[i]);
+	bury_forked(round);
+	run->counts.forked += round->forked != 0;
 	count(run);
 	stock_give_back(&run->stock, round);
 }
@@ -238,11 +308,11 @@ static void run_all(struct run *run)
 	seconds = (double)(now_ns() - began) / 1e9;
 	(void)printf(
 		"# %llu connections, %llu requests, %llu messages, %llu aborted ends, "
-		"%llu peer processes, %llu of them killed or stopped\n",
+		"%llu peer processes, %llu of them killed, stopped or gone, %llu forked\n",
 		(unsigned long long)run->counts.connections,
 		(unsigned long long)run->counts.requests, (unsigned long long)run->counts.messages,
 		(unsigned long long)run->counts.aborted, (unsigned long long)run->counts.processes,
-		(unsigned long long)run->counts.killed);
+		(unsigned long long)run->counts.killed, (unsigned long long)run->counts.forked);
 	if (run->counts.known_after > 0)
 		(void)printf("# the last survivor knew of a death after %.1f ms\n",
 		             (double)run->counts.known_after / 1e6);
@@ -264,11 +334,11 @@ static bool parse_number(const char *text, uint64_t *out)
 
 static bool parse(struct options *o, int argc, char **argv)
 {
-	static const struct option longs[] = {{"rounds", required_argument, NULL, 'r'},
-	                                      {"seed", required_argument, NULL, 's'},
-	                                      {"kill", no_argument, NULL, 'k'},
-	                                      {"replay", no_argument, NULL, 'p'},
-	                                      {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {
+		{"rounds", required_argument, NULL, 'r'}, {"seed", required_argument, NULL, 's'},
+		{"kill", no_argument, NULL, 'k'},         {"replay", no_argument, NULL, 'p'},
+		{"callbacks", no_argument, NULL, 'c'},    {"exec", no_argument, NULL, 'e'},
+		{"in", required_argument, NULL, 'i'},     {NULL, 0, NULL, 0}};
 	bool good = true;
 	int c;
 
@@ -283,6 +353,12 @@ static bool parse(struct options *o, int argc, char **argv)
 			o->deaths = true;
 		else if (c == 'p')
 			o->replay = true;
+		else if (c == 'c')
+			o->callbacks = true;
+		else if (c == 'e')
+			o->execs = true;
+		else if (c == 'i')
+			o->stranger = optarg;
 		else
 			good = false;
 	}
@@ -328,6 +404,9 @@ static void find_means(struct run *run)
 
 	run->means.processes = strcmp(a->provider, "loop") != 0 && strcmp(b->provider, "loop") != 0;
 	run->means.deaths = run->options.deaths;
+	run->means.callbacks = run->options.callbacks;
+	run->means.execs = run->options.execs;
+	run->means.stranger = run->stranger.adapter != NULL;
 	run->means.srq = (both & NDX_CAP_SRQ) != 0;
 	run->means.fences = is_sound(a) && is_sound(b);
 	run->means.windows = (both & NDX_CAP_MEMORY_WINDOW) != 0 && is_sound(a) && is_sound(b);
@@ -338,11 +417,20 @@ static void find_means(struct run *run)
 		a->max_receive_sge < b->max_receive_sge ? a->max_receive_sge : b->max_receive_sge;
 }
 
+/* The program that a forked process became: it has nothing to do with anything. */
+static int bystand(void)
+{
+	(void)poll(NULL, 0, BYSTANDER_S * 1000);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct run run = {
 		.mail = {.lock = PTHREAD_MUTEX_INITIALIZER}}; /* the children's, too */
 
+	if (argc == 2 && strcmp(argv[1], "--bystander") == 0)
+		return bystand();
 	if (!parse(&run.options, argc, argv)) {
 		(void)fputs(usage, stderr);
 		return 2;
@@ -352,6 +440,8 @@ int main(int argc, char **argv)
 	             run.options.uris[1] != run.options.uris[0] ? run.options.uris[1] : "",
 	             (unsigned long long)run.options.seed, (unsigned long long)run.options.rounds);
 	(void)fflush(stdout);
+	/* what a peer's process forked is ours when that has died */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	/* processes before threads */
 	if (!map(&run)) {
 		(void)fputs("ndx-torture: no memory\n", stderr);
@@ -366,6 +456,8 @@ int main(int argc, char **argv)
 	run.places[1] = run.places[0];
 	if (run.options.uris[1] != run.options.uris[0])
 		place_open(&run.places[1], run.options.uris[1]);
+	if (run.options.stranger != NULL)
+		place_open(&run.stranger, run.options.stranger);
 	find_means(&run);
 	if (run.options.deaths && !run.means.processes) {
 		(void)fputs("ndx-torture: --kill: no other process reaches this adapter\n", stderr);
@@ -378,6 +470,7 @@ int main(int argc, char **argv)
 	if (run.places[1].adapter != run.places[0].adapter)
 		ndx_adapter_close(run.places[1].adapter);
 	ndx_adapter_close(run.places[0].adapter);
+	ndx_adapter_close(run.stranger.adapter);
 	ndx_port_close(run.mail.port);
 	nursery_close(&run.nursery);
 	return 0;

@@ -240,11 +240,11 @@ static void in_time_after_death(struct end *e, uint64_t since, const char *what)
 	uint64_t limit = round->plan.drain_ms + round->plan.disconnect_ms + SLOW_MACHINE_MS;
 	uint64_t took;
 
-	if (killed == 0 || round->plan.fate != FATE_KILLED || !side_is_mine(side_of(e)))
+	if (killed == 0 || !plan_dies(&round->plan) || !side_is_mine(side_of(e)))
 		return;
 	took = now_ns() - (since > killed ? since : killed);
 	if (took > limit * UINT64_C(1000000))
-		fail(round, e, "%s took %llu ms after the peer was killed", what,
+		fail(round, e, "%s took %llu ms after the peer died", what,
 		     (unsigned long long)(took / 1000000));
 	if (took > load(&round->known_after))
 		__atomic_store_n(&round->known_after, took, __ATOMIC_RELEASE);

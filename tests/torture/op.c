@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "round.h"
+#include "stage.h"
 #include "trace.h"
 
 enum { BATCH = 16 };
@@ -22,7 +24,14 @@ static void complete(struct op *op)
 
 static void on_complete(struct ndx_overlapped *ov)
 {
-	complete(ov->context);
+	struct op *op = ov->context;
+	struct round *round = op->round;
+
+	stage_enter(round, op->name);
+	complete(op);
+	if (round->act != NULL)
+		round->act(round->act_arg);
+	stage_leave();
 }
 
 static void empty(struct mailbox *mail, uint32_t timeout_ms)
@@ -52,6 +61,7 @@ struct ndx_overlapped *op_begin(struct op *op, struct round *round, struct mailb
 	ndx_overlapped_init(ov);
 	ov->context = op;
 	op->plain = dice % 3 == 0;
+	op->called = dice % 3 == 1;
 	if (dice % 3 == 1)
 		ov->callback = on_complete;
 	if (dice % 3 == 2)
@@ -100,10 +110,13 @@ bool op_ended(struct op *op)
 	return true;
 }
 
-void op_must_have_ended(struct op *op, const char *why)
+bool op_must_have_ended(struct op *op, const char *why)
 {
-	if (!op_ended(op))
-		fail(op->round, NULL, "%s is pending still when %s", op->name, why);
+	if (op_ended(op))
+		return true;
+	if (op->called && stage_inside())
+		return false;
+	fail(op->round, NULL, "%s is pending still when %s", op->name, why);
 }
 
 void op_wait(struct op *op)

@@ -30,6 +30,7 @@ struct op {
 	struct ndx_overlapped *ov;
 	uint32_t state; /* enum op_state; atomic: callbacks and ports of other threads set it */
 	bool plain;     /* told by status, not by callback or port */
+	bool called;    /* told by callback */
 	enum ndx_status status; /* valid when done */
 	uint32_t information;
 };
@@ -46,8 +47,11 @@ bool op_flying(const struct op *op);
 /* Has it completed? True once only, then it is idle again. */
 bool op_ended(struct op *op);
 
-/* As op_ended(), for an operation that has to have completed by now: fails if not. */
-void op_must_have_ended(struct op *op, const char *why);
+/*
+ * As op_ended(), for an operation that has to have completed by now: fails if not. "Unless it has a
+ * callback itself", and we are in one: false if it has not, then it will.
+ */
+bool op_must_have_ended(struct op *op, const char *why);
 
 /* Let completions come, for a moment. */
 void op_wait(struct op *op);

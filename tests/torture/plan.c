@@ -31,7 +31,10 @@ static const char *const finish_names[FINISHES] = {
 
 static const char *const attempt_names[ATTEMPTS] = {"normal",    "nobody",     "reject",
                                                     "turn down", "close late", "cancel"};
-static const char *const fate_names[FATES] = {"lives", "killed", "stopped"};
+static const char *const fate_names[FATES] = {"lives", "killed", "stopped", "exits", "leaves"};
+static const char *const caller_names[CALLERS] = {"", ", in callbacks", ", in crossed callbacks",
+                                                  ", in a stranger's callbacks"};
+static const char *const fork_names[FORKS] = {"", ", forks", ", forks and execs"};
 
 const char *finish_name(enum finish finish)
 {
@@ -136,10 +139,25 @@ static void plan_conn(struct conn_plan *c, struct plan *plan, const struct means
 		c->attempt = (enum attempt)(1 + below(random, ATTEMPTS - 1));
 }
 
+static enum fate pick_fate(uint64_t *random)
+{
+	uint32_t dice = below(random, 100);
+
+	if (dice < 25)
+		return FATE_LIVES;
+	if (dice < 60)
+		return FATE_KILLED;
+	if (dice < 78)
+		return FATE_STOPPED;
+	return dice < 89 ? FATE_EXITS : FATE_LEAVES;
+}
+
 /* Half of the survivors do nothing until they are told that the peer is gone. */
 static void plan_death(struct plan *plan, uint64_t *random)
 {
-	plan->fate = FATE_KILLED;
+	static const enum fate fates[] = {FATE_KILLED, FATE_KILLED, FATE_EXITS, FATE_LEAVES};
+
+	plan->fate = fates[below(random, 4)];
 	for (uint32_t i = 0; i < plan->conns; i++) {
 		struct end_plan *survivor = &plan->of[i].ends[1 - plan->child];
 
@@ -159,9 +177,7 @@ static void plan_process(struct plan *plan, const struct means *means, uint64_t 
 	plan->process = true;
 	plan->threads = 1;
 	plan->child = below(random, 2);
-	plan->fate = chance(random, 25)   ? FATE_LIVES
-	             : chance(random, 75) ? FATE_KILLED
-	                                  : FATE_STOPPED;
+	plan->fate = pick_fate(random);
 	plan->fate_at = below(random, plan->turns);
 	for (uint32_t i = 0; i < plan->conns; i++) {
 		plan->of[i].attempt = ATTEMPT_NORMAL;
@@ -173,6 +189,40 @@ static void plan_process(struct plan *plan, const struct means *means, uint64_t 
 	if (plan->fate == FATE_STOPPED) {
 		plan->drain_ms = SHORT_DRAIN_MS;
 		plan->disconnect_ms = SHORT_DISCONNECT_MS;
+	}
+}
+
+/*
+ * Everything is called inside callbacks. With two threads there are two at the same time; crossed,
+ * each of them works on the objects of the other's adapter.
+ */
+static void plan_callbacks(struct plan *plan, const struct means *means, uint64_t *random)
+{
+	plan->caller = chance(random, 50) ? CALLER_CALLBACK : CALLER_CROSSED;
+	if (means->stranger && chance(random, 30))
+		plan->caller = CALLER_STRANGER;
+	if (plan->threads > 2)
+		plan->threads = 2;
+	if (chance(random, 60))
+		plan->sides[below(random, SIDES)].own_adapter = true;
+	if (plan->caller == CALLER_CALLBACK && chance(random, 60)) {
+		plan->busy = 50;
+		plan->threads = 1;
+		for (uint32_t i = 0; i < SIDES; i++)
+			plan->sides[i].own_adapter = false;
+	}
+}
+
+/* Other processes, callbacks, forks. */
+static void plan_oddities(struct plan *plan, const struct means *means, uint64_t *random)
+{
+	if (means->deaths || (means->processes && chance(random, 4)))
+		plan_process(plan, means, random);
+	if (!plan->process && means->callbacks)
+		plan_callbacks(plan, means, random);
+	if (chance(random, plan->process ? 40 : 2)) {
+		plan->forks = means->execs && chance(random, 50) ? FORK_EXECS : FORK_EXITS;
+		plan->fork_at = below(random, plan->process ? plan->fate_at + 1 : plan->turns);
 	}
 }
 
@@ -213,16 +263,17 @@ void plan_make(struct plan *plan, uint64_t seed, const struct means *means)
 	}
 	for (uint32_t i = 0; i < plan->conns; i++)
 		plan_conn(&plan->of[i], plan, means, &random);
-	if (means->deaths || (means->processes && chance(&random, 4)))
-		plan_process(plan, means, &random);
+	plan_oddities(plan, means, &random);
 }
 
 int plan_print(const struct plan *plan, char *text, size_t size)
 {
-	int at = snprintf(text, size, "%u connections, %u turns, %u thread(s)%s%s%s", plan->conns,
-	                  plan->turns, plan->threads, plan->process ? ", peer process " : "",
+	int at = snprintf(text, size, "%u connections, %u turns, %u thread(s)%s%s%s%s%s",
+	                  plan->conns, plan->turns, plan->threads,
+	                  plan->process ? ", peer process " : "",
 	                  plan->process ? (plan->child ? "B " : "A ") : "",
-	                  plan->process ? fate_names[plan->fate] : "");
+	                  plan->process ? fate_names[plan->fate] : "", fork_names[plan->forks],
+	                  caller_names[plan->caller]);
 
 	for (uint32_t i = 0; i < plan->conns && at >= 0 && (size_t)at < size; i++) {
 		const struct conn_plan *c = &plan->of[i];

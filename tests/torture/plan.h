@@ -38,8 +38,32 @@ enum attempt {
 
 enum polling { POLL_EAGER, POLL_LAZY, POLL_NEVER };
 
-/* What happens to the peer that is another process. */
-enum fate { FATE_LIVES, FATE_KILLED, FATE_STOPPED, FATES };
+/* What becomes of the peer that is another process. */
+enum fate {
+	FATE_LIVES,
+	FATE_KILLED,
+	FATE_STOPPED,
+	FATE_EXITS,  /* _exit() in the middle of everything */
+	FATE_LEAVES, /* exit(), with all that the libraries do then */
+	FATES
+};
+
+/* What a process that is forked in the middle of everything does. */
+enum forks {
+	FORK_NONE,
+	FORK_EXITS, /* nothing, and ends */
+	FORK_EXECS, /* becomes another program, that goes on */
+	FORKS
+};
+
+/* Who calls. */
+enum caller {
+	CALLER_THREAD,
+	CALLER_CALLBACK, /* of the side's adapter */
+	CALLER_CROSSED,  /* of the other side's adapter */
+	CALLER_STRANGER, /* of an adapter that has nothing to do with it */
+	CALLERS
+};
 
 struct end_plan {
 	enum finish finish;
@@ -89,12 +113,16 @@ struct plan {
 	uint32_t disconnect_ms;
 	uint32_t area;    /* bytes of each memory area of an end */
 	uint32_t threads; /* 1: all ends in turns; 2: a thread for each side; 3: and a busybody */
+	enum caller caller;
+	uint32_t busy; /* percent of the callbacks of operations that go on with the program */
 	bool fences;
 	bool windows;
 	bool process;   /* one side is another process */
 	uint32_t child; /* which */
 	enum fate fate;
 	uint32_t fate_at;  /* turn */
+	enum forks forks;  /* of the other process, or of the only one */
+	uint32_t fork_at;  /* turn */
 	uint64_t teardown; /* seed of the order */
 	struct side_plan sides[SIDES];
 	struct conn_plan of[CONNS_MAX];
@@ -103,6 +131,9 @@ struct plan {
 /* What the adapters of both sides can do, as far as it decides something. */
 struct means {
 	bool processes; /* reaches other processes */
+	bool callbacks; /* every round of one process is called in callbacks */
+	bool stranger;  /* there is an adapter for CALLER_STRANGER */
+	bool execs;     /* what is forked may become another program */
 	bool deaths;    /* every round has another process, which is killed */
 	bool srq;
 	bool fences;
@@ -112,6 +143,12 @@ struct means {
 };
 
 void plan_make(struct plan *plan, uint64_t seed, const struct means *means);
+
+/* Does the other process die in the middle, by itself or not? */
+static inline bool plan_dies(const struct plan *plan)
+{
+	return plan->fate == FATE_KILLED || plan->fate == FATE_EXITS || plan->fate == FATE_LEAVES;
+}
 
 /* One line about it. */
 int plan_print(const struct plan *plan, char *text, size_t size);

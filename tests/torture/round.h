@@ -124,6 +124,7 @@ struct end {
 	uint32_t phase;      /* enum phase; atomic */
 	uint32_t tries;      /* of connecting */
 	bool cancelled;      /* its connector was, or is closed: what is pending may be CANCELED */
+	bool owed;           /* ... in a callback, and what has one itself is still to be told */
 	bool asked;          /* notify_disconnect was called */
 	bool finishing;      /* its plan's end has begun */
 	bool calls;          /* it disconnects, */
@@ -202,6 +203,9 @@ struct side {
 };
 
 struct round {
+	void (*act)(void *arg); /* what callbacks of operations do besides; NULL: nothing */
+	void *act_arg;
+	struct ndx_adapter *stranger; /* of CALLER_STRANGER */
 	struct trace trace;
 	struct plan plan;
 	uint64_t number;
@@ -209,6 +213,8 @@ struct round {
 	uint32_t listening;              /* atomic */
 	uint32_t child_up;               /* atomic: the other process is connected, */
 	uint32_t child_done;             /* and has ended in order */
+	uint32_t child_may_go;           /* atomic: we are connected, too: it may exit */
+	int32_t forked;                  /* atomic: a process that was forked; 0: none */
 	uint64_t killed_at;              /* atomic */
 	uint64_t known_after;            /* ns until the last survivor's end knew; atomic */
 	struct side sides[SIDES];

@@ -89,6 +89,10 @@ void setup_round(struct round *round, uint8_t *memory)
 	round->listening = 0;
 	round->child_up = 0;
 	round->child_done = 0;
+	round->act = NULL;
+	round->stranger = NULL;
+	round->child_may_go = 0;
+	round->forked = 0;
 	round->killed_at = 0;
 	round->known_after = 0;
 	round->memory = memory;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Closing everything, in an order that nobody would choose. */
+#include <poll.h>
+
 #include "end.h"
 #include "ledger.h"
 #include "model.h"
 #include "setup.h"
+#include "stage.h"
 
 enum kind {
 	CLOSE_QP,
@@ -92,8 +95,7 @@ static void close_cq(struct side *s, uint32_t which)
 	(void)pthread_mutex_lock(&cq->lock);
 	ndx_cq_close(cq->cq);
 	cq->cq = NULL;
-	if (op_flying(&cq->notify)) {
-		op_must_have_ended(&cq->notify, "its queue was closed");
+	if (op_flying(&cq->notify) && op_must_have_ended(&cq->notify, "its queue was closed")) {
 		if (cq->notify.status != NDX_OK && (cq->notify.status != NDX_E_CANCELED || cq->due))
 			fail(s->round, NULL, "a notification of a queue completed %s",
 			     ndx_status_name(cq->notify.status));
@@ -175,18 +177,70 @@ static void watch_all(struct round *round)
 	}
 }
 
+struct closing {
+	struct round *round;
+	const struct item *item;
+};
+
+static void close_and_watch(void *arg)
+{
+	const struct closing *closing = arg;
+
+	close_item(closing->item);
+	watch_all(closing->round);
+}
+
+static bool is_told(struct end *e)
+{
+	end_look(e);
+	return !op_flying(&e->notify) && !op_flying(&e->part);
+}
+
+/* What was closed in a callback and has one itself is told when that has returned. */
+static bool all_told(struct round *round)
+{
+	bool told = true;
+
+	for (uint32_t side = 0; side < SIDES; side++) {
+		if (!side_is_mine(&round->sides[side]))
+			continue;
+		for (uint32_t i = 0; i < round->plan.conns; i++)
+			told = is_told(&round->conns[i].ends[side]) && told;
+		for (uint32_t i = 0; i < round->plan.sides[side].cqs; i++) {
+			struct op *op = &round->sides[side].cqs[i].notify;
+
+			if (op_ended(op) && op->status != NDX_OK && op->status != NDX_E_CANCELED)
+				fail(round, NULL, "a notification of a queue completed %s",
+				     ndx_status_name(op->status));
+			told = !op_flying(op) && told;
+		}
+	}
+	return told;
+}
+
 void teardown(struct round *round)
 {
 	uint64_t random = round->plan.teardown;
 	struct list list = {.count = 0};
+	struct stage stage;
 
 	for (uint32_t side = 0; side < SIDES; side++) {
 		if (side_is_mine(&round->sides[side]))
 			collect(&list, round, side);
 	}
 	shuffle(&list, &random);
+	stage_open(&stage, round, below(&random, SIDES));
 	for (uint32_t i = 0; i < list.count; i++) {
-		close_item(&list.items[i]);
-		watch_all(round);
+		struct closing closing = {round, &list.items[i]};
+
+		if (list.items[i].kind == CLOSE_ADAPTER) /* which blocks */
+			close_and_watch(&closing);
+		else
+			stage_run(&stage, close_and_watch, &closing);
+	}
+	stage_close(&stage);
+	while (!all_told(round)) { /* or the round takes too long */
+		trace_stop_if_failing(round);
+		(void)poll(NULL, 0, 1);
 	}
 }
