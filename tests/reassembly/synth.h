@@ -101,6 +101,9 @@ void synth_shuffle(struct synth *synth, uint32_t window, uint32_t seed);
 /* Remove, or double somewhat later, so many of ten thousand. */
 void synth_drop(struct synth *synth, uint32_t of_10000, uint32_t seed);
 void synth_double(struct synth *synth, uint32_t of_10000, uint32_t seed);
+/* Every packet comes once more, behind so many others; as from a mirror port that sees both ways,
+ * or when all is retransmitted. */
+void synth_echo(struct synth *synth, uint32_t behind);
 /* Keep that many bytes of each packet. */
 void synth_cut(struct synth *synth, uint32_t snapshot);
 /* Begin only with that packet. */

@@ -87,6 +87,30 @@ void synth_double(struct synth *synth, uint32_t of_10000, uint32_t seed)
 	synth->room = old * 2;
 }
 
+void synth_echo(struct synth *synth, uint32_t behind)
+{
+	size_t old = synth->count;
+	size_t at = 0;
+	struct synth_packet *packets = calloc(old * 2, sizeof(*packets));
+
+	for (size_t i = 0; i < old + behind; i++) {
+		struct synth_packet *copy;
+
+		if (i < old)
+			packets[at++] = synth->packets[i];
+		if (i < behind)
+			continue;
+		copy = &packets[at++];
+		*copy = synth->packets[i - behind];
+		copy->bytes = malloc(copy->captured);
+		memcpy(copy->bytes, synth->packets[i - behind].bytes, copy->captured);
+	}
+	free(synth->packets);
+	synth->packets = packets;
+	synth->count = at;
+	synth->room = old * 2;
+}
+
 void synth_cut(struct synth *synth, uint32_t snapshot)
 {
 	for (size_t i = 0; i < synth->count; i++) {

@@ -289,6 +289,37 @@ static void what_is_connected_again_is_a_new_connection(void **state)
 	}
 }
 
+/* A server aborted when it saw a request again (chimera-nas/chimera#1368): here all come again. */
+static void every_packet_again_changes_nothing(void **state)
+{
+	static const uint32_t behind[] = {0, 1, 3, 16};
+
+	(void)state;
+	for (int wire = SYNTH_ROCE2_IPV4; wire < SYNTH_WIRES; wire++) {
+		for (size_t i = 0; i < 2 * sizeof(behind) / sizeof(behind[0]); i++) {
+			struct synth_options o;
+			struct synth *s;
+			char what[64];
+
+			synth_defaults(&o);
+			o.wire = (enum synth_wire)wire;
+			o.seed = 11 + (uint32_t)i;
+			o.connections = 2;
+			o.pipelined = i % 2 == 1;
+			o.manager = i % 3 == 0;
+			o.psn = 0xfffff0; /* also where the numbers wrap */
+			s = synth_create(&o);
+			synth_echo(s, behind[i / 2]);
+			snprintf(what, sizeof(what), "wire %d, again behind %u", wire,
+			         behind[i / 2]);
+			assert_all(s, NULL, what);
+			synth_shuffle(s, 20, 9);
+			assert_all(s, NULL, what);
+			synth_free(s);
+		}
+	}
+}
+
 static void doubled_packets_change_nothing(void **state)
 {
 	(void)state;
@@ -483,6 +514,7 @@ int main(void)
 		cmocka_unit_test(a_capture_that_begins_late_gives_what_it_has),
 		cmocka_unit_test(many_calls_at_a_time_are_kept_apart),
 		cmocka_unit_test(what_is_connected_again_is_a_new_connection),
+		cmocka_unit_test(every_packet_again_changes_nothing),
 		cmocka_unit_test(doubled_packets_change_nothing),
 		cmocka_unit_test(lost_packets_are_holes_and_the_rest_is_right),
 		cmocka_unit_test(a_snapshot_length_costs_only_what_it_cuts),

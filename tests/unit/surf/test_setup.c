@@ -495,6 +495,43 @@ static void what_somebody_left_behind_is_cleared_first(void **state)
 	assert_fpga_is_empty();
 }
 
+/*
+ * An engine that a stray request had wedged went on with the packet numbers of the session before
+ * (slaclab/rogue#1268, Simple-10GbE-RUDP-KCU105-Example#15). Whatever ended the last session, at
+ * whichever request it stuck: the next one has its own.
+ */
+static void after_a_soft_reset_nothing_of_the_last_session_is_left(void **state)
+{
+	const unsigned both = STEPS + 4;
+
+	(void)state;
+	for (unsigned n = 0; n < both; n++) {
+		unsigned asked;
+
+		(void)fresh(NULL);
+		setup.min_rnr_timer = 20;
+		setup.rnr_retry = 5;
+		fpga.faults[n] = SURF_FAULT_WEDGE;
+		if (bring_up() == NDX_OK)
+			(void)tear_down();
+		asked = fpga.requests;
+		setup.rq_psn = 0xabcde0 + n;
+		setup.sq_psn = 0x12340 + n;
+		setup.host_qpn = 0x77;
+		setup.min_rnr_timer = 14;
+		setup.rnr_retry = 3;
+		assert_int_equal(bring_up(), NDX_OK);
+		assert_int_equal(fpga.requests, asked + STEPS);
+		assert_int_equal(fpga.qp.attributes.rq_psn, setup.rq_psn);
+		assert_int_equal(fpga.qp.attributes.sq_psn, setup.sq_psn);
+		assert_int_equal(fpga.qp.attributes.dest_qpn, setup.host_qpn);
+		assert_int_equal(fpga.qp.attributes.min_rnr_timer, 14);
+		assert_int_equal(fpga.qp.attributes.rnr_retry, 3);
+		assert_int_equal(tear_down(), 0);
+		assert_fpga_is_empty();
+	}
+}
+
 static void after_any_failed_access_the_next_bring_up_works(void **state)
 {
 	unsigned accesses;
@@ -542,6 +579,8 @@ int main(void)
 		cmocka_unit_test_setup(a_dead_bus_is_logged_and_survived, fresh),
 		cmocka_unit_test_setup(a_slow_bus_gets_no_more_than_its_time, fresh),
 		cmocka_unit_test_setup(what_somebody_left_behind_is_cleared_first, fresh),
+		cmocka_unit_test_setup(after_a_soft_reset_nothing_of_the_last_session_is_left,
+	                               fresh),
 		cmocka_unit_test_setup(after_any_failed_access_the_next_bring_up_works, fresh),
 	};
 
