@@ -5,9 +5,11 @@
 #include "base_log.h"
 #include "core.h"
 
-/* A step that a timer asks for. */
+/* A step that a timer asks for. A thread that is late finds timers run out and what came in time
+ * waiting behind them: that comes first. */
 static void timed_step(struct ndx_connector *c, enum disconnect_event ev)
 {
+	connector_work(c);
 	adapter_lock(c->adapter);
 	if (c->phase == CONN_UP && !c->dead)
 		conn_step(c, ev);
@@ -29,6 +31,7 @@ void conn_on_connect_timeout(void *arg)
 {
 	struct ndx_connector *c = arg;
 
+	connector_work(c);
 	adapter_lock(c->adapter);
 	if (c->phase == CONN_WANTED && c->meeting.on && !c->dead) {
 		conn_meeting_cancel(c, "CONNECT_TIMEOUT", NDX_E_IO_TIMEOUT);

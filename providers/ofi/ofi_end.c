@@ -45,6 +45,10 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 		return;
 	base_lock_acquire(&qp->base.lock);
 	ofi_cancel_held(qp);
+	base_lock_release(&qp->base.lock);
+	/* This thread may be as late as the requests: those that have ended wait to be read. */
+	ofi_ncq_catch_up(conn->link->ncq);
+	base_lock_acquire(&qp->base.lock);
 	hurry = qp->tx_native > 0 && conn->adapter->flavour->hurry != NULL;
 	if (base_queue_outstanding(&qp->base.initiator) > 0 && !hurry)
 		ofi_qp_break(qp, 0, "requests that the stack has taken did not end in time");

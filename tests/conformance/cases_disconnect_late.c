@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* disconnect.*: what ends while the control thread is busy, what is asked for in a callback, and
+ * what closing the adapter waits for. */
+#include <poll.h>
+#include <semaphore.h>
+#include <string.h>
+#include <time.h>
+
+#include <ndx/stats.h>
+
+#include "cases.h"
+#include "probe.h"
+#include "traffic.h"
+
+enum { SENDS = 2, MESSAGE = 64, DRAIN_MS = 1500, SHORT_DRAIN_MS = 300 };
+
+/* A callback keeps the control thread. */
+struct hold {
+	struct probe probe;
+	struct ndx_mr *mr;
+	uint8_t memory[64];
+	sem_t entered;
+	sem_t released;
+};
+
+static void stay(struct probe *probe)
+{
+	struct hold *h = probe->arg;
+
+	(void)sem_post(&h->entered);
+	while (sem_wait(&h->released) != 0)
+		continue;
+}
+
+static bool hold_begin(struct hold *h, struct check *c, struct ndx_adapter *adapter)
+{
+	struct timespec until;
+
+	memset(h, 0, sizeof(*h));
+	(void)sem_init(&h->entered, 0, 0);
+	(void)sem_init(&h->released, 0, 0);
+	if (!check_status(c, ndx_mr_create(adapter, &h->mr), NDX_OK, "mr_create"))
+		return false;
+	if (!probe_begin_then(&h->probe, c, stay, h)) {
+		ndx_mr_close(h->mr);
+		return false;
+	}
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += WAIT_MS / 1000;
+	return check_status(c,
+	                    ndx_mr_register(h->mr, h->memory, sizeof(h->memory), 0, &h->probe.ov),
+	                    NDX_PENDING, "register") &&
+	       check_that(c, sem_timedwait(&h->entered, &until) == 0, "no callback");
+}
+
+static void hold_end(struct hold *h)
+{
+	(void)sem_post(&h->released);
+	probe_called(&h->probe, 1, "callback");
+	ndx_mr_close(h->mr);
+	probe_end(&h->probe);
+	(void)sem_destroy(&h->entered);
+	(void)sem_destroy(&h->released);
+}
+
+/* The connection gets into this state by itself. */
+static bool gets_to(struct side *s, const char *state)
+{
+	const uint64_t end = now_ms() + WAIT_MS;
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	size_t count = 0;
+
+	while (!check_over(s->c) && now_ms() < end) {
+		count = NDX_HISTORY_MAX;
+		if (ndx_connector_get_history(s->conn, list, &count, NULL) == NDX_OK && count > 0 &&
+		    strcmp(list[count - 1].to, state) == 0)
+			return true;
+		(void)poll(NULL, 0, 1);
+	}
+	return check_that(s->c, false, "%s does not get to %s", s->name, state);
+}
+
+struct seen {
+	size_t sent;     /* results at A */
+	size_t received; /* and at B */
+};
+
+/* Poll at both sides until the message has come, at A no longer than that: its result stays where
+ * it is. A stack that sends only by its thread does not get there. */
+static struct seen poll_until_received(struct pair *p, uint64_t until)
+{
+	struct ndx_result result;
+	struct seen seen = {0};
+
+	while (seen.received == 0 && now_ms() < until) {
+		if (ndx_cq_get_results(p->a.cq, &result, 1) > 0)
+			result_is(&p->a, &result, NDX_REQUEST_SEND, seen.sent++, NDX_OK);
+		if (ndx_cq_get_results(p->b.cq, &result, 1) > 0)
+			result_is(&p->b, &result, NDX_REQUEST_RECEIVE, seen.received++, NDX_OK);
+	}
+	return seen;
+}
+
+/* Requests that have ended in time have ended, also if nobody has looked until it was over. */
+void case_disconnect_counts_what_ended_in_time(struct check *c)
+{
+	struct side_attr attr;
+	struct ndx_result result;
+	struct hold hold;
+	struct pair *p;
+	struct seen seen;
+	uint64_t until;
+
+	side_attr_init(&attr);
+	attr.drain_ms = DRAIN_MS;
+	p = pair_up(c, &attr);
+	if (!p || !send_ok(&p->a, 0, 0, MESSAGE, 0) || !side_start_disconnect(&p->a) ||
+	    !gets_to(&p->a, "DRAIN"))
+		return;
+	until = now_ms() + DRAIN_MS + 100;
+	if (!hold_begin(&hold, c, p->a.adapter))
+		return;
+	receive_ok(&p->b, 0, 0, MESSAGE);
+	seen = poll_until_received(p, until);
+	while (now_ms() < until)
+		(void)poll(NULL, 0, 10);
+	hold_end(&hold);
+	check_ends(c, &p->a.disc, NDX_OK, "disconnect");
+	if (seen.sent == 0 && take(&p->a, p->a.cq, &result))
+		check_either(c, result.status, NDX_OK, seen.received > 0 ? NDX_OK : NDX_E_CANCELED,
+		             "send");
+}
+
+/* What was begun is cancelled, not forgotten, also when the control thread has not seen it yet. */
+static void end_and_cancel(struct probe *probe)
+{
+	struct pair *p = probe->arg;
+	struct side *a = &p->a;
+
+	check_status(probe->c, ndx_connector_notify_disconnect(a->conn, &a->notify), NDX_PENDING,
+	             "notify_disconnect in a callback");
+	check_status(probe->c, ndx_connector_disconnect(a->conn, &a->disc), NDX_PENDING,
+	             "disconnect in a callback");
+	check_status(probe->c, ndx_connector_cancel(a->conn), NDX_OK, "cancel in a callback");
+}
+
+void case_disconnect_cancelled_in_the_same_callback(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	struct ndx_mr *mr = NULL;
+	struct probe probe;
+	uint8_t memory[64];
+
+	if (!p || !side_start_notify(&p->b) ||
+	    !check_status(c, ndx_mr_create(p->a.adapter, &mr), NDX_OK, "mr_create"))
+		return;
+	if (probe_begin_then(&probe, c, end_and_cancel, p)) {
+		check_status(c, ndx_mr_register(mr, memory, sizeof(memory), 0, &probe.ov),
+		             NDX_PENDING, "register");
+		probe_called(&probe, 1, "callback");
+		check_ends(c, &p->a.notify, NDX_E_CANCELED, "notify_disconnect");
+		check_ends(c, &p->a.disc, NDX_E_CANCELED, "disconnect");
+		side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
+		side_disconnect(&p->b, NDX_OK);
+		side_disconnect(&p->a, NDX_OK);
+	}
+	ndx_mr_close(mr);
+	probe_end(&probe);
+}
+
+static void has_said_goodbye(struct side *s)
+{
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	size_t count = NDX_HISTORY_MAX;
+	const char *state;
+
+	if (!check_status(s->c, ndx_connector_get_history(s->conn, list, &count, NULL), NDX_OK,
+	                  "ndx_connector_get_history"))
+		return;
+	state = count > 0 ? list[count - 1].to : "";
+	check_that(s->c, strcmp(state, "UP") != 0 && strcmp(state, "DRAIN_P") != 0,
+	           "%s has not said goodbye: %s", s->name, state);
+}
+
+/* B says goodbye when its own sends have ended, which wait for receives that A never posts. */
+void case_adapter_close_waits_for_goodbyes(struct check *c)
+{
+	const struct place *place = &c->world->places[0];
+	struct ndx_adapter *own = NULL;
+	struct side_attr a;
+	struct side_attr b;
+	struct pair *p;
+
+	if (!check_status(c, ndx_adapter_open(place->uri, &own), NDX_OK, "open"))
+		return;
+	side_attr_init(&a);
+	side_attr_init(&b);
+	a.adapter = own;
+	b.drain_ms = SHORT_DRAIN_MS;
+	p = pair_up_with(c, &a, &b);
+	if (p && sends_ok(&p->b, 0, SENDS, 0, MESSAGE)) {
+		side_close_connector(&p->a);
+		side_close_qp(&p->a);
+		side_close_cqs(&p->a);
+		side_close_mr(&p->a);
+		ndx_adapter_close(own);
+		own = NULL;
+		has_said_goodbye(&p->b);
+	}
+	pair_close_all(c);
+	ndx_adapter_close(own);
+}
