@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The peer's last words and the end of its link reach this side by two queues, and libfabric
+ * promises no order between them. A native queue that plays a script of completions stands for what
+ * nobody has read when the event of the link's end comes.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi.h"
+
+#define DEPTH 8u
+#define ID 7u
+#define REPORTS 8u
+
+struct rig {
+	struct ofi_adapter adapter;
+	struct ofi_ncq ncq;
+	struct ofi_conn conn;
+	struct ofi_link link;
+	struct fid_ep ep;
+	struct fid_cq native;
+	struct ofi_cq *cq;
+	struct ofi_qp *qp;
+	struct fi_cq_data_entry script[2];
+	unsigned next;
+	uint32_t reports[REPORTS];
+	unsigned reported;
+};
+
+static ssize_t play_read(struct fid_cq *native, void *out, size_t count)
+{
+	struct rig *rig = container_of(native, struct rig, native);
+
+	assert_true(count > 0);
+	if (rig->next == sizeof(rig->script) / sizeof(rig->script[0]))
+		return -FI_EAGAIN;
+	memcpy(out, &rig->script[rig->next++], sizeof(rig->script[0]));
+	return 1;
+}
+
+static struct fi_ops_cq ops = {.size = sizeof(struct fi_ops_cq), .read = play_read};
+
+static void note_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)
+{
+	struct rig *rig = container_of(conn, struct rig, conn.spi);
+
+	(void)native;
+	(void)cause;
+	assert_true(rig->reported < REPORTS);
+	rig->reports[rig->reported++] = bits;
+}
+
+static const struct ndx_host host = {.report = note_report};
+
+/* A message, and the goodbye behind it. */
+static void fill_script(struct rig *rig)
+{
+	(void)base_queue_take(&rig->qp->base.receive, NULL, NDX_REQUEST_RECEIVE, 0);
+	ofi_rx_at(rig->qp, rig->qp->rx_next++)->native = true;
+	rig->qp->rx_native++;
+	rig->script[0] = (struct fi_cq_data_entry){
+		.op_context = &ofi_rx_at(rig->qp, 0)->op,
+		.flags = FI_RECV | FI_REMOTE_CQ_DATA,
+		.data = ofi_word_encode(OFI_WORD_DATA, 0, 0, 0),
+	};
+	rig->script[1] = (struct fi_cq_data_entry){
+		.flags = FI_REMOTE_CQ_DATA,
+		.data = ofi_word_encode(OFI_WORD_DISC, 0, 0, ID),
+	};
+}
+
+static int set_up(void **state)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	struct ndx_spi_cq *cq;
+	struct ndx_spi_qp *qp;
+	struct ndx_qp_attr attr = {.receive_depth = DEPTH,
+	                           .initiator_depth = DEPTH,
+	                           .max_receive_sge = 1,
+	                           .max_initiator_sge = 1};
+
+	assert_non_null(rig);
+	rig->adapter.spi.host = &host;
+	rig->adapter.flavour = &ofi_tcp;
+	rig->adapter.max_transfer = 4096;
+	base_list_init(&rig->adapter.qps);
+	base_list_init(&rig->adapter.links);
+	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
+	rig->native.ops = &ops;
+	rig->ncq.adapter = &rig->adapter;
+	rig->ncq.cq = &rig->native;
+	rig->ncq.mode = OFI_NCQ_AWAY;
+	base_list_init(&rig->ncq.ties);
+	base_list_init(&rig->ncq.debtors);
+	assert_int_equal(ofi_cq_create(&rig->adapter.spi, DEPTH, 0, &cq), NDX_OK);
+	rig->cq = (struct ofi_cq *)(void *)cq;
+	attr.receive_cq = &cq->pub;
+	attr.initiator_cq = &cq->pub;
+	assert_int_equal(ofi_qp_create(&rig->adapter.spi, &attr, &qp), NDX_OK);
+	rig->qp = ofi_qp_of(qp);
+	rig->qp->base.state = BASE_QP_UP;
+	rig->qp->ncq = &rig->ncq;
+	rig->qp->conn = &rig->conn;
+	rig->qp->link = &rig->link;
+	rig->conn.adapter = &rig->adapter;
+	rig->conn.link = &rig->link;
+	rig->link.adapter = &rig->adapter;
+	rig->link.ncq = &rig->ncq;
+	rig->link.conn = &rig->conn;
+	rig->link.qp = rig->qp;
+	rig->link.ep = &rig->ep;
+	rig->link.id = ID;
+	rig->link.stage = OFI_LINK_UP;
+	rig->link.known = true;
+	rig->link.open = true;
+	base_list_add(&rig->adapter.links, &rig->link.node);
+	rig->ncq.buckets[ID % OFI_NCQ_BUCKETS] = &rig->link;
+	fill_script(rig);
+	*state = rig;
+	return 0;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static int tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->qp->conn = NULL;
+	rig->qp->link = NULL;
+	ofi_qp_destroy(&rig->qp->base.spi);
+	ofi_cq_destroy(&rig->cq->base.spi);
+	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);
+	free(rig);
+	return 0;
+}
+
+/* The message is there, and the goodbye was told before the loss of the link. */
+static void came_first(struct rig *rig, const struct ofi_cm_event *event)
+{
+	struct ndx_result result;
+
+	ofi_conn_event(&rig->adapter, event);
+	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 1);
+	assert_int_equal(result.request_type, NDX_REQUEST_RECEIVE);
+	assert_int_equal(result.status, NDX_OK);
+	assert_int_equal(rig->reported, 2);
+	assert_int_equal(rig->reports[0], NDX_REPORT_PEER_DISC);
+	assert_int_equal(rig->reports[1], NDX_REPORT_ABORT);
+}
+
+static void what_came_before_the_shutdown_counts(void **state)
+{
+	struct rig *rig = *state;
+	const struct ofi_cm_event event = {.what = FI_SHUTDOWN, .fid = &rig->ep.fid};
+
+	came_first(rig, &event);
+}
+
+static void what_came_before_a_failure_of_the_link_counts(void **state)
+{
+	struct rig *rig = *state;
+	const struct ofi_cm_event event = {.err = ECONNRESET, .fid = &rig->ep.fid};
+
+	came_first(rig, &event);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(what_came_before_the_shutdown_counts),
+		CASE(what_came_before_a_failure_of_the_link_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
