@@ -43,7 +43,7 @@ void conn_on_connect_timeout(void *arg)
 		c->ov = NULL; /* giving up would complete it as cancelled */
 		conn_give_up(c, CONN_NEW, "CONNECT_TIMEOUT", &late);
 		conn_log_failure(c, "connecting failed", &late);
-		conn_complete_ov(&ov, NDX_E_IO_TIMEOUT, 0, 0);
+		conn_complete_ov(c, &ov, NDX_E_IO_TIMEOUT, 0, 0);
 	}
 	adapter_unlock(c->adapter);
 }
@@ -83,13 +83,14 @@ static void cancel_all(struct ndx_connector *c)
 	case CONN_FAILED:
 		break;
 	}
-	conn_complete_ov(&ov, NDX_E_CANCELED, 0, 0);
+	conn_complete_ov(c, &ov, NDX_E_CANCELED, 0, 0);
 }
 
 static void cancel_on_loop(void *arg)
 {
 	struct ndx_connector *c = arg;
 
+	conn_hurry(c);
 	/* Commands that were given before are carried out before. */
 	connector_work(c);
 	adapter_lock(c->adapter);
@@ -115,10 +116,11 @@ static void withdraw_on_loop(void *arg)
 	struct withdraw_call *call = arg;
 	struct ndx_connector *c = call->c;
 
+	conn_hurry(c);
 	connector_work(c);
 	adapter_lock(c->adapter);
 	if (c->ov_disconnect == call->ov)
-		conn_complete_ov(&c->ov_disconnect, NDX_E_CANCELED, 0, 0);
+		conn_complete_ov(c, &c->ov_disconnect, NDX_E_CANCELED, 0, 0);
 	adapter_unlock(c->adapter);
 }
 
@@ -134,6 +136,7 @@ static void close_on_loop(void *arg)
 	struct ndx_connector *c = arg;
 	struct ndx_adapter *adapter = c->adapter;
 
+	conn_hurry(c);
 	connector_work(c);
 	adapter_lock(adapter);
 	if (c->phase == CONN_UP) {

@@ -114,7 +114,7 @@ void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_st
 	conn_enter(c, CONN_FAILED, event, &result);
 	if (status != NDX_E_CANCELED)
 		conn_log_failure(c, "connecting failed", &result);
-	conn_complete_ov(&ov, status, 0, 0);
+	conn_complete_ov(c, &ov, status, 0, 0);
 }
 
 /* By which own address a peer gets here. */

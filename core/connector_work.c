@@ -18,14 +18,21 @@
 
 /* Whoever waits for the disconnect must not see it before the callback of notify_disconnect has
  * run: operations of one object complete in the order in which they ended, whatever the way. */
-void conn_complete_ov(struct ndx_overlapped **ov, enum ndx_status status, uint32_t information,
-                      int32_t native)
+void conn_complete_ov(struct ndx_connector *c, struct ndx_overlapped **ov, enum ndx_status status,
+                      uint32_t information, int32_t native)
 {
 	struct ndx_overlapped *done = *ov;
 
 	*ov = NULL;
-	if (done != NULL)
-		base_ov_complete_behind(done, status, information, native);
+	if (done == NULL)
+		return;
+	base_ov_complete_behind(done, core_whose(c->id, c->asked_id), status, information, native);
+	c->asked_id = 0;
+}
+
+void conn_hurry(struct ndx_connector *c)
+{
+	base_loop_hurry(c->adapter->loop, core_whose(UINT32_MAX, 0), core_whose(c->id, 0));
 }
 
 void conn_release_qp(struct ndx_connector *c)
@@ -62,7 +69,7 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	c->commands = 0;
 	conn_enter(c, next, event, result);
 	/* Whoever gives up with a better status has taken the object before. */
-	conn_complete_ov(ov, NDX_E_CANCELED, 0, 0);
+	conn_complete_ov(c, ov, NDX_E_CANCELED, 0, 0);
 }
 
 static void conn_last(void *arg)
@@ -156,7 +163,7 @@ static int32_t get_native(struct ndx_connector *c)
 static void indicate(struct ndx_connector *c, enum ndx_disconnect_reason reason)
 {
 	c->indicated = true;
-	conn_complete_ov(&c->ov_notify, NDX_OK, reason, 0);
+	conn_complete_ov(c, &c->ov_notify, NDX_OK, reason, 0);
 }
 
 static void act(struct ndx_connector *c, enum disconnect_action action)
@@ -172,16 +179,17 @@ static void act(struct ndx_connector *c, enum disconnect_action action)
 		indicate(c, NDX_DISCONNECT_ABORTED);
 		break;
 	case DISCONNECT_DO_NOTIFY_CANCELED:
-		conn_complete_ov(&c->ov_notify, NDX_E_CANCELED, 0, 0);
+		conn_complete_ov(c, &c->ov_notify, NDX_E_CANCELED, 0, 0);
 		break;
 	case DISCONNECT_DO_DISC_OK:
-		conn_complete_ov(&c->ov_disconnect, NDX_OK, 0, 0);
+		conn_complete_ov(c, &c->ov_disconnect, NDX_OK, 0, 0);
 		break;
 	case DISCONNECT_DO_DISC_ABORTED:
-		conn_complete_ov(&c->ov_disconnect, NDX_E_CONNECTION_ABORTED, 0, c->report_native);
+		conn_complete_ov(c, &c->ov_disconnect, NDX_E_CONNECTION_ABORTED, 0,
+		                 c->report_native);
 		break;
 	case DISCONNECT_DO_DISC_CANCELED:
-		conn_complete_ov(&c->ov_disconnect, NDX_E_CANCELED, 0, 0);
+		conn_complete_ov(c, &c->ov_disconnect, NDX_E_CANCELED, 0, 0);
 		break;
 	case DISCONNECT_DO_START_DRAIN:
 		base_timer_set(loop, &c->drain_timer, c->attr.drain_timeout_ms);
@@ -291,7 +299,7 @@ void conn_end_attempt(struct ndx_connector *c, enum conn_phase next,
 	c->ov = NULL;
 	conn_give_up(c, next, "FAILURE", result);
 	conn_log_failure(c, c->passive ? "accepting failed" : "connecting failed", result);
-	conn_complete_ov(&ov, result->status, 0, result->native);
+	conn_complete_ov(c, &ov, result->status, 0, result->native);
 }
 
 /* The provider said so; its cause came before. */
@@ -392,7 +400,7 @@ static void take_connected(struct ndx_connector *c, const struct conn_mail *mail
 	conn_agree(c);
 	conn_enter(c, CONN_ANSWERED, "ANSWER", &conn_fine);
 	if (!c->meeting.on) {
-		conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+		conn_complete_ov(c, &c->ov, NDX_OK, 0, 0);
 	} else if (conn_meeting_right(c)) {
 		conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
 		conn_command(c, CONN_DO_COMPLETE);
@@ -409,7 +417,7 @@ static void take_established(struct ndx_connector *c, const struct conn_mail *ma
 	case CONN_ACCEPTING:
 		if (mail->status == NDX_OK) {
 			conn_went_up(c);
-			conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+			conn_complete_ov(c, &c->ov, NDX_OK, 0, 0);
 		} else {
 			remember_peer(c, mail, params);
 			end_by_mail(c, CONN_FAILED, mail->status, mail->native);

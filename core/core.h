@@ -128,8 +128,6 @@ struct affinity {
 /* Drop a reference of a queue; destroys it with the last. */
 void cq_put(struct ndx_spi_cq *cq);
 void srq_put(struct ndx_spi_srq *srq);
-/* The queue pair's connection has ended or never was; the lock is not held. */
-void qp_release(struct ndx_spi_qp *qp);
 
 static inline struct ndx_spi_cq *spi_cq(struct ndx_cq *cq)
 {
@@ -237,6 +235,7 @@ struct ndx_connector {
 	struct ndx_overlapped *ov_notify;
 	struct ndx_overlapped *ov_disconnect;
 	struct ndx_listener *listener; /* CONN_WANTED: whose */
+	uint32_t asked_id;             /* of the listener, until the request for it has ended */
 	struct base_list wanted;
 	struct disconnect machine;
 	bool indicated;                      /* the consumer had its indication */
@@ -265,6 +264,16 @@ struct ndx_connector {
 
 /* Room for a cause that a provider gave in its own words. */
 #define CONN_CAUSE sizeof(((struct ndx_transition *)NULL)->cause)
+
+/* For base_loop_behind(): an operation of this connector's, on this listener (0: on none). */
+static inline uintptr_t core_whose(uint32_t connector_id, uint32_t listener_id)
+{
+	/* Half the bits for each; where those are few, a stranger may be taken for one's own. */
+	const unsigned half = sizeof(uintptr_t) * 4;
+	const uintptr_t mask = ((uintptr_t)1 << half) - 1;
+
+	return (connector_id & mask) | (listener_id & mask) << half;
+}
 
 static inline bool conn_is_over(const struct ndx_connector *c)
 {
@@ -320,8 +329,11 @@ enum ndx_disconnect_reason conn_reason(struct ndx_connector *c);
 bool conn_foresee(struct ndx_connector *c, struct disconnect *machine);
 /* What the peer's goodbye counts as on this stack. */
 enum ndx_disconnect_reason conn_goodbye(const struct ndx_connector *c);
-void conn_complete_ov(struct ndx_overlapped **ov, enum ndx_status status, uint32_t information,
-                      int32_t native);
+/* `ov` is one of the connector's; what it points to may be NULL: then nothing happens. */
+void conn_complete_ov(struct ndx_connector *c, struct ndx_overlapped **ov, enum ndx_status status,
+                      uint32_t information, int32_t native);
+/* At the beginning of what cancels or closes: see base_loop_hurry(). */
+void conn_hurry(struct ndx_connector *c);
 void conn_went_up(struct ndx_connector *c);
 /* Queue pair and connector part. */
 void conn_release_qp(struct ndx_connector *c);

@@ -189,6 +189,7 @@ enum ndx_status ndx_listener_get_connection_request(struct ndx_listener *l, stru
 		c->ov = ov;
 		conn_enter(c, CONN_WANTED, "GET_REQUEST", &conn_fine);
 		c->listener = l;
+		c->asked_id = l->id;
 		base_list_add(&l->wanted, &c->wanted);
 		adapter_post(l->adapter, &l->work);
 	}
@@ -330,7 +331,7 @@ static void give(struct ndx_listener *l, struct ndx_connector *c, struct ndx_spi
 	if (c->meeting.on)
 		conn_meeting_accept(c);
 	else
-		conn_complete_ov(&c->ov, NDX_OK, 0, 0);
+		conn_complete_ov(c, &c->ov, NDX_OK, 0, 0);
 }
 
 static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
@@ -415,7 +416,7 @@ static void fail_wanted(struct ndx_listener *l)
 
 		c->listener = NULL;
 		conn_enter(c, CONN_FAILED, "FAILURE", &result);
-		conn_complete_ov(&c->ov, result.status, 0, result.native);
+		conn_complete_ov(c, &c->ov, result.status, 0, result.native);
 	}
 }
 
@@ -433,12 +434,13 @@ static void listener_work(void *arg)
 
 static void cancel_wanted(struct ndx_listener *l)
 {
+	base_loop_hurry(l->adapter->loop, core_whose(0, UINT32_MAX), core_whose(0, l->id));
 	while (!base_list_empty(&l->wanted)) {
 		struct ndx_connector *c =
 			container_of(l->wanted.next, struct ndx_connector, wanted);
 
 		listener_forget(c);
-		conn_complete_ov(&c->ov, NDX_E_CANCELED, 0, 0);
+		conn_complete_ov(c, &c->ov, NDX_E_CANCELED, 0, 0);
 	}
 }
 

@@ -172,6 +172,8 @@ static void flush_on_loop(void *arg)
 
 	adapter_lock(adapter);
 	c = qp->connector;
+	if (c != NULL)
+		conn_hurry(c);
 	if (c != NULL && c->phase == CONN_UP) {
 		conn_step(c, DISCONNECT_EV_FLUSH);
 	} else {
@@ -202,14 +204,46 @@ static bool wait_over(struct ndx_spi_qp *qp)
 	return over;
 }
 
+static void qp_get(struct ndx_spi_qp *qp)
+{
+	adapter_lock(qp->object.adapter);
+	qp->object.refs++;
+	adapter_unlock(qp->object.adapter);
+}
+
+static void qp_put(struct ndx_spi_qp *qp)
+{
+	struct ndx_adapter *adapter = qp->object.adapter;
+	struct ndx_qp_attr attr = qp->attr;
+	bool last;
+
+	adapter_lock(adapter);
+	last = --qp->object.refs == 0;
+	adapter_unlock(adapter);
+	if (!last)
+		return;
+	adapter_disown(adapter, &qp->object, CORE_QP);
+	adapter->ops->qp_destroy(qp);
+	cq_put(spi_cq(attr.receive_cq));
+	cq_put(spi_cq(attr.initiator_cq));
+	if (attr.srq != NULL)
+		srq_put(spi_srq(attr.srq));
+	adapter_put(adapter, true);
+}
+
 enum ndx_status ndx_qp_flush(struct ndx_qp *qp)
 {
 	struct qp_call call = {.qp = spi_qp(qp)};
+	bool over;
 
 	if (qp == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_qp_flush: qp is NULL");
+	/* A callback that the end of the connection causes may close the queue pair. */
+	qp_get(call.qp);
 	base_loop_call(call.qp->object.adapter->loop, flush_on_loop, &call);
-	if (!wait_over(call.qp))
+	over = wait_over(call.qp);
+	qp_put(call.qp);
+	if (!over)
 		return fail(NDX_E_INTERNAL_ERROR, 0,
 		            "ndx_qp_flush: the device did not hand the requests back in %u ms",
 		            CORE_PROVIDER_PATIENCE_MS);
@@ -224,6 +258,8 @@ static void begin_close(void *arg)
 
 	adapter_lock(call->qp->object.adapter);
 	c = call->qp->connector;
+	if (c != NULL)
+		conn_hurry(c);
 	if (c != NULL && c->phase == CONN_UP)
 		conn_step(c, DISCONNECT_EV_RELEASE);
 	else if (c != NULL)
@@ -323,20 +359,6 @@ static void detach(struct qp_call *call)
 	}
 }
 
-void qp_release(struct ndx_spi_qp *qp)
-{
-	struct ndx_adapter *adapter = qp->object.adapter;
-	struct ndx_qp_attr attr = qp->attr;
-
-	adapter_disown(adapter, &qp->object, CORE_QP);
-	adapter->ops->qp_destroy(qp);
-	cq_put(spi_cq(attr.receive_cq));
-	cq_put(spi_cq(attr.initiator_cq));
-	if (attr.srq != NULL)
-		srq_put(spi_srq(attr.srq));
-	adapter_put(adapter, true);
-}
-
 static void part(void *arg)
 {
 	struct qp_call *call = arg;
@@ -367,5 +389,5 @@ void ndx_qp_close(struct ndx_qp *qp)
 		return;
 	}
 	base_loop_call(loop, part, &call);
-	qp_release(call.qp);
+	qp_put(call.qp);
 }

@@ -86,7 +86,8 @@ enum ndx_status ndx_connector_create(struct ndx_adapter *adapter,
  * Release. Operations in flight complete (NDX_E_CANCELED unless done) before it returns. An attempt
  * is abandoned: the peer sees NDX_E_CONNECTION_REFUSED after its accept, NDX_E_CONNECTION_ABORTED
  * before. A connection is disconnected in the background. NULL is a no-op. Any thread, also in
- * callbacks; must not run beside another call on the same connector.
+ * callbacks (what is in flight by callback ends behind the current one then: <ndx/overlapped.h>);
+ * must not run beside another call on the same connector.
  */
 void ndx_connector_close(struct ndx_connector *connector);
 
@@ -355,7 +356,8 @@ enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connec
  * abandoned as by ndx_connector_close(), and may be tried again; a cancelled accept or
  * complete_connect makes the connector unusable; a cancelled disconnect goes on.
  *
- * Thread safety: any thread. Blocks: until callbacks of the cancelled operations have run.
+ * Thread safety: any thread. Blocks: until callbacks of the cancelled operations have run; in a
+ * callback not, they follow behind it (<ndx/overlapped.h>).
  */
 enum ndx_status ndx_connector_cancel(struct ndx_connector *connector);
 

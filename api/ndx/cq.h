@@ -112,8 +112,9 @@ enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint1
 
 /**
  * Release the handle: notifications in flight complete NDX_E_CANCELED before it returns. Queue
- * pairs that use the queue go on; their results can no longer be read. NULL is a no-op. Must not
- * run beside another call on the same queue.
+ * pairs that use the queue go on; their results can no longer be read. NULL is a no-op. Any thread,
+ * also in callbacks: the callbacks that it causes follow behind the current one then. Must not run
+ * beside another call on the same queue.
  */
 void ndx_cq_close(struct ndx_cq *cq);
 
@@ -163,7 +164,8 @@ enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
  */
 enum ndx_status ndx_cq_get_fd(struct ndx_cq *cq, int *fd);
 
-/** Complete all notifications in flight NDX_E_CANCELED, in order, before it returns. Any thread. */
+/** Complete all notifications in flight NDX_E_CANCELED, in order, before it returns; in a callback,
+ * what is to be told by callback follows behind the current one. Any thread. */
 enum ndx_status ndx_cq_cancel(struct ndx_cq *cq);
 
 /**

@@ -32,6 +32,7 @@ enum ndx_status ndx_listener_create(struct ndx_adapter *adapter, struct ndx_list
 /**
  * Stop listening and release. Operations in flight complete NDX_E_CANCELED before it returns;
  * requests that nobody took are refused; those already in a connector stay valid. NULL is a no-op.
+ * Any thread, also in callbacks: the callbacks that it causes follow behind the current one then.
  */
 void ndx_listener_close(struct ndx_listener *listener);
 
@@ -99,7 +100,8 @@ enum ndx_status ndx_listener_get_connection_request(struct ndx_listener *listene
                                                     struct ndx_connector *connector,
                                                     struct ndx_overlapped *ov);
 
-/** Complete what is in flight NDX_E_CANCELED, in order, before it returns. */
+/** Complete what is in flight NDX_E_CANCELED, in order, before it returns; in a callback, what is
+ * to be told by callback follows behind the current one. */
 enum ndx_status ndx_listener_cancel(struct ndx_listener *listener);
 
 NDX_DECLS_END

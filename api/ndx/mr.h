@@ -42,7 +42,7 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out);
 /**
  * Deregister if needed, and release. When it returns, no local or remote access to the memory goes
  * on or can begin; windows that are still bound to it are dead. Operations in flight complete
- * first. NULL is a no-op.
+ * first, but for their callbacks where it is called in one. NULL is a no-op.
  *
  * Thread safety: any thread, also in callbacks. Blocks: usually not. Where the stack cannot take
  * access back by itself (ofi:tcp) the peers that know a token of the region confirm that they have
@@ -92,9 +92,9 @@ enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, 
 enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov);
 
 /**
- * End what is in flight on the region: when it returns, that has completed. A registration or
- * deregistration cannot be stopped half-way, so it completes with its own outcome, not
- * NDX_E_CANCELED.
+ * End what is in flight on the region: when it returns, that has completed (in a callback, but for
+ * what has a callback itself, which follows). A registration or deregistration cannot be stopped
+ * half-way, so it completes with its own outcome, not NDX_E_CANCELED.
  *
  * @retval NDX_OK                  nothing is in flight, also if nothing was
  * @retval NDX_E_INVALID_PARAMETER @p mr is NULL

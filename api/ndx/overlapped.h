@@ -16,9 +16,15 @@
  * The object may be reused or freed the moment it completes: when the wait or status call says so,
  * from inside the callback on, or when the port hands it out. Closing the object that an operation
  * was started on, and its cancel call, complete the operation before they return: its callback has
- * returned by then, or it is in its port. (Called inside a callback they run the callbacks that
- * they cause before they return.) Operations of one object complete in the order in which they
- * ended.
+ * returned by then, or it is in its port. Operations of one object complete in the order in which
+ * they ended.
+ *
+ * In a callback no other callback runs. What a callback ends (by close, cancel or flush, of its own
+ * adapter's objects or another's) is complete when that call returns, unless it has a callback
+ * itself. Then it stays in flight: its callback follows, in order, on the control thread of its
+ * adapter, once that is in no callback any more. So memory that holds an object with a callback may
+ * be freed from that callback on, not when a close inside another callback has returned. Operations
+ * without a callback that are ended so complete ahead of the callbacks that are still to follow.
  *
  * (IND2Overlapped, OVERLAPPED and I/O completion ports of the NetworkDirect SPI.)
  */
@@ -37,8 +43,8 @@ struct ndx_overlapped;
 struct ndx_port; /* opaque */
 
 /**
- * Completion callback. Runs on the control thread of the adapter, one at a time. It must be short:
- * the adapter's connections make no progress meanwhile. Calls that would block are refused there
+ * Completion callback. Runs on the control thread of the adapter, one at a time, never inside
+ * another one. It must be short: the adapter's connections make no progress meanwhile. Calls that would block are refused there
  * with NDX_E_WOULD_BLOCK (each call says whether it blocks); starting overlapped work, posting and
  * closing objects are allowed.
  */

@@ -149,6 +149,8 @@ void ndx_qp_close(struct ndx_qp *qp);
  * Cancel everything on the queue pair; all results (NDX_E_CANCELED, and those that were done) can
  * be taken when it returns. On a connected queue pair this ends the connection: the peer sees an
  * abort, and a later disconnect fails NDX_E_CONNECTION_ABORTED. An unconnected one stays usable.
+ * A callback that the end of the connection causes may close the queue pair. It has returned when
+ * this does, but in a callback: then it follows behind that (<ndx/overlapped.h>).
  *
  * @retval NDX_E_INTERNAL_ERROR the device did not hand its requests back in time
  *

@@ -53,7 +53,7 @@ enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint
 /**
  * Release the handle; notifications in flight complete NDX_E_CANCELED. Queue pairs that use it keep
  * it alive; receives that nobody took are dropped without a result with the last of them. NULL is a
- * no-op.
+ * no-op. In a callback the callbacks that it causes follow behind the current one.
  */
 void ndx_srq_close(struct ndx_srq *srq);
 
@@ -78,7 +78,8 @@ enum ndx_status ndx_srq_modify(struct ndx_srq *srq, uint32_t depth, uint32_t thr
  */
 enum ndx_status ndx_srq_notify(struct ndx_srq *srq, struct ndx_overlapped *ov);
 
-/** Complete all notifications in flight NDX_E_CANCELED, in order, before it returns. */
+/** Complete all notifications in flight NDX_E_CANCELED, in order, before it returns; in a callback,
+ * what is to be told by callback follows behind the current one. */
 enum ndx_status ndx_srq_cancel(struct ndx_srq *srq);
 
 /** As ndx_cq_get_notify_affinity(). */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#include "base_callbacks.h"
 #include "base_linux.h"
 #include "base_lock.h"
 #include "base_log.h"
@@ -26,9 +27,7 @@ struct ndx_loop {
 	bool asleep;           /* or about to be; whoever wakes it says that it is not any more */
 	struct base_job *jobs;
 	struct base_job **jobs_end;
-	struct base_ov_list callbacks;
-	uint64_t callbacks_in;   /* how many were ever queued, ... */
-	uint64_t callbacks_out;  /* ... and taken to be run */
+	struct base_callbacks callbacks;
 	struct base_list timers; /* by deadline */
 	uint32_t wakers;         /* who are about to wake the thread, without the lock */
 	bool stop;
@@ -38,6 +37,7 @@ struct ndx_loop {
 	base_loop_fn *last;
 	void *last_arg;
 	/* thread's own */
+	bool hurried; /* runs a call that was made in a callback */
 	struct base_poll_event batch[BATCH];
 	int batch_count;
 	int batch_left;
@@ -45,6 +45,8 @@ struct ndx_loop {
 
 /* So that base_loop_current() needs no lock while the thread is starting. */
 static _Thread_local struct ndx_loop *t_current;
+/* A callback has been entered and has not returned. */
+static _Thread_local bool t_in_callback;
 
 bool base_loop_current(const struct ndx_loop *loop)
 {
@@ -54,6 +56,22 @@ bool base_loop_current(const struct ndx_loop *loop)
 bool base_loop_on_any(void)
 {
 	return t_current != NULL;
+}
+
+bool base_loop_in_callback(void)
+{
+	return t_in_callback;
+}
+
+/* Does a callback, of this thread or another loop's, wait for what this thread is at? */
+static bool has_callback_waiting(void)
+{
+	return t_in_callback || (t_current != NULL && t_current->hurried);
+}
+
+bool base_loop_may_wait(const struct ndx_loop *loop)
+{
+	return t_current != loop && !has_callback_waiting();
 }
 
 /* Lock held: a thread that sleeps in a call of another loop looks again. */
@@ -144,41 +162,81 @@ void base_loop_wake(struct ndx_loop *loop, unsigned count)
 void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov)
 {
 	base_lock_acquire(&loop->lock);
-	base_ov_push(&loop->callbacks, ov);
-	loop->callbacks_in++;
+	base_callbacks_add(&loop->callbacks, ov);
 	kick(loop);
 	base_lock_release(&loop->lock);
 }
 
-/* Lock held: the next of those that were queued up to `last`, ... */
-static struct ndx_overlapped *take_callback(struct ndx_loop *loop, uint64_t last)
+void base_loop_behind(struct ndx_loop *loop, struct ndx_overlapped *ov, uintptr_t of)
 {
-	struct ndx_overlapped *ov = NULL;
-
-	if (loop->callbacks_out < last)
-		ov = base_ov_pop(&loop->callbacks);
-	loop->callbacks_out += ov != NULL;
-	return ov;
+	base_lock_acquire(&loop->lock);
+	base_callbacks_add_behind(&loop->callbacks, ov, of);
+	kick(loop);
+	base_lock_release(&loop->lock);
 }
 
-/* ... since one that begins something may be called for that at once, and so on without an end. */
-void base_loop_run_callbacks(struct ndx_loop *loop)
+/* How many callbacks were ever queued. */
+static uintptr_t get_places(struct ndx_loop *loop)
 {
-	uint64_t last;
+	uintptr_t places;
 
 	base_lock_acquire(&loop->lock);
-	last = loop->callbacks_in;
+	places = loop->callbacks.places;
 	base_lock_release(&loop->lock);
+	return places;
+}
+
+/* Those that are queued by now: one that begins something may be called for that at once, and so
+ * on without an end. Not in a callback. */
+static void run_callbacks(struct ndx_loop *loop)
+{
+	const uintptr_t end = get_places(loop);
+
 	for (;;) {
 		struct ndx_overlapped *ov;
 
 		base_lock_acquire(&loop->lock);
-		ov = take_callback(loop, last);
+		ov = base_callbacks_take(&loop->callbacks, end);
 		base_lock_release(&loop->lock);
 		if (ov == NULL)
 			return;
+		t_in_callback = true;
 		base_ov_deliver(ov);
+		t_in_callback = false;
 	}
+}
+
+/* They are told of ahead of callbacks that were queued before. */
+static void tell_now(struct ndx_loop *loop, const struct base_callbacks_which *which)
+{
+	struct base_ov_list list = {0};
+	struct ndx_overlapped *ov;
+
+	base_lock_acquire(&loop->lock);
+	base_callbacks_pick(&loop->callbacks, which, &list);
+	base_lock_release(&loop->lock);
+	while ((ov = base_ov_pop(&list)) != NULL)
+		base_ov_deliver(ov);
+}
+
+void base_loop_hurry(struct ndx_loop *loop, uintptr_t mask, uintptr_t of)
+{
+	const struct base_callbacks_which which = {.mask = mask, .of = of};
+
+	if (loop->hurried)
+		tell_now(loop, &which);
+}
+
+/* For a callback: what ends by `fn` is complete behind it, but for what has a callback, too. */
+static void call_hurried(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
+{
+	const bool outer = loop->hurried;
+	const struct base_callbacks_which late = {.late = true, .since = get_places(loop)};
+
+	loop->hurried = true;
+	fn(arg);
+	loop->hurried = outer;
+	tell_now(loop, &late);
 }
 
 static bool run_one_job(struct ndx_loop *loop)
@@ -237,7 +295,7 @@ static int idle_time(struct ndx_loop *loop)
 	int ms = -1;
 
 	base_lock_acquire(&loop->lock);
-	if (loop->jobs != NULL || loop->callbacks.head != NULL || loop->stop) {
+	if (loop->jobs != NULL || !base_callbacks_empty(&loop->callbacks) || loop->stop) {
 		ms = 0;
 	} else if (!base_list_empty(&loop->timers)) {
 		uint64_t due =
@@ -266,10 +324,10 @@ static void run_queued(struct ndx_loop *loop)
 	uint64_t now = base_now_ns();
 
 	while (run_one_timer(loop, now))
-		base_loop_run_callbacks(loop);
+		run_callbacks(loop);
 	for (int i = 0; i < JOBS_AT_ONCE && run_one_job(loop); i++)
-		base_loop_run_callbacks(loop);
-	base_loop_run_callbacks(loop);
+		run_callbacks(loop);
+	run_callbacks(loop);
 }
 
 static void dispatch(struct ndx_loop *loop, int count)
@@ -283,7 +341,7 @@ static void dispatch(struct ndx_loop *loop, int count)
 		if (watch == NULL || loop->batch[i].data == loop)
 			continue; /* gone meanwhile, or the kick */
 		watch->fn(watch->arg, loop->batch[i].events);
-		base_loop_run_callbacks(loop);
+		run_callbacks(loop);
 	}
 	loop->batch_left = 0;
 }
@@ -293,7 +351,7 @@ static bool stopping(struct ndx_loop *loop)
 	bool stop;
 
 	base_lock_acquire(&loop->lock);
-	stop = loop->stop && loop->jobs == NULL && loop->callbacks.head == NULL;
+	stop = loop->stop && loop->jobs == NULL && base_callbacks_empty(&loop->callbacks);
 	base_lock_release(&loop->lock);
 	return stop;
 }
@@ -411,17 +469,16 @@ struct call {
 	base_loop_fn *fn;
 	void *arg;
 	struct ndx_loop *loop;
-	struct ndx_loop *caller; /* whose thread waits; NULL: no loop's */
+	struct ndx_loop *caller;        /* whose thread waits; NULL: no loop's */
+	bool from_callback;             /* one waits for the call */
+	struct ndx_overlapped returned; /* queued behind the callbacks that are waited for */
 	uint32_t done;
 };
 
-static void run_call(void *arg)
+static void say_done(struct call *call)
 {
-	struct call *call = arg;
 	struct ndx_loop *caller = call->caller;
 
-	call->fn(call->arg);
-	base_loop_run_callbacks(call->loop);
 	if (caller != NULL) {
 		base_lock_acquire(&caller->lock);
 		__atomic_store_n(&call->done, 1, __ATOMIC_RELEASE);
@@ -433,9 +490,29 @@ static void run_call(void *arg)
 	base_futex_wake(&call->done, 1);
 }
 
+static void on_returned(struct ndx_overlapped *ov)
+{
+	say_done(container_of(ov, struct call, returned));
+}
+
+static void run_call(void *arg)
+{
+	struct call *call = arg;
+
+	if (call->from_callback) {
+		call_hurried(call->loop, call->fn, call->arg);
+		say_done(call);
+		return;
+	}
+	call->fn(call->arg);
+	/* This thread may be in a callback, which waits for another loop. */
+	call->returned.callback = on_returned;
+	base_loop_callback(call->loop, &call->returned);
+}
+
 /*
- * Wait on the thread of `own`, in one of its callbacks. It does meanwhile what it is asked for: the
- * loop that it waits for may be waiting for it in turn.
+ * Wait on the thread of `own`, mostly in one of its callbacks. It does meanwhile what it is asked
+ * for: the loop that it waits for may be waiting for it in turn.
  */
 static void wait_inside(struct ndx_loop *own, const struct call *call)
 {
@@ -448,23 +525,42 @@ static void wait_inside(struct ndx_loop *own, const struct call *call)
 	base_lock_release(&own->lock);
 	while (!done) {
 		uint32_t seen = __atomic_load_n(&own->nudges, __ATOMIC_ACQUIRE);
+		bool ran;
 
 		base_lock_acquire(&own->lock);
 		done = call->done != 0;
 		own->inside = done ? outer : true;
 		base_lock_release(&own->lock);
-		if (!done && !run_one_job(own))
+		if (done)
+			return;
+		ran = run_one_job(own);
+		if (!t_in_callback)
+			run_callbacks(own);
+		if (!ran)
 			base_futex_wait(&own->nudges, seen, UINT64_MAX);
 	}
 }
 
+static void call_current(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
+{
+	if (has_callback_waiting()) {
+		call_hurried(loop, fn, arg);
+		return;
+	}
+	fn(arg);
+	run_callbacks(loop);
+}
+
 void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 {
-	struct call call = {.fn = fn, .arg = arg, .loop = loop, .caller = t_current};
+	struct call call = {.fn = fn,
+	                    .arg = arg,
+	                    .loop = loop,
+	                    .caller = t_current,
+	                    .from_callback = has_callback_waiting()};
 
 	if (base_loop_current(loop)) {
-		fn(arg);
-		base_loop_run_callbacks(loop);
+		call_current(loop, fn, arg);
 		return;
 	}
 	call.job.fn = run_call;

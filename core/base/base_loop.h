@@ -2,7 +2,7 @@
 /*
  * Event loop of an adapter's control thread: descriptors, timers, jobs, and the callbacks of
  * overlapped work. Everything it calls, it calls one at a time, on its own thread, without any
- * lock.
+ * lock. In a callback that waits for another loop, jobs run; no callback runs in a callback.
  */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
@@ -59,6 +59,13 @@ bool base_loop_current(const struct ndx_loop *loop);
 /* Is this some loop's thread? */
 bool base_loop_on_any(void);
 
+/* Is this thread in a callback of some loop's? No other callback runs on it before that returns. */
+bool base_loop_in_callback(void);
+
+/* May this thread wait for what `loop` does? Not on the loop's own thread, and not in a callback:
+ * what it waits for may need that callback's loop. */
+bool base_loop_may_wait(const struct ndx_loop *loop);
+
 /* Run job->fn on the loop's thread. Any thread. A job that is queued already is not queued twice;
  * it may be posted again from the moment its fn is called. */
 void base_loop_post(struct ndx_loop *loop, struct base_job *job);
@@ -72,17 +79,29 @@ void base_loop_post(struct ndx_loop *loop, struct base_job *job);
 unsigned base_loop_queue(struct ndx_loop *loop, struct base_job *job);
 void base_loop_wake(struct ndx_loop *loop, unsigned count);
 
-/* Run fn on the loop's thread and wait for it, and for the callbacks that it caused. On the loop's
- * thread it is simply called, and its callbacks are run. On another loop's thread that loop's jobs
- * are run meanwhile, so that two loops may call each other. */
+/*
+ * Run fn on the loop's thread and wait for it, and until the callbacks that it caused have
+ * returned. On the loop's thread it is simply called, and its callbacks are run. On another loop's
+ * thread that loop's jobs are run meanwhile, so that two loops may call each other.
+ *
+ * In a callback, of this loop or another, no callback is waited for: those follow. What ended by fn
+ * and has no callback is complete on return, see base_loop_hurry().
+ */
 void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg);
 
-/* Queue an overlapped object that has its outcome for its callback, or to be told of behind those
- * of others. Any thread. */
+/* Queue an overlapped object that has its outcome for its callback. Any thread. */
 void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov);
 
-/* Loop's thread only: run the callbacks that are queued, and not those that they cause. */
-void base_loop_run_callbacks(struct ndx_loop *loop);
+/* Likewise one that has none: it is told of behind the callbacks that are queued. `of`: the
+ * caller's own, for base_loop_hurry(). */
+void base_loop_behind(struct ndx_loop *loop, struct ndx_overlapped *ov, uintptr_t of);
+
+/*
+ * In an fn of base_loop_call(). If that was called in a callback, the callbacks that others are to
+ * be told behind do not run before the call returns: what is queued by base_loop_behind() with `of`
+ * under `mask` is told of at once. Else nothing happens.
+ */
+void base_loop_hurry(struct ndx_loop *loop, uintptr_t mask, uintptr_t of);
 
 /* (Re)arm. Any thread; fn runs once, not before the time. */
 void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms);

@@ -102,18 +102,19 @@ void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_
 		tell(ov);
 }
 
-void base_ov_complete_behind(struct ndx_overlapped *ov, enum ndx_status status,
+void base_ov_complete_behind(struct ndx_overlapped *ov, uintptr_t of, enum ndx_status status,
                              uint32_t information, int32_t native)
 {
 	set_outcome(ov, status, information, native);
 	if (ov->callback != NULL)
 		call_back(ov);
 	else
-		base_loop_callback(ov->reserved[BASE_OV_LOOP], ov);
+		base_loop_behind(ov->reserved[BASE_OV_LOOP], ov, of);
 }
 
 void base_ov_deliver(struct ndx_overlapped *ov)
 {
+	forget_before(ov);
 	if (ov->callback == NULL) {
 		tell(ov);
 		return;

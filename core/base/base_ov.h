@@ -27,8 +27,9 @@ void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_
                       int32_t native);
 
 /* Complete behind the callbacks that are queued: whoever sees it sees that they have run. It needs
- * the loop's thread for that, so it is for what happens on it anyway. */
-void base_ov_complete_behind(struct ndx_overlapped *ov, enum ndx_status status,
+ * the loop's thread for that, so it is for what happens on it anyway. `of`: see
+ * base_loop_behind(). */
+void base_ov_complete_behind(struct ndx_overlapped *ov, uintptr_t of, enum ndx_status status,
                              uint32_t information, int32_t native);
 /* The loop's turn: call back, or tell who waits. */
 void base_ov_deliver(struct ndx_overlapped *ov);

@@ -17,6 +17,9 @@ enum base_ov_slot {
 	/* for base_ov_abandon(); NULL when not in flight */
 	BASE_OV_LOOP_BEFORE,
 	BASE_OV_STATE_BEFORE,
+	/* the same two, when it is queued in its loop: */
+	BASE_OV_PLACE = BASE_OV_LOOP_BEFORE, /* in the order of all that are queued */
+	BASE_OV_OF = BASE_OV_STATE_BEFORE,   /* see base_loop_behind() */
 };
 
 #endif

@@ -43,6 +43,7 @@ struct fault_cq {
 	bool kept_fd;
 	bool wants[TYPES]; /* kinds that are kept */
 	bool owed;         /* fired when nothing was kept any more */
+	bool gone;         /* destroyed; the last notification from below frees it */
 	struct fault_below below[TYPES];
 };
 
@@ -137,6 +138,14 @@ static void on_below(struct ndx_overlapped *ov)
 
 	base_lock_acquire(&c->lock);
 	below->armed = false;
+	if (c->gone) {
+		const bool last = !is_armed_below(c);
+
+		base_lock_release(&c->lock);
+		if (last)
+			free(c);
+		return;
+	}
 	if (ov->status == NDX_E_CANCELED || below->told) {
 		/* What is wanted now was asked for since. */
 		below->told = false;
@@ -377,14 +386,10 @@ enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth,
 	return st;
 }
 
-static void nothing(void *arg)
-{
-	(void)arg;
-}
-
 void fault_cq_destroy(struct ndx_spi_cq *cq)
 {
 	struct fault_cq *c = of_pub(&cq->pub);
+	bool last;
 
 	base_lock_acquire(&c->fa->cqs_lock);
 	base_list_remove(&c->node);
@@ -392,13 +397,16 @@ void fault_cq_destroy(struct ndx_spi_cq *cq)
 	base_lock_acquire(&c->lock);
 	for (unsigned type = 0; type < TYPES; type++)
 		set_wants(c, type, false);
+	c->kept_fd = false;
 	base_lock_release(&c->lock);
-	if (c->fa->options.delay_ms != 0) {
+	if (c->fa->options.delay_ms != 0)
 		c->fa->ops->cq_cancel(cq, NDX_E_CANCELED);
-		/* behind the callbacks of our own notifications */
-		base_loop_call(c->fa->loop, nothing, NULL);
-	}
 	cq->pub.ops = c->inner;
 	c->fa->ops->cq_destroy(cq);
-	free(c);
+	base_lock_acquire(&c->lock);
+	c->gone = true;
+	last = !is_armed_below(c);
+	base_lock_release(&c->lock);
+	if (last)
+		free(c);
 }

@@ -271,48 +271,6 @@ void case_overlapped_callback_may_not_block(struct check *c)
 
 /* ---- cancelling and closing in callbacks ---- */
 
-struct nested {
-	struct check *c;
-	struct side *s;
-	struct probe inner[3];
-};
-
-/* The callbacks that a cancel causes have run when it returns, also here. */
-static void cancel_inner(struct probe *probe)
-{
-	struct nested *n = probe->arg;
-
-	for (size_t i = 0; i < 3; i++)
-		check_status(n->c, ndx_cq_notify(n->s->cq, NDX_CQ_NOTIFY_ERRORS, &n->inner[i].ov),
-		             NDX_PENDING, "cq_notify in a callback");
-	check_status(n->c, ndx_cq_cancel(n->s->cq), NDX_OK, "cq_cancel in a callback");
-	for (size_t i = 0; i < 3; i++)
-		probe_has_ended(&n->inner[i], NDX_E_CANCELED, "cancelled in a callback");
-}
-
-void case_overlapped_callback_that_cancels_runs_callbacks(struct check *c)
-{
-	struct pair *p = pair_up(c, NULL);
-	struct nested n = {.c = c};
-	struct probe one;
-	bool ready = p && probe_begin_then(&one, c, cancel_inner, &n);
-
-	for (size_t i = 0; ready && i < 3; i++)
-		ready = probe_begin(&n.inner[i], c, WAY_CALLBACK);
-	if (ready) {
-		n.s = &p->a;
-		check_status(c, ndx_cq_notify(p->a.cq, NDX_CQ_NOTIFY_ANY, &one.ov), NDX_PENDING,
-		             "cq_notify");
-		(void)message_passes(&p->a, &p->b, 64);
-		probe_called(&one, 1, "cq_notify");
-	}
-	pair_close_all(c);
-	if (p)
-		probe_end(&one);
-	for (size_t i = 0; i < 3; i++)
-		probe_end(&n.inner[i]);
-}
-
 static void close_queue(struct probe *probe)
 {
 	side_close_cqs(probe->arg);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cases.h"
+#include "ending.h"
 #include "probe.h"
 #include "traffic.h"
 
@@ -248,166 +249,50 @@ void case_overlapped_closed_region_ends_its_registration(struct check *c)
 
 /* ---- callbacks that take their time have returned when a cancel or a close has ---- */
 
-struct object {
-	struct check *c;
-	struct pair *p;
-	struct ndx_srq *srq;
-	struct ndx_mr *mr;
+struct hurry {
+	struct object o;
 	unsigned returned;  /* atomic: the cancel or close has */
 	unsigned overtaken; /* atomic: it had, while a callback was running */
 };
 
-struct ending {
-	const char *what;
-	enum ndx_status (*begin)(struct object *o, struct ndx_overlapped *ov);
-	void (*end)(struct object *o);
-	enum ndx_status want;
-	bool shared; /* of a shared receive queue */
-};
-
-static enum ndx_status notify_queue(struct object *o, struct ndx_overlapped *ov)
-{
-	return ndx_cq_notify(o->p->a.cq, NDX_CQ_NOTIFY_ANY, ov);
-}
-
-static void cancel_queue(struct object *o)
-{
-	check_status(o->c, ndx_cq_cancel(o->p->a.cq), NDX_OK, "cq_cancel");
-}
-
-static void close_queue(struct object *o)
-{
-	side_close_qp(&o->p->a);
-	side_close_cqs(&o->p->a);
-}
-
-static enum ndx_status ask_listener(struct object *o, struct ndx_overlapped *ov)
-{
-	return ndx_listener_get_connection_request(o->p->listener, o->p->b.conn, ov);
-}
-
-static void cancel_listener(struct object *o)
-{
-	check_status(o->c, ndx_listener_cancel(o->p->listener), NDX_OK, "listener_cancel");
-}
-
-static void close_listener(struct object *o)
-{
-	ndx_listener_close(o->p->listener);
-	o->p->listener = NULL;
-}
-
-static enum ndx_status connect_to_it(struct object *o, struct ndx_overlapped *ov)
-{
-	struct pair *p = o->p;
-
-	return ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
-	                             address_length(&p->address), 1, 1, NULL, 0, ov);
-}
-
-static void cancel_connector(struct object *o)
-{
-	check_status(o->c, ndx_connector_cancel(o->p->a.conn), NDX_OK, "connector_cancel");
-}
-
-static void close_connector(struct object *o)
-{
-	side_close_connector(&o->p->a);
-}
-
-static enum ndx_status notify_shared(struct object *o, struct ndx_overlapped *ov)
-{
-	return ndx_srq_notify(o->srq, ov);
-}
-
-static void cancel_shared(struct object *o)
-{
-	check_status(o->c, ndx_srq_cancel(o->srq), NDX_OK, "srq_cancel");
-}
-
-static void close_shared(struct object *o)
-{
-	ndx_srq_close(o->srq);
-	o->srq = NULL;
-}
-
-static enum ndx_status register_it(struct object *o, struct ndx_overlapped *ov)
-{
-	check_status(o->c, ndx_mr_create(o->p->a.adapter, &o->mr), NDX_OK, "mr_create");
-	return o->mr ? ndx_mr_register(o->mr, o->p->a.buf, 4096, 0, ov) : NDX_OK;
-}
-
-static void cancel_region(struct object *o)
-{
-	check_status(o->c, ndx_mr_cancel(o->mr), NDX_OK, "mr_cancel");
-}
-
-static void close_region(struct object *o)
-{
-	ndx_mr_close(o->mr);
-	o->mr = NULL;
-}
-
 /* Gives the cancel or close, should it not wait for us, the time to return. */
 static void dawdle(struct probe *probe)
 {
-	struct object *o = probe->arg;
+	struct hurry *h = probe->arg;
 	uint64_t until = now_ms() + DAWDLE_MS;
 
-	while (now_ms() < until && !__atomic_load_n(&o->returned, __ATOMIC_ACQUIRE))
+	while (now_ms() < until && !__atomic_load_n(&h->returned, __ATOMIC_ACQUIRE))
 		(void)sched_yield();
-	if (__atomic_load_n(&o->returned, __ATOMIC_ACQUIRE))
-		__atomic_store_n(&o->overtaken, 1, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&h->returned, __ATOMIC_ACQUIRE))
+		__atomic_store_n(&h->overtaken, 1, __ATOMIC_RELEASE);
 }
 
-static void end_slowly(struct object *o, const struct ending *e)
+static void end_slowly(struct hurry *h, const struct ending *e)
 {
+	struct check *c = h->o.c;
 	struct probe one;
 
-	if (!probe_begin_then(&one, o->c, dawdle, o))
+	if (!probe_begin_then(&one, c, dawdle, h))
 		return;
-	o->returned = 0;
-	if (check_status(o->c, e->begin(o, &one.ov), NDX_PENDING, e->what)) {
-		e->end(o);
-		__atomic_store_n(&o->returned, 1, __ATOMIC_RELEASE);
+	if (check_status(c, e->begin(&h->o, &one.ov), NDX_PENDING, e->what)) {
+		e->end(&h->o);
+		__atomic_store_n(&h->returned, 1, __ATOMIC_RELEASE);
 		probe_ends(&one, e->want, e->what);
-		check_that(o->c, !__atomic_load_n(&o->overtaken, __ATOMIC_ACQUIRE),
+		check_that(c, !__atomic_load_n(&h->overtaken, __ATOMIC_ACQUIRE),
 		           "%s returned before its callback did", e->what);
 	}
-	pair_close_all(o->c);
+	pair_close_all(c);
 	probe_end(&one);
 }
 
 void case_overlapped_cancel_and_close_wait_for_callbacks(struct check *c)
 {
-	static const struct ending list[] = {
-		{"cq_cancel", notify_queue, cancel_queue, NDX_E_CANCELED, false},
-		{"cq_close", notify_queue, close_queue, NDX_E_CANCELED, false},
-		{"listener_cancel", ask_listener, cancel_listener, NDX_E_CANCELED, false},
-		{"listener_close", ask_listener, close_listener, NDX_E_CANCELED, false},
-		{"connector_cancel", connect_to_it, cancel_connector, NDX_E_CANCELED, false},
-		{"connector_close", connect_to_it, close_connector, NDX_E_CANCELED, false},
-		{"srq_cancel", notify_shared, cancel_shared, NDX_E_CANCELED, true},
-		{"srq_close", notify_shared, close_shared, NDX_E_CANCELED, true},
-		{"mr_cancel", register_it, cancel_region, NDX_OK, false},
-		{"mr_close", register_it, close_region, NDX_OK, false},
-	};
-	struct ndx_adapter *adapter = c->world->places[0].adapter;
-	bool shared = (c->world->places[0].info.capabilities & NDX_CAP_SRQ) != 0;
+	for (size_t i = 0; i < ending_count && !check_over(c); i++) {
+		struct hurry h = {.returned = 0};
 
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]) && !check_over(c); i++) {
-		struct object o = {.c = c, .p = pair_open(c, NULL, NULL)};
-
-		if (!o.p || (list[i].shared && !shared))
+		if (!object_open(&h.o, c, &endings[i]))
 			continue;
-		if (list[i].shared) {
-			check_status(c, ndx_srq_create(adapter, 4, 1, 1, 0, 0, &o.srq), NDX_OK,
-			             "srq_create");
-			check_status(c, ndx_srq_receive(o.srq, NULL, NULL, 0), NDX_OK,
-			             "srq_receive");
-		}
-		end_slowly(&o, &list[i]);
-		ndx_srq_close(o.srq);
-		ndx_mr_close(o.mr);
+		end_slowly(&h, &endings[i]);
+		object_close(&h.o);
 	}
 }
