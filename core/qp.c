@@ -196,7 +196,7 @@ static bool wait_over(struct ndx_spi_qp *qp)
 
 	adapter_lock(adapter);
 	while (qp->connector != NULL && !conn_is_over(qp->connector)) {
-		if (base_loop_current(adapter->loop) || !adapter_wait(adapter, deadline))
+		if (!base_loop_may_wait(adapter->loop) || !adapter_wait(adapter, deadline))
 			break;
 	}
 	over = qp->connector == NULL || conn_is_over(qp->connector);
@@ -283,7 +283,7 @@ static void wait_drained(struct ndx_spi_qp *qp)
 	adapter_lock(adapter);
 	while (!is_drained(qp->connector)) {
 		/* In a callback nobody else can drive the drain: it ends here, abortively. */
-		if (base_loop_current(adapter->loop) || !adapter_wait(adapter, deadline))
+		if (!base_loop_may_wait(adapter->loop) || !adapter_wait(adapter, deadline))
 			break;
 	}
 	adapter_unlock(adapter);
@@ -305,7 +305,7 @@ static void wait_goodbye(struct ndx_spi_qp *qp)
 	deadline = base_deadline(ms < GOODBYE_PATIENCE_MS ? ms : GOODBYE_PATIENCE_MS);
 	while (qp->connector != NULL && qp->connector->phase == CONN_UP &&
 	       !conn_is_over(qp->connector)) {
-		if (base_loop_current(adapter->loop) || !adapter_wait(adapter, deadline))
+		if (!base_loop_may_wait(adapter->loop) || !adapter_wait(adapter, deadline))
 			break;
 	}
 	adapter_unlock(adapter);
@@ -348,7 +348,7 @@ static void detach(struct qp_call *call)
 	struct ndx_adapter *adapter = call->qp->object.adapter;
 	const uint64_t deadline = base_deadline(DETACH_MS);
 
-	call->can_wait = !base_loop_current(adapter->loop);
+	call->can_wait = base_loop_may_wait(adapter->loop);
 	base_loop_call(adapter->loop, end_close, call);
 	while (call->again) {
 		adapter_lock(adapter);

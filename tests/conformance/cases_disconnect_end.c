@@ -494,3 +494,26 @@ void case_disconnect_close_in_a_callback_is_graceful_without_work(struct check *
 	check_status(c, ndx_cq_cancel(p->a.cq), NDX_OK, "cq_cancel");
 	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
 }
+
+/* A proxy's situation. The other adapter's connections must not stand still meanwhile either. */
+void case_disconnect_close_in_another_adapters_callback_aborts_what_is_under_way(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	struct ndx_overlapped ask = {.callback = close_qp_here};
+	struct ndx_adapter *other = NULL;
+	struct ndx_mr *mr = NULL;
+	uint8_t memory[64];
+
+	if (!p || !check_status(c, ndx_adapter_open(p->a.place->uri, &other), NDX_OK, "open"))
+		return;
+	ask.context = &p->a;
+	side_start_notify(&p->b);
+	sends_ok(&p->a, 0, 2, 0, MESSAGE); /* find no receive */
+	if (check_status(c, ndx_mr_create(other, &mr), NDX_OK, "mr_create"))
+		check_status(c, ndx_mr_register(mr, memory, sizeof(memory), 0, &ask), NDX_PENDING,
+		             "register");
+	ndx_mr_close(mr); /* the callback has run */
+	expect_all_there(&p->a, 2, NDX_E_CANCELED);
+	side_indicated(&p->b, NDX_DISCONNECT_ABORTED);
+	ndx_adapter_close(other);
+}
