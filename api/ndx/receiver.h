@@ -122,8 +122,8 @@ struct ndx_frame_consumer {
 };
 
 /**
- * Called by the receiving thread when a receiver has come to ENDED, FAILED or, after a stop that
- * was called in a callback, STOPPED. Allowed in there: everything but what blocks.
+ * Called by the receiving thread when a receiver has come to ENDED, FAILED or STOPPED, after a
+ * stop that the receiving thread called or a close in a callback of an adapter. Allowed in there: everything but what blocks.
  */
 typedef void ndx_receiver_fn(void *context, struct ndx_receiver *receiver,
                              enum ndx_receiver_state state);
@@ -171,6 +171,7 @@ void ndx_receiver_attr_init(struct ndx_receiver_attr *attr);
  * @retval NDX_E_INVALID_PARAMETER NULL, or a number out of range; ndx_last_error() says which
  * @retval NDX_E_NOT_SUPPORTED     mode WRITE without NDX_CAP_WRITE_IMMEDIATE
  * @retval NDX_E_NO_MEMORY         no memory for the slab
+ * @retval NDX_E_WOULD_BLOCK       in a callback of an adapter
  * @return otherwise as ndx_adapter_open(), ndx_mr_register(), ndx_cq_create(), ndx_qp_create()
  *
  * Thread safety: any thread. Blocks: no longer than pinning takes; not in a callback.
@@ -183,6 +184,7 @@ enum ndx_status ndx_receiver_create(const struct ndx_receiver_attr *attr,
  *
  * @param timeout_ms  for everything together
  * @retval NDX_E_INVALID_DEVICE_STATE not CREATED
+ * @retval NDX_E_WOULD_BLOCK          in a callback of an adapter; nothing has changed
  * @return otherwise as ndx_connect_to()
  *
  * Thread safety: any thread, one at a time. Blocks: yes.
@@ -219,6 +221,7 @@ enum ndx_status ndx_receiver_set_channel(struct ndx_receiver *receiver, int fd);
  * CREATED again, and describes itself anew.
  *
  * @retval NDX_E_INVALID_DEVICE_STATE ndx_receiver_describe() is missing
+ * @retval NDX_E_WOULD_BLOCK          in a callback of an adapter; nothing has changed
  * @return otherwise as ndx_connector_connect_peer()
  *
  * Thread safety: any thread, one at a time. Blocks: up to @p timeout_ms.
@@ -267,6 +270,7 @@ struct ndx_receiver_peer {
  * starts. The numbers are checked before anything is touched.
  *
  * @retval NDX_E_INVALID_DEVICE_STATE ndx_receiver_get_numbers() is missing
+ * @retval NDX_E_WOULD_BLOCK          in a callback of an adapter; nothing has changed
  * @retval NDX_E_INVALID_PARAMETER    a number out of range, no GID, a path MTU beyond the port's,
  *                                    or a PSN that is not what the peer was told; the text says
  *                                    which
@@ -315,6 +319,7 @@ void ndx_receiver_get_cause(struct ndx_receiver *receiver, struct ndx_receiver_c
  *
  * @retval NDX_PENDING                time is over, nothing came
  * @retval NDX_E_CANCELED             none is left, and the receiver does not run
+ * @retval NDX_E_WOULD_BLOCK          in a callback of an adapter, and nothing is there
  * @retval NDX_E_INVALID_DEVICE_STATE created without `pull`
  *
  * Thread safety: any thread, several at once. Blocks: up to @p timeout_ms.
@@ -333,9 +338,10 @@ int ndx_receiver_get_fd(struct ndx_receiver *receiver);
  * their slots come back as they are released. Sequence numbers begin anew, counters go on.
  *
  * @retval NDX_E_INVALID_DEVICE_STATE neither ENDED nor FAILED
+ * @retval NDX_E_WOULD_BLOCK          in a callback of an adapter; nothing has changed
  * @return otherwise as ndx_qp_create(); it stays as it was
  *
- * Thread safety: any thread, one at a time. Blocks: no; not in a callback.
+ * Thread safety: any thread, one at a time. Blocks: as ndx_qp_close().
  */
 enum ndx_status ndx_receiver_reset(struct ndx_receiver *receiver);
 
@@ -347,12 +353,18 @@ enum ndx_status ndx_receiver_reset(struct ndx_receiver *receiver);
  * @retval NDX_E_DEVICE_BUSY a call that connects it is at work: let it run out of time, or cancel
  *                           its listener; nothing has changed
  * @retval NDX_PENDING       called by the receiving thread: it ends when the callback has returned
+ * @retval NDX_E_WOULD_BLOCK in a callback of an adapter; nothing has changed
  *
  * Thread safety: any thread. Blocks: as ndx_connector_disconnect(), by its time-outs.
  */
 enum ndx_status ndx_receiver_stop(struct ndx_receiver *receiver);
 
-/** Stop, and release. Frames that are held stay valid. NULL is a no-op. Not beside another call. */
+/**
+ * Stop, and release. Frames that are held stay valid. NULL is a no-op. Not beside another call.
+ *
+ * Blocks: as ndx_receiver_stop(). In a callback of an adapter it does not wait: the receiving thread
+ * goes on with the end of a receiver that runs, and calls `on_end` with STOPPED when it is done.
+ */
 void ndx_receiver_close(struct ndx_receiver *receiver);
 
 /** Counters; they go on over a reset. */

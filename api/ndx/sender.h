@@ -76,7 +76,7 @@ void ndx_sender_attr_init(struct ndx_sender_attr *attr);
  */
 enum ndx_status ndx_sender_create(const struct ndx_sender_attr *attr, struct ndx_sender **out);
 
-/** Connect, as ndx_receiver_connect(). Not with a receiver: that connects. */
+/** Connect, as ndx_receiver_connect(), also in a callback. Not with a receiver: that connects. */
 enum ndx_status ndx_sender_connect(struct ndx_sender *sender, const struct sockaddr *destination,
                                    socklen_t destination_len, const void *private_data,
                                    size_t private_data_len, uint32_t timeout_ms);
@@ -174,7 +174,8 @@ struct ndx_sender_stats {
 /** Read the counters. NDX_E_INVALID_PARAMETER: NULL, or `size` is too small. */
 enum ndx_status ndx_sender_get_stats(struct ndx_sender *sender, struct ndx_sender_stats *stats);
 
-/** After the connection ended: a new queue pair, as ndx_receiver_reset(). Not with a receiver. */
+/** After the connection ended: a new queue pair, as ndx_receiver_reset(). Not with a receiver. In a
+ * callback of an adapter NDX_E_WOULD_BLOCK. */
 enum ndx_status ndx_sender_reset(struct ndx_sender *sender);
 
 /**
@@ -183,7 +184,8 @@ enum ndx_status ndx_sender_reset(struct ndx_sender *sender);
  * Its own connection is disconnected. On a receiver's, what is under way has `close_timeout_ms` to
  * end. The rest is given up, and as its memory goes with the sender, that ends the connection.
  *
- * Thread safety: once. Blocks: up to `close_timeout_ms` of struct ndx_sender_attr.
+ * Thread safety: once. Blocks: up to `close_timeout_ms` of struct ndx_sender_attr. In a callback of
+ * an adapter it does not wait: frames that are under way are given up.
  */
 void ndx_sender_close(struct ndx_sender *sender);
 

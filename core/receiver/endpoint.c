@@ -4,6 +4,7 @@
 #include <ndx/helpers.h>
 
 #include "base_log.h"
+#include "base_loop.h"
 
 enum ndx_status endpoint_open(struct endpoint *e, struct ndx_adapter *adapter, const char *uri,
                               struct ndx_adapter_info *info)
@@ -21,6 +22,13 @@ enum ndx_status endpoint_open(struct endpoint *e, struct ndx_adapter *adapter, c
 	if (st != NDX_OK)
 		endpoint_close(e);
 	return st;
+}
+
+enum ndx_status endpoint_may_block(const char *call)
+{
+	if (!base_loop_in_callback())
+		return NDX_OK;
+	return fail(NDX_E_WOULD_BLOCK, 0, "%s: blocks, and this is a callback", call);
 }
 
 enum ndx_status endpoint_connect(struct endpoint *e, const struct sockaddr *destination,
@@ -67,14 +75,10 @@ enum ndx_status endpoint_connect_peer(struct endpoint *e, const struct ndx_peer_
 
 	if (st == NDX_PENDING)
 		st = ndx_overlapped_wait(&ov, timeout_ms);
-	if (st == NDX_PENDING || st == NDX_E_WOULD_BLOCK) {
-		const enum ndx_status why = st;
-
+	if (st == NDX_PENDING) {
 		(void)ndx_connector_cancel(e->connector);
 		st = ndx_overlapped_status(&ov);
-		if (st == NDX_E_CANCELED && why == NDX_E_WOULD_BLOCK)
-			st = fail(why, 0, "connecting a peer blocks, and this is a callback");
-		else if (st == NDX_E_CANCELED)
+		if (st == NDX_E_CANCELED)
 			st = fail(NDX_E_IO_TIMEOUT, 0, "the peer did not connect in %u ms",
 			          timeout_ms);
 	}

@@ -21,6 +21,9 @@ struct endpoint {
 /* `adapter`, or the one that `uri` names. */
 enum ndx_status endpoint_open(struct endpoint *e, struct ndx_adapter *adapter, const char *uri,
                               struct ndx_adapter_info *info);
+/* NDX_E_WOULD_BLOCK in a callback of some adapter. */
+enum ndx_status endpoint_may_block(const char *call);
+
 enum ndx_status endpoint_connect(struct endpoint *e, const struct sockaddr *destination,
                                  socklen_t destination_len, const void *data, size_t data_len,
                                  uint32_t timeout_ms);

@@ -114,6 +114,9 @@ enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *r,
 	if (r == NULL || peer == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_receiver_complete_connection: NULL argument");
+	st = endpoint_may_block("ndx_receiver_complete_connection");
+	if (st != NDX_OK)
+		return st;
 	if (receiver_state(r) != NDX_RECEIVER_CONNECTING || !r->numbered)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_receiver_complete_connection: the receiver is %s: call "

@@ -5,6 +5,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_loop.h"
 #include "receiver.h"
 
 enum ndx_status pull_open(struct pull *p, uint32_t room)
@@ -100,6 +101,9 @@ enum ndx_status ndx_receiver_pull(struct ndx_receiver *r, const struct ndx_frame
 			return NDX_E_CANCELED;
 		if (now >= deadline)
 			return NDX_PENDING;
+		if (base_loop_in_callback())
+			return fail(NDX_E_WOULD_BLOCK, 0,
+			            "ndx_receiver_pull: none is there, and this is a callback");
 		if (deadline == UINT64_MAX)
 			(void)poll(&set, 1, -1);
 		else

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base_log.h"
+#include "base_loop.h"
 
 #define SEQUENCE_WRAP_MAX (1u << 24)
 #define SLAB_MAX UINT32_MAX
@@ -219,7 +220,9 @@ enum ndx_status ndx_receiver_create(const struct ndx_receiver_attr *attr, struct
 
 	if (attr == NULL || out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_create: NULL argument");
-	st = check_attr(attr);
+	st = endpoint_may_block("ndx_receiver_create");
+	if (st == NDX_OK)
+		st = check_attr(attr);
 	if (st != NDX_OK)
 		return st;
 	r = calloc(1, sizeof(*r));
@@ -266,27 +269,45 @@ void ndx_receiver_get_cause(struct ndx_receiver *r, struct ndx_receiver_cause *o
 	pthread_mutex_unlock(&r->lock);
 }
 
+/* Locked: nobody else may be at it from here on. */
+static enum ndx_status begin_reset(struct ndx_receiver *r)
+{
+	while (r->resetting)
+		pthread_cond_wait(&r->changed, &r->lock);
+	if (r->state != NDX_RECEIVER_ENDED && r->state != NDX_RECEIVER_FAILED)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_receiver_reset: the receiver is %s, neither ended nor failed",
+		            ndx_receiver_state_name(r->state));
+	r->resetting = true;
+	return NDX_OK;
+}
+
 enum ndx_status ndx_receiver_reset(struct ndx_receiver *r)
 {
-	enum ndx_status st = NDX_OK;
+	enum ndx_status st;
 
 	if (r == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_reset: receiver is NULL");
+	st = endpoint_may_block("ndx_receiver_reset");
+	if (st != NDX_OK)
+		return st;
 	pthread_mutex_lock(&r->lock);
-	if (r->state != NDX_RECEIVER_ENDED && r->state != NDX_RECEIVER_FAILED)
-		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		          "ndx_receiver_reset: the receiver is %s, neither ended nor failed",
-		          ndx_receiver_state_name(r->state));
-	if (st == NDX_OK) {
-		endpoint_dismantle(&r->end);
-		st = receiver_make_qp(r);
-	}
+	st = begin_reset(r);
+	pthread_mutex_unlock(&r->lock);
+	if (st != NDX_OK)
+		return st;
+	/* Without the lock: the close waits for callbacks, which may ask for the cause. */
+	endpoint_dismantle(&r->end);
+	st = receiver_make_qp(r);
+	pthread_mutex_lock(&r->lock);
+	r->resetting = false;
 	if (st == NDX_OK) {
 		memset(&r->cause, 0, sizeof(r->cause));
 		r->numbered = false;
 		pull_end(&r->pull, false);
 		receiver_set_state(r, NDX_RECEIVER_CREATED);
 	}
+	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 	return st;
 }
@@ -309,47 +330,66 @@ static void stop_quiet(struct ndx_receiver *r)
 	receiver_set_state(r, NDX_RECEIVER_STOPPED);
 }
 
-enum ndx_status ndx_receiver_stop(struct ndx_receiver *r)
+/* Locked: it stops by itself from here on, if it was running; else it is stopped. */
+static enum ndx_status begin_stop(struct ndx_receiver *r)
 {
-	struct ndx_receive_loop *loop = NULL;
-
-	if (r == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_stop: receiver is NULL");
-	pthread_mutex_lock(&r->lock);
-	if (r->joining) {
-		pthread_mutex_unlock(&r->lock);
+	while (r->resetting)
+		pthread_cond_wait(&r->changed, &r->lock);
+	if (r->joining)
 		return fail(
 			NDX_E_DEVICE_BUSY, 0,
 			"ndx_receiver_stop: a call that connects the receiver is at work: let it "
 			"run out of time, or cancel its listener");
-	}
 	if (r->state == NDX_RECEIVER_RUNNING) {
 		receiver_set_state(r, NDX_RECEIVER_STOPPING);
-		r->told_in_callback = loop_current(r->loop);
+		r->told_in_callback = loop_current(r->loop) || base_loop_in_callback();
 		(void)__atomic_or_fetch(&r->events, RECEIVER_STOP, __ATOMIC_RELEASE);
 		loop_poke(r->loop);
 	} else if (r->state != NDX_RECEIVER_STOPPING && r->state != NDX_RECEIVER_STOPPED) {
 		stop_quiet(r);
 	}
-	if (loop_current(r->loop)) {
-		const bool done = r->state == NDX_RECEIVER_STOPPED;
+	return NDX_OK;
+}
 
-		pthread_mutex_unlock(&r->lock);
-		return done ? NDX_OK : NDX_PENDING;
+enum ndx_status ndx_receiver_stop(struct ndx_receiver *r)
+{
+	struct ndx_receive_loop *loop = NULL;
+	enum ndx_status st;
+
+	if (r == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_stop: receiver is NULL");
+	st = endpoint_may_block("ndx_receiver_stop");
+	if (st != NDX_OK)
+		return st;
+	pthread_mutex_lock(&r->lock);
+	st = begin_stop(r);
+	if (st != NDX_OK)
+		goto unlock;
+	if (loop_current(r->loop)) {
+		st = r->state == NDX_RECEIVER_STOPPED ? NDX_OK : NDX_PENDING;
+		goto unlock;
 	}
 	while (r->state != NDX_RECEIVER_STOPPED)
 		pthread_cond_wait(&r->changed, &r->lock);
 	loop = r->loop;
 	r->loop = NULL;
+unlock:
 	pthread_mutex_unlock(&r->lock);
 	ndx_receive_loop_close(loop);
-	return NDX_OK;
+	return st;
 }
 
 void ndx_receiver_close(struct ndx_receiver *r)
 {
 	if (r == NULL)
 		return;
-	(void)ndx_receiver_stop(r);
+	if (base_loop_in_callback()) {
+		/* The receiving thread does the rest, or has. */
+		pthread_mutex_lock(&r->lock);
+		(void)begin_stop(r);
+		pthread_mutex_unlock(&r->lock);
+	} else {
+		(void)ndx_receiver_stop(r);
+	}
 	receiver_drop(r);
 }

@@ -72,6 +72,7 @@ struct ndx_receiver {
 	struct ndx_receiver_cause cause;
 	struct ndx_receive_loop *loop; /* held from the first run, or from create, to stop */
 	bool joining;                  /* a call that connects it is at work */
+	bool resetting;                /* a reset is */
 	uint32_t refs;                 /* the handle, the loop, a sender */
 
 	/* posting of a sender on this connection, and of probes; leaf but for the queue pair's */

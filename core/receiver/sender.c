@@ -10,6 +10,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_loop.h"
 #include "receiver.h"
 
 #define PAGE 4096u
@@ -157,7 +158,9 @@ enum ndx_status ndx_sender_create(const struct ndx_sender_attr *attr, struct ndx
 
 	if (attr == NULL || out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_create: NULL argument");
-	st = check_attr(attr);
+	st = endpoint_may_block("ndx_sender_create");
+	if (st == NDX_OK)
+		st = check_attr(attr);
 	if (st != NDX_OK)
 		return st;
 	s = calloc(1, sizeof(*s));
@@ -288,6 +291,10 @@ static enum ndx_status keep_rate(struct ndx_sender *s, uint64_t deadline_ns)
 
 		if (now >= deadline_ns)
 			return NDX_PENDING;
+		if (base_loop_in_callback())
+			return fail(NDX_E_WOULD_BLOCK, 0,
+			            "ndx_sender_acquire: the rate allows none yet, and this is a "
+			            "callback");
 		(void)collect(s);
 		if (ms > 1)
 			(void)poll(NULL, 0, ms < 10 ? (int)ms - 1 : 10);

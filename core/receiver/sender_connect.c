@@ -33,6 +33,8 @@ enum ndx_status ndx_sender_connect(struct ndx_sender *s, const struct sockaddr *
 {
 	enum ndx_status st = unconnected(s, "ndx_sender_connect");
 
+	if (st == NDX_OK)
+		st = endpoint_may_block("ndx_sender_connect");
 	if (st != NDX_OK)
 		return st;
 	return connected(s, endpoint_connect(&s->end, destination, destination_len, private_data,
@@ -45,6 +47,8 @@ enum ndx_status ndx_sender_accept(struct ndx_sender *s, struct ndx_listener *lis
 {
 	enum ndx_status st = unconnected(s, "ndx_sender_accept");
 
+	if (st == NDX_OK)
+		st = endpoint_may_block("ndx_sender_accept");
 	if (st != NDX_OK)
 		return st;
 	return connected(
@@ -85,6 +89,8 @@ enum ndx_status ndx_sender_connect_peer(struct ndx_sender *s,
 {
 	enum ndx_status st = unconnected(s, "ndx_sender_connect_peer");
 
+	if (st == NDX_OK)
+		st = endpoint_may_block("ndx_sender_connect_peer");
 	if (st != NDX_OK)
 		return st;
 	if (peer == NULL || !s->end.described)
@@ -180,9 +186,14 @@ static void part(struct ndx_sender *s)
 
 enum ndx_status ndx_sender_reset(struct ndx_sender *s)
 {
+	enum ndx_status st;
+
 	if (s == NULL || s->receiver != NULL)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_sender_reset: sender is NULL, or uses a receiver's connection");
+	st = endpoint_may_block("ndx_sender_reset");
+	if (st != NDX_OK)
+		return st;
 	part(s);
 	return sender_make_qp(s);
 }

@@ -112,8 +112,10 @@ enum ndx_status ndx_receiver_connect(struct ndx_receiver *r, const struct sockad
                                      socklen_t destination_len, const void *private_data,
                                      size_t private_data_len, uint32_t timeout_ms)
 {
-	enum ndx_status st = ready(r, "ndx_receiver_connect", true);
+	enum ndx_status st = endpoint_may_block("ndx_receiver_connect");
 
+	if (st == NDX_OK)
+		st = ready(r, "ndx_receiver_connect", true);
 	if (st != NDX_OK)
 		return st;
 	return connected(r, endpoint_connect(&r->end, destination, destination_len, private_data,
@@ -124,8 +126,10 @@ enum ndx_status ndx_receiver_accept(struct ndx_receiver *r, struct ndx_listener 
                                     const void *private_data, size_t private_data_len,
                                     uint32_t timeout_ms)
 {
-	enum ndx_status st = ready(r, "ndx_receiver_accept", true);
+	enum ndx_status st = endpoint_may_block("ndx_receiver_accept");
 
+	if (st == NDX_OK)
+		st = ready(r, "ndx_receiver_accept", true);
 	if (st != NDX_OK)
 		return st;
 	return connected(
@@ -184,10 +188,13 @@ enum ndx_status ndx_receiver_connect_peer(struct ndx_receiver *r,
                                           const struct ndx_peer_description *peer,
                                           uint32_t timeout_ms)
 {
-	enum ndx_status st = NDX_OK;
+	enum ndx_status st;
 
 	if (r == NULL || peer == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_connect_peer: NULL argument");
+	st = endpoint_may_block("ndx_receiver_connect_peer");
+	if (st != NDX_OK)
+		return st;
 	pthread_mutex_lock(&r->lock);
 	if (r->joining)
 		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,

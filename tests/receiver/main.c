@@ -30,6 +30,8 @@ int main(int argc, char **argv)
 	              rig_uris[1], rig_rounds, (unsigned long long)rig_seed);
 	failed = _cmocka_run_group_tests("frames", frame_cases, frame_case_count, NULL, NULL);
 	failed += _cmocka_run_group_tests("life", life_cases, life_case_count, NULL, NULL);
+	failed += _cmocka_run_group_tests("callbacks", callback_cases, callback_case_count, NULL,
+	                                  NULL);
 	failed += _cmocka_run_group_tests("faults", fault_cases, fault_case_count, NULL, NULL);
 	failed += _cmocka_run_group_tests("order", order_cases, order_case_count, NULL, NULL);
 	failed += _cmocka_run_group_tests("wire", wire_cases, wire_case_count, NULL, NULL);

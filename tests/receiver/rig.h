@@ -95,6 +95,8 @@ extern const struct CMUnitTest frame_cases[];
 extern const size_t frame_case_count;
 extern const struct CMUnitTest life_cases[];
 extern const size_t life_case_count;
+extern const struct CMUnitTest callback_cases[];
+extern const size_t callback_case_count;
 extern const struct CMUnitTest fault_cases[];
 extern const size_t fault_case_count;
 extern const struct CMUnitTest order_cases[];
