@@ -213,7 +213,7 @@ enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *result
 	*got = spin(cq, results, count, timeout_ms);
 	if (*got > 0 || timeout_ms == 0)
 		return *got > 0 ? NDX_OK : NDX_PENDING;
-	if (base_loop_current(spi_cq(cq)->object.adapter->loop))
+	if (!base_loop_may_wait(spi_cq(cq)->object.adapter->loop))
 		return fail(NDX_E_WOULD_BLOCK, 0,
 		            "ndx_cq_wait_results: in a callback; use ndx_cq_notify()");
 	st = ndx_cq_get_fd(cq, &fd);

@@ -38,10 +38,9 @@ static enum ndx_status wait_step(struct ndx_connector *c, struct ndx_overlapped 
 
 static enum ndx_status refuse_in_callback(const struct ndx_adapter *adapter, const char *call)
 {
-	if (!base_loop_current(adapter->loop))
+	if (base_loop_may_wait(adapter->loop))
 		return NDX_OK;
-	return fail(NDX_E_WOULD_BLOCK, 0, "%s: blocks, and this is a callback of the adapter",
-	            call);
+	return fail(NDX_E_WOULD_BLOCK, 0, "%s: blocks, and this is a callback", call);
 }
 
 enum ndx_status ndx_connect_to(struct ndx_adapter *adapter, struct ndx_qp *qp,

@@ -197,7 +197,7 @@ static inline size_t ndx_cq_get_results(struct ndx_cq *cq, struct ndx_result *re
  * @param[out] got    how many were taken; 0 unless NDX_OK
  *
  * @retval NDX_PENDING       time is over, nothing came
- * @retval NDX_E_WOULD_BLOCK called from a callback of the same adapter, and nothing is there
+ * @retval NDX_E_WOULD_BLOCK called from a callback, of any adapter, and nothing is there
  * @return otherwise as the notification completed
  *
  * Thread safety: any thread. Blocks: up to @p timeout_ms.

@@ -17,7 +17,7 @@ NDX_DECLS_BEGIN
  * @param[out] out     the connected connector; untouched on failure
  *
  * @retval NDX_E_IO_TIMEOUT  time is over; nothing is left behind, @p qp may be tried again
- * @retval NDX_E_WOULD_BLOCK called from a callback of the adapter
+ * @retval NDX_E_WOULD_BLOCK called from a callback, of any adapter
  * @return otherwise as ndx_connector_connect() and ndx_connector_complete_connect(), with read
  *         limits at the adapter's maximum
  *

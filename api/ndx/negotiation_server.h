@@ -114,7 +114,9 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 
 /**
  * End all sessions and release. Returns when the last `closed` has returned: a plugin's function
- * that does not return holds it up. NULL is a no-op. Not in a callback of the server's.
+ * that does not return holds it up. NULL is a no-op. Not in a callback of the server's; in one of
+ * an adapter it does not wait: the server goes behind its last session, and keeps its variants
+ * until then.
  */
 void ndx_negotiation_server_close(struct ndx_negotiation_server *server);
 

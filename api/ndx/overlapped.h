@@ -44,9 +44,10 @@ struct ndx_port; /* opaque */
 
 /**
  * Completion callback. Runs on the control thread of the adapter, one at a time, never inside
- * another one. It must be short: the adapter's connections make no progress meanwhile. Calls that would block are refused there
- * with NDX_E_WOULD_BLOCK (each call says whether it blocks); starting overlapped work, posting and
- * closing objects are allowed.
+ * another one. It must be short: the adapter's connections make no progress meanwhile. Calls that
+ * would block are refused there with NDX_E_WOULD_BLOCK (each call says whether it blocks), whatever
+ * adapter they are about; starting overlapped work, posting and closing objects are allowed. What
+ * close cannot have at once there it does without, or leaves to the background; each says which.
  */
 typedef void ndx_overlapped_fn(struct ndx_overlapped *ov);
 
@@ -87,7 +88,7 @@ enum ndx_status ndx_overlapped_status(const struct ndx_overlapped *ov);
  * @param timeout_ms  milliseconds, 0 to look only, NDX_INFINITE for no limit
  *
  * @retval NDX_PENDING             time is over, still in flight: wait again or cancel
- * @retval NDX_E_WOULD_BLOCK       called from a callback of the same adapter, and not complete
+ * @retval NDX_E_WOULD_BLOCK       called from a callback, of any adapter, and not complete
  * @retval NDX_E_INVALID_PARAMETER @p ov has a callback or a port
  * @return otherwise the status the operation completed with
  *

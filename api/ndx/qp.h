@@ -138,11 +138,11 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
  * the device does not touch the queue pair's memory any more; results that were not taken can still
  * be. NULL is a no-op. Must not run beside another call on the same queue pair.
  *
- * In a callback, of its adapter or another, it waits for nothing: in one of its own nobody else could
- * drive what it would wait for, and in another's all connections of that adapter would stand still
- * meanwhile. Own requests that have not ended by then are cancelled, and the connection is aborted:
- * the peer sees that. Without any it parts as gracefully as elsewhere, but a message that is on its
- * way to one of its receives breaks the connection. Disconnect first where that matters.
+ * In a callback, of its adapter or another, it waits for nothing: in one of its own nobody else
+ * could drive what it would wait for, and in another's all connections of that adapter would stand
+ * still meanwhile. Own requests that have not ended by then are cancelled, and the connection is
+ * aborted: the peer sees that. Without any it parts as gracefully as elsewhere, but a message that
+ * is on its way to one of its receives breaks the connection. Disconnect first where that matters.
  */
 void ndx_qp_close(struct ndx_qp *qp);
 

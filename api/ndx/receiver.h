@@ -122,8 +122,9 @@ struct ndx_frame_consumer {
 };
 
 /**
- * Called by the receiving thread when a receiver has come to ENDED, FAILED or STOPPED, after a
- * stop that the receiving thread called or a close in a callback of an adapter. Allowed in there: everything but what blocks.
+ * Called by the receiving thread when a receiver has come to ENDED, FAILED or STOPPED; to the last
+ * after a stop that this thread called, and after a close in a callback of an adapter. Allowed in
+ * there: everything but what blocks.
  */
 typedef void ndx_receiver_fn(void *context, struct ndx_receiver *receiver,
                              enum ndx_receiver_state state);
@@ -362,8 +363,9 @@ enum ndx_status ndx_receiver_stop(struct ndx_receiver *receiver);
 /**
  * Stop, and release. Frames that are held stay valid. NULL is a no-op. Not beside another call.
  *
- * Blocks: as ndx_receiver_stop(). In a callback of an adapter it does not wait: the receiving thread
- * goes on with the end of a receiver that runs, and calls `on_end` with STOPPED when it is done.
+ * Blocks: as ndx_receiver_stop(). In a callback of an adapter it does not wait: the receiving
+ * thread goes on with the end of a receiver that runs, and calls `on_end` with STOPPED when it is
+ * done.
  */
 void ndx_receiver_close(struct ndx_receiver *receiver);
 

@@ -147,7 +147,7 @@ enum ndx_status ndx_overlapped_wait(struct ndx_overlapped *ov, uint32_t timeout_
 		            "the overlapped object completes by callback or port; it cannot be "
 		            "waited for");
 	if (in_flight(state_of(ov)) && timeout_ms != 0 &&
-	    base_loop_current(ov->reserved[BASE_OV_LOOP]))
+	    !base_loop_may_wait(ov->reserved[BASE_OV_LOOP]))
 		return fail(NDX_E_WOULD_BLOCK, 0,
 		            "waiting in a callback would stop the adapter; use a callback or port");
 	while (in_flight(state_of(ov))) {

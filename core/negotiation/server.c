@@ -67,11 +67,17 @@ void server_count(struct ndx_negotiation_server *server, uint64_t *counter)
 
 void server_gone(struct ndx_negotiation_server *server)
 {
+	bool finish;
+
 	pthread_mutex_lock(&server->lock);
 	server->stats.alive--;
 	if (server->stats.alive == 0)
 		(void)pthread_cond_broadcast(&server->empty);
+	finish = server->stats.alive == 0 && server->closing;
 	pthread_mutex_unlock(&server->lock);
+	/* Who waits in close may have freed it. */
+	if (finish)
+		base_loop_post(server->loop, &server->finish);
 }
 
 static void on_relief(void *arg)
@@ -140,6 +146,37 @@ static void drop_variants(struct ndx_negotiation_server *server)
 	free(server->variants);
 }
 
+static void server_free(void *arg)
+{
+	struct ndx_negotiation_server *server = arg;
+
+	server_unlisten(server);
+	drop_variants(server);
+	(void)pthread_cond_destroy(&server->empty);
+	(void)pthread_mutex_destroy(&server->lock);
+	free(server);
+}
+
+static void last_tick(void *arg)
+{
+	struct ndx_negotiation_server *server = arg;
+
+	server->stopping = true;
+	base_timer_cancel(server->loop, &server->tick);
+	base_timer_cancel(server->loop, &server->relief);
+	server_tell_left_out(server, true);
+}
+
+/* The last session has gone, and nobody waits for that. */
+static void finish_on_loop(void *arg)
+{
+	struct ndx_negotiation_server *server = arg;
+
+	last_tick(server);
+	pool_fini(&server->pool);
+	base_loop_destroy(server->loop, server_free, server);
+}
+
 enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_server_attr *attr,
                                               struct ndx_negotiation_server **out)
 {
@@ -159,6 +196,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	base_list_init(&server->clients);
 	(void)pthread_mutex_init(&server->lock, NULL);
 	(void)pthread_cond_init(&server->empty, NULL);
+	server->finish = (struct base_job){.fn = finish_on_loop, .arg = server};
 	server->tick = (struct base_timer){.fn = on_tick, .arg = server};
 	server->relief = (struct base_timer){.fn = on_relief, .arg = server};
 	st = keep_variants(server);
@@ -216,14 +254,17 @@ static void stop_on_loop(void *arg)
 	}
 }
 
-static void last_tick(void *arg)
+/* In a callback nothing is waited for: the server ends behind its last session. */
+static void close_behind(struct ndx_negotiation_server *server)
 {
-	struct ndx_negotiation_server *server = arg;
+	bool finish;
 
-	server->stopping = true;
-	base_timer_cancel(server->loop, &server->tick);
-	base_timer_cancel(server->loop, &server->relief);
-	server_tell_left_out(server, true);
+	pthread_mutex_lock(&server->lock);
+	server->closing = true;
+	finish = server->stats.alive == 0;
+	pthread_mutex_unlock(&server->lock);
+	if (finish)
+		base_loop_post(server->loop, &server->finish);
 }
 
 void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
@@ -231,6 +272,10 @@ void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
 	if (server == NULL)
 		return;
 	base_loop_call(server->loop, stop_on_loop, server);
+	if (base_loop_in_callback()) {
+		close_behind(server);
+		return;
+	}
 	pthread_mutex_lock(&server->lock);
 	while (server->stats.alive > 0)
 		(void)pthread_cond_wait(&server->empty, &server->lock);
@@ -238,12 +283,7 @@ void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
 	/* The tick went on, lest stuck calls kept the others from their ends. */
 	base_loop_call(server->loop, last_tick, server);
 	pool_fini(&server->pool);
-	base_loop_destroy(server->loop, NULL, NULL);
-	server_unlisten(server);
-	drop_variants(server);
-	(void)pthread_cond_destroy(&server->empty);
-	(void)pthread_mutex_destroy(&server->lock);
-	free(server);
+	base_loop_destroy(server->loop, server_free, server);
 }
 
 enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server *server,

@@ -99,8 +99,10 @@ struct ndx_negotiation_server {
 	struct ndx_negotiation_server_stats stats; /* under the lock */
 	uint64_t last_session;
 	bool stopping;
-	bool starved; /* of descriptors: nobody is accepted before the next tick, ... */
-	bool said_so; /* ... and the log knows */
+	bool closing;           /* nobody waits for the last session; under the lock */
+	struct base_job finish; /* what is done then */
+	bool starved;           /* of descriptors: nobody is accepted before the next tick, ... */
+	bool said_so;           /* ... and the log knows */
 	pthread_mutex_t lock;
 	pthread_cond_t empty;
 };

@@ -446,7 +446,8 @@ void ndx_session_close(struct ndx_session *s)
 	session_channel_leave(s);
 	if (s->state == NDX_SESSION_CONNECTED && (s->link.fd >= 0 || s->link.channel != NULL)) {
 		frame_write_header(bytes, &bye);
-		(void)link_send(&s->link, bytes, sizeof(bytes), base_deadline(100));
+		(void)link_send(&s->link, bytes, sizeof(bytes),
+		                base_deadline(base_loop_in_callback() ? 0 : 100));
 	}
 	dialogue_fini(&s->dialogue);
 	link_fini(&s->link);

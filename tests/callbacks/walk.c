@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * usage: callback-walk MAP URI [NAME]: every public call, in a callback of its objects' adapter and
+ * in one of another adapter: each comes back, with the status that the table names. MAP: the list
+ * of what the library exports; a call without a row is a failure.
+ */
+#include "walk.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const struct {
+	const struct row *rows;
+	const size_t *count;
+} tables[] = {
+	{object_rows, &object_row_count}, {connection_rows, &connection_row_count},
+	{frame_rows, &frame_row_count},   {session_rows, &session_row_count},
+	{plain_rows, &plain_row_count},
+};
+enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
+
+static const struct row *find(const char *name)
+{
+	for (size_t t = 0; t < TABLES; t++) {
+		for (size_t i = 0; i < *tables[t].count; i++) {
+			if (strcmp(tables[t].rows[i].name, name) == 0)
+				return &tables[t].rows[i];
+		}
+	}
+	return NULL;
+}
+
+/* Every export has a row; false: one has none, or the list is not one. */
+static bool is_complete(const char *path)
+{
+	FILE *map = fopen(path, "r");
+	char line[256];
+	char name[128];
+	size_t count = 0;
+	bool complete = true;
+
+	if (!map) {
+		perror(path);
+		return false;
+	}
+	while (fgets(line, sizeof(line), map)) {
+		if (sscanf(line, " ndx_%127[a-z0-9_];", name) != 1)
+			continue;
+		(void)snprintf(line, sizeof(line), "ndx_%s", name);
+		count++;
+		if (!find(line)) {
+			fprintf(stderr, "%s has no row: what does it do in a callback?\n", line);
+			complete = false;
+		}
+	}
+	(void)fclose(map);
+	return complete && count > 0;
+}
+
+/* ---- one call ---- */
+
+struct step {
+	struct scene scene;
+	const struct row *row;
+	struct ndx_overlapped trigger;
+	unsigned char memory[64];
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t changed;
+	bool over;
+	enum ndx_status status;
+	char text[256];
+};
+
+static void in_callback(struct ndx_overlapped *ov)
+{
+	struct step *step = ov->context;
+	const enum ndx_status st = step->row->call(&step->scene);
+
+	(void)pthread_mutex_lock(&step->lock);
+	step->status = st;
+	(void)snprintf(step->text, sizeof(step->text), "%s", ndx_last_error());
+	step->over = true;
+	(void)pthread_cond_signal(&step->changed);
+	(void)pthread_mutex_unlock(&step->lock);
+}
+
+/* What hangs, hangs for good: nothing can be closed any more. */
+static void await(struct step *step, const char *where)
+{
+	struct timespec until;
+	int err = 0;
+
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 2 * PATIENCE_MS / 1000;
+	(void)pthread_mutex_lock(&step->lock);
+	while (!step->over && err == 0)
+		err = pthread_cond_timedwait(&step->changed, &step->lock, &until);
+	(void)pthread_mutex_unlock(&step->lock);
+	if (err != 0) {
+		fprintf(stderr, "%s in a callback of %s does not come back\n", step->row->name,
+		        where);
+		abort();
+	}
+}
+
+static bool is_right(const struct row *row, enum ndx_status st)
+{
+	return st == row->want || (row->other != NDX_OK && st == row->other);
+}
+
+/* In a callback of `adapter`. */
+static bool take(struct step *step, struct ndx_adapter *adapter, const char *where)
+{
+	struct ndx_mr *mr = NULL;
+	bool good;
+
+	step->trigger = (struct ndx_overlapped){.callback = in_callback, .context = step};
+	if (ndx_mr_create(adapter, &mr) != NDX_OK ||
+	    ndx_mr_register(mr, step->memory, sizeof(step->memory), 0, &step->trigger) !=
+	            NDX_PENDING) {
+		fprintf(stderr, "no callback: %s\n", ndx_last_error());
+		return false;
+	}
+	await(step, where);
+	good = is_right(step->row, step->status);
+	if (!good)
+		fprintf(stderr, "%s in a callback of %s: %s (%s), not %s\n", step->row->name, where,
+		        ndx_status_name(step->status), step->text,
+		        ndx_status_name(step->row->want));
+	ndx_mr_close(mr);
+	return good;
+}
+
+static bool walk_one(const char *uri, struct ndx_adapter *other, const struct row *row)
+{
+	struct step *step = calloc(1, sizeof(*step));
+	bool good;
+
+	if (!step)
+		return false;
+	(void)pthread_mutex_init(&step->lock, NULL);
+	(void)pthread_cond_init(&step->changed, NULL);
+	step->row = row;
+	good = scene_open(&step->scene, uri);
+	if (good && other)
+		good = take(step, other, "another adapter");
+	else if (good)
+		good = take(step, step->scene.own, "its adapter");
+	scene_close(&step->scene);
+	(void)pthread_cond_destroy(&step->changed);
+	(void)pthread_mutex_destroy(&step->lock);
+	free(step);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	struct ndx_adapter *other = NULL;
+	unsigned calls = 0;
+	unsigned failed = 0;
+
+	if (argc < 3 || !is_complete(argv[1]))
+		return 1;
+	if (ndx_adapter_open(argv[2], &other) != NDX_OK) {
+		fprintf(stderr, "%s\n", ndx_last_error());
+		return 1;
+	}
+	for (size_t t = 0; t < TABLES; t++) {
+		for (size_t i = 0; i < *tables[t].count; i++) {
+			const struct row *row = &tables[t].rows[i];
+
+			if (argc > 3 && strcmp(argv[3], row->name) != 0)
+				continue;
+			failed += !walk_one(argv[2], NULL, row);
+			failed += !walk_one(argv[2], other, row);
+			calls++;
+		}
+	}
+	ndx_adapter_close(other);
+	printf("%u calls, %u failures\n", calls, failed);
+	return failed == 0 && calls > 0 ? 0 : 1;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frameworks, variants, sessions, servers. */
+#include <stdlib.h>
+
+#include "same_plugin.h"
+#include "walk.h"
+
+static void swallow(void *arg, const struct ndx_plugin_entry *entry)
+{
+	(void)arg;
+	(void)entry;
+}
+
+static enum ndx_status call_negotiation_create(struct scene *s)
+{
+	struct ndx_negotiation *n = NULL;
+	enum ndx_status st = ndx_negotiation_create(&n);
+
+	(void)s;
+	(void)ndx_negotiation_close(n);
+	return st;
+}
+
+static enum ndx_status call_negotiation_close(struct scene *s)
+{
+	return ndx_negotiation_close(s->negotiation);
+}
+
+static enum ndx_status call_negotiation_discover(struct scene *s)
+{
+	size_t count = 0;
+
+	return ndx_negotiation_discover(s->negotiation, "/nonexistent", &count);
+}
+
+static enum ndx_status call_negotiation_load(struct scene *s)
+{
+	return ndx_negotiation_load(s->negotiation, "/nonexistent.so");
+}
+
+static enum ndx_status call_negotiation_register(struct scene *s)
+{
+	return ndx_negotiation_register(s->negotiation, &same_plugin);
+}
+
+static enum ndx_status call_negotiation_unregister(struct scene *s)
+{
+	return ndx_negotiation_unregister(s->negotiation, "same");
+}
+
+static enum ndx_status call_negotiation_list(struct scene *s)
+{
+	ndx_negotiation_list(s->negotiation, swallow, NULL);
+	return NDX_OK;
+}
+
+static enum ndx_status call_negotiation_get_variant(struct scene *s)
+{
+	struct ndx_variant *v = NULL;
+	enum ndx_status st;
+
+	st = ndx_negotiation_get_variant(s->negotiation, "same", "as-it-is", NULL, 0, &v);
+	ndx_variant_close(v);
+	return st;
+}
+
+static enum ndx_status call_variant_name(struct scene *s)
+{
+	return ndx_variant_name(s->variant) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status call_variant_plugin_name(struct scene *s)
+{
+	return ndx_variant_plugin_name(s->variant) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status call_variant_setting(struct scene *s)
+{
+	(void)ndx_variant_setting(s->variant, "none");
+	return NDX_OK;
+}
+
+static enum ndx_status call_negotiation_server_attr_init(struct scene *s)
+{
+	struct ndx_negotiation_server_attr attr;
+
+	(void)s;
+	ndx_negotiation_server_attr_init(&attr);
+	return attr.size == sizeof(attr) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status call_negotiation_server_create(struct scene *s)
+{
+	struct ndx_negotiation_server_attr attr;
+	struct ndx_negotiation_server *out = NULL;
+	enum ndx_status st;
+
+	ndx_negotiation_server_attr_init(&attr);
+	attr.address = "127.0.0.1:0";
+	attr.variants = &s->variant;
+	attr.variant_count = 1;
+	st = ndx_negotiation_server_create(&attr, &out);
+	ndx_negotiation_server_close(out);
+	return st;
+}
+
+static enum ndx_status call_negotiation_server_close(struct scene *s)
+{
+	ndx_negotiation_server_close(s->server);
+	s->server = NULL;
+	return NDX_OK;
+}
+
+static enum ndx_status call_negotiation_server_get_address(struct scene *s)
+{
+	struct sockaddr_storage at;
+	socklen_t length = sizeof(at);
+
+	return ndx_negotiation_server_get_address(s->server, (struct sockaddr *)&at, &length);
+}
+
+static enum ndx_status call_negotiation_server_get_stats(struct scene *s)
+{
+	struct ndx_negotiation_server_stats stats;
+
+	ndx_negotiation_server_get_stats(s->server, &stats);
+	return NDX_OK;
+}
+
+static enum ndx_status call_session_attr_init(struct scene *s)
+{
+	struct ndx_session_attr attr;
+
+	(void)s;
+	ndx_session_attr_init(&attr);
+	return attr.size == sizeof(attr) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status call_session_create(struct scene *s)
+{
+	static const char *const servers[] = {"127.0.0.1:1"};
+	struct ndx_session_attr attr;
+	struct ndx_session *out = NULL;
+	enum ndx_status st;
+
+	ndx_session_attr_init(&attr);
+	attr.variant = s->variant;
+	attr.servers = servers;
+	attr.server_count = 1;
+	st = ndx_session_create(&attr, &out);
+	ndx_session_close(out);
+	return st;
+}
+
+static enum ndx_status call_session_close(struct scene *s)
+{
+	ndx_session_close(s->session);
+	s->session = NULL;
+	return NDX_OK;
+}
+
+static enum ndx_status call_session_cancel(struct scene *s)
+{
+	ndx_session_cancel(s->session);
+	return NDX_OK;
+}
+
+static enum ndx_status call_session_connect(struct scene *s)
+{
+	return ndx_session_connect(s->session);
+}
+
+static enum ndx_status call_session_execute(struct scene *s)
+{
+	return ndx_session_execute(s->session, NDX_STAGE_INFO);
+}
+
+static enum ndx_status call_session_run(struct scene *s)
+{
+	return ndx_session_run(s->session);
+}
+
+static enum ndx_status call_session_get_agreement(struct scene *s)
+{
+	struct ndx_peer_description own;
+	struct ndx_peer_description peer;
+	struct ndx_agreement agreed;
+
+	return ndx_session_get_agreement(s->session, &own, &peer, &agreed);
+}
+
+static enum ndx_status call_session_get_error(struct scene *s)
+{
+	struct ndx_session_error error;
+
+	ndx_session_get_error(s->session, &error);
+	return NDX_OK;
+}
+
+static enum ndx_status call_session_get_history(struct scene *s)
+{
+	uint64_t dropped;
+
+	(void)ndx_session_get_history(s->session, NULL, 0, &dropped);
+	return NDX_OK;
+}
+
+static enum ndx_status call_session_get_id(struct scene *s)
+{
+	(void)ndx_session_get_id(s->session);
+	return NDX_OK;
+}
+
+static enum ndx_status call_session_get_server(struct scene *s)
+{
+	(void)ndx_session_get_server(s->session);
+	return NDX_OK;
+}
+
+static enum ndx_status call_session_get_state(struct scene *s)
+{
+	return ndx_session_get_state(s->session) == NDX_SESSION_CREATED ? NDX_OK
+	                                                                : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status call_session_snapshot(struct scene *s)
+{
+	char *json = NULL;
+	enum ndx_status st = ndx_session_snapshot(s->session, &json);
+
+	free(json);
+	return st;
+}
+
+const struct row session_rows[] = {
+	{"ndx_negotiation_create", call_negotiation_create, NDX_OK, NDX_OK},
+	{"ndx_negotiation_close", call_negotiation_close, NDX_E_DEVICE_BUSY, NDX_OK},
+	{"ndx_negotiation_discover", call_negotiation_discover, NDX_E_NOT_FOUND, NDX_OK},
+	{"ndx_negotiation_load", call_negotiation_load, NDX_E_DEVICE_NOT_READY, NDX_OK},
+	{"ndx_negotiation_register", call_negotiation_register, NDX_E_DEVICE_BUSY, NDX_OK},
+	{"ndx_negotiation_unregister", call_negotiation_unregister, NDX_E_DEVICE_BUSY, NDX_OK},
+	{"ndx_negotiation_list", call_negotiation_list, NDX_OK, NDX_OK},
+	{"ndx_negotiation_get_variant", call_negotiation_get_variant, NDX_OK, NDX_OK},
+	{"ndx_variant_close", call_negotiation_get_variant, NDX_OK, NDX_OK},
+	{"ndx_variant_name", call_variant_name, NDX_OK, NDX_OK},
+	{"ndx_variant_plugin_name", call_variant_plugin_name, NDX_OK, NDX_OK},
+	{"ndx_variant_setting", call_variant_setting, NDX_OK, NDX_OK},
+	{"ndx_negotiation_server_attr_init", call_negotiation_server_attr_init, NDX_OK, NDX_OK},
+	{"ndx_negotiation_server_create", call_negotiation_server_create, NDX_OK, NDX_OK},
+	{"ndx_negotiation_server_close", call_negotiation_server_close, NDX_OK, NDX_OK},
+	{"ndx_negotiation_server_get_address", call_negotiation_server_get_address, NDX_OK, NDX_OK},
+	{"ndx_negotiation_server_get_stats", call_negotiation_server_get_stats, NDX_OK, NDX_OK},
+	{"ndx_session_attr_init", call_session_attr_init, NDX_OK, NDX_OK},
+	{"ndx_session_create", call_session_create, NDX_OK, NDX_OK},
+	{"ndx_session_close", call_session_close, NDX_OK, NDX_OK},
+	{"ndx_session_cancel", call_session_cancel, NDX_OK, NDX_OK},
+	{"ndx_session_connect", call_session_connect, NDX_E_WOULD_BLOCK, NDX_OK},
+	{"ndx_session_execute", call_session_execute, NDX_E_WOULD_BLOCK, NDX_OK},
+	{"ndx_session_run", call_session_run, NDX_E_WOULD_BLOCK, NDX_OK},
+	{"ndx_session_get_agreement", call_session_get_agreement, NDX_E_INVALID_DEVICE_STATE,
+         NDX_OK},
+	{"ndx_session_get_error", call_session_get_error, NDX_OK, NDX_OK},
+	{"ndx_session_get_history", call_session_get_history, NDX_OK, NDX_OK},
+	{"ndx_session_get_id", call_session_get_id, NDX_OK, NDX_OK},
+	{"ndx_session_get_server", call_session_get_server, NDX_OK, NDX_OK},
+	{"ndx_session_get_state", call_session_get_state, NDX_OK, NDX_OK},
+	{"ndx_session_snapshot", call_session_snapshot, NDX_OK, NDX_OK},
+};
+const size_t session_row_count = sizeof(session_rows) / sizeof(session_rows[0]);
