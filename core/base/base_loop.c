@@ -7,41 +7,15 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#include "base_callbacks.h"
 #include "base_linux.h"
 #include "base_lock.h"
 #include "base_log.h"
+#include "base_loop_state.h"
 #include "base_ov.h"
 #include "base_ov_state.h"
 #include "base_thread.h"
 
-#define BATCH 16
 #define JOBS_AT_ONCE 64 /* then timers and descriptors have their turn */
-#define NS_PER_MS 1000000ull
-
-struct ndx_loop {
-	pthread_t thread;
-	int poll;
-	int kick; /* raised for a thread that sleeps; never lowered, each time is an edge */
-	struct base_lock lock; /* of all below */
-	bool asleep;           /* or about to be; whoever wakes it says that it is not any more */
-	struct base_job *jobs;
-	struct base_job **jobs_end;
-	struct base_callbacks callbacks;
-	struct base_list timers; /* by deadline */
-	uint32_t wakers;         /* who are about to wake the thread, without the lock */
-	bool stop;
-	bool self;   /* nobody joins: the thread frees the loop */
-	bool inside; /* the thread sleeps in a call of another loop, on: */
-	uint32_t nudges;
-	base_loop_fn *last;
-	void *last_arg;
-	/* thread's own */
-	bool hurried; /* runs a call that was made in a callback */
-	struct base_poll_event batch[BATCH];
-	int batch_count;
-	int batch_left;
-};
 
 /* So that base_loop_current() needs no lock while the thread is starting. */
 static _Thread_local struct ndx_loop *t_current;
@@ -91,8 +65,7 @@ static bool needs_kick(struct ndx_loop *loop)
 	return asleep;
 }
 
-/* Lock held: behind it the loop may be gone, by what it was woken for. */
-static void kick(struct ndx_loop *loop)
+void base_loop_kick(struct ndx_loop *loop)
 {
 	if (base_loop_current(loop))
 		return;
@@ -116,7 +89,7 @@ void base_loop_post(struct ndx_loop *loop, struct base_job *job)
 		return;
 	base_lock_acquire(&loop->lock);
 	append(loop, job);
-	kick(loop);
+	base_loop_kick(loop);
 	base_lock_release(&loop->lock);
 }
 
@@ -163,7 +136,7 @@ void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov)
 {
 	base_lock_acquire(&loop->lock);
 	base_callbacks_add(&loop->callbacks, ov);
-	kick(loop);
+	base_loop_kick(loop);
 	base_lock_release(&loop->lock);
 }
 
@@ -171,7 +144,7 @@ void base_loop_behind(struct ndx_loop *loop, struct ndx_overlapped *ov, uintptr_
 {
 	base_lock_acquire(&loop->lock);
 	base_callbacks_add_behind(&loop->callbacks, ov, of);
-	kick(loop);
+	base_loop_kick(loop);
 	base_lock_release(&loop->lock);
 }
 
@@ -455,7 +428,7 @@ void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
 	loop->last_arg = arg;
 	if (on_loop)
 		(void)pthread_detach(thread);
-	kick(loop);
+	base_loop_kick(loop);
 	base_lock_release(&loop->lock);
 	if (on_loop)
 		return;
@@ -572,60 +545,4 @@ void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 	}
 	while (__atomic_load_n(&call.done, __ATOMIC_ACQUIRE) == 0)
 		base_futex_wait(&call.done, 0, UINT64_MAX);
-}
-
-void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms)
-{
-	struct base_list *at;
-
-	base_lock_acquire(&loop->lock);
-	if (timer->armed)
-		base_list_remove(&timer->node);
-	timer->deadline_ns = base_now_ns() + ms * NS_PER_MS;
-	/* Most timers of a kind are equally long: the place is near the end. */
-	at = loop->timers.prev;
-	while (at != &loop->timers &&
-	       container_of(at, struct base_timer, node)->deadline_ns > timer->deadline_ns)
-		at = at->prev;
-	base_list_add(at->next, &timer->node);
-	timer->armed = true;
-	if (loop->timers.next == &timer->node)
-		kick(loop);
-	base_lock_release(&loop->lock);
-}
-
-void base_timer_cancel(struct ndx_loop *loop, struct base_timer *timer)
-{
-	base_lock_acquire(&loop->lock);
-	if (timer->armed) {
-		base_list_remove(&timer->node);
-		timer->armed = false;
-	}
-	base_lock_release(&loop->lock);
-}
-
-enum ndx_status base_watch_add(struct ndx_loop *loop, struct base_watch *watch, uint32_t events,
-                               bool once)
-{
-	if (base_poll_add(loop->poll, watch->fd, events, once, watch) != 0)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
-		            "cannot watch descriptor %d; see /proc/sys/fs/epoll", watch->fd);
-	return NDX_OK;
-}
-
-void base_watch_rearm(struct ndx_loop *loop, struct base_watch *watch, uint32_t events)
-{
-	(void)base_poll_rearm(loop->poll, watch->fd, events, watch);
-}
-
-void base_watch_remove(struct ndx_loop *loop, struct base_watch *watch)
-{
-	base_poll_remove(loop->poll, watch->fd);
-	for (int i = 0; i < loop->batch_left; i++) {
-		/* the rest of the batch ends where the batch ends */
-		struct base_poll_event *ev = &loop->batch[loop->batch_count - 1 - i];
-
-		if (ev->data == watch)
-			ev->data = NULL;
-	}
 }
