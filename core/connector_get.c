@@ -134,6 +134,8 @@ enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connec
 {
 	enum ndx_disconnect_reason reason;
 
+	if (c == NULL)
+		return NDX_DISCONNECT_NONE;
 	adapter_lock(c->adapter);
 	reason = conn_reason(c);
 	adapter_unlock(c->adapter);

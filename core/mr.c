@@ -199,12 +199,12 @@ enum ndx_status ndx_mr_cancel(struct ndx_mr *mr)
 
 uint32_t ndx_mr_get_local_token(const struct ndx_mr *mr)
 {
-	return const_mr(mr)->registered ? const_mr(mr)->local_token : 0;
+	return mr != NULL && const_mr(mr)->registered ? const_mr(mr)->local_token : 0;
 }
 
 uint32_t ndx_mr_get_remote_token(const struct ndx_mr *mr)
 {
-	return const_mr(mr)->registered ? const_mr(mr)->remote_token : 0;
+	return mr != NULL && const_mr(mr)->registered ? const_mr(mr)->remote_token : 0;
 }
 
 enum ndx_status ndx_mw_create(struct ndx_adapter *adapter, struct ndx_mw **out)
@@ -241,5 +241,5 @@ void ndx_mw_close(struct ndx_mw *mw)
 
 uint32_t ndx_mw_get_remote_token(const struct ndx_mw *mw)
 {
-	return ((const struct ndx_spi_mw *)(const void *)mw)->remote_token;
+	return mw != NULL ? ((const struct ndx_spi_mw *)(const void *)mw)->remote_token : 0;
 }

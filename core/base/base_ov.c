@@ -125,6 +125,8 @@ void base_ov_deliver(struct ndx_overlapped *ov)
 
 enum ndx_status ndx_overlapped_status(const struct ndx_overlapped *ov)
 {
+	if (ov == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_overlapped_status: ov is NULL");
 	return in_flight(state_of(ov)) ? NDX_PENDING : ov->status;
 }
 
@@ -142,6 +144,8 @@ enum ndx_status ndx_overlapped_wait(struct ndx_overlapped *ov, uint32_t timeout_
 {
 	uint64_t deadline = base_deadline(timeout_ms);
 
+	if (ov == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_overlapped_wait: ov is NULL");
 	if (ov->callback != NULL || ov->port != NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "the overlapped object completes by callback or port; it cannot be "

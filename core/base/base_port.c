@@ -70,6 +70,8 @@ void ndx_port_close(struct ndx_port *port)
 
 int ndx_port_get_fd(struct ndx_port *port)
 {
+	if (port == NULL)
+		return -1;
 	base_lock_acquire(&port->lock);
 	port->asked = true;
 	show(port);

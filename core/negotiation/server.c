@@ -305,6 +305,9 @@ enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server
 void ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,
                                       struct ndx_negotiation_server_stats *out)
 {
+	memset(out, 0, sizeof(*out));
+	if (server == NULL)
+		return;
 	pthread_mutex_lock(&server->lock);
 	*out = server->stats;
 	pthread_mutex_unlock(&server->lock);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions: what they know. Any thread. */
+#include "base_log.h"
 #include "session.h"
 
 uint64_t ndx_session_get_id(const struct ndx_session *s)
 {
-	return s->id;
+	return s != NULL ? s->id : 0;
 }
 
 /* The lock is not part of what a caller sees as constant. */
@@ -17,6 +18,8 @@ enum ndx_session_state ndx_session_get_state(const struct ndx_session *s)
 {
 	enum ndx_session_state state;
 
+	if (s == NULL)
+		return NDX_SESSION_FAILED;
 	pthread_mutex_lock(lock_of(s));
 	state = s->state;
 	pthread_mutex_unlock(lock_of(s));
@@ -27,6 +30,8 @@ const char *ndx_session_get_server(const struct ndx_session *s)
 {
 	const char *server;
 
+	if (s == NULL)
+		return NULL;
 	pthread_mutex_lock(lock_of(s));
 	server = s->server;
 	pthread_mutex_unlock(lock_of(s));
@@ -40,6 +45,9 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
 {
 	bool known;
 
+	if (s == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_session_get_agreement: session is NULL");
 	/* Written once, before `agreed` is. */
 	pthread_mutex_lock(lock_of(s));
 	known = s->agreed;
@@ -57,6 +65,9 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
 
 void ndx_session_get_error(const struct ndx_session *s, struct ndx_session_error *out)
 {
+	*out = (struct ndx_session_error){0};
+	if (s == NULL)
+		return;
 	pthread_mutex_lock(lock_of(s));
 	*out = s->error;
 	pthread_mutex_unlock(lock_of(s));
@@ -65,6 +76,8 @@ void ndx_session_get_error(const struct ndx_session *s, struct ndx_session_error
 size_t ndx_session_get_history(const struct ndx_session *s, struct ndx_history_entry *entries,
                                size_t count, uint64_t *dropped)
 {
+	if (s == NULL)
+		return 0;
 	return history_copy(&((struct ndx_session *)(uintptr_t)s)->history, entries, count,
 	                    dropped);
 }

@@ -207,17 +207,17 @@ void ndx_variant_close(struct ndx_variant *v)
 
 const char *ndx_variant_plugin_name(const struct ndx_variant *v)
 {
-	return v->plugin->name;
+	return v != NULL ? v->plugin->name : "";
 }
 
 const char *ndx_variant_name(const struct ndx_variant *v)
 {
-	return v->table->name;
+	return v != NULL ? v->table->name : "";
 }
 
 const char *ndx_variant_setting(const struct ndx_variant *v, const char *name)
 {
-	for (size_t i = 0; i < v->count; i++)
+	for (size_t i = 0; v != NULL && i < v->count; i++)
 		if (strcmp(v->values[i].param->name, name) == 0)
 			return v->values[i].text;
 	return NULL;

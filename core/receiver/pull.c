@@ -113,5 +113,5 @@ enum ndx_status ndx_receiver_pull(struct ndx_receiver *r, const struct ndx_frame
 
 int ndx_receiver_get_fd(struct ndx_receiver *r)
 {
-	return r->pull.ring != NULL ? r->pull.flag : -1;
+	return r != NULL && r->pull.ring != NULL ? r->pull.flag : -1;
 }

@@ -249,21 +249,24 @@ enum ndx_status ndx_receiver_create(const struct ndx_receiver_attr *attr, struct
 
 struct ndx_qp *ndx_receiver_get_qp(struct ndx_receiver *r)
 {
-	return r->end.qp;
+	return r != NULL ? r->end.qp : NULL;
 }
 
 struct ndx_adapter *ndx_receiver_get_adapter(struct ndx_receiver *r)
 {
-	return r->end.adapter;
+	return r != NULL ? r->end.adapter : NULL;
 }
 
 enum ndx_receiver_state ndx_receiver_get_state(const struct ndx_receiver *r)
 {
-	return receiver_state(r);
+	return r != NULL ? receiver_state(r) : NDX_RECEIVER_STOPPED;
 }
 
 void ndx_receiver_get_cause(struct ndx_receiver *r, struct ndx_receiver_cause *out)
 {
+	memset(out, 0, sizeof(*out));
+	if (r == NULL)
+		return;
 	pthread_mutex_lock(&r->lock);
 	*out = r->cause;
 	pthread_mutex_unlock(&r->lock);

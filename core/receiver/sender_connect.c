@@ -115,17 +115,19 @@ enum ndx_status ndx_sender_start(struct ndx_sender *s, struct ndx_connector *con
 
 struct ndx_qp *ndx_sender_get_qp(struct ndx_sender *s)
 {
+	if (s == NULL)
+		return NULL;
 	return s->receiver != NULL ? s->receiver->end.qp : s->end.qp;
 }
 
 struct ndx_adapter *ndx_sender_get_adapter(struct ndx_sender *s)
 {
-	return s->end.adapter;
+	return s != NULL ? s->end.adapter : NULL;
 }
 
 struct ndx_connector *ndx_sender_get_connector(struct ndx_sender *s)
 {
-	return s->end.connector;
+	return s != NULL ? s->end.connector : NULL;
 }
 
 enum ndx_status ndx_sender_set_memory(struct ndx_sender *s,

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* error.*: what is asked of no object at all. */
+#include <ndx/negotiation_server.h>
+#include <ndx/session.h>
+
+#include "cases.h"
+#include "check.h"
+
+static void connections(struct check *c)
+{
+	check_that(c, ndx_connector_get_disconnect_reason(NULL) == NDX_DISCONNECT_NONE,
+	           "a connector that is NULL has a disconnect reason");
+	check_that(c, ndx_connector_get_id(NULL) == 0, "a connector that is NULL has a number");
+	check_that(c, ndx_mr_get_local_token(NULL) == 0 && ndx_mr_get_remote_token(NULL) == 0,
+	           "a region that is NULL has a token");
+	check_that(c, ndx_mw_get_remote_token(NULL) == 0, "a window that is NULL has a token");
+	check_that(c, ndx_port_get_fd(NULL) == -1, "a port that is NULL has a descriptor");
+	check_status(c, ndx_overlapped_status(NULL), NDX_E_INVALID_PARAMETER, "status of NULL");
+	check_status(c, ndx_overlapped_wait(NULL, 0), NDX_E_INVALID_PARAMETER, "wait for NULL");
+}
+
+static void frames(struct check *c)
+{
+	struct ndx_receiver_cause cause = {.status = NDX_E_UNSUCCESSFUL};
+
+	ndx_receiver_get_cause(NULL, &cause);
+	check_that(c, cause.end == NDX_RECEIVER_END_NONE && cause.status == NDX_OK,
+	           "a receiver that is NULL has ended by something");
+	check_that(c, ndx_receiver_get_state(NULL) == NDX_RECEIVER_STOPPED,
+	           "a receiver that is NULL has not stopped");
+	check_that(c, !ndx_receiver_get_qp(NULL) && !ndx_receiver_get_adapter(NULL),
+	           "a receiver that is NULL has objects");
+	check_that(c, ndx_receiver_get_fd(NULL) == -1, "a receiver that is NULL has a descriptor");
+	check_that(c,
+	           !ndx_sender_get_qp(NULL) && !ndx_sender_get_adapter(NULL) &&
+	                   !ndx_sender_get_connector(NULL),
+	           "a sender that is NULL has objects");
+}
+
+static void sessions(struct check *c)
+{
+	struct ndx_negotiation_server_stats stats = {.alive = 1};
+	struct ndx_session_error error;
+
+	ndx_negotiation_server_get_stats(NULL, &stats);
+	check_that(c, stats.alive == 0, "a server that is NULL has sessions");
+	ndx_session_get_error(NULL, &error);
+	check_that(c, error.status == NDX_OK, "a session that is NULL has an error");
+	check_that(c, ndx_session_get_state(NULL) == NDX_SESSION_FAILED,
+	           "a session that is NULL has not failed");
+	check_that(c, ndx_session_get_id(NULL) == 0 && !ndx_session_get_server(NULL),
+	           "a session that is NULL has a number, or a server");
+	check_that(c, ndx_session_get_history(NULL, NULL, 0, NULL) == 0,
+	           "a session that is NULL has a history");
+	check_status(c, ndx_session_get_agreement(NULL, NULL, NULL, NULL), NDX_E_INVALID_PARAMETER,
+	             "agreement of a session that is NULL");
+	check_that(c, ndx_variant_name(NULL)[0] == '\0' && ndx_variant_plugin_name(NULL)[0] == '\0',
+	           "a variant that is NULL has a name");
+	check_that(c, !ndx_variant_setting(NULL, "any"), "a variant that is NULL has a setting");
+}
+
+void case_error_getters_bear_null(struct check *c)
+{
+	connections(c);
+	frames(c);
+	sessions(c);
+}
