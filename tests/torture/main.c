@@ -26,7 +26,6 @@ struct options {
 	bool replay;
 	bool deaths;
 	bool callbacks;
-	bool execs;
 	const char *stranger;
 };
 
@@ -57,7 +56,7 @@ struct run {
 
 static const char usage[] =
 	"usage: ndx-torture URI [URI2] [--rounds N] [--seed S] [--kill] [--callbacks] [--in URI]\n"
-	"                   [--exec] [--replay]\n"
+	"                   [--replay]\n"
 	"Random programs on both sides of connections, judged by a model of the contract.\n"
 	"  --rounds N  how many (1000)\n"
 	"  --seed S    of the first round, the others follow from it (chosen and printed)\n"
@@ -66,7 +65,6 @@ static const char usage[] =
 	"              exits without closing anything\n"
 	"  --callbacks in every round everything is called inside callbacks\n"
 	"  --in URI    some of them are those of this adapter, which has no part in it\n"
-	"  --exec      processes that are forked may become another program, and go on\n"
 	"  --replay    every round has the seed S itself; prints the operations as they happen\n";
 
 /* ---- the peer's process ---- */
@@ -208,13 +206,13 @@ static void begin_trace(struct run *run, uint64_t number)
 	t->began = now_ns();
 	t->all = o->replay;
 	(void)snprintf(t->repeat, sizeof(t->repeat),
-	               "ndx-torture '%s'%s%s%s --seed %llu --rounds 1%s%s%s%s%s%s --replay",
+	               "ndx-torture '%s'%s%s%s --seed %llu --rounds 1%s%s%s%s%s --replay",
 	               o->uris[0], o->uris[1] != o->uris[0] ? " '" : "",
 	               o->uris[1] != o->uris[0] ? o->uris[1] : "",
 	               o->uris[1] != o->uris[0] ? "'" : "", (unsigned long long)seed_of(o, number),
 	               o->deaths ? " --kill" : "", o->callbacks ? " --callbacks" : "",
 	               o->stranger ? " --in '" : "", o->stranger ? o->stranger : "",
-	               o->stranger ? "'" : "", o->execs ? " --exec" : "");
+	               o->stranger ? "'" : "");
 }
 
 static void count(struct run *run)
@@ -334,11 +332,13 @@ static bool parse_number(const char *text, uint64_t *out)
 
 static bool parse(struct options *o, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"rounds", required_argument, NULL, 'r'}, {"seed", required_argument, NULL, 's'},
-		{"kill", no_argument, NULL, 'k'},         {"replay", no_argument, NULL, 'p'},
-		{"callbacks", no_argument, NULL, 'c'},    {"exec", no_argument, NULL, 'e'},
-		{"in", required_argument, NULL, 'i'},     {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {{"rounds", required_argument, NULL, 'r'},
+	                                      {"seed", required_argument, NULL, 's'},
+	                                      {"kill", no_argument, NULL, 'k'},
+	                                      {"replay", no_argument, NULL, 'p'},
+	                                      {"callbacks", no_argument, NULL, 'c'},
+	                                      {"in", required_argument, NULL, 'i'},
+	                                      {NULL, 0, NULL, 0}};
 	bool good = true;
 	int c;
 
@@ -355,8 +355,6 @@ static bool parse(struct options *o, int argc, char **argv)
 			o->replay = true;
 		else if (c == 'c')
 			o->callbacks = true;
-		else if (c == 'e')
-			o->execs = true;
 		else if (c == 'i')
 			o->stranger = optarg;
 		else
@@ -405,7 +403,6 @@ static void find_means(struct run *run)
 	run->means.processes = strcmp(a->provider, "loop") != 0 && strcmp(b->provider, "loop") != 0;
 	run->means.deaths = run->options.deaths;
 	run->means.callbacks = run->options.callbacks;
-	run->means.execs = run->options.execs;
 	run->means.stranger = run->stranger.adapter != NULL;
 	run->means.srq = (both & NDX_CAP_SRQ) != 0;
 	run->means.fences = is_sound(a) && is_sound(b);

@@ -221,7 +221,7 @@ static void plan_oddities(struct plan *plan, const struct means *means, uint64_t
 	if (!plan->process && means->callbacks)
 		plan_callbacks(plan, means, random);
 	if (chance(random, plan->process ? 40 : 2)) {
-		plan->forks = means->execs && chance(random, 50) ? FORK_EXECS : FORK_EXITS;
+		plan->forks = chance(random, 50) ? FORK_EXECS : FORK_EXITS;
 		plan->fork_at = below(random, plan->process ? plan->fate_at + 1 : plan->turns);
 	}
 }

@@ -133,7 +133,6 @@ struct means {
 	bool processes; /* reaches other processes */
 	bool callbacks; /* every round of one process is called in callbacks */
 	bool stranger;  /* there is an adapter for CALLER_STRANGER */
-	bool execs;     /* what is forked may become another program */
 	bool deaths;    /* every round has another process, which is killed */
 	bool srq;
 	bool fences;
