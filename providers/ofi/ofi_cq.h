@@ -135,6 +135,11 @@ void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count);
 /* Until it is empty, or (one that is shared may never be) all that was there has been read. */
 void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq);
 void ofi_ncq_catch_up(struct ofi_ncq *ncq); /* takes the lock */
+
+/* Who reads it (ofi_reader.c). Control thread: from now on its descriptor is watched, ... */
+enum ndx_status ofi_ncq_watch(struct ofi_ncq *ncq);
+/* ... or is not for now. */
+void ofi_ncq_unwatch(struct ofi_ncq *ncq);
 /* Any thread: the control thread has to look at it soon. */
 void ofi_ncq_kick(struct ofi_ncq *ncq);
 void ofi_ncq_on_kick(void *arg);
