@@ -137,6 +137,7 @@ struct ofi_counts {
 	uint64_t words_received;
 	uint64_t wakeups; /* of the control thread, by a native queue's descriptor */
 	uint64_t vain;    /* looks of the control thread at a native queue that found nothing */
+	uint64_t ticks;   /* at which it looked whether consumers still poll */
 };
 
 static inline void ofi_count(uint64_t *count)

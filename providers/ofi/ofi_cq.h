@@ -34,6 +34,9 @@ struct ofi_cq {
 	unsigned ready;  /* polls in a row that asked it; poll_lock */
 	uint32_t native; /* queues in ties; poll_lock, and atomic */
 	uint32_t lent;   /* the native queues' descriptors are part of fd; poll_lock, and atomic */
+	/* control thread: wake-ups in a row that found its consumer reading, since when */
+	unsigned sightings;
+	uint64_t sighted_ns;
 };
 
 /* A consumer's queue gets results from a native one. */
@@ -64,6 +67,12 @@ enum ofi_ncq_mode {
 #define OFI_NCQ_BUCKETS 64u
 #define OFI_BATCH 16 /* completions of one read */
 
+/* How often consumers polled, and what they took; both wrap. */
+struct ofi_use {
+	uint32_t polls;
+	uint32_t results;
+};
+
 struct ofi_ncq {
 	struct ofi_adapter *adapter;
 	struct fid_cq *cq;
@@ -71,6 +80,7 @@ struct ofi_ncq {
 	const struct ofi_cq *shared_by; /* the receive queue it was made for, while that lives */
 	uint32_t mode;                  /* enum ofi_ncq_mode; atomic */
 	uint32_t kicked;                /* atomic */
+	uint32_t awaited;               /* the control thread needs what comes on it; atomic */
 	uint32_t posts;                 /* counts requests handed to the stack; atomic, lossy */
 	uint32_t owing;                 /* debtors is not empty; atomic */
 	struct base_lock debtors_lock;
@@ -80,13 +90,14 @@ struct ofi_ncq {
 	struct base_watch watch;
 	bool watched; /* the loop knows of it */
 	unsigned refs;
-	uint32_t seen_polls;
+	struct ofi_use seen; /* at the last look */
 	uint32_t seen_posts;
 	unsigned naps;   /* ticks in a row while a consumer slept on it */
 	unsigned missed; /* ticks in a row that found no poll */
 	unsigned idle;   /* wake-ups in a row that found nothing, ... */
 	uint64_t idle_since;
-	unsigned deaf; /* links that take no messages any more */
+	uint64_t traffic; /* bytes on its connections when that was last looked at */
+	unsigned deaf;    /* links that take no messages any more */
 	/* under the lock; written by the control thread alone */
 	struct base_lock lock;
 	struct base_list ties; /* struct ofi_tie.of_ncq */
@@ -111,6 +122,8 @@ void ofi_cq_wake(struct ndx_spi_cq *spi, bool up);
 bool ofi_cq_lend(struct ofi_cq *cq);
 /* poll_lock held: its native queues are about to be others, nothing is lent for now. */
 void ofi_cq_unlend(struct ofi_cq *cq);
+/* Does its consumer sleep on the native queues? */
+bool ofi_cq_sleeps_lent(struct ofi_cq *cq);
 /* Is it armed, and depends on the control thread? */
 bool ofi_cq_needs_thread(struct ofi_cq *cq);
 /* Control thread, at a tick: may it be left to the consumers that sleep on it? */
@@ -142,6 +155,8 @@ enum ndx_status ofi_ncq_watch(struct ofi_ncq *ncq);
 void ofi_ncq_unwatch(struct ofi_ncq *ncq);
 /* Any thread: the control thread has to look at it soon. */
 void ofi_ncq_kick(struct ofi_ncq *ncq);
+/* Any thread: the control thread waits for an answer that comes on it. */
+void ofi_ncq_await(struct ofi_ncq *ncq);
 void ofi_ncq_on_kick(void *arg);
 void ofi_ncq_on_tick(void *arg);
 /* Lock held: the link with this id; NULL if there is none. */

@@ -138,6 +138,11 @@ void ofi_cq_unlend(struct ofi_cq *cq)
 	take_back(cq);
 }
 
+bool ofi_cq_sleeps_lent(struct ofi_cq *cq)
+{
+	return __atomic_load_n(&cq->lent, __ATOMIC_SEQ_CST) != 0 && sleeps(cq);
+}
+
 bool ofi_cq_needs_thread(struct ofi_cq *cq)
 {
 	bool armed;

@@ -21,8 +21,7 @@
 #define LOOK_MS 500u   /* how often a peer is looked at that does not answer */
 #define NS_PER_MS UINT64_C(1000000)
 
-/* What moved on the link's connection. False: nobody knows. */
-static bool count_traffic(const struct ofi_link *link, struct base_traffic *bytes)
+bool ofi_life_traffic(const struct ofi_link *link, struct base_traffic *bytes)
 {
 	struct sockaddr_storage local = {0};
 	struct sockaddr_storage peer = {0};
@@ -46,7 +45,7 @@ bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since)
 	since->heard = link->heard;
 	if (heard)
 		return true;
-	if (!count_traffic(link, &now) || now.in + now.out < since->bytes + SIGN_BYTES)
+	if (!ofi_life_traffic(link, &now) || now.in + now.out < since->bytes + SIGN_BYTES)
 		return false;
 	since->bytes = now.in + now.out;
 	return true;
@@ -79,7 +78,7 @@ static bool has_moved(struct ofi_link *link)
 
 	since->heard = link->heard;
 	/* Where the kernel does not tell, any sign has to do. */
-	if (!count_traffic(link, &now))
+	if (!ofi_life_traffic(link, &now))
 		return heard;
 	bytes = now.in - since->bytes.in;
 	beside = words * WORD_BYTES;

@@ -27,6 +27,9 @@ struct ofi_flow {
 	uint64_t moved_ns;
 };
 
+/* Control thread: what moved on its connection; false: nobody knows. */
+bool ofi_life_traffic(const struct ofi_link *link, struct base_traffic *bytes);
+
 /* Control thread, the ncq's lock held: */
 /* Has the peer given a sign of life since this was noted? If so that is noted. */
 bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since);

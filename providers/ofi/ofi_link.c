@@ -140,6 +140,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	if (st != NDX_OK)
 		goto close_fids;
 	attach(link, qp, own);
+	ofi_ncq_await(link->ncq);
 	base_list_add(&conn->adapter->links, &link->node);
 	(void)__atomic_add_fetch(&conn->adapter->link_count, 1, __ATOMIC_SEQ_CST);
 	own->id = link->id;
@@ -194,6 +195,8 @@ int ofi_link_tell(struct ofi_link *link, uint8_t type, uint16_t count, struct of
 	link->words += err == 0 && !silent;
 	if (err == 0)
 		ofi_count(&link->adapter->counts.words_sent);
+	if (err == 0 && !silent)
+		ofi_ncq_await(link->ncq);
 	return err;
 }
 

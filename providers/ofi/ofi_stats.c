@@ -25,6 +25,7 @@ static void of_adapter(const struct ofi_adapter *adapter, ndx_spi_counter_fn *ea
 	each(arg, "words_received", value(&counts->words_received));
 	each(arg, "native_wakeups", value(&counts->wakeups));
 	each(arg, "looks_for_nothing", value(&counts->vain));
+	each(arg, "ticks", value(&counts->ticks));
 }
 
 static void of_qp(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)

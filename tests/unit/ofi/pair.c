@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <ndx/spi/provider.h>
+
 #define EVERY_RIGHT (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ)
 
 uint64_t pair_now(void)
@@ -186,6 +188,33 @@ struct ndx_result pair_expect(struct pair_side *side, enum ndx_request_type type
 	assert_ptr_equal(result.queue_pair_context, side);
 	assert_int_equal(result.status, status);
 	return result;
+}
+
+struct search {
+	const char *name;
+	uint64_t value;
+	unsigned found;
+};
+
+static void look(void *arg, const char *name, uint64_t value)
+{
+	struct search *search = arg;
+
+	if (strcmp(name, search->name) != 0)
+		return;
+	search->value = value;
+	search->found++;
+}
+
+uint64_t pair_counter(const struct pair_side *side, bool of_qp, const char *name)
+{
+	struct ndx_spi_qp *qp = (struct ndx_spi_qp *)(void *)side->qp;
+	struct ndx_spi_adapter *adapter = qp->object.native;
+	struct search search = {.name = name};
+
+	adapter->provider->ops->get_counters(adapter, of_qp ? qp : NULL, look, &search);
+	assert_int_equal(search.found, 1);
+	return search.value;
 }
 
 void pair_paint(unsigned char *at, size_t length, unsigned seed)

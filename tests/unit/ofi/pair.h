@@ -63,6 +63,8 @@ void pair_send(struct pair_side *side, uintptr_t context, size_t offset, uint32_
 /* The next result of this side, within patience; it must be this one. */
 struct ndx_result pair_expect(struct pair_side *side, enum ndx_request_type type, uintptr_t context,
                               enum ndx_status status);
+/* The provider's counter of a side's queue pair, or of its adapter. */
+uint64_t pair_counter(const struct pair_side *side, bool of_qp, const char *name);
 void pair_paint(unsigned char *at, size_t length, unsigned seed);
 void pair_assert_painted(const unsigned char *at, size_t length, unsigned seed);
 /* From now on the process gets no descriptor more, until they are given back. */

@@ -5,39 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <ndx/spi/provider.h>
-
 #include "nobody.h"
 
 #define RECEIVES 4u
-
-struct search {
-	const char *name;
-	uint64_t value;
-	unsigned found;
-};
-
-static void look(void *arg, const char *name, uint64_t value)
-{
-	struct search *search = arg;
-
-	if (strcmp(name, search->name) != 0)
-		return;
-	search->value = value;
-	search->found++;
-}
-
-/* A counter of a side's queue pair, or of its adapter. */
-static uint64_t counter(const struct pair_side *side, bool of_qp, const char *name)
-{
-	struct ndx_spi_qp *qp = (struct ndx_spi_qp *)(void *)side->qp;
-	struct ndx_spi_adapter *adapter = qp->object.native;
-	struct search search = {.name = name};
-
-	adapter->provider->ops->get_counters(adapter, of_qp ? qp : NULL, look, &search);
-	assert_int_equal(search.found, 1);
-	return search.value;
-}
 
 static void credits_are_those_of_the_peers_receives(void **state)
 {
@@ -48,21 +18,21 @@ static void credits_are_those_of_the_peers_receives(void **state)
 	pair_make(p);
 	for (uintptr_t i = 0; i < RECEIVES; i++)
 		pair_receive(&p->b, i, i * 64, 64);
-	assert_int_equal(counter(&p->a, true, "connected"), 0);
+	assert_int_equal(pair_counter(&p->a, true, "connected"), 0);
 	pair_connect(p);
-	assert_int_equal(counter(&p->a, true, "connected"), 1);
-	assert_int_equal(counter(&p->a, true, "peer_depth"), 2 * RECEIVES);
-	assert_int_equal(counter(&p->a, true, "credits"), RECEIVES);
-	assert_int_equal(counter(&p->b, true, "receives_native"), RECEIVES);
-	assert_int_equal(counter(&p->b, true, "receives_told"), RECEIVES);
+	assert_int_equal(pair_counter(&p->a, true, "connected"), 1);
+	assert_int_equal(pair_counter(&p->a, true, "peer_depth"), 2 * RECEIVES);
+	assert_int_equal(pair_counter(&p->a, true, "credits"), RECEIVES);
+	assert_int_equal(pair_counter(&p->b, true, "receives_native"), RECEIVES);
+	assert_int_equal(pair_counter(&p->b, true, "receives_told"), RECEIVES);
 	for (uintptr_t i = 0; i < RECEIVES; i++) {
 		pair_send(&p->a, i, 0, 64, 0);
 		pair_expect(&p->a, NDX_REQUEST_SEND, i, NDX_OK);
 		pair_expect(&p->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
 	}
-	assert_int_equal(counter(&p->a, true, "credits"), 0);
-	assert_int_equal(counter(&p->b, true, "receives_native"), 0);
-	assert_int_equal(counter(&p->a, true, "sends_native"), 0);
+	assert_int_equal(pair_counter(&p->a, true, "credits"), 0);
+	assert_int_equal(pair_counter(&p->b, true, "receives_native"), 0);
+	assert_int_equal(pair_counter(&p->a, true, "sends_native"), 0);
 	/* one that finds no credit waits, and says so; a word brings it */
 	pair_send(&p->a, 9, 0, 64, 0);
 	assert_int_equal(ndx_qp_get_stats(p->a.qp, &stats), NDX_OK);
@@ -70,9 +40,9 @@ static void credits_are_those_of_the_peers_receives(void **state)
 	pair_receive(&p->b, 9, 0, 64);
 	pair_expect(&p->a, NDX_REQUEST_SEND, 9, NDX_OK);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 9, NDX_OK);
-	assert_true(counter(&p->b, true, "credit_words_sent") > 0);
-	assert_int_equal(counter(&p->a, true, "credit_words_received"),
-	                 counter(&p->b, true, "credit_words_sent"));
+	assert_true(pair_counter(&p->b, true, "credit_words_sent") > 0);
+	assert_int_equal(pair_counter(&p->a, true, "credit_words_received"),
+	                 pair_counter(&p->b, true, "credit_words_sent"));
 	pair_part(p);
 	pair_drop(p);
 }
@@ -83,17 +53,17 @@ static void control_words_and_links_are_counted(void **state)
 	uint64_t sent;
 
 	pair_make(p);
-	assert_int_equal(counter(&p->a, false, "links"), 0);
-	sent = counter(&p->a, false, "words_sent");
+	assert_int_equal(pair_counter(&p->a, false, "links"), 0);
+	sent = pair_counter(&p->a, false, "words_sent");
 	pair_connect(p);
-	assert_true(counter(&p->a, false, "links") > 0);
-	assert_true(counter(&p->a, false, "words_sent") > sent); /* READY */
-	assert_true(counter(&p->b, false, "words_received") > 0);
-	sent = counter(&p->b, false, "words_sent");
+	assert_true(pair_counter(&p->a, false, "links") > 0);
+	assert_true(pair_counter(&p->a, false, "words_sent") > sent); /* READY */
+	assert_true(pair_counter(&p->b, false, "words_received") > 0);
+	sent = pair_counter(&p->b, false, "words_sent");
 	pair_part(p);
-	assert_true(counter(&p->b, false, "words_sent") > sent); /* DISC */
-	assert_true(counter(&p->b, false, "native_wakeups") +
-	                    counter(&p->b, false, "looks_for_nothing") >
+	assert_true(pair_counter(&p->b, false, "words_sent") > sent); /* DISC */
+	assert_true(pair_counter(&p->b, false, "native_wakeups") +
+	                    pair_counter(&p->b, false, "looks_for_nothing") >
 	            0);
 	pair_drop(p);
 }

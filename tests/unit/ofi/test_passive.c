@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Consumers that do not poll, or not always, while their peer writes to their memory, and while
+ * their connections come and go: what they wait for arrives when the native queue's descriptor
+ * tells of it, never by a tick of the control thread. Ticks are counted; no time is judged.
+ */
+#include "pair.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+/* What a control thread needs to take a stream of wake-ups for one without a reason. */
+#define LONG_MS 1200u
+#define LONG_WRITES 24000u
+#define COUNTED 1000u /* writes during which ticks are counted */
+#define ROUNDS 2000u
+#define WARM 500u
+#define BLOCK 100u
+#define FEW_ENDS 4u
+#define MANY_ENDS 128u
+
+/* Wait for a result without any call that would tell the control thread so. */
+static void spin_for(struct pair_side *side, enum ndx_request_type type)
+{
+	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	struct ndx_result result = {.status = NDX_PENDING};
+	size_t got = 0;
+
+	for (unsigned i = 0; got == 0 && (i % 64 != 0 || pair_now() < end); i++)
+		got = ndx_cq_get_results(side->cq, &result, 1);
+	assert_int_equal(got, 1);
+	assert_int_equal(result.request_type, type);
+	assert_int_equal(result.status, NDX_OK);
+}
+
+/* Until the peer's write is in memory; the side does not poll. */
+static void spin_on_memory(const struct pair_side *side, unsigned char value)
+{
+	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+
+	while (__atomic_load_n(side->memory, __ATOMIC_ACQUIRE) != value) {
+		assert_true(pair_now() < end);
+		(void)sched_yield();
+	}
+}
+
+/* Write a byte to the start of the peer's memory. */
+static void post_write(struct pair_side *from, const struct pair_side *to, unsigned char value)
+{
+	const struct ndx_sge sge = pair_sge(from, 8, 1);
+
+	from->memory[8] = value;
+	assert_int_equal(ndx_qp_write(from->qp, NULL, &sge, 1, (uintptr_t)to->memory,
+	                              ndx_mr_get_remote_token(to->mr), 0),
+	                 NDX_OK);
+}
+
+static void write_some(struct pair *p, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		post_write(&p->a, &p->b, 1);
+		spin_for(&p->a, NDX_REQUEST_WRITE);
+	}
+}
+
+static uint64_t ticks(const struct pair_side *side)
+{
+	return pair_counter(side, false, "ticks");
+}
+
+static void start(struct pair *p)
+{
+	pair_make(p);
+	pair_connect(p);
+}
+
+static void stop(struct pair *p)
+{
+	pair_part(p);
+	pair_drop(p);
+}
+
+/* ---- targets ---- */
+
+/* So many writes for so long, then the ticks at the target during some more. */
+static uint64_t ticks_after_long(struct pair *p)
+{
+	const uint64_t end = pair_now() + LONG_MS;
+	uint64_t before;
+
+	for (unsigned i = 0; i < LONG_WRITES || pair_now() < end; i += 100)
+		write_some(p, 100);
+	before = ticks(&p->b);
+	write_some(p, COUNTED);
+	return ticks(&p->b) - before;
+}
+
+static void a_target_that_sleeps_is_served_by_event_for_ever(void **state)
+{
+	struct pair *p = *state;
+	static struct ndx_overlapped asleep; /* outlives a case that fails */
+	struct ndx_result result;
+
+	start(p);
+	assert_int_equal(ndx_cq_get_results(p->b.cq, &result, 1), 0);
+	assert_int_equal(ndx_cq_notify(p->b.cq, NDX_CQ_NOTIFY_ANY, &asleep), NDX_PENDING);
+	assert_true(ticks_after_long(p) < COUNTED / 10);
+	assert_int_equal(ndx_cq_cancel(p->b.cq), NDX_OK);
+	stop(p);
+}
+
+static void a_target_that_never_polls_is_served_by_event_for_ever(void **state)
+{
+	struct pair *p = *state;
+
+	start(p);
+	assert_true(ticks_after_long(p) < COUNTED / 10);
+	stop(p);
+}
+
+static void a_poll_now_and_then_does_not_bring_ticks_back(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_result result;
+	uint64_t before;
+
+	start(p);
+	write_some(p, WARM);
+	before = ticks(&p->b);
+	for (unsigned i = 0; i < COUNTED / 50; i++) {
+		assert_int_equal(ndx_cq_get_results(p->b.cq, &result, 1), 0);
+		write_some(p, 50);
+	}
+	assert_true(ticks(&p->b) - before < COUNTED / 50 / 2);
+	stop(p);
+}
+
+/* Each side waits in its memory for the other's write, then takes the result of its own. */
+static void ping_pong(struct pair *p, unsigned rounds)
+{
+	for (unsigned i = 0; i < rounds; i++) {
+		const unsigned char value = (unsigned char)(i % 100 + 1);
+
+		post_write(&p->a, &p->b, value);
+		spin_on_memory(&p->b, value);
+		spin_for(&p->a, NDX_REQUEST_WRITE);
+		post_write(&p->b, &p->a, value);
+		spin_on_memory(&p->a, value);
+		spin_for(&p->b, NDX_REQUEST_WRITE);
+	}
+}
+
+static void who_polls_for_results_and_spins_on_memory_is_served_by_event(void **state)
+{
+	struct pair *p = *state;
+	uint64_t before;
+
+	start(p);
+	ping_pong(p, WARM);
+	before = ticks(&p->a) + ticks(&p->b);
+	ping_pong(p, ROUNDS);
+	assert_true(ticks(&p->a) + ticks(&p->b) - before < ROUNDS / 4);
+	stop(p);
+}
+
+/* ---- consumers that poll ---- */
+
+/* Both sides poll all the time. */
+static void echo(struct pair *p, unsigned messages)
+{
+	const uint64_t end = pair_now() + PAIR_PATIENCE_MS * 2;
+	struct ndx_result result;
+
+	for (unsigned i = 0; i < messages; i++) {
+		unsigned left = 2;
+
+		pair_receive(&p->b, i, 0, 64);
+		pair_send(&p->a, i, 0, 64, 0);
+		while (left > 0) {
+			left -= (unsigned)ndx_cq_get_results(p->a.cq, &result, 1);
+			left -= (unsigned)ndx_cq_get_results(p->b.cq, &result, 1);
+		}
+		assert_true(pair_now() < end);
+	}
+}
+
+/* On a busy machine the thread is not always run, and then counts as one that has stopped. */
+static uint64_t fewest_wakeups(struct pair *p)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < ROUNDS; i += BLOCK) {
+		const uint64_t before = pair_counter(&p->b, false, "native_wakeups");
+		uint64_t wakeups;
+
+		echo(p, BLOCK);
+		wakeups = pair_counter(&p->b, false, "native_wakeups") - before;
+		least = wakeups < least ? wakeups : least;
+	}
+	return least;
+}
+
+/* It is left alone while it does, and served by event soon after it has stopped. */
+static void who_polls_is_left_alone_until_it_stops(void **state)
+{
+	struct pair *p = *state;
+	uint64_t before;
+
+	start(p);
+	echo(p, WARM);
+	assert_true(fewest_wakeups(p) < BLOCK / 4);
+	before = ticks(&p->b);
+	write_some(p, COUNTED);
+	assert_true(ticks(&p->b) - before < COUNTED / 10);
+	stop(p);
+}
+
+/* ---- connections ---- */
+
+static void join(struct pair *base, struct pair *one)
+{
+	struct pair_side *sides[2] = {&one->a, &one->b};
+
+	*one = *base;
+	for (unsigned i = 0; i < 2; i++) {
+		struct ndx_qp_attr attr = base->attr;
+
+		attr.receive_cq = sides[i]->cq;
+		attr.initiator_cq = sides[i]->cq;
+		sides[i]->ov = (struct ndx_overlapped){0};
+		assert_int_equal(ndx_qp_create(sides[i]->adapter, &attr, &sides[i]->qp), NDX_OK);
+		assert_int_equal(
+			ndx_connector_create(sides[i]->adapter, NULL, &sides[i]->connector),
+			NDX_OK);
+	}
+	pair_connect(one);
+}
+
+static void part(struct pair *one)
+{
+	struct pair_side *sides[2] = {&one->a, &one->b};
+
+	pair_part(one);
+	for (unsigned i = 0; i < 2; i++) {
+		ndx_connector_close(sides[i]->connector);
+		ndx_qp_close(sides[i]->qp);
+	}
+}
+
+/* Connect so many, with a poll between any two, and leave them one by one. */
+static uint64_t ticks_of_ends(struct pair *p, unsigned count)
+{
+	struct pair *ends = calloc(count, sizeof(*ends));
+	const uint64_t before = ticks(&p->a) + ticks(&p->b);
+	struct ndx_result result;
+
+	assert_non_null(ends);
+	for (unsigned i = 0; i < count; i++) {
+		(void)ndx_cq_get_results(p->a.cq, &result, 1);
+		(void)ndx_cq_get_results(p->b.cq, &result, 1);
+		join(p, &ends[i]);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		(void)ndx_cq_get_results(p->a.cq, &result, 1);
+		(void)ndx_cq_get_results(p->b.cq, &result, 1);
+		part(&ends[i]);
+	}
+	free(ends);
+	return ticks(&p->a) + ticks(&p->b) - before;
+}
+
+static void who_comes_and_goes_does_not_wait_for_ticks(void **state)
+{
+	struct pair *p = *state;
+
+	start(p);
+	echo(p, WARM);
+	assert_true(ticks_of_ends(p, FEW_ENDS) <= 4 * FEW_ENDS);
+	echo(p, WARM);
+	assert_true(ticks_of_ends(p, MANY_ENDS) <= MANY_ENDS);
+	stop(p);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_target_that_sleeps_is_served_by_event_for_ever),
+		CASE(a_target_that_never_polls_is_served_by_event_for_ever),
+		CASE(a_poll_now_and_then_does_not_bring_ticks_back),
+		CASE(who_polls_for_results_and_spins_on_memory_is_served_by_event),
+		CASE(who_polls_is_left_alone_until_it_stops),
+		CASE(who_comes_and_goes_does_not_wait_for_ticks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
