@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lane.h"
+#include "passive.h"
 
 static const char usage[] =
 	"usage: ndx-perf [OPTIONS] [URI [URI2]]\n"
@@ -17,7 +18,9 @@ static const char usage[] =
 	"at URI2, if that is named.\n"
 	"\n"
 	"  --tests LIST     latency,stream (both); write: half a round trip of writes\n"
-	"  --modes LIST     spin,wait (both)\n"
+	"  --modes LIST     spin,wait (both); passive: writes to targets that do not poll, beside\n"
+	"                   messages to one that sleeps, second by second\n"
+	"  --passive-seconds N  of each of those, 1 .. 3600 (1)\n"
 	"  --sizes LIST     of messages, in bytes (8,64,512,4096,65536,1048576)\n"
 	"  --depths LIST    receives posted on each end (1,64)\n"
 	"  --blocks N       blocks of each kind, 1 .. 10000 (40)\n"
@@ -100,11 +103,25 @@ static void defaults(struct options *out)
 		.tries = 3,
 		.threads = 2,
 		.seconds = 600,
+		.passive_seconds = 1,
 		.seed = 1,
 	};
 }
 
-enum { TESTS = 256, MODES, SIZES, DEPTHS, BLOCKS, BLOCK_MS, TRIES, SECONDS, THREADS, SEED, JSON };
+enum {
+	TESTS = 256,
+	MODES,
+	SIZES,
+	DEPTHS,
+	BLOCKS,
+	BLOCK_MS,
+	TRIES,
+	SECONDS,
+	PASSIVE_FOR,
+	THREADS,
+	SEED,
+	JSON
+};
 
 static const struct option table[] = {
 	{"tests", required_argument, NULL, TESTS},
@@ -115,6 +132,7 @@ static const struct option table[] = {
 	{"block-ms", required_argument, NULL, BLOCK_MS},
 	{"tries", required_argument, NULL, TRIES},
 	{"seconds", required_argument, NULL, SECONDS},
+	{"passive-seconds", required_argument, NULL, PASSIVE_FOR},
 	{"threads", required_argument, NULL, THREADS},
 	{"seed", required_argument, NULL, SEED},
 	{"json", no_argument, NULL, JSON},
@@ -122,16 +140,28 @@ static const struct option table[] = {
 	{NULL, 0, NULL, 0},
 };
 
+static bool read_modes(struct options *out, char *value)
+{
+	static const char *const modes[3] = {"spin", "wait", "passive"};
+	bool flags[3];
+
+	if (!read_words(value, modes, flags, 3))
+		return false;
+	out->mode[0] = flags[0];
+	out->mode[1] = flags[1];
+	out->passive = flags[2];
+	return true;
+}
+
 static bool take(struct options *out, int option, char *value)
 {
 	static const char *const tests[TRAFFIC_TESTS] = {"latency", "stream", "write"};
-	static const char *const modes[2] = {"spin", "wait"};
 
 	switch (option) {
 	case TESTS:
 		return read_words(value, tests, out->test, TRAFFIC_TESTS);
 	case MODES:
-		return read_words(value, modes, out->mode, 2);
+		return read_modes(out, value);
 	case SIZES:
 		return read_numbers(value, 0, 1u << 30, out->sizes, &out->size_count);
 	case DEPTHS:
@@ -144,6 +174,8 @@ static bool take(struct options *out, int option, char *value)
 		return read_number(value, 1, 100, &out->tries);
 	case SECONDS:
 		return read_number(value, 0, 1000000, &out->seconds);
+	case PASSIVE_FOR:
+		return read_number(value, 1, PASSIVE_SECONDS, &out->passive_seconds);
 	case THREADS:
 		return read_number(value, 1, 2, &out->threads);
 	case SEED:
@@ -192,6 +224,10 @@ int options_read(int argc, char **argv, struct options *out)
 	if (optind < argc) {
 		(void)fprintf(stderr, "ndx-perf: two URIs at most, not also '%s'\n\n%s",
 		              argv[optind], usage);
+		return 2 + 1;
+	}
+	if (out->passive && !out->test[TRAFFIC_WRITE]) {
+		(void)fputs("ndx-perf: --modes passive is of --tests write\n", stderr);
 		return 2 + 1;
 	}
 	if (out->test[TRAFFIC_WRITE] && !sizes_can_be_written(out)) {

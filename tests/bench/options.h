@@ -15,6 +15,8 @@ struct options {
 	bool json;
 	bool test[TRAFFIC_TESTS]; /* enum traffic_test */
 	bool mode[2];             /* spin, wait */
+	bool passive;             /* writes to targets that do not poll (passive.h), ... */
+	unsigned passive_seconds; /* for so long each */
 	uint32_t sizes[OPTIONS_LIST];
 	unsigned size_count;
 	uint32_t depths[OPTIONS_LIST];

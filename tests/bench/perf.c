@@ -6,6 +6,7 @@
 #include "lane.h"
 #include "measure.h"
 #include "options.h"
+#include "passive.h"
 #include "report.h"
 
 void lane_die(const char *what, const char *why)
@@ -70,6 +71,18 @@ static void measure_all(struct cursor *c)
 	}
 }
 
+static void measure_passive(const struct cursor *c)
+{
+	struct passive_row rows[PASSIVE_KINDS];
+
+	for (unsigned kind = 0; kind < PASSIVE_KINDS; kind++) {
+		rows[kind].kind = (enum passive_kind)kind;
+		rows[kind].seconds = c->options->passive_seconds;
+		passive_run(c->options->uris, &rows[kind]);
+		report_passive(c->report, rows, kind);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -88,6 +101,8 @@ int main(int argc, char **argv)
 	cursor.traffic = traffic_start(options.threads);
 	cursor.report = report_begin(&plan, options.json);
 	measure_all(&cursor);
+	if (options.passive)
+		measure_passive(&cursor);
 	traffic_stop(cursor.traffic);
 	if (cursor.undecided > 0)
 		(void)fprintf(stderr, "%u rows are undecided: the machine was not quiet enough\n",

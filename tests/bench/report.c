@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -100,6 +101,81 @@ void report_row(struct report *report, const struct measure_row *row)
 		(void)fprintf(to, " %6.3f", row->aa);
 	(void)fprintf(to, " %s%s\n", measure_unit(row),
 	              measure_is_undecided(row) ? " undecided" : "");
+	(void)fflush(to);
+}
+
+/* ---- targets that do not poll ---- */
+
+struct passive_name {
+	const char *name;
+	enum passive_kind beside;
+};
+
+static const struct passive_name passive_names[PASSIVE_KINDS] = {
+	[PASSIVE_MESSAGES] = {"messages, asleep", PASSIVE_MESSAGES},
+	[PASSIVE_ASLEEP] = {"writes, asleep", PASSIVE_MESSAGES},
+	[PASSIVE_SPIN] = {"writes, memory", PASSIVE_MESSAGES},
+	[PASSIVE_SPIN_POLL] = {"writes, memory and a poll each ms", PASSIVE_MESSAGES},
+	[PASSIVE_PING_MESSAGES] = {"round trip of messages, asleep", PASSIVE_PING_MESSAGES},
+	[PASSIVE_PING_MEMORY] = {"round trip of writes, memory", PASSIVE_PING_MESSAGES},
+};
+
+static int compare_counts(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a;
+	const uint64_t y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of all seconds: the median, and the least. */
+static uint64_t middle(const struct passive_row *row, uint64_t *least)
+{
+	uint64_t sorted[PASSIVE_SECONDS];
+
+	memcpy(sorted, row->done, row->seconds * sizeof(sorted[0]));
+	qsort(sorted, row->seconds, sizeof(sorted[0]), compare_counts);
+	*least = sorted[0];
+	return sorted[row->seconds / 2];
+}
+
+static void add_passive(struct report *report, const struct passive_row *row, uint64_t median,
+                        double ratio)
+{
+	json_t *seconds = json_array();
+	json_t *object;
+
+	for (unsigned i = 0; seconds != NULL && i < row->seconds; i++)
+		(void)json_array_append_new(seconds, json_integer((json_int_t)row->done[i]));
+	object = json_pack("{ss ss ss ss sI sf so}", "provider", report->plan->uris[0], "test",
+	                   "write", "mode", "passive", "kind", passive_names[row->kind].name,
+	                   "median", (json_int_t)median, "ratio", ratio, "seconds", seconds);
+	if (object == NULL || json_array_append_new(report->rows, object) != 0)
+		lane_die("no memory", "for the report");
+}
+
+void report_passive(struct report *report, const struct passive_row *rows, unsigned which)
+{
+	const struct passive_row *row = &rows[which];
+	const struct passive_name *name = &passive_names[row->kind];
+	FILE *to = report->rows != NULL ? stderr : stdout;
+	uint64_t least;
+	uint64_t beside;
+	uint64_t median;
+	double ratio;
+
+	beside = middle(&rows[name->beside], &least);
+	median = middle(row, &least);
+	ratio = beside > 0 ? (double)median / (double)beside : 0;
+	if (report->rows != NULL)
+		add_passive(report, row, median, ratio);
+	if (which == 0)
+		(void)fprintf(to, "\n%-34s %9s %9s %9s %9s %6s %9s\n", "in a second", "first",
+		              "least", "last", "median", "ratio", "us each");
+	(void)fprintf(to, "%-34s %9llu %9llu %9llu %9llu %6.2f %9.1f\n", name->name,
+	              (unsigned long long)row->done[0], (unsigned long long)least,
+	              (unsigned long long)row->done[row->seconds - 1], (unsigned long long)median,
+	              ratio, median > 0 ? 1e6 / (double)median : 0.0);
 	(void)fflush(to);
 }
 

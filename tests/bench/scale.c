@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * usage: ndx-scale [--json] [--reads] [--messages N] [--counts LIST] [URI]
- * What many connections on an adapter cost: time for a message, memory, and the control thread.
+ * What many connections on an adapter cost: time for a message, for one that comes and goes,
+ * memory, and the control thread.
  */
 #include <dirent.h>
 #include <getopt.h>
@@ -22,6 +23,7 @@
 #define ROUNDS 9u
 #define IDLE_MS 1000
 #define READS 16u
+#define CHURN 32u /* connections that come and go */
 
 void lane_die(const char *what, const char *why)
 {
@@ -32,11 +34,13 @@ void lane_die(const char *what, const char *why)
 
 struct row {
 	unsigned connections;
-	double all_us; /* for a message, all connections in turn */
-	double one_us; /* ... on one of them, the others idle */
-	double kib;    /* of the process for each end; NAN if it did not grow */
-	double own;    /* ... of it the library's */
-	double idle;   /* of a processor, all control threads together */
+	double all_us;     /* for a message, all connections in turn */
+	double one_us;     /* ... on one of them, the others idle */
+	double connect_us; /* one more, after the consumers have polled, ... */
+	double leave_us;   /* ... and one less */
+	double kib;        /* of the process for each end; NAN if it did not grow */
+	double own;        /* ... of it the library's */
+	double idle;       /* of a processor, all control threads together */
 	double busy;
 };
 
@@ -153,14 +157,18 @@ static void measure(struct scale_net *net, unsigned messages, struct row *row)
 	row->all_us = median_echo(net, 0, net->count, messages);
 	row->busy = (control_ns() - before) / (double)(traffic_now_ns() - start);
 	row->one_us = median_echo(net, net->count / 2, 1, messages);
+	if (!scale_churn(net, CHURN, &row->connect_us, &row->leave_us))
+		lane_die("no room for a connection more", ndx_last_error());
 }
 
 static void print_row(const struct row *row, bool json, bool first)
 {
 	if (!json) {
-		(void)printf("%11u %10.2f %10.2f %10.1f %10.1f %9.2f %% %9.2f %%\n",
-		             row->connections, row->all_us, row->one_us, row->kib, row->own,
-		             100 * row->idle, 100 * row->busy);
+		(void)printf("%11u %10.2f %10.2f %10.0f %10.0f %10.1f %10.1f %9.2f %% %9.2f "
+		             "%%\n",
+		             row->connections, row->all_us, row->one_us, row->connect_us / 1e3,
+		             row->leave_us / 1e3, row->kib, row->own, 100 * row->idle,
+		             100 * row->busy);
 	} else {
 		char kib[32] = "null";
 		char own[32] = "null";
@@ -170,11 +178,13 @@ static void print_row(const struct row *row, bool json, bool first)
 		if (!isnan(row->own))
 			(void)snprintf(own, sizeof(own), "%.1f", row->own);
 		(void)printf("%s{\"connections\": %u, \"all_us\": %.3f, \"one_us\": %.3f, "
+		             "\"connect_us\": %.1f, \"leave_us\": %.1f, "
 		             "\"kib_per_end\": %s, \"own_kib_per_end\": %s, \"control_idle\": "
 		             "%.5f, \"control_busy\": "
 		             "%.5f}",
-		             first ? "" : ",\n", row->connections, row->all_us, row->one_us, kib,
-		             own, row->idle, row->busy);
+		             first ? "" : ",\n", row->connections, row->all_us, row->one_us,
+		             row->connect_us / 1e3, row->leave_us / 1e3, kib, own, row->idle,
+		             row->busy);
 	}
 	(void)fflush(stdout);
 }
@@ -194,7 +204,8 @@ static void run(const struct options *options)
 	double kib;
 	double own;
 
-	scale_open(&net, options->uri, options->counts[options->count - 1] + 1, options->reads);
+	scale_open(&net, options->uri, options->counts[options->count - 1] + CHURN + 1,
+	           options->reads);
 	for (unsigned i = 0; i < options->count; i++) {
 		const unsigned before = net.count;
 		struct row row = {.connections = options->counts[i], .kib = NAN, .own = NAN};
@@ -278,7 +289,8 @@ int main(int argc, char **argv)
 	if (options.json)
 		(void)puts("[");
 	else
-		(void)puts("connections  us, all    us, one    KiB/end    its own  ctl idle     "
+		(void)puts("connections  us, all    us, one connect us   leave us    KiB/end    "
+		           "its own  ctl idle     "
 		           "ctl busy");
 	run(&options);
 	if (options.json)

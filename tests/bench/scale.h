@@ -35,6 +35,9 @@ void scale_open(struct scale_net *net, const char *uri, unsigned most, uint32_t 
 /* Add connections until there are `count`; false: the system has no room for more. */
 bool scale_grow(struct scale_net *net, unsigned count);
 void scale_close(struct scale_net *net);
+/* Connect `count` more and let them go again, one by one; nanoseconds for each way. False: the
+ * system has no room for more. */
+bool scale_churn(struct scale_net *net, unsigned count, double *connect, double *leave);
 
 /* `messages` there and back, on `width` connections at a time from number `first` on, each in turn;
  * nanoseconds for one message one way. */

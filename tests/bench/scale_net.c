@@ -200,6 +200,41 @@ void scale_close(struct scale_net *net)
 	free(net->conns);
 }
 
+static void leave(struct scale_net *net, struct scale_conn *conn)
+{
+	for (int side = 0; side < 2; side++) {
+		struct ndx_connector *c = conn->connector[side];
+		struct ndx_overlapped ov = {0};
+
+		must("ndx_connector_disconnect", step(c, &ov, ndx_connector_disconnect(c, &ov)));
+	}
+	for (int side = 0; side < 2; side++) {
+		struct ndx_result results[BATCH];
+
+		ndx_connector_close(conn->connector[side]);
+		ndx_qp_close(conn->qp[side]);
+		/* Its receives have come back. */
+		while (ndx_cq_get_results(net->cq[side], results, BATCH) > 0) {
+			/* nothing else is under way */
+		}
+	}
+	memset(conn, 0, sizeof(*conn));
+}
+
+bool scale_churn(struct scale_net *net, unsigned count, double *connect, double *away)
+{
+	const unsigned before = net->count;
+	uint64_t start = traffic_now_ns();
+	bool ok = scale_grow(net, before + count);
+
+	*connect = (double)(traffic_now_ns() - start) / count;
+	start = traffic_now_ns();
+	while (net->count > before)
+		leave(net, &net->conns[--net->count]);
+	*away = (double)(traffic_now_ns() - start) / count;
+	return ok;
+}
+
 /* ---- traffic ---- */
 
 /* Take messages of a side; B sends each back. How many there were. */

@@ -54,5 +54,9 @@ run --threads 1 --sizes 64 --depths 1
 holds 'one thread polls' 'map(.mode) == ["spin", "spin"]'
 run --sizes 8 --depths 1 --tests write
 holds 'writes are polled for' 'map([.test, .mode, .unit]) == [["write", "spin", "us"]]'
+run --tests write --modes passive
+holds 'targets that do not poll, second by second' 'length == 6 and
+	all(.mode == "passive" and (.seconds | length) == 1 and .median == .seconds[0] and
+	.median > 0 and .ratio > 0)'
 run --sizes 1048576 --depths 1 --tests stream --modes wait
 holds 'what was asked for' 'map([.test, .mode, .size]) == [["stream", "wait", 1048576]]'
