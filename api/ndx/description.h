@@ -44,6 +44,9 @@ struct ndx_peer_description {
 	uint32_t kind;                /**< enum ndx_description_kind */
 	uint32_t inbound_read_limit;  /**< reads that this end serves at once */
 	uint32_t outbound_read_limit; /**< reads that this end wants in flight */
+	uint32_t mailbox_rkey; /**< VERBS_RC: rkey of memory into which an NDX peer may write a
+	                            byte, at 32 * (qpn mod 64) + 9, to learn whether this end
+	                            answers; 0: none, it is not asked */
 	struct ndx_memory_description memory;
 
 	/* MEETING */

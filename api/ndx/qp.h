@@ -69,7 +69,8 @@ struct ndx_qp_attr {
 	 * always so if the peer has an SRQ. */
 	uint32_t no_receive_timeout_ms;
 	uint32_t keepalive_ms; /**< an idle peer that does not answer for this long is dead;
-	                            0 (default): never asked */
+	                            0 (default): never asked. Nor is, on verbs, a peer that is
+	                            not NDX: it has granted no memory for the question */
 	/** How long the peer's device is told to wait before it tries again what found no receive
 	 * posted here: a code, 0 .. 31, see NDX_RNR_TIMER_DEFAULT. Anything else than the default
 	 * needs NDX_CAP_RNR_TIMER. */

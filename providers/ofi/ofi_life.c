@@ -157,6 +157,8 @@ uint32_t ofi_life_check(struct ofi_link *link)
 		if (!link->open)
 			return end(link, "the peer's end has not confirmed our accept: it has "
 			                 "given up or gone away");
+		if (link->adapter->flavour->asks_late)
+			return answer_ms;
 		return ask(link, answer_ms,
 		           "the peer's end does not answer while its word is awaited that the "
 		           "connection is complete");

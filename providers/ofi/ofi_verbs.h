@@ -7,9 +7,12 @@
  *    region is: READY or REJECT from the active side, HELLO from the passive one.
  *  - In the control region the peer writes how many receives it has posted, ever: a request that
  *    would have to wait for one waits here. Nobody is told of such a write; who waits looks.
- *  - A goodbye is written there, too, with the number of messages that went before it. A write of
- *    no bytes with immediate data, the bell, says so if there is a receive for it, which is given
- *    back: no message comes behind it. Who has no receive posted looks for the goodbye.
+ *  - A goodbye is written there, too, with the number of messages that went before it. When it is
+ *    written once more, with immediate data, that is the bell: it says so if there is a receive for
+ *    it, which is given back: no message comes behind it. Who has no receive posted looks for the
+ *    goodbye.
+ *  - Some networks drop requests without bytes, so there are none: a peer is asked whether it
+ *    answers by a write of the number of its receives once more.
  */
 #ifndef OFI_OFI_VERBS_H
 #define OFI_OFI_VERBS_H
@@ -143,6 +146,8 @@ void ofi_verbs_look_soon(struct ofi_link *link);
 int ofi_verbs_hand_over(struct ofi_qp *qp, struct ofi_tx *tx);
 void ofi_verbs_refresh(struct ofi_qp *qp);
 int ofi_verbs_tell(struct ofi_qp *qp, uint32_t fresh);
+/* Write the own word of that offset (OFI_VERBS_CREDITS, OFI_VERBS_GOODBYE) into the peer's mail. */
+int ofi_verbs_mail(struct ofi_qp *qp, size_t word, uint64_t flags, void *context);
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e);
 int ofi_verbs_error_of(const struct fi_cq_err_entry *e);
 

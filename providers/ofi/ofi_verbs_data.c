@@ -27,6 +27,33 @@ static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx)
 	return -(int)fi_sendmsg(qp->ep, &msg, FI_COMPLETION | data);
 }
 
+static uint64_t *word_at(uint8_t *area, size_t offset)
+{
+	return (uint64_t *)(void *)(area + offset);
+}
+
+int ofi_verbs_mail(struct ofi_qp *qp, size_t word, uint64_t flags, void *context)
+{
+	uint64_t *note = word_at(qp->verbs.area, word + (OFI_VERBS_NOTES - OFI_VERBS_MAIL));
+	const struct iovec iov = {note, sizeof(*note)};
+	const struct fi_rma_iov remote = {
+		.addr = qp->peer_address + word,
+		.len = sizeof(*note),
+		.key = qp->peer_key,
+	};
+	const struct fi_msg_rma msg = {
+		.msg_iov = &iov,
+		.desc = &qp->verbs.desc,
+		.iov_count = 1,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = context,
+		.data = OFI_BELL,
+	};
+
+	return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | flags);
+}
+
 static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	/* No bytes need no key with ND: that of the control region will do. */
@@ -48,6 +75,9 @@ static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 	const uint64_t data = tx->word_flags & OFI_WORD_IMMEDIATE ? FI_REMOTE_CQ_DATA : 0;
 	int err;
 
+	/* Some networks drop it; what the peer knows already comes in its stead. */
+	if (nothing && tx->base.type == NDX_REQUEST_WRITE && data == 0)
+		return ofi_verbs_mail(qp, OFI_VERBS_CREDITS, 0, &tx->op);
 	if (tx->base.type == NDX_REQUEST_WRITE)
 		return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | data);
 	err = -(int)fi_readmsg(qp->ep, &msg, FI_COMPLETION);
@@ -71,11 +101,6 @@ int ofi_verbs_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 
 /* ---- credits; the queue pair's lock held ---- */
 
-static uint64_t *word_at(uint8_t *area, size_t offset)
-{
-	return (uint64_t *)(void *)(area + offset);
-}
-
 void ofi_verbs_refresh(struct ofi_qp *qp)
 {
 	uint64_t total;
@@ -95,25 +120,11 @@ void ofi_verbs_refresh(struct ofi_qp *qp)
 int ofi_verbs_tell(struct ofi_qp *qp, uint32_t fresh)
 {
 	uint64_t *note = word_at(qp->verbs.area, OFI_VERBS_NOTES);
-	const struct iovec iov = {note, sizeof(*note)};
-	const struct fi_rma_iov remote = {
-		.addr = qp->peer_address + OFI_VERBS_CREDITS,
-		.len = sizeof(*note),
-		.key = qp->peer_key,
-	};
-	const struct fi_msg_rma msg = {
-		.msg_iov = &iov,
-		.desc = &qp->verbs.desc,
-		.iov_count = 1,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = &qp->adapter->silent,
-	};
 	int err;
 
 	/* One that is still on its way may take the newer value along: it only grows. */
 	__atomic_store_n(note, htobe64((uint64_t)qp->verbs.told + fresh), __ATOMIC_RELEASE);
-	err = -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION);
+	err = ofi_verbs_mail(qp, OFI_VERBS_CREDITS, 0, &qp->adapter->silent);
 	if (err == 0)
 		qp->verbs.told += fresh;
 	return err;
@@ -160,8 +171,8 @@ static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_c
 /* The bell: a goodbye is there, and all that was before it. */
 static bool is_bell(const struct ofi_qp *qp, const struct fi_cq_data_entry *e)
 {
-	return (e->flags & FI_REMOTE_WRITE) != 0 && e->len == 0 && e->data == OFI_BELL &&
-	       qp->link != NULL && ofi_verbs_heard_goodbye(qp->link);
+	return (e->flags & FI_REMOTE_WRITE) != 0 && e->len == sizeof(uint64_t) &&
+	       e->data == OFI_BELL && qp->link != NULL && ofi_verbs_heard_goodbye(qp->link);
 }
 
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)

@@ -183,61 +183,31 @@ void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e)
 
 /* ---- words ---- */
 
-/* A write of no bytes: its completion is all there is to it, or (bell) a receive that it takes. */
-static int touch(struct ofi_link *link, struct ofi_op *op, bool bell)
-{
-	const struct fi_rma_iov remote = {
-		.addr = link->peer.address, .len = 0, .key = link->peer.key};
-	const struct fi_msg_rma msg = {
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = op,
-		.data = OFI_BELL,
-	};
-
-	return -(int)fi_writemsg(link->ep, &msg, FI_COMPLETION | (bell ? FI_REMOTE_CQ_DATA : 0));
-}
-
 /* Is there a receive for it? */
 static void ring(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
-	bool may;
 
 	if (link->verbs.rung || qp == NULL)
 		return;
 	base_lock_acquire(&qp->base.lock);
 	ofi_verbs_refresh(qp);
-	may = qp->credits > 0;
+	if (qp->credits > 0)
+		link->verbs.rung = ofi_verbs_mail(qp, OFI_VERBS_GOODBYE, FI_REMOTE_CQ_DATA,
+		                                  &link->adapter->silent) == 0;
 	base_lock_release(&qp->base.lock);
-	if (may)
-		link->verbs.rung = touch(link, &link->adapter->silent, true) == 0;
 }
 
 static int write_goodbye(struct ofi_link *link, uint64_t flags, struct ofi_op *op)
 {
 	uint64_t *note = word_at(link, OFI_VERBS_NOTES + 8);
-	const struct iovec iov = {note, sizeof(*note)};
-	void *desc = fi_mr_desc(link->control);
-	const struct fi_rma_iov remote = {
-		.addr = link->peer.address + OFI_VERBS_GOODBYE,
-		.len = sizeof(*note),
-		.key = link->peer.key,
-	};
-	const struct fi_msg_rma msg = {
-		.msg_iov = &iov,
-		.desc = &desc,
-		.iov_count = 1,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = op,
-	};
+	struct ofi_qp *qp = link->qp;
 	int err;
 
-	base_lock_acquire(&link->qp->base.lock);
-	*note = htobe64(flags | link->qp->verbs.used);
-	base_lock_release(&link->qp->base.lock);
-	err = -(int)fi_writemsg(link->ep, &msg, FI_COMPLETION);
+	base_lock_acquire(&qp->base.lock);
+	*note = htobe64(flags | qp->verbs.used);
+	err = ofi_verbs_mail(qp, OFI_VERBS_GOODBYE, 0, op);
+	base_lock_release(&qp->base.lock);
 	link->words += err == 0;
 	return err;
 }
@@ -271,7 +241,11 @@ int ofi_verbs_say(struct ofi_link *link, uint8_t type, uint16_t count, struct of
 		link->verbs.goodbye_wanted = true;
 	if (type == OFI_WORD_DISC)
 		return link->verbs.introduced ? say_goodbye(link, op) : 0;
-	err = touch(link, &link->verbs.ping_op, false);
+	if (!link->verbs.introduced) /* it granted no memory for a question yet */
+		return ENOTCONN;
+	base_lock_acquire(&link->qp->base.lock);
+	err = ofi_verbs_mail(link->qp, OFI_VERBS_CREDITS, 0, &link->verbs.ping_op);
+	base_lock_release(&link->qp->base.lock);
 	link->words += err == 0;
 	return err;
 }

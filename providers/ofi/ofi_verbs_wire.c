@@ -5,7 +5,7 @@
 #include "base_byteorder.h"
 #include "ofi_verbs.h"
 
-#define VERSION 1u
+#define VERSION 2u
 
 /* Offsets in the data of connection management. */
 enum {

@@ -289,10 +289,19 @@ enum vb_control {
 	VB_GOODBYE,   /* into the peer's mailbox: what I have sent is all there */
 	VB_PROBE,     /* likewise: I know that you are there, you need not wait for me */
 	VB_ABORTED,   /* likewise: this is the end, and no goodbye */
-	VB_KEEPALIVE, /* a write of no bytes: do you answer? */
+	VB_KEEPALIVE, /* a byte that changes nothing there: do you answer? */
 	VB_SWEEP,     /* likewise: which requests before it have ended without a word? */
-	VB_LAST,      /* when all is being cancelled: it is the last */
+	VB_LAST,      /* when all is being cancelled: it is the last, and goes nowhere */
 	VB_CONTROLS
+};
+
+/* What a request of ours writes: from the own mailbox's last word. */
+struct vb_note {
+	uint32_t length; /* 0: the peer granted no memory for it, nothing is sent */
+	uint32_t lkey;
+	uint32_t rkey;
+	uint64_t from; /* in our region of mailboxes */
+	uint64_t to;   /* in the peer's */
 };
 
 /* Has the peer disconnected, and well? Then it is no news that it does not answer. */
@@ -324,6 +333,7 @@ struct vb_qp {
 	struct vb_req controls[VB_CONTROLS];
 	uint32_t controls_out;             /* bits of enum vb_control */
 	uint32_t controls_at[VB_CONTROLS]; /* the initiator requests before this come first */
+	struct vb_note touch;              /* the byte with which the peer is asked */
 	uint32_t untold; /* requests since the last one that the device tells of */
 	uint32_t outbound_reads;
 	bool receiving;        /* the native queue pair has the receives */
@@ -370,14 +380,6 @@ enum ndx_status vb_post_undo(struct base_queue *q, int err);
 int vb_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count);
 /* Under base.lock. 0, or errno. */
 int vb_post_receive(struct vb_qp *qp, struct vb_receive *receive);
-/* What a request of ours writes: the own mailbox's last word, or nothing. */
-struct vb_note {
-	uint32_t lkey; /* 0: nothing */
-	uint32_t rkey;
-	uint64_t from; /* in our region of mailboxes */
-	uint64_t to;   /* in the peer's */
-};
-
 /* Under base.lock: post a request of our own; no-op if it is under way. 0, or errno. */
 int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_note *note);
 /* Under base.lock: have the device tell of all that was posted. */

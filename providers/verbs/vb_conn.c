@@ -294,6 +294,7 @@ static void go_up(struct vb_conn *conn)
 	conn->state = VB_CONN_UP;
 	base_lock_acquire(&conn->qp->base.lock);
 	conn->qp->base.state = BASE_QP_UP;
+	conn->qp->touch = vb_mailbox_touch(conn);
 	base_lock_release(&conn->qp->base.lock);
 	vb_watch_begin(conn);
 	tell_established(conn, NDX_OK, 0, NULL);

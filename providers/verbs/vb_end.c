@@ -51,16 +51,14 @@ static void wait_no_more(struct vb_conn *conn)
 /* Write into the peer's mailbox. 0, or errno. */
 static int write_word(struct vb_conn *conn, enum vb_control which, enum vb_word where)
 {
-	struct vb_note note = vb_mailbox_note(conn, where);
+	const struct vb_note note = vb_mailbox_note(conn, where);
 	struct vb_qp *qp = conn->qp;
 	int err = EBUSY;
 
-	if (which == VB_KEEPALIVE) /* without bytes, nothing is written */
-		note.lkey = 0;
 	base_lock_acquire(&qp->base.lock);
 	/* A goodbye says that all before it has ended. */
 	if (which != VB_GOODBYE || base_queue_outstanding(&qp->base.initiator) == 0)
-		err = vb_post_control(qp, which, &note);
+		err = vb_post_control(qp, which, which == VB_KEEPALIVE ? &qp->touch : &note);
 	base_lock_release(&qp->base.lock);
 	return err;
 }

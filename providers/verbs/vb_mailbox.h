@@ -23,5 +23,7 @@ void vb_mailbox_close_all(struct vb_adapter *adapter);
 bool vb_mailbox_has(const struct vb_conn *conn, enum vb_word which);
 /* For vb_post_control(): have that word of the peer's written. */
 struct vb_note vb_mailbox_note(const struct vb_conn *conn, enum vb_word which);
+/* Likewise, of a byte that changes nothing; of no length if the peer has no mailbox. */
+struct vb_note vb_mailbox_touch(const struct vb_conn *conn);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base_linux.h"
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "vb.h"
+#include "vb_mailbox.h"
 
 #define HOPS 64
 #define PSN_BITS 0xffffffu
@@ -129,6 +129,9 @@ enum ndx_status vb_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_s
 	conn->told.psn = out->psn;
 	if (st == NDX_OK && out->psn == NDX_PSN_RANDOM)
 		st = base_random(&conn->told.psn, sizeof(conn->told.psn));
+	vb_mailbox_close(conn); /* of an earlier description */
+	if (st == NDX_OK)
+		st = vb_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
 	conn->told.on = true;
@@ -142,6 +145,7 @@ enum ndx_status vb_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_s
 	out->mtu = conn->told.mtu;
 	out->lid = port.link_layer == IBV_LINK_LAYER_INFINIBAND ? port.lid : 0;
 	memcpy(out->gid, gid.gid.raw, sizeof(out->gid));
+	out->mailbox_rkey = conn->mailbox_mr->rkey;
 	return NDX_OK;
 }
 
@@ -208,6 +212,7 @@ enum ndx_status vb_qp_connect_peer(struct ndx_spi_conn *spi,
 	conn->told.peer_number = peer->qpn;
 	conn->told.peer_psn = peer->psn;
 	conn->told.peer_lid = peer->lid;
+	conn->peer.mailbox_key = peer->mailbox_rkey;
 	memcpy(conn->told.peer_gid, peer->gid, sizeof(conn->told.peer_gid));
 	if (peer->mtu < conn->told.mtu)
 		conn->told.mtu = peer->mtu;

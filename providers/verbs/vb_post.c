@@ -53,7 +53,9 @@ static inline bool is_told(const struct vb_qp *qp, uint32_t flags)
 {
 	const struct base_queue *q = &qp->base.initiator;
 
-	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->untold >= q->depth / UNTOLD_PART ||
+	/* Of one that nobody tells of a later request has to tell: see vb_post_sweep(). */
+	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->touch.length == 0 ||
+	       qp->untold >= q->depth / UNTOLD_PART ||
 	       q->tail - __atomic_load_n(&q->freed, __ATOMIC_RELAXED) >= q->depth;
 }
 
@@ -122,9 +124,28 @@ ALWAYS_INLINE void fill(struct ibv_send_wr *wr, const struct op *op, const struc
 	}
 }
 
+/*
+ * A write of no bytes, of which the peer sees nothing. Some networks drop it, so the byte that
+ * changes nothing goes out in its stead, if the peer has memory for that.
+ */
+static int post_touch(struct vb_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_sge one = {
+		.addr = qp->touch.from, .length = qp->touch.length, .lkey = qp->touch.lkey};
+	struct ibv_send_wr *bad;
+
+	wr->send_flags &= ~(unsigned)IBV_SEND_INLINE;
+	wr->sg_list = &one;
+	wr->num_sge = 1;
+	wr->wr.rdma.remote_addr = qp->touch.to;
+	wr->wr.rdma.rkey = qp->touch.rkey;
+	return ibv_post_send(qp->native, wr, &bad);
+}
+
 /* Under base.lock. Each kind of request has its own copy of this, in which `op` is mostly constant.
  */
-ALWAYS_INLINE enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct base_req *req)
+ALWAYS_INLINE enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct base_req *req,
+                                      uint32_t length)
 {
 	const bool told = is_told(qp, op->flags);
 	struct vb_initiator *own = (struct vb_initiator *)(void *)req;
@@ -146,7 +167,9 @@ ALWAYS_INLINE enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, str
 	own->req.told = told;
 	if (!qp->plain)
 		keep_list(own, op->sge, op->count, op->flags);
-	if (__builtin_expect((op->flags & NDX_OP_INLINE) != 0 && op->count > 1, 0)) {
+	if (length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->touch.length > 0) {
+		err = post_touch(qp, &wr);
+	} else if (__builtin_expect((op->flags & NDX_OP_INLINE) != 0 && op->count > 1, 0)) {
 		err = post_gathered(qp->native, &wr, op->sge, op->count);
 	} else {
 		wr.num_sge = copy_list(list, op->sge, op->count);
@@ -219,7 +242,7 @@ static __attribute__((noinline)) enum ndx_status post_any(struct vb_qp *qp, cons
 		                          op->flags, op->allowed,
 		                          qp->base.spi.attr.max_initiator_sge, &length, &req);
 		if (st == NDX_OK)
-			st = hand_in(qp, op, req);
+			st = hand_in(qp, op, req, length);
 		base_lock_release(&qp->base.lock);
 		if (st != NDX_E_NO_MORE_ENTRIES || looked)
 			return st == NDX_PENDING ? NDX_OK : st;
@@ -407,11 +430,11 @@ static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struc
 
 int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_note *note)
 {
-	struct ibv_sge list = {.addr = note->from, .length = sizeof(uint64_t), .lkey = note->lkey};
+	struct ibv_sge list = {.addr = note->from, .length = note->length, .lkey = note->lkey};
 	struct ibv_send_wr wr = {
 		.wr_id = (uintptr_t)&qp->controls[which],
 		.sg_list = &list,
-		.num_sge = note->lkey != 0 ? 1 : 0,
+		.num_sge = note->length > 0 ? 1 : 0,
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
 	};
@@ -422,6 +445,8 @@ int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_not
 		return 0;
 	if (qp->native == NULL || (qp->killed && which != VB_LAST))
 		return ENOTCONN;
+	if (note->length == 0 && which != VB_LAST)
+		return EDESTADDRREQ;
 	wr.wr.rdma.remote_addr = note->to;
 	wr.wr.rdma.rkey = note->rkey;
 	err = ibv_post_send(qp->native, &wr, &bad);
@@ -437,8 +462,10 @@ void vb_post_sweep(struct vb_qp *qp)
 {
 	static const struct vb_note nothing;
 
-	if (qp->untold > 0)
-		(void)vb_post_control(qp, qp->killed ? VB_LAST : VB_SWEEP, &nothing);
+	if (qp->untold > 0 && qp->killed)
+		(void)vb_post_control(qp, VB_LAST, &nothing);
+	else if (qp->untold > 0)
+		(void)vb_post_control(qp, VB_SWEEP, &qp->touch);
 }
 
 const struct ndx_qp_ops vb_qp_ops = {

@@ -126,6 +126,7 @@ int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
 	qp->draining = false;
 	qp->broken = false;
 	qp->untold = 0;
+	qp->touch = (struct vb_note){.length = 0};
 	qp->outbound_reads = conn->spi.outbound_read_limit;
 	err = qp->native == NULL ? ENODEV : step(qp, conn, IBV_QPS_INIT, &ours);
 	if (err == 0)

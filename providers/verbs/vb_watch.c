@@ -18,7 +18,7 @@
 #define WATCH_LEAST 10u
 #define WATCH_MOST 250u
 #define DEAF_MS 1000u      /* nothing comes in: 15 tries have had no answer */
-#define STUCK_MS 3000u     /* a request of no bytes does not end, whatever else comes in; ... */
+#define STUCK_MS 3000u     /* a request of few bytes does not end, whatever else comes in; ... */
 #define IDLE_MS 1000u      /* between two looks at a queue pair that has nothing to do */
 #define BYTES_PER_MS 1024u /* ... one with bytes may take as much longer */
 
@@ -75,18 +75,18 @@ static bool is_late(struct vb_conn *conn, uint32_t ms)
 /* Under base.lock: is a peer that has nothing else to do silent for too long? Else it is asked. */
 static bool is_silent(struct vb_conn *conn, uint32_t ms)
 {
-	static const struct vb_note nothing;
 	const uint32_t limit = conn->qp->base.spi.attr.keepalive_ms;
 	const uint32_t asked = conn->qp->controls_out & (1u << VB_KEEPALIVE);
 
-	if (limit == 0)
+	/* One that granted no memory for the question may break the connection because of it. */
+	if (limit == 0 || conn->qp->touch.length == 0)
 		return false;
 	if (asked == 0 || base_queue_outstanding(&conn->qp->base.initiator) > 0)
 		conn->silent_ms = 0;
 	else
 		conn->silent_ms += ms;
 	if (asked == 0)
-		(void)vb_post_control(conn->qp, VB_KEEPALIVE, &nothing);
+		(void)vb_post_control(conn->qp, VB_KEEPALIVE, &conn->qp->touch);
 	return conn->silent_ms >= limit;
 }
 

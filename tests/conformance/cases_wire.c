@@ -22,6 +22,7 @@ enum {
 	SHORT_MS = 400, /* a disconnect time-out that a case can wait for */
 	DRAIN_MS = 200,
 	KEEPALIVE_MS = 1000,
+	OFTEN_MS = 200, /* a keepalive that asks a few times in a case */
 	OUTAGE_MS = 200,
 	TOO_LONG = 3, /* what `wire outage` says if it was more than twice that */
 	/* Software RoCE does not let go of a queue pair while its packets wait for a neighbour that
@@ -307,6 +308,47 @@ void case_wire_goodbyes_cross_on_a_slow_one(struct check *c)
 	check_ends(c, &p->b.disc, NDX_OK, "B's disconnect");
 	expect_all_there(&p->a, (size_t)2 * COUNT, NDX_OK);
 	expect_all_there(&p->b, (size_t)2 * COUNT, NDX_OK);
+	(void)wire(c, "heal", NULL);
+}
+
+/* Silent requests, one of no bytes, and an idle connection that is asked now and then. */
+static void use_and_idle(struct check *c, struct pair *p)
+{
+	for (size_t i = 0; i < 3; i++)
+		(void)write_ok(&p->a, i, 0, MESSAGE, &p->b, 0, NDX_OP_SILENT_SUCCESS);
+	if (write_ok(&p->a, 8, 0, 0, &p->b, 0, 0))
+		expect(&p->a, NDX_REQUEST_WRITE, 8, NDX_OK);
+	nothing_for(c, &p->a, 5 * OFTEN_MS);
+	check_pending(c, &p->b.notify, "notification of an idle connection");
+	if (!check_over(c) && message_passes(&p->a, &p->b, MESSAGE))
+		(void)message_passes(&p->b, &p->a, MESSAGE);
+}
+
+/* Some virtual networks do that. No connection depends on a request that has no bytes. */
+void case_wire_requests_without_bytes_get_lost(struct check *c)
+{
+	struct side_attr attr;
+	struct pair *p;
+
+	if (!has_wire(c))
+		return;
+	(void)wire(c, "empty", NULL);
+	side_attr_init(&attr);
+	attr.drain_ms = DRAIN_MS;
+	attr.keepalive_ms = OFTEN_MS;
+	p = pair_up(c, &attr);
+	if (p) {
+		side_start_notify(&p->a);
+		side_start_notify(&p->b);
+		use_and_idle(c, p);
+		/* They wait for receives, and its goodbye behind them: B has to ask. */
+		sends_ok(&p->a, 16, COUNT, 8192, MESSAGE);
+		side_start_disconnect(&p->a);
+		side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
+		side_disconnect(&p->b, NDX_OK);
+		check_ends(c, &p->a.disc, NDX_OK, "A's disconnect");
+		expect_all_there(&p->a, COUNT, NDX_E_CANCELED);
+	}
 	(void)wire(c, "heal", NULL);
 }
 

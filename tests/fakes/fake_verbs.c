@@ -138,6 +138,15 @@ bool fake_arrive_solicited(struct ibv_qp *qp, uint32_t bytes)
 
 /* ---- the data path ---- */
 
+static uint32_t bytes_of(const struct ibv_send_wr *wr)
+{
+	uint32_t bytes = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		bytes += wr->sg_list[i].length;
+	return bytes;
+}
+
 static int post_send(struct ibv_qp *native, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct fake_qp *qp = fake_qp_of(native);
@@ -154,6 +163,8 @@ static int post_send(struct ibv_qp *native, struct ibv_send_wr *wr, struct ibv_s
 	qp->sends[qp->send_tail++ % FAKE_WR_MAX] =
 		(struct fake_wr){wr->wr_id, wr->opcode, wr->send_flags};
 	qp->signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
+	the->empty += qp->pub.state == IBV_QPS_RTS && wr->opcode == IBV_WR_RDMA_WRITE &&
+	              bytes_of(wr) == 0;
 	if (qp->pub.state == IBV_QPS_ERR && !the->flushes_late)
 		end_send(qp, IBV_WC_WR_FLUSH_ERR);
 	else if (the->runs)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: wire cut|heal|outage MS|delay MS|loss PERCENT|down|up
+# usage: wire cut|heal|empty|outage MS|delay MS|loss PERCENT|down|up
 # In the guest: what happens to the packets between the two devices, in both directions. An outage
 # that lasted more than twice as long ends with 3.
 PATH=/bin:/sbin:/usr/bin:/usr/sbin
@@ -20,6 +20,20 @@ disciplines() {
 	for device in v0 v1; do
 		echo "qdisc replace dev $device root $*"
 	done
+}
+
+# empty: lose sends and writes that carry no bytes, as some virtual networks do. By their opcodes
+# (InfiniBand Architecture Specification, volume 1, table 38) and the length of the packet.
+empty() {
+	for device in v0 v1; do
+		echo "qdisc replace dev $device root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
+		echo "qdisc add dev $device parent 1:2 netem loss 100%"
+		for request in 0x04:24 0x05:28 0x0a:40 0x0b:44; do # SEND ONLY, WRITE ONLY; with immediate
+			udp=${request#*:}
+			echo "filter add dev $device parent 1: protocol ip prio 1 u32 match u16 $((udp + 20)) 0xffff at 2 match u8 17 0xff at 9 match u16 4791 0xffff at 22 match u8 ${request%:*} 0xff at 28 flowid 1:2"
+			echo "filter add dev $device parent 1: protocol ipv6 prio 2 u32 match u16 $udp 0xffff at 4 match u8 17 0xff at 6 match u16 4791 0xffff at 42 match u8 ${request%:*} 0xff at 48 flowid 1:2"
+		done
+	done | tc -batch -
 }
 
 # clock: 1/100 s
@@ -50,6 +64,7 @@ routes() {
 
 case ${1:-} in
 cut) netem loss 100% ;;
+empty) empty ;;
 loss) netem loss "$2%" ;;
 delay) netem delay "${2}ms" ;;
 outage) outage "$2" ;;
@@ -63,7 +78,7 @@ up)
 	;;
 routes) routes ;;
 *)
-	echo 'usage: wire cut|heal|outage MS|delay MS|loss PERCENT|down|up' >&2
+	echo 'usage: wire cut|heal|empty|outage MS|delay MS|loss PERCENT|down|up' >&2
 	exit 2
 	;;
 esac

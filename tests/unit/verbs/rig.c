@@ -69,6 +69,7 @@ void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq)
 	assert_int_equal(vb_qp_bring_up(rig_qp(rig), &rig->conn), 0);
 	rig_native(rig)->state = IBV_QPS_RTS;
 	rig_qp(rig)->base.state = BASE_QP_UP;
+	rig_qp(rig)->touch = (struct vb_note){.length = 1};
 }
 
 static void nothing(void *arg)
@@ -87,6 +88,7 @@ void rig_close(struct rig *rig)
 	assert_int_equal(rig->device.queues, 0);
 	assert_int_equal(rig->device.pairs, 0);
 	assert_int_equal(rig->device.regions, 0);
+	assert_int_equal(rig->device.empty, 0);
 }
 
 enum ndx_status rig_send(struct rig *rig, uintptr_t context, uint32_t flags)

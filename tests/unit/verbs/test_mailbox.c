@@ -91,6 +91,36 @@ static void a_word_arrives_where_it_is_read(void **state)
 	rig_close(&rig);
 }
 
+/* Whatever the words say. */
+static void a_touch_changes_no_word(void **state)
+{
+	uint64_t before[VB_WORDS];
+	struct vb_note note;
+	struct rig rig;
+	struct end a;
+	struct end b;
+
+	(void)state;
+	rig_open(&rig);
+	open_end(&rig, &a, 12, &here);
+	open_end(&rig, &b, 77, &there);
+	assert_int_equal(vb_mailbox_touch(&a.conn).length, 0); /* no mailbox is known */
+	a.conn.peer.mailbox_key = b.conn.mailbox_mr->rkey;
+	for (int said = 0; said <= 1; said++) {
+		memcpy(before, b.conn.mailbox, sizeof(before));
+		note = vb_mailbox_touch(&a.conn);
+		assert_int_equal(note.length, 1);
+		assert_int_equal(note.rkey, b.conn.mailbox_mr->rkey);
+		memcpy((char *)b.conn.mailbox_mr->addr + note.to,
+		       (char *)a.conn.mailbox_mr->addr + note.from, note.length);
+		assert_memory_equal(before, b.conn.mailbox, sizeof(before));
+		assert_true(note.to / sizeof(uint64_t) / VB_WORDS == 77 % 64);
+		for (enum vb_word w = VB_WORD_GOODBYE; w < VB_WORD_OWN; w++)
+			deliver(&a, &b, w);
+	}
+	rig_close(&rig);
+}
+
 /* Who may write to the region, but does not know the first PSNs. */
 static void nobody_speaks_for_another(void **state)
 {
@@ -171,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_share_a_region_and_no_word),
 		cmocka_unit_test(a_word_arrives_where_it_is_read),
+		cmocka_unit_test(a_touch_changes_no_word),
 		cmocka_unit_test(nobody_speaks_for_another),
 		cmocka_unit_test(only_the_right_word_is_a_goodbye),
 		cmocka_unit_test(a_region_that_is_refused_leaves_nothing),

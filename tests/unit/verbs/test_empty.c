@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes without bytes: some networks drop them, and a peer that granted no memory may break the
+ * connection because of one. That none goes out the rig looks at in every test of this folder.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+
+#define DEPTH 16u
+#define KEEPALIVE_MS 100u
+#define LOOKS 8u
+
+static void open_rig(struct rig *rig, bool has_mailbox)
+{
+	rig_open(rig);
+	rig_connect(rig, DEPTH, NULL);
+	rig_qp(rig)->base.spi.attr.keepalive_ms = KEEPALIVE_MS;
+	rig->conn.state = VB_CONN_UP;
+	if (!has_mailbox)
+		rig_qp(rig)->touch.length = 0;
+}
+
+static void look(void *arg)
+{
+	struct rig *rig = arg;
+
+	rig->conn.watchdog = (struct base_timer){.fn = vb_watch_on_timer, .arg = &rig->conn};
+	for (unsigned i = 0; i < LOOKS; i++)
+		vb_watch_on_timer(&rig->conn);
+	base_timer_cancel(rig->adapter.spi.loop, &rig->conn.watchdog);
+}
+
+static void drain(void *arg)
+{
+	struct rig *rig = arg;
+
+	vb_conn_drain(&rig->conn.spi);
+}
+
+/* An idle peer is asked by keepalive; one that cannot be asked is not taken for a dead one. */
+static void only_who_granted_memory_is_asked(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	for (int has_mailbox = 0; has_mailbox <= 1; has_mailbox++) {
+		open_rig(&rig, has_mailbox);
+		rig.device.count[FAKE_POST_SEND] = 0;
+		base_loop_call(rig.adapter.spi.loop, look, &rig);
+		assert_int_equal(rig.device.count[FAKE_POST_SEND], has_mailbox);
+		assert_int_equal(rig.reports, has_mailbox ? NDX_REPORT_ABORT : 0);
+		rig_close(&rig);
+	}
+}
+
+/* Silent requests: somebody has to tell of the last ones, if not a request of ours, they do. */
+static void silent_requests_end_without_a_question(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	for (int has_mailbox = 0; has_mailbox <= 1; has_mailbox++) {
+		open_rig(&rig, has_mailbox);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
+		rig.device.count[FAKE_POST_SEND] = 0;
+		base_loop_call(rig.adapter.spi.loop, drain, &rig);
+		assert_int_equal(rig.device.count[FAKE_POST_SEND], has_mailbox);
+		fake_run(rig_native(&rig), 4);
+		rig_expect_none(&rig);
+		assert_int_equal(rig.reports, NDX_REPORT_DRAINED);
+		rig_close(&rig);
+	}
+}
+
+/* The program's own write of no bytes is a byte on the wire. */
+static void a_write_of_no_bytes_has_one(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	open_rig(&rig, true);
+	assert_int_equal(ndx_qp_write(&rig.qp->pub, (void *)1, NULL, 0, 0, 0, 0), NDX_OK);
+	assert_int_equal(ndx_qp_write(&rig.qp->pub, (void *)2, NULL, 0, 0, 0, NDX_OP_INLINE),
+	                 NDX_OK);
+	fake_run(rig_native(&rig), 2);
+	rig_expect(&rig, 1, NDX_OK);
+	rig_expect(&rig, 2, NDX_OK);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_who_granted_memory_is_asked),
+		cmocka_unit_test(silent_requests_end_without_a_question),
+		cmocka_unit_test(a_write_of_no_bytes_has_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
