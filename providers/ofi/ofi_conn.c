@@ -468,6 +468,11 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 		on_shutdown(link);
 		break;
 	case 0:
+		/* Kernels from 6.0 on tell so of a neighbour's change, which does the link no harm;
+		 * a peer that is out of reach fails requests. */
+		if (link->adapter->flavour->neighbours && link->stage == OFI_LINK_UP &&
+		    event->err == ETIMEDOUT)
+			break;
 		/* Who closes before his device has heard that the connection is complete refuses
 		 * it. */
 		if (link->conn == NULL || link->stage != OFI_LINK_CONNECTING)

@@ -39,7 +39,8 @@ struct ofi_flavour {
 	int backlog;          /* 0, or how many requests a listener may have that nobody read */
 	bool solicited;       /* a message says whether it is to wake */
 	bool windows;
-	bool asks_late; /* a peer can be asked for a sign of life when the connection is up only */
+	bool neighbours; /* that one has another address now is told as if it timed out */
+	bool asks_late;  /* a peer can be asked for a sign of life when the connection is up only */
 	/* A native queue's descriptor tells of completions also while its consumer polls. */
 	bool tells_always;
 	/* The stack makes the keys, checks every access, and stops it when a region is closed. */

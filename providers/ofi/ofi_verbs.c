@@ -239,6 +239,7 @@ const struct ofi_flavour ofi_verbs = {
 	.choose = choose,
 	.check = check,
 	.list = list,
+	.neighbours = true,
 	.asks_late = true,
 	.cm_encode = ofi_verbs_cm_encode,
 	.cm_decode = ofi_verbs_cm_decode,

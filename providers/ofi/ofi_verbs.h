@@ -122,6 +122,7 @@ struct ofi_verbs_link {
 	bool introduced;     /* the peer's first message came */
 	bool goodbye_wanted; /* before that */
 	bool goodbye_said;
+	bool left_said; /* ... and that we have closed */
 	bool rung;
 	bool cut;                /* closed by us while the peer's goodbye is awaited */
 	uint64_t drain_until_ns; /* 0, or when requests that should have ended must have */

@@ -442,22 +442,30 @@ static bool await_goodbye(struct ofi_link *link)
 	return false;
 }
 
+static enum ndx_status fail_lost(void)
+{
+	return fail(NDX_E_DEVICE_BUSY, 0, "the link was lost before the goodbye was delivered");
+}
+
 /*
  * Control thread, lock not held. A device gives receives back only together with all the rest: so
- * the link is closed now, and the peer, who finds the goodbye, will know what that means.
+ * the link is closed now, and the peer, who finds the goodbye, will know what that means. A slow
+ * machine is no reason to break the connection: as long as the goodbye has not got there, the
+ * core, which has a limit of its own, asks again.
  */
 enum ndx_status ofi_verbs_detach(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
 
 	if (!qp->verbs.gone && !await_goodbye(link))
-		return fail(NDX_E_DEVICE_BUSY, 0, "the goodbye was not delivered in time");
+		return link->lost ? fail_lost() : NDX_PENDING;
 	base_lock_acquire(&link->ncq->lock);
-	if (!qp->verbs.gone)
-		(void)write_goodbye(link, OFI_SAID | OFI_LEFT, &link->verbs.ping_op);
+	if (!qp->verbs.gone && !link->verbs.left_said)
+		link->verbs.left_said =
+			write_goodbye(link, OFI_SAID | OFI_LEFT, &link->verbs.ping_op) == 0;
 	base_lock_release(&link->ncq->lock);
 	if (!qp->verbs.gone && !await_goodbye(link))
-		return fail(NDX_E_DEVICE_BUSY, 0, "the goodbye was not delivered in time");
+		return link->lost ? fail_lost() : NDX_PENDING;
 	base_lock_acquire(&link->ncq->lock);
 	link->verbs.cut = true;
 	link->lost = true;

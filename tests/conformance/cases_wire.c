@@ -352,6 +352,64 @@ void case_wire_requests_without_bytes_get_lost(struct check *c)
 	(void)wire(c, "heal", NULL);
 }
 
+/* As when a gateway fails over: kernels tell of it as if the peer were out of reach. */
+void case_wire_neighbour_changes_while_connected_and_closing(struct check *c)
+{
+	struct pair *p;
+
+	if (!has_wire(c))
+		return;
+	p = pair_up(c, NULL);
+	if (!p || !message_passes(&p->a, &p->b, MESSAGE))
+		return;
+	side_start_notify(&p->a);
+	side_start_notify(&p->b);
+	(void)wire(c, "move", NULL);
+	nothing_for(c, &p->a, OUTAGE_MS);
+	check_pending(c, &p->b.notify, "notification after a neighbour's change");
+	if (check_over(c) || !message_passes(&p->b, &p->a, MESSAGE) ||
+	    !message_passes(&p->a, &p->b, MESSAGE))
+		return;
+	sends_ok(&p->a, 16, 1, 8192,
+	         MESSAGE); /* without a receive: the disconnect takes its time */
+	side_start_disconnect(&p->a);
+	(void)wire(c, "move", NULL);
+	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
+	side_disconnect(&p->b, NDX_OK);
+	check_ends(c, &p->a.disc, NDX_OK, "A's disconnect");
+	expect_all_there(&p->a, 1, NDX_E_CANCELED);
+	expect_silence(&p->a);
+	expect_silence(&p->b);
+	p = pair_up(c, NULL);
+	if (p && message_passes(&p->a, &p->b, MESSAGE))
+		pair_disconnect(p);
+}
+
+/* A machine or a path that is slow makes no abort of a graceful end. */
+void case_wire_queue_pair_closed_on_a_slow_one(struct check *c)
+{
+	struct side_attr attr;
+	struct pair *p;
+
+	if (!has_wire(c))
+		return;
+	side_attr_init(&attr);
+	attr.drain_ms = DRAIN_MS;
+	p = pair_up(c, &attr);
+	if (!p)
+		return;
+	receives_ok(&p->a, 8, 4, 1024, MESSAGE);
+	side_start_notify(&p->b);
+	(void)wire(c, "delay", "200");
+	side_start_disconnect(&p->a);
+	side_close_qp(&p->a);
+	check_ends(c, &p->a.disc, NDX_OK, "disconnect");
+	expect_all_there(&p->a, 4, NDX_E_CANCELED);
+	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
+	side_disconnect(&p->b, NDX_OK);
+	(void)wire(c, "heal", NULL);
+}
+
 /* Nothing tells of it, not even the peer's kernel. */
 static void peer_killed(struct check *c, bool healed)
 {

@@ -42,6 +42,10 @@ for host in 1 2; do
 	ip addr add 10.9.0.$host/24 dev $device
 	ip -6 addr add fd09::$host/64 dev $device nodad
 done
+for device in v0 v1; do # so that `wire move` may name any address
+	tc qdisc add dev $device clsact
+	tc filter add dev $device ingress matchall action skbedit ptype host
+done
 for device in all v0 v1; do
 	sysctl -qw net.ipv4.conf.$device.accept_local=1 net.ipv4.conf.$device.rp_filter=0 \
 		net.ipv4.conf.$device.arp_ignore=1 net.ipv4.conf.$device.arp_announce=2

@@ -13,7 +13,7 @@
 #
 # COMMAND as one word is a line for the shell. Programs of BUILD/bin that it names are packed with
 # their libraries, so are those of -x. The guest also has busybox, ip, tc, rdma and
-#   wire cut|heal|empty|outage MS|delay MS|loss PERCENT|down|up
+#   wire cut|heal|empty|move|outage MS|delay MS|loss PERCENT|down|up
 #
 # Exit status: the command's; 124 it took too long, 125 the guest died, 126 something is wrong with
 # the call or this host, 77 the guest cannot be had here: the reason is the last line on stderr.
@@ -23,7 +23,7 @@ here=$src/tests/vm
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/ndx-vm
 PATH=$PATH:/usr/sbin:/sbin
 flavour=6.1 build=$src/build icount=0 out='' limit=300 cpus=2 memory=1024
-modules='virtio_pci virtio_console 9pnet_virtio 9p crc32_generic rdma_rxe ib_uverbs rdma_ucm veth sch_netem tcp_diag sch_prio cls_u32'
+modules='virtio_pci virtio_console 9pnet_virtio 9p crc32_generic rdma_rxe ib_uverbs rdma_ucm veth sch_netem tcp_diag sch_prio cls_u32 sch_ingress cls_matchall act_skbedit'
 applets='mount umount insmod ls cat dmesg poweroff mkdir sleep date stty sysctl cut grep sed awk head tail sort wc kill ps tr env seq timeout printf rm cp mv ln touch test expr nproc true false uname id od top free tee basename dirname find xargs mktemp sync chmod ping mkfifo readlink setsid usleep'
 
 work=$(mktemp -d) || exit 126

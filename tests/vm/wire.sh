@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: wire cut|heal|empty|outage MS|delay MS|loss PERCENT|down|up
+# usage: wire cut|heal|empty|move|outage MS|delay MS|loss PERCENT|down|up
 # In the guest: what happens to the packets between the two devices, in both directions. An outage
 # that lasted more than twice as long ends with 3.
 PATH=/bin:/sbin:/usr/bin:/usr/sbin
@@ -36,6 +36,16 @@ empty() {
 	done | tc -batch -
 }
 
+# move: each end reaches the other one at another MAC address from now on, and its kernel knows at
+# once: as when a gateway fails over. (They take what comes for whatever address: init.sh.)
+move() {
+	mac=02:00:00:00:00:$(printf '%02x' $(($(clock) % 256)))
+	ip neigh replace 10.9.0.2 dev v0 lladdr "$mac" nud reachable &&
+		ip neigh replace fd09::2 dev v0 lladdr "$mac" nud reachable &&
+		ip neigh replace 10.9.0.1 dev v1 lladdr "$mac" nud reachable &&
+		ip neigh replace fd09::1 dev v1 lladdr "$mac" nud reachable
+}
+
 # clock: 1/100 s
 clock() {
 	read -r now _ </proc/uptime
@@ -65,6 +75,7 @@ routes() {
 case ${1:-} in
 cut) netem loss 100% ;;
 empty) empty ;;
+move) move ;;
 loss) netem loss "$2%" ;;
 delay) netem delay "${2}ms" ;;
 outage) outage "$2" ;;
@@ -78,7 +89,7 @@ up)
 	;;
 routes) routes ;;
 *)
-	echo 'usage: wire cut|heal|empty|outage MS|delay MS|loss PERCENT|down|up' >&2
+	echo 'usage: wire cut|heal|empty|move|outage MS|delay MS|loss PERCENT|down|up' >&2
 	exit 2
 	;;
 esac
