@@ -125,7 +125,7 @@ guest() {
 		"$src/build/bin/ndx-torture" "$src/build/bin/ndx-connect" "$src/build/bin/ndx-perf" \
 		"$src/build/bin/ndx-negotiate" "$src/build/bin/ndx-reqresp" \
 		"$src/build/bin/ndx-recv" "$src/build/bin/ndx-send" "$src/build/bin/receiver-cases" \
-		"$src/build/bin/device-removal" "$src/build/bin/ndx-info" \
+		"$src/build/bin/device-removal" "$src/build/bin/foreign-device" "$src/build/bin/ndx-info" \
 		"$src/build/bin/surf-host" "$src/build/bin/ndx-surf-fpga" \
 		"$src"/build/lib/ndx/ndx-plugin-[rs]*.so; do
 		set -- "$@" -x "$file"

@@ -32,12 +32,33 @@ enum ndx_description_kind {
 	NDX_DESCRIPTION_VERBS_RC = 2, /**< a reliable connected queue pair: numbers, GID or LID */
 };
 
-/** Memory that a peer may reach. */
+/**
+ * Memory that a peer may reach. Whoever has one of its numbers has the memory. They are for
+ * different readers: a peer that is NDX posts reads and writes with the token, which is opaque; any
+ * other device has to be told the rkey, the number as the InfiniBand wire has it.
+ */
 struct ndx_memory_description {
 	uint64_t address;
 	uint64_t length; /**< bytes; 0: none */
-	uint32_t token;  /**< remote token (rkey). Whoever has it has the memory */
+	uint32_t token;  /**< remote token, as ndx_mr_get_remote_token() has it */
+	uint32_t rkey;   /**< VERBS_RC: the rkey, in the host's byte order. May be left 0 in what a
+	                      program describes: it follows from the token */
 };
+
+/** The rkey of a remote token of an adapter whose ends are described as VERBS_RC: a token is the
+ * rkey's four bytes in the order of the wire. */
+static inline uint32_t ndx_rkey_of_token(uint32_t token)
+{
+	const unsigned char *byte = (const unsigned char *)&token;
+
+	return (uint32_t)byte[0] << 24 | (uint32_t)byte[1] << 16 | (uint32_t)byte[2] << 8 | byte[3];
+}
+
+/** The remote token of an rkey that a device has told: what reads and writes are posted with. */
+static inline uint32_t ndx_token_of_rkey(uint32_t rkey)
+{
+	return ndx_rkey_of_token(rkey); /* the same the other way */
+}
 
 /** One end. Fields that its kind does not have are 0. */
 struct ndx_peer_description {

@@ -108,7 +108,8 @@ uint32_t ndx_mr_get_local_token(const struct ndx_mr *mr);
 
 /**
  * Token for the peer's reads and writes, valid while registered; 0 otherwise. Opaque: send it as
- * the four bytes it is, whatever the byte order.
+ * the four bytes it is, whatever the byte order. A device that is not NDX wants the rkey as a
+ * number: ndx_rkey_of_token().
  */
 uint32_t ndx_mr_get_remote_token(const struct ndx_mr *mr);
 

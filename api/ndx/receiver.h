@@ -148,7 +148,9 @@ struct ndx_receiver_attr {
 	uint32_t keepalive_ms;          /**< of the queue pair. Default 5000; 0: never asked */
 	uint32_t idle_timeout_ms; /**< FAILED when no frame came for so long. 0 (default): never */
 	uint32_t probe_ms;  /**< ask the peer's device for a sign of life after so long without a
-	                         frame. 0 (default): never */
+	                         frame, by a write: an NDX peer has memory for it, a device that was
+	                         told numbers is asked if it granted some (probe_rkey of struct
+	                         ndx_receiver_peer). 0 (default): never */
 	uint32_t rnr_timer; /**< as of struct ndx_qp_attr. Default NDX_RNR_TIMER_DEFAULT */
 	uint32_t probe_timeout_ms; /**< FAILED if it gives none for so long; with a sender on the
 	                                connection as the stack finds. Default 2000 */
@@ -242,7 +244,8 @@ struct ndx_receiver_numbers {
 	char gid_text[40];     /**< eight groups of four hex digits */
 	uint64_t address;      /**< of the slab */
 	uint32_t length;       /**< of the slab, bytes */
-	uint32_t remote_token; /**< rkey of the slab, mode WRITE only */
+	uint32_t remote_token; /**< of the slab, mode WRITE only: opaque, for an NDX peer */
+	uint32_t rkey;         /**< the same for any other device: the number as the wire has it */
 };
 
 /**
@@ -259,10 +262,14 @@ enum ndx_status ndx_receiver_get_numbers(struct ndx_receiver *receiver,
 /** The peer's numbers. */
 struct ndx_receiver_peer {
 	uint8_t gid[16];
-	uint16_t lid;     /**< 0 on Ethernet */
-	uint32_t qpn;     /**< 24 bits */
-	uint32_t rq_psn;  /**< what the peer expects first: the send_psn that it was told */
-	uint32_t sq_psn;  /**< what the peer sends first: the receive_psn that it was told */
+	uint16_t lid;    /**< 0 on Ethernet */
+	uint32_t qpn;    /**< 24 bits */
+	uint32_t rq_psn; /**< what the peer expects first: the send_psn that it was told */
+	uint32_t sq_psn; /**< what the peer sends first: the receive_psn that it was told */
+	/** One byte of the peer's memory that we may overwrite to learn whether it answers
+	 * (probe_ms). probe_rkey 0: it granted none, and is not asked. */
+	uint64_t probe_address;
+	uint32_t probe_rkey;
 	uint8_t path_mtu; /**< 0: as large as both ports can; 1 .. 5: 256 .. 4096 bytes */
 };
 

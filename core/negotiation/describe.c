@@ -22,6 +22,8 @@ enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role 
 		st = conn_describe_near(attr->connector, attr->qp, role, attr->inbound_read_limit,
 		                        attr->outbound_read_limit, near, own);
 	own->memory = attr->memory;
+	if (own->kind == NDX_DESCRIPTION_VERBS_RC)
+		own->memory.rkey = ndx_rkey_of_token(attr->memory.token);
 	return st;
 }
 

@@ -36,7 +36,6 @@ static enum ndx_status describe_as_server(struct ndx_receiver *r)
 		return st;
 	st = base_random(&r->receive_psn, sizeof(r->receive_psn));
 	r->receive_psn &= BITS_24;
-	r->mute = false;
 	r->numbered = st == NDX_OK;
 	return st;
 }
@@ -68,6 +67,7 @@ enum ndx_status ndx_receiver_get_numbers(struct ndx_receiver *r, struct ndx_rece
 		.address = (uint64_t)(uintptr_t)r->slab->memory,
 		.length = r->slab->size * r->slab->count,
 		.remote_token = r->slab->by_write ? own->memory.token : 0,
+		.rkey = r->slab->by_write ? ndx_rkey_of_token(own->memory.token) : 0,
 	};
 	memcpy(out->gid, own->gid, sizeof(out->gid));
 	gid_text(own->gid, out->gid_text);
@@ -132,6 +132,8 @@ enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *r,
 			return st;
 		r->mute = true;
 	}
+	r->probe_address = peer->probe_address;
+	r->probe_token = ndx_token_of_rkey(peer->probe_rkey);
 	description.qpn = peer->qpn;
 	description.psn = peer->sq_psn;
 	description.lid = peer->lid;

@@ -64,7 +64,9 @@ struct ndx_receiver {
 	int cq_fd;
 	uint32_t receive_psn; /* as get_numbers told; endpoint.own has the rest */
 	bool numbered;
-	bool mute; /* its connector knows that the peer has no channel */
+	bool mute;              /* its connector knows that the peer has no channel, ... */
+	uint64_t probe_address; /* ... and it is asked by a byte there */
+	uint32_t probe_token;   /* 0: it is not asked */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;

@@ -108,6 +108,24 @@ static void look_for_answer(struct ndx_receiver *r)
 	base_lock_release(&r->tx_lock);
 }
 
+/*
+ * tx_lock held. Nothing is written, so that no right is needed; but an NDX peer answers. A device
+ * that was told numbers may break the connection because of that: it gets a byte where it granted
+ * one, or is not asked.
+ */
+static bool post_probe(struct ndx_receiver *r, uint32_t flags)
+{
+	const struct ndx_sge one = {
+		.buffer = r->slab->memory, .length = 1, .token = r->slab->token};
+
+	if (r->tx_qp == NULL || (r->mute && r->probe_token == 0))
+		return false;
+	if (!r->mute)
+		return ndx_qp_write(r->tx_qp, NULL, NULL, 0, 0, 0, flags) == NDX_OK;
+	return ndx_qp_write(r->tx_qp, NULL, &one, 1, r->probe_address, r->probe_token, flags) ==
+	       NDX_OK;
+}
+
 static void send_probe(struct ndx_receiver *r, uint64_t now_ns)
 {
 	uint32_t flags = 0;
@@ -118,11 +136,8 @@ static void send_probe(struct ndx_receiver *r, uint64_t now_ns)
 	 */
 	if (r->has_sender)
 		flags = NDX_OP_SILENT_SUCCESS;
-	/* Nothing is written, so that no right is needed; but it is answered. */
-	if (r->tx_qp != NULL && ndx_qp_write(r->tx_qp, NULL, NULL, 0, 0, 0, flags) == NDX_OK) {
-		r->probe_ns = now_ns;
-		r->probing = flags == 0;
-	}
+	r->probe_ns = now_ns; /* also of one that is not asked: nobody need look at once again */
+	r->probing = post_probe(r, flags) && flags == 0;
 	base_lock_release(&r->tx_lock);
 }
 

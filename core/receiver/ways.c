@@ -23,6 +23,7 @@ static enum ndx_status begin(struct ndx_receiver *r, const char *call, bool join
 	else {
 		receiver_set_state(r, NDX_RECEIVER_CONNECTING);
 		r->joining = joining;
+		r->mute = false;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return st;
@@ -145,6 +146,7 @@ enum ndx_status ndx_receiver_get_memory(struct ndx_receiver *r, struct ndx_memor
 		.length = (uint64_t)r->slab->size * r->slab->count,
 		.token = r->slab->by_write ? ndx_mr_get_remote_token(r->slab->mr) : 0,
 	};
+	out->rkey = ndx_rkey_of_token(out->token);
 	return NDX_OK;
 }
 

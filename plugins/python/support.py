@@ -47,7 +47,7 @@ class ConfigurationError(PluginError):
 class Description(types.SimpleNamespace):
     """One end of a connection: struct ndx_peer_description. Names that are left out are 0 or empty.
 
-    kind is "none", "meeting" or "verbs-rc"; memory is (address, length, token); address is None or
+    kind is "none", "meeting" or "verbs-rc"; memory is (address, length, token), rkey is what a device that is not NDX is told of it; address is None or
     (text, port); cookie and gid are 16 bytes.
     """
 
@@ -55,7 +55,7 @@ class Description(types.SimpleNamespace):
         super().__init__(
             kind="none", inbound_read_limit=0, outbound_read_limit=0, memory=(0, 0, 0),
             stack="", cookie=bytes(16), address=None, qpn=0, psn=0, mtu=0, lid=0,
-            gid=bytes(16))
+            gid=bytes(16), rkey=0, mailbox_rkey=0)
         for name, value in fields.items():
             if name not in self.__dict__:
                 raise TypeError(f"a description has no {name}")
@@ -105,11 +105,12 @@ def _flatten(end):
             _number("memory: token", token, 32), stack, _sixteen("cookie", end.cookie),
             family, port, packed, _number("qpn", end.qpn, 32), _number("psn", end.psn, 32),
             _number("mtu", end.mtu, 32), _number("lid", end.lid, 16),
-            _sixteen("gid", end.gid))
+            _sixteen("gid", end.gid), _number("rkey", end.rkey, 32),
+            _number("mailbox_rkey", end.mailbox_rkey, 32))
 
 
 def _unflatten(kind, inbound, outbound, address, length, token, stack, cookie, family, port, packed,
-               qpn, psn, mtu, lid, gid):
+               qpn, psn, mtu, lid, gid, rkey, mailbox_rkey):
     """The opposite."""
     where = None
     if family != 0:
@@ -117,7 +118,8 @@ def _unflatten(kind, inbound, outbound, address, length, token, stack, cookie, f
     return Description(
         kind=_KINDS[kind], inbound_read_limit=inbound, outbound_read_limit=outbound,
         memory=(address, length, token), stack=stack.decode("ascii"), cookie=cookie,
-        address=where, qpn=qpn, psn=psn, mtu=mtu, lid=lid, gid=gid)
+        address=where, qpn=qpn, psn=psn, mtu=mtu, lid=lid, gid=gid,
+        rkey=rkey, mailbox_rkey=mailbox_rkey)
 
 
 def _agreement(kind, mtu, client_reads, server_reads):

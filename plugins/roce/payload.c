@@ -8,7 +8,7 @@
 #include "plugin_wire.h"
 
 #define MAGIC 0x52435150u /* "RCQP" */
-#define VERSION 1u
+#define VERSION 2u
 #define HEADER 8u
 #define COMMON 40u
 #define VERBS_RC 72u
@@ -25,7 +25,7 @@ static const char *common_fault(const struct ndx_peer_description *d)
 {
 	const struct ndx_memory_description *m = &d->memory;
 
-	if (m->length == 0 && (m->address != 0 || m->token != 0))
+	if (m->length == 0 && (m->address != 0 || m->token != 0 || m->rkey != 0))
 		return "it names memory of no length";
 	if (m->length > 0 && m->address + (m->length - 1) < m->address)
 		return "its memory passes the end of the address space";
@@ -108,6 +108,9 @@ static const char *read_verbs(const uint8_t *bytes, struct ndx_peer_description 
 {
 	if (wire_get16(bytes + 54) != 0)
 		return "reserved bytes are not 0";
+	d->memory.rkey = wire_get32(bytes + 32);
+	d->memory.token = ndx_token_of_rkey(d->memory.rkey);
+	d->mailbox_rkey = wire_get32(bytes + 36);
 	d->qpn = wire_get32(bytes + 40);
 	d->psn = wire_get32(bytes + 44);
 	d->mtu = wire_get32(bytes + 48);
@@ -118,6 +121,9 @@ static const char *read_verbs(const uint8_t *bytes, struct ndx_peer_description 
 
 static const char *read_meeting(const uint8_t *bytes, struct ndx_peer_description *d)
 {
+	if (wire_get32(bytes + 36) != 0)
+		return "reserved bytes are not 0";
+	d->memory.token = wire_get32(bytes + 32);
 	memcpy(d->stack, bytes + 40, sizeof(d->stack));
 	memcpy(d->cookie, bytes + 56, sizeof(d->cookie));
 	return read_address(bytes + 72, &d->address);
@@ -135,13 +141,10 @@ static const char *read_description(const uint8_t *bytes, size_t length,
 	if (length != (verbs ? VERBS_RC : MEETING))
 #endif
 		return "it has not the length of a description of its kind";
-	if (wire_get32(bytes + 36) != 0)
-		return "reserved bytes are not 0";
 	d->inbound_read_limit = wire_get32(bytes + 8);
 	d->outbound_read_limit = wire_get32(bytes + 12);
 	d->memory.address = wire_get64(bytes + 16);
 	d->memory.length = wire_get64(bytes + 24);
-	d->memory.token = wire_get32(bytes + 32);
 	fault = verbs ? read_verbs(bytes, d) : read_meeting(bytes, d);
 	return fault != NULL ? fault : description_fault(d);
 }
@@ -223,9 +226,12 @@ static const char *write_description(uint8_t *out, const struct ndx_peer_descrip
 	if (d->memory.length > 0) {
 		wire_put64(out + 16, d->memory.address);
 		wire_put64(out + 24, d->memory.length);
-		wire_put32(out + 32, d->memory.token);
+		wire_put32(out + 32, d->kind == NDX_DESCRIPTION_VERBS_RC
+		                             ? ndx_rkey_of_token(d->memory.token)
+		                             : d->memory.token);
 	}
 	if (d->kind == NDX_DESCRIPTION_VERBS_RC) {
+		wire_put32(out + 36, d->mailbox_rkey);
 		wire_put32(out + 40, d->qpn);
 		wire_put32(out + 44, d->psn);
 		wire_put32(out + 48, d->mtu);

@@ -4,7 +4,7 @@
  *
  * Every message begins with 8 bytes:
  *     0  4  "RCQP"
- *     4  1  version, 1
+ *     4  1  version, 2
  *     5  1  message: 1 description, 2 agreement
  *     6  1  kind: 1 meeting, 2 verbs-rc (enum ndx_description_kind)
  *     7  1  reserved
@@ -14,8 +14,10 @@
  *    12  4  reads that this end wants in flight
  *    16  8  memory: address
  *    24  8  memory: length; 0: none, then the rest of it is 0
- *    32  4  memory: remote token (rkey)
- *    36  4  reserved
+ *    32  4  memory: meeting: remote token, opaque; verbs-rc: rkey
+ *    36  4  verbs-rc: rkey of the region of this end's mailbox, into which an NDX peer may write a
+ *           byte at 32 * (queue pair number mod 64) + 9 to learn whether it answers; 0: none, this
+ *           end is not asked. Else reserved
  * verbs-rc, 72 bytes in all:
  *    40  4  queue pair number, 24 bits, not 0
  *    44  4  first PSN, 24 bits

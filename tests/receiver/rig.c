@@ -57,6 +57,10 @@ int rig_setup(void **state)
 	}
 	r->info.size = sizeof(r->info);
 	assert_int_equal(ndx_adapter_query(r->adapters[0], &r->info), NDX_OK);
+	assert_int_equal(ndx_mr_register_new(r->adapters[1], &r->byte, 1,
+	                                     NDX_MR_ALLOW_LOCAL_WRITE | NDX_MR_ALLOW_REMOTE_WRITE,
+	                                     &r->asked),
+	                 NDX_OK);
 	listen_somewhere(r);
 	ndx_receiver_attr_init(&r->attr);
 	r->attr.adapter = r->adapters[0];
@@ -77,6 +81,7 @@ int rig_teardown(void **state)
 	ndx_sender_close(r->sender);
 	ndx_receiver_close(r->receiver);
 	ndx_listener_close(r->listener);
+	ndx_mr_close(r->asked);
 	for (int i = 0; i < 2; i++)
 		ndx_adapter_close(r->adapters[i]);
 	free(r);
@@ -150,7 +155,12 @@ void rig_connect_qps(struct rig *r, struct ndx_qp *here, struct ndx_qp *there,
 struct ndx_receiver_peer rig_describe_sender(struct rig *r,
                                              const struct ndx_receiver_numbers *numbers)
 {
-	struct ndx_receiver_peer peer = {.rq_psn = numbers->send_psn, .path_mtu = 2};
+	struct ndx_receiver_peer peer = {
+		.rq_psn = numbers->send_psn,
+		.path_mtu = 2,
+		.probe_address = (uintptr_t)&r->byte,
+		.probe_rkey = ndx_rkey_of_token(ndx_mr_get_remote_token(r->asked)),
+	};
 	struct ndx_peer_description device;
 
 	assert_int_equal(ndx_sender_describe(r->sender, NDX_ROLE_CLIENT, &device), NDX_OK);

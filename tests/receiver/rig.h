@@ -34,6 +34,8 @@ struct rig {
 	struct ndx_sender_attr sender_attr;
 	struct ndx_receiver *receiver;
 	struct ndx_sender *sender;
+	struct ndx_mr *asked; /* a byte by which a sender that gave numbers is asked */
+	uint8_t byte;
 };
 
 int rig_setup(void **state);

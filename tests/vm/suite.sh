@@ -42,6 +42,7 @@ run receiver.frames sh "$src/tests/vm/frames.sh" "$src" "$frames"
 sh "$src/tests/vm/surf.sh" "$src" || ended=1
 sh "$src/tests/vm/stacks.sh" || ended=1
 run wire.device_removed sh "$src/tests/vm/removal.sh"
+run verbs.foreign_device timeout -s KILL 90 foreign-device verbs:rxe0 rxe1 10.9.0.2
 run verbs.addresses sh "$src/tests/vm/addresses.sh"
 run bench.connect ndx-connect --count 20 --single 5 verbs:rxe0 verbs:rxe1
 run bench.perf ndx-perf --tests latency,write,stream --modes spin --threads 1 --sizes 8 --depths 4 \

@@ -10,13 +10,15 @@ static const struct ndx_plugin_variant *fabric;
 
 static struct ndx_peer_description verbs_end(uint8_t number)
 {
-	struct ndx_peer_description d = {.kind = NDX_DESCRIPTION_VERBS_RC,
-	                                 .inbound_read_limit = 16,
-	                                 .outbound_read_limit = number,
-	                                 .memory = {0x1000, 0x2000, 0x12345678},
-	                                 .qpn = 0x10u + number,
-	                                 .psn = 0xfffff0u + number,
-	                                 .mtu = 1024};
+	struct ndx_peer_description d = {
+		.kind = NDX_DESCRIPTION_VERBS_RC,
+		.inbound_read_limit = 16,
+		.outbound_read_limit = number,
+		.mailbox_rkey = 0x0a0b0c0d,
+		.memory = {0x1000, 0x2000, ndx_token_of_rkey(0x12345678), 0x12345678},
+		.qpn = 0x10u + number,
+		.psn = 0xfffff0u + number,
+		.mtu = 1024};
 
 	d.gid[15] = number;
 	return d;
@@ -80,15 +82,16 @@ static void what_is_written_is_read(void **state)
 static void the_bytes_are_those_of_the_header_file(void **state)
 {
 	static const uint8_t expected[72] = {
-		'R',  'C',  'Q',  'P',  1, 1,    2,    0, /* header */
-		0,    0,    0,    16,   0, 0,    0,    7, /* reads */
-		0,    0,    0,    0,    0, 0,    0x10, 0,
-		0,    0,    0,    0,    0, 0,    0x20, 0, /* memory */
-		0x12, 0x34, 0x56, 0x78, 0, 0,    0,    0, /* token */
-		0,    0,    0,    0x17, 0, 0xff, 0xff, 0xf7,
-		0,    0,    4,    0,    0, 0,    0,    0, /* numbers */
-		0,    0,    0,    0,    0, 0,    0,    0,
-		0,    0,    0,    0,    0, 0,    0,    7, /* GID */
+		'R',  'C',  'Q',  'P',  2,  1,    2,    0, /* header */
+		0,    0,    0,    16,   0,  0,    0,    7, /* reads */
+		0,    0,    0,    0,    0,  0,    0x10, 0,    0,
+		0,    0,    0,    0,    0,  0x20, 0,        /* memory */
+		0x12, 0x34, 0x56, 0x78, 10, 11,   12,   13, /* rkeys: of the memory, of the mailbox
+	                                                     */
+		0,    0,    0,    0x17, 0,  0xff, 0xff, 0xf7, 0,
+		0,    4,    0,    0,    0,  0,    0, /* numbers */
+		0,    0,    0,    0,    0,  0,    0,    0,    0,
+		0,    0,    0,    0,    0,  0,    7, /* GID */
 	};
 	const struct ndx_peer_description d = verbs_end(7);
 	uint8_t bytes[ROCE_PAYLOAD_MAX];
@@ -124,12 +127,11 @@ static void odd_bytes_are_refused(void **state)
 {
 	static const struct odd of_verbs[] = {
 		{0, 'X', "another format"},
-		{4, 2, "another version"},
+		{4, 1, "another version"},
 		{5, 3, "neither"},
 		{6, 0, "its kind is unknown"},
 		{6, 3, "its kind is unknown"},
 		{7, 1, "reserved"},
-		{39, 1, "reserved"},
 		{16, 0xff, "address space"},
 		{40, 1, "more than 24 bits"},
 		{43, 0, "is 0 or"},
@@ -143,9 +145,11 @@ static void odd_bytes_are_refused(void **state)
 		{6, 1, "length of a description"},
 	};
 	static const struct odd of_meeting[] = {
-		{40, 0, "stack"},    {41, ' ', "stack"},           {42, 0, "stack"},
-		{55, 'x', "stack"},  {56, 0, "no cookie"},         {73, 1, "reserved"},
-		{95, 1, "reserved"}, {72, 0, "no address family"}, {72, 5, "neither IPv4 nor IPv6"},
+		{39, 1, "reserved"},          {40, 0, "stack"},
+		{41, ' ', "stack"},           {42, 0, "stack"},
+		{55, 'x', "stack"},           {56, 0, "no cookie"},
+		{73, 1, "reserved"},          {95, 1, "reserved"},
+		{72, 0, "no address family"}, {72, 5, "neither IPv4 nor IPv6"},
 		{91, 1, "neither"},
 	};
 	struct ndx_peer_description d = verbs_end(1);
@@ -223,7 +227,8 @@ static void both_hold_the_common_subset(void **state)
 	assert_int_equal(a.peer.qpn, b.own.qpn);
 	assert_int_equal(b.peer.psn, a.own.psn);
 	assert_memory_equal(a.peer.gid, b.own.gid, 16);
-	assert_int_equal(a.peer.memory.token, 0x12345678);
+	assert_int_equal(a.peer.memory.rkey, 0x12345678);
+	assert_int_equal(a.peer.memory.token, b.own.memory.token);
 	a.agreed = (struct ndx_agreement){NDX_DESCRIPTION_VERBS_RC, 512, 2, 5};
 	b.agreed = a.agreed;
 	assert_true(sides_talk(&a, &b, NDX_STAGE_READY));

@@ -91,7 +91,7 @@ static void visit_begin(struct visit *v, bool by_number, const char *mtu)
 	v->attr.attempts = 1;
 	v->attr.connector = v->end.connector;
 	v->attr.qp = v->end.qp;
-	v->attr.memory = (struct ndx_memory_description){0x10000, 0x9000, 0};
+	v->attr.memory = (struct ndx_memory_description){.address = 0x10000, .length = 0x9000};
 }
 
 static enum ndx_status visit_run(struct visit *v)
