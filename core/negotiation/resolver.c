@@ -57,6 +57,7 @@ static void lookup_free(struct lookup *l)
 	free(l);
 }
 
+/* Lock held. */
 static enum ndx_status lookup_start(struct resolver *r, const char *host, const char *port,
                                     struct lookup **out)
 {
@@ -72,6 +73,7 @@ static enum ndx_status lookup_start(struct resolver *r, const char *host, const 
 	l->fd = base_flag_create();
 	error = l->fd < 0 ? errno : base_thread_start(&l->thread, "ndx-neg-name", run, l);
 	if (error == 0) {
+		base_list_add(&r->lookups, &l->node);
 		*out = l;
 		return NDX_OK;
 	}
@@ -89,27 +91,29 @@ void resolver_init(struct resolver *r)
 
 void resolver_fini(struct resolver *r)
 {
-	while (r->lookups.next != &r->lookups) {
-		struct lookup *l = container_of(r->lookups.next, struct lookup, node);
+	struct base_list *next;
 
-		base_list_remove(&l->node);
-		lookup_free(l);
+	for (struct base_list *n = r->lookups.next; n != &r->lookups; n = next) {
+		next = n->next;
+		lookup_free(container_of(n, struct lookup, node));
 	}
 	(void)pthread_mutex_destroy(&r->lock);
 }
 
-/* Lock held: one that was left and has its answer. */
-static struct lookup *take_left(struct resolver *r)
+/* Lock held: those that were left and have their answer go. */
+static void free_left(struct resolver *r)
 {
-	for (struct base_list *n = r->lookups.next; n != &r->lookups; n = n->next) {
+	struct base_list *next;
+
+	for (struct base_list *n = r->lookups.next; n != &r->lookups; n = next) {
 		struct lookup *l = container_of(n, struct lookup, node);
 
+		next = n->next;
 		if (l->users > 0 || !l->over)
 			continue;
 		base_list_remove(&l->node);
-		return l;
+		lookup_free(l);
 	}
-	return NULL;
 }
 
 /* Lock held: one that asks for the same and has no answer yet. */
@@ -131,19 +135,15 @@ enum ndx_status resolver_begin(struct resolver *r, const char *host, const char 
 	struct lookup *l;
 
 	pthread_mutex_lock(&r->lock);
-	while ((l = take_left(r)) != NULL)
-		lookup_free(l);
 	l = find(r, host, port);
 	if (l != NULL) {
 		l->users++;
-	} else {
-		st = lookup_start(r, host, port, &l);
-		if (st == NDX_OK)
-			base_list_add(&r->lookups, &l->node);
-	}
-	pthread_mutex_unlock(&r->lock);
-	if (st == NDX_OK)
 		*out = l;
+	} else {
+		st = lookup_start(r, host, port, out);
+	}
+	free_left(r);
+	pthread_mutex_unlock(&r->lock);
 	return st;
 }
 

@@ -100,8 +100,8 @@ static void house_close(struct house *h)
 
 struct call {
 	struct ndx_session *session;
-	enum ndx_status status;
 	pthread_t thread;
+	enum ndx_status status;
 	bool runs;
 };
 

@@ -49,6 +49,7 @@ static const struct {
 };
 
 /* freeaddrinfo() takes a list apart, so two may be made one. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): reserved there */
 int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
                 struct addrinfo **found)
 {
