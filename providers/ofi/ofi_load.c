@@ -33,4 +33,5 @@ __attribute__((constructor)) static void put_dispositions_back(void)
 		if (sigaction(s, NULL, &now) == 0 && is_infinipath(&now) && !is_infinipath(before))
 			(void)sigaction(s, before, NULL);
 	}
+	ndx_early_loaded();
 }

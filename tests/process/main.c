@@ -24,6 +24,7 @@
 #include <ndx/ndx.h>
 
 enum {
+	LOADS = 20,       /* signals at random moments of loading */
 	SHOTS = 200,      /* signals at random moments of opening */
 	AT_ONCE = 8,      /* children at a time */
 	PATIENCE_S = 100, /* a child that lives longer hangs */
@@ -74,6 +75,8 @@ static int run(const char *program, const char *argument)
 
 static int tell_dispositions(void)
 {
+	sigset_t mask;
+
 	for (int s = 1; s < 32; s++) {
 		const bool ignored = s == SIGINT;
 		struct sigaction now;
@@ -84,6 +87,17 @@ static int tell_dispositions(void)
 			return 1;
 		}
 	}
+	(void)pthread_sigmask(SIG_BLOCK, NULL, &mask);
+	return sigismember(&mask, SIGTERM);
+}
+
+static int sleep_on(void)
+{
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	for (;;)
+		(void)sigsuspend(&none);
 	return 0;
 }
 
@@ -135,6 +149,29 @@ static void a_crash_ends_by_its_signal(void **state)
 
 		if (!WIFSIGNALED(status) || WTERMSIG(status) != ends[i].signal_number)
 			fail_msg("%s ended with %#x", ends[i].role, (unsigned)status);
+	}
+}
+
+/* From exec on: while libraries are loaded, too. */
+static void a_signal_while_loading_ends_the_process(void **state)
+{
+	const char *argv[] = {self, "--sleep", NULL};
+
+	(void)state;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	for (int i = 0; i < LOADS; i++) {
+		const struct timespec moment = {0, (long)chance(300) * 1000000};
+		pid_t pid;
+		int status;
+
+		assert_int_equal(posix_spawn(&pid, self, NULL, NULL, (char *const *)(uintptr_t)argv,
+		                             environ),
+		                 0);
+		(void)ppoll(NULL, 0, &moment, NULL);
+		assert_int_equal(kill(pid, SIGTERM), 0);
+		status = end_of(pid);
+		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM)
+			fail_msg("SIGTERM while loading: ended with %#x", (unsigned)status);
 	}
 }
 
@@ -234,11 +271,14 @@ int main(int argc, char **argv)
 		cmocka_unit_test(dispositions_are_those_of_exec),
 		cmocka_unit_test(handlers_survive_loading),
 		cmocka_unit_test(a_crash_ends_by_its_signal),
+		cmocka_unit_test(a_signal_while_loading_ends_the_process),
 		cmocka_unit_test(a_signal_while_opening_ends_the_process),
 	};
 
 	if (argc == 2 && strcmp(argv[1], "--dispositions") == 0)
 		return tell_dispositions();
+	if (argc == 2 && strcmp(argv[1], "--sleep") == 0)
+		return sleep_on();
 	if (argc == 2 && strncmp(argv[1], "--", 2) == 0)
 		return crash(argv[1] + 2);
 	if (argc < 4)

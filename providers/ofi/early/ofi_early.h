@@ -17,6 +17,9 @@
 
 const struct sigaction *ndx_early_action(int signal_number);
 
+/* Dispositions are back: SIGINT and SIGTERM, blocked in the thread that loads, come again. */
+void ndx_early_loaded(void);
+
 /* From now on the sockets and epoll sets that the shared object of `function` makes have
  * FD_CLOEXEC, those that it accepts, too. False: it is no shared object, or not of a known kind. */
 bool ndx_early_close_on_exec(const void *function);
