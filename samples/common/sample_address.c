@@ -105,6 +105,16 @@ bool sample_address_is_any(const struct sample_address *address)
 	return ((struct sockaddr_in *)&copy.storage)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
+bool sample_address_is_loopback(const struct sample_address *address)
+{
+	struct sample_address copy = *address;
+
+	if (address->storage.ss_family == AF_INET6)
+		return memcmp(&((struct sockaddr_in6 *)&copy.storage)->sin6_addr, &in6addr_loopback,
+		              sizeof(in6addr_loopback)) == 0;
+	return ntohl(((struct sockaddr_in *)&copy.storage)->sin_addr.s_addr) >> 24 == 127;
+}
+
 const char *sample_address_format(const struct sample_address *address, char *text, size_t size)
 {
 	bool v6 = address->storage.ss_family == AF_INET6;

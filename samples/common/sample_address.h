@@ -42,6 +42,7 @@ void sample_address_set_port(struct sample_address *address, unsigned port);
 
 /** Whether it is 0.0.0.0 or ::, which means "any". */
 bool sample_address_is_any(const struct sample_address *address);
+bool sample_address_is_loopback(const struct sample_address *address);
 
 /** Write it for people. Returns `text`. */
 const char *sample_address_format(const struct sample_address *address, char *text, size_t size);

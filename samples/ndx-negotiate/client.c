@@ -107,6 +107,7 @@ static int run(const struct place *place, const char *const *servers, size_t cou
 		rc = sample_failed(WHO, st, "make a session");
 		goto drop_end;
 	}
+	stop_cancels(session);
 	st = ndx_session_run(session);
 	if (st == NDX_OK) {
 		rc = use(&end, session);
@@ -116,6 +117,7 @@ static int run(const struct place *place, const char *const *servers, size_t cou
 	}
 	if (st == NDX_OK && place->options->history)
 		sample_session_history(WHO, session);
+	stop_cancels(NULL);
 	ndx_session_close(session);
 drop_end:
 	end_drop(&end);

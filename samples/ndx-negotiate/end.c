@@ -114,7 +114,16 @@ int end_watch(struct end *end)
 
 enum ndx_disconnect_reason end_reason(struct end *end)
 {
-	if (ndx_overlapped_wait(&end->notify, end->place->options->timeout_ms) != NDX_OK)
+	enum ndx_status st = NDX_PENDING;
+
+	for (uint32_t left = end->place->options->timeout_ms;
+	     st == NDX_PENDING && left > 0 && !*stop_flag();) {
+		const uint32_t slice = left < WAIT_SLICE_MS ? left : WAIT_SLICE_MS;
+
+		st = ndx_overlapped_wait(&end->notify, slice);
+		left -= slice;
+	}
+	if (st != NDX_OK)
 		return NDX_DISCONNECT_NONE;
 	return (enum ndx_disconnect_reason)end->notify.information;
 }

@@ -11,8 +11,6 @@
 #include "sample_options.h"
 #include "sample_report.h"
 
-atomic_bool negotiate_stop;
-
 static const char about[] =
 	"Negotiates a connection by a plugin, moves data over it and checks every byte.\n"
 	"  server   listens for sessions and serves many at once\n"
@@ -24,15 +22,11 @@ static const char details[] =
 	"pairs\n"
 	"meet is what is negotiated. Plugins are looked for in $NDX_PLUGIN_PATH, then where they "
 	"were\n"
-	"installed. SIGINT and SIGTERM end the server.\n\n"
+	"installed. SIGINT and SIGTERM end each role; sessions are cut off. The\n"
+	"server listens on all interfaces, or on the loopback if its adapter has nothing else.\n\n"
 	"Exit status: 0 all data verified and both sides said goodbye, 1 something failed,\n"
-	"2 command line, 3 the adapter could not be opened.";
-
-static void stop(int signal_number)
-{
-	(void)signal_number;
-	negotiate_stop = true;
-}
+	"2 command line, 3 the adapter could not be opened. After a signal client and both end by\n"
+	"it (130 and 143 for a shell), the server with 0, or 1 if a session was cut off.";
 
 /** The server thread of `both`, and what it tells the client. */
 struct both {
@@ -92,7 +86,7 @@ static int run_both(const struct negotiate_options *options)
 		client.address = both.address;
 		rc = client_run(&client);
 		if (rc != SAMPLE_EXIT_OK)
-			negotiate_stop = true;
+			stop_now();
 	}
 	(void)pthread_join(thread, NULL);
 	return rc != SAMPLE_EXIT_OK ? rc : both.rc;
@@ -159,6 +153,10 @@ int main(int argc, char **argv)
 		return rc;
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
-	sample_on_stop(stop);
-	return play(role, &o);
+	rc = stop_begin();
+	if (rc == SAMPLE_EXIT_OK)
+		rc = play(role, &o);
+	if (role != SAMPLE_SERVER)
+		stop_by_signal();
+	return rc;
 }

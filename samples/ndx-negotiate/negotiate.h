@@ -13,8 +13,17 @@
 
 #include "sample_negotiation.h"
 
-/** Set by SIGINT and SIGTERM, and by `both` when its client has failed. */
-extern atomic_bool negotiate_stop;
+/** Before any other thread: from now on SIGINT and SIGTERM do as stop_now() does, the first of
+ * them. An exit status. */
+int stop_begin(void);
+/** Both roles shall end: waits give up, and the session that runs is cancelled. */
+void stop_now(void);
+/** Up once that was asked for. */
+const atomic_bool *stop_flag(void);
+/** The session to be cancelled; NULL: none. */
+void stop_cancels(struct ndx_session *session);
+/** End as the signal that came would have ended the program; returns if none came. */
+void stop_by_signal(void);
 
 /** The command line. */
 struct negotiate_options {
@@ -33,6 +42,9 @@ struct negotiate_options {
 	bool history;
 	bool verbose;
 };
+
+/** Waits look at stop_flag() after each. */
+#define WAIT_SLICE_MS 200u
 
 /** What every end of the process stands on. */
 struct place {

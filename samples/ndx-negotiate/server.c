@@ -66,7 +66,7 @@ static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage sta
 			v->rc = transfer_as_server(&v->end, &v->tally);
 	} else if (stage == NDX_STAGE_DONE) {
 		v->reason = end_reason(&v->end);
-		if (end_disconnect(&v->end) != SAMPLE_EXIT_OK)
+		if (*stop_flag() || end_disconnect(&v->end) != SAMPLE_EXIT_OK)
 			v->rc = SAMPLE_EXIT_FAILED;
 	}
 }
@@ -95,6 +95,27 @@ static void on_closed(void *arg, struct ndx_session *session)
 	free(v);
 }
 
+/* Where peers of the adapter can be: the loopback if it is there only, else anywhere. */
+static const char *default_address(struct ndx_adapter *adapter)
+{
+	struct sockaddr_storage list[16];
+	size_t count = sizeof(list) / sizeof(list[0]);
+	bool four = false;
+
+	if (ndx_adapter_query_addresses(adapter, list, &count) != NDX_OK)
+		return "[::]:0";
+	for (size_t i = 0; i < count; i++) {
+		const struct sample_address address = sample_address_from(&list[i]);
+
+		if (!sample_address_is_loopback(&address))
+			return "[::]:0";
+		four |= list[i].ss_family == AF_INET;
+	}
+	if (count == 0)
+		return "[::]:0";
+	return four ? "127.0.0.1:0" : "[::1]:0";
+}
+
 static int listen_at(struct hall *hall, struct ndx_negotiation_server **out)
 {
 	const struct negotiate_options *o = hall->place.options;
@@ -102,7 +123,7 @@ static int listen_at(struct hall *hall, struct ndx_negotiation_server **out)
 	enum ndx_status st;
 
 	ndx_negotiation_server_attr_init(&attr);
-	attr.address = o->address != NULL ? o->address : "[::]:0";
+	attr.address = o->address != NULL ? o->address : default_address(hall->place.adapter);
 	attr.variants = &hall->place.negotiation.variant;
 	attr.variant_count = 1;
 	attr.stage_timeout_ms = o->timeout_ms;
@@ -146,7 +167,7 @@ int server_run(const struct negotiate_options *options, server_ready_fn *ready, 
 	if (rc == SAMPLE_EXIT_OK)
 		rc = tell_address(&hall, server, ready, arg);
 	if (rc == SAMPLE_EXIT_OK)
-		sample_hall_wait(&hall.visits, options->count, &negotiate_stop);
+		sample_hall_wait(&hall.visits, options->count, stop_flag());
 	ndx_negotiation_server_close(server);
 	place_close(&hall.place);
 	return rc == SAMPLE_EXIT_OK && hall.visits.bad > 0 ? SAMPLE_EXIT_FAILED : rc;

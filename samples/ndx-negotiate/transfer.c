@@ -99,11 +99,19 @@ static int expect(struct end *end, enum ndx_request_type type, const char *what)
 	const uint32_t timeout_ms = end->place->options->timeout_ms;
 	struct ndx_result result;
 	size_t count = 0;
-	enum ndx_status st = ndx_cq_wait_results(end->cq, &result, 1, timeout_ms, &count);
+	enum ndx_status st = NDX_PENDING;
 
+	for (uint32_t left = timeout_ms; st == NDX_PENDING && left > 0 && !*stop_flag();) {
+		const uint32_t slice = left < WAIT_SLICE_MS ? left : WAIT_SLICE_MS;
+
+		st = ndx_cq_wait_results(end->cq, &result, 1, slice, &count);
+		left -= slice;
+	}
 	if (st == NDX_OK && count == 1 && result.status == NDX_OK && result.request_type == type)
 		return SAMPLE_EXIT_OK;
-	if (st == NDX_PENDING || count == 0)
+	if (st == NDX_PENDING && *stop_flag())
+		fprintf(stderr, "%s: %s: stopped\n", end->place->who, what);
+	else if (st == NDX_PENDING || count == 0)
 		fprintf(stderr, "%s: %s: nothing in %u ms\n", end->place->who, what, timeout_ms);
 	else
 		fprintf(stderr, "%s: %s: %s, native %d\n", end->place->who, what,

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SIGINT and SIGTERM: a thread waits for them, since calls that block have to be told. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "negotiate.h"
+#include "sample_options.h"
+
+static struct {
+	pthread_mutex_t lock;
+	struct ndx_session *session; /* that runs; NULL: none */
+	atomic_int number;           /* of the signal that came; 0: none */
+	atomic_bool asked;
+} stopping = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void fill(sigset_t *set)
+{
+	(void)sigemptyset(set);
+	(void)sigaddset(set, SIGINT);
+	(void)sigaddset(set, SIGTERM);
+}
+
+static void *watch(void *arg)
+{
+	sigset_t set;
+	int number;
+
+	(void)arg;
+	fill(&set);
+	if (sigwait(&set, &number) != 0)
+		return NULL;
+	stopping.number = number;
+	stop_now();
+	/* Who is in a hurry sends another one. */
+	(void)signal(SIGINT, SIG_DFL);
+	(void)signal(SIGTERM, SIG_DFL);
+	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	return NULL;
+}
+
+int stop_begin(void)
+{
+	pthread_t thread;
+	sigset_t set;
+	int rc;
+
+	fill(&set);
+	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+	rc = pthread_create(&thread, NULL, watch, NULL);
+	if (rc != 0) {
+		fprintf(stderr, "ndx-negotiate: no thread: %s\n", strerror(rc));
+		return SAMPLE_EXIT_FAILED;
+	}
+	(void)pthread_detach(thread);
+	return SAMPLE_EXIT_OK;
+}
+
+void stop_now(void)
+{
+	pthread_mutex_lock(&stopping.lock);
+	stopping.asked = true;
+	if (stopping.session != NULL)
+		ndx_session_cancel(stopping.session);
+	pthread_mutex_unlock(&stopping.lock);
+}
+
+const atomic_bool *stop_flag(void)
+{
+	return &stopping.asked;
+}
+
+void stop_cancels(struct ndx_session *session)
+{
+	pthread_mutex_lock(&stopping.lock);
+	stopping.session = session;
+	if (session != NULL && stopping.asked)
+		ndx_session_cancel(session);
+	pthread_mutex_unlock(&stopping.lock);
+}
+
+void stop_by_signal(void)
+{
+	const int number = stopping.number;
+	sigset_t set;
+
+	if (number == 0)
+		return;
+	fill(&set);
+	(void)signal(number, SIG_DFL);
+	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	(void)raise(number);
+}
