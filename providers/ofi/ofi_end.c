@@ -28,6 +28,7 @@ void ofi_conn_drain(struct ndx_spi_conn *spi)
 	qp->draining = true;
 	if (qp->verbs.gone)
 		ofi_cancel_held(qp);
+	ofi_issue(qp);
 	ofi_check_drained(qp);
 #ifdef NDX_PLANT_FI_SHUTDOWN
 	report(conn, NDX_REPORT_DRAINED, 0, NULL);

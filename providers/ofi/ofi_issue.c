@@ -150,6 +150,13 @@ static bool is_judged(struct ofi_qp *qp, struct ofi_tx *tx)
 		grant = ofi_grants_get(qp, tx->key);
 	if (grant == NULL)
 		return false;
+	if (qp->mute && grant->rights == 0) {
+		/* A peer that has parted lets go of its memory: that is no fault of ours. The drain
+		 * of this side, which follows, ends here. */
+		if (qp->draining)
+			tx->verdict = NDX_E_CANCELED;
+		return qp->draining;
+	}
 	if (!ofi_grant_covers(grant, tx->address, tx->length, right)) {
 		tx->verdict = NDX_E_ACCESS_VIOLATION;
 		tx->remote = true;
@@ -212,6 +219,11 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	int err;
 
+	if (tx->verdict == NDX_E_CANCELED) {
+		ofi_cancel_held(qp);
+		ofi_check_drained(qp);
+		return false;
+	}
 	if (tx->verdict != NDX_OK) {
 		ofi_mw_skip(tx);
 		if (!tx->native)

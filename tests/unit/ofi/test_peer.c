@@ -346,6 +346,33 @@ static void a_second_goodbye_ends_in_an_abort(void **state)
 	pair_drop_side(&p->b);
 }
 
+/* It has said goodbye and let go of its memory: that is no fault of the request's. */
+static void a_write_to_a_peer_that_has_parted_is_cancelled(void **state)
+{
+	const struct ofi_grant unknown = {.token = 0x1234};
+	struct pair *p = *state;
+	const struct ndx_sge sge = pair_sge(&p->b, 0, 64);
+	uint8_t record[OFI_GRANT_SIZE];
+	struct bare b;
+
+	bare_join(&b, p);
+	bare_go_up(&b, p);
+	assert_int_equal(
+		ndx_qp_write(p->b.qp, (void *)1, &sge, 1, (uintptr_t)b.memory, unknown.token, 0),
+		NDX_OK);
+	assert_int_equal(bare_hear(&b).type, OFI_WORD_ASK);
+	bare_say(&b, bare_control(&b, OFI_WORD_DISC, 0));
+	ofi_grant_encode(&unknown, record);
+	bare_tell(&b, bare_control(&b, OFI_WORD_ANSWER, 0), OFI_AREA_ANSWER, record,
+	          sizeof(record));
+	assert_int_equal(bare_hear(&b).type, OFI_WORD_DISC);
+	pair_expect(&p->b, NDX_REQUEST_WRITE, 1, NDX_E_CANCELED);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_GRACEFUL);
+	bare_close(&b);
+	pair_drop_side(&p->b);
+}
+
 static void messages_without_credit_do_not_burn_a_processor(void **state)
 {
 	struct pair *p = *state;
@@ -536,6 +563,7 @@ int main(void)
 		CASE(nonsense_before_the_connection_is_complete_fails_the_accept),
 		CASE(nonsense_on_a_connection_ends_it_and_no_other),
 		CASE(a_second_goodbye_ends_in_an_abort),
+		CASE(a_write_to_a_peer_that_has_parted_is_cancelled),
 		CASE(questions_are_answered_one_at_a_time),
 		CASE(a_token_is_explained_until_it_is_revoked),
 		CASE(a_dead_peer_does_not_hold_up_a_deregistration),
