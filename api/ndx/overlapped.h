@@ -70,7 +70,7 @@ struct ndx_overlapped {
 	void *reserved[4]; /**< the library's; do not touch */
 };
 
-/** Zero everything. Not on an object in flight. */
+/** Zero everything. Not on an object in flight. NULL is a no-op. */
 void ndx_overlapped_init(struct ndx_overlapped *ov);
 
 /**
@@ -127,7 +127,7 @@ int ndx_port_get_fd(struct ndx_port *port);
  * @param max         1 or more
  * @param timeout_ms  how long to wait for the first one; 0 to look only
  *
- * @return number of objects taken; 0 when time was over
+ * @return number of objects taken; 0 when time was over, and at once if @p port or @p ovs is NULL
  *
  * Thread safety: any thread, several at once. Blocks: up to @p timeout_ms. Called from a callback
  * it does not wait, whatever @p timeout_ms says.
@@ -137,7 +137,8 @@ size_t ndx_port_get(struct ndx_port *port, struct ndx_overlapped **ovs, size_t m
 
 /**
  * Queue an object of the caller's own making, as PostQueuedCompletionStatus does. It must not be in
- * flight; it comes out of ndx_port_get() with the status and information it has.
+ * flight; it comes out of ndx_port_get() with the status and information it has. Nothing happens if
+ * either is NULL.
  */
 void ndx_port_post(struct ndx_port *port, struct ndx_overlapped *ov);
 

@@ -320,17 +320,17 @@ enum ndx_status ndx_reassembly_feed(struct ndx_reassembly *reassembly,
 
 /**
  * The capture ends: what is still incomplete is reported (holes, orphans) and dropped. Connections
- * stay known, so that the next file of a series may follow.
+ * stay known, so that the next file of a series may follow. NULL is a no-op.
  */
 void ndx_reassembly_flush(struct ndx_reassembly *reassembly);
 
-/** Forget everything, report nothing; counters start anew. */
+/** Forget everything, report nothing; counters start anew. NULL is a no-op. */
 void ndx_reassembly_reset(struct ndx_reassembly *reassembly);
 
-/** How many segments are alive: offered by a call, their data not used up yet. */
+/** How many segments are alive: offered by a call, their data not used up yet. NULL: none. */
 size_t ndx_reassembly_size(const struct ndx_reassembly *reassembly);
 
-/** What was counted since it was created or reset. @p stats is filled. */
+/** What was counted since it was created or reset; nothing for NULL. @p stats is filled. */
 void ndx_reassembly_get_stats(const struct ndx_reassembly *reassembly,
                               struct ndx_reassembly_stats *stats);
 

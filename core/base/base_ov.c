@@ -21,7 +21,8 @@ static bool in_flight(uint32_t state)
 
 void ndx_overlapped_init(struct ndx_overlapped *ov)
 {
-	memset(ov, 0, sizeof(*ov));
+	if (ov != NULL)
+		memset(ov, 0, sizeof(*ov));
 }
 
 enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)

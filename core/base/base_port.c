@@ -102,7 +102,8 @@ void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
 
 void ndx_port_post(struct ndx_port *port, struct ndx_overlapped *ov)
 {
-	base_port_push(port, ov);
+	if (port != NULL && ov != NULL)
+		base_port_push(port, ov);
 }
 
 /* Nothing there: who takes may be about to sleep until `*seen` changes. */
@@ -143,6 +144,8 @@ size_t ndx_port_get(struct ndx_port *port, struct ndx_overlapped **ovs, size_t m
 	uint64_t deadline = base_loop_on_any() ? 0 : base_deadline(timeout_ms);
 	size_t n;
 
+	if (port == NULL || ovs == NULL)
+		return 0;
 	for (;;) {
 		const bool sleep = base_now_ns() < deadline;
 		uint32_t seen;

@@ -224,9 +224,12 @@ enum ndx_status ndx_reassembly_feed(struct ndx_reassembly *reassembly,
 
 void ndx_reassembly_flush(struct ndx_reassembly *reassembly)
 {
-	struct rdma *r = &reassembly->rdma;
+	struct rdma *r;
 	struct base_list *at;
 
+	if (reassembly == NULL)
+		return;
+	r = &reassembly->rdma;
 	for (at = r->flow_use.next; at != &r->flow_use; at = at->next) {
 		struct flow *flow = container_of(at, struct flow, used);
 
@@ -241,22 +244,26 @@ void ndx_reassembly_flush(struct ndx_reassembly *reassembly)
 
 void ndx_reassembly_reset(struct ndx_reassembly *reassembly)
 {
-	rdma_reset(&reassembly->rdma);
+	if (reassembly != NULL)
+		rdma_reset(&reassembly->rdma);
 }
 
 size_t ndx_reassembly_size(const struct ndx_reassembly *reassembly)
 {
-	return reassembly->rdma.stats.segments;
+	return reassembly != NULL ? reassembly->rdma.stats.segments : 0;
 }
 
 void ndx_reassembly_get_stats(const struct ndx_reassembly *reassembly,
                               struct ndx_reassembly_stats *stats)
 {
-	const struct rdma *r = &reassembly->rdma;
-
-	*stats = r->stats;
-	stats->bytes_held = r->mem.held;
-	stats->bytes_peak = r->mem.peak;
+	if (stats == NULL)
+		return;
+	*stats = (struct ndx_reassembly_stats){0};
+	if (reassembly == NULL)
+		return;
+	*stats = reassembly->rdma.stats;
+	stats->bytes_held = reassembly->rdma.mem.held;
+	stats->bytes_peak = reassembly->rdma.mem.peak;
 }
 
 void ndx_reassembly_close(struct ndx_reassembly *reassembly)

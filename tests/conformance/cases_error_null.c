@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* error.*: what is asked of no object at all. */
 #include <ndx/negotiation_server.h>
+#include <ndx/reassembly.h>
 #include <ndx/session.h>
 
 #include "cases.h"
@@ -17,6 +18,31 @@ static void connections(struct check *c)
 	check_that(c, ndx_port_get_fd(NULL) == -1, "a port that is NULL has a descriptor");
 	check_status(c, ndx_overlapped_status(NULL), NDX_E_INVALID_PARAMETER, "status of NULL");
 	check_status(c, ndx_overlapped_wait(NULL, 0), NDX_E_INVALID_PARAMETER, "wait for NULL");
+}
+
+static void overlapped(struct check *c)
+{
+	struct ndx_overlapped ov;
+	struct ndx_overlapped *taken = &ov;
+
+	ndx_overlapped_init(NULL);
+	ndx_overlapped_init(&ov);
+	ndx_port_post(NULL, &ov);
+	check_status(c, ndx_overlapped_status(&ov), NDX_OK, "status of what no port has taken");
+	check_that(c, ndx_port_get(NULL, &taken, 1, NDX_INFINITE) == 0 && taken == &ov,
+	           "a port that is NULL holds something");
+}
+
+static void captures(struct check *c)
+{
+	struct ndx_reassembly_stats stats = {.segments = 1, .bytes_peak = 1};
+
+	ndx_reassembly_flush(NULL);
+	ndx_reassembly_reset(NULL);
+	check_that(c, ndx_reassembly_size(NULL) == 0, "a reassembly that is NULL has segments");
+	ndx_reassembly_get_stats(NULL, &stats);
+	check_that(c, stats.segments == 0 && stats.bytes_peak == 0,
+	           "a reassembly that is NULL has counted something");
 }
 
 static void frames(struct check *c)
@@ -62,6 +88,8 @@ static void sessions(struct check *c)
 void case_error_getters_bear_null(struct check *c)
 {
 	connections(c);
+	overlapped(c);
 	frames(c);
 	sessions(c);
+	captures(c);
 }
