@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* usage: process-loader LIBRARY: handlers that were there before dlopen() are there after it. */
+/*
+ * usage: process-loader LIBRARY: handlers that were there before dlopen() are there after it, and
+ * what a thread blocks is blocked, the first time and when it is loaded once more.
+ */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static void handler(int signal_number)
@@ -9,16 +14,30 @@ static void handler(int signal_number)
 	(void)signal_number;
 }
 
-int main(int argc, char **argv)
+static bool load(const char *library)
 {
-	if (argc != 2)
-		return 2;
-	for (int s = 1; s < 32; s++)
-		(void)signal(s, s % 3 == 0 ? SIG_IGN : handler);
-	if (dlopen(argv[1], RTLD_NOW) == NULL) {
+	void *loaded;
+	sigset_t before;
+	sigset_t after;
+
+	(void)pthread_sigmask(SIG_BLOCK, NULL, &before);
+	loaded = dlopen(library, RTLD_NOW);
+	if (loaded == NULL) {
 		(void)fprintf(stderr, "%s\n", dlerror());
-		return 2;
+		return false;
 	}
+	(void)pthread_sigmask(SIG_BLOCK, NULL, &after);
+	for (int s = 1; s < 32; s++) {
+		if (sigismember(&before, s) == sigismember(&after, s))
+			continue;
+		(void)fprintf(stderr, "loading changed whether signal %d is blocked\n", s);
+		return false;
+	}
+	return dlclose(loaded) == 0;
+}
+
+static bool has_handlers(void)
+{
 	for (int s = 1; s < 32; s++) {
 		struct sigaction now;
 
@@ -26,8 +45,25 @@ int main(int argc, char **argv)
 			continue;
 		if (now.sa_handler != (s % 3 == 0 ? SIG_IGN : handler)) {
 			(void)fprintf(stderr, "loading changed signal %d\n", s);
-			return 1;
+			return false;
 		}
 	}
-	return 0;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	sigset_t some;
+
+	if (argc != 2)
+		return 2;
+	for (int s = 1; s < 32; s++)
+		(void)signal(s, s % 3 == 0 ? SIG_IGN : handler);
+	if (!load(argv[1]) || !has_handlers())
+		return 1;
+	(void)sigemptyset(&some);
+	(void)sigaddset(&some, SIGTERM);
+	(void)sigaddset(&some, SIGUSR1);
+	(void)pthread_sigmask(SIG_BLOCK, &some, NULL);
+	return load(argv[1]) && has_handlers() ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 
 static struct sigaction before[NDX_EARLY_SIGNALS];
 static sigset_t mask;
+static bool holding;
 
 __attribute__((constructor)) static void keep(void)
 {
@@ -15,7 +16,7 @@ __attribute__((constructor)) static void keep(void)
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGINT);
 	(void)sigaddset(&ends, SIGTERM);
-	(void)pthread_sigmask(SIG_BLOCK, &ends, &mask);
+	holding = pthread_sigmask(SIG_BLOCK, &ends, &mask) == 0;
 	for (int s = 1; s < NDX_EARLY_SIGNALS; s++)
 		(void)sigaction(s, NULL, &before[s]);
 }
@@ -27,7 +28,10 @@ __attribute__((visibility("default"))) const struct sigaction *ndx_early_action(
 
 __attribute__((visibility("default"))) void ndx_early_loaded(void)
 {
-	(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	/* libndx may be loaded once more, by another thread, when nothing is held back. */
+	if (holding)
+		(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	holding = false;
 }
 
 /* The table that is changed may outlive libndx; this library is never unloaded. */
