@@ -158,7 +158,8 @@ bool base_diag_tcp(int fd, const struct sockaddr_storage *near, const struct soc
                    struct base_diag_end *out)
 {
 	const struct sockaddr_storage own = plain(near);
-	const struct sockaddr_storage peer = plain(far);
+	const struct sockaddr_storage nobody = {.ss_family = own.ss_family};
+	const struct sockaddr_storage peer = far != NULL ? plain(far) : nobody;
 	const uint32_t number = (uint32_t)base_now_ns();
 	_Alignas(struct nlmsghdr) char answer[ANSWER];
 	struct nlmsghdr *header = (struct nlmsghdr *)(void *)answer;

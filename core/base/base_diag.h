@@ -29,8 +29,8 @@ int base_diag_open(void);
 
 /*
  * The socket of this host whose own address is `near` and whose peer's is `far`; one that listens
- * at `near` if there is none. One call at a time. False: there is neither, or the kernel does not
- * say (module tcp_diag), or the addresses are of two families.
+ * at `near` if there is none, or if `far` is NULL. One call at a time. False: there is neither, or
+ * the kernel does not say (module tcp_diag), or the addresses are of two families.
  */
 bool base_diag_tcp(int fd, const struct sockaddr_storage *near, const struct sockaddr_storage *far,
                    struct base_diag_end *out);

@@ -120,11 +120,10 @@ const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct socka
 enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
                                         const struct sockaddr_storage *local)
 {
-	const struct sockaddr_storage nobody = {.ss_family = local->ss_family};
 	struct base_diag_end end;
 
 	if (!adapter->flavour->over_tcp || adapter->options.any_user ||
-	    base_diag_tcp(adapter->diag, local, &nobody, &end))
+	    base_diag_tcp(adapter->diag, local, NULL, &end))
 		return NDX_OK;
 	return fail(NDX_E_DEVICE_NOT_READY, 0,
 	            "the kernel does not tell whose a socket is, and all who connect would be "
@@ -135,9 +134,8 @@ enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
 bool ofi_peer_is_another_users(const struct ofi_adapter *adapter,
                                const struct sockaddr_storage *address)
 {
-	const struct sockaddr_storage nobody = {.ss_family = address->ss_family};
 	struct base_diag_end end;
 
-	return base_diag_tcp(adapter->diag, address, &nobody, &end) && end.owned &&
+	return base_diag_tcp(adapter->diag, address, NULL, &end) && end.owned &&
 	       !is_friend(end.uid);
 }

@@ -368,17 +368,21 @@ static void the_unspecified_address_stands_for_the_adapters_own(void **state)
 	ndx_listener_close(listener);
 }
 
-static void ipv6_works_on_the_same_adapter(void **state)
+static enum ndx_status listen_at(struct pair *p, const struct in6_addr *host,
+                                 struct ndx_listener **listener)
 {
-	struct pair *p = *state;
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = *host};
+
+	return ndx_listen_on(p->b.adapter, (const struct sockaddr *)&six, sizeof(six), 0, listener);
+}
+
+/* Connect to it, and send a message. */
+static void use_listener(struct pair *p, struct ndx_listener *listener)
+{
+	struct sockaddr_in6 six;
 	socklen_t len = sizeof(six);
-	struct ndx_listener *listener;
 	struct ndx_listener *four = p->listener;
 
-	if (ndx_listen_on(p->b.adapter, (struct sockaddr *)&six, sizeof(six), 0, &listener) !=
-	    NDX_OK)
-		skip(); /* no IPv6 here */
 	assert_int_equal(ndx_listener_get_local_address(listener, (struct sockaddr *)&six, &len),
 	                 NDX_OK);
 	pair_make(p);
@@ -386,7 +390,7 @@ static void ipv6_works_on_the_same_adapter(void **state)
 	assert_int_equal(ndx_listener_get_connection_request(listener, p->b.connector, &p->b.ov),
 	                 NDX_PENDING);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&six,
-	                                       sizeof(six), 0, 0, NULL, 0, &p->a.ov),
+	                                       len, 0, 0, NULL, 0, &p->a.ov),
 	                 NDX_PENDING);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	pair_accept(p);
@@ -400,6 +404,31 @@ static void ipv6_works_on_the_same_adapter(void **state)
 	pair_drop(p);
 	ndx_listener_close(listener);
 	p->listener = four;
+}
+
+static void ipv6_works_on_the_same_adapter(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_listener *listener;
+
+	if (listen_at(p, &in6addr_loopback, &listener) != NDX_OK)
+		skip(); /* no IPv6 here */
+	use_listener(p, listener);
+}
+
+/* As programs write it that know IPv6 only. */
+static void an_ipv4_address_may_be_written_as_one_of_ipv6(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_listener *listener;
+	struct in6_addr host;
+
+	if (listen_at(p, &in6addr_loopback, &listener) != NDX_OK)
+		skip(); /* no IPv6 here */
+	ndx_listener_close(listener);
+	assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.1", &host), 1);
+	assert_int_equal(listen_at(p, &host, &listener), NDX_OK);
+	use_listener(p, listener);
 }
 
 static void peers_beyond_this_host_need_trust(void **state)
@@ -516,6 +545,7 @@ int main(void)
 		CASE(ports_in_use_are_a_sharing_violation),
 		CASE(the_unspecified_address_stands_for_the_adapters_own),
 		CASE(ipv6_works_on_the_same_adapter),
+		CASE(an_ipv4_address_may_be_written_as_one_of_ipv6),
 		CASE(peers_beyond_this_host_need_trust),
 		CASE(many_connections_share_an_adapter),
 		cmocka_unit_test(uris_are_checked),
