@@ -150,7 +150,6 @@ static void server_free(void *arg)
 {
 	struct ndx_negotiation_server *server = arg;
 
-	server_unlisten(server);
 	drop_variants(server);
 	(void)pthread_cond_destroy(&server->empty);
 	(void)pthread_mutex_destroy(&server->lock);
@@ -241,6 +240,8 @@ static void stop_on_loop(void *arg)
 	struct base_list *n = server->clients.next;
 
 	server_unwatch(server);
+	/* At once, though sessions may last: who comes now goes to another server. */
+	server_unlisten(server);
 	/* Stopping one may run jobs that end others: so from the beginning each time. */
 	while (n != &server->clients) {
 		struct client *c = container_of(n, struct client, node);
