@@ -224,7 +224,12 @@ static inline enum ndx_status ndx_qp_read(struct ndx_qp *qp, void *context,
 	return qp->ops->read(qp, context, sge, count, remote_address, remote_token, flags);
 }
 
-/** Post a write to the peer's memory. Flags SILENT_SUCCESS | READ_FENCE | INLINE. As ndx_qp_read().
+/**
+ * Post a write to the peer's memory. Flags SILENT_SUCCESS | READ_FENCE | INLINE. As ndx_qp_read().
+ *
+ * @retval NDX_E_NOT_SUPPORTED no SGEs, and 0 for address and token: a liveness probe that the peer
+ *                             is no party to. On verbs one that is not NDX may break the connection
+ *                             because of a write that it did not allow; nothing was posted
  */
 static inline enum ndx_status ndx_qp_write(struct ndx_qp *qp, void *context,
                                            const struct ndx_sge *sge, size_t count,

@@ -111,7 +111,7 @@ static void look_for_answer(struct ndx_receiver *r)
 /*
  * tx_lock held. Nothing is written, so that no right is needed; but an NDX peer answers. A device
  * that was told numbers may break the connection because of that: it gets a byte where it granted
- * one, or is not asked.
+ * one, or is not asked. Of others the provider knows whether they may be asked.
  */
 static bool post_probe(struct ndx_receiver *r, uint32_t flags)
 {

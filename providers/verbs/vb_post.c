@@ -142,6 +142,14 @@ static int post_touch(struct vb_qp *qp, struct ibv_send_wr *wr)
 	return ibv_post_send(qp->native, wr, &bad);
 }
 
+/* A question to a peer that granted no memory for one, which may break the connection because of
+ * it. What names memory, with bytes or without, is the program's affair. */
+static inline bool is_unwelcome(const struct vb_qp *qp, const struct op *op, uint32_t length)
+{
+	return length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->touch.length == 0 &&
+	       op->remote_token == 0 && op->remote_address == 0;
+}
+
 /* Under base.lock. Each kind of request has its own copy of this, in which `op` is mostly constant.
  */
 ALWAYS_INLINE enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct base_req *req,
@@ -158,6 +166,10 @@ ALWAYS_INLINE enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, str
 	if (op->opcode == IBV_WR_RDMA_READ && qp->outbound_reads == 0) {
 		(void)vb_post_undo(&qp->base.initiator, 0);
 		return NDX_E_INVALID_DEVICE_REQUEST;
+	}
+	if (is_unwelcome(qp, op, length)) {
+		(void)vb_post_undo(&qp->base.initiator, 0);
+		return NDX_E_NOT_SUPPORTED;
 	}
 	fill(&wr, op, req);
 	wr.sg_list = list;

@@ -2,8 +2,9 @@
 /*
  * usage: foreign-device URI DEVICE ADDRESS
  * In the guest: a receiver at URI, and at DEVICE, which has ADDRESS, a peer that knows nothing but
- * ibverbs: it is told numbers, writes frames by them, and grants no memory of its own. Exit status
- * 0: all frames came, also after a silence in which keepalive would have asked.
+ * ibverbs: it is told numbers, writes frames by them, and grants no memory of its own. The receiver
+ * is told of it by its numbers, then by a description, as a session has it. Exit status 0: all
+ * frames came, also after a silence in which keepalive, or a probe, would have asked.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +18,8 @@
 
 #include <ndx/ndx.h>
 
-enum { FRAMES = 8, SLOTS = 16, SLOT = 256, WAIT_MS = 10000, KEEPALIVE_MS = 400, PORT = 1, MTU = 2 };
+enum { FRAMES = 8, SLOTS = 16, SLOT = 256, WAIT_MS = 10000, KEEPALIVE_MS = 400, PORT = 1 };
+enum { MTU = 2, MTU_BYTES = 512, DEVICE_PSN = 0x123456 };
 
 struct device {
 	struct ibv_context *context;
@@ -215,25 +217,62 @@ static void await_frames(unsigned count)
 	exit(1);
 }
 
-int main(int argc, char **argv)
+/* By the bare numbers. */
+static void tell_numbers(struct ndx_receiver *r, const struct device *device,
+                         const struct ndx_receiver_numbers *numbers)
 {
-	struct ndx_receiver_peer peer = {.path_mtu = MTU};
-	struct ndx_receiver_numbers numbers;
-	static struct device device;
-	struct ndx_receiver *r;
+	struct ndx_receiver_peer peer = {.path_mtu = MTU,
+	                                 .qpn = device->qp->qp_num,
+	                                 .rq_psn = numbers->send_psn,
+	                                 .sq_psn = numbers->receive_psn};
 
-	if (argc != 4)
-		return 2;
-	must(sem_init(&arrived, 0, 0) == 0, "semaphore");
-	r = open_receiver(argv[1]);
-	open_device(&device, argv[2], argv[3]);
-	must(ndx_receiver_get_numbers(r, &numbers) == NDX_OK, "numbers");
-	connect_device(&device, &numbers);
-	peer.qpn = device.qp->qp_num;
-	peer.rq_psn = numbers.send_psn;
-	peer.sq_psn = numbers.receive_psn;
-	memcpy(peer.gid, device.gid.raw, sizeof(peer.gid));
+	memcpy(peer.gid, device->gid.raw, sizeof(peer.gid));
 	must(ndx_receiver_complete_connection(r, &peer, WAIT_MS) == NDX_OK, "connection");
+}
+
+/* As a session does; the description has no mailbox. */
+static void describe(struct ndx_receiver *r, struct ndx_receiver_numbers *numbers)
+{
+	struct ndx_peer_description own;
+
+	must(ndx_receiver_describe(r, NDX_ROLE_SERVER, &own) == NDX_OK, "description");
+	must(ndx_receiver_set_channel(r, NDX_NO_CHANNEL) == NDX_OK, "no channel");
+	*numbers = (struct ndx_receiver_numbers){.qpn = own.qpn,
+	                                         .send_psn = own.psn,
+	                                         .receive_psn = DEVICE_PSN,
+	                                         .address = own.memory.address,
+	                                         .rkey = own.memory.rkey};
+	memcpy(numbers->gid, own.gid, sizeof(numbers->gid));
+}
+
+static void tell_description(struct ndx_receiver *r, const struct device *device)
+{
+	struct ndx_peer_description peer = {.kind = NDX_DESCRIPTION_VERBS_RC,
+	                                    .qpn = device->qp->qp_num,
+	                                    .psn = DEVICE_PSN,
+	                                    .mtu = MTU_BYTES};
+
+	memcpy(peer.gid, device->gid.raw, sizeof(peer.gid));
+	must(ndx_receiver_connect_peer(r, &peer, WAIT_MS) == NDX_OK, "described connection");
+}
+
+static void meet(char **argv, bool described)
+{
+	struct ndx_receiver *r = open_receiver(argv[1]);
+	struct ndx_receiver_numbers numbers;
+	struct device device;
+
+	memset(&device, 0, sizeof(device));
+	open_device(&device, argv[2], argv[3]);
+	if (described)
+		describe(r, &numbers);
+	else
+		must(ndx_receiver_get_numbers(r, &numbers) == NDX_OK, "numbers");
+	connect_device(&device, &numbers);
+	if (described)
+		tell_description(r, &device);
+	else
+		tell_numbers(r, &device, &numbers);
 	for (uint32_t i = 0; i < FRAMES / 2; i++)
 		write_frame(&device, &numbers, i);
 	await_frames(FRAMES / 2);
@@ -247,6 +286,16 @@ int main(int argc, char **argv)
 	(void)ibv_destroy_cq(device.cq);
 	(void)ibv_dealloc_pd(device.pd);
 	(void)ibv_close_device(device.context);
-	(void)printf("%d frames, before and after a silence\n", FRAMES);
+	(void)printf("%d frames, before and after a silence, %s\n", FRAMES,
+	             described ? "described" : "by numbers");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 4)
+		return 2;
+	must(sem_init(&arrived, 0, 0) == 0, "semaphore");
+	meet(argv, false);
+	meet(argv, true);
 	return 0;
 }

@@ -95,12 +95,33 @@ static void a_write_of_no_bytes_has_one(void **state)
 	rig_close(&rig);
 }
 
+/* Nor is a peer that granted no memory asked by the program, or by a receiver's probe. It may get a
+ * write that names memory of its own; and a question that was refused takes no room. */
+static void who_granted_no_memory_gets_no_question(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	open_rig(&rig, false);
+	rig.device.count[FAKE_POST_SEND] = 0;
+	for (unsigned i = 0; i < 2 * DEPTH; i++)
+		assert_int_equal(ndx_qp_write(&rig.qp->pub, NULL, NULL, 0, 0, 0,
+		                              i % 2 != 0 ? NDX_OP_SILENT_SUCCESS : 0),
+		                 NDX_E_NOT_SUPPORTED);
+	assert_int_equal(rig.device.count[FAKE_POST_SEND], 0);
+	for (uintptr_t i = 1; i <= DEPTH; i++)
+		assert_int_equal(rig_send(&rig, i, 0), NDX_OK);
+	assert_int_equal(rig.device.count[FAKE_POST_SEND], DEPTH);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_who_granted_memory_is_asked),
 		cmocka_unit_test(silent_requests_end_without_a_question),
 		cmocka_unit_test(a_write_of_no_bytes_has_one),
+		cmocka_unit_test(who_granted_no_memory_gets_no_question),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
