@@ -12,6 +12,7 @@
 #include "cases.h"
 #include "probe.h"
 #include "traffic.h"
+#include "window.h"
 
 enum { SENDS = 2, MESSAGE = 64, DRAIN_MS = 1500, EXIT_MS = 500 };
 
@@ -217,4 +218,44 @@ void case_adapter_close_waits_for_goodbyes(struct check *c)
 	}
 	pair_close_all(c);
 	ndx_adapter_close(own);
+}
+
+/*
+ * "To a peer that has said goodbye and closed its queue pair meanwhile: NDX_E_CANCELED, the
+ * disconnect succeeds." A's control thread is kept from hearing of the goodbye before the write is
+ * posted, which uses the window for the first time: the binding ended with B's queue pair.
+ */
+void case_disconnect_write_to_a_window_of_a_closed_queue_pair(struct check *c)
+{
+	struct side_attr attr[2];
+	struct pair *p;
+	struct ndx_mw *mw;
+	struct ndx_sge sge;
+	struct hold hold;
+
+	side_attr_init(&attr[0]);
+	side_attr_init(&attr[1]);
+	attr[0].drain_ms = DRAIN_MS;
+	attr[1].access = NDX_MR_ALLOW_LOCAL_WRITE;
+	if (!check_status(c, ndx_adapter_open(c->world->places[0].uri, &attr[0].adapter), NDX_OK,
+	                  "open"))
+		return;
+	p = pair_up_with(c, &attr[0], &attr[1]);
+	mw = p ? window_open(&p->b) : NULL;
+	if (mw && binds(&p->b, mw, 0, MESSAGE, WINDOW_BOTH) && hold_begin(&hold, c, p->a.adapter)) {
+		memset(p->b.buf, 0xee, p->b.attr.buffer);
+		side_close_qp(&p->b);
+		sge = (struct ndx_sge){p->a.buf, MESSAGE, ndx_mr_get_local_token(p->a.mr)};
+		check_status(c,
+		             ndx_qp_write(p->a.qp, tag(&p->a, 1), &sge, 1, (uintptr_t)p->b.buf,
+		                          ndx_mw_get_remote_token(mw), 0),
+		             NDX_OK, "write");
+		hold_end(&hold);
+		expect(&p->a, NDX_REQUEST_WRITE, 1, NDX_E_CANCELED);
+		side_disconnect(&p->a, NDX_OK);
+		bytes_are(c, p->b.buf, p->b.attr.buffer, 0xee, "the window's memory");
+	}
+	pair_close_all(c);
+	ndx_mw_close(mw);
+	ndx_adapter_close(attr[0].adapter);
 }
