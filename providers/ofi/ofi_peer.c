@@ -51,6 +51,15 @@ static enum ofi_peer_found find(int fd, const struct sockaddr_storage *near,
 /* Which end of the connection is asked about. */
 enum side { OWN_END, PEERS_END };
 
+static enum ofi_peer_found find_between(const struct ofi_adapter *adapter, enum side side,
+                                        const struct sockaddr_storage *local,
+                                        const struct sockaddr_storage *peer,
+                                        struct base_diag_end *out)
+{
+	return side == OWN_END ? find(adapter->diag, local, peer, out)
+	                       : find(adapter->diag, peer, local, out);
+}
+
 static enum ofi_peer_found find_end(const struct ofi_adapter *adapter, enum side side,
                                     const struct sockaddr_storage *local,
                                     const struct sockaddr_storage *peer, struct base_diag_end *out)
@@ -58,14 +67,13 @@ static enum ofi_peer_found find_end(const struct ofi_adapter *adapter, enum side
 	enum ofi_peer_found best = OFI_PEER_UNKNOWN;
 
 	if (!base_sockaddr_is_any(local))
-		return side == OWN_END ? find(adapter->diag, local, peer, out)
-		                       : find(adapter->diag, peer, local, out);
+		return find_between(adapter, side, local, peer, out);
 	for (size_t i = 0; i < adapter->address_count && best != OFI_PEER_FOUND; i++) {
 		struct sockaddr_storage one = adapter->addresses[i];
 		enum ofi_peer_found found;
 
 		base_sockaddr_set_port(&one, base_sockaddr_port(local));
-		found = find_end(adapter, side, &one, peer, out);
+		found = find_between(adapter, side, &one, peer, out);
 		if (found != OFI_PEER_UNKNOWN)
 			best = found;
 	}
