@@ -32,7 +32,7 @@ enum ndx_status {
 	NDX_E_DEVICE_BUSY = -9,    /**< in use: windows are bound to the region, ov in flight */
 	NDX_E_NOT_SUPPORTED = -10, /**< this adapter lacks the capability; see ndx_adapter_info */
 	NDX_E_WOULD_BLOCK =
-		-11, /**< refused: the call blocks and this is a callback of its adapter */
+		-11, /**< refused: the call blocks and this is a callback, of any adapter */
 
 	/* what could not be found or understood */
 	NDX_E_NOT_FOUND = -12,      /**< no such provider, device, interface, plugin, variant or
