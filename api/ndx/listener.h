@@ -66,6 +66,8 @@ enum ndx_status ndx_listener_bind(struct ndx_listener *listener, const struct so
  * @retval NDX_E_INVALID_DEVICE_STATE not bound, or listening already
  * @retval NDX_E_SHARING_VIOLATION    port in use
  * @retval NDX_E_INSUFFICIENT_RESOURCES no room
+ * @retval NDX_E_DEVICE_NOT_READY     ofi:tcp: the kernel does not tell whose a socket is; the text
+ *                                    says what to do
  *
  * Thread safety: any thread. Blocks: no.
  */

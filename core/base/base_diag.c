@@ -175,7 +175,7 @@ bool base_diag_tcp(int fd, const struct sockaddr_storage *near, const struct soc
 	*out = (struct base_diag_end){
 		.established = found.idiag_state == STATE_ESTABLISHED,
 		.listening = found.idiag_state == STATE_LISTEN,
-		/* One that its process has closed is said to be root's. */
+		/* Of one that its process has closed older kernels say that it is root's. */
 		.owned = found.idiag_inode != 0,
 		.uid = found.idiag_uid,
 		.bytes = count_bytes(header),

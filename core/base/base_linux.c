@@ -152,6 +152,7 @@ int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg)
 			found = (int)fd;
 	}
 	(void)closedir(all);
+	errno = 0;
 	return found;
 }
 

@@ -34,8 +34,9 @@ bool base_users_have_numbers(void);
  * Changes no byte. */
 int base_memory_probe(void *buffer, size_t length, bool write);
 
-/* The first descriptor of the process for which `match` is true; -1 if there is none. Other threads
- * may close it, and its number be given to something else, at any time. */
+/* The first descriptor of the process for which `match` is true; -1 if there is none (errno is 0)
+ * or they cannot be listed (errno says why). Other threads may close it, and its number be given to
+ * something else, at any time. */
 int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg);
 
 /* A flag with a descriptor that is readable while it is up. -1 on failure, errno set. */

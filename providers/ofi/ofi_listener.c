@@ -353,14 +353,22 @@ static enum ndx_status open_pep(struct ofi_listener *listener, struct fi_info *i
 static enum ndx_status watch_strangers(struct ofi_listener *listener)
 {
 	const enum ndx_status st = ofi_peer_check_listener(listener->adapter, &listener->spi.local);
+	int err;
 
 	if (st != NDX_OK)
 		return st;
 	/* libfabric tells the descriptor of a passive endpoint to nobody. */
 	listener->socket = base_fd_find(listens_at, &listener->spi.local);
-	if (listener->socket < 0)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, 0,
-		            "the socket that listens cannot be found; see ulimit -n");
+	err = errno;
+	if (listener->socket < 0 && (err == EMFILE || err == ENFILE || err == ENOMEM))
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, err,
+		            "the socket that listens cannot be found: %s; see ulimit -n",
+		            strerror(err));
+	if (listener->socket < 0) {
+		log_warn(err, "ofi:tcp: the socket that listens cannot be found; is /proc mounted? "
+		              "There is no limit for those who connect and ask for nothing");
+		return NDX_OK;
+	}
 	return ofi_hello_begin(&listener->hello, listener->socket);
 }
 

@@ -4,15 +4,18 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #undef fail /* cmocka's */
@@ -23,6 +26,7 @@
 #define BACKLOG 24
 
 static unsigned searches; /* of all descriptors of the process */
+static int no_search;     /* errno of those that fail; 0: none does */
 
 /* The linker puts it before the C library's. */
 DIR *__real_opendir(const char *name);
@@ -31,7 +35,10 @@ DIR *__wrap_opendir(const char *name);
 DIR *__wrap_opendir(const char *name)
 {
 	(void)__atomic_add_fetch(&searches, 1, __ATOMIC_RELAXED);
-	return __real_opendir(name);
+	if (no_search == 0)
+		return __real_opendir(name);
+	errno = no_search;
+	return NULL;
 }
 
 static void listen_with_a_backlog(struct pair *p, uint32_t most)
@@ -261,6 +268,48 @@ static void a_flood_of_strangers_keeps_nobody_out(void **state)
 	limit_descriptors(before.rlim_cur);
 }
 
+/* ---- no list of descriptors ---- */
+
+static enum ndx_status listen_without_list(const struct pair *p, int err,
+                                           struct ndx_listener **listener)
+{
+	const struct sockaddr_in any = {.sin_family = AF_INET,
+	                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	enum ndx_status st;
+
+	no_search = err;
+	st = ndx_listen_on(p->b.adapter, (const struct sockaddr *)&any, sizeof(any), 0, listener);
+	no_search = 0;
+	return st;
+}
+
+static void without_proc_it_listens_nevertheless(void **state)
+{
+	struct pair *p = *state;
+	socklen_t len = sizeof(p->address);
+	struct ndx_listener *listener;
+
+	assert_int_equal(listen_without_list(p, ENOENT, &listener), NDX_OK);
+	ndx_listener_close(p->listener);
+	p->listener = listener;
+	assert_int_equal(
+		ndx_listener_get_local_address(listener, (struct sockaddr *)&p->address, &len),
+		NDX_OK);
+	pair_make(p);
+	pair_connect(p);
+	pair_part(p);
+	pair_drop(p);
+}
+
+static void without_a_descriptor_it_says_so(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_listener *listener;
+
+	assert_int_equal(listen_without_list(p, EMFILE, &listener), NDX_E_INSUFFICIENT_RESOURCES);
+	assert_non_null(strstr(ndx_last_error(), "ulimit -n"));
+}
+
 /* ---- other users ---- */
 
 #define SOMEBODY 12345 /* a uid that is nobody's here */
@@ -349,18 +398,66 @@ static void another_user_is_not_let_in(void **state)
 	assert_non_null(strstr(said, "refused 127.0.0.1:"));
 	assert_non_null(strstr(said, "uid 12345"));
 	assert_non_null(strstr(said, "peers=any"));
-	/* Nor who closes at once: of such a socket the kernel says that it is root's. */
-	for (int i = 0; i < TIMES; i++) {
-		fd = dial_as(p, SOMEBODY);
-		assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
-		(void)close(fd);
-	}
 	/* The own user is. */
 	fd = dial(p);
 	assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
 	await_requests(p, 1);
 	(void)close(fd);
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_WARN);
+}
+
+static sem_t held;
+static sem_t go;
+
+/* The control thread does nothing meanwhile. */
+static void hold_on(struct ndx_overlapped *ov)
+{
+	struct timespec until;
+
+	(void)ov;
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PAIR_PATIENCE_MS / 1000;
+	(void)sem_post(&held);
+	(void)sem_timedwait(&go, &until);
+}
+
+/* Of a socket that its process has closed older kernels say that it is root's. */
+static void another_user_who_closes_at_once_is_not_let_in(void **state)
+{
+	struct pair *p = *state;
+	unsigned char hello[HELLO];
+	unsigned descriptors;
+	size_t len;
+	int own[2];
+
+	if (geteuid() != 0)
+		skip(); /* only root may make sockets for others */
+	len = record_hello(p, hello);
+	pair_make_side(p, &p->b);
+	p->b.ov.callback = hold_on;
+	assert_int_equal(ndx_listener_get_connection_request(p->listener, p->b.connector, &p->b.ov),
+	                 NDX_PENDING);
+	own[0] = dial(p);
+	assert_int_equal(send(own[0], hello, len, 0), (ssize_t)len);
+	assert_int_equal(sem_wait(&held), 0);
+	descriptors = count_descriptors();
+	for (int i = 0; i < TIMES; i++) {
+		const int fd = dial_as(p, SOMEBODY);
+
+		assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
+		(void)close(fd);
+	}
+	own[1] = dial(p);
+	assert_int_equal(send(own[1], hello, len, 0), (ssize_t)len);
+	assert_int_equal(sem_post(&go), 0);
+	/* The last one's: all before it have been accepted then. One that is let in keeps its
+	 * descriptor, one that is not loses it. */
+	await_requests(p, 2);
+	await_descriptors(descriptors + 2);
+	await_requests(p, 2);
+	(void)close(own[0]);
+	(void)close(own[1]);
+	pair_drop_side(&p->b);
 }
 
 static void another_user_is_let_in_if_the_uri_says_so(void **state)
@@ -393,9 +490,14 @@ int main(void)
 		CASE(strangers_go_with_their_listener_when_no_descriptor_is_left),
 		CASE(who_asks_for_nothing_is_turned_away_in_time),
 		CASE(a_flood_of_strangers_keeps_nobody_out),
+		CASE(without_proc_it_listens_nevertheless),
+		CASE(without_a_descriptor_it_says_so),
 		CASE(another_user_is_not_let_in),
+		CASE(another_user_who_closes_at_once_is_not_let_in),
 		CASE(another_user_is_let_in_if_the_uri_says_so),
 	};
 
+	if (sem_init(&held, 0, 0) != 0 || sem_init(&go, 0, 0) != 0)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
