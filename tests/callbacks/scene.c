@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "scene.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "same_plugin.h"
 
@@ -233,6 +236,24 @@ bool scene_open(struct scene *s, const char *uri)
 	       join(s, accept_far_frames, connect_far_frames, "connect sender");
 }
 
+/* A server that was closed in a callback keeps its variants until its threads have ended. */
+static void close_framework(struct ndx_negotiation *n)
+{
+	struct timespec now;
+	time_t end;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	end = now.tv_sec + PATIENCE_MS / 1000;
+	while (ndx_negotiation_close(n) == NDX_E_DEVICE_BUSY && now.tv_sec < end) {
+		(void)poll(NULL, 0, 1);
+		(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	}
+	if (now.tv_sec >= end) {
+		fprintf(stderr, "the framework stays busy: %s\n", ndx_last_error());
+		abort();
+	}
+}
+
 void scene_close(struct scene *s)
 {
 	ndx_session_close(s->session);
@@ -264,5 +285,5 @@ void scene_close(struct scene *s)
 	ndx_reassembly_close(s->reassembly);
 	ndx_adapter_close(s->own);
 	ndx_adapter_close(s->far);
-	(void)ndx_negotiation_close(s->negotiation);
+	close_framework(s->negotiation);
 }
