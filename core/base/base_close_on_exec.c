@@ -179,8 +179,10 @@ static bool protect(const struct object *o, int rights)
 	return end <= start || mprotect((void *)start, end - start, rights) == 0;
 }
 
-static void lead(const struct object *o)
+static bool lead(const struct object *o)
 {
+	bool any = false;
+
 	for (size_t t = 0; t < 2; t++) {
 		const ElfW(Rela) *r = (const ElfW(Rela) *)o->tables[t];
 
@@ -189,11 +191,14 @@ static void lead(const struct object *o)
 			any_fn *instead =
 				is_call(r) ? instead_of(o->names + symbol->st_name) : NULL;
 
-			if (instead != NULL)
-				__atomic_store_n((any_fn **)(o->base + r->r_offset), instead,
-				                 __ATOMIC_RELAXED);
+			if (instead == NULL)
+				continue;
+			__atomic_store_n((any_fn **)(o->base + r->r_offset), instead,
+			                 __ATOMIC_RELAXED);
+			any = true;
 		}
 	}
+	return any;
 }
 
 bool base_close_on_exec(const void *function)
@@ -208,7 +213,7 @@ bool base_close_on_exec(const void *function)
 	(void)pthread_mutex_lock(&lock);
 	done = protect(&s.object, PROT_READ | PROT_WRITE);
 	if (done) {
-		lead(&s.object);
+		done = lead(&s.object);
 		(void)protect(&s.object, PROT_READ);
 	}
 	(void)pthread_mutex_unlock(&lock);

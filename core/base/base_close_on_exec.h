@@ -7,7 +7,7 @@
 /*
  * From now on the sockets and epoll sets that the shared object of `function` makes have
  * FD_CLOEXEC, those that it accepts, too. The code that does it must never be unloaded. False: it
- * is no shared object, or the machine's relocations are not known.
+ * is no shared object, makes none, or the machine's relocations are not known.
  */
 bool base_close_on_exec(const void *function);
 
