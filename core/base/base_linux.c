@@ -98,19 +98,19 @@ enum ndx_status base_random(void *out, size_t len)
 bool base_users_have_numbers(void)
 {
 	const int fd = open("/proc/thread-self/uid_map", O_RDONLY | O_CLOEXEC);
+	unsigned long map[3]; /* from which number on here, from which outside, how many */
 	char text[128];
+	char *at = text;
 	ssize_t n;
-	unsigned inside = 1;
-	unsigned outside = 1;
-	unsigned count = 0;
 
 	if (fd < 0)
 		return false;
 	n = read(fd, text, sizeof(text) - 1);
 	base_fd_close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	return sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 &&
-	       outside == 0 && count == UINT32_MAX;
+	for (size_t i = 0; i < 3; i++)
+		map[i] = strtoul(at, &at, 10);
+	return map[0] == 0 && map[1] == 0 && map[2] == UINT32_MAX;
 }
 
 /*
