@@ -21,17 +21,25 @@
 #define LOOK_MS 500u   /* how often a peer is looked at that does not answer */
 #define NS_PER_MS UINT64_C(1000000)
 
-bool ofi_life_traffic(const struct ofi_link *link, struct base_traffic *bytes)
+/* What the kernel says of our end of the connection. */
+static enum ofi_peer_found find_own_end(const struct ofi_link *link, struct base_diag_end *end)
 {
 	struct sockaddr_storage local = {0};
 	struct sockaddr_storage peer = {0};
-	struct base_diag_end end;
 	size_t local_len = sizeof(local);
 	size_t peer_len = sizeof(peer);
 
 	if (fi_getname(&link->ep->fid, &local, &local_len) != 0 ||
-	    fi_getpeer(link->ep, &peer, &peer_len) != 0 ||
-	    ofi_peer_own_end(link->adapter, &local, &peer, &end) != OFI_PEER_FOUND)
+	    fi_getpeer(link->ep, &peer, &peer_len) != 0)
+		return OFI_PEER_UNKNOWN;
+	return ofi_peer_own_end(link->adapter, &local, &peer, end);
+}
+
+bool ofi_life_traffic(const struct ofi_link *link, struct base_traffic *bytes)
+{
+	struct base_diag_end end;
+
+	if (find_own_end(link, &end) != OFI_PEER_FOUND)
 		return false;
 	*bytes = end.bytes;
 	return true;
@@ -137,6 +145,33 @@ static uint32_t ask(struct ofi_link *link, uint32_t period, const char *cause)
 	return period;
 }
 
+void ofi_life_await_goodbye(struct ofi_link *link)
+{
+	base_timer_set(link->adapter->spi.loop, &link->timer, LOOK_MS);
+}
+
+/*
+ * The queue pair is closed and the peer's goodbye owed. A message that was on its way finds no
+ * receive, and libfabric reads nothing behind it: neither the goodbye nor that the peer has closed
+ * the link. The kernel knows of the latter. What came before it is taken first: it may be the
+ * goodbye, if there was no such message. Returns when to look again, in ms.
+ */
+static uint32_t look_for_close(struct ofi_link *link)
+{
+	struct base_diag_end end;
+
+	if (link->parted || find_own_end(link, &end) != OFI_PEER_FOUND)
+		return 0;
+	if (end.established)
+		return LOOK_MS;
+	ofi_ncq_catch_up_locked(link->ncq);
+	if (!link->parted)
+		ofi_link_break(link, ECONNRESET,
+		               "the peer closed the link without a goodbye that could be read: its "
+		               "message came when the queue pair was closed");
+	return 0;
+}
+
 /* The peer has to answer at once here, and is not asked. */
 static uint32_t end(struct ofi_link *link, const char *cause)
 {
@@ -150,6 +185,8 @@ uint32_t ofi_life_check(struct ofi_link *link)
 
 	switch (link->stage) {
 	case OFI_LINK_UP:
+		if (link->qp == NULL && link->adapter->flavour->over_tcp)
+			return look_for_close(link);
 		if (link->keepalive_ms > 0)
 			return ask(link, link->keepalive_ms, "keepalive: the peer does not answer");
 		break;

@@ -42,6 +42,8 @@ uint64_t ofi_life_stall_ns(struct ofi_link *link, uint64_t from_ns);
 
 /* The link has come up: from now on an idle peer is asked now and then, if that is wanted. */
 void ofi_life_keepalive(struct ofi_link *link);
+/* Control thread: its queue pair has left it, and it waits for the peer's goodbye. */
+void ofi_life_await_goodbye(struct ofi_link *link);
 /* The link's timer has run out: look, ask, or break it. Returns when to look again in ms, 0: not.
  */
 uint32_t ofi_life_check(struct ofi_link *link);

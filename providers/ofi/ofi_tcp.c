@@ -136,6 +136,7 @@ static enum ndx_status detach(struct ofi_link *link)
 	if (!ofi_link_release(link, false))
 		return fail(NDX_E_DEVICE_BUSY, 0, "a message is coming in; its receive stays");
 	ofi_link_detach(link);
+	ofi_life_await_goodbye(link);
 	return NDX_OK;
 }
 

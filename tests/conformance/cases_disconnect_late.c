@@ -14,7 +14,7 @@
 #include "traffic.h"
 #include "window.h"
 
-enum { SENDS = 2, MESSAGE = 64, DRAIN_MS = 1500, EXIT_MS = 500 };
+enum { SENDS = 2, MESSAGE = 64, DRAIN_MS = 1500, SHORT_DRAIN_MS = 200, EXIT_MS = 500 };
 
 /* A callback keeps the control thread. */
 struct hold {
@@ -266,4 +266,53 @@ void case_disconnect_write_to_a_window_of_a_closed_queue_pair(struct check *c)
 	pair_close_all(c);
 	ndx_mw_close(mw);
 	ndx_adapter_close(attr[0].adapter);
+}
+
+struct unread {
+	struct pair *p;
+	enum ndx_status posted;
+};
+
+static void send_and_close(struct ndx_overlapped *ov)
+{
+	struct unread *u = ov->context;
+	struct side *b = &u->p->b;
+	const struct ndx_sge sge = {b->buf, MESSAGE, ndx_mr_get_local_token(b->mr)};
+
+	u->posted = ndx_qp_send(b->qp, tag(b, 1), &sge, 1, 0);
+	side_close_qp(&u->p->a);
+}
+
+/*
+ * A closes its queue pair where nothing can be waited for, with a message before it that has not
+ * been read. What B cannot deliver costs the connection; A learns of that from B's end, and not
+ * only when its own time is over.
+ */
+void case_disconnect_close_before_a_message_is_read(struct check *c)
+{
+	struct unread u = {.posted = NDX_E_UNSUCCESSFUL};
+	struct ndx_overlapped ask = {.callback = send_and_close, .context = &u};
+	struct ndx_result result;
+	struct side_attr attr[2];
+
+	side_attr_init(&attr[0]);
+	side_attr_init(&attr[1]);
+	attr[0].disconnect_ms = 6 * WAIT_MS;
+	attr[1].drain_ms = SHORT_DRAIN_MS;
+	if (!check_status(c, ndx_adapter_open(c->world->places[1].uri, &attr[1].adapter), NDX_OK,
+	                  "open"))
+		return;
+	u.p = pair_up_with(c, &attr[0], &attr[1]);
+	if (u.p && receive_ok(&u.p->a, 0, 0, MESSAGE) && side_start_notify(&u.p->a)) {
+		check_status(c, ndx_cq_notify(u.p->a.cq, NDX_CQ_NOTIFY_ANY, &ask), NDX_PENDING,
+		             "cq_notify");
+		check_status(c, ndx_cq_cancel(u.p->a.cq), NDX_OK, "cq_cancel"); /* it has run */
+		check_status(c, u.posted, NDX_OK, "send");
+		check_ends(c, &u.p->a.notify, NDX_OK, "notification");
+		if (take(&u.p->b, u.p->b.cq, &result))
+			result_is(&u.p->b, &result, NDX_REQUEST_SEND, 1,
+			          result.status == NDX_OK ? NDX_OK : NDX_E_CANCELED);
+	}
+	pair_close_all(c);
+	ndx_adapter_close(attr[1].adapter);
 }
