@@ -113,6 +113,8 @@ void end_ask(struct end *e)
 	if (e->connector == NULL || op_flying(&e->notify) || end_phase(e) != PHASE_UP)
 		return;
 	e->asked = true;
+	/* the one that a disconnect found pending was told, and this one was called after it */
+	e->told_first = false;
 	(void)op_begin(&e->notify, e->round, side_of(e)->mail, "notify_disconnect",
 	               below(&e->random, 3));
 	st = op_began(&e->notify, ndx_connector_notify_disconnect(e->connector, e->notify.ov));
