@@ -18,7 +18,8 @@ struct visit {
 	pthread_cond_t changed;
 	bool inside;
 	bool over;
-	pid_t resetter; /* atomic: the thread that resets */
+	pid_t resetter; /* atomic: the thread that resets, ... */
+	pid_t stopper;  /* ... and the one that stops */
 	enum ndx_status status;
 	enum ndx_receiver_state state;
 };
@@ -102,16 +103,21 @@ static char state_of(pid_t thread)
 	return state;
 }
 
+static void await_sleeper(const pid_t *thread)
+{
+	const uint64_t until = rig_now_ms() + WAIT_MS;
+
+	while (state_of(__atomic_load_n(thread, __ATOMIC_ACQUIRE)) != 'S' && rig_now_ms() < until)
+		(void)sched_yield();
+}
+
 /* Until the other thread sleeps in its reset, which needs this callback's thread; and then. */
 static void ask_for_the_cause(struct visit *v)
 {
-	const uint64_t until = rig_now_ms() + WAIT_MS;
 	struct ndx_receiver_cause cause;
 	char *json = NULL;
 
-	while (state_of(__atomic_load_n(&v->resetter, __ATOMIC_ACQUIRE)) != 'S' &&
-	       rig_now_ms() < until)
-		(void)sched_yield();
+	await_sleeper(&v->resetter);
 	ndx_receiver_get_cause(v->r->receiver, &cause);
 	v->state = ndx_receiver_get_state(v->r->receiver);
 	v->status = ndx_receiver_snapshot(v->r->receiver, &json);
@@ -150,6 +156,48 @@ static void a_callback_may_ask_while_another_thread_resets(void **state)
 	assert_int_equal(v.status, NDX_OK);
 	assert_int_equal(v.state, NDX_RECEIVER_ENDED);
 	assert_int_equal(ndx_receiver_get_state(r->receiver), NDX_RECEIVER_CREATED);
+}
+
+static void hold_up_both(struct visit *v)
+{
+	await_sleeper(&v->resetter);
+	await_sleeper(&v->stopper);
+}
+
+static void *stop_behind(void *arg)
+{
+	struct visit *v = arg;
+
+	await_sleeper(&v->resetter);
+	__atomic_store_n(&v->stopper, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	return ndx_receiver_stop(v->r->receiver) == NDX_OK ? v : NULL;
+}
+
+/* Reset needs a thread that a callback has; a stop meanwhile leaves it to that, and comes behind.
+ */
+static void a_stop_waits_for_a_reset(void **state)
+{
+	struct rig *r = *state;
+	struct sink sink = {0};
+	pthread_t threads[2];
+	struct visit v;
+
+	sink_attach(r, 0, &sink);
+	rig_start(r);
+	ndx_sender_close(r->sender);
+	r->sender = NULL;
+	rig_await(r, NDX_RECEIVER_ENDED);
+	visit_begin(&v, r, r->adapters[0], hold_up_both);
+	assert_int_equal(pthread_create(&threads[0], NULL, reset, &v), 0);
+	assert_int_equal(pthread_create(&threads[1], NULL, stop_behind, &v), 0);
+	for (int i = 0; i < 2; i++) {
+		void *done = NULL;
+
+		assert_int_equal(pthread_join(threads[i], &done), 0);
+		assert_ptr_equal(done, &v);
+	}
+	visit_end(&v);
+	assert_int_equal(ndx_receiver_get_state(r->receiver), NDX_RECEIVER_STOPPED);
 }
 
 /* ---- stop and close ---- */
@@ -232,6 +280,7 @@ static void close_in_a_callback_of_what_never_ran(void **state)
 
 const struct CMUnitTest callback_cases[] = {
 	CASE(a_callback_may_ask_while_another_thread_resets),
+	CASE(a_stop_waits_for_a_reset),
 	CASE(stop_in_a_callback_is_refused),
 	CASE(close_in_a_callback_goes_on_behind),
 	CASE(close_in_a_callback_of_what_never_ran),

@@ -93,10 +93,13 @@ static void the_bytes_are_those_of_the_header_file(void **state)
 		0,    0,    0,    0,    0,  0,    0,    0,    0,
 		0,    0,    0,    0,    0,  0,    7, /* GID */
 	};
-	const struct ndx_peer_description d = verbs_end(7);
+	struct ndx_peer_description d = verbs_end(7);
 	uint8_t bytes[ROCE_PAYLOAD_MAX];
 
 	(void)state;
+	/* A token is what a device hands out, in the order of the wire. */
+	memcpy(&d.memory.token, (const uint8_t[]){0x12, 0x34, 0x56, 0x78}, 4);
+	assert_int_equal(ndx_rkey_of_token(d.memory.token), 0x12345678);
 	assert_int_equal(put(bytes, &d), sizeof(expected));
 	assert_memory_equal(bytes, expected, sizeof(expected));
 }
