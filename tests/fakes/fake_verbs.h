@@ -58,8 +58,9 @@ struct fake_device {
 	int vector;             /* of the last queue that was created */
 	unsigned queues, pairs; /* that exist */
 	unsigned regions;
-	unsigned empty;          /* writes without bytes that went out: some networks drop them */
-	struct fake_cq *telling; /* queues with events, one at a time */
+	unsigned empty;            /* writes without bytes that went out: some networks drop them */
+	struct ibv_port_attr port; /* it is active */
+	struct fake_cq *telling;   /* queues with events, one at a time */
 	/* Something happens, once, before a queue is polled or armed: the next time is number 1. */
 	unsigned meanwhile_nth;
 	void (*meanwhile)(void *arg);

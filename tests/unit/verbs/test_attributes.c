@@ -55,6 +55,34 @@ static void every_path_mtu_reaches_the_device(void **state)
 	rig_close(&rig);
 }
 
+/* Of two ends that were told of each other the smaller one decides. */
+static void the_smaller_path_mtu_reaches_the_device(void **state)
+{
+	static const struct {
+		uint32_t own;
+		uint32_t peers;
+		enum ibv_mtu code;
+	} cases[] = {{4096, 1024, IBV_MTU_1024}, {1024, 4096, IBV_MTU_1024}};
+	struct ndx_peer_description peer = {.kind = NDX_DESCRIPTION_VERBS_RC, .qpn = 7};
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.device.port.active_mtu = IBV_MTU_4096;
+	rig_connect(&rig, DEPTH, NULL);
+	rig.conn.spi.qp = rig.qp;
+	rig.conn.told.on = true;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rig.conn.told.mtu = cases[i].own;
+		peer.mtu = cases[i].peers;
+		vb_qp_bring_down(rig_qp(&rig));
+		assert_int_equal(vb_qp_connect_peer(&rig.conn.spi, &peer), NDX_OK);
+		assert_int_equal(fake_qp_of(rig_native(&rig))->asked.path_mtu, cases[i].code);
+		base_list_remove(&rig.conn.node);
+	}
+	rig_close(&rig);
+}
+
 /* For the first step on Ethernet there is nothing to ask rdma_cm for. */
 static void the_first_step_on_ethernet_asks_nobody(void **state)
 {
@@ -99,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_rnr_timer_reaches_the_device),
 		cmocka_unit_test(every_path_mtu_reaches_the_device),
+		cmocka_unit_test(the_smaller_path_mtu_reaches_the_device),
 		cmocka_unit_test(the_first_step_on_ethernet_asks_nobody),
 		cmocka_unit_test(software_has_no_vendor),
 	};

@@ -59,6 +59,23 @@ static void only_who_granted_memory_is_asked(void **state)
 	}
 }
 
+/* The answer to the question stands behind requests that wait for the peer's receives. */
+static void who_has_requests_to_answer_is_not_silent(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	open_rig(&rig, true);
+	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
+	base_loop_call(rig.adapter.spi.loop, look, &rig);
+	assert_int_equal(rig.reports, 0);
+	fake_run(rig_native(&rig), 1);
+	rig_expect(&rig, 1, NDX_OK);
+	base_loop_call(rig.adapter.spi.loop, look, &rig);
+	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
+	rig_close(&rig);
+}
+
 /* Silent requests: somebody has to tell of the last ones, if not a request of ours, they do. */
 static void silent_requests_end_without_a_question(void **state)
 {
@@ -119,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_who_granted_memory_is_asked),
+		cmocka_unit_test(who_has_requests_to_answer_is_not_silent),
 		cmocka_unit_test(silent_requests_end_without_a_question),
 		cmocka_unit_test(a_write_of_no_bytes_has_one),
 		cmocka_unit_test(who_granted_no_memory_gets_no_question),

@@ -291,6 +291,49 @@ static void a_write_is_not_turned_away(void **state)
 	end_close(&end);
 }
 
+/* Its end may take as long as the own program likes: nobody asks any more. */
+static void an_answer_is_the_last_word(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	end_open(&end, false);
+	run(&end, hear);
+	fake_run(rig_native(&end.rig), 1); /* somebody is there, and still so a moment later */
+	rig_expect_none(&end.rig);
+	run(&end, stop_timers); /* behind what the answer asks for */
+	step(&end, 1, false);
+	assert_int_equal(end.rig.reports, 0);
+	fake_run(rig_native(&end.rig), 1);
+	rig_expect_none(&end.rig);
+	run(&end, stop_timers);
+	assert_int_equal(end.rig.reports, NDX_REPORT_PEER_DISC);
+	step(&end, STEPS_BEHIND, false);
+	assert_int_equal(end.rig.reports, NDX_REPORT_PEER_DISC);
+	end_close(&end);
+}
+
+/* Each side's request to disconnect crosses the other's: neither is the answer to one. */
+static void crossed_goodbyes_are_both_answered(void **state)
+{
+	static struct rdma_cm_id id;
+	static struct end end;
+
+	(void)state;
+	end_open(&end, false);
+	end.rig.conn.id = &id;
+	run(&end, say_goodbye);
+	fake_run(rig_native(&end.rig), 1);
+	rig_expect_none(&end.rig);
+	run(&end, stop_timers);
+	assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 1);
+	put_word(&end, VB_WORD_GOODBYE);
+	run(&end, hear);
+	assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 2);
+	assert_int_equal(end.rig.reports, NDX_REPORT_PEER_DISC | NDX_REPORT_DISC_ACKED);
+	end_close(&end);
+}
+
 /* What others are told by the same device is no answer to us. */
 static void what_is_posted_later_does_not_stand_before_the_question(void **state)
 {
@@ -425,6 +468,8 @@ int main(void)
 		cmocka_unit_test(who_is_told_of_an_abort_asks_nobody),
 		cmocka_unit_test(to_be_turned_away_is_an_answer),
 		cmocka_unit_test(a_write_is_not_turned_away),
+		cmocka_unit_test(an_answer_is_the_last_word),
+		cmocka_unit_test(crossed_goodbyes_are_both_answered),
 		cmocka_unit_test(what_is_posted_later_does_not_stand_before_the_question),
 		cmocka_unit_test(silence_is_none),
 		cmocka_unit_test(who_asks_does_not_go_before_the_answer),

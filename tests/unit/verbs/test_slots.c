@@ -148,6 +148,12 @@ static void a_refused_post_takes_nothing(void **state)
 	rig.device.refuse_errno = ENOMEM;
 	rig.device.refuse_nth[FAKE_POST_SEND] = 1;
 	assert_int_equal(rig_send(&rig, 2, 0), NDX_E_NO_MORE_ENTRIES);
+	/* By the way of those that have flags, too; the next takes the same slot. */
+	for (unsigned i = 0; i < DEPTH; i++) {
+		rig.device.refuse_errno = EINVAL;
+		rig.device.refuse_nth[FAKE_POST_SEND] = 1;
+		assert_int_equal(rig_send(&rig, 3, NDX_OP_SOLICIT_EVENT), NDX_E_INTERNAL_ERROR);
+	}
 	rig_expect_none(&rig);
 	for (unsigned i = 0; i < DEPTH; i++) {
 		assert_int_equal(rig_send(&rig, 10 + i, 0), NDX_OK);
