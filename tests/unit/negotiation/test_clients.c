@@ -281,6 +281,31 @@ static void a_session_is_found_by_every_byte_of_its_cookie(void **state)
 	ndx_negotiation_server_close(h.server);
 }
 
+/* The client knows that its transport broke before the server does: a cut that no packet tells of.
+ */
+static void a_client_may_come_back_before_its_transport_is_missed(void **state)
+{
+	struct ndx_negotiation_server_stats stats;
+	struct rig *r = *state;
+	struct host h;
+	int fd[2];
+
+	host_open(&h, r, WAIT_MS, 100);
+	fd[0] = join(&h);
+	hello(fd[0], cookie, 0, NDX_STAGE_INFO);
+	expect(fd[0], FRAME_WELCOME, 0);
+	expect(fd[0], FRAME_DATA, 0);
+	fd[1] = join(&h);
+	hello(fd[1], cookie, FRAME_RESUMED, NDX_STAGE_INFO);
+	expect(fd[1], FRAME_WELCOME, FRAME_RESUMED);
+	expect(fd[1], FRAME_DATA, 0);
+	host_stats(&h, &stats);
+	assert_int_equal(stats.resumed, 1);
+	for (int i = 0; i < 2; i++)
+		(void)close(fd[i]);
+	ndx_negotiation_server_close(h.server);
+}
+
 /* ---- sessions that are finished ---- */
 
 static void a_finished_session_gives_its_place_back(void **state)
@@ -333,6 +358,7 @@ int main(void)
 		T(strangers_are_told_of_up_to_a_limit_and_counted),
 		T(a_session_without_transport_gives_its_place_back),
 		T(a_session_is_found_by_every_byte_of_its_cookie),
+		T(a_client_may_come_back_before_its_transport_is_missed),
 		T(a_finished_session_gives_its_place_back),
 		T(a_session_in_use_stays),
 	};

@@ -3,6 +3,7 @@
 #include "scripted.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -117,11 +118,24 @@ static void a_cancel_ends_the_wait_for_the_resolver(void **state)
 	assert_int_equal(get(&names.answered), 0);
 }
 
+static unsigned count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		count++;
+	(void)closedir(dir);
+	return count;
+}
+
 /* An answer that comes late is of use to who asks for the same name then. */
 static void a_late_answer_is_taken(void **state)
 {
 	struct rig *r = *state;
 	struct ndx_session *s[2];
+	const unsigned before = count_descriptors();
 	struct server server;
 	char address[32];
 	const char *servers[1] = {address};
@@ -140,6 +154,8 @@ static void a_late_answer_is_taken(void **state)
 	for (int i = 0; i < 2; i++)
 		ndx_session_close(s[i]);
 	server_stop(&server);
+	/* Nobody waits for the lookup any more, and it is not kept. */
+	assert_int_equal(count_descriptors(), before);
 }
 
 /* ---- the server ---- */

@@ -95,6 +95,8 @@ struct end {
 
 /* Of the next server's stages; 0: the default. */
 static uint32_t stage_ms;
+/* The next ends have a connection manager. */
+static bool managed;
 
 struct rig {
 	struct ndx_negotiation *negotiation;
@@ -112,7 +114,8 @@ static void open_end(struct end *e)
 	struct ndx_qp_attr attr;
 
 	assert_int_equal(ndx_adapter_open("loop", &e->adapter), NDX_OK);
-	fake_direct(e->adapter);
+	if (!managed)
+		fake_direct(e->adapter);
 	assert_int_equal(ndx_cq_create(e->adapter, 4, 0, 0, &e->cq), NDX_OK);
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = attr.initiator_cq = e->cq;
@@ -518,6 +521,28 @@ static void a_cancelled_session_takes_its_connection_along(void **state)
 	end(&r);
 }
 
+/* A client that goes no further than stage info: the server's end is given up in its time. */
+static void a_peer_that_never_connects_is_given_up(void **state)
+{
+	struct ndx_negotiation_server_stats stats = {0};
+	struct rig r;
+
+	(void)state;
+	stage_ms = 200;
+	managed = true;
+	begin(&r);
+	stage_ms = 0;
+	managed = false;
+	assert_int_equal(ndx_session_connect(r.session), NDX_OK);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_INFO), NDX_OK);
+	for (int ms = 0; ms < WAIT_MS && stats.failed == 0; ms++) {
+		(void)poll(NULL, 0, 1);
+		ndx_negotiation_server_get_stats(r.server, &stats);
+	}
+	assert_int_equal(stats.failed, 1);
+	end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -532,6 +557,7 @@ int main(void)
 		cmocka_unit_test(a_goodbye_is_said_when_all_of_it_is_out),
 		cmocka_unit_test(a_lost_transport_is_not_replaced),
 		cmocka_unit_test(the_connection_may_go_first),
+		cmocka_unit_test(a_peer_that_never_connects_is_given_up),
 		cmocka_unit_test(a_cancelled_session_takes_its_connection_along),
 	};
 
