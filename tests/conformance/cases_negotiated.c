@@ -139,6 +139,29 @@ void case_negotiated_client_may_come_first(struct check *c)
 		(void)message_passes(&p->b, &p->a, 100);
 }
 
+/* Others are still expected at the same address: the client need not wait for one of them. */
+void case_negotiated_whose_peer_goes_is_told(struct check *c)
+{
+	struct ndx_peer_description a[2];
+	struct ndx_peer_description b[2];
+	struct pair *p[2];
+
+	if (!pairs_open(c, p, 2, NULL, NULL))
+		return;
+	for (int i = 0; i < 2; i++)
+		if (!describe_both(p[i], &a[i], &b[i]))
+			return;
+	if (!meet(&p[0]->a, &b[0]))
+		return;
+	(void)check_pending(c, &p[0]->a.ov, "connect_peer of the client, alone");
+	side_close_connector(&p[0]->b);
+	if (b[0].kind == NDX_DESCRIPTION_MEETING)
+		check_ends(c, &p[0]->a.ov, NDX_E_CONNECTION_REFUSED, "connect_peer of the client");
+	if (meet(&p[1]->a, &b[1]) && meet(&p[1]->b, &a[1]) &&
+	    check_ends(c, &p[1]->a.ov, NDX_OK, "connect_peer of the other client"))
+		(void)check_ends(c, &p[1]->b.ov, NDX_OK, "connect_peer of its server");
+}
+
 void case_negotiated_read_limits_are_crossed(struct check *c)
 {
 	struct side_attr a;

@@ -99,10 +99,76 @@ static void both_ways_of_asking_for_the_reason_say_the_same(void **state)
 	ndx_adapter_close(adapter);
 }
 
+struct late {
+	struct ndx_connector *connector;
+	enum ndx_disconnect_reason reason;
+};
+
+/* On the control thread, which has not looked into the connector's inbox since. */
+static void goodbye_comes(void *arg)
+{
+	struct late *late = arg;
+
+	core_host.report(late->connector->native, NDX_REPORT_PEER_DISC, 0, NULL);
+	late->reason = ndx_connector_get_disconnect_reason(late->connector);
+}
+
+static void a_goodbye_is_known_before_the_control_thread_takes_it(void **state)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct ndx_adapter *adapter;
+	struct ndx_listener *listener;
+	struct end active = {0};
+	struct end passive = {0};
+	struct late late = {0};
+
+	(void)state;
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
+	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
+	                 NDX_OK);
+	make_end(adapter, &active);
+	make_end(adapter, &passive);
+	join(listener, &active, &passive);
+	late.connector = passive.connector;
+	base_loop_call(adapter->loop, goodbye_comes, &late);
+	assert_int_equal(late.reason, NDX_DISCONNECT_GRACEFUL);
+	drop_end(&active);
+	drop_end(&passive);
+	ndx_listener_close(listener);
+	ndx_adapter_close(adapter);
+}
+
+/* One that fails when its adapter listens already: who listens for nobody stops. */
+static void a_description_that_fails_keeps_no_listener(void **state)
+{
+	struct ndx_peer_description description;
+	struct ndx_adapter *adapter;
+	struct end e = {0};
+
+	(void)state;
+	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
+	make_end(adapter, &e);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ndx_connector_describe(e.connector, e.qp, NDX_ROLE_SERVER, 0, 0,
+		                                        &description),
+		                 i == 0 ? NDX_OK : NDX_E_CONNECTION_ACTIVE);
+	adapter_lock(adapter);
+	assert_int_equal(adapter->meeting_users, 1);
+	adapter_unlock(adapter);
+	drop_end(&e);
+	adapter_lock(adapter);
+	assert_int_equal(adapter->meeting_users, 0);
+	adapter_unlock(adapter);
+	ndx_adapter_close(adapter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ways_of_asking_for_the_reason_say_the_same),
+		cmocka_unit_test(a_goodbye_is_known_before_the_control_thread_takes_it),
+		cmocka_unit_test(a_description_that_fails_keeps_no_listener),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
