@@ -24,7 +24,6 @@
 static struct {
 	struct fake_device device;
 	struct ibv_device name;
-	uint8_t link_layer;
 	bool has_address;
 	unsigned open; /* contexts, channels, domains, lists of addresses */
 } port;
@@ -72,21 +71,6 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	                                 .max_cqe = 4096,
 	                                 .max_qp_wr = 256,
 	                                 .max_mr_size = UINT64_C(1) << 30};
-	return 0;
-}
-
-#undef ibv_query_port /* a macro that may call it */
-int ibv_query_port(struct ibv_context *context, uint8_t number, struct _compat_ibv_port_attr *out)
-{
-	struct ibv_port_attr *attr = (struct ibv_port_attr *)(void *)out;
-
-	(void)context;
-	if (number != 1)
-		return EINVAL;
-	attr->state = IBV_PORT_ACTIVE;
-	attr->max_msg_sz = UINT32_C(1) << 30;
-	attr->gid_tbl_len = GIDS;
-	attr->link_layer = port.link_layer;
 	return 0;
 }
 
@@ -211,7 +195,9 @@ static void setup(uint8_t link_layer, bool has_address)
 	memset(&port, 0, sizeof(port));
 	fake_open(&port.device);
 	(void)strcpy(port.name.name, "fake0");
-	port.link_layer = link_layer;
+	port.device.port.max_msg_sz = UINT32_C(1) << 30;
+	port.device.port.gid_tbl_len = GIDS;
+	port.device.port.link_layer = link_layer;
 	port.has_address = has_address;
 }
 
