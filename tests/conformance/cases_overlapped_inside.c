@@ -128,7 +128,9 @@ static void play_all(struct check *c, struct ndx_adapter *foreign)
 		s->e = &endings[i / 3];
 		s->foreign = foreign != NULL;
 		if (object_open(&s->o, c, s->e)) {
-			play(s, (enum way)(i % 3), foreign ? foreign : s->o.p->a.adapter);
+			struct side *own = s->e->passive ? &s->o.p->b : &s->o.p->a;
+
+			play(s, (enum way)(i % 3), foreign ? foreign : own->adapter);
 			object_close(&s->o);
 		}
 		free(s);

@@ -100,21 +100,21 @@ static void close_qp(struct object *o)
 }
 
 const struct ending endings[] = {
-	{"cq_cancel", notify_queue, cancel_queue, NDX_E_CANCELED, false, false},
-	{"cq_close", notify_queue, close_queue, NDX_E_CANCELED, false, false},
-	{"listener_cancel", ask_listener, cancel_listener, NDX_E_CANCELED, false, false},
-	{"listener_close", ask_listener, close_listener, NDX_E_CANCELED, false, false},
-	{"connector_cancel", connect_to_it, cancel_connector, NDX_E_CANCELED, false, false},
-	{"connector_close", connect_to_it, close_connector, NDX_E_CANCELED, false, false},
-	{"qp_flush", connect_to_it, flush, NDX_E_CANCELED, false, false},
-	{"qp_close", connect_to_it, close_qp, NDX_E_CANCELED, false, false},
-	{"connector_cancel", notify_end, cancel_connector, NDX_E_CANCELED, true, false},
-	{"connector_close", notify_end, close_connector, NDX_E_CANCELED, true, false},
-	{"qp_flush", notify_end, flush, NDX_OK, true, false},
-	{"srq_cancel", notify_shared, cancel_shared, NDX_E_CANCELED, false, true},
-	{"srq_close", notify_shared, close_shared, NDX_E_CANCELED, false, true},
-	{"mr_cancel", register_it, cancel_region, NDX_OK, false, false},
-	{"mr_close", register_it, close_region, NDX_OK, false, false},
+	{"cq_cancel", notify_queue, cancel_queue, NDX_E_CANCELED, false, false, false},
+	{"cq_close", notify_queue, close_queue, NDX_E_CANCELED, false, false, false},
+	{"listener_cancel", ask_listener, cancel_listener, NDX_E_CANCELED, false, false, true},
+	{"listener_close", ask_listener, close_listener, NDX_E_CANCELED, false, false, true},
+	{"connector_cancel", connect_to_it, cancel_connector, NDX_E_CANCELED, false, false, false},
+	{"connector_close", connect_to_it, close_connector, NDX_E_CANCELED, false, false, false},
+	{"qp_flush", connect_to_it, flush, NDX_E_CANCELED, false, false, false},
+	{"qp_close", connect_to_it, close_qp, NDX_E_CANCELED, false, false, false},
+	{"connector_cancel", notify_end, cancel_connector, NDX_E_CANCELED, true, false, false},
+	{"connector_close", notify_end, close_connector, NDX_E_CANCELED, true, false, false},
+	{"qp_flush", notify_end, flush, NDX_OK, true, false, false},
+	{"srq_cancel", notify_shared, cancel_shared, NDX_E_CANCELED, false, true, false},
+	{"srq_close", notify_shared, close_shared, NDX_E_CANCELED, false, true, false},
+	{"mr_cancel", register_it, cancel_region, NDX_OK, false, false, false},
+	{"mr_close", register_it, close_region, NDX_OK, false, false, false},
 };
 const size_t ending_count = sizeof(endings) / sizeof(endings[0]);
 

@@ -21,6 +21,7 @@ struct ending {
 	enum ndx_status want;
 	bool connected; /* needs a connection */
 	bool shared;    /* needs a shared receive queue */
+	bool passive;   /* it is on B's adapter */
 };
 
 extern const struct ending endings[];
