@@ -56,6 +56,7 @@ static void poll_ready(struct ofi_cq *cq, size_t count)
 static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, size_t count)
 {
 	struct ofi_cq *cq = (struct ofi_cq *)(void *)handle;
+	size_t got;
 
 	if (base_lock_try(&cq->poll_lock)) {
 		if (cq->sweep >= 0)
@@ -64,7 +65,10 @@ static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, siz
 			poll_all(cq, count);
 		base_lock_release(&cq->poll_lock);
 	}
-	return base_cq_take(&cq->base, results, count);
+	got = base_cq_take(&cq->base, results, count);
+	if (got == 0)
+		ofi_cq_clear_fd(cq);
+	return got;
 }
 
 static void end_sweep(struct ofi_cq *cq)

@@ -120,6 +120,9 @@ void ofi_cq_wake(struct ndx_spi_cq *spi, bool up);
 /* poll_lock held, the queue was just armed: lend its native queues if it waits by its descriptor
  * for anything; false: the control thread has to do it. */
 bool ofi_cq_lend(struct ofi_cq *cq);
+/* A poll has found nothing: a descriptor that is lent is readable no more for what has been read.
+ * A stack whose descriptor is a queue of events keeps an event until it is armed again. */
+void ofi_cq_clear_fd(struct ofi_cq *cq);
 /* poll_lock held: its native queues are about to be others, nothing is lent for now. */
 void ofi_cq_unlend(struct ofi_cq *cq);
 /* Does its consumer sleep on the native queues? */

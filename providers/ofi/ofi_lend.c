@@ -133,6 +133,21 @@ bool ofi_cq_lend(struct ofi_cq *cq)
 	return true;
 }
 
+void ofi_cq_clear_fd(struct ofi_cq *cq)
+{
+	if (__atomic_load_n(&cq->lent, __ATOMIC_RELAXED) == 0 || cq->adapter->flavour->tells_always)
+		return;
+	base_lock_acquire(&cq->poll_lock);
+	for (struct base_list *n = cq->ties.next; n != &cq->ties && cq->lent && sleeps(cq);
+	     n = n->next) {
+		struct ofi_ncq *ncq = ncq_at(n);
+
+		if (!make_quiet(cq, ncq))
+			ofi_ncq_kick(ncq);
+	}
+	base_lock_release(&cq->poll_lock);
+}
+
 void ofi_cq_unlend(struct ofi_cq *cq)
 {
 	take_back(cq);
