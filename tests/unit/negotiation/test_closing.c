@@ -19,6 +19,9 @@
 #include "same_plugin.h"
 
 enum { WAIT_MS = 20000, ROUNDS = 100 };
+/* A client whose queue pair connects does not look at what its server says until the time of the
+ * stage is over. */
+enum { STAGE_MS = 1000 };
 
 /* Where the session is when the server is closed. */
 enum where {
@@ -207,6 +210,7 @@ static void begin(struct rig *r, bool direct)
 	session.servers = servers;
 	session.server_count = 1;
 	session.attempts = 1;
+	session.stage_timeout_ms = STAGE_MS;
 	session.connector = r->a.connector;
 	session.qp = r->a.qp;
 	assert_int_equal(ndx_session_create(&session, &r->session), NDX_OK);
