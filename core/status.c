@@ -113,8 +113,7 @@ const char *ndx_status_text(enum ndx_status status)
 	case NDX_E_NOT_SUPPORTED:
 		return "this adapter cannot do that; ndx_adapter_query() tells what it can";
 	case NDX_E_WOULD_BLOCK:
-		return "the call would block and was made in a callback, of this adapter or "
-		       "another";
+		return "the call would block, and it was made in a callback of an adapter";
 	case NDX_E_NOT_FOUND:
 		return "there is no such provider, device, interface, plugin, variant or directory";
 	case NDX_E_INVALID_CONFIG:

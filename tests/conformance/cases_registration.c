@@ -136,12 +136,12 @@ void case_registration_tokens_do_not_come_back(struct check *c)
 	size_t equal = 0;
 
 	check_that(c, tokens != NULL, "no memory for the tokens");
-	for (size_t i = 0; mr && i < TOKENS && !check_over(c); i++) {
+	for (size_t i = 0; mr && tokens && i < TOKENS && !check_over(c); i++) {
 		registers(c, mr, memory, sizeof(memory), NDX_MR_ALLOW_LOCAL_WRITE);
 		tokens[i] = ndx_mr_get_local_token(mr);
 		deregisters(c, mr);
 	}
-	if (!check_over(c)) {
+	if (tokens && !check_over(c)) {
 		qsort(tokens, TOKENS, sizeof(*tokens), compare_tokens);
 		for (size_t i = 1; i < TOKENS; i++)
 			equal += tokens[i] == tokens[i - 1];

@@ -30,12 +30,12 @@ static struct {
 
 /* ---- what a port is asked ---- */
 
-struct ibv_device **ibv_get_device_list(int *count)
+struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	static struct ibv_device *list[2];
 
 	list[0] = &port.name;
-	*count = 1;
+	*num_devices = 1;
 	return list;
 }
 
@@ -74,10 +74,10 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
-int ibv_query_gid(struct ibv_context *context, uint8_t number, int index, union ibv_gid *gid)
+int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
 	(void)context;
-	(void)number;
+	(void)port_num;
 	if (index >= GIDS) {
 		errno = EINVAL;
 		return -1;
@@ -168,6 +168,7 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 	return 0;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): reserved there */
 int getifaddrs(struct ifaddrs **list)
 {
 	static struct sockaddr_in address = {.sin_family = AF_INET};
@@ -182,6 +183,7 @@ int getifaddrs(struct ifaddrs **list)
 	return 0;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): reserved there */
 void freeifaddrs(struct ifaddrs *list)
 {
 	(void)list;
@@ -257,9 +259,9 @@ static void a_gid_that_is_not_there_is_refused(void **state)
 	size_t count = 0;
 
 	(void)state;
-	for (uint8_t layer = IBV_LINK_LAYER_INFINIBAND; layer <= IBV_LINK_LAYER_ETHERNET; layer++) {
+	for (int layer = IBV_LINK_LAYER_INFINIBAND; layer <= IBV_LINK_LAYER_ETHERNET; layer++) {
 		for (size_t i = 0; i < sizeof(gids) / sizeof(gids[0]); i++) {
-			setup(layer, true);
+			setup((uint8_t)layer, true);
 			assert_int_equal(try(gids[i], &count), NDX_E_NOT_FOUND);
 			assert_non_null(strstr(ndx_last_error(), "/ports/1/gids/"));
 		}
