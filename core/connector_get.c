@@ -114,7 +114,8 @@ enum ndx_disconnect_reason conn_goodbye(const struct ndx_connector *c)
 	                                                                   : NDX_DISCONNECT_UNKNOWN;
 }
 
-/* Whoever takes a cancelled result may be faster than the control thread, and ask why. */
+/* A consumer may take a cancelled result, and ask for the reason, before the control thread has run
+ * the reports that wait in the inbox: they count here as if they had been run. */
 enum ndx_disconnect_reason conn_reason(struct ndx_connector *c)
 {
 	struct disconnect machine;

@@ -33,9 +33,9 @@ enum ndx_description_kind {
 };
 
 /**
- * Memory that a peer may reach. Whoever has one of its numbers has the memory. They are for
- * different readers: a peer that is NDX posts reads and writes with the token, which is opaque; any
- * other device has to be told the rkey, the number as the InfiniBand wire has it.
+ * Memory that a peer may reach. A peer that has one of its numbers can reach the memory. They are
+ * for different readers: a peer that is NDX posts reads and writes with the token, which is opaque;
+ * any other device has to be told the rkey, the number as the InfiniBand wire has it.
  */
 struct ndx_memory_description {
 	uint64_t address;

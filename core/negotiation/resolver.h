@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Names, looked up on a thread for each: the system's resolver knows neither a time limit of ours
- * nor a cancel. Who has waited long enough goes; the lookup stays the resolver's until the system
- * has an answer, and whoever asks for the same meanwhile waits for that.
+ * nor a cancel. A caller whose time is over leaves; the resolver keeps the lookup until the system
+ * has an answer, and a later caller with the same name waits for that answer.
  */
 #ifndef NEGOTIATION_RESOLVER_H
 #define NEGOTIATION_RESOLVER_H

@@ -75,7 +75,7 @@ void server_gone(struct ndx_negotiation_server *server)
 		(void)pthread_cond_broadcast(&server->empty);
 	finish = server->stats.alive == 0 && server->closing;
 	pthread_mutex_unlock(&server->lock);
-	/* Who waits in close may have freed it. */
+	/* A close on another thread may have freed the server: `finish` was read under the lock. */
 	if (finish)
 		base_loop_post(server->loop, &server->finish);
 }

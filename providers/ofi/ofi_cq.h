@@ -152,9 +152,9 @@ void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count);
 void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq);
 void ofi_ncq_catch_up(struct ofi_ncq *ncq); /* takes the lock */
 
-/* Who reads it (ofi_reader.c). Control thread: from now on its descriptor is watched, ... */
+/* Reading by the control thread (ofi_reader.c). Control thread: begin to watch the descriptor. */
 enum ndx_status ofi_ncq_watch(struct ofi_ncq *ncq);
-/* ... or is not for now. */
+/* Stop watching it; a later tick may watch again. */
 void ofi_ncq_unwatch(struct ofi_ncq *ncq);
 /* Any thread: the control thread has to look at it soon. */
 void ofi_ncq_kick(struct ofi_ncq *ncq);

@@ -132,7 +132,7 @@ static void turn_away(struct ofi_hello *hello, struct ofi_stranger *s, const cha
 	hello->turned(hello->owner, &s->peer, why);
 }
 
-/* Who is too old, and the oldest of those that are too many. */
+/* Shut down the connections that have not asked in time, and the oldest ones above the limits. */
 static void judge(struct ofi_hello *hello)
 {
 	const uint64_t limit_ns = hello->eq->adapter->hello_ms * UINT64_C(1000000);
