@@ -7,8 +7,8 @@
 #include "base_ov.h"
 #include "core.h"
 
-/* For another thread to leave a call that has ended. */
-#define MOMENT_MS 100u
+/* For another thread to leave a call that has ended: also when nobody gives it the processor. */
+#define MOMENT_MS 1000u
 #define KNOWN_FLAGS (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ | NDX_MR_RDMA_READ_SINK)
 /* The bit of NDX_MR_ALLOW_REMOTE_WRITE that is not local write. */
 #define REMOTE_WRITE_ONLY (NDX_MR_ALLOW_REMOTE_WRITE & ~NDX_MR_ALLOW_LOCAL_WRITE)
