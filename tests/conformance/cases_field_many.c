@@ -277,9 +277,19 @@ struct storm {
 	struct guest guests[2 * STORM];
 	pthread_mutex_t lock; /* of the rest */
 	pthread_cond_t changed;
+	bool begun; /* the calls that begin it have returned */
 	unsigned completed;
 	unsigned closed;
 };
+
+/* No call may be under way on what is closed. */
+static void storm_await(struct storm *storm)
+{
+	(void)pthread_mutex_lock(&storm->lock);
+	while (!storm->begun)
+		(void)pthread_cond_wait(&storm->changed, &storm->lock);
+	(void)pthread_mutex_unlock(&storm->lock);
+}
 
 static void storm_count(struct storm *storm, unsigned *what)
 {
@@ -307,6 +317,7 @@ static void storms(struct ndx_overlapped *ov)
 
 	memset(ov, 0xee, sizeof(*ov));
 	free(ov);
+	storm_await(storm);
 	close_guest(&storm->guests[(g->index + (size_t)2 * NEIGHBOUR) % ((size_t)2 * STORM)]);
 	close_guest(g);
 	storm_count(storm, &storm->completed);
@@ -364,6 +375,8 @@ static void storm_run(struct storm *storm, struct pair **pairs)
 	else
 		send_ok(&pairs[first]->a, 10, 0, MESSAGE, 0);
 	(void)pthread_mutex_lock(&storm->lock);
+	storm->begun = true;
+	(void)pthread_cond_broadcast(&storm->changed);
 	while (!late && (storm->closed < 2 * STORM || storm->completed < pending))
 		late = pthread_cond_timedwait(&storm->changed, &storm->lock, &until) != 0;
 	check_that(storm->c, !late, "%u of %d ends were closed, %u of %u operations completed",
