@@ -28,7 +28,9 @@ static bool lacks_room(int error)
 static void starve(struct ndx_negotiation_server *server, int error)
 {
 	if (!server->said_so)
-		log_error(error, "negotiation server: clients cannot be accepted for now");
+		log_error(error,
+		          "negotiation server: no client is accepted until a session ends; if "
+		          "descriptors are short, see ulimit -n");
 	server->said_so = true;
 	server->starved = true;
 }

@@ -188,7 +188,7 @@ enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke);
 /* The same for what nobody's request can name; it ends later. */
 void ofi_revoke_begin(struct ofi_revoke *revoke);
 /* Until this many is none: `going` or `bound` of some that are going on. In a callback it takes
- * some tenths of a second at most: who has not answered then loses its connection. */
+ * some tenths of a second at most: a peer that has not answered loses its connection. */
 void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count);
 void ofi_revoke_on_job(void *arg);   /* the adapter */
 void ofi_revoke_on_timer(void *arg); /* the adapter */

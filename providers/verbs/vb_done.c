@@ -255,7 +255,7 @@ void vb_done(const struct ibv_wc *wc)
 		return;
 	}
 	base_lock_acquire(&qp->base.lock);
-	/* First the news: whoever takes the result may ask at once why the connection has ended. */
+	/* Report first: the consumer of the result may ask at once why the connection has ended. */
 	if (wc->status != IBV_WC_SUCCESS && !is_vain(qp, req))
 		broke(qp, wc->status);
 	switch ((enum vb_kind)req->kind) {
