@@ -528,7 +528,7 @@ static void it_ends_with_sessions_in_every_state(void **state)
 
 static void count_starvation(void *arg, const struct ndx_log_record *record)
 {
-	if (strstr(record->text, "cannot be accepted") != NULL)
+	if (strstr(record->text, "no client is accepted") != NULL)
 		add(arg);
 }
 
