@@ -175,7 +175,7 @@ static void write_some(const struct rig *r, struct stranger *s)
 static void numbers_out_of_the_ring_cost_no_slot(void **state)
 {
 	struct rig *r = *state;
-	struct sink kept = {.keep = SLOTS / 2};
+	struct sink kept = {.keep = SLOTS / 2, .unread = true};
 
 	if (!(r->info.capabilities & NDX_CAP_WRITE_IMMEDIATE))
 		skip();

@@ -280,7 +280,7 @@ bool sink_take(void *context, const struct ndx_frame *frame)
 	                                                                           : sink->next;
 
 	sink->next = n + 1;
-	if (!rig_check(frame->data, frame->length, n) ||
+	if ((!sink->unread && !rig_check(frame->data, frame->length, n)) ||
 	    (sink->length != 0 && frame->length != sink->length))
 		(void)__atomic_add_fetch(&sink->wrong, 1, __ATOMIC_RELAXED);
 	if (kept < __atomic_load_n(&sink->keep, __ATOMIC_RELAXED)) {

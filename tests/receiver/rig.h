@@ -82,6 +82,7 @@ struct sink {
 	uint32_t next;   /* number of the next frame */
 	uint32_t length; /* of each; 0: any */
 	bool any_order;
+	bool unread; /* the peer may write over the data while the frame is out */
 	const struct ndx_frame *frame[4 * SLOTS];
 };
 bool sink_take(void *context, const struct ndx_frame *frame);

@@ -26,11 +26,14 @@ static void on_complete(struct ndx_overlapped *ov)
 {
 	struct op *op = ov->context;
 	struct round *round = op->round;
+	/* read first: once the operation is over, the thread of the round may begin the next one */
+	void (*act)(void *arg) = round->act;
+	void *arg = round->act_arg;
 
 	stage_enter(round, op->name);
 	complete(op);
-	if (round->act != NULL)
-		round->act(round->act_arg);
+	if (act != NULL)
+		act(arg);
 	stage_leave();
 }
 
