@@ -45,9 +45,12 @@ struct ndx_port; /* opaque */
 /**
  * Completion callback. Runs on the control thread of the adapter, one at a time, never inside
  * another one. It must be short: the adapter's connections make no progress meanwhile. Calls that
- * would block are refused there with NDX_E_WOULD_BLOCK (each call says whether it blocks), whatever
- * adapter they are about; starting overlapped work, posting and closing objects are allowed. What
- * close cannot have at once there it does without, or leaves to the background; each says which.
+ * wait for a peer, a completion or another thread are refused there with NDX_E_WOULD_BLOCK (each
+ * call says whether it blocks), whatever adapter they are about; starting overlapped work, posting
+ * and closing objects are allowed. What close cannot have at once there it does without, or leaves
+ * to the background; each says which. Calls that ask the system alone (ndx_adapter_open(),
+ * ndx_adapter_list(), ndx_resolve(), ndx_negotiation_server_create()) are carried out, and hold up
+ * the connections of the callback's adapter as long as the system takes.
  */
 typedef void ndx_overlapped_fn(struct ndx_overlapped *ov);
 
