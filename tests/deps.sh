@@ -3,7 +3,7 @@
 # The Debian packages that NDX needs, in one place. To be sourced; then: deps_install $deps_build
 
 # To build the library, its tools and the samples.
-deps_build='gcc make cmake pkg-config libfabric-dev libibverbs-dev librdmacm-dev libinih-dev libjansson-dev uthash-dev libpcap-dev zlib1g-dev libssl-dev python3'
+deps_build='gcc make cmake pkg-config libfabric-dev libibverbs-dev librdmacm-dev libinih-dev libjansson-dev libpcap-dev zlib1g-dev libssl-dev python3'
 # To run tests/run.sh.
 # shellcheck disable=SC2034 # for whoever sources this
 deps_test="$deps_build g++ libcmocka-dev python3-dev spin clang-format clang-tidy codespell shellcheck iproute2 groff-base man-db jq valgrind"

@@ -30,7 +30,7 @@ void source_close(struct source *source);
 /** A file that may be compressed, as a stream; NULL after saying why. (gzip.c, gzip_none.c) */
 FILE *gzip_wrap(FILE *file, const char *path);
 
-/** SHA-256 (sha256.c, or sha256_crypto.c with libcrypto). */
+/** SHA-256 by libcrypto. */
 struct sha256;
 struct sha256 *sha256_create(void);
 void sha256_begin(struct sha256 *hash);

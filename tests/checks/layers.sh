@@ -37,7 +37,7 @@ base='"base_[a-z0-9_]+\.h"'
 std='<(assert|ctype|errno|inttypes|limits|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|time)\.h>'
 net='<(sys/socket|sys/types|netinet/in)\.h>'
 # A system header is one that belongs to no RDMA stack.
-system='<(ini\.h|uthash\.h|jansson\.h|([a-z]+/)?[a-z0-9_-]+\.h)>'
+system='<(ini\.h|jansson\.h|([a-z]+/)?[a-z0-9_-]+\.h)>'
 stack='<(infiniband|rdma)/'
 
 allow api "$api|$spi|$std|$net" 'api and the C library'
