@@ -113,7 +113,7 @@ static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_sto
 	return count;
 }
 
-/* ---- completion queues: the stash of core/base is all there is ---- */
+/* ---- completion queues: the stash of core/queue is all there is ---- */
 
 static struct loop_cq *cq_of(struct ndx_spi_cq *cq)
 {

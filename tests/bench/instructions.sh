@@ -33,7 +33,8 @@ profile() {
 		cat "$tmp/log"
 		exit 1
 	}
-	awk -f "$bench/instructions.awk" "$bench/instructions.parts" "$src"/core/base/*.[ch] \
+	awk -f "$bench/instructions.awk" "$bench/instructions.parts" \
+		"$src"/core/base/*.[ch] "$src"/core/async/*.[ch] "$src"/core/queue/*.[ch] \
 		"$src"/api/ndx/[cq]*.h "$bench"/null_provider.[ch] "$bench"/verbs_path.[ch] \
 		"$bench"/instructions*.c "$src"/providers/verbs/*.[ch] \
 		"$src"/tests/fakes/fake_verbs.[ch] "$tmp/verbs.h" kind=profile "$tmp/profile"

@@ -15,16 +15,19 @@ includes() {
 		sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*([<"][^>"]*[>"]).*/:\1/'
 }
 
-# own DIR: a pattern of the headers that DIR has itself
+# own DIR...: a pattern of the headers that these have themselves
 own() {
-	names=$(cd "$1" && find . \( -name '*.h' -o -name '*.def' \) | sed 's|.*/||' | sort -u | tr '\n' '|')
+	names=$(for dir; do
+		[ ! -d "$dir" ] || find "$dir" \( -name '*.h' -o -name '*.def' \)
+	done | sed 's|.*/||' | sort -u | tr '\n' '|')
 	printf '"([a-z_]+/)*(%s)"' "${names:-none|}none"
 }
 
-# allow DIR PATTERN WHY [EXCEPT]: whatever DIR includes matches PATTERN; EXCEPT is a sub-folder
+# allow DIR PATTERN WHY [EXCEPT]: whatever DIR includes matches PATTERN; EXCEPT is a pattern of
+# sub-folders
 allow() {
 	[ -d "$1" ] || return 0
-	includes "$1" | { [ -z "${4:-}" ] && cat || grep -v "^$4/"; } |
+	includes "$1" | { [ -z "${4:-}" ] && cat || grep -vE "^$4/"; } |
 		grep -vE ":($2)\$" >"$tmp/found" || return 0
 	cat "$tmp/found"
 	echo "   ^ $1 sees $3, nothing else"
@@ -33,7 +36,6 @@ allow() {
 
 api='<ndx/[a-z0-9_]+\.h>'
 spi='<ndx/spi/[a-z0-9_]+\.h>'
-base='"base_[a-z0-9_]+\.h"'
 std='<(assert|ctype|errno|inttypes|limits|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|time)\.h>'
 net='<(sys/socket|sys/types|netinet/in)\.h>'
 # A system header is one that belongs to no RDMA stack.
@@ -41,9 +43,18 @@ system='<(ini\.h|jansson\.h|([a-z]+/)?[a-z0-9_-]+\.h)>'
 stack='<(infiniband|rdma)/'
 
 allow api "$api|$spi|$std|$net" 'api and the C library'
-allow core/base "$api|$spi|$system|$base" 'api, spi and itself'
-allow core/connection "$api|$std|$(own core/connection)|$base" 'api, base and itself'
-allow core "$api|$spi|$system|$(own core)|\"builtin\.h\"" 'api, spi, itself and builtin.h' core/base
+# The floors of core, from the ground: each sees those below.
+below=
+for floor in base async queue; do
+	below="$below core/$floor"
+	# shellcheck disable=SC2086 # below is a list
+	allow core/$floor "$api|$spi|$system|$(own $below)" 'api, spi, the floors below and itself'
+done
+# shellcheck disable=SC2086
+shared=$(own $below)
+allow core/connection "$api|$std|$(own core/connection)" 'api and itself'
+allow core "$api|$spi|$system|$(own core)|\"builtin\.h\"" 'api, spi, itself and builtin.h' \
+	'core/(base|async|queue|connection)'
 for room in providers/*/; do
 	[ -d "$room" ] || continue
 	room=${room%/}
@@ -52,8 +63,8 @@ for room in providers/*/; do
 	providers/verbs) mine='<(infiniband|rdma)/[a-z_]+\.h>|' ;;
 	*) mine= ;;
 	esac
-	allow "$room" "$mine$api|$spi|$system|$base|\"builtin\.h\"|$(own "$room")" \
-		'api, spi, core/base, its own stack and itself'
+	allow "$room" "$mine$api|$spi|$system|$shared|\"builtin\.h\"|$(own "$room")" \
+		'api, spi, core up to core/queue, its own stack and itself'
 done
 allow plugins/python "<Python\.h>|$api|$system|$spi|\"support_py\.h\"|$(own plugins/python)" \
 	'api, Python and itself'

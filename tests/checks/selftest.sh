@@ -136,7 +136,7 @@ copy() {
 # run CHECK: build if the check needs it, run it on the copy; its output in $tmp/out
 run() {
 	case $1 in
-	exports | install | tidy)
+	exports | floors | install | tidy)
 		if ! { cmake -S "$planted" -B "$planted/build" -DCMAKE_C_COMPILER="$cc" &&
 			cmake --build "$planted/build"; } >"$tmp/out" 2>&1; then
 			echo "the planted tree does not even build" >>"$tmp/out"
@@ -180,7 +180,7 @@ expect() {
 }
 
 skipped=
-for check in exports format headers install layers man shell spelling style tidy; do
+for check in exports floors format headers install layers man shell spelling style tidy; do
 	copy
 	ended=0
 	run $check || ended=$?
@@ -210,6 +210,28 @@ expect exports core/ndx.map 'ndx_leaked: exported by libndx.so, but not listed'
 echo 'size_t ndx_size(void);' | plant headers api/ndx/size.h '<ndx/size.h> does not compile alone as c11'
 echo 'int ndx_class(int class);' | plant headers api/ndx/class.h 'does not compile alone as c++17'
 echo 'struct ndx_empty { };' | plant headers api/ndx/empty.h 'does not compile alone as c11'
+
+# floor PATH CODE...: a copy whose library has these files, too, each with its line of code
+floor() {
+	copy
+	while [ $# -gt 0 ]; do
+		mkdir -p "$(dirname "$planted/$1")"
+		echo "$2" >>"$planted/$1"
+		[ "$1" = core/thing.c ] ||
+			sed -i "s|core/thing.c|& $1|" "$planted/CMakeLists.txt"
+		shift 2
+	done
+}
+floor core/thing.c 'int core_thing(void) { return core_other(); }' \
+	core/other.c 'int core_thing(void); int core_other(void) { return core_thing(); }'
+expect floors core/thing.c 'core/thing.c -> core/other.c: core_other'
+expect floors core/other.c 'core/other.c -> core/thing.c: core_thing'
+echo 'core 2' | file tests/checks/floors.circles
+floor core/other.c 'int core_other(void) { return 0; }'
+expect floors tests/checks/floors.circles 'core: 0 files are in circles'
+rm "$good/tests/checks/floors.circles"
+floor core/base/base_other.c 'const char *ndx_thing(void); void *base_other = (void *)ndx_thing;'
+expect floors core/base/base_other.c 'ndx_thing of core/thing.c, which is a higher floor'
 
 layer() { # layer PATH INCLUDE WHY
 	echo "#include $2" | plant layers "$1" "$3"

@@ -43,7 +43,7 @@ choose() {
 	negotiation_*)
 		sources=
 		for file in dialogue frame history settle variant schema plugins plugins_check discover \
-			../code_file ../suggest ../status ../base/base_log ../base/base_linux; do
+			../code_file ../suggest ../base/status ../base/base_log ../base/base_linux; do
 			sources="$sources $core/negotiation/$file.c"
 		done
 		include="-I$core/negotiation"
@@ -68,8 +68,8 @@ build() {
 	out=$1
 	shift
 	# shellcheck disable=SC2086 # flags, files, or none
-	"$cc" -std=c11 -D_GNU_SOURCE -g -O1 $plant -I"$src/api" -I"$src/core" -I"$src/core/base" $include \
-		-I"$src/tests/fuzz" "$src/tests/fuzz/fuzz_$target.c" $sources "$@" -o "$out"
+	"$cc" -std=c11 -D_GNU_SOURCE -g -O1 $plant -I"$src/api" -I"$src/core" -I"$src/core/base" \
+		-I"$src/core/async" $include -I"$src/tests/fuzz" "$src/tests/fuzz/fuzz_$target.c" $sources "$@" -o "$out"
 }
 
 for target; do

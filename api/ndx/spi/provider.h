@@ -37,7 +37,7 @@
 #define NDX_SPI_PRIVATE_DATA_MAX 256u
 
 struct ndx_host;
-struct ndx_loop; /* the control thread's event loop; core/base/base_loop.h */
+struct ndx_loop; /* the control thread's event loop; core/async/base_loop.h */
 struct ndx_provider;
 
 /** Head of a provider's adapter. */

@@ -6,8 +6,8 @@
 #include "base_linux.h"
 #include "base_log.h"
 #include "base_loop.h"
+#include "base_ov_deliver.h"
 #include "base_ov_state.h"
-#include "base_port.h"
 
 static uint32_t state_of(const struct ndx_overlapped *ov)
 {
@@ -51,18 +51,12 @@ enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)
 	return NDX_OK;
 }
 
-static void forget_before(struct ndx_overlapped *ov)
-{
-	ov->reserved[BASE_OV_LOOP_BEFORE] = NULL;
-	ov->reserved[BASE_OV_STATE_BEFORE] = NULL;
-}
-
 void base_ov_abandon(struct ndx_overlapped *ov)
 {
 	uint32_t before = (uint32_t)(uintptr_t)ov->reserved[BASE_OV_STATE_BEFORE];
 
 	ov->reserved[BASE_OV_LOOP] = ov->reserved[BASE_OV_LOOP_BEFORE];
-	forget_before(ov);
+	base_ov_forget_before(ov);
 	__atomic_store_n(&ov->state, before, __ATOMIC_RELEASE);
 }
 
@@ -72,25 +66,13 @@ static void set_outcome(struct ndx_overlapped *ov, enum ndx_status status, uint3
 	ov->status = status;
 	ov->information = information;
 	ov->native = native;
-	forget_before(ov);
+	base_ov_forget_before(ov);
 }
 
 static void call_back(struct ndx_overlapped *ov)
 {
 	__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
 	base_loop_callback(ov->reserved[BASE_OV_LOOP], ov);
-}
-
-/* No callback: into its port, or tell who waits. */
-static void tell(struct ndx_overlapped *ov)
-{
-	if (ov->port != NULL) {
-		base_port_push(ov->port, ov);
-		return;
-	}
-	/* After this line the object may be gone; waking only needs its address. */
-	if (__atomic_exchange_n(&ov->state, BASE_OV_DONE, __ATOMIC_ACQ_REL) == BASE_OV_WAITED)
-		base_futex_wake(&ov->state, 1);
 }
 
 void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
@@ -100,7 +82,7 @@ void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_
 	if (ov->callback != NULL)
 		call_back(ov);
 	else
-		tell(ov);
+		base_ov_tell(ov);
 }
 
 void base_ov_complete_behind(struct ndx_overlapped *ov, uintptr_t of, enum ndx_status status,
@@ -111,17 +93,6 @@ void base_ov_complete_behind(struct ndx_overlapped *ov, uintptr_t of, enum ndx_s
 		call_back(ov);
 	else
 		base_loop_behind(ov->reserved[BASE_OV_LOOP], ov, of);
-}
-
-void base_ov_deliver(struct ndx_overlapped *ov)
-{
-	forget_before(ov);
-	if (ov->callback == NULL) {
-		tell(ov);
-		return;
-	}
-	__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
-	ov->callback(ov);
 }
 
 enum ndx_status ndx_overlapped_status(const struct ndx_overlapped *ov)
@@ -161,47 +132,6 @@ enum ndx_status ndx_overlapped_wait(struct ndx_overlapped *ov, uint32_t timeout_
 		sleep_on(ov, deadline);
 	}
 	return ov->status;
-}
-
-void base_ov_push(struct base_ov_list *list, struct ndx_overlapped *ov)
-{
-	ov->reserved[BASE_OV_NEXT] = NULL;
-	if (list->tail != NULL)
-		list->tail->reserved[BASE_OV_NEXT] = ov;
-	else
-		list->head = ov;
-	list->tail = ov;
-}
-
-struct ndx_overlapped *base_ov_pop(struct base_ov_list *list)
-{
-	struct ndx_overlapped *ov = list->head;
-
-	if (ov != NULL) {
-		list->head = ov->reserved[BASE_OV_NEXT];
-		if (list->head == NULL)
-			list->tail = NULL;
-	}
-	return ov;
-}
-
-bool base_ov_remove(struct base_ov_list *list, struct ndx_overlapped *ov)
-{
-	struct ndx_overlapped *before = NULL;
-
-	for (struct ndx_overlapped *at = list->head; at != NULL;
-	     before = at, at = at->reserved[BASE_OV_NEXT]) {
-		if (at != ov)
-			continue;
-		if (before != NULL)
-			before->reserved[BASE_OV_NEXT] = ov->reserved[BASE_OV_NEXT];
-		else
-			list->head = ov->reserved[BASE_OV_NEXT];
-		if (list->tail == ov)
-			list->tail = before;
-		return true;
-	}
-	return false;
 }
 
 void base_ov_complete_all(struct base_ov_list *list, enum ndx_status status)

@@ -5,36 +5,9 @@
 #include <stdlib.h>
 
 #include "base_linux.h"
-#include "base_lock.h"
 #include "base_log.h"
 #include "base_loop.h"
-#include "base_ov.h"
 #include "base_ov_state.h"
-
-struct ndx_port {
-	struct base_lock lock;
-	struct base_ov_list queue;
-	uint32_t posts;    /* counts pushes: what sleepers sleep on */
-	uint32_t sleepers; /* who sleeps, or is about to, and nobody has woken yet */
-	uint32_t woken;    /* ... and who was woken, and is not back yet */
-	int fd;            /* up while the queue holds something, if anybody has asked for it */
-	bool asked;
-	bool up;
-};
-
-/* Lock held. */
-static void show(struct ndx_port *port)
-{
-	const bool up = port->asked && port->queue.head != NULL;
-
-	if (up == port->up)
-		return;
-	port->up = up;
-	if (up)
-		base_flag_raise(port->fd);
-	else
-		base_flag_lower(port->fd);
-}
 
 enum ndx_status ndx_port_create(struct ndx_port **out)
 {
@@ -74,30 +47,9 @@ int ndx_port_get_fd(struct ndx_port *port)
 		return -1;
 	base_lock_acquire(&port->lock);
 	port->asked = true;
-	show(port);
+	base_port_show(port);
 	base_lock_release(&port->lock);
 	return port->fd;
-}
-
-void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
-{
-	uint32_t *posts = &port->posts;
-	bool wake;
-
-	base_lock_acquire(&port->lock);
-	__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
-	base_ov_push(&port->queue, ov);
-	show(port);
-	__atomic_fetch_add(posts, 1, __ATOMIC_RELEASE);
-	/* Who was woken before and has not come yet takes this one, too, or with its next call. */
-	wake = port->sleepers > 0;
-	port->sleepers -= wake;
-	port->woken += wake;
-	base_lock_release(&port->lock);
-	/* Not under the lock, which is the first that it wants. From here on the consumer may have
-	 * taken `ov` and closed the port: waking only needs the address. */
-	if (wake)
-		base_futex_wake(posts, 1);
 }
 
 void ndx_port_post(struct ndx_port *port, struct ndx_overlapped *ov)
@@ -119,7 +71,7 @@ static size_t take(struct ndx_port *port, struct ndx_overlapped **ovs, size_t ma
 		__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
 		ovs[n++] = ov;
 	}
-	show(port);
+	base_port_show(port);
 	*seen = port->posts;
 	port->sleepers += sleep && n == 0;
 	base_lock_release(&port->lock);

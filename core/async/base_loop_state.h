@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a loop is made of; for base only. */
+/* What a loop is made of; for core/async only. */
 #ifndef BASE_LOOP_STATE_H
 #define BASE_LOOP_STATE_H
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base_ov.h"
+#include "base_ov_list.h"
 
 /* Zero it. */
 struct base_callbacks {

@@ -11,8 +11,7 @@
 #include "base_lock.h"
 #include "base_log.h"
 #include "base_loop_state.h"
-#include "base_ov.h"
-#include "base_ov_state.h"
+#include "base_ov_deliver.h"
 #include "base_thread.h"
 
 #define JOBS_AT_ONCE 64 /* then timers and descriptors have their turn */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of ndx_overlapped.state and use of ndx_overlapped.reserved; for base only. */
+/* Values of ndx_overlapped.state and use of ndx_overlapped.reserved; for core/async only. */
 #ifndef BASE_OV_STATE_H
 #define BASE_OV_STATE_H
+
+#include <stddef.h>
+
+#include <ndx/overlapped.h>
 
 enum base_ov_state {
 	BASE_OV_IDLE = 0,    /* never used */
@@ -21,5 +25,12 @@ enum base_ov_slot {
 	BASE_OV_PLACE = BASE_OV_LOOP_BEFORE, /* in the order of all that are queued */
 	BASE_OV_OF = BASE_OV_STATE_BEFORE,   /* see base_loop_behind() */
 };
+
+/* In flight no more. */
+static inline void base_ov_forget_before(struct ndx_overlapped *ov)
+{
+	ov->reserved[BASE_OV_LOOP_BEFORE] = NULL;
+	ov->reserved[BASE_OV_STATE_BEFORE] = NULL;
+}
 
 #endif

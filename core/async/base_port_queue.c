@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A port's queue: what ended comes in. */
+#include "base_port.h"
+
+#include "base_linux.h"
+#include "base_ov_state.h"
+
+void base_port_show(struct ndx_port *port)
+{
+	const bool up = port->asked && port->queue.head != NULL;
+
+	if (up == port->up)
+		return;
+	port->up = up;
+	if (up)
+		base_flag_raise(port->fd);
+	else
+		base_flag_lower(port->fd);
+}
+
+void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
+{
+	uint32_t *posts = &port->posts;
+	bool wake;
+
+	base_lock_acquire(&port->lock);
+	__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
+	base_ov_push(&port->queue, ov);
+	base_port_show(port);
+	__atomic_fetch_add(posts, 1, __ATOMIC_RELEASE);
+	/* Who was woken before and has not come yet takes this one, too, or with its next call. */
+	wake = port->sleepers > 0;
+	port->sleepers -= wake;
+	port->woken += wake;
+	base_lock_release(&port->lock);
+	/* Not under the lock, which is the first that it wants. From here on the consumer may have
+	 * taken `ov` and closed the port: waking only needs the address. */
+	if (wake)
+		base_futex_wake(posts, 1);
+}

@@ -1,0 +1,180 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: floors.sh SOURCE BUILD
+# Every file stands above all that it calls. The undefined and the defined symbols of the object
+# files say who calls whom; a table of constants that names a function counts as a call. Two faults:
+# files of one folder that call each other in a circle, and a call to a higher floor.
+set -eu
+src=$1 build=$2
+export LC_ALL=C
+if ! command -v nm >/dev/null; then
+	echo "skip: nm is not installed"
+	exit 77
+fi
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# From the ground to the roof; folders in one line stand side by side and may call each other. A
+# file belongs to the longest folder that its path begins with. The providers stand in between
+# because they call the floors below them, and the list of providers above names their constants.
+cat >"$tmp/floors" <<'END'
+core/base
+core/async
+core/queue
+core/reassembly
+providers
+core core/connection core/negotiation core/receiver
+plugins
+shims
+samples
+END
+
+# Folders with circles today, and how many of their files are in circles. A folder that gets better
+# must be lowered there, or taken out.
+circles=tests/checks/floors.circles
+grep -v '^#' "$src/$circles" >"$tmp/circles" 2>/dev/null || : >"$tmp/circles"
+
+# One line for each object file: object, source.
+awk -v src="$src/" -v build="$build/" '
+	/^ *"directory": / { split($0, part, "\""); directory = part[4] "/" }
+	/^ *"command": / {
+		object = $0
+		if (!sub(/.* -o /, "", object))
+			next
+		sub(/ .*/, "", object)
+		if (object !~ /^\//)
+			object = directory object
+	}
+	/^ *"file": / {
+		split($0, part, "\"")
+		file = part[4]
+		if (index(file, src) != 1 || index(object, build "tests/") == 1)
+			next
+		file = substr(file, length(src) + 1)
+		if (file ~ /^(core|providers|plugins|shims|samples)\//)
+			print object, file
+	}' "$build/compile_commands.json" >"$tmp/objects"
+if [ ! -s "$tmp/objects" ]; then
+	echo "no object file of $src in $build/compile_commands.json: this check sees nothing"
+	exit 1
+fi
+while read -r object file; do
+	if [ ! -e "$object" ]; then
+		echo "$object of $file is not there: build everything first"
+		exit 1
+	fi
+done <"$tmp/objects"
+cut -d ' ' -f 1 "$tmp/objects" | xargs nm -P -A >"$tmp/symbols"
+
+awk -v floors="$tmp/floors" -v allowed="$tmp/circles" -v list="$circles" -v objects="$tmp/objects" '
+# The longest folder of the list of floors that a path begins with; "" if there is none.
+function floor_folder(path, best, f) {
+	best = ""
+	for (f in floor)
+		if (index(path, f "/") == 1 && length(f) > length(best))
+			best = f
+	return best
+}
+function height_of(path) {
+	return floor[floor_folder(path)]
+}
+# Where a circle counts: a folder of core that is a floor, elsewhere one below the first.
+function room_of(path, part) {
+	if (path ~ /^core\//)
+		return floor_folder(path)
+	split(path, part, "/")
+	return part[1] "/" part[2]
+}
+function reach(from, at, n, i, to) {
+	if ((from, at) in reached)
+		return
+	reached[from, at] = 1
+	n = split(calls[at], to, " ")
+	for (i = 1; i <= n; i++)
+		reach(from, to[i])
+}
+function fault(text) {
+	print text
+	bad = 1
+}
+BEGIN {
+	while ((getline <floors) > 0) {
+		height++
+		for (i = 1; i <= NF; i++)
+			floor[$i] = height
+	}
+	while ((getline <allowed) > 0)
+		most[$1] = $2
+	while ((getline <objects) > 0) {
+		source[$1] = $2
+		if (!($2 in room)) {
+			room[$2] = room_of($2)
+			files[++file_count] = $2
+		}
+	}
+}
+{
+	at = $1
+	sub(/:$/, "", at)
+	at = source[at]
+	if ($3 ~ /^[Uvw]$/) {
+		used[++uses] = $2
+		user[uses] = at
+	} else if ($3 ~ /^[A-Z]$/) {
+		defines[room[at], $2] = at
+		# A library that has the room alone may have a stand-in for what is below it.
+		if (at ~ /^(core|providers)\// && (!($2 in library) || \
+			height_of(at) < height_of(library[$2])))
+			library[$2] = at
+	}
+}
+END {
+	for (i = 1; i <= file_count; i++)
+		if (floor_folder(files[i]) == "")
+			fault(files[i] ": no floor has this folder")
+	for (i = 1; i <= uses; i++) {
+		at = user[i]
+		symbol = used[i]
+		to = ""
+		if ((room[at], symbol) in defines)
+			to = defines[room[at], symbol]
+		else if (symbol in library)
+			to = library[symbol]
+		if (to == "" || to == at)
+			continue
+		if (height_of(to) > height_of(at))
+			fault(at " calls " symbol " of " to ", which is a higher floor")
+		if (room[to] != room[at])
+			continue
+		if (!((at, to) in why))
+			calls[at] = calls[at] " " to
+		why[at, to] = why[at, to] " " symbol
+	}
+	for (i = 1; i <= file_count; i++)
+		reach(files[i], files[i])
+	for (i = 1; i <= file_count; i++) {
+		a = files[i]
+		for (j = 1; j <= file_count; j++) {
+			b = files[j]
+			if (a == b || !((a, b) in reached) || !((b, a) in reached))
+				continue
+			if (!(a in circled))
+				count[room[a]]++
+			circled[a] = 1
+			if ((a, b) in why)
+				arrows[room[a]] = arrows[room[a]] "\n  " a " -> " b ":" why[a, b]
+		}
+	}
+	for (r in count) {
+		total += count[r]
+		if (count[r] > most[r] + 0)
+			fault(r ": " count[r] " files call each other in a circle" arrows[r])
+	}
+	for (r in most)
+		if (count[r] + 0 < most[r])
+			fault(r ": " count[r] + 0 " files are in circles, and " list " allows " \
+				most[r] ": lower it")
+	if (!bad)
+		printf "%d files, %d of them in circles that are known\n", file_count, total
+	exit bad
+}' "$tmp/symbols"
