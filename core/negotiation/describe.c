@@ -7,7 +7,7 @@
 
 #include <ndx/stats.h>
 
-#include "core.h"
+#include "connection.h"
 #include "session.h"
 
 enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role role,

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "base_log.h"
-#include "core.h"
+#include "connection.h"
 
 /* The wire's lock is held; the adapter's thread. */
 static void say(void *arg, enum ndx_spi_word word)

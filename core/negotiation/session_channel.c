@@ -6,7 +6,7 @@
  * transport goes on with that.
  */
 #include "channel.h"
-#include "core.h"
+#include "connection.h"
 #include "session.h"
 
 #include "base_log.h"

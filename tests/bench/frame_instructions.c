@@ -12,7 +12,7 @@
 
 #include <ndx/ndx.h>
 
-#include "receiver/receiver.h"
+#include "receiver.h"
 
 #define SIZE 64u
 #define WINDOW 16u /* frames on their way before they are taken */

@@ -19,11 +19,15 @@ trap 'rm -rf "$tmp"' EXIT
 # because they call the floors below them, and the list of providers above names their constants.
 cat >"$tmp/floors" <<'END'
 core/base
+core/reassembly core/negotiation/wire
 core/async
 core/queue
-core/reassembly
 providers
-core core/connection core/negotiation core/receiver
+core/adapter
+core/connection
+core/front
+core/negotiation
+core/receiver
 plugins
 shims
 samples

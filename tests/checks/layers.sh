@@ -11,7 +11,7 @@ bad=0
 
 # includes DIR: FILE:LINE:<header> or FILE:LINE:"header" for everything DIR includes
 includes() {
-	grep -rnE '^[[:space:]]*#[[:space:]]*include' "$1" --include='*.[ch]' --include='*.def' |
+	grep -rnHE '^[[:space:]]*#[[:space:]]*include' "$1" --include='*.[ch]' --include='*.def' |
 		sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*([<"][^>"]*[>"]).*/:\1/'
 }
 
@@ -26,7 +26,7 @@ own() {
 # allow DIR PATTERN WHY [EXCEPT]: whatever DIR includes matches PATTERN; EXCEPT is a pattern of
 # sub-folders
 allow() {
-	[ -d "$1" ] || return 0
+	[ -e "$1" ] || return 0
 	includes "$1" | { [ -z "${4:-}" ] && cat || grep -vE "^$4/"; } |
 		grep -vE ":($2)\$" >"$tmp/found" || return 0
 	cat "$tmp/found"
@@ -45,16 +45,29 @@ stack='<(infiniband|rdma)/'
 allow api "$api|$spi|$std|$net" 'api and the C library'
 # The floors of core, from the ground: each sees those below.
 below=
-for floor in base async queue; do
-	below="$below core/$floor"
+floor() { # floor FOLDER [SEES]: SEES is a pattern of headers beside those
+	below="$below $1"
 	# shellcheck disable=SC2086 # below is a list
-	allow core/$floor "$api|$spi|$system|$(own $below)" 'api, spi, the floors below and itself'
-done
+	allow "$1" "$api|$spi|$system|${2:+$2|}$(own $below)" 'api, spi, the floors below and itself'
+}
+floor core/base
+floor core/async
+floor core/queue
 # shellcheck disable=SC2086
 shared=$(own $below)
-allow core/connection "$api|$std|$(own core/connection)" 'api and itself'
-allow core "$api|$spi|$system|$(own core)|\"builtin\.h\"" 'api, spi, itself and builtin.h' \
-	'core/(base|async|queue|connection)'
+floor core/adapter '"builtin\.h"'
+below="$below core/negotiation/wire"
+floor core/connection
+floor core/front
+floor core/negotiation
+ground="$api|$spi|$std|$(own core/base)"
+allow core/connection/disconnect.c "$std|\"disconnect\.(h|def)\"" 'the C library and its table'
+allow core/connection/disconnect.h "$std|\"disconnect\.def\"" 'the C library and its table'
+allow core/negotiation/wire "$ground|$(own core/negotiation/wire)" 'api, base and itself'
+allow core/reassembly "$ground|$(own core/reassembly)" 'api, base and itself'
+# shellcheck disable=SC2046
+allow core/receiver "$api|$system|$(own core/base core/async core/receiver)" \
+	'api, base, async and itself'
 for room in providers/*/; do
 	[ -d "$room" ] || continue
 	room=${room%/}
@@ -95,8 +108,6 @@ deny providers/verbs '<rdma/(fabric|fi_[a-z_]*)\.h>' 'verbs knows libibverbs and
 deny 'samples tests/conformance shims' '<ndx/spi/' 'the SPI is for providers and plugins'
 deny 'api core plugins shims samples tests/conformance providers/loop providers/fault' "$stack" \
 	'an RDMA stack belongs to its provider'
-deny 'core/connection core/negotiation core/receiver core/reassembly' '"builtin\.h"' \
-	'the list of providers is for the front door'
 deny 'api providers plugins shims' '<(sys/(epoll|eventfd|timerfd)|linux/[a-z_]+)\.h>' \
 	'what is Linux only stays in core/base; a watch takes POLLIN of <poll.h> just as well'
 
@@ -106,7 +117,7 @@ vendors='libfabric|ibverbs|rdmacm|mellanox|mlx[45]?|nvidia|broadcom|bnxt|chelsio
 if grep -rnE --include='*.[ch]' --exclude='registry.[ch]' \
 	-e "\"($backends)[\":?]" -e "\"[^\"]*\\b($vendors)\\b[^\"]*\"" \
 	-e 'ndx_provider_(loop|verbs|ofi|fault)' core | grep -vE ':[0-9]+:[[:space:]]*(/?\*|//)'; then
-	echo "   ^ core names no backend and no vendor but in core/registry.c"
+	echo "   ^ core names no backend and no vendor but in core/adapter/registry.c"
 	bad=1
 fi
 exit $bad

@@ -75,10 +75,10 @@ const char *ndx_status_name(int status);
 
 #endif
 END
-file core/thing.c <<'END'
+file core/front/thing.c <<'END'
 #include <ndx/ndx.h>
 
-#include "core.h"
+#include "front.h"
 
 const char *ndx_thing(void)
 {
@@ -95,7 +95,7 @@ const char *ndx_status_name(int status)
 	return status == 0 ? "NDX_OK" : "NDX_?";
 }
 END
-echo 'int core_nothing(void);' | file core/core.h
+echo 'int core_nothing(void);' | file core/front/front.h
 echo 'int base_nothing(void);' | file core/base/base_nothing.h
 printf 'NDX_0.1 {\n  global:\n    ndx_status_name;\n    ndx_thing;\n    ndx_version;\n  local:\n    *;\n};\n' |
 	file core/ndx.map
@@ -115,8 +115,8 @@ cmake_minimum_required(VERSION 3.21)
 project(ndx VERSION 0.1.0 LANGUAGES C)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
-add_library(ndx SHARED core/thing.c)
-target_include_directories(ndx PRIVATE api core)
+add_library(ndx SHARED core/front/thing.c)
+target_include_directories(ndx PRIVATE api core/front)
 target_compile_options(ndx PRIVATE -fvisibility=hidden)
 target_link_options(ndx PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/core/ndx.map)
 install(TARGETS ndx LIBRARY DESTINATION lib)
@@ -133,10 +133,23 @@ copy() {
 	cp -R "$good" "$planted"
 }
 
+# What a build leaves of the copy: an object for each file of core, and the list of them.
+objects() {
+	mkdir -p "$planted/build"
+	(cd "$planted" && find core -name '*.c') | while read -r source; do
+		object=$planted/build/$source.o
+		mkdir -p "$(dirname "$object")"
+		"$cc" -I"$planted/api" -I"$planted/core/front" -o "$object" -c "$planted/$source"
+		printf '"directory": "%s",\n"command": "cc -o %s -c x",\n"file": "%s"\n' "$planted" \
+			"$object" "$planted/$source"
+	done >"$planted/build/compile_commands.json"
+}
+
 # run CHECK: build if the check needs it, run it on the copy; its output in $tmp/out
 run() {
 	case $1 in
-	exports | floors | install | tidy)
+	floors) objects ;;
+	exports | install | tidy)
 		if ! { cmake -S "$planted" -B "$planted/build" -DCMAKE_C_COMPILER="$cc" &&
 			cmake --build "$planted/build"; } >"$tmp/out" 2>&1; then
 			echo "the planted tree does not even build" >>"$tmp/out"
@@ -203,7 +216,7 @@ change exports api/ndx/thing.h 's/^const char.*/&\nint ndx_promised(void);/' \
 change exports api/ndx/thing.h 's/^const char.*/&\nextern const int ndx_promised_number;/' \
 	'ndx_promised_number: declared in api, but not listed'
 copy
-echo '__attribute__((visibility("default"))) int ndx_leaked;' >>"$planted/core/core.h"
+echo '__attribute__((visibility("default"))) int ndx_leaked;' >>"$planted/core/front/front.h"
 sed 's/global:/& ndx_*;/' "$good/core/ndx.map" >"$planted/core/ndx.map"
 expect exports core/ndx.map 'ndx_leaked: exported by libndx.so, but not listed'
 
@@ -211,27 +224,27 @@ echo 'size_t ndx_size(void);' | plant headers api/ndx/size.h '<ndx/size.h> does 
 echo 'int ndx_class(int class);' | plant headers api/ndx/class.h 'does not compile alone as c++17'
 echo 'struct ndx_empty { };' | plant headers api/ndx/empty.h 'does not compile alone as c11'
 
-# floor PATH CODE...: a copy whose library has these files, too, each with its line of code
+# floor PATH CODE...: a copy that has these files, too, each with its line of code
 floor() {
 	copy
 	while [ $# -gt 0 ]; do
 		mkdir -p "$(dirname "$planted/$1")"
 		echo "$2" >>"$planted/$1"
-		[ "$1" = core/thing.c ] ||
-			sed -i "s|core/thing.c|& $1|" "$planted/CMakeLists.txt"
 		shift 2
 	done
 }
-floor core/thing.c 'int core_thing(void) { return core_other(); }' \
-	core/other.c 'int core_thing(void); int core_other(void) { return core_thing(); }'
-expect floors core/thing.c 'core/thing.c -> core/other.c: core_other'
-expect floors core/other.c 'core/other.c -> core/thing.c: core_thing'
-echo 'core 2' | file tests/checks/floors.circles
-floor core/other.c 'int core_other(void) { return 0; }'
-expect floors tests/checks/floors.circles 'core: 0 files are in circles'
+floor core/front/thing.c 'int core_other(void); int core_thing(void) { return core_other(); }' \
+	core/front/other.c 'int core_thing(void); int core_other(void) { return core_thing(); }'
+expect floors core/front/thing.c 'core/front/thing.c -> core/front/other.c: core_other'
+expect floors core/front/other.c 'core/front/other.c -> core/front/thing.c: core_thing'
+echo 'core/front 2' | file tests/checks/floors.circles
+floor core/front/other.c 'int core_other(void) { return 0; }'
+expect floors tests/checks/floors.circles 'core/front: 0 files are in circles'
 rm "$good/tests/checks/floors.circles"
 floor core/base/base_other.c 'const char *ndx_thing(void); void *base_other = (void *)ndx_thing;'
-expect floors core/base/base_other.c 'ndx_thing of core/thing.c, which is a higher floor'
+expect floors core/base/base_other.c 'ndx_thing of core/front/thing.c, which is a higher floor'
+floor core/attic/other.c 'int core_other(void) { return 0; }'
+expect floors core/attic/other.c 'core/attic/other.c: no floor has this folder'
 
 layer() { # layer PATH INCLUDE WHY
 	echo "#include $2" | plant layers "$1" "$3"
@@ -239,28 +252,31 @@ layer() { # layer PATH INCLUDE WHY
 layer api/ndx/thing.h '"base_nothing.h"' 'api sees'
 layer api/ndx/thing.h '<unistd.h>' 'api sees'
 layer api/ndx/thing.h '<infiniband/verbs.h>' 'api sees'
-layer core/thing.c '"loop.h"' 'core sees'
-layer core/thing.c '"../providers/builtin.h"' 'no path out of a room'
-layer core/thing.c '<rdma/fabric.h>' 'belongs to its provider'
-layer core/thing.c '<builtin.h>' 'in quotes'
-layer core/base/base_nothing.h '"core.h"' 'core/base sees'
-layer core/connection/disconnect.c '"core.h"' 'core/connection sees'
-layer core/connection/disconnect.c '<pthread.h>' 'core/connection sees'
-layer core/receiver/receiver.c '"builtin.h"' 'front door'
-layer providers/loop/loop.c '"core.h"' 'providers/loop sees'
+layer core/front/thing.c '"loop.h"' 'core/front sees'
+layer core/front/thing.c '"../providers/builtin.h"' 'no path out of a room'
+layer core/front/thing.c '<rdma/fabric.h>' 'belongs to its provider'
+layer core/front/thing.c '<builtin.h>' 'in quotes'
+layer core/base/base_nothing.h '"front.h"' 'core/base sees'
+layer core/connection/disconnect.c '"front.h"' 'core/connection sees'
+layer core/connection/disconnect.c '<pthread.h>' 'core/connection/disconnect.c sees'
+layer core/adapter/uri.c '"front.h"' 'core/adapter sees'
+layer core/negotiation/wire/frame.c '"front.h"' 'core/negotiation/wire sees'
+layer core/receiver/receiver.c '"front.h"' 'core/receiver sees'
+layer core/receiver/receiver.c '"builtin.h"' 'core/receiver sees'
+layer providers/loop/loop.c '"front.h"' 'providers/loop sees'
 layer providers/loop/loop.c '"ofi.h"' 'providers/loop sees'
 layer providers/loop/loop.c '<rdma/fabric.h>' 'belongs to its provider'
 layer providers/loop/loop.c '<sys/epoll.h>' 'Linux only'
 layer providers/ofi/ofi.c '<infiniband/verbs.h>' 'libfabric only'
 layer providers/verbs/verbs.c '<rdma/fabric.h>' 'libibverbs and librdmacm only'
-layer samples/hello/main.c '"core.h"' 'samples sees'
+layer samples/hello/main.c '"front.h"' 'samples sees'
 layer samples/hello/main.c '<ndx/spi/provider.h>' 'the SPI is for'
 layer tests/conformance/main.c '"base_nothing.h"' 'tests/conformance sees'
 layer plugins/acme/acme.c '"builtin.h"' 'plugins sees'
-layer shims/ndspi/shim.c '"core.h"' 'shims sees'
-echo 'const char *p = "verbs:rxe0";' | plant layers core/thing.c 'core names no backend'
-echo 'const char *p = "found a Mellanox card, mlx5";' | plant layers core/thing.c 'core names no backend'
-echo 'const void *p = &ndx_provider_loop;' | plant layers core/thing.c 'core names no backend'
+layer shims/ndspi/shim.c '"front.h"' 'shims sees'
+echo 'const char *p = "verbs:rxe0";' | plant layers core/front/thing.c 'core names no backend'
+echo 'const char *p = "found a Mellanox card, mlx5";' | plant layers core/front/thing.c 'core names no backend'
+echo 'const void *p = &ndx_provider_loop;' | plant layers core/front/thing.c 'core names no backend'
 
 change man api/ndx/thing.h '/Name of the thing/d' 'ndx_thing: there is no page'
 change man api/ndx/thing.h '/As ndx_thing/d' 'ndx_thing_inline: there is no page'
@@ -268,9 +284,9 @@ change man api/ndx/ndx.h '/ \* Name of a status/d' 'ndx_status_name has no descr
 change man api/ndx/ndx.h 's/@param status .*/@retval 0 fine/' '"@retval 0 fine" is not'
 change man api/ndx/ndx.h 's/ \* Name of a status.*/&\x10/' 'ndx_status_name.3'
 
-echo 'int   spaces;' | plant format core/thing.c 'thing.c'
+echo 'int   spaces;' | plant format core/front/thing.c 'thing.c'
 
-plant tidy core/thing.c 'bugprone-' <<'END'
+plant tidy core/front/thing.c 'bugprone-' <<'END'
 
 int core_nothing(void)
 {
@@ -288,10 +304,10 @@ END
 		done
 	done
 	printf '\treturn n;\n}\n'
-} | plant tidy core/thing.c 'readability-function-size'
+} | plant tidy core/front/thing.c 'readability-function-size'
 
 e='e'
-echo "/* to rec${e}ieve */" | plant spelling core/thing.c 'thing.c'
+echo "/* to rec${e}ieve */" | plant spelling core/front/thing.c 'thing.c'
 
 echo 'if true; then' | plant shell samples/demo.sh 'demo.sh'
 # shellcheck disable=SC2016
@@ -299,8 +315,8 @@ echo 'rm -rf $unquoted/$2' | plant shell samples/demo.sh 'SC2086'
 printf '#!/bin/sh\nif true; then\n' | plant shell .ci/run 'run'
 
 awk 'BEGIN { for (i = 0; i < 600; i++) print "int line" i ";" }' |
-	plant style core/thing.c 'at most 600 lines'
-change style core/thing.c '/SPDX/d' 'says SPDX'
+	plant style core/front/thing.c 'at most 600 lines'
+change style core/front/thing.c '/SPDX/d' 'says SPDX'
 echo 'x' | plant style lib/x.md 'no other files and folders'
 slash=/
 for where in "home${slash}me" "root${slash}x" "work${slash}x" "tmp${slash}some.dir${slash}x"; do
@@ -311,9 +327,9 @@ for host in "deb.debian${dot}org" "pypi${dot}org" "ghcr${dot}io"; do
 	echo "get https:$slash$slash$host$slash" |
 		plant style README.md 'no host of a package registry'
 done
-echo 'void core_end(void) { abort(); }' | plant style core/thing.c 'does not end its process'
+echo 'void core_end(void) { abort(); }' | plant style core/front/thing.c 'does not end its process'
 echo 'void loop_end(void) { exit(1); }' | plant style providers/loop/loop.c 'does not end its process'
-echo 'void core_say(void) { fprintf(stderr, "x"); }' | plant style core/thing.c 'prints nothing'
+echo 'void core_say(void) { fprintf(stderr, "x"); }' | plant style core/front/thing.c 'prints nothing'
 echo 'void wait_a_bit(void) { usleep(1000); }' | plant style tests/unit/core/test_thing.c 'does not sleep'
 echo 'race:ndx_qp_send' | plant style tests/suppressions/tsan.supp 'names libfabric'
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core.h"
+#include "connection.h"
 
 bool fake_direct_broods;
 bool fake_direct_mapped;

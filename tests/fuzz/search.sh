@@ -42,13 +42,15 @@ choose() {
 		;;
 	negotiation_*)
 		sources=
-		for file in dialogue frame history settle variant schema plugins plugins_check discover \
-			../code_file ../suggest ../base/status ../base/base_log ../base/base_linux; do
+		for file in dialogue wire/frame history wire/settle variant schema plugins \
+			plugins_check discover ../adapter/code_file ../adapter/suggest ../base/status \
+			../base/base_log ../base/base_linux; do
 			sources="$sources $core/negotiation/$file.c"
 		done
-		include="-I$core/negotiation"
-		look=$core/negotiation/${target#*_}.c
-		[ "$target" != negotiation_dialogue ] || look="$look $core/negotiation/settle.c"
+		include="-I$core/negotiation -I$core/negotiation/wire"
+		look=$core/negotiation/wire/frame.c
+		[ "$target" != negotiation_dialogue ] ||
+			look="$core/negotiation/dialogue.c $core/negotiation/wire/settle.c"
 		;;
 	esac
 	case $target in
@@ -68,8 +70,8 @@ build() {
 	out=$1
 	shift
 	# shellcheck disable=SC2086 # flags, files, or none
-	"$cc" -std=c11 -D_GNU_SOURCE -g -O1 $plant -I"$src/api" -I"$src/core" -I"$src/core/base" \
-		-I"$src/core/async" $include -I"$src/tests/fuzz" "$src/tests/fuzz/fuzz_$target.c" $sources "$@" -o "$out"
+	"$cc" -std=c11 -D_GNU_SOURCE -g -O1 $plant -I"$src/api" -I"$src/core/base" -I"$src/core/async" \
+		-I"$src/core/adapter" $include -I"$src/tests/fuzz" "$src/tests/fuzz/fuzz_$target.c" $sources "$@" -o "$out"
 }
 
 for target; do

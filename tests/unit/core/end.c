@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core.h"
+#include "connection.h"
 #include "fake_direct.h"
-#include "negotiation/settle.h"
+#include "settle.h"
 
 void end_open(struct end *e, uint32_t connect_timeout_ms)
 {

@@ -15,7 +15,7 @@
 
 #include <ndx/ndx.h>
 
-#include "negotiation/frame.h"
+#include "frame.h"
 
 #define END_PATIENCE_MS 10000u
 

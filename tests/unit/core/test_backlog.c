@@ -16,7 +16,7 @@
 #include <ndx/ndx.h>
 
 #include "base_linux.h"
-#include "core.h"
+#include "connection.h"
 
 /* Nothing here takes so long; a wait that does is a failure. */
 #define PATIENCE_MS 10000u

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base_linux.h"
-#include "core.h"
+#include "connection.h"
 #include "fake_direct.h"
-#include "negotiation/settle.h"
+#include "settle.h"
 
 static void both_say_goodbye(void **state)
 {

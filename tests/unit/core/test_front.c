@@ -23,7 +23,7 @@
 
 #include "base_cq.h"
 #include "base_linux.h"
-#include "core.h"
+#include "connection.h"
 
 /* Nothing here takes so long; a wait that does is a failure. */
 #define PATIENCE_MS 10000u

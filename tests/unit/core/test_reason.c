@@ -13,7 +13,7 @@
 
 #include <ndx/ndx.h>
 
-#include "core.h"
+#include "connection.h"
 
 #define PATIENCE_MS 10000u
 

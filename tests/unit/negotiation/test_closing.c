@@ -14,7 +14,7 @@
 
 #include <ndx/ndx.h>
 #include <ndx/negotiation_server.h>
-#include "core.h"
+#include "connection.h"
 #include "fake_direct.h"
 #include "same_plugin.h"
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Code from files: providers and plugins. Looked at before it is loaded. */
+#ifndef ADAPTER_CODE_FILE_H
+#define ADAPTER_CODE_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ndx/status.h>
+
+/* A kind of file: PREFIX NAME .so, exporting one constant. */
+struct code_file_kind {
+	const char *what;   /* "provider" */
+	const char *prefix; /* "ndx-provider-" */
+	const char *symbol; /* "ndx_provider" */
+	const char
+		*variable; /* "NDX_PROVIDER_PATH": more directories, absolute, separated by ':' */
+};
+
+/* Visits a directory; true: enough. */
+typedef bool code_file_directory_fn(void *arg, const char *directory);
+
+/*
+ * The directories of the kind's variable (ignored in set-user-id programs), then the one that was
+ * compiled in. True if a visit said enough.
+ */
+bool code_file_each_directory(const struct code_file_kind *kind, code_file_directory_fn *each,
+                              void *arg);
+
+/* The directory that was compiled in, for messages. */
+const char *code_file_directory(void);
+
+/*
+ * "PREFIXname.so" -> "name"; false if it is not of the kind, or the name is longer than `most`.
+ * `name` has room for most + 1.
+ */
+bool code_file_name(const struct code_file_kind *kind, const char *file, char *name, size_t most);
+
+/**
+ * Load a file.
+ *
+ * @param path  absolute; symbolic links are followed; neither the file nor its directory may be
+ *              writable by everybody
+ * @param name  for messages
+ * @param[out] dl     for code_file_close(); untouched on failure, as the next
+ * @param[out] datum  the exported constant; nothing of the file but constructors was called
+ *
+ * @retval NDX_E_DEVICE_NOT_READY the file may not or cannot be loaded; the text says why
+ * @retval NDX_E_ABI_MISMATCH     it exports no such constant
+ */
+enum ndx_status code_file_open(const struct code_file_kind *kind, const char *path,
+                               const char *name, void **dl, const void **datum);
+
+/* The checks of code_file_open() alone: `real` is the file behind symbolic links. */
+enum ndx_status code_file_check(const struct code_file_kind *kind, const char *path,
+                                char real[PATH_MAX]);
+
+/* NULL is a no-op. */
+void code_file_close(void *dl);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Enumerating the adapters of all providers. */
+#include "list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "config.h"
+#include "loader.h"
+#include "registry.h"
+
+#define LIST_MAX 1024 /* entries of all providers; a provider that has more is out of order */
+
+void list_clear(struct listing *listing)
+{
+	free(listing->entries);
+	*listing = (struct listing){0};
+}
+
+static bool make_room(struct listing *l)
+{
+	const size_t room = l->room == 0 ? 8 : l->room * 2;
+	struct ndx_adapter_entry *entries;
+
+	if (l->count < l->room)
+		return true;
+	entries = reallocarray(l->entries, room, sizeof(*entries));
+	if (entries == NULL) {
+		l->status = fail(NDX_E_NO_MEMORY, 0, "list of adapters: out of memory");
+		return false;
+	}
+	l->entries = entries;
+	l->room = room;
+	return true;
+}
+
+static void end_string(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+}
+
+/* ndx_spi_list_fn */
+static void take(void *arg, const struct ndx_adapter_entry *entry)
+{
+	struct listing *l = arg;
+	struct ndx_adapter_entry *e;
+
+	if (l->count == LIST_MAX || !make_room(l))
+		return;
+	e = &l->entries[l->count++];
+	*e = *entry;
+	end_string(e->uri, sizeof(e->uri));
+	end_string(e->provider, sizeof(e->provider));
+	end_string(e->device, sizeof(e->device));
+	end_string(e->interface_name, sizeof(e->interface_name));
+	end_string(e->hint, sizeof(e->hint));
+}
+
+/* A provider that cannot even be asked. */
+static void take_failure(struct listing *l, const char *name, enum ndx_status status)
+{
+	struct ndx_adapter_entry entry = {.state = status};
+
+	(void)snprintf(entry.uri, sizeof(entry.uri), "%s", name);
+	(void)snprintf(entry.provider, sizeof(entry.provider), "%s", name);
+	if (ndx_last_error()[0] != '\0')
+		(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
+	else
+		(void)snprintf(entry.hint, sizeof(entry.hint),
+		               "provider \"%s\" failed and did not say why", name);
+	take(l, &entry);
+}
+
+/* The provider's section; strings are borrowed. NULL: out of memory. */
+static struct ndx_spi_option *section_of(const struct config *config, const char *name,
+                                         size_t *count)
+{
+	struct ndx_spi_option *options = calloc(config->count + 1, sizeof(*options));
+
+	*count = 0;
+	for (size_t i = 0; options != NULL && i < config->count; i++) {
+		const struct config_entry *e = &config->entries[i];
+
+		if (strcmp(e->section, name) == 0)
+			options[(*count)++] = (struct ndx_spi_option){
+				.key = e->key, .value = e->value, .origin = e->origin};
+	}
+	return options;
+}
+
+enum ndx_status list_provider(const struct ndx_provider *provider, const struct config *config,
+                              struct listing *l)
+{
+	const size_t before = l->count;
+	struct ndx_spi_open defaults = {.device = ""};
+	struct ndx_spi_option *options = section_of(config, provider->name, &defaults.option_count);
+	enum ndx_status st;
+
+	if (options == NULL) {
+		l->status = fail(NDX_E_NO_MEMORY, 0, "list of adapters: out of memory");
+		return l->status;
+	}
+	defaults.options = options;
+	base_set_last_error("%s", ""); /* what is there afterwards is the provider's */
+	st = provider->ops->list(provider, &defaults, take, l);
+	free(options);
+	for (size_t i = before; i < l->count; i++)
+		(void)snprintf(l->entries[i].provider, sizeof(l->entries[i].provider), "%s",
+		               provider->name);
+	if (st != NDX_OK && st != NDX_E_NO_MEMORY)
+		take_failure(l, provider->name, st);
+	else if (st != NDX_OK)
+		l->status = st;
+	return l->status;
+}
+
+/* As far as "PROVIDER:DEVICE" goes. */
+static size_t head_length(const char *uri)
+{
+	return strcspn(uri, "?");
+}
+
+bool list_entry_fits(const struct ndx_adapter_entry *entry, const char *uri)
+{
+	const size_t provider = strcspn(uri, ":?");
+	const size_t head = head_length(uri);
+
+	if (strlen(entry->provider) != provider || memcmp(entry->provider, uri, provider) != 0)
+		return false;
+	if (head == provider)
+		return true;
+	return head_length(entry->uri) == head && memcmp(entry->uri, uri, head) == 0;
+}
+
+struct all {
+	struct listing listing;
+	struct config config;
+};
+
+/* loader_each(): one provider that is not built in */
+static void list_loadable(void *arg, const char *name)
+{
+	struct all *all = arg;
+	struct listing *l = &all->listing;
+	const struct ndx_provider *provider;
+	struct loaded *loaded;
+	enum ndx_status st;
+
+	if (registry_find(name) != NULL)
+		return;
+	for (size_t i = 0; i < l->count; i++) {
+		if (strcmp(l->entries[i].provider, name) == 0)
+			return; /* an earlier directory has it, too */
+	}
+	st = loader_open(name, &loaded, &provider);
+	if (st != NDX_OK) {
+		take_failure(l, name, st);
+		return;
+	}
+	(void)list_provider(provider, &all->config, l);
+	loader_close(loaded);
+}
+
+void list_all(struct listing *out)
+{
+	struct all all = {0};
+	const struct ndx_provider *provider;
+
+	/* A broken file has said so; the list is what one looks at to mend it. */
+	(void)config_load(&all.config);
+	for (size_t i = 0; (provider = registry_get(i)) != NULL; i++) {
+		const enum ndx_status st = registry_check(provider, "this build");
+
+		if (st != NDX_OK)
+			take_failure(&all.listing, provider->name != NULL ? provider->name : "?",
+			             st);
+		else
+			(void)list_provider(provider, &all.config, &all.listing);
+	}
+	loader_each(list_loadable, &all);
+	config_free(&all.config);
+	*out = all.listing;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the providers have, collected. */
+#ifndef ADAPTER_LIST_H
+#define ADAPTER_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ndx/adapter.h>
+#include <ndx/spi/provider.h>
+#include <ndx/status.h>
+
+struct config; /* config.h */
+
+/* Starts as {0}; release with list_clear(). */
+struct listing {
+	struct ndx_adapter_entry *entries;
+	size_t count;
+	size_t room;
+	enum ndx_status status; /* NDX_E_NO_MEMORY once an entry was lost */
+};
+
+/* Append the adapters of one provider, as they are with its section of the file; one that fails is
+ * an entry that says why. Only NDX_E_NO_MEMORY is a failure. */
+enum ndx_status list_provider(const struct ndx_provider *provider, const struct config *config,
+                              struct listing *listing);
+
+/* Append the adapters of all providers, built in or not. */
+void list_all(struct listing *out);
+
+/* Does an entry fit a URI: same provider, and same device if the URI has one? Options aside. */
+bool list_entry_fits(const struct ndx_adapter_entry *entry, const char *uri);
+
+void list_clear(struct listing *listing);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Providers by name: built in, or ndx-provider-NAME.so in the plugin directory. */
+#ifndef ADAPTER_LOADER_H
+#define ADAPTER_LOADER_H
+
+#include <stdbool.h>
+
+#include <ndx/spi/provider.h>
+#include <ndx/status.h>
+
+/*
+ * Files are looked for in the directories of $NDX_PROVIDER_PATH (absolute, separated by ':';
+ * ignored in set-user-id programs), then in the one that was compiled in. The file exports one
+ * constant, `const struct ndx_provider ndx_provider`, whose abi is compared before anything is
+ * called.
+ */
+
+struct loaded; /* a provider's file; opaque */
+
+/**
+ * Get a provider, checked. A file does not replace what is built in.
+ *
+ * @param name  a provider's name; anything
+ * @param[out] out       NULL if the provider is built in; else release with loader_close() when
+ *                       nothing of the provider is used any more; untouched on failure
+ * @param[out] provider  lives as long as @p out
+ *
+ * @retval NDX_E_NOT_FOUND    no such provider; nothing was logged, the caller says what there is
+ * @retval NDX_E_DEVICE_NOT_READY the file may not or cannot be loaded; the text says why
+ * @retval NDX_E_ABI_MISMATCH it is not a provider for this library
+ * @retval NDX_E_NO_MEMORY    out of memory
+ */
+enum ndx_status loader_open(const char *name, struct loaded **out,
+                            const struct ndx_provider **provider);
+
+/* NULL is a no-op. */
+void loader_close(struct loaded *loaded);
+
+/* Is there such a file? */
+bool loader_exists(const char *name);
+
+/* Calls `each` with the name of every provider that there is a file for; may name one twice. */
+void loader_each(void (*each)(void *arg, const char *name), void *arg);
+
+/* The directory that was compiled in, for messages. */
+const char *loader_directory(void);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connectors: the end of an attempt to connect. */
+#include "connection.h"
+
+void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *event,
+                  const struct conn_result *result)
+{
+	struct ndx_overlapped **ov = &c->ov;
+
+	conn_count_attempt(c, result->status);
+	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	c->adapter->ops->conn_abandon(c->native);
+	/* What the provider said of this attempt must not be taken for the next one's. */
+	conn_inbox_clear(c);
+	conn_release_qp(c);
+	conn_meeting_end(c);
+	conn_direct_end(c);
+	c->commands = 0;
+	conn_enter(c, next, event, result);
+	/* Whoever gives up with a better status has taken the object before. */
+	conn_complete_ov(c, ov, NDX_E_CANCELED, 0, 0);
+}
+
+void conn_end_attempt(struct ndx_connector *c, enum conn_phase next,
+                      const struct conn_result *result)
+{
+	struct ndx_overlapped *ov = c->ov;
+
+	c->ov = NULL;
+	conn_give_up(c, next, "FAILURE", result);
+	conn_log_failure(c, c->passive ? "accepting failed" : "connecting failed", result);
+	conn_complete_ov(c, &ov, result->status, 0, result->native);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connectors: time-outs, cancelling, closing, refusing. */
+#include "base_log.h"
+#include "connection.h"
+
+/* A step that a timer asks for. A thread that is late finds timers run out and what came in time
+ * waiting behind them: that comes first. */
+static void timed_step(struct ndx_connector *c, enum disconnect_event ev)
+{
+	connector_work(c);
+	adapter_lock(c->adapter);
+	if (c->phase == CONN_UP && !c->dead)
+		conn_step(c, ev);
+	adapter_unlock(c->adapter);
+	connector_work(c);
+}
+
+void conn_on_drain_timeout(void *arg)
+{
+	timed_step(arg, DISCONNECT_EV_DRAIN_TIMEOUT);
+}
+
+void conn_on_disconnect_timeout(void *arg)
+{
+	timed_step(arg, DISCONNECT_EV_TIMEOUT);
+}
+
+void conn_on_connect_timeout(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	connector_work(c);
+	adapter_lock(c->adapter);
+	if (c->phase == CONN_WANTED && c->meeting.on && !c->dead) {
+		conn_meeting_cancel(c, "CONNECT_TIMEOUT", NDX_E_IO_TIMEOUT);
+	} else if (c->phase == CONN_CONNECTING && !c->dead) {
+		static const struct conn_result late = {.status = NDX_E_IO_TIMEOUT,
+		                                        .cause = "no answer in connect_timeout_ms"};
+		struct ndx_overlapped *ov = c->ov;
+
+		c->ov = NULL; /* giving up would complete it as cancelled */
+		conn_give_up(c, CONN_NEW, "CONNECT_TIMEOUT", &late);
+		conn_log_failure(c, "connecting failed", &late);
+		conn_complete_ov(c, &ov, NDX_E_IO_TIMEOUT, 0, 0);
+	}
+	adapter_unlock(c->adapter);
+}
+
+/* Lock held, control thread: cancel what is in flight. */
+static void cancel_all(struct ndx_connector *c)
+{
+	struct ndx_overlapped *ov = c->ov;
+
+	c->ov = NULL;
+	switch (c->phase) {
+	case CONN_DESCRIBED:
+		conn_meeting_cancel(c, "CANCEL", NDX_E_CANCELED);
+		break;
+	case CONN_WANTED:
+		if (c->meeting.on) {
+			c->ov = ov;
+			conn_meeting_cancel(c, "CANCEL", NDX_E_CANCELED);
+			return;
+		}
+		listener_forget(c);
+		break;
+	case CONN_CONNECTING:
+		conn_give_up(c, CONN_NEW, "CANCEL", &conn_canceled);
+		break;
+	case CONN_COMPLETING:
+	case CONN_ACCEPTING:
+		conn_give_up(c, CONN_FAILED, "CANCEL", &conn_canceled);
+		break;
+	case CONN_UP:
+		conn_step(c, DISCONNECT_EV_CANCEL);
+		break;
+	case CONN_NEW:
+	case CONN_ANSWERED:
+	case CONN_REQUESTED:
+	case CONN_GONE:
+	case CONN_FAILED:
+		break;
+	}
+	conn_complete_ov(c, &ov, NDX_E_CANCELED, 0, 0);
+}
+
+static void cancel_on_loop(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	conn_hurry(c);
+	/* Commands that were given before are carried out before. */
+	connector_work(c);
+	adapter_lock(c->adapter);
+	cancel_all(c);
+	adapter_unlock(c->adapter);
+}
+
+void conn_cancel(struct ndx_connector *c)
+{
+	base_loop_call(c->adapter->loop, cancel_on_loop, c);
+}
+
+struct withdraw_call {
+	struct ndx_connector *c;
+	struct ndx_overlapped *ov;
+};
+
+static void withdraw_on_loop(void *arg)
+{
+	struct withdraw_call *call = arg;
+	struct ndx_connector *c = call->c;
+
+	conn_hurry(c);
+	connector_work(c);
+	adapter_lock(c->adapter);
+	if (c->ov_disconnect == call->ov)
+		conn_complete_ov(c, &c->ov_disconnect, NDX_E_CANCELED, 0, 0);
+	adapter_unlock(c->adapter);
+}
+
+void conn_withdraw_disconnect(struct ndx_connector *c, struct ndx_overlapped *ov)
+{
+	struct withdraw_call call = {.c = c, .ov = ov};
+
+	base_loop_call(c->adapter->loop, withdraw_on_loop, &call);
+}
+
+static void close_on_loop(void *arg)
+{
+	struct ndx_connector *c = arg;
+	struct ndx_adapter *adapter = c->adapter;
+
+	conn_hurry(c);
+	connector_work(c);
+	adapter_lock(adapter);
+	if (c->phase == CONN_UP) {
+		conn_step(c, DISCONNECT_EV_CLOSE);
+		conn_step(c, DISCONNECT_EV_RELEASE);
+	} else {
+		cancel_all(c);
+		if (c->phase == CONN_ANSWERED || c->phase == CONN_REQUESTED)
+			conn_give_up(c, CONN_FAILED, "CLOSE", &conn_canceled);
+	}
+	c->closed = true;
+	adapter->handles--;
+	conn_reap(c);
+	adapter_unlock(adapter);
+}
+
+void conn_close(struct ndx_connector *c)
+{
+	base_loop_call(c->adapter->loop, close_on_loop, c);
+}
+
+struct reject_call {
+	struct ndx_connector *c;
+	const void *data;
+	size_t len;
+	enum ndx_status status;
+	struct call_text said;
+};
+
+static void reject_on_loop(void *arg)
+{
+	struct reject_call *call = arg;
+	struct ndx_connector *c = call->c;
+
+	connector_work(c);
+	call_text_begin();
+	adapter_lock(c->adapter);
+	if (c->phase == CONN_GONE) {
+		call->status =
+			fail(c->gone_status, 0, "ndx_connector_reject: the peer gave up meanwhile");
+	} else if (c->phase != CONN_REQUESTED && c->phase != CONN_ANSWERED) {
+		call->status = fail(NDX_E_CONNECTION_INVALID, 0,
+		                    "ndx_connector_reject: there is nothing to refuse");
+	} else {
+		call->status = c->adapter->ops->conn_reject(c->native, call->data, call->len);
+		conn_release_qp(c);
+		if (c->passive)
+			c->adapter->stats.rejects_passive++;
+		else
+			c->adapter->stats.rejects_active++;
+		conn_enter(c, CONN_FAILED, "REJECT", &conn_fine);
+	}
+	adapter_unlock(c->adapter);
+	call_text_take(&call->said);
+}
+
+enum ndx_status conn_reject(struct ndx_connector *c, const void *data, size_t len)
+{
+	struct reject_call call = {.c = c, .data = data, .len = len};
+
+	base_loop_call(c->adapter->loop, reject_on_loop, &call);
+	return call_text_give(call.status, &call.said);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: how flush and close end the connection that they have. */
+#include "base_linux.h"
+#include "base_log.h"
+#include "connection.h"
+
+/* The longest that close waits for the peer's goodbye, when its own work has ended. */
+#define GOODBYE_PATIENCE_MS 100u
+/* The longest that close leaves the queue pair to a provider that still needs it. */
+#define DETACH_MS 2000u
+#define DETACH_STEP_MS 10u
+
+/* What flush and close ask the control thread for. */
+struct qp_call {
+	struct ndx_spi_qp *qp;
+	bool can_wait;
+	bool again; /* the provider is not ready for that yet */
+};
+
+/* Lock held: the queue pair leaves an attempt to connect. What has not been answered yet may be
+ * tried again, as after a cancel. */
+static void leave_attempt(struct ndx_connector *c)
+{
+	if (c->phase == CONN_DESCRIBED || c->phase == CONN_WANTED)
+		conn_meeting_cancel(c, "RELEASE", NDX_E_CANCELED);
+	else
+		conn_give_up(c, c->phase == CONN_CONNECTING ? CONN_NEW : CONN_FAILED, "RELEASE",
+		             &conn_canceled);
+}
+
+static void flush_on_loop(void *arg)
+{
+	struct qp_call *call = arg;
+	struct ndx_spi_qp *qp = call->qp;
+	struct ndx_adapter *adapter = qp->object.adapter;
+	struct ndx_connector *c;
+
+	adapter_lock(adapter);
+	c = qp->connector;
+	if (c != NULL)
+		conn_hurry(c);
+	if (c != NULL && c->phase == CONN_UP) {
+		conn_step(c, DISCONNECT_EV_FLUSH);
+	} else {
+		if (c != NULL)
+			leave_attempt(c);
+		adapter->ops->qp_cancel(qp);
+	}
+	adapter_unlock(adapter);
+	/* What the provider has reported already need not wait for the next round. */
+	if (c != NULL)
+		connector_work(c);
+}
+
+/* Until the queue pair's connection is over; false if the provider does not get there. */
+static bool wait_over(struct ndx_spi_qp *qp)
+{
+	struct ndx_adapter *adapter = qp->object.adapter;
+	uint64_t deadline = base_deadline(CORE_PROVIDER_PATIENCE_MS);
+	bool over;
+
+	adapter_lock(adapter);
+	while (qp->connector != NULL && !conn_is_over(qp->connector)) {
+		if (!base_loop_may_wait(adapter->loop) || !adapter_wait(adapter, deadline))
+			break;
+	}
+	over = qp->connector == NULL || conn_is_over(qp->connector);
+	adapter_unlock(adapter);
+	return over;
+}
+
+static void qp_get(struct ndx_spi_qp *qp)
+{
+	adapter_lock(qp->object.adapter);
+	qp->object.refs++;
+	adapter_unlock(qp->object.adapter);
+}
+
+static void qp_put(struct ndx_spi_qp *qp)
+{
+	struct ndx_adapter *adapter = qp->object.adapter;
+	struct ndx_qp_attr attr = qp->attr;
+	bool last;
+
+	adapter_lock(adapter);
+	last = --qp->object.refs == 0;
+	adapter_unlock(adapter);
+	if (!last)
+		return;
+	adapter_disown(adapter, &qp->object, CORE_QP);
+	adapter->ops->qp_destroy(qp);
+	cq_put(spi_cq(attr.receive_cq));
+	cq_put(spi_cq(attr.initiator_cq));
+	if (attr.srq != NULL)
+		srq_put(spi_srq(attr.srq));
+	adapter_put(adapter, true);
+}
+
+bool qp_flush(struct ndx_spi_qp *qp)
+{
+	struct qp_call call = {.qp = qp};
+	bool over;
+
+	/* A callback that the end of the connection causes may close the queue pair. */
+	qp_get(qp);
+	base_loop_call(qp->object.adapter->loop, flush_on_loop, &call);
+	over = wait_over(qp);
+	qp_put(qp);
+	return over;
+}
+
+/* First half of close: the connection begins to end. */
+static void begin_close(void *arg)
+{
+	struct qp_call *call = arg;
+	struct ndx_connector *c;
+
+	adapter_lock(call->qp->object.adapter);
+	c = call->qp->connector;
+	if (c != NULL)
+		conn_hurry(c);
+	if (c != NULL && c->phase == CONN_UP)
+		conn_step(c, DISCONNECT_EV_RELEASE);
+	else if (c != NULL)
+		leave_attempt(c);
+	adapter_unlock(call->qp->object.adapter);
+	if (c != NULL)
+		connector_work(c);
+}
+
+/* Own requests have ended, or the connection is ending anyway. */
+static bool is_drained(const struct ndx_connector *c)
+{
+	return c == NULL || c->phase != CONN_UP || disconnect_is_drained(&c->machine);
+}
+
+static void wait_drained(struct ndx_spi_qp *qp)
+{
+	struct ndx_adapter *adapter = qp->object.adapter;
+	uint64_t deadline = base_deadline(CORE_PROVIDER_PATIENCE_MS);
+
+	adapter_lock(adapter);
+	while (!is_drained(qp->connector)) {
+		/* In a callback nobody else can drive the drain: it ends here, abortively. */
+		if (!base_loop_may_wait(adapter->loop) || !adapter_wait(adapter, deadline))
+			break;
+	}
+	adapter_unlock(adapter);
+}
+
+/*
+ * Messages may be under way for receives that are about to be cancelled; a stack that cannot refuse
+ * one has to break the connection then. The peer's goodbye says that there are none, and mostly it
+ * comes at once.
+ */
+static void wait_goodbye(struct ndx_spi_qp *qp)
+{
+	struct ndx_adapter *adapter = qp->object.adapter;
+	uint64_t deadline;
+	uint32_t ms;
+
+	adapter_lock(adapter);
+	ms = qp->connector == NULL ? 0 : qp->connector->attr.drain_timeout_ms;
+	deadline = base_deadline(ms < GOODBYE_PATIENCE_MS ? ms : GOODBYE_PATIENCE_MS);
+	while (qp->connector != NULL && qp->connector->phase == CONN_UP &&
+	       !conn_is_over(qp->connector)) {
+		if (!base_loop_may_wait(adapter->loop) || !adapter_wait(adapter, deadline))
+			break;
+	}
+	adapter_unlock(adapter);
+}
+
+/* Second half: take the queue pair out of a goodbye that goes on without it. */
+static void end_close(void *arg)
+{
+	struct qp_call *call = arg;
+	struct ndx_spi_qp *qp = call->qp;
+	struct ndx_adapter *adapter = qp->object.adapter;
+	enum ndx_status st = NDX_E_DEVICE_BUSY;
+	struct ndx_connector *c;
+
+	adapter_lock(adapter);
+	c = qp->connector;
+	call->again = false;
+	if (c != NULL && !conn_is_over(c)) {
+		enum disconnect_state state = disconnect_get_state(&c->machine);
+		bool waits = state == DISCONNECT_STATE_WAIT || state == DISCONNECT_STATE_WAIT_A ||
+		             state == DISCONNECT_STATE_WAIT_P;
+
+		if (waits)
+			st = adapter->ops->conn_detach(c->native);
+		call->again = st == NDX_PENDING && call->can_wait;
+		if (st == NDX_OK)
+			conn_release_qp(c);
+		else if (!call->again)
+			conn_step(c, DISCONNECT_EV_FLUSH);
+	}
+	adapter_unlock(adapter);
+	if (c != NULL)
+		connector_work(c);
+}
+
+/* A provider that needs the queue pair for longer is asked a last time, and then it is taken away:
+ * the connection ends abortively. */
+static void detach(struct qp_call *call)
+{
+	struct ndx_adapter *adapter = call->qp->object.adapter;
+	const uint64_t deadline = base_deadline(DETACH_MS);
+
+	call->can_wait = base_loop_may_wait(adapter->loop);
+	base_loop_call(adapter->loop, end_close, call);
+	while (call->again) {
+		adapter_lock(adapter);
+		(void)adapter_wait(adapter, base_deadline(DETACH_STEP_MS));
+		adapter_unlock(adapter);
+		call->can_wait = base_now_ns() < deadline;
+		base_loop_call(adapter->loop, end_close, call);
+	}
+}
+
+static void part(void *arg)
+{
+	struct qp_call *call = arg;
+
+	adapter_lock(call->qp->object.adapter);
+	if (call->qp->connector != NULL)
+		conn_release_qp(call->qp->connector);
+	adapter_unlock(call->qp->object.adapter);
+}
+
+void qp_close(struct ndx_spi_qp *qp)
+{
+	struct qp_call call = {.qp = qp};
+	struct ndx_loop *loop = qp->object.adapter->loop;
+
+	base_loop_call(loop, begin_close, &call);
+	wait_drained(qp);
+	wait_goodbye(qp);
+	detach(&call);
+	if (!wait_over(qp)) {
+		/* Freeing memory that a device may still write to is worse than losing it. */
+		log_error(0,
+		          "ndx_qp_close: the device did not let go of qp#%u in %u ms; it is leaked",
+		          qp->object.id, CORE_PROVIDER_PATIENCE_MS);
+		return;
+	}
+	base_loop_call(loop, part, &call);
+	qp_put(qp);
+}

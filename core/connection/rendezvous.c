@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connectors whose ends were told of each other out of band.
+ *
+ * The server's end listens, at the own address by which the client gets here; the client's end
+ * connects there and brings both cookies as private data. Nobody thinks in between: the request is
+ * accepted, the answer completed, as soon as both ends know of each other.
+ */
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "base_ov.h"
+#include "base_sockaddr.h"
+#include "connection.h"
+
+/* Requests that come before the server's end has been told of its client. */
+#define MEETING_BACKLOG 0u
+
+void conn_meeting_close(void *arg)
+{
+	struct ndx_adapter *adapter = arg;
+	struct ndx_listener *l;
+
+	do {
+		adapter_lock(adapter);
+		l = adapter->meeting_users == 0 ? listener_find_meeting(adapter, NULL) : NULL;
+		adapter_unlock(adapter);
+		if (l != NULL)
+			listener_close(l);
+	} while (l != NULL);
+}
+
+void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_status status)
+{
+	const struct conn_result result = {
+		.status = status,
+		.cause = status == NDX_E_IO_TIMEOUT ? "the described peer did not come in time"
+	                                            : ""};
+	struct ndx_overlapped *ov = c->ov;
+
+	c->ov = NULL;
+	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	if (c->direct.on)
+		c->adapter->ops->conn_abandon(c->native);
+	conn_release_qp(c);
+	conn_meeting_end(c);
+	conn_direct_end(c);
+	conn_enter(c, CONN_FAILED, event, &result);
+	if (status != NDX_E_CANCELED)
+		conn_log_failure(c, "connecting failed", &result);
+	conn_complete_ov(c, &ov, status, 0, 0);
+}
+
+/* By which own address a peer gets here. */
+static enum ndx_status choose_address(const struct ndx_adapter *adapter,
+                                      const struct sockaddr_storage *near,
+                                      struct sockaddr_storage *out)
+{
+	const struct ndx_provider_ops *ops = adapter->ops;
+	const size_t count = ops->adapter_addresses(adapter->native, NULL, 0);
+	struct sockaddr_storage *own;
+
+	if (count == 0)
+		return fail(NDX_E_DEVICE_NOT_READY, 0, "%s has no address to be reached at",
+		            adapter->info.uri);
+	own = calloc(count, sizeof(*own));
+	if (own == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "no memory for a list of addresses");
+	(void)ops->adapter_addresses(adapter->native, own, count);
+	*out = *base_sockaddr_nearest(own, count, near);
+	free(own);
+	return NDX_OK;
+}
+
+/* Control thread, lock not held: the adapter listens there for those who come. Counts a user. */
+static enum ndx_status open_meeting(struct ndx_adapter *adapter,
+                                    const struct sockaddr_storage *address,
+                                    struct ndx_listener **out)
+{
+	struct ndx_listener *l;
+	enum ndx_status st;
+
+	adapter_lock(adapter);
+	adapter->meeting_users++;
+	*out = listener_find_meeting(adapter, address);
+	adapter_unlock(adapter);
+	if (*out != NULL)
+		return NDX_OK;
+	st = listener_create(adapter, &l);
+	if (st != NDX_OK)
+		goto fail_listener;
+	listener_set_meeting(l);
+	st = listener_bind(l, (const struct sockaddr *)address, base_sockaddr_len(address));
+	if (st == NDX_OK)
+		st = listener_listen(l, MEETING_BACKLOG);
+	if (st != NDX_OK)
+		goto fail_listen;
+	*out = l;
+	return NDX_OK;
+fail_listen:
+	listener_close(l);
+fail_listener:
+	adapter_lock(adapter);
+	conn_meeting_drop_user(adapter);
+	adapter_unlock(adapter);
+	return st;
+}
+
+struct describe_call {
+	struct ndx_connector *c;
+	struct ndx_spi_qp *qp;
+	enum ndx_role role;
+	uint32_t inbound;
+	uint32_t outbound;
+	const struct sockaddr_storage *near;
+	struct sockaddr_storage own;   /* by which the peer gets here */
+	struct ndx_listener *listener; /* there; servers */
+	struct ndx_peer_description out;
+	enum ndx_status status;
+	struct call_text said;
+};
+
+/* Lock held. */
+static enum ndx_status check_describe(const struct ndx_connector *c, const struct ndx_spi_qp *qp)
+{
+	if (c->phase == CONN_NEW && (!c->bound || conn_is_direct(c)))
+		return conn_check_qp("ndx_connector_describe", c, qp);
+	if (c->phase == CONN_NEW)
+		return fail(
+			NDX_E_INVALID_DEVICE_STATE, 0,
+			"ndx_connector_describe: the connector is bound, and %s does not connect "
+			"queue pairs by their numbers: create one and do not bind it, or take an "
+			"adapter that does",
+			c->adapter->info.uri);
+	if (c->phase == CONN_WANTED || c->phase == CONN_REQUESTED || c->phase == CONN_GONE ||
+	    c->phase == CONN_FAILED || (c->phase == CONN_UP && conn_is_over(c)))
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "ndx_connector_describe: the connector failed, ended, or is a "
+		            "listener's; create a new one");
+	return fail(NDX_E_CONNECTION_ACTIVE, 0, "ndx_connector_describe: the connector is in use");
+}
+
+/* Lock held. */
+static void fill(const struct ndx_connector *c, struct ndx_peer_description *out)
+{
+	const struct ndx_spi_adapter *native = c->adapter->native;
+
+	memset(out, 0, sizeof(*out));
+	out->kind = NDX_DESCRIPTION_MEETING;
+	out->inbound_read_limit = c->own.inbound_read_limit;
+	out->outbound_read_limit = c->own.outbound_read_limit;
+	(void)snprintf(out->stack, sizeof(out->stack), "%s",
+	               native->stack != NULL ? native->stack : native->provider->name);
+	memcpy(out->cookie, c->meeting.own, CONN_COOKIE);
+}
+
+/* Lock held: likewise, where the provider connects queue pairs. */
+static enum ndx_status begin_direct(struct describe_call *call)
+{
+	struct ndx_connector *c = call->c;
+	enum ndx_status st;
+
+	conn_attach(c, call->qp);
+	st = conn_direct_describe(c, call->near, &call->out);
+	if (st != NDX_OK) {
+		conn_release_qp(c);
+		return st;
+	}
+	c->passive = call->role == NDX_ROLE_SERVER;
+	conn_enter(c, CONN_DESCRIBED, "DESCRIBE", &conn_fine);
+	return NDX_OK;
+}
+
+static uint32_t scope_of(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+
+	return address->ss_family == AF_INET6 ? v6->sin6_scope_id : 0;
+}
+
+/* Lock held: the connector takes its queue pair. */
+static enum ndx_status begin(struct describe_call *call)
+{
+	struct ndx_connector *c = call->c;
+	enum ndx_status st = check_describe(c, call->qp);
+
+	if (st == NDX_OK)
+		st = base_random(c->meeting.own, CONN_COOKIE);
+	if (st != NDX_OK)
+		return st;
+	conn_set_wishes(c, call->inbound, call->outbound, NULL, 0);
+	if (conn_is_direct(c))
+		return begin_direct(call);
+	c->meeting.inbound_read_limit = call->inbound;
+	c->meeting.outbound_read_limit = call->outbound;
+	c->meeting.server = call->role == NDX_ROLE_SERVER;
+	c->meeting.listener = call->listener;
+	c->meeting.scope = scope_of(&call->own);
+	c->meeting.on = true;
+	c->passive = c->meeting.server;
+	conn_attach(c, call->qp);
+	conn_enter(c, CONN_DESCRIBED, "DESCRIBE", &conn_fine);
+	fill(c, &call->out);
+	return NDX_OK;
+}
+
+static void describe_on_loop(void *arg)
+{
+	struct describe_call *call = arg;
+	struct ndx_adapter *adapter = call->c->adapter;
+	const bool direct = conn_is_direct(call->c);
+	const bool server = call->role == NDX_ROLE_SERVER && !direct;
+	socklen_t len = sizeof(call->out.address);
+
+	call_text_begin();
+	call->status = direct ? NDX_OK : choose_address(adapter, call->near, &call->own);
+	if (call->status == NDX_OK && server)
+		call->status = open_meeting(adapter, &call->own, &call->listener);
+	if (call->status == NDX_OK) {
+		adapter_lock(adapter);
+		call->status = begin(call);
+		if (server && call->status == NDX_OK)
+			base_list_add(&adapter->described, &call->c->meeting.node);
+		else if (server)
+			conn_meeting_drop_user(adapter);
+		adapter_unlock(adapter);
+	}
+	if (server && call->status == NDX_OK)
+		(void)listener_get_local_address(call->listener,
+		                                 (struct sockaddr *)&call->out.address, &len);
+	call_text_take(&call->said);
+}
+
+enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, enum ndx_role role,
+                                   uint32_t inbound_read_limit, uint32_t outbound_read_limit,
+                                   const struct sockaddr_storage *near,
+                                   struct ndx_peer_description *out)
+{
+	struct describe_call call = {.c = c,
+	                             .role = role,
+	                             .inbound = inbound_read_limit,
+	                             .outbound = outbound_read_limit,
+	                             .near = near};
+
+	if (c == NULL || qp == NULL || out == NULL ||
+	    (role != NDX_ROLE_CLIENT && role != NDX_ROLE_SERVER))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_describe: NULL argument, or no such role");
+	if (!conn_is_direct(c) && (c->adapter->info.max_caller_data < CONN_COOKIES ||
+	                           c->adapter->info.max_callee_data < CONN_COOKIE))
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ndx_connector_describe: %s carries too little private data",
+		            c->adapter->info.uri);
+	call.qp = spi_qp(qp);
+	base_loop_call(c->adapter->loop, describe_on_loop, &call);
+	if (call.status == NDX_OK)
+		*out = call.out;
+	return call_text_give(call.status, &call.said);
+}
+
+static enum ndx_status check_peer(const struct ndx_connector *c,
+                                  const struct ndx_peer_description *peer)
+{
+	struct ndx_peer_description own;
+	const char *fault = NULL;
+
+	fill(c, &own);
+	if (peer->kind != NDX_DESCRIPTION_MEETING)
+		fault = "it is of another kind";
+	else if (strncmp(peer->stack, own.stack, sizeof(own.stack)) != 0)
+		fault = "it is of another stack";
+	else if (memcmp(peer->cookie, c->meeting.own, CONN_COOKIE) == 0)
+		fault = "it is the own one";
+	else if (!c->meeting.server && !base_sockaddr_valid((const struct sockaddr *)&peer->address,
+	                                                    sizeof(peer->address)))
+		fault = "it has no address, as if it were a client's";
+	else if (!c->meeting.server && base_sockaddr_is_any(&peer->address))
+		fault = "its address is the unspecified one";
+	if (fault == NULL)
+		return NDX_OK;
+	return fail(NDX_E_INVALID_PARAMETER, 0,
+	            "ndx_connector_connect_peer: this cannot be the peer's description: %s", fault);
+}
+
+/* A link-local address says nothing of the link, and what it is called is each host's own affair.
+ */
+static void give_scope(struct sockaddr_storage *address, uint32_t scope)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+
+	if (address->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) &&
+	    v6->sin6_scope_id == 0)
+		v6->sin6_scope_id = scope;
+}
+
+/* Lock held, checked, `ov` begun. */
+static void start(struct ndx_connector *c, const struct ndx_peer_description *peer)
+{
+	uint8_t cookies[CONN_COOKIES];
+
+	memcpy(c->meeting.peer, peer->cookie, CONN_COOKIE);
+	if (c->meeting.server) {
+		conn_enter(c, CONN_WANTED, "CONNECT_PEER", &conn_fine);
+		if (c->attr.connect_timeout_ms != NDX_INFINITE)
+			base_timer_set(c->adapter->loop, &c->connect_timer,
+			               c->attr.connect_timeout_ms);
+		listener_look_again(c->meeting.listener);
+		return;
+	}
+	memcpy(cookies, peer->cookie, CONN_COOKIE);
+	memcpy(cookies + CONN_COOKIE, c->meeting.own, CONN_COOKIE);
+	conn_set_wishes(c, c->meeting.inbound_read_limit, c->meeting.outbound_read_limit, cookies,
+	                sizeof(cookies));
+	c->destination = peer->address;
+	give_scope(&c->destination, c->meeting.scope);
+	c->destination_len = base_sockaddr_len(&peer->address);
+	c->peer_known = false;
+	conn_enter(c, CONN_CONNECTING, "CONNECT_PEER", &conn_fine);
+	conn_command(c, CONN_DO_CONNECT);
+}
+
+enum ndx_status conn_connect_peer(struct ndx_connector *c, const struct ndx_peer_description *peer,
+                                  struct ndx_overlapped *ov)
+{
+	enum ndx_status st;
+
+	adapter_lock(c->adapter);
+	if (c->phase != CONN_DESCRIBED)
+		st = fail(NDX_E_CONNECTION_INVALID, 0,
+		          "ndx_connector_connect_peer: call ndx_connector_describe() first");
+	else
+		st = c->direct.on ? conn_direct_check(c, peer) : check_peer(c, peer);
+	if (st == NDX_OK)
+		st = base_ov_begin(ov, c->adapter->loop);
+	if (st == NDX_OK) {
+		st = NDX_PENDING;
+		c->ov = ov;
+		if (c->direct.on)
+			conn_direct_start(c, peer);
+		else
+			start(c, peer);
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which connector a request is for, when the ends were told of each other out of band. */
+#include <string.h>
+
+#include "base_container_of.h"
+#include "connection.h"
+
+bool conn_meeting_right(const struct ndx_connector *c)
+{
+	return c->peer.private_data_len == CONN_COOKIE &&
+	       memcmp(c->peer.private_data, c->meeting.peer, CONN_COOKIE) == 0;
+}
+
+bool conn_meeting_find(struct ndx_adapter *adapter, const struct ndx_spi_request *request,
+                       struct ndx_connector **c)
+{
+	const uint8_t *said = request->params.private_data;
+
+	if (request->params.private_data_len != CONN_COOKIES)
+		return false;
+	for (struct base_list *n = adapter->described.next; n != &adapter->described; n = n->next) {
+		struct ndx_connector *k = container_of(n, struct ndx_connector, meeting.node);
+
+		if (memcmp(said, k->meeting.own, CONN_COOKIE) != 0)
+			continue;
+		if (k->phase == CONN_DESCRIBED)
+			return true; /* not told yet whom to expect */
+		if (k->phase != CONN_WANTED ||
+		    memcmp(said + CONN_COOKIE, k->meeting.peer, CONN_COOKIE) != 0)
+			return false;
+		*c = k;
+		return true;
+	}
+	return false;
+}
+
+void conn_meeting_accept(struct ndx_connector *c)
+{
+	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	conn_set_wishes(c, c->meeting.inbound_read_limit, c->meeting.outbound_read_limit,
+	                c->meeting.own, CONN_COOKIE);
+	conn_agree(c);
+	c->own.inbound_read_limit = c->native->inbound_read_limit;
+	c->own.outbound_read_limit = c->native->outbound_read_limit;
+	conn_enter(c, CONN_ACCEPTING, "ACCEPT", &conn_fine);
+	conn_command(c, CONN_DO_ACCEPT);
+}
+
+void listener_look_again(struct ndx_listener *l)
+{
+	base_loop_post(l->adapter->loop, &l->work);
+}
+
+/* Lock held. */
+void conn_meeting_drop_user(struct ndx_adapter *adapter)
+{
+	if (--adapter->meeting_users == 0)
+		base_loop_post(adapter->loop, &adapter->meeting_job);
+}
+
+void conn_meeting_end(struct ndx_connector *c)
+{
+	struct ndx_adapter *adapter = c->adapter;
+
+	if (!c->meeting.on)
+		return;
+	c->meeting.on = false;
+	if (!c->meeting.server)
+		return;
+	base_list_remove(&c->meeting.node);
+	listener_look_again(c->meeting.listener); /* its client may be waiting */
+	conn_meeting_drop_user(adapter);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The upcalls that providers are given. */
+#include "base_ov.h"
+#include "connection.h"
+
+static void host_say(struct ndx_spi_conn *conn, enum ndx_spi_word word)
+{
+	struct ndx_connector *c = conn->front;
+
+	if (c->direct.wire != NULL)
+		wire_say(c->direct.wire, word);
+}
+
+const struct ndx_host core_host = {
+	.abi = NDX_SPI_ABI,
+	.complete = base_ov_complete,
+	.request = listener_request,
+	.listener_failed = listener_failed,
+	.connected = host_connected,
+	.established = host_established,
+	.report = host_report,
+	.say = host_say,
+};

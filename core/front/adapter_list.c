@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The list of adapters, for who chooses one. */
+#include <ndx/adapter.h>
+
+#include <stdlib.h>
+
+#include "base_log.h"
+#include "base_thread.h"
+#include "list.h"
+
+enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *count)
+{
+	struct listing all = {0};
+	sigset_t before;
+
+	if (entries == NULL || count == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_adapter_list: %s is NULL; pass where to put the list",
+		            entries == NULL ? "entries" : "count");
+	/* As ndx_adapter_open(): no handler runs while a stack holds its locks. */
+	base_signals_block(&before);
+	list_all(&all);
+	base_signals_restore(&before);
+	if (all.status != NDX_OK) {
+		const enum ndx_status st = all.status;
+
+		list_clear(&all);
+		return st;
+	}
+	*entries = all.entries;
+	*count = all.count;
+	return NDX_OK;
+}
+
+void ndx_adapter_list_free(struct ndx_adapter_entry *entries)
+{
+	free(entries);
+}

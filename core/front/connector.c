@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connectors, the caller's side: checks, and commands for the control thread. What the control
+ * thread does with them is in core/connection: work.c, and close.c for giving up and closing.
+ */
+#include <ndx/connector.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "base_ov.h"
+#include "base_sockaddr.h"
+#include "connection.h"
+
+#define DRAIN_TIMEOUT_MAX_MS 2000u
+#define DISCONNECT_TIMEOUT_MS 5000u
+#define PSN_MAX 0xffffffu
+
+void ndx_connector_attr_init(struct ndx_connector_attr *attr)
+{
+	*attr = (struct ndx_connector_attr){
+		.size = sizeof(*attr),
+		.drain_timeout_ms = DRAIN_TIMEOUT_MAX_MS,
+		.disconnect_timeout_ms = DISCONNECT_TIMEOUT_MS,
+		.connect_timeout_ms = NDX_INFINITE,
+		.psn = NDX_PSN_RANDOM,
+	};
+}
+
+static enum ndx_status check_attr(const struct ndx_connector_attr *attr)
+{
+	if (attr->size < sizeof(*attr))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_create: attr->size is %zu, must be at least %zu; call "
+		            "ndx_connector_attr_init() first",
+		            attr->size, sizeof(*attr));
+	if (attr->drain_timeout_ms > DRAIN_TIMEOUT_MAX_MS)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_create: drain_timeout_ms %u is beyond %u",
+		            attr->drain_timeout_ms, DRAIN_TIMEOUT_MAX_MS);
+	if (attr->disconnect_timeout_ms <= attr->drain_timeout_ms ||
+	    attr->disconnect_timeout_ms == NDX_INFINITE)
+		return fail(
+			NDX_E_INVALID_PARAMETER, 0,
+			"ndx_connector_create: disconnect_timeout_ms %u must be finite and more "
+			"than drain_timeout_ms %u",
+			attr->disconnect_timeout_ms, attr->drain_timeout_ms);
+	if (attr->psn > PSN_MAX && attr->psn != NDX_PSN_RANDOM)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_create: psn 0x%x has more than 24 bits", attr->psn);
+	return NDX_OK;
+}
+
+static struct ndx_connector *alloc_connector(struct ndx_adapter *adapter,
+                                             const struct ndx_connector_attr *attr)
+{
+	struct ndx_connector *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->adapter = adapter;
+	if (attr != NULL)
+		c->attr = *attr;
+	else
+		ndx_connector_attr_init(&c->attr);
+	c->work = (struct base_job){.fn = connector_work, .arg = c};
+	c->connect_timer = (struct base_timer){.fn = conn_on_connect_timeout, .arg = c};
+	c->drain_timer = (struct base_timer){.fn = conn_on_drain_timeout, .arg = c};
+	c->disconnect_timer = (struct base_timer){.fn = conn_on_disconnect_timeout, .arg = c};
+	base_list_init(&c->wanted);
+	base_list_init(&c->meeting.node);
+	disconnect_init(&c->machine);
+	return c;
+}
+
+enum ndx_status ndx_connector_create(struct ndx_adapter *adapter,
+                                     const struct ndx_connector_attr *attr,
+                                     struct ndx_connector **out)
+{
+	struct ndx_connector *c;
+	enum ndx_status st;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_create: NULL argument");
+	if (attr != NULL) {
+		st = check_attr(attr);
+		if (st != NDX_OK)
+			return st;
+	}
+	c = alloc_connector(adapter, attr);
+	if (c == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a connector");
+	adapter_lock(adapter);
+	st = adapter->ops->conn_create(adapter->native, c, &c->native);
+	if (st == NDX_OK) {
+		c->native->front = c;
+		c->native->native = adapter->native;
+		adapter->refs++;
+		adapter->handles++;
+		c->id = stats_count_new(adapter, CORE_CONNECTOR);
+		base_list_add(&adapter->connectors, &c->node);
+	}
+	adapter_unlock(adapter);
+	if (st != NDX_OK) {
+		free(c);
+		return st;
+	}
+	*out = c;
+	return NDX_OK;
+}
+
+enum ndx_status ndx_connector_bind(struct ndx_connector *c, const struct sockaddr *address,
+                                   socklen_t address_len)
+{
+	enum ndx_status st;
+
+	if (c == NULL || !base_sockaddr_valid(address, address_len))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_bind: connector is NULL, or the address is neither IPv4 "
+		            "nor IPv6");
+	adapter_lock(c->adapter);
+	if (c->bound)
+		st = fail(NDX_E_ADDRESS_ALREADY_ASSOCIATED, 0,
+		          "ndx_connector_bind: the connector is bound already");
+	else if (c->phase != CONN_NEW)
+		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		          "ndx_connector_bind: the connector is in use; bind before connect");
+	else
+		st = c->adapter->ops->conn_bind(c->native, address, address_len);
+	if (st == NDX_OK)
+		c->bound = true;
+	adapter_unlock(c->adapter);
+	return st;
+}
+
+static enum ndx_status check_connect(const struct ndx_connector *c, const struct ndx_spi_qp *qp)
+{
+	switch (c->phase) {
+	case CONN_NEW:
+		return conn_check_qp("ndx_connector_connect", c, qp);
+	case CONN_DESCRIBED:
+	case CONN_CONNECTING:
+	case CONN_ANSWERED:
+	case CONN_COMPLETING:
+	case CONN_ACCEPTING:
+	case CONN_UP:
+		if (c->phase == CONN_UP && conn_is_over(c))
+			break;
+		return fail(NDX_E_CONNECTION_ACTIVE, 0,
+		            "ndx_connector_connect: the connector is in use");
+	case CONN_WANTED:
+	case CONN_REQUESTED:
+	case CONN_GONE:
+	case CONN_FAILED:
+		break;
+	}
+	return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+	            "ndx_connector_connect: the connector failed, ended, or is a listener's; "
+	            "create a new one");
+}
+
+static enum ndx_status check_destination(const struct sockaddr *destination, socklen_t len)
+{
+	struct sockaddr_storage to;
+
+	if (!base_sockaddr_valid(destination, len))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_connect: the destination is neither IPv4 nor IPv6");
+	base_sockaddr_copy(&to, destination, len);
+	if (base_sockaddr_is_any(&to))
+		return fail(NDX_E_BAD_NETWORK_NAME, 0,
+		            "ndx_connector_connect: the destination is the unspecified address; "
+		            "name a host");
+	return NDX_OK;
+}
+
+enum ndx_status ndx_connector_connect(struct ndx_connector *c, struct ndx_qp *qp,
+                                      const struct sockaddr *destination, socklen_t destination_len,
+                                      uint32_t inbound_read_limit, uint32_t outbound_read_limit,
+                                      const void *private_data, size_t private_data_len,
+                                      struct ndx_overlapped *ov)
+{
+	enum ndx_status st;
+
+	if (c == NULL || qp == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_connect: NULL argument");
+	st = check_destination(destination, destination_len);
+	if (st != NDX_OK)
+		return st;
+	st = conn_check_private_data("ndx_connector_connect", private_data, private_data_len,
+	                             c->adapter->info.max_caller_data);
+	if (st != NDX_OK)
+		return st;
+	adapter_lock(c->adapter);
+	st = check_connect(c, spi_qp(qp));
+	if (st == NDX_OK)
+		st = base_ov_begin(ov, c->adapter->loop);
+	if (st == NDX_OK) {
+		st = NDX_PENDING;
+		c->ov = ov;
+		base_sockaddr_copy(&c->destination, destination, destination_len);
+		c->destination_len = destination_len;
+		conn_set_wishes(c, inbound_read_limit, outbound_read_limit, private_data,
+		                private_data_len);
+		conn_attach(c, spi_qp(qp));
+		c->peer_known = false;
+		c->passive = false;
+		conn_enter(c, CONN_CONNECTING, "CONNECT", &conn_fine);
+		conn_command(c, CONN_DO_CONNECT);
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}
+
+enum ndx_status ndx_connector_complete_connect(struct ndx_connector *c, struct ndx_overlapped *ov)
+{
+	enum ndx_status st;
+
+	if (c == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_complete_connect: connector is NULL");
+	adapter_lock(c->adapter);
+	if (c->phase == CONN_GONE)
+		st = fail(c->gone_status, 0,
+		          "ndx_connector_complete_connect: the peer went away meanwhile");
+	else if (c->phase != CONN_ANSWERED)
+		st = fail(NDX_E_CONNECTION_INVALID, 0,
+		          "ndx_connector_complete_connect: no completed connect");
+	else
+		st = base_ov_begin(ov, c->adapter->loop);
+	if (st == NDX_OK) {
+		st = NDX_PENDING;
+		c->ov = ov;
+		conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
+		conn_command(c, CONN_DO_COMPLETE);
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}
+
+static enum ndx_status check_accept(const struct ndx_connector *c, const struct ndx_spi_qp *qp)
+{
+	switch (c->phase) {
+	case CONN_REQUESTED:
+		return conn_check_qp("ndx_connector_accept", c, qp);
+	case CONN_GONE:
+		return fail(c->gone_status, 0,
+		            "ndx_connector_accept: the active side gave up meanwhile");
+	case CONN_ACCEPTING:
+	case CONN_UP:
+	case CONN_CONNECTING:
+	case CONN_ANSWERED:
+	case CONN_COMPLETING:
+		return fail(NDX_E_CONNECTION_ACTIVE, 0,
+		            "ndx_connector_accept: the connector is connecting or connected");
+	case CONN_NEW:
+	case CONN_DESCRIBED:
+	case CONN_WANTED:
+	case CONN_FAILED:
+		break;
+	}
+	return fail(NDX_E_CONNECTION_INVALID, 0,
+	            "ndx_connector_accept: the connector holds no request");
+}
+
+enum ndx_status ndx_connector_accept(struct ndx_connector *c, struct ndx_qp *qp,
+                                     uint32_t inbound_read_limit, uint32_t outbound_read_limit,
+                                     const void *private_data, size_t private_data_len,
+                                     struct ndx_overlapped *ov)
+{
+	enum ndx_status st;
+
+	if (c == NULL || qp == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_accept: NULL argument");
+	st = conn_check_private_data("ndx_connector_accept", private_data, private_data_len,
+	                             c->adapter->info.max_callee_data);
+	if (st != NDX_OK)
+		return st;
+	adapter_lock(c->adapter);
+	st = check_accept(c, spi_qp(qp));
+	if (st == NDX_OK)
+		st = base_ov_begin(ov, c->adapter->loop);
+	if (st == NDX_OK) {
+		st = NDX_PENDING;
+		c->ov = ov;
+		conn_set_wishes(c, inbound_read_limit, outbound_read_limit, private_data,
+		                private_data_len);
+		conn_agree(c);
+		/* What goes out is already lowered to what the peer offered. */
+		c->own.inbound_read_limit = c->native->inbound_read_limit;
+		c->own.outbound_read_limit = c->native->outbound_read_limit;
+		conn_attach(c, spi_qp(qp));
+		conn_enter(c, CONN_ACCEPTING, "ACCEPT", &conn_fine);
+		conn_command(c, CONN_DO_ACCEPT);
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}
+
+enum ndx_status ndx_connector_notify_disconnect(struct ndx_connector *c, struct ndx_overlapped *ov)
+{
+	enum ndx_status st;
+
+	if (c == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_notify_disconnect: connector is NULL");
+	adapter_lock(c->adapter);
+	if (c->phase != CONN_UP)
+		st = fail(NDX_E_CONNECTION_INVALID, 0,
+		          "ndx_connector_notify_disconnect: never connected");
+	else if (c->ov_notify != NULL || c->indicated)
+		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		          "ndx_connector_notify_disconnect: one is in flight, or the indication "
+		          "was delivered already");
+	else
+		st = base_ov_begin(ov, c->adapter->loop);
+	if (st == NDX_OK) {
+		st = NDX_PENDING;
+		c->ov_notify = ov;
+		conn_command(c, CONN_DO_NOTIFY);
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}
+
+enum ndx_status ndx_connector_disconnect(struct ndx_connector *c, struct ndx_overlapped *ov)
+{
+	enum ndx_status st;
+
+	if (c == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_disconnect: connector is NULL");
+	adapter_lock(c->adapter);
+	if (c->phase != CONN_UP)
+		st = fail(NDX_E_CONNECTION_INVALID, 0, "ndx_connector_disconnect: never connected");
+	else if (c->ov_disconnect != NULL)
+		st = fail(NDX_E_CONNECTION_ACTIVE, 0,
+		          "ndx_connector_disconnect: a disconnect is in flight");
+	else
+		st = base_ov_begin(ov, c->adapter->loop);
+	if (st == NDX_OK) {
+		st = NDX_PENDING;
+		c->ov_disconnect = ov;
+		conn_command(c, CONN_DO_DISCONNECT);
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}
+
+enum ndx_status ndx_connector_reject(struct ndx_connector *c, const void *private_data,
+                                     size_t private_data_len)
+{
+	enum ndx_status st;
+
+	if (c == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_reject: connector is NULL");
+	st = conn_check_private_data("ndx_connector_reject", private_data, private_data_len,
+	                             c->adapter->info.max_callee_data);
+	if (st != NDX_OK)
+		return st;
+	return conn_reject(c, private_data, private_data_len);
+}
+
+enum ndx_status ndx_connector_cancel(struct ndx_connector *c)
+{
+	if (c == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_cancel: connector is NULL");
+	conn_cancel(c);
+	return NDX_OK;
+}
+
+void ndx_connector_close(struct ndx_connector *c)
+{
+	if (c == NULL)
+		return;
+	conn_close(c);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connectors: what they know. */
+#include <ndx/connector.h>
+
+#include <string.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "connection.h"
+
+const char *ndx_disconnect_reason_name(enum ndx_disconnect_reason reason)
+{
+	switch (reason) {
+	case NDX_DISCONNECT_NONE:
+		return "none";
+	case NDX_DISCONNECT_GRACEFUL:
+		return "graceful";
+	case NDX_DISCONNECT_ABORTED:
+		return "aborted";
+	case NDX_DISCONNECT_UNKNOWN:
+		return "unknown";
+	}
+	return "?";
+}
+
+enum ndx_status ndx_connector_get_read_limits(struct ndx_connector *c, uint32_t *inbound,
+                                              uint32_t *outbound)
+{
+	enum ndx_status st = NDX_OK;
+
+	if (c == NULL || inbound == NULL || outbound == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_get_read_limits: NULL argument");
+	adapter_lock(c->adapter);
+	if (c->peer_known && c->phase != CONN_FAILED && c->phase != CONN_NEW) {
+		*inbound = c->native->inbound_read_limit;
+		*outbound = c->native->outbound_read_limit;
+	} else {
+		st = fail(NDX_E_CONNECTION_INVALID, 0,
+		          "ndx_connector_get_read_limits: nothing agreed yet");
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}
+
+enum ndx_status ndx_connector_get_private_data(struct ndx_connector *c, void *buffer,
+                                               size_t *length)
+{
+	enum ndx_status st = NDX_OK;
+	size_t room;
+
+	if (c == NULL || length == NULL || (buffer == NULL && *length > 0))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_get_private_data: NULL argument");
+	adapter_lock(c->adapter);
+	room = *length;
+	if (!c->peer_known) {
+		st = fail(NDX_E_CONNECTION_INVALID, 0,
+		          "ndx_connector_get_private_data: the peer has said nothing yet");
+	} else {
+		*length = c->peer.private_data_len;
+		if (room < *length)
+			st = NDX_E_BUFFER_OVERFLOW;
+		else
+			room = *length;
+		if (room > 0)
+			memcpy(buffer, c->peer.private_data, room);
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}
+
+static enum ndx_status copy_address(struct ndx_connector *c, const struct sockaddr_storage *from,
+                                    struct sockaddr *address, socklen_t *length)
+{
+	enum ndx_status st = NDX_OK;
+	socklen_t room;
+
+	if (c == NULL || length == NULL || (address == NULL && *length > 0))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_get_..._address: NULL argument");
+	adapter_lock(c->adapter);
+	room = *length;
+	if (from->ss_family == AF_UNSPEC) {
+		st = fail(NDX_E_CONNECTION_INVALID, 0,
+		          "ndx_connector_get_..._address: not bound and not connected");
+	} else {
+		*length = base_sockaddr_len(from);
+		if (address == NULL || room < *length)
+			st = NDX_E_BUFFER_OVERFLOW;
+		else
+			memcpy(address, from, *length);
+	}
+	adapter_unlock(c->adapter);
+	return st;
+}
+
+enum ndx_status ndx_connector_get_local_address(struct ndx_connector *c, struct sockaddr *address,
+                                                socklen_t *length)
+{
+	return copy_address(c, c == NULL ? NULL : &c->native->local, address, length);
+}
+
+enum ndx_status ndx_connector_get_peer_address(struct ndx_connector *c, struct sockaddr *address,
+                                               socklen_t *length)
+{
+	return copy_address(c, c == NULL ? NULL : &c->native->peer, address, length);
+}
+
+enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connector *c)
+{
+	enum ndx_disconnect_reason reason;
+
+	if (c == NULL)
+		return NDX_DISCONNECT_NONE;
+	adapter_lock(c->adapter);
+	reason = conn_reason(c);
+	adapter_unlock(c->adapter);
+	return reason;
+}
+
+uint32_t ndx_connector_get_id(const struct ndx_connector *connector)
+{
+	return connector == NULL ? 0 : connector->id;
+}
+
+enum ndx_status ndx_connector_get_history(struct ndx_connector *c, struct ndx_transition *list,
+                                          size_t *count, uint64_t *total)
+{
+	if (c == NULL || count == NULL || (list == NULL && *count > 0))
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_get_history: NULL argument");
+	adapter_lock(c->adapter);
+	conn_get_history(c, list, count, total);
+	adapter_unlock(c->adapter);
+	return NDX_OK;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ordinary case in one call each, on top of the public calls. */
+#include <ndx/helpers.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "connection.h"
+
+/* Milliseconds until the deadline. */
+static uint32_t left(uint64_t deadline)
+{
+	uint64_t now = base_now_ns();
+
+	if (deadline == UINT64_MAX)
+		return NDX_INFINITE;
+	if (now >= deadline)
+		return 0;
+	return (uint32_t)((deadline - now + 999999) / 1000000);
+}
+
+/* Wait for one step; when time is over it is cancelled, so that `ov` may go. */
+static enum ndx_status wait_step(struct ndx_connector *c, struct ndx_overlapped *ov,
+                                 enum ndx_status started, uint64_t deadline, const char *what)
+{
+	enum ndx_status st;
+
+	if (started != NDX_PENDING)
+		return started;
+	st = ndx_overlapped_wait(ov, left(deadline));
+	if (st != NDX_PENDING)
+		return st;
+	(void)ndx_connector_cancel(c);
+	st = ndx_overlapped_status(ov);
+	if (st == NDX_E_CANCELED)
+		return fail(NDX_E_IO_TIMEOUT, 0, "%s: time is over", what);
+	return st;
+}
+
+static enum ndx_status refuse_in_callback(const struct ndx_adapter *adapter, const char *call)
+{
+	if (base_loop_may_wait(adapter->loop))
+		return NDX_OK;
+	return fail(NDX_E_WOULD_BLOCK, 0, "%s: blocks, and this is a callback", call);
+}
+
+enum ndx_status ndx_connect_to(struct ndx_adapter *adapter, struct ndx_qp *qp,
+                               const struct sockaddr *destination, socklen_t destination_len,
+                               const void *private_data, size_t private_data_len,
+                               uint32_t timeout_ms, struct ndx_connector **out)
+{
+	uint64_t deadline = base_deadline(timeout_ms);
+	struct ndx_overlapped ov = {0};
+	struct ndx_connector *c;
+	enum ndx_status st;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connect_to: NULL argument");
+	st = refuse_in_callback(adapter, "ndx_connect_to");
+	if (st != NDX_OK)
+		return st;
+	st = ndx_connector_create(adapter, NULL, &c);
+	if (st != NDX_OK)
+		return st;
+	st = ndx_connector_connect(c, qp, destination, destination_len, UINT32_MAX, UINT32_MAX,
+	                           private_data, private_data_len, &ov);
+	st = wait_step(c, &ov, st, deadline, "ndx_connect_to");
+	if (st != NDX_OK)
+		goto close_connector;
+	st = ndx_connector_complete_connect(c, &ov);
+	st = wait_step(c, &ov, st, deadline, "ndx_connect_to");
+	if (st != NDX_OK)
+		goto close_connector;
+	*out = c;
+	return NDX_OK;
+
+close_connector:
+	ndx_connector_close(c);
+	return st;
+}
+
+/* One request: taken and accepted. *again: the peer gave up half-way. */
+static enum ndx_status accept_one(struct ndx_listener *listener, struct ndx_connector *c,
+                                  struct ndx_qp *qp, const void *private_data,
+                                  size_t private_data_len, uint64_t deadline, bool *again)
+{
+	struct ndx_overlapped ov = {0};
+	enum ndx_status st;
+
+	*again = false;
+	st = ndx_listener_get_connection_request(listener, c, &ov);
+	st = wait_step(c, &ov, st, deadline, "ndx_accept_from");
+	if (st != NDX_OK)
+		return st;
+	st = ndx_connector_accept(c, qp, UINT32_MAX, UINT32_MAX, private_data, private_data_len,
+	                          &ov);
+	st = wait_step(c, &ov, st, deadline, "ndx_accept_from");
+	*again = st == NDX_E_CONNECTION_ABORTED || st == NDX_E_CONNECTION_REFUSED;
+	return st;
+}
+
+enum ndx_status ndx_accept_from(struct ndx_adapter *adapter, struct ndx_listener *listener,
+                                struct ndx_qp *qp, const void *private_data,
+                                size_t private_data_len, uint32_t timeout_ms,
+                                struct ndx_connector **out)
+{
+	uint64_t deadline = base_deadline(timeout_ms);
+	struct ndx_connector *c = NULL;
+	enum ndx_status st;
+	bool again = true;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_accept_from: NULL argument");
+	st = refuse_in_callback(adapter, "ndx_accept_from");
+	if (st != NDX_OK)
+		return st;
+	while (again) {
+		st = ndx_connector_create(adapter, NULL, &c);
+		if (st != NDX_OK)
+			return st;
+		st = accept_one(listener, c, qp, private_data, private_data_len, deadline, &again);
+		if (st != NDX_OK)
+			ndx_connector_close(c);
+	}
+	if (st == NDX_OK)
+		*out = c;
+	return st;
+}
+
+enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout_ms)
+{
+	struct ndx_overlapped ov = {0};
+	enum ndx_status st;
+
+	if (connector == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_disconnect: connector is NULL");
+	st = refuse_in_callback(connector->adapter, "ndx_disconnect");
+	if (st != NDX_OK)
+		return st;
+	st = ndx_connector_disconnect(connector, &ov);
+	if (st != NDX_PENDING)
+		return st;
+	st = ndx_overlapped_wait(&ov, timeout_ms);
+	if (st != NDX_PENDING)
+		return st;
+	/* Not ndx_connector_cancel(): a notify_disconnect may be the caller's, too. */
+	conn_withdraw_disconnect(connector, &ov);
+	st = ndx_overlapped_status(&ov);
+	if (st == NDX_E_CANCELED)
+		return fail(NDX_E_IO_TIMEOUT, 0,
+		            "ndx_disconnect: the peer's goodbye has not come in %u ms; the "
+		            "teardown goes on",
+		            timeout_ms);
+	return st;
+}
+
+enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, void *buffer, size_t length,
+                                    uint32_t flags, struct ndx_mr **out)
+{
+	struct ndx_overlapped ov = {0};
+	struct ndx_mr *mr;
+	enum ndx_status st;
+
+	if (out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_register_new: out is NULL");
+	st = ndx_mr_create(adapter, &mr);
+	if (st != NDX_OK)
+		return st;
+	st = ndx_mr_register(mr, buffer, length, flags, &ov);
+	if (st == NDX_PENDING)
+		st = ndx_overlapped_wait(&ov, NDX_INFINITE);
+	if (st != NDX_OK) {
+		ndx_mr_close(mr);
+		return st;
+	}
+	*out = mr;
+	return NDX_OK;
+}
+
+enum ndx_status ndx_listen_on(struct ndx_adapter *adapter, const struct sockaddr *address,
+                              socklen_t address_len, uint32_t backlog, struct ndx_listener **out)
+{
+	struct ndx_listener *l;
+	enum ndx_status st;
+
+	if (out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_listen_on: out is NULL");
+	st = ndx_listener_create(adapter, &l);
+	if (st != NDX_OK)
+		return st;
+	st = ndx_listener_bind(l, address, address_len);
+	if (st == NDX_OK)
+		st = ndx_listener_listen(l, backlog);
+	if (st != NDX_OK) {
+		ndx_listener_close(l);
+		return st;
+	}
+	*out = l;
+	return NDX_OK;
+}

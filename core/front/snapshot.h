@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A copy of everything that a snapshot shows, taken at one moment. */
+#ifndef FRONT_SNAPSHOT_H
+#define FRONT_SNAPSHOT_H
+
+#include "connection.h"
+
+#define SNAPSHOT_COUNTERS 16
+
+/* A provider's own. */
+struct snapshot_counters {
+	size_t count;
+	const char *names[SNAPSHOT_COUNTERS];
+	uint64_t values[SNAPSHOT_COUNTERS];
+};
+
+struct snapshot_qp {
+	uint32_t id;
+	bool counted;
+	struct ndx_qp_stats stats;
+	struct snapshot_counters own;
+};
+
+struct snapshot_cq {
+	uint32_t id;
+	bool counted;
+	struct ndx_cq_stats stats;
+};
+
+struct snapshot_connector {
+	struct conn_grave what;
+	const char *state; /* NULL: it is gone */
+	bool closed;       /* the handle; a goodbye is under way */
+	enum ndx_disconnect_reason reason;
+};
+
+struct snapshot {
+	struct ndx_adapter_info info;
+	struct ndx_adapter_stats stats;
+	struct snapshot_counters own;
+	struct snapshot_qp *qps;
+	struct snapshot_cq *cqs;
+	struct snapshot_connector *connectors;
+	struct listener_view *listeners;
+	size_t qp_count, cq_count, connector_count, listener_count;
+	struct snapshot_connector graves[CORE_GRAVES];
+	size_t grave_count;
+};
+
+/* Out of memory: false, and nothing is there. */
+bool snapshot_take(struct ndx_adapter *adapter, struct snapshot *out);
+void snapshot_free(struct snapshot *s);
+/* To be freed; NULL: out of memory. */
+char *snapshot_json(const struct snapshot *s);
+
+#endif

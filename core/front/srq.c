@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared receive queues. */
+#include <ndx/srq.h>
+
+#include "adapter.h"
+#include "base_log.h"
+#include "base_ov.h"
+#include "front.h"
+
+enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint32_t max_sge,
+                               uint32_t threshold, uint16_t group, uint64_t affinity,
+                               struct ndx_srq **out)
+{
+	struct ndx_spi_srq *srq = NULL;
+	enum ndx_status st;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_srq_create: NULL argument");
+	if (!(adapter->info.capabilities & NDX_CAP_SRQ))
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ndx_srq_create: %s has no shared receive queues", adapter->info.uri);
+	if (depth == 0 || depth > adapter->info.max_shared_receive_queue_depth)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_srq_create: depth %u is not in 1..%u of %s", depth,
+		            adapter->info.max_shared_receive_queue_depth, adapter->info.uri);
+	if (max_sge == 0 || max_sge > adapter->info.max_receive_sge || threshold > depth ||
+	    group != 0)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_srq_create: max_sge %u not in 1..%u, threshold %u beyond depth "
+		            "%u, or group %u not 0",
+		            max_sge, adapter->info.max_receive_sge, threshold, depth, group);
+	st = adapter->ops->srq_create(adapter->native, depth, max_sge, threshold, affinity, &srq);
+	if (st != NDX_OK)
+		return st;
+	adapter_adopt(adapter, &srq->object, CORE_SRQ);
+	*out = &srq->pub;
+	return NDX_OK;
+}
+
+void ndx_srq_close(struct ndx_srq *srq)
+{
+	struct ndx_adapter *adapter;
+
+	if (srq == NULL)
+		return;
+	adapter = spi_srq(srq)->object.adapter;
+	(void)ndx_srq_cancel(srq);
+	adapter_lock(adapter);
+	adapter->handles--;
+	adapter_unlock(adapter);
+	srq_put(spi_srq(srq));
+}
+
+enum ndx_status ndx_srq_modify(struct ndx_srq *srq, uint32_t depth, uint32_t threshold)
+{
+	struct ndx_adapter *adapter;
+
+	if (srq == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_srq_modify: srq is NULL");
+	adapter = spi_srq(srq)->object.adapter;
+	if (depth > adapter->info.max_shared_receive_queue_depth ||
+	    threshold > adapter->info.max_shared_receive_queue_depth)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_srq_modify: depth %u or threshold %u beyond %u of %s", depth,
+		            threshold, adapter->info.max_shared_receive_queue_depth,
+		            adapter->info.uri);
+	return adapter->ops->srq_modify(spi_srq(srq), depth, threshold);
+}
+
+enum ndx_status ndx_srq_notify(struct ndx_srq *srq, struct ndx_overlapped *ov)
+{
+	struct ndx_adapter *adapter;
+	enum ndx_status st;
+
+	if (srq == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_srq_notify: srq is NULL");
+	adapter = spi_srq(srq)->object.adapter;
+	st = base_ov_begin(ov, adapter->loop);
+	if (st != NDX_OK)
+		return st;
+	st = adapter->ops->srq_notify(spi_srq(srq), ov);
+	if (st != NDX_PENDING)
+		base_ov_abandon(ov);
+	return st;
+}
+
+enum ndx_status ndx_srq_cancel(struct ndx_srq *srq)
+{
+	struct ndx_adapter *adapter;
+
+	if (srq == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_srq_cancel: srq is NULL");
+	adapter = spi_srq(srq)->object.adapter;
+	adapter->ops->srq_cancel(spi_srq(srq), NDX_E_CANCELED);
+	adapter_settle(adapter);
+	return NDX_OK;
+}
+
+enum ndx_status ndx_srq_get_notify_affinity(struct ndx_srq *srq, uint16_t *group,
+                                            uint64_t *affinity)
+{
+	struct ndx_adapter *adapter;
+	struct affinity found = {0};
+	enum ndx_status st;
+
+	if (srq == NULL || group == NULL || affinity == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_srq_get_notify_affinity: NULL argument");
+	adapter = spi_srq(srq)->object.adapter;
+	if (!(adapter->info.capabilities & NDX_CAP_NOTIFY_AFFINITY) ||
+	    adapter->ops->srq_affinity == NULL)
+		return fail(NDX_E_NOT_SUPPORTED, 0, "ndx_srq_get_notify_affinity: %s does not know",
+		            adapter->info.uri);
+	st = adapter->ops->srq_affinity(spi_srq(srq), &found.group, &found.mask);
+	if (st == NDX_OK) {
+		*group = found.group;
+		*affinity = found.mask;
+	}
+	return st;
+}
