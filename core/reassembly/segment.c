@@ -121,20 +121,6 @@ bool segment_add_fragment(struct segment *segment, struct mem *mem, uint64_t add
 	       range_add(&segment->present, mem, at, (uint64_t)at + length, &fresh);
 }
 
-bool segment_add_data(struct segment *segment, struct mem *mem, uint64_t order, bool last,
-                      const uint8_t *data, uint32_t length)
-{
-	struct base_list *at;
-
-	for (at = segment->subs.next; at != &segment->subs; at = at->next) {
-		struct sub_segment *sub = container_of(at, struct sub_segment, in_segment);
-
-		if (sub_segment_insert_data(sub, mem, order, last, data, length))
-			return true;
-	}
-	return false;
-}
-
 bool segment_valid_psn(const struct segment *segment, uint64_t order)
 {
 	struct base_list *at;

@@ -60,6 +60,20 @@ bool sub_segment_insert_data(struct sub_segment *sub, struct mem *mem, uint64_t 
 	return segment_add_fragment(sub->segment, mem, sub->address + offset, data, length);
 }
 
+bool segment_add_data(struct segment *segment, struct mem *mem, uint64_t order, bool last,
+                      const uint8_t *data, uint32_t length)
+{
+	struct base_list *at;
+
+	for (at = segment->subs.next; at != &segment->subs; at = at->next) {
+		struct sub_segment *sub = container_of(at, struct sub_segment, in_segment);
+
+		if (sub_segment_insert_data(sub, mem, order, last, data, length))
+			return true;
+	}
+	return false;
+}
+
 /* The part of the segment that the operation is about; false if there is none. */
 static bool within(const struct sub_segment *sub, uint64_t *from, uint64_t *to)
 {

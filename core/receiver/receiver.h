@@ -112,7 +112,7 @@ static inline enum ndx_receiver_state receiver_state(const struct ndx_receiver *
 	return __atomic_load_n(&r->state, __ATOMIC_ACQUIRE);
 }
 
-/* receiver.c */
+/* receiver_state.c */
 void receiver_set_state(struct ndx_receiver *r, enum ndx_receiver_state state); /* locked */
 /* Why it ends; the first one counts. Any thread. */
 __attribute__((format(printf, 5, 6))) void receiver_because(struct ndx_receiver *r,
@@ -120,7 +120,12 @@ __attribute__((format(printf, 5, 6))) void receiver_because(struct ndx_receiver 
                                                             enum ndx_status status, int32_t native,
                                                             const char *fmt, ...);
 enum ndx_status receiver_make_qp(struct ndx_receiver *r);
+/* One reference less; frees it with the last. */
 void receiver_drop(struct ndx_receiver *r);
+/* All that there is to free; what was never made is NULL. */
+void receiver_free(struct ndx_receiver *r);
+/* Let a sender and probes post on the connection, or no more. */
+void receiver_lend(struct ndx_receiver *r, bool lent);
 
 /* run.c: the receiving thread's */
 void receiver_begin(struct ndx_receiver *r); /* before it is on the thread's list */
@@ -142,7 +147,5 @@ void pull_close(struct pull *p);
 
 /* ways.c. Undo ndx_receiver_describe(): CREATED again. */
 void receiver_undescribe(struct ndx_receiver *r);
-/* Let a sender and probes post on the connection, or no more. */
-void receiver_lend(struct ndx_receiver *r, bool lent);
 
 #endif

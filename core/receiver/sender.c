@@ -13,7 +13,6 @@
 #include "base_loop.h"
 #include "receiver.h"
 
-#define PAGE 4096u
 #define BATCH 16
 #define SECOND_NS 1000000000ull
 /* A receiver's queue may be emptied by it, too, so that waiting on it needs to look again. */
@@ -22,51 +21,6 @@
  * failure does not wait for the window to fill. */
 #define LOOK_NS 1000000u
 #define SPINS 16
-
-void ndx_sender_attr_init(struct ndx_sender_attr *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	attr->size = sizeof(*attr);
-	attr->slot_size = 4096;
-	attr->slot_count = 16;
-	attr->spin_us = 50;
-	attr->sequence_wrap = SEQUENCE_WRAP_MAX;
-	attr->peer_slot_count = 256;
-	attr->no_receive_timeout_ms = 4000;
-	attr->keepalive_ms = 5000;
-	/* Longer than the time-outs of a disconnect together. */
-	attr->close_timeout_ms = 8000;
-}
-
-static enum ndx_status bad(const char *what, uint64_t value, const char *rule)
-{
-	return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_create: %s %llu %s", what,
-	            (unsigned long long)value, rule);
-}
-
-static enum ndx_status check_attr(const struct ndx_sender_attr *a)
-{
-	if (a->size < sizeof(*a))
-		return bad("attr->size", a->size,
-		           "is too small; call ndx_sender_attr_init() first");
-	if (a->slot_size == 0)
-		return bad("slot_size", 0, "is not in 1..");
-	if (a->slot_count == 0 || a->slot_count >= UINT16_MAX)
-		return bad("slot_count", a->slot_count, "is not in 1..65534");
-	if (a->window > a->slot_count)
-		return bad("window", a->window, "is more than slot_count");
-	if (a->sequence_wrap == 0 || a->sequence_wrap > SEQUENCE_WRAP_MAX)
-		return bad("sequence_wrap", a->sequence_wrap, "is not in 1..2^24");
-	if (a->peer_slot_count == 0)
-		return bad("peer_slot_count", 0, "is not in 1..");
-	if ((unsigned)a->mode > NDX_RECEIVER_WRITE)
-		return bad("mode", (unsigned)a->mode, "is none");
-	if ((unsigned)a->fault > NDX_SENDER_FAULT_OVERSIZE)
-		return bad("attr->fault", a->fault, "is none");
-	if (a->receiver != NULL && a->slot_count > a->receiver->attr.send_depth)
-		return bad("slot_count", a->slot_count, "is more than send_depth of the receiver");
-	return NDX_OK;
-}
 
 enum ndx_status sender_make_qp(struct ndx_sender *s)
 {
@@ -81,104 +35,6 @@ enum ndx_status sender_make_qp(struct ndx_sender *s)
 	attr.no_receive_timeout_ms = s->attr.no_receive_timeout_ms;
 	attr.keepalive_ms = s->attr.keepalive_ms;
 	return ndx_qp_create(s->end.adapter, &attr, &s->end.qp);
-}
-
-static enum ndx_status make_ring(struct ndx_sender *s)
-{
-	const uint64_t ring = (uint64_t)s->attr.slot_size * s->attr.slot_count;
-	const uint64_t extra = (uint64_t)s->attr.peer_slot_size + 1;
-
-	const uint64_t length = (ring + extra + PAGE - 1) / PAGE * PAGE;
-
-	s->oversize = s->attr.peer_slot_size + 1;
-	s->memory = aligned_alloc(PAGE, (size_t)length);
-	s->lengths = calloc(s->attr.slot_count, sizeof(*s->lengths));
-	if (s->memory == NULL || s->lengths == NULL)
-		return fail(NDX_E_NO_MEMORY, 0, "ndx_sender_create: no memory for %u slots of %u",
-		            s->attr.slot_count, s->attr.slot_size);
-	memset(s->memory, 0, (size_t)length);
-	return ndx_mr_register_new(s->end.adapter, s->memory, (size_t)length, 0, &s->mr);
-}
-
-/* The receiver's adapter, its queue, and a place on its connection. */
-static enum ndx_status join_receiver(struct ndx_sender *s)
-{
-	struct ndx_receiver *r = s->attr.receiver;
-	bool taken;
-
-	base_lock_acquire(&r->tx_lock);
-	taken = r->has_sender;
-	r->has_sender = true;
-	s->number = taken ? 0 : ++r->senders;
-	base_lock_release(&r->tx_lock);
-	if (taken)
-		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "ndx_sender_create: the receiver has a sender already");
-	pthread_mutex_lock(&r->lock);
-	r->refs++;
-	pthread_mutex_unlock(&r->lock);
-	s->receiver = r;
-	s->cq = r->tx_cq;
-	s->end.adapter = r->end.adapter;
-	s->connected = true;
-	return NDX_OK;
-}
-
-static enum ndx_status build(struct ndx_sender *s)
-{
-	struct ndx_adapter_info info = {.size = sizeof(info)};
-	enum ndx_status st;
-
-	if (s->attr.receiver != NULL) {
-		st = join_receiver(s);
-		if (st == NDX_OK)
-			st = ndx_adapter_query(s->end.adapter, &info);
-	} else {
-		st = endpoint_open(&s->end, s->attr.adapter, s->attr.uri, &info);
-	}
-	if (st != NDX_OK)
-		return st;
-	s->can_write = (info.capabilities & NDX_CAP_WRITE_IMMEDIATE) != 0;
-	if (s->attr.mode == NDX_RECEIVER_WRITE && !s->can_write)
-		return fail(NDX_E_NOT_SUPPORTED, 0,
-		            "ndx_sender_create: %s has no writes with immediate data", info.uri);
-	st = make_ring(s);
-	if (st != NDX_OK || s->receiver != NULL)
-		return st;
-	st = ndx_cq_create(s->end.adapter, s->attr.slot_count + 1, 0, 0, &s->cq);
-	if (st == NDX_OK)
-		st = sender_make_qp(s);
-	return st;
-}
-
-enum ndx_status ndx_sender_create(const struct ndx_sender_attr *attr, struct ndx_sender **out)
-{
-	struct ndx_sender *s;
-	enum ndx_status st;
-
-	if (attr == NULL || out == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_create: NULL argument");
-	st = endpoint_may_block("ndx_sender_create");
-	if (st == NDX_OK)
-		st = check_attr(attr);
-	if (st != NDX_OK)
-		return st;
-	s = calloc(1, sizeof(*s));
-	if (s == NULL)
-		return fail(NDX_E_NO_MEMORY, 0, "ndx_sender_create: out of memory");
-	s->attr = *attr;
-	if (s->attr.window == 0)
-		s->attr.window = attr->slot_count;
-	if (s->attr.peer_slot_size == 0)
-		s->attr.peer_slot_size = attr->slot_size;
-	st = build(s);
-	s->attr.uri = NULL; /* the caller's string */
-	if (st != NDX_OK) {
-		ndx_sender_close(s);
-		return st;
-	}
-	*out = s;
-	return NDX_OK;
 }
 
 /* What comes back with a result: whose it is, and of which slot; never 0, as a probe's. */

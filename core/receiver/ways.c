@@ -239,10 +239,3 @@ enum ndx_status ndx_receiver_start(struct ndx_receiver *r, struct ndx_connector 
 		r->end.connector = NULL;
 	return st;
 }
-
-void receiver_lend(struct ndx_receiver *r, bool lent)
-{
-	base_lock_acquire(&r->tx_lock);
-	r->tx_qp = lent ? r->end.qp : NULL;
-	base_lock_release(&r->tx_lock);
-}
