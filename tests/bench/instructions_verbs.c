@@ -33,10 +33,10 @@ static unsigned long ndx_pairs(struct ndx_qp *qp, struct ndx_cq *cq, unsigned lo
 
 unsigned long pairs(struct verbs_path *path, bool bare, unsigned long count)
 {
-	const struct vb_cq *cq = vb_cq_of(&path->cq->pub);
+	const struct verbs_cq *cq = verbs_cq_of(&path->cq->pub);
 
 	if (bare)
-		return bare_pairs(vb_qp_of(path->qp)->native, cq->native, count);
+		return bare_pairs(verbs_qp_of(path->qp)->native, cq->native, count);
 	return ndx_pairs(&path->qp->pub, &path->cq->pub, count);
 }
 

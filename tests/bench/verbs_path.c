@@ -29,18 +29,18 @@ bool verbs_open(struct verbs_path *path)
 	base_list_init(&path->adapter.windows);
 	if (base_loop_create("bench", &path->adapter.spi.loop) != NDX_OK)
 		return false;
-	if (vb_cq_create(&path->adapter.spi, 2 * NULL_DEPTH, 0, &path->cq) != NDX_OK)
+	if (verbs_cq_create(&path->adapter.spi, 2 * NULL_DEPTH, 0, &path->cq) != NDX_OK)
 		goto destroy_loop;
 	attr.receive_cq = &path->cq->pub;
 	attr.initiator_cq = &path->cq->pub;
-	if (vb_qp_create(&path->adapter.spi, &attr, &path->qp) != NDX_OK)
+	if (verbs_qp_create(&path->adapter.spi, &attr, &path->qp) != NDX_OK)
 		goto destroy_cq;
-	vb_qp_of(path->qp)->conn = &path->conn;
-	vb_qp_of(path->qp)->base.state = BASE_QP_UP;
-	vb_qp_of(path->qp)->native->state = IBV_QPS_RTS;
+	verbs_qp_of(path->qp)->conn = &path->conn;
+	verbs_qp_of(path->qp)->base.state = BASE_QP_UP;
+	verbs_qp_of(path->qp)->native->state = IBV_QPS_RTS;
 	return true;
 destroy_cq:
-	vb_cq_destroy(path->cq);
+	verbs_cq_destroy(path->cq);
 destroy_loop:
 	base_loop_destroy(path->adapter.spi.loop, nothing, NULL);
 	return false;
@@ -48,8 +48,8 @@ destroy_loop:
 
 void verbs_close(struct verbs_path *path)
 {
-	vb_qp_destroy(path->qp);
-	vb_cq_destroy(path->cq);
+	verbs_qp_destroy(path->qp);
+	verbs_cq_destroy(path->cq);
 	base_loop_destroy(path->adapter.spi.loop, nothing, NULL);
 }
 
@@ -57,7 +57,7 @@ unsigned long bare_pairs(struct ibv_qp *qp, struct ibv_cq *cq, unsigned long cou
 {
 	static char buffer[64];
 	struct ibv_sge sge = {(uintptr_t)buffer, sizeof(buffer), 1};
-	struct ibv_wc wc[VB_BATCH];
+	struct ibv_wc wc[VERBS_BATCH];
 	unsigned long good = 0;
 
 	for (unsigned long i = 0; i < count; i++) {
@@ -70,7 +70,7 @@ unsigned long bare_pairs(struct ibv_qp *qp, struct ibv_cq *cq, unsigned long cou
 		};
 		struct ibv_send_wr *bad;
 
-		if (ibv_post_send(qp, &wr, &bad) == 0 && ibv_poll_cq(cq, VB_BATCH, wc) == 1)
+		if (ibv_post_send(qp, &wr, &bad) == 0 && ibv_poll_cq(cq, VERBS_BATCH, wc) == 1)
 			good += wc[0].wr_id == (uintptr_t)qp;
 	}
 	return good;

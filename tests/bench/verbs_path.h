@@ -5,13 +5,13 @@
 #define BENCH_VERBS_PATH_H
 
 #include "fake_verbs.h"
-#include "vb.h"
+#include "verbs.h"
 
 struct verbs_path {
 	struct fake_device device;
-	struct vb_adapter adapter;
+	struct verbs_adapter adapter;
 	struct ndx_host host;
-	struct vb_conn conn;
+	struct verbs_conn conn;
 	struct ndx_spi_cq *cq;
 	struct ndx_spi_qp *qp;
 };

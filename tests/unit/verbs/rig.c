@@ -12,7 +12,7 @@
 
 static void on_report(struct ndx_spi_conn *spi, uint32_t bits, int32_t native, const char *cause)
 {
-	struct rig *rig = container_of(vb_conn_of(spi), struct rig, conn);
+	struct rig *rig = container_of(verbs_conn_of(spi), struct rig, conn);
 
 	(void)native;
 	rig->reports |= bits;
@@ -29,9 +29,9 @@ void rig_open(struct rig *rig)
 	rig->adapter.context = &rig->device.context;
 	rig->adapter.pd = &rig->device.pd;
 	rig->adapter.max_transfer = UINT32_C(1) << 30;
-	rig->adapter.max_inline = VB_MAX_INLINE;
+	rig->adapter.max_inline = VERBS_MAX_INLINE;
 	rig->adapter.max_sge = 4;
-	for (size_t i = 0; i < VB_COUNTERS; i++)
+	for (size_t i = 0; i < VERBS_COUNTERS; i++)
 		rig->adapter.counter_fds[i] = -1;
 	base_list_init(&rig->adapter.cqs);
 	base_list_init(&rig->adapter.regions);
@@ -40,7 +40,7 @@ void rig_open(struct rig *rig)
 	base_list_init(&rig->adapter.listeners);
 	base_list_init(&rig->adapter.mailboxes);
 	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
-	assert_int_equal(vb_cq_create(&rig->adapter.spi, 2, 0, &rig->cq), NDX_OK);
+	assert_int_equal(verbs_cq_create(&rig->adapter.spi, 2, 0, &rig->cq), NDX_OK);
 }
 
 void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq)
@@ -59,17 +59,17 @@ void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq)
 		.rnr_timer = NDX_RNR_TIMER_DEFAULT,
 	};
 
-	assert_int_equal(vb_qp_create(&rig->adapter.spi, &attr, &rig->qp), NDX_OK);
-	rig->conn = (struct vb_conn){.adapter = &rig->adapter,
-	                             .qp = rig_qp(rig),
-	                             .spi = {.inbound_read_limit = 4, .outbound_read_limit = 4}};
+	assert_int_equal(verbs_qp_create(&rig->adapter.spi, &attr, &rig->qp), NDX_OK);
+	rig->conn = (struct verbs_conn){.adapter = &rig->adapter,
+	                                .qp = rig_qp(rig),
+	                                .spi = {.inbound_read_limit = 4, .outbound_read_limit = 4}};
 	base_list_init(&rig->conn.node);
-	rig->conn.work = (struct base_job){.fn = vb_end_on_work, .arg = &rig->conn};
+	rig->conn.work = (struct base_job){.fn = verbs_end_on_work, .arg = &rig->conn};
 	rig_qp(rig)->conn = &rig->conn;
-	assert_int_equal(vb_qp_bring_up(rig_qp(rig), &rig->conn), 0);
+	assert_int_equal(verbs_qp_bring_up(rig_qp(rig), &rig->conn), 0);
 	rig_native(rig)->state = IBV_QPS_RTS;
 	rig_qp(rig)->base.state = BASE_QP_UP;
-	rig_qp(rig)->touch = (struct vb_note){.length = 1};
+	rig_qp(rig)->touch = (struct verbs_note){.length = 1};
 }
 
 static void nothing(void *arg)
@@ -81,9 +81,9 @@ void rig_close(struct rig *rig)
 {
 	base_loop_call(rig->adapter.spi.loop, nothing, NULL);
 	if (rig->qp != NULL)
-		vb_qp_destroy(rig->qp);
-	vb_cq_destroy(rig->cq);
-	vb_mailbox_close_all(&rig->adapter);
+		verbs_qp_destroy(rig->qp);
+	verbs_cq_destroy(rig->cq);
+	verbs_mailbox_close_all(&rig->adapter);
 	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);
 	assert_int_equal(rig->device.queues, 0);
 	assert_int_equal(rig->device.pairs, 0);

@@ -4,14 +4,14 @@
 #define RIG_H
 
 #include "fake_verbs.h"
-#include "vb_mailbox.h"
-#include "vb_srq.h"
+#include "verbs_mailbox.h"
+#include "verbs_srq.h"
 
 struct rig {
 	struct fake_device device;
-	struct vb_adapter adapter;
+	struct verbs_adapter adapter;
 	struct ndx_host host;
-	struct vb_conn conn;
+	struct verbs_conn conn;
 	struct ndx_spi_cq *cq;
 	struct ndx_spi_qp *qp;
 	uint32_t reports; /* bits of enum ndx_spi_report */
@@ -24,9 +24,9 @@ void rig_open(struct rig *rig);
 void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq);
 void rig_close(struct rig *rig);
 
-static inline struct vb_qp *rig_qp(const struct rig *rig)
+static inline struct verbs_qp *rig_qp(const struct rig *rig)
 {
-	return vb_qp_of(rig->qp);
+	return verbs_qp_of(rig->qp);
 }
 static inline struct ibv_qp *rig_native(const struct rig *rig)
 {

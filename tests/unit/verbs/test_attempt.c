@@ -15,8 +15,8 @@
 
 struct attempt {
 	struct rig rig;
-	enum vb_conn_state state; /* ANSWERED, or REQUESTED */
-	struct vb_event event;    /* the peer's end of it, which rdma_cm has not told yet */
+	enum verbs_conn_state state; /* ANSWERED, or REQUESTED */
+	struct verbs_event event;    /* the peer's end of it, which rdma_cm has not told yet */
 	enum ndx_status status;
 	bool says_why;
 };
@@ -34,19 +34,19 @@ static void on_established(struct ndx_spi_conn *spi, enum ndx_status status, int
 	told_status = status;
 }
 
-static void setup(struct attempt *a, enum vb_conn_state state, enum rdma_cm_event_type what)
+static void setup(struct attempt *a, enum verbs_conn_state state, enum rdma_cm_event_type what)
 {
 	struct rig *rig = &a->rig;
 
 	told = 0;
 	a->state = state;
-	a->event = (struct vb_event){.what = what};
+	a->event = (struct verbs_event){.what = what};
 	rig_open(rig);
 	rig->host.established = on_established;
 	rig->host.connected = on_established;
 	rig_connect(rig, DEPTH, NULL);
 	assert_int_equal(rig_receive(rig, 1), NDX_OK);
-	vb_qp_bring_down(rig_qp(rig));
+	verbs_qp_bring_down(rig_qp(rig));
 	rig_qp(rig)->base.state = BASE_QP_IDLE;
 	rig->conn.spi.qp = rig->qp;
 	rig->conn.state = state;
@@ -57,8 +57,8 @@ static void go_on(void *arg)
 	struct attempt *a = arg;
 	static const struct ndx_spi_params none;
 
-	a->status = a->state == VB_CONN_ANSWERED ? vb_conn_complete(&a->rig.conn.spi)
-	                                         : vb_conn_accept(&a->rig.conn.spi, &none);
+	a->status = a->state == VERBS_CONN_ANSWERED ? verbs_conn_complete(&a->rig.conn.spi)
+	                                            : verbs_conn_accept(&a->rig.conn.spi, &none);
 	a->says_why = strstr(ndx_last_error(), "the peer gave up the attempt") != NULL;
 }
 
@@ -66,14 +66,14 @@ static void on_event(void *arg)
 {
 	struct attempt *a = arg;
 
-	vb_conn_on_event(&a->rig.conn, &a->event);
+	verbs_conn_on_event(&a->rig.conn, &a->event);
 }
 
 static void abandon(void *arg)
 {
 	struct attempt *a = arg;
 
-	vb_conn_abandon(&a->rig.conn.spi);
+	verbs_conn_abandon(&a->rig.conn.spi);
 }
 
 static void call(struct attempt *a, base_loop_fn *fn)
@@ -90,7 +90,7 @@ static void finish(struct attempt *a)
 	rig_close(&a->rig);
 }
 
-static const enum vb_conn_state states[] = {VB_CONN_ANSWERED, VB_CONN_REQUESTED};
+static const enum verbs_conn_state states[] = {VERBS_CONN_ANSWERED, VERBS_CONN_REQUESTED};
 static const enum rdma_cm_event_type ends[] = {RDMA_CM_EVENT_REJECTED, RDMA_CM_EVENT_DISCONNECTED};
 
 /* Each of the calls on the way up may be the first that rdma_cm refuses. */
@@ -157,13 +157,13 @@ static void what_the_device_refuses_is_no_end(void **state)
 static void silence_ends_an_accept_as_it_ends_a_connect(void **state)
 {
 	static const struct {
-		enum vb_conn_state state;
+		enum verbs_conn_state state;
 		enum ndx_status status; /* NDX_OK: it is no news */
 	} cases[] = {
-		{VB_CONN_RESOLVING, NDX_E_IO_TIMEOUT},
-		{VB_CONN_ASKING, NDX_E_IO_TIMEOUT},
-		{VB_CONN_ACCEPTED, NDX_E_CONNECTION_ABORTED},
-		{VB_CONN_UP, NDX_OK},
+		{VERBS_CONN_RESOLVING, NDX_E_IO_TIMEOUT},
+		{VERBS_CONN_ASKING, NDX_E_IO_TIMEOUT},
+		{VERBS_CONN_ACCEPTED, NDX_E_CONNECTION_ABORTED},
+		{VERBS_CONN_UP, NDX_OK},
 	};
 	struct attempt a;
 
@@ -177,11 +177,11 @@ static void silence_ends_an_accept_as_it_ends_a_connect(void **state)
 		assert_int_equal(told, news);
 		if (news)
 			assert_int_equal(told_status, cases[i].status);
-		if (cases[i].state == VB_CONN_ACCEPTED)
+		if (cases[i].state == VERBS_CONN_ACCEPTED)
 			assert_non_null(strstr(a.rig.cause, "has not confirmed our accept"));
 		assert_int_equal(a.rig.reports, 0);
 		/* Its end may be heard of late. */
-		a.event = (struct vb_event){.what = RDMA_CM_EVENT_ESTABLISHED};
+		a.event = (struct verbs_event){.what = RDMA_CM_EVENT_ESTABLISHED};
 		call(&a, on_event);
 		assert_int_equal(told, news);
 		call(&a, abandon);

@@ -11,7 +11,7 @@
 
 static void tick(void *arg)
 {
-	vb_cq_on_tick(arg);
+	verbs_cq_on_tick(arg);
 }
 
 /* Who was told is expected back. If he does not come, the queue is armed all the same. */
@@ -55,8 +55,8 @@ static void watch(void *arg)
 {
 	struct rig *rig = arg;
 
-	vb_watch_on_timer(&rig->conn);
-	vb_watch_end(&rig->conn);
+	verbs_watch_on_timer(&rig->conn);
+	verbs_watch_end(&rig->conn);
 }
 
 /* The device tells nobody: the watch finds it. */
@@ -78,7 +78,7 @@ static void failures_without_an_event_wake(void **state)
 
 static void drain(void *arg)
 {
-	vb_conn_drain(arg);
+	verbs_conn_drain(arg);
 }
 
 /* While the end waits for sends, messages may wake that were not solicited. */
@@ -117,9 +117,9 @@ static void setup_end(struct watched *w)
 	w->rig.host.say = on_say;
 	w->rig.conn.told.on = true; /* so that nothing asks rdma_cm */
 	w->rig.conn.peer.is_ndx = true;
-	w->rig.conn.state = VB_CONN_UP;
+	w->rig.conn.state = VERBS_CONN_UP;
 	w->rig.device.silent_failures = true;
-	assert_int_equal(vb_mailbox_open(&w->rig.conn), NDX_OK);
+	assert_int_equal(verbs_mailbox_open(&w->rig.conn), NDX_OK);
 	watched_ask(w, NDX_CQ_NOTIFY_SOLICITED);
 }
 
@@ -132,7 +132,7 @@ static void hear(struct watched *w)
 
 static void send_disc(void *arg)
 {
-	vb_conn_send_disc(arg);
+	verbs_conn_send_disc(arg);
 }
 
 static void a_goodbye_that_was_delivered_is_heard_of(void **state)
@@ -153,7 +153,7 @@ static void a_goodbye_that_was_delivered_is_heard_of(void **state)
 
 static void on_disconnected(void *arg)
 {
-	vb_end_on_disconnected(arg, 0);
+	verbs_end_on_disconnected(arg, 0);
 }
 
 static void the_answer_to_a_probe_is_heard_of(void **state)
@@ -163,17 +163,17 @@ static void the_answer_to_a_probe_is_heard_of(void **state)
 	(void)state;
 	setup_end(&w);
 	watched_call(&w, on_disconnected, &w.rig.conn);
-	assert_int_equal(w.rig.conn.wait, VB_WAIT_ANSWER);
+	assert_int_equal(w.rig.conn.wait, VERBS_WAIT_ANSWER);
 	fake_run(rig_native(&w.rig), 1);
 	hear(&w);
-	assert_int_equal(w.rig.conn.wait, VB_WAIT_MOMENT);
+	assert_int_equal(w.rig.conn.wait, VERBS_WAIT_MOMENT);
 	watched_give_up(&w);
 	watched_close(&w);
 }
 
 static void finish(void *arg)
 {
-	vb_conn_finish(arg);
+	verbs_conn_finish(arg);
 }
 
 /* A device that takes its time to cancel, and does not tell of failures. */
@@ -205,23 +205,23 @@ static void a_queue_of_shared_receives_hears_of_successes(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig.adapter.tick = (struct base_timer){.fn = watched_nothing};
-	assert_int_equal(vb_srq_create(&rig.adapter.spi, WATCHED_DEPTH, 2, 2, 0, &srq), NDX_OK);
+	assert_int_equal(verbs_srq_create(&rig.adapter.spi, WATCHED_DEPTH, 2, 2, 0, &srq), NDX_OK);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(ndx_srq_receive(&srq->pub, NULL, &sge, 1), NDX_OK);
 	rig_connect(&rig, WATCHED_DEPTH, srq);
 	ndx_overlapped_init(&ov);
 	assert_int_equal(base_ov_begin(&ov, rig.adapter.spi.loop), NDX_OK);
-	assert_int_equal(vb_srq_notify(srq, &ov), NDX_PENDING);
+	assert_int_equal(verbs_srq_notify(srq, &ov), NDX_PENDING);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
 	assert_true(fake_arrive(rig_native(&rig), 8));
 	base_loop_call(rig.adapter.spi.loop, watched_events, &rig.adapter);
 	assert_int_equal(ndx_overlapped_wait(&ov, 1000), NDX_OK);
 	rig_expect(&rig, 0, NDX_OK);
-	vb_qp_destroy(rig.qp);
+	verbs_qp_destroy(rig.qp);
 	rig.qp = NULL;
-	assert_int_equal(vb_cq_of(&rig.cq->pub)->watchers, 0);
+	assert_int_equal(verbs_cq_of(&rig.cq->pub)->watchers, 0);
 	rig_close(&rig);
-	vb_srq_destroy(srq);
+	verbs_srq_destroy(srq);
 }
 
 int main(void)

@@ -13,8 +13,8 @@
 
 static const struct ibv_qp_attr *bring_up(struct rig *rig)
 {
-	vb_qp_bring_down(rig_qp(rig));
-	assert_int_equal(vb_qp_bring_up(rig_qp(rig), &rig->conn), 0);
+	verbs_qp_bring_down(rig_qp(rig));
+	assert_int_equal(verbs_qp_bring_up(rig_qp(rig), &rig->conn), 0);
 	return &fake_qp_of(rig_native(rig))->asked;
 }
 
@@ -75,8 +75,8 @@ static void the_smaller_path_mtu_reaches_the_device(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		rig.conn.told.mtu = cases[i].own;
 		peer.mtu = cases[i].peers;
-		vb_qp_bring_down(rig_qp(&rig));
-		assert_int_equal(vb_qp_connect_peer(&rig.conn.spi, &peer), NDX_OK);
+		verbs_qp_bring_down(rig_qp(&rig));
+		assert_int_equal(verbs_qp_connect_peer(&rig.conn.spi, &peer), NDX_OK);
 		assert_int_equal(fake_qp_of(rig_native(&rig))->asked.path_mtu, cases[i].code);
 		base_list_remove(&rig.conn.node);
 	}
@@ -109,15 +109,15 @@ static void the_first_step_on_ethernet_asks_nobody(void **state)
 /* The driver of software RoCE names one all the same. */
 static void software_has_no_vendor(void **state)
 {
-	struct vb_adapter adapter = {.attr = {.vendor_id = 0x2c9, .vendor_part_id = 4119}};
+	struct verbs_adapter adapter = {.attr = {.vendor_id = 0x2c9, .vendor_part_id = 4119}};
 	struct ndx_adapter_info info;
 
 	(void)state;
-	vb_describe(&adapter, &info);
+	verbs_describe(&adapter, &info);
 	assert_int_equal(info.vendor_id, 0x2c9);
 	assert_int_equal(info.device_id, 4119);
 	adapter.software = true;
-	vb_describe(&adapter, &info);
+	verbs_describe(&adapter, &info);
 	assert_int_equal(info.vendor_id, 0);
 	assert_int_equal(info.device_id, 0);
 }

@@ -10,25 +10,25 @@
 
 #ifdef NDX_PROVIDER_VERBS
 
-#include "vb.h"
+#include "verbs.h"
 
 static void data_come_back_with_their_length(void **state)
 {
-	static const size_t rooms[] = {VB_CONNECT_ROOM, VB_ACCEPT_ROOM, VB_REJECT_ROOM};
-	uint8_t data[VB_ACCEPT_ROOM];
-	uint8_t wire[VB_ACCEPT_ROOM];
+	static const size_t rooms[] = {VERBS_CONNECT_ROOM, VERBS_ACCEPT_ROOM, VERBS_REJECT_ROOM};
+	uint8_t data[VERBS_ACCEPT_ROOM];
+	uint8_t wire[VERBS_ACCEPT_ROOM];
 	struct ndx_spi_params params;
-	struct vb_hello hello;
+	struct verbs_hello hello;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 7 + 1);
 	for (size_t r = 0; r < sizeof(rooms) / sizeof(rooms[0]); r++) {
-		for (size_t len = 0; len <= rooms[r] - VB_TRAILER; len++) {
-			vb_cm_encode(wire, rooms[r], data, len, 0x01020304);
+		for (size_t len = 0; len <= rooms[r] - VERBS_TRAILER; len++) {
+			verbs_cm_encode(wire, rooms[r], data, len, 0x01020304);
 			assert_memory_equal(wire, data, len); /* where others look for it */
 			memset(&params, 0, sizeof(params));
-			vb_cm_decode(wire, rooms[r], &params, &hello);
+			verbs_cm_decode(wire, rooms[r], &params, &hello);
 			assert_true(hello.is_ndx);
 			assert_int_equal(hello.mailbox_key, 0x01020304);
 			assert_int_equal(params.private_data_len, len);
@@ -40,30 +40,30 @@ static void data_come_back_with_their_length(void **state)
 static void the_trailer_has_its_place(void **state)
 {
 	static const uint8_t trailer[] = {'N', 'X', 3, 3, 0xa1, 0xa2, 0xa3, 0xa4};
-	uint8_t wire[VB_CONNECT_ROOM];
+	uint8_t wire[VERBS_CONNECT_ROOM];
 
 	(void)state;
-	vb_cm_encode(wire, sizeof(wire), "abc", 3, 0xa1a2a3a4);
+	verbs_cm_encode(wire, sizeof(wire), "abc", 3, 0xa1a2a3a4);
 	assert_memory_equal(wire, "abc", 4); /* zeros behind */
 	assert_memory_equal(wire + sizeof(wire) - sizeof(trailer), trailer, sizeof(trailer));
 }
 
 static void other_peers_have_no_mailbox(void **state)
 {
-	uint8_t wire[VB_CONNECT_ROOM];
+	uint8_t wire[VERBS_CONNECT_ROOM];
 	struct ndx_spi_params params;
-	struct vb_hello hello;
+	struct verbs_hello hello;
 
 	(void)state;
 	memset(wire, 'N', sizeof(wire));
 	for (size_t len = 0; len <= sizeof(wire); len++) {
 		memset(&params, 0, sizeof(params));
-		vb_cm_decode(wire, len, &params, &hello);
+		verbs_cm_decode(wire, len, &params, &hello);
 		assert_false(hello.is_ndx);
 		assert_int_equal(hello.mailbox_key, 0);
 		assert_int_equal(params.private_data_len, len);
 	}
-	vb_cm_decode(NULL, 0, &params, &hello);
+	verbs_cm_decode(NULL, 0, &params, &hello);
 	assert_int_equal(params.private_data_len, 0);
 }
 
@@ -73,16 +73,16 @@ static void a_trailer_that_lies_is_none(void **state)
 	static const struct {
 		size_t from_end;
 		uint8_t value;
-	} lies[] = {{8, 'n'}, {7, 'Y'}, {6, 1}, {5, VB_CALLER_DATA + 1}, {5, 255}};
-	uint8_t wire[VB_CONNECT_ROOM];
+	} lies[] = {{8, 'n'}, {7, 'Y'}, {6, 1}, {5, VERBS_CALLER_DATA + 1}, {5, 255}};
+	uint8_t wire[VERBS_CONNECT_ROOM];
 	struct ndx_spi_params params;
-	struct vb_hello hello;
+	struct verbs_hello hello;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		vb_cm_encode(wire, sizeof(wire), "x", 1, 7);
+		verbs_cm_encode(wire, sizeof(wire), "x", 1, 7);
 		wire[sizeof(wire) - lies[i].from_end] = lies[i].value;
-		vb_cm_decode(wire, sizeof(wire), &params, &hello);
+		verbs_cm_decode(wire, sizeof(wire), &params, &hello);
 		assert_false(hello.is_ndx);
 		assert_int_equal(params.private_data_len, sizeof(wire));
 	}

@@ -21,7 +21,7 @@ static void open_rig(struct rig *rig, bool has_mailbox)
 	rig_open(rig);
 	rig_connect(rig, DEPTH, NULL);
 	rig_qp(rig)->base.spi.attr.keepalive_ms = KEEPALIVE_MS;
-	rig->conn.state = VB_CONN_UP;
+	rig->conn.state = VERBS_CONN_UP;
 	if (!has_mailbox)
 		rig_qp(rig)->touch.length = 0;
 }
@@ -30,9 +30,9 @@ static void look(void *arg)
 {
 	struct rig *rig = arg;
 
-	rig->conn.watchdog = (struct base_timer){.fn = vb_watch_on_timer, .arg = &rig->conn};
+	rig->conn.watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = &rig->conn};
 	for (unsigned i = 0; i < LOOKS; i++)
-		vb_watch_on_timer(&rig->conn);
+		verbs_watch_on_timer(&rig->conn);
 	base_timer_cancel(rig->adapter.spi.loop, &rig->conn.watchdog);
 }
 
@@ -40,7 +40,7 @@ static void drain(void *arg)
 {
 	struct rig *rig = arg;
 
-	vb_conn_drain(&rig->conn.spi);
+	verbs_conn_drain(&rig->conn.spi);
 }
 
 /* An idle peer is asked by keepalive; one that cannot be asked is not taken for a dead one. */

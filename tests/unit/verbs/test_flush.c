@@ -13,17 +13,17 @@
 
 static void kill(struct rig *rig)
 {
-	struct vb_qp *qp = rig_qp(rig);
+	struct verbs_qp *qp = rig_qp(rig);
 
 	base_lock_acquire(&qp->base.lock);
-	vb_qp_kill(qp);
+	verbs_qp_kill(qp);
 	base_lock_release(&qp->base.lock);
-	vb_qp_poll(qp);
+	verbs_qp_poll(qp);
 }
 
 static bool is_quiet(const struct rig *rig)
 {
-	return vb_qp_is_quiet(rig_qp(rig));
+	return verbs_qp_is_quiet(rig_qp(rig));
 }
 
 static void everything_is_cancelled_in_order(void **state)
@@ -75,7 +75,7 @@ static void silent_ones_are_told_apart(void **state)
 static void a_sweep_before_does_not_stand_for_the_last(void **state)
 {
 	struct rig rig;
-	struct vb_qp *qp;
+	struct verbs_qp *qp;
 
 	(void)state;
 	rig_open(&rig);
@@ -83,7 +83,7 @@ static void a_sweep_before_does_not_stand_for_the_last(void **state)
 	qp = rig_qp(&rig);
 	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	base_lock_acquire(&qp->base.lock);
-	vb_post_sweep(qp);
+	verbs_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	assert_int_equal(rig_send(&rig, 2, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	fake_run(rig_native(&rig), 3);
@@ -123,11 +123,11 @@ static void a_failure_is_no_drain(void **state)
 		rig_connect(&rig, DEPTH, NULL);
 		assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
 		if (drains_first)
-			vb_conn_drain(&rig.conn.spi);
+			verbs_conn_drain(&rig.conn.spi);
 		fake_break(rig_native(&rig), IBV_WC_LOC_PROT_ERR);
-		vb_qp_poll(rig_qp(&rig));
+		verbs_qp_poll(rig_qp(&rig));
 		if (!drains_first)
-			vb_conn_drain(&rig.conn.spi);
+			verbs_conn_drain(&rig.conn.spi);
 		assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 		rig_expect(&rig, 1, NDX_E_ACCESS_VIOLATION);
 		rig_close(&rig);
@@ -149,9 +149,9 @@ static void small_queues_are_not_overrun(void **state)
 	}
 	/* nobody polls */
 	base_lock_acquire(&rig_qp(&rig)->base.lock);
-	vb_qp_kill(rig_qp(&rig));
+	verbs_qp_kill(rig_qp(&rig));
 	base_lock_release(&rig_qp(&rig)->base.lock);
-	assert_false(fake_cq_of(vb_cq_of(&rig.cq->pub)->native)->overrun);
+	assert_false(fake_cq_of(verbs_cq_of(&rig.cq->pub)->native)->overrun);
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_expect(&rig, i, NDX_E_CANCELED);
 	for (unsigned i = 0; i < DEPTH; i++)
@@ -171,11 +171,13 @@ static void a_queue_that_cannot_grow_takes_no_queue_pair(void **state)
 	attr = rig.qp->attr;
 	attr.initiator_depth = 4096;
 	rig.device.refuse_nth[FAKE_RESIZE_CQ] = 1;
-	assert_int_equal(vb_qp_create(&rig.adapter.spi, &attr, &qp), NDX_E_INSUFFICIENT_RESOURCES);
+	assert_int_equal(verbs_qp_create(&rig.adapter.spi, &attr, &qp),
+	                 NDX_E_INSUFFICIENT_RESOURCES);
 	rig.device.refuse_nth[FAKE_CREATE_QP] = 1;
-	assert_int_equal(vb_qp_create(&rig.adapter.spi, &attr, &qp), NDX_E_INSUFFICIENT_RESOURCES);
+	assert_int_equal(verbs_qp_create(&rig.adapter.spi, &attr, &qp),
+	                 NDX_E_INSUFFICIENT_RESOURCES);
 	assert_null(qp);
-	assert_int_equal(vb_cq_of(&rig.cq->pub)->room, 2 * DEPTH + VB_CONTROLS);
+	assert_int_equal(verbs_cq_of(&rig.cq->pub)->room, 2 * DEPTH + VERBS_CONTROLS);
 	rig_close(&rig);
 }
 
@@ -187,10 +189,11 @@ static void an_overrun_is_told(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
-	assert_int_equal(vb_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
-	fake_tell(&rig.device, IBV_EVENT_CQ_ERR, vb_cq_of(&rig.cq->pub)->native);
-	vb_async_on_event(&rig.adapter, 0);
-	assert_int_equal(vb_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
+	fake_tell(&rig.device, IBV_EVENT_CQ_ERR, verbs_cq_of(&rig.cq->pub)->native);
+	verbs_async_on_event(&rig.adapter, 0);
+	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL),
+	                 NDX_E_BUFFER_OVERFLOW);
 	rig_close(&rig);
 }
 
@@ -223,7 +226,7 @@ static void a_receive_that_the_device_forgot_is_flushed(void **state)
 	rig_connect(&rig, DEPTH, NULL);
 	fake_break(rig_native(&rig), IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(rig_receive(&rig, 7), NDX_OK);
-	vb_qp_poll(rig_qp(&rig));
+	verbs_qp_poll(rig_qp(&rig));
 	assert_false(is_quiet(&rig));
 	kill(&rig);
 	assert_true(is_quiet(&rig));
@@ -244,7 +247,7 @@ static void a_failed_queue_pair_is_told_without_requests(void **state)
 		rig_open(&rig);
 		rig_connect(&rig, DEPTH, NULL);
 		fake_tell(&rig.device, events[i], rig_native(&rig));
-		vb_async_on_event(&rig.adapter, 0);
+		verbs_async_on_event(&rig.adapter, 0);
 		assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 		rig_close(&rig);
 	}
@@ -253,8 +256,8 @@ static void a_failed_queue_pair_is_told_without_requests(void **state)
 static void watch_for_a_while(void *arg)
 {
 	for (unsigned i = 0; i < 20; i++)
-		vb_watch_on_timer(arg);
-	vb_watch_end(arg);
+		verbs_watch_on_timer(arg);
+	verbs_watch_end(arg);
 }
 
 /* Software RoCE tells of nothing: the watch looks. */
@@ -266,7 +269,7 @@ static void a_failed_queue_pair_is_found_without_events(void **state)
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
 	rig.adapter.software = true;
-	rig.conn.watchdog = (struct base_timer){.fn = vb_watch_on_timer, .arg = &rig.conn};
+	rig.conn.watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = &rig.conn};
 	base_loop_call(rig.adapter.spi.loop, watch_for_a_while, &rig.conn);
 	assert_int_equal(rig.reports, 0);
 	rig_native(&rig)->state = IBV_QPS_ERR;
@@ -284,15 +287,15 @@ static void a_lost_device_is_told_to_everybody(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
-	rig.conn.state = VB_CONN_UP;
+	rig.conn.state = VERBS_CONN_UP;
 	base_list_add(&rig.adapter.conns, &rig.conn.node);
-	assert_int_equal(vb_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
+	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
 	fake_tell(&rig.device, IBV_EVENT_DEVICE_FATAL, NULL);
-	vb_async_on_event(&rig.adapter, 0);
+	verbs_async_on_event(&rig.adapter, 0);
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
-	assert_int_equal(vb_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_E_DEVICE_REMOVED);
+	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_E_DEVICE_REMOVED);
 	rig.device.refuse_nth[FAKE_CREATE_CQ] = 1;
-	assert_int_equal(vb_cq_create(&rig.adapter.spi, 8, 0, &cq), NDX_E_DEVICE_REMOVED);
+	assert_int_equal(verbs_cq_create(&rig.adapter.spi, 8, 0, &cq), NDX_E_DEVICE_REMOVED);
 	rig_close(&rig);
 }
 
@@ -304,21 +307,21 @@ static void a_port_that_stays_down_ends_connections(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
-	rig.conn.state = VB_CONN_UP;
+	rig.conn.state = VERBS_CONN_UP;
 	rig.adapter.options.port = 1;
-	rig.adapter.port_down = (struct base_timer){.fn = vb_port_on_timer, .arg = &rig.adapter};
+	rig.adapter.port_down = (struct base_timer){.fn = verbs_port_on_timer, .arg = &rig.adapter};
 	base_list_add(&rig.adapter.conns, &rig.conn.node);
 	fake_tell_port(&rig.device, IBV_EVENT_PORT_ERR, 2);
-	vb_async_on_event(&rig.adapter, 0);
+	verbs_async_on_event(&rig.adapter, 0);
 	assert_false(rig.adapter.port_down.armed);
 	fake_tell_port(&rig.device, IBV_EVENT_PORT_ERR, 1);
-	vb_async_on_event(&rig.adapter, 0);
+	verbs_async_on_event(&rig.adapter, 0);
 	assert_true(rig.adapter.port_down.armed);
 	fake_tell_port(&rig.device, IBV_EVENT_PORT_ACTIVE, 1);
-	vb_async_on_event(&rig.adapter, 0);
+	verbs_async_on_event(&rig.adapter, 0);
 	assert_false(rig.adapter.port_down.armed);
 	assert_int_equal(rig.reports, 0);
-	vb_port_on_timer(&rig.adapter);
+	verbs_port_on_timer(&rig.adapter);
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 	rig_close(&rig);
 }

@@ -34,24 +34,24 @@ static void nothing(void *arg)
 
 static void end_open(struct end *end, bool software)
 {
-	struct vb_conn *conn = &end->rig.conn;
+	struct verbs_conn *conn = &end->rig.conn;
 
 	rig_open(&end->rig);
 	end->rig.adapter.software = software;
 	rig_connect(&end->rig, DEPTH, NULL);
 	rig_qp(&end->rig)->path =
-		(struct vb_path){77, 5, 5}; /* so its own word is also the peer's */
+		(struct verbs_numbers){77, 5, 5}; /* so its own word is also the peer's */
 	conn->spi.qp = end->rig.qp;
 	conn->peer.is_ndx = true;
-	conn->state = VB_CONN_UP;
+	conn->state = VERBS_CONN_UP;
 	conn->timer.fn = nothing;
 	conn->watchdog.fn = nothing;
-	assert_int_equal(vb_mailbox_open(conn), NDX_OK);
+	assert_int_equal(verbs_mailbox_open(conn), NDX_OK);
 	end->counter = tmpfile();
 	assert_non_null(end->counter);
 	end->count = 0;
-	end->rig.adapter.counter_fds[VB_NOT_READY] = fileno(end->counter);
-	end->rig.adapter.counter_fds[VB_PACKETS] = fileno(end->counter);
+	end->rig.adapter.counter_fds[VERBS_NOT_READY] = fileno(end->counter);
+	end->rig.adapter.counter_fds[VERBS_PACKETS] = fileno(end->counter);
 }
 
 static void stop_timers(void *arg)
@@ -75,10 +75,10 @@ static void end_close(struct end *end)
 	(void)fclose(end->counter);
 }
 
-static void put_word(struct end *end, enum vb_word which)
+static void put_word(struct end *end, enum verbs_word which)
 {
-	(void)vb_mailbox_note(&end->rig.conn, which);
-	end->rig.conn.mailbox[which] = end->rig.conn.mailbox[VB_WORD_OWN];
+	(void)verbs_mailbox_note(&end->rig.conn, which);
+	end->rig.conn.mailbox[which] = end->rig.conn.mailbox[VERBS_WORD_OWN];
 }
 
 static void turn_away(struct end *end)
@@ -90,29 +90,29 @@ static void turn_away(struct end *end)
 
 static void say_goodbye(void *arg)
 {
-	vb_conn_send_disc(&((struct end *)arg)->rig.conn.spi);
+	verbs_conn_send_disc(&((struct end *)arg)->rig.conn.spi);
 }
 
 static void detach(void *arg)
 {
 	struct end *end = arg;
 
-	end->status = vb_conn_detach(&end->rig.conn.spi);
+	end->status = verbs_conn_detach(&end->rig.conn.spi);
 }
 
 static void hear(void *arg)
 {
-	vb_end_on_disconnected(&((struct end *)arg)->rig.conn, 0);
+	verbs_end_on_disconnected(&((struct end *)arg)->rig.conn, 0);
 }
 
 static void break_off(void *arg)
 {
-	vb_conn_abort(&((struct end *)arg)->rig.conn.spi);
+	verbs_conn_abort(&((struct end *)arg)->rig.conn.spi);
 }
 
 static void drain(void *arg)
 {
-	vb_conn_drain(&((struct end *)arg)->rig.conn.spi);
+	verbs_conn_drain(&((struct end *)arg)->rig.conn.spi);
 }
 
 static void wait_on(void *arg)
@@ -122,7 +122,7 @@ static void wait_on(void *arg)
 	for (unsigned i = 0; i < end->steps; i++) {
 		if (end->turned_away)
 			turn_away(end);
-		vb_end_on_timer(&end->rig.conn);
+		verbs_end_on_timer(&end->rig.conn);
 	}
 }
 
@@ -131,7 +131,7 @@ static void watch(void *arg)
 	struct end *end = arg;
 
 	for (unsigned i = 0; i < end->steps && end->rig.reports == 0; i++)
-		vb_watch_on_timer(&end->rig.conn);
+		verbs_watch_on_timer(&end->rig.conn);
 }
 
 static void step(struct end *end, unsigned steps, bool turned_away)
@@ -160,7 +160,7 @@ static void who_could_say_nothing_stays_until_asked(void **state)
 		if (over) /* nobody asks */
 			end.rig.conn.bare_until = 0;
 		else
-			put_word(&end, VB_WORD_PROBED);
+			put_word(&end, VERBS_WORD_PROBED);
 		run(&end, detach);
 		assert_int_equal(end.status, NDX_OK);
 		rig_expect(&end.rig, 1, NDX_E_CANCELED);
@@ -230,8 +230,8 @@ static void who_is_told_of_an_abort_asks_nobody(void **state)
 	for (unsigned changed = 0; changed <= 1; changed++) {
 		end_open(&end, true);
 		if (changed) /* its mind, when the goodbye had gone out */
-			put_word(&end, VB_WORD_GOODBYE);
-		put_word(&end, VB_WORD_ABORTED);
+			put_word(&end, VERBS_WORD_GOODBYE);
+		put_word(&end, VERBS_WORD_ABORTED);
 		run(&end, hear);
 		assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
 		assert_int_equal(end.rig.device.count[FAKE_POST_SEND], 0);
@@ -327,7 +327,7 @@ static void crossed_goodbyes_are_both_answered(void **state)
 	rig_expect_none(&end.rig);
 	run(&end, stop_timers);
 	assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 1);
-	put_word(&end, VB_WORD_GOODBYE);
+	put_word(&end, VERBS_WORD_GOODBYE);
 	run(&end, hear);
 	assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 2);
 	assert_int_equal(end.rig.reports, NDX_REPORT_PEER_DISC | NDX_REPORT_DISC_ACKED);
@@ -402,7 +402,7 @@ static void requests_to_one_that_said_goodbye_are_cancelled(void **state)
 		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
 		assert_int_equal(rig_send(&end.rig, 2, 0), NDX_OK);
 		if (well)
-			put_word(&end, VB_WORD_GOODBYE);
+			put_word(&end, VERBS_WORD_GOODBYE);
 		run(&end, hear);
 		assert_int_equal(end.rig.reports, well ? NDX_REPORT_PEER_DISC : 0);
 		end.rig.reports = 0;
@@ -423,7 +423,7 @@ static void a_request_that_fails_there_is_a_failure(void **state)
 	(void)state;
 	end_open(&end, false);
 	assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
-	put_word(&end, VB_WORD_GOODBYE);
+	put_word(&end, VERBS_WORD_GOODBYE);
 	run(&end, hear);
 	end.rig.reports = 0;
 	run(&end, drain);
@@ -444,7 +444,7 @@ static void requests_that_nobody_answers_any_more_are_a_drain(void **state)
 		turn_away(&end);
 		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
 		if (well)
-			put_word(&end, VB_WORD_GOODBYE);
+			put_word(&end, VERBS_WORD_GOODBYE);
 		run(&end, hear);
 		end.rig.reports = 0;
 		run(&end, drain);

@@ -13,17 +13,19 @@
 #define DEPTH 16u
 #define MANY 130u /* more than two regions hold */
 
-static const struct vb_path here = {.peer_number = 77, .own_psn = 0x123456, .peer_psn = 0xabcdef};
-static const struct vb_path there = {.own_psn = 0xabcdef, .peer_psn = 0x123456};
+static const struct verbs_numbers here = {
+	.peer_number = 77, .own_psn = 0x123456, .peer_psn = 0xabcdef};
+static const struct verbs_numbers there = {.own_psn = 0xabcdef, .peer_psn = 0x123456};
 
 /* An end whose native queue pair has that number. */
 struct end {
 	struct ibv_qp native;
-	struct vb_qp qp;
-	struct vb_conn conn;
+	struct verbs_qp qp;
+	struct verbs_conn conn;
 };
 
-static void open_end(struct rig *rig, struct end *end, uint32_t number, const struct vb_path *path)
+static void open_end(struct rig *rig, struct end *end, uint32_t number,
+                     const struct verbs_numbers *path)
 {
 	memset(end, 0, sizeof(*end));
 	end->native.qp_num = number;
@@ -32,13 +34,13 @@ static void open_end(struct rig *rig, struct end *end, uint32_t number, const st
 	end->conn.adapter = &rig->adapter;
 	end->conn.spi.qp = &end->qp.base.spi;
 	end->conn.qp = &end->qp;
-	assert_int_equal(vb_mailbox_open(&end->conn), NDX_OK);
+	assert_int_equal(verbs_mailbox_open(&end->conn), NDX_OK);
 }
 
 /* What the device does with a note: both ends are in this process. */
-static void deliver(const struct end *from, const struct end *to, enum vb_word which)
+static void deliver(const struct end *from, const struct end *to, enum verbs_word which)
 {
-	const struct vb_note note = vb_mailbox_note(&from->conn, which);
+	const struct verbs_note note = verbs_mailbox_note(&from->conn, which);
 	const char *source = from->conn.mailbox_mr->addr;
 	char *target = to->conn.mailbox_mr->addr;
 
@@ -58,16 +60,16 @@ static void many_share_a_region_and_no_word(void **state)
 	assert_int_equal(rig.device.regions, 3);
 	for (uint32_t i = 0; i < MANY; i++) {
 		for (uint32_t j = 0; j < i; j++)
-			assert_true(ends[i].conn.mailbox >= ends[j].conn.mailbox + VB_WORDS ||
-			            ends[i].conn.mailbox + VB_WORDS <= ends[j].conn.mailbox);
+			assert_true(ends[i].conn.mailbox >= ends[j].conn.mailbox + VERBS_WORDS ||
+			            ends[i].conn.mailbox + VERBS_WORDS <= ends[j].conn.mailbox);
 	}
 	/* what is free is taken again, and clean */
-	ends[5].conn.mailbox[VB_WORD_GOODBYE] = 1;
-	vb_mailbox_close(&ends[5].conn);
-	vb_mailbox_close(&ends[5].conn);
+	ends[5].conn.mailbox[VERBS_WORD_GOODBYE] = 1;
+	verbs_mailbox_close(&ends[5].conn);
+	verbs_mailbox_close(&ends[5].conn);
 	open_end(&rig, &ends[5], 5 + 1000 + 64, &here);
 	assert_int_equal(rig.device.regions, 3);
-	assert_int_equal(ends[5].conn.mailbox[VB_WORD_GOODBYE], 0);
+	assert_int_equal(ends[5].conn.mailbox[VERBS_WORD_GOODBYE], 0);
 	rig_close(&rig);
 }
 
@@ -81,21 +83,21 @@ static void a_word_arrives_where_it_is_read(void **state)
 	rig_open(&rig);
 	open_end(&rig, &a, 12, &here);
 	open_end(&rig, &b, 77, &there);
-	assert_false(vb_mailbox_has(&b.conn, VB_WORD_GOODBYE));
-	deliver(&a, &b, VB_WORD_GOODBYE);
-	assert_true(vb_mailbox_has(&b.conn, VB_WORD_GOODBYE));
-	assert_false(vb_mailbox_has(&b.conn, VB_WORD_PROBED));
-	deliver(&a, &b, VB_WORD_PROBED);
-	assert_true(vb_mailbox_has(&b.conn, VB_WORD_PROBED));
-	assert_false(vb_mailbox_has(&a.conn, VB_WORD_GOODBYE));
+	assert_false(verbs_mailbox_has(&b.conn, VERBS_WORD_GOODBYE));
+	deliver(&a, &b, VERBS_WORD_GOODBYE);
+	assert_true(verbs_mailbox_has(&b.conn, VERBS_WORD_GOODBYE));
+	assert_false(verbs_mailbox_has(&b.conn, VERBS_WORD_PROBED));
+	deliver(&a, &b, VERBS_WORD_PROBED);
+	assert_true(verbs_mailbox_has(&b.conn, VERBS_WORD_PROBED));
+	assert_false(verbs_mailbox_has(&a.conn, VERBS_WORD_GOODBYE));
 	rig_close(&rig);
 }
 
 /* Whatever the words say. */
 static void a_touch_changes_no_word(void **state)
 {
-	uint64_t before[VB_WORDS];
-	struct vb_note note;
+	uint64_t before[VERBS_WORDS];
+	struct verbs_note note;
 	struct rig rig;
 	struct end a;
 	struct end b;
@@ -104,18 +106,18 @@ static void a_touch_changes_no_word(void **state)
 	rig_open(&rig);
 	open_end(&rig, &a, 12, &here);
 	open_end(&rig, &b, 77, &there);
-	assert_int_equal(vb_mailbox_touch(&a.conn).length, 0); /* no mailbox is known */
+	assert_int_equal(verbs_mailbox_touch(&a.conn).length, 0); /* no mailbox is known */
 	a.conn.peer.mailbox_key = b.conn.mailbox_mr->rkey;
 	for (int said = 0; said <= 1; said++) {
 		memcpy(before, b.conn.mailbox, sizeof(before));
-		note = vb_mailbox_touch(&a.conn);
+		note = verbs_mailbox_touch(&a.conn);
 		assert_int_equal(note.length, 1);
 		assert_int_equal(note.rkey, b.conn.mailbox_mr->rkey);
 		memcpy((char *)b.conn.mailbox_mr->addr + note.to,
 		       (char *)a.conn.mailbox_mr->addr + note.from, note.length);
 		assert_memory_equal(before, b.conn.mailbox, sizeof(before));
-		assert_true(note.to / sizeof(uint64_t) / VB_WORDS == 77 % 64);
-		for (enum vb_word w = VB_WORD_GOODBYE; w < VB_WORD_OWN; w++)
+		assert_true(note.to / sizeof(uint64_t) / VERBS_WORDS == 77 % 64);
+		for (enum verbs_word w = VERBS_WORD_GOODBYE; w < VERBS_WORD_OWN; w++)
 			deliver(&a, &b, w);
 	}
 	rig_close(&rig);
@@ -124,7 +126,7 @@ static void a_touch_changes_no_word(void **state)
 /* Who may write to the region, but does not know the first PSNs. */
 static void nobody_speaks_for_another(void **state)
 {
-	static const struct vb_path guesses[] = {
+	static const struct verbs_numbers guesses[] = {
 		{.peer_number = 77},
 		{.peer_number = 77, .own_psn = 0x123456},
 		{.peer_number = 77, .peer_psn = 0xabcdef},
@@ -141,9 +143,9 @@ static void nobody_speaks_for_another(void **state)
 		struct end other;
 
 		open_end(&rig, &other, 20 + i, &guesses[i]);
-		deliver(&other, &victim, VB_WORD_GOODBYE);
-		assert_int_not_equal(victim.conn.mailbox[VB_WORD_GOODBYE], 0);
-		assert_false(vb_mailbox_has(&victim.conn, VB_WORD_GOODBYE));
+		deliver(&other, &victim, VERBS_WORD_GOODBYE);
+		assert_int_not_equal(victim.conn.mailbox[VERBS_WORD_GOODBYE], 0);
+		assert_false(verbs_mailbox_has(&victim.conn, VERBS_WORD_GOODBYE));
 	}
 	rig_close(&rig);
 }
@@ -160,17 +162,17 @@ static void only_the_right_word_is_a_goodbye(void **state)
 		rig_connect(&rig, DEPTH, NULL);
 		rig.conn.spi.qp = rig.qp;
 		rig.conn.peer.is_ndx = true;
-		rig.conn.state = VB_CONN_UP;
-		assert_int_equal(vb_mailbox_open(&rig.conn), NDX_OK);
+		rig.conn.state = VERBS_CONN_UP;
+		assert_int_equal(verbs_mailbox_open(&rig.conn), NDX_OK);
 		rig_qp(&rig)->path = there;
 		open_end(&rig, &peer, rig_native(&rig)->qp_num + 1, &here);
 		peer.qp.path.peer_number = rig_native(&rig)->qp_num;
 		peer.qp.path.own_psn += (uint32_t)forged;
-		(void)vb_mailbox_note(&peer.conn, VB_WORD_GOODBYE); /* what it would write */
-		memcpy(&rig.conn.mailbox[VB_WORD_GOODBYE], &peer.conn.mailbox[VB_WORD_OWN],
+		(void)verbs_mailbox_note(&peer.conn, VERBS_WORD_GOODBYE); /* what it would write */
+		memcpy(&rig.conn.mailbox[VERBS_WORD_GOODBYE], &peer.conn.mailbox[VERBS_WORD_OWN],
 		       sizeof(uint64_t));
 		rig.device.count[FAKE_POST_SEND] = 0;
-		vb_end_on_disconnected(&rig.conn, 0);
+		verbs_end_on_disconnected(&rig.conn, 0);
 		assert_int_equal((rig.reports & NDX_REPORT_PEER_DISC) != 0, forged == 0);
 		assert_int_equal(rig.device.count[FAKE_POST_SEND], forged);
 		base_timer_cancel(rig.adapter.spi.loop, &rig.conn.timer);
@@ -186,12 +188,12 @@ static void a_region_that_is_refused_leaves_nothing(void **state)
 	(void)state;
 	rig_open(&rig);
 	open_end(&rig, &end, 1, &here);
-	vb_mailbox_close(&end.conn);
+	verbs_mailbox_close(&end.conn);
 	open_end(&rig, &end, 2, &here);
 	rig.device.refuse_nth[FAKE_REG_MR] = 1;
 	end.native.qp_num = 2 + 64;
-	assert_int_not_equal(vb_mailbox_open(&end.conn), NDX_OK);
-	assert_int_equal(vb_mailbox_open(&end.conn), NDX_OK);
+	assert_int_not_equal(verbs_mailbox_open(&end.conn), NDX_OK);
+	assert_int_equal(verbs_mailbox_open(&end.conn), NDX_OK);
 	assert_int_equal(rig.device.regions, 2);
 	rig_close(&rig);
 }

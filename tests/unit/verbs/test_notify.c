@@ -19,7 +19,7 @@ static void plain_messages_do_not_wake(void **state)
 	watched_ask(&w, NDX_CQ_NOTIFY_SOLICITED);
 	assert_true(fake_arrive(rig_native(&w.rig), 8));
 	assert_false(watched_told(&w));
-	vb_qp_poll(rig_qp(&w.rig)); /* whoever reads it */
+	verbs_qp_poll(rig_qp(&w.rig)); /* whoever reads it */
 	assert_false(watched_told(&w));
 	assert_true(fake_arrive_solicited(rig_native(&w.rig), 8));
 	assert_true(watched_told(&w));
@@ -86,7 +86,7 @@ static void what_came_since_the_last_look_wakes_though_it_was_taken(void **state
 	(void)state;
 	watched_open(&w);
 	assert_true(fake_arrive_solicited(rig_native(&w.rig), 8));
-	vb_qp_poll(rig_qp(&w.rig));
+	verbs_qp_poll(rig_qp(&w.rig));
 	watched_ask(&w, NDX_CQ_NOTIFY_SOLICITED);
 	rig_expect(&w.rig, 0, NDX_OK);
 	assert_true(watched_told(&w));
@@ -100,7 +100,7 @@ static void beside_errors_an_old_event_does_not_wake(void **state)
 
 	(void)state;
 	watched_open(&w);
-	assert_int_equal(vb_cq_notify(w.rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
+	assert_int_equal(verbs_cq_notify(w.rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
 	assert_true(fake_arrive_solicited(rig_native(&w.rig), 8));
 	rig_expect(&w.rig, 0, NDX_OK);
 	watched_ask(&w, NDX_CQ_NOTIFY_SOLICITED);
@@ -241,7 +241,7 @@ static void after_an_any_that_was_cancelled_all_messages_wake_once(void **state)
 	watched_ask(&w, NDX_CQ_NOTIFY_ANY);
 	watched_give_up(&w);
 	watched_ask(&w, NDX_CQ_NOTIFY_SOLICITED);
-	assert_false(fake_cq_of(vb_cq_of(&w.rig.cq->pub)->native)->narrowed); /* it may obey */
+	assert_false(fake_cq_of(verbs_cq_of(&w.rig.cq->pub)->native)->narrowed); /* it may obey */
 	assert_true(fake_arrive(rig_native(&w.rig), 8));
 	assert_true(watched_told(&w));
 	rig_expect(&w.rig, 0, NDX_OK);
@@ -264,7 +264,7 @@ static void any_beside_solicited_is_any(void **state)
 		ndx_overlapped_init(&other);
 		watched_begin(&w, &other, any_first ? NDX_CQ_NOTIFY_ANY : NDX_CQ_NOTIFY_SOLICITED);
 		watched_ask(&w, any_first ? NDX_CQ_NOTIFY_SOLICITED : NDX_CQ_NOTIFY_ANY);
-		assert_false(fake_cq_of(vb_cq_of(&w.rig.cq->pub)->native)->narrowed);
+		assert_false(fake_cq_of(verbs_cq_of(&w.rig.cq->pub)->native)->narrowed);
 		assert_true(fake_arrive(rig_native(&w.rig), 8));
 		assert_true(watched_told(&w));
 		assert_int_equal(ndx_overlapped_status(&other), NDX_OK);
@@ -281,14 +281,14 @@ static void descriptor_and_object_are_told_each_of_its_own(void **state)
 	(void)state;
 	watched_open(&w);
 	assert_int_equal(base_cq_get_fd(w.rig.cq, &p.fd), NDX_OK);
-	assert_int_equal(vb_cq_notify(w.rig.cq, NDX_CQ_NOTIFY_SOLICITED, NULL), NDX_PENDING);
+	assert_int_equal(verbs_cq_notify(w.rig.cq, NDX_CQ_NOTIFY_SOLICITED, NULL), NDX_PENDING);
 	watched_ask(&w, NDX_CQ_NOTIFY_ANY);
 	assert_true(fake_arrive(rig_native(&w.rig), 8));
 	assert_true(watched_told(&w));
 	rig_expect(&w.rig, 0, NDX_OK);
 	/* the device was armed for all: it might have been one */
 	assert_int_equal(poll(&p, 1, 0), 1);
-	assert_int_equal(vb_cq_notify(w.rig.cq, NDX_CQ_NOTIFY_SOLICITED, NULL), NDX_PENDING);
+	assert_int_equal(verbs_cq_notify(w.rig.cq, NDX_CQ_NOTIFY_SOLICITED, NULL), NDX_PENDING);
 	assert_true(fake_arrive(rig_native(&w.rig), 8));
 	rig_expect(&w.rig, 1, NDX_OK);
 	assert_false(watched_told(&w) && poll(&p, 1, 0) == 1);

@@ -17,7 +17,7 @@
 
 #include "builtin.h"
 #include "fake_verbs.h"
-#include "vb.h"
+#include "verbs.h"
 
 #define GIDS 2 /* the first is used, the other one is not */
 

@@ -22,7 +22,7 @@ struct other {
 /* The device is not made for several threads: the lock of the queue is around all that it does. */
 static void run(struct rig *rig, unsigned count)
 {
-	struct vb_cq *cq = vb_cq_of(&rig->cq->pub);
+	struct verbs_cq *cq = verbs_cq_of(&rig->cq->pub);
 
 	base_lock_acquire(&cq->poll_lock);
 	fake_run(rig_native(rig), count);
@@ -36,7 +36,7 @@ static void *read_on(void *arg)
 
 	while (!__atomic_load_n(&other->stop, __ATOMIC_RELAXED)) {
 		run(other->rig, 1);
-		vb_cq_poll(vb_cq_of(&other->rig->cq->pub));
+		verbs_cq_poll(verbs_cq_of(&other->rig->cq->pub));
 		run(other->rig, 1);
 		(void)sched_yield();
 	}
@@ -45,7 +45,7 @@ static void *read_on(void *arg)
 
 static void post(struct rig *rig, uint32_t *posted)
 {
-	struct vb_cq *cq = vb_cq_of(&rig->cq->pub);
+	struct verbs_cq *cq = verbs_cq_of(&rig->cq->pub);
 
 	base_lock_acquire(&cq->poll_lock);
 	while (*posted < MANY && rig_send(rig, *posted, 0) == NDX_OK)

@@ -15,7 +15,7 @@ static struct ndx_spi_srq *open_shared(struct rig *rig)
 {
 	struct ndx_spi_srq *srq = NULL;
 
-	assert_int_equal(vb_srq_create(&rig->adapter.spi, DEPTH, 2, 0, 0, &srq), NDX_OK);
+	assert_int_equal(verbs_srq_create(&rig->adapter.spi, DEPTH, 2, 0, 0, &srq), NDX_OK);
 	return srq;
 }
 
@@ -41,7 +41,7 @@ static void a_slot_is_free_when_its_result_was_taken(void **state)
 	assert_int_equal(receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_true(fake_arrive(rig_native(&rig), 8));
-	vb_qp_poll(rig_qp(&rig));
+	verbs_qp_poll(rig_qp(&rig));
 	assert_int_equal(receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
 	rig_expect(&rig, 0, NDX_OK);
 	assert_int_equal(receive(&rig, srq, 9), NDX_OK);
@@ -51,7 +51,7 @@ static void a_slot_is_free_when_its_result_was_taken(void **state)
 	assert_true(fake_arrive(rig_native(&rig), 8));
 	rig_expect(&rig, 9, NDX_OK);
 	rig_close(&rig);
-	vb_srq_destroy(srq);
+	verbs_srq_destroy(srq);
 }
 
 /* Its results stay, and hold no slot of the queue any more. */
@@ -67,14 +67,14 @@ static void a_queue_pair_that_goes_leaves_receives_and_results(void **state)
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_int_equal(receive(&rig, srq, i), NDX_OK);
 	assert_true(fake_arrive(rig_native(&rig), 8)); /* not polled before */
-	vb_qp_destroy(rig.qp);
+	verbs_qp_destroy(rig.qp);
 	rig.qp = NULL;
 	assert_int_equal(receive(&rig, srq, 9), NDX_OK);
 	assert_int_equal(receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
 	rig_expect(&rig, 0, NDX_OK);
 	rig_expect_none(&rig);
 	rig_close(&rig);
-	vb_srq_destroy(srq);
+	verbs_srq_destroy(srq);
 }
 
 static void a_refused_receive_takes_nothing(void **state)
@@ -92,7 +92,7 @@ static void a_refused_receive_takes_nothing(void **state)
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_int_equal(receive(&rig, srq, i), NDX_OK);
 	rig_close(&rig);
-	vb_srq_destroy(srq);
+	verbs_srq_destroy(srq);
 }
 
 static void a_queue_that_cannot_grow_stays_as_it_was(void **state)
@@ -105,14 +105,14 @@ static void a_queue_that_cannot_grow_stays_as_it_was(void **state)
 	srq = open_shared(&rig);
 	rig_connect(&rig, 8, srq);
 	rig.device.refuse_nth[FAKE_MODIFY_SRQ] = 1;
-	assert_int_equal(vb_srq_modify(srq, 2 * DEPTH, 0), NDX_E_INSUFFICIENT_RESOURCES);
+	assert_int_equal(verbs_srq_modify(srq, 2 * DEPTH, 0), NDX_E_INSUFFICIENT_RESOURCES);
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_int_equal(receive(&rig, srq, i), NDX_OK);
 	assert_int_equal(receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
-	assert_int_equal(vb_srq_modify(srq, 2 * DEPTH, 0), NDX_OK);
+	assert_int_equal(verbs_srq_modify(srq, 2 * DEPTH, 0), NDX_OK);
 	assert_int_equal(receive(&rig, srq, 9), NDX_OK);
 	rig_close(&rig);
-	vb_srq_destroy(srq);
+	verbs_srq_destroy(srq);
 }
 
 int main(void)

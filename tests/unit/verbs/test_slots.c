@@ -85,7 +85,7 @@ static void a_result_frees_what_is_before_it(void **state)
 static void a_sweep_finds_what_nobody_told(void **state)
 {
 	struct rig rig;
-	struct vb_qp *qp;
+	struct verbs_qp *qp;
 
 	(void)state;
 	rig_open(&rig);
@@ -96,14 +96,14 @@ static void a_sweep_finds_what_nobody_told(void **state)
 	rig_expect_none(&rig);
 	assert_int_equal(base_queue_outstanding(&qp->base.initiator), 1);
 	base_lock_acquire(&qp->base.lock);
-	vb_post_sweep(qp);
+	verbs_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	rig_expect_none(&rig);
 	assert_int_equal(base_queue_outstanding(&qp->base.initiator), 0);
 	/* once: there is nothing to ask for now */
 	rig.device.count[FAKE_POST_SEND] = 0;
 	base_lock_acquire(&qp->base.lock);
-	vb_post_sweep(qp);
+	verbs_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	assert_int_equal(rig.device.count[FAKE_POST_SEND], 0);
 	rig_close(&rig);
@@ -118,7 +118,7 @@ static void draining_ends_though_nobody_tells(void **state)
 	rig.device.runs = true;
 	rig_connect(&rig, DEPTH, NULL);
 	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
-	vb_conn_drain(&rig.conn.spi);
+	verbs_conn_drain(&rig.conn.spi);
 	assert_true(rig.reports & NDX_REPORT_DRAINED);
 	/* what is posted now is cancelled; a later sweep does not make it a success */
 	assert_int_equal(rig_send(&rig, 2, NDX_OP_SILENT_SUCCESS), NDX_OK);
@@ -201,10 +201,10 @@ static void affinity_chooses_the_vector(void **state)
 
 		rig_open(&rig);
 		rig.device.context.num_comp_vectors = 4;
-		assert_int_equal(vb_cq_create(&rig.adapter.spi, 8, wishes[i].affinity, &cq),
+		assert_int_equal(verbs_cq_create(&rig.adapter.spi, 8, wishes[i].affinity, &cq),
 		                 NDX_OK);
 		assert_int_equal(rig.device.vector, wishes[i].vector);
-		vb_cq_destroy(cq);
+		verbs_cq_destroy(cq);
 		rig_close(&rig);
 	}
 }
@@ -244,15 +244,15 @@ static void a_queue_begins_with_what_is_asked_for(void **state)
 
 		rig_open(&rig);
 		rig.adapter.attr.max_cqe = cases[i].most;
-		assert_int_equal(vb_cq_create(&rig.adapter.spi, cases[i].depth, 0, &cq), NDX_OK);
-		assert_int_equal(vb_cq_of(&cq->pub)->native->cqe, cases[i].room);
-		assert_int_equal(vb_cq_reserve(vb_cq_of(&cq->pub), (uint32_t)cases[i].room),
+		assert_int_equal(verbs_cq_create(&rig.adapter.spi, cases[i].depth, 0, &cq), NDX_OK);
+		assert_int_equal(verbs_cq_of(&cq->pub)->native->cqe, cases[i].room);
+		assert_int_equal(verbs_cq_reserve(verbs_cq_of(&cq->pub), (uint32_t)cases[i].room),
 		                 NDX_OK);
 		assert_int_equal(rig.device.count[FAKE_RESIZE_CQ], 0);
-		assert_int_equal(vb_cq_reserve(vb_cq_of(&cq->pub), 1), NDX_OK);
+		assert_int_equal(verbs_cq_reserve(verbs_cq_of(&cq->pub), 1), NDX_OK);
 		assert_int_equal(rig.device.count[FAKE_RESIZE_CQ], 1);
-		vb_cq_unreserve(vb_cq_of(&cq->pub), (uint32_t)cases[i].room + 1);
-		vb_cq_destroy(cq);
+		verbs_cq_unreserve(verbs_cq_of(&cq->pub), (uint32_t)cases[i].room + 1);
+		verbs_cq_destroy(cq);
 		rig_close(&rig);
 	}
 }
@@ -268,9 +268,9 @@ static void a_queue_that_cannot_begin_so_begins_small(void **state)
 	rig.adapter.attr.max_cqe = 100000;
 	rig.device.refuse_nth[FAKE_CREATE_CQ] = 1;
 	rig.device.refuse_errno = ENOMEM;
-	assert_int_equal(vb_cq_create(&rig.adapter.spi, 1000, 0, &cq), NDX_OK);
-	assert_int_equal(vb_cq_of(&cq->pub)->native->cqe, 64);
-	vb_cq_destroy(cq);
+	assert_int_equal(verbs_cq_create(&rig.adapter.spi, 1000, 0, &cq), NDX_OK);
+	assert_int_equal(verbs_cq_of(&cq->pub)->native->cqe, 64);
+	verbs_cq_destroy(cq);
 	rig_close(&rig);
 }
 

@@ -26,7 +26,7 @@ static void close_software(struct rig *rig)
 
 static uint64_t direct(const struct rig *rig)
 {
-	return vb_cq_of(&rig->cq->pub)->base.direct;
+	return verbs_cq_of(&rig->cq->pub)->base.direct;
 }
 
 static void nothing_outstanding_nothing_held(void **state)
@@ -136,17 +136,17 @@ struct looks {
 static void look_again_and_again(void *arg)
 {
 	struct looks *looks = arg;
-	struct vb_adapter *adapter = &looks->rig->adapter;
-	struct vb_cq *cq = vb_cq_of(&looks->rig->cq->pub);
+	struct verbs_adapter *adapter = &looks->rig->adapter;
+	struct verbs_cq *cq = verbs_cq_of(&looks->rig->cq->pub);
 	struct ndx_result result;
 
-	cq->mode = VB_CQ_AWAY;
+	cq->mode = VERBS_CQ_AWAY;
 	adapter->tick_ms = 2;
 	for (size_t i = 0; i <= LOOKS; i++) {
 		base_timer_cancel(adapter->spi.loop, &adapter->tick);
 		if (i < LOOKS) /* then it polls no more */
 			(void)ndx_cq_get_results(&looks->rig->cq->pub, &result, 1);
-		vb_cq_on_tick(adapter);
+		verbs_cq_on_tick(adapter);
 		if (i < LOOKS)
 			looks->ms[i] = adapter->tick_ms;
 		looks->mode[i] = cq->mode;
@@ -162,22 +162,22 @@ static void who_polls_on_is_looked_at_less_and_less(void **state)
 
 	(void)state;
 	rig_open(&rig);
-	rig.adapter.tick = (struct base_timer){.fn = vb_cq_on_tick, .arg = &rig.adapter};
+	rig.adapter.tick = (struct base_timer){.fn = verbs_cq_on_tick, .arg = &rig.adapter};
 	looks.rig = &rig;
 	base_loop_call(rig.adapter.spi.loop, look_again_and_again, &looks);
 	for (size_t i = 0; i < LOOKS; i++) {
 		assert_int_equal(looks.ms[i], ms[i]);
-		assert_int_equal(looks.mode[i], VB_CQ_AWAY);
+		assert_int_equal(looks.mode[i], VERBS_CQ_AWAY);
 		assert_true(looks.again[i]);
 	}
-	assert_int_equal(looks.mode[LOOKS], VB_CQ_SOLICITED);
+	assert_int_equal(looks.mode[LOOKS], VERBS_CQ_SOLICITED);
 	assert_false(looks.again[LOOKS]);
 	rig_close(&rig);
 }
 
 static void drain(void *arg)
 {
-	vb_conn_drain(arg);
+	verbs_conn_drain(arg);
 }
 
 /* Who has polled, and now waits for the disconnect, need not wait for the next look as well. */
@@ -188,12 +188,12 @@ static void a_drain_arms_the_queue(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
-	vb_cq_of(&rig.cq->pub)->mode = VB_CQ_AWAY;
+	verbs_cq_of(&rig.cq->pub)->mode = VERBS_CQ_AWAY;
 	rig_expect_none(&rig);
 	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
 	rig.device.count[FAKE_ARM_CQ] = 0;
 	base_loop_call(rig.adapter.spi.loop, drain, &rig.conn.spi);
-	assert_int_equal(vb_cq_of(&rig.cq->pub)->mode, VB_CQ_ARMED);
+	assert_int_equal(verbs_cq_of(&rig.cq->pub)->mode, VERBS_CQ_ARMED);
 	assert_int_equal(rig.device.count[FAKE_ARM_CQ], 1);
 	fake_run(rig_native(&rig), 1);
 	rig_expect(&rig, 1, NDX_OK);

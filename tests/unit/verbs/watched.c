@@ -49,7 +49,7 @@ void watched_close(struct watched *w)
 void watched_begin(struct watched *w, struct ndx_overlapped *ov, enum ndx_cq_notify_type type)
 {
 	assert_int_equal(base_ov_begin(ov, w->rig.adapter.spi.loop), NDX_OK);
-	assert_int_equal(vb_cq_notify(w->rig.cq, type, ov), NDX_PENDING);
+	assert_int_equal(verbs_cq_notify(w->rig.cq, type, ov), NDX_PENDING);
 }
 
 void watched_ask(struct watched *w, enum ndx_cq_notify_type type)
@@ -59,12 +59,12 @@ void watched_ask(struct watched *w, enum ndx_cq_notify_type type)
 
 uint32_t watched_watchers(const struct watched *w)
 {
-	return vb_cq_of(&w->rig.cq->pub)->watchers;
+	return verbs_cq_of(&w->rig.cq->pub)->watchers;
 }
 
 void watched_events(void *arg)
 {
-	vb_cq_on_event(arg, 0);
+	verbs_cq_on_event(arg, 0);
 }
 
 bool watched_told(struct watched *w)

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-#include "vb_srq.h"
+#include "verbs_srq.h"
 
 /* Common to both sides; NDX_PENDING: not in here. */
 static enum ndx_status common_status(enum ibv_wc_status native)
@@ -54,10 +54,10 @@ static enum ndx_status initiator_status(const struct base_req *req, enum ibv_wc_
 }
 
 /* Software RoCE says LOC_QP_OP of a message that is too long and of memory that it may not use. */
-static enum ndx_status receive_status(struct vb_qp *qp, const struct vb_req *req,
+static enum ndx_status receive_status(struct verbs_qp *qp, const struct verbs_req *req,
                                       enum ibv_wc_status native)
 {
-	const struct vb_receive *receive = (const struct vb_receive *)(const void *)req;
+	const struct verbs_receive *receive = (const struct verbs_receive *)(const void *)req;
 	const enum ndx_status st = common_status(native);
 
 	if (st != NDX_PENDING)
@@ -66,7 +66,7 @@ static enum ndx_status receive_status(struct vb_qp *qp, const struct vb_req *req
 	case IBV_WC_LOC_LEN_ERR:
 		return NDX_E_BUFFER_OVERFLOW;
 	case IBV_WC_LOC_QP_OP_ERR:
-		return vb_list_is_good(qp->adapter, receive->sge, receive->count, true)
+		return verbs_list_is_good(qp->adapter, receive->sge, receive->count, true)
 		               ? NDX_E_BUFFER_OVERFLOW
 		               : NDX_E_ACCESS_VIOLATION;
 	default:
@@ -101,46 +101,46 @@ static const char *cause_of(enum ibv_wc_status native)
 }
 
 /* Under base.lock. The native queue pair has failed by itself. */
-static void broke(struct vb_qp *qp, enum ibv_wc_status native)
+static void broke(struct verbs_qp *qp, enum ibv_wc_status native)
 {
 	if (qp->killed || qp->conn == NULL)
 		return;
-	if (native == IBV_WC_RETRY_EXC_ERR && qp->parted == VB_PARTED_WELL)
+	if (native == IBV_WC_RETRY_EXC_ERR && qp->parted == VERBS_PARTED_WELL)
 		qp->deserted = true;
 	if (qp->deserted) /* nothing of the peer's was lost, and our own requests have ended */
 		return;
 	qp->broken = true;
-	vb_host(qp->adapter)
+	verbs_host(qp->adapter)
 		->report(&qp->conn->spi, NDX_REPORT_ABORT, errno_of(native), cause_of(native));
 }
 
-void vb_done_check(struct vb_qp *qp)
+void verbs_done_check(struct verbs_qp *qp)
 {
-	struct vb_conn *conn = qp->conn;
+	struct verbs_conn *conn = qp->conn;
 
 	if (conn == NULL)
 		return;
 	if (qp->draining && !qp->broken && base_queue_outstanding(&qp->base.initiator) == 0) {
 		qp->draining = false;
-		vb_host(qp->adapter)->report(&conn->spi, NDX_REPORT_DRAINED, 0, NULL);
+		verbs_host(qp->adapter)->report(&conn->spi, NDX_REPORT_DRAINED, 0, NULL);
 	}
-	if (qp->quieting && vb_qp_is_quiet(qp))
+	if (qp->quieting && verbs_qp_is_quiet(qp))
 		base_loop_post(qp->adapter->spi.loop, &conn->work);
 }
 
 /* Software RoCE of 6.12 cancels a request whose own memory is bad, as if another had failed; that
  * of 6.1 leaves a long one undone, until we take it for late. */
-static bool has_failed(struct vb_qp *qp, const struct vb_req *req)
+static bool has_failed(struct verbs_qp *qp, const struct verbs_req *req)
 {
-	const struct vb_initiator *own = (const struct vb_initiator *)(const void *)req;
+	const struct verbs_initiator *own = (const struct verbs_initiator *)(const void *)req;
 
 	return qp->adapter->software && (!qp->killed || qp->late) &&
-	       (req->hopeless || !vb_list_is_good(qp->adapter, own->sge, own->count,
-	                                          req->base.type == NDX_REQUEST_READ));
+	       (req->hopeless || !verbs_list_is_good(qp->adapter, own->sge, own->count,
+	                                             req->base.type == NDX_REQUEST_READ));
 }
 
 /* Of the oldest request, which the device says was cancelled. */
-static enum ndx_status first_cancelled(struct vb_qp *qp, const struct vb_req *req)
+static enum ndx_status first_cancelled(struct verbs_qp *qp, const struct verbs_req *req)
 {
 	enum ndx_status st = NDX_E_CANCELED;
 
@@ -176,24 +176,24 @@ static void ended_before_request(struct base_queue *q, const struct base_req *re
 	ended_before(q, index);
 }
 
-static void initiator_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_wc *wc)
+static void initiator_done(struct verbs_qp *qp, struct verbs_req *req, const struct ibv_wc *wc)
 {
 	struct base_queue *q = &qp->base.initiator;
 	enum ndx_status st = initiator_status(&req->base, wc->status);
 
 	if (__builtin_expect(&req->base != base_queue_at(q, q->head), 0))
 		ended_before_request(q, &req->base);
-	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->parted != VB_PARTED_NOT)
+	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->parted != VERBS_PARTED_NOT)
 		st = NDX_E_CANCELED;
 	if (wc->status == IBV_WC_WR_FLUSH_ERR)
 		st = first_cancelled(qp, req);
-	if (req->mw != NULL && !vb_mw_done(req, st == NDX_OK) && st == NDX_OK &&
+	if (req->mw != NULL && !verbs_mw_done(req, st == NDX_OK) && st == NDX_OK &&
 	    req->base.type == NDX_REQUEST_BIND)
 		st = NDX_E_CANCELED;
 	base_req_done(q, &req->base, st, wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
 }
 
-void vb_done_received(struct vb_req *req, const struct ibv_wc *wc)
+void verbs_done_received(struct verbs_req *req, const struct ibv_wc *wc)
 {
 	req->base.bytes = wc->byte_len;
 	if (wc->wc_flags & IBV_WC_WITH_IMM) {
@@ -204,26 +204,26 @@ void vb_done_received(struct vb_req *req, const struct ibv_wc *wc)
 		req->base.result_flags |= NDX_RESULT_WRITTEN;
 }
 
-static void receive_done(struct vb_qp *qp, struct vb_req *req, const struct ibv_wc *wc)
+static void receive_done(struct verbs_qp *qp, struct verbs_req *req, const struct ibv_wc *wc)
 {
 	const int native = wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status;
 	const enum ndx_status st = receive_status(qp, req, wc->status);
 
 	if (wc->status == IBV_WC_SUCCESS)
-		vb_done_received(req, wc);
-	if (req->kind == VB_SHARED)
-		vb_srq_done(qp, req, st, native);
+		verbs_done_received(req, wc);
+	if (req->kind == VERBS_SHARED)
+		verbs_srq_done(qp, req, st, native);
 	else
 		base_req_done(&qp->base.receive, &req->base, st, native);
 }
 
 /* A peer that has parted does not wait for our word, and may have closed its queue pair. */
-static bool is_vain(const struct vb_qp *qp, const struct vb_req *req)
+static bool is_vain(const struct verbs_qp *qp, const struct verbs_req *req)
 {
-	return qp->parted != VB_PARTED_NOT && req == &qp->controls[VB_GOODBYE];
+	return qp->parted != VERBS_PARTED_NOT && req == &qp->controls[VERBS_GOODBYE];
 }
 
-static void control_done(struct vb_qp *qp, const struct vb_req *req, const struct ibv_wc *wc)
+static void control_done(struct verbs_qp *qp, const struct verbs_req *req, const struct ibv_wc *wc)
 {
 	const size_t which = (size_t)(req - qp->controls);
 	const uint32_t bit = 1u << which;
@@ -238,39 +238,39 @@ static void control_done(struct vb_qp *qp, const struct vb_req *req, const struc
 	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
 }
 
-struct vb_qp *vb_done_whose(const struct ibv_wc *wc)
+struct verbs_qp *verbs_done_whose(const struct ibv_wc *wc)
 {
-	const struct vb_req *req = vb_req_of(wc);
+	const struct verbs_req *req = verbs_req_of(wc);
 
-	return req->kind == VB_SHARED ? vb_srq_taker(req->srq, wc->qp_num) : req->qp;
+	return req->kind == VERBS_SHARED ? verbs_srq_taker(req->srq, wc->qp_num) : req->qp;
 }
 
-void vb_done(const struct ibv_wc *wc)
+void verbs_done(const struct ibv_wc *wc)
 {
-	struct vb_req *req = vb_req_of(wc);
-	struct vb_qp *qp = vb_done_whose(wc);
+	struct verbs_req *req = verbs_req_of(wc);
+	struct verbs_qp *qp = verbs_done_whose(wc);
 
 	if (qp == NULL) {
-		vb_srq_dropped(req->srq, req);
+		verbs_srq_dropped(req->srq, req);
 		return;
 	}
 	base_lock_acquire(&qp->base.lock);
 	/* Report first: the consumer of the result may ask at once why the connection has ended. */
 	if (wc->status != IBV_WC_SUCCESS && !is_vain(qp, req))
 		broke(qp, wc->status);
-	switch ((enum vb_kind)req->kind) {
-	case VB_INITIATOR:
-	case VB_WINDOW:
+	switch ((enum verbs_kind)req->kind) {
+	case VERBS_INITIATOR:
+	case VERBS_WINDOW:
 		initiator_done(qp, req, wc);
 		break;
-	case VB_RECEIVE:
-	case VB_SHARED:
+	case VERBS_RECEIVE:
+	case VERBS_SHARED:
 		receive_done(qp, req, wc);
 		break;
-	case VB_CONTROL:
+	case VERBS_CONTROL:
 		control_done(qp, req, wc);
 		break;
 	}
-	vb_done_check(qp);
+	verbs_done_check(qp);
 	base_lock_release(&qp->base.lock);
 }

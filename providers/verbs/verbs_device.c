@@ -10,11 +10,11 @@
 
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "vb.h"
+#include "verbs.h"
 
 #define MAX_NUMBER 255 /* of a port, or of an entry of the GID table */
 
-const struct ndx_spi_key vb_keys[] = {
+const struct ndx_spi_key verbs_keys[] = {
 	{"port", "number of the device's port"},
 	{"gid", "index into the port's GID table"},
 	{NULL, NULL},
@@ -36,7 +36,7 @@ static enum ndx_status parse_number(const struct ndx_spi_option *option, long le
 	return NDX_OK;
 }
 
-enum ndx_status vb_parse_options(const struct ndx_spi_open *how, struct vb_options *out)
+enum ndx_status verbs_parse_options(const struct ndx_spi_open *how, struct verbs_options *out)
 {
 	long number = 0;
 
@@ -86,7 +86,7 @@ static unsigned find_port(struct ibv_context *context, const struct ibv_device_a
 	return 0;
 }
 
-static enum ndx_status choose_port(struct vb_options *options, struct ibv_context *context)
+static enum ndx_status choose_port(struct verbs_options *options, struct ibv_context *context)
 {
 	const char *name = ibv_get_device_name(context->device);
 	struct ibv_device_attr attr;
@@ -109,8 +109,8 @@ static enum ndx_status choose_port(struct vb_options *options, struct ibv_contex
 	return NDX_OK;
 }
 
-static enum ndx_status fail_no_device(const struct vb_options *options, struct ibv_device **devices,
-                                      int count)
+static enum ndx_status fail_no_device(const struct verbs_options *options,
+                                      struct ibv_device **devices, int count)
 {
 	char names[128];
 	size_t used = 0;
@@ -130,7 +130,7 @@ static enum ndx_status fail_no_device(const struct vb_options *options, struct i
 	            options->device, names);
 }
 
-static enum ndx_status open_one(struct vb_options *options, struct ibv_device *device,
+static enum ndx_status open_one(struct verbs_options *options, struct ibv_device *device,
                                 struct ibv_context **out)
 {
 	struct ibv_context *context = ibv_open_device(device);
@@ -151,7 +151,7 @@ static enum ndx_status open_one(struct vb_options *options, struct ibv_device *d
 	return NDX_OK;
 }
 
-enum ndx_status vb_open_device(struct vb_options *options, struct ibv_context **out)
+enum ndx_status verbs_device_open(struct verbs_options *options, struct ibv_context **out)
 {
 	int count = 0;
 	struct ibv_device **devices = ibv_get_device_list(&count);
@@ -183,12 +183,12 @@ static bool is_same_port(const struct rdma_cm_id *id, const char *device, unsign
 	       id->port_num == port;
 }
 
-bool vb_serves(const struct vb_adapter *adapter, const struct rdma_cm_id *id)
+bool verbs_serves(const struct verbs_adapter *adapter, const struct rdma_cm_id *id)
 {
 	return is_same_port(id, adapter->options.device, adapter->options.port);
 }
 
-void vb_address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out)
+void verbs_address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
@@ -308,7 +308,7 @@ static void end_search(struct search *s)
  * Does the entry of the GID table that the options name choose an address? On Ethernet each stands
  * for one; InfiniBand's name the port, whatever addresses IPoIB has.
  */
-static enum ndx_status take_gid(const struct vb_options *options, struct ibv_context *context,
+static enum ndx_status take_gid(const struct verbs_options *options, struct ibv_context *context,
                                 bool ethernet, struct sockaddr_storage *only)
 {
 	static const union ibv_gid unused;
@@ -326,12 +326,12 @@ static enum ndx_status take_gid(const struct vb_options *options, struct ibv_con
 		            options->device, options->port, options->gid, options->device,
 		            options->port);
 	if (ethernet)
-		vb_address_of_gid(&gid, only);
+		verbs_address_of_gid(&gid, only);
 	return NDX_OK;
 }
 
 /* Not by rdma_cm, but numbers need no address: of a GID that is known, or of an InfiniBand port. */
-static enum ndx_status without_address(const struct vb_options *options, bool ethernet)
+static enum ndx_status without_address(const struct verbs_options *options, bool ethernet)
 {
 	if (ethernet && options->gid < 0)
 		return fail(NDX_E_DEVICE_NOT_READY, 0,
@@ -347,8 +347,9 @@ static enum ndx_status without_address(const struct vb_options *options, bool et
 	return NDX_OK;
 }
 
-enum ndx_status vb_find_addresses(const struct vb_options *options, struct ibv_context *context,
-                                  struct sockaddr_storage **list, size_t *count)
+enum ndx_status verbs_find_addresses(const struct verbs_options *options,
+                                     struct ibv_context *context, struct sockaddr_storage **list,
+                                     size_t *count)
 {
 	struct search s = {.device = options->device, .port = options->port};
 	struct sockaddr_storage *found = NULL;
@@ -399,9 +400,9 @@ static uint64_t adapter_id(const char *device, unsigned port)
 	return hash_text(text);
 }
 
-void vb_describe(const struct vb_adapter *adapter, struct ndx_adapter_info *info)
+void verbs_describe(const struct verbs_adapter *adapter, struct ndx_adapter_info *info)
 {
-	const struct vb_options *options = &adapter->options;
+	const struct verbs_options *options = &adapter->options;
 	char gid[16];
 
 	gid[0] = '\0';
@@ -438,7 +439,7 @@ static void list_device(struct search *s, struct ibv_device *device, struct sock
                         ndx_spi_list_fn *each, void *arg)
 {
 	struct ndx_adapter_entry entry = {.state = NDX_E_DEVICE_NOT_READY};
-	struct vb_options options = {.gid = -1};
+	struct verbs_options options = {.gid = -1};
 	struct ibv_context *context = NULL;
 	enum ndx_status st = open_one(&options, device, &context);
 
@@ -456,7 +457,7 @@ static void list_device(struct search *s, struct ibv_device *device, struct sock
 	each(arg, &entry);
 }
 
-static void list_nothing(const struct vb_options *options, ndx_spi_list_fn *each, void *arg)
+static void list_nothing(const struct verbs_options *options, ndx_spi_list_fn *each, void *arg)
 {
 	struct ndx_adapter_entry entry = {.uri = "verbs"};
 
@@ -468,15 +469,15 @@ static void list_nothing(const struct vb_options *options, ndx_spi_list_fn *each
 }
 
 /* One entry a device, by its first active port; or one that says why there is none. */
-enum ndx_status vb_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
-                        ndx_spi_list_fn *each, void *arg)
+enum ndx_status verbs_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
+                           ndx_spi_list_fn *each, void *arg)
 {
-	struct vb_options options;
+	struct verbs_options options;
 	struct sockaddr_storage *list = NULL;
 	struct search s = {0};
 	int count = 0;
 	struct ibv_device **devices;
-	enum ndx_status st = vb_parse_options(defaults, &options);
+	enum ndx_status st = verbs_parse_options(defaults, &options);
 
 	(void)self;
 	if (st != NDX_OK)

@@ -8,22 +8,22 @@
 #include <string.h>
 
 #include "base_log.h"
-#include "vb_srq.h"
+#include "verbs_srq.h"
 
 #define ACK_TIMEOUT 14 /* 67 ms, 4.096 us * 2^14; a dead peer is noticed after seven times that */
 #define RETRIES 6
-#define RETRY_FOR_EVER 7 /* to software RoCE; see vb_watch.c */
+#define RETRY_FOR_EVER 7 /* to software RoCE; see verbs_watch.c */
 #define RNR_FOR_EVER 7   /* how long a send waits for a receive is our own watchdog's to say */
 #define RNR_PAUSE 14     /* 1.28 ms between two tries of a peer that finds no receive */
 
-static struct vb_receive *receive_at(const struct vb_qp *qp, uint32_t index)
+static struct verbs_receive *receive_at(const struct verbs_qp *qp, uint32_t index)
 {
-	return (struct vb_receive *)(void *)base_queue_at(&qp->base.receive, index);
+	return (struct verbs_receive *)(void *)base_queue_at(&qp->base.receive, index);
 }
 
 /* ---- native states ---- */
 
-static struct ibv_qp *create_native(struct vb_qp *qp, const struct ndx_qp_attr *attr)
+static struct ibv_qp *create_native(struct verbs_qp *qp, const struct ndx_qp_attr *attr)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_context = qp,
@@ -31,7 +31,7 @@ static struct ibv_qp *create_native(struct vb_qp *qp, const struct ndx_qp_attr *
 		.recv_cq = qp->receive_cq->native,
 		.srq = qp->srq != NULL ? qp->srq->native : NULL,
 		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = attr->initiator_depth + VB_CONTROLS,
+		.cap = {.max_send_wr = attr->initiator_depth + VERBS_CONTROLS,
 	                .max_recv_wr = qp->srq != NULL ? 0 : attr->receive_depth,
 	                .max_send_sge = attr->max_initiator_sge,
 	                .max_recv_sge = qp->srq != NULL ? 0 : attr->max_receive_sge,
@@ -54,7 +54,7 @@ static uint8_t rnr_pause(const struct ndx_qp_attr *attr)
 }
 
 /* One step up, with what is known of the path and `ours`. */
-static int step(struct vb_qp *qp, const struct vb_conn *conn, enum ibv_qp_state state,
+static int step(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_qp_state state,
                 const struct ibv_qp_attr *ours)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
@@ -63,7 +63,7 @@ static int step(struct vb_qp *qp, const struct vb_conn *conn, enum ibv_qp_state 
 	/* Of an attempt that the peer has ended rdma_cm knows nothing any more. For the first step
 	 * on Ethernet it has nothing to tell that we do not know. */
 	if (conn->told.on || (state == IBV_QPS_INIT && qp->adapter->ethernet))
-		vb_peer_attr(conn, &attr, &mask);
+		verbs_peer_attr(conn, &attr, &mask);
 	else if (rdma_init_qp_attr(conn->id, &attr, &mask) != 0)
 		return errno == EINVAL ? ECONNABORTED : errno;
 	if (mask & IBV_QP_DEST_QPN)
@@ -91,12 +91,12 @@ static int step(struct vb_qp *qp, const struct vb_conn *conn, enum ibv_qp_state 
 }
 
 /* Under base.lock: hand over the receives that were posted so far. */
-static int hand_over(struct vb_qp *qp)
+static int hand_over(struct verbs_qp *qp)
 {
 	const struct base_queue *q = &qp->base.receive;
 
 	for (uint32_t i = q->head; i != q->tail; i++) {
-		const int err = vb_post_receive(qp, receive_at(qp, i));
+		const int err = verbs_post_receive(qp, receive_at(qp, i));
 
 		if (err != 0)
 			return err;
@@ -105,12 +105,12 @@ static int hand_over(struct vb_qp *qp)
 	return 0;
 }
 
-uint32_t vb_qp_patience(void)
+uint32_t verbs_qp_patience(void)
 {
 	return (uint32_t)((RETRIES + 1) * (UINT64_C(4096) << ACK_TIMEOUT) / 1000000);
 }
 
-int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
+int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 {
 	const struct ibv_qp_attr ours = {
 		.max_dest_rd_atomic = (uint8_t)conn->spi.inbound_read_limit,
@@ -121,12 +121,12 @@ int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
 	base_lock_acquire(&qp->base.lock);
 	qp->killed = false;
 	qp->late = false;
-	qp->parted = VB_PARTED_NOT;
+	qp->parted = VERBS_PARTED_NOT;
 	qp->deserted = false;
 	qp->draining = false;
 	qp->broken = false;
 	qp->untold = 0;
-	qp->touch = (struct vb_note){.length = 0};
+	qp->touch = (struct verbs_note){.length = 0};
 	qp->outbound_reads = conn->spi.outbound_read_limit;
 	err = qp->native == NULL ? ENODEV : step(qp, conn, IBV_QPS_INIT, &ours);
 	if (err == 0)
@@ -139,7 +139,7 @@ int vb_qp_bring_up(struct vb_qp *qp, const struct vb_conn *conn)
 	return err;
 }
 
-void vb_qp_bring_down(struct vb_qp *qp)
+void verbs_qp_bring_down(struct verbs_qp *qp)
 {
 	base_lock_acquire(&qp->base.lock);
 	qp->receiving = false;
@@ -148,10 +148,10 @@ void vb_qp_bring_down(struct vb_qp *qp)
 	if (qp->native != NULL && modify(qp->native, IBV_QPS_RESET) != 0)
 		log_warn(errno, "a queue pair does not go back to RESET: %s", strerror(errno));
 	base_lock_release(&qp->base.lock);
-	vb_qp_poll(qp);
+	verbs_qp_poll(qp);
 }
 
-void vb_qp_kill(struct vb_qp *qp)
+void verbs_qp_kill(struct verbs_qp *qp)
 {
 	qp->base.state = BASE_QP_DEAD;
 	qp->draining = false;
@@ -161,38 +161,38 @@ void vb_qp_kill(struct vb_qp *qp)
 	if (qp->native != NULL && qp->receiving && modify(qp->native, IBV_QPS_ERR) != 0)
 		log_warn(errno, "a queue pair does not go to ERR: %s", strerror(errno));
 	else if (qp->native != NULL && qp->receiving)
-		vb_post_sweep(qp); /* it comes back last */
+		verbs_post_sweep(qp); /* it comes back last */
 }
 
-bool vb_qp_is_quiet(const struct vb_qp *qp)
+bool verbs_qp_is_quiet(const struct verbs_qp *qp)
 {
 	return base_queue_outstanding(&qp->base.initiator) == 0 &&
 	       base_queue_outstanding(&qp->base.receive) == 0 && qp->controls_out == 0;
 }
 
-void vb_qp_cancel_initiator(struct vb_qp *qp)
+void verbs_qp_cancel_initiator(struct verbs_qp *qp)
 {
 	const struct base_queue *q = &qp->base.initiator;
 
 	for (uint32_t i = q->head; i != q->tail; i++) {
-		struct vb_req *req = (struct vb_req *)(void *)base_queue_at(q, i);
+		struct verbs_req *req = (struct verbs_req *)(void *)base_queue_at(q, i);
 
 		if (!req->base.done && req->mw != NULL)
-			(void)vb_mw_done(req, false);
+			(void)verbs_mw_done(req, false);
 	}
 	base_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
 }
 
-void vb_qp_destroy_native(struct vb_qp *qp)
+void verbs_qp_destroy_native(struct verbs_qp *qp)
 {
 	struct ibv_qp *native;
 
-	vb_mw_leave_qp(qp);
+	verbs_mw_leave_qp(qp);
 	/* From now on nobody asks for it by a number that another one may get. */
 	if (qp->srq != NULL) {
-		vb_qp_poll(qp);
-		vb_srq_forget(qp);
-		vb_qp_poll(qp);
+		verbs_qp_poll(qp);
+		verbs_srq_forget(qp);
+		verbs_qp_poll(qp);
 	}
 	base_lock_acquire(&qp->base.lock);
 	native = qp->native;
@@ -201,27 +201,27 @@ void vb_qp_destroy_native(struct vb_qp *qp)
 	base_lock_release(&qp->base.lock);
 	if (native != NULL && ibv_destroy_qp(native) != 0)
 		log_error(errno, "ibv_destroy_qp: %s", strerror(errno));
-	vb_qp_poll(qp);
+	verbs_qp_poll(qp);
 	base_lock_acquire(&qp->base.lock);
 	qp->controls_out = 0;
-	vb_qp_cancel_initiator(qp);
+	verbs_qp_cancel_initiator(qp);
 	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
 	base_lock_release(&qp->base.lock);
 }
 
-void vb_qp_poll(struct vb_qp *qp)
+void verbs_qp_poll(struct verbs_qp *qp)
 {
-	vb_cq_poll(qp->initiator_cq);
+	verbs_cq_poll(qp->initiator_cq);
 	if (qp->receive_cq != qp->initiator_cq)
-		vb_cq_poll(qp->receive_cq);
+		verbs_cq_poll(qp->receive_cq);
 }
 
 /* ---- life ---- */
 
-static void mark(struct vb_qp *qp, const struct base_queue *q, enum vb_kind kind)
+static void mark(struct verbs_qp *qp, const struct base_queue *q, enum verbs_kind kind)
 {
 	for (uint32_t i = 0; q->reqs != NULL && i <= q->mask; i++) {
-		struct vb_req *req = (struct vb_req *)(void *)base_queue_at(q, i);
+		struct verbs_req *req = (struct verbs_req *)(void *)base_queue_at(q, i);
 
 		req->qp = qp;
 		req->kind = (uint8_t)kind;
@@ -231,47 +231,48 @@ static void mark(struct vb_qp *qp, const struct base_queue *q, enum vb_kind kind
 static size_t receive_stride(const struct ndx_qp_attr *attr)
 {
 	const size_t size =
-		sizeof(struct vb_receive) + attr->max_receive_sge * sizeof(struct ndx_sge);
+		sizeof(struct verbs_receive) + attr->max_receive_sge * sizeof(struct ndx_sge);
 
 	return (size + 15) / 16 * 16;
 }
 
-static size_t initiator_stride(const struct vb_adapter *adapter, const struct ndx_qp_attr *attr)
+static size_t initiator_stride(const struct verbs_adapter *adapter, const struct ndx_qp_attr *attr)
 {
 	const size_t list =
 		adapter->software ? attr->max_initiator_sge * sizeof(struct ndx_sge) : 0;
 
-	return (sizeof(struct vb_initiator) + list + 15) / 16 * 16;
+	return (sizeof(struct verbs_initiator) + list + 15) / 16 * 16;
 }
 
-static enum ndx_status reserve(struct vb_qp *qp, const struct ndx_qp_attr *attr)
+static enum ndx_status reserve(struct verbs_qp *qp, const struct ndx_qp_attr *attr)
 {
-	enum ndx_status st = vb_cq_reserve(qp->initiator_cq, attr->initiator_depth + VB_CONTROLS);
+	enum ndx_status st =
+		verbs_cq_reserve(qp->initiator_cq, attr->initiator_depth + VERBS_CONTROLS);
 
 	if (st != NDX_OK)
 		return st;
-	st = attr->srq != NULL ? vb_srq_join(qp, vb_srq_of(attr->srq))
-	                       : vb_cq_reserve(qp->receive_cq, attr->receive_depth);
+	st = attr->srq != NULL ? verbs_srq_join(qp, verbs_srq_of(attr->srq))
+	                       : verbs_cq_reserve(qp->receive_cq, attr->receive_depth);
 	if (st != NDX_OK)
-		vb_cq_unreserve(qp->initiator_cq, attr->initiator_depth + VB_CONTROLS);
+		verbs_cq_unreserve(qp->initiator_cq, attr->initiator_depth + VERBS_CONTROLS);
 	return st;
 }
 
-static void unreserve(struct vb_qp *qp)
+static void unreserve(struct verbs_qp *qp)
 {
-	vb_cq_unreserve(qp->initiator_cq, qp->base.spi.attr.initiator_depth + VB_CONTROLS);
+	verbs_cq_unreserve(qp->initiator_cq, qp->base.spi.attr.initiator_depth + VERBS_CONTROLS);
 	if (qp->srq != NULL)
-		vb_srq_leave(qp);
+		verbs_srq_leave(qp);
 	else
-		vb_cq_unreserve(qp->receive_cq, qp->base.spi.attr.receive_depth);
+		verbs_cq_unreserve(qp->receive_cq, qp->base.spi.attr.receive_depth);
 }
 
-enum ndx_status vb_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_attr *attr,
-                             struct ndx_spi_qp **out)
+enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_attr *attr,
+                                struct ndx_spi_qp **out)
 {
-	struct vb_adapter *adapter = vb_adapter_of(spi);
-	enum ndx_status st = vb_is_there(adapter, "create a queue pair");
-	struct vb_qp *qp;
+	struct verbs_adapter *adapter = verbs_adapter_of(spi);
+	enum ndx_status st = verbs_is_there(adapter, "create a queue pair");
+	struct verbs_qp *qp;
 
 	if (st != NDX_OK)
 		return st;
@@ -280,29 +281,29 @@ enum ndx_status vb_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_at
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
 	qp->adapter = adapter;
 	qp->plain = !adapter->software;
-	qp->initiator_cq = vb_cq_of(attr->initiator_cq);
-	qp->receive_cq = vb_cq_of(attr->receive_cq);
-	st = base_qp_init(&qp->base, &vb_qp_ops, attr, adapter->max_transfer,
+	qp->initiator_cq = verbs_cq_of(attr->initiator_cq);
+	qp->receive_cq = verbs_cq_of(attr->receive_cq);
+	st = base_qp_init(&qp->base, &verbs_qp_ops, attr, adapter->max_transfer,
 	                  initiator_stride(adapter, attr), receive_stride(attr));
 	if (st != NDX_OK)
 		goto free_qp;
 	qp->unsettled = UINT32_MAX; /* none: that many have not been posted yet */
-	mark(qp, &qp->base.initiator, VB_INITIATOR);
-	mark(qp, &qp->base.receive, VB_RECEIVE);
-	for (unsigned i = 0; i < VB_CONTROLS; i++)
-		qp->controls[i] = (struct vb_req){.qp = qp, .kind = VB_CONTROL};
+	mark(qp, &qp->base.initiator, VERBS_INITIATOR);
+	mark(qp, &qp->base.receive, VERBS_RECEIVE);
+	for (unsigned i = 0; i < VERBS_CONTROLS; i++)
+		qp->controls[i] = (struct verbs_req){.qp = qp, .kind = VERBS_CONTROL};
 	st = reserve(qp, attr);
 	if (st != NDX_OK)
 		goto fini_base;
 	qp->native = create_native(qp, attr);
 	if (qp->native == NULL) {
-		st = fail(vb_refusal(adapter, errno), errno,
+		st = fail(verbs_refusal(adapter, errno), errno,
 		          "ibv_create_qp for %u + %u requests: %s", attr->initiator_depth,
 		          attr->receive_depth, strerror(errno));
 		goto unreserve;
 	}
 	if (qp->srq != NULL)
-		vb_srq_know(qp);
+		verbs_srq_know(qp);
 	*out = &qp->base.spi;
 	return NDX_OK;
 
@@ -315,28 +316,28 @@ free_qp:
 	return st;
 }
 
-void vb_qp_destroy(struct ndx_spi_qp *spi)
+void verbs_qp_destroy(struct ndx_spi_qp *spi)
 {
-	struct vb_qp *qp = vb_qp_of(spi);
+	struct verbs_qp *qp = verbs_qp_of(spi);
 
-	vb_qp_destroy_native(qp);
+	verbs_qp_destroy_native(qp);
 	unreserve(qp);
 	base_qp_fini(&qp->base);
 	free(qp);
 }
 
-void vb_qp_cancel(struct ndx_spi_qp *spi)
+void verbs_qp_cancel(struct ndx_spi_qp *spi)
 {
-	struct vb_qp *qp = vb_qp_of(spi);
+	struct verbs_qp *qp = verbs_qp_of(spi);
 
 	base_lock_acquire(&qp->base.lock);
 	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
 	base_lock_release(&qp->base.lock);
 }
 
-void vb_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
+void verbs_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
 {
-	struct vb_qp *qp = vb_qp_of(spi);
+	struct verbs_qp *qp = verbs_qp_of(spi);
 
 	base_lock_acquire(&qp->base.lock);
 	base_qp_get_stats(&qp->base, stats);

@@ -13,7 +13,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
-#include "vb.h"
+#include "verbs.h"
 
 #define WATCH_LEAST 10u
 #define WATCH_MOST 250u
@@ -42,7 +42,7 @@ static const struct {
 	[SILENT] = {ETIMEDOUT, "the peer is silent"},
 };
 
-static uint32_t watch_ms(const struct vb_conn *conn)
+static uint32_t watch_ms(const struct verbs_conn *conn)
 {
 	const struct ndx_qp_attr *attr = &conn->qp->base.spi.attr;
 	uint32_t ms = WATCH_MOST;
@@ -55,13 +55,13 @@ static uint32_t watch_ms(const struct vb_conn *conn)
 }
 
 /* Under base.lock: has a request waited too long for a receive of the peer's? */
-static bool is_late(struct vb_conn *conn, uint32_t ms)
+static bool is_late(struct verbs_conn *conn, uint32_t ms)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
 	const uint32_t limit = conn->qp->base.spi.attr.no_receive_timeout_ms;
-	const struct vb_req *oldest;
+	const struct verbs_req *oldest;
 
-	oldest = (const struct vb_req *)(const void *)base_queue_at(q, q->head);
+	oldest = (const struct verbs_req *)(const void *)base_queue_at(q, q->head);
 	if (base_queue_outstanding(q) == 0 || !oldest->needs_receive ||
 	    conn->watched_head != q->head) {
 		conn->watched_head = q->head;
@@ -73,10 +73,10 @@ static bool is_late(struct vb_conn *conn, uint32_t ms)
 }
 
 /* Under base.lock: is a peer that has nothing else to do silent for too long? Else it is asked. */
-static bool is_silent(struct vb_conn *conn, uint32_t ms)
+static bool is_silent(struct verbs_conn *conn, uint32_t ms)
 {
 	const uint32_t limit = conn->qp->base.spi.attr.keepalive_ms;
-	const uint32_t asked = conn->qp->controls_out & (1u << VB_KEEPALIVE);
+	const uint32_t asked = conn->qp->controls_out & (1u << VERBS_KEEPALIVE);
 
 	/* One that granted no memory for the question may break the connection because of it. */
 	if (limit == 0 || conn->qp->touch.length == 0)
@@ -86,18 +86,18 @@ static bool is_silent(struct vb_conn *conn, uint32_t ms)
 	else
 		conn->silent_ms += ms;
 	if (asked == 0)
-		(void)vb_post_control(conn->qp, VB_KEEPALIVE, &conn->qp->touch);
+		(void)verbs_post_control(conn->qp, VERBS_KEEPALIVE, &conn->qp->touch);
 	return conn->silent_ms >= limit;
 }
 
 /* ---- software RoCE ---- */
 
-static const char *const counters[VB_COUNTERS] = {
-	[VB_PACKETS] = "rcvd_pkts",
-	[VB_NOT_READY] = "rcvd_rnr_err",
+static const char *const counters[VERBS_COUNTERS] = {
+	[VERBS_PACKETS] = "rcvd_pkts",
+	[VERBS_NOT_READY] = "rcvd_rnr_err",
 };
 
-uint64_t vb_watch_count(const struct vb_adapter *adapter, enum vb_counter which)
+uint64_t verbs_watch_count(const struct verbs_adapter *adapter, enum verbs_counter which)
 {
 	char text[32];
 	ssize_t n;
@@ -112,15 +112,15 @@ uint64_t vb_watch_count(const struct vb_adapter *adapter, enum vb_counter which)
 }
 
 /* What the oldest request may take if its peer is there; NDX_INFINITE: is_late() knows. */
-static uint32_t longest_ms(const struct vb_conn *conn)
+static uint32_t longest_ms(const struct verbs_conn *conn)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
-	const struct vb_initiator *oldest;
+	const struct verbs_initiator *oldest;
 	uint64_t bytes = 0;
 
 	if (base_queue_outstanding(q) == 0) /* but our goodbye is */
-		return conn->peer_said ? vb_qp_patience() : STUCK_MS;
-	oldest = (const struct vb_initiator *)(const void *)base_queue_at(q, q->head);
+		return conn->peer_said ? verbs_qp_patience() : STUCK_MS;
+	oldest = (const struct verbs_initiator *)(const void *)base_queue_at(q, q->head);
 	if (oldest->req.needs_receive)
 		return NDX_INFINITE;
 	for (uint32_t i = 0; i < oldest->count; i++)
@@ -129,10 +129,10 @@ static uint32_t longest_ms(const struct vb_conn *conn)
 }
 
 /* Under base.lock: is there no peer any more that would answer the oldest request? */
-static bool is_gone(struct vb_conn *conn, uint32_t ms)
+static bool is_gone(struct verbs_conn *conn, uint32_t ms)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
-	const bool goodbye = (conn->qp->controls_out & (1u << VB_GOODBYE)) != 0;
+	const bool goodbye = (conn->qp->controls_out & (1u << VERBS_GOODBYE)) != 0;
 	uint64_t packets;
 
 	if (!conn->adapter->software)
@@ -144,7 +144,7 @@ static bool is_gone(struct vb_conn *conn, uint32_t ms)
 		return false;
 	}
 	conn->stuck_ms += ms;
-	packets = vb_watch_count(conn->adapter, VB_PACKETS);
+	packets = verbs_watch_count(conn->adapter, VERBS_PACKETS);
 	if (packets == 0 || packets != conn->packets)
 		conn->deaf_ms = 0;
 	else
@@ -155,9 +155,9 @@ static bool is_gone(struct vb_conn *conn, uint32_t ms)
 
 /* An adapter tells of a queue pair that the peer's request broke. Here only what it had posted
  * would come back; has it nothing, it has to be asked. */
-static bool is_broken(struct vb_conn *conn, uint32_t ms)
+static bool is_broken(struct verbs_conn *conn, uint32_t ms)
 {
-	struct vb_qp *qp = conn->qp;
+	struct verbs_qp *qp = conn->qp;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
@@ -173,11 +173,11 @@ static bool is_broken(struct vb_conn *conn, uint32_t ms)
 	       attr.qp_state == IBV_QPS_ERR;
 }
 
-void vb_watch_open(struct vb_adapter *adapter)
+void verbs_watch_open(struct verbs_adapter *adapter)
 {
 	char path[160];
 
-	for (size_t i = 0; adapter->software && i < VB_COUNTERS; i++) {
+	for (size_t i = 0; adapter->software && i < VERBS_COUNTERS; i++) {
 		(void)snprintf(path, sizeof(path),
 		               "/sys/class/infiniband/%s/ports/%u/hw_counters/%s",
 		               adapter->options.device, adapter->options.port, counters[i]);
@@ -185,29 +185,29 @@ void vb_watch_open(struct vb_adapter *adapter)
 	}
 }
 
-void vb_watch_close(struct vb_adapter *adapter)
+void verbs_watch_close(struct verbs_adapter *adapter)
 {
-	for (size_t i = 0; i < VB_COUNTERS; i++)
+	for (size_t i = 0; i < VERBS_COUNTERS; i++)
 		base_fd_close(adapter->counter_fds[i]);
 }
 
 /* ---- the turn ---- */
 
 /* What to make of it; under base.lock. */
-static enum verdict judge(struct vb_conn *conn, uint32_t ms)
+static enum verdict judge(struct verbs_conn *conn, uint32_t ms)
 {
-	struct vb_qp *qp = conn->qp;
+	struct verbs_qp *qp = conn->qp;
 	const bool late = is_late(conn, ms) && !conn->peer_said;
 	const bool gone = is_gone(conn, ms);
 	const bool silent = is_silent(conn, ms);
 
 	qp->late = (late || gone) && !conn->peer_said;
-	vb_post_sweep(qp);
+	verbs_post_sweep(qp);
 	if (late)
 		return LATE;
 	if (gone && conn->peer_said && base_queue_outstanding(&qp->base.initiator) == 0)
 		return UNHEARD;
-	if (gone && qp->parted == VB_PARTED_WELL && qp->draining)
+	if (gone && qp->parted == VERBS_PARTED_WELL && qp->draining)
 		return DESERTED;
 	if (gone)
 		return GONE;
@@ -217,7 +217,7 @@ static enum verdict judge(struct vb_conn *conn, uint32_t ms)
 }
 
 /* The numbers, for whoever wonders why. */
-static void explain(const struct vb_conn *conn, enum verdict verdict)
+static void explain(const struct verbs_conn *conn, enum verdict verdict)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
 
@@ -230,10 +230,10 @@ static void explain(const struct vb_conn *conn, enum verdict verdict)
 	         conn->silent_ms);
 }
 
-void vb_watch_on_timer(void *arg)
+void verbs_watch_on_timer(void *arg)
 {
-	struct vb_conn *conn = arg;
-	struct vb_qp *qp = conn->qp;
+	struct verbs_conn *conn = arg;
+	struct verbs_qp *qp = conn->qp;
 	enum verdict verdict;
 	uint32_t ms;
 
@@ -241,7 +241,7 @@ void vb_watch_on_timer(void *arg)
 		return;
 	ms = watch_ms(conn);
 	/* Of successes no event may tell; of failures neither, with software RoCE. */
-	vb_qp_poll(qp);
+	verbs_qp_poll(qp);
 	base_lock_acquire(&qp->base.lock);
 	verdict = judge(conn, ms);
 	base_lock_release(&qp->base.lock);
@@ -250,10 +250,10 @@ void vb_watch_on_timer(void *arg)
 		base_timer_set(conn->adapter->spi.loop, &conn->watchdog, ms);
 		break;
 	case UNHEARD:
-		vb_end_unheard(conn);
+		verbs_end_unheard(conn);
 		break;
 	case DESERTED:
-		vb_end_deserted(conn);
+		verbs_end_deserted(conn);
 		break;
 	case LATE:
 	case GONE:
@@ -261,14 +261,14 @@ void vb_watch_on_timer(void *arg)
 	case SILENT:
 		explain(conn, verdict);
 		conn->lost = true;
-		vb_host(conn->adapter)
+		verbs_host(conn->adapter)
 			->report(&conn->spi, NDX_REPORT_ABORT, verdicts[verdict].native,
 		                 verdicts[verdict].cause);
 		break;
 	}
 }
 
-void vb_watch_begin(struct vb_conn *conn)
+void verbs_watch_begin(struct verbs_conn *conn)
 {
 	conn->watched_ms = 0;
 	conn->silent_ms = 0;
@@ -278,7 +278,7 @@ void vb_watch_begin(struct vb_conn *conn)
 	base_timer_set(conn->adapter->spi.loop, &conn->watchdog, watch_ms(conn));
 }
 
-void vb_watch_end(struct vb_conn *conn)
+void verbs_watch_end(struct verbs_conn *conn)
 {
 	base_timer_cancel(conn->adapter->spi.loop, &conn->watchdog);
 }

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "base_byteorder.h"
-#include "vb.h"
+#include "verbs.h"
 
 #define VERSION 3
 
-void vb_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key)
+void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key)
 {
-	uint8_t *trailer = to + room - VB_TRAILER;
+	uint8_t *trailer = to + room - VERBS_TRAILER;
 
 	memset(to, 0, room);
 	if (len > 0)
@@ -26,8 +26,8 @@ void vb_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32
 	base_put_be32(trailer + 4, mailbox_key);
 }
 
-void vb_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
-                  struct vb_hello *hello)
+void verbs_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
+                     struct verbs_hello *hello)
 {
 	const uint8_t *bytes = from;
 	const uint8_t *trailer;
@@ -35,9 +35,9 @@ void vb_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
 	memset(hello, 0, sizeof(*hello));
 	if (len > NDX_SPI_PRIVATE_DATA_MAX)
 		len = NDX_SPI_PRIVATE_DATA_MAX;
-	trailer = bytes != NULL && len >= VB_TRAILER ? bytes + len - VB_TRAILER : NULL;
+	trailer = bytes != NULL && len >= VERBS_TRAILER ? bytes + len - VERBS_TRAILER : NULL;
 	if (trailer != NULL && trailer[0] == 'N' && trailer[1] == 'X' && trailer[2] == VERSION &&
-	    trailer[3] <= len - VB_TRAILER) {
+	    trailer[3] <= len - VERBS_TRAILER) {
 		hello->is_ndx = true;
 		hello->mailbox_key = base_get_be32(trailer + 4);
 		len = trailer[3];

@@ -12,23 +12,23 @@
 #include <unistd.h>
 
 #include "base_log.h"
-#include "vb_mailbox.h"
+#include "verbs_mailbox.h"
 
 #define BOXES 64u /* in a region */
 
-struct vb_mailboxes {
-	struct base_list node; /* in vb_adapter.mailboxes */
+struct verbs_mailboxes {
+	struct base_list node; /* in verbs_adapter.mailboxes */
 	struct ibv_mr *mr;
 	uint64_t used; /* a bit for each box */
 	uint64_t *words;
 };
 
 /* NULL: see `*st`. */
-static struct vb_mailboxes *add_region(struct vb_adapter *adapter, enum ndx_status *st)
+static struct verbs_mailboxes *add_region(struct verbs_adapter *adapter, enum ndx_status *st)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const size_t size = (size_t)BOXES * VB_WORDS * sizeof(uint64_t);
-	struct vb_mailboxes *region = calloc(1, sizeof(*region));
+	const size_t size = (size_t)BOXES * VERBS_WORDS * sizeof(uint64_t);
+	struct verbs_mailboxes *region = calloc(1, sizeof(*region));
 
 	if (region == NULL)
 		goto no_memory;
@@ -43,7 +43,7 @@ static struct vb_mailboxes *add_region(struct vb_adapter *adapter, enum ndx_stat
 
 		free(region->words);
 		free(region);
-		*st = fail(vb_refusal(adapter, err), err,
+		*st = fail(verbs_refusal(adapter, err), err,
 		           "connect: no region for the goodbye: ibv_reg_mr_iova: %s; see ulimit -l",
 		           strerror(err));
 		return NULL;
@@ -62,15 +62,15 @@ static uint32_t box_of(uint32_t qp_num)
 	return qp_num % BOXES;
 }
 
-enum ndx_status vb_mailbox_open(struct vb_conn *conn)
+enum ndx_status verbs_mailbox_open(struct verbs_conn *conn)
 {
-	struct vb_adapter *adapter = conn->adapter;
-	const uint32_t box = box_of(vb_qp_of(conn->spi.qp)->native->qp_num);
-	struct vb_mailboxes *region = NULL;
+	struct verbs_adapter *adapter = conn->adapter;
+	const uint32_t box = box_of(verbs_qp_of(conn->spi.qp)->native->qp_num);
+	struct verbs_mailboxes *region = NULL;
 	enum ndx_status st = NDX_OK;
 
 	for (struct base_list *n = adapter->mailboxes.next; n != &adapter->mailboxes; n = n->next) {
-		region = container_of(n, struct vb_mailboxes, node);
+		region = container_of(n, struct verbs_mailboxes, node);
 		if ((region->used & (UINT64_C(1) << box)) == 0)
 			break;
 		region = NULL;
@@ -82,27 +82,27 @@ enum ndx_status vb_mailbox_open(struct vb_conn *conn)
 	region->used |= UINT64_C(1) << box;
 	conn->mailboxes = region;
 	conn->mailbox_mr = region->mr;
-	conn->mailbox = region->words + (size_t)box * VB_WORDS;
-	memset(conn->mailbox, 0, VB_WORDS * sizeof(*conn->mailbox));
+	conn->mailbox = region->words + (size_t)box * VERBS_WORDS;
+	memset(conn->mailbox, 0, VERBS_WORDS * sizeof(*conn->mailbox));
 	return NDX_OK;
 }
 
-void vb_mailbox_close(struct vb_conn *conn)
+void verbs_mailbox_close(struct verbs_conn *conn)
 {
-	struct vb_mailboxes *region = conn->mailboxes;
+	struct verbs_mailboxes *region = conn->mailboxes;
 
 	if (region == NULL)
 		return;
-	region->used &= ~(UINT64_C(1) << (size_t)(conn->mailbox - region->words) / VB_WORDS);
+	region->used &= ~(UINT64_C(1) << (size_t)(conn->mailbox - region->words) / VERBS_WORDS);
 	conn->mailboxes = NULL;
 	conn->mailbox_mr = NULL;
 	conn->mailbox = NULL;
 }
 
-void vb_mailbox_close_all(struct vb_adapter *adapter)
+void verbs_mailbox_close_all(struct verbs_adapter *adapter)
 {
 	for (struct base_list *n = adapter->mailboxes.next; n != &adapter->mailboxes;) {
-		struct vb_mailboxes *region = container_of(n, struct vb_mailboxes, node);
+		struct verbs_mailboxes *region = container_of(n, struct verbs_mailboxes, node);
 
 		n = n->next;
 		if (ibv_dereg_mr(region->mr) != 0)
@@ -119,23 +119,23 @@ static uint64_t secret(uint32_t from, uint32_t to)
 	return htobe64(UINT64_C(1) << 63 | (uint64_t)from << 24 | to);
 }
 
-bool vb_mailbox_has(const struct vb_conn *conn, enum vb_word which)
+bool verbs_mailbox_has(const struct verbs_conn *conn, enum verbs_word which)
 {
-	const struct vb_path *path = &conn->qp->path;
+	const struct verbs_numbers *path = &conn->qp->path;
 
 	return __atomic_load_n(&conn->mailbox[which], __ATOMIC_ACQUIRE) ==
 	       secret(path->own_psn, path->peer_psn);
 }
 
-struct vb_note vb_mailbox_note(const struct vb_conn *conn, enum vb_word which)
+struct verbs_note verbs_mailbox_note(const struct verbs_conn *conn, enum verbs_word which)
 {
-	const struct vb_path *path = &conn->qp->path;
-	const size_t own = (size_t)(conn->mailbox - conn->mailboxes->words) + VB_WORD_OWN;
-	const size_t there = (size_t)box_of(path->peer_number) * VB_WORDS + which;
+	const struct verbs_numbers *path = &conn->qp->path;
+	const size_t own = (size_t)(conn->mailbox - conn->mailboxes->words) + VERBS_WORD_OWN;
+	const size_t there = (size_t)box_of(path->peer_number) * VERBS_WORDS + which;
 
-	__atomic_store_n(&conn->mailbox[VB_WORD_OWN], secret(path->peer_psn, path->own_psn),
+	__atomic_store_n(&conn->mailbox[VERBS_WORD_OWN], secret(path->peer_psn, path->own_psn),
 	                 __ATOMIC_RELEASE);
-	return (struct vb_note){
+	return (struct verbs_note){
 		.length = sizeof(uint64_t),
 		.lkey = conn->mailbox_mr->lkey,
 		.rkey = conn->peer.mailbox_key,
@@ -148,15 +148,15 @@ struct vb_note vb_mailbox_note(const struct vb_conn *conn, enum vb_word which)
  * Some networks drop a request without bytes, so a question has one. Of every word the second byte
  * is 0, whatever it says: see secret(). To write that byte once more does not change the word.
  */
-struct vb_note vb_mailbox_touch(const struct vb_conn *conn)
+struct verbs_note verbs_mailbox_touch(const struct verbs_conn *conn)
 {
-	const uint32_t there = box_of(conn->qp->path.peer_number) * VB_WORDS + VB_WORD_PROBED;
+	const uint32_t there = box_of(conn->qp->path.peer_number) * VERBS_WORDS + VERBS_WORD_PROBED;
 	size_t own;
 
 	if (conn->mailboxes == NULL || conn->peer.mailbox_key == 0)
-		return (struct vb_note){.length = 0};
-	own = (size_t)(conn->mailbox - conn->mailboxes->words) + VB_WORD_OWN;
-	return (struct vb_note){
+		return (struct verbs_note){.length = 0};
+	own = (size_t)(conn->mailbox - conn->mailboxes->words) + VERBS_WORD_OWN;
+	return (struct verbs_note){
 		.length = 1,
 		.lkey = conn->mailbox_mr->lkey,
 		.rkey = conn->peer.mailbox_key,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base_log.h"
-#include "vb_srq.h"
+#include "verbs_srq.h"
 
 /* Records that came in one piece. */
 struct block {
@@ -18,31 +18,31 @@ struct block {
 };
 
 /* A completion queue that gets results of the shared queue's receives. */
-struct vb_srq_link {
+struct verbs_srq_link {
 	struct base_list node;
-	struct vb_cq *cq;
+	struct verbs_cq *cq;
 	struct base_queue results; /* slots that its results hold: tail - freed */
 	unsigned users;            /* queue pairs */
 };
 
-static struct vb_srq *srq_of(struct ndx_spi_srq *srq)
+static struct verbs_srq *srq_of(struct ndx_spi_srq *srq)
 {
-	return (struct vb_srq *)(void *)srq;
+	return (struct verbs_srq *)(void *)srq;
 }
 
 /* ---- records ---- */
 
-static void give(struct vb_srq *srq, struct vb_req *req)
+static void give(struct verbs_srq *srq, struct verbs_req *req)
 {
 	req->next = srq->free;
 	srq->free = req;
 }
 
 /* Under the lock, or nobody else knows the queue. */
-static enum ndx_status add_records(struct vb_srq *srq, uint32_t count)
+static enum ndx_status add_records(struct verbs_srq *srq, uint32_t count)
 {
 	const size_t list = srq->max_sge * sizeof(struct ndx_sge);
-	const size_t stride = (sizeof(struct vb_receive) + list + 15) / 16 * 16;
+	const size_t stride = (sizeof(struct verbs_receive) + list + 15) / 16 * 16;
 	struct block *block = calloc(1, sizeof(*block) + 16 + count * stride);
 	char *at;
 
@@ -52,9 +52,9 @@ static enum ndx_status add_records(struct vb_srq *srq, uint32_t count)
 		            srq->records + count);
 	at = block->records + (16 - (uintptr_t)block->records % 16) % 16;
 	for (uint32_t i = 0; i < count; i++, at += stride) {
-		struct vb_req *req = (struct vb_req *)(void *)at;
+		struct verbs_req *req = (struct verbs_req *)(void *)at;
 
-		req->kind = VB_SHARED;
+		req->kind = VERBS_SHARED;
 		req->srq = srq;
 		give(srq, req);
 	}
@@ -64,7 +64,7 @@ static enum ndx_status add_records(struct vb_srq *srq, uint32_t count)
 	return NDX_OK;
 }
 
-static void free_records(struct vb_srq *srq)
+static void free_records(struct verbs_srq *srq)
 {
 	while (srq->blocks != NULL) {
 		struct block *block = srq->blocks;
@@ -75,12 +75,12 @@ static void free_records(struct vb_srq *srq)
 }
 
 /* Under the lock: receives in the device, and results that nobody has taken. */
-static uint32_t in_use(const struct vb_srq *srq)
+static uint32_t in_use(const struct verbs_srq *srq)
 {
 	uint32_t count = srq->posted;
 
 	for (struct base_list *n = srq->links.next; n != &srq->links; n = n->next) {
-		const struct vb_srq_link *link = container_of(n, struct vb_srq_link, node);
+		const struct verbs_srq_link *link = container_of(n, struct verbs_srq_link, node);
 
 		count += link->results.tail -
 		         __atomic_load_n(&link->results.freed, __ATOMIC_ACQUIRE);
@@ -91,11 +91,11 @@ static uint32_t in_use(const struct vb_srq *srq)
 /* ---- posting ---- */
 
 /* Under the lock. */
-static enum ndx_status post(struct vb_srq *srq, void *context, const struct ndx_sge *sge,
+static enum ndx_status post(struct verbs_srq *srq, void *context, const struct ndx_sge *sge,
                             size_t count)
 {
-	struct vb_receive *receive = (struct vb_receive *)(void *)srq->free;
-	struct ibv_sge list[VB_MAX_SGE];
+	struct verbs_receive *receive = (struct verbs_receive *)(void *)srq->free;
+	struct ibv_sge list[VERBS_MAX_SGE];
 	struct ibv_recv_wr wr = {.wr_id = (uintptr_t)receive, .sg_list = list};
 	struct ibv_recv_wr *bad;
 	int err;
@@ -105,7 +105,7 @@ static enum ndx_status post(struct vb_srq *srq, void *context, const struct ndx_
 	receive->count = (uint32_t)count;
 	if (count > 0)
 		memcpy(receive->sge, sge, count * sizeof(*sge));
-	wr.num_sge = vb_post_list(list, sge, count);
+	wr.num_sge = verbs_post_list(list, sge, count);
 	err = ibv_post_srq_recv(srq->native, &wr, &bad);
 	if (err != 0)
 		return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
@@ -118,7 +118,7 @@ static enum ndx_status post(struct vb_srq *srq, void *context, const struct ndx_
 static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const struct ndx_sge *sge,
                                    size_t count)
 {
-	struct vb_srq *srq = vb_srq_of(pub);
+	struct verbs_srq *srq = verbs_srq_of(pub);
 	enum ndx_status st;
 	uint32_t length;
 
@@ -137,7 +137,7 @@ static const struct ndx_srq_ops srq_ops = {.receive = srq_receive};
 /* ---- results ---- */
 
 /* Under the lock. */
-static void check_threshold(struct vb_srq *srq)
+static void check_threshold(struct verbs_srq *srq)
 {
 	if (srq->posted < srq->threshold)
 		base_ov_complete_all(&srq->notifies, NDX_OK);
@@ -145,14 +145,14 @@ static void check_threshold(struct vb_srq *srq)
 
 /* The queue pair that took a receive; NULL: it is gone. Whoever holds its receive queue's poll_lock
  * may use it. */
-struct vb_qp *vb_srq_taker(struct vb_srq *srq, uint32_t number)
+struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number)
 {
-	struct base_list *bucket = &srq->takers[number % VB_SRQ_BUCKETS];
-	struct vb_qp *found = NULL;
+	struct base_list *bucket = &srq->takers[number % VERBS_SRQ_BUCKETS];
+	struct verbs_qp *found = NULL;
 
 	base_lock_acquire(&srq->lock);
 	for (struct base_list *n = bucket->next; n != bucket && found == NULL; n = n->next) {
-		struct vb_qp *qp = container_of(n, struct vb_qp, taker);
+		struct verbs_qp *qp = container_of(n, struct verbs_qp, taker);
 
 		if (qp->number == number)
 			found = qp;
@@ -161,7 +161,7 @@ struct vb_qp *vb_srq_taker(struct vb_srq *srq, uint32_t number)
 	return found;
 }
 
-void vb_srq_dropped(struct vb_srq *srq, struct vb_req *req)
+void verbs_srq_dropped(struct verbs_srq *srq, struct verbs_req *req)
 {
 	base_lock_acquire(&srq->lock);
 	give(srq, req);
@@ -170,9 +170,9 @@ void vb_srq_dropped(struct vb_srq *srq, struct vb_req *req)
 	base_lock_release(&srq->lock);
 }
 
-void vb_srq_done(struct vb_qp *qp, struct vb_req *req, enum ndx_status status, int native)
+void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status status, int native)
 {
-	struct vb_srq_link *link = qp->srq_link;
+	struct verbs_srq_link *link = qp->srq_link;
 	const struct ndx_result result = {
 		.status = status,
 		.bytes_transferred = req->base.bytes,
@@ -194,15 +194,15 @@ void vb_srq_done(struct vb_qp *qp, struct vb_req *req, enum ndx_status status, i
 	link->results.tail++;
 	base_lock_release(&qp->srq->lock);
 	base_cq_push(&link->cq->base, &link->results, &result);
-	vb_srq_dropped(qp->srq, req);
+	verbs_srq_dropped(qp->srq, req);
 }
 
 /* ---- queue pairs ---- */
 
-static struct vb_srq_link *find_link(const struct vb_srq *srq, const struct vb_cq *cq)
+static struct verbs_srq_link *find_link(const struct verbs_srq *srq, const struct verbs_cq *cq)
 {
 	for (struct base_list *n = srq->links.next; n != &srq->links; n = n->next) {
-		struct vb_srq_link *link = container_of(n, struct vb_srq_link, node);
+		struct verbs_srq_link *link = container_of(n, struct verbs_srq_link, node);
 
 		if (link->cq == cq)
 			return link;
@@ -211,24 +211,25 @@ static struct vb_srq_link *find_link(const struct vb_srq *srq, const struct vb_c
 }
 
 /* Room for so many results more. */
-static enum ndx_status reserve(struct vb_srq_link *link, uint32_t more)
+static enum ndx_status reserve(struct verbs_srq_link *link, uint32_t more)
 {
-	enum ndx_status st = vb_cq_reserve(link->cq, more);
+	enum ndx_status st = verbs_cq_reserve(link->cq, more);
 
 	if (st != NDX_OK)
 		return st;
 	st = base_cq_attach(&link->cq->base, more);
 	if (st != NDX_OK)
-		vb_cq_unreserve(link->cq, more);
+		verbs_cq_unreserve(link->cq, more);
 	else
 		link->results.depth += more;
 	return st;
 }
 
 /* Under links_lock. */
-static struct vb_srq_link *new_link(struct vb_srq *srq, struct vb_cq *cq, enum ndx_status *st)
+static struct verbs_srq_link *new_link(struct verbs_srq *srq, struct verbs_cq *cq,
+                                       enum ndx_status *st)
 {
-	struct vb_srq_link *link = calloc(1, sizeof(*link));
+	struct verbs_srq_link *link = calloc(1, sizeof(*link));
 
 	if (link == NULL) {
 		*st = fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
@@ -243,14 +244,14 @@ static struct vb_srq_link *new_link(struct vb_srq *srq, struct vb_cq *cq, enum n
 	base_lock_acquire(&srq->lock);
 	base_list_add(&srq->links, &link->node);
 	base_lock_release(&srq->lock);
-	vb_cq_watch(cq, true); /* for the threshold */
+	verbs_cq_watch(cq, true); /* for the threshold */
 	return link;
 }
 
-enum ndx_status vb_srq_join(struct vb_qp *qp, struct vb_srq *srq)
+enum ndx_status verbs_srq_join(struct verbs_qp *qp, struct verbs_srq *srq)
 {
 	enum ndx_status st = NDX_OK;
-	struct vb_srq_link *link;
+	struct verbs_srq_link *link;
 
 	base_lock_acquire(&srq->links_lock);
 	link = find_link(srq, qp->receive_cq);
@@ -266,17 +267,17 @@ enum ndx_status vb_srq_join(struct vb_qp *qp, struct vb_srq *srq)
 	return st;
 }
 
-void vb_srq_know(struct vb_qp *qp)
+void verbs_srq_know(struct verbs_qp *qp)
 {
-	struct vb_srq *srq = qp->srq;
+	struct verbs_srq *srq = qp->srq;
 
 	qp->number = qp->native->qp_num;
 	base_lock_acquire(&srq->lock);
-	base_list_add(&srq->takers[qp->number % VB_SRQ_BUCKETS], &qp->taker);
+	base_list_add(&srq->takers[qp->number % VERBS_SRQ_BUCKETS], &qp->taker);
 	base_lock_release(&srq->lock);
 }
 
-void vb_srq_forget(struct vb_qp *qp)
+void verbs_srq_forget(struct verbs_qp *qp)
 {
 	base_lock_acquire(&qp->srq->lock);
 	base_list_remove(&qp->taker);
@@ -284,10 +285,10 @@ void vb_srq_forget(struct vb_qp *qp)
 }
 
 /* Results that nobody has taken stay, but hold no slot any more. */
-void vb_srq_leave(struct vb_qp *qp)
+void verbs_srq_leave(struct verbs_qp *qp)
 {
-	struct vb_srq *srq = qp->srq;
-	struct vb_srq_link *link = qp->srq_link;
+	struct verbs_srq *srq = qp->srq;
+	struct verbs_srq_link *link = qp->srq_link;
 	uint32_t depth;
 
 	base_lock_acquire(&srq->links_lock);
@@ -297,8 +298,8 @@ void vb_srq_leave(struct vb_qp *qp)
 		base_lock_release(&srq->lock);
 		depth = link->results.depth;
 		base_cq_detach(&link->cq->base, &link->results);
-		vb_cq_unreserve(link->cq, depth);
-		vb_cq_watch(link->cq, false);
+		verbs_cq_unreserve(link->cq, depth);
+		verbs_cq_watch(link->cq, false);
 		free(link);
 	}
 	base_lock_release(&srq->links_lock);
@@ -307,13 +308,13 @@ void vb_srq_leave(struct vb_qp *qp)
 
 /* ---- life ---- */
 
-enum ndx_status vb_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint32_t max_sge,
-                              uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out)
+enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint32_t max_sge,
+                                 uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out)
 {
-	struct vb_adapter *adapter = vb_adapter_of(spi);
+	struct verbs_adapter *adapter = verbs_adapter_of(spi);
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = depth, .max_sge = max_sge}};
-	enum ndx_status st = vb_is_there(adapter, "create a shared receive queue");
-	struct vb_srq *srq;
+	enum ndx_status st = verbs_is_there(adapter, "create a shared receive queue");
+	struct verbs_srq *srq;
 
 	(void)affinity; /* the control thread tells of the threshold */
 	if (st != NDX_OK)
@@ -327,7 +328,7 @@ enum ndx_status vb_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint3
 	srq->max_sge = max_sge;
 	srq->threshold = threshold;
 	base_list_init(&srq->links);
-	for (size_t i = 0; i < VB_SRQ_BUCKETS; i++)
+	for (size_t i = 0; i < VERBS_SRQ_BUCKETS; i++)
 		base_list_init(&srq->takers[i]);
 	st = add_records(srq, depth);
 	if (st != NDX_OK)
@@ -335,8 +336,8 @@ enum ndx_status vb_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint3
 	init.srq_context = srq;
 	srq->native = ibv_create_srq(adapter->pd, &init);
 	if (srq->native == NULL) {
-		st = fail(vb_refusal(adapter, errno), errno, "ibv_create_srq for %u receives: %s",
-		          depth, strerror(errno));
+		st = fail(verbs_refusal(adapter, errno), errno,
+		          "ibv_create_srq for %u receives: %s", depth, strerror(errno));
 		goto free_records;
 	}
 	srq->room = depth;
@@ -350,9 +351,9 @@ free_srq:
 	return st;
 }
 
-void vb_srq_destroy(struct ndx_spi_srq *spi)
+void verbs_srq_destroy(struct ndx_spi_srq *spi)
 {
-	struct vb_srq *srq = srq_of(spi);
+	struct verbs_srq *srq = srq_of(spi);
 
 	if (ibv_destroy_srq(srq->native) != 0)
 		log_warn(errno, "ibv_destroy_srq: %s", strerror(errno));
@@ -361,14 +362,14 @@ void vb_srq_destroy(struct ndx_spi_srq *spi)
 }
 
 /* Under links_lock. */
-static enum ndx_status grow(struct vb_srq *srq, uint32_t depth)
+static enum ndx_status grow(struct verbs_srq *srq, uint32_t depth)
 {
 	struct ibv_srq_attr attr = {.max_wr = depth};
 	enum ndx_status st = NDX_OK;
 	int err;
 
 	for (struct base_list *n = srq->links.next; st == NDX_OK && n != &srq->links; n = n->next) {
-		struct vb_srq_link *link = container_of(n, struct vb_srq_link, node);
+		struct verbs_srq_link *link = container_of(n, struct verbs_srq_link, node);
 
 		if (link->results.depth < depth)
 			st = reserve(link, depth - link->results.depth);
@@ -390,9 +391,9 @@ static enum ndx_status grow(struct vb_srq *srq, uint32_t depth)
 }
 
 /* The native queue never becomes smaller: it would not give anybody anything. */
-enum ndx_status vb_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold)
+enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold)
 {
-	struct vb_srq *srq = srq_of(spi);
+	struct verbs_srq *srq = srq_of(spi);
 	enum ndx_status st = NDX_OK;
 	uint32_t posted;
 
@@ -421,9 +422,9 @@ unlock:
 	return st;
 }
 
-enum ndx_status vb_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov)
+enum ndx_status verbs_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov)
 {
-	struct vb_srq *srq = srq_of(spi);
+	struct verbs_srq *srq = srq_of(spi);
 	bool possible;
 
 	base_lock_acquire(&srq->lock);
@@ -439,9 +440,9 @@ enum ndx_status vb_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov
 	return NDX_PENDING;
 }
 
-void vb_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status)
+void verbs_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status)
 {
-	struct vb_srq *srq = srq_of(spi);
+	struct verbs_srq *srq = srq_of(spi);
 
 	base_lock_acquire(&srq->lock);
 	base_ov_complete_all(&srq->notifies, status);

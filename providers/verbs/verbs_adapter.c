@@ -9,8 +9,8 @@
 #include "base_log.h"
 #include "base_sockaddr.h"
 #include "builtin.h"
-#include "vb_mailbox.h"
-#include "vb_srq.h"
+#include "verbs_mailbox.h"
+#include "verbs_srq.h"
 
 #define MAX_REGISTRATION (UINT64_C(1) << 40)
 #define QUEUES_PER_CQ 8u /* of the largest size */
@@ -41,7 +41,7 @@ static const struct {
 	{EIO, NDX_E_DEVICE_REMOVED},
 };
 
-enum ndx_status vb_status_of(int err)
+enum ndx_status verbs_status_of(int err)
 {
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		if (statuses[i].err == err)
@@ -50,7 +50,7 @@ enum ndx_status vb_status_of(int err)
 	return NDX_E_UNSUCCESSFUL;
 }
 
-enum ndx_status vb_is_there(const struct vb_adapter *adapter, const char *call)
+enum ndx_status verbs_is_there(const struct verbs_adapter *adapter, const char *call)
 {
 	if (!__atomic_load_n(&adapter->removed, __ATOMIC_RELAXED))
 		return NDX_OK;
@@ -58,7 +58,7 @@ enum ndx_status vb_is_there(const struct vb_adapter *adapter, const char *call)
 	            adapter->options.device);
 }
 
-enum ndx_status vb_refusal(const struct vb_adapter *adapter, int err)
+enum ndx_status verbs_refusal(const struct verbs_adapter *adapter, int err)
 {
 	if (err == EIO || __atomic_load_n(&adapter->removed, __ATOMIC_RELAXED))
 		return NDX_E_DEVICE_REMOVED;
@@ -68,9 +68,9 @@ enum ndx_status vb_refusal(const struct vb_adapter *adapter, int err)
 /* ---- opening and closing ---- */
 
 /* No device says how much may be inline: it has to be tried. */
-static uint32_t find_inline(struct vb_adapter *adapter, struct ibv_cq *cq)
+static uint32_t find_inline(struct verbs_adapter *adapter, struct ibv_cq *cq)
 {
-	static const uint32_t sizes[] = {VB_MAX_INLINE, 256, 192, 128, 64, 32};
+	static const uint32_t sizes[] = {VERBS_MAX_INLINE, 256, 192, 128, 64, 32};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct ibv_qp_init_attr attr = {
@@ -93,7 +93,7 @@ static uint32_t find_inline(struct vb_adapter *adapter, struct ibv_cq *cq)
 	return 0;
 }
 
-static enum ndx_status find_limits(struct vb_adapter *adapter)
+static enum ndx_status find_limits(struct verbs_adapter *adapter)
 {
 	struct ibv_port_attr port;
 	struct ibv_cq *cq;
@@ -104,10 +104,10 @@ static enum ndx_status find_limits(struct vb_adapter *adapter)
 		return fail(NDX_E_DEVICE_NOT_READY, errno, "verbs:%s: cannot be queried: %s",
 		            adapter->options.device, strerror(errno));
 	adapter->max_transfer =
-		port.max_msg_sz < VB_MAX_TRANSFER ? port.max_msg_sz : VB_MAX_TRANSFER;
-	adapter->max_sge = (uint32_t)adapter->attr.max_sge < VB_MAX_SGE
+		port.max_msg_sz < VERBS_MAX_TRANSFER ? port.max_msg_sz : VERBS_MAX_TRANSFER;
+	adapter->max_sge = (uint32_t)adapter->attr.max_sge < VERBS_MAX_SGE
 	                           ? (uint32_t)adapter->attr.max_sge
-	                           : VB_MAX_SGE;
+	                           : VERBS_MAX_SGE;
 	adapter->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	adapter->software = (adapter->attr.vendor_id & SOFTWARE_VENDOR) == SOFTWARE_VENDOR;
 	adapter->has_windows =
@@ -116,11 +116,11 @@ static enum ndx_status find_limits(struct vb_adapter *adapter)
 	         (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)) != 0;
 	/* One completion queue takes both sides of several queue pairs. */
 	share = (uint32_t)adapter->attr.max_cqe / QUEUES_PER_CQ;
-	adapter->max_depth = (uint32_t)adapter->attr.max_qp_wr - VB_CONTROLS;
+	adapter->max_depth = (uint32_t)adapter->attr.max_qp_wr - VERBS_CONTROLS;
 	if (adapter->max_depth > share)
 		adapter->max_depth = share;
-	if (adapter->max_depth > VB_MAX_DEPTH)
-		adapter->max_depth = VB_MAX_DEPTH;
+	if (adapter->max_depth > VERBS_MAX_DEPTH)
+		adapter->max_depth = VERBS_MAX_DEPTH;
 	if (adapter->attr.max_srq > 0 && adapter->attr.max_srq_sge > 0) {
 		adapter->max_shared = (uint32_t)adapter->attr.max_srq_wr;
 		if (adapter->max_shared > adapter->max_depth)
@@ -137,7 +137,7 @@ static enum ndx_status find_limits(struct vb_adapter *adapter)
 	return NDX_OK;
 }
 
-static enum ndx_status watch(struct vb_adapter *adapter, struct base_watch *watch, int fd,
+static enum ndx_status watch(struct verbs_adapter *adapter, struct base_watch *watch, int fd,
                              void (*fn)(void *arg, uint32_t events))
 {
 	const int flags = fcntl(fd, F_GETFL);
@@ -161,7 +161,7 @@ static void let_rdma_cm_forget(void)
 }
 
 /* Whatever was opened; harmless on what was not. The control thread's, or before it knows of us. */
-static void close_all(struct vb_adapter *adapter)
+static void close_all(struct verbs_adapter *adapter)
 {
 	struct ndx_loop *loop = adapter->spi.loop;
 
@@ -175,7 +175,7 @@ static void close_all(struct vb_adapter *adapter)
 		rdma_destroy_event_channel(adapter->cm);
 	if (adapter->completions != NULL)
 		(void)ibv_destroy_comp_channel(adapter->completions);
-	vb_mailbox_close_all(adapter);
+	verbs_mailbox_close_all(adapter);
 	if (adapter->pd != NULL && ibv_dealloc_pd(adapter->pd) != 0)
 		log_warn(errno, "verbs:%s: ibv_dealloc_pd: %s", adapter->options.device,
 		         strerror(errno));
@@ -183,11 +183,11 @@ static void close_all(struct vb_adapter *adapter)
 		(void)ibv_close_device(adapter->context);
 	if (adapter->removed)
 		let_rdma_cm_forget();
-	vb_watch_close(adapter);
+	verbs_watch_close(adapter);
 	free(adapter->addresses);
 }
 
-static enum ndx_status open_cm(struct vb_adapter *adapter)
+static enum ndx_status open_cm(struct verbs_adapter *adapter)
 {
 	adapter->cm = rdma_create_event_channel();
 	if (adapter->cm == NULL)
@@ -198,7 +198,7 @@ static enum ndx_status open_cm(struct vb_adapter *adapter)
 	return NDX_OK;
 }
 
-static enum ndx_status open_channels(struct vb_adapter *adapter)
+static enum ndx_status open_channels(struct verbs_adapter *adapter)
 {
 	adapter->pd = ibv_alloc_pd(adapter->context);
 	if (adapter->pd == NULL)
@@ -213,16 +213,16 @@ static enum ndx_status open_channels(struct vb_adapter *adapter)
 }
 
 /* Watches are taken away on the loop's thread only, so a failure leaves the rest to it, too. */
-static enum ndx_status watch_all(struct vb_adapter *adapter)
+static enum ndx_status watch_all(struct verbs_adapter *adapter)
 {
 	enum ndx_status st = watch(adapter, &adapter->completions_watch, adapter->completions->fd,
-	                           vb_cq_on_event);
+	                           verbs_cq_on_event);
 
 	if (st == NDX_OK)
-		st = watch(adapter, &adapter->cm_watch, adapter->cm->fd, vb_cm_on_event);
+		st = watch(adapter, &adapter->cm_watch, adapter->cm->fd, verbs_cm_on_event);
 	if (st == NDX_OK)
 		st = watch(adapter, &adapter->async_watch, adapter->context->async_fd,
-		           vb_async_on_event);
+		           verbs_async_on_event);
 	return st;
 }
 
@@ -234,13 +234,13 @@ static void close_on_loop(void *arg)
 static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
                                     const struct ndx_spi_open *how, struct ndx_spi_adapter **out)
 {
-	struct vb_adapter *adapter = calloc(1, sizeof(*adapter));
+	struct verbs_adapter *adapter = calloc(1, sizeof(*adapter));
 	enum ndx_status st;
 
 	if (adapter == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for an adapter");
 	adapter->spi = *head;
-	for (size_t i = 0; i < VB_COUNTERS; i++)
+	for (size_t i = 0; i < VERBS_COUNTERS; i++)
 		adapter->counter_fds[i] = -1;
 	base_list_init(&adapter->cqs);
 	base_list_init(&adapter->regions);
@@ -248,22 +248,22 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	base_list_init(&adapter->conns);
 	base_list_init(&adapter->listeners);
 	base_list_init(&adapter->mailboxes);
-	adapter->port_down = (struct base_timer){.fn = vb_port_on_timer, .arg = adapter};
-	adapter->tick = (struct base_timer){.fn = vb_cq_on_tick, .arg = adapter};
-	st = vb_parse_options(how, &adapter->options);
+	adapter->port_down = (struct base_timer){.fn = verbs_port_on_timer, .arg = adapter};
+	adapter->tick = (struct base_timer){.fn = verbs_cq_on_tick, .arg = adapter};
+	st = verbs_parse_options(how, &adapter->options);
 	/* First: when a process is killed, what was opened last is closed first as a rule, and the
 	 * queue pairs had better be gone when rdma_cm tells the peers. */
 	if (st == NDX_OK)
 		st = open_cm(adapter);
 	if (st == NDX_OK)
-		st = vb_open_device(&adapter->options, &adapter->context);
+		st = verbs_device_open(&adapter->options, &adapter->context);
 	if (st == NDX_OK)
-		st = vb_find_addresses(&adapter->options, adapter->context, &adapter->addresses,
-		                       &adapter->address_count);
+		st = verbs_find_addresses(&adapter->options, adapter->context, &adapter->addresses,
+		                          &adapter->address_count);
 	if (st == NDX_OK)
 		st = open_channels(adapter);
 	if (st == NDX_OK) {
-		vb_watch_open(adapter);
+		verbs_watch_open(adapter);
 		st = watch_all(adapter);
 	}
 	if (st != NDX_OK) {
@@ -282,7 +282,7 @@ static void free_adapter(void *arg)
 
 static void adapter_close(struct ndx_spi_adapter *spi)
 {
-	struct vb_adapter *adapter = vb_adapter_of(spi);
+	struct verbs_adapter *adapter = verbs_adapter_of(spi);
 
 	base_timer_cancel(spi->loop, &adapter->tick);
 	base_timer_cancel(spi->loop, &adapter->port_down);
@@ -300,9 +300,9 @@ static uint32_t read_limit(int most)
 
 static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
 {
-	const struct vb_adapter *adapter = vb_adapter_of(spi);
+	const struct verbs_adapter *adapter = verbs_adapter_of(spi);
 
-	vb_describe(adapter, info);
+	verbs_describe(adapter, info);
 	info->capabilities = NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE | NDX_CAP_NOTIFY_SOLICITED |
 	                     NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
 	                     NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON |
@@ -331,22 +331,22 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->max_receive_queue_depth = adapter->max_depth;
 	info->max_initiator_queue_depth = adapter->max_depth;
 	info->max_shared_receive_queue_depth = adapter->max_shared;
-	info->max_completion_queue_depth = VB_MAX_CQ_DEPTH;
-	info->max_caller_data = VB_CALLER_DATA;
-	info->max_callee_data = VB_CALLEE_DATA;
+	info->max_completion_queue_depth = VERBS_MAX_CQ_DEPTH;
+	info->max_caller_data = VERBS_CALLER_DATA;
+	info->max_callee_data = VERBS_CALLEE_DATA;
 }
 
 static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
                                 size_t room)
 {
-	const struct vb_adapter *adapter = vb_adapter_of(spi);
+	const struct verbs_adapter *adapter = verbs_adapter_of(spi);
 
 	for (size_t i = 0; i < adapter->address_count && i < room; i++)
 		list[i] = adapter->addresses[i];
 	return adapter->address_count;
 }
 
-bool vb_is_own(const struct vb_adapter *adapter, const struct sockaddr_storage *address)
+bool verbs_is_own(const struct verbs_adapter *adapter, const struct sockaddr_storage *address)
 {
 	for (size_t i = 0; i < adapter->address_count; i++) {
 		if (base_sockaddr_same_host(&adapter->addresses[i], address))
@@ -358,55 +358,55 @@ bool vb_is_own(const struct vb_adapter *adapter, const struct sockaddr_storage *
 /* ---- the table ---- */
 
 static const struct ndx_provider_ops ops = {
-	.list = vb_list,
+	.list = verbs_list,
 	.adapter_open = adapter_open,
 	.adapter_close = adapter_close,
 	.adapter_query = adapter_query,
 	.adapter_addresses = adapter_addresses,
-	.cq_create = vb_cq_create,
-	.cq_destroy = vb_cq_destroy,
-	.cq_notify = vb_cq_notify,
+	.cq_create = verbs_cq_create,
+	.cq_destroy = verbs_cq_destroy,
+	.cq_notify = verbs_cq_notify,
 	.cq_cancel = base_cq_cancel,
 	.cq_get_fd = base_cq_get_fd,
 	.cq_resize = base_cq_resize,
-	.mr_create = vb_mr_create,
-	.mr_destroy = vb_mr_destroy,
-	.mr_register = vb_mr_register,
-	.mr_deregister = vb_mr_deregister,
-	.mw_create = vb_mw_create,
-	.mw_destroy = vb_mw_destroy,
-	.srq_create = vb_srq_create,
-	.srq_destroy = vb_srq_destroy,
-	.srq_modify = vb_srq_modify,
-	.srq_notify = vb_srq_notify,
-	.srq_cancel = vb_srq_cancel,
-	.qp_create = vb_qp_create,
-	.qp_destroy = vb_qp_destroy,
-	.qp_cancel = vb_qp_cancel,
-	.conn_create = vb_conn_create,
-	.conn_destroy = vb_conn_destroy,
-	.conn_bind = vb_conn_bind,
-	.conn_connect = vb_conn_connect,
-	.conn_complete = vb_conn_complete,
-	.conn_take = vb_conn_take,
-	.conn_accept = vb_conn_accept,
-	.conn_reject = vb_conn_reject,
-	.conn_abandon = vb_conn_abandon,
-	.conn_drain = vb_conn_drain,
-	.conn_cancel_initiator = vb_conn_cancel_initiator,
-	.conn_send_disc = vb_conn_send_disc,
-	.conn_finish = vb_conn_finish,
-	.conn_abort = vb_conn_abort,
-	.conn_detach = vb_conn_detach,
-	.qp_describe = vb_qp_describe,
-	.qp_connect_peer = vb_qp_connect_peer,
-	.conn_heard = vb_conn_heard,
-	.listener_create = vb_listener_create,
-	.listener_destroy = vb_listener_destroy,
-	.listener_bind = vb_listener_bind,
-	.listener_listen = vb_listener_listen,
-	.request_refuse = vb_request_refuse,
-	.qp_get_stats = vb_qp_get_stats,
+	.mr_create = verbs_mr_create,
+	.mr_destroy = verbs_mr_destroy,
+	.mr_register = verbs_mr_register,
+	.mr_deregister = verbs_mr_deregister,
+	.mw_create = verbs_mw_create,
+	.mw_destroy = verbs_mw_destroy,
+	.srq_create = verbs_srq_create,
+	.srq_destroy = verbs_srq_destroy,
+	.srq_modify = verbs_srq_modify,
+	.srq_notify = verbs_srq_notify,
+	.srq_cancel = verbs_srq_cancel,
+	.qp_create = verbs_qp_create,
+	.qp_destroy = verbs_qp_destroy,
+	.qp_cancel = verbs_qp_cancel,
+	.conn_create = verbs_conn_create,
+	.conn_destroy = verbs_conn_destroy,
+	.conn_bind = verbs_conn_bind,
+	.conn_connect = verbs_conn_connect,
+	.conn_complete = verbs_conn_complete,
+	.conn_take = verbs_conn_take,
+	.conn_accept = verbs_conn_accept,
+	.conn_reject = verbs_conn_reject,
+	.conn_abandon = verbs_conn_abandon,
+	.conn_drain = verbs_conn_drain,
+	.conn_cancel_initiator = verbs_conn_cancel_initiator,
+	.conn_send_disc = verbs_conn_send_disc,
+	.conn_finish = verbs_conn_finish,
+	.conn_abort = verbs_conn_abort,
+	.conn_detach = verbs_conn_detach,
+	.qp_describe = verbs_qp_describe,
+	.qp_connect_peer = verbs_qp_connect_peer,
+	.conn_heard = verbs_conn_heard,
+	.listener_create = verbs_listener_create,
+	.listener_destroy = verbs_listener_destroy,
+	.listener_bind = verbs_listener_bind,
+	.listener_listen = verbs_listener_listen,
+	.request_refuse = verbs_request_refuse,
+	.qp_get_stats = verbs_qp_get_stats,
 	.cq_get_stats = base_cq_get_stats,
 };
 
@@ -414,6 +414,6 @@ const struct ndx_provider ndx_provider_verbs = {
 	.abi = NDX_SPI_ABI,
 	.name = "verbs",
 	.ops = &ops,
-	.keys = vb_keys,
+	.keys = verbs_keys,
 	.devices = "name of an RDMA device, or none for the first that is active",
 };

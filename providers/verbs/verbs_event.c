@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "base_log.h"
-#include "vb.h"
+#include "verbs.h"
 
 #define AT_ONCE 64   /* events, before others get their turn */
 #define PORT_MS 2000 /* as long as a drain may take */
 
 /* ---- rdma_cm ---- */
 
-static void copy(struct vb_event *to, const struct rdma_cm_event *from)
+static void copy(struct verbs_event *to, const struct rdma_cm_event *from)
 {
 	const struct rdma_conn_param *param = &from->param.conn;
 
@@ -29,36 +29,36 @@ static void copy(struct vb_event *to, const struct rdma_cm_event *from)
 		memcpy(to->data, param->private_data, to->data_len);
 }
 
-void vb_event_params(const struct vb_event *event, struct ndx_spi_params *params,
-                     struct vb_hello *hello)
+void verbs_event_params(const struct verbs_event *event, struct ndx_spi_params *params,
+                        struct verbs_hello *hello)
 {
 	memset(params, 0, sizeof(*params));
 	/* They come crossed: what we may serve is what the peer wants. */
 	params->inbound_read_limit = event->initiator_depth;
 	params->outbound_read_limit = event->responder_resources;
-	vb_cm_decode(event->data, event->data_len, params, hello);
+	verbs_cm_decode(event->data, event->data_len, params, hello);
 	hello->has_srq = event->srq;
 }
 
-static void dispatch(const struct vb_event *event)
+static void dispatch(const struct verbs_event *event)
 {
-	enum vb_owner *owner =
+	enum verbs_owner *owner =
 		event->listen_id != NULL ? event->listen_id->context : event->id->context;
 
 	if (owner == NULL)
 		return;
-	if (*owner == VB_LISTENER)
-		vb_listener_on_event((struct vb_listener *)(void *)owner, event);
+	if (*owner == VERBS_LISTENER)
+		verbs_listener_on_event((struct verbs_listener *)(void *)owner, event);
 	else
-		vb_conn_on_event((struct vb_conn *)(void *)owner, event);
+		verbs_conn_on_event((struct verbs_conn *)(void *)owner, event);
 }
 
 /* Acknowledged at once: what it causes may be to destroy the id, which waits for that. */
-void vb_cm_on_event(void *arg, uint32_t events)
+void verbs_cm_on_event(void *arg, uint32_t events)
 {
-	struct vb_adapter *adapter = arg;
+	struct verbs_adapter *adapter = arg;
 	struct rdma_cm_event *event;
-	struct vb_event copied;
+	struct verbs_event copied;
 
 	(void)events;
 	for (int i = 0; i < AT_ONCE && rdma_get_cm_event(adapter->cm, &event) == 0; i++) {
@@ -66,8 +66,8 @@ void vb_cm_on_event(void *arg, uint32_t events)
 		(void)rdma_ack_cm_event(event);
 		log_debug("rdma_cm: %s, status %d", rdma_event_str(copied.what), copied.status);
 		/* Of another device, it is of an attempt that led there. */
-		if (copied.what == RDMA_CM_EVENT_DEVICE_REMOVAL && vb_serves(adapter, copied.id))
-			vb_device_lost(adapter, ENODEV);
+		if (copied.what == RDMA_CM_EVENT_DEVICE_REMOVAL && verbs_serves(adapter, copied.id))
+			verbs_device_lost(adapter, ENODEV);
 		else
 			dispatch(&copied);
 	}
@@ -75,12 +75,12 @@ void vb_cm_on_event(void *arg, uint32_t events)
 
 /* ---- the device ---- */
 
-static void break_qp(struct vb_qp *qp, const struct ibv_async_event *event)
+static void break_qp(struct verbs_qp *qp, const struct ibv_async_event *event)
 {
 	base_lock_acquire(&qp->base.lock);
 	if (qp->conn != NULL && !qp->killed) {
 		qp->conn->lost = true;
-		vb_host(qp->adapter)
+		verbs_host(qp->adapter)
 			->report(&qp->conn->spi, NDX_REPORT_ABORT, event->event_type,
 		                 "the device says that the queue pair has failed");
 	}
@@ -88,9 +88,9 @@ static void break_qp(struct vb_qp *qp, const struct ibv_async_event *event)
 }
 
 /* The peer's data came before its word that the connection is up: let that count. */
-static void on_data_first(struct vb_qp *qp)
+static void on_data_first(struct verbs_qp *qp)
 {
-	struct vb_conn *conn;
+	struct verbs_conn *conn;
 
 	base_lock_acquire(&qp->base.lock);
 	conn = qp->conn;
@@ -99,7 +99,7 @@ static void on_data_first(struct vb_qp *qp)
 		(void)rdma_notify(conn->id, IBV_EVENT_COMM_EST);
 }
 
-void vb_device_lost(struct vb_adapter *adapter, int native)
+void verbs_device_lost(struct verbs_adapter *adapter, int native)
 {
 	if (__atomic_exchange_n(&adapter->removed, true, __ATOMIC_RELAXED))
 		return;
@@ -107,17 +107,17 @@ void vb_device_lost(struct vb_adapter *adapter, int native)
 	          adapter->options.device);
 	for (struct base_list *n = adapter->conns.next, *next; n != &adapter->conns; n = next) {
 		next = n->next;
-		vb_conn_on_removal(container_of(n, struct vb_conn, node), native);
+		verbs_conn_on_removal(container_of(n, struct verbs_conn, node), native);
 	}
-	vb_listeners_on_removal(adapter, native);
+	verbs_listeners_on_removal(adapter, native);
 	base_lock_acquire(&adapter->lock);
 	for (struct base_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next)
-		base_cq_fail(&container_of(n, struct vb_cq, node)->base, NDX_E_DEVICE_REMOVED);
+		base_cq_fail(&container_of(n, struct verbs_cq, node)->base, NDX_E_DEVICE_REMOVED);
 	base_lock_release(&adapter->lock);
 }
 
 /* A cable that is plugged in again soon does no harm. */
-static void on_port(struct vb_adapter *adapter, const struct ibv_async_event *event)
+static void on_port(struct verbs_adapter *adapter, const struct ibv_async_event *event)
 {
 	const bool up = event->event_type == IBV_EVENT_PORT_ACTIVE;
 
@@ -135,22 +135,22 @@ static void on_port(struct vb_adapter *adapter, const struct ibv_async_event *ev
 		base_timer_set(adapter->spi.loop, &adapter->port_down, PORT_MS);
 }
 
-void vb_port_on_timer(void *arg)
+void verbs_port_on_timer(void *arg)
 {
-	struct vb_adapter *adapter = arg;
+	struct verbs_adapter *adapter = arg;
 
 	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
-		struct vb_conn *conn = container_of(n, struct vb_conn, node);
+		struct verbs_conn *conn = container_of(n, struct verbs_conn, node);
 
-		if (conn->state != VB_CONN_UP)
+		if (conn->state != VERBS_CONN_UP)
 			continue;
 		conn->lost = true;
-		vb_host(adapter)->report(&conn->spi, NDX_REPORT_ABORT, IBV_EVENT_PORT_ERR,
-		                         "the port stays down");
+		verbs_host(adapter)->report(&conn->spi, NDX_REPORT_ABORT, IBV_EVENT_PORT_ERR,
+		                            "the port stays down");
 	}
 }
 
-static void on_async(struct vb_adapter *adapter, const struct ibv_async_event *event)
+static void on_async(struct verbs_adapter *adapter, const struct ibv_async_event *event)
 {
 	switch ((int)event->event_type) {
 	case IBV_EVENT_QP_FATAL:
@@ -163,7 +163,7 @@ static void on_async(struct vb_adapter *adapter, const struct ibv_async_event *e
 		on_data_first(event->element.qp->qp_context);
 		break;
 	case IBV_EVENT_CQ_ERR: {
-		struct vb_cq *cq = event->element.cq->cq_context;
+		struct verbs_cq *cq = event->element.cq->cq_context;
 
 		log_error(event->event_type, "verbs:%s: a completion queue has failed",
 		          adapter->options.device);
@@ -171,7 +171,7 @@ static void on_async(struct vb_adapter *adapter, const struct ibv_async_event *e
 		break;
 	}
 	case IBV_EVENT_DEVICE_FATAL:
-		vb_device_lost(adapter, event->event_type);
+		verbs_device_lost(adapter, event->event_type);
 		break;
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_PORT_ACTIVE:
@@ -183,9 +183,9 @@ static void on_async(struct vb_adapter *adapter, const struct ibv_async_event *e
 }
 
 /* Acknowledged last: until then what it names is not destroyed. */
-void vb_async_on_event(void *arg, uint32_t events)
+void verbs_async_on_event(void *arg, uint32_t events)
 {
-	struct vb_adapter *adapter = arg;
+	struct verbs_adapter *adapter = arg;
 	struct ibv_async_event event;
 
 	(void)events;

@@ -17,7 +17,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
-#include "vb_mailbox.h"
+#include "verbs_mailbox.h"
 
 #define PROBE_MS 1000 /* a dead peer fails requests in half of that */
 #define ASKED_STEP 100u
@@ -31,79 +31,79 @@
 #define TELL_MS 5u    /* likewise, for the word that this is no goodbye */
 #define SHARED_MS 5u  /* for a receive that a message was being written to */
 
-static void report(struct vb_conn *conn, uint32_t bits, int native, const char *cause)
+static void report(struct verbs_conn *conn, uint32_t bits, int native, const char *cause)
 {
-	vb_host(conn->adapter)->report(&conn->spi, bits, native, cause);
+	verbs_host(conn->adapter)->report(&conn->spi, bits, native, cause);
 }
 
-static void wait_for(struct vb_conn *conn, enum vb_wait what, uint32_t ms)
+static void wait_for(struct verbs_conn *conn, enum verbs_wait what, uint32_t ms)
 {
 	conn->wait = what;
 	base_timer_set(conn->adapter->spi.loop, &conn->timer, ms);
 }
 
-static void wait_no_more(struct vb_conn *conn)
+static void wait_no_more(struct verbs_conn *conn)
 {
-	conn->wait = VB_WAIT_NONE;
+	conn->wait = VERBS_WAIT_NONE;
 	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
 }
 
 /* Write into the peer's mailbox. 0, or errno. */
-static int write_word(struct vb_conn *conn, enum vb_control which, enum vb_word where)
+static int write_word(struct verbs_conn *conn, enum verbs_control which, enum verbs_word where)
 {
-	const struct vb_note note = vb_mailbox_note(conn, where);
-	struct vb_qp *qp = conn->qp;
+	const struct verbs_note note = verbs_mailbox_note(conn, where);
+	struct verbs_qp *qp = conn->qp;
 	int err = EBUSY;
 
 	base_lock_acquire(&qp->base.lock);
 	/* A goodbye says that all before it has ended. */
-	if (which != VB_GOODBYE || base_queue_outstanding(&qp->base.initiator) == 0)
-		err = vb_post_control(qp, which, which == VB_KEEPALIVE ? &qp->touch : &note);
+	if (which != VERBS_GOODBYE || base_queue_outstanding(&qp->base.initiator) == 0)
+		err = verbs_post_control(qp, which, which == VERBS_KEEPALIVE ? &qp->touch : &note);
 	base_lock_release(&qp->base.lock);
 	return err;
 }
 
-static void watch(struct vb_qp *qp, bool on)
+static void watch(struct verbs_qp *qp, bool on)
 {
 	if (qp->attended == on)
 		return;
 	qp->attended = on;
-	vb_cq_watch(qp->initiator_cq, on);
-	vb_cq_watch(qp->receive_cq, on);
+	verbs_cq_watch(qp->initiator_cq, on);
+	verbs_cq_watch(qp->receive_cq, on);
 }
 
 /* The end waits for what completes from now on. */
-static void attend(struct vb_qp *qp)
+static void attend(struct verbs_qp *qp)
 {
 	watch(qp, true);
-	vb_cq_attend(qp->initiator_cq);
+	verbs_cq_attend(qp->initiator_cq);
 	if (qp->receive_cq != qp->initiator_cq)
-		vb_cq_attend(qp->receive_cq);
+		verbs_cq_attend(qp->receive_cq);
 }
 
 /* ---- going quiet ---- */
 
 /* Nothing is outstanding: part from the queue pair. */
-static void part(struct vb_conn *conn)
+static void part(struct verbs_conn *conn)
 {
-	struct vb_qp *qp = conn->qp;
+	struct verbs_qp *qp = conn->qp;
 
 	conn->qp = NULL;
 	wait_no_more(conn);
-	vb_watch_end(conn);
+	verbs_watch_end(conn);
 	watch(qp, false);
 	base_lock_acquire(&qp->base.lock);
 	qp->quieting = false;
 	qp->conn = NULL;
 	base_lock_release(&qp->base.lock);
-	vb_qp_bring_down(qp);
+	verbs_qp_bring_down(qp);
 }
 
-static void go_quiet(struct vb_conn *conn)
+static void go_quiet(struct verbs_conn *conn)
 {
 	if (conn->qp != NULL)
 		part(conn);
-	conn->state = VB_CONN_OVER;
+	conn->state = VERBS_CONN_OVER;
 	report(conn, NDX_REPORT_QUIET, 0, NULL);
 }
 
@@ -112,7 +112,7 @@ static void go_quiet(struct vb_conn *conn)
  * begun to come into a receive of a shared queue is not known: reset at once, the queue pair would
  * take it along. (There is an event for that, but not on every device.)
  */
-static bool kill_qp(struct vb_qp *qp)
+static bool kill_qp(struct verbs_qp *qp)
 {
 	const uint64_t deadline = base_deadline(KILL_MS);
 	const uint64_t settled = qp->srq != NULL ? base_deadline(SHARED_MS) : 0;
@@ -120,12 +120,12 @@ static bool kill_qp(struct vb_qp *qp)
 	uint64_t now;
 
 	base_lock_acquire(&qp->base.lock);
-	vb_qp_kill(qp);
+	verbs_qp_kill(qp);
 	base_lock_release(&qp->base.lock);
 	do {
-		vb_qp_poll(qp);
+		verbs_qp_poll(qp);
 		base_lock_acquire(&qp->base.lock);
-		quiet = vb_qp_is_quiet(qp);
+		quiet = verbs_qp_is_quiet(qp);
 		base_lock_release(&qp->base.lock);
 		now = base_now_ns();
 		if (!quiet) /* the device may be software, and need the processor */
@@ -135,37 +135,37 @@ static bool kill_qp(struct vb_qp *qp)
 }
 
 /* Cancel what there is; go quiet when it has come back. */
-static void end_now(struct vb_conn *conn)
+static void end_now(struct verbs_conn *conn)
 {
-	struct vb_qp *qp = conn->qp;
+	struct verbs_qp *qp = conn->qp;
 
 	if (kill_qp(qp)) {
 		go_quiet(conn);
 		return;
 	}
 	if (__atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED)) {
-		vb_qp_destroy_native(qp);
+		verbs_qp_destroy_native(qp);
 		go_quiet(conn);
 		return;
 	}
-	wait_for(conn, VB_WAIT_QUIET, QUIET_MS);
+	wait_for(conn, VERBS_WAIT_QUIET, QUIET_MS);
 	attend(qp);
 	base_lock_acquire(&qp->base.lock);
 	qp->quieting = true;
-	vb_done_check(qp);
+	verbs_done_check(qp);
 	base_lock_release(&qp->base.lock);
 }
 
 /* ---- goodbyes ---- */
 
 /* Ours: a request to disconnect, or the answer to the peer's. */
-static void say(struct vb_conn *conn, bool bare)
+static void say(struct verbs_conn *conn, bool bare)
 {
 	if (conn->disc_said)
 		return;
 	conn->disc_said = true;
 	if (conn->told.on) {
-		vb_host(conn->adapter)->say(&conn->spi, NDX_WORD_GOODBYE);
+		verbs_host(conn->adapter)->say(&conn->spi, NDX_WORD_GOODBYE);
 		return;
 	}
 	conn->disc_bare = bare && conn->peer.is_ndx && !conn->deserted;
@@ -176,13 +176,13 @@ static void say(struct vb_conn *conn, bool bare)
 		report(conn, NDX_REPORT_DISC_ACKED, 0, NULL);
 }
 
-void vb_end_unheard(struct vb_conn *conn)
+void verbs_end_unheard(struct verbs_conn *conn)
 {
 	say(conn, false);
 }
 
 /* That the peer disconnected, or that it meant well by it, is now known to the data path. */
-static void set_parted(struct vb_conn *conn, enum vb_parted how)
+static void set_parted(struct verbs_conn *conn, enum verbs_parted how)
 {
 	if (conn->qp == NULL)
 		return;
@@ -192,14 +192,14 @@ static void set_parted(struct vb_conn *conn, enum vb_parted how)
 }
 
 /* The peer's, which is also the answer to ours if we were first, or at the same time. */
-static void heard(struct vb_conn *conn)
+static void heard(struct verbs_conn *conn)
 {
 	uint32_t bits = NDX_REPORT_PEER_DISC;
 
 	if (conn->peer_reported)
 		return;
 	conn->peer_reported = true;
-	set_parted(conn, VB_PARTED_WELL);
+	set_parted(conn, VERBS_PARTED_WELL);
 	if (conn->disc_said && !conn->told.on) {
 		if (conn->id != NULL)
 			(void)rdma_disconnect(conn->id); /* they may have crossed */
@@ -209,32 +209,32 @@ static void heard(struct vb_conn *conn)
 }
 
 /* No word: is there anybody? */
-static void ask(struct vb_conn *conn, enum vb_control how, enum vb_wait what)
+static void ask(struct verbs_conn *conn, enum verbs_control how, enum verbs_wait what)
 {
-	const int err = write_word(conn, how, VB_WORD_PROBED);
+	const int err = write_word(conn, how, VERBS_WORD_PROBED);
 
 	attend(conn->qp);
 	conn->asked_ms = 0;
-	conn->not_ready = vb_watch_count(conn->adapter, VB_NOT_READY);
+	conn->not_ready = verbs_watch_count(conn->adapter, VERBS_NOT_READY);
 	if (err == 0)
 		wait_for(conn, what, ASKED_STEP);
 	else
 		report(conn, NDX_REPORT_ABORT, err, "the peer left without a goodbye");
 }
 
-static void answered(struct vb_conn *conn, uint32_t done)
+static void answered(struct verbs_conn *conn, uint32_t done)
 {
-	if (conn->wait == VB_WAIT_ANSWER && (done & (1u << VB_KEEPALIVE))) {
-		wait_for(conn, VB_WAIT_MOMENT, MOMENT_MS);
-	} else if (conn->wait == VB_WAIT_PROBE && (done & (1u << VB_PROBE))) {
+	if (conn->wait == VERBS_WAIT_ANSWER && (done & (1u << VERBS_KEEPALIVE))) {
+		wait_for(conn, VERBS_WAIT_MOMENT, MOMENT_MS);
+	} else if (conn->wait == VERBS_WAIT_PROBE && (done & (1u << VERBS_PROBE))) {
 		wait_no_more(conn);
 		heard(conn);
 	}
 }
 
-void vb_conn_heard(struct ndx_spi_conn *spi, enum ndx_spi_word word)
+void verbs_conn_heard(struct ndx_spi_conn *spi, enum ndx_spi_word word)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	switch (word) {
 	case NDX_WORD_GOODBYE:
@@ -251,7 +251,7 @@ void vb_conn_heard(struct ndx_spi_conn *spi, enum ndx_spi_word word)
 	}
 }
 
-void vb_end_on_disconnected(struct vb_conn *conn, int status)
+void verbs_end_on_disconnected(struct verbs_conn *conn, int status)
 {
 	bool writes; /* words, and we can read them */
 
@@ -262,20 +262,20 @@ void vb_end_on_disconnected(struct vb_conn *conn, int status)
 		return;
 	}
 	conn->peer_said = true;
-	set_parted(conn, VB_PARTED);
+	set_parted(conn, VERBS_PARTED);
 	writes = conn->peer.is_ndx && conn->qp != NULL;
-	if (writes && vb_mailbox_has(conn, VB_WORD_ABORTED)) /* perhaps behind a goodbye */
+	if (writes && verbs_mailbox_has(conn, VERBS_WORD_ABORTED)) /* perhaps behind a goodbye */
 		report(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
-	else if (!writes || vb_mailbox_has(conn, VB_WORD_GOODBYE))
+	else if (!writes || verbs_mailbox_has(conn, VERBS_WORD_GOODBYE))
 		heard(conn);
 	else
-		ask(conn, VB_KEEPALIVE, VB_WAIT_ANSWER);
+		ask(conn, VERBS_KEEPALIVE, VERBS_WAIT_ANSWER);
 }
 
-void vb_end_on_work(void *arg)
+void verbs_end_on_work(void *arg)
 {
-	struct vb_conn *conn = arg;
-	struct vb_qp *qp = conn->qp;
+	struct verbs_conn *conn = arg;
+	struct verbs_qp *qp = conn->qp;
 	uint32_t done;
 	bool quiet;
 
@@ -284,9 +284,9 @@ void vb_end_on_work(void *arg)
 	base_lock_acquire(&qp->base.lock);
 	done = conn->controls_done;
 	conn->controls_done = 0;
-	quiet = qp->quieting && vb_qp_is_quiet(qp);
+	quiet = qp->quieting && verbs_qp_is_quiet(qp);
 	base_lock_release(&qp->base.lock);
-	if (done & (1u << VB_GOODBYE)) {
+	if (done & (1u << VERBS_GOODBYE)) {
 		conn->disc_bare = false;
 		say(conn, false);
 	}
@@ -296,11 +296,11 @@ void vb_end_on_work(void *arg)
 }
 
 /* Does somebody answer, since we last looked, that he has no receive yet? Software RoCE counts. */
-static bool is_turned_away(struct vb_conn *conn)
+static bool is_turned_away(struct verbs_conn *conn)
 {
 	const uint64_t before = conn->not_ready;
 
-	conn->not_ready = vb_watch_count(conn->adapter, VB_NOT_READY);
+	conn->not_ready = verbs_watch_count(conn->adapter, VERBS_NOT_READY);
 	return conn->not_ready != before;
 }
 
@@ -308,13 +308,15 @@ static bool is_turned_away(struct vb_conn *conn)
  * base.lock held: does a request stand before our question that may have to wait? Others the peer
  * would have answered, but an adapter tells of them all.
  */
-static bool is_behind(const struct vb_conn *conn)
+static bool is_behind(const struct verbs_conn *conn)
 {
-	const enum vb_control how = conn->wait == VB_WAIT_PROBE ? VB_PROBE : VB_KEEPALIVE;
+	const enum verbs_control how =
+		conn->wait == VERBS_WAIT_PROBE ? VERBS_PROBE : VERBS_KEEPALIVE;
 	const struct base_queue *q = &conn->qp->base.initiator;
 
 	for (uint32_t i = q->head; (int32_t)(conn->qp->controls_at[how] - i) > 0; i++) {
-		const struct vb_req *req = (const struct vb_req *)(const void *)base_queue_at(q, i);
+		const struct verbs_req *req =
+			(const struct verbs_req *)(const void *)base_queue_at(q, i);
 
 		if (!req->base.done && (req->needs_receive || !conn->adapter->software))
 			return true;
@@ -327,7 +329,7 @@ static bool is_behind(const struct vb_conn *conn)
  * it cannot be asked; but if there were nobody, an adapter would have given them up in its time.
  * Software RoCE tries for ever.
  */
-static void unanswered(struct vb_conn *conn)
+static void unanswered(struct verbs_conn *conn)
 {
 	const bool turned_away = is_turned_away(conn);
 	uint32_t limit = PROBE_MS;
@@ -337,7 +339,7 @@ static void unanswered(struct vb_conn *conn)
 	behind = is_behind(conn);
 	base_lock_release(&conn->qp->base.lock);
 	if (behind)
-		limit += vb_qp_patience();
+		limit += verbs_qp_patience();
 	conn->asked_ms += ASKED_STEP;
 	if (behind && turned_away && conn->asked_ms > MOMENTS_MS) {
 		wait_no_more(conn);
@@ -354,45 +356,45 @@ static void unanswered(struct vb_conn *conn)
 }
 
 /* The peer heard a disconnect without a word: it asks, and we have to be there. */
-static bool may_be_asked(const struct vb_conn *conn)
+static bool may_be_asked(const struct verbs_conn *conn)
 {
-	return conn->disc_bare && !vb_mailbox_has(conn, VB_WORD_PROBED) &&
+	return conn->disc_bare && !verbs_mailbox_has(conn, VERBS_WORD_PROBED) &&
 	       base_now_ns() < conn->bare_until;
 }
 
 /* Whether the peer, which has disconnected, meant well by it is about to be known. */
-static bool is_asking(const struct vb_conn *conn)
+static bool is_asking(const struct verbs_conn *conn)
 {
-	return conn->wait == VB_WAIT_ANSWER || conn->wait == VB_WAIT_MOMENT ||
-	       conn->wait == VB_WAIT_PROBE;
+	return conn->wait == VERBS_WAIT_ANSWER || conn->wait == VERBS_WAIT_MOMENT ||
+	       conn->wait == VERBS_WAIT_PROBE;
 }
 
-void vb_end_on_timer(void *arg)
+void verbs_end_on_timer(void *arg)
 {
-	struct vb_conn *conn = arg;
+	struct verbs_conn *conn = arg;
 
 	switch (conn->wait) {
-	case VB_WAIT_NONE:
+	case VERBS_WAIT_NONE:
 		break;
-	case VB_WAIT_MOMENT:
-		ask(conn, VB_PROBE, VB_WAIT_PROBE);
+	case VERBS_WAIT_MOMENT:
+		ask(conn, VERBS_PROBE, VERBS_WAIT_PROBE);
 		break;
-	case VB_WAIT_ANSWER:
-	case VB_WAIT_PROBE:
+	case VERBS_WAIT_ANSWER:
+	case VERBS_WAIT_PROBE:
 		unanswered(conn);
 		break;
-	case VB_WAIT_PROBED:
+	case VERBS_WAIT_PROBED:
 		if (may_be_asked(conn))
-			wait_for(conn, VB_WAIT_PROBED, PROBED_STEP);
+			wait_for(conn, VERBS_WAIT_PROBED, PROBED_STEP);
 		else
 			end_now(conn);
 		break;
-	case VB_WAIT_QUIET:
+	case VERBS_WAIT_QUIET:
 		log_error(0,
 		          "the device does not hand back cancelled requests in %d ms; the queue "
 		          "pair is destroyed",
 		          QUIET_MS);
-		vb_qp_destroy_native(conn->qp);
+		verbs_qp_destroy_native(conn->qp);
 		go_quiet(conn);
 		break;
 	}
@@ -400,10 +402,10 @@ void vb_end_on_timer(void *arg)
 
 /* ---- what the core asks for ---- */
 
-void vb_conn_drain(struct ndx_spi_conn *spi)
+void verbs_conn_drain(struct ndx_spi_conn *spi)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
-	struct vb_qp *qp = conn->qp;
+	struct verbs_conn *conn = verbs_conn_of(spi);
+	struct verbs_qp *qp = conn->qp;
 
 	if (qp == NULL) {
 		report(conn, NDX_REPORT_DRAINED, 0, NULL);
@@ -413,11 +415,11 @@ void vb_conn_drain(struct ndx_spi_conn *spi)
 	if (qp->base.state == BASE_QP_UP)
 		qp->base.state = BASE_QP_CLOSING;
 	qp->draining = true;
-	vb_post_sweep(qp);
+	verbs_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	attend(qp);
 	base_lock_acquire(&qp->base.lock);
-	vb_done_check(qp);
+	verbs_done_check(qp);
 	base_lock_release(&qp->base.lock);
 }
 
@@ -425,13 +427,13 @@ void vb_conn_drain(struct ndx_spi_conn *spi)
  * A device cannot take single requests back. They stay, and come back cancelled when the queue pair
  * goes, at the very end; one that still finds its receive until then has arrived.
  */
-void vb_conn_cancel_initiator(struct ndx_spi_conn *spi)
+void verbs_conn_cancel_initiator(struct ndx_spi_conn *spi)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
-	struct vb_qp *qp = conn->qp;
+	struct verbs_conn *conn = verbs_conn_of(spi);
+	struct verbs_qp *qp = conn->qp;
 	bool broken = false;
 
-	vb_watch_end(conn);
+	verbs_watch_end(conn);
 	if (qp != NULL) {
 		base_lock_acquire(&qp->base.lock);
 		qp->draining = false;
@@ -443,45 +445,45 @@ void vb_conn_cancel_initiator(struct ndx_spi_conn *spi)
 }
 
 /* After its goodbye the peer has closed its queue pair: nobody will answer what is under way. */
-void vb_end_deserted(struct vb_conn *conn)
+void verbs_end_deserted(struct verbs_conn *conn)
 {
 	conn->deserted = true;
-	vb_conn_cancel_initiator(&conn->spi);
+	verbs_conn_cancel_initiator(&conn->spi);
 }
 
-void vb_conn_send_disc(struct ndx_spi_conn *spi)
+void verbs_conn_send_disc(struct ndx_spi_conn *spi)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	if (conn->qp != NULL)
 		attend(conn->qp);
 	if (!conn->peer.is_ndx || conn->qp == NULL ||
-	    write_word(conn, VB_GOODBYE, VB_WORD_GOODBYE) != 0)
+	    write_word(conn, VERBS_GOODBYE, VERBS_WORD_GOODBYE) != 0)
 		say(conn, true);
 }
 
-void vb_conn_finish(struct ndx_spi_conn *spi)
+void verbs_conn_finish(struct ndx_spi_conn *spi)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 
-	vb_watch_end(conn);
+	verbs_watch_end(conn);
 	conn->bare_until = base_deadline(PROBED_MS);
 	if (conn->qp == NULL)
 		go_quiet(conn);
 	else if (may_be_asked(conn))
-		wait_for(conn, VB_WAIT_PROBED, PROBED_STEP);
+		wait_for(conn, VERBS_WAIT_PROBED, PROBED_STEP);
 	else
 		end_now(conn);
 }
 
 /* What was posted is on its way: it should not go down with the queue pair. */
-static void await_control(struct vb_qp *qp, enum vb_control which, uint32_t ms)
+static void await_control(struct verbs_qp *qp, enum verbs_control which, uint32_t ms)
 {
 	const uint64_t deadline = base_deadline(ms);
 	bool under_way;
 
 	do {
-		vb_qp_poll(qp);
+		verbs_qp_poll(qp);
 		base_lock_acquire(&qp->base.lock);
 		under_way = (qp->controls_out & (1u << which)) != 0;
 		base_lock_release(&qp->base.lock);
@@ -495,12 +497,12 @@ static void await_control(struct vb_qp *qp, enum vb_control which, uint32_t ms)
  * word stands behind requests that wait for its receives. Not at all if either side has said
  * goodbye, or there is nobody: many connections may have lost the same peer.
  */
-static void tell_abort(struct vb_conn *conn)
+static void tell_abort(struct verbs_conn *conn)
 {
-	struct vb_qp *qp = conn->qp;
+	struct verbs_qp *qp = conn->qp;
 	bool broken;
 
-	if (qp == NULL || conn->state != VB_CONN_UP || !conn->peer.is_ndx || conn->told.on ||
+	if (qp == NULL || conn->state != VERBS_CONN_UP || !conn->peer.is_ndx || conn->told.on ||
 	    conn->disc_said || conn->peer_said || conn->lost ||
 	    __atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
 		return;
@@ -509,18 +511,18 @@ static void tell_abort(struct vb_conn *conn)
 	qp->base.state = BASE_QP_DEAD;
 	qp->draining = false;
 	base_lock_release(&qp->base.lock);
-	if (!broken && write_word(conn, VB_ABORTED, VB_WORD_ABORTED) == 0)
-		await_control(qp, VB_ABORTED, TELL_MS);
+	if (!broken && write_word(conn, VERBS_ABORTED, VERBS_WORD_ABORTED) == 0)
+		await_control(qp, VERBS_ABORTED, TELL_MS);
 }
 
 /* The word, then the queue pair, so that it does not answer the peer's probe; then the disconnect.
  */
-void vb_conn_abort(struct ndx_spi_conn *spi)
+void verbs_conn_abort(struct ndx_spi_conn *spi)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	wait_no_more(conn);
-	vb_watch_end(conn);
+	verbs_watch_end(conn);
 	tell_abort(conn);
 	if (conn->qp != NULL)
 		(void)kill_qp(conn->qp);
@@ -530,7 +532,7 @@ void vb_conn_abort(struct ndx_spi_conn *spi)
 			(void)rdma_disconnect(conn->id);
 	}
 	if (conn->told.on)
-		vb_host(conn->adapter)->say(&conn->spi, NDX_WORD_ABORT);
+		verbs_host(conn->adapter)->say(&conn->spi, NDX_WORD_ABORT);
 	if (conn->qp == NULL)
 		go_quiet(conn);
 	else
@@ -540,18 +542,18 @@ void vb_conn_abort(struct ndx_spi_conn *spi)
 /*
  * Not while the peer may ask us, which is PROBED_MS, nor while we ask it. That mostly takes
  * MOMENT_MS; but each of two questions may be answered at the last moment, after PROBE_MS, or
- * vb_qp_patience() later behind own requests: 3.1 s, and 4.4 s if the peer disconnects when we were
- * about to go. The core does not wait for so long.
+ * verbs_qp_patience() later behind own requests: 3.1 s, and 4.4 s if the peer disconnects when we
+ * were about to go. The core does not wait for so long.
  */
-enum ndx_status vb_conn_detach(struct ndx_spi_conn *spi)
+enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	if (conn->qp == NULL)
 		return NDX_OK;
 	if (!conn->disc_said) {
-		await_control(conn->qp, VB_GOODBYE, KILL_MS);
-		vb_end_on_work(conn);
+		await_control(conn->qp, VERBS_GOODBYE, KILL_MS);
+		verbs_end_on_work(conn);
 		say(conn, true);
 	}
 	if (may_be_asked(conn) || is_asking(conn))

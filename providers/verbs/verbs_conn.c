@@ -9,7 +9,7 @@
 
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "vb_mailbox.h"
+#include "verbs_mailbox.h"
 
 #define RESOLVE_MS 2000
 #define REJ_CONSUMER 28 /* IBA: refused by the peer's consumer; software, or closing its id */
@@ -18,8 +18,9 @@
 
 /* ---- addresses ---- */
 
-enum ndx_status vb_own_address(const struct vb_adapter *adapter, const struct sockaddr *wanted,
-                               socklen_t len, struct sockaddr_storage *out)
+enum ndx_status verbs_own_address(const struct verbs_adapter *adapter,
+                                  const struct sockaddr *wanted, socklen_t len,
+                                  struct sockaddr_storage *out)
 {
 	char text[BASE_SOCKADDR_TEXT];
 	uint16_t port;
@@ -45,7 +46,7 @@ enum ndx_status vb_own_address(const struct vb_adapter *adapter, const struct so
 	            base_sockaddr_text(out, text), adapter->options.device, adapter->options.port);
 }
 
-void vb_local_of(struct rdma_cm_id *id, struct sockaddr_storage *out)
+void verbs_local_of(struct rdma_cm_id *id, struct sockaddr_storage *out)
 {
 	const struct sockaddr *local = rdma_get_local_addr(id);
 
@@ -54,8 +55,8 @@ void vb_local_of(struct rdma_cm_id *id, struct sockaddr_storage *out)
 		base_sockaddr_copy(out, local, sizeof(struct sockaddr_in6));
 }
 
-enum ndx_status vb_bind(struct vb_adapter *adapter, void *owner,
-                        const struct sockaddr_storage *address, struct rdma_cm_id **out)
+enum ndx_status verbs_bind(struct verbs_adapter *adapter, void *owner,
+                           const struct sockaddr_storage *address, struct rdma_cm_id **out)
 {
 	struct sockaddr_storage copy = *address;
 	char text[BASE_SOCKADDR_TEXT];
@@ -72,7 +73,7 @@ enum ndx_status vb_bind(struct vb_adapter *adapter, void *owner,
 	if (rdma_bind_addr(id, (struct sockaddr *)&copy) != 0) {
 		const int err = errno;
 
-		st = vb_status_of(err);
+		st = verbs_status_of(err);
 		if (base_sockaddr_port(address) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
 			st = NDX_E_TOO_MANY_ADDRESSES;
 		(void)rdma_destroy_id(id);
@@ -85,25 +86,25 @@ enum ndx_status vb_bind(struct vb_adapter *adapter, void *owner,
 
 /* ---- life ---- */
 
-enum ndx_status vb_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
-                               struct ndx_spi_conn **out)
+enum ndx_status verbs_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
+                                  struct ndx_spi_conn **out)
 {
-	struct vb_conn *conn = calloc(1, sizeof(*conn));
+	struct verbs_conn *conn = calloc(1, sizeof(*conn));
 
 	(void)front;
 	if (conn == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a connector");
-	conn->owner = VB_CONN;
-	conn->adapter = vb_adapter_of(adapter);
+	conn->owner = VERBS_CONN;
+	conn->adapter = verbs_adapter_of(adapter);
 	base_list_init(&conn->node);
-	conn->work = (struct base_job){.fn = vb_end_on_work, .arg = conn};
-	conn->timer = (struct base_timer){.fn = vb_end_on_timer, .arg = conn};
-	conn->watchdog = (struct base_timer){.fn = vb_watch_on_timer, .arg = conn};
+	conn->work = (struct base_job){.fn = verbs_end_on_work, .arg = conn};
+	conn->timer = (struct base_timer){.fn = verbs_end_on_timer, .arg = conn};
+	conn->watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = conn};
 	*out = &conn->spi;
 	return NDX_OK;
 }
 
-static void close_id(struct vb_conn *conn)
+static void close_id(struct verbs_conn *conn)
 {
 	base_list_remove(&conn->node);
 	if (conn->id != NULL)
@@ -111,18 +112,18 @@ static void close_id(struct vb_conn *conn)
 	conn->id = NULL;
 }
 
-void vb_conn_tie(struct vb_conn *conn)
+void verbs_conn_tie(struct verbs_conn *conn)
 {
-	conn->qp = vb_qp_of(conn->spi.qp);
+	conn->qp = verbs_qp_of(conn->spi.qp);
 	base_lock_acquire(&conn->qp->base.lock);
 	conn->qp->conn = conn;
 	base_lock_release(&conn->qp->base.lock);
 }
 
 /* The queue pair is as before the attempt. */
-static void untie(struct vb_conn *conn)
+static void untie(struct verbs_conn *conn)
 {
-	struct vb_qp *qp = conn->qp;
+	struct verbs_qp *qp = conn->qp;
 
 	conn->qp = NULL;
 	if (qp == NULL)
@@ -130,31 +131,31 @@ static void untie(struct vb_conn *conn)
 	base_lock_acquire(&qp->base.lock);
 	qp->conn = NULL;
 	base_lock_release(&qp->base.lock);
-	vb_qp_bring_down(qp);
+	verbs_qp_bring_down(qp);
 	base_lock_acquire(&qp->base.lock);
-	vb_qp_cancel_initiator(qp);
+	verbs_qp_cancel_initiator(qp);
 	qp->base.state = BASE_QP_IDLE;
 	base_lock_release(&qp->base.lock);
 }
 
-static void leave(struct vb_conn *conn)
+static void leave(struct verbs_conn *conn)
 {
 	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
-	vb_watch_end(conn);
-	conn->wait = VB_WAIT_NONE;
+	verbs_watch_end(conn);
+	conn->wait = VERBS_WAIT_NONE;
 	untie(conn);
 	close_id(conn); /* rdma_cm tells the peer, whatever there is to tell */
-	vb_mailbox_close(conn);
+	verbs_mailbox_close(conn);
 	conn->told.on = false;
-	conn->peer = (struct vb_hello){.is_ndx = false};
-	if (conn->state != VB_CONN_OVER)
-		conn->state = VB_CONN_IDLE;
+	conn->peer = (struct verbs_hello){.is_ndx = false};
+	if (conn->state != VERBS_CONN_OVER)
+		conn->state = VERBS_CONN_IDLE;
 	conn->spi.local = conn->bound;
 }
 
-void vb_conn_abandon(struct ndx_spi_conn *spi)
+void verbs_conn_abandon(struct ndx_spi_conn *spi)
 {
-	leave(vb_conn_of(spi));
+	leave(verbs_conn_of(spi));
 }
 
 static void free_conn(void *arg)
@@ -162,9 +163,9 @@ static void free_conn(void *arg)
 	free(arg);
 }
 
-void vb_conn_destroy(struct ndx_spi_conn *spi)
+void verbs_conn_destroy(struct ndx_spi_conn *spi)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	leave(conn);
 	conn->dead = true;
@@ -173,18 +174,18 @@ void vb_conn_destroy(struct ndx_spi_conn *spi)
 	base_loop_post(conn->adapter->spi.loop, &conn->last);
 }
 
-enum ndx_status vb_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *address,
-                             socklen_t len)
+enum ndx_status verbs_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *address,
+                                socklen_t len)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 	struct sockaddr_storage local;
-	enum ndx_status st = vb_own_address(conn->adapter, address, len, &local);
+	enum ndx_status st = verbs_own_address(conn->adapter, address, len, &local);
 
 	if (st == NDX_OK)
-		st = vb_bind(conn->adapter, &conn->owner, &local, &conn->id);
+		st = verbs_bind(conn->adapter, &conn->owner, &local, &conn->id);
 	if (st != NDX_OK)
 		return st;
-	vb_local_of(conn->id, &conn->bound);
+	verbs_local_of(conn->id, &conn->bound);
 	spi->local = conn->bound;
 	return NDX_OK;
 }
@@ -192,7 +193,7 @@ enum ndx_status vb_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *ad
 /* ---- the active side ---- */
 
 /* The first attempt has the id from binding; later ones take the same address again. */
-static enum ndx_status make_id(struct vb_conn *conn, const struct sockaddr_storage *to)
+static enum ndx_status make_id(struct verbs_conn *conn, const struct sockaddr_storage *to)
 {
 	const struct sockaddr_storage any = {.ss_family = to->ss_family};
 	struct sockaddr_storage local = conn->bound;
@@ -206,25 +207,25 @@ static enum ndx_status make_id(struct vb_conn *conn, const struct sockaddr_stora
 	if (conn->id != NULL)
 		return NDX_OK;
 	if (local.ss_family == AF_UNSPEC)
-		st = vb_own_address(conn->adapter, (const struct sockaddr *)&any,
-		                    base_sockaddr_len(&any), &local);
+		st = verbs_own_address(conn->adapter, (const struct sockaddr *)&any,
+		                       base_sockaddr_len(&any), &local);
 	if (st != NDX_OK)
 		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
 		            "connect to %s: the adapter has no address of that family",
 		            base_sockaddr_text(to, text));
-	return vb_bind(conn->adapter, &conn->owner, &local, &conn->id);
+	return verbs_bind(conn->adapter, &conn->owner, &local, &conn->id);
 }
 
-enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
-                                socklen_t len, const struct ndx_spi_params *params)
+enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
+                                   socklen_t len, const struct ndx_spi_params *params)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 	char text[BASE_SOCKADDR_TEXT];
 	struct sockaddr_storage to;
 	enum ndx_status st;
 
 	base_sockaddr_copy(&to, destination, len);
-	st = vb_is_there(conn->adapter, "connect");
+	st = verbs_is_there(conn->adapter, "connect");
 	if (st != NDX_OK)
 		return st;
 	if (base_sockaddr_is_loopback(&to))
@@ -234,22 +235,22 @@ enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr 
 		            base_sockaddr_text(&to, text));
 	st = make_id(conn, &to);
 	if (st == NDX_OK)
-		st = vb_mailbox_open(conn);
+		st = verbs_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
 	base_list_add(&conn->adapter->conns, &conn->node);
-	vb_conn_tie(conn);
+	verbs_conn_tie(conn);
 	conn->asked.inbound_read_limit = (uint8_t)params->inbound_read_limit;
 	conn->asked.outbound_read_limit = (uint8_t)params->outbound_read_limit;
-	vb_cm_encode(conn->asked.data, sizeof(conn->asked.data), params->private_data,
-	             params->private_data_len, conn->mailbox_mr->rkey);
+	verbs_cm_encode(conn->asked.data, sizeof(conn->asked.data), params->private_data,
+	                params->private_data_len, conn->mailbox_mr->rkey);
 	spi->peer = to;
-	vb_local_of(conn->id, &spi->local);
+	verbs_local_of(conn->id, &spi->local);
 	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) == 0) {
-		conn->state = VB_CONN_RESOLVING;
+		conn->state = VERBS_CONN_RESOLVING;
 		return NDX_OK;
 	}
-	st = vb_status_of(errno);
+	st = verbs_status_of(errno);
 	if (st == NDX_E_INVALID_ADDRESS || st == NDX_E_UNSUCCESSFUL)
 		st = NDX_E_NETWORK_UNREACHABLE;
 	st = fail(st, errno, "connect to %s: rdma_resolve_addr: %s", base_sockaddr_text(&to, text),
@@ -259,7 +260,7 @@ enum ndx_status vb_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr 
 }
 
 /* What both sides say of themselves. */
-static struct rdma_conn_param conn_param(const struct vb_conn *conn, const uint8_t *data,
+static struct rdma_conn_param conn_param(const struct verbs_conn *conn, const uint8_t *data,
                                          size_t length)
 {
 	return (struct rdma_conn_param){
@@ -273,30 +274,30 @@ static struct rdma_conn_param conn_param(const struct vb_conn *conn, const uint8
 	};
 }
 
-static void tell_connected(struct vb_conn *conn, enum ndx_status status, int native,
+static void tell_connected(struct verbs_conn *conn, enum ndx_status status, int native,
                            const struct ndx_spi_params *params)
 {
 	if (status != NDX_OK)
-		conn->state = VB_CONN_IDLE;
-	vb_host(conn->adapter)->connected(&conn->spi, status, native, params);
+		conn->state = VERBS_CONN_IDLE;
+	verbs_host(conn->adapter)->connected(&conn->spi, status, native, params);
 }
 
-static void tell_established(struct vb_conn *conn, enum ndx_status status, int native,
+static void tell_established(struct verbs_conn *conn, enum ndx_status status, int native,
                              const struct ndx_spi_params *params)
 {
 	if (status != NDX_OK)
-		conn->state = VB_CONN_IDLE;
-	vb_host(conn->adapter)->established(&conn->spi, status, native, params);
+		conn->state = VERBS_CONN_IDLE;
+	verbs_host(conn->adapter)->established(&conn->spi, status, native, params);
 }
 
-static void go_up(struct vb_conn *conn)
+static void go_up(struct verbs_conn *conn)
 {
-	conn->state = VB_CONN_UP;
+	conn->state = VERBS_CONN_UP;
 	base_lock_acquire(&conn->qp->base.lock);
 	conn->qp->base.state = BASE_QP_UP;
-	conn->qp->touch = vb_mailbox_touch(conn);
+	conn->qp->touch = verbs_mailbox_touch(conn);
 	base_lock_release(&conn->qp->base.lock);
-	vb_watch_begin(conn);
+	verbs_watch_begin(conn);
 	tell_established(conn, NDX_OK, 0, NULL);
 }
 
@@ -307,9 +308,9 @@ static enum ndx_status fail_gone(const char *call, int err)
 	            err != 0 ? strerror(err) : "rdma_cm has told of it");
 }
 
-static enum ndx_status bring_up(const struct vb_conn *conn, const char *call)
+static enum ndx_status bring_up(const struct verbs_conn *conn, const char *call)
 {
-	const int err = vb_qp_bring_up(conn->qp, conn);
+	const int err = verbs_qp_bring_up(conn->qp, conn);
 
 	if (err == 0)
 		return NDX_OK;
@@ -319,12 +320,12 @@ static enum ndx_status bring_up(const struct vb_conn *conn, const char *call)
 	            strerror(err));
 }
 
-enum ndx_status vb_conn_complete(struct ndx_spi_conn *spi)
+enum ndx_status verbs_conn_complete(struct ndx_spi_conn *spi)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 	enum ndx_status st;
 
-	if (conn->state != VB_CONN_ANSWERED)
+	if (conn->state != VERBS_CONN_ANSWERED)
 		return fail_gone("complete connect", 0);
 	if (conn->told.on) {
 		go_up(conn);
@@ -341,60 +342,60 @@ enum ndx_status vb_conn_complete(struct ndx_spi_conn *spi)
 
 /* ---- the passive side ---- */
 
-void vb_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *spi_request)
+void verbs_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *spi_request)
 {
-	struct vb_request *request = container_of(spi_request, struct vb_request, spi);
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_request *request = container_of(spi_request, struct verbs_request, spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	conn->id = request->id;
 	conn->id->context = &conn->owner;
 	base_list_add(&conn->adapter->conns, &conn->node);
 	conn->peer = request->peer;
-	conn->state = VB_CONN_REQUESTED;
+	conn->state = VERBS_CONN_REQUESTED;
 	spi->local = request->spi.local;
 	spi->peer = request->spi.peer;
 	free(request);
 }
 
-enum ndx_status vb_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_params *params)
+enum ndx_status verbs_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_params *params)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
-	uint8_t data[VB_ACCEPT_ROOM];
+	struct verbs_conn *conn = verbs_conn_of(spi);
+	uint8_t data[VERBS_ACCEPT_ROOM];
 	struct rdma_conn_param param;
 	enum ndx_status st;
 
-	if (conn->state != VB_CONN_REQUESTED)
+	if (conn->state != VERBS_CONN_REQUESTED)
 		return fail_gone("accept", 0);
-	st = vb_mailbox_open(conn);
+	st = verbs_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
-	vb_conn_tie(conn);
+	verbs_conn_tie(conn);
 	st = bring_up(conn, "accept");
 	if (st != NDX_OK)
 		return st;
-	vb_cm_encode(data, sizeof(data), params->private_data, params->private_data_len,
-	             conn->mailbox_mr->rkey);
+	verbs_cm_encode(data, sizeof(data), params->private_data, params->private_data_len,
+	                conn->mailbox_mr->rkey);
 	param = conn_param(conn, data, sizeof(data));
 	param.responder_resources = (uint8_t)params->inbound_read_limit;
 	param.initiator_depth = (uint8_t)params->outbound_read_limit;
 	if (rdma_accept(conn->id, &param) != 0)
 		return fail_gone("accept", errno);
-	conn->state = VB_CONN_ACCEPTED;
+	conn->state = VERBS_CONN_ACCEPTED;
 	return NDX_OK;
 }
 
 /* ---- both ---- */
 
-enum ndx_status vb_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len)
+enum ndx_status verbs_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
-	uint8_t data[VB_REJECT_ROOM];
+	struct verbs_conn *conn = verbs_conn_of(spi);
+	uint8_t data[VERBS_REJECT_ROOM];
 	enum ndx_status st = NDX_OK;
 
-	if (conn->state != VB_CONN_REQUESTED && conn->state != VB_CONN_ANSWERED) {
+	if (conn->state != VERBS_CONN_REQUESTED && conn->state != VERBS_CONN_ANSWERED) {
 		st = fail_gone("reject", 0);
 	} else {
-		vb_cm_encode(data, sizeof(data), private_data, len, 0);
+		verbs_cm_encode(data, sizeof(data), private_data, len, 0);
 		if (rdma_reject(conn->id, data, sizeof(data)) != 0)
 			st = fail_gone("reject", errno);
 	}
@@ -404,9 +405,9 @@ enum ndx_status vb_conn_reject(struct ndx_spi_conn *spi, const void *private_dat
 
 /* ---- events ---- */
 
-static void on_address(struct vb_conn *conn)
+static void on_address(struct verbs_conn *conn)
 {
-	if (!vb_serves(conn->adapter, conn->id)) {
+	if (!verbs_serves(conn->adapter, conn->id)) {
 		tell_connected(conn, NDX_E_NETWORK_UNREACHABLE, 0, NULL);
 		return;
 	}
@@ -414,71 +415,71 @@ static void on_address(struct vb_conn *conn)
 		tell_connected(conn, NDX_E_NETWORK_UNREACHABLE, errno, NULL);
 }
 
-static void on_route(struct vb_conn *conn)
+static void on_route(struct verbs_conn *conn)
 {
-	const struct vb_asked *asked = &conn->asked;
+	const struct verbs_asked *asked = &conn->asked;
 	struct rdma_conn_param param = conn_param(conn, asked->data, sizeof(asked->data));
 
 	param.responder_resources = asked->inbound_read_limit;
 	param.initiator_depth = asked->outbound_read_limit;
-	vb_local_of(conn->id, &conn->spi.local);
+	verbs_local_of(conn->id, &conn->spi.local);
 	if (rdma_connect(conn->id, &param) != 0)
-		tell_connected(conn, vb_status_of(errno), errno, NULL);
+		tell_connected(conn, verbs_status_of(errno), errno, NULL);
 	else
-		conn->state = VB_CONN_ASKING;
+		conn->state = VERBS_CONN_ASKING;
 }
 
-static void on_answer(struct vb_conn *conn, const struct vb_event *event)
+static void on_answer(struct verbs_conn *conn, const struct verbs_event *event)
 {
 	struct ndx_spi_params params;
 
-	vb_event_params(event, &params, &conn->peer);
-	conn->state = VB_CONN_ANSWERED;
+	verbs_event_params(event, &params, &conn->peer);
+	conn->state = VERBS_CONN_ANSWERED;
 	tell_connected(conn, NDX_OK, 0, &params);
 }
 
-static void on_rejected(struct vb_conn *conn, const struct vb_event *event)
+static void on_rejected(struct verbs_conn *conn, const struct verbs_event *event)
 {
 	const bool by_consumer = event->status == REJ_CONSUMER;
 	struct ndx_spi_params params;
-	struct vb_hello hello;
+	struct verbs_hello hello;
 
-	vb_event_params(event, &params, &hello);
+	verbs_event_params(event, &params, &hello);
 	if (hello.is_ofi)
-		vb_host(conn->adapter)
+		verbs_host(conn->adapter)
 			->report(&conn->spi, 0, event->status,
 		                 "who listens there is ofi:verbs, which verbs does not talk to");
-	if (conn->state == VB_CONN_ASKING)
+	if (conn->state == VERBS_CONN_ASKING)
 		tell_connected(conn, NDX_E_CONNECTION_REFUSED, event->status,
 		               by_consumer ? &params : NULL);
-	else if (conn->state == VB_CONN_UP) /* it crossed our word that the connection is up */
-		vb_host(conn->adapter)
+	else if (conn->state == VERBS_CONN_UP) /* it crossed our word that the connection is up */
+		verbs_host(conn->adapter)
 			->report(&conn->spi, NDX_REPORT_ABORT, event->status,
 		                 "the peer gave the connection up when it had just accepted");
-	else if (conn->state == VB_CONN_ACCEPTED && by_consumer)
+	else if (conn->state == VERBS_CONN_ACCEPTED && by_consumer)
 		tell_established(conn, NDX_E_CONNECTION_REFUSED, event->status, &params);
 	else /* who had accepted thought better of it */
 		tell_established(conn, NDX_E_CONNECTION_ABORTED, event->status, NULL);
 }
 
 /* What went wrong before there was a connection. */
-static void on_failure(struct vb_conn *conn, enum ndx_status status, int native)
+static void on_failure(struct verbs_conn *conn, enum ndx_status status, int native)
 {
-	if (conn->state == VB_CONN_RESOLVING || conn->state == VB_CONN_ASKING)
+	if (conn->state == VERBS_CONN_RESOLVING || conn->state == VERBS_CONN_ASKING)
 		tell_connected(conn, status, native, NULL);
-	else if (conn->state == VB_CONN_ANSWERED || conn->state == VB_CONN_REQUESTED ||
-	         conn->state == VB_CONN_ACCEPTED)
+	else if (conn->state == VERBS_CONN_ANSWERED || conn->state == VERBS_CONN_REQUESTED ||
+	         conn->state == VERBS_CONN_ACCEPTED)
 		tell_established(conn, status, native, NULL);
 }
 
 /* Nobody answers: neither our request, nor our accept, which the kernel has repeated for a minute.
  */
-static void on_unreachable(struct vb_conn *conn, int native)
+static void on_unreachable(struct verbs_conn *conn, int native)
 {
-	const bool asking = conn->state == VB_CONN_RESOLVING || conn->state == VB_CONN_ASKING;
+	const bool asking = conn->state == VERBS_CONN_RESOLVING || conn->state == VERBS_CONN_ASKING;
 
-	if (conn->state == VB_CONN_ACCEPTED)
-		vb_host(conn->adapter)
+	if (conn->state == VERBS_CONN_ACCEPTED)
+		verbs_host(conn->adapter)
 			->report(&conn->spi, 0, native,
 		                 "the peer's end has not confirmed our accept: it has given up or "
 		                 "gone away");
@@ -486,12 +487,12 @@ static void on_unreachable(struct vb_conn *conn, int native)
 }
 
 /* The kernel does not let go of the device while somebody holds an id. */
-void vb_conn_on_removal(struct vb_conn *conn, int native)
+void verbs_conn_on_removal(struct verbs_conn *conn, int native)
 {
-	vb_host(conn->adapter)
-		->report(&conn->spi, conn->state == VB_CONN_UP ? NDX_REPORT_ABORT : 0, native,
+	verbs_host(conn->adapter)
+		->report(&conn->spi, conn->state == VERBS_CONN_UP ? NDX_REPORT_ABORT : 0, native,
 	                 "the device has failed or was removed");
-	if (conn->state == VB_CONN_UP) {
+	if (conn->state == VERBS_CONN_UP) {
 		conn->disc_said = true; /* there is nobody any more to say it to */
 		close_id(conn);
 	} else {
@@ -499,9 +500,9 @@ void vb_conn_on_removal(struct vb_conn *conn, int native)
 	}
 }
 
-void vb_conn_on_event(struct vb_conn *conn, const struct vb_event *event)
+void verbs_conn_on_event(struct verbs_conn *conn, const struct verbs_event *event)
 {
-	if (conn->state == VB_CONN_IDLE || conn->state == VB_CONN_OVER)
+	if (conn->state == VERBS_CONN_IDLE || conn->state == VERBS_CONN_OVER)
 		return;
 	switch ((int)event->what) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -530,12 +531,12 @@ void vb_conn_on_event(struct vb_conn *conn, const struct vb_event *event)
 		on_unreachable(conn, -event->status);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		if (conn->state == VB_CONN_ACCEPTED)
+		if (conn->state == VERBS_CONN_ACCEPTED)
 			go_up(conn);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		if (conn->state == VB_CONN_UP)
-			vb_end_on_disconnected(conn, event->status);
+		if (conn->state == VERBS_CONN_UP)
+			verbs_end_on_disconnected(conn, event->status);
 		else
 			on_failure(conn, NDX_E_CONNECTION_ABORTED, -event->status);
 		break;

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "vb.h"
+#include "verbs.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define UNTOLD_PART 4u /* of a queue: so many silent requests may go without a word */
@@ -43,17 +43,17 @@ ALWAYS_INLINE int copy_list(struct ibv_sge *to, const struct ndx_sge *from, size
 	return n;
 }
 
-int vb_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
+int verbs_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
 {
 	return copy_list(to, from, count);
 }
 
 /* Under base.lock: is the device to tell of the request that was admitted last? */
-static inline bool is_told(const struct vb_qp *qp, uint32_t flags)
+static inline bool is_told(const struct verbs_qp *qp, uint32_t flags)
 {
 	const struct base_queue *q = &qp->base.initiator;
 
-	/* Of one that nobody tells of a later request has to tell: see vb_post_sweep(). */
+	/* Of one that nobody tells of a later request has to tell: see verbs_post_sweep(). */
 	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->touch.length == 0 ||
 	       qp->untold >= q->depth / UNTOLD_PART ||
 	       q->tail - __atomic_load_n(&q->freed, __ATOMIC_RELAXED) >= q->depth;
@@ -75,7 +75,7 @@ static inline unsigned native_flags(uint32_t flags, bool told)
 	return native;
 }
 
-enum ndx_status vb_post_undo(struct base_queue *q, int err)
+enum ndx_status verbs_post_undo(struct base_queue *q, int err)
 {
 	if (q->tail-- == 0)
 		q->laps--;
@@ -83,7 +83,7 @@ enum ndx_status vb_post_undo(struct base_queue *q, int err)
 }
 
 /* To tell later why a request failed. */
-static void keep_list(struct vb_initiator *own, const struct ndx_sge *sge, size_t count,
+static void keep_list(struct verbs_initiator *own, const struct ndx_sge *sge, size_t count,
                       uint32_t flags)
 {
 	own->count = (flags & NDX_OP_INLINE) != 0 ? 0 : (uint32_t)count;
@@ -95,7 +95,7 @@ static void keep_list(struct vb_initiator *own, const struct ndx_sge *sge, size_
 __attribute__((noinline)) static int post_gathered(struct ibv_qp *native, struct ibv_send_wr *wr,
                                                    const struct ndx_sge *sge, size_t count)
 {
-	char bytes[VB_MAX_INLINE];
+	char bytes[VERBS_MAX_INLINE];
 	struct ibv_sge one = {.addr = (uintptr_t)bytes};
 	struct ibv_send_wr *bad;
 
@@ -128,7 +128,7 @@ ALWAYS_INLINE void fill(struct ibv_send_wr *wr, const struct op *op, const struc
  * A write of no bytes, of which the peer sees nothing. Some networks drop it, so the byte that
  * changes nothing goes out in its stead, if the peer has memory for that.
  */
-static int post_touch(struct vb_qp *qp, struct ibv_send_wr *wr)
+static int post_touch(struct verbs_qp *qp, struct ibv_send_wr *wr)
 {
 	struct ibv_sge one = {
 		.addr = qp->touch.from, .length = qp->touch.length, .lkey = qp->touch.lkey};
@@ -144,7 +144,7 @@ static int post_touch(struct vb_qp *qp, struct ibv_send_wr *wr)
 
 /* A question to a peer that granted no memory for one, which may break the connection because of
  * it. What names memory, with bytes or without, is the program's affair. */
-static inline bool is_unwelcome(const struct vb_qp *qp, const struct op *op, uint32_t length)
+static inline bool is_unwelcome(const struct verbs_qp *qp, const struct op *op, uint32_t length)
 {
 	return length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->touch.length == 0 &&
 	       op->remote_token == 0 && op->remote_address == 0;
@@ -152,23 +152,23 @@ static inline bool is_unwelcome(const struct vb_qp *qp, const struct op *op, uin
 
 /* Under base.lock. Each kind of request has its own copy of this, in which `op` is mostly constant.
  */
-ALWAYS_INLINE enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, struct base_req *req,
-                                      uint32_t length)
+ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
+                                      struct base_req *req, uint32_t length)
 {
 	const bool told = is_told(qp, op->flags);
-	struct vb_initiator *own = (struct vb_initiator *)(void *)req;
-	struct ibv_sge list[VB_MAX_SGE];
+	struct verbs_initiator *own = (struct verbs_initiator *)(void *)req;
+	struct ibv_sge list[VERBS_MAX_SGE];
 	struct ibv_send_wr wr;
 	struct ibv_send_wr *bad;
 	int err;
 
 	/* The device would let it wait for ever. */
 	if (op->opcode == IBV_WR_RDMA_READ && qp->outbound_reads == 0) {
-		(void)vb_post_undo(&qp->base.initiator, 0);
+		(void)verbs_post_undo(&qp->base.initiator, 0);
 		return NDX_E_INVALID_DEVICE_REQUEST;
 	}
 	if (is_unwelcome(qp, op, length)) {
-		(void)vb_post_undo(&qp->base.initiator, 0);
+		(void)verbs_post_undo(&qp->base.initiator, 0);
 		return NDX_E_NOT_SUPPORTED;
 	}
 	fill(&wr, op, req);
@@ -188,7 +188,7 @@ ALWAYS_INLINE enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, str
 		err = ibv_post_send(qp->native, &wr, &bad);
 	}
 	if (__builtin_expect(err != 0, 0))
-		return vb_post_undo(&qp->base.initiator, err);
+		return verbs_post_undo(&qp->base.initiator, err);
 	qp->untold = told ? 0 : qp->untold + 1;
 	return NDX_OK;
 }
@@ -197,11 +197,11 @@ ALWAYS_INLINE enum ndx_status hand_in(struct vb_qp *qp, const struct op *op, str
  * Most requests have one piece and no flags, and nothing is in their way. NDX_PENDING: this one is
  * of another kind, nothing was done.
  */
-ALWAYS_INLINE enum ndx_status post_plain(struct vb_qp *qp, const struct op *op)
+ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *op)
 {
 	struct base_queue *q = &qp->base.initiator;
 	enum ndx_status st = NDX_PENDING;
-	struct vb_initiator *own;
+	struct verbs_initiator *own;
 	struct ibv_sge one;
 	struct ibv_send_wr wr;
 	struct ibv_send_wr *bad;
@@ -213,10 +213,10 @@ ALWAYS_INLINE enum ndx_status post_plain(struct vb_qp *qp, const struct op *op)
 	/* a length of 0 is of another kind, too */
 	if (qp->base.state != BASE_QP_UP || op->sge->length - 1 >= qp->base.max_transfer)
 		goto unlock;
-	own = (struct vb_initiator *)(void *)base_queue_take(q, op->context, op->type, 0);
+	own = (struct verbs_initiator *)(void *)base_queue_take(q, op->context, op->type, 0);
 	if (__builtin_expect(own == NULL, 0))
 		goto unlock;
-	own->req.kind = VB_INITIATOR;
+	own->req.kind = VERBS_INITIATOR;
 	own->req.needs_receive = op->opcode != IBV_WR_RDMA_WRITE;
 	own->req.hopeless = false;
 	own->req.told = true;
@@ -235,13 +235,13 @@ ALWAYS_INLINE enum ndx_status post_plain(struct vb_qp *qp, const struct op *op)
 	err = ibv_post_send(qp->native, &wr, &bad);
 	st = NDX_OK;
 	if (__builtin_expect(err != 0, 0))
-		st = vb_post_undo(q, err);
+		st = verbs_post_undo(q, err);
 unlock:
 	base_lock_release(&qp->base.lock);
 	return st;
 }
 
-static __attribute__((noinline)) enum ndx_status post_any(struct vb_qp *qp, const struct op *op)
+static __attribute__((noinline)) enum ndx_status post_any(struct verbs_qp *qp, const struct op *op)
 {
 	bool looked = false;
 	struct base_req *req;
@@ -259,7 +259,7 @@ static __attribute__((noinline)) enum ndx_status post_any(struct vb_qp *qp, cons
 		if (st != NDX_E_NO_MORE_ENTRIES || looked)
 			return st == NDX_PENDING ? NDX_OK : st;
 		/* Silent requests that are done free their slots when somebody looks. */
-		vb_cq_try_poll(qp->initiator_cq);
+		verbs_cq_try_poll(qp->initiator_cq);
 		looked = true;
 	}
 }
@@ -267,7 +267,7 @@ static __attribute__((noinline)) enum ndx_status post_any(struct vb_qp *qp, cons
 /* Each kind of request has its own copy of this, in which `op` is mostly constant. */
 ALWAYS_INLINE enum ndx_status post(struct ndx_qp *pub, const struct op *op)
 {
-	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
+	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
 	const enum ndx_status st = post_plain(qp, op);
 	struct op copy;
 
@@ -355,13 +355,13 @@ static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct nd
 	                             .allowed = READ_FLAGS});
 }
 
-int vb_post_receive(struct vb_qp *qp, struct vb_receive *receive)
+int verbs_post_receive(struct verbs_qp *qp, struct verbs_receive *receive)
 {
-	struct ibv_sge list[VB_MAX_SGE];
+	struct ibv_sge list[VERBS_MAX_SGE];
 	struct ibv_recv_wr wr = {
 		.wr_id = (uintptr_t)receive,
 		.sg_list = list,
-		.num_sge = vb_post_list(list, receive->sge, receive->count),
+		.num_sge = verbs_post_list(list, receive->sge, receive->count),
 	};
 	struct ibv_recv_wr *bad;
 
@@ -369,9 +369,9 @@ int vb_post_receive(struct vb_qp *qp, struct vb_receive *receive)
 }
 
 static __attribute__((noinline)) enum ndx_status
-receive_any(struct vb_qp *qp, void *context, const struct ndx_sge *sge, size_t count)
+receive_any(struct verbs_qp *qp, void *context, const struct ndx_sge *sge, size_t count)
 {
-	struct vb_receive *receive;
+	struct verbs_receive *receive;
 	struct base_req *req;
 	uint32_t length;
 	enum ndx_status st;
@@ -380,26 +380,26 @@ receive_any(struct vb_qp *qp, void *context, const struct ndx_sge *sge, size_t c
 	base_lock_acquire(&qp->base.lock);
 	st = base_admit_receive(&qp->base, context, sge, count, &length, &req);
 	if (st == NDX_OK) {
-		receive = (struct vb_receive *)(void *)req;
+		receive = (struct verbs_receive *)(void *)req;
 		receive->count = (uint32_t)count;
 		if (count > 0)
 			memcpy(receive->sge, sge, count * sizeof(*sge));
 		if (qp->receiving)
-			err = vb_post_receive(qp, receive);
+			err = verbs_post_receive(qp, receive);
 		if (err != 0)
-			st = vb_post_undo(&qp->base.receive, err);
+			st = verbs_post_undo(&qp->base.receive, err);
 	}
 	base_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
 /* As post_plain(): one piece, and the native queue pair takes it. */
-static inline enum ndx_status receive_plain(struct vb_qp *qp, void *context,
+static inline enum ndx_status receive_plain(struct verbs_qp *qp, void *context,
                                             const struct ndx_sge *sge)
 {
 	struct base_queue *q = &qp->base.receive;
 	enum ndx_status st = NDX_PENDING;
-	struct vb_receive *own;
+	struct verbs_receive *own;
 	struct ibv_recv_wr *bad;
 	struct ibv_recv_wr wr;
 	struct ibv_sge one;
@@ -410,7 +410,7 @@ static inline enum ndx_status receive_plain(struct vb_qp *qp, void *context,
 	    sge->length - 1 >= qp->base.max_transfer)
 		goto unlock;
 	/* With a shared queue there is none of its own, and none of its slots is free. */
-	own = (struct vb_receive *)(void *)base_queue_take(q, context, NDX_REQUEST_RECEIVE, 0);
+	own = (struct verbs_receive *)(void *)base_queue_take(q, context, NDX_REQUEST_RECEIVE, 0);
 	if (__builtin_expect(own == NULL, 0))
 		goto unlock;
 	own->count = 1;
@@ -425,7 +425,7 @@ static inline enum ndx_status receive_plain(struct vb_qp *qp, void *context,
 	err = ibv_post_recv(qp->native, &wr, &bad);
 	st = NDX_OK;
 	if (__builtin_expect(err != 0, 0))
-		st = vb_post_undo(q, err);
+		st = verbs_post_undo(q, err);
 unlock:
 	base_lock_release(&qp->base.lock);
 	return st;
@@ -434,13 +434,13 @@ unlock:
 static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struct ndx_sge *sge,
                                   size_t count)
 {
-	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
+	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
 	const enum ndx_status st = count == 1 ? receive_plain(qp, context, sge) : NDX_PENDING;
 
 	return __builtin_expect(st != NDX_PENDING, 1) ? st : receive_any(qp, context, sge, count);
 }
 
-int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_note *note)
+int verbs_post_control(struct verbs_qp *qp, enum verbs_control which, const struct verbs_note *note)
 {
 	struct ibv_sge list = {.addr = note->from, .length = note->length, .lkey = note->lkey};
 	struct ibv_send_wr wr = {
@@ -455,9 +455,9 @@ int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_not
 
 	if (qp->controls_out & (1u << which))
 		return 0;
-	if (qp->native == NULL || (qp->killed && which != VB_LAST))
+	if (qp->native == NULL || (qp->killed && which != VERBS_LAST))
 		return ENOTCONN;
-	if (note->length == 0 && which != VB_LAST)
+	if (note->length == 0 && which != VERBS_LAST)
 		return EDESTADDRREQ;
 	wr.wr.rdma.remote_addr = note->to;
 	wr.wr.rdma.rkey = note->rkey;
@@ -470,23 +470,23 @@ int vb_post_control(struct vb_qp *qp, enum vb_control which, const struct vb_not
 	return 0;
 }
 
-void vb_post_sweep(struct vb_qp *qp)
+void verbs_post_sweep(struct verbs_qp *qp)
 {
-	static const struct vb_note nothing;
+	static const struct verbs_note nothing;
 
 	if (qp->untold > 0 && qp->killed)
-		(void)vb_post_control(qp, VB_LAST, &nothing);
+		(void)verbs_post_control(qp, VERBS_LAST, &nothing);
 	else if (qp->untold > 0)
-		(void)vb_post_control(qp, VB_SWEEP, &qp->touch);
+		(void)verbs_post_control(qp, VERBS_SWEEP, &qp->touch);
 }
 
-const struct ndx_qp_ops vb_qp_ops = {
+const struct ndx_qp_ops verbs_qp_ops = {
 	.send = qp_send,
 	.receive = qp_receive,
 	.read = qp_read,
 	.write = qp_write,
 	.send_immediate = qp_send_immediate,
 	.write_immediate = qp_write_immediate,
-	.bind = vb_qp_bind,
-	.invalidate = vb_qp_invalidate,
+	.bind = verbs_qp_bind,
+	.invalidate = verbs_qp_invalidate,
 };

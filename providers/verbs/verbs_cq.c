@@ -11,7 +11,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
-#include "vb.h"
+#include "verbs.h"
 
 #define FIRST_ROOM 64u
 #define FIRST_ROOM_MOST 4096u /* it is pinned, and a depth may only be a limit */
@@ -20,23 +20,23 @@
 #define HELD 64u
 #define SETTLE_MS 100u
 
-static struct vb_cq *cq_of(struct ndx_spi_cq *cq)
+static struct verbs_cq *cq_of(struct ndx_spi_cq *cq)
 {
-	return (struct vb_cq *)(void *)cq;
+	return (struct verbs_cq *)(void *)cq;
 }
 
 /* ---- reading ---- */
 
-static void read_hardware(struct vb_cq *cq)
+static void read_hardware(struct verbs_cq *cq)
 {
-	struct ibv_wc wc[VB_BATCH];
+	struct ibv_wc wc[VERBS_BATCH];
 	int n;
 
 	do {
-		n = ibv_poll_cq(cq->native, VB_BATCH, wc);
+		n = ibv_poll_cq(cq->native, VERBS_BATCH, wc);
 		for (int i = 0; i < n; i++)
-			vb_done(&wc[i]);
-	} while (n == VB_BATCH);
+			verbs_done(&wc[i]);
+	} while (n == VERBS_BATCH);
 }
 
 /* Receives that wait until they are handed on. */
@@ -47,9 +47,9 @@ struct held {
 
 static bool is_receive(const struct ibv_wc *wc)
 {
-	const uint8_t kind = vb_req_of(wc)->kind;
+	const uint8_t kind = verbs_req_of(wc)->kind;
 
-	return kind == VB_RECEIVE || kind == VB_SHARED;
+	return kind == VERBS_RECEIVE || kind == VERBS_SHARED;
 }
 
 /* Hand on what is no receive, hold what is. It may have been read to where it is held. */
@@ -59,7 +59,7 @@ static void hold(struct held *held, const struct ibv_wc *wc, int n)
 		struct ibv_wc *to = &held->wc[held->count];
 
 		if (!is_receive(&wc[i])) {
-			vb_done(&wc[i]);
+			verbs_done(&wc[i]);
 			continue;
 		}
 		if (to != &wc[i])
@@ -68,11 +68,11 @@ static void hold(struct held *held, const struct ibv_wc *wc, int n)
 	}
 }
 
-static int read_some(struct vb_cq *cq, struct held *held)
+static int read_some(struct verbs_cq *cq, struct held *held)
 {
 	struct ibv_wc *wc = &held->wc[held->count];
 	const unsigned room = HELD - held->count;
-	const int n = ibv_poll_cq(cq->native, room < VB_BATCH ? (int)room : VB_BATCH, wc);
+	const int n = ibv_poll_cq(cq->native, room < VERBS_BATCH ? (int)room : VERBS_BATCH, wc);
 
 	hold(held, wc, n);
 	return n;
@@ -80,11 +80,11 @@ static int read_some(struct vb_cq *cq, struct held *held)
 
 static bool is_told(const struct base_queue *q, uint32_t index)
 {
-	return ((const struct vb_req *)(const void *)base_queue_at(q, index))->told;
+	return ((const struct verbs_req *)(const void *)base_queue_at(q, index))->told;
 }
 
 /* Which request of its queue pair is the oldest that the device tells of; false: none is there. */
-static bool oldest(struct vb_qp *qp, uint32_t *index)
+static bool oldest(struct verbs_qp *qp, uint32_t *index)
 {
 	const struct base_queue *q = &qp->base.initiator;
 	uint32_t i;
@@ -100,7 +100,7 @@ static bool oldest(struct vb_qp *qp, uint32_t *index)
 }
 
 /* What may have caused the receive comes before it, unless that waits for something else. */
-static void settle(struct vb_cq *cq, struct held *held, struct vb_qp *qp)
+static void settle(struct verbs_cq *cq, struct held *held, struct verbs_qp *qp)
 {
 	uint64_t deadline = 0;
 	uint32_t index;
@@ -123,15 +123,15 @@ static void settle(struct vb_cq *cq, struct held *held, struct vb_qp *qp)
  * Software RoCE completes sends and receives in contexts of their own, and the receive of an answer
  * often before the send of what was answered. Adapters do it in the order of the packets.
  */
-static void hand_on(struct vb_cq *cq, struct held *held)
+static void hand_on(struct verbs_cq *cq, struct held *held)
 {
 	for (unsigned i = 0; i < held->count; i++) {
-		settle(cq, held, vb_done_whose(&held->wc[i]));
-		vb_done(&held->wc[i]);
+		settle(cq, held, verbs_done_whose(&held->wc[i]));
+		verbs_done(&held->wc[i]);
 	}
 }
 
-static void read_software(struct vb_cq *cq)
+static void read_software(struct verbs_cq *cq)
 {
 	struct held held;
 	int n;
@@ -140,11 +140,11 @@ static void read_software(struct vb_cq *cq)
 		held.count = 0;
 		n = read_some(cq, &held);
 		hand_on(cq, &held);
-	} while (n == VB_BATCH || held.count == HELD);
+	} while (n == VERBS_BATCH || held.count == HELD);
 }
 
 /* poll_lock held. */
-static void read_all(struct vb_cq *cq)
+static void read_all(struct verbs_cq *cq)
 {
 	if (cq->adapter->software)
 		read_software(cq);
@@ -152,7 +152,7 @@ static void read_all(struct vb_cq *cq)
 		read_hardware(cq);
 }
 
-void vb_cq_poll(struct vb_cq *cq)
+void verbs_cq_poll(struct verbs_cq *cq)
 {
 	base_lock_acquire(&cq->poll_lock);
 	read_all(cq);
@@ -160,7 +160,7 @@ void vb_cq_poll(struct vb_cq *cq)
 }
 
 /* Somebody else who is at it already does it for us, too. */
-void vb_cq_try_poll(struct vb_cq *cq)
+void verbs_cq_try_poll(struct verbs_cq *cq)
 {
 	if (!base_lock_try(&cq->poll_lock))
 		return;
@@ -170,13 +170,13 @@ void vb_cq_try_poll(struct vb_cq *cq)
 
 /* What became of a completion on the short way. */
 enum way {
-	LONG_WAY, /* nothing: vb_done() has to */
+	LONG_WAY, /* nothing: verbs_done() has to */
 	RESULT,   /* a result */
 	NOTHING,  /* no result */
 };
 
 /* A receive of software RoCE's that has nothing to wait for; see settle(). Under base.lock. */
-static inline bool is_settled(const struct vb_qp *qp)
+static inline bool is_settled(const struct verbs_qp *qp)
 {
 	return qp->plain || base_queue_outstanding(&qp->base.initiator) == 0 ||
 	       qp->initiator_cq != qp->receive_cq;
@@ -186,22 +186,22 @@ static inline bool is_settled(const struct vb_qp *qp)
 static inline __attribute__((always_inline)) enum way short_way(const struct ibv_wc *wc,
                                                                 struct ndx_result *result)
 {
-	struct vb_req *req = vb_req_of(wc);
+	struct verbs_req *req = verbs_req_of(wc);
 	enum way way = LONG_WAY;
 	struct base_queue *q;
-	struct vb_qp *qp;
+	struct verbs_qp *qp;
 
-	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || req->kind > VB_RECEIVE, 0))
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || req->kind > VERBS_RECEIVE, 0))
 		return LONG_WAY;
 	qp = req->qp;
-	q = req->kind == VB_RECEIVE ? &qp->base.receive : &qp->base.initiator;
+	q = req->kind == VERBS_RECEIVE ? &qp->base.receive : &qp->base.initiator;
 	base_lock_acquire(&qp->base.lock);
 	if (__builtin_expect(
 		    &req->base == base_queue_at(q, q->head) && qp->base.state == BASE_QP_UP, 1)) {
-		if (req->kind == VB_RECEIVE) {
+		if (req->kind == VERBS_RECEIVE) {
 			if (!is_settled(qp))
 				goto unlock;
-			vb_done_received(req, wc);
+			verbs_done_received(req, wc);
 		}
 		way = base_queue_hand_out(q, &req->base, result) ? RESULT : NOTHING;
 	}
@@ -212,9 +212,9 @@ unlock:
 
 static size_t take_from_stash(struct ndx_cq *pub, struct ndx_result *results, size_t count)
 {
-	struct vb_cq *cq = vb_cq_of(pub);
+	struct verbs_cq *cq = verbs_cq_of(pub);
 
-	vb_cq_try_poll(cq);
+	verbs_cq_try_poll(cq);
 	return base_cq_take(&cq->base, results, count);
 }
 
@@ -226,7 +226,7 @@ static __attribute__((noinline)) size_t take_rest(struct ndx_cq *pub, struct ndx
 	                      : taken + take_from_stash(pub, results + taken, count - taken);
 }
 
-static __attribute__((noinline)) void read_rest(struct vb_cq *cq, const struct ibv_wc *wc, int n)
+static __attribute__((noinline)) void read_rest(struct verbs_cq *cq, const struct ibv_wc *wc, int n)
 {
 	struct held held;
 
@@ -237,7 +237,7 @@ static __attribute__((noinline)) void read_rest(struct vb_cq *cq, const struct i
 		return;
 	}
 	for (int i = 0; i < n; i++)
-		vb_done(&wc[i]);
+		verbs_done(&wc[i]);
 }
 
 /*
@@ -246,9 +246,9 @@ static __attribute__((noinline)) void read_rest(struct vb_cq *cq, const struct i
  */
 static size_t take_directly(struct ndx_cq *pub, struct ndx_result *results, size_t count)
 {
-	struct vb_cq *cq = vb_cq_of(pub);
+	struct verbs_cq *cq = verbs_cq_of(pub);
 	struct ndx_result *next = results;
-	struct ibv_wc wc[VB_BATCH];
+	struct ibv_wc wc[VERBS_BATCH];
 	bool more;
 	int i = 0;
 	int n;
@@ -260,8 +260,8 @@ static size_t take_directly(struct ndx_cq *pub, struct ndx_result *results, size
 		base_lock_release(&cq->poll_lock);
 		return take_from_stash(pub, results, count);
 	}
-	n = ibv_poll_cq(cq->native, count < VB_BATCH ? (int)count : VB_BATCH, wc);
-	more = n == VB_BATCH;
+	n = ibv_poll_cq(cq->native, count < VERBS_BATCH ? (int)count : VERBS_BATCH, wc);
+	more = n == VERBS_BATCH;
 	for (; i < n; i++) {
 		const enum way way = short_way(&wc[i], next);
 
@@ -288,7 +288,7 @@ static const struct ndx_cq_ops cq_ops = {.get_results = take_directly};
  * for nothing else. So that is how a queue is armed unless somebody waits for more; and while it
  * is, what comes without an event was not solicited. What is read at other times may have been.
  */
-static bool wants_all(struct vb_cq *cq)
+static bool wants_all(struct verbs_cq *cq)
 {
 	return __atomic_load_n(&cq->watchers, __ATOMIC_SEQ_CST) != 0 ||
 	       base_cq_wants_any(&cq->base);
@@ -298,29 +298,29 @@ static bool wants_all(struct vb_cq *cq)
  * From now on an event tells of what is waited for; what is there is read. What a device was armed
  * for cannot be taken back: a queue armed for all stays that until its event has come.
  */
-static void arm(struct vb_cq *cq)
+static void arm(struct verbs_cq *cq)
 {
 	uint32_t mode;
 
 	base_lock_acquire(&cq->poll_lock);
-	mode = wants_all(cq) ? VB_CQ_ARMED : VB_CQ_SOLICITED;
+	mode = wants_all(cq) ? VERBS_CQ_ARMED : VERBS_CQ_SOLICITED;
 	if (mode > cq->mode) {
 		__atomic_store_n(&cq->mode, mode, __ATOMIC_SEQ_CST);
 		(void)base_cq_set_blind(&cq->base, true);
-		(void)ibv_req_notify_cq(cq->native, mode == VB_CQ_SOLICITED);
+		(void)ibv_req_notify_cq(cq->native, mode == VERBS_CQ_SOLICITED);
 	}
 	read_all(cq);
-	(void)base_cq_set_blind(&cq->base, cq->mode != VB_CQ_SOLICITED);
+	(void)base_cq_set_blind(&cq->base, cq->mode != VERBS_CQ_SOLICITED);
 	base_lock_release(&cq->poll_lock);
 }
 
 /* The event has come: the device will not tell of anything more. */
-static void disarm(struct vb_cq *cq)
+static void disarm(struct verbs_cq *cq)
 {
 	bool blind;
 
 	base_lock_acquire(&cq->poll_lock);
-	__atomic_store_n(&cq->mode, VB_CQ_AWAY, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&cq->mode, VERBS_CQ_AWAY, __ATOMIC_SEQ_CST);
 	blind = base_cq_set_blind(&cq->base, true);
 	base_lock_release(&cq->poll_lock);
 	if (!blind)
@@ -328,7 +328,7 @@ static void disarm(struct vb_cq *cq)
 }
 
 /* Has a consumer polled since we last looked? The control thread's. */
-static bool is_polled(struct vb_cq *cq)
+static bool is_polled(struct verbs_cq *cq)
 {
 	const uint32_t polls = __atomic_load_n(&cq->base.polls, __ATOMIC_RELAXED);
 	const bool changed = polls != cq->seen_polls;
@@ -337,7 +337,7 @@ static bool is_polled(struct vb_cq *cq)
 	return changed;
 }
 
-static bool is_wanted(struct vb_cq *cq)
+static bool is_wanted(struct verbs_cq *cq)
 {
 	bool armed;
 
@@ -347,43 +347,43 @@ static bool is_wanted(struct vb_cq *cq)
 	return armed;
 }
 
-static void look_again(struct vb_adapter *adapter, uint32_t ms)
+static void look_again(struct verbs_adapter *adapter, uint32_t ms)
 {
 	adapter->tick_ms = ms < TICK_MOST_MS ? ms : TICK_MOST_MS;
 	base_timer_set(adapter->spi.loop, &adapter->tick, adapter->tick_ms);
 }
 
-void vb_cq_watch(struct vb_cq *cq, bool on)
+void verbs_cq_watch(struct verbs_cq *cq, bool on)
 {
 	(void)__atomic_add_fetch(&cq->watchers, on ? 1u : UINT32_MAX, __ATOMIC_SEQ_CST);
 	if (on)
 		arm(cq);
 }
 
-void vb_cq_attend(struct vb_cq *cq)
+void verbs_cq_attend(struct verbs_cq *cq)
 {
 	(void)is_polled(cq); /* whoever does so from now on counts */
 	arm(cq);
 }
 
 /* Whoever was waiting and is told will be back, and who polls is there: both read it themselves. */
-static bool is_left_alone(struct vb_cq *cq, bool polled, bool waited)
+static bool is_left_alone(struct verbs_cq *cq, bool polled, bool waited)
 {
 	if (is_wanted(cq))
 		return false;
 	return polled || (waited && __atomic_load_n(&cq->watchers, __ATOMIC_SEQ_CST) == 0);
 }
 
-static void on_completion(struct vb_cq *cq)
+static void on_completion(struct verbs_cq *cq)
 {
-	struct vb_adapter *adapter = cq->adapter;
+	struct verbs_adapter *adapter = cq->adapter;
 	const bool polled = is_polled(cq);
 	const bool waited = is_wanted(cq);
 
 	/* First the mode, then the look: who begins to wait does it the other way round. */
 	disarm(cq);
 	if (is_wanted(cq))
-		vb_cq_poll(cq);
+		verbs_cq_poll(cq);
 	if (!is_left_alone(cq, polled, waited)) {
 		arm(cq);
 		return;
@@ -393,9 +393,9 @@ static void on_completion(struct vb_cq *cq)
 }
 
 /* A queue is destroyed only when its events were acknowledged: until then it stays. */
-void vb_cq_on_event(void *arg, uint32_t events)
+void verbs_cq_on_event(void *arg, uint32_t events)
 {
-	struct vb_adapter *adapter = arg;
+	struct verbs_adapter *adapter = arg;
 	struct ibv_cq *native;
 	void *cq;
 
@@ -406,16 +406,16 @@ void vb_cq_on_event(void *arg, uint32_t events)
 	}
 }
 
-void vb_cq_on_tick(void *arg)
+void verbs_cq_on_tick(void *arg)
 {
-	struct vb_adapter *adapter = arg;
+	struct verbs_adapter *adapter = arg;
 	bool again = false;
 
 	base_lock_acquire(&adapter->lock);
 	for (struct base_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next) {
-		struct vb_cq *cq = container_of(n, struct vb_cq, node);
+		struct verbs_cq *cq = container_of(n, struct verbs_cq, node);
 
-		if (__atomic_load_n(&cq->mode, __ATOMIC_RELAXED) != VB_CQ_AWAY)
+		if (__atomic_load_n(&cq->mode, __ATOMIC_RELAXED) != VERBS_CQ_AWAY)
 			continue;
 		if (is_polled(cq))
 			again = true;
@@ -427,13 +427,13 @@ void vb_cq_on_tick(void *arg)
 		look_again(adapter, 2 * adapter->tick_ms);
 }
 
-enum ndx_status vb_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
-                             struct ndx_overlapped *ov)
+enum ndx_status verbs_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
+                                struct ndx_overlapped *ov)
 {
-	struct vb_cq *cq = cq_of(spi);
+	struct verbs_cq *cq = cq_of(spi);
 	const enum ndx_status st = base_cq_notify(spi, type, ov);
 
-	if (st >= 0 && __atomic_load_n(&cq->mode, __ATOMIC_SEQ_CST) != VB_CQ_ARMED)
+	if (st >= 0 && __atomic_load_n(&cq->mode, __ATOMIC_SEQ_CST) != VERBS_CQ_ARMED)
 		arm(cq);
 	return st;
 }
@@ -445,7 +445,7 @@ enum ndx_status vb_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type typ
  * step while connections are made. So it begins with what the consumer has in mind and a half more,
  * for our own requests.
  */
-static int first_room(const struct vb_adapter *adapter, uint32_t depth)
+static int first_room(const struct verbs_adapter *adapter, uint32_t depth)
 {
 	uint64_t room = (uint64_t)depth + depth / 2;
 
@@ -456,12 +456,12 @@ static int first_room(const struct vb_adapter *adapter, uint32_t depth)
 	return (int)(room > FIRST_ROOM ? room : FIRST_ROOM);
 }
 
-enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64_t affinity,
-                             struct ndx_spi_cq **out)
+enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64_t affinity,
+                                struct ndx_spi_cq **out)
 {
-	struct vb_adapter *adapter = vb_adapter_of(spi);
-	enum ndx_status st = vb_is_there(adapter, "create a completion queue");
-	struct vb_cq *cq;
+	struct verbs_adapter *adapter = verbs_adapter_of(spi);
+	enum ndx_status st = verbs_is_there(adapter, "create a completion queue");
+	struct verbs_cq *cq;
 	int vector = 0;
 
 	if (st != NDX_OK)
@@ -482,7 +482,8 @@ enum ndx_status vb_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64
 		cq->native = ibv_create_cq(adapter->context, FIRST_ROOM, cq, adapter->completions,
 		                           vector);
 	if (cq->native == NULL) {
-		st = fail(vb_refusal(adapter, errno), errno, "ibv_create_cq: %s", strerror(errno));
+		st = fail(verbs_refusal(adapter, errno), errno, "ibv_create_cq: %s",
+		          strerror(errno));
 		goto fini_base;
 	}
 	arm(cq);
@@ -499,9 +500,9 @@ free_cq:
 	return st;
 }
 
-void vb_cq_destroy(struct ndx_spi_cq *spi)
+void verbs_cq_destroy(struct ndx_spi_cq *spi)
 {
-	struct vb_cq *cq = cq_of(spi);
+	struct verbs_cq *cq = cq_of(spi);
 
 	base_lock_acquire(&cq->adapter->lock);
 	base_list_remove(&cq->node);
@@ -512,7 +513,7 @@ void vb_cq_destroy(struct ndx_spi_cq *spi)
 	free(cq);
 }
 
-enum ndx_status vb_cq_reserve(struct vb_cq *cq, uint32_t entries)
+enum ndx_status verbs_cq_reserve(struct verbs_cq *cq, uint32_t entries)
 {
 	int err = 0;
 	uint32_t room;
@@ -525,14 +526,14 @@ enum ndx_status vb_cq_reserve(struct vb_cq *cq, uint32_t entries)
 		cq->room = room;
 	base_lock_release(&cq->poll_lock);
 	if (err != 0)
-		return fail(vb_refusal(cq->adapter, err), err,
+		return fail(verbs_refusal(cq->adapter, err), err,
 		            "a completion queue with room for all requests of its queue pairs, %u "
 		            "entries: ibv_resize_cq: %s",
 		            room, strerror(err));
 	return NDX_OK;
 }
 
-void vb_cq_unreserve(struct vb_cq *cq, uint32_t entries)
+void verbs_cq_unreserve(struct verbs_cq *cq, uint32_t entries)
 {
 	base_lock_acquire(&cq->poll_lock);
 	cq->room -= entries;

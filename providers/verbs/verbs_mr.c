@@ -7,26 +7,26 @@
 
 #include "base_linux.h"
 #include "base_log.h"
-#include "vb.h"
+#include "verbs.h"
 
-static struct vb_mr *mr_of(struct ndx_spi_mr *mr)
+static struct verbs_mr *mr_of(struct ndx_spi_mr *mr)
 {
-	return (struct vb_mr *)(void *)mr;
+	return (struct verbs_mr *)(void *)mr;
 }
 
-enum ndx_status vb_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out)
+enum ndx_status verbs_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out)
 {
-	struct vb_mr *mr = calloc(1, sizeof(*mr));
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
 
 	if (mr == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a memory region");
-	mr->adapter = vb_adapter_of(adapter);
+	mr->adapter = verbs_adapter_of(adapter);
 	base_list_init(&mr->node);
 	*out = &mr->spi;
 	return NDX_OK;
 }
 
-void vb_mr_destroy(struct ndx_spi_mr *spi)
+void verbs_mr_destroy(struct ndx_spi_mr *spi)
 {
 	free(mr_of(spi));
 }
@@ -45,7 +45,8 @@ static int rights_of(uint32_t flags)
 }
 
 /* The kernel wants memory that windows may be bound to writable, for whatever it will be used. */
-static struct ibv_mr *reg(const struct vb_adapter *adapter, void *buffer, size_t length, int rights)
+static struct ibv_mr *reg(const struct verbs_adapter *adapter, void *buffer, size_t length,
+                          int rights)
 {
 	struct ibv_mr *mr = NULL;
 
@@ -54,13 +55,13 @@ static struct ibv_mr *reg(const struct vb_adapter *adapter, void *buffer, size_t
 	return mr != NULL ? mr : ibv_reg_mr(adapter->pd, buffer, length, rights);
 }
 
-enum ndx_status vb_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
-                               struct ndx_overlapped *ov)
+enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length,
+                                  uint32_t flags, struct ndx_overlapped *ov)
 {
-	struct vb_mr *mr = mr_of(spi);
+	struct verbs_mr *mr = mr_of(spi);
 	const int rights = rights_of(flags);
 	const bool write = (rights & IBV_ACCESS_LOCAL_WRITE) != 0;
-	const enum ndx_status st = vb_is_there(mr->adapter, "register memory");
+	const enum ndx_status st = verbs_is_there(mr->adapter, "register memory");
 	int err = base_memory_probe(buffer, length, write);
 
 	(void)ov;
@@ -73,7 +74,8 @@ enum ndx_status vb_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t leng
 	mr->native = reg(mr->adapter, buffer, length, rights);
 	err = errno;
 	if (mr->native == NULL)
-		return fail(err == EFAULT ? NDX_E_ACCESS_VIOLATION : vb_refusal(mr->adapter, err),
+		return fail(err == EFAULT ? NDX_E_ACCESS_VIOLATION
+		                          : verbs_refusal(mr->adapter, err),
 		            err, "register %zu bytes at %p: ibv_reg_mr: %s; see ulimit -l", length,
 		            buffer, strerror(err));
 	mr->writable = write;
@@ -88,12 +90,12 @@ enum ndx_status vb_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t leng
 }
 
 /* When the device has let go of the key, it has let go of the memory. */
-enum ndx_status vb_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
+enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
 {
-	struct vb_mr *mr = mr_of(spi);
+	struct verbs_mr *mr = mr_of(spi);
 	int err;
 
-	if (!vb_mw_leave_mr(mr, ov == NULL))
+	if (!verbs_mw_leave_mr(mr, ov == NULL))
 		return fail(NDX_E_DEVICE_BUSY, 0,
 		            "deregister: windows are bound to the region; invalidate them first");
 	base_lock_acquire(&mr->adapter->regions_lock);
@@ -108,7 +110,7 @@ enum ndx_status vb_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *
 	return NDX_OK;
 }
 
-static bool covers(const struct vb_mr *mr, const struct ndx_sge *sge, bool write)
+static bool covers(const struct verbs_mr *mr, const struct ndx_sge *sge, bool write)
 {
 	const uintptr_t start = (uintptr_t)mr->native->addr;
 	const uintptr_t at = (uintptr_t)sge->buffer;
@@ -117,8 +119,8 @@ static bool covers(const struct vb_mr *mr, const struct ndx_sge *sge, bool write
 	       sge->length <= mr->native->length && at - start <= mr->native->length - sge->length;
 }
 
-bool vb_list_is_good(struct vb_adapter *adapter, const struct ndx_sge *sge, size_t count,
-                     bool write)
+bool verbs_list_is_good(struct verbs_adapter *adapter, const struct ndx_sge *sge, size_t count,
+                        bool write)
 {
 	bool good = true;
 
@@ -127,7 +129,7 @@ bool vb_list_is_good(struct vb_adapter *adapter, const struct ndx_sge *sge, size
 		good = sge[i].length == 0;
 		for (struct base_list *n = adapter->regions.next; !good && n != &adapter->regions;
 		     n = n->next)
-			good = covers(container_of(n, struct vb_mr, node), &sge[i], write);
+			good = covers(container_of(n, struct verbs_mr, node), &sge[i], write);
 	}
 	base_lock_release(&adapter->regions_lock);
 	return good;

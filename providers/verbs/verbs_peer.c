@@ -11,7 +11,7 @@
 #include "base_linux.h"
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "vb_mailbox.h"
+#include "verbs_mailbox.h"
 
 #define HOPS 64
 #define PSN_BITS 0xffffffu
@@ -42,9 +42,9 @@ static enum ibv_mtu mtu_of(uint32_t bytes)
 	return IBV_MTU_256;
 }
 
-static enum ndx_status query_port(const struct vb_adapter *adapter, struct ibv_port_attr *out)
+static enum ndx_status query_port(const struct verbs_adapter *adapter, struct ibv_port_attr *out)
 {
-	const struct vb_options *o = &adapter->options;
+	const struct verbs_options *o = &adapter->options;
 	const int err = ibv_query_port(adapter->context, (uint8_t)o->port, out);
 
 	if (err != 0)
@@ -59,10 +59,10 @@ static enum ndx_status query_port(const struct vb_adapter *adapter, struct ibv_p
 /* ---- which GID ---- */
 
 /* By which own address: the one that the conn is bound to, or by which the peer is reached. */
-static const struct sockaddr_storage *choose_address(const struct vb_conn *conn,
+static const struct sockaddr_storage *choose_address(const struct verbs_conn *conn,
                                                      const struct sockaddr_storage *near)
 {
-	const struct vb_adapter *adapter = conn->adapter;
+	const struct verbs_adapter *adapter = conn->adapter;
 
 	if (conn->bound.ss_family != AF_UNSPEC)
 		return &conn->bound;
@@ -70,10 +70,10 @@ static const struct sockaddr_storage *choose_address(const struct vb_conn *conn,
 }
 
 /* The GID of an address; RoCE v2 rather than v1, which has the same GIDs for it. */
-static enum ndx_status find_gid(const struct vb_adapter *adapter, int gids,
+static enum ndx_status find_gid(const struct verbs_adapter *adapter, int gids,
                                 const struct sockaddr_storage *address, struct ibv_gid_entry *out)
 {
-	const struct vb_options *o = &adapter->options;
+	const struct verbs_options *o = &adapter->options;
 	char text[BASE_SOCKADDR_TEXT];
 	struct sockaddr_storage at;
 	struct ibv_gid_entry entry;
@@ -82,7 +82,7 @@ static enum ndx_status find_gid(const struct vb_adapter *adapter, int gids,
 	for (int i = 0; i < gids; i++) {
 		if (ibv_query_gid_ex(adapter->context, o->port, (uint32_t)i, &entry, 0) != 0)
 			continue;
-		vb_address_of_gid(&entry.gid, &at);
+		verbs_address_of_gid(&entry.gid, &at);
 		if (!base_sockaddr_same_host(&at, address) ||
 		    (found && entry.gid_type != IBV_GID_TYPE_ROCE_V2))
 			continue;
@@ -95,11 +95,11 @@ static enum ndx_status find_gid(const struct vb_adapter *adapter, int gids,
 	            o->port, base_sockaddr_text(address, text));
 }
 
-static enum ndx_status own_gid(const struct vb_conn *conn, const struct ibv_port_attr *port,
+static enum ndx_status own_gid(const struct verbs_conn *conn, const struct ibv_port_attr *port,
                                const struct sockaddr_storage *near, struct ibv_gid_entry *out)
 {
-	const struct vb_adapter *adapter = conn->adapter;
-	const struct vb_options *o = &adapter->options;
+	const struct verbs_adapter *adapter = conn->adapter;
+	const struct verbs_options *o = &adapter->options;
 	const uint32_t index = o->gid < 0 ? 0 : (uint32_t)o->gid;
 	int err;
 
@@ -112,11 +112,11 @@ static enum ndx_status own_gid(const struct vb_conn *conn, const struct ibv_port
 	return NDX_OK;
 }
 
-enum ndx_status vb_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_storage *near,
-                               struct ndx_peer_description *out)
+enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_storage *near,
+                                  struct ndx_peer_description *out)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
-	const struct vb_qp *qp = vb_qp_of(spi->qp);
+	struct verbs_conn *conn = verbs_conn_of(spi);
+	const struct verbs_qp *qp = verbs_qp_of(spi->qp);
 	struct ibv_port_attr port;
 	struct ibv_gid_entry gid;
 	enum ndx_status st;
@@ -129,16 +129,16 @@ enum ndx_status vb_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_s
 	conn->told.psn = out->psn;
 	if (st == NDX_OK && out->psn == NDX_PSN_RANDOM)
 		st = base_random(&conn->told.psn, sizeof(conn->told.psn));
-	vb_mailbox_close(conn); /* of an earlier description */
+	verbs_mailbox_close(conn); /* of an earlier description */
 	if (st == NDX_OK)
-		st = vb_mailbox_open(conn);
+		st = verbs_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
 	conn->told.on = true;
 	conn->told.psn &= PSN_BITS;
 	conn->told.gid_index = (uint8_t)gid.gid_index;
 	conn->told.mtu = bytes_of(port.active_mtu);
-	vb_address_of_gid(&gid.gid, &spi->local);
+	verbs_address_of_gid(&gid.gid, &spi->local);
 	out->kind = NDX_DESCRIPTION_VERBS_RC;
 	out->qpn = qp->native->qp_num;
 	out->psn = conn->told.psn;
@@ -151,7 +151,7 @@ enum ndx_status vb_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_s
 
 /* ---- connecting ---- */
 
-static enum ndx_status check(const struct vb_conn *conn, const struct ndx_peer_description *peer)
+static enum ndx_status check(const struct verbs_conn *conn, const struct ndx_peer_description *peer)
 {
 	struct ibv_port_attr port;
 	enum ndx_status st = query_port(conn->adapter, &port);
@@ -166,9 +166,9 @@ static enum ndx_status check(const struct vb_conn *conn, const struct ndx_peer_d
 	return NDX_OK;
 }
 
-void vb_peer_attr(const struct vb_conn *conn, struct ibv_qp_attr *attr, int *mask)
+void verbs_peer_attr(const struct verbs_conn *conn, struct ibv_qp_attr *attr, int *mask)
 {
-	const struct vb_told *told = &conn->told;
+	const struct verbs_told *told = &conn->told;
 	static const uint8_t none[sizeof(told->peer_gid)];
 	const uint8_t port = (uint8_t)conn->adapter->options.port;
 
@@ -198,10 +198,10 @@ void vb_peer_attr(const struct vb_conn *conn, struct ibv_qp_attr *attr, int *mas
 	}
 }
 
-enum ndx_status vb_qp_connect_peer(struct ndx_spi_conn *spi,
-                                   const struct ndx_peer_description *peer)
+enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
+                                      const struct ndx_peer_description *peer)
 {
-	struct vb_conn *conn = vb_conn_of(spi);
+	struct verbs_conn *conn = verbs_conn_of(spi);
 	char text[BASE_SOCKADDR_TEXT];
 	enum ndx_status st = check(conn, peer);
 	union ibv_gid gid;
@@ -217,16 +217,16 @@ enum ndx_status vb_qp_connect_peer(struct ndx_spi_conn *spi,
 	if (peer->mtu < conn->told.mtu)
 		conn->told.mtu = peer->mtu;
 	memcpy(gid.raw, peer->gid, sizeof(gid.raw));
-	vb_address_of_gid(&gid, &spi->peer);
+	verbs_address_of_gid(&gid, &spi->peer);
 	base_list_add(&conn->adapter->conns, &conn->node);
-	vb_conn_tie(conn);
-	err = vb_qp_bring_up(conn->qp, conn);
+	verbs_conn_tie(conn);
+	err = verbs_qp_bring_up(conn->qp, conn);
 	if (err != 0) {
-		st = vb_status_of(err);
+		st = verbs_status_of(err);
 		return fail(err == ETIMEDOUT ? NDX_E_HOST_UNREACHABLE : st, err,
 		            "the queue pair does not get ready for %s, path MTU %u: %s",
 		            base_sockaddr_text(&spi->peer, text), conn->told.mtu, strerror(err));
 	}
-	conn->state = VB_CONN_ANSWERED;
+	conn->state = VERBS_CONN_ANSWERED;
 	return NDX_OK;
 }

@@ -9,19 +9,19 @@
 #include <string.h>
 
 #include "base_log.h"
-#include "vb.h"
+#include "verbs.h"
 
-static struct vb_mw *mw_of(struct ndx_spi_mw *mw)
+static struct verbs_mw *mw_of(struct ndx_spi_mw *mw)
 {
-	return (struct vb_mw *)(void *)mw;
+	return (struct verbs_mw *)(void *)mw;
 }
 
 /* ---- life ---- */
 
-enum ndx_status vb_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw **out)
+enum ndx_status verbs_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw **out)
 {
-	struct vb_adapter *adapter = vb_adapter_of(spi);
-	struct vb_mw *mw = calloc(1, sizeof(*mw));
+	struct verbs_adapter *adapter = verbs_adapter_of(spi);
+	struct verbs_mw *mw = calloc(1, sizeof(*mw));
 
 	if (mw == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a memory window");
@@ -31,7 +31,7 @@ enum ndx_status vb_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw **ou
 		const int err = errno;
 
 		free(mw);
-		return fail(vb_refusal(adapter, err), err, "ibv_alloc_mw: %s", strerror(err));
+		return fail(verbs_refusal(adapter, err), err, "ibv_alloc_mw: %s", strerror(err));
 	}
 	mw->key = mw->native->rkey;
 	base_lock_acquire(&adapter->windows_lock);
@@ -42,7 +42,7 @@ enum ndx_status vb_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw **ou
 }
 
 /* Under windows_lock. */
-static void dispose(struct vb_mw *mw)
+static void dispose(struct verbs_mw *mw)
 {
 	base_list_remove(&mw->node);
 	if (mw->native != NULL && ibv_dealloc_mw(mw->native) != 0)
@@ -51,10 +51,10 @@ static void dispose(struct vb_mw *mw)
 }
 
 /* A request that is under way names the window: it goes with the last of them. */
-void vb_mw_destroy(struct ndx_spi_mw *spi)
+void verbs_mw_destroy(struct ndx_spi_mw *spi)
 {
-	struct vb_mw *mw = mw_of(spi);
-	struct vb_adapter *adapter = mw->adapter;
+	struct verbs_mw *mw = mw_of(spi);
+	struct verbs_adapter *adapter = mw->adapter;
 
 	base_lock_acquire(&adapter->windows_lock);
 	mw->closed = true;
@@ -64,7 +64,7 @@ void vb_mw_destroy(struct ndx_spi_mw *spi)
 }
 
 /* Under windows_lock: no request does it any more, so the native one is replaced. */
-static void unbind(struct vb_mw *mw)
+static void unbind(struct verbs_mw *mw)
 {
 	if (mw->native != NULL && ibv_dealloc_mw(mw->native) != 0)
 		log_warn(errno, "ibv_dealloc_mw: %s", strerror(errno));
@@ -77,13 +77,13 @@ static void unbind(struct vb_mw *mw)
 	mw->mr = NULL;
 }
 
-void vb_mw_leave_qp(struct vb_qp *qp)
+void verbs_mw_leave_qp(struct verbs_qp *qp)
 {
-	struct vb_adapter *adapter = qp->adapter;
+	struct verbs_adapter *adapter = qp->adapter;
 
 	base_lock_acquire(&adapter->windows_lock);
 	for (struct base_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
-		struct vb_mw *mw = container_of(n, struct vb_mw, node);
+		struct verbs_mw *mw = container_of(n, struct verbs_mw, node);
 
 		if (mw->qp == qp && mw->bound)
 			unbind(mw);
@@ -91,14 +91,14 @@ void vb_mw_leave_qp(struct vb_qp *qp)
 	base_lock_release(&adapter->windows_lock);
 }
 
-bool vb_mw_leave_mr(struct vb_mr *mr, bool force)
+bool verbs_mw_leave_mr(struct verbs_mr *mr, bool force)
 {
-	struct vb_adapter *adapter = mr->adapter;
+	struct verbs_adapter *adapter = mr->adapter;
 	bool busy = false;
 
 	base_lock_acquire(&adapter->windows_lock);
 	for (struct base_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
-		struct vb_mw *mw = container_of(n, struct vb_mw, node);
+		struct verbs_mw *mw = container_of(n, struct verbs_mw, node);
 
 		if (mw->mr != mr || !(mw->bound || mw->planned))
 			continue;
@@ -113,14 +113,14 @@ bool vb_mw_leave_mr(struct vb_mr *mr, bool force)
 
 /* ---- requests ---- */
 
-bool vb_mw_done(struct vb_req *req, bool ok)
+bool verbs_mw_done(struct verbs_req *req, bool ok)
 {
-	struct vb_mw *mw = req->mw;
-	struct vb_adapter *adapter = mw->adapter;
+	struct verbs_mw *mw = req->mw;
+	struct verbs_adapter *adapter = mw->adapter;
 	bool open;
 
 	req->mw = NULL;
-	req->kind = VB_INITIATOR;
+	req->kind = VERBS_INITIATOR;
 	base_lock_acquire(&adapter->windows_lock);
 	open = !mw->closed;
 	mw->pending--;
@@ -142,10 +142,10 @@ bool vb_mw_done(struct vb_req *req, bool ok)
 }
 
 /* Under both locks: hand it in. */
-static enum ndx_status hand_in(struct vb_qp *qp, struct vb_mw *mw, struct base_req *base,
+static enum ndx_status hand_in(struct verbs_qp *qp, struct verbs_mw *mw, struct base_req *base,
                                struct ibv_send_wr *wr)
 {
-	struct vb_req *req = (struct vb_req *)(void *)base;
+	struct verbs_req *req = (struct verbs_req *)(void *)base;
 	struct ibv_send_wr *bad;
 	int err;
 
@@ -156,28 +156,28 @@ static enum ndx_status hand_in(struct vb_qp *qp, struct vb_mw *mw, struct base_r
 		wr->send_flags |= IBV_SEND_FENCE;
 	err = ibv_post_send(qp->native, wr, &bad);
 	if (err != 0)
-		return vb_post_undo(&qp->base.initiator, err);
+		return verbs_post_undo(&qp->base.initiator, err);
 	req->mw = mw;
-	req->kind = VB_WINDOW;
+	req->kind = VERBS_WINDOW;
 	req->needs_receive = false;
 	req->told = true;
 	qp->untold = 0;
 	req->hopeless = wr->opcode == IBV_WR_LOCAL_INV && !mw->planned;
-	((struct vb_initiator *)(void *)base)->count = 0;
+	((struct verbs_initiator *)(void *)base)->count = 0;
 	mw->pending++;
 	return NDX_OK;
 }
 
 struct bind {
-	struct vb_mr *mr;
+	struct verbs_mr *mr;
 	void *buffer;
 	size_t length;
 	uint32_t flags;
 };
 
-static enum ndx_status check_bind(const struct vb_mw *mw, const struct bind *bind)
+static enum ndx_status check_bind(const struct verbs_mw *mw, const struct bind *bind)
 {
-	const struct vb_mr *mr = bind->mr;
+	const struct verbs_mr *mr = bind->mr;
 	const uintptr_t at = (uintptr_t)bind->buffer;
 	uintptr_t start;
 
@@ -194,7 +194,7 @@ static enum ndx_status check_bind(const struct vb_mw *mw, const struct bind *bin
 	return NDX_OK;
 }
 
-static enum ndx_status post_bind(struct vb_qp *qp, struct vb_mw *mw, const struct bind *bind,
+static enum ndx_status post_bind(struct verbs_qp *qp, struct verbs_mw *mw, const struct bind *bind,
                                  struct base_req *req)
 {
 	struct ibv_send_wr wr = {
@@ -222,12 +222,12 @@ static enum ndx_status post_bind(struct vb_qp *qp, struct vb_mw *mw, const struc
 	return NDX_OK;
 }
 
-enum ndx_status vb_qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *mr_front,
-                           struct ndx_mw *mw_front, void *buffer, size_t length, uint32_t flags)
+enum ndx_status verbs_qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *mr_front,
+                              struct ndx_mw *mw_front, void *buffer, size_t length, uint32_t flags)
 {
-	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
-	struct vb_mw *mw = (struct vb_mw *)(void *)mw_front;
-	const struct bind bind = {.mr = (struct vb_mr *)(void *)mr_front,
+	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
+	struct verbs_mw *mw = (struct verbs_mw *)(void *)mw_front;
+	const struct bind bind = {.mr = (struct verbs_mr *)(void *)mr_front,
 	                          .buffer = buffer,
 	                          .length = length,
 	                          .flags = flags};
@@ -254,7 +254,8 @@ enum ndx_status vb_qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *mr_
 }
 
 /* A window that will not be bound then is none of the device's: a key that it never had fails. */
-static enum ndx_status post_invalidate(struct vb_qp *qp, struct vb_mw *mw, struct base_req *req)
+static enum ndx_status post_invalidate(struct verbs_qp *qp, struct verbs_mw *mw,
+                                       struct base_req *req)
 {
 	const uint32_t key = mw->native != NULL ? mw->native->rkey : 0;
 	struct ibv_send_wr wr = {
@@ -268,11 +269,11 @@ static enum ndx_status post_invalidate(struct vb_qp *qp, struct vb_mw *mw, struc
 	return st;
 }
 
-enum ndx_status vb_qp_invalidate(struct ndx_qp *pub, void *context, struct ndx_mw *mw_front,
-                                 uint32_t flags)
+enum ndx_status verbs_qp_invalidate(struct ndx_qp *pub, void *context, struct ndx_mw *mw_front,
+                                    uint32_t flags)
 {
-	struct vb_qp *qp = (struct vb_qp *)(void *)pub;
-	struct vb_mw *mw = (struct vb_mw *)(void *)mw_front;
+	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
+	struct verbs_mw *mw = (struct verbs_mw *)(void *)mw_front;
 	struct base_req *req;
 	uint32_t nothing;
 	enum ndx_status st;

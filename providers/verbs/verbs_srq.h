@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared receive queues. */
+#ifndef VERBS_SRQ_H
+#define VERBS_SRQ_H
+
+#include "verbs.h"
+
+#define VERBS_SRQ_BUCKETS 64u
+
+struct verbs_srq {
+	struct ndx_spi_srq spi;
+	struct verbs_adapter *adapter;
+	struct ibv_srq *native;
+	uint32_t max_sge;
+	struct base_lock
+		links_lock;    /* before verbs_cq.poll_lock; who changes links or depth has it */
+	struct base_lock lock; /* a leaf, but for those of base_ov.h */
+	/* under lock: */
+	struct base_list links;
+	struct base_list takers[VERBS_SRQ_BUCKETS]; /* queue pairs, by number */
+	struct block *blocks;
+	struct verbs_req *free;
+	uint32_t records;
+	uint32_t room;   /* of the native one */
+	uint32_t depth;  /* may be less */
+	uint32_t posted; /* and not taken by a queue pair, as far as we know */
+	uint32_t threshold;
+	struct base_ov_list notifies;
+};
+
+static inline struct verbs_srq *verbs_srq_of(struct ndx_srq *srq)
+{
+	return (struct verbs_srq *)(void *)srq;
+}
+
+enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint32_t max_sge,
+                                 uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out);
+void verbs_srq_destroy(struct ndx_spi_srq *spi);
+enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold);
+enum ndx_status verbs_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);
+void verbs_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status);
+/* A queue pair begins to use the queue, or ends; its native one gets known by number in between. */
+enum ndx_status verbs_srq_join(struct verbs_qp *qp, struct verbs_srq *srq);
+void verbs_srq_leave(struct verbs_qp *qp);
+void verbs_srq_know(struct verbs_qp *qp);
+void verbs_srq_forget(struct verbs_qp *qp);
+struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number);
+/* Under base.lock of who took it: a receive becomes a result. */
+void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status status, int native);
+/* ... or nothing, because who took it is gone. */
+void verbs_srq_dropped(struct verbs_srq *srq, struct verbs_req *req);
+
+#endif
