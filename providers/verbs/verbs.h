@@ -46,7 +46,7 @@
 #define VERBS_CALLEE_DATA (VERBS_REJECT_ROOM - VERBS_TRAILER)
 
 /* What the other side said of itself. */
-struct verbs_hello {
+struct verbs_cm_peer {
 	bool is_ndx;
 	bool is_ofi; /* ofi:verbs: another protocol of ours */
 	bool has_srq;
@@ -57,7 +57,7 @@ struct verbs_hello {
 void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key);
 /* What came, `len` bytes; without a trailer all of it is the peer's. */
 void verbs_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
-                     struct verbs_hello *hello);
+                     struct verbs_cm_peer *peer);
 
 /* ---- adapters (verbs_adapter.c, verbs_device.c) ---- */
 
@@ -94,7 +94,7 @@ struct verbs_adapter {
 	struct sockaddr_storage *addresses;
 	size_t address_count;
 	bool ethernet;                   /* RoCE */
-	bool software;                   /* rdma_rxe: see verbs_watch.c and verbs_list_is_good() */
+	bool soft_roce;                  /* rdma_rxe: see verbs_watch.c and verbs_list_is_good() */
 	int counter_fds[VERBS_COUNTERS]; /* -1: the device does not count that */
 	struct base_lock lock;           /* of cqs */
 	struct base_list cqs;
@@ -266,10 +266,10 @@ struct verbs_req {
 		struct verbs_mw *mw;    /* of a bind or invalidate that has not ended */
 		struct verbs_req *next; /* of a VERBS_SHARED that is not posted */
 	};
-	uint8_t kind;       /* enum verbs_kind */
-	bool needs_receive; /* of the peer's */
-	bool hopeless;      /* an invalidate of what is not bound */
-	bool told;          /* the device tells of its success */
+	uint8_t kind;        /* enum verbs_kind */
+	bool needs_receive;  /* of the peer's */
+	bool bad_invalidate; /* an invalidate of what is not bound */
+	bool signaled;       /* a success has a completion, too */
 };
 
 /* An initiator request; the list is kept only where it is needed to tell why one failed. */
@@ -297,7 +297,7 @@ enum verbs_control {
 };
 
 /* What a request of ours writes: from the own mailbox's last word. */
-struct verbs_note {
+struct verbs_ctrl_write {
 	uint32_t length; /* 0: the peer granted no memory for it, nothing is sent */
 	uint32_t lkey;
 	uint32_t rkey;
@@ -305,8 +305,8 @@ struct verbs_note {
 	uint64_t to;   /* in the peer's */
 };
 
-/* Has the peer disconnected, and well? Then it is no news that it does not answer. */
-enum verbs_parted { VERBS_PARTED_NOT, VERBS_PARTED, VERBS_PARTED_WELL };
+/* Has the peer disconnected, and with a goodbye? Then a request without an answer is no failure. */
+enum verbs_peer_state { VERBS_PEER_CONNECTED, VERBS_PEER_DISCONNECTED, VERBS_PEER_SAID_GOODBYE };
 
 /* What rdma_cm knows of both directions. */
 struct verbs_numbers {
@@ -320,7 +320,7 @@ struct verbs_qp {
 	struct verbs_adapter *adapter;
 	struct verbs_cq *receive_cq;
 	struct verbs_cq *initiator_cq;
-	bool plain; /* not software RoCE, for which lists have to be kept */
+	bool soft_roce; /* the adapter's; its lists are kept */
 	/* With a shared receive queue: */
 	struct verbs_srq *srq;
 	struct verbs_srq_link *srq_link; /* to receive_cq */
@@ -334,18 +334,18 @@ struct verbs_qp {
 	struct verbs_req controls[VERBS_CONTROLS];
 	uint32_t controls_out;                /* bits of enum verbs_control */
 	uint32_t controls_at[VERBS_CONTROLS]; /* the initiator requests before this come first */
-	struct verbs_note touch;              /* the byte with which the peer is asked */
-	uint32_t untold; /* requests since the last one that the device tells of */
+	struct verbs_ctrl_write touch;        /* the byte with which the peer is asked */
+	uint32_t unsignaled;                  /* requests since the last signaled one */
 	uint32_t outbound_reads;
-	bool receiving;           /* the native queue pair has the receives */
-	bool draining;            /* DRAINED is owed */
-	bool attended;            /* its end watches both queues; the control thread's */
-	bool broken;              /* it has failed: that nothing is outstanding is no drain */
-	bool killed;              /* taken to ERR by us: cancelled requests are no news */
-	bool quieting;            /* conn->work is owed when nothing is outstanding */
-	enum verbs_parted parted; /* the peer */
-	bool deserted;            /* ... well, and then it did not answer: no failure */
-	bool late; /* a send waited too long for a receive: its cancellation means that */
+	bool receiving; /* the native queue pair has the receives */
+	bool draining;  /* DRAINED is owed */
+	bool attended;  /* its end watches both queues; the control thread's */
+	bool broken;    /* it has failed: that nothing is outstanding is no drain */
+	bool killed;    /* taken to ERR by us: cancelled requests are no news */
+	bool quieting;  /* conn->work is owed when nothing is outstanding */
+	enum verbs_peer_state peer_state;
+	bool peer_closed; /* it said goodbye, and then did not answer: no failure */
+	bool rnr_expired; /* a send waited too long for a receive: its cancellation means that */
 };
 
 static inline struct verbs_qp *verbs_qp_of(struct ndx_spi_qp *qp)
@@ -383,7 +383,7 @@ int verbs_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count
 int verbs_post_receive(struct verbs_qp *qp, struct verbs_receive *receive);
 /* Under base.lock: post a request of our own; no-op if it is under way. 0, or errno. */
 int verbs_post_control(struct verbs_qp *qp, enum verbs_control which,
-                       const struct verbs_note *note);
+                       const struct verbs_ctrl_write *write);
 /* Under base.lock: have the device tell of all that was posted. */
 void verbs_post_sweep(struct verbs_qp *qp);
 
@@ -428,8 +428,8 @@ enum verbs_wait {
 	VERBS_WAIT_QUIET,  /* cancelled requests */
 };
 
-/* A connection without rdma_cm: both ends were told of each other (verbs_peer.c). */
-struct verbs_told {
+/* The path of a connection without rdma_cm: each end got the other's description out of band. */
+struct verbs_oob_path {
 	bool on;
 	uint8_t gid_index;
 	uint8_t peer_gid[16];
@@ -457,8 +457,8 @@ struct verbs_conn {
 	struct rdma_cm_id *id;
 	struct verbs_qp *qp; /* NULL: none, or not any more */
 	struct verbs_asked asked;
-	struct verbs_hello peer;
-	struct verbs_told told;
+	struct verbs_cm_peer peer;
+	struct verbs_oob_path oob;
 	struct verbs_mailboxes *mailboxes; /* NULL: it has none */
 	struct ibv_mr *mailbox_mr;         /* theirs */
 	uint64_t *mailbox;                 /* the peer writes to all but the last word */
@@ -480,7 +480,7 @@ struct verbs_conn {
 	uint64_t packets;   /* ... beyond these */
 	bool disc_said;     /* rdma_disconnect was called */
 	bool disc_bare;     /* ... without a word in the mailbox */
-	bool deserted;      /* nobody would read that, or ask: the peer has closed already */
+	bool peer_closed;   /* nobody would read that, or ask: the peer has closed already */
 	bool lost;          /* it has failed: nobody would read that it is aborted */
 	bool peer_said;     /* rdma_cm told of the peer's */
 	bool peer_reported; /* ... and so did we */
@@ -503,7 +503,7 @@ struct verbs_request {
 	struct ndx_spi_request spi;
 	struct verbs_adapter *adapter;
 	struct rdma_cm_id *id;
-	struct verbs_hello peer;
+	struct verbs_cm_peer peer;
 };
 
 /* A copy of what rdma_cm told, which was acknowledged already. */
@@ -522,7 +522,7 @@ struct verbs_event {
 void verbs_cm_on_event(void *arg, uint32_t events);
 /* The peer's half of an event's parameters. */
 void verbs_event_params(const struct verbs_event *event, struct ndx_spi_params *params,
-                        struct verbs_hello *hello);
+                        struct verbs_cm_peer *peer);
 void verbs_conn_on_event(struct verbs_conn *conn, const struct verbs_event *event);
 /* The device is no more. */
 void verbs_conn_on_removal(struct verbs_conn *conn, int native);
@@ -567,7 +567,7 @@ void verbs_end_on_timer(void *arg);
 /* The peer, which has said goodbye, does not take the word of ours. */
 void verbs_end_unheard(struct verbs_conn *conn);
 /* The peer, which has said goodbye, does not answer requests that are under way. */
-void verbs_end_deserted(struct verbs_conn *conn);
+void verbs_end_peer_closed(struct verbs_conn *conn);
 
 /* ---- while a connection is up (verbs_watch.c) ---- */
 

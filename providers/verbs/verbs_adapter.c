@@ -109,7 +109,7 @@ static enum ndx_status find_limits(struct verbs_adapter *adapter)
 	                           ? (uint32_t)adapter->attr.max_sge
 	                           : VERBS_MAX_SGE;
 	adapter->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-	adapter->software = (adapter->attr.vendor_id & SOFTWARE_VENDOR) == SOFTWARE_VENDOR;
+	adapter->soft_roce = (adapter->attr.vendor_id & SOFTWARE_VENDOR) == SOFTWARE_VENDOR;
 	adapter->has_windows =
 		adapter->attr.max_mw > 0 &&
 		(adapter->attr.device_cap_flags &
@@ -308,7 +308,7 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	                     NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON |
 	                     NDX_CAP_RNR_TIMER;
 	/* The kernel's memcpy() may copy backwards. */
-	if (!adapter->software)
+	if (!adapter->soft_roce)
 		info->capabilities |= NDX_CAP_IN_ORDER_DMA;
 	info->max_registration_size = adapter->attr.max_mr_size < MAX_REGISTRATION
 	                                      ? adapter->attr.max_mr_size

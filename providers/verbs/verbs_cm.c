@@ -27,25 +27,25 @@ void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uin
 }
 
 void verbs_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
-                     struct verbs_hello *hello)
+                     struct verbs_cm_peer *peer)
 {
 	const uint8_t *bytes = from;
 	const uint8_t *trailer;
 
-	memset(hello, 0, sizeof(*hello));
+	memset(peer, 0, sizeof(*peer));
 	if (len > NDX_SPI_PRIVATE_DATA_MAX)
 		len = NDX_SPI_PRIVATE_DATA_MAX;
 	trailer = bytes != NULL && len >= VERBS_TRAILER ? bytes + len - VERBS_TRAILER : NULL;
 	if (trailer != NULL && trailer[0] == 'N' && trailer[1] == 'X' && trailer[2] == VERSION &&
 	    trailer[3] <= len - VERBS_TRAILER) {
-		hello->is_ndx = true;
-		hello->mailbox_key = base_get_be32(trailer + 4);
+		peer->is_ndx = true;
+		peer->mailbox_key = base_get_be32(trailer + 4);
 		len = trailer[3];
 	}
 	/* libfabric puts the length in front, and providers/ofi "Nv" behind that. */
-	if (!hello->is_ndx && bytes != NULL && len > 8 && bytes[0] >= 7 && bytes[1] == 'N' &&
+	if (!peer->is_ndx && bytes != NULL && len > 8 && bytes[0] >= 7 && bytes[1] == 'N' &&
 	    bytes[2] == 'v') {
-		hello->is_ofi = true;
+		peer->is_ofi = true;
 		len = 0;
 	}
 	params->private_data_len = len;

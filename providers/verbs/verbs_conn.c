@@ -146,8 +146,8 @@ static void leave(struct verbs_conn *conn)
 	untie(conn);
 	close_id(conn); /* rdma_cm tells the peer, whatever there is to tell */
 	verbs_mailbox_close(conn);
-	conn->told.on = false;
-	conn->peer = (struct verbs_hello){.is_ndx = false};
+	conn->oob.on = false;
+	conn->peer = (struct verbs_cm_peer){.is_ndx = false};
 	if (conn->state != VERBS_CONN_OVER)
 		conn->state = VERBS_CONN_IDLE;
 	conn->spi.local = conn->bound;
@@ -327,7 +327,7 @@ enum ndx_status verbs_conn_complete(struct ndx_spi_conn *spi)
 
 	if (conn->state != VERBS_CONN_ANSWERED)
 		return fail_gone("complete connect", 0);
-	if (conn->told.on) {
+	if (conn->oob.on) {
 		go_up(conn);
 		return NDX_OK;
 	}
@@ -442,10 +442,10 @@ static void on_rejected(struct verbs_conn *conn, const struct verbs_event *event
 {
 	const bool by_consumer = event->status == REJ_CONSUMER;
 	struct ndx_spi_params params;
-	struct verbs_hello hello;
+	struct verbs_cm_peer peer;
 
-	verbs_event_params(event, &params, &hello);
-	if (hello.is_ofi)
+	verbs_event_params(event, &params, &peer);
+	if (peer.is_ofi)
 		verbs_host(conn->adapter)
 			->report(&conn->spi, 0, event->status,
 		                 "who listens there is ofi:verbs, which verbs does not talk to");

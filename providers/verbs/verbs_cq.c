@@ -78,9 +78,9 @@ static int read_some(struct verbs_cq *cq, struct held *held)
 	return n;
 }
 
-static bool is_told(const struct base_queue *q, uint32_t index)
+static bool is_signaled(const struct base_queue *q, uint32_t index)
 {
-	return ((const struct verbs_req *)(const void *)base_queue_at(q, index))->told;
+	return ((const struct verbs_req *)(const void *)base_queue_at(q, index))->signaled;
 }
 
 /* Which request of its queue pair is the oldest that the device tells of; false: none is there. */
@@ -91,7 +91,7 @@ static bool oldest(struct verbs_qp *qp, uint32_t *index)
 	bool any;
 
 	base_lock_acquire(&qp->base.lock);
-	for (i = q->head; i != q->tail && !is_told(q, i);)
+	for (i = q->head; i != q->tail && !is_signaled(q, i);)
 		i++;
 	any = i != q->tail;
 	base_lock_release(&qp->base.lock);
@@ -146,7 +146,7 @@ static void read_software(struct verbs_cq *cq)
 /* poll_lock held. */
 static void read_all(struct verbs_cq *cq)
 {
-	if (cq->adapter->software)
+	if (cq->adapter->soft_roce)
 		read_software(cq);
 	else
 		read_hardware(cq);
@@ -178,7 +178,7 @@ enum way {
 /* A receive of software RoCE's that has nothing to wait for; see settle(). Under base.lock. */
 static inline bool is_settled(const struct verbs_qp *qp)
 {
-	return qp->plain || base_queue_outstanding(&qp->base.initiator) == 0 ||
+	return !qp->soft_roce || base_queue_outstanding(&qp->base.initiator) == 0 ||
 	       qp->initiator_cq != qp->receive_cq;
 }
 
@@ -231,7 +231,7 @@ static __attribute__((noinline)) void read_rest(struct verbs_cq *cq, const struc
 	struct held held;
 
 	held.count = 0;
-	if (cq->adapter->software) {
+	if (cq->adapter->soft_roce) {
 		hold(&held, wc, n);
 		hand_on(cq, &held);
 		return;

@@ -412,8 +412,8 @@ void verbs_describe(const struct verbs_adapter *adapter, struct ndx_adapter_info
 	               options->port, gid);
 	(void)snprintf(info->device, sizeof(info->device), "%s", options->device);
 	info->adapter_id = adapter_id(options->device, options->port);
-	info->vendor_id = adapter->software ? 0 : adapter->attr.vendor_id;
-	info->device_id = adapter->software ? 0 : adapter->attr.vendor_part_id;
+	info->vendor_id = adapter->soft_roce ? 0 : adapter->attr.vendor_id;
+	info->device_id = adapter->soft_roce ? 0 : adapter->attr.vendor_part_id;
 }
 
 static void list_port(struct search *s, struct sockaddr_storage *list, ndx_spi_list_fn *each,

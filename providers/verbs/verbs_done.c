@@ -105,9 +105,9 @@ static void broke(struct verbs_qp *qp, enum ibv_wc_status native)
 {
 	if (qp->killed || qp->conn == NULL)
 		return;
-	if (native == IBV_WC_RETRY_EXC_ERR && qp->parted == VERBS_PARTED_WELL)
-		qp->deserted = true;
-	if (qp->deserted) /* nothing of the peer's was lost, and our own requests have ended */
+	if (native == IBV_WC_RETRY_EXC_ERR && qp->peer_state == VERBS_PEER_SAID_GOODBYE)
+		qp->peer_closed = true;
+	if (qp->peer_closed) /* nothing of the peer's was lost, and our own requests have ended */
 		return;
 	qp->broken = true;
 	verbs_host(qp->adapter)
@@ -129,14 +129,14 @@ void verbs_done_check(struct verbs_qp *qp)
 }
 
 /* Software RoCE of 6.12 cancels a request whose own memory is bad, as if another had failed; that
- * of 6.1 leaves a long one undone, until we take it for late. */
+ * of 6.1 leaves a long one undone, until its time is over. */
 static bool has_failed(struct verbs_qp *qp, const struct verbs_req *req)
 {
 	const struct verbs_initiator *own = (const struct verbs_initiator *)(const void *)req;
 
-	return qp->adapter->software && (!qp->killed || qp->late) &&
-	       (req->hopeless || !verbs_list_is_good(qp->adapter, own->sge, own->count,
-	                                             req->base.type == NDX_REQUEST_READ));
+	return qp->adapter->soft_roce && (!qp->killed || qp->rnr_expired) &&
+	       (req->bad_invalidate || !verbs_list_is_good(qp->adapter, own->sge, own->count,
+	                                                   req->base.type == NDX_REQUEST_READ));
 }
 
 /* Of the oldest request, which the device says was cancelled. */
@@ -145,10 +145,10 @@ static enum ndx_status first_cancelled(struct verbs_qp *qp, const struct verbs_r
 	enum ndx_status st = NDX_E_CANCELED;
 
 	if (has_failed(qp, req))
-		st = req->hopeless ? NDX_E_INVALID_DEVICE_REQUEST : NDX_E_ACCESS_VIOLATION;
-	else if (qp->late)
+		st = req->bad_invalidate ? NDX_E_INVALID_DEVICE_REQUEST : NDX_E_ACCESS_VIOLATION;
+	else if (qp->rnr_expired)
 		st = NDX_E_IO_TIMEOUT;
-	qp->late = false;
+	qp->rnr_expired = false;
 	return st;
 }
 
@@ -183,7 +183,7 @@ static void initiator_done(struct verbs_qp *qp, struct verbs_req *req, const str
 
 	if (__builtin_expect(&req->base != base_queue_at(q, q->head), 0))
 		ended_before_request(q, &req->base);
-	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->parted != VERBS_PARTED_NOT)
+	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->peer_state != VERBS_PEER_CONNECTED)
 		st = NDX_E_CANCELED;
 	if (wc->status == IBV_WC_WR_FLUSH_ERR)
 		st = first_cancelled(qp, req);
@@ -217,10 +217,10 @@ static void receive_done(struct verbs_qp *qp, struct verbs_req *req, const struc
 		base_req_done(&qp->base.receive, &req->base, st, native);
 }
 
-/* A peer that has parted does not wait for our word, and may have closed its queue pair. */
+/* A peer that has disconnected does not wait for our word, and may have closed its queue pair. */
 static bool is_vain(const struct verbs_qp *qp, const struct verbs_req *req)
 {
-	return qp->parted != VERBS_PARTED_NOT && req == &qp->controls[VERBS_GOODBYE];
+	return qp->peer_state != VERBS_PEER_CONNECTED && req == &qp->controls[VERBS_GOODBYE];
 }
 
 static void control_done(struct verbs_qp *qp, const struct verbs_req *req, const struct ibv_wc *wc)

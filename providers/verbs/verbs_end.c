@@ -51,14 +51,14 @@ static void wait_no_more(struct verbs_conn *conn)
 /* Write into the peer's mailbox. 0, or errno. */
 static int write_word(struct verbs_conn *conn, enum verbs_control which, enum verbs_word where)
 {
-	const struct verbs_note note = verbs_mailbox_note(conn, where);
+	const struct verbs_ctrl_write write = verbs_mailbox_write(conn, where);
 	struct verbs_qp *qp = conn->qp;
 	int err = EBUSY;
 
 	base_lock_acquire(&qp->base.lock);
 	/* A goodbye says that all before it has ended. */
 	if (which != VERBS_GOODBYE || base_queue_outstanding(&qp->base.initiator) == 0)
-		err = verbs_post_control(qp, which, which == VERBS_KEEPALIVE ? &qp->touch : &note);
+		err = verbs_post_control(qp, which, which == VERBS_KEEPALIVE ? &qp->touch : &write);
 	base_lock_release(&qp->base.lock);
 	return err;
 }
@@ -164,11 +164,11 @@ static void say(struct verbs_conn *conn, bool bare)
 	if (conn->disc_said)
 		return;
 	conn->disc_said = true;
-	if (conn->told.on) {
+	if (conn->oob.on) {
 		verbs_host(conn->adapter)->say(&conn->spi, NDX_WORD_GOODBYE);
 		return;
 	}
-	conn->disc_bare = bare && conn->peer.is_ndx && !conn->deserted;
+	conn->disc_bare = bare && conn->peer.is_ndx && !conn->peer_closed;
 	conn->bare_until = base_deadline(PROBED_MS);
 	if (rdma_disconnect(conn->id) != 0)
 		report(conn, NDX_REPORT_ABORT, errno, "the goodbye could not be sent");
@@ -182,12 +182,12 @@ void verbs_end_unheard(struct verbs_conn *conn)
 }
 
 /* That the peer disconnected, or that it meant well by it, is now known to the data path. */
-static void set_parted(struct verbs_conn *conn, enum verbs_parted how)
+static void set_peer_state(struct verbs_conn *conn, enum verbs_peer_state how)
 {
 	if (conn->qp == NULL)
 		return;
 	base_lock_acquire(&conn->qp->base.lock);
-	conn->qp->parted = how;
+	conn->qp->peer_state = how;
 	base_lock_release(&conn->qp->base.lock);
 }
 
@@ -199,8 +199,8 @@ static void heard(struct verbs_conn *conn)
 	if (conn->peer_reported)
 		return;
 	conn->peer_reported = true;
-	set_parted(conn, VERBS_PARTED_WELL);
-	if (conn->disc_said && !conn->told.on) {
+	set_peer_state(conn, VERBS_PEER_SAID_GOODBYE);
+	if (conn->disc_said && !conn->oob.on) {
 		if (conn->id != NULL)
 			(void)rdma_disconnect(conn->id); /* they may have crossed */
 		bits |= NDX_REPORT_DISC_ACKED;
@@ -262,7 +262,7 @@ void verbs_end_on_disconnected(struct verbs_conn *conn, int status)
 		return;
 	}
 	conn->peer_said = true;
-	set_parted(conn, VERBS_PARTED);
+	set_peer_state(conn, VERBS_PEER_DISCONNECTED);
 	writes = conn->peer.is_ndx && conn->qp != NULL;
 	if (writes && verbs_mailbox_has(conn, VERBS_WORD_ABORTED)) /* perhaps behind a goodbye */
 		report(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
@@ -318,7 +318,7 @@ static bool is_behind(const struct verbs_conn *conn)
 		const struct verbs_req *req =
 			(const struct verbs_req *)(const void *)base_queue_at(q, i);
 
-		if (!req->base.done && (req->needs_receive || !conn->adapter->software))
+		if (!req->base.done && (req->needs_receive || !conn->adapter->soft_roce))
 			return true;
 	}
 	return false;
@@ -348,7 +348,7 @@ static void unanswered(struct verbs_conn *conn)
 		wait_for(conn, conn->wait, ASKED_STEP);
 	} else {
 		wait_no_more(conn);
-		if (behind && !conn->adapter->software)
+		if (behind && !conn->adapter->soft_roce)
 			heard(conn);
 		else
 			report(conn, NDX_REPORT_ABORT, 0, "the peer left without a goodbye");
@@ -445,9 +445,9 @@ void verbs_conn_cancel_initiator(struct ndx_spi_conn *spi)
 }
 
 /* After its goodbye the peer has closed its queue pair: nobody will answer what is under way. */
-void verbs_end_deserted(struct verbs_conn *conn)
+void verbs_end_peer_closed(struct verbs_conn *conn)
 {
-	conn->deserted = true;
+	conn->peer_closed = true;
 	verbs_conn_cancel_initiator(&conn->spi);
 }
 
@@ -502,7 +502,7 @@ static void tell_abort(struct verbs_conn *conn)
 	struct verbs_qp *qp = conn->qp;
 	bool broken;
 
-	if (qp == NULL || conn->state != VERBS_CONN_UP || !conn->peer.is_ndx || conn->told.on ||
+	if (qp == NULL || conn->state != VERBS_CONN_UP || !conn->peer.is_ndx || conn->oob.on ||
 	    conn->disc_said || conn->peer_said || conn->lost ||
 	    __atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
 		return;
@@ -528,10 +528,10 @@ void verbs_conn_abort(struct ndx_spi_conn *spi)
 		(void)kill_qp(conn->qp);
 	if (!conn->disc_said) {
 		conn->disc_said = true;
-		if (!conn->told.on)
+		if (!conn->oob.on)
 			(void)rdma_disconnect(conn->id);
 	}
-	if (conn->told.on)
+	if (conn->oob.on)
 		verbs_host(conn->adapter)->say(&conn->spi, NDX_WORD_ABORT);
 	if (conn->qp == NULL)
 		go_quiet(conn);

@@ -30,14 +30,14 @@ static void copy(struct verbs_event *to, const struct rdma_cm_event *from)
 }
 
 void verbs_event_params(const struct verbs_event *event, struct ndx_spi_params *params,
-                        struct verbs_hello *hello)
+                        struct verbs_cm_peer *peer)
 {
 	memset(params, 0, sizeof(*params));
 	/* They come crossed: what we may serve is what the peer wants. */
 	params->inbound_read_limit = event->initiator_depth;
 	params->outbound_read_limit = event->responder_resources;
-	verbs_cm_decode(event->data, event->data_len, params, hello);
-	hello->has_srq = event->srq;
+	verbs_cm_decode(event->data, event->data_len, params, peer);
+	peer->has_srq = event->srq;
 }
 
 static void dispatch(const struct verbs_event *event)

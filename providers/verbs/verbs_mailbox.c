@@ -127,7 +127,7 @@ bool verbs_mailbox_has(const struct verbs_conn *conn, enum verbs_word which)
 	       secret(path->own_psn, path->peer_psn);
 }
 
-struct verbs_note verbs_mailbox_note(const struct verbs_conn *conn, enum verbs_word which)
+struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum verbs_word which)
 {
 	const struct verbs_numbers *path = &conn->qp->path;
 	const size_t own = (size_t)(conn->mailbox - conn->mailboxes->words) + VERBS_WORD_OWN;
@@ -135,7 +135,7 @@ struct verbs_note verbs_mailbox_note(const struct verbs_conn *conn, enum verbs_w
 
 	__atomic_store_n(&conn->mailbox[VERBS_WORD_OWN], secret(path->peer_psn, path->own_psn),
 	                 __ATOMIC_RELEASE);
-	return (struct verbs_note){
+	return (struct verbs_ctrl_write){
 		.length = sizeof(uint64_t),
 		.lkey = conn->mailbox_mr->lkey,
 		.rkey = conn->peer.mailbox_key,
@@ -148,15 +148,15 @@ struct verbs_note verbs_mailbox_note(const struct verbs_conn *conn, enum verbs_w
  * Some networks drop a request without bytes, so a question has one. Of every word the second byte
  * is 0, whatever it says: see secret(). To write that byte once more does not change the word.
  */
-struct verbs_note verbs_mailbox_touch(const struct verbs_conn *conn)
+struct verbs_ctrl_write verbs_mailbox_touch(const struct verbs_conn *conn)
 {
 	const uint32_t there = box_of(conn->qp->path.peer_number) * VERBS_WORDS + VERBS_WORD_PROBED;
 	size_t own;
 
 	if (conn->mailboxes == NULL || conn->peer.mailbox_key == 0)
-		return (struct verbs_note){.length = 0};
+		return (struct verbs_ctrl_write){.length = 0};
 	own = (size_t)(conn->mailbox - conn->mailboxes->words) + VERBS_WORD_OWN;
-	return (struct verbs_note){
+	return (struct verbs_ctrl_write){
 		.length = 1,
 		.lkey = conn->mailbox_mr->lkey,
 		.rkey = conn->peer.mailbox_key,

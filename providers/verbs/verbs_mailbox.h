@@ -22,8 +22,8 @@ void verbs_mailbox_close_all(struct verbs_adapter *adapter);
 /* While the conn has its queue pair: did the peer write that word? */
 bool verbs_mailbox_has(const struct verbs_conn *conn, enum verbs_word which);
 /* For verbs_post_control(): have that word of the peer's written. */
-struct verbs_note verbs_mailbox_note(const struct verbs_conn *conn, enum verbs_word which);
+struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum verbs_word which);
 /* Likewise, of a byte that changes nothing; of no length if the peer has no mailbox. */
-struct verbs_note verbs_mailbox_touch(const struct verbs_conn *conn);
+struct verbs_ctrl_write verbs_mailbox_touch(const struct verbs_conn *conn);
 
 #endif

@@ -152,7 +152,7 @@ static enum ndx_status hand_in(struct verbs_qp *qp, struct verbs_mw *mw, struct 
 	wr->wr_id = (uintptr_t)req;
 	wr->send_flags = IBV_SEND_SIGNALED;
 	/* Software RoCE runs them ahead of sends that are tried again, and then a second time. */
-	if ((base->op_flags & NDX_OP_READ_FENCE) || qp->adapter->software)
+	if ((base->op_flags & NDX_OP_READ_FENCE) || qp->adapter->soft_roce)
 		wr->send_flags |= IBV_SEND_FENCE;
 	err = ibv_post_send(qp->native, wr, &bad);
 	if (err != 0)
@@ -160,9 +160,9 @@ static enum ndx_status hand_in(struct verbs_qp *qp, struct verbs_mw *mw, struct 
 	req->mw = mw;
 	req->kind = VERBS_WINDOW;
 	req->needs_receive = false;
-	req->told = true;
-	qp->untold = 0;
-	req->hopeless = wr->opcode == IBV_WR_LOCAL_INV && !mw->planned;
+	req->signaled = true;
+	qp->unsignaled = 0;
+	req->bad_invalidate = wr->opcode == IBV_WR_LOCAL_INV && !mw->planned;
 	((struct verbs_initiator *)(void *)base)->count = 0;
 	mw->pending++;
 	return NDX_OK;

@@ -126,23 +126,23 @@ enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockadd
 	st = query_port(conn->adapter, &port);
 	if (st == NDX_OK)
 		st = own_gid(conn, &port, near, &gid);
-	conn->told.psn = out->psn;
+	conn->oob.psn = out->psn;
 	if (st == NDX_OK && out->psn == NDX_PSN_RANDOM)
-		st = base_random(&conn->told.psn, sizeof(conn->told.psn));
+		st = base_random(&conn->oob.psn, sizeof(conn->oob.psn));
 	verbs_mailbox_close(conn); /* of an earlier description */
 	if (st == NDX_OK)
 		st = verbs_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
-	conn->told.on = true;
-	conn->told.psn &= PSN_BITS;
-	conn->told.gid_index = (uint8_t)gid.gid_index;
-	conn->told.mtu = bytes_of(port.active_mtu);
+	conn->oob.on = true;
+	conn->oob.psn &= PSN_BITS;
+	conn->oob.gid_index = (uint8_t)gid.gid_index;
+	conn->oob.mtu = bytes_of(port.active_mtu);
 	verbs_address_of_gid(&gid.gid, &spi->local);
 	out->kind = NDX_DESCRIPTION_VERBS_RC;
 	out->qpn = qp->native->qp_num;
-	out->psn = conn->told.psn;
-	out->mtu = conn->told.mtu;
+	out->psn = conn->oob.psn;
+	out->mtu = conn->oob.mtu;
 	out->lid = port.link_layer == IBV_LINK_LAYER_INFINIBAND ? port.lid : 0;
 	memcpy(out->gid, gid.gid.raw, sizeof(out->gid));
 	out->mailbox_rkey = conn->mailbox_mr->rkey;
@@ -158,18 +158,18 @@ static enum ndx_status check(const struct verbs_conn *conn, const struct ndx_pee
 
 	if (st != NDX_OK)
 		return st;
-	if ((peer->mtu < conn->told.mtu ? peer->mtu : conn->told.mtu) > bytes_of(port.active_mtu))
+	if ((peer->mtu < conn->oob.mtu ? peer->mtu : conn->oob.mtu) > bytes_of(port.active_mtu))
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "the path MTU was %u when the queue pair was described, the port's is "
 		            "%u by now",
-		            conn->told.mtu, bytes_of(port.active_mtu));
+		            conn->oob.mtu, bytes_of(port.active_mtu));
 	return NDX_OK;
 }
 
 void verbs_peer_attr(const struct verbs_conn *conn, struct ibv_qp_attr *attr, int *mask)
 {
-	const struct verbs_told *told = &conn->told;
-	static const uint8_t none[sizeof(told->peer_gid)];
+	const struct verbs_oob_path *oob = &conn->oob;
+	static const uint8_t none[sizeof(oob->peer_gid)];
 	const uint8_t port = (uint8_t)conn->adapter->options.port;
 
 	switch ((int)attr->qp_state) {
@@ -178,20 +178,20 @@ void verbs_peer_attr(const struct verbs_conn *conn, struct ibv_qp_attr *attr, in
 		*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 		break;
 	case IBV_QPS_RTR:
-		attr->path_mtu = mtu_of(told->mtu);
-		attr->dest_qp_num = told->peer_number;
-		attr->rq_psn = told->peer_psn;
+		attr->path_mtu = mtu_of(oob->mtu);
+		attr->dest_qp_num = oob->peer_number;
+		attr->rq_psn = oob->peer_psn;
 		attr->ah_attr.port_num = port;
-		attr->ah_attr.dlid = told->peer_lid;
-		attr->ah_attr.is_global = memcmp(told->peer_gid, none, sizeof(none)) != 0;
-		attr->ah_attr.grh.sgid_index = told->gid_index;
+		attr->ah_attr.dlid = oob->peer_lid;
+		attr->ah_attr.is_global = memcmp(oob->peer_gid, none, sizeof(none)) != 0;
+		attr->ah_attr.grh.sgid_index = oob->gid_index;
 		attr->ah_attr.grh.hop_limit = HOPS;
-		memcpy(attr->ah_attr.grh.dgid.raw, told->peer_gid, sizeof(told->peer_gid));
+		memcpy(attr->ah_attr.grh.dgid.raw, oob->peer_gid, sizeof(oob->peer_gid));
 		*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 		        IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 		break;
 	default:
-		attr->sq_psn = told->psn;
+		attr->sq_psn = oob->psn;
 		*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		        IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 		break;
@@ -209,13 +209,13 @@ enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
 
 	if (st != NDX_OK)
 		return st;
-	conn->told.peer_number = peer->qpn;
-	conn->told.peer_psn = peer->psn;
-	conn->told.peer_lid = peer->lid;
+	conn->oob.peer_number = peer->qpn;
+	conn->oob.peer_psn = peer->psn;
+	conn->oob.peer_lid = peer->lid;
 	conn->peer.mailbox_key = peer->mailbox_rkey;
-	memcpy(conn->told.peer_gid, peer->gid, sizeof(conn->told.peer_gid));
-	if (peer->mtu < conn->told.mtu)
-		conn->told.mtu = peer->mtu;
+	memcpy(conn->oob.peer_gid, peer->gid, sizeof(conn->oob.peer_gid));
+	if (peer->mtu < conn->oob.mtu)
+		conn->oob.mtu = peer->mtu;
 	memcpy(gid.raw, peer->gid, sizeof(gid.raw));
 	verbs_address_of_gid(&gid, &spi->peer);
 	base_list_add(&conn->adapter->conns, &conn->node);
@@ -225,7 +225,7 @@ enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
 		st = verbs_status_of(err);
 		return fail(err == ETIMEDOUT ? NDX_E_HOST_UNREACHABLE : st, err,
 		            "the queue pair does not get ready for %s, path MTU %u: %s",
-		            base_sockaddr_text(&spi->peer, text), conn->told.mtu, strerror(err));
+		            base_sockaddr_text(&spi->peer, text), conn->oob.mtu, strerror(err));
 	}
 	conn->state = VERBS_CONN_ANSWERED;
 	return NDX_OK;

@@ -12,7 +12,7 @@
 #include "verbs.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define UNTOLD_PART 4u /* of a queue: so many silent requests may go without a word */
+#define UNSIGNALED_PART 4u /* of a queue: so many silent requests may go without a word */
 
 /* What a post brings along. */
 struct op {
@@ -49,20 +49,20 @@ int verbs_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count
 }
 
 /* Under base.lock: is the device to tell of the request that was admitted last? */
-static inline bool is_told(const struct verbs_qp *qp, uint32_t flags)
+static inline bool is_signaled(const struct verbs_qp *qp, uint32_t flags)
 {
 	const struct base_queue *q = &qp->base.initiator;
 
 	/* Of one that nobody tells of a later request has to tell: see verbs_post_sweep(). */
 	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->touch.length == 0 ||
-	       qp->untold >= q->depth / UNTOLD_PART ||
+	       qp->unsignaled >= q->depth / UNSIGNALED_PART ||
 	       q->tail - __atomic_load_n(&q->freed, __ATOMIC_RELAXED) >= q->depth;
 }
 
 /* Under the flags that a request may have; mostly it has none. */
-static inline unsigned native_flags(uint32_t flags, bool told)
+static inline unsigned native_flags(uint32_t flags, bool signaled)
 {
-	unsigned native = told ? IBV_SEND_SIGNALED : 0;
+	unsigned native = signaled ? IBV_SEND_SIGNALED : 0;
 
 	if (flags == 0)
 		return native;
@@ -155,7 +155,7 @@ static inline bool is_unwelcome(const struct verbs_qp *qp, const struct op *op, 
 ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
                                       struct base_req *req, uint32_t length)
 {
-	const bool told = is_told(qp, op->flags);
+	const bool signaled = is_signaled(qp, op->flags);
 	struct verbs_initiator *own = (struct verbs_initiator *)(void *)req;
 	struct ibv_sge list[VERBS_MAX_SGE];
 	struct ibv_send_wr wr;
@@ -173,11 +173,11 @@ ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
 	}
 	fill(&wr, op, req);
 	wr.sg_list = list;
-	wr.send_flags = native_flags(op->flags, told);
+	wr.send_flags = native_flags(op->flags, signaled);
 	own->req.needs_receive = op->opcode != IBV_WR_RDMA_READ && op->opcode != IBV_WR_RDMA_WRITE;
-	own->req.hopeless = false;
-	own->req.told = told;
-	if (!qp->plain)
+	own->req.bad_invalidate = false;
+	own->req.signaled = signaled;
+	if (qp->soft_roce)
 		keep_list(own, op->sge, op->count, op->flags);
 	if (length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->touch.length > 0) {
 		err = post_touch(qp, &wr);
@@ -189,7 +189,7 @@ ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
 	}
 	if (__builtin_expect(err != 0, 0))
 		return verbs_post_undo(&qp->base.initiator, err);
-	qp->untold = told ? 0 : qp->untold + 1;
+	qp->unsignaled = signaled ? 0 : qp->unsignaled + 1;
 	return NDX_OK;
 }
 
@@ -218,9 +218,9 @@ ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *o
 		goto unlock;
 	own->req.kind = VERBS_INITIATOR;
 	own->req.needs_receive = op->opcode != IBV_WR_RDMA_WRITE;
-	own->req.hopeless = false;
-	own->req.told = true;
-	if (__builtin_expect(!qp->plain, 0)) {
+	own->req.bad_invalidate = false;
+	own->req.signaled = true;
+	if (__builtin_expect(qp->soft_roce, 0)) {
 		own->count = 1;
 		own->sge[0] = *op->sge;
 	}
@@ -231,7 +231,7 @@ ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *o
 	wr.sg_list = &one;
 	wr.num_sge = 1;
 	wr.send_flags = IBV_SEND_SIGNALED;
-	qp->untold = 0;
+	qp->unsignaled = 0;
 	err = ibv_post_send(qp->native, &wr, &bad);
 	st = NDX_OK;
 	if (__builtin_expect(err != 0, 0))
@@ -440,13 +440,14 @@ static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struc
 	return __builtin_expect(st != NDX_PENDING, 1) ? st : receive_any(qp, context, sge, count);
 }
 
-int verbs_post_control(struct verbs_qp *qp, enum verbs_control which, const struct verbs_note *note)
+int verbs_post_control(struct verbs_qp *qp, enum verbs_control which,
+                       const struct verbs_ctrl_write *write)
 {
-	struct ibv_sge list = {.addr = note->from, .length = note->length, .lkey = note->lkey};
+	struct ibv_sge list = {.addr = write->from, .length = write->length, .lkey = write->lkey};
 	struct ibv_send_wr wr = {
 		.wr_id = (uintptr_t)&qp->controls[which],
 		.sg_list = &list,
-		.num_sge = note->length > 0 ? 1 : 0,
+		.num_sge = write->length > 0 ? 1 : 0,
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
 	};
@@ -457,26 +458,26 @@ int verbs_post_control(struct verbs_qp *qp, enum verbs_control which, const stru
 		return 0;
 	if (qp->native == NULL || (qp->killed && which != VERBS_LAST))
 		return ENOTCONN;
-	if (note->length == 0 && which != VERBS_LAST)
+	if (write->length == 0 && which != VERBS_LAST)
 		return EDESTADDRREQ;
-	wr.wr.rdma.remote_addr = note->to;
-	wr.wr.rdma.rkey = note->rkey;
+	wr.wr.rdma.remote_addr = write->to;
+	wr.wr.rdma.rkey = write->rkey;
 	err = ibv_post_send(qp->native, &wr, &bad);
 	if (err != 0)
 		return err;
 	qp->controls_out |= 1u << which;
 	qp->controls_at[which] = qp->base.initiator.tail;
-	qp->untold = 0;
+	qp->unsignaled = 0;
 	return 0;
 }
 
 void verbs_post_sweep(struct verbs_qp *qp)
 {
-	static const struct verbs_note nothing;
+	static const struct verbs_ctrl_write nothing;
 
-	if (qp->untold > 0 && qp->killed)
+	if (qp->unsignaled > 0 && qp->killed)
 		(void)verbs_post_control(qp, VERBS_LAST, &nothing);
-	else if (qp->untold > 0)
+	else if (qp->unsignaled > 0)
 		(void)verbs_post_control(qp, VERBS_SWEEP, &qp->touch);
 }
 

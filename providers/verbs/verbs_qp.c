@@ -62,7 +62,7 @@ static int step(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_qp_
 
 	/* Of an attempt that the peer has ended rdma_cm knows nothing any more. For the first step
 	 * on Ethernet it has nothing to tell that we do not know. */
-	if (conn->told.on || (state == IBV_QPS_INIT && qp->adapter->ethernet))
+	if (conn->oob.on || (state == IBV_QPS_INIT && qp->adapter->ethernet))
 		verbs_peer_attr(conn, &attr, &mask);
 	else if (rdma_init_qp_attr(conn->id, &attr, &mask) != 0)
 		return errno == EINVAL ? ECONNABORTED : errno;
@@ -84,7 +84,7 @@ static int step(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_qp_
 	if (mask & IBV_QP_TIMEOUT)
 		attr.timeout = ACK_TIMEOUT;
 	if (mask & IBV_QP_RETRY_CNT)
-		attr.retry_cnt = qp->adapter->software ? RETRY_FOR_EVER : RETRIES;
+		attr.retry_cnt = qp->adapter->soft_roce ? RETRY_FOR_EVER : RETRIES;
 	if (mask & IBV_QP_RNR_RETRY)
 		attr.rnr_retry = RNR_FOR_EVER;
 	return ibv_modify_qp(qp->native, &attr, mask);
@@ -120,13 +120,13 @@ int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 
 	base_lock_acquire(&qp->base.lock);
 	qp->killed = false;
-	qp->late = false;
-	qp->parted = VERBS_PARTED_NOT;
-	qp->deserted = false;
+	qp->rnr_expired = false;
+	qp->peer_state = VERBS_PEER_CONNECTED;
+	qp->peer_closed = false;
 	qp->draining = false;
 	qp->broken = false;
-	qp->untold = 0;
-	qp->touch = (struct verbs_note){.length = 0};
+	qp->unsignaled = 0;
+	qp->touch = (struct verbs_ctrl_write){.length = 0};
 	qp->outbound_reads = conn->spi.outbound_read_limit;
 	err = qp->native == NULL ? ENODEV : step(qp, conn, IBV_QPS_INIT, &ours);
 	if (err == 0)
@@ -144,7 +144,7 @@ void verbs_qp_bring_down(struct verbs_qp *qp)
 	base_lock_acquire(&qp->base.lock);
 	qp->receiving = false;
 	qp->controls_out = 0;
-	qp->untold = 0;
+	qp->unsignaled = 0;
 	if (qp->native != NULL && modify(qp->native, IBV_QPS_RESET) != 0)
 		log_warn(errno, "a queue pair does not go back to RESET: %s", strerror(errno));
 	base_lock_release(&qp->base.lock);
@@ -239,7 +239,7 @@ static size_t receive_stride(const struct ndx_qp_attr *attr)
 static size_t initiator_stride(const struct verbs_adapter *adapter, const struct ndx_qp_attr *attr)
 {
 	const size_t list =
-		adapter->software ? attr->max_initiator_sge * sizeof(struct ndx_sge) : 0;
+		adapter->soft_roce ? attr->max_initiator_sge * sizeof(struct ndx_sge) : 0;
 
 	return (sizeof(struct verbs_initiator) + list + 15) / 16 * 16;
 }
@@ -280,7 +280,7 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 	if (qp == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
 	qp->adapter = adapter;
-	qp->plain = !adapter->software;
+	qp->soft_roce = adapter->soft_roce;
 	qp->initiator_cq = verbs_cq_of(attr->initiator_cq);
 	qp->receive_cq = verbs_cq_of(attr->receive_cq);
 	st = base_qp_init(&qp->base, &verbs_qp_ops, attr, adapter->max_transfer,

@@ -24,10 +24,10 @@
 
 enum verdict {
 	FINE,
-	LATE,
+	RNR_EXPIRED,
 	GONE,
 	UNHEARD,
-	DESERTED,
+	PEER_CLOSED,
 	BROKEN,
 	SILENT,
 };
@@ -36,7 +36,7 @@ static const struct {
 	int native;
 	const char *cause;
 } verdicts[] = {
-	[LATE] = {ETIMEDOUT, "the peer posted no receive in time"},
+	[RNR_EXPIRED] = {ETIMEDOUT, "the peer posted no receive in time"},
 	[GONE] = {ETIMEDOUT, "the peer does not answer"},
 	[BROKEN] = {ECONNABORTED, "a request of the peer failed here"},
 	[SILENT] = {ETIMEDOUT, "the peer is silent"},
@@ -55,7 +55,7 @@ static uint32_t watch_ms(const struct verbs_conn *conn)
 }
 
 /* Under base.lock: has a request waited too long for a receive of the peer's? */
-static bool is_late(struct verbs_conn *conn, uint32_t ms)
+static bool is_rnr_expired(struct verbs_conn *conn, uint32_t ms)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
 	const uint32_t limit = conn->qp->base.spi.attr.no_receive_timeout_ms;
@@ -111,7 +111,7 @@ uint64_t verbs_watch_count(const struct verbs_adapter *adapter, enum verbs_count
 	return strtoull(text, NULL, 10);
 }
 
-/* What the oldest request may take if its peer is there; NDX_INFINITE: is_late() knows. */
+/* What the oldest request may take if its peer is there; NDX_INFINITE: is_rnr_expired() knows. */
 static uint32_t longest_ms(const struct verbs_conn *conn)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
@@ -135,7 +135,7 @@ static bool is_gone(struct verbs_conn *conn, uint32_t ms)
 	const bool goodbye = (conn->qp->controls_out & (1u << VERBS_GOODBYE)) != 0;
 	uint64_t packets;
 
-	if (!conn->adapter->software)
+	if (!conn->adapter->soft_roce)
 		return false;
 	if ((base_queue_outstanding(q) == 0 && !goodbye) || conn->stuck_head != q->head) {
 		conn->stuck_head = q->head;
@@ -161,7 +161,7 @@ static bool is_broken(struct verbs_conn *conn, uint32_t ms)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	if (!conn->adapter->software || base_queue_outstanding(&qp->base.initiator) > 0 ||
+	if (!conn->adapter->soft_roce || base_queue_outstanding(&qp->base.initiator) > 0 ||
 	    base_queue_outstanding(&qp->base.receive) > 0 || qp->killed || qp->native == NULL)
 		conn->idle_ms = 0;
 	else
@@ -177,7 +177,7 @@ void verbs_watch_open(struct verbs_adapter *adapter)
 {
 	char path[160];
 
-	for (size_t i = 0; adapter->software && i < VERBS_COUNTERS; i++) {
+	for (size_t i = 0; adapter->soft_roce && i < VERBS_COUNTERS; i++) {
 		(void)snprintf(path, sizeof(path),
 		               "/sys/class/infiniband/%s/ports/%u/hw_counters/%s",
 		               adapter->options.device, adapter->options.port, counters[i]);
@@ -197,18 +197,18 @@ void verbs_watch_close(struct verbs_adapter *adapter)
 static enum verdict judge(struct verbs_conn *conn, uint32_t ms)
 {
 	struct verbs_qp *qp = conn->qp;
-	const bool late = is_late(conn, ms) && !conn->peer_said;
+	const bool rnr_expired = is_rnr_expired(conn, ms) && !conn->peer_said;
 	const bool gone = is_gone(conn, ms);
 	const bool silent = is_silent(conn, ms);
 
-	qp->late = (late || gone) && !conn->peer_said;
+	qp->rnr_expired = (rnr_expired || gone) && !conn->peer_said;
 	verbs_post_sweep(qp);
-	if (late)
-		return LATE;
+	if (rnr_expired)
+		return RNR_EXPIRED;
 	if (gone && conn->peer_said && base_queue_outstanding(&qp->base.initiator) == 0)
 		return UNHEARD;
-	if (gone && qp->parted == VERBS_PARTED_WELL && qp->draining)
-		return DESERTED;
+	if (gone && qp->peer_state == VERBS_PEER_SAID_GOODBYE && qp->draining)
+		return PEER_CLOSED;
 	if (gone)
 		return GONE;
 	if (is_broken(conn, ms))
@@ -252,10 +252,10 @@ void verbs_watch_on_timer(void *arg)
 	case UNHEARD:
 		verbs_end_unheard(conn);
 		break;
-	case DESERTED:
-		verbs_end_deserted(conn);
+	case PEER_CLOSED:
+		verbs_end_peer_closed(conn);
 		break;
-	case LATE:
+	case RNR_EXPIRED:
 	case GONE:
 	case BROKEN:
 	case SILENT:

@@ -115,7 +115,7 @@ static void setup_end(struct watched *w)
 	watched_open(w);
 	said = NDX_WORD_LOST;
 	w->rig.host.say = on_say;
-	w->rig.conn.told.on = true; /* so that nothing asks rdma_cm */
+	w->rig.conn.oob.on = true; /* so that nothing asks rdma_cm */
 	w->rig.conn.peer.is_ndx = true;
 	w->rig.conn.state = VERBS_CONN_UP;
 	w->rig.device.silent_failures = true;

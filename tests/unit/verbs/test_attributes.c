@@ -28,8 +28,8 @@ static void every_rnr_timer_reaches_the_device(void **state)
 	assert_int_equal(bring_up(&rig)->min_rnr_timer, 14); /* 1.28 ms */
 	/* known to rdma_cm, and told by hand */
 	for (int by_hand = 0; by_hand < 2; by_hand++) {
-		rig.conn.told.on = by_hand;
-		rig.conn.told.mtu = 1024;
+		rig.conn.oob.on = by_hand;
+		rig.conn.oob.mtu = 1024;
 		for (uint32_t code = 0; code <= 31; code++) {
 			rig.qp->attr.rnr_timer = code;
 			assert_int_equal(bring_up(&rig)->min_rnr_timer, code);
@@ -47,9 +47,9 @@ static void every_path_mtu_reaches_the_device(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
-	rig.conn.told.on = true;
+	rig.conn.oob.on = true;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-		rig.conn.told.mtu = 256u << i;
+		rig.conn.oob.mtu = 256u << i;
 		assert_int_equal(bring_up(&rig)->path_mtu, codes[i]);
 	}
 	rig_close(&rig);
@@ -71,9 +71,9 @@ static void the_smaller_path_mtu_reaches_the_device(void **state)
 	rig.device.port.active_mtu = IBV_MTU_4096;
 	rig_connect(&rig, DEPTH, NULL);
 	rig.conn.spi.qp = rig.qp;
-	rig.conn.told.on = true;
+	rig.conn.oob.on = true;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		rig.conn.told.mtu = cases[i].own;
+		rig.conn.oob.mtu = cases[i].own;
 		peer.mtu = cases[i].peers;
 		verbs_qp_bring_down(rig_qp(&rig));
 		assert_int_equal(verbs_qp_connect_peer(&rig.conn.spi, &peer), NDX_OK);
@@ -116,7 +116,7 @@ static void software_has_no_vendor(void **state)
 	verbs_describe(&adapter, &info);
 	assert_int_equal(info.vendor_id, 0x2c9);
 	assert_int_equal(info.device_id, 4119);
-	adapter.software = true;
+	adapter.soft_roce = true;
 	verbs_describe(&adapter, &info);
 	assert_int_equal(info.vendor_id, 0);
 	assert_int_equal(info.device_id, 0);

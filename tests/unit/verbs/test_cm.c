@@ -18,7 +18,7 @@ static void data_come_back_with_their_length(void **state)
 	uint8_t data[VERBS_ACCEPT_ROOM];
 	uint8_t wire[VERBS_ACCEPT_ROOM];
 	struct ndx_spi_params params;
-	struct verbs_hello hello;
+	struct verbs_cm_peer peer;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(data); i++)
@@ -28,9 +28,9 @@ static void data_come_back_with_their_length(void **state)
 			verbs_cm_encode(wire, rooms[r], data, len, 0x01020304);
 			assert_memory_equal(wire, data, len); /* where others look for it */
 			memset(&params, 0, sizeof(params));
-			verbs_cm_decode(wire, rooms[r], &params, &hello);
-			assert_true(hello.is_ndx);
-			assert_int_equal(hello.mailbox_key, 0x01020304);
+			verbs_cm_decode(wire, rooms[r], &params, &peer);
+			assert_true(peer.is_ndx);
+			assert_int_equal(peer.mailbox_key, 0x01020304);
 			assert_int_equal(params.private_data_len, len);
 			assert_memory_equal(params.private_data, data, len);
 		}
@@ -52,18 +52,18 @@ static void other_peers_have_no_mailbox(void **state)
 {
 	uint8_t wire[VERBS_CONNECT_ROOM];
 	struct ndx_spi_params params;
-	struct verbs_hello hello;
+	struct verbs_cm_peer peer;
 
 	(void)state;
 	memset(wire, 'N', sizeof(wire));
 	for (size_t len = 0; len <= sizeof(wire); len++) {
 		memset(&params, 0, sizeof(params));
-		verbs_cm_decode(wire, len, &params, &hello);
-		assert_false(hello.is_ndx);
-		assert_int_equal(hello.mailbox_key, 0);
+		verbs_cm_decode(wire, len, &params, &peer);
+		assert_false(peer.is_ndx);
+		assert_int_equal(peer.mailbox_key, 0);
 		assert_int_equal(params.private_data_len, len);
 	}
-	verbs_cm_decode(NULL, 0, &params, &hello);
+	verbs_cm_decode(NULL, 0, &params, &peer);
 	assert_int_equal(params.private_data_len, 0);
 }
 
@@ -76,14 +76,14 @@ static void a_trailer_that_lies_is_none(void **state)
 	} lies[] = {{8, 'n'}, {7, 'Y'}, {6, 1}, {5, VERBS_CALLER_DATA + 1}, {5, 255}};
 	uint8_t wire[VERBS_CONNECT_ROOM];
 	struct ndx_spi_params params;
-	struct verbs_hello hello;
+	struct verbs_cm_peer peer;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		verbs_cm_encode(wire, sizeof(wire), "x", 1, 7);
 		wire[sizeof(wire) - lies[i].from_end] = lies[i].value;
-		verbs_cm_decode(wire, sizeof(wire), &params, &hello);
-		assert_false(hello.is_ndx);
+		verbs_cm_decode(wire, sizeof(wire), &params, &peer);
+		assert_false(peer.is_ndx);
 		assert_int_equal(params.private_data_len, sizeof(wire));
 	}
 }

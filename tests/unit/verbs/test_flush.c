@@ -268,14 +268,14 @@ static void a_failed_queue_pair_is_found_without_events(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
-	rig.adapter.software = true;
+	rig.adapter.soft_roce = true;
 	rig.conn.watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = &rig.conn};
 	base_loop_call(rig.adapter.spi.loop, watch_for_a_while, &rig.conn);
 	assert_int_equal(rig.reports, 0);
 	rig_native(&rig)->state = IBV_QPS_ERR;
 	base_loop_call(rig.adapter.spi.loop, watch_for_a_while, &rig.conn);
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
-	rig.adapter.software = false;
+	rig.adapter.soft_roce = false;
 	rig_close(&rig);
 }
 

@@ -37,7 +37,7 @@ static void end_open(struct end *end, bool software)
 	struct verbs_conn *conn = &end->rig.conn;
 
 	rig_open(&end->rig);
-	end->rig.adapter.software = software;
+	end->rig.adapter.soft_roce = software;
 	rig_connect(&end->rig, DEPTH, NULL);
 	rig_qp(&end->rig)->path =
 		(struct verbs_numbers){77, 5, 5}; /* so its own word is also the peer's */
@@ -70,14 +70,14 @@ static void run(struct end *end, base_loop_fn *what)
 static void end_close(struct end *end)
 {
 	run(end, stop_timers);
-	end->rig.adapter.software = false;
+	end->rig.adapter.soft_roce = false;
 	rig_close(&end->rig);
 	(void)fclose(end->counter);
 }
 
 static void put_word(struct end *end, enum verbs_word which)
 {
-	(void)verbs_mailbox_note(&end->rig.conn, which);
+	(void)verbs_mailbox_write(&end->rig.conn, which);
 	end->rig.conn.mailbox[which] = end->rig.conn.mailbox[VERBS_WORD_OWN];
 }
 

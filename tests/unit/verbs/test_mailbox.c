@@ -37,15 +37,15 @@ static void open_end(struct rig *rig, struct end *end, uint32_t number,
 	assert_int_equal(verbs_mailbox_open(&end->conn), NDX_OK);
 }
 
-/* What the device does with a note: both ends are in this process. */
+/* What the device does with a control write: both ends are in this process. */
 static void deliver(const struct end *from, const struct end *to, enum verbs_word which)
 {
-	const struct verbs_note note = verbs_mailbox_note(&from->conn, which);
+	const struct verbs_ctrl_write write = verbs_mailbox_write(&from->conn, which);
 	const char *source = from->conn.mailbox_mr->addr;
 	char *target = to->conn.mailbox_mr->addr;
 
-	assert_true(note.to + sizeof(uint64_t) <= to->conn.mailbox_mr->length);
-	memcpy(target + note.to, source + note.from, sizeof(uint64_t));
+	assert_true(write.to + sizeof(uint64_t) <= to->conn.mailbox_mr->length);
+	memcpy(target + write.to, source + write.from, sizeof(uint64_t));
 }
 
 static void many_share_a_region_and_no_word(void **state)
@@ -97,7 +97,7 @@ static void a_word_arrives_where_it_is_read(void **state)
 static void a_touch_changes_no_word(void **state)
 {
 	uint64_t before[VERBS_WORDS];
-	struct verbs_note note;
+	struct verbs_ctrl_write write;
 	struct rig rig;
 	struct end a;
 	struct end b;
@@ -110,13 +110,13 @@ static void a_touch_changes_no_word(void **state)
 	a.conn.peer.mailbox_key = b.conn.mailbox_mr->rkey;
 	for (int said = 0; said <= 1; said++) {
 		memcpy(before, b.conn.mailbox, sizeof(before));
-		note = verbs_mailbox_touch(&a.conn);
-		assert_int_equal(note.length, 1);
-		assert_int_equal(note.rkey, b.conn.mailbox_mr->rkey);
-		memcpy((char *)b.conn.mailbox_mr->addr + note.to,
-		       (char *)a.conn.mailbox_mr->addr + note.from, note.length);
+		write = verbs_mailbox_touch(&a.conn);
+		assert_int_equal(write.length, 1);
+		assert_int_equal(write.rkey, b.conn.mailbox_mr->rkey);
+		memcpy((char *)b.conn.mailbox_mr->addr + write.to,
+		       (char *)a.conn.mailbox_mr->addr + write.from, write.length);
 		assert_memory_equal(before, b.conn.mailbox, sizeof(before));
-		assert_true(note.to / sizeof(uint64_t) / VERBS_WORDS == 77 % 64);
+		assert_true(write.to / sizeof(uint64_t) / VERBS_WORDS == 77 % 64);
 		for (enum verbs_word w = VERBS_WORD_GOODBYE; w < VERBS_WORD_OWN; w++)
 			deliver(&a, &b, w);
 	}
@@ -168,7 +168,7 @@ static void only_the_right_word_is_a_goodbye(void **state)
 		open_end(&rig, &peer, rig_native(&rig)->qp_num + 1, &here);
 		peer.qp.path.peer_number = rig_native(&rig)->qp_num;
 		peer.qp.path.own_psn += (uint32_t)forged;
-		(void)verbs_mailbox_note(&peer.conn, VERBS_WORD_GOODBYE); /* what it would write */
+		(void)verbs_mailbox_write(&peer.conn, VERBS_WORD_GOODBYE); /* what it would write */
 		memcpy(&rig.conn.mailbox[VERBS_WORD_GOODBYE], &peer.conn.mailbox[VERBS_WORD_OWN],
 		       sizeof(uint64_t));
 		rig.device.count[FAKE_POST_SEND] = 0;

@@ -14,13 +14,13 @@
 static void open_software(struct rig *rig)
 {
 	rig_open(rig);
-	rig->adapter.software = true;
+	rig->adapter.soft_roce = true;
 	rig_connect(rig, DEPTH, NULL);
 }
 
 static void close_software(struct rig *rig)
 {
-	rig->adapter.software = false;
+	rig->adapter.soft_roce = false;
 	rig_close(rig);
 }
 
