@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapters over libibverbs: opening, closing, what they can do; the table of operations. */
+/* Adapters over libibverbs: opening, closing, what they can do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -7,63 +7,13 @@
 #include <string.h>
 
 #include "base_log.h"
-#include "base_sockaddr.h"
-#include "builtin.h"
 #include "verbs_mailbox.h"
-#include "verbs_srq.h"
 
 #define MAX_REGISTRATION (UINT64_C(1) << 40)
 #define QUEUES_PER_CQ 8u /* of the largest size */
 #define LARGE_REQUEST 65536u
 #define SOFTWARE_VENDOR 0xffffffu /* that of rdma_rxe */
 #define MAX_READS 128u            /* rdma_cm carries eight bits */
-
-static const struct {
-	int err;
-	enum ndx_status status;
-} statuses[] = {
-	{EADDRINUSE, NDX_E_SHARING_VIOLATION},
-	{EADDRNOTAVAIL, NDX_E_INVALID_ADDRESS},
-	{ENODEV, NDX_E_INVALID_ADDRESS},
-	{EACCES, NDX_E_INVALID_ADDRESS}, /* a port below 1024 */
-	{ECONNREFUSED, NDX_E_CONNECTION_REFUSED},
-	{ETIMEDOUT, NDX_E_IO_TIMEOUT},
-	{ENETUNREACH, NDX_E_NETWORK_UNREACHABLE},
-	{ENETDOWN, NDX_E_NETWORK_UNREACHABLE},
-	{EHOSTUNREACH, NDX_E_HOST_UNREACHABLE},
-	{EHOSTDOWN, NDX_E_HOST_UNREACHABLE},
-	{ENOMEM, NDX_E_INSUFFICIENT_RESOURCES},
-	{EMFILE, NDX_E_INSUFFICIENT_RESOURCES},
-	{ENFILE, NDX_E_INSUFFICIENT_RESOURCES},
-	{ENOBUFS, NDX_E_INSUFFICIENT_RESOURCES},
-	{ENOSPC, NDX_E_INSUFFICIENT_RESOURCES},
-	{EFAULT, NDX_E_ACCESS_VIOLATION},
-	{EIO, NDX_E_DEVICE_REMOVED},
-};
-
-enum ndx_status verbs_status_of(int err)
-{
-	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-		if (statuses[i].err == err)
-			return statuses[i].status;
-	}
-	return NDX_E_UNSUCCESSFUL;
-}
-
-enum ndx_status verbs_is_there(const struct verbs_adapter *adapter, const char *call)
-{
-	if (!__atomic_load_n(&adapter->removed, __ATOMIC_RELAXED))
-		return NDX_OK;
-	return fail(NDX_E_DEVICE_REMOVED, 0, "%s: verbs:%s has failed or was removed", call,
-	            adapter->options.device);
-}
-
-enum ndx_status verbs_refusal(const struct verbs_adapter *adapter, int err)
-{
-	if (err == EIO || __atomic_load_n(&adapter->removed, __ATOMIC_RELAXED))
-		return NDX_E_DEVICE_REMOVED;
-	return NDX_E_INSUFFICIENT_RESOURCES;
-}
 
 /* ---- opening and closing ---- */
 
@@ -183,7 +133,7 @@ static void close_all(struct verbs_adapter *adapter)
 		(void)ibv_close_device(adapter->context);
 	if (adapter->removed)
 		let_rdma_cm_forget();
-	verbs_watch_close(adapter);
+	verbs_counters_close(adapter);
 	free(adapter->addresses);
 }
 
@@ -231,8 +181,8 @@ static void close_on_loop(void *arg)
 	close_all(arg);
 }
 
-static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
-                                    const struct ndx_spi_open *how, struct ndx_spi_adapter **out)
+enum ndx_status verbs_adapter_open(const struct ndx_spi_adapter *head,
+                                   const struct ndx_spi_open *how, struct ndx_spi_adapter **out)
 {
 	struct verbs_adapter *adapter = calloc(1, sizeof(*adapter));
 	enum ndx_status st;
@@ -263,7 +213,7 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	if (st == NDX_OK)
 		st = open_channels(adapter);
 	if (st == NDX_OK) {
-		verbs_watch_open(adapter);
+		verbs_counters_open(adapter);
 		st = watch_all(adapter);
 	}
 	if (st != NDX_OK) {
@@ -280,7 +230,7 @@ static void free_adapter(void *arg)
 	free(arg);
 }
 
-static void adapter_close(struct ndx_spi_adapter *spi)
+void verbs_adapter_close(struct ndx_spi_adapter *spi)
 {
 	struct verbs_adapter *adapter = verbs_adapter_of(spi);
 
@@ -298,7 +248,7 @@ static uint32_t read_limit(int most)
 	return most > 0 && (uint32_t)most < MAX_READS ? (uint32_t)most : MAX_READS;
 }
 
-static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
+void verbs_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
 {
 	const struct verbs_adapter *adapter = verbs_adapter_of(spi);
 
@@ -336,8 +286,8 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->max_callee_data = VERBS_CALLEE_DATA;
 }
 
-static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
-                                size_t room)
+size_t verbs_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
+                               size_t room)
 {
 	const struct verbs_adapter *adapter = verbs_adapter_of(spi);
 
@@ -345,75 +295,3 @@ static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_sto
 		list[i] = adapter->addresses[i];
 	return adapter->address_count;
 }
-
-bool verbs_is_own(const struct verbs_adapter *adapter, const struct sockaddr_storage *address)
-{
-	for (size_t i = 0; i < adapter->address_count; i++) {
-		if (base_sockaddr_same_host(&adapter->addresses[i], address))
-			return true;
-	}
-	return false;
-}
-
-/* ---- the table ---- */
-
-static const struct ndx_provider_ops ops = {
-	.list = verbs_list,
-	.adapter_open = adapter_open,
-	.adapter_close = adapter_close,
-	.adapter_query = adapter_query,
-	.adapter_addresses = adapter_addresses,
-	.cq_create = verbs_cq_create,
-	.cq_destroy = verbs_cq_destroy,
-	.cq_notify = verbs_cq_notify,
-	.cq_cancel = base_cq_cancel,
-	.cq_get_fd = base_cq_get_fd,
-	.cq_resize = base_cq_resize,
-	.mr_create = verbs_mr_create,
-	.mr_destroy = verbs_mr_destroy,
-	.mr_register = verbs_mr_register,
-	.mr_deregister = verbs_mr_deregister,
-	.mw_create = verbs_mw_create,
-	.mw_destroy = verbs_mw_destroy,
-	.srq_create = verbs_srq_create,
-	.srq_destroy = verbs_srq_destroy,
-	.srq_modify = verbs_srq_modify,
-	.srq_notify = verbs_srq_notify,
-	.srq_cancel = verbs_srq_cancel,
-	.qp_create = verbs_qp_create,
-	.qp_destroy = verbs_qp_destroy,
-	.qp_cancel = verbs_qp_cancel,
-	.conn_create = verbs_conn_create,
-	.conn_destroy = verbs_conn_destroy,
-	.conn_bind = verbs_conn_bind,
-	.conn_connect = verbs_conn_connect,
-	.conn_complete = verbs_conn_complete,
-	.conn_take = verbs_conn_take,
-	.conn_accept = verbs_conn_accept,
-	.conn_reject = verbs_conn_reject,
-	.conn_abandon = verbs_conn_abandon,
-	.conn_drain = verbs_conn_drain,
-	.conn_cancel_initiator = verbs_conn_cancel_initiator,
-	.conn_send_disc = verbs_conn_send_disc,
-	.conn_finish = verbs_conn_finish,
-	.conn_abort = verbs_conn_abort,
-	.conn_detach = verbs_conn_detach,
-	.qp_describe = verbs_qp_describe,
-	.qp_connect_peer = verbs_qp_connect_peer,
-	.conn_heard = verbs_conn_heard,
-	.listener_create = verbs_listener_create,
-	.listener_destroy = verbs_listener_destroy,
-	.listener_bind = verbs_listener_bind,
-	.listener_listen = verbs_listener_listen,
-	.request_refuse = verbs_request_refuse,
-	.qp_get_stats = verbs_qp_get_stats,
-	.cq_get_stats = base_cq_get_stats,
-};
-
-const struct ndx_provider ndx_provider_verbs = {
-	.abi = NDX_SPI_ABI,
-	.name = "verbs",
-	.ops = &ops,
-	.keys = verbs_keys,
-	.devices = "name of an RDMA device, or none for the first that is active",
-};

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base_byteorder.h"
-#include "verbs.h"
+#include "verbs_conn.h"
 
 #define VERSION 3
 
@@ -51,4 +51,15 @@ void verbs_cm_decode(const void *from, size_t len, struct ndx_spi_params *params
 	params->private_data_len = len;
 	if (bytes != NULL && len > 0)
 		memcpy(params->private_data, bytes, len);
+}
+
+void verbs_cm_params(const struct verbs_event *event, struct ndx_spi_params *params,
+                     struct verbs_cm_peer *peer)
+{
+	memset(params, 0, sizeof(*params));
+	/* They come crossed: what we may serve is what the peer wants. */
+	params->inbound_read_limit = event->initiator_depth;
+	params->outbound_read_limit = event->responder_resources;
+	verbs_cm_decode(event->data, event->data_len, params, peer);
+	peer->has_srq = event->srq;
 }

@@ -16,74 +16,6 @@
 #define RETRIES 6
 #define RNR_FOR_EVER 7
 
-/* ---- addresses ---- */
-
-enum ndx_status verbs_own_address(const struct verbs_adapter *adapter,
-                                  const struct sockaddr *wanted, socklen_t len,
-                                  struct sockaddr_storage *out)
-{
-	char text[BASE_SOCKADDR_TEXT];
-	uint16_t port;
-
-	base_sockaddr_copy(out, wanted, len);
-	if (adapter->address_count == 0)
-		return fail(NDX_E_INVALID_ADDRESS, 0,
-		            "verbs:%s port %u has no IP address: only connections that are "
-		            "described by numbers; ip address add ... dev INTERFACE",
-		            adapter->options.device, adapter->options.port);
-	port = base_sockaddr_port(out);
-	for (size_t i = 0; i < adapter->address_count; i++) {
-		if (adapter->addresses[i].ss_family != out->ss_family)
-			continue;
-		if (!base_sockaddr_is_any(out) &&
-		    !base_sockaddr_same_host(&adapter->addresses[i], out))
-			continue;
-		*out = adapter->addresses[i];
-		base_sockaddr_set_port(out, port);
-		return NDX_OK;
-	}
-	return fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of verbs:%s port %u",
-	            base_sockaddr_text(out, text), adapter->options.device, adapter->options.port);
-}
-
-void verbs_local_of(struct rdma_cm_id *id, struct sockaddr_storage *out)
-{
-	const struct sockaddr *local = rdma_get_local_addr(id);
-
-	memset(out, 0, sizeof(*out));
-	if (base_sockaddr_valid(local, sizeof(struct sockaddr_in6)))
-		base_sockaddr_copy(out, local, sizeof(struct sockaddr_in6));
-}
-
-enum ndx_status verbs_bind(struct verbs_adapter *adapter, void *owner,
-                           const struct sockaddr_storage *address, struct rdma_cm_id **out)
-{
-	struct sockaddr_storage copy = *address;
-	char text[BASE_SOCKADDR_TEXT];
-	struct rdma_cm_id *id;
-	enum ndx_status st;
-	int only = 1;
-
-	if (rdma_create_id(adapter->cm, &id, owner, RDMA_PS_TCP) != 0)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "rdma_create_id: %s",
-		            strerror(errno));
-	if (address->ss_family == AF_INET6)
-		(void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only,
-		                      sizeof(only));
-	if (rdma_bind_addr(id, (struct sockaddr *)&copy) != 0) {
-		const int err = errno;
-
-		st = verbs_status_of(err);
-		if (base_sockaddr_port(address) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
-			st = NDX_E_TOO_MANY_ADDRESSES;
-		(void)rdma_destroy_id(id);
-		return fail(st, err, "rdma_bind_addr to %s: %s", base_sockaddr_text(address, text),
-		            strerror(err));
-	}
-	*out = id;
-	return NDX_OK;
-}
-
 /* ---- life ---- */
 
 enum ndx_status verbs_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
@@ -179,13 +111,13 @@ enum ndx_status verbs_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr 
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
 	struct sockaddr_storage local;
-	enum ndx_status st = verbs_own_address(conn->adapter, address, len, &local);
+	enum ndx_status st = verbs_address_own(conn->adapter, address, len, &local);
 
 	if (st == NDX_OK)
-		st = verbs_bind(conn->adapter, &conn->owner, &local, &conn->id);
+		st = verbs_address_bind(conn->adapter, &conn->owner, &local, &conn->id);
 	if (st != NDX_OK)
 		return st;
-	verbs_local_of(conn->id, &conn->bound);
+	verbs_address_of_id(conn->id, &conn->bound);
 	spi->local = conn->bound;
 	return NDX_OK;
 }
@@ -207,13 +139,13 @@ static enum ndx_status make_id(struct verbs_conn *conn, const struct sockaddr_st
 	if (conn->id != NULL)
 		return NDX_OK;
 	if (local.ss_family == AF_UNSPEC)
-		st = verbs_own_address(conn->adapter, (const struct sockaddr *)&any,
+		st = verbs_address_own(conn->adapter, (const struct sockaddr *)&any,
 		                       base_sockaddr_len(&any), &local);
 	if (st != NDX_OK)
 		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
 		            "connect to %s: the adapter has no address of that family",
 		            base_sockaddr_text(to, text));
-	return verbs_bind(conn->adapter, &conn->owner, &local, &conn->id);
+	return verbs_address_bind(conn->adapter, &conn->owner, &local, &conn->id);
 }
 
 enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
@@ -245,7 +177,7 @@ enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockad
 	verbs_cm_encode(conn->asked.data, sizeof(conn->asked.data), params->private_data,
 	                params->private_data_len, conn->mailbox_mr->rkey);
 	spi->peer = to;
-	verbs_local_of(conn->id, &spi->local);
+	verbs_address_of_id(conn->id, &spi->local);
 	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) == 0) {
 		conn->state = VERBS_CONN_RESOLVING;
 		return NDX_OK;
@@ -422,7 +354,7 @@ static void on_route(struct verbs_conn *conn)
 
 	param.responder_resources = asked->inbound_read_limit;
 	param.initiator_depth = asked->outbound_read_limit;
-	verbs_local_of(conn->id, &conn->spi.local);
+	verbs_address_of_id(conn->id, &conn->spi.local);
 	if (rdma_connect(conn->id, &param) != 0)
 		tell_connected(conn, verbs_status_of(errno), errno, NULL);
 	else
@@ -433,7 +365,7 @@ static void on_answer(struct verbs_conn *conn, const struct verbs_event *event)
 {
 	struct ndx_spi_params params;
 
-	verbs_event_params(event, &params, &conn->peer);
+	verbs_cm_params(event, &params, &conn->peer);
 	conn->state = VERBS_CONN_ANSWERED;
 	tell_connected(conn, NDX_OK, 0, &params);
 }
@@ -444,7 +376,7 @@ static void on_rejected(struct verbs_conn *conn, const struct verbs_event *event
 	struct ndx_spi_params params;
 	struct verbs_cm_peer peer;
 
-	verbs_event_params(event, &params, &peer);
+	verbs_cm_params(event, &params, &peer);
 	if (peer.is_ofi)
 		verbs_host(conn->adapter)
 			->report(&conn->spi, 0, event->status,

@@ -35,7 +35,7 @@ static void read_hardware(struct verbs_cq *cq)
 	do {
 		n = ibv_poll_cq(cq->native, VERBS_BATCH, wc);
 		for (int i = 0; i < n; i++)
-			verbs_done(&wc[i]);
+			verbs_complete(&wc[i]);
 	} while (n == VERBS_BATCH);
 }
 
@@ -59,7 +59,7 @@ static void hold(struct held *held, const struct ibv_wc *wc, int n)
 		struct ibv_wc *to = &held->wc[held->count];
 
 		if (!is_receive(&wc[i])) {
-			verbs_done(&wc[i]);
+			verbs_complete(&wc[i]);
 			continue;
 		}
 		if (to != &wc[i])
@@ -126,8 +126,8 @@ static void settle(struct verbs_cq *cq, struct held *held, struct verbs_qp *qp)
 static void hand_on(struct verbs_cq *cq, struct held *held)
 {
 	for (unsigned i = 0; i < held->count; i++) {
-		settle(cq, held, verbs_done_whose(&held->wc[i]));
-		verbs_done(&held->wc[i]);
+		settle(cq, held, verbs_complete_qp_of(&held->wc[i]));
+		verbs_complete(&held->wc[i]);
 	}
 }
 
@@ -170,7 +170,7 @@ void verbs_cq_try_poll(struct verbs_cq *cq)
 
 /* What became of a completion on the short way. */
 enum way {
-	LONG_WAY, /* nothing: verbs_done() has to */
+	LONG_WAY, /* nothing: verbs_complete() has to */
 	RESULT,   /* a result */
 	NOTHING,  /* no result */
 };
@@ -201,7 +201,7 @@ static inline __attribute__((always_inline)) enum way short_way(const struct ibv
 		if (req->kind == VERBS_RECEIVE) {
 			if (!is_settled(qp))
 				goto unlock;
-			verbs_done_received(req, wc);
+			verbs_complete_received(req, wc);
 		}
 		way = base_queue_hand_out(q, &req->base, result) ? RESULT : NOTHING;
 	}
@@ -237,7 +237,7 @@ static __attribute__((noinline)) void read_rest(struct verbs_cq *cq, const struc
 		return;
 	}
 	for (int i = 0; i < n; i++)
-		verbs_done(&wc[i]);
+		verbs_complete(&wc[i]);
 }
 
 /*

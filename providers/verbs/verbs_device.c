@@ -10,7 +10,7 @@
 
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "verbs.h"
+#include "verbs_conn.h"
 
 #define MAX_NUMBER 255 /* of a port, or of an entry of the GID table */
 
@@ -186,22 +186,6 @@ static bool is_same_port(const struct rdma_cm_id *id, const char *device, unsign
 bool verbs_serves(const struct verbs_adapter *adapter, const struct rdma_cm_id *id)
 {
 	return is_same_port(id, adapter->options.device, adapter->options.port);
-}
-
-void verbs_address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-	struct sockaddr_in v4 = {.sin_family = AF_INET};
-
-	memset(out, 0, sizeof(*out));
-	if (memcmp(gid->raw, mapped, sizeof(mapped)) == 0) {
-		memcpy(&v4.sin_addr, gid->raw + sizeof(mapped), sizeof(v4.sin_addr));
-		memcpy(out, &v4, sizeof(v4));
-	} else {
-		memcpy(&v6.sin6_addr, gid->raw, sizeof(v6.sin6_addr));
-		memcpy(out, &v6, sizeof(v6));
-	}
 }
 
 static bool is_link_local(const struct sockaddr_storage *address)

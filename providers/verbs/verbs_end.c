@@ -13,11 +13,11 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
 
 #include "base_linux.h"
 #include "base_log.h"
 #include "verbs_mailbox.h"
+#include "verbs_wr.h"
 
 #define PROBE_MS 1000 /* a dead peer fails requests in half of that */
 #define ASKED_STEP 100u
@@ -58,7 +58,8 @@ static int write_word(struct verbs_conn *conn, enum verbs_control which, enum ve
 	base_lock_acquire(&qp->base.lock);
 	/* A goodbye says that all before it has ended. */
 	if (which != VERBS_GOODBYE || base_queue_outstanding(&qp->base.initiator) == 0)
-		err = verbs_post_control(qp, which, which == VERBS_KEEPALIVE ? &qp->touch : &write);
+		err = verbs_wr_post_control(qp, which,
+		                            which == VERBS_KEEPALIVE ? &qp->touch : &write);
 	base_lock_release(&qp->base.lock);
 	return err;
 }
@@ -152,7 +153,7 @@ static void end_now(struct verbs_conn *conn)
 	attend(qp);
 	base_lock_acquire(&qp->base.lock);
 	qp->quieting = true;
-	verbs_done_check(qp);
+	verbs_complete_check(qp);
 	base_lock_release(&qp->base.lock);
 }
 
@@ -215,7 +216,7 @@ static void ask(struct verbs_conn *conn, enum verbs_control how, enum verbs_wait
 
 	attend(conn->qp);
 	conn->asked_ms = 0;
-	conn->not_ready = verbs_watch_count(conn->adapter, VERBS_NOT_READY);
+	conn->not_ready = verbs_counters_read(conn->adapter, VERBS_NOT_READY);
 	if (err == 0)
 		wait_for(conn, what, ASKED_STEP);
 	else
@@ -300,7 +301,7 @@ static bool is_turned_away(struct verbs_conn *conn)
 {
 	const uint64_t before = conn->not_ready;
 
-	conn->not_ready = verbs_watch_count(conn->adapter, VERBS_NOT_READY);
+	conn->not_ready = verbs_counters_read(conn->adapter, VERBS_NOT_READY);
 	return conn->not_ready != before;
 }
 
@@ -415,11 +416,11 @@ void verbs_conn_drain(struct ndx_spi_conn *spi)
 	if (qp->base.state == BASE_QP_UP)
 		qp->base.state = BASE_QP_CLOSING;
 	qp->draining = true;
-	verbs_post_sweep(qp);
+	verbs_wr_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	attend(qp);
 	base_lock_acquire(&qp->base.lock);
-	verbs_done_check(qp);
+	verbs_complete_check(qp);
 	base_lock_release(&qp->base.lock);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What rdma_cm and the device tell, handed to whom it concerns. */
+/* Events of rdma_cm and of the device, handed to the connections, listeners and queues. */
 #include <errno.h>
 #include <string.h>
 
 #include "base_log.h"
-#include "verbs.h"
+#include "verbs_conn.h"
 
 #define AT_ONCE 64   /* events, before others get their turn */
 #define PORT_MS 2000 /* as long as a drain may take */
@@ -27,17 +27,6 @@ static void copy(struct verbs_event *to, const struct rdma_cm_event *from)
 		to->data_len = sizeof(to->data);
 	if (to->data_len > 0)
 		memcpy(to->data, param->private_data, to->data_len);
-}
-
-void verbs_event_params(const struct verbs_event *event, struct ndx_spi_params *params,
-                        struct verbs_cm_peer *peer)
-{
-	memset(params, 0, sizeof(*params));
-	/* They come crossed: what we may serve is what the peer wants. */
-	params->inbound_read_limit = event->initiator_depth;
-	params->outbound_read_limit = event->responder_resources;
-	verbs_cm_decode(event->data, event->data_len, params, peer);
-	peer->has_srq = event->srq;
 }
 
 static void dispatch(const struct verbs_event *event)

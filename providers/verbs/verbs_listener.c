@@ -6,7 +6,7 @@
 
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "verbs.h"
+#include "verbs_conn.h"
 
 #define BACKLOG 1024 /* the core counts requests itself */
 
@@ -54,11 +54,11 @@ void verbs_listener_on_event(struct verbs_listener *listener, const struct verbs
 	request->adapter = adapter;
 	request->id = event->id;
 	request->spi.listener = &listener->spi;
-	verbs_local_of(event->id, &request->spi.local);
+	verbs_address_of_id(event->id, &request->spi.local);
 	peer = rdma_get_peer_addr(event->id);
 	if (base_sockaddr_valid(peer, sizeof(struct sockaddr_in6)))
 		base_sockaddr_copy(&request->spi.peer, peer, sizeof(struct sockaddr_in6));
-	verbs_event_params(event, &request->spi.params, &request->peer);
+	verbs_cm_params(event, &request->spi.params, &request->peer);
 	if (request->peer.is_ofi) {
 		log_warn(0, "%s: refused, which is ofi:verbs: verbs does not talk to that",
 		         base_sockaddr_text(&request->spi.peer, text));
@@ -138,7 +138,7 @@ enum ndx_status verbs_listener_bind(struct ndx_spi_listener *spi, const struct s
 	struct verbs_listener *listener = listener_of(spi);
 	struct sockaddr_storage local;
 	struct sockaddr_storage wanted;
-	enum ndx_status st = verbs_own_address(listener->adapter, address, len, &local);
+	enum ndx_status st = verbs_address_own(listener->adapter, address, len, &local);
 
 	if (st != NDX_OK)
 		return st;
@@ -146,7 +146,7 @@ enum ndx_status verbs_listener_bind(struct ndx_spi_listener *spi, const struct s
 	/* The unspecified address means those of the adapter. */
 	if (base_sockaddr_is_any(&wanted) && count_family(listener->adapter, wanted.ss_family) > 1)
 		local = wanted;
-	return verbs_bind(listener->adapter, &listener->owner, &local, &listener->id);
+	return verbs_address_bind(listener->adapter, &listener->owner, &local, &listener->id);
 }
 
 enum ndx_status verbs_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog)
@@ -158,11 +158,11 @@ enum ndx_status verbs_listener_listen(struct ndx_spi_listener *spi, uint32_t bac
 	(void)backlog;
 	if (st != NDX_OK)
 		return st;
-	verbs_local_of(listener->id, &spi->local);
+	verbs_address_of_id(listener->id, &spi->local);
 	if (rdma_listen(listener->id, BACKLOG) != 0)
 		return fail(verbs_status_of(errno), errno, "rdma_listen at %s: %s",
 		            base_sockaddr_text(&spi->local, text), strerror(errno));
-	verbs_local_of(listener->id, &spi->local);
+	verbs_address_of_id(listener->id, &spi->local);
 	base_list_add(&listener->adapter->listeners, &listener->node);
 	return NDX_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef VERBS_MAILBOX_H
 #define VERBS_MAILBOX_H
 
-#include "verbs.h"
+#include "verbs_conn.h"
 
 /* Words of the mailbox. */
 enum verbs_word {
@@ -21,7 +21,7 @@ void verbs_mailbox_close(struct verbs_conn *conn);
 void verbs_mailbox_close_all(struct verbs_adapter *adapter);
 /* While the conn has its queue pair: did the peer write that word? */
 bool verbs_mailbox_has(const struct verbs_conn *conn, enum verbs_word which);
-/* For verbs_post_control(): have that word of the peer's written. */
+/* For verbs_wr_post_control(): have that word of the peer's written. */
 struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum verbs_word which);
 /* Likewise, of a byte that changes nothing; of no length if the peer has no mailbox. */
 struct verbs_ctrl_write verbs_mailbox_touch(const struct verbs_conn *conn);

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "verbs.h"
+#include "verbs_wr.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define UNSIGNALED_PART 4u /* of a queue: so many silent requests may go without a word */
@@ -28,32 +28,12 @@ struct op {
 	enum ibv_wr_opcode opcode;
 };
 
-/* An empty piece may have any token: the device does not see it. */
-ALWAYS_INLINE int copy_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
-{
-	int n = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (from[i].length == 0)
-			continue;
-		to[n++] = (struct ibv_sge){.addr = (uintptr_t)from[i].buffer,
-		                           .length = from[i].length,
-		                           .lkey = from[i].token};
-	}
-	return n;
-}
-
-int verbs_post_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
-{
-	return copy_list(to, from, count);
-}
-
 /* Under base.lock: is the device to tell of the request that was admitted last? */
 static inline bool is_signaled(const struct verbs_qp *qp, uint32_t flags)
 {
 	const struct base_queue *q = &qp->base.initiator;
 
-	/* Of one that nobody tells of a later request has to tell: see verbs_post_sweep(). */
+	/* Of one that nobody tells of a later request has to tell: see verbs_wr_post_sweep(). */
 	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->touch.length == 0 ||
 	       qp->unsignaled >= q->depth / UNSIGNALED_PART ||
 	       q->tail - __atomic_load_n(&q->freed, __ATOMIC_RELAXED) >= q->depth;
@@ -73,13 +53,6 @@ static inline unsigned native_flags(uint32_t flags, bool signaled)
 	if (flags & NDX_OP_INLINE)
 		native |= IBV_SEND_INLINE;
 	return native;
-}
-
-enum ndx_status verbs_post_undo(struct base_queue *q, int err)
-{
-	if (q->tail-- == 0)
-		q->laps--;
-	return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
 }
 
 /* To tell later why a request failed. */
@@ -164,11 +137,11 @@ ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
 
 	/* The device would let it wait for ever. */
 	if (op->opcode == IBV_WR_RDMA_READ && qp->outbound_reads == 0) {
-		(void)verbs_post_undo(&qp->base.initiator, 0);
+		(void)verbs_wr_undo(&qp->base.initiator, 0);
 		return NDX_E_INVALID_DEVICE_REQUEST;
 	}
 	if (is_unwelcome(qp, op, length)) {
-		(void)verbs_post_undo(&qp->base.initiator, 0);
+		(void)verbs_wr_undo(&qp->base.initiator, 0);
 		return NDX_E_NOT_SUPPORTED;
 	}
 	fill(&wr, op, req);
@@ -184,11 +157,11 @@ ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
 	} else if (__builtin_expect((op->flags & NDX_OP_INLINE) != 0 && op->count > 1, 0)) {
 		err = post_gathered(qp->native, &wr, op->sge, op->count);
 	} else {
-		wr.num_sge = copy_list(list, op->sge, op->count);
+		wr.num_sge = verbs_wr_copy_list(list, op->sge, op->count);
 		err = ibv_post_send(qp->native, &wr, &bad);
 	}
 	if (__builtin_expect(err != 0, 0))
-		return verbs_post_undo(&qp->base.initiator, err);
+		return verbs_wr_undo(&qp->base.initiator, err);
 	qp->unsignaled = signaled ? 0 : qp->unsignaled + 1;
 	return NDX_OK;
 }
@@ -235,7 +208,7 @@ ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *o
 	err = ibv_post_send(qp->native, &wr, &bad);
 	st = NDX_OK;
 	if (__builtin_expect(err != 0, 0))
-		st = verbs_post_undo(q, err);
+		st = verbs_wr_undo(q, err);
 unlock:
 	base_lock_release(&qp->base.lock);
 	return st;
@@ -355,19 +328,6 @@ static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct nd
 	                             .allowed = READ_FLAGS});
 }
 
-int verbs_post_receive(struct verbs_qp *qp, struct verbs_receive *receive)
-{
-	struct ibv_sge list[VERBS_MAX_SGE];
-	struct ibv_recv_wr wr = {
-		.wr_id = (uintptr_t)receive,
-		.sg_list = list,
-		.num_sge = verbs_post_list(list, receive->sge, receive->count),
-	};
-	struct ibv_recv_wr *bad;
-
-	return ibv_post_recv(qp->native, &wr, &bad);
-}
-
 static __attribute__((noinline)) enum ndx_status
 receive_any(struct verbs_qp *qp, void *context, const struct ndx_sge *sge, size_t count)
 {
@@ -385,9 +345,9 @@ receive_any(struct verbs_qp *qp, void *context, const struct ndx_sge *sge, size_
 		if (count > 0)
 			memcpy(receive->sge, sge, count * sizeof(*sge));
 		if (qp->receiving)
-			err = verbs_post_receive(qp, receive);
+			err = verbs_wr_post_receive(qp, receive);
 		if (err != 0)
-			st = verbs_post_undo(&qp->base.receive, err);
+			st = verbs_wr_undo(&qp->base.receive, err);
 	}
 	base_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
@@ -425,7 +385,7 @@ static inline enum ndx_status receive_plain(struct verbs_qp *qp, void *context,
 	err = ibv_post_recv(qp->native, &wr, &bad);
 	st = NDX_OK;
 	if (__builtin_expect(err != 0, 0))
-		st = verbs_post_undo(q, err);
+		st = verbs_wr_undo(q, err);
 unlock:
 	base_lock_release(&qp->base.lock);
 	return st;
@@ -438,47 +398,6 @@ static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struc
 	const enum ndx_status st = count == 1 ? receive_plain(qp, context, sge) : NDX_PENDING;
 
 	return __builtin_expect(st != NDX_PENDING, 1) ? st : receive_any(qp, context, sge, count);
-}
-
-int verbs_post_control(struct verbs_qp *qp, enum verbs_control which,
-                       const struct verbs_ctrl_write *write)
-{
-	struct ibv_sge list = {.addr = write->from, .length = write->length, .lkey = write->lkey};
-	struct ibv_send_wr wr = {
-		.wr_id = (uintptr_t)&qp->controls[which],
-		.sg_list = &list,
-		.num_sge = write->length > 0 ? 1 : 0,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-	};
-	struct ibv_send_wr *bad;
-	int err;
-
-	if (qp->controls_out & (1u << which))
-		return 0;
-	if (qp->native == NULL || (qp->killed && which != VERBS_LAST))
-		return ENOTCONN;
-	if (write->length == 0 && which != VERBS_LAST)
-		return EDESTADDRREQ;
-	wr.wr.rdma.remote_addr = write->to;
-	wr.wr.rdma.rkey = write->rkey;
-	err = ibv_post_send(qp->native, &wr, &bad);
-	if (err != 0)
-		return err;
-	qp->controls_out |= 1u << which;
-	qp->controls_at[which] = qp->base.initiator.tail;
-	qp->unsignaled = 0;
-	return 0;
-}
-
-void verbs_post_sweep(struct verbs_qp *qp)
-{
-	static const struct verbs_ctrl_write nothing;
-
-	if (qp->unsignaled > 0 && qp->killed)
-		(void)verbs_post_control(qp, VERBS_LAST, &nothing);
-	else if (qp->unsignaled > 0)
-		(void)verbs_post_control(qp, VERBS_SWEEP, &qp->touch);
 }
 
 const struct ndx_qp_ops verbs_qp_ops = {

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base_log.h"
+#include "verbs_conn.h"
 #include "verbs_srq.h"
+#include "verbs_wr.h"
 
 #define ACK_TIMEOUT 14 /* 67 ms, 4.096 us * 2^14; a dead peer is noticed after seven times that */
 #define RETRIES 6
@@ -63,7 +65,7 @@ static int step(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_qp_
 	/* Of an attempt that the peer has ended rdma_cm knows nothing any more. For the first step
 	 * on Ethernet it has nothing to tell that we do not know. */
 	if (conn->oob.on || (state == IBV_QPS_INIT && qp->adapter->ethernet))
-		verbs_peer_attr(conn, &attr, &mask);
+		verbs_oob_path_attr(conn, &attr, &mask);
 	else if (rdma_init_qp_attr(conn->id, &attr, &mask) != 0)
 		return errno == EINVAL ? ECONNABORTED : errno;
 	if (mask & IBV_QP_DEST_QPN)
@@ -96,7 +98,7 @@ static int hand_over(struct verbs_qp *qp)
 	const struct base_queue *q = &qp->base.receive;
 
 	for (uint32_t i = q->head; i != q->tail; i++) {
-		const int err = verbs_post_receive(qp, receive_at(qp, i));
+		const int err = verbs_wr_post_receive(qp, receive_at(qp, i));
 
 		if (err != 0)
 			return err;
@@ -161,13 +163,7 @@ void verbs_qp_kill(struct verbs_qp *qp)
 	if (qp->native != NULL && qp->receiving && modify(qp->native, IBV_QPS_ERR) != 0)
 		log_warn(errno, "a queue pair does not go to ERR: %s", strerror(errno));
 	else if (qp->native != NULL && qp->receiving)
-		verbs_post_sweep(qp); /* it comes back last */
-}
-
-bool verbs_qp_is_quiet(const struct verbs_qp *qp)
-{
-	return base_queue_outstanding(&qp->base.initiator) == 0 &&
-	       base_queue_outstanding(&qp->base.receive) == 0 && qp->controls_out == 0;
+		verbs_wr_post_sweep(qp); /* it comes back last */
 }
 
 void verbs_qp_cancel_initiator(struct verbs_qp *qp)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared receive queues. A native completion names its receive by address, as everywhere, and the
- * queue pair that took it by number. The slot of a receive is free again when its result was taken,
- * so all results of a queue have room in each completion queue that they may come to.
+ * Shared receive queues. The slot of a receive is free again when its result was taken, so all
+ * results of a queue have room in each completion queue that they may come to.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,19 +9,12 @@
 
 #include "base_log.h"
 #include "verbs_srq.h"
+#include "verbs_wr.h"
 
 /* Records that came in one piece. */
 struct block {
 	struct block *next;
 	char records[];
-};
-
-/* A completion queue that gets results of the shared queue's receives. */
-struct verbs_srq_link {
-	struct base_list node;
-	struct verbs_cq *cq;
-	struct base_queue results; /* slots that its results hold: tail - freed */
-	unsigned users;            /* queue pairs */
 };
 
 static struct verbs_srq *srq_of(struct ndx_spi_srq *srq)
@@ -31,12 +23,6 @@ static struct verbs_srq *srq_of(struct ndx_spi_srq *srq)
 }
 
 /* ---- records ---- */
-
-static void give(struct verbs_srq *srq, struct verbs_req *req)
-{
-	req->next = srq->free;
-	srq->free = req;
-}
 
 /* Under the lock, or nobody else knows the queue. */
 static enum ndx_status add_records(struct verbs_srq *srq, uint32_t count)
@@ -56,7 +42,7 @@ static enum ndx_status add_records(struct verbs_srq *srq, uint32_t count)
 
 		req->kind = VERBS_SHARED;
 		req->srq = srq;
-		give(srq, req);
+		verbs_srq_give(srq, req);
 	}
 	block->next = srq->blocks;
 	srq->blocks = block;
@@ -105,7 +91,7 @@ static enum ndx_status post(struct verbs_srq *srq, void *context, const struct n
 	receive->count = (uint32_t)count;
 	if (count > 0)
 		memcpy(receive->sge, sge, count * sizeof(*sge));
-	wr.num_sge = verbs_post_list(list, sge, count);
+	wr.num_sge = verbs_wr_list(list, sge, count);
 	err = ibv_post_srq_recv(srq->native, &wr, &bad);
 	if (err != 0)
 		return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
@@ -133,69 +119,6 @@ static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const str
 }
 
 static const struct ndx_srq_ops srq_ops = {.receive = srq_receive};
-
-/* ---- results ---- */
-
-/* Under the lock. */
-static void check_threshold(struct verbs_srq *srq)
-{
-	if (srq->posted < srq->threshold)
-		base_ov_complete_all(&srq->notifies, NDX_OK);
-}
-
-/* The queue pair that took a receive; NULL: it is gone. Whoever holds its receive queue's poll_lock
- * may use it. */
-struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number)
-{
-	struct base_list *bucket = &srq->takers[number % VERBS_SRQ_BUCKETS];
-	struct verbs_qp *found = NULL;
-
-	base_lock_acquire(&srq->lock);
-	for (struct base_list *n = bucket->next; n != bucket && found == NULL; n = n->next) {
-		struct verbs_qp *qp = container_of(n, struct verbs_qp, taker);
-
-		if (qp->number == number)
-			found = qp;
-	}
-	base_lock_release(&srq->lock);
-	return found;
-}
-
-void verbs_srq_dropped(struct verbs_srq *srq, struct verbs_req *req)
-{
-	base_lock_acquire(&srq->lock);
-	give(srq, req);
-	srq->posted--;
-	check_threshold(srq);
-	base_lock_release(&srq->lock);
-}
-
-void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status status, int native)
-{
-	struct verbs_srq_link *link = qp->srq_link;
-	const struct ndx_result result = {
-		.status = status,
-		.bytes_transferred = req->base.bytes,
-		.queue_pair_context = qp->base.spi.attr.context,
-		.request_context = req->base.context,
-		.request_type = NDX_REQUEST_RECEIVE,
-		.flags = req->base.result_flags,
-		.immediate = req->base.immediate,
-		.native = native,
-	};
-
-	/* Its own queue has no records, but it counts. */
-	qp->base.receive.tail++;
-	qp->base.receive.head++;
-	if (status != NDX_OK)
-		qp->base.receive.failed[base_status_index(status)]++;
-	/* It holds its slot all the time: first as a result, too, then as a receive no more. */
-	base_lock_acquire(&qp->srq->lock);
-	link->results.tail++;
-	base_lock_release(&qp->srq->lock);
-	base_cq_push(&link->cq->base, &link->results, &result);
-	verbs_srq_dropped(qp->srq, req);
-}
 
 /* ---- queue pairs ---- */
 
@@ -411,7 +334,7 @@ enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32
 			srq->depth = depth;
 		if (threshold > 0)
 			srq->threshold = threshold;
-		check_threshold(srq);
+		verbs_srq_check_threshold(srq);
 	}
 	base_lock_release(&srq->lock);
 	if (st != NDX_OK)
@@ -431,7 +354,7 @@ enum ndx_status verbs_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped 
 	possible = srq->threshold > 0;
 	if (possible) {
 		base_ov_push(&srq->notifies, ov);
-		check_threshold(srq);
+		verbs_srq_check_threshold(srq);
 	}
 	base_lock_release(&srq->lock);
 	if (!possible)

@@ -12,8 +12,8 @@ struct verbs_srq {
 	struct verbs_adapter *adapter;
 	struct ibv_srq *native;
 	uint32_t max_sge;
-	struct base_lock
-		links_lock;    /* before verbs_cq.poll_lock; who changes links or depth has it */
+	/* Before verbs_cq.poll_lock. Taken by whoever changes links or depth. */
+	struct base_lock links_lock;
 	struct base_lock lock; /* a leaf, but for those of base_ov.h */
 	/* under lock: */
 	struct base_list links;
@@ -26,6 +26,14 @@ struct verbs_srq {
 	uint32_t posted; /* and not taken by a queue pair, as far as we know */
 	uint32_t threshold;
 	struct base_ov_list notifies;
+};
+
+/* A completion queue that gets results of the shared queue's receives. */
+struct verbs_srq_link {
+	struct base_list node;
+	struct verbs_cq *cq;
+	struct base_queue results; /* slots that its results hold: tail - freed */
+	unsigned users;            /* queue pairs */
 };
 
 static inline struct verbs_srq *verbs_srq_of(struct ndx_srq *srq)
@@ -44,6 +52,20 @@ enum ndx_status verbs_srq_join(struct verbs_qp *qp, struct verbs_srq *srq);
 void verbs_srq_leave(struct verbs_qp *qp);
 void verbs_srq_know(struct verbs_qp *qp);
 void verbs_srq_forget(struct verbs_qp *qp);
+
+/* ---- results (verbs_srq_results.c) ---- */
+
+/* Under the lock. */
+static inline void verbs_srq_give(struct verbs_srq *srq, struct verbs_req *req)
+{
+	req->next = srq->free;
+	srq->free = req;
+}
+
+/* Under the lock: tell who waits for the threshold, if it is reached. */
+void verbs_srq_check_threshold(struct verbs_srq *srq);
+/* The queue pair that took a receive; NULL: it is gone. Whoever holds its receive queue's poll_lock
+ * may use it. */
 struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number);
 /* Under base.lock of who took it: a receive becomes a result. */
 void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status status, int native);

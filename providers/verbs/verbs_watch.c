@@ -6,14 +6,10 @@
  * answer "no receive yet" for none. So it is told to try for ever, and the peer is given up here.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "base_linux.h"
 #include "base_log.h"
-#include "verbs.h"
+#include "verbs_conn.h"
+#include "verbs_wr.h"
 
 #define WATCH_LEAST 10u
 #define WATCH_MOST 250u
@@ -86,30 +82,11 @@ static bool is_silent(struct verbs_conn *conn, uint32_t ms)
 	else
 		conn->silent_ms += ms;
 	if (asked == 0)
-		(void)verbs_post_control(conn->qp, VERBS_KEEPALIVE, &conn->qp->touch);
+		(void)verbs_wr_post_control(conn->qp, VERBS_KEEPALIVE, &conn->qp->touch);
 	return conn->silent_ms >= limit;
 }
 
 /* ---- software RoCE ---- */
-
-static const char *const counters[VERBS_COUNTERS] = {
-	[VERBS_PACKETS] = "rcvd_pkts",
-	[VERBS_NOT_READY] = "rcvd_rnr_err",
-};
-
-uint64_t verbs_watch_count(const struct verbs_adapter *adapter, enum verbs_counter which)
-{
-	char text[32];
-	ssize_t n;
-
-	if (adapter->counter_fds[which] < 0)
-		return 0;
-	n = pread(adapter->counter_fds[which], text, sizeof(text) - 1, 0);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	return strtoull(text, NULL, 10);
-}
 
 /* What the oldest request may take if its peer is there; NDX_INFINITE: is_rnr_expired() knows. */
 static uint32_t longest_ms(const struct verbs_conn *conn)
@@ -144,7 +121,7 @@ static bool is_gone(struct verbs_conn *conn, uint32_t ms)
 		return false;
 	}
 	conn->stuck_ms += ms;
-	packets = verbs_watch_count(conn->adapter, VERBS_PACKETS);
+	packets = verbs_counters_read(conn->adapter, VERBS_PACKETS);
 	if (packets == 0 || packets != conn->packets)
 		conn->deaf_ms = 0;
 	else
@@ -173,24 +150,6 @@ static bool is_broken(struct verbs_conn *conn, uint32_t ms)
 	       attr.qp_state == IBV_QPS_ERR;
 }
 
-void verbs_watch_open(struct verbs_adapter *adapter)
-{
-	char path[160];
-
-	for (size_t i = 0; adapter->soft_roce && i < VERBS_COUNTERS; i++) {
-		(void)snprintf(path, sizeof(path),
-		               "/sys/class/infiniband/%s/ports/%u/hw_counters/%s",
-		               adapter->options.device, adapter->options.port, counters[i]);
-		adapter->counter_fds[i] = open(path, O_RDONLY | O_CLOEXEC);
-	}
-}
-
-void verbs_watch_close(struct verbs_adapter *adapter)
-{
-	for (size_t i = 0; i < VERBS_COUNTERS; i++)
-		base_fd_close(adapter->counter_fds[i]);
-}
-
 /* ---- the turn ---- */
 
 /* What to make of it; under base.lock. */
@@ -202,7 +161,7 @@ static enum verdict judge(struct verbs_conn *conn, uint32_t ms)
 	const bool silent = is_silent(conn, ms);
 
 	qp->rnr_expired = (rnr_expired || gone) && !conn->peer_said;
-	verbs_post_sweep(qp);
+	verbs_wr_post_sweep(qp);
 	if (rnr_expired)
 		return RNR_EXPIRED;
 	if (gone && conn->peer_said && base_queue_outstanding(&qp->base.initiator) == 0)
@@ -276,9 +235,4 @@ void verbs_watch_begin(struct verbs_conn *conn)
 	conn->deaf_ms = 0;
 	conn->idle_ms = 0;
 	base_timer_set(conn->adapter->spi.loop, &conn->watchdog, watch_ms(conn));
-}
-
-void verbs_watch_end(struct verbs_conn *conn)
-{
-	base_timer_cancel(conn->adapter->spi.loop, &conn->watchdog);
 }

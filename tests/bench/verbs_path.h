@@ -5,7 +5,7 @@
 #define BENCH_VERBS_PATH_H
 
 #include "fake_verbs.h"
-#include "verbs.h"
+#include "verbs_conn.h"
 
 struct verbs_path {
 	struct fake_device device;

@@ -10,7 +10,7 @@
 
 #ifdef NDX_PROVIDER_VERBS
 
-#include "verbs.h"
+#include "verbs_conn.h"
 
 static void data_come_back_with_their_length(void **state)
 {

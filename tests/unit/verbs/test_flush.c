@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "rig.h"
+#include "verbs_wr.h"
 
 #define DEPTH 16u
 
@@ -83,7 +84,7 @@ static void a_sweep_before_does_not_stand_for_the_last(void **state)
 	qp = rig_qp(&rig);
 	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	base_lock_acquire(&qp->base.lock);
-	verbs_post_sweep(qp);
+	verbs_wr_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	assert_int_equal(rig_send(&rig, 2, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	fake_run(rig_native(&rig), 3);

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "rig.h"
+#include "verbs_wr.h"
 
 #define DEPTH 16u
 
@@ -96,14 +97,14 @@ static void a_sweep_finds_what_nobody_told(void **state)
 	rig_expect_none(&rig);
 	assert_int_equal(base_queue_outstanding(&qp->base.initiator), 1);
 	base_lock_acquire(&qp->base.lock);
-	verbs_post_sweep(qp);
+	verbs_wr_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	rig_expect_none(&rig);
 	assert_int_equal(base_queue_outstanding(&qp->base.initiator), 0);
 	/* once: there is nothing to ask for now */
 	rig.device.count[FAKE_POST_SEND] = 0;
 	base_lock_acquire(&qp->base.lock);
-	verbs_post_sweep(qp);
+	verbs_wr_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	assert_int_equal(rig.device.count[FAKE_POST_SEND], 0);
 	rig_close(&rig);

@@ -5,7 +5,6 @@
  * no time-wait protects a number that is used again. The goodbye goes over the core's channel.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base_linux.h"
@@ -13,34 +12,7 @@
 #include "base_sockaddr.h"
 #include "verbs_mailbox.h"
 
-#define HOPS 64
 #define PSN_BITS 0xffffffu
-
-static const struct {
-	uint32_t bytes;
-	enum ibv_mtu mtu;
-} mtus[] = {{256, IBV_MTU_256},
-            {512, IBV_MTU_512},
-            {1024, IBV_MTU_1024},
-            {2048, IBV_MTU_2048},
-            {4096, IBV_MTU_4096}};
-#define MTUS (sizeof(mtus) / sizeof(mtus[0]))
-
-static uint32_t bytes_of(enum ibv_mtu mtu)
-{
-	for (size_t i = 0; i < MTUS; i++)
-		if (mtus[i].mtu == mtu)
-			return mtus[i].bytes;
-	return mtus[0].bytes;
-}
-
-static enum ibv_mtu mtu_of(uint32_t bytes)
-{
-	for (size_t i = MTUS; i > 0; i--)
-		if (mtus[i - 1].bytes <= bytes)
-			return mtus[i - 1].mtu;
-	return IBV_MTU_256;
-}
 
 static enum ndx_status query_port(const struct verbs_adapter *adapter, struct ibv_port_attr *out)
 {
@@ -137,7 +109,7 @@ enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockadd
 	conn->oob.on = true;
 	conn->oob.psn &= PSN_BITS;
 	conn->oob.gid_index = (uint8_t)gid.gid_index;
-	conn->oob.mtu = bytes_of(port.active_mtu);
+	conn->oob.mtu = verbs_oob_path_bytes(port.active_mtu);
 	verbs_address_of_gid(&gid.gid, &spi->local);
 	out->kind = NDX_DESCRIPTION_VERBS_RC;
 	out->qpn = qp->native->qp_num;
@@ -158,44 +130,13 @@ static enum ndx_status check(const struct verbs_conn *conn, const struct ndx_pee
 
 	if (st != NDX_OK)
 		return st;
-	if ((peer->mtu < conn->oob.mtu ? peer->mtu : conn->oob.mtu) > bytes_of(port.active_mtu))
+	if ((peer->mtu < conn->oob.mtu ? peer->mtu : conn->oob.mtu) >
+	    verbs_oob_path_bytes(port.active_mtu))
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "the path MTU was %u when the queue pair was described, the port's is "
 		            "%u by now",
-		            conn->oob.mtu, bytes_of(port.active_mtu));
+		            conn->oob.mtu, verbs_oob_path_bytes(port.active_mtu));
 	return NDX_OK;
-}
-
-void verbs_peer_attr(const struct verbs_conn *conn, struct ibv_qp_attr *attr, int *mask)
-{
-	const struct verbs_oob_path *oob = &conn->oob;
-	static const uint8_t none[sizeof(oob->peer_gid)];
-	const uint8_t port = (uint8_t)conn->adapter->options.port;
-
-	switch ((int)attr->qp_state) {
-	case IBV_QPS_INIT:
-		attr->port_num = port;
-		*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-		break;
-	case IBV_QPS_RTR:
-		attr->path_mtu = mtu_of(oob->mtu);
-		attr->dest_qp_num = oob->peer_number;
-		attr->rq_psn = oob->peer_psn;
-		attr->ah_attr.port_num = port;
-		attr->ah_attr.dlid = oob->peer_lid;
-		attr->ah_attr.is_global = memcmp(oob->peer_gid, none, sizeof(none)) != 0;
-		attr->ah_attr.grh.sgid_index = oob->gid_index;
-		attr->ah_attr.grh.hop_limit = HOPS;
-		memcpy(attr->ah_attr.grh.dgid.raw, oob->peer_gid, sizeof(oob->peer_gid));
-		*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-		        IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-		break;
-	default:
-		attr->sq_psn = oob->psn;
-		*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		        IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
-		break;
-	}
 }
 
 enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
+#include "verbs_conn.h"
 #include "verbs_srq.h"
 
 /* Common to both sides; NDX_PENDING: not in here. */
@@ -114,7 +115,7 @@ static void broke(struct verbs_qp *qp, enum ibv_wc_status native)
 		->report(&qp->conn->spi, NDX_REPORT_ABORT, errno_of(native), cause_of(native));
 }
 
-void verbs_done_check(struct verbs_qp *qp)
+void verbs_complete_check(struct verbs_qp *qp)
 {
 	struct verbs_conn *conn = qp->conn;
 
@@ -193,7 +194,7 @@ static void initiator_done(struct verbs_qp *qp, struct verbs_req *req, const str
 	base_req_done(q, &req->base, st, wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
 }
 
-void verbs_done_received(struct verbs_req *req, const struct ibv_wc *wc)
+void verbs_complete_received(struct verbs_req *req, const struct ibv_wc *wc)
 {
 	req->base.bytes = wc->byte_len;
 	if (wc->wc_flags & IBV_WC_WITH_IMM) {
@@ -210,7 +211,7 @@ static void receive_done(struct verbs_qp *qp, struct verbs_req *req, const struc
 	const enum ndx_status st = receive_status(qp, req, wc->status);
 
 	if (wc->status == IBV_WC_SUCCESS)
-		verbs_done_received(req, wc);
+		verbs_complete_received(req, wc);
 	if (req->kind == VERBS_SHARED)
 		verbs_srq_done(qp, req, st, native);
 	else
@@ -238,17 +239,17 @@ static void control_done(struct verbs_qp *qp, const struct verbs_req *req, const
 	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
 }
 
-struct verbs_qp *verbs_done_whose(const struct ibv_wc *wc)
+struct verbs_qp *verbs_complete_qp_of(const struct ibv_wc *wc)
 {
 	const struct verbs_req *req = verbs_req_of(wc);
 
 	return req->kind == VERBS_SHARED ? verbs_srq_taker(req->srq, wc->qp_num) : req->qp;
 }
 
-void verbs_done(const struct ibv_wc *wc)
+void verbs_complete(const struct ibv_wc *wc)
 {
 	struct verbs_req *req = verbs_req_of(wc);
-	struct verbs_qp *qp = verbs_done_whose(wc);
+	struct verbs_qp *qp = verbs_complete_qp_of(wc);
 
 	if (qp == NULL) {
 		verbs_srq_dropped(req->srq, req);
@@ -271,6 +272,6 @@ void verbs_done(const struct ibv_wc *wc)
 		control_done(qp, req, wc);
 		break;
 	}
-	verbs_done_check(qp);
+	verbs_complete_check(qp);
 	base_lock_release(&qp->base.lock);
 }

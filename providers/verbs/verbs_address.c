@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses of the adapter, and rdma_cm_ids that are bound to them. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "verbs_conn.h"
+
+void verbs_address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in v4 = {.sin_family = AF_INET};
+
+	memset(out, 0, sizeof(*out));
+	if (memcmp(gid->raw, mapped, sizeof(mapped)) == 0) {
+		memcpy(&v4.sin_addr, gid->raw + sizeof(mapped), sizeof(v4.sin_addr));
+		memcpy(out, &v4, sizeof(v4));
+	} else {
+		memcpy(&v6.sin6_addr, gid->raw, sizeof(v6.sin6_addr));
+		memcpy(out, &v6, sizeof(v6));
+	}
+}
+
+enum ndx_status verbs_address_own(const struct verbs_adapter *adapter,
+                                  const struct sockaddr *wanted, socklen_t len,
+                                  struct sockaddr_storage *out)
+{
+	char text[BASE_SOCKADDR_TEXT];
+	uint16_t port;
+
+	base_sockaddr_copy(out, wanted, len);
+	if (adapter->address_count == 0)
+		return fail(NDX_E_INVALID_ADDRESS, 0,
+		            "verbs:%s port %u has no IP address: only connections that are "
+		            "described by numbers; ip address add ... dev INTERFACE",
+		            adapter->options.device, adapter->options.port);
+	port = base_sockaddr_port(out);
+	for (size_t i = 0; i < adapter->address_count; i++) {
+		if (adapter->addresses[i].ss_family != out->ss_family)
+			continue;
+		if (!base_sockaddr_is_any(out) &&
+		    !base_sockaddr_same_host(&adapter->addresses[i], out))
+			continue;
+		*out = adapter->addresses[i];
+		base_sockaddr_set_port(out, port);
+		return NDX_OK;
+	}
+	return fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of verbs:%s port %u",
+	            base_sockaddr_text(out, text), adapter->options.device, adapter->options.port);
+}
+
+void verbs_address_of_id(struct rdma_cm_id *id, struct sockaddr_storage *out)
+{
+	const struct sockaddr *local = rdma_get_local_addr(id);
+
+	memset(out, 0, sizeof(*out));
+	if (base_sockaddr_valid(local, sizeof(struct sockaddr_in6)))
+		base_sockaddr_copy(out, local, sizeof(struct sockaddr_in6));
+}
+
+enum ndx_status verbs_address_bind(struct verbs_adapter *adapter, void *owner,
+                                   const struct sockaddr_storage *address, struct rdma_cm_id **out)
+{
+	struct sockaddr_storage copy = *address;
+	char text[BASE_SOCKADDR_TEXT];
+	struct rdma_cm_id *id;
+	enum ndx_status st;
+	int only = 1;
+
+	if (rdma_create_id(adapter->cm, &id, owner, RDMA_PS_TCP) != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "rdma_create_id: %s",
+		            strerror(errno));
+	if (address->ss_family == AF_INET6)
+		(void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only,
+		                      sizeof(only));
+	if (rdma_bind_addr(id, (struct sockaddr *)&copy) != 0) {
+		const int err = errno;
+
+		st = verbs_status_of(err);
+		if (base_sockaddr_port(address) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
+			st = NDX_E_TOO_MANY_ADDRESSES;
+		(void)rdma_destroy_id(id);
+		return fail(st, err, "rdma_bind_addr to %s: %s", base_sockaddr_text(address, text),
+		            strerror(err));
+	}
+	*out = id;
+	return NDX_OK;
+}

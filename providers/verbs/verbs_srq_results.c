@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Results of a shared receive queue. A native completion names the receive by address, like every
+ * completion, and the queue pair that took it by number.
+ */
+#include "verbs_srq.h"
+
+void verbs_srq_check_threshold(struct verbs_srq *srq)
+{
+	if (srq->posted < srq->threshold)
+		base_ov_complete_all(&srq->notifies, NDX_OK);
+}
+
+struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number)
+{
+	struct base_list *bucket = &srq->takers[number % VERBS_SRQ_BUCKETS];
+	struct verbs_qp *found = NULL;
+
+	base_lock_acquire(&srq->lock);
+	for (struct base_list *n = bucket->next; n != bucket && found == NULL; n = n->next) {
+		struct verbs_qp *qp = container_of(n, struct verbs_qp, taker);
+
+		if (qp->number == number)
+			found = qp;
+	}
+	base_lock_release(&srq->lock);
+	return found;
+}
+
+void verbs_srq_dropped(struct verbs_srq *srq, struct verbs_req *req)
+{
+	base_lock_acquire(&srq->lock);
+	verbs_srq_give(srq, req);
+	srq->posted--;
+	verbs_srq_check_threshold(srq);
+	base_lock_release(&srq->lock);
+}
+
+void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status status, int native)
+{
+	struct verbs_srq_link *link = qp->srq_link;
+	const struct ndx_result result = {
+		.status = status,
+		.bytes_transferred = req->base.bytes,
+		.queue_pair_context = qp->base.spi.attr.context,
+		.request_context = req->base.context,
+		.request_type = NDX_REQUEST_RECEIVE,
+		.flags = req->base.result_flags,
+		.immediate = req->base.immediate,
+		.native = native,
+	};
+
+	/* Its own queue has no records, but it counts. */
+	qp->base.receive.tail++;
+	qp->base.receive.head++;
+	if (status != NDX_OK)
+		qp->base.receive.failed[base_status_index(status)]++;
+	/* It holds its slot all the time: first as a result, too, then as a receive no more. */
+	base_lock_acquire(&qp->srq->lock);
+	link->results.tail++;
+	base_lock_release(&qp->srq->lock);
+	base_cq_push(&link->cq->base, &link->results, &result);
+	verbs_srq_dropped(qp->srq, req);
+}

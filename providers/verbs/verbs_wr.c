@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests on their way to the device: those of consumers, and the own ones. */
+#include <errno.h>
+
+#include "verbs_wr.h"
+
+int verbs_wr_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
+{
+	return verbs_wr_copy_list(to, from, count);
+}
+
+enum ndx_status verbs_wr_undo(struct base_queue *q, int err)
+{
+	if (q->tail-- == 0)
+		q->laps--;
+	return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
+}
+
+int verbs_wr_post_receive(struct verbs_qp *qp, struct verbs_receive *receive)
+{
+	struct ibv_sge list[VERBS_MAX_SGE];
+	struct ibv_recv_wr wr = {
+		.wr_id = (uintptr_t)receive,
+		.sg_list = list,
+		.num_sge = verbs_wr_list(list, receive->sge, receive->count),
+	};
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(qp->native, &wr, &bad);
+}
+
+int verbs_wr_post_control(struct verbs_qp *qp, enum verbs_control which,
+                          const struct verbs_ctrl_write *write)
+{
+	struct ibv_sge list = {.addr = write->from, .length = write->length, .lkey = write->lkey};
+	struct ibv_send_wr wr = {
+		.wr_id = (uintptr_t)&qp->controls[which],
+		.sg_list = &list,
+		.num_sge = write->length > 0 ? 1 : 0,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (qp->controls_out & (1u << which))
+		return 0;
+	if (qp->native == NULL || (qp->killed && which != VERBS_LAST))
+		return ENOTCONN;
+	if (write->length == 0 && which != VERBS_LAST)
+		return EDESTADDRREQ;
+	wr.wr.rdma.remote_addr = write->to;
+	wr.wr.rdma.rkey = write->rkey;
+	err = ibv_post_send(qp->native, &wr, &bad);
+	if (err != 0)
+		return err;
+	qp->controls_out |= 1u << which;
+	qp->controls_at[which] = qp->base.initiator.tail;
+	qp->unsignaled = 0;
+	return 0;
+}
+
+void verbs_wr_post_sweep(struct verbs_qp *qp)
+{
+	static const struct verbs_ctrl_write nothing;
+
+	if (qp->unsignaled > 0 && qp->killed)
+		(void)verbs_wr_post_control(qp, VERBS_LAST, &nothing);
+	else if (qp->unsignaled > 0)
+		(void)verbs_wr_post_control(qp, VERBS_SWEEP, &qp->touch);
+}
