@@ -39,8 +39,8 @@
 #include "base_qp.h"
 #include "ofi_access.h"
 #include "ofi_cq.h"
-#include "ofi_flavour.h"
-#include "ofi_life.h"
+#include "ofi_backend.h"
+#include "ofi_keepalive.h"
 #include "ofi_peer.h"
 #include "ofi_mr.h"
 #include "ofi_verbs.h"
@@ -157,7 +157,7 @@ struct ofi_adapter {
 	struct fid_domain *domain;
 	struct fid_pep *refuser; /* refuses requests, also when their listener is gone */
 	enum ofi_cq_share share;
-	bool software;      /* rdma_rxe: see ofi_done.c */
+	bool software;      /* rdma_rxe: see ofi_complete.c */
 	uint32_t vendor_id; /* of the device; 0 for software, or not known */
 	uint32_t max_transfer;
 	uint32_t max_depth; /* of a queue */
@@ -203,7 +203,7 @@ enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
 /* Is it one of the adapter's? The port does not matter. */
 bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address);
 
-/* ---- queue pairs (ofi_qp.c, ofi_issue.c, ofi_receive.c) ---- */
+/* ---- queue pairs (ofi_qp.c, ofi_submit.c, ofi_receive.c) ---- */
 
 /* Request to send, write or read. */
 struct ofi_tx {
@@ -344,7 +344,7 @@ uint16_t ofi_take_credits(struct ofi_qp *qp);
 void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_word *word);
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err);
 
-/* ---- links (ofi_link.c, ofi_word.c) ---- */
+/* ---- links (ofi_endpoint.c, ofi_ctrl.c) ---- */
 
 enum ofi_stage {
 	OFI_LINK_CONNECTING, /* active: no answer yet */
@@ -374,7 +374,7 @@ struct ofi_link {
 	/* control thread */
 	struct base_list node; /* in adapter->links */
 	struct fid_ep *ep;
-	struct base_timer timer; /* answers, then keepalive (ofi_life.c); end of an orphan */
+	struct base_timer timer; /* answers, then keepalive (ofi_liveness.c); end of an orphan */
 	uint32_t keepalive_ms;
 	uint32_t seen;        /* what was heard at the end of the last period of that */
 	uint64_t pinged_ns;   /* when it was asked last */

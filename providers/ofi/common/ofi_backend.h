@@ -3,8 +3,8 @@
  * What differs between libfabric's providers. One constant table for each; the rest of this folder
  * asks the table of its adapter, and no provider's name.
  */
-#ifndef OFI_OFI_FLAVOUR_H
-#define OFI_OFI_FLAVOUR_H
+#ifndef OFI_OFI_BACKEND_H
+#define OFI_OFI_BACKEND_H
 
 #include <stdbool.h>
 #include <stddef.h>

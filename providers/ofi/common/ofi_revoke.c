@@ -16,8 +16,8 @@
  *    delivered (our answers to its reads were sent before). That is one more round.
  *  - A SYNC and its answer stand behind all that is queued on the link, which may be long. So a
  *    peer loses its connection when nothing has moved for a while that the answer can stand behind
- *    (ofi_life.c), and not because it takes its time. But a peer that keeps sending data and never
- *    answers looks the same as one that had much to send: there is a limit for both.
+ *    (ofi_liveness.c), and not because it takes its time. But a peer that keeps sending data and
+ * never answers looks the same as one that had much to send: there is a limit for both.
  *  - The wait is a state of the control thread: jobs and a timer. Only a caller waits; one that is
  *    in a callback, where the state makes no progress, moves it itself, and waits for less.
  */

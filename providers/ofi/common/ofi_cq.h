@@ -114,7 +114,7 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
 void ofi_cq_tied(struct ofi_cq *cq, struct ofi_ncq *ncq);
 void ofi_cq_untied(struct ofi_cq *cq, struct ofi_ncq *ncq);
 
-/* The consumer's descriptor (ofi_lend.c). */
+/* The consumer's descriptor (ofi_cq_fd.c). */
 enum ndx_status ofi_cq_get_fd(struct ndx_spi_cq *spi, int *fd);
 void ofi_cq_wake(struct ndx_spi_cq *spi, bool up);
 /* poll_lock held, the queue was just armed: lend its native queues if it waits by its descriptor
@@ -140,8 +140,8 @@ enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp
 void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp);
 /* Control thread: no endpoint of the caller uses it any more. */
 void ofi_ncq_put(struct ofi_ncq *ncq);
-/* Lock held: one read, of OFI_BATCH at the most, which is handed on (ofi_done.c). -FI_EAGAIN: it
- * was empty even after the provider had looked at its sockets. */
+/* Lock held: one read, of OFI_BATCH at the most, which is handed on (ofi_complete.c). -FI_EAGAIN:
+ * it was empty even after the provider had looked at its sockets. */
 ssize_t ofi_ncq_read(struct ofi_ncq *ncq);
 /* Lock held: read what is there and hand it on; how many there were. */
 unsigned ofi_ncq_progress(struct ofi_ncq *ncq);
@@ -152,7 +152,8 @@ void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count);
 void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq);
 void ofi_ncq_catch_up(struct ofi_ncq *ncq); /* takes the lock */
 
-/* Reading by the control thread (ofi_reader.c). Control thread: begin to watch the descriptor. */
+/* Reading by the control thread (ofi_cq_thread.c). Control thread: begin to watch the descriptor.
+ */
 enum ndx_status ofi_ncq_watch(struct ofi_ncq *ncq);
 /* Stop watching it; a later tick may watch again. */
 void ofi_ncq_unwatch(struct ofi_ncq *ncq);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What shows that a peer lives (ofi_life.c). */
-#ifndef OFI_OFI_LIFE_H
-#define OFI_OFI_LIFE_H
+/* What shows that a peer lives (ofi_liveness.c). */
+#ifndef OFI_OFI_KEEPALIVE_H
+#define OFI_OFI_KEEPALIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

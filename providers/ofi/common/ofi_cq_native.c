@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Native completion queues: how they are read, which links use them, and their life. Who reads them
- * is a matter of ofi_reader.c. */
+ * is a matter of ofi_cq_thread.c. */
 #include <errno.h>
 #include <stdlib.h>
 
