@@ -2,10 +2,8 @@
 /* Adapters over libfabric: opening, closing, what they can do; the table of operations. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base_log.h"
-#include "base_sockaddr.h"
 #include "builtin.h"
 #include "ofi.h"
 #include "ofi_early.h"
@@ -126,8 +124,8 @@ static void init(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head
 	adapter->revoke_timer = (struct base_timer){.fn = ofi_revoke_on_timer, .arg = adapter};
 }
 
-static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
-                                    const struct ndx_spi_open *how, struct ndx_spi_adapter **out)
+enum ndx_status ofi_adapter_open(const struct ndx_spi_adapter *head, const struct ndx_spi_open *how,
+                                 struct ndx_spi_adapter **out)
 {
 	struct ofi_adapter *adapter = calloc(1, sizeof(*adapter));
 	enum ndx_status st;
@@ -171,7 +169,7 @@ static void free_adapter(void *arg)
 	free(arg);
 }
 
-static void adapter_close(struct ndx_spi_adapter *spi)
+void ofi_adapter_close(struct ndx_spi_adapter *spi)
 {
 	struct ofi_adapter *adapter = ofi_adapter_of(spi);
 	int err;
@@ -196,7 +194,7 @@ static void adapter_close(struct ndx_spi_adapter *spi)
 
 /* ---- what it is ---- */
 
-static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
+void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
 {
 	const struct ofi_adapter *adapter = ofi_adapter_of(spi);
 	const struct ofi_flavour *flavour = adapter->flavour;
@@ -227,8 +225,8 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->max_callee_data = (uint32_t)flavour->max_callee_data;
 }
 
-static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
-                                size_t room)
+size_t ofi_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
+                             size_t room)
 {
 	const struct ofi_adapter *adapter = ofi_adapter_of(spi);
 
@@ -236,86 +234,3 @@ static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_sto
 		list[i] = adapter->addresses[i];
 	return adapter->address_count;
 }
-
-enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
-                                const struct sockaddr_storage *peer, const char *what)
-{
-	char text[BASE_SOCKADDR_TEXT];
-
-	if (adapter->options.lan || !adapter->flavour->needs_trust ||
-	    base_sockaddr_is_loopback(peer))
-		return NDX_OK;
-	return fail(
-		NDX_E_INVALID_ADDRESS, 0,
-		"will not %s %s: libfabric's tcp provider trusts what peers send; add trust=lan "
-		"to the adapter's URI if all who can reach the port are trusted",
-		what, base_sockaddr_text(peer, text));
-}
-
-bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address)
-{
-	for (size_t i = 0; i < adapter->address_count; i++) {
-		if (base_sockaddr_same_host(&adapter->addresses[i], address))
-			return true;
-	}
-	return false;
-}
-
-/* ---- the table ---- */
-
-static const struct ndx_provider_ops ops = {
-	.list = ofi_list,
-	.adapter_open = adapter_open,
-	.adapter_close = adapter_close,
-	.adapter_query = adapter_query,
-	.adapter_addresses = adapter_addresses,
-	.cq_create = ofi_cq_create,
-	.cq_destroy = ofi_cq_destroy,
-	.cq_notify = ofi_cq_notify,
-	.cq_cancel = base_cq_cancel,
-	.cq_get_fd = ofi_cq_get_fd,
-	.cq_wake = ofi_cq_wake,
-	.cq_resize = base_cq_resize,
-	.mr_create = ofi_mr_create,
-	.mr_destroy = ofi_mr_destroy,
-	.mr_register = ofi_mr_register,
-	.mr_deregister = ofi_mr_deregister,
-	.mr_settle = ofi_mr_settle,
-	.mw_create = ofi_mw_create,
-	.mw_destroy = ofi_mw_destroy,
-	.qp_create = ofi_qp_create,
-	.qp_destroy = ofi_qp_destroy,
-	.qp_cancel = ofi_qp_cancel,
-	.conn_create = ofi_conn_create,
-	.conn_destroy = ofi_conn_destroy,
-	.conn_bind = ofi_conn_bind,
-	.conn_connect = ofi_conn_connect,
-	.conn_complete = ofi_conn_complete,
-	.conn_take = ofi_conn_take,
-	.conn_accept = ofi_conn_accept,
-	.conn_reject = ofi_conn_reject,
-	.conn_abandon = ofi_conn_abandon,
-	.conn_drain = ofi_conn_drain,
-	.conn_cancel_initiator = ofi_conn_cancel_initiator,
-	.conn_send_disc = ofi_conn_send_disc,
-	.conn_finish = ofi_conn_finish,
-	.conn_abort = ofi_conn_abort,
-	.conn_detach = ofi_conn_detach,
-	.listener_create = ofi_listener_create,
-	.listener_destroy = ofi_listener_destroy,
-	.listener_bind = ofi_listener_bind,
-	.listener_listen = ofi_listener_listen,
-	.request_refuse = ofi_request_refuse,
-	.request_is_stale = ofi_request_is_stale,
-	.qp_get_stats = ofi_qp_get_stats,
-	.cq_get_stats = base_cq_get_stats,
-	.get_counters = ofi_get_counters,
-};
-
-const struct ndx_provider ndx_provider_ofi = {
-	.abi = NDX_SPI_ABI,
-	.name = "ofi",
-	.ops = &ops,
-	.keys = ofi_keys,
-	.devices = "tcp, verbs",
-};

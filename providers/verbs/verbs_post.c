@@ -6,7 +6,6 @@
  */
 #include <arpa/inet.h>
 #include <endian.h>
-#include <errno.h>
 #include <string.h>
 
 #include "verbs_wr.h"

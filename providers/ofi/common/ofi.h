@@ -38,12 +38,11 @@
 #include "base_loop.h"
 #include "base_qp.h"
 #include "ofi_access.h"
-#include "ofi_cq.h"
 #include "ofi_backend.h"
+#include "ofi_cq.h"
 #include "ofi_keepalive.h"
-#include "ofi_peer.h"
 #include "ofi_mr.h"
-#include "ofi_verbs.h"
+#include "ofi_peer.h"
 #include "ofi_wire.h"
 
 #define OFI_API FI_VERSION(1, 17)
@@ -57,7 +56,7 @@
 struct ifaddrs;
 struct ofi_conn;
 
-/* ---- descriptions (ofi_info.c, ofi_options.c) ---- */
+/* ---- descriptions (ofi_info.c, ofi_options.c) and status (ofi_status.c) ---- */
 
 enum ofi_cq_choice { OFI_CQ_AUTO, OFI_CQ_PRIVATE, OFI_CQ_SHARED };
 
@@ -129,7 +128,7 @@ void ofi_eq_close(struct ofi_eq *eq);
 /* Hand on all events that are there. */
 void ofi_eq_read_all(struct ofi_eq *eq);
 
-/* ---- adapters (ofi_adapter.c) ---- */
+/* ---- adapters (ofi_adapter.c, ofi_address.c) ---- */
 
 /* Counted beside the data path; atomic. */
 struct ofi_counts {
@@ -197,13 +196,19 @@ static inline const struct ndx_host *ofi_host(const struct ofi_adapter *adapter)
 	return adapter->spi.host;
 }
 
+enum ndx_status ofi_adapter_open(const struct ndx_spi_adapter *head, const struct ndx_spi_open *how,
+                                 struct ndx_spi_adapter **out);
+void ofi_adapter_close(struct ndx_spi_adapter *spi);
+void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info);
+size_t ofi_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
+                             size_t room);
 /* May we talk to this address? INVALID_ADDRESS if not, with a text that says how to allow it. */
 enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
                                 const struct sockaddr_storage *peer, const char *what);
 /* Is it one of the adapter's? The port does not matter. */
 bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address);
 
-/* ---- queue pairs (ofi_qp.c, ofi_submit.c, ofi_receive.c) ---- */
+/* ---- queue pairs (ofi_qp.c, ofi_submit.c, ofi_credit.c, ofi_receive.c, ofi_report.c) ---- */
 
 /* Request to send, write or read. */
 struct ofi_tx {
@@ -321,14 +326,16 @@ void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_sp
 void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause);
 /* Hand over what waits, as far as it may go. */
 void ofi_issue(struct ofi_qp *qp);
-/* ofi:tcp's way of handing a request to the stack: 0 or an errno. */
-int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx);
 /* The stack is done with a request: err 0, or an errno of libfabric's. */
 void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err);
 /* Complete what the stack has nothing of, CANCELED. */
 void ofi_cancel_held(struct ofi_qp *qp);
-/* Issue again in a moment. */
+/* The timer of the queue pair (ofi_qp_timer.c). Issue again in a moment. */
 void ofi_issue_later(struct ofi_qp *qp);
+/* A send waits for the peer to post a receive: from now on the clock runs. */
+void ofi_rnr_begin(struct ofi_qp *qp);
+/* Come back when the time is over, or to look for credits that nobody tells us of. */
+void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns);
 /* Report DRAINED if it was asked for and is so. */
 void ofi_check_drained(struct ofi_qp *qp);
 void ofi_on_starved(void *arg); /* the timer; lock not held */
@@ -340,11 +347,12 @@ void ofi_tell_credits(struct ofi_qp *qp);
 void ofi_tell_all_credits(struct ofi_ncq *ncq);
 /* How many receives the peer does not know of; they count as told from now on. */
 uint16_t ofi_take_credits(struct ofi_qp *qp);
-/* A message came, or the receive came back. */
-void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_word *word);
+/* The stack has given a receive back, one way or another. */
+void ofi_rx_take_back(struct ofi_qp *qp, struct ofi_rx *rx);
+/* It came back without a message. */
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err);
 
-/* ---- links (ofi_endpoint.c, ofi_ctrl.c) ---- */
+/* ---- links (ofi_endpoint.c, ofi_endpoint_state.c, ofi_ctrl.c) ---- */
 
 enum ofi_stage {
 	OFI_LINK_CONNECTING, /* active: no answer yet */
@@ -374,7 +382,7 @@ struct ofi_link {
 	/* control thread */
 	struct base_list node; /* in adapter->links */
 	struct fid_ep *ep;
-	struct base_timer timer; /* answers, then keepalive (ofi_liveness.c); end of an orphan */
+	struct base_timer timer; /* answers, then keepalive (ofi_keepalive.c); end of an orphan */
 	uint32_t keepalive_ms;
 	uint32_t seen;        /* what was heard at the end of the last period of that */
 	uint64_t pinged_ns;   /* when it was asked last */
@@ -406,6 +414,16 @@ struct ofi_link {
 	uint32_t words_in;  /* ... and the control words among that */
 	struct ofi_verbs_link verbs;
 };
+
+/* The lock of the native queue is held: the link with this id; NULL if there is none. */
+static inline struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t id)
+{
+	struct ofi_link *link = ncq->buckets[id % OFI_NCQ_BUCKETS];
+
+	while (link != NULL && link->id != id)
+		link = link->next;
+	return link;
+}
 
 /*
  * Control thread. An endpoint for `conn` and its queue pair, made from `info`; receives that were

@@ -95,7 +95,6 @@ const char *ofi_grants_take(struct ofi_qp *qp, const struct ofi_grant *grant)
 	if (place == NULL)
 		place = &set[grants->turn++ % OFI_GRANT_WAYS];
 	*place = *grant;
-	ofi_issue(qp);
 	return NULL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What differs between libfabric's providers. One constant table for each; the rest of this folder
- * asks the table of its adapter, and no provider's name.
+ * What differs between libfabric's providers. One constant table for each, in a folder of its
+ * own; this folder asks the table of its adapter, and no provider's name.
  */
 #ifndef OFI_OFI_BACKEND_H
 #define OFI_OFI_BACKEND_H
@@ -15,15 +15,60 @@
 
 #include <ndx/spi/provider.h>
 
+#include "base_loop.h"
 #include "ofi_wire.h"
 
+struct fid_mr;
 struct ofi_adapter;
 struct ofi_link;
-struct ofi_op;
 struct ofi_options;
 struct ofi_qp;
 struct ofi_rx;
 struct ofi_tx;
+
+/* What a native completion belongs to. Its address is the operation's context. */
+struct ofi_op {
+	enum ofi_op_kind {
+		OFI_OP_SILENT,
+		OFI_OP_TX,
+		OFI_OP_RX,
+		OFI_OP_WORD,
+		OFI_OP_FIRST, /* a receive of our own, for the peer's first message */
+	} kind;
+	uint8_t word; /* OFI_OP_WORD: its type */
+	void *owner;  /* queue pair, or link */
+};
+
+/* ---- what ofi:verbs keeps in what all have ---- */
+
+/* In a queue pair, under its lock. */
+struct ofi_verbs_qp {
+	struct fid_mr *bounce; /* the buffers of inline requests */
+	uint8_t *area;         /* the link's; NULL: there is none */
+	void *desc;            /* ... and its descriptor */
+	uint32_t told;         /* receives that the peer was told of, ever, ... */
+	uint32_t arrived;      /* ... and messages that came */
+	uint32_t used;         /* messages that went to the peer, ever */
+	bool gone;             /* the peer has closed after its goodbye: nothing is handed over */
+};
+
+/* In a link, under the ncq's lock. */
+struct ofi_verbs_link {
+	struct base_timer watch;
+	struct ofi_op ping_op;
+	uint32_t watch_ms;
+	uint32_t seen_head;  /* the oldest request at the last look, ... */
+	uint32_t silent_ms;  /* ... and since when it is that */
+	bool introduced;     /* the peer's first message came */
+	bool goodbye_wanted; /* before that */
+	bool goodbye_said;
+	bool left_said; /* ... and that we have closed */
+	bool rung;
+	bool cut;                /* closed by us while the peer's goodbye is awaited */
+	uint64_t drain_until_ns; /* 0, or when requests that should have ended must have */
+};
+
+/* ---- the table ---- */
 
 struct ofi_flavour {
 	const char *device;       /* in the URI; libfabric's name of the provider */

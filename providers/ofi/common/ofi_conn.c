@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base_linux.h"
 #include "base_log.h"
@@ -11,14 +10,6 @@
 #include "ofi.h"
 
 #define REJ_CONSUMER 28 /* IBA: refused by a program, not for want of one */
-
-void ofi_params_of(const struct ofi_cm *cm, struct ndx_spi_params *params)
-{
-	params->inbound_read_limit = cm->inbound_read_limit;
-	params->outbound_read_limit = cm->outbound_read_limit;
-	params->private_data_len = cm->private_len;
-	memcpy(params->private_data, cm->private_data, cm->private_len);
-}
 
 static void take_params(struct ofi_cm *cm, enum ofi_cm_kind kind,
                         const struct ndx_spi_params *params)
@@ -28,18 +19,6 @@ static void take_params(struct ofi_cm *cm, enum ofi_cm_kind kind,
 	cm->outbound_read_limit = params->outbound_read_limit;
 	cm->private_len = params->private_data_len;
 	memcpy(cm->private_data, params->private_data, params->private_data_len);
-}
-
-void ofi_refuse(struct ofi_adapter *adapter, struct fi_info *info, const void *data, size_t len)
-{
-	struct ofi_cm cm = {.kind = OFI_CM_REJECT, .private_len = len};
-	uint8_t bytes[OFI_CM_SIZE];
-
-	if (len > 0)
-		memcpy(cm.private_data, data, len);
-	(void)fi_reject(adapter->refuser, info->handle, bytes,
-	                adapter->flavour->cm_encode(&cm, bytes));
-	fi_freeinfo(info);
 }
 
 static void drop_request(struct ofi_conn *conn, const void *data, size_t len)
@@ -425,18 +404,6 @@ static void on_failure(struct ofi_link *link, const struct ofi_cm_event *event)
 		link->lost = true;
 		ofi_host(link->adapter)->connected(&link->conn->spi, st, event->err, NULL);
 	}
-}
-
-void ofi_link_cut(struct ofi_link *link)
-{
-#ifdef NDX_PLANT_FI_SHUTDOWN
-	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->parted) {
-		link->parted = true;
-		ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_PEER_DISC, 0, NULL);
-		return;
-	}
-#endif
-	ofi_link_break(link, 0, "the peer closed the link without a goodbye");
 }
 
 static void on_shutdown(struct ofi_link *link)

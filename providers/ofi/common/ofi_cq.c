@@ -177,12 +177,3 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
 	base_lock_release(&cq->poll_lock);
 	return st;
 }
-
-struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t id)
-{
-	struct ofi_link *link = ncq->buckets[id % OFI_NCQ_BUCKETS];
-
-	while (link != NULL && link->id != id)
-		link = link->next;
-	return link;
-}

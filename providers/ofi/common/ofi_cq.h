@@ -163,7 +163,5 @@ void ofi_ncq_kick(struct ofi_ncq *ncq);
 void ofi_ncq_await(struct ofi_ncq *ncq);
 void ofi_ncq_on_kick(void *arg);
 void ofi_ncq_on_tick(void *arg);
-/* Lock held: the link with this id; NULL if there is none. */
-struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t id);
 
 #endif

@@ -363,12 +363,6 @@ void ofi_ncq_on_tick(void *arg)
 	}
 }
 
-void ofi_ncq_kick(struct ofi_ncq *ncq)
-{
-	__atomic_store_n(&ncq->kicked, 1, __ATOMIC_RELEASE);
-	base_loop_post(ncq->adapter->spi.loop, &ncq->adapter->kick);
-}
-
 void ofi_ncq_on_kick(void *arg)
 {
 	struct ofi_adapter *adapter = arg;
@@ -379,11 +373,4 @@ void ofi_ncq_on_kick(void *arg)
 		if (__atomic_exchange_n(&ncq->kicked, 0, __ATOMIC_ACQUIRE) != 0)
 			run(ncq);
 	}
-}
-
-void ofi_ncq_await(struct ofi_ncq *ncq)
-{
-	__atomic_store_n(&ncq->awaited, 1, __ATOMIC_RELAXED);
-	if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_AWAY)
-		ofi_ncq_kick(ncq);
 }

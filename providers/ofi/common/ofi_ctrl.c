@@ -3,29 +3,10 @@
  * Control words, the ncq's lock held: what the peer says, and what became of what we said. A peer
  * that talks nonsense loses its connection, and nobody else does.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base_byteorder.h"
-#include "base_log.h"
 #include "ofi.h"
-
-void ofi_link_go_up(struct ofi_link *link)
-{
-	struct ofi_qp *qp = link->qp;
-
-	link->stage = OFI_LINK_UP;
-	if (qp != NULL) {
-		base_lock_acquire(&qp->base.lock);
-		if (qp->base.state == BASE_QP_IDLE)
-			qp->base.state = BASE_QP_UP;
-		base_lock_release(&qp->base.lock);
-	}
-	ofi_life_keepalive(link);
-	if (link->adapter->flavour->up != NULL)
-		link->adapter->flavour->up(link);
-	ofi_host(link->adapter)->established(&link->conn->spi, NDX_OK, 0, NULL);
-}
 
 static const char *take_credit(struct ofi_link *link, uint16_t count)
 {
@@ -196,6 +177,8 @@ static const char *take_answer(struct ofi_link *link)
 		return wrong;
 	base_lock_acquire(&qp->base.lock);
 	wrong = ofi_grants_take(qp, &grant);
+	if (wrong == NULL)
+		ofi_issue(qp);
 	base_lock_release(&qp->base.lock);
 	return wrong;
 }

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 
-#include "base_log.h"
 #include "ofi.h"
 
 static void report(struct ofi_conn *conn, uint32_t bits, int native, const char *cause)

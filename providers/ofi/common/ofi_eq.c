@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Event queues of connection management: the adapter's, and one for each listener. */
 #include <errno.h>
-#include <string.h>
 #include <poll.h>
 
 #include "base_log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What shows that a peer lives (ofi_liveness.c). */
+/* What shows that a peer lives (ofi_liveness.c), and who asks for it (ofi_keepalive.c). */
 #ifndef OFI_OFI_KEEPALIVE_H
 #define OFI_OFI_KEEPALIVE_H
 
@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base_diag.h"
+#include "ofi_peer.h"
 
 /* How long the other end, not its consumer, may take to answer while a connection is made. The
  * connection manager of InfiniBand says what was lost again every 4 s. */
@@ -27,6 +28,8 @@ struct ofi_flow {
 	uint64_t moved_ns;
 };
 
+/* Control thread: what the kernel says of our end of the connection. */
+enum ofi_peer_found ofi_life_own_end(const struct ofi_link *link, struct base_diag_end *end);
 /* Control thread: what moved on its connection; false: nobody knows. */
 bool ofi_life_traffic(const struct ofi_link *link, struct base_traffic *bytes);
 

@@ -2,13 +2,10 @@
 /* Memory regions: registration with tokens of our own, and random keys for the peer. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base_linux.h"
 #include "base_log.h"
 #include "ofi.h"
-
-#define KEY_TRIES 16
 
 static struct ofi_mr *mr_of(struct ndx_spi_mr *mr)
 {
@@ -56,27 +53,6 @@ static void remove_token(struct ofi_mr *mr)
 }
 
 /* ---- registration ---- */
-
-int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, uint64_t access,
-               struct fid_mr **out, uint32_t *key)
-{
-	int err = FI_ENOKEY;
-
-	if (adapter->flavour->native_keys) {
-		err = -fi_mr_reg(adapter->domain, buffer, length, access, 0, 0, 0, out, NULL);
-		if (err == 0)
-			*key = (uint32_t)fi_mr_key(*out);
-		return err;
-	}
-	for (int i = 0; i < KEY_TRIES && err == FI_ENOKEY; i++) {
-		if (base_random(key, sizeof(*key)) != NDX_OK)
-			return EIO;
-		if (*key == 0)
-			continue;
-		err = -fi_mr_reg(adapter->domain, buffer, length, access, 0, *key, 0, out, NULL);
-	}
-	return err;
-}
 
 enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out)
 {
@@ -128,17 +104,6 @@ static uint32_t grants(uint32_t flags)
 	if ((flags & NDX_MR_ALLOW_REMOTE_WRITE) == NDX_MR_ALLOW_REMOTE_WRITE)
 		rights |= OFI_GRANT_WRITE;
 	return rights;
-}
-
-uint64_t ofi_mr_access(uint32_t rights)
-{
-	uint64_t access = 0;
-
-	if (rights & OFI_GRANT_READ)
-		access |= FI_REMOTE_READ;
-	if (rights & OFI_GRANT_WRITE)
-		access |= FI_REMOTE_WRITE;
-	return access;
 }
 
 static uint32_t local_rights(uint32_t flags)

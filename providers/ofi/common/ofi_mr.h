@@ -175,6 +175,10 @@ enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct n
 bool ofi_mw_run(struct ofi_qp *qp, struct ofi_tx *tx);
 /* The same: the request ends without having run. Harmless on one of another kind. */
 void ofi_mw_skip(struct ofi_tx *tx);
+/* One of both was posted: what the window will be when it has run. */
+void ofi_mw_plan(struct ofi_mw *mw, struct ofi_tx *tx);
+/* The request ends. */
+void ofi_mw_run_out(struct ofi_tx *tx);
 /* adapter->regions.lock held: end the binding, if that has not begun. */
 void ofi_mw_revoke(struct ofi_mw *mw);
 /* The queue pair goes, and with it what was bound through it. */
@@ -187,6 +191,8 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke);
 /* The same for what nobody's request can name; it ends later. */
 void ofi_revoke_begin(struct ofi_revoke *revoke);
+/* Control thread: the next one that was asked for; NULL: there is none. */
+struct base_list *ofi_revoke_take_asked(struct ofi_adapter *adapter);
 /* Until this many is none: `going` or `bound` of some that are going on. In a callback it takes
  * some tenths of a second at most: a peer that has not answered loses its connection. */
 void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count);

@@ -24,38 +24,6 @@ static struct ofi_mw *mw_of(struct ndx_spi_mw *mw)
 
 /* ---- requests ---- */
 
-/* One of both is posted: what the window will be when it has run. */
-static void plan(struct ofi_mw *mw, struct ofi_tx *tx)
-{
-	base_lock_acquire(&mw->adapter->regions.lock);
-	tx->mw = mw;
-	mw->pending++;
-	mw->planned = tx->base.type == NDX_REQUEST_BIND;
-	if (mw->planned)
-		mw->spi.remote_token = tx->key;
-	base_lock_release(&mw->adapter->regions.lock);
-}
-
-static void run_out(struct ofi_tx *tx)
-{
-	struct ofi_mw *mw = tx->mw;
-
-	tx->mw = NULL;
-	if (mw == NULL)
-		return;
-	base_lock_acquire(&mw->adapter->regions.lock);
-	mw->pending--;
-	if (mw->pending == 0)
-		mw->planned = mw->region != NULL;
-	base_lock_release(&mw->adapter->regions.lock);
-}
-
-void ofi_mw_skip(struct ofi_tx *tx)
-{
-	if (tx->base.type == NDX_REQUEST_BIND || tx->base.type == NDX_REQUEST_INVALIDATE)
-		run_out(tx);
-}
-
 /* The objects are opaque to the application: its pointers are those of the SPI's heads. */
 static enum ndx_status check_bind(struct ofi_adapter *adapter, const struct ndx_spi_mr *mr,
                                   struct ofi_mw *mw, const void *buffer, size_t length,
@@ -120,7 +88,7 @@ enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr 
 		tx->iov_count = 1;
 		tx->iov[0] = (struct iovec){buffer, length};
 		tx->tokens[0] = mr->local_token;
-		plan(mw, tx);
+		ofi_mw_plan(mw, tx);
 		ofi_issue(qp);
 	}
 	base_lock_release(&qp->base.lock);
@@ -142,119 +110,14 @@ enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct n
 	st = base_admit_initiator(&qp->base, NDX_REQUEST_INVALIDATE, context, NULL, 0, flags,
 	                          INVALIDATE_FLAGS, 0, &none, &req);
 	if (st == NDX_OK) {
-		plan(mw, fill(req, 0));
+		ofi_mw_plan(mw, fill(req, 0));
 		ofi_issue(qp);
 	}
 	base_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
-/* ---- their turn; the queue pair's lock held ---- */
-
-/* The key, in the stack and in our table. Nothing to be opened needs none. */
-static int make_key(struct ofi_qp *qp, const struct ofi_tx *tx, struct ofi_mw *mw)
-{
-	const struct iovec *memory = &tx->iov[0];
-	uint32_t rights = 0;
-	int err = 0;
-
-	if (tx->base.op_flags & NDX_OP_ALLOW_READ)
-		rights |= OFI_GRANT_READ;
-	if (tx->base.op_flags & NDX_OP_ALLOW_WRITE)
-		rights |= OFI_GRANT_WRITE;
-	if (rights != 0 && memory->iov_len > 0)
-		err = -fi_mr_reg(mw->adapter->domain, memory->iov_base, memory->iov_len,
-		                 ofi_mr_access(rights), 0, tx->key, 0, &mw->mr, NULL);
-	if (mw->mr == NULL || err != 0)
-		return err;
-	mw->key.grant =
-		(struct ofi_grant){(uintptr_t)memory->iov_base, memory->iov_len, tx->key, rights};
-	mw->key.only = qp->own_id;
-	ofi_key_add(&mw->adapter->keys, &mw->key);
-	return 0;
-}
-
-static enum ndx_status bind_now(struct ofi_qp *qp, const struct ofi_tx *tx, struct ofi_mw *mw)
-{
-	struct ofi_mr_table *table = &mw->adapter->regions;
-	enum ndx_status st = NDX_OK;
-	struct ofi_mr *region;
-
-	base_lock_acquire(&table->lock);
-	/* It may have gone while the request waited for its turn. */
-	region = ofi_mr_find(table, tx->tokens[0]);
-	if (region == NULL)
-		st = NDX_E_ACCESS_VIOLATION;
-	else if (mw->region != NULL)
-		st = NDX_E_INVALID_DEVICE_REQUEST;
-	else if (make_key(qp, tx, mw) != 0) /* no memory, or the key is somebody's by chance */
-		st = NDX_E_INSUFFICIENT_RESOURCES;
-	if (st == NDX_OK) {
-		mw->region = region;
-		base_list_add(&region->windows, &mw->of_mr);
-		base_list_add(&qp->windows, &mw->of_qp);
-		__atomic_store_n(&region->bound, region->bound + 1, __ATOMIC_RELEASE);
-	}
-	base_lock_release(&table->lock);
-	return st;
-}
-
-/* NDX_PENDING: the request ends when the binding has. */
-static enum ndx_status unbind_now(struct ofi_mw *mw)
-{
-	enum ndx_status st = NDX_PENDING;
-
-	base_lock_acquire(&mw->adapter->regions.lock);
-	if (mw->region == NULL)
-		st = NDX_E_INVALID_DEVICE_REQUEST;
-	else
-		mw->awaited = true;
-	if (st == NDX_PENDING)
-		ofi_mw_revoke(mw);
-	base_lock_release(&mw->adapter->regions.lock);
-	return st;
-}
-
-bool ofi_mw_run(struct ofi_qp *qp, struct ofi_tx *tx)
-{
-	const bool bind = tx->base.type == NDX_REQUEST_BIND;
-	enum ndx_status st;
-
-	if (qp->invalidating != NULL || qp->tx_next != qp->base.initiator.head)
-		return false;
-	/* Closed while the request waited: that was an invalidate, too. */
-	if (tx->mw == NULL)
-		st = bind ? NDX_E_CANCELED : NDX_OK;
-	else
-		st = bind ? bind_now(qp, tx, tx->mw) : unbind_now(tx->mw);
-	if (st == NDX_PENDING) {
-		qp->invalidating = tx->mw;
-		return false;
-	}
-	run_out(tx);
-	base_req_done(&qp->base.initiator, &tx->base, st, 0);
-	if (st == NDX_OK || st == NDX_E_CANCELED)
-		return true;
-	ofi_qp_break(qp, 0, "a bind or invalidate failed");
-	return false;
-}
-
 /* ---- the end of a binding ---- */
-
-void ofi_mw_revoke(struct ofi_mw *mw)
-{
-	const uint32_t token = mw->key.grant.token;
-
-	if (mw->going)
-		return;
-	mw->going = true;
-	ofi_key_remove(&mw->adapter->keys, &mw->key, &mw->revoke.told);
-	mw->revoke.forget = token;
-	mw->revoke.mr = mw->mr;
-	mw->revoke.bound = &mw->region->bound;
-	mw->mr = NULL;
-	ofi_revoke_begin(&mw->revoke);
-}
 
 /* The invalidate that waited for it ends, if it is still there. */
 static void end_invalidate(struct ofi_qp *qp, const struct ofi_mw *mw)
@@ -266,7 +129,7 @@ static void end_invalidate(struct ofi_qp *qp, const struct ofi_mw *mw)
 		qp->invalidating = NULL;
 		tx = ofi_tx_at(qp, qp->tx_next);
 		qp->tx_next++;
-		run_out(tx);
+		ofi_mw_run_out(tx);
 		base_req_done(&qp->base.initiator, &tx->base, NDX_OK, 0);
 		ofi_issue(qp);
 		ofi_check_drained(qp);
@@ -302,16 +165,6 @@ static void on_revoked(struct ofi_revoke *revoke)
 	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next)
 		end_invalidate(container_of(n, struct ofi_qp, node), mw);
 	base_lock_release(&adapter->qps_lock);
-}
-
-void ofi_mw_leave_qp(struct ofi_qp *qp)
-{
-	struct base_list *node;
-
-	base_lock_acquire(&qp->adapter->regions.lock);
-	while ((node = base_list_take(&qp->windows)) != NULL)
-		ofi_mw_revoke(container_of(node, struct ofi_mw, of_qp));
-	base_lock_release(&qp->adapter->regions.lock);
 }
 
 /* ---- life ---- */

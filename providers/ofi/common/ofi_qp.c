@@ -361,15 +361,3 @@ void ofi_qp_cancel(struct ndx_spi_qp *spi)
 	qp->rx_next = qp->base.receive.tail;
 	base_lock_release(&qp->base.lock);
 }
-
-void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause)
-{
-	if (qp->broken || qp->conn == NULL || qp->base.state == BASE_QP_IDLE || qp->verbs.gone)
-		return;
-#ifdef NDX_PLANT_FI_SHUTDOWN
-	if (native == ENOTCONN || native == ECANCELED)
-		return; /* a planted fault, see ofi_end.c */
-#endif
-	qp->broken = true;
-	ofi_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, native, cause);
-}

@@ -21,13 +21,10 @@
  *  - The wait is a state of the control thread: jobs and a timer. Only a caller waits; one that is
  *    in a callback, where the state makes no progress, moves it itself, and waits for less.
  */
-#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 
 #include "base_linux.h"
-#include "base_log.h"
-#include "base_ov.h"
 #include "ofi.h"
 
 #define RECALL_MS 100u   /* how long messages may take that are coming into such memory */
@@ -342,22 +339,12 @@ static void begin(struct ofi_revoke *revoke)
 		ask_peers(revoke);
 }
 
-static struct base_list *take_asked(struct ofi_adapter *adapter)
-{
-	struct base_list *node;
-
-	base_lock_acquire(&adapter->asked_lock);
-	node = base_list_take(&adapter->asked);
-	base_lock_release(&adapter->asked_lock);
-	return node;
-}
-
 void ofi_revoke_on_job(void *arg)
 {
 	struct ofi_adapter *adapter = arg;
 	struct base_list *asked;
 
-	while ((asked = take_asked(adapter)) != NULL)
+	while ((asked = ofi_revoke_take_asked(adapter)) != NULL)
 		begin(container_of(asked, struct ofi_revoke, node));
 	for (struct base_list *n = adapter->revokes.next, *next; n != &adapter->revokes; n = next) {
 		struct ofi_revoke *revoke = container_of(n, struct ofi_revoke, node);
@@ -433,19 +420,6 @@ void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count)
 		base_loop_call(adapter->spi.loop, drive_down, &wait);
 	while ((left = __atomic_load_n(count, __ATOMIC_ACQUIRE)) != 0)
 		base_futex_wait(count, left, UINT64_MAX);
-}
-
-void ofi_revoke_begin(struct ofi_revoke *revoke)
-{
-	struct ofi_adapter *adapter = revoke->adapter;
-
-	revoke->round = 0;
-	revoke->hurried_ns = 0;
-	(void)__atomic_add_fetch(revoke->going, 1, __ATOMIC_RELEASE);
-	base_lock_acquire(&adapter->asked_lock);
-	base_list_add(&adapter->asked, &revoke->node);
-	base_lock_release(&adapter->asked_lock);
-	base_loop_post(adapter->spi.loop, &adapter->revoke_job);
 }
 
 enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)

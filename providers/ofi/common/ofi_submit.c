@@ -4,139 +4,10 @@
  * yet (no credit, fence, read limit) holds back all behind it. The ring of the queue pair is the
  * queue: tx_next is the first that the stack never had.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "base_linux.h"
-#include "base_log.h"
 #include "ofi.h"
 
-#define RETRY_MS 10u
 #define NS_PER_MS 1000000u
-#define LOOKS 8u /* how often more seldom who has waited for long looks for credits */
-
-static uint64_t flags_of(const struct ofi_tx *tx)
-{
-#ifdef NDX_PLANT_FI_SHUTDOWN
-	return FI_COMPLETION; /* a planted fault, see ofi_end.c */
-#endif
-	/* A completion has to mean that the peer has the data, also for what is silent; who asked
-	 * for silence gets it from base_queue_retire(). */
-	return tx->base.type == NDX_REQUEST_READ ? FI_COMPLETION
-	                                         : FI_COMPLETION | FI_DELIVERY_COMPLETE;
-}
-
-static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count)
-{
-	const uint16_t credits = ofi_take_credits(qp);
-	const struct fi_msg msg = {
-		.msg_iov = tx->iov,
-		.iov_count = iov_count,
-		.context = &tx->op,
-		.data = ofi_word_encode(OFI_WORD_DATA, tx->word_flags, credits, tx->immediate),
-	};
-	const int err = -(int)fi_sendmsg(qp->ep, &msg, flags_of(tx) | FI_REMOTE_CQ_DATA);
-
-	if (err == 0)
-		qp->credits--;
-	else
-		qp->rx_told -= credits;
-	return err;
-}
-
-/*
- * A write with immediate data: the write, with the lower half of its length, the upper half, and a
- * message without bytes, whose delivery is also the write's: it is behind it. When there is no
- * memory for one of them it goes on from there later.
- */
-static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
-{
-	const struct iovec nothing = {0};
-	const struct fi_rma_iov remote = {.addr = tx->address, .len = tx->length, .key = tx->key};
-	const struct fi_msg_rma msg = {
-		.msg_iov = tx->iov,
-		.iov_count = tx->iov_count,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = &qp->adapter->silent,
-		.data = ofi_word_encode(OFI_WORD_WRITTEN, 0, (uint16_t)tx->length, qp->peer_id),
-	};
-	int err = 0;
-
-	if (tx->length > 0 && tx->parts == 0) {
-		err = -(int)fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA);
-		tx->parts += err == 0;
-	}
-	if (err == 0 && tx->length > UINT16_MAX && tx->parts == 1) {
-		err = ofi_qp_say(qp, OFI_WORD_WRITTEN_HIGH, (uint16_t)(tx->length >> 16), 0,
-		                 &nothing);
-		tx->parts += err == 0;
-	}
-	return err == 0 ? hand_over_send(qp, tx, 0) : err;
-}
-
-static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
-{
-	/* No bytes need no key with ND. The provider wants one: that of the control region. */
-	const bool nothing = tx->length == 0;
-	const struct fi_rma_iov remote = {
-		.addr = nothing ? qp->peer_address : tx->address,
-		.len = tx->length,
-		.key = nothing ? qp->peer_key : tx->key,
-	};
-	const struct fi_msg_rma msg = {
-		.msg_iov = tx->iov,
-		.iov_count = tx->iov_count,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = &tx->op,
-	};
-	int err;
-
-	if (tx->base.type == NDX_REQUEST_WRITE)
-		return -(int)fi_writemsg(qp->ep, &msg, flags_of(tx));
-	err = -(int)fi_readmsg(qp->ep, &msg, flags_of(tx));
-	qp->reads += err == 0;
-	return err;
-}
-
-/* Come back when the time is over, or to look for credits that nobody tells us of. */
-static void await_credits(struct ofi_qp *qp, uint64_t waited_ns)
-{
-	const uint32_t look = ofi_flavour_of(qp)->credit_ms;
-	const uint32_t limit = qp->base.spi.attr.no_receive_timeout_ms;
-	uint32_t ms = limit;
-
-	if (limit != NDX_INFINITE)
-		ms = (uint32_t)(limit - waited_ns / NS_PER_MS) + (waited_ns > 0);
-	if (look > 0 && ms > LOOKS * look)
-		ms = waited_ns < (uint64_t)LOOKS * LOOKS * NS_PER_MS ? look : LOOKS * look;
-	else if (look > 0 && ms > look)
-		ms = look;
-	if (ms == NDX_INFINITE)
-		return;
-	qp->timer_set = true;
-	base_timer_set(qp->adapter->spi.loop, &qp->timer, ms);
-}
-
-/* A send waits for the peer to post a receive: from now on the clock runs. */
-static void starve(struct ofi_qp *qp)
-{
-	if (qp->base.starved_since != 0)
-		return;
-	base_qp_starve(&qp->base);
-	if (!qp->timer_set)
-		await_credits(qp, 0);
-}
-
-void ofi_issue_later(struct ofi_qp *qp)
-{
-	/* It may be set for a send that waits, or did, and for much later. */
-	if (!qp->retrying)
-		base_timer_set(qp->adapter->spi.loop, &qp->timer, RETRY_MS);
-	qp->timer_set = true;
-	qp->retrying = true;
-}
 
 /* May it use the peer's memory? false: that is being asked. No bytes need no right. */
 static bool is_judged(struct ofi_qp *qp, struct ofi_tx *tx)
@@ -183,19 +54,10 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 	if (takes_receive(tx) && qp->credits == 0 && ofi_flavour_of(qp)->refresh != NULL)
 		ofi_flavour_of(qp)->refresh(qp);
 	if (takes_receive(tx) && qp->credits == 0) {
-		starve(qp);
+		ofi_rnr_begin(qp);
 		return false;
 	}
 	return true;
-}
-
-int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
-{
-	if (tx->base.type == NDX_REQUEST_SEND)
-		return hand_over_send(qp, tx, tx->iov_count);
-	if (tx->word_flags & OFI_WORD_IS_WRITE)
-		return hand_over_written(qp, tx);
-	return hand_over_rma(qp, tx);
 }
 
 /* The stack did not take it, or not all of it. */
@@ -267,14 +129,6 @@ void ofi_issue(struct ofi_qp *qp)
 		                 __ATOMIC_RELAXED);
 }
 
-void ofi_check_drained(struct ofi_qp *qp)
-{
-	if (!qp->draining || qp->broken || base_queue_outstanding(&qp->base.initiator) > 0)
-		return;
-	qp->draining = false;
-	ofi_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_DRAINED, 0, NULL);
-}
-
 void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 {
 	const enum ndx_status status = ofi_request_status(err);
@@ -339,7 +193,7 @@ void ofi_on_starved(void *arg)
 		if (waited >= limit)
 			give_up_send(qp);
 		else
-			await_credits(qp, waited);
+			ofi_await_credits(qp, waited);
 	}
 	base_lock_release(&qp->base.lock);
 }

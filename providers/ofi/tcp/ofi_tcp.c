@@ -8,7 +8,7 @@
 
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "ofi.h"
+#include "ofi_tcp.h"
 
 /* ---- opening ---- */
 
@@ -142,28 +142,6 @@ static enum ndx_status detach(struct ofi_link *link)
 
 /* ---- data ---- */
 
-static int tell(struct ofi_qp *qp, uint32_t fresh)
-{
-	const struct iovec nothing = {0};
-
-	return ofi_qp_say(qp, OFI_WORD_CREDIT, (uint16_t)fresh, 0, &nothing);
-}
-
-static void received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
-{
-	/* Without data it is no word of ours; 0 is none either. */
-	const struct ofi_word word = ofi_word_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
-
-	base_lock_acquire(&qp->base.lock);
-	ofi_rx_done(qp, rx, e->len, &word);
-	base_lock_release(&qp->base.lock);
-}
-
-static int error_of(const struct fi_cq_err_entry *e)
-{
-	return e->err > 0 ? e->err : EIO;
-}
-
 const struct ofi_flavour ofi_tcp = {
 	.device = "tcp",
 	.stack = "ofi:tcp",
@@ -197,7 +175,7 @@ const struct ofi_flavour ofi_tcp = {
 	.shut = ofi_link_cut,
 	.detach = detach,
 	.hand_over = ofi_tcp_hand_over,
-	.tell = tell,
-	.received = received,
-	.error_of = error_of,
+	.tell = ofi_tcp_tell,
+	.received = ofi_tcp_received,
+	.error_of = ofi_tcp_error_of,
 };

@@ -2,7 +2,6 @@
 /* What is libfabric's verbs provider's own: how to find its devices, and the table. */
 #include <errno.h>
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 
 #include "base_log.h"
 #include "base_sockaddr.h"
-#include "ofi.h"
+#include "ofi_verbs.h"
 
 #define CONTROLS 16u                      /* requests of our own under way at once */
 #define SOFTWARE_VENDOR 0xffffffu         /* that of rdma_rxe */

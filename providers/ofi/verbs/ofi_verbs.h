@@ -23,17 +23,7 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_loop.h"
-#include "ofi_wire.h"
-
-struct fi_cq_data_entry;
-struct fi_cq_err_entry;
-struct fid_mr;
-struct ofi_cm;
-struct ofi_link;
-struct ofi_qp;
-struct ofi_rx;
-struct ofi_tx;
+#include "ofi.h"
 
 /* ---- connection management ---- */
 
@@ -87,46 +77,6 @@ _Static_assert(OFI_VERBS_OUT + OFI_RECORD_SIZE <= OFI_VERBS_IN, "records do not 
 _Static_assert(OFI_VERBS_IN + OFI_RECORD_SIZE <= OFI_VERBS_MAIL, "nor does the mail");
 _Static_assert(OFI_VERBS_MAIL % 8 == 0, "words are written in one piece");
 _Static_assert((size_t)OFI_VERBS_END <= (size_t)OFI_AREA_SIZE, "all of it is in the region");
-
-/* What a native completion belongs to. Its address is the operation's context. */
-struct ofi_op {
-	enum ofi_op_kind {
-		OFI_OP_SILENT,
-		OFI_OP_TX,
-		OFI_OP_RX,
-		OFI_OP_WORD,
-		OFI_OP_FIRST, /* a receive of our own, for the peer's first message */
-	} kind;
-	uint8_t word; /* OFI_OP_WORD: its type */
-	void *owner;  /* queue pair, or link */
-};
-
-/* In a queue pair, under its lock. */
-struct ofi_verbs_qp {
-	struct fid_mr *bounce; /* the buffers of inline requests */
-	uint8_t *area;         /* the link's; NULL: there is none */
-	void *desc;            /* ... and its descriptor */
-	uint32_t told;         /* receives that the peer was told of, ever, ... */
-	uint32_t arrived;      /* ... and messages that came */
-	uint32_t used;         /* messages that went to the peer, ever */
-	bool gone;             /* the peer has closed after its goodbye: nothing is handed over */
-};
-
-/* In a link, under the ncq's lock. */
-struct ofi_verbs_link {
-	struct base_timer watch;
-	struct ofi_op ping_op;
-	uint32_t watch_ms;
-	uint32_t seen_head;  /* the oldest request at the last look, ... */
-	uint32_t silent_ms;  /* ... and since when it is that */
-	bool introduced;     /* the peer's first message came */
-	bool goodbye_wanted; /* before that */
-	bool goodbye_said;
-	bool left_said; /* ... and that we have closed */
-	bool rung;
-	bool cut;                /* closed by us while the peer's goodbye is awaited */
-	uint64_t drain_until_ns; /* 0, or when requests that should have ended must have */
-};
 
 void ofi_verbs_attached(struct ofi_link *link);
 int ofi_verbs_say_ready(struct ofi_link *link);

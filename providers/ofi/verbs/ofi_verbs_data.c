@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests, receives and completions of libfabric's verbs provider. */
-#include <endian.h>
 #include <errno.h>
-#include <string.h>
 
-#include "ofi.h"
+#include "ofi_verbs.h"
 
 /* ---- requests; the queue pair's lock held ---- */
 
@@ -25,33 +23,6 @@ static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx)
 	const uint64_t data = tx->word_flags & OFI_WORD_IMMEDIATE ? FI_REMOTE_CQ_DATA : 0;
 
 	return -(int)fi_sendmsg(qp->ep, &msg, FI_COMPLETION | data);
-}
-
-static uint64_t *word_at(uint8_t *area, size_t offset)
-{
-	return (uint64_t *)(void *)(area + offset);
-}
-
-int ofi_verbs_mail(struct ofi_qp *qp, size_t word, uint64_t flags, void *context)
-{
-	uint64_t *note = word_at(qp->verbs.area, word + (OFI_VERBS_NOTES - OFI_VERBS_MAIL));
-	const struct iovec iov = {note, sizeof(*note)};
-	const struct fi_rma_iov remote = {
-		.addr = qp->peer_address + word,
-		.len = sizeof(*note),
-		.key = qp->peer_key,
-	};
-	const struct fi_msg_rma msg = {
-		.msg_iov = &iov,
-		.desc = &qp->verbs.desc,
-		.iov_count = 1,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = context,
-		.data = OFI_BELL,
-	};
-
-	return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | flags);
 }
 
 static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
@@ -99,52 +70,12 @@ int ofi_verbs_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 	return err;
 }
 
-/* ---- credits; the queue pair's lock held ---- */
-
-void ofi_verbs_refresh(struct ofi_qp *qp)
-{
-	uint64_t total;
-	uint32_t credits;
-
-	if (qp->verbs.area == NULL || !qp->open)
-		return;
-	total = be64toh(
-		__atomic_load_n(word_at(qp->verbs.area, OFI_VERBS_CREDITS), __ATOMIC_ACQUIRE));
-	credits = (uint32_t)total - qp->verbs.used;
-	/* 0: nothing was written yet. More than its queue holds: the peer's mistake, and its own
-	 * loss. */
-	if (total != 0 && credits <= qp->peer_depth)
-		qp->credits = credits;
-}
-
-int ofi_verbs_tell(struct ofi_qp *qp, uint32_t fresh)
-{
-	uint64_t *note = word_at(qp->verbs.area, OFI_VERBS_NOTES);
-	int err;
-
-	/* One that is still on its way may take the newer value along: it only grows. */
-	__atomic_store_n(note, htobe64((uint64_t)qp->verbs.told + fresh), __ATOMIC_RELEASE);
-	err = ofi_verbs_mail(qp, OFI_VERBS_CREDITS, 0, &qp->adapter->silent);
-	if (err == 0)
-		qp->verbs.told += fresh;
-	return err;
-}
-
 /* ---- completions ---- */
-
-/* Lock held. The stack has given it back, one way or another. */
-static void take_back(struct ofi_qp *qp, struct ofi_rx *rx)
-{
-	rx->native = false;
-	qp->rx_native--;
-	if (qp->rx_told > 0)
-		qp->rx_told--;
-}
 
 /* Lock held. */
 static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
 {
-	take_back(qp, rx);
+	ofi_rx_take_back(qp, rx);
 	qp->verbs.arrived++;
 	if (qp->base.state == BASE_QP_IDLE) {
 		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
@@ -187,7 +118,7 @@ void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq
 		return;
 	}
 	if (bell)
-		take_back(qp, rx);
+		ofi_rx_take_back(qp, rx);
 	else
 		take_message(qp, rx, e);
 	empty = qp->rx_native == 0;

@@ -10,7 +10,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
-#include "ofi.h"
+#include "ofi_verbs.h"
 
 #define LOOK_LEAST 2u      /* ms between two looks for what nobody tells: at first, ... */
 #define LOOK_MOST 50u      /* ... and when nothing has come for long */

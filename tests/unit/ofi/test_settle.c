@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base_linux.h"
-#include "ofi.h"
+#include "ofi_verbs.h"
 
 #define DEPTH 8u
 #define STEPS 16u

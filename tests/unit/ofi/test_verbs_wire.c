@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ofi.h"
+#include "ofi_verbs.h"
 
 #define PADDED 196u /* what rdma_cm delivers of an answer, whatever was sent */
 

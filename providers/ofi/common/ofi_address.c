@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whose addresses the adapter has to do with: its own, and those of peers that are trusted. */
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "builtin.h"
+#include "ofi.h"
+#include "ofi_early.h"
+
+enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
+                                const struct sockaddr_storage *peer, const char *what)
+{
+	char text[BASE_SOCKADDR_TEXT];
+
+	if (adapter->options.lan || !adapter->flavour->needs_trust ||
+	    base_sockaddr_is_loopback(peer))
+		return NDX_OK;
+	return fail(
+		NDX_E_INVALID_ADDRESS, 0,
+		"will not %s %s: libfabric's tcp provider trusts what peers send; add trust=lan "
+		"to the adapter's URI if all who can reach the port are trusted",
+		what, base_sockaddr_text(peer, text));
+}
+
+bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address)
+{
+	for (size_t i = 0; i < adapter->address_count; i++) {
+		if (base_sockaddr_same_host(&adapter->addresses[i], address))
+			return true;
+	}
+	return false;
+}

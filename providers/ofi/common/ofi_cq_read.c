@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How native completion queues are read. The lock of the queue is held. */
+#include "ofi.h"
+
+#define READS 64      /* of a batch, before others get the lock */
+#define CATCH_UP 4096 /* reads in a row, more than a queue ever holds between two polls */
+
+static bool is_away(const struct ofi_ncq *ncq)
+{
+	return __atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_AWAY;
+}
+
+/*
+ * The native queue's descriptor tells of new completions only while nobody reads: the provider
+ * lowers its signal when it looks at its sockets, also when it has just found more there than this
+ * read takes. So who reads reads all, unless somebody is sure to read again soon.
+ */
+unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
+{
+	unsigned total = 0;
+	bool again = true;
+
+	ofi_tell_all_credits(ncq);
+	for (int i = 0; again && i < READS; i++) {
+		const ssize_t n = ofi_ncq_read(ncq);
+
+		if (n > 0)
+			total += (unsigned)n;
+		/* A short read is the last, or ends before a failure. */
+		again = n == OFI_BATCH || (n > 0 && !is_away(ncq));
+	}
+	if (again && !is_away(ncq))
+		ofi_ncq_kick(ncq);
+	return total;
+}
+
+void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count)
+{
+	ssize_t n = OFI_BATCH;
+
+	if (!is_away(ncq)) {
+		(void)ofi_ncq_progress(ncq);
+		return;
+	}
+	ofi_tell_all_credits(ncq);
+	for (int i = 0; n == OFI_BATCH && i < READS && !base_cq_has(cq, count); i++)
+		n = ofi_ncq_read(ncq);
+	if (n == OFI_BATCH && !is_away(ncq))
+		ofi_ncq_kick(ncq);
+}
+
+void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq)
+{
+	for (int i = 0; i < CATCH_UP && ofi_ncq_progress(ncq) > 0; i++) {
+		/* all of it happens in progress */
+	}
+}
+
+void ofi_ncq_catch_up(struct ofi_ncq *ncq)
+{
+	base_lock_acquire(&ncq->lock);
+	ofi_ncq_catch_up_locked(ncq);
+	base_lock_release(&ncq->lock);
+}

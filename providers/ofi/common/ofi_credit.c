@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receives for the stack, and the credits that tell the peer of them. A peer sends only with a
+ * credit, so a message always finds its receive: one that did not would stop the whole stream,
+ * control messages included.
+ */
+#include "ofi.h"
+
+/* 0, or an errno of libfabric's. */
+static int hand_over(struct ofi_qp *qp, struct ofi_rx *rx)
+{
+	const struct fi_msg msg = {
+		.msg_iov = rx->iov,
+		.desc = rx->iov_count > 0 ? rx->desc : NULL,
+		.iov_count = rx->iov_count,
+		.context = &rx->op,
+	};
+
+	return -(int)fi_recvmsg(qp->ep, &msg, FI_COMPLETION);
+}
+
+static uint32_t untold(const struct ofi_qp *qp)
+{
+	return qp->rx_native > qp->rx_told ? qp->rx_native - qp->rx_told : 0;
+}
+
+uint16_t ofi_take_credits(struct ofi_qp *qp)
+{
+	const uint32_t fresh = untold(qp);
+
+	qp->rx_told += fresh;
+	return (uint16_t)fresh;
+}
+
+/* Is it time for a word of its own? */
+static bool is_due(const struct ofi_qp *qp)
+{
+	const uint32_t fresh = untold(qp);
+
+	if (!qp->open || qp->mute || fresh == 0)
+		return false;
+	/* Fixed batches would deadlock small queues: who has none left must hear of one. */
+	return qp->rx_told == 0 || fresh >= qp->base.receive.depth / 2;
+}
+
+static void tell_now(struct ofi_qp *qp)
+{
+	const uint32_t fresh = untold(qp);
+
+	if (ofi_flavour_of(qp)->tell(qp, fresh) == 0) {
+		qp->rx_told += fresh;
+		qp->credit_words_sent++;
+	}
+}
+
+/* The consumer sleeps, or is about to; or its polls ask only those that have something. */
+static bool must_hear_now(struct ndx_cq *handle)
+{
+	struct base_cq *cq = base_cq_of(handle);
+	bool armed;
+
+	if (__atomic_load_n(&((struct ofi_cq *)(void *)handle)->swept, __ATOMIC_RELAXED) != 0)
+		return true;
+	base_lock_acquire(&cq->lock);
+	armed = cq->armed;
+	base_lock_release(&cq->lock);
+	return armed;
+}
+
+void ofi_tell_credits(struct ofi_qp *qp)
+{
+	const struct ndx_qp_attr *attr = &qp->base.spi.attr;
+	struct ofi_ncq *ncq = qp->ncq;
+
+	if (!is_due(qp))
+		return;
+	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY ||
+	    must_hear_now(attr->receive_cq) || must_hear_now(attr->initiator_cq)) {
+		tell_now(qp);
+		return;
+	}
+	/* A consumer that polls will most likely send, and a send takes credits along for nothing;
+	 * if not, it polls soon, or the control thread looks after it at the next tick. */
+	base_lock_acquire(&ncq->debtors_lock);
+	if (base_list_empty(&qp->debtor))
+		base_list_add(&ncq->debtors, &qp->debtor);
+	__atomic_store_n(&ncq->owing, 1, __ATOMIC_SEQ_CST);
+	base_lock_release(&ncq->debtors_lock);
+	/* The control thread may have taken over in between, and sleep already: first the debt,
+	 * then the look at the mode; it does it the other way round. */
+	if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) != OFI_NCQ_AWAY)
+		ofi_ncq_kick(ncq);
+}
+
+void ofi_post_receives(struct ofi_qp *qp)
+{
+	if (qp->ep == NULL || qp->recalling)
+		return;
+	while (qp->rx_next != qp->base.receive.tail) {
+		struct ofi_rx *rx = ofi_rx_at(qp, qp->rx_next);
+
+		if (!rx->base.done) {
+			/* A refusal means that its queue is full: later, when one is done. */
+			rx->native = true;
+			if (hand_over(qp, rx) != 0) {
+				rx->native = false;
+				break;
+			}
+			qp->rx_native++;
+		}
+		qp->rx_next++;
+	}
+	ofi_tell_credits(qp);
+}
+
+static struct ofi_qp *take_debtor(struct ofi_ncq *ncq)
+{
+	struct base_list *node;
+
+	base_lock_acquire(&ncq->debtors_lock);
+	node = base_list_take(&ncq->debtors);
+	if (node == NULL)
+		__atomic_store_n(&ncq->owing, 0, __ATOMIC_RELEASE);
+	base_lock_release(&ncq->debtors_lock);
+	return node != NULL ? container_of(node, struct ofi_qp, debtor) : NULL;
+}
+
+void ofi_tell_all_credits(struct ofi_ncq *ncq)
+{
+	struct ofi_qp *qp;
+
+	while (__atomic_load_n(&ncq->owing, __ATOMIC_SEQ_CST) != 0 &&
+	       (qp = take_debtor(ncq)) != NULL) {
+		base_lock_acquire(&qp->base.lock);
+		if (is_due(qp))
+			tell_now(qp);
+		base_lock_release(&qp->base.lock);
+	}
+}

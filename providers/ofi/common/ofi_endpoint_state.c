@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The states of a link, and the control messages that it sends. The lock of its native queue is
+ * held.
+ */
+#include <errno.h>
+
+#include "base_byteorder.h"
+#include "ofi.h"
+
+int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
+{
+	return link->adapter->flavour->say(link, type, count, op);
+}
+
+int ofi_link_tell(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
+                  enum ofi_area_offset offset, const struct iovec *record)
+{
+	const struct fi_rma_iov remote = {
+		.addr = link->peer.address + offset,
+		.len = record->iov_len,
+		.key = link->peer.key,
+	};
+	const struct fi_msg_rma msg = {
+		.msg_iov = record,
+		.iov_count = record->iov_len > 0,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = op,
+		.data = ofi_word_encode(type, 0, count, link->peer.id),
+	};
+	const bool silent = op->kind == OFI_OP_SILENT;
+	const uint64_t proof = silent ? 0 : FI_COMPLETION | FI_DELIVERY_COMPLETE;
+	int err = ENOTCONN;
+
+	/* Before it is connected the provider follows a NULL pointer. */
+	if (link->open && !link->closing)
+		err = -(int)fi_writemsg(link->ep, &msg, FI_REMOTE_CQ_DATA | proof);
+	link->words += err == 0 && !silent;
+	if (err == 0)
+		ofi_count(&link->adapter->counts.words_sent);
+	if (err == 0 && !silent)
+		ofi_ncq_await(link->ncq);
+	return err;
+}
+
+void ofi_link_break(struct ofi_link *link, int native, const char *cause)
+{
+	const struct ndx_host *host = ofi_host(link->adapter);
+
+	if (link->lost || link->closing)
+		return;
+	link->lost = true;
+	if (link->conn == NULL) {
+		base_timer_set(link->adapter->spi.loop, &link->timer, 0);
+		return;
+	}
+	/* Of an attempt this is all the core hears of the cause. */
+	if (link->stage != OFI_LINK_UP)
+		host->report(&link->conn->spi, 0, native, cause);
+	switch (link->stage) {
+	case OFI_LINK_UP:
+		if (link->qp == NULL) {
+			host->report(&link->conn->spi, NDX_REPORT_ABORT, native, cause);
+			return;
+		}
+		base_lock_acquire(&link->qp->base.lock);
+		ofi_qp_break(link->qp, native, cause);
+		base_lock_release(&link->qp->base.lock);
+		return;
+	case OFI_LINK_CONNECTING:
+		host->connected(&link->conn->spi, NDX_E_CONNECTION_ABORTED, native, NULL);
+		break;
+	case OFI_LINK_ANSWERED:
+	case OFI_LINK_COMPLETING:
+	case OFI_LINK_ACCEPTING:
+		host->established(&link->conn->spi, NDX_E_CONNECTION_ABORTED, native, NULL);
+		break;
+	case OFI_LINK_OVER:
+		return;
+	}
+	link->stage = OFI_LINK_OVER;
+}
+
+void ofi_link_sync(struct ofi_link *link)
+{
+	const uint16_t count = link->token_count;
+	struct iovec record = {link->forget, 0};
+	int err;
+
+	if (link->sync_sent != link->sync_done || link->sync_wanted == link->sync_done)
+		return;
+	link->sync_sent = link->sync_wanted;
+	link->sync_acked = false;
+	link->sync_answered = false;
+	link->token_count = 0;
+	if (count != OFI_TOKENS_ALL)
+		record.iov_len = (size_t)count * 4;
+	for (size_t i = 0; i < record.iov_len / 4; i++)
+		base_put_be32(link->forget + 4 * i, link->tokens[i]);
+	err = ofi_link_tell(link, OFI_WORD_SYNC, count, &link->sync_op, OFI_AREA_TOKENS, &record);
+	if (err != 0)
+		ofi_link_break(link, err, "the link was lost");
+}
+
+void ofi_link_opened(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+
+	if (link->open || !link->known)
+		return;
+	link->open = true;
+	if (qp == NULL)
+		return;
+	base_lock_acquire(&qp->base.lock);
+	qp->peer_id = link->peer.id;
+	qp->peer_key = link->peer.key;
+	qp->peer_address = link->peer.address;
+	qp->peer_depth = link->peer.depth;
+	qp->credits = link->peer.credits;
+	qp->open = qp->ep != NULL;
+	ofi_tell_credits(qp);
+	base_lock_release(&qp->base.lock);
+}
+
+void ofi_link_go_up(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+
+	link->stage = OFI_LINK_UP;
+	if (qp != NULL) {
+		base_lock_acquire(&qp->base.lock);
+		if (qp->base.state == BASE_QP_IDLE)
+			qp->base.state = BASE_QP_UP;
+		base_lock_release(&qp->base.lock);
+	}
+	ofi_life_keepalive(link);
+	if (link->adapter->flavour->up != NULL)
+		link->adapter->flavour->up(link);
+	ofi_host(link->adapter)->established(&link->conn->spi, NDX_OK, 0, NULL);
+}
+
+void ofi_link_cut(struct ofi_link *link)
+{
+#ifdef NDX_PLANT_FI_SHUTDOWN
+	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->parted) {
+		link->parted = true;
+		ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_PEER_DISC, 0, NULL);
+		return;
+	}
+#endif
+	ofi_link_break(link, 0, "the peer closed the link without a goodbye");
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The timer of a link: answers that are due while it is made, keepalive, and a goodbye that is
+ * owed. Control thread, the lock of the native queue is held.
+ */
+#include <errno.h>
+
+#include "base_linux.h"
+#include "ofi.h"
+
+#define LOOK_MS 500u /* how often a peer is looked at that does not answer */
+#define NS_PER_MS UINT64_C(1000000)
+
+/* Has the peer been silent for a whole period, and the question unanswered for another one, in
+ * which nothing moved? Behind a large request it may be unanswered for longer; then we look more
+ * often. Returns when to look again, in ms. */
+static uint32_t ask(struct ofi_link *link, uint32_t period, const char *cause)
+{
+	int err;
+
+	if (link->heard != link->seen) {
+		link->seen = link->heard;
+		return period;
+	}
+	if (link->pinged) {
+		if (ofi_life_silence_ns(link, link->pinged_ns) >= period * NS_PER_MS)
+			ofi_link_break(link, ETIMEDOUT, cause);
+		return period < LOOK_MS ? period : LOOK_MS;
+	}
+	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->adapter->silent);
+	link->pinged = err == 0;
+	link->pinged_ns = base_now_ns();
+	/* What moved before does not count. */
+	(void)ofi_life_silence_ns(link, link->pinged_ns);
+	if (err != 0)
+		ofi_link_break(link, err,
+		               "a sign of life could not be asked for: the link was lost");
+	return period;
+}
+
+/*
+ * The queue pair is closed and the peer's goodbye owed. A message that was on its way finds no
+ * receive, and libfabric reads nothing behind it: neither the goodbye nor that the peer has closed
+ * the link. The kernel knows of the latter. What came before it is taken first: it may be the
+ * goodbye, if there was no such message. Returns when to look again, in ms.
+ */
+static uint32_t look_for_close(struct ofi_link *link)
+{
+	struct base_diag_end end;
+
+	if (link->parted || ofi_life_own_end(link, &end) != OFI_PEER_FOUND)
+		return 0;
+	if (end.established)
+		return LOOK_MS;
+	ofi_ncq_catch_up_locked(link->ncq);
+	if (!link->parted)
+		ofi_link_break(link, ECONNRESET,
+		               "the peer closed the link without a goodbye that could be read: its "
+		               "message came when the queue pair was closed");
+	return 0;
+}
+
+/* The peer has to answer at once here, and is not asked. */
+static uint32_t end(struct ofi_link *link, const char *cause)
+{
+	ofi_link_break(link, ETIMEDOUT, cause);
+	return 0;
+}
+
+uint32_t ofi_life_check(struct ofi_link *link)
+{
+	const uint32_t answer_ms = link->adapter->answer_ms;
+
+	switch (link->stage) {
+	case OFI_LINK_UP:
+		if (link->qp == NULL && link->adapter->flavour->over_tcp)
+			return look_for_close(link);
+		if (link->keepalive_ms > 0)
+			return ask(link, link->keepalive_ms, "keepalive: the peer does not answer");
+		break;
+	case OFI_LINK_ACCEPTING:
+		if (!link->open)
+			return end(link, "the peer's end has not confirmed our accept: it has "
+			                 "given up or gone away");
+		if (link->adapter->flavour->asks_late)
+			return answer_ms;
+		return ask(link, answer_ms,
+		           "the peer's end does not answer while its word is awaited that the "
+		           "connection is complete");
+	case OFI_LINK_COMPLETING:
+		return end(link, "the peer's end does not take our word that the connection is "
+		                 "complete");
+	case OFI_LINK_CONNECTING:
+	case OFI_LINK_ANSWERED:
+	case OFI_LINK_OVER:
+		break;
+	}
+	return 0;
+}

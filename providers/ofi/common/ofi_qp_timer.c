@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The timer of a queue pair: it runs while a send waits for a receive of the peer's, and when the
+ * stack has no memory for a request. The lock of the queue pair is held.
+ */
+#include "ofi.h"
+
+#define RETRY_MS 10u
+#define NS_PER_MS 1000000u
+#define LOOKS 8u /* a sender that has waited for LOOKS * LOOKS ms looks LOOKS times less often */
+
+void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns)
+{
+	const uint32_t look = ofi_flavour_of(qp)->credit_ms;
+	const uint32_t limit = qp->base.spi.attr.no_receive_timeout_ms;
+	uint32_t ms = limit;
+
+	if (limit != NDX_INFINITE)
+		ms = (uint32_t)(limit - waited_ns / NS_PER_MS) + (waited_ns > 0);
+	if (look > 0 && ms > LOOKS * look)
+		ms = waited_ns < (uint64_t)LOOKS * LOOKS * NS_PER_MS ? look : LOOKS * look;
+	else if (look > 0 && ms > look)
+		ms = look;
+	if (ms == NDX_INFINITE)
+		return;
+	qp->timer_set = true;
+	base_timer_set(qp->adapter->spi.loop, &qp->timer, ms);
+}
+
+void ofi_rnr_begin(struct ofi_qp *qp)
+{
+	if (qp->base.starved_since != 0)
+		return;
+	base_qp_starve(&qp->base);
+	if (!qp->timer_set)
+		ofi_await_credits(qp, 0);
+}
+
+void ofi_issue_later(struct ofi_qp *qp)
+{
+	/* It may be set for a send that waits, or did, and for much later. */
+	if (!qp->retrying)
+		base_timer_set(qp->adapter->spi.loop, &qp->timer, RETRY_MS);
+	qp->timer_set = true;
+	qp->retrying = true;
+}

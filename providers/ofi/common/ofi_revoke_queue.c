@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Revokes that have not begun. Any thread asks for one, the control thread begins it. */
+#include "ofi.h"
+
+void ofi_revoke_begin(struct ofi_revoke *revoke)
+{
+	struct ofi_adapter *adapter = revoke->adapter;
+
+	revoke->round = 0;
+	revoke->hurried_ns = 0;
+	(void)__atomic_add_fetch(revoke->going, 1, __ATOMIC_RELEASE);
+	base_lock_acquire(&adapter->asked_lock);
+	base_list_add(&adapter->asked, &revoke->node);
+	base_lock_release(&adapter->asked_lock);
+	base_loop_post(adapter->spi.loop, &adapter->revoke_job);
+}
+
+struct base_list *ofi_revoke_take_asked(struct ofi_adapter *adapter)
+{
+	struct base_list *node;
+
+	base_lock_acquire(&adapter->asked_lock);
+	node = base_list_take(&adapter->asked);
+	base_lock_release(&adapter->asked_lock);
+	return node;
+}

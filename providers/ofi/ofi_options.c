@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which backend, and what the URI asks of it; enumeration of all. */
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base_log.h"
+#include "base_sockaddr.h"
+#include "ofi.h"
+
+static const struct ofi_flavour *const flavours[] = {&ofi_tcp, &ofi_verbs};
+
+#define FLAVOURS (sizeof(flavours) / sizeof(flavours[0]))
+
+const struct ndx_spi_key ofi_keys[] = {
+	{"iface", "network interface"}, {"addr", "local IP address"},  {"trust", "lan|none"},
+	{"peers", "user|any"},          {"cq", "auto|private|shared"}, {NULL, NULL},
+};
+
+static const char *origin_of(const struct ndx_spi_option *option)
+{
+	return option->origin != NULL ? option->origin : "options";
+}
+
+static enum ndx_status parse_address(const struct ndx_spi_option *option,
+                                     struct sockaddr_storage *out)
+{
+	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found;
+
+	if (getaddrinfo(option->value, NULL, &hints, &found) != 0)
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s: addr=%.64s is no IPv4 or IPv6 address in numbers",
+		            origin_of(option), option->value);
+	base_sockaddr_copy(out, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	base_sockaddr_set_port(out, 0);
+	return NDX_OK;
+}
+
+/* Which of the words is it? */
+static enum ndx_status parse_word(const struct ndx_spi_option *option, const char *const *words,
+                                  size_t count, const char *all, size_t *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(option->value, words[i]) == 0) {
+			*out = i;
+			return NDX_OK;
+		}
+	}
+	return fail(NDX_E_INVALID_CONFIG, 0, "%s: %s=%.64s is not one of %s", origin_of(option),
+	            option->key, option->value, all);
+}
+
+static enum ndx_status parse_option(const struct ndx_spi_option *option, struct ofi_options *out)
+{
+	static const char *const trust[] = {"none", "lan"};
+	static const char *const peers[] = {"user", "any"};
+	static const char *const cq[] = {"auto", "private", "shared"};
+	size_t which = 0;
+	enum ndx_status st = NDX_OK;
+
+	if (strcmp(option->key, "iface") == 0) {
+		if (strlen(option->value) >= sizeof(out->iface))
+			return fail(NDX_E_NOT_FOUND, 0, "%s: no network interface \"%.64s\"",
+			            origin_of(option), option->value);
+		(void)snprintf(out->iface, sizeof(out->iface), "%s", option->value);
+	} else if (strcmp(option->key, "addr") == 0) {
+		st = parse_address(option, &out->address);
+	} else if (strcmp(option->key, "trust") == 0) {
+		st = parse_word(option, trust, 2, "none, lan", &which);
+		out->lan = which == 1;
+	} else if (strcmp(option->key, "peers") == 0) {
+		st = parse_word(option, peers, 2, "user, any", &which);
+		out->any_user = which == 1;
+		out->peers_named = true;
+	} else {
+		st = parse_word(option, cq, 3, "auto, private, shared", &which);
+		out->cq = (enum ofi_cq_choice)which;
+	}
+	return st;
+}
+
+enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_options *out)
+{
+	const char *device = how->device[0] != '\0' ? how->device : flavours[0]->device;
+	enum ndx_status st;
+
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < FLAVOURS; i++) {
+		if (strcmp(flavours[i]->device, device) == 0)
+			out->flavour = flavours[i];
+	}
+	if (out->flavour == NULL)
+		return fail(
+			NDX_E_NOT_FOUND, 0,
+			"ofi:%.32s: libfabric has no such provider for us; there are: tcp, verbs",
+			device);
+	for (size_t i = 0; i < how->option_count; i++) {
+		st = parse_option(&how->options[i], out);
+		if (st != NDX_OK)
+			return st;
+	}
+	/* Who trusts all hosts of a network trusts the users of this one. */
+	if (!out->peers_named)
+		out->any_user = out->lan;
+	return NDX_OK;
+}
+
+enum ndx_status ofi_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
+                         ndx_spi_list_fn *each, void *arg)
+{
+	struct ofi_options options;
+	enum ndx_status st = ofi_parse_options(defaults, &options);
+
+	(void)self;
+	for (size_t i = 0; st == NDX_OK && i < FLAVOURS; i++)
+		st = flavours[i]->list(&options, each, arg);
+	return st;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What libfabric's tcp provider has beside what all have: requests and messages (ofi_tcp_data.c).
+ */
+#ifndef OFI_OFI_TCP_H
+#define OFI_OFI_TCP_H
+
+#include "ofi.h"
+
+/* Members of the table in ofi_backend.h. */
+int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx);
+int ofi_tcp_tell(struct ofi_qp *qp, uint32_t fresh);
+void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e);
+int ofi_tcp_error_of(const struct fi_cq_err_entry *e);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests and messages of libfabric's tcp provider. */
+#include "ofi_tcp.h"
+
+static uint64_t flags_of(const struct ofi_tx *tx)
+{
+#ifdef NDX_PLANT_FI_SHUTDOWN
+	return FI_COMPLETION; /* a planted fault, see ofi_end.c */
+#endif
+	/* A completion has to mean that the peer has the data, also for what is silent; who asked
+	 * for silence gets it from base_queue_retire(). */
+	return tx->base.type == NDX_REQUEST_READ ? FI_COMPLETION
+	                                         : FI_COMPLETION | FI_DELIVERY_COMPLETE;
+}
+
+static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count)
+{
+	const uint16_t credits = ofi_take_credits(qp);
+	const struct fi_msg msg = {
+		.msg_iov = tx->iov,
+		.iov_count = iov_count,
+		.context = &tx->op,
+		.data = ofi_word_encode(OFI_WORD_DATA, tx->word_flags, credits, tx->immediate),
+	};
+	const int err = -(int)fi_sendmsg(qp->ep, &msg, flags_of(tx) | FI_REMOTE_CQ_DATA);
+
+	if (err == 0)
+		qp->credits--;
+	else
+		qp->rx_told -= credits;
+	return err;
+}
+
+/*
+ * A write with immediate data: the write, with the lower half of its length, the upper half, and a
+ * message without bytes, whose delivery is also the write's: it is behind it. When there is no
+ * memory for one of them it goes on from there later.
+ */
+static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	const struct iovec nothing = {0};
+	const struct fi_rma_iov remote = {.addr = tx->address, .len = tx->length, .key = tx->key};
+	const struct fi_msg_rma msg = {
+		.msg_iov = tx->iov,
+		.iov_count = tx->iov_count,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &qp->adapter->silent,
+		.data = ofi_word_encode(OFI_WORD_WRITTEN, 0, (uint16_t)tx->length, qp->peer_id),
+	};
+	int err = 0;
+
+	if (tx->length > 0 && tx->parts == 0) {
+		err = -(int)fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA);
+		tx->parts += err == 0;
+	}
+	if (err == 0 && tx->length > UINT16_MAX && tx->parts == 1) {
+		err = ofi_qp_say(qp, OFI_WORD_WRITTEN_HIGH, (uint16_t)(tx->length >> 16), 0,
+		                 &nothing);
+		tx->parts += err == 0;
+	}
+	return err == 0 ? hand_over_send(qp, tx, 0) : err;
+}
+
+static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	/* No bytes need no key with ND. The provider wants one: that of the control region. */
+	const bool nothing = tx->length == 0;
+	const struct fi_rma_iov remote = {
+		.addr = nothing ? qp->peer_address : tx->address,
+		.len = tx->length,
+		.key = nothing ? qp->peer_key : tx->key,
+	};
+	const struct fi_msg_rma msg = {
+		.msg_iov = tx->iov,
+		.iov_count = tx->iov_count,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &tx->op,
+	};
+	int err;
+
+	if (tx->base.type == NDX_REQUEST_WRITE)
+		return -(int)fi_writemsg(qp->ep, &msg, flags_of(tx));
+	err = -(int)fi_readmsg(qp->ep, &msg, flags_of(tx));
+	qp->reads += err == 0;
+	return err;
+}
+
+int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
+{
+	if (tx->base.type == NDX_REQUEST_SEND)
+		return hand_over_send(qp, tx, tx->iov_count);
+	if (tx->word_flags & OFI_WORD_IS_WRITE)
+		return hand_over_written(qp, tx);
+	return hand_over_rma(qp, tx);
+}
+
+/* What the message's control word says of the peer; false: nonsense. */
+static bool take_word(struct ofi_qp *qp, size_t len, const struct ofi_word *word)
+{
+	const char *wrong = ofi_word_check_data(word);
+
+	if (wrong == NULL && qp->base.state == BASE_QP_IDLE)
+		wrong = "a message before the connection was complete";
+	if (wrong == NULL && (word->flags & OFI_WORD_IS_WRITE) && len > 0)
+		wrong = "a message with bytes that stands for a write";
+	if (wrong == NULL && word->count > qp->peer_depth - qp->credits)
+		wrong = "more credits than its queue holds";
+	if (wrong == NULL) {
+		qp->credits += word->count;
+		return true;
+	}
+	if (qp->base.state != BASE_QP_IDLE)
+		ofi_qp_break(qp, 0, wrong);
+	else if (qp->link != NULL)
+		ofi_link_break(qp->link, 0, wrong);
+	return false;
+}
+
+static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_word *word)
+{
+	if (!rx->native)
+		return;
+	ofi_rx_take_back(qp, rx);
+	if (!take_word(qp, len, word)) {
+		/* The buffer has been written: it cannot go back among those that wait. */
+		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
+		return;
+	}
+	rx->base.bytes = (uint32_t)len;
+	rx->base.immediate = word->value;
+	if (word->flags & OFI_WORD_IMMEDIATE)
+		rx->base.result_flags |= NDX_RESULT_IMMEDIATE;
+	if (word->flags & OFI_WORD_SOLICITED)
+		rx->base.result_flags |= NDX_RESULT_SOLICITED;
+	if (word->flags & OFI_WORD_IS_WRITE) {
+		rx->base.result_flags |= NDX_RESULT_WRITTEN;
+		rx->base.bytes = qp->written;
+		qp->written = 0;
+		qp->written_words = 0;
+	}
+	base_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
+	if (qp->rx_next != qp->base.receive.tail)
+		ofi_post_receives(qp);
+	else
+		ofi_tell_credits(qp);
+	if (word->count > 0)
+		ofi_issue(qp);
+}
+
+int ofi_tcp_tell(struct ofi_qp *qp, uint32_t fresh)
+{
+	const struct iovec nothing = {0};
+
+	return ofi_qp_say(qp, OFI_WORD_CREDIT, (uint16_t)fresh, 0, &nothing);
+}
+
+void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
+{
+	/* Without data it is no word of ours; 0 is none either. */
+	const struct ofi_word word = ofi_word_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
+
+	base_lock_acquire(&qp->base.lock);
+	rx_done(qp, rx, e->len, &word);
+	base_lock_release(&qp->base.lock);
+}
+
+int ofi_tcp_error_of(const struct fi_cq_err_entry *e)
+{
+	return e->err > 0 ? e->err : EIO;
+}

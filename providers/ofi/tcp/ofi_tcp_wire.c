@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What two NDX say to each other while they connect over libfabric's tcp provider. */
+#include <string.h>
+
+#include "base_byteorder.h"
+#include "ofi_wire.h"
+
+static const uint8_t magic[4] = {'N', 'D', 'X', 'o'};
+
+/* Offsets; all fields are big-endian. */
+enum {
+	AT_MAGIC = 0,
+	AT_VERSION = 4,
+	AT_KIND = 5,
+	AT_PRIVATE_LEN = 6,
+	AT_ID = 8,
+	AT_KEY = 12,
+	AT_ADDRESS = 16,
+	AT_CREDITS = 24,
+	AT_DEPTH = 26,
+	AT_INBOUND = 28,
+	AT_OUTBOUND = 32,
+	AT_PRIVATE = 36,
+};
+
+_Static_assert(AT_PRIVATE == OFI_CM_HEADER, "the header ends where private data begins");
+
+size_t ofi_cm_encode(const struct ofi_cm *cm, uint8_t out[OFI_CM_SIZE])
+{
+	memcpy(out + AT_MAGIC, magic, sizeof(magic));
+	out[AT_VERSION] = OFI_CM_VERSION;
+	out[AT_KIND] = (uint8_t)cm->kind;
+	base_put_be16(out + AT_PRIVATE_LEN, (uint16_t)cm->private_len);
+	base_put_be32(out + AT_ID, cm->id);
+	base_put_be32(out + AT_KEY, cm->key);
+	base_put_be64(out + AT_ADDRESS, cm->address);
+	base_put_be16(out + AT_CREDITS, cm->credits);
+	base_put_be16(out + AT_DEPTH, cm->depth);
+	base_put_be32(out + AT_INBOUND, cm->inbound_read_limit);
+	base_put_be32(out + AT_OUTBOUND, cm->outbound_read_limit);
+	memcpy(out + AT_PRIVATE, cm->private_data, cm->private_len);
+	return OFI_CM_HEADER + cm->private_len;
+}
+
+static const char *check_head(const uint8_t *data, size_t len, enum ofi_cm_kind kind)
+{
+	if (len < OFI_CM_HEADER || memcmp(data + AT_MAGIC, magic, sizeof(magic)) != 0)
+		return "speaks another protocol";
+	if (data[AT_VERSION] != OFI_CM_VERSION)
+		return "speaks another version of our protocol";
+	if (data[AT_KIND] != kind)
+		return "answers what was not asked";
+	if (base_get_be16(data + AT_PRIVATE_LEN) > len - OFI_CM_HEADER ||
+	    base_get_be16(data + AT_PRIVATE_LEN) > OFI_CM_PRIVATE)
+		return "announces more private data than it sent";
+	return NULL;
+}
+
+const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind, struct ofi_cm *cm)
+{
+	const char *wrong = check_head(data, len, kind);
+
+	if (wrong != NULL)
+		return wrong;
+	if (base_get_be16(data + AT_CREDITS) > base_get_be16(data + AT_DEPTH))
+		return "offers more receives than its queue holds";
+	cm->kind = kind;
+	cm->id = base_get_be32(data + AT_ID);
+	cm->key = base_get_be32(data + AT_KEY);
+	cm->address = base_get_be64(data + AT_ADDRESS);
+	cm->credits = base_get_be16(data + AT_CREDITS);
+	cm->depth = base_get_be16(data + AT_DEPTH);
+	cm->inbound_read_limit = base_get_be32(data + AT_INBOUND);
+	cm->outbound_read_limit = base_get_be32(data + AT_OUTBOUND);
+	cm->private_len = base_get_be16(data + AT_PRIVATE_LEN);
+	memcpy(cm->private_data, data + AT_PRIVATE, cm->private_len);
+	return NULL;
+}
