@@ -136,6 +136,18 @@ static inline void *fault_scribble(void)
 	return (void *)(uintptr_t)0xfa0175c41bb1e5ull;
 }
 
+/* ---- adapters (fault_adapter.c) ---- */
+
+enum ndx_status fault_list_nothing(const struct ndx_provider *self,
+                                   const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
+                                   void *arg);
+enum ndx_status fault_adapter_open(const struct ndx_spi_adapter *head,
+                                   const struct ndx_spi_open *how, struct ndx_spi_adapter **out);
+void fault_adapter_close(struct ndx_spi_adapter *native);
+void fault_adapter_query(struct ndx_spi_adapter *native, struct ndx_adapter_info *info);
+size_t fault_adapter_addresses(struct ndx_spi_adapter *native, struct sockaddr_storage *list,
+                               size_t room);
+
 /* ---- results (fault_results.c) ---- */
 
 enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
@@ -146,8 +158,6 @@ enum ndx_status fault_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type t
 void fault_cq_cancel(struct ndx_spi_cq *cq, enum ndx_status status);
 /* Control thread: go on with what is due. Returns when to come again, UINT64_MAX: not at all. */
 uint64_t fault_cqs_tick(struct fault_adapter *fa, uint64_t now);
-/* Any thread, any lock: from now on every result is to be seen. */
-void fault_cqs_light(struct fault_adapter *fa);
 
 /* ---- upcalls (fault_events.c) ---- */
 
@@ -175,8 +185,12 @@ void fault_events_flush_requests(struct fault_adapter *fa, const struct ndx_spi_
 /* ... has been destroyed. */
 void fault_events_listener_gone(struct fault_adapter *fa);
 
+/* ---- what is held back goes on (fault_wake.c) ---- */
+
 /* Look at what is held back at `due` of base_now_ns(). Any thread, any lock. */
 void fault_wake_at(struct fault_adapter *fa, uint64_t due);
+/* Any thread, any lock: from now on every result is to be seen. */
+void fault_cqs_light(struct fault_adapter *fa);
 
 /* ---- tables (fault_objects.c, fault_data.c, fault_conn.c) ---- */
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counting what can fail, choosing what does, and telling a test about it. */
+/* Counting what can fail, and choosing what does. */
 #include <string.h>
 
 #include "base_log.h"
-#include "builtin.h"
 #include "fault.h"
-#include "fault_control.h"
 
 #define STATUSES 2
 
@@ -90,7 +88,7 @@ enum ndx_status fault_strike(struct fault_adapter *fa, enum fault_call call)
 	return st;
 }
 
-/* ---- fault_control.h ---- */
+/* ---- all adapters ---- */
 
 void fault_process_add(struct fault_adapter *fa)
 {
@@ -104,55 +102,4 @@ void fault_process_remove(struct fault_adapter *fa)
 	base_lock_acquire(&fa->process->lock);
 	base_list_remove(&fa->node);
 	base_lock_release(&fa->process->lock);
-}
-
-static struct fault_adapter *find_adapter(struct fault_process *process,
-                                          const struct ndx_adapter *front)
-{
-	for (struct base_list *n = process->adapters.next; n != &process->adapters; n = n->next) {
-		struct fault_adapter *fa = container_of(n, struct fault_adapter, node);
-
-		if (fa->front == front)
-			return fa;
-	}
-	return NULL;
-}
-
-void fault_arm(const struct ndx_adapter *adapter, uint64_t nth, uint64_t times)
-{
-	struct fault_process *process = ndx_provider_fault.state;
-	struct fault_adapter *fa;
-
-	base_lock_acquire(&process->lock);
-	fa = find_adapter(process, adapter);
-	if (fa != NULL) {
-		base_lock_acquire(&fa->plan.lock);
-		fa->plan.nth = nth;
-		fa->plan.times = times;
-		fa->plan.calls = 0;
-		fa->plan.failed = 0;
-		fa->plan.latest = FAULT_CALLS;
-		base_lock_release(&fa->plan.lock);
-	}
-	base_lock_release(&process->lock);
-}
-
-struct fault_tally fault_get_tally(const struct ndx_adapter *adapter)
-{
-	struct fault_process *process = ndx_provider_fault.state;
-	struct fault_tally tally = {.latest = ""};
-	struct fault_adapter *fa;
-
-	base_lock_acquire(&process->lock);
-	fa = find_adapter(process, adapter);
-	if (fa != NULL) {
-		base_lock_acquire(&fa->plan.lock);
-		tally.calls = fa->plan.calls;
-		tally.failed = fa->plan.failed;
-		tally.latest = fault_call_name(fa->plan.latest);
-		tally.status = fa->plan.status;
-		base_lock_release(&fa->plan.lock);
-	}
-	base_lock_release(&process->lock);
-	return tally;
 }

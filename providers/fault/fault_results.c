@@ -57,13 +57,6 @@ static uint32_t get_lights(struct fault_adapter *fa)
 	return __atomic_load_n(&fa->lights, __ATOMIC_ACQUIRE);
 }
 
-void fault_cqs_light(struct fault_adapter *fa)
-{
-	(void)__atomic_add_fetch(&fa->lights, 1, __ATOMIC_ACQ_REL);
-	if (__atomic_load_n(&fa->waiting, __ATOMIC_ACQUIRE) > 0)
-		fault_wake_at(fa, 0);
-}
-
 /* Lock held. */
 static bool is_dark(const struct fault_cq *c, uint64_t now)
 {

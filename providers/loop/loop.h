@@ -114,7 +114,21 @@ struct loop_cq {
 /* What to answer when asked for CPUs: what was wished for, or all. */
 uint64_t loop_affinity(uint64_t wished);
 
-/* ---- memory (loop_mr.c, loop_mw.c, loop_memory.c) ---- */
+enum ndx_status loop_list_adapters(const struct ndx_provider *self,
+                                   const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
+                                   void *arg);
+enum ndx_status loop_adapter_open(const struct ndx_spi_adapter *head,
+                                  const struct ndx_spi_open *how, struct ndx_spi_adapter **out);
+void loop_adapter_close(struct ndx_spi_adapter *spi);
+void loop_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info);
+size_t loop_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
+                              size_t room);
+enum ndx_status loop_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+                               struct ndx_spi_cq **out);
+void loop_cq_destroy(struct ndx_spi_cq *spi);
+enum ndx_status loop_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64_t *affinity);
+
+/* ---- memory (loop_key.c, loop_mr.c, loop_mw.c, loop_memory.c) ---- */
 
 enum loop_right {
 	LOOP_LOCAL_READ = 1 << 0,
@@ -269,7 +283,11 @@ enum ndx_status loop_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_
 enum ndx_status loop_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);
 void loop_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status);
 enum ndx_status loop_srq_affinity(struct ndx_spi_srq *spi, uint16_t *group, uint64_t *affinity);
-/* Under the lock: the oldest receive, NULL if there is none; and take it out. */
+/* Under the lock (loop_srq_queue.c): a place of a ring; tell who waits for the threshold. */
+struct loop_receive *loop_srq_at(const struct loop_srq *srq, char *ring, uint32_t depth,
+                                 uint32_t index);
+void loop_srq_check_threshold(struct loop_srq *srq);
+/* The same: the oldest receive, NULL if there is none; and take it out. */
 struct loop_receive *loop_srq_first(struct loop_srq *srq);
 void loop_srq_drop_first(struct loop_srq *srq);
 
@@ -355,7 +373,9 @@ void loop_conn_finish(struct ndx_spi_conn *spi);
 void loop_conn_abort(struct ndx_spi_conn *spi);
 enum ndx_status loop_conn_detach(struct ndx_spi_conn *spi);
 
-/* Under the lock, as the rest. The connection breaks: both sides hear ABORT, nothing moves. */
+/* Under the lock, as the rest (loop_break.c). */
+void loop_end_report(struct loop_conn *conn, uint32_t bits, const char *cause);
+/* The connection breaks: both sides hear ABORT, nothing moves. */
 void loop_end_break(struct loop_conn *conn, const char *own_cause, const char *peers_cause);
 /* Queue pair and connection part; the peer does not wait for it any more. */
 void loop_end_decouple(struct loop_conn *conn);

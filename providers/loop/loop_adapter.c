@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The provider itself, its adapters, and completion queues. */
+/* Adapters and completion queues. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +25,9 @@ static uint64_t id_of(const char *device)
 	return id;
 }
 
-static enum ndx_status list_adapters(const struct ndx_provider *self,
-                                     const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
-                                     void *arg)
+enum ndx_status loop_list_adapters(const struct ndx_provider *self,
+                                   const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
+                                   void *arg)
 {
 	struct ndx_adapter_entry entry = {
 		.uri = "loop",
@@ -43,8 +43,8 @@ static enum ndx_status list_adapters(const struct ndx_provider *self,
 	return NDX_OK;
 }
 
-static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
-                                    const struct ndx_spi_open *how, struct ndx_spi_adapter **out)
+enum ndx_status loop_adapter_open(const struct ndx_spi_adapter *head,
+                                  const struct ndx_spi_open *how, struct ndx_spi_adapter **out)
 {
 	struct loop_adapter *a;
 
@@ -62,12 +62,12 @@ static enum ndx_status adapter_open(const struct ndx_spi_adapter *head,
 	return NDX_OK;
 }
 
-static void adapter_close(struct ndx_spi_adapter *spi)
+void loop_adapter_close(struct ndx_spi_adapter *spi)
 {
 	free(loop_adapter_of(spi));
 }
 
-static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
+void loop_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
 {
 	const struct loop_adapter *a = loop_adapter_of(spi);
 
@@ -101,8 +101,8 @@ static void adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *
 	info->max_callee_data = NDX_SPI_PRIVATE_DATA_MAX;
 }
 
-static size_t adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
-                                size_t room)
+size_t loop_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
+                              size_t room)
 {
 	static const sa_family_t families[] = {AF_INET, AF_INET6};
 	const size_t count = sizeof(families) / sizeof(families[0]);
@@ -124,8 +124,8 @@ static const struct ndx_cq_ops cq_ops = {
 	.get_results = loop_data_get_results,
 };
 
-static enum ndx_status cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
-                                 struct ndx_spi_cq **out)
+enum ndx_status loop_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+                               struct ndx_spi_cq **out)
 {
 	struct loop_cq *cq = calloc(1, sizeof(*cq));
 	enum ndx_status st;
@@ -145,7 +145,7 @@ free_cq:
 	return st;
 }
 
-static void cq_destroy(struct ndx_spi_cq *spi)
+void loop_cq_destroy(struct ndx_spi_cq *spi)
 {
 	struct loop_cq *cq = cq_of(spi);
 
@@ -163,82 +163,9 @@ uint64_t loop_affinity(uint64_t wished)
 }
 
 /* Events are raised by whoever causes them, on any CPU: the wish is all that can be told. */
-static enum ndx_status cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64_t *affinity)
+enum ndx_status loop_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64_t *affinity)
 {
 	*group = 0;
 	*affinity = loop_affinity(cq_of(cq)->affinity);
 	return NDX_OK;
 }
-
-static const struct ndx_provider_ops loop_ops = {
-	.list = list_adapters,
-	.adapter_open = adapter_open,
-	.adapter_close = adapter_close,
-	.adapter_query = adapter_query,
-	.adapter_addresses = adapter_addresses,
-	.cq_create = cq_create,
-	.cq_destroy = cq_destroy,
-	.cq_notify = base_cq_notify,
-	.cq_cancel = base_cq_cancel,
-	.cq_get_fd = base_cq_get_fd,
-	.cq_resize = base_cq_resize,
-	.cq_affinity = cq_affinity,
-	.mr_create = loop_mr_create,
-	.mr_destroy = loop_mr_destroy,
-	.mr_register = loop_mr_register,
-	.mr_deregister = loop_mr_deregister,
-	.mw_create = loop_mw_create,
-	.mw_destroy = loop_mw_destroy,
-	.srq_create = loop_srq_create,
-	.srq_destroy = loop_srq_destroy,
-	.srq_modify = loop_srq_modify,
-	.srq_notify = loop_srq_notify,
-	.srq_cancel = loop_srq_cancel,
-	.srq_affinity = loop_srq_affinity,
-	.qp_create = loop_qp_create,
-	.qp_destroy = loop_qp_destroy,
-	.qp_cancel = loop_qp_cancel,
-	.conn_create = loop_conn_create,
-	.conn_destroy = loop_conn_destroy,
-	.conn_bind = loop_conn_bind,
-	.conn_connect = loop_conn_connect,
-	.conn_complete = loop_conn_complete,
-	.conn_take = loop_conn_take,
-	.conn_accept = loop_conn_accept,
-	.conn_reject = loop_conn_reject,
-	.conn_abandon = loop_conn_abandon,
-	.conn_drain = loop_conn_drain,
-	.conn_cancel_initiator = loop_conn_cancel_initiator,
-	.conn_send_disc = loop_conn_send_disc,
-	.conn_finish = loop_conn_finish,
-	.conn_abort = loop_conn_abort,
-	.conn_detach = loop_conn_detach,
-	.listener_create = loop_listener_create,
-	.listener_destroy = loop_listener_destroy,
-	.listener_bind = loop_listener_bind,
-	.listener_listen = loop_listener_listen,
-	.request_refuse = loop_request_refuse,
-	.request_is_stale = loop_request_is_stale,
-	.qp_get_stats = loop_qp_get_stats,
-	.cq_get_stats = base_cq_get_stats,
-};
-
-/*
- * The meeting place is of the process, as the loopback network is of the host: adapters that were
- * opened independently must find each other, so no object of ours can own it. All of it is reached
- * through ndx_provider.state; a test may make itself a provider with a network of its own.
- */
-static struct loop_switch meeting_place;
-
-static const struct ndx_spi_key loop_keys[] = {
-	{NULL, NULL},
-};
-
-const struct ndx_provider ndx_provider_loop = {
-	.abi = NDX_SPI_ABI,
-	.name = "loop",
-	.ops = &loop_ops,
-	.keys = loop_keys,
-	.devices = "any name, or none",
-	.state = &meeting_place,
-};

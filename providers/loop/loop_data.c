@@ -13,13 +13,6 @@ enum outcome {
 
 /* ---- waiting ---- */
 
-void loop_data_stop_waiting(struct loop_conn *conn)
-{
-	base_list_remove(&conn->wait_node);
-	conn->wait = LOOP_WAIT_NONE;
-	conn->wait_since_ns = 0;
-}
-
 /* How long a send may wait; NDX_INFINITE: for ever. */
 static uint32_t patience(const struct loop_conn *conn)
 {

@@ -2,43 +2,6 @@
 /* Mechanics of the end: drain, goodbye, finish, abort. The rules are core's. */
 #include "loop.h"
 
-static void report(struct loop_conn *conn, uint32_t bits, const char *cause)
-{
-	conn->adapter->spi.host->report(&conn->spi, bits, 0, cause);
-}
-
-void loop_end_check_drained(struct loop_conn *conn)
-{
-	if (!conn->draining)
-		return;
-	if (conn->qp != NULL && base_queue_outstanding(&conn->qp->base.initiator) > 0)
-		return;
-	conn->draining = false;
-	report(conn, NDX_REPORT_DRAINED, NULL);
-}
-
-/* Nothing of this side moves from now on; posts are kept in order for conn_abort to cancel. */
-static void stop(struct loop_conn *conn, const char *cause)
-{
-	conn->state = LOOP_CONN_BROKEN;
-	conn->peer = NULL;
-	conn->draining = false;
-	loop_data_stop_waiting(conn);
-	if (conn->qp != NULL)
-		conn->qp->base.state = BASE_QP_CLOSING;
-	if (cause != NULL)
-		report(conn, NDX_REPORT_ABORT, cause);
-}
-
-void loop_end_break(struct loop_conn *conn, const char *own_cause, const char *peers_cause)
-{
-	struct loop_conn *peer = conn->peer;
-
-	stop(conn, own_cause);
-	if (peer != NULL)
-		stop(peer, peers_cause);
-}
-
 void loop_end_decouple(struct loop_conn *conn)
 {
 	loop_data_stop_waiting(conn);
@@ -90,8 +53,8 @@ void loop_conn_send_disc(struct ndx_spi_conn *spi)
 
 	loop_switch_lock(conn->adapter->sw);
 	if (conn->state == LOOP_CONN_UP && conn->peer != NULL) {
-		report(conn->peer, NDX_REPORT_PEER_DISC, NULL);
-		report(conn, NDX_REPORT_DISC_ACKED, NULL);
+		loop_end_report(conn->peer, NDX_REPORT_PEER_DISC, NULL);
+		loop_end_report(conn, NDX_REPORT_DISC_ACKED, NULL);
 	}
 	loop_switch_unlock(conn->adapter->sw);
 }
@@ -113,7 +76,7 @@ static void end(struct loop_conn *conn)
 	loop_data_stop_waiting(conn);
 	conn->draining = false;
 	conn->state = LOOP_CONN_OVER;
-	report(conn, NDX_REPORT_QUIET, NULL);
+	loop_end_report(conn, NDX_REPORT_QUIET, NULL);
 }
 
 void loop_conn_finish(struct ndx_spi_conn *spi)

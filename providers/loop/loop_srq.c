@@ -11,31 +11,6 @@ static struct loop_srq *of_spi(struct ndx_spi_srq *srq)
 	return container_of(srq, struct loop_srq, spi);
 }
 
-static struct loop_receive *at(const struct loop_srq *srq, char *ring, uint32_t depth,
-                               uint32_t index)
-{
-	return (struct loop_receive *)(void *)(ring + (size_t)(index % depth) * srq->stride);
-}
-
-struct loop_receive *loop_srq_first(struct loop_srq *srq)
-{
-	return srq->posted > 0 ? at(srq, srq->ring, srq->depth, srq->first) : NULL;
-}
-
-/* All that are in flight fire together. */
-static void check_threshold(struct loop_srq *srq)
-{
-	if (srq->posted < srq->threshold)
-		base_ov_complete_all(&srq->notifies, NDX_OK);
-}
-
-void loop_srq_drop_first(struct loop_srq *srq)
-{
-	srq->first = (srq->first + 1) % srq->depth;
-	srq->posted--;
-	check_threshold(srq);
-}
-
 /* Each sender takes what it can, the one that has waited longest first. */
 static void serve_waiters(struct loop_srq *srq)
 {
@@ -62,7 +37,7 @@ static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const str
 		st = NDX_E_NO_MORE_ENTRIES;
 		goto unlock;
 	}
-	receive = at(srq, srq->ring, srq->depth, srq->first + srq->posted);
+	receive = loop_srq_at(srq, srq->ring, srq->depth, srq->first + srq->posted);
 	receive->base.context = context;
 	receive->length = length;
 	if (count > 0)
@@ -119,8 +94,8 @@ static void use_ring(struct loop_srq *srq, char **ring, uint32_t depth)
 	char *old = srq->ring;
 
 	for (uint32_t i = 0; i < srq->posted; i++)
-		memcpy(at(srq, *ring, depth, i), at(srq, old, srq->depth, srq->first + i),
-		       srq->stride);
+		memcpy(loop_srq_at(srq, *ring, depth, i),
+		       loop_srq_at(srq, old, srq->depth, srq->first + i), srq->stride);
 	srq->ring = *ring;
 	srq->depth = depth;
 	srq->first = 0;
@@ -150,7 +125,7 @@ enum ndx_status loop_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_
 		use_ring(srq, &ring, depth);
 	if (threshold > 0)
 		srq->threshold = threshold;
-	check_threshold(srq);
+	loop_srq_check_threshold(srq);
 unlock:
 	loop_switch_unlock(srq->adapter->sw);
 	free(ring);
@@ -169,7 +144,7 @@ enum ndx_status loop_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *
 	possible = srq->threshold > 0;
 	if (possible) {
 		base_ov_push(&srq->notifies, ov);
-		check_threshold(srq);
+		loop_srq_check_threshold(srq);
 	}
 	loop_switch_unlock(srq->adapter->sw);
 	if (!possible)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a connection as others cause it, and what the core hears of it. */
+#include "loop.h"
+
+void loop_data_stop_waiting(struct loop_conn *conn)
+{
+	base_list_remove(&conn->wait_node);
+	conn->wait = LOOP_WAIT_NONE;
+	conn->wait_since_ns = 0;
+}
+
+void loop_end_report(struct loop_conn *conn, uint32_t bits, const char *cause)
+{
+	conn->adapter->spi.host->report(&conn->spi, bits, 0, cause);
+}
+
+void loop_end_check_drained(struct loop_conn *conn)
+{
+	if (!conn->draining)
+		return;
+	if (conn->qp != NULL && base_queue_outstanding(&conn->qp->base.initiator) > 0)
+		return;
+	conn->draining = false;
+	loop_end_report(conn, NDX_REPORT_DRAINED, NULL);
+}
+
+/* Nothing of this side moves from now on; posts are kept in order for conn_abort to cancel. */
+static void stop(struct loop_conn *conn, const char *cause)
+{
+	conn->state = LOOP_CONN_BROKEN;
+	conn->peer = NULL;
+	conn->draining = false;
+	loop_data_stop_waiting(conn);
+	if (conn->qp != NULL)
+		conn->qp->base.state = BASE_QP_CLOSING;
+	if (cause != NULL)
+		loop_end_report(conn, NDX_REPORT_ABORT, cause);
+}
+
+void loop_end_break(struct loop_conn *conn, const char *own_cause, const char *peers_cause)
+{
+	struct loop_conn *peer = conn->peer;
+
+	stop(conn, own_cause);
+	if (peer != NULL)
+		stop(peer, peers_cause);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tokens, and what they open. */
+#include "base_linux.h"
+#include "loop.h"
+
+#define TOKEN_TRIES 64
+
+static struct loop_key **bucket_of(struct loop_adapter *adapter, uint32_t token)
+{
+	return &adapter->keys[token % LOOP_KEY_BUCKETS];
+}
+
+static struct loop_key *find(const struct loop_adapter *adapter, uint32_t token)
+{
+	struct loop_key *key = adapter->keys[token % LOOP_KEY_BUCKETS];
+
+	while (key != NULL && key->token != token)
+		key = key->next;
+	return key;
+}
+
+/* A bind that was posted has its token before the key is in the table. */
+static bool is_promised(const struct loop_adapter *adapter, uint32_t token)
+{
+	struct base_list *node = adapter->pending.next;
+
+	for (; node != &adapter->pending; node = node->next) {
+		if (container_of(node, struct loop_req, pending)->remote_token == token)
+			return true;
+	}
+	return false;
+}
+
+enum ndx_status loop_key_new_token(struct loop_adapter *adapter, uint32_t *token)
+{
+	uint32_t candidate;
+
+	for (int i = 0; i < TOKEN_TRIES; i++) {
+		if (base_random(&candidate, sizeof(candidate)) != NDX_OK)
+			break;
+		if (candidate == 0 || find(adapter, candidate) != NULL ||
+		    is_promised(adapter, candidate))
+			continue;
+		*token = candidate;
+		return NDX_OK;
+	}
+	return NDX_E_INSUFFICIENT_RESOURCES;
+}
+
+void loop_key_add(struct loop_adapter *adapter, struct loop_key *key)
+{
+	struct loop_key **bucket = bucket_of(adapter, key->token);
+
+	key->next = *bucket;
+	*bucket = key;
+}
+
+void loop_key_remove(struct loop_adapter *adapter, struct loop_key *key)
+{
+	struct loop_key **p;
+
+	if (key->token == 0)
+		return;
+	p = bucket_of(adapter, key->token);
+	while (*p != key)
+		p = &(*p)->next;
+	*p = key->next;
+	key->token = 0;
+}
+
+static bool covers(const struct loop_key *key, uint64_t address, size_t length)
+{
+	return address >= key->start && length <= key->length &&
+	       address - key->start <= key->length - length;
+}
+
+bool loop_key_admits(const struct loop_adapter *adapter, uint32_t token, uint64_t address,
+                     size_t length, enum loop_right right, const struct loop_qp *via)
+{
+	const struct loop_key *key = find(adapter, token);
+
+	return key != NULL && (key->rights & right) != 0 && covers(key, address, length) &&
+	       (key->only == NULL || key->only == via);
+}
+
+bool loop_key_admits_list(const struct loop_adapter *adapter, const struct ndx_sge *sge,
+                          uint32_t bytes, enum loop_right right)
+{
+	for (; bytes > 0; sge++) {
+		uint32_t len = sge->length < bytes ? sge->length : bytes;
+
+		/* an empty piece may have any token */
+		if (len > 0 &&
+		    !loop_key_admits(adapter, sge->token, (uintptr_t)sge->buffer, len, right, NULL))
+			return false;
+		bytes -= len;
+	}
+	return true;
+}
+
+struct loop_mr *loop_mr_find(const struct loop_adapter *adapter, uint32_t local_token)
+{
+	struct loop_key *key = find(adapter, local_token);
+
+	if (key == NULL || (key->rights & LOOP_LOCAL_READ) == 0)
+		return NULL;
+	return container_of(key, struct loop_mr, local);
+}

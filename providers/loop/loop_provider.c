@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of operations, and the meeting place of all adapters. */
+#include "builtin.h"
+#include "loop.h"
+
+static const struct ndx_provider_ops loop_ops = {
+	.list = loop_list_adapters,
+	.adapter_open = loop_adapter_open,
+	.adapter_close = loop_adapter_close,
+	.adapter_query = loop_adapter_query,
+	.adapter_addresses = loop_adapter_addresses,
+	.cq_create = loop_cq_create,
+	.cq_destroy = loop_cq_destroy,
+	.cq_notify = base_cq_notify,
+	.cq_cancel = base_cq_cancel,
+	.cq_get_fd = base_cq_get_fd,
+	.cq_resize = base_cq_resize,
+	.cq_affinity = loop_cq_affinity,
+	.mr_create = loop_mr_create,
+	.mr_destroy = loop_mr_destroy,
+	.mr_register = loop_mr_register,
+	.mr_deregister = loop_mr_deregister,
+	.mw_create = loop_mw_create,
+	.mw_destroy = loop_mw_destroy,
+	.srq_create = loop_srq_create,
+	.srq_destroy = loop_srq_destroy,
+	.srq_modify = loop_srq_modify,
+	.srq_notify = loop_srq_notify,
+	.srq_cancel = loop_srq_cancel,
+	.srq_affinity = loop_srq_affinity,
+	.qp_create = loop_qp_create,
+	.qp_destroy = loop_qp_destroy,
+	.qp_cancel = loop_qp_cancel,
+	.conn_create = loop_conn_create,
+	.conn_destroy = loop_conn_destroy,
+	.conn_bind = loop_conn_bind,
+	.conn_connect = loop_conn_connect,
+	.conn_complete = loop_conn_complete,
+	.conn_take = loop_conn_take,
+	.conn_accept = loop_conn_accept,
+	.conn_reject = loop_conn_reject,
+	.conn_abandon = loop_conn_abandon,
+	.conn_drain = loop_conn_drain,
+	.conn_cancel_initiator = loop_conn_cancel_initiator,
+	.conn_send_disc = loop_conn_send_disc,
+	.conn_finish = loop_conn_finish,
+	.conn_abort = loop_conn_abort,
+	.conn_detach = loop_conn_detach,
+	.listener_create = loop_listener_create,
+	.listener_destroy = loop_listener_destroy,
+	.listener_bind = loop_listener_bind,
+	.listener_listen = loop_listener_listen,
+	.request_refuse = loop_request_refuse,
+	.request_is_stale = loop_request_is_stale,
+	.qp_get_stats = loop_qp_get_stats,
+	.cq_get_stats = base_cq_get_stats,
+};
+
+/*
+ * The meeting place is of the process, as the loopback network is of the host: adapters that were
+ * opened independently must find each other, so no object of ours can own it. All of it is reached
+ * through ndx_provider.state; a test may make itself a provider with a network of its own.
+ */
+static struct loop_switch meeting_place;
+
+static const struct ndx_spi_key loop_keys[] = {
+	{NULL, NULL},
+};
+
+const struct ndx_provider ndx_provider_loop = {
+	.abi = NDX_SPI_ABI,
+	.name = "loop",
+	.ops = &loop_ops,
+	.keys = loop_keys,
+	.devices = "any name, or none",
+	.state = &meeting_place,
+};
