@@ -267,6 +267,7 @@ struct verbs_req {
 	bool needs_receive;  /* of the peer's */
 	bool bad_invalidate; /* an invalidate of what is not bound */
 	bool signaled;       /* a success has a completion, too */
+	bool in_mailbox;     /* it writes into the peer's mailbox, not into memory of the program */
 };
 
 /* An initiator request; the list is kept only where it is needed to tell why one failed. */

@@ -27,6 +27,7 @@ static enum ndx_status hand_in(struct verbs_qp *qp, struct verbs_mw *mw, struct 
 	req->kind = VERBS_WINDOW;
 	req->needs_receive = false;
 	req->signaled = true;
+	req->in_mailbox = false;
 	qp->unsignaled = 0;
 	req->bad_invalidate = wr->opcode == IBV_WR_LOCAL_INV && !mw->planned;
 	((struct verbs_initiator *)(void *)base)->count = 0;

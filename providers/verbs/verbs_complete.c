@@ -89,8 +89,19 @@ static int errno_of(enum ibv_wc_status native)
 	}
 }
 
-static const char *cause_of(enum ibv_wc_status native)
+/*
+ * The peer's kernel may take the memory of a process that ends away before its queue pairs, which
+ * then refuse what is meant for the mailbox. The program did nothing wrong there.
+ */
+static bool mailbox_is_gone(const struct verbs_req *req, enum ibv_wc_status native)
 {
+	return req->in_mailbox && native == IBV_WC_REM_ACCESS_ERR;
+}
+
+static const char *cause_of(const struct verbs_req *req, enum ibv_wc_status native)
+{
+	if (mailbox_is_gone(req, native))
+		return "the peer's memory for goodbyes is gone: its process has ended";
 	switch ((int)native) {
 	case IBV_WC_WR_FLUSH_ERR:
 		return "a request of the peer failed here";
@@ -102,7 +113,7 @@ static const char *cause_of(enum ibv_wc_status native)
 }
 
 /* Under base.lock. The native queue pair has failed by itself. */
-static void broke(struct verbs_qp *qp, enum ibv_wc_status native)
+static void broke(struct verbs_qp *qp, const struct verbs_req *req, enum ibv_wc_status native)
 {
 	if (qp->killed || qp->conn == NULL)
 		return;
@@ -112,7 +123,7 @@ static void broke(struct verbs_qp *qp, enum ibv_wc_status native)
 		return;
 	qp->broken = true;
 	verbs_host(qp->adapter)
-		->report(&qp->conn->spi, NDX_REPORT_ABORT, errno_of(native), cause_of(native));
+		->report(&qp->conn->spi, NDX_REPORT_ABORT, errno_of(native), cause_of(req, native));
 }
 
 void verbs_complete_check(struct verbs_qp *qp)
@@ -186,6 +197,8 @@ static void initiator_done(struct verbs_qp *qp, struct verbs_req *req, const str
 		ended_before_request(q, &req->base);
 	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->peer_state != VERBS_PEER_CONNECTED)
 		st = NDX_E_CANCELED;
+	if (mailbox_is_gone(req, wc->status))
+		st = NDX_E_CANCELED;
 	if (wc->status == IBV_WC_WR_FLUSH_ERR)
 		st = first_cancelled(qp, req);
 	if (req->mw != NULL && !verbs_mw_done(req, st == NDX_OK) && st == NDX_OK &&
@@ -258,7 +271,7 @@ void verbs_complete(const struct ibv_wc *wc)
 	base_lock_acquire(&qp->base.lock);
 	/* Report first: the consumer of the result may ask at once why the connection has ended. */
 	if (wc->status != IBV_WC_SUCCESS && !is_vain(qp, req))
-		broke(qp, wc->status);
+		broke(qp, req, wc->status);
 	switch ((enum verbs_kind)req->kind) {
 	case VERBS_INITIATOR:
 	case VERBS_WINDOW:

@@ -149,9 +149,11 @@ ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
 	own->req.needs_receive = op->opcode != IBV_WR_RDMA_READ && op->opcode != IBV_WR_RDMA_WRITE;
 	own->req.bad_invalidate = false;
 	own->req.signaled = signaled;
+	own->req.in_mailbox =
+		length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->touch.length > 0;
 	if (qp->soft_roce)
 		keep_list(own, op->sge, op->count, op->flags);
-	if (length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->touch.length > 0) {
+	if (own->req.in_mailbox) {
 		err = post_touch(qp, &wr);
 	} else if (__builtin_expect((op->flags & NDX_OP_INLINE) != 0 && op->count > 1, 0)) {
 		err = post_gathered(qp->native, &wr, op->sge, op->count);
@@ -192,6 +194,7 @@ ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *o
 	own->req.needs_receive = op->opcode != IBV_WR_RDMA_WRITE;
 	own->req.bad_invalidate = false;
 	own->req.signaled = true;
+	own->req.in_mailbox = false;
 	if (__builtin_expect(qp->soft_roce, 0)) {
 		own->count = 1;
 		own->sge[0] = *op->sge;

@@ -287,7 +287,8 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 	mark(qp, &qp->base.initiator, VERBS_INITIATOR);
 	mark(qp, &qp->base.receive, VERBS_RECEIVE);
 	for (unsigned i = 0; i < VERBS_CONTROLS; i++)
-		qp->controls[i] = (struct verbs_req){.qp = qp, .kind = VERBS_CONTROL};
+		qp->controls[i] =
+			(struct verbs_req){.qp = qp, .kind = VERBS_CONTROL, .in_mailbox = true};
 	st = reserve(qp, attr);
 	if (st != NDX_OK)
 		goto fini_base;

@@ -112,6 +112,31 @@ static void a_write_of_no_bytes_has_one(void **state)
 	rig_close(&rig);
 }
 
+/*
+ * A kernel may take the memory of a killed process away before its queue pairs. A write of no bytes
+ * cannot be refused for memory that it does not name; one with bytes can.
+ */
+static void refused_by_a_dying_peer_it_is_cancelled(void **state)
+{
+	uint8_t byte = 0;
+	struct rig rig;
+
+	(void)state;
+	for (unsigned bytes = 0; bytes <= 1; bytes++) {
+		const struct ndx_sge sge = {&byte, 1, 1};
+
+		open_rig(&rig, true);
+		assert_int_equal(ndx_qp_write(&rig.qp->pub, (void *)1, &sge, bytes, 0, 0, 0),
+		                 NDX_OK);
+		assert_int_equal(rig_send(&rig, 2, 0), NDX_OK);
+		fake_break(rig_native(&rig), IBV_WC_REM_ACCESS_ERR);
+		rig_expect(&rig, 1, bytes == 0 ? NDX_E_CANCELED : NDX_E_ACCESS_VIOLATION);
+		rig_expect(&rig, 2, NDX_E_CANCELED);
+		assert_int_equal(rig.reports, NDX_REPORT_ABORT);
+		rig_close(&rig);
+	}
+}
+
 /* Nor is a peer that granted no memory asked by the program, or by a receiver's probe. It may get a
  * write that names memory of its own; and a question that was refused takes no room. */
 static void who_granted_no_memory_gets_no_question(void **state)
@@ -139,6 +164,7 @@ int main(void)
 		cmocka_unit_test(who_has_requests_to_answer_is_not_silent),
 		cmocka_unit_test(silent_requests_end_without_a_question),
 		cmocka_unit_test(a_write_of_no_bytes_has_one),
+		cmocka_unit_test(refused_by_a_dying_peer_it_is_cancelled),
 		cmocka_unit_test(who_granted_no_memory_gets_no_question),
 	};
 
