@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base_byteorder.h"
+
 static struct fi_info *bare_info(const char *port, uint64_t flags)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -188,6 +190,19 @@ struct ofi_word bare_hear(struct bare *b)
 			word.type = 0;
 	}
 	return word;
+}
+
+uint32_t bare_ask(struct bare *b, uint32_t token, struct ofi_grant *grant)
+{
+	uint8_t question[4];
+
+	base_put_be32(question, token);
+	bare_tell(b, bare_control(b, OFI_WORD_ASK, 0), OFI_AREA_QUESTION, question,
+	          sizeof(question));
+	assert_int_equal(bare_hear(b).type, OFI_WORD_ANSWER);
+	assert_null(ofi_grant_decode(b->memory + OFI_AREA_ANSWER, grant));
+	assert_int_equal(grant->token, token);
+	return grant->rights;
 }
 
 uint64_t bare_control(const struct bare *b, uint8_t type, uint16_t count)

@@ -58,6 +58,8 @@ void bare_tell(struct bare *b, uint64_t word, enum ofi_area_offset offset, void 
                size_t len);
 /* The next word that comes and is not about credits. */
 struct ofi_word bare_hear(struct bare *b);
+/* Ask what a token opens; returns the rights. */
+uint32_t bare_ask(struct bare *b, uint32_t token, struct ofi_grant *grant);
 /* Send 16 bytes. */
 void bare_send(struct bare *b, uint64_t word, uint64_t flags);
 /* A control word for the NDX of the other side. */

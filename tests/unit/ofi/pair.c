@@ -217,6 +217,15 @@ uint64_t pair_counter(const struct pair_side *side, bool of_qp, const char *name
 	return search.value;
 }
 
+void pair_settle(const struct pair_side *side)
+{
+	struct ndx_mr *mr;
+
+	assert_int_equal(ndx_mr_create(side->adapter, &mr), NDX_OK);
+	assert_int_equal(ndx_mr_cancel(mr), NDX_OK);
+	ndx_mr_close(mr);
+}
+
 void pair_paint(unsigned char *at, size_t length, unsigned seed)
 {
 	for (size_t i = 0; i < length; i++)

@@ -65,6 +65,8 @@ struct ndx_result pair_expect(struct pair_side *side, enum ndx_request_type type
                               enum ndx_status status);
 /* The provider's counter of a side's queue pair, or of its adapter. */
 uint64_t pair_counter(const struct pair_side *side, bool of_qp, const char *name);
+/* Until the control thread has done what it was asked for before. */
+void pair_settle(const struct pair_side *side);
 void pair_paint(unsigned char *at, size_t length, unsigned seed);
 void pair_assert_painted(const unsigned char *at, size_t length, unsigned seed);
 /* From now on the process gets no descriptor more, until they are given back. */

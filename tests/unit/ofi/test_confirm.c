@@ -9,10 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include <ndx/spi/provider.h>
 #include <ndx/stats.h>
-
-#include "base_byteorder.h"
 
 #define PART 4096u
 #define MESSAGE 480u
@@ -50,7 +47,7 @@ static struct ndx_mr *region(struct pair_side *side)
 /* Connected, and it knows a region of b's. */
 static void begin(struct liar *l, struct pair *p, enum habit habit)
 {
-	uint8_t token[4];
+	struct ofi_grant grant;
 
 	memset(l, 0, sizeof(*l));
 	l->pair = p;
@@ -59,10 +56,7 @@ static void begin(struct liar *l, struct pair *p, enum habit habit)
 	bare_join(&l->bare, p);
 	bare_go_up(&l->bare, p);
 	l->mr = region(&p->b);
-	base_put_be32(token, ndx_mr_get_remote_token(l->mr));
-	bare_tell(&l->bare, bare_control(&l->bare, OFI_WORD_ASK, 0), OFI_AREA_QUESTION, token,
-	          sizeof(token));
-	assert_int_equal(bare_hear(&l->bare).type, OFI_WORD_ANSWER);
+	(void)bare_ask(&l->bare, ndx_mr_get_remote_token(l->mr), &grant);
 	if (habit == HABIT_RECEIVE) {
 		assert_int_equal(
 			fi_recv(l->bare.ep, l->bare.memory, MESSAGE, NULL, 0, l->bare.memory), 0);
@@ -283,47 +277,13 @@ static void deregister_never_waits(void **state)
 
 /* ---- too early ---- */
 
-struct search {
-	const char *name;
-	uint64_t value;
-};
-
-static void look(void *arg, const char *name, uint64_t value)
-{
-	struct search *search = arg;
-
-	if (strcmp(name, search->name) == 0)
-		search->value = value;
-}
-
-/* A counter of a side's adapter. */
-static uint64_t counter(const struct pair_side *side, const char *name)
-{
-	struct ndx_spi_adapter *adapter =
-		((const struct ndx_spi_qp *)(const void *)side->qp)->object.native;
-	struct search search = {.name = name};
-
-	adapter->provider->ops->get_counters(adapter, NULL, look, &search);
-	return search.value;
-}
-
 static void await_counter(const struct pair_side *side, const char *name, uint64_t value)
 {
 	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
 
-	while (counter(side, name) < value && pair_now() < end)
+	while (pair_counter(side, false, name) < value && pair_now() < end)
 		(void)poll(NULL, 0, 1);
-	assert_true(counter(side, name) >= value);
-}
-
-/* Until the control thread has done what it was asked for before. */
-static void settle(const struct pair_side *side)
-{
-	struct ndx_mr *mr;
-
-	assert_int_equal(ndx_mr_create(side->adapter, &mr), NDX_OK);
-	assert_int_equal(ndx_mr_cancel(mr), NDX_OK);
-	ndx_mr_close(mr);
+	assert_true(pair_counter(side, false, name) >= value);
 }
 
 /* SYNCED says that what the peer sent before has come. That our answers to its reads have left is
@@ -337,17 +297,17 @@ static void an_answer_ahead_of_the_question_ends_nothing(void **state)
 	uint64_t received;
 
 	begin(&l, p, HABIT_SILENT);
-	sent = counter(&p->b, "words_sent");
-	received = counter(&p->b, "words_received");
+	sent = pair_counter(&p->b, false, "words_sent");
+	received = pair_counter(&p->b, false, "words_received");
 	assert_int_equal(ndx_mr_deregister(l.mr, &ov), NDX_PENDING);
 	await_counter(&p->b, "words_sent", ++sent);
 	bare_say(&l.bare, bare_control(&l.bare, OFI_WORD_SYNCED, 0));
 	await_counter(&p->b, "words_received", ++received);
-	settle(&p->b);
-	if (counter(&p->b, "words_sent") > sent) {
+	pair_settle(&p->b);
+	if (pair_counter(&p->b, false, "words_sent") > sent) {
 		bare_say(&l.bare, bare_control(&l.bare, OFI_WORD_SYNCED, 0));
 		await_counter(&p->b, "words_received", ++received);
-		settle(&p->b);
+		pair_settle(&p->b);
 	}
 	/* Unless the machine is so slow that the peer has lost its connection meanwhile. */
 	if (ndx_overlapped_status(&ov) != NDX_PENDING)

@@ -444,19 +444,6 @@ static void strangers_that_accept_are_left(void **state)
 	bare_close(&b);
 }
 
-static uint32_t ask(struct bare *b, uint32_t token, struct ofi_grant *grant)
-{
-	uint8_t question[4] = {(uint8_t)(token >> 24), (uint8_t)(token >> 16),
-	                       (uint8_t)(token >> 8), (uint8_t)token};
-
-	bare_tell(b, bare_control(b, OFI_WORD_ASK, 0), OFI_AREA_QUESTION, question,
-	          sizeof(question));
-	assert_int_equal(bare_hear(b).type, OFI_WORD_ANSWER);
-	assert_null(ofi_grant_decode(b->memory + OFI_AREA_ANSWER, grant));
-	assert_int_equal(grant->token, token);
-	return grant->rights;
-}
-
 static struct ndx_mr *some_region(struct pair *p)
 {
 	struct ndx_mr *mr;
@@ -477,7 +464,7 @@ static void questions_are_answered_one_at_a_time(void **state)
 	bare_join(&b, p);
 	bare_go_up(&b, p);
 	for (uint32_t i = 1; i <= 1000; i++) {
-		assert_int_equal(ask(&b, i, &grant), 0);
+		assert_int_equal(bare_ask(&b, i, &grant), 0);
 		bare_say(&b, bare_control(&b, OFI_WORD_SYNC, 0));
 		assert_int_equal(bare_hear(&b).type, OFI_WORD_SYNCED);
 		bare_say(&b, bare_control(&b, OFI_WORD_PING, 0));
@@ -501,10 +488,10 @@ static void a_token_is_explained_until_it_is_revoked(void **state)
 
 	bare_join(&b, p);
 	bare_go_up(&b, p);
-	assert_int_equal(ask(&b, token, &grant), OFI_GRANT_READ);
+	assert_int_equal(bare_ask(&b, token, &grant), OFI_GRANT_READ);
 	assert_int_equal(grant.start, (uintptr_t)p->b.memory);
 	assert_int_equal(grant.length, 4096);
-	assert_int_equal(ask(&b, token + 1, &grant), 0);
+	assert_int_equal(bare_ask(&b, token + 1, &grant), 0);
 	assert_int_equal(ndx_mr_deregister(mr, &ov), NDX_PENDING);
 	word = bare_hear(&b);
 	assert_int_equal(word.type, OFI_WORD_SYNC);
@@ -514,7 +501,7 @@ static void a_token_is_explained_until_it_is_revoked(void **state)
 	                         (uint32_t)b.memory[OFI_AREA_TOKENS + 2] << 8 |
 	                         b.memory[OFI_AREA_TOKENS + 3],
 	                 token);
-	assert_int_equal(ask(&b, token, &grant), 0);
+	assert_int_equal(bare_ask(&b, token, &grant), 0);
 	bare_say(&b, bare_control(&b, OFI_WORD_SYNCED, 0));
 	word = bare_hear(&b);
 	assert_int_equal(word.type, OFI_WORD_SYNC);
@@ -540,7 +527,7 @@ static void a_dead_peer_does_not_hold_up_a_deregistration(void **state)
 
 	bare_join(&b, p);
 	bare_go_up(&b, p);
-	assert_int_equal(ask(&b, ndx_mr_get_remote_token(mr), &grant), OFI_GRANT_READ);
+	assert_int_equal(bare_ask(&b, ndx_mr_get_remote_token(mr), &grant), OFI_GRANT_READ);
 	ndx_mr_close(mr);
 	assert_in_range(pair_now() - start, 1500, PAIR_PATIENCE_MS);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
