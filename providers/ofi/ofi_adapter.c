@@ -108,6 +108,8 @@ static void init(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head
 	adapter->max_depth = OFI_MAX_DEPTH;
 	adapter->answer_ms = OFI_ANSWER_MS;
 	adapter->hello_ms = OFI_HELLO_MS;
+	adapter->stall_ms = OFI_STALL_MS;
+	adapter->confirm_ms = OFI_CONFIRM_MS;
 	adapter->max_transfer = adapter->flavour->max_transfer;
 	if (adapter->info->ep_attr->max_msg_size < adapter->max_transfer)
 		adapter->max_transfer = (uint32_t)adapter->info->ep_attr->max_msg_size;

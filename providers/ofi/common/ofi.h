@@ -159,9 +159,11 @@ struct ofi_adapter {
 	bool software;      /* rdma_rxe: see ofi_complete.c */
 	uint32_t vendor_id; /* of the device; 0 for software, or not known */
 	uint32_t max_transfer;
-	uint32_t max_depth; /* of a queue */
-	uint32_t answer_ms; /* OFI_ANSWER_MS */
-	uint32_t hello_ms;  /* OFI_HELLO_MS */
+	uint32_t max_depth;  /* of a queue */
+	uint32_t answer_ms;  /* OFI_ANSWER_MS */
+	uint32_t hello_ms;   /* OFI_HELLO_MS */
+	uint32_t stall_ms;   /* OFI_STALL_MS */
+	uint32_t confirm_ms; /* OFI_CONFIRM_MS */
 	struct ofi_mr_table regions;
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of what completes without anybody's interest */

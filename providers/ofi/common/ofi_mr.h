@@ -83,6 +83,11 @@ struct ofi_key_table {
 	struct ofi_key *buckets[OFI_KEY_BUCKETS];
 };
 
+/* How long nothing may come from a peer that owes the answer to a SYNC, ... */
+#define OFI_STALL_MS 2000u
+/* ... and how long the answer may take if something does. */
+#define OFI_CONFIRM_MS 60000u
+
 /*
  * A region goes (ofi_revoke.c). Requests that the stack has and that use it cannot be stopped:
  * their connections are closed. What peers have on the way into it, or read from it, is waited for.

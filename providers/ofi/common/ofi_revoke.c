@@ -27,11 +27,9 @@
 #include "base_linux.h"
 #include "ofi.h"
 
-#define RECALL_MS 100u   /* how long messages may take that are coming into such memory */
-#define STALL_MS 2000u   /* how long nothing may come from a peer that owes an answer, ... */
-#define ANSWER_MS 60000u /* ... and how long the answer may take if something does */
-#define HURRY_MS 100u    /* the same for a callback, which stops the adapter's work */
-#define STEP_MS 1u       /* of a callback's wait */
+#define RECALL_MS 100u /* how long messages may take that are coming into such memory */
+#define HURRY_MS 100u  /* for an answer that a callback waits for: the adapter stands still */
+#define STEP_MS 1u     /* of a callback's wait */
 #define LOOK_MS 250u
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -249,6 +247,7 @@ enum debt {
 /* look: is it time to see whether the peer lives? */
 static enum debt debt_of(const struct ofi_revoke *revoke, struct ofi_link *link, bool look)
 {
+	const struct ofi_adapter *adapter = revoke->adapter;
 	const uint64_t now = base_now_ns();
 	enum debt debt = DEBT_NONE;
 
@@ -260,8 +259,8 @@ static enum debt debt_of(const struct ofi_revoke *revoke, struct ofi_link *link,
 	if (link->lost && link->stage == OFI_LINK_UP)
 		debt = DEBT_BAD;
 	if (debt == DEBT_ANSWER && look &&
-	    (ofi_life_stall_ns(link, revoke->asked_ns) >= STALL_MS * NS_PER_MS ||
-	     now - revoke->asked_ns >= ANSWER_MS * NS_PER_MS))
+	    (ofi_life_stall_ns(link, revoke->asked_ns) >= adapter->stall_ms * NS_PER_MS ||
+	     now - revoke->asked_ns >= adapter->confirm_ms * NS_PER_MS))
 		debt = DEBT_BAD;
 	base_lock_release(&link->ncq->lock);
 	return debt;
