@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When the control thread leaves a native queue to a consumer, and when it looks at one that it has
+ * left. The native queue is the test's own and never has anything: what counts is who looks.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#undef fail /* cmocka's; base_log.h has another */
+#include "base_linux.h"
+#include "ofi.h"
+
+#define QUEUES 2u
+#define SURE 4u         /* wake-ups in a row that find a consumer reading, ... */
+#define SURE_NS 100000u /* ... and for so long */
+#define TRIES 10000u
+
+struct native {
+	struct fid_cq cq;
+	struct ofi_ncq ncq;
+	struct ofi_tie tie;
+	unsigned reads; /* loop's thread */
+};
+
+struct rig {
+	struct ofi_adapter adapter;
+	struct fid_fabric fabric;
+	struct ofi_cq *cq;
+	struct native natives[QUEUES]; /* of the same consumer */
+};
+
+static ssize_t find_nothing(struct fid_cq *cq, void *buffer, size_t count)
+{
+	(void)buffer;
+	(void)count;
+	container_of(cq, struct native, cq)->reads++;
+	return -FI_EAGAIN;
+}
+
+static int let_wait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	(void)fabric;
+	(void)fids;
+	(void)count;
+	return 0;
+}
+
+static struct fi_ops_cq cq_ops = {.size = sizeof(cq_ops), .read = find_nothing};
+static struct fi_ops_fabric fabric_ops = {.size = sizeof(fabric_ops), .trywait = let_wait};
+
+static void open_native(struct rig *rig, struct native *native)
+{
+	struct ofi_ncq *ncq = &native->ncq;
+
+	native->cq.ops = &cq_ops;
+	ncq->adapter = &rig->adapter;
+	ncq->cq = &native->cq;
+	ncq->watch.fd = base_flag_create();
+	assert_true(ncq->watch.fd >= 0);
+	base_list_init(&ncq->ties);
+	base_list_init(&ncq->debtors);
+	native->tie = (struct ofi_tie){.cq = rig->cq, .ncq = ncq, .refs = 1};
+	base_list_add(&ncq->ties, &native->tie.of_ncq);
+	assert_int_equal(ofi_ncq_watch(ncq), NDX_OK);
+	base_list_add(&rig->adapter.ncqs, &ncq->node);
+}
+
+static int set_up(void **state)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	struct ofi_adapter *adapter;
+	struct ndx_spi_cq *cq;
+
+	assert_non_null(rig);
+	adapter = &rig->adapter;
+	assert_int_equal(base_loop_create("rig", &adapter->spi.loop), NDX_OK);
+	adapter->flavour = &ofi_tcp;
+	adapter->fabric = &rig->fabric;
+	rig->fabric.ops = &fabric_ops;
+	base_list_init(&adapter->ncqs);
+	/* Only the test looks at what is left: a tick would do so, too. */
+	adapter->tick.armed = true;
+	adapter->kick = (struct base_job){.fn = ofi_ncq_on_kick, .arg = adapter};
+	assert_int_equal(ofi_cq_create(&adapter->spi, 4, 0, &cq), NDX_OK);
+	rig->cq = (struct ofi_cq *)(void *)cq;
+	for (unsigned i = 0; i < QUEUES; i++)
+		open_native(rig, &rig->natives[i]);
+	*state = rig;
+	return 0;
+}
+
+static void close_natives(void *arg)
+{
+	struct rig *rig = arg;
+
+	for (unsigned i = 0; i < QUEUES; i++)
+		ofi_ncq_unwatch(&rig->natives[i].ncq);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static int tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	base_loop_call(rig->adapter.spi.loop, close_natives, rig);
+	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);
+	for (unsigned i = 0; i < QUEUES; i++)
+		base_fd_close(rig->natives[i].ncq.watch.fd);
+	ofi_cq_destroy(&rig->cq->base.spi);
+	free(rig);
+	return 0;
+}
+
+/* ---- wake-ups ---- */
+
+/* The descriptor wakes the control thread. */
+static void wake(void *arg)
+{
+	struct native *native = arg;
+
+	native->ncq.watch.fn(&native->ncq, POLLIN);
+}
+
+/* ... and finds that a consumer is about to read, or does. */
+static enum ofi_ncq_mode wake_beside_a_reader(struct rig *rig, unsigned i)
+{
+	struct ofi_ncq *ncq = &rig->natives[i].ncq;
+
+	base_lock_acquire(&ncq->lock);
+	base_loop_call(rig->adapter.spi.loop, wake, &rig->natives[i]);
+	base_lock_release(&ncq->lock);
+	return ncq->mode;
+}
+
+static enum ofi_ncq_mode wake_alone(struct rig *rig, unsigned i)
+{
+	base_loop_call(rig->adapter.spi.loop, wake, &rig->natives[i]);
+	return rig->natives[i].ncq.mode;
+}
+
+static void pass_time(void)
+{
+	const uint64_t end = base_now_ns() + SURE_NS;
+
+	while (base_now_ns() <= end)
+		;
+}
+
+static void a_reader_is_left_alone_after_some_wakeups(void **state)
+{
+	struct rig *rig = *state;
+
+	for (unsigned i = 1; i < SURE; i++) {
+		assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_ARMED);
+		pass_time();
+	}
+	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_AWAY);
+}
+
+static void one_that_finds_no_reader_begins_the_count_anew(void **state)
+{
+	struct rig *rig = *state;
+
+	for (unsigned i = 1; i < SURE; i++)
+		assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_ARMED);
+	pass_time();
+	assert_int_equal(wake_alone(rig, 0), OFI_NCQ_ARMED);
+	for (unsigned i = 1; i < SURE; i++) {
+		assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_ARMED);
+		pass_time();
+	}
+	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_AWAY);
+}
+
+static void all_queues_of_a_reader_count_together(void **state)
+{
+	struct rig *rig = *state;
+
+	for (unsigned i = 1; i < SURE; i++)
+		assert_int_equal(wake_beside_a_reader(rig, i % QUEUES), OFI_NCQ_ARMED);
+	pass_time();
+	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_AWAY);
+	assert_int_equal(wake_beside_a_reader(rig, 1), OFI_NCQ_AWAY);
+}
+
+struct burst {
+	struct native *native;
+	uint64_t ns; /* how long it took */
+};
+
+static void wake_at_once(void *arg)
+{
+	struct burst *burst = arg;
+	const uint64_t begin = base_now_ns();
+
+	for (unsigned i = 0; i < SURE; i++)
+		wake(burst->native);
+	burst->ns = base_now_ns() - begin;
+}
+
+/* They may all be of one message. */
+static void wakeups_at_once_do_not_suffice(void **state)
+{
+	struct rig *rig = *state;
+	struct ofi_ncq *ncq = &rig->natives[0].ncq;
+	struct burst burst = {.native = &rig->natives[0], .ns = SURE_NS};
+
+	for (unsigned i = 0; i < TRIES && burst.ns >= SURE_NS; i++) {
+		assert_int_equal(wake_alone(rig, 0), OFI_NCQ_ARMED);
+		base_lock_acquire(&ncq->lock);
+		base_loop_call(rig->adapter.spi.loop, wake_at_once, &burst);
+		base_lock_release(&ncq->lock);
+	}
+	assert_in_range(burst.ns, 0, SURE_NS - 1);
+	assert_int_equal(ncq->mode, OFI_NCQ_ARMED);
+}
+
+/* ---- what it waits for itself ---- */
+
+/* How often it has looked when it has done all that it was asked for. */
+static unsigned looks(struct rig *rig, unsigned i)
+{
+	base_loop_call(rig->adapter.spi.loop, nothing, NULL);
+	return rig->natives[i].reads;
+}
+
+static void it_looks_at_once_where_it_waits_for_an_answer(void **state)
+{
+	struct rig *rig = *state;
+	const unsigned before[QUEUES] = {looks(rig, 0), looks(rig, 1)};
+
+	for (unsigned i = 0; i < QUEUES; i++)
+		__atomic_store_n(&rig->natives[i].ncq.mode, OFI_NCQ_AWAY, __ATOMIC_SEQ_CST);
+	ofi_ncq_await(&rig->natives[0].ncq);
+	assert_true(looks(rig, 0) > before[0]);
+	assert_int_equal(rig->natives[0].ncq.mode, OFI_NCQ_ARMED);
+	assert_int_equal(looks(rig, 1), before[1]);
+	assert_int_equal(rig->natives[1].ncq.mode, OFI_NCQ_AWAY);
+}
+
+/* The descriptor will tell. */
+static void it_does_not_look_where_it_sleeps_on_the_descriptor(void **state)
+{
+	struct rig *rig = *state;
+	const unsigned before = looks(rig, 0);
+
+	ofi_ncq_await(&rig->natives[0].ncq);
+	assert_int_equal(looks(rig, 0), before);
+	assert_int_equal(rig->natives[0].ncq.mode, OFI_NCQ_ARMED);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_reader_is_left_alone_after_some_wakeups),
+		CASE(one_that_finds_no_reader_begins_the_count_anew),
+		CASE(all_queues_of_a_reader_count_together),
+		CASE(wakeups_at_once_do_not_suffice),
+		CASE(it_looks_at_once_where_it_waits_for_an_answer),
+		CASE(it_does_not_look_where_it_sleeps_on_the_descriptor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
