@@ -179,7 +179,8 @@ static enum ndx_status check_channel(const struct ndx_connector *c)
 	return NDX_OK;
 }
 
-enum ndx_status conn_direct_wire(struct ndx_connector *c, struct wire *wire)
+/* channel: NULL, or the one made by hand at the other end of the wire. */
+static enum ndx_status tie(struct ndx_connector *c, struct wire *wire, struct channel *channel)
 {
 	enum ndx_status st;
 
@@ -187,10 +188,17 @@ enum ndx_status conn_direct_wire(struct ndx_connector *c, struct wire *wire)
 	st = check_channel(c);
 	if (st == NDX_OK && !wire_tie(wire, c))
 		st = fail(NDX_E_CONNECTION_ABORTED, 0, "the session has ended");
-	if (st == NDX_OK)
+	if (st == NDX_OK) {
 		c->direct.wire = wire;
+		c->direct.channel = channel;
+	}
 	adapter_unlock(c->adapter);
 	return st;
+}
+
+enum ndx_status conn_direct_wire(struct ndx_connector *c, struct wire *wire)
+{
+	return tie(c, wire, NULL);
 }
 
 enum ndx_status conn_direct_set_channel(struct ndx_connector *c, int fd)
@@ -208,13 +216,7 @@ enum ndx_status conn_direct_set_channel(struct ndx_connector *c, int fd)
 		st = channel_create(c->adapter, fd, true, &channel, &wire);
 	if (st != NDX_OK)
 		return st;
-	adapter_lock(c->adapter);
-	st = check_channel(c);
-	if (st == NDX_OK && wire_tie(wire, c)) {
-		c->direct.wire = wire;
-		c->direct.channel = channel;
-	}
-	adapter_unlock(c->adapter);
+	st = tie(c, wire, channel);
 	if (st != NDX_OK && channel != NULL)
 		channel_drop(channel);
 	else if (st != NDX_OK)

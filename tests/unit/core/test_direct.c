@@ -18,6 +18,7 @@
 #include "connection.h"
 #include "fake_direct.h"
 #include "settle.h"
+#include "wire.h"
 
 static void both_say_goodbye(void **state)
 {
@@ -367,6 +368,68 @@ static void a_channel_is_taken_once(void **state)
 	end_close(&e);
 }
 
+/* The linker puts these two before the core's. */
+struct wire *__real_wire_create(const struct wire_carrier *carrier, void *arg);
+struct wire *__wrap_wire_create(const struct wire_carrier *carrier, void *arg);
+bool __real_wire_tie(struct wire *w, struct ndx_connector *c);
+bool __wrap_wire_tie(struct wire *w, struct ndx_connector *c);
+
+static struct ndx_connector *rival; /* gets a channel while another one is made for it */
+static bool no_tie;
+
+struct wire *__wrap_wire_create(const struct wire_carrier *carrier, void *arg)
+{
+	struct ndx_connector *c = rival;
+
+	rival = NULL;
+	if (c != NULL)
+		assert_int_equal(ndx_connector_set_channel(c, NDX_NO_CHANNEL), NDX_OK);
+	return __real_wire_create(carrier, arg);
+}
+
+bool __wrap_wire_tie(struct wire *w, struct ndx_connector *c)
+{
+	return !no_tie && __real_wire_tie(w, c);
+}
+
+/* Both find that the connector has none, and both make one. */
+static void the_later_one_of_two_at_once_is_dropped(void **state)
+{
+	struct end e;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		end_open(&e, END_PATIENCE_MS);
+		rival = e.connector;
+		assert_int_equal(
+			ndx_connector_set_channel(e.connector, i == 0 ? e.fd : NDX_NO_CHANNEL),
+			NDX_E_INVALID_DEVICE_STATE);
+		assert_true(is_open(e.fd));
+		(void)close(e.fd);
+		assert_int_equal(ndx_connector_connect_peer(e.connector, &e.peer, &e.ov),
+		                 NDX_PENDING);
+		end_completes(&e.ov, NDX_OK);
+		end_close(&e);
+	}
+}
+
+/* Nothing of it stays: the descriptor can be given once more. */
+static void a_channel_that_cannot_be_tied_is_dropped(void **state)
+{
+	struct end e;
+
+	(void)state;
+	end_open(&e, END_PATIENCE_MS);
+	no_tie = true;
+	assert_int_equal(ndx_connector_set_channel(e.connector, e.fd), NDX_E_CONNECTION_ABORTED);
+	assert_int_equal(ndx_connector_set_channel(e.connector, NDX_NO_CHANNEL),
+	                 NDX_E_CONNECTION_ABORTED);
+	no_tie = false;
+	assert_true(is_open(e.fd));
+	assert_int_equal(ndx_connector_set_channel(e.connector, e.fd), NDX_OK);
+	end_close(&e);
+}
+
 static void peers_that_do_not_go_together_are_refused(void **state)
 {
 	static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1};
@@ -458,6 +521,8 @@ int main(void)
 		cmocka_unit_test(a_stream_that_ends_or_is_none_ends_it),
 		cmocka_unit_test(pieces_are_put_together),
 		cmocka_unit_test(a_channel_is_taken_once),
+		cmocka_unit_test(the_later_one_of_two_at_once_is_dropped),
+		cmocka_unit_test(a_channel_that_cannot_be_tied_is_dropped),
 		cmocka_unit_test(peers_that_do_not_go_together_are_refused),
 		cmocka_unit_test(a_peer_without_a_channel_answers_by_itself),
 		cmocka_unit_test(an_end_sends_from_the_psn_that_it_was_told),
