@@ -346,31 +346,59 @@ static void a_second_goodbye_ends_in_an_abort(void **state)
 	pair_drop_side(&p->b);
 }
 
+/* b's write waits for what its token opens; the answer comes behind the peer's goodbye. */
+static void write_behind_a_goodbye(struct pair *p, struct bare *b, const struct ofi_grant *grant,
+                                   uint64_t address)
+{
+	const struct ndx_sge sge = pair_sge(&p->b, 0, 64);
+	uint8_t record[OFI_GRANT_SIZE];
+
+	bare_join(b, p);
+	bare_go_up(b, p);
+	assert_int_equal(ndx_qp_write(p->b.qp, (void *)1, &sge, 1, address, grant->token, 0),
+	                 NDX_OK);
+	assert_int_equal(bare_hear(b).type, OFI_WORD_ASK);
+	bare_say(b, bare_control(b, OFI_WORD_DISC, 0));
+	ofi_grant_encode(grant, record);
+	bare_tell(b, bare_control(b, OFI_WORD_ANSWER, 0), OFI_AREA_ANSWER, record, sizeof(record));
+}
+
 /* It has said goodbye and let go of its memory: that is no fault of the request's. */
 static void a_write_to_a_peer_that_has_parted_is_cancelled(void **state)
 {
 	const struct ofi_grant unknown = {.token = 0x1234};
 	struct pair *p = *state;
-	const struct ndx_sge sge = pair_sge(&p->b, 0, 64);
-	uint8_t record[OFI_GRANT_SIZE];
 	struct bare b;
 
-	bare_join(&b, p);
-	bare_go_up(&b, p);
-	assert_int_equal(
-		ndx_qp_write(p->b.qp, (void *)1, &sge, 1, (uintptr_t)b.memory, unknown.token, 0),
-		NDX_OK);
-	assert_int_equal(bare_hear(&b).type, OFI_WORD_ASK);
-	bare_say(&b, bare_control(&b, OFI_WORD_DISC, 0));
-	ofi_grant_encode(&unknown, record);
-	bare_tell(&b, bare_control(&b, OFI_WORD_ANSWER, 0), OFI_AREA_ANSWER, record,
-	          sizeof(record));
+	write_behind_a_goodbye(p, &b, &unknown, 0x10000);
 	assert_int_equal(bare_hear(&b).type, OFI_WORD_DISC);
 	pair_expect(&p->b, NDX_REQUEST_WRITE, 1, NDX_E_CANCELED);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_GRACEFUL);
 	bare_close(&b);
 	pair_drop_side(&p->b);
+}
+
+/* Its memory is still there, and not for that. */
+static void a_write_that_goes_too_far_fails_though_the_peer_has_parted(void **state)
+{
+	static const struct ofi_grant grants[] = {
+		{.start = 0x10000, .length = 63, .token = 0x1234, .rights = OFI_GRANT_WRITE},
+		{.start = 0x10000, .length = 64, .token = 0x1234, .rights = OFI_GRANT_READ},
+	};
+	struct pair *p = *state;
+	struct bare b;
+
+	for (size_t i = 0; i < sizeof(grants) / sizeof(grants[0]); i++) {
+		write_behind_a_goodbye(p, &b, &grants[i], 0x10000);
+		pair_expect(&p->b, NDX_REQUEST_WRITE, 1, NDX_E_ACCESS_VIOLATION);
+		assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+		bare_close(&b);
+		memset(&p->b.ov, 0, sizeof(p->b.ov));
+		assert_int_equal(ndx_connector_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
+		assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_ABORTED);
+		pair_drop_side(&p->b);
+	}
 }
 
 static void messages_without_credit_do_not_burn_a_processor(void **state)
@@ -551,6 +579,7 @@ int main(void)
 		CASE(nonsense_on_a_connection_ends_it_and_no_other),
 		CASE(a_second_goodbye_ends_in_an_abort),
 		CASE(a_write_to_a_peer_that_has_parted_is_cancelled),
+		CASE(a_write_that_goes_too_far_fails_though_the_peer_has_parted),
 		CASE(questions_are_answered_one_at_a_time),
 		CASE(a_token_is_explained_until_it_is_revoked),
 		CASE(a_dead_peer_does_not_hold_up_a_deregistration),
