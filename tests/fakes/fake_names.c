@@ -39,13 +39,19 @@ static const struct {
 	const char *host;
 	const char *numbers[2];
 	bool hangs;
+	int refusal; /* of who asks with AI_ADDRCONFIG */
 } known[] = {
-	{"one.test", {"127.0.0.1"}, false},
-	{"two.test", {"127.0.0.1", "127.0.0.2"}, false},
-	{"twice.test", {"127.0.0.1", "127.0.0.1"}, false},
-	{"half.test", {"192.0.2.1", "127.0.0.1"}, false},
-	{"away.test", {"192.0.2.1"}, false},
-	{"hangs.test", {"127.0.0.1"}, true},
+	{"one.test", {"127.0.0.1"}, false, 0},
+	{"two.test", {"127.0.0.1", "127.0.0.2"}, false, 0},
+	{"twice.test", {"127.0.0.1", "127.0.0.1"}, false, 0},
+	{"half.test", {"192.0.2.1", "127.0.0.1"}, false, 0},
+	{"away.test", {"192.0.2.1"}, false, 0},
+	{"both.test", {"0.0.0.0", "::"}, false, 0},
+	{"htob.test", {"::", "0.0.0.0"}, false, 0},
+	{"family.test", {"127.0.0.1"}, false, EAI_ADDRFAMILY},
+	{"noname.test", {"127.0.0.1"}, false, EAI_NONAME},
+	{"again.test", {"127.0.0.1"}, false, EAI_AGAIN},
+	{"hangs.test", {"127.0.0.1"}, true, 0},
 };
 
 /* freeaddrinfo() takes a list apart, so two may be made one. */
@@ -67,6 +73,8 @@ int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints
 		return real(host, port, hints, found);
 	if (known[i].hangs)
 		hang();
+	if (known[i].refusal != 0 && hints != NULL && (hints->ai_flags & AI_ADDRCONFIG) != 0)
+		return known[i].refusal;
 	error = real(known[i].numbers[0], port, hints, found);
 	if (error == 0 && known[i].numbers[1] != NULL)
 		error = real(known[i].numbers[1], port, hints, &(*found)->ai_next);

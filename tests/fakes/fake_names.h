@@ -8,6 +8,11 @@
  *   twice.test   127.0.0.1, two times
  *   half.test    192.0.2.1, which is no address of this host, and 127.0.0.1
  *   away.test    192.0.2.1
+ *   both.test    0.0.0.0 and ::
+ *   htob.test    :: and 0.0.0.0
+ *   family.test  127.0.0.1; EAI_ADDRFAMILY if asked for with AI_ADDRCONFIG
+ *   noname.test  the same with EAI_NONAME
+ *   again.test   the same with EAI_AGAIN
  *   hangs.test   no answer before names_go(), then 127.0.0.1
  */
 #ifndef FAKE_NAMES_H

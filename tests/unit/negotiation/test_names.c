@@ -10,6 +10,7 @@
 
 #include <ndx/negotiation_server.h>
 
+#include "base_sockaddr.h"
 #include "fake_names.h"
 
 static uint32_t get(const uint32_t *counter)
@@ -54,6 +55,48 @@ static void a_name_becomes_an_address(void **state)
 	assert_int_equal(ndx_session_run(s), NDX_OK);
 	ndx_session_close(s);
 	assert_int_equal(get(&names.asked), 1);
+	server_stop(&server);
+}
+
+/* The addresses of a name may be of a family that no network of this host has: loopback's alone. */
+static void a_name_that_no_network_of_this_host_reaches_is_asked_for_again(void **state)
+{
+	static const struct {
+		const char *host;
+		enum ndx_status status;
+		uint32_t asked;
+	} cases[] = {
+		{"family.test", NDX_OK, 2},
+		{"noname.test", NDX_OK, 2},
+		/* Another question would bring no more. */
+		{"again.test", NDX_E_HOST_UNREACHABLE, 1},
+	};
+	struct rig *r = *state;
+	struct server server;
+	char address[32];
+	const char *servers[1] = {address};
+
+	server_start(&server, GOOD, r->variant);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ndx_session_attr attr;
+		struct ndx_session *s;
+		enum ndx_status st;
+
+		names_reset();
+		(void)snprintf(address, sizeof(address), "%s%s", cases[i].host,
+		               strchr(server.address, ':'));
+		ndx_session_attr_init(&attr);
+		attr.variant = r->variant;
+		attr.servers = servers;
+		attr.server_count = 1;
+		attr.attempts = 1;
+		assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
+		st = ndx_session_run(s);
+		if (st != cases[i].status)
+			fail_msg("%s: %s: %s", address, ndx_status_name(st), ndx_last_error());
+		assert_int_equal(get(&names.asked), cases[i].asked);
+		ndx_session_close(s);
+	}
 	server_stop(&server);
 }
 
@@ -160,12 +203,11 @@ static void a_late_answer_is_taken(void **state)
 
 /* ---- the server ---- */
 
-static enum ndx_status serve_at(struct rig *r, const char *address,
-                                struct ndx_negotiation_server **server, uint16_t *port)
+static enum ndx_status serve(struct rig *r, const char *address,
+                             struct ndx_negotiation_server **server, struct sockaddr_storage *at)
 {
 	struct ndx_negotiation_server_attr attr;
-	struct sockaddr_in at;
-	socklen_t length = sizeof(at);
+	socklen_t length = sizeof(*at);
 	enum ndx_status st;
 
 	ndx_negotiation_server_attr_init(&attr);
@@ -176,10 +218,23 @@ static enum ndx_status serve_at(struct rig *r, const char *address,
 	if (st != NDX_OK)
 		return st;
 	assert_int_equal(
-		ndx_negotiation_server_get_address(*server, (struct sockaddr *)&at, &length),
+		ndx_negotiation_server_get_address(*server, (struct sockaddr *)at, &length),
 		NDX_OK);
-	assert_int_equal(at.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
-	*port = ntohs(at.sin_port);
+	return NDX_OK;
+}
+
+/* The first address is 127.0.0.1. */
+static enum ndx_status serve_at(struct rig *r, const char *address,
+                                struct ndx_negotiation_server **server, uint16_t *port)
+{
+	struct sockaddr_storage at;
+	enum ndx_status st = serve(r, address, server, &at);
+
+	if (st != NDX_OK)
+		return st;
+	assert_int_equal(((const struct sockaddr_in *)&at)->sin_addr.s_addr,
+	                 htonl(INADDR_LOOPBACK));
+	*port = base_sockaddr_port(&at);
 	return NDX_OK;
 }
 
@@ -254,6 +309,51 @@ static void an_address_of_another_host_is_left_out(void **state)
 	says("cannot listen at 192.0.2.1:0 (away.test:0)");
 }
 
+/* Does a socket at :: take IPv4 as well? Negative: there is no IPv6. */
+static int takes_both(void)
+{
+	const struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+	                                .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(int);
+	int only = 0;
+	int both = -1;
+
+	if (fd < 0)
+		return -1;
+	/* Before bind(): an address other than :: makes every socket one of IPv6 only. */
+	if (getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &length) == 0 &&
+	    bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0)
+		both = only == 0;
+	(void)close(fd);
+	return both;
+}
+
+/* A socket at :: takes IPv4 as well, unless the name has addresses of IPv4, which want the port. */
+static void a_server_listens_at_all_addresses_of_both_families(void **state)
+{
+	static const char *const addresses[] = {"both.test:0", "htob.test:0", "[::]:0"};
+	struct ndx_negotiation_server *server;
+	struct rig *r = *state;
+	struct sockaddr_storage at;
+	const int both = takes_both();
+
+	if (both < 0) {
+		print_message("this host has no IPv6\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+		const bool named = i < 2;
+
+		if (serve(r, addresses[i], &server, &at) != NDX_OK)
+			fail_msg("%s: %s", addresses[i], ndx_last_error());
+		if (named || both > 0)
+			assert_int_equal(call(r, "127.0.0.1", base_sockaddr_port(&at)), NDX_OK);
+		assert_int_equal(call(r, "[::1]", base_sockaddr_port(&at)), NDX_OK);
+		ndx_negotiation_server_close(server);
+	}
+}
+
 /* Half a server would send half of its clients to somebody else. */
 static void a_port_that_is_taken_at_one_address_is_taken(void **state)
 {
@@ -286,12 +386,14 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
 		T(a_name_becomes_an_address),
+		T(a_name_that_no_network_of_this_host_reaches_is_asked_for_again),
 		T(an_attempt_ends_though_the_resolver_hangs),
 		T(the_backup_is_reached_though_the_resolver_hangs),
 		T(a_cancel_ends_the_wait_for_the_resolver),
 		T(a_late_answer_is_taken),
 		T(a_server_listens_at_all_addresses_of_its_name),
 		T(an_address_of_another_host_is_left_out),
+		T(a_server_listens_at_all_addresses_of_both_families),
 		T(a_port_that_is_taken_at_one_address_is_taken),
 	};
 
