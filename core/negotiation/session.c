@@ -308,10 +308,10 @@ static enum ndx_status resume(struct ndx_session *s)
 	return NDX_OK;
 }
 
-static bool can_resume(const struct ndx_session *s, enum ndx_error_layer layer, enum ndx_status st)
+static bool can_resume(const struct ndx_session *s, enum ndx_status st)
 {
-	return layer == NDX_LAYER_TRANSPORT && st == NDX_E_CONNECTION_ABORTED &&
-	       s->channel == NULL && s->attr.variant->table->ops->reset != NULL &&
+	return st == NDX_E_CONNECTION_ABORTED && s->channel == NULL &&
+	       s->attr.variant->table->ops->reset != NULL &&
 	       s->dialogue.view.stage != NDX_STAGE_VALIDATE;
 }
 
@@ -328,7 +328,7 @@ static enum ndx_status run_stage(struct ndx_session *s)
 			st = NDX_E_CANCELED;
 		if (st == NDX_OK)
 			continue;
-		if (!can_resume(s, layer, st))
+		if (!can_resume(s, st))
 			return broken(s, layer, st);
 		st = resume(s);
 		if (st != NDX_OK)

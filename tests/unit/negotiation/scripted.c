@@ -82,12 +82,24 @@ static enum ndx_status bus_connect(void *state, const char *address, uint32_t ti
 	return NDX_OK;
 }
 
+/* What a call was told to return, once. */
+static enum ndx_status take(enum ndx_status *next)
+{
+	const enum ndx_status st = *next;
+
+	*next = NDX_OK;
+	return st;
+}
+
 static enum ndx_status bus_send(struct ndx_plugin_channel *c, const void *data, size_t length,
                                 uint32_t timeout_ms)
 {
+	const enum ndx_status st = take(&bus.send);
+
 	(void)timeout_ms;
-	if (bus.breaks)
-		return NDX_E_DEVICE_REMOVED;
+	bus.sends++;
+	if (st != NDX_OK)
+		return st;
 	return write_all(c->fd, data, length) ? NDX_OK : NDX_E_CONNECTION_ABORTED;
 }
 
@@ -96,8 +108,11 @@ static enum ndx_status bus_receive(struct ndx_plugin_channel *c, void *data, siz
 {
 	struct pollfd set[2] = {{.fd = c->cancelled, .events = POLLIN},
 	                        {.fd = c->fd, .events = POLLIN}};
+	const enum ndx_status st = take(&bus.receive);
 	ssize_t n;
 
+	if (st != NDX_OK)
+		return st;
 	if (poll(set, 2, (int)timeout_ms) == 0)
 		return NDX_E_IO_TIMEOUT;
 	if (set[0].revents != 0)
@@ -210,7 +225,8 @@ static void serve_stages(struct server *s, int fd)
 			dialogue_connected(&d, NDX_OK, "");
 			break;
 		case DIALOGUE_SEND:
-			on = write_all(fd, d.out, d.out_length);
+			on = !(s->conduct == DROPPING_LATE && d.view.stage == NDX_STAGE_VALIDATE) &&
+			     write_all(fd, d.out, d.out_length);
 			if (on)
 				dialogue_sent(&d);
 			if (s->conduct == DROPPING_EACH ||
@@ -240,9 +256,18 @@ static void stay_silent(struct server *s, int fd)
 	const char *why;
 	struct frame f;
 
-	while (read_frame(fd, bytes, &f))
-		s->told_late = f.type == FRAME_ERROR && frame_parse_error(&f, &e, &why) &&
-		               e.status == NDX_E_IO_TIMEOUT && e.layer == NDX_LAYER_FRAMEWORK;
+	while (read_frame(fd, bytes, &f)) {
+		if (f.type == FRAME_ERROR && frame_parse_error(&f, &e, &why) &&
+		    e.layer == NDX_LAYER_FRAMEWORK)
+			s->told = (enum ndx_status)e.status;
+	}
+}
+
+static const char rubbish[] = "HTTP/1.1 400 Bad Request\r\n";
+
+static bool babble(int fd)
+{
+	return write_all(fd, (const uint8_t *)rubbish, sizeof(rubbish) - 1);
 }
 
 static void wait_for_end(int fd)
@@ -283,13 +308,13 @@ static void serve(struct server *s, int fd)
 		return;
 	}
 	if (s->conduct == MAD) {
-		(void)write_all(fd, (const uint8_t *)"HTTP/1.1 400 Bad Request\r\n", 26);
+		(void)babble(fd);
 		wait_for_end(fd);
 		return;
 	}
-	if (!welcome(fd))
+	if (!welcome(fd) || (s->conduct == BABBLING && !babble(fd)))
 		return;
-	if (s->conduct == SLOW_TO_SPEAK)
+	if (s->conduct == SLOW_TO_SPEAK || s->conduct == BABBLING)
 		stay_silent(s, fd);
 	else if (s->conduct == FLOODING)
 		flood(fd);

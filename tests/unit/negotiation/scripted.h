@@ -20,7 +20,9 @@ enum conduct {
 	REFUSING,      /* knows no such variant */
 	DROPPING_EACH, /* the same, each time */
 	DROPPING,      /* closes in mid-stage, the first time */
+	DROPPING_LATE, /* closes in stage validate, each time */
 	SLOW_TO_SPEAK, /* silent from stage info on */
+	BABBLING,      /* sends rubbish from stage info on */
 	FLOODING,      /* says for ever that it lives */
 };
 
@@ -32,7 +34,8 @@ struct server {
 	struct ndx_variant *variant;
 	unsigned served; /* atomic */
 	bool resumed;
-	bool told_late; /* to a silent one: that time is over */
+	enum ndx_status
+		told; /* to one that stops speaking: why the session ends; NDX_OK: nothing */
 	int stop;
 };
 
@@ -43,9 +46,11 @@ extern struct ndx_peer_description meeting;
 
 /* The plugin's own transport, of variant "bus": its address is "bus PORT". */
 extern struct bus {
-	int opened;  /* channels now */
-	bool breaks; /* send fails */
-	bool lies;   /* receive tells more than there was room for */
+	int opened;              /* channels now */
+	unsigned sends;          /* so far */
+	enum ndx_status send;    /* what the next one returns, ... */
+	enum ndx_status receive; /* ... once */
+	bool lies;               /* receive tells more than there was room for */
 } bus;
 
 void server_start(struct server *s, enum conduct conduct, struct ndx_variant *variant);

@@ -109,18 +109,22 @@ static void bad_servers_cost_time_only(void **state)
 		uint32_t stage_ms;
 		enum ndx_status status;
 		enum ndx_error_layer layer;
+		enum ndx_status told; /* to the server */
 		const char *says;
 	} cases[] = {
-		{SILENT, 150, WAIT_MS, NDX_E_IO_TIMEOUT, NDX_LAYER_TRANSPORT,
+		{SILENT, 150, WAIT_MS, NDX_E_IO_TIMEOUT, NDX_LAYER_TRANSPORT, NDX_OK,
 	         "does not answer within 150 ms"},
-		{MAD, WAIT_MS, WAIT_MS, NDX_E_REMOTE_ERROR, NDX_LAYER_FRAMEWORK,
+		{MAD, WAIT_MS, WAIT_MS, NDX_E_REMOTE_ERROR, NDX_LAYER_FRAMEWORK, NDX_OK,
 	         "speaks another protocol"},
-		{REFUSING, WAIT_MS, WAIT_MS, NDX_E_NOT_FOUND, NDX_LAYER_FRAMEWORK,
+		{REFUSING, WAIT_MS, WAIT_MS, NDX_E_NOT_FOUND, NDX_LAYER_FRAMEWORK, NDX_OK,
 	         "the server refuses: no plugin \"test\" here"},
 		{SLOW_TO_SPEAK, WAIT_MS, 1000, NDX_E_IO_TIMEOUT, NDX_LAYER_FRAMEWORK,
-	         "nothing came from the peer"},
-		{FLOODING, WAIT_MS, 200, NDX_E_IO_TIMEOUT, NDX_LAYER_FRAMEWORK, "time is over"},
-		{DROPPING, WAIT_MS, WAIT_MS, NDX_E_CONNECTION_ABORTED, NDX_LAYER_TRANSPORT,
+	         NDX_E_IO_TIMEOUT, "nothing came from the peer"},
+		{BABBLING, WAIT_MS, WAIT_MS, NDX_E_REMOTE_ERROR, NDX_LAYER_FRAMEWORK,
+	         NDX_E_REMOTE_ERROR, "from the server came"},
+		{FLOODING, WAIT_MS, 200, NDX_E_IO_TIMEOUT, NDX_LAYER_FRAMEWORK, NDX_OK,
+	         "time is over"},
+		{DROPPING, WAIT_MS, WAIT_MS, NDX_E_CONNECTION_ABORTED, NDX_LAYER_TRANSPORT, NDX_OK,
 	         "the transport"},
 	};
 	struct rig *r = *state;
@@ -135,7 +139,7 @@ static void bad_servers_cost_time_only(void **state)
 		fails(s, ndx_session_run(s), cases[i].status, cases[i].layer, cases[i].says);
 		ndx_session_close(s);
 		server_stop(&server);
-		assert_int_equal(server.told_late, cases[i].conduct == SLOW_TO_SPEAK);
+		assert_int_equal(server.told, cases[i].told);
 	}
 }
 
@@ -152,6 +156,24 @@ static void a_broken_stage_begins_anew(void **state)
 	assert_int_equal(resets, 1);
 	assert_true(server.resumed);
 	assert_int_equal(count_kind(s, NDX_HISTORY_CONNECT, NDX_OK), 2);
+	ndx_session_close(s);
+	server_stop(&server);
+}
+
+/* The queue pair may be connected by then: there is no beginning to go back to. */
+static void a_stage_validate_that_broke_does_not_begin_anew(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_session *s;
+	struct server server;
+	const char *address = server.address;
+
+	server_start(&server, DROPPING_LATE, r->variant);
+	s = rig_session(r, &address, 1, WAIT_MS, WAIT_MS);
+	fails(s, ndx_session_run(s), NDX_E_CONNECTION_ABORTED, NDX_LAYER_TRANSPORT,
+	      "stage validate");
+	assert_int_equal(resets, 0);
+	assert_int_equal(count_kind(s, NDX_HISTORY_CONNECT, NDX_OK), 1);
 	ndx_session_close(s);
 	server_stop(&server);
 }
@@ -344,17 +366,17 @@ static void a_plugins_transport_carries_a_session(void **state)
 static void a_plugins_transport_that_fails_is_named(void **state)
 {
 	static const struct {
-		bool breaks;
+		enum ndx_status send;
 		bool lies;
 		const char *bus;
 		enum ndx_status status;
 		const char *says;
 	} cases[] = {
-		{true, false, "bus", NDX_E_DEVICE_REMOVED,
+		{NDX_E_DEVICE_REMOVED, false, "bus", NDX_E_DEVICE_REMOVED,
 	         "plugin \"test\", transport \"bus\": its send failed"},
-		{false, true, "bus", NDX_E_INTERNAL_ERROR,
+		{NDX_OK, true, "bus", NDX_E_INTERNAL_ERROR,
 	         "plugin \"test\", transport \"bus\" received 21 bytes into 20"},
-		{false, false, "tram", NDX_E_HOST_UNREACHABLE, "there is no such bus"},
+		{NDX_OK, false, "tram", NDX_E_HOST_UNREACHABLE, "there is no such bus"},
 	};
 	struct rig *r = *state;
 
@@ -367,11 +389,65 @@ static void a_plugins_transport_that_fails_is_named(void **state)
 		server_start(&server, GOOD, r->variant);
 		(void)snprintf(address, sizeof(address), "%s %s", cases[i].bus,
 		               strchr(server.address, ':') + 1);
-		bus.breaks = cases[i].breaks;
+		bus.send = cases[i].send;
 		bus.lies = cases[i].lies;
 		s = bus_session(r, &v, address);
 		fails(s, ndx_session_run(s), cases[i].status, NDX_LAYER_TRANSPORT, cases[i].says);
 		assert_int_equal(bus.opened, 0);
+		ndx_session_close(s);
+		ndx_variant_close(v);
+		server_stop(&server);
+	}
+}
+
+/* Another transport helps where this one is lost, and nowhere else. */
+static void only_a_lost_transport_is_replaced(void **state)
+{
+	static const struct {
+		enum ndx_status send;
+		enum ndx_status receive;
+		enum ndx_error_layer layer; /* NDX_LAYER_NONE: it is replaced */
+		unsigned sends;             /* what the stage says, and what it says last */
+		const char *says;
+	} cases[] = {
+		{NDX_E_CONNECTION_ABORTED, NDX_OK, NDX_LAYER_NONE, 0, NULL},
+		{NDX_OK, NDX_E_CONNECTION_ABORTED, NDX_LAYER_NONE, 0, NULL},
+		{NDX_E_IO_TIMEOUT, NDX_OK, NDX_LAYER_FRAMEWORK, 1, "the peer takes nothing"},
+		{NDX_OK, NDX_E_IO_TIMEOUT, NDX_LAYER_FRAMEWORK, 2, "nothing came from the peer"},
+		{NDX_E_CANCELED, NDX_OK, NDX_LAYER_TRANSPORT, 1, "cancelled"},
+		{NDX_OK, NDX_E_CANCELED, NDX_LAYER_TRANSPORT, 1, "cancelled"},
+		{NDX_E_DEVICE_REMOVED, NDX_OK, NDX_LAYER_TRANSPORT, 1, "its send failed"},
+		{NDX_OK, NDX_E_DEVICE_REMOVED, NDX_LAYER_TRANSPORT, 1, "its receive failed"},
+	};
+	struct rig *r = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const bool replaced = cases[i].layer == NDX_LAYER_NONE;
+		struct ndx_variant *v;
+		struct ndx_session *s;
+		struct server server;
+		enum ndx_status st;
+		char address[32];
+
+		server_start(&server, GOOD, r->variant);
+		(void)snprintf(address, sizeof(address), "bus %s", strchr(server.address, ':') + 1);
+		s = bus_session(r, &v, address);
+		assert_int_equal(ndx_session_connect(s), NDX_OK);
+		bus.send = cases[i].send;
+		bus.receive = cases[i].receive;
+		bus.sends = 0;
+		resets = 0;
+		st = ndx_session_execute(s, NDX_STAGE_INFO);
+		if (replaced && st != NDX_OK)
+			fail_msg("case %zu: %s", i, ndx_last_error());
+		if (!replaced) {
+			fails(s, st, cases[i].send != NDX_OK ? cases[i].send : cases[i].receive,
+			      cases[i].layer, cases[i].says);
+			assert_int_equal(bus.sends, cases[i].sends);
+		}
+		assert_int_equal(resets, replaced);
+		assert_int_equal(count_kind(s, NDX_HISTORY_CONNECT, NDX_OK), 1 + replaced);
+		assert_int_equal(count_kind(s, NDX_HISTORY_BACKOFF, NDX_OK), replaced);
 		ndx_session_close(s);
 		ndx_variant_close(v);
 		server_stop(&server);
@@ -460,6 +536,8 @@ int main(void)
 		T(bad_servers_cost_time_only),
 		cmocka_unit_test_setup_teardown(a_broken_stage_begins_anew, rig_begin_with_reset,
 	                                        rig_end),
+		cmocka_unit_test_setup_teardown(a_stage_validate_that_broke_does_not_begin_anew,
+	                                        rig_begin_with_reset, rig_end),
 		T(a_cancel_ends_it_wherever_it_is),
 		T(what_would_block_is_refused_in_a_callback),
 		T(a_cancel_ends_the_wait_for_the_queue_pair),
@@ -467,6 +545,8 @@ int main(void)
 	                                        rig_begin_with_reset, rig_end),
 		T(a_plugins_transport_carries_a_session),
 		T(a_plugins_transport_that_fails_is_named),
+		cmocka_unit_test_setup_teardown(only_a_lost_transport_is_replaced,
+	                                        rig_begin_with_reset, rig_end),
 		T(a_cancel_reaches_a_plugins_transport),
 		T(attributes_are_checked),
 	};
