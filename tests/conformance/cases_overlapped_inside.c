@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* overlapped.*: what is ended in a callback: no other callback runs in there. */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,6 +337,99 @@ void case_overlapped_closed_in_a_callback_it_is_complete_on_return(struct check 
 	close_in_the_indication(c, WAY_WAIT);
 	if (!check_over(c))
 		close_in_the_indication(c, WAY_PORT);
+}
+
+/* ---- a listener goes whose connection has just ended ---- */
+
+/* In a callback of B's adapter. Calls to another adapter let B's control thread do meanwhile what
+ * it is asked for: so the end of the connection is queued behind this callback. */
+struct parting {
+	struct stage stage;
+	struct pair *p;
+	struct ndx_connector *elsewhere; /* of another adapter */
+	void (*end)(struct object *o);   /* what becomes of the listener */
+	struct probe gone;
+	struct probe disc;
+	unsigned entered; /* atomic */
+	bool indicated;
+	bool overtaken;
+};
+
+static void note_order(struct probe *probe)
+{
+	struct parting *t = probe->arg;
+
+	t->indicated = true;
+	t->overtaken = t->overtaken || ndx_overlapped_status(&t->disc.ov) != NDX_PENDING;
+}
+
+static void end_the_listener(struct probe *probe)
+{
+	struct parting *t = probe->arg;
+	struct object o = {.c = probe->c, .p = t->p};
+	const uint64_t until = now_ms() + WAIT_MS;
+
+	__atomic_store_n(&t->entered, 1, __ATOMIC_RELEASE);
+	while (ndx_connector_get_disconnect_reason(t->p->b.conn) == NDX_DISCONNECT_NONE &&
+	       now_ms() < until)
+		check_status(o.c, ndx_connector_cancel(t->elsewhere), NDX_OK, "connector_cancel");
+	t->end(&o);
+	t->overtaken = t->overtaken || ndx_overlapped_status(&t->disc.ov) != NDX_PENDING;
+}
+
+static void flush_behind_the_callback(struct parting *t)
+{
+	struct side *b = &t->p->b;
+	const uint64_t until = now_ms() + WAIT_MS;
+
+	sends_ok(b, 0, 2, 0, 64); /* find no receive: the disconnect waits for them */
+	check_status(b->c, ndx_connector_notify_disconnect(b->conn, &t->gone.ov), NDX_PENDING,
+	             "notify_disconnect");
+	check_status(b->c, ndx_connector_disconnect(b->conn, &t->disc.ov), NDX_PENDING,
+	             "disconnect");
+	if (check_over(b->c) || !stage_start(&t->stage))
+		return;
+	while (!__atomic_load_n(&t->entered, __ATOMIC_ACQUIRE) && now_ms() < until)
+		(void)poll(NULL, 0, 1);
+	check_status(b->c, ndx_qp_flush(b->qp), NDX_OK, "flush"); /* ends both */
+	if (!stage_over(&t->stage))
+		return;
+	probe_ends(&t->gone, NDX_OK, "notify_disconnect");
+	probe_ends(&t->disc, NDX_E_CONNECTION_ABORTED, "disconnect");
+	check_that(b->c, t->indicated && !t->overtaken,
+	           "the disconnect was complete before the callback of its indication had run");
+}
+
+static void part_from_a_listener(struct check *c, void (*end)(struct object *o), enum way way)
+{
+	struct parting t = {.p = pair_up(c, NULL), .end = end};
+	struct ndx_adapter *other = NULL;
+
+	if (!t.p ||
+	    !check_status(c, ndx_adapter_open(c->world->places[1].uri, &other), NDX_OK, "open"))
+		return;
+	check_status(c, ndx_connector_create(other, NULL, &t.elsewhere), NDX_OK,
+	             "connector_create");
+	if (probe_begin_then(&t.gone, c, note_order, &t) && probe_begin(&t.disc, c, way) &&
+	    stage_open(&t.stage, c, t.p->b.adapter, end_the_listener, &t))
+		flush_behind_the_callback(&t);
+	stage_close(&t.stage);
+	ndx_connector_close(t.elsewhere);
+	ndx_adapter_close(other);
+	pair_close_all(c);
+	probe_end(&t.gone);
+	probe_end(&t.disc);
+}
+
+void case_overlapped_listener_ended_in_a_callback_hurries_nothing_else(struct check *c)
+{
+	for (size_t i = 0; i < ending_count; i++) {
+		if (!endings[i].passive)
+			continue;
+		part_from_a_listener(c, endings[i].end, WAY_WAIT);
+		if (!check_over(c))
+			part_from_a_listener(c, endings[i].end, WAY_PORT);
+	}
 }
 
 /* ---- many ---- */
