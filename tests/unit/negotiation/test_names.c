@@ -354,31 +354,67 @@ static void a_server_listens_at_all_addresses_of_both_families(void **state)
 	}
 }
 
+/* Bound, and not listening: the number is nobody else's, but for a socket that shares it. */
+static int reserve(in_addr_t host, uint16_t *port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	                         .sin_port = htons(*port),
+	                         .sin_addr = {.s_addr = htonl(host)}};
+	socklen_t length = sizeof(at);
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const int on = 1;
+
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0) {
+		(void)close(fd);
+		return -1;
+	}
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+/* One number at both addresses of two.test. */
+static uint16_t reserve_both(int fds[2])
+{
+	for (int tried = 0; tried < 100; tried++) {
+		uint16_t port = 0;
+
+		fds[0] = reserve(INADDR_LOOPBACK, &port);
+		assert_true(fds[0] >= 0);
+		fds[1] = reserve(INADDR_LOOPBACK + 1, &port);
+		if (fds[1] >= 0)
+			return port;
+		(void)close(fds[0]);
+	}
+	fail_msg("no number is free at both addresses");
+	return 0;
+}
+
 /* Half a server would send half of its clients to somebody else. */
 static void a_port_that_is_taken_at_one_address_is_taken(void **state)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET,
-	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK + 1)}};
-	socklen_t length = sizeof(at);
-	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct ndx_negotiation_server *server = NULL;
 	struct rig *r = *state;
+	int reserved[2];
+	uint16_t port = reserve_both(reserved);
+	const int fd = reserve(INADDR_LOOPBACK + 1, &port);
 	char address[32];
 	char text[64];
-	uint16_t port;
 
 	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(fd, 1), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
-	(void)snprintf(address, sizeof(address), "two.test:%u", ntohs(at.sin_port));
-	(void)snprintf(text, sizeof(text), "cannot listen at 127.0.0.2:%u", ntohs(at.sin_port));
+	(void)snprintf(address, sizeof(address), "two.test:%u", port);
+	(void)snprintf(text, sizeof(text), "cannot listen at 127.0.0.2:%u", port);
 	assert_int_equal(serve_at(r, address, &server, &port), NDX_E_SHARING_VIOLATION);
 	says(text);
 	assert_null(server);
 	(void)close(fd);
 	assert_int_equal(serve_at(r, address, &server, &port), NDX_OK);
 	ndx_negotiation_server_close(server);
+	(void)close(reserved[0]);
+	(void)close(reserved[1]);
 }
 
 int main(void)
