@@ -7,11 +7,17 @@
 # of the guest that has software RoCE, not only what is about data and disconnecting on one, with
 # ndx-torture there, and the disconnects once more under the address sanitizer.
 # The last line counts it all: N passed, N failed, N skipped. What could not run is skipped, with
-# its reason; it never counts as passed.
+# its reason; it never counts as passed. The ten slowest tests stand above it.
+#
+# Most tests wait for time-outs and peers most of the time, so many run at once, and what needs the
+# processors takes what the tests leave of them: the sanitizers' trees are built and clang-tidy runs
+# beside the tests of the plain build, and the guest runs beside all of them. $NDX_JOBS (the number of
+# processors) is how many processes compile, and how many tests that compute run at once.
 set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 cd "$src" || exit 1
-jobs=${NDX_JOBS:-2}
+jobs=${NDX_JOBS:-$(nproc)}
+export NDX_JOBS="$jobs"
 quick=0
 leave_out='^(bench|long)$' run_too=
 kernels='6.12' cases='d*' times=2 rounds=0 deaths=0 patience=1200 frames=500
@@ -21,6 +27,7 @@ case ${1:-} in
 --long)
 	leave_out='^bench$' run_too='|long'
 	kernels='6.1 6.12' cases='*' times=20 rounds=1000 deaths=200 patience=7200 frames=20000
+	export NDX_TIDY=whole
 	;;
 *)
 	sed -n '3s/^# //p' "$0" >&2
@@ -38,40 +45,114 @@ fi
 
 results=$(mktemp)
 work=$(mktemp -d)
-trap 'rm -rf "$results" "$work"' EXIT
+: >"$work/times"
+running=
+trap 'clean' EXIT
 trap 'exit 130' INT TERM
+
+# end PID: it, and all that it has started
+# shellcheck disable=SC2317 # called by the trap
+end() {
+	# shellcheck disable=SC2046 # a list
+	set -- "$1" $(cat "/proc/$1/task/$1/children" 2>/dev/null)
+	kill "$1" 2>/dev/null
+	shift
+	for child; do
+		end "$child"
+	done
+}
+
+# shellcheck disable=SC2317 # called by the trap
+clean() {
+	for pid in $running; do
+		end "$pid"
+	done
+	wait
+	rm -rf "$results" "$work"
+}
+
+# beside NAME COMMAND...: in the background; what it says is in NAME.said. $beside is its process.
+beside() {
+	said=$work/$1.said
+	shift
+	"$@" >"$said" 2>&1 &
+	beside=$!
+	running="$running $beside"
+}
+
+# done_with PID: wait for what runs beside; its status
+done_with() {
+	wait "$1"
+	set -- "$1" $?
+	left=
+	for pid in $running; do
+		[ "$pid" -eq "$1" ] || left="$left $pid"
+	done
+	running=$left
+	return "$2"
+}
 
 # note VERDICT NAME [REASON]: a step of our own, counted like a test
 note() {
 	echo "$1 $2${3:+ : $3}" >>"$results"
 }
 
-# suite PRESET BUILD CTEST-ARGUMENTS...: configure, build, test, count
-suite() {
-	preset=$1 build=$src/$2
+# after PID COMMAND...: when that process has ended, if there is one
+after() {
+	[ -z "$1" ] || tail --pid="$1" -f /dev/null
+	shift
+	"$@"
+}
+
+# build PRESET FOLDER PREFIX...: configure and build; what to show of it is in PRESET.log
+build() {
+	preset=$1 tree=$src/$2 log=$work/$1.log
 	shift 2
-	echo "== $preset: build"
-	if ! cmake --preset "$preset" >"$work/log" 2>&1; then
-		cat "$work/log"
-		note failed "$preset/configure"
-		return
+	: >"$log"
+	if ! "$@" cmake --preset "$preset" >"$log.all" 2>&1; then
+		cat "$log.all" >"$log"
+		return 1
 	fi
-	grep -A 3 'CMake Warning' "$work/log"
-	if ! cmake --build "$build" -j "$jobs" >"$work/log" 2>&1; then
-		cat "$work/log"
-		note failed "$preset/build"
-		return
+	grep -A 3 'CMake Warning' "$log.all" >"$log"
+	if ! "$@" cmake --build "$tree" -j "$jobs" >"$log.all" 2>&1; then
+		cat "$log.all" >>"$log"
+		return 2
 	fi
+}
+
+# built PRESET STATUS: show what was built, note it if it failed
+built() {
+	echo "== $1: build"
+	cat "$work/$1.log"
+	case $2 in
+	0) return 0 ;;
+	1) note failed "$1/configure" ;;
+	*) note failed "$1/build" ;;
+	esac
+	return 1
+}
+
+# Of the tests that compute (RESOURCE_GROUPS cpus:1) as many run at once as there are processors.
+printf '{ "version": { "major": 1, "minor": 0 },\n  "local": [ { "cpus": [ { "id": "0", "slots": %s } ] } ] }\n' \
+	"$jobs" >"$work/processors.json"
+
+# suite PRESET FOLDER CTEST-ARGUMENTS...: run the tests of what is built, count
+suite() {
+	preset=$1 tree=$src/$2
+	shift 2
 	echo "== $preset: test"
-	rm -f "$build/junit.xml"
-	$unrandomised ctest --test-dir "$build" -j "$jobs" --timeout 300 --no-tests=error \
-		--output-on-failure \
+	rm -f "$tree/junit.xml"
+	$unrandomised ctest --test-dir "$tree" -j $((4 * jobs)) --timeout 300 --no-tests=error \
+		--resource-spec-file "$work/processors.json" --output-on-failure \
 		--test-output-size-passed 1000000 --test-output-size-failed 1000000 \
-		--output-junit "$build/junit.xml" "$@"
+		--output-junit "$tree/junit.xml" "$@"
 	ended=$?
 	: >"$work/verdicts"
-	[ ! -f "$build/junit.xml" ] ||
-		awk -v run="$preset" -f tests/junit.awk "$build/junit.xml" >"$work/verdicts"
+	if [ -f "$tree/junit.xml" ]; then
+		awk -v run="$preset" -f tests/junit.awk "$tree/junit.xml" >"$work/verdicts"
+		sed -n "s|^.*<testcase name=\"\([^\"]*\)\".* time=\"\([0-9.]*\)\".*|\2 $preset/\1|p" \
+			"$tree/junit.xml" >>"$work/times"
+	fi
 	cat "$work/verdicts" >>"$results"
 	if [ $ended -ne 0 ] && ! grep -q '^failed' "$work/verdicts"; then
 		note failed "$preset/ctest" "ended with $ended"
@@ -88,33 +169,34 @@ probe() {
 	done
 }
 
-# sanitizer PRESET NAME: the tests that run code of ours, if the compiler has that sanitizer here
-sanitizer() {
+# sanitizer_runs PRESET NAME: has the compiler that sanitizer, and does its program run here? If not,
+# that is noted. $unrandomised is what its programs have to be run with.
+sanitizer_runs() {
 	unrandomised=
 	if [ $quick -eq 1 ]; then
 		note skipped "$1" '--quick was asked for'
-	elif ! ${CC:-cc} "-fsanitize=$2" -o "$work/probe" "$work/probe.c" 2>"$work/log"; then
-		note skipped "$1" "${CC:-cc} has no -fsanitize=$2 here: $(head -n 1 "$work/log")"
-	else
-		probe || unrandomised="setarch $(uname -m) -R"
-		if probe; then
-			suite "$1" "build/$1" -L "^(unit|conformance|sample|fuzz|sweep|torture$run_too)$"
-		else
-			note skipped "$1" "a program with -fsanitize=$2 does not run here: $(head -n 1 "$work/log")"
-		fi
+		return 1
 	fi
-	unrandomised=
+	if ! ${CC:-cc} "-fsanitize=$2" -o "$work/probe" "$work/probe.c" 2>"$work/log"; then
+		note skipped "$1" "${CC:-cc} has no -fsanitize=$2 here: $(head -n 1 "$work/log")"
+		return 1
+	fi
+	probe || unrandomised="setarch $(uname -m) -R"
+	if ! probe; then
+		note skipped "$1" "a program with -fsanitize=$2 does not run here: $(head -n 1 "$work/log")"
+		return 1
+	fi
 }
 
-unrandomised=
-if [ $quick -eq 1 ]; then
-	note skipped release/check.tidy '--quick was asked for'
-	suite release build -LE "$leave_out" -E '^check\.tidy$'
-else
-	suite release build -LE "$leave_out"
-fi
-sanitizer asan address,undefined
-sanitizer tsan thread
+# sanitizer PRESET PID PREFIX: the tests that run code of ours, when that process has built them
+sanitizer() {
+	[ -n "$2" ] || return
+	done_with "$2"
+	built "$1" $? || return
+	unrandomised=$3
+	suite "$1" "build/$1" -L "^(unit|conformance|sample|fuzz|sweep|torture$run_too)$"
+	unrandomised=
+}
 
 # guest KERNEL: what is about verbs, in a guest with two software RoCE devices
 guest() {
@@ -135,7 +217,7 @@ guest() {
 	done
 	sh tests/vm/run.sh -t "$patience" -k "$@" -- sh "$src/tests/vm/suite.sh" "$src" "$cases" \
 		"$times" "$rounds" "$deaths" "$frames" \
-		>"$work/guest" 2>"$work/log"
+		>"$work/guest.out" 2>"$work/guest.log"
 	told "$1" $?
 }
 
@@ -144,20 +226,20 @@ guest_asan() {
 	echo "== guest: kernel $1, address sanitizer"
 	sh tests/vm/run.sh -t "$patience" -k "$1" -m 2048 -b build/asan -- \
 		ndx-conformance verbs:rxe0 verbs:rxe1 --filter 'disconnect*' \
-		>"$work/guest" 2>"$work/log"
+		>"$work/guest.out" 2>"$work/guest.log"
 	told "$1-asan" $?
 }
 
 # told NAME STATUS: what a guest said, as verdicts
 told() {
 	ended=$2
-	if [ "$ended" -eq 77 ] && grep -q '^skip: ' "$work/log"; then
-		note skipped "guest-$1" "$(tail -n 1 "$work/log")"
+	if [ "$ended" -eq 77 ] && grep -q '^skip: ' "$work/guest.log"; then
+		note skipped "guest-$1" "$(tail -n 1 "$work/guest.log")"
 		return
 	fi
-	cat "$work/log" "$work/guest"
+	cat "$work/guest.log" "$work/guest.out"
 	# a deviation that is listed is "not ok ... # TODO"
-	tr -d '\r' <"$work/guest" | awk -v run="guest-$1/" '
+	tr -d '\r' <"$work/guest.out" | awk -v run="guest-$1/" '
 		/^(not )?ok / {
 			verdict = /# SKIP/ || /^not ok .*# TODO/ ? "skipped" : /^not/ ? "failed" : "passed"
 			name = $0
@@ -166,27 +248,88 @@ told() {
 			sub(/ .*/, "", name)
 			sub(/^[^ ]* ?#? ?/, "", reason)
 			print verdict, run name (reason != "" ? " : " reason : "")
-		}' >"$work/verdicts"
-	cat "$work/verdicts" >>"$results"
-	if [ "$ended" -ne 0 ] && ! grep -q '^failed' "$work/verdicts"; then
+		}' >"$work/guest.verdicts"
+	cat "$work/guest.verdicts" >>"$results"
+	if [ "$ended" -ne 0 ] && ! grep -q '^failed' "$work/guest.verdicts"; then
 		note failed "guest-$1" "ended with $ended"
-	elif [ ! -s "$work/verdicts" ]; then
+	elif [ ! -s "$work/guest.verdicts" ]; then
 		note failed "guest-$1" 'it ran no case'
 	fi
 }
 
-if ! ldd build/lib/libndx.so 2>/dev/null | grep -q libibverbs; then
+# guests: all of them, one behind the other
+guests() {
+	# shellcheck disable=SC2086 # a list
+	deps_install $deps_vm >"$work/guest.log" 2>&1 || cat "$work/guest.log"
+	for kernel in $kernels; do
+		guest "$kernel"
+	done
+}
+
+# tidy: behind the tests in priority
+tidy() {
+	nice -n 10 sh tests/checks/tidy.sh "$src" "$src/build"
+}
+
+# tidied STATUS: what clang-tidy said, as a verdict
+tidied() {
+	echo "== release: clang-tidy"
+	cat "$work/tidy.said"
+	case $1 in
+	0) note passed release/check.tidy ;;
+	77) note skipped release/check.tidy "$(sed -n 's/^skip: //p' "$work/tidy.said")" ;;
+	*) note failed release/check.tidy ;;
+	esac
+}
+
+# has_verbs LIBRARY: was the library built, with provider verbs?
+has_verbs() {
+	ldd "$1" 2>/dev/null | grep -q libibverbs
+}
+
+build release build
+built release $?
+
+# What computes runs in this order beside the tests.
+asan='' asan_prefix='' tsan='' tsan_prefix='' tidy='' guests='' beside=
+if sanitizer_runs asan address,undefined; then
+	asan_prefix=$unrandomised
+	beside asan build asan build/asan nice -n 10
+	asan=$beside
+fi
+if sanitizer_runs tsan thread; then
+	tsan_prefix=$unrandomised
+	beside tsan after "$beside" build tsan build/tsan nice -n 10
+	tsan=$beside
+fi
+if [ $quick -eq 1 ]; then
+	note skipped release/check.tidy '--quick was asked for'
+else
+	beside tidy after "$beside" tidy
+	tidy=$beside
+fi
+if ! has_verbs build/lib/libndx.so; then
 	note skipped guest 'the verbs provider was not built'
 elif [ $quick -eq 1 ]; then
 	note skipped guest '--quick was asked for'
 else
-	# shellcheck disable=SC2086 # a list
-	deps_install $deps_vm >"$work/log" 2>&1 || cat "$work/log"
-	for kernel in $kernels; do
-		guest "$kernel"
-	done
+	beside guests guests
+	guests=$beside
+fi
+
+unrandomised=
+suite release build -LE "$leave_out" -E '^check\.tidy$'
+sanitizer asan "$asan" "$asan_prefix"
+sanitizer tsan "$tsan" "$tsan_prefix"
+if [ -n "$tidy" ]; then
+	done_with "$tidy"
+	tidied $?
+fi
+if [ -n "$guests" ]; then
+	done_with "$guests"
+	cat "$work/guests.said"
 	if [ "$rounds" -gt 0 ]; then
-		if ldd build/asan/lib/libndx.so 2>/dev/null | grep -q libibverbs; then
+		if has_verbs build/asan/lib/libndx.so; then
 			guest_asan 6.12
 		else
 			note skipped guest-asan 'there is no build with the address sanitizer and verbs'
@@ -195,6 +338,8 @@ else
 fi
 
 echo
+echo 'slowest (seconds):'
+sort -rn "$work/times" | head -n 10
 sed -n 's/^skipped /skipped: /p' "$results"
 sed -n 's/^failed /FAILED: /p' "$results"
 awk '{ n[$1]++ } END {
