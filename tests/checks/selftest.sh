@@ -111,6 +111,8 @@ echo 'int unit;' | file tests/unit/core/test_thing.c
 echo 'leak:libfabric.so.1' | file tests/suppressions/lsan.supp
 echo 'echo hello' | file samples/demo.sh
 echo 'A small house.' | file README.md
+words='ten words of this kind are sixty characters, which is enough'
+printf '%s\n' '```' "$words$words" '```' "| $words$words |" | file docs/page.md
 cp "$src/.clang-format" "$src/.clang-tidy" "$good/"
 file CMakeLists.txt <<'END'
 # SPDX-License-Identifier: BSD-2-Clause
@@ -324,6 +326,8 @@ awk 'BEGIN { for (i = 0; i < 600; i++) print "int line" i ";" }' |
 	plant style core/front/thing.c 'at most 600 lines'
 change style core/front/thing.c '/SPDX/d' 'says SPDX'
 echo 'x' | plant style lib/x.md 'no other files and folders'
+echo "$words$words" | plant style docs/page.md 'docs/page.md:5: 120'
+echo "| $words$words$words |" | plant style docs/page.md 'docs/page.md:5: 184'
 slash=/
 for where in "home${slash}me" "root${slash}x" "work${slash}x" "tmp${slash}some.dir${slash}x"; do
 	echo "see $slash$where" | plant style README.md 'no path of some machine'

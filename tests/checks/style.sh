@@ -35,6 +35,17 @@ find . -mindepth 1 -maxdepth 1 ! -name '.*' | sed 's|^\./||' |
 	grep -vxE 'api|providers|core|plugins|shims|tests|samples|docs' |
 	report 'the top has no other files and folders than the house has rooms'
 
+# Prose can be wrapped, so a line of a page ends at 100. A row of a table cannot: it has 160, and what
+# is longer than that is a sentence, which belongs into a list. What stands between ``` is quoted as
+# a program prints it.
+grep -E '\.md$' "$tmp/all" >"$tmp/pages" || true
+# shellcheck disable=SC2016
+tr '\n' '\0' <"$tmp/pages" | xargs -0 -r awk '
+	FNR == 1 { quoted = 0 }
+	/^ *```/ { quoted = !quoted; next }
+	!quoted && length($0) > (/^\|/ ? 160 : 100) { print FILENAME ":" FNR ": " length($0) }' |
+	report 'a line of a page has at most 100 characters, a row of a table 160'
+
 hits "$tmp/all" '(^|[^A-Za-z0-9_.$}-])/([h]ome|[r]oot|[w]ork|[m]nt|[U]sers)/[A-Za-z0-9_.-]' |
 	report 'no path of some machine'
 hits "$tmp/all" '(^|[^A-Za-z0-9_.$}-])/[t]mp/[A-Za-z0-9_.-]+/' |
