@@ -327,6 +327,7 @@ awk 'BEGIN { for (i = 0; i < 600; i++) print "int line" i ";" }' |
 change style core/front/thing.c '/SPDX/d' 'says SPDX'
 echo 'x' | plant style lib/x.md 'no other files and folders'
 echo "$words$words" | plant style docs/page.md 'docs/page.md:5: 120'
+echo 'Who waits is told.' | plant style docs/page.md 'names its subject'
 echo "| $words$words$words |" | plant style docs/page.md 'docs/page.md:5: 184'
 slash=/
 for where in "home${slash}me" "root${slash}x" "work${slash}x" "tmp${slash}some.dir${slash}x"; do

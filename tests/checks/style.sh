@@ -46,6 +46,11 @@ tr '\n' '\0' <"$tmp/pages" | xargs -0 -r awk '
 	!quoted && length($0) > (/^\|/ ? 160 : 100) { print FILENAME ":" FNR ": " length($0) }' |
 	report 'a line of a page has at most 100 characters, a row of a table 160'
 
+grep -vx 'docs/CHANGELOG\.md' "$tmp/pages" >"$tmp/prose" || true
+hits "$tmp/prose" '(^|[^A-Za-z])([Ll]ikewise|[Ff]or ever|[Ll]est|[Mm]eanwhile|[Ww]hoever|Who (is|has|[a-z]+s)|(and|but|for|to|of) who (is|has|[a-z]+s))([^A-Za-z]|$)' |
+	grep -v '?' |
+	report 'a page names its subject and its time in plain English: not "who waits", "meanwhile"'
+
 hits "$tmp/all" '(^|[^A-Za-z0-9_.$}-])/([h]ome|[r]oot|[w]ork|[m]nt|[U]sers)/[A-Za-z0-9_.-]' |
 	report 'no path of some machine'
 hits "$tmp/all" '(^|[^A-Za-z0-9_.$}-])/[t]mp/[A-Za-z0-9_.-]+/' |
