@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /**
  * @file
- * Adapters: what there is, what it can do, opening and closing.
+ * Adapters: listing, opening, querying and closing them.
  *
- * An adapter is one open device of one provider and the protection domain of everything made from
- * it: queue pairs, regions, windows and queues that are used together come from the same adapter.
- * It has one control thread ("ndx-ctl"), which drives connections, time-outs and callbacks.
+ * An adapter is one open device of one provider, and the protection domain of everything that is
+ * created on it. Queue pairs, regions, windows and queues that are used together must belong to the
+ * same adapter. Every adapter has one control thread ("ndx-ctl"), which drives connections,
+ * time-outs and callbacks.
  *
- * Adapters are named by a URI, PROVIDER[:DEVICE][?KEY=VALUE[&KEY=VALUE]...]: "loop",
- * "ofi:tcp?iface=lo", "verbs:rxe0?gid=1". docs/providers.md lists devices and keys.
- * (IND2Adapter, IND2Provider, NdOpenAdapter.)
+ * A URI names an adapter: PROVIDER[:DEVICE][?KEY=VALUE[&KEY=VALUE]...], for example "loop",
+ * "ofi:tcp?iface=lo" or "verbs:rxe0?gid=1". docs/providers.md lists devices and keys. (IND2Adapter,
+ * IND2Provider, NdOpenAdapter.)
  */
 #ifndef NDX_ADAPTER_H
 #define NDX_ADAPTER_H
@@ -25,138 +26,145 @@ NDX_DECLS_BEGIN
 
 struct ndx_adapter; /* opaque */
 
-/** What an adapter can do beyond the common part; bits of ndx_adapter_info.capabilities. */
+/** Optional abilities of an adapter; bits of ndx_adapter_info.capabilities. */
 enum ndx_capability {
-	NDX_CAP_IN_ORDER_DMA = 1 << 0,     /**< later bytes never become visible before earlier */
-	NDX_CAP_LOOPBACK = 1 << 1,         /**< connects to itself */
-	NDX_CAP_CQ_RESIZE = 1 << 2,        /**< ndx_cq_resize() */
-	NDX_CAP_NOTIFY_SOLICITED = 1 << 3, /**< NDX_CQ_NOTIFY_SOLICITED, else as ANY */
-	NDX_CAP_NOTIFY_AFFINITY = 1 << 4,  /**< ndx_cq_get_notify_affinity() */
-	NDX_CAP_INTERRUPT_MODERATION = 1 << 5, /**< completion events may be coalesced */
-	NDX_CAP_MEMORY_WINDOW = 1 << 6,        /**< ndx_mw_create(), bind, invalidate */
-	NDX_CAP_SRQ = 1 << 7,                  /**< ndx_srq_create() */
-	NDX_CAP_SEND_IMMEDIATE = 1 << 8,       /**< ndx_qp_send_immediate() */
-	NDX_CAP_WRITE_IMMEDIATE = 1 << 9,      /**< ndx_qp_write_immediate() */
-	NDX_CAP_REMOTE_ACCESS_STATUS = 1
-	                               << 10, /**< a remote violation completes ACCESS_VIOLATION */
-	NDX_CAP_DISCONNECT_REASON = 1 << 11,  /**< tells graceful from aborted, always */
-	NDX_CAP_RNR_TIMER = 1 << 12,          /**< `rnr_timer` of struct ndx_qp_attr */
+	/** Later bytes of a write never become visible before its earlier bytes. */
+	NDX_CAP_IN_ORDER_DMA = 1 << 0,
+	NDX_CAP_LOOPBACK = 1 << 1,  /**< can connect to itself */
+	NDX_CAP_CQ_RESIZE = 1 << 2, /**< supports ndx_cq_resize() */
+	/** Supports NDX_CQ_NOTIFY_SOLICITED; without this bit, SOLICITED acts as ANY. */
+	NDX_CAP_NOTIFY_SOLICITED = 1 << 3,
+	NDX_CAP_NOTIFY_AFFINITY = 1 << 4,      /**< supports ndx_cq_get_notify_affinity() */
+	NDX_CAP_INTERRUPT_MODERATION = 1 << 5, /**< the device may coalesce completion events */
+	NDX_CAP_MEMORY_WINDOW = 1 << 6,        /**< supports ndx_mw_create(), bind and invalidate */
+	NDX_CAP_SRQ = 1 << 7,                  /**< supports ndx_srq_create() */
+	NDX_CAP_SEND_IMMEDIATE = 1 << 8,       /**< supports ndx_qp_send_immediate() */
+	NDX_CAP_WRITE_IMMEDIATE = 1 << 9,      /**< supports ndx_qp_write_immediate() */
+	/** A request that violates the peer's access rights completes NDX_E_ACCESS_VIOLATION. */
+	NDX_CAP_REMOTE_ACCESS_STATUS = 1 << 10,
+	/** Always tells a graceful disconnect from an abort. */
+	NDX_CAP_DISCONNECT_REASON = 1 << 11,
+	NDX_CAP_RNR_TIMER = 1 << 12, /**< supports `rnr_timer` of struct ndx_qp_attr */
 };
 
-/** Name of one capability bit, "SRQ"; NULL for an unknown bit. */
+/** Name of a capability bit, for example "SRQ"; NULL for an unknown bit. */
 const char *ndx_capability_name(enum ndx_capability bit);
 
 /**
- * Limits and capabilities of an open adapter. All limits are usable at once.
- * (ND2_ADAPTER_INFO; lengths in bytes, depths in requests.)
+ * Limits and capabilities of an open adapter. All limits may be used at the same time.
+ * (ND2_ADAPTER_INFO; lengths are in bytes, depths in requests.)
  */
 struct ndx_adapter_info {
-	size_t size;                    /**< sizeof(struct ndx_adapter_info), set by the caller */
-	char uri[128];                  /**< what to pass to ndx_adapter_open() to get it again */
-	char provider[16];              /**< "loop", "ofi", "verbs" */
-	char device[64];                /**< the provider's name for the device */
-	uint64_t adapter_id;            /**< unique on this host, the same at every open */
-	uint32_t vendor_id;             /**< PCI vendor, 0 for software */
-	uint32_t device_id;             /**< PCI device, 0 for software */
-	uint64_t capabilities;          /**< OR of enum ndx_capability */
-	uint64_t max_registration_size; /**< largest region */
-	uint64_t max_window_size;       /**< largest memory window, 0 without windows */
-	uint32_t max_initiator_sge;     /**< SGEs of a send or write */
-	uint32_t max_receive_sge;       /**< SGEs of a receive */
-	uint32_t max_read_sge;          /**< SGEs of a read, at most max_initiator_sge */
-	uint32_t max_transfer_length;   /**< sum of the SGEs of one request */
-	uint32_t max_inline_data_size;  /**< sum of the SGEs of one inline request */
-	uint32_t inline_request_threshold; /**< below this, inline is worth it; 0: never */
-	uint32_t large_request_threshold;  /**< above this, read/write beats send/receive */
-	uint32_t max_inbound_read_limit;   /**< reads served at once per connection */
-	uint32_t max_outbound_read_limit;  /**< reads in flight per connection */
+	size_t size;           /**< the caller sets sizeof(struct ndx_adapter_info) */
+	char uri[128];         /**< ndx_adapter_open() opens the same adapter with this URI */
+	char provider[16];     /**< "loop", "ofi" or "verbs" */
+	char device[64];       /**< the device's name at its provider */
+	uint64_t adapter_id;   /**< unique on this host; the same at every open */
+	uint32_t vendor_id;    /**< PCI vendor id; 0 for a software device */
+	uint32_t device_id;    /**< PCI device id; 0 for a software device */
+	uint64_t capabilities; /**< OR of enum ndx_capability */
+	uint64_t max_registration_size;    /**< largest region */
+	uint64_t max_window_size;          /**< largest memory window; 0 without windows */
+	uint32_t max_initiator_sge;        /**< SGEs of one send or write */
+	uint32_t max_receive_sge;          /**< SGEs of one receive */
+	uint32_t max_read_sge;             /**< SGEs of one read; at most max_initiator_sge */
+	uint32_t max_transfer_length;      /**< sum of the SGEs of one request */
+	uint32_t max_inline_data_size;     /**< sum of the SGEs of one inline request */
+	uint32_t inline_request_threshold; /**< inline is faster below this length; 0: never */
+	uint32_t large_request_threshold;  /**< read and write are faster than send above it */
+	uint32_t max_inbound_read_limit;   /**< reads of the peer served at once, per connection */
+	uint32_t max_outbound_read_limit;  /**< own reads in flight, per connection */
 	uint32_t max_receive_queue_depth;
 	uint32_t max_initiator_queue_depth;      /**< equals max_receive_queue_depth */
-	uint32_t max_shared_receive_queue_depth; /**< 0 without SRQ */
+	uint32_t max_shared_receive_queue_depth; /**< 0 without SRQs */
 	uint32_t max_completion_queue_depth;
-	uint32_t max_caller_data; /**< private data of connect */
-	uint32_t max_callee_data; /**< private data of accept and reject */
+	uint32_t max_caller_data; /**< longest private data of connect */
+	uint32_t max_callee_data; /**< longest private data of accept and reject */
 };
 
-/** One adapter that could be opened, or a device that is there but cannot be, and why. */
+/** One adapter in the list: usable, or present but unusable for a stated reason. */
 struct ndx_adapter_entry {
-	char uri[128]; /**< for ndx_adapter_open() */
+	char uri[128]; /**< to be passed to ndx_adapter_open() */
 	char provider[16];
 	char device[64];
-	char interface_name[32];         /**< network interface, "" if none */
-	struct sockaddr_storage address; /**< first local address; ss_family AF_UNSPEC if none */
+	char interface_name[32];         /**< network interface; "" if the device has none */
+	struct sockaddr_storage address; /**< first local address; ss_family is AF_UNSPEC if none */
 	uint64_t adapter_id;
-	enum ndx_status state; /**< NDX_OK, or why it cannot be used */
-	char hint[256];        /**< what is wrong and the command that mends it; "" if NDX_OK */
+	enum ndx_status state; /**< NDX_OK, or why the adapter cannot be used */
+	char hint[256];        /**< the cause and the command that removes it; "" if NDX_OK */
 };
 
 /**
- * List the adapters of all providers of this build, usable ones and others with their reason.
+ * List the adapters of all providers of this build. The list holds the usable adapters, and the
+ * unusable ones with the reason.
  *
- * @param[out] entries  array of @p count entries, release with ndx_adapter_list_free()
- * @param[out] count    how many; 0 is possible
+ * @param[out] entries  array of @p count entries; release it with ndx_adapter_list_free()
+ * @param[out] count    number of entries; 0 is possible
  *
- * @retval NDX_E_NO_MEMORY out of memory; outputs untouched
+ * @retval NDX_E_NO_MEMORY out of memory; the outputs are untouched
  *
- * Thread safety: any thread. Blocks: on device probing, up to about a second. The calling thread
- * takes signals again when the call returns.
+ * Thread safety: any thread. Blocks: while devices are probed, up to about a second. The calling
+ * thread takes no signals during the call.
  */
 enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *count);
 
-/** Release what ndx_adapter_list() returned. NULL is a no-op. */
+/** Release the list of ndx_adapter_list(). NULL is a no-op. */
 void ndx_adapter_list_free(struct ndx_adapter_entry *entries);
 
 /**
  * Open an adapter.
  *
- * @param uri       which one; NULL: $NDX_ADAPTER if set, else `adapter = ...` of section [ndx] in
- *                  the first INI file of $NDX_CONFIG, ~/.config/ndx.ini, /etc/ndx.ini that exists,
- *                  else automatic: verbs if a device has an active port, else ofi:verbs, else
- *                  ofi:tcp. "auto" asks for the automatic choice.
- * @param[out] out  the adapter; untouched on failure; release with ndx_adapter_close()
+ * @param uri       the adapter to open. NULL: $NDX_ADAPTER if it is set; else `adapter = ...` of
+ *                  section [ndx] in the first INI file that exists of $NDX_CONFIG,
+ *                  ~/.config/ndx.ini and /etc/ndx.ini; else the automatic choice. "auto" asks for
+ *                  the automatic choice: verbs if a device has an active port, else ofi:verbs, else
+ *                  ofi:tcp
+ * @param[out] out  the adapter; untouched on failure; release it with ndx_adapter_close()
  *
  * @retval NDX_E_INVALID_PARAMETER      @p out is NULL
- * @retval NDX_E_INVALID_CONFIG         URI, variable or file is malformed, names an unknown key, or
- *                                      a value is out of range; ndx_last_error() says where
+ * @retval NDX_E_INVALID_CONFIG         URI, variable or file is malformed, a key is unknown, or a
+ *                                      value is out of range; ndx_last_error() names the place
  * @retval NDX_E_NOT_FOUND              no such provider, device or interface
- * @retval NDX_E_DEVICE_NOT_READY       the device is there but cannot be used (module, port,
- * rights)
- * @retval NDX_E_ABI_MISMATCH           the provider was built against another interface
+ * @retval NDX_E_DEVICE_NOT_READY       the device exists but cannot be used: a module, a port or a
+ *                                      permission is missing
+ * @retval NDX_E_ABI_MISMATCH           the provider was built against another version of the
+ *                                      provider interface
  * @retval NDX_E_NO_MEMORY              out of memory
  * @retval NDX_E_INSUFFICIENT_RESOURCES no thread, descriptor or device context left
  *
- * Thread safety: any thread. Blocks: on device probing. The calling thread takes signals again when
- * the call returns.
+ * Thread safety: any thread. Blocks: while devices are probed. The calling thread takes no
+ * signals during the call.
  */
 enum ndx_status ndx_adapter_open(const char *uri, struct ndx_adapter **out);
 
 /**
- * Close the handle. Objects made from the adapter stay usable until they are closed themselves; the
- * device is let go with the last of them. With none left it waits until goodbyes that are still on
- * their way have been said or have timed out (at most the disconnect time-out), unless called from
- * a callback. NULL is a no-op.
+ * Close the handle of an adapter. Objects of the adapter stay usable until they are closed
+ * themselves; the library closes the device together with the last of them. If no object is left,
+ * the call waits for the background disconnects of connections that are closed already: each ends,
+ * or times out, within its disconnect time-out. Called from a callback, it does not wait. NULL is a
+ * no-op.
  */
 void ndx_adapter_close(struct ndx_adapter *adapter);
 
 /**
- * Limits and capabilities.
+ * Query limits and capabilities.
  *
- * @param[in,out] info  `size` set by the caller; the library fills no more than that
+ * @param[in,out] info  the caller sets `size`; the library writes no more than that
  *
- * @retval NDX_E_INVALID_PARAMETER `size` is smaller than any released version's
+ * @retval NDX_E_INVALID_PARAMETER `size` is smaller than in any released version
  *
  * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_adapter_query(struct ndx_adapter *adapter, struct ndx_adapter_info *info);
 
 /**
- * Local addresses of the adapter, IPv4 and IPv6, port 0.
+ * Query the local addresses of the adapter, IPv4 and IPv6, with port 0.
  *
  * @param[out] list      up to @p *count addresses; may be NULL if @p *count is 0
- * @param[in,out] count  room in @p list; set to the number there are
+ * @param[in,out] count  room in @p list; set to the number of addresses
  *
- * @retval NDX_E_BUFFER_OVERFLOW @p list is too small, nothing was copied, @p *count is what it
- * takes
+ * @retval NDX_E_BUFFER_OVERFLOW @p list is too small; nothing was copied, @p *count is the room
+ *                               that is needed
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -164,25 +172,26 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
                                             struct sockaddr_storage *list, size_t *count);
 
 /**
- * Which local adapter reaches a remote address, and from which local address (NdResolveAddress).
- * For an address of this host: the adapter that has it (NdCheckAddress, NdOpenAdapter). The one
- * that $NDX_ADAPTER or the INI file names goes first, as it is written there; it is opened for a
- * moment to ask for its addresses.
+ * Find the local adapter that reaches a remote address, and the local address to use
+ * (NdResolveAddress). For an address of this host, find the adapter that has the address
+ * (NdCheckAddress, NdOpenAdapter). The adapter that $NDX_ADAPTER or the INI file names takes
+ * precedence, and its URI is returned as it is written there; the call opens that adapter for a
+ * moment to query its addresses.
  *
- * @param remote      IPv4 or IPv6 address; the port does not matter
- * @param remote_len  its length in bytes
+ * @param remote      IPv4 or IPv6 address; the port is ignored
+ * @param remote_len  length of @p remote in bytes
  * @param[out] uri    buffer for the adapter's URI
- * @param uri_size    its size; 128 suffices
- * @param[out] local  the local address to bind to, port 0; may be NULL
+ * @param uri_size    size of @p uri in bytes; 128 suffices
+ * @param[out] local  local address to bind to, with port 0; may be NULL
  *
- * @retval NDX_E_INVALID_PARAMETER   not an address of a family that we know
+ * @retval NDX_E_INVALID_PARAMETER   the address family is not supported
  * @retval NDX_E_NETWORK_UNREACHABLE no route
- * @retval NDX_E_INVALID_ADDRESS     routed over an interface that no adapter serves
+ * @retval NDX_E_INVALID_ADDRESS     the route leaves by an interface that no adapter serves
  * @retval NDX_E_BUFFER_OVERFLOW     @p uri is too small
  * @retval NDX_E_INVALID_CONFIG      the INI file is malformed
  *
- * Thread safety: any thread. Blocks: on device probing. The calling thread takes signals again when
- * the call returns.
+ * Thread safety: any thread. Blocks: while devices are probed. The calling thread takes no
+ * signals during the call.
  */
 enum ndx_status ndx_resolve(const struct sockaddr *remote, socklen_t remote_len, char *uri,
                             size_t uri_size, struct sockaddr_storage *local);

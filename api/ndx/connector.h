@@ -4,18 +4,22 @@
  * Connectors: connecting, accepting, disconnecting. (IND2Connector)
  *
  * Active side: [bind] - connect - (get_read_limits, get_private_data) - complete_connect or reject.
- * Passive side: a listener's get_connection_request fills the connector - (get_private_data, ...) -
- * accept or reject; accept completes when the active side completed or rejected.
  *
- * Disconnect, the contract (docs/disconnect.md):
- *  1. ndx_connector_disconnect() completes only when a goodbye came back from the peer (NDX_OK), or
- *     the connection aborted or timed out (NDX_E_CONNECTION_ABORTED); and all work of the queue
- * pair has ended. After that no byte of the caller's memory changes and no result appears.
- *  2. The peer's ndx_connector_notify_disconnect() completes once, when the goodbye arrives or the
- *     connection aborts, and says which.
- *  3. Nothing may be reused: connector and queue pair are closed; new ones connect again.
- *  4. Closing the queue pair or the connector disconnects implicitly.
- * The peer's consumer need not do anything for a disconnect to complete.
+ * Passive side: a listener's get_connection_request fills the connector - (get_private_data, ...) -
+ * accept or reject. Accept completes when the active side has completed or rejected the connection.
+ *
+ * Each side of a connection sends one message, its goodbye, when its own requests have ended and it
+ * needs nothing more from the peer. The contract of disconnect (docs/disconnect.md):
+ *   1. ndx_connector_disconnect() completes when two things hold. First, the peer's goodbye has
+ *      arrived (NDX_OK), or the connection was aborted or timed out (NDX_E_CONNECTION_ABORTED).
+ *      Second, all work of the queue pair has ended. From then on the connection changes no byte of
+ *      the caller's memory, and no further result appears.
+ *   2. The peer's ndx_connector_notify_disconnect() completes once, when the goodbye arrives or the
+ *      connection aborts, and says which of the two happened.
+ *   3. A connection cannot be reopened: close connector and queue pair, and create new ones.
+ *   4. Closing the queue pair or the connector disconnects implicitly.
+ *
+ * A disconnect completes without any action of the program at the peer.
  */
 #ifndef NDX_CONNECTOR_H
 #define NDX_CONNECTOR_H
@@ -37,31 +41,42 @@ struct ndx_connector; /* opaque */
 
 /** How a connection ended; `information` of ndx_connector_notify_disconnect(). */
 enum ndx_disconnect_reason {
-	NDX_DISCONNECT_NONE = 0,     /**< it has not */
-	NDX_DISCONNECT_GRACEFUL = 1, /**< the peer said goodbye */
+	NDX_DISCONNECT_NONE = 0,     /**< the connection has not ended */
+	NDX_DISCONNECT_GRACEFUL = 1, /**< the peer's goodbye arrived */
 	NDX_DISCONNECT_ABORTED = 2,  /**< lost, flushed, failed or timed out */
-	NDX_DISCONNECT_UNKNOWN = 3,  /**< the stack cannot tell goodbye from death */
+	NDX_DISCONNECT_UNKNOWN = 3,  /**< the stack cannot tell a goodbye from a crash */
 };
 
-/** Name of a reason, "graceful". Never NULL. */
+/** Name of a reason, for example "graceful". Never NULL. */
 const char *ndx_disconnect_reason_name(enum ndx_disconnect_reason reason);
 
-/** In the place of a PSN: drawn at random. */
+/** Stands for a PSN that the library draws at random. */
 #define NDX_PSN_RANDOM UINT32_MAX
 
-/** Attributes of a connector; ndx_connector_attr_init() first. */
+/** Attributes of a connector. Call ndx_connector_attr_init() first. */
 struct ndx_connector_attr {
-	size_t size;               /**< set by ndx_connector_attr_init() */
-	uint32_t drain_timeout_ms; /**< how long own requests may still take at disconnect before
-	                              they are cancelled. Default and maximum 2000 */
-	uint32_t disconnect_timeout_ms; /**< how long the peer's goodbye may take after ours.
-	                                   Default 5000; more than drain_timeout_ms */
-	uint32_t connect_timeout_ms;    /**< how long the peer's answer to connect may take, its
-	                                   consumer's    thinking included. Default NDX_INFINITE: until
-	                                   cancelled */
-	uint32_t psn; /**< of the first packet that it sends, 24 bits, for an end that was told
-	                 its PSN by its peer. Default NDX_PSN_RANDOM. Only where ends are described
-	                 as NDX_DESCRIPTION_VERBS_RC; others have none */
+	size_t size; /**< set by ndx_connector_attr_init() */
+	/**
+	 * How long the own requests may take to end in a disconnect; then they are cancelled.
+	 * Default and maximum 2000.
+	 */
+	uint32_t drain_timeout_ms;
+	/**
+	 * How long the peer's goodbye may take after the own goodbye. Default 5000; must be greater
+	 * than drain_timeout_ms.
+	 */
+	uint32_t disconnect_timeout_ms;
+	/**
+	 * How long the peer's answer to a connect may take, including the time that the program at
+	 * the peer takes to decide. Default NDX_INFINITE: until the connect is cancelled.
+	 */
+	uint32_t connect_timeout_ms;
+	/**
+	 * PSN of the first packet that this end sends, 24 bits. For an end to which the peer
+	 * assigns the PSN. Default NDX_PSN_RANDOM. Only with descriptions of kind
+	 * NDX_DESCRIPTION_VERBS_RC; other connections have no PSN that a program can choose.
+	 */
+	uint32_t psn;
 };
 
 /** Set `size` and the defaults. */
@@ -71,10 +86,12 @@ void ndx_connector_attr_init(struct ndx_connector_attr *attr);
  * Create a connector.
  *
  * @param attr      NULL: defaults
- * @param[out] out  the connector; untouched on failure; release with ndx_connector_close()
+ * @param[out] out  the connector; untouched on failure; release it with ndx_connector_close()
  *
- * @retval NDX_E_INVALID_PARAMETER NULL argument, a time-out breaks its rule, or a PSN is too wide
- * @retval NDX_E_NO_MEMORY, NDX_E_INSUFFICIENT_RESOURCES no room
+ * @retval NDX_E_INVALID_PARAMETER      NULL argument, a time-out out of range, or a PSN of more
+ *                                      than 24 bits
+ * @retval NDX_E_NO_MEMORY              out of memory
+ * @retval NDX_E_INSUFFICIENT_RESOURCES no resources left at the provider
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -83,25 +100,30 @@ enum ndx_status ndx_connector_create(struct ndx_adapter *adapter,
                                      struct ndx_connector **out);
 
 /**
- * Release. Operations in flight complete (NDX_E_CANCELED unless done) before it returns. An attempt
- * is abandoned: the peer sees NDX_E_CONNECTION_REFUSED after its accept, NDX_E_CONNECTION_ABORTED
- * before. A connection is disconnected in the background. NULL is a no-op. Any thread, also in
- * callbacks (what is in flight by callback ends behind the current one then: <ndx/overlapped.h>);
- * must not run beside another call on the same connector.
+ * Release a connector. Operations in flight complete before the call returns: with NDX_E_CANCELED,
+ * or with their outcome if they have ended. A connection attempt is abandoned: the peer gets
+ * NDX_E_CONNECTION_REFUSED if it has accepted, else NDX_E_CONNECTION_ABORTED. An established
+ * connection is disconnected in the background. NULL is a no-op.
+ *
+ * Thread safety: any thread, also in callbacks; there, callbacks of operations in flight follow
+ * after the current one (<ndx/overlapped.h>). Not beside another call on the same connector.
+ * Blocks: until the callbacks of the operations in flight have returned; in a callback no.
  */
 void ndx_connector_close(struct ndx_connector *connector);
 
 /**
- * Bind to a local address; optional before connect.
+ * Bind to a local address. Optional before connect.
  *
- * @param address  of this adapter; port 0: any free one
+ * @param address  an address of this adapter; port 0: any free port
  *
- * @retval NDX_E_INVALID_PARAMETER          NULL, or not IPv4/IPv6
+ * @retval NDX_E_INVALID_PARAMETER          NULL argument, or neither IPv4 nor IPv6
  * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter
  * @retval NDX_E_SHARING_VIOLATION          port in use
  * @retval NDX_E_TOO_MANY_ADDRESSES         no free port
- * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED bound already, whatever has become of it since
- * @retval NDX_E_INVALID_DEVICE_STATE       not bound, and in use or used up: bind before connect
+ * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED the connector was bound before, in whatever state it is
+ *                                          now
+ * @retval NDX_E_INVALID_DEVICE_STATE       not bound, but in use or used already: bind before
+ *                                          connect
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -109,35 +131,40 @@ enum ndx_status ndx_connector_bind(struct ndx_connector *connector, const struct
                                    socklen_t address_len);
 
 /**
- * Ask a listener for a connection. Completes when the peer accepted or refused.
+ * Request a connection from a listener. Completes when the peer has accepted or refused.
  *
- * @param qp                  not connected and not connecting; of the same adapter
- * @param destination         the listener's address
- * @param inbound_read_limit  reads of the peer served at once; larger values are lowered
- * @param outbound_read_limit own reads in flight; larger values are lowered
- * @param private_data        up to max_caller_data bytes for the peer, copied; NULL if length 0
- * @param ov                  completes with NDX_OK or one of the codes marked (a)
+ * @param qp                   not connected and not connecting; of the same adapter
+ * @param destination          the listener's address
+ * @param inbound_read_limit   reads of the peer served at once; values above the limit are lowered
+ * @param outbound_read_limit  own reads in flight; values above the limit are lowered
+ * @param private_data         up to max_caller_data bytes for the peer; copied; NULL if length is 0
+ * @param ov                   completes with NDX_OK or with one of the codes marked (a)
  *
- * @retval NDX_PENDING                   accepted
- * @retval NDX_E_INVALID_PARAMETER       NULL argument, other adapter's queue pair, bad address
- * @retval NDX_E_INVALID_BUFFER_SIZE     private data too long; connector and queue pair unchanged
- * @retval NDX_E_ACCESS_VIOLATION        private data NULL, and length not 0; likewise unchanged
- * @retval NDX_E_BAD_NETWORK_NAME        destination 0.0.0.0 or ::
- * @retval NDX_E_INVALID_ADDRESS     (a) destination refused by the provider's trust rule
- * @retval NDX_E_CONNECTION_ACTIVE       queue pair or connector is in use
- * @retval NDX_E_INVALID_DEVICE_STATE    the connector failed, ended, or holds a request
- * @retval NDX_E_CONNECTION_REFUSED  (a) nobody listens, or rejected: get_private_data() has why
- * @retval NDX_E_ADDRESS_ALREADY_EXISTS (a) bound, and the kernel still has an earlier attempt from
- *                                       there to the destination: ofi:tcp, until the peer drops it
- * @retval NDX_E_TOO_MANY_ADDRESSES  (a) no free port
- * @retval NDX_E_NETWORK_UNREACHABLE (a) no route
- * @retval NDX_E_HOST_UNREACHABLE    (a) host does not answer
- * @retval NDX_E_IO_TIMEOUT          (a) no answer in time
- * @retval NDX_E_CONNECTION_ABORTED  (a) the peer went away, or speaks another protocol
- * @retval NDX_E_CANCELED            (a) cancelled
+ * @retval NDX_PENDING                      started
+ * @retval NDX_E_INVALID_PARAMETER          NULL argument, queue pair of another adapter, or
+ *                                          malformed address
+ * @retval NDX_E_INVALID_BUFFER_SIZE        private data too long; connector and queue pair
+ *                                          unchanged
+ * @retval NDX_E_ACCESS_VIOLATION           private data NULL with a length other than 0; connector
+ *                                          and queue pair unchanged
+ * @retval NDX_E_BAD_NETWORK_NAME           the destination is 0.0.0.0 or ::
+ * @retval NDX_E_INVALID_ADDRESS        (a) the provider's trust rule refuses the destination
+ * @retval NDX_E_CONNECTION_ACTIVE          queue pair or connector is in use
+ * @retval NDX_E_INVALID_DEVICE_STATE       the connector failed, ended, or holds a request
+ * @retval NDX_E_CONNECTION_REFUSED     (a) no listener, or the peer rejected;
+ *                                          ndx_connector_get_private_data() has the peer's reason
+ * @retval NDX_E_ADDRESS_ALREADY_EXISTS (a) the connector is bound, and the kernel still holds an
+ *                                          earlier attempt from the same address to the destination
+ *                                          (ofi:tcp, until the peer drops it)
+ * @retval NDX_E_TOO_MANY_ADDRESSES     (a) no free port
+ * @retval NDX_E_NETWORK_UNREACHABLE    (a) no route
+ * @retval NDX_E_HOST_UNREACHABLE       (a) the host does not answer
+ * @retval NDX_E_IO_TIMEOUT             (a) no answer in time
+ * @retval NDX_E_CONNECTION_ABORTED     (a) the peer closed, or uses another protocol
+ * @retval NDX_E_CANCELED               (a) cancelled
  *
- * After REFUSED, UNREACHABLE, IO_TIMEOUT and CANCELED the same connector may connect again; after
- * any failure the queue pair is as before, its receives still posted.
+ * After REFUSED, UNREACHABLE, IO_TIMEOUT and CANCELED the same connector may connect again. After
+ * any failure the queue pair is as it was before, with its receives posted.
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -148,12 +175,12 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *connector, struct nd
                                       struct ndx_overlapped *ov);
 
 /**
- * Second half of connect: the connection is established. Until then the peer's accept is pending,
- * for as long as it takes.
+ * Second half of connect: establish the connection. Until this call the peer's accept stays
+ * pending, without a time limit.
  *
- * @retval NDX_PENDING                  accepted
- * @retval NDX_E_CONNECTION_INVALID     no completed connect
- * @retval NDX_E_CONNECTION_ABORTED (a) the peer went away, or its end does not answer any more
+ * @retval NDX_PENDING                  started
+ * @retval NDX_E_CONNECTION_INVALID     no connect has completed
+ * @retval NDX_E_CONNECTION_ABORTED (a) the peer closed, or its end no longer answers
  * @retval NDX_E_CANCELED           (a) cancelled
  *
  * Thread safety: any thread. Blocks: no.
@@ -162,21 +189,24 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
                                                struct ndx_overlapped *ov);
 
 /**
- * Accept the request that a listener put into this connector. Completes when the active side has
- * called complete_connect, however long its consumer takes for that; when it refuses, or gives up;
- * or when its end (its control thread, its kernel) does not answer for a time that is the
- * provider's, half a minute to some two minutes (docs/providers.md).
+ * Accept the request that a listener has put into this connector.
  *
- * @retval NDX_PENDING                   accepted
- * @retval NDX_E_INVALID_PARAMETER       NULL argument, other adapter's queue pair
- * @retval NDX_E_INVALID_BUFFER_SIZE     private data longer than max_callee_data; nothing changed
- * @retval NDX_E_ACCESS_VIOLATION        private data NULL, and length not 0; nothing changed
- * @retval NDX_E_CONNECTION_INVALID      the connector holds no request
- * @retval NDX_E_CONNECTION_ACTIVE       queue pair in use, or accepted already
- * @retval NDX_E_CONNECTION_ABORTED  (a) the active side gave up before our answer, or its end does
- *                                       not answer any more
- * @retval NDX_E_CONNECTION_REFUSED  (a) the active side rejected or closed after our answer
- * @retval NDX_E_CANCELED            (a) cancelled
+ * Completes when the active side calls complete_connect, however long its program takes to do so;
+ * when the active side rejects or gives up; or when its end (control thread, kernel) does not
+ * answer for a time that depends on the provider, from half a minute to about two minutes
+ * (docs/providers.md).
+ *
+ * @retval NDX_PENDING                  started
+ * @retval NDX_E_INVALID_PARAMETER      NULL argument, or queue pair of another adapter
+ * @retval NDX_E_INVALID_BUFFER_SIZE    private data longer than max_callee_data; nothing changed
+ * @retval NDX_E_ACCESS_VIOLATION       private data NULL with a length other than 0; nothing
+ *                                      changed
+ * @retval NDX_E_CONNECTION_INVALID     the connector holds no request
+ * @retval NDX_E_CONNECTION_ACTIVE      queue pair in use, or request accepted already
+ * @retval NDX_E_CONNECTION_ABORTED (a) the active side gave up before the accept, or its end no
+ *                                      longer answers
+ * @retval NDX_E_CONNECTION_REFUSED (a) the active side rejected or closed after the accept
+ * @retval NDX_E_CANCELED           (a) cancelled
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -186,16 +216,16 @@ enum ndx_status ndx_connector_accept(struct ndx_connector *connector, struct ndx
                                      struct ndx_overlapped *ov);
 
 /**
- * Refuse: on the passive side the request, on the active side the answer. The connector cannot be
- * used again.
+ * Refuse a connection: the passive side refuses the request, the active side refuses the accepted
+ * connection. The connector cannot be used again.
  *
- * @param private_data  up to max_callee_data bytes for the peer; NULL if length 0
+ * @param private_data  up to max_callee_data bytes for the peer; NULL if length is 0
  *
- * @retval NDX_OK                    said; whether it arrives is not known
+ * @retval NDX_OK                    sent; the peer may or may not receive it
  * @retval NDX_E_INVALID_BUFFER_SIZE private data too long; nothing changed
- * @retval NDX_E_ACCESS_VIOLATION    private data NULL, and length not 0; nothing changed
- * @retval NDX_E_CONNECTION_INVALID  nothing to refuse
- * @retval NDX_E_CONNECTION_ABORTED  the peer gave up already
+ * @retval NDX_E_ACCESS_VIOLATION    private data NULL with a length other than 0; nothing changed
+ * @retval NDX_E_CONNECTION_INVALID  there is nothing to refuse
+ * @retval NDX_E_CONNECTION_ABORTED  the peer has given up already
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -203,22 +233,23 @@ enum ndx_status ndx_connector_reject(struct ndx_connector *connector, const void
                                      size_t private_data_len);
 
 /**
- * Read limits as agreed: @p inbound is what the peer may have in flight, @p outbound what we may.
- * From the completion of connect, or from the request, on.
+ * The agreed read limits: @p inbound limits the peer's reads in flight, @p outbound the own reads.
+ * Available from the completion of connect on, and on the passive side from the request on.
  *
- * @retval NDX_E_CONNECTION_INVALID too early, or never
+ * @retval NDX_E_CONNECTION_INVALID the limits are not agreed yet, or never will be
  */
 enum ndx_status ndx_connector_get_read_limits(struct ndx_connector *connector, uint32_t *inbound,
                                               uint32_t *outbound);
 
 /**
- * The peer's private data: of its connect, accept or reject, whichever came last. True length.
+ * The private data that the peer sent last, with its connect, accept or reject. The length is
+ * exact, without the padding that a transport adds.
  *
- * @param[out] buffer   may be NULL if @p *length is 0
- * @param[in,out] length  room; set to the length there is
+ * @param[out] buffer     may be NULL if @p *length is 0
+ * @param[in,out] length  room in @p buffer; set to the length of the data
  *
- * @retval NDX_E_BUFFER_OVERFLOW    does not fit; as much as fits was copied
- * @retval NDX_E_CONNECTION_INVALID too early, or never
+ * @retval NDX_E_BUFFER_OVERFLOW    @p buffer is too small; as much as fits was copied
+ * @retval NDX_E_CONNECTION_INVALID the peer has not sent any yet, or never will
  */
 enum ndx_status ndx_connector_get_private_data(struct ndx_connector *connector, void *buffer,
                                                size_t *length);
@@ -226,33 +257,37 @@ enum ndx_status ndx_connector_get_private_data(struct ndx_connector *connector, 
 /**
  * Local address of the connection, or of the bind.
  *
- * @param[in,out] length  room in bytes; set to the length there is
- * @retval NDX_E_BUFFER_OVERFLOW    does not fit; nothing was copied
+ * @param[in,out] length  room in bytes; set to the length of the address
+ * @retval NDX_E_BUFFER_OVERFLOW    the address does not fit; nothing was copied
  * @retval NDX_E_CONNECTION_INVALID not bound and not connected
  */
 enum ndx_status ndx_connector_get_local_address(struct ndx_connector *connector,
                                                 struct sockaddr *address, socklen_t *length);
 
-/** The peer's address; also before accept. As ndx_connector_get_local_address(). */
+/** The peer's address, also before accept. As ndx_connector_get_local_address(). */
 enum ndx_status ndx_connector_get_peer_address(struct ndx_connector *connector,
                                                struct sockaddr *address, socklen_t *length);
 
 /**
- * Describe the own end to a peer that will be told of it out of band; the connector takes the queue
- * pair, as connect does. Then, with the peer's description in hand, ndx_connector_connect_peer().
- * ndx_connector_cancel() and ndx_connector_close() end it early.
+ * Describe the own end for a peer that gets the description out of band. The connector takes the
+ * queue pair, as connect does. When the peer's description is available, call
+ * ndx_connector_connect_peer(). ndx_connector_cancel() and ndx_connector_close() abandon the
+ * attempt.
  *
- * @param qp    not connected and not connecting; of the same adapter
- * @param role  one end of each connection is the server, the other the client
- * @param inbound_read_limit, outbound_read_limit  as ndx_connector_connect()
- * @param[out] out  `memory` is 0 and for the caller to fill; untouched on failure
+ * @param qp                                       not connected and not connecting; of the same
+ *                                                 adapter
+ * @param role                                     one end of each connection is the server, the
+ *                                                 other the client
+ * @param inbound_read_limit, outbound_read_limit  as for ndx_connector_connect()
+ * @param[out] out                                 the description; `memory` is zero, for the caller
+ *                                                 to fill; untouched on failure
  *
- * @retval NDX_E_INVALID_PARAMETER    NULL argument, other adapter's queue pair, no such role
+ * @retval NDX_E_INVALID_PARAMETER    NULL argument, queue pair of another adapter, or unknown role
  * @retval NDX_E_CONNECTION_ACTIVE    queue pair or connector is in use
- * @retval NDX_E_INVALID_DEVICE_STATE the connector failed, ended, or is a listener's; or it is
+ * @retval NDX_E_INVALID_DEVICE_STATE the connector failed, ended, or holds a request; or it is
  *                                    bound, and the adapter has a connection manager
- * @retval NDX_E_NOT_SUPPORTED        the adapter's provider cannot
- * @return otherwise as the adapter failed to listen (server only)
+ * @retval NDX_E_NOT_SUPPORTED        the adapter's provider does not support descriptions
+ * @return otherwise the adapter's failure to listen (server only)
  *
  * Thread safety: any thread. Blocks: for some milliseconds at most.
  */
@@ -261,52 +296,59 @@ enum ndx_status ndx_connector_describe(struct ndx_connector *connector, struct n
                                        uint32_t outbound_read_limit,
                                        struct ndx_peer_description *out);
 
-/** In the place of a channel: the peer has none. */
+/** Stands for a channel: the peer has none. */
 #define NDX_NO_CHANNEL (-1)
 
 /**
- * Give the connector a channel to the peer: a connected stream socket (TCP, or a pair of local
- * ones) over which the two ends tell each other that they are connected, and of the end of the
- * connection. For descriptions of kind NDX_DESCRIPTION_VERBS_RC that were not exchanged by a
- * session (a session's own transport serves for that). What is said on it is in
- * docs/negotiation-protocol.md. If it ends without a goodbye the connection is aborted.
+ * Give the connector an out-of-band channel to the peer: a connected stream socket (TCP, or a local
+ * socket pair). The two ends use the channel to report that they are connected, and to report the
+ * end of the connection. Needed for descriptions of kind NDX_DESCRIPTION_VERBS_RC that were not
+ * exchanged by a session; a session uses its own transport as the channel.
+ * docs/negotiation-protocol.md describes the messages. If the channel ends without a goodbye, the
+ * connection is aborted.
  *
- * A device that was told the numbers and cannot speak has none: with NDX_NO_CHANNEL the connection
- * is up as soon as the own queue pair is ready, and the own goodbye counts as answered. That the
- * peer is ready before anything is sent, and quiet before the connection ends, is then for whoever
- * drives it to see to; that it has died shows when a request fails (keepalive_ms).
+ * NDX_NO_CHANNEL is for a peer device that was told the numbers of this end and has no channel.
+ * Then the connection is established as soon as the own queue pair is ready, and the own goodbye
+ * counts as answered. The program that controls the device must make sure that the device is ready
+ * before anything is sent, and that the device is quiet before the connection ends. The failure of
+ * a request shows that the device has died (keepalive_ms).
  *
- * @param fd  NDX_NO_CHANNEL, or a descriptor: it is the connector's from now on, who closes it when
- *            the connection is over, or will not be made; after a failure it is still the caller's
+ * @param fd  NDX_NO_CHANNEL, or a descriptor. On success the connector owns the descriptor, and
+ *            closes it when the connection is over or the attempt has failed. On failure the caller
+ *            still owns it
  *
- * @retval NDX_E_INVALID_PARAMETER    NULL, or no descriptor
- * @retval NDX_E_NOT_SUPPORTED        the adapter's connections need no channel
- * @retval NDX_E_INVALID_DEVICE_STATE it has one, or is past ndx_connector_connect_peer()
- * @retval NDX_E_NO_MEMORY, NDX_E_INSUFFICIENT_RESOURCES no room
+ * @retval NDX_E_INVALID_PARAMETER      NULL argument, or not a descriptor
+ * @retval NDX_E_NOT_SUPPORTED          connections of this adapter need no channel
+ * @retval NDX_E_INVALID_DEVICE_STATE   the connector has a channel, or ndx_connector_connect_peer()
+ *                                      was called already
+ * @retval NDX_E_NO_MEMORY              out of memory
+ * @retval NDX_E_INSUFFICIENT_RESOURCES no resources left
  *
  * Thread safety: any thread. Blocks: for some milliseconds at most.
  */
 enum ndx_status ndx_connector_set_channel(struct ndx_connector *connector, int fd);
 
 /**
- * Connect to the peer of which this description came. Completes when the connection is up: when
- * both ends have called it. There is no accept and no complete_connect; from then on everything is
- * as for any connection.
+ * Connect to the peer that sent this description. Completes when both ends have called it and the
+ * connection is established. There is no accept and no complete_connect. From then on the
+ * connection is like any other.
  *
- * @param peer  of the other role and the same kind; copied
+ * @param peer  description of the other role and of the same kind; copied
  *
- * @retval NDX_PENDING                   accepted
- * @retval NDX_E_INVALID_PARAMETER       NULL argument, or a description that cannot be the peer's
- * @retval NDX_E_CONNECTION_INVALID      not described; call ndx_connector_describe() first
- * @retval NDX_E_INVALID_DEVICE_STATE    of kind NDX_DESCRIPTION_VERBS_RC, and there is no channel
- * @retval NDX_E_INVALID_CONFIG          the two ends do not go together; the text says what differs
- * @retval NDX_E_CONNECTION_REFUSED  (a) whoever is at that address knows nothing of it
- * @retval NDX_E_CONNECTION_ABORTED  (a) the peer gave up; its channel ended
- * @retval NDX_E_IO_TIMEOUT          (a) connect_timeout_ms is over
- * @retval NDX_E_CANCELED            (a) cancelled
+ * @retval NDX_PENDING                  started
+ * @retval NDX_E_INVALID_PARAMETER      NULL argument, or a description that cannot be the peer's
+ * @retval NDX_E_CONNECTION_INVALID     not described; call ndx_connector_describe() first
+ * @retval NDX_E_INVALID_DEVICE_STATE   the description is of kind NDX_DESCRIPTION_VERBS_RC, and
+ *                                      there is no channel
+ * @retval NDX_E_INVALID_CONFIG         the two ends cannot be connected; ndx_last_error() says what
+ *                                      differs
+ * @retval NDX_E_CONNECTION_REFUSED (a) a host answers at that address, but expects no such peer
+ * @retval NDX_E_CONNECTION_ABORTED (a) the peer gave up, or its channel ended
+ * @retval NDX_E_IO_TIMEOUT         (a) connect_timeout_ms has elapsed
+ * @retval NDX_E_CANCELED           (a) cancelled
  * @return otherwise as ndx_connector_connect()
  *
- * After any failure the connector is of no use any more; the queue pair is as before.
+ * After any failure the connector cannot be used again; the queue pair is as it was before.
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -315,14 +357,17 @@ enum ndx_status ndx_connector_connect_peer(struct ndx_connector *connector,
                                            struct ndx_overlapped *ov);
 
 /**
- * Learn of the end of the connection: completes NDX_OK with `information` = enum
- * ndx_disconnect_reason when the peer's goodbye arrives or the connection aborts; at once if that
- * has happened. One indication per connection. It says nothing about work requests: take results.
+ * Request the indication that the connection has ended. Completes NDX_OK, with `information` = enum
+ * ndx_disconnect_reason, when the peer's goodbye arrives or the connection aborts; at once if
+ * either has happened already. There is one indication per connection. The indication says nothing
+ * about work requests: take their results from the completion queues.
  *
- * @retval NDX_PENDING                accepted
+ * @retval NDX_PENDING                started
  * @retval NDX_E_CONNECTION_INVALID   never connected
- * @retval NDX_E_INVALID_DEVICE_STATE one is in flight, or the indication was delivered already
- * @retval NDX_E_CANCELED         (a) cancelled, or the own side disconnected and no indication came
+ * @retval NDX_E_INVALID_DEVICE_STATE a request for the indication is in flight, or the indication
+ *                                    was delivered already
+ * @retval NDX_E_CANCELED         (a) cancelled, or the own side disconnected before an indication
+ *                                    came
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -330,12 +375,12 @@ enum ndx_status ndx_connector_notify_disconnect(struct ndx_connector *connector,
                                                 struct ndx_overlapped *ov);
 
 /**
- * End the connection; see the contract above.
+ * Disconnect; the contract is at the top of this header.
  *
- * @retval NDX_PENDING                  accepted
+ * @retval NDX_PENDING                  started
  * @retval NDX_E_CONNECTION_INVALID     never connected
  * @retval NDX_E_CONNECTION_ACTIVE      a disconnect is in flight
- * @retval NDX_E_CONNECTION_ABORTED (a) aborted, flushed, or no goodbye in time
+ * @retval NDX_E_CONNECTION_ABORTED (a) aborted, flushed, or the peer's goodbye did not come in time
  * @retval NDX_E_CANCELED           (a) cancelled; the teardown goes on
  *
  * Thread safety: any thread. Blocks: no.
@@ -344,20 +389,22 @@ enum ndx_status ndx_connector_disconnect(struct ndx_connector *connector,
                                          struct ndx_overlapped *ov);
 
 /**
- * How the connection ended so far; NDX_DISCONNECT_NONE while it has not. After an abort, and after
- * a graceful end, it is known from the first result on that the end has cancelled.
+ * How the connection ended; NDX_DISCONNECT_NONE while it has not. The reason is available as soon
+ * as a result that the abort or the graceful end has cancelled can be taken.
  *
  * Thread safety: any thread. Blocks: no.
  */
 enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connector *connector);
 
 /**
- * Complete what is in flight NDX_E_CANCELED, in order, before it returns. A cancelled connect is
- * abandoned as by ndx_connector_close(), and may be tried again; a cancelled accept or
- * complete_connect makes the connector unusable; a cancelled disconnect goes on.
+ * Cancel the operations in flight: they complete NDX_E_CANCELED, in order, before the call returns.
+ * A cancelled connect is abandoned as by ndx_connector_close(), and may be tried again. A cancelled
+ * accept or complete_connect makes the connector unusable. A cancelled disconnect goes on in the
+ * background.
  *
- * Thread safety: any thread. Blocks: until callbacks of the cancelled operations have run; in a
- * callback not, they follow behind it (<ndx/overlapped.h>).
+ * Thread safety: any thread. Blocks: until the callbacks of the cancelled operations have returned.
+ * In a callback it does not wait: those callbacks follow after the current one
+ * (<ndx/overlapped.h>).
  */
 enum ndx_status ndx_connector_cancel(struct ndx_connector *connector);
 

@@ -3,12 +3,15 @@
  * @file
  * Completion queues. (IND2CompletionQueue)
  *
- * A queue takes the results of any number of queue pairs of its adapter, of their initiator side,
- * their receive side or both. Initiator requests of one queue pair complete in posting order, so do
- * its receives; nothing is promised between the two, or between queue pairs, but that the result of
- * a send comes before the result of a receive that the peer's answer to it filled. The depth is
- * advice: a queue smaller than the queue pairs on it is legal and loses nothing; a slot of a queue
- * pair is free again once its result was taken.
+ * A completion queue collects the results of any number of queue pairs of its adapter: of their
+ * initiator side, their receive side or both.
+ *
+ * Order: initiator requests of one queue pair complete in posting order, and so do its receives. No
+ * order is promised between the two sides or between queue pairs, with one exception: the result of
+ * a send comes before the result of the receive that the peer's answer to that send filled.
+ *
+ * The depth is advice. A completion queue that is smaller than the queue pairs that use it is legal
+ * and loses no result. A slot of a queue pair becomes free when its result is taken.
  */
 #ifndef NDX_CQ_H
 #define NDX_CQ_H
@@ -23,7 +26,7 @@
 
 NDX_DECLS_BEGIN
 
-/** What kind of request a result belongs to. (ND2_REQUEST_TYPE) */
+/** The kind of request that a result belongs to. (ND2_REQUEST_TYPE) */
 enum ndx_request_type {
 	NDX_REQUEST_RECEIVE = 0,
 	NDX_REQUEST_SEND = 1,
@@ -35,12 +38,17 @@ enum ndx_request_type {
 
 /** Bits of ndx_result.flags. */
 enum ndx_result_flag {
-	NDX_RESULT_IMMEDIATE = 1 << 0, /**< `immediate` holds what the peer sent */
-	NDX_RESULT_SOLICITED = 1 << 1, /**< the peer's send carried NDX_OP_SOLICIT_EVENT, where
-	                                  completions say so: those of `verbs` do not */
-	NDX_RESULT_WRITTEN =
-		1 << 2, /**< of a write with immediate: the receive's own memory was not
-	                     used, `bytes_transferred` is what the peer wrote elsewhere */
+	NDX_RESULT_IMMEDIATE = 1 << 0, /**< `immediate` holds the peer's immediate data */
+	/**
+	 * The peer's send carried NDX_OP_SOLICIT_EVENT. Set only where the provider's completions
+	 * tell; those of `verbs` do not.
+	 */
+	NDX_RESULT_SOLICITED = 1 << 1,
+	/**
+	 * Result of a write with immediate: the receive's own memory was not used;
+	 * `bytes_transferred` is the length that the peer wrote elsewhere.
+	 */
+	NDX_RESULT_WRITTEN = 1 << 2,
 };
 
 /**
@@ -58,8 +66,8 @@ enum ndx_result_flag {
  * | NDX_E_INVALID_DEVICE_REQUEST | all                    | malformed request                    |
  * | NDX_E_INTERNAL_ERROR         | all                    | device failed                        |
  *
- * After a failure other than CANCELED the connection is ended and everything else of the queue pair
- * completes CANCELED.
+ * After a failure other than CANCELED the connection is ended, and all other requests of the queue
+ * pair complete CANCELED.
  */
 struct ndx_result {
 	enum ndx_status status;
@@ -69,24 +77,24 @@ struct ndx_result {
 	enum ndx_request_type request_type;
 	uint32_t flags;     /**< OR of enum ndx_result_flag */
 	uint32_t immediate; /**< host byte order; see NDX_RESULT_IMMEDIATE */
-	int32_t native;     /**< provider's code behind a failure, 0 if none */
+	int32_t native;     /**< provider's code of a failure, 0 if none */
 };
 
 /** What completes a notification. */
 enum ndx_cq_notify_type {
-	NDX_CQ_NOTIFY_ERRORS = 0,    /**< failure of the queue itself */
+	NDX_CQ_NOTIFY_ERRORS = 0,    /**< a failure of the queue itself */
 	NDX_CQ_NOTIFY_ANY = 1,       /**< any new result */
 	NDX_CQ_NOTIFY_SOLICITED = 2, /**< a solicited receive, or a result that is not NDX_OK */
 };
 
 struct ndx_cq;
 
-/** Data-path entry points of a queue; filled by its provider. */
+/** Data-path functions of a completion queue; set by its provider. */
 struct ndx_cq_ops {
 	size_t (*get_results)(struct ndx_cq *cq, struct ndx_result *results, size_t count);
 };
 
-/** Head of a completion queue; the rest is opaque. */
+/** First part of a completion queue; the rest is opaque. */
 struct ndx_cq {
 	const struct ndx_cq_ops *ops;
 };
@@ -96,14 +104,14 @@ struct ndx_cq {
  *
  * @param adapter   not NULL
  * @param depth     1 .. max_completion_queue_depth of the adapter
- * @param group     processor group, 0
- * @param affinity  mask of CPUs that events should be raised on; 0: no preference; advice only
- * @param[out] out  the queue; untouched on failure; release with ndx_cq_close()
+ * @param group     processor group; must be 0
+ * @param affinity  mask of CPUs on which to raise completion events; 0: no preference; advice only
+ * @param[out] out  the queue; untouched on failure; release it with ndx_cq_close()
  *
  * @retval NDX_E_INVALID_PARAMETER      NULL argument, depth 0 or too large, group not 0
  * @retval NDX_E_NO_MEMORY              out of memory
- * @retval NDX_E_INSUFFICIENT_RESOURCES the device or RLIMIT_NOFILE has no room
- * @retval NDX_E_DEVICE_REMOVED         the device is gone
+ * @retval NDX_E_INSUFFICIENT_RESOURCES the device has no queue left, or RLIMIT_NOFILE is reached
+ * @retval NDX_E_DEVICE_REMOVED         the device has been removed
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -111,39 +119,42 @@ enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint1
                               uint64_t affinity, struct ndx_cq **out);
 
 /**
- * Release the handle: notifications in flight complete NDX_E_CANCELED before it returns. Queue
- * pairs that use the queue go on; their results can no longer be read. NULL is a no-op. Any thread,
- * also in callbacks: the callbacks that it causes follow behind the current one then. Must not run
- * beside another call on the same queue.
+ * Release the handle. Notifications in flight complete NDX_E_CANCELED before the call returns.
+ * Queue pairs that use the queue continue to work, but their results can no longer be read. NULL is
+ * a no-op.
+ *
+ * Thread safety: any thread, also in callbacks; there, the callbacks of the notifications follow
+ * after the current one. Not beside another call on the same queue.
  */
 void ndx_cq_close(struct ndx_cq *cq);
 
 /**
- * Change the depth; no result is lost and nothing needs to be quiet.
+ * Change the depth. No result is lost, and traffic need not stop.
  *
- * @retval NDX_E_INVALID_PARAMETER depth 0 or beyond the adapter's limit
- * @retval NDX_E_BUFFER_OVERFLOW   more results are waiting than @p depth; nothing changed
- * @retval NDX_E_NOT_SUPPORTED     without NDX_CAP_CQ_RESIZE
+ * @retval NDX_E_INVALID_PARAMETER depth is 0 or above the adapter's limit
+ * @retval NDX_E_BUFFER_OVERFLOW   the queue holds more results than @p depth; nothing changed
+ * @retval NDX_E_NOT_SUPPORTED     the adapter lacks NDX_CAP_CQ_RESIZE
  *
  * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_cq_resize(struct ndx_cq *cq, uint32_t depth);
 
 /**
- * Ask for one notification: the queue is armed once.
+ * Request one notification: arm the queue once.
  *
- * It fires on the next result of the kind that has not fired one before; a result that was added
- * since the last ndx_cq_get_results() fires it at once. All notifications in flight fire together.
- * NDX_CQ_NOTIFY_ANY turns those in flight into ANY; the descriptor is armed apart from them. After
- * it fired, take results until there are none, then ask again.
+ * The notification fires on the next result of the given type that has not fired a notification
+ * yet. A result that was added since the last ndx_cq_get_results() fires it at once. All
+ * notifications in flight fire together. NDX_CQ_NOTIFY_ANY turns notifications in flight into ANY;
+ * the descriptor is armed separately from them. After a notification, take results until there are
+ * none, then arm again.
  *
  * @param type  see enum ndx_cq_notify_type
- * @param ov    completes when it fires: NDX_OK; NDX_E_BUFFER_OVERFLOW (queue overrun: it and its
- *              queue pairs are dead), NDX_E_INTERNAL_ERROR (device failed), NDX_E_CANCELED. NULL:
- *              arm the descriptor of ndx_cq_get_fd() instead
+ * @param ov    completes when the notification fires: NDX_OK; NDX_E_BUFFER_OVERFLOW (overrun: the
+ *              queue and its queue pairs no longer work); NDX_E_INTERNAL_ERROR (device failed);
+ *              NDX_E_CANCELED. NULL: arm the descriptor of ndx_cq_get_fd() instead
  *
  * @retval NDX_PENDING             armed, with @p ov
- * @retval NDX_OK                  armed, @p ov is NULL
+ * @retval NDX_OK                  armed, without @p ov
  * @retval NDX_E_INVALID_PARAMETER unknown type, or @p ov is in flight
  *
  * Thread safety: any thread. Blocks: no.
@@ -152,10 +163,11 @@ enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
                               struct ndx_overlapped *ov);
 
 /**
- * Descriptor for poll/epoll/select. It becomes readable when a notification that was armed with
- * `ov == NULL` fires, and stops being readable when the queue is armed that way again. While it is
- * armed it may also be readable for something that gives no result; after ndx_cq_get_results() it
- * is not any more. Closed with the queue.
+ * Descriptor of the queue for poll, epoll and select. The descriptor becomes readable when a
+ * notification that was armed with `ov == NULL` fires, and stops being readable when the queue is
+ * armed that way again. While armed, the descriptor may also become readable for an event that
+ * yields no result; ndx_cq_get_results() then makes it unreadable again. The library closes the
+ * descriptor with the queue.
  *
  * @param[out] fd  the descriptor; untouched on failure
  * @retval NDX_E_INSUFFICIENT_RESOURCES no descriptor left (RLIMIT_NOFILE)
@@ -164,14 +176,18 @@ enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
  */
 enum ndx_status ndx_cq_get_fd(struct ndx_cq *cq, int *fd);
 
-/** Complete all notifications in flight NDX_E_CANCELED, in order, before it returns; in a callback,
- * what is to be told by callback follows behind the current one. Any thread. */
+/**
+ * Cancel all notifications in flight. They complete NDX_E_CANCELED, in order, before the call
+ * returns. Called from a callback, those that have a callback follow after the current one.
+ *
+ * Thread safety: any thread.
+ */
 enum ndx_status ndx_cq_cancel(struct ndx_cq *cq);
 
 /**
- * CPUs that events of this queue are raised on.
+ * The CPUs on which completion events of this queue are raised.
  *
- * @retval NDX_E_NOT_SUPPORTED without NDX_CAP_NOTIFY_AFFINITY
+ * @retval NDX_E_NOT_SUPPORTED the adapter lacks NDX_CAP_NOTIFY_AFFINITY
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -180,9 +196,9 @@ enum ndx_status ndx_cq_get_notify_affinity(struct ndx_cq *cq, uint16_t *group, u
 /**
  * Take results. Never blocks, never fails.
  *
- * @return how many were taken; fewer than @p count means there are no more now
+ * @return number of results taken; less than @p count means that there are no more at present
  *
- * Thread safety: any thread; each result goes to one of them. Allowed in callbacks.
+ * Thread safety: any thread; each result goes to one thread only. Allowed in callbacks.
  */
 static inline size_t ndx_cq_get_results(struct ndx_cq *cq, struct ndx_result *results, size_t count)
 {
@@ -190,15 +206,16 @@ static inline size_t ndx_cq_get_results(struct ndx_cq *cq, struct ndx_result *re
 }
 
 /**
- * Take at least one result, waiting for it: spins for a moment, then arms the queue and sleeps. It
- * uses the descriptor of ndx_cq_get_fd(), which therefore has no other use meanwhile. When time is
- * over that stays armed, since another thread may be waiting on it: the next result raises it once.
+ * Wait until at least one result is there, and take results. The call polls briefly, then arms the
+ * queue and sleeps. It arms and reads the descriptor of ndx_cq_get_fd(), so the program must not
+ * use the descriptor for anything else in the same period. When the time is over, the descriptor
+ * stays armed, because another thread may wait for it: the next result makes it readable once.
  *
- * @param[out] got    how many were taken; 0 unless NDX_OK
+ * @param[out] got  number of results taken; 0 unless NDX_OK
  *
- * @retval NDX_PENDING       time is over, nothing came
- * @retval NDX_E_WOULD_BLOCK called from a callback, of any adapter, and nothing is there
- * @return otherwise as the notification completed
+ * @retval NDX_PENDING       the time is over and there was no result
+ * @retval NDX_E_WOULD_BLOCK called from a callback of any adapter, and there is no result
+ * @return otherwise the status with which the notification completed
  *
  * Thread safety: any thread. Blocks: up to @p timeout_ms.
  */

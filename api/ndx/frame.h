@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /**
  * @file
- * Frames: what a receiver received, in place.
+ * Frames: received messages, in place.
  *
- * A frame is a view of one slot of a receiver's slab: nothing was copied. Whoever is given a frame
- * may keep it (ndx_frame_retain()) and let it go later (ndx_frame_release()), from any thread and
- * in any order; with the last reference the slot goes back to the device. As long as somebody holds
- * it, its bytes stay as they are and stay mapped, also when the receiver has been stopped or closed
- * meanwhile. Slots that are held are slots that the peer cannot fill: hold them briefly, or have
- * them copied (copy_below of struct ndx_receiver_attr).
+ * A frame is a view of one slot of a receiver's slab; nothing is copied. A consumer may keep a
+ * frame (ndx_frame_retain()) and release it later (ndx_frame_release()), from any thread and in any
+ * order. With the last reference the slot is posted to the device again. While a reference exists,
+ * the bytes of the frame do not change and stay mapped, even after the receiver was stopped or
+ * closed. The peer cannot fill a slot that a consumer holds: release frames soon, or have the
+ * library copy them (copy_below of struct ndx_receiver_attr).
  *
- * The immediate data of a frame are read as `sequence << 8 | channel`: the position in the sender's
- * ring in bits 31:8, the channel in bits 7:0.
+ * The library reads the immediate data of a frame as `sequence << 8 | channel`: the position in the
+ * sender's ring in bits 31:8, the channel in bits 7:0.
  */
 #ifndef NDX_FRAME_H
 #define NDX_FRAME_H
@@ -25,31 +25,34 @@ NDX_DECLS_BEGIN
 
 /** Bits of ndx_frame.flags. */
 enum ndx_frame_flag {
-	NDX_FRAME_IMMEDIATE =
-		1 << 0,             /**< channel, sequence and immediate hold what the peer sent */
-	NDX_FRAME_COPIED = 1 << 1,  /**< a copy: its slot is back at the device already */
-	NDX_FRAME_WRITTEN = 1 << 2, /**< the peer wrote it into the slab; see NDX_RECEIVER_WRITE */
+	/** channel, sequence and immediate are valid: the peer sent immediate data. */
+	NDX_FRAME_IMMEDIATE = 1 << 0,
+	NDX_FRAME_COPIED = 1 << 1, /**< the data are a copy; the slot is posted again already */
+	NDX_FRAME_WRITTEN =
+		1 << 2, /**< written into the slab by the peer; see NDX_RECEIVER_WRITE */
 };
 
-/** One frame. Read only; what lies behind it is the library's. */
+/** One frame. Read only. The library owns the memory that it points to. */
 struct ndx_frame {
 	const void *data;
 	uint32_t length;    /**< bytes, at least 1 */
-	uint32_t slot;      /**< which slot of the slab holds it; of a copy: held it */
+	uint32_t slot;      /**< slot of the slab that holds the frame; for a copy, that held it */
 	uint32_t immediate; /**< host byte order; 0 without NDX_FRAME_IMMEDIATE */
-	uint32_t sequence;  /**< bits 31:8 of it */
-	uint32_t lost;      /**< sequence numbers that are missing right before this frame */
-	uint8_t channel;    /**< bits 7:0 of it */
+	uint32_t sequence;  /**< bits 31:8 of `immediate` */
+	uint32_t lost;      /**< sequence numbers that are missing directly before this frame */
+	uint8_t channel;    /**< bits 7:0 of `immediate` */
 	uint8_t flags;      /**< OR of enum ndx_frame_flag */
-	uint64_t time_ns;   /**< monotonic clock, when its batch of results was taken */
+	uint64_t time_ns;   /**< monotonic clock, when the frame's batch of results was taken */
 };
 
-/** One more holder. Any thread that holds it. Returns @p frame. */
+/** Add a reference. Any thread that holds the frame. Returns @p frame. */
 const struct ndx_frame *ndx_frame_retain(const struct ndx_frame *frame);
 
 /**
- * One holder less; the last one gives the slot back. NULL is a no-op. Any thread, also in
- * callbacks, also after the receiver was stopped or closed. Blocks: no.
+ * Drop a reference; the last one posts the slot again. NULL is a no-op.
+ *
+ * Thread safety: any thread, also in callbacks, also after the receiver was stopped or closed.
+ * Blocks: no.
  */
 void ndx_frame_release(const struct ndx_frame *frame);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/** @file The ordinary case in one call each; they block, with a time-out. */
+/** @file Common cases in one call each; they block, with a time-out. */
 #ifndef NDX_HELPERS_H
 #define NDX_HELPERS_H
 
@@ -10,16 +10,16 @@
 NDX_DECLS_BEGIN
 
 /**
- * Create a connector, connect @p qp to a listener, and complete.
+ * Create a connector, connect @p qp to a listener, and complete the connection.
  *
  * @param destination  the listener's address
- * @param timeout_ms   for everything together; NDX_INFINITE: no limit
+ * @param timeout_ms   limit for all steps together; NDX_INFINITE: no limit
  * @param[out] out     the connected connector; untouched on failure
  *
- * @retval NDX_E_IO_TIMEOUT  time is over; nothing is left behind, @p qp may be tried again
- * @retval NDX_E_WOULD_BLOCK called from a callback, of any adapter
- * @return otherwise as ndx_connector_connect() and ndx_connector_complete_connect(), with read
- *         limits at the adapter's maximum
+ * @retval NDX_E_IO_TIMEOUT  the time is over; no object is left behind, @p qp may be used again
+ * @retval NDX_E_WOULD_BLOCK called from a callback of any adapter
+ * @return otherwise as ndx_connector_connect() and ndx_connector_complete_connect(); the read
+ *         limits are the adapter's maximum
  *
  * Thread safety: any thread. Blocks: yes.
  */
@@ -31,11 +31,11 @@ enum ndx_status ndx_connect_to(struct ndx_adapter *adapter, struct ndx_qp *qp,
 /**
  * Take the next request of a listener and accept it on @p qp.
  *
- * @param adapter     the listener's
- * @param[out] out    the connected connector; untouched on failure
+ * @param adapter   the listener's
+ * @param[out] out  the connected connector; untouched on failure
  *
- * @return as ndx_connect_to(); a peer that gives up half-way does not end the wait: the next
- *         request is taken
+ * @return as ndx_connect_to(). A peer that gives up while it connects does not end the call; the
+ *         call takes the next request instead
  *
  * Thread safety: any thread. Blocks: yes.
  */
@@ -45,20 +45,20 @@ enum ndx_status ndx_accept_from(struct ndx_adapter *adapter, struct ndx_listener
                                 struct ndx_connector **out);
 
 /**
- * Disconnect and wait for it.
+ * Disconnect, and wait until the disconnect has completed.
  *
- * @return as ndx_connector_disconnect() completed; NDX_E_IO_TIMEOUT when time was over first: the
- *         teardown goes on, ndx_connector_notify_disconnect() in flight stays in flight, and the
- *         call may be repeated to wait on
+ * @return the status with which ndx_connector_disconnect() completed; NDX_E_IO_TIMEOUT if the time
+ *         is over first. Then the teardown goes on, an ndx_connector_notify_disconnect() in flight
+ *         stays in flight, and calling ndx_disconnect() again continues to wait
  *
  * Thread safety: any thread. Blocks: up to @p timeout_ms.
  */
 enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout_ms);
 
 /**
- * Register memory and wait for it: ndx_mr_create() and ndx_mr_register().
+ * Register memory and wait for the registration: ndx_mr_create() and ndx_mr_register().
  *
- * @param[out] out  the region; untouched on failure; release with ndx_mr_close()
+ * @param[out] out  the region; untouched on failure; release it with ndx_mr_close()
  * @return as the two calls
  */
 enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, void *buffer, size_t length,

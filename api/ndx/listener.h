@@ -20,32 +20,36 @@ struct ndx_listener; /* opaque */
 /**
  * Create a listener.
  *
- * @param[out] out  the listener; untouched on failure; release with ndx_listener_close()
+ * @param[out] out  the listener; untouched on failure; release it with ndx_listener_close()
  *
- * @retval NDX_E_INVALID_PARAMETER NULL argument
- * @retval NDX_E_NO_MEMORY, NDX_E_INSUFFICIENT_RESOURCES no room
+ * @retval NDX_E_INVALID_PARAMETER      NULL argument
+ * @retval NDX_E_NO_MEMORY              out of memory
+ * @retval NDX_E_INSUFFICIENT_RESOURCES no resources left at the provider
  *
  * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_listener_create(struct ndx_adapter *adapter, struct ndx_listener **out);
 
 /**
- * Stop listening and release. Operations in flight complete NDX_E_CANCELED before it returns;
- * requests that nobody took are refused; those already in a connector stay valid. NULL is a no-op.
- * Any thread, also in callbacks: the callbacks that it causes follow behind the current one then.
+ * Stop listening, and release the listener. Operations in flight complete NDX_E_CANCELED before the
+ * call returns. Requests that no connector has taken are refused; requests that a connector has
+ * taken stay valid. NULL is a no-op.
+ *
+ * Thread safety: any thread, also in callbacks; there, the callbacks of cancelled operations follow
+ * after the current one.
  */
 void ndx_listener_close(struct ndx_listener *listener);
 
 /**
  * Bind to a local address.
  *
- * @param address  of this adapter, or the unspecified address for all of this adapter's; port 0:
- * any
+ * @param address  an address of this adapter, or the unspecified address for all of its addresses;
+ *                 port 0: any free port
  *
- * @retval NDX_E_INVALID_PARAMETER          NULL, or not IPv4/IPv6
- * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter, or one that the
- *                                          provider's trust rule refuses
- * @retval NDX_E_SHARING_VIOLATION          port in use (may be reported by listen instead)
+ * @retval NDX_E_INVALID_PARAMETER          NULL argument, or neither IPv4 nor IPv6
+ * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter, or refused by the
+ *                                          provider's trust rule
+ * @retval NDX_E_SHARING_VIOLATION          port in use; ndx_listener_listen() may report it instead
  * @retval NDX_E_TOO_MANY_ADDRESSES         no free port
  * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED bound already
  *
@@ -55,46 +59,48 @@ enum ndx_status ndx_listener_bind(struct ndx_listener *listener, const struct so
                                   socklen_t address_len);
 
 /**
- * Begin to take requests. They are queued from now on, asked for or not.
+ * Start to listen. From now on the library queues incoming requests, whether or not
+ * ndx_listener_get_connection_request() is in flight.
  *
- * @param backlog  requests kept waiting before more are refused; 0: no limit but the provider's.
- *                 One whose active side has given up makes room for another, where the stack tells
- *                 of that before it is answered (loop and ofi:tcp do). A request that finds the
- *                 backlog full looks for such a one among 16 that wait, the next request among the
- *                 following 16: a search of all would cost more with every request that waits
+ * @param backlog  number of requests that may wait; further ones are refused; 0: only the
+ *                 provider's limit. A waiting request whose active side has given up makes room for
+ *                 another one, where the stack reports this before the request is answered (loop
+ *                 and ofi:tcp do). A request that finds the backlog full checks 16 waiting requests
+ *                 for that, the next request checks the following 16: to check all would cost more
+ *                 with every request that waits
  *
- * @retval NDX_E_INVALID_DEVICE_STATE not bound, or listening already
- * @retval NDX_E_SHARING_VIOLATION    port in use
- * @retval NDX_E_INSUFFICIENT_RESOURCES no room
- * @retval NDX_E_DEVICE_NOT_READY     ofi:tcp: the kernel does not tell whose a socket is; the text
- *                                    says what to do
+ * @retval NDX_E_INVALID_DEVICE_STATE   not bound, or listening already
+ * @retval NDX_E_SHARING_VIOLATION      port in use
+ * @retval NDX_E_INSUFFICIENT_RESOURCES no resources left
+ * @retval NDX_E_DEVICE_NOT_READY       ofi:tcp: the kernel does not report which user owns a
+ *                                      socket; ndx_last_error() says what to do
  *
  * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_listener_listen(struct ndx_listener *listener, uint32_t backlog);
 
 /**
- * The address it listens on, with the port.
+ * The address on which the listener listens, with the port.
  *
- * @param[in,out] length  room in bytes; set to the length there is
+ * @param[in,out] length  room in bytes; set to the length of the address
  * @retval NDX_E_INVALID_DEVICE_STATE not listening
- * @retval NDX_E_BUFFER_OVERFLOW      does not fit; nothing was copied
+ * @retval NDX_E_BUFFER_OVERFLOW      the address does not fit; nothing was copied
  */
 enum ndx_status ndx_listener_get_local_address(struct ndx_listener *listener,
                                                struct sockaddr *address, socklen_t *length);
 
 /**
- * Take the next request into a connector. Several may be in flight; each request completes one, in
- * order.
+ * Take the next request into a connector. Several of these operations may be in flight; each
+ * request completes one of them, in order.
  *
- * @param connector  new: not bound, not connecting; of the same adapter
+ * @param connector  new: not bound and not connecting; of the same adapter
  * @param ov         completes NDX_OK: the connector holds a request, accept or reject it;
  *                   NDX_E_CANCELED: cancelled, or listener or connector closed
  *
- * @retval NDX_PENDING                accepted
- * @retval NDX_E_INVALID_PARAMETER    NULL argument, other adapter's connector, ov in flight
+ * @retval NDX_PENDING                started
+ * @retval NDX_E_INVALID_PARAMETER    NULL argument, connector of another adapter, or ov in flight
  * @retval NDX_E_INVALID_DEVICE_STATE not listening, or the connector is not new
- * @retval NDX_E_DEVICE_REMOVED       completion: the device has failed or was taken away
+ * @retval NDX_E_DEVICE_REMOVED   (a) the device failed or was removed
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -102,8 +108,10 @@ enum ndx_status ndx_listener_get_connection_request(struct ndx_listener *listene
                                                     struct ndx_connector *connector,
                                                     struct ndx_overlapped *ov);
 
-/** Complete what is in flight NDX_E_CANCELED, in order, before it returns; in a callback, what is
- * to be told by callback follows behind the current one. */
+/**
+ * Cancel the operations in flight. They complete NDX_E_CANCELED, in order, before the call returns.
+ * Called from a callback, those that have a callback follow after the current one.
+ */
 enum ndx_status ndx_listener_cancel(struct ndx_listener *listener);
 
 NDX_DECLS_END

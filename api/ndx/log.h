@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /**
  * @file
- * Where the library's log records go. It never prints by itself.
+ * Log sink. The library writes log records to the program's sink only, and prints nothing by
+ * itself.
  */
 #ifndef NDX_LOG_H
 #define NDX_LOG_H
@@ -10,41 +11,42 @@
 
 NDX_DECLS_BEGIN
 
-/** How much a record matters. A level includes those above it. */
+/** Importance of a record. A level includes the levels listed before it. */
 enum ndx_log_level {
-	NDX_LOG_ERROR, /**< something failed; one record per failure, where it was first seen */
-	NDX_LOG_WARN,  /**< works, but somebody should look */
-	NDX_LOG_INFO,  /**< once per object: opened, listening, connected, disconnected */
+	NDX_LOG_ERROR, /**< a failure; one record, written where it was first detected */
+	NDX_LOG_WARN,  /**< works, but deserves attention */
+	NDX_LOG_INFO,  /**< one per life-cycle step: opened, listening, connected, disconnected */
 	NDX_LOG_DEBUG, /**< one per change of state */
 };
 
-/** One record. Strings live only for the duration of the sink call. */
+/** One record. The strings are valid during the call of the sink only. */
 struct ndx_log_record {
 	enum ndx_log_level level;
-	const char *where; /**< function that wrote it */
-	int native;        /**< errno or provider code behind the record, 0 if none */
+	const char *where; /**< name of the function that wrote the record */
+	int native;        /**< errno or provider code of a failure, 0 if none */
 	const char *text;  /**< one line, no newline */
 };
 
 /**
- * Called from any thread, also concurrently, and possibly with locks of the library held: it must
- * not call back into the library, nor wait for anything that a caller of the library may hold (a
- * Python sink queues its records rather than take the interpreter lock).
+ * Takes a record. The library calls a sink from any thread, also concurrently, and possibly while
+ * it holds its own locks. So a sink must not call the library, and must not wait for anything that
+ * a caller of the library may hold. A Python sink, for example, queues its records and does not
+ * take the interpreter lock.
  */
 typedef void ndx_log_sink(void *arg, const struct ndx_log_record *record);
 
 /**
- * Set the process-wide sink; NULL silences (the default).
+ * Set the sink of the process; NULL discards all records (the default).
  *
  * @param sink   called for every record up to @p level
- * @param arg    handed to @p sink
- * @param level  records beyond this level are dropped before they are formatted
+ * @param arg    passed to @p sink
+ * @param level  records above this level are dropped before they are formatted
  *
  * Thread safety: call before other threads use the library, and not from a sink. Does not block.
  */
 void ndx_log_set_sink(ndx_log_sink *sink, void *arg, enum ndx_log_level level);
 
-/** Name of a level, "error". Never NULL. */
+/** Name of a level, for example "error". Never NULL. */
 const char *ndx_log_level_name(enum ndx_log_level level);
 
 NDX_DECLS_END

@@ -19,18 +19,19 @@ NDX_DECLS_BEGIN
 struct ndx_mr; /* opaque */
 struct ndx_mw; /* opaque */
 
-/** Rights of a region; OR them together. Reading it locally is always allowed. (ND_MR_FLAG_...) */
+/** Rights of a region; combine them with OR. Local reads are always allowed. (ND_MR_FLAG_...) */
 enum ndx_mr_flag {
 	NDX_MR_ALLOW_LOCAL_WRITE = 0x1,  /**< receives and reads may place data here */
 	NDX_MR_ALLOW_REMOTE_READ = 0x2,  /**< the peer may read */
-	NDX_MR_ALLOW_REMOTE_WRITE = 0x5, /**< the peer may write; contains local write */
-	NDX_MR_RDMA_READ_SINK = 0x8,     /**< target of own reads; contains what the device needs */
+	NDX_MR_ALLOW_REMOTE_WRITE = 0x5, /**< the peer may write; includes local write */
+	/** Target of own reads; includes what the device needs for that. */
+	NDX_MR_RDMA_READ_SINK = 0x8,
 };
 
 /**
- * Create a region object, not registered yet. It can be registered and deregistered many times.
+ * Create a region object, not registered yet. It may be registered and deregistered many times.
  *
- * @param[out] out  the region; untouched on failure; release with ndx_mr_close()
+ * @param[out] out  the region; untouched on failure; release it with ndx_mr_close()
  *
  * @retval NDX_E_INVALID_PARAMETER NULL argument
  * @retval NDX_E_NO_MEMORY         out of memory
@@ -40,37 +41,41 @@ enum ndx_mr_flag {
 enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out);
 
 /**
- * Deregister if needed, and release. When it returns, no local or remote access to the memory goes
- * on or can begin; windows that are still bound to it are dead. Operations in flight complete
- * first, but for their callbacks where it is called in one. NULL is a no-op.
+ * Deregister if needed, and release. When the call returns, all local and remote access to the
+ * memory has ended and none can begin. Windows that are still bound to the region no longer work.
+ * Operations in flight complete first; called from a callback, their own callbacks follow later.
+ * NULL is a no-op.
  *
- * Thread safety: any thread, also in callbacks. Blocks: usually not. Where the stack cannot take
- * access back by itself (ofi:tcp) the peers that know a token of the region confirm that they have
- * finished with it, in two exchanges; so do those that know a window, before. A peer owes an answer
- * each time, and a peer that does not give it loses its connection (NDX_DISCONNECT_ABORTED):
- *  - after about 2 s in which no data moves that the answer could stand behind;
- *  - after about 60 s if data keeps moving: one that has much under way gets the time to finish,
- *    and cannot be told from one that sends more and more and never answers;
- *  - in a callback, which holds up all connections of the adapter, after about 0.1 s. Programs
- *    that want to keep such a connection call ndx_mr_deregister() and close when that has
- * completed.
+ * Thread safety: any thread, also in callbacks. Blocks: usually no. Exception: a stack that cannot
+ * revoke access by itself (ofi:tcp). There, the peers that know a token of the region must confirm
+ * that they no longer use it, in two exchanges; before that, so must the peers that know a token of
+ * a window of the region. A peer that does not answer loses its connection
+ * (NDX_DISCONNECT_ABORTED):
+ *   - after about 2 s without any data movement that could delay the answer;
+ *   - after about 60 s if data keep moving: a peer with a large amount of data in flight gets time
+ *     to finish, and cannot be told from a peer that keeps sending and never answers;
+ *   - in a callback after about 0.1 s, because a callback delays all connections of the adapter. A
+ *     program that wants to keep such a connection calls ndx_mr_deregister(), and closes the region
+ *     when that has completed.
  */
 void ndx_mr_close(struct ndx_mr *mr);
 
 /**
  * Register memory.
  *
- * @param buffer  first byte; stays mapped while registered
+ * @param buffer  first byte; must stay mapped while registered
  * @param length  in bytes, 1 .. max_registration_size
  * @param flags   OR of enum ndx_mr_flag
  * @param ov      completes with NDX_OK or one of the codes below
  *
- * @retval NDX_PENDING                  accepted
- * @retval NDX_E_INVALID_PARAMETER      NULL argument, length too large, unknown flag, ov in flight
+ * @retval NDX_PENDING                  started
+ * @retval NDX_E_INVALID_PARAMETER      NULL argument, length too large, unknown flag, or ov in
+ *                                      flight
  * @retval NDX_E_INVALID_BUFFER_SIZE    length 0
  * @retval NDX_E_INVALID_DEVICE_STATE   registered already
- * @retval NDX_E_ACCESS_VIOLATION       not mapped, or mapped without the rights asked for
- * @retval NDX_E_INSUFFICIENT_RESOURCES cannot be pinned (RLIMIT_MEMLOCK), or no key left
+ * @retval NDX_E_ACCESS_VIOLATION       not mapped, or mapped without the requested rights
+ * @retval NDX_E_INSUFFICIENT_RESOURCES the memory cannot be pinned (RLIMIT_MEMLOCK), or no key is
+ *                                      left
  * @retval NDX_E_NO_MEMORY              out of memory
  *
  * Thread safety: any thread. Blocks: no longer than pinning takes.
@@ -79,46 +84,47 @@ enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, 
                                 struct ndx_overlapped *ov);
 
 /**
- * Deregister. When it completes, no local or remote access to the memory goes on or can begin. It
- * completes NDX_OK whatever peers do: one that does not confirm loses its connection, as
- * ndx_mr_close() says. The region may be registered again at once.
+ * Deregister. When the operation completes, all local and remote access to the memory has ended and
+ * none can begin. It completes NDX_OK whatever peers do: a peer that does not confirm loses its
+ * connection, as described at ndx_mr_close(). The region may then be registered again.
  *
- * @retval NDX_PENDING                accepted
+ * @retval NDX_PENDING                started
  * @retval NDX_E_INVALID_DEVICE_STATE not registered
- * @retval NDX_E_DEVICE_BUSY          windows are bound to it; invalidate them first
+ * @retval NDX_E_DEVICE_BUSY          windows are bound to the region; invalidate them first
  *
  * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov);
 
 /**
- * End what is in flight on the region: when it returns, that has completed (in a callback, but for
- * what has a callback itself, which follows). A registration or deregistration cannot be stopped
- * half-way, so it completes with its own outcome, not NDX_E_CANCELED.
+ * Wait until no operation on the region is in flight. When the call returns, such operations have
+ * completed; called from a callback, those that have a callback follow later. A registration or
+ * deregistration cannot be interrupted, so it completes with its own outcome and not with
+ * NDX_E_CANCELED.
  *
- * @retval NDX_OK                  nothing is in flight, also if nothing was
+ * @retval NDX_OK                  no operation is in flight, or none was
  * @retval NDX_E_INVALID_PARAMETER @p mr is NULL
  *
  * Thread safety: any thread, also in callbacks. Blocks: as ndx_mr_close(), with the same limits.
  */
 enum ndx_status ndx_mr_cancel(struct ndx_mr *mr);
 
-/** Token for SGEs, valid while registered; 0 otherwise. */
+/** Token for SGEs; valid while registered, else 0. */
 uint32_t ndx_mr_get_local_token(const struct ndx_mr *mr);
 
 /**
- * Token for the peer's reads and writes, valid while registered; 0 otherwise. Opaque: send it as
- * the four bytes it is, whatever the byte order. A device that is not NDX wants the rkey as a
- * number: ndx_rkey_of_token().
+ * Token for the peer's reads and writes; valid while registered, else 0. The token is opaque: send
+ * its four bytes unchanged, whatever the byte order. A device that does not run NDX needs the rkey
+ * as a number: ndx_rkey_of_token().
  */
 uint32_t ndx_mr_get_remote_token(const struct ndx_mr *mr);
 
 /**
- * Create a memory window, not bound. (ndx_qp_bind() binds it.)
+ * Create a memory window, not bound. ndx_qp_bind() binds it.
  *
- * @param[out] out  the window; untouched on failure; release with ndx_mw_close()
+ * @param[out] out  the window; untouched on failure; release it with ndx_mw_close()
  *
- * @retval NDX_E_NOT_SUPPORTED          without NDX_CAP_MEMORY_WINDOW
+ * @retval NDX_E_NOT_SUPPORTED          the adapter lacks NDX_CAP_MEMORY_WINDOW
  * @retval NDX_E_INVALID_PARAMETER      NULL argument
  * @retval NDX_E_NO_MEMORY              out of memory
  * @retval NDX_E_INSUFFICIENT_RESOURCES no window left
@@ -128,14 +134,14 @@ uint32_t ndx_mr_get_remote_token(const struct ndx_mr *mr);
 enum ndx_status ndx_mw_create(struct ndx_adapter *adapter, struct ndx_mw **out);
 
 /**
- * Release; a bound window is invalidated first. A bind of it that has not begun completes
- * NDX_E_CANCELED, and ends nothing. NULL is a no-op.
+ * Release a window; a bound window is invalidated first. A bind of the window that has not started
+ * completes NDX_E_CANCELED, and does not end the connection. NULL is a no-op.
  *
  * Thread safety: any thread, also in callbacks. Blocks: as ndx_mr_close(), with the same limits.
  */
 void ndx_mw_close(struct ndx_mw *mw);
 
-/** Token for the peer, valid from the return of ndx_qp_bind() on. */
+/** Token for the peer; valid as soon as ndx_qp_bind() has returned. */
 uint32_t ndx_mw_get_remote_token(const struct ndx_mw *mw);
 
 NDX_DECLS_END

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/** @file Everything an application needs. */
+/** @file Includes the headers that an application needs, without negotiation and the SPI. */
 #ifndef NDX_NDX_H
 #define NDX_NDX_H
 

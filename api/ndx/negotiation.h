@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /**
  * @file
- * Negotiation: connecting queue pairs of peers that exchange their descriptions out of band.
+ * Negotiation: connect queue pairs of peers that exchange their descriptions out of band.
  *
- *     framework -> plugins -> variants            what is said (ndx/spi/plugin.h)
- *               -> sessions, server -> transport  to whom, and in which order
+ *     framework -> plugins -> variants            what is exchanged (ndx/spi/plugin.h)
+ *               -> sessions, server -> transport  with which peer, and in which order
  *
- * A client: ndx_negotiation_create(), _load() or _discover(), _get_variant(), ndx_session_create(),
- * ndx_session_run(); then the transfers; ndx_session_execute(NDX_STAGE_DONE) if wanted; disconnect
- * by the connector as ever; ndx_session_close(). docs/negotiation-protocol.md has what goes over
- * the wire.
+ * A client calls ndx_negotiation_create(), _load() or _discover(), _get_variant(),
+ * ndx_session_create() and ndx_session_run(). Then it transfers data, may call
+ * ndx_session_execute(NDX_STAGE_DONE), disconnects by the connector, and calls ndx_session_close().
+ * docs/negotiation-protocol.md describes the messages on the wire.
  *
- * Objects may be closed in any order but for the framework, which is closed last.
+ * Objects may be closed in any order, except that the framework is closed last.
  */
 #ifndef NDX_NEGOTIATION_H
 #define NDX_NEGOTIATION_H
@@ -30,41 +30,42 @@ NDX_DECLS_BEGIN
 struct ndx_negotiation; /* opaque: the framework */
 struct ndx_variant;     /* opaque */
 
-/** Where a plugin stands; a plugin that failed stays listed with its reason. */
+/** State of a plugin. A plugin that failed stays in the list, with the reason. */
 enum ndx_plugin_state {
-	NDX_PLUGIN_READY,  /**< its variants can be had */
+	NDX_PLUGIN_READY,  /**< its variants are available */
 	NDX_PLUGIN_FAILED, /**< refused, or its initialize failed; `text` says why */
 };
 
-/** One variant, as ndx_negotiation_list() tells of it. Valid during the call. */
+/** One variant in the list of ndx_negotiation_list(). Valid during the call. */
 struct ndx_plugin_entry {
 	const char *plugin;
 	const char *version;
 	const char *vendor;
-	const char *origin; /**< file, or "registered" */
+	const char *origin; /**< path of the file, or "registered" */
 	enum ndx_plugin_state state;
-	const char *text;    /**< why it failed, or why the variant is not available; else "" */
-	const char *variant; /**< NULL: the plugin failed, or only runs others */
+	/** Why the plugin failed, or why the variant is not available; else "". */
+	const char *text;
+	const char *variant; /**< NULL: the plugin failed, or only runs other plugins */
 	const char *help;
-	bool available;                        /**< the variant can run here */
+	bool available;                        /**< the variant can run on this machine */
 	const struct ndx_plugin_param *params; /**< ends with a NULL name; NULL: none */
 };
 
-/** Tells of one variant, or of one plugin that failed. */
+/** Takes one variant, or one plugin that failed. */
 typedef void ndx_plugin_list_fn(void *arg, const struct ndx_plugin_entry *entry);
 
-/** One parameter of a variant, as text. */
+/** One parameter of a variant as text. */
 struct ndx_setting {
 	const char *name;
 	const char *value;
 };
 
 /**
- * Create a framework. It knows no plugin yet.
+ * Create a framework without plugins.
  *
- * @param[out] out  untouched on failure; release with ndx_negotiation_close()
+ * @param[out] out  untouched on failure; release it with ndx_negotiation_close()
  *
- * @retval NDX_E_INVALID_PARAMETER NULL
+ * @retval NDX_E_INVALID_PARAMETER NULL argument
  * @retval NDX_E_NO_MEMORY         out of memory
  *
  * Thread safety: any thread. Blocks: no.
@@ -72,91 +73,98 @@ struct ndx_setting {
 enum ndx_status ndx_negotiation_create(struct ndx_negotiation **out);
 
 /**
- * Release. Plugins are finalized and unloaded. NULL is a no-op.
+ * Release a framework: finalize and unload its plugins. NULL is a no-op.
  *
- * @retval NDX_E_DEVICE_BUSY variants or sessions are alive; nothing was done, the text counts them
+ * @retval NDX_E_DEVICE_BUSY variants or sessions still exist; nothing was done, ndx_last_error()
+ *                           has their number
  *
  * Thread safety: not beside another call on the same framework. Blocks: in the plugins' finalize,
- * and while the system still looks for a name that a session has given up (at most the time-outs
- * of its resolver).
+ * and while the system still resolves a name for a session that no longer waits for it (at most the
+ * time-outs of the resolver).
  */
 enum ndx_status ndx_negotiation_close(struct ndx_negotiation *negotiation);
 
 /**
- * Register a plugin by hand: check its table, initialize it, ask which variants are available.
+ * Register a plugin table: check it, initialize the plugin, and query which variants are available.
  *
  * @param plugin  must outlive the registration
  *
- * @retval NDX_E_INVALID_PARAMETER        NULL argument
- * @retval NDX_E_ABI_MISMATCH             built against another interface; the text has both numbers
- * @retval NDX_E_INVALID_CONFIG           the table breaks a rule: no variant, a required function
- *                                        missing, a name twice or malformed, a schema that
- *                                        contradicts itself; the text names it
- * @retval NDX_E_DEVICE_BUSY              a plugin of this name is registered; the text says where
- *                                        that comes from
- * @retval NDX_E_NO_MEMORY                out of memory
- * @return otherwise what the plugin's initialize returned
+ * @retval NDX_E_INVALID_PARAMETER NULL argument
+ * @retval NDX_E_ABI_MISMATCH      built against another version of the plugin interface;
+ *                                 ndx_last_error() has both version numbers
+ * @retval NDX_E_INVALID_CONFIG    the table breaks a rule: no variant, a required function missing,
+ *                                 a name used twice or malformed, or a schema that contradicts
+ *                                 itself; ndx_last_error() says which
+ * @retval NDX_E_DEVICE_BUSY       a plugin of this name is registered already; ndx_last_error() has
+ *                                 its origin
+ * @retval NDX_E_NO_MEMORY         out of memory
+ * @return otherwise the status that the plugin's initialize returned
  *
- * Whatever fails, the other plugins stay as they are. Thread safety: any thread. Blocks: in the
- * plugin's functions.
+ * A failure does not affect other plugins.
+ *
+ * Thread safety: any thread. Blocks: in the plugin's functions.
  */
 enum ndx_status ndx_negotiation_register(struct ndx_negotiation *negotiation,
                                          const struct ndx_plugin *plugin);
 
 /**
- * Load a plugin from a file and register it. A file NAME.SUFFIX whose suffix is not "so" is run by
- * the plugin of ndx-host-SUFFIX.so, which is loaded if it is not there yet: from the file's
- * directory, else from those of ndx_negotiation_discover().
+ * Load a plugin from a file and register it. If the suffix of the file name is not "so", the plugin
+ * of ndx-host-SUFFIX.so runs the file. The framework loads that plugin if needed: from the file's
+ * directory, else from the directories of ndx_negotiation_discover().
  *
- * @param path  absolute; the file and its directory must not be writable by others
+ * @param path  absolute; other users must not have write permission for the file and its directory
  *
- * @retval NDX_E_INVALID_PARAMETER NULL, or @p path is not absolute
- * @retval NDX_E_DEVICE_NOT_READY  it may not or cannot be loaded; the text says why
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or @p path is not absolute
+ * @retval NDX_E_DEVICE_NOT_READY  the file may not be loaded, or loading failed; ndx_last_error()
+ *                                 says why
  * @return otherwise as ndx_negotiation_register()
  */
 enum ndx_status ndx_negotiation_load(struct ndx_negotiation *negotiation, const char *path);
 
 /**
- * Load every ndx-plugin-NAME.so, and other suffix that something runs, of a directory, in the order
- * of the names. What fails is logged and
- * listed with its reason; the others are loaded all the same.
+ * Load, from a directory, every ndx-plugin-NAME.so and every ndx-plugin-NAME.SUFFIX that a host
+ * plugin runs, in the order of their names. Failures are logged and listed with the reason; the
+ * other plugins are loaded all the same.
  *
- * @param directory  absolute; NULL: those of $NDX_PLUGIN_PATH (absolute, separated by ':'; ignored
- *                   in set-user-id programs), then the one that was compiled in
- * @param[out] count how many were registered; may be NULL
+ * @param directory   absolute; NULL: the directories of $NDX_PLUGIN_PATH (absolute, separated by
+ *                    ':'; ignored in set-user-id programs), then the compiled-in directory
+ * @param[out] count  number of registered plugins; may be NULL
  *
- * @retval NDX_E_NOT_FOUND no such directory (only where @p directory was given)
+ * @retval NDX_E_NOT_FOUND there is no such directory; only if @p directory was given
  */
 enum ndx_status ndx_negotiation_discover(struct ndx_negotiation *negotiation, const char *directory,
                                          size_t *count);
 
 /**
- * Forget a plugin: finalize and unload it.
+ * Unregister a plugin: finalize and unload it.
  *
- * @retval NDX_E_NOT_FOUND   no such plugin; the text lists what there is
- * @retval NDX_E_DEVICE_BUSY variants of it are alive; nothing was done
+ * @retval NDX_E_NOT_FOUND   no such plugin; ndx_last_error() lists those that exist
+ * @retval NDX_E_DEVICE_BUSY variants of the plugin still exist; nothing was done
  */
 enum ndx_status ndx_negotiation_unregister(struct ndx_negotiation *negotiation, const char *name);
 
-/** Tell of every variant there is, in the order of registration. The framework's lock is held:
- * @p each must not call back. */
+/**
+ * Report every variant, in the order of registration. The call holds the framework's lock, so @p
+ * each must not call the framework.
+ */
 void ndx_negotiation_list(struct ndx_negotiation *negotiation, ndx_plugin_list_fn *each, void *arg);
 
 /**
- * Get an instance of a variant with the parameters given. A plugin that is not registered is looked
- * for in the directories of ndx_negotiation_discover(NULL), and loaded.
+ * Create an instance of a variant with the given parameters. If the plugin is not registered, the
+ * framework searches the directories of ndx_negotiation_discover(NULL) for it, and loads it.
  *
- * @param plugin, variant  by name
- * @param settings         parameters; those not given take their initial value
- * @param[out] out         untouched on failure; release with ndx_variant_close()
+ * @param plugin, variant  names
+ * @param settings         parameters; a parameter that is not given has its initial value
+ * @param[out] out         untouched on failure; release it with ndx_variant_close()
  *
- * @retval NDX_E_NOT_FOUND       no such plugin or variant; the text lists what there is and
- * suggests
- * @retval NDX_E_NOT_SUPPORTED   the variant is not available here; the text says why, and which are
- * @retval NDX_E_INVALID_CONFIG  a parameter is unknown, missing, given twice or out of range; the
- *                               text names it and what it may be
- * @retval NDX_E_NO_MEMORY       out of memory
- * @return otherwise what the plugin returned; the text has its reason
+ * @retval NDX_E_NOT_FOUND      no such plugin or variant; ndx_last_error() lists those that exist
+ *                              and suggests one
+ * @retval NDX_E_NOT_SUPPORTED  the variant is not available on this machine; ndx_last_error() says
+ *                              why, and which variants are
+ * @retval NDX_E_INVALID_CONFIG a parameter is unknown, missing, given twice or out of range;
+ *                              ndx_last_error() names it and its legal values
+ * @retval NDX_E_NO_MEMORY      out of memory
+ * @return otherwise the status that the plugin returned; ndx_last_error() has its reason
  *
  * Thread safety: any thread. Blocks: in the plugin's create.
  */
@@ -164,19 +172,19 @@ enum ndx_status ndx_negotiation_get_variant(struct ndx_negotiation *negotiation,
                                             const char *variant, const struct ndx_setting *settings,
                                             size_t count, struct ndx_variant **out);
 
-/** Release an instance. Sessions of it keep what they need. NULL is a no-op. Any thread. */
+/** Release an instance. Its sessions keep what they need of it. NULL is a no-op. Any thread. */
 void ndx_variant_close(struct ndx_variant *variant);
 
-/** Name of the plugin of an instance; valid as long as that is. Any thread. */
+/** Name of the plugin of an instance; valid as long as the instance. Any thread. */
 const char *ndx_variant_plugin_name(const struct ndx_variant *variant);
 
-/** Name of the variant of an instance; valid as long as that is. Any thread. */
+/** Name of the variant of an instance; valid as long as the instance. Any thread. */
 const char *ndx_variant_name(const struct ndx_variant *variant);
 
 /**
- * Value of a parameter, as text: as given, or its initial one.
+ * Value of a parameter as text: as given, or its initial value.
  *
- * @return NULL if the variant has no such parameter; "" if it has no value
+ * @return NULL if the variant has no such parameter; "" if the parameter has no value
  */
 const char *ndx_variant_setting(const struct ndx_variant *variant, const char *name);
 

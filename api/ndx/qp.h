@@ -3,14 +3,14 @@
  * @file
  * Queue pairs and the data path. (IND2QueuePair)
  *
- * Posting rules, for all calls of the data path:
- *  - Receives may be posted at any time, also before connecting. Everything else on a queue pair
- *    that was never connected is NDX_E_CONNECTION_INVALID.
- *  - A post that fails takes nothing and leaves the queue pair usable.
- *  - On a connection that has ended, posts are accepted and complete NDX_E_CANCELED.
- *  - Requests with no SGE, and SGEs of length 0, are legal. Up to the granted number of SGEs, which
- *    may be more than was asked for.
- *  - They never block, allocate or log, and may be called from any thread and from callbacks.
+ * Rules for posting, for all calls of the data path:
+ *   - Receives may be posted at any time, also before connecting. Any other request on a queue pair
+ *     that was never connected fails with NDX_E_CONNECTION_INVALID.
+ *   - A post that fails uses no slot, and the queue pair stays usable.
+ *   - On a connection that has ended, posts are accepted and complete NDX_E_CANCELED.
+ *   - Requests without SGEs and SGEs of length 0 are legal. A request may use up to the granted
+ *     number of SGEs, which may be more than the program asked for.
+ *   - Posts never block, allocate or log. Any thread and any callback may post.
  */
 #ifndef NDX_QP_H
 #define NDX_QP_H
@@ -28,18 +28,25 @@
 
 NDX_DECLS_BEGIN
 
-/** Flags of a request; each call says which it takes. (ND_OP_FLAG_...) */
+/** Flags of a request; each call lists those that it accepts. (ND_OP_FLAG_...) */
 enum ndx_op_flag {
-	NDX_OP_SILENT_SUCCESS = 0x1, /**< no result if it succeeds; a failure always has one */
-	NDX_OP_READ_FENCE = 0x2, /**< begin only when all earlier reads of the queue pair ended */
+	/** Unsignaled: no result on success; a failure always has a result. */
+	NDX_OP_SILENT_SUCCESS = 0x1,
+	/** Start only after all earlier reads of the queue pair have ended. */
+	NDX_OP_READ_FENCE = 0x2,
 	NDX_OP_SOLICIT_EVENT = 0x4, /**< fires the peer's NDX_CQ_NOTIFY_SOLICITED */
 	NDX_OP_ALLOW_READ = 0x8,    /**< bind: the peer may read */
 	NDX_OP_ALLOW_WRITE = 0x10,  /**< bind: the peer may write */
-	NDX_OP_INLINE = 0x20, /**< copy the data now; needs no registration, any number of SGEs */
+	/**
+	 * Copy the data during the call. The buffers need no registration, and the number of SGEs
+	 * is not limited.
+	 */
+	NDX_OP_INLINE = 0x20,
 };
 
 /**
- * For `rnr_timer`: the provider's choice. Otherwise the codes mean, in milliseconds:
+ * Value of `rnr_timer` that lets the provider choose. The other values are the RNR NAK timer codes.
+ * They mean, in milliseconds:
  *
  *      0: 655.36   1: 0.01     2: 0.02     3: 0.03     4: 0.04     5: 0.06
  *      6: 0.08     7: 0.12     8: 0.16     9: 0.24    10: 0.32    11: 0.48
@@ -48,38 +55,46 @@ enum ndx_op_flag {
  *     24: 40.96   25: 61.44   26: 81.92   27: 122.88  28: 163.84  29: 245.76
  *     30: 327.68  31: 491.52
  *
- * It is what the peer waits at least. (InfiniBand Architecture Specification, volume 1, 9.7.5.2.8)
+ * The time is the minimum that the peer waits. (InfiniBand Architecture Specification, volume 1,
+ * 9.7.5.2.8)
  */
 #define NDX_RNR_TIMER_DEFAULT UINT32_MAX
 
-/** Attributes of a queue pair; ndx_qp_attr_init() first, then what differs. */
+/** Attributes of a queue pair. Call ndx_qp_attr_init() first, then change members. */
 struct ndx_qp_attr {
 	size_t size;                 /**< set by ndx_qp_attr_init() */
 	struct ndx_cq *receive_cq;   /**< results of receives */
-	struct ndx_cq *initiator_cq; /**< results of everything else; may be the same queue */
-	struct ndx_srq *srq;         /**< NULL: own receive queue */
-	void *context;               /**< comes back as queue_pair_context */
-	uint32_t receive_depth;      /**< 1 ..; ignored with an SRQ. Default 64 */
-	uint32_t initiator_depth;    /**< 1 .. Default 64 */
-	uint32_t max_receive_sge;    /**< 0 .. Default 1 */
-	uint32_t max_initiator_sge;  /**< 0 .. Default 1 */
-	uint32_t inline_size;        /**< bytes an inline request may carry. Default 0 */
-	/** How long a send of this queue pair may wait for the peer to post a receive, before it
-	 * fails NDX_E_IO_TIMEOUT and the connection ends. Default 4000; NDX_INFINITE: for ever, and
-	 * always so if the peer has an SRQ. */
+	struct ndx_cq *initiator_cq; /**< results of all other requests; may be the same queue */
+	struct ndx_srq *srq;         /**< NULL: the queue pair has its own receive queue */
+	void *context;               /**< returned as queue_pair_context of each result */
+	uint32_t receive_depth;      /**< at least 1; ignored with an SRQ. Default 64 */
+	uint32_t initiator_depth;    /**< at least 1. Default 64 */
+	uint32_t max_receive_sge;    /**< 0 is legal. Default 1 */
+	uint32_t max_initiator_sge;  /**< 0 is legal. Default 1 */
+	uint32_t inline_size;        /**< longest inline request in bytes. Default 0 */
+	/**
+	 * How long a send of this queue pair may wait until the peer posts a receive (RNR). Then
+	 * the send fails NDX_E_IO_TIMEOUT and the connection ends. Default 4000; NDX_INFINITE:
+	 * without limit. If the peer has an SRQ, there is never a limit.
+	 */
 	uint32_t no_receive_timeout_ms;
-	uint32_t keepalive_ms; /**< an idle peer that does not answer for this long is dead;
-	                            0 (default): never asked. Nor is, on verbs, a peer that is
-	                            not NDX: it has granted no memory for the question */
-	/** How long the peer's device is told to wait before it tries again what found no receive
-	 * posted here: a code, 0 .. 31, see NDX_RNR_TIMER_DEFAULT. Anything else than the default
-	 * needs NDX_CAP_RNR_TIMER. */
+	/**
+	 * An idle peer that does not answer for this long is considered dead. 0 (default): the peer
+	 * is never probed. On verbs, a peer that does not run NDX is never probed either: it has
+	 * granted no memory for the probe.
+	 */
+	uint32_t keepalive_ms;
+	/**
+	 * RNR NAK timer: how long the peer's device must wait before it retries a request for which
+	 * no receive was posted here. A code 0 .. 31, see NDX_RNR_TIMER_DEFAULT. Any value but the
+	 * default needs NDX_CAP_RNR_TIMER.
+	 */
 	uint32_t rnr_timer;
 };
 
 struct ndx_qp;
 
-/** Data-path entry points of a queue pair; filled by its provider. NULL: not supported. */
+/** Data-path functions of a queue pair; set by its provider. NULL: not supported. */
 struct ndx_qp_ops {
 	enum ndx_status (*send)(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
 	                        size_t count, uint32_t flags);
@@ -104,7 +119,7 @@ struct ndx_qp_ops {
 	                              uint32_t flags);
 };
 
-/** Head of a queue pair; the rest is opaque. */
+/** First part of a queue pair; the rest is opaque. */
 struct ndx_qp {
 	const struct ndx_qp_ops *ops;
 };
@@ -115,15 +130,15 @@ void ndx_qp_attr_init(struct ndx_qp_attr *attr);
 /**
  * Create a queue pair. (CreateQueuePair, CreateQueuePairWithSrq)
  *
- * @param attr      queues and limits; more may be granted than asked for
- * @param[out] out  the queue pair; untouched on failure; release with ndx_qp_close()
+ * @param attr      queues and limits; the device may grant more than asked for
+ * @param[out] out  the queue pair; untouched on failure; release it with ndx_qp_close()
  *
- * @retval NDX_E_INVALID_PARAMETER      a queue is missing or of another adapter, a number is out of
- *                                      range; ndx_last_error() says which
- * @retval NDX_E_NOT_SUPPORTED          `srq` without NDX_CAP_SRQ, `rnr_timer` without
+ * @retval NDX_E_INVALID_PARAMETER      a queue is missing or of another adapter, or a number is out
+ *                                      of range; ndx_last_error() says which
+ * @retval NDX_E_NOT_SUPPORTED          `srq` without NDX_CAP_SRQ, or `rnr_timer` without
  *                                      NDX_CAP_RNR_TIMER
  * @retval NDX_E_NO_MEMORY              out of memory
- * @retval NDX_E_INSUFFICIENT_RESOURCES the device has no room
+ * @retval NDX_E_INSUFFICIENT_RESOURCES the device has no queue pair left
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -131,30 +146,33 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
                               struct ndx_qp **out);
 
 /**
- * Release. A connected queue pair disconnects implicitly: own requests end or are cancelled (at
- * most the drain time-out of its connector), the peer is told, receives are cancelled when its
- * goodbye has come, at most 100 ms later; the rest happens in the background. If one side could not
- * tell the other's goodbye from a crash otherwise, because requests had to be cancelled, it waits
- * for up to two seconds more; when they are not enough, the connection is aborted. When it returns,
- * the device does not touch the queue pair's memory any more; results that were not taken can still
- * be. NULL is a no-op. Must not run beside another call on the same queue pair.
+ * Release a queue pair. A connected queue pair disconnects implicitly: its own requests end or are
+ * cancelled, within the drain time-out of its connector; then the peer gets the goodbye; receives
+ * are cancelled when the peer's goodbye arrives, or after 100 ms. The rest of the disconnect
+ * happens in the background. If requests had to be cancelled, and one side could otherwise not tell
+ * the goodbye of the other from a crash, the call waits for up to two more seconds; if that is not
+ * enough, the connection is aborted. When the call returns, the device no longer accesses the
+ * memory of the queue pair. Results that were not taken yet can still be taken. NULL is a no-op.
+ * Must not run beside another call on the same queue pair.
  *
- * In a callback, of its adapter or another, it waits for nothing: in one of its own nobody else
- * could drive what it would wait for, and in another's all connections of that adapter would stand
- * still meanwhile. Own requests that have not ended by then are cancelled, and the connection is
- * aborted: the peer sees that. Without any it parts as gracefully as elsewhere, but a message that
- * is on its way to one of its receives breaks the connection. Disconnect first where that matters.
+ * In a callback, of the same or of another adapter, the call does not wait. In a callback of the
+ * same adapter no other thread could drive what it would wait for; in a callback of another adapter
+ * all connections of that adapter would stop in the meantime. So own requests that have not ended
+ * are cancelled and the connection is aborted, which the peer sees. If no own request is left, the
+ * disconnect is as graceful as elsewhere, but a message that is on its way to a receive of this
+ * queue pair breaks the connection. Where this matters, disconnect first.
  */
 void ndx_qp_close(struct ndx_qp *qp);
 
 /**
- * Cancel everything on the queue pair; all results (NDX_E_CANCELED, and those that were done) can
- * be taken when it returns. On a connected queue pair this ends the connection: the peer sees an
- * abort, and a later disconnect fails NDX_E_CONNECTION_ABORTED. An unconnected one stays usable.
- * A callback that the end of the connection causes may close the queue pair. It has returned when
- * this does, but in a callback: then it follows behind that (<ndx/overlapped.h>).
+ * Cancel all requests of the queue pair. When the call returns, all results can be taken:
+ * NDX_E_CANCELED, and those of requests that had ended. On a connected queue pair this ends the
+ * connection: the peer sees an abort, and a later disconnect fails with NDX_E_CONNECTION_ABORTED.
+ * An unconnected queue pair stays usable. A callback that the end of the connection causes may
+ * close the queue pair. Such callbacks have returned when the call returns; if the call is made in
+ * a callback, they follow after that callback (<ndx/overlapped.h>).
  *
- * @retval NDX_E_INTERNAL_ERROR the device did not hand its requests back in time
+ * @retval NDX_E_INTERNAL_ERROR the device did not return its requests in time
  *
  * Thread safety: any thread. Blocks: briefly; allowed in callbacks.
  */
@@ -163,16 +181,16 @@ enum ndx_status ndx_qp_flush(struct ndx_qp *qp);
 /**
  * Post a send.
  *
- * @param context  comes back as request_context
+ * @param context  returned as request_context of the result
  * @param sge      what to send; may be NULL if @p count is 0
  * @param flags    SILENT_SUCCESS | READ_FENCE | SOLICIT_EVENT | INLINE
  *
  * @retval NDX_OK                   posted
  * @retval NDX_E_CONNECTION_INVALID never connected
- * @retval NDX_E_NO_MORE_ENTRIES    queue full: results were not taken
+ * @retval NDX_E_NO_MORE_ENTRIES    queue full: take results first
  * @retval NDX_E_DATA_OVERRUN       more SGEs than granted
  * @retval NDX_E_BUFFER_OVERFLOW    longer than max_transfer_length, or than `inline_size`
- * @retval NDX_E_INVALID_PARAMETER  flags that a send does not take
+ * @retval NDX_E_INVALID_PARAMETER  a flag that a send does not accept
  */
 static inline enum ndx_status ndx_qp_send(struct ndx_qp *qp, void *context,
                                           const struct ndx_sge *sge, size_t count, uint32_t flags)
@@ -180,8 +198,10 @@ static inline enum ndx_status ndx_qp_send(struct ndx_qp *qp, void *context,
 	return qp->ops->send(qp, context, sge, count, flags);
 }
 
-/** As ndx_qp_send(), with 32 bits for the peer's result. NDX_E_NOT_SUPPORTED without the
- * capability. */
+/**
+ * As ndx_qp_send(), with 32 bits of immediate data for the peer's result. NDX_E_NOT_SUPPORTED
+ * without NDX_CAP_SEND_IMMEDIATE.
+ */
 static inline enum ndx_status ndx_qp_send_immediate(struct ndx_qp *qp, void *context,
                                                     const struct ndx_sge *sge, size_t count,
                                                     uint32_t immediate, uint32_t flags)
@@ -207,14 +227,15 @@ static inline enum ndx_status ndx_qp_receive(struct ndx_qp *qp, void *context,
 }
 
 /**
- * Post a read from the peer's memory. The SGEs need NDX_MR_ALLOW_LOCAL_WRITE or RDMA_READ_SINK.
+ * Post a read from the peer's memory. The memory of the SGEs needs NDX_MR_ALLOW_LOCAL_WRITE or
+ * NDX_MR_RDMA_READ_SINK.
  *
- * @param remote_address  the peer's virtual address, host byte order
- * @param remote_token    the peer's remote token for it
+ * @param remote_address  virtual address at the peer, host byte order
+ * @param remote_token    the peer's remote token for that memory
  * @param flags           SILENT_SUCCESS | READ_FENCE
  *
  * @retval NDX_E_INVALID_DEVICE_REQUEST the connection's outbound read limit is 0
- * @return otherwise as ndx_qp_send(). Without SGEs it is a liveness probe.
+ * @return otherwise as ndx_qp_send(). A read without SGEs is a liveness probe
  */
 static inline enum ndx_status ndx_qp_read(struct ndx_qp *qp, void *context,
                                           const struct ndx_sge *sge, size_t count,
@@ -227,9 +248,10 @@ static inline enum ndx_status ndx_qp_read(struct ndx_qp *qp, void *context,
 /**
  * Post a write to the peer's memory. Flags SILENT_SUCCESS | READ_FENCE | INLINE. As ndx_qp_read().
  *
- * @retval NDX_E_NOT_SUPPORTED no SGEs, and 0 for address and token: a liveness probe that the peer
- *                             is no party to. On verbs one that is not NDX may break the connection
- *                             because of a write that it did not allow; nothing was posted
+ * @retval NDX_E_NOT_SUPPORTED a write without SGEs, with address 0 and token 0 (a liveness probe
+ *                             that uses no memory of the peer), on verbs, to a peer that does not
+ *                             run NDX: such a peer may break the connection because of a write that
+ *                             it has not allowed. Nothing was posted
  */
 static inline enum ndx_status ndx_qp_write(struct ndx_qp *qp, void *context,
                                            const struct ndx_sge *sge, size_t count,
@@ -240,9 +262,9 @@ static inline enum ndx_status ndx_qp_write(struct ndx_qp *qp, void *context,
 }
 
 /**
- * As ndx_qp_write(), and the peer gets a result on a receive of its, with the 32 bits and the
- * number of bytes written; the receive's own memory is not used. NDX_E_NOT_SUPPORTED without
- * NDX_CAP_WRITE_IMMEDIATE. Flags also SOLICIT_EVENT.
+ * As ndx_qp_write(), and the peer gets a result on one of its receives, with the 32 bits of
+ * immediate data and the number of bytes written. The memory of that receive is not used.
+ * NDX_E_NOT_SUPPORTED without NDX_CAP_WRITE_IMMEDIATE. Also accepts SOLICIT_EVENT.
  */
 static inline enum ndx_status ndx_qp_write_immediate(struct ndx_qp *qp, void *context,
                                                      const struct ndx_sge *sge, size_t count,
@@ -256,14 +278,15 @@ static inline enum ndx_status ndx_qp_write_immediate(struct ndx_qp *qp, void *co
 }
 
 /**
- * Bind a window to part of a region. The window's remote token changes and may be read as soon as
- * this returns. The window serves the peer of this queue pair only.
+ * Bind a window to part of a region. The window's remote token changes, and may be read as soon as
+ * the call has returned. Only the peer of this queue pair can use the window.
  *
  * @param buffer, length  within @p mr
- * @param flags  SILENT_SUCCESS | READ_FENCE | ALLOW_READ | ALLOW_WRITE; ALLOW_WRITE needs a region
- *               with local write; neither of the two is legal and grants nothing
+ * @param flags           SILENT_SUCCESS | READ_FENCE | ALLOW_READ | ALLOW_WRITE; ALLOW_WRITE needs
+ *                        a region with local write; a bind without ALLOW_READ and ALLOW_WRITE is
+ *                        legal and grants nothing
  *
- * @retval NDX_E_NOT_SUPPORTED    without NDX_CAP_MEMORY_WINDOW
+ * @retval NDX_E_NOT_SUPPORTED    the adapter lacks NDX_CAP_MEMORY_WINDOW
  * @retval NDX_E_ACCESS_VIOLATION outside the region, region not registered, or right missing
  * @retval NDX_E_DEVICE_BUSY      the window is bound; invalidate it first
  * @return otherwise as ndx_qp_send()
@@ -278,9 +301,9 @@ static inline enum ndx_status ndx_qp_bind(struct ndx_qp *qp, void *context, stru
 }
 
 /**
- * End a window's binding, after the earlier requests of this queue pair. Later use by the peer ends
- * the connection. Of a window that is not bound: completes NDX_E_INVALID_DEVICE_REQUEST. Flags
- * SILENT_SUCCESS | READ_FENCE. Returns as ndx_qp_bind().
+ * End a window's binding, after the earlier requests of this queue pair. If the peer uses the
+ * window later, the connection ends. For a window that is not bound the request completes
+ * NDX_E_INVALID_DEVICE_REQUEST. Flags SILENT_SUCCESS | READ_FENCE. Returns as ndx_qp_bind().
  */
 static inline enum ndx_status ndx_qp_invalidate(struct ndx_qp *qp, void *context, struct ndx_mw *mw,
                                                 uint32_t flags)

@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 /**
- * A piece of local memory. The array may live on the stack: a post consumes it. The memory belongs
- * to the request until its result was taken (until the post returned, with NDX_OP_INLINE).
+ * A piece of local memory. An array of SGEs may live on the stack, because a post reads it during
+ * the call. The memory that an SGE names belongs to the request until the result has been taken;
+ * with NDX_OP_INLINE until the post has returned.
  */
 struct ndx_sge {
 	void *buffer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /**
  * @file
- * Shared receive queues. (IND2SharedReceiveQueue) Need NDX_CAP_SRQ.
+ * Shared receive queues. (IND2SharedReceiveQueue) They need NDX_CAP_SRQ.
  */
 #ifndef NDX_SRQ_H
 #define NDX_SRQ_H
@@ -19,13 +19,13 @@ NDX_DECLS_BEGIN
 
 struct ndx_srq;
 
-/** Data-path entry points of a shared receive queue; filled by its provider. */
+/** Data-path functions of a shared receive queue; set by its provider. */
 struct ndx_srq_ops {
 	enum ndx_status (*receive)(struct ndx_srq *srq, void *context, const struct ndx_sge *sge,
 	                           size_t count);
 };
 
-/** Head of a shared receive queue; the rest is opaque. */
+/** First part of a shared receive queue; the rest is opaque. */
 struct ndx_srq {
 	const struct ndx_srq_ops *ops;
 };
@@ -36,13 +36,14 @@ struct ndx_srq {
  * @param depth      1 .. max_shared_receive_queue_depth
  * @param max_sge    1 .. max_receive_sge, SGEs of one receive
  * @param threshold  ndx_srq_notify() fires when fewer receives than this are left; 0: never
- * @param group      processor group, 0
+ * @param group      processor group; must be 0
  * @param affinity   as for ndx_cq_create()
- * @param[out] out   the queue; untouched on failure; release with ndx_srq_close()
+ * @param[out] out   the queue; untouched on failure; release it with ndx_srq_close()
  *
- * @retval NDX_E_NOT_SUPPORTED          without NDX_CAP_SRQ
+ * @retval NDX_E_NOT_SUPPORTED          the adapter lacks NDX_CAP_SRQ
  * @retval NDX_E_INVALID_PARAMETER      a number is out of range
- * @retval NDX_E_NO_MEMORY, NDX_E_INSUFFICIENT_RESOURCES no room
+ * @retval NDX_E_NO_MEMORY              out of memory
+ * @retval NDX_E_INSUFFICIENT_RESOURCES the device has no shared receive queue left
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -51,16 +52,17 @@ enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint
                                struct ndx_srq **out);
 
 /**
- * Release the handle; notifications in flight complete NDX_E_CANCELED. Queue pairs that use it keep
- * it alive; receives that nobody took are dropped without a result with the last of them. NULL is a
- * no-op. In a callback the callbacks that it causes follow behind the current one.
+ * Release the handle. Notifications in flight complete NDX_E_CANCELED. Queue pairs that use the
+ * queue keep it alive; with the last of them, receives that no message has used are dropped without
+ * a result. NULL is a no-op. In a callback, the callbacks of the notifications follow after the
+ * current one.
  */
 void ndx_srq_close(struct ndx_srq *srq);
 
 /**
- * Change depth or threshold; 0 leaves a value as it is.
+ * Change depth or threshold; 0 leaves a value unchanged.
  *
- * @retval NDX_E_INVALID_PARAMETER beyond the adapter's limit
+ * @retval NDX_E_INVALID_PARAMETER above the adapter's limit
  * @retval NDX_E_BUFFER_OVERFLOW   more receives are posted than the new depth; nothing changed
  *
  * Thread safety: any thread. Blocks: no.
@@ -68,8 +70,9 @@ void ndx_srq_close(struct ndx_srq *srq);
 enum ndx_status ndx_srq_modify(struct ndx_srq *srq, uint32_t depth, uint32_t threshold);
 
 /**
- * Ask for one notification when the number of receives left is, or falls, below the threshold. All
- * in flight fire together. Completes NDX_OK, NDX_E_INTERNAL_ERROR or NDX_E_CANCELED.
+ * Request one notification when the number of receives that are left is below the threshold, or
+ * falls below it. All notifications in flight fire together. Completes NDX_OK, NDX_E_INTERNAL_ERROR
+ * or NDX_E_CANCELED.
  *
  * @retval NDX_PENDING             armed
  * @retval NDX_E_INVALID_PARAMETER threshold is 0, or @p ov is in flight
@@ -78,8 +81,10 @@ enum ndx_status ndx_srq_modify(struct ndx_srq *srq, uint32_t depth, uint32_t thr
  */
 enum ndx_status ndx_srq_notify(struct ndx_srq *srq, struct ndx_overlapped *ov);
 
-/** Complete all notifications in flight NDX_E_CANCELED, in order, before it returns; in a callback,
- * what is to be told by callback follows behind the current one. */
+/**
+ * Cancel all notifications in flight. They complete NDX_E_CANCELED, in order, before the call
+ * returns. Called from a callback, those that have a callback follow after the current one.
+ */
 enum ndx_status ndx_srq_cancel(struct ndx_srq *srq);
 
 /** As ndx_cq_get_notify_affinity(). */
@@ -87,12 +92,12 @@ enum ndx_status ndx_srq_get_notify_affinity(struct ndx_srq *srq, uint16_t *group
                                             uint64_t *affinity);
 
 /**
- * Post a receive that any queue pair of this queue may take. The result goes to the receive queue's
- * completion queue of the queue pair that took it, with that queue pair's context.
+ * Post a receive that any queue pair of this shared receive queue may use. The result goes to the
+ * receive completion queue of the queue pair that used it, with the context of that queue pair.
  *
  * @retval NDX_E_NO_MORE_ENTRIES the queue is full
  * @retval NDX_E_DATA_OVERRUN    more SGEs than the queue was created for
- * @retval NDX_E_BUFFER_OVERFLOW sum of lengths beyond max_transfer_length
+ * @retval NDX_E_BUFFER_OVERFLOW sum of lengths above max_transfer_length
  *
  * Thread safety: any thread. Blocks: no. Data path.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /**
  * @file
- * Version of the interface. Until 1.0 it may change with every minor release; docs/CHANGELOG.md
- * says what did.
+ * Version of the interface. Until 1.0 the interface may change with every minor release;
+ * docs/CHANGELOG.md lists the changes.
  */
 #ifndef NDX_VERSION_H
 #define NDX_VERSION_H
@@ -15,7 +15,7 @@
 
 NDX_DECLS_BEGIN
 
-/** Version of the library that is loaded, "0.1.0". Never NULL. Any thread; does not block. */
+/** Version of the loaded library, for example "0.1.0". Never NULL. Any thread. Does not block. */
 const char *ndx_version(void);
 
 NDX_DECLS_END

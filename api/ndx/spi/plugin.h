@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /**
  * @file
- * What a vendor plugin owes the negotiation framework, and what it may count on.
+ * Interface between a vendor plugin and the negotiation framework: duties and guarantees.
  *
- * A plugin knows one way of exchanging what two queue pairs need to know of each other: the bytes,
- * and what they mean. It opens no connection and keeps no thread: a session hands it the peer's
- * bytes and takes its answer to the peer. A plugin offers variants: dialects with parameters of
- * their own.
+ * A plugin implements one format in which two ends exchange what their queue pairs need to know of
+ * each other. It opens no connection and has no thread: a session passes it the peer's bytes, and
+ * sends its answer to the peer. A plugin offers variants: dialects of the format, with parameters
+ * of their own.
  *
- * A plugin in a file of its own exports one constant, `ndx_plugin`, and nothing else; its `abi` is
- * compared before anything in it is called. The same table may be registered by hand
- * (ndx_negotiation_register()). A plugin in another language is run by a plugin that can
+ * A plugin in a file of its own exports one constant, `ndx_plugin`, and nothing else. The framework
+ * compares its `abi` before it calls anything in the plugin. A program may register the same table
+ * directly (ndx_negotiation_register()). A plugin in another language is run by a host plugin
  * (struct ndx_plugin_guests).
  *
- * Threads. Calls for one session come one at a time, on any thread; calls for different sessions at
- * the same time, unless NDX_PLUGIN_ONE_AT_A_TIME. A call may take as long as it likes; it holds up
- * its own session only, until that runs out of time. `initialize`, `finalize` and `variants` come
- * one at a time, and never beside another call.
+ * Threads. Calls for one session come one at a time, on any thread. Calls for different sessions
+ * come concurrently, unless the plugin sets NDX_PLUGIN_ONE_AT_A_TIME. A call may take any time; it
+ * delays only its own session, until that session times out. `initialize`, `finalize` and
+ * `variants` come one at a time, and never concurrently with another call.
  *
- * Everything handed to a plugin is valid for the duration of the call unless said otherwise.
+ * Arguments of a call are valid during the call, unless their comment says otherwise.
  *
  * The interface may change until version 1.0.
  */
@@ -38,33 +38,34 @@
 /** Longest name of a plugin, a variant or a parameter: lower-case letters, digits, '-' and '_'. */
 #define NDX_PLUGIN_NAME_MAX 31u
 
-/** What a plugin's failure was; says what the session does about it, and what the peer is told. */
+/** Kind of a plugin's failure. It decides what the session does, and the peer is told. */
 enum ndx_plugin_error {
 	NDX_PLUGIN_OK = 0,
-	NDX_PLUGIN_SERIALIZATION = 1, /**< the own data cannot be put into bytes */
-	NDX_PLUGIN_PEER_DATA = 2,     /**< the peer's bytes make no sense, or ask for too much */
+	NDX_PLUGIN_SERIALIZATION = 1, /**< the own data do not fit the format */
+	NDX_PLUGIN_PEER_DATA = 2,     /**< the peer's bytes are invalid, or ask for too much */
 	NDX_PLUGIN_RESOURCES = 3,     /**< out of memory, queue pairs, ... */
 	NDX_PLUGIN_VENDOR = 4,        /**< the vendor's library or device failed */
-	NDX_PLUGIN_CONFIGURATION = 5, /**< these parameters do not go together, or not here */
+	/** The parameters contradict each other, or do not work on this machine. */
+	NDX_PLUGIN_CONFIGURATION = 5,
 };
 
-/** The stages of a session, in their order. */
+/** The stages of a session, in order. */
 enum ndx_stage {
-	NDX_STAGE_INFO = 0,     /**< who we are: queue pair, memory, limits */
-	NDX_STAGE_VALIDATE = 1, /**< the framework's own: connects and proves the path */
-	NDX_STAGE_READY = 2,    /**< both sides can take data from here on */
+	NDX_STAGE_INFO = 0,     /**< describe both ends: queue pair, memory, limits */
+	NDX_STAGE_VALIDATE = 1, /**< without the plugin: connect, and verify the path */
+	NDX_STAGE_READY = 2,    /**< from its end on both sides can take data */
 	NDX_STAGE_DONE = 3,     /**< optional: the transfers are over; not the disconnect */
 };
 
 /** Type of a parameter. */
 enum ndx_param_type {
 	NDX_PARAM_BOOL,   /**< "true" or "false" */
-	NDX_PARAM_INT,    /**< decimal or 0x..., from `least` to `most` */
+	NDX_PARAM_INT,    /**< decimal or 0x..., `least` to `most` */
 	NDX_PARAM_STRING, /**< `least` to `most` bytes */
 	NDX_PARAM_CHOICE, /**< one of `choices` */
 };
 
-/** One parameter that a variant takes. */
+/** One parameter of a variant. */
 struct ndx_plugin_param {
 	const char *name;
 	enum ndx_param_type type;
@@ -72,76 +73,95 @@ struct ndx_plugin_param {
 	int64_t least;
 	int64_t most;
 	const char *choices; /**< NDX_PARAM_CHOICE: "rc|uc"; else NULL */
-	const char *initial; /**< taken if it is not given; NULL: there is none */
-	const char *help;    /**< one line for people */
+	const char *initial; /**< value if the parameter is not given; NULL: none */
+	const char *help;    /**< one line for the user */
 };
 
-/** A parameter's value, checked. `text` is always there, in the caller's spelling. */
+/**
+ * A checked value of a parameter. `text` is never NULL, and is spelled as the caller spelled it.
+ */
 struct ndx_plugin_value {
 	const struct ndx_plugin_param *param;
-	bool given;     /**< false: neither given nor initial; the rest is 0 and "" */
+	/** False: neither given nor initial; the other members are 0 and "". */
+	bool given;
 	int64_t number; /**< BOOL: 0 or 1; INT; CHOICE: index of the choice */
 	const char *text;
 };
 
-/** What a session tells the plugin; constant for the session but for what is said. */
+/**
+ * State of a session for the plugin. Only stage, round, the peer's description and the agreement
+ * change during a session.
+ */
 struct ndx_exchange {
-	uint64_t session; /**< id, for log lines */
+	uint64_t session; /**< number of the session, for log lines */
 	enum ndx_role role;
-	enum ndx_stage stage; /**< of this call */
-	uint32_t round;       /**< of this call, from 0 in each stage */
-	/** The own end, as the provider describes it; kind NONE where the plugin has its own. */
+	enum ndx_stage stage; /**< stage of this call */
+	uint32_t round;       /**< round of this call; each stage starts with 0 */
+	/**
+	 * The own end, as the provider describes it; kind NONE if the session has no queue pair of
+	 * NDX.
+	 */
 	const struct ndx_peer_description *own;
-	/** The peer's end: filled by the plugin in stage info, looked at when that has ended. */
+	/**
+	 * The peer's end. The plugin fills it in stage info; the framework checks it when that
+	 * stage has ended.
+	 */
 	struct ndx_peer_description *peer;
-	/** Settled so far: the common subset; filled by the framework when stage info has ended. */
+	/** What both ends support. The framework fills it when stage info has ended. */
 	const struct ndx_agreement *agreed;
 };
 
-/** A plugin's answer. The framework zeroes it but for `data` and `room`. */
+/** A plugin's answer. The framework zeroes all members except `data` and `room`. */
 struct ndx_exchange_reply {
-	uint8_t *data; /**< for the peer's plugin: write at most `room` bytes here */
+	uint8_t *data; /**< answer for the peer's plugin, at most `room` bytes */
 	size_t room;
-	size_t length;  /**< bytes written; 0 sends an empty message */
-	bool completed; /**< this side has all it wants of the stage; what was written is still sent
-	                 */
-	enum ndx_plugin_error error; /**< if the call fails: what it was */
-	char text[160]; /**< if the call fails: for people, one line; goes to the peer, too */
+	size_t length; /**< bytes written; 0 sends an empty message */
+	/** This side needs no further message in this stage. The answer is sent all the same. */
+	bool completed;
+	enum ndx_plugin_error error; /**< if the call fails: kind of the failure */
+	char text[160]; /**< if the call fails: one readable line; the peer gets it, too */
 };
 
-/** Services of the framework, one for each plugin; valid from `initialize` to `finalize`. Any
- * thread. */
+/**
+ * Services of the framework, one instance for each plugin; valid from `initialize` to `finalize`.
+ * Any thread.
+ */
 struct ndx_plugin_host {
 	uint32_t abi;     /**< NDX_PLUGIN_ABI of the framework */
-	const char *name; /**< the plugin's, under which it logs */
-	/** A line for the log, which the framework marks with the plugin's name. */
+	const char *name; /**< name of the plugin, used in its log lines */
+	/** Write a line to the log; the framework adds the plugin's name. */
 	void (*log)(const struct ndx_plugin_host *host, enum ndx_log_level level, const char *text);
 };
 
 struct ndx_plugin_variant;
 
 /**
- * What a variant does. `must`: never NULL.
+ * Functions of a variant. `must`: never NULL.
  *
- * An exchange call gets the peer's latest bytes, or NULL in the first round of a stage (both sides
- * start at once), and answers. It is called again with what the peer answered, until it says
- * completed. A stage ends when both sides have completed. A side that still wants an answer when
- * the other has completed fails: the peer finished early.
+ * A function of a stage gets the peer's latest bytes and answers. In the first round of a stage it
+ * gets NULL, because both sides start at once. It is called again with each answer of the peer
+ * until it sets `completed`. A stage ends when both sides have completed. If one side still needs a
+ * message when the other side has completed, the stage fails, because no message will come.
  */
 struct ndx_variant_ops {
-	/** may: can this variant run on this machine? If not, write why, one line. */
+	/**
+	 * may: can this variant run on this machine? If not, write the reason to @p why, one line.
+	 */
 	enum ndx_status (*available)(void *plugin, const struct ndx_plugin_variant *variant,
 	                             char *why, size_t room);
 	/**
-	 * may: an instance with these parameters, in the order of the schema, all checked. They
-	 * live as long as the instance. Without it the instance is the plugin's state. Failure:
-	 * write why.
+	 * may: create an instance with these parameters, which are checked and in the order of the
+	 * schema. They are valid as long as the instance. Without this function, the plugin's state
+	 * is the instance. On failure, write the reason to @p why.
 	 */
 	enum ndx_status (*create)(void *plugin, const struct ndx_plugin_variant *variant,
 	                          const struct ndx_plugin_value *values, void **instance, char *why,
 	                          size_t room);
-	void (*destroy)(void *instance); /**< with create; no session of it is left */
-	/** may: state of one session. Without it the session's state is the instance. */
+	void (*destroy)(void *instance); /**< with create; no session of the instance is left */
+	/**
+	 * may: create the state of one session. Without this function, the instance is the
+	 * session's state.
+	 */
 	enum ndx_status (*begin)(void *instance, const struct ndx_exchange *exchange,
 	                         void **session, struct ndx_exchange_reply *reply);
 	void (*end)(void *session); /**< with begin; also after a failure */
@@ -154,44 +174,54 @@ struct ndx_variant_ops {
 	enum ndx_status (*ready)(void *session, const struct ndx_exchange *exchange,
 	                         const void *peer, size_t peer_length,
 	                         struct ndx_exchange_reply *reply);
-	/** may: without it stage done is one empty message each way */
+	/** may: without this function, stage done is one empty message each way */
 	enum ndx_status (*done)(void *session, const struct ndx_exchange *exchange,
 	                        const void *peer, size_t peer_length,
 	                        struct ndx_exchange_reply *reply);
-	/** may: the transport broke and came back: forget what happened in this stage. Without it a
-	 * session does not survive its transport. */
+	/**
+	 * may: the transport broke and was connected again; discard the state of this stage.
+	 * Without this function, a session ends with its transport.
+	 */
 	enum ndx_status (*reset)(void *session, enum ndx_stage stage);
 };
 
 /** One dialect of a plugin. */
 struct ndx_plugin_variant {
 	const char *name;
-	const char *help;                      /**< one line for people */
+	const char *help;                      /**< one line for the user */
 	const struct ndx_plugin_param *params; /**< ends with a NULL name; NULL: none */
-	const char *transport; /**< "tcp", or the name of a transport of this plugin; NULL: tcp */
+	/** "tcp", or the name of a transport of this plugin; NULL: "tcp". */
+	const char *transport;
 	const struct ndx_variant_ops *ops;
-	void *state; /**< the plugin's own; a variant's ops find it in `variant` */
+	void *state; /**< the plugin's; its functions find it in `variant` */
 };
 
-/** One end of a connected transport; the transport's own. */
+/** One end of a connected transport; defined by the transport. */
 struct ndx_plugin_channel;
 
 /**
- * A way of carrying a session's frames that the plugin brings along (a register bus, a message
- * queue). Like a stream of bytes: in order, nothing lost, nothing doubled.
+ * A transport of the plugin for a session's frames, for example a register bus or a message queue.
+ * It is a byte stream: in order, without loss, without duplicates.
  */
 struct ndx_plugin_transport {
 	const char *name;
-	/** must: reach @p address, which only the transport understands, within @p timeout_ms. */
+	/**
+	 * must: connect to @p address, which only the transport interprets, within @p timeout_ms.
+	 */
 	enum ndx_status (*connect)(void *plugin, const char *address, uint32_t timeout_ms,
 	                           struct ndx_plugin_channel **channel, char *why, size_t room);
-	/** must: write all of it, or fail. */
+	/** must: write all bytes, or fail. */
 	enum ndx_status (*send)(struct ndx_plugin_channel *channel, const void *data, size_t length,
 	                        uint32_t timeout_ms);
-	/** must: 1 to @p room bytes; NDX_E_IO_TIMEOUT; NDX_E_CONNECTION_ABORTED at its end. */
+	/**
+	 * must: receive 1 to @p room bytes. NDX_E_IO_TIMEOUT: none came; NDX_E_CONNECTION_ABORTED:
+	 * end of the stream.
+	 */
 	enum ndx_status (*receive)(struct ndx_plugin_channel *channel, void *data, size_t room,
 	                           size_t *length, uint32_t timeout_ms);
-	/** must: from another thread: send and receive return NDX_E_CANCELED, now and from now on.
+	/**
+	 * must: called by another thread: send and receive in progress and all later ones return
+	 * NDX_E_CANCELED.
 	 */
 	void (*cancel)(struct ndx_plugin_channel *channel);
 	/** must */
@@ -201,50 +231,56 @@ struct ndx_plugin_transport {
 struct ndx_plugin;
 
 /**
- * A plugin that runs others, which are no machine code: NAME is in a file ndx-plugin-NAME.SUFFIX.
- * The first such file makes the framework look for ndx-host-SUFFIX.so, in the file's directory and
- * in all others, which is a plugin with this table. It cannot go while one of its guests is there.
+ * A host plugin: it runs plugins that are not machine code, from files ndx-plugin-NAME.SUFFIX. For
+ * the first such file the framework searches the file's directory, and then all plugin directories,
+ * for ndx-host-SUFFIX.so, which exports a plugin with this table. The host cannot be unregistered
+ * while one of its guests is registered.
  */
 struct ndx_plugin_guests {
 	const char *suffix; /**< "py" */
-	/** must: make a plugin's table of a file that nobody else may write to. @p guest is what
-	 * its `initialize` finds in *state. Failure: write why. Any thread. */
+	/**
+	 * must: create a plugin table from a file to which no other user can write. The guest's
+	 * `initialize` finds @p guest in *state. On failure, write the reason to @p why. Any
+	 * thread.
+	 */
 	enum ndx_status (*open)(void *plugin, const char *path, const struct ndx_plugin **table,
 	                        void **guest, char *why, size_t room);
-	/** must: nothing of it is alive any more; behind its `finalize` */
+	/** must: release the guest. Called after its `finalize`; none of its objects is left. */
 	void (*close)(void *plugin, const struct ndx_plugin *table, void *guest);
 };
 
-/** Needs its calls one at a time, over all of its sessions. */
+/** The framework must call this plugin for one session at a time. */
 #define NDX_PLUGIN_ONE_AT_A_TIME 0x1u
-/** Behind its transports are devices that have nothing but a queue pair to speak by: nobody is
- * there to say or answer goodbyes of connections without a connection manager (NDX_NO_CHANNEL). */
+/**
+ * The peers behind the plugin's transports are devices with nothing but a queue pair. They neither
+ * send nor answer a goodbye on a connection without a connection manager (NDX_NO_CHANNEL).
+ */
 #define NDX_PLUGIN_DEVICE 0x2u
 
 /** A plugin. Constant as long as it is registered. */
 struct ndx_plugin {
-	uint32_t abi;  /**< NDX_PLUGIN_ABI it was built with; read before anything else */
-	uint32_t size; /**< sizeof(struct ndx_plugin) it was built with */
+	uint32_t abi;  /**< NDX_PLUGIN_ABI of the plugin's build; read before all else */
+	uint32_t size; /**< sizeof(struct ndx_plugin) of the plugin's build */
 	const char *name;
-	const char *version; /**< for people */
-	const char *vendor;  /**< for people */
+	const char *version; /**< for the user */
+	const char *vendor;  /**< for the user */
 	uint32_t flags;      /**< NDX_PLUGIN_... */
-	/** may: once, when it is registered. Failure: write why. */
+	/** may: called once, at registration. On failure, write the reason to @p why. */
 	enum ndx_status (*initialize)(const struct ndx_plugin_host *host, void **state, char *why,
 	                              size_t room);
-	void (*finalize)(void *state); /**< may: nothing of it is alive any more */
-	/** Static variants; or NULL and a function, which is asked once, after `initialize`. */
+	void (*finalize)(void *state); /**< may: none of its objects is left */
+	/** The variants; or NULL and a function, which is called once after `initialize`. */
 	const struct ndx_plugin_variant *list;
 	size_t count;
 	size_t (*variants)(void *state, const struct ndx_plugin_variant **list);
 	const struct ndx_plugin_transport *transports; /**< ends with a NULL name; NULL: none */
-	/** may: it runs other plugins, and then need not have variants of its own */
+	/** may: the plugin runs other plugins; then it need not have variants */
 	const struct ndx_plugin_guests *guests;
 };
 
 NDX_DECLS_BEGIN
 
-/** What a plugin in a file of its own exports; nothing else. */
+/** The only export of a plugin in a file of its own. */
 extern const struct ndx_plugin ndx_plugin;
 
 NDX_DECLS_END
