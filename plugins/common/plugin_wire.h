@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers as they travel: fixed width, big-endian, wherever they lie. For plugins, which share
- * nothing else; a plugin of yours may take this file along.
+ * Numbers in wire format: fixed width, big-endian, unaligned. Plugins share no other code; a plugin
+ * outside this tree may copy this file.
  */
 #ifndef PLUGIN_WIRE_H
 #define PLUGIN_WIRE_H

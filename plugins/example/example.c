@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A plugin to begin with: copy this folder, and put your device's knowledge where the example has
- * its ring of slots. docs/writing-a-plugin.md goes through it from top to bottom.
+ * A plugin to start from: copy this folder, and replace the example's ring of slots by what your
+ * device needs. docs/writing-a-plugin.md explains the file from top to bottom.
  *
- * What it negotiates: each end would like a ring of so many slots of such a size; both take the
- * smaller of each. Stage info has three rounds of messages, both sides saying the same at once:
+ * The plugin negotiates a ring of slots: each end proposes a number of slots and a slot size, and
+ * both use the smaller of each. Stage info has three rounds of messages; both sides send the same
+ * kind of message in the same round:
  *
- *     call 0:  says hello                          (the own ring)
- *     call 1:  hears hello,   says its offer       (the own queue pair)
- *     call 2:  hears offer,   says its confirm     (what it makes of both rings)
- *     call 3:  hears confirm, has all it wants     (completed, with nothing more to say)
+ *     call 0:  sends hello                             (the own ring)
+ *     call 1:  receives hello,   sends offer           (the own queue pair)
+ *     call 2:  receives offer,   sends confirm         (what both rings result in)
+ *     call 3:  receives confirm, completes the stage   (with nothing more to send)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +20,12 @@
 
 #include "format.h"
 
-/* The plugin: one for a framework. Between `initialize` and `finalize`. */
+/* The plugin: one per framework, between `initialize` and `finalize`. */
 struct example {
 	const struct ndx_plugin_host *host;
 };
 
-/* An instance: the variant with its parameters. Many sessions share it: it is never written. */
+/* An instance: the variant with its parameters. Constant, because many sessions share it. */
 struct instance {
 	struct example *plugin;
 	struct example_ring ring;
@@ -59,7 +60,7 @@ static void finalize(void *state)
 	free(state);
 }
 
-/* ---- the variant's parameters: checked by the framework, in the order of this list ---- */
+/* ---- the variant's parameters; the framework checks them; in the order of this list ---- */
 
 enum { PARAM_SLOTS, PARAM_SLOT_SIZE, PARAM_LABEL };
 
@@ -94,7 +95,7 @@ static enum ndx_status create(void *plugin, const struct ndx_plugin_variant *var
 	struct instance *instance;
 
 	(void)variant;
-	/* Each value is in its range. Whether they go together only the plugin can tell. */
+	/* The framework has checked each range. Only the plugin can check the combination. */
 	if (slots * slot_size > INT64_C(1) << 32) {
 		(void)snprintf(why, room, "slots x slot-size is above 4 GiB");
 		return NDX_E_INVALID_CONFIG;
@@ -118,7 +119,7 @@ static void destroy(void *instance)
 
 /* ---- a session ---- */
 
-/* How every failure leaves: what it was, and one line that both sides get to see. */
+/* Every failure ends here: its kind, and one line of text that both sides see. */
 static enum ndx_status give_up(struct ndx_exchange_reply *reply, enum ndx_plugin_error error,
                                enum ndx_status status, const char *text)
 {
@@ -147,7 +148,7 @@ static void end(void *session)
 
 static enum ndx_status say(const struct example_message *m, struct ndx_exchange_reply *reply)
 {
-	/* The session's largest message is the application's to choose. */
+	/* The application chooses the session's largest message. */
 	if (reply->room < EXAMPLE_MESSAGE_MAX)
 		return give_up(reply, NDX_PLUGIN_SERIALIZATION, NDX_E_BUFFER_OVERFLOW,
 		               "messages of 128 bytes must be allowed");
@@ -155,7 +156,7 @@ static enum ndx_status say(const struct example_message *m, struct ndx_exchange_
 	return NDX_OK;
 }
 
-/* The peer's message, if it is one, and of the step that is due. */
+/* Parse the peer's message; fail if it is malformed or of another step. */
 static enum ndx_status hear(const void *peer, size_t length, enum example_step step,
                             struct example_message *m, struct ndx_exchange_reply *reply)
 {
@@ -189,7 +190,7 @@ static enum ndx_status say_offer(struct session *s, const struct ndx_exchange *x
 	const struct example_ring *own = &s->instance->ring;
 	const struct example_message m = {.step = EXAMPLE_OFFER, .description = *x->own};
 
-	/* Both sides take the smaller of each, so both come to the same. */
+	/* Both sides use the smaller of each, so both get the same ring. */
 	s->agreed.slots = smaller(own->slots, hello->ring.slots);
 	s->agreed.slot_size = smaller(own->slot_size, hello->ring.slot_size);
 	memcpy(s->peer_label, hello->label, sizeof(s->peer_label));
@@ -202,12 +203,12 @@ static enum ndx_status say_confirm(const struct session *s, const struct ndx_exc
 {
 	const struct example_message m = {.step = EXAMPLE_CONFIRM, .ring = s->agreed};
 
-	/* What the framework needs to connect the queue pairs: here it gets it. */
+	/* The framework needs the peer's description to connect the queue pairs. */
 	*x->peer = offer->description;
 	return say(&m, reply);
 }
 
-/* A line in the application's log, marked with the plugin's name. */
+/* A line in the application's log; the framework adds the plugin's name. */
 static void log_ring(const struct session *s, const struct ndx_exchange *x)
 {
 	const struct ndx_plugin_host *host = s->instance->plugin->host;
@@ -241,7 +242,7 @@ static enum ndx_status info(void *session, const struct ndx_exchange *x, const v
 
 	if (x->round == 0)
 		return say_hello(s, reply);
-	/* Round 1 hears what was said in round 0, and so on. */
+	/* Round n receives what the peer sent in round n - 1. */
 	st = hear(peer, peer_length, (enum example_step)x->round, &m, reply);
 	if (st != NDX_OK)
 		return st;
@@ -256,8 +257,9 @@ static enum ndx_status info(void *session, const struct ndx_exchange *x, const v
 }
 
 /*
- * The queue pairs are connected. A device would be armed here, and would answer when it is: the
- * peer sends nothing before both sides have completed. This one has nothing to wait for.
+ * The queue pairs are connected. A plugin for a device would arm the device here, and complete when
+ * the device is armed: the peer sends nothing before both sides have completed. The example has
+ * nothing to wait for.
  */
 static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
                              size_t peer_length, struct ndx_exchange_reply *reply)
@@ -270,14 +272,16 @@ static enum ndx_status ready(void *session, const struct ndx_exchange *x, const 
 	return NDX_OK;
 }
 
-/* The transfers are over: what was armed for them is let go. */
+/* The transfers are over: release what was armed for them. */
 static enum ndx_status done(void *session, const struct ndx_exchange *x, const void *peer,
                             size_t peer_length, struct ndx_exchange_reply *reply)
 {
 	return ready(session, x, peer, peer_length, reply);
 }
 
-/* The transport broke in mid-stage and is back; the stage begins with round 0 again. */
+/*
+ * The transport broke during a stage and was connected again; the stage starts again with round 0.
+ */
 static enum ndx_status reset(void *session, enum ndx_stage stage)
 {
 	struct session *s = session;
@@ -290,7 +294,7 @@ static enum ndx_status reset(void *session, enum ndx_stage stage)
 }
 
 static const struct ndx_variant_ops ops = {
-	/* No `available`: it runs everywhere. */
+	/* no `available`: the variant runs on every machine */
 	.create = create, .destroy = destroy, .begin = begin, .end = end,
 	.info = info,     .ready = ready,     .done = done,   .reset = reset,
 };
@@ -302,7 +306,7 @@ static const struct ndx_plugin_variant variants[] = {
          .ops = &ops},
 };
 
-/* The only symbol of the file, by plugins/plugin.map. */
+/* The only exported symbol of the file, because of plugins/plugin.map. */
 const struct ndx_plugin ndx_plugin = {
 	.abi = NDX_PLUGIN_ABI,
 	.size = sizeof(struct ndx_plugin),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The example's own format. */
+/* The example's message format. */
 #include "format.h"
 
 #include <netinet/in.h>
@@ -31,7 +31,7 @@ static bool printable(const uint8_t *text, size_t length)
 	return true;
 }
 
-/* ---- parsing: each function sees its own bytes only, and how many there are ---- */
+/* ---- parsing: each function gets its own bytes only, and their number ---- */
 
 static const char *read_ring(const uint8_t *body, struct example_ring *ring)
 {
@@ -137,7 +137,7 @@ static bool read_field(unsigned type, const uint8_t *value, size_t length,
 	}
 }
 
-/* Field after field; `left` is all that may be looked at. */
+/* Parse one field after the other; `left` bytes may be read. */
 static const char *read_offer(const uint8_t *at, size_t left, struct ndx_peer_description *d)
 {
 	unsigned seen = 0;
@@ -146,7 +146,7 @@ static const char *read_offer(const uint8_t *at, size_t left, struct ndx_peer_de
 		unsigned type;
 		size_t length;
 
-#ifdef NDX_PLANT_OVERFLOW /* to see a fuzzer find it */
+#ifdef NDX_PLANT_OVERFLOW /* lets a test see that a fuzzer finds the fault */
 		if (left < 2)
 #else
 		if (left < 2 || left - 2 < at[1])
@@ -209,7 +209,7 @@ bool example_parse(const uint8_t *bytes, size_t length, struct example_message *
 	return true;
 }
 
-/* ---- writing: each function returns where the next bytes go ---- */
+/* ---- writing: each function returns the position after its bytes ---- */
 
 static uint8_t *write_ring(uint8_t *to, const struct example_ring *ring)
 {

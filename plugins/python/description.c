@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptions and agreements between C and Python; support.py has the other half. */
+/* Descriptions and agreements between C and Python; support.py has the Python half. */
 #include "python.h"
 
 #include <netinet/in.h>
@@ -69,7 +69,7 @@ bool py_to_description(PyObject *from, struct ndx_peer_description *d)
 	                      &bytes[2], &length[2], &made.qpn, &made.psn, &made.mtu, &lid,
 	                      &bytes[3], &length[3], &made.memory.rkey, &made.mailbox_rkey);
 	if (ok) {
-		/* support.py has looked at the lengths */
+		/* support.py has checked the lengths */
 		made.memory.address = memory[0];
 		made.memory.length = memory[1];
 		made.lid = (uint16_t)lid;

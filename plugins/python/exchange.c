@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Variants written in Python: a class for a variant, an object of it for a session. */
+/* Variants in Python: one class per variant, one object of the class per session. */
 #include "python.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ struct instance {
 
 struct session {
 	const struct instance *instance;
-	PyObject *exchange; /* what the object knows of the session */
+	PyObject *exchange; /* the object's `exchange`: what the session passes to the plugin */
 	PyObject *object;
 };
 
@@ -35,7 +35,7 @@ static enum ndx_status fail_call(struct ndx_exchange_reply *reply, enum ndx_plug
 	}
 }
 
-/* The interpreter is not there any more: nobody can say more than that. */
+/* The interpreter has ended, so there is no exception to report. */
 static enum ndx_status fail_ended(struct ndx_exchange_reply *reply)
 {
 	(void)snprintf(reply->text, sizeof(reply->text), "%s", ended);
@@ -63,7 +63,7 @@ static enum ndx_status available(void *plugin, const struct ndx_plugin_variant *
 		(void)snprintf(why, room, "%s", ended);
 		return st;
 	}
-	/* None, or why not. */
+	/* None, or a text with the reason. */
 	answer = PyObject_CallMethod(v->class, "available", NULL);
 	if (answer != NULL && PyUnicode_Check(answer))
 		text = PyUnicode_AsUTF8(answer);
@@ -71,14 +71,14 @@ static enum ndx_status available(void *plugin, const struct ndx_plugin_variant *
 		st = NDX_OK;
 	else if (text != NULL)
 		(void)snprintf(why, room, "%s", text);
-	else if (PyErr_Occurred() != NULL) /* it may be no text that anybody can write */
+	else if (PyErr_Occurred() != NULL) /* text that UTF-8 cannot encode */
 		(void)py_why(v->guest->host, why, room);
 	Py_XDECREF(answer);
 	py_leave(held);
 	return st;
 }
 
-/* Rows for support.py's _settings(). */
+/* Rows for _settings() of support.py. */
 static PyObject *make_settings(const struct ndx_plugin_param *params,
                                const struct ndx_plugin_value *values)
 {
@@ -96,7 +96,7 @@ static PyObject *make_settings(const struct ndx_plugin_param *params,
 	return rows != NULL ? py_support("_settings", Py_BuildValue("(N)", rows)) : NULL;
 }
 
-/* The class may look at its settings before anything is made of them. */
+/* Let the class check the combination of its settings before a session exists. */
 static bool check_settings(const struct guest_variant *v, PyObject *settings)
 {
 	PyObject *answer;
@@ -161,7 +161,7 @@ static const char *stage_name(enum ndx_stage stage)
 	return names[stage];
 }
 
-/* Set an attribute. Takes `value`; NULL: an exception is set. */
+/* Set an attribute. Steals the reference to `value`. If `value` is NULL, an exception is set. */
 static bool set(PyObject *object, const char *name, PyObject *value)
 {
 	const bool ok = value != NULL && PyObject_SetAttrString(object, name, value) == 0;
@@ -250,7 +250,7 @@ static bool tell(const struct session *s, const struct ndx_exchange *x, size_t r
 	        set(s->exchange, "agreed", py_from_agreement(x->agreed)));
 }
 
-/* Bytes, or anything that has some; None: none. */
+/* Accepts bytes, any object with a buffer, or None (no data). */
 static bool take_data(PyObject *data, struct ndx_exchange_reply *reply)
 {
 	Py_buffer view;
@@ -284,7 +284,7 @@ static bool take_answer(PyObject *answer, struct ndx_exchange_reply *reply)
 	return completed >= 0 && take_data(PyTuple_GetItem(answer, 0), reply);
 }
 
-/* What the plugin has learned of the peer by now. */
+/* Copy the peer's description, as far as the plugin has set it. */
 static bool take_peer(const struct session *s, const struct ndx_exchange *x)
 {
 	PyObject *peer = PyObject_GetAttrString(s->exchange, "peer");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module becomes a plugin: support.py says what is in it, here it is put into tables. */
+/* Makes a plugin table from a Python module; support.py describes the module's content. */
 #include "python.h"
 
 #include <stdlib.h>
 
-/* A row of _param(). */
+/* A row of _param() of support.py. */
 static bool fill_param(PyObject *row, struct ndx_plugin_param *p)
 {
 	long long least;
@@ -41,7 +41,7 @@ static bool fill_params(PyObject *rows, const struct ndx_plugin_param **out)
 	return true;
 }
 
-/* A row of _variant(). */
+/* A row of _variant() of support.py. */
 static bool fill_variant(struct guest *g, PyObject *row, size_t i)
 {
 	struct ndx_plugin_variant *v = &g->list[i];
@@ -123,7 +123,7 @@ static enum ndx_status initialize(const struct ndx_plugin_host *host, void **sta
 
 static void finalize(void *state)
 {
-	(void)state; /* guest_close() comes behind it */
+	(void)state; /* guest_close() follows and releases everything */
 }
 
 static bool fill(struct guest *g)
@@ -140,17 +140,17 @@ static bool fill(struct guest *g)
 	       fill_variants(g, variants) && fill_transports(g, transports);
 }
 
-/* The interpreter is ours. */
+/* Interpreter lock held. */
 static void release(struct guest *g)
 {
 	PyObject *dict = g->module != NULL ? PyModule_GetDict(g->module) : NULL;
 
-	/* A thread that the module left behind finds nobody to log for. */
+	/* A thread that the module started may still log; without this entry it finds no guest. */
 	if (dict != NULL && PyDict_DelItemString(dict, "__ndx_guest__") != 0)
 		PyErr_Clear();
 	Py_CLEAR(g->tables);
 	Py_CLEAR(g->module);
-	/* Classes refer to themselves: only the collector ends them. */
+	/* Classes are part of reference cycles, so only the garbage collector frees them. */
 	(void)PyGC_Collect();
 }
 

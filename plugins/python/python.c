@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The host of plugins written in Python: the interpreter, and the table that the framework sees. */
+/* Host plugin for plugins written in Python: the interpreter, and the exported plugin table. */
 #include "python.h"
 
 #include <dlfcn.h>
@@ -7,16 +7,16 @@
 
 #include "support_py.h" /* support.py, as bytes */
 
-/* The one interpreter of the process, and what it knows of us: see python.h. */
+/* The one interpreter of the process, and what the host keeps about it: see python.h. */
 static struct {
 	pthread_once_t once;
-	PyObject *support; /* the module; NULL: it did not start */
+	PyObject *support; /* the module of support.py; NULL: it did not start */
 	char why[160];
 } interpreter = {.once = PTHREAD_ONCE_INIT};
 
 bool py_enter(PyGILState_STATE *held)
 {
-	/* A program that is Python itself may end it. */
+	/* A program that is itself Python may have ended the interpreter. */
 	if (!Py_IsInitialized())
 		return false;
 	*held = PyGILState_Ensure();
@@ -44,7 +44,7 @@ PyObject *py_support(const char *function, PyObject *args)
 	return result;
 }
 
-/* The sink may want anything, so it is called without the interpreter's lock. */
+/* The sink may take any lock, so call it without the interpreter lock. */
 static void write_log(const struct ndx_plugin_host *host, enum ndx_log_level level,
                       const char *text)
 {
@@ -92,7 +92,7 @@ enum ndx_plugin_error py_why(const struct ndx_plugin_host *host, char *text, siz
 	               : NDX_PLUGIN_VENDOR;
 }
 
-/* Whose function calls: the module's globals know. */
+/* The guest of the calling Python function; the module's globals hold it. */
 static const struct guest *calling_guest(void)
 {
 	PyObject *globals = PyEval_GetGlobals();
@@ -129,7 +129,7 @@ static PyObject *log_call(PyObject *self, PyObject *args)
 
 static PyMethodDef log_method = {"log", log_call, METH_VARARGS, "log(level, text)"};
 
-/* The module ndx_plugin, from the bytes of support.py. */
+/* Create the module ndx_plugin from the bytes of support.py. */
 static PyObject *make_support(void)
 {
 	PyObject *module = PyImport_AddModule("ndx_plugin");
@@ -152,7 +152,7 @@ static PyObject *make_support(void)
 	return module;
 }
 
-/* Python's own extension modules find the interpreter's symbols among everybody's. */
+/* Python's own extension modules need the interpreter's symbols in the global scope. */
 static void show_symbols(void)
 {
 	Dl_info info;
@@ -161,7 +161,7 @@ static void show_symbols(void)
 		(void)dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/* Without the user's environment, signal handlers, and files that it would write. */
+/* Start without the user's environment, without signal handlers, and without writing files. */
 static bool start_own(void)
 {
 	PyConfig config;

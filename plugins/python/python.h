@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the host's files share.
+ * Shared by the files of the host.
  *
- * There is one interpreter in a process: ours, or the one of the program if that is Python itself.
- * It stays to the end: CPython cannot be started twice in good order, so this file is never
- * unmapped (its link says nodelete), however often plugins come and go. What goes with a guest is
- * its module.
+ * A process has one interpreter: the host's, or the program's if the program is itself Python. The
+ * interpreter stays until the process ends, because CPython cannot be started twice reliably; so
+ * this library is never unmapped (linked with nodelete), however often plugins are loaded and
+ * unloaded. Unloading a guest frees its module.
  *
- * Calls come on any thread. Each takes the interpreter's lock for its duration; a guest that sleeps
- * or waits in Python lets go of it meanwhile. No lock of the framework's is ever waited for while
- * it is held.
+ * Calls come on any thread. Each takes the interpreter lock for its duration; a guest that sleeps
+ * or waits in Python releases it in the meantime. The host never waits for a lock of the framework
+ * while it holds the interpreter lock.
  */
 #ifndef PYTHON_PYTHON_H
 #define PYTHON_PYTHON_H
@@ -19,12 +19,12 @@
 
 #include <ndx/spi/plugin.h>
 
-/* Transports of one guest: each needs a function of its own. */
+/* Transports of one guest: each needs a connect function of its own. */
 #define TRANSPORTS_MOST 4u
 
 struct guest;
 
-/* The host plugin, as its framework knows it. */
+/* State of the host plugin. */
 struct host_state {
 	const struct ndx_plugin_host *host;
 };
@@ -35,30 +35,34 @@ struct guest_variant {
 	struct ndx_variant_ops ops;
 };
 
-/* A module, and the tables that stand for it. Strings are those of `tables`. */
+/* A module, and the plugin tables for it. The strings belong to `tables`. */
 struct guest {
 	struct ndx_plugin table;
-	const struct ndx_plugin_host *host; /* the guest's own, once it is registered */
+	const struct ndx_plugin_host *host; /* of the guest; set when the guest is registered */
 	PyObject *module;
 	PyObject *tables;
 	struct guest_variant *variants;
 	struct ndx_plugin_variant *list;
 	struct ndx_plugin_transport transports[TRANSPORTS_MOST + 1];
-	PyObject *transport_classes[TRANSPORTS_MOST]; /* of `tables` */
+	PyObject *transport_classes[TRANSPORTS_MOST]; /* borrowed from `tables` */
 };
 
-/* python.c: from here to py_leave() the interpreter is ours; false: it has ended. */
+/* python.c: take the interpreter lock until py_leave(); false: the interpreter has ended. */
 bool py_enter(PyGILState_STATE *held);
 void py_leave(PyGILState_STATE held);
-/* Call a function of support.py; NULL: an exception is set. Takes `args`, which may be NULL then.
+/*
+ * Call a function of support.py; NULL: an exception is set. Steals `args`; then `args` may be NULL.
  */
 PyObject *py_support(const char *function, PyObject *args);
-/* Something of support.py; borrowed. */
+/* An attribute of support.py; borrowed reference. */
 PyObject *py_support_get(const char *name);
-/* Take the exception that is set: the traceback's last line, all of it to the log of `host`. */
+/*
+ * Clear the exception that is set: its last traceback line to `text`, all lines to the log of
+ * `host`.
+ */
 enum ndx_plugin_error py_why(const struct ndx_plugin_host *host, char *text, size_t room);
 
-/* description.c: NULL, false: an exception is set. */
+/* description.c: on NULL or false an exception is set. */
 PyObject *py_from_description(const struct ndx_peer_description *d);
 bool py_to_description(PyObject *from, struct ndx_peer_description *d);
 PyObject *py_from_agreement(const struct ndx_agreement *a);
@@ -68,10 +72,10 @@ enum ndx_status guest_open(void *plugin, const char *path, const struct ndx_plug
                            void **out, char *why, size_t room);
 void guest_close(void *plugin, const struct ndx_plugin *table, void *guest);
 
-/* exchange.c: what every variant does; which of it, the guest says. */
+/* exchange.c: the functions of every variant; the guest's tables say which variant it is. */
 extern const struct ndx_variant_ops exchange_ops;
 
-/* transport.c: `name` lives as long as the guest. */
+/* transport.c: `name` is valid as long as the guest. */
 void transport_fill(struct ndx_plugin_transport *out, unsigned index, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a plugin in Python sees as ndx_plugin, and what its host asks of it.
+"""The module ndx_plugin for plugins in Python, and the helpers of their host.
 
-log(level, text) is added by the host: level is "error", "warn", "info" or "debug".
+The host adds log(level, text): level is "error", "warn", "info" or "debug".
 """
 import ipaddress
 import traceback
@@ -9,19 +9,19 @@ import types
 
 
 class PluginError(Exception):
-    """The exchange fails. The peer is told the text, and what it was."""
+    """The exchange fails. The peer gets the text and the kind of the error."""
 
     error = 4
 
 
 class SerializationError(PluginError):
-    """The own data cannot be put into bytes."""
+    """The own data do not fit the format."""
 
     error = 1
 
 
 class PeerDataError(PluginError):
-    """The peer's bytes make no sense, or ask for too much."""
+    """The peer's bytes are invalid, or ask for too much."""
 
     error = 2
 
@@ -33,22 +33,23 @@ class ResourceError(PluginError):
 
 
 class VendorError(PluginError):
-    """The vendor's library or device failed; also what any other exception is taken for."""
+    """The vendor's library or device failed; any other exception counts as this one."""
 
     error = 4
 
 
 class ConfigurationError(PluginError):
-    """These parameters do not go together, or not here."""
+    """The parameters contradict each other, or do not work on this machine."""
 
     error = 5
 
 
 class Description(types.SimpleNamespace):
-    """One end of a connection: struct ndx_peer_description. Names that are left out are 0 or empty.
+    """One end of a connection: struct ndx_peer_description. Fields that are not given are 0 or empty.
 
-    kind is "none", "meeting" or "verbs-rc"; memory is (address, length, token), rkey is what a device that is not NDX is told of it; address is None or
-    (text, port); cookie and gid are 16 bytes.
+    kind is "none", "meeting" or "verbs-rc"; memory is (address, length, token), rkey the key of the
+    memory for a device that does not run NDX; address is None or (text, port); cookie and gid are
+    16 bytes.
     """
 
     def __init__(self, **fields):
@@ -63,7 +64,7 @@ class Description(types.SimpleNamespace):
 
 
 class Exchange(types.SimpleNamespace):
-    """What a session tells its plugin: session, role, stage, round, room, settings, own, agreed; and
+    """State of a session for its plugin: session, role, stage, round, room, settings, own, agreed; and
     peer, which the plugin sets to a Description in stage info."""
 
 
@@ -111,7 +112,7 @@ def _flatten(end):
 
 def _unflatten(kind, inbound, outbound, address, length, token, stack, cookie, family, port, packed,
                qpn, psn, mtu, lid, gid, rkey, mailbox_rkey):
-    """The opposite."""
+    """The inverse of _flatten()."""
     where = None
     if family != 0:
         where = (str(ipaddress.ip_address(packed[:4] if family == 4 else packed)), port)
@@ -128,7 +129,7 @@ def _agreement(kind, mtu, client_reads, server_reads):
 
 
 def _text(value):
-    """A parameter's value as the framework has it."""
+    """A parameter's value as text for the framework."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -185,7 +186,7 @@ def _transport(cls):
 
 
 def _tables(module):
-    """All that the host needs to know of a module, in plain tuples and lists."""
+    """The content of a module for the host, in plain tuples and lists."""
     name = getattr(module, "PLUGIN", None)
     if not isinstance(name, str):
         raise ConfigurationError("PLUGIN, its name, is missing")
@@ -197,17 +198,17 @@ def _tables(module):
 
 
 def _load(path, guest):
-    """Run a plugin's file. Nothing is looked for beside it, nothing is written there."""
+    """Run a plugin's file, without importing or writing other files in its directory."""
     module = types.ModuleType("ndx_plugin_guest")
     module.__file__ = path
     module.__ndx_guest__ = guest
     with open(path, "rb") as file:
-        exec(compile(file.read(), path, "exec"), module.__dict__)  # what it is for
+        exec(compile(file.read(), path, "exec"), module.__dict__)  # runs the plugin
     return module
 
 
 def _why(kind, value, trace):
-    """The traceback's last line, what it was, and all of its lines."""
+    """The traceback's last line, the kind of the error, and all lines of the traceback."""
     lines = "".join(traceback.format_exception(kind, value, trace)).rstrip().split("\n")
     error = 4
     if isinstance(value, PluginError):
@@ -221,7 +222,7 @@ def _why(kind, value, trace):
 
 
 def _settings(rows):
-    """Values of parameters, by their names, in Python's types."""
+    """Values of parameters by name, in Python's types."""
     made = {}
     for name, kind, given, number, text in rows:
         if not given:

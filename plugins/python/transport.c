@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transports written in Python: an object of the class for each connection. */
+/* Transports in Python: one object of the class per connection. */
 #include "python.h"
 
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 struct ndx_plugin_channel {
 	const struct guest *guest;
 	PyObject *object;
-	uint32_t cancelled; /* atomic: whatever the object does then is because of that */
+	uint32_t cancelled; /* atomic; explains any later failure of the object */
 };
 
-/* Take the exception that is set. */
+/* Clear the exception that is set, and return its status. */
 static enum ndx_status status_of_exception(const struct guest *g, char *why, size_t room)
 {
 	enum ndx_status st = NDX_E_UNSUCCESSFUL;
@@ -29,7 +29,7 @@ static enum ndx_status status_of_exception(const struct guest *g, char *why, siz
 	if (st == NDX_E_UNSUCCESSFUL || st == NDX_E_INVALID_ADDRESS) {
 		(void)py_why(g->host, why, room);
 	} else {
-		/* Networks fail every day: a line, not a traceback. */
+		/* A network failure is ordinary: log one line, no traceback. */
 		PyObject *type;
 		PyObject *value;
 		PyObject *trace;
@@ -80,7 +80,7 @@ static enum ndx_status connect_as(unsigned index, void *plugin, const char *addr
 	return st;
 }
 
-/* A table's connect is not told whose it is: so there is one for each. */
+/* The connect function of a table is not told its index, so there is one function per index. */
 #define CONNECT(index)                                                                 \
 	static enum ndx_status connect_##index(                                        \
 		void *plugin, const char *address, uint32_t timeout_ms,                \
@@ -99,7 +99,7 @@ static enum ndx_status outcome(struct ndx_plugin_channel *channel, enum ndx_stat
 	return __atomic_load_n(&channel->cancelled, __ATOMIC_ACQUIRE) != 0 ? NDX_E_CANCELED : st;
 }
 
-/* The interpreter is ours; `answer` is what a method returned. */
+/* Interpreter lock held. `answer` is the result of a method. */
 static enum ndx_status failed(struct ndx_plugin_channel *channel)
 {
 	const enum ndx_status st = outcome(channel, NDX_OK);
@@ -107,7 +107,7 @@ static enum ndx_status failed(struct ndx_plugin_channel *channel)
 
 	if (st == NDX_OK)
 		return status_of_exception(channel->guest, why, sizeof(why));
-	PyErr_Clear(); /* what a cancelled object says of it does not matter */
+	PyErr_Clear(); /* an exception after the cancel does not matter */
 	return st;
 }
 
@@ -129,7 +129,7 @@ static enum ndx_status channel_send(struct ndx_plugin_channel *channel, const vo
 	return outcome(channel, st);
 }
 
-/* Nothing is its end. */
+/* No bytes mean the end of the stream. */
 static enum ndx_status take_bytes(PyObject *answer, void *data, size_t room, size_t *length)
 {
 	Py_buffer view;

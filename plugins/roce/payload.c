@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What two ends tell each other: bytes in, fields out, and back. No state, no I/O. */
+/* Messages between two ends: parse and write. No state, no I/O. */
 #include "payload.h"
 
 #include <netinet/in.h>
@@ -45,7 +45,7 @@ static const char *verbs_fault(const struct ndx_peer_description *d)
 	return NULL;
 }
 
-/* Printable to its end, then zeros. */
+/* Printable up to its end, then zeros. */
 static bool stack_is_sound(const char *stack, size_t room)
 {
 	size_t i = 0;
@@ -73,7 +73,7 @@ static const char *description_fault(const struct ndx_peer_description *d)
 	return d->kind == NDX_DESCRIPTION_VERBS_RC ? verbs_fault(d) : meeting_fault(d);
 }
 
-/* Bytes 72 to 96 of a meeting. */
+/* Bytes 72 to 95 of a meeting. */
 static const char *read_address(const uint8_t *bytes, struct sockaddr_storage *address)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)address;
@@ -135,7 +135,7 @@ static const char *read_description(const uint8_t *bytes, size_t length,
 	const bool verbs = d->kind == NDX_DESCRIPTION_VERBS_RC;
 	const char *fault;
 
-#ifdef NDX_PLANT_OVERFLOW /* to see a fuzzer find it */
+#ifdef NDX_PLANT_OVERFLOW /* lets a test see that a fuzzer finds the fault */
 	if (length < VERBS_RC || length > MEETING || (verbs && length > VERBS_RC))
 #else
 	if (length != (verbs ? VERBS_RC : MEETING))
@@ -239,7 +239,7 @@ static const char *write_description(uint8_t *out, const struct ndx_peer_descrip
 		memcpy(out + 56, d->gid, sizeof(d->gid));
 		return NULL;
 	}
-	/* To its end only: what lies behind that is nobody's. */
+	/* Copy up to the NUL only: the bytes after it are not initialized. */
 	memcpy(out + 40, d->stack, strnlen(d->stack, sizeof(d->stack)));
 	memcpy(out + 56, d->cookie, sizeof(d->cookie));
 	return write_address(out + 72, &d->address);
@@ -274,6 +274,6 @@ size_t roce_payload_write(uint8_t out[ROCE_PAYLOAD_MAX], const struct roce_paylo
 	}
 	if (*why != NULL)
 		return 0;
-	/* What the peer would refuse is not said in the first place. */
+	/* Do not send what the peer would refuse. */
 	return roce_payload_parse(out, length, &again, why) ? length : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What two ends tell each other. Fixed width, big-endian; reserved bytes are 0.
+ * Messages between two ends. Fixed width, big-endian; reserved bytes are 0.
  *
  * Every message begins with 8 bytes:
  *     0  4  "RCQP"
@@ -9,15 +9,15 @@
  *     6  1  kind: 1 meeting, 2 verbs-rc (enum ndx_description_kind)
  *     7  1  reserved
  *
- * A description goes on (40 bytes so far, then what its kind has):
+ * A description continues with 32 bytes, then with the fields of its kind:
  *     8  4  reads that this end serves at once
  *    12  4  reads that this end wants in flight
  *    16  8  memory: address
- *    24  8  memory: length; 0: none, then the rest of it is 0
+ *    24  8  memory: length; 0: none, then address and key are 0
  *    32  4  memory: meeting: remote token, opaque; verbs-rc: rkey
- *    36  4  verbs-rc: rkey of the region of this end's mailbox, into which an NDX peer may write a
- *           byte at 32 * (queue pair number mod 64) + 9 to learn whether it answers; 0: none, this
- *           end is not asked. Else reserved
+ *    36  4  verbs-rc: rkey of the region of this end's mailbox. An NDX peer may write one byte at
+ *           32 * (queue pair number mod 64) + 9 to find out whether this end answers. 0: none,
+ *           the peer sends no probe. meeting: reserved
  * verbs-rc, 72 bytes in all:
  *    40  4  queue pair number, 24 bits, not 0
  *    44  4  first PSN, 24 bits
@@ -31,11 +31,11 @@
  *    72  1  address family: 0 none, 4, 6
  *    73  1  reserved
  *    74  2  port
- *    76 16  address; IPv4 in the first 4 bytes. A scope means nothing on another host
+ *    76 16  address; IPv4 in the first 4 bytes. There is no scope id: it is valid on one host only
  *    92  4  reserved
  *
- * An agreement goes on, 24 bytes in all:
- *     8  4  MTU in bytes; 0: does not matter
+ * An agreement continues, 24 bytes in all:
+ *     8  4  MTU in bytes; 0: does not apply
  *    12  4  reads that the client may have in flight
  *    16  4  reads that the server may have in flight
  *    20  4  reserved
@@ -62,11 +62,14 @@ struct roce_payload {
 	struct ndx_agreement agreed;
 };
 
-/* False and *why, or all of *out. Trusts nothing: whatever passes could be connected to. */
+/*
+ * Returns false and *why, or fills all of *out. The input is not trusted; a description that passes
+ * is valid for a connection.
+ */
 bool roce_payload_parse(const uint8_t *bytes, size_t length, struct roce_payload *out,
                         const char **why);
 
-/* Returns the length; 0: it cannot be said in this format, *why tells. */
+/* Returns the length; 0: the format cannot express the payload, *why has the reason. */
 size_t roce_payload_write(uint8_t out[ROCE_PAYLOAD_MAX], const struct roce_payload *payload,
                           const char **why);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The plugin for a standard peer: two queue pairs that NDX or anybody else describes by numbers and
- * addresses, without a vendor's own knowledge.
+ * The plugin for a standard peer: two queue pairs that are described by numbers and addresses
+ * alone, without knowledge about a vendor.
  *
- * Stage info has three rounds: the descriptions cross; each side works out what both have in common
- * and tells it; each side compares. Stage ready is one empty message.
+ * Stage info has three rounds: the sides exchange descriptions; each side computes the agreement
+ * and sends it; each side compares the two agreements. Stage ready is one empty message.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 struct instance {
 	uint32_t kind;
-	uint32_t mtu; /* never more; 0: as the port has it */
+	uint32_t mtu; /* upper limit; 0: the port's MTU */
 };
 
 struct session {
@@ -163,7 +163,7 @@ static enum ndx_status describe(const struct session *s, const struct ndx_exchan
 	return say(&p, reply);
 }
 
-/* What keeps the two from being connected; false: nothing. */
+/* Why the two ends cannot be connected; false: they can. */
 static bool differ(const struct ndx_peer_description *own, const struct ndx_peer_description *peer,
                    char *text, size_t room)
 {
@@ -228,7 +228,7 @@ static enum ndx_status take_description(struct session *s, const struct ndx_exch
 		return NDX_E_INVALID_CONFIG;
 	}
 	*x->peer = p.description;
-	/* The framework settles on the smaller one of the port and of this. */
+	/* The framework agrees on the smaller of the port's MTU and this value. */
 	if (x->own->kind == NDX_DESCRIPTION_VERBS_RC)
 		x->peer->mtu = smaller(p.description.mtu, own_mtu(s, x));
 	settle(s, x);
@@ -236,7 +236,7 @@ static enum ndx_status take_description(struct session *s, const struct ndx_exch
 	return say(&p, reply);
 }
 
-/* NULL if they are the same; else what differs. */
+/* NULL if the agreements are equal; else what differs. */
 static const char *disagree(const struct ndx_agreement *a, const struct ndx_agreement *b)
 {
 	if (a->kind != b->kind)
@@ -306,7 +306,7 @@ static enum ndx_status ready(void *session, const struct ndx_exchange *x, const 
 	return NDX_OK;
 }
 
-/* Everything of a stage comes from its rounds. */
+/* A stage has no state but its round. */
 static enum ndx_status reset(void *session, enum ndx_stage stage)
 {
 	(void)session;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One request over the registers, and its answer. */
+/* One request over the registers, and its response. */
 #include "bus.h"
 
 #include <stdio.h>
 
-/* The FPGA is busy for microseconds: that ready falls may never be seen, and is not waited for
- * longer than this. */
+/*
+ * The FPGA is busy for microseconds only, so a poll may miss that ready falls. Wait for the fall no
+ * longer than this.
+ */
 #define FALL_MS 20u
 #define FALL_POLL_MS 1u
 #define READY_POLL_MS 50u
@@ -81,7 +83,7 @@ enum ndx_status surf_bus_wait(const struct surf_bus *bus, uint64_t milliseconds,
 static enum ndx_status fire(const struct surf_bus *bus, const uint32_t words[SURF_REQUEST_WORDS],
                             char *why, size_t room)
 {
-	/* Low first, so that there is an edge whatever went before. */
+	/* Write 0 first, so that the next write makes an edge in any case. */
 	enum ndx_status st = surf_bus_put(bus, SURF_REG_CONTROL, 0, why, room);
 
 	for (uint32_t i = 0; st == NDX_OK && i < SURF_REQUEST_WORDS; i++)
@@ -93,7 +95,7 @@ static enum ndx_status fire(const struct surf_bus *bus, const uint32_t words[SUR
 	return st;
 }
 
-/* Until ready is as wanted or the time is up; *seen tells which. Looks at least once. */
+/* Poll until ready equals `wanted` or the time is up; *seen says which. Polls at least once. */
 static enum ndx_status poll_ready(const struct surf_bus *bus, bool wanted, uint64_t until,
                                   uint32_t step, bool *seen, char *why, size_t room)
 {
@@ -168,7 +170,7 @@ enum ndx_status surf_bus_reset(const struct surf_bus *bus, char *why, size_t roo
 
 	if (st == NDX_OK) {
 		st = surf_bus_put(bus, SURF_REG_RESET, 0, why, room);
-		/* Not left in reset when it was the limit that kept it from being let go. */
+		/* A limit that ends the wait must not leave the FPGA in reset. */
 		if (st != NDX_OK)
 			(void)surf_bus_put(bus, SURF_REG_RESET, 0, why, room);
 	}

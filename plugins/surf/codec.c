@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fields in, bits out, and back: one table for each kind of message. No state, no I/O. */
+/* Encode and decode messages: one table of fields for each kind of message. No state, no I/O. */
 #include "codec.h"
 
 #include <inttypes.h>
@@ -15,11 +15,11 @@
 
 struct field {
 	const char *name;
-	size_t at; /* of a uint64_t in its struct */
+	size_t at; /* offset of a uint64_t in its struct */
 	unsigned width;
 };
 
-/* A run of fields that lie in the same struct, which is at `at` in the message. */
+/* Consecutive fields of one struct, which is at offset `at` of the message. */
 struct part {
 	const struct field *fields;
 	size_t count;
@@ -29,7 +29,7 @@ struct part {
 struct layout {
 	const char *name;
 	unsigned bits;
-	struct part parts[3]; /* the first one highest */
+	struct part parts[3]; /* the first one is the highest */
 };
 
 static const struct field region_fields[] = {
@@ -201,7 +201,7 @@ static bool is_known(enum surf_type type, char *why, size_t room)
 	return false;
 }
 
-/* The type, and the fields below it; *words is written once all of them fit. */
+/* Encode the type and the fields below it; *words is written only if all of them fit. */
 static enum ndx_status encode_all(const struct layout *layouts, enum surf_type type,
                                   const void *message, unsigned bits, uint32_t *words, size_t count,
                                   char *why, size_t room)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The metadata bus of the FPGA's RoCE engine, generation 1: what is asked and what is answered, as
- * bits. A request has 303 bits, a response 276. The type is in the top two bits; below it the
- * fields of a message follow each other, the first one highest, so that the last one ends at bit 0.
- * Word 0 has bits 31 to 0.
+ * The metadata bus of the FPGA's RoCE engine, generation 1: requests and responses as bits. A
+ * request has 303 bits, a response 276. The type is in the top two bits. Below it the fields of a
+ * message follow each other, highest first, so that the last one ends at bit 0. Word 0 has bits 31
+ * to 0.
  *
- * request   PD  65 bits    alloc, key, handler
- *           MR 264 bits    alloc, the region, by_lkey, lkey, rkey
- *           QP 301 bits    request, pd_handler, qpn, attr_mask, the attributes: the bus is full
- * response  PD  65 bits    ok, handler, key
- *           MR 263 bits    ok, the region, lkey, rkey
- *           QP 274 bits    ok, qpn, pd_handler, the attributes
+ *   request   PD  65 bits    alloc, key, handler
+ *             MR 264 bits    alloc, the region, by_lkey, lkey, rkey
+ *             QP 301 bits    request, pd_handler, qpn, attr_mask, the attributes: uses all bits
+ *   response  PD  65 bits    ok, handler, key
+ *             MR 263 bits    ok, the region, lkey, rkey
+ *             QP 274 bits    ok, qpn, pd_handler, the attributes
  *
- * Whatever goes over the bus is a uint64_t here, so that a value that is too wide can be told and
- * is never cut.
+ * Every value of the bus is a uint64_t here, so that a value that is too wide is detected and never
+ * truncated.
  */
 #ifndef SURF_CODEC_H
 #define SURF_CODEC_H
@@ -41,7 +41,7 @@ enum surf_qp_request {
 	SURF_QP_MODIFY = 2,
 };
 
-/* Numbers of ibverbs. */
+/* The numbers are those of ibverbs. */
 enum surf_qp_state {
 	SURF_RESET = 0,
 	SURF_INIT = 1,
@@ -52,7 +52,7 @@ enum surf_qp_state {
 	SURF_CREATED = 8,
 };
 
-/* Which attributes a modification means; numbers of ibverbs. */
+/* The attributes that a modification sets. The numbers are those of ibverbs. */
 enum surf_attr {
 	SURF_ATTR_STATE = 1,
 	SURF_ATTR_ACCESS = 8,
@@ -69,7 +69,7 @@ enum surf_attr {
 	SURF_ATTR_DEST_QPN = 1048576,
 };
 
-/* Each struct has its fields in the order of the bus; the width is behind each. */
+/* Each struct has its fields in the order of the bus; the comments have their width in bits. */
 
 struct surf_region {
 	uint64_t laddr;      /* 64 */
@@ -125,7 +125,7 @@ struct surf_qp_message {
 };
 
 struct surf_request {
-	enum surf_type type; /* which of the three */
+	enum surf_type type; /* which member of the union */
 	struct surf_pd_request pd;
 	struct surf_mr_request mr;
 	struct surf_qp_message qp;
@@ -148,11 +148,11 @@ struct surf_qp_response {
 	uint64_t ok;
 	uint64_t qpn;
 	uint64_t pd_handler;
-	struct surf_attributes attributes; /* its state is the true one, also if not ok */
+	struct surf_attributes attributes; /* state is the actual one, also if not ok */
 };
 
 struct surf_response {
-	enum surf_type type; /* which of the three */
+	enum surf_type type; /* which member of the union */
 	struct surf_pd_response pd;
 	struct surf_mr_response mr;
 	struct surf_qp_response qp;
@@ -161,15 +161,19 @@ struct surf_response {
 const char *surf_type_name(enum surf_type type);
 const char *surf_state_name(uint64_t state);
 
-/* NDX_E_INVALID_PARAMETER: a value is wider than its field; *why names the field, the value and the
- * width, and *words is untouched. */
+/*
+ * NDX_E_INVALID_PARAMETER: a value is wider than its field; *why names the field, the value and the
+ * width, and *words is untouched.
+ */
 enum ndx_status surf_request_encode(const struct surf_request *request,
                                     uint32_t words[SURF_REQUEST_WORDS], char *why, size_t room);
 enum ndx_status surf_response_encode(const struct surf_response *response,
                                      uint32_t words[SURF_RESPONSE_WORDS], char *why, size_t room);
 
-/* NDX_E_REMOTE_ERROR: the type is none of the three; *why says so, and *out is untouched. Bits
- * above the bus's width and between the type and the first field mean nothing. */
+/*
+ * NDX_E_REMOTE_ERROR: unknown type; *why says so, and *out is untouched. Bits above the width of
+ * the bus, and between the type and the first field, are ignored.
+ */
 enum ndx_status surf_request_decode(const uint32_t words[SURF_REQUEST_WORDS],
                                     struct surf_request *out, char *why, size_t room);
 enum ndx_status surf_response_decode(const uint32_t words[SURF_RESPONSE_WORDS],

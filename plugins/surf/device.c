@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A session's peer in place of an FPGA that cannot be one: takes the session's frames, does over
- * the registers what they mean, and answers as a server would. What takes time is done in receive,
- * within its time limit; the clean-up in close, so that it comes however the session ended.
+ * The session's peer in place of an FPGA, which has no software. It takes the session's frames,
+ * performs them over the registers, and answers as a server would. Operations that take time run in
+ * receive, within its time limit. The clean-up runs in close, and so after every kind of end.
  *
  *   HELLO                 WELCOME
  *   DATA info 0 (order)   bring-up; the FPGA's queue pair, or ERROR
- *   VALIDATE              what was told both ends, for the session to compare
+ *   VALIDATE              the values that both ends use, for the session to compare
  *   DATA ready 0          dispatcher on
  *   DATA done 0           dispatcher off
  */
@@ -37,7 +37,7 @@ struct ndx_plugin_channel {
 	struct surf_connection made;
 	bool streams;
 	uint8_t in[SURF_FRAME_HEADER + SURF_FRAME_PAYLOAD];
-	size_t in_length; /* of the frames that were not looked at yet */
+	size_t in_length; /* frames that are not processed yet */
 	uint8_t out[SURF_FRAME_HEADER + SURF_FRAME_PAYLOAD];
 	size_t out_length;
 	size_t out_taken;
@@ -104,13 +104,13 @@ static void welcome(struct ndx_plugin_channel *c, const struct surf_frame *asked
 	uint8_t payload[12];
 
 	wire_put32(payload, SURF_FRAME_PAYLOAD);
-	/* The session's own limits are the ones that count. */
+	/* The limits of the session itself apply. */
 	wire_put32(payload + 4, UINT32_MAX);
 	wire_put32(payload + 8, UINT32_MAX);
 	say(c, SURF_WELCOME, asked, payload, sizeof(payload));
 }
 
-/* ---- what is done ---- */
+/* ---- operations ---- */
 
 static enum ndx_status make_setup(const struct surf_order *o, struct surf_setup *setup, char *why,
                                   size_t room)
@@ -161,7 +161,7 @@ static enum ndx_status stream_on(struct ndx_plugin_channel *c, char *why, size_t
 
 	if (c->order.stream == 0)
 		return NDX_OK;
-	c->streams = true; /* also if it is not known whether it is */
+	c->streams = true; /* also on failure: the write may have taken effect */
 	return surf_stream_start(&c->bus, &stream, why, room);
 }
 
@@ -180,7 +180,7 @@ static uint32_t smaller(uint64_t a, uint64_t b)
 	return (uint32_t)(a < b ? a : b);
 }
 
-/* Made of what both ends were told, not of what the session says of it. */
+/* Compute the agreement from the values that both ends use, not from the session's frame. */
 static void validate(struct ndx_plugin_channel *c, const struct surf_frame *asked)
 {
 	uint8_t payload[SURF_VALIDATE_BYTES] = {0};
@@ -204,7 +204,7 @@ static enum ndx_status take_data(struct ndx_plugin_channel *c, const struct surf
 	enum ndx_status st = NDX_OK;
 
 	if (asked->round > 0)
-		return NDX_OK; /* the variant's thanks */
+		return NDX_OK; /* the variant's confirmation */
 	switch (asked->stage) {
 	case NDX_STAGE_INFO:
 		if (asked->length != SURF_ORDER_BYTES || c->made.has_qp) {
@@ -228,7 +228,7 @@ static enum ndx_status take_data(struct ndx_plugin_channel *c, const struct surf
 	return st;
 }
 
-/* NDX_E_CANCELED: nothing is to be said. */
+/* NDX_E_CANCELED: no answer. */
 static enum ndx_status act(struct ndx_plugin_channel *c, const struct surf_frame *asked)
 {
 	char why[TEXT] = "";
@@ -245,7 +245,7 @@ static enum ndx_status act(struct ndx_plugin_channel *c, const struct surf_frame
 	return st == NDX_E_CANCELED ? st : NDX_OK;
 }
 
-/* The frames that came, until one has an answer. */
+/* Process the received frames until one has an answer. */
 static enum ndx_status act_on_all(struct ndx_plugin_channel *c)
 {
 	struct surf_frame asked;
@@ -286,7 +286,7 @@ static enum ndx_status receive_device(struct ndx_plugin_channel *c, void *data, 
 
 	surf_registers_limit(c->registers, timeout_ms);
 	st = act_on_all(c);
-	/* Nothing was asked: then nothing comes, for as long as somebody waits. */
+	/* No frame to answer: nothing will come, so wait for the whole time. */
 	if (st == NDX_OK && c->out_taken == c->out_length)
 		st = surf_bus_wait(&c->bus, (uint64_t)timeout_ms + 1, why, sizeof(why));
 	if (st != NDX_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The transport: at its other end is an FPGA, which knows registers and nothing of sessions. */
+/* The transport to an FPGA, which knows registers and no sessions. */
 #ifndef SURF_DEVICE_H
 #define SURF_DEVICE_H
 
@@ -7,10 +7,10 @@
 
 /* The plugin's state. */
 struct surf_plugin {
-	const struct ndx_plugin_host *host; /* or NULL: nobody wants its lines */
+	const struct ndx_plugin_host *host; /* NULL: no log */
 };
 
-/* One, "registers". */
+/* One transport, "registers". */
 extern const struct ndx_plugin_transport surf_device_transports[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Register accesses over TCP, within limits. */
+/* Register accesses over TCP, with time limits. */
 #include "registers.h"
 
 #include <errno.h>
@@ -17,17 +17,17 @@
 
 #include "srp.h"
 
-/* A register is there within microseconds; what takes longer is a network in trouble. */
+/* A register answers within microseconds; a longer time means trouble in the network. */
 #define ACCESS_MS 2000u
 #define HOST_MAX 256u
 
 struct surf_registers {
 	int fd;
-	int cancel_fds[2]; /* a pipe: a byte in it means that it was cancelled */
-	bool limited;      /* by the deadline and by cancel */
+	int cancel_fds[2]; /* a pipe: a byte in it means cancelled */
+	bool limited;      /* the deadline and cancel apply */
 	uint64_t deadline;
 	uint32_t last_id;
-	bool broken;     /* half a message may be on its way: nothing can follow it */
+	bool broken;     /* half a message may be in the stream, so no other can follow */
 	char cause[128]; /* why the last access failed */
 };
 
@@ -40,7 +40,7 @@ static uint64_t now_ms(void *state)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Wait for a descriptor, at most until then. */
+/* Wait for a descriptor, until `until` at the latest. */
 static enum ndx_status wait_for(int fd, short events, uint64_t until)
 {
 	struct pollfd set = {.fd = fd, .events = events};
@@ -60,7 +60,7 @@ static enum ndx_status wait_for(int fd, short events, uint64_t until)
 
 /* ---- connecting ---- */
 
-/* getaddrinfo() takes numbers modulo 2^16. */
+/* getaddrinfo() accepts numbers above 65535, modulo 2^16. */
 static bool is_port(const char *text)
 {
 	const size_t length = strspn(text, "0123456789");
@@ -84,7 +84,7 @@ static bool split(const char *address, char host[HOST_MAX], const char **port)
 		if (end < begin || *end != ']')
 			return false;
 	} else if (memchr(address, ':', (size_t)(colon - address)) != NULL) {
-		return false; /* IPv6 without brackets: its port is anybody's guess */
+		return false; /* IPv6 without brackets: the port is ambiguous */
 	}
 	length = (size_t)(end - begin);
 	if (length == 0 || length >= HOST_MAX)
@@ -200,7 +200,7 @@ void surf_registers_unlimited(struct surf_registers *r)
 
 void surf_registers_cancel(struct surf_registers *r)
 {
-	/* It is readable from now on, also if it is full. */
+	/* The pipe is readable from now on, also if it was full. */
 	if (write(r->cancel_fds[1], "", 1) < 0)
 		return;
 }
@@ -221,7 +221,7 @@ static enum ndx_status gone(struct surf_registers *r, const char *why)
 	return NDX_E_CONNECTION_ABORTED;
 }
 
-/* All bytes, out or in. */
+/* Transfer all bytes, out or in. */
 static enum ndx_status move(struct surf_registers *r, bool out, uint8_t *bytes, size_t length,
                             uint64_t until)
 {
@@ -251,7 +251,7 @@ static enum ndx_status move(struct surf_registers *r, bool out, uint8_t *bytes, 
 	return NDX_OK;
 }
 
-/* Looked at before an access, never in its midst: half a message would be the end of the bus. */
+/* Check the limit before an access, never during it: half a message makes the bus unusable. */
 static enum ndx_status check_limit(struct surf_registers *r)
 {
 	enum ndx_status st = NDX_OK;

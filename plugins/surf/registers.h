@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The FPGA's registers over a TCP connection that speaks SRPv3 (srp.h). One thread uses it; another
- * may cancel. Once the connection is broken, or out of step, no access is tried any more; an access
- * that the FPGA refuses fails alone.
+ * The FPGA's registers over a TCP connection with SRPv3 (srp.h). One thread uses it; another one
+ * may cancel. After the connection broke or lost its synchronization, every access fails at once.
+ * If the FPGA refuses an access, only that access fails.
  */
 #ifndef SURF_REGISTERS_H
 #define SURF_REGISTERS_H
@@ -11,24 +11,28 @@
 
 struct surf_registers;
 
-/* HOST:PORT or [IPV6]:PORT. A name is looked up by the system, which takes its own time for that; a
- * numeric address takes none. */
+/*
+ * HOST:PORT or [IPV6]:PORT. The system resolves a name, without a time limit of ours; a numeric
+ * address takes no time.
+ */
 enum ndx_status surf_registers_open(const char *address, uint32_t timeout_ms,
                                     struct surf_registers **out, char *why, size_t room);
 void surf_registers_close(struct surf_registers *r);
 
-/* From now on a wait fails that would go on for longer than this (NDX_E_IO_TIMEOUT) or is cancelled
- * (NDX_E_CANCELED), and so does an access that would begin behind that; one that has begun has a
- * limit of its own. What comes behind the first one that fails is the clean-up, which has the
- * limits of its steps alone. */
+/*
+ * Set a limit. From now on a wait fails that would last longer (NDX_E_IO_TIMEOUT) or is cancelled
+ * (NDX_E_CANCELED), and so does an access that would start after the limit; an access that has
+ * started has a limit of its own. What follows the first such failure is the clean-up, which has
+ * only the limits of its steps.
+ */
 void surf_registers_limit(struct surf_registers *r, uint32_t timeout_ms);
-/* No limit but that of each step, whatever was cancelled. */
+/* Remove the limit and ignore a cancel; only the limit of each step remains. */
 void surf_registers_unlimited(struct surf_registers *r);
 /* Any thread. */
 void surf_registers_cancel(struct surf_registers *r);
 bool surf_registers_cancelled(const struct surf_registers *r);
 
-/* With a `struct surf_registers` as state. */
+/* Its state is a `struct surf_registers`. */
 extern const struct surf_bus_ops surf_registers_ops;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The order of requests that makes a connected queue pair in the FPGA, and the way back. */
+/* The sequence of requests that creates a connected queue pair in the FPGA, and the reverse. */
 #include "setup.h"
 
 #include <inttypes.h>
@@ -10,11 +10,11 @@
 #define STEP_MS 5000u
 #define UNDO_MS 3000u
 #define DESTROY_MS 5000u
-/* For the register accesses of a clean-up, some hundred, beside the answers. */
+/* For the register accesses of a clean-up, about a hundred, in addition to the responses. */
 #define ACCESSES_MS 5000u
 #define TEXT 200u
 
-/* What this FPGA build is given for what nobody chooses. */
+/* Fixed values for this FPGA build, which no parameter sets. */
 #define MR_ACCESS 0x0fu
 #define QP_ACCESS 0x0eu
 #define QP_CAP UINT64_C(0x2020010100)
@@ -113,7 +113,7 @@ static uint64_t ok_of(const struct surf_response *response)
 	return 0;
 }
 
-/* The step of that name; the FPGA's "no" becomes the status `refused`. */
+/* Run the step of this name; a refusal by the FPGA becomes the status `refused`. */
 static enum ndx_status step(const struct run *run, const char *name,
                             const struct surf_request *request, uint32_t timeout_ms,
                             enum ndx_status refused, struct surf_response *response)
@@ -268,7 +268,7 @@ static enum ndx_status make(struct run *run, const struct surf_setup *setup)
 	return st;
 }
 
-/* 1 and a line in the log if the step failed. */
+/* Returns 1 and logs a line if the step failed. */
 static unsigned note(const struct run *run, enum ndx_status st)
 {
 	if (st == NDX_OK)
@@ -338,7 +338,10 @@ unsigned surf_tear_down(const struct surf_bus *bus, const struct surf_log *log,
 		failed += free_pd(&run);
 	if (failed > 0) {
 		say(log, NDX_LOG_WARN, "the clean-up is not complete: soft reset of the FPGA");
-		/* That is worth more than any step, and few accesses: the limit is not for it. */
+		/*
+		 * The reset matters more than any step and needs few accesses, so the limit does
+		 * not apply to it.
+		 */
 		(void)note(&run, surf_bus_reset(bus, why, sizeof(why)));
 	}
 	memset(connection, 0, sizeof(*connection));

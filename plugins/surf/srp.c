@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests and responses of SRPv3, for one register each. */
+/* Requests and responses of SRPv3, one register each. */
 #include "srp.h"
 
 #define VERSION 0x03u
 #define OPCODE_WRITE 0x100u
 #define WORD_BYTES 4u
-/* Bits of the first word that a response may have and a request has not. */
+/* Bits of the first word that only a response may have. */
 #define RESPONSE_ONLY 0x3c00u
 #define VALUE_AT 20u
 #define STATUS_AT 24u
 
-/* Of the last word. */
+/* Bits of the last word. */
 #define STATUS_TIMEOUT 0x0100u
 #define STATUS_LOCKUP 0x2000u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The FPGA's dispatcher on and off. */
+/* Switch the FPGA's dispatcher on and off. */
 #include "stream.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static enum ndx_status put_all(const struct surf_bus *bus, const char *step,
 enum ndx_status surf_stream_aim(const struct surf_bus *bus, uint32_t client, uint32_t ip, char *why,
                                 size_t room)
 {
-	/* Both are big-endian in a register that is not. */
+	/* Both values are big-endian in a little-endian register. */
 	const struct value values[] = {{SURF_UDP_PORT, __builtin_bswap16(ROCE_PORT)},
 	                               {SURF_UDP_IP, __builtin_bswap32(ip)}};
 	struct surf_bus at = *bus;

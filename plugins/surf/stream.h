@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The dispatcher, which sends what the FPGA has by its queue pair: told whose it is, and switched
- * on and off. Its registers, from the base address of the whole:
+ * The dispatcher, which sends the FPGA's data over its queue pair: set its queue pair, switch it on
+ * and off. Its registers, relative to the base address of the engine:
  *
- *   0x2000  bit 0: dispatch        0x2020  the sequence begins anew after so many frames
+ *   0x2000  bit 0: dispatch        0x2020  number of frames after which the sequence restarts
  *   0x200c  lkey                   0x2108  bit 0: a pulse clears the counters
  *   0x2010  queue pair number
  */
@@ -17,7 +17,7 @@
 #define SURF_REG_SQPN 0x2010u
 #define SURF_REG_WRAP 0x2020u
 #define SURF_REG_CLEAR 0x2108u
-/* Of a client of the UDP engine, from the client's own base address. */
+/* Registers of a client of the UDP engine, relative to the base address of the client. */
 #define SURF_UDP_PORT 0x0u
 #define SURF_UDP_IP 0x4u
 
@@ -27,13 +27,15 @@ struct surf_stream {
 	uint32_t wrap;
 };
 
-/* Where the FPGA's packets go: the metadata bus has no addresses. `client` is the base address of
- * the client's two registers, `ip` 0x0a090001 for 10.9.0.1. */
+/*
+ * Set the destination of the FPGA's packets, because the metadata bus has no addresses. `client` is
+ * the base address of the client's two registers, `ip` 0x0a090001 for 10.9.0.1.
+ */
 enum ndx_status surf_stream_aim(const struct surf_bus *bus, uint32_t client, uint32_t ip, char *why,
                                 size_t room);
 enum ndx_status surf_stream_start(const struct surf_bus *bus, const struct surf_stream *stream,
                                   char *why, size_t room);
-/* Waits until what is under way may be over: 100 ms. */
+/* Switch off, and wait 100 ms for frames in flight. */
 enum ndx_status surf_stream_stop(const struct surf_bus *bus, char *why, size_t room);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The plugin for the FPGA RoCE engine of SLAC's surf library. Its peer is no program: the variant
- * says what the FPGA is to be told, the plugin's transport tells it, register by register
- * (device.c).
+ * The plugin for the FPGA RoCE engine of SLAC's surf library. Its peer is not a program: the
+ * variant determines the values for the FPGA, and the plugin's transport writes them, register by
+ * register (device.c).
  *
- * Stage info has two rounds: the own queue pair goes there, the FPGA's comes back, connected. In
- * stage ready the FPGA is switched on, in stage done off. The FPGA lets go of everything when the
- * session is closed, which has to be before the host's queue pair ends: nobody but the session can
- * tell the FPGA.
+ * Stage info has two rounds: the description of the own queue pair goes to the transport, and the
+ * description of the FPGA's queue pair, which is connected, comes back. Stage ready switches the
+ * FPGA on, stage done switches it off. The FPGA releases everything when the session is closed. The
+ * session must be closed before the host's queue pair ends, because only the session reaches the
+ * FPGA.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -23,13 +24,13 @@
 
 struct instance {
 	uint32_t fpga_ip; /* in network byte order */
-	uint32_t mtu;     /* never more; 0: as the port has it */
+	uint32_t mtu;     /* upper limit; 0: the port's MTU */
 	struct surf_order order;
 };
 
 struct session {
 	const struct instance *instance;
-	uint32_t mtu; /* as the FPGA was told */
+	uint32_t mtu; /* as set in the FPGA */
 };
 
 /* ---- parameters ---- */
@@ -192,7 +193,7 @@ static void end(void *session)
 	free(session);
 }
 
-/* NULL, or what keeps the own end from being an FPGA's peer. */
+/* NULL, or why an FPGA cannot be connected to the own end. */
 static const char *unfit(const struct ndx_peer_description *own)
 {
 	static const uint8_t mapped[IPV4_AT] = {[10] = 0xff, [11] = 0xff};
@@ -281,7 +282,7 @@ static enum ndx_status info(void *session, const struct ndx_exchange *x, const v
 	return take_answer(session, x, peer, peer_length, reply);
 }
 
-/* In stages ready and done there is nothing to say but that it is their turn. */
+/* In the stages ready and done the message only says that the stage has come. */
 static enum ndx_status go(void *session, const struct ndx_exchange *x, const void *peer,
                           size_t peer_length, struct ndx_exchange_reply *reply)
 {
@@ -293,7 +294,7 @@ static enum ndx_status go(void *session, const struct ndx_exchange *x, const voi
 	return NDX_OK;
 }
 
-/* No `reset`: what was lost with the register bus is made anew by a new session. */
+/* No `reset`: a new session sets up again what was lost with the register bus. */
 static const struct ndx_variant_ops ops = {
 	.create = create,
 	.destroy = destroy,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes between the variant and the transport. */
+/* Messages between the variant and the transport. */
 #include "words.h"
 
 #include <string.h>

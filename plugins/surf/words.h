@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the variant and the transport say to each other: the variant what the FPGA is to be told,
- * the transport what the FPGA answered. Both are of this plugin; between them is the framework,
- * which carries bytes (docs/negotiation-protocol.md).
+ * Messages between the variant and the transport: the variant sends the values for the FPGA, the
+ * transport sends the FPGA's response. Both belong to this plugin; the framework between them
+ * carries bytes (docs/negotiation-protocol.md).
  */
 #ifndef SURF_WORDS_H
 #define SURF_WORDS_H
@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every member is a uint64_t: they travel in their order, big-endian. */
+/* Every member is a uint64_t. On the wire the members follow in this order, big-endian. */
 struct surf_order {
 	uint64_t base;       /* address of the FPGA's RoCE engine */
-	uint64_t udp_client; /* address of its UDP engine's client; 0: leave that alone */
+	uint64_t udp_client; /* address of the client in its UDP engine; 0: do not set it */
 	uint64_t host_ip;    /* IPv4, 0x0a090001 for 10.9.0.1 */
 	uint64_t host_qpn;
-	uint64_t host_psn; /* what the host sends first */
+	uint64_t host_psn; /* first PSN of the host */
 	uint64_t host_reads_in;
 	uint64_t host_reads_out;
 	uint64_t mr_address;
@@ -29,24 +29,24 @@ struct surf_order {
 	uint64_t rnr_retry;
 	uint64_t step_ms;
 	uint64_t wrap;
-	uint64_t stream; /* 1: the dispatcher is to be switched on when the host is ready */
+	uint64_t stream; /* 1: switch the dispatcher on when the host is ready */
 };
 
 struct surf_answer {
 	uint64_t qpn;
-	uint64_t psn; /* what the FPGA sends first */
+	uint64_t psn; /* first PSN of the FPGA */
 };
 
 #define SURF_ORDER_BYTES sizeof(struct surf_order)
 #define SURF_ANSWER_BYTES sizeof(struct surf_answer)
 
-/* Reads that the FPGA serves and wants at once. */
+/* Reads that the FPGA serves, and reads that it wants in flight. */
 #define SURF_READS 16u
 
 void surf_words_write(uint8_t *to, const void *members, size_t bytes);
 void surf_words_read(void *members, const uint8_t *from, size_t bytes);
 
-/* ---- the framework's frames, as far as a device's end of them goes ---- */
+/* ---- the framework's frames, as far as a device needs them ---- */
 
 #define SURF_FRAME_HEADER 20u
 #define SURF_FRAME_PAYLOAD 1024u
@@ -72,9 +72,9 @@ struct surf_frame {
 
 #define SURF_FRAME_COMPLETED 0x1u
 
-/* The first frame of these bytes. False: they are none, or not all of one. */
+/* Parse the first frame of these bytes. False: no frame, or an incomplete one. */
 bool surf_frame_parse(const uint8_t *bytes, size_t length, struct surf_frame *out);
-/* Header and payload; returns how many bytes. */
+/* Write header and payload; returns the number of bytes. */
 size_t surf_frame_write(uint8_t *to, const struct surf_frame *frame);
 
 #endif

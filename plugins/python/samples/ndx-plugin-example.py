@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The example plugin once more, in Python: it speaks with the one in C (plugins/example).
+"""The example plugin in Python; its peer may be the one in C (plugins/example).
 
-docs/writing-a-plugin.md goes through it from top to bottom.
+docs/writing-a-plugin.md explains the file from top to bottom.
 """
 import ipaddress
 import struct
@@ -21,7 +21,7 @@ def message(step, body):
 
 
 def open_message(data, step):
-    """Its body; PeerDataError if it is not one of that step. Trusts nothing."""
+    """The body of a message; PeerDataError if it is malformed or of another step."""
     if len(data) < 8:
         raise PeerDataError("from the peer came no message of this format")
     magic, version, got, length = struct.unpack_from(">4sBBH", data)
@@ -96,7 +96,7 @@ class ThreeRound:
 
     @classmethod
     def check(cls, settings):
-        """Each value is in its range. Whether they go together only the plugin can tell."""
+        """The framework has checked each range. Only the plugin can check the combination."""
         if settings["slots"] * settings["slot-size"] > 1 << 32:
             raise ConfigurationError("slots x slot-size is above 4 GiB")
 
@@ -107,7 +107,7 @@ class ThreeRound:
         self.label = ""
 
     def rdma_info_exchange(self, peer):
-        """Called with None first, then with what came, until it says that it has completed."""
+        """Called with None first, then with each message of the peer, until it returns True."""
         if peer is None:
             label = self.exchange.settings["label"].encode("ascii")
             return message(HELLO, struct.pack(">IIB", *self.own, len(label)) + label), False
@@ -134,15 +134,15 @@ class ThreeRound:
         return None, True
 
     def rdma_ready_exchange(self, peer):
-        """The queue pairs are connected: a device would be armed here."""
+        """The queue pairs are connected: a plugin for a device would arm the device here."""
         return None, True
 
     def rdma_done_exchange(self, peer):
-        """The transfers are over: what was armed for them is let go."""
+        """The transfers are over: release what was armed for them."""
         return None, True
 
     def reset(self, stage):
-        """The transport broke and is back: the stage begins anew."""
+        """The transport broke and was connected again: the stage starts again."""
         if stage == "info":
             self.agreed = None
 

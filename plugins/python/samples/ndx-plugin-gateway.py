@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A plugin with a transport of its own: peers that are reached through a gateway.
+"""A plugin with a transport of its own: it reaches its peers through a gateway.
 
-The gateway is any HTTP proxy that knows CONNECT. An address is PROXY:PORT/HOST:PORT, or HOST:PORT
-where there is nothing in between. The server has TCP, as ever: that is what the gateway speaks.
+The gateway is any HTTP proxy that supports CONNECT. An address is PROXY:PORT/HOST:PORT, or
+HOST:PORT without a gateway. The server listens on TCP as always; the gateway connects to it by TCP.
 """
 import json
 import socket
@@ -23,8 +23,8 @@ def split(address):
 
 
 class Gateway:
-    """Exceptions of the socket module say what went wrong: a TimeoutError is a time-out, a
-    ConnectionError a connection that broke."""
+    """The host maps exceptions of the socket module: a TimeoutError is a time-out, a ConnectionError
+    a connection that broke."""
 
     name = "gateway"
 
@@ -39,7 +39,7 @@ class Gateway:
     def ask_for(self, target):
         self.socket.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
         answer = b""
-        # Byte by byte: what comes behind the answer is the session's.
+        # Byte by byte: the bytes after the answer belong to the session.
         while not answer.endswith(b"\r\n\r\n"):
             self.socket.settimeout(max(self.deadline - time.monotonic(), 0.001))
             byte = self.socket.recv(1)
@@ -59,7 +59,7 @@ class Gateway:
         return self.socket.recv(room)
 
     def cancel(self):
-        """From another thread: what waits above returns at once."""
+        """Called by another thread: the calls above that wait return at once."""
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
