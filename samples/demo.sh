@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: sh samples/demo.sh [REQUESTS [BYTES]]
-# From a fresh clone to a client and a server that exchange verified requests over TCP and part
-# without losing a message: installs what is missing (Debian), builds into build/, starts the two
-# as processes of their own. Exit status 0 only if every request was verified on both sides.
+# From a fresh clone to a client and a server that exchange verified requests over TCP and
+# disconnect without losing a message: installs missing packages (Debian), builds into build/,
+# starts the two as separate processes. Exit status 0 only if both sides have verified every
+# request.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 requests=${1:-10000}
@@ -21,7 +22,7 @@ work=$(mktemp -d) || exit 1
 trap 'server_stop; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# give_up TEXT: say it, with the log that explains it
+# give_up TEXT: print it, with the log that explains it
 give_up() {
 	echo "demo: $1" >&2
 	[ ! -s "$work/${2:-none}" ] || sed 's/^/  /' "$work/$2" >&2

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# For scripts that start a server of ours and then talk to it; to be sourced. Nothing sleeps: the
-# server's own first line says when it is ready and where.
+# For scripts that start a server of NDX and then talk to it; to be sourced. Nothing sleeps: the
+# server's first line of output says that it listens, and where.
 
 # server_start FOLDER COMMAND...: start COMMAND in the background and wait until it prints a line
 # that ends in "listening on ADDRESS:PORT" or is "port PORT". Sets server_address, or returns 1 if
-# it ended before. Its output is in FOLDER/server.log; it is killed after $server_limit seconds.
+# COMMAND ended before. The output goes to FOLDER/server.log. COMMAND is killed after $server_limit
+# seconds.
 server_start() {
 	server_folder=$1
 	shift
@@ -31,7 +32,7 @@ server_start() {
 	[ -n "$server_address" ]
 }
 
-# server_end: wait for the server to end by itself; returns its exit status
+# server_end: wait until the server ends by itself; returns its exit status
 server_end() {
 	wait "$server_pid"
 	server_status=$?
@@ -40,7 +41,7 @@ server_end() {
 	return $server_status
 }
 
-# server_stop: end the server if it still runs; for a trap
+# server_stop: end the server if it still runs; for use in a trap
 server_stop() {
 	[ -n "${server_pid:-}" ] || return 0
 	kill "$server_pid" 2>/dev/null

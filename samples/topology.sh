@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: topology.sh BIN [PLUGINS]
-# A client and a server on networks of their own with a switch between them, IPv6 only, as a traffic
-# generator and a device under test are wired:
+# A client and a server in two networks with a switch between them, IPv6 only, as a traffic
+# generator and a device under test are connected:
 #
 #     client fd00:6e64:78::1 --- switch (a bridge) --- server fd00:6e64:78::2
 #
-# They are network name spaces of this machine; neither root nor hardware is needed. Nobody is told
-# the other's MAC address: neighbour discovery finds it. The two negotiate a connection by TCP, then
-# move verified data over ofi:tcp, at the negotiated address. BIN has ndx-negotiate, PLUGINS (BIN's
-# ../lib/ndx) the plugins. Where name spaces are not allowed it says so and ends with 77.
+# The networks are network name spaces of this machine; neither root nor hardware is needed. MAC
+# addresses are not configured: neighbour discovery finds them. The two negotiate a connection over
+# TCP, then move verified data over ofi:tcp at the negotiated address. BIN has ndx-negotiate,
+# PLUGINS (default: ../lib/ndx of BIN) the plugins. Where name spaces are not allowed, the script
+# says so and ends with 77.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bin=${1:?usage: topology.sh BIN [PLUGINS]}
@@ -29,7 +30,7 @@ fail() {
 	exit 1
 }
 
-# Everything below happens in name spaces that go away with this process.
+# Everything below runs in name spaces that end with this process.
 if [ -z "${TOPOLOGY_INSIDE:-}" ]; then
 	for tool in ip nsenter unshare; do
 		command -v $tool >/dev/null || skip "no $tool here: install iproute2 and util-linux"
@@ -57,7 +58,7 @@ at() {
 	nsenter --net="/run/netns/$place" "$@"
 }
 
-# wire PLACE ADDRESS: a cable from the place to the switch
+# wire PLACE ADDRESS: connect the place to the switch
 wire() {
 	ip link add "port-$1" netns switch type veth peer name eth0 netns "$1" &&
 		ip -n switch link set "port-$1" master bridge up &&
@@ -70,7 +71,7 @@ ip -n switch link set bridge up || fail 'the bridge stays down'
 wire client fd00:6e64:78::1 || fail 'no cable to the client'
 wire server fd00:6e64:78::2 || fail 'no cable to the server'
 
-# An address can be used when nobody else has said that it is taken (RFC 4862), after a second or two.
+# An address can be used after duplicate address detection (RFC 4862), a second or two.
 for place in client server; do
 	limit=$(($(date +%s) + 20))
 	while [ -n "$(ip -n $place -6 address show dev eth0 tentative)" ]; do
@@ -95,7 +96,7 @@ talk() {
 talk "$adapter" fd00:6e64:78::2 64
 talk "$adapter" fd00:6e64:78::2 64k
 
-# Both sides have found each other by neighbour discovery, by way of the switch.
+# Each side has found the other by neighbour discovery, through the switch.
 for pair in 'client ::2' 'server ::1'; do
 	ip -n "${pair% *}" -6 neighbour show to "fd00:6e64:78${pair#* }" >"$work/found"
 	grep -q lladdr "$work/found" || fail "the ${pair% *} has found nobody"
@@ -104,11 +105,12 @@ done
 mac=$(ip -n server link show eth0 | awk '/link\/ether/ { print $2 }')
 bridge -n switch fdb show br bridge | grep -q "$mac dev port-server" || fail 'the switch has not seen it'
 
-# An adapter of all interfaces: the two meet where the session did, not at the first address there is.
+# An adapter of all interfaces: the data use the address of the session, not the adapter's first
+# one.
 talk 'ofi:tcp?trust=lan' fd00:6e64:78::2 64
 
-# Nor need there be more than the addresses of the link itself. The server's names no interface: what
-# that is called is the client's affair.
+# Link-local addresses alone suffice. The server's address has no interface name, because the
+# client's interface may have another name.
 local=$(ip -n server -6 -o address show dev eth0 scope link | awk '{ sub("/.*", "", $4); print $4 }')
 talk 'ofi:tcp?trust=lan' "$local%eth0" 64
 for place in client server; do

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cut "HOST:PORT", "[HOST]:PORT", "HOST" or "PORT" into its parts, in place. */
+/* Split "HOST:PORT", "[HOST]:PORT", "HOST" or "PORT" into its parts, in place. */
 static bool cut(char *text, char **host, char **port)
 {
 	char *colon = strrchr(text, ':');
@@ -31,7 +31,7 @@ static bool cut(char *text, char **host, char **port)
 	return true;
 }
 
-/* getaddrinfo() takes names of services, and numbers modulo 2^16. */
+/* getaddrinfo() also accepts names of services, and numbers above 65535 modulo 2^16. */
 static bool is_port(const char *text)
 {
 	size_t length = strspn(text, "0123456789");
@@ -75,7 +75,7 @@ struct sample_address sample_address_from(const struct sockaddr_storage *storage
 	return address;
 }
 
-/* Where the port is, in network byte order. */
+/* The port's field, in network byte order. */
 static in_port_t *port_of(struct sample_address *address)
 {
 	if (address->storage.ss_family == AF_INET6)
@@ -143,7 +143,7 @@ enum ndx_status sample_addresses_of(struct ndx_adapter *adapter, struct sockaddr
 	size_t n = 0;
 	enum ndx_status st;
 
-	/* Asked without room it says how many there are. */
+	/* Without room for addresses the call returns their number. */
 	st = ndx_adapter_query_addresses(adapter, NULL, &n);
 	if (st != NDX_OK && st != NDX_E_BUFFER_OVERFLOW)
 		return st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ADDRESS:PORT as people write it: 192.0.2.1:4242, [::1]:4242, host:4242, or a port alone. */
+/* ADDRESS:PORT as users write it: 192.0.2.1:4242, [::1]:4242, host:4242, or a port alone. */
 #ifndef SAMPLE_ADDRESS_H
 #define SAMPLE_ADDRESS_H
 
@@ -21,17 +21,17 @@ struct sample_address {
 };
 
 /**
- * Read an address. A missing host is 0.0.0.0, a missing port 0.
+ * Parse an address. A missing host is 0.0.0.0, a missing port 0.
  *
- * @param[out] why  what is wrong with it, a constant; set only on failure
+ * @param[out] why  what is wrong with the text, a constant; set only on failure
  */
 bool sample_address_parse(const char *text, struct sample_address *out, const char **why);
 
-/** As sample_parse(), of `ADDRESS:PORT`: where the server is. */
+/** As sample_parse(), with the operand `ADDRESS:PORT`: the server's address. */
 bool sample_parse_server(const struct sample_program *program, int argc, char **argv,
                          struct sample_address *server, int *code);
 
-/** An address as the library hands it out, with the length that fits its family. */
+/** An address from the library, with the length of its family. */
 struct sample_address sample_address_from(const struct sockaddr_storage *storage);
 
 /** Port in host byte order. */
@@ -40,20 +40,20 @@ unsigned sample_address_port(const struct sample_address *address);
 /** Set the port, given in host byte order. */
 void sample_address_set_port(struct sample_address *address, unsigned port);
 
-/** Whether it is 0.0.0.0 or ::, which means "any". */
+/** Whether the address is 0.0.0.0 or ::, which means any address. */
 bool sample_address_is_any(const struct sample_address *address);
 bool sample_address_is_loopback(const struct sample_address *address);
 
-/** Write it for people. Returns `text`. */
+/** Format the address. Returns `text`. */
 const char *sample_address_format(const struct sample_address *address, char *text, size_t size);
 
-/** Write the host alone, without port and brackets. Returns `text`. */
+/** Format the host alone, without port and brackets. Returns `text`. */
 const char *sample_address_host(const struct sample_address *address, char *text, size_t size);
 
 /**
- * All addresses of an adapter, port 0.
+ * All addresses of an adapter, with port 0.
  *
- * @param[out] list  `count` addresses, at least one on NDX_OK; release with free()
+ * @param[out] list  `count` addresses, at least one on NDX_OK; release it with free()
  */
 enum ndx_status sample_addresses_of(struct ndx_adapter *adapter, struct sockaddr_storage **list,
                                     size_t *count);

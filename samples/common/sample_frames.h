@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What ndx-send and ndx-recv have in common: frames that check themselves, and a greeting. */
+/* Shared by ndx-send and ndx-recv: frames that can be verified, and a greeting. */
 #ifndef SAMPLE_FRAMES_H
 #define SAMPLE_FRAMES_H
 
@@ -7,21 +7,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Bytes of a frame before its pattern: number and length, so that nothing can be mistaken. */
+/**
+ * Bytes of a frame before its pattern: number and length, so that a frame cannot be confused with
+ * another one.
+ */
 #define SAMPLE_FRAME_HEADER 12u
 
-/** Write frame `number`: its header, then PRBS-31 (ITU-T O.150) that begins with the number. */
+/** Write frame `number`: its header, then PRBS-31 (ITU-T O.150), seeded with the number. */
 void sample_frame_fill(void *data, uint32_t length, uint64_t number);
 
-/** Is it a whole frame, and which? False: a byte is wrong. */
+/** Verify a frame, and return its number. False: a byte is wrong. */
 bool sample_frame_check(const void *data, uint32_t length, uint64_t *number);
 
-/** What a receiver tells a sender with its accept; fixed width, big-endian. */
+/** Private data of a receiver's accept; fixed width, big-endian. */
 struct sample_greeting {
 	bool by_write; /**< frames are written into the slab */
 	uint32_t slot_size;
 	uint32_t slot_count;
-	uint32_t token; /**< of the slab, by_write only */
+	uint32_t token; /**< of the slab, only with by_write */
 	uint64_t address;
 };
 
@@ -30,7 +33,7 @@ struct sample_greeting {
 void sample_greeting_write(const struct sample_greeting *greeting,
                            uint8_t bytes[SAMPLE_GREETING_BYTES]);
 
-/** False: that is not from ndx-recv. */
+/** False: the bytes are not from ndx-recv. */
 bool sample_greeting_read(struct sample_greeting *greeting, const uint8_t *bytes, size_t length);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A histogram of durations in nanoseconds: fixed size, at most 3 % off, nothing allocated. */
+/* A histogram of durations in nanoseconds: fixed size, error at most 3 %, no allocation. */
 #ifndef SAMPLE_LATENCY_H
 #define SAMPLE_LATENCY_H
 
 #include <stdint.h>
 
-/** Each power of two is cut into this many equal steps. */
+/** Each power of two has this many equal steps. */
 #define SAMPLE_LATENCY_STEPS 32u
 
 /** Zero it before use. */
@@ -20,7 +20,7 @@ void sample_latency_add(struct sample_latency *latency, uint64_t ns);
 /** The duration that `percent` percent of the samples do not exceed; 0 without samples. */
 uint64_t sample_latency_percentile(const struct sample_latency *latency, double percent);
 
-/** Nanoseconds of a clock that only goes forward. */
+/** Nanoseconds of a monotonic clock. */
 uint64_t sample_now_ns(void);
 
 #endif

@@ -9,7 +9,10 @@
 #include "sample_options.h"
 #include "sample_report.h"
 
-/* The address asked for; without one, or without a host, the adapter's first. */
+/*
+ * Choose the requested address; without an address or without a host in it, the adapter's first
+ * address.
+ */
 static int choose_address(const char *who, struct ndx_adapter *adapter, const char *wish,
                           struct sample_address *address)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listening where the command line says, and telling scripts where that is. */
+/* Listen where the command line says, and write the port for scripts. */
 #ifndef SAMPLE_LISTEN_H
 #define SAMPLE_LISTEN_H
 
@@ -9,16 +9,16 @@
 #include "sample_address.h"
 
 /**
- * Listen on `wish`; without one, or without a host in it, on the adapter's first address.
+ * Listen on `wish`; without an address or without a host in it, on the adapter's first address.
  *
- * @param who           whose failures are told
- * @param[out] address  where it listens, with the port
- * @return an exit status; SAMPLE_EXIT_OK: release the listener with ndx_listener_close()
+ * @param who           the program's name, for error texts
+ * @param[out] address  address on which the listener listens, with the port
+ * @return an exit status; on SAMPLE_EXIT_OK release the listener with ndx_listener_close()
  */
 int sample_listen(const char *who, struct ndx_adapter *adapter, const char *wish,
                   struct ndx_listener **listener, struct sample_address *address);
 
-/** Write the port into a file, which nobody sees half written. Returns an exit status. */
+/** Write the port into a file; no reader sees an incomplete file. Returns an exit status. */
 int sample_write_port(const char *path, const struct sample_address *address);
 
 #endif

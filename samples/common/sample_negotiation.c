@@ -12,7 +12,7 @@
 
 #define SETTINGS_MOST 32
 
-/* Cut "a=1,b=2" into pairs, in place; false: malformed. */
+/* Split "a=1,b=2" into pairs, in place; false: malformed. */
 static bool cut(char *text, struct ndx_setting *list, size_t *count)
 {
 	char *rest = text;
@@ -42,7 +42,7 @@ static void look_at(void *arg, const struct ndx_plugin_entry *entry)
 	search->found = search->found || strcmp(entry->plugin, search->name) == 0;
 }
 
-/* Is it the plugin that is missing, rather than its variant? */
+/* Is the plugin missing, as opposed to its variant? */
 static bool lacks_plugin(const struct sample_negotiation *n, const char *name)
 {
 	struct search search = {.name = name};
@@ -113,7 +113,7 @@ void sample_negotiation_close(struct sample_negotiation *n)
 	memset(n, 0, sizeof(*n));
 }
 
-/* A description tells. */
+/* The kind of the adapter's descriptions decides. */
 enum ndx_status sample_variant_of(struct ndx_adapter *adapter, const char **variant)
 {
 	struct ndx_connector *connector = NULL;

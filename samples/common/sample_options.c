@@ -36,7 +36,7 @@ static void help(const struct sample_program *program)
 		printf("\n%s\n", program->details);
 }
 
-/* The option that `arg` names, with or without "=VALUE" behind it. */
+/* Find the option that `arg` names, with or without "=VALUE". */
 static const struct sample_option *find(const struct sample_program *program, const char *arg)
 {
 	size_t length = strcspn(arg, "=");
@@ -84,7 +84,7 @@ static bool to_number(const struct sample_option *o, const char *text)
 	return true;
 }
 
-/* Take argv[*at], an option, and its value; false if that was a mistake. */
+/* Parse argv[*at], an option, and its value; false on an error. */
 static bool take(const struct sample_program *program, int argc, char **argv, int *at)
 {
 	const char *arg = argv[*at];

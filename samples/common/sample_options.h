@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Command lines of the samples: one table says what is parsed, checked and shown by --help. */
+/* Command lines of the samples: one table defines what is parsed, checked and shown by --help. */
 #ifndef SAMPLE_OPTIONS_H
 #define SAMPLE_OPTIONS_H
 
@@ -7,32 +7,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What every sample returns to the shell. */
+/** Exit status of every sample. */
 enum sample_exit {
 	SAMPLE_EXIT_OK = 0,
-	SAMPLE_EXIT_FAILED = 1,     /**< it ran, and something was wrong */
-	SAMPLE_EXIT_USAGE = 2,      /**< the command line */
-	SAMPLE_EXIT_NO_ADAPTER = 3, /**< nothing there to run on */
+	SAMPLE_EXIT_FAILED = 1,     /**< it ran, and failed */
+	SAMPLE_EXIT_USAGE = 2,      /**< wrong command line */
+	SAMPLE_EXIT_NO_ADAPTER = 3, /**< no adapter to run on */
 };
 
-/** One option. Exactly one of the three targets is set; it keeps its value if the option is absent.
+/**
+ * One option. Exactly one of the three targets is set; the target keeps its value if the option is
+ * absent.
  */
 struct sample_option {
 	const char *name;  /**< "--size" */
-	const char *value; /**< what to call its value in the help; NULL for a flag */
+	const char *value; /**< name of its value in the help; NULL: a flag */
 	const char *help;
 	bool *flag;
-	uint32_t *number; /**< min .. max; k, M and G are understood as powers of 1024 */
+	uint32_t *number; /**< min .. max; k, M and G are powers of 1024 */
 	const char **text;
 	uint32_t min, max;
 };
 
-/** A program: its options, and what --help says around them. */
+/** A program: its options, and the other text of --help. */
 struct sample_program {
 	const char *name;
 	const char *synopsis; /**< "server|client [options]" */
 	const char *about;
-	const char *details; /**< shown below the options; NULL: nothing */
+	const char *details; /**< shown below the options; NULL: none */
 	const struct sample_option *options;
 	size_t option_count;
 	size_t max_operands;
@@ -42,25 +44,27 @@ struct sample_program {
  * Parse a command line. Operands are moved to the front of argv[1..]; `--` ends the options.
  *
  * @param[out] operands  number of operands
- * @param[out] code      what to exit with if this returns false
+ * @param[out] code      exit status if this returns false
  *
- * @return false if the program shall end: --help was shown, or a mistake was explained
+ * @return false if the program must end: --help was printed, or an error was explained
  */
 bool sample_parse(const struct sample_program *program, int argc, char **argv, size_t *operands,
                   int *code);
 
-/** SIGINT and SIGTERM call `handler` from now on, and end a system call that blocks. */
+/** Install `handler` for SIGINT and SIGTERM; the signals interrupt a blocking system call. */
 void sample_on_stop(void (*handler)(int signal_number));
 
-/** What a program plays. */
+/** Role of a program. */
 enum sample_role { SAMPLE_SERVER, SAMPLE_CLIENT, SAMPLE_BOTH };
 
-/** As sample_parse(), of `server|client|both [ADDRESS]`; a client's is needed, else it may be NULL.
+/**
+ * As sample_parse(), with the operands `server|client|both [ADDRESS]`. A client needs an address;
+ * otherwise it may be NULL.
  */
 bool sample_parse_role(const struct sample_program *program, int argc, char **argv,
                        enum sample_role *role, const char **address, int *code);
 
-/** Explain a mistake on stderr and point to --help; returns SAMPLE_EXIT_USAGE. */
+/** Explain a wrong command line on stderr and refer to --help; returns SAMPLE_EXIT_USAGE. */
 int sample_usage(const struct sample_program *program, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

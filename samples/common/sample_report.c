@@ -72,7 +72,7 @@ void sample_print_stats(const char *program, struct ndx_adapter *adapter)
 static void to_stderr(void *arg, const struct ndx_log_record *record)
 {
 	(void)arg;
-	/* In one piece: records of other threads stay out of its line. */
+	/* One call per line, so that records of other threads do not mix with it. */
 	if (record->native != 0)
 		fprintf(stderr, "ndx %s: %s (%s, native %d)\n", ndx_log_level_name(record->level),
 		        record->text, record->where, record->native);

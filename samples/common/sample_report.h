@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the samples tell people: failures with their cause, and the library's log on request. */
+/* Output of the samples: failures with their cause, and the library's log on request. */
 #ifndef SAMPLE_REPORT_H
 #define SAMPLE_REPORT_H
 
 #include <ndx/ndx.h>
 
 /**
- * Say on stderr that a call failed: program, what was tried, status, and what the library adds.
- * Returns SAMPLE_EXIT_FAILED, so that a caller can `return sample_failed(...)`.
+ * Print to stderr that a call failed: program, action, status, and the text of the library. Returns
+ * SAMPLE_EXIT_FAILED, so that a caller can `return sample_failed(...)`.
  */
 int sample_failed(const char *program, enum ndx_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** Open an adapter, NULL: the default. Returns an enum sample_exit; a failure was explained. */
+/** Open an adapter; NULL: the default. Returns an enum sample_exit; a failure was printed. */
 int sample_open_adapter(const char *program, const char *uri, struct ndx_adapter **out);
 
-/** As sample_failed(), for an overlapped operation: the cause is in the object. */
+/** As sample_failed(), for an overlapped operation: the object has the cause. */
 int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, const char *format,
                        ...) __attribute__((format(printf, 3, 4)));
 
-/** Print everything that is known of an adapter to stdout, as JSON. */
+/** Print the snapshot of an adapter to stdout, as JSON. */
 void sample_print_stats(const char *program, struct ndx_adapter *adapter);
 
 /** Print the library's log records to stderr, up to `level`. */

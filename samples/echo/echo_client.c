@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * echo-client: several connections at once, driven by callbacks. Each step begins the next one from
- * inside its completion; the main thread takes results, and waits for no connection in particular.
+ * echo-client: several connections at once, driven by callbacks. Each step starts the next one from
+ * inside its completion callback. The main thread takes results and never waits for a single
+ * connection.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 #define WHO "echo-client"
 #define MESSAGE 64u
-#define PATIENCE_MS 30000u /* without any news */
+#define PATIENCE_MS 30000u /* without any result */
 #define SLICE_MS 20u
 
 /** One connection. */
@@ -25,13 +26,13 @@ struct session {
 	struct ndx_qp *qp;
 	struct ndx_overlapped ov;
 	struct ndx_sge sent, received;
-	uint32_t rounds;         /* echoes still to come */
-	atomic_uint *unfinished; /* sessions */
-	const char *failed_at;   /* NULL: all went well */
+	uint32_t rounds;         /* echoes that are left */
+	atomic_uint *unfinished; /* number of sessions */
+	const char *failed_at;   /* NULL: success */
 	enum ndx_status status;
 };
 
-/* The last thing that a session does; it is the main thread's again. */
+/* The last step of a session; from now on it belongs to the main thread. */
 static void finish(struct session *s, const char *failed_at, enum ndx_status status)
 {
 	s->failed_at = failed_at;
@@ -54,7 +55,7 @@ static void leave(struct session *s)
 		finish(s, "disconnect", st);
 }
 
-/* The receive first: the echo may be faster than we are. */
+/* Post the receive first: the echo may come before the send call returns. */
 static enum ndx_status ask(struct session *s)
 {
 	enum ndx_status st = ndx_qp_receive(s->qp, s, &s->received, 1);
@@ -71,7 +72,7 @@ static void on_up(struct ndx_overlapped *ov)
 		finish(s, "begin", st);
 }
 
-/* From here on the object is ours again, so it serves for the next step. */
+/* The operation is complete, so its object may be used for the next step. */
 static void on_connected(struct ndx_overlapped *ov)
 {
 	struct session *s = ov->context;
@@ -85,7 +86,10 @@ static void on_connected(struct ndx_overlapped *ov)
 		finish(s, "connect", st);
 }
 
-/* One result, in the main thread. A failed one is followed by others: the first leads out. */
+/*
+ * Process one result, in the main thread. After a failed result others follow; the first one
+ * decides.
+ */
 static void take(const struct ndx_result *result)
 {
 	struct session *s = result->queue_pair_context;
@@ -95,7 +99,7 @@ static void take(const struct ndx_result *result)
 	if (result->status != NDX_OK || result->bytes_transferred != s->sent.length ||
 	    memcmp(s->sent.buffer, s->received.buffer, s->sent.length) != 0) {
 		fprintf(stderr, WHO ": wrong echo: %s\n", ndx_status_name(result->status));
-		s->rounds = UINT32_MAX; /* never 0: it shows in the end */
+		s->rounds = UINT32_MAX; /* never 0, so that the failure shows at the end */
 		leave(s);
 		return;
 	}
@@ -121,7 +125,7 @@ static enum ndx_status begin(struct session *s, struct ndx_adapter *adapter,
 	                             server->length, 0, 0, NULL, 0, &s->ov);
 }
 
-/** Everything that the sessions share. */
+/** Shared by all sessions. */
 struct client {
 	struct ndx_adapter *adapter;
 	struct ndx_cq *cq;
@@ -192,7 +196,7 @@ static int run(struct client *c, const struct sample_address *server)
 			take(&results[i]);
 	}
 	if (atomic_load(&c->unfinished) > 0) {
-		/* What is in flight completes when the connectors are closed. */
+		/* Operations in flight complete when the connectors are closed. */
 		fprintf(stderr, WHO ": nothing for %u s, %u connections unfinished\n",
 		        PATIENCE_MS / 1000, atomic_load(&c->unfinished));
 		return SAMPLE_EXIT_FAILED;

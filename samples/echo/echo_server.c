@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * echo-server: any number of clients at once, one thread, nothing that blocks. It sleeps in epoll
- * on two descriptors: that of a port, where connecting and disconnecting are completed, and that of
- * the completion queue. A third is for signals.
+ * echo-server: any number of clients at once, one thread, no blocking call. The thread sleeps in
+ * epoll on three descriptors: that of a port, which gets the completions of connecting and
+ * disconnecting, that of the completion queue, and one for signals.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -21,14 +21,14 @@
 #define SLOTS 4u
 #define SLOT_SIZE 4096u
 
-/** What the overlapped object of a guest is used for at the moment. */
+/** The operation for which the overlapped object of a guest is in use. */
 enum stage { EXPECTED, ACCEPTING, WATCHED, LEAVING };
 
-/** One client, or the place of the next one. */
+/** One client, or the place for the next one. */
 struct guest {
 	struct server *server;
 	enum stage stage;
-	struct ndx_overlapped ov; /* one thing at a time */
+	struct ndx_overlapped ov; /* one operation at a time */
 	struct ndx_connector *connector;
 	struct ndx_qp *qp;
 	struct ndx_mr *mr;
@@ -43,12 +43,12 @@ struct server {
 	struct ndx_port *port;
 	int epoll, signals;
 	struct guest *guests;
-	uint32_t left; /* guests until the end; 0: no end */
+	uint32_t left; /* guests until the program ends; 0: no end */
 	bool stop;
 	uint64_t echoed;
 };
 
-/* Nothing of a guest may be in flight or in the port: both would point at freed memory. */
+/* No operation of a guest may be in flight or in the port: both would refer to freed memory. */
 static void guest_free(struct guest *guest)
 {
 	ndx_connector_close(guest->connector);
@@ -67,7 +67,7 @@ static void forget(struct server *s, struct guest *guest)
 	guest_free(guest);
 }
 
-/* Wait for the next client, without waiting: the port will tell. */
+/* Request the next client without waiting: the port reports it. */
 static enum ndx_status expect_guest(struct server *s)
 {
 	struct guest *guest = calloc(1, sizeof(*guest));
@@ -99,7 +99,7 @@ static enum ndx_status post_slot(struct guest *guest, char *slot, uint32_t lengt
 	            : ndx_qp_receive(guest->qp, slot, &sge, 1);
 }
 
-/* All that a connection needs, then say yes. */
+/* Create everything that a connection needs, then accept. */
 static enum ndx_status welcome(struct guest *guest)
 {
 	struct server *s = guest->server;
@@ -124,7 +124,10 @@ static enum ndx_status welcome(struct guest *guest)
 	return ndx_connector_accept(guest->connector, guest->qp, 0, 0, NULL, 0, &guest->ov);
 }
 
-/* The operation of a guest has completed: what comes next. Anything but NDX_PENDING ends it. */
+/*
+ * An operation of a guest has completed: start the next one. Any result but NDX_PENDING ends the
+ * guest.
+ */
 static enum ndx_status advance(struct guest *guest)
 {
 	enum stage was = guest->stage;
@@ -153,20 +156,22 @@ static void completed(struct server *s, struct guest *guest)
 	forget(s, guest);
 }
 
-/* Whatever came goes back as it is; what was sent makes room for the next. */
+/* Send back what was received; a completed send frees its slot for the next receive. */
 static void echo(struct server *s, const struct ndx_result *result)
 {
 	struct guest *guest = result->queue_pair_context;
 	bool received = result->request_type == NDX_REQUEST_RECEIVE;
 
 	if (result->status != NDX_OK)
-		return; /* the end of the connection is told at the port */
+		return; /* the port reports the end of the connection */
 	s->echoed += received;
 	(void)post_slot(guest, result->request_context,
 	                received ? result->bytes_transferred : SLOT_SIZE, received);
 }
 
-/* Take all there is and arm for what comes: in this order nothing is missed, see ndx_cq_notify().
+/*
+ * Take all results, then arm: a result that comes in between fires the notification at once, see
+ * ndx_cq_notify().
  */
 static void take_results(struct server *s)
 {
@@ -186,8 +191,10 @@ static void take_completions(struct server *s)
 	struct ndx_overlapped *ovs[16];
 	size_t got = ndx_port_get(s->port, ovs, 16, 0);
 
-	/* A guest that goes may have results in the queue that name it: take them before it is
-	 * freed. */
+	/*
+	 * The queue may still hold results of a guest that leaves: take them before the guest is
+	 * freed.
+	 */
 	take_results(s);
 	for (size_t i = 0; i < got; i++)
 		completed(s, ovs[i]->context);
@@ -235,7 +242,7 @@ static void run(struct server *s)
 	}
 }
 
-/* Closing is disconnecting: the goodbyes are said in the background. */
+/* Closing disconnects; the goodbyes are exchanged in the background. */
 static void send_home(struct server *s)
 {
 	struct ndx_overlapped *ovs[16];
@@ -247,7 +254,10 @@ static void send_home(struct server *s)
 		ndx_connector_close(guest->connector);
 		guest->connector = NULL;
 	}
-	/* What was in flight has completed into the port; it points into the guests. */
+	/*
+	 * Operations in flight have completed into the port, whose objects are members of the
+	 * guests.
+	 */
 	while (ndx_port_get(s->port, ovs, 16, 0) > 0)
 		;
 	while ((guest = s->guests) != NULL) {
@@ -289,7 +299,7 @@ static int start(struct server *s, const char *uri, const char *where)
 	rc = prepare_epoll(s);
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
-	/* Last: whoever reads this may send us a signal at once. */
+	/* Print this last: a reader of the line may send a signal at once. */
 	printf(WHO ": listening on %s\n", sample_address_format(&address, text, sizeof(text)));
 	fflush(stdout);
 	return SAMPLE_EXIT_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The smallest client: `hello-client PORT` sends one message and says goodbye. */
+/* The smallest client: `hello-client PORT` sends one message and disconnects. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

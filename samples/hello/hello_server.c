@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The smallest server: take one client, print what it sends, say goodbye. */
+/* The smallest server: accept one client, print its message, disconnect. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

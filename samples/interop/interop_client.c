@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interop-client: asks a program that has never heard of NDX. It sends a message of 16 bytes, waits
- * for the answer and parts, as rdma_server of rdmacm-utils expects it (on verbs; on any other
- * adapter interop-server).
+ * interop-client: a client for a server that does not use NDX. It sends a message of 16 bytes,
+ * waits for the answer and disconnects, as rdma_server of rdmacm-utils expects it (on verbs; on any
+ * other adapter interop-server).
  */
 #include <stdio.h>
 
@@ -43,7 +43,7 @@ static enum ndx_status prepare(struct client *c, const char *uri)
 	return st;
 }
 
-/* Both requests end; the answer is there when both have. */
+/* Wait for both requests: the answer is complete when both have ended. */
 static enum ndx_status finish_both(struct client *c)
 {
 	struct ndx_result result = {.status = NDX_OK};
@@ -58,7 +58,7 @@ static enum ndx_status finish_both(struct client *c)
 	return st;
 }
 
-/* The receive first: the answer may be faster than we are. */
+/* Post the receive first: the answer may come before the send call returns. */
 static int talk(struct client *c, const struct sample_address *server)
 {
 	uint32_t token = ndx_mr_get_local_token(c->mr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interop-server: serves a program that has never heard of NDX. It takes a message of 16 bytes,
- * sends one back and sees the connection end, as rdma_client of rdmacm-utils expects it (on verbs;
- * on any other adapter for interop-client).
+ * interop-server: a server for a client that does not use NDX. It receives a message of 16 bytes,
+ * sends one back and waits for the end of the connection, as rdma_client of rdmacm-utils expects it
+ * (on verbs; on any other adapter for interop-client).
  */
 #include <stdio.h>
 
@@ -50,7 +50,7 @@ static enum ndx_status prepare(struct server *s, const char *uri, struct sample_
 	return st;
 }
 
-/* The result of the only request under way. */
+/* The result of the only request in flight. */
 static enum ndx_status finish(struct server *s)
 {
 	struct ndx_result result = {.status = NDX_OK};
@@ -60,7 +60,10 @@ static enum ndx_status finish(struct server *s)
 	return st == NDX_OK ? result.status : st;
 }
 
-/* Question and answer. The receive is there before the peer can send: it will not ask. */
+/*
+ * Request and answer. The receive is posted before the accept, because the peer sends without
+ * waiting for it.
+ */
 static int talk(struct server *s)
 {
 	uint32_t token = ndx_mr_get_local_token(s->mr);
@@ -82,7 +85,7 @@ static int talk(struct server *s)
 	return st == NDX_OK ? SAMPLE_EXIT_OK : sample_failed(WHO, st, "send");
 }
 
-/* The client parts first: wait for that, then answer it. */
+/* The client disconnects first: wait for that, then answer. */
 static int part(struct server *s)
 {
 	struct ndx_overlapped gone = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ndx-decode: packets from a file or an interface, what is made of them, and ways to show it. */
+/* ndx-decode: packets from a file or an interface, their messages, and formats for the output. */
 #ifndef DECODE_H
 #define DECODE_H
 
@@ -12,14 +12,17 @@
 
 #define DECODE_WHO "ndx-decode"
 
-/** Where packets come from. */
+/** A source of packets. */
 struct source;
 
-/** Open a capture file ("-": standard input), or go live; NULL after saying why on stderr. */
+/**
+ * Open a capture file ("-": standard input), or a live interface; on failure print the reason to
+ * stderr and return NULL.
+ */
 struct source *source_open(const char *path);
 struct source *source_open_live(const char *interface);
 
-/** The next packet: 1; 0: the end; -1: broken, after saying why. Bytes live until the next call. */
+/** The next packet: 1; end: 0; failure, printed: -1. The bytes are valid until the next call. */
 int source_next(struct source *source, struct ndx_packet *packet);
 
 /** Let source_next() of a live capture return 0. Async-signal-safe. */
@@ -27,7 +30,10 @@ void source_stop(struct source *source);
 
 void source_close(struct source *source);
 
-/** A file that may be compressed, as a stream; NULL after saying why. (gzip.c, gzip_none.c) */
+/**
+ * Open a file that may be compressed as a stream; on failure print the reason and return NULL.
+ * (gzip.c, gzip_none.c)
+ */
 FILE *gzip_wrap(FILE *file, const char *path);
 
 /** SHA-256 by libcrypto. */
@@ -38,16 +44,16 @@ void sha256_add(struct sha256 *hash, const void *bytes, size_t length);
 void sha256_end(struct sha256 *hash, uint8_t out[32]);
 void sha256_free(struct sha256 *hash);
 
-/** A digest of a set of messages: the hash of their sorted hashes. In bounded memory. */
+/** Digest of a set of messages: the hash of their sorted hashes. Uses bounded memory. */
 struct digest;
 struct digest *digest_create(void);
-/** Add a message, or a part of one; `last`: it ends with this. */
+/** Add a message, or a part of one; `last`: the message ends with this part. */
 bool digest_add(struct digest *digest, const struct ndx_piece *pieces, size_t count, bool last);
-/** Sort, hash, write 64 hexadecimal digits and a zero; once, at the end. */
+/** Sort, hash, and write 64 hexadecimal digits and a NUL. Call it once, at the end. */
 bool digest_end(struct digest *digest, char out[65]);
 void digest_free(struct digest *digest);
 
-/** The two digests of a capture, computed beside whatever the caller does. */
+/** The two digests of a capture, computed in parallel with the caller. */
 #define HASHER_CALLS 0
 #define HASHER_REPLIES 1
 #define HASHER_DIGESTS 2
@@ -55,18 +61,18 @@ struct hasher;
 struct hasher *hasher_create(void);
 bool hasher_add(struct hasher *hasher, unsigned which, const struct ndx_piece *pieces,
                 size_t count);
-/** The digests as text; once, at the end. False if any message could not be kept. */
+/** Write the digests as text. Call it once, at the end. False if a message could not be stored. */
 bool hasher_end(struct hasher *hasher, char out[HASHER_DIGESTS][65]);
 void hasher_free(struct hasher *hasher);
 
-/** What one connection did. */
+/** Counters of one connection. */
 struct tally {
 	struct ndx_rdma_connection connection;
 	uint64_t sends, calls, replies, holes, duplicates, orphans;
 	uint64_t call_bytes, reply_bytes;
 };
 
-/** What happened, for --stats: by connection, in order of their numbers. */
+/** Counters for --stats, by connection number. */
 struct tallies {
 	struct tally *at; /* tally of connection i + 1 */
 	size_t count, room;
@@ -74,14 +80,14 @@ struct tallies {
 void tallies_note(struct tallies *tallies, const struct ndx_reassembly_event *event);
 void tallies_print(const struct tallies *tallies, const struct ndx_reassembly_stats *stats);
 
-/** Everything in the last lines. */
+/** Content of the last lines of output. */
 struct summary {
 	struct ndx_reassembly_stats stats;
-	char digests[HASHER_DIGESTS][65]; /* "": none was computed */
+	char digests[HASHER_DIGESTS][65]; /* "": not computed */
 };
 void summary_print(const struct summary *summary);
 
-/** One line for an event. */
+/** Print an event as one line. */
 void line_print(const struct ndx_reassembly_event *event);
 
 /** Text of an endpoint, "10.0.0.1:17". Returns `text`. */
@@ -94,11 +100,14 @@ const char *hole_name(enum ndx_hole_kind kind);
 const char *orphan_name(enum ndx_orphan_kind kind);
 const char *eviction_name(enum ndx_eviction_reason reason);
 
-/** One JSON object on a line of its own. */
+/** Print an event as one JSON object on one line. */
 void json_print(const struct ndx_reassembly_event *event);
 void json_print_summary(const struct summary *summary);
 
-/** Write the canonical message of a call or reply into the folder. False after saying why. */
+/**
+ * Write the canonical message of a call or reply to the folder. On failure print the reason and
+ * return false.
+ */
 bool extract_write(const char *folder, uint64_t number, const struct ndx_reassembly_event *event);
 
 #endif

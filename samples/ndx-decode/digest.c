@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hash of the sorted hashes of all messages. Sorted runs go to a temporary file once there are
- * many, and are merged at the end, so that a long capture needs no more memory than a short one.
+ * The hash of the sorted hashes of all messages. When there are many, sorted runs go to a temporary
+ * file and are merged at the end, so that a long capture needs no more memory than a short one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +10,17 @@
 
 #define SIZE 32
 #define RUN 32768 /* hashes in memory: 1 MiB */
-#define READ 64   /* of a run, when merging */
+#define READ 64   /* hashes of a run that are read at once when merging */
 
 struct run {
-	uint64_t next, end; /* hashes in the file */
+	uint64_t next, end; /* positions in the file, counted in hashes */
 	uint8_t ahead[READ][SIZE];
 	unsigned fill, at;
 };
 
 struct digest {
 	struct sha256 *hash;
-	bool begun; /* a message, which has not ended yet */
+	bool begun; /* a message has begun and has not ended */
 	uint8_t (*open)[SIZE];
 	size_t count;
 	FILE *spill;
@@ -99,7 +99,7 @@ static void to_hex(const uint8_t hash[SIZE], char out[2 * SIZE + 1])
 	*out = '\0';
 }
 
-/* One more of the sorted hashes. */
+/* Add the next of the sorted hashes. */
 static void emit(struct digest *d, const uint8_t hash[SIZE], bool *first)
 {
 	char hex[2 * SIZE + 1];
@@ -111,7 +111,7 @@ static void emit(struct digest *d, const uint8_t hash[SIZE], bool *first)
 	sha256_add(d->hash, hex, sizeof(hex) - 1);
 }
 
-/* The least hash of a run that was not taken; NULL: none is left, or it cannot be read. */
+/* The smallest hash of a run that is left; NULL: none is left, or reading failed. */
 static const uint8_t *head(struct digest *d, struct run *run, bool *good)
 {
 	uint64_t left = run->end - run->next;

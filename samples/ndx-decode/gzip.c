@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compressed files: zlib behind a stream; it passes what is not compressed through as it is. */
+/* Compressed files: zlib behind a stream; it passes uncompressed files through. */
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -19,7 +19,10 @@ static int close_it(void *cookie)
 	return gzclose(cookie) == Z_OK ? 0 : -1;
 }
 
-/* Only one byte may be put back, and a pipe cannot be rewound: what is no gzip costs nothing. */
+/*
+ * Checks one byte only, because only one byte can be put back and a pipe cannot be rewound. So a
+ * file without compression does not go through zlib.
+ */
 FILE *gzip_wrap(FILE *file, const char *path)
 {
 	static const cookie_io_functions_t calls = {.read = read_some, .close = close_it};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stands in for gzip.c where zlib was not there at build time. */
+/* Replaces gzip.c in builds without zlib. */
 #include "decode.h"
 
 #define MAGIC 0x1f

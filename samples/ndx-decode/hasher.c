@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Digests beside decoding: hashing takes longer than all the rest, so a thread does it where there
- * is a second processor. Messages go to it through a ring of batches; it has the digests to itself
- * from the first message until hasher_end().
+ * Digests in parallel with decoding: hashing takes longer than everything else, so a thread does it
+ * if there is a second processor. The messages go to the thread through a ring of batches. The
+ * thread owns the digests from the first message until hasher_end().
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 /* Consecutive bytes of a message. */
 struct part {
 	uint32_t length;
-	uint8_t which; /* digest */
+	uint8_t which; /* index of the digest */
 	bool last;     /* the message ends here */
 };
 
@@ -34,11 +34,11 @@ struct hasher {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	uint64_t filled; /* batches handed over */
-	uint64_t hashed; /* of them, those done with */
-	bool ended;      /* no more will come */
+	uint64_t filled; /* batches passed to the thread */
+	uint64_t hashed; /* of `filled`: batches that are finished */
+	bool ended;      /* no batch will follow */
 	bool failed;
-	struct batch *batches; /* number i of all goes to batches[i % BATCHES] */
+	struct batch *batches; /* batch number i is batches[i % BATCHES] */
 };
 
 static bool hash(struct hasher *h, const struct batch *b)
@@ -111,7 +111,7 @@ struct hasher *hasher_create(void)
 	return h;
 }
 
-/* Hand the batch that is being filled over, and wait until the next one is free. */
+/* Pass the current batch to the thread, and wait until the next one is free. */
 static void turn(struct hasher *h)
 {
 	struct batch *next;
@@ -127,7 +127,7 @@ static void turn(struct hasher *h)
 	next->count = 0;
 }
 
-/* Part of a message into batches; `last`: the message ends with it. */
+/* Copy a part of a message into batches; `last`: the message ends with it. */
 static void put(struct hasher *h, unsigned which, const uint8_t *bytes, size_t length, bool last)
 {
 	do {
@@ -157,7 +157,7 @@ bool hasher_add(struct hasher *hasher, unsigned which, const struct ndx_piece *p
 	return true;
 }
 
-/* The thread comes to its end, having hashed all there is. */
+/* End the thread after it has hashed everything. */
 static void join(struct hasher *h)
 {
 	if (!h->threaded)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A JSON object per event, for programs. */
+/* One JSON object per event, for programs. */
 #include <inttypes.h>
 #include <jansson.h>
 

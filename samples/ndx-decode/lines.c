@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text for people: a line per event, the summary, the tables of --stats. */
+/* Text output: one line per event, the summary, the tables of --stats. */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -275,7 +275,7 @@ void summary_print(const struct summary *summary)
 		       summary->digests[HASHER_REPLIES]);
 }
 
-/* The tally of a connection; NULL if out of memory, then it is not counted. */
+/* The tally of a connection; NULL if out of memory: then the connection is not counted. */
 static struct tally *tally_of(struct tallies *t, const struct ndx_rdma_connection *c)
 {
 	size_t room = t->room == 0 ? 64 : t->room;
@@ -335,7 +335,7 @@ void tallies_print(const struct tallies *tallies, const struct ndx_reassembly_st
 		const struct tally *t = &tallies->at[i];
 
 		if (t->connection.id == 0)
-			continue; /* turned out to be the other half of another */
+			continue; /* turned out to be the other direction of another connection */
 		printf("connection #%" PRIu64 " ", t->connection.id);
 		print_connection(&t->connection);
 		printf(": sends %" PRIu64 ", calls %" PRIu64 " (%" PRIu64

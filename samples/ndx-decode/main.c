@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ndx-decode: what RPC-over-RDMA was spoken, from a capture file or live. */
+/* ndx-decode: shows the RPC-over-RDMA messages of a capture file or of a live interface. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static const char details[] =
 	"hexadecimal lines, and sha256 of that.\n\n"
 	"Exit status: 0 done, 1 something could not be read or written, 2 command line.";
 
-/** What was asked for, and what came out. */
+/** Options and results. */
 struct decode {
 	bool json, summary, stats, quiet, no_digest;
 	const char *extract;

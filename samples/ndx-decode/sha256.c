@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SHA-256 by libcrypto, which knows what the processor can do. */
+/* SHA-256 by libcrypto, which uses the processor's instructions for it. */
 #include <openssl/evp.h>
 #include <stdlib.h>
 

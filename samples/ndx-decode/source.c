@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets by libpcap: classic files of either resolution, pcapng, gzip of them, live interfaces. */
+/*
+ * Packets from libpcap: classic files of either resolution, pcapng, both compressed by gzip, live
+ * interfaces.
+ */
 #include <pcap/pcap.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +61,7 @@ struct source *source_open(const char *path)
 		perror("");
 		return NULL;
 	}
-	buffer = standard ? NULL : malloc(READ_AHEAD); /* stdin outlives us */
+	buffer = standard ? NULL : malloc(READ_AHEAD); /* stdin lives longer than the buffer */
 	if (buffer != NULL)
 		(void)setvbuf(file, buffer, _IOFBF, READ_AHEAD);
 	plain = gzip_wrap(file, path);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stands between a host and RDMA: locked memory, kernel modules, ports, device files. The
- * library's own hints are about adapters it knows; this is about those that are not even there.
+ * Causes on the host that prevent RDMA: locked memory, kernel modules, ports, device files. The
+ * hints of the library are about adapters that it finds; these findings are about devices that it
+ * cannot find.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,10 +16,10 @@
 
 #include "info.h"
 
-/** Less than this is too little for real use of RDMA hardware. */
+/** Less than this is too little for RDMA hardware. */
 #define LOCKED_MEMORY_ENOUGH ((rlim_t)64 << 20)
 
-/** Room for findings; more devices than this are not looked at. */
+/** Room for findings; devices beyond this number are not inspected. */
 #define FINDINGS_MAX 64
 
 const char *info_severity_name(enum info_severity severity)
@@ -34,7 +35,7 @@ const char *info_severity_name(enum info_severity severity)
 	return "?";
 }
 
-/* A new finding with its text; NULL if there is no room. The remedy is added by the caller. */
+/* Add a finding with its text; NULL if there is no room. The caller adds the remedy. */
 __attribute__((format(printf, 4, 5))) static struct info_finding *found(struct info_report *report,
                                                                         enum info_severity severity,
                                                                         const char *subject,
@@ -87,7 +88,7 @@ static void inspect_locked_memory(struct info_report *report)
 	}
 }
 
-/* Compose a path of at most PATH_MAX; false if it is longer. */
+/* Compose a path of at most PATH_MAX bytes; false if it is longer. */
 __attribute__((format(printf, 2, 3))) static bool compose(char path[PATH_MAX], const char *format,
                                                           ...)
 {
@@ -100,7 +101,7 @@ __attribute__((format(printf, 2, 3))) static bool compose(char path[PATH_MAX], c
 	return length >= 0 && length < PATH_MAX;
 }
 
-/* First line of a file, without its newline. */
+/* Read the first line of a file, without its newline. */
 static bool read_line(const char *path, char *line, size_t size)
 {
 	FILE *file = fopen(path, "r");
@@ -120,7 +121,7 @@ static int is_shown(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* Names in a folder, sorted; NULL and 0 if there is none. Release with drop_names(). */
+/* Names in a folder, sorted; NULL and 0 if there are none. Release with drop_names(). */
 static struct dirent **names_in(const char *path, size_t *count)
 {
 	struct dirent **names = NULL;
@@ -160,7 +161,7 @@ static void inspect_port(struct info_report *report, const char *ports_path, con
 		                "apt-get install opensm");
 }
 
-/* Look at all RDMA devices of the kernel; how many there are. */
+/* Inspect all RDMA devices of the kernel; returns their number. */
 static size_t inspect_devices(const char *root, struct info_report *report)
 {
 	char path[PATH_MAX];
@@ -184,7 +185,7 @@ static size_t inspect_devices(const char *root, struct info_report *report)
 	return device_count;
 }
 
-/* A device file that user space needs, and the module that makes it. */
+/* Check a device file that user space needs, and name the module that creates it. */
 static void inspect_file(const char *root, struct info_report *report, const char *name,
                          const char *module)
 {

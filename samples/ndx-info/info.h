@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ndx-info: what it gathers, and the two ways of showing it. */
+/* ndx-info: the data that it gathers, and the two formats of its output. */
 #ifndef INFO_H
 #define INFO_H
 
@@ -9,29 +9,28 @@
 
 #include <ndx/ndx.h>
 
-/** An adapter of the list, and what it said when it was opened. */
+/** An adapter of the list, and the outcome of opening it. */
 struct info_adapter {
-	struct ndx_adapter_entry
-		entry;                /* `state` and `hint` also tell why it could not be opened */
-	struct ndx_adapter_info info; /* valid if entry.state is NDX_OK */
+	struct ndx_adapter_entry entry; /* `state` and `hint` also say why opening failed */
+	struct ndx_adapter_info info;   /* valid if entry.state is NDX_OK */
 	struct sockaddr_storage *addresses;
 	size_t address_count;
 };
 
-/** How much a finding about the host matters. */
+/** Severity of a finding about the host. */
 enum info_severity { INFO_FINE, INFO_NOTE, INFO_WARNING };
 
-/** Something about the host that adapters need, and the command that mends it. */
+/** A property of the host that adapters need, and the command that corrects it. */
 struct info_finding {
 	enum info_severity severity;
 	char subject[32];
 	char text[160];
-	char remedy[200]; /* "" if nothing is to be done */
+	char remedy[200]; /* "" if nothing needs to be done */
 };
 
-/** Everything that is shown. */
+/** The content of the output. */
 struct info_report {
-	const char *variable;      /* $NDX_ADAPTER, NULL if not set */
+	const char *variable;      /* $NDX_ADAPTER; NULL if not set */
 	const char *config;        /* $NDX_CONFIG */
 	char chosen[128];          /* URI that ndx_adapter_open(NULL) opens; "" if it fails */
 	char chosen_failure[1024]; /* why it fails */
@@ -41,7 +40,7 @@ struct info_report {
 	size_t finding_count;
 };
 
-/** One number of struct ndx_adapter_info, by name. */
+/** One number of struct ndx_adapter_info, with its name. */
 struct info_limit {
 	const char *name;
 	size_t offset;
@@ -51,13 +50,13 @@ extern const struct info_limit info_limits[];
 extern const size_t info_limit_count;
 uint64_t info_limit_value(const struct ndx_adapter_info *info, const struct info_limit *limit);
 
-/** Name of a severity, "note". */
+/** Name of a severity, for example "note". */
 const char *info_severity_name(enum info_severity severity);
 
 /**
- * Look at the host: locked memory, RDMA devices, their ports and device files.
+ * Inspect the host: locked memory, RDMA devices, their ports and device files.
  *
- * @param root  "" for this host, or a folder that holds a tree as below "/" (for the tests)
+ * @param root  "" for this host, or a folder with a tree as below "/" (for tests)
  *
  * @return false if out of memory
  */
@@ -65,7 +64,7 @@ bool info_inspect_host(const char *root, struct info_report *report);
 
 void info_print_text(const struct info_report *report, bool brief);
 
-/** false if it could not be written; says why. */
+/** Print the report as JSON; on failure print the reason and return false. */
 bool info_print_json(const struct info_report *report);
 
 #endif

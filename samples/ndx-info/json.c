@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report for programs. */
+/* The report as JSON, for programs. */
 #include <jansson.h>
 #include <stdio.h>
 
 #include "info.h"
 #include "sample_address.h"
 
-/* json_string() refuses what is no UTF-8, which a device name or a variable may be. */
+/* json_string() refuses text that is not UTF-8; a device name or a variable may be such a text. */
 static json_t *string_of(const char *text)
 {
 	json_t *string;
@@ -44,7 +44,7 @@ static json_t *capabilities_of(const struct ndx_adapter_info *info)
 	return list;
 }
 
-/* Values beyond what JSON's integers are sure to carry are written as strings, all 64 bits. */
+/* JSON parsers may round large integers, so larger values are written as strings, all 64 bits. */
 static json_t *number_of(uint64_t value)
 {
 	char text[24];

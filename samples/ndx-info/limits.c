@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The numbers of struct ndx_adapter_info as a table, for whoever shows them. */
+/* The numbers of struct ndx_adapter_info as a table, for both output formats. */
 #include <string.h>
 
 #include "info.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ndx-info: which adapters there are, what they can do, and what is missing for others. */
+/* ndx-info: which adapters exist, what they can do, and what is missing for others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const char details[] =
 	"Exit status: 0 an adapter can be used (each, if URIs were given), 1 the library failed,\n"
 	"2 command line, 3 no adapter can be used (or one of the URIs cannot).";
 
-/* Open the adapter to ask it; a failure goes into state and hint of its entry. */
+/* Open the adapter to query it; a failure goes to state and hint of its entry. */
 static void ask(struct info_adapter *adapter)
 {
 	struct ndx_adapter *handle;
@@ -40,7 +40,7 @@ static void ask(struct info_adapter *adapter)
 		st = sample_addresses_of(handle, &adapter->addresses, &adapter->address_count);
 	}
 	if (st == NDX_E_NOT_FOUND)
-		st = NDX_OK; /* no address: it shows */
+		st = NDX_OK; /* without an address; the output shows that */
 	adapter->entry.state = st;
 	ndx_adapter_close(handle);
 }
@@ -78,7 +78,7 @@ static int gather_all(struct info_report *report)
 	return SAMPLE_EXIT_OK;
 }
 
-/* What a program gets that does not name an adapter. */
+/* Which adapter a program gets that names none. */
 static void gather_choice(struct info_report *report)
 {
 	struct ndx_adapter_info info = {.size = sizeof(info)};
@@ -96,7 +96,7 @@ static void gather_choice(struct info_report *report)
 	ndx_adapter_close(adapter);
 }
 
-/* Whether what was asked for can be used: all of the named ones, or any at all. */
+/* Is the requested adapter usable: each of the named ones, or any at all? */
 static bool good_enough(const struct info_report *report, bool named)
 {
 	size_t usable = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report for people. */
+/* The report as text. */
 #include <inttypes.h>
 #include <stdio.h>
 

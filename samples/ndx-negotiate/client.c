@@ -11,7 +11,7 @@
 #define WHO "ndx-negotiate client"
 #define SERVERS_MOST 16
 
-/* "a:1,b:2" -> list, in place. */
+/* Split "a:1,b:2" into a list, in place. */
 static size_t cut(char *text, const char **list)
 {
 	char *rest = text;
@@ -54,7 +54,7 @@ static void show_agreement(const struct place *place, const struct ndx_session *
 	fflush(stdout);
 }
 
-/* Connected: move the data, say that it is over, say goodbye. */
+/* Connected: transfer the data, run stage done, disconnect. */
 static int use(struct end *end, struct ndx_session *session)
 {
 	struct ndx_peer_description peer;

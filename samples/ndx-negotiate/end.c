@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapter and variant; queue, region, queue pair and connector of one end. */
+/* Adapter and variant; completion queue, region, queue pair and connector of one end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "sample_options.h"
 #include "sample_report.h"
 
-#define PARTS 3u /* of an end's memory */
+#define PARTS 3u /* parts of an end's memory */
 
 static struct ndx_qp_attr qp_attr(const struct place *place, struct ndx_cq *cq)
 {

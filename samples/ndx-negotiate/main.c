@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ndx-negotiate: two queue pairs told of each other by a vendor plugin, over a TCP session, then
- * verified data over them, on any adapter.
+ * ndx-negotiate: connects two queue pairs with descriptions that a vendor plugin exchanges in a
+ * session over TCP, then transfers verified data over them, on any adapter.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static const char details[] =
 	"2 command line, 3 the adapter could not be opened. After a signal client and both end by\n"
 	"it (130 and 143 for a shell), the server with 0, or 1 if a session was cut off.";
 
-/** The server thread of `both`, and what it tells the client. */
+/** The server thread of `both`, and what it passes to the client. */
 struct both {
 	const struct negotiate_options *options;
 	pthread_mutex_t lock;

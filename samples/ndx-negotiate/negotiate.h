@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What client and server of ndx-negotiate share. */
+/* Shared by client and server of ndx-negotiate. */
 #ifndef NEGOTIATE_H
 #define NEGOTIATE_H
 
@@ -13,29 +13,33 @@
 
 #include "sample_negotiation.h"
 
-/** Before any other thread: from now on SIGINT and SIGTERM do as stop_now() does, the first of
- * them. An exit status. */
+/**
+ * Call before any other thread exists: from now on the first SIGINT or SIGTERM acts like
+ * stop_now(). Returns an exit status.
+ */
 int stop_begin(void);
-/** Both roles shall end: waits give up, and the session that runs is cancelled. */
+/** End both roles: waits give up, and the running session is cancelled. */
 void stop_now(void);
-/** Up once that was asked for. */
+/** Set once a stop was requested. */
 const atomic_bool *stop_flag(void);
-/** The session to be cancelled; NULL: none. */
+/** The session that a stop cancels; NULL: none. */
 void stop_cancels(struct ndx_session *session);
-/** End as the signal that came would have ended the program; returns if none came. */
+/**
+ * End the program as the received signal would have ended it; returns if no signal was received.
+ */
 void stop_by_signal(void);
 
 /** The command line. */
 struct negotiate_options {
 	const char *adapter;  /* URI, or NULL for the environment's choice */
-	const char *address;  /* server: where to listen; client: whom to call, separated by ',' */
-	const char *variant;  /* PLUGIN/VARIANT; NULL: the one of roce that suits the adapter */
-	const char *settings; /* of the variant */
+	const char *address;  /* server: where to listen; client: servers, separated by ',' */
+	const char *variant;  /* PLUGIN/VARIANT; NULL: the variant of roce for the adapter */
+	const char *settings; /* parameters of the variant */
 	const char *plugins;
 	const char *port_file;
 	uint32_t messages;
 	uint32_t size;
-	uint32_t count; /* server: sessions to serve, 0: without end */
+	uint32_t count; /* server: sessions to serve, 0: no limit */
 	uint32_t timeout_ms;
 	uint32_t keepalive_ms;
 	uint32_t attempts;
@@ -43,10 +47,10 @@ struct negotiate_options {
 	bool verbose;
 };
 
-/** Waits look at stop_flag() after each. */
+/** Waits check stop_flag() after each of these periods. */
 #define WAIT_SLICE_MS 200u
 
-/** What every end of the process stands on. */
+/** Shared by all ends of the process. */
 struct place {
 	const char *who;
 	const struct negotiate_options *options;
@@ -55,11 +59,11 @@ struct place {
 	struct sample_negotiation negotiation;
 };
 
-/** Open adapter and variant. Returns an enum sample_exit, as all these. */
+/** Open adapter and variant. Like all functions below, returns an enum sample_exit. */
 int place_open(struct place *place, const char *who, const struct negotiate_options *options);
 void place_close(struct place *place);
 
-/** One end of one connection. Members are NULL until made. */
+/** One end of one connection. Members are NULL until created. */
 struct end {
 	const struct place *place;
 	struct ndx_cq *cq;
@@ -75,17 +79,17 @@ int end_make(struct end *end, const struct place *place);
 void end_drop(struct end *end);
 struct ndx_memory_description end_describe(const struct end *end);
 
-/** Ask to be told of the connection's end; wait for that; say goodbye. */
+/** Request the disconnect indication; wait for it; disconnect. */
 int end_watch(struct end *end);
 enum ndx_disconnect_reason end_reason(struct end *end);
 int end_disconnect(struct end *end);
 
-/** What a transfer has brought. */
+/** Counters of a transfer. */
 struct tally {
 	uint32_t messages, writes, reads, wrong;
 };
 
-/** The server's first receive; before stage ready ends. */
+/** Post the server's first receive, before stage ready ends. */
 int transfer_prepare(struct end *end);
 int transfer_as_client(struct end *end, const struct ndx_memory_description *peer,
                        struct tally *tally);
@@ -93,7 +97,7 @@ int transfer_as_server(struct end *end, struct tally *tally);
 
 int client_run(const struct negotiate_options *options);
 
-/** Called with the address once the server listens; may be NULL. */
+/** Called with the address when the server listens; may be NULL. */
 typedef void server_ready_fn(void *arg, const char *address);
 int server_run(const struct negotiate_options *options, server_ready_fn *ready, void *arg);
 

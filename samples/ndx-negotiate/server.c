@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server: answers sessions, each with a queue pair of its own, and moves their data. */
+/* The server: serves sessions, each with a queue pair of its own, and transfers their data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define WHO "ndx-negotiate server"
 
-/** One session's queue pair. */
+/** One session and its queue pair. */
 struct visit {
 	struct sample_visit head;
 	struct end end;
@@ -53,7 +53,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 	return NDX_OK;
 }
 
-/* A thread of the server's pool: to wait here holds up nobody else. */
+/* Runs on a thread of the server's pool: waiting here delays no other session. */
 static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage stage)
 {
 	struct visit *v = find(arg, session);
@@ -95,7 +95,10 @@ static void on_closed(void *arg, struct ndx_session *session)
 	free(v);
 }
 
-/* Where peers of the adapter can be: the loopback if it is there only, else anywhere. */
+/*
+ * Listen where peers of the adapter can be: on the loopback if the adapter is there only, else
+ * anywhere.
+ */
 static const char *default_address(struct ndx_adapter *adapter)
 {
 	struct sockaddr_storage list[16];
@@ -127,7 +130,7 @@ static int listen_at(struct hall *hall, struct ndx_negotiation_server **out)
 	attr.variants = &hall->place.negotiation.variant;
 	attr.variant_count = 1;
 	attr.stage_timeout_ms = o->timeout_ms;
-	attr.plugin_warn_ms = 60000; /* `staged` moves the data */
+	attr.plugin_warn_ms = 60000; /* `staged` transfers the data */
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = hall};
 	st = ndx_negotiation_server_create(&attr, out);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SIGINT and SIGTERM: a thread waits for them, since calls that block have to be told. */
+/*
+ * SIGINT and SIGTERM: a thread waits for them, because blocking calls must be cancelled by a call.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,8 +12,8 @@
 
 static struct {
 	pthread_mutex_t lock;
-	struct ndx_session *session; /* that runs; NULL: none */
-	atomic_int number;           /* of the signal that came; 0: none */
+	struct ndx_session *session; /* the running session; NULL: none */
+	atomic_int number;           /* of the received signal; 0: none */
 	atomic_bool asked;
 } stopping = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -33,7 +35,7 @@ static void *watch(void *arg)
 		return NULL;
 	stopping.number = number;
 	stop_now();
-	/* Who is in a hurry sends another one. */
+	/* A second signal ends the program at once. */
 	(void)signal(SIGINT, SIG_DFL);
 	(void)signal(SIGTERM, SIG_DFL);
 	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);

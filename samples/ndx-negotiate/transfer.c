@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Data over queue pairs that were negotiated, every byte looked at. A round: the client writes to
- * the server's memory and sends a message; the server looks at both, puts something else into that
- * memory and answers; the client looks at the answer and reads the memory.
+ * Data over negotiated queue pairs; every byte is verified. One round: the client writes to the
+ * server's memory and sends a message; the server verifies both, puts other data into that memory
+ * and answers; the client verifies the answer and reads the memory.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,10 @@
 #include "sample_options.h"
 #include "sample_report.h"
 
-/** At the front of every message; both ends are of one byte order, or they find out at once. */
+/**
+ * First part of every message. Both ends must have the same byte order; otherwise the check fails
+ * at once.
+ */
 struct header {
 	uint32_t magic;
 	uint32_t round;
@@ -51,7 +54,7 @@ static void fill(uint8_t *to, size_t from, size_t size, enum kind kind, uint32_t
 		to[i] = byte_at(kind, round, i);
 }
 
-/* Says so if it is not as it should be. */
+/* Compare, and report a difference. */
 static bool same(const struct end *end, const uint8_t *is, size_t from, enum kind kind,
                  uint32_t round, const char *what)
 {
@@ -93,7 +96,7 @@ static struct ndx_sge sge(const struct end *end, uint8_t *at)
 		.buffer = at, .length = end->size, .token = ndx_mr_get_local_token(end->mr)};
 }
 
-/* Wait for the next result, which has to be this one. */
+/* Wait for the next result, which must be of this kind. */
 static int expect(struct end *end, enum ndx_request_type type, const char *what)
 {
 	const uint32_t timeout_ms = end->place->options->timeout_ms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ndx-recv: receives frames without a copy over any adapter; checks them, or writes them to a file.
- * One sender after the other: the slab stays, the queue pair is a new one each time.
+ * ndx-recv: receives frames without a copy over any adapter; verifies them, or writes them to a
+ * file. One sender after the other: the slab stays, each sender gets a new queue pair.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -18,8 +18,8 @@
 #include "sample_report.h"
 
 #define WHO "ndx-recv"
-#define SLICE_MS 200u    /* how often it looks whether it shall stop */
-#define ACCEPT_MS 10000u /* for a sender to complete what it began */
+#define SLICE_MS 200u    /* how often it checks whether to stop */
+#define ACCEPT_MS 10000u /* time for a sender to complete its connect */
 
 static const char about[] =
 	"Receives frames from ndx-send, one sender after the other, without copying them.\n"
@@ -57,8 +57,8 @@ struct run {
 	struct ndx_listener *listener;
 	struct ndx_receiver *receiver;
 	FILE *file;
-	uint64_t expected;         /* number of the next frame; the receiving thread's */
-	atomic_uint_least64_t bad; /* frames with a wrong byte, or out of turn */
+	uint64_t expected;         /* number of the next frame; used by the receiving thread only */
+	atomic_uint_least64_t bad; /* frames with a wrong byte or out of order */
 	atomic_bool file_failed;
 };
 
@@ -77,7 +77,7 @@ static bool check(void *context, const struct ndx_frame *frame)
 	const bool good =
 		sample_frame_check(frame->data, frame->length, &number) && number >= run->expected;
 
-	/* Numbers that were left out are the receiver's business: it counts them as lost. */
+	/* The receiver itself counts missing numbers as lost. */
 	if (good)
 		run->expected = number + 1;
 	else
@@ -103,7 +103,7 @@ static struct ndx_receiver_stats stats_of(const struct run *run)
 	return stats;
 }
 
-/* One line that is written over and over. */
+/* One status line, overwritten each time. */
 static void show(const struct run *run, struct ndx_receiver_stats *before)
 {
 	const struct ndx_receiver_stats now = stats_of(run);
@@ -120,7 +120,7 @@ static void show(const struct run *run, struct ndx_receiver_stats *before)
 	*before = now;
 }
 
-/* Wait until a sender asks, as long as it takes; NDX_E_CANCELED: it shall stop. */
+/* Wait for a connection request, without a limit; NDX_E_CANCELED: stop. */
 static enum ndx_status next_sender(struct run *run, struct ndx_connector *connector)
 {
 	struct ndx_overlapped ov = {0};
@@ -138,7 +138,7 @@ static enum ndx_status next_sender(struct run *run, struct ndx_connector *connec
 	return NDX_E_CANCELED;
 }
 
-/* Tell the sender what it needs to know, and take it. */
+/* Accept the sender, with the greeting as private data. */
 static enum ndx_status welcome(struct run *run, struct ndx_connector *connector)
 {
 	struct sample_greeting greeting = {.by_write = run->options->write_mode,
@@ -163,7 +163,9 @@ static enum ndx_status welcome(struct run *run, struct ndx_connector *connector)
 	return NDX_E_IO_TIMEOUT;
 }
 
-/* The receiver runs when this returns NDX_OK. Who gives up half-way is not waited for. */
+/*
+ * The receiver runs when this returns NDX_OK. A sender that gives up while it connects is ignored.
+ */
 static enum ndx_status await_sender(struct run *run)
 {
 	struct ndx_connector *connector = NULL;
@@ -181,7 +183,7 @@ static enum ndx_status await_sender(struct run *run)
 	return st;
 }
 
-/* One sender's visit, from its connect to its end. */
+/* Serve one sender, from its connect to its end. */
 static int serve(struct run *run)
 {
 	struct ndx_receiver_stats before;
@@ -259,7 +261,7 @@ static int make_receiver(struct run *run)
 	attr.mode = o->write_mode ? NDX_RECEIVER_WRITE : NDX_RECEIVER_SEND;
 	attr.slot_size = o->slot_size;
 	attr.slot_count = o->slots;
-	if (o->write_mode) /* as ndx_sender_set_memory() has it */
+	if (o->write_mode) /* as ndx_sender_set_memory() chooses it */
 		attr.sequence_wrap = attr.sequence_wrap / o->slots * o->slots;
 	attr.idle_timeout_ms = o->idle_ms;
 	attr.probe_ms = o->probe_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client: connect, then request after request, each answered before the next. */
+/* The client: connect, then one request after the other, each answered before the next. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,16 +12,16 @@
 #include "wire.h"
 
 #define WHO "ndx-reqresp client"
-#define MS UINT64_C(1000000) /* nanoseconds */
+#define MS UINT64_C(1000000) /* in nanoseconds */
 
-/** What the run has brought so far. */
+/** Counters of the run so far. */
 struct tally {
 	uint64_t begin, shown;
 	uint32_t verified, wrong;
 	struct sample_latency latency;
 };
 
-/* Why the server refused us, in its own words. */
+/* Print the server's reason for refusing the connection. */
 static void show_refusal(struct end *end)
 {
 	char text[256];
@@ -32,12 +32,12 @@ static void show_refusal(struct end *end)
 	text[length] = '\0';
 	for (char *c = text; *c != '\0'; c++) {
 		if (*c < ' ' || *c > '~')
-			*c = '?'; /* whoever it was, our terminal is not his */
+			*c = '?'; /* a peer must not send control characters to this terminal */
 	}
 	fprintf(stderr, "  the server says: %s\n", text);
 }
 
-/* The two halves of connecting; between them the server's greeting is looked at. */
+/* The two halves of connecting; in between the client checks the server's greeting. */
 static int connect_to(struct end *end, const struct sample_address *server)
 {
 	uint8_t greeting[WIRE_GREETING], answer[256];
@@ -88,7 +88,7 @@ static void show_progress(const struct end *end, struct tally *tally, uint32_t d
 	        terminal ? "   " : "\n");
 }
 
-/* A result that is not what was waited for: tell what became of the connection. */
+/* An unexpected result: report how the connection ended. */
 static int explain(struct end *end, enum ndx_status st, const struct ndx_result *result,
                    const char *what)
 {
@@ -131,7 +131,7 @@ static int one_request(struct end *end, struct tally *tally, uint32_t sequence)
 	int rc;
 
 	wire_make_request(end->requests, end->size, o->seed, sequence);
-	/* The receive goes first: the answer may come before the send call returns. */
+	/* Post the receive first: the answer may come before the send call returns. */
 	st = end_post_receive(end, end->responses_mr, end->responses, 0);
 	if (st != NDX_OK)
 		return sample_failed(WHO, st, "post a receive");
@@ -139,7 +139,9 @@ static int one_request(struct end *end, struct tally *tally, uint32_t sequence)
 	st = end_post_send(end, end->requests_mr, end->requests, 0);
 	if (st != NDX_OK)
 		return sample_failed(WHO, st, "post request %u", sequence);
-	/* A send's result comes before that of the receive which the answer to it filled. */
+	/*
+	 * The result of a send comes before that of the receive that the answer to the send filled.
+	 */
 	rc = expect(end, NDX_REQUEST_SEND, &result, "send a request");
 	if (rc == SAMPLE_EXIT_OK)
 		rc = expect(end, NDX_REQUEST_RECEIVE, &result, "wait for the response");

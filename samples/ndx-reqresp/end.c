@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One end of a connection: the calls that client and server make alike. */
+/* One end of a connection: the calls that client and server have in common. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "sample_options.h"
 #include "sample_report.h"
 
-/* Polls between two looks at the clock. */
+/* Polls between two reads of the clock. */
 #define POLLS_PER_LOOK 1024u
 
 int end_open(struct end *end, const char *who, const struct reqresp_options *options)
@@ -86,8 +86,10 @@ int end_make(struct end *end, uint32_t slots, uint32_t size)
 
 void end_drop(struct end *end)
 {
-	/* Any order would do: what is still needed is kept. Memory is different: it is freed here,
-	   so its regions are closed before. */
+	/*
+	 * Objects may be closed in any order: each keeps what it needs. Memory is different: it is
+	 * freed here, so its regions are closed before.
+	 */
 	ndx_connector_close(end->connector);
 	ndx_qp_close(end->qp);
 	ndx_mr_close(end->requests_mr);
@@ -114,7 +116,7 @@ static struct ndx_sge sge_of(const struct end *end, const struct ndx_mr *mr, uin
 	return sge;
 }
 
-/* A slot's address in the requests' memory stands for the slot in results. */
+/* In results, a slot is identified by its address in the memory of the requests. */
 enum ndx_status end_post_receive(struct end *end, struct ndx_mr *mr, uint8_t *base, uint32_t slot)
 {
 	struct ndx_sge sge = sge_of(end, mr, base, slot);
@@ -141,7 +143,7 @@ static enum ndx_status poll_results(struct end *end, uint32_t timeout_ms)
 			continue;
 		if (sample_now_ns() >= deadline)
 			return NDX_PENDING;
-		(void)sched_yield(); /* somebody else may need this CPU to answer us */
+		(void)sched_yield(); /* the peer may need this CPU to answer */
 	}
 }
 
@@ -174,7 +176,9 @@ int end_finish(struct end *end, enum ndx_status started, struct ndx_overlapped *
 		return SAMPLE_EXIT_OK;
 	if (st != NDX_PENDING)
 		return sample_ended_badly(end->who, ov, "%s", what);
-	/* Give up. The object lives on our stack: it must not stay in flight. */
+	/*
+	 * Give up. The overlapped object is on the caller's stack, so it must not stay in flight.
+	 */
 	(void)ndx_connector_cancel(end->connector);
 	fprintf(stderr, "%s: %s: no answer in %u ms\n", end->who, what, end->options->timeout_ms);
 	return SAMPLE_EXIT_FAILED;

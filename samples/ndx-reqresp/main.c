@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ndx-reqresp: a client and a server that exchange verified requests and responses over any
- * adapter, and part without losing a message. Every call of the object model in its usual place.
+ * adapter, and disconnect without losing a message. It shows every call of the object model in its
+ * usual place.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -37,7 +38,7 @@ static void stop(int signal_number)
 	reqresp_stop = true;
 }
 
-/* A handler may not do more than this: the loops print. */
+/* A signal handler may do no more than this: the loops print. */
 static void tell(int signal_number)
 {
 	(void)signal_number;
@@ -55,7 +56,7 @@ static void catch_signals(void)
 	(void)sigaction(SIGUSR1, &action, NULL);
 }
 
-/** The server thread of `both`, and what it tells the client. */
+/** The server thread of `both`, and what it passes to the client. */
 struct both {
 	const struct reqresp_options *options;
 	pthread_mutex_t lock;

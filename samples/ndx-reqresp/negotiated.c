@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The same requests and responses over a connection that a session has negotiated. There are no
- * private data: the size of a message goes along as that of the described memory.
+ * The same requests and responses over a connection that a session has negotiated. A session has no
+ * private data: the length of the described memory carries the size of a message.
  */
 #include "negotiated.h"
 
@@ -113,7 +113,7 @@ struct visit {
 };
 
 struct hall {
-	struct end end; /* adapter and options, from which each visit's is made */
+	struct end end; /* adapter and options for the end of each visit */
 	struct sample_hall visits;
 };
 
@@ -145,7 +145,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 	return NDX_OK;
 }
 
-/* A thread of the server's pool: to stay here holds up nobody else. */
+/* Runs on a thread of the server's pool: staying here delays no other session. */
 static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage stage)
 {
 	struct visit *v = find(arg, session);
@@ -180,7 +180,7 @@ static int listen_at(struct hall *hall, struct ndx_variant **variant,
 	attr.address = o->address != NULL ? o->address : "[::]:0";
 	attr.variants = variant;
 	attr.variant_count = 1;
-	attr.plugin_warn_ms = 60u * 60 * 1000; /* a visit is as long as it is */
+	attr.plugin_warn_ms = 60u * 60 * 1000; /* `staged` lasts as long as a visit */
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = hall};
 	st = ndx_negotiation_server_create(&attr, out);

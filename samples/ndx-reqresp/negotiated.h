@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ndx-reqresp --negotiated: the ends are told of each other over TCP, out of band. */
+/* ndx-reqresp --negotiated: the ends exchange their descriptions over TCP, out of band. */
 #ifndef NEGOTIATED_H
 #define NEGOTIATED_H
 
@@ -8,8 +8,8 @@
 struct negotiated;
 
 /**
- * Connect an end that is made: a session with the server at options->address. Returns an enum
- * sample_exit; on SAMPLE_EXIT_OK release with negotiated_end(), after the goodbye.
+ * Connect an existing end with a session with the server at options->address. Returns an enum
+ * sample_exit; on SAMPLE_EXIT_OK call negotiated_end() after the disconnect.
  */
 int negotiated_connect(struct end *end, struct negotiated **out);
 void negotiated_end(struct negotiated *n);

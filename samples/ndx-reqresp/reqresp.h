@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What client and server of ndx-reqresp share: options, and one end of a connection. */
+/* Shared by client and server of ndx-reqresp: options, and one end of a connection. */
 #ifndef REQRESP_H
 #define REQRESP_H
 
@@ -15,31 +15,33 @@
 /** Set by SIGINT and SIGTERM, and by `both` when its client has failed. */
 extern atomic_bool reqresp_stop;
 
-/** Set by SIGUSR1: whoever waits for something next prints a snapshot first. */
+/** Set by SIGUSR1: the next wait prints a snapshot first. */
 extern atomic_bool reqresp_tell;
 
 /** The command line. */
 struct reqresp_options {
 	const char *adapter;   /* URI, or NULL for the environment's choice */
-	const char *address;   /* server: where to listen; client: whom to call */
+	const char *address;   /* server: where to listen; client: the server's address */
 	const char *port_file; /* server: where to write the port */
 	uint32_t requests;
-	uint32_t size; /* client: of every message; server: the largest it takes */
+	uint32_t size; /* client: size of every message; server: largest size accepted */
 	uint32_t seed;
-	uint32_t count;   /* clients to serve, 0: without end */
-	uint32_t hang_up; /* server: say goodbye after so many requests, 0: never */
-	uint32_t slots;   /* server: requests it takes at once */
+	uint32_t count;   /* clients to serve, 0: no limit */
+	uint32_t hang_up; /* server: disconnect after this many requests, 0: never */
+	uint32_t slots;   /* server: requests that it can receive at once */
 	uint32_t timeout_ms;
 	uint32_t keepalive_ms;
-	const char *variant; /* negotiated: PLUGIN/VARIANT, or NULL for what suits the adapter */
-	bool negotiated;     /* connect by a session instead of by the adapter's own means */
+	const char *variant; /* negotiated: PLUGIN/VARIANT, or NULL for the adapter's default */
+	bool negotiated;     /* connect by a session instead of by the connection manager */
 	bool wait;           /* sleep for results instead of polling */
 	bool progress;
 	bool verbose;
 	bool stats; /* print a snapshot at the end */
 };
 
-/** One end: a connection and all it needs. Members are NULL until made, and closed by end_drop().
+/**
+ * One end: a connection and everything that it needs. Members are NULL until created; end_drop()
+ * closes them.
  */
 struct end {
 	const char *who;
@@ -55,20 +57,20 @@ struct end {
 	struct ndx_connector *connector;
 	struct ndx_overlapped notify; /* the notify_disconnect of this connection */
 
-	struct ndx_result results[16]; /* taken from the queue, not looked at yet */
+	struct ndx_result results[16]; /* taken from the queue, not processed yet */
 	size_t have, next;
 };
 
-/** Open the adapter. Returns an enum sample_exit, as all these. */
+/** Open the adapter. Like all functions below, returns an enum sample_exit. */
 int end_open(struct end *end, const char *who, const struct reqresp_options *options);
 
-/** Print a snapshot if SIGUSR1 has asked for one. */
+/** Print a snapshot if SIGUSR1 has requested one. */
 void end_tell(struct end *end);
 
-/** Make queue, regions for `slots` messages each way, and queue pair. */
+/** Create the completion queue, regions for `slots` messages each way, and the queue pair. */
 int end_make(struct end *end, uint32_t slots, uint32_t size);
 
-/** Close what end_make() and connecting have made, in any state. */
+/** Close what end_make() and connecting have created, in any state. */
 void end_drop(struct end *end);
 
 /** Post the receive of a slot; requests arrive at the server, responses at the client. */
@@ -80,37 +82,37 @@ enum ndx_status end_post_send(struct end *end, struct ndx_mr *mr, uint8_t *base,
 /**
  * The next result: polls, or sleeps with --wait.
  *
- * @retval NDX_PENDING nothing came in `timeout_ms`
+ * @retval NDX_PENDING no result in `timeout_ms`
  */
 enum ndx_status end_next_result(struct end *end, uint32_t timeout_ms, struct ndx_result *result);
 
 /**
  * Wait for an operation on the connector that was just started.
  *
- * @param started  what the call returned
- * @return an enum sample_exit; a failure was explained as one of `what`
+ * @param started  the status that the call returned
+ * @return an enum sample_exit; a failure was printed with the text `what`
  */
 int end_finish(struct end *end, enum ndx_status started, struct ndx_overlapped *ov,
                const char *what);
 
-/** Ask to be told of the end of the connection. */
+/** Request the disconnect indication. */
 int end_watch(struct end *end);
 
-/** Wait for the news that the connection ended, at most `timeout_ms`; NONE if it did not. */
+/** Wait for the disconnect indication, at most `timeout_ms`; NONE if it did not come. */
 enum ndx_disconnect_reason end_reason(struct end *end, uint32_t timeout_ms);
 
-/** Say goodbye and wait for the peer's. */
+/** Disconnect, and wait until the disconnect has completed. */
 int end_disconnect(struct end *end);
 
-/** The receives of a server's end, which is made for it. */
+/** Post the receives of a server's end. */
 int server_prepare(struct end *end, uint32_t size);
 
-/** Serve a client that is connected, to the goodbye. */
+/** Serve a connected client until the disconnect. */
 int server_visit(struct end *end, const char *client);
 
 int client_run(const struct reqresp_options *options);
 
-/** Called with the address once the server listens; may be NULL. */
+/** Called with the address when the server listens; may be NULL. */
 typedef void server_ready_fn(void *arg, const struct sample_address *address);
 int server_run(const struct reqresp_options *options, server_ready_fn *ready, void *arg);
 

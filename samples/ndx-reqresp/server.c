@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server: one client after another; parses every request and answers it. */
+/* The server: one client after the other; parses every request and answers it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 #include "wire.h"
 
 #define WHO "ndx-reqresp server"
-#define SLICE_MS 200u /* how often a waiting server looks whether it shall stop */
+#define SLICE_MS 200u /* how often a waiting server checks whether to stop */
 
 /** One client's visit. */
 struct visit {
 	uint64_t answered, bad, cancelled;
-	bool over; /* no more requests: the client is gone, or */
-	bool ours; /* it is us who end it */
+	bool over; /* no more requests: the client has disconnected, or */
+	bool ours; /* the server disconnects */
 };
 
-/* Wait for the next client, as long as it takes; false: stop. */
+/* Wait for the next client, without a limit; false: stop. */
 static bool next_client(struct end *end, struct ndx_listener *listener)
 {
 	struct ndx_overlapped ov;
@@ -51,7 +51,7 @@ static bool next_client(struct end *end, struct ndx_listener *listener)
 	return st == NDX_OK;
 }
 
-/* Look at the client's greeting; what to refuse it with, or NULL. */
+/* Check the client's greeting; returns the reason to refuse it, or NULL. */
 static const char *refusal(struct end *end, uint32_t *size)
 {
 	static const char stranger[] = "this is ndx-reqresp, version 1";
@@ -80,7 +80,7 @@ int server_prepare(struct end *end, uint32_t size)
 	return st == NDX_OK ? SAMPLE_EXIT_OK : sample_failed(WHO, st, "post receives");
 }
 
-/* Everything that must be there before the client may send, then accept. */
+/* Prepare everything that the client needs before it may send, then accept. */
 static int welcome(struct end *end, uint32_t size)
 {
 	uint8_t greeting[WIRE_GREETING];
@@ -98,8 +98,8 @@ static int welcome(struct end *end, uint32_t size)
 }
 
 /*
- * One result. A slot goes round: receive posted - request arrived, response sent - send done,
- * receive posted again.
+ * Process one result. Life of a slot: receive posted - request arrived, response sent - send
+ * completed, receive posted again.
  */
 static enum ndx_status handle(struct end *end, struct visit *visit, const struct ndx_result *result)
 {
@@ -125,7 +125,7 @@ static enum ndx_status handle(struct end *end, struct visit *visit, const struct
 	wire_make_response(end->responses + offset, request, end->size);
 	visit->answered++;
 	if (visit->answered == end->options->hang_up)
-		visit->over = visit->ours = true; /* the answer still gets through */
+		visit->over = visit->ours = true; /* the answer still reaches the client */
 	return end_post_send(end, end->responses_mr, end->responses, slot);
 }
 
@@ -147,7 +147,7 @@ static void serve(struct end *end, struct visit *visit)
 	}
 }
 
-/* Both goodbyes. Ours is right whoever began: it succeeds after the client's, too. */
+/* Disconnect. Correct whichever side began: it also succeeds after the client's goodbye. */
 static int part(struct end *end, struct visit *visit)
 {
 	enum ndx_disconnect_reason reason;
@@ -156,7 +156,7 @@ static int part(struct end *end, struct visit *visit)
 
 	reason = end_reason(end, visit->ours ? 0 : end->options->timeout_ms);
 	rc = end_disconnect(end);
-	/* Once disconnect completed, every cancelled request's result is there. */
+	/* When the disconnect has completed, the results of all cancelled requests are there. */
 	while (end_next_result(end, 0, &result) == NDX_OK)
 		visit->cancelled += result.status != NDX_OK;
 	if (reason == NDX_DISCONNECT_NONE)
@@ -179,7 +179,7 @@ int server_visit(struct end *end, const char *client)
 	return part(end, &visit);
 }
 
-/* One client from request to goodbye. */
+/* Serve one client, from its request to the disconnect. */
 static int visit_of(struct end *end)
 {
 	struct sample_address peer = {.length = sizeof(peer.storage)};

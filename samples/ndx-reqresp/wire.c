@@ -40,7 +40,7 @@ static uint64_t get64(const uint8_t *from)
 	return be64toh(value);
 }
 
-/* The next eight bytes of a pattern: a counter, well mixed (splitmix64). */
+/* The next eight bytes of a pattern: a mixed counter (splitmix64). */
 static uint64_t next(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -55,7 +55,7 @@ static uint64_t start(uint64_t seed, uint64_t sequence)
 	return seed ^ (sequence << 20);
 }
 
-/* A checksum of the body, eight bytes at a time: it is part of the latency that is measured. */
+/* A checksum of the body, eight bytes at a time, because it is part of the measured latency. */
 static uint64_t sum(const uint8_t *message, uint32_t size)
 {
 	uint64_t hash = 0xcbf29ce484222325u;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ndx-send: streams frames to ndx-recv over any adapter, as a device would: a ring of slots, each
- * kept until the receiver has its frame. What is sent checks itself.
+ * ndx-send: streams frames to ndx-recv over any adapter, as a device would: from a ring of slots,
+ * each kept until the receiver has its frame. The receiver can verify each frame.
  */
 #include <inttypes.h>
 #include <stdatomic.h>

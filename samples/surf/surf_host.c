@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * surf-host: brings an FPGA with the RoCE engine of the surf library up, takes frames from it,
- * sends it frames over the same connection, and takes it down again. docs/surf.md goes through it.
+ * surf-host: brings up an FPGA with the RoCE engine of the surf library, receives frames from it,
+ * sends frames to it over the same connection, and shuts it down. docs/surf.md explains the
+ * program.
  *
- * The FPGA knows nothing of NDX: plugin surf writes its registers, and its queue pair is connected
- * by bare numbers. Whoever has another device that is told numbers begins here, with another
- * plugin.
+ * The FPGA does not run NDX: the plugin surf writes its registers, and its queue pair is connected
+ * by numbers. For another device that is connected by numbers, start from this program, with
+ * another plugin.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -57,7 +58,7 @@ struct host {
 	struct ndx_receiver *receiver;
 	struct ndx_connector *connector;
 	struct ndx_session *session;
-	uint64_t expected;          /* number of the next frame; the receiving thread's */
+	uint64_t expected; /* number of the next frame; used by the receiving thread only */
 	atomic_uint_least64_t good; /* frames */
 	atomic_uint_least64_t bad;
 	uint32_t sent;
@@ -72,7 +73,7 @@ static void ask_stop(int signal_number)
 	stop_asked = true;
 }
 
-/* The receiving thread calls this for each frame, which stays where the FPGA put it. */
+/* The receiving thread calls this for each frame; the frame is not copied. */
 static bool check(void *context, const struct ndx_frame *frame)
 {
 	struct host *h = context;
@@ -88,7 +89,9 @@ static bool check(void *context, const struct ndx_frame *frame)
 	return good;
 }
 
-/* A receiver with its slots posted, and a connector at the address that the FPGA can reach. */
+/*
+ * Create a receiver with its slots posted, and a connector at the address that the FPGA can reach.
+ */
 static int make_receiver(struct host *h)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET};
@@ -109,7 +112,7 @@ static int make_receiver(struct host *h)
 	return st == NDX_OK ? SAMPLE_EXIT_OK : sample_failed(WHO, st, "make a receiver");
 }
 
-/* A handler may not cancel a session; a thread beside it may. */
+/* A signal handler must not cancel a session; a separate thread may. */
 static void *watch_main(void *arg)
 {
 	struct host *h = arg;
@@ -138,8 +141,10 @@ static int run_session(struct host *h)
 	return SAMPLE_EXIT_FAILED;
 }
 
-/* The session is with the register bus. When it has run, both queue pairs are connected, and the
- * FPGA's dispatcher is on. */
+/*
+ * Run the session with the register bus. Then both queue pairs are connected, and the FPGA's
+ * dispatcher is on.
+ */
 static int bring_up(struct host *h)
 {
 	const char *const servers[] = {h->options->registers};
@@ -156,7 +161,7 @@ static int bring_up(struct host *h)
 	attr.stage_timeout_ms = h->options->timeout_ms;
 	attr.connector = h->connector;
 	attr.qp = ndx_receiver_get_qp(h->receiver);
-	/* The FPGA wants to hear of the slab; it has no right to it in mode SEND. */
+	/* The FPGA needs the slab's address, although it has no access right in mode SEND. */
 	(void)ndx_receiver_get_memory(h->receiver, &attr.memory);
 	st = ndx_session_create(&attr, &h->session);
 	if (st != NDX_OK)
@@ -166,14 +171,14 @@ static int bring_up(struct host *h)
 	st = ndx_receiver_start(h->receiver, h->connector);
 	if (st != NDX_OK)
 		return sample_failed(WHO, st, "start the receiver");
-	h->connector = NULL; /* the receiver's by now */
+	h->connector = NULL; /* the receiver owns it now */
 	(void)ndx_session_get_agreement(h->session, NULL, &fpga, &agreed);
 	printf("up: the FPGA's queue pair 0x%06x, path MTU %u\n", fpga.qpn, agreed.mtu);
 	(void)fflush(stdout);
 	return SAMPLE_EXIT_OK;
 }
 
-/* Frames the other way, over the same connection. */
+/* Send frames to the FPGA over the same connection. */
 static int send_frames(struct host *h)
 {
 	struct ndx_sender_attr attr;
@@ -209,8 +214,10 @@ static void receive_frames(const struct host *h)
 		(void)poll(NULL, 0, SLICE_MS);
 }
 
-/* The FPGA first: with its dispatcher off nothing is under way, and when the session is closed it
- * has let go of its queue pair. Only then the host's. */
+/*
+ * End the FPGA first: with its dispatcher off no frame is in flight, and closing the session
+ * destroys its queue pair. Then end the host's queue pair.
+ */
 static int take_down(struct host *h)
 {
 	enum ndx_status st = NDX_OK;
@@ -218,7 +225,7 @@ static int take_down(struct host *h)
 
 	if (ndx_session_get_state(h->session) == NDX_SESSION_CONNECTED)
 		st = ndx_session_execute(h->session, NDX_STAGE_DONE);
-	/* A signal may come when all is up but for a word: then the close does it all. */
+	/* After a signal, closing the session does the rest. */
 	if (st != NDX_OK && st != NDX_E_CANCELED) {
 		sample_session_failed(WHO, h->session);
 		rc = SAMPLE_EXIT_FAILED;
@@ -262,7 +269,7 @@ static int run(struct host *h)
 		down = report(h);
 		rc = rc != SAMPLE_EXIT_OK ? rc : down;
 	}
-	/* After a failure, too, the FPGA lets go before its peer does. */
+	/* Also after a failure the FPGA's queue pair ends before the host's. */
 	ndx_session_close(h->session);
 	ndx_connector_close(h->connector);
 	ndx_receiver_close(h->receiver);
