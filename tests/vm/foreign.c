@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * usage: foreign-device URI DEVICE ADDRESS
- * In the guest: a receiver at URI, and at DEVICE, which has ADDRESS, a peer that knows nothing but
- * ibverbs: it is told numbers, writes frames by them, and grants no memory of its own. The receiver
- * is told of it by its numbers, then by a description, as a session has it. Exit status 0: all
- * frames came, also after a silence in which keepalive, or a probe, would have asked.
+ *
+ * In the guest: a receiver at URI, and a peer at DEVICE, which has ADDRESS. The peer uses ibverbs
+ * only: it gets numbers, writes frames with them, and grants no memory of its own. The receiver
+ * learns of the peer first by numbers, then by a description, as in a session. Exit status 0: all
+ * frames came, also after a pause in which keepalive or a probe was due.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,7 +52,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Has a frame come in so many ms? */
+/* Does a frame come within so many ms? */
 static bool comes(uint32_t ms)
 {
 	struct timespec until;
@@ -125,7 +126,7 @@ static void open_device(struct device *d, const char *name, const char *address)
 	memset(d->memory, 0x5a, sizeof(d->memory));
 }
 
-/* Its access flags are 0: whoever writes to it, even nothing, breaks it. */
+/* Its access flags are 0: any remote write, even one without data, breaks the connection. */
 static void connect_device(struct device *d, const struct ndx_receiver_numbers *n)
 {
 	struct ibv_qp_attr attr = {
@@ -161,7 +162,7 @@ static void connect_device(struct device *d, const struct ndx_receiver_numbers *
 	     "RTS");
 }
 
-/* By the number that it was handed, and no other. */
+/* With the rkey from the numbers, and nothing else. */
 static void write_frame(struct device *d, const struct ndx_receiver_numbers *n, uint32_t at)
 {
 	struct ibv_sge sge = {(uintptr_t)d->memory, SLOT, d->mr->lkey};
@@ -217,7 +218,7 @@ static void await_frames(unsigned count)
 	exit(1);
 }
 
-/* By the bare numbers. */
+/* Connect by numbers. */
 static void tell_numbers(struct ndx_receiver *r, const struct device *device,
                          const struct ndx_receiver_numbers *numbers)
 {
@@ -230,7 +231,7 @@ static void tell_numbers(struct ndx_receiver *r, const struct device *device,
 	must(ndx_receiver_complete_connection(r, &peer, WAIT_MS) == NDX_OK, "connection");
 }
 
-/* As a session does; the description has no mailbox. */
+/* Connect by description, as a session does; the description has no mailbox. */
 static void describe(struct ndx_receiver *r, struct ndx_receiver_numbers *numbers)
 {
 	struct ndx_peer_description own;
@@ -276,7 +277,8 @@ static void meet(char **argv, bool described)
 	for (uint32_t i = 0; i < FRAMES / 2; i++)
 		write_frame(&device, &numbers, i);
 	await_frames(FRAMES / 2);
-	must(!comes(4 * KEEPALIVE_MS), "silence"); /* in which nobody asks it anything */
+	must(!comes(4 * KEEPALIVE_MS),
+	     "silence"); /* no keepalive and no probe may reach the device */
 	for (uint32_t i = FRAMES / 2; i < FRAMES; i++)
 		write_frame(&device, &numbers, i);
 	await_frames(FRAMES / 2);

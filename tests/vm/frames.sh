@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: frames.sh SOURCE FRAMES
-# In the guest: FRAMES frames from ndx-send to ndx-recv, sent and written, from one device to the
-# other; a sender that dies; a wire that is cut. Exit status 0: none lost, none wrong, every slot back.
+# In the guest: FRAMES frames from ndx-send to ndx-recv, with sends and with writes, from one device
+# to the other; a sender that dies; a link that is cut. Exit status 0: no frame was lost or wrong,
+# and every slot was returned.
 set -u
 src=$1 frames=$2
 # shellcheck source=samples/server.sh
@@ -28,7 +29,7 @@ stream() {
 	timeout 1000 ndx-send "$server_address" --adapter verbs:rxe1 "$@" >"$work/send.log" 2>&1
 }
 
-# await COMMAND...: until it succeeds
+# await COMMAND...: repeat it until it succeeds
 await() {
 	for _ in $(seq 1200); do
 		"$@" && return
@@ -45,12 +46,13 @@ server_end || wrong 'the receiver found fault'
 grep -q "^$((frames + 50)) frames, .* 0 lost, 0 bad; 256 of 256 slots back" "$work/server.log" ||
 	wrong 'not every frame, or not every slot'
 
-# One packet each: of a longer one only the last packet waits for a slot (docs/receiver.md).
+# One packet per frame: of a longer one only the last packet waits for a slot (docs/receiver.md).
 receive --write --slots 32
 stream --frames 500 --slots 8 --size 1000 || wrong 'frames were not written'
 server_end || wrong 'the receiver found fault with what was written'
 
-# A kernel says goodbye for a process that was killed; that it is not the peer's is noticed.
+# For a process that is killed the kernel sends a disconnect request. The receiver must notice that
+# it is not the peer's goodbye.
 receive --senders 2 --file "$work/frames"
 timeout 600 ndx-send "$server_address" --adapter verbs:rxe1 --frames 1000000000 --rate 200 \
 	>"$work/killed.log" 2>&1 &
@@ -62,8 +64,8 @@ server_end && wrong 'a sender that died is called a success'
 grep -q 'sender gone: lost' "$work/server.log" || wrong 'the cause is not told'
 grep -q 'sender gone: goodbye' "$work/server.log" || wrong 'the second one was not served'
 
-# cut CAUSES OPTIONS...: the wire goes under a stream; the receiver says why it ended, before the
-# wire is back
+# cut CAUSES OPTIONS...: cut the link during a stream; the receiver reports why it ended, before the
+# link is back
 cut() {
 	causes=$1
 	shift
@@ -85,7 +87,7 @@ cut() {
 		wrong 'not every slot'
 }
 
-# The kernel may give up on the probe before its time is over.
+# The kernel may give up on the probe before the probe's time-out.
 cut 'probe|lost' --probe 500
 cut idle --idle 3000
 echo 'frames: all well'

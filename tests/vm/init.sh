@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The guest's first process: modules, devices, wire, the command, the end. Messages to the serial
-# console are the kernel's; the command has a console of its own.
+# The guest's first process: load modules, create devices and their link, run the command, shut
+# down. The serial console has the messages of the kernel; the command has a console of its own.
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin HOME=/root LANG=C
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -22,8 +22,9 @@ ulimit -l unlimited
 # shellcheck disable=SC3045
 ulimit -n 65536
 
-# address FAMILY PREFIX BITS: route between PREFIX1 and PREFIX2 over the wire, though both are here.
-# Two name spaces would be simpler, but software RoCE only knows the first one.
+# address FAMILY PREFIX BITS: route between PREFIX1 and PREFIX2 over the link, although both
+# addresses are on this host. Two name spaces would be simpler, but software RoCE supports only the
+# first one.
 address() {
 	ip "$1" rule add pref 100 lookup local
 	ip "$1" rule del pref 0
@@ -53,13 +54,13 @@ done
 address -4 10.9.0. 32
 address -6 fd09:: 128
 wire routes
-# rdma_cm asks for the route by the device that a packet came from
+# rdma_cm looks up the route by the device on which a packet arrived
 ip -6 rule add pref 12 oif v1 to fd09::1 lookup 101
 ip -6 rule add pref 13 oif v0 to fd09::2 lookup 102
 for host in 0 1; do
 	rdma link add rxe$host type rxe netdev v$host || echo "init: no rxe$host"
 done
-# Else the first connection waits two seconds for the neighbour.
+# Otherwise the first connection waits two seconds for neighbour discovery.
 ping -c 1 -W 1 10.9.0.2 >/dev/null
 ping -c 1 -W 1 -I 10.9.0.2 10.9.0.1 >/dev/null
 ping -6 -c 1 -W 1 fd09::2 >/dev/null

@@ -9,7 +9,7 @@ src=$1
 export NDX_PLUGIN_PATH="$src/build/lib/ndx"
 server_limit=60
 
-# client OPTION...: of the running server
+# client OPTION...: a client of the running server
 client() {
 	timeout 40 ndx-negotiate client "$server_address" --adapter verbs:rxe0 "$@" \
 		>"$work/client.log" 2>&1
@@ -35,7 +35,7 @@ libfabric_moves_data() {
 		grep -q '0 wrong; end of connection: graceful' "$work/server.log"
 }
 
-# Over TCP the two reach each other; the GID that the client has to take is of the other family.
+# Over TCP the two ends reach each other; the GID that the client has to use is of the other family.
 families_differ() {
 	server_start "$work" ndx-negotiate server '[fd09::2]:0' --adapter verbs:rxe1 --count 1 || return 1
 	timeout 40 ndx-negotiate client "$server_address" --adapter 'verbs:rxe0?gid=1' \
@@ -44,7 +44,8 @@ families_differ() {
 	grep -q 'the GID here is of an IPv4 address, there of an IPv6' "$work/client.log"
 }
 
-# Requests and responses; the connector says goodbye, the session's transport carries it.
+# Requests and responses; the connector disconnects, and the session's transport carries the
+# goodbye.
 answers() {
 	server_start "$work" ndx-reqresp server 10.9.0.2:0 --negotiated --adapter verbs:rxe1 --count 1 \
 		--wait || return 1
@@ -56,12 +57,12 @@ answers() {
 		grep -q '0 bad; .*end of connection: graceful' "$work/server.log"
 }
 
-# What is killed says no goodbye: that is an abort.
+# A killed process sends no goodbye: the peer must report an abort.
 killed() {
 	server_start "$work" ndx-negotiate server 10.9.0.2:0 --adapter verbs:rxe1 --count 1 || return 1
 	client --messages 1000000 &
 	busy=$!
-	# The agreement is printed when data begin to move.
+	# The client prints the agreement when data begin to move.
 	until grep -q 'negotiated by' "$work/client.log" 2>/dev/null; do
 		kill -0 $busy || return 1
 	done

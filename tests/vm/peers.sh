@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: peers.sh SOURCE [ROUNDS]
-# In the guest: programs of rdmacm-utils, which have never heard of NDX, with the samples. Prints TAP.
+# In the guest: programs of rdmacm-utils, which do not use NDX, with the samples. Prints TAP.
 set -u
 src=$1
 # shellcheck source=tests/vm/tap.sh
@@ -16,7 +16,7 @@ for program in rdma_client rdma_server; do
 	}
 done
 
-# A server of ours, their client.
+# A server of NDX, a client of rdmacm-utils.
 their_client() {
 	server_limit=60
 	server_start "$work" interop-server "$1" --adapter verbs:rxe0 || return 1
@@ -26,8 +26,8 @@ their_client() {
 		grep -q 'served one client, which parted: graceful' "$work/server.log"
 }
 
-# A server of theirs, our client. Theirs says nothing when it listens, so a refusal is no news; it
-# listens on IPv4 only.
+# A server of rdmacm-utils, a client of NDX. That server prints nothing when it listens, so a
+# refused connection is repeated. It listens on IPv4 only.
 their_server() {
 	timeout 60 rdma_server -p 7471 >"$work/server.log" 2>&1 &
 	theirs=$!
@@ -39,7 +39,7 @@ their_server() {
 		grep -q 'asked one server, and parted: ' "$work/client.log"
 }
 
-# repeat FUNCTION ARGUMENT...: some rounds, as races are possible
+# repeat FUNCTION ARGUMENT...: several rounds, because of possible races
 repeat() {
 	round=0
 	while [ $round -lt "$rounds" ]; do

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * usage: device-removal DEVICE ADDRESS
- * In the guest: `rdma link delete DEVICE` under a connection of the device with itself. Everybody
- * who waits for something has to be told, and when all is closed the kernel has to be done, in a
- * process that lives on. Exit status 0: so it was.
+ *
+ * In the guest: `rdma link delete DEVICE` while the device has a connection with itself. Every
+ * operation in flight must complete, and when everything is closed the kernel must have released
+ * the device, although the process lives on. Exit status 0: all of this holds.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -155,7 +156,7 @@ static pid_t begin_to_delete(char *device)
 	return pid;
 }
 
-/* What the kernel waits for, if it does. */
+/* Where in the kernel the process waits, if it does. */
 static void print_stack(pid_t pid)
 {
 	char path[64];

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: removal.sh
-# In the guest: a device of its own is deleted under a connection. Exit status 0: both ends were
-# told, and the kernel let go of it when all was closed.
+# In the guest: delete an extra device while it has a connection. Exit status 0: both ends were
+# notified, and the kernel released the device when everything was closed.
 set -u
 ip link add v8 type veth peer name v9 &&
 	ip link set v8 up && ip link set v9 up &&

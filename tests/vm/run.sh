@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: run.sh [-k 6.1|6.12] [-i] [-b BUILD] [-x PROGRAM]... [-o OUT] [-t SECONDS] [-c CPUS] [-m MB] -- COMMAND [ARGUMENT]...
-# Run a command in a throw-away guest with two software RoCE devices, rxe0 and rxe1, and a wire
-# between them. A kernel of Debian's, QEMU without hardware support, no root, nothing to clean up.
-# docs/testing-without-hardware.md tells more.
+# Run a command in a throw-away guest with two software RoCE devices, rxe0 and rxe1, and a link
+# between them. The guest has a Debian kernel and runs in QEMU without hardware support; no root is
+# needed, and nothing is left behind. docs/testing-without-hardware.md has the details.
 #
 #   -k  which kernel (6.1)            -b  the build tree whose programs the guest has (build)
 #   -x  also this program of the host, or any file; may be repeated
 #   -i  time is counted instructions: one processor, latencies that repeat exactly
-#   -o  folder that the guest has as $OUT; the kernel's messages land there, too (console.log)
+#   -o  folder that the guest has as $OUT; it also gets the kernel's messages (console.log)
 #   -t  time limit (300)              -c  processors (2)          -m  memory (1024)
 #
-# COMMAND as one word is a line for the shell. Programs of BUILD/bin that it names are packed with
-# their libraries, so are those of -x. The guest also has busybox, ip, tc, rdma and
+# COMMAND as one word is a line for the shell. Programs of BUILD/bin that COMMAND names are packed
+# with their libraries, and so are those of -x. The guest also has busybox, ip, tc, rdma and
 #   wire cut|heal|empty|move|outage MS|delay MS|loss PERCENT|down|up
 #
-# Exit status: the command's; 124 it took too long, 125 the guest died, 126 something is wrong with
-# the call or this host, 77 the guest cannot be had here: the reason is the last line on stderr.
+# Exit status: the command's; 124: time limit; 125: the guest died; 126: wrong arguments or a
+# problem of this host; 77: this host cannot run the guest; the last line on stderr has the reason.
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd)
 here=$src/tests/vm
@@ -106,7 +106,7 @@ fetch() {
 		skip "$package cannot be downloaded: $(tail -n 1 "$work/log")"
 }
 
-# unpack: what a guest may need of it
+# unpack: the files that a guest may need
 unpack() {
 	mkdir "$kernel/files"
 	for deb in "$kernel"/*.deb; do
@@ -140,13 +140,13 @@ if [ ! -e "$kernel/complete" ]; then
 fi
 version=$(cat "$kernel/version")
 
-# ---- what the guest has ----
+# ---- content of the guest ----
 
 is_elf() {
 	[ "$(head -c 4 "$1" 2>/dev/null | tr -d '\177')" = ELF ]
 }
 
-# pack ROOT FILE...: at the same place, with the libraries they need
+# pack ROOT FILE...: copy files to the same place below ROOT, with the libraries that they need
 pack() {
 	root=$1
 	shift
@@ -162,12 +162,12 @@ pack() {
 	done
 }
 
-# archive ROOT: as an initramfs, on the standard output
+# archive ROOT: write ROOT as an initramfs to the standard output
 archive() {
 	(cd "$1" && find . | cpio -o -H newc -R 0:0 --quiet)
 }
 
-# base: busybox, modules and the like, which all guests of a kernel have
+# base: busybox, modules and other files that all guests with this kernel have
 base() {
 	root=$work/base
 	for folder in bin etc/libibverbs.d proc sys dev tmp run root modules out share usr/bin; do
@@ -191,14 +191,14 @@ base() {
 		esac
 		echo "$name" >>"$root/modules/list"
 	done <"$work/modules"
-	# busybox's shell would prefer its own ip and tc, which know too little
+	# busybox's shell would use its own ip and tc, which lack options
 	for tool in dash ip tc rdma; do
 		pack "$root" "$(command -v $tool)"
 		[ -e "$root/bin/$tool" ] || ln -s "$(command -v $tool)" "$root/bin/$tool"
 	done
 	ln -s dash "$root/bin/sh"
 	pack "$root" "$driver"
-	# threads that end need it, and no program names it
+	# the end of a thread needs this library, and no program is linked with it
 	pack "$root" "$(${CC:-cc} -print-file-name=libgcc_s.so.1 2>/dev/null | grep / || find /lib /usr/lib -name libgcc_s.so.1 | head -n 1)"
 	cp /etc/libibverbs.d/rxe.driver "$root/etc/libibverbs.d/"
 	echo '127.0.0.1 localhost' >"$root/etc/hosts"
@@ -220,7 +220,7 @@ key=$({
 cp "$kernel/base-$key.gz" "$work/initrd"
 exec 9>&-
 
-# quote WORD...: as a line for the shell
+# quote WORD...: the words as a line for the shell
 quote() {
 	for word; do
 		printf "'%s' " "$(printf '%s' "$word" | sed "s/'/'\\\\''/g")"
@@ -272,12 +272,12 @@ if [ $icount -eq 1 ]; then
 	accel='tcg,thread=single' clock='-icount shift=0,sleep=off' cpus=1
 fi
 
-# folder PATH: as QEMU's lists of options take it
+# folder PATH: quoted for QEMU's lists of options
 folder() {
 	printf '%s\n' "$1" | sed 's/,/,,/g'
 }
 
-# boot: run the guest to its end; $ended is how QEMU ended
+# boot: run the guest to its end; $ended is QEMU's exit status
 boot() {
 	rm -f "$share/status" "$share/started"
 	# shellcheck disable=SC2086 # $clock is a list
@@ -296,8 +296,8 @@ boot() {
 	guest=
 }
 
-# With several processors QEMU now and then crashes a kernel that patches its own text while it
-# boots. A guest that died before the command began has tested nothing: it may try again.
+# With several processors QEMU sometimes crashes a kernel that patches its own text while it boots.
+# A guest that died before the command started has tested nothing, so boot it again.
 tries=0
 while :; do
 	boot

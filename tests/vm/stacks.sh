@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: stacks.sh
-# In the guest: the same program on either stack; and one stack's client at the other's server,
-# which has to be refused with the reason. Prints TAP.
+# In the guest: the same program on either stack; and a client of one stack at a server of the
+# other, which must refuse it with the reason. Prints TAP.
 set -u
 work=$(mktemp -d)
 server='' count=0 ended=0
@@ -19,7 +19,7 @@ verdict() {
 	fi
 }
 
-# meet SERVER CLIENT: $met is how the client ended, its words are in $work/client
+# meet SERVER CLIENT: $met is the client's exit status, $work/client its output
 meet() {
 	rm -f "$work/port"
 	ndx-reqresp server 10.9.0.2:0 --adapter "$1" --port-file "$work/port" --count 1 \

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: suite.sh SOURCE CASES TIMES ROUNDS DEATHS FRAMES
-# In the guest: all that tests/run.sh runs there. CASES chooses those of ndx-conformance, TIMES says
-# how often the programs of others meet ours, ROUNDS and DEATHS how much ndx-torture does,
-# FRAMES how many frames are streamed. Prints TAP, part by part. What it needs tests/run.sh has
-# packed.
+# In the guest: everything that tests/run.sh runs there. CASES selects cases of ndx-conformance,
+# TIMES is the number of runs with programs of rdmacm-utils, ROUNDS and DEATHS are those of
+# ndx-torture, FRAMES is the number of streamed frames. Prints TAP, part by part. tests/run.sh packs
+# the files that it needs.
 set -u
 src=$1 cases=$2 times=$3 rounds=$4 deaths=$5 frames=$6
 log=$(mktemp)
@@ -12,11 +12,12 @@ trap 'rm -f "$log"' EXIT
 count=0 ended=0
 ofi0='ofi:verbs?iface=v0' ofi1='ofi:verbs?iface=v1'
 
-# What cuts the wire comes while nothing is sent, and stays: a packet that is lost when it comes ends
-# the queue pair with which software RoCE connects (rdma resource show qp: GSI, ERR), and that for good.
+# Add the discipline that later cuts the link now, while nothing is sent, and keep it: a packet that
+# is lost when it is added ends the queue pair with which software RoCE connects (rdma resource show
+# qp: GSI, ERR), permanently.
 wire heal || exit 1
 
-# run NAME COMMAND...: a line of TAP; the end of what it printed, if it fails
+# run NAME COMMAND...: one line of TAP; on failure also the end of the command's output
 run() {
 	name=$1
 	shift
@@ -57,7 +58,7 @@ if [ "$deaths" -gt 0 ]; then
 fi
 echo "1..$count"
 ndx-conformance verbs:rxe0 verbs:rxe1 --filter "$cases" || ended=1
-# Of the other stack the ordinary run has a few.
+# On the other stack the ordinary run has only a few cases.
 [ "$cases" = '*' ] || cases='d*.[ac]*'
 ndx-conformance "$ofi0" "$ofi1" --filter "$cases" || ended=1
 exit $ended

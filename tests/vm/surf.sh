@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: surf.sh SOURCE
-# In the guest: an emulated FPGA on one device, brought up by plugin surf from the other. Prints TAP.
+# In the guest: an emulated FPGA on one device; the plugin surf brings it up from the other device.
+# Prints TAP.
 set -u
 src=$1
 # shellcheck source=tests/vm/tap.sh
@@ -22,7 +23,7 @@ host() {
 		--set "fpga-ip=10.9.0.2,udp-client=0x20000$settings" "$@" >"$work/host.log" 2>&1
 }
 
-# gone REQUESTS RESETS REST: what the FPGA says of a host
+# gone REQUESTS RESETS REST: what the FPGA reports about a host that has left
 gone() {
 	grep -q "^host gone: $1 requests, 0 lost, $2 resets, 0 objects left, ${3:-}" "$work/server.log"
 }
@@ -38,7 +39,7 @@ both_ways() {
 		gone 10 1 '2 of 2 queue pairs gone; 300 frames sent, 20 received, 0 bad$'
 }
 
-# A step that is refused: those before it are taken back, one by one.
+# The FPGA refuses a step: the plugin reverses the earlier steps, one by one.
 rolled_back() {
 	fpga --sweep --hosts 6 || return 1
 	for step in 'PD alloc' 'MR alloc' 'QP create' 'QP to INIT' 'QP to RTR' 'QP to RTS'; do
@@ -52,7 +53,8 @@ rolled_back() {
 	done
 }
 
-# An FPGA that answers nothing more: in time, with the register; the soft reset makes it work again.
+# The FPGA stops to answer: the plugin reports the register within its time limit; the soft reset
+# makes the FPGA work again.
 stuck() {
 	fpga --hosts 2 --fault wedge --at 4 --frames 10 || return 1
 	host ',step-ms=300' && return 1
@@ -63,7 +65,7 @@ stuck() {
 	[ "$(grep -c '^host gone: 5 requests, 4 lost, 2 resets, 0 objects left' "$work/server.log")" -eq 2 ]
 }
 
-# Who is killed leaves the FPGA as it is; the next one clears it.
+# A host that is killed leaves the FPGA as it is; the next host clears it.
 killed() {
 	fpga --hosts 2 --frames 100 || return 1
 	timeout 60 surf-host "$server_address" --adapter verbs:rxe0 --address 10.9.0.1 --frames 0 --send 0 \
@@ -80,7 +82,7 @@ killed() {
 		gone 10 1 '2 of 2 queue pairs gone; 100 frames sent, 10 received, 0 bad'
 }
 
-# Who is asked to stop while the FPGA does not answer takes back what is there.
+# A host that is asked to stop while the FPGA does not answer releases what it has created.
 interrupted() {
 	fpga --fault mute --at 4 || return 1
 	timeout 60 surf-host "$server_address" --adapter verbs:rxe0 --address 10.9.0.1 --timeout 50000 \

@@ -1,17 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: wire cut|heal|empty|move|outage MS|delay MS|loss PERCENT|down|up
-# In the guest: what happens to the packets between the two devices, in both directions. An outage
-# that lasted more than twice as long ends with 3.
+# In the guest: control the packets between the two devices, in both directions. Exit status 3: an
+# outage lasted more than twice as long as requested.
 PATH=/bin:/sbin:/usr/bin:/usr/sbin
 
-# netem ARGUMENT...: lose or delay what either end sends. It stays when the wire is healed: to take a
-# discipline away under traffic drops packets, and software RoCE breaks the queue pair whose it was.
+# netem ARGUMENT...: lose or delay what either end sends. The discipline stays when the link is
+# healed: removing it under traffic drops packets, and software RoCE then breaks the queue pair
+# concerned.
 netem() {
 	discipline netem "$@" limit 10000
 }
 
-# discipline ARGUMENT...: of both ends, by one process: it has to be quick
+# discipline ARGUMENT...: set it at both ends, in one process, because it must be quick
 discipline() {
 	disciplines "$@" | tc -batch -
 }
@@ -22,8 +23,8 @@ disciplines() {
 	done
 }
 
-# empty: lose sends and writes that carry no bytes, as some virtual networks do. By their opcodes
-# (InfiniBand Architecture Specification, volume 1, table 38) and the length of the packet.
+# empty: lose sends and writes without data, as some virtual networks do. Selected by opcode
+# (InfiniBand Architecture Specification, volume 1, table 38) and packet length.
 empty() {
 	for device in v0 v1; do
 		echo "qdisc replace dev $device root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
@@ -36,8 +37,8 @@ empty() {
 	done | tc -batch -
 }
 
-# move: each end reaches the other one at another MAC address from now on, and its kernel knows at
-# once: as when a gateway fails over. (They take what comes for whatever address: init.sh.)
+# move: from now on each end has another MAC address, and the other end's kernel knows it at once,
+# as when a gateway fails over. (The ends accept packets for any address: init.sh.)
 move() {
 	mac=02:00:00:00:00:$(printf '%02x' $(($(clock) % 256)))
 	ip neigh replace 10.9.0.2 dev v0 lladdr "$mac" nud reachable &&
@@ -46,13 +47,13 @@ move() {
 		ip neigh replace fd09::1 dev v1 lladdr "$mac" nud reachable
 }
 
-# clock: 1/100 s
+# clock: time in units of 1/100 s
 clock() {
 	read -r now _ </proc/uptime
 	echo "${now%.*}${now#*.}"
 }
 
-# outage MS: by one tc, which gets some time to start
+# outage MS: by one tc process, which gets some time to start
 outage() {
 	{
 		sleep 0.2
@@ -64,7 +65,8 @@ outage() {
 	[ $((($(clock) - $(cat /tmp/outage)) * 10)) -le $((2 * $1)) ] || exit 3
 }
 
-# routes: one address to the other goes over the wire, not around it. Link down drops them.
+# routes: each address reaches the other one over the link, not inside this host. Link down drops
+# the routes.
 routes() {
 	ip route replace 10.9.0.2/32 dev v0 src 10.9.0.1 table 102
 	ip route replace 10.9.0.1/32 dev v1 src 10.9.0.2 table 101
