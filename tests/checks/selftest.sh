@@ -105,7 +105,7 @@ printf 'NDX_0.1 {\n  global:\n    ndx_status_name;\n    ndx_thing;\n    ndx_vers
 printf '#include "base_nothing.h"\n#include "builtin.h"\n' | file providers/loop/loop.c
 echo '#include <rdma/fabric.h>' | file providers/ofi/ofi.c
 echo 'int builtin;' | file providers/builtin.h
-echo '#include <ndx/thing.h>' | file samples/hello/main.c
+printf '#include <ndx/thing.h>\n\nconst char *who = "/* likewise";\n' | file samples/hello/main.c
 echo '#include <ndx/thing.h>' | file tests/conformance/main.c
 echo 'int unit;' | file tests/unit/core/test_thing.c
 echo 'leak:libfabric.so.1' | file tests/suppressions/lsan.supp
@@ -342,6 +342,11 @@ echo 'void core_end(void) { abort(); }' | plant style core/front/thing.c 'does n
 echo 'void loop_end(void) { exit(1); }' | plant style providers/loop/loop.c 'does not end its process'
 echo 'void core_say(void) { fprintf(stderr, "x"); }' | plant style core/front/thing.c 'prints nothing'
 echo 'void wait_a_bit(void) { usleep(1000); }' | plant style tests/unit/core/test_thing.c 'does not sleep'
+echo '/* Whoever polls the queue. */' | plant style api/ndx/thing.h 'thing.h:23: Whoever polls'
+printf '/*\n * Armed for\n * ever.\n */\n' | plant style plugins/acme/acme.c 'acme.c:3: for ever.'
+echo '# likewise' | plant style samples/demo.sh 'demo.sh:4: likewise'
+printf 'int i; /* of one */\nint j; /* a peer waits, who sends */\n' |
+	plant style samples/hello/main.c 'main.c:6: a peer waits, who sends'
 echo 'race:ndx_qp_send' | plant style tests/suppressions/tsan.supp 'names libfabric'
 
 change install CMakeLists.txt 's/ -lndx//' 'ndx_version'

@@ -4,6 +4,7 @@
 # What no tool knows about our house: lengths, licence lines, and what must not stand in the tree.
 # Patterns are written so that they do not match their own line here.
 set -eu
+here=$(cd "$(dirname "$0")" && pwd)
 cd "$1"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -68,6 +69,14 @@ hits "$tmp/library" '(^|[^A-Za-z0-9_])(printf|puts|putchar|perror)\(|[^A-Za-z0-9
 grep -E '^tests/.*\.(c|cc|cpp)$' "$tmp/all" >"$tmp/tests" || true
 hits "$tmp/tests" '(^|[^A-Za-z0-9_])(u|nano|clock_nano|thrd_)?sleep\(' |
 	report 'a test waits for the event, with a time-out; it does not sleep'
+
+# The rooms whose comments are in plain English. A room that is rewritten is added to the list.
+plain='api|plugins|samples|tests/vm'
+grep -E "^($plain)/(.*\.(c|h|cpp|sh|py)|(.*/)?CMakeLists\.txt)\$" "$tmp/all" >"$tmp/plain" || true
+tr '\n' '\0' <"$tmp/plain" | xargs -0 -r awk -f "$here/comments.awk" |
+	sed 's/@param who / /' |
+	grep -iwE 'who|whom|whoever|(some|no|every|any)body|likewise|lest|meanwhile|for ever' |
+	report 'a comment names its subject (the consumer, the peer), and uses plain words'
 
 grep -E '^tests/suppressions/.*\.supp$' "$tmp/all" >"$tmp/supp" || true
 hits "$tmp/supp" '^[^#]' | grep -vE ':[a-z_]+:[^:]*lib(fabric|python)[^:]*$' |
