@@ -375,7 +375,7 @@ enum ndx_status ndx_connector_notify_disconnect(struct ndx_connector *connector,
                                                 struct ndx_overlapped *ov);
 
 /**
- * Disconnect; the contract is at the top of this header.
+ * Disconnect. The contract is at the top of <ndx/connector.h>.
  *
  * @retval NDX_PENDING                  started
  * @retval NDX_E_CONNECTION_INVALID     never connected

@@ -119,9 +119,9 @@ enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint1
                               uint64_t affinity, struct ndx_cq **out);
 
 /**
- * Release the handle. Notifications in flight complete NDX_E_CANCELED before the call returns.
- * Queue pairs that use the queue continue to work, but their results can no longer be read. NULL is
- * a no-op.
+ * Release the handle of a completion queue. Notifications in flight complete NDX_E_CANCELED before
+ * the call returns. Queue pairs that use the queue continue to work, but their results can no
+ * longer be read. NULL is a no-op.
  *
  * Thread safety: any thread, also in callbacks; there, the callbacks of the notifications follow
  * after the current one. Not beside another call on the same queue.
@@ -207,7 +207,7 @@ static inline size_t ndx_cq_get_results(struct ndx_cq *cq, struct ndx_result *re
 
 /**
  * Wait until at least one result is there, and take results. The call polls briefly, then arms the
- * queue and sleeps. It arms and reads the descriptor of ndx_cq_get_fd(), so the program must not
+ * queue and sleeps. It arms and polls the descriptor of ndx_cq_get_fd(), so the program must not
  * use the descriptor for anything else in the same period. When the time is over, the descriptor
  * stays armed, because another thread may wait for it: the next result makes it readable once.
  *

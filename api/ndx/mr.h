@@ -41,15 +41,14 @@ enum ndx_mr_flag {
 enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out);
 
 /**
- * Deregister if needed, and release. When the call returns, all local and remote access to the
- * memory has ended and none can begin. Windows that are still bound to the region no longer work.
- * Operations in flight complete first; called from a callback, their own callbacks follow later.
- * NULL is a no-op.
+ * Deregister a region if needed, and release it. When the call returns, all local and remote access
+ * to the memory has ended and none can begin. Windows that are still bound to the region no longer
+ * work. Operations in flight complete first; called from a callback, their own callbacks follow
+ * later. NULL is a no-op.
  *
- * Thread safety: any thread, also in callbacks. Blocks: usually no. Exception: a stack that cannot
- * revoke access by itself (ofi:tcp). There, the peers that know a token of the region must confirm
- * that they no longer use it, in two exchanges; before that, so must the peers that know a token of
- * a window of the region. A peer that does not answer loses its connection
+ * A stack that cannot revoke access by itself (ofi:tcp) needs the peers. Those that know a token of
+ * the region must confirm that they no longer use it, in two exchanges; before that, so must those
+ * that know a token of a window of the region. A peer that does not answer loses its connection
  * (NDX_DISCONNECT_ABORTED):
  *   - after about 2 s without any data movement that could delay the answer;
  *   - after about 60 s if data keep moving: a peer with a large amount of data in flight gets time
@@ -57,6 +56,9 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out);
  *   - in a callback after about 0.1 s, because a callback delays all connections of the adapter. A
  *     program that wants to keep such a connection calls ndx_mr_deregister(), and closes the region
  *     when that has completed.
+ *
+ * Thread safety: any thread, also in callbacks. Blocks: usually no; else until the peers have
+ * confirmed, within these limits.
  */
 void ndx_mr_close(struct ndx_mr *mr);
 

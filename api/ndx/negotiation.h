@@ -122,9 +122,9 @@ enum ndx_status ndx_negotiation_register(struct ndx_negotiation *negotiation,
 enum ndx_status ndx_negotiation_load(struct ndx_negotiation *negotiation, const char *path);
 
 /**
- * Load, from a directory, every ndx-plugin-NAME.so and every ndx-plugin-NAME.SUFFIX that a host
- * plugin runs, in the order of their names. Failures are logged and listed with the reason; the
- * other plugins are loaded all the same.
+ * Load the plugins of a directory: every ndx-plugin-NAME.so and every ndx-plugin-NAME.SUFFIX that a
+ * host plugin runs, in the order of their names. Failures are logged and listed with the reason;
+ * the other plugins are loaded all the same.
  *
  * @param directory   absolute; NULL: the directories of $NDX_PLUGIN_PATH (absolute, separated by
  *                    ':'; ignored in set-user-id programs), then the compiled-in directory

@@ -199,8 +199,8 @@ static inline enum ndx_status ndx_qp_send(struct ndx_qp *qp, void *context,
 }
 
 /**
- * As ndx_qp_send(), with 32 bits of immediate data for the peer's result. NDX_E_NOT_SUPPORTED
- * without NDX_CAP_SEND_IMMEDIATE.
+ * Post a send with 32 bits of immediate data for the peer's result. As ndx_qp_send().
+ * NDX_E_NOT_SUPPORTED without NDX_CAP_SEND_IMMEDIATE.
  */
 static inline enum ndx_status ndx_qp_send_immediate(struct ndx_qp *qp, void *context,
                                                     const struct ndx_sge *sge, size_t count,
@@ -262,9 +262,10 @@ static inline enum ndx_status ndx_qp_write(struct ndx_qp *qp, void *context,
 }
 
 /**
- * As ndx_qp_write(), and the peer gets a result on one of its receives, with the 32 bits of
- * immediate data and the number of bytes written. The memory of that receive is not used.
- * NDX_E_NOT_SUPPORTED without NDX_CAP_WRITE_IMMEDIATE. Also accepts SOLICIT_EVENT.
+ * Post a write with immediate data. As ndx_qp_write(), and the peer gets a result on one of its
+ * receives, with the 32 bits of immediate data and the number of bytes written. The memory of that
+ * receive is not used. NDX_E_NOT_SUPPORTED without NDX_CAP_WRITE_IMMEDIATE. Also accepts
+ * SOLICIT_EVENT.
  */
 static inline enum ndx_status ndx_qp_write_immediate(struct ndx_qp *qp, void *context,
                                                      const struct ndx_sge *sge, size_t count,

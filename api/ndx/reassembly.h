@@ -327,8 +327,8 @@ enum ndx_status ndx_reassembly_feed(struct ndx_reassembly *reassembly,
                                     const struct ndx_packet *packet);
 
 /**
- * End of a capture: report and drop all incomplete data (holes, orphans). Connections stay known,
- * so that the next file of a series may follow. NULL is a no-op.
+ * Report and drop all incomplete data (holes, orphans), at the end of a capture. Connections stay
+ * known, so that the next file of a series may follow. NULL is a no-op.
  */
 void ndx_reassembly_flush(struct ndx_reassembly *reassembly);
 
@@ -342,7 +342,7 @@ size_t ndx_reassembly_size(const struct ndx_reassembly *reassembly);
 void ndx_reassembly_get_stats(const struct ndx_reassembly *reassembly,
                               struct ndx_reassembly_stats *stats);
 
-/** Release without reports. NULL is a no-op. */
+/** Release a reassembly, without reports. NULL is a no-op. */
 void ndx_reassembly_close(struct ndx_reassembly *reassembly);
 
 /**

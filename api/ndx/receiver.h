@@ -511,8 +511,8 @@ enum ndx_status ndx_receive_loop_create(const struct ndx_receive_loop_attr *attr
                                         struct ndx_receive_loop **out);
 
 /**
- * Release the handle. The thread ends with the last receiver that runs on the loop. NULL is a
- * no-op. Any thread.
+ * Release the handle of a receive loop. The thread ends with the last receiver that runs on the
+ * loop. NULL is a no-op. Any thread.
  */
 void ndx_receive_loop_close(struct ndx_receive_loop *loop);
 

@@ -88,31 +88,36 @@ void ndx_sender_attr_init(struct ndx_sender_attr *attr);
 enum ndx_status ndx_sender_create(const struct ndx_sender_attr *attr, struct ndx_sender **out);
 
 /**
- * Connect, as ndx_receiver_connect(); NDX_E_WOULD_BLOCK in a callback, as there. Not for a sender
- * with a receiver: there the receiver connects.
+ * Connect to a listener. As ndx_receiver_connect(), also in a callback: NDX_E_WOULD_BLOCK. Not for
+ * a sender with a receiver: there the receiver connects.
  */
 enum ndx_status ndx_sender_connect(struct ndx_sender *sender, const struct sockaddr *destination,
                                    socklen_t destination_len, const void *private_data,
                                    size_t private_data_len, uint32_t timeout_ms);
 
-/** As ndx_receiver_accept(). */
+/** Take the next request of a listener of the same adapter. As ndx_receiver_accept(). */
 enum ndx_status ndx_sender_accept(struct ndx_sender *sender, struct ndx_listener *listener,
                                   const void *private_data, size_t private_data_len,
                                   uint32_t timeout_ms);
 
-/** As ndx_receiver_describe(). */
+/**
+ * Describe this end for a peer that gets the description out of band. As ndx_receiver_describe().
+ */
 enum ndx_status ndx_sender_describe(struct ndx_sender *sender, enum ndx_role role,
                                     struct ndx_peer_description *out);
 
-/** As ndx_receiver_set_channel(). */
+/** Set the out-of-band channel. As ndx_receiver_set_channel(). */
 enum ndx_status ndx_sender_set_channel(struct ndx_sender *sender, int fd);
 
-/** As ndx_receiver_connect_peer(). */
+/** Connect to the peer that sent this description. As ndx_receiver_connect_peer(). */
 enum ndx_status ndx_sender_connect_peer(struct ndx_sender *sender,
                                         const struct ndx_peer_description *peer,
                                         uint32_t timeout_ms);
 
-/** As ndx_receiver_start(), without a prepare call before it. */
+/**
+ * Start to send on a connected queue pair. As ndx_receiver_start(), without a prepare call before
+ * it.
+ */
 enum ndx_status ndx_sender_start(struct ndx_sender *sender, struct ndx_connector *connector);
 
 /** The queue pair on which the sender sends. */

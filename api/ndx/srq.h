@@ -52,10 +52,10 @@ enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint
                                struct ndx_srq **out);
 
 /**
- * Release the handle. Notifications in flight complete NDX_E_CANCELED. Queue pairs that use the
- * queue keep it alive; with the last of them, receives that no message has used are dropped without
- * a result. NULL is a no-op. In a callback, the callbacks of the notifications follow after the
- * current one.
+ * Release the handle of a shared receive queue. Notifications in flight complete NDX_E_CANCELED.
+ * Queue pairs that use the queue keep it alive; with the last of them, receives that no message has
+ * used are dropped without a result. NULL is a no-op. In a callback, the callbacks of the
+ * notifications follow after the current one.
  */
 void ndx_srq_close(struct ndx_srq *srq);
 

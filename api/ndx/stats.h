@@ -237,9 +237,10 @@ enum ndx_status ndx_connector_get_history(struct ndx_connector *connector,
 typedef void ndx_snapshot_fn(void *arg, const char *json, size_t length);
 
 /**
- * The whole state of an adapter as one JSON text: counters, every queue pair, completion queue,
- * listener and connector with its history, and the post-mortems of connectors that failed and are
- * closed. docs/observability.md describes the members; later versions may add members.
+ * Write a snapshot of an adapter as one JSON text. It has the whole state: counters, every queue
+ * pair, completion queue, listener and connector with its history, and the post-mortems of
+ * connectors that failed and are closed. docs/observability.md describes the members; later
+ * versions may add members.
  *
  * @param write  called once if NDX_OK, by the calling thread, without a lock
  * @param arg    passed to @p write
