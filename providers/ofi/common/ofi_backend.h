@@ -49,7 +49,8 @@ struct ofi_verbs_qp {
 	uint32_t told;         /* receives that the peer was told of, ever, ... */
 	uint32_t arrived;      /* ... and messages that came */
 	uint32_t used;         /* messages that went to the peer, ever */
-	bool gone;             /* the peer has closed after its goodbye: nothing is handed over */
+	bool leaving;          /* the peer has said goodbye, and takes nothing that waits here */
+	bool gone;             /* it has closed after its goodbye: nothing is handed over */
 };
 
 /* In a link, under the ncq's lock. */
@@ -62,9 +63,8 @@ struct ofi_verbs_link {
 	bool introduced;     /* the peer's first message came */
 	bool goodbye_wanted; /* before that */
 	bool goodbye_said;
-	bool left_said; /* ... and that we have closed */
+	bool leaving_said; /* ... and that we are leaving */
 	bool rung;
-	bool cut;                /* closed by us while the peer's goodbye is awaited */
 	uint64_t drain_until_ns; /* 0, or when requests that should have ended must have */
 };
 

@@ -25,7 +25,7 @@ void ofi_conn_drain(struct ndx_spi_conn *spi)
 	base_lock_acquire(&qp->base.lock);
 	qp->base.state = BASE_QP_CLOSING;
 	qp->draining = true;
-	if (qp->verbs.gone)
+	if (qp->verbs.gone || qp->verbs.leaving)
 		ofi_cancel_held(qp);
 	ofi_issue(qp);
 	ofi_check_drained(qp);

@@ -11,6 +11,8 @@
  *    written once more, with immediate data, that is the bell: it says so if there is a receive for
  *    it, which is given back: no message comes behind it. Who has no receive posted looks for the
  *    goodbye.
+ *  - Who closes its queue pair says so in the goodbye, and closes when the peer's has come. The
+ *    peer looks for that, too, and does not wait for receives any more.
  *  - Some networks drop requests without bytes, so there are none: a peer is asked whether it
  *    answers by a write of the number of its receives once more.
  */
@@ -58,9 +60,9 @@ const char *ofi_record_decode(const uint8_t *data, size_t len, struct ofi_record
 
 /* Immediate data of the bell; the goodbye decides whether it is one. */
 #define OFI_BELL UINT32_C(0x4e445864)
-/* In the goodbye: it was said; its sender has closed the link already. */
+/* In the goodbye: it was said; its sender closes its queue pair, and waits for ours. */
 #define OFI_SAID (UINT64_C(1) << 63)
-#define OFI_LEFT (UINT64_C(1) << 62)
+#define OFI_LEAVING (UINT64_C(1) << 62)
 
 /* Offsets in struct ofi_link.area. The first 72 bytes hold the data of a REJECT. */
 enum ofi_verbs_area {
@@ -89,6 +91,8 @@ void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e);
 enum ndx_status ofi_verbs_detach(struct ofi_link *link);
 /* The ncq's lock held: has the peer said goodbye, and has all come that it had sent? */
 bool ofi_verbs_heard_goodbye(struct ofi_link *link);
+/* The same: take what the peer has said by its goodbye, if it has. */
+void ofi_verbs_hear(struct ofi_link *link);
 /* The same: requests had their time, a little more is left to those that the stack has. */
 void ofi_verbs_hurry(struct ofi_link *link);
 /* The same: look soon, the own receives have run out. */

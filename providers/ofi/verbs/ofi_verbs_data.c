@@ -108,7 +108,6 @@ static bool is_bell(const struct ofi_qp *qp, const struct fi_cq_data_entry *e)
 
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
 {
-	static const struct ofi_word goodbye = {.type = OFI_WORD_DISC};
 	const bool bell = is_bell(qp, e);
 	bool empty;
 
@@ -125,8 +124,8 @@ void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq
 	base_lock_release(&qp->base.lock);
 	if (qp->link == NULL)
 		return;
-	if (bell && !qp->link->parted && !qp->link->lost && qp->link->conn != NULL)
-		(void)ofi_word_take(qp->link, &goodbye);
+	if (bell)
+		ofi_verbs_hear(qp->link);
 	else if (empty)
 		ofi_verbs_look_soon(qp->link);
 }

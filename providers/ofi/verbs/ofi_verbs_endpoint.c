@@ -224,6 +224,13 @@ static int say_goodbye(struct ofi_link *link, struct ofi_op *op)
 	return 0;
 }
 
+/* Our queue pair is being closed: the peer's goodbye is all that keeps it. */
+static void say_leaving(struct ofi_link *link)
+{
+	link->verbs.leaving_said = !link->lost && write_goodbye(link, OFI_SAID | OFI_LEAVING,
+	                                                        &link->verbs.ping_op) == 0;
+}
+
 int ofi_verbs_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
 {
 	const struct ndx_host *host = ofi_host(link->adapter);
@@ -267,6 +274,29 @@ bool ofi_verbs_heard_goodbye(struct ofi_link *link)
 	all = (uint32_t)word == qp->verbs.arrived;
 	base_lock_release(&qp->base.lock);
 	return all;
+}
+
+void ofi_verbs_hear(struct ofi_link *link)
+{
+	static const struct ofi_word goodbye = {.type = OFI_WORD_DISC};
+	struct ofi_qp *qp = link->qp;
+
+	if (link->lost || link->closing || link->conn == NULL || !ofi_verbs_heard_goodbye(link))
+		return;
+	if (!link->parted) {
+		(void)ofi_word_take(link, &goodbye);
+		look_in(link, LOOK_LEAST); /* whether the peer leaves */
+	}
+	if ((goodbye_of(link) & OFI_LEAVING) == 0)
+		return;
+	base_lock_acquire(&qp->base.lock);
+	if (!qp->verbs.leaving && qp->draining) {
+		/* The peer posts no receive any more, and waits for our goodbye. */
+		ofi_cancel_held(qp);
+		ofi_check_drained(qp);
+	}
+	qp->verbs.leaving = true;
+	base_lock_release(&qp->base.lock);
 }
 
 /* ---- the watch ---- */
@@ -344,19 +374,17 @@ static bool must_look(const struct ofi_link *link)
 {
 	if (link->verbs.goodbye_said && !link->verbs.rung)
 		return true;
-	return !link->parted && link->qp->rx_native == 0;
+	return (link->parted || link->qp->rx_native == 0) && !link->qp->verbs.leaving;
 }
 
 static void watch(struct ofi_link *link)
 {
-	static const struct ofi_word goodbye = {.type = OFI_WORD_DISC};
 	uint32_t next = WATCH_MS;
 
 	if (link->stage != OFI_LINK_UP || link->conn == NULL || link->qp == NULL || link->lost ||
 	    link->closing)
 		return;
-	if (!link->parted && ofi_verbs_heard_goodbye(link))
-		(void)ofi_word_take(link, &goodbye);
+	ofi_verbs_hear(link);
 	if (link->verbs.goodbye_said)
 		ring(link);
 	if (is_overdue(link)) {
@@ -411,63 +439,71 @@ static void go(struct ofi_link *link)
 
 void ofi_verbs_shut(struct ofi_link *link)
 {
-	if (link->verbs.cut && link->conn != NULL) {
-		ofi_host(link->adapter)
-			->report(&link->conn->spi, NDX_REPORT_PEER_DISC | NDX_REPORT_DISC_ACKED, 0,
-		                 NULL);
-		return;
-	}
 	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->lost &&
-	    ofi_verbs_heard_goodbye(link) && (!link->parted || (goodbye_of(link) & OFI_LEFT) != 0))
+	    ofi_verbs_heard_goodbye(link) &&
+	    (!link->parted || (goodbye_of(link) & OFI_LEAVING) != 0))
 		go(link);
 	else
 		ofi_link_cut(link);
 }
 
-/* Control thread, lock not held: our goodbye should not go down with the queue pair. */
-static bool await_goodbye(struct ofi_link *link)
+/* Control thread, lock not held: wait a little until our words have got there, and, `both`, the
+ * peer's goodbye is here. */
+static bool await_goodbye(struct ofi_link *link, bool both)
 {
 	const uint64_t deadline = base_deadline(GOODBYE_MS);
-	bool said;
+	bool all;
 
 	do {
 		base_lock_acquire(&link->ncq->lock);
 		ofi_ncq_catch_up_locked(link->ncq);
-		said = link->verbs.goodbye_said && link->words == 0 && !link->lost;
+		ofi_verbs_hear(link);
+		all = link->verbs.goodbye_said && link->words == 0 && !link->lost &&
+		      (!both || link->parted);
 		base_lock_release(&link->ncq->lock);
-		if (said)
+		if (all)
 			return true;
 		(void)sched_yield();
 	} while (base_now_ns() < deadline);
 	return false;
 }
 
-static enum ndx_status fail_lost(void)
+/* Control thread, lock not held: are both goodbyes where they belong? */
+static bool have_parted(struct ofi_link *link)
 {
-	return fail(NDX_E_DEVICE_BUSY, 0, "the link was lost before the goodbye was delivered");
+	bool first;
+	bool parted;
+
+	if (!await_goodbye(link, false))
+		return false;
+	base_lock_acquire(&link->ncq->lock);
+	first = !link->parted && !link->verbs.leaving_said;
+	if (first)
+		say_leaving(link);
+	parted = link->parted && !link->lost;
+	base_lock_release(&link->ncq->lock);
+	/* A callback has no other chance than to wait here; but others need this thread, too. */
+	return parted || (first && await_goodbye(link, true));
 }
 
 /*
- * Control thread, lock not held. A device gives receives back only together with all the rest: so
- * the link is closed now, and the peer, who finds the goodbye, will know what that means. A slow
- * machine is no reason to break the connection: as long as the goodbye has not got there, the
- * core, which has a limit of its own, asks again.
+ * Control thread, lock not held. A device gives receives back only together with all the rest. Were
+ * that taken away before the peer's goodbye, nobody could tell later whether the peer has ended in
+ * order or by an abort: the connection manager's news is the same. So the peer is told that we are
+ * leaving, lets go of what waits for our receives, and says goodbye when what is under way has
+ * ended. A slow machine is no reason to break the connection: until then the core, which has a
+ * limit of its own, asks again.
  */
 enum ndx_status ofi_verbs_detach(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
 
-	if (!qp->verbs.gone && !await_goodbye(link))
-		return link->lost ? fail_lost() : NDX_PENDING;
+	if (!qp->verbs.gone && !have_parted(link)) {
+		if (!link->lost)
+			return NDX_PENDING;
+		return fail(NDX_E_DEVICE_BUSY, 0, "the link was lost before both had said goodbye");
+	}
 	base_lock_acquire(&link->ncq->lock);
-	if (!qp->verbs.gone && !link->verbs.left_said)
-		link->verbs.left_said =
-			write_goodbye(link, OFI_SAID | OFI_LEFT, &link->verbs.ping_op) == 0;
-	base_lock_release(&link->ncq->lock);
-	if (!qp->verbs.gone && !await_goodbye(link))
-		return link->lost ? fail_lost() : NDX_PENDING;
-	base_lock_acquire(&link->ncq->lock);
-	link->verbs.cut = true;
 	link->lost = true;
 	base_lock_acquire(&qp->base.lock);
 	qp->verbs.gone = true;

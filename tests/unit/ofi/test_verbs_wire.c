@@ -254,7 +254,7 @@ static void a_goodbye_counts_when_all_before_it_has_come(void **state)
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
 	peer_writes(r, OFI_VERBS_GOODBYE, OFI_SAID | 3);
 	assert_true(ofi_verbs_heard_goodbye(&r->link));
-	peer_writes(r, OFI_VERBS_GOODBYE, OFI_SAID | OFI_LEFT | 3);
+	peer_writes(r, OFI_VERBS_GOODBYE, OFI_SAID | OFI_LEAVING | 3);
 	assert_true(ofi_verbs_heard_goodbye(&r->link));
 	r->link.qp = NULL;
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
