@@ -325,6 +325,54 @@ static void attempt_that_fails_at_once_is_logged_once(void **state)
 	assert_int_equal(said(NDX_LOG_ERROR, "", ""), 2);
 }
 
+static void make_words(char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		text[i] = i % 8 == 7 ? ' ' : 'w';
+	text[length] = '\0';
+}
+
+/* What becomes of 399 characters: 31 words of 7, and 30 spaces. */
+static void make_cut_words(char kept[256])
+{
+	make_words(kept, 247);
+	strcat(kept, "..."); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy): it has room */
+}
+
+static enum ndx_status refuse_in_many_words(struct ndx_spi_conn *conn, const struct sockaddr *to,
+                                            socklen_t len, const struct ndx_spi_params *params)
+{
+	char text[400];
+
+	(void)conn;
+	(void)to;
+	(void)len;
+	(void)params;
+	make_words(text, sizeof(text) - 1);
+	return base_fail(NDX_E_HOST_UNREACHABLE, __func__, 0, "%s", text);
+}
+
+static void what_a_provider_says_at_once_is_cut_after_a_word(void **state)
+{
+	struct rig *r = *state;
+	const struct ndx_provider_ops *ops = r->adapter->ops;
+	struct ndx_provider_ops bad = *ops;
+	struct ndx_transition list[NDX_HISTORY_MAX];
+	size_t count = NDX_HISTORY_MAX;
+	char kept[256];
+
+	bad.conn_connect = refuse_in_many_words;
+	r->adapter->ops = &bad;
+	assert_int_equal(begin_connect(r), NDX_PENDING);
+	ends_with(&r->active, NDX_E_HOST_UNREACHABLE);
+	r->adapter->ops = ops;
+	assert_int_equal(ndx_connector_get_history(r->active.connector, list, &count, NULL),
+	                 NDX_OK);
+	make_cut_words(kept);
+	assert_string_equal(list[count - 1].cause, kept);
+	assert_int_equal(said(NDX_LOG_ERROR, r->active.name, kept), 1);
+}
+
 static void cause_that_comes_ahead_of_a_failure_is_told_with_it(void **state)
 {
 	struct rig *r = *state;
@@ -350,13 +398,6 @@ static void end_with_cause(struct rig *r, const char *cause)
 	core_host.connected(r->active.connector->native, NDX_E_CONNECTION_ABORTED, 5, NULL);
 	adapter_unlock(r->adapter);
 	ends_with(&r->active, NDX_E_CONNECTION_ABORTED);
-}
-
-static void make_words(char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		text[i] = i % 8 == 7 ? ' ' : 'w';
-	text[length] = '\0';
 }
 
 static void a_long_cause_is_told_whole(void **state)
@@ -386,9 +427,7 @@ static void a_cause_that_is_too_long_is_cut_after_a_word(void **state)
 	end_with_cause(r, cause);
 	assert_int_equal(ndx_connector_get_history(r->active.connector, list, &count, NULL),
 	                 NDX_OK);
-	/* 31 words of 7, and 30 spaces */
-	make_words(kept, 247);
-	strcat(kept, "..."); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy): it has room */
+	make_cut_words(kept);
 	assert_string_equal(list[count - 1].cause, kept);
 }
 
@@ -535,6 +574,7 @@ int main(void)
 		WITH_RIG(abort_is_logged_once_with_its_cause_and_the_history),
 		WITH_RIG(only_the_latest_transitions_are_kept),
 		WITH_RIG(attempt_that_fails_at_once_is_logged_once),
+		WITH_RIG(what_a_provider_says_at_once_is_cut_after_a_word),
 		WITH_RIG(cause_that_comes_ahead_of_a_failure_is_told_with_it),
 		WITH_RIG(a_long_cause_is_told_whole),
 		WITH_RIG(a_cause_that_is_too_long_is_cut_after_a_word),

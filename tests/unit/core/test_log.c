@@ -135,6 +135,25 @@ static void a_long_text_is_cut_visibly_and_keeps_its_native_cause(void **state)
 	assert_string_equal(r.text + strlen(r.text) - strlen(tail), tail);
 }
 
+static void a_long_text_of_words_is_cut_after_a_word(void **state)
+{
+	struct record r = {0};
+	char text[2000];
+	size_t length;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		text[i] = i % 100 == 99 ? ' ' : 'w';
+	text[sizeof(text) - 1] = '\0';
+	ndx_log_set_sink(keep, &r, NDX_LOG_ERROR);
+	(void)base_fail(NDX_E_NOT_FOUND, "w", 0, "%s", text);
+	/* 5 words of 99, and 4 spaces */
+	length = strlen(ndx_last_error());
+	assert_int_equal(length, 499 + 3);
+	assert_memory_equal(ndx_last_error(), text, 499);
+	assert_string_equal(ndx_last_error() + 499, "...");
+}
+
 static void a_record_is_one_line_whatever_is_in_it(void **state)
 {
 	struct record r = {0};
@@ -199,6 +218,7 @@ int main(void)
 		cmocka_unit_test_teardown(records_beyond_the_level_are_dropped, silence),
 		cmocka_unit_test_teardown(a_long_text_is_cut_visibly_and_keeps_its_native_cause,
 	                                  silence),
+		cmocka_unit_test_teardown(a_long_text_of_words_is_cut_after_a_word, silence),
 		cmocka_unit_test_teardown(a_record_is_one_line_whatever_is_in_it, silence),
 		cmocka_unit_test(a_text_may_be_made_from_the_text_before),
 		cmocka_unit_test(every_thread_has_a_text_of_its_own),
