@@ -397,6 +397,8 @@ void case_connection_strangers_go_with_their_listener(struct check *c)
 		return;
 	for (size_t i = 0; i < STRANGERS; i++)
 		fds[i] = dial(p);
+	/* Whoever comes behind them has been heard: they are not only in the kernel's queue. */
+	pair_connect(p);
 	ndx_listener_close(p->listener);
 	p->listener = NULL;
 	for (size_t i = 0; i < STRANGERS; i++) {
