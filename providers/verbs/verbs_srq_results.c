@@ -39,6 +39,7 @@ void verbs_srq_dropped(struct verbs_srq *srq, struct verbs_req *req)
 void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status status, int native)
 {
 	struct verbs_srq_link *link = qp->srq_link;
+	struct verbs_srq *srq = qp->srq;
 	const struct ndx_result result = {
 		.status = status,
 		.bytes_transferred = req->base.bytes,
@@ -55,10 +56,17 @@ void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status 
 	qp->base.receive.head++;
 	if (status != NDX_OK)
 		qp->base.receive.failed[base_status_index(status)]++;
-	/* It holds its slot all the time: first as a result, too, then as a receive no more. */
-	base_lock_acquire(&qp->srq->lock);
+	/*
+	 * The slot is the receive's, then the result's, in one step and before the result is there:
+	 * the slot of a result that a consumer has taken must be free.
+	 */
+	base_lock_acquire(&srq->lock);
 	link->results.tail++;
-	base_lock_release(&qp->srq->lock);
+	verbs_srq_give(srq, req);
+	srq->posted--;
+	base_lock_release(&srq->lock);
 	base_cq_push(&link->cq->base, &link->results, &result);
-	verbs_srq_dropped(qp->srq, req);
+	base_lock_acquire(&srq->lock);
+	verbs_srq_check_threshold(srq);
+	base_lock_release(&srq->lock);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shared receive queues: slots, who took a receive, and what a failing device leaves behind. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +12,7 @@
 #include "rig.h"
 
 #define DEPTH 4u
+#define MANY 20000u
 
 static struct ndx_spi_srq *open_shared(struct rig *rig)
 {
@@ -50,6 +53,66 @@ static void a_slot_is_free_when_its_result_was_taken(void **state)
 		rig_expect(&rig, i, NDX_OK);
 	assert_true(fake_arrive(rig_native(&rig), 8));
 	rig_expect(&rig, 9, NDX_OK);
+	rig_close(&rig);
+	verbs_srq_destroy(srq);
+}
+
+struct arrivals {
+	struct rig *rig;
+	struct verbs_srq *srq;
+};
+
+/* The device and the control thread: a message for each receive, and its result to the stash. */
+static void *arrive(void *arg)
+{
+	struct arrivals *a = arg;
+
+	for (unsigned n = 0; n < MANY;) {
+		bool taken;
+
+		base_lock_acquire(&a->srq->lock); /* also of the device's receives */
+		taken = fake_arrive(rig_native(a->rig), 8);
+		base_lock_release(&a->srq->lock);
+		if (!taken) {
+			(void)sched_yield();
+			continue;
+		}
+		verbs_qp_poll(rig_qp(a->rig));
+		n++;
+	}
+	return NULL;
+}
+
+/* The consumer posts as soon as it has taken, while the control thread is not done with it. */
+static void a_slot_is_free_before_its_result_can_be_taken(void **state)
+{
+	struct arrivals a;
+	struct ndx_result result;
+	enum ndx_status st = NDX_OK;
+	struct ndx_spi_srq *srq;
+	pthread_t thread;
+	struct rig rig;
+	unsigned n = 0;
+
+	(void)state;
+	rig_open(&rig);
+	srq = open_shared(&rig);
+	rig_connect(&rig, 8, srq);
+	for (unsigned i = 0; i < DEPTH; i++)
+		assert_int_equal(receive(&rig, srq, i), NDX_OK);
+	a = (struct arrivals){&rig, (struct verbs_srq *)(void *)srq};
+	assert_int_equal(pthread_create(&thread, NULL, arrive, &a), 0);
+	while (n < MANY) {
+		if (base_cq_take(&verbs_cq_of(&rig.cq->pub)->base, &result, 1) == 0) {
+			(void)sched_yield();
+			continue;
+		}
+		n++;
+		while (receive(&rig, srq, n) != NDX_OK)
+			st = NDX_E_NO_MORE_ENTRIES; /* on, so that the thread ends */
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(st, NDX_OK);
 	rig_close(&rig);
 	verbs_srq_destroy(srq);
 }
@@ -119,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slot_is_free_when_its_result_was_taken),
+		cmocka_unit_test(a_slot_is_free_before_its_result_can_be_taken),
 		cmocka_unit_test(a_queue_pair_that_goes_leaves_receives_and_results),
 		cmocka_unit_test(a_refused_receive_takes_nothing),
 		cmocka_unit_test(a_queue_that_cannot_grow_stays_as_it_was),
