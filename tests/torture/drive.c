@@ -15,6 +15,7 @@ enum { BATCH = 32, LAZY_PERCENT = 3, BURST = 6, IDLE_TURNS = 30, FORKED_MS = 5 }
 
 struct driver {
 	struct stage stage;
+	bool acts;   /* callbacks of operations do, too */
 	uint32_t at; /* the turns [at, until) are next */
 	uint32_t until;
 	uint32_t now;
@@ -319,13 +320,13 @@ static void act(void *arg)
 		turn_somewhere(d, &d->act_random);
 }
 
-/* In a callback, as whoever looks at it. */
+/* On the control thread whose callbacks act: those of one adapter. */
 static void set_act(void *arg)
 {
 	struct driver *d = arg;
 
-	d->round->act_arg = d;
-	d->round->act = d->round->act == NULL ? act : NULL;
+	stage_set_act(d->acts ? NULL : act, d);
+	d->acts = !d->acts;
 }
 
 static void run(struct driver *d)

@@ -25,15 +25,10 @@ static void complete(struct op *op)
 static void on_complete(struct ndx_overlapped *ov)
 {
 	struct op *op = ov->context;
-	struct round *round = op->round;
-	/* read first: once the operation is over, the thread of the round may begin the next one */
-	void (*act)(void *arg) = round->act;
-	void *arg = round->act_arg;
 
-	stage_enter(round, op->name);
+	stage_enter(op->round, op->name);
 	complete(op);
-	if (act != NULL)
-		act(arg);
+	stage_act();
 	stage_leave();
 }
 

@@ -203,8 +203,6 @@ struct side {
 };
 
 struct round {
-	void (*act)(void *arg); /* what callbacks of operations do besides; NULL: nothing */
-	void *act_arg;
 	struct ndx_adapter *stranger; /* of CALLER_STRANGER */
 	struct trace trace;
 	struct plan plan;

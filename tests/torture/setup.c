@@ -89,7 +89,6 @@ void setup_round(struct round *round, uint8_t *memory)
 	round->listening = 0;
 	round->child_up = 0;
 	round->child_done = 0;
-	round->act = NULL;
 	round->stranger = NULL;
 	round->child_may_go = 0;
 	round->forked = 0;

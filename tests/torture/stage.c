@@ -4,6 +4,10 @@
 #include <string.h>
 
 static _Thread_local const char *t_inside; /* name of the callback */
+static _Thread_local struct {
+	void (*act)(void *arg);
+	void *arg;
+} t_act;
 
 bool stage_inside(void)
 {
@@ -20,6 +24,18 @@ void stage_enter(struct round *round, const char *name)
 void stage_leave(void)
 {
 	t_inside = NULL;
+}
+
+void stage_set_act(void (*act)(void *arg), void *arg)
+{
+	t_act.act = act;
+	t_act.arg = arg;
+}
+
+void stage_act(void)
+{
+	if (t_act.act != NULL)
+		t_act.act(t_act.arg);
 }
 
 static void on_stage(struct ndx_overlapped *ov)

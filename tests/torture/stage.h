@@ -30,4 +30,11 @@ bool stage_inside(void);
 void stage_enter(struct round *round, const char *name);
 void stage_leave(void);
 
+/*
+ * What callbacks of operations do besides; NULL: nothing. Of this thread alone: in callbacks of two
+ * adapters, which run side by side, the turns would wait for each other's locks.
+ */
+void stage_set_act(void (*act)(void *arg), void *arg);
+void stage_act(void);
+
 #endif
