@@ -215,8 +215,9 @@ static pid_t start_opening(bool handle)
 	return pid;
 }
 
-/* How long opening takes in a child; the moments of signals are chosen by that. The end of the child
- * is no part of it: a process with threads takes a second to exit under the thread sanitizer. */
+/* How long opening takes in a child; the moments of signals are chosen by that. The end of the
+ * child is no part of it: a process with threads takes a second to exit under the thread sanitizer.
+ */
 static uint32_t time_of_opening(void)
 {
 	struct ndx_adapter *adapter;
