@@ -36,15 +36,14 @@ bool base_loop_in_callback(void)
 	return t_in_callback;
 }
 
-/* Does a callback, of this thread or another loop's, wait for what this thread is at? */
-static bool has_callback_waiting(void)
+bool base_loop_is_hurried(void)
 {
 	return t_in_callback || (t_current != NULL && t_current->hurried);
 }
 
 bool base_loop_may_wait(const struct ndx_loop *loop)
 {
-	return t_current != loop && !has_callback_waiting();
+	return t_current != loop && !base_loop_is_hurried();
 }
 
 /* Lock held: a thread that sleeps in a call of another loop looks again. */
@@ -515,7 +514,7 @@ static void wait_inside(struct ndx_loop *own, const struct call *call)
 
 static void call_current(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 {
-	if (has_callback_waiting()) {
+	if (base_loop_is_hurried()) {
 		call_hurried(loop, fn, arg);
 		return;
 	}
@@ -529,7 +528,7 @@ void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 	                    .arg = arg,
 	                    .loop = loop,
 	                    .caller = t_current,
-	                    .from_callback = has_callback_waiting()};
+	                    .from_callback = base_loop_is_hurried()};
 
 	if (base_loop_current(loop)) {
 		call_current(loop, fn, arg);

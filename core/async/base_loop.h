@@ -66,6 +66,9 @@ bool base_loop_in_callback(void);
  * what it waits for may need that callback's loop. */
 bool base_loop_may_wait(const struct ndx_loop *loop);
 
+/* Does a callback, of this thread or of another loop, wait for what this thread does? */
+bool base_loop_is_hurried(void);
+
 /* Run job->fn on the loop's thread. Any thread. A job that is queued already is not queued twice;
  * it may be posted again from the moment its fn is called. */
 void base_loop_post(struct ndx_loop *loop, struct base_job *job);

@@ -239,9 +239,9 @@ void qp_close(struct ndx_spi_qp *qp)
 	detach(&call);
 	if (!wait_over(qp)) {
 		/* Freeing memory that a device may still write to is worse than losing it. */
-		log_error(0,
-		          "ndx_qp_close: the device did not let go of qp#%u in %u ms; it is leaked",
-		          qp->object.id, CORE_PROVIDER_PATIENCE_MS);
+		log_error(0, "ndx_qp_close: the device did not let go of qp#%u %s; it is leaked",
+		          qp->object.id,
+		          base_loop_may_wait(loop) ? "in 15 s" : "at once, and this is a callback");
 		return;
 	}
 	base_loop_call(loop, part, &call);

@@ -144,7 +144,11 @@ static void end_now(struct verbs_conn *conn)
 		go_quiet(conn);
 		return;
 	}
-	if (__atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED)) {
+	/*
+	 * A device that is gone hands back nothing. A callback that closes the queue pair cannot
+	 * wait for a busy device; without its queue pair the device accesses no memory.
+	 */
+	if (__atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED) || base_loop_is_hurried()) {
 		verbs_qp_destroy_native(qp);
 		go_quiet(conn);
 		return;

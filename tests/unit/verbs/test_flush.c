@@ -113,6 +113,52 @@ static void one_failure_cancels_the_rest_and_is_told(void **state)
 	rig_close(&rig);
 }
 
+static void abort_in_a_callback(struct ndx_overlapped *ov)
+{
+	struct rig *rig = ov->context;
+
+	verbs_conn_abort(&rig->conn.spi);
+	ov->information = rig->reports;
+}
+
+static void say_nothing(struct ndx_spi_conn *conn, enum ndx_spi_word word)
+{
+	(void)conn;
+	(void)word;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* A close in a callback cannot wait: all results are there when the provider returns. */
+static void a_slow_device_holds_up_no_callback(void **state)
+{
+	struct ndx_overlapped ov;
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	rig.conn.state = VERBS_CONN_UP;
+	rig.conn.oob.on = true; /* no connection manager here */
+	rig.host.say = say_nothing;
+	rig.device.flushes_late = true;
+	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
+	assert_int_equal(rig_receive(&rig, 2), NDX_OK);
+	ndx_overlapped_init(&ov);
+	ov.callback = abort_in_a_callback;
+	ov.context = &rig;
+	base_loop_callback(rig.adapter.spi.loop, &ov);
+	base_loop_call(rig.adapter.spi.loop, nothing, NULL);
+	assert_true(ov.information & NDX_REPORT_QUIET);
+	rig_expect(&rig, 1, NDX_E_CANCELED);
+	rig_expect(&rig, 2, NDX_E_CANCELED);
+	rig_expect_none(&rig);
+	rig_close(&rig);
+}
+
 /* Whichever comes first, to begin a drain or to read what failed: the goodbye would be a lie. */
 static void a_failure_is_no_drain(void **state)
 {
@@ -334,6 +380,7 @@ int main(void)
 		cmocka_unit_test(silent_ones_are_told_apart),
 		cmocka_unit_test(a_sweep_before_does_not_stand_for_the_last),
 		cmocka_unit_test(one_failure_cancels_the_rest_and_is_told),
+		cmocka_unit_test(a_slow_device_holds_up_no_callback),
 		cmocka_unit_test(a_failure_is_no_drain),
 		cmocka_unit_test(small_queues_are_not_overrun),
 		cmocka_unit_test(a_queue_that_cannot_grow_takes_no_queue_pair),
