@@ -11,8 +11,9 @@
 #
 # Most tests wait for time-outs and peers most of the time, so many run at once, and what needs the
 # processors takes what the tests leave of them: the sanitizers' trees are built and clang-tidy runs
-# beside the tests of the plain build, and the guest runs beside all of them. $NDX_JOBS (the number of
-# processors) is how many processes compile, and how many tests that compute run at once.
+# beside the tests of the plain build. The guest comes last, beside what is left of clang-tidy.
+# $NDX_JOBS (the number of processors) is how many processes compile, and how many tests that compute
+# run at once.
 set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 cd "$src" || exit 1
@@ -268,7 +269,7 @@ guests() {
 
 # tidy: behind the tests in priority
 tidy() {
-	nice -n 10 sh tests/checks/tidy.sh "$src" "$src/build"
+	nice -n 19 sh tests/checks/tidy.sh "$src" "$src/build"
 }
 
 # tidied STATUS: what clang-tidy said, as a verdict
@@ -308,6 +309,11 @@ else
 	beside tidy after "$beside" tidy
 	tidy=$beside
 fi
+unrandomised=
+suite release build -LE "$leave_out" -E '^check\.tidy$'
+sanitizer asan "$asan" "$asan_prefix"
+sanitizer tsan "$tsan" "$tsan_prefix"
+# Software RoCE stalls where its two processors are taken away: only clang-tidy runs beside a guest.
 if ! has_verbs build/lib/libndx.so; then
 	note skipped guest 'the verbs provider was not built'
 elif [ $quick -eq 1 ]; then
@@ -316,11 +322,6 @@ else
 	beside guests guests
 	guests=$beside
 fi
-
-unrandomised=
-suite release build -LE "$leave_out" -E '^check\.tidy$'
-sanitizer asan "$asan" "$asan_prefix"
-sanitizer tsan "$tsan" "$tsan_prefix"
 if [ -n "$tidy" ]; then
 	done_with "$tidy"
 	tidied $?
