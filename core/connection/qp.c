@@ -218,6 +218,29 @@ static void detach(struct qp_call *call)
 	}
 }
 
+/*
+ * The end was under way before the callback began, and the provider waits for the device. Asked
+ * once more, and for a callback, the provider does without.
+ */
+static void abort_again(void *arg)
+{
+	struct qp_call *call = arg;
+	struct ndx_adapter *adapter = call->qp->object.adapter;
+	struct ndx_connector *c;
+
+	adapter_lock(adapter);
+	c = call->qp->connector;
+	if (c != NULL && c->phase == CONN_UP) {
+		const enum disconnect_state state = disconnect_get_state(&c->machine);
+
+		if (state == DISCONNECT_STATE_FINISH || state == DISCONNECT_STATE_ABORTING)
+			adapter->ops->conn_abort(c->native);
+	}
+	adapter_unlock(adapter);
+	if (c != NULL)
+		connector_work(c);
+}
+
 static void part(void *arg)
 {
 	struct qp_call *call = arg;
@@ -237,6 +260,8 @@ void qp_close(struct ndx_spi_qp *qp)
 	wait_drained(qp);
 	wait_goodbye(qp);
 	detach(&call);
+	if (!wait_over(qp) && !base_loop_may_wait(loop))
+		base_loop_call(loop, abort_again, &call);
 	if (!wait_over(qp)) {
 		/* Freeing memory that a device may still write to is worse than losing it. */
 		log_error(0, "ndx_qp_close: the device did not let go of qp#%u %s; it is leaked",

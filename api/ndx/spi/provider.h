@@ -400,7 +400,10 @@ struct ndx_provider_ops {
 	void (*conn_send_disc)(struct ndx_spi_conn *conn);
 	/** Both goodbyes have arrived: cancel the receives and close; -> QUIET. */
 	void (*conn_finish)(struct ndx_spi_conn *conn);
-	/** Cancel everything now, and inform the peer if possible; -> QUIET. */
+	/**
+	 * Cancel everything now, and inform the peer if possible; -> QUIET. Also called, again or
+	 * after conn_finish, when a callback closes the queue pair before QUIET has been reported.
+	 */
 	void (*conn_abort)(struct ndx_spi_conn *conn);
 	/**
 	 * The queue pair is being closed after conn_send_disc: cancel its receives, so that its

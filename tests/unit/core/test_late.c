@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <ndx/log.h>
 #include <ndx/ndx.h>
 #include <ndx/stats.h>
 
@@ -45,21 +46,21 @@ struct pair {
 	struct sockaddr_in address;
 };
 
-static void open_end(struct end *e)
+static void open_end(struct end *e, const char *uri, uint32_t limit_ms)
 {
 	struct ndx_connector_attr how;
 	struct ndx_qp_attr attr;
 
-	assert_int_equal(ndx_adapter_open("loop", &e->adapter), NDX_OK);
+	assert_int_equal(ndx_adapter_open(uri, &e->adapter), NDX_OK);
 	assert_int_equal(ndx_cq_create(e->adapter, 16, 0, 0, &e->cq), NDX_OK);
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = e->cq;
 	attr.initiator_cq = e->cq;
 	assert_int_equal(ndx_qp_create(e->adapter, &attr, &e->qp), NDX_OK);
 	ndx_connector_attr_init(&how);
-	how.connect_timeout_ms = LIMIT_MS;
+	how.connect_timeout_ms = limit_ms;
 	how.drain_timeout_ms = DRAIN_MS;
-	how.disconnect_timeout_ms = LIMIT_MS;
+	how.disconnect_timeout_ms = limit_ms;
 	assert_int_equal(ndx_connector_create(e->adapter, &how, &e->connector), NDX_OK);
 	assert_int_equal(ndx_mr_create(e->adapter, &e->mr), NDX_OK);
 	assert_int_equal(sem_init(&e->entered, 0, 0), 0);
@@ -77,14 +78,14 @@ static void close_end(struct end *e)
 	(void)sem_destroy(&e->released);
 }
 
-static int up(void **state)
+static int open_pair(void **state, const char *uri, uint32_t limit_ms)
 {
 	static struct pair p;
 	socklen_t len = sizeof(p.address);
 
 	memset(&p, 0, sizeof(p));
-	open_end(&p.a);
-	open_end(&p.b);
+	open_end(&p.a, uri, limit_ms);
+	open_end(&p.b, uri, limit_ms);
 	p.address = (struct sockaddr_in){.sin_family = AF_INET};
 	p.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	assert_int_equal(ndx_listen_on(p.b.adapter, (const struct sockaddr *)&p.address, len, 0,
@@ -95,6 +96,17 @@ static int up(void **state)
 		NDX_OK);
 	*state = &p;
 	return 0;
+}
+
+static int up(void **state)
+{
+	return open_pair(state, "loop", LIMIT_MS);
+}
+
+/* What the provider reports comes as late as from a busy device. */
+static int up_slowly(void **state)
+{
+	return open_pair(state, "fault:loop?fault_event_delay=1000", PATIENCE_MS);
 }
 
 static int down(void **state)
@@ -237,11 +249,58 @@ static void a_goodbye_that_came_in_time_counts(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
 
+static void count_leaks(void *arg, const struct ndx_log_record *record)
+{
+	if (strstr(record->text, "leaked") != NULL)
+		(void)__atomic_add_fetch((uint32_t *)arg, 1, __ATOMIC_RELAXED);
+}
+
+static void close_qp(struct ndx_overlapped *ov)
+{
+	struct end *e = ov->context;
+
+	ndx_qp_close(e->qp);
+	e->qp = NULL;
+	(void)sem_post(&e->entered);
+}
+
+/* Both goodbyes have been said, and the provider waits for the device when a callback closes. */
+static void a_close_in_a_callback_ends_what_the_device_holds(void **state)
+{
+	struct pair *p = *state;
+	struct ndx_result result;
+	uint32_t leaks = 0;
+
+	ask(p);
+	accept_it(p);
+	complete(p);
+	assert_int_equal(ndx_qp_receive(p->a.qp, NULL, NULL, 0), NDX_OK);
+	ndx_log_set_sink(count_leaks, &leaks, NDX_LOG_ERROR);
+	assert_int_equal(ndx_connector_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
+	assert_int_equal(ndx_connector_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
+	while (!has_entered(&p->a, "FINISH"))
+		assert_int_equal(ndx_overlapped_status(&p->a.ov), NDX_PENDING);
+	p->a.callback.callback = close_qp;
+	p->a.callback.context = &p->a;
+	assert_int_equal(
+		ndx_mr_register(p->a.mr, p->a.memory, sizeof(p->a.memory), 0, &p->a.callback),
+		NDX_PENDING);
+	await(&p->a.entered);
+	assert_int_equal(ndx_cq_get_results(p->a.cq, &result, 1), 1);
+	assert_int_equal(result.status, NDX_E_CANCELED);
+	completes(&p->a.ov);
+	completes(&p->b.ov);
+	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
+	assert_int_equal(leaks, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(an_answer_that_came_in_time_counts),
 		CASE(a_goodbye_that_came_in_time_counts),
+		cmocka_unit_test_setup_teardown(a_close_in_a_callback_ends_what_the_device_holds,
+	                                        up_slowly, down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
