@@ -255,18 +255,26 @@ void qp_close(struct ndx_spi_qp *qp)
 {
 	struct qp_call call = {.qp = qp};
 	struct ndx_loop *loop = qp->object.adapter->loop;
+	bool over;
 
 	base_loop_call(loop, begin_close, &call);
 	wait_drained(qp);
 	wait_goodbye(qp);
 	detach(&call);
-	if (!wait_over(qp) && !base_loop_may_wait(loop))
+	over = wait_over(qp);
+	if (!over && !base_loop_may_wait(loop)) {
 		base_loop_call(loop, abort_again, &call);
-	if (!wait_over(qp)) {
+		over = wait_over(qp);
+	}
+	if (!over) {
+		const bool waited = base_loop_may_wait(loop);
+
 		/* Freeing memory that a device may still write to is worse than losing it. */
-		log_error(0, "ndx_qp_close: the device did not let go of qp#%u %s; it is leaked",
-		          qp->object.id,
-		          base_loop_may_wait(loop) ? "in 15 s" : "at once, and this is a callback");
+		log_error(0,
+		          "ndx_qp_close: the device did not let go of qp#%u in %u ms%s; it is "
+		          "leaked: disconnect before you close",
+		          qp->object.id, waited ? CORE_PROVIDER_PATIENCE_MS : 0,
+		          waited ? "" : ", a callback does not wait");
 		return;
 	}
 	base_loop_call(loop, part, &call);
