@@ -267,11 +267,6 @@ guests() {
 	done
 }
 
-# tidy: behind the tests in priority
-tidy() {
-	nice -n 19 sh tests/checks/tidy.sh "$src" "$src/build"
-}
-
 # tidied STATUS: what clang-tidy said, as a verdict
 tidied() {
 	echo "== release: clang-tidy"
@@ -306,7 +301,7 @@ fi
 if [ $quick -eq 1 ]; then
 	note skipped release/check.tidy '--quick was asked for'
 else
-	beside tidy after "$beside" tidy
+	beside tidy after "$beside" sh tests/checks/tidy.sh "$src" "$src/build"
 	tidy=$beside
 fi
 unrandomised=
