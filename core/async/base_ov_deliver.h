@@ -5,10 +5,10 @@
 
 #include <ndx/overlapped.h>
 
-/* The loop's turn: call back, or tell who waits. */
+/* The loop thread runs the callback, or passes the completion on with base_ov_tell(). */
 void base_ov_deliver(struct ndx_overlapped *ov);
 
-/* No callback: into its port, or tell who waits. */
+/* Without a callback: put the completion into its port, or wake the waiting thread. */
 void base_ov_tell(struct ndx_overlapped *ov);
 
 #endif

@@ -88,8 +88,9 @@ void conn_release_qp(struct ndx_connector *c)
 	(void)pthread_cond_broadcast(&c->adapter->changed);
 }
 
-/* Whoever waits for the disconnect must not see it before the callback of notify_disconnect has
- * run: operations of one object complete in the order in which they ended, whatever the way. */
+/* A thread that waits for the disconnect must not see its completion before the callback of
+ * notify_disconnect has run: operations of one object complete in the order in which they ended, by
+ * callback, port or wait. */
 void conn_complete_ov(struct ndx_connector *c, struct ndx_overlapped **ov, enum ndx_status status,
                       uint32_t information, int32_t native)
 {

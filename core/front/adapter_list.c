@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of adapters, for who chooses one. */
+/* The list of adapters, from which a program chooses one. */
 #include <ndx/adapter.h>
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving threads: who has one, and who is on one. What it does is in loop_run.c. */
+/* Receiving threads: their holders and their life. loop_run.c has what a thread does. */
 #include "loop.h"
 
 #include <stdlib.h>

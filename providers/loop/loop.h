@@ -283,7 +283,7 @@ enum ndx_status loop_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_
 enum ndx_status loop_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);
 void loop_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status);
 enum ndx_status loop_srq_affinity(struct ndx_spi_srq *spi, uint16_t *group, uint64_t *affinity);
-/* Under the lock (loop_srq_queue.c): a place of a ring; tell who waits for the threshold. */
+/* Under the lock (loop_srq_queue.c): a place of a ring; complete the threshold's notifications. */
 struct loop_receive *loop_srq_at(const struct loop_srq *srq, char *ring, uint32_t depth,
                                  uint32_t index);
 void loop_srq_check_threshold(struct loop_srq *srq);

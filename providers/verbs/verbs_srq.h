@@ -62,7 +62,7 @@ static inline void verbs_srq_give(struct verbs_srq *srq, struct verbs_req *req)
 	srq->free = req;
 }
 
-/* Under the lock: tell who waits for the threshold, if it is reached. */
+/* Under the lock: complete the notifications of the threshold if the threshold is reached. */
 void verbs_srq_check_threshold(struct verbs_srq *srq);
 /* The queue pair that took a receive; NULL: it is gone. Whoever holds its receive queue's poll_lock
  * may use it. */

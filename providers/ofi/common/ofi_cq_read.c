@@ -11,9 +11,9 @@ static bool is_away(const struct ofi_ncq *ncq)
 }
 
 /*
- * The native queue's descriptor tells of new completions only while nobody reads: the provider
- * lowers its signal when it looks at its sockets, also when it has just found more there than this
- * read takes. So who reads reads all, unless somebody is sure to read again soon.
+ * Reading the native queue clears its descriptor, even if the provider has just found more
+ * completions in its sockets than this read takes. So a reader reads until the queue is empty,
+ * unless a polling consumer is sure to read again soon.
  */
 unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What shows that a peer lives (ofi_liveness.c), and who asks for it (ofi_keepalive.c). */
+/* Signs that a peer lives (ofi_liveness.c), and the timer that checks them (ofi_keepalive.c). */
 #ifndef OFI_OFI_KEEPALIVE_H
 #define OFI_OFI_KEEPALIVE_H
 
