@@ -66,42 +66,69 @@ struct stream {
 	struct side *s;
 	size_t count;
 	uint64_t key;
+	uint64_t lengths;
+	size_t sent;
+	size_t done;
+	size_t got;
 };
 
-/* Sends and receives `count` messages of random length over a side with two queues. */
+/* Post as many sends as may be outstanding, each of random length. */
+static bool stream_post(struct stream *t)
+{
+	struct side *s = t->s;
+
+	while (t->sent < t->count && t->sent - t->done < DEPTH) {
+		const size_t at = t->sent % DEPTH * SLOT;
+		const size_t length = 8 + random_next(&t->lengths) % (SLOT - 7);
+
+		pattern_fill(s->buf + at, length, t->key + t->sent);
+		if (!send_ok(s, t->sent, at, length, 0))
+			return false;
+		t->sent++;
+	}
+	return true;
+}
+
+/* Take what one of the two queues has; how many results that was. */
+static size_t stream_take(struct stream *t, struct ndx_cq *cq)
+{
+	struct side *s = t->s;
+	struct ndx_result results[16];
+	const size_t n = ndx_cq_get_results(cq, results, 16);
+
+	for (size_t i = 0; i < n && cq == s->cq; i++)
+		result_is(s, &results[i], NDX_REQUEST_SEND, t->done++, NDX_OK);
+	for (size_t i = 0; i < n && cq == s->rcq; i++) {
+		const size_t at = (DEPTH + t->got % DEPTH) * SLOT;
+
+		result_is(s, &results[i], NDX_REQUEST_RECEIVE, t->got, NDX_OK);
+		pattern_there(s->c, s->buf + at, results[i].bytes_transferred, t->key + t->got,
+		              "message of the stream");
+		receive_ok(s, t->got + DEPTH, at, SLOT);
+		t->got++;
+	}
+	return n;
+}
+
+/*
+ * Sends and receives `count` messages over a side with two queues. The side waits for neither queue
+ * alone: a side that waits for a message while its sends have completed does not send the message
+ * that the peer waits for.
+ */
 static void *stream_run(void *arg)
 {
 	struct stream *t = arg;
 	struct side *s = t->s;
-	uint64_t lengths = t->key;
-	size_t sent = 0;
-	size_t done = 0;
-	size_t got = 0;
-	struct ndx_result r;
+	uint64_t until = now_ms() + WAIT_MS;
 
-	while ((done < t->count || got < t->count) && !check_over(s->c)) {
-		while (sent < t->count && sent - done < DEPTH) {
-			size_t at = sent % DEPTH * SLOT;
-			size_t length = 8 + random_next(&lengths) % (SLOT - 7);
-
-			pattern_fill(s->buf + at, length, t->key + sent);
-			if (!send_ok(s, sent, at, length, 0))
-				return NULL;
-			sent++;
-		}
-		if (got < t->count && ndx_cq_get_results(s->cq, &r, 1) == 1)
-			result_is(s, &r, NDX_REQUEST_SEND, done++, NDX_OK);
-		if (got < t->count && take(s, s->rcq, &r)) {
-			size_t at = (DEPTH + got % DEPTH) * SLOT;
-
-			result_is(s, &r, NDX_REQUEST_RECEIVE, got, NDX_OK);
-			pattern_there(s->c, s->buf + at, r.bytes_transferred, t->key + got,
-			              "message of the stream");
-			receive_ok(s, got + DEPTH, at, SLOT);
-			got++;
-		} else if (got == t->count && done < sent) {
-			expect(s, NDX_REQUEST_SEND, done++, NDX_OK);
-		}
+	while ((t->done < t->count || t->got < t->count) && !check_over(s->c)) {
+		if (!stream_post(t))
+			return NULL;
+		if (stream_take(t, s->cq) + stream_take(t, s->rcq) != 0)
+			until = now_ms() + WAIT_MS;
+		check_that(s->c, now_ms() < until,
+		           "%s: no result for %d ms: %zu sent, %zu of them completed, %zu received",
+		           s->name, WAIT_MS, t->sent, t->done, t->got);
 	}
 	return NULL;
 }
@@ -121,7 +148,8 @@ void case_data_streams_both_ways_from_threads(struct check *c)
 	receives_ok(&p->a, 0, DEPTH, (size_t)DEPTH * SLOT, SLOT);
 	receives_ok(&p->b, 0, DEPTH, (size_t)DEPTH * SLOT, SLOT);
 	for (size_t i = 0; i < 2; i++)
-		streams[i] = (struct stream){.s = i ? &p->b : &p->a, .count = 2000, .key = c->seed};
+		streams[i] = (struct stream){
+			.s = i ? &p->b : &p->a, .count = 2000, .key = c->seed, .lengths = c->seed};
 	if (!check_that(c, pthread_create(&thread, NULL, stream_run, &streams[1]) == 0, "thread"))
 		return;
 	(void)stream_run(&streams[0]);
