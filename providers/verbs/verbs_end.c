@@ -360,11 +360,24 @@ static void unanswered(struct verbs_conn *conn)
 	}
 }
 
-/* The peer heard a disconnect without a word: it asks, and we have to be there. */
+static bool is_broken(struct verbs_qp *qp)
+{
+	bool broken;
+
+	base_lock_acquire(&qp->base.lock);
+	broken = qp->broken;
+	base_lock_release(&qp->base.lock);
+	return broken;
+}
+
+/*
+ * The peer heard a disconnect without a word: the peer asks, and the queue pair has to answer. A
+ * queue pair that has failed answers nobody.
+ */
 static bool may_be_asked(const struct verbs_conn *conn)
 {
 	return conn->disc_bare && !verbs_mailbox_has(conn, VERBS_WORD_PROBED) &&
-	       base_now_ns() < conn->bare_until;
+	       base_now_ns() < conn->bare_until && !is_broken(conn->qp);
 }
 
 /* Whether the peer, which has disconnected, meant well by it is about to be known. */
@@ -445,7 +458,7 @@ void verbs_conn_cancel_initiator(struct ndx_spi_conn *spi)
 		broken = qp->broken;
 		base_lock_release(&qp->base.lock);
 	}
-	if (!broken)
+	if (!broken) /* else the abort is reported already */
 		report(conn, NDX_REPORT_DRAINED, 0, NULL);
 }
 

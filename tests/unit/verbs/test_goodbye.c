@@ -145,10 +145,11 @@ static void step(struct end *end, unsigned steps, bool turned_away)
 
 static void who_could_say_nothing_stays_until_asked(void **state)
 {
+	enum { ASKED, TIME_IS_OVER, BROKEN, WAYS };
 	static struct end end;
 
 	(void)state;
-	for (unsigned over = 0; over <= 1; over++) {
+	for (unsigned way = ASKED; way < WAYS; way++) {
 		end_open(&end, false);
 		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
 		run(&end, say_goodbye);
@@ -157,10 +158,12 @@ static void who_could_say_nothing_stays_until_asked(void **state)
 		assert_int_equal(end.status, NDX_PENDING);
 		assert_int_equal(rig_native(&end.rig)->state, IBV_QPS_RTS);
 		rig_expect_none(&end.rig);
-		if (over) /* nobody asks */
-			end.rig.conn.bare_until = 0;
-		else
+		if (way == ASKED)
 			put_word(&end, VERBS_WORD_PROBED);
+		else if (way == TIME_IS_OVER)
+			end.rig.conn.bare_until = 0;
+		else /* a queue pair that has failed answers no question */
+			rig_qp(&end.rig)->broken = true;
 		run(&end, detach);
 		assert_int_equal(end.status, NDX_OK);
 		rig_expect(&end.rig, 1, NDX_E_CANCELED);
