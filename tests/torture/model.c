@@ -184,6 +184,21 @@ static bool explained(const struct end *e, const struct request *q, enum ndx_sta
 	return false;
 }
 
+/*
+ * "After a failure other than CANCELED the connection is ended and everything else of the queue
+ * pair completes CANCELED." A request of the own side fails before the goodbye of its side, unless
+ * the drain has given it up ("the goodbye leaves without it"); a receive may also fail when both
+ * sides have said goodbye.
+ */
+static bool is_doom(const struct end *e, const struct request *q)
+{
+	uint64_t since = graceful_since(e->conn);
+
+	if (q->type == NDX_REQUEST_RECEIVE)
+		return since == 0;
+	return !waited(since, e->round->plan.drain_ms);
+}
+
 void model_failure(struct end *e, const struct request *q, const struct ndx_result *r)
 {
 	if (r->status == NDX_E_CANCELED) {
@@ -199,12 +214,7 @@ void model_failure(struct end *e, const struct request *q, const struct ndx_resu
 		fail(e->round, e,
 		     "a %s completed %s (native %d), and nothing that was done does that",
 		     request_name(q->type), ndx_status_name(r->status), r->native);
-	/*
-	 * "After a failure other than CANCELED the connection is ended and everything else of the
-	 * queue pair completes CANCELED." Before the goodbye of its side, if it was a request of
-	 * that side; a receive may also fail when both have said it.
-	 */
-	if (q->type != NDX_REQUEST_RECEIVE || graceful_since(e->conn) == 0)
+	if (is_doom(e, q))
 		set_once(&e->conn->doomed, now_ns());
 }
 
