@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The providers this build has: all that core may see of them. */
+/* The providers of this build: all that core may use of them. */
 #ifndef PROVIDERS_BUILTIN_H
 #define PROVIDERS_BUILTIN_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A provider around another one, which makes it fail, dawdle and misbehave. The inner provider's
- * objects are passed through; what is put in between are the tables of operations: of the provider
- * itself, of each queue (a copy that keeps this room's own part of the queue behind it), and the
- * host's upcalls. An object leads to its adapter by its head, the adapter to us by its host:
- * fault_of().
+ * A provider around another one, which delays, reorders and drops its events and makes its calls
+ * fail. The inner provider's objects are passed through; only tables of operations are in between:
+ * those of the provider itself, that of each queue (a copy, followed by this provider's own part of
+ * the queue), and the host's upcalls. An object's head leads to its adapter, and the adapter's host
+ * to this provider: fault_of().
  *
- * Locks: what an upcall takes (fault_adapter.lock, the plan's) is a leaf but for the core's own
- * upcalls and the loop; the inner provider is never called with it held, and with those of queues
- * only to arm a notification.
+ * Locks: with fault_adapter.lock or a plan's lock held, this provider calls nothing but the core's
+ * upcalls and the event loop, never the inner provider. With a queue's lock held it calls the inner
+ * provider only to arm a notification.
  */
 #ifndef FAULT_FAULT_H
 #define FAULT_FAULT_H
@@ -36,30 +36,30 @@ enum fault_call {
 
 enum fault_reorder {
 	FAULT_REORDER_NONE,
-	FAULT_REORDER_QUEUES, /* results of different queue pairs: nothing is promised there */
-	FAULT_REORDER_ANY,    /* planted: also those of one */
+	FAULT_REORDER_QUEUES, /* results of different queue pairs, whose order nothing promises */
+	FAULT_REORDER_ANY,    /* planted fault: results of one queue pair, too */
 };
 
 struct fault_options {
 	uint64_t nth; /* 0: none */
 	uint64_t times;
 	enum fault_call only;   /* FAULT_CALLS: every call counts */
-	enum ndx_status status; /* NDX_OK: one that fits */
+	enum ndx_status status; /* NDX_OK: a status that fits the call */
 	uint64_t seed;
-	uint32_t delay_ms;       /* of results, at most */
-	uint32_t event_delay_ms; /* of upcalls, at most */
-	uint64_t drop;           /* planted: number of the result that is lost; 0: none */
-	uint64_t event_drop;     /* planted: number of the upcall that is lost; 0: none */
+	uint32_t delay_ms;       /* longest delay of a result */
+	uint32_t event_delay_ms; /* longest delay of an upcall */
+	uint64_t drop;           /* planted fault: number of the result that is lost; 0: none */
+	uint64_t event_drop;     /* planted fault: number of the upcall that is lost; 0: none */
 	enum fault_reorder reorder;
 };
 
-/* What belongs to us, as it was written: "fault_nth=3&fault_seed=7". */
+/* The fault_ options as the caller wrote them: "fault_nth=3&fault_seed=7". */
 #define FAULT_TEXT 128
 
 /*
- * Take our options out of `how`: what is left, and the device behind the inner provider's name, is
- * in `inner`, whose options have room for all. INVALID_CONFIG, and what the inner provider does not
- * know is refused likewise.
+ * Remove the fault_ options from `how`. `inner` gets the other options, for which `room` is large
+ * enough, and the device behind the inner provider's name. INVALID_CONFIG for a wrong option, also
+ * for one that the inner provider does not know.
  */
 enum ndx_status fault_options_read(const struct ndx_spi_open *how,
                                    const struct ndx_provider **provider,
@@ -75,7 +75,7 @@ struct fault_plan {
 	uint64_t calls;
 	uint64_t failed;
 	enum fault_call latest;
-	enum ndx_status status; /* of the latest */
+	enum ndx_status status; /* what the latest failed call returned */
 	uint64_t random;        /* state of the generator */
 };
 
@@ -91,24 +91,24 @@ struct fault_adapter {
 	struct fault_options options;
 	char text[FAULT_TEXT];
 	struct fault_plan plan;
-	struct base_timer timer; /* for the next of what is held back */
+	struct base_timer timer; /* fires when the first delayed upcall or notification is due */
 	struct base_lock timer_lock;
-	uint64_t timer_due; /* under timer_lock */
+	uint64_t timer_due; /* guarded by timer_lock */
 
-	struct base_lock lock;                /* of these: */
-	struct base_list conns;               /* struct fault_conn */
-	struct base_list requests;            /* struct fault_request, held back */
-	uint64_t events;                      /* upcalls so far */
-	const struct ndx_spi_listener *dying; /* whose requests are not held back any more */
+	struct base_lock lock;     /* guards the members down to `dying` */
+	struct base_list conns;    /* struct fault_conn */
+	struct base_list requests; /* struct fault_request: connection requests that are delayed */
+	uint64_t events;           /* upcalls so far */
+	const struct ndx_spi_listener *dying; /* its requests are not delayed any more */
 
-	uint32_t lights;           /* counts what ends all delay of results; atomic */
-	uint32_t waiting;          /* queues with notifications that are kept; atomic */
-	uint64_t results;          /* taken so far; atomic */
-	struct base_lock cqs_lock; /* of: */
+	uint32_t lights;           /* count of the events that end every delay of results; atomic */
+	uint32_t waiting;          /* count of queues that delay notifications; atomic */
+	uint64_t results;          /* count of results that consumers have taken; atomic */
+	struct base_lock cqs_lock; /* guards cqs */
 	struct base_list cqs;      /* struct fault_cq */
 };
 
-/* All adapters of the process, for fault_control.h. All zero but the list is valid. */
+/* All adapters of the process, for fault_control.h. Every member but the list may begin as zero. */
 struct fault_process {
 	struct base_lock lock;
 	struct base_list adapters;
@@ -122,15 +122,15 @@ static inline struct fault_adapter *fault_of(const struct ndx_spi_adapter *nativ
 	return container_of((struct ndx_host *)(uintptr_t)native->host, struct fault_adapter, host);
 }
 
-/* NDX_OK, or the status that this call is to fail with. */
+/* Count the call. NDX_OK, or the status with which the call has to fail. */
 enum ndx_status fault_strike(struct fault_adapter *fa, enum fault_call call);
-/* A number below `below`, which is not 0. */
+/* A random number below `below`, which is not 0. */
 uint64_t fault_random(struct fault_adapter *fa, uint64_t below);
 const char *fault_call_name(enum fault_call call);
-/* The call of that name; FAULT_CALLS: none. */
+/* The call with this name; FAULT_CALLS: there is none. */
 enum fault_call fault_call_find(const char *name);
 
-/* What an out parameter holds when the call has failed. */
+/* A failed call leaves this value in its out parameter: a caller that uses the value crashes. */
 static inline void *fault_scribble(void)
 {
 	return (void *)(uintptr_t)0xfa0175c41bb1e5ull;
@@ -156,7 +156,8 @@ void fault_cq_destroy(struct ndx_spi_cq *cq);
 enum ndx_status fault_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type type,
                                 struct ndx_overlapped *ov);
 void fault_cq_cancel(struct ndx_spi_cq *cq, enum ndx_status status);
-/* Control thread: go on with what is due. Returns when to come again, UINT64_MAX: not at all. */
+/* Control thread: arm the notifications that are due. Returns when the next one is due, UINT64_MAX:
+ * none is. */
 uint64_t fault_cqs_tick(struct fault_adapter *fa, uint64_t now);
 
 /* ---- upcalls (fault_events.c) ---- */
@@ -165,31 +166,34 @@ struct fault_conn;
 
 /* Fill fa->host. */
 void fault_events_init(struct fault_adapter *fa);
-/* Any thread: results that failed are about to be seen, and no provider shows them before it has
- * told of the end that caused them. */
+/* Any thread. Call before the consumer sees results that failed: a provider reports the end of a
+ * connection before it shows the results that the end has canceled. */
 void fault_events_tell_ends(struct fault_adapter *fa);
-/* As fault_cqs_tick(). */
+/* Control thread: pass on the upcalls that are due. Returns when the next one is due, UINT64_MAX:
+ * none is. */
 uint64_t fault_events_tick(struct fault_adapter *fa, uint64_t now);
-/* A connection part begins; NULL: no memory. */
+/* Make this provider's part of a connection; NULL: out of memory. */
 struct fault_conn *fault_events_new(struct fault_adapter *fa);
 void fault_events_name(struct fault_adapter *fa, struct fault_conn *fc, struct ndx_spi_conn *conn);
 void fault_events_free(struct fault_adapter *fa, struct fault_conn *fc);
-/* The attempt was given up: what is held back of it is forgotten. */
+/* The core has given up the attempt: drop the upcalls of `conn` that are delayed. */
 void fault_events_forget(struct fault_adapter *fa, const struct ndx_spi_conn *conn);
-/* Whether from now on nothing of it is held back; what is, goes on. */
+/* Pass on the delayed upcalls of `conn`. While `hurry` is set, its upcalls are not delayed. */
 void fault_events_hurry(struct fault_adapter *fa, const struct ndx_spi_conn *conn, bool hurry);
-/* ... and it is destroyed. */
+/* The inner provider has destroyed `conn`: free this provider's part. */
 void fault_events_drop(struct fault_adapter *fa, const struct ndx_spi_conn *conn);
-/* A listener is about to be destroyed: what is held back of it goes to the core, and what comes. */
+/* Before a listener is destroyed: pass on its delayed requests, and from now on pass on new ones at
+ * once. */
 void fault_events_flush_requests(struct fault_adapter *fa, const struct ndx_spi_listener *listener);
-/* ... has been destroyed. */
+/* After a listener has been destroyed. */
 void fault_events_listener_gone(struct fault_adapter *fa);
 
-/* ---- what is held back goes on (fault_wake.c) ---- */
+/* ---- when the control thread passes on what is delayed (fault_wake.c) ---- */
 
-/* Look at what is held back at `due` of base_now_ns(). Any thread, any lock. */
+/* Any thread, any lock: make the control thread look at delayed upcalls and notifications at `due`,
+ * a time of base_now_ns(). */
 void fault_wake_at(struct fault_adapter *fa, uint64_t due);
-/* Any thread, any lock: from now on every result is to be seen. */
+/* Any thread, any lock: end the delay of all results. */
 void fault_cqs_light(struct fault_adapter *fa);
 
 /* ---- tables (fault_objects.c, fault_data.c, fault_conn.c) ---- */
@@ -218,7 +222,7 @@ enum ndx_status fault_qp_create(struct ndx_spi_adapter *adapter, const struct nd
                                 struct ndx_spi_qp **out);
 void fault_qp_destroy(struct ndx_spi_qp *qp);
 void fault_qp_cancel(struct ndx_spi_qp *qp);
-/* Its connection ends: posts may complete at once. NULL is a no-op. */
+/* The connection of `qp` ends, so posts may complete at once. NULL is a no-op. */
 void fault_qp_ending(struct ndx_spi_qp *qp);
 
 enum ndx_status fault_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,

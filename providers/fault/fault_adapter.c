@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapters: the inner provider's, with a host of ours. */
+/* Adapters: those of the inner provider, opened with the host of this provider. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base_log.h"
 #include "fault.h"
 
-/* Nothing is found unasked: neither listed nor resolved nor chosen. */
+/* A fault adapter is opened by its URI only: it is never listed, resolved or chosen. */
 enum ndx_status fault_list_nothing(const struct ndx_provider *self,
                                    const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
                                    void *arg)
@@ -20,7 +20,7 @@ enum ndx_status fault_list_nothing(const struct ndx_provider *self,
 	return NDX_OK;
 }
 
-/* ---- what is held back ---- */
+/* ---- delayed upcalls and notifications ---- */
 
 static void tick(void *arg)
 {
@@ -73,7 +73,7 @@ static void init(struct fault_adapter *fa, const struct ndx_spi_adapter *head)
 	fault_events_init(fa);
 }
 
-/* `room` is for the inner provider's options. */
+/* `room` has space for the inner provider's options. */
 static enum ndx_status open_with(struct fault_adapter *fa, struct ndx_spi_option *room,
                                  const struct ndx_spi_adapter *head, const struct ndx_spi_open *how,
                                  struct ndx_spi_adapter **out)
@@ -136,7 +136,7 @@ void fault_adapter_query(struct ndx_spi_adapter *native, struct ndx_adapter_info
 	                                            : "?",
 	               fa->text);
 	if (len < 0 || (size_t)len >= sizeof(info->uri))
-		log_warn(0, "fault:%s: its URI is too long to be told", inner);
+		log_warn(0, "fault:%s: its URI is too long to be reported", inner);
 }
 
 size_t fault_adapter_addresses(struct ndx_spi_adapter *native, struct sockaddr_storage *list,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections and listeners: counted, made to fail, or passed on. */
+/* Connections and listeners: each call is counted, and fails or is passed on. */
 #include "base_log.h"
 #include "fault.h"
 
@@ -29,7 +29,7 @@ void fault_conn_destroy(struct ndx_spi_conn *conn)
 {
 	struct fault_adapter *fa = fault_of(conn->native);
 
-	/* the inner one may say something until it is gone; afterwards `conn` is just a number */
+	/* the inner conn_destroy() may still report; behind it `conn` is only a key */
 	fa->ops->conn_destroy(conn);
 	fault_events_drop(fa, conn);
 }
@@ -73,7 +73,7 @@ enum ndx_status fault_conn_accept(struct ndx_spi_conn *conn, const struct ndx_sp
 	return st == NDX_OK ? fa->ops->conn_accept(conn, params) : st;
 }
 
-/* A refusal that cannot be said leaves nothing behind either. */
+/* A refusal that fails ends the attempt all the same, so that the peer does not wait for it. */
 enum ndx_status fault_conn_reject(struct ndx_spi_conn *conn, const void *private_data, size_t len)
 {
 	struct fault_adapter *fa = fault_of(conn->native);
@@ -96,8 +96,8 @@ void fault_conn_abandon(struct ndx_spi_conn *conn)
 }
 
 /*
- * In a callback the core counts on what these two answer at once, DRAINED and QUIET: nobody can
- * wait there.
+ * In a callback the core expects DRAINED and QUIET from within these two calls, because no other
+ * thread could report them while the callback runs.
  */
 void fault_conn_drain(struct ndx_spi_conn *conn)
 {
@@ -162,7 +162,8 @@ void fault_listener_destroy(struct ndx_spi_listener *listener)
 {
 	struct fault_adapter *fa = fault_of(listener->native);
 
-	/* the core refuses them when this returns; its part of the listener is still there */
+	/* the requests have to reach the core before listener_destroy() returns: then it refuses
+	 * them */
 	fault_events_flush_requests(fa, listener);
 	fa->ops->listener_destroy(listener);
 	fault_events_listener_gone(fa);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Failures at a moment that a test chooses; see fault_control.h. */
+/* Failures that a test arms at run time; see fault_control.h. */
 #include "fault_control.h"
 
 #include "builtin.h"

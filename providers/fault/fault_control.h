@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests that are linked with the objects of the library: failures at a moment of their own. */
+/* Failures that a test arms at run time. The test has to be linked with the library's objects. */
 #ifndef FAULT_CONTROL_H
 #define FAULT_CONTROL_H
 
@@ -7,14 +7,14 @@
 
 #include <ndx/adapter.h>
 
-/* Counting begins again: of the calls from now on, number `nth` and the `times - 1` behind it fail
- * (nth 0: none, times UINT64_MAX: all). Of another provider's adapter: nothing happens. */
+/* Begin to count anew: of the calls from now on, number `nth` and the `times - 1` behind it fail
+ * (nth 0: none, times UINT64_MAX: all). No-op for the adapter of another provider. */
 void fault_arm(const struct ndx_adapter *adapter, uint64_t nth, uint64_t times);
 
 struct fault_tally {
-	uint64_t calls;     /* counted since */
-	uint64_t failed;    /* of them were made to fail */
-	const char *latest; /* name of the last of these, "" if none */
+	uint64_t calls;     /* since fault_arm() */
+	uint64_t failed;    /* how many of them failed by this provider */
+	const char *latest; /* name of the latest failed call, "" if there is none */
 	enum ndx_status status;
 };
 

@@ -9,7 +9,7 @@ struct fault_qp {
 	struct ndx_qp_ops ops;
 	const struct ndx_qp_ops *inner;
 	struct fault_adapter *fa;
-	uint32_t ending; /* posts may complete at once, and must be seen to; atomic */
+	uint32_t ending; /* the connection ends, so posts may complete at once; atomic */
 };
 
 struct fault_srq {
@@ -28,7 +28,8 @@ static struct fault_srq *srq_of(const struct ndx_srq *srq)
 	return container_of((struct ndx_srq_ops *)(uintptr_t)srq->ops, struct fault_srq, ops);
 }
 
-/* What completes at once when the connection has ended is not held back: the end was seen. */
+/* The results of a post behind the end of a connection are not delayed: the consumer knows of the
+ * end. */
 static enum ndx_status posted(struct fault_qp *q, enum ndx_status status)
 {
 	if (__atomic_load_n(&q->ending, __ATOMIC_ACQUIRE) != 0)
@@ -130,7 +131,7 @@ static enum ndx_status qp_invalidate(struct ndx_qp *qp, void *context, struct nd
 	return posted(q, st);
 }
 
-/* What the inner provider lacks stays away. */
+/* An operation that the inner provider lacks remains NULL. */
 static void patch(struct fault_qp *q)
 {
 	q->ops = (struct ndx_qp_ops){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inner provider's upcalls on their way to the core: late, failing, or lost. Of one connection
- * they keep their order; between connections they need not.
+ * The inner provider's upcalls on their way to the core: delayed, failing, or lost. Upcalls of one
+ * connection keep their order; those of different connections may overtake each other.
  */
 #include <stdlib.h>
 
@@ -10,10 +10,10 @@
 #include "fault.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define BITS 5 /* of enum ndx_spi_report */
+#define BITS 5 /* bits of enum ndx_spi_report */
 
 struct mail {
-	uint64_t due; /* 0: none */
+	uint64_t due; /* 0: there is none */
 	enum ndx_status status;
 	int32_t native;
 	bool has_params;
@@ -111,7 +111,7 @@ void fault_events_forget(struct fault_adapter *fa, const struct ndx_spi_conn *co
 	base_lock_release(&fa->lock);
 }
 
-/* ---- handing on; lock held ---- */
+/* ---- passing upcalls on; lock held ---- */
 
 static bool take(uint64_t *due, uint64_t now, uint64_t *next)
 {
@@ -131,7 +131,7 @@ static const struct ndx_spi_params *params_of(const struct mail *mail)
 	return mail->has_params ? &mail->params : NULL;
 }
 
-/* What is due at `now`; `next` is lowered to the first of what is not. */
+/* Pass on the upcalls that are due at `now`; lower `next` to the time of the first that is not. */
 static void hand_on(struct fault_adapter *fa, struct fault_conn *fc, uint64_t now, uint64_t *next)
 {
 	const bool connected = take(&fc->connected.due, now, next);
@@ -142,7 +142,7 @@ static void hand_on(struct fault_adapter *fa, struct fault_conn *fc, uint64_t no
 		if (take(&fc->bits_due[i], now, next))
 			bits |= UINT32_C(1) << i;
 	}
-	/* whoever learns of this may look for results next */
+	/* behind an upcall the consumer may look for results, so show them first */
 	if (connected || established || bits != 0)
 		fault_cqs_light(fa);
 	if (connected)
@@ -203,7 +203,7 @@ void fault_events_listener_gone(struct fault_adapter *fa)
 	base_lock_release(&fa->lock);
 }
 
-/* Has the end of the connection been told of, and been kept? */
+/* Does the core still wait for the report that the connection has ended? */
 static bool keeps_end(const struct fault_conn *fc)
 {
 	const uint32_t ends = NDX_REPORT_PEER_DISC | NDX_REPORT_ABORT;
@@ -241,9 +241,9 @@ uint64_t fault_events_tick(struct fault_adapter *fa, uint64_t now)
 	return next;
 }
 
-/* ---- coming in; any thread, any lock of the inner provider's ---- */
+/* ---- upcalls from the inner provider; any thread, any lock of the inner provider's ---- */
 
-/* Lock held: this one is to be lost. */
+/* Lock held: count an upcall. Is this the one that fault_event_drop loses? */
 static bool is_lost(struct fault_adapter *fa, const char *what)
 {
 	if (++fa->events != fa->options.event_drop)
@@ -259,7 +259,7 @@ static uint64_t due_at(struct fault_adapter *fa)
 	return base_now_ns() + ms * NS_PER_MS;
 }
 
-/* When the next upcall of this connection goes on: not before those ahead of it. */
+/* When the next upcall of this connection is passed on: not before the upcalls ahead of it. */
 static uint64_t next_due(struct fault_adapter *fa, struct fault_conn *fc)
 {
 	const uint64_t due = due_at(fa);
@@ -269,7 +269,7 @@ static uint64_t next_due(struct fault_adapter *fa, struct fault_conn *fc)
 	return fc->last_due;
 }
 
-/* Lock held. Hands on, or says when to come for it. */
+/* Lock held. Pass upcalls on, or return when the control thread has to do so. */
 static uint64_t pass(struct fault_adapter *fa, struct fault_conn *fc)
 {
 	uint64_t next = UINT64_MAX;
@@ -292,7 +292,7 @@ static void put(struct mail *mail, uint64_t due, enum ndx_status status, int32_t
 		mail->params = *params;
 }
 
-/* connected or established */
+/* The upcall connected or established. */
 static void answer(struct ndx_spi_conn *conn, enum fault_call call, enum ndx_status status,
                    int32_t native, const struct ndx_spi_params *params)
 {
@@ -353,7 +353,8 @@ static void on_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, 
 	fault_wake_at(fa, next);
 }
 
-/* A request that is lost would never be answered: the inner provider has given it away. */
+/* A request is never lost: the inner provider has handed it over, so nothing else would answer
+ * it. */
 static void on_request(struct ndx_spi_request *request)
 {
 	struct fault_adapter *fa = fault_of(request->listener->native);

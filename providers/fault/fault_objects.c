@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queues, regions and windows: counted, made to fail, or passed on. */
+/* Queues, regions and windows: each call is counted, and fails or is passed on. */
 #include "base_linux.h"
 #include "fault.h"
 
@@ -81,13 +81,13 @@ enum ndx_status fault_mr_register(struct ndx_spi_mr *mr, void *buffer, size_t le
 
 	if (st == NDX_OK)
 		return fa->ops->mr_register(mr, buffer, length, flags, ov);
-	/* not registered: nobody may hand these out */
+	/* a region that is not registered has tokens that no request may use */
 	mr->local_token = UINT32_MAX;
 	mr->remote_token = UINT32_MAX;
 	return st;
 }
 
-/* Without `ov` the core is about to free the region: that cannot fail. */
+/* Without `ov` the core is about to free the region, so the call must not fail. */
 enum ndx_status fault_mr_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped *ov)
 {
 	struct fault_adapter *fa = fault_of(mr->object.native);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the URI asks for: fault:INNER[:DEVICE]?fault_KEY=VALUE&KEY=VALUE... */
+/* The options of the URI: fault:INNER[:DEVICE]?fault_KEY=VALUE&KEY=VALUE... */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static enum ndx_status read_call(const struct ndx_spi_option *o, struct fault_op
 	                               : bad_value(o, "the name of a call, as in fault_calls.def");
 }
 
-/* "NO_MEMORY": what status.h has behind NDX_E_ */
+/* "NO_MEMORY": the name in status.h without NDX_E_ */
 static enum ndx_status read_status(const struct ndx_spi_option *o, struct fault_options *to)
 {
 	static const char head[] = "NDX_E_";
@@ -162,7 +162,7 @@ static enum ndx_status check_inner(const struct ndx_spi_option *o,
 	            o->origin, o->key, prefix, provider->name);
 }
 
-/* "ofi:tcp" -> ofi, "tcp"; NULL: there is none of that name. */
+/* "ofi:tcp" -> ofi, "tcp"; NULL: this build has no provider of that name. */
 static const struct ndx_provider *find_inner(const char *device, const char **inner_device)
 {
 	const size_t len = strcspn(device, ":");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counting what can fail, and choosing what does. */
+/* Count the calls that can fail, and choose those that do. */
 #include <string.h>
 
 #include "base_log.h"
@@ -9,7 +9,7 @@
 
 struct call {
 	const char *name;
-	enum ndx_status fits[STATUSES]; /* NDX_OK: there is no other */
+	enum ndx_status fits[STATUSES]; /* NDX_OK: there is no further one */
 };
 
 #define FAULT_IS(status) NDX_E_##status
@@ -34,7 +34,7 @@ enum fault_call fault_call_find(const char *name)
 	return (enum fault_call)i;
 }
 
-/* splitmix64: any seed will do, 0 included */
+/* splitmix64: every seed is good, 0 included */
 static uint64_t next_random(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of operations, and what is of the process. */
+/* The table of operations, and the provider's state. */
 #include "builtin.h"
 #include "fault.h"
 
@@ -55,12 +55,12 @@ static const struct ndx_provider_ops fault_ops = {
 	.request_refuse = fault_request_refuse,
 };
 
-/* Of the process: a test names an adapter by its public handle, which is all that it has. */
+/* One for the process, because fault_control.h finds an adapter by its public handle alone. */
 static struct fault_process process = {
 	.adapters = {&process.adapters, &process.adapters},
 };
 
-/* The inner provider's keys, too. */
+/* The inner provider's keys are allowed, too. */
 static const struct ndx_spi_key fault_keys[] = {
 	{NDX_SPI_KEY_ANY, "those of fault and of the provider inside"},
 	{NULL, NULL},

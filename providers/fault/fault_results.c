@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues: results that come late, in another order, or not at all.
+ * Completion queues: results that are delayed, reordered, or lost.
  *
- * Delay: a queue that was found empty goes dark for a while. What comes in meanwhile stays below,
- * so slots and order are untouched. While a notification is armed below a queue does not go dark,
- * and while it is dark none is armed: else one could fire for results that the consumer cannot see,
- * and never again. So notifications of the consumer are kept here, and one of our own is armed for
- * them when it is light. Everything that may tell the consumer of a result by another way (a result
- * of another queue, an upcall) makes it light first.
+ * Delay: a queue that a poll has emptied is dark for a while, which means that polls do not look
+ * into the inner queue. Results remain in the inner queue, so slots and order are those of the
+ * inner provider. A queue does not become dark while a notification of the inner queue is armed,
+ * and none is armed while the queue is dark. Otherwise a notification could fire for a result that
+ * the consumer cannot see yet, and no other would follow. So this provider keeps the consumer's
+ * notifications, and arms a notification of its own in the inner queue while the queue is not dark.
+ * A result of another queue and an upcall can tell the consumer of a result, too: each makes every
+ * queue light first, which means not dark.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +23,12 @@
 
 struct fault_cq;
 
-/* A notification of ours. */
+/* A notification of this provider in the inner queue. */
 struct fault_below {
 	struct ndx_overlapped ov;
 	struct fault_cq *owner;
 	bool armed;
-	bool told; /* with another one, together with which it has fired */
+	bool told; /* fired together with another one, so its own event does not count */
 };
 
 struct fault_cq {
@@ -35,15 +37,15 @@ struct fault_cq {
 	struct fault_adapter *fa;
 	struct ndx_spi_cq *cq;
 	struct base_list node; /* in fault_adapter.cqs */
-	struct base_lock lock; /* of all below */
+	struct base_lock lock; /* guards the members below */
 	uint64_t dark_until;
-	uint32_t dark_lights; /* fault_adapter.lights when it went dark */
-	uint32_t fired;       /* counts notifications from below */
+	uint32_t dark_lights; /* fault_adapter.lights when the queue became dark */
+	uint32_t fired;       /* count of notifications of the inner queue */
 	struct base_ov_list kept;
 	bool kept_fd;
-	bool wants[TYPES]; /* kinds that are kept */
-	bool owed;         /* fired when nothing was kept any more */
-	bool gone;         /* destroyed; the last notification from below frees it */
+	bool wants[TYPES]; /* types of the notifications that are kept */
+	bool owed;         /* a notification of the inner queue fired while none was kept */
+	bool gone; /* destroyed; the last notification of the inner queue frees this object */
 	struct fault_below below[TYPES];
 };
 
@@ -82,7 +84,7 @@ static void set_wants(struct fault_cq *c, unsigned type, bool wants)
 		(void)__atomic_add_fetch(&c->fa->waiting, before ? -1u : 1u, __ATOMIC_ACQ_REL);
 }
 
-/* ---- telling the consumer; lock held ---- */
+/* ---- notifying the consumer; lock held ---- */
 
 static void fire(struct fault_cq *c, enum ndx_status status)
 {
@@ -140,11 +142,11 @@ static void on_below(struct ndx_overlapped *ov)
 		return;
 	}
 	if (ov->status == NDX_E_CANCELED || below->told) {
-		/* What is wanted now was asked for since. */
+		/* What the consumer wants now, it has asked for behind the event. */
 		below->told = false;
 		arm_wanted(c);
 	} else {
-		/* All that are in flight fire together. */
+		/* One event fires all notifications that are armed. */
 		for (unsigned type = 0; type < TYPES; type++)
 			c->below[type].told = c->below[type].armed;
 		c->fired++;
@@ -157,8 +159,8 @@ static void on_below(struct ndx_overlapped *ov)
 
 /* ---- taking results ---- */
 
-/* Adjacent results change places: those of one queue pair never overtake each other, unless so
- * asked. */
+/* Swap adjacent results at random. Results of one queue pair keep their order, unless
+ * FAULT_REORDER_ANY is set. */
 static void reorder(struct fault_adapter *fa, struct ndx_result *results, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -185,11 +187,11 @@ static size_t lose(struct fault_cq *c, struct ndx_result *results, size_t count)
 	at = (size_t)(number - (after - count) - 1);
 	log_warn(0, "result %llu is lost", (unsigned long long)number);
 	memmove(&results[at], &results[at + 1], (count - at - 1) * sizeof(*results));
-	/* fewer than asked for would mean that there are no more */
+	/* fewer results than asked for would mean that the queue is empty: fill the gap */
 	return count - 1 + c->inner->get_results(&c->cq->pub, &results[count - 1], 1);
 }
 
-/* The queue was emptied; `lights` and `fired` are from before. */
+/* A poll has emptied the queue; `lights` and `fired` are from before that poll. */
 static void go_dark(struct fault_cq *c, uint32_t lights, uint32_t fired)
 {
 	const uint64_t ns = fault_random(c->fa, c->fa->options.delay_ms + 1u) * NS_PER_MS;
@@ -213,7 +215,8 @@ static size_t take_late(struct fault_cq *c, struct ndx_result *results, size_t c
 	base_lock_acquire(&c->lock);
 	dark = is_dark(c, base_now_ns());
 	fired = c->fired;
-	/* Who asked in the dark is to be told of what is taken now. */
+	/* A notification that was asked for while the queue was dark has to fire for the results
+	 * that this poll could take. */
 	if (!dark)
 		arm_wanted(c);
 	base_lock_release(&c->lock);
@@ -256,7 +259,7 @@ static size_t get_results(struct ndx_cq *pub, struct ndx_result *results, size_t
 
 /* ---- notification ---- */
 
-/* The descriptor is the inner provider's. */
+/* The inner provider's descriptor becomes not readable. */
 static enum ndx_status lower_fd(struct fault_cq *c)
 {
 	int fd;

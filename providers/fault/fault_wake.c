@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When the control thread looks at what is held back. */
+/* Set the timer of the control thread for what is delayed. */
 #include "base_linux.h"
 #include "fault.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The in-process provider: the reference for what the SPI means. Everything an adapter can do, it
- * does, at once and in order; where speed and clarity disagree, clarity wins.
+ * The in-process provider: the reference for what the SPI means. It supports everything that an
+ * adapter can do, completes at once and in order, and prefers clarity to speed.
  *
- * One lock, the switch's, covers all loop adapters of the process: connecting, posting and moving
- * data happen under it. It stands for the lock of every queue pair here, so base_qp.lock is not
- * used. Order: adapter lock (core's) -> switch -> completion queue -> core's leaf locks. Nothing is
- * logged, and no memory is allocated, while it is held. A transfer is one copy under the lock, so a
- * very long one holds up all the others.
+ * One lock, that of the switch, guards all loop adapters of the process: connecting, posting and
+ * copying data happen with it held. It replaces the lock of every queue pair, so base_qp.lock is
+ * not used. Order: adapter lock (the core's), switch, completion queue, the core's leaf locks. With
+ * the switch's lock held this provider neither logs nor allocates memory. A transfer is one copy
+ * under the lock, so a very long one delays all others.
  */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
@@ -41,20 +41,20 @@
 struct loop_conn;
 struct loop_qp;
 
-/* ---- the meeting place (loop_switch.c) ---- */
+/* ---- the switch: where connectors find listeners (loop_switch.c) ---- */
 
 /* A local address in use. */
 struct loop_port {
 	struct loop_port *next;
 	struct sockaddr_storage address; /* AF_UNSPEC: not in use */
-	struct loop_listener *listener;  /* NULL: a connector's */
+	struct loop_listener *listener;  /* NULL: the port of a connector */
 };
 
-/* All zero is a valid, empty switch. */
+/* A switch that is all zero is valid and empty. */
 struct loop_switch {
 	struct base_lock lock;
 	struct loop_port *ports[LOOP_PORT_BUCKETS];
-	uint16_t last_port; /* latest ephemeral one */
+	uint16_t last_port; /* the latest ephemeral port */
 };
 
 static inline void loop_switch_lock(struct loop_switch *sw)
@@ -67,16 +67,17 @@ static inline void loop_switch_unlock(struct loop_switch *sw)
 	base_lock_release(&sw->lock);
 }
 
-/* The adapter's address of a family, AF_INET or AF_INET6; port 0. */
+/* The adapter's address of the family AF_INET or AF_INET6, with port 0. */
 void loop_address(sa_family_t family, struct sockaddr_storage *out);
-/* Is it one of the two? */
+/* Is `address` one of the adapter's two addresses? */
 bool loop_address_is_ours(const struct sockaddr_storage *address);
-/* Under the lock. Take `address` (port 0: any free one); SHARING_VIOLATION, TOO_MANY_ADDRESSES. */
+/* Lock held. Bind `port` to `address` (port 0: any free one); SHARING_VIOLATION,
+ * TOO_MANY_ADDRESSES. */
 enum ndx_status loop_switch_bind(struct loop_switch *sw, struct loop_port *port,
                                  const struct sockaddr_storage *address);
-/* Under the lock. Harmless on a port that is not in use. */
+/* Lock held. A no-op for a port that is not in use. */
 void loop_switch_unbind(struct loop_switch *sw, struct loop_port *port);
-/* Under the lock. Who listens there; NULL: nobody. */
+/* Lock held. The listener at `address`; NULL: there is none. */
 struct loop_listener *loop_switch_find(struct loop_switch *sw,
                                        const struct sockaddr_storage *address);
 /* For conn_bind and listener_bind: check the address, then bind it. Takes the lock. */
@@ -85,14 +86,14 @@ enum ndx_status loop_switch_claim(struct loop_switch *sw, struct loop_port *port
 
 /* ---- adapters and completion queues (loop_adapter.c) ---- */
 
-/* What a token opens. Local and remote rights never meet in one key. */
+/* The memory and the rights behind a token. A key has local rights or remote rights, never both. */
 struct loop_key {
 	struct loop_key *next;
 	uint32_t token;
 	uint32_t rights; /* OR of enum loop_right */
 	uintptr_t start;
 	size_t length;
-	const struct loop_qp *only; /* a window: serves the peer of this queue pair */
+	const struct loop_qp *only; /* of a window: only this queue pair's peer may use it */
 };
 
 struct loop_adapter {
@@ -107,11 +108,11 @@ struct loop_cq {
 	struct base_cq base;
 	struct loop_switch *sw;
 	uint64_t affinity;
-	struct base_list starved; /* struct loop_conn: senders that wait for results to be taken */
+	struct base_list starved; /* struct loop_conn: senders that wait for a free slot */
 	uint32_t starving;        /* the list is not empty; atomic, read without the lock */
 };
 
-/* What to answer when asked for CPUs: what was wished for, or all. */
+/* The CPUs to report: those that the caller asked for, or all. */
 uint64_t loop_affinity(uint64_t wished);
 
 enum ndx_status loop_list_adapters(const struct ndx_provider *self,
@@ -133,7 +134,7 @@ enum ndx_status loop_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64_
 enum loop_right {
 	LOOP_LOCAL_READ = 1 << 0,
 	LOOP_LOCAL_WRITE = 1 << 1, /* target of receives */
-	LOOP_READ_SINK = 1 << 2,   /* target of own reads */
+	LOOP_READ_SINK = 1 << 2,   /* target of this side's reads */
 	LOOP_REMOTE_READ = 1 << 3,
 	LOOP_REMOTE_WRITE = 1 << 4,
 };
@@ -151,7 +152,7 @@ struct loop_mw {
 	struct loop_adapter *adapter;
 	struct loop_key key;
 	bool bound;
-	bool planned;     /* bound once all that is posted has run */
+	bool planned;     /* is bound when all posted requests have run */
 	uint32_t pending; /* binds and invalidates that have not run */
 	struct base_list of_mr;
 	struct base_list of_qp;
@@ -159,21 +160,23 @@ struct loop_mw {
 
 struct loop_req;
 
-/* Move `bytes` from one list to the other; both are long enough. Bytes become visible in order. */
+/* Copy `bytes` from one list to the other; both are long enough. The bytes become visible in
+ * order. */
 void loop_memory_move(const struct ndx_sge *to, const struct ndx_sge *from, uint32_t bytes);
 
-/* All under the lock. */
+/* Lock held, for all of these. */
 enum ndx_status loop_key_new_token(struct loop_adapter *adapter, uint32_t *token);
 void loop_key_add(struct loop_adapter *adapter, struct loop_key *key);
-/* Harmless on a key that is not in the table. */
+/* A no-op for a key that is not in the table. */
 void loop_key_remove(struct loop_adapter *adapter, struct loop_key *key);
-/* May `right` be used on these bytes? `via`: the queue pair whose peer asks, NULL if local. */
+/* Does `token` grant `right` on these bytes? `via`: the queue pair whose peer asks, NULL if
+ * local. */
 bool loop_key_admits(const struct loop_adapter *adapter, uint32_t token, uint64_t address,
                      size_t length, enum loop_right right, const struct loop_qp *via);
 /* The same for the first `bytes` of a local list. */
 bool loop_key_admits_list(const struct loop_adapter *adapter, const struct ndx_sge *sge,
                           uint32_t bytes, enum loop_right right);
-/* The region that this local token stands for; NULL: none. */
+/* The region with this local token; NULL: there is none. */
 struct loop_mr *loop_mr_find(const struct loop_adapter *adapter, uint32_t local_token);
 
 enum ndx_status loop_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
@@ -184,13 +187,13 @@ enum ndx_status loop_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped
 
 enum ndx_status loop_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
 void loop_mw_destroy(struct ndx_spi_mw *spi);
-/* Under the lock, as the rest: end a binding, if there is one. */
+/* Lock held here and below: end the window's binding, if there is one. */
 void loop_mw_unbind(struct loop_mw *mw);
-/* A bind or invalidate was posted; ... runs; ... or will not run any more. */
+/* A bind or invalidate: it was posted; it runs; it will not run any more. */
 void loop_mw_plan(struct loop_adapter *adapter, struct loop_req *req, struct loop_mw *mw);
 enum ndx_status loop_mw_run(struct loop_qp *qp, struct loop_req *req);
 void loop_mw_forget(struct loop_req *req);
-/* What bind checks before it is admitted; the window's new token. */
+/* The checks before a bind is admitted; `token`: the window's new one. */
 enum ndx_status loop_mw_check_bind(struct loop_adapter *adapter, const struct loop_mr *mr,
                                    const struct loop_mw *mw, const void *buffer, size_t length,
                                    uint32_t flags, uint32_t *token);
@@ -203,16 +206,16 @@ struct loop_req {
 	uint32_t length;
 	uint32_t immediate;
 	bool with_immediate;
-	uint32_t remote_token;   /* of a bind: the window's new one */
-	uint64_t remote_address; /* of a bind: first byte of the window */
-	struct loop_mw *mw;      /* NULL: closed meanwhile */
-	uint32_t region_token;   /* bind only, as the next */
+	uint32_t remote_token;   /* of a bind: the window's new token */
+	uint64_t remote_address; /* of a bind: address of the window's first byte */
+	struct loop_mw *mw;      /* NULL: the window was closed after the post */
+	uint32_t region_token;   /* of a bind: local token of the region */
 	size_t window_length;
-	struct base_list pending; /* in loop_adapter.pending, until it has run */
-	struct ndx_sge sge[];     /* of an inline request: one, and the bytes behind it */
+	struct base_list pending; /* in loop_adapter.pending, until the request has run */
+	struct ndx_sge sge[];     /* of an inline request: one entry, with the bytes behind it */
 };
 
-/* A receive, of a queue pair or of a shared queue. */
+/* A receive, of a queue pair or of a shared receive queue. */
 struct loop_receive {
 	struct base_req base;
 	uint32_t length;
@@ -224,8 +227,8 @@ struct loop_qp {
 	struct loop_adapter *adapter;
 	struct loop_cq *receive_cq;
 	struct loop_srq *srq;
-	struct base_queue from_srq; /* slots for results of the shared queue's receives */
-	struct loop_conn *conn;     /* from the beginning of an attempt on */
+	struct base_queue from_srq; /* slots for results of the shared receive queue's receives */
+	struct loop_conn *conn;     /* set when an attempt to connect begins */
 	uint32_t outbound_reads;
 	struct base_list windows; /* struct loop_mw.of_qp */
 };
@@ -240,16 +243,16 @@ enum ndx_status loop_qp_create(struct ndx_spi_adapter *adapter, const struct ndx
 void loop_qp_destroy(struct ndx_spi_qp *spi);
 void loop_qp_cancel(struct ndx_spi_qp *spi);
 void loop_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
-/* Under the lock: initiator requests that have not run complete CANCELED. */
+/* Lock held: complete the initiator requests that have not run as CANCELED. */
 void loop_qp_cancel_initiator(struct loop_qp *qp);
 
-/* Under the lock: run this side's requests as far as they go. NULL is a no-op. */
+/* Lock held: run this side's requests as far as possible. NULL is a no-op. */
 void loop_data_pump(struct loop_conn *conn);
-/* Under the lock: as loop_data_pump(), when all that happened is that a request was posted. */
+/* Lock held: loop_data_pump() for a request that was just posted. */
 void loop_data_posted(struct loop_conn *conn);
-/* Under the lock: this side does not wait for anything now. */
+/* Lock held: this side waits for nothing any more. */
 void loop_data_stop_waiting(struct loop_conn *conn);
-/* The timer of a send that waits for a receive; `arg` is its struct loop_conn. */
+/* Timer of a send that waits for a receive; `arg` is its struct loop_conn. */
 void loop_data_timeout(void *arg);
 /* The data-path entry point of completion queues. */
 size_t loop_data_get_results(struct ndx_cq *pub, struct ndx_result *results, size_t count);
@@ -283,46 +286,47 @@ enum ndx_status loop_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_
 enum ndx_status loop_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);
 void loop_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status);
 enum ndx_status loop_srq_affinity(struct ndx_spi_srq *spi, uint16_t *group, uint64_t *affinity);
-/* Under the lock (loop_srq_queue.c): a place of a ring; complete the threshold's notifications. */
+/* Lock held (loop_srq_queue.c): an entry of a ring; complete the notifications if the threshold is
+ * crossed. */
 struct loop_receive *loop_srq_at(const struct loop_srq *srq, char *ring, uint32_t depth,
                                  uint32_t index);
 void loop_srq_check_threshold(struct loop_srq *srq);
-/* The same: the oldest receive, NULL if there is none; and take it out. */
+/* Lock held: the oldest receive, NULL if there is none; remove it. */
 struct loop_receive *loop_srq_first(struct loop_srq *srq);
 void loop_srq_drop_first(struct loop_srq *srq);
 
 /* ---- connections (loop_conn.c, loop_end.c) and listeners (loop_listener.c) ---- */
 
 enum loop_conn_state {
-	LOOP_CONN_IDLE,      /* nothing yet, or an attempt has ended */
-	LOOP_CONN_ASKING,    /* active: the request is on its way or being thought over */
-	LOOP_CONN_ANSWERED,  /* active: the peer accepted */
-	LOOP_CONN_REQUESTED, /* passive: holds a request */
-	LOOP_CONN_ACCEPTED,  /* passive: has accepted */
-	LOOP_CONN_UP,        /* also while it says goodbye */
-	LOOP_CONN_BROKEN,    /* ABORT was reported; nothing moves until conn_abort */
-	LOOP_CONN_OVER,      /* conn_finish or conn_abort was there */
+	LOOP_CONN_IDLE,      /* no attempt yet, or an attempt has ended */
+	LOOP_CONN_ASKING,    /* active side: the request is with the listener or its consumer */
+	LOOP_CONN_ANSWERED,  /* active side: the peer has accepted */
+	LOOP_CONN_REQUESTED, /* passive side: holds a request */
+	LOOP_CONN_ACCEPTED,  /* passive side: has accepted */
+	LOOP_CONN_UP,        /* connected, also during the disconnect */
+	LOOP_CONN_BROKEN,    /* ABORT was reported; no data moves until conn_abort */
+	LOOP_CONN_OVER,      /* after conn_finish or conn_abort */
 };
 
-/* What the request at the head of the initiator queue waits for. */
+/* Why the first request of the initiator queue waits. */
 enum loop_wait {
 	LOOP_WAIT_NONE,
 	LOOP_WAIT_RECEIVE, /* the peer's receive queue is empty */
 	LOOP_WAIT_SRQ,     /* the peer's shared receive queue is empty */
-	LOOP_WAIT_CQ,      /* the peer's consumer lets results of the shared queue lie */
-	LOOP_WAIT_END,     /* the peer's queue pair is gone: the own goodbye will cancel it */
+	LOOP_WAIT_CQ,      /* the peer has not taken earlier results of the shared receive queue */
+	LOOP_WAIT_END,     /* the peer's queue pair is detached: the own disconnect cancels it */
 };
 
 struct loop_conn {
 	struct ndx_spi_conn spi;
 	struct loop_adapter *adapter;
 	enum loop_conn_state state;
-	struct loop_request *request; /* ASKING and nobody took it yet */
-	struct loop_conn *peer;       /* the other end; NULL: not yet, or not any more */
+	struct loop_request *request; /* ASKING, and no connector has taken the request yet */
+	struct loop_conn *peer;       /* the other end; NULL: none yet, or none any more */
 	struct loop_qp *qp;           /* of the attempt or connection; NULL after conn_detach */
 	struct loop_port port;
-	bool port_lent; /* bound by connect itself, for this attempt */
-	bool draining;  /* DRAINED is owed */
+	bool port_lent; /* connect has bound the port, for this attempt only */
+	bool draining;  /* DRAINED has to be reported */
 	enum loop_wait wait;
 	uint64_t wait_since_ns;
 	struct base_list wait_node; /* in loop_srq.waiters or loop_cq.starved */
@@ -333,7 +337,7 @@ struct loop_conn {
 struct loop_request {
 	struct ndx_spi_request spi;
 	struct loop_switch *sw;
-	struct loop_conn *active; /* NULL: gave up */
+	struct loop_conn *active; /* NULL: the active side gave up */
 };
 
 struct loop_listener {
@@ -373,13 +377,13 @@ void loop_conn_finish(struct ndx_spi_conn *spi);
 void loop_conn_abort(struct ndx_spi_conn *spi);
 enum ndx_status loop_conn_detach(struct ndx_spi_conn *spi);
 
-/* Under the lock, as the rest (loop_break.c). */
+/* Lock held here and below (loop_break.c). */
 void loop_end_report(struct loop_conn *conn, uint32_t bits, const char *cause);
-/* The connection breaks: both sides hear ABORT, nothing moves. */
+/* The connection breaks: report ABORT to both sides; no more data moves. */
 void loop_end_break(struct loop_conn *conn, const char *own_cause, const char *peers_cause);
-/* Queue pair and connection part; the peer does not wait for it any more. */
+/* Separate queue pair and connection; the peer no longer waits for this queue pair. */
 void loop_end_decouple(struct loop_conn *conn);
-/* Tell the core DRAINED if it is owed and due. */
+/* Report DRAINED if the core waits for it and nothing is outstanding. */
 void loop_end_check_drained(struct loop_conn *conn);
 
 enum ndx_status loop_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,

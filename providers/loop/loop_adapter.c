@@ -12,7 +12,7 @@
 #define INTERFACE "lo"
 #define NO_AFFINITY 0
 
-/* FNV-1a: the same name has the same number at every open. */
+/* FNV-1a: a device name has the same number at every open. */
 static uint64_t id_of(const char *device)
 {
 	static const char prefix[] = "loop:";
@@ -36,7 +36,7 @@ enum ndx_status loop_list_adapters(const struct ndx_provider *self,
 		.state = NDX_OK,
 	};
 
-	(void)defaults; /* there is one, whatever the options */
+	(void)defaults; /* there is one adapter, whatever the options */
 	(void)snprintf(entry.provider, sizeof(entry.provider), "%s", self->name);
 	loop_address(AF_INET, &entry.address);
 	each(arg, &entry);
@@ -113,7 +113,7 @@ size_t loop_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_stora
 	return count;
 }
 
-/* ---- completion queues: the stash of core/queue is all there is ---- */
+/* ---- completion queues: core/queue's stash holds all results ---- */
 
 static struct loop_cq *cq_of(struct ndx_spi_cq *cq)
 {
@@ -162,7 +162,8 @@ uint64_t loop_affinity(uint64_t wished)
 	return cpus < 1 || cpus >= 64 ? UINT64_MAX : (UINT64_C(1) << cpus) - 1;
 }
 
-/* Events are raised by whoever causes them, on any CPU: the wish is all that can be told. */
+/* Whichever thread causes an event raises it, on any CPU: only the caller's request can be
+ * reported. */
 enum ndx_status loop_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64_t *affinity)
 {
 	*group = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a connection as others cause it, and what the core hears of it. */
+/* How a connection breaks, and the reports to the core. */
 #include "loop.h"
 
 void loop_data_stop_waiting(struct loop_conn *conn)
@@ -24,7 +24,7 @@ void loop_end_check_drained(struct loop_conn *conn)
 	loop_end_report(conn, NDX_REPORT_DRAINED, NULL);
 }
 
-/* Nothing of this side moves from now on; posts are kept in order for conn_abort to cancel. */
+/* Stop this side: no data moves any more, and posts wait in order until conn_abort cancels them. */
 static void stop(struct loop_conn *conn, const char *cause)
 {
 	conn->state = LOOP_CONN_BROKEN;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connecting: request, answer, completion, by direct call.
+ * Connecting by direct call: request, answer, completion.
  *
- * The two ends of an attempt belong to different control threads, so one may leave while what the
- * other did is still on its way to its core. Hence every step looks at the state it finds.
+ * The two ends of an attempt belong to different control threads, so one end may leave before its
+ * core has handled what the other end did. Hence every step checks the state.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +40,9 @@ enum ndx_status loop_conn_create(struct ndx_spi_adapter *adapter, struct ndx_con
 	return NDX_OK;
 }
 
-/* ---- leaving ---- */
+/* ---- leaving an attempt or a connection ---- */
 
-/* One end of an attempt is there no longer; the other one hears `status`. */
+/* `conn` leaves the attempt; report `status` to its peer. */
 static void part(struct loop_conn *conn, enum ndx_status status,
                  const struct ndx_spi_params *params)
 {
@@ -66,7 +66,7 @@ static void leave_attempt(struct loop_conn *conn)
 	}
 	if (conn->peer == NULL)
 		return;
-	/* the active side refuses an answer that it has; all else is giving up */
+	/* the active side refuses an answer; in any other state it gives up */
 	part(conn,
 	     conn->state == LOOP_CONN_ANSWERED ? NDX_E_CONNECTION_REFUSED
 	                                       : NDX_E_CONNECTION_ABORTED,
@@ -74,8 +74,8 @@ static void leave_attempt(struct loop_conn *conn)
 }
 
 /*
- * The core may give up an attempt that has succeeded, when that news is still on its way to it:
- * then the peer loses a connection.
+ * The core may give up an attempt that has succeeded, because the report of the success has not
+ * reached it yet. Then the peer loses a connection.
  */
 static void leave_connection(struct loop_conn *conn)
 {
@@ -120,7 +120,7 @@ void loop_conn_destroy(struct ndx_spi_conn *spi)
 	leave(conn);
 	loop_switch_unbind(conn->adapter->sw, &conn->port);
 	loop_switch_unlock(conn->adapter->sw);
-	/* on its own thread: the timer's function is not running */
+	/* the core calls on the timer's own thread, so the timer's function is not running */
 	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
 	free(conn);
 }
@@ -231,7 +231,7 @@ enum ndx_status loop_conn_connect(struct ndx_spi_conn *spi, const struct sockadd
 	return cannot_connect(st, &to);
 }
 
-/* The core hears of the first failure from `established`; this is for a call that crossed it. */
+/* `established` reports the failure to the core; this is for a call that the core made before. */
 static enum ndx_status peer_is_gone(const char *call)
 {
 	return fail(NDX_E_CONNECTION_ABORTED, 0, "%s: the peer gave up the attempt", call);
@@ -252,7 +252,8 @@ enum ndx_status loop_conn_complete(struct ndx_spi_conn *spi)
 	loop_switch_lock(conn->adapter->sw);
 	there = conn->state == LOOP_CONN_ANSWERED;
 	if (there) {
-		/* both before either hears of it: the first send must find its peer */
+		/* both sides before either report: the peer must be able to receive the first
+		 * send */
 		bring_up(conn->peer);
 		bring_up(conn);
 		tell_established(conn->peer, NDX_OK, NULL);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Moving data: requests run in posting order, each in one piece, under the switch's lock. */
+/* Moving data: requests run in posting order, one at a time, with the switch's lock held. */
 #include "base_linux.h"
 #include "loop.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
 enum outcome {
-	DONE,  /* go on with the next */
-	WAITS, /* see loop_conn.wait */
+	DONE,  /* go on with the next request */
+	WAITS, /* loop_conn.wait tells for what */
 	BROKE, /* the connection has ended */
 };
 
 /* ---- waiting ---- */
 
-/* How long a send may wait; NDX_INFINITE: for ever. */
+/* How long a send may wait; NDX_INFINITE: without limit. */
 static uint32_t patience(const struct loop_conn *conn)
 {
 	return conn->wait == LOOP_WAIT_RECEIVE ? conn->qp->base.spi.attr.no_receive_timeout_ms
@@ -37,7 +37,7 @@ static enum outcome wait_for(struct loop_conn *conn, enum loop_wait what, struct
 	return WAITS;
 }
 
-/* The results' slots are taken: wait until the peer's consumer has polled. */
+/* All slots for results are in use: wait until the peer's consumer has polled. */
 static enum outcome wait_for_cq(struct loop_conn *conn, struct loop_cq *cq)
 {
 	enum outcome outcome = wait_for(conn, LOOP_WAIT_CQ, &cq->starved);
@@ -67,7 +67,7 @@ static bool is_inline(const struct loop_req *req)
 	return (req->base.op_flags & NDX_OP_INLINE) != 0;
 }
 
-/* May the request's own list be used so? Inline bytes are nobody's memory. */
+/* Does the request's own list have `right`? Inline bytes are in the request, not in a region. */
 static bool own_list_is_good(const struct loop_conn *conn, const struct loop_req *req,
                              enum loop_right right)
 {
@@ -83,7 +83,7 @@ static enum outcome own_list_is_bad(struct loop_conn *conn, struct loop_req *req
 
 /* ---- receives ---- */
 
-/* The peer's next receive; NULL: see what the connection waits for. */
+/* The peer's next receive; NULL: loop_conn.wait tells what is missing. */
 static struct loop_receive *next_receive(struct loop_conn *conn, struct loop_qp *target)
 {
 	const struct base_queue *q = &target->base.receive;
@@ -102,7 +102,7 @@ static struct loop_receive *next_receive(struct loop_conn *conn, struct loop_qp 
 	}
 	if (results->tail - __atomic_load_n(&results->freed, __ATOMIC_ACQUIRE) >= results->depth) {
 		(void)wait_for_cq(conn, target->receive_cq);
-		/* a consumer that polled in between did not see the flag */
+		/* a consumer that polled in between has not seen the flag: look again */
 		if (results->tail - __atomic_load_n(&results->freed, __ATOMIC_ACQUIRE) >=
 		    results->depth)
 			return NULL;
@@ -111,7 +111,7 @@ static struct loop_receive *next_receive(struct loop_conn *conn, struct loop_qp 
 	return loop_srq_first(target->srq);
 }
 
-/* A receive of the shared queue becomes a result of the queue pair that took it. */
+/* A receive of the shared queue becomes a result of the queue pair that uses it. */
 static void end_shared_receive(struct loop_qp *target, const struct loop_receive *receive,
                                enum ndx_status status)
 {
@@ -184,7 +184,7 @@ static enum outcome remote_is_bad(struct loop_conn *conn, struct loop_req *req)
 	             "the peer named memory that it may not access");
 }
 
-/* Without bytes, no key is looked at. */
+/* A request without bytes needs no key. */
 static bool remote_is_good(const struct loop_req *req, const struct loop_qp *target,
                            enum loop_right right)
 {
@@ -245,7 +245,7 @@ static enum outcome run_window(struct loop_conn *conn, struct loop_req *req)
 	return DONE;
 }
 
-/* A fence needs nothing: an earlier read has ended before a later request begins. */
+/* A read fence needs no code: an earlier read has ended before a later request begins. */
 static enum outcome run(struct loop_conn *conn, struct loop_req *req)
 {
 	struct loop_qp *target = conn->peer != NULL ? conn->peer->qp : NULL;
@@ -280,12 +280,12 @@ void loop_data_pump(struct loop_conn *conn)
 
 void loop_data_posted(struct loop_conn *conn)
 {
-	/* what stands behind a waiting request does not change what that one waits for */
+	/* the first request waits, and a request behind it does not change for what */
 	if (conn != NULL && conn->wait == LOOP_WAIT_NONE)
 		loop_data_pump(conn);
 }
 
-/* ---- being waited for ---- */
+/* ---- waiting senders ---- */
 
 static void no_receive(struct loop_conn *conn)
 {
@@ -296,8 +296,8 @@ static void no_receive(struct loop_conn *conn)
 	            "no receive was posted in time for the peer's send");
 }
 
-/* The timer is set for the first send that waits. When it fires, another may have begun to wait
- * meanwhile: that one has its rest of time. */
+/* The timer is set for the first send that waits. When the timer fires, a later send may be
+ * waiting: set the timer for the rest of its time. */
 void loop_data_timeout(void *arg)
 {
 	struct loop_conn *conn = arg;
@@ -320,7 +320,7 @@ void loop_data_timeout(void *arg)
 	loop_switch_unlock(conn->adapter->sw);
 }
 
-/* Senders that wait for slots try again; those that find none get back into the list. */
+/* Run the senders that wait for slots; those that find none are put on the list again. */
 static void feed(struct loop_cq *cq)
 {
 	struct base_list hungry;
@@ -341,8 +341,8 @@ size_t loop_data_get_results(struct ndx_cq *pub, struct ndx_result *results, siz
 	struct loop_cq *cq = container_of(base_cq_of(pub), struct loop_cq, base);
 	size_t taken = base_cq_take(&cq->base, results, count);
 
-	/* The slots are back already. A sender raises the flag before it looks at the slots once
-	 * more; with an exchange on either side, one of the two sees what the other did. */
+	/* The slots are free already. A sender raises the flag, then looks at the slots once more;
+	 * both sides use an atomic exchange, so at least one of them sees the other. */
 	if (taken > 0 && __atomic_fetch_or(&cq->starving, 0, __ATOMIC_ACQ_REL) != 0)
 		feed(cq);
 	return taken;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mechanics of the end: drain, goodbye, finish, abort. The rules are core's. */
+/* The mechanics of the end: drain, goodbye, finish, abort. The rules are the core's. */
 #include "loop.h"
 
 void loop_end_decouple(struct loop_conn *conn)
@@ -9,7 +9,8 @@ void loop_end_decouple(struct loop_conn *conn)
 		return;
 	conn->qp->conn = NULL;
 	conn->qp = NULL;
-	/* a send that waits for a receive of ours waits for its own side's goodbye now */
+	/* the peer's send that waits for a receive of this queue pair now waits for the peer's
+	 * disconnect */
 	if (conn->peer != NULL && conn->peer->wait != LOOP_WAIT_NONE)
 		loop_data_pump(conn->peer);
 }
@@ -44,8 +45,8 @@ void loop_conn_cancel_initiator(struct ndx_spi_conn *spi)
 }
 
 /*
- * Delivered by being said. Without a peer there is nobody to say it to: either ABORT is on its way
- * to the core, or core's timer ends the wait.
+ * A goodbye is delivered as soon as it is sent. Without a peer there is no goodbye to deliver:
+ * either the core is about to see ABORT, or the core's timer ends the wait.
  */
 void loop_conn_send_disc(struct ndx_spi_conn *spi)
 {
@@ -59,7 +60,7 @@ void loop_conn_send_disc(struct ndx_spi_conn *spi)
 	loop_switch_unlock(conn->adapter->sw);
 }
 
-/* Cancel what the queue pair still has, receives last, and part from it. */
+/* Cancel the queue pair's requests, receives last, and separate it from the connection. */
 static void flush(struct loop_conn *conn)
 {
 	if (conn->qp == NULL)
@@ -84,7 +85,7 @@ void loop_conn_finish(struct ndx_spi_conn *spi)
 	struct loop_conn *conn = loop_conn_of(spi);
 
 	loop_switch_lock(conn->adapter->sw);
-	/* the peer has both goodbyes, too: it needs nothing more from here */
+	/* the peer has both goodbyes, too, so it needs no more from this side */
 	if (conn->peer != NULL) {
 		conn->peer->peer = NULL;
 		conn->peer = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tokens, and what they open. */
+/* Tokens, and the keys behind them. */
 #include "base_linux.h"
 #include "loop.h"
 
@@ -19,7 +19,7 @@ static struct loop_key *find(const struct loop_adapter *adapter, uint32_t token)
 	return key;
 }
 
-/* A bind that was posted has its token before the key is in the table. */
+/* A posted bind has its token before its key is in the table. */
 static bool is_promised(const struct loop_adapter *adapter, uint32_t token)
 {
 	struct base_list *node = adapter->pending.next;
@@ -89,7 +89,7 @@ bool loop_key_admits_list(const struct loop_adapter *adapter, const struct ndx_s
 	for (; bytes > 0; sge++) {
 		uint32_t len = sge->length < bytes ? sge->length : bytes;
 
-		/* an empty piece may have any token */
+		/* an empty entry may have any token */
 		if (len > 0 &&
 		    !loop_key_admits(adapter, sge->token, (uintptr_t)sge->buffer, len, right, NULL))
 			return false;

@@ -42,7 +42,7 @@ enum ndx_status loop_listener_bind(struct ndx_spi_listener *spi, const struct so
 	return loop_switch_claim(l->adapter->sw, &l->port, address, len);
 }
 
-/* A request is handed up as soon as it is made: only the core has a backlog. */
+/* A request goes to the core as soon as it is made, and the core limits the backlog. */
 enum ndx_status loop_listener_listen(struct ndx_spi_listener *spi, uint32_t backlog)
 {
 	struct loop_listener *l = loop_listener_of(spi);

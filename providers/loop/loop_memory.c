@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How bytes arrive in memory. */
+/* Copying bytes into memory in order. */
 #include <string.h>
 
 #include "loop.h"
 
-/* Aliases whatever the application keeps there. */
+/* May alias any type of the application's. */
 typedef uint64_t __attribute__((may_alias)) loop_word;
 
 struct cursor {
 	const struct ndx_sge *sge;
-	uint32_t done; /* bytes of *sge */
+	uint32_t done; /* bytes of *sge that are copied */
 };
 
-/* The next piece of contiguous memory, `*len` bytes at most. */
+/* The next contiguous memory, of at most `*len` bytes. */
 static uint8_t *piece(struct cursor *c, uint32_t *len)
 {
 	while (c->done == c->sge->length) {
@@ -25,8 +25,9 @@ static uint8_t *piece(struct cursor *c, uint32_t *len)
 }
 
 /*
- * memcpy may store the last bytes first. The adapter promises NDX_CAP_IN_ORDER_DMA, and programs
- * watch the last byte of a write: hence ascending stores that no later one overtakes.
+ * memcpy() may store the last bytes first. The adapter promises NDX_CAP_IN_ORDER_DMA, and programs
+ * poll the last byte of a write. Hence ascending stores, each a release, so that no later store
+ * overtakes an earlier one.
  */
 static void copy_in_order(uint8_t *to, const uint8_t *from, uint32_t len)
 {

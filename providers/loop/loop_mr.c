@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tokens, what they open, and memory regions. */
+/* Memory regions. */
 #include <stdlib.h>
 
 #include "base_linux.h"
@@ -100,7 +100,7 @@ enum ndx_status loop_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t le
 	return NDX_OK;
 }
 
-/* Data move under the lock: when this returns, none of the region's does or will. */
+/* Data is copied under the lock: when this returns, no copy uses the region, and none will. */
 enum ndx_status loop_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
 {
 	struct loop_mr *mr = loop_mr_of(spi);

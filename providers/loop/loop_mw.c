@@ -23,7 +23,7 @@ enum ndx_status loop_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_m
 	return NDX_OK;
 }
 
-/* Requests that were posted and have not run must not find the window's memory. */
+/* Requests that were posted and have not run must not use the window's memory. */
 static void leave_requests(struct loop_mw *mw)
 {
 	struct base_list *node = mw->adapter->pending.next;
@@ -110,7 +110,7 @@ static uint32_t window_rights(uint8_t flags)
 
 static enum ndx_status bind_now(struct loop_qp *qp, const struct loop_req *req, struct loop_mw *mw)
 {
-	/* the region may have gone while the request waited for its turn */
+	/* the region may have been deregistered before the request ran */
 	struct loop_mr *mr = loop_mr_find(qp->adapter, req->region_token);
 
 	if (mr == NULL)
@@ -135,7 +135,7 @@ enum ndx_status loop_mw_run(struct loop_qp *qp, struct loop_req *req)
 	bool bind = req->base.type == NDX_REQUEST_BIND;
 	enum ndx_status st = NDX_OK;
 
-	/* closed while the request waited: that was an invalidate, too */
+	/* the window was closed before the request ran: that is an invalidate, too */
 	if (mw == NULL)
 		st = bind ? NDX_E_CANCELED : NDX_OK;
 	else if (bind)

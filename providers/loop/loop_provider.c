@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of operations, and the meeting place of all adapters. */
+/* The table of operations, and the switch of all adapters. */
 #include "builtin.h"
 #include "loop.h"
 
@@ -57,9 +57,10 @@ static const struct ndx_provider_ops loop_ops = {
 };
 
 /*
- * The meeting place is of the process, as the loopback network is of the host: adapters that were
- * opened independently must find each other, so no object of ours can own it. All of it is reached
- * through ndx_provider.state; a test may make itself a provider with a network of its own.
+ * One switch for the process, as there is one loopback network for a host: adapters that were
+ * opened independently have to find each other, so no object of the library can own the switch. The
+ * provider reaches it through ndx_provider.state only, so a test can make a provider with its own
+ * switch.
  */
 static struct loop_switch meeting_place;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: making them, taking requests in, cancelling. */
+/* Queue pairs: create, admit requests, cancel. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base_log.h"
 #include "loop.h"
 
-/* What a post brings along. */
+/* The parameters of a post. */
 struct op {
 	void *context;
 	const struct ndx_sge *sge;
@@ -36,7 +36,7 @@ static void copy_list(struct ndx_sge *to, const struct ndx_sge *from, size_t cou
 		memcpy(to, from, count * sizeof(*to));
 }
 
-/* The bytes go behind the only entry of the list. */
+/* The bytes are stored behind the only entry of the list. */
 static void copy_inline(struct loop_req *req, const struct ndx_sge *sge, size_t count)
 {
 	char *data = (char *)&req->sge[1];
@@ -63,7 +63,7 @@ static void fill(struct loop_req *req, const struct op *op)
 		copy_list(req->sge, op->sge, op->count);
 }
 
-/* Under the lock. NDX_PENDING: taken, and cancelled at once. */
+/* Lock held. NDX_PENDING: admitted, and canceled at once. */
 static enum ndx_status admit(struct loop_qp *qp, const struct op *op, struct loop_req **out)
 {
 	struct base_req *base;
@@ -214,9 +214,9 @@ static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struc
 }
 
 /*
- * Windows and regions are opaque to the application: its pointers are those of the SPI's heads.
- * What can be refused at once is checked before a slot is taken, and only on a living connection:
- * after its end the request is cancelled whatever it asks.
+ * Windows and regions are opaque to the application: its pointers are those of the SPI's heads. A
+ * bind that can be refused is refused before a slot is used, and only while connected: after the
+ * end of the connection every request is canceled.
  */
 static enum ndx_status qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *mr_front,
                                struct ndx_mw *mw_front, void *buffer, size_t length, uint32_t flags)
@@ -288,7 +288,7 @@ static const struct ndx_qp_ops qp_ops = {
 	.invalidate = qp_invalidate,
 };
 
-/* Room behind a record, such that the next one is aligned again. */
+/* Size of a record with its list or its inline bytes, such that the next record is aligned. */
 static size_t stride(size_t record, size_t list, size_t inline_bytes)
 {
 	size_t room = sizeof(struct ndx_sge) + inline_bytes;
@@ -298,7 +298,7 @@ static size_t stride(size_t record, size_t list, size_t inline_bytes)
 	return (record + room + 15) / 16 * 16;
 }
 
-/* Results of an SRQ's receives hold slots of this queue pair, as many as the SRQ has now. */
+/* Results of the SRQ's receives use slots of this queue pair, as many as the SRQ's depth is now. */
 static enum ndx_status attach_srq(struct loop_qp *qp, struct loop_srq *srq)
 {
 	enum ndx_status st;
@@ -317,7 +317,7 @@ static enum ndx_status attach_srq(struct loop_qp *qp, struct loop_srq *srq)
 	return NDX_OK;
 }
 
-/* attr->keepalive_ms needs nothing: a peer in the same process does not die without saying so. */
+/* attr->keepalive_ms needs no code: a peer in the same process always reports its end. */
 enum ndx_status loop_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
                                struct ndx_spi_qp **out)
 {
@@ -396,7 +396,7 @@ void loop_qp_destroy(struct ndx_spi_qp *spi)
 #endif
 	loop_qp_cancel(spi);
 	loop_switch_lock(qp->adapter->sw);
-	/* a window serves one queue pair's peer: it has none now */
+	/* a window serves the peer of one queue pair, and that queue pair is gone */
 	while (!base_list_empty(&qp->windows))
 		loop_mw_unbind(container_of(qp->windows.next, struct loop_mw, of_qp));
 	loop_switch_unlock(qp->adapter->sw);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive queues: receives in order of posting, for whichever queue pair needs one first. */
+/* Shared receive queues: receives in the order of posting, for the queue pair that needs one
+ * first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ static struct loop_srq *of_spi(struct ndx_spi_srq *srq)
 	return container_of(srq, struct loop_srq, spi);
 }
 
-/* Each sender takes what it can, the one that has waited longest first. */
+/* Each sender uses the receives that it can, and the one that has waited longest is first. */
 static void serve_waiters(struct loop_srq *srq)
 {
 	struct base_list *node;
@@ -88,7 +89,7 @@ void loop_srq_destroy(struct ndx_spi_srq *spi)
 	free(srq);
 }
 
-/* Under the lock. The old ring, to be freed, is handed back in *ring. */
+/* Lock held. `*ring` returns the old ring, which the caller frees. */
 static void use_ring(struct loop_srq *srq, char **ring, uint32_t depth)
 {
 	char *old = srq->ring;

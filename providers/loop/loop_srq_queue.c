@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The receives of a shared queue, in the order of posting. */
+/* The receives of a shared receive queue, in the order of posting. */
 #include "loop.h"
 
 struct loop_receive *loop_srq_at(const struct loop_srq *srq, char *ring, uint32_t depth,
@@ -13,7 +13,7 @@ struct loop_receive *loop_srq_first(struct loop_srq *srq)
 	return srq->posted > 0 ? loop_srq_at(srq, srq->ring, srq->depth, srq->first) : NULL;
 }
 
-/* All that are in flight fire together. */
+/* One event completes all notifications. */
 void loop_srq_check_threshold(struct loop_srq *srq)
 {
 	if (srq->posted < srq->threshold)

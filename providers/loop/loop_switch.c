@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The meeting place of the process: which local addresses are in use, and by whom. */
+/* The switch of the process: which local addresses are in use, and for which object. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static struct loop_port **bucket_of(struct loop_switch *sw, uint16_t port)
 	return &sw->ports[port % LOOP_PORT_BUCKETS];
 }
 
-/* The unspecified address stands for all of its family. */
+/* The unspecified address stands for every address of its family. */
 static bool overlap(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	if (a->ss_family != b->ss_family || base_sockaddr_port(a) != base_sockaddr_port(b))
