@@ -2,15 +2,15 @@
 /*
  * The libfabric provider: what its files share.
  *
- * A queue pair lives longer than the transport below it: the endpoint is made when connecting
- * begins and closed when it ends. That endpoint with all that belongs to it is the `link`. A link
- * has one native completion queue (ncq), for its own or shared with others; whoever polls a
- * completion queue of the consumer's moves the ncqs tied to it, and the control thread moves them
- * when nobody polls.
+ * A queue pair lives longer than its transport: the endpoint is made when connecting begins, and
+ * closed when the connection ends. A `link` is that endpoint with all that belongs to it. A link
+ * has a native completion queue (ncq), its own or one that it shares. A consumer that polls its
+ * completion queue reads the ncqs tied to it; the control thread reads an ncq that no consumer
+ * polls.
  *
- * Locks, in this order: ofi_cq.poll_lock -> ofi_ncq.lock -> queue pair -> completion queue ->
- * core's leaf locks. "Control thread" as a comment means that only it touches the field, or runs
- * the function. libfabric itself is opened FI_THREAD_SAFE.
+ * Locks, in this order: ofi_cq.poll_lock, ofi_ncq.lock, queue pair, completion queue, the core's
+ * leaf locks. "Control thread" in a comment means that only the control thread uses the field or
+ * runs the function. The libfabric domain is opened as FI_THREAD_SAFE.
  */
 #ifndef OFI_OFI_H
 #define OFI_OFI_H
@@ -28,7 +28,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
-#undef container_of /* libfabric brings its own */
+#undef container_of /* libfabric has a macro of its own */
 
 #include <ndx/spi/provider.h>
 
@@ -46,7 +46,7 @@
 #include "ofi_wire.h"
 
 #define OFI_API FI_VERSION(1, 17)
-#define OFI_MAX_IOV 4u /* the tcp provider overruns its arrays with more */
+#define OFI_MAX_IOV 4u /* libfabric's tcp provider overruns its arrays with more */
 #define OFI_MAX_DEPTH 4096u
 #define OFI_MAX_CQ_DEPTH (UINT32_C(1) << 20)
 #define OFI_MAX_TRANSFER (UINT32_C(1) << 30)
@@ -60,50 +60,51 @@ struct ofi_conn;
 
 enum ofi_cq_choice { OFI_CQ_AUTO, OFI_CQ_PRIVATE, OFI_CQ_SHARED };
 
-/* The URI, understood. */
+/* The options of the URI. */
 struct ofi_options {
 	const struct ofi_flavour *flavour;
 	char iface[32];                  /* "" if not given */
 	struct sockaddr_storage address; /* AF_UNSPEC if not given */
-	bool lan;                        /* peers beyond this host are trusted */
-	bool any_user;    /* users of this host other than the own and root may connect */
-	bool peers_named; /* peers= stands somewhere */
+	bool lan;                        /* trust=lan: peers on other hosts are trusted */
+	bool any_user;                   /* peers=any: not only the own user and root may connect */
+	bool peers_named;                /* the URI or the configuration has peers= */
 	enum ofi_cq_choice cq;
 };
 
 extern const struct ndx_spi_key ofi_keys[];
 
 enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_options *out);
-/* The addresses that the options leave; *list is the caller's to free. */
+/* The addresses that match the options; the caller frees *list. */
 enum ndx_status ofi_find_addresses(const struct ofi_options *options,
                                    struct sockaddr_storage **list, size_t *count);
-/* Ask libfabric for its description of the endpoint type we use, at a local address. */
+/* libfabric's description of an endpoint of this back end at a local address. */
 enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
                              const struct sockaddr_storage *address, struct fi_info **out);
-/* An address of an interface that can be used: *out, and true. */
+/* The address of an interface that is up. False: it has none that can be used. */
 bool ofi_usable_address(const struct ifaddrs *i, struct sockaddr_storage *out);
-/* The same at every open, and different for different devices. */
+/* The same number at every open, and different numbers for different devices. */
 uint64_t ofi_adapter_id(const char *device, const char *where);
-/* A copy with other addresses; NULL for none. The caller frees it; NULL: out of memory. */
+/* A copy with these addresses; NULL removes an address. The caller frees the copy; NULL: out of
+ * memory. */
 struct fi_info *ofi_dup_info(const struct fi_info *info, const struct sockaddr_storage *source,
                              const struct sockaddr_storage *destination);
 enum ndx_status ofi_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
                          ndx_spi_list_fn *each, void *arg);
 void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *info);
 
-/* Status for a failed libfabric call of the control path; `err` is positive. */
+/* The status for a failed libfabric call of the control path; `err` is positive. */
 enum ndx_status ofi_status_of(int err);
-/* Status for a request that failed with `err`. */
+/* The status for a request that failed with `err`. */
 enum ndx_status ofi_request_status(int err);
 
 /* ---- event queues (ofi_eq.c); control thread ---- */
 
 struct ofi_cm_event {
-	uint32_t what; /* FI_CONNREQ, ...; 0: failed with err */
+	uint32_t what; /* FI_CONNREQ, ...; 0: a failure with err */
 	int err;
-	int native; /* what the provider calls it */
+	int native; /* the provider's own error code */
 	fid_t fid;
-	struct fi_info *info; /* FI_CONNREQ: the receiver's to free */
+	struct fi_info *info; /* FI_CONNREQ: `event` has to free it */
 	const uint8_t *data;
 	size_t len;
 };
@@ -114,29 +115,29 @@ struct ofi_eq {
 	struct base_watch watch;
 	struct base_timer retry;
 	void (*event)(void *owner, const struct ofi_cm_event *event);
-	/* It was looked at. True: something happened that is no event. May be NULL. */
+	/* Called after each read. True: something happened without an event. May be NULL. */
 	bool (*looked)(void *owner);
 	void *owner;
-	unsigned idle; /* wake-ups in a row that found nothing */
+	unsigned idle; /* wake-ups in a row that found no event */
 	bool throttled;
-	bool more; /* it was left with events unread */
+	bool more; /* the last read left events behind */
 };
 
-/* event and owner are set; the rest is zero. */
+/* The caller has set event and owner; the rest is zero. */
 enum ndx_status ofi_eq_open(struct ofi_eq *eq, struct ofi_adapter *adapter);
 void ofi_eq_close(struct ofi_eq *eq);
-/* Hand on all events that are there. */
+/* Pass on all events of the queue. */
 void ofi_eq_read_all(struct ofi_eq *eq);
 
 /* ---- adapters (ofi_adapter.c, ofi_address.c) ---- */
 
-/* Counted beside the data path; atomic. */
+/* Counters of what happens beside the data path; atomic. */
 struct ofi_counts {
-	uint64_t words_sent; /* control words that stand alone, but for those with credits */
+	uint64_t words_sent; /* control messages that stand alone, without those for credits only */
 	uint64_t words_received;
-	uint64_t wakeups; /* of the control thread, by a native queue's descriptor */
-	uint64_t vain;    /* looks of the control thread at a native queue that found nothing */
-	uint64_t ticks;   /* at which it looked whether consumers still poll */
+	uint64_t wakeups; /* of the control thread, by the descriptor of a native queue */
+	uint64_t vain;    /* reads of a native queue by the control thread that found nothing */
+	uint64_t ticks;   /* checks of the control thread whether consumers still poll */
 };
 
 static inline void ofi_count(uint64_t *count)
@@ -154,10 +155,10 @@ struct ofi_adapter {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	struct fid_pep *refuser; /* refuses requests, also when their listener is gone */
+	struct fid_pep *refuser; /* refuses requests, also those whose listener is gone */
 	enum ofi_cq_share share;
-	bool software;      /* rdma_rxe: see ofi_complete.c */
-	uint32_t vendor_id; /* of the device; 0 for software, or not known */
+	bool software;      /* the device is software RoCE; ofi_complete.c has a workaround */
+	uint32_t vendor_id; /* of the device; 0: software, or not known */
 	uint32_t max_transfer;
 	uint32_t max_depth;  /* of a queue */
 	uint32_t answer_ms;  /* OFI_ANSWER_MS */
@@ -166,26 +167,26 @@ struct ofi_adapter {
 	uint32_t confirm_ms; /* OFI_CONFIRM_MS */
 	struct ofi_mr_table regions;
 	struct ofi_key_table keys;
-	struct ofi_op silent; /* context of what completes without anybody's interest */
+	struct ofi_op silent; /* context of operations whose completion is ignored */
 	struct ofi_eq eq;
-	struct base_list conns; /* core's adapter lock */
-	struct base_list qps;   /* qps_lock */
+	struct base_list conns; /* guarded by the core's adapter lock */
+	struct base_list qps;   /* guarded by qps_lock */
 	struct base_lock qps_lock;
 	uint32_t link_count;    /* atomic */
-	struct base_list asked; /* revokes that have not begun; asked_lock */
+	struct base_list asked; /* revokes that have not begun; guarded by asked_lock */
 	struct base_lock asked_lock;
 	/* control thread */
 	struct base_list links;
 	struct base_list lingering; /* listeners that were destroyed */
 	struct base_list ncqs;
-	struct base_timer tick; /* looks at the ncqs that are away */
-	struct base_job kick;   /* looks at the ncqs that are kicked */
+	struct base_timer tick; /* checks the ncqs in mode AWAY */
+	struct base_job kick;   /* reads the ncqs that are kicked */
 	struct base_list revokes;
-	struct base_job revoke_job; /* looks at them, and at those asked for */
+	struct base_job revoke_job; /* goes on with revokes, and begins the asked ones */
 	struct base_timer revoke_timer;
-	int diag;             /* to ask the kernel of connections (ofi_peer.c); -1: none */
-	uint32_t round;       /* of asking peers whether all has arrived */
-	struct base_job last; /* frees the adapter behind a kick that may be queued */
+	int diag;             /* socket for queries about connections (ofi_peer.c); -1: none */
+	uint32_t round;       /* number of the latest SYNC round */
+	struct base_job last; /* frees the adapter, behind a kick that is still queued */
 };
 
 static inline struct ofi_adapter *ofi_adapter_of(struct ndx_spi_adapter *adapter)
@@ -204,32 +205,33 @@ void ofi_adapter_close(struct ndx_spi_adapter *spi);
 void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info);
 size_t ofi_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
                              size_t room);
-/* May we talk to this address? INVALID_ADDRESS if not, with a text that says how to allow it. */
+/* May this adapter connect to the address? INVALID_ADDRESS if not, with a text that says how to
+ * allow it. */
 enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
                                 const struct sockaddr_storage *peer, const char *what);
-/* Is it one of the adapter's? The port does not matter. */
+/* Is it an address of the adapter? The port does not matter. */
 bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address);
 
 /* ---- queue pairs (ofi_qp.c, ofi_submit.c, ofi_credit.c, ofi_receive.c, ofi_report.c) ---- */
 
-/* Request to send, write or read. */
+/* A send, write, read, bind or invalidate. */
 struct ofi_tx {
 	struct base_req base;
 	struct ofi_op op;
 	struct iovec iov[OFI_MAX_IOV];
-	void *desc[OFI_MAX_IOV]; /* if the flavour has native keys */
+	void *desc[OFI_MAX_IOV]; /* if the back end has native keys */
 	uint32_t tokens[OFI_MAX_IOV];
-	uint64_t address; /* remote, of read and write */
+	uint64_t address; /* remote address of a read or write */
 	uint32_t key;
 	uint32_t length;
 	uint32_t immediate;
 	uint8_t iov_count;
-	uint8_t word_flags;      /* enum ofi_word_flag, of send and write; else 0 */
-	uint8_t parts;           /* how many of a write with immediate data the stack has */
-	bool native;             /* the stack has it, or parts of it */
-	bool remote;             /* the verdict is about the peer's memory */
-	struct ofi_mw *mw;       /* of bind and invalidate; NULL: closed meanwhile */
-	enum ndx_status verdict; /* NDX_OK, or what it completes with when its turn comes */
+	uint8_t word_flags; /* enum ofi_word_flag of a send or write; else 0 */
+	uint8_t parts;     /* of a write with immediate data: how many of its parts libfabric has */
+	bool native;       /* libfabric has the request, or parts of it */
+	bool remote;       /* `verdict` is about the peer's memory */
+	struct ofi_mw *mw; /* of a bind or invalidate; NULL: the window was closed */
+	enum ndx_status verdict; /* NDX_OK, or the status with which it completes in its turn */
 };
 
 struct ofi_rx {
@@ -240,7 +242,7 @@ struct ofi_rx {
 	uint32_t tokens[OFI_MAX_IOV];
 	uint8_t iov_count;
 	bool native;
-	bool poisoned; /* its memory has gone: takes no byte */
+	bool poisoned; /* its memory was deregistered: it must not receive */
 };
 
 struct ofi_qp {
@@ -249,41 +251,41 @@ struct ofi_qp {
 	char *bounce; /* initiator_depth * inline_size */
 	struct base_list node;
 	struct base_list debtor; /* in ncq->debtors */
-	struct ofi_link *link;   /* under the ncq's lock */
-	/* under base.lock */
+	struct ofi_link *link;   /* guarded by the ncq's lock */
+	/* guarded by base.lock */
 	struct fid_ep *ep;     /* takes receives; NULL: there is no link */
-	struct ofi_conn *conn; /* to report to */
+	struct ofi_conn *conn; /* gets the reports */
 	struct ofi_ncq *ncq;
-	bool open;        /* the endpoint is connected: takes everything */
-	bool mute;        /* the peer has said goodbye: no credits any more */
-	bool draining;    /* report when nothing of ours is under way */
-	bool broken;      /* nothing is issued any more; the core knows */
-	bool releasing;   /* receives are being taken back for good, ... */
-	bool recalling;   /* ... or to be handed over again */
-	uint32_t own_id;  /* names the connection in control words to us, ... */
-	uint32_t peer_id; /* ... and to the peer */
+	bool open;        /* the endpoint is connected */
+	bool mute;        /* the peer has said goodbye: it needs no credits any more */
+	bool draining;    /* report DRAINED when no own request is in flight */
+	bool broken;      /* ABORT was reported; no request is submitted any more */
+	bool releasing;   /* receives are being canceled because the link ends */
+	bool recalling;   /* receives are being canceled and will be posted again */
+	uint32_t own_id;  /* identifies the connection in control messages to this end */
+	uint32_t peer_id; /* the same, in control messages to the peer */
 	uint32_t peer_key;
 	uint64_t peer_address;
 	uint32_t peer_depth;
-	uint32_t credits;   /* how many receives of the peer's we may still use */
-	uint32_t rx_next;   /* first receive that the stack does not have */
-	uint32_t rx_native; /* receives that the stack has */
-	uint32_t rx_told;   /* of those, the ones the peer knows of */
-	uint32_t tx_next;   /* first request that the stack never had */
-	uint32_t tx_native; /* requests that the stack has */
-	uint32_t reads;     /* of those, reads */
+	uint32_t credits;   /* how many more receives of the peer this end may use */
+	uint32_t rx_next;   /* first receive that libfabric does not have */
+	uint32_t rx_native; /* receives that libfabric has */
+	uint32_t rx_told;   /* those of them for which the peer has a credit */
+	uint32_t tx_next;   /* first request that libfabric never had */
+	uint32_t tx_native; /* requests that libfabric has */
+	uint32_t reads;     /* reads among them */
 	uint32_t read_limit;
-	uint32_t unsettled;    /* request that receives do not wait for; the ncq's lock */
-	uint32_t written;      /* length of the write that the next message stands for, ... */
-	uint8_t written_words; /* ... told in so many words */
+	uint32_t unsettled;    /* receives do not wait for this request; the ncq's lock */
+	uint32_t written;      /* length of the write that the next message reports */
+	uint8_t written_words; /* control messages that have told it so far */
 	bool timer_set;
-	bool retrying; /* that timer is set for a request that the stack had no memory for */
+	bool retrying; /* the timer is set for a request for which libfabric had no memory */
 	struct base_timer timer;
-	uint64_t credit_words_sent; /* control words with nothing but credits */
+	uint64_t credit_words_sent; /* control messages with credits only */
 	uint64_t credit_words_received;
 	struct ofi_grants grants;
-	struct ofi_mw *invalidating; /* what the request at tx_next waits for */
-	struct base_list windows;    /* struct ofi_mw.of_qp; adapter->regions.lock */
+	struct ofi_mw *invalidating; /* the window whose end the request at tx_next waits for */
+	struct base_list windows;    /* struct ofi_mw.of_qp; guarded by adapter->regions.lock */
 	struct ofi_verbs_qp verbs;
 };
 
@@ -302,8 +304,9 @@ static inline struct ofi_rx *ofi_rx_at(const struct ofi_qp *qp, uint32_t index)
 	return (struct ofi_rx *)(void *)base_queue_at(&qp->base.receive, index);
 }
 
-/* Is it before the first that the stack never had? What is posted after the end is done at once, so
- * the oldest request may be beyond that one: to go on until they are equal would take for ever. */
+/* Is `index` before `next`, the first request that libfabric never had? A request that is posted
+ * after the end of the connection completes at once, so the oldest request may be behind `next`: a
+ * loop must not test for equality. */
 static inline bool ofi_is_before(uint32_t index, uint32_t next)
 {
 	return (int32_t)(index - next) < 0;
@@ -317,52 +320,52 @@ static inline const struct ofi_flavour *ofi_flavour_of(const struct ofi_qp *qp)
 {
 	return qp->adapter->flavour;
 }
-/* Counters (ofi_stats.c); lock not held. */
+/* Counters (ofi_stats.c); the lock is not held. */
 void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
 void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_spi_counter_fn *each,
                       void *arg);
 
 /* All below: the queue pair's lock is held. */
 
-/* Report once that the connection is broken; nothing is issued from now on. */
+/* Report ABORT once; from now on no request is submitted. */
 void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause);
-/* Hand over what waits, as far as it may go. */
+/* Submit the waiting requests, as far as order, credits and memory allow. */
 void ofi_issue(struct ofi_qp *qp);
-/* The stack is done with a request: err 0, or an errno of libfabric's. */
+/* libfabric has completed a request: err 0, or an errno of libfabric's. */
 void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err);
-/* Complete what the stack has nothing of, CANCELED. */
+/* Complete the requests of which libfabric has no part as CANCELED. */
 void ofi_cancel_held(struct ofi_qp *qp);
-/* The timer of the queue pair (ofi_qp_timer.c). Issue again in a moment. */
+/* Set the queue pair's timer (ofi_qp_timer.c) to submit again after a moment. */
 void ofi_issue_later(struct ofi_qp *qp);
-/* A send waits for the peer to post a receive: from now on the clock runs. */
+/* A send begins to wait for a receive of the peer: start the RNR clock. */
 void ofi_rnr_begin(struct ofi_qp *qp);
-/* Come back when the time is over, or to look for credits that nobody tells us of. */
+/* Set the timer for the end of the RNR time, or to poll for credits where no event reports them. */
 void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns);
-/* Report DRAINED if it was asked for and is so. */
+/* Report DRAINED if the core waits for it and no request is outstanding. */
 void ofi_check_drained(struct ofi_qp *qp);
-void ofi_on_starved(void *arg); /* the timer; lock not held */
-/* Hand receives to the stack, as many as it takes. */
+void ofi_on_starved(void *arg); /* the timer's function; the lock is not held */
+/* Give receives to libfabric, as many as it takes. */
 void ofi_post_receives(struct ofi_qp *qp);
-/* Tell the peer of new receives, if it is time: now, or with the next send or poll. */
+/* Tell the peer of new receives if enough are new: now, or with the next send or poll. */
 void ofi_tell_credits(struct ofi_qp *qp);
-/* Not with the lock held, but the ncq's: do so for all that put it off. */
+/* The ncq's lock is held, no queue pair's: tell the credits that queue pairs have put off. */
 void ofi_tell_all_credits(struct ofi_ncq *ncq);
-/* How many receives the peer does not know of; they count as told from now on. */
+/* The number of receives that the peer does not know of; from now on they count as told. */
 uint16_t ofi_take_credits(struct ofi_qp *qp);
-/* The stack has given a receive back, one way or another. */
+/* A receive is no longer with libfabric. */
 void ofi_rx_take_back(struct ofi_qp *qp, struct ofi_rx *rx);
-/* It came back without a message. */
+/* A receive came back without a message. */
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err);
 
 /* ---- links (ofi_endpoint.c, ofi_endpoint_state.c, ofi_ctrl.c) ---- */
 
 enum ofi_stage {
-	OFI_LINK_CONNECTING, /* active: no answer yet */
-	OFI_LINK_ANSWERED,   /* active: the consumer thinks */
-	OFI_LINK_COMPLETING, /* active: READY is on its way */
-	OFI_LINK_ACCEPTING,  /* passive: READY has not come */
+	OFI_LINK_CONNECTING, /* active side: no answer yet */
+	OFI_LINK_ANSWERED, /* active side: the peer has accepted, the consumer has not completed */
+	OFI_LINK_COMPLETING, /* active side: READY is in flight */
+	OFI_LINK_ACCEPTING,  /* passive side: READY has not come */
 	OFI_LINK_UP,
-	OFI_LINK_OVER, /* failed or refused: the core knows */
+	OFI_LINK_OVER, /* failed or refused; the core knows */
 };
 
 struct ofi_link {
@@ -374,46 +377,47 @@ struct ofi_link {
 	struct ofi_op sync_op;
 	struct ofi_op answers[3]; /* to ASK, SYNC and PING */
 	struct ofi_op first_op;
-	struct fid_mr *control; /* what control words are written to, ... */
+	struct fid_mr *control; /* memory region of `area`, into which the peer writes records */
 	uint32_t key;
-	_Alignas(8) uint8_t area[OFI_AREA_SIZE]; /* ... with their records; enum ofi_area_offset */
-	uint8_t refusal[OFI_CM_PRIVATE];         /* data of our own REJECT */
-	uint8_t answer[OFI_GRANT_SIZE]; /* our own records: the next one of a kind is made when */
-	uint8_t forget[4 * OFI_TOKENS_MAX]; /* the peer has reacted to this one */
+	_Alignas(8) uint8_t area[OFI_AREA_SIZE]; /* the records; enum ofi_area_offset */
+	uint8_t refusal[OFI_CM_PRIVATE];         /* private data of the own REJECT */
+	uint8_t answer[OFI_GRANT_SIZE]; /* records of this end: the next one of a kind is written
+	                                   when */
+	uint8_t forget[4 * OFI_TOKENS_MAX]; /* the peer has acted on the one before */
 	uint32_t id;
 	/* control thread */
 	struct base_list node; /* in adapter->links */
 	struct fid_ep *ep;
 	struct base_timer timer; /* answers, then keepalive (ofi_keepalive.c); end of an orphan */
 	uint32_t keepalive_ms;
-	uint32_t seen;        /* what was heard at the end of the last period of that */
-	uint64_t pinged_ns;   /* when it was asked last */
-	struct ofi_life life; /* when the peer last gave a sign of it, ... */
-	uint64_t life_ns;     /* ... which was then */
-	struct ofi_flow flow; /* what moved while an answer to SYNC was awaited */
-	/* under the ncq's lock */
+	uint32_t seen;        /* `heard` at the end of the last period */
+	uint64_t pinged_ns;   /* when the latest PING was sent */
+	struct ofi_life life; /* the peer's latest sign of life, ... */
+	uint64_t life_ns;     /* ... and when it came */
+	struct ofi_flow flow; /* what moved while a SYNC waits for its answer */
+	/* guarded by the ncq's lock */
 	struct ofi_link *next; /* in its bucket */
-	struct ofi_conn *conn; /* NULL: an orphan, which only has to say its last word */
+	struct ofi_conn *conn; /* NULL: an orphan, which only sends its last control message */
 	struct ofi_qp *qp;     /* NULL: detached */
 	enum ofi_stage stage;
 	struct ofi_cm peer;
-	bool known;           /* peer is filled */
+	bool known;           /* `peer` is filled */
 	bool open;            /* the endpoint is connected */
-	bool closing;         /* by us: what fails now fails because of that */
-	bool lost;            /* reported as broken */
-	bool parted;          /* the peer's DISC came */
-	bool pinged;          /* and not yet answered */
-	uint32_t answering;   /* bit of a word's type: such an answer is on its way */
-	uint32_t sync_wanted; /* rounds (ofi_revoke.c): asked for, ... */
-	uint32_t sync_sent;   /* ... the one on its way, or done, ... */
+	bool closing;         /* this end closes it: failures are expected */
+	bool lost;            /* the failure was reported */
+	bool parted;          /* the peer's DISC has come */
+	bool pinged;          /* a PING has no answer yet */
+	uint32_t answering;   /* bits 1 << type of the answers that are in flight */
+	uint32_t sync_wanted; /* SYNC rounds (ofi_revoke.c): the latest that was asked for, ... */
+	uint32_t sync_sent;   /* ... the latest that was sent, ... */
 	uint32_t sync_done;
-	uint32_t tokens[OFI_TOKENS_MAX]; /* that the next one is to name, ... */
-	uint16_t token_count;            /* ... this many; OFI_TOKENS_ALL: too many */
-	bool sync_acked;    /* ours was delivered: so was all that we had sent before */
-	bool sync_answered; /* all that the peer had sent before has come */
-	uint32_t words;     /* control words under way */
-	uint32_t heard;     /* counts what the peer lets us hear, ... */
-	uint32_t words_in;  /* ... and the control words among that */
+	uint32_t tokens[OFI_TOKENS_MAX]; /* tokens that the next SYNC names, ... */
+	uint16_t token_count; /* ... and their number; OFI_TOKENS_ALL: too many to name */
+	bool sync_acked; /* the SYNC was delivered, and with it all that this end had sent before */
+	bool sync_answered; /* all that the peer had sent before has arrived */
+	uint32_t words;     /* control messages in flight */
+	uint32_t heard;     /* count of signs of life of the peer, ... */
+	uint32_t words_in;  /* ... and of the control messages among them */
 	struct ofi_verbs_link verbs;
 };
 
@@ -428,52 +432,53 @@ static inline struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t 
 }
 
 /*
- * Control thread. An endpoint for `conn` and its queue pair, made from `info`; receives that were
- * posted already are handed to it. *own has the parameters; what else the peer has to know is
- * added.
+ * Control thread. Make an endpoint for `conn` and its queue pair from `info`, and give it the
+ * receives that are posted already. *own has the parameters of the connection; the call adds the
+ * rest of what the peer has to know.
  */
 enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct fi_info *info,
                                 enum ofi_stage stage, struct ofi_link **out, struct ofi_cm *own);
 /*
- * Control thread: close the endpoint and free the link; the queue pair's requests have come back or
- * are cancelled when this returns. keep: the attempt has failed, the queue pair is as before it.
+ * Control thread: close the endpoint and free the link. The queue pair's requests have come back or
+ * are canceled when this returns. keep: the attempt has failed, and the queue pair keeps its
+ * receives for the next one.
  */
 void ofi_link_close(struct ofi_link *link, bool keep);
-/* Control thread: take the receives back from the endpoint; false if one stays (a message is coming
- * in). keep: they wait for the next attempt; else they are cancelled. */
+/* Control thread: cancel the receives at the endpoint; false if one remains because a message is
+ * arriving. keep: the receives wait for the next attempt; else they complete as CANCELED. */
 bool ofi_link_release(struct ofi_link *link, bool keep);
-/* Control thread: the queue pair and its queues are no part of it any more. */
+/* Control thread: separate the link from the queue pair and its completion queues. */
 void ofi_link_detach(struct ofi_link *link);
-/* Control thread: no conn any more; it ends by itself. */
+/* Control thread: the link has no conn any more, and ends by itself. */
 void ofi_link_orphan(struct ofi_link *link);
-/* Control thread: closes every link of the adapter. */
+/* Control thread: close every link of the adapter. */
 void ofi_link_close_all(struct ofi_adapter *adapter);
 struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fid);
-/* Control thread: close it whatever the core thinks; the core hears that it is lost. */
+/* Control thread: close the link, whatever state the core is in, and report that it is lost. */
 void ofi_link_force_close(struct ofi_link *link, const char *cause);
 
-/* The ncq's lock held: */
-/* Say a control word; 0 or an errno of libfabric's. Unless `op` is the adapter's silent one, its
- * delivery is proved and ends in ofi_word_done(). */
+/* The ncq's lock is held, below here. */
+/* Send a control message; 0 or an errno of libfabric's. Unless `op` is the adapter's silent one,
+ * its delivery is confirmed in ofi_word_done(). */
 int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
-/* The same, with a record for the peer's control region. */
+/* Send a control message with a record for the peer's control region. */
 int ofi_link_tell(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
                   enum ofi_area_offset offset, const struct iovec *record);
-/* Begin the next round, if one is wanted and none is under way. */
+/* Begin the next SYNC round, if one is asked for and none is in flight. */
 void ofi_link_sync(struct ofi_link *link);
-/* The endpoint is connected, and what the peer told is in `peer`. */
+/* The endpoint is connected, and `peer` has the peer's parameters. */
 void ofi_link_opened(struct ofi_link *link);
-/* It is of no use any more: tell the core what that means at this stage. */
+/* The link has failed: report the failure that belongs to its stage. */
 void ofi_link_break(struct ofi_link *link, int native, const char *cause);
-/* The peer has closed it, and that is no goodbye. */
+/* The peer has closed the link without a goodbye. */
 void ofi_link_cut(struct ofi_link *link);
-/* The queue pair takes posts from now on. */
+/* The connection is established: the queue pair takes posts. */
 void ofi_link_go_up(struct ofi_link *link);
-/* A control word that passed its check; NULL, or what is wrong. */
+/* Act on a control message; NULL, or the peer's violation of the protocol. */
 const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word);
-/* A control word came alone. */
+/* A control message came alone. */
 void ofi_word_in(struct ofi_ncq *ncq, uint64_t data);
-/* Our own control word was delivered, or was not. */
+/* An own control message was delivered, or was not. */
 void ofi_word_done(struct ofi_link *link, uint8_t type, int err);
 
 #include "ofi_conn.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * May a request use the peer's memory? The stack below would tear the connection down and say
- * nothing of the reason, so the peer's NDX is asked what a token opens when it is used first. The
- * request waits behind the question, and all younger ones wait behind it. What was answered is
- * kept until the peer says SYNC with that token, or it has to make room.
+ * May a request use the peer's memory? libfabric would break the connection and not say why. So
+ * this end asks the peer's provider for the rights of a token before the first request that uses
+ * the token. The request waits for the answer, and all later requests wait behind it. Answers are
+ * cached until the peer names the token in a SYNC, or another token needs the entry.
  *
  * The queue pair's lock is held.
  */
@@ -29,7 +29,7 @@ int ofi_qp_say(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_area_of
 		.data = ofi_word_encode(type, 0, count, qp->peer_id),
 	};
 
-	/* Not FI_COMPLETION: nobody waits for it. */
+	/* without FI_COMPLETION: no code waits for the completion */
 	return -(int)fi_writemsg(qp->ep, &msg, FI_REMOTE_CQ_DATA);
 }
 
@@ -39,7 +39,7 @@ void ofi_grants_init(struct ofi_grants *grants)
 	grants->latest = &grants->known[0][0];
 }
 
-/* NULL: it is not there. */
+/* NULL: the set does not have the token. */
 static struct ofi_grant *find(struct ofi_grant set[OFI_GRANT_WAYS], uint32_t token)
 {
 	for (size_t i = 0; i < OFI_GRANT_WAYS; i++) {
@@ -71,7 +71,7 @@ const struct ofi_grant *ofi_grants_get(struct ofi_qp *qp, uint32_t token)
 	static const struct ofi_grant nothing = {0};
 	struct ofi_grant *grant;
 
-	if (token == 0) /* no region has it */
+	if (token == 0) /* no region has this token */
 		return &nothing;
 	grant = find(set_of(&qp->grants, token), token);
 	if (grant != NULL)

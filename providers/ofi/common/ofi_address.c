@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose addresses the adapter has to do with: its own, and those of peers that are trusted. */
+/* Addresses of the adapter, and of the peers that it trusts. */
 #include "base_log.h"
 #include "base_sockaddr.h"
 #include "builtin.h"

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a native completion queue has, handed on to whom it belongs to; its lock is held. */
+/* Completions of a native queue go to the objects that they belong to. The queue's lock is held. */
 #include <sched.h>
 
 #include "base_linux.h"
 #include "ofi.h"
 
-/* More than a queue pair has, unless FI_VERBS_RX_SIZE is above its 384; what is beyond does not
- * wait.
- */
+/* More than a queue pair has, unless FI_VERBS_RX_SIZE exceeds its 384; further receives are not
+ * held. */
 #define HELD 512u
 #define SETTLE_MS 100u
 
-/* The peer lives: it has answered, or sent something. */
+/* Note a sign of life: the peer has answered, or has sent something. */
 static void hear(const struct ofi_qp *qp)
 {
 	if (qp->link != NULL)
@@ -58,7 +57,7 @@ static void hand_on_error(const struct ofi_ncq *ncq, const struct fi_cq_err_entr
 	const int err = ncq->adapter->flavour->error_of(e);
 	struct ofi_qp *qp;
 
-	/* Without context: a write of the peer's that our own shutdown cut off. */
+	/* without a context: a write of the peer that the own shutdown has cut off */
 	if (op == NULL)
 		return;
 	switch (op->kind) {
@@ -77,7 +76,7 @@ static void hand_on_error(const struct ofi_ncq *ncq, const struct fi_cq_err_entr
 	case OFI_OP_WORD:
 		ofi_word_done(op->owner, op->word, err);
 		break;
-	case OFI_OP_FIRST: /* what is behind it fails, too */
+	case OFI_OP_FIRST: /* the requests behind it fail, too */
 	case OFI_OP_SILENT:
 		break;
 	}
@@ -95,7 +94,7 @@ static ssize_t read_error(struct ofi_ncq *ncq)
 
 /* ---- software RoCE ---- */
 
-/* Receives that wait until they are handed on. */
+/* Completions of receives that have to wait for those of earlier requests. */
 struct held {
 	struct fi_cq_data_entry entries[HELD];
 	unsigned count;
@@ -108,7 +107,7 @@ static bool is_receive(const struct fi_cq_data_entry *e)
 	return op != NULL && op->kind == OFI_OP_RX;
 }
 
-/* Read some: hand on what is no receive, hold what is. */
+/* Read a batch: pass on all but receives, and hold those. */
 static ssize_t read_some(struct ofi_ncq *ncq, struct held *held)
 {
 	const unsigned room = HELD - held->count;
@@ -124,7 +123,7 @@ static ssize_t read_some(struct ofi_ncq *ncq, struct held *held)
 	return n;
 }
 
-/* Are the requests before `end` done, or is the oldest one that receives do not wait for? */
+/* Are the requests before `end` done, or is the oldest one exempt from waiting? */
 static bool is_settled(struct ofi_qp *qp, uint32_t end, uint32_t *oldest)
 {
 	base_lock_acquire(&qp->base.lock);
@@ -143,8 +142,8 @@ static uint32_t first_not_issued(struct ofi_qp *qp)
 	return index;
 }
 
-/* What may have caused the receive comes before it, unless that waits for something else. A failure
- * stays where it is until all that was held is handed on. */
+/* A request that may have caused the receive completes before the receive does, unless that request
+ * waits for something else. A failure stays in the queue until all held receives are passed on. */
 static void settle(struct ofi_ncq *ncq, struct held *held, struct ofi_qp *qp)
 {
 	const uint64_t deadline = base_deadline(SETTLE_MS);
@@ -166,8 +165,8 @@ static void settle(struct ofi_ncq *ncq, struct held *held, struct ofi_qp *qp)
 }
 
 /*
- * Software RoCE completes sends and receives in contexts of their own, and the receive of an answer
- * often before the send of what was answered. Adapters do it in the order of the packets.
+ * Software RoCE completes sends and receives in different contexts, so the receive of an answer
+ * often completes before the send of its question. Hardware keeps the order of the packets.
  */
 static ssize_t read_software(struct ofi_ncq *ncq)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connecting: both sides, up to the moment when the connection is up or the attempt has failed. */
+/* Connecting, both sides, until the connection is established or the attempt has failed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base_sockaddr.h"
 #include "ofi.h"
 
-#define REJ_CONSUMER 28 /* IBA: refused by a program, not for want of one */
+#define REJ_CONSUMER 28 /* IBA: a consumer has refused, so there is one */
 
 static void take_params(struct ofi_cm *cm, enum ofi_cm_kind kind,
                         const struct ndx_spi_params *params)
@@ -61,7 +61,7 @@ void ofi_conn_destroy(struct ndx_spi_conn *spi)
 	free(conn);
 }
 
-/* A socket that holds the port until an endpoint is made for it: endpoints come late. */
+/* An endpoint is made late, so a socket reserves the port for it. */
 static int reserve(struct sockaddr_storage *address, int *out)
 {
 	const int on = 1;
@@ -125,7 +125,7 @@ enum ndx_status ofi_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *a
 
 /* ---- active side ---- */
 
-/* Where to connect from; NULL: the kernel knows best. */
+/* The source address; NULL: the kernel chooses. */
 static const struct sockaddr_storage *choose_source(const struct ofi_conn *conn,
                                                     const struct sockaddr_storage *to)
 {
@@ -136,7 +136,8 @@ static const struct sockaddr_storage *choose_source(const struct ofi_conn *conn,
 
 	if (conn->bound.ss_family != AF_UNSPEC)
 		return &conn->bound;
-	/* An adapter of one interface or device connects from there, whatever the routes. */
+	/* An adapter of one interface or device connects from its own address, whatever the routes
+	 * are. */
 	if (!named || base_sockaddr_is_loopback(to))
 		return NULL;
 	for (size_t i = 0; i < adapter->address_count; i++) {
@@ -284,7 +285,8 @@ drop:
 
 /* ---- giving up ---- */
 
-/* Tell a peer that has answered; the link goes on without us until it is told. */
+/* Send REJECT to a peer that has accepted; the link lives on by itself until REJECT is
+ * delivered. */
 static enum ndx_status say_reject(struct ofi_conn *conn, const void *data, size_t len)
 {
 	struct ofi_link *link = conn->link;
@@ -338,7 +340,7 @@ void ofi_conn_abandon(struct ndx_spi_conn *spi)
 
 /* ---- events ---- */
 
-/* The passive side's answer. */
+/* The passive side has accepted. */
 static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 {
 	struct ndx_spi_params params;
@@ -358,7 +360,8 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 	ofi_host(link->adapter)->connected(&conn->spi, NDX_OK, 0, &params);
 }
 
-/* NDX always says a word. What it says to strangers is no more than that. */
+/* Was there an NDX at the other end? Every NDX sends data with a refusal. The texts tell strangers
+ * no more than that. */
 static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_event *event,
                                bool said)
 {
@@ -372,7 +375,7 @@ static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_
 	return "nobody listens, or a refusal without a word";
 }
 
-/* Nobody listens, or a refusal with or without data. */
+/* No listener, or a refusal with or without data. */
 static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
 {
 	struct ofi_cm refusal;
@@ -408,7 +411,8 @@ static void on_failure(struct ofi_link *link, const struct ofi_cm_event *event)
 
 static void on_shutdown(struct ofi_link *link)
 {
-	/* No order between the two queues: what arrived before is still in the other. */
+	/* event queue and completion queue have no order: read what arrived before the shutdown
+	 * first */
 	ofi_ncq_catch_up_locked(link->ncq);
 	link->adapter->flavour->shut(link);
 }
@@ -421,7 +425,7 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 		ofi_listener_event(event->fid->context, event);
 		return;
 	}
-	if (link == NULL) /* of an endpoint that we closed meanwhile */
+	if (link == NULL) /* the event of an endpoint that this end has closed */
 		return;
 	base_lock_acquire(&link->ncq->lock);
 	switch (event->what) {
@@ -435,13 +439,13 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 		on_shutdown(link);
 		break;
 	case 0:
-		/* Kernels from 6.0 on tell so of a neighbour's change, which does the link no harm;
-		 * a peer that is out of reach fails requests. */
+		/* Linux 6.0 and later report a change of a neighbour's address like this. The
+		 * connection is unharmed; if the peer is out of reach, requests fail. */
 		if (link->adapter->flavour->neighbours && link->stage == OFI_LINK_UP &&
 		    event->err == ETIMEDOUT)
 			break;
-		/* Who closes before his device has heard that the connection is complete refuses
-		 * it. */
+		/* A peer that closes before its device knows that the connection is complete
+		 * refuses the connection. */
 		if (link->conn == NULL || link->stage != OFI_LINK_CONNECTING)
 			on_shutdown(link);
 		else

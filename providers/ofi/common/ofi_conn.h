@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connecting and parting (ofi_conn.c, ofi_end.c, ofi_listener.c). Part of ofi.h. */
+/* Connecting and disconnecting (ofi_conn.c, ofi_end.c, ofi_listener.c). Part of ofi.h. */
 #ifndef OFI_OFI_CONN_H
 #define OFI_OFI_CONN_H
 
@@ -27,10 +27,10 @@ struct ofi_conn {
 	struct ndx_spi_conn spi;
 	struct ofi_adapter *adapter;
 	struct base_list node;
-	struct sockaddr_storage bound; /* AF_UNSPEC if not */
-	int reserved;                  /* socket that holds the port, or -1 */
+	struct sockaddr_storage bound; /* AF_UNSPEC: not bound */
+	int reserved;                  /* socket that reserves the port, or -1 */
 	struct ofi_link *link;         /* control thread */
-	struct ofi_request *request;   /* taken, not answered; control thread */
+	struct ofi_request *request;   /* taken, not answered yet; control thread */
 };
 
 static inline struct ofi_conn *ofi_conn_of(struct ndx_spi_conn *spi)
@@ -67,7 +67,7 @@ enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_
 /* A request came by the adapter's event queue. */
 void ofi_listener_event(void *owner, const struct ofi_cm_event *event);
 void ofi_listener_destroy(struct ndx_spi_listener *spi);
-/* Those that were destroyed and still refuse what is on its way: at once. */
+/* Free at once the destroyed listeners that still wait for late requests to refuse. */
 void ofi_listener_end_all(struct ofi_adapter *adapter);
 enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct sockaddr *address,
                                   socklen_t len);
