@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapters over libfabric: opening, closing, what they can do; the table of operations. */
+/* Adapters over libfabric: open, close, capabilities. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -30,8 +30,8 @@ static enum ndx_status open_refuser(struct ofi_adapter *adapter)
 	return err == 0 ? NDX_OK : fail_open("fi_passive_ep", err);
 }
 
-/* A program that this process starts must not hold libfabric's sockets: peers would learn nothing
- * of our end while it lives, and the port would stay taken. */
+/* A program that this process starts must not inherit libfabric's sockets: a peer would not see the
+ * end of this process while that program lives, and the port would stay in use. */
 static void close_on_exec(void)
 {
 	if (!ndx_early_close_on_exec((const void *)(uintptr_t)fi_fabric))
@@ -80,7 +80,7 @@ close_fabric:
 
 static enum ofi_cq_share choose_share(const struct ofi_options *options)
 {
-	if (options->flavour->controls > 0) /* made to measure */
+	if (options->flavour->controls > 0) /* each native queue has the size for one queue pair */
 		return OFI_SHARE_NEVER;
 	switch (options->cq) {
 	case OFI_CQ_PRIVATE:
@@ -176,7 +176,7 @@ void ofi_adapter_close(struct ndx_spi_adapter *spi)
 	struct ofi_adapter *adapter = ofi_adapter_of(spi);
 	int err;
 
-	ofi_link_close_all(adapter); /* last words that nobody waits for */
+	ofi_link_close_all(adapter); /* links that still send their last control message */
 	ofi_listener_end_all(adapter);
 	base_timer_cancel(spi->loop, &adapter->tick);
 	base_timer_cancel(spi->loop, &adapter->revoke_timer);
@@ -194,7 +194,7 @@ void ofi_adapter_close(struct ndx_spi_adapter *spi)
 	base_loop_post(spi->loop, &adapter->last);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
 {
@@ -205,7 +205,7 @@ void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *inf
 	info->vendor_id = adapter->vendor_id;
 	info->device_id = 0;
 	info->capabilities = flavour->capabilities;
-	/* The kernel's memcpy() may copy backwards. */
+	/* the kernel's memcpy() may copy backwards */
 	if (adapter->software)
 		info->capabilities &= ~(uint64_t)NDX_CAP_IN_ORDER_DMA;
 	info->max_registration_size = MAX_REGISTRATION;
@@ -215,7 +215,7 @@ void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *inf
 	info->max_read_sge = OFI_MAX_IOV;
 	info->max_transfer_length = adapter->max_transfer;
 	info->max_inline_data_size = OFI_MAX_INLINE;
-	info->inline_request_threshold = 0; /* a copy more, and nothing saved */
+	info->inline_request_threshold = 0; /* inline costs one more copy and saves nothing */
 	info->large_request_threshold = LARGE_REQUEST;
 	info->max_inbound_read_limit = OFI_MAX_READS;
 	info->max_outbound_read_limit = OFI_MAX_READS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which backend, and what the URI asks of it; enumeration of all. */
+/* The back ends, the options of the URI, and enumeration. */
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static enum ndx_status parse_address(const struct ndx_spi_option *option,
 	return NDX_OK;
 }
 
-/* Which of the words is it? */
+/* The index of the option's value among `words`. */
 static enum ndx_status parse_word(const struct ndx_spi_option *option, const char *const *words,
                                   size_t count, const char *all, size_t *out)
 {
@@ -101,7 +101,7 @@ enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_opt
 		if (st != NDX_OK)
 			return st;
 	}
-	/* Who trusts all hosts of a network trusts the users of this one. */
+	/* a user that trusts all hosts of a network trusts the users of this host */
 	if (!out->peers_named)
 		out->any_user = out->lan;
 	return NDX_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receives for the stack, and the credits that tell the peer of them. A peer sends only with a
- * credit, so a message always finds its receive: one that did not would stop the whole stream,
- * control messages included.
+ * Give receives to libfabric, and tell the peer of them by credits. A peer sends only with a
+ * credit, so a message always finds a receive. A message that found none would stop the whole
+ * stream, control messages included.
  */
 #include "ofi.h"
 
@@ -32,14 +32,15 @@ uint16_t ofi_take_credits(struct ofi_qp *qp)
 	return (uint16_t)fresh;
 }
 
-/* Is it time for a word of its own? */
+/* Is a control message for credits alone justified? */
 static bool is_due(const struct ofi_qp *qp)
 {
 	const uint32_t fresh = untold(qp);
 
 	if (!qp->open || qp->mute || fresh == 0)
 		return false;
-	/* Fixed batches would deadlock small queues: who has none left must hear of one. */
+	/* A fixed batch would dead-lock small queues: a peer without any credit needs the first
+	 * one. */
 	return qp->rx_told == 0 || fresh >= qp->base.receive.depth / 2;
 }
 
@@ -53,7 +54,8 @@ static void tell_now(struct ofi_qp *qp)
 	}
 }
 
-/* The consumer sleeps, or is about to; or its polls ask only those that have something. */
+/* Does the consumer sleep, or are only native queues with completions polled? Then no poll would
+ * send the credits soon. */
 static bool must_hear_now(struct ndx_cq *handle)
 {
 	struct base_cq *cq = base_cq_of(handle);
@@ -79,15 +81,16 @@ void ofi_tell_credits(struct ofi_qp *qp)
 		tell_now(qp);
 		return;
 	}
-	/* A consumer that polls will most likely send, and a send takes credits along for nothing;
-	 * if not, it polls soon, or the control thread looks after it at the next tick. */
+	/* A consumer that polls will probably send, and a send carries credits at no cost.
+	 * Otherwise its next poll sends them, or the control thread at the next tick. */
 	base_lock_acquire(&ncq->debtors_lock);
 	if (base_list_empty(&qp->debtor))
 		base_list_add(&ncq->debtors, &qp->debtor);
 	__atomic_store_n(&ncq->owing, 1, __ATOMIC_SEQ_CST);
 	base_lock_release(&ncq->debtors_lock);
-	/* The control thread may have taken over in between, and sleep already: first the debt,
-	 * then the look at the mode; it does it the other way round. */
+	/* The control thread may have taken the queue over in between, and may sleep already. This
+	 * side stores the debt, then reads the mode; the control thread stores the mode, then reads
+	 * the debt. So at least one of them sees the other. */
 	if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) != OFI_NCQ_AWAY)
 		ofi_ncq_kick(ncq);
 }
@@ -100,7 +103,7 @@ void ofi_post_receives(struct ofi_qp *qp)
 		struct ofi_rx *rx = ofi_rx_at(qp, qp->rx_next);
 
 		if (!rx->base.done) {
-			/* A refusal means that its queue is full: later, when one is done. */
+			/* libfabric's queue is full: go on when a receive completes */
 			rx->native = true;
 			if (hand_over(qp, rx) != 0) {
 				rx->native = false;

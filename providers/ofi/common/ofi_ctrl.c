@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Control words, the ncq's lock held: what the peer says, and what became of what we said. A peer
- * that talks nonsense loses its connection, and nobody else does.
+ * Control messages: what the peer sends, and what became of those that this end sent. The ncq's
+ * lock is held. A peer that violates the protocol loses its own connection only.
  */
 #include <string.h>
 
@@ -81,13 +81,13 @@ static void forget(struct ofi_link *link, uint16_t count)
 	base_lock_release(&link->qp->base.lock);
 }
 
-/* Is there one of the kind that has not been delivered? */
+/* Is an answer of this type still in flight? */
 static bool owes_answer(const struct ofi_link *link, uint8_t type)
 {
 	return (link->answering & UINT32_C(1) << type) != 0;
 }
 
-/* It was said, or could not be: err is 0, or libfabric's errno. */
+/* An answer was sent, or could not be: err is 0, or libfabric's errno. */
 static const char *note_answer(struct ofi_link *link, uint8_t type, int err)
 {
 	if (err != 0)
@@ -101,7 +101,8 @@ static const char *answer(struct ofi_link *link, struct ofi_op *op)
 	return note_answer(link, op->word, ofi_link_say(link, op->word, 0, op));
 }
 
-/* The answer goes out behind all that we have sent: when it comes, so has that. */
+/* The answer is sent behind all that this end has sent: when it arrives, all of that has
+ * arrived. */
 static const char *take_sync(struct ofi_link *link, uint16_t count)
 {
 	if (link->stage != OFI_LINK_UP)
@@ -115,7 +116,8 @@ static const char *take_sync(struct ofi_link *link, uint16_t count)
 
 static const char *take_ping(struct ofi_link *link)
 {
-	/* Whoever has accepted may ask while our consumer thinks. */
+	/* a peer that has accepted may send PING while this side's consumer has not completed
+	 * yet */
 	if (link->stage != OFI_LINK_UP && link->stage != OFI_LINK_ANSWERED &&
 	    link->stage != OFI_LINK_COMPLETING)
 		return "PING before the connection was complete";
@@ -183,7 +185,7 @@ static const char *take_answer(struct ofi_link *link)
 	return wrong;
 }
 
-/* It belongs to the message behind it. */
+/* The length belongs to the message that follows. */
 static const char *take_written(struct ofi_link *link, const struct ofi_word *word)
 {
 	const bool high = word->type == OFI_WORD_WRITTEN_HIGH;
@@ -234,7 +236,8 @@ const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word)
 	}
 }
 
-/* The only link of a queue that is one's own; NULL if it is shared, or closed. */
+/* The only link of a native queue that is not shared; NULL if the queue is shared, or the link
+ * closed. */
 static struct ofi_link *only_link(const struct ofi_ncq *ncq)
 {
 	for (size_t i = 0; !ncq->shared && i < OFI_NCQ_BUCKETS; i++) {
@@ -251,8 +254,8 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 	const char *wrong;
 
 	if (link == NULL) {
-		/* Of a connection that was closed meanwhile, or rubbish: with a queue of one's own
-		 * it is known whose. */
+		/* The control message is for a connection that was closed in between, or garbage.
+		 * With a queue that is not shared it is clear which peer sent it. */
 		link = only_link(ncq);
 		if (link != NULL)
 			ofi_link_break(link, 0,
@@ -264,13 +267,13 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 	if (word.type != OFI_WORD_CREDIT)
 		ofi_count(&link->adapter->counts.words_received);
 	if (link->lost || link->closing || link->conn == NULL) {
-		/* A message that is there already counts as long as a receive takes it. */
+		/* a message that has arrived counts as long as a receive takes it */
 		if (word.type == OFI_WORD_WRITTEN || word.type == OFI_WORD_WRITTEN_HIGH)
 			(void)take_written(link, &word);
 		return;
 	}
-	/* The peer writes only when connected, and so are we, whatever the event queue still has.
-	 */
+	/* The peer writes only when it is connected, and then this end is connected, too, even if
+	 * its event is still in the event queue. */
 	ofi_link_opened(link);
 	wrong = ofi_word_take(link, &word);
 	if (wrong != NULL)
@@ -296,7 +299,7 @@ void ofi_word_done(struct ofi_link *link, uint8_t type, int err)
 			ofi_host(link->adapter)
 				->report(&link->conn->spi, NDX_REPORT_DISC_ACKED, 0, NULL);
 		break;
-	case OFI_WORD_REJECT: /* the last word was heard */
+	case OFI_WORD_REJECT: /* REJECT was the link's last control message */
 		if (link->conn == NULL)
 			base_timer_set(link->adapter->spi.loop, &link->timer, 0);
 		break;
@@ -304,7 +307,7 @@ void ofi_word_done(struct ofi_link *link, uint8_t type, int err)
 		link->sync_acked = true;
 		end_sync(link);
 		break;
-	case OFI_WORD_PING: /* ofi:verbs, where its end is the answer */
+	case OFI_WORD_PING: /* ofi:verbs: the completion of the PING is the answer */
 		link->pinged = false;
 		break;
 	default: /* one of the answers */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mechanics of the end. A goodbye is a control word that asks for a proof of delivery, said when no
- * request of ours is under way: then nothing of ours can be lost with the link, and the peer needs
- * nothing more from us but the same. libfabric's shutdown comes last and only clears away.
+ * The mechanics of the end. A goodbye is a control message whose delivery is confirmed. This end
+ * sends it when none of its requests is in flight: then the loss of the link loses nothing, and the
+ * peer needs nothing more from this end but the goodbye. libfabric's shutdown comes last, and only
+ * frees resources.
  */
 #include <errno.h>
 
@@ -46,7 +47,8 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 	base_lock_acquire(&qp->base.lock);
 	ofi_cancel_held(qp);
 	base_lock_release(&qp->base.lock);
-	/* This thread may be as late as the requests: those that have ended wait to be read. */
+	/* This thread may be late, too: read the completions of requests that have ended in
+	 * time. */
 	ofi_ncq_catch_up(conn->link->ncq);
 	base_lock_acquire(&qp->base.lock);
 	hurry = qp->tx_native > 0 && conn->adapter->flavour->hurry != NULL;
@@ -62,8 +64,8 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 }
 
 #ifdef NDX_PLANT_FI_SHUTDOWN
-/* A planted fault, the naive provider: completions without proof, no drain, and a shutdown that
- * passes for a goodbye. It looks graceful and loses messages. */
+/* A planted fault, the naive provider: completions without confirmation, no drain, and a shutdown
+ * in place of a goodbye. Its end looks graceful and loses messages. */
 void ofi_conn_send_disc(struct ndx_spi_conn *spi)
 {
 	struct ofi_conn *conn = ofi_conn_of(spi);

@@ -8,10 +8,9 @@
 #include "base_log.h"
 #include "ofi.h"
 
-#define RELEASE_MS \
-	100u /* how long a message may take that is coming in while receives are recalled */
-#define ORPHAN_MS 2000u /* how long a last word may take */
-#define SLOW_MS 1000u   /* a call below that takes longer is worth a line in the log */
+#define RELEASE_MS 100u /* how long a message may take to arrive while its receive is recalled */
+#define ORPHAN_MS 2000u /* how long the last control message of a link may take */
+#define SLOW_MS 1000u   /* a call of libfabric that takes longer is logged */
 
 /* ---- making ---- */
 
@@ -19,7 +18,7 @@ static void on_timer(void *arg);
 
 static enum ndx_status make_control(struct ofi_link *link)
 {
-	/* Control words are written to it; reads of no bytes are addressed to it. */
+	/* target of control messages, and of reads of no bytes */
 	const int err = ofi_mr_reg(link->adapter, link->area, sizeof(link->area),
 	                           FI_REMOTE_WRITE | FI_REMOTE_READ, &link->control, &link->key);
 
@@ -47,7 +46,7 @@ static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp 
 		call = "fi_ep_bind";
 		err = -fi_ep_bind(link->ep, &adapter->eq.eq->fid, 0);
 	}
-	/* Never selective for what we receive. */
+	/* completions of receives are never selective */
 	if (err == 0)
 		err = -fi_ep_bind(link->ep, &link->ncq->cq->fid, adapter->flavour->transmit);
 	if (err == 0)
@@ -56,7 +55,7 @@ static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp 
 		call = "fi_enable";
 		err = -fi_enable(link->ep);
 	}
-	/* rdma_cm says so when the peer has gone meanwhile: it tells of it in no other way. */
+	/* rdma_cm fails like this when the peer has gone, and reports that in no other way */
 	if (err == EINVAL && link->stage == OFI_LINK_ACCEPTING)
 		return fail(NDX_E_CONNECTION_ABORTED, err, "%s: the peer gave up meanwhile", call);
 	if (err != 0)
@@ -64,7 +63,7 @@ static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp 
 	return NDX_OK;
 }
 
-/* The queue pair gets its transport, and hands its receives to it. */
+/* Give the queue pair its transport, and its receives to the transport. */
 static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 {
 	struct ofi_ncq *ncq = link->ncq;
@@ -161,7 +160,7 @@ free_link:
 
 /* ---- ending; control thread ---- */
 
-/* Does the stack still have something of the link's? */
+/* Does libfabric still have requests, receives or control messages of the link? */
 static bool owes(struct ofi_link *link)
 {
 	bool any = link->words > 0;
@@ -174,8 +173,9 @@ static bool owes(struct ofi_link *link)
 	return any;
 }
 
-/* ncq's lock held: until the native queue is empty, and (ms) all that was under way is back. One
- * that is shared may never be: there it is enough that everything of ours has come. */
+/* The ncq's lock held: read until the native queue is empty and (up to `ms`) all of the link's
+ * operations are back. A shared queue may never be empty: there it is enough that all of the link's
+ * operations are back. */
 static void drain(struct ofi_link *link, uint32_t ms)
 {
 	const uint64_t deadline = base_deadline(ms);
@@ -198,8 +198,8 @@ static void unhook(struct ofi_link *link)
 		*at = link->next;
 }
 
-/* ncq's lock held: from here on nothing is handed to the endpoint, and nobody is told; words are
- * heard only for the sake of messages that are there already. */
+/* The ncq's lock held: from now on nothing goes to the endpoint, and nothing is reported. Control
+ * messages count only for messages that have arrived already. */
 static void begin_close(struct ofi_link *link, bool keep)
 {
 	struct ofi_qp *qp = link->qp;
@@ -216,8 +216,8 @@ static void begin_close(struct ofi_link *link, bool keep)
 	base_lock_release(&qp->base.lock);
 }
 
-/* The control thread stands still meanwhile, and perhaps who polls: whoever looks for the reason
- * should find it. Returns what the time is. */
+/* Log a slow call: it stops the control thread, and perhaps a consumer that polls. Returns the
+ * time. */
 static uint64_t note_slow(const struct ofi_adapter *adapter, const char *call, uint64_t since)
 {
 	const uint64_t now = base_now_ns();
@@ -235,10 +235,10 @@ static void close_endpoint(struct ofi_link *link)
 	struct ofi_ncq *ncq = link->ncq;
 	uint64_t since;
 
-	/* What arrived before us is the consumer's, ... */
+	/* what has arrived by now belongs to the consumer */
 	ofi_ncq_catch_up_locked(ncq);
-	/* ... the rest comes back from shutdown and close. The lock keeps others from reading the
-	 * native queue while the endpoint goes. */
+	/* Shutdown and close bring the rest back. The lock keeps other threads from reading the
+	 * native queue while the endpoint is closed. */
 	since = base_now_ns();
 	if (link->open)
 		(void)fi_shutdown(link->ep, 0);
@@ -250,7 +250,7 @@ static void close_endpoint(struct ofi_link *link)
 	drain(link, 0);
 }
 
-/* Whatever the stack forgot, and what it never had. */
+/* Cancel the requests that libfabric never had, or did not bring back. */
 static void settle(struct ofi_qp *qp, bool keep)
 {
 	struct base_queue *rx = &qp->base.receive;

@@ -33,7 +33,7 @@ int ofi_link_tell(struct ofi_link *link, uint8_t type, uint16_t count, struct of
 	const uint64_t proof = silent ? 0 : FI_COMPLETION | FI_DELIVERY_COMPLETE;
 	int err = ENOTCONN;
 
-	/* Before it is connected the provider follows a NULL pointer. */
+	/* an endpoint that is not connected would make libfabric follow a NULL pointer */
 	if (link->open && !link->closing)
 		err = -(int)fi_writemsg(link->ep, &msg, FI_REMOTE_CQ_DATA | proof);
 	link->words += err == 0 && !silent;
@@ -55,7 +55,7 @@ void ofi_link_break(struct ofi_link *link, int native, const char *cause)
 		base_timer_set(link->adapter->spi.loop, &link->timer, 0);
 		return;
 	}
-	/* Of an attempt this is all the core hears of the cause. */
+	/* of an attempt, this is the only report with the cause */
 	if (link->stage != OFI_LINK_UP)
 		host->report(&link->conn->spi, 0, native, cause);
 	switch (link->stage) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Event queues of connection management: the adapter's, and one for each listener. */
+/* Event queues for connection management: one of the adapter, and one of each listener. */
 #include <errno.h>
 #include <poll.h>
 
 #include "base_log.h"
 #include "ofi.h"
 
-#define IDLE_MAX 64     /* empty wake-ups in a row before we slow down */
-#define THROTTLE_MS 10u /* and how often we look then */
+#define IDLE_MAX 64     /* empty wake-ups in a row before the queue is throttled */
+#define THROTTLE_MS 10u /* period of the reads of a throttled queue */
 #define DRAIN 8192      /* more than a listener's socket keeps waiting */
-#define ROUNDS 64       /* of reading until empty, before others get their turn */
+#define ROUNDS 64       /* reads in a row before other events get their turn */
 
 union eq_buffer {
 	struct fi_eq_cm_entry entry;
@@ -34,15 +34,15 @@ static bool read_error(struct ofi_eq *eq)
 	return true;
 }
 
-/* Read one event and hand it on; false if there is none. */
+/* Read one event and pass it on; false if there is none. */
 static bool read_one(struct ofi_eq *eq)
 {
 	union eq_buffer buffer;
 	struct ofi_cm_event event = {0};
 	ssize_t n;
 
-	/* To 2.5 the provider takes errno for the outcome of a receive that ended short: with an
-	 * old EAGAIN there it waits for ever, on a descriptor that stays readable. */
+	/* libfabric to 2.5 takes errno for the outcome of a short receive: with an old EAGAIN in
+	 * errno it waits without end, on a descriptor that stays readable. */
 	errno = 0;
 	n = fi_eq_read(eq->eq, &event.what, &buffer, sizeof(buffer), 0);
 	if (n == -FI_EAVAIL)
@@ -57,7 +57,7 @@ static bool read_one(struct ofi_eq *eq)
 	return true;
 }
 
-/* Nothing keeps the descriptor readable: a wait may begin. */
+/* May a wait begin? Nothing keeps the descriptor readable then. */
 static bool may_wait(struct ofi_eq *eq)
 {
 	struct fid *fids[1] = {&eq->eq->fid};
@@ -65,7 +65,7 @@ static bool may_wait(struct ofi_eq *eq)
 	return fi_trywait(eq->adapter->fabric, fids, 1) == 0;
 }
 
-/* It found nothing: was there something nevertheless, that is none of our business? */
+/* The read found no event: did it consume one without a report? */
 static bool has_more(const struct ofi_eq *eq)
 {
 	struct pollfd in = {.fd = eq->watch.fd, .events = POLLIN};
@@ -92,8 +92,8 @@ static void run(struct ofi_eq *eq)
 		any = true;
 	eq->idle = any ? 0 : eq->idle + 1;
 	if (any && !quiet) {
-		/* Others get their turn. The descriptor does not tell of what is left: it has
-		 * told already. */
+		/* Other events get their turn. The descriptor does not report the events that are
+		 * left: it has reported them already. */
 		eq->more = true;
 		base_timer_set(eq->adapter->spi.loop, &eq->retry, 0);
 		return;
@@ -103,8 +103,8 @@ static void run(struct ofi_eq *eq)
 		base_watch_rearm(eq->adapter->spi.loop, &eq->watch, POLLIN);
 		return;
 	}
-	/* A socket that stays readable, or no descriptor left for one that waits: not our fault,
-	 * and no reason to burn a processor. */
+	/* A socket that stays readable, or no free descriptor for a connection that waits: no
+	 * reason to use up a processor. */
 	if (!eq->throttled)
 		log_warn(0,
 		         "%s: libfabric's event queue wakes us for nothing; looking at it every %u "
@@ -124,7 +124,7 @@ static void on_retry(void *arg)
 {
 	struct ofi_eq *eq = arg;
 
-	/* As if it had been awake: one more empty look keeps it throttled. */
+	/* one more empty read keeps the queue throttled */
 	if (!eq->more)
 		eq->idle = IDLE_MAX - 1;
 	eq->more = false;
@@ -166,7 +166,7 @@ close_eq:
 void ofi_eq_read_all(struct ofi_eq *eq)
 {
 	for (int i = 0; i < DRAIN && (read_one(eq) || has_more(eq)); i++) {
-		/* all of it happens in there */
+		/* read_one() does the work */
 	}
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections at a listener that have not asked for anything yet. libfabric's tcp provider accepts
- * them by itself, waits for their requests without end, and forgets their sockets when the listener
- * is closed: who connects and says nothing takes a descriptor for ever.
+ * Connections at a listener that have not sent a request yet. libfabric's tcp provider accepts them
+ * by itself, waits for their requests without end, and forgets their sockets when the listener is
+ * closed. So each peer that connects and sends nothing would take a descriptor for good.
  *
- * The provider (before 1.18) keeps their sockets in the set that its event queue waits with, and
- * the kernel shows what is in there. The sockets are libfabric's to close; to shut one down only
- * makes libfabric read the end of it and close it. All of that happens on the control thread, the
- * only one that reads the event queue: what is in the set cannot be closed meanwhile.
+ * libfabric before 1.18 keeps the sockets in the epoll set of its event queue, and the kernel shows
+ * the members of that set. Only libfabric may close the sockets; after a shutdown() of one of them
+ * libfabric reads its end and closes it. All of that happens on the control thread, which alone
+ * reads the event queue: so no socket in the set is closed in between.
  */
 #include "ofi_hello.h"
 
@@ -23,21 +23,21 @@
 #include "ofi.h"
 
 enum {
-	LOOK_MS = 500,   /* how often we look while somebody is there, ... */
-	LOOK_EVERY = 16, /* ... and after how many looks of the event queue: each accepts one */
-	MOST = 256,      /* strangers; fewer where descriptors are few: ... */
-	SHARE = 8,       /* ... one in so many */
+	LOOK_MS = 500,   /* period of the checks while there are such connections */
+	LOOK_EVERY = 16, /* reads of the event queue before a check: each accepts one */
+	MOST = 256,      /* connections that are allowed, ... */
+	SHARE = 8,       /* ... and this part of the descriptors, if that is fewer */
 	LEAST = 8,
-	END_ROUNDS = 64, /* of reading the ends of those that were shut down: a thousand each */
+	END_ROUNDS = 64, /* rounds of reading the ends after shutdown(), about a thousand each */
 };
 
 struct ofi_stranger {
 	int fd;
-	uint64_t inode; /* a number may be used again, a socket is not */
+	uint64_t inode; /* a descriptor's number is used again, a socket's inode is not */
 	struct sockaddr_storage peer;
 	uint64_t since_ns;
 	bool there;
-	bool shut; /* by us; libfabric closes it when it looks next */
+	bool shut; /* by this provider; libfabric closes it at its next read */
 };
 
 struct looking {
@@ -74,7 +74,8 @@ static void see(void *arg, int fd, uint64_t inode)
 		return;
 	}
 	memset(&peer, 0, sizeof(peer));
-	/* Not what the event queue is woken by; nor whose end libfabric is about to read. */
+	/* neither the event queue's own wake-up descriptor, nor a socket whose end libfabric reads
+	 * next */
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0 || !base_sockaddr_len(&peer))
 		return;
 	looking->changed = true;
@@ -86,7 +87,7 @@ static void see(void *arg, int fd, uint64_t inode)
 		.fd = fd, .inode = inode, .peer = peer, .since_ns = looking->now_ns, .there = true};
 }
 
-/* Those that have asked, or have gone. */
+/* Remove the connections that have sent a request, or have been closed. */
 static bool forget(struct ofi_hello *hello)
 {
 	size_t kept = 0;
@@ -132,7 +133,8 @@ static void turn_away(struct ofi_hello *hello, struct ofi_stranger *s, const cha
 	hello->turned(hello->owner, &s->peer, why);
 }
 
-/* Shut down the connections that have not asked in time, and the oldest ones above the limits. */
+/* Shut down the connections that have not sent a request in time, and the oldest ones above the
+ * limits. */
 static void judge(struct ofi_hello *hello)
 {
 	const uint64_t limit_ns = hello->eq->adapter->hello_ms * UINT64_C(1000000);
@@ -224,7 +226,7 @@ enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening)
 	(void)base_poll_look(hello->look, see, &looking);
 	if (looking.listens)
 		return NDX_OK;
-	/* Where else libfabric keeps them it tells nobody. */
+	/* other versions of libfabric keep the sockets where no call shows them */
 	log_info("ofi:tcp: libfabric %u.%u does not show who has connected and asks for nothing: "
 	         "there is no limit for that",
 	         FI_MAJOR(fi_version()), FI_MINOR(fi_version()));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections at a listener that have not asked for anything yet (ofi_hello.c). Control thread. */
+/* Connections at a listener that have not sent a request yet (ofi_hello.c). Control thread. */
 #ifndef OFI_OFI_HELLO_H
 #define OFI_OFI_HELLO_H
 
@@ -11,8 +11,8 @@
 
 #include "base_loop.h"
 
-/* How long a connection may take until it asks. An NDX asks at once; a machine under load, or in
- * emulation, takes a while. */
+/* How long a connection may take to send its request. An NDX sends it at once; a machine under
+ * load, or an emulated one, takes a while. */
 #define OFI_HELLO_MS 10000u
 
 struct ofi_eq;
@@ -20,25 +20,25 @@ struct ofi_stranger;
 
 struct ofi_hello {
 	struct ofi_eq *eq;
-	/* `peer` is turned away: it `why`. */
+	/* `peer` is shut down; `why` says what it did. */
 	void (*turned)(void *owner, const struct sockaddr_storage *peer, const char *why);
 	void *owner;
-	int listening;                  /* the socket; libfabric's */
-	int look;                       /* into the event queue's set; -1: there is no telling */
-	struct ofi_stranger *strangers; /* the oldest first */
+	int listening; /* the listening socket; libfabric's */
+	int look;      /* descriptor that lists the event queue's epoll set; -1: none */
+	struct ofi_stranger *strangers; /* oldest first */
 	size_t count;
-	size_t most;    /* that are borne, in all; half of them from one address */
-	unsigned looks; /* of the event queue since ours */
+	size_t most;    /* connections that are allowed; half of them from one address */
+	unsigned looks; /* reads of the event queue since the last check */
 	struct base_timer timer;
-	bool timed; /* it runs */
+	bool timed; /* the timer is set */
 };
 
-/* From now on those at the listener of this event queue are watched. eq, turned and owner are set,
+/* Begin to watch the connections at the listener of this event queue. eq, turned and owner are set,
  * the rest is zero; `listening` is the listener's socket. */
 enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening);
-/* The event queue was looked at. True: connections have come or gone. */
+/* The event queue was read. True: connections have come or gone. */
 bool ofi_hello_looked(struct ofi_hello *hello);
-/* All are closed, and nobody is watched any more. The event queue is still there. */
+/* Close all connections and end the watching. The event queue still exists. */
 void ofi_hello_end(struct ofi_hello *hello);
 
 #endif

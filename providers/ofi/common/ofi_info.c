@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a URI to addresses and libfabric's description of an endpoint; enumeration. */
+/* The addresses behind a URI, libfabric's description of an endpoint, and enumeration. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -23,12 +23,12 @@ static bool is_wanted(const struct ofi_options *options, const struct ifaddrs *i
 		return false;
 	if (options->address.ss_family != AF_UNSPEC)
 		return base_sockaddr_same_host(&options->address, address);
-	/* Unless it is asked for by name, nothing beyond this host without trust. */
+	/* without trust=lan an address beyond this host has to be asked for by name */
 	return options->iface[0] != '\0' || options->lan || !options->flavour->needs_trust ||
 	       base_sockaddr_is_loopback(address);
 }
 
-/* An address that can be used: *out, and true. */
+/* The address of an interface that is up. False: it has none that can be used. */
 bool ofi_usable_address(const struct ifaddrs *i, struct sockaddr_storage *out)
 {
 	if (i->ifa_addr == NULL || !(i->ifa_flags & IFF_UP) ||
@@ -38,7 +38,7 @@ bool ofi_usable_address(const struct ifaddrs *i, struct sockaddr_storage *out)
 	return true;
 }
 
-/* Names of interfaces, for a message. */
+/* The names of all interfaces, for a message. */
 static void name_interfaces(const struct ifaddrs *all, char *text, size_t size)
 {
 	size_t used = 0;
@@ -48,7 +48,7 @@ static void name_interfaces(const struct ifaddrs *all, char *text, size_t size)
 	for (const struct ifaddrs *i = all; i != NULL && used < size; i = i->ifa_next) {
 		int n;
 
-		/* One entry per interface comes first, those with addresses follow. */
+		/* getifaddrs() lists each interface first, then the addresses */
 		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != AF_PACKET ||
 		    strcmp(last, i->ifa_name) == 0)
 			continue;
@@ -115,9 +115,9 @@ free_all:
 /* ---- libfabric's description ---- */
 
 /*
- * Its cache of regions ignores rights, and a region that is closed stays open (ofi:verbs).
- * libfabric reads the environment once, when it is asked first, whatever for; there is no other way
- * to tell.
+ * libfabric's cache of regions ignores access rights, and keeps a region open that was closed
+ * (ofi:verbs). libfabric reads its environment once, at its first call, and has no other switch for
+ * the cache.
  */
 static void turn_off_cache(void)
 {
@@ -191,7 +191,7 @@ enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
 	return NDX_OK;
 }
 
-/* NULL with *failed false: there is nothing to copy. */
+/* NULL with *failed false: there is no address to copy. */
 static void *dup_address(const struct sockaddr_storage *address, size_t *len, bool *failed)
 {
 	void *copy;
@@ -232,7 +232,7 @@ struct fi_info *ofi_dup_info(const struct fi_info *info, const struct sockaddr_s
 
 /* ---- enumeration ---- */
 
-/* FNV-1a: the same at every open, and different for different devices. */
+/* FNV-1a: the same number at every open, and different numbers for different devices. */
 static uint64_t hash_text(const char *text)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -260,7 +260,7 @@ void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *in
 	char rest[112];
 
 	(void)snprintf(where, sizeof(where), "%s", options->iface);
-	/* Without the brackets and the port that base_sockaddr_text() adds. */
+	/* without the brackets and the port that base_sockaddr_text() adds */
 	if (is_address)
 		(void)getnameinfo((const struct sockaddr *)&options->address,
 		                  base_sockaddr_len(&options->address), where, sizeof(where), NULL,

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timer of a link: answers that are due while it is made, keepalive, and a goodbye that is
- * owed. Control thread, the lock of the native queue is held.
+ * The timer of a link: time limits while it connects, keepalive, and the wait for the peer's
+ * goodbye. Control thread, the lock of the native queue is held.
  */
 #include <errno.h>
 
 #include "base_linux.h"
 #include "ofi.h"
 
-#define LOOK_MS 500u /* how often a peer is looked at that does not answer */
+#define LOOK_MS 500u /* period of the checks of a peer that does not answer */
 #define NS_PER_MS UINT64_C(1000000)
 
-/* Has the peer been silent for a whole period, and the question unanswered for another one, in
- * which nothing moved? Behind a large request it may be unanswered for longer; then we look more
- * often. Returns when to look again, in ms. */
+/* Has the peer been silent for a whole period, and then left a PING unanswered for another one in
+ * which no byte moved? Behind a large request an answer may take longer, so the checks become more
+ * frequent. Returns the time to the next check in ms. */
 static uint32_t ask(struct ofi_link *link, uint32_t period, const char *cause)
 {
 	int err;
@@ -30,7 +30,7 @@ static uint32_t ask(struct ofi_link *link, uint32_t period, const char *cause)
 	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->adapter->silent);
 	link->pinged = err == 0;
 	link->pinged_ns = base_now_ns();
-	/* What moved before does not count. */
+	/* what moved before does not count */
 	(void)ofi_life_silence_ns(link, link->pinged_ns);
 	if (err != 0)
 		ofi_link_break(link, err,
@@ -39,10 +39,10 @@ static uint32_t ask(struct ofi_link *link, uint32_t period, const char *cause)
 }
 
 /*
- * The queue pair is closed and the peer's goodbye owed. A message that was on its way finds no
- * receive, and libfabric reads nothing behind it: neither the goodbye nor that the peer has closed
- * the link. The kernel knows of the latter. What came before it is taken first: it may be the
- * goodbye, if there was no such message. Returns when to look again, in ms.
+ * The queue pair is closed and the peer's goodbye has not come. A message that was on its way finds
+ * no receive, and libfabric reads nothing behind it: neither the goodbye nor the end of the link.
+ * The kernel knows whether the link has ended. What came before is read first: without such a
+ * message it may be the goodbye. Returns the time to the next check in ms.
  */
 static uint32_t look_for_close(struct ofi_link *link)
 {
@@ -60,7 +60,7 @@ static uint32_t look_for_close(struct ofi_link *link)
 	return 0;
 }
 
-/* The peer has to answer at once here, and is not asked. */
+/* Here the peer has to answer at once, and gets no PING. */
 static uint32_t end(struct ofi_link *link, const char *cause)
 {
 	ofi_link_break(link, ETIMEDOUT, cause);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signs that a peer lives (ofi_liveness.c), and the timer that checks them (ofi_keepalive.c). */
+/* Signs of life of a peer (ofi_liveness.c), and the timer that checks them (ofi_keepalive.c). */
 #ifndef OFI_OFI_KEEPALIVE_H
 #define OFI_OFI_KEEPALIVE_H
 
@@ -9,18 +9,18 @@
 #include "base_diag.h"
 #include "ofi_peer.h"
 
-/* How long the other end, not its consumer, may take to answer while a connection is made. The
- * connection manager of InfiniBand says what was lost again every 4 s. */
+/* How long the peer's provider, not its consumer, may take to answer while a connection is made.
+ * The InfiniBand connection manager repeats a lost message every 4 s. */
 #define OFI_ANSWER_MS 30000u
 
 struct ofi_link;
 
 struct ofi_life {
-	uint32_t heard; /* link->heard, and ... */
-	uint64_t bytes; /* ... what moved on the wire, also in the middle of a request */
+	uint32_t heard; /* link->heard at the last check */
+	uint64_t bytes; /* bytes that had moved on the connection, also within a request */
 };
 
-/* What an answer to SYNC can stand behind, as far as it had moved when we last looked. */
+/* What had moved, at the last check, that an answer to SYNC can stand behind. */
 struct ofi_flow {
 	struct base_traffic bytes;
 	uint32_t words; /* link->words_in */
@@ -28,27 +28,27 @@ struct ofi_flow {
 	uint64_t moved_ns;
 };
 
-/* Control thread: what the kernel says of our end of the connection. */
+/* Control thread: the kernel's data about this end of the connection. */
 enum ofi_peer_found ofi_life_own_end(const struct ofi_link *link, struct base_diag_end *end);
-/* Control thread: what moved on its connection; false: nobody knows. */
+/* Control thread: bytes that have moved on the connection; false: not known. */
 bool ofi_life_traffic(const struct ofi_link *link, struct base_traffic *bytes);
 
 /* Control thread, the ncq's lock held: */
-/* Has the peer given a sign of life since this was noted? If so that is noted. */
+/* Has the peer given a sign of life since `since`, which is then updated? */
 bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since);
-/* For how long has it been silent, from this time on? */
+/* For how long has the peer been silent, counted from `from_ns` at the earliest? */
 uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns);
 
-/* SYNC is on its way: for how long has nothing moved that its answer can stand behind, from this
- * time on? */
+/* A SYNC is in flight: for how long has nothing moved that its answer can stand behind, counted
+ * from `from_ns` at the earliest? */
 uint64_t ofi_life_stall_ns(struct ofi_link *link, uint64_t from_ns);
 
-/* The link has come up: from now on an idle peer is asked now and then, if that is wanted. */
+/* The connection is established: start keepalive, if the queue pair has it. */
 void ofi_life_keepalive(struct ofi_link *link);
-/* Control thread: its queue pair has left it, and it waits for the peer's goodbye. */
+/* Control thread: the queue pair is detached, and the link waits for the peer's goodbye. */
 void ofi_life_await_goodbye(struct ofi_link *link);
-/* The link's timer has run out: look, ask, or break it. Returns when to look again in ms, 0: not.
- */
+/* The link's timer has expired: check, send a PING, or break the link. Returns the time to the next
+ * check in ms, 0: none. */
 uint32_t ofi_life_check(struct ofi_link *link);
 
 #endif

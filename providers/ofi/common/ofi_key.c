@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What peers may ask for: the table of remote tokens. */
+/* The table of remote tokens, for the questions of peers. */
 #include "ofi.h"
 
 static struct ofi_key **bucket_of(struct ofi_key_table *table, uint32_t token)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listeners. Each has an event queue of its own, closed with it: a socket that was accepted and has
- * not sent its request yet stays behind in the queue when the passive endpoint is closed, and the
- * next look at it would follow a pointer into freed memory (libfabric to 2.6). Nobody would close
- * that socket, nor answer it: its connector would wait for ever. So a listener that is destroyed
- * takes nothing new and lingers, to refuse what is on its way.
+ * Listeners. Each has an event queue of its own, and both are closed together. When the passive
+ * endpoint alone is closed, a socket that was accepted and has not sent its request stays in the
+ * event queue, and the next read follows a pointer into freed memory (libfabric to 2.6). libfabric
+ * would neither close that socket nor answer, so the connecting peer would wait without end. So a
+ * destroyed listener takes no new connection, and remains for a while to refuse the requests that
+ * are on their way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +23,8 @@
 #define WARN_EVERY_NS UINT64_C(1000000000)
 
 enum {
-	LINGER_MS = 1000, /* from the accepted socket to its request: no more than a way there */
-	HURRY_MS = 50,    /* the same when the adapter is closed, which waits for it */
+	LINGER_MS = 1000, /* from the accepted socket to its request: one way over the network */
+	HURRY_MS = 50,    /* the same while the adapter is closed, which waits for this time */
 };
 
 struct ofi_listener {
@@ -33,13 +34,13 @@ struct ofi_listener {
 	struct fid_pep *pep;
 	struct ofi_eq eq;
 	struct ofi_hello hello;
-	int socket; /* that listens, libfabric's; -1: there is no telling */
+	int socket; /* the listening socket, libfabric's; -1: it was not found */
 	bool closing;
 	struct base_list node; /* in adapter->lingering; control thread */
 	struct base_timer linger;
 	uint64_t closed_ns;
-	uint64_t warned_ns; /* when we last complained of a peer */
-	uint32_t unsaid;    /* complaints since then */
+	uint64_t warned_ns; /* time of the latest warning about a peer */
+	uint32_t unsaid;    /* warnings that were left out since then */
 };
 
 static struct ofi_listener *listener_of(struct ndx_spi_listener *listener)
@@ -49,7 +50,7 @@ static struct ofi_listener *listener_of(struct ndx_spi_listener *listener)
 
 /* ---- requests ---- */
 
-/* Whoever can reach the port can cause this: one line a second is enough. */
+/* Any peer that reaches the port can cause a warning: log one per second at most. */
 static void complain(struct ofi_listener *listener, const struct sockaddr_storage *peer,
                      const char *wrong)
 {
@@ -114,7 +115,7 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 
 void ofi_listener_event(void *owner, const struct ofi_cm_event *event)
 {
-	/* All that fails on a passive endpoint fails before it is a request of ours. */
+	/* A failure on a passive endpoint happens before there is a request. */
 	if (event->what == FI_CONNREQ && event->info != NULL)
 		on_request(owner, event);
 }
@@ -132,7 +133,7 @@ bool ofi_request_is_stale(const struct ndx_spi_request *spi)
 	const struct ofi_request *request = (const struct ofi_request *)(const void *)spi;
 	struct base_diag_end end;
 
-	/* The active side says nothing before it is answered, and closes nothing. */
+	/* the active side sends nothing and closes nothing before it has an answer */
 	switch (ofi_peer_own_end(request->adapter, &spi->local, &spi->peer, &end)) {
 	case OFI_PEER_FOUND:
 		return !end.established;
@@ -182,7 +183,7 @@ enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_
 
 static void end(struct ofi_listener *listener)
 {
-	/* Requests that nobody has seen are refused. */
+	/* refuse the requests that were not read yet */
 	if (listener->eq.eq != NULL)
 		ofi_eq_read_all(&listener->eq);
 	else if (listener->pep != NULL)
@@ -218,9 +219,9 @@ static bool listens_at(int fd, const void *local)
 }
 
 /*
- * The kernel takes no connection any more, and resets those that nobody has accepted. The number
- * of the descriptor stays libfabric's, for a set to which nothing happens. It was found when
- * listening began: to look for it takes a descriptor, which there may not be.
+ * From now on the kernel accepts no connection, and resets those that were not accepted. The
+ * descriptor's number remains libfabric's, for an epoll set without events. The socket was found
+ * when listening began, because the search needs a free descriptor.
  */
 static bool stop_listening(const struct ofi_listener *listener)
 {
@@ -234,7 +235,7 @@ void ofi_listener_destroy(struct ndx_spi_listener *spi)
 
 	listener->closing = true;
 	if (listener->eq.eq != NULL)
-		ofi_eq_read_all(&listener->eq); /* refused, where the kernel would only reset */
+		ofi_eq_read_all(&listener->eq); /* refuse these: the kernel would only reset them */
 	if (listener->pep == NULL || !listener->adapter->flavour->answers_late ||
 	    !stop_listening(listener)) {
 		end(listener);
@@ -266,7 +267,7 @@ void ofi_listener_end_all(struct ofi_adapter *adapter)
 	base_list_init(&adapter->lingering);
 }
 
-/* The unspecified address stands for those of the adapter, not for all of the host. */
+/* The unspecified address stands for the addresses of the adapter, not for all of the host. */
 static enum ndx_status resolve_any(const struct ofi_adapter *adapter,
                                    struct sockaddr_storage *address)
 {
@@ -286,7 +287,7 @@ static enum ndx_status resolve_any(const struct ofi_adapter *adapter,
 		return fail(NDX_E_INVALID_ADDRESS, 0,
 		            "listening on %s: the adapter has no address of that family",
 		            base_sockaddr_text(address, text));
-	/* Without trust a socket that hears the whole world is not even opened. */
+	/* without trust=lan no socket is opened that accepts from every host */
 	if (count == 1 || !adapter->options.lan) {
 		*address = *first;
 		base_sockaddr_set_port(address, port);
@@ -357,7 +358,7 @@ static enum ndx_status watch_strangers(struct ofi_listener *listener)
 
 	if (st != NDX_OK)
 		return st;
-	/* libfabric tells the descriptor of a passive endpoint to nobody. */
+	/* libfabric does not give away the descriptor of a passive endpoint */
 	listener->socket = base_fd_find(listens_at, &listener->spi.local);
 	err = errno;
 	if (listener->socket < 0 && (err == EMFILE || err == ENFILE || err == ENOMEM))
@@ -378,7 +379,7 @@ enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backl
 	struct fi_info *info = ofi_dup_info(listener->adapter->info, &listener->bound, NULL);
 	enum ndx_status st;
 
-	(void)backlog; /* the core counts requests; the stack's own limit is generous */
+	(void)backlog; /* the core limits the requests; libfabric's own limit is large */
 	if (info == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to listen");
 	st = listener->adapter->flavour->one_event_queue

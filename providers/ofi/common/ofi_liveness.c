@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does a peer live that has not said anything for a while? A completion or a word of the peer's
- * shows it. But one large request may take longer than anybody wants to wait for a dead peer, the
- * words behind it wait as long, and of what a peer writes to our memory the stack tells nothing at
- * all. So the kernel is asked what has moved on the connection. It answers for a peer's kernel, not
- * for the peer; but what that takes for a process that stands still soon comes to an end.
+ * Is a silent peer alive? Completions and the peer's control messages prove it. But a large request
+ * may take longer than the time-out for a dead peer, control messages wait behind that request, and
+ * libfabric reports nothing about what a peer writes into memory of this side. So the kernel is
+ * asked for the bytes that have moved on the connection. The kernel acknowledges for a stopped
+ * process, too, but only until the socket buffer is full.
  *
  * Control thread, the ncq's lock held.
  */
 #include "base_linux.h"
 #include "ofi.h"
 
-/* Fewer are no sign: a question of ours is acknowledged by the kernel of a process that stands
- * still, too. */
+/* Fewer bytes are no sign of life: the kernel of a stopped process acknowledges a PING, too. */
 #define SIGN_BYTES 1024u
-#define WORD_BYTES 96u /* a control word with its record and the proof of its delivery: at most */
-#define LOOK_MS 500u   /* how often a peer is looked at that does not answer */
+#define WORD_BYTES 96u /* at most: a control message with record and acknowledgement */
+#define LOOK_MS 500u   /* period of the checks of a peer that does not answer */
 
 enum ofi_peer_found ofi_life_own_end(const struct ofi_link *link, struct base_diag_end *end)
 {
@@ -66,9 +65,9 @@ uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns)
 }
 
 /*
- * Has anything moved that the answer to SYNC can stand behind? Until SYNC is delivered that may be
- * our own requests as well as the peer's; afterwards only what comes in counts. Control words never
- * count: a peer that says PING all the time brings the answer no nearer.
+ * Has anything moved that the answer to SYNC can stand behind? Until SYNC is delivered, own
+ * requests count as well as the peer's; afterwards only what comes in counts. Control messages
+ * never count: a peer that keeps sending PING does not come closer to the answer.
  */
 static bool has_moved(struct ofi_link *link)
 {
@@ -80,7 +79,7 @@ static bool has_moved(struct ofi_link *link)
 	uint64_t beside;
 
 	since->heard = link->heard;
-	/* Where the kernel does not tell, any sign has to do. */
+	/* where the kernel does not count bytes, any sign of life counts */
 	if (!ofi_life_traffic(link, &now))
 		return heard;
 	bytes = now.in - since->bytes.in;
@@ -105,7 +104,7 @@ uint64_t ofi_life_stall_ns(struct ofi_link *link, uint64_t from_ns)
 	return now - (from_ns < link->flow.moved_ns ? link->flow.moved_ns : from_ns);
 }
 
-/* ---- asking ---- */
+/* ---- setting the timer ---- */
 
 void ofi_life_keepalive(struct ofi_link *link)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory regions: registration with tokens of our own, and random keys for the peer. */
+/* Memory regions: registration with tokens of this provider, and random keys for the peer. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -81,8 +81,8 @@ static void free_revoke(struct ofi_revoke *revoke)
 	free(revoke);
 }
 
-/* Made when a registration begins, which can say that there is no memory; its end cannot. Former
- * ones may be going on. */
+/* The record is allocated with the registration, which can fail for lack of memory; deregistering
+ * cannot. Revokes of earlier registrations may still be in progress. */
 static enum ndx_status prepare_revoke(struct ofi_mr *mr)
 {
 	if (mr->revoke == NULL)
@@ -117,7 +117,8 @@ static uint32_t local_rights(uint32_t flags)
 	return rights;
 }
 
-/* The stack checks all access itself. The token tells requests apart before it has them. */
+/* The device checks every access itself. The local token is checked before a request is
+ * submitted. */
 static enum ndx_status register_native(struct ofi_mr *mr, void *buffer, size_t length,
                                        uint32_t flags)
 {
@@ -140,8 +141,8 @@ static enum ndx_status register_native(struct ofi_mr *mr, void *buffer, size_t l
 		mr->mr = NULL;
 		return st;
 	}
-	/* A device may have no remote key for what grants nothing: then the local one, which opens
-	 * as much. */
+	/* A device may give no remote key to a region without remote rights. The local key then
+	 * stands in for it: a peer can do as little with it. */
 	mr->spi.remote_token = key != 0 ? key : (uint32_t)(uintptr_t)fi_mr_desc(mr->mr);
 	return NDX_OK;
 }
@@ -154,8 +155,8 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	const uint32_t rights = local_rights(flags);
 	uint32_t key = 0;
 	enum ndx_status st;
-	/* The provider does not look: the first peer that used such a region would end the process
-	 * with SIGSEGV. */
+	/* libfabric does not check the memory: the first peer that used such a region would end
+	 * this process by SIGSEGV. */
 	int err = base_memory_probe(buffer, length, rights != OFI_RIGHT_SOURCE);
 
 	(void)ov;
@@ -174,7 +175,7 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	st = add_token(mr, buffer, length, rights);
 	if (st != NDX_OK)
 		return st;
-	/* A region without rights for the peer gets a key that opens nothing. */
+	/* a region without remote rights gets a random token that is in no table */
 	if (access == 0)
 		err = base_random(&key, sizeof(key)) == NDX_OK ? 0 : EIO;
 	else
@@ -194,8 +195,8 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	return NDX_OK;
 }
 
-/* The region's own tokens open nothing any more, and nothing can be bound to it. false: windows
- * are, and it was not asked to end that. */
+/* Withdraw the region's own tokens; nothing can be bound to the region any more. false: windows are
+ * bound, and `windows_too` is not set. */
 static bool withdraw(struct ofi_mr *mr, bool windows_too)
 {
 	struct ofi_mr_table *table = &mr->adapter->regions;
@@ -223,7 +224,7 @@ enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped 
 		return fail(NDX_E_DEVICE_BUSY, 0,
 		            "ndx_mr_deregister: windows are bound to the region; invalidate them "
 		            "first");
-	/* Without windows, as ndx_mr_deregister() comes here, this does not wait. */
+	/* without bound windows, as after ndx_mr_deregister(), this does not wait */
 	ofi_revoke_wait(mr->adapter, &mr->bound);
 	ofi_key_remove(&mr->adapter->keys, &mr->key, &revoke->told);
 	revoke->forget = spi->remote_token;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registration with the stack. */
+/* Registration in libfabric. */
 #include "base_linux.h"
 #include "ofi.h"
 

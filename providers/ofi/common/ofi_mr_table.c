@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Local tokens. The lower bits of a token are a slot of the table, the upper ones count how often
- * the slot was used. A token that a request still names after its region has gone must open
- * nothing. So a slot whose count is at its end is put behind all others: it begins anew when no
- * slot has a token left that was not used since then. With at most half of the slots in use, that
- * is after 2^31 registrations at least.
+ * Local tokens. The lower bits of a token are the index of a slot, the upper bits count the uses of
+ * the slot. A request may still name the token of a region that is gone, and that token must not
+ * grant anything. So a slot whose count is at its end goes behind all others, and its count begins
+ * anew only when no slot has an unused token left. As at most half of the slots are in use, that
+ * takes at least 2^31 registrations.
  *
  * The table's lock is held.
  */
@@ -50,7 +50,7 @@ static enum ndx_status take_fresh(struct ofi_mr_table *table, uint32_t *index)
 		__atomic_store_n(chunk, made, __ATOMIC_RELEASE);
 	}
 	*index = table->used++;
-	/* No token is 0. */
+	/* 0 is no token */
 	slot_at(table, *index)->uses = *index == 0;
 	return NDX_OK;
 }
@@ -79,7 +79,7 @@ enum ndx_status ofi_mr_table_take(struct ofi_mr_table *table, uint32_t *token)
 	return NDX_OK;
 }
 
-/* To the front of those that have begun, or behind all that are spent. */
+/* The slot goes to the front of the begun slots, or behind all spent ones. */
 void ofi_mr_table_put(struct ofi_mr_table *table, uint32_t token)
 {
 	const uint32_t index = token % OFI_MR_SLOTS;
@@ -93,7 +93,7 @@ void ofi_mr_table_put(struct ofi_mr_table *table, uint32_t token)
 	} else {
 		slot_at(table, list->last)->next = index;
 	}
-	list->last = index; /* of the spent ones; of the others nobody asks */
+	list->last = index; /* `last` matters for the spent slots only */
 	list->count++;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory windows. A bind gives part of a region a key of its own, which serves the peer of one
- * connection. Binds and invalidates begin when all that was posted before them has ended, so that
- * none succeeds behind a failure. An invalidate ends when the peer has forgotten the token and
- * nothing of its is under way any more (ofi_revoke.c); what was posted behind it waits for that.
+ * Memory windows. A bind gives part of a region a key of its own, for the peer of one connection. A
+ * bind or invalidate begins when all earlier requests have ended, so that none succeeds behind a
+ * failure. An invalidate ends when the peer has forgotten the token and none of its requests uses
+ * it (ofi_revoke.c); later requests wait for that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr 
 	enum ndx_status st = NDX_OK;
 
 	base_lock_acquire(&qp->base.lock);
-	/* After the end it is cancelled whatever it asks. */
+	/* after the end of the connection every request is canceled */
 	if (qp->base.state == BASE_QP_UP)
 		st = check_bind(qp->adapter, mr, mw, buffer, length, flags, &token);
 	if (st == NDX_OK)
@@ -119,7 +119,7 @@ enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct n
 
 /* ---- the end of a binding ---- */
 
-/* The invalidate that waited for it ends, if it is still there. */
+/* Complete the invalidate that waited for the revoke, if it still waits. */
 static void end_invalidate(struct ofi_qp *qp, const struct ofi_mw *mw)
 {
 	struct ofi_tx *tx;
@@ -137,7 +137,7 @@ static void end_invalidate(struct ofi_qp *qp, const struct ofi_mw *mw)
 	base_lock_release(&qp->base.lock);
 }
 
-/* Control thread: nothing of the peer's is under way by this key, and nothing will be. */
+/* Control thread: no request of the peer uses the key, and none will. */
 static void on_revoked(struct ofi_revoke *revoke)
 {
 	struct ofi_mw *mw = container_of(revoke, struct ofi_mw, revoke);
@@ -156,11 +156,12 @@ static void on_revoked(struct ofi_revoke *revoke)
 	base_list_remove(&mw->of_qp);
 	__atomic_store_n(&region->bound, region->bound - 1, __ATOMIC_RELEASE);
 	base_lock_release(&adapter->regions.lock);
-	/* Who waits for that may have freed it already: nothing is read through the address. */
+	/* a thread that waited for the count may have freed the region: only the address is used */
 	base_futex_wake(&region->bound, 1);
 	if (!awaited)
 		return;
-	/* It may be more than one: queue pairs do not know of each other's requests. */
+	/* several queue pairs may have an invalidate of the window, and they do not know of each
+	 * other */
 	base_lock_acquire(&adapter->qps_lock);
 	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next)
 		end_invalidate(container_of(n, struct ofi_qp, node), mw);
@@ -190,7 +191,7 @@ enum ndx_status ofi_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw
 	return NDX_OK;
 }
 
-/* Requests that were posted and have not begun must not find the window's memory. */
+/* Requests that were posted and have not begun must not use the window's memory. */
 static void leave_requests(struct ofi_qp *qp, const struct ofi_mw *mw)
 {
 	const struct base_queue *q = &qp->base.initiator;

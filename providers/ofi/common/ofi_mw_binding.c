@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Bindings of windows: planned when a request is posted, made and ended when its turn comes. The
- * lock of the queue pair is held where nothing else is said.
+ * lock of the queue pair is held unless a comment says otherwise.
  */
 #include "ofi.h"
 
@@ -36,7 +36,8 @@ void ofi_mw_skip(struct ofi_tx *tx)
 		ofi_mw_run_out(tx);
 }
 
-/* The key, in the stack and in our table. Nothing to be opened needs none. */
+/* Make the key in libfabric, and add it to the table. A binding without rights or bytes needs
+ * none. */
 static int make_key(struct ofi_qp *qp, const struct ofi_tx *tx, struct ofi_mw *mw)
 {
 	const struct iovec *memory = &tx->iov[0];
@@ -66,13 +67,13 @@ static enum ndx_status bind_now(struct ofi_qp *qp, const struct ofi_tx *tx, stru
 	struct ofi_mr *region;
 
 	base_lock_acquire(&table->lock);
-	/* It may have gone while the request waited for its turn. */
+	/* the region may have been deregistered before the request's turn */
 	region = ofi_mr_find(table, tx->tokens[0]);
 	if (region == NULL)
 		st = NDX_E_ACCESS_VIOLATION;
 	else if (mw->region != NULL)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
-	else if (make_key(qp, tx, mw) != 0) /* no memory, or the key is somebody's by chance */
+	else if (make_key(qp, tx, mw) != 0) /* no memory, or another region has the key by chance */
 		st = NDX_E_INSUFFICIENT_RESOURCES;
 	if (st == NDX_OK) {
 		mw->region = region;
@@ -99,7 +100,7 @@ void ofi_mw_revoke(struct ofi_mw *mw)
 	ofi_revoke_begin(&mw->revoke);
 }
 
-/* NDX_PENDING: the request ends when the binding has. */
+/* NDX_PENDING: the request ends when the binding has ended. */
 static enum ndx_status unbind_now(struct ofi_mw *mw)
 {
 	enum ndx_status st = NDX_PENDING;
@@ -122,7 +123,7 @@ bool ofi_mw_run(struct ofi_qp *qp, struct ofi_tx *tx)
 
 	if (qp->invalidating != NULL || qp->tx_next != qp->base.initiator.head)
 		return false;
-	/* Closed while the request waited: that was an invalidate, too. */
+	/* the window was closed before the request's turn: that is an invalidate, too */
 	if (tx->mw == NULL)
 		st = bind ? NDX_E_CANCELED : NDX_OK;
 	else

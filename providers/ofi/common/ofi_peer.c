@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel tells of the sockets below a connection. They are libfabric's, which tells their
- * descriptors to nobody (before 2.2), and to look for one among all descriptors takes the longer
- * the more there are, and a free descriptor. So the kernel is asked by addresses.
+ * The kernel's data about the sockets below a connection. The sockets are libfabric's, which does
+ * not give away their descriptors (before 2.2). A search among all descriptors would need a free
+ * one, and time in proportion to their number. So the kernel is asked by addresses.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base_sockaddr.h"
 #include "ofi.h"
 
-#define NOBODY 65534u /* the kernel's overflowuid, unless somebody has changed it */
+#define NOBODY 65534u /* the kernel's overflowuid, unless an administrator has changed it */
 
 enum ndx_status ofi_peer_open(struct ofi_adapter *adapter)
 {
@@ -48,7 +48,7 @@ static enum ofi_peer_found find(int fd, const struct sockaddr_storage *near,
 	return out->listening ? OFI_PEER_NONE : OFI_PEER_FOUND;
 }
 
-/* Which end of the connection is asked about. */
+/* The end of the connection to ask about. */
 enum side { OWN_END, PEERS_END };
 
 static enum ofi_peer_found find_between(const struct ofi_adapter *adapter, enum side side,
@@ -89,8 +89,8 @@ enum ofi_peer_found ofi_peer_own_end(const struct ofi_adapter *adapter,
 
 /* ---- users ---- */
 
-/* The own user, or root. In a user namespace all users that it has no number for share one, which
- * is nobody's in particular. */
+/* The own user, or root. A user namespace shows all users without a number in it as one uid, which
+ * is no particular user's. */
 static bool is_friend(uint32_t uid)
 {
 	return uid == 0 || (uid == geteuid() && (uid != NOBODY || base_users_have_numbers()));
@@ -118,7 +118,7 @@ const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct socka
 	case OFI_PEER_UNKNOWN:
 		break;
 	}
-	/* Not of this host: trust=lan has let it in. */
+	/* the peer is on another host: trust=lan has allowed that */
 	if (!base_sockaddr_is_loopback(peer))
 		return NULL;
 	return "has no socket that the kernel would tell the user of; peers=any in the adapter's "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel tells of the sockets below a connection (ofi_peer.c). Control thread. */
+/* The kernel's data about the sockets below a connection (ofi_peer.c). Control thread. */
 #ifndef OFI_OFI_PEER_H
 #define OFI_OFI_PEER_H
 
@@ -13,13 +13,13 @@
 struct ofi_adapter;
 
 enum ofi_peer_found {
-	OFI_PEER_UNKNOWN, /* the kernel does not tell */
-	OFI_PEER_NONE,    /* somebody listens there, but there is no such connection */
+	OFI_PEER_UNKNOWN, /* the kernel does not know */
+	OFI_PEER_NONE,    /* a socket listens there, but there is no such connection */
 	OFI_PEER_FOUND,
 };
 
-/* From now on the kernel can be asked. Where it cannot, that is no failure; to lack a descriptor
- * is one. */
+/* Open the socket for queries. A kernel that does not support it is no failure; the lack of a
+ * descriptor is one. */
 enum ndx_status ofi_peer_open(struct ofi_adapter *adapter);
 void ofi_peer_close(struct ofi_adapter *adapter);
 
@@ -32,16 +32,16 @@ enum ofi_peer_found ofi_peer_own_end(const struct ofi_adapter *adapter,
 #define OFI_PEER_TEXT 192
 
 /*
- * May whoever made the socket at the other end connect to us? On this host that is the own user,
- * or root. NULL: yes; else why not, for people, in `text`.
+ * May the peer connect? On this host the peer's socket has to belong to the own user, or to root.
+ * NULL: yes; otherwise the reason, in `text`.
  */
 const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct sockaddr_storage *local,
                            const struct sockaddr_storage *peer, char text[OFI_PEER_TEXT]);
-/* Can that be told of those who connect to this listener's address? Else an error that says what
- * to do. */
+/* Can the kernel tell the users of the peers that connect to this listener's address? If not, an
+ * error that says what to do. */
 enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
                                         const struct sockaddr_storage *local);
-/* Does another user listen there, and not root? */
+/* Does a user who is neither the own one nor root listen at the address? */
 bool ofi_peer_is_another_users(const struct ofi_adapter *adapter,
                                const struct sockaddr_storage *address);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: life, and the entry points of the data path. */
+/* Queue pairs: create, destroy, and the entry points of the data path. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +19,13 @@ static struct ofi_qp *of_handle(struct ndx_qp *qp)
 
 /* ---- requests ---- */
 
-/* What the stack wants to have beside the address. */
+/* libfabric's descriptor for the memory, if the back end has native keys. */
 static void *desc_of(const struct ofi_qp *qp, uint32_t token)
 {
 	return ofi_flavour_of(qp)->native_keys ? ofi_mr_desc(&qp->adapter->regions, token) : NULL;
 }
 
-/* Gather inline data into the slot's own buffer. */
+/* Copy inline data into the slot's own buffer. */
 static void copy_inline(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge,
                         size_t count)
 {
@@ -46,7 +46,7 @@ static void copy_inline(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_s
 	}
 }
 
-/* Take over what the caller described. A violation is found here and told when its turn comes. */
+/* Copy what the caller described. A violation is found here, and fails the request in its turn. */
 static void fill(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge, size_t count,
                  uint32_t right)
 {
@@ -112,7 +112,7 @@ static enum ndx_status qp_send_immediate(struct ndx_qp *handle, void *context,
 	                 OFI_WORD_IMMEDIATE);
 }
 
-/* What a read or write has that a send has not. */
+/* The parameters that a read or write has and a send has not. */
 struct rma {
 	uint8_t type;
 	uint8_t word_flags;
@@ -190,7 +190,7 @@ static enum ndx_status qp_write_immediate(struct ndx_qp *handle, void *context,
 	return post_rma(of_handle(handle), &rma, context, sge, count, flags);
 }
 
-/* Take over a receive; false: memory that must not be written. */
+/* Copy a receive; false: it names memory that it must not write. */
 static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_sge *sge,
                          size_t count)
 {
@@ -212,7 +212,8 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 	return ok;
 }
 
-/* It must not write the memory that it names. When no message can come any more it does not. */
+/* The receive names memory that it must not write. When no message can come any more, it is
+ * canceled. */
 static void reject_receive(struct ofi_qp *qp, struct base_req *req)
 {
 	const bool over = qp->broken || qp->mute;
@@ -276,7 +277,7 @@ static void init_records(struct ofi_qp *qp)
 		ofi_rx_at(qp, i)->op = (struct ofi_op){.kind = OFI_OP_RX, .owner = qp};
 }
 
-/* One buffer for each place of the ring, which may have more than the depth. */
+/* One buffer for each entry of the ring, which may have more entries than the depth. */
 static enum ndx_status make_bounce(struct ofi_qp *qp)
 {
 	const struct ndx_qp_attr *attr = &qp->base.spi.attr;
@@ -317,7 +318,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	if (st != NDX_OK)
 		goto fini_base;
 	init_records(qp);
-	qp->unsettled = UINT32_MAX; /* none: that many have not been posted yet */
+	qp->unsettled = UINT32_MAX; /* no request: the index is far from the first one */
 	base_list_init(&qp->debtor);
 	ofi_grants_init(&qp->grants);
 	base_list_init(&qp->windows);
@@ -355,7 +356,8 @@ void ofi_qp_cancel(struct ndx_spi_qp *spi)
 {
 	struct ofi_qp *qp = ofi_qp_of(spi);
 
-	/* The core has given up an attempt that was under way: the stack has nothing of ours. */
+	/* the core has given up an attempt to connect: libfabric has no request of the queue
+	 * pair */
 	base_lock_acquire(&qp->base.lock);
 	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
 	qp->rx_next = qp->base.receive.tail;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The timer of a queue pair: it runs while a send waits for a receive of the peer's, and when the
- * stack has no memory for a request. The lock of the queue pair is held.
- */
+/* The timer of a queue pair: set while a send waits for a receive of the peer, and when libfabric
+ * has no memory for a request. The lock of the queue pair is held. */
 #include "ofi.h"
 
 #define RETRY_MS 10u
 #define NS_PER_MS 1000000u
-#define LOOKS 8u /* a sender that has waited for LOOKS * LOOKS ms looks LOOKS times less often */
+#define LOOKS 8u /* after LOOKS * LOOKS ms without credits, poll LOOKS times less often */
 
 void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns)
 {
@@ -38,7 +36,7 @@ void ofi_rnr_begin(struct ofi_qp *qp)
 
 void ofi_issue_later(struct ofi_qp *qp)
 {
-	/* It may be set for a send that waits, or did, and for much later. */
+	/* the timer may be set for a send that waits, and for much later */
 	if (!qp->retrying)
 		base_timer_set(qp->adapter->spi.loop, &qp->timer, RETRY_MS);
 	qp->timer_set = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receives that come back from the stack. The lock of the queue pair is held. */
+/* Receives that come back from libfabric. The lock of the queue pair is held. */
 #include "ofi.h"
 
 void ofi_rx_take_back(struct ofi_qp *qp, struct ofi_rx *rx)
@@ -28,13 +28,13 @@ void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err)
 	if (!rx->native)
 		return;
 	if (qp->recalling && status == NDX_E_CANCELED) {
-		/* It goes back soon: what the peer knows of stays true. */
+		/* the receive will be posted again, so the peer's credit stays valid */
 		rx->native = false;
 		qp->rx_native--;
 		return;
 	}
 	ofi_rx_take_back(qp, rx);
-	/* Not connected yet: it waits for the next attempt. */
+	/* not connected: the receive waits for the next attempt */
 	if (qp->base.state == BASE_QP_IDLE)
 		return;
 	if (rx->poisoned && status == NDX_E_BUFFER_OVERFLOW)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the core hears of a queue pair. The lock of the queue pair is held. */
+/* Reports to the core about a queue pair. The lock of the queue pair is held. */
 #include <errno.h>
 
 #include "ofi.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests to connect: what they say, and how one is refused. */
+/* Requests to connect: their parameters, and how to refuse one. */
 #include <string.h>
 
 #include "ofi.h"

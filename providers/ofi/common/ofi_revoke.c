@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Taking memory back. When a region has been deregistered nothing may touch its memory any more,
- * but the stack and the peers do not know.
+ * Revoking memory. Behind a deregistration nothing may use the region's memory, but libfabric and
+ * the peers still know the region.
  *
- *  - Receives are taken back from the stack and handed to it again without their memory: a message
- *    that finds one of them fails there, as it would on hardware.
- *  - Own requests that the stack does not have yet fail when their turn comes. One that it has
- *    cannot be called back: its connection is closed at once.
- *  - Peers that were told what the token opened forget it: from then on their requests fail where
- *    they are posted, with the right status. Only then is the key closed, because a request that
- *    meets a closed key costs the connection, and nobody learns why. Who never asked never used it,
- *    and is not asked.
- *  - No new access of a peer begins once the key is closed. What had begun is behind us when the
- *    peer's answer to a SYNC comes (its writes were sent before), and when the SYNC itself was
- *    delivered (our answers to its reads were sent before). That is one more round.
- *  - A SYNC and its answer stand behind all that is queued on the link, which may be long. So a
- *    peer loses its connection when nothing has moved for a while that the answer can stand behind
- *    (ofi_liveness.c), and not because it takes its time. But a peer that keeps sending data and
- * never answers looks the same as one that had much to send: there is a limit for both.
- *  - The wait is a state of the control thread: jobs and a timer. Only a caller waits; one that is
- *    in a callback, where the state makes no progress, moves it itself, and waits for less.
+ * - Receives are recalled from libfabric and posted again without their memory: a message that
+ *   arrives for one of them fails, as on hardware.
+ * - An own request that libfabric does not have yet fails in its turn. A request that libfabric has
+ *   cannot be recalled: its connection is closed at once.
+ * - Peers that know the token forget it: from then on their requests fail where they are posted,
+ *   with the right status. Only then is the key closed, because a request that meets a closed key
+ *   breaks the connection and shows no reason. A peer that has not asked for the token has never
+ *   used it, and is not asked to forget it.
+ * - No new access of a peer begins after the key is closed. Its earlier accesses have ended when
+ *   its answer to a SYNC has come (its writes were sent before the answer) and the SYNC was
+ *   delivered (the data of its reads was sent before the SYNC). That is a second round.
+ * - A SYNC and its answer wait behind all data that is queued on the link. So a peer loses its
+ *   connection when nothing has moved for a while that the answer can wait behind (ofi_liveness.c),
+ *   not because the answer takes long. A peer that keeps sending data and never answers looks like
+ *   a peer with much data: the whole round has a limit, too.
+ * - The revoke is a state of the control thread, driven by jobs and a timer. Only the caller waits.
+ *   A caller in a callback, where the control thread makes no progress, drives the state itself,
+ *   and for a shorter time.
  */
 #include <limits.h>
 #include <sched.h>
@@ -27,9 +28,9 @@
 #include "base_linux.h"
 #include "ofi.h"
 
-#define RECALL_MS 100u /* how long messages may take that are coming into such memory */
-#define HURRY_MS 100u  /* for an answer that a callback waits for: the adapter stands still */
-#define STEP_MS 1u     /* of a callback's wait */
+#define RECALL_MS 100u /* how long messages may take to arrive in such memory */
+#define HURRY_MS 100u  /* limit for an answer that a callback waits for */
+#define STEP_MS 1u     /* step of a callback's wait */
 #define LOOK_MS 250u
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -49,7 +50,8 @@ static bool names(const uint32_t *tokens, uint8_t count, uint32_t token)
 	return false;
 }
 
-/* Queue pair's lock held. Those that the stack does not have are poisoned; true if it has one. */
+/* Queue pair's lock held. Receives that libfabric does not have lose their memory; true if
+ * libfabric has one that names the token. */
 static bool mark_receives(struct ofi_qp *qp, uint32_t token)
 {
 	struct base_queue *q = &qp->base.receive;
@@ -69,7 +71,8 @@ static bool mark_receives(struct ofi_qp *qp, uint32_t token)
 	return has;
 }
 
-/* Queue pair's lock held. Those that wait will fail; true if the stack has one. */
+/* Queue pair's lock held. Requests that wait will fail; true if libfabric has one that names the
+ * token. */
 static bool mark_requests(struct ofi_qp *qp, uint32_t token)
 {
 	const struct base_queue *q = &qp->base.initiator;
@@ -88,11 +91,11 @@ static bool mark_requests(struct ofi_qp *qp, uint32_t token)
 
 struct user {
 	struct ofi_qp *qp;
-	bool requests; /* the stack has own requests that name it ... */
-	bool receives; /* ... or receives */
+	bool requests; /* libfabric has own requests that name the token */
+	bool receives; /* libfabric has receives that name it */
 };
 
-/* A queue pair whose stack has something that names the token; NULL if there is none (any more). */
+/* A queue pair with a request in libfabric that names the token; qp is NULL if there is none. */
 static struct user mark(struct ofi_adapter *adapter, uint32_t token)
 {
 	struct user found = {0};
@@ -112,7 +115,7 @@ static struct user mark(struct ofi_adapter *adapter, uint32_t token)
 	return found;
 }
 
-/* Queue pair's lock held: how many of those from `first` on does the stack have? */
+/* Queue pair's lock held: how many receives from `first` on does libfabric have? */
 static uint32_t count_native(const struct ofi_qp *qp, uint32_t first)
 {
 	uint32_t count = 0;
@@ -122,7 +125,7 @@ static uint32_t count_native(const struct ofi_qp *qp, uint32_t first)
 	return count;
 }
 
-/* Call back the first receive that names the token and all behind it; returns its index. */
+/* Recall the first receive that names the token and all behind it; returns its index. */
 static uint32_t recall(struct ofi_qp *qp, uint32_t token)
 {
 	uint32_t first = qp->base.receive.head;
@@ -144,7 +147,7 @@ static uint32_t recall(struct ofi_qp *qp, uint32_t token)
 	return first;
 }
 
-/* Control thread: false if a message is coming into one of them and does not end. */
+/* Control thread: false if a message is arriving in one of the receives and does not end. */
 static bool poison_receives(struct ofi_qp *qp, uint32_t token, uint64_t deadline)
 {
 	struct ofi_ncq *ncq = qp->link->ncq;
@@ -157,7 +160,7 @@ static bool poison_receives(struct ofi_qp *qp, uint32_t token, uint64_t deadline
 	do {
 		ofi_ncq_catch_up(ncq);
 		base_lock_acquire(&qp->base.lock);
-		/* Those that were filled meanwhile may be gone from the ring. */
+		/* receives that were completed in between may have left the ring */
 		if ((int32_t)(qp->base.receive.head - first) > 0)
 			first = qp->base.receive.head;
 		left = count_native(qp, first);
@@ -176,14 +179,14 @@ static bool poison_receives(struct ofi_qp *qp, uint32_t token, uint64_t deadline
 	} while (true);
 }
 
-/* Control thread: nothing of ours in the stack names the token any more. */
+/* Control thread: make libfabric forget every own request that names the token. */
 static void clear_users(struct ofi_adapter *adapter, uint32_t token)
 {
-	/* For all of them: nobody else is served meanwhile. */
+	/* one limit for all queue pairs: the control thread does nothing else meanwhile */
 	const uint64_t deadline = base_deadline(RECALL_MS);
 	struct user user;
 
-	/* Only links make requests native, and only this thread ends them. */
+	/* only links give requests to libfabric, and only this thread closes links */
 	while ((user = mark(adapter, token)).qp != NULL && user.qp->link != NULL) {
 		if (user.requests || !poison_receives(user.qp, token, deadline))
 			ofi_link_force_close(user.qp->link, used_cause);
@@ -208,8 +211,8 @@ static void add_token(struct ofi_link *link, uint32_t token)
 		link->token_count = OFI_TOKENS_ALL;
 }
 
-/* Begin a round with the peers that were told. The key is closed in the first one that has nothing
- * to be forgotten. */
+/* Begin a SYNC round with the peers that know the token. The key is closed in the first round in
+ * which no peer has to forget a token. */
 static void ask_peers(struct ofi_revoke *revoke)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
@@ -240,11 +243,11 @@ static void ask_peers(struct ofi_revoke *revoke)
 /* How far a link is with a round. */
 enum debt {
 	DEBT_NONE,
-	DEBT_ANSWER, /* it is not over */
-	DEBT_BAD,    /* it never will be */
+	DEBT_ANSWER, /* the round is in progress */
+	DEBT_BAD,    /* the round cannot end */
 };
 
-/* look: is it time to see whether the peer lives? */
+/* look: check also whether the peer is alive. */
 static enum debt debt_of(const struct ofi_revoke *revoke, struct ofi_link *link, bool look)
 {
 	const struct ofi_adapter *adapter = revoke->adapter;
@@ -266,7 +269,7 @@ static enum debt debt_of(const struct ofi_revoke *revoke, struct ofi_link *link,
 	return debt;
 }
 
-/* The first link that has this much. */
+/* The first link with at least this debt. */
 static struct ofi_link *find_debtor(const struct ofi_revoke *revoke, enum debt least, bool look)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
@@ -282,7 +285,7 @@ static struct ofi_link *find_debtor(const struct ofi_revoke *revoke, enum debt l
 	return NULL;
 }
 
-/* Does a callback wait that has waited long enough for this round? */
+/* Does a callback wait, and has it waited long enough for this round? */
 static bool is_late(const struct ofi_revoke *revoke, uint64_t now)
 {
 	const uint64_t from =
@@ -291,7 +294,7 @@ static bool is_late(const struct ofi_revoke *revoke, uint64_t now)
 	return revoke->hurried_ns != 0 && now - from >= HURRY_MS * NS_PER_MS;
 }
 
-/* Close what will not answer; true if all have. */
+/* Close the links that will not answer; true if all others have answered. */
 static bool is_over(struct ofi_revoke *revoke)
 {
 	const uint64_t now = base_now_ns();
@@ -315,12 +318,12 @@ static void finish(struct ofi_revoke *revoke)
 	uint32_t *going = revoke->going;
 
 	base_list_remove(&revoke->node);
-	/* From there on it may be begun anew, or freed. */
+	/* `ended` may begin the revoke again, or free it */
 	if (revoke->ended != NULL)
 		revoke->ended(revoke);
 	if (ov != NULL)
 		host->complete(ov, NDX_OK, 0, 0);
-	/* From here on the region may be freed: waking only needs the address. */
+	/* the region may be freed from here on: to wake a waiter only the address is used */
 	(void)__atomic_sub_fetch(going, 1, __ATOMIC_RELEASE);
 	base_futex_wake(going, INT_MAX);
 }
@@ -367,7 +370,7 @@ void ofi_revoke_on_timer(void *arg)
 
 /* ---- any thread ---- */
 
-/* A callback waits: nobody but ourselves moves anything meanwhile. */
+/* A callback waits on the control thread, so nothing else drives queues and revokes. */
 static void drive(struct ofi_adapter *adapter)
 {
 	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next)
@@ -381,7 +384,7 @@ struct wait {
 	const uint32_t *count;
 };
 
-/* What counts there ends soon, if need be at the cost of connections. */
+/* Let the revokes that the callback waits for end soon, if need be at the cost of connections. */
 static void hurry(const struct wait *wait, uint64_t since)
 {
 	struct ofi_adapter *adapter = wait->adapter;
@@ -413,8 +416,8 @@ void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count)
 	struct wait wait = {adapter, count};
 	uint32_t left;
 
-	/* In a callback of another adapter's its thread does not stand still meanwhile: ours may be
-	 * waiting for it in the same way. */
+	/* In a callback of another adapter, its control thread may be what this adapter's control
+	 * thread waits for. So the call drives this adapter while that thread waits. */
 	if (base_loop_on_any() && __atomic_load_n(count, __ATOMIC_ACQUIRE) != 0)
 		base_loop_call(adapter->spi.loop, drive_down, &wait);
 	while ((left = __atomic_load_n(count, __ATOMIC_ACQUIRE)) != 0)
@@ -425,7 +428,7 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
 
-	/* The ordinary case: nobody uses it, and nobody could. */
+	/* the usual case: no request uses the token, and no peer can */
 	if (mark(adapter, revoke->token).qp == NULL &&
 	    (revoke->mr == NULL || revoke->told.count == 0 ||
 	     __atomic_load_n(&adapter->link_count, __ATOMIC_SEQ_CST) == 0)) {
@@ -439,7 +442,8 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 
 enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke)
 {
-	/* Who looked the token up before it was removed holds the lock that this takes. */
+	/* a thread that has looked the token up before it was removed holds a lock that mark()
+	 * takes */
 	(void)mark(revoke->adapter, revoke->token);
 	close_key(revoke);
 	return NDX_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Revokes that have not begun. Any thread asks for one, the control thread begins it. */
+/* Revokes that have not begun. Any thread queues one, and the control thread begins it. */
 #include "ofi.h"
 
 void ofi_revoke_begin(struct ofi_revoke *revoke)

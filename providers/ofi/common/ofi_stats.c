@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this provider counts, for whoever looks for the reason of a standstill. */
+/* The counters of this provider, to find out why a connection stands still. */
 #include "ofi.h"
 
 void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)

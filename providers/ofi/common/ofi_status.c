@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Status of what failed in libfabric. */
+/* The status for a failure in libfabric. */
 #include <errno.h>
 
 #include "ofi.h"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Initiator requests on their way to the stack. They go out in posting order; one that may not go
- * yet (no credit, fence, read limit) holds back all behind it. The ring of the queue pair is the
- * queue: tx_next is the first that the stack never had.
+ * Initiator requests on their way to libfabric. They are submitted in posting order. A request that
+ * has to wait (for a credit, a fence, or the read limit) delays all behind it. The ring of the
+ * queue pair is the queue: tx_next is the first request that libfabric never had.
  */
 #include "base_linux.h"
 #include "ofi.h"
 
 #define NS_PER_MS 1000000u
 
-/* May it use the peer's memory? false: that is being asked. No bytes need no right. */
+/* Are the peer's rights for the request known, and `verdict` set? false: the peer has been asked. A
+ * request without bytes needs no right. */
 static bool is_judged(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	const uint32_t right = tx->base.type == NDX_REQUEST_READ ? OFI_GRANT_READ : OFI_GRANT_WRITE;
@@ -22,8 +23,8 @@ static bool is_judged(struct ofi_qp *qp, struct ofi_tx *tx)
 	if (grant == NULL)
 		return false;
 	if (qp->mute && grant->rights == 0) {
-		/* A peer that has parted lets go of its memory: that is no fault of ours. The drain
-		 * of this side, which follows, ends here. */
+		/* A peer that has said goodbye may deregister its memory: no fault of this side.
+		 * The drain of this side, which follows, ends here. */
 		if (qp->draining)
 			tx->verdict = NDX_E_CANCELED;
 		return qp->draining;
@@ -46,7 +47,7 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 		return false;
 	if (tx->verdict == NDX_OK && !ofi_flavour_of(qp)->native_keys && !is_judged(qp, tx))
 		return false;
-	/* What was posted before it ends first, and as if nothing had happened. */
+	/* a request that will fail waits until the earlier ones have completed */
 	if (tx->verdict != NDX_OK)
 		return qp->tx_native == 0;
 	if (tx->base.type == NDX_REQUEST_READ)
@@ -60,13 +61,13 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 	return true;
 }
 
-/* The stack did not take it, or not all of it. */
+/* libfabric did not take the request, or only a part of it. */
 static void refuse(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 {
-	/* What it has of it uses the memory, and comes to an end only with what follows, or with
-	 * the link. */
+	/* a part that libfabric has uses the memory, and ends only with the rest or with the
+	 * link */
 	tx->native = tx->parts > 0;
-	if (err == FI_EAGAIN) { /* out of memory, for the moment */
+	if (err == FI_EAGAIN) { /* out of memory for the moment */
 		base_qp_feed(&qp->base);
 		ofi_issue_later(qp);
 		return;
@@ -76,7 +77,7 @@ static void refuse(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 	ofi_qp_break(qp, err, "libfabric refused a request");
 }
 
-/* False: not now, or never. */
+/* False: the request has to wait, or has failed. */
 static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	int err;
@@ -97,7 +98,7 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 	}
 	if (tx->base.type == NDX_REQUEST_BIND || tx->base.type == NDX_REQUEST_INVALIDATE)
 		return ofi_mw_run(qp, tx);
-	/* Set before: with shared queues another thread may see the end of it at once. */
+	/* set first: on a shared queue another thread may see the completion at once */
 	tx->native = true;
 	err = ofi_flavour_of(qp)->hand_over(qp, tx);
 	if (err == 0) {
@@ -116,7 +117,7 @@ void ofi_issue(struct ofi_qp *qp)
 	while (qp->tx_next != qp->base.initiator.tail) {
 		struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
 
-		/* Done already: it was cancelled, or admitted after the end. */
+		/* done already: canceled, or admitted after the end of the connection */
 		if (!tx->base.done) {
 			if (!qp->open || qp->broken || !may_go(qp, tx) || !hand_over(qp, tx))
 				break;
@@ -133,15 +134,15 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 {
 	const enum ndx_status status = ofi_request_status(err);
 
-	/* 1.17 completes a read twice that a local shutdown cut off. */
+	/* libfabric 1.17 completes a read twice that a local shutdown has cut off */
 	if (!tx->native)
 		return;
 	tx->native = false;
 	qp->tx_native--;
 	if (tx->base.type == NDX_REQUEST_READ)
 		qp->reads--;
-	/* What the stack cancels by itself it cancels because the link has gone; first the news,
-	 * so that nobody takes the emptiness that follows for a drain. */
+	/* libfabric cancels requests by itself when the link is lost. Report the loss first, so
+	 * that the core does not take the empty queue for a completed drain. */
 	if (err != 0)
 		ofi_qp_break(qp, err,
 		             status == NDX_E_CANCELED ? "the link was lost"
@@ -167,7 +168,7 @@ void ofi_cancel_held(struct ofi_qp *qp)
 	base_qp_feed(&qp->base);
 }
 
-/* The send at tx_next has waited too long. */
+/* The send at tx_next has waited too long for a receive. */
 static void give_up_send(struct ofi_qp *qp)
 {
 	struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What two NDX say to each other over libfabric: the data of connection management, and the control
- * word. Pure functions; everything that comes from a peer passes through the decoders here. The
- * layout is part of docs/providers.md: change both, and the version.
+ * The messages of ofi:tcp: the data of connection management, and the control messages. Pure
+ * functions; everything that comes from a peer passes through the decoders here. The layout is part
+ * of docs/providers.md: change both, and the version.
  */
 #ifndef OFI_WIRE_H
 #define OFI_WIRE_H
@@ -13,8 +13,8 @@
 
 #include <ndx/spi/provider.h>
 
-#define OFI_CM_SIZE 256u  /* that libfabric's tcp provider carries */
-#define OFI_CM_HEADER 36u /* of them ours */
+#define OFI_CM_SIZE 256u  /* bytes that libfabric's tcp provider carries */
+#define OFI_CM_HEADER 36u /* bytes of them before the private data */
 #define OFI_CM_PRIVATE (OFI_CM_SIZE - OFI_CM_HEADER)
 #define OFI_CM_VERSION 3u
 
@@ -24,14 +24,14 @@ enum ofi_cm_kind {
 	OFI_CM_REJECT = 3,
 };
 
-/* Says who the sender is and what it offers. A REJECT has nothing but private data. */
+/* Identifies the sender and its parameters. A REJECT has only private data. */
 struct ofi_cm {
 	enum ofi_cm_kind kind;
-	uint32_t id;      /* names the connection in control words to the sender */
-	uint32_t key;     /* of the sender's control region, ... */
-	uint64_t address; /* ... and where it begins */
+	uint32_t id;      /* identifies the connection in control messages to the sender */
+	uint32_t key;     /* key of the sender's control region, ... */
+	uint64_t address; /* ... and its address */
 	uint16_t credits; /* receives that are posted already */
-	uint16_t depth;   /* receives that can be */
+	uint16_t depth;   /* depth of the receive queue */
 	uint32_t inbound_read_limit;
 	uint32_t outbound_read_limit;
 	size_t private_len;
@@ -41,17 +41,17 @@ struct ofi_cm {
 /* Returns the number of bytes in `out`. */
 size_t ofi_cm_encode(const struct ofi_cm *cm, uint8_t out[OFI_CM_SIZE]);
 
-/* NULL: *cm is filled; otherwise why not, for people, and *cm is untouched. */
+/* NULL: *cm is filled; otherwise a text that says what is wrong, and *cm is unchanged. */
 const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind,
                           struct ofi_cm *cm);
 
 /*
- * What a word asks for is answered by another one, and the same may be asked again only when the
- * answer has been delivered: so nobody has to keep more than one answer of a kind for a peer that
+ * A control message that is a question has an answer, and the question may be repeated only when
+ * the answer was delivered: so no end has to keep more than one answer of a kind for a peer that
  * does not read.
  *
- * The control word: 64 bits that go with every Send (DATA), and with a write to the peer's control
- * region (all others), which has no bytes or a record below.
+ * A control message is 64 bits that go with every Send (DATA), or with a write to the peer's
+ * control region (all others), which has no bytes or a record below.
  *
  *   63..56 type   55..48 flags   47..32 count   31..0 value
  *
@@ -62,16 +62,16 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
 enum ofi_word_type {
 	OFI_WORD_DATA = 1,
 	OFI_WORD_CREDIT = 2,
-	OFI_WORD_READY = 3,  /* active side: the connection is complete */
-	OFI_WORD_REJECT = 4, /* active side: refused; the private data was written before */
+	OFI_WORD_READY = 3,  /* from the active side: the connection is complete */
+	OFI_WORD_REJECT = 4, /* from the active side; the private data was written before */
 	OFI_WORD_DISC = 5,
-	OFI_WORD_PING = 6, /* say PONG */
-	OFI_WORD_SYNC = 7, /* forget these tokens; say SYNCED, behind all that you have sent */
+	OFI_WORD_PING = 6, /* the answer is PONG */
+	OFI_WORD_SYNC = 7, /* forget these tokens; the answer is SYNCED, behind all sent data */
 	OFI_WORD_SYNCED = 8,
-	OFI_WORD_ASK = 9, /* what does this token open? */
+	OFI_WORD_ASK = 9, /* which rights has this token? */
 	OFI_WORD_ANSWER = 10,
-	OFI_WORD_WRITTEN = 11, /* the next DATA that says so: lower 16 bits of the length, ... */
-	OFI_WORD_WRITTEN_HIGH = 12, /* ... and the upper ones, if they are not 0 */
+	OFI_WORD_WRITTEN = 11, /* length of a write, for the next IS_WRITE: lower 16 bits, ... */
+	OFI_WORD_WRITTEN_HIGH = 12, /* ... and the upper 16 bits, if they are not 0 */
 	OFI_WORD_PONG = 13,
 	OFI_WORD_HELLO = 14, /* ofi:verbs: the passive side's first message */
 };
@@ -79,7 +79,7 @@ enum ofi_word_type {
 enum ofi_word_flag {
 	OFI_WORD_SOLICITED = 1 << 0,
 	OFI_WORD_IMMEDIATE = 1 << 1,
-	OFI_WORD_IS_WRITE = 1 << 2, /* stands for a write with immediate data */
+	OFI_WORD_IS_WRITE = 1 << 2, /* reports a write with immediate data */
 };
 
 struct ofi_word {
@@ -105,15 +105,15 @@ static inline struct ofi_word ofi_word_split(uint64_t word)
 }
 
 /*
- * The control region, which the peer writes. What is in it is the peer's word, and may change while
- * it is read: copy it first.
+ * The control region, which the peer writes. It may change while this end reads it: copy first,
+ * then check.
  */
-#define OFI_TOKENS_MAX 8u         /* of one SYNC; ... */
+#define OFI_TOKENS_MAX 8u         /* tokens that one SYNC can name; ... */
 #define OFI_TOKENS_ALL UINT16_MAX /* ... as its count: forget every token */
 #define OFI_GRANT_SIZE 24u
 
 enum ofi_area_offset {
-	OFI_AREA_REFUSAL = 0, /* the data of a REJECT */
+	OFI_AREA_REFUSAL = 0, /* the private data of a REJECT */
 	OFI_AREA_QUESTION = 224,
 	OFI_AREA_ANSWER = 232,
 	OFI_AREA_TOKENS = 256,
@@ -125,7 +125,7 @@ enum ofi_grant_right {
 	OFI_GRANT_WRITE = 1 << 1,
 };
 
-/* What a token opens to this peer; one that is unknown has no rights. */
+/* The rights of a token for this peer; an unknown token has none. */
 struct ofi_grant {
 	uint64_t start;
 	uint64_t length;
@@ -134,10 +134,10 @@ struct ofi_grant {
 };
 
 void ofi_grant_encode(const struct ofi_grant *grant, uint8_t out[OFI_GRANT_SIZE]);
-/* NULL: *grant is filled; otherwise what is wrong, for people, and it is untouched. */
+/* NULL: *grant is filled; otherwise a text that says what is wrong, and *grant is unchanged. */
 const char *ofi_grant_decode(const uint8_t data[OFI_GRANT_SIZE], struct ofi_grant *grant);
 
-/* Does it open these bytes? length is not 0. */
+/* Does the grant cover these bytes? length is not 0. */
 static inline bool ofi_grant_covers(const struct ofi_grant *grant, uint64_t address,
                                     uint32_t length, uint32_t right)
 {
@@ -145,9 +145,9 @@ static inline bool ofi_grant_covers(const struct ofi_grant *grant, uint64_t addr
 	       address - grant->start <= grant->length - length;
 }
 
-/* NULL: may stand beside a Send; otherwise what is wrong, for people. */
+/* NULL: valid with a Send; otherwise a text that says what is wrong. */
 const char *ofi_word_check_data(const struct ofi_word *word);
-/* As above, for a word that came alone. */
+/* NULL: valid alone; otherwise a text that says what is wrong. */
 const char *ofi_word_check_control(const struct ofi_word *word);
 
 #endif

@@ -11,8 +11,9 @@ __attribute__((constructor)) static void keep(void)
 {
 	sigset_t ends;
 
-	/* Loading takes a while; a signal that comes meanwhile waits for the dispositions that were
-	 * there. No more than these two, since threads that others start now inherit the mask. */
+	/* Loading takes a while; a signal that comes meanwhile is delivered when the old
+	 * dispositions are back. Only these two are blocked, since threads that libraries start now
+	 * inherit the mask. */
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGINT);
 	(void)sigaddset(&ends, SIGTERM);
@@ -28,13 +29,13 @@ __attribute__((visibility("default"))) const struct sigaction *ndx_early_action(
 
 __attribute__((visibility("default"))) void ndx_early_loaded(void)
 {
-	/* libndx may be loaded once more, by another thread, when nothing is held back. */
+	/* another thread may load libndx once more, when no signal is blocked */
 	if (holding)
 		(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	holding = false;
 }
 
-/* The table that is changed may outlive libndx; this library is never unloaded. */
+/* The table that is changed may outlive libndx, but this library is never unloaded. */
 __attribute__((visibility("default"))) bool ndx_early_close_on_exec(const void *function)
 {
 	return base_close_on_exec(function);

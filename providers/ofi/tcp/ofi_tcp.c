@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is libfabric's tcp provider's own: the table, and what is behind it that is nowhere else. */
+/* The back end for libfabric's tcp provider: its table, and the functions that only it has. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -20,13 +20,14 @@ static void hint(struct fi_info *hints)
 
 static bool accept_info(struct fi_info *info)
 {
-	/* The provider answers 0, offsets. Asked this way it takes addresses, and keys of ours. */
+	/* By itself the provider offers mr_mode 0: offsets. Asked for addresses it uses them, and
+	 * keys that NDX chooses. */
 	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	return info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 	       info->rx_attr->size >= OFI_MAX_DEPTH;
 }
 
-/* Any interface will do. */
+/* Every interface is reachable from the first one's description. */
 static enum ndx_status choose(const struct ofi_options *options, struct sockaddr_storage *list,
                               size_t *count, struct fi_info **info)
 {
@@ -94,7 +95,7 @@ static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn 
 	return NDX_OK;
 }
 
-/* ---- words ---- */
+/* ---- control messages ---- */
 
 static int say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
 {
@@ -145,8 +146,8 @@ static enum ndx_status detach(struct ofi_link *link)
 const struct ofi_flavour ofi_tcp = {
 	.device = "tcp",
 	.stack = "ofi:tcp",
-	/* Up to 1.17 a read that is cut off by a local shutdown is freed twice, into the pool of
-         * its completion queue, and with it the operations of all who share the queue. */
+	/* libfabric to 1.17 frees a read twice that a local shutdown cuts off, into the pool of its
+         * completion queue. That corrupts the operations of all endpoints of the queue. */
 	.shared_cq_since = FI_VERSION(1, 18),
 	.needs_trust = true,
 	.over_tcp = true,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What libfabric's tcp provider has beside what all have: requests and messages (ofi_tcp_data.c).
- */
+/* Requests and messages of libfabric's tcp provider (ofi_tcp_data.c). */
 #ifndef OFI_OFI_TCP_H
 #define OFI_OFI_TCP_H
 

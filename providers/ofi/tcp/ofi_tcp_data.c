@@ -7,8 +7,8 @@ static uint64_t flags_of(const struct ofi_tx *tx)
 #ifdef NDX_PLANT_FI_SHUTDOWN
 	return FI_COMPLETION; /* a planted fault, see ofi_end.c */
 #endif
-	/* A completion has to mean that the peer has the data, also for what is silent; who asked
-	 * for silence gets it from base_queue_retire(). */
+	/* A completion has to mean that the peer has the data, also that of a silent request, whose
+	 * success base_queue_retire() does not show to the consumer. */
 	return tx->base.type == NDX_REQUEST_READ ? FI_COMPLETION
 	                                         : FI_COMPLETION | FI_DELIVERY_COMPLETE;
 }
@@ -32,9 +32,9 @@ static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count
 }
 
 /*
- * A write with immediate data: the write, with the lower half of its length, the upper half, and a
- * message without bytes, whose delivery is also the write's: it is behind it. When there is no
- * memory for one of them it goes on from there later.
+ * A write with immediate data: the write, with the lower half of its length; a control message with
+ * the upper half; and a Send without bytes, whose delivery is also the write's, because it follows
+ * the write. If libfabric has no memory for one of them, the rest follows later.
  */
 static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
 {
@@ -64,7 +64,8 @@ static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
 
 static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 {
-	/* No bytes need no key with ND. The provider wants one: that of the control region. */
+	/* In ND a request without bytes needs no key. libfabric wants one: that of the control
+	 * region. */
 	const bool nothing = tx->length == 0;
 	const struct fi_rma_iov remote = {
 		.addr = nothing ? qp->peer_address : tx->address,
@@ -96,7 +97,7 @@ int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 	return hand_over_rma(qp, tx);
 }
 
-/* What the message's control word says of the peer; false: nonsense. */
+/* Act on the control message in a message; false: a violation of the protocol. */
 static bool take_word(struct ofi_qp *qp, size_t len, const struct ofi_word *word)
 {
 	const char *wrong = ofi_word_check_data(word);
@@ -124,7 +125,7 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 		return;
 	ofi_rx_take_back(qp, rx);
 	if (!take_word(qp, len, word)) {
-		/* The buffer has been written: it cannot go back among those that wait. */
+		/* the message has overwritten the buffer, so the receive cannot be used again */
 		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
 		return;
 	}
@@ -158,7 +159,7 @@ int ofi_tcp_tell(struct ofi_qp *qp, uint32_t fresh)
 
 void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
 {
-	/* Without data it is no word of ours; 0 is none either. */
+	/* without data it is no message of NDX, and 0 is no control message either */
 	const struct ofi_word word = ofi_word_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
 
 	base_lock_acquire(&qp->base.lock);

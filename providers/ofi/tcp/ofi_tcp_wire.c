@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What two NDX say to each other while they connect over libfabric's tcp provider. */
+/* The data of connection management over libfabric's tcp provider. */
 #include <string.h>
 
 #include "base_byteorder.h"
