@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapters over libibverbs: opening, closing, what they can do. */
+/* Adapters over libibverbs: open, close, capabilities. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,14 +10,14 @@
 #include "verbs_mailbox.h"
 
 #define MAX_REGISTRATION (UINT64_C(1) << 40)
-#define QUEUES_PER_CQ 8u /* of the largest size */
+#define QUEUES_PER_CQ 8u /* queue pairs of the largest size */
 #define LARGE_REQUEST 65536u
-#define SOFTWARE_VENDOR 0xffffffu /* that of rdma_rxe */
+#define SOFTWARE_VENDOR 0xffffffu /* the vendor of rdma_rxe */
 #define MAX_READS 128u            /* rdma_cm carries eight bits */
 
 /* ---- opening and closing ---- */
 
-/* No device says how much may be inline: it has to be tried. */
+/* The largest inline size: devices do not report it, so try. */
 static uint32_t find_inline(struct verbs_adapter *adapter, struct ibv_cq *cq)
 {
 	static const uint32_t sizes[] = {VERBS_MAX_INLINE, 256, 192, 128, 64, 32};
@@ -64,7 +64,7 @@ static enum ndx_status find_limits(struct verbs_adapter *adapter)
 		adapter->attr.max_mw > 0 &&
 		(adapter->attr.device_cap_flags &
 	         (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)) != 0;
-	/* One completion queue takes both sides of several queue pairs. */
+	/* one completion queue has to have room for both sides of several queue pairs */
 	share = (uint32_t)adapter->attr.max_cqe / QUEUES_PER_CQ;
 	adapter->max_depth = (uint32_t)adapter->attr.max_qp_wr - VERBS_CONTROLS;
 	if (adapter->max_depth > share)
@@ -100,8 +100,8 @@ static enum ndx_status watch(struct verbs_adapter *adapter, struct base_watch *w
 	return base_watch_add(adapter->spi.loop, watch, POLLIN, false);
 }
 
-/* librdmacm keeps a context of its own for each device, and looks which are gone only when it is
- * asked for all. The kernel waits for that context, too. */
+/* librdmacm has a context of its own for each device, and notices that a device is gone only when
+ * it lists all. The kernel waits for that context to be closed before it removes the device. */
 static void let_rdma_cm_forget(void)
 {
 	struct ibv_context **devices = rdma_get_devices(NULL);
@@ -110,7 +110,8 @@ static void let_rdma_cm_forget(void)
 		rdma_free_devices(devices);
 }
 
-/* Whatever was opened; harmless on what was not. The control thread's, or before it knows of us. */
+/* Close all that was opened; a no-op for the rest. Runs on the control thread, or before that
+ * thread knows the adapter. */
 static void close_all(struct verbs_adapter *adapter)
 {
 	struct ndx_loop *loop = adapter->spi.loop;
@@ -162,7 +163,8 @@ static enum ndx_status open_channels(struct verbs_adapter *adapter)
 	return find_limits(adapter);
 }
 
-/* Watches are taken away on the loop's thread only, so a failure leaves the rest to it, too. */
+/* A watch can be removed on the loop's thread only, so after a failure that thread closes the rest,
+ * too. */
 static enum ndx_status watch_all(struct verbs_adapter *adapter)
 {
 	enum ndx_status st = watch(adapter, &adapter->completions_watch, adapter->completions->fd,
@@ -201,8 +203,8 @@ enum ndx_status verbs_adapter_open(const struct ndx_spi_adapter *head,
 	adapter->port_down = (struct base_timer){.fn = verbs_port_on_timer, .arg = adapter};
 	adapter->tick = (struct base_timer){.fn = verbs_cq_on_tick, .arg = adapter};
 	st = verbs_parse_options(how, &adapter->options);
-	/* First: when a process is killed, what was opened last is closed first as a rule, and the
-	 * queue pairs had better be gone when rdma_cm tells the peers. */
+	/* rdma_cm first: when a process is killed, the kernel usually closes first what was opened
+	 * last, and the queue pairs should be gone before rdma_cm tells the peers. */
 	if (st == NDX_OK)
 		st = open_cm(adapter);
 	if (st == NDX_OK)
@@ -241,7 +243,7 @@ void verbs_adapter_close(struct ndx_spi_adapter *spi)
 	base_loop_post(spi->loop, &adapter->last);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 static uint32_t read_limit(int most)
 {
@@ -257,7 +259,7 @@ void verbs_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *i
 	                     NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
 	                     NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON |
 	                     NDX_CAP_RNR_TIMER;
-	/* The kernel's memcpy() may copy backwards. */
+	/* the kernel's memcpy() may copy backwards */
 	if (!adapter->soft_roce)
 		info->capabilities |= NDX_CAP_IN_ORDER_DMA;
 	info->max_registration_size = adapter->attr.max_mr_size < MAX_REGISTRATION

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of the adapter, and rdma_cm_ids that are bound to them. */
+/* The adapter's addresses, and rdma_cm_ids that are bound to them. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>

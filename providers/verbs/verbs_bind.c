@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests that bind and invalidate windows. The key of a window has eight bits that each bind
- * changes.
+ * Requests that bind and invalidate windows. Each bind changes eight bits of the window's key.
  */
 #include <endian.h>
 
 #include "verbs_wr.h"
 
-/* Under both locks: hand it in. */
+/* base.lock and windows_lock held: post the request. */
 static enum ndx_status hand_in(struct verbs_qp *qp, struct verbs_mw *mw, struct base_req *base,
                                struct ibv_send_wr *wr)
 {
@@ -17,7 +16,8 @@ static enum ndx_status hand_in(struct verbs_qp *qp, struct verbs_mw *mw, struct 
 
 	wr->wr_id = (uintptr_t)req;
 	wr->send_flags = IBV_SEND_SIGNALED;
-	/* Software RoCE runs them ahead of sends that are tried again, and then a second time. */
+	/* software RoCE runs such a request ahead of sends that it retries, and then a second
+	 * time */
 	if ((base->op_flags & NDX_OP_READ_FENCE) || qp->adapter->soft_roce)
 		wr->send_flags |= IBV_SEND_FENCE;
 	err = ibv_post_send(qp->native, wr, &bad);
@@ -120,7 +120,8 @@ enum ndx_status verbs_qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
-/* A window that will not be bound then is none of the device's: a key that it never had fails. */
+/* A window that will not be bound when the request runs: a key that the device never had makes the
+ * request fail. */
 static enum ndx_status post_invalidate(struct verbs_qp *qp, struct verbs_mw *mw,
                                        struct base_req *req)
 {

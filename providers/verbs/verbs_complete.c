@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What became of requests. */
+/* Completions of requests. */
 #include <arpa/inet.h>
 #include <errno.h>
 
 #include "verbs_conn.h"
 #include "verbs_srq.h"
 
-/* Common to both sides; NDX_PENDING: not in here. */
+/* Statuses of both sides; NDX_PENDING: not in the table. */
 static enum ndx_status common_status(enum ibv_wc_status native)
 {
 	static const struct {
@@ -45,7 +45,7 @@ static enum ndx_status initiator_status(const struct base_req *req, enum ibv_wc_
 	switch ((int)native) {
 	case IBV_WC_LOC_LEN_ERR:
 		return NDX_E_DATA_OVERRUN;
-	case IBV_WC_LOC_QP_OP_ERR: /* software RoCE says so of a wrong local key */
+	case IBV_WC_LOC_QP_OP_ERR: /* software RoCE reports a wrong local key like this */
 		return NDX_E_ACCESS_VIOLATION;
 	case IBV_WC_REM_INV_REQ_ERR:
 		return req->type == NDX_REQUEST_SEND ? NDX_E_DATA_OVERRUN : NDX_E_REMOTE_ERROR;
@@ -54,7 +54,8 @@ static enum ndx_status initiator_status(const struct base_req *req, enum ibv_wc_
 	}
 }
 
-/* Software RoCE says LOC_QP_OP of a message that is too long and of memory that it may not use. */
+/* Software RoCE reports LOC_QP_OP for a message that is too long, and for memory that it must not
+ * use. */
 static enum ndx_status receive_status(struct verbs_qp *qp, const struct verbs_req *req,
                                       enum ibv_wc_status native)
 {
@@ -75,7 +76,7 @@ static enum ndx_status receive_status(struct verbs_qp *qp, const struct verbs_re
 	}
 }
 
-/* The log says errno's name with it. */
+/* The log shows the name of this errno. */
 static int errno_of(enum ibv_wc_status native)
 {
 	switch ((int)native) {
@@ -90,8 +91,8 @@ static int errno_of(enum ibv_wc_status native)
 }
 
 /*
- * The peer's kernel may take the memory of a process that ends away before its queue pairs, which
- * then refuse what is meant for the mailbox. The program did nothing wrong there.
+ * The kernel of a peer whose process ends may free the process's memory before its queue pairs. The
+ * queue pair then refuses a write into the mailbox, which is no fault of the program.
  */
 static bool mailbox_is_gone(const struct verbs_req *req, enum ibv_wc_status native)
 {
@@ -107,19 +108,19 @@ static const char *cause_of(const struct verbs_req *req, enum ibv_wc_status nati
 		return "a request of the peer failed here";
 	case IBV_WC_RETRY_EXC_ERR:
 		return "the peer does not answer";
-	default: /* a constant, too */
+	default: /* a constant text, too */
 		return ibv_wc_status_str(native);
 	}
 }
 
-/* Under base.lock. The native queue pair has failed by itself. */
+/* base.lock held. The native queue pair has failed by itself. */
 static void broke(struct verbs_qp *qp, const struct verbs_req *req, enum ibv_wc_status native)
 {
 	if (qp->killed || qp->conn == NULL)
 		return;
 	if (native == IBV_WC_RETRY_EXC_ERR && qp->peer_state == VERBS_PEER_SAID_GOODBYE)
 		qp->peer_closed = true;
-	if (qp->peer_closed) /* nothing of the peer's was lost, and our own requests have ended */
+	if (qp->peer_closed) /* none of the peer's data was lost, and the own requests have ended */
 		return;
 	qp->broken = true;
 	verbs_host(qp->adapter)
@@ -140,8 +141,8 @@ void verbs_complete_check(struct verbs_qp *qp)
 		base_loop_post(qp->adapter->spi.loop, &conn->work);
 }
 
-/* Software RoCE of 6.12 cancels a request whose own memory is bad, as if another had failed; that
- * of 6.1 leaves a long one undone, until its time is over. */
+/* Software RoCE of Linux 6.12 flushes a request whose own memory is invalid, as if an earlier one
+ * had failed. That of Linux 6.1 leaves a long request undone until its time is over. */
 static bool has_failed(struct verbs_qp *qp, const struct verbs_req *req)
 {
 	const struct verbs_initiator *own = (const struct verbs_initiator *)(const void *)req;
@@ -151,7 +152,7 @@ static bool has_failed(struct verbs_qp *qp, const struct verbs_req *req)
 	                                                   req->base.type == NDX_REQUEST_READ));
 }
 
-/* Of the oldest request, which the device says was cancelled. */
+/* The status of the oldest request, which the device has flushed. */
 static enum ndx_status first_cancelled(struct verbs_qp *qp, const struct verbs_req *req)
 {
 	enum ndx_status st = NDX_E_CANCELED;
@@ -164,7 +165,7 @@ static enum ndx_status first_cancelled(struct verbs_qp *qp, const struct verbs_r
 	return st;
 }
 
-/* What stands before a request that the device tells of has ended; of failures it always tells. */
+/* The requests before one with a completion have succeeded: a failure always has a completion. */
 static void ended_before(struct base_queue *q, uint32_t index)
 {
 	for (uint32_t i = q->head; i != index; i++) {
@@ -231,7 +232,8 @@ static void receive_done(struct verbs_qp *qp, struct verbs_req *req, const struc
 		base_req_done(&qp->base.receive, &req->base, st, native);
 }
 
-/* A peer that has disconnected does not wait for our word, and may have closed its queue pair. */
+/* A peer that has disconnected does not wait for this end's goodbye, and may have closed its queue
+ * pair. */
 static bool is_vain(const struct verbs_qp *qp, const struct verbs_req *req)
 {
 	return qp->peer_state != VERBS_PEER_CONNECTED && req == &qp->controls[VERBS_GOODBYE];
@@ -269,7 +271,7 @@ void verbs_complete(const struct ibv_wc *wc)
 		return;
 	}
 	base_lock_acquire(&qp->base.lock);
-	/* Report first: the consumer of the result may ask at once why the connection has ended. */
+	/* report first: the consumer of the result may ask at once why the connection has ended */
 	if (wc->status != IBV_WC_SUCCESS && !is_vain(qp, req))
 		broke(qp, req, wc->status);
 	switch ((enum verbs_kind)req->kind) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What software RoCE counts for the whole device: hw_counters of its port, in sysfs. */
+/* Counters of software RoCE for the whole device: hw_counters of its port, in sysfs. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

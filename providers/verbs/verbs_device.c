@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a URI to a device, a port and their addresses; enumeration. */
+/* The device, port and addresses behind a URI; enumeration. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -62,7 +62,7 @@ enum ndx_status verbs_parse_options(const struct ndx_spi_open *how, struct verbs
 
 /* ---- devices ---- */
 
-/* What is wrong with a port; NULL: nothing. */
+/* What the port lacks; NULL: nothing. */
 static const char *port_lacks(struct ibv_context *context, unsigned port)
 {
 	struct ibv_port_attr attr;
@@ -76,7 +76,7 @@ static const char *port_lacks(struct ibv_context *context, unsigned port)
 	               : "is not active; plug the cable in and start a subnet manager";
 }
 
-/* The first port that is active; 0: none. */
+/* The first active port; 0: none. */
 static unsigned find_port(struct ibv_context *context, const struct ibv_device_attr *attr)
 {
 	for (unsigned port = 1; port <= attr->phys_port_cnt; port++) {
@@ -198,7 +198,7 @@ static bool is_link_local(const struct sockaddr_storage *address)
 	return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr);
 }
 
-/* An address that can be used: *out, and true. */
+/* The address of an interface that is up. False: it has none that can be used. */
 static bool usable_address(const struct ifaddrs *i, struct sockaddr_storage *out)
 {
 	if (i->ifa_addr == NULL || !(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK) ||
@@ -209,7 +209,7 @@ static bool usable_address(const struct ifaddrs *i, struct sockaddr_storage *out
 	return true;
 }
 
-/* Does rdma_cm serve the address by this port? Only binding to it tells. */
+/* Does rdma_cm serve the address at this port? Only a bind shows that. */
 static bool is_of_port(struct rdma_event_channel *channel, struct sockaddr_storage *address,
                        const char *device, unsigned port)
 {
@@ -231,7 +231,7 @@ struct search {
 	struct sockaddr_storage only; /* AF_UNSPEC: all */
 };
 
-/* Those that stay at home come last. Returns how many there are; fills `list` if it is not NULL. */
+/* Link-local addresses come last. Returns the number of addresses and fills `list`. */
 static size_t collect(const struct search *s, struct sockaddr_storage *list, char *interface_name,
                       size_t size)
 {
@@ -289,8 +289,8 @@ static void end_search(struct search *s)
 }
 
 /*
- * Does the entry of the GID table that the options name choose an address? On Ethernet each stands
- * for one; InfiniBand's name the port, whatever addresses IPoIB has.
+ * Does the GID that the options name stand for an address? On Ethernet each GID does; on InfiniBand
+ * a GID stands for the port, whatever addresses IPoIB has.
  */
 static enum ndx_status take_gid(const struct verbs_options *options, struct ibv_context *context,
                                 bool ethernet, struct sockaddr_storage *only)
@@ -314,7 +314,8 @@ static enum ndx_status take_gid(const struct verbs_options *options, struct ibv_
 	return NDX_OK;
 }
 
-/* Not by rdma_cm, but numbers need no address: of a GID that is known, or of an InfiniBand port. */
+/* Connections by numbers need no address, but a GID: one that the options name, or that of an
+ * InfiniBand port. */
 static enum ndx_status without_address(const struct verbs_options *options, bool ethernet)
 {
 	if (ethernet && options->gid < 0)
@@ -364,9 +365,9 @@ enum ndx_status verbs_find_addresses(const struct verbs_options *options,
 	return NDX_OK;
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
-/* FNV-1a: the same at every open, and different for different devices. */
+/* FNV-1a: the same number at every open, and different numbers for different devices. */
 static uint64_t hash_text(const char *text)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -445,14 +446,15 @@ static void list_nothing(const struct verbs_options *options, ndx_spi_list_fn *e
 {
 	struct ndx_adapter_entry entry = {.uri = "verbs"};
 
-	base_fail_hold(true); /* to look is no failure */
+	base_fail_hold(true); /* a list without devices is no failure */
 	entry.state = fail_no_device(options, NULL, 0);
 	base_fail_hold(false);
 	(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
 	each(arg, &entry);
 }
 
-/* One entry a device, by its first active port; or one that says why there is none. */
+/* One entry for each device, with its first active port; or one entry that says why there is
+ * none. */
 enum ndx_status verbs_list(const struct ndx_provider *self, const struct ndx_spi_open *defaults,
                            ndx_spi_list_fn *each, void *arg)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events of rdma_cm and of the device, handed to the connections, listeners and queues. */
+/* Events of rdma_cm and of the device go to the connections, listeners and queues. */
 #include <errno.h>
 #include <string.h>
 
 #include "base_log.h"
 #include "verbs_conn.h"
 
-#define AT_ONCE 64   /* events, before others get their turn */
-#define PORT_MS 2000 /* as long as a drain may take */
+#define AT_ONCE 64   /* events in a row before other events get their turn */
+#define PORT_MS 2000 /* how long a port may be down: as long as a drain may take */
 
 /* ---- rdma_cm ---- */
 
@@ -42,7 +42,8 @@ static void dispatch(const struct verbs_event *event)
 		verbs_conn_on_event((struct verbs_conn *)(void *)owner, event);
 }
 
-/* Acknowledged at once: what it causes may be to destroy the id, which waits for that. */
+/* Each event is acknowledged at once: handling it may destroy the id, and rdma_destroy_id() waits
+ * for the acknowledgement. */
 void verbs_cm_on_event(void *arg, uint32_t events)
 {
 	struct verbs_adapter *adapter = arg;
@@ -54,7 +55,7 @@ void verbs_cm_on_event(void *arg, uint32_t events)
 		copy(&copied, event);
 		(void)rdma_ack_cm_event(event);
 		log_debug("rdma_cm: %s, status %d", rdma_event_str(copied.what), copied.status);
-		/* Of another device, it is of an attempt that led there. */
+		/* for another device, the event belongs to an attempt that used that device */
 		if (copied.what == RDMA_CM_EVENT_DEVICE_REMOVAL && verbs_serves(adapter, copied.id))
 			verbs_device_lost(adapter, ENODEV);
 		else
@@ -76,7 +77,8 @@ static void break_qp(struct verbs_qp *qp, const struct ibv_async_event *event)
 	base_lock_release(&qp->base.lock);
 }
 
-/* The peer's data came before its word that the connection is up: let that count. */
+/* The peer's data came before the message that completes the connection: let the data complete
+ * it. */
 static void on_data_first(struct verbs_qp *qp)
 {
 	struct verbs_conn *conn;
@@ -105,7 +107,7 @@ void verbs_device_lost(struct verbs_adapter *adapter, int native)
 	base_lock_release(&adapter->lock);
 }
 
-/* A cable that is plugged in again soon does no harm. */
+/* A port that is down for a short time does no harm. */
 static void on_port(struct verbs_adapter *adapter, const struct ibv_async_event *event)
 {
 	const bool up = event->event_type == IBV_EVENT_PORT_ACTIVE;
@@ -171,7 +173,7 @@ static void on_async(struct verbs_adapter *adapter, const struct ibv_async_event
 	}
 }
 
-/* Acknowledged last: until then what it names is not destroyed. */
+/* Acknowledged after handling: until then the object of the event is not destroyed. */
 void verbs_async_on_event(void *arg, uint32_t events)
 {
 	struct verbs_adapter *adapter = arg;

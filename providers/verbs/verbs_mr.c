@@ -44,7 +44,8 @@ static int rights_of(uint32_t flags)
 	return rights;
 }
 
-/* The kernel wants memory that windows may be bound to writable, for whatever it will be used. */
+/* For a region to which windows may be bound the kernel requires writable memory, whatever the
+ * rights. */
 static struct ibv_mr *reg(const struct verbs_adapter *adapter, void *buffer, size_t length,
                           int rights)
 {
@@ -83,13 +84,14 @@ enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t l
 	base_list_add(&mr->adapter->regions, &mr->node);
 	base_lock_release(&mr->adapter->regions_lock);
 	spi->local_token = mr->native->lkey;
-	/* The peer may have another byte order; the token is told as the bytes it is. Some devices
-	 * have no key for a region without remote rights: any will be refused. */
+	/* The peer may have another byte order, so the token is kept as a sequence of bytes. Some
+	 * devices have no rkey for a region without remote rights: a peer's request with any token
+	 * fails then. */
 	spi->remote_token = htobe32(mr->native->rkey != 0 ? mr->native->rkey : mr->native->lkey);
 	return NDX_OK;
 }
 
-/* When the device has let go of the key, it has let go of the memory. */
+/* When the device has forgotten the key, it does not use the memory any more. */
 enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
 {
 	struct verbs_mr *mr = mr_of(spi);

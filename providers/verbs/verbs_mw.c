@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory windows of type 2: what is known of them. Requests bind and invalidate them, in the order
- * of the queue pair's (verbs_bind.c).
+ * Memory windows of type 2 and their state. Requests bind and invalidate them, in the order of the
+ * queue pair's requests (verbs_bind.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ enum ndx_status verbs_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw *
 	return NDX_OK;
 }
 
-/* Under windows_lock. */
+/* windows_lock held. */
 static void dispose(struct verbs_mw *mw)
 {
 	base_list_remove(&mw->node);
@@ -49,7 +49,7 @@ static void dispose(struct verbs_mw *mw)
 	free(mw);
 }
 
-/* A request that is under way names the window: it goes with the last of them. */
+/* A request in flight names the window, so the last pending request frees it. */
 void verbs_mw_destroy(struct ndx_spi_mw *spi)
 {
 	struct verbs_mw *mw = mw_of(spi);
@@ -62,7 +62,8 @@ void verbs_mw_destroy(struct ndx_spi_mw *spi)
 	base_lock_release(&adapter->windows_lock);
 }
 
-/* Under windows_lock: no request does it any more, so the native one is replaced. */
+/* windows_lock held: no request invalidates the window any more, so the native window is
+ * replaced. */
 static void unbind(struct verbs_mw *mw)
 {
 	if (mw->native != NULL && ibv_dealloc_mw(mw->native) != 0)
@@ -125,7 +126,8 @@ bool verbs_mw_done(struct verbs_req *req, bool ok)
 	mw->pending--;
 	if (ok) {
 		mw->bound = req->base.type == NDX_REQUEST_BIND;
-		/* later binds have made it something else by now */
+		/* later binds have changed native->rkey since, so it is the device's key only
+		 * now */
 		if (mw->pending == 0 && mw->native != NULL)
 			mw->key = mw->native->rkey;
 	}

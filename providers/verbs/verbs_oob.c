@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs connected by hand: both ends know each other's number, first PSN, GID or LID and MTU,
- * and nobody else takes part. The path is the one between the two GIDs; first PSNs are random, for
- * no time-wait protects a number that is used again. The goodbye goes over the core's channel.
+ * Queue pairs connected without rdma_cm: both ends know each other's QP number, first PSN, GID or
+ * LID, and MTU. The path is the one between the two GIDs. The first PSNs are random, because no
+ * time-wait state protects a QP number that is used again. The goodbye travels out of band, over
+ * the core's channel.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,9 +29,10 @@ static enum ndx_status query_port(const struct verbs_adapter *adapter, struct ib
 	return NDX_OK;
 }
 
-/* ---- which GID ---- */
+/* ---- choosing the GID ---- */
 
-/* By which own address: the one that the conn is bound to, or by which the peer is reached. */
+/* The own address for the GID: the one that the connector is bound to, or the one that reaches the
+ * peer. */
 static const struct sockaddr_storage *choose_address(const struct verbs_conn *conn,
                                                      const struct sockaddr_storage *near)
 {
@@ -41,7 +43,7 @@ static const struct sockaddr_storage *choose_address(const struct verbs_conn *co
 	return base_sockaddr_nearest(adapter->addresses, adapter->address_count, near);
 }
 
-/* The GID of an address; RoCE v2 rather than v1, which has the same GIDs for it. */
+/* The GID of an address; RoCE v2 rather than v1, whose GID is the same. */
 static enum ndx_status find_gid(const struct verbs_adapter *adapter, int gids,
                                 const struct sockaddr_storage *address, struct ibv_gid_entry *out)
 {
@@ -101,7 +103,7 @@ enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockadd
 	conn->oob.psn = out->psn;
 	if (st == NDX_OK && out->psn == NDX_PSN_RANDOM)
 		st = base_random(&conn->oob.psn, sizeof(conn->oob.psn));
-	verbs_mailbox_close(conn); /* of an earlier description */
+	verbs_mailbox_close(conn); /* that of an earlier description */
 	if (st == NDX_OK)
 		st = verbs_mailbox_open(conn);
 	if (st != NDX_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes of the native queue pair, for a path that both ends describe to each other. */
+/* Attributes of the native queue pair for a path that both ends describe to each other. */
 #include <string.h>
 
 #include "verbs_conn.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posting. Of requests with silent success the device tells only now and then. It frees the slots
- * of those that it does not tell of when it tells of a later one, and so do we: one in so many, and
- * the one that takes the last slot, is signalled; whoever wants to know of all posts a sweep.
+ * Posting. A request with silent success is unsignaled: its success has no completion, and its slot
+ * becomes free with the completion of a later request. So one unsignaled request in a few is
+ * signaled nevertheless, and also the one that uses the last free slot. A sweep makes the device
+ * complete all that was posted.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -11,9 +12,9 @@
 #include "verbs_wr.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define UNSIGNALED_PART 4u /* of a queue: so many silent requests may go without a word */
+#define UNSIGNALED_PART 4u /* this part of a queue's depth may be unsignaled in a row */
 
-/* What a post brings along. */
+/* The parameters of a post. */
 struct op {
 	void *context;
 	const struct ndx_sge *sge;
@@ -27,18 +28,18 @@ struct op {
 	enum ibv_wr_opcode opcode;
 };
 
-/* Under base.lock: is the device to tell of the request that was admitted last? */
+/* base.lock held: is the request that was admitted last to be signaled? */
 static inline bool is_signaled(const struct verbs_qp *qp, uint32_t flags)
 {
 	const struct base_queue *q = &qp->base.initiator;
 
-	/* Of one that nobody tells of a later request has to tell: see verbs_wr_post_sweep(). */
+	/* an unsignaled request needs a later completion: see verbs_wr_post_sweep() */
 	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->touch.length == 0 ||
 	       qp->unsignaled >= q->depth / UNSIGNALED_PART ||
 	       q->tail - __atomic_load_n(&q->freed, __ATOMIC_RELAXED) >= q->depth;
 }
 
-/* Under the flags that a request may have; mostly it has none. */
+/* The flags that a request may have; most requests have none. */
 static inline unsigned native_flags(uint32_t flags, bool signaled)
 {
 	unsigned native = signaled ? IBV_SEND_SIGNALED : 0;
@@ -54,7 +55,7 @@ static inline unsigned native_flags(uint32_t flags, bool signaled)
 	return native;
 }
 
-/* To tell later why a request failed. */
+/* For software RoCE, to find out later why a request failed. */
 static void keep_list(struct verbs_initiator *own, const struct ndx_sge *sge, size_t count,
                       uint32_t flags)
 {
@@ -63,7 +64,7 @@ static void keep_list(struct verbs_initiator *own, const struct ndx_sge *sge, si
 		memcpy(own->sge, sge, own->count * sizeof(*sge));
 }
 
-/* An inline request may have more pieces than the device takes. */
+/* An inline request may have more entries than the device takes. */
 __attribute__((noinline)) static int post_gathered(struct ibv_qp *native, struct ibv_send_wr *wr,
                                                    const struct ndx_sge *sge, size_t count)
 {
@@ -81,8 +82,8 @@ __attribute__((noinline)) static int post_gathered(struct ibv_qp *native, struct
 	return ibv_post_send(native, wr, &bad);
 }
 
-/* What a native request of that opcode is read for, and no more: it is larger than two cache lines.
- */
+/* Sets only the members that a request of this opcode needs: the structure is larger than two cache
+ * lines. */
 ALWAYS_INLINE void fill(struct ibv_send_wr *wr, const struct op *op, const struct base_req *req)
 {
 	wr->wr_id = (uintptr_t)req;
@@ -97,8 +98,8 @@ ALWAYS_INLINE void fill(struct ibv_send_wr *wr, const struct op *op, const struc
 }
 
 /*
- * A write of no bytes, of which the peer sees nothing. Some networks drop it, so the byte that
- * changes nothing goes out in its stead, if the peer has memory for that.
+ * A write of no bytes, which the peer does not notice. Some networks drop it, so a write of the
+ * byte that changes nothing replaces it if the peer has granted memory for that.
  */
 static int post_touch(struct verbs_qp *qp, struct ibv_send_wr *wr)
 {
@@ -114,16 +115,16 @@ static int post_touch(struct verbs_qp *qp, struct ibv_send_wr *wr)
 	return ibv_post_send(qp->native, wr, &bad);
 }
 
-/* A question to a peer that granted no memory for one, which may break the connection because of
- * it. What names memory, with bytes or without, is the program's affair. */
+/* A probe of a peer that has granted no memory for one, and that may break the connection because
+ * of it. A request that names memory, with bytes or without, is the program's own affair. */
 static inline bool is_unwelcome(const struct verbs_qp *qp, const struct op *op, uint32_t length)
 {
 	return length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->touch.length == 0 &&
 	       op->remote_token == 0 && op->remote_address == 0;
 }
 
-/* Under base.lock. Each kind of request has its own copy of this, in which `op` is mostly constant.
- */
+/* base.lock held. Each type of request has its own copy of this function, in which `op` is mostly
+ * constant. */
 ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
                                       struct base_req *req, uint32_t length)
 {
@@ -134,7 +135,7 @@ ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
 	struct ibv_send_wr *bad;
 	int err;
 
-	/* The device would let it wait for ever. */
+	/* the device would let the request wait without end */
 	if (op->opcode == IBV_WR_RDMA_READ && qp->outbound_reads == 0) {
 		(void)verbs_wr_undo(&qp->base.initiator, 0);
 		return NDX_E_INVALID_DEVICE_REQUEST;
@@ -168,8 +169,8 @@ ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
 }
 
 /*
- * Most requests have one piece and no flags, and nothing is in their way. NDX_PENDING: this one is
- * of another kind, nothing was done.
+ * Most requests have one entry and no flags, and can be posted at once. NDX_PENDING: this one is
+ * different, and nothing was done.
  */
 ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *op)
 {
@@ -184,7 +185,7 @@ ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *o
 	if (op->flags != 0 || op->count != 1 || op->opcode == IBV_WR_RDMA_READ)
 		return NDX_PENDING;
 	base_lock_acquire(&qp->base.lock);
-	/* a length of 0 is of another kind, too */
+	/* a length of 0 is different, too */
 	if (qp->base.state != BASE_QP_UP || op->sge->length - 1 >= qp->base.max_transfer)
 		goto unlock;
 	own = (struct verbs_initiator *)(void *)base_queue_take(q, op->context, op->type, 0);
@@ -233,13 +234,13 @@ static __attribute__((noinline)) enum ndx_status post_any(struct verbs_qp *qp, c
 		base_lock_release(&qp->base.lock);
 		if (st != NDX_E_NO_MORE_ENTRIES || looked)
 			return st == NDX_PENDING ? NDX_OK : st;
-		/* Silent requests that are done free their slots when somebody looks. */
+		/* unsignaled requests that are done free their slots when the queue is read */
 		verbs_cq_try_poll(qp->initiator_cq);
 		looked = true;
 	}
 }
 
-/* Each kind of request has its own copy of this, in which `op` is mostly constant. */
+/* Each type of request has its own copy of this function, in which `op` is mostly constant. */
 ALWAYS_INLINE enum ndx_status post(struct ndx_qp *pub, const struct op *op)
 {
 	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
@@ -248,7 +249,7 @@ ALWAYS_INLINE enum ndx_status post(struct ndx_qp *pub, const struct op *op)
 
 	if (__builtin_expect(st != NDX_PENDING, 1))
 		return st;
-	copy = *op; /* so that nobody has the address of the constants */
+	copy = *op; /* a copy, so that the compiler sees no address of the constants */
 	return post_any(qp, &copy);
 }
 
@@ -355,7 +356,7 @@ receive_any(struct verbs_qp *qp, void *context, const struct ndx_sge *sge, size_
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
-/* As post_plain(): one piece, and the native queue pair takes it. */
+/* Like post_plain(): one entry, and the native queue pair takes receives. */
 static inline enum ndx_status receive_plain(struct verbs_qp *qp, void *context,
                                             const struct ndx_sge *sge)
 {
@@ -371,7 +372,7 @@ static inline enum ndx_status receive_plain(struct verbs_qp *qp, void *context,
 	if (!qp->receiving || qp->base.state == BASE_QP_DEAD ||
 	    sge->length - 1 >= qp->base.max_transfer)
 		goto unlock;
-	/* With a shared queue there is none of its own, and none of its slots is free. */
+	/* with a shared receive queue this queue has no slots, so none is free */
 	own = (struct verbs_receive *)(void *)base_queue_take(q, context, NDX_REQUEST_RECEIVE, 0);
 	if (__builtin_expect(own == NULL, 0))
 		goto unlock;

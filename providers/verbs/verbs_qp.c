@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs and the states of the native one. It stays in RESET until a connection is made of it:
- * receives wait in our own records, so a failed attempt leaves them as they were.
+ * Queue pairs, and the states of the native queue pair. The native queue pair stays in RESET until
+ * a connection uses it: receives wait in this provider's records, so a failed attempt leaves them
+ * unchanged.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 
 #define ACK_TIMEOUT 14 /* 67 ms, 4.096 us * 2^14; a dead peer is noticed after seven times that */
 #define RETRIES 6
-#define RETRY_FOR_EVER 7 /* to software RoCE; see verbs_watch.c */
-#define RNR_FOR_EVER 7   /* how long a send waits for a receive is our own watchdog's to say */
+#define RETRY_FOR_EVER 7 /* without limit, for software RoCE; see verbs_watch.c */
+#define RNR_FOR_EVER 7   /* without limit: verbs_watch.c limits the wait for a receive */
 #define RNR_PAUSE 14     /* 1.28 ms between two tries of a peer that finds no receive */
 
 static struct verbs_receive *receive_at(const struct verbs_qp *qp, uint32_t index)
@@ -55,15 +56,15 @@ static uint8_t rnr_pause(const struct ndx_qp_attr *attr)
 	return attr->rnr_timer == NDX_RNR_TIMER_DEFAULT ? RNR_PAUSE : (uint8_t)attr->rnr_timer;
 }
 
-/* One step up, with what is known of the path and `ours`. */
+/* One step up, with the attributes of the path and `ours`. */
 static int step(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_qp_state state,
                 const struct ibv_qp_attr *ours)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask = 0;
 
-	/* Of an attempt that the peer has ended rdma_cm knows nothing any more. For the first step
-	 * on Ethernet it has nothing to tell that we do not know. */
+	/* rdma_cm knows nothing of an attempt that the peer has ended. On Ethernet, its attributes
+	 * for INIT are known without it. */
 	if (conn->oob.on || (state == IBV_QPS_INIT && qp->adapter->ethernet))
 		verbs_oob_path_attr(conn, &attr, &mask);
 	else if (rdma_init_qp_attr(conn->id, &attr, &mask) != 0)
@@ -92,7 +93,7 @@ static int step(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_qp_
 	return ibv_modify_qp(qp->native, &attr, mask);
 }
 
-/* Under base.lock: hand over the receives that were posted so far. */
+/* base.lock held: post the receives that were admitted so far. */
 static int hand_over(struct verbs_qp *qp)
 {
 	const struct base_queue *q = &qp->base.receive;
@@ -163,7 +164,7 @@ void verbs_qp_kill(struct verbs_qp *qp)
 	if (qp->native != NULL && qp->receiving && modify(qp->native, IBV_QPS_ERR) != 0)
 		log_warn(errno, "a queue pair does not go to ERR: %s", strerror(errno));
 	else if (qp->native != NULL && qp->receiving)
-		verbs_wr_post_sweep(qp); /* it comes back last */
+		verbs_wr_post_sweep(qp); /* the sweep is flushed last */
 }
 
 void verbs_qp_cancel_initiator(struct verbs_qp *qp)
@@ -184,7 +185,8 @@ void verbs_qp_destroy_native(struct verbs_qp *qp)
 	struct ibv_qp *native;
 
 	verbs_mw_leave_qp(qp);
-	/* From now on nobody asks for it by a number that another one may get. */
+	/* from now on no completion may find this queue pair by its number, which another one may
+	 * get */
 	if (qp->srq != NULL) {
 		verbs_qp_poll(qp);
 		verbs_srq_forget(qp);
@@ -283,7 +285,7 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 	                  initiator_stride(adapter, attr), receive_stride(attr));
 	if (st != NDX_OK)
 		goto free_qp;
-	qp->unsettled = UINT32_MAX; /* none: that many have not been posted yet */
+	qp->unsettled = UINT32_MAX; /* no request: the index is far from the first one */
 	mark(qp, &qp->base.initiator, VERBS_INITIATOR);
 	mark(qp, &qp->base.receive, VERBS_RECEIVE);
 	for (unsigned i = 0; i < VERBS_CONTROLS; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared receive queues. The slot of a receive is free again when its result was taken, so all
- * results of a queue have room in each completion queue that they may come to.
+ * Shared receive queues. The slot of a receive becomes free when its result is taken, so every
+ * completion queue with results of a shared queue has room for all of them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "verbs_srq.h"
 #include "verbs_wr.h"
 
-/* Records that came in one piece. */
+/* Records that were allocated together. */
 struct block {
 	struct block *next;
 	char records[];
@@ -24,7 +24,7 @@ static struct verbs_srq *srq_of(struct ndx_spi_srq *srq)
 
 /* ---- records ---- */
 
-/* Under the lock, or nobody else knows the queue. */
+/* Lock held, or no other thread knows the queue yet. */
 static enum ndx_status add_records(struct verbs_srq *srq, uint32_t count)
 {
 	const size_t list = srq->max_sge * sizeof(struct ndx_sge);
@@ -60,7 +60,7 @@ static void free_records(struct verbs_srq *srq)
 	}
 }
 
-/* Under the lock: receives in the device, and results that nobody has taken. */
+/* Lock held: receives in the device, and results that were not taken yet. */
 static uint32_t in_use(const struct verbs_srq *srq)
 {
 	uint32_t count = srq->posted;
@@ -76,7 +76,7 @@ static uint32_t in_use(const struct verbs_srq *srq)
 
 /* ---- posting ---- */
 
-/* Under the lock. */
+/* Lock held. */
 static enum ndx_status post(struct verbs_srq *srq, void *context, const struct ndx_sge *sge,
                             size_t count)
 {
@@ -133,7 +133,7 @@ static struct verbs_srq_link *find_link(const struct verbs_srq *srq, const struc
 	return NULL;
 }
 
-/* Room for so many results more. */
+/* Reserve room for `more` results. */
 static enum ndx_status reserve(struct verbs_srq_link *link, uint32_t more)
 {
 	enum ndx_status st = verbs_cq_reserve(link->cq, more);
@@ -148,7 +148,7 @@ static enum ndx_status reserve(struct verbs_srq_link *link, uint32_t more)
 	return st;
 }
 
-/* Under links_lock. */
+/* links_lock held. */
 static struct verbs_srq_link *new_link(struct verbs_srq *srq, struct verbs_cq *cq,
                                        enum ndx_status *st)
 {
@@ -207,7 +207,7 @@ void verbs_srq_forget(struct verbs_qp *qp)
 	base_lock_release(&qp->srq->lock);
 }
 
-/* Results that nobody has taken stay, but hold no slot any more. */
+/* Results that were not taken stay, and use no slot any more. */
 void verbs_srq_leave(struct verbs_qp *qp)
 {
 	struct verbs_srq *srq = qp->srq;
@@ -239,7 +239,7 @@ enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, ui
 	enum ndx_status st = verbs_is_there(adapter, "create a shared receive queue");
 	struct verbs_srq *srq;
 
-	(void)affinity; /* the control thread tells of the threshold */
+	(void)affinity; /* the control thread reports the threshold */
 	if (st != NDX_OK)
 		return st;
 	srq = calloc(1, sizeof(*srq));
@@ -284,7 +284,7 @@ void verbs_srq_destroy(struct ndx_spi_srq *spi)
 	free(srq);
 }
 
-/* Under links_lock. */
+/* links_lock held. */
 static enum ndx_status grow(struct verbs_srq *srq, uint32_t depth)
 {
 	struct ibv_srq_attr attr = {.max_wr = depth};
@@ -313,7 +313,7 @@ static enum ndx_status grow(struct verbs_srq *srq, uint32_t depth)
 	return st;
 }
 
-/* The native queue never becomes smaller: it would not give anybody anything. */
+/* The native queue never shrinks, because that would free nothing for other objects. */
 enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold)
 {
 	struct verbs_srq *srq = srq_of(spi);

@@ -12,28 +12,28 @@ struct verbs_srq {
 	struct verbs_adapter *adapter;
 	struct ibv_srq *native;
 	uint32_t max_sge;
-	/* Before verbs_cq.poll_lock. Taken by whoever changes links or depth. */
+	/* Taken to change links or depth; before verbs_cq.poll_lock. */
 	struct base_lock links_lock;
-	struct base_lock lock; /* a leaf, but for those of base_ov.h */
-	/* under lock: */
+	struct base_lock lock; /* a leaf, but for the locks of base_ov.h */
+	/* guarded by lock: */
 	struct base_list links;
-	struct base_list takers[VERBS_SRQ_BUCKETS]; /* queue pairs, by number */
+	struct base_list takers[VERBS_SRQ_BUCKETS]; /* queue pairs, by QP number */
 	struct block *blocks;
 	struct verbs_req *free;
 	uint32_t records;
-	uint32_t room;   /* of the native one */
-	uint32_t depth;  /* may be less */
-	uint32_t posted; /* and not taken by a queue pair, as far as we know */
+	uint32_t room;   /* depth of the native queue */
+	uint32_t depth;  /* may be less than room */
+	uint32_t posted; /* receives without a completion yet */
 	uint32_t threshold;
 	struct base_ov_list notifies;
 };
 
-/* A completion queue that gets results of the shared queue's receives. */
+/* A completion queue for results of the shared queue's receives. */
 struct verbs_srq_link {
 	struct base_list node;
 	struct verbs_cq *cq;
-	struct base_queue results; /* slots that its results hold: tail - freed */
-	unsigned users;            /* queue pairs */
+	struct base_queue results; /* slots that results use: tail - freed */
+	unsigned users;            /* count of queue pairs */
 };
 
 static inline struct verbs_srq *verbs_srq_of(struct ndx_srq *srq)
@@ -47,7 +47,8 @@ void verbs_srq_destroy(struct ndx_spi_srq *spi);
 enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold);
 enum ndx_status verbs_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);
 void verbs_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status);
-/* A queue pair begins to use the queue, or ends; its native one gets known by number in between. */
+/* A queue pair begins to use the queue, or ends to. In between, verbs_srq_know() and
+ * verbs_srq_forget() make its native queue pair known by QP number. */
 enum ndx_status verbs_srq_join(struct verbs_qp *qp, struct verbs_srq *srq);
 void verbs_srq_leave(struct verbs_qp *qp);
 void verbs_srq_know(struct verbs_qp *qp);
@@ -55,21 +56,21 @@ void verbs_srq_forget(struct verbs_qp *qp);
 
 /* ---- results (verbs_srq_results.c) ---- */
 
-/* Under the lock. */
+/* Lock held. */
 static inline void verbs_srq_give(struct verbs_srq *srq, struct verbs_req *req)
 {
 	req->next = srq->free;
 	srq->free = req;
 }
 
-/* Under the lock: complete the notifications of the threshold if the threshold is reached. */
+/* Lock held: complete the notifications of the threshold if the threshold is reached. */
 void verbs_srq_check_threshold(struct verbs_srq *srq);
-/* The queue pair that took a receive; NULL: it is gone. Whoever holds its receive queue's poll_lock
- * may use it. */
+/* The queue pair that has taken a receive; NULL: it is destroyed. The result is valid while the
+ * poll_lock of its receive completion queue is held. */
 struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number);
-/* Under base.lock of who took it: a receive becomes a result. */
+/* base.lock of `qp` held: the receive that `qp` has taken becomes a result. */
 void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status status, int native);
-/* ... or nothing, because who took it is gone. */
+/* The receive becomes no result, because the queue pair that has taken it is destroyed. */
 void verbs_srq_dropped(struct verbs_srq *srq, struct verbs_req *req);
 
 #endif

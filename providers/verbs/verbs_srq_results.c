@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Results of a shared receive queue. A native completion names the receive by address, like every
- * completion, and the queue pair that took it by number.
+ * completion, and the queue pair that has taken it by QP number.
  */
 #include "verbs_srq.h"
 
@@ -51,14 +51,14 @@ void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status 
 		.native = native,
 	};
 
-	/* Its own queue has no records, but it counts. */
+	/* the queue pair's own receive queue has no records, but its statistics count */
 	qp->base.receive.tail++;
 	qp->base.receive.head++;
 	if (status != NDX_OK)
 		qp->base.receive.failed[base_status_index(status)]++;
 	/*
-	 * The slot is the receive's, then the result's, in one step and before the result is there:
-	 * the slot of a result that a consumer has taken must be free.
+	 * The slot passes from the receive to the result in one step, and before the result is
+	 * pushed: the slot of a result that a consumer has taken must be free.
 	 */
 	base_lock_acquire(&srq->lock);
 	link->results.tail++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the error codes of rdma_cm and of verbs calls mean. */
+/* Statuses for the error codes of rdma_cm and of verbs calls. */
 #include <errno.h>
 
 #include "base_log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests on their way to the device: those of consumers, and the own ones. */
+/* Posting to the device: requests of consumers, and control requests. */
 #include <errno.h>
 
 #include "verbs_wr.h"
