@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For a library that makes sockets and epoll sets without close-on-exec and tells of few of them:
- * its own calls of the C library are led to functions that set the flag as they make the
- * descriptor. At no moment is there one without it, and nothing is looked for. Only the table of
- * the shared object that calls is changed.
+ * Close-on-exec for a library that creates its sockets and epoll sets without the flag and does not
+ * report their descriptors. The calls of that library into the C library are redirected to
+ * functions that set the flag atomically, as they create the descriptor. Only the relocation tables
+ * of that shared object change.
  */
 #include "base_close_on_exec.h"
 
@@ -57,14 +57,14 @@ static const struct {
 	{"epoll_create1", (any_fn *)epoll_flags_closed},
 };
 
-/* What is needed of a shared object's dynamic section. */
+/* The parts of a shared object's dynamic section that the redirection needs. */
 struct object {
 	uintptr_t base;
 	const ElfW(Sym) * symbols;
 	const char *names;
-	uintptr_t tables[2]; /* of relocations with addend */
+	uintptr_t tables[2]; /* relocations with addend */
 	size_t sizes[2];
-	uintptr_t protect; /* made read-only after relocation */
+	uintptr_t protect; /* the part that the dynamic linker made read-only */
 	size_t protect_size;
 };
 
@@ -134,7 +134,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	if (!s->found)
 		return 0;
-	/* In the program itself are calls of others. */
+	/* Refuse the program itself: its relocations serve the calls of all its code. */
 	s->found = dynamic != NULL && info->dlpi_name[0] != '\0';
 	if (!s->found)
 		return 1;
@@ -151,7 +151,7 @@ static any_fn *instead_of(const char *name)
 	return NULL;
 }
 
-/* A relocation of the kind that holds the address of a function that is called. */
+/* Whether a relocation holds the address of a called function. */
 static bool is_call(const ElfW(Rela) * r)
 {
 #if defined(__x86_64__)
@@ -168,12 +168,13 @@ static bool is_call(const ElfW(Rela) * r)
 #endif
 }
 
-/* Make the pages of the table writable, or as they were. */
+/* Make the pages of the table writable, or restore their rights. */
 static bool protect(const struct object *o, int rights)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	const uintptr_t start = o->protect & ~(page - 1);
-	/* The linker ends the part at a page; what begins in the last one stays writable. */
+	/* The linker ends the read-only part at a page; the rest of the last page is writable
+	 * anyway. */
 	const uintptr_t end = (o->protect + o->protect_size) & ~(page - 1);
 
 	return end <= start || mprotect((void *)start, end - start, rights) == 0;

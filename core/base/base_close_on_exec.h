@@ -5,9 +5,10 @@
 #include <stdbool.h>
 
 /*
- * From now on the sockets and epoll sets that the shared object of `function` makes have
- * FD_CLOEXEC, those that it accepts, too. The code that does it must never be unloaded. False: it
- * is no shared object, makes none, or the machine's relocations are not known.
+ * From now on, the sockets and epoll sets that the shared object of `function` creates or accepts
+ * have FD_CLOEXEC. The code of this function must never be unloaded. False: `function` is in no
+ * shared object, the object calls none of these functions, or the relocations of this machine are
+ * unknown.
  */
 bool base_close_on_exec(const void *function);
 

@@ -15,10 +15,10 @@
 #include "base_linux.h"
 #include "base_sockaddr.h"
 
-#define ANSWER 2048u /* bytes; the kernel's takes some 400 */
-#define STALE 8      /* answers to earlier questions that may be left over */
+#define ANSWER 2048u /* bytes; an answer of the kernel has about 400 */
+#define STALE 8      /* answers to earlier questions that may still be queued */
 
-/* Of the kernel's states of a connection (its net/tcp_states.h) those that are asked for. */
+/* The values of the kernel's enum of TCP states (net/tcp_states.h) that the questions name. */
 enum {
 	STATE_ESTABLISHED = 1,
 	STATE_LISTEN = 10,
@@ -34,7 +34,8 @@ int base_diag_open(void)
 	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
-	/* Connected: nobody but the kernel is heard. */
+	/* Connect the socket, so that messages from processes other than the kernel do not
+	 * arrive. */
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)&kernel, sizeof(kernel)) != 0) {
 		base_fd_close(fd);
 		return -1;
@@ -42,7 +43,7 @@ int base_diag_open(void)
 	return fd;
 }
 
-/* An IPv4 address that is written as one of IPv6: as itself. */
+/* An IPv4-mapped IPv6 address becomes the IPv4 address; others stay. */
 static struct sockaddr_storage plain(const struct sockaddr_storage *address)
 {
 	struct sockaddr_storage out = *address;
@@ -104,7 +105,7 @@ static void ask(struct question *q, uint32_t number, const struct sockaddr_stora
 	id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
 }
 
-/* The bytes that an answer's attributes tell of; none if none does. */
+/* The byte counts among an answer's attributes; zeros if there are none. */
 static struct base_traffic count_bytes(const struct nlmsghdr *header)
 {
 	const size_t from = NLMSG_LENGTH(NLMSG_ALIGN(sizeof(struct inet_diag_msg)));
@@ -140,7 +141,7 @@ static struct base_traffic count_bytes(const struct nlmsghdr *header)
 static bool hear(int fd, uint32_t number, struct nlmsghdr *header)
 {
 	for (int i = 0; i < STALE; i++) {
-		/* The kernel answers within the question's send(). */
+		/* The kernel answers within send(), so the answer is queued already. */
 		const ssize_t n = recv(fd, header, ANSWER, MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
@@ -175,7 +176,7 @@ bool base_diag_tcp(int fd, const struct sockaddr_storage *near, const struct soc
 	*out = (struct base_diag_end){
 		.established = found.idiag_state == STATE_ESTABLISHED,
 		.listening = found.idiag_state == STATE_LISTEN,
-		/* Of one that its process has closed older kernels say that it is root's. */
+		/* Older kernels report user 0 for a socket that its process has closed. */
 		.owned = found.idiag_inode != 0,
 		.uid = found.idiag_uid,
 		.bytes = count_bytes(header),

@@ -42,7 +42,7 @@ void base_futex_wake(uint32_t *word, int count)
 
 void base_lock_slow(struct base_lock *lock)
 {
-	/* Short sections: whoever holds it is most likely about to let go. */
+	/* Critical sections are short: most likely the holder is about to release the lock. */
 	for (int i = 0; i < 100; i++) {
 		if (__atomic_load_n(&lock->word, __ATOMIC_RELAXED) == 0 && base_lock_try(lock))
 			return;
@@ -98,7 +98,7 @@ enum ndx_status base_random(void *out, size_t len)
 bool base_users_have_numbers(void)
 {
 	const int fd = open("/proc/thread-self/uid_map", O_RDONLY | O_CLOEXEC);
-	unsigned long map[3]; /* from which number on here, from which outside, how many */
+	unsigned long map[3]; /* first number inside, first number outside, count */
 	char text[128];
 	char *at = text;
 	ssize_t n;
@@ -114,10 +114,10 @@ bool base_users_have_numbers(void)
 }
 
 /*
- * Faulting the pages in, as a device's driver does to pin them, answers for mapping and rights at
- * once, and no other thread's byte is changed. (Reading or writing through a pipe would change
- * some, process_vm_writev, too, or be forbidden; /proc/self/maps takes milliseconds to read.)
- * Before Linux 5.14 only what is not mapped is found.
+ * Fault the pages in, as a device driver does to pin memory: this checks mapping and rights in one
+ * call and changes no byte. (Reading and writing through a pipe, or process_vm_writev(), would
+ * overwrite what other threads write at the same time, and may be forbidden; /proc/self/maps takes
+ * milliseconds to read.) Before Linux 5.14 the probe only finds memory that is not mapped.
  */
 int base_memory_probe(void *buffer, size_t length, bool write)
 {
@@ -130,7 +130,7 @@ int base_memory_probe(void *buffer, size_t length, bool write)
 	if (room < page || length > room - page)
 		return EFAULT;
 	length = (before + length + page - 1) / page * page;
-	/* Of no pages: is the advice known? */
+	/* A call for zero pages shows whether the kernel knows the advice. */
 	if (madvise(start, 0, advice) == 0)
 		return madvise(start, length, advice) == 0 ? 0 : errno;
 	return msync(start, length, MS_ASYNC) == 0 || errno != ENOMEM ? 0 : ENOMEM;
@@ -164,7 +164,7 @@ int base_flag_create(void)
 void base_flag_raise(int fd)
 {
 	uint64_t one = 1;
-	ssize_t n = write(fd, &one, sizeof(one)); /* EAGAIN: it is up already */
+	ssize_t n = write(fd, &one, sizeof(one)); /* EAGAIN: set already */
 
 	(void)n;
 }
@@ -172,7 +172,7 @@ void base_flag_raise(int fd)
 void base_flag_lower(int fd)
 {
 	uint64_t count;
-	ssize_t n = read(fd, &count, sizeof(count)); /* EAGAIN: it was down */
+	ssize_t n = read(fd, &count, sizeof(count)); /* EAGAIN: clear already */
 
 	(void)n;
 }
@@ -221,12 +221,13 @@ int base_poll_look_open(int pollfd)
 {
 	char path[64];
 
-	/* Not of the process: its first thread may have ended. */
+	/* Not /proc/self, which is unusable after the process's first thread has ended. */
 	(void)snprintf(path, sizeof(path), "/proc/thread-self/fdinfo/%d", pollfd);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* "tfd:  19 events: 19 data: 7ff8740017e0  pos:0 ino:e9961 sdev:9": one line for each. */
+/* The kernel prints a line for each descriptor: "tfd:  19 events: 19 data: 7ff8740017e0  pos:0
+ * ino:e9961 sdev:9". */
 static void look_at_line(char *line, void (*each)(void *arg, int fd, uint64_t inode), void *arg)
 {
 	const char *inode = strstr(line, "ino:");
@@ -238,7 +239,7 @@ static void look_at_line(char *line, void (*each)(void *arg, int fd, uint64_t in
 bool base_poll_look(int look, void (*each)(void *arg, int fd, uint64_t inode), void *arg)
 {
 	char text[4096];
-	size_t held = 0; /* the beginning of a line */
+	size_t held = 0; /* bytes of an incomplete line at the start of the buffer */
 	off_t at = 0;
 	ssize_t n;
 

@@ -24,7 +24,7 @@ static inline bool base_list_empty(const struct base_list *list)
 	return list->next == list;
 }
 
-/* Insert `node` before `at`; with the head that means: append. */
+/* Insert `node` before `at`; with the list's head as `at`, this appends. */
 static inline void base_list_add(struct base_list *at, struct base_list *node)
 {
 	node->next = at;
@@ -33,7 +33,7 @@ static inline void base_list_add(struct base_list *at, struct base_list *node)
 	at->prev = node;
 }
 
-/* Harmless on a node that is in no list, once initialised. */
+/* Removing an initialised node that is in no list does nothing. */
 static inline void base_list_remove(struct base_list *node)
 {
 	node->prev->next = node->next;
@@ -41,7 +41,7 @@ static inline void base_list_remove(struct base_list *node)
 	base_list_init(node);
 }
 
-/* Take the first node out; NULL if there is none. */
+/* Remove and return the first node; NULL if the list is empty. */
 static inline struct base_list *base_list_take(struct base_list *list)
 {
 	struct base_list *node = list->next;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A lock of four bytes for the data path: two atomic operations when nobody competes, a futex when
- * somebody does. (pthread_mutex costs about three times the instructions.)
- */
+/* A lock of four bytes for the data path: two atomic operations without contention, a futex with
+ * contention. (pthread_mutex costs about three times the instructions.) */
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
 
@@ -10,7 +8,7 @@
 #include <stdint.h>
 
 struct base_lock {
-	uint32_t word; /* 0 free, 1 held, 2 held and somebody may sleep */
+	uint32_t word; /* 0 free, 1 held, 2 held and threads may sleep */
 };
 
 void base_lock_slow(struct base_lock *lock);

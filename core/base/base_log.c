@@ -13,10 +13,10 @@
 #define TEXT_SIZE 512
 #define NATIVE_SIZE 128
 #define BACKTRACE_MOST 32
-#define ERRNO_END 4096               /* no errno is as large */
-#define RECORD_SIZE (TEXT_SIZE + 64) /* a text behind the name of its status */
+#define ERRNO_END 4096               /* larger than every errno */
+#define RECORD_SIZE (TEXT_SIZE + 64) /* a text after the name of its status */
 
-/* The one thing that is set for the whole process. `sink` is written last and read first. */
+/* The only setting of the whole process. `sink` is written last and read first. */
 static struct {
 	ndx_log_sink *sink;
 	void *arg;
@@ -71,7 +71,7 @@ static void emit(enum ndx_log_level level, const char *where, int native, const 
 		sink(__atomic_load_n(&log_config.arg, __ATOMIC_RELAXED), &record);
 }
 
-/* What came from a file, a URI or a peer may hold anything; a record is one line. */
+/* A record is one line, but text from a file, a URI or a peer may contain any byte. */
 static void make_one_line(char *text)
 {
 	for (; *text != '\0'; text++) {
@@ -80,7 +80,7 @@ static void make_one_line(char *text)
 	}
 }
 
-/* `text` fills `size` bytes and was longer: end it after a word, in "...". */
+/* `text` was truncated to `size` bytes: cut it after a whole word and append "...". */
 static void end_at_word(char *text, size_t size)
 {
 	static const char dots[] = "...";
@@ -102,7 +102,7 @@ void base_text_copy(char *out, size_t size, const char *text)
 		end_at_word(out, size);
 }
 
-/* " (5: Input/output error)", or only the number where it is no errno of this system. */
+/* " (5: Input/output error)", or only the number if this system has no such errno. */
 static size_t native_text(char text[NATIVE_SIZE], int native)
 {
 	const bool plausible = native > -ERRNO_END && native < ERRNO_END;
@@ -118,7 +118,7 @@ static size_t native_text(char text[NATIVE_SIZE], int native)
 	return strlen(text);
 }
 
-/* The native cause is kept whole; what goes before it is cut to fit, and shows that. */
+/* Keep the native cause whole; truncate the text before it, marked by "...". */
 __attribute__((format(printf, 3, 0))) static void format_text(char text[TEXT_SIZE], int native,
                                                               const char *fmt, va_list args)
 {
@@ -153,7 +153,7 @@ enum ndx_status base_fail(enum ndx_status status, const char *where, int native,
                           ...)
 {
 	int saved = errno;
-	char text[TEXT_SIZE]; /* the arguments may point into the text that is replaced */
+	char text[TEXT_SIZE]; /* a copy: the arguments may point into the old text */
 	char record[RECORD_SIZE];
 	va_list args;
 
@@ -197,7 +197,7 @@ void base_log_backtrace(const char *what)
 		return;
 	count = backtrace(frames, BACKTRACE_MOST);
 	names = backtrace_symbols(frames, count);
-	/* the first one is this function */
+	/* Frame 0 is this function. */
 	for (int i = 1; names != NULL && i < count; i++)
 		log_error(0, "%s: #%d %s", what, i, names[i]);
 	free(names);

@@ -8,34 +8,31 @@
 #include <ndx/log.h>
 #include <ndx/status.h>
 
-/* Formatting costs; ask first where the arguments do, too. */
+/* Ask before formatting, where the arguments of a record are expensive. */
 bool base_log_enabled(enum ndx_log_level level);
 
 __attribute__((format(printf, 4, 5))) void base_log(enum ndx_log_level level, const char *where,
                                                     int native, const char *fmt, ...);
 
-/*
- * The function that first decides a failure says so: sets ndx_last_error() of this thread to the
- * text (call, object, address, native cause, next step), logs it, and returns `status`. Callers
- * further up only pass the status on.
- */
+/* The function that detects a failure calls this: the text (call, object, address, native cause,
+ * next step) becomes ndx_last_error() of this thread and a log record. Returns `status`. The
+ * callers above only pass the status on. */
 __attribute__((format(printf, 4, 5))) enum ndx_status
 base_fail(enum ndx_status status, const char *where, int native, const char *fmt, ...);
 
-/*
- * While true, what fails in this thread sets the text but is not logged: the caller knows more of
- * it and writes the record.
- */
+/* While true, base_fail() in this thread sets the text but does not log: the caller adds what it
+ * knows and writes the record. */
 void base_fail_hold(bool hold);
 
-/* For what is never expected: how this thread got here, a record for each frame, at error level. */
+/* For situations that must not happen: log the call stack, a record for each frame, at error
+ * level. */
 void base_log_backtrace(const char *what);
 
-/* Set the text of this thread without logging (suggestions added to a failure). */
+/* Set the text of this thread without logging (to add a suggestion to a failure). */
 __attribute__((format(printf, 1, 2))) void base_set_last_error(const char *fmt, ...);
 
-/* Copy a text for people; what does not fit is cut after a word, and "..." shows that. `size` is
- * more than 4. */
+/* Copy a text for people; if truncated, it ends after a whole word and "...". `size` is more than
+ * 4. */
 void base_text_copy(char *out, size_t size, const char *text);
 
 #define log_error(native, ...) base_log(NDX_LOG_ERROR, __func__, native, __VA_ARGS__)

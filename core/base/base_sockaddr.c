@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Socket addresses: the few questions that every room asks of them. */
+/* Socket addresses: what all rooms need to know about them. */
 #include "base_sockaddr.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@ static socklen_t family_len(sa_family_t family)
 	return 0;
 }
 
-/* Copies, because a storage and a sockaddr_in may not alias. */
+/* Copy, because a sockaddr_storage and a sockaddr_in must not alias. */
 static struct sockaddr_in as_v4(const struct sockaddr_storage *address)
 {
 	struct sockaddr_in v4;
@@ -34,7 +34,7 @@ static struct sockaddr_in6 as_v6(const struct sockaddr_storage *address)
 	return v6;
 }
 
-/* The IPv4 address in network order, also of an IPv6 address that only wraps one. */
+/* The IPv4 address in network order, also of an IPv4-mapped IPv6 address. */
 static bool get_v4(const struct sockaddr_storage *address, in_addr_t *out)
 {
 	struct sockaddr_in6 v6;

@@ -10,25 +10,25 @@
 
 #define BASE_SOCKADDR_TEXT 80
 
-/* Is it an address of a family that we know, and as long as the family says? */
+/* Whether the address is of a known family and has that family's length. */
 bool base_sockaddr_valid(const struct sockaddr *address, socklen_t len);
-/* Bytes of the family; 0 for others. */
+/* The length of the family's addresses; 0 for an unknown family. */
 socklen_t base_sockaddr_len(const struct sockaddr_storage *address);
 uint16_t base_sockaddr_port(const struct sockaddr_storage *address);
 void base_sockaddr_set_port(struct sockaddr_storage *address, uint16_t port);
 bool base_sockaddr_is_any(const struct sockaddr_storage *address);
 bool base_sockaddr_is_loopback(const struct sockaddr_storage *address);
-/* Same address, ports and scope aside. */
+/* Whether the addresses are equal; ports and scopes do not count. */
 bool base_sockaddr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
-/* Of own addresses the one by which a peer gets here that was met at `near`: that one, else one of
- * its family, else the first. `count` is 1 or more. */
+/* Choose the own address by which a peer that was reached from `near` can reach this host: `near`
+ * itself, else one of its family, else the first. `count` is 1 or more. */
 const struct sockaddr_storage *base_sockaddr_nearest(const struct sockaddr_storage *own,
                                                      size_t count,
                                                      const struct sockaddr_storage *near);
 /* "10.0.0.1:4000", "[fe80::1%eth0]:4000", "-" for none. Returns `text`. */
 const char *base_sockaddr_text(const struct sockaddr_storage *address,
                                char text[BASE_SOCKADDR_TEXT]);
-/* Copy a validated address into a storage, the rest zero. */
+/* Copy a validated address into a storage; the rest becomes zero. */
 void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *address, socklen_t len);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <ndx/stats.h>
 
-/* Where a status is counted in an array of NDX_STATS_STATUSES. */
+/* The index of a status in an array of NDX_STATS_STATUSES counters. */
 static inline unsigned base_status_index(enum ndx_status status)
 {
 	const unsigned index = (unsigned)-(int)status;
@@ -14,7 +14,7 @@ static inline unsigned base_status_index(enum ndx_status status)
 	return index < NDX_STATS_STATUSES ? index : NDX_STATS_STATUSES - 1;
 }
 
-/* One more of a status. */
+/* Count a status. */
 static inline void base_count_status(uint64_t *counts, enum ndx_status status)
 {
 	counts[base_status_index(status)]++;

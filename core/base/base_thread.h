@@ -7,13 +7,14 @@
 #include <signal.h>
 
 /*
- * Start a thread, named (15 characters), that takes no signal of the program: handlers expect the
- * program's own threads. Faults that a thread raises itself (SIGSEGV, ...) stay deliverable, since
- * the kernel would end the process without the program's handler. 0, or an errno.
+ * Start a thread with a name (15 characters) that takes no signal of the program: handlers expect
+ * the program's own threads. Faults that the thread raises itself (SIGSEGV, ...) stay deliverable,
+ * because otherwise the kernel would end the process without calling the program's handler. 0, or
+ * an errno.
  */
 int base_thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
 
-/* Block the same signals in the calling thread; and put its mask back. */
+/* Block the same signals in the calling thread, and restore its mask. */
 void base_signals_block(sigset_t *before);
 void base_signals_restore(const sigset_t *before);
 
