@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue of a loop's callbacks, and of what is to be told of behind them. No lock of its own. */
+/* The queue of a loop's callbacks, and of completions that must be delivered after earlier
+ * callbacks. The caller locks. */
 #ifndef BASE_CALLBACKS_H
 #define BASE_CALLBACKS_H
 
@@ -8,32 +9,32 @@
 
 #include "base_ov_list.h"
 
-/* Zero it. */
+/* Starts zeroed. */
 struct base_callbacks {
 	struct base_ov_list callbacks;
-	struct base_ov_list behind; /* without a callback */
-	uintptr_t places;           /* how many were ever added; may wrap */
+	struct base_ov_list behind; /* completions without a callback */
+	uintptr_t places;           /* how many objects were ever added; may wrap */
 };
 
-/* One that has a callback. */
+/* Add an object that has a callback. */
 void base_callbacks_add(struct base_callbacks *q, struct ndx_overlapped *ov);
-/* One that has none; `of` says whose it is. */
+/* Add an object that has no callback; `of` says to which owner it belongs. */
 void base_callbacks_add_behind(struct base_callbacks *q, struct ndx_overlapped *ov, uintptr_t of);
 
 bool base_callbacks_empty(const struct base_callbacks *q);
 
-/* The oldest of those that were added before there were `end`; NULL: there is none. */
+/* The oldest callback among the first `end` objects that were added; NULL if there is none. */
 struct ndx_overlapped *base_callbacks_take(struct base_callbacks *q, uintptr_t end);
 
-/* Some of those that have no callback. */
+/* Selects objects that have no callback. */
 struct base_callbacks_which {
-	uintptr_t mask; /* of whose they are, ... */
+	uintptr_t mask; /* those whose owner & mask is `of`, or ... */
 	uintptr_t of;
-	bool late; /* those added since there were: */
+	bool late; /* ... those that were added after the first: */
 	uintptr_t since;
 };
 
-/* They leave the queue, in order. */
+/* Move the selected objects to `out`, in order. */
 void base_callbacks_pick(struct base_callbacks *q, const struct base_callbacks_which *which,
                          struct base_ov_list *out);
 

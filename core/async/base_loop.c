@@ -14,11 +14,11 @@
 #include "base_ov_deliver.h"
 #include "base_thread.h"
 
-#define JOBS_AT_ONCE 64 /* then timers and descriptors have their turn */
+#define JOBS_AT_ONCE 64 /* so that timers and descriptors have their turn */
 
-/* So that base_loop_current() needs no lock while the thread is starting. */
+/* Thread-local, so that base_loop_current() needs no lock while the thread starts. */
 static _Thread_local struct ndx_loop *t_current;
-/* A callback has been entered and has not returned. */
+/* Set while a callback runs on this thread. */
 static _Thread_local bool t_in_callback;
 
 bool base_loop_current(const struct ndx_loop *loop)
@@ -46,15 +46,15 @@ bool base_loop_may_wait(const struct ndx_loop *loop)
 	return t_current != loop && !base_loop_is_hurried();
 }
 
-/* Lock held: a thread that sleeps in a call of another loop looks again. */
+/* Lock held. A thread that sleeps in a call to another loop checks its queues again. */
 static void nudge(struct ndx_loop *loop)
 {
 	__atomic_store_n(&loop->nudges, loop->nudges + 1, __ATOMIC_RELEASE);
 	base_futex_wake(&loop->nudges, 1);
 }
 
-/* Lock held: is it for the caller to raise the kick? What is there by now is seen by a thread that
- * is awake: it looks at everything once more before it sleeps. */
+/* Lock held: whether the caller has to write the eventfd. A thread that is awake needs no wake-up:
+ * it checks all queues once more before it sleeps. */
 static bool needs_kick(struct ndx_loop *loop)
 {
 	const bool asleep = loop->asleep;
@@ -102,7 +102,7 @@ unsigned base_loop_queue(struct ndx_loop *loop, struct base_job *job)
 	append(loop, job);
 	if (loop->inside && !current)
 		nudge(loop);
-	/* It stays asleep for others, who do not rely on us: we may be late. */
+	/* Other posters still see the thread as asleep and wake it: our wake-up may come late. */
 	wake = !current && loop->asleep;
 	loop->wakers += wake;
 	base_lock_release(&loop->lock);
@@ -120,12 +120,12 @@ void base_loop_wake(struct ndx_loop *loop, unsigned count)
 	wake = needs_kick(loop);
 	base_lock_release(&loop->lock);
 	if (wake)
-		base_flag_raise(loop->kick); /* the loop stays as long as we are counted */
+		base_flag_raise(loop->kick); /* the loop is not freed while `wakers` counts us */
 	base_lock_acquire(&loop->lock);
 	loop->wakers -= count;
 	last = loop->stop && loop->wakers == 0;
 	base_lock_release(&loop->lock);
-	/* The loop may be gone: waking only needs the address. */
+	/* The loop may be freed by now: the futex needs only the address. */
 	if (last)
 		base_futex_wake(&loop->wakers, 1);
 }
@@ -146,7 +146,7 @@ void base_loop_behind(struct ndx_loop *loop, struct ndx_overlapped *ov, uintptr_
 	base_lock_release(&loop->lock);
 }
 
-/* How many callbacks were ever queued. */
+/* How many objects were ever queued. */
 static uintptr_t get_places(struct ndx_loop *loop)
 {
 	uintptr_t places;
@@ -157,8 +157,8 @@ static uintptr_t get_places(struct ndx_loop *loop)
 	return places;
 }
 
-/* Those that are queued by now: one that begins something may be called for that at once, and so
- * on without an end. Not in a callback. */
+/* Run the callbacks that are queued now, not those that they queue: a callback that posts the next
+ * operation could keep the thread here without end. Not in a callback. */
 static void run_callbacks(struct ndx_loop *loop)
 {
 	const uintptr_t end = get_places(loop);
@@ -177,7 +177,7 @@ static void run_callbacks(struct ndx_loop *loop)
 	}
 }
 
-/* They are told of ahead of callbacks that were queued before. */
+/* Complete these objects before callbacks that were queued earlier. */
 static void tell_now(struct ndx_loop *loop, const struct base_callbacks_which *which)
 {
 	struct base_ov_list list = {0};
@@ -198,7 +198,7 @@ void base_loop_hurry(struct ndx_loop *loop, uintptr_t mask, uintptr_t of)
 		tell_now(loop, &which);
 }
 
-/* For a callback: what ends by `fn` is complete behind it, but for what has a callback, too. */
+/* For a callback: the objects without a callback that fn completes are complete on return. */
 static void call_hurried(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 {
 	const bool outer = loop->hurried;
@@ -224,7 +224,7 @@ static bool run_one_job(struct ndx_loop *loop)
 	base_lock_release(&loop->lock);
 	if (job == NULL)
 		return false;
-	/* From here on it may be posted again, or freed by its own function. */
+	/* From here on another thread may post the job again, and fn may free it. */
 	__atomic_store_n(&job->queued, 0, __ATOMIC_RELEASE);
 	job->fn(job->arg);
 	return true;
@@ -251,7 +251,7 @@ static bool run_one_timer(struct ndx_loop *loop, uint64_t now)
 	return true;
 }
 
-/* Rounded up; what is too long for the call only wakes it for nothing. */
+/* Round up. A time that is too long for poll only causes a wake-up too many. */
 static int to_ms(uint64_t ns)
 {
 	const uint64_t ms = (ns + NS_PER_MS - 1) / NS_PER_MS;
@@ -259,8 +259,8 @@ static int to_ms(uint64_t ns)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-/* Milliseconds until the next timer, 0 if there is something to do, -1 for ever. Not 0: from here
- * on the thread has to be woken. */
+/* Milliseconds until the next timer, 0 if there is work, -1 without limit. Unless the result is 0,
+ * the thread must be woken from now on. */
 static int idle_time(struct ndx_loop *loop)
 {
 	int ms = -1;
@@ -307,10 +307,10 @@ static void dispatch(struct ndx_loop *loop, int count)
 	for (int i = 0; i < count; i++) {
 		struct base_watch *watch = loop->batch[i].data;
 
-		/* base_watch_remove() takes a watch out of the rest of the batch. */
+		/* base_watch_remove() also removes the watch from the rest of the batch. */
 		loop->batch_left = count - i - 1;
 		if (watch == NULL || loop->batch[i].data == loop)
-			continue; /* gone meanwhile, or the kick */
+			continue; /* removed in this batch, or the loop's own eventfd */
 		watch->fn(watch->arg, loop->batch[i].events);
 		run_callbacks(loop);
 	}
@@ -327,7 +327,7 @@ static bool stopping(struct ndx_loop *loop)
 	return stop;
 }
 
-/* Whoever is between base_loop_queue() and base_loop_wake() waits for nothing there. */
+/* A thread between base_loop_queue() and base_loop_wake() does not block, so this wait is short. */
 static void await_wakers(struct ndx_loop *loop)
 {
 	uint32_t wakers;
@@ -415,7 +415,8 @@ free_loop:
 
 void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
 {
-	/* The thread may be waiting for a call of the loop that we are on: it is not joined. */
+	/* The loop's thread may be waiting for a call to the loop of this thread: do not join
+	 * it. */
 	bool on_loop = base_loop_on_any();
 	pthread_t thread = loop->thread;
 
@@ -434,15 +435,15 @@ void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
 	loop_free(loop);
 }
 
-/* A call from another thread: a job that says when it is done. */
+/* A call from another thread: a job that reports its end. */
 struct call {
 	struct base_job job;
 	base_loop_fn *fn;
 	void *arg;
 	struct ndx_loop *loop;
-	struct ndx_loop *caller;        /* whose thread waits; NULL: no loop's */
-	bool from_callback;             /* one waits for the call */
-	struct ndx_overlapped returned; /* queued behind the callbacks that are waited for */
+	struct ndx_loop *caller;        /* the loop whose thread waits; NULL: another thread */
+	bool from_callback;             /* a callback waits for this call */
+	struct ndx_overlapped returned; /* queued after the callbacks that the call waits for */
 	uint32_t done;
 };
 
@@ -476,15 +477,14 @@ static void run_call(void *arg)
 		return;
 	}
 	call->fn(call->arg);
-	/* This thread may be in a callback, which waits for another loop. */
+	/* This thread may itself be in a callback that waits for another loop, so queue the
+	 * report. */
 	call->returned.callback = on_returned;
 	base_loop_callback(call->loop, &call->returned);
 }
 
-/*
- * Wait on the thread of `own`, mostly in one of its callbacks. It does meanwhile what it is asked
- * for: the loop that it waits for may be waiting for it in turn.
- */
+/* Wait on the thread of `own`, usually in one of its callbacks. Run jobs during the wait: the other
+ * loop may be waiting for one of them. */
 static void wait_inside(struct ndx_loop *own, const struct call *call)
 {
 	bool outer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a loop is made of; for core/async only. */
+/* The parts of a loop; for core/async only. */
 #ifndef BASE_LOOP_STATE_H
 #define BASE_LOOP_STATE_H
 
@@ -16,28 +16,28 @@
 struct ndx_loop {
 	pthread_t thread;
 	int poll;
-	int kick; /* raised for a thread that sleeps; never lowered, each time is an edge */
-	struct base_lock lock; /* of all below */
-	bool asleep;           /* or about to be; whoever wakes it says that it is not any more */
+	int kick; /* an eventfd that wakes the thread; never read, because each write is an edge */
+	struct base_lock lock; /* of everything down to last_arg */
+	bool asleep;           /* the thread sleeps or is about to; cleared by the waker */
 	struct base_job *jobs;
 	struct base_job **jobs_end;
 	struct base_callbacks callbacks;
-	struct base_list timers; /* by deadline */
-	uint32_t wakers;         /* who are about to wake the thread, without the lock */
+	struct base_list timers; /* sorted by deadline */
+	uint32_t wakers;         /* threads between base_loop_queue() and base_loop_wake() */
 	bool stop;
-	bool self;   /* nobody joins: the thread frees the loop */
-	bool inside; /* the thread sleeps in a call of another loop, on: */
+	bool self;   /* no thread joins: the thread frees the loop */
+	bool inside; /* the thread sleeps in a call to another loop, on: */
 	uint32_t nudges;
 	base_loop_fn *last;
 	void *last_arg;
-	/* thread's own */
-	bool hurried; /* runs a call that was made in a callback */
+	/* For the loop's thread only. */
+	bool hurried; /* the thread runs a call that was made in a callback */
 	struct base_poll_event batch[BATCH];
 	int batch_count;
 	int batch_left;
 };
 
-/* Lock held: behind it the loop may be gone, by what it was woken for. */
+/* Lock held. Once the lock is released, the loop may be freed by what it was woken for. */
 void base_loop_kick(struct ndx_loop *loop);
 
 #endif

@@ -39,12 +39,12 @@ enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)
 	if (ov->callback != NULL && ov->port != NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "the overlapped object names a callback and a port; choose one");
-	/* Two threads may try to begin with the same object: one of them is told. */
+	/* Two threads may begin an operation with the same object: one of them gets the error. */
 	if (!__atomic_compare_exchange_n(&ov->state, &state, BASE_OV_PENDING, false,
 	                                 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "the overlapped object is being used by another thread");
-	/* The outcome of the operation before stays, should this one fail at once. */
+	/* Remember the previous outcome, in case this operation fails immediately. */
 	ov->reserved[BASE_OV_LOOP_BEFORE] = ov->reserved[BASE_OV_LOOP];
 	ov->reserved[BASE_OV_STATE_BEFORE] = (void *)(uintptr_t)state;
 	ov->reserved[BASE_OV_LOOP] = loop;
@@ -102,7 +102,7 @@ enum ndx_status ndx_overlapped_status(const struct ndx_overlapped *ov)
 	return in_flight(state_of(ov)) ? NDX_PENDING : ov->status;
 }
 
-/* Sleep until it is complete or time is over. */
+/* Sleep until the object is complete or the deadline has passed. */
 static void sleep_on(struct ndx_overlapped *ov, uint64_t deadline)
 {
 	uint32_t state = BASE_OV_PENDING;

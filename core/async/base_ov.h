@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Life of a struct ndx_overlapped, for those who complete them. */
+/* The states of a struct ndx_overlapped, for the code that completes it. */
 #ifndef BASE_OV_H
 #define BASE_OV_H
 
@@ -9,24 +9,24 @@
 
 struct ndx_loop;
 
-/* Begin: NDX_OK, or NDX_E_INVALID_PARAMETER when `ov` is NULL, in flight, or names a callback and a
- * port; then it was not touched. */
+/* Begin an operation. NDX_E_INVALID_PARAMETER, with `ov` unchanged, if `ov` is NULL, in flight, or
+ * has both a callback and a port. */
 enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop);
 
-/* Undo base_ov_begin() when the operation failed at once after all: the object is as it was. */
+/* Undo base_ov_begin() after the operation failed immediately: restores the object. */
 void base_ov_abandon(struct ndx_overlapped *ov);
 
-/* Complete; the object must not be touched afterwards. Any thread, any lock of the caller's. */
+/* Complete; the caller must not touch the object afterwards. Any thread, with any lock held. */
 void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
                       int32_t native);
 
-/* Complete behind the callbacks that are queued: whoever sees it sees that they have run. It needs
- * the loop's thread for that, so it is for what happens on it anyway. `of`: see
- * base_loop_behind(). */
+/* Complete after the callbacks that are queued now: a thread that sees the completion knows that
+ * they have run. The completion needs the loop's thread, so use this for work on that thread. `of`:
+ * see base_loop_behind(). */
 void base_ov_complete_behind(struct ndx_overlapped *ov, uintptr_t of, enum ndx_status status,
                              uint32_t information, int32_t native);
 
-/* Complete all, in order. */
+/* Complete all objects of the list, in order. */
 void base_ov_complete_all(struct base_ov_list *list, enum ndx_status status);
 
 #endif

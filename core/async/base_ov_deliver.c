@@ -11,7 +11,7 @@ void base_ov_tell(struct ndx_overlapped *ov)
 		base_port_push(ov->port, ov);
 		return;
 	}
-	/* After this line the object may be gone; waking only needs its address. */
+	/* After this line the object may be freed: the futex needs only the address. */
 	if (__atomic_exchange_n(&ov->state, BASE_OV_DONE, __ATOMIC_ACQ_REL) == BASE_OV_WAITED)
 		base_futex_wake(&ov->state, 1);
 }

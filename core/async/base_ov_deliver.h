@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The last step of overlapped work; for core/async only. */
+/* The last step of a completion; for core/async only. */
 #ifndef BASE_OV_DELIVER_H
 #define BASE_OV_DELIVER_H
 
 #include <ndx/overlapped.h>
 
-/* The loop thread runs the callback, or passes the completion on with base_ov_tell(). */
+/* On the loop's thread: run the callback, or call base_ov_tell() if there is none. */
 void base_ov_deliver(struct ndx_overlapped *ov);
 
-/* Without a callback: put the completion into its port, or wake the waiting thread. */
+/* For an object without a callback: put it into its port, or wake the waiting thread. */
 void base_ov_tell(struct ndx_overlapped *ov);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <ndx/overlapped.h>
 
-/* A list that an object keeps. Zero it. */
+/* A list that is a member of an object. Starts zeroed. */
 struct base_ov_list {
 	struct ndx_overlapped *head;
 	struct ndx_overlapped *tail;
@@ -15,7 +15,7 @@ struct base_ov_list {
 
 void base_ov_push(struct base_ov_list *list, struct ndx_overlapped *ov);
 struct ndx_overlapped *base_ov_pop(struct base_ov_list *list);
-/* Take `ov` out of the list; false if it is not there. */
+/* Remove `ov` from the list; false if it is not in the list. */
 bool base_ov_remove(struct base_ov_list *list, struct ndx_overlapped *ov);
 
 #endif

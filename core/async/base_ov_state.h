@@ -10,23 +10,23 @@
 enum base_ov_state {
 	BASE_OV_IDLE = 0,    /* never used */
 	BASE_OV_PENDING = 1, /* in flight */
-	BASE_OV_WAITED = 2,  /* in flight, and somebody sleeps on it */
+	BASE_OV_WAITED = 2,  /* in flight, and a thread sleeps on it */
 	BASE_OV_DONE = 3,    /* complete */
-	BASE_OV_QUEUED = 4,  /* ended, on its way to its callback or out of its port */
+	BASE_OV_QUEUED = 4,  /* has its outcome; waits for its callback, or in its port */
 };
 
 enum base_ov_slot {
-	BASE_OV_LOOP, /* struct ndx_loop it belongs to */
-	BASE_OV_NEXT, /* next in whatever list it is in */
-	/* for base_ov_abandon(); NULL when not in flight */
+	BASE_OV_LOOP, /* the struct ndx_loop to which it belongs */
+	BASE_OV_NEXT, /* the next object of its list */
+	/* What base_ov_abandon() restores; NULL when not in flight. */
 	BASE_OV_LOOP_BEFORE,
 	BASE_OV_STATE_BEFORE,
-	/* the same two, when it is queued in its loop: */
-	BASE_OV_PLACE = BASE_OV_LOOP_BEFORE, /* in the order of all that are queued */
-	BASE_OV_OF = BASE_OV_STATE_BEFORE,   /* see base_loop_behind() */
+	/* The same two slots while the object is queued in its loop. */
+	BASE_OV_PLACE = BASE_OV_LOOP_BEFORE, /* position in the order of queued objects */
+	BASE_OV_OF = BASE_OV_STATE_BEFORE,   /* the owner, see base_loop_behind() */
 };
 
-/* In flight no more. */
+/* The object is in flight no more. */
 static inline void base_ov_forget_before(struct ndx_overlapped *ov)
 {
 	ov->reserved[BASE_OV_LOOP_BEFORE] = NULL;

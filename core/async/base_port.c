@@ -58,7 +58,8 @@ void ndx_port_post(struct ndx_port *port, struct ndx_overlapped *ov)
 		base_port_push(port, ov);
 }
 
-/* Nothing there: who takes may be about to sleep until `*seen` changes. */
+/* If the queue is empty and `sleep` is true, count the caller as a sleeper: it then sleeps until
+ * `*seen` changes. */
 static size_t take(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max, bool sleep,
                    uint32_t *seen)
 {
@@ -82,7 +83,8 @@ static void sleep_on(struct ndx_port *port, uint32_t seen, uint64_t deadline)
 {
 	base_futex_wait(&port->posts, seen, deadline);
 	base_lock_acquire(&port->lock);
-	/* Whom a wake was meant for does not matter: there are as many as come back for one. */
+	/* It does not matter which sleeper a wake-up was meant for: as many return as were
+	 * woken. */
 	if (port->woken > 0)
 		port->woken--;
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A port's queue; for core/async only. */
+/* The queue of a port; for core/async only. */
 #ifndef BASE_PORT_H
 #define BASE_PORT_H
 
@@ -14,18 +14,18 @@
 struct ndx_port {
 	struct base_lock lock;
 	struct base_ov_list queue;
-	uint32_t posts;    /* counts pushes: what sleepers sleep on */
-	uint32_t sleepers; /* who sleeps, or is about to, and nobody has woken yet */
-	uint32_t woken;    /* ... and who was woken, and is not back yet */
-	int fd;            /* up while the queue holds something, if anybody has asked for it */
+	uint32_t posts;    /* counts pushes; the futex of sleeping threads */
+	uint32_t sleepers; /* threads that sleep, or are about to, and are not woken yet */
+	uint32_t woken;    /* threads that were woken and have not returned yet */
+	int fd; /* readable while the queue holds an object, if the consumer has asked for it */
 	bool asked;
 	bool up;
 };
 
-/* Lock held: the descriptor is up while the queue holds something. */
+/* Lock held: make the descriptor readable exactly while the queue holds an object. */
 void base_port_show(struct ndx_port *port);
 
-/* Queue an object that has ended. Any thread, any lock. */
+/* Queue an object that has its outcome. Any thread, with any lock held. */
 void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A port's queue: what ended comes in. */
+/* The producing side of a port's queue. */
 #include "base_port.h"
 
 #include "base_linux.h"
@@ -28,13 +28,14 @@ void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
 	base_ov_push(&port->queue, ov);
 	base_port_show(port);
 	__atomic_fetch_add(posts, 1, __ATOMIC_RELEASE);
-	/* Who was woken before and has not come yet takes this one, too, or with its next call. */
+	/* A thread that was woken earlier and has not returned yet takes this object, too. */
 	wake = port->sleepers > 0;
 	port->sleepers -= wake;
 	port->woken += wake;
 	base_lock_release(&port->lock);
-	/* Not under the lock, which is the first that it wants. From here on the consumer may have
-	 * taken `ov` and closed the port: waking only needs the address. */
+	/* After unlocking, because the lock is the first that the woken thread needs. From here
+	 * on the consumer may have taken `ov` and closed the port: the futex needs only the
+	 * address. */
 	if (wake)
 		base_futex_wake(posts, 1);
 }

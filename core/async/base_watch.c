@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Timers and descriptors of a loop. */
+/* The timers and watches of a loop. */
 #include <errno.h>
 
 #include "base_linux.h"
@@ -14,7 +14,7 @@ void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms
 	if (timer->armed)
 		base_list_remove(&timer->node);
 	timer->deadline_ns = base_now_ns() + ms * NS_PER_MS;
-	/* Most timers of a kind are equally long: the place is near the end. */
+	/* Search from the end: most timers of a kind have the same length. */
 	at = loop->timers.prev;
 	while (at != &loop->timers &&
 	       container_of(at, struct base_timer, node)->deadline_ns > timer->deadline_ns)
@@ -54,7 +54,7 @@ void base_watch_remove(struct ndx_loop *loop, struct base_watch *watch)
 {
 	base_poll_remove(loop->poll, watch->fd);
 	for (int i = 0; i < loop->batch_left; i++) {
-		/* the rest of the batch ends where the batch ends */
+		/* The remaining events are at the end of the batch. */
 		struct base_poll_event *ev = &loop->batch[loop->batch_count - 1 - i];
 
 		if (ev->data == watch)

@@ -17,10 +17,8 @@ struct base_traffic {
 struct base_diag_end {
 	bool established; /* neither side has closed the connection */
 	bool listening;   /* not a connection but a listening socket at the near address */
-	bool owned;   /* a process holds the socket; the kernel knows the user of owned sockets only
-	               */
-	uint32_t uid; /* the user that created an owned socket, as this user namespace numbers users
-	               */
+	bool owned;       /* a process holds the socket; only then the user is known */
+	uint32_t uid;     /* the user that created the socket, as this namespace numbers users */
 	struct base_traffic bytes;
 };
 

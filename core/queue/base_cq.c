@@ -29,7 +29,7 @@ void base_cq_fini(struct base_cq *cq)
 	free(cq->ring);
 }
 
-/* A bigger ring with the same entries; entry number n stays at n & (size - 1). */
+/* Enlarge the ring; entry number n stays at n & (size - 1). */
 static bool grow(struct base_cq *cq, uint64_t need)
 {
 	uint64_t size = cq->size == 0 ? 16 : cq->size;
@@ -41,7 +41,7 @@ static bool grow(struct base_cq *cq, uint64_t need)
 		return true;
 	if (size > UINT32_MAX / 2)
 		return false;
-	/* Not cleared: what is never waiting at once needs no memory. */
+	/* malloc, not calloc: entries that are never used need no memory. */
 	ring = malloc((size_t)size * sizeof(*ring));
 	if (ring == NULL)
 		return false;
@@ -58,7 +58,7 @@ enum ndx_status base_cq_attach(struct base_cq *cq, uint32_t depth)
 	bool ok;
 
 	base_lock_acquire(&cq->lock);
-	/* What is waiting now may be left over from queue pairs that are gone. */
+	/* Results that wait now may belong to queue pairs that were destroyed. */
 	ok = grow(cq, (uint64_t)cq->reserved + depth + (cq->pushed - cq->taken));
 	if (ok)
 		cq->reserved += depth;
@@ -81,13 +81,13 @@ void base_cq_detach(struct base_cq *cq, struct base_queue *queue)
 	base_lock_release(&cq->lock);
 }
 
-/* Lock held. base_cq_may_bypass() looks without it. */
+/* Lock held. base_cq_may_bypass() reads `armed` without the lock. */
 static void arm(struct base_cq *cq, bool armed)
 {
 	__atomic_store_n(&cq->armed, armed, __ATOMIC_RELAXED);
 }
 
-/* Lock held: the descriptor, or the notifications, fire as far as they are armed. */
+/* Lock held: fire the descriptor, or the notifications, as far as they are armed. */
 static void fire(struct base_cq *cq, bool fd, bool ovs, enum ndx_status status)
 {
 	if (cq->armed)
@@ -102,13 +102,13 @@ static void fire(struct base_cq *cq, bool fd, bool ovs, enum ndx_status status)
 	arm(cq, cq->fd_armed || cq->notifies.head != NULL);
 }
 
-/* Lock held: so many entries are no news any more. */
+/* Lock held: the number of entries that fire nothing any more: taken, or already notified. */
 static uint64_t old_ones(const struct base_cq *cq)
 {
 	return cq->triggered > cq->taken ? cq->triggered : cq->taken;
 }
 
-/* Lock held: is there a result that is to fire what is armed for this type? */
+/* Lock held: whether there is a result that fires a notification of this type. */
 static bool due(const struct base_cq *cq, enum ndx_cq_notify_type type)
 {
 	switch (type) {
@@ -122,7 +122,7 @@ static bool due(const struct base_cq *cq, enum ndx_cq_notify_type type)
 	return false;
 }
 
-/* Lock held: is the descriptor armed for this type, are the notifications? */
+/* Lock held: whether the descriptor, or a notification, is armed for this type. */
 static bool fd_waits(const struct base_cq *cq, enum ndx_cq_notify_type type)
 {
 	return cq->fd_armed && cq->fd_type == type;
@@ -181,7 +181,7 @@ size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count
 	__atomic_store_n(&cq->polls, __atomic_load_n(&cq->polls, __ATOMIC_RELAXED) + 1,
 	                 __ATOMIC_RELAXED);
 	base_lock_acquire(&cq->lock);
-	/* It only grows between two polls, so this is where it is highest. */
+	/* The number grows only between two polls, so this is its maximum. */
 	waiting = cq->pushed - cq->taken;
 	base_cq_saw(cq, waiting);
 	if (count > waiting)
@@ -199,7 +199,7 @@ size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count
 	return count;
 }
 
-/* What is armed already, and what is asked for in addition. */
+/* The stronger of the armed type and the requested type. */
 static enum ndx_cq_notify_type stronger(bool armed, enum ndx_cq_notify_type old,
                                         enum ndx_cq_notify_type type)
 {
@@ -230,7 +230,7 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		base_flag_lower(cq->fd);
 	}
 	arm(cq, true);
-	/* A descriptor cannot say why it is up: the call does. */
+	/* A readable descriptor cannot carry a status: return the status from the call. */
 	if (cq->failed != NDX_OK && ov == NULL)
 		st = cq->failed;
 	if (cq->failed != NDX_OK)
@@ -252,7 +252,7 @@ bool base_cq_set_blind(struct base_cq *cq, bool blind)
 	return before;
 }
 
-/* It may have been taken since it was pushed: who was armed before that is told nevertheless. */
+/* The result may have been taken since it was pushed: notify the consumer that armed before. */
 void base_cq_solicit(struct base_cq *cq)
 {
 	base_lock_acquire(&cq->lock);

@@ -82,7 +82,8 @@ static void emit(struct base_queue *q, const struct base_req *req)
 	base_cq_push_end(q->cq, entry);
 }
 
-/* One failure ends a connection; what the stack finds wrong besides is cancelled like the rest. */
+/* Only the first failure of a connected queue pair has its status: the failure ends the connection,
+ * and all later requests are cancelled. */
 static void only_once(struct base_queue *q, struct base_req *req)
 {
 	if (req->status == NDX_E_CANCELED || q->qp->state == BASE_QP_IDLE)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The software half of a queue pair: state, slots, request records, completion in posting order.
+ * The provider-independent half of a queue pair: state, slots, request records, completion in
+ * posting order.
  *
- * Each side (initiator, receive) is a ring of request records in posting order. A request is taken
- * (base_admit_*), handed to the stack by the provider, done at some time, in any order
- * (base_req_done), and retired in posting order: its result goes to the completion queue, or
- * nowhere if it succeeded silently. Its slot is free again when the result was taken.
+ * Each side (initiator, receive) is a ring of request records in posting order. A request gets a
+ * slot (base_admit_*), the provider hands the request to the stack, the request is done in any
+ * order (base_req_done), and is retired in posting order: its result goes to the completion queue,
+ * or is dropped if it succeeded silently. The slot is free again when the consumer takes the
+ * result.
  *
- * Everything here but base_queue_give_back() wants the queue pair's lock held.
+ * Every function here except base_queue_give_back() needs the queue pair's lock held.
  */
 #ifndef BASE_QP_H
 #define BASE_QP_H
@@ -23,11 +25,11 @@
 enum base_qp_state {
 	BASE_QP_IDLE,    /* never connected: receives only */
 	BASE_QP_UP,      /* posts go out */
-	BASE_QP_CLOSING, /* initiator posts complete CANCELED, behind what is under way */
+	BASE_QP_CLOSING, /* initiator posts complete CANCELED, after the requests in flight */
 	BASE_QP_DEAD,    /* all posts complete CANCELED at once */
 };
 
-/* One request; embed it first in the provider's record. */
+/* A request; the first member of the provider's record. */
 struct base_req {
 	void *context;
 	enum ndx_status status;
@@ -44,19 +46,19 @@ struct base_qp;
 
 struct base_queue {
 	struct base_qp *qp;
-	struct base_cq *cq; /* NULL: no queue (receive side with an SRQ) */
+	struct base_cq *cq; /* NULL for a receive side with an SRQ */
 	char *reqs;
-	uint32_t stride; /* bytes of a provider's record */
+	uint32_t stride; /* size of the provider's record */
 	uint32_t depth;
 	uint32_t mask;  /* ring size - 1 */
-	uint32_t head;  /* next to retire */
-	uint32_t tail;  /* next to be posted */
-	uint32_t freed; /* slots given back; atomic, runs behind head */
-	bool broken;    /* a request failed, and was not cancelled: the others all are */
-	/* For whoever asks how it goes; the rest follows from the positions above. */
-	uint32_t laps;                       /* how often `tail` has passed 2^32 */
-	uint64_t silent;                     /* retired without a result */
-	uint32_t failed[NDX_STATS_STATUSES]; /* few: each ends a connection, or has its request */
+	uint32_t head;  /* position of the next request to retire */
+	uint32_t tail;  /* position of the next request to post */
+	uint32_t freed; /* slots given back; atomic, never ahead of `head` */
+	bool broken;    /* a request failed other than by cancellation: the others are cancelled */
+	/* For statistics; the other counters follow from the positions above. */
+	uint32_t laps;                       /* how often `tail` has wrapped */
+	uint64_t silent;                     /* requests retired without a result */
+	uint32_t failed[NDX_STATS_STATUSES]; /* 32 bits suffice: failures are rare */
 };
 
 struct base_qp {
@@ -66,19 +68,17 @@ struct base_qp {
 	uint32_t max_transfer; /* bytes */
 	struct base_queue initiator;
 	struct base_queue receive;
-	uint64_t starved;       /* how often a send began to wait for the peer's receive */
-	uint64_t starved_ns;    /* the waits that are over */
-	uint64_t starved_since; /* the one that goes on; 0: none does */
+	uint64_t starved;    /* RNR waits: how often a send began to wait for the peer's receive */
+	uint64_t starved_ns; /* time of the RNR waits that have ended */
+	uint64_t starved_since; /* when the current RNR wait began; 0: none */
 };
 
-/*
- * `attr` as granted; strides are the sizes of the provider's records. Attaches to the completion
- * queues. The queue pair's memory was zeroed.
- */
+/* Initialise with `attr` as granted and attach to the completion queues. The strides are the sizes
+ * of the provider's records. The caller has zeroed the queue pair. */
 enum ndx_status base_qp_init(struct base_qp *qp, const struct ndx_qp_ops *ops,
                              const struct ndx_qp_attr *attr, uint32_t max_transfer,
                              size_t initiator_stride, size_t receive_stride);
-/* Detaches; results stay in the completion queues. */
+/* Detach; results stay in the completion queues. */
 void base_qp_fini(struct base_qp *qp);
 
 static inline struct base_qp *base_qp_of(struct ndx_qp *qp)
@@ -91,55 +91,54 @@ static inline struct base_req *base_queue_at(const struct base_queue *q, uint32_
 	return (struct base_req *)(void *)(q->reqs + (size_t)(index & q->mask) * q->stride);
 }
 
-/* Requests posted and not retired. */
+/* The number of requests that are posted and not retired. */
 static inline uint32_t base_queue_outstanding(const struct base_queue *q)
 {
 	return q->tail - q->head;
 }
 
-/* Retire what is done, from the head on. */
+/* Retire the requests that are done, beginning at the head. */
 void base_queue_retire(struct base_queue *q);
 
-/* Everything that is not done is done with `status`; retires. */
+/* End every request that is not done with `status`, and retire. */
 void base_queue_cancel(struct base_queue *q, enum ndx_status status);
 
-/* The body of the provider operation of the same name; whoever calls it holds the lock. */
+/* The implementation of the provider operation of the same name; the caller holds the lock. */
 void base_qp_get_stats(const struct base_qp *qp, struct ndx_qp_stats *stats);
-/* One side alone: for queues of a provider's own. */
+/* The counters of one side, for a provider's own queues. */
 void base_queue_get_stats(const struct base_queue *q, struct ndx_work_stats *stats);
 
-/* A send waits for the peer to post a receive; harmless twice. */
+/* An RNR wait begins: a send waits for the peer to post a receive. Does nothing during a wait. */
 void base_qp_starve(struct base_qp *qp);
 void base_qp_fed(struct base_qp *qp);
 
-/* Whatever waited waits no longer. */
+/* The RNR wait is over, if there is one. */
 static inline void base_qp_feed(struct base_qp *qp)
 {
 	if (__builtin_expect(qp->starved_since != 0, 0))
 		base_qp_fed(qp);
 }
 
-/* Called when a result was taken. */
+/* The consumer has taken `count` results. */
 static inline void base_queue_give_back(struct base_queue *q, uint32_t count)
 {
 	__atomic_fetch_add(&q->freed, count, __ATOMIC_RELEASE);
 }
 
-/* The request ended; retires as far as possible. */
+/* The request has ended; retires as many requests as possible. */
 static inline void base_req_done(struct base_queue *q, struct base_req *req, enum ndx_status status,
                                  int32_t native)
 {
 	req->status = status;
 	req->native = native;
 	req->done = true;
-	/* Mostly it is the oldest. */
+	/* Usually the request is the oldest. */
 	base_queue_retire(q);
 }
 
-/*
- * The oldest request, which `req` is, has succeeded, and a consumer takes its result at once.
- * False: it has none, because it was silent. What is done behind it still has to be retired.
- */
+/* Retire the oldest request, which is `req` and has succeeded, directly into a consumer's
+ * result. False: no result, because the request was silent. The caller then retires the requests
+ * behind it. */
 static inline bool base_queue_hand_out(struct base_queue *q, const struct base_req *req,
                                        struct ndx_result *result)
 {
@@ -160,13 +159,13 @@ static inline bool base_queue_hand_out(struct base_queue *q, const struct base_r
 	return true;
 }
 
-/* Sum of lengths into *total; false if it passes `max`. */
+/* Add the lengths into *total; false if the sum exceeds `max`. */
 static inline bool base_sge_sum(const struct ndx_sge *sge, size_t count, uint32_t max,
                                 uint32_t *total)
 {
 	uint64_t sum = 0;
 
-	if (count == 1) { /* as mostly */
+	if (count == 1) { /* the usual case */
 		*total = sge->length;
 		return sge->length <= max;
 	}
@@ -187,7 +186,7 @@ static inline void base_req_begin(struct base_req *req, void *context, uint8_t t
 	req->done = false;
 }
 
-/* Take a slot; NULL if the queue is full. */
+/* Take a free slot; NULL if the queue is full. */
 static inline struct base_req *base_queue_take(struct base_queue *q, void *context, uint8_t type,
                                                uint32_t flags)
 {
@@ -203,11 +202,11 @@ static inline struct base_req *base_queue_take(struct base_queue *q, void *conte
 }
 
 /*
- * Admission of an initiator request: state, flags, SGEs, length, slot.
+ * Admit an initiator request: check state, flags, SGEs and length, take a slot.
  *
- * NDX_OK: *out is a slot, to be handed to the stack and ended by base_req_done(). NDX_PENDING:
- * taken and cancelled (the connection has ended); tell the caller NDX_OK. Otherwise the caller's
- * status, nothing was taken.
+ * NDX_OK: *out is a slot; the provider hands it to the stack and ends it by base_req_done().
+ * NDX_PENDING: the request was taken and cancelled, because the connection has ended; the consumer
+ * gets NDX_OK. Otherwise nothing was taken, and the consumer gets the status.
  */
 static inline enum ndx_status base_admit_initiator(struct base_qp *qp, uint8_t type, void *context,
                                                    const struct ndx_sge *sge, size_t count,
@@ -238,7 +237,7 @@ static inline enum ndx_status base_admit_initiator(struct base_qp *qp, uint8_t t
 	return NDX_OK;
 }
 
-/* As base_admit_initiator(), for a receive; *length is the room it offers. */
+/* Like base_admit_initiator(), for a receive; *length is the size of its memory. */
 static inline enum ndx_status base_admit_receive(struct base_qp *qp, void *context,
                                                  const struct ndx_sge *sge, size_t count,
                                                  uint32_t *length, struct base_req **out)
