@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Code from files: providers and plugins. Looked at before it is loaded. */
+/* Code from files: providers and plugins. Every file is checked before it is loaded. */
 #include "code_file.h"
 
 #include <dlfcn.h>
@@ -73,13 +73,13 @@ static enum ndx_status check_writable(const struct code_file_kind *kind, const c
 		            kind->what);
 	if ((st.st_mode & S_IWOTH) != 0)
 		return fail(NDX_E_DEVICE_NOT_READY, 0,
-		            "%s can be written by everybody, so no code is loaded from it; "
+		            "%s can be written by every user, so no code is loaded from it; "
 		            "chmod o-w %s",
 		            path, path);
 	return NDX_OK;
 }
 
-/* The file behind symbolic links, and the directory it is in. */
+/* `real` is the file behind symbolic links; check it and its directory. */
 enum ndx_status code_file_check(const struct code_file_kind *kind, const char *path,
                                 char real[PATH_MAX])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Code from files: providers and plugins. Looked at before it is loaded. */
+/* Code from files: providers and plugins. Every file is checked before it is loaded. */
 #ifndef ADAPTER_CODE_FILE_H
 #define ADAPTER_CODE_FILE_H
 
@@ -9,7 +9,7 @@
 
 #include <ndx/status.h>
 
-/* A kind of file: PREFIX NAME .so, exporting one constant. */
+/* A kind of file: its name is PREFIX NAME .so, and it exports one constant. */
 struct code_file_kind {
 	const char *what;   /* "provider" */
 	const char *prefix; /* "ndx-provider-" */
@@ -18,13 +18,11 @@ struct code_file_kind {
 		*variable; /* "NDX_PROVIDER_PATH": more directories, absolute, separated by ':' */
 };
 
-/* Visits a directory; true: enough. */
+/* Visits a directory; returns true to end the search. */
 typedef bool code_file_directory_fn(void *arg, const char *directory);
 
-/*
- * The directories of the kind's variable (ignored in set-user-id programs), then the one that was
- * compiled in. True if a visit said enough.
- */
+/* Visit the directories of the kind's variable (ignored in set-user-id programs), then the one that
+ * was compiled in. True if a visit returned true. */
 bool code_file_each_directory(const struct code_file_kind *kind, code_file_directory_fn *each,
                               void *arg);
 
@@ -32,8 +30,8 @@ bool code_file_each_directory(const struct code_file_kind *kind, code_file_direc
 const char *code_file_directory(void);
 
 /*
- * "PREFIXname.so" -> "name"; false if it is not of the kind, or the name is longer than `most`.
- * `name` has room for most + 1.
+ * "PREFIXname.so" -> "name"; false if the file is of another kind, or the name is longer than
+ * `most`. `name` has space for most + 1.
  */
 bool code_file_name(const struct code_file_kind *kind, const char *file, char *name, size_t most);
 
@@ -41,7 +39,7 @@ bool code_file_name(const struct code_file_kind *kind, const char *file, char *n
  * Load a file.
  *
  * @param path  absolute; symbolic links are followed; neither the file nor its directory may be
- *              writable by everybody
+ *              writable by every user
  * @param name  for messages
  * @param[out] dl     for code_file_close(); untouched on failure, as the next
  * @param[out] datum  the exported constant; nothing of the file but constructors was called
@@ -56,7 +54,7 @@ enum ndx_status code_file_open(const struct code_file_kind *kind, const char *pa
 enum ndx_status code_file_check(const struct code_file_kind *kind, const char *path,
                                 char real[PATH_MAX]);
 
-/* NULL is a no-op. */
+/* Does nothing for NULL. */
 void code_file_close(void *dl);
 
 #endif

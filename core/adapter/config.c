@@ -25,17 +25,15 @@
 static const char own_section[] = "ndx";
 static const char own_key[] = "adapter";
 
-/*
- * ini.h reads lines through next_line() and hands what it found to take(). Neither says what is
- * wrong: ini.h knows of mistakes in earlier lines and tells only at the end.
- */
+/* ini.h reads lines through next_line() and passes entries to take(). Neither reports an error:
+ * ini.h reports the first mistake, of an earlier line, only at the end. */
 struct reader {
 	const char *name;
 	const char *at;
 	const char *end;
 	unsigned line;   /* of the latest line */
-	size_t line_max; /* bytes that ini.h takes */
-	bool unreadable; /* the latest line, `at`, is what next_line() does not hand out */
+	size_t line_max; /* bytes of a line that ini.h accepts */
+	bool unreadable; /* the latest line, `at`, is one that next_line() refused */
 	bool no_memory;
 	size_t room;
 	struct config config;
@@ -90,7 +88,7 @@ static enum ndx_status fail_section(const char *origin, const char *section)
 	            suggest_text(&s, text));
 }
 
-/* Keys of providers that are not built in are checked when one is chosen. */
+/* The keys of a provider that is not built in are checked when the provider is chosen. */
 static enum ndx_status check_place(const char *origin, const char *section, const char *key)
 {
 	const struct ndx_provider *provider = registry_find(section);
@@ -129,7 +127,7 @@ static enum ndx_status check_text(const char *origin, const char *key, const cha
 	return NDX_OK;
 }
 
-/* Everything that is known only once all lines have been read. */
+/* The checks that need all lines. */
 static enum ndx_status check_entries(const struct config *config)
 {
 	enum ndx_status st = NDX_OK;
@@ -198,7 +196,7 @@ static size_t line_length(const struct reader *r)
 	return (size_t)((newline != NULL ? newline : r->end) - r->at);
 }
 
-/* The first byte that no text has; `len` if there is none. */
+/* The first byte that does not belong into a text; `len` if there is none. */
 static size_t find_no_text(const char *line, size_t len)
 {
 	size_t i = 0;
@@ -209,10 +207,8 @@ static size_t find_no_text(const char *line, size_t len)
 	return i;
 }
 
-/*
- * ini_reader: one line into `buffer`, as fgets() would. Blanks in front are left out, since ini.h
- * takes an indented line for the continuation of the value above.
- */
+/* ini_reader: one line into `buffer`, like fgets(). Leading blanks are dropped, because ini.h takes
+ * an indented line for the continuation of the value above. */
 static char *next_line(char *buffer, int size, void *arg)
 {
 	struct reader *r = arg;
@@ -280,7 +276,7 @@ enum ndx_status config_parse(const char *name, const char *text, size_t len, str
 	return NDX_OK;
 }
 
-/* Up to CONFIG_SIZE_MAX bytes and one more, which tells that there are too many. */
+/* Read up to CONFIG_SIZE_MAX bytes and one more, which shows that the file is too long. */
 static enum ndx_status read_all(int fd, const char *path, char *text, size_t *len)
 {
 	size_t have = 0;
@@ -310,7 +306,7 @@ static enum ndx_status read_file(int fd, const char *path, struct config *out)
 	size_t len = 0;
 	enum ndx_status status;
 
-	/* /dev/null is a way to say: none */
+	/* /dev/null is a way to name an empty configuration. */
 	if (fstat(fd, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)))
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "%s is not a regular file; name an INI file or take it away", path);
@@ -324,11 +320,11 @@ static enum ndx_status read_file(int fd, const char *path, struct config *out)
 	return status;
 }
 
-/* NDX_E_NOT_FOUND, which is not a failure yet: there is no such file. */
+/* NDX_E_NOT_FOUND is not a failure here: there is no such file. */
 static enum ndx_status load_from(const char *path, struct config *out)
 {
 	enum ndx_status st;
-	/* O_NONBLOCK: a FIFO must not hold us */
+	/* O_NONBLOCK, so that opening a FIFO does not block. */
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -368,7 +364,8 @@ static enum ndx_status load_home(struct config *out)
 	len = snprintf(path, sizeof(path), "%s/" HOME_FILE, home);
 	if (len < 0 || (size_t)len >= sizeof(path))
 		return NDX_E_NOT_FOUND;
-	/* somebody else's home, as after a change of user: what is in there is not meant for us */
+	/* The home of another user, as after a change of user: its settings are not for this
+	 * process. */
 	if (access(path, F_OK) != 0)
 		return NDX_E_NOT_FOUND;
 	return load_from(path, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The INI file: which adapter, and each provider's default options. */
+/* The INI file: the adapter's URI, and the default options of each provider. */
 #ifndef ADAPTER_CONFIG_H
 #define ADAPTER_CONFIG_H
 
@@ -23,7 +23,7 @@ struct config_entry {
 	char *origin; /* "/etc/ndx.ini:12" */
 };
 
-/* All entries, checked: sections and keys are known, none is there twice. */
+/* All entries, checked: sections and keys are known, and no key occurs twice. */
 struct config {
 	struct config_entry *entries;
 	size_t count;
@@ -41,7 +41,7 @@ struct config {
  */
 enum ndx_status config_load(struct config *out);
 
-/* The same of a text in memory; @p name stands for the file in messages. */
+/* Like config_load(), for a text in memory; messages call it @p name. */
 enum ndx_status config_parse(const char *name, const char *text, size_t len, struct config *out);
 
 void config_free(struct config *config);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters: what the control path counts, and adding up what the queues know. */
+/* Counters of the control path, and the sums of the counters of the queues. */
 #include <string.h>
 
 #include "adapter.h"
@@ -52,7 +52,7 @@ static void add_qp(struct ndx_adapter_stats *to, const struct ndx_qp_stats *qp)
 	to->starved_ns += qp->starved_ns;
 }
 
-/* What is under way when a queue pair is destroyed comes back cancelled. */
+/* Requests in flight when a queue pair is destroyed count as cancelled. */
 static void cancel_rest(struct ndx_work_stats *work)
 {
 	work->by_status[-NDX_E_CANCELED] += work->posted - work->completed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Enumerating the adapters of all providers. */
+/* The list of the adapters of all providers. */
 #include "list.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "loader.h"
 #include "registry.h"
 
-#define LIST_MAX 1024 /* entries of all providers; a provider that has more is out of order */
+#define LIST_MAX 1024 /* entries of all providers; a provider with more is defective */
 
 void list_clear(struct listing *listing)
 {
@@ -58,7 +58,7 @@ static void take(void *arg, const struct ndx_adapter_entry *entry)
 	end_string(e->hint, sizeof(e->hint));
 }
 
-/* A provider that cannot even be asked. */
+/* An entry for a provider that could not be listed. */
 static void take_failure(struct listing *l, const char *name, enum ndx_status status)
 {
 	struct ndx_adapter_entry entry = {.state = status};
@@ -73,7 +73,7 @@ static void take_failure(struct listing *l, const char *name, enum ndx_status st
 	take(l, &entry);
 }
 
-/* The provider's section; strings are borrowed. NULL: out of memory. */
+/* The options of the provider's section; strings are borrowed. NULL: out of memory. */
 static struct ndx_spi_option *section_of(const struct config *config, const char *name,
                                          size_t *count)
 {
@@ -103,7 +103,7 @@ enum ndx_status list_provider(const struct ndx_provider *provider, const struct 
 		return l->status;
 	}
 	defaults.options = options;
-	base_set_last_error("%s", ""); /* what is there afterwards is the provider's */
+	base_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
 	st = provider->ops->list(provider, &defaults, take, l);
 	free(options);
 	for (size_t i = before; i < l->count; i++)
@@ -116,7 +116,7 @@ enum ndx_status list_provider(const struct ndx_provider *provider, const struct 
 	return l->status;
 }
 
-/* As far as "PROVIDER:DEVICE" goes. */
+/* The length of "PROVIDER:DEVICE" in a URI. */
 static size_t head_length(const char *uri)
 {
 	return strcspn(uri, "?");
@@ -139,7 +139,7 @@ struct all {
 	struct config config;
 };
 
-/* loader_each(): one provider that is not built in */
+/* For loader_each(): a provider that is not built in. */
 static void list_loadable(void *arg, const char *name)
 {
 	struct all *all = arg;
@@ -152,7 +152,7 @@ static void list_loadable(void *arg, const char *name)
 		return;
 	for (size_t i = 0; i < l->count; i++) {
 		if (strcmp(l->entries[i].provider, name) == 0)
-			return; /* an earlier directory has it, too */
+			return; /* an earlier directory has this provider, too */
 	}
 	st = loader_open(name, &loaded, &provider);
 	if (st != NDX_OK) {
@@ -168,7 +168,8 @@ void list_all(struct listing *out)
 	struct all all = {0};
 	const struct ndx_provider *provider;
 
-	/* A broken file has said so; the list is what one looks at to mend it. */
+	/* A broken file has been logged. The list stays available, because it helps to mend the
+	 * file. */
 	(void)config_load(&all.config);
 	for (size_t i = 0; (provider = registry_get(i)) != NULL; i++) {
 		const enum ndx_status st = registry_check(provider, "this build");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the providers have, collected. */
+/* The adapters of all providers, in one list. */
 #ifndef ADAPTER_LIST_H
 #define ADAPTER_LIST_H
 
@@ -17,18 +17,19 @@ struct listing {
 	struct ndx_adapter_entry *entries;
 	size_t count;
 	size_t room;
-	enum ndx_status status; /* NDX_E_NO_MEMORY once an entry was lost */
+	enum ndx_status status; /* NDX_E_NO_MEMORY if an entry was lost */
 };
 
-/* Append the adapters of one provider, as they are with its section of the file; one that fails is
- * an entry that says why. Only NDX_E_NO_MEMORY is a failure. */
+/* Append the adapters of a provider, with its options of the INI file; a provider that fails
+ * becomes an entry with the error. Only NDX_E_NO_MEMORY is a failure. */
 enum ndx_status list_provider(const struct ndx_provider *provider, const struct config *config,
                               struct listing *listing);
 
 /* Append the adapters of all providers, built in or not. */
 void list_all(struct listing *out);
 
-/* Does an entry fit a URI: same provider, and same device if the URI has one? Options aside. */
+/* Whether an entry matches a URI: same provider, and same device if the URI has one. Options do not
+ * count. */
 bool list_entry_fits(const struct ndx_adapter_entry *entry, const char *uri);
 
 void list_clear(struct listing *listing);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Providers from shared objects: found by name, checked, loaded. */
+/* Providers from shared objects: find by name, check, load. */
 #include "loader.h"
 
 #include <dirent.h>
@@ -135,7 +135,7 @@ static bool visit_directory(void *arg, const char *directory)
 
 	if (dir == NULL)
 		return false;
-	/* one stream, one thread: readdir() is safe */
+	/* No other thread uses this stream, so readdir() is safe. */
 	while ((entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
 		if (code_file_name(&kind, entry->d_name, name, URI_NAME_MAX) &&
 		    uri_name_valid(name))

@@ -8,12 +8,9 @@
 #include <ndx/spi/provider.h>
 #include <ndx/status.h>
 
-/*
- * Files are looked for in the directories of $NDX_PROVIDER_PATH (absolute, separated by ':';
- * ignored in set-user-id programs), then in the one that was compiled in. The file exports one
- * constant, `const struct ndx_provider ndx_provider`, whose abi is compared before anything is
- * called.
- */
+/* The loader searches the directories of $NDX_PROVIDER_PATH (absolute, separated by ':'; ignored in
+ * set-user-id programs), then the one that was compiled in. A file exports one constant, `const
+ * struct ndx_provider ndx_provider`, whose abi is compared before the first call. */
 
 struct loaded; /* a provider's file; opaque */
 
@@ -33,13 +30,13 @@ struct loaded; /* a provider's file; opaque */
 enum ndx_status loader_open(const char *name, struct loaded **out,
                             const struct ndx_provider **provider);
 
-/* NULL is a no-op. */
+/* Does nothing for NULL. */
 void loader_close(struct loaded *loaded);
 
-/* Is there such a file? */
+/* Whether there is a file of that provider. */
 bool loader_exists(const char *name);
 
-/* Calls `each` with the name of every provider that there is a file for; may name one twice. */
+/* Call `each` with the name of every provider that has a file; a name may come twice. */
 void loader_each(void (*each)(void *arg, const char *name), void *arg);
 
 /* The directory that was compiled in, for messages. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapters as objects: lock, references, life, and what is kept of the objects of each. */
+/* Adapters as objects: lock, references, life, and the lists of each adapter's objects. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ void adapter_unlock(struct ndx_adapter *adapter)
 
 	adapter->wakes = 0;
 	(void)pthread_mutex_unlock(&adapter->lock);
-	/* By what was posted the adapter may be gone. */
+	/* The adapter may be freed by now, by a job that was posted. */
 	base_loop_wake(loop, wakes);
 }
 
@@ -46,7 +46,7 @@ void adapter_get(struct ndx_adapter *adapter, bool handle)
 	adapter_unlock(adapter);
 }
 
-/* The list that a kind is kept in; NULL: nobody needs to find it. */
+/* The list that keeps objects of a kind; NULL: objects of this kind are never searched. */
 static struct ndx_spi_object **list_of(struct ndx_adapter *adapter, enum core_kind kind)
 {
 	if (kind == CORE_CQ)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queues stay as long as a handle or a queue pair needs them. */
+/* Queues exist as long as a handle or a queue pair needs them. */
 #include "adapter.h"
 
 void cq_put(struct ndx_spi_cq *cq)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The one place that knows which providers there are. */
+/* The only file that knows the built-in providers. */
 #include "registry.h"
 
 #include <string.h>
@@ -24,14 +24,15 @@ static const struct ndx_provider *const builtin[] = {
 	NULL,
 };
 
-/* A device of its own, then hardware below another interface, then what every host has. The
- * in-process provider reaches nobody else: it is never chosen without being asked for. */
+/* A provider with a device of its own first, then hardware below another interface, then TCP, which
+ * every host has. The in-process provider reaches no other process: it is never chosen
+ * automatically. */
 static const char *const automatic[] = {"verbs", "ofi:verbs", "ofi:tcp", NULL};
 
 enum op_group {
 	OP_MUST,
 	OP_MAY,
-	OP_MW, /* all of a group or none */
+	OP_MW, /* a group is complete or absent */
 	OP_SRQ,
 	OP_PEER,
 	OP_GROUPS
@@ -120,7 +121,7 @@ static bool op_present(const struct ndx_provider_ops *ops, const struct op *op)
 	return fn != NULL;
 }
 
-/* The first operation that should be there and is not; NULL: the table is whole. */
+/* The first missing operation; NULL if the table is complete. */
 static const char *find_hole(const struct ndx_provider_ops *ops)
 {
 	bool any[OP_GROUPS] = {[OP_MUST] = true};
@@ -149,16 +150,16 @@ enum ndx_status registry_check(const struct ndx_provider *provider, const char *
 	if (provider->name == NULL || !uri_name_valid(provider->name))
 		return fail(NDX_E_ABI_MISMATCH, 0,
 		            "provider in %s has no name of 1 to %d of a-z, 0-9, _, -; report it to "
-		            "who made it",
+		            "its author",
 		            from, URI_NAME_MAX);
 	if (provider->ops == NULL || provider->keys == NULL)
 		return fail(NDX_E_ABI_MISMATCH, 0,
-		            "provider \"%s\" in %s lacks its table of %s; report it to who made it",
+		            "provider \"%s\" in %s lacks its table of %s; report it to its author",
 		            provider->name, from, provider->ops == NULL ? "operations" : "keys");
 	hole = find_hole(provider->ops);
 	if (hole != NULL)
 		return fail(NDX_E_ABI_MISMATCH, 0,
-		            "provider \"%s\" in %s lacks operation %s; report it to who made it",
+		            "provider \"%s\" in %s lacks operation %s; report it to its author",
 		            provider->name, from, hole);
 	return NDX_OK;
 }

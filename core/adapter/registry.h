@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The providers this build has, and the gate that every provider passes. */
+/* The built-in providers, and the checks that every provider must pass. */
 #ifndef ADAPTER_REGISTRY_H
 #define ADAPTER_REGISTRY_H
 
@@ -11,17 +11,17 @@
 
 #include "suggest.h"
 
-/* The built-in providers, from 0; NULL past the last. */
+/* The built-in providers, from index 0; NULL after the last. */
 const struct ndx_provider *registry_get(size_t index);
 
 /* The built-in provider of that name, or NULL. */
 const struct ndx_provider *registry_find(const char *name);
 
-/* What the automatic choice tries, best first: adapter URIs, not all of whose providers need be
- * there; NULL past the last. */
+/* What the automatic choice tries, best first: adapter URIs, of providers that need not be present;
+ * NULL after the last. */
 const char *registry_automatic(size_t index);
 
-/* Does a provider of that name exist somewhere, though perhaps not in this build? */
+/* Whether a provider of that name exists, perhaps not in this build. */
 bool registry_knows(const char *name);
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a URI, the environment or the INI file to what is to be opened. */
+/* From a URI, the environment or the INI file to the adapter that is opened. */
 #include "select.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "uri.h"
 
 #define CHOICES_MAX 8
-#define REASONS 320 /* bytes of text why nothing could be chosen */
+#define REASONS 320 /* bytes of text why no candidate was chosen */
 
 static const char automatic[] = "auto";
 
@@ -24,7 +24,7 @@ void selection_free(struct selection *s)
 {
 	loader_close(s->loaded);
 	free(s->options);
-	free(s->uri); /* and all other strings */
+	free(s->uri); /* ... which holds all other strings, too */
 }
 
 static void offer(void *arg, const char *name)
@@ -62,7 +62,8 @@ static bool in_uri(const struct uri *uri, const char *key)
 	return false;
 }
 
-/* The URI's options, then those of the file that the URI does not have. Strings are borrowed. */
+/* The URI's options, then the options of the file that the URI does not have. Strings are
+ * borrowed. */
 static size_t merge(const struct uri *uri, const char *origin, const struct config *config,
                     struct ndx_spi_option *options)
 {
@@ -105,7 +106,7 @@ static const char *store(char **at, const char *text)
 	return to;
 }
 
-/* Give the selection strings of its own: all in one block. */
+/* Copy the strings of the selection into one block that it owns. */
 static enum ndx_status keep(struct selection *s, const struct uri *uri,
                             const struct ndx_spi_option *options, size_t count)
 {
@@ -155,7 +156,7 @@ static enum ndx_status fill_options(struct selection *s, const struct uri *uri, 
 
 /* ---- one adapter ---- */
 
-/* `out` is zero and stays so on failure. */
+/* `out` is zero, and stays zero on failure. */
 static enum ndx_status choose(const struct uri *uri, const char *origin,
                               const struct config *config, struct selection *out)
 {
@@ -177,12 +178,12 @@ static enum ndx_status choose(const struct uri *uri, const char *origin,
 
 /* ---- the automatic choice ---- */
 
-/* What is known while the candidates are gone through. */
+/* State of the automatic choice. */
 struct choosing {
 	const struct config *config;
 	struct selection *list;
 	size_t count;
-	const struct ndx_provider *listed; /* whose adapters are in `listing` */
+	const struct ndx_provider *listed; /* the provider of the adapters in `listing` */
 	struct listing listing;
 	char reasons[REASONS];
 	size_t used;
@@ -199,8 +200,8 @@ static void add_reason(struct choosing *c, const char *uri, const char *reason)
 		c->used = sizeof(c->reasons) - 1;
 }
 
-/* Is one of the candidate's adapters usable? Listing takes time: once per provider, and not at all
- * behind the first that is usable. */
+/* Whether one of the candidate's adapters is usable. Listing takes time: list each provider at most
+ * once, and none after the first usable candidate. */
 static enum ndx_status is_usable(struct choosing *c, const struct selection *s, const char *uri,
                                  bool *usable)
 {
@@ -247,7 +248,7 @@ static enum ndx_status consider(struct choosing *c, const char *text)
 	}
 	st = choose(&uri, origin, c->config, &s);
 	if (st == NDX_E_ABI_MISMATCH || st == NDX_E_DEVICE_NOT_READY) {
-		/* its file is broken: that has been logged, and is no reason to have nothing */
+		/* The broken file has been logged; the other candidates stay available. */
 		add_reason(c, text, ndx_status_text(st));
 		return NDX_OK;
 	}
@@ -286,7 +287,7 @@ static enum ndx_status choose_automatically(const struct config *config, struct 
 
 /* ---- which ---- */
 
-/* The URI that counts, and where it stands. */
+/* The URI that takes precedence, and its origin. */
 static const char *find_uri(const char *uri, const struct config *config, const char **origin)
 {
 	const char *variable = secure_getenv("NDX_ADAPTER");

@@ -10,15 +10,14 @@
 
 struct loaded; /* loader.h */
 
-/* One adapter to be opened. Everything is owned by it; plain data, so it may be moved. */
+/* One adapter to open. The selection owns everything it points to; it may be moved by memcpy(). */
 struct selection {
 	const struct ndx_provider *provider; /* checked */
 	const char *device;                  /* "" if none */
 	struct ndx_spi_option *options;      /* URI over INI file, keys checked, each key once */
 	size_t option_count;
 	char *uri;             /* the same as text, with all options */
-	struct loaded *loaded; /* the provider's file, NULL if it is built in: the provider may be
-	                          called as long as the selection lives */
+	struct loaded *loaded; /* the provider's file, NULL if built in; loaded until freed */
 };
 
 /**

@@ -7,7 +7,7 @@
 
 #define TOO_FAR (SUGGEST_WORD + 1)
 
-/* Names are ASCII, whatever the locale. */
+/* Names are ASCII in every locale. */
 static int lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
@@ -58,7 +58,7 @@ void suggest_begin(struct suggest *s, const char *word)
 	s->used = 0;
 }
 
-/* Whole names only; where there is no room the list ends with dots. */
+/* Append whole names only; a list that is too long ends with dots. */
 static void append_known(struct suggest *s, const char *name, const char *note)
 {
 	static const char dots[] = ", ...";
@@ -77,7 +77,7 @@ static void append_known(struct suggest *s, const char *name, const char *note)
 		return;
 	if ((size_t)len > room) {
 		(void)snprintf(s->known + s->used, sizeof(dots), "%s", dots);
-		s->used = sizeof(s->known); /* nothing more */
+		s->used = sizeof(s->known); /* the list is full */
 		return;
 	}
 	memcpy(s->known + s->used, item, (size_t)len + 1);
@@ -112,7 +112,8 @@ bool suggest_has(const struct suggest *s, const char *name)
 
 const char *suggest_nearest(const struct suggest *s)
 {
-	/* A third of the letters wrong is a slip; more is another word. */
+	/* A name with a third of its letters wrong is a typing mistake; with more, it is another
+	 * name. */
 	const size_t allowed = (strnlen(s->word, SUGGEST_WORD) + 2) / 3;
 
 	return s->distance <= allowed ? s->best : "";

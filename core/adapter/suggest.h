@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* "Did you mean": the nearest of the names that there are, and the list of them. */
+/* "Did you mean": the nearest of the valid names, and the list of them. */
 #ifndef ADAPTER_SUGGEST_H
 #define ADAPTER_SUGGEST_H
 
@@ -19,13 +19,13 @@ struct suggest {
 	size_t used;
 };
 
-/* @p word must live as long as names are offered. */
+/* @p word must stay valid while names are offered. */
 void suggest_begin(struct suggest *s, const char *word);
 
-/* A name that would have been right; @p note says what it takes, NULL if nothing. Copied. */
+/* Offer a valid name; @p note describes its value, or is NULL. Copied. */
 void suggest_offer(struct suggest *s, const char *name, const char *note);
 
-/* Has it been offered, and is it in the list? */
+/* Whether the name was offered and is in the list. */
 bool suggest_has(const struct suggest *s, const char *name);
 
 /*
@@ -34,13 +34,11 @@ bool suggest_has(const struct suggest *s, const char *name);
  */
 const char *suggest_text(const struct suggest *s, char text[SUGGEST_TEXT]);
 
-/* The nearest name, "" if none is near. */
+/* The nearest name, "" if none is near enough. */
 const char *suggest_nearest(const struct suggest *s);
 
-/*
- * Letters to be changed, inserted, deleted or swapped with their neighbour to get from one to the
- * other, upper and lower case being equal; SUGGEST_WORD + 1 if either is longer than SUGGEST_WORD.
- */
+/* The number of letters to change, insert, delete or swap with their neighbour to turn one name
+ * into the other; case does not count. SUGGEST_WORD + 1 if either is longer than SUGGEST_WORD. */
 unsigned suggest_distance(const char *a, const char *b);
 
 #endif

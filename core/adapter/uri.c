@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Taking adapter URIs apart and putting them together. */
+/* Parsing and writing adapter URIs. */
 #include "uri.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 static const char name_first[] = "abcdefghijklmnopqrstuvwxyz";
 static const char name_rest[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
 
-/* What is being parsed: messages quote the original, `out` is cut up meanwhile. */
+/* The state of the parser: messages quote the original, while `out` is cut into parts. */
 struct parser {
 	const char *text;
 	const char *origin;
@@ -41,7 +41,7 @@ static int hex_digit(char c)
 	return at != NULL ? (int)(at - digits) : -1;
 }
 
-/* Decode in place. `at` starts within out->text, so that positions are those of the original. */
+/* Decode in place. `at` points into out->text, so positions are those of the original. */
 static enum ndx_status decode(const struct parser *p, char *at)
 {
 	char *to = at;
@@ -86,7 +86,7 @@ static enum ndx_status check_length(const char *text, const char *origin)
 	return NDX_OK;
 }
 
-/* Spaces and control characters: most often a quoting mistake. */
+/* Refuse spaces and control characters: most often a quoting mistake. */
 static enum ndx_status check_characters(const struct parser *p)
 {
 	for (const char *at = p->out->text; *at != '\0'; at++) {
@@ -123,7 +123,7 @@ static enum ndx_status check_key(const struct parser *p, const char *key)
 	return NDX_OK;
 }
 
-/* One KEY=VALUE, its end already cut. */
+/* Parse one KEY=VALUE that ends with a NUL. */
 static enum ndx_status parse_option(const struct parser *p, char *option)
 {
 	char *equals = strchr(option, '=');
@@ -172,7 +172,7 @@ static enum ndx_status parse_options(const struct parser *p, char *query)
 	return NDX_OK;
 }
 
-/* Capitals are let through: no provider has them, so the right name will be suggested. */
+/* Accept capitals: no provider has them, so the error will suggest the right name. */
 static size_t count_name(const char *name)
 {
 	if (!isalpha((unsigned char)name[0]))
@@ -241,7 +241,7 @@ static enum ndx_status parse_parts(const struct parser *p)
 	return st;
 }
 
-/* Pointers into one structure, moved to another. */
+/* Move a structure whose pointers point into itself. */
 static void move(struct uri *to, const struct uri *from)
 {
 	memcpy(to->text, from->text, sizeof(to->text));
@@ -271,7 +271,7 @@ enum ndx_status uri_parse(const char *text, const char *origin, struct uri *out)
 	return st;
 }
 
-/* A text that grows as far as there is room, and knows how long it would be. */
+/* A text that is truncated to `size`, and its full length. */
 struct writer {
 	char *out;
 	size_t size;

@@ -10,7 +10,7 @@
 #include <ndx/status.h>
 
 #define URI_MAX 255     /* bytes of a URI */
-#define URI_NAME_MAX 15 /* of a provider's name: struct ndx_adapter_info has room for no more */
+#define URI_NAME_MAX 15 /* of a provider's name: the field of struct ndx_adapter_info */
 #define URI_OPTIONS_MAX 16
 
 struct uri_option {
@@ -24,7 +24,7 @@ struct uri {
 	const char *device; /* "" if none */
 	struct uri_option options[URI_OPTIONS_MAX];
 	size_t option_count;
-	char text[URI_MAX + 1]; /* cut into pieces and decoded */
+	char text[URI_MAX + 1]; /* cut into parts and decoded */
 };
 
 /**
@@ -38,10 +38,10 @@ struct uri {
  */
 enum ndx_status uri_parse(const char *text, const char *origin, struct uri *out);
 
-/* Could it name a provider: 1 .. URI_NAME_MAX of a-z 0-9 _ -, a letter first. */
+/* Whether the text can be a provider's name: 1 .. URI_NAME_MAX of a-z 0-9 _ -, a letter first. */
 bool uri_name_valid(const char *name);
 
-/* Write a URI, encoding what must be; returns the length it takes, as snprintf() does. */
+/* Write a URI, with %XX where necessary; returns the full length, like snprintf(). */
 size_t uri_write(char *out, size_t size, const char *provider, const char *device,
                  const struct ndx_spi_option *options, size_t option_count);
 

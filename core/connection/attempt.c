@@ -10,14 +10,14 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	conn_count_attempt(c, result->status);
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
 	c->adapter->ops->conn_abandon(c->native);
-	/* What the provider said of this attempt must not be taken for the next one's. */
+	/* Reports of the provider for this attempt must not be taken for reports of the next. */
 	conn_inbox_clear(c);
 	conn_release_qp(c);
 	conn_meeting_end(c);
 	conn_direct_end(c);
 	c->commands = 0;
 	conn_enter(c, next, event, result);
-	/* Whoever gives up with a better status has taken the object before. */
+	/* A caller that completes with another status has taken the object out of c->ov. */
 	conn_complete_ov(c, ov, NDX_E_CANCELED, 0, 0);
 }
 

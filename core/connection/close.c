@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connectors: time-outs, cancelling, closing, refusing. */
+/* Connectors: time-outs, cancel, close, reject. */
 #include "base_log.h"
 #include "connection.h"
 
-/* A step that a timer asks for. A thread that is late finds timers run out and what came in time
- * waiting behind them: that comes first. */
+/* A step for a timer. A thread that runs late finds expired timers, and behind them events that
+ * came in time: handle those events first. */
 static void timed_step(struct ndx_connector *c, enum disconnect_event ev)
 {
 	connector_work(c);
@@ -38,7 +38,7 @@ void conn_on_connect_timeout(void *arg)
 		                                        .cause = "no answer in connect_timeout_ms"};
 		struct ndx_overlapped *ov = c->ov;
 
-		c->ov = NULL; /* giving up would complete it as cancelled */
+		c->ov = NULL; /* conn_give_up() would complete it CANCELED */
 		conn_give_up(c, CONN_NEW, "CONNECT_TIMEOUT", &late);
 		conn_log_failure(c, "connecting failed", &late);
 		conn_complete_ov(c, &ov, NDX_E_IO_TIMEOUT, 0, 0);
@@ -46,7 +46,7 @@ void conn_on_connect_timeout(void *arg)
 	adapter_unlock(c->adapter);
 }
 
-/* Lock held, control thread: cancel what is in flight. */
+/* Lock held, control thread: cancel the operations in flight. */
 static void cancel_all(struct ndx_connector *c)
 {
 	struct ndx_overlapped *ov = c->ov;
@@ -89,7 +89,7 @@ static void cancel_on_loop(void *arg)
 	struct ndx_connector *c = arg;
 
 	conn_hurry(c);
-	/* Commands that were given before are carried out before. */
+	/* Run the commands that were given earlier. */
 	connector_work(c);
 	adapter_lock(c->adapter);
 	cancel_all(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs the tables of disconnect.def. */
+/* The interpreter of the tables in disconnect.def. */
 #include "disconnect.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@ enum call_state {
 	CALL_STATES
 };
 
-/* Inner actions lie above those of the caller, in the order of their events. */
+/* Inner actions have the numbers above the caller's actions, in the order of their events. */
 #define NDX_INNER(name) DISCONNECT_DO_##name,
 enum inner_action {
 	BEFORE_INNER = DISCONNECT_ACTIONS - 1,
@@ -68,7 +68,7 @@ static const struct cell call_table[CALL_STATES][DISCONNECT_ALL_EVENTS] = {
 #include "disconnect.def"
 };
 
-/* A pair named twice is a redefinition here, one forgotten makes the count wrong. */
+/* An entry that is there twice is a redefinition here; a missing entry makes the count wrong. */
 #define NDX_LINK(state, event, to, acts) LINK_ENTRY_##state##_##event,
 #define NDX_LINK_IGNORE(state, event) LINK_ENTRY_##state##_##event,
 #define NDX_LINK_NEVER(state, event) LINK_ENTRY_##state##_##event,
@@ -121,7 +121,7 @@ static uint32_t take(const struct cell *cell, uint8_t *state)
 	return cell->actions;
 }
 
-/* Each machine hears what its table names. */
+/* Pass an event to each machine whose table has the event. */
 static uint32_t tell(struct disconnect *d, unsigned ev)
 {
 	uint32_t actions = 0;
@@ -143,7 +143,7 @@ uint32_t disconnect_step(struct disconnect *d, enum disconnect_event ev)
 
 	assert(ev < DISCONNECT_EVENTS);
 	actions = tell(d, ev);
-	/* An inner action is the next event; one only ever causes those that follow it. */
+	/* An inner action is the next event; an action causes only actions with higher numbers. */
 	for (unsigned i = DISCONNECT_ACTIONS; i < ALL_ACTIONS; i++) {
 		if (actions & BIT(i))
 			actions |= tell(d, DISCONNECT_EVENTS + i - DISCONNECT_ACTIONS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The disconnect contract as a pure machine: events in, actions out. */
+/* The disconnect protocol as a pure state machine: events in, actions out. */
 #ifndef CORE_DISCONNECT_H
 #define CORE_DISCONNECT_H
 
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /*
- * One machine belongs to one side of one established connection; it starts when both sides may
- * send. It does no I/O, reads no clock, takes no lock, allocates nothing: the caller serialises the
- * steps and carries out what they return. What each name means stands in disconnect.def, which is
- * also what the model in docs/model is made of.
+ * A machine belongs to one side of one established connection; it starts when both sides may send.
+ * It does no I/O, reads no clock, takes no lock and allocates nothing: the caller serialises the
+ * steps and performs the returned actions. disconnect.def defines the states, events and actions,
+ * and is the source of the model in docs/model, too.
  */
 
 #define NDX_LINK_STATE(name) DISCONNECT_STATE_##name,
@@ -19,7 +19,7 @@ enum disconnect_state {
 	DISCONNECT_STATES
 };
 
-/* Those of NDX_INNER pass between the parts of the machine; nobody else steps with them. */
+/* The events of NDX_INNER pass between the parts of the machine; the caller does not use them. */
 #define NDX_EVENT(name) DISCONNECT_EV_##name,
 enum disconnect_event {
 #include "disconnect.def"
@@ -30,7 +30,7 @@ enum disconnect_event {
 	DISCONNECT_ALL_EVENTS
 };
 
-/* Bit numbers, see DISCONNECT_DO(); the lower ones are carried out first. */
+/* Bit numbers, see DISCONNECT_DO(); actions with lower numbers are performed first. */
 #define NDX_ACTION(name) DISCONNECT_DO_##name,
 enum disconnect_action {
 #include "disconnect.def"
@@ -39,7 +39,7 @@ enum disconnect_action {
 
 #define DISCONNECT_DO(name) (UINT32_C(1) << DISCONNECT_DO_##name)
 
-/* Plain bytes: may be copied and compared. Private to disconnect.c. */
+/* Plain data: may be copied and compared. Private to disconnect.c. */
 struct disconnect {
 	uint8_t link;
 	uint8_t notify;
@@ -60,27 +60,27 @@ void disconnect_init(struct disconnect *d);
  */
 uint32_t disconnect_step(struct disconnect *d, enum disconnect_event ev);
 
-/* False if `ev` now means that a provider or the front door has broken its promise: worth a log
- * record. The step is harmless all the same. */
+/* False if `ev` is possible only after a provider or the front door has broken its contract: log
+ * it. The step does nothing then. */
 bool disconnect_expects(const struct disconnect *d, enum disconnect_event ev);
 
 enum disconnect_state disconnect_get_state(const struct disconnect *d);
 
-/* New work is admitted; otherwise it completes CANCELED behind what is there. */
+/* Whether new work is admitted; otherwise it completes CANCELED after the work in flight. */
 bool disconnect_admits_work(const struct disconnect *d);
 
-/* The own initiator work is over, be it completed or cancelled: what closing a handle waits for.
- * Stays true. */
+/* Whether the own initiator work has ended, completed or cancelled: closing a handle waits for
+ * this. Stays true. */
 bool disconnect_is_drained(const struct disconnect *d);
 
-/* The teardown has ended: nothing moves any more, every result is visible. Stays true. */
+/* Whether the teardown has ended: nothing moves any more, every result is visible. Stays true. */
 bool disconnect_is_over(const struct disconnect *d);
 
-/* A call is pending: the front door refuses a second one. */
+/* Whether a call is pending: the front door refuses a second one. */
 bool disconnect_notify_is_pending(const struct disconnect *d);
 bool disconnect_call_is_pending(const struct disconnect *d);
 
-/* Never NULL; "?" for a number that is none. */
+/* Never NULL; "?" for an invalid number. */
 const char *disconnect_state_name(enum disconnect_state state);
 const char *disconnect_event_name(enum disconnect_event ev);
 const char *disconnect_action_name(enum disconnect_action action);

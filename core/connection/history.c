@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Connectors: what happened to them, for the log, for ndx_connector_get_history() and for the
- * counters. Everything that moves a connector comes through conn_enter() or conn_note().
- */
+/* The history of a connector, for the log, ndx_connector_get_history() and the counters. Every
+ * transition passes through conn_enter() or conn_note(). */
 #include <ndx/stats.h>
 
 #include <stdio.h>
@@ -63,7 +61,7 @@ const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT])
 	return text;
 }
 
-/* ": NDX_E_...: cause", or what there is of it. */
+/* ": NDX_E_...: cause", or the parts of it that there are. */
 #define RESULT_TEXT (CONN_CAUSE + 64)
 static const char *result_text(enum ndx_status status, const char *cause, char text[RESULT_TEXT])
 {
@@ -117,7 +115,7 @@ void conn_enter(struct ndx_connector *c, enum conn_phase next, const char *event
 	conn_note(c, from, event, result);
 }
 
-/* Number n of those that are still there. */
+/* Transition number n, which is still in the ring. */
 static const struct conn_change *at(const struct conn_changes *h, uint64_t n)
 {
 	return &h->last[n % NDX_HISTORY_MAX];
@@ -128,7 +126,7 @@ static uint64_t oldest(const struct conn_changes *h)
 	return h->total > NDX_HISTORY_MAX ? h->total - NDX_HISTORY_MAX : 0;
 }
 
-/* For who has a log, but not at the level that shows each change as it comes. */
+/* Write the history at INFO after a failure; at DEBUG every transition was logged already. */
 static void dump(const struct ndx_connector *c)
 {
 	const struct conn_changes *h = &c->history;
@@ -169,7 +167,7 @@ void conn_count_end(struct ndx_connector *c)
 	                   base_now_ns() - c->ending_since);
 }
 
-/* Did anything that came end badly? */
+/* Whether any recorded event was a failure. */
 static bool has_failed(const struct conn_changes *h)
 {
 	for (uint64_t n = oldest(h); n < h->total; n++) {
@@ -181,7 +179,7 @@ static bool has_failed(const struct conn_changes *h)
 	return false;
 }
 
-/* As the consumer sees it. */
+/* Convert a transition to its public form. */
 static void tell(const struct conn_change *t, struct ndx_transition *out)
 {
 	*out = (struct ndx_transition){.time_ns = t->time_ns,

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Connectors, the provider's side: its upcalls come on any thread, with any of its locks, and wait
- * in the connector's inbox until the control thread takes them.
- */
+/* The upcalls of providers for connectors. They come on any thread, with any lock of the provider
+ * held, and wait in the connector's inbox until the control thread handles them. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base_log.h"
 #include "connection.h"
 
-/* Made when an attempt begins, which can say that there is no memory; an upcall cannot. */
+/* Allocate when an attempt begins, because an upcall cannot report that memory is exhausted. */
 enum ndx_status conn_inbox_ready(struct ndx_connector *c)
 {
 	bool ready;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners: requests that came and connectors that wait for one, first in, first out. */
+/* Listeners: queues of requests and of connectors that wait for a request, first in, first out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base_sockaddr.h"
 #include "connection.h"
 
-#define STALE_LOOKS 16u /* waiting requests that one arrival at a full backlog looks at */
+#define STALE_LOOKS 16u /* how many waiting requests one arrival at a full backlog checks */
 
 static void listener_work(void *arg);
 
@@ -184,7 +184,7 @@ static bool is_full(const struct ndx_listener *l)
 	return l->backlog != 0 && l->waiting >= l->backlog && base_list_empty(&l->wanted);
 }
 
-/* The request that the link `at` leads to leaves the queue. */
+/* Remove the request to which the link `at` points. */
 static struct ndx_spi_request *take_request(struct ndx_listener *l, struct ndx_spi_request **at)
 {
 	struct ndx_spi_request *request = *at;
@@ -198,10 +198,8 @@ static struct ndx_spi_request *take_request(struct ndx_listener *l, struct ndx_s
 	return request;
 }
 
-/*
- * Lock held, control thread: a request whose active side has given up makes room. The provider has
- * to ask its stack about each, so an arrival pays for a few only; the next one goes on from there.
- */
+/* Lock held, control thread: drop requests whose active side has given up. The provider asks its
+ * stack about each, so one arrival checks only a few; the next arrival continues from there. */
 static void drop_stale(struct ndx_listener *l)
 {
 	const struct ndx_provider_ops *ops = l->adapter->ops;
@@ -249,7 +247,7 @@ static void give(struct ndx_listener *l, struct ndx_connector *c, struct ndx_spi
 	c->passive = true;
 	c->peer = request->params;
 	c->peer_known = true;
-	/* Until accept says otherwise we would serve all that we can. */
+	/* Until accept changes the limits, offer all that the adapter can serve. */
 	conn_set_wishes(c, UINT32_MAX, UINT32_MAX, NULL, 0);
 	conn_agree(c);
 	c->native->local = request->local;
@@ -267,7 +265,7 @@ static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
 	give(l, c, take_request(l, &l->requests));
 }
 
-/* Each request to the connector that expects it, if that is ready. */
+/* Give each request to the connector with its cookie, if that connector is ready. */
 static void match_meeting(struct ndx_listener *l)
 {
 	struct ndx_spi_request **at = &l->requests;
@@ -293,7 +291,7 @@ void listener_set_meeting(struct ndx_listener *l)
 {
 	adapter_lock(l->adapter);
 	l->meeting = true;
-	l->adapter->handles--; /* it is nobody's handle: closing the adapter does not wait for it */
+	l->adapter->handles--; /* the library's own: closing the adapter does not wait for it */
 	adapter_unlock(l->adapter);
 }
 
@@ -327,7 +325,7 @@ static void match(struct ndx_listener *l)
 		          container_of(base_list_take(&l->wanted), struct ndx_connector, wanted));
 }
 
-/* Lock held, control thread: nobody will come. */
+/* Lock held, control thread: fail the connectors that wait, because no request will come. */
 static void fail_wanted(struct ndx_listener *l)
 {
 	struct conn_result result = {.cause = "the listener has failed"};
@@ -410,7 +408,8 @@ static void close_on_loop(void *arg)
 	adapter_lock(adapter);
 	cancel_wanted(l);
 	l->dead = true;
-	/* Until then another thread's request may still come in: it must not be left unanswered. */
+	/* Until listener_destroy() returns, another thread may add requests: they must be rejected,
+	 * too. */
 	adapter->ops->listener_destroy(l->native);
 	refuse_all(l, l->requests);
 	late = take_inbox(l);
@@ -421,7 +420,7 @@ static void close_on_loop(void *arg)
 	stats_count_gone(adapter, CORE_LISTENER, NULL);
 	if (!l->meeting)
 		adapter->handles--;
-	/* Behind a work job that may be queued already. */
+	/* After a work job that may be queued. */
 	l->last = (struct base_job){.fn = free_listener, .arg = l};
 	base_loop_post(adapter->loop, &l->last);
 	adapter_unlock(adapter);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: how flush and close end the connection that they have. */
+/* Queue pairs: flush and close, and the end of the connection that they cause. */
 #include "base_linux.h"
 #include "base_log.h"
 #include "connection.h"
 
-/* The longest that close waits for the peer's goodbye, when its own work has ended. */
+/* The longest that close waits for the peer's goodbye after the own work has ended. */
 #define GOODBYE_PATIENCE_MS 100u
-/* The longest that close leaves the queue pair to a provider that still needs it. */
+/* The longest that close waits for a provider that still needs the queue pair. */
 #define DETACH_MS 2000u
 #define DETACH_STEP_MS 10u
 
-/* What flush and close ask the control thread for. */
+/* A flush or close, for the control thread. */
 struct qp_call {
 	struct ndx_spi_qp *qp;
 	bool can_wait;
-	bool again; /* the provider is not ready for that yet */
+	bool again; /* the provider is not ready yet: ask again */
 };
 
-/* Lock held: the queue pair leaves an attempt to connect. What has not been answered yet may be
- * tried again, as after a cancel. */
+/* Lock held: take the queue pair out of an attempt to connect. An attempt that the peer has not
+ * answered may be repeated, as after a cancel. */
 static void leave_attempt(struct ndx_connector *c)
 {
 	if (c->phase == CONN_DESCRIBED || c->phase == CONN_WANTED)
@@ -47,12 +47,12 @@ static void flush_on_loop(void *arg)
 		adapter->ops->qp_cancel(qp);
 	}
 	adapter_unlock(adapter);
-	/* What the provider has reported already need not wait for the next round. */
+	/* Handle the reports that the provider has made already. */
 	if (c != NULL)
 		connector_work(c);
 }
 
-/* Until the queue pair's connection is over; false if the provider does not get there. */
+/* Wait until the queue pair's connection is over; false if that takes too long. */
 static bool wait_over(struct ndx_spi_qp *qp)
 {
 	struct ndx_adapter *adapter = qp->object.adapter;
@@ -101,7 +101,7 @@ bool qp_flush(struct ndx_spi_qp *qp)
 	struct qp_call call = {.qp = qp};
 	bool over;
 
-	/* A callback that the end of the connection causes may close the queue pair. */
+	/* A callback that runs at the end of the connection may close the queue pair. */
 	qp_get(qp);
 	base_loop_call(qp->object.adapter->loop, flush_on_loop, &call);
 	over = wait_over(qp);
@@ -109,7 +109,7 @@ bool qp_flush(struct ndx_spi_qp *qp)
 	return over;
 }
 
-/* First half of close: the connection begins to end. */
+/* First half of close: begin to end the connection. */
 static void begin_close(void *arg)
 {
 	struct qp_call *call = arg;
@@ -128,7 +128,7 @@ static void begin_close(void *arg)
 		connector_work(c);
 }
 
-/* Own requests have ended, or the connection is ending anyway. */
+/* Whether the own requests have ended, or the connection is aborted already. */
 static bool is_drained(const struct ndx_connector *c)
 {
 	return c == NULL || c->phase != CONN_UP || disconnect_is_drained(&c->machine);
@@ -141,18 +141,17 @@ static void wait_drained(struct ndx_spi_qp *qp)
 
 	adapter_lock(adapter);
 	while (!is_drained(qp->connector)) {
-		/* In a callback nobody else can drive the drain: it ends here, abortively. */
+		/* In a callback, the control thread cannot drive the drain: stop waiting; the end
+		 * is abortive. */
 		if (!base_loop_may_wait(adapter->loop) || !adapter_wait(adapter, deadline))
 			break;
 	}
 	adapter_unlock(adapter);
 }
 
-/*
- * Messages may be under way for receives that are about to be cancelled; a stack that cannot refuse
- * one has to break the connection then. The peer's goodbye says that there are none, and mostly it
- * comes at once.
- */
+/* Messages may be in flight for receives that are about to be cancelled; a stack that cannot refuse
+ * a message would then have to break the connection. The peer's goodbye proves that none is in
+ * flight, and usually the goodbye arrives at once. */
 static void wait_goodbye(struct ndx_spi_qp *qp)
 {
 	struct ndx_adapter *adapter = qp->object.adapter;
@@ -170,7 +169,7 @@ static void wait_goodbye(struct ndx_spi_qp *qp)
 	adapter_unlock(adapter);
 }
 
-/* Second half: take the queue pair out of a goodbye that goes on without it. */
+/* Second half of close: a goodbye that is still in progress continues without the queue pair. */
 static void end_close(void *arg)
 {
 	struct qp_call *call = arg;
@@ -200,7 +199,7 @@ static void end_close(void *arg)
 		connector_work(c);
 }
 
-/* A provider that needs the queue pair for longer is asked a last time, and then it is taken away:
+/* Ask a provider that needs the queue pair for longer a last time, then take the queue pair away:
  * the connection ends abortively. */
 static void detach(struct qp_call *call)
 {
@@ -218,10 +217,8 @@ static void detach(struct qp_call *call)
 	}
 }
 
-/*
- * The end was under way before the callback began, and the provider waits for the device. Asked
- * once more, and for a callback, the provider does without.
- */
+/* The end was in progress before the callback began, and the provider waits for the device. When
+ * asked a second time, from a callback, the provider stops waiting. */
 static void abort_again(void *arg)
 {
 	struct qp_call *call = arg;
@@ -269,7 +266,7 @@ void qp_close(struct ndx_spi_qp *qp)
 	if (!over) {
 		const bool waited = base_loop_may_wait(loop);
 
-		/* Freeing memory that a device may still write to is worse than losing it. */
+		/* A leak is better than freeing memory to which a device may still write. */
 		log_error(0,
 		          "ndx_qp_close: the device did not let go of qp#%u in %u ms%s; it is "
 		          "leaked: disconnect before you close",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connectors whose ends were told of each other out of band.
+ * Rendezvous: connectors whose ends were described to each other out of band.
  *
- * The server's end listens, at the own address by which the client gets here; the client's end
- * connects there and brings both cookies as private data. Nobody thinks in between: the request is
- * accepted, the answer completed, as soon as both ends know of each other.
+ * The server's end listens at the own address by which the client can reach this host; the client's
+ * end connects there and sends both cookies as private data. The consumer is not asked: the request
+ * is accepted, and the answer completed, as soon as both ends have the descriptions.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "base_sockaddr.h"
 #include "connection.h"
 
-/* Requests that come before the server's end has been told of its client. */
+/* a limit would refuse clients that connect before their server has their description */
 #define MEETING_BACKLOG 0u
 
 void conn_meeting_close(void *arg)
@@ -55,7 +55,7 @@ void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_st
 	conn_complete_ov(c, &ov, status, 0, 0);
 }
 
-/* By which own address a peer gets here. */
+/* Choose the own address by which the peer can reach this host. */
 static enum ndx_status choose_address(const struct ndx_adapter *adapter,
                                       const struct sockaddr_storage *near,
                                       struct sockaddr_storage *out)
@@ -76,7 +76,8 @@ static enum ndx_status choose_address(const struct ndx_adapter *adapter,
 	return NDX_OK;
 }
 
-/* Control thread, lock not held: the adapter listens there for those who come. Counts a user. */
+/* Control thread, lock not held: make the adapter listen at `address`. Counts a user of the
+ * listener. */
 static enum ndx_status open_meeting(struct ndx_adapter *adapter,
                                     const struct sockaddr_storage *address,
                                     struct ndx_listener **out)
@@ -117,8 +118,8 @@ struct describe_call {
 	uint32_t inbound;
 	uint32_t outbound;
 	const struct sockaddr_storage *near;
-	struct sockaddr_storage own;   /* by which the peer gets here */
-	struct ndx_listener *listener; /* there; servers */
+	struct sockaddr_storage own;   /* by which the peer can reach this host */
+	struct ndx_listener *listener; /* at that address; servers only */
 	struct ndx_peer_description out;
 	enum ndx_status status;
 	struct call_text said;
@@ -158,7 +159,7 @@ static void fill(const struct ndx_connector *c, struct ndx_peer_description *out
 	memcpy(out->cookie, c->meeting.own, CONN_COOKIE);
 }
 
-/* Lock held: likewise, where the provider connects queue pairs. */
+/* Lock held: like begin(), for a provider that connects queue pairs by their descriptions. */
 static enum ndx_status begin_direct(struct describe_call *call)
 {
 	struct ndx_connector *c = call->c;
@@ -182,7 +183,7 @@ static uint32_t scope_of(const struct sockaddr_storage *address)
 	return address->ss_family == AF_INET6 ? v6->sin6_scope_id : 0;
 }
 
-/* Lock held: the connector takes its queue pair. */
+/* Lock held: attach the queue pair to the connector. */
 static enum ndx_status begin(struct describe_call *call)
 {
 	struct ndx_connector *c = call->c;
@@ -286,8 +287,7 @@ static enum ndx_status check_peer(const struct ndx_connector *c,
 	            "ndx_connector_connect_peer: this cannot be the peer's description: %s", fault);
 }
 
-/* A link-local address says nothing of the link, and what it is called is each host's own affair.
- */
+/* A link-local address does not contain its link, and each host numbers its links for itself. */
 static void give_scope(struct sockaddr_storage *address, uint32_t scope)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
@@ -297,7 +297,7 @@ static void give_scope(struct sockaddr_storage *address, uint32_t scope)
 		v6->sin6_scope_id = scope;
 }
 
-/* Lock held, checked, `ov` begun. */
+/* Lock held; arguments checked, `ov` begun. */
 static void start(struct ndx_connector *c, const struct ndx_peer_description *peer)
 {
 	uint8_t cookies[CONN_COOKIES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which connector a request is for, when the ends were told of each other out of band. */
+/* Finds the connector for a request when the ends were described to each other out of band. */
 #include <string.h>
 
 #include "base_container_of.h"
@@ -24,7 +24,7 @@ bool conn_meeting_find(struct ndx_adapter *adapter, const struct ndx_spi_request
 		if (memcmp(said, k->meeting.own, CONN_COOKIE) != 0)
 			continue;
 		if (k->phase == CONN_DESCRIBED)
-			return true; /* not told yet whom to expect */
+			return true; /* its peer's description has not come yet */
 		if (k->phase != CONN_WANTED ||
 		    memcmp(said + CONN_COOKIE, k->meeting.peer, CONN_COOKIE) != 0)
 			return false;
@@ -68,6 +68,6 @@ void conn_meeting_end(struct ndx_connector *c)
 	if (!c->meeting.server)
 		return;
 	base_list_remove(&c->meeting.node);
-	listener_look_again(c->meeting.listener); /* its client may be waiting */
+	listener_look_again(c->meeting.listener); /* the client's request may be waiting */
 	conn_meeting_drop_user(adapter);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The upcalls that providers are given. */
+/* The table of upcalls for providers. */
 #include "base_ov.h"
 #include "connection.h"
 

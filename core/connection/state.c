@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connectors: the steps that every other file of the floor is made of. */
+/* Connectors: the basic steps that all other files of this floor use. */
 #include <string.h>
 
 #include "base_container_of.h"
@@ -53,7 +53,7 @@ enum ndx_status conn_check_qp(const char *call, const struct ndx_connector *c,
 	if (qp->object.adapter != c->adapter)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "%s: the queue pair belongs to another adapter", call);
-	/* Its connector may be there still: its connection is over all the same. */
+	/* Its connector may still exist, but the connection is over. */
 	if (qp->spent && (qp->connector == NULL || conn_is_over(qp->connector)))
 		return fail(NDX_E_CONNECTION_ACTIVE, 0,
 		            "%s: the queue pair was connected before; create a new one", call);
@@ -108,7 +108,7 @@ void conn_hurry(struct ndx_connector *c)
 	base_loop_hurry(c->adapter->loop, core_whose(UINT32_MAX, 0), core_whose(c->id, 0));
 }
 
-/* How the attempt ended. */
+/* Count the outcome of an attempt. */
 void conn_count_attempt(struct ndx_connector *c, enum ndx_status status)
 {
 	struct ndx_adapter_stats *stats = &c->adapter->stats;
@@ -118,7 +118,8 @@ void conn_count_attempt(struct ndx_connector *c, enum ndx_status status)
 
 enum ndx_disconnect_reason conn_goodbye(const struct ndx_connector *c)
 {
-	/* A stack that cannot tell goodbye from death says so rather than guess. */
+	/* A stack that cannot distinguish a goodbye from a failure reports UNKNOWN instead of
+	 * guessing. */
 	return (c->adapter->info.capabilities & NDX_CAP_DISCONNECT_REASON) ? NDX_DISCONNECT_GRACEFUL
 	                                                                   : NDX_DISCONNECT_UNKNOWN;
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Connectors, the control thread's side: commands of the caller, upcalls of the provider, and the
- * disconnect machine between them.
- */
+/* Connectors on the control thread: commands of the consumer, upcalls of the provider, and the
+ * disconnect machine between them. */
 #include <stdlib.h>
 
 #include "base_linux.h"
 #include "base_log.h"
 #include "connection.h"
 
-/* One provider operation may report the next step at once; more rounds than states are not needed.
- */
+/* A provider operation may report the next step immediately; there are fewer steps than states. */
 #define ROUNDS 16
 
 static void conn_last(void *arg)
@@ -41,7 +38,7 @@ void conn_reap(struct ndx_connector *c)
 	conn_release_qp(c);
 	c->adapter->ops->conn_destroy(c->native);
 	conn_direct_end(c);
-	/* Behind a work job that may be queued already. */
+	/* After a work job that may be queued. */
 	c->last = (struct base_job){.fn = conn_last, .arg = c};
 	base_loop_post(loop, &c->last);
 }
@@ -62,7 +59,7 @@ void conn_went_up(struct ndx_connector *c)
 
 /* ---- the end of a connection ---- */
 
-/* Why the connection is being aborted, if the provider has not said so. */
+/* Record why the connection is aborted, if the provider has not given a cause. */
 static void note_cause(struct ndx_connector *c, enum disconnect_event ev)
 {
 	const char *cause = NULL;
@@ -177,7 +174,7 @@ static void went_over(struct ndx_connector *c)
 		         (double)(base_now_ns() - c->ending_since) / 1e6);
 }
 
-/* The machine has taken `ev` and is to act: for log, history and counters. */
+/* Record a step of the machine in log, history and counters. */
 static void note_step(struct ndx_connector *c, enum disconnect_state before,
                       enum disconnect_event ev, uint32_t actions)
 {
@@ -223,7 +220,7 @@ void conn_step(struct ndx_connector *c, enum disconnect_event ev)
 
 /* ---- commands ---- */
 
-/* The attempt failed: after some causes it may be tried again on the same connector. */
+/* The phase after a failed attempt: some failures allow another attempt on the same connector. */
 static enum conn_phase phase_after(enum ndx_status status)
 {
 	return status == NDX_E_CONNECTION_REFUSED || status == NDX_E_NETWORK_UNREACHABLE ||
@@ -232,7 +229,7 @@ static enum conn_phase phase_after(enum ndx_status status)
 	               : CONN_FAILED;
 }
 
-/* The provider said so; its cause came before. */
+/* End the attempt after a failure that the provider reported; its cause was reported before. */
 static void end_by_mail(struct ndx_connector *c, enum conn_phase next, enum ndx_status status,
                         int32_t native)
 {
@@ -244,7 +241,7 @@ static void end_by_mail(struct ndx_connector *c, enum conn_phase next, enum ndx_
 	conn_end_attempt(c, next, &result);
 }
 
-/* An operation of the provider's failed at once: what it had to say goes into our record. */
+/* End the attempt after a provider operation failed immediately: its error text is the cause. */
 static void end_at_once(struct ndx_connector *c, enum conn_phase next, enum ndx_status status)
 {
 	char cause[CONN_CAUSE];
@@ -254,7 +251,7 @@ static void end_at_once(struct ndx_connector *c, enum conn_phase next, enum ndx_
 	conn_end_attempt(c, next, &result);
 }
 
-/* The steps of an attempt. */
+/* The commands of an attempt. */
 static void run_attempt(struct ndx_connector *c, unsigned commands)
 {
 	const struct ndx_provider_ops *ops = c->adapter->ops;
@@ -295,7 +292,8 @@ static void run_commands(struct ndx_connector *c)
 	base_fail_hold(false);
 	if ((commands & CONN_DO_NOTIFY) && c->phase == CONN_UP && c->ov_notify != NULL)
 		conn_step(c, DISCONNECT_EV_NOTIFY);
-	/* One that was withdrawn is still pending for the machine: its answer is the new one's. */
+	/* The machine may still have a disconnect call that was withdrawn: then the new call gets
+	 * the answer to that one. */
 	if ((commands & CONN_DO_DISCONNECT) && c->phase == CONN_UP && c->ov_disconnect != NULL &&
 	    !disconnect_call_is_pending(&c->machine))
 		conn_step(c, DISCONNECT_EV_DISCONNECT);
@@ -312,7 +310,7 @@ static void remember_peer(struct ndx_connector *c, const struct conn_mail *mail,
 	c->peer_known = true;
 }
 
-/* Somebody else listens at the address by now. */
+/* Another program listens at the address now. */
 static const struct conn_result stranger = {.status = NDX_E_CONNECTION_REFUSED,
                                             .cause = "the answer is not the described peer's"};
 
@@ -372,7 +370,7 @@ static void take_established(struct ndx_connector *c, const struct conn_mail *ma
 	}
 }
 
-/* In the order in which a connection lives through them. */
+/* In the order in which they happen to a connection. */
 static const struct {
 	uint32_t bit;
 	enum disconnect_event ev;
@@ -382,8 +380,8 @@ static const struct {
 	{NDX_REPORT_QUIET, DISCONNECT_EV_QUIET},
 };
 
-/* Up: what the machine will be when what is in the inbox has been taken. Returns whether the peer's
- * goodbye has come. Any thread. */
+/* The state of the machine after all reports in the inbox. Returns whether the peer's goodbye has
+ * arrived. Any thread. */
 static bool foresee(struct ndx_connector *c, struct disconnect *machine)
 {
 	const uint32_t reports = conn_inbox_reports(c);
@@ -396,8 +394,8 @@ static bool foresee(struct ndx_connector *c, struct disconnect *machine)
 	return c->peer_disc || (reports & NDX_REPORT_PEER_DISC) != 0;
 }
 
-/* A consumer may take a cancelled result, and ask for the reason, before the control thread has run
- * the reports that wait in the inbox: they count here as if they had been run. */
+/* A consumer may take a cancelled result and ask for the reason before the control thread has
+ * handled the reports in the inbox: count them as handled. */
 enum ndx_disconnect_reason conn_reason(struct ndx_connector *c)
 {
 	struct disconnect machine;

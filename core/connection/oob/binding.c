@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What ties a connector to who carries its words, and its end. */
+/* The link between a connector and its out-of-band carrier, and the end of this link. */
 #include "connection.h"
 
 bool conn_is_direct(const struct ndx_connector *c)
@@ -18,7 +18,7 @@ void conn_direct_end(struct ndx_connector *c)
 		wire_part(wire);
 }
 
-/* What comes before the connection is there waits for it. */
+/* Messages that arrive before the connection exists wait until then. */
 unsigned conn_direct_news(struct ndx_connector *c)
 {
 	unsigned news = 0;

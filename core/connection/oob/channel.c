@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The channel of a connection that has no connection manager. */
+/* The out-of-band stream of a connection that has no connection manager. */
 #include "channel.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "connection.h"
 #include "settle.h"
 
-#define AT_ONCE 16 /* frames, before others get their turn */
+#define AT_ONCE 16 /* frames to handle before other descriptors have their turn */
 
 struct channel {
 	pthread_mutex_t lock;
@@ -26,19 +26,19 @@ struct channel {
 	struct base_job job;
 	struct base_job last;
 	/* under the lock: */
-	bool session;   /* a session shares it, the descriptor is its own */
+	bool session;   /* a session shares the stream; the descriptor is a duplicate */
 	bool over;      /* the connection is over */
-	bool finished;  /* ... and the control thread has left */
+	bool finished;  /* ... and the control thread has finished */
 	bool listening; /* the control thread reads */
 	bool held;      /* the session writes */
 	bool watched;
-	bool goodbye; /* is among what goes out */
+	bool goodbye; /* a goodbye is in `out` */
 	uint8_t out[CHANNEL_OUT];
 	size_t out_length;
 	size_t out_sent;
 	uint8_t in[CHANNEL_REST];
 	size_t in_used;
-	struct frame_validate own; /* by hand: what we are connected to */
+	struct frame_validate own; /* by_hand: the queue pairs to which this end is connected */
 };
 
 static void on_last(void *arg)
@@ -52,7 +52,7 @@ static void on_last(void *arg)
 	adapter_put(adapter, false);
 }
 
-/* Behind a job that may be queued already. */
+/* Free the channel after a job that may be queued. */
 static void free_channel(struct channel *ch)
 {
 	ch->last = (struct base_job){.fn = on_last, .arg = ch};
@@ -75,7 +75,7 @@ static void rearm(struct channel *ch)
 static void put(struct channel *ch, const struct frame *f, const void *payload)
 {
 	if (ch->out_length + FRAME_HEADER + f->length > sizeof(ch->out))
-		return; /* the peer takes nothing, and knows by now */
+		return; /* the peer does not read, so it will detect the lost link anyway */
 	frame_write_header(ch->out + ch->out_length, f);
 	ch->out_length += FRAME_HEADER;
 	if (f->length > 0)
@@ -84,13 +84,13 @@ static void put(struct channel *ch, const struct frame *f, const void *payload)
 	base_loop_post(ch->adapter->loop, &ch->job);
 }
 
-/* Lock held. True: a goodbye has gone out. */
+/* Lock held. True: a goodbye was written completely. */
 static bool flush(struct channel *ch)
 {
 	const bool said = ch->goodbye;
 
 	if (ch->held)
-		return false; /* the session may have the rest of a frame, and it is not out yet */
+		return false; /* the session sends the rest of a frame first */
 	while (ch->out_sent < ch->out_length) {
 		const ssize_t n = send(ch->fd, ch->out + ch->out_sent,
 		                       ch->out_length - ch->out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -98,7 +98,7 @@ static bool flush(struct channel *ch)
 		if (n > 0)
 			ch->out_sent += (size_t)n;
 		else if (n < 0 && errno != EINTR)
-			break; /* full: later; broken: who reads will see */
+			break; /* full: continue later; broken: the reader will find out */
 	}
 	if (ch->out_sent < ch->out_length)
 		return false;
@@ -126,7 +126,8 @@ static void over(void *arg)
 
 	pthread_mutex_lock(&ch->lock);
 	ch->over = true;
-	/* Who made the channel learns of its end after this: so must the peer. */
+	/* The owner of the stream learns of the end only after this, so the peer must learn of it
+	 * now. */
 	if (ch->by_hand) {
 		(void)flush(ch);
 		(void)shutdown(ch->fd, SHUT_WR);
@@ -137,7 +138,7 @@ static void over(void *arg)
 
 static const struct wire_carrier carrier = {.say = say, .over = over};
 
-/* Control thread: nobody needs it any more but perhaps the session. */
+/* Control thread: the connection does not need the channel any more; a session may. */
 static void finish(struct channel *ch)
 {
 	static const struct frame bye = {.type = FRAME_BYE};
@@ -197,7 +198,8 @@ static enum wire_news judge(const struct channel *ch, const struct frame *f)
 	return WIRE_RIGHT;
 }
 
-/* A whole frame, but for the payload of those that are not ours. False: the session's. */
+/* Handle a frame; payloads of the session's frames are not read. False: the frame is the
+ * session's. */
 static bool take(struct channel *ch, const struct frame *f)
 {
 	switch (f->type) {
@@ -226,7 +228,7 @@ static bool take(struct channel *ch, const struct frame *f)
 	}
 }
 
-/* Read what is there of one frame. True: a frame was taken, there may be more. */
+/* Read the available part of a frame. True: a frame was handled, and more may be available. */
 static bool read_one(struct channel *ch)
 {
 	struct frame f;
@@ -241,7 +243,7 @@ static bool read_one(struct channel *ch)
 		if (v == FRAME_WHOLE)
 			break;
 		if (v == FRAME_BAD || used > sizeof(ch->in)) {
-			/* A longer one is an error that is told, or the session's next message. */
+			/* A longer frame is an error report, or the session's next message. */
 			if (v == FRAME_BAD || ch->by_hand || ch->in[5] == FRAME_ERROR)
 				wire_heard(ch->wire, WIRE_LOST);
 			stop_listening(ch);
@@ -312,7 +314,7 @@ enum ndx_status channel_create(struct ndx_adapter *adapter, int fd, bool by_hand
 		goto fail_watch;
 	adapter_get(adapter, false);
 	if (!by_hand)
-		adapter_get(adapter, true); /* a session may outlive what it connected */
+		adapter_get(adapter, true); /* a session may outlive the connector */
 	*wire = ch->wire;
 	*out = ch;
 	return NDX_OK;
@@ -394,7 +396,7 @@ size_t channel_hold(struct channel *ch, uint8_t first[CHANNEL_OUT])
 
 	pthread_mutex_lock(&ch->lock);
 	ch->held = true;
-	/* Only the rest of a frame that has begun: a whole one can wait until after. */
+	/* Only the rest of a frame whose beginning was sent: a whole frame can wait. */
 	length = ch->out_sent == 0 ? 0 : ch->out_length - ch->out_sent;
 	memcpy(first, ch->out + ch->out_sent, length);
 	if (length > 0)
@@ -427,7 +429,7 @@ static void leave_on_loop(void *arg)
 	struct leave_call *call = arg;
 	struct channel *ch = call->ch;
 
-	/* With the session its channel is broken: the peer sees that at once. */
+	/* The session's failure also breaks the channel: the peer detects that at once. */
 	if (call->broken)
 		wire_heard(ch->wire, WIRE_LOST);
 	pthread_mutex_lock(&ch->lock);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Connectors whose provider connects queue pairs by their descriptions, without a connection
- * manager. Goodbyes, aborts and the proof that both ends are there go over a channel: one that was
- * handed over, or the transport of the session that told the ends of each other.
- */
+/* Connectors whose provider connects queue pairs by their descriptions, without a connection
+ * manager. Goodbyes, aborts and the check that both ends are connected go over an out-of-band
+ * stream: the consumer's, or the transport of the session that exchanged the descriptions. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +76,7 @@ void conn_direct_start(struct ndx_connector *c, const struct ndx_peer_descriptio
 	conn_command(c, CONN_DO_MEET);
 }
 
-/* What we are connected to, for the peer to compare. */
+/* Send the queue pairs to which this end is connected, for the peer to compare. */
 static void validate(struct ndx_connector *c)
 {
 	const enum ndx_role role = c->passive ? NDX_ROLE_SERVER : NDX_ROLE_CLIENT;
@@ -107,7 +105,7 @@ enum ndx_status conn_direct_meet(struct ndx_connector *c)
 	if (st != NDX_OK)
 		return st;
 	if (c->direct.channel == NULL) {
-		complete(c); /* the session sees to it that both ends are there */
+		complete(c); /* the session makes sure that both ends are connected */
 		return NDX_OK;
 	}
 	if (c->attr.connect_timeout_ms != NDX_INFINITE)
@@ -125,7 +123,7 @@ static void give_up(struct ndx_connector *c, enum ndx_status status, const char 
 	conn_end_attempt(c, CONN_FAILED, &result);
 }
 
-/* Back with those that can only be dealt with later. */
+/* Put messages back that can only be handled later. */
 static void keep(struct ndx_connector *c, unsigned news)
 {
 	base_lock_acquire(&c->inbox_lock);
@@ -179,7 +177,7 @@ static enum ndx_status check_channel(const struct ndx_connector *c)
 	return NDX_OK;
 }
 
-/* channel: NULL, or the one made by hand at the other end of the wire. */
+/* channel: NULL, or the channel of `wire` for the consumer's stream. */
 static enum ndx_status tie(struct ndx_connector *c, struct wire *wire, struct channel *channel)
 {
 	enum ndx_status st;

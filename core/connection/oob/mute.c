@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * In the place of a channel, for a peer that has none: a device that was told our numbers and says
- * nothing but by its queue pair. Our goodbye counts as delivered and as answered: nobody else can
- * do either.
- */
+/* Stands in for an out-of-band stream if the peer has none: a device that received the description
+ * and communicates only by its queue pair. The own goodbye counts as delivered, and as answered,
+ * because the peer can do neither. */
 #include "mute.h"
 
 #include <stdlib.h>
@@ -15,11 +13,11 @@ struct mute {
 	struct ndx_adapter *adapter;
 	struct wire *wire;
 	struct base_job job;
-	uint32_t said; /* atomic: the job is to answer */
-	uint32_t over; /* atomic: and to end */
+	uint32_t said; /* atomic: the job has to answer */
+	uint32_t over; /* atomic: the job has to free */
 };
 
-/* The wire's lock is held: the answer comes from the control thread. */
+/* The wire's lock is held, so the control thread answers. */
 static void say(void *arg, enum ndx_spi_word word)
 {
 	struct mute *m = arg;
@@ -75,6 +73,6 @@ enum ndx_status mute_create(struct ndx_adapter *adapter, struct wire **out)
 
 void mute_drop(struct wire *wire)
 {
-	/* Nobody was tied to it: to part ends it. */
+	/* No connector was tied to the wire, so this frees it. */
 	wire_part(wire);
 }

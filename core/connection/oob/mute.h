@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections without a connection manager to peers that cannot speak on a channel. */
+/* Connections without a connection manager to peers that have no out-of-band stream. */
 #ifndef OOB_MUTE_H
 #define OOB_MUTE_H
 
@@ -7,9 +7,9 @@
 
 struct ndx_adapter;
 
-/* A wire that answers goodbyes itself; it goes with the connection. */
+/* A link that answers goodbyes itself; the connection's end frees it. */
 enum ndx_status mute_create(struct ndx_adapter *adapter, struct wire **out);
-/* It was not needed. */
+/* Free a link that was not used. */
 void mute_drop(struct wire *wire);
 
 #endif

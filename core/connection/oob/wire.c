@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between a connection and who carries its words. */
+/* Connects a connector with its out-of-band carrier. */
 #include "wire.h"
 
 #include <pthread.h>
@@ -9,11 +9,11 @@
 
 struct wire {
 	pthread_mutex_t lock;
-	const struct wire_carrier *carrier; /* NULL: gone */
+	const struct wire_carrier *carrier; /* NULL: has left */
 	void *arg;
-	struct ndx_connector *connector; /* NULL: not yet, or not any more */
-	bool said;                       /* our goodbye has gone out */
-	bool heard;                      /* the peer's has come */
+	struct ndx_connector *connector; /* NULL: not yet tied, or parted */
+	bool said;                       /* the own goodbye was sent */
+	bool heard;                      /* the peer's goodbye arrived */
 };
 
 struct wire *wire_create(const struct wire_carrier *carrier, void *arg)
@@ -28,7 +28,7 @@ struct wire *wire_create(const struct wire_carrier *carrier, void *arg)
 	return w;
 }
 
-/* Unlock, and free if neither side is left. */
+/* Unlock; free if both sides have left. */
 static void leave(struct wire *w)
 {
 	const bool last = w->carrier == NULL && w->connector == NULL;
@@ -43,7 +43,7 @@ static void leave(struct wire *w)
 /* Lock held. */
 static void tell(struct wire *w, enum wire_news news)
 {
-	/* When both have said goodbye, that the channel ends is as it should be. */
+	/* After both goodbyes, the end of the stream is expected. */
 	if (w->connector == NULL || (news == WIRE_LOST && w->said && w->heard))
 		return;
 	w->heard = w->heard || news == WIRE_GOODBYE;

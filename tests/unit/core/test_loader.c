@@ -194,7 +194,7 @@ static void a_file_that_everybody_may_write_is_refused(void **state)
 	(void)state;
 	copy(TEST_PROVIDERS "/good/" FAKE, FAKE, 0666);
 	look_in(place.dir);
-	is_refused(NDX_E_DEVICE_NOT_READY, "can be written by everybody");
+	is_refused(NDX_E_DEVICE_NOT_READY, "can be written by every user");
 	says("chmod o-w");
 	remove_copy(FAKE);
 }
@@ -210,7 +210,7 @@ static void a_file_in_a_directory_that_everybody_may_write_is_refused(void **sta
 	assert_int_equal(chmod(place.dir, 01777), 0);
 	failed_with(&seen, loader_open("fake", &loaded, &provider), NDX_E_DEVICE_NOT_READY);
 	says(place.dir);
-	says("can be written by everybody, so no code is loaded from it; chmod o-w");
+	says("can be written by every user, so no code is loaded from it; chmod o-w");
 	assert_int_equal(chmod(place.dir, 0700), 0);
 	assert_int_equal(loader_open("fake", &loaded, &provider), NDX_OK);
 	loader_close(loaded);
@@ -237,7 +237,7 @@ static void a_link_to_where_everybody_may_write_is_refused(void **state)
 		loader_open("fake", &(struct loaded *){NULL}, &(const struct ndx_provider *){NULL}),
 		NDX_E_DEVICE_NOT_READY);
 	says(inner);
-	says("can be written by everybody");
+	says("can be written by every user");
 	assert_int_equal(unlink(target), 0);
 	is_refused(NDX_E_DEVICE_NOT_READY, "cannot be resolved");
 	assert_int_equal(unlink(link), 0);
