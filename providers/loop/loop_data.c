@@ -77,7 +77,7 @@ static bool own_list_is_good(const struct loop_conn *conn, const struct loop_req
 static enum outcome own_list_is_bad(struct loop_conn *conn, struct loop_req *req)
 {
 	return fails(conn, req, NDX_E_ACCESS_VIOLATION,
-	             "a request named memory that is not registered, or without the right",
+	             "a request named memory that is not registered, or lacks the right",
 	             "the peer's request failed");
 }
 
@@ -170,7 +170,7 @@ static enum outcome run_send(struct loop_conn *conn, struct loop_req *req, struc
 		end_receive(target, receive, req, NDX_E_ACCESS_VIOLATION);
 		return fails(conn, req, NDX_E_REMOTE_ERROR,
 		             "the peer's receive named memory that it may not write",
-		             "a receive named memory that is not registered, or without the right");
+		             "a receive named memory that is not registered, or lacks the right");
 	}
 	loop_memory_move(receive->sge, req->sge, req->length);
 	end_receive(target, receive, req, NDX_OK);

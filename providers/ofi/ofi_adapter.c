@@ -35,9 +35,8 @@ static enum ndx_status open_refuser(struct ofi_adapter *adapter)
 static void close_on_exec(void)
 {
 	if (!ndx_early_close_on_exec((const void *)(uintptr_t)fi_fabric))
-		log_warn(0,
-		         "programs that this process starts inherit libfabric's descriptors: its "
-		         "calls cannot be changed on this machine");
+		log_warn(0, "programs that this process starts inherit libfabric's descriptors: "
+		            "its calls cannot be replaced on this machine");
 }
 
 static enum ndx_status open_fabric(struct ofi_adapter *adapter)

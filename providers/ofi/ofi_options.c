@@ -30,8 +30,8 @@ static enum ndx_status parse_address(const struct ndx_spi_option *option,
 
 	if (getaddrinfo(option->value, NULL, &hints, &found) != 0)
 		return fail(NDX_E_INVALID_CONFIG, 0,
-		            "%s: addr=%.64s is no IPv4 or IPv6 address in numbers",
-		            origin_of(option), option->value);
+		            "%s: addr=%.64s is no numeric IPv4 or IPv6 address", origin_of(option),
+		            option->value);
 	base_sockaddr_copy(out, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
 	base_sockaddr_set_port(out, 0);
@@ -94,7 +94,7 @@ enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_opt
 	if (out->flavour == NULL)
 		return fail(
 			NDX_E_NOT_FOUND, 0,
-			"ofi:%.32s: libfabric has no such provider for us; there are: tcp, verbs",
+			"ofi:%.32s: NDX uses no such provider of libfabric; there are: tcp, verbs",
 			device);
 	for (size_t i = 0; i < how->option_count; i++) {
 		st = parse_option(&how->options[i], out);

@@ -102,7 +102,7 @@ static bool mailbox_is_gone(const struct verbs_req *req, enum ibv_wc_status nati
 static const char *cause_of(const struct verbs_req *req, enum ibv_wc_status native)
 {
 	if (mailbox_is_gone(req, native))
-		return "the peer's memory for goodbyes is gone: its process has ended";
+		return "the peer's mailbox is gone: its process has ended";
 	switch ((int)native) {
 	case IBV_WC_WR_FLUSH_ERR:
 		return "a request of the peer failed here";

@@ -72,7 +72,7 @@ static void break_qp(struct verbs_qp *qp, const struct ibv_async_event *event)
 		qp->conn->lost = true;
 		verbs_host(qp->adapter)
 			->report(&qp->conn->spi, NDX_REPORT_ABORT, event->event_type,
-		                 "the device says that the queue pair has failed");
+		                 "the device reports that the queue pair has failed");
 	}
 	base_lock_release(&qp->base.lock);
 }

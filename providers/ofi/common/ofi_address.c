@@ -17,7 +17,7 @@ enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
 	return fail(
 		NDX_E_INVALID_ADDRESS, 0,
 		"will not %s %s: libfabric's tcp provider trusts what peers send; add trust=lan "
-		"to the adapter's URI if all who can reach the port are trusted",
+		"to the adapter's URI if all hosts that reach the port are trusted",
 		what, base_sockaddr_text(peer, text));
 }
 

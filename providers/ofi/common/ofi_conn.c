@@ -324,7 +324,7 @@ enum ndx_status ofi_conn_reject(struct ndx_spi_conn *spi, const void *private_da
 	else if (conn->link != NULL)
 		st = give_up(conn, private_data, len);
 	if (st != NDX_OK)
-		return fail(st, 0, "ndx_connector_reject: the peer gave up meanwhile");
+		return fail(st, 0, "ndx_connector_reject: the peer has given up");
 	return NDX_OK;
 }
 
@@ -366,13 +366,13 @@ static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_
                                bool said)
 {
 	if (said && ofi_peer_is_another_users(link->adapter, &link->conn->spi.peer))
-		return "the peer refused; it is another user's, and lets none but its own user and "
-		       "root in unless its URI says peers=any";
+		return "the peer refused; it runs as another user, and allows only its own user "
+		       "and root unless its URI has peers=any";
 	if (said)
 		return "the peer refused";
 	if (link->adapter->flavour->native_keys && abs(event->native) == REJ_CONSUMER)
 		return "who listens there is not ofi:verbs, which talks to nobody else";
-	return "nobody listens, or a refusal without a word";
+	return "no listener there, or a refusal without data";
 }
 
 /* No listener, or a refusal with or without data. */

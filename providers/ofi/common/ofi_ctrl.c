@@ -23,13 +23,13 @@ static const char *take_credit(struct ofi_link *link, uint16_t count)
 		ofi_issue(qp);
 	}
 	base_lock_release(&qp->base.lock);
-	return ok ? NULL : "more credits than its queue holds";
+	return ok ? NULL : "more credits than the peer's receive queue holds";
 }
 
 static const char *take_ready(struct ofi_link *link)
 {
 	if (link->stage != OFI_LINK_ACCEPTING)
-		return "READY when nobody waits for it";
+		return "READY when this end does not wait for it";
 	ofi_link_go_up(link);
 	return NULL;
 }
@@ -39,7 +39,7 @@ static const char *take_reject(struct ofi_link *link, uint16_t len)
 	struct ndx_spi_params params = {.private_data_len = len};
 
 	if (link->stage != OFI_LINK_ACCEPTING)
-		return "REJECT when there is nothing to refuse";
+		return "REJECT when this end does not wait for an answer";
 	memcpy(params.private_data, link->area, len);
 	link->stage = OFI_LINK_OVER;
 	link->lost = true;
@@ -201,7 +201,7 @@ static const char *take_written(struct ofi_link *link, const struct ofi_word *wo
 		qp->written_words++;
 	}
 	base_lock_release(&qp->base.lock);
-	return ok ? NULL : "the length of a write that is told already, or by half";
+	return ok ? NULL : "the length of a write in the wrong order, or twice";
 }
 
 const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word)
@@ -258,8 +258,7 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 		 * With a queue that is not shared it is clear which peer sent it. */
 		link = only_link(ncq);
 		if (link != NULL)
-			ofi_link_break(link, 0,
-			               "a control word to a connection that is not its own");
+			ofi_link_break(link, 0, "a control message for another connection");
 		return;
 	}
 	link->heard++;

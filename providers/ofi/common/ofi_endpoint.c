@@ -57,7 +57,7 @@ static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp 
 	}
 	/* rdma_cm fails like this when the peer has gone, and reports that in no other way */
 	if (err == EINVAL && link->stage == OFI_LINK_ACCEPTING)
-		return fail(NDX_E_CONNECTION_ABORTED, err, "%s: the peer gave up meanwhile", call);
+		return fail(NDX_E_CONNECTION_ABORTED, err, "%s: the peer has given up", call);
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "%s: %s", call, fi_strerror(err));
 	return NDX_OK;
@@ -224,8 +224,7 @@ static uint64_t note_slow(const struct ofi_adapter *adapter, const char *call, u
 	const uint64_t ms = (now - since) / 1000000;
 
 	if (ms >= SLOW_MS)
-		log_warn(0,
-		         "%s: %s took %llu ms; all connections of the adapter have waited for it",
+		log_warn(0, "%s: %s took %llu ms; all connections of the adapter have waited",
 		         adapter->flavour->stack, call, (unsigned long long)ms);
 	return now;
 }

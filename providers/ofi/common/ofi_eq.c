@@ -107,8 +107,9 @@ static void run(struct ofi_eq *eq)
 	 * reason to use up a processor. */
 	if (!eq->throttled)
 		log_warn(0,
-		         "%s: libfabric's event queue wakes us for nothing; looking at it every %u "
-		         "ms for now; see ulimit -n, and who connects to our ports",
+		         "%s: libfabric's event queue keeps waking the control thread without an "
+		         "event; reading it every %u ms for now; see ulimit -n, and which hosts "
+		         "connect to the listening ports",
 		         eq->adapter->flavour->device, THROTTLE_MS);
 	eq->throttled = true;
 	base_timer_set(eq->adapter->spi.loop, &eq->retry, THROTTLE_MS);

@@ -150,11 +150,11 @@ static void judge(struct ofi_hello *hello)
 		if (s->shut)
 			continue;
 		if (now - s->since_ns >= limit_ns)
-			why = "has connected, and asked for nothing in time";
+			why = "has connected, and has sent no request in time";
 		else if (left > hello->most)
-			why = "is one of too many that have connected and ask for nothing";
+			why = "is one of too many that have connected and send no request";
 		else if (left > hello->most / 2 && count_of_address(hello, s) > hello->most / 2)
-			why = "has connected too many times without asking for anything";
+			why = "has connected too many times without sending a request";
 		if (why != NULL) {
 			turn_away(hello, s, why);
 			left--;
@@ -215,7 +215,7 @@ enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening)
 	hello->look = base_poll_look_open(hello->eq->watch.fd);
 	if (hello->look < 0)
 		return fail(ofi_status_of(errno), errno,
-		            "no look at the connections of a listener: %s; see ulimit -n",
+		            "the connections of a listener cannot be listed: %s; see ulimit -n",
 		            strerror(errno));
 	hello->strangers = calloc(hello->most + LOOK_EVERY, sizeof(*hello->strangers));
 	if (hello->strangers == NULL) {
@@ -227,8 +227,8 @@ enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening)
 	if (looking.listens)
 		return NDX_OK;
 	/* other versions of libfabric keep the sockets where no call shows them */
-	log_info("ofi:tcp: libfabric %u.%u does not show who has connected and asks for nothing: "
-	         "there is no limit for that",
+	log_info("ofi:tcp: libfabric %u.%u does not show the peers that have connected and send no "
+	         "request: there is no limit for them",
 	         FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 	ofi_hello_end(hello);
 	return NDX_OK;

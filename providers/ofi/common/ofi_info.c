@@ -171,7 +171,7 @@ enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
 		            FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 	if (getnameinfo((const struct sockaddr *)address, base_sockaddr_len(address), node,
 	                sizeof(node), NULL, 0, NI_NUMERICHOST) != 0)
-		return fail(NDX_E_INVALID_ADDRESS, 0, "a local address cannot be written down");
+		return fail(NDX_E_INVALID_ADDRESS, 0, "getnameinfo() fails for a local address");
 	hints = make_hints(flavour);
 	if (hints == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to ask libfabric");
@@ -183,9 +183,10 @@ enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
 	if (found->tx_attr->iov_limit < OFI_MAX_IOV || found->rx_attr->iov_limit < OFI_MAX_IOV ||
 	    !flavour->accept_info(found)) {
 		fi_freeinfo(found);
-		return fail(NDX_E_DEVICE_NOT_READY, 0,
-		            "libfabric %u.%u: provider %s grants less than we need; report it",
-		            FI_MAJOR(fi_version()), FI_MINOR(fi_version()), flavour->device);
+		return fail(
+			NDX_E_DEVICE_NOT_READY, 0,
+			"libfabric %u.%u: provider %s offers less than NDX needs; please report it",
+			FI_MAJOR(fi_version()), FI_MINOR(fi_version()), flavour->device);
 	}
 	*out = found;
 	return NDX_OK;

@@ -33,8 +33,7 @@ static uint32_t ask(struct ofi_link *link, uint32_t period, const char *cause)
 	/* what moved before does not count */
 	(void)ofi_life_silence_ns(link, link->pinged_ns);
 	if (err != 0)
-		ofi_link_break(link, err,
-		               "a sign of life could not be asked for: the link was lost");
+		ofi_link_break(link, err, "a PING could not be sent: the link was lost");
 	return period;
 }
 
@@ -55,8 +54,8 @@ static uint32_t look_for_close(struct ofi_link *link)
 	ofi_ncq_catch_up_locked(link->ncq);
 	if (!link->parted)
 		ofi_link_break(link, ECONNRESET,
-		               "the peer closed the link without a goodbye that could be read: its "
-		               "message came when the queue pair was closed");
+		               "the peer closed the link, and no goodbye could be read behind a "
+		               "message that came when the queue pair was closed");
 	return 0;
 }
 
@@ -80,16 +79,13 @@ uint32_t ofi_life_check(struct ofi_link *link)
 		break;
 	case OFI_LINK_ACCEPTING:
 		if (!link->open)
-			return end(link, "the peer's end has not confirmed our accept: it has "
-			                 "given up or gone away");
+			return end(link, "the peer has not confirmed the accept: it has given up, "
+			                 "or is gone");
 		if (link->adapter->flavour->asks_late)
 			return answer_ms;
-		return ask(link, answer_ms,
-		           "the peer's end does not answer while its word is awaited that the "
-		           "connection is complete");
+		return ask(link, answer_ms, "the peer does not answer, and has not sent READY yet");
 	case OFI_LINK_COMPLETING:
-		return end(link, "the peer's end does not take our word that the connection is "
-		                 "complete");
+		return end(link, "the peer does not acknowledge READY");
 	case OFI_LINK_CONNECTING:
 	case OFI_LINK_ANSWERED:
 	case OFI_LINK_OVER:

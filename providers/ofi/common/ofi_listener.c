@@ -96,7 +96,7 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 		                                    &request->peer);
 	if (wrong == NULL && adapter->flavour->needs_trust && !adapter->options.lan &&
 	    !base_sockaddr_is_loopback(&peer))
-		wrong = "is beyond this host; trust=lan in the adapter's URI would let it in";
+		wrong = "is on another host; trust=lan in the adapter's URI would allow it";
 	if (wrong != NULL) {
 		complain(listener, &peer, wrong);
 		free(request);
@@ -363,11 +363,11 @@ static enum ndx_status watch_strangers(struct ofi_listener *listener)
 	err = errno;
 	if (listener->socket < 0 && (err == EMFILE || err == ENFILE || err == ENOMEM))
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err,
-		            "the socket that listens cannot be found: %s; see ulimit -n",
+		            "the listening socket cannot be found: %s; see ulimit -n",
 		            strerror(err));
 	if (listener->socket < 0) {
-		log_warn(err, "ofi:tcp: the socket that listens cannot be found; is /proc mounted? "
-		              "There is no limit for those who connect and ask for nothing");
+		log_warn(err, "ofi:tcp: the listening socket cannot be found; is /proc mounted? "
+		              "There is no limit for peers that connect and send no request");
 		return NDX_OK;
 	}
 	return ofi_hello_begin(&listener->hello, listener->socket);

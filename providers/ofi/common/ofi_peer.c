@@ -108,11 +108,13 @@ const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct socka
 		if (end.owned && is_friend(end.uid))
 			return NULL;
 		if (!end.owned)
-			return "is a socket that its process has closed: nobody knows its user";
-		(void)snprintf(text, OFI_PEER_TEXT,
-		               "is of uid %u, not of uid %u or root; peers=any in the adapter's "
-		               "URI would let other users in, who can crash this process",
-		               end.uid, geteuid());
+			return "is a socket that its process has closed, so the kernel does not "
+			       "know its user";
+		(void)snprintf(
+			text, OFI_PEER_TEXT,
+			"is of uid %u, not of uid %u or root; peers=any in the adapter's URI would "
+		        "allow other users, and each of them can crash this process",
+			end.uid, geteuid());
 		return text;
 	case OFI_PEER_NONE:
 	case OFI_PEER_UNKNOWN:
@@ -121,8 +123,8 @@ const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct socka
 	/* the peer is on another host: trust=lan has allowed that */
 	if (!base_sockaddr_is_loopback(peer))
 		return NULL;
-	return "has no socket that the kernel would tell the user of; peers=any in the adapter's "
-	       "URI would let other users in, who can crash this process";
+	return "has no socket whose user the kernel knows; peers=any in the adapter's URI would "
+	       "allow other users, and each of them can crash this process";
 }
 
 enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
@@ -134,8 +136,8 @@ enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
 	    base_diag_tcp(adapter->diag, local, NULL, &end))
 		return NDX_OK;
 	return fail(NDX_E_DEVICE_NOT_READY, 0,
-	            "the kernel does not tell whose a socket is, and all who connect would be "
-	            "refused: load its module tcp_diag, or let every user of this host in with "
+	            "the kernel does not tell the user of a socket, so every peer would be "
+	            "refused: load its module tcp_diag, or allow every user of this host by "
 	            "peers=any in the adapter's URI");
 }
 

@@ -34,8 +34,7 @@
 #define LOOK_MS 250u
 #define NS_PER_MS UINT64_C(1000000)
 
-static const char used_cause[] =
-	"memory was deregistered while a request of this side was using it";
+static const char used_cause[] = "memory was deregistered while a request of this end was using it";
 static const char silent_cause[] =
 	"the peer has not confirmed in time that it has finished with deregistered memory";
 

@@ -27,23 +27,23 @@ const char *ofi_grant_decode(const uint8_t data[OFI_GRANT_SIZE], struct ofi_gran
 const char *ofi_word_check_data(const struct ofi_word *word)
 {
 	if (word->type != OFI_WORD_DATA)
-		return "a message without its control word";
+		return "a message without its control data";
 	if (word->flags & ~(OFI_WORD_SOLICITED | OFI_WORD_IMMEDIATE | OFI_WORD_IS_WRITE))
 		return "a message with unknown flags";
 	if ((word->flags & OFI_WORD_IS_WRITE) && !(word->flags & OFI_WORD_IMMEDIATE))
-		return "a write to be told of, without immediate data";
+		return "a report of a write without immediate data";
 	if (!(word->flags & OFI_WORD_IMMEDIATE) && word->value != 0)
-		return "a message with immediate data that it denies";
+		return "a message with immediate data and without the flag for it";
 	return NULL;
 }
 
 const char *ofi_word_check_control(const struct ofi_word *word)
 {
 	if (word->flags != 0)
-		return "a control word with unknown flags";
+		return "a control message with unknown flags";
 	switch (word->type) {
 	case OFI_WORD_CREDIT:
-		return word->count > 0 ? NULL : "a credit of nothing";
+		return word->count > 0 ? NULL : "a control message with 0 credits";
 	case OFI_WORD_REJECT:
 		return word->count <= OFI_CM_PRIVATE ? NULL : "a refusal that is too long";
 	case OFI_WORD_WRITTEN:
@@ -52,7 +52,7 @@ const char *ofi_word_check_control(const struct ofi_word *word)
 	case OFI_WORD_SYNC:
 		return word->count <= OFI_TOKENS_MAX || word->count == OFI_TOKENS_ALL
 		               ? NULL
-		               : "more tokens than there is room for";
+		               : "more tokens than the control region holds";
 	case OFI_WORD_READY:
 	case OFI_WORD_DISC:
 	case OFI_WORD_PING:
@@ -60,8 +60,8 @@ const char *ofi_word_check_control(const struct ofi_word *word)
 	case OFI_WORD_SYNCED:
 	case OFI_WORD_ASK:
 	case OFI_WORD_ANSWER:
-		return word->count == 0 ? NULL : "a control word with a count it should not have";
+		return word->count == 0 ? NULL : "a control message with a count that has to be 0";
 	default:
-		return "a control word of unknown type";
+		return "a control message of unknown type";
 	}
 }

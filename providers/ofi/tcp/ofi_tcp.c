@@ -50,10 +50,10 @@ static void list_interface(const struct ifaddrs *i, const struct sockaddr_storag
 		(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
 	} else if (!loopback && !lan) {
 		entry.state = NDX_E_DEVICE_NOT_READY;
-		(void)snprintf(entry.hint, sizeof(entry.hint),
-		               "not without your word: libfabric's tcp provider trusts what peers "
-		               "send; with trust=lan in the URI, or in section [ofi] of the INI "
-		               "file, it serves hosts beyond this one");
+		(void)snprintf(
+			entry.hint, sizeof(entry.hint),
+			"needs trust=lan in the URI, or in section [ofi] of the INI file, to serve "
+		        "other hosts: libfabric's tcp provider trusts what peers send");
 	}
 	each(arg, &entry);
 }
@@ -135,7 +135,8 @@ static int say_reject(struct ofi_link *link, const void *data, size_t len)
 static enum ndx_status detach(struct ofi_link *link)
 {
 	if (!ofi_link_release(link, false))
-		return fail(NDX_E_DEVICE_BUSY, 0, "a message is coming in; its receive stays");
+		return fail(NDX_E_DEVICE_BUSY, 0,
+		            "a message is arriving, so its receive cannot be canceled");
 	ofi_link_detach(link);
 	ofi_life_await_goodbye(link);
 	return NDX_OK;

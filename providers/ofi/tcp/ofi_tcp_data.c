@@ -105,9 +105,9 @@ static bool take_word(struct ofi_qp *qp, size_t len, const struct ofi_word *word
 	if (wrong == NULL && qp->base.state == BASE_QP_IDLE)
 		wrong = "a message before the connection was complete";
 	if (wrong == NULL && (word->flags & OFI_WORD_IS_WRITE) && len > 0)
-		wrong = "a message with bytes that stands for a write";
+		wrong = "a message with bytes that reports a write";
 	if (wrong == NULL && word->count > qp->peer_depth - qp->credits)
-		wrong = "more credits than its queue holds";
+		wrong = "more credits than the peer's receive queue holds";
 	if (wrong == NULL) {
 		qp->credits += word->count;
 		return true;

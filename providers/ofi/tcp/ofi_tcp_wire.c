@@ -47,12 +47,12 @@ static const char *check_head(const uint8_t *data, size_t len, enum ofi_cm_kind 
 	if (len < OFI_CM_HEADER || memcmp(data + AT_MAGIC, magic, sizeof(magic)) != 0)
 		return "speaks another protocol";
 	if (data[AT_VERSION] != OFI_CM_VERSION)
-		return "speaks another version of our protocol";
+		return "speaks another version of the protocol";
 	if (data[AT_KIND] != kind)
-		return "answers what was not asked";
+		return "has sent an unexpected kind of message";
 	if (base_get_be16(data + AT_PRIVATE_LEN) > len - OFI_CM_HEADER ||
 	    base_get_be16(data + AT_PRIVATE_LEN) > OFI_CM_PRIVATE)
-		return "announces more private data than it sent";
+		return "has announced more private data than it has sent";
 	return NULL;
 }
 

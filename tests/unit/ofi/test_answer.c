@@ -97,7 +97,7 @@ static void an_accept_that_nobody_confirms_ends(void **state)
 	rig_open(&rig, OFI_LINK_ACCEPTING);
 	assert_int_equal(ofi_life_check(&rig.link), 0);
 	assert_int_equal(rig.pings, 0); /* there is nobody to ask */
-	expect_end(&rig, "has not confirmed our accept");
+	expect_end(&rig, "has not confirmed the accept");
 }
 
 /* An answer to each question, for as long as it takes. */
@@ -128,7 +128,7 @@ static void a_word_that_nobody_takes_ends_the_attempt(void **state)
 	rig_open(&rig, OFI_LINK_COMPLETING);
 	rig.link.open = true;
 	assert_int_equal(ofi_life_check(&rig.link), 0);
-	expect_end(&rig, "does not take our word");
+	expect_end(&rig, "does not acknowledge READY");
 }
 
 /* The timer was set before, and runs out later. */

@@ -85,7 +85,7 @@ static void refused_attempt_has_its_cause_in_the_history(void **state)
 	assert_int_equal(ndx_connector_get_history(p->a.connector, list, &count, NULL), NDX_OK);
 	assert_int_equal(count, 2);
 	assert_int_equal(list[1].status, NDX_E_CONNECTION_REFUSED);
-	assert_string_equal(list[1].cause, "nobody listens, or a refusal without a word");
+	assert_string_equal(list[1].cause, "no listener there, or a refusal without data");
 	assert_int_not_equal(list[1].native, 0);
 	pair_drop(p);
 	(void)close(fd);
