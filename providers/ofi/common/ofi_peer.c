@@ -113,7 +113,7 @@ const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct socka
 		(void)snprintf(
 			text, OFI_PEER_TEXT,
 			"is of uid %u, not of uid %u or root; peers=any in the adapter's URI would "
-		        "allow other users, and each of them can crash this process",
+			"allow other users, and each of them can crash this process",
 			end.uid, geteuid());
 		return text;
 	case OFI_PEER_NONE:

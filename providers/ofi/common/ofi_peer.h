@@ -41,7 +41,7 @@ const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct socka
  * error that says what to do. */
 enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
                                         const struct sockaddr_storage *local);
-/* Does a user who is neither the own one nor root listen at the address? */
+/* Does a user listen at the address that is neither the own one nor root? */
 bool ofi_peer_is_another_users(const struct ofi_adapter *adapter,
                                const struct sockaddr_storage *address);
 

@@ -181,7 +181,7 @@ static bool poison_receives(struct ofi_qp *qp, uint32_t token, uint64_t deadline
 /* Control thread: make libfabric forget every own request that names the token. */
 static void clear_users(struct ofi_adapter *adapter, uint32_t token)
 {
-	/* one limit for all queue pairs: the control thread does nothing else meanwhile */
+	/* one limit for all queue pairs: the control thread does nothing else until then */
 	const uint64_t deadline = base_deadline(RECALL_MS);
 	struct user user;
 

@@ -11,7 +11,7 @@ __attribute__((constructor)) static void keep(void)
 {
 	sigset_t ends;
 
-	/* Loading takes a while; a signal that comes meanwhile is delivered when the old
+	/* Loading takes a while; a signal in that time is delivered when the old
 	 * dispositions are back. Only these two are blocked, since threads that libraries start now
 	 * inherit the mask. */
 	(void)sigemptyset(&ends);

@@ -53,7 +53,7 @@ static void list_interface(const struct ifaddrs *i, const struct sockaddr_storag
 		(void)snprintf(
 			entry.hint, sizeof(entry.hint),
 			"needs trust=lan in the URI, or in section [ofi] of the INI file, to serve "
-		        "other hosts: libfabric's tcp provider trusts what peers send");
+			"other hosts: libfabric's tcp provider trusts what peers send");
 	}
 	each(arg, &entry);
 }
