@@ -132,10 +132,6 @@ static void act(struct ndx_connector *c, enum disconnect_action action)
 	case DISCONNECT_DO_START_DRAIN:
 		base_timer_set(loop, &c->drain_timer, c->attr.drain_timeout_ms);
 		ops->conn_drain(c->native);
-#ifdef NDX_PLANT_ANSWER_EARLY /* to see a test find it */
-		if (c->peer_disc)
-			host_report(c->native, NDX_REPORT_DRAINED, 0, NULL);
-#endif
 		break;
 	case DISCONNECT_DO_CANCEL_INITIATOR:
 		ops->conn_cancel_initiator(c->native);

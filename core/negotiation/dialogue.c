@@ -328,11 +328,7 @@ static void receive_data(struct dialogue *x, const struct frame *f)
 		return;
 	}
 	free(x->in);
-#ifdef NDX_PLANT_OVERFLOW /* to see a fuzzer find it */
-	x->in = malloc(f->length > 64 ? 64 : 65);
-#else
 	x->in = malloc(f->length > 0 ? f->length : 1);
-#endif
 	if (x->in == NULL) {
 		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_NO_MEMORY, true, "out of memory");
 		return;

@@ -160,9 +160,7 @@ void base_cq_push_end(struct base_cq *cq, const struct base_cq_entry *entry)
 	}
 	if (cq->armed)
 		fire_due(cq);
-#ifndef NDX_PLANT_RACE
 	base_lock_release(&cq->lock);
-#endif
 }
 
 void base_cq_push(struct base_cq *cq, struct base_queue *queue, const struct ndx_result *result)

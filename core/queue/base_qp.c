@@ -103,10 +103,6 @@ void base_queue_retire(struct base_queue *q)
 		if (!req->done)
 			return;
 		q->head++;
-#ifdef NDX_PLANT_CANCELED_IS_OK /* to see a test find it */
-		if (req->type == NDX_REQUEST_SEND && req->status == NDX_E_CANCELED)
-			req->status = NDX_OK;
-#endif
 		if (req->status != NDX_OK) {
 			only_once(q, req);
 			q->failed[base_status_index(req->status)]++;
@@ -115,10 +111,6 @@ void base_queue_retire(struct base_queue *q)
 			base_queue_give_back(q, 1);
 			continue;
 		}
-#ifdef NDX_PLANT_LOSE_RESULT /* to see a test find it */
-		if (q->head == 31)
-			continue;
-#endif
 		emit(q, req);
 	}
 }

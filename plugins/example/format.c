@@ -146,11 +146,7 @@ static const char *read_offer(const uint8_t *at, size_t left, struct ndx_peer_de
 		unsigned type;
 		size_t length;
 
-#ifdef NDX_PLANT_OVERFLOW /* lets a test see that a fuzzer finds the fault */
-		if (left < 2)
-#else
 		if (left < 2 || left - 2 < at[1])
-#endif
 			return "a field that is cut off";
 		type = at[0];
 		length = at[1];

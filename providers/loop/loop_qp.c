@@ -376,24 +376,10 @@ void loop_qp_cancel(struct ndx_spi_qp *spi)
 	loop_switch_unlock(qp->adapter->sw);
 }
 
-#ifdef NDX_PLANT_TOUCH_LATE /* to see a test find it */
-static void touch(const struct base_queue *q)
-{
-	struct loop_receive *last = (void *)base_queue_at(q, q->tail - 1);
-
-	if (q->tail > 0 && last->length > 0 && last->sge[0].length > 0)
-		*(uint8_t *)last->sge[0].buffer = 0;
-}
-#endif
-
 void loop_qp_destroy(struct ndx_spi_qp *spi)
 {
 	struct loop_qp *qp = loop_qp_of(spi);
 
-#ifdef NDX_PLANT_TOUCH_LATE
-	if (qp->srq == NULL)
-		touch(&qp->base.receive);
-#endif
 	loop_qp_cancel(spi);
 	loop_switch_lock(qp->adapter->sw);
 	/* a window serves the peer of one queue pair, and that queue pair is gone */

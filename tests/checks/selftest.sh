@@ -114,6 +114,13 @@ echo 'A small house.' | file README.md
 words='ten words of this kind are sixty characters, which is enough'
 printf '%s\n' '```' "$words$words" '```' "| $words$words |" | file docs/page.md
 cp "$src/.clang-format" "$src/.clang-tidy" "$good/"
+mkdir "$good/tests/plants" "$good/tests/torture"
+cp "$src/tests/plants/plant.sh" "$good/tests/plants/"
+printf '%s\n' 'A thing has another name.' '' '--- a/core/front/thing.c' '+++ b/core/front/thing.c' \
+	'@@ -6,5 +6,5 @@' ' const char *ndx_thing(void)' ' {' '-	return "thing";' '+	return "no thing";' \
+	' }' ' ' >"$good/tests/plants/name.patch"
+printf '# SPDX-License-Identifier: BSD-2-Clause\nndx_plant(name ndx_front)\n' |
+	file tests/torture/CMakeLists.txt
 file CMakeLists.txt <<'END'
 # SPDX-License-Identifier: BSD-2-Clause
 cmake_minimum_required(VERSION 3.21)
@@ -198,7 +205,7 @@ expect() {
 }
 
 skipped=
-for check in exports floors format headers install layers man shell spelling style tidy; do
+for check in exports floors format headers install layers man plants shell spelling style tidy; do
 	copy
 	ended=0
 	run $check || ended=$?
@@ -313,6 +320,15 @@ END
 # The good tree was clean, and thing.c has not changed since.
 echo '#define CORE_TWICE(a) a + a' | plant tidy core/front/front.h 'bugprone-macro-parentheses'
 change tidy .clang-tidy 's/LineThreshold, value: 80/LineThreshold, value: 1/' 'readability-function-size'
+
+change plants core/front/thing.c 's/return "thing"/return "something"/' 'does not apply any more'
+change plants tests/plants/name.patch 's/no thing/thing/' 'does not change core/front/thing.c'
+change plants tests/plants/name.patch 's/front/back/' 'there is no file core/back/thing.c any more'
+change plants tests/plants/name.patch '/^+++/d' 'the patch names no file'
+change plants tests/torture/CMakeLists.txt 's/name/game/' 'so no test sees the fault'
+echo '#ifdef NDX_''PLANT_NAME' | plant plants core/front/thing.c 'no code of the product'
+echo 'set(NDX_''PLANT name)' | plant plants CMakeLists.txt 'no code of the product'
+echo '#if defined(FUZZING_BUILD_MODE)' | plant plants plugins/acme/acme.c 'no code of the product'
 
 e='e'
 echo "/* to rec${e}ieve */" | plant spelling core/front/thing.c 'thing.c'

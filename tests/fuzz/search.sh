@@ -3,7 +3,8 @@
 # usage: search.sh SECONDS [TARGET...]
 # Fuzz each target with libFuzzer for so long; then say how much of its parser the corpus covers.
 # New inputs stay in $NDX_FUZZ_CORPUS, if it names a folder; without it, nothing is kept. With
-# NDX_PLANT=overflow a fault is planted, and a finding is what is wanted.
+# NDX_PLANT=overflow the fault tests/plants/overflow.patch is planted into a copy of the sources, and
+# a finding is what is wanted.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:?usage: search.sh SECONDS [TARGET...]}
@@ -17,7 +18,12 @@ fi
 	negotiation_frame negotiation_dialogue plugin_roce plugin_example plugin_surf
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-plant=${NDX_PLANT:+-DNDX_PLANT_$(echo "$NDX_PLANT" | tr '[:lower:]' '[:upper:]')}
+if [ -n "${NDX_PLANT:-}" ]; then
+	mkdir "$tmp/src"
+	cp -R "$src/api" "$src/core" "$src/plugins" "$src/tests" "$tmp/src"
+	sh "$src/tests/plants/plant.sh" "$src" "$src/tests/plants/$NDX_PLANT.patch" "$tmp/src"
+	src=$tmp/src
+fi
 found=0
 
 # What a target is about: its sources, and what of them is looked at.
@@ -43,8 +49,8 @@ choose() {
 	negotiation_*)
 		sources=
 		for file in dialogue wire/frame history wire/settle variant schema plugins \
-			plugins_check discover ../adapter/code_file ../adapter/suggest ../base/status \
-			../base/base_log ../base/base_linux; do
+			plugins_check resolver discover ../adapter/code_file ../adapter/suggest ../base/status \
+			../base/base_log ../base/base_linux ../base/base_thread; do
 			sources="$sources $core/negotiation/$file.c"
 		done
 		include="-I$core/negotiation -I$core/negotiation/wire"
@@ -70,7 +76,7 @@ build() {
 	out=$1
 	shift
 	# shellcheck disable=SC2086 # flags, files, or none
-	"$cc" -std=c11 -D_GNU_SOURCE -g -O1 $plant -I"$src/api" -I"$src/core/base" -I"$src/core/async" \
+	"$cc" -std=c11 -D_GNU_SOURCE -g -O1 -I"$src/api" -I"$src/core/base" -I"$src/core/async" \
 		-I"$src/core/adapter" $include -I"$src/tests/fuzz" "$src/tests/fuzz/fuzz_$target.c" $sources "$@" -o "$out"
 }
 
@@ -85,9 +91,9 @@ for target; do
 		echo "$target: FOUND"
 		grep -E 'ERROR|SUMMARY|runtime error' "$tmp/log" | head -3
 		found=1
-	else
-		echo "$target: $(sed -n 's/stat::number_of_executed_units: //p' "$tmp/log") runs, nothing found"
+		continue # a run that crashes counts no coverage
 	fi
+	echo "$target: $(sed -n 's/stat::number_of_executed_units: //p' "$tmp/log") runs, nothing found"
 	if command -v llvm-cov >/dev/null && command -v llvm-profdata >/dev/null; then
 		build "$tmp/cover" -fsanitize=fuzzer -fprofile-instr-generate -fcoverage-mapping
 		LLVM_PROFILE_FILE=$tmp/raw "$tmp/cover" -runs=0 "$corpus" \

@@ -30,9 +30,6 @@ void ofi_conn_drain(struct ndx_spi_conn *spi)
 		ofi_cancel_held(qp);
 	ofi_issue(qp);
 	ofi_check_drained(qp);
-#ifdef NDX_PLANT_FI_SHUTDOWN
-	report(conn, NDX_REPORT_DRAINED, 0, NULL);
-#endif
 	base_lock_release(&qp->base.lock);
 }
 
@@ -63,18 +60,6 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 	base_lock_release(&conn->link->ncq->lock);
 }
 
-#ifdef NDX_PLANT_FI_SHUTDOWN
-/* A planted fault, the naive provider: completions without confirmation, no drain, and a shutdown
- * in place of a goodbye. Its end looks graceful and loses messages. */
-void ofi_conn_send_disc(struct ndx_spi_conn *spi)
-{
-	struct ofi_conn *conn = ofi_conn_of(spi);
-
-	if (conn->link != NULL)
-		(void)fi_shutdown(conn->link->ep, 0);
-	report(conn, NDX_REPORT_DISC_ACKED | NDX_REPORT_PEER_DISC, 0, NULL);
-}
-#else
 void ofi_conn_send_disc(struct ndx_spi_conn *spi)
 {
 	struct ofi_conn *conn = ofi_conn_of(spi);
@@ -89,7 +74,6 @@ void ofi_conn_send_disc(struct ndx_spi_conn *spi)
 	if (err != 0)
 		report(conn, NDX_REPORT_ABORT, err, "the goodbye could not be sent");
 }
-#endif
 
 static void end(struct ofi_conn *conn)
 {

@@ -142,12 +142,5 @@ void ofi_link_go_up(struct ofi_link *link)
 
 void ofi_link_cut(struct ofi_link *link)
 {
-#ifdef NDX_PLANT_FI_SHUTDOWN
-	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->parted) {
-		link->parted = true;
-		ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_PEER_DISC, 0, NULL);
-		return;
-	}
-#endif
 	ofi_link_break(link, 0, "the peer closed the link without a goodbye");
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reports to the core about a queue pair. The lock of the queue pair is held. */
-#include <errno.h>
-
 #include "ofi.h"
 
 void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause)
 {
 	if (qp->broken || qp->conn == NULL || qp->base.state == BASE_QP_IDLE || qp->verbs.gone)
 		return;
-#ifdef NDX_PLANT_FI_SHUTDOWN
-	if (native == ENOTCONN || native == ECANCELED)
-		return; /* a planted fault, see ofi_end.c */
-#endif
 	qp->broken = true;
 	ofi_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, native, cause);
 }

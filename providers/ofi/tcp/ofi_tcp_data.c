@@ -4,9 +4,6 @@
 
 static uint64_t flags_of(const struct ofi_tx *tx)
 {
-#ifdef NDX_PLANT_FI_SHUTDOWN
-	return FI_COMPLETION; /* a planted fault, see ofi_end.c */
-#endif
 	/* A completion has to mean that the peer has the data, also that of a silent request, whose
 	 * success base_queue_retire() does not show to the consumer. */
 	return tx->base.type == NDX_REQUEST_READ ? FI_COMPLETION
