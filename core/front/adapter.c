@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapters: opening by name, life, queries. */
+/* Adapters: open by name, close, query. */
 #include <ndx/adapter.h>
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static enum ndx_status open_native(struct ndx_adapter *adapter)
 	};
 	enum ndx_status st;
 
-	base_set_last_error("%s", ""); /* what is there afterwards is the provider's */
+	base_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
 	st = adapter->ops->adapter_open(&head, &open, &adapter->native);
 	if (st != NDX_OK) {
 		adapter->native = NULL;
@@ -62,7 +62,7 @@ static enum ndx_status open_native(struct ndx_adapter *adapter)
 	return NDX_OK;
 }
 
-/* Takes the selection over, also on failure. */
+/* Owns the selection from now on, also on failure. */
 static enum ndx_status open_selection(struct selection *how, struct ndx_adapter **out)
 {
 	struct ndx_adapter *adapter = calloc(1, sizeof(*adapter));
@@ -113,7 +113,7 @@ static enum ndx_status open_first(const char *uri, struct ndx_adapter **out)
 	if (st != NDX_OK)
 		return st;
 	st = NDX_E_NOT_FOUND;
-	/* More than one only for the automatic choice: the first that opens. */
+	/* Only the automatic choice has more than one: use the first that opens. */
 	for (size_t i = 0; i < count; i++) {
 		if (st != NDX_OK)
 			st = open_selection(&tries[i], out);
@@ -131,8 +131,8 @@ enum ndx_status ndx_adapter_open(const char *uri, struct ndx_adapter **out)
 
 	if (out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_adapter_open: out is NULL");
-	/* Stacks hold locks of the process while they look for devices, and the end of the process
-	 * takes the same: a handler that ends it would wait for the thread that it interrupted. */
+	/* While a stack searches for devices it holds locks of the process that the process's exit
+	 * needs, too: a signal handler that exits would wait for the thread that it interrupted. */
 	base_signals_block(&before);
 	st = open_first(uri, out);
 	base_signals_restore(&before);
@@ -144,8 +144,8 @@ void ndx_adapter_close(struct ndx_adapter *adapter)
 	if (adapter == NULL)
 		return;
 	adapter_lock(adapter);
-	/* Goodbyes end by their own timers, so this does. In a callback, of another adapter, too,
-	 * it would keep the peer from answering them. */
+	/* Goodbyes end by their own timers, so this loop ends. In a callback, of any adapter,
+	 * waiting would keep the peer from answering them. */
 	while (adapter->refs > 1 && adapter->handles == 0 && !base_loop_on_any())
 		(void)adapter_wait(adapter, base_deadline(1000));
 	adapter_unlock(adapter);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of adapters, from which a program chooses one. */
+/* The list of adapters, from which a program selects one. */
 #include <ndx/adapter.h>
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *cou
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_adapter_list: %s is NULL; pass where to put the list",
 		            entries == NULL ? "entries" : "count");
-	/* As ndx_adapter_open(): no handler runs while a stack holds its locks. */
+	/* As in ndx_adapter_open(): no signal handler runs while a stack holds its locks. */
 	base_signals_block(&before);
 	list_all(&all);
 	base_signals_restore(&before);

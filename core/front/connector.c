@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Connectors, the caller's side: checks, and commands for the control thread. What the control
- * thread does with them is in core/connection: work.c, and close.c for giving up and closing.
- */
+/* Entry points of connectors: checks, and commands for the control thread. core/connection performs
+ * the commands: work.c, and close.c for cancel and close. */
 #include <ndx/connector.h>
 
 #include <errno.h>
@@ -288,7 +286,7 @@ enum ndx_status ndx_connector_accept(struct ndx_connector *c, struct ndx_qp *qp,
 		conn_set_wishes(c, inbound_read_limit, outbound_read_limit, private_data,
 		                private_data_len);
 		conn_agree(c);
-		/* What goes out is already lowered to what the peer offered. */
+		/* Accept sends these limits, which are lowered to the peer's offer. */
 		c->own.inbound_read_limit = c->native->inbound_read_limit;
 		c->own.outbound_read_limit = c->native->outbound_read_limit;
 		conn_attach(c, spi_qp(qp));

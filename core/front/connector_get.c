@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connectors: what they know. */
+/* Entry points that read the state of a connector. */
 #include <ndx/connector.h>
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connectors whose ends are told of each other out of band. */
+/* Entry points of connectors whose ends are described to each other out of band. */
 #include <ndx/connector.h>
 
 #include "base_log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues and shared receive queues. */
+/* Entry points of completion queues. */
 #include <ndx/cq.h>
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include "base_ov.h"
 #include "front.h"
 
-/* How long ndx_cq_wait_results() polls before it sleeps, and how often it looks at the clock. */
+/* How long ndx_cq_wait_results() polls before it sleeps, and how many polls lie between two
+ * readings of the clock. */
 #define SPIN_NS 30000u
 #define SPINS 8
 
@@ -38,7 +39,7 @@ enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint1
 	return NDX_OK;
 }
 
-/* The handle goes, the object may stay: it is no longer the caller's. */
+/* Close the handle; the object may stay, but the consumer does not hold it any more. */
 static void drop_handle(struct ndx_adapter *adapter)
 {
 	adapter_lock(adapter);
@@ -149,7 +150,7 @@ enum ndx_status ndx_cq_get_notify_affinity(struct ndx_cq *cq, uint16_t *group, u
 	return st;
 }
 
-/* Sleep until the descriptor is up or time is over. */
+/* Sleep until the descriptor is readable or the deadline has passed. */
 static void sleep_on(int fd, uint64_t deadline)
 {
 	uint64_t now = base_now_ns();
@@ -206,7 +207,7 @@ enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *result
 	while (st == NDX_OK) {
 		st = ndx_cq_notify(cq, NDX_CQ_NOTIFY_ANY, NULL);
 		*got = ndx_cq_get_results(cq, results, count);
-		/* Arming took the descriptor down for the other threads that wait here, too. */
+		/* Arming cleared the descriptor for the other threads that wait here, too. */
 		if (*got == count)
 			wake_others(cq, fd);
 		if (*got > 0)
@@ -215,8 +216,8 @@ enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *result
 			return NDX_PENDING;
 		if (st == NDX_OK)
 			sleep_on(fd, deadline);
-		/* Before it is armed anew: a queue that stays armed turns later notifications into
-		 * ones of any result. */
+		/* Poll before arming again: a queue that stays armed would turn later notifications
+		 * into notifications of any result. */
 		*got = ndx_cq_get_results(cq, results, count);
 		if (*got > 0)
 			return NDX_OK;

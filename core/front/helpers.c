@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ordinary case in one call each, on top of the public calls. */
+/* The common case in one call each, made of the public calls. */
 #include <ndx/helpers.h>
 
 #include "base_linux.h"
 #include "base_log.h"
 #include "connection.h"
 
-/* Milliseconds until the deadline. */
+/* The milliseconds until the deadline. */
 static uint32_t left(uint64_t deadline)
 {
 	uint64_t now = base_now_ns();
@@ -18,7 +18,7 @@ static uint32_t left(uint64_t deadline)
 	return (uint32_t)((deadline - now + 999999) / 1000000);
 }
 
-/* Wait for one step; when time is over it is cancelled, so that `ov` may go. */
+/* Wait for one step; after the deadline cancel the step, so that `ov` can be freed. */
 static enum ndx_status wait_step(struct ndx_connector *c, struct ndx_overlapped *ov,
                                  enum ndx_status started, uint64_t deadline, const char *what)
 {
@@ -78,7 +78,7 @@ close_connector:
 	return st;
 }
 
-/* One request: taken and accepted. *again: the peer gave up half-way. */
+/* Take and accept one request. *again: the peer gave up before the end. */
 static enum ndx_status accept_one(struct ndx_listener *listener, struct ndx_connector *c,
                                   struct ndx_qp *qp, const void *private_data,
                                   size_t private_data_len, uint64_t deadline, bool *again)
@@ -142,7 +142,7 @@ enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout
 	st = ndx_overlapped_wait(&ov, timeout_ms);
 	if (st != NDX_PENDING)
 		return st;
-	/* Not ndx_connector_cancel(): a notify_disconnect may be the caller's, too. */
+	/* Not ndx_connector_cancel(), which would also cancel the consumer's notify_disconnect. */
 	conn_withdraw_disconnect(connector, &ov);
 	st = ndx_overlapped_status(&ov);
 	if (st == NDX_E_CANCELED)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners, the caller's side. */
+/* Entry points of listeners. */
 #include <ndx/listener.h>
 
 #include "base_log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory regions and windows. */
+/* Entry points of memory regions and windows. */
 #include <ndx/mr.h>
 
 #include "adapter.h"
@@ -7,10 +7,10 @@
 #include "base_log.h"
 #include "base_ov.h"
 
-/* For another thread to leave a call that has ended: also when nobody gives it the processor. */
+/* Enough for another thread to leave a call that has ended, even on a busy host. */
 #define MOMENT_MS 1000u
 #define KNOWN_FLAGS (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ | NDX_MR_RDMA_READ_SINK)
-/* The bit of NDX_MR_ALLOW_REMOTE_WRITE that is not local write. */
+/* NDX_MR_ALLOW_REMOTE_WRITE without its bit for local write. */
 #define REMOTE_WRITE_ONLY (NDX_MR_ALLOW_REMOTE_WRITE & ~NDX_MR_ALLOW_LOCAL_WRITE)
 
 static struct ndx_spi_mr *spi_mr(struct ndx_mr *mr)
@@ -38,8 +38,8 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out)
 	return NDX_OK;
 }
 
-/* Lock held. Whoever learns that an operation completed may be faster than the thread that began
- * it: that one is about to let go of the region. */
+/* Lock held. A thread that sees the completion of an operation may be faster than the thread that
+ * began the operation and is about to release the region. */
 static void wait_idle(struct ndx_spi_mr *mr, uint32_t ms)
 {
 	uint64_t deadline = base_deadline(ms);
@@ -48,7 +48,7 @@ static void wait_idle(struct ndx_spi_mr *mr, uint32_t ms)
 		;
 }
 
-/* One register or deregister at a time, and only in the right state. */
+/* Reserve the region: one register or deregister at a time, and only in the right state. */
 static enum ndx_status claim(struct ndx_spi_mr *mr, bool registered, const char *call)
 {
 	struct ndx_adapter *adapter = mr->object.adapter;
@@ -178,7 +178,7 @@ void ndx_mr_close(struct ndx_mr *mr)
 	adapter_settle(adapter);
 	adapter_disown(adapter, &region->object, CORE_MR);
 	adapter->ops->mr_destroy(region);
-	/* It may have waited for a deregistration, whose callback is to run, too. */
+	/* Run the callback of a deregistration for which the close may have waited, too. */
 	adapter_settle(adapter);
 	adapter_put(adapter, true);
 }
@@ -190,7 +190,7 @@ enum ndx_status ndx_mr_cancel(struct ndx_mr *mr)
 	if (mr == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_cancel: mr is NULL");
 	adapter = spi_mr(mr)->object.adapter;
-	/* What is going on ends by itself and soon; half of it would be of no use to anybody. */
+	/* Operations in progress end soon by themselves, and a half of one would be useless. */
 	if (adapter->ops->mr_settle != NULL)
 		adapter->ops->mr_settle(spi_mr(mr));
 	adapter_settle(adapter);

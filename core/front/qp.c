@@ -8,7 +8,7 @@
 #include "base_log.h"
 #include "connection.h"
 
-/* Programs written for ND post two SGEs on a queue pair of one: granting more is allowed. */
+/* Programs for ND post two SGEs on a queue pair that was created with one: grant more. */
 #define LEAST_SGE 2u
 #define RNR_TIMER_MAX 31u
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which adapter reaches an address: the kernel's route, then who serves its local end. */
+/* Finds the adapter that reaches an address: the kernel's route, then the adapter of its local
+ * end. */
 #include <ndx/adapter.h>
 
 #include <errno.h>
@@ -44,7 +45,7 @@ static enum ndx_status status_of(int error)
 	}
 }
 
-/* Ask the kernel for the route by connecting a datagram socket: nothing is sent. */
+/* Query the kernel's route by connecting a datagram socket, which sends nothing. */
 static enum ndx_status find_local(const struct sockaddr_storage *remote,
                                   struct sockaddr_storage *local)
 {
@@ -68,7 +69,7 @@ static enum ndx_status find_local(const struct sockaddr_storage *remote,
 	return NDX_OK;
 }
 
-/* The name of the interface that has an address; "" if none. */
+/* The name of the interface with this address; "" if none. */
 static void find_interface(const struct sockaddr_storage *address, char *name, size_t size)
 {
 	struct sockaddr_storage own;
@@ -81,7 +82,7 @@ static void find_interface(const struct sockaddr_storage *address, char *name, s
 		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != address->ss_family)
 			continue;
 		base_sockaddr_copy(&own, i->ifa_addr, sizeof(own));
-		/* an address with a label of its own, "eth0:1", is of the same interface */
+		/* An address with a label, like "eth0:1", is on the same interface. */
 		if (base_sockaddr_same_host(&own, address))
 			(void)snprintf(name, size, "%.*s", (int)strcspn(i->ifa_name, ":"),
 			               i->ifa_name);
@@ -101,7 +102,7 @@ static bool serves(const struct ndx_adapter_entry *e, const struct wanted *w)
 	return w->interface_name[0] != '\0' && strcmp(e->interface_name, w->interface_name) == 0;
 }
 
-/* Does `a` go before `b`: one that can be used, then the order of the automatic choice? */
+/* Whether `a` is better than `b`: usable ones first, then in the order of the automatic choice. */
 static bool is_better(const struct ndx_adapter_entry *a, const struct ndx_adapter_entry *b)
 {
 	const char *rank;
@@ -117,7 +118,7 @@ static bool is_better(const struct ndx_adapter_entry *a, const struct ndx_adapte
 	return false;
 }
 
-/* The index of the best entry that serves it; `count` if none does. */
+/* The index of the best entry that serves the address; `count` if none does. */
 static size_t find_entry(const struct ndx_adapter_entry *entries, size_t count,
                          const struct wanted *w)
 {
@@ -159,8 +160,8 @@ static enum ndx_status give_uri(const char *found, char *uri, size_t uri_size)
 	return NDX_OK;
 }
 
-/* Has the adapter that somebody named this local address? A list need not have it, nor all of its
- * addresses: only itself can tell. */
+/* Whether the named adapter has this local address. A list may lack the adapter, or some of its
+ * addresses, so open and query the adapter. */
 static bool named_serves(const char *named, const struct wanted *w)
 {
 	struct sockaddr_storage *addresses;
@@ -169,7 +170,7 @@ static bool named_serves(const char *named, const struct wanted *w)
 	bool serves = false;
 
 	if (ndx_adapter_open(named, &adapter) != NDX_OK)
-		return false; /* that was logged; another adapter may do */
+		return false; /* the error was logged; another adapter may serve */
 	(void)ndx_adapter_query_addresses(adapter, NULL, &count);
 	addresses = calloc(count + 1, sizeof(*addresses));
 	if (addresses != NULL &&

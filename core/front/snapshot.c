@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Snapshots: first everything is copied with the adapter's lock held, then it is written down. */
+/* Snapshots: copy everything with the adapter's lock held, then write without the lock. */
 #include "snapshot.h"
 
 #include <ndx/stats.h>
@@ -64,7 +64,7 @@ static void look_at_connections(struct ndx_adapter *adapter, struct snapshot *s)
 		s->graves[s->grave_count++].what = adapter->graves[n % CORE_GRAVES];
 }
 
-/* One entry more than needed: none is no NULL. */
+/* One entry more than needed, because calloc() of nothing may return NULL. */
 static bool make_room(const struct ndx_adapter_stats *stats, struct snapshot *s)
 {
 	s->qps = calloc((size_t)stats->qps.now + 1, sizeof(*s->qps));

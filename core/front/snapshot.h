@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A copy of everything that a snapshot shows, taken at one moment. */
+/* A copy of everything that a snapshot shows, made at one moment. */
 #ifndef FRONT_SNAPSHOT_H
 #define FRONT_SNAPSHOT_H
 
@@ -7,7 +7,7 @@
 
 #define SNAPSHOT_COUNTERS 16
 
-/* A provider's own. */
+/* Counters of the provider. */
 struct snapshot_counters {
 	size_t count;
 	const char *names[SNAPSHOT_COUNTERS];
@@ -29,8 +29,8 @@ struct snapshot_cq {
 
 struct snapshot_connector {
 	struct conn_grave what;
-	const char *state; /* NULL: it is gone */
-	bool closed;       /* the handle; a goodbye is under way */
+	const char *state; /* NULL: closed */
+	bool closed;       /* the handle is closed; the goodbye goes on */
 	enum ndx_disconnect_reason reason;
 };
 
@@ -47,10 +47,10 @@ struct snapshot {
 	size_t grave_count;
 };
 
-/* Out of memory: false, and nothing is there. */
+/* False, with nothing allocated: out of memory. */
 bool snapshot_take(struct ndx_adapter *adapter, struct snapshot *out);
 void snapshot_free(struct snapshot *s);
-/* To be freed; NULL: out of memory. */
+/* The caller frees the text; NULL: out of memory. */
 char *snapshot_json(const struct snapshot *s);
 
 #endif

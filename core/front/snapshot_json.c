@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A snapshot as JSON. Its members are described in docs/observability.md. */
+/* A snapshot as JSON. docs/observability.md describes the members. */
 #include "snapshot.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "base_sockaddr.h"
 
-/* What goes wrong anywhere is noticed once, at the end. */
+/* Records any failure; checked once, at the end. */
 struct maker {
 	bool failed;
 };
@@ -32,7 +32,7 @@ static void number(struct maker *m, json_t *to, const char *key, uint64_t value)
 	put(m, to, key, json_integer((json_int_t)value));
 }
 
-/* What came from a peer or a file need not be UTF-8, and a long text may have been cut. */
+/* A text of a peer or a file may not be UTF-8, and a truncated one may end within a character. */
 static void text(struct maker *m, json_t *to, const char *key, const char *value)
 {
 	char plain[256];
@@ -56,7 +56,7 @@ static void address(struct maker *m, json_t *to, const char *key,
 		text(m, to, key, base_sockaddr_text(value, buffer));
 }
 
-/* Only what there is: most of them never happen. */
+/* Write only counts that are not 0. */
 static json_t *statuses(struct maker *m, const uint64_t *counts)
 {
 	json_t *to = json_object();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive queues. */
+/* Entry points of shared receive queues. */
 #include <ndx/srq.h>
 
 #include "adapter.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that read the counters of adapters and queues. */
+/* Entry points that read the counters of adapters and queues. */
 #include <ndx/stats.h>
 
 #include "base_log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The own end, as the peer needs to know it. */
+/* The description of the own end, for the peer. */
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role 
 	return st;
 }
 
-/* A socket of IPv6 has IPv4 addresses mapped. */
+/* An IPv6 socket has IPv4 addresses mapped. */
 static void unmap(struct sockaddr_storage *near)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One session's protocol, without any I/O. */
+/* The protocol of one session, without I/O. */
 #include "dialogue.h"
 
 #include <stdio.h>
@@ -88,7 +88,7 @@ size_t dialogue_error_frame(struct dialogue *x, uint8_t out[FRAME_HEADER + FRAME
 	return FRAME_HEADER + f.length;
 }
 
-/* The stage's state, as at its beginning. */
+/* Reset the stage's state. */
 static void begin_stage(struct dialogue *x)
 {
 	x->view.round = 0;
@@ -207,8 +207,7 @@ static enum ndx_status call_stage(struct dialogue *x, struct ndx_exchange_reply 
 	}
 }
 
-/* What a plugin returned is looked at like anything that comes from outside. */
-/* Idle sessions are many: they keep no buffer. */
+/* Allocated for each message, because idle sessions are many and need no buffer. */
 static bool make_out(struct dialogue *x, size_t payload)
 {
 	free(x->out);
@@ -225,6 +224,7 @@ static void drop_in(struct dialogue *x)
 	x->in_length = 0;
 }
 
+/* Check the plugin's reply like any input from outside. */
 static void take_reply(struct dialogue *x, enum ndx_status st, struct ndx_exchange_reply *reply)
 {
 	struct frame f = {.type = FRAME_DATA, .stage = x->view.stage, .round = x->view.round};
@@ -316,7 +316,8 @@ static void receive_data(struct dialogue *x, const struct frame *f)
 	x->peer_round++;
 	x->peer_completed = (f->flags & FRAME_COMPLETED) != 0;
 	if (x->own_completed) {
-		/* It had asked for no more; the peer's last words are its own affair. */
+		/* The own plugin had asked for no more, so the peer's last message is not passed
+		 * on. */
 		if (x->peer_completed)
 			end_stage(x);
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One session's protocol, from hello on, without any I/O: frames in, frames out, calls to be made.
- * The blocking session and the server drive the same machine.
+ * The protocol of one session, from hello on, without I/O: frames in, frames out, calls to make.
+ * The blocking session and the server drive the same state machine.
  *
- * A driver asks what is next (dialogue_next), does it, and tells how it went, until it is
+ * A driver reads `next`, does what `next` says and reports the outcome, until `next` is
  * DIALOGUE_IDLE (the stage is over) or DIALOGUE_FAILED. One thread at a time.
  */
 #ifndef NEGOTIATION_DIALOGUE_H
@@ -19,12 +19,12 @@
 
 enum dialogue_next {
 	DIALOGUE_IDLE,    /* between two stages */
-	DIALOGUE_CALL,    /* dialogue_call(): the plugin, on a thread that may block */
+	DIALOGUE_CALL,    /* call the plugin by dialogue_call(), on a thread that may block */
 	DIALOGUE_CONNECT, /* connect the queue pair to `peer`, then dialogue_connected() */
-	DIALOGUE_SEND,    /* `out` is to be sent, `out_length` bytes; then dialogue_sent() */
-	DIALOGUE_RECEIVE, /* a frame, to dialogue_receive() */
-	DIALOGUE_FAILED,  /* `error`; if `tell`, dialogue_error_frame() is for the peer */
-	DIALOGUE_CLOSED,  /* the peer said bye */
+	DIALOGUE_SEND,    /* send `out_length` bytes of `out`, then dialogue_sent() */
+	DIALOGUE_RECEIVE, /* receive a frame, then dialogue_receive() */
+	DIALOGUE_FAILED,  /* see `error`; if `tell`, send dialogue_error_frame() to the peer */
+	DIALOGUE_CLOSED,  /* the peer has ended the session */
 };
 
 struct dialogue_limits {
@@ -33,16 +33,16 @@ struct dialogue_limits {
 };
 
 struct dialogue {
-	struct ndx_exchange view; /* what the plugin sees */
+	struct ndx_exchange view; /* the plugin's view */
 	struct ndx_variant *variant;
 	void *session; /* the plugin's state */
 	struct history *history;
-	uint64_t stage_ns; /* when the stage under way began */
-	uint8_t *in;       /* what the peer's plugin said, from receive to call */
+	uint64_t stage_ns; /* when the current stage began */
+	uint8_t *in;       /* the message of the peer's plugin, from receive to call */
 	uint8_t *out;      /* a frame, from call to sent */
 	size_t out_length;
 	uint32_t in_length;
-	uint32_t peer_round; /* of the next DATA to come */
+	uint32_t peer_round; /* of the next DATA frame */
 	enum dialogue_next next;
 	int finished; /* last stage that ended; -1: none */
 	struct dialogue_limits limits;
@@ -54,36 +54,34 @@ struct dialogue {
 	bool settled;
 	bool own_completed;
 	bool peer_completed;
-	bool have_data; /* `in` is what the peer said; else its first call */
-	bool tell;      /* the peer does not know of `error` yet */
+	bool have_data; /* `in` is the peer's message; else this is the first call */
+	bool tell;      /* the peer does not know `error` yet */
 };
 
 /* Takes a reference of the variant. */
 void dialogue_init(struct dialogue *x, struct ndx_variant *variant, enum ndx_role role,
                    uint64_t session, const struct dialogue_limits *limits, struct history *history);
-/* Not while a call is under way. */
+/* Not during a call. */
 void dialogue_fini(struct dialogue *x);
 
 /* Lower the limit to the peer's, once known. */
 void dialogue_limit(struct dialogue *x, uint32_t max_message);
 
-/*
- * Begin a stage. NDX_E_INVALID_DEVICE_STATE (nothing changed): not its turn; ndx_last_error()
- * says what is.
- */
+/* Begin a stage. NDX_E_INVALID_DEVICE_STATE (nothing changed): another stage is next, and
+ * ndx_last_error() names it. */
 enum ndx_status dialogue_start(struct dialogue *x, enum ndx_stage stage);
-/* The transport was replaced: begin the stage anew. NDX_E_NOT_SUPPORTED: the variant cannot. */
+/* The transport was replaced: repeat the stage. NDX_E_NOT_SUPPORTED: the variant cannot. */
 enum ndx_status dialogue_restart(struct dialogue *x);
 
 void dialogue_call(struct dialogue *x);
 void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *text);
 void dialogue_sent(struct dialogue *x);
-/* Any frame that came; `since_ns`: since when it was waited for. */
+/* Handle a frame that was received; `since_ns`: when the wait for the frame began. */
 void dialogue_receive(struct dialogue *x, const struct frame *frame, uint64_t since_ns);
-/* A failure that the driver found. `tell`: the peer is there to be told. */
+/* Report a failure that the driver found. `tell`: send the error to the peer. */
 void dialogue_fail(struct dialogue *x, enum ndx_error_layer layer, enum ndx_status status,
                    bool tell, const char *text);
-/* The frame that tells the peer of `error`; returns its length. Once; clears `tell`. */
+/* Write the frame with `error` for the peer; returns its length. Once: clears `tell`. */
 size_t dialogue_error_frame(struct dialogue *x, uint8_t out[FRAME_HEADER + FRAME_ERROR_SIZE_MAX]);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Plugins from files: one, all of a directory, or one by its name; those that others run, too. */
+/* Plugins from files: one, all of a directory, or one by its name; also files that other plugins
+ * run. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,13 +21,13 @@ static const struct code_file_kind kind = {"plugin", PREFIX, "ndx_plugin", "NDX_
 static const struct code_file_kind host_kind = {"plugin", "ndx-host-", "ndx_plugin",
                                                 "NDX_PLUGIN_PATH"};
 
-/* What a plugin's file is called. */
+/* The parts of a plugin's file name. */
 struct file_name {
 	char name[NDX_PLUGIN_NAME_MAX + 1];
 	char suffix[SUFFIX_MAX + 1]; /* "so", "py" */
 };
 
-/* False: it is not a plugin's. */
+/* False: not the name of a plugin's file. */
 static bool file_name_read(const char *file, struct file_name *out)
 {
 	const size_t prefix = sizeof(PREFIX) - 1;
@@ -69,7 +70,7 @@ static enum ndx_status load_code(struct ndx_negotiation *n, const struct code_fi
 struct host_search {
 	struct ndx_negotiation *negotiation;
 	const char *suffix;
-	bool found; /* whatever came of it */
+	bool found; /* whatever the outcome */
 };
 
 static bool visit_for_host(void *arg, const char *directory)
@@ -85,7 +86,7 @@ static bool visit_for_host(void *arg, const char *directory)
 	return load_code(search->negotiation, &host_kind, path, search->suffix) == NDX_OK;
 }
 
-/* Counted as having a guest. */
+/* Counts a guest. */
 static enum ndx_status get_host(struct ndx_negotiation *n, const char *path, const char *suffix,
                                 struct plugin **out)
 {
@@ -102,7 +103,7 @@ static enum ndx_status get_host(struct ndx_negotiation *n, const char *path, con
 	*out = plugins_find_host(n, suffix);
 	if (*out != NULL)
 		return NDX_OK;
-	if (search.found) /* and it was said what is wrong with it */
+	if (search.found) /* the fault was logged */
 		return NDX_E_DEVICE_NOT_READY;
 	return fail(NDX_E_DEVICE_NOT_READY, 0,
 	            "%s needs ndx-host-%s.so, which is neither beside it nor in %s nor in a "
@@ -165,7 +166,7 @@ enum ndx_status ndx_negotiation_load(struct ndx_negotiation *n, const char *path
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_negotiation_load: \"%.200s\" is not absolute", path);
 	last = strrchr(path, '/') + 1;
-	/* A file of another name is machine code, or fails to be. */
+	/* A file with any other name is treated as machine code. */
 	if (!file_name_read(last, &file))
 		(void)snprintf(file.name, sizeof(file.name), "%.31s", last);
 	return load(n, path, &file);
@@ -173,9 +174,9 @@ enum ndx_status ndx_negotiation_load(struct ndx_negotiation *n, const char *path
 
 struct find {
 	struct ndx_negotiation *negotiation;
-	const char *name; /* only this one; NULL: all */
+	const char *name; /* only this plugin; NULL: all */
 	size_t registered;
-	bool opened; /* some directory was there */
+	bool opened; /* a directory exists */
 };
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -199,7 +200,7 @@ static void load_entry(struct find *find, const char *directory, const char *ent
 	if (length < 0 || (size_t)length >= sizeof(path) || !file_name_read(entry, &file) ||
 	    (find->name != NULL && strcmp(find->name, file.name) != 0))
 		return;
-	/* Why one could not be loaded was logged, and stands in the list. */
+	/* The reason of a failure was logged, and is in the list. */
 	if (load(find->negotiation, path, &file) == NDX_OK)
 		find->registered++;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happened in a session: a ring of entries, written by one thread, read by any. */
+/* The history of a session: a ring of entries, written by one thread, read by any. */
 #ifndef NEGOTIATION_HISTORY_H
 #define NEGOTIATION_HISTORY_H
 
@@ -11,13 +11,13 @@ struct history {
 	pthread_mutex_t lock;
 	struct ndx_history_entry *ring;
 	uint32_t room;
-	uint64_t written; /* ever */
+	uint64_t written; /* how many entries were ever written */
 	uint64_t began_ns;
 };
 
 enum ndx_status history_init(struct history *h, uint32_t room);
 void history_fini(struct history *h);
-/* Since `since_ns`; at and duration are filled here. `text` may be NULL. */
+/* Add an event that began at `since_ns`; sets time and duration. `text` may be NULL. */
 void history_add(struct history *h, const struct ndx_history_entry *entry, uint64_t since_ns,
                  const char *text);
 size_t history_copy(struct history *h, struct ndx_history_entry *entries, size_t count,

@@ -52,7 +52,7 @@ bool link_address_split(const char *address, char host[LINK_HOST_MAX], char port
 		if (end < begin || *end != ']')
 			return false;
 	} else if (memchr(address, ':', (size_t)(colon - address)) != NULL) {
-		return false; /* IPv6 needs brackets, else its port is anybody's guess */
+		return false; /* IPv6 needs brackets, otherwise the port would be ambiguous */
 	}
 	length = (size_t)(end - begin);
 	if (length == 0 || length >= LINK_HOST_MAX)
@@ -79,7 +79,7 @@ bool link_address_valid(const char *address)
 	return number > 0 && number <= 65535;
 }
 
-/* Milliseconds for poll(2), rounded up; at most an hour, callers come back. */
+/* Milliseconds for poll(2), rounded up; at most an hour, because the callers poll again. */
 static int remaining(uint64_t deadline_ns)
 {
 	const uint64_t now = base_now_ns();
@@ -190,7 +190,7 @@ give_up:
 	return st;
 }
 
-/* To the first of the addresses that takes it. */
+/* Connect to the first address that accepts. */
 static enum ndx_status connect_any(struct link *l, const struct addrinfo *found,
                                    const char *address, uint64_t deadline_ns)
 {
@@ -283,7 +283,7 @@ enum ndx_status link_connect(struct link *l, const char *address, uint64_t deadl
 	                        : connect_plugin(l, address, deadline_ns);
 }
 
-/* What a plugin's transport returned; it has no way to say more. */
+/* Convert a result of a plugin's transport, which has no error text. */
 static enum ndx_status judge_plugin(const struct link *l, const char *call, enum ndx_status st)
 {
 	if (st == NDX_OK || st == NDX_E_IO_TIMEOUT || st == NDX_E_CANCELED)

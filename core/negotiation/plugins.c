@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The framework and its plugins: register, list, forget. */
+/* The framework and its plugins: register, list, unregister. */
 #include "plugins.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ void plugins_drop_guest(struct plugin *host)
 	pthread_mutex_unlock(&host->negotiation->lock);
 }
 
-/* Not in the list any more, no instance is left. */
+/* The plugin is in no list and has no instances. */
 static void plugin_free(struct plugin *p)
 {
 	if (p->table != NULL && p->status == NDX_PLUGIN_READY && p->table->finalize != NULL)
@@ -92,7 +92,7 @@ enum ndx_status ndx_negotiation_close(struct ndx_negotiation *n)
 		            "the negotiation framework is in use: %u variants (with what their "
 		            "sessions keep) are alive; close them first",
 		            instances);
-	/* The youngest first: guests came behind who runs them. */
+	/* The youngest first, because guests are registered after the plugin that runs them. */
 	for (node = n->plugins.prev; node != &n->plugins; node = before) {
 		before = node->prev;
 		plugin_free(plugin_of(node));
@@ -140,7 +140,7 @@ static struct plugin *plugin_new(struct ndx_negotiation *n, const char *name, co
 	return p;
 }
 
-/* Lock held. Ready ones only, or those that failed as well. */
+/* Lock held. Only plugins that are ready, or failed ones as well. */
 static struct plugin *find(struct ndx_negotiation *n, const char *name, bool failed)
 {
 	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
@@ -152,7 +152,7 @@ static struct plugin *find(struct ndx_negotiation *n, const char *name, bool fai
 	return NULL;
 }
 
-/* Into the list; what failed under that name before is forgotten. */
+/* Add to the list, and remove a failed plugin of that name. */
 static void list_plugin(struct ndx_negotiation *n, struct plugin *p)
 {
 	struct plugin *old;
@@ -188,7 +188,7 @@ void plugins_note_failed(struct ndx_negotiation *n, const char *name, const char
 	pthread_mutex_unlock(&n->registering);
 }
 
-/* Ask which variants can run here. */
+/* Ask the plugin which variants can run here. */
 static enum ndx_status take_variants(struct plugin *p, const struct ndx_plugin_variant *list,
                                      size_t count)
 {
@@ -215,7 +215,7 @@ static enum ndx_status take_variants(struct plugin *p, const struct ndx_plugin_v
 	return NDX_OK;
 }
 
-/* From a checked table to a plugin that is ready. */
+/* Initialise a plugin whose table was checked. */
 static enum ndx_status start(struct plugin *p, const struct ndx_plugin *table,
                              char why[PLUGIN_TEXT])
 {
@@ -309,7 +309,7 @@ enum ndx_status plugins_register(struct ndx_negotiation *n, const struct ndx_plu
 		st = register_checked(n, table, source);
 	} else {
 		st = fail(st, 0, "plugin \"%s\" (%s) is refused: %s", name, source->origin, why);
-		/* Without a name it can only be told apart by where it came from. */
+		/* A plugin without a name can only be identified by its origin. */
 		if (source->dl != NULL || source->host != NULL || name[0] != '?')
 			note_failed(n, name, source->origin, why);
 	}

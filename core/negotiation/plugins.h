@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The framework's plugins: how they get in, what is known of them, who holds them. */
+/* The plugins of a framework: registration, description, references. */
 #ifndef NEGOTIATION_PLUGINS_H
 #define NEGOTIATION_PLUGINS_H
 
@@ -17,35 +17,36 @@
 struct plugin_variant {
 	const struct ndx_plugin_variant *table;
 	bool available;
-	char text[PLUGIN_TEXT]; /* why it is not */
+	char text[PLUGIN_TEXT]; /* why the variant is not available */
 };
 
 struct plugin {
 	struct base_list node;
 	struct ndx_negotiation *negotiation;
 	struct ndx_plugin_host host;
-	const struct ndx_plugin *table; /* NULL: it failed before that could be trusted */
+	const struct ndx_plugin
+		*table; /* NULL: the plugin failed before its table could be trusted */
 	char name[NDX_PLUGIN_NAME_MAX + 1];
 	char *origin;
-	void *dl;              /* NULL: registered by hand, or a guest */
-	struct plugin *runner; /* NULL: it is machine code */
-	void *guest;           /* what it is to its runner */
-	void *state;           /* the plugin's own */
+	void *dl;              /* NULL: registered by a call, or a guest */
+	struct plugin *runner; /* the plugin that runs this guest; NULL: machine code */
+	void *guest;           /* the runner's handle of this guest */
+	void *state;           /* of the plugin */
 	enum ndx_plugin_state status;
-	char text[PLUGIN_TEXT]; /* why it failed */
+	char text[PLUGIN_TEXT]; /* why the plugin failed */
 	struct plugin_variant *variants;
 	size_t count;
-	unsigned instances;   /* under the framework's lock, as the next */
-	unsigned guests;      /* that it runs */
+	unsigned instances;   /* under the framework's lock, like the next */
+	unsigned guests;      /* plugins that this plugin runs */
 	pthread_mutex_t turn; /* held during its calls if NDX_PLUGIN_ONE_AT_A_TIME */
 };
 
 struct ndx_negotiation {
 	pthread_mutex_t lock;
-	/* One registration at a time: held while a plugin's own functions run, unlike the lock. */
+	/* Serialises registrations: held while a plugin's functions run, unlike `lock`. */
 	pthread_mutex_t registering;
-	struct base_list plugins; /* in order of registration, failed ones too */
-	uint64_t last_session;    /* atomic: its number */
+	struct base_list plugins; /* in order of registration, failed plugins too */
+	uint64_t last_session;    /* atomic: the number of the latest session */
 	struct resolver resolver;
 };
 
@@ -58,11 +59,11 @@ struct ndx_variant {
 	unsigned refs; /* atomic: the handle and every session */
 };
 
-/* Before and behind every call into a plugin but those of its registration. */
+/* Before and after every call into a plugin, except during its registration. */
 void plugin_enter(struct plugin *plugin);
 void plugin_leave(struct plugin *plugin);
 
-/* Sessions keep their variant. */
+/* Sessions hold their variant. */
 void variant_get(struct ndx_variant *variant);
 void variant_put(struct ndx_variant *variant);
 
@@ -76,31 +77,32 @@ enum ndx_status plugin_check_variants(const struct ndx_plugin *table,
                                       const struct ndx_plugin_variant *list, size_t count,
                                       char why[PLUGIN_TEXT]);
 
-/* Where a table comes from; what has to be let go behind it. */
+/* The origin of a table, and what to release after the table. */
 struct plugin_source {
-	const char *origin;  /* file, or "registered" */
-	void *dl;            /* of a file with machine code */
-	struct plugin *host; /* of any other, with one of its `guests` */
+	const char *origin; /* file, or "registered" */
+	void *dl;           /* the handle of a file with machine code */
+	struct plugin
+		*host; /* the plugin that runs any other file, with one of its `guests` counted */
 	void *guest;
 };
 
-/* plugins.c: the same as ndx_negotiation_register(). Takes what is in `source` on success. */
+/* plugins.c: like ndx_negotiation_register(). Owns the content of `source` on success. */
 enum ndx_status plugins_register(struct ndx_negotiation *n, const struct ndx_plugin *table,
                                  const struct plugin_source *source);
-/* Who runs files of that suffix; NULL: nobody. Counts a guest, which plugins_drop_guest() undoes.
- */
+/* The plugin that runs files with that suffix; NULL: none. Counts a guest; plugins_drop_guest()
+ * undoes that. */
 struct plugin *plugins_find_host(struct ndx_negotiation *n, const char *suffix);
 void plugins_drop_guest(struct plugin *host);
 
-/* discover.c: load a plugin of that name from the directories, if it is there. */
+/* discover.c: load the plugin of that name from the directories, if there is one. */
 void plugins_try_to_load(struct ndx_negotiation *n, const char *name);
 struct suggest;
-/* discover.c: whatever has a file in the directories, and was not offered yet. */
+/* discover.c: offer all plugins that have a file in the directories and were not offered yet. */
 void plugins_offer_files(struct suggest *s);
-/* discover.c: where plugins are looked for, and what to type. Returns `text`. */
+/* discover.c: the directories that were searched, and how to add one. Returns `text`. */
 #define PLUGINS_WHERE 256u
 const char *plugins_where(const char *name, char text[PLUGINS_WHERE]);
-/* A file that did not even get that far is listed with what ndx_last_error() says. */
+/* List a file that could not be loaded as a failed plugin, with ndx_last_error(). */
 void plugins_note_failed(struct ndx_negotiation *n, const char *name, const char *origin);
 
 #endif

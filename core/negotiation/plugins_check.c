@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules that a plugin's table keeps. Looks, never calls. */
+/* The rules for a plugin's table. Reads the table, calls none of its functions. */
 #include <stdio.h>
 #include <string.h>
 

@@ -29,7 +29,7 @@ static void *worker(void *arg)
 		struct pool_task *task;
 
 		if (p->first == NULL) {
-			/* As many are at hand as are wanted, whoever is stuck. */
+			/* Enough idle threads wait already, even if other threads are stuck. */
 			if (p->stop || p->idle >= p->least)
 				break;
 			p->idle++;
@@ -60,7 +60,7 @@ static bool start(struct pool *p)
 		t++;
 	if (t == p->slots + p->most)
 		return false;
-	/* It has let go of the lock, or is about to: this does not wait for us. */
+	/* The thread has released the lock or is about to, so joining it does not block. */
 	if (t->used)
 		(void)pthread_join(t->id, NULL);
 	*t = (struct pool_thread){.pool = p, .used = true};

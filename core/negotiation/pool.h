@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Threads for what may block: plugins and callbacks. They are few, and more while some are stuck,
- * up to a limit: a call that does not return holds up its own session only.
- */
+/* Threads for work that may block: plugins and callbacks. There are few threads, and more while
+ * some are stuck, up to a limit: a call that does not return delays only its own session. */
 #ifndef NEGOTIATION_POOL_H
 #define NEGOTIATION_POOL_H
 
@@ -23,9 +21,9 @@ struct pool;
 struct pool_thread {
 	struct pool *pool;
 	pthread_t id;
-	uint64_t since_ns; /* when its task began; 0: it has none */
-	bool used;         /* to be joined */
-	bool ended;        /* it has nothing to do with the pool any more */
+	uint64_t since_ns; /* when its task began; 0: no task */
+	bool used;         /* must be joined */
+	bool ended;        /* does not touch the pool any more */
 };
 
 struct pool {
@@ -42,16 +40,14 @@ struct pool {
 	struct pool_thread slots[POOL_MOST];
 };
 
-/* `least` threads are started. false: not even one could be. */
+/* Starts `least` threads. False: no thread could be started. */
 bool pool_init(struct pool *p, unsigned least, unsigned most);
-/* What is queued is done first; waits for all threads. */
+/* Run the queued tasks, then wait for all threads. */
 void pool_fini(struct pool *p);
-/* True: it has to wait for a thread; call pool_relieve() soon. */
+/* True: the task waits for a thread; call pool_relieve() soon. */
 bool pool_push(struct pool *p, struct pool_task *task);
-/*
- * While tasks wait: threads whose task has been running for `stuck_ns` are made up for, and there
- * is one more for tasks that have waited for `waited_ns`. True: some still wait.
- */
+/* While tasks wait: start a replacement for each thread whose task has run for `stuck_ns`, and one
+ * more thread for tasks that have waited for `waited_ns`. True: tasks still wait. */
 bool pool_relieve(struct pool *p, uint64_t stuck_ns, uint64_t waited_ns);
 
 #endif

@@ -19,9 +19,9 @@ struct lookup {
 	pthread_t thread;
 	char host[LINK_HOST_MAX];
 	char port[LINK_PORT_MAX];
-	unsigned users; /* under the resolver's lock, as the next */
-	bool over;      /* its thread has nothing to do with it any more */
-	int fd;         /* a flag: up when there is an answer */
+	unsigned users; /* under the resolver's lock, like the next */
+	bool over;      /* its thread does not touch it any more */
+	int fd;         /* an eventfd, set when the answer has come */
 	int error;
 	struct addrinfo *found;
 };
@@ -36,7 +36,7 @@ static void *run(void *arg)
 
 	l->error = getaddrinfo(l->host, l->port, &hints, &l->found);
 	if (l->error == EAI_ADDRFAMILY || l->error == EAI_NONAME) {
-		/* loopback and link-local names on a host without other addresses */
+		/* For loopback and link-local names on a host without other addresses. */
 		hints.ai_flags = AI_NUMERICSERV;
 		l->error = getaddrinfo(l->host, l->port, &hints, &l->found);
 	}
@@ -47,7 +47,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Not in the list any more, nobody uses it. Its thread has ended, or is about to. */
+/* The lookup is in no list and has no users. Its thread has ended, or is about to. */
 static void lookup_free(struct lookup *l)
 {
 	(void)pthread_join(l->thread, NULL);
@@ -100,7 +100,7 @@ void resolver_fini(struct resolver *r)
 	(void)pthread_mutex_destroy(&r->lock);
 }
 
-/* Lock held: those that were left and have their answer go. */
+/* Lock held: free lookups that have their answer and no users. */
 static void free_left(struct resolver *r)
 {
 	struct base_list *next;
@@ -116,7 +116,7 @@ static void free_left(struct resolver *r)
 	}
 }
 
-/* Lock held: one that asks for the same and has no answer yet. */
+/* Lock held: a lookup of the same name that has no answer yet. */
 static struct lookup *find(struct resolver *r, const char *host, const char *port)
 {
 	for (struct base_list *n = r->lookups.next; n != &r->lookups; n = n->next) {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Names, looked up on a thread for each: the system's resolver knows neither a time limit of ours
- * nor a cancel. A caller whose time is over leaves; the resolver keeps the lookup until the system
- * has an answer, and a later caller with the same name waits for that answer.
- */
+/* Resolves names, each on its own thread: the system's resolver supports neither deadlines nor
+ * cancel. A caller leaves after its deadline; the lookup continues until the system answers, and a
+ * later caller with the same name gets that answer. */
 #ifndef NEGOTIATION_RESOLVER_H
 #define NEGOTIATION_RESOLVER_H
 
@@ -22,18 +20,18 @@ struct resolver {
 };
 
 void resolver_init(struct resolver *r);
-/* Waits for the answers that the system still owes to lookups which were left. */
+/* Waits until the system has answered the lookups that callers have left. */
 void resolver_fini(struct resolver *r);
 
 /* Any thread. NDX_E_NO_MEMORY, NDX_E_INSUFFICIENT_RESOURCES: no descriptor or thread. */
 enum ndx_status resolver_begin(struct resolver *r, const char *host, const char *port,
                                struct lookup **out);
-/* Any thread; the lookup is not the caller's any more, nor is its answer. */
+/* Any thread; afterwards the caller must not use the lookup or its answer. */
 void resolver_leave(struct resolver *r, struct lookup *l);
 
-/* Readable when there is an answer. */
+/* The descriptor is readable when the answer has come. */
 int lookup_fd(const struct lookup *l);
-/* The answer, once it is there: 0 and a list, or an EAI_... */
+/* The answer, after the descriptor is readable: 0 and a list, or an EAI_... */
 int lookup_answer(const struct lookup *l, const struct addrinfo **found);
 
 #endif

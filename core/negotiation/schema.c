@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parameters of a variant: is the schema sane, does a configuration fit it. */
+/* Parameters of a variant: checks a schema, and checks a configuration against it. */
 #include "schema.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ size_t schema_count(const struct ndx_plugin_param *params)
 	return n;
 }
 
-/* Position of `text` among "a|b|c"; -1 if it is not there. */
+/* The index of `text` in "a|b|c"; -1 if absent. */
 static int64_t choice_index(const char *choices, const char *text)
 {
 	const size_t length = strlen(text);
@@ -59,7 +59,7 @@ static bool read_int(const char *text, int64_t *number)
 	return errno == 0 && end != text && *end == '\0';
 }
 
-/* Does the text fit the parameter? If not, `why` says what it may be. */
+/* Whether the text is a valid value of the parameter; if not, `why` names the valid values. */
 static bool fits(const struct ndx_plugin_param *p, const char *text, int64_t *number, char why[WHY])
 {
 	const size_t length = strnlen(text, SCHEMA_TEXT_MAX + 1);
@@ -158,7 +158,7 @@ static const struct ndx_plugin_param *find(const struct ndx_plugin_param *params
 	return NULL;
 }
 
-/* Every setting names a parameter, once. */
+/* Check that every setting names a parameter, and none twice. */
 static enum ndx_status check_names(const struct ndx_plugin_param *params, size_t known,
                                    const char *what, const struct ndx_setting *settings,
                                    size_t count)
@@ -194,7 +194,7 @@ static const char *given(const struct ndx_setting *settings, size_t count, const
 	return NULL;
 }
 
-/* One value; its text goes to *texts, which moves on. */
+/* Parse one value; its text is copied to *texts, which advances. */
 static enum ndx_status take_value(const struct ndx_plugin_param *p, const char *what,
                                   const char *text, struct ndx_plugin_value *value, char **texts)
 {
@@ -216,7 +216,7 @@ static enum ndx_status take_value(const struct ndx_plugin_param *p, const char *
 	return NDX_OK;
 }
 
-/* Bytes that the texts of all values take. */
+/* The total size of the texts of all values. */
 static size_t texts_size(const struct ndx_plugin_param *params, size_t known,
                          const struct ndx_setting *settings, size_t count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parameters of a variant: is the schema sane, does a configuration fit it. */
+/* Parameters of a variant: checks a schema, and checks a configuration against it. */
 #ifndef NEGOTIATION_SCHEMA_H
 #define NEGOTIATION_SCHEMA_H
 
@@ -10,20 +10,19 @@
 #define SCHEMA_PARAMS_MAX 64u
 #define SCHEMA_TEXT_MAX 1024u /* bytes of one value */
 
-/* How many there are; params may be NULL. More than SCHEMA_PARAMS_MAX are not counted. */
+/* The number of parameters, at most SCHEMA_PARAMS_MAX + 1; params may be NULL. */
 size_t schema_count(const struct ndx_plugin_param *params);
 
-/*
- * Is it sane: names valid and different, ranges not empty, initial values within them, no required
- * parameter with an initial value. NDX_E_INVALID_CONFIG: `why` says which is not, and how.
- */
+/* Check a schema: names valid and distinct, ranges not empty, initial values within them, no
+ * required parameter with an initial value. NDX_E_INVALID_CONFIG: `why` names the parameter and the
+ * fault. */
 enum ndx_status schema_check(const struct ndx_plugin_param *params, char *why, size_t room);
 
 /*
- * Values for all parameters of a sane schema, in its order, from what was given. The texts are
- * copied behind the array: one free() releases it all. `what` names the variant in messages.
+ * The values of all parameters of a checked schema, in its order, from the settings. The texts are
+ * copied behind the array: one free() releases everything. `what` names the variant in messages.
  *
- * NDX_E_INVALID_CONFIG: ndx_last_error() says which parameter, and what it may be.
+ * NDX_E_INVALID_CONFIG: ndx_last_error() names the parameter and its valid values.
  */
 enum ndx_status schema_values(const struct ndx_plugin_param *params, const char *what,
                               const struct ndx_setting *settings, size_t count,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server: listens, counts, ends. */
+/* The server: create, count, close. */
 #include "server.h"
 
 #include <stdlib.h>
@@ -75,7 +75,7 @@ void server_gone(struct ndx_negotiation_server *server)
 		(void)pthread_cond_broadcast(&server->empty);
 	finish = server->stats.alive == 0 && server->closing;
 	pthread_mutex_unlock(&server->lock);
-	/* A close on another thread may have freed the server: `finish` was read under the lock. */
+	/* A close on another thread may free the server now: `finish` was read under the lock. */
 	if (finish)
 		base_loop_post(server->loop, &server->finish);
 }
@@ -97,7 +97,7 @@ void server_relieve(struct ndx_negotiation_server *server)
 	base_timer_set(server->loop, &server->relief, RELIEF_MS);
 }
 
-/* Calls that take long are named. */
+/* Log the calls that take long. */
 static void on_tick(void *arg)
 {
 	struct ndx_negotiation_server *server = arg;
@@ -128,7 +128,7 @@ static void on_tick(void *arg)
 
 static enum ndx_status keep_variants(struct ndx_negotiation_server *server)
 {
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers it is */
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
 	server->variants = calloc(server->attr.variant_count, sizeof(*server->variants));
 	if (server->variants == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_create: out of memory");
@@ -166,7 +166,7 @@ static void last_tick(void *arg)
 	server_tell_left_out(server, true);
 }
 
-/* The last session has gone, and nobody waits for that. */
+/* The last session has ended, and no thread waits for that. */
 static void finish_on_loop(void *arg)
 {
 	struct ndx_negotiation_server *server = arg;
@@ -240,9 +240,9 @@ static void stop_on_loop(void *arg)
 	struct base_list *n = server->clients.next;
 
 	server_unwatch(server);
-	/* At once, though sessions may last: who comes now goes to another server. */
+	/* Stop listening at once, though sessions may last: new clients go to another server. */
 	server_unlisten(server);
-	/* Stopping one may run jobs that end others: so from the beginning each time. */
+	/* Stopping one client may run jobs that end others: begin anew each time. */
 	while (n != &server->clients) {
 		struct client *c = container_of(n, struct client, node);
 
@@ -255,7 +255,7 @@ static void stop_on_loop(void *arg)
 	}
 }
 
-/* In a callback nothing is waited for: the server ends behind its last session. */
+/* A callback must not wait: free the server after its last session. */
 static void close_behind(struct ndx_negotiation_server *server)
 {
 	bool finish;
@@ -281,7 +281,8 @@ void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
 	while (server->stats.alive > 0)
 		(void)pthread_cond_wait(&server->empty, &server->lock);
 	pthread_mutex_unlock(&server->lock);
-	/* The tick went on, lest stuck calls kept the others from their ends. */
+	/* The tick ran until now, because stuck calls would otherwise have kept other sessions from
+	 * ending. */
 	base_loop_call(server->loop, last_tick, server);
 	pool_fini(&server->pool);
 	base_loop_destroy(server->loop, server_free, server);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One client of the server, from its connection to its last words. Loop thread. */
+/* A client of the server, from its connection to its last frame. Loop thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void on_last(void *arg)
 	client_close_task(arg);
 }
 
-/* It is over: the rest is a task of the pool's, behind which it is freed. */
+/* The client ends: the rest is a task for the pool, after which the client is freed. */
 static void finish(struct client *c)
 {
 	struct ndx_negotiation_server *server = c->server;
@@ -60,7 +60,7 @@ static void finish(struct client *c)
 		client_close_task(c);
 }
 
-/* Say why, and close when the client has heard it, or had time to. */
+/* Send the reason; close when the client has read it, or after a time-out. */
 static bool end_with_words(struct client *c)
 {
 	if (c->fd < 0 || c->last_length == 0) {
@@ -95,7 +95,7 @@ bool client_fail(struct client *c, enum ndx_status status, const char *text)
 	return end_with_words(c);
 }
 
-/* The dialogue itself has failed. */
+/* The dialogue has failed. */
 static bool failed(struct client *c)
 {
 	struct dialogue *d = &c->session.dialogue;
@@ -134,8 +134,8 @@ static void lost(struct client *c)
 	(void)failed(c);
 }
 
-/* Idle: has neither the session nor the connection that its transport serves anything to come?
- * Where there is no wire the transport is the session's alone. */
+/* Idle: whether both the session and the connection that shares its transport have ended. Without a
+ * wire, the transport belongs to the session alone. */
 static bool is_finished(const struct client *c)
 {
 	if (c->wire != NULL)
@@ -143,8 +143,8 @@ static bool is_finished(const struct client *c)
 	return c->session.dialogue.finished == NDX_STAGE_DONE;
 }
 
-/* Finished sessions give their places back, whether or not their clients go. Who may still ask for
- * stage done is given the time of a stage for that. */
+/* End finished sessions to free their places, even if their clients stay connected. A client that
+ * may still begin stage done has the time of a stage for that. */
 static void on_idle(struct client *c)
 {
 	const struct frame bye = {.type = FRAME_BYE};
@@ -182,7 +182,7 @@ static void on_timer(void *arg)
 		else if (client_fail(c, NDX_E_IO_TIMEOUT, text))
 			client_go(c);
 		break;
-	case CLIENT_POOL: /* its peer need not wait for a plugin that does not return */
+	case CLIENT_POOL: /* the peer need not wait for a plugin that does not return */
 		c->over = true;
 		client_detach(c);
 		break;
@@ -239,7 +239,7 @@ static void connect_qp(struct client *c)
 		dialogue_connected(&c->session.dialogue, st, ndx_last_error());
 }
 
-/* The next frame, not consumed yet; false: none for now, *more says whether there is more to do. */
+/* The next frame, not consumed; false: none now, and *more says whether to continue. */
 static bool take_frame(struct client *c, struct frame *f, bool *more)
 {
 	const char *why = NULL;
@@ -260,7 +260,7 @@ static bool take_frame(struct client *c, struct frame *f, bool *more)
 	}
 }
 
-/* Between two stages; true: there is more to be done now. */
+/* Between two stages. True: continue. */
 static bool between(struct client *c)
 {
 	struct dialogue *d = &c->session.dialogue;
@@ -293,7 +293,7 @@ static bool between(struct client *c)
 	if (!take_frame(c, &f, &more))
 		return more;
 	if (f.type == FRAME_DATA && f.stage == NDX_STAGE_DONE && d->finished < NDX_STAGE_DONE) {
-		/* The frame stays: it is the stage's. */
+		/* Keep the frame: it belongs to the stage. */
 		c->idle = false;
 		(void)dialogue_start(d, NDX_STAGE_DONE);
 		set_stage_timer(c);
@@ -383,7 +383,7 @@ static bool greet(struct client *c)
 	}
 }
 
-/* Out with it; then the client closes, or is given up. */
+/* Send the last frame; then wait for the client to close, until the time-out. */
 static bool ending(struct client *c)
 {
 	if (c->last_length > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is it, and what does it want? Loop thread. */
+/* The first frame of a client: identify plugin, variant and session. Loop thread. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,11 +43,12 @@ static bool send_welcome(struct client *c, uint8_t flags)
 
 	(void)frame_write_welcome(bytes + FRAME_HEADER, &w);
 	frame_write_header(bytes, &f);
-	/* The first bytes on the connection: there is room, or it is no use. */
+	/* These are the first bytes on the connection: if they do not fit, the connection is
+	 * useless. */
 	return client_send(c, bytes, sizeof(bytes)) == IO_DONE;
 }
 
-/* A session that waits for its transport, or does not know yet that it has to. */
+/* A session that waits for its transport, or has not detected yet that its transport broke. */
 static struct client *find_session(struct ndx_negotiation_server *server, const struct client *but,
                                    const uint8_t cookie[16])
 {
@@ -66,7 +67,7 @@ static struct client *find_session(struct ndx_negotiation_server *server, const 
 	return NULL;
 }
 
-/* The session goes on over the transport that `from` came by; nothing is left of `from`. */
+/* Continue the session over the transport of `from`; frees `from`. */
 static bool resume(struct client *c, struct client *from)
 {
 	const int fd = from->fd;
@@ -86,7 +87,7 @@ static bool resume(struct client *c, struct client *from)
 	         c->address, frame_stage_name(c->session.dialogue.view.stage));
 	c->restart = true;
 	client_call(c);
-	return false; /* `from` is */
+	return false; /* `from` is gone */
 }
 
 static bool begin(struct client *c, struct ndx_variant *variant, const struct frame_hello *hello)
@@ -129,7 +130,7 @@ bool client_hello(struct client *c, const struct frame *f)
 		client_consume(c);
 		return resume(other, c);
 	}
-	/* A stage info that began elsewhere begins here as well as any. */
+	/* A stage info that began elsewhere can begin anew here. */
 	if (variant != NULL && (f->flags & FRAME_RESUMED) != 0 && f->stage != NDX_STAGE_INFO) {
 		(void)snprintf(why, sizeof(why),
 		               "no session is known here that could go on in stage %s",

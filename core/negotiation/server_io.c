@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client's bytes, without waiting. Loop thread. */
+/* Non-blocking I/O of a client. Loop thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -9,7 +9,7 @@
 #include "base_linux.h"
 #include "server.h"
 
-#define ROOM_KEPT 256u /* of an inbox that is empty */
+#define ROOM_KEPT 256u /* of an empty inbox */
 
 static void on_event(void *arg, uint32_t events)
 {
@@ -57,7 +57,8 @@ static bool make_room(struct client *c, size_t wanted)
 	return true;
 }
 
-/* Who sends faster than we read would keep the thread for ever. What is left wakes us again. */
+/* A client that sends faster than the server reads would occupy the thread; the rest wakes it
+ * again. */
 static bool may_read(struct client *c)
 {
 	if (c->reads == 0)

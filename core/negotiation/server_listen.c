@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the server listens: at every address of its name, with one port number. */
+/* The server's listening sockets: every address of its name, with one port number. */
 #include "server.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base_sockaddr.h"
 
 #define ACCEPTS_AT_ONCE 64
-#define NUMBERS_TRIED 32 /* that the system chose for one address and another had in use */
+#define NUMBERS_TRIED 32 /* ports to try, because each must be free at all addresses */
 
 /* ---- clients ---- */
 
@@ -23,8 +23,7 @@ static bool lacks_room(int error)
 	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* Those who wait are served when there is room again. To look at once would mean to do nothing
- * else meanwhile. */
+/* Clients wait until there are descriptors again. Trying at once would occupy the loop. */
 static void starve(struct ndx_negotiation_server *server, int error)
 {
 	if (!server->said_so)
@@ -65,7 +64,7 @@ enum ndx_status server_watch(struct ndx_negotiation_server *server)
 {
 	enum ndx_status st = NDX_OK;
 
-	/* Nobody is accepted before all can be. */
+	/* Accept no client before all addresses can accept. */
 	for (unsigned i = 0; st == NDX_OK && i < server->port_count; i++)
 		st = base_watch_add(server->loop, &server->ports[i].watch, 0, true);
 	if (st == NDX_OK)
@@ -95,7 +94,7 @@ void server_unlisten(struct ndx_negotiation_server *server)
 		base_fd_close(server->ports[--server->port_count].watch.fd);
 }
 
-/* A socket that listens there; `at` becomes its address. -1: errno says why not. */
+/* Open a socket that listens at `at`, which becomes its address. -1 with errno. */
 static int open_at(struct sockaddr_storage *at, bool among_others)
 {
 	const int fd = socket(at->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -105,7 +104,7 @@ static int open_at(struct sockaddr_storage *at, bool among_others)
 	if (fd < 0)
 		return -1;
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* IPv4's are listed by themselves: [::] must not take their port. */
+	/* IPv4 addresses have their own sockets, so [::] must not take their port. */
 	if (among_others && at->ss_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	if (bind(fd, (struct sockaddr *)at, base_sockaddr_len(at)) == 0 &&
@@ -126,13 +125,13 @@ static void add_port(struct ndx_negotiation_server *server, int fd,
 	port->watch = (struct base_watch){.fd = fd, .fn = on_connection, .arg = port};
 }
 
-/* A name may stand for addresses that this host does not have, or has no longer. */
+/* A name may have addresses that this host does not have. */
 static bool is_elsewhere(int error)
 {
 	return error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
 }
 
-/* All with the number of the first; 0, or the errno and the address that it is about. */
+/* Open all with the port of the first; 0, or an errno and the address that failed. */
 static int open_all(struct ndx_negotiation_server *server, const struct sockaddr_storage *at,
                     size_t count, struct sockaddr_storage *failed)
 {
@@ -197,7 +196,7 @@ static enum ndx_status listen_at(struct ndx_negotiation_server *server,
 	return NDX_OK;
 }
 
-/* Each address once: a name may be listed with the same one twice. */
+/* Each address once: a name may list the same address twice. */
 static size_t collect(const struct addrinfo *found, struct sockaddr_storage at[SERVER_PORTS_MOST])
 {
 	size_t count = 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the log hears of clients that never got a session: some in full, of the others how many.
- * Who scans ports, or knocks in a loop, must not fill a disk. Loop thread.
- */
+/* Limits the log records of clients without a session: some in full, then only their number. A port
+ * scanner, or a client that reconnects in a loop, must not fill a disk. Loop thread. */
 #include "server.h"
 
 #include "base_linux.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of a client runs on the pool: plugins and callbacks. */
+/* The parts of a client that run in the pool: plugins and callbacks. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ static struct client *client_of(struct pool_task *task)
 	return container_of(task, struct client, task);
 }
 
-/* The consumer says what the session is to connect, and the provider describes it. */
+/* The consumer provides the queue pair, and the provider describes it. */
 static void open_session(struct client *c)
 {
 	const struct ndx_negotiation_server_events *e = &c->server->attr.events;
@@ -41,7 +41,7 @@ static void open_session(struct client *c)
 		dialogue_fail(d, NDX_LAYER_PROVIDER, st, true, ndx_last_error());
 }
 
-/* Stages that have ended since the last time. */
+/* Report the stages that have ended since the last report. */
 static void tell_stages(struct client *c)
 {
 	const struct ndx_negotiation_server_events *e = &c->server->attr.events;

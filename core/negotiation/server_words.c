@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A client whose connection has no connection manager: the session's transport carries its
- * goodbyes, between the session's own frames, also while the pool has the session.
- */
+/* A client whose connection has no connection manager: the session's transport carries the
+ * connection's goodbyes, between the session's own frames, also while the pool has the session. */
 #include "server.h"
 
 #include <sys/socket.h>
@@ -10,7 +8,7 @@
 #include "base_log.h"
 #include "connection.h"
 
-/* The wire's lock is held; the adapter's thread. */
+/* The wire's lock is held, on the adapter's control thread. */
 static void say(void *arg, enum ndx_spi_word word)
 {
 	struct client *c = arg;
@@ -55,7 +53,7 @@ enum ndx_status client_words_open(struct client *c)
 	return st;
 }
 
-/* The next word to be said, if there is one. */
+/* Prepare the next goodbye or abort, if there is one. */
 static bool begin_word(struct client *c)
 {
 	static const enum ndx_spi_word order[] = {NDX_WORD_GOODBYE, NDX_WORD_ABORT};
@@ -78,7 +76,7 @@ bool client_say_words(struct client *c)
 {
 	if (c->wire == NULL || c->fd < 0 || c->state == CLIENT_ENDING)
 		return true;
-	/* One of the session's is on its way: behind it. */
+	/* A frame of the session that is being sent comes first. */
 	while (c->saying || (c->sent == 0 && begin_word(c))) {
 		const enum client_io io = client_send(c, c->word, sizeof(c->word));
 
@@ -86,7 +84,7 @@ bool client_say_words(struct client *c)
 			return false;
 		c->saying = false;
 		if (io != IO_DONE)
-			return true; /* who reads will see */
+			return true; /* the reader will detect the lost transport */
 		if (c->word[7] == 0)
 			wire_said(c->wire);
 	}
@@ -109,7 +107,8 @@ bool client_take_word(struct client *c, const struct frame *f)
 	return true;
 }
 
-/* Behind a whole frame, which has to wait for the pool. What is no word stays where it is. */
+/* The session's frame stays in the inbox and waits for the pool: read the frame after it, and leave
+ * it unless it is a goodbye or an abort. */
 static void overhear_behind(struct client *c)
 {
 	uint8_t header[FRAME_HEADER];
@@ -139,7 +138,7 @@ void client_overhear(struct client *c)
 		case IO_DONE:
 			if (client_take_word(c, &f))
 				continue;
-			overhear_behind(c); /* it stays, for when the pool has done */
+			overhear_behind(c); /* the session's frame stays until the pool is done */
 			return;
 		case IO_LOST:
 		case IO_BAD:
@@ -160,7 +159,7 @@ bool client_words_close(struct client *c, base_loop_fn *then)
 	if (wire == NULL)
 		return false;
 	wire_leave(wire);
-	/* Behind what was asked for before. */
+	/* After the jobs that are queued. */
 	c->last = (struct base_job){.fn = then, .arg = c};
 	base_loop_post(c->server->loop, &c->last);
 	return true;

@@ -133,7 +133,7 @@ fail_memory:
 	return fail(st, 0, "ndx_session_create: %s", ndx_status_text(st));
 }
 
-/* Last words, if the transport still carries them. */
+/* Send the error to the peer, if the transport still works. */
 static void tell_peer(struct ndx_session *s)
 {
 	uint8_t bytes[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
@@ -145,7 +145,7 @@ static void tell_peer(struct ndx_session *s)
 	(void)session_send(s, bytes, length, base_deadline(100));
 }
 
-/* The adapter's thread would have to move what we wait for. */
+/* The calls block for work of the adapter's thread. */
 static enum ndx_status check_thread(const char *call)
 {
 	if (!base_loop_on_any())
@@ -174,7 +174,8 @@ enum ndx_status ndx_session_connect(struct ndx_session *s)
 	return st;
 }
 
-/* Wait for the queue pair in slices: a cancel comes by a descriptor, its end by another way. */
+/* Wait for the queue pair in slices, because a cancel sets a descriptor and the connect an
+ * overlapped object. */
 static enum ndx_status wait_for_qp(struct ndx_session *s, struct ndx_overlapped *ov)
 {
 	enum ndx_status st = NDX_PENDING;
@@ -218,7 +219,7 @@ static void connect_qp(struct ndx_session *s)
 	dialogue_connected(&s->dialogue, st, text);
 }
 
-/* Wait for the peer's next frame, and take it. */
+/* Receive and handle the peer's next frame. */
 static enum ndx_status receive(struct ndx_session *s, enum ndx_error_layer *layer)
 {
 	const uint64_t since = base_now_ns();
@@ -230,14 +231,13 @@ static enum ndx_status receive(struct ndx_session *s, enum ndx_error_layer *laye
 	if (!session_channel_take(s, &f))
 		dialogue_receive(&s->dialogue, &f, since);
 	s->inbox_used = 0;
-	/* A peer that only says that it lives must not keep us for ever: while something comes
-	 * nobody looks at the time. */
+	/* Heartbeats restart the wait for a frame, so check the stage's deadline here. */
 	if (f.type == FRAME_ALIVE && base_now_ns() >= s->stage_deadline_ns)
 		return NDX_E_IO_TIMEOUT;
 	return NDX_OK;
 }
 
-/* One step of the stage; a failure is the transport's. */
+/* One step of the stage; only the transport can fail. */
 static enum ndx_status step(struct ndx_session *s, enum ndx_error_layer *layer)
 {
 	struct dialogue *x = &s->dialogue;
@@ -281,15 +281,15 @@ static enum ndx_status broken(struct ndx_session *s, enum ndx_error_layer layer,
 		                                                    : "the peer takes nothing");
 	else
 		(void)snprintf(text, sizeof(text), "%.255s", ndx_last_error());
-	/* A peer that sends rubbish, or nothing, is told so; one that is gone is not, nor one that
-	 * has got a part of a frame. */
+	/* Send the error to a peer that sent an invalid frame, or none in time. Do not send to a
+	 * peer that is gone, or that has received a part of a frame. */
 	dialogue_fail(&s->dialogue, layer, st,
 	              layer == NDX_LAYER_FRAMEWORK && s->dialogue.next == DIALOGUE_RECEIVE, text);
 	tell_peer(s);
 	return session_failed(s);
 }
 
-/* The transport is lost: once more from the stage's beginning, if the variant can. */
+/* The transport is lost: repeat the stage over a new one, if the variant can. */
 static enum ndx_status resume(struct ndx_session *s)
 {
 	enum ndx_status st;

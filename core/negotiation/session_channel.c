@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A session's transport as the channel of the connection that it made, where the provider has no
- * connection manager: the two share it, frame by frame. While the session has nothing to do the
- * adapter's control thread listens for goodbyes; when the session ends before the connection the
- * transport goes on with that.
+ * Shares a session's transport with the connection that the session made, where the provider has no
+ * connection manager. Session and connection alternate whole frames. While the session is idle, the
+ * adapter's control thread reads goodbyes; when the session ends first, the connection keeps the
+ * transport.
  */
 #include "channel.h"
 #include "connection.h"
@@ -85,5 +85,5 @@ void session_channel_leave(struct ndx_session *s)
 
 	s->channel = NULL;
 	if (ch != NULL && channel_leave(ch, s->state != NDX_SESSION_CONNECTED))
-		s->link.fd = -1; /* from now on the connection's */
+		s->link.fd = -1; /* the connection owns it now */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A session reaches a server: attempts, pauses, fail-over, hello. */
+/* A session connects to a server: attempts, pauses, fail-over, hello. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ enum ndx_status session_read_frame(struct ndx_session *s, struct frame *frame, u
 		case FRAME_MORE:
 			break;
 		}
-		/* never past this frame: what follows is read when its turn comes */
+		/* Never read past this frame: the bytes behind it belong to the next read. */
 		st = link_receive(&s->link, s->inbox + s->inbox_used, used - s->inbox_used, &got,
 		                  deadline_ns);
 		*layer = NDX_LAYER_TRANSPORT;
@@ -42,7 +42,7 @@ enum ndx_status session_read_frame(struct ndx_session *s, struct frame *frame, u
 	}
 }
 
-/* What the server answered to hello. */
+/* Handle the server's answer to hello. */
 static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f,
                                     enum ndx_error_layer *layer)
 {
@@ -122,7 +122,8 @@ static enum ndx_status attempt(struct ndx_session *s, const char *server, bool a
 	return NDX_OK;
 }
 
-/* A pause that doubles each time, shortened at random so that clients do not come in step. */
+/* Wait; the pause doubles each time and is shortened at random, so that clients do not
+ * synchronise. */
 static bool pause_before(struct ndx_session *s, uint32_t failures)
 {
 	const uint64_t since = base_now_ns();
@@ -143,13 +144,13 @@ static bool pause_before(struct ndx_session *s, uint32_t failures)
 	return on;
 }
 
-/* Would that server answer the same again? It has no such variant, or is no server of ours. */
+/* Whether a further attempt is useless: the server has no such variant, or is no NDX server. */
 static bool is_lasting(enum ndx_status st, enum ndx_error_layer layer)
 {
 	return layer == NDX_LAYER_FRAMEWORK && st != NDX_E_CONNECTION_REFUSED;
 }
 
-/* Each server once, but for those that were given up; *left counts the others. */
+/* Try each server once, except those that were given up; *left counts the others. */
 static enum ndx_status try_each(struct ndx_session *s, bool again, size_t *left,
                                 enum ndx_error_layer *layer)
 {
@@ -169,8 +170,8 @@ static enum ndx_status try_each(struct ndx_session *s, bool again, size_t *left,
 	return st;
 }
 
-/* Rounds of all servers, with a pause between two rounds, until one answers or there is no point
- * in going on. */
+/* Try all servers, with a pause before each further round, until one answers or further rounds are
+ * useless. */
 static enum ndx_status try_all(struct ndx_session *s, bool again, enum ndx_error_layer *layer)
 {
 	uint32_t failures = s->resumptions;
@@ -180,7 +181,8 @@ static enum ndx_status try_all(struct ndx_session *s, bool again, enum ndx_error
 	s->resumptions += again;
 	memset(s->given_up, 0, left * sizeof(*s->given_up));
 	for (uint32_t round = 0; round < s->attr.attempts && left > 0; round++) {
-		/* A server that welcomes and goes away at once is not to be asked without end. */
+		/* A server that welcomes and then closes at once must not be tried without a
+		 * pause. */
 		failures += round > 0 || again;
 		if (failures > 0 && !pause_before(s, failures))
 			return NDX_E_CANCELED;

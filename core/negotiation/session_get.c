@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions: what they know. Any thread. */
+/* Calls that read a session. Any thread. */
 #include "base_log.h"
 #include "session.h"
 
@@ -8,7 +8,7 @@ uint64_t ndx_session_get_id(const struct ndx_session *s)
 	return s != NULL ? s->id : 0;
 }
 
-/* The lock is not part of what a caller sees as constant. */
+/* Locking does not change what a caller sees as constant. */
 static pthread_mutex_t *lock_of(const struct ndx_session *s)
 {
 	return &((struct ndx_session *)(uintptr_t)s)->lock;
@@ -48,7 +48,7 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
 	if (s == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_session_get_agreement: session is NULL");
-	/* Written once, before `agreed` is. */
+	/* The agreement is written once, before `agreed` is set. */
 	pthread_mutex_lock(lock_of(s));
 	known = s->agreed;
 	pthread_mutex_unlock(lock_of(s));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session went through, as JSON for programs and as lines for people. */
+/* The history of a session, as JSON for programs and as lines for people. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base_log.h"
 #include "session.h"
 
-/* What came from a peer or a plugin need not be UTF-8. */
+/* A text of a peer or a plugin may not be UTF-8. */
 static json_t *plain(const char *value)
 {
 	char text[sizeof(((struct ndx_session_error *)0)->text)];
@@ -52,7 +52,7 @@ static json_t *json_of_entry(const struct ndx_history_entry *e)
 	                 ndx_status_name(e->status), "text", plain(e->text));
 }
 
-/* All entries there are; NULL: out of memory. */
+/* All entries; NULL: out of memory. */
 static struct ndx_history_entry *copy_history(const struct ndx_session *s, size_t *count,
                                               uint64_t *dropped)
 {
@@ -92,7 +92,7 @@ enum ndx_status ndx_session_snapshot(const struct ndx_session *s, char **json)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_snapshot: NULL argument");
 	ndx_session_get_error(s, &error);
 	history = json_of_history(s, &dropped);
-	/* Takes the parts even where it fails. */
+	/* json_pack() owns the parts, even on failure. */
 	root = json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o}", "session",
 	                 (json_int_t)ndx_session_get_id(s), "state",
 	                 ndx_session_state_name(ndx_session_get_state(s)), "plugin",

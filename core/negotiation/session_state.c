@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions: the state, and how one fails. */
+/* The state of a session, and its failure. */
 #include "session.h"
 
 #include "base_log.h"

@@ -10,7 +10,8 @@
 #include "schema.h"
 #include "suggest.h"
 
-/* Lock held: the plugin, or why not; no reason if nobody has heard of it. */
+/* Lock held: find the plugin. On failure `why` has the reason, or is empty if the name is
+ * unknown. */
 static enum ndx_status find_plugin(struct ndx_negotiation *n, const char *name, struct plugin **out,
                                    char why[PLUGIN_TEXT])
 {
@@ -29,7 +30,7 @@ static enum ndx_status find_plugin(struct ndx_negotiation *n, const char *name, 
 	return NDX_E_NOT_FOUND;
 }
 
-/* Nobody has heard of it: what there is instead, loaded or not, and where more may be. */
+/* The name is unknown: list the known plugins, loaded or not, and where to put more. */
 static enum ndx_status fail_unknown(struct ndx_negotiation *n, const char *name)
 {
 	char known[SUGGEST_TEXT];
@@ -49,7 +50,7 @@ static enum ndx_status fail_unknown(struct ndx_negotiation *n, const char *name)
 	            suggest_text(&s, known), plugins_where(name, where));
 }
 
-/* Lock held: the variant, or why not. */
+/* Lock held: find the variant. On failure `why` has the reason. */
 static enum ndx_status find_variant(const struct plugin *p, const char *name,
                                     const struct ndx_plugin_variant **out, char why[PLUGIN_TEXT])
 {
@@ -81,7 +82,7 @@ static enum ndx_status find_variant(const struct plugin *p, const char *name,
 	return NDX_E_NOT_FOUND;
 }
 
-/* The plugin, if it is there, and the variant, if that is; then an instance is counted. */
+/* Find plugin and variant, and count an instance. */
 static enum ndx_status take(struct ndx_negotiation *n, const char *plugin, const char *variant,
                             struct plugin **p, const struct ndx_plugin_variant **table,
                             char why[PLUGIN_TEXT])
@@ -105,7 +106,7 @@ static void drop_instance(struct plugin *p)
 	pthread_mutex_unlock(&p->negotiation->lock);
 }
 
-/* The plugin's part; it cannot go away, it is counted. */
+/* Create the plugin's instance; the count keeps the plugin registered. */
 static enum ndx_status create(struct ndx_variant *v)
 {
 	const struct ndx_variant_ops *ops = v->table->ops;

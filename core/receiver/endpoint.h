@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One end of a connection, and the ways to connect it: what receivers and senders share. */
+/* One end of a connection and the ways to connect it, for receivers and senders. */
 #ifndef RECEIVER_ENDPOINT_H
 #define RECEIVER_ENDPOINT_H
 
@@ -18,10 +18,10 @@ struct endpoint {
 	bool described;
 };
 
-/* `adapter`, or the one that `uri` names. */
+/* Use `adapter`, or open the one that `uri` names. */
 enum ndx_status endpoint_open(struct endpoint *e, struct ndx_adapter *adapter, const char *uri,
                               struct ndx_adapter_info *info);
-/* NDX_E_WOULD_BLOCK in a callback of some adapter. */
+/* NDX_E_WOULD_BLOCK in a callback of any adapter. */
 enum ndx_status endpoint_may_block(const char *call);
 
 enum ndx_status endpoint_connect(struct endpoint *e, const struct sockaddr *destination,
@@ -32,9 +32,9 @@ enum ndx_status endpoint_accept(struct endpoint *e, struct ndx_listener *listene
 enum ndx_status endpoint_describe(struct endpoint *e, enum ndx_role role);
 enum ndx_status endpoint_connect_peer(struct endpoint *e, const struct ndx_peer_description *peer,
                                       uint32_t timeout_ms);
-/* As before it was described or connected; the connector is gone. */
+/* Close the connector and return to the state before describe or connect. */
 void endpoint_forget(struct endpoint *e);
-/* Nothing but the adapter is left. The queue pair is in nobody's use. */
+/* Close everything except the adapter. The caller makes sure that nothing uses the queue pair. */
 void endpoint_dismantle(struct endpoint *e);
 void endpoint_close(struct endpoint *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving threads: their holders and their life. loop_run.c has what a thread does. */
+/* Receiving threads: references and life; loop_run.c has the thread's function. */
 #include "loop.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ void loop_free(struct ndx_receive_loop *loop)
 	free(loop);
 }
 
-/* The last holder let go on this thread: nobody will join it. */
+/* The last reference was dropped on the loop's own thread, so no thread joins it. */
 bool loop_is_detached(const struct ndx_receive_loop *loop)
 {
 	return __atomic_load_n(&loop->refs, __ATOMIC_ACQUIRE) == 0 &&
@@ -72,7 +72,7 @@ void ndx_receive_loop_close(struct ndx_receive_loop *loop)
 		(void)pthread_detach(thread);
 		return;
 	}
-	/* After the count is 0 the thread may be gone, but its memory is freed only here. */
+	/* Once the count is 0 the thread may end; the memory is freed here, after the join. */
 	if (__atomic_sub_fetch(&loop->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	loop_poke(loop);

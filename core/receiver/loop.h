@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The receiving thread. It may serve many receivers; each is its own while it is on the list. */
+/* The receiving thread. It may serve many receivers; while a receiver is on its list, the receiver
+ * belongs to the thread. */
 #ifndef RECEIVER_LOOP_H
 #define RECEIVER_LOOP_H
 
@@ -18,25 +19,25 @@ struct ndx_receive_loop {
 	uint32_t batch;
 	pthread_t thread;
 	int pollfd;
-	int wake;                   /* a flag */
+	int wake;                   /* an eventfd */
 	uint32_t poked;             /* atomic */
-	uint32_t refs;              /* atomic: handles, and receivers that will run here */
-	struct base_list receivers; /* the thread's */
+	uint32_t refs;              /* atomic: handles, and receivers that are to run here */
+	struct base_list receivers; /* for the thread only */
 	pthread_mutex_t lock;
-	struct base_list incoming; /* to be added; behind the lock */
+	struct base_list incoming; /* receivers to add; under the lock */
 };
 
-/* One holder more; ndx_receive_loop_close() is one less. */
+/* Take a reference; ndx_receive_loop_close() drops one. */
 void loop_hold(struct ndx_receive_loop *loop);
-/* Serve a receiver, from some moment soon on; its state is RUNNING. */
+/* Serve a receiver, whose state is RUNNING, from now on or soon. */
 void loop_add(struct ndx_receive_loop *loop, struct ndx_receiver *r);
-/* Look at the receivers' events. Any thread. */
+/* Make the thread check the events of its receivers. Any thread. */
 void loop_poke(struct ndx_receive_loop *loop);
-/* Is this its thread? */
+/* Whether this is the loop's thread. */
 bool loop_current(const struct ndx_receive_loop *loop);
-/* The calling thread is its thread. */
+/* Declares the calling thread to be the loop's thread. */
 void loop_enter(const struct ndx_receive_loop *loop);
-/* The last holder let go on this thread: nobody will join it. */
+/* Whether the last reference was dropped on the loop's own thread, so that no thread joins it. */
 bool loop_is_detached(const struct ndx_receive_loop *loop);
 void loop_free(struct ndx_receive_loop *loop);
 uint32_t loop_batch(const struct ndx_receive_loop *loop);

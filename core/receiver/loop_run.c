@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving threads: what one does. */
+/* Receiving threads: the thread's function. */
 #include "loop.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "receiver.h"
 
 #define EVENTS_MAX 16
-/* Timers are looked at after so many rounds that found something. */
+/* busy rounds between two checks of the timers */
 #define BUSY_ROUNDS 1024u
 #define POLL_NS 1000000u
 
@@ -40,8 +40,8 @@ static void welcome(struct ndx_receive_loop *loop)
 	pthread_mutex_unlock(&loop->lock);
 }
 
-/* What other threads asked for, and what became due. Receivers that have ended leave. Returns when
- * to look again. */
+/* Handle requests of other threads and expired timers, and remove receivers that have ended.
+ * Returns the time of the next check. */
 static uint64_t attend(struct ndx_receive_loop *loop)
 {
 	const uint64_t now = base_now_ns();
@@ -108,7 +108,7 @@ static void sleep_until(struct ndx_receive_loop *loop, uint64_t due)
 	for (int i = 0; i < n; i++) {
 		if (events[i].data != NULL)
 			receiver_woken(events[i].data);
-		else /* only here: lowered where `poked` is, it could be raised for ever after */
+		else /* only here: cleared together with `poked`, it could stay set */
 			base_flag_lower(loop->wake);
 	}
 }
@@ -118,7 +118,7 @@ static bool poked(const struct ndx_receive_loop *loop)
 	return __atomic_load_n(&loop->poked, __ATOMIC_RELAXED) != 0;
 }
 
-/* Polls for spin_us after the last frame. True: something came. */
+/* Poll for spin_us after the last frame. True: results came. */
 static bool spin(struct ndx_receive_loop *loop)
 {
 	const uint64_t until = base_now_ns() + (uint64_t)loop->spin_us * 1000;
@@ -137,14 +137,14 @@ static void serve(struct ndx_receive_loop *loop)
 	uint64_t due = attend(loop);
 	uint32_t busy = 0;
 
-	/* Others get their turn with attend(), however much there is to do. */
+	/* attend() has its turn even if frames keep coming. */
 	while (!poked(loop) && busy++ < BUSY_ROUNDS && (poll_all(loop) > 0 || spin(loop)))
 		;
 	if (poked(loop) || busy > BUSY_ROUNDS)
 		return;
 	if (!arm_all(loop))
 		due = base_now_ns() + POLL_NS;
-	/* What came before the queues were armed wakes nobody. */
+	/* Results that came before the queues were armed wake no thread. */
 	if (poll_all(loop) == 0)
 		sleep_until(loop, due);
 }
@@ -153,7 +153,7 @@ static void *run(void *arg)
 {
 	struct ndx_receive_loop *loop = arg;
 
-	/* The creator writes `thread` under the lock. */
+	/* The creator sets `thread` under the lock. */
 	pthread_mutex_lock(&loop->lock);
 	loop_enter(loop);
 	pthread_mutex_unlock(&loop->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connecting with the numbers of a device that knows nothing of NDX. */
+/* Connecting to a device that does not know NDX, by queue pair number, PSN and address. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define BITS_24 0xffffffu
 #define MTU_CODES 5u
 
-/* Path MTU by its code. (InfiniBand Architecture Specification, volume 1, 14.2.5.6) */
+/* The path MTU of a code. (InfiniBand Architecture Specification, volume 1, 14.2.5.6) */
 static uint32_t mtu_of(uint8_t code)
 {
 	return 128u << code;
@@ -125,7 +125,7 @@ enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *r,
 	st = check_peer(r, peer);
 	if (st != NDX_OK)
 		return st;
-	/* A device has nothing but its queue pair to speak by. */
+	/* A device communicates by its queue pair only. */
 	if (!r->mute) {
 		st = ndx_connector_set_channel(r->end.connector, NDX_NO_CHANNEL);
 		if (st != NDX_OK)

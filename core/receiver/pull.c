@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue of frames to be pulled. */
+/* The queue of ndx_receiver_pull(). */
 #include <poll.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receivers: creation, state, stop, close. */
+/* Receivers: create, state, stop, close. */
 #include "receiver.h"
 
 #include <stdarg.h>
@@ -163,7 +163,7 @@ enum ndx_status ndx_receiver_create(const struct ndx_receiver_attr *attr, struct
 		receiver_free(r);
 		return st;
 	}
-	r->attr.uri = NULL; /* the caller's string */
+	r->attr.uri = NULL; /* the string is the caller's */
 	*out = r;
 	return NDX_OK;
 }
@@ -193,7 +193,7 @@ void ndx_receiver_get_cause(struct ndx_receiver *r, struct ndx_receiver_cause *o
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Locked: nobody else may be at it from here on. */
+/* Lock held. From here on no other thread uses the receiver. */
 static enum ndx_status begin_reset(struct ndx_receiver *r)
 {
 	while (r->resetting)
@@ -220,7 +220,7 @@ enum ndx_status ndx_receiver_reset(struct ndx_receiver *r)
 	pthread_mutex_unlock(&r->lock);
 	if (st != NDX_OK)
 		return st;
-	/* Without the lock: the close waits for callbacks, which may ask for the cause. */
+	/* Without the lock: the close waits for callbacks, and these may read the cause. */
 	endpoint_dismantle(&r->end);
 	st = receiver_make_qp(r);
 	pthread_mutex_lock(&r->lock);
@@ -236,7 +236,8 @@ enum ndx_status ndx_receiver_reset(struct ndx_receiver *r)
 	return st;
 }
 
-/* Not running: nobody else is at it. Locked; the lock is let go for the work. */
+/* Stop a receiver that does not run, so no other thread uses it. Lock held; released for the
+ * work. */
 static void stop_quiet(struct ndx_receiver *r)
 {
 	const bool connected =
@@ -254,7 +255,7 @@ static void stop_quiet(struct ndx_receiver *r)
 	receiver_set_state(r, NDX_RECEIVER_STOPPED);
 }
 
-/* Locked: it stops by itself from here on, if it was running; else it is stopped. */
+/* Lock held: a running receiver stops by itself from here on; any other is stopped here. */
 static enum ndx_status begin_stop(struct ndx_receiver *r)
 {
 	while (r->resetting)
@@ -308,7 +309,7 @@ void ndx_receiver_close(struct ndx_receiver *r)
 	if (r == NULL)
 		return;
 	if (base_loop_in_callback()) {
-		/* The receiving thread does the rest, or has. */
+		/* The receiving thread frees the receiver, now or earlier. */
 		pthread_mutex_lock(&r->lock);
 		(void)begin_stop(r);
 		pthread_mutex_unlock(&r->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the receiver's files share. */
+/* What the files of the receiver share. */
 #ifndef RECEIVER_RECEIVER_H
 #define RECEIVER_RECEIVER_H
 
@@ -16,23 +16,23 @@
 
 /* Events for the receiving thread. */
 enum {
-	RECEIVER_INDICATED = 1 << 0, /* `notify` completed: the connection is over */
-	RECEIVER_PARTED = 1 << 1,    /* `disconnect` completed: nothing is under way any more */
-	RECEIVER_STOP = 1 << 2,      /* somebody called stop */
+	RECEIVER_INDICATED = 1 << 0, /* `notify` completed: the connection has ended */
+	RECEIVER_PARTED = 1 << 1,    /* `disconnect` completed: nothing is in flight any more */
+	RECEIVER_STOP = 1 << 2,      /* ndx_receiver_stop() was called */
 };
 
-/* Frames for ndx_receiver_pull(). It cannot overflow: it has room for every slot. */
+/* The frames for ndx_receiver_pull(). Cannot overflow, because there is space for every slot. */
 struct pull {
 	struct base_lock lock;
 	const struct ndx_frame **ring;
 	uint32_t room;
 	uint32_t first;
 	uint32_t count;
-	bool ended; /* no more will come */
-	int flag;   /* up while there is something to be taken, or `ended` */
+	bool ended; /* no frame will follow */
+	int flag;   /* an eventfd, set while there are frames, or `ended` */
 };
 
-/* Written by the receiving thread only, read by any. */
+/* Written by the receiving thread, read by any. */
 struct receiver_counters {
 	uint64_t frames;
 	uint64_t bytes;
@@ -57,46 +57,46 @@ struct receiver_counters {
 struct ndx_receiver {
 	struct ndx_receiver_attr attr;
 	struct endpoint end;
-	struct ndx_cq *cq;    /* of receives */
-	struct ndx_cq *tx_cq; /* of what a sender sends, and of probes */
+	struct ndx_cq *cq;    /* for receives */
+	struct ndx_cq *tx_cq; /* for a sender's frames, and for probes */
 	struct slab *slab;
 	struct pull pull;
 	int cq_fd;
-	uint32_t receive_psn; /* as get_numbers told; endpoint.own has the rest */
+	uint32_t receive_psn; /* as returned by get_numbers; endpoint.own has the other numbers */
 	bool numbered;
-	bool mute;              /* its connector knows that the peer has no channel, ... */
-	uint64_t probe_address; /* ... and it is asked by a byte there */
-	uint32_t probe_token;   /* 0: it is not asked */
+	bool mute;              /* the connector was told that the peer has no out-of-band stream */
+	uint64_t probe_address; /* where a probe writes a byte */
+	uint32_t probe_token;   /* 0: the peer is not probed */
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of the following members */
 	pthread_cond_t changed;
-	enum ndx_receiver_state state; /* atomic for those without the lock */
+	enum ndx_receiver_state state; /* atomic for readers without the lock */
 	struct ndx_receiver_cause cause;
-	struct ndx_receive_loop *loop; /* held from the first run, or from create, to stop */
-	bool joining;                  /* a call that connects it is at work */
-	bool resetting;                /* a reset is */
+	struct ndx_receive_loop *loop; /* held from create or the first run until stop */
+	bool joining;                  /* a call that connects the receiver is in progress */
+	bool resetting;                /* a reset is in progress */
 	uint32_t refs;                 /* the handle, the loop, a sender */
 
-	/* posting of a sender on this connection, and of probes; leaf but for the queue pair's */
+	/* Taken to post a sender's frames and probes. Only the queue pair's lock nests inside. */
 	struct base_lock tx_lock;
-	struct ndx_qp *tx_qp; /* NULL: no connection */
+	struct ndx_qp *tx_qp; /* NULL: not connected */
 	bool has_sender;
-	uint32_t senders; /* that there ever were: whose results are whose */
+	uint32_t senders; /* how many senders there have been; identifies the owner of a result */
 
 	struct ndx_overlapped notify;
 	struct ndx_overlapped disconnect;
 	uint32_t events; /* atomic */
 
-	/* the receiving thread's */
+	/* For the receiving thread only: */
 	struct base_list node;
 	bool parting;
-	bool probing;          /* a probe is under way, and its answer is waited for */
-	bool unwatched;        /* there was no room to wait for its queue: it is polled */
-	bool told_in_callback; /* stop was called on this thread: on_end tells when it is done */
+	bool probing;   /* a probe is in flight, and its result is awaited */
+	bool unwatched; /* the event loop had no space for its queue, so the queue is polled */
+	bool told_in_callback; /* stop was called on this thread, so on_end reports the end */
 	uint32_t expected;     /* sequence number of the next frame */
 	uint32_t batch;
-	uint64_t last_ns;  /* when the last frame came, or it began to run */
-	uint64_t probe_ns; /* when the probe went out */
+	uint64_t last_ns;  /* when the last frame came, or the run began */
+	uint64_t probe_ns; /* when the last probe was sent */
 	uint64_t starved_logged;
 	uint64_t starved_logged_ns;
 	struct receiver_counters counters;
@@ -114,17 +114,17 @@ static inline enum ndx_receiver_state receiver_state(const struct ndx_receiver *
 
 /* receiver_state.c */
 void receiver_set_state(struct ndx_receiver *r, enum ndx_receiver_state state); /* locked */
-/* Why it ends; the first one counts. Any thread. */
+/* Record why the receiver ends; only the first cause counts. Any thread. */
 __attribute__((format(printf, 5, 6))) void receiver_because(struct ndx_receiver *r,
                                                             enum ndx_receiver_end end,
                                                             enum ndx_status status, int32_t native,
                                                             const char *fmt, ...);
 enum ndx_status receiver_make_qp(struct ndx_receiver *r);
-/* One reference less; frees it with the last. */
+/* Drop a reference; the last one frees the receiver. */
 void receiver_drop(struct ndx_receiver *r);
-/* All that there is to free; what was never made is NULL. */
+/* Free everything; members that were not created are NULL. */
 void receiver_free(struct ndx_receiver *r);
-/* Let a sender and probes post on the connection, or no more. */
+/* Allow or forbid a sender and probes to post on the connection. */
 void receiver_lend(struct ndx_receiver *r, bool lent);
 
 /* run.c: the receiving thread's */
@@ -133,10 +133,12 @@ size_t receiver_poll(struct ndx_receiver *r);
 bool receiver_arm(struct ndx_receiver *r);
 void receiver_woken(struct ndx_receiver *r);
 
-/* teardown.c. attend: false when the receiver has nothing more to do with the thread. */
+/* teardown.c. receiver_attend() returns false when the thread does not serve the receiver any
+ * more. */
 bool receiver_attend(struct ndx_receiver *r, uint64_t now_ns, uint64_t *due_ns);
 void receiver_left(struct ndx_receiver *r);
-/* Take the connection apart and take back all slots. Nobody else is at it. */
+/* End the connection and take back all slots. The caller makes sure that no other thread uses
+ * them. */
 void receiver_dismantle(struct ndx_receiver *r);
 
 /* pull.c */
@@ -145,7 +147,7 @@ void pull_push(struct pull *p, const struct ndx_frame *frame);
 void pull_end(struct pull *p, bool ended);
 void pull_close(struct pull *p);
 
-/* ways.c. Undo ndx_receiver_describe(): CREATED again. */
+/* ways.c: undo ndx_receiver_describe(), back to CREATED. */
 void receiver_undescribe(struct ndx_receiver *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receivers: the steps that their other files are made of. */
+/* Receivers: the basic steps that the other files use. */
 #include "receiver.h"
 
 #include <stdarg.h>
@@ -48,7 +48,7 @@ enum ndx_status receiver_make_qp(struct ndx_receiver *r)
 	attr.receive_cq = r->cq;
 	attr.initiator_cq = r->tx_cq;
 	attr.receive_depth = r->attr.slot_count;
-	attr.initiator_depth = r->attr.send_depth + 1; /* and a probe */
+	attr.initiator_depth = r->attr.send_depth + 1; /* ... and one for a probe */
 	attr.max_receive_sge = 1;
 	attr.max_initiator_sge = 1;
 	attr.no_receive_timeout_ms = r->attr.no_receive_timeout_ms;
@@ -58,7 +58,7 @@ enum ndx_status receiver_make_qp(struct ndx_receiver *r)
 	return ndx_qp_create(r->end.adapter, &attr, &r->end.qp);
 }
 
-/* All that there is to free; what was never made is NULL. */
+/* Free everything; members that were not created are NULL. */
 void receiver_free(struct ndx_receiver *r)
 {
 	pull_close(&r->pull);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From results to frames to consumers. Everything here is the receiving thread's. */
+/* From results to frames to consumers, on the receiving thread. */
 #include "base_linux.h"
 #include "base_log.h"
 #include "receiver.h"
@@ -33,7 +33,7 @@ static unsigned bucket(uint64_t value)
 	return n < NDX_STATS_BUCKETS ? n : NDX_STATS_BUCKETS - 1;
 }
 
-/* A receive that brought no frame. */
+/* Count and log a receive that failed. */
 static void on_failure(struct ndx_receiver *r, const struct ndx_result *result)
 {
 	const int at = -(int)result->status;
@@ -51,7 +51,7 @@ static void on_failure(struct ndx_receiver *r, const struct ndx_result *result)
 		result->status == NDX_E_BUFFER_OVERFLOW ? "; the frame is longer than a slot" : "");
 }
 
-/* Gaps and repetitions of the sequence. */
+/* Detect gaps and repetitions in the sequence. */
 static void follow(struct ndx_receiver *r, struct ndx_frame *frame)
 {
 	const uint32_t wrap = r->attr.sequence_wrap;
@@ -69,7 +69,7 @@ static void follow(struct ndx_receiver *r, struct ndx_frame *frame)
 	r->expected = at + 1 < wrap ? at + 1 : 0;
 }
 
-/* What a result says of its frame. False: there is none; it was counted. */
+/* Fill in the frame from its result. False: the result has no frame, and was counted. */
 static bool fill(struct ndx_receiver *r, struct slot *slot, const struct ndx_result *result,
                  uint64_t now_ns)
 {
@@ -107,7 +107,7 @@ static bool fill(struct ndx_receiver *r, struct slot *slot, const struct ndx_res
 	return !r->attr.need_immediate;
 }
 
-/* The slot, or a copy of it where slots are few. */
+/* The slot, or a copy of the frame if few slots are posted. */
 static struct slot *spare(struct ndx_receiver *r, struct slot *slot)
 {
 	struct slot *copy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Senders: a ring of slots, each kept until the peer has its frame. */
+/* Senders: a ring of slots; a slot is in use until the peer has its frame. */
 #include "sender.h"
 
 #include <poll.h>
@@ -15,10 +15,10 @@
 
 #define BATCH 16
 #define SECOND_NS 1000000000ull
-/* A receiver's queue may be emptied by it, too, so that waiting on it needs to look again. */
+/* The receiver's thread may take the results of a shared queue, so the wait polls at intervals. */
 #define SHARED_WAIT_MS 10u
-/* Looking for results costs as much as posting. With room left it is done only so often, so that a
- * failure does not wait for the window to fill. */
+/* Polling costs as much as posting. With free slots left, poll only this often, so that a failure
+ * is still detected before the window is full. */
 #define LOOK_NS 1000000u
 #define SPINS 16
 
@@ -37,19 +37,19 @@ enum ndx_status sender_make_qp(struct ndx_sender *s)
 	return ndx_qp_create(s->end.adapter, &attr, &s->end.qp);
 }
 
-/* What comes back with a result: whose it is, and of which slot; never 0, as a probe's. */
+/* The context of a request: sender and slot. Never 0, which is the context of a probe. */
 static uintptr_t context_of(const struct ndx_sender *s, uint32_t slot)
 {
 	return (uintptr_t)(s->number & UINT16_MAX) << 16 | (slot + 1);
 }
 
-/* Frames end in the order in which they were posted, so slots become free in the ring's order. */
+/* Frames complete in posting order, so slots become free in the ring's order. */
 static void count_result(struct ndx_sender *s, const struct ndx_result *result)
 {
 	const uintptr_t context = (uintptr_t)result->request_context;
 	const uint32_t slot = (uint32_t)(context & UINT16_MAX) - 1;
 
-	/* A probe of the receiver's, or a frame of a sender that is gone. */
+	/* The result of a probe, or of a sender that was closed. */
 	if (context == 0 || context != context_of(s, slot))
 		return;
 	s->under_way--;
@@ -69,7 +69,7 @@ static void count_results(struct ndx_sender *s, const struct ndx_result *results
 		count_result(s, &results[i]);
 }
 
-/* What there is; how many. */
+/* Take the available results; returns their number. */
 static size_t collect(struct ndx_sender *s)
 {
 	struct ndx_result results[BATCH];
@@ -84,7 +84,7 @@ static size_t collect(struct ndx_sender *s)
 	return all;
 }
 
-/* Polls for spin_us, at most. True: something came. */
+/* Poll for at most spin_us. True: results came. */
 static bool spin(struct ndx_sender *s, uint64_t deadline_ns)
 {
 	const uint64_t end = base_now_ns() + (uint64_t)s->attr.spin_us * 1000;
@@ -99,7 +99,7 @@ static bool spin(struct ndx_sender *s, uint64_t deadline_ns)
 	return false;
 }
 
-/* At least one result, or time is over, or there is nothing to wait for. */
+/* Wait for one result, until the deadline; returns at once if no frame is in flight. */
 static enum ndx_status collect_one(struct ndx_sender *s, uint64_t deadline_ns)
 {
 	struct ndx_result results[BATCH];
@@ -135,7 +135,7 @@ static enum ndx_status usable(const struct ndx_sender *s, const char *call)
 	return s->stats.failed;
 }
 
-/* Sleep and spin until the rate allows the next frame. */
+/* Sleep, then spin, until the rate allows the next frame. */
 static enum ndx_status keep_rate(struct ndx_sender *s, uint64_t deadline_ns)
 {
 	uint64_t now;
@@ -189,11 +189,11 @@ enum ndx_status ndx_sender_acquire(struct ndx_sender *s, uint32_t timeout_ms, vo
 	return NDX_OK;
 }
 
-/* What goes out for one frame. */
+/* The request for one frame. */
 struct shot {
 	struct ndx_sge sge;
 	uint32_t immediate;
-	uint32_t sequence; /* where it belongs, in mode WRITE */
+	uint32_t sequence; /* the slot at the peer, in mode WRITE */
 	bool with_immediate;
 };
 
@@ -237,7 +237,7 @@ static bool is_faulty(const struct ndx_sender *s)
 	                                : (s->posted + 1) % s->attr.fault_every == 0;
 }
 
-/* Spoil it. */
+/* Apply the fault of the attributes. */
 static void damage(struct ndx_sender *s, struct shot *shot, uint32_t channel)
 {
 	const uint32_t before = (s->sequence + s->attr.sequence_wrap - 1) % s->attr.sequence_wrap;
@@ -273,7 +273,7 @@ static void advance(struct ndx_sender *s)
 	s->sequence = (s->sequence + 1) % s->attr.sequence_wrap;
 	if (s->attr.rate == 0)
 		return;
-	/* Who fell behind does not make up for it in a burst. */
+	/* A sender that is late does not send a burst to catch up. */
 	s->due_ns = (s->due_ns > now ? s->due_ns : now) + SECOND_NS / s->attr.rate;
 }
 

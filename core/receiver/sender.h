@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the sender's files share. */
+/* What the files of the sender share. */
 #ifndef RECEIVER_SENDER_H
 #define RECEIVER_SENDER_H
 
@@ -11,22 +11,22 @@
 
 struct ndx_sender {
 	struct ndx_sender_attr attr;
-	struct endpoint end;           /* with a receiver: the adapter only */
-	struct ndx_receiver *receiver; /* held; or NULL */
-	struct ndx_cq *cq;             /* the receiver's, with one */
+	struct endpoint end;           /* with a receiver: only its adapter */
+	struct ndx_receiver *receiver; /* a reference, or NULL */
+	struct ndx_cq *cq;             /* with a receiver: the receiver's */
 	struct ndx_mr *mr;
-	uint8_t *memory;   /* the ring, and behind it what is too long for the peer */
-	uint32_t oversize; /* bytes of that */
-	uint32_t *lengths; /* of each slot's frame */
-	bool can_write;    /* with immediate data */
+	uint8_t *memory;   /* the ring, followed by a frame that is too long for the peer */
+	uint32_t oversize; /* size of that frame */
+	uint32_t *lengths; /* length of the frame in each slot */
+	bool can_write;    /* the adapter has writes with immediate data */
 	bool connected;
-	uint32_t number; /* of the senders of the receiver */
-	bool acquired;   /* slot `next` was given to the caller */
+	uint32_t number; /* among the receiver's senders */
+	bool acquired;   /* the caller has slot `next` */
 	uint32_t next;
 	uint32_t under_way;
 	uint32_t sequence;
-	uint64_t looked_ns; /* when it last looked for results */
-	uint64_t due_ns;    /* when the rate allows the next one */
+	uint64_t looked_ns; /* when the sender last polled */
+	uint64_t due_ns;    /* when the rate allows the next frame */
 	uint64_t posted;    /* frames that were to be sent, faults included */
 	struct ndx_sender_stats stats;
 };

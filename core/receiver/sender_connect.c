@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ways to connect a sender, and its end. */
+/* Connecting and ending a sender. */
 #include <stdlib.h>
 
 #include <ndx/helpers.h>
@@ -169,7 +169,7 @@ static void discard_results(struct ndx_sender *s)
 		;
 }
 
-/* What was not sent is given up; the peer is told goodbye where it can be. */
+/* Drop the frames that were not sent; disconnect if possible. */
 static void part(struct ndx_sender *s)
 {
 	if (s->connected && s->end.connector != NULL)
@@ -200,7 +200,7 @@ enum ndx_status ndx_sender_reset(struct ndx_sender *s)
 	return sender_make_qp(s);
 }
 
-/* On a receiver's connection nothing may be under way when the ring goes. */
+/* On a receiver's connection, no frame may be in flight when the ring is freed. */
 static void leave_receiver(struct ndx_sender *s)
 {
 	struct ndx_receiver *r = s->receiver;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Senders: what one is made of. */
+/* Creating a sender. */
 #include "sender.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ void ndx_sender_attr_init(struct ndx_sender_attr *attr)
 	attr->peer_slot_count = 256;
 	attr->no_receive_timeout_ms = 4000;
 	attr->keepalive_ms = 5000;
-	/* Longer than the time-outs of a disconnect together. */
+	/* Longer than all time-outs of a disconnect together. */
 	attr->close_timeout_ms = 8000;
 }
 
@@ -74,7 +74,7 @@ static enum ndx_status make_ring(struct ndx_sender *s)
 	return ndx_mr_register_new(s->end.adapter, s->memory, (size_t)length, 0, &s->mr);
 }
 
-/* The receiver's adapter, its queue, and a place on its connection. */
+/* Take the receiver's adapter and queue, and register as its sender. */
 static enum ndx_status join_receiver(struct ndx_sender *s)
 {
 	struct ndx_receiver *r = s->attr.receiver;
@@ -146,7 +146,7 @@ enum ndx_status ndx_sender_create(const struct ndx_sender_attr *attr, struct ndx
 	if (s->attr.peer_slot_size == 0)
 		s->attr.peer_slot_size = attr->slot_size;
 	st = build(s);
-	s->attr.uri = NULL; /* the caller's string */
+	s->attr.uri = NULL; /* the string is the caller's */
 	if (st != NDX_OK) {
 		ndx_sender_close(s);
 		return st;

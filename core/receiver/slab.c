@@ -20,7 +20,7 @@ static struct slot *slot_of(const struct ndx_frame *frame)
 
 static uint8_t *pages(uint64_t length)
 {
-	/* Touched now, so that no frame waits for a page. */
+	/* Touch the pages now, so that no frame has to wait for a page fault. */
 	uint8_t *memory = aligned_alloc(PAGE, (size_t)((length + PAGE - 1) / PAGE * PAGE));
 
 	if (memory != NULL)
@@ -105,14 +105,14 @@ void slab_abandon(struct slab *slab)
 		slab_free(slab);
 }
 
-/* To be called before the lock is let go where a slot changed. */
+/* To be called instead of base_lock_release() after a slot has changed. */
 static void release_lock(struct slab *slab)
 {
 	assert(slab_find_fault(slab) == NULL);
 	base_lock_release(&slab->lock);
 }
 
-/* Locked, as the following. */
+/* Lock held, here and in the following functions. */
 static void set_free(struct slab *slab, struct slot *slot)
 {
 	slot->state = SLOT_FREE;
@@ -135,7 +135,7 @@ static enum ndx_status post(struct slab *slab, struct slot *slot)
 {
 	const struct ndx_sge sge = {
 		.buffer = slot->memory, .length = slab->size, .token = slab->token};
-	/* The peer chooses the slots of mode WRITE, so a receive there has no slot of its own. */
+	/* In mode WRITE the peer selects the slots, so a receive there has no slot of its own. */
 	enum ndx_status st = slab->by_write ? ndx_qp_receive(slab->qp, NULL, NULL, 0)
 	                                    : ndx_qp_receive(slab->qp, slot, &sge, 1);
 
@@ -144,7 +144,7 @@ static enum ndx_status post(struct slab *slab, struct slot *slot)
 	return st;
 }
 
-/* A slot that nobody has: to the device, or to the free ones. */
+/* Post a slot that has no user, or add it to the free ones. */
 static void give_back(struct slab *slab, struct slot *slot)
 {
 	if (slab->qp != NULL) {
@@ -216,14 +216,14 @@ uint32_t slab_reclaim(struct slab *slab)
 	return n;
 }
 
-/* Mode WRITE: a receive is a credit and no slot of its own, so any posted slot stands for the one
- * that came back. There is one, since the provider returns no more than was posted. */
+/* Mode WRITE: a receive is a credit without a slot of its own, so any posted slot stands for the
+ * receive that completed. There is one, because the provider returns no more than was posted. */
 static struct slot *some_posted(struct slab *slab)
 {
 	for (uint32_t i = 0; i < slab->count; i++) {
 		struct slot *slot = &slab->slots[slab->next_posted];
 
-		/* Stays where it is: what is given back at once is found again at once. */
+		/* Do not advance: a slot that is posted again is then found again immediately. */
 		if (slot->state == SLOT_POSTED)
 			return slot;
 		slab->next_posted = slab->next_posted + 1 < slab->count ? slab->next_posted + 1 : 0;
@@ -241,7 +241,7 @@ static void unlink_free(struct slab *slab, struct slot *slot)
 	__atomic_store_n(&slab->unposted, slab->unposted - 1, __ATOMIC_RELAXED);
 }
 
-/* The slot that the frame's number names; NULL: there is no frame to deliver. */
+/* The slot that the frame's sequence number selects; NULL: there is no frame to deliver. */
 static struct slot *written_slot(const struct slab *slab, const struct ndx_result *result,
                                  uint32_t wrap, struct slab_verdicts *verdicts)
 {
@@ -260,7 +260,7 @@ static struct slot *written_slot(const struct slab *slab, const struct ndx_resul
 	return slot;
 }
 
-/* Mode WRITE: one posted slot fewer, and the written one, if any, out of wherever it is. */
+/* Mode WRITE: one posted slot less; remove the written slot, if any, from its list. */
 static struct slot *take_written(struct slab *slab, const struct ndx_result *result, uint32_t wrap,
                                  struct slab_verdicts *verdicts)
 {
@@ -277,12 +277,12 @@ static struct slot *take_written(struct slab *slab, const struct ndx_result *res
 		return NULL;
 	}
 	if (written != NULL)
-		unlink_free(slab, written); /* written before it was this slot's turn */
+		unlink_free(slab, written); /* written before its turn */
 	set_free(slab, credit);
 	return written;
 }
 
-/* Mode SEND: the slot that was posted is the one that is filled. */
+/* Mode SEND: the posted slot is the filled one. */
 static struct slot *take_filled(struct slab *slab, const struct ndx_result *result)
 {
 	struct slot *slot = result->request_context;
@@ -290,7 +290,7 @@ static struct slot *take_filled(struct slab *slab, const struct ndx_result *resu
 	assert(slot->state == SLOT_POSTED);
 	if (result->status == NDX_OK)
 		return slot;
-	set_free(slab, slot); /* never posted from here: its connection is over */
+	set_free(slab, slot); /* not posted again here, because the connection has ended */
 	return NULL;
 }
 
@@ -306,7 +306,7 @@ static struct slot *take(struct slab *slab, const struct ndx_result *result, uin
 		return NULL;
 	slot->state = SLOT_HELD;
 	slab->held++;
-	/* Nobody else has it yet. */
+	/* No other thread has the slot yet. */
 	__atomic_store_n(&slot->refs, 1, __ATOMIC_RELAXED);
 	return slot;
 }
@@ -314,7 +314,8 @@ static struct slot *take(struct slab *slab, const struct ndx_result *result, uin
 void slab_take(struct slab *slab, const struct ndx_result *results, size_t count, uint32_t wrap,
                uint64_t now_ns, struct slot **slots, struct slab_verdicts *verdicts)
 {
-	/* What an end takes back is nobody's slowness; it comes last. */
+	/* Receives flushed by a disconnect come last in a batch; do not count them as
+	 * starvation. */
 	const bool in_use = count > 0 && results[count - 1].status == NDX_OK;
 
 	base_lock_acquire(&slab->lock);
@@ -373,7 +374,7 @@ void ndx_frame_release(const struct ndx_frame *frame)
 	if (frame == NULL)
 		return;
 	slot = slot_of(frame);
-	/* Release, so that the holders' reads are over before the device writes again. */
+	/* Release order, so that all reads of the holders happen before the device writes again. */
 	if (__atomic_sub_fetch(&slot->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	slab = slot->slab;

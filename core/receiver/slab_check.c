@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The slab's books against its slots. Debug builds look after every change, tests when they like.
- */
+/* Compares the slab's lists and counts with its slots, after every change in debug builds, and in
+ * tests. */
 #include "slab.h"
 
 static uint32_t count_state(const struct slab *slab, uint32_t first, uint32_t end,
@@ -13,8 +13,8 @@ static uint32_t count_state(const struct slab *slab, uint32_t first, uint32_t en
 	return n;
 }
 
-/* A list of exactly `length` free slots with an index in first..end. A slot that is in the list
- * twice makes a ring, which is longer. */
+/* Whether this is a list of exactly `length` free slots with an index in first..end. A slot that is
+ * in the list twice makes a ring, which is longer. */
 static bool is_list_of(const struct slot *at, uint32_t length, uint32_t first, uint32_t end)
 {
 	for (; length > 0; length--, at = at->next)

@@ -5,7 +5,7 @@
 #include "base_log.h"
 #include "receiver.h"
 
-/* What goes wrong anywhere is noticed once, at the end. */
+/* Records any failure; checked once, at the end. */
 struct maker {
 	bool failed;
 };
@@ -21,7 +21,7 @@ static void number(struct maker *m, json_t *to, const char *key, uint64_t value)
 	put(m, to, key, json_integer((json_int_t)value));
 }
 
-/* Up to the last bucket that is not empty. */
+/* Buckets up to the last one that is not empty. */
 static json_t *histogram(struct maker *m, const uint64_t *buckets)
 {
 	json_t *to = json_array();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a run: what is watched for, how a connection is taken apart, what is told. */
+/* The end of a run: detection, disconnect, and the report. */
 #include <string.h>
 
 #include "base_linux.h"
@@ -7,7 +7,7 @@
 #include "receiver.h"
 
 #define MS_NS 1000000ull
-/* A post that failed is tried again after this long. */
+/* The delay before a failed post is repeated. */
 #define RETRY_NS MS_NS
 #define PROBE_LOOK_NS (5 * MS_NS)
 #define LOG_PAUSE_NS (1000 * MS_NS)
@@ -20,7 +20,7 @@ static void on_parted(struct ndx_overlapped *ov)
 	loop_poke(r->loop);
 }
 
-/* Disconnect; what has arrived is still delivered meanwhile. */
+/* Disconnect; frames that have arrived are still delivered. */
 static void part(struct ndx_receiver *r)
 {
 	if (r->parting)
@@ -35,7 +35,7 @@ static void part(struct ndx_receiver *r)
 		on_parted(&r->disconnect);
 }
 
-/* Who does not answer is not waited for. */
+/* A peer that does not answer gets no graceful disconnect. */
 static void part_at_once(struct ndx_receiver *r)
 {
 	receiver_lend(r, false);
@@ -43,7 +43,7 @@ static void part_at_once(struct ndx_receiver *r)
 	part(r);
 }
 
-/* Whose fault an abort may have been. */
+/* Log the probable cause of an abort. */
 static void explain_loss(struct ndx_receiver *r)
 {
 	uint64_t since;
@@ -71,7 +71,8 @@ static void on_indication(struct ndx_receiver *r)
 
 	if (r->notify.status == NDX_OK)
 		reason = (enum ndx_disconnect_reason)r->notify.information;
-	/* A failed receive says more than the abort that it caused. */
+	/* Handle results first: a failed receive has a better cause than the abort that it
+	 * triggered. */
 	while (receiver_poll(r) > 0)
 		;
 	switch (reason) {
@@ -92,7 +93,7 @@ static void on_indication(struct ndx_receiver *r)
 	part(r);
 }
 
-/* Of a sender that is gone there may be results, too. */
+/* The queue may also have results of a sender that was closed. */
 static void look_for_answer(struct ndx_receiver *r)
 {
 	struct ndx_result result;
@@ -102,17 +103,15 @@ static void look_for_answer(struct ndx_receiver *r)
 		if (result.request_context == NULL && result.status == NDX_OK)
 			r->probing = false;
 	}
-	/* One that has come since takes the answer. */
+	/* A new sender takes the results now. */
 	if (r->has_sender)
 		r->probing = false;
 	base_lock_release(&r->tx_lock);
 }
 
-/*
- * tx_lock held. Nothing is written, so that no right is needed; but an NDX peer answers. A device
- * that was told numbers may break the connection because of that: it gets a byte where it granted
- * one, or is not asked. Of others the provider knows whether they may be asked.
- */
+/* tx_lock held. The probe writes 0 bytes, so it needs no right, and an NDX peer answers. A
+ * device that was connected by numbers may break the connection for this: such a peer gets one byte
+ * where it granted write access, or is not probed. For other peers the provider decides. */
 static bool post_probe(struct ndx_receiver *r, uint32_t flags)
 {
 	const struct ndx_sge one = {
@@ -131,12 +130,12 @@ static void send_probe(struct ndx_receiver *r, uint64_t now_ns)
 	uint32_t flags = 0;
 
 	base_lock_acquire(&r->tx_lock);
-	/* The results of a connection that a sender uses are the sender's, who takes them when it
-	 * likes: so the answer is not waited for there. That there is none breaks the connection.
-	 */
+	/* The sender takes the results of a connection that it uses, at any time: then do not wait
+	 * for the result. Without an answer the connection breaks anyway. */
 	if (r->has_sender)
 		flags = NDX_OP_SILENT_SUCCESS;
-	r->probe_ns = now_ns; /* also of one that is not asked: nobody need look at once again */
+	r->probe_ns =
+		now_ns; /* also if the peer is not probed: there is no need to check again soon */
 	r->probing = post_probe(r, flags) && flags == 0;
 	base_lock_release(&r->tx_lock);
 }
@@ -146,7 +145,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Silence; both return when to look again. */
+/* Detect silence; both functions return the time of the next check. */
 static uint64_t watch_idle(struct ndx_receiver *r, uint64_t now_ns)
 {
 	const uint64_t patience = r->attr.idle_timeout_ms * MS_NS;
@@ -187,7 +186,7 @@ static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
 	return now_ns + PROBE_LOOK_NS;
 }
 
-/* Slots that could not be posted, and those that consumers have all of. */
+/* Post slots whose post failed, and detect that consumers hold all slots. */
 static uint64_t watch_slots(struct ndx_receiver *r, uint64_t now_ns)
 {
 	uint64_t starved;
@@ -244,7 +243,8 @@ void receiver_dismantle(struct ndx_receiver *r)
 	while (receiver_poll(r) > 0)
 		;
 	endpoint_forget(&r->end);
-	/* It stays, with nothing posted: others may be in a call on it, until reset or stop. */
+	/* Flush, but keep the queue pair until reset or stop: other threads may be in calls on
+	 * it. */
 	(void)ndx_qp_flush(r->end.qp);
 	while (receiver_poll(r) > 0)
 		;

@@ -5,8 +5,8 @@
 #include "base_log.h"
 #include "receiver.h"
 
-/* CREATED -> CONNECTING. `joining`: the call goes on to block in the connector, and the queue pair
- * must not go meanwhile. */
+/* CREATED -> CONNECTING. `joining`: the call will block in the connector, and the queue pair must
+ * not be destroyed during that time. */
 static enum ndx_status begin(struct ndx_receiver *r, const char *call, bool joining)
 {
 	enum ndx_status st = NDX_OK;
@@ -29,7 +29,7 @@ static enum ndx_status begin(struct ndx_receiver *r, const char *call, bool join
 	return st;
 }
 
-/* CONNECTING -> CREATED: the queue pair is as it was, its receives still posted. */
+/* CONNECTING -> CREATED: the queue pair is unchanged, its receives are still posted. */
 static void retreat(struct ndx_receiver *r)
 {
 	slab_detach(r->slab);
@@ -98,7 +98,7 @@ static enum ndx_status connected(struct ndx_receiver *r, enum ndx_status st)
 	st = run(r);
 	if (st == NDX_OK)
 		return st;
-	/* A connection that nobody can serve: begin anew with another queue pair. */
+	/* No thread can serve the connection: destroy it and make another queue pair. */
 	receiver_dismantle(r);
 	endpoint_dismantle(&r->end);
 	if (receiver_make_qp(r) == NDX_OK)

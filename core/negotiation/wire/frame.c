@@ -41,7 +41,7 @@ const char *frame_stage_name(enum ndx_stage stage)
 	return i < sizeof(names) / sizeof(names[0]) ? names[i] : "?";
 }
 
-/* Which flags a type may have, and which stage. */
+/* Whether a type may have these flags and this stage. */
 static bool fits(uint8_t type, uint8_t stage, uint8_t flags, const char **why)
 {
 	static const uint8_t allowed[] = {
@@ -69,7 +69,7 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 	uint8_t magic[4];
 	uint32_t payload;
 
-	/* Judged as soon as it is there: who is not one of ours is told apart by the first byte. */
+	/* Check the first bytes as they arrive: a foreign protocol differs in the first byte. */
 	base_put_be32(magic, FRAME_MAGIC);
 	if (memcmp(bytes, magic, length < sizeof(magic) ? length : sizeof(magic)) != 0) {
 		*why = "not a frame: the peer speaks another protocol";
@@ -117,7 +117,7 @@ void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame)
 	base_put_be32(out + 16, frame->length);
 }
 
-/* A name in a field of fixed size: ends within it, the rest is zero. */
+/* Parse a name in a field of fixed size: NUL-terminated within the field, the rest zero. */
 static bool take_name(const uint8_t *field, char out[NDX_PLUGIN_NAME_MAX + 1])
 {
 	size_t length;
@@ -180,7 +180,7 @@ bool frame_parse_error(const struct frame *f, struct frame_error *out, const cha
 	for (uint32_t i = 0; i < length; i++) {
 		const uint8_t c = f->payload[8 + i];
 
-		/* It ends up in logs and terminals. */
+		/* Replace other bytes: the text goes to logs and terminals. */
 		if (c >= 0x20 && c < 0x7f)
 			memcpy(&out->text[i], &c, 1);
 		else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The frame: what travels between two sessions. docs/negotiation-protocol.md has it byte by byte.
+ * The frame: the message between two sessions. docs/negotiation-protocol.md defines each byte.
  *
- * Pure: bytes in, fields out. Nothing here trusts a byte; one function parses, and it is fuzzed.
+ * Pure: bytes in, fields out. The parser trusts no byte; it is one function, and it is fuzzed.
  */
 #ifndef NEGOTIATION_FRAME_H
 #define NEGOTIATION_FRAME_H
@@ -16,21 +16,21 @@
 #define FRAME_MAGIC 0x4e44584eu /* "NDXN" */
 #define FRAME_VERSION 1u
 #define FRAME_HEADER 20u
-/* No session may ask for more, whatever its limits are. */
+/* An upper limit for every session, whatever its own limit is. */
 #define FRAME_PAYLOAD_MAX (1u << 20)
 
 enum frame_type {
-	FRAME_HELLO = 1,    /* client: which plugin and variant, which session */
-	FRAME_WELCOME = 2,  /* server: yes, and under which limits */
-	FRAME_DATA = 3,     /* bytes of one plugin for the other; flags say if it has completed */
+	FRAME_HELLO = 1,    /* client: plugin, variant and session */
+	FRAME_WELCOME = 2,  /* server: accepted, with these limits */
+	FRAME_DATA = 3,     /* a message between plugins, with a flag: completed */
 	FRAME_VALIDATE = 4, /* the framework's own: connected, and what was agreed */
 	FRAME_ERROR = 5,    /* why this side gives up; then it closes */
-	FRAME_BYE = 6,      /* the session is over, as both wish */
-	FRAME_GOODBYE = 7,  /* of the queue pair, where there is no other way; no payload */
+	FRAME_BYE = 6,      /* ends the session, as both sides want */
+	FRAME_GOODBYE = 7,  /* the queue pair's goodbye if there is no other way; no payload */
 	FRAME_ALIVE = 8,    /* heartbeat; no answer */
 };
 
-#define FRAME_COMPLETED 0x01u /* DATA: the sender's plugin has all it wants of this stage */
+#define FRAME_COMPLETED 0x01u /* DATA: the sender's plugin needs nothing more in this stage */
 #define FRAME_RESUMED 0x02u   /* HELLO: of a session that lost its transport */
 #define FRAME_ABORTED 0x04u   /* GOODBYE: the connection is broken */
 
@@ -39,20 +39,18 @@ struct frame {
 	enum ndx_stage stage;
 	uint8_t flags;
 	uint32_t round;
-	const uint8_t *payload; /* into what was parsed */
+	const uint8_t *payload; /* points into the parsed bytes */
 	uint32_t length;
 };
 
 enum frame_verdict {
-	FRAME_WHOLE, /* *frame is filled, *used bytes were taken */
-	FRAME_MORE,  /* not all there yet; *used is what is needed in all, as far as known */
-	FRAME_BAD,   /* will never be one; *why says what is wrong */
+	FRAME_WHOLE, /* *frame is set, *used bytes were consumed */
+	FRAME_MORE,  /* incomplete; *used is the number of bytes needed, as far as known */
+	FRAME_BAD,   /* can never become a frame; *why says why */
 };
 
-/*
- * Take a frame off the front of `length` bytes. `most` is the longest payload to be accepted.
- * Unknown types, stages, flags and versions are BAD: there is nothing to be compatible with yet.
- */
+/* Parse a frame at the start of `length` bytes. `most` is the longest accepted payload. Unknown
+ * types, stages, flags and versions are BAD, because there is only one version yet. */
 enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t most,
                                struct frame *frame, size_t *used, const char **why);
 
@@ -65,7 +63,7 @@ const char *frame_stage_name(enum ndx_stage stage);
 
 /* HELLO. Names are checked by the parser: NUL-terminated, not empty, well-formed. */
 struct frame_hello {
-	uint8_t session[16]; /* random; names the session when its transport has to be replaced */
+	uint8_t session[16]; /* random; identifies the session when its transport is replaced */
 	uint32_t max_message;
 	char plugin[NDX_PLUGIN_NAME_MAX + 1];
 	char variant[NDX_PLUGIN_NAME_MAX + 1];
@@ -83,22 +81,23 @@ struct frame_welcome {
 /* ERROR */
 #define FRAME_ERROR_TEXT 200u
 struct frame_error {
-	uint8_t layer;                   /* enum ndx_negotiation_layer */
+	uint8_t layer;                   /* enum ndx_error_layer */
 	uint8_t plugin_error;            /* enum ndx_plugin_error */
 	int32_t status;                  /* enum ndx_status */
-	char text[FRAME_ERROR_TEXT + 1]; /* printable; what is not was replaced */
+	char text[FRAME_ERROR_TEXT + 1]; /* printable; other bytes are replaced */
 };
 #define FRAME_ERROR_SIZE_MAX (8u + FRAME_ERROR_TEXT)
 
-/* VALIDATE: what the sender holds, to be compared field by field. */
+/* VALIDATE: the sender's settings, for the receiver to compare field by field. */
 struct frame_validate {
 	struct ndx_agreement agreed;
 	uint8_t own[16];  /* the sender's end: cookie, or queue pair number and first PSN */
-	uint8_t peer[16]; /* the receiver's end, as the sender understood it */
+	uint8_t peer[16]; /* the receiver's end, as described to the sender */
 };
 #define FRAME_VALIDATE_SIZE 48u
 
-/* Payloads. Parsing: false and *why, or all of *out. Writing returns the length. */
+/* Payloads. Parse functions return false and *why, or set all of *out. Write functions return the
+ * length. */
 bool frame_parse_hello(const struct frame *f, struct frame_hello *out, const char **why);
 bool frame_parse_welcome(const struct frame *f, struct frame_welcome *out, const char **why);
 bool frame_parse_error(const struct frame *f, struct frame_error *out, const char **why);
@@ -108,7 +107,7 @@ uint32_t frame_write_welcome(uint8_t out[FRAME_WELCOME_SIZE], const struct frame
 uint32_t frame_write_error(uint8_t out[FRAME_ERROR_SIZE_MAX], const struct frame_error *error);
 uint32_t frame_write_validate(uint8_t out[FRAME_VALIDATE_SIZE], const struct frame_validate *v);
 
-/* Could it name a plugin, variant or parameter? */
+/* Whether the text can name a plugin, a variant or a parameter. */
 bool frame_name_valid(const char *name);
 
 #endif

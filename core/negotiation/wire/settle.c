@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What two descriptions have in common. */
+/* The settings that two descriptions have in common. */
 #include "settle.h"
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ static bool all_zero(const uint8_t *bytes, size_t length)
 	return true;
 }
 
-/* RoCE keeps IPv4 addresses mapped. */
+/* RoCE maps IPv4 addresses into IPv6. */
 static bool is_ipv4(const uint8_t gid[16])
 {
 	return all_zero(gid, 10) && gid[10] == 0xff && gid[11] == 0xff;
