@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the room needs of base, for the library that has nothing but this room: no text, no log. */
+/* The functions of base that this room needs, for the library that consists of this room only:
+ * without error texts and log. */
 #include "base_log.h"
 
 enum ndx_status base_fail(enum ndx_status status, const char *where, int native, const char *fmt,

@@ -7,7 +7,7 @@
 
 #define BTH_SIZE 12
 
-/* Headers behind the base transport header, in this order. */
+/* Headers after the base transport header, in this order. */
 enum {
 	RDETH = 1 << 0,
 	DETH = 1 << 1,
@@ -23,7 +23,7 @@ enum {
 	ONLY = FIRST | LAST,
 };
 
-/* The lower five bits of the opcode; what a service adds says headers_of(). */
+/* By the lower five bits of the opcode; headers_of() adds those of the service. */
 static const struct {
 	uint16_t kind;
 	uint16_t headers;
@@ -54,7 +54,7 @@ static const struct {
 	[0x17] = {BTH_SEND, ONLY | INVALIDATE},
 };
 
-/* Which operations a service has, as a bit mask. */
+/* The operations of each service, as a bit mask. */
 static const uint32_t services[8] = {
 	[BTH_RC] = 0x00dfffff, [BTH_UC] = 0x00000fff,  [BTH_RD] = 0x003fffff,
 	[BTH_UD] = 0x00000030, [BTH_CNP] = 0x00000002, [BTH_XRC] = 0x00dfffff,
@@ -76,7 +76,7 @@ static unsigned headers_of(uint8_t service, unsigned operation)
 	return headers;
 }
 
-/* Bytes there behind those already read, or NULL if fewer than `n`. */
+/* The next `n` captured bytes, or NULL if there are fewer. */
 static const uint8_t *take(const uint8_t *bytes, uint32_t captured, uint32_t *at, uint32_t n)
 {
 	const uint8_t *here = bytes + *at;
@@ -87,7 +87,7 @@ static const uint8_t *take(const uint8_t *bytes, uint32_t captured, uint32_t *at
 	return here;
 }
 
-/* Headers up to and including the RETH, which only requests have. */
+/* Parse the headers up to and including the RETH, which only requests have. */
 static bool requests(const uint8_t *b, uint32_t captured, unsigned headers, uint32_t *at,
                      struct bth *out)
 {
@@ -172,7 +172,7 @@ bool bth_parse(const uint8_t *bytes, uint32_t captured, uint32_t length, struct 
 	out->qpn = base_get_be32(bytes + 4) & PSN_MASK;
 	out->psn = base_get_be32(bytes + 8) & PSN_MASK;
 	if ((services[out->service] >> operation & 1) == 0)
-		return true; /* BTH_NONE: nothing more is known about it */
+		return true; /* BTH_NONE: its headers are unknown */
 	if (out->service == BTH_CNP) {
 		out->kind = BTH_OTHER;
 		return true;
@@ -195,7 +195,7 @@ bool bth_parse(const uint8_t *bytes, uint32_t captured, uint32_t length, struct 
 
 const char *ndx_rdma_opcode_name(uint8_t opcode)
 {
-	/* One string per pair would be 150 of them; these are all that occur. */
+	/* Only the pairs that occur; a string for each pair would make 150. */
 	static const char *const names[8][32] = {
 #define NAMES(s)                          \
 	{                                 \

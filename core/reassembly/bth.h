@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Base transport header and the headers behind it: a pure parser. */
+/* Base transport header and the headers after it: a pure parser. */
 #ifndef REASSEMBLY_BTH_H
 #define REASSEMBLY_BTH_H
 
@@ -8,7 +8,7 @@
 
 #define PSN_MASK 0xffffffu
 
-/* What a packet does, whatever the transport service. */
+/* The operation of a packet, independent of the transport service. */
 enum bth_kind {
 	BTH_NONE, /* no such opcode */
 	BTH_SEND,
@@ -54,17 +54,16 @@ struct bth {
 	uint32_t msn;
 	uint32_t source_qpn;    /* DETH */
 	uint64_t swap, compare; /* AtomicETH */
-	uint64_t original;      /* AtomicAckETH: what was there */
+	uint64_t original;      /* AtomicAckETH: the previous value */
 	uint32_t srq;           /* XRCETH */
 	const uint8_t *data;
 	uint32_t length;   /* of the data on the wire, without padding */
-	uint32_t captured; /* of it: bytes that are there */
+	uint32_t captured; /* captured bytes of these */
 };
 
-/*
- * Read the headers of a packet of `length` bytes without ICRC, `captured` of which are there. False
- * if cut within the headers, or if lengths contradict. Fields of absent headers are 0.
- */
+/* Parse the headers of a packet of `length` bytes without ICRC, of which `captured` were captured.
+ * False if the capture ends within the headers, or if lengths contradict. Fields of absent headers
+ * are 0. */
 bool bth_parse(const uint8_t *bytes, uint32_t captured, uint32_t length, struct bth *out);
 
 /* Difference of two packet sequence numbers, -2^23 .. 2^23 - 1. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of the InfiniBand connection manager: which queue pair talks to which. */
+/* Messages of the InfiniBand connection manager, which show the queue pairs of a connection. */
 #ifndef REASSEMBLY_CM_H
 #define REASSEMBLY_CM_H
 
@@ -16,15 +16,15 @@ enum cm_kind {
 };
 
 struct cm_message {
-	uint16_t kind; /* enum cm_kind, or another attribute: then only `kind` is filled */
+	uint16_t kind; /* enum cm_kind, or another attribute, which sets `kind` only */
 	uint32_t local_id;
 	uint32_t remote_id; /* all but CM_REQUEST */
 	uint32_t qpn;       /* REQUEST, REPLY: the sender's; DISCONNECT_REQUEST: the receiver's */
-	uint32_t psn;       /* REQUEST, REPLY: first one that the other side will send */
-	uint32_t mtu;       /* REQUEST: of the path, in bytes; 0 if not said */
+	uint32_t psn;       /* REQUEST, REPLY: the first PSN that the other side will send */
+	uint32_t mtu;       /* REQUEST: path MTU in bytes; 0 if absent */
 };
 
-/* False if the bytes are no message of the connection manager, or cut. */
+/* False if the bytes are not a message of the connection manager, or are incomplete. */
 bool cm_parse(const uint8_t *bytes, uint32_t length, struct cm_message *out);
 
 #endif

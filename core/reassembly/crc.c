@@ -52,7 +52,7 @@ uint32_t crc_update(const uint32_t table[8][256], uint32_t crc, const uint8_t *b
 	return crc;
 }
 
-/* Fields that routers may change count as ones. */
+/* Fields that routers may change count as all ones. */
 static void mask(const struct frame *f, uint8_t *h)
 {
 	switch (h[0] >> 4) {

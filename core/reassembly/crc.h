@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The checks at the end of packets: CRC32 of InfiniBand, CRC32c of MPA. */
+/* The checksums at the end of packets: CRC32 of InfiniBand, CRC32c of MPA. */
 #ifndef REASSEMBLY_CRC_H
 #define REASSEMBLY_CRC_H
 
@@ -15,11 +15,11 @@ struct crc_tables {
 
 void crc_tables_init(struct crc_tables *tables);
 
-/* Go on with `crc` over more bytes; begin with 0xffffffff, invert at the end. */
+/* Continue `crc` over more bytes; start with 0xffffffff, invert at the end. */
 uint32_t crc_update(const uint32_t table[8][256], uint32_t crc, const uint8_t *bytes,
                     uint32_t length);
 
-/* Does the invariant CRC of the packet agree? True also where there is none to check. */
+/* Whether the packet's invariant CRC is correct. True also if there is none to check. */
 bool crc_icrc_good(const struct crc_tables *tables, const struct frame *frame);
 
 #endif

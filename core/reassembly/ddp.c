@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the frames of iWARP do: tagged data, read requests, SENDs. */
+/* Operations of iWARP: tagged data, read requests, SENDs. */
 #include <string.h>
 
 #include "rdma.h"
 #include "stream.h"
 
-/* A SEND longer than this is taken for nonsense. */
+/* A longer SEND is taken for an error. */
 #define SEND_MAX (UINT32_C(4) << 20)
 #define GATHERS_MAX 64
 #define QUEUE_SEND 0
@@ -153,7 +153,7 @@ static void free_request(struct rdma *r, struct flow *flow, struct request *q)
 void ddp_lost(struct flow *flow, uint32_t sequence)
 {
 	flow->stream->losses++;
-	/* Those before the youngest that knows of a loss know of one, too. */
+	/* Requests before the youngest one that knows of a loss have the loss, too. */
 	for (struct base_list *at = flow->requests.prev; at != &flow->requests; at = at->prev) {
 		struct request *q = container_of(at, struct request, link);
 
@@ -164,10 +164,8 @@ void ddp_lost(struct flow *flow, uint32_t sequence)
 	}
 }
 
-/*
- * May there be a younger request, that the sender of the answer knew and we do not? Not if this
- * goes on where it was a moment ago.
- */
+/* Whether there may be a younger request that the sender of the answer had received and the capture
+ * lacks. No, if the data continue where the previous answer ended. */
 static bool doubtful(const struct request *q, const struct early *e)
 {
 	return q->shadowed && (int32_t)(e->acknowledged - q->lost) > 0 &&
@@ -204,7 +202,7 @@ static struct request *find_request(struct rdma *r, struct flow *asked, const st
 	return found;
 }
 
-/* Data of an answer, whose requests are all known by now: to where its request says. */
+/* Place the data of an answer by its request; all requests before it are known. */
 static void answer(struct rdma *r, struct flow *asked, const struct early *e, const uint8_t *data)
 {
 	struct request *q = find_request(r, asked, e), now;
@@ -222,7 +220,7 @@ static void answer(struct rdma *r, struct flow *asked, const struct early *e, co
 	           e->length, e->original);
 }
 
-/* Is everything known that the sender of this answer had been asked? */
+/* Whether all requests that the sender of this answer had received are known. */
 static bool may_answer(const struct flow *asked, uint32_t acknowledged)
 {
 	return asked != NULL && asked->stream != NULL && asked->stream->known &&

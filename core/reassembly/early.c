@@ -5,7 +5,7 @@
 
 #include "rdma.h"
 
-/* Packets that a connection without RPC may let us hold in vain before we stop trying. */
+/* After so many held packets without use, a connection without RPC is not held for any more. */
 #define VAIN_MAX 64
 
 static uint64_t hash_kind(const struct rdma *r, const struct flow *flow, enum early_kind kind)

@@ -5,8 +5,7 @@
 
 #include "rdma.h"
 
-/* Holes that are reported of one segment; a segment more ragged than this is told once, as whole.
- */
+/* At most so many holes are reported of a segment; a segment with more is reported as one hole. */
 #define HOLES_MAX 256
 
 static uint64_t hash_of(const struct rdma *r, const struct peers *peers, uint8_t direction,
@@ -68,7 +67,7 @@ static void hold(struct rdma *r, struct held *held, const struct arrival *a,
 	};
 }
 
-/* Keep the bytes, now that they have to wait. What cannot be kept is never whole. */
+/* Copy the bytes, because they have to wait. Without memory, the message stays incomplete. */
 static void keep(struct rdma *r, struct held *held, const uint8_t *bytes)
 {
 	held->bytes = mem_get(&r->mem, held->length);
@@ -112,11 +111,11 @@ static void describe(const struct exchange *x, const struct held *held, const ui
 	m->program_version = x->program_version;
 	m->procedure = x->procedure;
 	m->reduced = bytes + held->body;
-	/* What stands behind the header of an RDMA_NOMSG is no part of the message. */
+	/* The bytes after the header of an RDMA_NOMSG are not part of the message. */
 	m->reduced_length = held->type == RPCRDMA_NOMSG ? 0 : held->length - held->body;
 }
 
-/* Where the call itself stands behind the header of a long one: the chunk at position 0. */
+/* The RPC header after the RPC-over-RDMA header, or in the chunk at position 0 of a long call. */
 static void learn_program(struct exchange *x, const struct ndx_rpc_message *m)
 {
 	uint8_t head[24];
@@ -130,7 +129,7 @@ static void learn_program(struct exchange *x, const struct ndx_rpc_message *m)
 		(uint32_t)head[20] << 24 | (uint32_t)head[21] << 16 | head[22] << 8 | head[23];
 }
 
-/* The call is whole. Its read segments have served. */
+/* The call is complete; its read segments are not needed any more. */
 static void emit_call(struct rdma *r, struct exchange *x, const uint8_t *bytes)
 {
 	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_CALL};
@@ -191,7 +190,7 @@ void exchange_check(struct rdma *r, struct exchange *x)
 		exchange_free(r, x);
 }
 
-/* Segments of the call, sorted by position: read segments stand first. */
+/* Store the segments of the call: read segments first, sorted by position. */
 static bool call_segments(struct rdma *r, struct exchange *x, const struct rpcrdma_header *h)
 {
 	const struct rpcrdma_segment *w = rpcrdma_writes(h), *reply = rpcrdma_reply(h);
@@ -202,7 +201,7 @@ static bool call_segments(struct rdma *r, struct exchange *x, const struct rpcrd
 
 		if (s == NULL)
 			return false;
-		/* To its place: reads first, by position, in the order of the list. */
+		/* Insert: reads first, sorted by position, otherwise in the order of the list. */
 		for (at--; at > x->reads; at--)
 			x->segments[at] = x->segments[at - 1];
 		for (; at > 0 && x->segments[at - 1]->position > s->position; at--)
@@ -262,7 +261,7 @@ bool rdma_process_segments(struct rdma *r, struct exchange *x, const struct rpcr
 	return call ? call_segments(r, x, h) : reply_segments(r, x, h);
 }
 
-/* The reply that came before this call. */
+/* Find the reply that came before this call. */
 static struct exchange *find_orphan(struct rdma *r, const struct flow *flow, uint32_t xid)
 {
 	uint64_t hash = hash_of(r, flow->peers, flow->direction, xid);
@@ -293,7 +292,7 @@ static bool names(const struct exchange *x, const struct rpcrdma_header *h)
 	return false;
 }
 
-/* The call that a reply answers: the oldest with its xid that offered what the reply names. */
+/* Find the call of a reply: the oldest with its xid that offered the segments of the reply. */
 static struct exchange *find_call(struct rdma *r, const struct flow *flow,
                                   const struct rpcrdma_header *h)
 {
@@ -335,7 +334,8 @@ void exchange_call(struct rdma *r, const struct arrival *a, const struct rpcrdma
 	if (h->cut)
 		x->call.original = UINT32_MAX;
 	if (!rdma_process_segments(r, x, h, true))
-		x->call.original = UINT32_MAX; /* without all segments it cannot become whole */
+		x->call.original =
+			UINT32_MAX; /* without all segments the call cannot become complete */
 	if (!cut(&x->call) && reads_whole(x))
 		emit_call(r, x, a->bytes);
 	else
@@ -376,14 +376,14 @@ void exchange_error(struct rdma *r, const struct arrival *a, const struct rpcrdm
 	r->stats.errors++;
 	event.error = (struct ndx_rpc_error){h->xid, h->error_code, h->error_low, h->error_high};
 	rdma_report(r, a->flow, &event);
-	if (x == NULL) { /* it may have overtaken the call */
+	if (x == NULL) { /* the reply may have overtaken the call */
 		x = exchange_create(r, a->flow, a->flow->direction ^ 1, h->xid);
 		if (x == NULL)
 			return;
 		x->refused = true;
 		base_list_add(&r->orphans, &x->waiting);
 	}
-	x->reply_done = true; /* nothing more will be answered */
+	x->reply_done = true; /* there will be no other reply */
 	x->reply_flow = a->flow;
 	x->reply.order = a->order;
 	x->reply.packet = r->stats.packets;
@@ -391,7 +391,7 @@ void exchange_error(struct rdma *r, const struct arrival *a, const struct rpcrdm
 		exchange_free(r, x);
 }
 
-/* Packets that would fill a gap, if an operation says so. */
+/* The packets that would fill a gap, if an operation is known. */
 static void name_packets(const struct segment *s, struct ndx_hole *hole)
 {
 	struct base_list *at;
@@ -434,13 +434,13 @@ static void report_holes(struct rdma *r, const struct exchange *x, const struct 
 	}
 }
 
-/* A reply that waited for its call in vain. */
+/* Report a reply whose call did not come. */
 static void finish_orphan(struct rdma *r, struct exchange *x)
 {
 	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_ORPHAN};
 
 	if (x->refused)
-		return; /* that was told at once */
+		return; /* reported already */
 	event.orphan.kind = NDX_ORPHAN_REPLY;
 	event.orphan.xid = x->xid;
 	event.orphan.psn = (uint32_t)x->reply.order & PSN_MASK;

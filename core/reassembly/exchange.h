@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A call and its reply, from the first of them that is seen until both are whole. */
+/* A call and its reply, from the first packet of either until both are complete. */
 #ifndef REASSEMBLY_EXCHANGE_H
 #define REASSEMBLY_EXCHANGE_H
 
@@ -11,16 +11,16 @@
 /* A SEND that waits for its chunks. */
 struct held {
 	uint8_t *bytes;
-	uint32_t length;   /* there */
-	uint32_t original; /* sent */
-	uint32_t body;     /* where the RPC message begins */
+	uint32_t length;   /* captured */
+	uint32_t original; /* as sent */
+	uint32_t body;     /* offset of the RPC message */
 	uint32_t type;     /* enum rpcrdma_type */
 	uint32_t version, credits;
 	uint64_t order;
 	uint64_t packet;
 };
 
-/* A segment that a reply names, and how much of it. */
+/* A segment of a reply, and how many bytes of it the reply uses. */
 struct returned {
 	struct segment *segment;
 	uint32_t length;
@@ -37,7 +37,7 @@ struct exchange {
 	uint8_t direction;       /* of the call */
 	uint32_t xid;
 	bool call_done, reply_done;
-	bool refused; /* RDMA_ERROR came first */
+	bool refused; /* RDMA_ERROR came before the call */
 	uint64_t touched_ns;
 	uint32_t program, program_version, procedure;
 	struct held call, reply;
@@ -45,12 +45,12 @@ struct exchange {
 	uint32_t segment_count;
 	uint32_t segment_room;
 	uint32_t reads;
-	struct returned *returned; /* by the reply, in its order: reply chunk, then writes */
+	struct returned *returned; /* of the reply, in its order: reply chunk, then writes */
 	uint32_t returned_count;
 	uint32_t returned_room;
 };
 
-/* An RPC message was sent. `send` tells its place, `bytes` the header and what follows. */
+/* An RPC message that was sent. `bytes` has the header and the inline part. */
 struct arrival {
 	struct flow *flow;
 	const uint8_t *bytes;
@@ -62,19 +62,19 @@ void exchange_call(struct rdma *r, const struct arrival *a, const struct rpcrdma
 void exchange_reply(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h);
 void exchange_error(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h);
 
-/* Data came: report what has become whole. The exchange may be gone then. */
+/* After new data: report messages that have become complete. May free the exchange. */
 void exchange_check(struct rdma *r, struct exchange *x);
 
-/* Give up: report holes, or the reply that has no call. `reason` 0: the capture ends. */
+/* Give up: report holes, or a reply without a call. `reason` 0: the capture ends. */
 void exchange_finish(struct rdma *r, struct exchange *x, int reason);
 
-/* Report replies whose calls did not come within the reorder window, or all. */
+/* Report replies whose calls did not come within the reorder window, or all such replies. */
 void exchange_expire(struct rdma *r, bool all);
 
-/* Give up all that are doomed with their flows. */
+/* Give up the exchanges of doomed flows. */
 void exchange_finish_doomed(struct rdma *r);
 
-/* Free, report nothing. */
+/* Free without a report. */
 void exchange_free(struct rdma *r, struct exchange *x);
 
 #endif

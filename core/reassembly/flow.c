@@ -141,7 +141,7 @@ drop_peers:
 
 struct flow *flow_of(struct rdma *r, const struct frame *frame, uint32_t number)
 {
-	const uint8_t *address = frame->address.source; /* and the destination behind it */
+	const uint8_t *address = frame->address.source; /* followed by the destination */
 	struct flow *flow = r->last;
 	uint64_t hash;
 
@@ -182,7 +182,7 @@ struct flow *flow_back(struct rdma *r, const struct frame *frame)
 	uint32_t number = (uint32_t)frame->destination_port << 16 | frame->source_port;
 	struct flow *last = r->last;
 
-	/* The packet before was of this connection, as a rule. */
+	/* Usually the previous packet was of this connection. */
 	if (last != NULL && last->pair != NULL && last->transport == frame->transport) {
 		if (last->pair->number == number &&
 		    memcmp(last->address, frame->address.source, 32) == 0)
@@ -224,7 +224,7 @@ void flow_pair(struct rdma *r, struct flow *a, struct flow *b)
 	a->pair = b;
 	b->pair = a;
 	if (keep != drop) {
-		/* Both may have been reported; the older one stays. */
+		/* If both were reported, the older one stays. */
 		if (drop->pub.id != 0 && (keep->pub.id == 0 || drop->pub.id < keep->pub.id)) {
 			keep = b->connection;
 			drop = a->connection;
@@ -237,7 +237,7 @@ void flow_pair(struct rdma *r, struct flow *a, struct flow *b)
 		b->connection = keep;
 		connection_put(r, drop);
 	}
-	if (a->peers->self) /* one of the two has to be the way back */
+	if (a->peers->self) /* one of the two must be the reverse direction */
 		b->direction = a->direction ^ 1;
 	connection_fill(keep, a);
 	connection_fill(keep, b);
@@ -351,7 +351,7 @@ void flow_evict(struct rdma *r, enum ndx_eviction_reason reason)
 	size_t before = r->mem.held;
 	uint32_t segments = (uint32_t)r->stats.segments;
 
-	/* Several at once, since each time all that waits is looked through. */
+	/* Give up several at once, because each time all waiting entries are searched. */
 	for (uint32_t i = 0; i < count && at != &r->flow_use; i++, at = at->next)
 		container_of(at, struct flow, used)->doomed = true;
 	exchange_finish_doomed(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From TCP segments to the frames of MPA: finds connections, frames, markers, checks. */
+/* From TCP segments to frames of MPA: detects connections, frames, markers and CRCs. */
 #include <string.h>
 
 #include "base_byteorder.h"
@@ -8,23 +8,23 @@
 #include "stream.h"
 
 enum state {
-	STATE_START,   /* nothing was recognised yet */
-	STATE_FIRST,   /* the set-up frame was; a marker may come first */
-	STATE_FRAMES,  /* frame follows frame */
-	STATE_LOST,    /* bytes are missing: a frame has to begin with a segment */
-	STATE_FOREIGN, /* no iWARP */
+	STATE_START,   /* nothing detected yet */
+	STATE_FIRST,   /* after the set-up frame; a marker may come first */
+	STATE_FRAMES,  /* between frames */
+	STATE_LOST,    /* bytes are missing: a frame must begin with a segment */
+	STATE_FOREIGN, /* not iWARP */
 };
 
 enum crcs { CRCS_UNKNOWN, CRCS_YES, CRCS_NO };
 
 #define TRIES_MAX 32
-#define HEAD 6 /* length, DDP and RDMAP control, and what tells queues apart */
+#define HEAD 6 /* length, DDP and RDMAP control, and the part that distinguishes queues */
 
-/* What a piece of the stream turned out to be. */
+/* The result of parsing a part of the stream. */
 enum verdict {
-	VERDICT_USED, /* `size` bytes of it were used */
+	VERDICT_USED, /* `size` bytes were consumed */
 	VERDICT_MORE, /* `size` bytes are needed */
-	VERDICT_BAD,  /* nothing that can begin here */
+	VERDICT_BAD,  /* no frame can begin here */
 };
 
 static uint32_t get_le32(const uint8_t *p)
@@ -37,11 +37,9 @@ static uint32_t crc_of(const struct rdma *r, const uint8_t *bytes, uint32_t leng
 	return ~crc_update(r->crc->castagnoli, 0xffffffffu, bytes, length);
 }
 
-/*
- * Does the CRC of a frame agree? It counts the markers in it. One that stands right before the
- * length field is part of the frame, too (RFC 5044: its pointer is 0), but not for every sender:
- * either will do.
- */
+/* Whether the CRC of a frame is correct. The CRC includes the markers in the frame. A marker
+ * directly before the length field belongs to the frame, too (RFC 5044: its pointer is 0), but not
+ * for every sender: accept both. */
 static bool crc_agrees(const struct rdma *r, const struct stream *s, const struct view *v,
                        uint32_t raw)
 {
@@ -53,7 +51,7 @@ static bool crc_agrees(const struct rdma *r, const struct stream *s, const struc
 	       crc_of(r, v->bytes + MPA_MARKER_SIZE, raw - 4 - MPA_MARKER_SIZE) == crc;
 }
 
-/* Whether frames of this direction have CRCs: said by either side's set-up frame. */
+/* Whether frames of this direction have CRCs: the set-up frame of either side decides. */
 static void learn_crcs(struct stream *s, const struct flow *flow, bool agrees)
 {
 	const struct stream *back =
@@ -100,7 +98,7 @@ static void recognised(struct rdma *r, struct flow *flow)
 		flow_pair(r, flow, back);
 }
 
-/* How well a frame of `plain` bytes fits in here, when it does not reach beyond. */
+/* How well a frame of `plain` bytes fits here, if it ends within the captured bytes. */
 enum fit { FIT_NOT, FIT_NEXT, FIT_END };
 
 static enum fit fit(const struct stream *s, const struct view *v, uint32_t plain)
@@ -111,7 +109,7 @@ static enum fit fit(const struct stream *s, const struct view *v, uint32_t plain
 
 	if (v->length <= raw)
 		return FIT_END;
-	/* Another frame follows: it has to look like one, as far as it is there. */
+	/* Another frame follows: check as much of its header as was captured. */
 	if (v->captured < raw + marker_raw(s, next.order, 2))
 		return FIT_NEXT;
 	marker_strip(s, &next, first, 2);
@@ -123,10 +121,9 @@ static enum fit fit(const struct stream *s, const struct view *v, uint32_t plain
 	return ddp_plausible(first + 2, base_get_be16(first)) ? FIT_NEXT : FIT_NOT;
 }
 
-/*
- * A frame begins here, in a stream whose set-up was not seen: are there markers? If so, one of its
- * words says how far it is from the beginning; but other words may be such, by accident.
- */
+/* A frame begins here, in a stream whose set-up was not captured: detect whether there are markers.
+ * A marker is a word that equals its own distance from the frame's beginning; another word may do
+ * so by accident. */
 static void learn_markers(struct stream *s, const struct view *v, uint32_t plain)
 {
 	enum fit without;
@@ -143,7 +140,7 @@ static void learn_markers(struct stream *s, const struct view *v, uint32_t plain
 	s->markers_known = s->markers = fit(s, v, plain) > without;
 }
 
-/* Could a frame begin here, in the middle of a stream? */
+/* Whether a frame can begin here, in the middle of a stream. */
 static bool frame_likely(const struct stream *s, const struct view *v)
 {
 	uint32_t ulpdu, head = marker_raw(s, v->order, HEAD);
@@ -157,7 +154,7 @@ static bool frame_likely(const struct stream *s, const struct view *v)
 	       fit(s, v, mpa_frame_size(ulpdu)) != FIT_NOT;
 }
 
-/* Where a frame would have to begin. */
+/* Parse where a frame must begin. */
 static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *v, uint32_t *size)
 {
 	struct stream *s = flow->stream;
@@ -193,7 +190,7 @@ static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *
 		marker_strip(s, v, r->unmarked, plain);
 		bytes = r->unmarked;
 	} else if (s->markers) {
-		return VERDICT_USED; /* cut: not worth the trouble */
+		return VERDICT_USED; /* incomplete capture: skip the CRC */
 	}
 	r->stats.rdma_packets++;
 	if (ddp_parse(bytes + 2,
@@ -205,8 +202,7 @@ static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *
 	return VERDICT_USED;
 }
 
-/* Where a frame may begin, and it is not known whether there are markers: one may stand right here.
- */
+/* Like frame_likely(), if the use of markers is unknown: a marker may be right here. */
 static bool likely_with_markers(struct stream *s, const struct view *v)
 {
 	uint32_t ulpdu;
@@ -262,7 +258,7 @@ static enum verdict start(struct rdma *r, struct flow *flow, const struct view *
 	return frame(r, flow, v, size);
 }
 
-/* The first frame behind the set-up: where a marker begins it, markers are on. */
+/* The first frame after the set-up: if it begins with a marker, markers are in use. */
 static enum verdict first_frame(struct rdma *r, struct flow *flow, const struct view *v,
                                 uint32_t *size)
 {
@@ -320,7 +316,7 @@ static void lose(struct rdma *r, struct flow *flow)
 	}
 }
 
-/* Bytes are missing from `sequence` on: frames go on somewhere behind them. */
+/* Bytes are missing from `sequence` on: search for the next frame behind them. */
 static void pass_over(struct flow *flow, uint32_t sequence)
 {
 	struct stream *s = flow->stream;
@@ -332,7 +328,7 @@ static void pass_over(struct flow *flow, uint32_t sequence)
 	ddp_lost(flow, sequence);
 }
 
-/* Append to the frame that has begun; false if out of memory. */
+/* Append to the incomplete frame; false if out of memory. */
 static bool append(struct rdma *r, struct stream *s, const uint8_t *bytes, uint32_t length)
 {
 	uint8_t *grown =
@@ -346,7 +342,7 @@ static bool append(struct rdma *r, struct stream *s, const uint8_t *bytes, uint3
 	return true;
 }
 
-/* Complete the frame that has begun. Returns how many bytes that took; all if it is not enough. */
+/* Complete the incomplete frame. Returns the number of bytes used; all if more are needed. */
 static uint32_t go_on(struct rdma *r, struct flow *flow, const struct view *v)
 {
 	struct stream *s = flow->stream;
@@ -363,7 +359,8 @@ static uint32_t go_on(struct rdma *r, struct flow *flow, const struct view *v)
 			return v->length;
 		}
 		if (verdict == VERDICT_USED) {
-			/* It was asked for exactly, so nothing is left over, but by a set-up. */
+			/* Only a set-up frame leaves bytes over, because otherwise exactly `size`
+			 * was requested. */
 			s->partial_fill -= size < s->partial_fill ? size : s->partial_fill;
 			memmove(s->partial, s->partial + size, s->partial_fill);
 			continue;
@@ -382,7 +379,7 @@ static uint32_t go_on(struct rdma *r, struct flow *flow, const struct view *v)
 	return used;
 }
 
-/* Bytes that are next in the stream. A segment begins here. */
+/* Parse the next bytes of the stream. A segment begins here. */
 static void use(struct rdma *r, struct flow *flow, struct view v)
 {
 	struct stream *s = flow->stream;
@@ -420,7 +417,7 @@ static void use(struct rdma *r, struct flow *flow, struct view v)
 		v.length -= size;
 		v.order += size;
 	}
-	/* Cut by the capture: what is missing cannot be waited for. */
+	/* The capture truncated the segment: the missing bytes will not come. */
 	if (v.captured < v.length)
 		pass_over(flow, s->next + there);
 }
@@ -435,7 +432,7 @@ static void report_gap(struct rdma *r, const struct flow *flow)
 		rdma_report_hole(r, flow, &hole);
 }
 
-/* Use what has become next; `force`: give up what is missing, if something waits behind it. */
+/* Parse segments that have become next; `force`: give up missing bytes before waiting segments. */
 static void drain(struct rdma *r, struct flow *flow, bool force)
 {
 	struct stream *s = flow->stream;
@@ -477,16 +474,17 @@ static bool open_stream(struct rdma *r, struct flow *flow)
 	return true;
 }
 
-/* Is this SYN of the connection that we know, late or repeated? */
+/* Whether this SYN belongs to the known connection, late or repeated. */
 static bool syn_known(const struct stream *s, uint32_t sequence)
 {
 	if (s->synchronised)
 		return sequence == s->next - (uint32_t)s->order;
-	/* We began without it, at the lowest of what came first: it may have been late. */
+	/* The stream began without the SYN, at the lowest of the first segments: the SYN may be
+	 * late. */
 	return s->next - sequence <= s->order || s->next - sequence < STREAM_HELD_MAX;
 }
 
-/* A connection begins; or begins again, with the same ports. */
+/* A connection begins, or begins again with the same ports. */
 static void synchronise(struct rdma *r, struct flow *flow, uint32_t sequence)
 {
 	if (flow->stream->known) {
@@ -502,7 +500,7 @@ static void synchronise(struct rdma *r, struct flow *flow, uint32_t sequence)
 	drain(r, flow, false);
 }
 
-/* What a packet says of the other direction: that a gap will stay. */
+/* An acknowledgement in a packet of the reverse direction: gaps before it will stay. */
 static void acknowledge(struct rdma *r, const struct frame *frame)
 {
 	struct flow *back = flow_back(r, frame);

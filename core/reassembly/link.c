@@ -23,7 +23,7 @@
 #define ERF_TYPE_ETHERNET 2
 #define ERF_TYPE_INFINIBAND 21
 
-/* What is still to be read: `left` bytes are there, `wire` were sent. */
+/* The rest of the packet: `left` bytes were captured, `wire` were sent. */
 struct cursor {
 	const uint8_t *at;
 	uint32_t left;
@@ -40,7 +40,8 @@ static bool skip(struct cursor *c, uint32_t n)
 	return true;
 }
 
-/* The packet ends `length` bytes on, whatever padding follows; false if it is longer than sent. */
+/* End the packet after `length` bytes, without padding; false if it is longer than what was
+ * sent. */
 static bool limit(struct cursor *c, uint32_t length)
 {
 	if (length > c->wire)
@@ -51,7 +52,7 @@ static bool limit(struct cursor *c, uint32_t length)
 	return true;
 }
 
-/* Base transport header up to the ICRC. */
+/* The packet from the base transport header up to the ICRC. */
 static enum link_verdict transport(struct cursor *c, struct frame *f)
 {
 	if (c->wire < BTH + ICRC)
@@ -60,7 +61,7 @@ static enum link_verdict transport(struct cursor *c, struct frame *f)
 	f->length = c->wire - ICRC;
 	f->captured = c->left < f->length ? c->left : f->length;
 	f->network_length = (uint32_t)(c->at - f->network);
-	/* The check needs all bytes, the ICRC itself, too. */
+	/* The check needs all bytes, including the ICRC. */
 	if (c->left < c->wire)
 		f->network = NULL;
 	return f->captured >= BTH ? LINK_RDMA : LINK_BAD;
@@ -95,7 +96,7 @@ static enum link_verdict tcp(struct cursor *c, struct frame *f)
 	f->tcp_flags = c->at[13];
 	if (header < 20 || header > c->wire)
 		return LINK_BAD;
-	if (!skip(c, header)) /* cut within the options: the stream goes on behind them */
+	if (!skip(c, header)) /* truncated within the options: the stream continues after them */
 		*c = (struct cursor){c->at + c->left, 0, c->wire - header};
 	f->transport = NDX_RDMA_IWARP;
 	f->network = NULL;
@@ -142,7 +143,7 @@ static enum link_verdict ipv4(struct cursor *c, struct frame *f)
 	header = (uint32_t)(ip[0] & 15) * 4;
 	total = base_get_be16(ip + 2);
 	if (total == 0)
-		total = c->wire; /* what a segmenting card hands over may be too long to be said */
+		total = c->wire; /* segmentation offload: the length may not fit */
 	if (header < 20 || total < header)
 		return LINK_BAD;
 	f->family = NDX_RDMA_ADDRESS_IPV4;
@@ -158,10 +159,8 @@ static enum link_verdict ipv4(struct cursor *c, struct frame *f)
 	return above_ip(c, f, ip[9]);
 }
 
-/*
- * Pass extension headers that do not matter; false if cut. `next` becomes the protocol, `offset`
- * what a fragment header says: 0 if there is none, or if it is all in one.
- */
+/* Skip extension headers; false if truncated. `next` becomes the protocol, `offset` the fragment
+ * offset: 0 if there is no fragment header, or only one fragment. */
 static bool extensions(struct cursor *c, uint8_t *next, uint16_t *offset)
 {
 	*offset = 0;
@@ -238,7 +237,7 @@ static enum link_verdict infiniband(struct cursor *c, struct frame *f)
 	memset(&f->address, 0, sizeof(f->address));
 	memcpy(f->address.destination + 14, c->at + 2, 2);
 	memcpy(f->address.source + 14, c->at + 6, 2);
-	/* Counted from the route header on, without the link's own check at the very end. */
+	/* The length counts from the route header on, without the link's own check at the end. */
 	if (!limit(c, (uint32_t)(base_get_be16(c->at + 4) & 0x7ff) * 4) || !skip(c, 8))
 		return LINK_BAD;
 	if (next == 3)
@@ -303,7 +302,7 @@ static enum link_verdict erf_record(struct cursor *c, struct frame *f)
 	}
 	if (type == ERF_TYPE_ETHERNET && !skip(c, 2))
 		return LINK_BAD;
-	/* The record may be cut and its length rounded; what was sent stands in it. */
+	/* The record may be truncated and its length rounded; its header has the length as sent. */
 	c->wire = on_wire;
 	if (c->left > on_wire)
 		c->left = on_wire;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From the link layer to what may carry RDMA: a pure parser, nothing is trusted, nothing kept. */
+/* From the link layer to packets that may carry RDMA: a pure parser without state. */
 #ifndef REASSEMBLY_LINK_H
 #define REASSEMBLY_LINK_H
 
 #include <ndx/reassembly.h>
 
-/* What is left of a packet once link and network headers are off. */
+/* A packet without link and network headers. */
 struct frame {
-	struct { /* compared and hashed as a whole: no padding */
+	struct { /* compared and hashed as a whole, so no padding */
 		uint8_t source[16];
 		uint8_t destination[16];
 	} address;
@@ -16,21 +16,20 @@ struct frame {
 	uint16_t source_port; /* IWARP */
 	uint16_t destination_port;
 	uint32_t sequence;     /* IWARP: of TCP */
-	uint32_t acknowledged; /* IWARP: what its sender had got */
+	uint32_t acknowledged; /* IWARP: acknowledgement number */
 	uint8_t tcp_flags;
 	const uint8_t *payload;  /* RoCE, IB: from the base transport header; iWARP: TCP payload */
 	uint32_t length;         /* of the payload on the wire; RoCE, IB: without the ICRC */
-	uint32_t captured;       /* of it: bytes that are there */
-	const uint8_t *network;  /* first byte that the ICRC covers; NULL: none to check */
+	uint32_t captured;       /* captured bytes of the payload */
+	const uint8_t *network;  /* the first byte that the ICRC covers; NULL: no ICRC */
 	uint32_t network_length; /* from there to the payload */
 };
 
 enum link_verdict {
-	LINK_RDMA,     /* `frame` is filled */
-	LINK_OTHER,    /* something else: not ours */
-	LINK_BAD,      /* cut or contradictory */
-	LINK_FRAGMENT, /* of IP; only transport (ROCE_V2: surely, IWARP: perhaps) and length are
-	                  filled */
+	LINK_RDMA,     /* `frame` is set */
+	LINK_OTHER,    /* not RDMA */
+	LINK_BAD,      /* truncated or contradictory */
+	LINK_FRAGMENT, /* of IP; sets only transport (ROCE_V2: sure, IWARP: possible) and length */
 };
 
 #define TCP_FIN 0x01

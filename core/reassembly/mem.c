@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* What malloc adds to each piece; without it small pieces would cost more than they count. */
+/* The overhead of malloc per allocation, counted so that many small ones stay within the limit. */
 #define OVERHEAD 16
 
 void mem_trim(struct mem *mem)

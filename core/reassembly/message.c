@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whole messages as pieces: nothing is copied, a piece points to where its bytes are held. */
+/* Complete messages as pieces: no byte is copied, each piece points to where its bytes are held. */
 #include <string.h>
 
 #include "rdma.h"
@@ -59,14 +59,14 @@ static struct ndx_rpc_chunk *add_chunk(struct rdma *r, struct ndx_rpc_message *m
 	return c;
 }
 
-/* What chunks are inserted into: the inline part, or the chunk at position 0. */
+/* The base into which chunks are inserted: the inline part, or the chunk at position 0. */
 struct stream_of_pieces {
 	size_t next; /* piece in rdma->pieces */
 	size_t end;
-	size_t within; /* bytes of it that are used up */
+	size_t within; /* bytes of that piece which are used */
 };
 
-/* Take up to `length` bytes of the base over into the message. */
+/* Move up to `length` bytes of the base into the message. */
 static bool take(struct rdma *r, struct ndx_rpc_message *m, struct stream_of_pieces *base,
                  uint64_t length)
 {
@@ -88,7 +88,7 @@ static bool take(struct rdma *r, struct ndx_rpc_message *m, struct stream_of_pie
 	return true;
 }
 
-/* Segments of one read chunk: those from `at` on that have its position. */
+/* The segments of one read chunk: from `at` on, those with its position. */
 static bool read_chunk(struct rdma *r, struct exchange *x, uint32_t *at, struct ndx_rpc_message *m)
 {
 	uint32_t position = x->segments[*at]->position;
@@ -107,7 +107,7 @@ static bool read_chunk(struct rdma *r, struct exchange *x, uint32_t *at, struct 
 	return true;
 }
 
-/* Bring the base behind the message: a chunk that is the base is then found there. */
+/* Move the base behind the message, where a base that is a chunk is expected. */
 static bool renumber(struct rdma *r, const struct ndx_rpc_message *m, size_t base)
 {
 	if (!piece_room(r, m->piece_count + base))
@@ -129,7 +129,7 @@ bool rdma_reassemble_reads(struct rdma *r, struct exchange *x, const uint8_t *in
 	struct ndx_rpc_message whole = {0};
 	uint32_t at = 0;
 
-	/* First the base, by itself; the message is built behind it, then moved to the front. */
+	/* First the base by itself; the message is built behind it, then moved to the front. */
 	if (x->reads > 0 && x->segments[0]->position == 0) {
 		if (!read_chunk(r, x, &at, &whole))
 			return false;
@@ -162,7 +162,7 @@ done:
 	return true;
 }
 
-/* The returned segments from `at` on that belong to the same chunk. */
+/* The returned segments, from `at` on, of one chunk. */
 static bool returned_chunk(struct rdma *r, struct exchange *x, uint32_t *at,
                            struct ndx_rpc_message *m)
 {

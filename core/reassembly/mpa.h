@@ -11,27 +11,27 @@
 #define MPA_MARKER_SIZE 4
 
 enum mpa_verdict {
-	MPA_NO,   /* this is something else */
-	MPA_MORE, /* may be, but more bytes are needed */
+	MPA_NO,   /* something else */
+	MPA_MORE, /* perhaps; more bytes are needed */
 	MPA_YES,
 };
 
-/* The frames that begin a connection. */
+/* The frames at the beginning of a connection. */
 struct mpa_setup {
 	bool reply;
-	bool markers; /* the sender wants them in what it receives */
+	bool markers; /* the sender wants to receive markers */
 	bool crc;
 	bool rejected;
 	uint8_t revision;
 	uint16_t private_length;
-	bool enhanced; /* revision 2: the private data begin with read limits */
+	bool enhanced; /* revision 2: the private data start with read limits */
 	uint16_t inbound_reads, outbound_reads;
 };
 
 enum mpa_verdict mpa_setup_parse(const uint8_t *bytes, uint32_t length, struct mpa_setup *out);
 
-/* Bytes of a frame whose ULPDU has that length: length field, padding and CRC counted, no markers.
- */
+/* The size of a frame with a ULPDU of that length: with length field, padding and CRC, without
+ * markers. */
 static inline uint32_t mpa_frame_size(uint32_t ulpdu)
 {
 	return ((ulpdu + 2 + 3) & ~3u) + 4;
@@ -71,14 +71,14 @@ struct ddp {
 		uint64_t source_offset;
 	} read;
 	const uint8_t *data;
-	uint32_t length;   /* of the data as sent */
-	uint32_t captured; /* of it: bytes that are there */
+	uint32_t length;   /* as sent */
+	uint32_t captured; /* captured bytes of the data */
 };
 
-/* Could a ULPDU begin like this? Needs the first two bytes. */
+/* Whether a ULPDU can begin like this. Needs the first two bytes. */
 bool ddp_plausible(const uint8_t *bytes, uint32_t length);
 
-/* Headers of a ULPDU of `length` bytes, `captured` of which are there. */
+/* Parse the headers of a ULPDU of `length` bytes, of which `captured` were captured. */
 bool ddp_parse(const uint8_t *bytes, uint32_t captured, uint32_t length, struct ddp *out);
 
 #endif

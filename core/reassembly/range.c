@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* More intervals than this in one segment are no capture, but an attack on our memory. */
+/* A segment with more intervals is an attack on the memory, not a capture. */
 #define RANGE_MAX 65536
 
 static const struct range *all(const struct range_set *set)
@@ -17,7 +17,7 @@ void range_free(struct range_set *set, struct mem *mem)
 	*set = (struct range_set){0};
 }
 
-/* Index of the first interval that ends at or behind `at`. */
+/* The index of the first interval that ends at or after `at`. */
 static uint32_t find(const struct range_set *set, uint64_t at)
 {
 	const struct range *r = all(set);
@@ -89,7 +89,7 @@ bool range_add(struct range_set *set, struct mem *mem, uint64_t from, uint64_t t
 		*fresh = to - from;
 		return true;
 	}
-	/* Grow r[at], and swallow what it then touches. */
+	/* Extend r[at], and merge the intervals that it then touches. */
 	set->covered -= r[at].to - r[at].from;
 	if (from < r[at].from)
 		r[at].from = from;

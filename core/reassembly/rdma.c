@@ -25,7 +25,7 @@ void *rdma_grow(struct mem *mem, void *at, uint32_t *room, uint32_t want, size_t
 	return moved;
 }
 
-/* The first event of a connection tells of it, whatever else it is. */
+/* Report the connection before its first other event. */
 static void introduce(struct rdma *r, struct connection *c, const struct flow *flow, bool report)
 {
 	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_CONNECTION};
@@ -82,7 +82,7 @@ void rdma_report_hole(struct rdma *r, const struct flow *flow, const struct ndx_
 	rdma_report(r, flow, &event);
 }
 
-/* Data that came before the segment was known. */
+/* Place data that came before the segment was known. */
 static void place_early(struct rdma *r, struct segment *s)
 {
 	struct exchange *x = s->exchange;
@@ -100,7 +100,7 @@ static void place_early(struct rdma *r, struct segment *s)
 	}
 }
 
-/* Is there room for one more? Makes it by giving up the oldest exchange but `x`. */
+/* Make room for one more segment, by giving up the oldest exchange except `x`. */
 static bool segment_room(struct rdma *r, const struct exchange *x)
 {
 	while (r->stats.segments >= r->attr.max_segments) {
@@ -152,7 +152,7 @@ struct segment *rdma_add_segment(struct rdma *r, struct exchange *x,
 	return s;
 }
 
-/* Could data of this flow be for segments of that exchange? */
+/* Whether data of this flow can be for segments of that exchange. */
 static bool concerns(const struct exchange *x, const struct flow *flow)
 {
 	if (x->peers != flow->peers)
@@ -178,10 +178,8 @@ struct segment *rdma_get_segment(struct rdma *r, const struct flow *flow, uint32
 		if (s->handle != handle || at >= s->length || (s->end != 0 && order >= s->end) ||
 		    !concerns(s->exchange, flow))
 			continue;
-		/*
-		 * The handle is in use twice while the reply that ended the older use has not been
-		 * seen. If it was only overtaken, the older one still lacks this.
-		 */
+		/* The handle is in use twice while the reply that ended the older use has not been
+		 * seen. If the reply was only overtaken, these data are for the older use. */
 		if (best == NULL ||
 		    (r->stats.packets - best->registered <= r->attr.reorder_packets &&
 		     !range_covers(&s->present, at, at + 1)))
@@ -206,7 +204,8 @@ void rdma_invalidate(struct rdma *r, struct flow *flow, uint32_t handle, uint64_
 	for (struct node *n = table_first(&r->segments, hash); n != NULL; n = table_next(n)) {
 		struct segment *s = container_of(n, struct segment, node);
 
-		/* Its call may have been sent later and have overtaken this: too young to die. */
+		/* The call may have been sent later and have overtaken these data: then keep the
+		 * young segment. */
 		if (s->handle == handle && s->end == 0 && concerns(s->exchange, flow) &&
 		    r->stats.packets - s->registered > r->attr.reorder_packets)
 			s->end = order;
@@ -270,7 +269,8 @@ static struct sub_segment *sub_at(struct base_list *at)
 	return container_of(at, struct sub_segment, in_flow);
 }
 
-/* The operation that covers a packet: the youngest that began before it, or one around that. */
+/* The operation of a packet: the youngest that began before the packet, or one that contains
+ * that. */
 static struct sub_segment *find_sub(struct base_list *list, struct base_list **hot, uint64_t order)
 {
 	struct base_list *at = *hot;
@@ -291,7 +291,7 @@ static struct sub_segment *find_sub(struct base_list *list, struct base_list **h
 	return NULL;
 }
 
-/* Operations so old that no packet of theirs can be told from a new one any more. */
+/* Free operations that are so old that their packets cannot be told from new ones. */
 static void prune(struct rdma *r, struct flow *flow, struct base_list *list)
 {
 	while (!base_list_empty(list)) {
@@ -334,7 +334,7 @@ static struct sub_segment *open_sub(struct rdma *r, struct flow *flow, const str
 	return sub;
 }
 
-/* The operation that a packet belongs to, and where its data go in it. */
+/* The operation of a packet, and the offset of its data there. */
 static struct sub_segment *locate(struct base_list *list, struct base_list **hot, uint64_t order,
                                   const struct early *e, uint64_t *offset)
 {
@@ -345,7 +345,7 @@ static struct sub_segment *locate(struct base_list *list, struct base_list **hot
 	return sub;
 }
 
-/* A packet's data, whose operation is known. The operation may be gone afterwards. */
+/* Place the data of a packet whose operation is known. May free the operation. */
 static void insert(struct rdma *r, struct sub_segment *sub, uint64_t offset, const struct early *e,
                    const uint8_t *data)
 {
@@ -354,7 +354,7 @@ static void insert(struct rdma *r, struct sub_segment *sub, uint64_t offset, con
 	sub->received++;
 	if (sub->mtu != 0 && sub->flow->mtu == 0)
 		sub->flow->mtu = sub->mtu;
-	/* Nothing will come any more: the rest is for the duplicate check. */
+	/* No further packet will come, except duplicates, which the window detects. */
 	if (sub->received >= sub->packets && (sub->mtu != 0 || sub->dma_length <= e->original))
 		rdma_free_sub(r, sub);
 	if (now.segment == NULL) {
@@ -366,7 +366,7 @@ static void insert(struct rdma *r, struct sub_segment *sub, uint64_t offset, con
 	}
 }
 
-/* Packets of the operation that came before its first. */
+/* Place packets of the operation that came before its first packet. */
 static void drain_fragments(struct rdma *r, struct flow *flow)
 {
 	struct early *e, *next;
@@ -388,7 +388,7 @@ static void drain_fragments(struct rdma *r, struct flow *flow)
 	r->draining = false;
 }
 
-/* Responses that came before their request, on the flow `back`. */
+/* Place responses on the flow `back` that came before their request. */
 static bool drain_responses(struct rdma *r, struct flow *flow, struct flow *back)
 {
 	struct early *e, *next;
@@ -477,7 +477,8 @@ void rdma_add_rdma_data(struct rdma *r, struct flow *flow, const struct bth *pac
 		drain_fragments(r, flow);
 }
 
-/* The flow whose requests a response answers, if its pair is not known yet: the only candidate. */
+/* The flow with the requests that a response answers, if the pair is unknown: the only
+ * candidate. */
 static struct flow *guess_requests(struct flow *flow, uint32_t psn)
 {
 	struct base_list *list = flow_opposites(flow), *at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public calls: limits, one packet in, housekeeping. */
+/* The public calls: limits, one packet in, periodic work. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 
 #define BYTES_MIN (UINT64_C(1) << 20)
 #define COUNT_MAX (UINT32_C(1) << 24)
-/* What one packet may need beyond its own bytes, before memory is called short. */
+/* The memory that a packet may need beyond its own bytes. */
 #define RESERVE (UINT64_C(256) << 10)
 
 struct ndx_reassembly {
@@ -56,7 +56,7 @@ static uint64_t seed(const void *object)
 	return table_mix((uint64_t)(uintptr_t)object, (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec);
 }
 
-/* Tables take an eighth of the memory at most: what is bounded by it cannot be much more. */
+/* Tables take at most an eighth of the memory, which limits their number of entries. */
 static uint32_t table_size(const struct rdma *r, uint64_t wish)
 {
 	uint64_t most = r->attr.max_bytes / 64 / sizeof(void *);
@@ -132,7 +132,7 @@ free_reassembly:
 	return status;
 }
 
-/* Give up what is oldest until a packet surely fits. */
+/* Give up the oldest entries until a packet is sure to fit. */
 static void make_room(struct rdma *r, size_t need)
 {
 	need += RESERVE;
@@ -169,14 +169,14 @@ static void expire(struct rdma *r)
 	}
 }
 
-/* Of IP: no RDMA stack sends any, so they are told of, not put together. */
+/* IP fragments are reported, not reassembled: no RDMA stack sends any. */
 static void fragment(struct rdma *r, const struct frame *frame)
 {
 	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_ORPHAN};
 
 	r->stats.ip_fragments++;
 	if (frame->transport != NDX_RDMA_ROCE_V2)
-		return; /* what it carries cannot be known */
+		return; /* its content is unknown */
 	event.orphan.kind = NDX_ORPHAN_IP_FRAGMENT;
 	event.orphan.length = frame->length;
 	rdma_report(r, NULL, &event);

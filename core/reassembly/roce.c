@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets of InfiniBand, natively or over Ethernet. */
+/* Packets of InfiniBand, native or over Ethernet. */
 #include <string.h>
 
 #include "rdma.h"
 
-/* An acknowledgement names a request this close to the newest, else it is a coincidence. */
+/* An acknowledgement that is farther from the newest request is a coincidence. */
 #define ACKNOWLEDGED_MAX 512
 #define QPN_CM 1
 
@@ -19,10 +19,8 @@ static struct flow *flow_to(struct rdma *r, const struct frame *frame, bool back
 	return flow_of(r, &f, qpn);
 }
 
-/*
- * A queue pair begins to send at `psn`: a new one, or one that we have seen packets of already. If
- * it was part of another connection before, it has been used again.
- */
+/* A queue pair begins to send at `psn`: a new one, or one whose packets were seen already. If it
+ * belonged to another connection before, it has been reused. */
 static void begin(struct rdma *r, struct flow *flow, uint32_t psn, uint64_t manager)
 {
 	bool again = flow->manager != 0 && flow->manager != manager;
@@ -39,18 +37,18 @@ static void begin(struct rdma *r, struct flow *flow, uint32_t psn, uint64_t mana
 		flow_restart(r, flow, psn);
 }
 
-/* The two flows of a connection, from what both sides told the connection manager. */
+/* Make the two flows of a connection a pair, from the messages of the connection manager. */
 static void connected(struct rdma *r, const struct frame *frame, const struct rdma_request *asked,
                       const struct cm_message *reply)
 {
-	struct flow *there = flow_to(r, frame, true, reply->qpn); /* to who replied */
+	struct flow *there = flow_to(r, frame, true, reply->qpn); /* to the replier */
 	uint64_t manager = (uint64_t)reply->remote_id << 32 | reply->local_id;
 	struct flow *here;
 
 	if (there == NULL)
 		return;
 	begin(r, there, reply->psn, manager);
-	/* Making the second may push out the first. */
+	/* Creating the second flow may evict the first. */
 	here = flow_to(r, frame, false, asked->message.qpn);
 	there = flow_to(r, frame, true, reply->qpn);
 	if (here == NULL || there == NULL || here == there)
@@ -106,7 +104,8 @@ static void manage(struct rdma *r, const struct frame *frame, const struct bth *
 	slot->message = message;
 }
 
-/* Whose requests does this answer, if the pair is not known yet? The only candidate. */
+/* The flow with the requests that this packet answers, if the pair is unknown: the only
+ * candidate. */
 static void learn_pair(struct rdma *r, struct flow *flow, uint32_t psn)
 {
 	struct base_list *list = flow_opposites(flow), *at;
@@ -127,7 +126,7 @@ static void learn_pair(struct rdma *r, struct flow *flow, uint32_t psn)
 		flow_pair(r, found, flow);
 }
 
-/* A request that was seen before. One that says where others belong may be needed all the same. */
+/* Handle a duplicate request. Its addresses may be needed for packets that were not placed. */
 static void again(struct rdma *r, struct flow *flow, const struct bth *p, uint64_t order)
 {
 	struct early *e;

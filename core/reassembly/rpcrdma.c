@@ -11,7 +11,7 @@
 #define ERROR_VERSION 1
 #define ERROR_CHUNK 2
 
-/* A reader of 32-bit words; `ended` once it was asked for more than there is. */
+/* A reader of 32-bit words; `ended` is set by reading past the end. */
 struct words {
 	const uint8_t *at;
 	uint32_t left;
@@ -32,7 +32,7 @@ static uint32_t word(struct words *w)
 	return value;
 }
 
-/* Something that is 0 or 1. Anything else is no RPC-over-RDMA. */
+/* A boolean is 0 or 1; with any other value the message is not RPC-over-RDMA. */
 static bool flag(struct words *w, bool *bad)
 {
 	uint32_t value = word(w);
@@ -61,7 +61,7 @@ static bool segment(struct words *w, struct rpcrdma_header *h, uint32_t *count, 
 	return true;
 }
 
-/* An array of segments that begins with its count. */
+/* An array of segments, preceded by its count. */
 static bool counted(struct words *w, struct rpcrdma_header *h, uint32_t *count, uint32_t chunk)
 {
 	uint32_t n = word(w);
@@ -75,7 +75,7 @@ static bool counted(struct words *w, struct rpcrdma_header *h, uint32_t *count, 
 	return true;
 }
 
-/* The three lists. False if they cannot be ones. */
+/* The three chunk lists. False if they are invalid. */
 static bool lists(struct words *w, struct rpcrdma_header *h)
 {
 	bool bad = false;
@@ -90,7 +90,7 @@ static bool lists(struct words *w, struct rpcrdma_header *h)
 		if (!counted(w, h, &h->writes, h->write_chunks))
 			return false;
 		h->write_chunks++;
-		/* Empty chunks take a word each; as many as segments are enough. */
+		/* Empty chunks take a word each, so limit their number, too. */
 		if (h->write_chunks > RPCRDMA_SEGMENTS)
 			return false;
 	}
@@ -107,7 +107,7 @@ static bool rpc(struct words *w, struct rpcrdma_header *h)
 	uint32_t xid = word(w), direction = word(w);
 
 	if (w->ended)
-		return true; /* cut: its direction stays open */
+		return true; /* truncated: the direction is unknown */
 	if (xid != h->xid || direction > RPC_REPLY)
 		return false;
 	h->is_reply = direction == RPC_REPLY;
@@ -132,7 +132,7 @@ static bool error(struct words *w, struct rpcrdma_header *h)
 	return w->ended || h->error_code == ERROR_VERSION || h->error_code == ERROR_CHUNK;
 }
 
-/* What follows the four fixed words; false if that cannot be. */
+/* The part after the four fixed words; false if it is invalid. */
 static bool body(struct words *w, struct rpcrdma_header *h, const uint8_t *bytes, bool whole)
 {
 	struct words rest;
@@ -173,7 +173,7 @@ enum rpcrdma_verdict rpcrdma_parse(const uint8_t *bytes, uint32_t length, uint32
 {
 	struct words w = {bytes, length, false};
 
-	/* Not the segments: they are many, and nothing reads one that was not counted. */
+	/* Do not clear the segments: there are many, and only counted ones are read. */
 	out->xid = word(&w);
 	out->version = word(&w);
 	out->credits = word(&w);

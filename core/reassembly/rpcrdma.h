@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A message with more segments than this in its header is refused: no sender needs as many. */
+/* A header with more segments is refused: no sender needs so many. */
 #define RPCRDMA_SEGMENTS 1024
 
 enum rpcrdma_type {
@@ -35,26 +35,24 @@ struct rpcrdma_header {
 	uint32_t writes;
 	uint32_t write_chunks;
 	uint32_t replies;
-	bool has_reply; /* there is a reply chunk, be it empty */
-	bool cut;       /* the header goes on beyond what is there */
+	bool has_reply; /* there is a reply chunk, perhaps empty */
+	bool cut;       /* the header is truncated */
 	uint32_t error_code, error_low, error_high;
-	uint32_t size; /* of the header: the RPC message begins here */
-	/* What begins the RPC message, if there is one inline. */
+	uint32_t size; /* of the header: offset of the RPC message */
+	/* The beginning of the RPC message, if it is inline. */
 	bool is_call, is_reply;
 	uint32_t program, program_version, procedure;
 	struct rpcrdma_segment segments[RPCRDMA_SEGMENTS];
 };
 
 enum rpcrdma_verdict {
-	RPCRDMA_NO,  /* something else */
+	RPCRDMA_NO,  /* another protocol */
 	RPCRDMA_YES, /* version 1 */
-	RPCRDMA_V2,  /* version 2: only xid, version, credits and type are filled */
+	RPCRDMA_V2,  /* version 2: sets only xid, version, credits and type */
 };
 
-/*
- * Is this RPC-over-RDMA? `length` bytes are there of `original`. Where the capture cut the header,
- * `cut` is set and the lists hold what was there.
- */
+/* Parse a message of `original` bytes, of which `length` were captured. If the capture truncated
+ * the header, `cut` is set and the lists have the captured part. */
 enum rpcrdma_verdict rpcrdma_parse(const uint8_t *bytes, uint32_t length, uint32_t original,
                                    struct rpcrdma_header *out);
 

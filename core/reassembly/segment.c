@@ -35,7 +35,7 @@ void segment_add_sub_segment(struct segment *segment, struct sub_segment *sub)
 	base_list_add(&segment->subs, &sub->in_segment);
 }
 
-/* Position of the block `index` in the array: where it is or where it would be. */
+/* The index of block `index` in the array, or where to insert it. */
 static uint32_t find(const struct segment *s, uint32_t index)
 {
 	uint32_t low = 0, high = s->block_count;
@@ -53,7 +53,7 @@ static uint32_t find(const struct segment *s, uint32_t index)
 	return low;
 }
 
-/* The block, made if it is not there yet. */
+/* The block, created if necessary. */
 static struct segment_block *block_of(struct segment *s, struct mem *mem, uint32_t index)
 {
 	uint32_t at = find(s, index), room = s->block_room == 0 ? 4 : s->block_room * 2;
@@ -85,7 +85,7 @@ static struct segment_block *block_of(struct segment *s, struct mem *mem, uint32
 	return block;
 }
 
-/* Copy into blocks. False if out of memory; some bytes may have been written then, none counted. */
+/* Copy into blocks. False if out of memory: some bytes may be written then, but none is counted. */
 static bool store(struct segment *s, struct mem *mem, uint32_t at, const uint8_t *data,
                   uint32_t length)
 {
@@ -170,7 +170,7 @@ uint32_t segment_piece_count(const struct segment *segment, uint32_t length)
 
 void segment_pieces(const struct segment *segment, uint32_t length, struct ndx_piece *out)
 {
-	/* All bytes are there, so block i is the i-th. */
+	/* All bytes are present, so block i is the i-th. */
 	for (uint32_t i = 0; length > 0; i++) {
 		uint32_t part = segment->blocks[i]->size;
 

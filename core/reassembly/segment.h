@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A memory segment that a call offers: a piece of a chunk. Its bytes are placed by their address,
- * in whatever order they come; which of them are there is known exactly. (RDMAsegment)
- */
+/* A memory segment of a call: a part of a chunk. Bytes are placed by their address, in any order;
+ * `present` records exactly which bytes have come. (RDMAsegment) */
 #ifndef REASSEMBLY_SEGMENT_H
 #define REASSEMBLY_SEGMENT_H
 
@@ -19,8 +17,8 @@
 struct exchange;
 struct sub_segment;
 
-/* Bytes of a segment are held in blocks that come into being where data arrive. With its head, a
- * whole one is a MEM_BLOCK. */
+/* Bytes are held in blocks, created where data arrive. With its header, a full block is a
+ * MEM_BLOCK. */
 #define SEGMENT_BLOCK 32768u
 
 struct segment_block {
@@ -34,16 +32,16 @@ _Static_assert(sizeof(struct segment_block) + SEGMENT_BLOCK == MEM_BLOCK,
 
 struct segment {
 	struct node node;
-	struct exchange *exchange; /* whose call (or reply) named it */
+	struct exchange *exchange; /* the exchange whose call (or reply) named it */
 	struct base_list subs;     /* sub-segments: the RDMA operations on it */
 	uint8_t kind;              /* enum ndx_rpc_chunk_kind */
 	uint32_t handle;
 	uint32_t position; /* XDR position of a read segment */
 	uint32_t chunk;    /* index of its write chunk */
 	uint32_t length;
-	uint32_t wanted; /* bytes from its beginning on that make it whole; a reply may say less */
+	uint32_t wanted; /* bytes from the beginning that make it complete; a reply may reduce it */
 	uint64_t offset; /* virtual address of its first byte */
-	uint64_t end;    /* order of what ended its life: later data are not for it; 0: it lives */
+	uint64_t end;    /* order of the packet that ended its life; 0: alive */
 	uint64_t registered; /* ordinal of the packet */
 	struct range_set present;
 	struct segment_block **blocks; /* sorted by index */
@@ -54,42 +52,36 @@ struct segment {
 /* NULL if out of memory. */
 struct segment *segment_create(struct mem *mem, uint32_t handle, uint64_t offset, uint32_t length);
 
-/* Its sub-segments must be gone. */
+/* Its sub-segments must be freed first. */
 void segment_free(struct segment *segment, struct mem *mem);
 
-/* Make an RDMA operation part of the segment. (add_sub_segment) */
+/* Add an RDMA operation to the segment. (add_sub_segment) */
 void segment_add_sub_segment(struct segment *segment, struct sub_segment *sub);
 
-/*
- * Place the data of a packet by its sequence number, through the sub-segment that covers it: the
- * first that accepts. `last`: its opcode says that it is the last. False if none does. (add_data)
- */
+/* Place the data of a packet by its sequence number, through the first sub-segment that accepts it.
+ * `last`: the opcode marks the last packet. False if none accepts. (add_data) */
 bool segment_add_data(struct segment *segment, struct mem *mem, uint64_t order, bool last,
                       const uint8_t *data, uint32_t length);
 
-/*
- * Place data by virtual address. What lies outside the segment is left out; what was there already
- * stays as it was. False if nothing of it belongs here, or out of memory. (add_fragment)
- */
+/* Place data by virtual address. Bytes outside the segment are ignored; bytes that were present
+ * stay unchanged. False if no byte belongs to the segment, or out of memory. (add_fragment) */
 bool segment_add_fragment(struct segment *segment, struct mem *mem, uint64_t address,
                           const uint8_t *data, uint32_t length);
 
-/*
- * Copy the segment's bytes, gaps as zeros. `padding` adds the zeros up to a multiple of 4.
- * Returns how many bytes there are; no more than `room` are copied. (get_data)
- */
+/* Copy the segment's bytes, gaps as zeros. `padding` adds zeros up to a multiple of 4. Returns the
+ * size; copies at most `room` bytes. (get_data) */
 size_t segment_get_data(const struct segment *segment, bool padding, uint8_t *buffer, size_t room);
 
-/* Bytes that are there. (get_size) */
+/* The number of bytes that are present. (get_size) */
 static inline uint64_t segment_size(const struct segment *segment)
 {
 	return segment->present.covered;
 }
 
-/* Is the packet part of a known operation on this segment? (valid_psn) */
+/* Whether the packet is part of a known operation on this segment. (valid_psn) */
 bool segment_valid_psn(const struct segment *segment, uint64_t order);
 
-/* Is everything there that is waited for? */
+/* Whether all wanted bytes are present. */
 static inline bool segment_whole(const struct segment *segment)
 {
 	return segment->wanted == 0 || (segment->present.covered >= segment->wanted &&
@@ -101,7 +93,7 @@ static inline bool segment_contains(const struct segment *segment, uint64_t addr
 	return address - segment->offset < segment->length;
 }
 
-/* How many pieces the first `length` bytes are, and the pieces. They must be there. */
+/* The number of pieces of the first `length` bytes, and the pieces. The bytes must be present. */
 uint32_t segment_piece_count(const struct segment *segment, uint32_t length);
 void segment_pieces(const struct segment *segment, uint32_t length, struct ndx_piece *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SENDs: one packet is a message; of several the packets are kept until no number is missing. */
+/* SENDs: a message of one packet, or of several packets that are held until none is missing. */
 #include <string.h>
 
 #include "rdma.h"
@@ -38,7 +38,7 @@ static void report_gap(struct rdma *r, const struct flow *flow, const struct fra
 	rdma_report_hole(r, flow, &hole);
 }
 
-/* Drop packets of messages that can no longer become whole: a hole for each gap. */
+/* Drop packets of messages that cannot become complete: a hole for each gap. */
 static void give_up(struct rdma *r, struct flow *flow, uint64_t before)
 {
 	struct fragment *last = NULL;
@@ -94,7 +94,7 @@ static void deliver_one(struct rdma *r, struct flow *flow, const struct bth *p, 
 	rdma_message(r, flow, &send, order);
 }
 
-/* From `first` to `last` all are there: one message. */
+/* Deliver the message from packet `first` to `last`, which are all present. */
 static void deliver_run(struct rdma *r, struct flow *flow, struct base_list *first,
                         struct base_list *last)
 {
@@ -123,7 +123,7 @@ static void deliver_run(struct rdma *r, struct flow *flow, struct base_list *fir
 	for (at = first; at != stop;) {
 		struct fragment *f = at_link(at);
 
-		/* Behind the first cut packet nothing is contiguous any more. */
+		/* After the first truncated packet the bytes are not contiguous any more. */
 		if (whole && f->length > 0 && r->gather != NULL) {
 			memcpy(r->gather + send.length, f->bytes, f->length);
 			send.length += f->length;
@@ -139,12 +139,12 @@ static void deliver_run(struct rdma *r, struct flow *flow, struct base_list *fir
 		rdma_message(r, flow, &send, order);
 }
 
-/* Is the message that `f` is part of complete? Then deliver it. */
+/* Deliver the message of `f` if it is complete. */
 static void complete(struct rdma *r, struct flow *flow, struct fragment *f)
 {
 	struct base_list *head = &flow->sends, *first = &f->link, *last = &f->link;
 
-	/* Forward first: in order, only the last packet finds the end. */
+	/* Search forward first: in order, only the last packet completes the message. */
 	while (!at_link(last)->last) {
 		if (last->next == head || at_link(last->next)->order != at_link(last)->order + 1 ||
 		    at_link(last->next)->first)

@@ -17,7 +17,7 @@ void sub_segment_dimension(struct sub_segment *sub, uint32_t mtu)
 		sub->packets = 1;
 }
 
-/* Where the last packet goes: the path MTU has to be one that makes it the last. */
+/* The offset of the last packet: of the possible path MTUs, the one that makes it the last. */
 static bool offset_of_last(const struct sub_segment *sub, uint64_t delta, uint32_t length,
                            uint64_t *offset)
 {
@@ -38,7 +38,7 @@ bool sub_segment_offset(struct sub_segment *sub, uint64_t order, bool last, uint
 {
 	uint64_t delta = order - sub->first;
 
-	/* All but the last are as long as the path allows. */
+	/* All packets but the last have the size of the path MTU. */
 	if (!last && length > 0 && sub->mtu != length)
 		sub_segment_dimension(sub, length);
 	if (delta >= sub->packets || length > sub->dma_length)
@@ -74,7 +74,7 @@ bool segment_add_data(struct segment *segment, struct mem *mem, uint64_t order, 
 	return false;
 }
 
-/* The part of the segment that the operation is about; false if there is none. */
+/* The part of the segment that the operation covers; false if none. */
 static bool within(const struct sub_segment *sub, uint64_t *from, uint64_t *to)
 {
 	const struct segment *s = sub->segment;

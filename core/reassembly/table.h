@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A hash table of intrusive nodes. Its size is fixed: the number of things in it is bounded, and
- * the hash is keyed, so that chains stay short whatever the packets say.
- */
+/* A hash table of intrusive nodes. Its size is fixed, because the number of entries is limited, and
+ * the hash is keyed, so packets cannot make chains long. */
 #ifndef REASSEMBLY_TABLE_H
 #define REASSEMBLY_TABLE_H
 
@@ -13,7 +11,7 @@
 
 struct node {
 	struct node *next;
-	struct node **link; /* what points here */
+	struct node **link; /* the pointer to this node */
 	uint64_t hash;
 };
 
@@ -40,7 +38,7 @@ static inline void table_fini(struct table *table, struct mem *mem)
 	table->buckets = NULL;
 }
 
-/* The newest of its chain comes first. */
+/* The newest node of a chain comes first. */
 static inline void table_add(struct table *table, struct node *node, uint64_t hash)
 {
 	struct node **bucket = &table->buckets[hash & table->mask];

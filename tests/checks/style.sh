@@ -71,7 +71,7 @@ hits "$tmp/tests" '(^|[^A-Za-z0-9_])(u|nano|clock_nano|thrd_)?sleep\(' |
 	report 'a test waits for the event, with a time-out; it does not sleep'
 
 # The rooms whose comments are in plain English. A room that is rewritten is added to the list.
-plain='api|plugins|providers|samples|tests/vm'
+plain='api|core|plugins|providers|samples|tests/vm'
 # Files that are being rewritten as a whole; their comments follow.
 later='providers/(ofi/(common/ofi_cq|verbs/)|verbs/verbs_(cm|conn|cq|end|listener|mailbox|watch)\.)'
 grep -E "^($plain)/(.*\.(c|h|cpp|sh|py)|(.*/)?CMakeLists\.txt)\$" "$tmp/all" |
