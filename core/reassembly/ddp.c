@@ -172,11 +172,9 @@ static bool doubtful(const struct request *q, const struct early *e)
 	       (q->received == 0 || q->losses != e->losses);
 }
 
-/*
- * The request that data at a place of the sink answer: the youngest that its sender can have seen.
- * (A sink is used again only once the answer before has arrived: older ones are over.) Answers
- * come in order and without gaps; where they do not, something is lost, and so is the request.
- */
+/* The request for data at this place of the sink: the youngest that the sender can have received.
+ * (A sink is reused only after its answer has arrived, so older requests are complete.) Answers
+ * come in order and without gaps; after a gap, data are lost, and the request is incomplete. */
 static struct request *find_request(struct rdma *r, struct flow *asked, const struct early *e)
 {
 	struct base_list *at, *next;

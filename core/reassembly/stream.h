@@ -36,8 +36,7 @@ struct stream {
 	uint64_t order;        /* bytes before `next`, since the stream began */
 	uint32_t acknowledged; /* by the current segment */
 	struct base_list waiting;
-	uint64_t since; /* packet count at the start of the wait, or at the acknowledgement of a gap
-	                 */
+	uint64_t since;    /* packet count when the wait began, or at the acknowledgement */
 	uint32_t segments; /* waiting segments */
 	uint32_t held;     /* the bytes of those */
 	/* The parser of the stream (iwarp.c). */
