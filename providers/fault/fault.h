@@ -101,7 +101,7 @@ struct fault_adapter {
 	uint64_t events;           /* upcalls so far */
 	const struct ndx_spi_listener *dying; /* its requests are not delayed any more */
 
-	uint32_t lights;           /* count of the events that end every delay of results; atomic */
+	uint32_t delays_ended;     /* count of the events that end every delay of results; atomic */
 	uint32_t waiting;          /* count of queues that delay notifications; atomic */
 	uint64_t results;          /* count of results that consumers have taken; atomic */
 	struct base_lock cqs_lock; /* guards cqs */
@@ -123,7 +123,7 @@ static inline struct fault_adapter *fault_of(const struct ndx_spi_adapter *nativ
 }
 
 /* Count the call. NDX_OK, or the status with which the call has to fail. */
-enum ndx_status fault_strike(struct fault_adapter *fa, enum fault_call call);
+enum ndx_status fault_inject(struct fault_adapter *fa, enum fault_call call);
 /* A random number below `below`, which is not 0. */
 uint64_t fault_random(struct fault_adapter *fa, uint64_t below);
 const char *fault_call_name(enum fault_call call);
@@ -131,7 +131,7 @@ const char *fault_call_name(enum fault_call call);
 enum fault_call fault_call_find(const char *name);
 
 /* A failed call leaves this value in its out parameter: a caller that uses the value crashes. */
-static inline void *fault_scribble(void)
+static inline void *fault_bad_pointer(void)
 {
 	return (void *)(uintptr_t)0xfa0175c41bb1e5ull;
 }
@@ -168,7 +168,7 @@ struct fault_conn;
 void fault_events_init(struct fault_adapter *fa);
 /* Any thread. Call before the consumer sees results that failed: a provider reports the end of a
  * connection before it shows the results that the end has canceled. */
-void fault_events_tell_ends(struct fault_adapter *fa);
+void fault_events_flush_ends(struct fault_adapter *fa);
 /* Control thread: pass on the upcalls that are due. Returns when the next one is due, UINT64_MAX:
  * none is. */
 uint64_t fault_events_tick(struct fault_adapter *fa, uint64_t now);
@@ -194,7 +194,7 @@ void fault_events_listener_gone(struct fault_adapter *fa);
  * a time of base_now_ns(). */
 void fault_wake_at(struct fault_adapter *fa, uint64_t due);
 /* Any thread, any lock: end the delay of all results. */
-void fault_cqs_light(struct fault_adapter *fa);
+void fault_cqs_end_delay(struct fault_adapter *fa);
 
 /* ---- tables (fault_objects.c, fault_data.c, fault_conn.c) ---- */
 

@@ -22,7 +22,7 @@ enum ndx_status fault_list_nothing(const struct ndx_provider *self,
 
 /* ---- delayed upcalls and notifications ---- */
 
-static void tick(void *arg)
+static void on_timer(void *arg)
 {
 	struct fault_adapter *fa = arg;
 	const uint64_t now = base_now_ns();
@@ -45,16 +45,16 @@ static enum ndx_status open_inner(struct fault_adapter *fa, const struct ndx_spi
 		.front = head->front,
 		.loop = head->loop,
 	};
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_adapter_open);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_adapter_open);
 
 	if (st != NDX_OK) {
-		*out = fault_scribble();
+		*out = fault_bad_pointer();
 		return st;
 	}
 	return fa->ops->adapter_open(&inner_head, how, out);
 }
 
-static void init(struct fault_adapter *fa, const struct ndx_spi_adapter *head)
+static void init_adapter(struct fault_adapter *fa, const struct ndx_spi_adapter *head)
 {
 	fa->ops = fa->provider->ops;
 	fa->core = head->host;
@@ -66,7 +66,7 @@ static void init(struct fault_adapter *fa, const struct ndx_spi_adapter *head)
 	fa->plan.latest = FAULT_CALLS;
 	fa->plan.random = fa->options.seed;
 	fa->timer_due = UINT64_MAX;
-	fa->timer = (struct base_timer){.fn = tick, .arg = fa};
+	fa->timer = (struct base_timer){.fn = on_timer, .arg = fa};
 	base_list_init(&fa->conns);
 	base_list_init(&fa->requests);
 	base_list_init(&fa->cqs);
@@ -84,7 +84,7 @@ static enum ndx_status open_with(struct fault_adapter *fa, struct ndx_spi_option
 
 	if (st != NDX_OK)
 		return st;
-	init(fa, head);
+	init_adapter(fa, head);
 	st = open_inner(fa, head, &inner, out);
 	if (st != NDX_OK)
 		return st;

@@ -8,10 +8,10 @@ enum ndx_status fault_conn_create(struct ndx_spi_adapter *adapter, struct ndx_co
 {
 	struct fault_adapter *fa = fault_of(adapter);
 	struct fault_conn *fc;
-	enum ndx_status st = fault_strike(fa, FAULT_CALL_conn_create);
+	enum ndx_status st = fault_inject(fa, FAULT_CALL_conn_create);
 
 	if (st != NDX_OK) {
-		*out = fault_scribble();
+		*out = fault_bad_pointer();
 		return st;
 	}
 	fc = fault_events_new(fa);
@@ -38,7 +38,7 @@ enum ndx_status fault_conn_bind(struct ndx_spi_conn *conn, const struct sockaddr
                                 socklen_t len)
 {
 	struct fault_adapter *fa = fault_of(conn->native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_conn_bind);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_conn_bind);
 
 	return st == NDX_OK ? fa->ops->conn_bind(conn, address, len) : st;
 }
@@ -47,7 +47,7 @@ enum ndx_status fault_conn_connect(struct ndx_spi_conn *conn, const struct socka
                                    socklen_t len, const struct ndx_spi_params *params)
 {
 	struct fault_adapter *fa = fault_of(conn->native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_conn_connect);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_conn_connect);
 
 	return st == NDX_OK ? fa->ops->conn_connect(conn, destination, len, params) : st;
 }
@@ -55,7 +55,7 @@ enum ndx_status fault_conn_connect(struct ndx_spi_conn *conn, const struct socka
 enum ndx_status fault_conn_complete(struct ndx_spi_conn *conn)
 {
 	struct fault_adapter *fa = fault_of(conn->native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_conn_complete);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_conn_complete);
 
 	return st == NDX_OK ? fa->ops->conn_complete(conn) : st;
 }
@@ -68,7 +68,7 @@ void fault_conn_take(struct ndx_spi_conn *conn, struct ndx_spi_request *request)
 enum ndx_status fault_conn_accept(struct ndx_spi_conn *conn, const struct ndx_spi_params *params)
 {
 	struct fault_adapter *fa = fault_of(conn->native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_conn_accept);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_conn_accept);
 
 	return st == NDX_OK ? fa->ops->conn_accept(conn, params) : st;
 }
@@ -77,7 +77,7 @@ enum ndx_status fault_conn_accept(struct ndx_spi_conn *conn, const struct ndx_sp
 enum ndx_status fault_conn_reject(struct ndx_spi_conn *conn, const void *private_data, size_t len)
 {
 	struct fault_adapter *fa = fault_of(conn->native);
-	enum ndx_status st = fault_strike(fa, FAULT_CALL_conn_reject);
+	enum ndx_status st = fault_inject(fa, FAULT_CALL_conn_reject);
 
 	if (st == NDX_OK)
 		st = fa->ops->conn_reject(conn, private_data, len);
@@ -137,12 +137,12 @@ void fault_conn_finish(struct ndx_spi_conn *conn)
 enum ndx_status fault_conn_detach(struct ndx_spi_conn *conn)
 {
 	struct fault_adapter *fa = fault_of(conn->native);
-	enum ndx_status st = fault_strike(fa, FAULT_CALL_conn_detach);
+	enum ndx_status st = fault_inject(fa, FAULT_CALL_conn_detach);
 
 	fault_qp_ending(conn->qp);
 	if (st == NDX_OK)
 		st = fa->ops->conn_detach(conn);
-	fault_cqs_light(fa);
+	fault_cqs_end_delay(fa);
 	return st;
 }
 
@@ -150,11 +150,11 @@ enum ndx_status fault_listener_create(struct ndx_spi_adapter *adapter, struct nd
                                       struct ndx_spi_listener **out)
 {
 	struct fault_adapter *fa = fault_of(adapter);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_listener_create);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_listener_create);
 
 	if (st == NDX_OK)
 		return fa->ops->listener_create(adapter, front, out);
-	*out = fault_scribble();
+	*out = fault_bad_pointer();
 	return st;
 }
 
@@ -173,7 +173,7 @@ enum ndx_status fault_listener_bind(struct ndx_spi_listener *listener,
                                     const struct sockaddr *address, socklen_t len)
 {
 	struct fault_adapter *fa = fault_of(listener->native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_listener_bind);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_listener_bind);
 
 	return st == NDX_OK ? fa->ops->listener_bind(listener, address, len) : st;
 }
@@ -181,7 +181,7 @@ enum ndx_status fault_listener_bind(struct ndx_spi_listener *listener,
 enum ndx_status fault_listener_listen(struct ndx_spi_listener *listener, uint32_t backlog)
 {
 	struct fault_adapter *fa = fault_of(listener->native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_listener_listen);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_listener_listen);
 
 	return st == NDX_OK ? fa->ops->listener_listen(listener, backlog) : st;
 }

@@ -30,10 +30,10 @@ static struct fault_srq *srq_of(const struct ndx_srq *srq)
 
 /* The results of a post behind the end of a connection are not delayed: the consumer knows of the
  * end. */
-static enum ndx_status posted(struct fault_qp *q, enum ndx_status status)
+static enum ndx_status after_post(struct fault_qp *q, enum ndx_status status)
 {
 	if (__atomic_load_n(&q->ending, __ATOMIC_ACQUIRE) != 0)
-		fault_cqs_light(q->fa);
+		fault_cqs_end_delay(q->fa);
 	return status;
 }
 
@@ -41,22 +41,22 @@ static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct nd
                                size_t count, uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_send);
+	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_send);
 
 	if (st == NDX_OK)
 		st = q->inner->send(qp, context, sge, count, flags);
-	return posted(q, st);
+	return after_post(q, st);
 }
 
 static enum ndx_status qp_receive(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                   size_t count)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_receive);
+	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_receive);
 
 	if (st == NDX_OK)
 		st = q->inner->receive(qp, context, sge, count);
-	return posted(q, st);
+	return after_post(q, st);
 }
 
 static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
@@ -64,11 +64,11 @@ static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct nd
                                uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_read);
+	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_read);
 
 	if (st == NDX_OK)
 		st = q->inner->read(qp, context, sge, count, remote_address, remote_token, flags);
-	return posted(q, st);
+	return after_post(q, st);
 }
 
 static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
@@ -76,11 +76,11 @@ static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct n
                                 uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_write);
+	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_write);
 
 	if (st == NDX_OK)
 		st = q->inner->write(qp, context, sge, count, remote_address, remote_token, flags);
-	return posted(q, st);
+	return after_post(q, st);
 }
 
 static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
@@ -88,11 +88,11 @@ static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
                                          uint32_t immediate, uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_send_immediate);
+	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_send_immediate);
 
 	if (st == NDX_OK)
 		st = q->inner->send_immediate(qp, context, sge, count, immediate, flags);
-	return posted(q, st);
+	return after_post(q, st);
 }
 
 static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
@@ -101,38 +101,38 @@ static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
                                           uint32_t immediate, uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_write_immediate);
+	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_write_immediate);
 
 	if (st == NDX_OK)
 		st = q->inner->write_immediate(qp, context, sge, count, remote_address,
 		                               remote_token, immediate, flags);
-	return posted(q, st);
+	return after_post(q, st);
 }
 
 static enum ndx_status qp_bind(struct ndx_qp *qp, void *context, struct ndx_mr *mr,
                                struct ndx_mw *mw, void *buffer, size_t length, uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_bind);
+	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_bind);
 
 	if (st == NDX_OK)
 		st = q->inner->bind(qp, context, mr, mw, buffer, length, flags);
-	return posted(q, st);
+	return after_post(q, st);
 }
 
 static enum ndx_status qp_invalidate(struct ndx_qp *qp, void *context, struct ndx_mw *mw,
                                      uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_strike(q->fa, FAULT_CALL_invalidate);
+	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_invalidate);
 
 	if (st == NDX_OK)
 		st = q->inner->invalidate(qp, context, mw, flags);
-	return posted(q, st);
+	return after_post(q, st);
 }
 
 /* An operation that the inner provider lacks remains NULL. */
-static void patch(struct fault_qp *q)
+static void make_ops(struct fault_qp *q)
 {
 	q->ops = (struct ndx_qp_ops){
 		.send = qp_send,
@@ -151,10 +151,10 @@ enum ndx_status fault_qp_create(struct ndx_spi_adapter *adapter, const struct nd
 {
 	struct fault_adapter *fa = fault_of(adapter);
 	struct fault_qp *q;
-	enum ndx_status st = fault_strike(fa, FAULT_CALL_qp_create);
+	enum ndx_status st = fault_inject(fa, FAULT_CALL_qp_create);
 
 	if (st != NDX_OK) {
-		*out = fault_scribble();
+		*out = fault_bad_pointer();
 		return st;
 	}
 	q = calloc(1, sizeof(*q));
@@ -167,7 +167,7 @@ enum ndx_status fault_qp_create(struct ndx_spi_adapter *adapter, const struct nd
 	}
 	q->fa = fa;
 	q->inner = (*out)->pub.ops;
-	patch(q);
+	make_ops(q);
 	(*out)->pub.ops = &q->ops;
 	return NDX_OK;
 }
@@ -178,7 +178,7 @@ void fault_qp_destroy(struct ndx_spi_qp *qp)
 
 	qp->pub.ops = q->inner;
 	q->fa->ops->qp_destroy(qp);
-	fault_cqs_light(q->fa);
+	fault_cqs_end_delay(q->fa);
 	free(q);
 }
 
@@ -193,14 +193,14 @@ void fault_qp_cancel(struct ndx_spi_qp *qp)
 	struct fault_adapter *fa = fault_of(qp->object.native);
 
 	fa->ops->qp_cancel(qp);
-	fault_cqs_light(fa);
+	fault_cqs_end_delay(fa);
 }
 
 static enum ndx_status srq_receive(struct ndx_srq *srq, void *context, const struct ndx_sge *sge,
                                    size_t count)
 {
 	const struct fault_srq *s = srq_of(srq);
-	const enum ndx_status st = fault_strike(s->fa, FAULT_CALL_srq_receive);
+	const enum ndx_status st = fault_inject(s->fa, FAULT_CALL_srq_receive);
 
 	return st == NDX_OK ? s->inner->receive(srq, context, sge, count) : st;
 }
@@ -214,9 +214,9 @@ enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth
 
 	if (fa->ops->srq_create == NULL)
 		return NDX_E_NOT_SUPPORTED;
-	st = fault_strike(fa, FAULT_CALL_srq_create);
+	st = fault_inject(fa, FAULT_CALL_srq_create);
 	if (st != NDX_OK) {
-		*out = fault_scribble();
+		*out = fault_bad_pointer();
 		return st;
 	}
 	s = calloc(1, sizeof(*s));

@@ -12,7 +12,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define BITS 5 /* bits of enum ndx_spi_report */
 
-struct mail {
+struct upcall {
 	uint64_t due; /* 0: there is none */
 	enum ndx_status status;
 	int32_t native;
@@ -25,8 +25,8 @@ struct fault_conn {
 	struct ndx_spi_conn *conn;
 	bool hurry;
 	uint64_t last_due;
-	struct mail connected;
-	struct mail established;
+	struct upcall connected;
+	struct upcall established;
 	uint64_t bits_due[BITS];
 	int32_t native;
 	const char *cause;
@@ -44,7 +44,7 @@ static struct fault_adapter *of_conn(const struct ndx_spi_conn *conn)
 }
 
 /* Lock held. */
-static struct fault_conn *find(struct fault_adapter *fa, const struct ndx_spi_conn *conn)
+static struct fault_conn *find_conn(struct fault_adapter *fa, const struct ndx_spi_conn *conn)
 {
 	for (struct base_list *n = fa->conns.next; n != &fa->conns; n = n->next) {
 		struct fault_conn *fc = container_of(n, struct fault_conn, node);
@@ -89,7 +89,7 @@ void fault_events_drop(struct fault_adapter *fa, const struct ndx_spi_conn *conn
 	struct fault_conn *fc;
 
 	base_lock_acquire(&fa->lock);
-	fc = find(fa, conn);
+	fc = find_conn(fa, conn);
 	if (fc != NULL)
 		base_list_remove(&fc->node);
 	base_lock_release(&fa->lock);
@@ -101,7 +101,7 @@ void fault_events_forget(struct fault_adapter *fa, const struct ndx_spi_conn *co
 	struct fault_conn *fc;
 
 	base_lock_acquire(&fa->lock);
-	fc = find(fa, conn);
+	fc = find_conn(fa, conn);
 	if (fc != NULL) {
 		fc->connected.due = 0;
 		fc->established.due = 0;
@@ -113,7 +113,7 @@ void fault_events_forget(struct fault_adapter *fa, const struct ndx_spi_conn *co
 
 /* ---- passing upcalls on; lock held ---- */
 
-static bool take(uint64_t *due, uint64_t now, uint64_t *next)
+static bool take_due(uint64_t *due, uint64_t now, uint64_t *next)
 {
 	if (*due == 0)
 		return false;
@@ -126,25 +126,25 @@ static bool take(uint64_t *due, uint64_t now, uint64_t *next)
 	return true;
 }
 
-static const struct ndx_spi_params *params_of(const struct mail *mail)
+static const struct ndx_spi_params *params_of(const struct upcall *upcall)
 {
-	return mail->has_params ? &mail->params : NULL;
+	return upcall->has_params ? &upcall->params : NULL;
 }
 
 /* Pass on the upcalls that are due at `now`; lower `next` to the time of the first that is not. */
-static void hand_on(struct fault_adapter *fa, struct fault_conn *fc, uint64_t now, uint64_t *next)
+static void pass_due(struct fault_adapter *fa, struct fault_conn *fc, uint64_t now, uint64_t *next)
 {
-	const bool connected = take(&fc->connected.due, now, next);
-	const bool established = take(&fc->established.due, now, next);
+	const bool connected = take_due(&fc->connected.due, now, next);
+	const bool established = take_due(&fc->established.due, now, next);
 	uint32_t bits = 0;
 
 	for (unsigned i = 0; i < BITS; i++) {
-		if (take(&fc->bits_due[i], now, next))
+		if (take_due(&fc->bits_due[i], now, next))
 			bits |= UINT32_C(1) << i;
 	}
 	/* behind an upcall the consumer may look for results, so show them first */
 	if (connected || established || bits != 0)
-		fault_cqs_light(fa);
+		fault_cqs_end_delay(fa);
 	if (connected)
 		fa->core->connected(fc->conn, fc->connected.status, fc->connected.native,
 		                    params_of(&fc->connected));
@@ -161,16 +161,16 @@ void fault_events_hurry(struct fault_adapter *fa, const struct ndx_spi_conn *con
 	struct fault_conn *fc;
 
 	base_lock_acquire(&fa->lock);
-	fc = find(fa, conn);
+	fc = find_conn(fa, conn);
 	if (fc != NULL) {
 		fc->hurry = hurry;
-		hand_on(fa, fc, UINT64_MAX, &next);
+		pass_due(fa, fc, UINT64_MAX, &next);
 	}
 	base_lock_release(&fa->lock);
 }
 
-static uint64_t hand_on_requests(struct fault_adapter *fa, uint64_t now,
-                                 const struct ndx_spi_listener *of)
+static uint64_t pass_requests(struct fault_adapter *fa, uint64_t now,
+                              const struct ndx_spi_listener *of)
 {
 	uint64_t next = UINT64_MAX;
 	struct base_list *following;
@@ -179,7 +179,7 @@ static uint64_t hand_on_requests(struct fault_adapter *fa, uint64_t now,
 		struct fault_request *r = container_of(n, struct fault_request, node);
 
 		following = n->next;
-		if ((of != NULL && r->request->listener != of) || !take(&r->due, now, &next))
+		if ((of != NULL && r->request->listener != of) || !take_due(&r->due, now, &next))
 			continue;
 		base_list_remove(&r->node);
 		fa->core->request(r->request);
@@ -192,7 +192,7 @@ void fault_events_flush_requests(struct fault_adapter *fa, const struct ndx_spi_
 {
 	base_lock_acquire(&fa->lock);
 	fa->dying = listener;
-	(void)hand_on_requests(fa, UINT64_MAX, listener);
+	(void)pass_requests(fa, UINT64_MAX, listener);
 	base_lock_release(&fa->lock);
 }
 
@@ -204,7 +204,7 @@ void fault_events_listener_gone(struct fault_adapter *fa)
 }
 
 /* Does the core still wait for the report that the connection has ended? */
-static bool keeps_end(const struct fault_conn *fc)
+static bool delays_end(const struct fault_conn *fc)
 {
 	const uint32_t ends = NDX_REPORT_PEER_DISC | NDX_REPORT_ABORT;
 
@@ -215,7 +215,7 @@ static bool keeps_end(const struct fault_conn *fc)
 	return false;
 }
 
-void fault_events_tell_ends(struct fault_adapter *fa)
+void fault_events_flush_ends(struct fault_adapter *fa)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -223,8 +223,8 @@ void fault_events_tell_ends(struct fault_adapter *fa)
 	for (struct base_list *n = fa->conns.next; n != &fa->conns; n = n->next) {
 		struct fault_conn *fc = container_of(n, struct fault_conn, node);
 
-		if (keeps_end(fc))
-			hand_on(fa, fc, UINT64_MAX, &next);
+		if (delays_end(fc))
+			pass_due(fa, fc, UINT64_MAX, &next);
 	}
 	base_lock_release(&fa->lock);
 }
@@ -234,9 +234,9 @@ uint64_t fault_events_tick(struct fault_adapter *fa, uint64_t now)
 	uint64_t next;
 
 	base_lock_acquire(&fa->lock);
-	next = hand_on_requests(fa, now, NULL);
+	next = pass_requests(fa, now, NULL);
 	for (struct base_list *n = fa->conns.next; n != &fa->conns; n = n->next)
-		hand_on(fa, container_of(n, struct fault_conn, node), now, &next);
+		pass_due(fa, container_of(n, struct fault_conn, node), now, &next);
 	base_lock_release(&fa->lock);
 	return next;
 }
@@ -275,29 +275,29 @@ static uint64_t pass(struct fault_adapter *fa, struct fault_conn *fc)
 	uint64_t next = UINT64_MAX;
 
 	if (fa->options.event_delay_ms == 0 || fc->hurry)
-		hand_on(fa, fc, UINT64_MAX, &next);
+		pass_due(fa, fc, UINT64_MAX, &next);
 	else
 		next = fc->last_due;
 	return next;
 }
 
-static void put(struct mail *mail, uint64_t due, enum ndx_status status, int32_t native,
-                const struct ndx_spi_params *params)
+static void store_upcall(struct upcall *upcall, uint64_t due, enum ndx_status status,
+                         int32_t native, const struct ndx_spi_params *params)
 {
-	mail->due = due;
-	mail->status = status;
-	mail->native = native;
-	mail->has_params = params != NULL;
+	upcall->due = due;
+	upcall->status = status;
+	upcall->native = native;
+	upcall->has_params = params != NULL;
 	if (params != NULL)
-		mail->params = *params;
+		upcall->params = *params;
 }
 
 /* The upcall connected or established. */
-static void answer(struct ndx_spi_conn *conn, enum fault_call call, enum ndx_status status,
-                   int32_t native, const struct ndx_spi_params *params)
+static void on_answer(struct ndx_spi_conn *conn, enum fault_call call, enum ndx_status status,
+                      int32_t native, const struct ndx_spi_params *params)
 {
 	struct fault_adapter *fa = of_conn(conn);
-	const enum ndx_status st = status == NDX_OK ? fault_strike(fa, call) : NDX_OK;
+	const enum ndx_status st = status == NDX_OK ? fault_inject(fa, call) : NDX_OK;
 	uint64_t next = UINT64_MAX;
 	struct fault_conn *fc;
 
@@ -306,10 +306,10 @@ static void answer(struct ndx_spi_conn *conn, enum fault_call call, enum ndx_sta
 		params = NULL;
 	}
 	base_lock_acquire(&fa->lock);
-	fc = find(fa, conn);
+	fc = find_conn(fa, conn);
 	if (fc != NULL && !is_lost(fa, fault_call_name(call))) {
-		put(call == FAULT_CALL_connected ? &fc->connected : &fc->established,
-		    next_due(fa, fc), status, native, params);
+		store_upcall(call == FAULT_CALL_connected ? &fc->connected : &fc->established,
+		             next_due(fa, fc), status, native, params);
 		next = pass(fa, fc);
 	}
 	base_lock_release(&fa->lock);
@@ -319,13 +319,13 @@ static void answer(struct ndx_spi_conn *conn, enum fault_call call, enum ndx_sta
 static void on_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
                          const struct ndx_spi_params *params)
 {
-	answer(conn, FAULT_CALL_connected, status, native, params);
+	on_answer(conn, FAULT_CALL_connected, status, native, params);
 }
 
 static void on_established(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
                            const struct ndx_spi_params *params)
 {
-	answer(conn, FAULT_CALL_established, status, native, params);
+	on_answer(conn, FAULT_CALL_established, status, native, params);
 }
 
 static void on_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)
@@ -335,7 +335,7 @@ static void on_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, 
 	struct fault_conn *fc;
 
 	base_lock_acquire(&fa->lock);
-	fc = find(fa, conn);
+	fc = find_conn(fa, conn);
 	if (fc != NULL && !is_lost(fa, "report")) {
 		const uint64_t due = next_due(fa, fc);
 

@@ -6,7 +6,7 @@
 enum ndx_status fault_cq_get_fd(struct ndx_spi_cq *cq, int *fd)
 {
 	struct fault_adapter *fa = fault_of(cq->object.native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_cq_get_fd);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_cq_get_fd);
 
 	if (st == NDX_OK)
 		return fa->ops->cq_get_fd(cq, fd);
@@ -38,7 +38,7 @@ enum ndx_status fault_cq_resize(struct ndx_spi_cq *cq, uint32_t depth)
 
 	if (fa->ops->cq_resize == NULL)
 		return NDX_E_NOT_SUPPORTED;
-	st = fault_strike(fa, FAULT_CALL_cq_resize);
+	st = fault_inject(fa, FAULT_CALL_cq_resize);
 	return st == NDX_OK ? fa->ops->cq_resize(cq, depth) : st;
 }
 
@@ -49,7 +49,7 @@ enum ndx_status fault_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64
 
 	if (fa->ops->cq_affinity == NULL)
 		return NDX_E_NOT_SUPPORTED;
-	st = fault_strike(fa, FAULT_CALL_cq_affinity);
+	st = fault_inject(fa, FAULT_CALL_cq_affinity);
 	if (st == NDX_OK)
 		return fa->ops->cq_affinity(cq, group, affinity);
 	*group = UINT16_MAX;
@@ -60,11 +60,11 @@ enum ndx_status fault_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64
 enum ndx_status fault_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out)
 {
 	struct fault_adapter *fa = fault_of(adapter);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_mr_create);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_mr_create);
 
 	if (st == NDX_OK)
 		return fa->ops->mr_create(adapter, out);
-	*out = fault_scribble();
+	*out = fault_bad_pointer();
 	return st;
 }
 
@@ -77,7 +77,7 @@ enum ndx_status fault_mr_register(struct ndx_spi_mr *mr, void *buffer, size_t le
                                   uint32_t flags, struct ndx_overlapped *ov)
 {
 	struct fault_adapter *fa = fault_of(mr->object.native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_mr_register);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_mr_register);
 
 	if (st == NDX_OK)
 		return fa->ops->mr_register(mr, buffer, length, flags, ov);
@@ -91,7 +91,7 @@ enum ndx_status fault_mr_register(struct ndx_spi_mr *mr, void *buffer, size_t le
 enum ndx_status fault_mr_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped *ov)
 {
 	struct fault_adapter *fa = fault_of(mr->object.native);
-	const enum ndx_status st = ov != NULL ? fault_strike(fa, FAULT_CALL_mr_deregister) : NDX_OK;
+	const enum ndx_status st = ov != NULL ? fault_inject(fa, FAULT_CALL_mr_deregister) : NDX_OK;
 
 	return st == NDX_OK ? fa->ops->mr_deregister(mr, ov) : st;
 }
@@ -111,10 +111,10 @@ enum ndx_status fault_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_
 
 	if (fa->ops->mw_create == NULL)
 		return NDX_E_NOT_SUPPORTED;
-	st = fault_strike(fa, FAULT_CALL_mw_create);
+	st = fault_inject(fa, FAULT_CALL_mw_create);
 	if (st == NDX_OK)
 		return fa->ops->mw_create(adapter, out);
-	*out = fault_scribble();
+	*out = fault_bad_pointer();
 	return st;
 }
 
@@ -126,7 +126,7 @@ void fault_mw_destroy(struct ndx_spi_mw *mw)
 enum ndx_status fault_srq_modify(struct ndx_spi_srq *srq, uint32_t depth, uint32_t threshold)
 {
 	struct fault_adapter *fa = fault_of(srq->object.native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_srq_modify);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_srq_modify);
 
 	return st == NDX_OK ? fa->ops->srq_modify(srq, depth, threshold) : st;
 }
@@ -134,7 +134,7 @@ enum ndx_status fault_srq_modify(struct ndx_spi_srq *srq, uint32_t depth, uint32
 enum ndx_status fault_srq_notify(struct ndx_spi_srq *srq, struct ndx_overlapped *ov)
 {
 	struct fault_adapter *fa = fault_of(srq->object.native);
-	const enum ndx_status st = fault_strike(fa, FAULT_CALL_srq_notify);
+	const enum ndx_status st = fault_inject(fa, FAULT_CALL_srq_notify);
 
 	return st == NDX_OK ? fa->ops->srq_notify(srq, ov) : st;
 }
@@ -151,7 +151,7 @@ enum ndx_status fault_srq_affinity(struct ndx_spi_srq *srq, uint16_t *group, uin
 
 	if (fa->ops->srq_affinity == NULL)
 		return NDX_E_NOT_SUPPORTED;
-	st = fault_strike(fa, FAULT_CALL_srq_affinity);
+	st = fault_inject(fa, FAULT_CALL_srq_affinity);
 	if (st == NDX_OK)
 		return fa->ops->srq_affinity(srq, group, affinity);
 	*group = UINT16_MAX;

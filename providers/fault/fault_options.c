@@ -27,7 +27,7 @@ static enum ndx_status bad_value(const struct ndx_spi_option *o, const char *wan
 	            o->origin, o->key, o->value, wanted);
 }
 
-static enum ndx_status number(const struct ndx_spi_option *o, uint64_t most, uint64_t *out)
+static enum ndx_status parse_number(const struct ndx_spi_option *o, uint64_t most, uint64_t *out)
 {
 	char *end;
 	unsigned long long value;
@@ -42,7 +42,7 @@ static enum ndx_status number(const struct ndx_spi_option *o, uint64_t most, uin
 
 static enum ndx_status read_nth(const struct ndx_spi_option *o, struct fault_options *to)
 {
-	return number(o, UINT64_MAX, &to->nth);
+	return parse_number(o, UINT64_MAX, &to->nth);
 }
 
 static enum ndx_status read_times(const struct ndx_spi_option *o, struct fault_options *to)
@@ -51,7 +51,7 @@ static enum ndx_status read_times(const struct ndx_spi_option *o, struct fault_o
 		to->times = UINT64_MAX;
 		return NDX_OK;
 	}
-	return number(o, UINT64_MAX, &to->times);
+	return parse_number(o, UINT64_MAX, &to->times);
 }
 
 static enum ndx_status read_call(const struct ndx_spi_option *o, struct fault_options *to)
@@ -79,7 +79,7 @@ static enum ndx_status read_status(const struct ndx_spi_option *o, struct fault_
 
 static enum ndx_status read_seed(const struct ndx_spi_option *o, struct fault_options *to)
 {
-	return number(o, UINT64_MAX, &to->seed);
+	return parse_number(o, UINT64_MAX, &to->seed);
 }
 
 #define DELAY_MAX_MS 10000u
@@ -87,7 +87,7 @@ static enum ndx_status read_seed(const struct ndx_spi_option *o, struct fault_op
 static enum ndx_status read_delay(const struct ndx_spi_option *o, struct fault_options *to)
 {
 	uint64_t ms = 0;
-	enum ndx_status st = number(o, DELAY_MAX_MS, &ms);
+	enum ndx_status st = parse_number(o, DELAY_MAX_MS, &ms);
 
 	to->delay_ms = (uint32_t)ms;
 	return st;
@@ -96,7 +96,7 @@ static enum ndx_status read_delay(const struct ndx_spi_option *o, struct fault_o
 static enum ndx_status read_event_delay(const struct ndx_spi_option *o, struct fault_options *to)
 {
 	uint64_t ms = 0;
-	enum ndx_status st = number(o, DELAY_MAX_MS, &ms);
+	enum ndx_status st = parse_number(o, DELAY_MAX_MS, &ms);
 
 	to->event_delay_ms = (uint32_t)ms;
 	return st;
@@ -104,12 +104,12 @@ static enum ndx_status read_event_delay(const struct ndx_spi_option *o, struct f
 
 static enum ndx_status read_drop(const struct ndx_spi_option *o, struct fault_options *to)
 {
-	return number(o, UINT64_MAX, &to->drop);
+	return parse_number(o, UINT64_MAX, &to->drop);
 }
 
 static enum ndx_status read_event_drop(const struct ndx_spi_option *o, struct fault_options *to)
 {
-	return number(o, UINT64_MAX, &to->event_drop);
+	return parse_number(o, UINT64_MAX, &to->event_drop);
 }
 
 static enum ndx_status read_reorder(const struct ndx_spi_option *o, struct fault_options *to)
@@ -177,7 +177,7 @@ static const struct ndx_provider *find_inner(const char *device, const char **in
 	return NULL;
 }
 
-static void note(char text[FAULT_TEXT], const struct ndx_spi_option *o)
+static void append_option(char text[FAULT_TEXT], const struct ndx_spi_option *o)
 {
 	const size_t used = strlen(text);
 
@@ -207,7 +207,7 @@ enum ndx_status fault_options_read(const struct ndx_spi_open *how,
 
 		if (strncmp(o->key, prefix, sizeof(prefix) - 1) == 0) {
 			st = read_own(o, options);
-			note(text, o);
+			append_option(text, o);
 		} else {
 			st = check_inner(o, found);
 			room[inner->option_count++] = *o;

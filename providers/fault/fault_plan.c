@@ -63,7 +63,7 @@ static enum ndx_status status_for(const struct fault_adapter *fa, enum fault_cal
 	return c->fits[1] != NDX_OK ? c->fits[fa->plan.calls % STATUSES] : c->fits[0];
 }
 
-enum ndx_status fault_strike(struct fault_adapter *fa, enum fault_call call)
+enum ndx_status fault_inject(struct fault_adapter *fa, enum fault_call call)
 {
 	struct fault_plan *plan = &fa->plan;
 	enum ndx_status st = NDX_OK;

@@ -2,14 +2,13 @@
 /*
  * Completion queues: results that are delayed, reordered, or lost.
  *
- * Delay: a queue that a poll has emptied is dark for a while, which means that polls do not look
- * into the inner queue. Results remain in the inner queue, so slots and order are those of the
- * inner provider. A queue does not become dark while a notification of the inner queue is armed,
- * and none is armed while the queue is dark. Otherwise a notification could fire for a result that
- * the consumer cannot see yet, and no other would follow. So this provider keeps the consumer's
- * notifications, and arms a notification of its own in the inner queue while the queue is not dark.
- * A result of another queue and an upcall can tell the consumer of a result, too: each makes every
- * queue light first, which means not dark.
+ * Delay: a poll that empties a queue begins a delay, in which polls do not look into the inner
+ * queue. Results remain in the inner queue, so slots and order are those of the inner provider. No
+ * delay begins while a notification of the inner queue is armed, and none is armed in a delay.
+ * Otherwise a notification could fire for a result that the consumer cannot see yet, and no other
+ * would follow. So this provider keeps the consumer's notifications, and arms one of its own in the
+ * inner queue behind the delay. A result of another queue and an upcall can tell the consumer of a
+ * result, too: each ends the delays of all queues first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +23,11 @@
 struct fault_cq;
 
 /* A notification of this provider in the inner queue. */
-struct fault_below {
+struct fault_notify {
 	struct ndx_overlapped ov;
 	struct fault_cq *owner;
 	bool armed;
-	bool told; /* fired together with another one, so its own event does not count */
+	bool merged; /* fired together with another one, so its own event does not count */
 };
 
 struct fault_cq {
@@ -38,15 +37,15 @@ struct fault_cq {
 	struct ndx_spi_cq *cq;
 	struct base_list node; /* in fault_adapter.cqs */
 	struct base_lock lock; /* guards the members below */
-	uint64_t dark_until;
-	uint32_t dark_lights; /* fault_adapter.lights when the queue became dark */
-	uint32_t fired;       /* count of notifications of the inner queue */
+	uint64_t delay_until;
+	uint32_t delays_ended_before; /* fault_adapter.delays_ended when the delay began */
+	uint32_t fired;               /* count of notifications of the inner queue */
 	struct base_ov_list kept;
 	bool kept_fd;
 	bool wants[TYPES]; /* types of the notifications that are kept */
-	bool owed;         /* a notification of the inner queue fired while none was kept */
+	bool missed_event; /* a notification of the inner queue fired while none was kept */
 	bool gone; /* destroyed; the last notification of the inner queue frees this object */
-	struct fault_below below[TYPES];
+	struct fault_notify below[TYPES];
 };
 
 static struct fault_cq *of_pub(const struct ndx_cq *pub)
@@ -54,18 +53,18 @@ static struct fault_cq *of_pub(const struct ndx_cq *pub)
 	return container_of((struct ndx_cq_ops *)(uintptr_t)pub->ops, struct fault_cq, ops);
 }
 
-static uint32_t get_lights(struct fault_adapter *fa)
+static uint32_t get_delays_ended(struct fault_adapter *fa)
 {
-	return __atomic_load_n(&fa->lights, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&fa->delays_ended, __ATOMIC_ACQUIRE);
 }
 
 /* Lock held. */
-static bool is_dark(const struct fault_cq *c, uint64_t now)
+static bool is_delaying(const struct fault_cq *c, uint64_t now)
 {
-	return now < c->dark_until && c->dark_lights == get_lights(c->fa);
+	return now < c->delay_until && c->delays_ended_before == get_delays_ended(c->fa);
 }
 
-static bool is_armed_below(const struct fault_cq *c)
+static bool is_armed_inner(const struct fault_cq *c)
 {
 	return c->below[0].armed || c->below[1].armed || c->below[2].armed;
 }
@@ -86,7 +85,7 @@ static void set_wants(struct fault_cq *c, unsigned type, bool wants)
 
 /* ---- notifying the consumer; lock held ---- */
 
-static void fire(struct fault_cq *c, enum ndx_status status)
+static void complete_notifications(struct fault_cq *c, enum ndx_status status)
 {
 	for (unsigned type = 0; type < TYPES; type++)
 		set_wants(c, type, false);
@@ -101,9 +100,9 @@ static bool keeps_any(const struct fault_cq *c)
 	return c->kept.head != NULL || c->kept_fd;
 }
 
-static void arm_below(struct fault_cq *c, unsigned type)
+static void arm_inner(struct fault_cq *c, unsigned type)
 {
-	struct fault_below *below = &c->below[type];
+	struct fault_notify *below = &c->below[type];
 	enum ndx_status st = base_ov_begin(&below->ov, c->fa->loop);
 
 	below->armed = st == NDX_OK;
@@ -114,45 +113,45 @@ static void arm_below(struct fault_cq *c, unsigned type)
 		return;
 	base_ov_abandon(&below->ov);
 	below->armed = false;
-	fire(c, st);
+	complete_notifications(c, st);
 }
 
 static void arm_wanted(struct fault_cq *c)
 {
 	for (unsigned type = 0; type < TYPES; type++) {
 		if (c->wants[type] && !c->below[type].armed)
-			arm_below(c, type);
+			arm_inner(c, type);
 	}
 }
 
 /* Control thread. */
-static void on_below(struct ndx_overlapped *ov)
+static void on_inner_notify(struct ndx_overlapped *ov)
 {
-	struct fault_below *below = container_of(ov, struct fault_below, ov);
+	struct fault_notify *below = container_of(ov, struct fault_notify, ov);
 	struct fault_cq *c = below->owner;
 
 	base_lock_acquire(&c->lock);
 	below->armed = false;
 	if (c->gone) {
-		const bool last = !is_armed_below(c);
+		const bool last = !is_armed_inner(c);
 
 		base_lock_release(&c->lock);
 		if (last)
 			free(c);
 		return;
 	}
-	if (ov->status == NDX_E_CANCELED || below->told) {
+	if (ov->status == NDX_E_CANCELED || below->merged) {
 		/* What the consumer wants now, it has asked for behind the event. */
-		below->told = false;
+		below->merged = false;
 		arm_wanted(c);
 	} else {
 		/* One event fires all notifications that are armed. */
 		for (unsigned type = 0; type < TYPES; type++)
-			c->below[type].told = c->below[type].armed;
+			c->below[type].merged = c->below[type].armed;
 		c->fired++;
-		c->dark_until = 0;
-		c->owed = !keeps_any(c);
-		fire(c, ov->status);
+		c->delay_until = 0;
+		c->missed_event = !keeps_any(c);
+		complete_notifications(c, ov->status);
 	}
 	base_lock_release(&c->lock);
 }
@@ -161,7 +160,7 @@ static void on_below(struct ndx_overlapped *ov)
 
 /* Swap adjacent results at random. Results of one queue pair keep their order, unless
  * FAULT_REORDER_ANY is set. */
-static void reorder(struct fault_adapter *fa, struct ndx_result *results, size_t count)
+static void reorder_results(struct fault_adapter *fa, struct ndx_result *results, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
 		const bool may = fa->options.reorder == FAULT_REORDER_ANY ||
@@ -176,7 +175,7 @@ static void reorder(struct fault_adapter *fa, struct ndx_result *results, size_t
 	}
 }
 
-static size_t lose(struct fault_cq *c, struct ndx_result *results, size_t count)
+static size_t drop_result(struct fault_cq *c, struct ndx_result *results, size_t count)
 {
 	const uint64_t after = __atomic_add_fetch(&c->fa->results, count, __ATOMIC_ACQ_REL);
 	const uint64_t number = c->fa->options.drop;
@@ -191,44 +190,44 @@ static size_t lose(struct fault_cq *c, struct ndx_result *results, size_t count)
 	return count - 1 + c->inner->get_results(&c->cq->pub, &results[count - 1], 1);
 }
 
-/* A poll has emptied the queue; `lights` and `fired` are from before that poll. */
-static void go_dark(struct fault_cq *c, uint32_t lights, uint32_t fired)
+/* A poll has emptied the queue; `delays_ended` and `fired` are from before that poll. */
+static void begin_delay(struct fault_cq *c, uint32_t delays_ended, uint32_t fired)
 {
 	const uint64_t ns = fault_random(c->fa, c->fa->options.delay_ms + 1u) * NS_PER_MS;
 
 	base_lock_acquire(&c->lock);
-	c->owed = false;
-	if (c->fired == fired && !is_armed_below(c) && lights == get_lights(c->fa)) {
-		c->dark_until = base_now_ns() + ns;
-		c->dark_lights = lights;
+	c->missed_event = false;
+	if (c->fired == fired && !is_armed_inner(c) && delays_ended == get_delays_ended(c->fa)) {
+		c->delay_until = base_now_ns() + ns;
+		c->delays_ended_before = delays_ended;
 	}
 	base_lock_release(&c->lock);
 }
 
-static size_t take_late(struct fault_cq *c, struct ndx_result *results, size_t count)
+static size_t poll_delayed(struct fault_cq *c, struct ndx_result *results, size_t count)
 {
-	uint32_t lights = get_lights(c->fa);
+	uint32_t delays_ended = get_delays_ended(c->fa);
 	uint32_t fired;
 	size_t n;
-	bool dark;
+	bool delaying;
 
 	base_lock_acquire(&c->lock);
-	dark = is_dark(c, base_now_ns());
+	delaying = is_delaying(c, base_now_ns());
 	fired = c->fired;
-	/* A notification that was asked for while the queue was dark has to fire for the results
-	 * that this poll could take. */
-	if (!dark)
+	/* A notification that was asked for while the queue was delaying has to fire for the
+	 * results that this poll could take. */
+	if (!delaying)
 		arm_wanted(c);
 	base_lock_release(&c->lock);
-	if (dark)
+	if (delaying)
 		return 0;
 	n = c->inner->get_results(&c->cq->pub, results, count);
 	if (n > 0) {
-		fault_cqs_light(c->fa);
-		lights++;
+		fault_cqs_end_delay(c->fa);
+		delays_ended++;
 	}
 	if (n < count)
-		go_dark(c, lights, fired);
+		begin_delay(c, delays_ended, fired);
 	return n;
 }
 
@@ -249,18 +248,18 @@ static size_t get_results(struct ndx_cq *pub, struct ndx_result *results, size_t
 	if (c->fa->options.delay_ms == 0)
 		n = c->inner->get_results(pub, results, count);
 	else
-		n = take_late(c, results, count);
+		n = poll_delayed(c, results, count);
 	if (n > 1 && c->fa->options.reorder != FAULT_REORDER_NONE)
-		reorder(c->fa, results, n);
+		reorder_results(c->fa, results, n);
 	if (has_failure(results, n))
-		fault_events_tell_ends(c->fa);
-	return n > 0 ? lose(c, results, n) : 0;
+		fault_events_flush_ends(c->fa);
+	return n > 0 ? drop_result(c, results, n) : 0;
 }
 
 /* ---- notification ---- */
 
 /* The inner provider's descriptor becomes not readable. */
-static enum ndx_status lower_fd(struct fault_cq *c)
+static enum ndx_status clear_fd(struct fault_cq *c)
 {
 	int fd;
 	const enum ndx_status st = c->fa->ops->cq_get_fd(c->cq, &fd);
@@ -270,26 +269,26 @@ static enum ndx_status lower_fd(struct fault_cq *c)
 	return st;
 }
 
-static enum ndx_status keep(struct fault_cq *c, enum ndx_cq_notify_type type,
-                            struct ndx_overlapped *ov)
+static enum ndx_status keep_notification(struct fault_cq *c, enum ndx_cq_notify_type type,
+                                         struct ndx_overlapped *ov)
 {
 	uint64_t due = UINT64_MAX;
 	enum ndx_status st = NDX_OK;
 
 	base_lock_acquire(&c->lock);
 	if (ov == NULL)
-		st = lower_fd(c);
+		st = clear_fd(c);
 	if (st == NDX_OK) {
 		if (ov != NULL)
 			base_ov_push(&c->kept, ov);
 		else
 			c->kept_fd = true;
 		set_wants(c, (unsigned)type, true);
-		if (c->owed)
-			fire(c, NDX_OK);
-		c->owed = false;
-		if (is_dark(c, base_now_ns()))
-			due = c->dark_until;
+		if (c->missed_event)
+			complete_notifications(c, NDX_OK);
+		c->missed_event = false;
+		if (is_delaying(c, base_now_ns()))
+			due = c->delay_until;
 		else
 			arm_wanted(c);
 	}
@@ -302,13 +301,13 @@ enum ndx_status fault_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type t
                                 struct ndx_overlapped *ov)
 {
 	struct fault_cq *c = of_pub(&cq->pub);
-	const enum ndx_status st = fault_strike(c->fa, FAULT_CALL_cq_notify);
+	const enum ndx_status st = fault_inject(c->fa, FAULT_CALL_cq_notify);
 
 	if (st != NDX_OK)
 		return st;
 	if (c->fa->options.delay_ms == 0)
 		return c->fa->ops->cq_notify(cq, type, ov);
-	return keep(c, type, ov);
+	return keep_notification(c, type, ov);
 }
 
 void fault_cq_cancel(struct ndx_spi_cq *cq, enum ndx_status status)
@@ -332,10 +331,10 @@ uint64_t fault_cqs_tick(struct fault_adapter *fa, uint64_t now)
 		struct fault_cq *c = container_of(n, struct fault_cq, node);
 
 		base_lock_acquire(&c->lock);
-		if (!is_dark(c, now))
+		if (!is_delaying(c, now))
 			arm_wanted(c);
-		else if (wants_any(c) && c->dark_until < next)
-			next = c->dark_until;
+		else if (wants_any(c) && c->delay_until < next)
+			next = c->delay_until;
 		base_lock_release(&c->lock);
 	}
 	base_lock_release(&fa->cqs_lock);
@@ -344,7 +343,7 @@ uint64_t fault_cqs_tick(struct fault_adapter *fa, uint64_t now)
 
 /* ---- life ---- */
 
-static void init(struct fault_cq *c, struct fault_adapter *fa, struct ndx_spi_cq *cq)
+static void init_cq(struct fault_cq *c, struct fault_adapter *fa, struct ndx_spi_cq *cq)
 {
 	c->fa = fa;
 	c->cq = cq;
@@ -352,7 +351,7 @@ static void init(struct fault_cq *c, struct fault_adapter *fa, struct ndx_spi_cq
 	c->ops.get_results = get_results;
 	for (unsigned type = 0; type < TYPES; type++) {
 		c->below[type].owner = c;
-		c->below[type].ov.callback = on_below;
+		c->below[type].ov.callback = on_inner_notify;
 	}
 	cq->pub.ops = &c->ops;
 	base_lock_acquire(&fa->cqs_lock);
@@ -365,10 +364,10 @@ enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth,
 {
 	struct fault_adapter *fa = fault_of(adapter);
 	struct fault_cq *c;
-	enum ndx_status st = fault_strike(fa, FAULT_CALL_cq_create);
+	enum ndx_status st = fault_inject(fa, FAULT_CALL_cq_create);
 
 	if (st != NDX_OK) {
-		*out = fault_scribble();
+		*out = fault_bad_pointer();
 		return st;
 	}
 	c = calloc(1, sizeof(*c));
@@ -376,7 +375,7 @@ enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth,
 		return fail(NDX_E_NO_MEMORY, 0, "completion queue: out of memory");
 	st = fa->ops->cq_create(adapter, depth, affinity, out);
 	if (st == NDX_OK)
-		init(c, fa, *out);
+		init_cq(c, fa, *out);
 	else
 		free(c);
 	return st;
@@ -401,7 +400,7 @@ void fault_cq_destroy(struct ndx_spi_cq *cq)
 	c->fa->ops->cq_destroy(cq);
 	base_lock_acquire(&c->lock);
 	c->gone = true;
-	last = !is_armed_below(c);
+	last = !is_armed_inner(c);
 	base_lock_release(&c->lock);
 	if (last)
 		free(c);

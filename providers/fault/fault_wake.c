@@ -20,9 +20,9 @@ void fault_wake_at(struct fault_adapter *fa, uint64_t due)
 	base_lock_release(&fa->timer_lock);
 }
 
-void fault_cqs_light(struct fault_adapter *fa)
+void fault_cqs_end_delay(struct fault_adapter *fa)
 {
-	(void)__atomic_add_fetch(&fa->lights, 1, __ATOMIC_ACQ_REL);
+	(void)__atomic_add_fetch(&fa->delays_ended, 1, __ATOMIC_ACQ_REL);
 	if (__atomic_load_n(&fa->waiting, __ATOMIC_ACQUIRE) > 0)
 		fault_wake_at(fa, 0);
 }

@@ -108,8 +108,8 @@ struct loop_cq {
 	struct base_cq base;
 	struct loop_switch *sw;
 	uint64_t affinity;
-	struct base_list starved; /* struct loop_conn: senders that wait for a free slot */
-	uint32_t starving;        /* the list is not empty; atomic, read without the lock */
+	struct base_list slot_waiters; /* struct loop_conn: senders that wait for a free slot */
+	uint32_t has_slot_waiters;     /* the list is not empty; atomic, read without the lock */
 };
 
 /* The CPUs to report: those that the caller asked for, or all. */
@@ -325,11 +325,11 @@ struct loop_conn {
 	struct loop_conn *peer;       /* the other end; NULL: none yet, or none any more */
 	struct loop_qp *qp;           /* of the attempt or connection; NULL after conn_detach */
 	struct loop_port port;
-	bool port_lent; /* connect has bound the port, for this attempt only */
-	bool draining;  /* DRAINED has to be reported */
+	bool port_is_ephemeral; /* connect has bound the port, for this attempt only */
+	bool draining;          /* DRAINED has to be reported */
 	enum loop_wait wait;
 	uint64_t wait_since_ns;
-	struct base_list wait_node; /* in loop_srq.waiters or loop_cq.starved */
+	struct base_list wait_node; /* in loop_srq.waiters or loop_cq.slot_waiters */
 	struct base_timer timer;    /* of LOOP_WAIT_RECEIVE */
 	bool timer_set;
 };

@@ -137,7 +137,7 @@ enum ndx_status loop_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, 
 		goto free_cq;
 	cq->sw = loop_adapter_of(adapter)->sw;
 	cq->affinity = affinity;
-	base_list_init(&cq->starved);
+	base_list_init(&cq->slot_waiters);
 	*out = &cq->base.spi;
 	return NDX_OK;
 free_cq:

@@ -25,7 +25,7 @@ void loop_end_check_drained(struct loop_conn *conn)
 }
 
 /* Stop this side: no data moves any more, and posts wait in order until conn_abort cancels them. */
-static void stop(struct loop_conn *conn, const char *cause)
+static void stop_conn(struct loop_conn *conn, const char *cause)
 {
 	conn->state = LOOP_CONN_BROKEN;
 	conn->peer = NULL;
@@ -41,7 +41,7 @@ void loop_end_break(struct loop_conn *conn, const char *own_cause, const char *p
 {
 	struct loop_conn *peer = conn->peer;
 
-	stop(conn, own_cause);
+	stop_conn(conn, own_cause);
 	if (peer != NULL)
-		stop(peer, peers_cause);
+		stop_conn(peer, peers_cause);
 }

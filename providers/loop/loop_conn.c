@@ -43,8 +43,8 @@ enum ndx_status loop_conn_create(struct ndx_spi_adapter *adapter, struct ndx_con
 /* ---- leaving an attempt or a connection ---- */
 
 /* `conn` leaves the attempt; report `status` to its peer. */
-static void part(struct loop_conn *conn, enum ndx_status status,
-                 const struct ndx_spi_params *params)
+static void end_attempt(struct loop_conn *conn, enum ndx_status status,
+                        const struct ndx_spi_params *params)
 {
 	struct loop_conn *peer = conn->peer;
 	bool asking = peer->state == LOOP_CONN_ASKING;
@@ -67,10 +67,10 @@ static void leave_attempt(struct loop_conn *conn)
 	if (conn->peer == NULL)
 		return;
 	/* the active side refuses an answer; in any other state it gives up */
-	part(conn,
-	     conn->state == LOOP_CONN_ANSWERED ? NDX_E_CONNECTION_REFUSED
-	                                       : NDX_E_CONNECTION_ABORTED,
-	     NULL);
+	end_attempt(conn,
+	            conn->state == LOOP_CONN_ANSWERED ? NDX_E_CONNECTION_REFUSED
+	                                              : NDX_E_CONNECTION_ABORTED,
+	            NULL);
 }
 
 /*
@@ -87,7 +87,7 @@ static void leave_connection(struct loop_conn *conn)
 	}
 }
 
-static void leave(struct loop_conn *conn)
+static void give_up_conn(struct loop_conn *conn)
 {
 	if (conn->state == LOOP_CONN_UP || conn->state == LOOP_CONN_BROKEN)
 		leave_connection(conn);
@@ -96,9 +96,9 @@ static void leave(struct loop_conn *conn)
 	if (conn->state != LOOP_CONN_OVER)
 		conn->state = LOOP_CONN_IDLE;
 	loop_end_decouple(conn);
-	if (conn->port_lent) {
+	if (conn->port_is_ephemeral) {
 		loop_switch_unbind(conn->adapter->sw, &conn->port);
-		conn->port_lent = false;
+		conn->port_is_ephemeral = false;
 		conn->spi.local.ss_family = AF_UNSPEC;
 	}
 }
@@ -108,7 +108,7 @@ void loop_conn_abandon(struct ndx_spi_conn *spi)
 	struct loop_conn *conn = loop_conn_of(spi);
 
 	loop_switch_lock(conn->adapter->sw);
-	leave(conn);
+	give_up_conn(conn);
 	loop_switch_unlock(conn->adapter->sw);
 }
 
@@ -117,7 +117,7 @@ void loop_conn_destroy(struct ndx_spi_conn *spi)
 	struct loop_conn *conn = loop_conn_of(spi);
 
 	loop_switch_lock(conn->adapter->sw);
-	leave(conn);
+	give_up_conn(conn);
 	loop_switch_unbind(conn->adapter->sw, &conn->port);
 	loop_switch_unlock(conn->adapter->sw);
 	/* the core calls on the timer's own thread, so the timer's function is not running */
@@ -138,7 +138,7 @@ enum ndx_status loop_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *
 
 /* ---- the active side ---- */
 
-static enum ndx_status lend_port(struct loop_conn *conn, const struct sockaddr_storage *to)
+static enum ndx_status bind_ephemeral(struct loop_conn *conn, const struct sockaddr_storage *to)
 {
 	struct sockaddr_storage any;
 	enum ndx_status st;
@@ -148,7 +148,7 @@ static enum ndx_status lend_port(struct loop_conn *conn, const struct sockaddr_s
 		                                                     : NDX_E_INVALID_ADDRESS;
 	loop_address(to->ss_family, &any);
 	st = loop_switch_bind(conn->adapter->sw, &conn->port, &any);
-	conn->port_lent = st == NDX_OK;
+	conn->port_is_ephemeral = st == NDX_OK;
 	return st;
 }
 
@@ -159,8 +159,8 @@ static void set_addresses(struct loop_conn *conn, const struct sockaddr_storage 
 	conn->spi.peer = *to;
 }
 
-static void hand_over(struct loop_conn *conn, struct loop_listener *listener,
-                      struct loop_request *request)
+static void deliver_request(struct loop_conn *conn, struct loop_listener *listener,
+                            struct loop_request *request)
 {
 	request->sw = conn->adapter->sw;
 	request->active = conn;
@@ -174,19 +174,19 @@ static void hand_over(struct loop_conn *conn, struct loop_listener *listener,
 	listener->adapter->spi.host->request(&request->spi);
 }
 
-static enum ndx_status ask(struct loop_conn *conn, const struct sockaddr_storage *to,
-                           struct loop_request *request)
+static enum ndx_status send_request(struct loop_conn *conn, const struct sockaddr_storage *to,
+                                    struct loop_request *request)
 {
 	struct loop_listener *listener = loop_switch_find(conn->adapter->sw, to);
 	enum ndx_status st;
 
 	if (listener == NULL)
 		return NDX_E_CONNECTION_REFUSED;
-	st = lend_port(conn, to);
+	st = bind_ephemeral(conn, to);
 	if (st != NDX_OK)
 		return st;
 	set_addresses(conn, to);
-	hand_over(conn, listener, request);
+	deliver_request(conn, listener, request);
 	return NDX_OK;
 }
 
@@ -223,7 +223,7 @@ enum ndx_status loop_conn_connect(struct ndx_spi_conn *spi, const struct sockadd
 		return fail(NDX_E_NO_MEMORY, 0, "connect: out of memory");
 	request->spi.params = *params;
 	loop_switch_lock(conn->adapter->sw);
-	st = ask(conn, &to, request);
+	st = send_request(conn, &to, request);
 	loop_switch_unlock(conn->adapter->sw);
 	if (st == NDX_OK)
 		return NDX_OK;
@@ -318,8 +318,8 @@ enum ndx_status loop_conn_reject(struct ndx_spi_conn *spi, const void *private_d
 	loop_switch_lock(conn->adapter->sw);
 	there = conn->peer != NULL;
 	if (there)
-		part(conn, NDX_E_CONNECTION_REFUSED, &params);
-	leave(conn);
+		end_attempt(conn, NDX_E_CONNECTION_REFUSED, &params);
+	give_up_conn(conn);
 	loop_switch_unlock(conn->adapter->sw);
 	return there ? NDX_OK : peer_is_gone("reject");
 }

@@ -14,7 +14,7 @@ enum outcome {
 /* ---- waiting ---- */
 
 /* How long a send may wait; NDX_INFINITE: without limit. */
-static uint32_t patience(const struct loop_conn *conn)
+static uint32_t rnr_limit_ms(const struct loop_conn *conn)
 {
 	return conn->wait == LOOP_WAIT_RECEIVE ? conn->qp->base.spi.attr.no_receive_timeout_ms
 	                                       : NDX_INFINITE;
@@ -27,12 +27,12 @@ static enum outcome wait_for(struct loop_conn *conn, enum loop_wait what, struct
 		base_qp_starve(&conn->qp->base);
 	if (queue != NULL)
 		base_list_add(queue, &conn->wait_node);
-	if (patience(conn) == NDX_INFINITE)
+	if (rnr_limit_ms(conn) == NDX_INFINITE)
 		return WAITS;
 	conn->wait_since_ns = base_now_ns();
 	if (!conn->timer_set) {
 		conn->timer_set = true;
-		base_timer_set(conn->adapter->spi.loop, &conn->timer, patience(conn));
+		base_timer_set(conn->adapter->spi.loop, &conn->timer, rnr_limit_ms(conn));
 	}
 	return WAITS;
 }
@@ -40,23 +40,23 @@ static enum outcome wait_for(struct loop_conn *conn, enum loop_wait what, struct
 /* All slots for results are in use: wait until the peer's consumer has polled. */
 static enum outcome wait_for_cq(struct loop_conn *conn, struct loop_cq *cq)
 {
-	enum outcome outcome = wait_for(conn, LOOP_WAIT_CQ, &cq->starved);
+	enum outcome outcome = wait_for(conn, LOOP_WAIT_CQ, &cq->slot_waiters);
 
-	(void)__atomic_exchange_n(&cq->starving, 1, __ATOMIC_ACQ_REL);
+	(void)__atomic_exchange_n(&cq->has_slot_waiters, 1, __ATOMIC_ACQ_REL);
 	return outcome;
 }
 
 /* ---- failures ---- */
 
-static enum outcome fails(struct loop_conn *conn, struct loop_req *req, enum ndx_status status,
-                          const char *own_cause, const char *peers_cause)
+static enum outcome fail_req(struct loop_conn *conn, struct loop_req *req, enum ndx_status status,
+                             const char *own_cause, const char *peers_cause)
 {
 	base_req_done(&conn->qp->base.initiator, &req->base, status, 0);
 	loop_end_break(conn, own_cause, peers_cause);
 	return BROKE;
 }
 
-static enum outcome succeeds(struct loop_conn *conn, struct loop_req *req)
+static enum outcome complete_req(struct loop_conn *conn, struct loop_req *req)
 {
 	base_req_done(&conn->qp->base.initiator, &req->base, NDX_OK, 0);
 	return DONE;
@@ -74,11 +74,11 @@ static bool own_list_is_good(const struct loop_conn *conn, const struct loop_req
 	return is_inline(req) || loop_key_admits_list(conn->adapter, req->sge, req->length, right);
 }
 
-static enum outcome own_list_is_bad(struct loop_conn *conn, struct loop_req *req)
+static enum outcome fail_own_list(struct loop_conn *conn, struct loop_req *req)
 {
-	return fails(conn, req, NDX_E_ACCESS_VIOLATION,
-	             "a request named memory that is not registered, or lacks the right",
-	             "the peer's request failed");
+	return fail_req(conn, req, NDX_E_ACCESS_VIOLATION,
+	                "a request named memory that is not registered, or lacks the right",
+	                "the peer's request failed");
 }
 
 /* ---- receives ---- */
@@ -156,32 +156,33 @@ static enum outcome run_send(struct loop_conn *conn, struct loop_req *req, struc
 	struct loop_receive *receive;
 
 	if (!own_list_is_good(conn, req, LOOP_LOCAL_READ))
-		return own_list_is_bad(conn, req);
+		return fail_own_list(conn, req);
 	receive = next_receive(conn, target);
 	if (receive == NULL)
 		return WAITS;
 	if (req->length > receive->length) {
 		end_receive(target, receive, req, NDX_E_BUFFER_OVERFLOW);
-		return fails(conn, req, NDX_E_DATA_OVERRUN,
-		             "a message was longer than the peer's receive",
-		             "a message was longer than the receive");
+		return fail_req(conn, req, NDX_E_DATA_OVERRUN,
+		                "a message was longer than the peer's receive",
+		                "a message was longer than the receive");
 	}
 	if (!loop_key_admits_list(target->adapter, receive->sge, req->length, LOOP_LOCAL_WRITE)) {
 		end_receive(target, receive, req, NDX_E_ACCESS_VIOLATION);
-		return fails(conn, req, NDX_E_REMOTE_ERROR,
-		             "the peer's receive named memory that it may not write",
-		             "a receive named memory that is not registered, or lacks the right");
+		return fail_req(
+			conn, req, NDX_E_REMOTE_ERROR,
+			"the peer's receive named memory that it may not write",
+			"a receive named memory that is not registered, or lacks the right");
 	}
 	loop_memory_move(receive->sge, req->sge, req->length);
 	end_receive(target, receive, req, NDX_OK);
-	return succeeds(conn, req);
+	return complete_req(conn, req);
 }
 
-static enum outcome remote_is_bad(struct loop_conn *conn, struct loop_req *req)
+static enum outcome fail_remote(struct loop_conn *conn, struct loop_req *req)
 {
-	return fails(conn, req, NDX_E_ACCESS_VIOLATION,
-	             "a request named memory of the peer that it may not access",
-	             "the peer named memory that it may not access");
+	return fail_req(conn, req, NDX_E_ACCESS_VIOLATION,
+	                "a request named memory of the peer that it may not access",
+	                "the peer named memory that it may not access");
 }
 
 /* A request without bytes needs no key. */
@@ -206,9 +207,9 @@ static enum outcome run_write(struct loop_conn *conn, struct loop_req *req, stru
 	struct loop_receive *receive = NULL;
 
 	if (!own_list_is_good(conn, req, LOOP_LOCAL_READ))
-		return own_list_is_bad(conn, req);
+		return fail_own_list(conn, req);
 	if (!remote_is_good(req, target, LOOP_REMOTE_WRITE))
-		return remote_is_bad(conn, req);
+		return fail_remote(conn, req);
 	if (req->with_immediate) {
 		receive = next_receive(conn, target);
 		if (receive == NULL)
@@ -217,7 +218,7 @@ static enum outcome run_write(struct loop_conn *conn, struct loop_req *req, stru
 	loop_memory_move(&remote, req->sge, req->length);
 	if (receive != NULL)
 		end_receive(target, receive, req, NDX_OK);
-	return succeeds(conn, req);
+	return complete_req(conn, req);
 }
 
 static enum outcome run_read(struct loop_conn *conn, struct loop_req *req, struct loop_qp *target)
@@ -225,11 +226,11 @@ static enum outcome run_read(struct loop_conn *conn, struct loop_req *req, struc
 	const struct ndx_sge remote = remote_list(req);
 
 	if (!own_list_is_good(conn, req, LOOP_READ_SINK))
-		return own_list_is_bad(conn, req);
+		return fail_own_list(conn, req);
 	if (!remote_is_good(req, target, LOOP_REMOTE_READ))
-		return remote_is_bad(conn, req);
+		return fail_remote(conn, req);
 	loop_memory_move(req->sge, &remote, req->length);
-	return succeeds(conn, req);
+	return complete_req(conn, req);
 }
 
 static enum outcome run_window(struct loop_conn *conn, struct loop_req *req)
@@ -237,16 +238,16 @@ static enum outcome run_window(struct loop_conn *conn, struct loop_req *req)
 	enum ndx_status st = loop_mw_run(conn->qp, req);
 
 	if (st == NDX_OK)
-		return succeeds(conn, req);
+		return complete_req(conn, req);
 	if (st != NDX_E_CANCELED)
-		return fails(conn, req, st, "a bind or invalidate failed",
-		             "the peer's bind or invalidate failed");
+		return fail_req(conn, req, st, "a bind or invalidate failed",
+		                "the peer's bind or invalidate failed");
 	base_req_done(&conn->qp->base.initiator, &req->base, st, 0);
 	return DONE;
 }
 
 /* A read fence needs no code: an earlier read has ended before a later request begins. */
-static enum outcome run(struct loop_conn *conn, struct loop_req *req)
+static enum outcome run_req(struct loop_conn *conn, struct loop_req *req)
 {
 	struct loop_qp *target = conn->peer != NULL ? conn->peer->qp : NULL;
 
@@ -271,7 +272,7 @@ void loop_data_pump(struct loop_conn *conn)
 	q = &conn->qp->base.initiator;
 	while (outcome == DONE && base_queue_outstanding(q) > 0) {
 		loop_data_stop_waiting(conn);
-		outcome = run(conn, (struct loop_req *)(void *)base_queue_at(q, q->head));
+		outcome = run_req(conn, (struct loop_req *)(void *)base_queue_at(q, q->head));
 		if (outcome == DONE)
 			base_qp_feed(&conn->qp->base);
 	}
@@ -291,9 +292,9 @@ static void no_receive(struct loop_conn *conn)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
 
-	(void)fails(conn, (struct loop_req *)(void *)base_queue_at(q, q->head), NDX_E_IO_TIMEOUT,
-	            "the peer posted no receive in time",
-	            "no receive was posted in time for the peer's send");
+	(void)fail_req(conn, (struct loop_req *)(void *)base_queue_at(q, q->head), NDX_E_IO_TIMEOUT,
+	               "the peer posted no receive in time",
+	               "no receive was posted in time for the peer's send");
 }
 
 /* The timer is set for the first send that waits. When the timer fires, a later send may be
@@ -306,8 +307,8 @@ void loop_data_timeout(void *arg)
 
 	loop_switch_lock(conn->adapter->sw);
 	conn->timer_set = false;
-	if (conn->state == LOOP_CONN_UP && patience(conn) != NDX_INFINITE) {
-		limit = patience(conn) * NS_PER_MS;
+	if (conn->state == LOOP_CONN_UP && rnr_limit_ms(conn) != NDX_INFINITE) {
+		limit = rnr_limit_ms(conn) * NS_PER_MS;
 		waited = base_now_ns() - conn->wait_since_ns;
 		if (waited >= limit) {
 			no_receive(conn);
@@ -321,17 +322,17 @@ void loop_data_timeout(void *arg)
 }
 
 /* Run the senders that wait for slots; those that find none are put on the list again. */
-static void feed(struct loop_cq *cq)
+static void run_slot_waiters(struct loop_cq *cq)
 {
-	struct base_list hungry;
+	struct base_list waiting;
 	struct base_list *node;
 
-	base_list_init(&hungry);
+	base_list_init(&waiting);
 	loop_switch_lock(cq->sw);
-	(void)__atomic_exchange_n(&cq->starving, 0, __ATOMIC_ACQ_REL);
-	while ((node = base_list_take(&cq->starved)) != NULL)
-		base_list_add(&hungry, node);
-	while ((node = base_list_take(&hungry)) != NULL)
+	(void)__atomic_exchange_n(&cq->has_slot_waiters, 0, __ATOMIC_ACQ_REL);
+	while ((node = base_list_take(&cq->slot_waiters)) != NULL)
+		base_list_add(&waiting, node);
+	while ((node = base_list_take(&waiting)) != NULL)
 		loop_data_pump(container_of(node, struct loop_conn, wait_node));
 	loop_switch_unlock(cq->sw);
 }
@@ -343,7 +344,7 @@ size_t loop_data_get_results(struct ndx_cq *pub, struct ndx_result *results, siz
 
 	/* The slots are free already. A sender raises the flag, then looks at the slots once more;
 	 * both sides use an atomic exchange, so at least one of them sees the other. */
-	if (taken > 0 && __atomic_fetch_or(&cq->starving, 0, __ATOMIC_ACQ_REL) != 0)
-		feed(cq);
+	if (taken > 0 && __atomic_fetch_or(&cq->has_slot_waiters, 0, __ATOMIC_ACQ_REL) != 0)
+		run_slot_waiters(cq);
 	return taken;
 }

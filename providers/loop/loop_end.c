@@ -61,7 +61,7 @@ void loop_conn_send_disc(struct ndx_spi_conn *spi)
 }
 
 /* Cancel the queue pair's requests, receives last, and separate it from the connection. */
-static void flush(struct loop_conn *conn)
+static void flush_qp(struct loop_conn *conn)
 {
 	if (conn->qp == NULL)
 		return;
@@ -71,9 +71,9 @@ static void flush(struct loop_conn *conn)
 	loop_end_decouple(conn);
 }
 
-static void end(struct loop_conn *conn)
+static void end_conn(struct loop_conn *conn)
 {
-	flush(conn);
+	flush_qp(conn);
 	loop_data_stop_waiting(conn);
 	conn->draining = false;
 	conn->state = LOOP_CONN_OVER;
@@ -90,7 +90,7 @@ void loop_conn_finish(struct ndx_spi_conn *spi)
 		conn->peer->peer = NULL;
 		conn->peer = NULL;
 	}
-	end(conn);
+	end_conn(conn);
 	loop_switch_unlock(conn->adapter->sw);
 }
 
@@ -101,7 +101,7 @@ void loop_conn_abort(struct ndx_spi_conn *spi)
 	loop_switch_lock(conn->adapter->sw);
 	if (conn->state == LOOP_CONN_UP)
 		loop_end_break(conn, NULL, "the peer aborted the connection");
-	end(conn);
+	end_conn(conn);
 	loop_switch_unlock(conn->adapter->sw);
 }
 
@@ -110,7 +110,7 @@ enum ndx_status loop_conn_detach(struct ndx_spi_conn *spi)
 	struct loop_conn *conn = loop_conn_of(spi);
 
 	loop_switch_lock(conn->adapter->sw);
-	flush(conn);
+	flush_qp(conn);
 	loop_switch_unlock(conn->adapter->sw);
 	return NDX_OK;
 }

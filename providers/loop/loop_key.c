@@ -10,7 +10,7 @@ static struct loop_key **bucket_of(struct loop_adapter *adapter, uint32_t token)
 	return &adapter->keys[token % LOOP_KEY_BUCKETS];
 }
 
-static struct loop_key *find(const struct loop_adapter *adapter, uint32_t token)
+static struct loop_key *find_key(const struct loop_adapter *adapter, uint32_t token)
 {
 	struct loop_key *key = adapter->keys[token % LOOP_KEY_BUCKETS];
 
@@ -38,7 +38,7 @@ enum ndx_status loop_key_new_token(struct loop_adapter *adapter, uint32_t *token
 	for (int i = 0; i < TOKEN_TRIES; i++) {
 		if (base_random(&candidate, sizeof(candidate)) != NDX_OK)
 			break;
-		if (candidate == 0 || find(adapter, candidate) != NULL ||
+		if (candidate == 0 || find_key(adapter, candidate) != NULL ||
 		    is_promised(adapter, candidate))
 			continue;
 		*token = candidate;
@@ -68,7 +68,7 @@ void loop_key_remove(struct loop_adapter *adapter, struct loop_key *key)
 	key->token = 0;
 }
 
-static bool covers(const struct loop_key *key, uint64_t address, size_t length)
+static bool key_covers(const struct loop_key *key, uint64_t address, size_t length)
 {
 	return address >= key->start && length <= key->length &&
 	       address - key->start <= key->length - length;
@@ -77,9 +77,9 @@ static bool covers(const struct loop_key *key, uint64_t address, size_t length)
 bool loop_key_admits(const struct loop_adapter *adapter, uint32_t token, uint64_t address,
                      size_t length, enum loop_right right, const struct loop_qp *via)
 {
-	const struct loop_key *key = find(adapter, token);
+	const struct loop_key *key = find_key(adapter, token);
 
-	return key != NULL && (key->rights & right) != 0 && covers(key, address, length) &&
+	return key != NULL && (key->rights & right) != 0 && key_covers(key, address, length) &&
 	       (key->only == NULL || key->only == via);
 }
 
@@ -100,7 +100,7 @@ bool loop_key_admits_list(const struct loop_adapter *adapter, const struct ndx_s
 
 struct loop_mr *loop_mr_find(const struct loop_adapter *adapter, uint32_t local_token)
 {
-	struct loop_key *key = find(adapter, local_token);
+	struct loop_key *key = find_key(adapter, local_token);
 
 	if (key == NULL || (key->rights & LOOP_LOCAL_READ) == 0)
 		return NULL;

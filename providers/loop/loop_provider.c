@@ -62,7 +62,7 @@ static const struct ndx_provider_ops loop_ops = {
  * provider reaches it through ndx_provider.state only, so a test can make a provider with its own
  * switch.
  */
-static struct loop_switch meeting_place;
+static struct loop_switch process_switch;
 
 static const struct ndx_spi_key loop_keys[] = {
 	{NULL, NULL},
@@ -74,5 +74,5 @@ const struct ndx_provider ndx_provider_loop = {
 	.ops = &loop_ops,
 	.keys = loop_keys,
 	.devices = "any name, or none",
-	.state = &meeting_place,
+	.state = &process_switch,
 };

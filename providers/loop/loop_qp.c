@@ -49,7 +49,7 @@ static void copy_inline(struct loop_req *req, const struct ndx_sge *sge, size_t 
 	}
 }
 
-static void fill(struct loop_req *req, const struct op *op)
+static void fill_req(struct loop_req *req, const struct op *op)
 {
 	req->immediate = op->immediate;
 	req->with_immediate = op->with_immediate;
@@ -64,7 +64,7 @@ static void fill(struct loop_req *req, const struct op *op)
 }
 
 /* Lock held. NDX_PENDING: admitted, and canceled at once. */
-static enum ndx_status admit(struct loop_qp *qp, const struct op *op, struct loop_req **out)
+static enum ndx_status admit_req(struct loop_qp *qp, const struct op *op, struct loop_req **out)
 {
 	struct base_req *base;
 	uint32_t length;
@@ -75,19 +75,19 @@ static enum ndx_status admit(struct loop_qp *qp, const struct op *op, struct loo
 	if (st != NDX_OK)
 		return st;
 	req_of(base)->length = length;
-	fill(req_of(base), op);
+	fill_req(req_of(base), op);
 	*out = req_of(base);
 	return NDX_OK;
 }
 
-static enum ndx_status post(struct ndx_qp *pub, const struct op *op)
+static enum ndx_status post_req(struct ndx_qp *pub, const struct op *op)
 {
 	struct loop_qp *qp = qp_of(pub);
 	struct loop_req *req;
 	enum ndx_status st;
 
 	loop_switch_lock(qp->adapter->sw);
-	st = admit(qp, op, &req);
+	st = admit_req(qp, op, &req);
 	if (st == NDX_OK)
 		loop_data_posted(qp->conn);
 	loop_switch_unlock(qp->adapter->sw);
@@ -97,40 +97,40 @@ static enum ndx_status post(struct ndx_qp *pub, const struct op *op)
 static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                size_t count, uint32_t flags)
 {
-	return post(qp, &(struct op){
-				.type = NDX_REQUEST_SEND,
-				.context = context,
-				.sge = sge,
-				.count = count,
-				.flags = flags,
-				.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
-	                                   NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
-			});
+	return post_req(qp, &(struct op){
+				    .type = NDX_REQUEST_SEND,
+				    .context = context,
+				    .sge = sge,
+				    .count = count,
+				    .flags = flags,
+				    .allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
+	                                       NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
+			    });
 }
 
 static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
                                          const struct ndx_sge *sge, size_t count,
                                          uint32_t immediate, uint32_t flags)
 {
-	return post(qp, &(struct op){
-				.type = NDX_REQUEST_SEND,
-				.context = context,
-				.sge = sge,
-				.count = count,
-				.flags = flags,
-				.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
-	                                   NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
-				.immediate = immediate,
-				.with_immediate = true,
-			});
+	return post_req(qp, &(struct op){
+				    .type = NDX_REQUEST_SEND,
+				    .context = context,
+				    .sge = sge,
+				    .count = count,
+				    .flags = flags,
+				    .allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
+	                                       NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
+				    .immediate = immediate,
+				    .with_immediate = true,
+			    });
 }
 
 static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                 size_t count, uint64_t remote_address, uint32_t remote_token,
                                 uint32_t flags)
 {
-	return post(qp,
-	            &(struct op){
+	return post_req(
+		qp, &(struct op){
 			    .type = NDX_REQUEST_WRITE,
 			    .context = context,
 			    .sge = sge,
@@ -147,19 +147,19 @@ static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
                                           uint64_t remote_address, uint32_t remote_token,
                                           uint32_t immediate, uint32_t flags)
 {
-	return post(qp, &(struct op){
-				.type = NDX_REQUEST_WRITE,
-				.context = context,
-				.sge = sge,
-				.count = count,
-				.flags = flags,
-				.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
-	                                   NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
-				.remote_address = remote_address,
-				.remote_token = remote_token,
-				.immediate = immediate,
-				.with_immediate = true,
-			});
+	return post_req(qp, &(struct op){
+				    .type = NDX_REQUEST_WRITE,
+				    .context = context,
+				    .sge = sge,
+				    .count = count,
+				    .flags = flags,
+				    .allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
+	                                       NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
+				    .remote_address = remote_address,
+				    .remote_token = remote_token,
+				    .immediate = immediate,
+				    .with_immediate = true,
+			    });
 }
 
 static enum ndx_status qp_read(struct ndx_qp *pub, void *context, const struct ndx_sge *sge,
@@ -184,7 +184,7 @@ static enum ndx_status qp_read(struct ndx_qp *pub, void *context, const struct n
 	if (qp->base.state != BASE_QP_IDLE && qp->outbound_reads == 0)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
 	else
-		st = admit(qp, &op, &req);
+		st = admit_req(qp, &op, &req);
 	if (st == NDX_OK)
 		loop_data_posted(qp->conn);
 	loop_switch_unlock(qp->adapter->sw);
@@ -240,7 +240,7 @@ static enum ndx_status qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr 
 		st = loop_mw_check_bind(qp->adapter, mr, mw, buffer, length, flags,
 		                        &op.remote_token);
 	if (st == NDX_OK)
-		st = admit(qp, &op, &req);
+		st = admit_req(qp, &op, &req);
 	if (st == NDX_OK) {
 		req->region_token = mr->local.token;
 		req->window_length = length;
@@ -268,7 +268,7 @@ static enum ndx_status qp_invalidate(struct ndx_qp *pub, void *context, struct n
 	if (mw == NULL || mw->adapter != qp->adapter)
 		return NDX_E_INVALID_PARAMETER;
 	loop_switch_lock(qp->adapter->sw);
-	st = admit(qp, &op, &req);
+	st = admit_req(qp, &op, &req);
 	if (st == NDX_OK) {
 		loop_mw_plan(qp->adapter, req, mw);
 		loop_data_posted(qp->conn);

@@ -96,7 +96,7 @@ static enum ofi_cq_share choose_share(const struct ofi_options *options)
 	               : OFI_SHARE_ALWAYS;
 }
 
-static void init(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head)
+static void init_adapter(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head)
 {
 	adapter->spi = *head;
 	adapter->spi.stack = adapter->flavour->stack;
@@ -144,7 +144,7 @@ enum ndx_status ofi_adapter_open(const struct ndx_spi_adapter *head, const struc
 	                              &adapter->address_count, &adapter->info);
 	if (st != NDX_OK)
 		goto free_addresses;
-	init(adapter, head);
+	init_adapter(adapter, head);
 	st = ofi_peer_open(adapter);
 	if (st != NDX_OK)
 		goto free_info;

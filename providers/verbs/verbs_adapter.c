@@ -87,8 +87,8 @@ static enum ndx_status find_limits(struct verbs_adapter *adapter)
 	return NDX_OK;
 }
 
-static enum ndx_status watch(struct verbs_adapter *adapter, struct base_watch *watch, int fd,
-                             void (*fn)(void *arg, uint32_t events))
+static enum ndx_status add_watch(struct verbs_adapter *adapter, struct base_watch *watch, int fd,
+                                 void (*fn)(void *arg, uint32_t events))
 {
 	const int flags = fcntl(fd, F_GETFL);
 
@@ -167,14 +167,14 @@ static enum ndx_status open_channels(struct verbs_adapter *adapter)
  * too. */
 static enum ndx_status watch_all(struct verbs_adapter *adapter)
 {
-	enum ndx_status st = watch(adapter, &adapter->completions_watch, adapter->completions->fd,
-	                           verbs_cq_on_event);
+	enum ndx_status st = add_watch(adapter, &adapter->completions_watch,
+	                               adapter->completions->fd, verbs_cq_on_event);
 
 	if (st == NDX_OK)
-		st = watch(adapter, &adapter->cm_watch, adapter->cm->fd, verbs_cm_on_event);
+		st = add_watch(adapter, &adapter->cm_watch, adapter->cm->fd, verbs_cm_on_event);
 	if (st == NDX_OK)
-		st = watch(adapter, &adapter->async_watch, adapter->context->async_fd,
-		           verbs_async_on_event);
+		st = add_watch(adapter, &adapter->async_watch, adapter->context->async_fd,
+		               verbs_async_on_event);
 	return st;
 }
 

@@ -7,8 +7,8 @@
 #include "verbs_wr.h"
 
 /* base.lock and windows_lock held: post the request. */
-static enum ndx_status hand_in(struct verbs_qp *qp, struct verbs_mw *mw, struct base_req *base,
-                               struct ibv_send_wr *wr)
+static enum ndx_status post_window_request(struct verbs_qp *qp, struct verbs_mw *mw,
+                                           struct base_req *base, struct ibv_send_wr *wr)
 {
 	struct verbs_req *req = (struct verbs_req *)(void *)base;
 	struct ibv_send_wr *bad;
@@ -78,7 +78,7 @@ static enum ndx_status post_bind(struct verbs_qp *qp, struct verbs_mw *mw, const
 		wr.bind_mw.bind_info.mw_access_flags |= IBV_ACCESS_REMOTE_READ;
 	if (bind->flags & NDX_OP_ALLOW_WRITE)
 		wr.bind_mw.bind_info.mw_access_flags |= IBV_ACCESS_REMOTE_WRITE;
-	st = hand_in(qp, mw, req, &wr);
+	st = post_window_request(qp, mw, req, &wr);
 	if (st != NDX_OK)
 		return st;
 	mw->native->rkey = wr.bind_mw.rkey;
@@ -130,7 +130,7 @@ static enum ndx_status post_invalidate(struct verbs_qp *qp, struct verbs_mw *mw,
 		.opcode = IBV_WR_LOCAL_INV,
 		.invalidate_rkey = mw->planned ? key : key ^ 0xff,
 	};
-	enum ndx_status st = hand_in(qp, mw, req, &wr);
+	enum ndx_status st = post_window_request(qp, mw, req, &wr);
 
 	if (st == NDX_OK)
 		mw->planned = false;

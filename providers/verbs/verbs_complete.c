@@ -114,7 +114,8 @@ static const char *cause_of(const struct verbs_req *req, enum ibv_wc_status nati
 }
 
 /* base.lock held. The native queue pair has failed by itself. */
-static void broke(struct verbs_qp *qp, const struct verbs_req *req, enum ibv_wc_status native)
+static void report_broken(struct verbs_qp *qp, const struct verbs_req *req,
+                          enum ibv_wc_status native)
 {
 	if (qp->killed || qp->conn == NULL)
 		return;
@@ -153,7 +154,7 @@ static bool has_failed(struct verbs_qp *qp, const struct verbs_req *req)
 }
 
 /* The status of the oldest request, which the device has flushed. */
-static enum ndx_status first_cancelled(struct verbs_qp *qp, const struct verbs_req *req)
+static enum ndx_status first_flushed_status(struct verbs_qp *qp, const struct verbs_req *req)
 {
 	enum ndx_status st = NDX_E_CANCELED;
 
@@ -166,7 +167,7 @@ static enum ndx_status first_cancelled(struct verbs_qp *qp, const struct verbs_r
 }
 
 /* The requests before one with a completion have succeeded: a failure always has a completion. */
-static void ended_before(struct base_queue *q, uint32_t index)
+static void complete_before(struct base_queue *q, uint32_t index)
 {
 	for (uint32_t i = q->head; i != index; i++) {
 		struct base_req *req = base_queue_at(q, i);
@@ -180,13 +181,13 @@ static void ended_before(struct base_queue *q, uint32_t index)
 	base_queue_retire(q);
 }
 
-static void ended_before_request(struct base_queue *q, const struct base_req *req)
+static void complete_before_request(struct base_queue *q, const struct base_req *req)
 {
 	uint32_t index = q->head;
 
 	while (index != q->tail && base_queue_at(q, index) != req)
 		index++;
-	ended_before(q, index);
+	complete_before(q, index);
 }
 
 static void initiator_done(struct verbs_qp *qp, struct verbs_req *req, const struct ibv_wc *wc)
@@ -195,13 +196,13 @@ static void initiator_done(struct verbs_qp *qp, struct verbs_req *req, const str
 	enum ndx_status st = initiator_status(&req->base, wc->status);
 
 	if (__builtin_expect(&req->base != base_queue_at(q, q->head), 0))
-		ended_before_request(q, &req->base);
+		complete_before_request(q, &req->base);
 	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->peer_state != VERBS_PEER_CONNECTED)
 		st = NDX_E_CANCELED;
 	if (mailbox_is_gone(req, wc->status))
 		st = NDX_E_CANCELED;
 	if (wc->status == IBV_WC_WR_FLUSH_ERR)
-		st = first_cancelled(qp, req);
+		st = first_flushed_status(qp, req);
 	if (req->mw != NULL && !verbs_mw_done(req, st == NDX_OK) && st == NDX_OK &&
 	    req->base.type == NDX_REQUEST_BIND)
 		st = NDX_E_CANCELED;
@@ -234,7 +235,7 @@ static void receive_done(struct verbs_qp *qp, struct verbs_req *req, const struc
 
 /* A peer that has disconnected does not wait for this end's goodbye, and may have closed its queue
  * pair. */
-static bool is_vain(const struct verbs_qp *qp, const struct verbs_req *req)
+static bool is_needless(const struct verbs_qp *qp, const struct verbs_req *req)
 {
 	return qp->peer_state != VERBS_PEER_CONNECTED && req == &qp->controls[VERBS_GOODBYE];
 }
@@ -246,9 +247,9 @@ static void control_done(struct verbs_qp *qp, const struct verbs_req *req, const
 	struct base_queue *q = &qp->base.initiator;
 
 	if ((int32_t)(qp->controls_at[which] - q->head) > 0)
-		ended_before(q, qp->controls_at[which]);
+		complete_before(q, qp->controls_at[which]);
 	qp->controls_out &= ~bit;
-	if ((wc->status != IBV_WC_SUCCESS && !is_vain(qp, req)) || qp->conn == NULL)
+	if ((wc->status != IBV_WC_SUCCESS && !is_needless(qp, req)) || qp->conn == NULL)
 		return;
 	qp->conn->controls_done |= bit;
 	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
@@ -267,13 +268,13 @@ void verbs_complete(const struct ibv_wc *wc)
 	struct verbs_qp *qp = verbs_complete_qp_of(wc);
 
 	if (qp == NULL) {
-		verbs_srq_dropped(req->srq, req);
+		verbs_srq_drop(req->srq, req);
 		return;
 	}
 	base_lock_acquire(&qp->base.lock);
 	/* report first: the consumer of the result may ask at once why the connection has ended */
-	if (wc->status != IBV_WC_SUCCESS && !is_vain(qp, req))
-		broke(qp, req, wc->status);
+	if (wc->status != IBV_WC_SUCCESS && !is_needless(qp, req))
+		report_broken(qp, req, wc->status);
 	switch ((enum verbs_kind)req->kind) {
 	case VERBS_INITIATOR:
 	case VERBS_WINDOW:

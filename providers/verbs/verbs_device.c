@@ -232,8 +232,8 @@ struct search {
 };
 
 /* Link-local addresses come last. Returns the number of addresses and fills `list`. */
-static size_t collect(const struct search *s, struct sockaddr_storage *list, char *interface_name,
-                      size_t size)
+static size_t collect_addresses(const struct search *s, struct sockaddr_storage *list,
+                                char *interface_name, size_t size)
 {
 	struct sockaddr_storage address;
 	size_t count = 0;
@@ -292,8 +292,8 @@ static void end_search(struct search *s)
  * Does the GID that the options name stand for an address? On Ethernet each GID does; on InfiniBand
  * a GID stands for the port, whatever addresses IPoIB has.
  */
-static enum ndx_status take_gid(const struct verbs_options *options, struct ibv_context *context,
-                                bool ethernet, struct sockaddr_storage *only)
+static enum ndx_status resolve_gid(const struct verbs_options *options, struct ibv_context *context,
+                                   bool ethernet, struct sockaddr_storage *only)
 {
 	static const union ibv_gid unused;
 	union ibv_gid gid;
@@ -348,12 +348,12 @@ enum ndx_status verbs_find_addresses(const struct verbs_options *options,
 		return fail(NDX_E_DEVICE_NOT_READY, err, "verbs:%s port %u: ibv_query_port: %s",
 		            options->device, options->port, strerror(err));
 	ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-	st = take_gid(options, context, ethernet, &s.only);
+	st = resolve_gid(options, context, ethernet, &s.only);
 	if (st == NDX_OK)
 		st = begin_search(&s, &found);
 	if (st != NDX_OK)
 		return st;
-	*count = collect(&s, found, NULL, 0);
+	*count = collect_addresses(&s, found, NULL, 0);
 	end_search(&s);
 	if (*count == 0)
 		st = without_address(options, ethernet);
@@ -409,7 +409,7 @@ static void list_port(struct search *s, struct sockaddr_storage *list, ndx_spi_l
 	(void)snprintf(entry.uri, sizeof(entry.uri), "verbs:%s?port=%u", s->device, s->port);
 	(void)snprintf(entry.device, sizeof(entry.device), "%s", s->device);
 	entry.adapter_id = adapter_id(s->device, s->port);
-	if (collect(s, list, entry.interface_name, sizeof(entry.interface_name)) == 0) {
+	if (collect_addresses(s, list, entry.interface_name, sizeof(entry.interface_name)) == 0) {
 		(void)snprintf(entry.hint, sizeof(entry.hint),
 		               "port %u has no IP address; ip address add ... dev INTERFACE",
 		               s->port);

@@ -11,7 +11,7 @@
 
 /* ---- rdma_cm ---- */
 
-static void copy(struct verbs_event *to, const struct rdma_cm_event *from)
+static void copy_event(struct verbs_event *to, const struct rdma_cm_event *from)
 {
 	const struct rdma_conn_param *param = &from->param.conn;
 
@@ -29,7 +29,7 @@ static void copy(struct verbs_event *to, const struct rdma_cm_event *from)
 		memcpy(to->data, param->private_data, to->data_len);
 }
 
-static void dispatch(const struct verbs_event *event)
+static void dispatch_event(const struct verbs_event *event)
 {
 	enum verbs_owner *owner =
 		event->listen_id != NULL ? event->listen_id->context : event->id->context;
@@ -52,14 +52,14 @@ void verbs_cm_on_event(void *arg, uint32_t events)
 
 	(void)events;
 	for (int i = 0; i < AT_ONCE && rdma_get_cm_event(adapter->cm, &event) == 0; i++) {
-		copy(&copied, event);
+		copy_event(&copied, event);
 		(void)rdma_ack_cm_event(event);
 		log_debug("rdma_cm: %s, status %d", rdma_event_str(copied.what), copied.status);
 		/* for another device, the event belongs to an attempt that used that device */
 		if (copied.what == RDMA_CM_EVENT_DEVICE_REMOVAL && verbs_serves(adapter, copied.id))
 			verbs_device_lost(adapter, ENODEV);
 		else
-			dispatch(&copied);
+			dispatch_event(&copied);
 	}
 }
 

@@ -46,8 +46,8 @@ static int rights_of(uint32_t flags)
 
 /* For a region to which windows may be bound the kernel requires writable memory, whatever the
  * rights. */
-static struct ibv_mr *reg(const struct verbs_adapter *adapter, void *buffer, size_t length,
-                          int rights)
+static struct ibv_mr *reg_mr(const struct verbs_adapter *adapter, void *buffer, size_t length,
+                             int rights)
 {
 	struct ibv_mr *mr = NULL;
 
@@ -72,7 +72,7 @@ enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t l
 		return fail(NDX_E_ACCESS_VIOLATION, err,
 		            "register %zu bytes at %p: not all of it is mapped %s", length, buffer,
 		            write ? "for reading and writing" : "for reading");
-	mr->native = reg(mr->adapter, buffer, length, rights);
+	mr->native = reg_mr(mr->adapter, buffer, length, rights);
 	err = errno;
 	if (mr->native == NULL)
 		return fail(err == EFAULT ? NDX_E_ACCESS_VIOLATION
@@ -112,7 +112,7 @@ enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlappe
 	return NDX_OK;
 }
 
-static bool covers(const struct verbs_mr *mr, const struct ndx_sge *sge, bool write)
+static bool mr_covers(const struct verbs_mr *mr, const struct ndx_sge *sge, bool write)
 {
 	const uintptr_t start = (uintptr_t)mr->native->addr;
 	const uintptr_t at = (uintptr_t)sge->buffer;
@@ -131,7 +131,7 @@ bool verbs_list_is_good(struct verbs_adapter *adapter, const struct ndx_sge *sge
 		good = sge[i].length == 0;
 		for (struct base_list *n = adapter->regions.next; !good && n != &adapter->regions;
 		     n = n->next)
-			good = covers(container_of(n, struct verbs_mr, node), &sge[i], write);
+			good = mr_covers(container_of(n, struct verbs_mr, node), &sge[i], write);
 	}
 	base_lock_release(&adapter->regions_lock);
 	return good;

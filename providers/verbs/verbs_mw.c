@@ -41,7 +41,7 @@ enum ndx_status verbs_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw *
 }
 
 /* windows_lock held. */
-static void dispose(struct verbs_mw *mw)
+static void free_window(struct verbs_mw *mw)
 {
 	base_list_remove(&mw->node);
 	if (mw->native != NULL && ibv_dealloc_mw(mw->native) != 0)
@@ -58,13 +58,13 @@ void verbs_mw_destroy(struct ndx_spi_mw *spi)
 	base_lock_acquire(&adapter->windows_lock);
 	mw->closed = true;
 	if (mw->pending == 0)
-		dispose(mw);
+		free_window(mw);
 	base_lock_release(&adapter->windows_lock);
 }
 
 /* windows_lock held: no request invalidates the window any more, so the native window is
  * replaced. */
-static void unbind(struct verbs_mw *mw)
+static void unbind_window(struct verbs_mw *mw)
 {
 	if (mw->native != NULL && ibv_dealloc_mw(mw->native) != 0)
 		log_warn(errno, "ibv_dealloc_mw: %s", strerror(errno));
@@ -86,7 +86,7 @@ void verbs_mw_leave_qp(struct verbs_qp *qp)
 		struct verbs_mw *mw = container_of(n, struct verbs_mw, node);
 
 		if (mw->qp == qp && mw->bound)
-			unbind(mw);
+			unbind_window(mw);
 	}
 	base_lock_release(&adapter->windows_lock);
 }
@@ -103,7 +103,7 @@ bool verbs_mw_leave_mr(struct verbs_mr *mr, bool force)
 		if (mw->mr != mr || !(mw->bound || mw->planned))
 			continue;
 		if (force)
-			unbind(mw);
+			unbind_window(mw);
 		else
 			busy = true;
 	}
@@ -137,7 +137,7 @@ bool verbs_mw_done(struct verbs_req *req, bool ok)
 			mw->native->rkey = mw->key;
 	}
 	if (!open && mw->pending == 0)
-		dispose(mw);
+		free_window(mw);
 	base_lock_release(&adapter->windows_lock);
 	return open;
 }

@@ -125,7 +125,8 @@ enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockadd
 
 /* ---- connecting ---- */
 
-static enum ndx_status check(const struct verbs_conn *conn, const struct ndx_peer_description *peer)
+static enum ndx_status check_path(const struct verbs_conn *conn,
+                                  const struct ndx_peer_description *peer)
 {
 	struct ibv_port_attr port;
 	enum ndx_status st = query_port(conn->adapter, &port);
@@ -146,7 +147,7 @@ enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
 	char text[BASE_SOCKADDR_TEXT];
-	enum ndx_status st = check(conn, peer);
+	enum ndx_status st = check_path(conn, peer);
 	union ibv_gid gid;
 	int err;
 

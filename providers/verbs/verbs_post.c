@@ -84,7 +84,7 @@ __attribute__((noinline)) static int post_gathered(struct ibv_qp *native, struct
 
 /* Sets only the members that a request of this opcode needs: the structure is larger than two cache
  * lines. */
-ALWAYS_INLINE void fill(struct ibv_send_wr *wr, const struct op *op, const struct base_req *req)
+ALWAYS_INLINE void fill_wr(struct ibv_send_wr *wr, const struct op *op, const struct base_req *req)
 {
 	wr->wr_id = (uintptr_t)req;
 	wr->next = NULL;
@@ -125,8 +125,8 @@ static inline bool is_unwelcome(const struct verbs_qp *qp, const struct op *op, 
 
 /* base.lock held. Each type of request has its own copy of this function, in which `op` is mostly
  * constant. */
-ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
-                                      struct base_req *req, uint32_t length)
+ALWAYS_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct op *op,
+                                            struct base_req *req, uint32_t length)
 {
 	const bool signaled = is_signaled(qp, op->flags);
 	struct verbs_initiator *own = (struct verbs_initiator *)(void *)req;
@@ -144,7 +144,7 @@ ALWAYS_INLINE enum ndx_status hand_in(struct verbs_qp *qp, const struct op *op,
 		(void)verbs_wr_undo(&qp->base.initiator, 0);
 		return NDX_E_NOT_SUPPORTED;
 	}
-	fill(&wr, op, req);
+	fill_wr(&wr, op, req);
 	wr.sg_list = list;
 	wr.send_flags = native_flags(op->flags, signaled);
 	own->req.needs_receive = op->opcode != IBV_WR_RDMA_READ && op->opcode != IBV_WR_RDMA_WRITE;
@@ -203,7 +203,7 @@ ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *o
 	one.addr = (uintptr_t)op->sge->buffer;
 	one.length = op->sge->length;
 	one.lkey = op->sge->token;
-	fill(&wr, op, &own->req.base);
+	fill_wr(&wr, op, &own->req.base);
 	wr.sg_list = &one;
 	wr.num_sge = 1;
 	wr.send_flags = IBV_SEND_SIGNALED;
@@ -230,7 +230,7 @@ static __attribute__((noinline)) enum ndx_status post_any(struct verbs_qp *qp, c
 		                          op->flags, op->allowed,
 		                          qp->base.spi.attr.max_initiator_sge, &length, &req);
 		if (st == NDX_OK)
-			st = hand_in(qp, op, req, length);
+			st = post_admitted(qp, op, req, length);
 		base_lock_release(&qp->base.lock);
 		if (st != NDX_E_NO_MORE_ENTRIES || looked)
 			return st == NDX_PENDING ? NDX_OK : st;
@@ -241,7 +241,7 @@ static __attribute__((noinline)) enum ndx_status post_any(struct verbs_qp *qp, c
 }
 
 /* Each type of request has its own copy of this function, in which `op` is mostly constant. */
-ALWAYS_INLINE enum ndx_status post(struct ndx_qp *pub, const struct op *op)
+ALWAYS_INLINE enum ndx_status post_request(struct ndx_qp *pub, const struct op *op)
 {
 	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
 	const enum ndx_status st = post_plain(qp, op);
@@ -261,42 +261,42 @@ ALWAYS_INLINE enum ndx_status post(struct ndx_qp *pub, const struct op *op)
 static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                size_t count, uint32_t flags)
 {
-	return post(qp, &(struct op){.type = NDX_REQUEST_SEND,
-	                             .opcode = IBV_WR_SEND,
-	                             .context = context,
-	                             .sge = sge,
-	                             .count = count,
-	                             .flags = flags,
-	                             .allowed = SEND_FLAGS});
+	return post_request(qp, &(struct op){.type = NDX_REQUEST_SEND,
+	                                     .opcode = IBV_WR_SEND,
+	                                     .context = context,
+	                                     .sge = sge,
+	                                     .count = count,
+	                                     .flags = flags,
+	                                     .allowed = SEND_FLAGS});
 }
 
 static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
                                          const struct ndx_sge *sge, size_t count,
                                          uint32_t immediate, uint32_t flags)
 {
-	return post(qp, &(struct op){.type = NDX_REQUEST_SEND,
-	                             .opcode = IBV_WR_SEND_WITH_IMM,
-	                             .context = context,
-	                             .sge = sge,
-	                             .count = count,
-	                             .immediate = immediate,
-	                             .flags = flags,
-	                             .allowed = SEND_FLAGS});
+	return post_request(qp, &(struct op){.type = NDX_REQUEST_SEND,
+	                                     .opcode = IBV_WR_SEND_WITH_IMM,
+	                                     .context = context,
+	                                     .sge = sge,
+	                                     .count = count,
+	                                     .immediate = immediate,
+	                                     .flags = flags,
+	                                     .allowed = SEND_FLAGS});
 }
 
 static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                 size_t count, uint64_t remote_address, uint32_t remote_token,
                                 uint32_t flags)
 {
-	return post(qp, &(struct op){.type = NDX_REQUEST_WRITE,
-	                             .opcode = IBV_WR_RDMA_WRITE,
-	                             .context = context,
-	                             .sge = sge,
-	                             .count = count,
-	                             .remote_address = remote_address,
-	                             .remote_token = remote_token,
-	                             .flags = flags,
-	                             .allowed = WRITE_FLAGS});
+	return post_request(qp, &(struct op){.type = NDX_REQUEST_WRITE,
+	                                     .opcode = IBV_WR_RDMA_WRITE,
+	                                     .context = context,
+	                                     .sge = sge,
+	                                     .count = count,
+	                                     .remote_address = remote_address,
+	                                     .remote_token = remote_token,
+	                                     .flags = flags,
+	                                     .allowed = WRITE_FLAGS});
 }
 
 static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
@@ -304,31 +304,31 @@ static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
                                           uint64_t remote_address, uint32_t remote_token,
                                           uint32_t immediate, uint32_t flags)
 {
-	return post(qp, &(struct op){.type = NDX_REQUEST_WRITE,
-	                             .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-	                             .context = context,
-	                             .sge = sge,
-	                             .count = count,
-	                             .remote_address = remote_address,
-	                             .remote_token = remote_token,
-	                             .immediate = immediate,
-	                             .flags = flags,
-	                             .allowed = SEND_FLAGS});
+	return post_request(qp, &(struct op){.type = NDX_REQUEST_WRITE,
+	                                     .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+	                                     .context = context,
+	                                     .sge = sge,
+	                                     .count = count,
+	                                     .remote_address = remote_address,
+	                                     .remote_token = remote_token,
+	                                     .immediate = immediate,
+	                                     .flags = flags,
+	                                     .allowed = SEND_FLAGS});
 }
 
 static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                size_t count, uint64_t remote_address, uint32_t remote_token,
                                uint32_t flags)
 {
-	return post(qp, &(struct op){.type = NDX_REQUEST_READ,
-	                             .opcode = IBV_WR_RDMA_READ,
-	                             .context = context,
-	                             .sge = sge,
-	                             .count = count,
-	                             .remote_address = remote_address,
-	                             .remote_token = remote_token,
-	                             .flags = flags,
-	                             .allowed = READ_FLAGS});
+	return post_request(qp, &(struct op){.type = NDX_REQUEST_READ,
+	                                     .opcode = IBV_WR_RDMA_READ,
+	                                     .context = context,
+	                                     .sge = sge,
+	                                     .count = count,
+	                                     .remote_address = remote_address,
+	                                     .remote_token = remote_token,
+	                                     .flags = flags,
+	                                     .allowed = READ_FLAGS});
 }
 
 static __attribute__((noinline)) enum ndx_status

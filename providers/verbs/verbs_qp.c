@@ -44,7 +44,7 @@ static struct ibv_qp *create_native(struct verbs_qp *qp, const struct ndx_qp_att
 	return ibv_create_qp(qp->adapter->pd, &init);
 }
 
-static int modify(struct ibv_qp *qp, enum ibv_qp_state state)
+static int modify_state(struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 
@@ -57,8 +57,8 @@ static uint8_t rnr_pause(const struct ndx_qp_attr *attr)
 }
 
 /* One step up, with the attributes of the path and `ours`. */
-static int step(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_qp_state state,
-                const struct ibv_qp_attr *ours)
+static int step_up(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_qp_state state,
+                   const struct ibv_qp_attr *ours)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask = 0;
@@ -94,7 +94,7 @@ static int step(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_qp_
 }
 
 /* base.lock held: post the receives that were admitted so far. */
-static int hand_over(struct verbs_qp *qp)
+static int post_receives(struct verbs_qp *qp)
 {
 	const struct base_queue *q = &qp->base.receive;
 
@@ -131,13 +131,13 @@ int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 	qp->unsignaled = 0;
 	qp->touch = (struct verbs_ctrl_write){.length = 0};
 	qp->outbound_reads = conn->spi.outbound_read_limit;
-	err = qp->native == NULL ? ENODEV : step(qp, conn, IBV_QPS_INIT, &ours);
+	err = qp->native == NULL ? ENODEV : step_up(qp, conn, IBV_QPS_INIT, &ours);
 	if (err == 0)
-		err = hand_over(qp);
+		err = post_receives(qp);
 	if (err == 0)
-		err = step(qp, conn, IBV_QPS_RTR, &ours);
+		err = step_up(qp, conn, IBV_QPS_RTR, &ours);
 	if (err == 0)
-		err = step(qp, conn, IBV_QPS_RTS, &ours);
+		err = step_up(qp, conn, IBV_QPS_RTS, &ours);
 	base_lock_release(&qp->base.lock);
 	return err;
 }
@@ -148,7 +148,7 @@ void verbs_qp_bring_down(struct verbs_qp *qp)
 	qp->receiving = false;
 	qp->controls_out = 0;
 	qp->unsignaled = 0;
-	if (qp->native != NULL && modify(qp->native, IBV_QPS_RESET) != 0)
+	if (qp->native != NULL && modify_state(qp->native, IBV_QPS_RESET) != 0)
 		log_warn(errno, "a queue pair does not go back to RESET: %s", strerror(errno));
 	base_lock_release(&qp->base.lock);
 	verbs_qp_poll(qp);
@@ -161,7 +161,7 @@ void verbs_qp_kill(struct verbs_qp *qp)
 	if (qp->killed)
 		return;
 	qp->killed = true;
-	if (qp->native != NULL && qp->receiving && modify(qp->native, IBV_QPS_ERR) != 0)
+	if (qp->native != NULL && qp->receiving && modify_state(qp->native, IBV_QPS_ERR) != 0)
 		log_warn(errno, "a queue pair does not go to ERR: %s", strerror(errno));
 	else if (qp->native != NULL && qp->receiving)
 		verbs_wr_post_sweep(qp); /* the sweep is flushed last */
@@ -189,7 +189,7 @@ void verbs_qp_destroy_native(struct verbs_qp *qp)
 	 * get */
 	if (qp->srq != NULL) {
 		verbs_qp_poll(qp);
-		verbs_srq_forget(qp);
+		verbs_srq_unregister(qp);
 		verbs_qp_poll(qp);
 	}
 	base_lock_acquire(&qp->base.lock);
@@ -216,7 +216,7 @@ void verbs_qp_poll(struct verbs_qp *qp)
 
 /* ---- life ---- */
 
-static void mark(struct verbs_qp *qp, const struct base_queue *q, enum verbs_kind kind)
+static void init_records(struct verbs_qp *qp, const struct base_queue *q, enum verbs_kind kind)
 {
 	for (uint32_t i = 0; q->reqs != NULL && i <= q->mask; i++) {
 		struct verbs_req *req = (struct verbs_req *)(void *)base_queue_at(q, i);
@@ -242,7 +242,7 @@ static size_t initiator_stride(const struct verbs_adapter *adapter, const struct
 	return (sizeof(struct verbs_initiator) + list + 15) / 16 * 16;
 }
 
-static enum ndx_status reserve(struct verbs_qp *qp, const struct ndx_qp_attr *attr)
+static enum ndx_status reserve_cqs(struct verbs_qp *qp, const struct ndx_qp_attr *attr)
 {
 	enum ndx_status st =
 		verbs_cq_reserve(qp->initiator_cq, attr->initiator_depth + VERBS_CONTROLS);
@@ -256,7 +256,7 @@ static enum ndx_status reserve(struct verbs_qp *qp, const struct ndx_qp_attr *at
 	return st;
 }
 
-static void unreserve(struct verbs_qp *qp)
+static void unreserve_cqs(struct verbs_qp *qp)
 {
 	verbs_cq_unreserve(qp->initiator_cq, qp->base.spi.attr.initiator_depth + VERBS_CONTROLS);
 	if (qp->srq != NULL)
@@ -286,12 +286,12 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 	if (st != NDX_OK)
 		goto free_qp;
 	qp->unsettled = UINT32_MAX; /* no request: the index is far from the first one */
-	mark(qp, &qp->base.initiator, VERBS_INITIATOR);
-	mark(qp, &qp->base.receive, VERBS_RECEIVE);
+	init_records(qp, &qp->base.initiator, VERBS_INITIATOR);
+	init_records(qp, &qp->base.receive, VERBS_RECEIVE);
 	for (unsigned i = 0; i < VERBS_CONTROLS; i++)
 		qp->controls[i] =
 			(struct verbs_req){.qp = qp, .kind = VERBS_CONTROL, .in_mailbox = true};
-	st = reserve(qp, attr);
+	st = reserve_cqs(qp, attr);
 	if (st != NDX_OK)
 		goto fini_base;
 	qp->native = create_native(qp, attr);
@@ -302,12 +302,12 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 		goto unreserve;
 	}
 	if (qp->srq != NULL)
-		verbs_srq_know(qp);
+		verbs_srq_register(qp);
 	*out = &qp->base.spi;
 	return NDX_OK;
 
 unreserve:
-	unreserve(qp);
+	unreserve_cqs(qp);
 fini_base:
 	base_qp_fini(&qp->base);
 free_qp:
@@ -320,7 +320,7 @@ void verbs_qp_destroy(struct ndx_spi_qp *spi)
 	struct verbs_qp *qp = verbs_qp_of(spi);
 
 	verbs_qp_destroy_native(qp);
-	unreserve(qp);
+	unreserve_cqs(qp);
 	base_qp_fini(&qp->base);
 	free(qp);
 }

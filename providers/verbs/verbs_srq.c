@@ -42,7 +42,7 @@ static enum ndx_status add_records(struct verbs_srq *srq, uint32_t count)
 
 		req->kind = VERBS_SHARED;
 		req->srq = srq;
-		verbs_srq_give(srq, req);
+		verbs_srq_free_record(srq, req);
 	}
 	block->next = srq->blocks;
 	srq->blocks = block;
@@ -77,8 +77,8 @@ static uint32_t in_use(const struct verbs_srq *srq)
 /* ---- posting ---- */
 
 /* Lock held. */
-static enum ndx_status post(struct verbs_srq *srq, void *context, const struct ndx_sge *sge,
-                            size_t count)
+static enum ndx_status post_receive(struct verbs_srq *srq, void *context, const struct ndx_sge *sge,
+                                    size_t count)
 {
 	struct verbs_receive *receive = (struct verbs_receive *)(void *)srq->free;
 	struct ibv_sge list[VERBS_MAX_SGE];
@@ -113,7 +113,7 @@ static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const str
 	if (!base_sge_sum(sge, count, srq->adapter->max_transfer, &length))
 		return NDX_E_BUFFER_OVERFLOW;
 	base_lock_acquire(&srq->lock);
-	st = post(srq, context, sge, count);
+	st = post_receive(srq, context, sge, count);
 	base_lock_release(&srq->lock);
 	return st;
 }
@@ -134,7 +134,7 @@ static struct verbs_srq_link *find_link(const struct verbs_srq *srq, const struc
 }
 
 /* Reserve room for `more` results. */
-static enum ndx_status reserve(struct verbs_srq_link *link, uint32_t more)
+static enum ndx_status reserve_results(struct verbs_srq_link *link, uint32_t more)
 {
 	enum ndx_status st = verbs_cq_reserve(link->cq, more);
 
@@ -159,7 +159,7 @@ static struct verbs_srq_link *new_link(struct verbs_srq *srq, struct verbs_cq *c
 		return NULL;
 	}
 	link->cq = cq;
-	*st = reserve(link, srq->depth);
+	*st = reserve_results(link, srq->depth);
 	if (*st != NDX_OK) {
 		free(link);
 		return NULL;
@@ -190,7 +190,7 @@ enum ndx_status verbs_srq_join(struct verbs_qp *qp, struct verbs_srq *srq)
 	return st;
 }
 
-void verbs_srq_know(struct verbs_qp *qp)
+void verbs_srq_register(struct verbs_qp *qp)
 {
 	struct verbs_srq *srq = qp->srq;
 
@@ -200,7 +200,7 @@ void verbs_srq_know(struct verbs_qp *qp)
 	base_lock_release(&srq->lock);
 }
 
-void verbs_srq_forget(struct verbs_qp *qp)
+void verbs_srq_unregister(struct verbs_qp *qp)
 {
 	base_lock_acquire(&qp->srq->lock);
 	base_list_remove(&qp->taker);
@@ -285,7 +285,7 @@ void verbs_srq_destroy(struct ndx_spi_srq *spi)
 }
 
 /* links_lock held. */
-static enum ndx_status grow(struct verbs_srq *srq, uint32_t depth)
+static enum ndx_status grow_depth(struct verbs_srq *srq, uint32_t depth)
 {
 	struct ibv_srq_attr attr = {.max_wr = depth};
 	enum ndx_status st = NDX_OK;
@@ -295,7 +295,7 @@ static enum ndx_status grow(struct verbs_srq *srq, uint32_t depth)
 		struct verbs_srq_link *link = container_of(n, struct verbs_srq_link, node);
 
 		if (link->results.depth < depth)
-			st = reserve(link, depth - link->results.depth);
+			st = reserve_results(link, depth - link->results.depth);
 	}
 	if (st != NDX_OK)
 		return st;
@@ -322,7 +322,7 @@ enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32
 
 	base_lock_acquire(&srq->links_lock);
 	if (depth > srq->depth)
-		st = grow(srq, depth);
+		st = grow_depth(srq, depth);
 	if (st != NDX_OK)
 		goto unlock;
 	base_lock_acquire(&srq->lock);

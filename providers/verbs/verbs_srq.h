@@ -47,17 +47,17 @@ void verbs_srq_destroy(struct ndx_spi_srq *spi);
 enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold);
 enum ndx_status verbs_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);
 void verbs_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status);
-/* A queue pair begins to use the queue, or ends to. In between, verbs_srq_know() and
- * verbs_srq_forget() make its native queue pair known by QP number. */
+/* A queue pair begins to use the queue, or ends to. In between, verbs_srq_register() and
+ * verbs_srq_unregister() make its native queue pair known by QP number. */
 enum ndx_status verbs_srq_join(struct verbs_qp *qp, struct verbs_srq *srq);
 void verbs_srq_leave(struct verbs_qp *qp);
-void verbs_srq_know(struct verbs_qp *qp);
-void verbs_srq_forget(struct verbs_qp *qp);
+void verbs_srq_register(struct verbs_qp *qp);
+void verbs_srq_unregister(struct verbs_qp *qp);
 
 /* ---- results (verbs_srq_results.c) ---- */
 
 /* Lock held. */
-static inline void verbs_srq_give(struct verbs_srq *srq, struct verbs_req *req)
+static inline void verbs_srq_free_record(struct verbs_srq *srq, struct verbs_req *req)
 {
 	req->next = srq->free;
 	srq->free = req;
@@ -71,6 +71,6 @@ struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number);
 /* base.lock of `qp` held: the receive that `qp` has taken becomes a result. */
 void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status status, int native);
 /* The receive becomes no result, because the queue pair that has taken it is destroyed. */
-void verbs_srq_dropped(struct verbs_srq *srq, struct verbs_req *req);
+void verbs_srq_drop(struct verbs_srq *srq, struct verbs_req *req);
 
 #endif

@@ -27,10 +27,10 @@ struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number)
 	return found;
 }
 
-void verbs_srq_dropped(struct verbs_srq *srq, struct verbs_req *req)
+void verbs_srq_drop(struct verbs_srq *srq, struct verbs_req *req)
 {
 	base_lock_acquire(&srq->lock);
-	verbs_srq_give(srq, req);
+	verbs_srq_free_record(srq, req);
 	srq->posted--;
 	verbs_srq_check_threshold(srq);
 	base_lock_release(&srq->lock);
@@ -62,7 +62,7 @@ void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status 
 	 */
 	base_lock_acquire(&srq->lock);
 	link->results.tail++;
-	verbs_srq_give(srq, req);
+	verbs_srq_free_record(srq, req);
 	srq->posted--;
 	base_lock_release(&srq->lock);
 	base_cq_push(&link->cq->base, &link->results, &result);

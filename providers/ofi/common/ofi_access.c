@@ -40,7 +40,7 @@ void ofi_grants_init(struct ofi_grants *grants)
 }
 
 /* NULL: the set does not have the token. */
-static struct ofi_grant *find(struct ofi_grant set[OFI_GRANT_WAYS], uint32_t token)
+static struct ofi_grant *find_grant(struct ofi_grant set[OFI_GRANT_WAYS], uint32_t token)
 {
 	for (size_t i = 0; i < OFI_GRANT_WAYS; i++) {
 		if (set[i].token == token)
@@ -54,7 +54,7 @@ static struct ofi_grant *set_of(struct ofi_grants *grants, uint32_t token)
 	return grants->known[token % OFI_GRANT_SETS];
 }
 
-static void ask(struct ofi_qp *qp, uint32_t token)
+static void ask_peer(struct ofi_qp *qp, uint32_t token)
 {
 	struct ofi_grants *grants = &qp->grants;
 	const struct iovec record = {grants->question, sizeof(grants->question)};
@@ -73,11 +73,11 @@ const struct ofi_grant *ofi_grants_get(struct ofi_qp *qp, uint32_t token)
 
 	if (token == 0) /* no region has this token */
 		return &nothing;
-	grant = find(set_of(&qp->grants, token), token);
+	grant = find_grant(set_of(&qp->grants, token), token);
 	if (grant != NULL)
 		qp->grants.latest = grant;
 	else if (qp->grants.asked == 0)
-		ask(qp, token);
+		ask_peer(qp, token);
 	return grant;
 }
 
@@ -85,13 +85,13 @@ const char *ofi_grants_take(struct ofi_qp *qp, const struct ofi_grant *grant)
 {
 	struct ofi_grants *grants = &qp->grants;
 	struct ofi_grant *set = set_of(grants, grant->token);
-	struct ofi_grant *place = find(set, grant->token);
+	struct ofi_grant *place = find_grant(set, grant->token);
 
 	if (grants->asked == 0 || grants->asked != grant->token)
 		return "an answer to what was not asked";
 	grants->asked = 0;
 	if (place == NULL)
-		place = find(set, 0);
+		place = find_grant(set, 0);
 	if (place == NULL)
 		place = &set[grants->turn++ % OFI_GRANT_WAYS];
 	*place = *grant;
@@ -100,7 +100,7 @@ const char *ofi_grants_take(struct ofi_qp *qp, const struct ofi_grant *grant)
 
 void ofi_grants_forget(struct ofi_qp *qp, uint32_t token)
 {
-	struct ofi_grant *grant = find(set_of(&qp->grants, token), token);
+	struct ofi_grant *grant = find_grant(set_of(&qp->grants, token), token);
 
 	if (token == 0)
 		memset(qp->grants.known, 0, sizeof(qp->grants.known));

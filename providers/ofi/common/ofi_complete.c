@@ -8,16 +8,16 @@
 /* More than a queue pair has, unless FI_VERBS_RX_SIZE exceeds its 384; further receives are not
  * held. */
 #define HELD 512u
-#define SETTLE_MS 100u
+#define REORDER_MS 100u
 
 /* Note a sign of life: the peer has answered, or has sent something. */
-static void hear(const struct ofi_qp *qp)
+static void note_sign_of_life(const struct ofi_qp *qp)
 {
 	if (qp->link != NULL)
 		qp->link->heard++;
 }
 
-static void hand_on(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
+static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
 {
 	struct ofi_op *op = e->op_context;
 	struct ofi_qp *qp;
@@ -30,14 +30,14 @@ static void hand_on(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
 	switch (op->kind) {
 	case OFI_OP_TX:
 		qp = op->owner;
-		hear(qp);
+		note_sign_of_life(qp);
 		base_lock_acquire(&qp->base.lock);
 		ofi_tx_done(qp, container_of(op, struct ofi_tx, op), 0);
 		base_lock_release(&qp->base.lock);
 		break;
 	case OFI_OP_RX:
 		qp = op->owner;
-		hear(qp);
+		note_sign_of_life(qp);
 		ofi_flavour_of(qp)->received(qp, container_of(op, struct ofi_rx, op), e);
 		break;
 	case OFI_OP_FIRST:
@@ -51,7 +51,7 @@ static void hand_on(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
 	}
 }
 
-static void hand_on_error(const struct ofi_ncq *ncq, const struct fi_cq_err_entry *e)
+static void dispatch_error(const struct ofi_ncq *ncq, const struct fi_cq_err_entry *e)
 {
 	struct ofi_op *op = e->op_context;
 	const int err = ncq->adapter->flavour->error_of(e);
@@ -88,7 +88,7 @@ static ssize_t read_error(struct ofi_ncq *ncq)
 	const ssize_t n = fi_cq_readerr(ncq->cq, &err, 0);
 
 	if (n > 0)
-		hand_on_error(ncq, &err);
+		dispatch_error(ncq, &err);
 	return n;
 }
 
@@ -118,13 +118,13 @@ static ssize_t read_some(struct ofi_ncq *ncq, struct held *held)
 		if (is_receive(&entries[i]))
 			held->entries[held->count++] = entries[i];
 		else
-			hand_on(ncq, &entries[i]);
+			dispatch_completion(ncq, &entries[i]);
 	}
 	return n;
 }
 
 /* Are the requests before `end` done, or is the oldest one exempt from waiting? */
-static bool is_settled(struct ofi_qp *qp, uint32_t end, uint32_t *oldest)
+static bool is_earlier_done(struct ofi_qp *qp, uint32_t end, uint32_t *oldest)
 {
 	base_lock_acquire(&qp->base.lock);
 	*oldest = qp->base.initiator.head;
@@ -144,13 +144,13 @@ static uint32_t first_not_issued(struct ofi_qp *qp)
 
 /* A request that may have caused the receive completes before the receive does, unless that request
  * waits for something else. A failure stays in the queue until all held receives are passed on. */
-static void settle(struct ofi_ncq *ncq, struct held *held, struct ofi_qp *qp)
+static void await_earlier(struct ofi_ncq *ncq, struct held *held, struct ofi_qp *qp)
 {
-	const uint64_t deadline = base_deadline(SETTLE_MS);
+	const uint64_t deadline = base_deadline(REORDER_MS);
 	const uint32_t end = first_not_issued(qp);
 	uint32_t oldest;
 
-	while (!is_settled(qp, end, &oldest) && held->count < HELD) {
+	while (!is_earlier_done(qp, end, &oldest) && held->count < HELD) {
 		const ssize_t n = read_some(ncq, held);
 
 		if (n > 0)
@@ -178,8 +178,8 @@ static ssize_t read_software(struct ofi_ncq *ncq)
 	for (unsigned i = 0; i < held.count; i++) {
 		struct ofi_op *op = held.entries[i].op_context;
 
-		settle(ncq, &held, op->owner);
-		hand_on(ncq, &held.entries[i]);
+		await_earlier(ncq, &held, op->owner);
+		dispatch_completion(ncq, &held.entries[i]);
 	}
 	return n;
 }
@@ -190,7 +190,7 @@ static ssize_t read_hardware(struct ofi_ncq *ncq)
 	const ssize_t n = fi_cq_read(ncq->cq, entries, OFI_BATCH);
 
 	for (ssize_t i = 0; i < n; i++)
-		hand_on(ncq, &entries[i]);
+		dispatch_completion(ncq, &entries[i]);
 	return n;
 }
 

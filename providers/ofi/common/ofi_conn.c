@@ -11,7 +11,7 @@
 
 #define REJ_CONSUMER 28 /* IBA: a consumer has refused, so there is one */
 
-static void take_params(struct ofi_cm *cm, enum ofi_cm_kind kind,
+static void copy_params(struct ofi_cm *cm, enum ofi_cm_kind kind,
                         const struct ndx_spi_params *params)
 {
 	cm->kind = kind;
@@ -62,7 +62,7 @@ void ofi_conn_destroy(struct ndx_spi_conn *spi)
 }
 
 /* An endpoint is made late, so a socket reserves the port for it. */
-static int reserve(struct sockaddr_storage *address, int *out)
+static int reserve_port(struct sockaddr_storage *address, int *out)
 {
 	const int on = 1;
 	socklen_t len = base_sockaddr_len(address);
@@ -110,7 +110,7 @@ enum ndx_status ofi_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *a
 	if (base_sockaddr_port(&local) != 0 && is_bound(conn->adapter, &local))
 		return fail(NDX_E_SHARING_VIOLATION, EADDRINUSE, "%s is bound by another connector",
 		            base_sockaddr_text(&local, text));
-	err = reserve(&local, &conn->reserved);
+	err = reserve_port(&local, &conn->reserved);
 	if (err != 0 && base_sockaddr_port(&local) == 0 &&
 	    (err == EADDRINUSE || err == EADDRNOTAVAIL))
 		return fail(NDX_E_TOO_MANY_ADDRESSES, err, "no free port at %s",
@@ -147,7 +147,7 @@ static const struct sockaddr_storage *choose_source(const struct ofi_conn *conn,
 	return NULL;
 }
 
-static void learn_local(struct ofi_conn *conn)
+static void read_local_address(struct ofi_conn *conn)
 {
 	size_t len = sizeof(conn->spi.local);
 	struct sockaddr_storage local = {0};
@@ -189,7 +189,7 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 	info = ofi_dup_info(conn->adapter->info, choose_source(conn, &to), &to);
 	if (info == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to connect");
-	take_params(&own, OFI_CM_CONNECT, params);
+	copy_params(&own, OFI_CM_CONNECT, params);
 	st = ofi_link_create(conn, ofi_qp_of(spi->qp), info, OFI_LINK_CONNECTING, &conn->link,
 	                     &own);
 	fi_freeinfo(info);
@@ -254,7 +254,7 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	enum ndx_status st;
 	int err;
 
-	take_params(&own, OFI_CM_ACCEPT, params);
+	copy_params(&own, OFI_CM_ACCEPT, params);
 	st = ofi_link_create(conn, qp, request->info, OFI_LINK_ACCEPTING, &conn->link, &own);
 	if (st != NDX_OK)
 		goto drop;
@@ -263,7 +263,7 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	conn->link->known = true;
 	base_lock_release(&conn->link->ncq->lock);
 	set_read_limit(conn, qp);
-	learn_local(conn);
+	read_local_address(conn);
 	base_timer_set(conn->adapter->spi.loop, &conn->link->timer, conn->adapter->answer_ms);
 	err = -fi_accept(conn->link->ep, bytes, conn->adapter->flavour->cm_encode(&own, bytes));
 	if (err != 0) {
@@ -299,7 +299,7 @@ static enum ndx_status say_reject(struct ofi_conn *conn, const void *data, size_
 	return err == 0 ? NDX_OK : NDX_E_CONNECTION_ABORTED;
 }
 
-static enum ndx_status give_up(struct ofi_conn *conn, const void *data, size_t len)
+static enum ndx_status abandon_link(struct ofi_conn *conn, const void *data, size_t len)
 {
 	struct ofi_link *link = conn->link;
 	const enum ndx_status st = say_reject(conn, data, len);
@@ -322,7 +322,7 @@ enum ndx_status ofi_conn_reject(struct ndx_spi_conn *spi, const void *private_da
 	if (conn->request != NULL)
 		drop_request(conn, private_data, len);
 	else if (conn->link != NULL)
-		st = give_up(conn, private_data, len);
+		st = abandon_link(conn, private_data, len);
 	if (st != NDX_OK)
 		return fail(st, 0, "ndx_connector_reject: the peer has given up");
 	return NDX_OK;
@@ -335,7 +335,7 @@ void ofi_conn_abandon(struct ndx_spi_conn *spi)
 	if (conn->request != NULL)
 		drop_request(conn, NULL, 0);
 	if (conn->link != NULL)
-		(void)give_up(conn, NULL, 0);
+		(void)abandon_link(conn, NULL, 0);
 }
 
 /* ---- events ---- */
@@ -352,7 +352,7 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 		ofi_link_break(link, 0, wrong);
 		return;
 	}
-	learn_local(conn);
+	read_local_address(conn);
 	link->known = true;
 	link->stage = OFI_LINK_ANSWERED;
 	link->adapter->flavour->opened(link);

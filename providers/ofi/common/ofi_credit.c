@@ -7,7 +7,7 @@
 #include "ofi.h"
 
 /* 0, or an errno of libfabric's. */
-static int hand_over(struct ofi_qp *qp, struct ofi_rx *rx)
+static int post_receive(struct ofi_qp *qp, struct ofi_rx *rx)
 {
 	const struct fi_msg msg = {
 		.msg_iov = rx->iov,
@@ -19,14 +19,14 @@ static int hand_over(struct ofi_qp *qp, struct ofi_rx *rx)
 	return -(int)fi_recvmsg(qp->ep, &msg, FI_COMPLETION);
 }
 
-static uint32_t untold(const struct ofi_qp *qp)
+static uint32_t count_unannounced(const struct ofi_qp *qp)
 {
 	return qp->rx_native > qp->rx_told ? qp->rx_native - qp->rx_told : 0;
 }
 
 uint16_t ofi_take_credits(struct ofi_qp *qp)
 {
-	const uint32_t fresh = untold(qp);
+	const uint32_t fresh = count_unannounced(qp);
 
 	qp->rx_told += fresh;
 	return (uint16_t)fresh;
@@ -35,7 +35,7 @@ uint16_t ofi_take_credits(struct ofi_qp *qp)
 /* Is a control message for credits alone justified? */
 static bool is_due(const struct ofi_qp *qp)
 {
-	const uint32_t fresh = untold(qp);
+	const uint32_t fresh = count_unannounced(qp);
 
 	if (!qp->open || qp->mute || fresh == 0)
 		return false;
@@ -44,9 +44,9 @@ static bool is_due(const struct ofi_qp *qp)
 	return qp->rx_told == 0 || fresh >= qp->base.receive.depth / 2;
 }
 
-static void tell_now(struct ofi_qp *qp)
+static void announce(struct ofi_qp *qp)
 {
-	const uint32_t fresh = untold(qp);
+	const uint32_t fresh = count_unannounced(qp);
 
 	if (ofi_flavour_of(qp)->tell(qp, fresh) == 0) {
 		qp->rx_told += fresh;
@@ -56,7 +56,7 @@ static void tell_now(struct ofi_qp *qp)
 
 /* Does the consumer sleep, or are only native queues with completions polled? Then no poll would
  * send the credits soon. */
-static bool must_hear_now(struct ndx_cq *handle)
+static bool must_announce_now(struct ndx_cq *handle)
 {
 	struct base_cq *cq = base_cq_of(handle);
 	bool armed;
@@ -77,8 +77,8 @@ void ofi_tell_credits(struct ofi_qp *qp)
 	if (!is_due(qp))
 		return;
 	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY ||
-	    must_hear_now(attr->receive_cq) || must_hear_now(attr->initiator_cq)) {
-		tell_now(qp);
+	    must_announce_now(attr->receive_cq) || must_announce_now(attr->initiator_cq)) {
+		announce(qp);
 		return;
 	}
 	/* A consumer that polls will probably send, and a send carries credits at no cost.
@@ -105,7 +105,7 @@ void ofi_post_receives(struct ofi_qp *qp)
 		if (!rx->base.done) {
 			/* libfabric's queue is full: go on when a receive completes */
 			rx->native = true;
-			if (hand_over(qp, rx) != 0) {
+			if (post_receive(qp, rx) != 0) {
 				rx->native = false;
 				break;
 			}
@@ -136,7 +136,7 @@ void ofi_tell_all_credits(struct ofi_ncq *ncq)
 	       (qp = take_debtor(ncq)) != NULL) {
 		base_lock_acquire(&qp->base.lock);
 		if (is_due(qp))
-			tell_now(qp);
+			announce(qp);
 		base_lock_release(&qp->base.lock);
 	}
 }

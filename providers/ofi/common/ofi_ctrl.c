@@ -67,7 +67,7 @@ static const char *take_disc(struct ofi_link *link)
 	return NULL;
 }
 
-static void forget(struct ofi_link *link, uint16_t count)
+static void forget_tokens(struct ofi_link *link, uint16_t count)
 {
 	base_lock_acquire(&link->qp->base.lock);
 	if (count == OFI_TOKENS_ALL)
@@ -96,7 +96,7 @@ static const char *note_answer(struct ofi_link *link, uint8_t type, int err)
 	return NULL;
 }
 
-static const char *answer(struct ofi_link *link, struct ofi_op *op)
+static const char *send_answer(struct ofi_link *link, struct ofi_op *op)
 {
 	return note_answer(link, op->word, ofi_link_say(link, op->word, 0, op));
 }
@@ -110,8 +110,8 @@ static const char *take_sync(struct ofi_link *link, uint16_t count)
 	if (owes_answer(link, OFI_WORD_SYNCED))
 		return "SYNC before the last one was answered";
 	if (link->qp != NULL)
-		forget(link, count);
-	return answer(link, &link->answers[1]);
+		forget_tokens(link, count);
+	return send_answer(link, &link->answers[1]);
 }
 
 static const char *take_ping(struct ofi_link *link)
@@ -123,7 +123,7 @@ static const char *take_ping(struct ofi_link *link)
 		return "PING before the connection was complete";
 	if (owes_answer(link, OFI_WORD_PONG))
 		return "PING before the last one was answered";
-	return answer(link, &link->answers[2]);
+	return send_answer(link, &link->answers[2]);
 }
 
 static const char *take_pong(struct ofi_link *link)

@@ -9,7 +9,7 @@
 
 #include "ofi.h"
 
-static void report(struct ofi_conn *conn, uint32_t bits, int native, const char *cause)
+static void report_bits(struct ofi_conn *conn, uint32_t bits, int native, const char *cause)
 {
 	ofi_host(conn->adapter)->report(&conn->spi, bits, native, cause);
 }
@@ -20,7 +20,7 @@ void ofi_conn_drain(struct ndx_spi_conn *spi)
 	struct ofi_qp *qp = conn->link != NULL ? conn->link->qp : NULL;
 
 	if (qp == NULL) {
-		report(conn, NDX_REPORT_DRAINED, 0, NULL);
+		report_bits(conn, NDX_REPORT_DRAINED, 0, NULL);
 		return;
 	}
 	base_lock_acquire(&qp->base.lock);
@@ -72,10 +72,10 @@ void ofi_conn_send_disc(struct ndx_spi_conn *spi)
 		base_lock_release(&link->ncq->lock);
 	}
 	if (err != 0)
-		report(conn, NDX_REPORT_ABORT, err, "the goodbye could not be sent");
+		report_bits(conn, NDX_REPORT_ABORT, err, "the goodbye could not be sent");
 }
 
-static void end(struct ofi_conn *conn)
+static void end_conn(struct ofi_conn *conn)
 {
 	struct ofi_link *link = conn->link;
 
@@ -87,17 +87,17 @@ static void end(struct ofi_conn *conn)
 	}
 	if (link != NULL)
 		ofi_link_close(link, false);
-	report(conn, NDX_REPORT_QUIET, 0, NULL);
+	report_bits(conn, NDX_REPORT_QUIET, 0, NULL);
 }
 
 void ofi_conn_finish(struct ndx_spi_conn *spi)
 {
-	end(ofi_conn_of(spi));
+	end_conn(ofi_conn_of(spi));
 }
 
 void ofi_conn_abort(struct ndx_spi_conn *spi)
 {
-	end(ofi_conn_of(spi));
+	end_conn(ofi_conn_of(spi));
 }
 
 enum ndx_status ofi_conn_detach(struct ndx_spi_conn *spi)

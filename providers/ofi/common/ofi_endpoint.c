@@ -64,7 +64,7 @@ static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp 
 }
 
 /* Give the queue pair its transport, and its receives to the transport. */
-static void attach(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
+static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 {
 	struct ofi_ncq *ncq = link->ncq;
 	struct ofi_link **bucket = &ncq->buckets[link->id % OFI_NCQ_BUCKETS];
@@ -135,7 +135,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 		st = make_endpoint(link, qp, info);
 	if (st != NDX_OK)
 		goto close_fids;
-	attach(link, qp, own);
+	attach_qp(link, qp, own);
 	ofi_ncq_await(link->ncq);
 	base_list_add(&conn->adapter->links, &link->node);
 	(void)__atomic_add_fetch(&conn->adapter->link_count, 1, __ATOMIC_SEQ_CST);
@@ -161,7 +161,7 @@ free_link:
 /* ---- ending; control thread ---- */
 
 /* Does libfabric still have requests, receives or control messages of the link? */
-static bool owes(struct ofi_link *link)
+static bool has_outstanding(struct ofi_link *link)
 {
 	bool any = link->words > 0;
 
@@ -176,19 +176,19 @@ static bool owes(struct ofi_link *link)
 /* The ncq's lock held: read until the native queue is empty and (up to `ms`) all of the link's
  * operations are back. A shared queue may never be empty: there it is enough that all of the link's
  * operations are back. */
-static void drain(struct ofi_link *link, uint32_t ms)
+static void drain_native(struct ofi_link *link, uint32_t ms)
 {
 	const uint64_t deadline = base_deadline(ms);
 
 	do {
 		while (ofi_ncq_progress(link->ncq) > 0) {
-			if (link->ncq->shared && !owes(link))
+			if (link->ncq->shared && !has_outstanding(link))
 				return;
 		}
-	} while (ms > 0 && owes(link) && sched_yield() == 0 && base_now_ns() < deadline);
+	} while (ms > 0 && has_outstanding(link) && sched_yield() == 0 && base_now_ns() < deadline);
 }
 
-static void unhook(struct ofi_link *link)
+static void remove_from_bucket(struct ofi_link *link)
 {
 	struct ofi_link **at = &link->ncq->buckets[link->id % OFI_NCQ_BUCKETS];
 
@@ -242,15 +242,15 @@ static void close_endpoint(struct ofi_link *link)
 	if (link->open)
 		(void)fi_shutdown(link->ep, 0);
 	(void)note_slow(link->adapter, "fi_shutdown", since);
-	drain(link, link->open ? link->adapter->flavour->flush_ms : 0);
+	drain_native(link, link->open ? link->adapter->flavour->flush_ms : 0);
 	since = base_now_ns();
 	(void)fi_close(&link->ep->fid);
 	(void)note_slow(link->adapter, "fi_close of an endpoint", since);
-	drain(link, 0);
+	drain_native(link, 0);
 }
 
 /* Cancel the requests that libfabric never had, or did not bring back. */
-static void settle(struct ofi_qp *qp, bool keep)
+static void cancel_rest(struct ofi_qp *qp, bool keep)
 {
 	struct base_queue *rx = &qp->base.receive;
 
@@ -280,10 +280,10 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 	begin_close(link, keep);
 	base_timer_cancel(adapter->spi.loop, &link->verbs.watch);
 	close_endpoint(link);
-	unhook(link);
+	remove_from_bucket(link);
 	base_lock_release(&ncq->lock);
 	if (qp != NULL) {
-		settle(qp, keep);
+		cancel_rest(qp, keep);
 		ofi_link_detach(link);
 	}
 	ncq->deaf--;
@@ -319,7 +319,7 @@ void ofi_link_force_close(struct ofi_link *link, const char *cause)
 	ofi_link_close(link, !was_up);
 }
 
-static void recall(struct ofi_qp *qp)
+static void recall_receives(struct ofi_qp *qp)
 {
 	struct fid_ep *ep;
 
@@ -354,11 +354,11 @@ bool ofi_link_release(struct ofi_link *link, bool keep)
 
 	if (qp == NULL)
 		return true;
-	recall(qp);
+	recall_receives(qp);
 	do {
 		ofi_ncq_catch_up(link->ncq);
 		if (is_recalled(qp)) {
-			settle(qp, keep);
+			cancel_rest(qp, keep);
 			return true;
 		}
 		(void)sched_yield();

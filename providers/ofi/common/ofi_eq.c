@@ -73,7 +73,7 @@ static bool has_more(const struct ofi_eq *eq)
 	return eq->adapter->flavour->skips_events && poll(&in, 1, 0) > 0;
 }
 
-static void run(struct ofi_eq *eq)
+static void read_events(struct ofi_eq *eq)
 {
 	bool any = false;
 	bool quiet = false;
@@ -118,7 +118,7 @@ static void run(struct ofi_eq *eq)
 static void on_readable(void *arg, uint32_t events)
 {
 	(void)events;
-	run(arg);
+	read_events(arg);
 }
 
 static void on_retry(void *arg)
@@ -129,7 +129,7 @@ static void on_retry(void *arg)
 	if (!eq->more)
 		eq->idle = IDLE_MAX - 1;
 	eq->more = false;
-	run(eq);
+	read_events(eq);
 }
 
 enum ndx_status ofi_eq_open(struct ofi_eq *eq, struct ofi_adapter *adapter)

@@ -31,7 +31,7 @@ enum {
 	END_ROUNDS = 64, /* rounds of reading the ends after shutdown(), about a thousand each */
 };
 
-struct ofi_stranger {
+struct ofi_pending {
 	int fd;
 	uint64_t inode; /* a descriptor's number is used again, a socket's inode is not */
 	struct sockaddr_storage peer;
@@ -48,20 +48,20 @@ struct looking {
 	bool changed;
 };
 
-static struct ofi_stranger *find(const struct ofi_hello *hello, int fd, uint64_t inode)
+static struct ofi_pending *find_pending(const struct ofi_hello *hello, int fd, uint64_t inode)
 {
 	for (size_t i = 0; i < hello->count; i++) {
-		if (hello->strangers[i].fd == fd && hello->strangers[i].inode == inode)
-			return &hello->strangers[i];
+		if (hello->pending[i].fd == fd && hello->pending[i].inode == inode)
+			return &hello->pending[i];
 	}
 	return NULL;
 }
 
-static void see(void *arg, int fd, uint64_t inode)
+static void note_socket(void *arg, int fd, uint64_t inode)
 {
 	struct looking *looking = arg;
 	struct ofi_hello *hello = looking->hello;
-	struct ofi_stranger *s = find(hello, fd, inode);
+	struct ofi_pending *s = find_pending(hello, fd, inode);
 	struct sockaddr_storage peer;
 	socklen_t len = sizeof(peer);
 
@@ -83,68 +83,68 @@ static void see(void *arg, int fd, uint64_t inode)
 		(void)shutdown(fd, SHUT_RDWR);
 		return;
 	}
-	hello->strangers[hello->count++] = (struct ofi_stranger){
+	hello->pending[hello->count++] = (struct ofi_pending){
 		.fd = fd, .inode = inode, .peer = peer, .since_ns = looking->now_ns, .there = true};
 }
 
 /* Remove the connections that have sent a request, or have been closed. */
-static bool forget(struct ofi_hello *hello)
+static bool remove_gone(struct ofi_hello *hello)
 {
 	size_t kept = 0;
 	bool any;
 
 	for (size_t i = 0; i < hello->count; i++) {
-		if (!hello->strangers[i].there)
+		if (!hello->pending[i].there)
 			continue;
-		hello->strangers[kept] = hello->strangers[i];
-		hello->strangers[kept++].there = false;
+		hello->pending[kept] = hello->pending[i];
+		hello->pending[kept++].there = false;
 	}
 	any = kept < hello->count;
 	hello->count = kept;
 	return any;
 }
 
-static bool look(struct ofi_hello *hello)
+static bool list_pending(struct ofi_hello *hello)
 {
 	struct looking looking = {
 		.hello = hello, .now_ns = base_now_ns(), .room = hello->most + LOOK_EVERY};
 
 	hello->looks = 0;
-	(void)base_poll_look(hello->look, see, &looking);
-	return forget(hello) || looking.changed;
+	(void)base_poll_look(hello->look, note_socket, &looking);
+	return remove_gone(hello) || looking.changed;
 }
 
-static size_t count_of_address(const struct ofi_hello *hello, const struct ofi_stranger *of)
+static size_t count_of_address(const struct ofi_hello *hello, const struct ofi_pending *of)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < hello->count; i++) {
-		if (!hello->strangers[i].shut &&
-		    base_sockaddr_same_host(&hello->strangers[i].peer, &of->peer))
+		if (!hello->pending[i].shut &&
+		    base_sockaddr_same_host(&hello->pending[i].peer, &of->peer))
 			n++;
 	}
 	return n;
 }
 
-static void turn_away(struct ofi_hello *hello, struct ofi_stranger *s, const char *why)
+static void shut_down(struct ofi_hello *hello, struct ofi_pending *s, const char *why)
 {
 	s->shut = true;
 	(void)shutdown(s->fd, SHUT_RDWR);
-	hello->turned(hello->owner, &s->peer, why);
+	hello->refused(hello->owner, &s->peer, why);
 }
 
 /* Shut down the connections that have not sent a request in time, and the oldest ones above the
  * limits. */
-static void judge(struct ofi_hello *hello)
+static void limit_pending(struct ofi_hello *hello)
 {
 	const uint64_t limit_ns = hello->eq->adapter->hello_ms * UINT64_C(1000000);
 	const uint64_t now = base_now_ns();
 	size_t left = 0;
 
 	for (size_t i = 0; i < hello->count; i++)
-		left += !hello->strangers[i].shut;
+		left += !hello->pending[i].shut;
 	for (size_t i = 0; i < hello->count; i++) {
-		struct ofi_stranger *s = &hello->strangers[i];
+		struct ofi_pending *s = &hello->pending[i];
 		const char *why = NULL;
 
 		if (s->shut)
@@ -156,7 +156,7 @@ static void judge(struct ofi_hello *hello)
 		else if (left > hello->most / 2 && count_of_address(hello, s) > hello->most / 2)
 			why = "has connected too many times without sending a request";
 		if (why != NULL) {
-			turn_away(hello, s, why);
+			shut_down(hello, s, why);
 			left--;
 		}
 	}
@@ -175,8 +175,8 @@ static void on_timer(void *arg)
 	struct ofi_hello *hello = arg;
 
 	hello->timed = false;
-	(void)look(hello);
-	judge(hello);
+	(void)list_pending(hello);
+	limit_pending(hello);
 	if (hello->count > 0)
 		set_timer(hello);
 }
@@ -190,8 +190,8 @@ bool ofi_hello_looked(struct ofi_hello *hello)
 	set_timer(hello);
 	if (++hello->looks < LOOK_EVERY)
 		return false;
-	changed = look(hello);
-	judge(hello);
+	changed = list_pending(hello);
+	limit_pending(hello);
 	return changed;
 }
 
@@ -217,13 +217,13 @@ enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening)
 		return fail(ofi_status_of(errno), errno,
 		            "the connections of a listener cannot be listed: %s; see ulimit -n",
 		            strerror(errno));
-	hello->strangers = calloc(hello->most + LOOK_EVERY, sizeof(*hello->strangers));
-	if (hello->strangers == NULL) {
+	hello->pending = calloc(hello->most + LOOK_EVERY, sizeof(*hello->pending));
+	if (hello->pending == NULL) {
 		base_fd_close(hello->look);
 		hello->look = -1;
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to listen");
 	}
-	(void)base_poll_look(hello->look, see, &looking);
+	(void)base_poll_look(hello->look, note_socket, &looking);
 	if (looking.listens)
 		return NDX_OK;
 	/* other versions of libfabric keep the sockets where no call shows them */
@@ -239,16 +239,16 @@ void ofi_hello_end(struct ofi_hello *hello)
 	if (hello->look < 0)
 		return;
 	for (int i = 0; i < END_ROUNDS; i++) {
-		(void)look(hello);
+		(void)list_pending(hello);
 		if (hello->count == 0)
 			break;
 		for (size_t k = 0; k < hello->count; k++)
-			(void)shutdown(hello->strangers[k].fd, SHUT_RDWR);
+			(void)shutdown(hello->pending[k].fd, SHUT_RDWR);
 		ofi_eq_read_all(hello->eq);
 	}
 	base_timer_cancel(hello->eq->adapter->spi.loop, &hello->timer);
 	base_fd_close(hello->look);
 	hello->look = -1;
-	free(hello->strangers);
-	hello->strangers = NULL;
+	free(hello->pending);
+	hello->pending = NULL;
 }

@@ -16,16 +16,16 @@
 #define OFI_HELLO_MS 10000u
 
 struct ofi_eq;
-struct ofi_stranger;
+struct ofi_pending;
 
 struct ofi_hello {
 	struct ofi_eq *eq;
 	/* `peer` is shut down; `why` says what it did. */
-	void (*turned)(void *owner, const struct sockaddr_storage *peer, const char *why);
+	void (*refused)(void *owner, const struct sockaddr_storage *peer, const char *why);
 	void *owner;
 	int listening; /* the listening socket; libfabric's */
 	int look;      /* descriptor that lists the event queue's epoll set; -1: none */
-	struct ofi_stranger *strangers; /* oldest first */
+	struct ofi_pending *pending; /* oldest first */
 	size_t count;
 	size_t most;    /* connections that are allowed; half of them from one address */
 	unsigned looks; /* reads of the event queue since the last check */
@@ -33,8 +33,8 @@ struct ofi_hello {
 	bool timed; /* the timer is set */
 };
 
-/* Begin to watch the connections at the listener of this event queue. eq, turned and owner are set,
- * the rest is zero; `listening` is the listener's socket. */
+/* Begin to watch the connections at the listener of this event queue. eq, refused and owner are
+ * set, the rest is zero; `listening` is the listener's socket. */
 enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening);
 /* The event queue was read. True: connections have come or gone. */
 bool ofi_hello_looked(struct ofi_hello *hello);

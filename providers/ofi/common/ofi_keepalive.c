@@ -14,7 +14,7 @@
 /* Has the peer been silent for a whole period, and then left a PING unanswered for another one in
  * which no byte moved? Behind a large request an answer may take longer, so the checks become more
  * frequent. Returns the time to the next check in ms. */
-static uint32_t ask(struct ofi_link *link, uint32_t period, const char *cause)
+static uint32_t ping_if_silent(struct ofi_link *link, uint32_t period, const char *cause)
 {
 	int err;
 
@@ -60,7 +60,7 @@ static uint32_t look_for_close(struct ofi_link *link)
 }
 
 /* Here the peer has to answer at once, and gets no PING. */
-static uint32_t end(struct ofi_link *link, const char *cause)
+static uint32_t break_unanswered(struct ofi_link *link, const char *cause)
 {
 	ofi_link_break(link, ETIMEDOUT, cause);
 	return 0;
@@ -75,17 +75,20 @@ uint32_t ofi_life_check(struct ofi_link *link)
 		if (link->qp == NULL && link->adapter->flavour->over_tcp)
 			return look_for_close(link);
 		if (link->keepalive_ms > 0)
-			return ask(link, link->keepalive_ms, "keepalive: the peer does not answer");
+			return ping_if_silent(link, link->keepalive_ms,
+			                      "keepalive: the peer does not answer");
 		break;
 	case OFI_LINK_ACCEPTING:
 		if (!link->open)
-			return end(link, "the peer has not confirmed the accept: it has given up, "
-			                 "or is gone");
+			return break_unanswered(
+				link, "the peer has not confirmed the accept: it has given up, "
+				      "or is gone");
 		if (link->adapter->flavour->asks_late)
 			return answer_ms;
-		return ask(link, answer_ms, "the peer does not answer, and has not sent READY yet");
+		return ping_if_silent(link, answer_ms,
+		                      "the peer does not answer, and has not sent READY yet");
 	case OFI_LINK_COMPLETING:
-		return end(link, "the peer does not acknowledge READY");
+		return break_unanswered(link, "the peer does not acknowledge READY");
 	case OFI_LINK_CONNECTING:
 	case OFI_LINK_ANSWERED:
 	case OFI_LINK_OVER:

@@ -51,8 +51,8 @@ static struct ofi_listener *listener_of(struct ndx_spi_listener *listener)
 /* ---- requests ---- */
 
 /* Any peer that reaches the port can cause a warning: log one per second at most. */
-static void complain(struct ofi_listener *listener, const struct sockaddr_storage *peer,
-                     const char *wrong)
+static void warn_refused(struct ofi_listener *listener, const struct sockaddr_storage *peer,
+                         const char *wrong)
 {
 	const uint64_t now = base_now_ns();
 	char here[BASE_SOCKADDR_TEXT];
@@ -98,7 +98,7 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 	    !base_sockaddr_is_loopback(&peer))
 		wrong = "is on another host; trust=lan in the adapter's URI would allow it";
 	if (wrong != NULL) {
-		complain(listener, &peer, wrong);
+		warn_refused(listener, &peer, wrong);
 		free(request);
 		ofi_refuse(adapter, event->info, NULL, 0);
 		return;
@@ -152,9 +152,9 @@ static bool looked(void *owner)
 	return ofi_hello_looked(&listener->hello);
 }
 
-static void on_turned(void *owner, const struct sockaddr_storage *peer, const char *why)
+static void on_refused(void *owner, const struct sockaddr_storage *peer, const char *why)
 {
-	complain(owner, peer, why);
+	warn_refused(owner, peer, why);
 }
 
 /* ---- life ---- */
@@ -173,7 +173,7 @@ enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_
 	listener->eq.looked = looked;
 	listener->eq.owner = listener;
 	listener->hello.eq = &listener->eq;
-	listener->hello.turned = on_turned;
+	listener->hello.refused = on_refused;
 	listener->hello.owner = listener;
 	listener->hello.look = -1;
 	listener->socket = -1;
@@ -181,7 +181,7 @@ enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_
 	return NDX_OK;
 }
 
-static void end(struct ofi_listener *listener)
+static void free_listener(struct ofi_listener *listener)
 {
 	/* refuse the requests that were not read yet */
 	if (listener->eq.eq != NULL)
@@ -200,7 +200,7 @@ static void on_linger(void *arg)
 	struct ofi_listener *listener = arg;
 
 	base_list_remove(&listener->node);
-	end(listener);
+	free_listener(listener);
 }
 
 /* Is this the socket that listens at `local`? */
@@ -238,7 +238,7 @@ void ofi_listener_destroy(struct ndx_spi_listener *spi)
 		ofi_eq_read_all(&listener->eq); /* refuse these: the kernel would only reset them */
 	if (listener->pep == NULL || !listener->adapter->flavour->answers_late ||
 	    !stop_listening(listener)) {
-		end(listener);
+		free_listener(listener);
 		return;
 	}
 	listener->closed_ns = base_now_ns();
@@ -262,7 +262,7 @@ void ofi_listener_end_all(struct ofi_adapter *adapter)
 			ofi_eq_read_all(&listener->eq);
 		}
 		base_timer_cancel(adapter->spi.loop, &listener->linger);
-		end(listener);
+		free_listener(listener);
 	}
 	base_list_init(&adapter->lingering);
 }
@@ -351,7 +351,7 @@ static enum ndx_status open_pep(struct ofi_listener *listener, struct fi_info *i
 	return NDX_OK;
 }
 
-static enum ndx_status watch_strangers(struct ofi_listener *listener)
+static enum ndx_status watch_pending(struct ofi_listener *listener)
 {
 	const enum ndx_status st = ofi_peer_check_listener(listener->adapter, &listener->spi.local);
 	int err;
@@ -388,7 +388,7 @@ enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backl
 	if (st == NDX_OK)
 		st = open_pep(listener, info);
 	if (st == NDX_OK && listener->adapter->flavour->over_tcp)
-		st = watch_strangers(listener);
+		st = watch_pending(listener);
 	fi_freeinfo(info);
 	if (st == NDX_OK)
 		return NDX_OK;

@@ -95,7 +95,7 @@ static enum ndx_status prepare_revoke(struct ofi_mr *mr)
 	return NDX_OK;
 }
 
-static uint32_t grants(uint32_t flags)
+static uint32_t peer_rights(uint32_t flags)
 {
 	uint32_t rights = 0;
 
@@ -123,7 +123,7 @@ static enum ndx_status register_native(struct ofi_mr *mr, void *buffer, size_t l
                                        uint32_t flags)
 {
 	const uint32_t rights = local_rights(flags);
-	uint64_t access = FI_SEND | ofi_mr_access(grants(flags));
+	uint64_t access = FI_SEND | ofi_mr_access(peer_rights(flags));
 	uint32_t key = 0;
 	enum ndx_status st;
 	int err;
@@ -151,7 +151,7 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
                                 struct ndx_overlapped *ov)
 {
 	struct ofi_mr *mr = mr_of(spi);
-	const uint64_t access = ofi_mr_access(grants(flags));
+	const uint64_t access = ofi_mr_access(peer_rights(flags));
 	const uint32_t rights = local_rights(flags);
 	uint32_t key = 0;
 	enum ndx_status st;
@@ -188,7 +188,8 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 		            fi_strerror(err));
 	}
 	if (access != 0) {
-		mr->key.grant = (struct ofi_grant){(uintptr_t)buffer, length, key, grants(flags)};
+		mr->key.grant =
+			(struct ofi_grant){(uintptr_t)buffer, length, key, peer_rights(flags)};
 		ofi_key_add(&mr->adapter->keys, &mr->key);
 	}
 	spi->remote_token = key;
@@ -197,7 +198,7 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 
 /* Withdraw the region's own tokens; nothing can be bound to the region any more. false: windows are
  * bound, and `windows_too` is not set. */
-static bool withdraw(struct ofi_mr *mr, bool windows_too)
+static bool withdraw_tokens(struct ofi_mr *mr, bool windows_too)
 {
 	struct ofi_mr_table *table = &mr->adapter->regions;
 	bool done;
@@ -220,7 +221,7 @@ enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped 
 	struct ofi_revoke *revoke = mr->revoke;
 	enum ndx_status st;
 
-	if (!withdraw(mr, ov == NULL))
+	if (!withdraw_tokens(mr, ov == NULL))
 		return fail(NDX_E_DEVICE_BUSY, 0,
 		            "ndx_mr_deregister: windows are bound to the region; invalidate them "
 		            "first");

@@ -50,7 +50,7 @@ static enum ndx_status check_bind(struct ofi_adapter *adapter, const struct ndx_
 	return *token != 0 ? NDX_OK : NDX_E_INSUFFICIENT_RESOURCES;
 }
 
-static struct ofi_tx *fill(struct base_req *req, uint32_t token)
+static struct ofi_tx *init_tx(struct base_req *req, uint32_t token)
 {
 	struct ofi_tx *tx = (struct ofi_tx *)(void *)req;
 
@@ -84,7 +84,7 @@ enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr 
 		st = base_admit_initiator(&qp->base, NDX_REQUEST_BIND, context, NULL, 0, flags,
 		                          BIND_FLAGS, 0, &none, &req);
 	if (st == NDX_OK) {
-		tx = fill(req, token);
+		tx = init_tx(req, token);
 		tx->iov_count = 1;
 		tx->iov[0] = (struct iovec){buffer, length};
 		tx->tokens[0] = mr->local_token;
@@ -110,7 +110,7 @@ enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct n
 	st = base_admit_initiator(&qp->base, NDX_REQUEST_INVALIDATE, context, NULL, 0, flags,
 	                          INVALIDATE_FLAGS, 0, &none, &req);
 	if (st == NDX_OK) {
-		ofi_mw_plan(mw, fill(req, 0));
+		ofi_mw_plan(mw, init_tx(req, 0));
 		ofi_issue(qp);
 	}
 	base_lock_release(&qp->base.lock);

@@ -40,8 +40,9 @@ void ofi_peer_close(struct ofi_adapter *adapter)
 	base_fd_close(adapter->diag);
 }
 
-static enum ofi_peer_found find(int fd, const struct sockaddr_storage *near,
-                                const struct sockaddr_storage *far, struct base_diag_end *out)
+static enum ofi_peer_found find_socket(int fd, const struct sockaddr_storage *near,
+                                       const struct sockaddr_storage *far,
+                                       struct base_diag_end *out)
 {
 	if (!base_diag_tcp(fd, near, far, out))
 		return OFI_PEER_UNKNOWN;
@@ -56,8 +57,8 @@ static enum ofi_peer_found find_between(const struct ofi_adapter *adapter, enum 
                                         const struct sockaddr_storage *peer,
                                         struct base_diag_end *out)
 {
-	return side == OWN_END ? find(adapter->diag, local, peer, out)
-	                       : find(adapter->diag, peer, local, out);
+	return side == OWN_END ? find_socket(adapter->diag, local, peer, out)
+	                       : find_socket(adapter->diag, peer, local, out);
 }
 
 static enum ofi_peer_found find_end(const struct ofi_adapter *adapter, enum side side,

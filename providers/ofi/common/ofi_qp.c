@@ -47,8 +47,8 @@ static void copy_inline(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_s
 }
 
 /* Copy what the caller described. A violation is found here, and fails the request in its turn. */
-static void fill(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge, size_t count,
-                 uint32_t right)
+static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge, size_t count,
+                    uint32_t right)
 {
 	tx->verdict = NDX_OK;
 	tx->parts = 0;
@@ -91,7 +91,7 @@ static enum ndx_status post_send(struct ofi_qp *qp, void *context, const struct 
 		tx->word_flags = word_flags;
 		if (flags & NDX_OP_SOLICIT_EVENT)
 			tx->word_flags |= OFI_WORD_SOLICITED;
-		fill(qp, tx, sge, count, OFI_RIGHT_SOURCE);
+		fill_tx(qp, tx, sge, count, OFI_RIGHT_SOURCE);
 		ofi_issue(qp);
 	}
 	base_lock_release(&qp->base.lock);
@@ -147,7 +147,7 @@ static enum ndx_status post_rma(struct ofi_qp *qp, const struct rma *rma, void *
 		tx->word_flags = rma->word_flags;
 		if (flags & NDX_OP_SOLICIT_EVENT)
 			tx->word_flags |= OFI_WORD_SOLICITED;
-		fill(qp, tx, sge, count, is_read ? OFI_RIGHT_SINK : OFI_RIGHT_SOURCE);
+		fill_tx(qp, tx, sge, count, is_read ? OFI_RIGHT_SINK : OFI_RIGHT_SOURCE);
 		ofi_issue(qp);
 	}
 	base_lock_release(&qp->base.lock);

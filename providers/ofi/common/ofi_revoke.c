@@ -40,7 +40,7 @@ static const char silent_cause[] =
 
 /* ---- own requests ---- */
 
-static bool names(const uint32_t *tokens, uint8_t count, uint32_t token)
+static bool has_token(const uint32_t *tokens, uint8_t count, uint32_t token)
 {
 	for (uint8_t i = 0; i < count; i++) {
 		if (tokens[i] == token)
@@ -59,7 +59,7 @@ static bool mark_receives(struct ofi_qp *qp, uint32_t token)
 	for (uint32_t i = q->head; i != q->tail; i++) {
 		struct ofi_rx *rx = ofi_rx_at(qp, i);
 
-		if (rx->base.done || !names(rx->tokens, rx->iov_count, token))
+		if (rx->base.done || !has_token(rx->tokens, rx->iov_count, token))
 			continue;
 		has = has || rx->native;
 		if (!rx->native || ofi_flavour_of(qp)->native_keys)
@@ -80,7 +80,7 @@ static bool mark_requests(struct ofi_qp *qp, uint32_t token)
 	for (uint32_t i = q->head; i != q->tail; i++) {
 		struct ofi_tx *tx = ofi_tx_at(qp, i);
 
-		if (tx->base.done || !names(tx->tokens, tx->iov_count, token))
+		if (tx->base.done || !has_token(tx->tokens, tx->iov_count, token))
 			continue;
 		has = has || tx->native;
 		tx->verdict = NDX_E_ACCESS_VIOLATION;
@@ -95,7 +95,7 @@ struct user {
 };
 
 /* A queue pair with a request in libfabric that names the token; qp is NULL if there is none. */
-static struct user mark(struct ofi_adapter *adapter, uint32_t token)
+static struct user mark_users(struct ofi_adapter *adapter, uint32_t token)
 {
 	struct user found = {0};
 
@@ -125,14 +125,14 @@ static uint32_t count_native(const struct ofi_qp *qp, uint32_t first)
 }
 
 /* Recall the first receive that names the token and all behind it; returns its index. */
-static uint32_t recall(struct ofi_qp *qp, uint32_t token)
+static uint32_t recall_receives(struct ofi_qp *qp, uint32_t token)
 {
 	uint32_t first = qp->base.receive.head;
 
 	while (ofi_is_before(first, qp->rx_next)) {
 		const struct ofi_rx *rx = ofi_rx_at(qp, first);
 
-		if (rx->native && names(rx->tokens, rx->iov_count, token))
+		if (rx->native && has_token(rx->tokens, rx->iov_count, token))
 			break;
 		first++;
 	}
@@ -154,7 +154,7 @@ static bool poison_receives(struct ofi_qp *qp, uint32_t token, uint64_t deadline
 	uint32_t left;
 
 	base_lock_acquire(&qp->base.lock);
-	first = recall(qp, token);
+	first = recall_receives(qp, token);
 	base_lock_release(&qp->base.lock);
 	do {
 		ofi_ncq_catch_up(ncq);
@@ -186,7 +186,7 @@ static void clear_users(struct ofi_adapter *adapter, uint32_t token)
 	struct user user;
 
 	/* only links give requests to libfabric, and only this thread closes links */
-	while ((user = mark(adapter, token)).qp != NULL && user.qp->link != NULL) {
+	while ((user = mark_users(adapter, token)).qp != NULL && user.qp->link != NULL) {
 		if (user.requests || !poison_receives(user.qp, token, deadline))
 			ofi_link_force_close(user.qp->link, used_cause);
 	}
@@ -240,36 +240,36 @@ static void ask_peers(struct ofi_revoke *revoke)
 }
 
 /* How far a link is with a round. */
-enum debt {
-	DEBT_NONE,
-	DEBT_ANSWER, /* the round is in progress */
-	DEBT_BAD,    /* the round cannot end */
+enum round {
+	ROUND_OVER,
+	ROUND_PENDING, /* the round is in progress */
+	ROUND_STUCK,   /* the round cannot end */
 };
 
 /* look: check also whether the peer is alive. */
-static enum debt debt_of(const struct ofi_revoke *revoke, struct ofi_link *link, bool look)
+static enum round round_of(const struct ofi_revoke *revoke, struct ofi_link *link, bool look)
 {
 	const struct ofi_adapter *adapter = revoke->adapter;
 	const uint64_t now = base_now_ns();
-	enum debt debt = DEBT_NONE;
+	enum round state = ROUND_OVER;
 
 	if (!ofi_told_has(&revoke->told, link->id))
-		return debt;
+		return state;
 	base_lock_acquire(&link->ncq->lock);
 	if (link->sync_wanted >= revoke->round && link->sync_done < revoke->round)
-		debt = DEBT_ANSWER;
+		state = ROUND_PENDING;
 	if (link->lost && link->stage == OFI_LINK_UP)
-		debt = DEBT_BAD;
-	if (debt == DEBT_ANSWER && look &&
+		state = ROUND_STUCK;
+	if (state == ROUND_PENDING && look &&
 	    (ofi_life_stall_ns(link, revoke->asked_ns) >= adapter->stall_ms * NS_PER_MS ||
 	     now - revoke->asked_ns >= adapter->confirm_ms * NS_PER_MS))
-		debt = DEBT_BAD;
+		state = ROUND_STUCK;
 	base_lock_release(&link->ncq->lock);
-	return debt;
+	return state;
 }
 
-/* The first link with at least this debt. */
-static struct ofi_link *find_debtor(const struct ofi_revoke *revoke, enum debt least, bool look)
+/* The first link with at least this state. */
+static struct ofi_link *find_link(const struct ofi_revoke *revoke, enum round least, bool look)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
 
@@ -278,7 +278,7 @@ static struct ofi_link *find_debtor(const struct ofi_revoke *revoke, enum debt l
 	     n = n->next) { /* NOLINT(clang-analyzer-core.NullDereference) */
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
 
-		if (debt_of(revoke, link, look) >= least)
+		if (round_of(revoke, link, look) >= least)
 			return link;
 	}
 	return NULL;
@@ -298,19 +298,19 @@ static bool is_over(struct ofi_revoke *revoke)
 {
 	const uint64_t now = base_now_ns();
 	const bool look = now >= revoke->look_ns;
-	const enum debt most = is_late(revoke, now) ? DEBT_ANSWER : DEBT_BAD;
+	const enum round most = is_late(revoke, now) ? ROUND_PENDING : ROUND_STUCK;
 	struct ofi_link *link;
 
 	if (revoke->round == 0)
 		return true;
 	if (look)
 		revoke->look_ns = now + LOOK_MS * NS_PER_MS;
-	while ((link = find_debtor(revoke, most, look)) != NULL)
+	while ((link = find_link(revoke, most, look)) != NULL)
 		ofi_link_force_close(link, silent_cause);
-	return find_debtor(revoke, DEBT_ANSWER, false) == NULL;
+	return find_link(revoke, ROUND_PENDING, false) == NULL;
 }
 
-static void finish(struct ofi_revoke *revoke)
+static void finish_revoke(struct ofi_revoke *revoke)
 {
 	const struct ndx_host *host = ofi_host(revoke->adapter);
 	struct ndx_overlapped *ov = revoke->ov;
@@ -327,7 +327,7 @@ static void finish(struct ofi_revoke *revoke)
 	base_futex_wake(going, INT_MAX);
 }
 
-static void begin(struct ofi_revoke *revoke)
+static void begin_revoke(struct ofi_revoke *revoke)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
 
@@ -346,7 +346,7 @@ void ofi_revoke_on_job(void *arg)
 	struct base_list *asked;
 
 	while ((asked = ofi_revoke_take_asked(adapter)) != NULL)
-		begin(container_of(asked, struct ofi_revoke, node));
+		begin_revoke(container_of(asked, struct ofi_revoke, node));
 	for (struct base_list *n = adapter->revokes.next, *next; n != &adapter->revokes; n = next) {
 		struct ofi_revoke *revoke = container_of(n, struct ofi_revoke, node);
 
@@ -354,7 +354,7 @@ void ofi_revoke_on_job(void *arg)
 		while (is_over(revoke) && revoke->mr != NULL)
 			ask_peers(revoke);
 		if (is_over(revoke))
-			finish(revoke);
+			finish_revoke(revoke);
 	}
 }
 
@@ -370,7 +370,7 @@ void ofi_revoke_on_timer(void *arg)
 /* ---- any thread ---- */
 
 /* A callback waits on the control thread, so nothing else drives queues and revokes. */
-static void drive(struct ofi_adapter *adapter)
+static void drive_adapter(struct ofi_adapter *adapter)
 {
 	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next)
 		ofi_ncq_catch_up(container_of(n, struct ofi_ncq, node));
@@ -384,7 +384,7 @@ struct wait {
 };
 
 /* Let the revokes that the callback waits for end soon, if need be at the cost of connections. */
-static void hurry(const struct wait *wait, uint64_t since)
+static void hurry_revokes(const struct wait *wait, uint64_t since)
 {
 	struct ofi_adapter *adapter = wait->adapter;
 
@@ -396,17 +396,17 @@ static void hurry(const struct wait *wait, uint64_t since)
 	}
 }
 
-static void drive_down(void *arg)
+static void drive_until_zero(void *arg)
 {
 	const struct wait *wait = arg;
 	const uint64_t since = base_now_ns();
 	uint32_t count;
 
-	drive(wait->adapter);
+	drive_adapter(wait->adapter);
 	while ((count = __atomic_load_n(wait->count, __ATOMIC_ACQUIRE)) != 0) {
-		hurry(wait, since);
+		hurry_revokes(wait, since);
 		base_futex_wait(wait->count, count, base_deadline(STEP_MS));
-		drive(wait->adapter);
+		drive_adapter(wait->adapter);
 	}
 }
 
@@ -418,7 +418,7 @@ void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count)
 	/* In a callback of another adapter, its control thread may be what this adapter's control
 	 * thread waits for. So the call drives this adapter while that thread waits. */
 	if (base_loop_on_any() && __atomic_load_n(count, __ATOMIC_ACQUIRE) != 0)
-		base_loop_call(adapter->spi.loop, drive_down, &wait);
+		base_loop_call(adapter->spi.loop, drive_until_zero, &wait);
 	while ((left = __atomic_load_n(count, __ATOMIC_ACQUIRE)) != 0)
 		base_futex_wait(count, left, UINT64_MAX);
 }
@@ -428,7 +428,7 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 	struct ofi_adapter *adapter = revoke->adapter;
 
 	/* the usual case: no request uses the token, and no peer can */
-	if (mark(adapter, revoke->token).qp == NULL &&
+	if (mark_users(adapter, revoke->token).qp == NULL &&
 	    (revoke->mr == NULL || revoke->told.count == 0 ||
 	     __atomic_load_n(&adapter->link_count, __ATOMIC_SEQ_CST) == 0)) {
 		close_key(revoke);
@@ -441,9 +441,9 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 
 enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke)
 {
-	/* a thread that has looked the token up before it was removed holds a lock that mark()
-	 * takes */
-	(void)mark(revoke->adapter, revoke->token);
+	/* a thread that has looked the token up before it was removed holds a lock that
+	 * mark_users() takes */
+	(void)mark_users(revoke->adapter, revoke->token);
 	close_key(revoke);
 	return NDX_OK;
 }

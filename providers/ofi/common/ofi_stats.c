@@ -11,24 +11,24 @@ void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
 	base_lock_release(&qp->base.lock);
 }
 
-static uint64_t value(const uint64_t *count)
+static uint64_t load_count(const uint64_t *count)
 {
 	return __atomic_load_n(count, __ATOMIC_RELAXED);
 }
 
-static void of_adapter(const struct ofi_adapter *adapter, ndx_spi_counter_fn *each, void *arg)
+static void adapter_counters(const struct ofi_adapter *adapter, ndx_spi_counter_fn *each, void *arg)
 {
 	const struct ofi_counts *counts = &adapter->counts;
 
 	each(arg, "links", __atomic_load_n(&adapter->link_count, __ATOMIC_RELAXED));
-	each(arg, "words_sent", value(&counts->words_sent));
-	each(arg, "words_received", value(&counts->words_received));
-	each(arg, "native_wakeups", value(&counts->wakeups));
-	each(arg, "looks_for_nothing", value(&counts->vain));
-	each(arg, "ticks", value(&counts->ticks));
+	each(arg, "words_sent", load_count(&counts->words_sent));
+	each(arg, "words_received", load_count(&counts->words_received));
+	each(arg, "native_wakeups", load_count(&counts->wakeups));
+	each(arg, "looks_for_nothing", load_count(&counts->vain));
+	each(arg, "ticks", load_count(&counts->ticks));
 }
 
-static void of_qp(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
+static void qp_counters(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
 {
 	base_lock_acquire(&qp->base.lock);
 	each(arg, "connected", qp->open);
@@ -47,7 +47,7 @@ void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_sp
                       void *arg)
 {
 	if (qp == NULL)
-		of_adapter(ofi_adapter_of(spi), each, arg);
+		adapter_counters(ofi_adapter_of(spi), each, arg);
 	else
-		of_qp(ofi_qp_of(qp), each, arg);
+		qp_counters(ofi_qp_of(qp), each, arg);
 }

@@ -11,7 +11,7 @@
 
 /* Are the peer's rights for the request known, and `verdict` set? false: the peer has been asked. A
  * request without bytes needs no right. */
-static bool is_judged(struct ofi_qp *qp, struct ofi_tx *tx)
+static bool check_rights(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	const uint32_t right = tx->base.type == NDX_REQUEST_READ ? OFI_GRANT_READ : OFI_GRANT_WRITE;
 	const struct ofi_grant *grant = qp->grants.latest;
@@ -45,7 +45,7 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	if ((tx->base.op_flags & NDX_OP_READ_FENCE) && qp->reads > 0)
 		return false;
-	if (tx->verdict == NDX_OK && !ofi_flavour_of(qp)->native_keys && !is_judged(qp, tx))
+	if (tx->verdict == NDX_OK && !ofi_flavour_of(qp)->native_keys && !check_rights(qp, tx))
 		return false;
 	/* a request that will fail waits until the earlier ones have completed */
 	if (tx->verdict != NDX_OK)
@@ -62,7 +62,7 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 }
 
 /* libfabric did not take the request, or only a part of it. */
-static void refuse(struct ofi_qp *qp, struct ofi_tx *tx, int err)
+static void handle_refusal(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 {
 	/* a part that libfabric has uses the memory, and ends only with the rest or with the
 	 * link */
@@ -78,7 +78,7 @@ static void refuse(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 }
 
 /* False: the request has to wait, or has failed. */
-static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
+static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	int err;
 
@@ -106,7 +106,7 @@ static bool hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 		qp->tx_native++;
 		return true;
 	}
-	refuse(qp, tx, err);
+	handle_refusal(qp, tx, err);
 	return false;
 }
 
@@ -119,7 +119,7 @@ void ofi_issue(struct ofi_qp *qp)
 
 		/* done already: canceled, or admitted after the end of the connection */
 		if (!tx->base.done) {
-			if (!qp->open || qp->broken || !may_go(qp, tx) || !hand_over(qp, tx))
+			if (!qp->open || qp->broken || !may_go(qp, tx) || !submit_one(qp, tx))
 				break;
 		}
 		qp->tx_next++;

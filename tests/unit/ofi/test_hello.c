@@ -97,8 +97,8 @@ static int set_up(void **state)
 	rig->eq.adapter = &rig->adapter;
 	rig->eq.eq = &rig->native;
 	rig->eq.watch.fd = base_poll_create();
-	rig->hello =
-		(struct ofi_hello){.eq = &rig->eq, .turned = note_turned, .owner = rig, .look = -1};
+	rig->hello = (struct ofi_hello){
+		.eq = &rig->eq, .refused = note_turned, .owner = rig, .look = -1};
 	rig->address = loopback(0);
 	rig->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(rig->listener, (struct sockaddr *)&rig->address, len), 0);
