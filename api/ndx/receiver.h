@@ -441,13 +441,13 @@ struct ndx_receiver_stats {
 	 * immediate data, in mode SEND a write.
 	 */
 	uint64_t misplaced;
-	uint64_t oversize;      /**< receives that failed because the frame was too long */
-	uint64_t repost_failed; /**< posts that failed and were repeated */
-	uint64_t connections;   /**< how often the receiver started to run */
-	uint64_t starved;       /**< how often no slot was posted */
-	uint64_t starved_ns;    /**< total time without a posted slot, up to now */
-	uint64_t sleeps;        /**< how often the thread went to sleep */
-	uint64_t wakeups;       /**< how often it was woken for this receiver */
+	uint64_t oversize;        /**< receives that failed because the frame was too long */
+	uint64_t repost_failed;   /**< posts that failed and were repeated */
+	uint64_t connections;     /**< how often the receiver started to run */
+	uint64_t out_of_slots;    /**< how often no slot was posted */
+	uint64_t out_of_slots_ns; /**< total time without a posted slot, up to now */
+	uint64_t sleeps;          /**< how often the thread went to sleep */
+	uint64_t wakeups;         /**< how often it was woken for this receiver */
 	uint64_t consumer_errors[NDX_RECEIVER_CONSUMERS];
 	uint64_t errors[NDX_STATS_STATUSES]; /**< failed receives by status, at [-status] */
 	uint32_t slots;                      /**< slot_count */

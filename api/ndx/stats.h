@@ -60,8 +60,8 @@ struct ndx_qp_stats {
 	struct ndx_work_stats initiator;
 	/** With a shared receive queue: the receives that it used from there. */
 	struct ndx_work_stats receive;
-	uint64_t starved;    /**< how often a send waited for the peer to post a receive (RNR) */
-	uint64_t starved_ns; /**< total time of these waits, including a wait in progress */
+	uint64_t rnr_waits;   /**< how often a send waited for the peer to post a receive (RNR) */
+	uint64_t rnr_wait_ns; /**< total time of these waits, including a wait in progress */
 };
 
 /** Counters of a completion queue. */
@@ -129,8 +129,8 @@ struct ndx_adapter_stats {
 	struct ndx_object_stats listeners;
 	struct ndx_work_stats initiator; /**< of all queue pairs */
 	struct ndx_work_stats receive;
-	uint64_t starved; /**< RNR waits, as in struct ndx_qp_stats; all queue pairs */
-	uint64_t starved_ns;
+	uint64_t rnr_waits; /**< RNR waits, as in struct ndx_qp_stats; all queue pairs */
+	uint64_t rnr_wait_ns;
 	uint32_t high_water;  /**< highest number of results that ever waited in one queue */
 	uint32_t established; /**< connections that are established or disconnecting */
 	/** Attempts of the active side that have ended, by status; [0]: connections established. */

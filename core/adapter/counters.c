@@ -48,8 +48,8 @@ static void add_qp(struct ndx_adapter_stats *to, const struct ndx_qp_stats *qp)
 {
 	add_work(&to->initiator, &qp->initiator);
 	add_work(&to->receive, &qp->receive);
-	to->starved += qp->starved;
-	to->starved_ns += qp->starved_ns;
+	to->rnr_waits += qp->rnr_waits;
+	to->rnr_wait_ns += qp->rnr_wait_ns;
 }
 
 /* Requests in flight when a queue pair is destroyed count as cancelled. */

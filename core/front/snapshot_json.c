@@ -146,8 +146,8 @@ static json_t *adapter(struct maker *m, const struct snapshot *s)
 	put(m, to, "objects", objects(m, stats));
 	put(m, to, "initiator", work(m, &stats->initiator));
 	put(m, to, "receive", work(m, &stats->receive));
-	number(m, to, "starved", stats->starved);
-	number(m, to, "starved_ns", stats->starved_ns);
+	number(m, to, "rnr_waits", stats->rnr_waits);
+	number(m, to, "rnr_wait_ns", stats->rnr_wait_ns);
 	number(m, to, "high_water", stats->high_water);
 	number(m, to, "established", stats->established);
 	put(m, to, "connects", statuses(m, stats->connects));
@@ -180,8 +180,8 @@ static json_t *queue_pair(struct maker *m, const struct snapshot_qp *qp)
 	number(m, to, "initiator_depth", qp->stats.initiator_depth);
 	put(m, to, "initiator", work(m, &qp->stats.initiator));
 	put(m, to, "receive", work(m, &qp->stats.receive));
-	number(m, to, "starved", qp->stats.starved);
-	number(m, to, "starved_ns", qp->stats.starved_ns);
+	number(m, to, "rnr_waits", qp->stats.rnr_waits);
+	number(m, to, "rnr_wait_ns", qp->stats.rnr_wait_ns);
 	return to;
 }
 

@@ -119,7 +119,7 @@ static void on_tick(void *arg)
 		         frame_stage_name(c->session.dialogue.view.stage),
 		         server->attr.plugin_warn_ms);
 	}
-	if (server->starved)
+	if (server->no_descriptors)
 		server_accept(server);
 	server_tell_left_out(server, false);
 	if (!server->stopping)

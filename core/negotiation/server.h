@@ -101,7 +101,7 @@ struct ndx_negotiation_server {
 	bool stopping;
 	bool closing;           /* no thread waits for the last session; under the lock */
 	struct base_job finish; /* runs after the last session */
-	bool starved;           /* out of descriptors: accept no client before the next tick, ... */
+	bool no_descriptors;    /* out of descriptors: accept no client before the next tick, ... */
 	bool said_so;           /* ... and this was logged */
 	pthread_mutex_t lock;
 	pthread_cond_t empty;

@@ -24,14 +24,14 @@ static bool lacks_room(int error)
 }
 
 /* Clients wait until there are descriptors again. Trying at once would occupy the loop. */
-static void starve(struct ndx_negotiation_server *server, int error)
+static void wait_for_descriptors(struct ndx_negotiation_server *server, int error)
 {
 	if (!server->said_so)
 		log_error(error,
 		          "negotiation server: no client is accepted until a session ends; if "
 		          "descriptors are short, see ulimit -n");
 	server->said_so = true;
-	server->starved = true;
+	server->no_descriptors = true;
 }
 
 /* Loop thread. */
@@ -49,7 +49,7 @@ static void on_connection(void *arg, uint32_t events)
 
 		if (fd < 0) {
 			if (lacks_room(errno)) {
-				starve(server, errno);
+				wait_for_descriptors(server, errno);
 				return;
 			}
 			break;
@@ -76,14 +76,14 @@ void server_accept(struct ndx_negotiation_server *server)
 {
 	for (unsigned i = 0; i < server->port_count; i++)
 		base_watch_rearm(server->loop, &server->ports[i].watch, EPOLLIN);
-	server->starved = false;
+	server->no_descriptors = false;
 }
 
 void server_unwatch(struct ndx_negotiation_server *server)
 {
 	for (unsigned i = 0; i < server->port_count; i++)
 		base_watch_remove(server->loop, &server->ports[i].watch);
-	server->starved = false;
+	server->no_descriptors = false;
 }
 
 /* ---- addresses ---- */

@@ -147,22 +147,22 @@ void base_qp_get_stats(const struct base_qp *qp, struct ndx_qp_stats *stats)
 {
 	base_queue_get_stats(&qp->initiator, &stats->initiator);
 	base_queue_get_stats(&qp->receive, &stats->receive);
-	stats->starved = qp->starved;
-	stats->starved_ns = qp->starved_ns;
-	if (qp->starved_since != 0)
-		stats->starved_ns += base_now_ns() - qp->starved_since;
+	stats->rnr_waits = qp->rnr_waits;
+	stats->rnr_wait_ns = qp->rnr_wait_ns;
+	if (qp->rnr_since != 0)
+		stats->rnr_wait_ns += base_now_ns() - qp->rnr_since;
 }
 
-void base_qp_starve(struct base_qp *qp)
+void base_qp_rnr_begin(struct base_qp *qp)
 {
-	if (qp->starved_since != 0)
+	if (qp->rnr_since != 0)
 		return;
-	qp->starved++;
-	qp->starved_since = base_now_ns();
+	qp->rnr_waits++;
+	qp->rnr_since = base_now_ns();
 }
 
-void base_qp_fed(struct base_qp *qp)
+void base_qp_rnr_record(struct base_qp *qp)
 {
-	qp->starved_ns += base_now_ns() - qp->starved_since;
-	qp->starved_since = 0;
+	qp->rnr_wait_ns += base_now_ns() - qp->rnr_since;
+	qp->rnr_since = 0;
 }

@@ -68,9 +68,9 @@ struct base_qp {
 	uint32_t max_transfer; /* bytes */
 	struct base_queue initiator;
 	struct base_queue receive;
-	uint64_t starved;    /* RNR waits: how often a send began to wait for the peer's receive */
-	uint64_t starved_ns; /* time of the RNR waits that have ended */
-	uint64_t starved_since; /* when the current RNR wait began; 0: none */
+	uint64_t rnr_waits;   /* RNR waits: how often a send began to wait for the peer's receive */
+	uint64_t rnr_wait_ns; /* time of the RNR waits that have ended */
+	uint64_t rnr_since;   /* when the current RNR wait began; 0: none */
 };
 
 /* Initialise with `attr` as granted and attach to the completion queues. The strides are the sizes
@@ -109,14 +109,14 @@ void base_qp_get_stats(const struct base_qp *qp, struct ndx_qp_stats *stats);
 void base_queue_get_stats(const struct base_queue *q, struct ndx_work_stats *stats);
 
 /* An RNR wait begins: a send waits for the peer to post a receive. Does nothing during a wait. */
-void base_qp_starve(struct base_qp *qp);
-void base_qp_fed(struct base_qp *qp);
+void base_qp_rnr_begin(struct base_qp *qp);
+void base_qp_rnr_record(struct base_qp *qp);
 
 /* The RNR wait is over, if there is one. */
-static inline void base_qp_feed(struct base_qp *qp)
+static inline void base_qp_rnr_end(struct base_qp *qp)
 {
-	if (__builtin_expect(qp->starved_since != 0, 0))
-		base_qp_fed(qp);
+	if (__builtin_expect(qp->rnr_since != 0, 0))
+		base_qp_rnr_record(qp);
 }
 
 /* The consumer has taken `count` results. */

@@ -97,8 +97,8 @@ struct ndx_receiver {
 	uint32_t batch;
 	uint64_t last_ns;  /* when the last frame came, or the run began */
 	uint64_t probe_ns; /* when the last probe was sent */
-	uint64_t starved_logged;
-	uint64_t starved_logged_ns;
+	uint64_t out_of_slots_logged;
+	uint64_t out_of_slots_logged_ns;
 	struct receiver_counters counters;
 };
 

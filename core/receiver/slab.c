@@ -125,9 +125,9 @@ static void count_posted(struct slab *slab, struct slot *slot)
 {
 	slot->state = SLOT_POSTED;
 	slab->posted++;
-	if (slab->starved_since_ns != 0) {
-		slab->starved_ns += base_now_ns() - slab->starved_since_ns;
-		slab->starved_since_ns = 0;
+	if (slab->out_of_slots_since_ns != 0) {
+		slab->out_of_slots_ns += base_now_ns() - slab->out_of_slots_since_ns;
+		slab->out_of_slots_since_ns = 0;
 	}
 }
 
@@ -185,9 +185,9 @@ void slab_detach(struct slab *slab)
 {
 	base_lock_acquire(&slab->lock);
 	slab->qp = NULL;
-	if (slab->starved_since_ns != 0) {
-		slab->starved_ns += base_now_ns() - slab->starved_since_ns;
-		slab->starved_since_ns = 0;
+	if (slab->out_of_slots_since_ns != 0) {
+		slab->out_of_slots_ns += base_now_ns() - slab->out_of_slots_since_ns;
+		slab->out_of_slots_since_ns = 0;
 	}
 	release_lock(slab);
 }
@@ -314,8 +314,8 @@ static struct slot *take(struct slab *slab, const struct ndx_result *result, uin
 void slab_take(struct slab *slab, const struct ndx_result *results, size_t count, uint32_t wrap,
                uint64_t now_ns, struct slot **slots, struct slab_verdicts *verdicts)
 {
-	/* Receives flushed by a disconnect come last in a batch; do not count them as
-	 * starvation. */
+	/* Receives flushed by a disconnect come last in a batch; do not count them as a
+	 * lack of slots. */
 	const bool in_use = count > 0 && results[count - 1].status == NDX_OK;
 
 	base_lock_acquire(&slab->lock);
@@ -323,9 +323,9 @@ void slab_take(struct slab *slab, const struct ndx_result *results, size_t count
 		slots[i] = take(slab, &results[i], wrap, verdicts);
 	if (in_use && slab->qp != NULL && slab->posted < slab->low_water)
 		slab->low_water = slab->posted;
-	if (in_use && slab->qp != NULL && slab->posted == 0 && slab->starved_since_ns == 0) {
-		slab->starved++;
-		slab->starved_since_ns = now_ns;
+	if (in_use && slab->qp != NULL && slab->posted == 0 && slab->out_of_slots_since_ns == 0) {
+		slab->out_of_slots++;
+		slab->out_of_slots_since_ns = now_ns;
 	}
 	release_lock(slab);
 }

@@ -49,9 +49,9 @@ struct slab {
 	uint32_t next_posted; /* mode WRITE: where the search for a posted slot continues */
 	uint32_t held;
 	uint32_t low_water;
-	uint64_t starved;
-	uint64_t starved_ns;
-	uint64_t starved_since_ns; /* 0: a slot is posted */
+	uint64_t out_of_slots;
+	uint64_t out_of_slots_ns;
+	uint64_t out_of_slots_since_ns; /* 0: a slot is posted */
 	uint64_t repost_failed;
 };
 

@@ -45,7 +45,7 @@ const char *slab_find_fault(const struct slab *slab)
 		return "a copy is posted";
 	if (slab->held != held)
 		return "the count of held slots is not that of slots in state HELD";
-	if (slab->starved_since_ns != 0 && slab->posted > 0)
-		return "starved with a slot posted";
+	if (slab->out_of_slots_since_ns != 0 && slab->posted > 0)
+		return "out of slots with a slot posted";
 	return NULL;
 }

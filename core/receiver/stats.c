@@ -44,10 +44,10 @@ static void read_slab(struct slab *slab, struct ndx_receiver_stats *s)
 	s->held = slab->held;
 	s->low_water = slab->low_water;
 	s->repost_failed = slab->repost_failed;
-	s->starved = slab->starved;
-	s->starved_ns = slab->starved_ns;
-	if (slab->starved_since_ns != 0 && s->time_ns > slab->starved_since_ns)
-		s->starved_ns += s->time_ns - slab->starved_since_ns;
+	s->out_of_slots = slab->out_of_slots;
+	s->out_of_slots_ns = slab->out_of_slots_ns;
+	if (slab->out_of_slots_since_ns != 0 && s->time_ns > slab->out_of_slots_since_ns)
+		s->out_of_slots_ns += s->time_ns - slab->out_of_slots_since_ns;
 	base_lock_release(&slab->lock);
 }
 

@@ -84,8 +84,8 @@ static json_t *slots_of(struct maker *m, const struct ndx_receiver_stats *s)
 	number(m, to, "posted", s->posted);
 	number(m, to, "held", s->held);
 	number(m, to, "low_water", s->low_water);
-	number(m, to, "starved", s->starved);
-	number(m, to, "starved_ns", s->starved_ns);
+	number(m, to, "out_of_slots", s->out_of_slots);
+	number(m, to, "out_of_slots_ns", s->out_of_slots_ns);
 	number(m, to, "repost_failed", s->repost_failed);
 	number(m, to, "queued", s->queued);
 	return to;

@@ -50,7 +50,7 @@ static void explain_loss(struct ndx_receiver *r)
 	uint32_t held;
 
 	base_lock_acquire(&r->slab->lock);
-	since = r->slab->starved_since_ns;
+	since = r->slab->out_of_slots_since_ns;
 	held = r->slab->held;
 	base_lock_release(&r->slab->lock);
 	if (since != 0)
@@ -189,20 +189,22 @@ static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
 /* Post slots whose post failed, and detect that consumers hold all slots. */
 static uint64_t watch_slots(struct ndx_receiver *r, uint64_t now_ns)
 {
-	uint64_t starved;
+	uint64_t out_of_slots;
 	uint32_t held;
 
 	base_lock_acquire(&r->slab->lock);
-	starved = r->slab->starved;
+	out_of_slots = r->slab->out_of_slots;
 	held = r->slab->held;
 	base_lock_release(&r->slab->lock);
-	if (starved > r->starved_logged && now_ns >= r->starved_logged_ns + LOG_PAUSE_NS) {
+	if (out_of_slots > r->out_of_slots_logged &&
+	    now_ns >= r->out_of_slots_logged_ns + LOG_PAUSE_NS) {
 		log_warn(0,
 		         "receiver: no slot is posted: consumers hold %u of %u; the peer waits "
 		         "(%llu times since the last such line)",
-		         held, r->slab->count, (unsigned long long)(starved - r->starved_logged));
-		r->starved_logged = starved;
-		r->starved_logged_ns = now_ns;
+		         held, r->slab->count,
+		         (unsigned long long)(out_of_slots - r->out_of_slots_logged));
+		r->out_of_slots_logged = out_of_slots;
+		r->out_of_slots_logged_ns = now_ns;
 	}
 	if (__atomic_load_n(&r->slab->unposted, __ATOMIC_RELAXED) == 0)
 		return UINT64_MAX;

@@ -6,7 +6,7 @@
  * their promises. README.md says what is left out and what each property means; run.sh runs it.
  *
  * -DCALM         nothing is lost, no timer fires, nobody flushes
- * -DSTARVED      no work ever completes by itself: neither side posts a receive
+ * -DNO_RECEIVES      no work ever completes by itself: neither side posts a receive
  * -DDATA         each send is followed through the network; consumers only post, flush, release
  * -DFAULT_name   plants a fault, see faults.def
  * -DLIVE         also: no live-lock
@@ -337,7 +337,7 @@ inline consumer_calls(i, ev)
 inline data_moves(i)
 {
 	if
-#ifdef STARVED
+#ifdef NO_RECEIVES
 	:: false
 #elif !defined(DATA)
 	:: out[i] > 0 && REACHABLE(i) && REACHABLE(PEER_OF(i)) -> out[i]--

@@ -99,7 +99,7 @@ check()
 		fi
 	done
 	search calls "consumers call anything, anything may be lost" "-DLIVE" -w23
-	search starved "the same, and nobody posts a receive" "-DLIVE -DSTARVED" -w23
+	search no_receives "the same, and no side posts a receive" "-DLIVE -DNO_RECEIVES" -w23
 	search data "each send followed through the network" "-DLIVE -DDATA" -w20
 	search calm "nothing lost, no timer" "-DLIVE -DCALM" -w18
 	search calm-data "both" "-DLIVE -DCALM -DDATA" -w18

@@ -24,7 +24,7 @@ static enum outcome wait_for(struct loop_conn *conn, enum loop_wait what, struct
 {
 	conn->wait = what;
 	if (what != LOOP_WAIT_END)
-		base_qp_starve(&conn->qp->base);
+		base_qp_rnr_begin(&conn->qp->base);
 	if (queue != NULL)
 		base_list_add(queue, &conn->wait_node);
 	if (rnr_limit_ms(conn) == NDX_INFINITE)
@@ -274,7 +274,7 @@ void loop_data_pump(struct loop_conn *conn)
 		loop_data_stop_waiting(conn);
 		outcome = run_req(conn, (struct loop_req *)(void *)base_queue_at(q, q->head));
 		if (outcome == DONE)
-			base_qp_feed(&conn->qp->base);
+			base_qp_rnr_end(&conn->qp->base);
 	}
 	loop_end_check_drained(conn);
 }

@@ -363,7 +363,7 @@ void loop_qp_cancel_initiator(struct loop_qp *qp)
 			loop_mw_forget(req);
 	}
 	base_queue_cancel(q, NDX_E_CANCELED);
-	base_qp_feed(&qp->base);
+	base_qp_rnr_end(&qp->base);
 }
 
 void loop_qp_cancel(struct ndx_spi_qp *spi)

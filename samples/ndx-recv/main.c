@@ -233,8 +233,8 @@ static int report(struct run *run)
 
 	printf("%" PRIu64 " frames, %" PRIu64 " bytes, %" PRIu64 " lost, %" PRIu64
 	       " bad; %u of %u slots back; slots ran out %" PRIu64 " times, for %.3f s\n",
-	       s.frames, s.bytes, s.lost, (uint64_t)run->bad, s.slots - s.held, s.slots, s.starved,
-	       (double)s.starved_ns / 1e9);
+	       s.frames, s.bytes, s.lost, (uint64_t)run->bad, s.slots - s.held, s.slots,
+	       s.out_of_slots, (double)s.out_of_slots_ns / 1e9);
 	if (run->options->json) {
 		st = ndx_receiver_snapshot(run->receiver, &json);
 		if (st != NDX_OK)

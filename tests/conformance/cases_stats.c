@@ -173,7 +173,7 @@ void case_stats_starved_sends_are_told(struct check *c)
 	sends_ok(&p->a, 0, 2, 0, MESSAGE);
 	if (!qp_stats(&p->a, &first))
 		return;
-	if (first.starved == 0) {
+	if (first.rnr_waits == 0) {
 		check_skip(c, "the adapter does not know what its peer has posted");
 		return;
 	}
@@ -182,12 +182,12 @@ void case_stats_starved_sends_are_told(struct check *c)
 	expect_run(&p->a, NDX_REQUEST_SEND, 0, 2, NDX_OK);
 	if (!qp_stats(&p->a, &later))
 		return;
-	check_that(c, later.starved_ns - first.starved_ns >= (uint64_t)QUIET_MS * 1000000 / 2,
+	check_that(c, later.rnr_wait_ns - first.rnr_wait_ns >= (uint64_t)QUIET_MS * 1000000 / 2,
 	           "only %llu ns of waiting",
-	           (unsigned long long)(later.starved_ns - first.starved_ns));
+	           (unsigned long long)(later.rnr_wait_ns - first.rnr_wait_ns));
 	if (!qp_stats(&p->a, &first))
 		return;
-	is(c, first.starved_ns, later.starved_ns, "the wait that is over");
+	is(c, first.rnr_wait_ns, later.rnr_wait_ns, "the wait that is over");
 }
 
 void case_stats_high_water_is_the_most_that_waited(struct check *c)

@@ -158,7 +158,7 @@ static void a_break_with_slots_posted_is_no_lack_of_slots(void **state)
 	rig_await(r, NDX_RECEIVER_FAILED);
 	assert_int_equal(rig_cause(r).end, NDX_RECEIVER_END_LOST);
 	assert_string_equal(rig_cause(r).text, "the connection was lost");
-	assert_int_equal(rig_stats(r).starved, 0);
+	assert_int_equal(rig_stats(r).out_of_slots, 0);
 	assert_int_equal(rig_stats(r).low_water, SLOTS - 1);
 }
 

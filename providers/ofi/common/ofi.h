@@ -343,7 +343,7 @@ void ofi_rnr_begin(struct ofi_qp *qp);
 void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns);
 /* Report DRAINED if the core waits for it and no request is outstanding. */
 void ofi_check_drained(struct ofi_qp *qp);
-void ofi_on_starved(void *arg); /* the timer's function; the lock is not held */
+void ofi_on_rnr_timer(void *arg); /* the timer's function; the lock is not held */
 /* Give receives to libfabric, as many as it takes. */
 void ofi_post_receives(struct ofi_qp *qp);
 /* Tell the peer of new receives if enough are new: now, or with the next send or poll. */

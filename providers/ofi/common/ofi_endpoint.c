@@ -85,7 +85,7 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->releasing = false;
 	qp->verbs.gone = false;
 	qp->recalling = false;
-	base_qp_feed(&qp->base);
+	base_qp_rnr_end(&qp->base);
 	qp->credits = 0;
 	qp->rx_next = qp->base.receive.head;
 	qp->rx_native = 0;

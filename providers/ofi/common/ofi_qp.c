@@ -322,7 +322,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	base_list_init(&qp->debtor);
 	ofi_grants_init(&qp->grants);
 	base_list_init(&qp->windows);
-	qp->timer = (struct base_timer){.fn = ofi_on_starved, .arg = qp};
+	qp->timer = (struct base_timer){.fn = ofi_on_rnr_timer, .arg = qp};
 	base_lock_acquire(&qp->adapter->qps_lock);
 	base_list_add(&qp->adapter->qps, &qp->node);
 	base_lock_release(&qp->adapter->qps_lock);

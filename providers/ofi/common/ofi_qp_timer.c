@@ -27,9 +27,9 @@ void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns)
 
 void ofi_rnr_begin(struct ofi_qp *qp)
 {
-	if (qp->base.starved_since != 0)
+	if (qp->base.rnr_since != 0)
 		return;
-	base_qp_starve(&qp->base);
+	base_qp_rnr_begin(&qp->base);
 	if (!qp->timer_set)
 		ofi_await_credits(qp, 0);
 }

@@ -68,7 +68,7 @@ static void handle_refusal(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 	 * link */
 	tx->native = tx->parts > 0;
 	if (err == FI_EAGAIN) { /* out of memory for the moment */
-		base_qp_feed(&qp->base);
+		base_qp_rnr_end(&qp->base);
 		ofi_issue_later(qp);
 		return;
 	}
@@ -102,7 +102,7 @@ static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 	tx->native = true;
 	err = ofi_flavour_of(qp)->hand_over(qp, tx);
 	if (err == 0) {
-		base_qp_feed(&qp->base);
+		base_qp_rnr_end(&qp->base);
 		qp->tx_native++;
 		return true;
 	}
@@ -165,7 +165,7 @@ void ofi_cancel_held(struct ofi_qp *qp)
 		base_req_done(q, &tx->base, NDX_E_CANCELED, 0);
 	}
 	qp->invalidating = NULL;
-	base_qp_feed(&qp->base);
+	base_qp_rnr_end(&qp->base);
 }
 
 /* The send at tx_next has waited too long for a receive. */
@@ -173,12 +173,12 @@ static void give_up_send(struct ofi_qp *qp)
 {
 	struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
 
-	base_qp_feed(&qp->base);
+	base_qp_rnr_end(&qp->base);
 	base_req_done(&qp->base.initiator, &tx->base, NDX_E_IO_TIMEOUT, 0);
 	ofi_qp_break(qp, 0, "the peer posted no receive in time");
 }
 
-void ofi_on_starved(void *arg)
+void ofi_on_rnr_timer(void *arg)
 {
 	struct ofi_qp *qp = arg;
 	const uint32_t ms = qp->base.spi.attr.no_receive_timeout_ms;
@@ -189,8 +189,8 @@ void ofi_on_starved(void *arg)
 	qp->timer_set = false;
 	qp->retrying = false;
 	ofi_issue(qp);
-	if (qp->base.starved_since != 0 && !qp->broken && qp->open) {
-		waited = base_now_ns() - qp->base.starved_since;
+	if (qp->base.rnr_since != 0 && !qp->broken && qp->open) {
+		waited = base_now_ns() - qp->base.rnr_since;
 		if (waited >= limit)
 			give_up_send(qp);
 		else

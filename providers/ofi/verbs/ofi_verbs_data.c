@@ -95,7 +95,7 @@ static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_c
 	else
 		ofi_tell_credits(qp);
 	/* Credits may have come before it. */
-	if (qp->base.starved_since != 0)
+	if (qp->base.rnr_since != 0)
 		ofi_issue(qp);
 }
 

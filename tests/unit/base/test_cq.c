@@ -191,20 +191,20 @@ static void a_wait_for_the_peers_receive_counts_once(void **state)
 
 	(void)state;
 	set_up(&b, 4);
-	base_qp_feed(&b.qp);
-	base_qp_starve(&b.qp);
-	base_qp_starve(&b.qp);
+	base_qp_rnr_end(&b.qp);
+	base_qp_rnr_begin(&b.qp);
+	base_qp_rnr_begin(&b.qp);
 	base_qp_get_stats(&b.qp, &s);
-	assert_int_equal(s.starved, 1);
-	base_qp_feed(&b.qp);
-	base_qp_feed(&b.qp);
+	assert_int_equal(s.rnr_waits, 1);
+	base_qp_rnr_end(&b.qp);
+	base_qp_rnr_end(&b.qp);
 	base_qp_get_stats(&b.qp, &s);
-	before = s.starved_ns;
+	before = s.rnr_wait_ns;
 	base_qp_get_stats(&b.qp, &s);
-	assert_true(s.starved_ns == before);
-	base_qp_starve(&b.qp);
+	assert_true(s.rnr_wait_ns == before);
+	base_qp_rnr_begin(&b.qp);
 	base_qp_get_stats(&b.qp, &s);
-	assert_int_equal(s.starved, 2);
+	assert_int_equal(s.rnr_waits, 2);
 	tear_down(&b);
 }
 

@@ -36,7 +36,7 @@ static void credits_are_those_of_the_peers_receives(void **state)
 	/* one that finds no credit waits, and says so; a word brings it */
 	pair_send(&p->a, 9, 0, 64, 0);
 	assert_int_equal(ndx_qp_get_stats(p->a.qp, &stats), NDX_OK);
-	assert_int_equal(stats.starved, 1);
+	assert_int_equal(stats.rnr_waits, 1);
 	pair_receive(&p->b, 9, 0, 64);
 	pair_expect(&p->a, NDX_REQUEST_SEND, 9, NDX_OK);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 9, NDX_OK);

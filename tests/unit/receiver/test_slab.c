@@ -111,7 +111,7 @@ static void a_post_that_fails_is_made_up_for(void **state)
 	slab_abandon(slab);
 }
 
-static void starvation_is_timed(void **state)
+static void lack_of_slots_is_timed(void **state)
 {
 	struct slab *slab = begin(0, false);
 	struct slab_verdicts verdicts = {0};
@@ -120,17 +120,17 @@ static void starvation_is_timed(void **state)
 	(void)state;
 	assert_int_equal(slab_attach(slab, &qp), NDX_OK);
 	for (uint32_t i = 0; i < COUNT; i++) {
-		assert_int_equal(slab->starved, 0);
+		assert_int_equal(slab->out_of_slots, 0);
 		slots[i] = arrive(slab, device.posted[i], i, &verdicts);
 	}
-	assert_int_equal(slab->starved, 1);
-	assert_int_equal(slab->starved_since_ns, 1000);
+	assert_int_equal(slab->out_of_slots, 1);
+	assert_int_equal(slab->out_of_slots_since_ns, 1000);
 	assert_int_equal(slab->low_water, 0);
 	ndx_frame_release(&slots[2]->frame);
-	assert_int_equal(slab->starved_since_ns, 0);
-	assert_true(slab->starved_ns > 0);
+	assert_int_equal(slab->out_of_slots_since_ns, 0);
+	assert_true(slab->out_of_slots_ns > 0);
 	(void)arrive(slab, slots[2], 2, &verdicts);
-	assert_int_equal(slab->starved, 2);
+	assert_int_equal(slab->out_of_slots, 2);
 	slab_detach(slab);
 	for (uint32_t i = 0; i < COUNT; i++)
 		ndx_frame_release(&slots[i]->frame);
@@ -280,7 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slots_are_posted_in_their_order),
 		cmocka_unit_test(a_post_that_fails_is_made_up_for),
-		cmocka_unit_test(starvation_is_timed),
+		cmocka_unit_test(lack_of_slots_is_timed),
 		cmocka_unit_test(each_holder_counts),
 		cmocka_unit_test(the_last_frame_takes_an_abandoned_slab_along),
 		cmocka_unit_test(a_failed_receive_frees_its_slot),
