@@ -257,7 +257,7 @@ struct ofi_qp {
 	struct ofi_conn *conn; /* gets the reports */
 	struct ofi_ncq *ncq;
 	bool open;        /* the endpoint is connected */
-	bool mute;        /* the peer has said goodbye: it needs no credits any more */
+	bool peer_disc;   /* the peer has said goodbye: it needs no credits any more */
 	bool draining;    /* report DRAINED when no own request is in flight */
 	bool broken;      /* ABORT was reported; no request is submitted any more */
 	bool releasing;   /* receives are being canceled because the link ends */
@@ -417,7 +417,7 @@ struct ofi_link {
 	bool sync_answered; /* all that the peer had sent before has arrived */
 	uint32_t words;     /* control messages in flight */
 	uint32_t heard;     /* count of signs of life of the peer, ... */
-	uint32_t words_in;  /* ... and of the control messages among them */
+	uint32_t ctrl_in;   /* ... and of the control messages among them */
 	struct ofi_verbs_link verbs;
 };
 

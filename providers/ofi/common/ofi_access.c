@@ -12,8 +12,8 @@
 #include "base_byteorder.h"
 #include "ofi.h"
 
-int ofi_qp_say(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_area_offset offset,
-               const struct iovec *record)
+int ofi_qp_send_ctrl(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_area_offset offset,
+                     const struct iovec *record)
 {
 	const struct fi_rma_iov remote = {
 		.addr = qp->peer_address + offset,
@@ -60,7 +60,7 @@ static void ask_peer(struct ofi_qp *qp, uint32_t token)
 	const struct iovec record = {grants->question, sizeof(grants->question)};
 
 	base_put_be32(grants->question, token);
-	if (ofi_qp_say(qp, OFI_WORD_ASK, 0, OFI_AREA_QUESTION, &record) == 0)
+	if (ofi_qp_send_ctrl(qp, OFI_WORD_ASK, 0, OFI_AREA_QUESTION, &record) == 0)
 		grants->asked = token;
 	else
 		ofi_issue_later(qp);
@@ -81,7 +81,7 @@ const struct ofi_grant *ofi_grants_get(struct ofi_qp *qp, uint32_t token)
 	return grant;
 }
 
-const char *ofi_grants_take(struct ofi_qp *qp, const struct ofi_grant *grant)
+const char *ofi_grants_store(struct ofi_qp *qp, const struct ofi_grant *grant)
 {
 	struct ofi_grants *grants = &qp->grants;
 	struct ofi_grant *set = set_of(grants, grant->token);

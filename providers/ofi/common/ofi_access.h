@@ -29,14 +29,14 @@ struct ofi_grants {
  * Send a control message whose delivery is not confirmed, with a record for the peer's control
  * region; `record` must not change until the peer has acted on it. 0, or an errno of libfabric's.
  */
-int ofi_qp_say(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_area_offset offset,
-               const struct iovec *record);
+int ofi_qp_send_ctrl(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_area_offset offset,
+                     const struct iovec *record);
 /* Empty the cache for a new connection. */
 void ofi_grants_init(struct ofi_grants *grants);
 /* The cached answer; NULL: ask the peer, unless a question is in flight. */
 const struct ofi_grant *ofi_grants_get(struct ofi_qp *qp, uint32_t token);
 /* Cache an answer. NULL, or what is wrong with it. */
-const char *ofi_grants_take(struct ofi_qp *qp, const struct ofi_grant *grant);
+const char *ofi_grants_store(struct ofi_qp *qp, const struct ofi_grant *grant);
 /* Remove one token from the cache, or (0) all. */
 void ofi_grants_forget(struct ofi_qp *qp, uint32_t token);
 

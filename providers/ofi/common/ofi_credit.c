@@ -37,7 +37,7 @@ static bool is_due(const struct ofi_qp *qp)
 {
 	const uint32_t fresh = count_unannounced(qp);
 
-	if (!qp->open || qp->mute || fresh == 0)
+	if (!qp->open || qp->peer_disc || fresh == 0)
 		return false;
 	/* A fixed batch would dead-lock small queues: a peer without any credit needs the first
 	 * one. */

@@ -60,7 +60,7 @@ static const char *take_disc(struct ofi_link *link)
 	link->parted = true;
 	if (qp != NULL) {
 		base_lock_acquire(&qp->base.lock);
-		qp->mute = true;
+		qp->peer_disc = true;
 		base_lock_release(&qp->base.lock);
 	}
 	ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_PEER_DISC, 0, NULL);
@@ -161,8 +161,8 @@ static const char *take_ask(struct ofi_link *link)
 		return "ASK before the connection was complete";
 	if (owes_answer(link, OFI_WORD_ANSWER))
 		return "ASK before the last one was answered";
-	ofi_key_tell(&link->adapter->keys, base_get_be32(link->area + OFI_AREA_QUESTION), link->id,
-	             &grant);
+	ofi_key_answer(&link->adapter->keys, base_get_be32(link->area + OFI_AREA_QUESTION),
+	               link->id, &grant);
 	ofi_grant_encode(&grant, link->answer);
 	return note_answer(link, OFI_WORD_ANSWER,
 	                   ofi_link_tell(link, OFI_WORD_ANSWER, 0, &link->answers[0],
@@ -178,7 +178,7 @@ static const char *take_answer(struct ofi_link *link)
 	if (wrong != NULL || qp == NULL)
 		return wrong;
 	base_lock_acquire(&qp->base.lock);
-	wrong = ofi_grants_take(qp, &grant);
+	wrong = ofi_grants_store(qp, &grant);
 	if (wrong == NULL)
 		ofi_issue(qp);
 	base_lock_release(&qp->base.lock);
@@ -262,7 +262,7 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 		return;
 	}
 	link->heard++;
-	link->words_in++;
+	link->ctrl_in++;
 	if (word.type != OFI_WORD_CREDIT)
 		ofi_count(&link->adapter->counts.words_received);
 	if (link->lost || link->closing || link->conn == NULL) {

@@ -79,7 +79,7 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->conn = link->conn;
 	qp->ncq = ncq;
 	qp->open = false;
-	qp->mute = false;
+	qp->peer_disc = false;
 	qp->draining = false;
 	qp->broken = false;
 	qp->releasing = false;

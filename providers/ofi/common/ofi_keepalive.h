@@ -23,7 +23,7 @@ struct ofi_life {
 /* What had moved, at the last check, that an answer to SYNC can stand behind. */
 struct ofi_flow {
 	struct base_traffic bytes;
-	uint32_t words; /* link->words_in */
+	uint32_t words; /* link->ctrl_in */
 	uint32_t heard; /* link->heard */
 	uint64_t moved_ns;
 };

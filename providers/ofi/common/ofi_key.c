@@ -12,17 +12,17 @@ void ofi_key_add(struct ofi_key_table *table, struct ofi_key *key)
 	struct ofi_key **bucket = bucket_of(table, key->grant.token);
 
 	base_lock_acquire(&table->lock);
-	key->told.count = 0;
+	key->users.count = 0;
 	key->next = *bucket;
 	*bucket = key;
 	base_lock_release(&table->lock);
 }
 
-void ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key, struct ofi_told *told)
+void ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key, struct ofi_key_users *users)
 {
 	struct ofi_key **at = bucket_of(table, key->grant.token);
 
-	*told = (struct ofi_told){0};
+	*users = (struct ofi_key_users){0};
 	if (key->grant.token == 0)
 		return;
 	base_lock_acquire(&table->lock);
@@ -30,32 +30,32 @@ void ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key, struct ofi
 		at = &(*at)->next;
 	*at = key->next;
 	key->grant.token = 0;
-	*told = key->told;
+	*users = key->users;
 	base_lock_release(&table->lock);
 }
 
-bool ofi_told_has(const struct ofi_told *told, uint32_t link_id)
+bool ofi_key_users_has(const struct ofi_key_users *users, uint32_t link_id)
 {
-	if (told->count > OFI_TOLD_MAX)
+	if (users->count > OFI_KEY_USERS_MAX)
 		return true;
-	for (uint32_t i = 0; i < told->count; i++) {
-		if (told->ids[i] == link_id)
+	for (uint32_t i = 0; i < users->count; i++) {
+		if (users->ids[i] == link_id)
 			return true;
 	}
 	return false;
 }
 
-static void add_told(struct ofi_told *told, uint32_t link_id)
+static void add_user(struct ofi_key_users *users, uint32_t link_id)
 {
-	if (ofi_told_has(told, link_id))
+	if (ofi_key_users_has(users, link_id))
 		return;
-	if (told->count < OFI_TOLD_MAX)
-		told->ids[told->count] = link_id;
-	told->count++;
+	if (users->count < OFI_KEY_USERS_MAX)
+		users->ids[users->count] = link_id;
+	users->count++;
 }
 
-void ofi_key_tell(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
-                  struct ofi_grant *out)
+void ofi_key_answer(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
+                    struct ofi_grant *out)
 {
 	struct ofi_key *key;
 
@@ -65,7 +65,7 @@ void ofi_key_tell(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
 	while (key != NULL && key->grant.token != token)
 		key = key->next;
 	if (key != NULL && (key->only == 0 || key->only == link_id)) {
-		add_told(&key->told, link_id);
+		add_user(&key->users, link_id);
 		*out = key->grant;
 	}
 	base_lock_release(&table->lock);

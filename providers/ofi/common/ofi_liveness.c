@@ -72,7 +72,7 @@ uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns)
 static bool has_moved(struct ofi_link *link)
 {
 	struct ofi_flow *since = &link->flow;
-	const uint64_t words = link->words_in - since->words;
+	const uint64_t words = link->ctrl_in - since->words;
 	const bool heard = link->heard != since->heard;
 	struct base_traffic now;
 	uint64_t bytes;
@@ -91,7 +91,7 @@ static bool has_moved(struct ofi_link *link)
 	if (bytes < beside + SIGN_BYTES)
 		return false;
 	since->bytes = now;
-	since->words = link->words_in;
+	since->words = link->ctrl_in;
 	return true;
 }
 

@@ -227,7 +227,7 @@ enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped 
 		            "first");
 	/* without bound windows, as after ndx_mr_deregister(), this does not wait */
 	ofi_revoke_wait(mr->adapter, &mr->bound);
-	ofi_key_remove(&mr->adapter->keys, &mr->key, &revoke->told);
+	ofi_key_remove(&mr->adapter->keys, &mr->key, &revoke->users);
 	revoke->forget = spi->remote_token;
 	revoke->mr = mr->mr;
 	mr->mr = NULL;

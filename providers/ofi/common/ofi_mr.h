@@ -62,12 +62,12 @@ struct ofi_mr_table {
 
 #define OFI_KEY_BUCKETS 1024u
 
-#define OFI_TOLD_MAX 6u
+#define OFI_KEY_USERS_MAX 6u
 
 /* The links whose peers know the rights of a token; no other peer uses the token. */
-struct ofi_told {
-	uint32_t count; /* OFI_TOLD_MAX + 1: more links than ids */
-	uint32_t ids[OFI_TOLD_MAX];
+struct ofi_key_users {
+	uint32_t count; /* OFI_KEY_USERS_MAX + 1: more links than ids */
+	uint32_t ids[OFI_KEY_USERS_MAX];
 };
 
 /* The rights behind a remote token. In the adapter's table while peers may use it. */
@@ -75,7 +75,7 @@ struct ofi_key {
 	struct ofi_key *next;
 	struct ofi_grant grant; /* its token is 0: not in the table */
 	uint32_t only;          /* id of the link whose peer may use it; 0: every link */
-	struct ofi_told told;
+	struct ofi_key_users users;
 };
 
 struct ofi_key_table {
@@ -99,13 +99,13 @@ struct ofi_revoke {
 	struct ndx_overlapped *ov;                /* NULL: no overlapped object waits */
 	void (*ended)(struct ofi_revoke *revoke); /* called on the control thread; or NULL */
 	uint32_t *going; /* count of the owner's revokes that have not ended; atomic, a futex */
-	const uint32_t *bound; /* NULL, or a count that falls when this revoke ends */
-	uint64_t hurried_ns;   /* when a callback began to wait; 0: none waits */
-	uint64_t asked_ns;     /* when the round began */
-	uint64_t look_ns;      /* when to check next whether the peers are alive */
-	struct ofi_told told;  /* the peers that know the token */
-	uint32_t token;        /* local token; 0: no own request can name one */
-	uint32_t forget;       /* remote token that peers have to forget first; 0: they have */
+	const uint32_t *bound;      /* NULL, or a count that falls when this revoke ends */
+	uint64_t hurried_ns;        /* when a callback began to wait; 0: none waits */
+	uint64_t asked_ns;          /* when the round began */
+	uint64_t look_ns;           /* when to check next whether the peers are alive */
+	struct ofi_key_users users; /* the peers that know the token */
+	uint32_t token;             /* local token; 0: no own request can name one */
+	uint32_t forget;            /* remote token that peers have to forget first; 0: they have */
 	struct fid_mr *mr; /* closed when peers have forgotten it; NULL: is, or without rights */
 	uint32_t round;    /* the SYNC round that every link has to reach; 0: none */
 };
@@ -140,13 +140,13 @@ struct ofi_mw {
 };
 
 void ofi_key_add(struct ofi_key_table *table, struct ofi_key *key);
-/* `told`: the links whose peers know the key. A no-op for a key that is not in the table. */
-void ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key, struct ofi_told *told);
+/* `users`: the links whose peers know the key. A no-op for a key that is not in the table. */
+void ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key, struct ofi_key_users *users);
 /* Does the peer of this link know the key? */
-bool ofi_told_has(const struct ofi_told *told, uint32_t link_id);
+bool ofi_key_users_has(const struct ofi_key_users *users, uint32_t link_id);
 /* The answer to the peer's question for a token; from now on the peer of the link knows it. */
-void ofi_key_tell(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
-                  struct ofi_grant *out);
+void ofi_key_answer(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
+                    struct ofi_grant *out);
 
 /* The table of local tokens (ofi_mr_table.c). A table of zeros is valid and empty. */
 void ofi_mr_table_fini(struct ofi_mr_table *table);

@@ -92,7 +92,7 @@ void ofi_mw_revoke(struct ofi_mw *mw)
 	if (mw->going)
 		return;
 	mw->going = true;
-	ofi_key_remove(&mw->adapter->keys, &mw->key, &mw->revoke.told);
+	ofi_key_remove(&mw->adapter->keys, &mw->key, &mw->revoke.users);
 	mw->revoke.forget = token;
 	mw->revoke.mr = mw->mr;
 	mw->revoke.bound = &mw->region->bound;

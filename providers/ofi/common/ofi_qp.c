@@ -216,7 +216,7 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
  * canceled. */
 static void reject_receive(struct ofi_qp *qp, struct base_req *req)
 {
-	const bool over = qp->broken || qp->mute;
+	const bool over = qp->broken || qp->peer_disc;
 
 	base_req_done(&qp->base.receive, req, over ? NDX_E_CANCELED : NDX_E_ACCESS_VIOLATION, 0);
 	if (!over)

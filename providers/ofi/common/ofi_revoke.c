@@ -224,7 +224,7 @@ static void ask_peers(struct ofi_revoke *revoke)
 	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
 
-		if (!ofi_told_has(&revoke->told, link->id))
+		if (!ofi_key_users_has(&revoke->users, link->id))
 			continue;
 		base_lock_acquire(&link->ncq->lock);
 		if (link->stage == OFI_LINK_UP && !link->parted && !link->lost) {
@@ -253,7 +253,7 @@ static enum round round_of(const struct ofi_revoke *revoke, struct ofi_link *lin
 	const uint64_t now = base_now_ns();
 	enum round state = ROUND_OVER;
 
-	if (!ofi_told_has(&revoke->told, link->id))
+	if (!ofi_key_users_has(&revoke->users, link->id))
 		return state;
 	base_lock_acquire(&link->ncq->lock);
 	if (link->sync_wanted >= revoke->round && link->sync_done < revoke->round)
@@ -334,7 +334,7 @@ static void begin_revoke(struct ofi_revoke *revoke)
 	if (revoke->token != 0)
 		clear_users(adapter, revoke->token);
 	base_list_add(&adapter->revokes, &revoke->node);
-	if (revoke->told.count == 0)
+	if (revoke->users.count == 0)
 		close_key(revoke);
 	if (revoke->mr != NULL)
 		ask_peers(revoke);
@@ -429,7 +429,7 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 
 	/* the usual case: no request uses the token, and no peer can */
 	if (mark_users(adapter, revoke->token).qp == NULL &&
-	    (revoke->mr == NULL || revoke->told.count == 0 ||
+	    (revoke->mr == NULL || revoke->users.count == 0 ||
 	     __atomic_load_n(&adapter->link_count, __ATOMIC_SEQ_CST) == 0)) {
 		close_key(revoke);
 		return NDX_OK;

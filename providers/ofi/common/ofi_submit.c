@@ -22,7 +22,7 @@ static bool check_rights(struct ofi_qp *qp, struct ofi_tx *tx)
 		grant = ofi_grants_get(qp, tx->key);
 	if (grant == NULL)
 		return false;
-	if (qp->mute && grant->rights == 0) {
+	if (qp->peer_disc && grant->rights == 0) {
 		/* A peer that has said goodbye may deregister its memory: no fault of this side.
 		 * The drain of this side, which follows, ends here. */
 		if (qp->draining)

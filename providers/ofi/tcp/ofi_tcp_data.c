@@ -52,8 +52,8 @@ static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
 		tx->parts += err == 0;
 	}
 	if (err == 0 && tx->length > UINT16_MAX && tx->parts == 1) {
-		err = ofi_qp_say(qp, OFI_WORD_WRITTEN_HIGH, (uint16_t)(tx->length >> 16), 0,
-		                 &nothing);
+		err = ofi_qp_send_ctrl(qp, OFI_WORD_WRITTEN_HIGH, (uint16_t)(tx->length >> 16), 0,
+		                       &nothing);
 		tx->parts += err == 0;
 	}
 	return err == 0 ? hand_over_send(qp, tx, 0) : err;
@@ -151,7 +151,7 @@ int ofi_tcp_tell(struct ofi_qp *qp, uint32_t fresh)
 {
 	const struct iovec nothing = {0};
 
-	return ofi_qp_say(qp, OFI_WORD_CREDIT, (uint16_t)fresh, 0, &nothing);
+	return ofi_qp_send_ctrl(qp, OFI_WORD_CREDIT, (uint16_t)fresh, 0, &nothing);
 }
 
 void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)

@@ -84,7 +84,7 @@ static bool has_moved(struct rig *rig)
 /* The peer says something, and we answer. */
 static void exchange_words(struct rig *rig, unsigned count)
 {
-	rig->link.words_in += count;
+	rig->link.ctrl_in += count;
 	rig->link.heard += count;
 	bytes.in += (uint64_t)WORD * count;
 	bytes.out += (uint64_t)WORD * count;
