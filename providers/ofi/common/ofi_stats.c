@@ -21,10 +21,10 @@ static void adapter_counters(const struct ofi_adapter *adapter, ndx_spi_counter_
 	const struct ofi_counts *counts = &adapter->counts;
 
 	each(arg, "links", __atomic_load_n(&adapter->link_count, __ATOMIC_RELAXED));
-	each(arg, "words_sent", load_count(&counts->words_sent));
-	each(arg, "words_received", load_count(&counts->words_received));
+	each(arg, "control_messages_sent", load_count(&counts->words_sent));
+	each(arg, "control_messages_received", load_count(&counts->words_received));
 	each(arg, "native_wakeups", load_count(&counts->wakeups));
-	each(arg, "looks_for_nothing", load_count(&counts->vain));
+	each(arg, "empty_reads", load_count(&counts->vain));
 	each(arg, "ticks", load_count(&counts->ticks));
 }
 
@@ -37,9 +37,9 @@ static void qp_counters(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
 	each(arg, "sends_native", qp->tx_native);
 	each(arg, "reads_native", qp->reads);
 	each(arg, "receives_native", qp->rx_native);
-	each(arg, "receives_told", qp->rx_told);
-	each(arg, "credit_words_sent", qp->credit_words_sent);
-	each(arg, "credit_words_received", qp->credit_words_received);
+	each(arg, "receives_credited", qp->rx_told);
+	each(arg, "credit_messages_sent", qp->credit_words_sent);
+	each(arg, "credit_messages_received", qp->credit_words_received);
 	base_lock_release(&qp->base.lock);
 }
 

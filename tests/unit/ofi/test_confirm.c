@@ -305,16 +305,16 @@ static void an_answer_ahead_of_the_question_ends_nothing(void **state)
 	uint64_t received;
 
 	begin(&l, p, HABIT_SILENT);
-	sent = pair_counter(&p->b, false, "words_sent");
-	received = pair_counter(&p->b, false, "words_received");
+	sent = pair_counter(&p->b, false, "control_messages_sent");
+	received = pair_counter(&p->b, false, "control_messages_received");
 	assert_int_equal(ndx_mr_deregister(l.mr, &ov), NDX_PENDING);
-	await_counter(&p->b, "words_sent", ++sent);
+	await_counter(&p->b, "control_messages_sent", ++sent);
 	bare_say(&l.bare, bare_control(&l.bare, OFI_WORD_SYNCED, 0));
-	await_counter(&p->b, "words_received", ++received);
+	await_counter(&p->b, "control_messages_received", ++received);
 	pair_settle(&p->b);
-	if (pair_counter(&p->b, false, "words_sent") > sent) {
+	if (pair_counter(&p->b, false, "control_messages_sent") > sent) {
 		bare_say(&l.bare, bare_control(&l.bare, OFI_WORD_SYNCED, 0));
-		await_counter(&p->b, "words_received", ++received);
+		await_counter(&p->b, "control_messages_received", ++received);
 		pair_settle(&p->b);
 	}
 	/* Unless the machine is so slow that the peer has lost its connection meanwhile. */

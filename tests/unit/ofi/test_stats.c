@@ -24,7 +24,7 @@ static void credits_are_those_of_the_peers_receives(void **state)
 	assert_int_equal(pair_counter(&p->a, true, "peer_depth"), 2 * RECEIVES);
 	assert_int_equal(pair_counter(&p->a, true, "credits"), RECEIVES);
 	assert_int_equal(pair_counter(&p->b, true, "receives_native"), RECEIVES);
-	assert_int_equal(pair_counter(&p->b, true, "receives_told"), RECEIVES);
+	assert_int_equal(pair_counter(&p->b, true, "receives_credited"), RECEIVES);
 	for (uintptr_t i = 0; i < RECEIVES; i++) {
 		pair_send(&p->a, i, 0, 64, 0);
 		pair_expect(&p->a, NDX_REQUEST_SEND, i, NDX_OK);
@@ -40,9 +40,9 @@ static void credits_are_those_of_the_peers_receives(void **state)
 	pair_receive(&p->b, 9, 0, 64);
 	pair_expect(&p->a, NDX_REQUEST_SEND, 9, NDX_OK);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 9, NDX_OK);
-	assert_true(pair_counter(&p->b, true, "credit_words_sent") > 0);
-	assert_int_equal(pair_counter(&p->a, true, "credit_words_received"),
-	                 pair_counter(&p->b, true, "credit_words_sent"));
+	assert_true(pair_counter(&p->b, true, "credit_messages_sent") > 0);
+	assert_int_equal(pair_counter(&p->a, true, "credit_messages_received"),
+	                 pair_counter(&p->b, true, "credit_messages_sent"));
 	pair_part(p);
 	pair_drop(p);
 }
@@ -54,16 +54,16 @@ static void control_words_and_links_are_counted(void **state)
 
 	pair_make(p);
 	assert_int_equal(pair_counter(&p->a, false, "links"), 0);
-	sent = pair_counter(&p->a, false, "words_sent");
+	sent = pair_counter(&p->a, false, "control_messages_sent");
 	pair_connect(p);
 	assert_true(pair_counter(&p->a, false, "links") > 0);
-	assert_true(pair_counter(&p->a, false, "words_sent") > sent); /* READY */
-	assert_true(pair_counter(&p->b, false, "words_received") > 0);
-	sent = pair_counter(&p->b, false, "words_sent");
+	assert_true(pair_counter(&p->a, false, "control_messages_sent") > sent); /* READY */
+	assert_true(pair_counter(&p->b, false, "control_messages_received") > 0);
+	sent = pair_counter(&p->b, false, "control_messages_sent");
 	pair_part(p);
-	assert_true(pair_counter(&p->b, false, "words_sent") > sent); /* DISC */
+	assert_true(pair_counter(&p->b, false, "control_messages_sent") > sent); /* DISC */
 	assert_true(pair_counter(&p->b, false, "native_wakeups") +
-	                    pair_counter(&p->b, false, "looks_for_nothing") >
+	                    pair_counter(&p->b, false, "empty_reads") >
 	            0);
 	pair_drop(p);
 }
