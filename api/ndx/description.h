@@ -28,7 +28,7 @@ enum ndx_role {
 enum ndx_description_kind {
 	NDX_DESCRIPTION_NONE = 0,
 	/** The server listens at an address and recognises the client by a cookie. */
-	NDX_DESCRIPTION_MEETING = 1,
+	NDX_DESCRIPTION_RENDEZVOUS = 1,
 	NDX_DESCRIPTION_VERBS_RC = 2, /**< a reliable connected queue pair: numbers, GID or LID */
 };
 
@@ -78,7 +78,7 @@ struct ndx_peer_description {
 	uint32_t mailbox_rkey;
 	struct ndx_memory_description memory;
 
-	/* MEETING */
+	/* RENDEZVOUS */
 	char stack[16]; /**< must be the same at both ends, for example "ofi:tcp"; NUL-terminated */
 	uint8_t cookie[16]; /**< random; identifies this end */
 	/**

@@ -40,8 +40,8 @@ struct ndx_adapter {
 	struct conn_grave *graves;      /* CORE_GRAVES of them, made with the first; ... */
 	uint64_t buried;                /* ... number n is at n % CORE_GRAVES */
 	/* peers that come by description; connection/rendezvous.c */
-	unsigned meeting_users;      /* ends that need the listeners for them */
-	struct base_job meeting_job; /* closes those listeners when no end needs them */
+	unsigned rendezvous_users;      /* ends that need the listeners for them */
+	struct base_job rendezvous_job; /* closes those listeners when no end needs them */
 	struct base_list described;
 };
 

@@ -13,7 +13,7 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	/* Reports of the provider for this attempt must not be taken for reports of the next. */
 	conn_inbox_clear(c);
 	conn_release_qp(c);
-	conn_meeting_end(c);
+	conn_rendezvous_end(c);
 	conn_direct_end(c);
 	c->commands = 0;
 	conn_enter(c, next, event, result);

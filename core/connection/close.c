@@ -31,8 +31,8 @@ void conn_on_connect_timeout(void *arg)
 
 	connector_work(c);
 	adapter_lock(c->adapter);
-	if (c->phase == CONN_WANTED && c->meeting.on && !c->dead) {
-		conn_meeting_cancel(c, "CONNECT_TIMEOUT", NDX_E_IO_TIMEOUT);
+	if (c->phase == CONN_WANTED && c->rendezvous.on && !c->dead) {
+		conn_rendezvous_cancel(c, "CONNECT_TIMEOUT", NDX_E_IO_TIMEOUT);
 	} else if (c->phase == CONN_CONNECTING && !c->dead) {
 		static const struct conn_result late = {.status = NDX_E_IO_TIMEOUT,
 		                                        .cause = "no answer in connect_timeout_ms"};
@@ -54,12 +54,12 @@ static void cancel_all(struct ndx_connector *c)
 	c->ov = NULL;
 	switch (c->phase) {
 	case CONN_DESCRIBED:
-		conn_meeting_cancel(c, "CANCEL", NDX_E_CANCELED);
+		conn_rendezvous_cancel(c, "CANCEL", NDX_E_CANCELED);
 		break;
 	case CONN_WANTED:
-		if (c->meeting.on) {
+		if (c->rendezvous.on) {
 			c->ov = ov;
-			conn_meeting_cancel(c, "CANCEL", NDX_E_CANCELED);
+			conn_rendezvous_cancel(c, "CANCEL", NDX_E_CANCELED);
 			return;
 		}
 		listener_forget(c);

@@ -67,7 +67,7 @@ enum conn_command {
 	CONN_DO_ACCEPT = 1 << 2,
 	CONN_DO_NOTIFY = 1 << 3,
 	CONN_DO_DISCONNECT = 1 << 4,
-	CONN_DO_MEET = 1 << 5,
+	CONN_DO_RENDEZVOUS = 1 << 5,
 };
 
 /* An upcall with arguments, until the control thread handles it. */
@@ -79,7 +79,7 @@ struct conn_mail {
 };
 
 /* A connection whose ends were described to each other. */
-struct conn_meeting {
+struct conn_rendezvous {
 	struct base_list node; /* in the adapter's `described`; servers only */
 	bool on;
 	bool server;
@@ -162,7 +162,7 @@ struct ndx_connector {
 	int32_t report_native;
 	const char *cause;
 
-	struct conn_meeting meeting; /* under the adapter lock */
+	struct conn_rendezvous rendezvous; /* under the adapter lock */
 	struct conn_direct direct;
 };
 
@@ -196,7 +196,7 @@ struct ndx_listener {
 	bool bound;
 	bool listening;
 	bool dead;
-	bool meeting;     /* requests go to connectors by their cookies */
+	bool rendezvous;  /* requests go to connectors by their cookies */
 	uint32_t backlog; /* 0: no limit */
 	uint32_t waiting; /* requests that no connector has taken */
 	struct ndx_spi_request *requests;
@@ -314,16 +314,16 @@ unsigned conn_direct_news(struct ndx_connector *c);
 #define CONN_COOKIE ((size_t)16)
 #define CONN_COOKIES (2 * CONN_COOKIE) /* the server's, the client's */
 /* Drop one user of the adapter's listeners for described ends. */
-void conn_meeting_drop_user(struct ndx_adapter *adapter);
+void conn_rendezvous_drop_user(struct ndx_adapter *adapter);
 /* End the rendezvous; does nothing if there is none. */
-void conn_meeting_end(struct ndx_connector *c);
+void conn_rendezvous_end(struct ndx_connector *c);
 /* The connector for this request: *c, or NULL if the connector is not ready. False: none. */
-bool conn_meeting_find(struct ndx_adapter *adapter, const struct ndx_spi_request *request,
-                       struct ndx_connector **c);
+bool conn_rendezvous_find(struct ndx_adapter *adapter, const struct ndx_spi_request *request,
+                          struct ndx_connector **c);
 /* Accept the request that the connector has taken. */
-void conn_meeting_accept(struct ndx_connector *c);
+void conn_rendezvous_accept(struct ndx_connector *c);
 /* Whether the server that answered is the described one. */
-bool conn_meeting_right(const struct ndx_connector *c);
+bool conn_rendezvous_is_peer(const struct ndx_connector *c);
 /* Match the waiting requests with connectors again. */
 void listener_look_again(struct ndx_listener *l);
 
@@ -344,7 +344,7 @@ enum ndx_status conn_direct_check(const struct ndx_connector *c,
                                   const struct ndx_peer_description *peer);
 void conn_direct_start(struct ndx_connector *c, const struct ndx_peer_description *peer);
 /* The control thread's part of conn_direct_start(). */
-enum ndx_status conn_direct_meet(struct ndx_connector *c);
+enum ndx_status conn_direct_connect(struct ndx_connector *c);
 void conn_direct_take(struct ndx_connector *c, unsigned news);
 /* Any thread, lock not held: carry goodbyes over `wire`; not after connect_peer. */
 enum ndx_status conn_direct_wire(struct ndx_connector *c, struct wire *wire);
@@ -363,10 +363,10 @@ enum ndx_status listener_get_local_address(struct ndx_listener *l, struct sockad
 void listener_cancel(struct ndx_listener *l);
 void listener_close(struct ndx_listener *l);
 /* From now on requests go to connectors by their cookies. */
-void listener_set_meeting(struct ndx_listener *l);
+void listener_set_rendezvous(struct ndx_listener *l);
 /* Lock held: the listener for described ends at that address, or at any (NULL); NULL: none. */
-struct ndx_listener *listener_find_meeting(const struct ndx_adapter *adapter,
-                                           const struct sockaddr_storage *address);
+struct ndx_listener *listener_find_rendezvous(const struct ndx_adapter *adapter,
+                                              const struct sockaddr_storage *address);
 /* Remove a connector from its listener's queue. */
 void listener_forget(struct ndx_connector *c);
 /* The upcall `request`. Any thread. */
@@ -386,9 +386,9 @@ void listener_look(struct base_list *node, struct listener_view *view);
 /* ---- rendezvous.c ---- */
 
 /* End an attempt that has not begun, with `status`. */
-void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_status status);
+void conn_rendezvous_cancel(struct ndx_connector *c, const char *event, enum ndx_status status);
 /* No end is described any more: close the listeners. Control thread, lock not held. */
-void conn_meeting_close(void *arg);
+void conn_rendezvous_close(void *arg);
 /* Any thread, lock not held: like ndx_connector_describe(); `near` may be AF_UNSPEC. */
 enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, enum ndx_role role,
                                    uint32_t inbound_read_limit, uint32_t outbound_read_limit,

@@ -254,8 +254,8 @@ static void give(struct ndx_listener *l, struct ndx_connector *c, struct ndx_spi
 	c->native->peer = request->peer;
 	conn_enter(c, CONN_REQUESTED, "REQUEST", &conn_fine);
 	l->adapter->ops->conn_take(c->native, request);
-	if (c->meeting.on)
-		conn_meeting_accept(c);
+	if (c->rendezvous.on)
+		conn_rendezvous_accept(c);
 	else
 		conn_complete_ov(c, &c->ov, NDX_OK, 0, 0);
 }
@@ -266,7 +266,7 @@ static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
 }
 
 /* Give each request to the connector with its cookie, if that connector is ready. */
-static void match_meeting(struct ndx_listener *l)
+static void match_rendezvous(struct ndx_listener *l)
 {
 	struct ndx_spi_request **at = &l->requests;
 
@@ -274,7 +274,7 @@ static void match_meeting(struct ndx_listener *l)
 		struct ndx_spi_request *request = *at;
 		struct ndx_connector *c = NULL;
 
-		if (!conn_meeting_find(l->adapter, request, &c)) {
+		if (!conn_rendezvous_find(l->adapter, request, &c)) {
 			l->adapter->stats.requests_refused++;
 			log_warn(0, "listener#%u: request refused: no cookie that is known here",
 			         l->id);
@@ -287,21 +287,21 @@ static void match_meeting(struct ndx_listener *l)
 	}
 }
 
-void listener_set_meeting(struct ndx_listener *l)
+void listener_set_rendezvous(struct ndx_listener *l)
 {
 	adapter_lock(l->adapter);
-	l->meeting = true;
+	l->rendezvous = true;
 	l->adapter->handles--; /* the library's own: closing the adapter does not wait for it */
 	adapter_unlock(l->adapter);
 }
 
-struct ndx_listener *listener_find_meeting(const struct ndx_adapter *adapter,
-                                           const struct sockaddr_storage *address)
+struct ndx_listener *listener_find_rendezvous(const struct ndx_adapter *adapter,
+                                              const struct sockaddr_storage *address)
 {
 	for (struct base_list *n = adapter->listeners.next; n != &adapter->listeners; n = n->next) {
 		struct ndx_listener *l = container_of(n, struct ndx_listener, node);
 
-		if (l->meeting &&
+		if (l->rendezvous &&
 		    (address == NULL || base_sockaddr_same_host(&l->native->local, address)))
 			return l;
 	}
@@ -314,12 +314,12 @@ static void match(struct ndx_listener *l)
 	for (struct ndx_spi_request *r = take_inbox(l), *next; r != NULL; r = next) {
 		next = r->next;
 		enqueue(l, r);
-		while (!l->meeting && l->requests != NULL && !base_list_empty(&l->wanted))
+		while (!l->rendezvous && l->requests != NULL && !base_list_empty(&l->wanted))
 			hand_over(l, container_of(base_list_take(&l->wanted), struct ndx_connector,
 			                          wanted));
 	}
-	if (l->meeting)
-		match_meeting(l);
+	if (l->rendezvous)
+		match_rendezvous(l);
 	while (l->requests != NULL && !base_list_empty(&l->wanted))
 		hand_over(l,
 		          container_of(base_list_take(&l->wanted), struct ndx_connector, wanted));
@@ -418,7 +418,7 @@ static void close_on_loop(void *arg)
 	refuse_all(l, late);
 	base_list_remove(&l->node);
 	stats_count_gone(adapter, CORE_LISTENER, NULL);
-	if (!l->meeting)
+	if (!l->rendezvous)
 		adapter->handles--;
 	/* After a work job that may be queued. */
 	l->last = (struct base_job){.fn = free_listener, .arg = l};

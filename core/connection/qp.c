@@ -22,7 +22,7 @@ struct qp_call {
 static void leave_attempt(struct ndx_connector *c)
 {
 	if (c->phase == CONN_DESCRIBED || c->phase == CONN_WANTED)
-		conn_meeting_cancel(c, "RELEASE", NDX_E_CANCELED);
+		conn_rendezvous_cancel(c, "RELEASE", NDX_E_CANCELED);
 	else
 		conn_give_up(c, c->phase == CONN_CONNECTING ? CONN_NEW : CONN_FAILED, "RELEASE",
 		             &conn_canceled);

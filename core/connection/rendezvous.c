@@ -18,23 +18,23 @@
 #include "connection.h"
 
 /* a limit would refuse clients that connect before their server has their description */
-#define MEETING_BACKLOG 0u
+#define RENDEZVOUS_BACKLOG 0u
 
-void conn_meeting_close(void *arg)
+void conn_rendezvous_close(void *arg)
 {
 	struct ndx_adapter *adapter = arg;
 	struct ndx_listener *l;
 
 	do {
 		adapter_lock(adapter);
-		l = adapter->meeting_users == 0 ? listener_find_meeting(adapter, NULL) : NULL;
+		l = adapter->rendezvous_users == 0 ? listener_find_rendezvous(adapter, NULL) : NULL;
 		adapter_unlock(adapter);
 		if (l != NULL)
 			listener_close(l);
 	} while (l != NULL);
 }
 
-void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_status status)
+void conn_rendezvous_cancel(struct ndx_connector *c, const char *event, enum ndx_status status)
 {
 	const struct conn_result result = {
 		.status = status,
@@ -47,7 +47,7 @@ void conn_meeting_cancel(struct ndx_connector *c, const char *event, enum ndx_st
 	if (c->direct.on)
 		c->adapter->ops->conn_abandon(c->native);
 	conn_release_qp(c);
-	conn_meeting_end(c);
+	conn_rendezvous_end(c);
 	conn_direct_end(c);
 	conn_enter(c, CONN_FAILED, event, &result);
 	if (status != NDX_E_CANCELED)
@@ -78,26 +78,26 @@ static enum ndx_status choose_address(const struct ndx_adapter *adapter,
 
 /* Control thread, lock not held: make the adapter listen at `address`. Counts a user of the
  * listener. */
-static enum ndx_status open_meeting(struct ndx_adapter *adapter,
-                                    const struct sockaddr_storage *address,
-                                    struct ndx_listener **out)
+static enum ndx_status open_rendezvous(struct ndx_adapter *adapter,
+                                       const struct sockaddr_storage *address,
+                                       struct ndx_listener **out)
 {
 	struct ndx_listener *l;
 	enum ndx_status st;
 
 	adapter_lock(adapter);
-	adapter->meeting_users++;
-	*out = listener_find_meeting(adapter, address);
+	adapter->rendezvous_users++;
+	*out = listener_find_rendezvous(adapter, address);
 	adapter_unlock(adapter);
 	if (*out != NULL)
 		return NDX_OK;
 	st = listener_create(adapter, &l);
 	if (st != NDX_OK)
 		goto fail_listener;
-	listener_set_meeting(l);
+	listener_set_rendezvous(l);
 	st = listener_bind(l, (const struct sockaddr *)address, base_sockaddr_len(address));
 	if (st == NDX_OK)
-		st = listener_listen(l, MEETING_BACKLOG);
+		st = listener_listen(l, RENDEZVOUS_BACKLOG);
 	if (st != NDX_OK)
 		goto fail_listen;
 	*out = l;
@@ -106,7 +106,7 @@ fail_listen:
 	listener_close(l);
 fail_listener:
 	adapter_lock(adapter);
-	conn_meeting_drop_user(adapter);
+	conn_rendezvous_drop_user(adapter);
 	adapter_unlock(adapter);
 	return st;
 }
@@ -151,12 +151,12 @@ static void fill(const struct ndx_connector *c, struct ndx_peer_description *out
 	const struct ndx_spi_adapter *native = c->adapter->native;
 
 	memset(out, 0, sizeof(*out));
-	out->kind = NDX_DESCRIPTION_MEETING;
+	out->kind = NDX_DESCRIPTION_RENDEZVOUS;
 	out->inbound_read_limit = c->own.inbound_read_limit;
 	out->outbound_read_limit = c->own.outbound_read_limit;
 	(void)snprintf(out->stack, sizeof(out->stack), "%s",
 	               native->stack != NULL ? native->stack : native->provider->name);
-	memcpy(out->cookie, c->meeting.own, CONN_COOKIE);
+	memcpy(out->cookie, c->rendezvous.own, CONN_COOKIE);
 }
 
 /* Lock held: like begin(), for a provider that connects queue pairs by their descriptions. */
@@ -190,19 +190,19 @@ static enum ndx_status begin(struct describe_call *call)
 	enum ndx_status st = check_describe(c, call->qp);
 
 	if (st == NDX_OK)
-		st = base_random(c->meeting.own, CONN_COOKIE);
+		st = base_random(c->rendezvous.own, CONN_COOKIE);
 	if (st != NDX_OK)
 		return st;
 	conn_set_wishes(c, call->inbound, call->outbound, NULL, 0);
 	if (conn_is_direct(c))
 		return begin_direct(call);
-	c->meeting.inbound_read_limit = call->inbound;
-	c->meeting.outbound_read_limit = call->outbound;
-	c->meeting.server = call->role == NDX_ROLE_SERVER;
-	c->meeting.listener = call->listener;
-	c->meeting.scope = scope_of(&call->own);
-	c->meeting.on = true;
-	c->passive = c->meeting.server;
+	c->rendezvous.inbound_read_limit = call->inbound;
+	c->rendezvous.outbound_read_limit = call->outbound;
+	c->rendezvous.server = call->role == NDX_ROLE_SERVER;
+	c->rendezvous.listener = call->listener;
+	c->rendezvous.scope = scope_of(&call->own);
+	c->rendezvous.on = true;
+	c->passive = c->rendezvous.server;
 	conn_attach(c, call->qp);
 	conn_enter(c, CONN_DESCRIBED, "DESCRIBE", &conn_fine);
 	fill(c, &call->out);
@@ -220,14 +220,14 @@ static void describe_on_loop(void *arg)
 	call_text_begin();
 	call->status = direct ? NDX_OK : choose_address(adapter, call->near, &call->own);
 	if (call->status == NDX_OK && server)
-		call->status = open_meeting(adapter, &call->own, &call->listener);
+		call->status = open_rendezvous(adapter, &call->own, &call->listener);
 	if (call->status == NDX_OK) {
 		adapter_lock(adapter);
 		call->status = begin(call);
 		if (server && call->status == NDX_OK)
-			base_list_add(&adapter->described, &call->c->meeting.node);
+			base_list_add(&adapter->described, &call->c->rendezvous.node);
 		else if (server)
-			conn_meeting_drop_user(adapter);
+			conn_rendezvous_drop_user(adapter);
 		adapter_unlock(adapter);
 	}
 	if (server && call->status == NDX_OK)
@@ -270,16 +270,17 @@ static enum ndx_status check_peer(const struct ndx_connector *c,
 	const char *fault = NULL;
 
 	fill(c, &own);
-	if (peer->kind != NDX_DESCRIPTION_MEETING)
+	if (peer->kind != NDX_DESCRIPTION_RENDEZVOUS)
 		fault = "it is of another kind";
 	else if (strncmp(peer->stack, own.stack, sizeof(own.stack)) != 0)
 		fault = "it is of another stack";
-	else if (memcmp(peer->cookie, c->meeting.own, CONN_COOKIE) == 0)
+	else if (memcmp(peer->cookie, c->rendezvous.own, CONN_COOKIE) == 0)
 		fault = "it is the own one";
-	else if (!c->meeting.server && !base_sockaddr_valid((const struct sockaddr *)&peer->address,
-	                                                    sizeof(peer->address)))
+	else if (!c->rendezvous.server &&
+	         !base_sockaddr_valid((const struct sockaddr *)&peer->address,
+	                              sizeof(peer->address)))
 		fault = "it has no address, as if it were a client's";
-	else if (!c->meeting.server && base_sockaddr_is_any(&peer->address))
+	else if (!c->rendezvous.server && base_sockaddr_is_any(&peer->address))
 		fault = "its address is the unspecified one";
 	if (fault == NULL)
 		return NDX_OK;
@@ -302,21 +303,21 @@ static void start(struct ndx_connector *c, const struct ndx_peer_description *pe
 {
 	uint8_t cookies[CONN_COOKIES];
 
-	memcpy(c->meeting.peer, peer->cookie, CONN_COOKIE);
-	if (c->meeting.server) {
+	memcpy(c->rendezvous.peer, peer->cookie, CONN_COOKIE);
+	if (c->rendezvous.server) {
 		conn_enter(c, CONN_WANTED, "CONNECT_PEER", &conn_fine);
 		if (c->attr.connect_timeout_ms != NDX_INFINITE)
 			base_timer_set(c->adapter->loop, &c->connect_timer,
 			               c->attr.connect_timeout_ms);
-		listener_look_again(c->meeting.listener);
+		listener_look_again(c->rendezvous.listener);
 		return;
 	}
 	memcpy(cookies, peer->cookie, CONN_COOKIE);
-	memcpy(cookies + CONN_COOKIE, c->meeting.own, CONN_COOKIE);
-	conn_set_wishes(c, c->meeting.inbound_read_limit, c->meeting.outbound_read_limit, cookies,
-	                sizeof(cookies));
+	memcpy(cookies + CONN_COOKIE, c->rendezvous.own, CONN_COOKIE);
+	conn_set_wishes(c, c->rendezvous.inbound_read_limit, c->rendezvous.outbound_read_limit,
+	                cookies, sizeof(cookies));
 	c->destination = peer->address;
-	give_scope(&c->destination, c->meeting.scope);
+	give_scope(&c->destination, c->rendezvous.scope);
 	c->destination_len = base_sockaddr_len(&peer->address);
 	c->peer_known = false;
 	conn_enter(c, CONN_CONNECTING, "CONNECT_PEER", &conn_fine);

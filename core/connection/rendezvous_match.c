@@ -5,28 +5,28 @@
 #include "base_container_of.h"
 #include "connection.h"
 
-bool conn_meeting_right(const struct ndx_connector *c)
+bool conn_rendezvous_is_peer(const struct ndx_connector *c)
 {
 	return c->peer.private_data_len == CONN_COOKIE &&
-	       memcmp(c->peer.private_data, c->meeting.peer, CONN_COOKIE) == 0;
+	       memcmp(c->peer.private_data, c->rendezvous.peer, CONN_COOKIE) == 0;
 }
 
-bool conn_meeting_find(struct ndx_adapter *adapter, const struct ndx_spi_request *request,
-                       struct ndx_connector **c)
+bool conn_rendezvous_find(struct ndx_adapter *adapter, const struct ndx_spi_request *request,
+                          struct ndx_connector **c)
 {
 	const uint8_t *said = request->params.private_data;
 
 	if (request->params.private_data_len != CONN_COOKIES)
 		return false;
 	for (struct base_list *n = adapter->described.next; n != &adapter->described; n = n->next) {
-		struct ndx_connector *k = container_of(n, struct ndx_connector, meeting.node);
+		struct ndx_connector *k = container_of(n, struct ndx_connector, rendezvous.node);
 
-		if (memcmp(said, k->meeting.own, CONN_COOKIE) != 0)
+		if (memcmp(said, k->rendezvous.own, CONN_COOKIE) != 0)
 			continue;
 		if (k->phase == CONN_DESCRIBED)
 			return true; /* its peer's description has not come yet */
 		if (k->phase != CONN_WANTED ||
-		    memcmp(said + CONN_COOKIE, k->meeting.peer, CONN_COOKIE) != 0)
+		    memcmp(said + CONN_COOKIE, k->rendezvous.peer, CONN_COOKIE) != 0)
 			return false;
 		*c = k;
 		return true;
@@ -34,11 +34,11 @@ bool conn_meeting_find(struct ndx_adapter *adapter, const struct ndx_spi_request
 	return false;
 }
 
-void conn_meeting_accept(struct ndx_connector *c)
+void conn_rendezvous_accept(struct ndx_connector *c)
 {
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
-	conn_set_wishes(c, c->meeting.inbound_read_limit, c->meeting.outbound_read_limit,
-	                c->meeting.own, CONN_COOKIE);
+	conn_set_wishes(c, c->rendezvous.inbound_read_limit, c->rendezvous.outbound_read_limit,
+	                c->rendezvous.own, CONN_COOKIE);
 	conn_agree(c);
 	c->own.inbound_read_limit = c->native->inbound_read_limit;
 	c->own.outbound_read_limit = c->native->outbound_read_limit;
@@ -52,22 +52,22 @@ void listener_look_again(struct ndx_listener *l)
 }
 
 /* Lock held. */
-void conn_meeting_drop_user(struct ndx_adapter *adapter)
+void conn_rendezvous_drop_user(struct ndx_adapter *adapter)
 {
-	if (--adapter->meeting_users == 0)
-		base_loop_post(adapter->loop, &adapter->meeting_job);
+	if (--adapter->rendezvous_users == 0)
+		base_loop_post(adapter->loop, &adapter->rendezvous_job);
 }
 
-void conn_meeting_end(struct ndx_connector *c)
+void conn_rendezvous_end(struct ndx_connector *c)
 {
 	struct ndx_adapter *adapter = c->adapter;
 
-	if (!c->meeting.on)
+	if (!c->rendezvous.on)
 		return;
-	c->meeting.on = false;
-	if (!c->meeting.server)
+	c->rendezvous.on = false;
+	if (!c->rendezvous.server)
 		return;
-	base_list_remove(&c->meeting.node);
-	listener_look_again(c->meeting.listener); /* the client's request may be waiting */
-	conn_meeting_drop_user(adapter);
+	base_list_remove(&c->rendezvous.node);
+	listener_look_again(c->rendezvous.listener); /* the client's request may be waiting */
+	conn_rendezvous_drop_user(adapter);
 }

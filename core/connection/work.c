@@ -47,7 +47,7 @@ void conn_went_up(struct ndx_connector *c)
 {
 	char text[CONN_TEXT];
 
-	conn_meeting_end(c);
+	conn_rendezvous_end(c);
 	disconnect_init(&c->machine);
 	conn_enter(c, CONN_UP, "ESTABLISHED", &conn_fine);
 	conn_count_attempt(c, NDX_OK);
@@ -267,8 +267,8 @@ static void run_attempt(struct ndx_connector *c, unsigned commands)
 		st = ops->conn_connect(c->native, (const struct sockaddr *)&c->destination,
 		                       c->destination_len, &c->own);
 		after = phase_after(st);
-	} else if ((commands & CONN_DO_MEET) && c->phase == CONN_CONNECTING) {
-		st = conn_direct_meet(c);
+	} else if ((commands & CONN_DO_RENDEZVOUS) && c->phase == CONN_CONNECTING) {
+		st = conn_direct_connect(c);
 	} else if ((commands & CONN_DO_COMPLETE) && c->phase == CONN_COMPLETING) {
 		st = ops->conn_complete(c->native);
 	} else if (accepts) {
@@ -323,9 +323,9 @@ static void take_connected(struct ndx_connector *c, const struct conn_mail *mail
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
 	conn_agree(c);
 	conn_enter(c, CONN_ANSWERED, "ANSWER", &conn_fine);
-	if (!c->meeting.on) {
+	if (!c->rendezvous.on) {
 		conn_complete_ov(c, &c->ov, NDX_OK, 0, 0);
-	} else if (conn_meeting_right(c)) {
+	} else if (conn_rendezvous_is_peer(c)) {
 		conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
 		conn_command(c, CONN_DO_COMPLETE);
 	} else {

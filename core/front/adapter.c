@@ -78,7 +78,7 @@ static enum ndx_status open_selection(struct selection *how, struct ndx_adapter 
 	base_list_init(&adapter->connectors);
 	base_list_init(&adapter->listeners);
 	base_list_init(&adapter->described);
-	adapter->meeting_job = (struct base_job){.fn = conn_meeting_close, .arg = adapter};
+	adapter->rendezvous_job = (struct base_job){.fn = conn_rendezvous_close, .arg = adapter};
 	st = init_sync(adapter);
 	if (st != NDX_OK)
 		goto free_adapter;

@@ -68,7 +68,7 @@ static struct ndx_connector *alloc_connector(struct ndx_adapter *adapter,
 	c->drain_timer = (struct base_timer){.fn = conn_on_drain_timeout, .arg = c};
 	c->disconnect_timer = (struct base_timer){.fn = conn_on_disconnect_timeout, .arg = c};
 	base_list_init(&c->wanted);
-	base_list_init(&c->meeting.node);
+	base_list_init(&c->rendezvous.node);
 	disconnect_init(&c->machine);
 	return c;
 }

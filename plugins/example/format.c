@@ -14,7 +14,7 @@
 enum field {
 	FIELD_LIMITS = 1,
 	FIELD_MEMORY = 2,
-	FIELD_MEETING = 3,
+	FIELD_RENDEZVOUS = 3,
 	FIELD_ADDRESS = 4,
 	FIELD_QUEUE_PAIR = 5,
 	FIELD_LAST = 5,
@@ -66,12 +66,12 @@ static bool read_memory(const uint8_t *value, size_t length, struct ndx_peer_des
 	       d->memory.address + (d->memory.length - 1) >= d->memory.address;
 }
 
-static bool read_meeting(const uint8_t *value, size_t length, struct ndx_peer_description *d)
+static bool read_rendezvous(const uint8_t *value, size_t length, struct ndx_peer_description *d)
 {
 	if (length < 17 || length > 31 || wire_is_zero(value, 16) ||
 	    !printable(value + 16, length - 16))
 		return false;
-	d->kind = NDX_DESCRIPTION_MEETING;
+	d->kind = NDX_DESCRIPTION_RENDEZVOUS;
 	memcpy(d->cookie, value, 16);
 	memcpy(d->stack, value + 16, length - 16);
 	return true;
@@ -126,8 +126,8 @@ static bool read_field(unsigned type, const uint8_t *value, size_t length,
 		return read_limits(value, length, d);
 	case FIELD_MEMORY:
 		return read_memory(value, length, d);
-	case FIELD_MEETING:
-		return read_meeting(value, length, d);
+	case FIELD_RENDEZVOUS:
+		return read_rendezvous(value, length, d);
 	case FIELD_ADDRESS:
 		return read_address(value, length, d);
 	case FIELD_QUEUE_PAIR:
@@ -162,10 +162,10 @@ static const char *read_offer(const uint8_t *at, size_t left, struct ndx_peer_de
 	}
 	if (!HAS(seen, FIELD_LIMITS))
 		return "an offer without limits";
-	if (HAS(seen, FIELD_ADDRESS) && !HAS(seen, FIELD_MEETING))
-		return "an address without a meeting";
-	if (HAS(seen, FIELD_MEETING) && HAS(seen, FIELD_QUEUE_PAIR))
-		return "an offer of both a meeting and a queue pair";
+	if (HAS(seen, FIELD_ADDRESS) && !HAS(seen, FIELD_RENDEZVOUS))
+		return "an address without a rendezvous";
+	if (HAS(seen, FIELD_RENDEZVOUS) && HAS(seen, FIELD_QUEUE_PAIR))
+		return "an offer of both a rendezvous and a queue pair";
 	return NULL;
 }
 
@@ -260,11 +260,11 @@ static uint8_t *write_address(uint8_t *to, const struct sockaddr_storage *addres
 	return to;
 }
 
-static uint8_t *write_meeting(uint8_t *to, const struct ndx_peer_description *d)
+static uint8_t *write_rendezvous(uint8_t *to, const struct ndx_peer_description *d)
 {
 	const size_t length = strnlen(d->stack, sizeof(d->stack) - 1);
 
-	to = begin_field(to, FIELD_MEETING, 16 + length);
+	to = begin_field(to, FIELD_RENDEZVOUS, 16 + length);
 	memcpy(to, d->cookie, 16);
 	memcpy(to + 16, d->stack, length);
 	return write_address(to + 16 + length, &d->address);
@@ -289,8 +289,8 @@ static uint8_t *write_offer(uint8_t *to, const struct ndx_peer_description *d)
 	to += 8;
 	if (d->memory.length > 0)
 		to = write_memory(to, &d->memory);
-	if (d->kind == NDX_DESCRIPTION_MEETING)
-		to = write_meeting(to, d);
+	if (d->kind == NDX_DESCRIPTION_RENDEZVOUS)
+		to = write_rendezvous(to, d);
 	else if (d->kind == NDX_DESCRIPTION_VERBS_RC)
 		to = write_queue_pair(to, d);
 	return to;

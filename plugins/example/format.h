@@ -20,8 +20,8 @@
  * type skips the field.
  *     1  limits      8      reads served at once, reads wanted in flight; required
  *     2  memory      20     address (8), length (8), remote token (4)
- *     3  meeting     17-31  cookie (16), stack (text)
- *     4  address     6, 18  port (2), IPv4 or IPv6 address; only with a meeting
+ *     3  rendezvous  17-31  cookie (16), stack (text)
+ *     4  address     6, 18  port (2), IPv4 or IPv6 address; only with a rendezvous
  *     5  queue pair  30     number (4), first PSN (4), MTU (4), LID (2), GID (16)
  *
  * confirm: the ring that results from both hellos, 8 bytes

@@ -47,8 +47,8 @@ class ConfigurationError(PluginError):
 class Description(types.SimpleNamespace):
     """One end of a connection: struct ndx_peer_description. Fields that are not given are 0 or empty.
 
-    kind is "none", "meeting" or "verbs-rc"; memory is (address, length, token), rkey the key of the
-    memory for a device that does not run NDX; address is None or (text, port); cookie and gid are
+    kind is "none", "rendezvous" or "verbs-rc"; memory is (address, length, token), rkey the key of
+    the memory for a device that does not run NDX; address is None or (text, port); cookie and gid are
     16 bytes.
     """
 
@@ -68,7 +68,7 @@ class Exchange(types.SimpleNamespace):
     peer, which the plugin sets to a Description in stage info."""
 
 
-_KINDS = ("none", "meeting", "verbs-rc")
+_KINDS = ("none", "rendezvous", "verbs-rc")
 _TYPES = ("bool", "int", "string", "choice")
 
 

@@ -12,7 +12,7 @@
 #define HEADER 8u
 #define COMMON 40u
 #define VERBS_RC 72u
-#define MEETING 96u
+#define RENDEZVOUS 96u
 #define AGREEMENT 24u
 #define BITS_24 0xffffffu
 
@@ -55,7 +55,7 @@ static bool stack_is_sound(const char *stack, size_t room)
 	return i > 0 && i < room && wire_is_zero((const uint8_t *)stack + i, room - i);
 }
 
-static const char *meeting_fault(const struct ndx_peer_description *d)
+static const char *rendezvous_fault(const struct ndx_peer_description *d)
 {
 	if (!stack_is_sound(d->stack, sizeof(d->stack)))
 		return "its stack is not a name";
@@ -70,10 +70,10 @@ static const char *description_fault(const struct ndx_peer_description *d)
 
 	if (fault != NULL)
 		return fault;
-	return d->kind == NDX_DESCRIPTION_VERBS_RC ? verbs_fault(d) : meeting_fault(d);
+	return d->kind == NDX_DESCRIPTION_VERBS_RC ? verbs_fault(d) : rendezvous_fault(d);
 }
 
-/* Bytes 72 to 95 of a meeting. */
+/* Bytes 72 to 95 of a rendezvous. */
 static const char *read_address(const uint8_t *bytes, struct sockaddr_storage *address)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)address;
@@ -119,7 +119,7 @@ static const char *read_verbs(const uint8_t *bytes, struct ndx_peer_description 
 	return NULL;
 }
 
-static const char *read_meeting(const uint8_t *bytes, struct ndx_peer_description *d)
+static const char *read_rendezvous(const uint8_t *bytes, struct ndx_peer_description *d)
 {
 	if (wire_get32(bytes + 36) != 0)
 		return "reserved bytes are not 0";
@@ -135,13 +135,13 @@ static const char *read_description(const uint8_t *bytes, size_t length,
 	const bool verbs = d->kind == NDX_DESCRIPTION_VERBS_RC;
 	const char *fault;
 
-	if (length != (verbs ? VERBS_RC : MEETING))
+	if (length != (verbs ? VERBS_RC : RENDEZVOUS))
 		return "it has not the length of a description of its kind";
 	d->inbound_read_limit = wire_get32(bytes + 8);
 	d->outbound_read_limit = wire_get32(bytes + 12);
 	d->memory.address = wire_get64(bytes + 16);
 	d->memory.length = wire_get64(bytes + 24);
-	fault = verbs ? read_verbs(bytes, d) : read_meeting(bytes, d);
+	fault = verbs ? read_verbs(bytes, d) : read_rendezvous(bytes, d);
 	return fault != NULL ? fault : description_fault(d);
 }
 
@@ -174,7 +174,8 @@ bool roce_payload_parse(const uint8_t *bytes, size_t length, struct roce_payload
 		return false;
 	*why = "its kind is unknown, or reserved bytes are not 0";
 	kind = bytes[6];
-	if ((kind != NDX_DESCRIPTION_MEETING && kind != NDX_DESCRIPTION_VERBS_RC) || bytes[7] != 0)
+	if ((kind != NDX_DESCRIPTION_RENDEZVOUS && kind != NDX_DESCRIPTION_VERBS_RC) ||
+	    bytes[7] != 0)
 		return false;
 	p.description.kind = kind;
 	p.agreed.kind = kind;
@@ -245,7 +246,7 @@ static size_t size_of(const struct roce_payload *p)
 {
 	if (p->message == ROCE_AGREEMENT)
 		return AGREEMENT;
-	return p->description.kind == NDX_DESCRIPTION_VERBS_RC ? VERBS_RC : MEETING;
+	return p->description.kind == NDX_DESCRIPTION_VERBS_RC ? VERBS_RC : RENDEZVOUS;
 }
 
 size_t roce_payload_write(uint8_t out[ROCE_PAYLOAD_MAX], const struct roce_payload *p,

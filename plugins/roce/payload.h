@@ -6,7 +6,7 @@
  *     0  4  "RCQP"
  *     4  1  version, 2
  *     5  1  message: 1 description, 2 agreement
- *     6  1  kind: 1 meeting, 2 verbs-rc (enum ndx_description_kind)
+ *     6  1  kind: 1 rendezvous, 2 verbs-rc (enum ndx_description_kind)
  *     7  1  reserved
  *
  * A description continues with 32 bytes, then with the fields of its kind:
@@ -14,10 +14,10 @@
  *    12  4  reads that this end wants in flight
  *    16  8  memory: address
  *    24  8  memory: length; 0: none, then address and key are 0
- *    32  4  memory: meeting: remote token, opaque; verbs-rc: rkey
+ *    32  4  memory: rendezvous: remote token, opaque; verbs-rc: rkey
  *    36  4  verbs-rc: rkey of the region of this end's mailbox. An NDX peer may write one byte at
  *           32 * (queue pair number mod 64) + 9 to find out whether this end answers. 0: none,
- *           the peer sends no probe. meeting: reserved
+ *           the peer sends no probe. rendezvous: reserved
  * verbs-rc, 72 bytes in all:
  *    40  4  queue pair number, 24 bits, not 0
  *    44  4  first PSN, 24 bits
@@ -25,7 +25,7 @@
  *    52  2  LID; 0 on Ethernet
  *    54  2  reserved
  *    56 16  GID; 0: none, then there is a LID
- * meeting, 96 bytes in all:
+ * rendezvous, 96 bytes in all:
  *    40 16  stack, NUL-padded: "ofi:tcp"
  *    56 16  cookie, not 0
  *    72  1  address family: 0 none, 4, 6

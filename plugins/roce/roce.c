@@ -29,7 +29,7 @@ struct session {
 
 static const char *kind_name(uint32_t kind)
 {
-	static const char *const names[] = {"nothing", "a meeting", "a verbs queue pair"};
+	static const char *const names[] = {"nothing", "a rendezvous", "a verbs queue pair"};
 
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "something unknown";
 }
@@ -71,7 +71,7 @@ static enum ndx_status create(void *plugin, const struct ndx_plugin_variant *var
 		(void)snprintf(why, room, "out of memory");
 		return NDX_E_NO_MEMORY;
 	}
-	instance->kind = NDX_DESCRIPTION_MEETING;
+	instance->kind = NDX_DESCRIPTION_RENDEZVOUS;
 	if (variant->params != NULL) {
 		/* "port", "256", "512", ... */
 		instance->kind = NDX_DESCRIPTION_VERBS_RC;
@@ -172,7 +172,7 @@ static bool differ(const struct ndx_peer_description *own, const struct ndx_peer
 		               kind_name(peer->kind));
 		return true;
 	}
-	if (own->kind == NDX_DESCRIPTION_MEETING &&
+	if (own->kind == NDX_DESCRIPTION_RENDEZVOUS &&
 	    strncmp(own->stack, peer->stack, sizeof(own->stack)) != 0) {
 		(void)snprintf(text, room, "the stacks differ: %.16s here, %.16s there", own->stack,
 		               peer->stack);

@@ -155,7 +155,7 @@ void case_negotiated_whose_peer_goes_is_told(struct check *c)
 		return;
 	(void)check_pending(c, &p[0]->a.ov, "connect_peer of the client, alone");
 	side_close_connector(&p[0]->b);
-	if (b[0].kind == NDX_DESCRIPTION_MEETING)
+	if (b[0].kind == NDX_DESCRIPTION_RENDEZVOUS)
 		check_ends(c, &p[0]->a.ov, NDX_E_CONNECTION_REFUSED, "connect_peer of the client");
 	if (meet(&p[1]->a, &b[1]) && meet(&p[1]->b, &a[1]) &&
 	    check_ends(c, &p[1]->a.ov, NDX_OK, "connect_peer of the other client"))

@@ -26,7 +26,7 @@ unsigned conn_direct_news(struct ndx_connector *c)
 	if (c->phase == CONN_COMPLETING || c->phase == CONN_DESCRIBED)
 		return 0;
 	base_lock_acquire(&c->inbox_lock);
-	if ((c->commands & CONN_DO_MEET) == 0) {
+	if ((c->commands & CONN_DO_RENDEZVOUS) == 0) {
 		news = c->news;
 		c->news = 0;
 	}

@@ -73,7 +73,7 @@ void conn_direct_start(struct ndx_connector *c, const struct ndx_peer_descriptio
 	c->peer_known = true;
 	conn_agree(c);
 	conn_enter(c, CONN_CONNECTING, "CONNECT_PEER", &conn_fine);
-	conn_command(c, CONN_DO_MEET);
+	conn_command(c, CONN_DO_RENDEZVOUS);
 }
 
 /* Send the queue pairs to which this end is connected, for the peer to compare. */
@@ -98,7 +98,7 @@ static void complete(struct ndx_connector *c)
 	conn_command(c, CONN_DO_COMPLETE);
 }
 
-enum ndx_status conn_direct_meet(struct ndx_connector *c)
+enum ndx_status conn_direct_connect(struct ndx_connector *c)
 {
 	enum ndx_status st = c->adapter->ops->qp_connect_peer(c->native, &c->direct.pair->peer);
 

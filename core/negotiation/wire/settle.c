@@ -12,7 +12,7 @@
 
 static const char *kind_name(uint32_t kind)
 {
-	static const char *const names[] = {"none", "meeting", "verbs-rc"};
+	static const char *const names[] = {"none", "rendezvous", "verbs-rc"};
 
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
 }
@@ -54,7 +54,7 @@ static const char *verbs_fault(const struct ndx_peer_description *d)
 	return NULL;
 }
 
-static const char *meeting_fault(const struct ndx_peer_description *d)
+static const char *rendezvous_fault(const struct ndx_peer_description *d)
 {
 	if (all_zero(d->cookie, sizeof(d->cookie)))
 		return "it has no cookie";
@@ -71,8 +71,8 @@ enum ndx_status settle_check(const struct ndx_peer_description *d, char *why, si
 		fault = "its kind is unknown";
 	else if (d->kind == NDX_DESCRIPTION_VERBS_RC)
 		fault = verbs_fault(d);
-	else if (d->kind == NDX_DESCRIPTION_MEETING)
-		fault = meeting_fault(d);
+	else if (d->kind == NDX_DESCRIPTION_RENDEZVOUS)
+		fault = rendezvous_fault(d);
 	if (fault == NULL && d->memory.length > 0 &&
 	    d->memory.address + d->memory.length < d->memory.address)
 		fault = "its memory passes the end of the address space";
@@ -95,7 +95,7 @@ enum ndx_status settle(enum ndx_role role, const struct ndx_peer_description *ow
 		               kind_name(own->kind), kind_name(peer->kind));
 		return NDX_E_INVALID_CONFIG;
 	}
-	if (own->kind == NDX_DESCRIPTION_MEETING && strcmp(own->stack, peer->stack) != 0) {
+	if (own->kind == NDX_DESCRIPTION_RENDEZVOUS && strcmp(own->stack, peer->stack) != 0) {
 		(void)snprintf(why, room, "the stacks differ: %s here, %s there", own->stack,
 		               peer->stack);
 		return NDX_E_INVALID_CONFIG;

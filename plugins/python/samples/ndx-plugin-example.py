@@ -13,7 +13,7 @@ VERSION = "1.0"
 VENDOR = "NDX"
 
 HELLO, OFFER, CONFIRM = 1, 2, 3
-LIMITS, MEMORY, MEETING, ADDRESS, QUEUE_PAIR, LATER = 1, 2, 3, 4, 5, 128
+LIMITS, MEMORY, RENDEZVOUS, ADDRESS, QUEUE_PAIR, LATER = 1, 2, 3, 4, 5, 128
 
 
 def message(step, body):
@@ -34,8 +34,8 @@ def write_offer(own):
     fields = [(LIMITS, struct.pack(">II", own.inbound_read_limit, own.outbound_read_limit))]
     if own.memory[1] > 0:
         fields.append((MEMORY, struct.pack(">QQI", *own.memory)))
-    if own.kind == "meeting":
-        fields.append((MEETING, own.cookie + own.stack.encode()))
+    if own.kind == "rendezvous":
+        fields.append((RENDEZVOUS, own.cookie + own.stack.encode()))
         if own.address is not None:
             packed = ipaddress.ip_address(own.address[0]).packed
             fields.append((ADDRESS, struct.pack(">H", own.address[1]) + packed))
@@ -66,9 +66,10 @@ def read_offer(body):
         peer = Description(inbound_read_limit=inbound, outbound_read_limit=outbound)
         if MEMORY in fields:
             peer.memory = struct.unpack(">QQI", fields[MEMORY])
-        if MEETING in fields:
-            peer.kind = "meeting"
-            peer.cookie, peer.stack = fields[MEETING][:16], fields[MEETING][16:].decode("ascii")
+        if RENDEZVOUS in fields:
+            peer.kind = "rendezvous"
+            peer.cookie = fields[RENDEZVOUS][:16]
+            peer.stack = fields[RENDEZVOUS][16:].decode("ascii")
         if ADDRESS in fields:
             port, = struct.unpack_from(">H", fields[ADDRESS])
             peer.address = (str(ipaddress.ip_address(fields[ADDRESS][2:])), port)

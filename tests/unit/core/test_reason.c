@@ -154,11 +154,11 @@ static void a_description_that_fails_keeps_no_listener(void **state)
 		                                        &description),
 		                 i == 0 ? NDX_OK : NDX_E_CONNECTION_ACTIVE);
 	adapter_lock(adapter);
-	assert_int_equal(adapter->meeting_users, 1);
+	assert_int_equal(adapter->rendezvous_users, 1);
 	adapter_unlock(adapter);
 	drop_end(&e);
 	adapter_lock(adapter);
-	assert_int_equal(adapter->meeting_users, 0);
+	assert_int_equal(adapter->rendezvous_users, 0);
 	adapter_unlock(adapter);
 	ndx_adapter_close(adapter);
 }

@@ -14,7 +14,7 @@
 unsigned resets;
 static bool can_reset;
 
-struct ndx_peer_description meeting;
+struct ndx_peer_description rendezvous;
 
 static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,
                             size_t peer_length, struct ndx_exchange_reply *reply)
@@ -23,8 +23,8 @@ static enum ndx_status talk(void *session, const struct ndx_exchange *x, const v
 	(void)peer_length;
 	if (x->round == 1 && memcmp(peer, "hallo", 5) != 0)
 		return NDX_E_REMOTE_ERROR;
-	*x->peer = meeting;
-	if (meeting.kind != NDX_DESCRIPTION_NONE)
+	*x->peer = rendezvous;
+	if (rendezvous.kind != NDX_DESCRIPTION_NONE)
 		x->peer->cookie[0] = (uint8_t)(x->role + 1);
 	memcpy(reply->data, "hallo", 5);
 	reply->length = 5;
@@ -208,7 +208,7 @@ static void serve_stages(struct server *s, int fd)
 
 	assert_int_equal(history_init(&history, 16), NDX_OK);
 	dialogue_init(&d, s->variant, NDX_ROLE_SERVER, 1, &limits, &history);
-	d.own = meeting;
+	d.own = rendezvous;
 	while (on) {
 		switch (d.next) {
 		case DIALOGUE_IDLE:
@@ -393,7 +393,7 @@ int rig_begin(void **state)
 		ndx_negotiation_get_variant(r->negotiation, "test", "two", NULL, 0, &r->variant),
 		NDX_OK);
 	resets = 0;
-	memset(&meeting, 0, sizeof(meeting));
+	memset(&rendezvous, 0, sizeof(rendezvous));
 	*state = r;
 	return 0;
 }

@@ -42,7 +42,7 @@ struct server {
 extern unsigned resets; /* of the plugin; atomic */
 /* An end that the client is to connect to: what the plugins of both sides then say of each other.
  */
-extern struct ndx_peer_description meeting;
+extern struct ndx_peer_description rendezvous;
 
 /* The plugin's own transport, of variant "bus": its address is "bus PORT". */
 extern struct bus {

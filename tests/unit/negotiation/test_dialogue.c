@@ -57,7 +57,7 @@ static enum ndx_status talk(void *session, const struct ndx_exchange *exchange, 
 		memcpy(said, peer, sizeof(said));
 		s->heard = said[0];
 		if (exchange->stage == NDX_STAGE_INFO) {
-			exchange->peer->kind = NDX_DESCRIPTION_MEETING;
+			exchange->peer->kind = NDX_DESCRIPTION_RENDEZVOUS;
 			exchange->peer->mtu = said[1];
 			exchange->peer->inbound_read_limit = said[1] / 256;
 			exchange->peer->outbound_read_limit = 4;
@@ -144,7 +144,7 @@ static int rig_begin(void **state)
 		assert_int_equal(history_init(&r->history[i], 64), NDX_OK);
 		dialogue_init(&r->d[i], r->variant, (enum ndx_role)i, (uint64_t)i + 1, &limits,
 		              &r->history[i]);
-		r->d[i].own.kind = NDX_DESCRIPTION_MEETING;
+		r->d[i].own.kind = NDX_DESCRIPTION_RENDEZVOUS;
 		r->d[i].own.mtu = scripts[i].mtu;
 		r->d[i].own.inbound_read_limit = scripts[i].mtu / 256;
 		r->d[i].own.outbound_read_limit = 4;

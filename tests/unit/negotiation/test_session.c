@@ -257,7 +257,7 @@ struct lonely {
 
 static void lonely_open(struct lonely *l)
 {
-	socklen_t length = sizeof(meeting.address);
+	socklen_t length = sizeof(rendezvous.address);
 	struct ndx_qp_attr attr;
 
 	memset(l, 0, sizeof(*l));
@@ -276,11 +276,11 @@ static void lonely_open(struct lonely *l)
 	                                   sizeof(struct sockaddr_in)),
 	                 NDX_OK);
 	assert_int_equal(ndx_listener_listen(l->listener, 4), NDX_OK);
-	meeting.kind = NDX_DESCRIPTION_MEETING;
-	(void)snprintf(meeting.stack, sizeof(meeting.stack), "loop");
-	meeting.cookie[15] = 1;
+	rendezvous.kind = NDX_DESCRIPTION_RENDEZVOUS;
+	(void)snprintf(rendezvous.stack, sizeof(rendezvous.stack), "loop");
+	rendezvous.cookie[15] = 1;
 	assert_int_equal(ndx_listener_get_local_address(
-				 l->listener, (struct sockaddr *)&meeting.address, &length),
+				 l->listener, (struct sockaddr *)&rendezvous.address, &length),
 	                 NDX_OK);
 	assert_int_equal(ndx_listener_get_connection_request(l->listener, l->asked, &l->ov),
 	                 NDX_PENDING);

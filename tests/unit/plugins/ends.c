@@ -117,7 +117,7 @@ void end_close(struct end *e)
 
 static enum ndx_status on_open(void *arg, struct ndx_session *s, struct ndx_session_resources *r)
 {
-	struct meeting *m = arg;
+	struct rendezvous *m = arg;
 
 	(void)s;
 	r->connector = m->server.connector;
@@ -130,7 +130,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *s, struct ndx_sess
 
 static void on_staged(void *arg, struct ndx_session *s, enum ndx_stage stage)
 {
-	struct meeting *m = arg;
+	struct rendezvous *m = arg;
 
 	if (stage == NDX_STAGE_INFO)
 		assert_int_equal(ndx_session_get_agreement(s, NULL, &m->peer[1], &m->agreed[1]),
@@ -180,7 +180,7 @@ static uint32_t count_rounds(const struct ndx_session *s)
 	return rounds;
 }
 
-void meeting_run(struct meeting *m, struct ndx_variant *client, struct ndx_variant *server)
+void rendezvous_run(struct rendezvous *m, struct ndx_variant *client, struct ndx_variant *server)
 {
 	struct ndx_negotiation_server_attr attr;
 	struct ndx_session_attr session;

@@ -52,7 +52,7 @@ bool end_open(struct end *e, const char *uri);
 void end_close(struct end *e);
 
 /* A server that connects its one client to an end; what both agreed on. */
-struct meeting {
+struct rendezvous {
 	struct end server;
 	struct end client;
 	struct ndx_memory_description memory; /* of the server's */
@@ -92,6 +92,6 @@ void gateway_wait(struct gateway *g);
 void gateway_end(struct gateway *g);
 
 /* Runs a session between two frameworks' variants, all stages of it. */
-void meeting_run(struct meeting *m, struct ndx_variant *client, struct ndx_variant *server);
+void rendezvous_run(struct rendezvous *m, struct ndx_variant *client, struct ndx_variant *server);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "format.h"
 
-static struct ndx_peer_description meeting_end(int family)
+static struct ndx_peer_description rendezvous_end(int family)
 {
-	struct ndx_peer_description d = {.kind = NDX_DESCRIPTION_MEETING,
+	struct ndx_peer_description d = {.kind = NDX_DESCRIPTION_RENDEZVOUS,
 	                                 .inbound_read_limit = 4,
 	                                 .outbound_read_limit = 5,
 	                                 .memory = {0x1000, 0x2000, 7},
@@ -46,9 +46,9 @@ static void what_is_written_is_read(void **state)
 		{.step = EXAMPLE_HELLO, .ring = {1, 2}, .label = "rack 3, slot 4"},
 		{.step = EXAMPLE_HELLO, .ring = {UINT32_MAX, 1}},
 		{.step = EXAMPLE_OFFER, .description = {.inbound_read_limit = 9}},
-		{.step = EXAMPLE_OFFER, .description = meeting_end(AF_UNSPEC)},
-		{.step = EXAMPLE_OFFER, .description = meeting_end(AF_INET)},
-		{.step = EXAMPLE_OFFER, .description = meeting_end(AF_INET6)},
+		{.step = EXAMPLE_OFFER, .description = rendezvous_end(AF_UNSPEC)},
+		{.step = EXAMPLE_OFFER, .description = rendezvous_end(AF_INET)},
+		{.step = EXAMPLE_OFFER, .description = rendezvous_end(AF_INET6)},
 		{.step = EXAMPLE_OFFER, .description = verbs_end()},
 		{.step = EXAMPLE_CONFIRM, .ring = {64, 4096}},
 	};
@@ -118,10 +118,10 @@ static void odd_messages_are_refused(void **state)
 		ODD("EXMP\1\2\0\23\3\21\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0x", "makes no sense"),
 		ODD("EXMP\1\2\0\7\4\5\0\1\1\2\3", "makes no sense"),
 		ODD("EXMP\1\2\0\10\4\6\0\0\1\2\3\4", "makes no sense"),
-		ODD("EXMP\1\2\0\22" LIMITS "\4\6\0\1\1\2\3\4", "address without a meeting"),
+		ODD("EXMP\1\2\0\22" LIMITS "\4\6\0\1\1\2\3\4", "address without a rendezvous"),
 		ODD("EXMP\1\2\0\3\5\1x", "makes no sense"),
 		ODD("EXMP\1\2\0\75" LIMITS "\3\21" COOKIE "x\5\36" COOKIE "0123456789abcd",
-	            "both a meeting and a queue pair"),
+	            "both a rendezvous and a queue pair"),
 	};
 	struct example_message m = {.step = (enum example_step)9};
 	const char *why;
@@ -216,10 +216,10 @@ static void both_sides_come_to_the_same_ring(void **state)
 {
 	struct rig *r = *state;
 	struct heard heard = {0};
-	struct meeting m = {.reads = {1, 1, 1, 1}};
+	struct rendezvous m = {.reads = {1, 1, 1, 1}};
 
 	ndx_log_set_sink(hear, &heard, NDX_LOG_INFO);
-	meeting_run(&m, r->client, r->server);
+	rendezvous_run(&m, r->client, r->server);
 	if (m.status != NDX_OK)
 		fail_msg("%s", m.error.text);
 	assert_int_equal(heard.rings, 2);
@@ -228,11 +228,11 @@ static void both_sides_come_to_the_same_ring(void **state)
 static void it_connects_queue_pairs(void **state)
 {
 	struct rig *r = *state;
-	struct meeting m = {.reads = {3, 4, 5, 2}, .memory = {1, 2, 3}};
+	struct rendezvous m = {.reads = {3, 4, 5, 2}, .memory = {1, 2, 3}};
 
 	if (!end_open(&m.client, "loop") || !end_open(&m.server, "loop"))
 		skip();
-	meeting_run(&m, r->client, r->server);
+	rendezvous_run(&m, r->client, r->server);
 	if (m.status != NDX_OK)
 		fail_msg("%s", m.error.text);
 	assert_memory_equal(&m.agreed[0], &m.agreed[1], sizeof(m.agreed[0]));

@@ -107,13 +107,13 @@ static void three_rounds(const char *client, const char *server, const char *uri
 	struct ndx_negotiation *b = framework(server);
 	struct ndx_variant *left = example(a, "100", "512");
 	struct ndx_variant *right = example(b, "8", "9000");
-	struct meeting m = {.reads = {3, 4, 5, 2}, .memory = {0x5000, 0x100, 77}};
+	struct rendezvous m = {.reads = {3, 4, 5, 2}, .memory = {0x5000, 0x100, 77}};
 	struct heard heard = {0};
 
 	if (uri != NULL && (!end_open(&m.client, uri) || !end_open(&m.server, uri)))
 		skip();
 	ndx_log_set_sink(hear, &heard, NDX_LOG_INFO);
-	meeting_run(&m, left, right);
+	rendezvous_run(&m, left, right);
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
 	if (m.status != NDX_OK)
 		fail_msg("%s", m.error.text);
@@ -224,9 +224,9 @@ static void exceptions_are_the_plugins_errors(void **state)
 	ndx_log_set_sink(hear, &heard, NDX_LOG_WARN);
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		struct ndx_variant *v = variant(n, "odd", odd[i].name, NULL, NULL);
-		struct meeting m = {.reads = {1, 1, 1, 1}};
+		struct rendezvous m = {.reads = {1, 1, 1, 1}};
 
-		meeting_run(&m, v, v);
+		rendezvous_run(&m, v, v);
 		assert_true(m.status != NDX_OK);
 		assert_int_equal(m.error.stage, odd[i].stage);
 		assert_int_equal(m.error.plugin_error, odd[i].error);

@@ -24,9 +24,9 @@ static struct ndx_peer_description verbs_end(uint8_t number)
 	return d;
 }
 
-static struct ndx_peer_description meeting_end(uint8_t number, const char *address)
+static struct ndx_peer_description rendezvous_end(uint8_t number, const char *address)
 {
-	struct ndx_peer_description d = {.kind = NDX_DESCRIPTION_MEETING, .stack = "ofi:tcp"};
+	struct ndx_peer_description d = {.kind = NDX_DESCRIPTION_RENDEZVOUS, .stack = "ofi:tcp"};
 	struct sockaddr_in *in = (struct sockaddr_in *)&d.address;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&d.address;
 
@@ -54,9 +54,9 @@ static void what_is_written_is_read(void **state)
 {
 	const struct ndx_peer_description ends[] = {
 		verbs_end(1),
-		meeting_end(1, NULL),
-		meeting_end(2, "127.0.0.1"),
-		meeting_end(3, "fe80::1"),
+		rendezvous_end(1, NULL),
+		rendezvous_end(2, "127.0.0.1"),
+		rendezvous_end(3, "fe80::1"),
 	};
 	const size_t lengths[] = {72, 96, 96, 96};
 	const struct roce_payload agreement = {
@@ -147,7 +147,7 @@ static void odd_bytes_are_refused(void **state)
 		{5, 2, "length of an agreement"},
 		{6, 1, "length of a description"},
 	};
-	static const struct odd of_meeting[] = {
+	static const struct odd of_rendezvous[] = {
 		{39, 1, "reserved"},          {40, 0, "stack"},
 		{41, ' ', "stack"},           {42, 0, "stack"},
 		{55, 'x', "stack"},           {56, 0, "no cookie"},
@@ -161,16 +161,16 @@ static void odd_bytes_are_refused(void **state)
 	d.memory.length = UINT64_MAX - 0x1000;
 	for (size_t i = 0; i < sizeof(of_verbs) / sizeof(of_verbs[0]); i++)
 		refused(&d, &of_verbs[i]);
-	d = meeting_end(1, "10.0.0.1");
-	for (size_t i = 0; i < sizeof(of_meeting) / sizeof(of_meeting[0]); i++)
-		refused(&d, &of_meeting[i]);
+	d = rendezvous_end(1, "10.0.0.1");
+	for (size_t i = 0; i < sizeof(of_rendezvous) / sizeof(of_rendezvous[0]); i++)
+		refused(&d, &of_rendezvous[i]);
 	d.memory = (struct ndx_memory_description){.address = 1, .length = 1};
 	refused(&d, &(struct odd){31, 0, "memory of no length"});
 }
 
 static void no_other_length_passes(void **state)
 {
-	const struct ndx_peer_description ends[] = {verbs_end(1), meeting_end(1, "::1")};
+	const struct ndx_peer_description ends[] = {verbs_end(1), rendezvous_end(1, "::1")};
 	struct roce_payload p;
 	const char *why;
 
@@ -198,7 +198,7 @@ static void what_no_peer_takes_is_not_sent(void **state)
 	(void)state;
 	d.mtu = 1500;
 	assert_int_equal(put(bytes, &d), 0);
-	d = meeting_end(1, NULL);
+	d = rendezvous_end(1, NULL);
 	d.address.ss_family = AF_UNIX;
 	assert_int_equal(put(bytes, &d), 0);
 	memset(d.stack, 'x', sizeof(d.stack));
@@ -262,8 +262,8 @@ static void incompatible_ends_are_told_what_differs(void **state)
 	(void)state;
 	side_begin(&a, fabric, NDX_ROLE_CLIENT, NULL);
 	side_begin(&b, fabric, NDX_ROLE_SERVER, NULL);
-	a.own = meeting_end(1, NULL);
-	b.own = meeting_end(2, "127.0.0.1");
+	a.own = rendezvous_end(1, NULL);
+	b.own = rendezvous_end(2, "127.0.0.1");
 	(void)snprintf(b.own.stack, sizeof(b.own.stack), "loop");
 	incompatible(&a, &b, "the stacks differ: ofi:tcp here, loop there");
 	side_begin(&a, verbs, NDX_ROLE_CLIENT, &mtu_of_port);
@@ -274,13 +274,13 @@ static void incompatible_ends_are_told_what_differs(void **state)
 	incompatible(&a, &b, "the links differ: Ethernet here, InfiniBand there");
 	side_begin(&a, verbs, NDX_ROLE_CLIENT, &mtu_of_port);
 	side_begin(&b, verbs, NDX_ROLE_SERVER, &mtu_of_port);
-	a.own = meeting_end(1, NULL);
+	a.own = rendezvous_end(1, NULL);
 	incompatible(&a, &b, "take variant fabric-msg");
 	side_begin(&a, fabric, NDX_ROLE_CLIENT, NULL);
 	side_begin(&b, verbs, NDX_ROLE_SERVER, &mtu_of_port);
-	a.own = meeting_end(1, NULL);
+	a.own = rendezvous_end(1, NULL);
 	b.own = verbs_end(2);
-	incompatible(&a, &b, "here is a meeting, there is a verbs queue pair");
+	incompatible(&a, &b, "here is a rendezvous, there is a verbs queue pair");
 	side_begin(&a, fabric, NDX_ROLE_CLIENT, NULL);
 	side_begin(&b, fabric, NDX_ROLE_SERVER, NULL);
 	incompatible(&a, &b, "no queue pair to describe");
@@ -323,7 +323,7 @@ static struct ndx_variant *variant(struct ndx_negotiation *n, const char *name)
 
 static void sessions_connect(const char *client_uri, const char *server_uri, const char *differs)
 {
-	struct meeting m = {.memory = {0x5000, 0x100, 77}, .reads = {3, 4, 5, 2}};
+	struct rendezvous m = {.memory = {0x5000, 0x100, 77}, .reads = {3, 4, 5, 2}};
 	struct ndx_negotiation *n;
 	struct ndx_variant *v;
 
@@ -332,7 +332,7 @@ static void sessions_connect(const char *client_uri, const char *server_uri, con
 	v = variant(n, "fabric-msg");
 	if (!end_open(&m.client, client_uri) || !end_open(&m.server, server_uri))
 		skip();
-	meeting_run(&m, v, v);
+	rendezvous_run(&m, v, v);
 	if (differs != NULL) {
 		assert_true(m.status != NDX_OK);
 		assert_int_equal(m.error.stage, NDX_STAGE_INFO);
