@@ -296,37 +296,37 @@ enum ndx_status ndx_connector_describe(struct ndx_connector *connector, struct n
                                        uint32_t outbound_read_limit,
                                        struct ndx_peer_description *out);
 
-/** Stands for a channel: the peer has none. */
-#define NDX_NO_CHANNEL (-1)
+/** Stands for an out-of-band stream: the peer has none. */
+#define NDX_NO_OOB_STREAM (-1)
 
 /**
- * Give the connector an out-of-band channel to the peer: a connected stream socket (TCP, or a local
- * socket pair). The two ends use the channel to report that they are connected, and to report the
+ * Give the connector an out-of-band stream to the peer: a connected stream socket (TCP, or a local
+ * socket pair). The two ends use the stream to report that they are connected, and to report the
  * end of the connection. Needed for descriptions of kind NDX_DESCRIPTION_VERBS_RC that were not
- * exchanged by a session; a session uses its own transport as the channel.
- * docs/negotiation-protocol.md describes the messages. If the channel ends without a goodbye, the
+ * exchanged by a session; a session uses its own transport as the stream.
+ * docs/negotiation-protocol.md describes the messages. If the stream ends without a goodbye, the
  * connection is aborted.
  *
- * NDX_NO_CHANNEL is for a peer device that was told the numbers of this end and has no channel.
+ * NDX_NO_OOB_STREAM is for a peer device that was told the numbers of this end and has no stream.
  * Then the connection is established as soon as the own queue pair is ready, and the own goodbye
  * counts as answered. The program that controls the device must make sure that the device is ready
  * before anything is sent, and that the device is quiet before the connection ends. The failure of
  * a request shows that the device has died (keepalive_ms).
  *
- * @param fd  NDX_NO_CHANNEL, or a descriptor. On success the connector owns the descriptor, and
+ * @param fd  NDX_NO_OOB_STREAM, or a descriptor. On success the connector owns the descriptor, and
  *            closes it when the connection is over or the attempt has failed. On failure the caller
  *            still owns it
  *
  * @retval NDX_E_INVALID_PARAMETER      NULL argument, or not a descriptor
- * @retval NDX_E_NOT_SUPPORTED          connections of this adapter need no channel
- * @retval NDX_E_INVALID_DEVICE_STATE   the connector has a channel, or ndx_connector_connect_peer()
+ * @retval NDX_E_NOT_SUPPORTED          connections of this adapter need no stream
+ * @retval NDX_E_INVALID_DEVICE_STATE   the connector has a stream, or ndx_connector_connect_peer()
  *                                      was called already
  * @retval NDX_E_NO_MEMORY              out of memory
  * @retval NDX_E_INSUFFICIENT_RESOURCES no resources left
  *
  * Thread safety: any thread. Blocks: for some milliseconds at most.
  */
-enum ndx_status ndx_connector_set_channel(struct ndx_connector *connector, int fd);
+enum ndx_status ndx_connector_set_oob_stream(struct ndx_connector *connector, int fd);
 
 /**
  * Connect to the peer that sent this description. Completes when both ends have called it and the
@@ -339,11 +339,11 @@ enum ndx_status ndx_connector_set_channel(struct ndx_connector *connector, int f
  * @retval NDX_E_INVALID_PARAMETER      NULL argument, or a description that cannot be the peer's
  * @retval NDX_E_CONNECTION_INVALID     not described; call ndx_connector_describe() first
  * @retval NDX_E_INVALID_DEVICE_STATE   the description is of kind NDX_DESCRIPTION_VERBS_RC, and
- *                                      there is no channel
+ *                                      there is no stream
  * @retval NDX_E_INVALID_CONFIG         the two ends cannot be connected; ndx_last_error() says what
  *                                      differs
  * @retval NDX_E_CONNECTION_REFUSED (a) a host answers at that address, but expects no such peer
- * @retval NDX_E_CONNECTION_ABORTED (a) the peer gave up, or its channel ended
+ * @retval NDX_E_CONNECTION_ABORTED (a) the peer gave up, or its stream ended
  * @retval NDX_E_IO_TIMEOUT         (a) connect_timeout_ms has elapsed
  * @retval NDX_E_CANCELED           (a) cancelled
  * @return otherwise as ndx_connector_connect()

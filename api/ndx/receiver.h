@@ -248,13 +248,13 @@ enum ndx_status ndx_receiver_describe(struct ndx_receiver *receiver, enum ndx_ro
                                       struct ndx_peer_description *out);
 
 /**
- * Set the out-of-band channel, between describe and connect_peer, where the provider has no
- * connection manager. As ndx_connector_set_channel(). ndx_receiver_complete_connection() needs no
- * channel.
+ * Set the out-of-band stream, between describe and connect_peer, where the provider has no
+ * connection manager. As ndx_connector_set_oob_stream(). ndx_receiver_complete_connection() needs
+ * no stream.
  *
  * @retval NDX_E_INVALID_DEVICE_STATE ndx_receiver_describe() was not called
  */
-enum ndx_status ndx_receiver_set_channel(struct ndx_receiver *receiver, int fd);
+enum ndx_status ndx_receiver_set_oob_stream(struct ndx_receiver *receiver, int fd);
 
 /**
  * Connect to the peer that sent this description, and run. After a failure the receiver is CREATED

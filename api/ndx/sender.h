@@ -106,8 +106,8 @@ enum ndx_status ndx_sender_accept(struct ndx_sender *sender, struct ndx_listener
 enum ndx_status ndx_sender_describe(struct ndx_sender *sender, enum ndx_role role,
                                     struct ndx_peer_description *out);
 
-/** Set the out-of-band channel. As ndx_receiver_set_channel(). */
-enum ndx_status ndx_sender_set_channel(struct ndx_sender *sender, int fd);
+/** Set the out-of-band stream. As ndx_receiver_set_oob_stream(). */
+enum ndx_status ndx_sender_set_oob_stream(struct ndx_sender *sender, int fd);
 
 /** Connect to the peer that sent this description. As ndx_receiver_connect_peer(). */
 enum ndx_status ndx_sender_connect_peer(struct ndx_sender *sender,

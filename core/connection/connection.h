@@ -106,9 +106,10 @@ struct conn_pair {
 };
 struct conn_direct {
 	bool on;
-	struct conn_pair *pair;  /* NULL: not described */
-	struct wire *wire;       /* NULL: none */
-	struct channel *channel; /* made by ndx_connector_set_channel(); valid as long as `wire` */
+	struct conn_pair *pair; /* NULL: not described */
+	struct wire *wire;      /* NULL: none */
+	struct channel
+		*channel; /* made by ndx_connector_set_oob_stream(); valid as long as `wire` */
 };
 
 struct ndx_connector {
@@ -348,8 +349,8 @@ enum ndx_status conn_direct_connect(struct ndx_connector *c);
 void conn_direct_take(struct ndx_connector *c, unsigned news);
 /* Any thread, lock not held: carry goodbyes over `wire`; not after connect_peer. */
 enum ndx_status conn_direct_wire(struct ndx_connector *c, struct wire *wire);
-/* Any thread, lock not held: like ndx_connector_set_channel(). */
-enum ndx_status conn_direct_set_channel(struct ndx_connector *c, int fd);
+/* Any thread, lock not held: like ndx_connector_set_oob_stream(). */
+enum ndx_status conn_direct_set_oob_stream(struct ndx_connector *c, int fd);
 
 /* ---- listener.c ---- */
 

@@ -3,12 +3,12 @@
 #include "base_ov.h"
 #include "connection.h"
 
-static void host_say(struct ndx_spi_conn *conn, enum ndx_spi_word word)
+static void host_oob_send(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
 {
 	struct ndx_connector *c = conn->front;
 
 	if (c->direct.wire != NULL)
-		wire_say(c->direct.wire, word);
+		wire_say(c->direct.wire, message);
 }
 
 const struct ndx_host core_host = {
@@ -19,5 +19,5 @@ const struct ndx_host core_host = {
 	.connected = host_connected,
 	.established = host_established,
 	.report = host_report,
-	.say = host_say,
+	.oob_send = host_oob_send,
 };

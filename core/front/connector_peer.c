@@ -26,10 +26,10 @@ enum ndx_status ndx_connector_connect_peer(struct ndx_connector *c,
 	return conn_connect_peer(c, peer, ov);
 }
 
-enum ndx_status ndx_connector_set_channel(struct ndx_connector *c, int fd)
+enum ndx_status ndx_connector_set_oob_stream(struct ndx_connector *c, int fd)
 {
-	if (c == NULL || fd < NDX_NO_CHANNEL)
+	if (c == NULL || fd < NDX_NO_OOB_STREAM)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_connector_set_channel: NULL, or no descriptor");
-	return conn_direct_set_channel(c, fd);
+		            "ndx_connector_set_oob_stream: NULL, or no descriptor");
+	return conn_direct_set_oob_stream(c, fd);
 }

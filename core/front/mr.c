@@ -191,8 +191,8 @@ enum ndx_status ndx_mr_cancel(struct ndx_mr *mr)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_cancel: mr is NULL");
 	adapter = spi_mr(mr)->object.adapter;
 	/* Operations in progress end soon by themselves, and a half of one would be useless. */
-	if (adapter->ops->mr_settle != NULL)
-		adapter->ops->mr_settle(spi_mr(mr));
+	if (adapter->ops->mr_wait_idle != NULL)
+		adapter->ops->mr_wait_idle(spi_mr(mr));
 	adapter_settle(adapter);
 	return NDX_OK;
 }

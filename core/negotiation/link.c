@@ -254,13 +254,13 @@ static enum ndx_status connect_tcp(struct link *l, const char *address, uint64_t
 
 static enum ndx_status connect_plugin(struct link *l, const char *address, uint64_t deadline_ns)
 {
-	struct ndx_plugin_channel *channel = NULL;
+	struct ndx_plugin_stream *stream = NULL;
 	char why[PLUGIN_TEXT] = "";
 	enum ndx_status st;
 
 	plugin_enter(l->plugin);
-	st = l->table->connect(l->plugin->state, address, (uint32_t)remaining(deadline_ns),
-	                       &channel, why, sizeof(why));
+	st = l->table->connect(l->plugin->state, address, (uint32_t)remaining(deadline_ns), &stream,
+	                       why, sizeof(why));
 	plugin_leave(l->plugin);
 	why[sizeof(why) - 1] = '\0';
 	if (st != NDX_OK)
@@ -268,9 +268,9 @@ static enum ndx_status connect_plugin(struct link *l, const char *address, uint6
 		            "plugin \"%s\", transport \"%s\", %.128s: %s", l->plugin->name,
 		            l->table->name, address, why[0] != '\0' ? why : ndx_status_text(st));
 	pthread_mutex_lock(&l->lock);
-	l->channel = channel;
+	l->stream = stream;
 	if (link_cancelled(l))
-		l->table->cancel(channel);
+		l->table->cancel(stream);
 	pthread_mutex_unlock(&l->lock);
 	return NDX_OK;
 }
@@ -297,10 +297,10 @@ enum ndx_status link_send(struct link *l, const void *data, size_t length, uint6
 {
 	const char *p = data;
 
-	if (l->channel != NULL)
+	if (l->stream != NULL)
 		return judge_plugin(
 			l, "send",
-			l->table->send(l->channel, data, length, (uint32_t)remaining(deadline_ns)));
+			l->table->send(l->stream, data, length, (uint32_t)remaining(deadline_ns)));
 	while (length > 0) {
 		const ssize_t n = send(l->fd, p, length, MSG_NOSIGNAL);
 		enum ndx_status st;
@@ -326,7 +326,7 @@ static enum ndx_status receive_plugin(struct link *l, void *data, size_t room, s
                                       uint64_t deadline_ns)
 {
 	enum ndx_status st =
-		l->table->receive(l->channel, data, room, length, (uint32_t)remaining(deadline_ns));
+		l->table->receive(l->stream, data, room, length, (uint32_t)remaining(deadline_ns));
 
 	if (st == NDX_OK && (*length == 0 || *length > room))
 		return fail(NDX_E_INTERNAL_ERROR, 0,
@@ -338,7 +338,7 @@ static enum ndx_status receive_plugin(struct link *l, void *data, size_t room, s
 enum ndx_status link_receive(struct link *l, void *data, size_t room, size_t *length,
                              uint64_t deadline_ns)
 {
-	if (l->channel != NULL)
+	if (l->stream != NULL)
 		return receive_plugin(l, data, room, length, deadline_ns);
 	for (;;) {
 		const ssize_t n = recv(l->fd, data, room, 0);
@@ -363,14 +363,14 @@ enum ndx_status link_receive(struct link *l, void *data, size_t room, size_t *le
 
 void link_close(struct link *l)
 {
-	struct ndx_plugin_channel *channel;
+	struct ndx_plugin_stream *stream;
 
 	pthread_mutex_lock(&l->lock);
-	channel = l->channel;
-	l->channel = NULL;
+	stream = l->stream;
+	l->stream = NULL;
 	pthread_mutex_unlock(&l->lock);
-	if (channel != NULL)
-		l->table->close(channel);
+	if (stream != NULL)
+		l->table->close(stream);
 	base_fd_close(l->fd);
 	l->fd = -1;
 }
@@ -386,8 +386,8 @@ void link_cancel(struct link *l)
 {
 	base_flag_raise(l->cancel_fd);
 	pthread_mutex_lock(&l->lock);
-	if (l->channel != NULL)
-		l->table->cancel(l->channel);
+	if (l->stream != NULL)
+		l->table->cancel(l->stream);
 	pthread_mutex_unlock(&l->lock);
 }
 

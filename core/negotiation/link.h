@@ -13,8 +13,8 @@ struct link {
 	const struct ndx_plugin_transport *table; /* NULL: TCP */
 	struct plugin *plugin;
 	struct resolver *resolver; /* of the framework */
-	pthread_mutex_t lock;      /* protects `channel` against a cancel from another thread */
-	struct ndx_plugin_channel *channel;
+	pthread_mutex_t lock;      /* protects `stream` against a cancel from another thread */
+	struct ndx_plugin_stream *stream;
 	int fd;        /* -1: none */
 	int cancel_fd; /* an eventfd, set by a cancel */
 };

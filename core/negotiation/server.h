@@ -61,7 +61,7 @@ struct client {
 	struct sockaddr_storage near; /* own address of its first transport */
 	/* server_words.c: a connection without a connection manager */
 	struct wire *wire; /* NULL: none */
-	uint32_t words;    /* goodbye and abort to send: bits of enum ndx_spi_word; atomic */
+	uint32_t words;    /* goodbye and abort to send: bits of enum ndx_spi_oob_message; atomic */
 	uint8_t word[FRAME_HEADER];
 	bool saying;     /* `word` is being sent */
 	uint32_t parted; /* atomic: the connection has ended, or will not be made */

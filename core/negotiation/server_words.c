@@ -9,11 +9,11 @@
 #include "connection.h"
 
 /* The wire's lock is held, on the adapter's control thread. */
-static void say(void *arg, enum ndx_spi_word word)
+static void say(void *arg, enum ndx_spi_oob_message message)
 {
 	struct client *c = arg;
 
-	(void)__atomic_fetch_or(&c->words, 1u << word, __ATOMIC_RELEASE);
+	(void)__atomic_fetch_or(&c->words, 1u << message, __ATOMIC_RELEASE);
 	base_loop_post(c->server->loop, &c->words_job);
 }
 
@@ -56,7 +56,7 @@ enum ndx_status client_words_open(struct client *c)
 /* Prepare the next goodbye or abort, if there is one. */
 static bool begin_word(struct client *c)
 {
-	static const enum ndx_spi_word order[] = {NDX_WORD_GOODBYE, NDX_WORD_ABORT};
+	static const enum ndx_spi_oob_message order[] = {NDX_OOB_GOODBYE, NDX_OOB_ABORT};
 	struct frame f = {.type = FRAME_GOODBYE};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
@@ -64,7 +64,7 @@ static bool begin_word(struct client *c)
 
 		if ((__atomic_fetch_and(&c->words, ~bit, __ATOMIC_ACQUIRE) & bit) == 0)
 			continue;
-		f.flags = order[i] == NDX_WORD_ABORT ? FRAME_ABORTED : 0;
+		f.flags = order[i] == NDX_OOB_ABORT ? FRAME_ABORTED : 0;
 		frame_write_header(c->word, &f);
 		c->saying = true;
 		return true;

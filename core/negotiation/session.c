@@ -415,7 +415,7 @@ void ndx_session_close(struct ndx_session *s)
 	if (s == NULL)
 		return;
 	session_channel_leave(s);
-	if (s->state == NDX_SESSION_CONNECTED && (s->link.fd >= 0 || s->link.channel != NULL)) {
+	if (s->state == NDX_SESSION_CONNECTED && (s->link.fd >= 0 || s->link.stream != NULL)) {
 		frame_write_header(bytes, &bye);
 		(void)link_send(&s->link, bytes, sizeof(bytes),
 		                base_deadline(base_loop_in_callback() ? 0 : 100));

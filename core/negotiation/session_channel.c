@@ -19,7 +19,7 @@ enum ndx_status session_channel_open(struct ndx_session *s)
 	if (s->dialogue.own.kind != NDX_DESCRIPTION_VERBS_RC || s->attr.connector == NULL)
 		return NDX_OK;
 	if (s->link.fd < 0 && (s->link.plugin->table->flags & NDX_PLUGIN_DEVICE) != 0)
-		return ndx_connector_set_channel(s->attr.connector, NDX_NO_CHANNEL);
+		return ndx_connector_set_oob_stream(s->attr.connector, NDX_NO_OOB_STREAM);
 	if (s->link.fd < 0)
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "the queue pair has no connection manager: the session's transport has "

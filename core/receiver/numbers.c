@@ -127,7 +127,7 @@ enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *r,
 		return st;
 	/* A device communicates by its queue pair only. */
 	if (!r->mute) {
-		st = ndx_connector_set_channel(r->end.connector, NDX_NO_CHANNEL);
+		st = ndx_connector_set_oob_stream(r->end.connector, NDX_NO_OOB_STREAM);
 		if (st != NDX_OK)
 			return st;
 		r->mute = true;

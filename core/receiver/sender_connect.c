@@ -71,16 +71,16 @@ enum ndx_status ndx_sender_describe(struct ndx_sender *s, enum ndx_role role,
 	return st;
 }
 
-enum ndx_status ndx_sender_set_channel(struct ndx_sender *s, int fd)
+enum ndx_status ndx_sender_set_oob_stream(struct ndx_sender *s, int fd)
 {
-	enum ndx_status st = unconnected(s, "ndx_sender_set_channel");
+	enum ndx_status st = unconnected(s, "ndx_sender_set_oob_stream");
 
 	if (st != NDX_OK)
 		return st;
 	if (!s->end.described)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "ndx_sender_set_channel: call ndx_sender_describe() first");
-	return ndx_connector_set_channel(s->end.connector, fd);
+		            "ndx_sender_set_oob_stream: call ndx_sender_describe() first");
+	return ndx_connector_set_oob_stream(s->end.connector, fd);
 }
 
 enum ndx_status ndx_sender_connect_peer(struct ndx_sender *s,

@@ -178,12 +178,12 @@ void receiver_undescribe(struct ndx_receiver *r)
 	retreat(r);
 }
 
-enum ndx_status ndx_receiver_set_channel(struct ndx_receiver *r, int fd)
+enum ndx_status ndx_receiver_set_oob_stream(struct ndx_receiver *r, int fd)
 {
 	if (r == NULL || receiver_state(r) != NDX_RECEIVER_CONNECTING || !r->end.described)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "ndx_receiver_set_channel: call ndx_receiver_describe() first");
-	return ndx_connector_set_channel(r->end.connector, fd);
+		            "ndx_receiver_set_oob_stream: call ndx_receiver_describe() first");
+	return ndx_connector_set_oob_stream(r->end.connector, fd);
 }
 
 enum ndx_status ndx_receiver_connect_peer(struct ndx_receiver *r,

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-struct ndx_plugin_channel {
+struct ndx_plugin_stream {
 	const struct guest *guest;
 	PyObject *object;
 	uint32_t cancelled; /* atomic; explains any later failure of the object */
@@ -54,29 +54,29 @@ static double seconds(uint32_t timeout_ms)
 }
 
 static enum ndx_status connect_as(unsigned index, void *plugin, const char *address,
-                                  uint32_t timeout_ms, struct ndx_plugin_channel **out, char *why,
+                                  uint32_t timeout_ms, struct ndx_plugin_stream **out, char *why,
                                   size_t room)
 {
 	const struct guest *g = plugin;
-	struct ndx_plugin_channel *channel = calloc(1, sizeof(*channel));
+	struct ndx_plugin_stream *stream = calloc(1, sizeof(*stream));
 	enum ndx_status st = NDX_OK;
 	PyGILState_STATE held;
 
-	if (channel == NULL || !py_enter(&held)) {
-		(void)snprintf(why, room, channel == NULL ? "out of memory" : "Python has ended");
-		free(channel);
+	if (stream == NULL || !py_enter(&held)) {
+		(void)snprintf(why, room, stream == NULL ? "out of memory" : "Python has ended");
+		free(stream);
 		return NDX_E_INSUFFICIENT_RESOURCES;
 	}
-	channel->guest = g;
-	channel->object = PyObject_CallFunction(g->transport_classes[index], "(sd)", address,
-	                                        seconds(timeout_ms));
-	if (channel->object == NULL)
+	stream->guest = g;
+	stream->object = PyObject_CallFunction(g->transport_classes[index], "(sd)", address,
+	                                       seconds(timeout_ms));
+	if (stream->object == NULL)
 		st = status_of_exception(g, why, room);
 	py_leave(held);
 	if (st == NDX_OK)
-		*out = channel;
+		*out = stream;
 	else
-		free(channel);
+		free(stream);
 	return st;
 }
 
@@ -84,7 +84,7 @@ static enum ndx_status connect_as(unsigned index, void *plugin, const char *addr
 #define CONNECT(index)                                                                 \
 	static enum ndx_status connect_##index(                                        \
 		void *plugin, const char *address, uint32_t timeout_ms,                \
-		struct ndx_plugin_channel **out, char *why, size_t room)               \
+		struct ndx_plugin_stream **out, char *why, size_t room)                \
 	{                                                                              \
 		return connect_as(index, plugin, address, timeout_ms, out, why, room); \
 	}
@@ -94,25 +94,25 @@ CONNECT(1)
 CONNECT(2)
 CONNECT(3)
 
-static enum ndx_status outcome(struct ndx_plugin_channel *channel, enum ndx_status st)
+static enum ndx_status outcome(struct ndx_plugin_stream *stream, enum ndx_status st)
 {
-	return __atomic_load_n(&channel->cancelled, __ATOMIC_ACQUIRE) != 0 ? NDX_E_CANCELED : st;
+	return __atomic_load_n(&stream->cancelled, __ATOMIC_ACQUIRE) != 0 ? NDX_E_CANCELED : st;
 }
 
 /* Interpreter lock held. `answer` is the result of a method. */
-static enum ndx_status failed(struct ndx_plugin_channel *channel)
+static enum ndx_status failed(struct ndx_plugin_stream *stream)
 {
-	const enum ndx_status st = outcome(channel, NDX_OK);
+	const enum ndx_status st = outcome(stream, NDX_OK);
 	char why[160];
 
 	if (st == NDX_OK)
-		return status_of_exception(channel->guest, why, sizeof(why));
+		return status_of_exception(stream->guest, why, sizeof(why));
 	PyErr_Clear(); /* an exception after the cancel does not matter */
 	return st;
 }
 
-static enum ndx_status channel_send(struct ndx_plugin_channel *channel, const void *data,
-                                    size_t length, uint32_t timeout_ms)
+static enum ndx_status stream_send(struct ndx_plugin_stream *stream, const void *data,
+                                   size_t length, uint32_t timeout_ms)
 {
 	enum ndx_status st = NDX_OK;
 	PyGILState_STATE held;
@@ -120,13 +120,13 @@ static enum ndx_status channel_send(struct ndx_plugin_channel *channel, const vo
 
 	if (!py_enter(&held))
 		return NDX_E_CONNECTION_ABORTED;
-	answer = PyObject_CallMethod(channel->object, "send", "(y#d)", data, (Py_ssize_t)length,
+	answer = PyObject_CallMethod(stream->object, "send", "(y#d)", data, (Py_ssize_t)length,
 	                             seconds(timeout_ms));
 	if (answer == NULL)
-		st = failed(channel);
+		st = failed(stream);
 	Py_XDECREF(answer);
 	py_leave(held);
-	return outcome(channel, st);
+	return outcome(stream, st);
 }
 
 /* No bytes mean the end of the stream. */
@@ -143,8 +143,8 @@ static enum ndx_status take_bytes(PyObject *answer, void *data, size_t room, siz
 	return *length > 0 ? NDX_OK : NDX_E_CONNECTION_ABORTED;
 }
 
-static enum ndx_status channel_receive(struct ndx_plugin_channel *channel, void *data, size_t room,
-                                       size_t *length, uint32_t timeout_ms)
+static enum ndx_status stream_receive(struct ndx_plugin_stream *stream, void *data, size_t room,
+                                      size_t *length, uint32_t timeout_ms)
 {
 	enum ndx_status st = NDX_OK;
 	PyGILState_STATE held;
@@ -152,18 +152,18 @@ static enum ndx_status channel_receive(struct ndx_plugin_channel *channel, void 
 
 	if (!py_enter(&held))
 		return NDX_E_CONNECTION_ABORTED;
-	answer = PyObject_CallMethod(channel->object, "receive", "(nd)", (Py_ssize_t)room,
+	answer = PyObject_CallMethod(stream->object, "receive", "(nd)", (Py_ssize_t)room,
 	                             seconds(timeout_ms));
 	if (answer != NULL)
 		st = take_bytes(answer, data, room, length);
 	if (PyErr_Occurred() != NULL)
-		st = failed(channel);
+		st = failed(stream);
 	Py_XDECREF(answer);
 	py_leave(held);
-	return outcome(channel, st);
+	return outcome(stream, st);
 }
 
-static void call_plain(struct ndx_plugin_channel *channel, const char *method)
+static void call_plain(struct ndx_plugin_stream *stream, const char *method)
 {
 	PyGILState_STATE held;
 	PyObject *answer;
@@ -171,29 +171,29 @@ static void call_plain(struct ndx_plugin_channel *channel, const char *method)
 
 	if (!py_enter(&held))
 		return;
-	answer = PyObject_CallMethod(channel->object, method, NULL);
+	answer = PyObject_CallMethod(stream->object, method, NULL);
 	if (answer == NULL)
-		(void)py_why(channel->guest->host, why, sizeof(why));
+		(void)py_why(stream->guest->host, why, sizeof(why));
 	Py_XDECREF(answer);
 	py_leave(held);
 }
 
-static void channel_cancel(struct ndx_plugin_channel *channel)
+static void stream_cancel(struct ndx_plugin_stream *stream)
 {
-	__atomic_store_n(&channel->cancelled, 1, __ATOMIC_RELEASE);
-	call_plain(channel, "cancel");
+	__atomic_store_n(&stream->cancelled, 1, __ATOMIC_RELEASE);
+	call_plain(stream, "cancel");
 }
 
-static void channel_close(struct ndx_plugin_channel *channel)
+static void stream_close(struct ndx_plugin_stream *stream)
 {
 	PyGILState_STATE held;
 
-	call_plain(channel, "close");
+	call_plain(stream, "close");
 	if (py_enter(&held)) {
-		Py_CLEAR(channel->object);
+		Py_CLEAR(stream->object);
 		py_leave(held);
 	}
-	free(channel);
+	free(stream);
 }
 
 void transport_fill(struct ndx_plugin_transport *out, unsigned index, const char *name)
@@ -207,8 +207,8 @@ void transport_fill(struct ndx_plugin_transport *out, unsigned index, const char
 
 	*out = (struct ndx_plugin_transport){.name = name,
 	                                     .connect = each[index].connect,
-	                                     .send = channel_send,
-	                                     .receive = channel_receive,
-	                                     .cancel = channel_cancel,
-	                                     .close = channel_close};
+	                                     .send = stream_send,
+	                                     .receive = stream_receive,
+	                                     .cancel = stream_cancel,
+	                                     .close = stream_close};
 }

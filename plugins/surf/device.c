@@ -28,7 +28,7 @@
 #define LAYER_PLUGIN 2u
 #define BITS_24 0xffffffu
 
-struct ndx_plugin_channel {
+struct ndx_plugin_stream {
 	struct surf_registers *registers;
 	struct surf_bus bus;
 	struct surf_log log;
@@ -52,9 +52,9 @@ static void line(void *to, enum ndx_log_level level, const char *text)
 }
 
 static enum ndx_status connect_device(void *plugin, const char *address, uint32_t timeout_ms,
-                                      struct ndx_plugin_channel **out, char *why, size_t room)
+                                      struct ndx_plugin_stream **out, char *why, size_t room)
 {
-	struct ndx_plugin_channel *c = calloc(1, sizeof(*c));
+	struct ndx_plugin_stream *c = calloc(1, sizeof(*c));
 	enum ndx_status st;
 
 	if (c == NULL) {
@@ -74,7 +74,7 @@ static enum ndx_status connect_device(void *plugin, const char *address, uint32_
 
 /* ---- answers ---- */
 
-static void say(struct ndx_plugin_channel *c, uint8_t type, const struct surf_frame *asked,
+static void say(struct ndx_plugin_stream *c, uint8_t type, const struct surf_frame *asked,
                 const void *payload, size_t length)
 {
 	const struct surf_frame f = {.type = type,
@@ -88,7 +88,7 @@ static void say(struct ndx_plugin_channel *c, uint8_t type, const struct surf_fr
 	c->out_taken = 0;
 }
 
-static void refuse(struct ndx_plugin_channel *c, const struct surf_frame *asked,
+static void refuse(struct ndx_plugin_stream *c, const struct surf_frame *asked,
                    enum ndx_status status, const char *text)
 {
 	uint8_t payload[ERROR_HEAD + TEXT] = {LAYER_PLUGIN, NDX_PLUGIN_VENDOR};
@@ -99,7 +99,7 @@ static void refuse(struct ndx_plugin_channel *c, const struct surf_frame *asked,
 	say(c, SURF_ERROR, asked, payload, ERROR_HEAD + length);
 }
 
-static void welcome(struct ndx_plugin_channel *c, const struct surf_frame *asked)
+static void welcome(struct ndx_plugin_stream *c, const struct surf_frame *asked)
 {
 	uint8_t payload[12];
 
@@ -136,7 +136,7 @@ static enum ndx_status make_setup(const struct surf_order *o, struct surf_setup 
 	return surf_setup_check(setup, why, room);
 }
 
-static enum ndx_status bring_up(struct ndx_plugin_channel *c, char *why, size_t room)
+static enum ndx_status bring_up(struct ndx_plugin_stream *c, char *why, size_t room)
 {
 	const struct surf_order *o = &c->order;
 	struct surf_setup setup;
@@ -153,7 +153,7 @@ static enum ndx_status bring_up(struct ndx_plugin_channel *c, char *why, size_t 
 	return st;
 }
 
-static enum ndx_status stream_on(struct ndx_plugin_channel *c, char *why, size_t room)
+static enum ndx_status stream_on(struct ndx_plugin_stream *c, char *why, size_t room)
 {
 	const struct surf_stream stream = {.lkey = c->made.lkey,
 	                                   .qpn = (uint32_t)c->order.host_qpn,
@@ -165,7 +165,7 @@ static enum ndx_status stream_on(struct ndx_plugin_channel *c, char *why, size_t
 	return surf_stream_start(&c->bus, &stream, why, room);
 }
 
-static enum ndx_status stream_off(struct ndx_plugin_channel *c, char *why, size_t room)
+static enum ndx_status stream_off(struct ndx_plugin_stream *c, char *why, size_t room)
 {
 	enum ndx_status st = NDX_OK;
 
@@ -181,7 +181,7 @@ static uint32_t smaller(uint64_t a, uint64_t b)
 }
 
 /* Compute the agreement from the values that both ends use, not from the session's frame. */
-static void validate(struct ndx_plugin_channel *c, const struct surf_frame *asked)
+static void validate(struct ndx_plugin_stream *c, const struct surf_frame *asked)
 {
 	uint8_t payload[SURF_VALIDATE_BYTES] = {0};
 
@@ -196,7 +196,7 @@ static void validate(struct ndx_plugin_channel *c, const struct surf_frame *aske
 	say(c, SURF_VALIDATE, asked, payload, sizeof(payload));
 }
 
-static enum ndx_status take_data(struct ndx_plugin_channel *c, const struct surf_frame *asked,
+static enum ndx_status take_data(struct ndx_plugin_stream *c, const struct surf_frame *asked,
                                  char *why, size_t room)
 {
 	uint8_t answer[SURF_ANSWER_BYTES];
@@ -229,7 +229,7 @@ static enum ndx_status take_data(struct ndx_plugin_channel *c, const struct surf
 }
 
 /* NDX_E_CANCELED: no answer. */
-static enum ndx_status act(struct ndx_plugin_channel *c, const struct surf_frame *asked)
+static enum ndx_status act(struct ndx_plugin_stream *c, const struct surf_frame *asked)
 {
 	char why[TEXT] = "";
 	enum ndx_status st = NDX_OK;
@@ -246,7 +246,7 @@ static enum ndx_status act(struct ndx_plugin_channel *c, const struct surf_frame
 }
 
 /* Process the received frames until one has an answer. */
-static enum ndx_status act_on_all(struct ndx_plugin_channel *c)
+static enum ndx_status act_on_all(struct ndx_plugin_stream *c)
 {
 	struct surf_frame asked;
 	enum ndx_status st = NDX_OK;
@@ -264,7 +264,7 @@ static enum ndx_status act_on_all(struct ndx_plugin_channel *c)
 
 /* ---- the transport ---- */
 
-static enum ndx_status send_device(struct ndx_plugin_channel *c, const void *data, size_t length,
+static enum ndx_status send_device(struct ndx_plugin_stream *c, const void *data, size_t length,
                                    uint32_t timeout_ms)
 {
 	(void)timeout_ms;
@@ -277,7 +277,7 @@ static enum ndx_status send_device(struct ndx_plugin_channel *c, const void *dat
 	return NDX_OK;
 }
 
-static enum ndx_status receive_device(struct ndx_plugin_channel *c, void *data, size_t room,
+static enum ndx_status receive_device(struct ndx_plugin_stream *c, void *data, size_t room,
                                       size_t *length, uint32_t timeout_ms)
 {
 	enum ndx_status st;
@@ -299,12 +299,12 @@ static enum ndx_status receive_device(struct ndx_plugin_channel *c, void *data, 
 	return NDX_OK;
 }
 
-static void cancel_device(struct ndx_plugin_channel *c)
+static void cancel_device(struct ndx_plugin_stream *c)
 {
 	surf_registers_cancel(c->registers);
 }
 
-static void close_device(struct ndx_plugin_channel *c)
+static void close_device(struct ndx_plugin_stream *c)
 {
 	char why[TEXT];
 

@@ -207,7 +207,7 @@ void fault_mr_destroy(struct ndx_spi_mr *mr);
 enum ndx_status fault_mr_register(struct ndx_spi_mr *mr, void *buffer, size_t length,
                                   uint32_t flags, struct ndx_overlapped *ov);
 enum ndx_status fault_mr_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped *ov);
-void fault_mr_settle(struct ndx_spi_mr *mr);
+void fault_mr_wait_idle(struct ndx_spi_mr *mr);
 enum ndx_status fault_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
 void fault_mw_destroy(struct ndx_spi_mw *mw);
 enum ndx_status fault_srq_modify(struct ndx_spi_srq *srq, uint32_t depth, uint32_t threshold);

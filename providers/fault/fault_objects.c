@@ -96,12 +96,12 @@ enum ndx_status fault_mr_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped
 	return st == NDX_OK ? fa->ops->mr_deregister(mr, ov) : st;
 }
 
-void fault_mr_settle(struct ndx_spi_mr *mr)
+void fault_mr_wait_idle(struct ndx_spi_mr *mr)
 {
 	const struct ndx_provider_ops *ops = fault_of(mr->object.native)->ops;
 
-	if (ops->mr_settle != NULL)
-		ops->mr_settle(mr);
+	if (ops->mr_wait_idle != NULL)
+		ops->mr_wait_idle(mr);
 }
 
 enum ndx_status fault_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out)

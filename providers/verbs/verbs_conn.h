@@ -169,7 +169,7 @@ void verbs_conn_send_disc(struct ndx_spi_conn *spi);
 void verbs_conn_finish(struct ndx_spi_conn *spi);
 void verbs_conn_abort(struct ndx_spi_conn *spi);
 enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi);
-void verbs_conn_heard(struct ndx_spi_conn *spi, enum ndx_spi_word word);
+void verbs_conn_oob_received(struct ndx_spi_conn *spi, enum ndx_spi_oob_message message);
 /* rdma_cm says that the peer disconnected, or that our own request for it timed out. */
 void verbs_end_on_disconnected(struct verbs_conn *conn, int status);
 void verbs_end_on_work(void *arg); /* what completions have asked for */

@@ -170,7 +170,7 @@ static void say(struct verbs_conn *conn, bool bare)
 		return;
 	conn->disc_said = true;
 	if (conn->oob.on) {
-		verbs_host(conn->adapter)->say(&conn->spi, NDX_WORD_GOODBYE);
+		verbs_host(conn->adapter)->oob_send(&conn->spi, NDX_OOB_GOODBYE);
 		return;
 	}
 	conn->disc_bare = bare && conn->peer.is_ndx && !conn->peer_closed;
@@ -237,21 +237,21 @@ static void answered(struct verbs_conn *conn, uint32_t done)
 	}
 }
 
-void verbs_conn_heard(struct ndx_spi_conn *spi, enum ndx_spi_word word)
+void verbs_conn_oob_received(struct ndx_spi_conn *spi, enum ndx_spi_oob_message message)
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
 
-	switch (word) {
-	case NDX_WORD_GOODBYE:
+	switch (message) {
+	case NDX_OOB_GOODBYE:
 		conn->peer_said = true;
 		heard(conn);
 		break;
-	case NDX_WORD_ABORT:
+	case NDX_OOB_ABORT:
 		report(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
 		break;
-	case NDX_WORD_LOST:
+	case NDX_OOB_LOST:
 		report(conn, NDX_REPORT_ABORT, ECONNRESET,
-		       "the channel to the peer ended without a goodbye");
+		       "the out-of-band stream to the peer ended without a goodbye");
 		break;
 	}
 }
@@ -550,7 +550,7 @@ void verbs_conn_abort(struct ndx_spi_conn *spi)
 			(void)rdma_disconnect(conn->id);
 	}
 	if (conn->oob.on)
-		verbs_host(conn->adapter)->say(&conn->spi, NDX_WORD_ABORT);
+		verbs_host(conn->adapter)->oob_send(&conn->spi, NDX_OOB_ABORT);
 	if (conn->qp == NULL)
 		go_quiet(conn);
 	else

@@ -3,7 +3,7 @@
  * Queue pairs connected without rdma_cm: both ends know each other's QP number, first PSN, GID or
  * LID, and MTU. The path is the one between the two GIDs. The first PSNs are random, because no
  * time-wait state protects a QP number that is used again. The goodbye travels out of band, over
- * the core's channel.
+ * the core's out-of-band stream.
  */
 #include <errno.h>
 #include <string.h>

@@ -121,9 +121,9 @@ static enum ndx_status call_connector_connect_peer(struct scene *s)
 	return st == NDX_PENDING ? NDX_PENDING : NDX_E_INVALID_CONFIG;
 }
 
-static enum ndx_status call_connector_set_channel(struct scene *s)
+static enum ndx_status call_connector_set_oob_stream(struct scene *s)
 {
-	return ndx_connector_set_channel(s->connector, NDX_NO_CHANNEL);
+	return ndx_connector_set_oob_stream(s->connector, NDX_NO_OOB_STREAM);
 }
 
 static enum ndx_status call_connector_disconnect(struct scene *s)
@@ -255,7 +255,7 @@ const struct row connection_rows[] = {
 	{"ndx_connector_describe", call_connector_describe, NDX_OK, NDX_E_NOT_SUPPORTED},
 	{"ndx_connector_connect_peer", call_connector_connect_peer, NDX_PENDING,
          NDX_E_INVALID_CONFIG},
-	{"ndx_connector_set_channel", call_connector_set_channel, NDX_E_INVALID_DEVICE_STATE,
+	{"ndx_connector_set_oob_stream", call_connector_set_oob_stream, NDX_E_INVALID_DEVICE_STATE,
          NDX_E_NOT_SUPPORTED},
 	{"ndx_connector_disconnect", call_connector_disconnect, NDX_PENDING, NDX_OK},
 	{"ndx_connector_notify_disconnect", call_connector_notify_disconnect, NDX_PENDING, NDX_OK},

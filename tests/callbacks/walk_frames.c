@@ -117,9 +117,9 @@ static enum ndx_status call_receiver_start(struct scene *s)
 	return ndx_receiver_start(s->idle_receiver, s->connector);
 }
 
-static enum ndx_status call_receiver_set_channel(struct scene *s)
+static enum ndx_status call_receiver_set_oob_stream(struct scene *s)
 {
-	return ndx_receiver_set_channel(s->idle_receiver, -1);
+	return ndx_receiver_set_oob_stream(s->idle_receiver, -1);
 }
 
 static enum ndx_status call_receiver_pull(struct scene *s)
@@ -287,9 +287,9 @@ static enum ndx_status call_sender_get_stats(struct scene *s)
 	return ndx_sender_get_stats(s->sender, &stats);
 }
 
-static enum ndx_status call_sender_set_channel(struct scene *s)
+static enum ndx_status call_sender_set_oob_stream(struct scene *s)
 {
-	return ndx_sender_set_channel(s->idle_sender, -1);
+	return ndx_sender_set_oob_stream(s->idle_sender, -1);
 }
 
 static enum ndx_status call_sender_set_memory(struct scene *s)
@@ -336,7 +336,8 @@ const struct row frame_rows[] = {
 	{"ndx_receiver_get_numbers", call_receiver_get_numbers, NDX_OK, NDX_E_NOT_SUPPORTED},
 	{"ndx_receiver_prepare", call_receiver_prepare, NDX_OK, NDX_OK},
 	{"ndx_receiver_start", call_receiver_start, NDX_E_INVALID_DEVICE_STATE, NDX_OK},
-	{"ndx_receiver_set_channel", call_receiver_set_channel, NDX_E_INVALID_DEVICE_STATE, NDX_OK},
+	{"ndx_receiver_set_oob_stream", call_receiver_set_oob_stream, NDX_E_INVALID_DEVICE_STATE,
+         NDX_OK},
 	{"ndx_receiver_pull", call_receiver_pull, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_receiver_get_adapter", call_receiver_get_adapter, NDX_OK, NDX_OK},
 	{"ndx_receiver_get_cause", call_receiver_get_cause, NDX_OK, NDX_OK},
@@ -362,7 +363,8 @@ const struct row frame_rows[] = {
 	{"ndx_sender_get_connector", call_sender_get_connector, NDX_OK, NDX_OK},
 	{"ndx_sender_get_qp", call_sender_get_qp, NDX_OK, NDX_OK},
 	{"ndx_sender_get_stats", call_sender_get_stats, NDX_OK, NDX_OK},
-	{"ndx_sender_set_channel", call_sender_set_channel, NDX_E_INVALID_DEVICE_STATE, NDX_OK},
+	{"ndx_sender_set_oob_stream", call_sender_set_oob_stream, NDX_E_INVALID_DEVICE_STATE,
+         NDX_OK},
 	{"ndx_sender_set_memory", call_sender_set_memory, NDX_OK, NDX_E_NOT_SUPPORTED},
 	{"ndx_sender_start", call_sender_start, NDX_E_INVALID_DEVICE_STATE, NDX_OK},
 	{"ndx_frame_retain", call_frame_retain, NDX_OK, NDX_OK},

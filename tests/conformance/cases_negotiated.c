@@ -31,14 +31,14 @@ static bool join(struct pair *p)
 	if (!check_that(p->c, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) == 0,
 	                "socketpair"))
 		return false;
-	if (!check_status(p->c, ndx_connector_set_channel(p->a.conn, fd[0]), NDX_OK,
-	                  "set_channel of the client")) {
+	if (!check_status(p->c, ndx_connector_set_oob_stream(p->a.conn, fd[0]), NDX_OK,
+	                  "set_oob_stream of the client")) {
 		(void)close(fd[0]);
 		(void)close(fd[1]);
 		return false;
 	}
-	if (check_status(p->c, ndx_connector_set_channel(p->b.conn, fd[1]), NDX_OK,
-	                 "set_channel of the server"))
+	if (check_status(p->c, ndx_connector_set_oob_stream(p->b.conn, fd[1]), NDX_OK,
+	                 "set_oob_stream of the server"))
 		return true;
 	(void)close(fd[1]);
 	return false;
@@ -74,18 +74,18 @@ void case_negotiated_moves_data_and_parts(struct check *c)
 /* Where a connection manager, or the provider, tells of the end, nothing else is needed. */
 static bool has_no_use_for_channels(struct pair *p)
 {
-	return check_status(p->c, ndx_connector_set_channel(p->a.conn, NDX_NO_CHANNEL),
-	                    NDX_E_NOT_SUPPORTED, "set_channel") &&
-	       check_status(p->c, ndx_connector_set_channel(p->b.conn, NDX_NO_CHANNEL),
-	                    NDX_E_NOT_SUPPORTED, "set_channel");
+	return check_status(p->c, ndx_connector_set_oob_stream(p->a.conn, NDX_NO_OOB_STREAM),
+	                    NDX_E_NOT_SUPPORTED, "set_oob_stream") &&
+	       check_status(p->c, ndx_connector_set_oob_stream(p->b.conn, NDX_NO_OOB_STREAM),
+	                    NDX_E_NOT_SUPPORTED, "set_oob_stream");
 }
 
 static bool without_channel(struct side *s)
 {
-	return check_status(s->c, ndx_connector_set_channel(s->conn, NDX_NO_CHANNEL), NDX_OK,
-	                    "set_channel without one") &&
-	       check_status(s->c, ndx_connector_set_channel(s->conn, NDX_NO_CHANNEL),
-	                    NDX_E_INVALID_DEVICE_STATE, "set_channel once more");
+	return check_status(s->c, ndx_connector_set_oob_stream(s->conn, NDX_NO_OOB_STREAM), NDX_OK,
+	                    "set_oob_stream without one") &&
+	       check_status(s->c, ndx_connector_set_oob_stream(s->conn, NDX_NO_OOB_STREAM),
+	                    NDX_E_INVALID_DEVICE_STATE, "set_oob_stream once more");
 }
 
 void case_negotiated_peers_without_a_channel(struct check *c)

@@ -54,7 +54,7 @@ static void drain(struct ndx_spi_conn *conn)
 
 static void send_disc(struct ndx_spi_conn *conn)
 {
-	core_host.say(conn, NDX_WORD_GOODBYE);
+	core_host.oob_send(conn, NDX_OOB_GOODBYE);
 }
 
 static void finish(struct ndx_spi_conn *conn)
@@ -64,13 +64,13 @@ static void finish(struct ndx_spi_conn *conn)
 
 static void abort_link(struct ndx_spi_conn *conn)
 {
-	core_host.say(conn, NDX_WORD_ABORT);
+	core_host.oob_send(conn, NDX_OOB_ABORT);
 	core_host.report(conn, NDX_REPORT_QUIET, 0, NULL);
 }
 
-static void heard(struct ndx_spi_conn *conn, enum ndx_spi_word word)
+static void heard(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
 {
-	if (word != NDX_WORD_GOODBYE)
+	if (message != NDX_OOB_GOODBYE)
 		core_host.report(conn, NDX_REPORT_ABORT, 0, "the peer is gone");
 	else if (!fake_direct_broods)
 		core_host.report(conn, NDX_REPORT_PEER_DISC, 0, NULL);
@@ -83,7 +83,7 @@ void fake_direct(struct ndx_adapter *adapter)
 	ops = *adapter->ops;
 	ops.qp_describe = describe;
 	ops.qp_connect_peer = connect_peer;
-	ops.conn_heard = heard;
+	ops.conn_oob_received = heard;
 	ops.conn_complete = complete;
 	ops.conn_abandon = nothing;
 	ops.conn_drain = drain;

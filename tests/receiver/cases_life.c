@@ -168,8 +168,8 @@ static void descriptions_connect_it(void **state)
 	assert_int_equal(ndx_sender_describe(r->sender, NDX_ROLE_CLIENT, &peer), NDX_OK);
 	if (own.kind == NDX_DESCRIPTION_VERBS_RC) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-		assert_int_equal(ndx_receiver_set_channel(r->receiver, fd[0]), NDX_OK);
-		assert_int_equal(ndx_sender_set_channel(r->sender, fd[1]), NDX_OK);
+		assert_int_equal(ndx_receiver_set_oob_stream(r->receiver, fd[0]), NDX_OK);
+		assert_int_equal(ndx_sender_set_oob_stream(r->sender, fd[1]), NDX_OK);
 	}
 	joining = (struct joining){r->sender, &own};
 	assert_int_equal(pthread_create(&thread, NULL, join_peer, &joining), 0);

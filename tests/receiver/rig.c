@@ -181,7 +181,7 @@ void rig_meet_numbers(struct rig *r, const struct ndx_receiver_numbers *numbers)
 	                                  .outbound_read_limit = 1};
 
 	memcpy(us.gid, numbers->gid, sizeof(us.gid));
-	assert_int_equal(ndx_sender_set_channel(r->sender, NDX_NO_CHANNEL), NDX_OK);
+	assert_int_equal(ndx_sender_set_oob_stream(r->sender, NDX_NO_OOB_STREAM), NDX_OK);
 	assert_int_equal(ndx_sender_connect_peer(r->sender, &us, WAIT_MS), NDX_OK);
 }
 

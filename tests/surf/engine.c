@@ -124,7 +124,7 @@ static bool connect_host(void *state, const struct surf_attributes *a, uint32_t 
 		return false;
 	}
 	address_gid(ip != 0 ? told : e->host_ip, host.gid);
-	st = ndx_connector_set_channel(e->connector, NDX_NO_CHANNEL);
+	st = ndx_connector_set_oob_stream(e->connector, NDX_NO_OOB_STREAM);
 	if (st == NDX_OK)
 		st = ndx_connector_connect_peer(e->connector, &host, &ov);
 	if (st == NDX_PENDING)

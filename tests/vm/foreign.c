@@ -237,7 +237,7 @@ static void describe(struct ndx_receiver *r, struct ndx_receiver_numbers *number
 	struct ndx_peer_description own;
 
 	must(ndx_receiver_describe(r, NDX_ROLE_SERVER, &own) == NDX_OK, "description");
-	must(ndx_receiver_set_channel(r, NDX_NO_CHANNEL) == NDX_OK, "no channel");
+	must(ndx_receiver_set_oob_stream(r, NDX_NO_OOB_STREAM) == NDX_OK, "no channel");
 	*numbers = (struct ndx_receiver_numbers){.qpn = own.qpn,
 	                                         .send_psn = own.psn,
 	                                         .receive_psn = DEVICE_PSN,

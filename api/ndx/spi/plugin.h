@@ -197,7 +197,7 @@ struct ndx_plugin_variant {
 };
 
 /** One end of a connected transport; defined by the transport. */
-struct ndx_plugin_channel;
+struct ndx_plugin_stream;
 
 /**
  * A transport of the plugin for a session's frames, for example a register bus or a message queue.
@@ -209,23 +209,23 @@ struct ndx_plugin_transport {
 	 * must: connect to @p address, which only the transport interprets, within @p timeout_ms.
 	 */
 	enum ndx_status (*connect)(void *plugin, const char *address, uint32_t timeout_ms,
-	                           struct ndx_plugin_channel **channel, char *why, size_t room);
+	                           struct ndx_plugin_stream **stream, char *why, size_t room);
 	/** must: write all bytes, or fail. */
-	enum ndx_status (*send)(struct ndx_plugin_channel *channel, const void *data, size_t length,
+	enum ndx_status (*send)(struct ndx_plugin_stream *stream, const void *data, size_t length,
 	                        uint32_t timeout_ms);
 	/**
 	 * must: receive 1 to @p room bytes. NDX_E_IO_TIMEOUT: none came; NDX_E_CONNECTION_ABORTED:
 	 * end of the stream.
 	 */
-	enum ndx_status (*receive)(struct ndx_plugin_channel *channel, void *data, size_t room,
+	enum ndx_status (*receive)(struct ndx_plugin_stream *stream, void *data, size_t room,
 	                           size_t *length, uint32_t timeout_ms);
 	/**
 	 * must: called by another thread: send and receive in progress and all later ones return
 	 * NDX_E_CANCELED.
 	 */
-	void (*cancel)(struct ndx_plugin_channel *channel);
+	void (*cancel)(struct ndx_plugin_stream *stream);
 	/** must */
-	void (*close)(struct ndx_plugin_channel *channel);
+	void (*close)(struct ndx_plugin_stream *stream);
 };
 
 struct ndx_plugin;
@@ -253,7 +253,7 @@ struct ndx_plugin_guests {
 #define NDX_PLUGIN_ONE_AT_A_TIME 0x1u
 /**
  * The peers behind the plugin's transports are devices with nothing but a queue pair. They neither
- * send nor answer a goodbye on a connection without a connection manager (NDX_NO_CHANNEL).
+ * send nor answer a goodbye on a connection without a connection manager (NDX_NO_OOB_STREAM).
  */
 #define NDX_PLUGIN_DEVICE 0x2u
 

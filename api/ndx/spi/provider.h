@@ -166,13 +166,13 @@ enum ndx_spi_report {
 
 /**
  * Messages about the end of a connection without a connection manager. The two ends exchange them
- * over an out-of-band channel, which the core keeps for the connection.
+ * over an out-of-band stream, which the core keeps for the connection.
  */
-enum ndx_spi_word {
+enum ndx_spi_oob_message {
 	/** Everything that the sender has sent has arrived; it will send nothing more. */
-	NDX_WORD_GOODBYE,
-	NDX_WORD_ABORT, /**< the connection is broken */
-	NDX_WORD_LOST,  /**< received only: the channel ended without a message */
+	NDX_OOB_GOODBYE,
+	NDX_OOB_ABORT, /**< the connection is broken */
+	NDX_OOB_LOST,  /**< received only: the stream ended without a message */
 };
 
 /** Services and upcalls of the core. */
@@ -206,10 +206,10 @@ struct ndx_host {
 	 */
 	void (*report)(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause);
 	/**
-	 * Send a message over the channel of a connection made by qp_connect_peer. The core reports
-	 * NDX_REPORT_DISC_ACKED when a goodbye has been sent.
+	 * Send a message over the out-of-band stream of a connection made by qp_connect_peer. The
+	 * core reports NDX_REPORT_DISC_ACKED when a goodbye has been sent.
 	 */
-	void (*say)(struct ndx_spi_conn *conn, enum ndx_spi_word word);
+	void (*oob_send)(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message);
 	/**
 	 * Report that no more requests will come: pending and later operations that take one fail
 	 * with @p status.
@@ -316,7 +316,7 @@ struct ndx_provider_ops {
 	 * itself drive what it waits for. Called without the lock, concurrently with register and
 	 * deregister of other regions, and also when nothing is in progress.
 	 */
-	void (*mr_settle)(struct ndx_spi_mr *mr);
+	void (*mr_wait_idle)(struct ndx_spi_mr *mr);
 
 	/* may: memory windows, both or neither (bind and invalidate are in ndx_qp_ops) */
 	enum ndx_status (*mw_create)(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
@@ -438,7 +438,7 @@ struct ndx_provider_ops {
 	 * [C] A message that the peer sent, once the connection is established; may come
 	 * repeatedly.
 	 */
-	void (*conn_heard)(struct ndx_spi_conn *conn, enum ndx_spi_word word);
+	void (*conn_oob_received)(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message);
 
 	/* must: listening */
 	enum ndx_status (*listener_create)(struct ndx_spi_adapter *adapter,

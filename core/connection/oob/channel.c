@@ -108,14 +108,14 @@ static bool flush(struct channel *ch)
 	return said;
 }
 
-static void say(void *arg, enum ndx_spi_word word)
+static void say(void *arg, enum ndx_spi_oob_message message)
 {
 	struct channel *ch = arg;
 	const struct frame f = {.type = FRAME_GOODBYE,
-	                        .flags = word == NDX_WORD_GOODBYE ? 0 : FRAME_ABORTED};
+	                        .flags = message == NDX_OOB_GOODBYE ? 0 : FRAME_ABORTED};
 
 	pthread_mutex_lock(&ch->lock);
-	ch->goodbye = ch->goodbye || word == NDX_WORD_GOODBYE;
+	ch->goodbye = ch->goodbye || message == NDX_OOB_GOODBYE;
 	put(ch, &f, NULL);
 	pthread_mutex_unlock(&ch->lock);
 }

@@ -2,7 +2,7 @@
 /*
  * The out-of-band stream of a connection that has no connection manager. The adapter's control
  * thread reads and writes the stream. Either the consumer provides the stream
- * (ndx_connector_set_channel()), or the stream is the transport of a session, which shares it:
+ * (ndx_connector_set_oob_stream()), or the stream is the transport of a session, which shares it:
  * control thread and session take turns, each reads and writes whole frames.
  */
 #ifndef OOB_CHANNEL_H

@@ -47,7 +47,7 @@ enum ndx_status conn_direct_check(const struct ndx_connector *c,
 	if (c->direct.wire == NULL)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_connector_connect_peer: this adapter has no connection manager; "
-		            "call ndx_connector_set_channel() first");
+		            "call ndx_connector_set_oob_stream() first");
 	if (peer->kind == own->kind)
 		st = settle_check(peer, why, sizeof(why));
 	if (st == NDX_OK && peer->qpn == own->qpn && peer->lid == own->lid &&
@@ -151,11 +151,11 @@ void conn_direct_take(struct ndx_connector *c, unsigned news)
 	if (c->phase != CONN_UP || disconnect_is_over(&c->machine))
 		return;
 	if (news & WIRE_GOODBYE)
-		ops->conn_heard(c->native, NDX_WORD_GOODBYE);
+		ops->conn_oob_received(c->native, NDX_OOB_GOODBYE);
 	if (news & WIRE_ABORT)
-		ops->conn_heard(c->native, NDX_WORD_ABORT);
+		ops->conn_oob_received(c->native, NDX_OOB_ABORT);
 	else if (news & WIRE_LOST)
-		ops->conn_heard(c->native, NDX_WORD_LOST);
+		ops->conn_oob_received(c->native, NDX_OOB_LOST);
 }
 
 /* ---- channels ---- */
@@ -165,15 +165,15 @@ static enum ndx_status check_channel(const struct ndx_connector *c)
 {
 	if (!conn_is_direct(c))
 		return fail(NDX_E_NOT_SUPPORTED, 0,
-		            "ndx_connector_set_channel: %s needs none, its connections tell of "
+		            "ndx_connector_set_oob_stream: %s needs none, its connections tell of "
 		            "their end themselves",
 		            c->adapter->info.uri);
 	if (c->phase != CONN_NEW && c->phase != CONN_DESCRIBED)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "ndx_connector_set_channel: it is too late, or the connector ended");
+		            "ndx_connector_set_oob_stream: it is too late, or the connector ended");
 	if (c->direct.wire != NULL)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "ndx_connector_set_channel: the connector has a channel");
+		            "ndx_connector_set_oob_stream: the connector has a channel");
 	return NDX_OK;
 }
 
@@ -199,7 +199,7 @@ enum ndx_status conn_direct_wire(struct ndx_connector *c, struct wire *wire)
 	return tie(c, wire, NULL);
 }
 
-enum ndx_status conn_direct_set_channel(struct ndx_connector *c, int fd)
+enum ndx_status conn_direct_set_oob_stream(struct ndx_connector *c, int fd)
 {
 	struct channel *channel = NULL;
 	struct wire *wire = NULL;
@@ -208,7 +208,7 @@ enum ndx_status conn_direct_set_channel(struct ndx_connector *c, int fd)
 	adapter_lock(c->adapter);
 	st = check_channel(c);
 	adapter_unlock(c->adapter);
-	if (st == NDX_OK && fd == NDX_NO_CHANNEL)
+	if (st == NDX_OK && fd == NDX_NO_OOB_STREAM)
 		st = mute_create(c->adapter, &wire);
 	else if (st == NDX_OK)
 		st = channel_create(c->adapter, fd, true, &channel, &wire);

@@ -18,11 +18,11 @@ struct mute {
 };
 
 /* The wire's lock is held, so the control thread answers. */
-static void say(void *arg, enum ndx_spi_word word)
+static void say(void *arg, enum ndx_spi_oob_message message)
 {
 	struct mute *m = arg;
 
-	if (word != NDX_WORD_GOODBYE)
+	if (message != NDX_OOB_GOODBYE)
 		return;
 	__atomic_store_n(&m->said, 1, __ATOMIC_RELEASE);
 	base_loop_post(m->adapter->loop, &m->job);

@@ -86,11 +86,11 @@ bool wire_tie(struct wire *w, struct ndx_connector *c)
 	return there;
 }
 
-void wire_say(struct wire *w, enum ndx_spi_word word)
+void wire_say(struct wire *w, enum ndx_spi_oob_message message)
 {
 	pthread_mutex_lock(&w->lock);
 	if (w->carrier != NULL)
-		w->carrier->say(w->arg, word);
+		w->carrier->say(w->arg, message);
 	pthread_mutex_unlock(&w->lock);
 }
 

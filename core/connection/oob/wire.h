@@ -17,9 +17,9 @@ struct wire;
 
 /* The messages that arrive: those of the SPI, and the result of the comparison; bits. */
 enum wire_news {
-	WIRE_GOODBYE = 1 << NDX_WORD_GOODBYE,
-	WIRE_ABORT = 1 << NDX_WORD_ABORT,
-	WIRE_LOST = 1 << NDX_WORD_LOST,
+	WIRE_GOODBYE = 1 << NDX_OOB_GOODBYE,
+	WIRE_ABORT = 1 << NDX_OOB_ABORT,
+	WIRE_LOST = 1 << NDX_OOB_LOST,
 	WIRE_RIGHT = 1 << 3, /* the peer is connected to this end as described; only by_hand */
 	WIRE_WRONG =
 		1 << 4, /* the peer is connected to another queue pair, or with other settings */
@@ -27,7 +27,7 @@ enum wire_news {
 
 /* The wire's lock is held: the functions record and wake, but never call back. */
 struct wire_carrier {
-	void (*say)(void *arg, enum ndx_spi_word word);
+	void (*say)(void *arg, enum ndx_spi_oob_message message);
 	void (*over)(void *arg); /* the connection has ended, or will not be made */
 };
 
@@ -41,7 +41,7 @@ void wire_leave(struct wire *w);
 
 /* For the connector; adapter lock held. False: the carrier has ended already. */
 bool wire_tie(struct wire *w, struct ndx_connector *c);
-void wire_say(struct wire *w, enum ndx_spi_word word);
+void wire_say(struct wire *w, enum ndx_spi_oob_message message);
 void wire_part(struct wire *w);
 
 #endif

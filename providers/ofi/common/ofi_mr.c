@@ -244,7 +244,7 @@ enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped 
 	return NDX_OK;
 }
 
-void ofi_mr_settle(struct ndx_spi_mr *spi)
+void ofi_mr_wait_idle(struct ndx_spi_mr *spi)
 {
 	struct ofi_mr *mr = mr_of(spi);
 

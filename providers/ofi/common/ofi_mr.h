@@ -165,7 +165,7 @@ void ofi_mr_destroy(struct ndx_spi_mr *spi);
 enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
                                 struct ndx_overlapped *ov);
 enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
-void ofi_mr_settle(struct ndx_spi_mr *spi);
+void ofi_mr_wait_idle(struct ndx_spi_mr *spi);
 /* adapter->regions.lock held: the region with this local token; NULL: none (any more). */
 struct ofi_mr *ofi_mr_find(const struct ofi_mr_table *table, uint32_t token);
 

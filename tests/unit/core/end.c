@@ -123,7 +123,7 @@ void end_says_no_more(const struct end *e)
 
 void end_begin(struct end *e)
 {
-	assert_int_equal(ndx_connector_set_channel(e->connector, e->fd), NDX_OK);
+	assert_int_equal(ndx_connector_set_oob_stream(e->connector, e->fd), NDX_OK);
 	assert_int_equal(ndx_connector_connect_peer(e->connector, &e->peer, &e->ov), NDX_PENDING);
 }
 

@@ -353,10 +353,11 @@ static void a_channel_is_taken_once(void **state)
 	assert_int_equal(ndx_connector_connect_peer(e.connector, &e.peer, &e.ov),
 	                 NDX_E_INVALID_DEVICE_STATE);
 	other = dup(e.fd);
-	assert_int_equal(ndx_connector_set_channel(e.connector, -2), NDX_E_INVALID_PARAMETER);
-	assert_int_equal(ndx_connector_set_channel(e.connector, e.fd), NDX_OK);
-	assert_int_equal(ndx_connector_set_channel(e.connector, other), NDX_E_INVALID_DEVICE_STATE);
-	assert_int_equal(ndx_connector_set_channel(e.connector, NDX_NO_CHANNEL),
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, -2), NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, e.fd), NDX_OK);
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, other),
+	                 NDX_E_INVALID_DEVICE_STATE);
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, NDX_NO_OOB_STREAM),
 	                 NDX_E_INVALID_DEVICE_STATE);
 	assert_true(is_open(other));
 	(void)close(other);
@@ -383,7 +384,7 @@ struct wire *__wrap_wire_create(const struct wire_carrier *carrier, void *arg)
 
 	rival = NULL;
 	if (c != NULL)
-		assert_int_equal(ndx_connector_set_channel(c, NDX_NO_CHANNEL), NDX_OK);
+		assert_int_equal(ndx_connector_set_oob_stream(c, NDX_NO_OOB_STREAM), NDX_OK);
 	return __real_wire_create(carrier, arg);
 }
 
@@ -401,9 +402,9 @@ static void the_later_one_of_two_at_once_is_dropped(void **state)
 	for (int i = 0; i < 2; i++) {
 		end_open(&e, END_PATIENCE_MS);
 		rival = e.connector;
-		assert_int_equal(
-			ndx_connector_set_channel(e.connector, i == 0 ? e.fd : NDX_NO_CHANNEL),
-			NDX_E_INVALID_DEVICE_STATE);
+		assert_int_equal(ndx_connector_set_oob_stream(e.connector,
+		                                              i == 0 ? e.fd : NDX_NO_OOB_STREAM),
+		                 NDX_E_INVALID_DEVICE_STATE);
 		assert_true(is_open(e.fd));
 		(void)close(e.fd);
 		assert_int_equal(ndx_connector_connect_peer(e.connector, &e.peer, &e.ov),
@@ -421,12 +422,12 @@ static void a_channel_that_cannot_be_tied_is_dropped(void **state)
 	(void)state;
 	end_open(&e, END_PATIENCE_MS);
 	no_tie = true;
-	assert_int_equal(ndx_connector_set_channel(e.connector, e.fd), NDX_E_CONNECTION_ABORTED);
-	assert_int_equal(ndx_connector_set_channel(e.connector, NDX_NO_CHANNEL),
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, e.fd), NDX_E_CONNECTION_ABORTED);
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, NDX_NO_OOB_STREAM),
 	                 NDX_E_CONNECTION_ABORTED);
 	no_tie = false;
 	assert_true(is_open(e.fd));
-	assert_int_equal(ndx_connector_set_channel(e.connector, e.fd), NDX_OK);
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, e.fd), NDX_OK);
 	end_close(&e);
 }
 
@@ -438,7 +439,7 @@ static void peers_that_do_not_go_together_are_refused(void **state)
 
 	(void)state;
 	end_open(&e, END_PATIENCE_MS);
-	assert_int_equal(ndx_connector_set_channel(e.connector, e.fd), NDX_OK);
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, e.fd), NDX_OK);
 	peer = e.peer;
 	memcpy(peer.gid, ipv4, sizeof(ipv4));
 	assert_int_equal(ndx_connector_connect_peer(e.connector, &peer, &e.ov),
@@ -460,14 +461,14 @@ static void a_peer_without_a_channel_answers_by_itself(void **state)
 
 	(void)state;
 	end_open(&e, END_PATIENCE_MS);
-	assert_int_equal(ndx_connector_set_channel(e.connector, NDX_NO_CHANNEL), NDX_OK);
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, NDX_NO_OOB_STREAM), NDX_OK);
 	assert_int_equal(ndx_connector_connect_peer(e.connector, &e.peer, &e.ov), NDX_PENDING);
 	end_completes(&e.ov, NDX_OK);
 	end_disconnects(&e, NDX_OK);
 	end_close(&e);
 	(void)close(e.fd);
 	end_open(&e, END_PATIENCE_MS);
-	assert_int_equal(ndx_connector_set_channel(e.connector, NDX_NO_CHANNEL), NDX_OK);
+	assert_int_equal(ndx_connector_set_oob_stream(e.connector, NDX_NO_OOB_STREAM), NDX_OK);
 	end_close(&e);
 	(void)close(e.fd);
 }

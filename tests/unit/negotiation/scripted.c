@@ -50,7 +50,7 @@ static bool write_all(int fd, const uint8_t *bytes, size_t length);
 
 /* ---- a transport of the plugin's: it understands "bus PORT" ---- */
 
-struct ndx_plugin_channel {
+struct ndx_plugin_stream {
 	int fd;
 	int cancelled; /* a flag */
 };
@@ -58,11 +58,11 @@ struct ndx_plugin_channel {
 struct bus bus;
 
 static enum ndx_status bus_connect(void *state, const char *address, uint32_t timeout_ms,
-                                   struct ndx_plugin_channel **channel, char *why, size_t room)
+                                   struct ndx_plugin_stream **stream, char *why, size_t room)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
 	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
-	struct ndx_plugin_channel *c = calloc(1, sizeof(*c));
+	struct ndx_plugin_stream *c = calloc(1, sizeof(*c));
 
 	(void)state;
 	assert_non_null(c);
@@ -78,7 +78,7 @@ static enum ndx_status bus_connect(void *state, const char *address, uint32_t ti
 	assert_true(c->fd >= 0 && c->cancelled >= 0);
 	assert_int_equal(connect(c->fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	bus.opened++;
-	*channel = c;
+	*stream = c;
 	return NDX_OK;
 }
 
@@ -91,7 +91,7 @@ static enum ndx_status take(enum ndx_status *next)
 	return st;
 }
 
-static enum ndx_status bus_send(struct ndx_plugin_channel *c, const void *data, size_t length,
+static enum ndx_status bus_send(struct ndx_plugin_stream *c, const void *data, size_t length,
                                 uint32_t timeout_ms)
 {
 	const enum ndx_status st = take(&bus.send);
@@ -103,7 +103,7 @@ static enum ndx_status bus_send(struct ndx_plugin_channel *c, const void *data, 
 	return write_all(c->fd, data, length) ? NDX_OK : NDX_E_CONNECTION_ABORTED;
 }
 
-static enum ndx_status bus_receive(struct ndx_plugin_channel *c, void *data, size_t room,
+static enum ndx_status bus_receive(struct ndx_plugin_stream *c, void *data, size_t room,
                                    size_t *length, uint32_t timeout_ms)
 {
 	struct pollfd set[2] = {{.fd = c->cancelled, .events = POLLIN},
@@ -124,12 +124,12 @@ static enum ndx_status bus_receive(struct ndx_plugin_channel *c, void *data, siz
 	return NDX_OK;
 }
 
-static void bus_cancel(struct ndx_plugin_channel *c)
+static void bus_cancel(struct ndx_plugin_stream *c)
 {
 	base_flag_raise(c->cancelled);
 }
 
-static void bus_close(struct ndx_plugin_channel *c)
+static void bus_close(struct ndx_plugin_stream *c)
 {
 	bus.opened--;
 	(void)close(c->fd);

@@ -46,7 +46,7 @@ extern struct ndx_peer_description rendezvous;
 
 /* The plugin's own transport, of variant "bus": its address is "bus PORT". */
 extern struct bus {
-	int opened;              /* channels now */
+	int opened;              /* streams now */
 	unsigned sends;          /* so far */
 	enum ndx_status send;    /* what the next one returns, ... */
 	enum ndx_status receive; /* ... once */

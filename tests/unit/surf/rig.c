@@ -41,14 +41,14 @@ void rig_begin(struct rig *r)
 	                               .wrap = 256,
 	                               .stream = 1};
 	assert_int_equal(rig_transport->connect(&rig_plugin, r->serving.address, RIG_LONG_MS,
-	                                        &r->channel, why, sizeof(why)),
+	                                        &r->stream, why, sizeof(why)),
 	                 NDX_OK);
 }
 
 void rig_end(struct rig *r)
 {
-	rig_transport->close(r->channel);
-	r->channel = NULL;
+	rig_transport->close(r->stream);
+	r->stream = NULL;
 	serving_end(&r->serving);
 }
 
@@ -63,7 +63,7 @@ void rig_say(struct rig *r, uint8_t type, uint8_t stage, uint32_t round, const v
 	const size_t bytes = surf_frame_write(r->bytes, &f);
 
 	serve_in_turn();
-	assert_int_equal(rig_transport->send(r->channel, r->bytes, bytes, RIG_LONG_MS), NDX_OK);
+	assert_int_equal(rig_transport->send(r->stream, r->bytes, bytes, RIG_LONG_MS), NDX_OK);
 }
 
 enum ndx_status rig_hear_within(struct rig *r, uint32_t timeout_ms)
@@ -74,7 +74,7 @@ enum ndx_status rig_hear_within(struct rig *r, uint32_t timeout_ms)
 
 	/* In pieces, as a stream may come: a part of the header, then of the payload. */
 	while (st == NDX_OK && !surf_frame_parse(r->bytes, used, &r->heard)) {
-		st = rig_transport->receive(r->channel, r->bytes + used,
+		st = rig_transport->receive(r->stream, r->bytes + used,
 		                            used == 0 ? 7 : SURF_FRAME_HEADER, &n, timeout_ms);
 		used += st == NDX_OK ? n : 0;
 	}

@@ -20,7 +20,7 @@
 /* One FPGA, one host. */
 struct rig {
 	struct serving serving;
-	struct ndx_plugin_channel *channel;
+	struct ndx_plugin_stream *stream;
 	struct surf_order order;
 	uint8_t bytes[SURF_FRAME_HEADER + SURF_FRAME_PAYLOAD];
 	struct surf_frame heard;

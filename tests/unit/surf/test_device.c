@@ -198,7 +198,7 @@ static void *cancel_main(void *arg)
 	/* Until it waits for the answer that never comes. */
 	while (__atomic_load_n(&r->serving.fpga.requests, __ATOMIC_RELAXED) < 3)
 		(void)poll(NULL, 0, 1);
-	rig_transport->cancel(r->channel);
+	rig_transport->cancel(r->stream);
 	return NULL;
 }
 
@@ -216,8 +216,8 @@ static void a_cancel_ends_the_wait_and_cleans_up(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, cancel_main, &r), 0);
 	assert_int_equal(rig_hear_within(&r, RIG_LONG_MS), NDX_E_CANCELED);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(rig_transport->send(r.channel, &byte, 1, RIG_LONG_MS), NDX_E_CANCELED);
-	assert_int_equal(rig_transport->receive(r.channel, &byte, 1, &n, RIG_LONG_MS),
+	assert_int_equal(rig_transport->send(r.stream, &byte, 1, RIG_LONG_MS), NDX_E_CANCELED);
+	assert_int_equal(rig_transport->receive(r.stream, &byte, 1, &n, RIG_LONG_MS),
 	                 NDX_E_CANCELED);
 	rig_end(&r);
 	assert_int_equal(r.serving.fpga.requests, 5);
@@ -234,7 +234,7 @@ static void a_cancel_keeps_no_close_from_its_work(void **state)
 	bring_up(&r, &answer);
 	rig_say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
 	rig_hear(&r, SURF_DATA);
-	rig_transport->cancel(r.channel);
+	rig_transport->cancel(r.stream);
 	rig_end(&r);
 	assert_int_equal(r.serving.fpga.requests, STEPS + 4);
 	assert_int_equal(r.serving.fpga.stream.cut, 0);
@@ -272,9 +272,9 @@ static void what_is_sent_has_its_room_and_what_is_heard_its_time(void **state)
 
 	(void)state;
 	rig_begin(&r);
-	assert_int_equal(rig_transport->receive(r.channel, bytes, 1, &n, 20), NDX_E_IO_TIMEOUT);
-	assert_int_equal(rig_transport->send(r.channel, bytes, 1, RIG_LONG_MS), NDX_OK);
-	assert_int_equal(rig_transport->send(r.channel, bytes, sizeof(bytes) - 1, RIG_LONG_MS),
+	assert_int_equal(rig_transport->receive(r.stream, bytes, 1, &n, 20), NDX_E_IO_TIMEOUT);
+	assert_int_equal(rig_transport->send(r.stream, bytes, 1, RIG_LONG_MS), NDX_OK);
+	assert_int_equal(rig_transport->send(r.stream, bytes, sizeof(bytes) - 1, RIG_LONG_MS),
 	                 NDX_E_BUFFER_OVERFLOW);
 	rig_end(&r);
 }

@@ -23,7 +23,7 @@ enum manner {
 struct strange {
 	enum manner manner;
 	int listener;
-	struct ndx_plugin_channel *channel; /* its client's */
+	struct ndx_plugin_stream *stream; /* its client's */
 	pthread_t thread;
 	unsigned accesses; /* behind the one that was held */
 	bool held;
@@ -40,7 +40,7 @@ static void answer_one(struct strange *s, int fd, const struct srp_request *aske
 	if (first && s->manner == HOLDS)
 		(void)poll(NULL, 0, (int)HELD_MS);
 	if (first && s->manner == IS_CALLED)
-		rig_transport->cancel(s->channel);
+		rig_transport->cancel(s->stream);
 	srp_response_write(bytes, asked, s->accesses % 2 == 0 ? SURF_CONTROL_READY : 0, 0);
 	(void)send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
 }
@@ -91,14 +91,14 @@ static enum ndx_status visit(struct strange *s, enum manner manner, struct rig *
 	*s = (struct strange){.manner = manner, .listener = serve_listen(&port)};
 	assert_true(s->listener >= 0);
 	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
-	assert_int_equal(rig_transport->connect(&rig_plugin, address, RIG_LONG_MS, &r->channel, why,
+	assert_int_equal(rig_transport->connect(&rig_plugin, address, RIG_LONG_MS, &r->stream, why,
 	                                        sizeof(why)),
 	                 NDX_OK);
-	s->channel = r->channel;
+	s->stream = r->stream;
 	assert_int_equal(pthread_create(&s->thread, NULL, strange_main, s), 0);
 	rig_say_order(r);
 	st = rig_hear_within(r, manner == HOLDS ? HELD_MS : RIG_LONG_MS);
-	rig_transport->close(r->channel);
+	rig_transport->close(r->stream);
 	assert_int_equal(pthread_join(s->thread, NULL), 0);
 	(void)close(s->listener);
 	return st;
@@ -150,23 +150,23 @@ static void nobody_there_is_told_of(void **state)
 	                                  "127.0.0.1:65536",
 	                                  "127.0.0.1:http",
 	                                  "[::1:80"};
-	struct ndx_plugin_channel *channel = NULL;
+	struct ndx_plugin_stream *stream = NULL;
 	char address[NOBODY_TEXT];
 	char why[160];
 	const int fd = nobody(address);
 
 	(void)state;
-	assert_int_equal(rig_transport->connect(&rig_plugin, address, RIG_LONG_MS, &channel, why,
+	assert_int_equal(rig_transport->connect(&rig_plugin, address, RIG_LONG_MS, &stream, why,
 	                                        sizeof(why)),
 	                 NDX_E_CONNECTION_REFUSED);
 	assert_non_null(strstr(why, "the register bus cannot be reached: "));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(rig_transport->connect(&rig_plugin, bad[i], RIG_LONG_MS, &channel,
+		assert_int_equal(rig_transport->connect(&rig_plugin, bad[i], RIG_LONG_MS, &stream,
 		                                        why, sizeof(why)),
 		                 NDX_E_INVALID_ADDRESS);
 		assert_non_null(strstr(why, "HOST:PORT"));
 	}
-	assert_null(channel);
+	assert_null(stream);
 	(void)close(fd);
 }
 

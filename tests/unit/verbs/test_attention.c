@@ -102,19 +102,19 @@ static void a_drain_hears_of_successes(void **state)
 
 /* ---- the end of a connection, while somebody waits for solicited ones only ---- */
 
-static enum ndx_spi_word said;
+static enum ndx_spi_oob_message said;
 
-static void on_say(struct ndx_spi_conn *spi, enum ndx_spi_word word)
+static void on_say(struct ndx_spi_conn *spi, enum ndx_spi_oob_message message)
 {
 	(void)spi;
-	said = word;
+	said = message;
 }
 
 static void setup_end(struct watched *w)
 {
 	watched_open(w);
-	said = NDX_WORD_LOST;
-	w->rig.host.say = on_say;
+	said = NDX_OOB_LOST;
+	w->rig.host.oob_send = on_say;
 	w->rig.conn.oob.on = true; /* so that nothing asks rdma_cm */
 	w->rig.conn.peer.is_ndx = true;
 	w->rig.conn.state = VERBS_CONN_UP;
@@ -143,10 +143,10 @@ static void a_goodbye_that_was_delivered_is_heard_of(void **state)
 	setup_end(&w);
 	watched_call(&w, send_disc, &w.rig.conn.spi);
 	hear(&w);
-	assert_int_equal(said, NDX_WORD_LOST); /* the word in the mailbox goes first */
+	assert_int_equal(said, NDX_OOB_LOST); /* the word in the mailbox goes first */
 	fake_run(rig_native(&w.rig), 1);
 	hear(&w);
-	assert_int_equal(said, NDX_WORD_GOODBYE);
+	assert_int_equal(said, NDX_OOB_GOODBYE);
 	watched_give_up(&w);
 	watched_close(&w);
 }

@@ -121,10 +121,10 @@ static void abort_in_a_callback(struct ndx_overlapped *ov)
 	ov->information = rig->reports;
 }
 
-static void say_nothing(struct ndx_spi_conn *conn, enum ndx_spi_word word)
+static void say_nothing(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
 {
 	(void)conn;
-	(void)word;
+	(void)message;
 }
 
 static void nothing(void *arg)
@@ -143,7 +143,7 @@ static void a_slow_device_holds_up_no_callback(void **state)
 	rig_connect(&rig, DEPTH, NULL);
 	rig.conn.state = VERBS_CONN_UP;
 	rig.conn.oob.on = true; /* no connection manager here */
-	rig.host.say = say_nothing;
+	rig.host.oob_send = say_nothing;
 	rig.device.flushes_late = true;
 	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
 	assert_int_equal(rig_receive(&rig, 2), NDX_OK);
