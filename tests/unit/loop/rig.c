@@ -17,13 +17,6 @@ static struct rig_book *book_of(struct ndx_spi_conn *conn)
 	return (struct rig_book *)(void *)conn->front;
 }
 
-static void keep_params(struct rig_book *book, const struct ndx_spi_params *params)
-{
-	book->has_params = params != NULL;
-	if (params != NULL)
-		book->params = *params;
-}
-
 static void host_request(struct ndx_spi_request *request)
 {
 	struct rig *rig = (struct rig *)(void *)request->listener->front;
@@ -41,9 +34,9 @@ static void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, in
 	struct rig_book *book = book_of(conn);
 
 	(void)native;
+	(void)params;
 	book->connected++;
 	book->connected_status = status;
-	keep_params(book, params);
 }
 
 static void host_established(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
@@ -52,9 +45,9 @@ static void host_established(struct ndx_spi_conn *conn, enum ndx_status status, 
 	struct rig_book *book = book_of(conn);
 
 	(void)native;
+	(void)params;
 	book->established++;
 	book->established_status = status;
-	keep_params(book, params);
 }
 
 static void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)

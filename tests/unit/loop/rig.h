@@ -32,8 +32,6 @@ struct rig_book {
 	enum ndx_status connected_status;
 	unsigned established;
 	enum ndx_status established_status;
-	struct ndx_spi_params params; /* of the latest upcall that had some */
-	bool has_params;
 	uint32_t reports; /* all bits ever */
 	unsigned aborts;
 	unsigned peer_discs;

@@ -219,33 +219,6 @@ static void a_send_does_not_time_out_once_the_peer_has_detached(void **state)
 	rig_ops()->qp_destroy(to);
 }
 
-static void flushing_an_unconnected_queue_pair_leaves_it_usable(void **state)
-{
-	struct rig *rig = *state;
-
-	rig_make_qps(rig);
-	assert_int_equal(rig_receive(&rig->a, 1, 0, 8), NDX_OK);
-	assert_int_equal(rig_receive(&rig->a, 2, 0, 8), NDX_OK);
-	rig_ops()->qp_cancel(rig->a.qp);
-	(void)rig_expect(&rig->a, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);
-	(void)rig_expect(&rig->a, NDX_REQUEST_RECEIVE, 2, NDX_E_CANCELED);
-	assert_int_equal(rig_receive(&rig->a, 3, 0, 8), NDX_OK);
-	rig_connect(rig);
-	assert_int_equal(rig_send(&rig->b, 4, 0, 8, 0), NDX_OK);
-	(void)rig_expect(&rig->a, NDX_REQUEST_RECEIVE, 3, NDX_OK);
-}
-
-static void results_outlive_their_queue_pair(void **state)
-{
-	struct rig *rig = *state;
-
-	rig_make_qps(rig);
-	assert_int_equal(rig_receive(&rig->a, 1, 0, 8), NDX_OK);
-	rig_ops()->qp_destroy(rig->a.qp);
-	rig->a.qp = NULL;
-	(void)rig_expect(&rig->a, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_up, rig_down)
 
 int main(void)
@@ -261,8 +234,6 @@ int main(void)
 		TEST(a_goodbye_to_a_peer_that_is_gone_gets_no_answer),
 		TEST(a_detached_queue_pair_takes_nothing_more),
 		TEST(a_send_does_not_time_out_once_the_peer_has_detached),
-		TEST(flushing_an_unconnected_queue_pair_leaves_it_usable),
-		TEST(results_outlive_their_queue_pair),
 	};
 
 	return cmocka_run_group_tests_name("loop: the end", tests, NULL, NULL);

@@ -2,8 +2,6 @@
 /* Shared receive queues, completion queues and the adapter over loop. */
 #include "rig.h"
 
-#include "loop.h"
-
 #define SRQ_DEPTH 4u
 
 /* Two connections whose passive queue pairs share one queue. */
@@ -77,34 +75,6 @@ static void whoever_needs_one_takes_the_oldest_receive(void **state)
 	part(rig, &s);
 }
 
-static void results_carry_the_context_of_the_queue_pair_that_took(void **state)
-{
-	struct rig *rig = *state;
-	struct ndx_spi_srq *srq = make_srq(rig, 2, 0);
-	struct ndx_spi_qp *from = rig_make_qp(rig, &rig->a, NULL);
-	struct ndx_qp_attr attr = rig->attr;
-	struct ndx_spi_qp *to = NULL;
-	struct ndx_result result = {0};
-	struct rig_pair pair;
-	int mark;
-
-	attr.receive_cq = &rig->b.cq->pub;
-	attr.initiator_cq = &rig->b.cq->pub;
-	attr.srq = &srq->pub;
-	attr.context = &mark;
-	assert_int_equal(rig_ops()->qp_create(rig->b.adapter, &attr, &to), NDX_OK);
-	rig_connect_pair(rig, &pair, from, to);
-	assert_int_equal(ndx_qp_receive(&to->pub, NULL, NULL, 0), NDX_E_INVALID_DEVICE_STATE);
-	assert_int_equal(ndx_srq_receive(&srq->pub, NULL, NULL, 0), NDX_OK);
-	assert_int_equal(ndx_qp_send(&from->pub, NULL, NULL, 0, 0), NDX_OK);
-	assert_int_equal(ndx_cq_get_results(&rig->b.cq->pub, &result, 1), 1);
-	assert_ptr_equal(result.queue_pair_context, &mark);
-	rig_drop_pair(rig, &pair);
-	rig_ops()->qp_destroy(from);
-	rig_ops()->qp_destroy(to);
-	rig_ops()->srq_destroy(srq);
-}
-
 static void senders_wait_for_an_empty_queue_in_turn_and_for_ever(void **state)
 {
 	struct rig *rig = *state;
@@ -168,44 +138,6 @@ static void a_consumer_that_does_not_poll_loses_nothing(void **state)
 	part(rig, &s);
 }
 
-static void notifications_fire_together_below_the_threshold(void **state)
-{
-	struct rig *rig = *state;
-	struct ndx_overlapped ov[3] = {{0}};
-	struct shared s;
-
-	join(rig, &s);
-	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(give(rig, &s, i, 0), NDX_OK);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(base_ov_begin(&ov[i], rig->b.loop), NDX_OK);
-	assert_int_equal(rig_ops()->srq_notify(s.srq, &ov[0]), NDX_PENDING);
-	assert_int_equal(rig_ops()->srq_notify(s.srq, &ov[1]), NDX_PENDING);
-	assert_int_equal(send_from(rig, s.from[0], 1, 0), NDX_OK);
-	assert_int_equal(ndx_overlapped_status(&ov[0]), NDX_PENDING);
-	assert_int_equal(send_from(rig, s.from[1], 1, 0), NDX_OK);
-	assert_int_equal(ndx_overlapped_status(&ov[0]), NDX_OK);
-	assert_int_equal(ndx_overlapped_status(&ov[1]), NDX_OK);
-	/* below already */
-	assert_int_equal(rig_ops()->srq_notify(s.srq, &ov[2]), NDX_PENDING);
-	assert_int_equal(ndx_overlapped_status(&ov[2]), NDX_OK);
-	part(rig, &s);
-}
-
-static void a_cancelled_notification_says_so(void **state)
-{
-	struct rig *rig = *state;
-	struct ndx_spi_srq *srq = make_srq(rig, 4, 1);
-	struct ndx_overlapped ov = {0};
-
-	assert_int_equal(ndx_srq_receive(&srq->pub, NULL, NULL, 0), NDX_OK);
-	assert_int_equal(base_ov_begin(&ov, rig->b.loop), NDX_OK);
-	assert_int_equal(rig_ops()->srq_notify(srq, &ov), NDX_PENDING);
-	rig_ops()->srq_cancel(srq, NDX_E_CANCELED);
-	assert_int_equal(ndx_overlapped_status(&ov), NDX_E_CANCELED);
-	rig_ops()->srq_destroy(srq);
-}
-
 static void modifying_keeps_the_receives_and_their_order(void **state)
 {
 	struct rig *rig = *state;
@@ -240,31 +172,6 @@ static void modifying_keeps_the_receives_and_their_order(void **state)
 	part(rig, &s);
 }
 
-static void without_threshold_there_is_no_notification(void **state)
-{
-	struct rig *rig = *state;
-	struct ndx_spi_srq *srq = make_srq(rig, 4, 0);
-	struct ndx_overlapped ov = {0};
-
-	assert_int_equal(rig_ops()->srq_notify(srq, &ov), NDX_E_INVALID_PARAMETER);
-	rig_ops()->srq_destroy(srq);
-}
-
-static void the_end_of_a_queue_pair_leaves_the_shared_receives(void **state)
-{
-	struct rig *rig = *state;
-	struct shared s;
-
-	join(rig, &s);
-	assert_int_equal(give(rig, &s, 1, 0), NDX_OK);
-	rig_abort(s.pair[0].passive, &s.pair[0].passive_book);
-	s.pair[0].passive_book.quiet = 0;
-	rig_expect_none(&rig->b);
-	assert_int_equal(send_from(rig, s.from[1], 2, 0), NDX_OK);
-	(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
-	part(rig, &s);
-}
-
 static void a_sender_that_waits_is_forgotten_with_its_connection(void **state)
 {
 	struct rig *rig = *state;
@@ -278,24 +185,6 @@ static void a_sender_that_waits_is_forgotten_with_its_connection(void **state)
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 1, NDX_E_CANCELED);
 	assert_int_equal(give(rig, &s, 3, 0), NDX_OK);
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 2, NDX_OK);
-	part(rig, &s);
-}
-
-static void a_bad_shared_receive_fails_both_sides(void **state)
-{
-	struct rig *rig = *state;
-	struct ndx_sge sge = rig_sge(&rig->b, 0, 8);
-	struct shared s;
-
-	join(rig, &s);
-	sge.token++;
-	assert_int_equal(ndx_srq_receive(&s.srq->pub, NULL, &sge, 1), NDX_OK);
-	assert_int_equal(send_from(rig, s.from[0], 1, 0), NDX_OK);
-	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 1, NDX_E_REMOTE_ERROR);
-	(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, 0, NDX_E_ACCESS_VIOLATION);
-	assert_int_equal(s.pair[0].active_book.aborts, 1);
-	assert_int_equal(s.pair[0].passive_book.aborts, 1);
-	assert_int_equal(s.pair[1].passive_book.aborts, 0);
 	part(rig, &s);
 }
 
@@ -337,34 +226,6 @@ static void an_adapter_names_itself(void **state)
 	assert_int_equal(list[1].ss_family, AF_INET6);
 }
 
-static void all_limits_hold_at_once(void **state)
-{
-	struct rig *rig = *state;
-	struct ndx_adapter_info info = {0};
-	struct ndx_spi_cq *cq = NULL;
-	struct ndx_qp_attr attr;
-	struct ndx_spi_qp *qp = NULL;
-
-	rig_ops()->adapter_query(rig->a.adapter, &info);
-	assert_int_equal(
-		rig_ops()->cq_create(rig->a.adapter, info.max_completion_queue_depth, 0, &cq),
-		NDX_OK);
-	ndx_qp_attr_init(&attr);
-	attr.receive_cq = &cq->pub;
-	attr.initiator_cq = &cq->pub;
-	attr.receive_depth = info.max_receive_queue_depth;
-	attr.initiator_depth = info.max_initiator_queue_depth;
-	attr.max_receive_sge = info.max_receive_sge;
-	attr.max_initiator_sge = info.max_initiator_sge;
-	attr.inline_size = info.max_inline_data_size;
-	assert_int_equal(rig_ops()->qp_create(rig->a.adapter, &attr, &qp), NDX_OK);
-	for (uint32_t i = 0; i < info.max_receive_queue_depth; i++)
-		assert_int_equal(ndx_qp_receive(&qp->pub, NULL, NULL, 0), NDX_OK);
-	assert_int_equal(ndx_qp_receive(&qp->pub, NULL, NULL, 0), NDX_E_NO_MORE_ENTRIES);
-	rig_ops()->qp_destroy(qp);
-	rig_ops()->cq_destroy(cq);
-}
-
 static void keep_entry(void *arg, const struct ndx_adapter_entry *entry)
 {
 	*(struct ndx_adapter_entry *)arg = *entry;
@@ -394,20 +255,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(whoever_needs_one_takes_the_oldest_receive),
-		TEST(results_carry_the_context_of_the_queue_pair_that_took),
 		TEST(senders_wait_for_an_empty_queue_in_turn_and_for_ever),
 		TEST(the_queue_has_its_depth_and_a_taken_receive_makes_room),
 		TEST(a_consumer_that_does_not_poll_loses_nothing),
-		TEST(notifications_fire_together_below_the_threshold),
-		TEST(a_cancelled_notification_says_so),
 		TEST(modifying_keeps_the_receives_and_their_order),
-		TEST(without_threshold_there_is_no_notification),
-		TEST(the_end_of_a_queue_pair_leaves_the_shared_receives),
 		TEST(a_sender_that_waits_is_forgotten_with_its_connection),
-		TEST(a_bad_shared_receive_fails_both_sides),
 		TEST(affinity_is_what_was_wished_for_or_all),
 		TEST(an_adapter_names_itself),
-		TEST(all_limits_hold_at_once),
 		TEST(the_list_has_one_entry),
 	};
 
