@@ -34,7 +34,7 @@ static void on_timer(void *arg)
 	fault_wake_at(fa, fault_cqs_tick(fa, now));
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 static enum ndx_status open_inner(struct fault_adapter *fa, const struct ndx_spi_adapter *head,
                                   const struct ndx_spi_open *how, struct ndx_spi_adapter **out)

@@ -55,7 +55,7 @@ static struct fault_conn *find_conn(struct fault_adapter *fa, const struct ndx_s
 	return NULL;
 }
 
-/* ---- life; any thread ---- */
+/* ---- create and destroy; any thread ---- */
 
 struct fault_conn *fault_events_new(struct fault_adapter *fa)
 {

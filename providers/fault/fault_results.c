@@ -141,7 +141,7 @@ static void on_inner_notify(struct ndx_overlapped *ov)
 		return;
 	}
 	if (ov->status == NDX_E_CANCELED || below->merged) {
-		/* What the consumer wants now, it has asked for behind the event. */
+		/* the consumer has asked for these types after the event */
 		below->merged = false;
 		arm_wanted(c);
 	} else {
@@ -341,7 +341,7 @@ uint64_t fault_cqs_tick(struct fault_adapter *fa, uint64_t now)
 	return next;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 static void init_cq(struct fault_cq *c, struct fault_adapter *fa, struct ndx_spi_cq *cq)
 {

@@ -7,7 +7,7 @@
 
 enum outcome {
 	DONE,  /* go on with the next request */
-	WAITS, /* loop_conn.wait tells for what */
+	WAITS, /* loop_conn.wait has the reason */
 	BROKE, /* the connection has ended */
 };
 
@@ -83,7 +83,7 @@ static enum outcome fail_own_list(struct loop_conn *conn, struct loop_req *req)
 
 /* ---- receives ---- */
 
-/* The peer's next receive; NULL: loop_conn.wait tells what is missing. */
+/* The peer's next receive; NULL: loop_conn.wait has the reason. */
 static struct loop_receive *next_receive(struct loop_conn *conn, struct loop_qp *target)
 {
 	const struct base_queue *q = &target->base.receive;
@@ -281,7 +281,7 @@ void loop_data_pump(struct loop_conn *conn)
 
 void loop_data_posted(struct loop_conn *conn)
 {
-	/* the first request waits, and a request behind it does not change for what */
+	/* a request behind one that waits does not end that wait */
 	if (conn != NULL && conn->wait == LOOP_WAIT_NONE)
 		loop_data_pump(conn);
 }

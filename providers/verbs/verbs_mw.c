@@ -15,7 +15,7 @@ static struct verbs_mw *mw_of(struct ndx_spi_mw *mw)
 	return (struct verbs_mw *)(void *)mw;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 enum ndx_status verbs_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw **out)
 {

@@ -214,7 +214,7 @@ void verbs_qp_poll(struct verbs_qp *qp)
 		verbs_cq_poll(qp->receive_cq);
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 static void init_records(struct verbs_qp *qp, const struct base_queue *q, enum verbs_kind kind)
 {

@@ -229,7 +229,7 @@ void verbs_srq_leave(struct verbs_qp *qp)
 	qp->srq = NULL;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint32_t max_sge,
                                  uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out)

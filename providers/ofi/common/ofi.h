@@ -182,7 +182,7 @@ struct ofi_adapter {
 	struct base_timer tick; /* checks the ncqs in mode AWAY */
 	struct base_job kick;   /* reads the ncqs that are kicked */
 	struct base_list revokes;
-	struct base_job revoke_job; /* goes on with revokes, and begins the asked ones */
+	struct base_job revoke_job; /* begins the revokes in `asked`, and continues the others */
 	struct base_timer revoke_timer;
 	int diag;             /* socket for queries about connections (ofi_peer.c); -1: none */
 	uint32_t round;       /* number of the latest SYNC round */
@@ -277,7 +277,7 @@ struct ofi_qp {
 	uint32_t read_limit;
 	uint32_t unsettled;    /* receives do not wait for this request; the ncq's lock */
 	uint32_t written;      /* length of the write that the next message reports */
-	uint8_t written_words; /* control messages that have told it so far */
+	uint8_t written_words; /* parts of that length that have come */
 	bool timer_set;
 	bool retrying; /* the timer is set for a request for which libfabric had no memory */
 	struct base_timer timer;
@@ -346,11 +346,11 @@ void ofi_check_drained(struct ofi_qp *qp);
 void ofi_on_rnr_timer(void *arg); /* the timer's function; the lock is not held */
 /* Give receives to libfabric, as many as it takes. */
 void ofi_post_receives(struct ofi_qp *qp);
-/* Tell the peer of new receives if enough are new: now, or with the next send or poll. */
+/* Announce new receives to the peer if they are enough: now, or with the next send or poll. */
 void ofi_tell_credits(struct ofi_qp *qp);
-/* The ncq's lock is held, no queue pair's: tell the credits that queue pairs have put off. */
+/* The ncq's lock is held, no queue pair's: send the credits that queue pairs have deferred. */
 void ofi_tell_all_credits(struct ofi_ncq *ncq);
-/* The number of receives that the peer does not know of; from now on they count as told. */
+/* The number of receives that the peer does not know; from now on they count as announced. */
 uint16_t ofi_take_credits(struct ofi_qp *qp);
 /* A receive is no longer with libfabric. */
 void ofi_rx_take_back(struct ofi_qp *qp, struct ofi_rx *rx);

@@ -30,7 +30,7 @@ static void drop_request(struct ofi_conn *conn, const void *data, size_t len)
 	free(request);
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 enum ndx_status ofi_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
                                 struct ndx_spi_conn **out)
@@ -360,8 +360,7 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 	ofi_host(link->adapter)->connected(&conn->spi, NDX_OK, 0, &params);
 }
 
-/* Was there an NDX at the other end? Every NDX sends data with a refusal. The texts tell strangers
- * no more than that. */
+/* Every NDX sends data with a refusal, so a refusal without data is not NDX's. */
 static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_event *event,
                                bool said)
 {

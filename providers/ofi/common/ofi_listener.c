@@ -157,7 +157,7 @@ static void on_refused(void *owner, const struct sockaddr_storage *peer, const c
 	warn_refused(owner, peer, why);
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 enum ndx_status ofi_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
                                     struct ndx_spi_listener **out)

@@ -106,7 +106,7 @@ struct ofi_revoke {
 	struct ofi_key_users users; /* the peers that know the token */
 	uint32_t token;             /* local token; 0: no own request can name one */
 	uint32_t forget;            /* remote token that peers have to forget first; 0: they have */
-	struct fid_mr *mr; /* closed when peers have forgotten it; NULL: is, or without rights */
+	struct fid_mr *mr; /* closed when peers have forgotten it; NULL: closed, or no rights */
 	uint32_t round;    /* the SYNC round that every link has to reach; 0: none */
 };
 

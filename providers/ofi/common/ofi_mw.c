@@ -168,7 +168,7 @@ static void on_revoked(struct ofi_revoke *revoke)
 	base_lock_release(&adapter->qps_lock);
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 enum ndx_status ofi_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out)
 {

@@ -264,7 +264,7 @@ static const struct ndx_qp_ops qp_ops_without_windows = {
 	.write_immediate = qp_write_immediate,
 };
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 static void init_records(struct ofi_qp *qp)
 {
