@@ -2,86 +2,78 @@
 /* The history of a session, as JSON for programs and as lines for people. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <jansson.h>
-
+#include "base_json.h"
 #include "base_log.h"
 #include "session.h"
 
-/* A text of a peer or a plugin may not be UTF-8. */
-static json_t *plain(const char *value)
+static json_t *error_of(struct base_json *j, const struct ndx_session_error *e)
 {
-	char text[sizeof(((struct ndx_session_error *)0)->text)];
+	json_t *to;
 
-	(void)snprintf(text, sizeof(text), "%s", value);
-	for (char *p = text; *p != '\0'; p++)
-		if (*p < ' ' || *p > '~')
-			*p = '?';
-	return json_string(text);
-}
-
-static json_t *json_of_error(const struct ndx_session_error *e)
-{
 	if (e->status == NDX_OK)
 		return json_null();
-	return json_pack("{s:s, s:s, s:s, s:b, s:s, s:i, s:o}", "status",
-	                 ndx_status_name(e->status), "layer", ndx_error_layer_name(e->layer),
-	                 "plugin_error", ndx_plugin_error_name(e->plugin_error), "remote",
-	                 (int)e->remote, "stage", ndx_stage_name(e->stage), "round", (int)e->round,
-	                 "text", plain(e->text));
+	to = json_object();
+	base_json_text(j, to, "status", ndx_status_name(e->status));
+	base_json_text(j, to, "layer", ndx_error_layer_name(e->layer));
+	base_json_text(j, to, "plugin_error", ndx_plugin_error_name(e->plugin_error));
+	base_json_put(j, to, "remote", json_boolean(e->remote));
+	base_json_text(j, to, "stage", ndx_stage_name(e->stage));
+	base_json_number(j, to, "round", e->round);
+	base_json_text(j, to, "text", e->text);
+	return to;
 }
 
-static json_t *json_of_agreement(const struct ndx_session *s)
+static json_t *agreement_of(struct base_json *j, const struct ndx_session *s)
 {
 	struct ndx_agreement a;
+	json_t *to;
 
 	if (ndx_session_get_agreement(s, NULL, NULL, &a) != NDX_OK)
 		return json_null();
-	return json_pack("{s:i, s:I, s:I, s:I}", "kind", (int)a.kind, "mtu", (json_int_t)a.mtu,
-	                 "client_reads", (json_int_t)a.client_reads, "server_reads",
-	                 (json_int_t)a.server_reads);
+	to = json_object();
+	base_json_number(j, to, "kind", a.kind);
+	base_json_number(j, to, "mtu", a.mtu);
+	base_json_number(j, to, "client_reads", a.client_reads);
+	base_json_number(j, to, "server_reads", a.server_reads);
+	return to;
 }
 
-static json_t *json_of_entry(const struct ndx_history_entry *e)
+static json_t *entry_of(struct base_json *j, const struct ndx_history_entry *e)
 {
-	return json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:s, s:o}", "at_us", (json_int_t)e->at_us,
-	                 "duration_us", (json_int_t)e->duration_us, "what",
-	                 ndx_history_kind_name(e->kind), "stage", ndx_stage_name(e->stage), "round",
-	                 (json_int_t)e->round, "bytes", (json_int_t)e->bytes, "status",
-	                 ndx_status_name(e->status), "text", plain(e->text));
+	json_t *to = json_object();
+
+	base_json_number(j, to, "at_us", e->at_us);
+	base_json_number(j, to, "duration_us", e->duration_us);
+	base_json_text(j, to, "what", ndx_history_kind_name(e->kind));
+	base_json_text(j, to, "stage", ndx_stage_name(e->stage));
+	base_json_number(j, to, "round", e->round);
+	base_json_number(j, to, "bytes", e->bytes);
+	base_json_text(j, to, "status", ndx_status_name(e->status));
+	base_json_text(j, to, "text", e->text);
+	return to;
 }
 
-/* All entries; NULL: out of memory. */
-static struct ndx_history_entry *copy_history(const struct ndx_session *s, size_t *count,
-                                              uint64_t *dropped)
+static json_t *history_of(struct base_json *j, const struct ndx_session *s, uint64_t *dropped)
 {
 	const size_t room = s->history.room;
 	struct ndx_history_entry *entries = calloc(room, sizeof(*entries));
+	json_t *to = json_array();
+	size_t count = 0;
 
 	if (entries != NULL)
-		*count = ndx_session_get_history(s, entries, room, dropped);
-	return entries;
-}
-
-static json_t *json_of_history(const struct ndx_session *s, uint64_t *dropped)
-{
-	size_t count = 0;
-	struct ndx_history_entry *entries = copy_history(s, &count, dropped);
-	json_t *list = entries != NULL ? json_array() : NULL;
-
-	for (size_t i = 0; list != NULL && i < count; i++) {
-		if (json_array_append_new(list, json_of_entry(&entries[i])) == 0)
-			continue;
-		json_decref(list);
-		list = NULL;
-	}
+		count = ndx_session_get_history(s, entries, room, dropped);
+	else
+		j->failed = true;
+	for (size_t i = 0; i < count; i++)
+		base_json_append(j, to, entry_of(j, &entries[i]));
 	free(entries);
-	return list;
+	return to;
 }
 
 enum ndx_status ndx_session_snapshot(const struct ndx_session *s, char **json)
 {
+	struct base_json j = {.failed = false};
 	struct ndx_session_error error;
 	uint64_t dropped = 0;
 	json_t *history;
@@ -91,17 +83,18 @@ enum ndx_status ndx_session_snapshot(const struct ndx_session *s, char **json)
 	if (s == NULL || json == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_snapshot: NULL argument");
 	ndx_session_get_error(s, &error);
-	history = json_of_history(s, &dropped);
-	/* json_pack() owns the parts, even on failure. */
-	root = json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o}", "session",
-	                 (json_int_t)ndx_session_get_id(s), "state",
-	                 ndx_session_state_name(ndx_session_get_state(s)), "plugin",
-	                 ndx_variant_plugin_name(s->attr.variant), "variant",
-	                 ndx_variant_name(s->attr.variant), "server",
-	                 plain(ndx_session_get_server(s)), "error", json_of_error(&error), "agreed",
-	                 json_of_agreement(s), "dropped", (json_int_t)dropped, "history", history);
-	text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
-	json_decref(root);
+	history = history_of(&j, s, &dropped);
+	root = json_object();
+	base_json_number(&j, root, "session", ndx_session_get_id(s));
+	base_json_text(&j, root, "state", ndx_session_state_name(ndx_session_get_state(s)));
+	base_json_text(&j, root, "plugin", ndx_variant_plugin_name(s->attr.variant));
+	base_json_text(&j, root, "variant", ndx_variant_name(s->attr.variant));
+	base_json_text(&j, root, "server", ndx_session_get_server(s));
+	base_json_put(&j, root, "error", error_of(&j, &error));
+	base_json_put(&j, root, "agreed", agreement_of(&j, s));
+	base_json_number(&j, root, "dropped", dropped);
+	base_json_put(&j, root, "history", history);
+	text = base_json_finish(&j, root);
 	if (text == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_session_snapshot: out of memory");
 	*json = text;
