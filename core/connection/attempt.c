@@ -14,7 +14,7 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	conn_inbox_clear(c);
 	conn_release_qp(c);
 	conn_rendezvous_end(c);
-	conn_direct_end(c);
+	conn_oob_end(c);
 	c->commands = 0;
 	conn_enter(c, next, event, result);
 	/* A caller that completes with another status has taken the object out of c->ov. */

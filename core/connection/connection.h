@@ -13,7 +13,7 @@
 #include "base_lock.h"
 #include "base_loop.h"
 #include "disconnect.h"
-#include "wire.h"
+#include "oob_link.h"
 
 /* The latest transitions; number n is at n % NDX_HISTORY_MAX. */
 struct conn_history {
@@ -71,7 +71,7 @@ enum conn_command {
 };
 
 /* An upcall with arguments, until the control thread handles it. */
-struct conn_mail {
+struct conn_upcall {
 	bool full;
 	bool has_params; /* of the peer; stored in the connector's inbox_params */
 	enum ndx_status status;
@@ -92,24 +92,23 @@ struct conn_rendezvous {
 };
 
 /* The content of the inbox. */
-struct conn_news {
-	struct conn_mail connected;
-	struct conn_mail established;
-	struct ndx_spi_params *params; /* of the mail that has parameters; the caller frees them */
+struct conn_inbox {
+	struct conn_upcall connected;
+	struct conn_upcall established;
+	struct ndx_spi_params *params; /* of the upcall that has some; the caller frees */
 	uint32_t reports;
 };
 
-/* A connection without a connection manager, see oob/direct.c. Under the adapter lock. */
+/* A connection without a connection manager, see oob/oob_connect.c. Under the adapter lock. */
 struct conn_pair {
 	struct ndx_peer_description own;
 	struct ndx_peer_description peer;
 };
-struct conn_direct {
+struct conn_oob {
 	bool on;
-	struct conn_pair *pair; /* NULL: not described */
-	struct wire *wire;      /* NULL: none */
-	struct channel
-		*channel; /* made by ndx_connector_set_oob_stream(); valid as long as `wire` */
+	struct conn_pair *pair;    /* NULL: not described */
+	struct oob_link *link;     /* NULL: none */
+	struct oob_stream *stream; /* the consumer's; valid as long as `link` */
 };
 
 struct ndx_connector {
@@ -154,17 +153,16 @@ struct ndx_connector {
 
 	/* Filled by upcalls, under inbox_lock: */
 	struct base_lock inbox_lock;
-	unsigned news; /* bits of enum wire_news */
-	struct conn_mail connected;
-	struct conn_mail established;
-	struct ndx_spi_params *
-		inbox_params; /* of the mail that has parameters; NULL: no attempt is in progress */
+	unsigned oob_events; /* bits of enum oob_event */
+	struct conn_upcall connected;
+	struct conn_upcall established;
+	struct ndx_spi_params *inbox_params; /* for an upcall; NULL: no attempt in progress */
 	uint32_t reports;
 	int32_t report_native;
 	const char *cause;
 
 	struct conn_rendezvous rendezvous; /* under the adapter lock */
-	struct conn_direct direct;
+	struct conn_oob oob;
 };
 
 /* The size of a provider's own text for a cause. */
@@ -231,16 +229,16 @@ enum ndx_status conn_inbox_ready(struct ndx_connector *c);
 void conn_inbox_clear(struct ndx_connector *c);
 /* The reports in the inbox. Any thread. */
 uint32_t conn_inbox_reports(struct ndx_connector *c);
-/* Move the content of the inbox to *news. False: the inbox is empty. */
-bool conn_inbox_take(struct ndx_connector *c, struct conn_news *news);
+/* Move the content of the inbox to *inbox. False: the inbox is empty. */
+bool conn_inbox_take(struct ndx_connector *c, struct conn_inbox *inbox);
 /* The upcalls of the same names. Any thread. */
 void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
                     const struct ndx_spi_params *params);
 void host_established(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
                       const struct ndx_spi_params *params);
 void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause);
-/* A message of the peer arrived out of band. The wire's lock is held. */
-void conn_direct_heard(struct ndx_connector *c, enum wire_news news);
+/* A message of the peer arrived out of band. The link's lock is held. */
+void conn_oob_received(struct ndx_connector *c, enum oob_event event);
 
 /* ---- history.c ---- */
 
@@ -301,14 +299,14 @@ void conn_count_attempt(struct ndx_connector *c, enum ndx_status status);
 /* The number of connections of an adapter that are up. Any thread, lock held. */
 uint32_t conn_count_up(const struct ndx_adapter *adapter);
 
-/* ---- oob/binding.c ---- */
+/* ---- oob/oob_binding.c ---- */
 
 /* Whether the provider connects queue pairs by their descriptions, without a connection manager. */
-bool conn_is_direct(const struct ndx_connector *c);
+bool conn_lacks_cm(const struct ndx_connector *c);
 /* The connection has ended, or will not be made: release the out-of-band link. */
-void conn_direct_end(struct ndx_connector *c);
-/* The messages that arrived out of band, if they can be handled now; bits of enum wire_news. */
-unsigned conn_direct_news(struct ndx_connector *c);
+void conn_oob_end(struct ndx_connector *c);
+/* The messages that arrived out of band, if they can be handled now; bits of enum oob_event. */
+unsigned conn_oob_take_events(struct ndx_connector *c);
 
 /* ---- rendezvous_match.c ---- */
 
@@ -337,20 +335,20 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 void conn_end_attempt(struct ndx_connector *c, enum conn_phase next,
                       const struct conn_result *result);
 
-/* ---- oob/direct.c ---- */
+/* ---- oob/oob_connect.c ---- */
 
-enum ndx_status conn_direct_describe(struct ndx_connector *c, const struct sockaddr_storage *near,
-                                     struct ndx_peer_description *out);
-enum ndx_status conn_direct_check(const struct ndx_connector *c,
-                                  const struct ndx_peer_description *peer);
-void conn_direct_start(struct ndx_connector *c, const struct ndx_peer_description *peer);
-/* The control thread's part of conn_direct_start(). */
-enum ndx_status conn_direct_connect(struct ndx_connector *c);
-void conn_direct_take(struct ndx_connector *c, unsigned news);
-/* Any thread, lock not held: carry goodbyes over `wire`; not after connect_peer. */
-enum ndx_status conn_direct_wire(struct ndx_connector *c, struct wire *wire);
+enum ndx_status conn_oob_describe(struct ndx_connector *c, const struct sockaddr_storage *near,
+                                  struct ndx_peer_description *out);
+enum ndx_status conn_oob_check(const struct ndx_connector *c,
+                               const struct ndx_peer_description *peer);
+void conn_oob_start(struct ndx_connector *c, const struct ndx_peer_description *peer);
+/* The control thread's part of conn_oob_start(). */
+enum ndx_status conn_oob_connect(struct ndx_connector *c);
+void conn_oob_handle(struct ndx_connector *c, unsigned events);
+/* Any thread, lock not held: carry goodbyes over `link`; not after connect_peer. */
+enum ndx_status conn_oob_set_link(struct ndx_connector *c, struct oob_link *link);
 /* Any thread, lock not held: like ndx_connector_set_oob_stream(). */
-enum ndx_status conn_direct_set_oob_stream(struct ndx_connector *c, int fd);
+enum ndx_status conn_oob_set_stream(struct ndx_connector *c, int fd);
 
 /* ---- listener.c ---- */
 

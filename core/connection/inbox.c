@@ -23,12 +23,12 @@ enum ndx_status conn_inbox_ready(struct ndx_connector *c)
 void conn_inbox_clear(struct ndx_connector *c)
 {
 	base_lock_acquire(&c->inbox_lock);
-	c->connected = (struct conn_mail){.full = false};
-	c->established = (struct conn_mail){.full = false};
+	c->connected = (struct conn_upcall){.full = false};
+	c->established = (struct conn_upcall){.full = false};
 	free(c->inbox_params);
 	c->inbox_params = NULL;
 	c->reports = 0;
-	c->news = 0;
+	c->oob_events = 0;
 	c->report_native = 0;
 	c->cause = NULL;
 	base_lock_release(&c->inbox_lock);
@@ -44,33 +44,34 @@ uint32_t conn_inbox_reports(struct ndx_connector *c)
 	return reports;
 }
 
-bool conn_inbox_take(struct ndx_connector *c, struct conn_news *news)
+bool conn_inbox_take(struct ndx_connector *c, struct conn_inbox *inbox)
 {
 	base_lock_acquire(&c->inbox_lock);
-	news->connected = c->connected;
-	news->established = c->established;
-	news->params = NULL;
+	inbox->connected = c->connected;
+	inbox->established = c->established;
+	inbox->params = NULL;
 	if (c->connected.full || c->established.full) {
-		news->params = c->inbox_params;
+		inbox->params = c->inbox_params;
 		c->inbox_params = NULL;
 	}
-	news->reports = c->reports;
-	c->connected = (struct conn_mail){.full = false};
-	c->established = (struct conn_mail){.full = false};
+	inbox->reports = c->reports;
+	c->connected = (struct conn_upcall){.full = false};
+	c->established = (struct conn_upcall){.full = false};
 	c->reports = 0;
 	base_lock_release(&c->inbox_lock);
-	return news->connected.full || news->established.full || news->reports != 0;
+	return inbox->connected.full || inbox->established.full || inbox->reports != 0;
 }
 
 /* Lock held. */
-static void fill_mail(struct ndx_connector *c, struct conn_mail *mail, enum ndx_status status,
-                      int32_t native, const struct ndx_spi_params *params)
+static void store_upcall(struct ndx_connector *c, struct conn_upcall *upcall,
+                         enum ndx_status status, int32_t native,
+                         const struct ndx_spi_params *params)
 {
-	mail->full = true;
-	mail->status = status;
-	mail->native = native;
-	mail->has_params = params != NULL && c->inbox_params != NULL;
-	if (mail->has_params)
+	upcall->full = true;
+	upcall->status = status;
+	upcall->native = native;
+	upcall->has_params = params != NULL && c->inbox_params != NULL;
+	if (upcall->has_params)
 		*c->inbox_params = *params;
 }
 
@@ -80,7 +81,7 @@ void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t n
 	struct ndx_connector *c = conn->front;
 
 	base_lock_acquire(&c->inbox_lock);
-	fill_mail(c, &c->connected, status, native, params);
+	store_upcall(c, &c->connected, status, native, params);
 	base_lock_release(&c->inbox_lock);
 	base_loop_post(c->adapter->loop, &c->work);
 }
@@ -91,7 +92,7 @@ void host_established(struct ndx_spi_conn *conn, enum ndx_status status, int32_t
 	struct ndx_connector *c = conn->front;
 
 	base_lock_acquire(&c->inbox_lock);
-	fill_mail(c, &c->established, status, native, params);
+	store_upcall(c, &c->established, status, native, params);
 	base_lock_release(&c->inbox_lock);
 	base_loop_post(c->adapter->loop, &c->work);
 }
@@ -111,10 +112,10 @@ void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const
 		base_loop_post(c->adapter->loop, &c->work);
 }
 
-void conn_direct_heard(struct ndx_connector *c, enum wire_news news)
+void conn_oob_received(struct ndx_connector *c, enum oob_event event)
 {
 	base_lock_acquire(&c->inbox_lock);
-	c->news |= news;
+	c->oob_events |= event;
 	base_lock_release(&c->inbox_lock);
 	base_loop_post(c->adapter->loop, &c->work);
 }

@@ -44,11 +44,11 @@ void conn_rendezvous_cancel(struct ndx_connector *c, const char *event, enum ndx
 
 	c->ov = NULL;
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
-	if (c->direct.on)
+	if (c->oob.on)
 		c->adapter->ops->conn_abandon(c->native);
 	conn_release_qp(c);
 	conn_rendezvous_end(c);
-	conn_direct_end(c);
+	conn_oob_end(c);
 	conn_enter(c, CONN_FAILED, event, &result);
 	if (status != NDX_E_CANCELED)
 		conn_log_failure(c, "connecting failed", &result);
@@ -128,7 +128,7 @@ struct describe_call {
 /* Lock held. */
 static enum ndx_status check_describe(const struct ndx_connector *c, const struct ndx_spi_qp *qp)
 {
-	if (c->phase == CONN_NEW && (!c->bound || conn_is_direct(c)))
+	if (c->phase == CONN_NEW && (!c->bound || conn_lacks_cm(c)))
 		return conn_check_qp("ndx_connector_describe", c, qp);
 	if (c->phase == CONN_NEW)
 		return fail(
@@ -166,7 +166,7 @@ static enum ndx_status begin_direct(struct describe_call *call)
 	enum ndx_status st;
 
 	conn_attach(c, call->qp);
-	st = conn_direct_describe(c, call->near, &call->out);
+	st = conn_oob_describe(c, call->near, &call->out);
 	if (st != NDX_OK) {
 		conn_release_qp(c);
 		return st;
@@ -194,7 +194,7 @@ static enum ndx_status begin(struct describe_call *call)
 	if (st != NDX_OK)
 		return st;
 	conn_set_wishes(c, call->inbound, call->outbound, NULL, 0);
-	if (conn_is_direct(c))
+	if (conn_lacks_cm(c))
 		return begin_direct(call);
 	c->rendezvous.inbound_read_limit = call->inbound;
 	c->rendezvous.outbound_read_limit = call->outbound;
@@ -213,7 +213,7 @@ static void describe_on_loop(void *arg)
 {
 	struct describe_call *call = arg;
 	struct ndx_adapter *adapter = call->c->adapter;
-	const bool direct = conn_is_direct(call->c);
+	const bool direct = conn_lacks_cm(call->c);
 	const bool server = call->role == NDX_ROLE_SERVER && !direct;
 	socklen_t len = sizeof(call->out.address);
 
@@ -251,8 +251,8 @@ enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, e
 	    (role != NDX_ROLE_CLIENT && role != NDX_ROLE_SERVER))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_describe: NULL argument, or no such role");
-	if (!conn_is_direct(c) && (c->adapter->info.max_caller_data < CONN_COOKIES ||
-	                           c->adapter->info.max_callee_data < CONN_COOKIE))
+	if (!conn_lacks_cm(c) && (c->adapter->info.max_caller_data < CONN_COOKIES ||
+	                          c->adapter->info.max_callee_data < CONN_COOKIE))
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "ndx_connector_describe: %s carries too little private data",
 		            c->adapter->info.uri);
@@ -334,14 +334,14 @@ enum ndx_status conn_connect_peer(struct ndx_connector *c, const struct ndx_peer
 		st = fail(NDX_E_CONNECTION_INVALID, 0,
 		          "ndx_connector_connect_peer: call ndx_connector_describe() first");
 	else
-		st = c->direct.on ? conn_direct_check(c, peer) : check_peer(c, peer);
+		st = c->oob.on ? conn_oob_check(c, peer) : check_peer(c, peer);
 	if (st == NDX_OK)
 		st = base_ov_begin(ov, c->adapter->loop);
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
-		if (c->direct.on)
-			conn_direct_start(c, peer);
+		if (c->oob.on)
+			conn_oob_start(c, peer);
 		else
 			start(c, peer);
 	}

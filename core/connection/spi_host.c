@@ -7,8 +7,8 @@ static void host_oob_send(struct ndx_spi_conn *conn, enum ndx_spi_oob_message me
 {
 	struct ndx_connector *c = conn->front;
 
-	if (c->direct.wire != NULL)
-		wire_say(c->direct.wire, message);
+	if (c->oob.link != NULL)
+		oob_link_send(c->oob.link, message);
 }
 
 const struct ndx_host core_host = {

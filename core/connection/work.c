@@ -17,7 +17,7 @@ static void conn_last(void *arg)
 
 	conn_forget(c);
 	conn_inbox_clear(c);
-	free(c->direct.pair);
+	free(c->oob.pair);
 	free(c);
 	adapter_put(adapter, false);
 }
@@ -37,7 +37,7 @@ void conn_reap(struct ndx_connector *c)
 	base_timer_cancel(loop, &c->disconnect_timer);
 	conn_release_qp(c);
 	c->adapter->ops->conn_destroy(c->native);
-	conn_direct_end(c);
+	conn_oob_end(c);
 	/* After a work job that may be queued. */
 	c->last = (struct base_job){.fn = conn_last, .arg = c};
 	base_loop_post(loop, &c->last);
@@ -162,7 +162,7 @@ static void went_over(struct ndx_connector *c)
 	base_timer_cancel(c->adapter->loop, &c->drain_timer);
 	base_timer_cancel(c->adapter->loop, &c->disconnect_timer);
 	c->native->qp = NULL;
-	conn_direct_end(c);
+	conn_oob_end(c);
 	if (!good)
 		conn_log_failure(c, "aborted", &result);
 	else if (base_log_enabled(NDX_LOG_INFO))
@@ -226,8 +226,8 @@ static enum conn_phase phase_after(enum ndx_status status)
 }
 
 /* End the attempt after a failure that the provider reported; its cause was reported before. */
-static void end_by_mail(struct ndx_connector *c, enum conn_phase next, enum ndx_status status,
-                        int32_t native)
+static void end_by_upcall(struct ndx_connector *c, enum conn_phase next, enum ndx_status status,
+                          int32_t native)
 {
 	struct conn_result result = {.status = status, .native = native};
 
@@ -268,7 +268,7 @@ static void run_attempt(struct ndx_connector *c, unsigned commands)
 		                       c->destination_len, &c->own);
 		after = phase_after(st);
 	} else if ((commands & CONN_DO_RENDEZVOUS) && c->phase == CONN_CONNECTING) {
-		st = conn_direct_connect(c);
+		st = conn_oob_connect(c);
 	} else if ((commands & CONN_DO_COMPLETE) && c->phase == CONN_COMPLETING) {
 		st = ops->conn_complete(c->native);
 	} else if (accepts) {
@@ -297,10 +297,10 @@ static void run_commands(struct ndx_connector *c)
 
 /* ---- upcalls ---- */
 
-static void remember_peer(struct ndx_connector *c, const struct conn_mail *mail,
+static void remember_peer(struct ndx_connector *c, const struct conn_upcall *upcall,
                           const struct ndx_spi_params *params)
 {
-	if (!mail->has_params)
+	if (!upcall->has_params)
 		return;
 	c->peer = *params;
 	c->peer_known = true;
@@ -310,14 +310,14 @@ static void remember_peer(struct ndx_connector *c, const struct conn_mail *mail,
 static const struct conn_result stranger = {.status = NDX_E_CONNECTION_REFUSED,
                                             .cause = "the answer is not the described peer's"};
 
-static void take_connected(struct ndx_connector *c, const struct conn_mail *mail,
+static void take_connected(struct ndx_connector *c, const struct conn_upcall *upcall,
                            const struct ndx_spi_params *params)
 {
 	if (c->phase != CONN_CONNECTING)
 		return;
-	remember_peer(c, mail, params);
-	if (mail->status != NDX_OK) {
-		end_by_mail(c, phase_after(mail->status), mail->status, mail->native);
+	remember_peer(c, upcall, params);
+	if (upcall->status != NDX_OK) {
+		end_by_upcall(c, phase_after(upcall->status), upcall->status, upcall->native);
 		return;
 	}
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
@@ -333,28 +333,29 @@ static void take_connected(struct ndx_connector *c, const struct conn_mail *mail
 	}
 }
 
-static void take_established(struct ndx_connector *c, const struct conn_mail *mail,
+static void take_established(struct ndx_connector *c, const struct conn_upcall *upcall,
                              const struct ndx_spi_params *params)
 {
 	switch (c->phase) {
 	case CONN_COMPLETING:
 	case CONN_ACCEPTING:
-		if (mail->status == NDX_OK) {
+		if (upcall->status == NDX_OK) {
 			conn_went_up(c);
 			conn_complete_ov(c, &c->ov, NDX_OK, 0, 0);
 		} else {
-			remember_peer(c, mail, params);
-			end_by_mail(c, CONN_FAILED, mail->status, mail->native);
+			remember_peer(c, upcall, params);
+			end_by_upcall(c, CONN_FAILED, upcall->status, upcall->native);
 		}
 		break;
 	case CONN_ANSWERED:
 	case CONN_REQUESTED:
-		remember_peer(c, mail, params);
-		c->gone_status = mail->status != NDX_OK ? mail->status : NDX_E_CONNECTION_ABORTED;
-		end_by_mail(c, CONN_GONE, c->gone_status, mail->native);
+		remember_peer(c, upcall, params);
+		c->gone_status =
+			upcall->status != NDX_OK ? upcall->status : NDX_E_CONNECTION_ABORTED;
+		end_by_upcall(c, CONN_GONE, c->gone_status, upcall->native);
 		break;
 	case CONN_CONNECTING:
-		end_by_mail(c, phase_after(mail->status), mail->status, mail->native);
+		end_by_upcall(c, phase_after(upcall->status), upcall->status, upcall->native);
 		break;
 	case CONN_NEW:
 	case CONN_DESCRIBED:
@@ -409,7 +410,7 @@ enum ndx_disconnect_reason conn_reason(struct ndx_connector *c)
 
 static void take_reports(struct ndx_connector *c, uint32_t reports)
 {
-	static const struct conn_mail lost = {.full = true, .status = NDX_E_CONNECTION_ABORTED};
+	static const struct conn_upcall lost = {.full = true, .status = NDX_E_CONNECTION_ABORTED};
 
 	if (c->phase != CONN_UP) {
 		if (reports & NDX_REPORT_ABORT)
@@ -423,22 +424,22 @@ static void take_reports(struct ndx_connector *c, uint32_t reports)
 }
 
 /* One round; false if there was nothing to do. */
-static bool work_round(struct ndx_connector *c, struct conn_news *news)
+static bool work_round(struct ndx_connector *c, struct conn_inbox *inbox)
 {
-	const unsigned said = conn_direct_news(c);
+	const unsigned events = conn_oob_take_events(c);
 
-	if (!conn_inbox_take(c, news) && said == 0 && c->commands == 0)
+	if (!conn_inbox_take(c, inbox) && events == 0 && c->commands == 0)
 		return false;
 	run_commands(c);
-	if (news->connected.full)
-		take_connected(c, &news->connected, news->params);
-	if (news->established.full)
-		take_established(c, &news->established, news->params);
-	if (news->reports != 0)
-		take_reports(c, news->reports);
-	if (said != 0)
-		conn_direct_take(c, said);
-	free(news->params);
+	if (inbox->connected.full)
+		take_connected(c, &inbox->connected, inbox->params);
+	if (inbox->established.full)
+		take_established(c, &inbox->established, inbox->params);
+	if (inbox->reports != 0)
+		take_reports(c, inbox->reports);
+	if (events != 0)
+		conn_oob_handle(c, events);
+	free(inbox->params);
 	return true;
 }
 
@@ -446,11 +447,11 @@ void connector_work(void *arg)
 {
 	struct ndx_connector *c = arg;
 	struct ndx_adapter *adapter = c->adapter;
-	struct conn_news news;
+	struct conn_inbox inbox;
 
 	adapter_lock(adapter);
 	for (int i = 0; i < ROUNDS && !c->dead; i++) {
-		if (!work_round(c, &news))
+		if (!work_round(c, &inbox))
 			break;
 		conn_reap(c);
 	}

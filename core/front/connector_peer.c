@@ -31,5 +31,5 @@ enum ndx_status ndx_connector_set_oob_stream(struct ndx_connector *c, int fd)
 	if (c == NULL || fd < NDX_NO_OOB_STREAM)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_set_oob_stream: NULL, or no descriptor");
-	return conn_direct_set_oob_stream(c, fd);
+	return conn_oob_set_stream(c, fd);
 }

@@ -408,7 +408,7 @@ void dialogue_receive(struct dialogue *x, const struct frame *f, uint64_t since_
 	case FRAME_ERROR:
 		receive_error(x, f);
 		return;
-	case FRAME_BYE:
+	case FRAME_SESSION_END:
 		x->next = DIALOGUE_CLOSED;
 		return;
 	case FRAME_HELLO:

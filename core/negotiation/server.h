@@ -59,13 +59,13 @@ struct client {
 	struct base_job qp_done;
 	char address[64];
 	struct sockaddr_storage near; /* own address of its first transport */
-	/* server_words.c: a connection without a connection manager */
-	struct wire *wire; /* NULL: none */
-	uint32_t words;    /* goodbye and abort to send: bits of enum ndx_spi_oob_message; atomic */
-	uint8_t word[FRAME_HEADER];
-	bool saying;     /* `word` is being sent */
-	uint32_t parted; /* atomic: the connection has ended, or will not be made */
-	struct base_job words_job;
+	/* server_oob.c: a connection without a connection manager */
+	struct oob_link *oob; /* NULL: none */
+	uint32_t oob_pending; /* bits of enum ndx_spi_oob_message to send; atomic */
+	uint8_t oob_frame[FRAME_HEADER];
+	bool oob_sending;   /* `oob_frame` is being sent */
+	uint32_t oob_ended; /* atomic: the connection has ended, or will not be made */
+	struct base_job oob_job;
 	struct base_job last;
 };
 
@@ -155,17 +155,17 @@ void client_detach(struct client *c);
 /* server_hello.c; loop thread: handle the first frame. False: the client is gone. */
 bool client_hello(struct client *c, const struct frame *f);
 
-/* server_words.c; loop thread. These do nothing for a client without a wire. */
+/* server_oob.c; loop thread. These do nothing for a client without a link. */
 /* Prepare before the queue pair connects. */
-enum ndx_status client_words_open(struct client *c);
+enum ndx_status client_oob_open(struct client *c);
 /* Send pending goodbyes and aborts, unless another frame is being sent. False: wait. */
-bool client_say_words(struct client *c);
+bool client_oob_send(struct client *c);
 /* Handle the frame if it is a goodbye or an abort; false if not. */
-bool client_take_word(struct client *c, const struct frame *f);
+bool client_oob_handle(struct client *c, const struct frame *f);
 /* While the pool has the client: handle goodbyes and aborts, leave other frames. */
-void client_overhear(struct client *c);
-/* The client ends; `then` runs after the queued jobs. False: there was no wire, do it now. */
-bool client_words_close(struct client *c, base_loop_fn *then);
+void client_oob_receive(struct client *c);
+/* The client ends; `then` runs after the queued jobs. False: there was no link, do it now. */
+bool client_oob_close(struct client *c, base_loop_fn *then);
 
 /* server_task.c. */
 /* Give the client to the pool: for the dialogue's next call, or for its end. */

@@ -56,7 +56,7 @@ static void finish(struct client *c)
 		s->error = s->dialogue.error;
 	pthread_mutex_unlock(&s->lock);
 	c->state = CLIENT_CLOSING;
-	if (!client_words_close(c, on_last))
+	if (!client_oob_close(c, on_last))
 		client_close_task(c);
 }
 
@@ -120,7 +120,7 @@ static void lost(struct client *c)
 		finish(c);
 		return;
 	}
-	if (!between && d->view.stage != NDX_STAGE_VALIDATE && c->wire == NULL &&
+	if (!between && d->view.stage != NDX_STAGE_VALIDATE && c->oob == NULL &&
 	    c->session.attr.variant->table->ops->reset != NULL) {
 		log_info("session %llu of %s: its transport broke in stage %s; it may come back",
 		         (unsigned long long)c->session.id, c->address,
@@ -135,11 +135,11 @@ static void lost(struct client *c)
 }
 
 /* Idle: whether both the session and the connection that shares its transport have ended. Without a
- * wire, the transport belongs to the session alone. */
+ * link, the transport belongs to the session alone. */
 static bool is_finished(const struct client *c)
 {
-	if (c->wire != NULL)
-		return __atomic_load_n(&c->parted, __ATOMIC_RELAXED) != 0;
+	if (c->oob != NULL)
+		return __atomic_load_n(&c->oob_ended, __ATOMIC_RELAXED) != 0;
 	return c->session.dialogue.finished == NDX_STAGE_DONE;
 }
 
@@ -147,7 +147,7 @@ static bool is_finished(const struct client *c)
  * may still begin stage done has the time of a stage for that. */
 static void on_idle(struct client *c)
 {
-	const struct frame bye = {.type = FRAME_BYE};
+	const struct frame bye = {.type = FRAME_SESSION_END};
 	const bool done = c->session.dialogue.finished == NDX_STAGE_DONE;
 
 	if (!is_finished(c) || !(done || c->leaving)) {
@@ -226,7 +226,7 @@ static void on_qp_done(void *arg)
 
 static void connect_qp(struct client *c)
 {
-	enum ndx_status st = client_words_open(c);
+	enum ndx_status st = client_oob_open(c);
 
 	if (st == NDX_OK && c->resources.connector != NULL) {
 		c->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = c};
@@ -299,7 +299,7 @@ static bool between(struct client *c)
 		set_stage_timer(c);
 		return true;
 	}
-	if (client_take_word(c, &f))
+	if (client_oob_handle(c, &f))
 		return true;
 	dialogue_receive(d, &f, base_now_ns());
 	client_consume(c);
@@ -314,7 +314,7 @@ static bool receive(struct client *c)
 
 	if (!take_frame(c, &f, &more))
 		return more;
-	if (client_take_word(c, &f))
+	if (client_oob_handle(c, &f))
 		return true;
 	dialogue_receive(&c->session.dialogue, &f, since);
 	client_consume(c);
@@ -405,7 +405,7 @@ void client_go(struct client *c)
 	bool more = true;
 
 	c->reads = READS_AT_ONCE;
-	while (more && client_say_words(c)) {
+	while (more && client_oob_send(c)) {
 		switch (c->state) {
 		case CLIENT_HELLO:
 			more = greet(c);
@@ -417,7 +417,7 @@ void client_go(struct client *c)
 			more = ending(c);
 			break;
 		case CLIENT_POOL:
-			client_overhear(c);
+			client_oob_receive(c);
 			more = false;
 			break;
 		case CLIENT_QP:

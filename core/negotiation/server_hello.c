@@ -58,7 +58,7 @@ static struct client *find_session(struct ndx_negotiation_server *server, const 
 			c->state == CLIENT_ORPHAN ||
 			(c->state == CLIENT_ACTIVE && c->session.dialogue.next == DIALOGUE_RECEIVE);
 
-		if (c != but && waits && c->wire == NULL &&
+		if (c != but && waits && c->oob == NULL &&
 		    memcmp(c->session.cookie, cookie, 16) == 0 &&
 		    c->session.dialogue.view.stage != NDX_STAGE_VALIDATE &&
 		    c->session.attr.variant->table->ops->reset != NULL)

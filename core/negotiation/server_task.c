@@ -82,7 +82,7 @@ void client_call(struct client *c)
 	c->task.fn = call_task;
 	if (pool_push(&c->server->pool, &c->task))
 		server_relieve(c->server);
-	client_overhear(c);
+	client_oob_receive(c);
 }
 
 static void close_task(struct pool_task *task)

@@ -198,7 +198,7 @@ static void connect_qp(struct ndx_session *s)
 	struct ndx_overlapped ov = {0};
 	char cause[DESCRIBE_CAUSE];
 	char text[DESCRIBE_CAUSE + 64];
-	enum ndx_status st = session_channel_open(s);
+	enum ndx_status st = session_oob_open(s);
 	bool started = false;
 
 	if (st == NDX_OK && s->attr.connector != NULL)
@@ -228,7 +228,7 @@ static enum ndx_status receive(struct ndx_session *s, enum ndx_error_layer *laye
 
 	if (st != NDX_OK)
 		return st;
-	if (!session_channel_take(s, &f))
+	if (!session_oob_handle(s, &f))
 		dialogue_receive(&s->dialogue, &f, since);
 	s->inbox_used = 0;
 	/* Heartbeats restart the wait for a frame, so check the stage's deadline here. */
@@ -310,7 +310,7 @@ static enum ndx_status resume(struct ndx_session *s)
 
 static bool can_resume(const struct ndx_session *s, enum ndx_status st)
 {
-	return st == NDX_E_CONNECTION_ABORTED && s->channel == NULL &&
+	return st == NDX_E_CONNECTION_ABORTED && s->oob == NULL &&
 	       s->attr.variant->table->ops->reset != NULL &&
 	       s->dialogue.view.stage != NDX_STAGE_VALIDATE;
 }
@@ -374,7 +374,7 @@ enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
 	if (stage != NDX_STAGE_DONE && s->deadline_ns < s->stage_deadline_ns)
 		s->stage_deadline_ns = s->deadline_ns;
 	session_set_state(s, NDX_SESSION_EXCHANGING);
-	session_channel_pause(s);
+	session_oob_pause(s);
 	if (stage == NDX_STAGE_INFO) {
 		describe_near(s->link.fd, &near);
 		st = describe_own(&s->attr, NDX_ROLE_CLIENT, &near, &s->dialogue.own);
@@ -388,7 +388,7 @@ enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
 	s->state = NDX_SESSION_CONNECTED;
 	s->agreed = s->dialogue.settled;
 	pthread_mutex_unlock(&s->lock);
-	session_channel_listen(s);
+	session_oob_listen(s);
 	return NDX_OK;
 }
 
@@ -409,12 +409,12 @@ void ndx_session_cancel(struct ndx_session *s)
 
 void ndx_session_close(struct ndx_session *s)
 {
-	const struct frame bye = {.type = FRAME_BYE};
+	const struct frame bye = {.type = FRAME_SESSION_END};
 	uint8_t bytes[FRAME_HEADER];
 
 	if (s == NULL)
 		return;
-	session_channel_leave(s);
+	session_oob_leave(s);
 	if (s->state == NDX_SESSION_CONNECTED && (s->link.fd >= 0 || s->link.stream != NULL)) {
 		frame_write_header(bytes, &bye);
 		(void)link_send(&s->link, bytes, sizeof(bytes),

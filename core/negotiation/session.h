@@ -35,7 +35,7 @@ struct ndx_session {
 	struct ndx_session_error error;
 	bool agreed;
 
-	struct channel *channel; /* the transport, shared with the connection; NULL: not shared */
+	struct oob_stream *oob; /* the transport, shared with the connection; NULL: not shared */
 };
 
 /* Any thread. */
@@ -52,21 +52,21 @@ enum ndx_status session_reach(struct ndx_session *s, bool again);
 enum ndx_status session_read_frame(struct ndx_session *s, struct frame *frame, uint64_t deadline_ns,
                                    enum ndx_error_layer *layer);
 
-/* session_channel.c; these do nothing without a channel. */
+/* session_oob.c; these do nothing without an out-of-band stream. */
 /* Before the queue pair connects: share the transport if the connection needs it. */
-enum ndx_status session_channel_open(struct ndx_session *s);
+enum ndx_status session_oob_open(struct ndx_session *s);
 /* Send a whole frame. */
 enum ndx_status session_send(struct ndx_session *s, const void *data, size_t length,
                              uint64_t deadline_ns);
 /* From now on the session reads; from now on the control thread reads. */
-void session_channel_pause(struct ndx_session *s);
-void session_channel_listen(struct ndx_session *s);
+void session_oob_pause(struct ndx_session *s);
+void session_oob_listen(struct ndx_session *s);
 /* Handle the frame if it belongs to the connection; false if not. */
-bool session_channel_take(struct ndx_session *s, const struct frame *f);
+bool session_oob_handle(struct ndx_session *s, const struct frame *f);
 /* The session has failed, and its transport with it. */
-void session_channel_break(struct ndx_session *s);
+void session_oob_break(struct ndx_session *s);
 /* The session ends. */
-void session_channel_leave(struct ndx_session *s);
+void session_oob_leave(struct ndx_session *s);
 
 /* describe.c: describe the own end for the peer; `near`: the own address that the peer reaches. */
 enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role role,

@@ -19,7 +19,7 @@ enum ndx_status session_failed(struct ndx_session *s)
 	s->state = NDX_SESSION_FAILED;
 	s->error = *e;
 	pthread_mutex_unlock(&s->lock);
-	session_channel_break(s);
+	session_oob_break(s);
 	if (e->status == NDX_E_CANCELED)
 		log_info("session %llu: cancelled", (unsigned long long)s->id);
 	return fail(e->status, 0, "session %llu, stage %s, round %u: %s", (unsigned long long)s->id,

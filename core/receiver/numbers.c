@@ -126,11 +126,11 @@ enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *r,
 	if (st != NDX_OK)
 		return st;
 	/* A device communicates by its queue pair only. */
-	if (!r->mute) {
+	if (!r->no_oob) {
 		st = ndx_connector_set_oob_stream(r->end.connector, NDX_NO_OOB_STREAM);
 		if (st != NDX_OK)
 			return st;
-		r->mute = true;
+		r->no_oob = true;
 	}
 	r->probe_address = peer->probe_address;
 	r->probe_token = ndx_token_of_rkey(peer->probe_rkey);

@@ -64,7 +64,7 @@ struct ndx_receiver {
 	int cq_fd;
 	uint32_t receive_psn; /* as returned by get_numbers; endpoint.own has the other numbers */
 	bool numbered;
-	bool mute;              /* the connector was told that the peer has no out-of-band stream */
+	bool no_oob;            /* the connector was told that the peer has no out-of-band stream */
 	uint64_t probe_address; /* where a probe writes a byte */
 	uint32_t probe_token;   /* 0: the peer is not probed */
 

@@ -117,9 +117,9 @@ static bool post_probe(struct ndx_receiver *r, uint32_t flags)
 	const struct ndx_sge one = {
 		.buffer = r->slab->memory, .length = 1, .token = r->slab->token};
 
-	if (r->tx_qp == NULL || (r->mute && r->probe_token == 0))
+	if (r->tx_qp == NULL || (r->no_oob && r->probe_token == 0))
 		return false;
-	if (!r->mute)
+	if (!r->no_oob)
 		return ndx_qp_write(r->tx_qp, NULL, NULL, 0, 0, 0, flags) == NDX_OK;
 	return ndx_qp_write(r->tx_qp, NULL, &one, 1, r->probe_address, r->probe_token, flags) ==
 	       NDX_OK;

@@ -23,7 +23,7 @@ static enum ndx_status begin(struct ndx_receiver *r, const char *call, bool join
 	else {
 		receiver_set_state(r, NDX_RECEIVER_CONNECTING);
 		r->joining = joining;
-		r->mute = false;
+		r->no_oob = false;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return st;

@@ -24,9 +24,10 @@ bool frame_name_valid(const char *name)
 const char *frame_type_name(enum frame_type type)
 {
 	static const char *const names[] = {
-		[FRAME_HELLO] = "hello",       [FRAME_WELCOME] = "welcome", [FRAME_DATA] = "data",
-		[FRAME_VALIDATE] = "validate", [FRAME_ERROR] = "error",     [FRAME_BYE] = "bye",
-		[FRAME_GOODBYE] = "goodbye",   [FRAME_ALIVE] = "alive",
+		[FRAME_HELLO] = "hello",     [FRAME_WELCOME] = "welcome",
+		[FRAME_DATA] = "data",       [FRAME_VALIDATE] = "validate",
+		[FRAME_ERROR] = "error",     [FRAME_SESSION_END] = "session end",
+		[FRAME_GOODBYE] = "goodbye", [FRAME_ALIVE] = "alive",
 	};
 	const size_t i = (size_t)type;
 

@@ -20,14 +20,14 @@
 #define FRAME_PAYLOAD_MAX (1u << 20)
 
 enum frame_type {
-	FRAME_HELLO = 1,    /* client: plugin, variant and session */
-	FRAME_WELCOME = 2,  /* server: accepted, with these limits */
-	FRAME_DATA = 3,     /* a message between plugins, with a flag: completed */
-	FRAME_VALIDATE = 4, /* the framework's own: connected, and what was agreed */
-	FRAME_ERROR = 5,    /* why this side gives up; then it closes */
-	FRAME_BYE = 6,      /* ends the session, as both sides want */
-	FRAME_GOODBYE = 7,  /* the queue pair's goodbye if there is no other way; no payload */
-	FRAME_ALIVE = 8,    /* heartbeat; no answer */
+	FRAME_HELLO = 1,       /* client: plugin, variant and session */
+	FRAME_WELCOME = 2,     /* server: accepted, with these limits */
+	FRAME_DATA = 3,        /* a message between plugins, with a flag: completed */
+	FRAME_VALIDATE = 4,    /* the framework's own: connected, and what was agreed */
+	FRAME_ERROR = 5,       /* why this side gives up; then it closes */
+	FRAME_SESSION_END = 6, /* ends the session, as both sides want */
+	FRAME_GOODBYE = 7,     /* the queue pair's goodbye if there is no other way; no payload */
+	FRAME_ALIVE = 8,       /* heartbeat; no answer */
 };
 
 #define FRAME_COMPLETED 0x01u /* DATA: the sender's plugin needs nothing more in this stage */

@@ -18,7 +18,7 @@
 #include "connection.h"
 #include "fake_direct.h"
 #include "settle.h"
-#include "wire.h"
+#include "oob_link.h"
 
 static void both_say_goodbye(void **state)
 {
@@ -71,7 +71,7 @@ static void who_goes_behind_both_goodbyes_breaks_nothing(void **state)
 	assert_int_equal(ndx_connector_disconnect(e.connector, &e.ov), NDX_PENDING);
 	end_says(&e, FRAME_GOODBYE, 0, NULL);
 	end_hears(&e, FRAME_GOODBYE, 0, 0);
-	end_hears(&e, FRAME_BYE, 0, 0);
+	end_hears(&e, FRAME_SESSION_END, 0, 0);
 	is_taken(&e);
 	fake_direct_broods = false;
 	core_host.report(e.connector->native, NDX_REPORT_PEER_DISC, 0, NULL);
@@ -274,7 +274,7 @@ static void what_has_no_place_there_ends_it(void **state)
 	} odd[] = {
 		{FRAME_GOODBYE, FRAME_ABORTED, 0},
 		{FRAME_GOODBYE, 0, 1},
-		{FRAME_BYE, 0, 0},
+		{FRAME_SESSION_END, 0, 0},
 		{FRAME_ERROR, 0, 8},
 		{FRAME_DATA, 0, 0},
 		{FRAME_DATA, 0, 20},
@@ -370,27 +370,27 @@ static void a_channel_is_taken_once(void **state)
 }
 
 /* The linker puts these two before the core's. */
-struct wire *__real_wire_create(const struct wire_carrier *carrier, void *arg);
-struct wire *__wrap_wire_create(const struct wire_carrier *carrier, void *arg);
-bool __real_wire_tie(struct wire *w, struct ndx_connector *c);
-bool __wrap_wire_tie(struct wire *w, struct ndx_connector *c);
+struct oob_link *__real_oob_link_create(const struct oob_carrier *carrier, void *arg);
+struct oob_link *__wrap_oob_link_create(const struct oob_carrier *carrier, void *arg);
+bool __real_oob_link_attach(struct oob_link *w, struct ndx_connector *c);
+bool __wrap_oob_link_attach(struct oob_link *w, struct ndx_connector *c);
 
 static struct ndx_connector *rival; /* gets a channel while another one is made for it */
 static bool no_tie;
 
-struct wire *__wrap_wire_create(const struct wire_carrier *carrier, void *arg)
+struct oob_link *__wrap_oob_link_create(const struct oob_carrier *carrier, void *arg)
 {
 	struct ndx_connector *c = rival;
 
 	rival = NULL;
 	if (c != NULL)
 		assert_int_equal(ndx_connector_set_oob_stream(c, NDX_NO_OOB_STREAM), NDX_OK);
-	return __real_wire_create(carrier, arg);
+	return __real_oob_link_create(carrier, arg);
 }
 
-bool __wrap_wire_tie(struct wire *w, struct ndx_connector *c)
+bool __wrap_oob_link_attach(struct oob_link *w, struct ndx_connector *c)
 {
-	return !no_tie && __real_wire_tie(w, c);
+	return !no_tie && __real_oob_link_attach(w, c);
 }
 
 /* Both find that the connector has none, and both make one. */

@@ -122,7 +122,7 @@ static void a_device_that_granted_a_byte_is_asked_by_it(void **state)
 {
 	struct ndx_receiver *r = *state;
 
-	r->mute = true;
+	r->no_oob = true;
 	r->probe_address = 0xabcdef0123u;
 	r->probe_token = 0x77;
 	(void)attend(r, BEGIN + AFTER);
@@ -141,7 +141,7 @@ static void a_device_that_granted_none_is_not_asked(void **state)
 {
 	struct ndx_receiver *r = *state;
 
-	r->mute = true;
+	r->no_oob = true;
 	for (uint64_t now = BEGIN; now < BEGIN + 100 * AFTER; now += AFTER / 4) {
 		(void)attend(r, now);
 		assert_int_equal(device.writes, 0);

@@ -9,19 +9,19 @@
 
 #include "base_linux.h"
 #include "base_log.h"
-#include "channel.h"
+#include "oob_stream.h"
 #include "connection.h"
-#include "mute.h"
+#include "oob_null.h"
 #include "settle.h"
 
-enum ndx_status conn_direct_describe(struct ndx_connector *c, const struct sockaddr_storage *near,
-                                     struct ndx_peer_description *out)
+enum ndx_status conn_oob_describe(struct ndx_connector *c, const struct sockaddr_storage *near,
+                                  struct ndx_peer_description *out)
 {
 	enum ndx_status st;
 
-	if (c->direct.pair == NULL)
-		c->direct.pair = calloc(1, sizeof(*c->direct.pair));
-	if (c->direct.pair == NULL)
+	if (c->oob.pair == NULL)
+		c->oob.pair = calloc(1, sizeof(*c->oob.pair));
+	if (c->oob.pair == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for two descriptions");
 	memset(out, 0, sizeof(*out));
 	out->psn = c->attr.psn;
@@ -30,21 +30,21 @@ enum ndx_status conn_direct_describe(struct ndx_connector *c, const struct socka
 		return st;
 	out->inbound_read_limit = c->own.inbound_read_limit;
 	out->outbound_read_limit = c->own.outbound_read_limit;
-	c->direct.pair->own = *out;
-	c->direct.on = true;
+	c->oob.pair->own = *out;
+	c->oob.on = true;
 	return NDX_OK;
 }
 
-enum ndx_status conn_direct_check(const struct ndx_connector *c,
-                                  const struct ndx_peer_description *peer)
+enum ndx_status conn_oob_check(const struct ndx_connector *c,
+                               const struct ndx_peer_description *peer)
 {
 	const enum ndx_role role = c->passive ? NDX_ROLE_SERVER : NDX_ROLE_CLIENT;
-	const struct ndx_peer_description *own = &c->direct.pair->own;
+	const struct ndx_peer_description *own = &c->oob.pair->own;
 	struct ndx_agreement agreed;
 	char why[160] = "it is of another kind";
 	enum ndx_status st = NDX_E_INVALID_PARAMETER;
 
-	if (c->direct.wire == NULL)
+	if (c->oob.link == NULL)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_connector_connect_peer: this adapter has no connection manager; "
 		            "call ndx_connector_set_oob_stream() first");
@@ -65,9 +65,9 @@ enum ndx_status conn_direct_check(const struct ndx_connector *c,
 	return NDX_OK;
 }
 
-void conn_direct_start(struct ndx_connector *c, const struct ndx_peer_description *peer)
+void conn_oob_start(struct ndx_connector *c, const struct ndx_peer_description *peer)
 {
-	c->direct.pair->peer = *peer;
+	c->oob.pair->peer = *peer;
 	c->peer = (struct ndx_spi_params){.inbound_read_limit = peer->inbound_read_limit,
 	                                  .outbound_read_limit = peer->outbound_read_limit};
 	c->peer_known = true;
@@ -77,46 +77,45 @@ void conn_direct_start(struct ndx_connector *c, const struct ndx_peer_descriptio
 }
 
 /* Send the queue pairs to which this end is connected, for the peer to compare. */
-static void validate(struct ndx_connector *c)
+static void send_validate(struct ndx_connector *c)
 {
 	const enum ndx_role role = c->passive ? NDX_ROLE_SERVER : NDX_ROLE_CLIENT;
 	struct frame_validate v;
 	char why[160];
 
 	memset(&v, 0, sizeof(v));
-	(void)settle(role, &c->direct.pair->own, &c->direct.pair->peer, &v.agreed, why,
-	             sizeof(why));
-	settle_identity(&c->direct.pair->own, v.own);
-	settle_identity(&c->direct.pair->peer, v.peer);
-	channel_validate(c->direct.channel, &v);
+	(void)settle(role, &c->oob.pair->own, &c->oob.pair->peer, &v.agreed, why, sizeof(why));
+	settle_identity(&c->oob.pair->own, v.own);
+	settle_identity(&c->oob.pair->peer, v.peer);
+	oob_stream_validate(c->oob.stream, &v);
 }
 
-static void complete(struct ndx_connector *c)
+static void complete_attempt(struct ndx_connector *c)
 {
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
 	conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
 	conn_command(c, CONN_DO_COMPLETE);
 }
 
-enum ndx_status conn_direct_connect(struct ndx_connector *c)
+enum ndx_status conn_oob_connect(struct ndx_connector *c)
 {
-	enum ndx_status st = c->adapter->ops->qp_connect_peer(c->native, &c->direct.pair->peer);
+	enum ndx_status st = c->adapter->ops->qp_connect_peer(c->native, &c->oob.pair->peer);
 
 	if (st != NDX_OK)
 		return st;
-	if (c->direct.channel == NULL) {
-		complete(c); /* the session makes sure that both ends are connected */
+	if (c->oob.stream == NULL) {
+		complete_attempt(c); /* the session makes sure that both ends are connected */
 		return NDX_OK;
 	}
 	if (c->attr.connect_timeout_ms != NDX_INFINITE)
 		base_timer_set(c->adapter->loop, &c->connect_timer, c->attr.connect_timeout_ms);
-	validate(c);
+	send_validate(c);
 	return NDX_OK;
 }
 
-/* ---- what the peer says ---- */
+/* ---- messages of the peer ---- */
 
-static void give_up(struct ndx_connector *c, enum ndx_status status, const char *cause)
+static void fail_attempt(struct ndx_connector *c, enum ndx_status status, const char *cause)
 {
 	const struct conn_result result = {.status = status, .cause = cause};
 
@@ -124,46 +123,47 @@ static void give_up(struct ndx_connector *c, enum ndx_status status, const char 
 }
 
 /* Put messages back that can only be handled later. */
-static void keep(struct ndx_connector *c, unsigned news)
+static void put_back_events(struct ndx_connector *c, unsigned events)
 {
 	base_lock_acquire(&c->inbox_lock);
-	c->news |= news;
+	c->oob_events |= events;
 	base_lock_release(&c->inbox_lock);
 }
 
-void conn_direct_take(struct ndx_connector *c, unsigned news)
+void conn_oob_handle(struct ndx_connector *c, unsigned events)
 {
 	const struct ndx_provider_ops *ops = c->adapter->ops;
 
 	if (c->phase == CONN_CONNECTING) {
-		if (news & WIRE_WRONG) {
-			give_up(c, NDX_E_CONNECTION_REFUSED,
-			        "the peer is not connected to this queue pair, or not as agreed");
-		} else if ((news & WIRE_RIGHT) &&
-		           ((news & WIRE_GOODBYE) || !(news & (WIRE_ABORT | WIRE_LOST)))) {
-			keep(c, news & ~(unsigned)WIRE_RIGHT);
-			complete(c);
-		} else if (news != 0) {
-			give_up(c, NDX_E_CONNECTION_ABORTED, "the peer gave up the attempt");
+		if (events & OOB_PEER_DIFFERS) {
+			fail_attempt(
+				c, NDX_E_CONNECTION_REFUSED,
+				"the peer is not connected to this queue pair, or not as agreed");
+		} else if ((events & OOB_PEER_MATCHES) &&
+		           ((events & OOB_GOODBYE) || !(events & (OOB_ABORT | OOB_LOST)))) {
+			put_back_events(c, events & ~(unsigned)OOB_PEER_MATCHES);
+			complete_attempt(c);
+		} else if (events != 0) {
+			fail_attempt(c, NDX_E_CONNECTION_ABORTED, "the peer gave up the attempt");
 		}
 		return;
 	}
 	if (c->phase != CONN_UP || disconnect_is_over(&c->machine))
 		return;
-	if (news & WIRE_GOODBYE)
+	if (events & OOB_GOODBYE)
 		ops->conn_oob_received(c->native, NDX_OOB_GOODBYE);
-	if (news & WIRE_ABORT)
+	if (events & OOB_ABORT)
 		ops->conn_oob_received(c->native, NDX_OOB_ABORT);
-	else if (news & WIRE_LOST)
+	else if (events & OOB_LOST)
 		ops->conn_oob_received(c->native, NDX_OOB_LOST);
 }
 
-/* ---- channels ---- */
+/* ---- streams ---- */
 
 /* Lock held. */
-static enum ndx_status check_channel(const struct ndx_connector *c)
+static enum ndx_status check_stream(const struct ndx_connector *c)
 {
-	if (!conn_is_direct(c))
+	if (!conn_lacks_cm(c))
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "ndx_connector_set_oob_stream: %s needs none, its connections tell of "
 		            "their end themselves",
@@ -171,53 +171,54 @@ static enum ndx_status check_channel(const struct ndx_connector *c)
 	if (c->phase != CONN_NEW && c->phase != CONN_DESCRIBED)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_connector_set_oob_stream: it is too late, or the connector ended");
-	if (c->direct.wire != NULL)
+	if (c->oob.link != NULL)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "ndx_connector_set_oob_stream: the connector has a channel");
+		            "ndx_connector_set_oob_stream: the connector has a stream");
 	return NDX_OK;
 }
 
-/* channel: NULL, or the channel of `wire` for the consumer's stream. */
-static enum ndx_status tie(struct ndx_connector *c, struct wire *wire, struct channel *channel)
+/* stream: NULL, or the consumer's, which uses `link`. */
+static enum ndx_status attach_link(struct ndx_connector *c, struct oob_link *link,
+                                   struct oob_stream *stream)
 {
 	enum ndx_status st;
 
 	adapter_lock(c->adapter);
-	st = check_channel(c);
-	if (st == NDX_OK && !wire_tie(wire, c))
+	st = check_stream(c);
+	if (st == NDX_OK && !oob_link_attach(link, c))
 		st = fail(NDX_E_CONNECTION_ABORTED, 0, "the session has ended");
 	if (st == NDX_OK) {
-		c->direct.wire = wire;
-		c->direct.channel = channel;
+		c->oob.link = link;
+		c->oob.stream = stream;
 	}
 	adapter_unlock(c->adapter);
 	return st;
 }
 
-enum ndx_status conn_direct_wire(struct ndx_connector *c, struct wire *wire)
+enum ndx_status conn_oob_set_link(struct ndx_connector *c, struct oob_link *link)
 {
-	return tie(c, wire, NULL);
+	return attach_link(c, link, NULL);
 }
 
-enum ndx_status conn_direct_set_oob_stream(struct ndx_connector *c, int fd)
+enum ndx_status conn_oob_set_stream(struct ndx_connector *c, int fd)
 {
-	struct channel *channel = NULL;
-	struct wire *wire = NULL;
+	struct oob_stream *stream = NULL;
+	struct oob_link *link = NULL;
 	enum ndx_status st;
 
 	adapter_lock(c->adapter);
-	st = check_channel(c);
+	st = check_stream(c);
 	adapter_unlock(c->adapter);
 	if (st == NDX_OK && fd == NDX_NO_OOB_STREAM)
-		st = mute_create(c->adapter, &wire);
+		st = oob_null_create(c->adapter, &link);
 	else if (st == NDX_OK)
-		st = channel_create(c->adapter, fd, true, &channel, &wire);
+		st = oob_stream_create(c->adapter, fd, true, &stream, &link);
 	if (st != NDX_OK)
 		return st;
-	st = tie(c, wire, channel);
-	if (st != NDX_OK && channel != NULL)
-		channel_drop(channel);
+	st = attach_link(c, link, stream);
+	if (st != NDX_OK && stream != NULL)
+		oob_stream_drop(stream);
 	else if (st != NDX_OK)
-		mute_drop(wire);
+		oob_null_drop(link);
 	return st;
 }

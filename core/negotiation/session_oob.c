@@ -5,15 +5,15 @@
  * adapter's control thread reads goodbyes; when the session ends first, the connection keeps the
  * transport.
  */
-#include "channel.h"
+#include "oob_stream.h"
 #include "connection.h"
 #include "session.h"
 
 #include "base_log.h"
 
-enum ndx_status session_channel_open(struct ndx_session *s)
+enum ndx_status session_oob_open(struct ndx_session *s)
 {
-	struct wire *wire = NULL;
+	struct oob_link *link = NULL;
 	enum ndx_status st;
 
 	if (s->dialogue.own.kind != NDX_DESCRIPTION_VERBS_RC || s->attr.connector == NULL)
@@ -24,66 +24,66 @@ enum ndx_status session_channel_open(struct ndx_session *s)
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "the queue pair has no connection manager: the session's transport has "
 		            "to be TCP, to carry its goodbyes");
-	st = channel_create(s->attr.connector->adapter, s->link.fd, false, &s->channel, &wire);
+	st = oob_stream_create(s->attr.connector->adapter, s->link.fd, false, &s->oob, &link);
 	if (st != NDX_OK)
 		return st;
-	st = conn_direct_wire(s->attr.connector, wire);
+	st = conn_oob_set_link(s->attr.connector, link);
 	if (st == NDX_OK)
 		return NDX_OK;
-	channel_drop(s->channel);
-	s->channel = NULL;
+	oob_stream_drop(s->oob);
+	s->oob = NULL;
 	return st;
 }
 
 enum ndx_status session_send(struct ndx_session *s, const void *data, size_t length,
                              uint64_t deadline_ns)
 {
-	uint8_t first[CHANNEL_OUT];
+	uint8_t first[OOB_STREAM_OUT];
 	enum ndx_status st = NDX_OK;
 	size_t n;
 
-	if (s->channel == NULL)
+	if (s->oob == NULL)
 		return link_send(&s->link, data, length, deadline_ns);
-	n = channel_hold(s->channel, first);
+	n = oob_stream_hold(s->oob, first);
 	if (n > 0)
 		st = link_send(&s->link, first, n, deadline_ns);
 	if (st == NDX_OK)
 		st = link_send(&s->link, data, length, deadline_ns);
-	channel_release(s->channel);
+	oob_stream_release(s->oob);
 	return st;
 }
 
-void session_channel_pause(struct ndx_session *s)
+void session_oob_pause(struct ndx_session *s)
 {
-	if (s->channel != NULL)
-		s->inbox_used = channel_pause(s->channel, s->inbox);
+	if (s->oob != NULL)
+		s->inbox_used = oob_stream_pause(s->oob, s->inbox);
 }
 
-void session_channel_listen(struct ndx_session *s)
+void session_oob_listen(struct ndx_session *s)
 {
-	if (s->channel != NULL)
-		channel_listen(s->channel);
+	if (s->oob != NULL)
+		oob_stream_listen(s->oob);
 }
 
-bool session_channel_take(struct ndx_session *s, const struct frame *f)
+bool session_oob_handle(struct ndx_session *s, const struct frame *f)
 {
-	if (s->channel == NULL || f->type != FRAME_GOODBYE || f->length > 0)
+	if (s->oob == NULL || f->type != FRAME_GOODBYE || f->length > 0)
 		return false;
-	channel_heard(s->channel, f->flags & FRAME_ABORTED ? WIRE_ABORT : WIRE_GOODBYE);
+	oob_stream_received(s->oob, f->flags & FRAME_ABORTED ? OOB_ABORT : OOB_GOODBYE);
 	return true;
 }
 
-void session_channel_break(struct ndx_session *s)
+void session_oob_break(struct ndx_session *s)
 {
-	if (s->channel != NULL)
-		channel_heard(s->channel, WIRE_LOST);
+	if (s->oob != NULL)
+		oob_stream_received(s->oob, OOB_LOST);
 }
 
-void session_channel_leave(struct ndx_session *s)
+void session_oob_leave(struct ndx_session *s)
 {
-	struct channel *ch = s->channel;
+	struct oob_stream *os = s->oob;
 
-	s->channel = NULL;
-	if (ch != NULL && channel_leave(ch, s->state != NDX_SESSION_CONNECTED))
+	s->oob = NULL;
+	if (os != NULL && oob_stream_leave(os, s->state != NDX_SESSION_CONNECTED))
 		s->link.fd = -1; /* the connection owns it now */
 }
