@@ -101,7 +101,7 @@ ALWAYS_INLINE void fill_wr(struct ibv_send_wr *wr, const struct op *op, const st
  * A write of no bytes, which the peer does not notice. Some networks drop it, so a write of the
  * byte that changes nothing replaces it if the peer has granted memory for that.
  */
-static int post_touch(struct verbs_qp *qp, struct ibv_send_wr *wr)
+static int post_noop(struct verbs_qp *qp, struct ibv_send_wr *wr)
 {
 	struct ibv_sge one = {
 		.addr = qp->touch.from, .length = qp->touch.length, .lkey = qp->touch.lkey};
@@ -155,7 +155,7 @@ ALWAYS_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct op
 	if (qp->soft_roce)
 		keep_list(own, op->sge, op->count, op->flags);
 	if (own->req.in_mailbox) {
-		err = post_touch(qp, &wr);
+		err = post_noop(qp, &wr);
 	} else if (__builtin_expect((op->flags & NDX_OP_INLINE) != 0 && op->count > 1, 0)) {
 		err = post_gathered(qp->native, &wr, op->sge, op->count);
 	} else {

@@ -277,12 +277,12 @@ struct ofi_qp {
 	uint32_t read_limit;
 	uint32_t unsettled;    /* receives do not wait for this request; the ncq's lock */
 	uint32_t written;      /* length of the write that the next message reports */
-	uint8_t written_words; /* parts of that length that have come */
+	uint8_t written_parts; /* parts of that length that have come */
 	bool timer_set;
 	bool retrying; /* the timer is set for a request for which libfabric had no memory */
 	struct base_timer timer;
-	uint64_t credit_words_sent; /* control messages with credits only */
-	uint64_t credit_words_received;
+	uint64_t credit_ctrl_sent; /* control messages with credits only */
+	uint64_t credit_ctrl_received;
 	struct ofi_grants grants;
 	struct ofi_mw *invalidating; /* the window whose end the request at tx_next waits for */
 	struct base_list windows;    /* struct ofi_mw.of_qp; guarded by adapter->regions.lock */
@@ -460,10 +460,10 @@ void ofi_link_force_close(struct ofi_link *link, const char *cause);
 /* The ncq's lock is held, below here. */
 /* Send a control message; 0 or an errno of libfabric's. Unless `op` is the adapter's silent one,
  * its delivery is confirmed in ofi_word_done(). */
-int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
+int ofi_link_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
 /* Send a control message with a record for the peer's control region. */
-int ofi_link_tell(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
-                  enum ofi_area_offset offset, const struct iovec *record);
+int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
+                         enum ofi_area_offset offset, const struct iovec *record);
 /* Begin the next SYNC round, if one is asked for and none is in flight. */
 void ofi_link_sync(struct ofi_link *link);
 /* The endpoint is connected, and `peer` has the peer's parameters. */

@@ -133,7 +133,8 @@ struct ofi_flavour {
 	int (*say_ready)(struct ofi_link *link);
 	/* The ncq's lock held: send REJECT with its private data. */
 	int (*say_reject)(struct ofi_link *link, const void *data, size_t len);
-	/* The ncq's lock held: send a control message without a record; see ofi_link_say(). */
+	/* The ncq's lock held: send a control message without a record; see ofi_link_send_ctrl().
+	 */
 	int (*say)(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
 	/* The ncq's lock held: the endpoint is connected. */
 	void (*opened)(struct ofi_link *link);

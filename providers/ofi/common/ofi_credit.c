@@ -50,7 +50,7 @@ static void announce(struct ofi_qp *qp)
 
 	if (ofi_flavour_of(qp)->tell(qp, fresh) == 0) {
 		qp->rx_told += fresh;
-		qp->credit_words_sent++;
+		qp->credit_ctrl_sent++;
 	}
 }
 

@@ -19,7 +19,7 @@ static const char *take_credit(struct ofi_link *link, uint16_t count)
 	ok = count <= qp->peer_depth - qp->credits;
 	if (ok) {
 		qp->credits += count;
-		qp->credit_words_received++;
+		qp->credit_ctrl_received++;
 		ofi_issue(qp);
 	}
 	base_lock_release(&qp->base.lock);
@@ -98,7 +98,7 @@ static const char *note_answer(struct ofi_link *link, uint8_t type, int err)
 
 static const char *send_answer(struct ofi_link *link, struct ofi_op *op)
 {
-	return note_answer(link, op->word, ofi_link_say(link, op->word, 0, op));
+	return note_answer(link, op->word, ofi_link_send_ctrl(link, op->word, 0, op));
 }
 
 /* The answer is sent behind all that this end has sent: when it arrives, all of that has
@@ -165,8 +165,8 @@ static const char *take_ask(struct ofi_link *link)
 	               link->id, &grant);
 	ofi_grant_encode(&grant, link->answer);
 	return note_answer(link, OFI_WORD_ANSWER,
-	                   ofi_link_tell(link, OFI_WORD_ANSWER, 0, &link->answers[0],
-	                                 OFI_AREA_ANSWER, &record));
+	                   ofi_link_send_record(link, OFI_WORD_ANSWER, 0, &link->answers[0],
+	                                        OFI_AREA_ANSWER, &record));
 }
 
 static const char *take_answer(struct ofi_link *link)
@@ -195,10 +195,10 @@ static const char *take_written(struct ofi_link *link, const struct ofi_word *wo
 	if (qp == NULL)
 		return NULL;
 	base_lock_acquire(&qp->base.lock);
-	ok = qp->written_words == (high ? 1 : 0);
+	ok = qp->written_parts == (high ? 1 : 0);
 	if (ok) {
 		qp->written |= high ? (uint32_t)word->count << 16 : word->count;
-		qp->written_words++;
+		qp->written_parts++;
 	}
 	base_lock_release(&qp->base.lock);
 	return ok ? NULL : "the length of a write in the wrong order, or twice";

@@ -68,7 +68,7 @@ void ofi_conn_send_disc(struct ndx_spi_conn *spi)
 
 	if (link != NULL) {
 		base_lock_acquire(&link->ncq->lock);
-		err = ofi_link_say(link, OFI_WORD_DISC, 0, &link->disc_op);
+		err = ofi_link_send_ctrl(link, OFI_WORD_DISC, 0, &link->disc_op);
 		base_lock_release(&link->ncq->lock);
 	}
 	if (err != 0)

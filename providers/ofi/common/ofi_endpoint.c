@@ -97,7 +97,7 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->own_id = link->id;
 	qp->invalidating = NULL;
 	qp->written = 0;
-	qp->written_words = 0;
+	qp->written_parts = 0;
 	if (link->adapter->flavour->attached != NULL)
 		link->adapter->flavour->attached(link);
 	ofi_post_receives(qp);
@@ -434,7 +434,7 @@ static void on_timer(void *arg)
 		return;
 	}
 	base_lock_acquire(&link->ncq->lock);
-	ms = ofi_life_check(link);
+	ms = ofi_keepalive_check(link);
 	if (ms > 0)
 		base_timer_set(link->adapter->spi.loop, &link->timer, ms);
 	base_lock_release(&link->ncq->lock);

@@ -8,13 +8,13 @@
 #include "base_byteorder.h"
 #include "ofi.h"
 
-int ofi_link_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
+int ofi_link_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
 {
 	return link->adapter->flavour->say(link, type, count, op);
 }
 
-int ofi_link_tell(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
-                  enum ofi_area_offset offset, const struct iovec *record)
+int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
+                         enum ofi_area_offset offset, const struct iovec *record)
 {
 	const struct fi_rma_iov remote = {
 		.addr = link->peer.address + offset,
@@ -98,7 +98,8 @@ void ofi_link_sync(struct ofi_link *link)
 		record.iov_len = (size_t)count * 4;
 	for (size_t i = 0; i < record.iov_len / 4; i++)
 		base_put_be32(link->forget + 4 * i, link->tokens[i]);
-	err = ofi_link_tell(link, OFI_WORD_SYNC, count, &link->sync_op, OFI_AREA_TOKENS, &record);
+	err = ofi_link_send_record(link, OFI_WORD_SYNC, count, &link->sync_op, OFI_AREA_TOKENS,
+	                           &record);
 	if (err != 0)
 		ofi_link_break(link, err, "the link was lost");
 }

@@ -27,7 +27,7 @@ static uint32_t ping_if_silent(struct ofi_link *link, uint32_t period, const cha
 			ofi_link_break(link, ETIMEDOUT, cause);
 		return period < LOOK_MS ? period : LOOK_MS;
 	}
-	err = ofi_link_say(link, OFI_WORD_PING, 0, &link->adapter->silent);
+	err = ofi_link_send_ctrl(link, OFI_WORD_PING, 0, &link->adapter->silent);
 	link->pinged = err == 0;
 	link->pinged_ns = base_now_ns();
 	/* what moved before does not count */
@@ -66,7 +66,7 @@ static uint32_t break_unanswered(struct ofi_link *link, const char *cause)
 	return 0;
 }
 
-uint32_t ofi_life_check(struct ofi_link *link)
+uint32_t ofi_keepalive_check(struct ofi_link *link)
 {
 	const uint32_t answer_ms = link->adapter->answer_ms;
 

@@ -49,6 +49,6 @@ void ofi_life_keepalive(struct ofi_link *link);
 void ofi_life_await_goodbye(struct ofi_link *link);
 /* The link's timer has expired: check, send a PING, or break the link. Returns the time to the next
  * check in ms, 0: none. */
-uint32_t ofi_life_check(struct ofi_link *link);
+uint32_t ofi_keepalive_check(struct ofi_link *link);
 
 #endif

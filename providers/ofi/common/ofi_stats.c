@@ -38,8 +38,8 @@ static void qp_counters(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
 	each(arg, "reads_native", qp->reads);
 	each(arg, "receives_native", qp->rx_native);
 	each(arg, "receives_credited", qp->rx_told);
-	each(arg, "credit_messages_sent", qp->credit_words_sent);
-	each(arg, "credit_messages_received", qp->credit_words_received);
+	each(arg, "credit_messages_sent", qp->credit_ctrl_sent);
+	each(arg, "credit_messages_received", qp->credit_ctrl_received);
 	base_lock_release(&qp->base.lock);
 }
 

@@ -97,19 +97,19 @@ static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn 
 
 /* ---- control messages ---- */
 
-static int say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
+static int send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
 {
 	const struct iovec nothing = {0};
 
-	return ofi_link_tell(link, type, count, op, 0, &nothing);
+	return ofi_link_send_record(link, type, count, op, 0, &nothing);
 }
 
-static int say_ready(struct ofi_link *link)
+static int send_ready(struct ofi_link *link)
 {
-	return say(link, OFI_WORD_READY, 0, &link->ready_op);
+	return send_ctrl(link, OFI_WORD_READY, 0, &link->ready_op);
 }
 
-static int say_reject(struct ofi_link *link, const void *data, size_t len)
+static int send_reject(struct ofi_link *link, const void *data, size_t len)
 {
 	const struct iovec local = {.iov_base = link->refusal, .iov_len = len};
 	const struct fi_rma_iov remote = {
@@ -127,7 +127,7 @@ static int say_reject(struct ofi_link *link, const void *data, size_t len)
 		memcpy(link->refusal, data, len);
 		err = -(int)fi_writemsg(link->ep, &msg, 0);
 	}
-	return err != 0 ? err : say(link, OFI_WORD_REJECT, (uint16_t)len, &link->reject_op);
+	return err != 0 ? err : send_ctrl(link, OFI_WORD_REJECT, (uint16_t)len, &link->reject_op);
 }
 
 /* ---- the end ---- */
@@ -170,14 +170,14 @@ const struct ofi_flavour ofi_tcp = {
 	.list = list,
 	.cm_encode = ofi_cm_encode,
 	.cm_decode = ofi_cm_decode,
-	.say_ready = say_ready,
-	.say_reject = say_reject,
-	.say = say,
+	.say_ready = send_ready,
+	.say_reject = send_reject,
+	.say = send_ctrl,
 	.opened = ofi_link_opened,
 	.shut = ofi_link_cut,
 	.detach = detach,
-	.hand_over = ofi_tcp_hand_over,
-	.tell = ofi_tcp_tell,
+	.hand_over = ofi_tcp_submit,
+	.tell = ofi_tcp_send_credits,
 	.received = ofi_tcp_received,
 	.error_of = ofi_tcp_error_of,
 };

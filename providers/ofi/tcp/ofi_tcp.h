@@ -6,8 +6,8 @@
 #include "ofi.h"
 
 /* Members of the table in ofi_backend.h. */
-int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx);
-int ofi_tcp_tell(struct ofi_qp *qp, uint32_t fresh);
+int ofi_tcp_submit(struct ofi_qp *qp, struct ofi_tx *tx);
+int ofi_tcp_send_credits(struct ofi_qp *qp, uint32_t fresh);
 void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e);
 int ofi_tcp_error_of(const struct fi_cq_err_entry *e);
 

@@ -10,7 +10,7 @@ static uint64_t flags_of(const struct ofi_tx *tx)
 	                                         : FI_COMPLETION | FI_DELIVERY_COMPLETE;
 }
 
-static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count)
+static int submit_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count)
 {
 	const uint16_t credits = ofi_take_credits(qp);
 	const struct fi_msg msg = {
@@ -33,7 +33,7 @@ static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count
  * the upper half; and a Send without bytes, whose delivery is also the write's, because it follows
  * the write. If libfabric has no memory for one of them, the rest follows later.
  */
-static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
+static int submit_written(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	const struct iovec nothing = {0};
 	const struct fi_rma_iov remote = {.addr = tx->address, .len = tx->length, .key = tx->key};
@@ -56,10 +56,10 @@ static int hand_over_written(struct ofi_qp *qp, struct ofi_tx *tx)
 		                       &nothing);
 		tx->parts += err == 0;
 	}
-	return err == 0 ? hand_over_send(qp, tx, 0) : err;
+	return err == 0 ? submit_send(qp, tx, 0) : err;
 }
 
-static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
+static int submit_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	/* In ND a request without bytes needs no key. libfabric wants one: that of the control
 	 * region. */
@@ -85,17 +85,17 @@ static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 	return err;
 }
 
-int ofi_tcp_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
+int ofi_tcp_submit(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	if (tx->base.type == NDX_REQUEST_SEND)
-		return hand_over_send(qp, tx, tx->iov_count);
+		return submit_send(qp, tx, tx->iov_count);
 	if (tx->word_flags & OFI_WORD_IS_WRITE)
-		return hand_over_written(qp, tx);
-	return hand_over_rma(qp, tx);
+		return submit_written(qp, tx);
+	return submit_rma(qp, tx);
 }
 
 /* Act on the control message in a message; false: a violation of the protocol. */
-static bool take_word(struct ofi_qp *qp, size_t len, const struct ofi_word *word)
+static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_word *word)
 {
 	const char *wrong = ofi_word_check_data(word);
 
@@ -121,7 +121,7 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 	if (!rx->native)
 		return;
 	ofi_rx_take_back(qp, rx);
-	if (!take_word(qp, len, word)) {
+	if (!check_ctrl(qp, len, word)) {
 		/* the message has overwritten the buffer, so the receive cannot be used again */
 		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
 		return;
@@ -136,7 +136,7 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 		rx->base.result_flags |= NDX_RESULT_WRITTEN;
 		rx->base.bytes = qp->written;
 		qp->written = 0;
-		qp->written_words = 0;
+		qp->written_parts = 0;
 	}
 	base_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
 	if (qp->rx_next != qp->base.receive.tail)
@@ -147,7 +147,7 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 		ofi_issue(qp);
 }
 
-int ofi_tcp_tell(struct ofi_qp *qp, uint32_t fresh)
+int ofi_tcp_send_credits(struct ofi_qp *qp, uint32_t fresh)
 {
 	const struct iovec nothing = {0};
 

@@ -85,7 +85,7 @@ static void expect_end(struct rig *rig, const char *words)
 	assert_int_equal(rig->status, NDX_E_CONNECTION_ABORTED);
 	assert_non_null(strstr(rig->cause, words));
 	assert_int_equal(rig->link.stage, OFI_LINK_OVER);
-	assert_int_equal(ofi_life_check(&rig->link), 0);
+	assert_int_equal(ofi_keepalive_check(&rig->link), 0);
 	assert_int_equal(rig->ended, 1);
 }
 
@@ -95,7 +95,7 @@ static void an_accept_that_nobody_confirms_ends(void **state)
 
 	(void)state;
 	rig_open(&rig, OFI_LINK_ACCEPTING);
-	assert_int_equal(ofi_life_check(&rig.link), 0);
+	assert_int_equal(ofi_keepalive_check(&rig.link), 0);
 	assert_int_equal(rig.pings, 0); /* there is nobody to ask */
 	expect_end(&rig, "has not confirmed the accept");
 }
@@ -109,11 +109,11 @@ static void a_consumer_may_think_while_its_end_answers(void **state)
 	rig_open(&rig, OFI_LINK_ACCEPTING);
 	rig.link.open = true;
 	for (unsigned i = 1; i <= 100; i++) {
-		assert_int_equal(ofi_life_check(&rig.link), 700);
+		assert_int_equal(ofi_keepalive_check(&rig.link), 700);
 		assert_int_equal(rig.pings, i);
 		rig.link.pinged = false;
 		rig.link.heard++;
-		assert_int_equal(ofi_life_check(&rig.link), 700);
+		assert_int_equal(ofi_keepalive_check(&rig.link), 700);
 		assert_int_equal(rig.pings, i);
 	}
 	assert_int_equal(rig.ended, 0);
@@ -127,7 +127,7 @@ static void a_word_that_nobody_takes_ends_the_attempt(void **state)
 	(void)state;
 	rig_open(&rig, OFI_LINK_COMPLETING);
 	rig.link.open = true;
-	assert_int_equal(ofi_life_check(&rig.link), 0);
+	assert_int_equal(ofi_keepalive_check(&rig.link), 0);
 	expect_end(&rig, "does not acknowledge READY");
 }
 
@@ -142,7 +142,7 @@ static void what_is_decided_already_stays(void **state)
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
 		rig_open(&rig, stages[i]);
 		rig.link.open = true;
-		assert_int_equal(ofi_life_check(&rig.link), 0);
+		assert_int_equal(ofi_keepalive_check(&rig.link), 0);
 		assert_int_equal(rig.ended, 0);
 		assert_int_equal(rig.pings, 0);
 		assert_int_equal(rig.link.stage, stages[i]);
