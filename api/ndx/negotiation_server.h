@@ -103,12 +103,12 @@ struct ndx_negotiation_server_stats {
 	uint64_t accepted; /**< connections accepted */
 	/** Sessions refused: too many, no such variant, or `open` failed. */
 	uint64_t refused;
-	uint64_t strangers; /**< connections without a valid hello message */
-	uint64_t completed; /**< sessions that reached the end of stage ready */
-	uint64_t failed;    /**< sessions that failed, before or after stage ready */
-	uint64_t resumed;   /**< sessions that got a new transport during a stage */
-	uint32_t alive;     /**< sessions at present */
-	uint32_t threads;   /**< threads of the pool at present */
+	uint64_t without_hello; /**< connections without a valid hello message */
+	uint64_t completed;     /**< sessions that reached the end of stage ready */
+	uint64_t failed;        /**< sessions that failed, before or after stage ready */
+	uint64_t resumed;       /**< sessions that got a new transport during a stage */
+	uint32_t alive;         /**< sessions at present */
+	uint32_t threads;       /**< threads of the pool at present */
 };
 
 /**

@@ -12,7 +12,7 @@
 #include "base_loop.h"
 #include "select.h"
 
-struct conn_grave; /* connection.h */
+struct conn_postmortem; /* connection.h */
 
 /* How long a caller waits for work that a provider has to finish, before the caller gives up. */
 #define CORE_PROVIDER_PATIENCE_MS 15000u
@@ -37,8 +37,9 @@ struct ndx_adapter {
 	struct base_list connectors;
 	struct base_list listeners;
 	struct ndx_adapter_stats stats; /* without the work of queue pairs that exist */
-	struct conn_grave *graves;      /* CORE_GRAVES of them, made with the first; ... */
-	uint64_t buried;                /* ... number n is at n % CORE_GRAVES */
+	struct conn_postmortem
+		*postmortems;      /* CORE_POSTMORTEMS of them, made with the first; ... */
+	uint64_t postmortem_total; /* ... number n is at n % CORE_POSTMORTEMS */
 	/* peers that come by description; connection/rendezvous.c */
 	unsigned rendezvous_users;      /* ends that need the listeners for them */
 	struct base_job rendezvous_job; /* closes those listeners when no end needs them */
@@ -53,16 +54,17 @@ void adapter_post(struct ndx_adapter *adapter, struct base_job *job);
 /* Lock held: sleep until `changed`, at most until deadline_ns; false after the deadline. */
 bool adapter_wait(struct ndx_adapter *adapter, uint64_t deadline_ns);
 /* Add a new public object: it holds the adapter. Initialises the object's head. */
-void adapter_adopt(struct ndx_adapter *adapter, struct ndx_spi_object *object, enum core_kind kind);
+void adapter_add_object(struct ndx_adapter *adapter, struct ndx_spi_object *object,
+                        enum core_kind kind);
 /* Remove an object that is about to be destroyed. */
-void adapter_disown(struct ndx_adapter *adapter, struct ndx_spi_object *object,
-                    enum core_kind kind);
+void adapter_remove_object(struct ndx_adapter *adapter, struct ndx_spi_object *object,
+                           enum core_kind kind);
 void adapter_get(struct ndx_adapter *adapter, bool handle);
 void adapter_put(struct ndx_adapter *adapter, bool handle);
 /* After the last reference: close the provider's side, end the control thread, free. */
 void adapter_destroy(struct ndx_adapter *adapter);
 /* Wait until the control thread has run the callbacks of everything that completed earlier. */
-void adapter_settle(struct ndx_adapter *adapter);
+void adapter_flush_callbacks(struct ndx_adapter *adapter);
 
 /* Lock held: count a new object of a kind and return its number; count an object that is
  * destroyed. */
@@ -80,15 +82,15 @@ void stats_add_duration(struct ndx_duration_stats *to, uint64_t ns);
 #define CALL_TEXT 512
 
 /* The error text of a failure on the control thread, for the thread that called. */
-struct call_text {
+struct error_capture {
 	char text[CALL_TEXT];
 };
 
 /* Control thread: before and after an operation that may fail. */
-void call_text_begin(void);
-void call_text_take(struct call_text *said);
+void error_capture_begin(void);
+void error_capture_end(struct error_capture *said);
 /* Calling thread: returns `status`; for a failure, sets ndx_last_error() to the text. */
-enum ndx_status call_text_give(enum ndx_status status, const struct call_text *said);
+enum ndx_status error_capture_restore(enum ndx_status status, const struct error_capture *said);
 
 /* Drop a reference of a queue; the last one destroys the queue. */
 void cq_put(struct ndx_spi_cq *cq);

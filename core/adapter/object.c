@@ -54,7 +54,8 @@ static struct ndx_spi_object **list_of(struct ndx_adapter *adapter, enum core_ki
 	return kind == CORE_QP ? &adapter->qps : NULL;
 }
 
-void adapter_adopt(struct ndx_adapter *adapter, struct ndx_spi_object *object, enum core_kind kind)
+void adapter_add_object(struct ndx_adapter *adapter, struct ndx_spi_object *object,
+                        enum core_kind kind)
 {
 	struct ndx_spi_object **list = list_of(adapter, kind);
 
@@ -77,7 +78,8 @@ void adapter_adopt(struct ndx_adapter *adapter, struct ndx_spi_object *object, e
 	adapter_unlock(adapter);
 }
 
-void adapter_disown(struct ndx_adapter *adapter, struct ndx_spi_object *object, enum core_kind kind)
+void adapter_remove_object(struct ndx_adapter *adapter, struct ndx_spi_object *object,
+                           enum core_kind kind)
 {
 	adapter_lock(adapter);
 	stats_count_gone(adapter, kind, object);
@@ -104,7 +106,7 @@ static void adapter_free(void *arg)
 	(void)pthread_cond_destroy(&adapter->changed);
 	(void)pthread_mutex_destroy(&adapter->lock);
 	selection_free(&adapter->selection);
-	free(adapter->graves);
+	free(adapter->postmortems);
 	free(adapter);
 }
 
@@ -132,22 +134,22 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-void adapter_settle(struct ndx_adapter *adapter)
+void adapter_flush_callbacks(struct ndx_adapter *adapter)
 {
 	base_loop_call(adapter->loop, nothing, NULL);
 }
 
-void call_text_begin(void)
+void error_capture_begin(void)
 {
 	base_set_last_error("%s", "");
 }
 
-void call_text_take(struct call_text *said)
+void error_capture_end(struct error_capture *said)
 {
 	(void)snprintf(said->text, sizeof(said->text), "%s", ndx_last_error());
 }
 
-enum ndx_status call_text_give(enum ndx_status status, const struct call_text *said)
+enum ndx_status error_capture_restore(enum ndx_status status, const struct error_capture *said)
 {
 	if (status != NDX_OK)
 		base_set_last_error("%s", said->text);

@@ -11,7 +11,7 @@ void cq_put(struct ndx_spi_cq *cq)
 	last = --cq->object.refs == 0;
 	adapter_unlock(adapter);
 	if (last) {
-		adapter_disown(adapter, &cq->object, CORE_CQ);
+		adapter_remove_object(adapter, &cq->object, CORE_CQ);
 		adapter->ops->cq_destroy(cq);
 		adapter_put(adapter, false);
 	}
@@ -26,7 +26,7 @@ void srq_put(struct ndx_spi_srq *srq)
 	last = --srq->object.refs == 0;
 	adapter_unlock(adapter);
 	if (last) {
-		adapter_disown(adapter, &srq->object, CORE_SRQ);
+		adapter_remove_object(adapter, &srq->object, CORE_SRQ);
 		adapter->ops->srq_destroy(srq);
 		adapter_put(adapter, false);
 	}

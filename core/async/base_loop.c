@@ -70,7 +70,7 @@ void base_loop_kick(struct ndx_loop *loop)
 	if (loop->inside)
 		nudge(loop);
 	if (needs_kick(loop))
-		base_flag_raise(loop->kick);
+		base_eventfd_set(loop->kick);
 }
 
 /* Lock held. */
@@ -120,7 +120,7 @@ void base_loop_wake(struct ndx_loop *loop, unsigned count)
 	wake = needs_kick(loop);
 	base_lock_release(&loop->lock);
 	if (wake)
-		base_flag_raise(loop->kick); /* the loop is not freed while `wakers` counts us */
+		base_eventfd_set(loop->kick); /* the loop is not freed while `wakers` counts us */
 	base_lock_acquire(&loop->lock);
 	loop->wakers -= count;
 	last = loop->stop && loop->wakers == 0;
@@ -392,7 +392,7 @@ enum ndx_status base_loop_create(const char *name, struct ndx_loop **out)
 		          "no descriptor for the control thread %s; see ulimit -n", name);
 		goto free_loop;
 	}
-	loop->kick = base_flag_create();
+	loop->kick = base_eventfd_create();
 	if (loop->kick < 0 ||
 	    base_poll_add(loop->poll, loop->kick, EPOLLIN | (uint32_t)EPOLLET, false, loop) != 0) {
 		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,

@@ -18,7 +18,7 @@ enum ndx_status ndx_port_create(struct ndx_port **out)
 	port = calloc(1, sizeof(*port));
 	if (port == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a port");
-	port->fd = base_flag_create();
+	port->fd = base_eventfd_create();
 	if (port->fd < 0) {
 		enum ndx_status st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
 		                          "no descriptor for a port; see ulimit -n");

@@ -13,9 +13,9 @@ void base_port_show(struct ndx_port *port)
 		return;
 	port->up = up;
 	if (up)
-		base_flag_raise(port->fd);
+		base_eventfd_set(port->fd);
 	else
-		base_flag_lower(port->fd);
+		base_eventfd_clear(port->fd);
 }
 
 void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)

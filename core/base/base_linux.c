@@ -156,12 +156,12 @@ int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg)
 	return found;
 }
 
-int base_flag_create(void)
+int base_eventfd_create(void)
 {
 	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-void base_flag_raise(int fd)
+void base_eventfd_set(int fd)
 {
 	uint64_t one = 1;
 	ssize_t n = write(fd, &one, sizeof(one)); /* EAGAIN: set already */
@@ -169,7 +169,7 @@ void base_flag_raise(int fd)
 	(void)n;
 }
 
-void base_flag_lower(int fd)
+void base_eventfd_clear(int fd)
 {
 	uint64_t count;
 	ssize_t n = read(fd, &count, sizeof(count)); /* EAGAIN: clear already */

@@ -41,9 +41,9 @@ int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg);
 
 /* A flag with a descriptor (eventfd) that is readable while the flag is set. -1 on failure, errno
  * set. */
-int base_flag_create(void);
-void base_flag_raise(int fd);
-void base_flag_lower(int fd);
+int base_eventfd_create(void);
+void base_eventfd_set(int fd);
+void base_eventfd_clear(int fd);
 
 /* A set of descriptors to wait for; the set is a descriptor itself. */
 struct base_poll_event {

@@ -158,7 +158,7 @@ struct reject_call {
 	const void *data;
 	size_t len;
 	enum ndx_status status;
-	struct call_text said;
+	struct error_capture said;
 };
 
 static void reject_on_loop(void *arg)
@@ -167,7 +167,7 @@ static void reject_on_loop(void *arg)
 	struct ndx_connector *c = call->c;
 
 	connector_work(c);
-	call_text_begin();
+	error_capture_begin();
 	adapter_lock(c->adapter);
 	if (c->phase == CONN_GONE) {
 		call->status =
@@ -185,7 +185,7 @@ static void reject_on_loop(void *arg)
 		conn_enter(c, CONN_FAILED, "REJECT", &conn_fine);
 	}
 	adapter_unlock(c->adapter);
-	call_text_take(&call->said);
+	error_capture_end(&call->said);
 }
 
 enum ndx_status conn_reject(struct ndx_connector *c, const void *data, size_t len)
@@ -193,5 +193,5 @@ enum ndx_status conn_reject(struct ndx_connector *c, const void *data, size_t le
 	struct reject_call call = {.c = c, .data = data, .len = len};
 
 	base_loop_call(c->adapter->loop, reject_on_loop, &call);
-	return call_text_give(call.status, &call.said);
+	return error_capture_restore(call.status, &call.said);
 }

@@ -37,7 +37,7 @@ struct conn_changes {
 };
 
 /* What is kept of a connector that failed and was closed. */
-struct conn_grave {
+struct conn_postmortem {
 	uint32_t id;
 	uint32_t qp_id;
 	bool passive;
@@ -45,7 +45,7 @@ struct conn_grave {
 	struct sockaddr_storage peer;
 	struct conn_history history;
 };
-#define CORE_GRAVES 8
+#define CORE_POSTMORTEMS 8
 
 enum conn_phase {
 	CONN_NEW,        /* may connect, or take a listener's request */
@@ -260,8 +260,8 @@ const char *conn_state_name(const struct ndx_connector *c);
 /* Count the end of a connection. */
 void conn_count_end(struct ndx_connector *c);
 /* The connector is closed and about to be freed: if it failed, keep a record for the snapshot. */
-void conn_bury(struct ndx_connector *c);
-void conn_describe(const struct ndx_connector *c, struct conn_grave *out);
+void conn_keep_postmortem(struct ndx_connector *c);
+void conn_describe(const struct ndx_connector *c, struct conn_postmortem *out);
 /* Any thread, lock held: like ndx_connector_get_history(). */
 void conn_get_history(const struct ndx_connector *c, struct ndx_transition *list, size_t *count,
                       uint64_t *total);

@@ -192,11 +192,11 @@ static void tell(const struct conn_change *t, struct ndx_transition *out)
 		(void)snprintf(out->cause, sizeof(out->cause), "%s", t->cause);
 }
 
-void conn_describe(const struct ndx_connector *c, struct conn_grave *out)
+void conn_describe(const struct ndx_connector *c, struct conn_postmortem *out)
 {
 	const struct conn_changes *h = &c->history;
 
-	*out = (struct conn_grave){
+	*out = (struct conn_postmortem){
 		.id = c->id,
 		.qp_id = c->qp_id,
 		.passive = c->passive,
@@ -208,17 +208,17 @@ void conn_describe(const struct ndx_connector *c, struct conn_grave *out)
 		tell(at(h, n), &out->history.last[n % NDX_HISTORY_MAX]);
 }
 
-void conn_bury(struct ndx_connector *c)
+void conn_keep_postmortem(struct ndx_connector *c)
 {
 	struct ndx_adapter *adapter = c->adapter;
 
 	if (!has_failed(&c->history))
 		return;
-	if (adapter->graves == NULL)
-		adapter->graves = calloc(CORE_GRAVES, sizeof(*adapter->graves));
-	if (adapter->graves == NULL)
+	if (adapter->postmortems == NULL)
+		adapter->postmortems = calloc(CORE_POSTMORTEMS, sizeof(*adapter->postmortems));
+	if (adapter->postmortems == NULL)
 		return;
-	conn_describe(c, &adapter->graves[adapter->buried++ % CORE_GRAVES]);
+	conn_describe(c, &adapter->postmortems[adapter->postmortem_total++ % CORE_POSTMORTEMS]);
 }
 
 void conn_get_history(const struct ndx_connector *c, struct ndx_transition *list, size_t *count,

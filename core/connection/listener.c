@@ -66,7 +66,7 @@ struct listen_call {
 	struct ndx_listener *l;
 	uint32_t backlog;
 	enum ndx_status status;
-	struct call_text said;
+	struct error_capture said;
 };
 
 static void listen_on_loop(void *arg)
@@ -74,7 +74,7 @@ static void listen_on_loop(void *arg)
 	struct listen_call *call = arg;
 	struct ndx_listener *l = call->l;
 
-	call_text_begin();
+	error_capture_begin();
 	adapter_lock(l->adapter);
 	if (!l->bound || l->listening) {
 		call->status = fail(NDX_E_INVALID_DEVICE_STATE, 0,
@@ -92,7 +92,7 @@ static void listen_on_loop(void *arg)
 		         base_sockaddr_text(&l->native->local, text));
 	}
 	adapter_unlock(l->adapter);
-	call_text_take(&call->said);
+	error_capture_end(&call->said);
 }
 
 enum ndx_status listener_listen(struct ndx_listener *l, uint32_t backlog)
@@ -100,7 +100,7 @@ enum ndx_status listener_listen(struct ndx_listener *l, uint32_t backlog)
 	struct listen_call call = {.l = l, .backlog = backlog};
 
 	base_loop_call(l->adapter->loop, listen_on_loop, &call);
-	return call_text_give(call.status, &call.said);
+	return error_capture_restore(call.status, &call.said);
 }
 
 enum ndx_status listener_get_local_address(struct ndx_listener *l, struct sockaddr *address,

@@ -87,7 +87,7 @@ static void qp_put(struct ndx_spi_qp *qp)
 	adapter_unlock(adapter);
 	if (!last)
 		return;
-	adapter_disown(adapter, &qp->object, CORE_QP);
+	adapter_remove_object(adapter, &qp->object, CORE_QP);
 	adapter->ops->qp_destroy(qp);
 	cq_put(spi_cq(attr.receive_cq));
 	cq_put(spi_cq(attr.initiator_cq));

@@ -122,7 +122,7 @@ struct describe_call {
 	struct ndx_listener *listener; /* at that address; servers only */
 	struct ndx_peer_description out;
 	enum ndx_status status;
-	struct call_text said;
+	struct error_capture said;
 };
 
 /* Lock held. */
@@ -217,7 +217,7 @@ static void describe_on_loop(void *arg)
 	const bool server = call->role == NDX_ROLE_SERVER && !direct;
 	socklen_t len = sizeof(call->out.address);
 
-	call_text_begin();
+	error_capture_begin();
 	call->status = direct ? NDX_OK : choose_address(adapter, call->near, &call->own);
 	if (call->status == NDX_OK && server)
 		call->status = open_rendezvous(adapter, &call->own, &call->listener);
@@ -233,7 +233,7 @@ static void describe_on_loop(void *arg)
 	if (server && call->status == NDX_OK)
 		(void)listener_get_local_address(call->listener,
 		                                 (struct sockaddr *)&call->out.address, &len);
-	call_text_take(&call->said);
+	error_capture_end(&call->said);
 }
 
 enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, enum ndx_role role,
@@ -260,7 +260,7 @@ enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, e
 	base_loop_call(c->adapter->loop, describe_on_loop, &call);
 	if (call.status == NDX_OK)
 		*out = call.out;
-	return call_text_give(call.status, &call.said);
+	return error_capture_restore(call.status, &call.said);
 }
 
 static enum ndx_status check_peer(const struct ndx_connector *c,

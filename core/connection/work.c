@@ -29,7 +29,7 @@ void conn_reap(struct ndx_connector *c)
 	if (!c->closed || c->dead || !conn_is_over(c))
 		return;
 	c->dead = true;
-	conn_bury(c);
+	conn_keep_postmortem(c);
 	base_list_remove(&c->node);
 	stats_count_gone(c->adapter, CORE_CONNECTOR, NULL);
 	base_timer_cancel(loop, &c->connect_timer);
@@ -307,8 +307,8 @@ static void remember_peer(struct ndx_connector *c, const struct conn_upcall *upc
 }
 
 /* Another program listens at the address now. */
-static const struct conn_result stranger = {.status = NDX_E_CONNECTION_REFUSED,
-                                            .cause = "the answer is not the described peer's"};
+static const struct conn_result wrong_server = {.status = NDX_E_CONNECTION_REFUSED,
+                                                .cause = "the answer is not the described peer's"};
 
 static void take_connected(struct ndx_connector *c, const struct conn_upcall *upcall,
                            const struct ndx_spi_params *params)
@@ -329,7 +329,7 @@ static void take_connected(struct ndx_connector *c, const struct conn_upcall *up
 		conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
 		conn_command(c, CONN_DO_COMPLETE);
 	} else {
-		conn_end_attempt(c, CONN_FAILED, &stranger);
+		conn_end_attempt(c, CONN_FAILED, &wrong_server);
 	}
 }
 

@@ -34,7 +34,7 @@ enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint1
 	st = adapter->ops->cq_create(adapter->native, depth, affinity, &cq);
 	if (st != NDX_OK)
 		return st;
-	adapter_adopt(adapter, &cq->object, CORE_CQ);
+	adapter_add_object(adapter, &cq->object, CORE_CQ);
 	*out = &cq->pub;
 	return NDX_OK;
 }
@@ -68,7 +68,7 @@ enum ndx_status ndx_cq_cancel(struct ndx_cq *cq)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_cq_cancel: cq is NULL");
 	adapter = spi_cq(cq)->object.adapter;
 	adapter->ops->cq_cancel(spi_cq(cq), NDX_E_CANCELED);
-	adapter_settle(adapter);
+	adapter_flush_callbacks(adapter);
 	return NDX_OK;
 }
 
@@ -185,7 +185,7 @@ static void wake_others(struct ndx_cq *cq, int fd)
 	if (ops->cq_wake != NULL)
 		ops->cq_wake(spi_cq(cq), true);
 	else
-		base_flag_raise(fd);
+		base_eventfd_set(fd);
 }
 
 enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *results, size_t count,

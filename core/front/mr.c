@@ -33,7 +33,7 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out)
 	st = adapter->ops->mr_create(adapter->native, &mr);
 	if (st != NDX_OK)
 		return st;
-	adapter_adopt(adapter, &mr->object, CORE_MR);
+	adapter_add_object(adapter, &mr->object, CORE_MR);
 	*out = (struct ndx_mr *)(void *)mr;
 	return NDX_OK;
 }
@@ -175,11 +175,11 @@ void ndx_mr_close(struct ndx_mr *mr)
 	adapter_unlock(adapter);
 	if (registered)
 		(void)adapter->ops->mr_deregister(region, NULL);
-	adapter_settle(adapter);
-	adapter_disown(adapter, &region->object, CORE_MR);
+	adapter_flush_callbacks(adapter);
+	adapter_remove_object(adapter, &region->object, CORE_MR);
 	adapter->ops->mr_destroy(region);
 	/* Run the callback of a deregistration for which the close may have waited, too. */
-	adapter_settle(adapter);
+	adapter_flush_callbacks(adapter);
 	adapter_put(adapter, true);
 }
 
@@ -193,7 +193,7 @@ enum ndx_status ndx_mr_cancel(struct ndx_mr *mr)
 	/* Operations in progress end soon by themselves, and a half of one would be useless. */
 	if (adapter->ops->mr_wait_idle != NULL)
 		adapter->ops->mr_wait_idle(spi_mr(mr));
-	adapter_settle(adapter);
+	adapter_flush_callbacks(adapter);
 	return NDX_OK;
 }
 
@@ -221,7 +221,7 @@ enum ndx_status ndx_mw_create(struct ndx_adapter *adapter, struct ndx_mw **out)
 	st = adapter->ops->mw_create(adapter->native, &mw);
 	if (st != NDX_OK)
 		return st;
-	adapter_adopt(adapter, &mw->object, CORE_MW);
+	adapter_add_object(adapter, &mw->object, CORE_MW);
 	*out = (struct ndx_mw *)(void *)mw;
 	return NDX_OK;
 }
@@ -234,7 +234,7 @@ void ndx_mw_close(struct ndx_mw *mw)
 	if (mw == NULL)
 		return;
 	adapter = spi->object.adapter;
-	adapter_disown(adapter, &spi->object, CORE_MW);
+	adapter_remove_object(adapter, &spi->object, CORE_MW);
 	adapter->ops->mw_destroy(spi);
 	adapter_put(adapter, true);
 }

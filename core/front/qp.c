@@ -135,7 +135,7 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
 	if (attr->srq != NULL)
 		spi_srq(attr->srq)->object.refs++;
 	adapter_unlock(adapter);
-	adapter_adopt(adapter, &qp->object, CORE_QP);
+	adapter_add_object(adapter, &qp->object, CORE_QP);
 	*out = &qp->pub;
 	return NDX_OK;
 }

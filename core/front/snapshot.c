@@ -46,7 +46,9 @@ static void look_at_queues(struct ndx_adapter *adapter, struct snapshot *s)
 
 static void look_at_connections(struct ndx_adapter *adapter, struct snapshot *s)
 {
-	const uint64_t first = adapter->buried > CORE_GRAVES ? adapter->buried - CORE_GRAVES : 0;
+	const uint64_t first = adapter->postmortem_total > CORE_POSTMORTEMS
+	                               ? adapter->postmortem_total - CORE_POSTMORTEMS
+	                               : 0;
 
 	for (struct base_list *n = adapter->connectors.next; n != &adapter->connectors;
 	     n = n->next) {
@@ -60,8 +62,9 @@ static void look_at_connections(struct ndx_adapter *adapter, struct snapshot *s)
 	}
 	for (struct base_list *n = adapter->listeners.next; n != &adapter->listeners; n = n->next)
 		listener_look(n, &s->listeners[s->listener_count++]);
-	for (uint64_t n = first; n < adapter->buried; n++)
-		s->graves[s->grave_count++].what = adapter->graves[n % CORE_GRAVES];
+	for (uint64_t n = first; n < adapter->postmortem_total; n++)
+		s->postmortems[s->postmortem_count++].what =
+			adapter->postmortems[n % CORE_POSTMORTEMS];
 }
 
 /* One entry more than needed, because calloc() of nothing may return NULL. */

@@ -28,7 +28,7 @@ struct snapshot_cq {
 };
 
 struct snapshot_connector {
-	struct conn_grave what;
+	struct conn_postmortem what;
 	const char *state; /* NULL: closed */
 	bool closed;       /* the handle is closed; the goodbye goes on */
 	enum ndx_disconnect_reason reason;
@@ -43,8 +43,8 @@ struct snapshot {
 	struct snapshot_connector *connectors;
 	struct listener_view *listeners;
 	size_t qp_count, cq_count, connector_count, listener_count;
-	struct snapshot_connector graves[CORE_GRAVES];
-	size_t grave_count;
+	struct snapshot_connector postmortems[CORE_POSTMORTEMS];
+	size_t postmortem_count;
 };
 
 /* False, with nothing allocated: out of memory. */

@@ -236,8 +236,8 @@ static json_t *all(struct base_json *j, const struct snapshot *s)
 		base_json_append(j, list, connector(j, &s->connectors[i]));
 	base_json_put(j, root, "connectors", list);
 	list = json_array();
-	for (size_t i = 0; i < s->grave_count; i++)
-		base_json_append(j, list, connector(j, &s->graves[i]));
+	for (size_t i = 0; i < s->postmortem_count; i++)
+		base_json_append(j, list, connector(j, &s->postmortems[i]));
 	base_json_put(j, root, "failed", list);
 	return root;
 }

@@ -32,7 +32,7 @@ enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint
 	st = adapter->ops->srq_create(adapter->native, depth, max_sge, threshold, affinity, &srq);
 	if (st != NDX_OK)
 		return st;
-	adapter_adopt(adapter, &srq->object, CORE_SRQ);
+	adapter_add_object(adapter, &srq->object, CORE_SRQ);
 	*out = &srq->pub;
 	return NDX_OK;
 }
@@ -92,7 +92,7 @@ enum ndx_status ndx_srq_cancel(struct ndx_srq *srq)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_srq_cancel: srq is NULL");
 	adapter = spi_srq(srq)->object.adapter;
 	adapter->ops->srq_cancel(spi_srq(srq), NDX_E_CANCELED);
-	adapter_settle(adapter);
+	adapter_flush_callbacks(adapter);
 	return NDX_OK;
 }
 

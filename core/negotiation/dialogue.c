@@ -8,7 +8,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
-#include "settle.h"
+#include "agree.h"
 
 void dialogue_init(struct dialogue *x, struct ndx_variant *variant, enum ndx_role role,
                    uint64_t session, const struct dialogue_limits *limits, struct history *history)
@@ -151,18 +151,18 @@ static void end_stage(struct dialogue *x)
 	char why[160];
 
 	if (x->view.stage == NDX_STAGE_INFO) {
-		enum ndx_status st = settle_check(&x->peer, why, sizeof(why));
+		enum ndx_status st = agree_check(&x->peer, why, sizeof(why));
 
 		if (st != NDX_OK) {
 			fail_plugin(x, NDX_PLUGIN_PEER_DATA, st, why);
 			return;
 		}
-		st = settle(x->view.role, &x->own, &x->peer, &x->agreed, why, sizeof(why));
+		st = agree_compute(x->view.role, &x->own, &x->peer, &x->agreed, why, sizeof(why));
 		if (st != NDX_OK) {
 			dialogue_fail(x, NDX_LAYER_FRAMEWORK, st, true, why);
 			return;
 		}
-		x->settled = true;
+		x->agreement_known = true;
 	}
 	record(x, NDX_HISTORY_STAGE, 0, NDX_OK, x->stage_ns, frame_stage_name(x->view.stage));
 	log_debug("session %llu: stage %s has ended, %u rounds",
@@ -285,8 +285,8 @@ void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *
 	}
 	if (!make_out(x, FRAME_VALIDATE_SIZE))
 		return;
-	settle_identity(&x->own, v.own);
-	settle_identity(&x->peer, v.peer);
+	agree_identity(&x->own, v.own);
+	agree_identity(&x->peer, v.peer);
 	f.length = frame_write_validate(x->out + FRAME_HEADER, &v);
 	frame_write_header(x->out, &f);
 	x->out_length = FRAME_HEADER + f.length;
@@ -358,9 +358,9 @@ static void receive_validate(struct dialogue *x, const struct frame *f)
 		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true, why);
 		return;
 	}
-	settle_identity(&x->own, own);
-	settle_identity(&x->peer, peer);
-	why = settle_difference(&x->agreed, &v.agreed);
+	agree_identity(&x->own, own);
+	agree_identity(&x->peer, peer);
+	why = agree_difference(&x->agreed, &v.agreed);
 	if (why == NULL && (memcmp(v.own, peer, 16) != 0 || memcmp(v.peer, own, 16) != 0))
 		why = "which queue pairs are connected";
 	if (why != NULL) {

@@ -51,7 +51,7 @@ struct dialogue {
 	struct ndx_peer_description peer;
 	struct ndx_agreement agreed;
 	bool begun;
-	bool settled;
+	bool agreement_known;
 	bool own_completed;
 	bool peer_completed;
 	bool have_data; /* `in` is the peer's message; else this is the first call */

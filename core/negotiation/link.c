@@ -22,7 +22,7 @@ enum ndx_status link_init(struct link *l, const struct ndx_variant *variant)
 	l->plugin = variant->plugin;
 	l->resolver = &variant->plugin->negotiation->resolver;
 	l->fd = -1;
-	l->cancel_fd = base_flag_create();
+	l->cancel_fd = base_eventfd_create();
 	if (l->cancel_fd < 0)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
 		            "session: no file descriptor left");
@@ -384,7 +384,7 @@ bool link_pause(struct link *l, uint64_t deadline_ns)
 
 void link_cancel(struct link *l)
 {
-	base_flag_raise(l->cancel_fd);
+	base_eventfd_set(l->cancel_fd);
 	pthread_mutex_lock(&l->lock);
 	if (l->stream != NULL)
 		l->table->cancel(l->stream);

@@ -41,7 +41,7 @@ static void *run(void *arg)
 		l->error = getaddrinfo(l->host, l->port, &hints, &l->found);
 	}
 	pthread_mutex_lock(&r->lock);
-	base_flag_raise(l->fd);
+	base_eventfd_set(l->fd);
 	l->over = true;
 	pthread_mutex_unlock(&r->lock);
 	return NULL;
@@ -70,7 +70,7 @@ static enum ndx_status lookup_start(struct resolver *r, const char *host, const 
 	l->users = 1;
 	(void)snprintf(l->host, sizeof(l->host), "%s", host);
 	(void)snprintf(l->port, sizeof(l->port), "%s", port);
-	l->fd = base_flag_create();
+	l->fd = base_eventfd_create();
 	error = l->fd < 0 ? errno : base_thread_start(&l->thread, "ndx-neg-name", run, l);
 	if (error == 0) {
 		base_list_add(&r->lookups, &l->node);

@@ -121,7 +121,7 @@ static void on_tick(void *arg)
 	}
 	if (server->no_descriptors)
 		server_accept(server);
-	server_tell_left_out(server, false);
+	server_log_left_out(server, false);
 	if (!server->stopping)
 		base_timer_set(server->loop, &server->tick, TICK_MS);
 }
@@ -163,7 +163,7 @@ static void last_tick(void *arg)
 	server->stopping = true;
 	base_timer_cancel(server->loop, &server->tick);
 	base_timer_cancel(server->loop, &server->relief);
-	server_tell_left_out(server, true);
+	server_log_left_out(server, true);
 }
 
 /* The last session has ended, and no thread waits for that. */

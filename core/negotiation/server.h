@@ -77,10 +77,10 @@ struct server_port {
 };
 
 /* The clients without a session that were logged in the current period. */
-struct server_strangers {
+struct server_log_limit {
 	uint64_t since_ns;
 	uint64_t left_out;
-	unsigned told;
+	unsigned logged;
 };
 
 struct ndx_negotiation_server {
@@ -95,7 +95,7 @@ struct ndx_negotiation_server {
 	bool relieving;                  /* `relief` is set */
 	struct sockaddr_storage address; /* of the first port */
 	struct base_list clients;
-	struct server_strangers strangers;
+	struct server_log_limit log_limit;
 	struct ndx_negotiation_server_stats stats; /* under the lock */
 	uint64_t last_session;
 	bool stopping;
@@ -116,10 +116,10 @@ enum ndx_status server_watch(struct ndx_negotiation_server *server);
 void server_accept(struct ndx_negotiation_server *server);
 void server_unwatch(struct ndx_negotiation_server *server);
 
-/* server_strangers.c; loop thread: whether to log one more client without a session in full. */
-bool server_may_tell(struct ndx_negotiation_server *server);
+/* server_log_limit.c; loop thread: whether to log one more client without a session in full. */
+bool server_may_log(struct ndx_negotiation_server *server);
 /* Log how many clients were not logged, if the period is over. */
-void server_tell_left_out(struct ndx_negotiation_server *server, bool last);
+void server_log_left_out(struct ndx_negotiation_server *server, bool last);
 
 /* server_client.c; loop thread. */
 void client_accept(struct ndx_negotiation_server *server, int fd,

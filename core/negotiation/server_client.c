@@ -89,7 +89,7 @@ bool client_fail(struct client *c, enum ndx_status status, const char *text)
 		frame_write_header(c->last_words, &f);
 		c->last_length = FRAME_HEADER + f.length;
 	}
-	if (c->talking || server_may_tell(c->server))
+	if (c->talking || server_may_log(c->server))
 		log_warn(0, "session %llu of %s: %s: %s", (unsigned long long)c->session.id,
 		         c->address, ndx_status_name(status), text);
 	return end_with_words(c);
@@ -116,7 +116,7 @@ static void lost(struct client *c)
 	client_detach(c);
 	c->last_length = 0;
 	if (!c->talking) {
-		server_count(c->server, &c->server->stats.strangers);
+		server_count(c->server, &c->server->stats.without_hello);
 		finish(c);
 		return;
 	}
@@ -171,7 +171,7 @@ static void on_timer(void *arg)
 
 	switch (c->state) {
 	case CLIENT_HELLO:
-		server_count(c->server, &c->server->stats.strangers);
+		server_count(c->server, &c->server->stats.without_hello);
 		if (client_fail(c, NDX_E_IO_TIMEOUT, "no hello in time"))
 			client_go(c);
 		break;
@@ -268,7 +268,7 @@ static bool between(struct client *c)
 	bool more;
 
 	pthread_mutex_lock(&c->session.lock);
-	c->session.agreed = d->settled;
+	c->session.agreed = d->agreement_known;
 	c->session.state = NDX_SESSION_CONNECTED;
 	pthread_mutex_unlock(&c->session.lock);
 	if (c->staged < d->finished) {
@@ -375,7 +375,7 @@ static bool greet(struct client *c)
 		lost(c);
 		return false;
 	case IO_BAD:
-		server_count(c->server, &c->server->stats.strangers);
+		server_count(c->server, &c->server->stats.without_hello);
 		return client_fail(c, NDX_E_REMOTE_ERROR, why);
 	case IO_DONE:
 	default:
@@ -509,7 +509,7 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 	struct client *c;
 
 	if (is_full(server)) {
-		if (server_may_tell(server))
+		if (server_may_log(server))
 			log_warn(0,
 			         "negotiation server: a client is refused: %u sessions are the "
 			         "limit",

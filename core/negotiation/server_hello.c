@@ -120,7 +120,7 @@ bool client_hello(struct client *c, const struct frame *f)
 
 	if (f->type != FRAME_HELLO || !frame_parse_hello(f, &hello, &fault) ||
 	    hello.max_message < FRAME_ERROR_SIZE_MAX) {
-		server_count(server, &server->stats.strangers);
+		server_count(server, &server->stats.without_hello);
 		return client_fail(c, NDX_E_REMOTE_ERROR, fault);
 	}
 	variant = find_variant(server, &hello, why, sizeof(why));

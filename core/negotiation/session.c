@@ -386,7 +386,7 @@ enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
 		return st;
 	pthread_mutex_lock(&s->lock);
 	s->state = NDX_SESSION_CONNECTED;
-	s->agreed = s->dialogue.settled;
+	s->agreed = s->dialogue.agreement_known;
 	pthread_mutex_unlock(&s->lock);
 	session_oob_listen(s);
 	return NDX_OK;

@@ -95,7 +95,7 @@ static void fire(struct base_cq *cq, bool fd, bool ovs, enum ndx_status status)
 	cq->triggered = cq->pushed;
 	if (fd && cq->fd_armed) {
 		cq->fd_armed = false;
-		base_flag_raise(cq->fd);
+		base_eventfd_set(cq->fd);
 	}
 	if (ovs)
 		base_ov_complete_all(&cq->notifies, status);
@@ -155,7 +155,7 @@ void base_cq_push_end(struct base_cq *cq, const struct base_cq_entry *entry)
 		cq->last_solicited = cq->pushed;
 		base_count_status(cq->failures, entry->result.status);
 	} else if ((entry->result.flags & NDX_RESULT_SOLICITED) ||
-	           (cq->blind && entry->result.request_type == NDX_REQUEST_RECEIVE)) {
+	           (cq->assume_solicited && entry->result.request_type == NDX_REQUEST_RECEIVE)) {
 		cq->last_solicited = cq->pushed;
 	}
 	if (cq->armed)
@@ -225,7 +225,7 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 	} else {
 		cq->fd_type = stronger(cq->fd_armed, cq->fd_type, type);
 		cq->fd_armed = true;
-		base_flag_lower(cq->fd);
+		base_eventfd_clear(cq->fd);
 	}
 	arm(cq, true);
 	/* A readable descriptor cannot carry a status: return the status from the call. */
@@ -239,13 +239,13 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 	return st;
 }
 
-bool base_cq_set_blind(struct base_cq *cq, bool blind)
+bool base_cq_assume_solicited(struct base_cq *cq, bool assume_solicited)
 {
 	bool before;
 
 	base_lock_acquire(&cq->lock);
-	before = cq->blind;
-	cq->blind = blind;
+	before = cq->assume_solicited;
+	cq->assume_solicited = assume_solicited;
 	base_lock_release(&cq->lock);
 	return before;
 }
@@ -263,7 +263,7 @@ void base_cq_solicit(struct base_cq *cq)
 	base_lock_release(&cq->lock);
 }
 
-bool base_cq_wants_any(struct base_cq *cq)
+bool base_cq_any_is_armed(struct base_cq *cq)
 {
 	bool any;
 
@@ -291,7 +291,7 @@ enum ndx_status base_cq_get_fd(struct ndx_spi_cq *spi, int *fd)
 
 	base_lock_acquire(&cq->lock);
 	if (cq->fd < 0) {
-		cq->fd = base_flag_create();
+		cq->fd = base_eventfd_create();
 		err = errno;
 	}
 	ok = cq->fd >= 0;

@@ -43,7 +43,7 @@ struct base_cq {
 	bool fd_armed;
 	int fd;                 /* -1 until the consumer asks for it */
 	enum ndx_status failed; /* NDX_OK, or the status of an overrun or device failure */
-	bool blind;             /* all receives count as solicited: the provider cannot tell */
+	bool assume_solicited;  /* all receives count as solicited: the provider cannot tell */
 	uint64_t asked;         /* entries that no longer fired when solicited ones were armed */
 	/* For statistics. */
 	uint64_t high_water; /* the most results that a poll found waiting */
@@ -135,11 +135,11 @@ void base_cq_get_stats(struct ndx_spi_cq *spi, struct ndx_cq_stats *stats);
 
 /* For a provider that cannot tell which receives were solicited: count all as solicited. Returns
  * the previous setting. */
-bool base_cq_set_blind(struct base_cq *cq, bool blind);
+bool base_cq_assume_solicited(struct base_cq *cq, bool assume_solicited);
 /* The device reports a solicited receive, which is among those pushed until now or follows. */
 void base_cq_solicit(struct base_cq *cq);
 /* Whether a notification of type ANY is armed. */
-bool base_cq_wants_any(struct base_cq *cq);
+bool base_cq_any_is_armed(struct base_cq *cq);
 
 /* Fail the queue: fires everything that is armed with `status`, now and later. */
 void base_cq_fail(struct base_cq *cq, enum ndx_status status);

@@ -139,8 +139,8 @@ static inline void base_req_done(struct base_queue *q, struct base_req *req, enu
 /* Retire the oldest request, which is `req` and has succeeded, directly into a consumer's
  * result. False: no result, because the request was silent. The caller then retires the requests
  * behind it. */
-static inline bool base_queue_hand_out(struct base_queue *q, const struct base_req *req,
-                                       struct ndx_result *result)
+static inline bool base_queue_pop_result(struct base_queue *q, const struct base_req *req,
+                                         struct ndx_result *result)
 {
 	q->head++;
 	base_queue_give_back(q, 1);

@@ -32,7 +32,7 @@ void loop_hold(struct ndx_receive_loop *loop)
 void loop_poke(struct ndx_receive_loop *loop)
 {
 	__atomic_store_n(&loop->poked, 1, __ATOMIC_RELEASE);
-	base_flag_raise(loop->wake);
+	base_eventfd_set(loop->wake);
 }
 
 void loop_add(struct ndx_receive_loop *loop, struct ndx_receiver *r)

@@ -109,7 +109,7 @@ static void sleep_until(struct ndx_receive_loop *loop, uint64_t due)
 		if (events[i].data != NULL)
 			receiver_woken(events[i].data);
 		else /* only here: cleared together with `poked`, it could stay set */
-			base_flag_lower(loop->wake);
+			base_eventfd_clear(loop->wake);
 	}
 }
 
@@ -209,7 +209,7 @@ enum ndx_status ndx_receive_loop_create(const struct ndx_receive_loop_attr *attr
 	base_list_init(&loop->receivers);
 	base_list_init(&loop->incoming);
 	(void)pthread_mutex_init(&loop->lock, NULL);
-	loop->wake = base_flag_create();
+	loop->wake = base_eventfd_create();
 	loop->pollfd = base_poll_create();
 	if (loop->wake < 0 || loop->pollfd < 0 ||
 	    base_poll_add(loop->pollfd, loop->wake, POLLIN, false, NULL) != 0) {

@@ -14,7 +14,7 @@ enum ndx_status pull_open(struct pull *p, uint32_t room)
 	if (p->ring == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "no memory for a queue of %u frames", room);
 	p->room = room;
-	p->flag = base_flag_create();
+	p->flag = base_eventfd_create();
 	if (p->flag < 0) {
 		free(p->ring);
 		p->ring = NULL;
@@ -29,7 +29,7 @@ void pull_push(struct pull *p, const struct ndx_frame *frame)
 	base_lock_acquire(&p->lock);
 	p->ring[(p->first + p->count) % p->room] = frame;
 	if (p->count++ == 0)
-		base_flag_raise(p->flag);
+		base_eventfd_set(p->flag);
 	base_lock_release(&p->lock);
 }
 
@@ -40,9 +40,9 @@ void pull_end(struct pull *p, bool ended)
 	base_lock_acquire(&p->lock);
 	p->ended = ended;
 	if (ended)
-		base_flag_raise(p->flag);
+		base_eventfd_set(p->flag);
 	else if (p->count == 0)
-		base_flag_lower(p->flag);
+		base_eventfd_clear(p->flag);
 	base_lock_release(&p->lock);
 }
 
@@ -58,7 +58,7 @@ static size_t take(struct pull *p, const struct ndx_frame **frames, size_t count
 	}
 	*ended = p->ended;
 	if (n > 0 && p->count == 0 && !p->ended)
-		base_flag_lower(p->flag);
+		base_eventfd_clear(p->flag);
 	base_lock_release(&p->lock);
 	return n;
 }

@@ -125,7 +125,7 @@ void receiver_drop(struct ndx_receiver *r);
 /* Free everything; members that were not created are NULL. */
 void receiver_free(struct ndx_receiver *r);
 /* Allow or forbid a sender and probes to post on the connection. */
-void receiver_lend(struct ndx_receiver *r, bool lent);
+void receiver_set_sending(struct ndx_receiver *r, bool on);
 
 /* run.c: the receiving thread's */
 void receiver_begin(struct ndx_receiver *r); /* before it is on the thread's list */

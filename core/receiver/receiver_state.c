@@ -87,9 +87,9 @@ void receiver_drop(struct ndx_receiver *r)
 		receiver_free(r);
 }
 
-void receiver_lend(struct ndx_receiver *r, bool lent)
+void receiver_set_sending(struct ndx_receiver *r, bool on)
 {
 	base_lock_acquire(&r->tx_lock);
-	r->tx_qp = lent ? r->end.qp : NULL;
+	r->tx_qp = on ? r->end.qp : NULL;
 	base_lock_release(&r->tx_lock);
 }

@@ -27,7 +27,7 @@ static void part(struct ndx_receiver *r)
 		return;
 	r->parting = true;
 	slab_detach(r->slab);
-	receiver_lend(r, false);
+	receiver_set_sending(r, false);
 	ndx_overlapped_init(&r->disconnect);
 	r->disconnect.callback = on_parted;
 	r->disconnect.context = r;
@@ -38,7 +38,7 @@ static void part(struct ndx_receiver *r)
 /* A peer that does not answer gets no graceful disconnect. */
 static void part_at_once(struct ndx_receiver *r)
 {
-	receiver_lend(r, false);
+	receiver_set_sending(r, false);
 	(void)ndx_qp_flush(r->end.qp);
 	part(r);
 }
@@ -241,7 +241,7 @@ void receiver_dismantle(struct ndx_receiver *r)
 	uint32_t missing;
 
 	slab_detach(r->slab);
-	receiver_lend(r, false);
+	receiver_set_sending(r, false);
 	while (receiver_poll(r) > 0)
 		;
 	endpoint_forget(&r->end);

@@ -79,7 +79,7 @@ static enum ndx_status run(struct ndx_receiver *r)
 	if (st != NDX_PENDING)
 		goto unlock;
 	st = NDX_OK;
-	receiver_lend(r, true);
+	receiver_set_sending(r, true);
 	r->refs++;
 	r->joining = false;
 	receiver_set_state(r, NDX_RECEIVER_RUNNING);

@@ -187,7 +187,7 @@ static bool differ(const struct ndx_peer_description *own, const struct ndx_peer
 	return false;
 }
 
-static void settle(struct session *s, const struct ndx_exchange *x)
+static void compute_agreement(struct session *s, const struct ndx_exchange *x)
 {
 	const bool is_client = x->role == NDX_ROLE_CLIENT;
 	const struct ndx_peer_description *client = is_client ? x->own : x->peer;
@@ -231,7 +231,7 @@ static enum ndx_status take_description(struct session *s, const struct ndx_exch
 	/* The framework agrees on the smaller of the port's MTU and this value. */
 	if (x->own->kind == NDX_DESCRIPTION_VERBS_RC)
 		x->peer->mtu = smaller(p.description.mtu, own_mtu(s, x));
-	settle(s, x);
+	compute_agreement(s, x);
 	p = (struct roce_payload){.message = ROCE_AGREEMENT, .agreed = s->agreed};
 	return say(&p, reply);
 }
@@ -298,7 +298,7 @@ static enum ndx_status ready(void *session, const struct ndx_exchange *x, const 
 	(void)peer_length;
 	if (what != NULL) {
 		(void)snprintf(reply->text, sizeof(reply->text),
-		               "the framework has settled on something else: %s", what);
+		               "the framework has agreed on something else: %s", what);
 		reply->error = NDX_PLUGIN_VENDOR;
 		return NDX_E_INTERNAL_ERROR;
 	}

@@ -26,9 +26,9 @@ void fault_cq_wake(struct ndx_spi_cq *cq, bool up)
 	if (ops->cq_get_fd(cq, &fd) != NDX_OK)
 		return;
 	if (up)
-		base_flag_raise(fd);
+		base_eventfd_set(fd);
 	else
-		base_flag_lower(fd);
+		base_eventfd_clear(fd);
 }
 
 enum ndx_status fault_cq_resize(struct ndx_spi_cq *cq, uint32_t depth)

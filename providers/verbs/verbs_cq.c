@@ -203,7 +203,7 @@ static inline __attribute__((always_inline)) enum way short_way(const struct ibv
 				goto unlock;
 			verbs_complete_received(req, wc);
 		}
-		way = base_queue_hand_out(q, &req->base, result) ? RESULT : NOTHING;
+		way = base_queue_pop_result(q, &req->base, result) ? RESULT : NOTHING;
 	}
 unlock:
 	base_lock_release(&qp->base.lock);
@@ -291,7 +291,7 @@ static const struct ndx_cq_ops cq_ops = {.get_results = take_directly};
 static bool wants_all(struct verbs_cq *cq)
 {
 	return __atomic_load_n(&cq->watchers, __ATOMIC_SEQ_CST) != 0 ||
-	       base_cq_wants_any(&cq->base);
+	       base_cq_any_is_armed(&cq->base);
 }
 
 /*
@@ -306,11 +306,11 @@ static void arm(struct verbs_cq *cq)
 	mode = wants_all(cq) ? VERBS_CQ_ARMED : VERBS_CQ_SOLICITED;
 	if (mode > cq->mode) {
 		__atomic_store_n(&cq->mode, mode, __ATOMIC_SEQ_CST);
-		(void)base_cq_set_blind(&cq->base, true);
+		(void)base_cq_assume_solicited(&cq->base, true);
 		(void)ibv_req_notify_cq(cq->native, mode == VERBS_CQ_SOLICITED);
 	}
 	read_all(cq);
-	(void)base_cq_set_blind(&cq->base, cq->mode != VERBS_CQ_SOLICITED);
+	(void)base_cq_assume_solicited(&cq->base, cq->mode != VERBS_CQ_SOLICITED);
 	base_lock_release(&cq->poll_lock);
 }
 
@@ -321,7 +321,7 @@ static void disarm(struct verbs_cq *cq)
 
 	base_lock_acquire(&cq->poll_lock);
 	__atomic_store_n(&cq->mode, VERBS_CQ_AWAY, __ATOMIC_SEQ_CST);
-	blind = base_cq_set_blind(&cq->base, true);
+	blind = base_cq_assume_solicited(&cq->base, true);
 	base_lock_release(&cq->poll_lock);
 	if (!blind)
 		base_cq_solicit(&cq->base);

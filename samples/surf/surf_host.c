@@ -62,7 +62,7 @@ struct host {
 	atomic_uint_least64_t good; /* frames */
 	atomic_uint_least64_t bad;
 	uint32_t sent;
-	atomic_bool settled; /* the bring-up has ended */
+	atomic_bool bring_up_ended; /* the bring-up has ended */
 };
 
 static atomic_bool stop_asked;
@@ -117,9 +117,9 @@ static void *watch_main(void *arg)
 {
 	struct host *h = arg;
 
-	while (!h->settled && !stop_asked)
+	while (!h->bring_up_ended && !stop_asked)
 		(void)poll(NULL, 0, SLICE_MS);
-	if (!h->settled)
+	if (!h->bring_up_ended)
 		ndx_session_cancel(h->session);
 	return NULL;
 }
@@ -133,7 +133,7 @@ static int run_session(struct host *h)
 		return sample_failed(WHO, NDX_E_INSUFFICIENT_RESOURCES, "start a thread");
 	(void)pthread_setname_np(thread, "surf-watch");
 	st = ndx_session_run(h->session);
-	h->settled = true;
+	h->bring_up_ended = true;
 	(void)pthread_join(thread, NULL);
 	if (st == NDX_OK)
 		return SAMPLE_EXIT_OK;

@@ -19,7 +19,7 @@ trap 'rm -rf "$tmp"' EXIT
 # because they call the floors below them, and the list of providers above names their constants.
 cat >"$tmp/floors" <<'END'
 core/base
-core/reassembly core/negotiation/wire
+core/reassembly core/negotiation/protocol
 core/async
 core/queue
 providers

@@ -56,14 +56,14 @@ floor core/queue
 # shellcheck disable=SC2086
 shared=$(own $below)
 floor core/adapter '"builtin\.h"'
-below="$below core/negotiation/wire"
+below="$below core/negotiation/protocol"
 floor core/connection
 floor core/front
 floor core/negotiation
 ground="$api|$spi|$std|$(own core/base)"
 allow core/connection/disconnect.c "$std|\"disconnect\.(h|def)\"" 'the C library and its table'
 allow core/connection/disconnect.h "$std|\"disconnect\.def\"" 'the C library and its table'
-allow core/negotiation/wire "$ground|$(own core/negotiation/wire)" 'api, base and itself'
+allow core/negotiation/protocol "$ground|$(own core/negotiation/protocol)" 'api, base and itself'
 allow core/reassembly "$ground|$(own core/reassembly)" 'api, base and itself'
 # shellcheck disable=SC2046
 allow core/receiver "$api|$system|$(own core/base core/async core/receiver)" \

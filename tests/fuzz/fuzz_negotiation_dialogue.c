@@ -10,7 +10,7 @@
 
 #include "dialogue.h"
 #include "fuzz.h"
-#include "settle.h"
+#include "agree.h"
 
 enum { MESSAGE = 600, ROUNDS = 8, HISTORY = 4, STEPS = 200 };
 
@@ -147,8 +147,8 @@ static void hear_validate(struct dialogue *x)
 	uint8_t bytes[FRAME_VALIDATE_SIZE];
 	const uint8_t odd = take();
 
-	settle_identity(&x->peer, v.own);
-	settle_identity(&x->own, v.peer);
+	agree_identity(&x->peer, v.own);
+	agree_identity(&x->own, v.peer);
 	f.length = frame_write_validate(bytes, &v);
 	if (odd < FRAME_VALIDATE_SIZE)
 		bytes[odd] ^= 1;
@@ -191,7 +191,7 @@ static bool failed(struct dialogue *x)
 
 static bool idle(struct dialogue *x)
 {
-	FUZZ_HOLDS(x->settled == (x->finished >= NDX_STAGE_INFO));
+	FUZZ_HOLDS(x->agreement_known == (x->finished >= NDX_STAGE_INFO));
 	if (x->finished == NDX_STAGE_DONE)
 		return false;
 	FUZZ_HOLDS(dialogue_start(x, NDX_STAGE_DONE) == NDX_OK ||

@@ -53,10 +53,10 @@ choose() {
 			../base/base_log ../base/base_linux ../base/base_thread; do
 			sources="$sources $core/negotiation/$file.c"
 		done
-		include="-I$core/negotiation -I$core/negotiation/wire"
-		look=$core/negotiation/wire/frame.c
+		include="-I$core/negotiation -I$core/negotiation/protocol"
+		look=$core/negotiation/protocol/frame.c
 		[ "$target" != negotiation_dialogue ] ||
-			look="$core/negotiation/dialogue.c $core/negotiation/wire/settle.c"
+			look="$core/negotiation/dialogue.c $core/negotiation/protocol/settle.c"
 		;;
 	esac
 	case $target in

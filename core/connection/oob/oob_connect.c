@@ -12,7 +12,7 @@
 #include "oob_stream.h"
 #include "connection.h"
 #include "oob_null.h"
-#include "settle.h"
+#include "agree.h"
 
 enum ndx_status conn_oob_describe(struct ndx_connector *c, const struct sockaddr_storage *near,
                                   struct ndx_peer_description *out)
@@ -49,7 +49,7 @@ enum ndx_status conn_oob_check(const struct ndx_connector *c,
 		            "ndx_connector_connect_peer: this adapter has no connection manager; "
 		            "call ndx_connector_set_oob_stream() first");
 	if (peer->kind == own->kind)
-		st = settle_check(peer, why, sizeof(why));
+		st = agree_check(peer, why, sizeof(why));
 	if (st == NDX_OK && peer->qpn == own->qpn && peer->lid == own->lid &&
 	    memcmp(peer->gid, own->gid, sizeof(own->gid)) == 0) {
 		(void)snprintf(why, sizeof(why), "it is the own one");
@@ -59,7 +59,7 @@ enum ndx_status conn_oob_check(const struct ndx_connector *c,
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_connect_peer: this cannot be the peer's description: %s",
 		            why);
-	st = settle(role, own, peer, &agreed, why, sizeof(why));
+	st = agree_compute(role, own, peer, &agreed, why, sizeof(why));
 	if (st != NDX_OK)
 		return fail(st, 0, "ndx_connector_connect_peer: %s", why);
 	return NDX_OK;
@@ -84,9 +84,10 @@ static void send_validate(struct ndx_connector *c)
 	char why[160];
 
 	memset(&v, 0, sizeof(v));
-	(void)settle(role, &c->oob.pair->own, &c->oob.pair->peer, &v.agreed, why, sizeof(why));
-	settle_identity(&c->oob.pair->own, v.own);
-	settle_identity(&c->oob.pair->peer, v.peer);
+	(void)agree_compute(role, &c->oob.pair->own, &c->oob.pair->peer, &v.agreed, why,
+	                    sizeof(why));
+	agree_identity(&c->oob.pair->own, v.own);
+	agree_identity(&c->oob.pair->peer, v.peer);
 	oob_stream_validate(c->oob.stream, &v);
 }
 

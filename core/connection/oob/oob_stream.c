@@ -12,7 +12,7 @@
 #include "base_linux.h"
 #include "base_log.h"
 #include "connection.h"
-#include "settle.h"
+#include "agree.h"
 
 #define AT_ONCE 16 /* frames to handle before other descriptors have their turn */
 
@@ -193,7 +193,7 @@ static enum oob_event compare_ends(const struct oob_stream *os, const struct fra
 
 	if (!frame_parse_validate(f, &v, &why) || memcmp(v.own, os->own.peer, 16) != 0 ||
 	    memcmp(v.peer, os->own.own, 16) != 0 ||
-	    settle_difference(&os->own.agreed, &v.agreed) != NULL)
+	    agree_difference(&os->own.agreed, &v.agreed) != NULL)
 		return OOB_PEER_DIFFERS;
 	return OOB_PEER_MATCHES;
 }

@@ -205,7 +205,7 @@ void ofi_cq_wake(struct ndx_spi_cq *spi, bool up)
 	struct ofi_cq *cq = cq_of(spi);
 
 	if (up)
-		base_flag_raise(cq->base.fd);
+		base_eventfd_set(cq->base.fd);
 	else
-		base_flag_lower(cq->base.fd);
+		base_eventfd_clear(cq->base.fd);
 }

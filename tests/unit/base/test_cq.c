@@ -469,18 +469,18 @@ static void who_cannot_tell_solicits_by_hand(void **state)
 	base_cq_solicit(&b.cq);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
 	/* while nobody knows, each receive may have been, but no send */
-	assert_false(base_cq_set_blind(&b.cq, true));
+	assert_false(base_cq_assume_solicited(&b.cq, true));
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
-	assert_false(base_cq_wants_any(&b.cq));
+	assert_false(base_cq_any_is_armed(&b.cq));
 	base_cq_push(&b.cq, NULL, &(struct ndx_result){.request_type = NDX_REQUEST_SEND});
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
 	base_cq_push(&b.cq, NULL, &(struct ndx_result){.request_type = NDX_REQUEST_RECEIVE});
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
-	assert_true(base_cq_set_blind(&b.cq, false));
+	assert_true(base_cq_assume_solicited(&b.cq, false));
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ov), NDX_PENDING);
-	assert_true(base_cq_wants_any(&b.cq));
+	assert_true(base_cq_any_is_armed(&b.cq));
 	base_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
-	assert_false(base_cq_wants_any(&b.cq));
+	assert_false(base_cq_any_is_armed(&b.cq));
 	assert_int_equal(take(&b, r, 4), 2);
 	tear_down(&b);
 }

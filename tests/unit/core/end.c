@@ -9,7 +9,7 @@
 
 #include "connection.h"
 #include "fake_direct.h"
-#include "settle.h"
+#include "agree.h"
 
 void end_open(struct end *e, uint32_t connect_timeout_ms)
 {
@@ -85,10 +85,11 @@ struct frame_validate end_peers_view(const struct end *e)
 	struct frame_validate v;
 	char why[160];
 
-	assert_int_equal(settle(NDX_ROLE_SERVER, &e->peer, &e->own, &v.agreed, why, sizeof(why)),
-	                 NDX_OK);
-	settle_identity(&e->peer, v.own);
-	settle_identity(&e->own, v.peer);
+	assert_int_equal(
+		agree_compute(NDX_ROLE_SERVER, &e->peer, &e->own, &v.agreed, why, sizeof(why)),
+		NDX_OK);
+	agree_identity(&e->peer, v.own);
+	agree_identity(&e->own, v.peer);
 	return v;
 }
 

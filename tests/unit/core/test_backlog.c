@@ -93,7 +93,7 @@ static void nothing(void *arg)
 }
 
 /* What was asked of the adapter before has been done when this returns. */
-static void settle(struct ndx_adapter *adapter)
+static void agree_compute(struct ndx_adapter *adapter)
 {
 	base_loop_call(adapter->loop, nothing, NULL);
 }
@@ -133,9 +133,9 @@ static unsigned ask_until_let_in(const struct pair *p, struct end *e)
 {
 	for (unsigned asked = 1; asked <= BACKLOG; asked++) {
 		assert_int_equal(begin_connect(p, e), NDX_PENDING);
-		settle(p->b);
-		settle(p->a);
-		settle(p->b);
+		agree_compute(p->b);
+		agree_compute(p->a);
+		agree_compute(p->b);
 		if (ndx_overlapped_status(&e->ov) == NDX_PENDING)
 			return asked;
 		assert_int_equal(ndx_overlapped_wait(&e->ov, 0), NDX_E_CONNECTION_REFUSED);
@@ -159,8 +159,8 @@ static void an_arrival_at_a_full_backlog_costs_the_same_however_many_wait(void *
 		make_end(p->b, &ends[i]);
 		assert_int_equal(begin_connect(p, &ends[i]), NDX_PENDING);
 	}
-	settle(p->b);
-	settle(p->a);
+	agree_compute(p->b);
+	agree_compute(p->a);
 	make_end(p->b, &late);
 	backlog.looks = 0;
 	assert_int_equal(begin_connect(p, &late), NDX_PENDING);
@@ -205,9 +205,9 @@ static void ask_as(const struct pair *p, struct asker *a, uint32_t serial)
 				 a->end.connector, a->end.qp, (const struct sockaddr *)&p->address,
 				 sizeof(p->address), 0, 0, &serial, sizeof(serial), &a->end.ov),
 	                 NDX_PENDING);
-	settle(p->b);
-	settle(p->a);
-	settle(p->b);
+	agree_compute(p->b);
+	agree_compute(p->a);
+	agree_compute(p->b);
 	if (ndx_overlapped_status(&a->end.ov) != NDX_PENDING) {
 		assert_int_equal(ndx_overlapped_wait(&a->end.ov, 0), NDX_E_CONNECTION_REFUSED);
 		a->asks = false;
@@ -231,7 +231,7 @@ static void take_one(const struct pair *p, struct asker *askers, uint32_t *last)
 
 	assert_int_equal(ndx_connector_create(p->a, NULL, &taker), NDX_OK);
 	assert_int_equal(ndx_listener_get_connection_request(p->listener, taker, &ov), NDX_PENDING);
-	settle(p->a);
+	agree_compute(p->a);
 	if (ndx_overlapped_status(&ov) == NDX_OK &&
 	    ndx_connector_get_private_data(taker, &serial, &len) == NDX_OK) {
 		assert_true(serial > *last);
@@ -241,7 +241,7 @@ static void take_one(const struct pair *p, struct asker *askers, uint32_t *last)
 		(void)ndx_connector_reject(taker, NULL, 0);
 	}
 	ndx_connector_close(taker);
-	settle(p->b);
+	agree_compute(p->b);
 	for (unsigned i = 0; i < MANY; i++) {
 		if (askers[i].asks && ndx_overlapped_status(&askers[i].end.ov) != NDX_PENDING)
 			askers[i].asks = false;

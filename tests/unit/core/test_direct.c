@@ -17,7 +17,7 @@
 #include "base_linux.h"
 #include "connection.h"
 #include "fake_direct.h"
-#include "settle.h"
+#include "agree.h"
 #include "oob_link.h"
 
 static void both_say_goodbye(void **state)
@@ -195,8 +195,8 @@ static void the_peer_is_told_what_we_hold(void **state)
 	end_begin(&e);
 	end_says(&e, FRAME_VALIDATE, 0, payload);
 	/* The same, seen from the other side. */
-	settle_identity(&e.own, v.own);
-	settle_identity(&e.peer, v.peer);
+	agree_identity(&e.own, v.own);
+	agree_identity(&e.peer, v.peer);
 	(void)frame_write_validate(expected, &v);
 	assert_memory_equal(payload, expected, sizeof(expected));
 	end_close(&e);

@@ -114,7 +114,7 @@ static void nothing(void *arg)
 }
 
 /* What was asked of the adapter before has been done when this returns. */
-static void settle(struct ndx_adapter *adapter)
+static void agree_compute(struct ndx_adapter *adapter)
 {
 	base_loop_call(adapter->loop, nothing, NULL);
 }
@@ -131,7 +131,7 @@ static struct {
 static void *send_late_request(void *arg)
 {
 	crossing.begun = begin_connect(crossing.pair, crossing.late);
-	settle(crossing.pair->b);
+	agree_compute(crossing.pair->b);
 	return arg;
 }
 

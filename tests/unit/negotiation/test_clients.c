@@ -143,7 +143,7 @@ static void strangers_are_told_of_up_to_a_limit_and_counted(void **state)
 		for (int i = 0; i < STRANGERS; i++)
 			knock(&h, "GET / HTTP/1.0\r\n\r\n  ");
 		host_stats(&h, &stats);
-		assert_int_equal(most == 1 ? stats.refused : stats.strangers, STRANGERS);
+		assert_int_equal(most == 1 ? stats.refused : stats.without_hello, STRANGERS);
 		ndx_session_close(s);
 		ndx_negotiation_server_close(h.server);
 		ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);

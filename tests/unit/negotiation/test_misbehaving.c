@@ -122,7 +122,7 @@ static int begin(void **state)
 	socklen_t length = sizeof(at);
 
 	assert_non_null(r);
-	stuck_fd = base_flag_create();
+	stuck_fd = base_eventfd_create();
 	ndx_log_set_sink(hear, r, NDX_LOG_WARN);
 	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
 	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
@@ -150,7 +150,7 @@ static int end(void **state)
 {
 	struct rig *r = *state;
 
-	base_flag_raise(stuck_fd);
+	base_eventfd_set(stuck_fd);
 	ndx_negotiation_server_close(r->server);
 	for (int i = 0; i < VARIANTS; i++)
 		ndx_variant_close(r->variants[i]);
@@ -235,7 +235,7 @@ static void stuck_calls_are_named(void **state)
 	others_are_served(r);
 	/* Once for each call, however long it takes. */
 	assert_int_equal(__atomic_load_n(&r->heard, __ATOMIC_SEQ_CST), STUCK);
-	base_flag_raise(stuck_fd);
+	base_eventfd_set(stuck_fd);
 	for (int i = 0; i < STUCK; i++) {
 		assert_int_equal(ndx_session_execute(held[i], NDX_STAGE_INFO), NDX_OK);
 		ndx_session_close(held[i]);

@@ -61,7 +61,7 @@ static void open_native(struct rig *rig, struct native *native)
 	native->cq.ops = &cq_ops;
 	ncq->adapter = &rig->adapter;
 	ncq->cq = &native->cq;
-	ncq->watch.fd = base_flag_create();
+	ncq->watch.fd = base_eventfd_create();
 	assert_true(ncq->watch.fd >= 0);
 	base_list_init(&ncq->ties);
 	base_list_init(&ncq->debtors);

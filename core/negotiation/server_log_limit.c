@@ -6,38 +6,38 @@
 #include "base_linux.h"
 #include "base_log.h"
 
-#define TOLD_MOST 10u
+#define LOGGED_MOST 10u
 #define PERIOD_MS 10000u
 
-static bool is_over(const struct server_strangers *s, uint64_t now)
+static bool is_over(const struct server_log_limit *s, uint64_t now)
 {
 	return now - s->since_ns >= (uint64_t)PERIOD_MS * 1000000;
 }
 
-void server_tell_left_out(struct ndx_negotiation_server *server, bool last)
+void server_log_left_out(struct ndx_negotiation_server *server, bool last)
 {
-	struct server_strangers *s = &server->strangers;
+	struct server_log_limit *s = &server->log_limit;
 	const uint64_t now = base_now_ns();
 
 	if (s->left_out == 0 || !(last || is_over(s, now)))
 		return;
 	log_warn(0,
 	         "negotiation server: %llu more clients without a session were turned away within "
-	         "%u s; %u were told of one by one",
-	         (unsigned long long)s->left_out, PERIOD_MS / 1000, TOLD_MOST);
-	*s = (struct server_strangers){.since_ns = now};
+	         "%u s; %u were logged one by one",
+	         (unsigned long long)s->left_out, PERIOD_MS / 1000, LOGGED_MOST);
+	*s = (struct server_log_limit){.since_ns = now};
 }
 
-bool server_may_tell(struct ndx_negotiation_server *server)
+bool server_may_log(struct ndx_negotiation_server *server)
 {
-	struct server_strangers *s = &server->strangers;
+	struct server_log_limit *s = &server->log_limit;
 	const uint64_t now = base_now_ns();
 
-	server_tell_left_out(server, false);
+	server_log_left_out(server, false);
 	if (is_over(s, now))
-		*s = (struct server_strangers){.since_ns = now};
-	if (s->told < TOLD_MOST) {
-		s->told++;
+		*s = (struct server_log_limit){.since_ns = now};
+	if (s->logged < LOGGED_MOST) {
+		s->logged++;
 		return true;
 	}
 	s->left_out++;

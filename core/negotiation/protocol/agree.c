@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The settings that two descriptions have in common. */
-#include "settle.h"
+#include "agree.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static const char *rendezvous_fault(const struct ndx_peer_description *d)
 	return NULL;
 }
 
-enum ndx_status settle_check(const struct ndx_peer_description *d, char *why, size_t room)
+enum ndx_status agree_check(const struct ndx_peer_description *d, char *why, size_t room)
 {
 	const char *fault = NULL;
 
@@ -82,9 +82,9 @@ enum ndx_status settle_check(const struct ndx_peer_description *d, char *why, si
 	return NDX_E_INVALID_CONFIG;
 }
 
-enum ndx_status settle(enum ndx_role role, const struct ndx_peer_description *own,
-                       const struct ndx_peer_description *peer, struct ndx_agreement *out,
-                       char *why, size_t room)
+enum ndx_status agree_compute(enum ndx_role role, const struct ndx_peer_description *own,
+                              const struct ndx_peer_description *peer, struct ndx_agreement *out,
+                              char *why, size_t room)
 {
 	const struct ndx_peer_description *client = role == NDX_ROLE_CLIENT ? own : peer;
 	const struct ndx_peer_description *server = role == NDX_ROLE_CLIENT ? peer : own;
@@ -117,7 +117,7 @@ enum ndx_status settle(enum ndx_role role, const struct ndx_peer_description *ow
 	return NDX_OK;
 }
 
-void settle_identity(const struct ndx_peer_description *d, uint8_t out[16])
+void agree_identity(const struct ndx_peer_description *d, uint8_t out[16])
 {
 	memcpy(out, d->cookie, 16);
 	if (d->kind != NDX_DESCRIPTION_VERBS_RC)
@@ -127,7 +127,7 @@ void settle_identity(const struct ndx_peer_description *d, uint8_t out[16])
 	base_put_be32(out + 4, d->psn);
 }
 
-const char *settle_difference(const struct ndx_agreement *a, const struct ndx_agreement *b)
+const char *agree_difference(const struct ndx_agreement *a, const struct ndx_agreement *b)
 {
 	if (a->kind != b->kind)
 		return "kind";
