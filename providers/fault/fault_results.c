@@ -69,17 +69,17 @@ static bool is_armed_inner(const struct fault_cq *c)
 	return c->below[0].armed || c->below[1].armed || c->below[2].armed;
 }
 
-static bool wants_any(const struct fault_cq *c)
+static bool any_is_armed(const struct fault_cq *c)
 {
 	return c->wants[0] || c->wants[1] || c->wants[2];
 }
 
 static void set_wants(struct fault_cq *c, unsigned type, bool wants)
 {
-	const bool before = wants_any(c);
+	const bool before = any_is_armed(c);
 
 	c->wants[type] = wants;
-	if (before != wants_any(c))
+	if (before != any_is_armed(c))
 		(void)__atomic_add_fetch(&c->fa->waiting, before ? -1u : 1u, __ATOMIC_ACQ_REL);
 }
 
@@ -333,7 +333,7 @@ uint64_t fault_cqs_tick(struct fault_adapter *fa, uint64_t now)
 		base_lock_acquire(&c->lock);
 		if (!is_delaying(c, now))
 			arm_wanted(c);
-		else if (wants_any(c) && c->delay_until < next)
+		else if (any_is_armed(c) && c->delay_until < next)
 			next = c->delay_until;
 		base_lock_release(&c->lock);
 	}

@@ -100,7 +100,7 @@ static bool oldest(struct verbs_qp *qp, uint32_t *index)
 }
 
 /* What may have caused the receive comes before it, unless that waits for something else. */
-static void settle(struct verbs_cq *cq, struct held *held, struct verbs_qp *qp)
+static void put_in_order(struct verbs_cq *cq, struct held *held, struct verbs_qp *qp)
 {
 	uint64_t deadline = 0;
 	uint32_t index;
@@ -126,7 +126,7 @@ static void settle(struct verbs_cq *cq, struct held *held, struct verbs_qp *qp)
 static void hand_on(struct verbs_cq *cq, struct held *held)
 {
 	for (unsigned i = 0; i < held->count; i++) {
-		settle(cq, held, verbs_complete_qp_of(&held->wc[i]));
+		put_in_order(cq, held, verbs_complete_qp_of(&held->wc[i]));
 		verbs_complete(&held->wc[i]);
 	}
 }
@@ -175,7 +175,8 @@ enum way {
 	NOTHING,  /* no result */
 };
 
-/* A receive of software RoCE's that has nothing to wait for; see settle(). Under base.lock. */
+/* A receive of software RoCE's that has nothing to wait for; see put_in_order(). Under base.lock.
+ */
 static inline bool is_settled(const struct verbs_qp *qp)
 {
 	return !qp->soft_roce || base_queue_outstanding(&qp->base.initiator) == 0 ||

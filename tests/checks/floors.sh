@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: floors.sh SOURCE BUILD
 # Every file stands above all that it calls. The undefined and the defined symbols of the object
-# files say who calls whom; a table of constants that names a function counts as a call. Two faults:
-# files of one folder that call each other in a circle, and a call to a higher floor.
+# files say who calls whom; a table of constants that names a function counts as a call. Faults:
+# files of one folder that call each other in a circle, a call to a higher floor, and a function whose
+# name does not begin with the prefix of its folder.
 set -eu
+here=$(cd "$(dirname "$0")" && pwd)
 src=$1 build=$2
 export LC_ALL=C
 if ! command -v nm >/dev/null; then
@@ -69,6 +71,37 @@ while read -r object file; do
 	fi
 done <"$tmp/objects"
 cut -d ' ' -f 1 "$tmp/objects" | xargs nm -P -A >"$tmp/symbols"
+
+# The names of the functions begin with the name of their folder; floors.prefixes has the exceptions.
+awk -v prefixes="$here/floors.prefixes" -v objects="$tmp/objects" '
+BEGIN {
+	while ((getline line < prefixes) > 0) {
+		n = split(line, word, " ")
+		if (n < 2 || word[1] == "#")
+			continue
+		pattern[word[1]] = "^(ndx"
+		for (i = 2; i <= n; i++)
+			pattern[word[1]] = pattern[word[1]] "|" word[i]
+		pattern[word[1]] = pattern[word[1]] ")_"
+	}
+	while ((getline line < objects) > 0) {
+		split(line, part, " ")
+		file[part[1]] = part[2]
+	}
+}
+$3 == "T" {
+	object = $1
+	sub(/:$/, "", object)
+	path = file[object]
+	for (folder = path; sub(/\/[^\/]*$/, "", folder) && !(folder in pattern); )
+		;
+	# The library of reassembly alone brings the functions of base that it needs.
+	if (folder in pattern && $2 !~ pattern[folder] && path !~ /\/alone\.c$/) {
+		print path ": " $2 " does not begin with the prefix of " folder
+		bad = 1
+	}
+}
+END { exit bad }' "$tmp/symbols" || touch "$tmp/prefixes"
 
 awk -v floors="$tmp/floors" -v allowed="$tmp/circles" -v list="$circles" -v objects="$tmp/objects" '
 # The longest folder of the list of floors that a path begins with; "" if there is none.
@@ -182,3 +215,4 @@ END {
 		printf "%d files, %d of them in circles that are known\n", file_count, total
 	exit bad
 }' "$tmp/symbols"
+[ ! -e "$tmp/prefixes" ]

@@ -255,6 +255,8 @@ expect floors tests/checks/floors.circles 'core/front: 0 files are in circles'
 rm "$good/tests/checks/floors.circles"
 floor core/base/base_other.c 'const char *ndx_thing(void); void *base_other = (void *)ndx_thing;'
 expect floors core/base/base_other.c 'ndx_thing of core/front/thing.c, which is a higher floor'
+floor core/base/base_other.c 'int other_thing(void) { return 0; }'
+expect floors core/base/base_other.c 'other_thing does not begin with the prefix of core/base'
 floor core/attic/other.c 'int core_other(void) { return 0; }'
 expect floors core/attic/other.c 'core/attic/other.c: no floor has this folder'
 
@@ -363,6 +365,7 @@ printf '/*\n * Armed for\n * ever.\n */\n' | plant style plugins/acme/acme.c 'ac
 echo '# likewise' | plant style samples/demo.sh 'demo.sh:4: likewise'
 printf 'int i; /* of one */\nint j; /* a peer waits, who sends */\n' |
 	plant style samples/hello/main.c 'main.c:6: a peer waits, who sends'
+echo 'void base_qp_feed(void);' | plant style core/front/front.h 'a word that was retired'
 echo 'race:ndx_qp_send' | plant style tests/suppressions/tsan.supp 'names libfabric'
 
 change install CMakeLists.txt 's/ -lndx//' 'ndx_version'

@@ -92,6 +92,13 @@ grep -vx 'docs/CHANGELOG\.md\|tests/checks/style\.sh' "$tmp/all" >"$tmp/current"
 hits "$tmp/current" "(^|[^A-Za-z0-9_])($retired)([^A-Za-z0-9_]|\$)" |
 	report 'a retired name: docs/glossary.md has the term in its place'
 
+# Words that were retired, each with the word that took its place in docs/glossary.md. Patterns of
+# names, so that they do not find the same word in a sentence.
+grep -E '^(api|core|providers|plugins|shims|samples|docs)/' "$tmp/all" |
+	grep -vx 'docs/CHANGELOG\.md' >"$tmp/named" || true
+hits "$tmp/named" '[s]tarved|NDX_DESCRIPTION_[M]EETING|conn_[m]eeting|NDX_[W]ORD_|ndx_spi_[w]ord|conn_[h]eard|mr_[s]ettle|set_[c]hannel|NDX_NO_[C]HANNEL|ndx_plugin_[c]hannel|struct [w]ire([^a-z_]|$)|wire_([s]aid|[h]eard|[t]ie|[p]art)|mute_(create|drop)|struct [m]ute|conn_([g]rave|[m]ail|[n]ews|[b]ury)|FRAME_[B]YE|base_[f]lag_|base_qp_([f]eed|[f]ed)|set_[b]lind|wants_[a]ny|[^a-z_]settle(_[a-z]+)?\(|receiver_[l]end|call_[t]ext|adapter_(adopt|disown)|\.[s]trangers' |
+	report 'a word that was retired: see docs/glossary.md and the changelog'
+
 grep -E '^tests/suppressions/.*\.supp$' "$tmp/all" >"$tmp/supp" || true
 hits "$tmp/supp" '^[^#]' | grep -vE ':[a-z_]+:[^:]*lib(fabric|python)[^:]*$' |
 	report 'a suppression names libfabric or libpython, never code of ours'
