@@ -189,3 +189,15 @@ void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *addr
 	memset(to, 0, sizeof(*to));
 	memcpy(to, address, have < len ? have : len);
 }
+
+enum ndx_status base_sockaddr_copy_out(const struct sockaddr_storage *address, struct sockaddr *to,
+                                       socklen_t *length)
+{
+	const socklen_t room = *length;
+
+	*length = base_sockaddr_len(address);
+	if (to == NULL || room < *length)
+		return NDX_E_BUFFER_OVERFLOW;
+	memcpy(to, address, *length);
+	return NDX_OK;
+}

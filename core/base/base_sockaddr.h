@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include <ndx/status.h>
+
 #define BASE_SOCKADDR_TEXT 80
 
 /* Whether the address is of a known family and has that family's length. */
@@ -30,5 +32,10 @@ const char *base_sockaddr_text(const struct sockaddr_storage *address,
                                char text[BASE_SOCKADDR_TEXT]);
 /* Copy a validated address into a storage; the rest becomes zero. */
 void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *address, socklen_t len);
+
+/* Copy an address into a caller's buffer of *length bytes, and set *length to the length of the
+ * address. NDX_E_BUFFER_OVERFLOW, and no byte copied, if the buffer is too small or NULL. */
+enum ndx_status base_sockaddr_copy_out(const struct sockaddr_storage *address, struct sockaddr *to,
+                                       socklen_t *length);
 
 #endif

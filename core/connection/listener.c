@@ -106,21 +106,14 @@ enum ndx_status listener_listen(struct ndx_listener *l, uint32_t backlog)
 enum ndx_status listener_get_local_address(struct ndx_listener *l, struct sockaddr *address,
                                            socklen_t *length)
 {
-	enum ndx_status st = NDX_OK;
-	socklen_t room;
+	enum ndx_status st;
 
 	adapter_lock(l->adapter);
-	room = *length;
-	if (!l->listening) {
+	if (!l->listening)
 		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		          "ndx_listener_get_local_address: not listening");
-	} else {
-		*length = base_sockaddr_len(&l->native->local);
-		if (address == NULL || room < *length)
-			st = NDX_E_BUFFER_OVERFLOW;
-		else
-			memcpy(address, &l->native->local, *length);
-	}
+	else
+		st = base_sockaddr_copy_out(&l->native->local, address, length);
 	adapter_unlock(l->adapter);
 	return st;
 }

@@ -73,24 +73,17 @@ enum ndx_status ndx_connector_get_private_data(struct ndx_connector *c, void *bu
 static enum ndx_status copy_address(struct ndx_connector *c, const struct sockaddr_storage *from,
                                     struct sockaddr *address, socklen_t *length)
 {
-	enum ndx_status st = NDX_OK;
-	socklen_t room;
+	enum ndx_status st;
 
 	if (c == NULL || length == NULL || (address == NULL && *length > 0))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_get_..._address: NULL argument");
 	adapter_lock(c->adapter);
-	room = *length;
-	if (from->ss_family == AF_UNSPEC) {
+	if (from->ss_family == AF_UNSPEC)
 		st = fail(NDX_E_CONNECTION_INVALID, 0,
 		          "ndx_connector_get_..._address: not bound and not connected");
-	} else {
-		*length = base_sockaddr_len(from);
-		if (address == NULL || room < *length)
-			st = NDX_E_BUFFER_OVERFLOW;
-		else
-			memcpy(address, from, *length);
-	}
+	else
+		st = base_sockaddr_copy_out(from, address, length);
 	adapter_unlock(c->adapter);
 	return st;
 }

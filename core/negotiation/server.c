@@ -291,17 +291,10 @@ void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
 enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server *server,
                                                    struct sockaddr *address, socklen_t *length)
 {
-	socklen_t room;
-
 	if (server == NULL || length == NULL || (address == NULL && *length > 0))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_negotiation_server_get_address: NULL argument");
-	room = *length;
-	*length = base_sockaddr_len(&server->address);
-	if (address == NULL || room < *length)
-		return NDX_E_BUFFER_OVERFLOW;
-	memcpy(address, &server->address, *length);
-	return NDX_OK;
+	return base_sockaddr_copy_out(&server->address, address, length);
 }
 
 void ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,

@@ -185,6 +185,25 @@ static void a_copy_is_the_address_and_zeroes(void **state)
 	assert_memory_equal(&to, &from, sizeof(to));
 }
 
+static void an_address_is_copied_out_if_it_fits(void **state)
+{
+	const struct sockaddr_storage from = v6("2001:db8::1", 7, 3);
+	struct sockaddr_storage to = {.ss_family = AF_UNSPEC};
+	const socklen_t need = sizeof(struct sockaddr_in6);
+	socklen_t length = need - 1;
+
+	(void)state;
+	assert_int_equal(base_sockaddr_copy_out(&from, (struct sockaddr *)&to, &length),
+	                 NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(length, need);
+	assert_int_equal(to.ss_family, AF_UNSPEC);
+	assert_int_equal(base_sockaddr_copy_out(&from, NULL, &length), NDX_E_BUFFER_OVERFLOW);
+	length = sizeof(to);
+	assert_int_equal(base_sockaddr_copy_out(&from, (struct sockaddr *)&to, &length), NDX_OK);
+	assert_int_equal(length, need);
+	assert_memory_equal(&to, &from, need);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +215,7 @@ int main(void)
 		cmocka_unit_test(the_nearest_is_the_one_itself_or_one_of_its_family_or_the_first),
 		cmocka_unit_test(addresses_have_a_text),
 		cmocka_unit_test(a_copy_is_the_address_and_zeroes),
+		cmocka_unit_test(an_address_is_copied_out_if_it_fits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
