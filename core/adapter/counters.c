@@ -5,6 +5,7 @@
 #include "adapter.h"
 #include "base_container_of.h"
 #include "base_linux.h"
+#include "base_stats.h"
 
 static struct ndx_object_stats *objects_of(struct ndx_adapter_stats *stats, enum core_kind kind)
 {
@@ -128,14 +129,7 @@ void stats_of_adapter(struct ndx_adapter *adapter, struct ndx_adapter_stats *sta
 
 void stats_add_duration(struct ndx_duration_stats *to, uint64_t ns)
 {
-	uint64_t us = ns / 1000;
-	size_t bucket = 0;
-
-	while (us >= 2 && bucket < NDX_STATS_BUCKETS - 1) {
-		us /= 2;
-		bucket++;
-	}
-	to->log2_us[bucket]++;
+	to->log2_us[base_stats_bucket(ns / 1000)]++;
 	if (to->count == 0 || ns < to->min_ns)
 		to->min_ns = ns;
 	if (ns > to->max_ns)

@@ -14,6 +14,15 @@ static inline unsigned base_status_index(enum ndx_status status)
 	return index < NDX_STATS_STATUSES ? index : NDX_STATS_STATUSES - 1;
 }
 
+/* The bucket of a value in a histogram of NDX_STATS_BUCKETS: [n] counts 2^n to 2^(n + 1) - 1, [0]
+ * also 0, and the last one also every larger value. */
+static inline unsigned base_stats_bucket(uint64_t value)
+{
+	const unsigned n = value < 2 ? 0 : 63u - (unsigned)__builtin_clzll(value);
+
+	return n < NDX_STATS_BUCKETS ? n : NDX_STATS_BUCKETS - 1;
+}
+
 /* Count a status. */
 static inline void base_count_status(uint64_t *counts, enum ndx_status status)
 {

@@ -2,6 +2,7 @@
 /* From results to frames to consumers, on the receiving thread. */
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_stats.h"
 #include "receiver.h"
 
 static void on_indicated(struct ndx_overlapped *ov)
@@ -24,13 +25,6 @@ void receiver_begin(struct ndx_receiver *r)
 	ndx_overlapped_init(&r->notify);
 	r->notify.callback = on_indicated;
 	r->notify.context = r;
-}
-
-static unsigned bucket(uint64_t value)
-{
-	const unsigned n = value < 2 ? 0 : 63u - (unsigned)__builtin_clzll(value);
-
-	return n < NDX_STATS_BUCKETS ? n : NDX_STATS_BUCKETS - 1;
 }
 
 /* Count and log a receive that failed. */
@@ -150,14 +144,14 @@ static void deliver(struct ndx_receiver *r, struct slot *slot, const struct ndx_
 		ndx_frame_release(&slot->frame);
 		return;
 	}
-	count_up(&r->counters.gaps[bucket((now_ns - r->last_ns) / 1000)], 1);
+	count_up(&r->counters.gaps[base_stats_bucket((now_ns - r->last_ns) / 1000)], 1);
 	r->last_ns = now_ns;
 	if (r->attr.copy_below > 0)
 		slot = spare(r, slot);
 	frame = &slot->frame;
 	count_up(&r->counters.frames, 1);
 	count_up(&r->counters.bytes, frame->length);
-	count_up(&r->counters.sizes[bucket(frame->length)], 1);
+	count_up(&r->counters.sizes[base_stats_bucket(frame->length)], 1);
 	hand_out(r, frame);
 	ndx_frame_release(frame);
 }
