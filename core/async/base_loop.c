@@ -251,14 +251,6 @@ static bool run_one_timer(struct ndx_loop *loop, uint64_t now)
 	return true;
 }
 
-/* Round up. A time that is too long for poll only causes a wake-up too many. */
-static int to_ms(uint64_t ns)
-{
-	const uint64_t ms = (ns + NS_PER_MS - 1) / NS_PER_MS;
-
-	return ms < INT_MAX ? (int)ms : INT_MAX;
-}
-
 /* Milliseconds until the next timer, 0 if there is work, -1 without limit. Unless the result is 0,
  * the thread must be woken from now on. */
 static int idle_time(struct ndx_loop *loop)
@@ -271,9 +263,8 @@ static int idle_time(struct ndx_loop *loop)
 	} else if (!base_list_empty(&loop->timers)) {
 		uint64_t due =
 			container_of(loop->timers.next, struct base_timer, node)->deadline_ns;
-		uint64_t now = base_now_ns();
 
-		ms = due <= now ? 0 : to_ms(due - now);
+		ms = base_poll_ms_until(due, INT_MAX);
 	}
 	loop->asleep = ms != 0;
 	base_lock_release(&loop->lock);

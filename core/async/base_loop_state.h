@@ -11,7 +11,6 @@
 #include "base_loop.h"
 
 #define BATCH 16
-#define NS_PER_MS 1000000ull
 
 struct ndx_loop {
 	pthread_t thread;

@@ -13,7 +13,7 @@ void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms
 	base_lock_acquire(&loop->lock);
 	if (timer->armed)
 		base_list_remove(&timer->node);
-	timer->deadline_ns = base_now_ns() + ms * NS_PER_MS;
+	timer->deadline_ns = base_now_ns() + ms * BASE_NS_PER_MS;
 	/* Search from the end: most timers of a kind have the same length. */
 	at = loop->timers.prev;
 	while (at != &loop->timers &&

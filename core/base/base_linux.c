@@ -20,7 +20,6 @@
 #include "base_lock.h"
 
 #define NS_PER_S 1000000000ull
-#define NS_PER_MS 1000000ull
 
 static long futex(const uint32_t *word, int op, uint32_t value, const struct timespec *until)
 {
@@ -66,7 +65,32 @@ uint64_t base_now_ns(void)
 
 uint64_t base_deadline(uint32_t ms)
 {
-	return ms == UINT32_MAX ? UINT64_MAX : base_now_ns() + ms * NS_PER_MS;
+	return ms == UINT32_MAX ? UINT64_MAX : base_now_ns() + ms * BASE_NS_PER_MS;
+}
+
+uint32_t base_ms_of(uint64_t ns)
+{
+	const uint64_t ms = ns / BASE_NS_PER_MS + (ns % BASE_NS_PER_MS != 0);
+
+	return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX - 1;
+}
+
+uint32_t base_ms_until(uint64_t deadline_ns)
+{
+	const uint64_t now = base_now_ns();
+
+	if (deadline_ns == UINT64_MAX)
+		return UINT32_MAX;
+	return deadline_ns > now ? base_ms_of(deadline_ns - now) : 0;
+}
+
+int base_poll_ms_until(uint64_t deadline_ns, uint32_t most)
+{
+	const uint32_t ms = base_ms_until(deadline_ns);
+
+	if (ms == UINT32_MAX)
+		return -1;
+	return (int)(ms < most ? ms : most);
 }
 
 void base_fd_close(int fd)

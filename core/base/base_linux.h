@@ -18,8 +18,17 @@ void base_futex_wake(uint32_t *word, int count);
 /* The monotonic clock, in nanoseconds. */
 uint64_t base_now_ns(void);
 
+#define BASE_NS_PER_MS UINT64_C(1000000)
+
 /* The time on that clock `ms` milliseconds from now; UINT64_MAX for NDX_INFINITE. */
 uint64_t base_deadline(uint32_t ms);
+/* The duration in milliseconds, rounded up; at most UINT32_MAX - 1. */
+uint32_t base_ms_of(uint64_t ns);
+/* Milliseconds until a deadline, rounded up; 0 if the deadline has passed, NDX_INFINITE for
+ * UINT64_MAX. */
+uint32_t base_ms_until(uint64_t deadline_ns);
+/* The same for poll(2): -1 for UINT64_MAX; otherwise at most `most`. */
+int base_poll_ms_until(uint64_t deadline_ns, uint32_t most);
 
 /* close(2); does nothing for -1. Keeps errno. */
 void base_fd_close(int fd);

@@ -153,16 +153,9 @@ enum ndx_status ndx_cq_get_notify_affinity(struct ndx_cq *cq, uint16_t *group, u
 /* Sleep until the descriptor is readable or the deadline has passed. */
 static void sleep_on(int fd, uint64_t deadline)
 {
-	uint64_t now = base_now_ns();
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int ms = -1;
 
-	if (deadline != UINT64_MAX) {
-		uint64_t left = deadline > now ? (deadline - now + 999999) / 1000000 : 0;
-
-		ms = left > 1000000 ? 1000000 : (int)left;
-	}
-	(void)poll(&p, 1, ms);
+	(void)poll(&p, 1, base_poll_ms_until(deadline, 1000000));
 }
 
 static size_t spin(struct ndx_cq *cq, struct ndx_result *results, size_t count, uint32_t timeout_ms)

@@ -6,18 +6,6 @@
 #include "base_log.h"
 #include "connection.h"
 
-/* The milliseconds until the deadline. */
-static uint32_t left(uint64_t deadline)
-{
-	uint64_t now = base_now_ns();
-
-	if (deadline == UINT64_MAX)
-		return NDX_INFINITE;
-	if (now >= deadline)
-		return 0;
-	return (uint32_t)((deadline - now + 999999) / 1000000);
-}
-
 /* Wait for one step; after the deadline cancel the step, so that `ov` can be freed. */
 static enum ndx_status wait_step(struct ndx_connector *c, struct ndx_overlapped *ov,
                                  enum ndx_status started, uint64_t deadline, const char *what)
@@ -26,7 +14,7 @@ static enum ndx_status wait_step(struct ndx_connector *c, struct ndx_overlapped 
 
 	if (started != NDX_PENDING)
 		return started;
-	st = ndx_overlapped_wait(ov, left(deadline));
+	st = ndx_overlapped_wait(ov, base_ms_until(deadline));
 	if (st != NDX_PENDING)
 		return st;
 	(void)ndx_connector_cancel(c);

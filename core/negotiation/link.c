@@ -15,6 +15,8 @@
 #include "base_linux.h"
 #include "base_log.h"
 
+#define HOUR_MS 3600000u
+
 enum ndx_status link_init(struct link *l, const struct ndx_variant *variant)
 {
 	memset(l, 0, sizeof(*l));
@@ -82,14 +84,9 @@ bool link_address_valid(const char *address)
 /* Milliseconds for poll(2), rounded up; at most an hour, because the callers poll again. */
 static int remaining(uint64_t deadline_ns)
 {
-	const uint64_t now = base_now_ns();
-	const uint64_t most = 3600000;
-	uint64_t ms;
+	const uint32_t ms = base_ms_until(deadline_ns);
 
-	if (deadline_ns <= now)
-		return 0;
-	ms = (deadline_ns - now + 999999) / 1000000;
-	return (int)(ms < most ? ms : most);
+	return (int)(ms < HOUR_MS ? ms : HOUR_MS);
 }
 
 static enum ndx_status wait_on(const struct link *l, int fd, short events, uint64_t deadline_ns)

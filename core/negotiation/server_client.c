@@ -17,10 +17,7 @@
 
 static void set_timer(struct client *c, uint64_t deadline_ns)
 {
-	const uint64_t now = base_now_ns();
-
-	base_timer_set(c->server->loop, &c->timer,
-	               deadline_ns <= now ? 0 : (uint32_t)((deadline_ns - now) / 1000000) + 1);
+	base_timer_set(c->server->loop, &c->timer, base_ms_until(deadline_ns));
 }
 
 static void set_stage_timer(struct client *c)

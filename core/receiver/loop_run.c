@@ -89,22 +89,12 @@ static bool arm_all(struct ndx_receive_loop *loop)
 	return armed;
 }
 
-static int milliseconds_until(uint64_t due)
-{
-	const uint64_t now = base_now_ns();
-	const uint64_t ms = due > now ? (due - now + 999999) / 1000000 : 0;
-
-	if (due == UINT64_MAX)
-		return -1;
-	return ms < 1000 ? (int)ms : 1000;
-}
-
 static void sleep_until(struct ndx_receive_loop *loop, uint64_t due)
 {
 	struct base_poll_event events[EVENTS_MAX];
 	int n;
 
-	n = base_poll_wait(loop->pollfd, events, EVENTS_MAX, milliseconds_until(due));
+	n = base_poll_wait(loop->pollfd, events, EVENTS_MAX, base_poll_ms_until(due, 1000));
 	for (int i = 0; i < n; i++) {
 		if (events[i].data != NULL)
 			receiver_woken(events[i].data);

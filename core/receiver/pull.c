@@ -104,10 +104,7 @@ enum ndx_status ndx_receiver_pull(struct ndx_receiver *r, const struct ndx_frame
 		if (base_loop_in_callback())
 			return fail(NDX_E_WOULD_BLOCK, 0,
 			            "ndx_receiver_pull: none is there, and this is a callback");
-		if (deadline == UINT64_MAX)
-			(void)poll(&set, 1, -1);
-		else
-			(void)poll(&set, 1, (int)((deadline - now + 999999) / 1000000 % INT32_MAX));
+		(void)poll(&set, 1, base_poll_ms_until(deadline, INT32_MAX));
 	}
 }
 

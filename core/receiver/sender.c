@@ -103,18 +103,15 @@ static bool spin(struct ndx_sender *s, uint64_t deadline_ns)
 static enum ndx_status collect_one(struct ndx_sender *s, uint64_t deadline_ns)
 {
 	struct ndx_result results[BATCH];
-	uint32_t ms = NDX_INFINITE;
 	enum ndx_status st;
-	uint64_t now;
+	uint32_t ms;
 	size_t got;
 
 	if (base_now_ns() < deadline_ns && spin(s, deadline_ns))
 		return NDX_OK;
-	now = base_now_ns();
-	if (now >= deadline_ns)
+	ms = base_ms_until(deadline_ns);
+	if (ms == 0)
 		return NDX_PENDING;
-	if (deadline_ns != UINT64_MAX)
-		ms = (uint32_t)((deadline_ns - now + 999999) / 1000000);
 	if (s->receiver != NULL && ms > SHARED_WAIT_MS)
 		ms = SHARED_WAIT_MS;
 	st = ndx_cq_wait_results(s->cq, results, BATCH, ms, &got);

@@ -6,11 +6,10 @@
 #include "base_log.h"
 #include "receiver.h"
 
-#define MS_NS 1000000ull
 /* The delay before a failed post is repeated. */
-#define RETRY_NS MS_NS
-#define PROBE_LOOK_NS (5 * MS_NS)
-#define LOG_PAUSE_NS (1000 * MS_NS)
+#define RETRY_NS BASE_NS_PER_MS
+#define PROBE_LOOK_NS (5 * BASE_NS_PER_MS)
+#define LOG_PAUSE_NS (1000 * BASE_NS_PER_MS)
 
 static void on_parted(struct ndx_overlapped *ov)
 {
@@ -58,8 +57,8 @@ static void explain_loss(struct ndx_receiver *r)
 		                 r->notify.native,
 		                 "the connection was lost when no slot was posted for %llu ms: "
 		                 "consumers hold %u of %u, and the peer may have given up",
-		                 (unsigned long long)((base_now_ns() - since) / MS_NS), held,
-		                 r->slab->count);
+		                 (unsigned long long)((base_now_ns() - since) / BASE_NS_PER_MS),
+		                 held, r->slab->count);
 	else
 		receiver_because(r, NDX_RECEIVER_END_LOST, NDX_E_CONNECTION_ABORTED,
 		                 r->notify.native, "the connection was lost");
@@ -148,7 +147,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 /* Detect silence; both functions return the time of the next check. */
 static uint64_t watch_idle(struct ndx_receiver *r, uint64_t now_ns)
 {
-	const uint64_t patience = r->attr.idle_timeout_ms * MS_NS;
+	const uint64_t patience = r->attr.idle_timeout_ms * BASE_NS_PER_MS;
 
 	if (patience == 0)
 		return UINT64_MAX;
@@ -162,7 +161,7 @@ static uint64_t watch_idle(struct ndx_receiver *r, uint64_t now_ns)
 
 static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
 {
-	const uint64_t patience = r->attr.probe_ms * MS_NS;
+	const uint64_t patience = r->attr.probe_ms * BASE_NS_PER_MS;
 	uint64_t quiet_since;
 
 	if (patience == 0)
@@ -171,7 +170,7 @@ static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
 		look_for_answer(r);
 		if (!r->probing)
 			return now_ns + patience;
-		if (now_ns < r->probe_ns + r->attr.probe_timeout_ms * MS_NS)
+		if (now_ns < r->probe_ns + r->attr.probe_timeout_ms * BASE_NS_PER_MS)
 			return now_ns + PROBE_LOOK_NS;
 		receiver_because(r, NDX_RECEIVER_END_PROBE, NDX_E_IO_TIMEOUT, 0,
 		                 "the peer did not answer a probe in %u ms",

@@ -9,7 +9,6 @@
 #include "base_log.h"
 #include "fault.h"
 
-#define NS_PER_MS UINT64_C(1000000)
 #define BITS 5 /* bits of enum ndx_spi_report */
 
 struct upcall {
@@ -256,7 +255,7 @@ static uint64_t due_at(struct fault_adapter *fa)
 {
 	const uint64_t ms = fault_random(fa, fa->options.event_delay_ms + 1u);
 
-	return base_now_ns() + ms * NS_PER_MS;
+	return base_now_ns() + ms * BASE_NS_PER_MS;
 }
 
 /* When the next upcall of this connection is passed on: not before the upcalls ahead of it. */

@@ -17,7 +17,6 @@
 #include "base_log.h"
 #include "fault.h"
 
-#define NS_PER_MS UINT64_C(1000000)
 #define TYPES (NDX_CQ_NOTIFY_SOLICITED + 1)
 
 struct fault_cq;
@@ -193,7 +192,7 @@ static size_t drop_result(struct fault_cq *c, struct ndx_result *results, size_t
 /* A poll has emptied the queue; `delays_ended` and `fired` are from before that poll. */
 static void begin_delay(struct fault_cq *c, uint32_t delays_ended, uint32_t fired)
 {
-	const uint64_t ns = fault_random(c->fa, c->fa->options.delay_ms + 1u) * NS_PER_MS;
+	const uint64_t ns = fault_random(c->fa, c->fa->options.delay_ms + 1u) * BASE_NS_PER_MS;
 
 	base_lock_acquire(&c->lock);
 	c->missed_event = false;

@@ -3,19 +3,14 @@
 #include "base_linux.h"
 #include "fault.h"
 
-#define NS_PER_MS UINT64_C(1000000)
-
 void fault_wake_at(struct fault_adapter *fa, uint64_t due)
 {
-	const uint64_t now = base_now_ns();
-
 	if (due == UINT64_MAX)
 		return;
 	base_lock_acquire(&fa->timer_lock);
 	if (due < fa->timer_due) {
 		fa->timer_due = due;
-		base_timer_set(fa->loop, &fa->timer,
-		               due > now ? (uint32_t)((due - now) / NS_PER_MS + 1) : 0);
+		base_timer_set(fa->loop, &fa->timer, base_ms_until(due));
 	}
 	base_lock_release(&fa->timer_lock);
 }

@@ -3,8 +3,6 @@
 #include "base_linux.h"
 #include "loop.h"
 
-#define NS_PER_MS UINT64_C(1000000)
-
 enum outcome {
 	DONE,  /* go on with the next request */
 	WAITS, /* loop_conn.wait has the reason */
@@ -308,14 +306,14 @@ void loop_data_timeout(void *arg)
 	loop_switch_lock(conn->adapter->sw);
 	conn->timer_set = false;
 	if (conn->state == LOOP_CONN_UP && rnr_limit_ms(conn) != NDX_INFINITE) {
-		limit = rnr_limit_ms(conn) * NS_PER_MS;
+		limit = rnr_limit_ms(conn) * BASE_NS_PER_MS;
 		waited = base_now_ns() - conn->wait_since_ns;
 		if (waited >= limit) {
 			no_receive(conn);
 		} else {
 			conn->timer_set = true;
 			base_timer_set(conn->adapter->spi.loop, &conn->timer,
-			               (uint32_t)((limit - waited) / NS_PER_MS + 1));
+			               (uint32_t)((limit - waited) / BASE_NS_PER_MS + 1));
 		}
 	}
 	loop_switch_unlock(conn->adapter->sw);

@@ -9,7 +9,6 @@
 #include "ofi.h"
 
 #define LOOK_MS 500u /* period of the checks of a peer that does not answer */
-#define NS_PER_MS UINT64_C(1000000)
 
 /* Has the peer been silent for a whole period, and then left a PING unanswered for another one in
  * which no byte moved? Behind a large request an answer may take longer, so the checks become more
@@ -23,7 +22,7 @@ static uint32_t ping_if_silent(struct ofi_link *link, uint32_t period, const cha
 		return period;
 	}
 	if (link->pinged) {
-		if (ofi_life_silence_ns(link, link->pinged_ns) >= period * NS_PER_MS)
+		if (ofi_life_silence_ns(link, link->pinged_ns) >= period * BASE_NS_PER_MS)
 			ofi_link_break(link, ETIMEDOUT, cause);
 		return period < LOOK_MS ? period : LOOK_MS;
 	}

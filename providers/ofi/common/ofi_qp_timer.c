@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The timer of a queue pair: set while a send waits for a receive of the peer, and when libfabric
  * has no memory for a request. The lock of the queue pair is held. */
+#include "base_linux.h"
 #include "ofi.h"
 
 #define RETRY_MS 10u
-#define NS_PER_MS 1000000u
 #define LOOKS 8u /* after LOOKS * LOOKS ms without credits, poll LOOKS times less often */
 
 void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns)
@@ -14,9 +14,9 @@ void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns)
 	uint32_t ms = limit;
 
 	if (limit != NDX_INFINITE)
-		ms = (uint32_t)(limit - waited_ns / NS_PER_MS) + (waited_ns > 0);
+		ms = (uint32_t)(limit - waited_ns / BASE_NS_PER_MS) + (waited_ns > 0);
 	if (look > 0 && ms > LOOKS * look)
-		ms = waited_ns < (uint64_t)LOOKS * LOOKS * NS_PER_MS ? look : LOOKS * look;
+		ms = waited_ns < (uint64_t)LOOKS * LOOKS * BASE_NS_PER_MS ? look : LOOKS * look;
 	else if (look > 0 && ms > look)
 		ms = look;
 	if (ms == NDX_INFINITE)

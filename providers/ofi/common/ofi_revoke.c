@@ -32,7 +32,6 @@
 #define HURRY_MS 100u  /* limit for an answer that a callback waits for */
 #define STEP_MS 1u     /* step of a callback's wait */
 #define LOOK_MS 250u
-#define NS_PER_MS UINT64_C(1000000)
 
 static const char used_cause[] = "memory was deregistered while a request of this end was using it";
 static const char silent_cause[] =
@@ -219,7 +218,7 @@ static void ask_peers(struct ofi_revoke *revoke)
 	if (revoke->forget == 0)
 		close_key(revoke);
 	revoke->asked_ns = base_now_ns();
-	revoke->look_ns = revoke->asked_ns + LOOK_MS * NS_PER_MS;
+	revoke->look_ns = revoke->asked_ns + LOOK_MS * BASE_NS_PER_MS;
 	revoke->round = ++adapter->round;
 	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
@@ -261,8 +260,8 @@ static enum round round_of(const struct ofi_revoke *revoke, struct ofi_link *lin
 	if (link->lost && link->stage == OFI_LINK_UP)
 		state = ROUND_STUCK;
 	if (state == ROUND_PENDING && look &&
-	    (ofi_life_stall_ns(link, revoke->asked_ns) >= adapter->stall_ms * NS_PER_MS ||
-	     now - revoke->asked_ns >= adapter->confirm_ms * NS_PER_MS))
+	    (ofi_life_stall_ns(link, revoke->asked_ns) >= adapter->stall_ms * BASE_NS_PER_MS ||
+	     now - revoke->asked_ns >= adapter->confirm_ms * BASE_NS_PER_MS))
 		state = ROUND_STUCK;
 	base_lock_release(&link->ncq->lock);
 	return state;
@@ -290,7 +289,7 @@ static bool is_late(const struct ofi_revoke *revoke, uint64_t now)
 	const uint64_t from =
 		revoke->asked_ns > revoke->hurried_ns ? revoke->asked_ns : revoke->hurried_ns;
 
-	return revoke->hurried_ns != 0 && now - from >= HURRY_MS * NS_PER_MS;
+	return revoke->hurried_ns != 0 && now - from >= HURRY_MS * BASE_NS_PER_MS;
 }
 
 /* Close the links that will not answer; true if all others have answered. */
@@ -304,7 +303,7 @@ static bool is_over(struct ofi_revoke *revoke)
 	if (revoke->round == 0)
 		return true;
 	if (look)
-		revoke->look_ns = now + LOOK_MS * NS_PER_MS;
+		revoke->look_ns = now + LOOK_MS * BASE_NS_PER_MS;
 	while ((link = find_link(revoke, most, look)) != NULL)
 		ofi_link_force_close(link, silent_cause);
 	return find_link(revoke, ROUND_PENDING, false) == NULL;

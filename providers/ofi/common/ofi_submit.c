@@ -7,8 +7,6 @@
 #include "base_linux.h"
 #include "ofi.h"
 
-#define NS_PER_MS 1000000u
-
 /* Are the peer's rights for the request known, and `verdict` set? false: the peer has been asked. A
  * request without bytes needs no right. */
 static bool check_rights(struct ofi_qp *qp, struct ofi_tx *tx)
@@ -182,7 +180,7 @@ void ofi_on_rnr_timer(void *arg)
 {
 	struct ofi_qp *qp = arg;
 	const uint32_t ms = qp->base.spi.attr.no_receive_timeout_ms;
-	const uint64_t limit = ms == NDX_INFINITE ? UINT64_MAX : (uint64_t)ms * NS_PER_MS;
+	const uint64_t limit = ms == NDX_INFINITE ? UINT64_MAX : (uint64_t)ms * BASE_NS_PER_MS;
 	uint64_t waited;
 
 	base_lock_acquire(&qp->base.lock);
