@@ -160,7 +160,7 @@ struct ndx_transition {
 	uint64_t time_ns;       /**< never decreases within a history */
 	const char *from;       /**< "CONNECTING"; a string constant, like `event` and `to` */
 	const char *event;      /**< "ANSWER" */
-	const char *to;         /**< "ANSWERED"; may be the same as `from` */
+	const char *to;         /**< "CONNECT_RESPONSE"; may be the same as `from` */
 	enum ndx_status status; /**< status that the event brought: NDX_OK, or a failure */
 	int32_t native;         /**< errno or provider code of a failure, 0 if none */
 	/**

@@ -25,8 +25,8 @@
 static const char own_section[] = "ndx";
 static const char own_key[] = "adapter";
 
-/* ini.h reads lines through next_line() and passes entries to take(). Neither reports an error:
- * ini.h reports the first mistake, of an earlier line, only at the end. */
+/* ini.h reads lines through next_line() and passes entries to add_entry_of_line(). Neither reports
+ * an error: ini.h reports the first mistake, of an earlier line, only at the end. */
 struct reader {
 	const char *name;
 	const char *at;
@@ -180,7 +180,7 @@ static bool add(struct reader *r, const char *section, const char *key, const ch
 }
 
 /* ini_handler: not 0 is success */
-static int take(void *arg, const char *section, const char *key, const char *value)
+static int add_entry_of_line(void *arg, const char *section, const char *key, const char *value)
 {
 	struct reader *r = arg;
 
@@ -250,7 +250,7 @@ static enum ndx_status fail_line(const struct reader *r)
 
 static enum ndx_status read_entries(struct reader *r)
 {
-	const int line = ini_parse_stream(next_line, r, take, r);
+	const int line = ini_parse_stream(next_line, r, add_entry_of_line, r);
 
 	if (r->no_memory || line < 0)
 		return fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", r->name);

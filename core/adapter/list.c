@@ -42,7 +42,7 @@ static void end_string(char *text, size_t size)
 }
 
 /* ndx_spi_list_fn */
-static void take(void *arg, const struct ndx_adapter_entry *entry)
+static void append_entry(void *arg, const struct ndx_adapter_entry *entry)
 {
 	struct listing *l = arg;
 	struct ndx_adapter_entry *e;
@@ -70,7 +70,7 @@ static void take_failure(struct listing *l, const char *name, enum ndx_status st
 	else
 		(void)snprintf(entry.hint, sizeof(entry.hint),
 		               "provider \"%s\" failed and did not say why", name);
-	take(l, &entry);
+	append_entry(l, &entry);
 }
 
 /* The options of the provider's section; strings are borrowed. NULL: out of memory. */
@@ -104,7 +104,7 @@ enum ndx_status list_provider(const struct ndx_provider *provider, const struct 
 	}
 	defaults.options = options;
 	base_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
-	st = provider->ops->list(provider, &defaults, take, l);
+	st = provider->ops->list(provider, &defaults, append_entry, l);
 	free(options);
 	for (size_t i = before; i < l->count; i++)
 		(void)snprintf(l->entries[i].provider, sizeof(l->entries[i].provider), "%s",

@@ -107,8 +107,8 @@ static const char *store(char **at, const char *text)
 }
 
 /* Copy the strings of the selection into one block that it owns. */
-static enum ndx_status keep(struct selection *s, const struct uri *uri,
-                            const struct ndx_spi_option *options, size_t count)
+static enum ndx_status own_strings(struct selection *s, const struct uri *uri,
+                                   const struct ndx_spi_option *options, size_t count)
 {
 	const size_t uri_size =
 		uri_write(NULL, 0, s->provider->name, uri->device, options, count) + 1;
@@ -149,7 +149,7 @@ static enum ndx_status fill_options(struct selection *s, const struct uri *uri, 
 	count = merge(uri, origin, config, options);
 	st = check_options(s->provider, options, count);
 	if (st == NDX_OK)
-		st = keep(s, uri, options, count);
+		st = own_strings(s, uri, options, count);
 	free(options);
 	return st;
 }
@@ -305,8 +305,8 @@ static const char *find_uri(const char *uri, const struct config *config, const 
 	return entry->value;
 }
 
-static enum ndx_status fill(const char *text, const char *origin, const struct config *config,
-                            struct selection *list, size_t *count)
+static enum ndx_status fill_list(const char *text, const char *origin, const struct config *config,
+                                 struct selection *list, size_t *count)
 {
 	struct uri uri;
 	enum ndx_status st = uri_parse(text, origin, &uri);
@@ -345,7 +345,7 @@ enum ndx_status select_adapter(const char *uri, struct selection **list, size_t 
 		goto free_config;
 	}
 	text = find_uri(uri, &config, &origin);
-	st = fill(text, origin, &config, found, &found_count);
+	st = fill_list(text, origin, &config, found, &found_count);
 	if (st != NDX_OK)
 		goto free_found;
 	*list = found;

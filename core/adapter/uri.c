@@ -278,7 +278,7 @@ struct writer {
 	size_t len;
 };
 
-static void put(struct writer *w, char c)
+static void put_char(struct writer *w, char c)
 {
 	if (w->len + 1 < w->size) {
 		w->out[w->len] = c;
@@ -290,7 +290,7 @@ static void put(struct writer *w, char c)
 static void put_plain(struct writer *w, const char *text)
 {
 	while (*text != '\0')
-		put(w, *text++);
+		put_char(w, *text++);
 }
 
 static void put_encoded(struct writer *w, const char *text)
@@ -301,11 +301,11 @@ static void put_encoded(struct writer *w, const char *text)
 		const unsigned char c = (unsigned char)*text;
 
 		if (c > ' ' && c < 0x7f && strchr("%?&#\"", c) == NULL) {
-			put(w, *text);
+			put_char(w, *text);
 		} else {
-			put(w, '%');
-			put(w, digits[c >> 4]);
-			put(w, digits[c & 0xf]);
+			put_char(w, '%');
+			put_char(w, digits[c >> 4]);
+			put_char(w, digits[c & 0xf]);
 		}
 	}
 }
@@ -319,13 +319,13 @@ size_t uri_write(char *out, size_t size, const char *provider, const char *devic
 		out[0] = '\0';
 	put_plain(&w, provider);
 	if (device[0] != '\0') {
-		put(&w, ':');
+		put_char(&w, ':');
 		put_encoded(&w, device);
 	}
 	for (size_t i = 0; i < option_count; i++) {
-		put(&w, i == 0 ? '?' : '&');
+		put_char(&w, i == 0 ? '?' : '&');
 		put_plain(&w, options[i].key);
-		put(&w, '=');
+		put_char(&w, '=');
 		put_encoded(&w, options[i].value);
 	}
 	return w.len;

@@ -60,8 +60,8 @@ void ndx_port_post(struct ndx_port *port, struct ndx_overlapped *ov)
 
 /* If the queue is empty and `sleep` is true, count the caller as a sleeper: it then sleeps until
  * `*seen` changes. */
-static size_t take(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max, bool sleep,
-                   uint32_t *seen)
+static size_t take_completed(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max,
+                             bool sleep, uint32_t *seen)
 {
 	size_t n = 0;
 
@@ -104,7 +104,7 @@ size_t ndx_port_get(struct ndx_port *port, struct ndx_overlapped **ovs, size_t m
 		const bool sleep = base_now_ns() < deadline;
 		uint32_t seen;
 
-		n = take(port, ovs, max, sleep, &seen);
+		n = take_completed(port, ovs, max, sleep, &seen);
 		if (n > 0 || !sleep)
 			return n;
 		sleep_on(port, seen, deadline);

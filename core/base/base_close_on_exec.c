@@ -111,7 +111,7 @@ static void read_dynamic(struct object *o, const ElfW(Dyn) * dynamic)
 		o->sizes[0] = 0;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+static int find_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
 	const ElfW(Phdr) *dynamic = NULL;
@@ -180,7 +180,7 @@ static bool protect(const struct object *o, int rights)
 	return end <= start || mprotect((void *)start, end - start, rights) == 0;
 }
 
-static bool lead(const struct object *o)
+static bool redirect_calls(const struct object *o)
 {
 	bool any = false;
 
@@ -208,13 +208,13 @@ bool base_close_on_exec(const void *function)
 	struct search s = {.address = (uintptr_t)function};
 	bool done;
 
-	(void)dl_iterate_phdr(look_at, &s);
+	(void)dl_iterate_phdr(find_object, &s);
 	if (!s.found || s.object.symbols == NULL || s.object.names == NULL)
 		return false;
 	(void)pthread_mutex_lock(&lock);
 	done = protect(&s.object, PROT_READ | PROT_WRITE);
 	if (done) {
-		done = lead(&s.object);
+		done = redirect_calls(&s.object);
 		(void)protect(&s.object, PROT_READ);
 	}
 	(void)pthread_mutex_unlock(&lock);

@@ -84,8 +84,8 @@ static uint32_t scope_of(const struct sockaddr_storage *address)
 	return address->ss_family == AF_INET6 ? v6.sin6_scope_id : 0;
 }
 
-static void ask(struct question *q, uint32_t number, const struct sockaddr_storage *near,
-                const struct sockaddr_storage *far)
+static void make_question(struct question *q, uint32_t number, const struct sockaddr_storage *near,
+                          const struct sockaddr_storage *far)
 {
 	struct inet_diag_sockid *id = &q->body.id;
 
@@ -138,7 +138,7 @@ static struct base_traffic count_bytes(const struct nlmsghdr *header)
 }
 
 /* Read the answer with this number into a buffer of ANSWER bytes. */
-static bool hear(int fd, uint32_t number, struct nlmsghdr *header)
+static bool read_answer(int fd, uint32_t number, struct nlmsghdr *header)
 {
 	for (int i = 0; i < STALE; i++) {
 		/* The kernel answers within send(), so the answer is queued already. */
@@ -169,8 +169,8 @@ bool base_diag_tcp(int fd, const struct sockaddr_storage *near, const struct soc
 
 	if (fd < 0 || base_sockaddr_len(&own) == 0 || own.ss_family != peer.ss_family)
 		return false;
-	ask(&q, number, &own, &peer);
-	if (send(fd, &q, sizeof(q), 0) != (ssize_t)sizeof(q) || !hear(fd, number, header))
+	make_question(&q, number, &own, &peer);
+	if (send(fd, &q, sizeof(q), 0) != (ssize_t)sizeof(q) || !read_answer(fd, number, header))
 		return false;
 	memcpy(&found, NLMSG_DATA(header), sizeof(found));
 	*out = (struct base_diag_end){

@@ -31,7 +31,7 @@ void conn_on_connect_timeout(void *arg)
 
 	connector_work(c);
 	adapter_lock(c->adapter);
-	if (c->phase == CONN_WANTED && c->rendezvous.on && !c->dead) {
+	if (c->phase == CONN_AWAIT_REQUEST && c->rendezvous.on && !c->dead) {
 		conn_rendezvous_cancel(c, "CONNECT_TIMEOUT", NDX_E_IO_TIMEOUT);
 	} else if (c->phase == CONN_CONNECTING && !c->dead) {
 		static const struct conn_result late = {.status = NDX_E_IO_TIMEOUT,
@@ -56,7 +56,7 @@ static void cancel_all(struct ndx_connector *c)
 	case CONN_DESCRIBED:
 		conn_rendezvous_cancel(c, "CANCEL", NDX_E_CANCELED);
 		break;
-	case CONN_WANTED:
+	case CONN_AWAIT_REQUEST:
 		if (c->rendezvous.on) {
 			c->ov = ov;
 			conn_rendezvous_cancel(c, "CANCEL", NDX_E_CANCELED);
@@ -75,9 +75,9 @@ static void cancel_all(struct ndx_connector *c)
 		conn_step(c, DISCONNECT_EV_CANCEL);
 		break;
 	case CONN_NEW:
-	case CONN_ANSWERED:
-	case CONN_REQUESTED:
-	case CONN_GONE:
+	case CONN_CONNECT_RESPONSE:
+	case CONN_HAVE_REQUEST:
+	case CONN_PEER_GAVE_UP:
 	case CONN_FAILED:
 		break;
 	}
@@ -139,7 +139,7 @@ static void close_on_loop(void *arg)
 		conn_step(c, DISCONNECT_EV_RELEASE);
 	} else {
 		cancel_all(c);
-		if (c->phase == CONN_ANSWERED || c->phase == CONN_REQUESTED)
+		if (c->phase == CONN_CONNECT_RESPONSE || c->phase == CONN_HAVE_REQUEST)
 			conn_give_up(c, CONN_FAILED, "CLOSE", &conn_canceled);
 	}
 	c->closed = true;
@@ -169,10 +169,10 @@ static void reject_on_loop(void *arg)
 	connector_work(c);
 	error_capture_begin();
 	adapter_lock(c->adapter);
-	if (c->phase == CONN_GONE) {
+	if (c->phase == CONN_PEER_GAVE_UP) {
 		call->status =
 			fail(c->gone_status, 0, "ndx_connector_reject: the peer gave up meanwhile");
-	} else if (c->phase != CONN_REQUESTED && c->phase != CONN_ANSWERED) {
+	} else if (c->phase != CONN_HAVE_REQUEST && c->phase != CONN_CONNECT_RESPONSE) {
 		call->status = fail(NDX_E_CONNECTION_INVALID, 0,
 		                    "ndx_connector_reject: there is nothing to refuse");
 	} else {

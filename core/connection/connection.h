@@ -48,17 +48,17 @@ struct conn_postmortem {
 #define CORE_POSTMORTEMS 8
 
 enum conn_phase {
-	CONN_NEW,        /* may connect, or take a listener's request */
-	CONN_DESCRIBED,  /* has its queue pair, waits for the peer's description */
-	CONN_WANTED,     /* waits for a listener's request */
-	CONN_CONNECTING, /* active: waits for the peer's answer */
-	CONN_ANSWERED,   /* active: has the answer, waits for complete_connect */
-	CONN_COMPLETING, /* active: complete_connect is in progress */
-	CONN_REQUESTED,  /* passive: has a request, waits for accept or reject */
-	CONN_ACCEPTING,  /* passive: accepted, waits for the active side */
-	CONN_UP,         /* established or ending; `machine` has the details */
-	CONN_GONE,       /* the peer gave up before the consumer answered; see gone_status */
-	CONN_FAILED,     /* cannot be used again */
+	CONN_NEW,              /* may connect, or take a listener's request */
+	CONN_DESCRIBED,        /* has its queue pair, waits for the peer's description */
+	CONN_AWAIT_REQUEST,    /* waits for a listener's request */
+	CONN_CONNECTING,       /* active: waits for the peer's answer */
+	CONN_CONNECT_RESPONSE, /* active: has the answer, waits for complete_connect */
+	CONN_COMPLETING,       /* active: complete_connect is in progress */
+	CONN_HAVE_REQUEST,     /* passive: has a request, waits for accept or reject */
+	CONN_ACCEPTING,        /* passive: accepted, waits for the active side */
+	CONN_UP,               /* established or ending; `machine` has the details */
+	CONN_PEER_GAVE_UP,     /* the peer gave up before the consumer answered; see gone_status */
+	CONN_FAILED,           /* cannot be used again */
 };
 
 enum conn_command {
@@ -137,7 +137,7 @@ struct ndx_connector {
 	struct ndx_overlapped *ov; /* get_connection_request, connect, complete, accept */
 	struct ndx_overlapped *ov_notify;
 	struct ndx_overlapped *ov_disconnect;
-	struct ndx_listener *listener; /* CONN_WANTED: the listener that it waits at */
+	struct ndx_listener *listener; /* CONN_AWAIT_REQUEST: the listener that it waits at */
 	uint32_t asked_id;             /* of that listener, until the request has completed */
 	struct base_list wanted;
 	struct disconnect machine;

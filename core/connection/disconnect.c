@@ -113,7 +113,7 @@ enum call_hears {
 };
 _Static_assert(CALL_ENTRIES == CALL_STATES * CALL_EARS, "call: an entry for each state and event");
 
-static uint32_t take(const struct cell *cell, uint8_t *state)
+static uint32_t enter_state(const struct cell *cell, uint8_t *state)
 {
 	if (cell->verdict != TAKE)
 		return 0;
@@ -122,13 +122,13 @@ static uint32_t take(const struct cell *cell, uint8_t *state)
 }
 
 /* Pass an event to each machine whose table has the event. */
-static uint32_t tell(struct disconnect *d, unsigned ev)
+static uint32_t pass_event(struct disconnect *d, unsigned ev)
 {
 	uint32_t actions = 0;
 
-	actions |= take(&notify_table[d->notify][ev], &d->notify);
-	actions |= take(&call_table[d->call][ev], &d->call);
-	actions |= take(&link_table[d->link][ev], &d->link);
+	actions |= enter_state(&notify_table[d->notify][ev], &d->notify);
+	actions |= enter_state(&call_table[d->call][ev], &d->call);
+	actions |= enter_state(&link_table[d->link][ev], &d->link);
 	return actions;
 }
 
@@ -142,11 +142,11 @@ uint32_t disconnect_step(struct disconnect *d, enum disconnect_event ev)
 	uint32_t actions;
 
 	assert(ev < DISCONNECT_EVENTS);
-	actions = tell(d, ev);
+	actions = pass_event(d, ev);
 	/* An inner action is the next event; an action causes only actions with higher numbers. */
 	for (unsigned i = DISCONNECT_ACTIONS; i < ALL_ACTIONS; i++) {
 		if (actions & BIT(i))
-			actions |= tell(d, DISCONNECT_EVENTS + i - DISCONNECT_ACTIONS);
+			actions |= pass_event(d, DISCONNECT_EVENTS + i - DISCONNECT_ACTIONS);
 	}
 	return actions & CALLERS_ACTIONS;
 }

@@ -24,22 +24,22 @@ const char *conn_state_name(const struct ndx_connector *c)
 		return "NEW";
 	case CONN_DESCRIBED:
 		return "DESCRIBED";
-	case CONN_WANTED:
-		return "WANTED";
+	case CONN_AWAIT_REQUEST:
+		return "AWAIT_REQUEST";
 	case CONN_CONNECTING:
 		return "CONNECTING";
-	case CONN_ANSWERED:
-		return "ANSWERED";
+	case CONN_CONNECT_RESPONSE:
+		return "CONNECT_RESPONSE";
 	case CONN_COMPLETING:
 		return "COMPLETING";
-	case CONN_REQUESTED:
-		return "REQUESTED";
+	case CONN_HAVE_REQUEST:
+		return "HAVE_REQUEST";
 	case CONN_ACCEPTING:
 		return "ACCEPTING";
 	case CONN_UP:
 		return disconnect_state_name(disconnect_get_state(&c->machine));
-	case CONN_GONE:
-		return "GONE";
+	case CONN_PEER_GAVE_UP:
+		return "PEER_GAVE_UP";
 	case CONN_FAILED:
 		return "FAILED";
 	}
@@ -180,7 +180,7 @@ static bool has_failed(const struct conn_changes *h)
 }
 
 /* Convert a transition to its public form. */
-static void tell(const struct conn_change *t, struct ndx_transition *out)
+static void export_change(const struct conn_change *t, struct ndx_transition *out)
 {
 	*out = (struct ndx_transition){.time_ns = t->time_ns,
 	                               .from = t->from,
@@ -205,7 +205,7 @@ void conn_describe(const struct ndx_connector *c, struct conn_postmortem *out)
 		.history = {.total = h->total},
 	};
 	for (uint64_t n = oldest(h); n < h->total; n++)
-		tell(at(h, n), &out->history.last[n % NDX_HISTORY_MAX]);
+		export_change(at(h, n), &out->history.last[n % NDX_HISTORY_MAX]);
 }
 
 void conn_keep_postmortem(struct ndx_connector *c)
@@ -230,7 +230,7 @@ void conn_get_history(const struct ndx_connector *c, struct ndx_transition *list
 		first = c->history.total - *count;
 	*count = (size_t)(c->history.total - first);
 	for (size_t i = 0; i < *count; i++)
-		tell(at(&c->history, first + i), &list[i]);
+		export_change(at(&c->history, first + i), &list[i]);
 	if (total != NULL)
 		*total = c->history.total;
 }

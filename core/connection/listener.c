@@ -234,7 +234,8 @@ static void enqueue(struct ndx_listener *l, struct ndx_spi_request *request)
 	l->waiting++;
 }
 
-static void give(struct ndx_listener *l, struct ndx_connector *c, struct ndx_spi_request *request)
+static void give_request(struct ndx_listener *l, struct ndx_connector *c,
+                         struct ndx_spi_request *request)
 {
 	c->listener = NULL;
 	c->passive = true;
@@ -245,7 +246,7 @@ static void give(struct ndx_listener *l, struct ndx_connector *c, struct ndx_spi
 	conn_agree(c);
 	c->native->local = request->local;
 	c->native->peer = request->peer;
-	conn_enter(c, CONN_REQUESTED, "REQUEST", &conn_fine);
+	conn_enter(c, CONN_HAVE_REQUEST, "REQUEST", &conn_fine);
 	l->adapter->ops->conn_take(c->native, request);
 	if (c->rendezvous.on)
 		conn_rendezvous_accept(c);
@@ -255,7 +256,7 @@ static void give(struct ndx_listener *l, struct ndx_connector *c, struct ndx_spi
 
 static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
 {
-	give(l, c, take_request(l, &l->requests));
+	give_request(l, c, take_request(l, &l->requests));
 }
 
 /* Give each request to the connector with its cookie, if that connector is ready. */
@@ -273,7 +274,7 @@ static void match_rendezvous(struct ndx_listener *l)
 			         l->id);
 			l->adapter->ops->request_refuse(take_request(l, at));
 		} else if (c != NULL) {
-			give(l, c, take_request(l, at));
+			give_request(l, c, take_request(l, at));
 		} else {
 			at = &request->next;
 		}

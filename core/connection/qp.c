@@ -21,7 +21,7 @@ struct qp_call {
  * answered may be repeated, as after a cancel. */
 static void leave_attempt(struct ndx_connector *c)
 {
-	if (c->phase == CONN_DESCRIBED || c->phase == CONN_WANTED)
+	if (c->phase == CONN_DESCRIBED || c->phase == CONN_AWAIT_REQUEST)
 		conn_rendezvous_cancel(c, "RELEASE", NDX_E_CANCELED);
 	else
 		conn_give_up(c, c->phase == CONN_CONNECTING ? CONN_NEW : CONN_FAILED, "RELEASE",
@@ -238,7 +238,7 @@ static void abort_again(void *arg)
 		connector_work(c);
 }
 
-static void part(void *arg)
+static void detach_on_loop(void *arg)
 {
 	struct qp_call *call = arg;
 
@@ -274,6 +274,6 @@ void qp_close(struct ndx_spi_qp *qp)
 		          waited ? "" : ", a callback does not wait");
 		return;
 	}
-	base_loop_call(loop, part, &call);
+	base_loop_call(loop, detach_on_loop, &call);
 	qp_put(qp);
 }

@@ -137,8 +137,9 @@ static enum ndx_status check_describe(const struct ndx_connector *c, const struc
 			"queue pairs by their numbers: create one and do not bind it, or take an "
 			"adapter that does",
 			c->adapter->info.uri);
-	if (c->phase == CONN_WANTED || c->phase == CONN_REQUESTED || c->phase == CONN_GONE ||
-	    c->phase == CONN_FAILED || (c->phase == CONN_UP && conn_is_over(c)))
+	if (c->phase == CONN_AWAIT_REQUEST || c->phase == CONN_HAVE_REQUEST ||
+	    c->phase == CONN_PEER_GAVE_UP || c->phase == CONN_FAILED ||
+	    (c->phase == CONN_UP && conn_is_over(c)))
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_connector_describe: the connector failed, ended, or is a "
 		            "listener's; create a new one");
@@ -146,7 +147,7 @@ static enum ndx_status check_describe(const struct ndx_connector *c, const struc
 }
 
 /* Lock held. */
-static void fill(const struct ndx_connector *c, struct ndx_peer_description *out)
+static void fill_description(const struct ndx_connector *c, struct ndx_peer_description *out)
 {
 	const struct ndx_spi_adapter *native = c->adapter->native;
 
@@ -159,7 +160,8 @@ static void fill(const struct ndx_connector *c, struct ndx_peer_description *out
 	memcpy(out->cookie, c->rendezvous.own, CONN_COOKIE);
 }
 
-/* Lock held: like begin(), for a provider that connects queue pairs by their descriptions. */
+/* Lock held: like begin_describe(), for a provider that connects queue pairs by their descriptions.
+ */
 static enum ndx_status begin_direct(struct describe_call *call)
 {
 	struct ndx_connector *c = call->c;
@@ -184,7 +186,7 @@ static uint32_t scope_of(const struct sockaddr_storage *address)
 }
 
 /* Lock held: attach the queue pair to the connector. */
-static enum ndx_status begin(struct describe_call *call)
+static enum ndx_status begin_describe(struct describe_call *call)
 {
 	struct ndx_connector *c = call->c;
 	enum ndx_status st = check_describe(c, call->qp);
@@ -205,7 +207,7 @@ static enum ndx_status begin(struct describe_call *call)
 	c->passive = c->rendezvous.server;
 	conn_attach(c, call->qp);
 	conn_enter(c, CONN_DESCRIBED, "DESCRIBE", &conn_fine);
-	fill(c, &call->out);
+	fill_description(c, &call->out);
 	return NDX_OK;
 }
 
@@ -223,7 +225,7 @@ static void describe_on_loop(void *arg)
 		call->status = open_rendezvous(adapter, &call->own, &call->listener);
 	if (call->status == NDX_OK) {
 		adapter_lock(adapter);
-		call->status = begin(call);
+		call->status = begin_describe(call);
 		if (server && call->status == NDX_OK)
 			base_list_add(&adapter->described, &call->c->rendezvous.node);
 		else if (server)
@@ -269,7 +271,7 @@ static enum ndx_status check_peer(const struct ndx_connector *c,
 	struct ndx_peer_description own;
 	const char *fault = NULL;
 
-	fill(c, &own);
+	fill_description(c, &own);
 	if (peer->kind != NDX_DESCRIPTION_RENDEZVOUS)
 		fault = "it is of another kind";
 	else if (strncmp(peer->stack, own.stack, sizeof(own.stack)) != 0)
@@ -305,7 +307,7 @@ static void start(struct ndx_connector *c, const struct ndx_peer_description *pe
 
 	memcpy(c->rendezvous.peer, peer->cookie, CONN_COOKIE);
 	if (c->rendezvous.server) {
-		conn_enter(c, CONN_WANTED, "CONNECT_PEER", &conn_fine);
+		conn_enter(c, CONN_AWAIT_REQUEST, "CONNECT_PEER", &conn_fine);
 		if (c->attr.connect_timeout_ms != NDX_INFINITE)
 			base_timer_set(c->adapter->loop, &c->connect_timer,
 			               c->attr.connect_timeout_ms);

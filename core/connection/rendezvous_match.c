@@ -25,7 +25,7 @@ bool conn_rendezvous_find(struct ndx_adapter *adapter, const struct ndx_spi_requ
 			continue;
 		if (k->phase == CONN_DESCRIBED)
 			return true; /* its peer's description has not come yet */
-		if (k->phase != CONN_WANTED ||
+		if (k->phase != CONN_AWAIT_REQUEST ||
 		    memcmp(said + CONN_COOKIE, k->rendezvous.peer, CONN_COOKIE) != 0)
 			return false;
 		*c = k;

@@ -322,7 +322,7 @@ static void take_connected(struct ndx_connector *c, const struct conn_upcall *up
 	}
 	base_timer_cancel(c->adapter->loop, &c->connect_timer);
 	conn_agree(c);
-	conn_enter(c, CONN_ANSWERED, "ANSWER", &conn_fine);
+	conn_enter(c, CONN_CONNECT_RESPONSE, "ANSWER", &conn_fine);
 	if (!c->rendezvous.on) {
 		conn_complete_ov(c, &c->ov, NDX_OK, 0, 0);
 	} else if (conn_rendezvous_is_peer(c)) {
@@ -347,21 +347,21 @@ static void take_established(struct ndx_connector *c, const struct conn_upcall *
 			end_by_upcall(c, CONN_FAILED, upcall->status, upcall->native);
 		}
 		break;
-	case CONN_ANSWERED:
-	case CONN_REQUESTED:
+	case CONN_CONNECT_RESPONSE:
+	case CONN_HAVE_REQUEST:
 		remember_peer(c, upcall, params);
 		c->gone_status =
 			upcall->status != NDX_OK ? upcall->status : NDX_E_CONNECTION_ABORTED;
-		end_by_upcall(c, CONN_GONE, c->gone_status, upcall->native);
+		end_by_upcall(c, CONN_PEER_GAVE_UP, c->gone_status, upcall->native);
 		break;
 	case CONN_CONNECTING:
 		end_by_upcall(c, phase_after(upcall->status), upcall->status, upcall->native);
 		break;
 	case CONN_NEW:
 	case CONN_DESCRIBED:
-	case CONN_WANTED:
+	case CONN_AWAIT_REQUEST:
 	case CONN_UP:
-	case CONN_GONE:
+	case CONN_PEER_GAVE_UP:
 	case CONN_FAILED:
 		break;
 	}

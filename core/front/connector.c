@@ -140,7 +140,7 @@ static enum ndx_status check_connect(const struct ndx_connector *c, const struct
 		return conn_check_qp("ndx_connector_connect", c, qp);
 	case CONN_DESCRIBED:
 	case CONN_CONNECTING:
-	case CONN_ANSWERED:
+	case CONN_CONNECT_RESPONSE:
 	case CONN_COMPLETING:
 	case CONN_ACCEPTING:
 	case CONN_UP:
@@ -148,9 +148,9 @@ static enum ndx_status check_connect(const struct ndx_connector *c, const struct
 			break;
 		return fail(NDX_E_CONNECTION_ACTIVE, 0,
 		            "ndx_connector_connect: the connector is in use");
-	case CONN_WANTED:
-	case CONN_REQUESTED:
-	case CONN_GONE:
+	case CONN_AWAIT_REQUEST:
+	case CONN_HAVE_REQUEST:
+	case CONN_PEER_GAVE_UP:
 	case CONN_FAILED:
 		break;
 	}
@@ -220,10 +220,10 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *c, struct n
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_complete_connect: connector is NULL");
 	adapter_lock(c->adapter);
-	if (c->phase == CONN_GONE)
+	if (c->phase == CONN_PEER_GAVE_UP)
 		st = fail(c->gone_status, 0,
 		          "ndx_connector_complete_connect: the peer went away meanwhile");
-	else if (c->phase != CONN_ANSWERED)
+	else if (c->phase != CONN_CONNECT_RESPONSE)
 		st = fail(NDX_E_CONNECTION_INVALID, 0,
 		          "ndx_connector_complete_connect: no completed connect");
 	else
@@ -241,21 +241,21 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *c, struct n
 static enum ndx_status check_accept(const struct ndx_connector *c, const struct ndx_spi_qp *qp)
 {
 	switch (c->phase) {
-	case CONN_REQUESTED:
+	case CONN_HAVE_REQUEST:
 		return conn_check_qp("ndx_connector_accept", c, qp);
-	case CONN_GONE:
+	case CONN_PEER_GAVE_UP:
 		return fail(c->gone_status, 0,
 		            "ndx_connector_accept: the active side gave up meanwhile");
 	case CONN_ACCEPTING:
 	case CONN_UP:
 	case CONN_CONNECTING:
-	case CONN_ANSWERED:
+	case CONN_CONNECT_RESPONSE:
 	case CONN_COMPLETING:
 		return fail(NDX_E_CONNECTION_ACTIVE, 0,
 		            "ndx_connector_accept: the connector is connecting or connected");
 	case CONN_NEW:
 	case CONN_DESCRIBED:
-	case CONN_WANTED:
+	case CONN_AWAIT_REQUEST:
 	case CONN_FAILED:
 		break;
 	}

@@ -62,7 +62,7 @@ enum ndx_status ndx_listener_get_connection_request(struct ndx_listener *l, stru
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
-		conn_enter(c, CONN_WANTED, "GET_REQUEST", &conn_fine);
+		conn_enter(c, CONN_AWAIT_REQUEST, "GET_REQUEST", &conn_fine);
 		c->listener = l;
 		c->asked_id = l->id;
 		base_list_add(&l->wanted, &c->wanted);

@@ -8,7 +8,7 @@
 #include "base_log.h"
 #include "base_thread.h"
 
-static struct pool_task *take(struct pool *p)
+static struct pool_task *take_task(struct pool *p)
 {
 	struct pool_task *task = p->first;
 
@@ -37,7 +37,7 @@ static void *worker(void *arg)
 			p->idle--;
 			continue;
 		}
-		task = take(p);
+		task = take_task(p);
 		self->since_ns = base_now_ns();
 		pthread_mutex_unlock(&p->lock);
 		task->fn(task);

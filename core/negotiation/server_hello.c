@@ -90,7 +90,8 @@ static bool resume(struct client *c, struct client *from)
 	return false; /* `from` is gone */
 }
 
-static bool begin(struct client *c, struct ndx_variant *variant, const struct frame_hello *hello)
+static bool begin_session(struct client *c, struct ndx_variant *variant,
+                          const struct frame_hello *hello)
 {
 	const struct dialogue_limits limits = {c->server->attr.max_message,
 	                                       c->server->attr.max_rounds};
@@ -142,5 +143,5 @@ bool client_hello(struct client *c, const struct frame *f)
 		server_count(server, &server->stats.refused);
 		return client_fail(c, NDX_E_NOT_FOUND, why);
 	}
-	return begin(c, variant, &hello);
+	return begin_session(c, variant, &hello);
 }

@@ -83,9 +83,9 @@ static enum ndx_status find_variant(const struct plugin *p, const char *name,
 }
 
 /* Find plugin and variant, and count an instance. */
-static enum ndx_status take(struct ndx_negotiation *n, const char *plugin, const char *variant,
-                            struct plugin **p, const struct ndx_plugin_variant **table,
-                            char why[PLUGIN_TEXT])
+static enum ndx_status take_variant(struct ndx_negotiation *n, const char *plugin,
+                                    const char *variant, struct plugin **p,
+                                    const struct ndx_plugin_variant **table, char why[PLUGIN_TEXT])
 {
 	enum ndx_status st;
 
@@ -143,10 +143,10 @@ enum ndx_status ndx_negotiation_get_variant(struct ndx_negotiation *n, const cha
 	    (settings == NULL && count > 0))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_negotiation_get_variant: an argument is NULL");
-	st = take(n, plugin, variant, &p, &table, why);
+	st = take_variant(n, plugin, variant, &p, &table, why);
 	if (p == NULL) {
 		plugins_try_to_load(n, plugin);
-		st = take(n, plugin, variant, &p, &table, why);
+		st = take_variant(n, plugin, variant, &p, &table, why);
 	}
 	if (p == NULL && why[0] == '\0')
 		return fail_unknown(n, plugin);

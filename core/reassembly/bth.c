@@ -77,7 +77,7 @@ static unsigned headers_of(uint8_t service, unsigned operation)
 }
 
 /* The next `n` captured bytes, or NULL if there are fewer. */
-static const uint8_t *take(const uint8_t *bytes, uint32_t captured, uint32_t *at, uint32_t n)
+static const uint8_t *take_bytes(const uint8_t *bytes, uint32_t captured, uint32_t *at, uint32_t n)
 {
 	const uint8_t *here = bytes + *at;
 
@@ -93,23 +93,23 @@ static bool requests(const uint8_t *b, uint32_t captured, unsigned headers, uint
 {
 	const uint8_t *h;
 
-	if ((headers & RDETH) != 0 && take(b, captured, at, 4) == NULL)
+	if ((headers & RDETH) != 0 && take_bytes(b, captured, at, 4) == NULL)
 		return false;
 	if ((headers & DETH) != 0) {
-		h = take(b, captured, at, 8);
+		h = take_bytes(b, captured, at, 8);
 		if (h == NULL)
 			return false;
 		out->has_deth = true;
 		out->source_qpn = base_get_be32(h + 4) & PSN_MASK;
 	}
 	if ((headers & XRCETH) != 0) {
-		h = take(b, captured, at, 4);
+		h = take_bytes(b, captured, at, 4);
 		if (h == NULL)
 			return false;
 		out->srq = base_get_be32(h) & PSN_MASK;
 	}
 	if ((headers & RETH) != 0) {
-		h = take(b, captured, at, 16);
+		h = take_bytes(b, captured, at, 16);
 		if (h == NULL)
 			return false;
 		out->has_reth = true;
@@ -126,7 +126,7 @@ static bool answers(const uint8_t *b, uint32_t captured, unsigned headers, uint3
 	const uint8_t *h;
 
 	if ((headers & ATOMIC) != 0) {
-		h = take(b, captured, at, 28);
+		h = take_bytes(b, captured, at, 28);
 		if (h == NULL)
 			return false;
 		out->has_atomic = true;
@@ -136,7 +136,7 @@ static bool answers(const uint8_t *b, uint32_t captured, unsigned headers, uint3
 		out->compare = base_get_be64(h + 20);
 	}
 	if ((headers & AETH) != 0) {
-		h = take(b, captured, at, 4);
+		h = take_bytes(b, captured, at, 4);
 		if (h == NULL)
 			return false;
 		out->has_aeth = true;
@@ -144,13 +144,13 @@ static bool answers(const uint8_t *b, uint32_t captured, unsigned headers, uint3
 		out->msn = base_get_be32(h) & PSN_MASK;
 	}
 	if ((headers & ATOMIC_ACK) != 0) {
-		h = take(b, captured, at, 8);
+		h = take_bytes(b, captured, at, 8);
 		if (h == NULL)
 			return false;
 		out->original = base_get_be64(h);
 	}
 	if ((headers & (IMMEDIATE | INVALIDATE)) != 0) {
-		h = take(b, captured, at, 4);
+		h = take_bytes(b, captured, at, 4);
 		if (h == NULL)
 			return false;
 		out->has_immediate = (headers & IMMEDIATE) != 0;

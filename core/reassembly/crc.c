@@ -8,7 +8,7 @@
 #define BTH 12
 #define HEADERS_MAX 256
 
-static void fill(uint32_t table[8][256], uint32_t polynomial)
+static void fill_table(uint32_t table[8][256], uint32_t polynomial)
 {
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t crc = i;
@@ -28,8 +28,8 @@ static void fill(uint32_t table[8][256], uint32_t polynomial)
 
 void crc_tables_init(struct crc_tables *tables)
 {
-	fill(tables->ieee, POLYNOMIAL_IEEE);
-	fill(tables->castagnoli, POLYNOMIAL_CASTAGNOLI);
+	fill_table(tables->ieee, POLYNOMIAL_IEEE);
+	fill_table(tables->castagnoli, POLYNOMIAL_CASTAGNOLI);
 }
 
 static uint32_t get_le32(const uint8_t *p)

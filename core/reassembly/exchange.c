@@ -68,7 +68,7 @@ static void hold(struct rdma *r, struct held *held, const struct arrival *a,
 }
 
 /* Copy the bytes, because they have to wait. Without memory, the message stays incomplete. */
-static void keep(struct rdma *r, struct held *held, const uint8_t *bytes)
+static void keep_bytes(struct rdma *r, struct held *held, const uint8_t *bytes)
 {
 	held->bytes = mem_get(&r->mem, held->length);
 	if (held->bytes != NULL && held->length > 0)
@@ -339,7 +339,7 @@ void exchange_call(struct rdma *r, const struct arrival *a, const struct rpcrdma
 	if (!cut(&x->call) && reads_whole(x))
 		emit_call(r, x, a->bytes);
 	else
-		keep(r, &x->call, a->bytes);
+		keep_bytes(r, &x->call, a->bytes);
 	exchange_check(r, x);
 }
 
@@ -364,7 +364,7 @@ void exchange_reply(struct rdma *r, const struct arrival *a, const struct rpcrdm
 	if (x->call_flow != NULL && reply_ready(x))
 		emit_reply(r, x, a->bytes);
 	else
-		keep(r, &x->reply, a->bytes);
+		keep_bytes(r, &x->reply, a->bytes);
 	exchange_check(r, x);
 }
 

@@ -67,8 +67,8 @@ struct stream_of_pieces {
 };
 
 /* Move up to `length` bytes of the base into the message. */
-static bool take(struct rdma *r, struct ndx_rpc_message *m, struct stream_of_pieces *base,
-                 uint64_t length)
+static bool take_pieces(struct rdma *r, struct ndx_rpc_message *m, struct stream_of_pieces *base,
+                        uint64_t length)
 {
 	while (length > 0 && base->next < base->end) {
 		struct ndx_piece p = r->pieces[base->next];
@@ -143,13 +143,14 @@ bool rdma_reassemble_reads(struct rdma *r, struct exchange *x, const uint8_t *in
 	while (at < x->reads) {
 		uint32_t position = x->segments[at]->position;
 
-		if (position > whole.length && !take(r, &whole, &base, position - whole.length))
+		if (position > whole.length &&
+		    !take_pieces(r, &whole, &base, position - whole.length))
 			return false;
 		if (!read_chunk(r, x, &at, &whole) ||
 		    !add_piece(r, &whole, zeros, (size_t)(-whole.length & 3)))
 			return false;
 	}
-	if (!take(r, &whole, &base, UINT64_MAX))
+	if (!take_pieces(r, &whole, &base, UINT64_MAX))
 		return false;
 done:
 	if (base.end > 0 && !renumber(r, &whole, base.end))

@@ -21,7 +21,7 @@ static struct flow *flow_to(struct rdma *r, const struct frame *frame, bool back
 
 /* A queue pair begins to send at `psn`: a new one, or one whose packets were seen already. If it
  * belonged to another connection before, it has been reused. */
-static void begin(struct rdma *r, struct flow *flow, uint32_t psn, uint64_t manager)
+static void begin_flow(struct rdma *r, struct flow *flow, uint32_t psn, uint64_t manager)
 {
 	bool again = flow->manager != 0 && flow->manager != manager;
 	uint64_t order;
@@ -47,13 +47,13 @@ static void connected(struct rdma *r, const struct frame *frame, const struct rd
 
 	if (there == NULL)
 		return;
-	begin(r, there, reply->psn, manager);
+	begin_flow(r, there, reply->psn, manager);
 	/* Creating the second flow may evict the first. */
 	here = flow_to(r, frame, false, asked->message.qpn);
 	there = flow_to(r, frame, true, reply->qpn);
 	if (here == NULL || there == NULL || here == there)
 		return;
-	begin(r, here, asked->message.psn, manager);
+	begin_flow(r, here, asked->message.psn, manager);
 	flow_pair(r, there, here);
 }
 

@@ -43,8 +43,8 @@ void stream_begin(struct stream *stream, uint32_t sequence)
 	stream->known = true;
 }
 
-static enum stream_verdict keep(struct stream *stream, struct mem *mem,
-                                const struct stream_segment *head, const uint8_t *bytes)
+static enum stream_verdict keep_segment(struct stream *stream, struct mem *mem,
+                                        const struct stream_segment *head, const uint8_t *bytes)
 {
 	struct stream_segment *s;
 	struct base_list *at = stream->waiting.prev;
@@ -76,10 +76,10 @@ enum stream_verdict stream_judge(struct stream *stream, struct mem *mem,
 
 	*skip = 0;
 	if (!stream->known)
-		return keep(stream, mem, head, bytes);
+		return keep_segment(stream, mem, head, bytes);
 	late = behind(stream->next, head->sequence);
 	if (late < 0)
-		return keep(stream, mem, head, bytes);
+		return keep_segment(stream, mem, head, bytes);
 	if ((uint32_t)late >= head->length)
 		return STREAM_SEEN;
 	*skip = (uint32_t)late;

@@ -46,7 +46,8 @@ void pull_end(struct pull *p, bool ended)
 	base_lock_release(&p->lock);
 }
 
-static size_t take(struct pull *p, const struct ndx_frame **frames, size_t count, bool *ended)
+static size_t take_frames(struct pull *p, const struct ndx_frame **frames, size_t count,
+                          bool *ended)
 {
 	size_t n = 0;
 
@@ -70,7 +71,7 @@ void pull_close(struct pull *p)
 
 	if (p->ring == NULL)
 		return;
-	while (take(p, &frame, 1, &ended) > 0)
+	while (take_frames(p, &frame, 1, &ended) > 0)
 		ndx_frame_release(frame);
 	base_fd_close(p->flag);
 	free(p->ring);
@@ -94,7 +95,7 @@ enum ndx_status ndx_receiver_pull(struct ndx_receiver *r, const struct ndx_frame
 		const uint64_t now = base_now_ns();
 		bool ended;
 
-		*got = take(&r->pull, frames, count, &ended);
+		*got = take_frames(&r->pull, frames, count, &ended);
 		if (*got > 0)
 			return NDX_OK;
 		if (ended)

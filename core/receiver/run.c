@@ -64,8 +64,8 @@ static void follow(struct ndx_receiver *r, struct ndx_frame *frame)
 }
 
 /* Fill in the frame from its result. False: the result has no frame, and was counted. */
-static bool fill(struct ndx_receiver *r, struct slot *slot, const struct ndx_result *result,
-                 uint64_t now_ns)
+static bool fill_frame(struct ndx_receiver *r, struct slot *slot, const struct ndx_result *result,
+                       uint64_t now_ns)
 {
 	const bool written = (result->flags & NDX_RESULT_WRITTEN) != 0;
 	struct ndx_frame *f = &slot->frame;
@@ -140,7 +140,7 @@ static void deliver(struct ndx_receiver *r, struct slot *slot, const struct ndx_
 {
 	const struct ndx_frame *frame;
 
-	if (!fill(r, slot, result, now_ns)) {
+	if (!fill_frame(r, slot, result, now_ns)) {
 		ndx_frame_release(&slot->frame);
 		return;
 	}

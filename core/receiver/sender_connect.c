@@ -170,7 +170,7 @@ static void discard_results(struct ndx_sender *s)
 }
 
 /* Drop the frames that were not sent; disconnect if possible. */
-static void part(struct ndx_sender *s)
+static void part_from_peer(struct ndx_sender *s)
 {
 	if (s->connected && s->end.connector != NULL)
 		(void)ndx_disconnect(s->end.connector, s->attr.close_timeout_ms);
@@ -196,7 +196,7 @@ enum ndx_status ndx_sender_reset(struct ndx_sender *s)
 	st = endpoint_may_block("ndx_sender_reset");
 	if (st != NDX_OK)
 		return st;
-	part(s);
+	part_from_peer(s);
 	return sender_make_qp(s);
 }
 
@@ -222,7 +222,7 @@ void ndx_sender_close(struct ndx_sender *s)
 	if (s->receiver != NULL) {
 		leave_receiver(s);
 	} else {
-		part(s);
+		part_from_peer(s);
 		ndx_mr_close(s->mr);
 		ndx_cq_close(s->cq);
 		endpoint_close(&s->end);

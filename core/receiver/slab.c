@@ -294,8 +294,8 @@ static struct slot *take_filled(struct slab *slab, const struct ndx_result *resu
 	return NULL;
 }
 
-static struct slot *take(struct slab *slab, const struct ndx_result *result, uint32_t wrap,
-                         struct slab_verdicts *verdicts)
+static struct slot *take_slot(struct slab *slab, const struct ndx_result *result, uint32_t wrap,
+                              struct slab_verdicts *verdicts)
 {
 	struct slot *slot;
 
@@ -320,7 +320,7 @@ void slab_take(struct slab *slab, const struct ndx_result *results, size_t count
 
 	base_lock_acquire(&slab->lock);
 	for (size_t i = 0; i < count; i++)
-		slots[i] = take(slab, &results[i], wrap, verdicts);
+		slots[i] = take_slot(slab, &results[i], wrap, verdicts);
 	if (in_use && slab->qp != NULL && slab->posted < slab->low_water)
 		slab->low_water = slab->posted;
 	if (in_use && slab->qp != NULL && slab->posted == 0 && slab->out_of_slots_since_ns == 0) {

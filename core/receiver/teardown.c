@@ -20,7 +20,7 @@ static void on_parted(struct ndx_overlapped *ov)
 }
 
 /* Disconnect; frames that have arrived are still delivered. */
-static void part(struct ndx_receiver *r)
+static void part_from_peer(struct ndx_receiver *r)
 {
 	if (r->parting)
 		return;
@@ -35,11 +35,11 @@ static void part(struct ndx_receiver *r)
 }
 
 /* A peer that does not answer gets no graceful disconnect. */
-static void part_at_once(struct ndx_receiver *r)
+static void abort_connection(struct ndx_receiver *r)
 {
 	receiver_set_sending(r, false);
 	(void)ndx_qp_flush(r->end.qp);
-	part(r);
+	part_from_peer(r);
 }
 
 /* Log the probable cause of an abort. */
@@ -89,7 +89,7 @@ static void on_indication(struct ndx_receiver *r)
 	default:
 		return;
 	}
-	part(r);
+	part_from_peer(r);
 }
 
 /* The queue may also have results of a sender that was closed. */
@@ -155,7 +155,7 @@ static uint64_t watch_idle(struct ndx_receiver *r, uint64_t now_ns)
 		return r->last_ns + patience;
 	receiver_because(r, NDX_RECEIVER_END_IDLE, NDX_E_IO_TIMEOUT, 0, "no frame came for %u ms",
 	                 r->attr.idle_timeout_ms);
-	part_at_once(r);
+	abort_connection(r);
 	return UINT64_MAX;
 }
 
@@ -175,7 +175,7 @@ static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
 		receiver_because(r, NDX_RECEIVER_END_PROBE, NDX_E_IO_TIMEOUT, 0,
 		                 "the peer did not answer a probe in %u ms",
 		                 r->attr.probe_timeout_ms);
-		part_at_once(r);
+		abort_connection(r);
 		return UINT64_MAX;
 	}
 	quiet_since = r->last_ns > r->probe_ns ? r->last_ns : r->probe_ns;
@@ -218,7 +218,7 @@ bool receiver_attend(struct ndx_receiver *r, uint64_t now_ns, uint64_t *due_ns)
 	*due_ns = UINT64_MAX;
 	if (events & RECEIVER_STOP) {
 		receiver_because(r, NDX_RECEIVER_END_STOPPED, NDX_OK, 0, "stopped");
-		part(r);
+		part_from_peer(r);
 	}
 	if (events & RECEIVER_INDICATED)
 		on_indication(r);

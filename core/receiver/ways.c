@@ -7,7 +7,7 @@
 
 /* CREATED -> CONNECTING. `joining`: the call will block in the connector, and the queue pair must
  * not be destroyed during that time. */
-static enum ndx_status begin(struct ndx_receiver *r, const char *call, bool joining)
+static enum ndx_status begin_connecting(struct ndx_receiver *r, const char *call, bool joining)
 {
 	enum ndx_status st = NDX_OK;
 
@@ -43,7 +43,7 @@ static void retreat(struct ndx_receiver *r)
 /* CREATED -> CONNECTING, with all slots posted. */
 static enum ndx_status ready(struct ndx_receiver *r, const char *call, bool joining)
 {
-	enum ndx_status st = begin(r, call, joining);
+	enum ndx_status st = begin_connecting(r, call, joining);
 
 	if (st != NDX_OK)
 		return st;

@@ -41,9 +41,9 @@ static size_t entered(struct side *s, const struct ndx_transition *list, size_t 
 
 void case_stats_history_of_a_whole_life(struct check *c)
 {
-	static const char *const active[] = {"CONNECTING", "ANSWERED", "COMPLETING", "UP",
+	static const char *const active[] = {"CONNECTING", "CONNECT_RESPONSE", "COMPLETING", "UP",
 	                                     "CLOSED_OK"};
-	static const char *const passive[] = {"WANTED", "REQUESTED", "ACCEPTING", "UP",
+	static const char *const passive[] = {"AWAIT_REQUEST", "HAVE_REQUEST", "ACCEPTING", "UP",
 	                                      "CLOSED_OK"};
 	struct ndx_transition list[NDX_HISTORY_MAX];
 	struct pair *p = pair_up(c, NULL);

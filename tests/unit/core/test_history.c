@@ -201,14 +201,16 @@ static void history_is(struct end *e, const char *const (*steps)[3], size_t coun
 static void each_change_of_state_is_remembered_and_logged_once(void **state)
 {
 	static const char *const active[][3] = {
-		{"NEW", "CONNECT", "CONNECTING"},       {"CONNECTING", "ANSWER", "ANSWERED"},
-		{"ANSWERED", "COMPLETE", "COMPLETING"}, {"COMPLETING", "ESTABLISHED", "UP"},
+		{"NEW", "CONNECT", "CONNECTING"},
+		{"CONNECTING", "ANSWER", "CONNECT_RESPONSE"},
+		{"CONNECT_RESPONSE", "COMPLETE", "COMPLETING"},
+		{"COMPLETING", "ESTABLISHED", "UP"},
 		{"UP", "DISCONNECT", "DRAIN"},
 	};
 	static const char *const passive[][3] = {
-		{"NEW", "GET_REQUEST", "WANTED"},
-		{"WANTED", "REQUEST", "REQUESTED"},
-		{"REQUESTED", "ACCEPT", "ACCEPTING"},
+		{"NEW", "GET_REQUEST", "AWAIT_REQUEST"},
+		{"AWAIT_REQUEST", "REQUEST", "HAVE_REQUEST"},
+		{"HAVE_REQUEST", "ACCEPT", "ACCEPTING"},
 		{"ACCEPTING", "ESTABLISHED", "UP"},
 	};
 	struct rig *r = *state;
