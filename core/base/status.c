@@ -138,7 +138,7 @@ const char *ndx_status_text(enum ndx_status status)
 	case NDX_E_HOST_UNREACHABLE:
 		return "the host does not answer";
 	case NDX_E_CONNECTION_REFUSED:
-		return "nobody listens there, its backlog is full, or the peer rejected";
+		return "no program listens there, its backlog is full, or the peer rejected";
 	case NDX_E_CONNECTION_INVALID:
 		return "there is no connection, and no attempt at one";
 	case NDX_E_CONNECTION_ACTIVE:

@@ -171,7 +171,7 @@ static void reject_on_loop(void *arg)
 	adapter_lock(c->adapter);
 	if (c->phase == CONN_PEER_GAVE_UP) {
 		call->status =
-			fail(c->gone_status, 0, "ndx_connector_reject: the peer gave up meanwhile");
+			fail(c->gone_status, 0, "ndx_connector_reject: the peer has given up");
 	} else if (c->phase != CONN_HAVE_REQUEST && c->phase != CONN_CONNECT_RESPONSE) {
 		call->status = fail(NDX_E_CONNECTION_INVALID, 0,
 		                    "ndx_connector_reject: there is nothing to refuse");

@@ -222,7 +222,7 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *c, struct n
 	adapter_lock(c->adapter);
 	if (c->phase == CONN_PEER_GAVE_UP)
 		st = fail(c->gone_status, 0,
-		          "ndx_connector_complete_connect: the peer went away meanwhile");
+		          "ndx_connector_complete_connect: the peer has given up");
 	else if (c->phase != CONN_CONNECT_RESPONSE)
 		st = fail(NDX_E_CONNECTION_INVALID, 0,
 		          "ndx_connector_complete_connect: no completed connect");
@@ -245,7 +245,7 @@ static enum ndx_status check_accept(const struct ndx_connector *c, const struct 
 		return conn_check_qp("ndx_connector_accept", c, qp);
 	case CONN_PEER_GAVE_UP:
 		return fail(c->gone_status, 0,
-		            "ndx_connector_accept: the active side gave up meanwhile");
+		            "ndx_connector_accept: the active side has given up");
 	case CONN_ACCEPTING:
 	case CONN_UP:
 	case CONN_CONNECTING:

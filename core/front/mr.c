@@ -64,7 +64,7 @@ static enum ndx_status claim(struct ndx_spi_mr *mr, bool registered, const char 
 		mr->busy = true;
 	adapter_unlock(adapter);
 	if (st == NDX_E_DEVICE_BUSY)
-		return fail(st, 0, "%s: another thread is at it", call);
+		return fail(st, 0, "%s: another thread registers or deregisters the region", call);
 	if (st != NDX_OK)
 		return fail(st, 0, "%s: the region is %s", call,
 		            registered ? "not registered" : "registered already");

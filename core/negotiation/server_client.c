@@ -126,7 +126,7 @@ static void lost(struct client *c)
 		return;
 	}
 	dialogue_fail(d, NDX_LAYER_TRANSPORT, NDX_E_CONNECTION_ABORTED, false,
-	              between ? "the client went away without a word"
+	              between ? "the client closed the transport without ending the session"
 	                      : "the transport broke in mid-stage");
 	(void)failed(c);
 }

@@ -52,7 +52,7 @@ static enum ndx_status check_consumers(const struct ndx_receiver_attr *attr)
 	}
 	if (!any)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_receiver_create: nobody wants the frames: give a consumer, or "
+		            "ndx_receiver_create: no consumer for the frames: give a consumer, or "
 		            "set `pull`");
 	return NDX_OK;
 }

@@ -386,7 +386,7 @@ int main(int argc, char **argv)
 	if (!sample_parse(&program, argc, argv, &operands, &rc))
 		return rc;
 	if (o.raw && o.file == NULL)
-		return sample_usage(&program, "--raw without --file: nobody wants the frames");
+		return sample_usage(&program, "--raw without --file: no consumer for the frames");
 	o.address = operands == 1 ? argv[1] : NULL;
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);

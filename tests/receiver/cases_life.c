@@ -47,7 +47,7 @@ static void what_cannot_be_is_refused(void **state)
 	assert_non_null(strstr(ndx_last_error(), "mode 2"));
 	attr = r->attr;
 	assert_int_equal(ndx_receiver_create(&attr, &out), NDX_E_INVALID_PARAMETER);
-	assert_non_null(strstr(ndx_last_error(), "nobody wants the frames"));
+	assert_non_null(strstr(ndx_last_error(), "no consumer for the frames"));
 	attr.adapter = NULL;
 	attr.uri = "nosuch:thing";
 	attr.pull = true;
