@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_errno.h"
+
+#include <errno.h>
+
+enum ndx_status base_errno_status(int err)
+{
+	switch (err) {
+	case EADDRINUSE:
+		return NDX_E_SHARING_VIOLATION;
+	case EADDRNOTAVAIL:
+	case EACCES: /* a port below 1024 */
+		return NDX_E_INVALID_ADDRESS;
+	case ECONNREFUSED:
+		return NDX_E_CONNECTION_REFUSED;
+	case ETIMEDOUT:
+		return NDX_E_IO_TIMEOUT;
+	case ENETUNREACH:
+	case ENETDOWN:
+		return NDX_E_NETWORK_UNREACHABLE;
+	case EHOSTUNREACH:
+	case EHOSTDOWN:
+		return NDX_E_HOST_UNREACHABLE;
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOSPC:
+		return NDX_E_INSUFFICIENT_RESOURCES;
+	default:
+		return NDX_E_UNSUCCESSFUL;
+	}
+}
