@@ -67,6 +67,7 @@ struct ofi_verbs_link {
 	bool leaving_said; /* ... and that we are leaving */
 	bool rung;
 	uint64_t drain_until_ns; /* 0, or when requests that should have ended must have */
+	uint64_t cut_ns;         /* 0, or when a link that the peer has closed is aborted */
 };
 
 /* ---- the table ---- */

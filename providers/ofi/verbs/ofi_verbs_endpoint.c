@@ -20,6 +20,7 @@
 #define BYTES_PER_MS 1024u /* ... and has this much more time for long ones */
 #define GOODBYE_MS 50u     /* we wait for it in place */
 #define HURRY_MS 2000u
+#define CAUSE_MS 100u /* for the cause of a failure behind the news that the link has ended */
 
 static uint64_t *word_at(struct ofi_link *link, size_t offset)
 {
@@ -343,18 +344,23 @@ static bool is_silent(struct ofi_link *link)
 	return link->verbs.silent_ms >= limit;
 }
 
+static bool has_requests(struct ofi_link *link)
+{
+	bool any;
+
+	base_lock_acquire(&link->qp->base.lock);
+	any = link->qp->tx_native > 0;
+	base_lock_release(&link->qp->base.lock);
+	return any;
+}
+
 /* Has what was under way when the time was over not ended since? */
 static bool is_overdue(struct ofi_link *link)
 {
-	bool owes;
-
 	if (link->verbs.drain_until_ns == 0 || base_now_ns() < link->verbs.drain_until_ns)
 		return false;
-	base_lock_acquire(&link->qp->base.lock);
-	owes = link->qp->tx_native > 0;
-	base_lock_release(&link->qp->base.lock);
 	link->verbs.drain_until_ns = 0;
-	return owes;
+	return has_requests(link);
 }
 
 /* Nothing of it waits for the peer's consumer: it takes as long as the wire does. */
@@ -377,13 +383,37 @@ static bool must_look(const struct ofi_link *link)
 	return (link->parted || link->qp->rx_native == 0) && !link->qp->verbs.leaving;
 }
 
+/*
+ * A request that fails at the peer breaks the peer's queue pair, and the peer closes the link. The
+ * connection manager's disconnect may overtake the device's completion with the cause, so requests
+ * under way get a moment to tell the cause.
+ */
+static void cut(struct ofi_link *link)
+{
+	if (link->verbs.cut_ns == 0)
+		link->verbs.cut_ns = base_deadline(CAUSE_MS);
+	if (has_requests(link) && base_now_ns() < link->verbs.cut_ns)
+		look_in(link, LOOK_LEAST);
+	else
+		ofi_link_cut(link);
+}
+
+static bool is_in_use(const struct ofi_link *link)
+{
+	return link->stage == OFI_LINK_UP && link->conn != NULL && link->qp != NULL &&
+	       !link->lost && !link->closing;
+}
+
 static void watch(struct ofi_link *link)
 {
 	uint32_t next = WATCH_MS;
 
-	if (link->stage != OFI_LINK_UP || link->conn == NULL || link->qp == NULL || link->lost ||
-	    link->closing)
+	if (!is_in_use(link))
 		return;
+	if (link->verbs.cut_ns != 0) {
+		cut(link);
+		return;
+	}
 	ofi_verbs_hear(link);
 	if (link->verbs.goodbye_said)
 		ring(link);
@@ -443,6 +473,8 @@ void ofi_verbs_shut(struct ofi_link *link)
 	    ofi_verbs_heard_goodbye(link) &&
 	    (!link->parted || (goodbye_of(link) & OFI_LEAVING) != 0))
 		go(link);
+	else if (is_in_use(link))
+		cut(link);
 	else
 		ofi_link_cut(link);
 }

@@ -36,6 +36,7 @@ struct rig {
 	uint32_t reports; /* all that the core was told */
 	enum ndx_status status;
 	bool shut;
+	int error; /* of the next completion, once; 0: success */
 };
 
 /* ---- the stack ---- */
@@ -48,7 +49,21 @@ static ssize_t play_read(struct fid_cq *native, void *out, size_t count)
 	assert_true(count > 0);
 	if (rig->next == rig->delivered)
 		return -FI_EAGAIN;
+	if (rig->error != 0)
+		return -FI_EAVAIL;
 	*entry = (struct fi_cq_data_entry){.op_context = rig->done[rig->next++]};
+	return 1;
+}
+
+static ssize_t play_read_error(struct fid_cq *native, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct rig *rig = container_of(native, struct rig, native);
+
+	(void)flags;
+	assert_int_not_equal(rig->error, 0);
+	*entry = (struct fi_cq_err_entry){
+		.op_context = rig->done[rig->next++], .err = FI_EIO, .prov_errno = rig->error};
+	rig->error = 0;
 	return 1;
 }
 
@@ -75,7 +90,8 @@ static int play_shutdown(struct fid_ep *ep, uint64_t flags)
 	return 0;
 }
 
-static struct fi_ops_cq cq_ops = {.size = sizeof(struct fi_ops_cq), .read = play_read};
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(struct fi_ops_cq), .read = play_read, .readerr = play_read_error};
 static struct fi_ops_rma rma_ops = {.size = sizeof(struct fi_ops_rma), .writemsg = play_write};
 static struct fi_ops_cm cm_ops = {.size = sizeof(struct fi_ops_cm), .shutdown = play_shutdown};
 
@@ -330,6 +346,72 @@ static void what_waits_is_cancelled_by_the_drain_if_that_comes_later(void **stat
 	assert_send(rig, true);
 }
 
+/* ---- a link that ends while a request is under way ---- */
+
+#define REMOTE_ACCESS 10 /* the device's status of a request that the peer refused */
+
+/* A write that the device has. */
+static struct ofi_tx *post_native_write(struct rig *rig)
+{
+	struct ofi_tx *tx = (struct ofi_tx *)(void *)base_queue_take(&rig->qp->base.initiator, NULL,
+	                                                             NDX_REQUEST_WRITE, 0);
+
+	assert_non_null(tx);
+	tx->op.kind = OFI_OP_TX;
+	tx->op.owner = rig->qp;
+	tx->native = true;
+	rig->qp->tx_native++;
+	rig->qp->tx_next++;
+	return tx;
+}
+
+static void read_completions(void *arg)
+{
+	struct rig *rig = arg;
+
+	base_lock_acquire(&rig->ncq.lock);
+	ofi_ncq_catch_up_locked(&rig->ncq);
+	base_lock_release(&rig->ncq.lock);
+}
+
+/* The peer closes the link because of the failure, and that is heard of before the failure. */
+static void a_link_that_ends_leaves_time_for_the_cause(void **state)
+{
+	struct rig *rig = *state;
+	struct ofi_tx *tx = post_native_write(rig);
+	struct ndx_result result;
+
+	run(rig, link_ends);
+	assert_int_equal(rig->reports, 0);
+	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 0);
+	rig->error = REMOTE_ACCESS;
+	rig->done[rig->delivered++] = &tx->op;
+	run(rig, read_completions);
+	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 1);
+	assert_int_equal(result.status, NDX_E_ACCESS_VIOLATION);
+	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
+}
+
+static void a_link_that_ends_waits_no_longer_than_its_time(void **state)
+{
+	struct rig *rig = *state;
+
+	(void)post_native_write(rig);
+	run(rig, link_ends);
+	assert_int_equal(rig->reports, 0);
+	rig->link.verbs.cut_ns = 1; /* the time is over */
+	run(rig, link_ends);
+	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
+}
+
+static void a_link_that_ends_with_nothing_under_way_ends_at_once(void **state)
+{
+	struct rig *rig = *state;
+
+	run(rig, link_ends);
+	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -339,6 +421,9 @@ int main(void)
 		CASE(who_closes_waits_for_the_peers_goodbye),
 		CASE(what_waits_for_a_peer_that_closes_is_cancelled),
 		CASE(what_waits_is_cancelled_by_the_drain_if_that_comes_later),
+		CASE(a_link_that_ends_leaves_time_for_the_cause),
+		CASE(a_link_that_ends_waits_no_longer_than_its_time),
+		CASE(a_link_that_ends_with_nothing_under_way_ends_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
