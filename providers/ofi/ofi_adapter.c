@@ -60,8 +60,8 @@ static enum ndx_status open_fabric(struct ofi_adapter *adapter)
 	st = ofi_eq_open(&adapter->eq, adapter);
 	if (st != NDX_OK)
 		goto close_refuser;
-	if (adapter->flavour->check != NULL)
-		st = adapter->flavour->check(adapter);
+	if (adapter->backend->check != NULL)
+		st = adapter->backend->check(adapter);
 	if (st != NDX_OK)
 		goto close_eq;
 	return NDX_OK;
@@ -79,7 +79,7 @@ close_fabric:
 
 static enum ofi_cq_share choose_share(const struct ofi_options *options)
 {
-	if (options->flavour->controls > 0) /* each native queue has the size for one queue pair */
+	if (options->backend->controls > 0) /* each native queue has the size for one queue pair */
 		return OFI_SHARE_NEVER;
 	switch (options->cq) {
 	case OFI_CQ_PRIVATE:
@@ -89,9 +89,9 @@ static enum ofi_cq_share choose_share(const struct ofi_options *options)
 	case OFI_CQ_AUTO:
 		break;
 	}
-	if (options->flavour->shared_cq_since == UINT32_MAX)
+	if (options->backend->shared_cq_since == UINT32_MAX)
 		return OFI_SHARE_NEVER;
-	return FI_VERSION_LT(fi_version(), options->flavour->shared_cq_since)
+	return FI_VERSION_LT(fi_version(), options->backend->shared_cq_since)
 	               ? OFI_SHARE_UNLESS_READS
 	               : OFI_SHARE_ALWAYS;
 }
@@ -99,7 +99,7 @@ static enum ofi_cq_share choose_share(const struct ofi_options *options)
 static void init_adapter(struct ofi_adapter *adapter, const struct ndx_spi_adapter *head)
 {
 	adapter->spi = *head;
-	adapter->spi.stack = adapter->flavour->stack;
+	adapter->spi.stack = adapter->backend->stack;
 	adapter->share = choose_share(&adapter->options);
 	adapter->silent.kind = OFI_OP_SILENT;
 	adapter->eq.event = ofi_conn_event;
@@ -109,7 +109,7 @@ static void init_adapter(struct ofi_adapter *adapter, const struct ndx_spi_adapt
 	adapter->hello_ms = OFI_HELLO_MS;
 	adapter->stall_ms = OFI_STALL_MS;
 	adapter->confirm_ms = OFI_CONFIRM_MS;
-	adapter->max_transfer = adapter->flavour->max_transfer;
+	adapter->max_transfer = adapter->backend->max_transfer;
 	if (adapter->info->ep_attr->max_msg_size < adapter->max_transfer)
 		adapter->max_transfer = (uint32_t)adapter->info->ep_attr->max_msg_size;
 	base_list_init(&adapter->conns);
@@ -139,8 +139,8 @@ enum ndx_status ofi_adapter_open(const struct ndx_spi_adapter *head, const struc
 	st = ofi_find_addresses(&adapter->options, &adapter->addresses, &adapter->address_count);
 	if (st != NDX_OK)
 		goto free_adapter;
-	adapter->flavour = adapter->options.flavour;
-	st = adapter->flavour->choose(&adapter->options, adapter->addresses,
+	adapter->backend = adapter->options.backend;
+	st = adapter->backend->choose(&adapter->options, adapter->addresses,
 	                              &adapter->address_count, &adapter->info);
 	if (st != NDX_OK)
 		goto free_addresses;
@@ -198,17 +198,17 @@ void ofi_adapter_close(struct ndx_spi_adapter *spi)
 void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info)
 {
 	const struct ofi_adapter *adapter = ofi_adapter_of(spi);
-	const struct ofi_flavour *flavour = adapter->flavour;
+	const struct ofi_backend *backend = adapter->backend;
 
 	ofi_describe(&adapter->options, info);
 	info->vendor_id = adapter->vendor_id;
 	info->device_id = 0;
-	info->capabilities = flavour->capabilities;
+	info->capabilities = backend->capabilities;
 	/* the kernel's memcpy() may copy backwards */
 	if (adapter->software)
 		info->capabilities &= ~(uint64_t)NDX_CAP_IN_ORDER_DMA;
 	info->max_registration_size = MAX_REGISTRATION;
-	info->max_window_size = flavour->windows ? MAX_REGISTRATION : 0;
+	info->max_window_size = backend->windows ? MAX_REGISTRATION : 0;
 	info->max_initiator_sge = OFI_MAX_IOV;
 	info->max_receive_sge = OFI_MAX_IOV;
 	info->max_read_sge = OFI_MAX_IOV;
@@ -222,8 +222,8 @@ void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *inf
 	info->max_initiator_queue_depth = adapter->max_depth;
 	info->max_shared_receive_queue_depth = 0;
 	info->max_completion_queue_depth = OFI_MAX_CQ_DEPTH;
-	info->max_caller_data = (uint32_t)flavour->max_caller_data;
-	info->max_callee_data = (uint32_t)flavour->max_callee_data;
+	info->max_caller_data = (uint32_t)backend->max_caller_data;
+	info->max_callee_data = (uint32_t)backend->max_callee_data;
 }
 
 size_t ofi_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,

@@ -8,9 +8,9 @@
 #include "base_sockaddr.h"
 #include "ofi.h"
 
-static const struct ofi_flavour *const flavours[] = {&ofi_tcp, &ofi_verbs};
+static const struct ofi_backend *const backends[] = {&ofi_tcp, &ofi_verbs};
 
-#define FLAVOURS (sizeof(flavours) / sizeof(flavours[0]))
+#define BACKENDS (sizeof(backends) / sizeof(backends[0]))
 
 const struct ndx_spi_key ofi_keys[] = {
 	{"iface", "network interface"}, {"addr", "local IP address"},  {"trust", "lan|none"},
@@ -83,15 +83,15 @@ static enum ndx_status parse_option(const struct ndx_spi_option *option, struct 
 
 enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_options *out)
 {
-	const char *device = how->device[0] != '\0' ? how->device : flavours[0]->device;
+	const char *device = how->device[0] != '\0' ? how->device : backends[0]->device;
 	enum ndx_status st;
 
 	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; i < FLAVOURS; i++) {
-		if (strcmp(flavours[i]->device, device) == 0)
-			out->flavour = flavours[i];
+	for (size_t i = 0; i < BACKENDS; i++) {
+		if (strcmp(backends[i]->device, device) == 0)
+			out->backend = backends[i];
 	}
-	if (out->flavour == NULL)
+	if (out->backend == NULL)
 		return fail(
 			NDX_E_NOT_FOUND, 0,
 			"ofi:%.32s: NDX uses no such provider of libfabric; there are: tcp, verbs",
@@ -114,7 +114,7 @@ enum ndx_status ofi_list(const struct ndx_provider *self, const struct ndx_spi_o
 	enum ndx_status st = ofi_parse_options(defaults, &options);
 
 	(void)self;
-	for (size_t i = 0; st == NDX_OK && i < FLAVOURS; i++)
-		st = flavours[i]->list(&options, each, arg);
+	for (size_t i = 0; st == NDX_OK && i < BACKENDS; i++)
+		st = backends[i]->list(&options, each, arg);
 	return st;
 }

@@ -333,22 +333,22 @@ struct verbs_qp {
 	struct base_list taker;          /* in verbs_srq.takers; guarded by its lock */
 	uint32_t number;                 /* number of the native queue pair */
 	struct verbs_numbers path;
-	uint32_t unsettled; /* receives do not wait for this initiator request; poll_lock */
+	uint32_t reorder_exempt; /* receives do not wait for this initiator request; poll_lock */
 	/* guarded by base.lock: */
 	struct ibv_qp *native;
 	struct verbs_conn *conn;
 	struct verbs_req controls[VERBS_CONTROLS];
 	uint32_t controls_out;                /* bits of enum verbs_control: requests in flight */
 	uint32_t controls_at[VERBS_CONTROLS]; /* index behind the requests that end before */
-	struct verbs_ctrl_write touch; /* target of a write that changes nothing in the peer */
-	uint32_t unsignaled;           /* requests since the last signaled one */
+	struct verbs_ctrl_write noop_write; /* target of a write that changes nothing in the peer */
+	uint32_t unsignaled;                /* requests since the last signaled one */
 	uint32_t outbound_reads;
-	bool receiving; /* the native queue pair has the receives */
-	bool draining;  /* DRAINED has to be reported */
-	bool attended;  /* the end of the connection watches both queues; control thread */
-	bool broken;    /* the connection has failed: an empty queue is no completed drain */
-	bool killed;    /* verbs_qp_kill() has run: flushed requests are expected */
-	bool quieting;  /* post conn->work when nothing is outstanding */
+	bool receiving;   /* the native queue pair has the receives */
+	bool draining;    /* DRAINED has to be reported */
+	bool watched_cqs; /* the end of the connection watches both queues; control thread */
+	bool broken;      /* the connection has failed: an empty queue is no completed drain */
+	bool killed;      /* verbs_qp_kill() has run: flushed requests are expected */
+	bool quieting;    /* post conn->work when nothing is outstanding */
 	enum verbs_peer_state peer_state;
 	bool peer_closed; /* the peer said goodbye, and then did not answer: no failure */
 	bool rnr_expired; /* a send waited too long for a receive: flushed means timed out */

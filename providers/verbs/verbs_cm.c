@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Private data. rdma_cm carries a fixed number of bytes and tells nobody how many of them were
- * meant. So the last eight are ours; a peer that knows nothing of it finds its data at the start.
+ * Private data. rdma_cm carries a fixed number of bytes and does not report how many of them the
+ * sender has set. So the last eight bytes are a trailer of NDX; a peer that does not know NDX finds
+ * its data at the start.
  *
  *   0 'N', 'X'   2 version   3 length of the data   4 key of the sender's mailboxes, big-endian
  */
@@ -42,7 +43,7 @@ void verbs_cm_decode(const void *from, size_t len, struct ndx_spi_params *params
 		peer->mailbox_key = base_get_be32(trailer + 4);
 		len = trailer[3];
 	}
-	/* libfabric puts the length in front, and providers/ofi "Nv" behind that. */
+	/* libfabric puts the length in front, and ofi:verbs "Nv" behind the length */
 	if (!peer->is_ndx && bytes != NULL && len > 8 && bytes[0] >= 7 && bytes[1] == 'N' &&
 	    bytes[2] == 'v') {
 		peer->is_ofi = true;
@@ -57,7 +58,7 @@ void verbs_cm_params(const struct verbs_event *event, struct ndx_spi_params *par
                      struct verbs_cm_peer *peer)
 {
 	memset(params, 0, sizeof(*params));
-	/* They come crossed: what we may serve is what the peer wants. */
+	/* the two limits are crossed: what this end may serve is what the peer asks for */
 	params->inbound_read_limit = event->initiator_depth;
 	params->outbound_read_limit = event->responder_resources;
 	verbs_cm_decode(event->data, event->data_len, params, peer);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connecting. The queue pair is ours and its number travels in the request, so rdma_cm reports the
- * peer's answer (CONNECT_RESPONSE) and waits for our word: that is the two-phase connect.
+ * Connecting. rdma_cm does not know the queue pair, only its number in the request. So rdma_cm
+ * reports the peer's answer (CONNECT_RESPONSE) and waits for rdma_establish(): that is the
+ * two-phase connect.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@
 #include "verbs_mailbox.h"
 
 #define RESOLVE_MS 2000
-#define REJ_CONSUMER 28 /* IBA: refused by the peer's consumer; software, or closing its id */
+#define REJ_CONSUMER 28 /* IBA: refused by the consumer; by software, or its id was closed */
 #define RETRIES 6
 #define RNR_FOR_EVER 7
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 enum ndx_status verbs_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
                                   struct ndx_spi_conn **out)
@@ -52,8 +53,8 @@ void verbs_conn_tie(struct verbs_conn *conn)
 	base_lock_release(&conn->qp->base.lock);
 }
 
-/* The queue pair is as before the attempt. */
-static void untie(struct verbs_conn *conn)
+/* The queue pair returns to its state before the attempt. */
+static void untie_qp(struct verbs_conn *conn)
 {
 	struct verbs_qp *qp = conn->qp;
 
@@ -70,13 +71,13 @@ static void untie(struct verbs_conn *conn)
 	base_lock_release(&qp->base.lock);
 }
 
-static void leave(struct verbs_conn *conn)
+static void give_up_conn(struct verbs_conn *conn)
 {
 	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
 	verbs_watch_end(conn);
 	conn->wait = VERBS_WAIT_NONE;
-	untie(conn);
-	close_id(conn); /* rdma_cm tells the peer, whatever there is to tell */
+	untie_qp(conn);
+	close_id(conn); /* rdma_cm tells the peer, whatever the state is */
 	verbs_mailbox_close(conn);
 	conn->oob.on = false;
 	conn->peer = (struct verbs_cm_peer){.is_ndx = false};
@@ -87,7 +88,7 @@ static void leave(struct verbs_conn *conn)
 
 void verbs_conn_abandon(struct ndx_spi_conn *spi)
 {
-	leave(verbs_conn_of(spi));
+	give_up_conn(verbs_conn_of(spi));
 }
 
 static void free_conn(void *arg)
@@ -99,9 +100,9 @@ void verbs_conn_destroy(struct ndx_spi_conn *spi)
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
 
-	leave(conn);
+	give_up_conn(conn);
 	conn->dead = true;
-	/* Behind a work job that may be queued already. */
+	/* behind a work job that may be queued already */
 	conn->last = (struct base_job){.fn = free_conn, .arg = conn};
 	base_loop_post(conn->adapter->spi.loop, &conn->last);
 }
@@ -124,7 +125,7 @@ enum ndx_status verbs_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr 
 
 /* ---- the active side ---- */
 
-/* The first attempt has the id from binding; later ones take the same address again. */
+/* The first attempt has the id from binding; later attempts bind the same address again. */
 static enum ndx_status make_id(struct verbs_conn *conn, const struct sockaddr_storage *to)
 {
 	const struct sockaddr_storage any = {.ss_family = to->ss_family};
@@ -172,10 +173,10 @@ enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockad
 		return st;
 	base_list_add(&conn->adapter->conns, &conn->node);
 	verbs_conn_tie(conn);
-	conn->asked.inbound_read_limit = (uint8_t)params->inbound_read_limit;
-	conn->asked.outbound_read_limit = (uint8_t)params->outbound_read_limit;
-	verbs_cm_encode(conn->asked.data, sizeof(conn->asked.data), params->private_data,
-	                params->private_data_len, conn->mailbox_mr->rkey);
+	conn->request_data.inbound_read_limit = (uint8_t)params->inbound_read_limit;
+	conn->request_data.outbound_read_limit = (uint8_t)params->outbound_read_limit;
+	verbs_cm_encode(conn->request_data.data, sizeof(conn->request_data.data),
+	                params->private_data, params->private_data_len, conn->mailbox_mr->rkey);
 	spi->peer = to;
 	verbs_address_of_id(conn->id, &spi->local);
 	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) == 0) {
@@ -187,11 +188,11 @@ enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockad
 		st = NDX_E_NETWORK_UNREACHABLE;
 	st = fail(st, errno, "connect to %s: rdma_resolve_addr: %s", base_sockaddr_text(&to, text),
 	          strerror(errno));
-	leave(conn);
+	give_up_conn(conn);
 	return st;
 }
 
-/* What both sides say of themselves. */
+/* The parameters that both sides send. */
 static struct rdma_conn_param conn_param(const struct verbs_conn *conn, const uint8_t *data,
                                          size_t length)
 {
@@ -206,16 +207,16 @@ static struct rdma_conn_param conn_param(const struct verbs_conn *conn, const ui
 	};
 }
 
-static void tell_connected(struct verbs_conn *conn, enum ndx_status status, int native,
-                           const struct ndx_spi_params *params)
+static void report_connected(struct verbs_conn *conn, enum ndx_status status, int native,
+                             const struct ndx_spi_params *params)
 {
 	if (status != NDX_OK)
 		conn->state = VERBS_CONN_IDLE;
 	verbs_host(conn->adapter)->connected(&conn->spi, status, native, params);
 }
 
-static void tell_established(struct verbs_conn *conn, enum ndx_status status, int native,
-                             const struct ndx_spi_params *params)
+static void report_established(struct verbs_conn *conn, enum ndx_status status, int native,
+                               const struct ndx_spi_params *params)
 {
 	if (status != NDX_OK)
 		conn->state = VERBS_CONN_IDLE;
@@ -227,17 +228,18 @@ static void go_up(struct verbs_conn *conn)
 	conn->state = VERBS_CONN_UP;
 	base_lock_acquire(&conn->qp->base.lock);
 	conn->qp->base.state = BASE_QP_UP;
-	conn->qp->touch = verbs_mailbox_touch(conn);
+	conn->qp->noop_write = verbs_mailbox_noop(conn);
 	base_lock_release(&conn->qp->base.lock);
 	verbs_watch_begin(conn);
-	tell_established(conn, NDX_OK, 0, NULL);
+	report_established(conn, NDX_OK, 0, NULL);
 }
 
-/* The peer's rejections and time-outs come as events; a call that crosses one fails like this. */
+/* The peer's rejections and time-outs come as events; a call behind such an event fails like
+ * this. */
 static enum ndx_status fail_gone(const char *call, int err)
 {
 	return fail(NDX_E_CONNECTION_ABORTED, err, "%s: the peer gave up the attempt (%s)", call,
-	            err != 0 ? strerror(err) : "rdma_cm has told of it");
+	            err != 0 ? strerror(err) : "rdma_cm has reported it");
 }
 
 static enum ndx_status bring_up(const struct verbs_conn *conn, const char *call)
@@ -331,7 +333,7 @@ enum ndx_status verbs_conn_reject(struct ndx_spi_conn *spi, const void *private_
 		if (rdma_reject(conn->id, data, sizeof(data)) != 0)
 			st = fail_gone("reject", errno);
 	}
-	leave(conn);
+	give_up_conn(conn);
 	return st;
 }
 
@@ -340,25 +342,26 @@ enum ndx_status verbs_conn_reject(struct ndx_spi_conn *spi, const void *private_
 static void on_address(struct verbs_conn *conn)
 {
 	if (!verbs_serves(conn->adapter, conn->id)) {
-		tell_connected(conn, NDX_E_NETWORK_UNREACHABLE, 0, NULL);
+		report_connected(conn, NDX_E_NETWORK_UNREACHABLE, 0, NULL);
 		return;
 	}
 	if (rdma_resolve_route(conn->id, RESOLVE_MS) != 0)
-		tell_connected(conn, NDX_E_NETWORK_UNREACHABLE, errno, NULL);
+		report_connected(conn, NDX_E_NETWORK_UNREACHABLE, errno, NULL);
 }
 
 static void on_route(struct verbs_conn *conn)
 {
-	const struct verbs_asked *asked = &conn->asked;
-	struct rdma_conn_param param = conn_param(conn, asked->data, sizeof(asked->data));
+	const struct verbs_request_data *request_data = &conn->request_data;
+	struct rdma_conn_param param =
+		conn_param(conn, request_data->data, sizeof(request_data->data));
 
-	param.responder_resources = asked->inbound_read_limit;
-	param.initiator_depth = asked->outbound_read_limit;
+	param.responder_resources = request_data->inbound_read_limit;
+	param.initiator_depth = request_data->outbound_read_limit;
 	verbs_address_of_id(conn->id, &conn->spi.local);
 	if (rdma_connect(conn->id, &param) != 0)
-		tell_connected(conn, verbs_status_of(errno), errno, NULL);
+		report_connected(conn, verbs_status_of(errno), errno, NULL);
 	else
-		conn->state = VERBS_CONN_ASKING;
+		conn->state = VERBS_CONN_CONNECTING;
 }
 
 static void on_answer(struct verbs_conn *conn, const struct verbs_event *event)
@@ -367,7 +370,7 @@ static void on_answer(struct verbs_conn *conn, const struct verbs_event *event)
 
 	verbs_cm_params(event, &params, &conn->peer);
 	conn->state = VERBS_CONN_ANSWERED;
-	tell_connected(conn, NDX_OK, 0, &params);
+	report_connected(conn, NDX_OK, 0, &params);
 }
 
 static void on_rejected(struct verbs_conn *conn, const struct verbs_event *event)
@@ -380,52 +383,54 @@ static void on_rejected(struct verbs_conn *conn, const struct verbs_event *event
 	if (peer.is_ofi)
 		verbs_host(conn->adapter)
 			->report(&conn->spi, 0, event->status,
-		                 "who listens there is ofi:verbs, which verbs does not talk to");
-	if (conn->state == VERBS_CONN_ASKING)
-		tell_connected(conn, NDX_E_CONNECTION_REFUSED, event->status,
-		               by_consumer ? &params : NULL);
-	else if (conn->state == VERBS_CONN_UP) /* it crossed our word that the connection is up */
+		                 "the peer is ofi:verbs, whose protocol verbs does not support");
+	if (conn->state == VERBS_CONN_CONNECTING)
+		report_connected(conn, NDX_E_CONNECTION_REFUSED, event->status,
+		                 by_consumer ? &params : NULL);
+	else if (conn->state == VERBS_CONN_UP) /* the rejection has crossed this side's message that
+	                                          the connection is up */
 		verbs_host(conn->adapter)
 			->report(&conn->spi, NDX_REPORT_ABORT, event->status,
-		                 "the peer gave the connection up when it had just accepted");
+		                 "the peer has accepted the connection, and then given it up");
 	else if (conn->state == VERBS_CONN_ACCEPTED && by_consumer)
-		tell_established(conn, NDX_E_CONNECTION_REFUSED, event->status, &params);
-	else /* who had accepted thought better of it */
-		tell_established(conn, NDX_E_CONNECTION_ABORTED, event->status, NULL);
+		report_established(conn, NDX_E_CONNECTION_REFUSED, event->status, &params);
+	else /* the peer has accepted, and then given up */
+		report_established(conn, NDX_E_CONNECTION_ABORTED, event->status, NULL);
 }
 
-/* What went wrong before there was a connection. */
+/* A failure before there was a connection. */
 static void on_failure(struct verbs_conn *conn, enum ndx_status status, int native)
 {
-	if (conn->state == VERBS_CONN_RESOLVING || conn->state == VERBS_CONN_ASKING)
-		tell_connected(conn, status, native, NULL);
+	if (conn->state == VERBS_CONN_RESOLVING || conn->state == VERBS_CONN_CONNECTING)
+		report_connected(conn, status, native, NULL);
 	else if (conn->state == VERBS_CONN_ANSWERED || conn->state == VERBS_CONN_REQUESTED ||
 	         conn->state == VERBS_CONN_ACCEPTED)
-		tell_established(conn, status, native, NULL);
+		report_established(conn, status, native, NULL);
 }
 
-/* Nobody answers: neither our request, nor our accept, which the kernel has repeated for a minute.
- */
+/* The peer does not answer the request, or the accept, which the kernel has repeated for a
+ * minute. */
 static void on_unreachable(struct verbs_conn *conn, int native)
 {
-	const bool asking = conn->state == VERBS_CONN_RESOLVING || conn->state == VERBS_CONN_ASKING;
+	const bool asking =
+		conn->state == VERBS_CONN_RESOLVING || conn->state == VERBS_CONN_CONNECTING;
 
 	if (conn->state == VERBS_CONN_ACCEPTED)
 		verbs_host(conn->adapter)
 			->report(&conn->spi, 0, native,
-		                 "the peer's end has not confirmed our accept: it has given up or "
-		                 "gone away");
+		                 "the peer has not confirmed the accept: it has given up, or is "
+		                 "gone");
 	on_failure(conn, asking ? NDX_E_IO_TIMEOUT : NDX_E_CONNECTION_ABORTED, native);
 }
 
-/* The kernel does not let go of the device while somebody holds an id. */
+/* The kernel does not remove the device while a program holds an id. */
 void verbs_conn_on_removal(struct verbs_conn *conn, int native)
 {
 	verbs_host(conn->adapter)
 		->report(&conn->spi, conn->state == VERBS_CONN_UP ? NDX_REPORT_ABORT : 0, native,
 	                 "the device has failed or was removed");
 	if (conn->state == VERBS_CONN_UP) {
-		conn->disc_said = true; /* there is nobody any more to say it to */
+		conn->disc_sent = true; /* nothing is left to disconnect */
 		close_id(conn);
 	} else {
 		on_failure(conn, NDX_E_DEVICE_REMOVED, native);
@@ -459,7 +464,7 @@ void verbs_conn_on_event(struct verbs_conn *conn, const struct verbs_event *even
 		on_failure(conn, NDX_E_CONNECTION_ABORTED, -event->status);
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		/* Also of a neighbour, while a connection is up: that is no news then. */
+		/* also reported for a neighbour while a connection is up, and harmless then */
 		on_unreachable(conn, -event->status);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections and listeners: from the first rdma_cm_id to the end. The control thread's. */
+/* Connections and listeners, from the first rdma_cm_id to the end. Used by the control thread
+ * only. */
 #ifndef VERBS_CONN_H
 #define VERBS_CONN_H
 
@@ -7,22 +8,22 @@
 
 /* ---- private data (verbs_cm.c) ---- */
 
-#define VERBS_TRAILER 8u /* in the last bytes of what rdma_cm carries */
+#define VERBS_TRAILER 8u /* at the end of the bytes that rdma_cm carries */
 #define VERBS_CONNECT_ROOM 56u
 #define VERBS_ACCEPT_ROOM 196u
 #define VERBS_REJECT_ROOM 148u
 #define VERBS_CALLER_DATA (VERBS_CONNECT_ROOM - VERBS_TRAILER)
 #define VERBS_CALLEE_DATA (VERBS_REJECT_ROOM - VERBS_TRAILER)
 
-/* What the other side said of itself. */
+/* The peer's data about itself. */
 struct verbs_cm_peer {
 	bool is_ndx;
-	bool is_ofi; /* ofi:verbs: another protocol of ours */
+	bool is_ofi; /* the peer is ofi:verbs, which has another protocol */
 	bool has_srq;
-	uint32_t mailbox_key; /* host byte order */
+	uint32_t mailbox_key; /* in host byte order */
 };
 
-/* A copy of what rdma_cm told, which was acknowledged already. */
+/* A copy of an event of rdma_cm, which is acknowledged already. */
 struct verbs_event {
 	enum rdma_cm_event_type what;
 	int status;
@@ -35,53 +36,53 @@ struct verbs_event {
 	uint8_t data[NDX_SPI_PRIVATE_DATA_MAX];
 };
 
-/* Fill all of `room` bytes: data, zeros, trailer. */
+/* Fill all `room` bytes: data, zeros, trailer. */
 void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key);
-/* What came, `len` bytes; without a trailer all of it is the peer's. */
+/* Decode `len` bytes; without a trailer all of them are private data. */
 void verbs_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
                      struct verbs_cm_peer *peer);
-/* The peer's half of an event's parameters. */
+/* The peer's parameters in an event. */
 void verbs_cm_params(const struct verbs_event *event, struct ndx_spi_params *params,
                      struct verbs_cm_peer *peer);
 
 /* ---- addresses (verbs_address.c) ---- */
 
-/* The address that a GID stands for; RoCE v2 keeps IPv4 addresses mapped. */
+/* The address that a GID stands for; RoCE v2 has IPv4 addresses in mapped form. */
 void verbs_address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out);
-/* A new rdma_cm_id, bound to an address. */
+/* Make an rdma_cm_id that is bound to an address. */
 enum ndx_status verbs_address_bind(struct verbs_adapter *adapter, void *owner,
                                    const struct sockaddr_storage *address, struct rdma_cm_id **out);
-/* An address to bind to: one of the adapter's, for the unspecified one the first of its family. */
+/* The adapter's address to bind to; for the unspecified address the first one of its family. */
 enum ndx_status verbs_address_own(const struct verbs_adapter *adapter,
                                   const struct sockaddr *wanted, socklen_t len,
                                   struct sockaddr_storage *out);
-/* What an rdma_cm_id is bound to. */
+/* The address that an rdma_cm_id is bound to. */
 void verbs_address_of_id(struct rdma_cm_id *id, struct sockaddr_storage *out);
 
 /* ---- the connection ---- */
 
-/* What an rdma_cm_id belongs to. */
+/* The owner of an rdma_cm_id. */
 enum verbs_owner { VERBS_CONN, VERBS_LISTENER };
 
 enum verbs_conn_state {
 	VERBS_CONN_IDLE,
-	VERBS_CONN_RESOLVING, /* active: address, then route */
-	VERBS_CONN_ASKING,    /* active: the request is sent */
-	VERBS_CONN_ANSWERED,  /* active: the peer accepted */
-	VERBS_CONN_REQUESTED, /* passive: holds a request */
-	VERBS_CONN_ACCEPTED,  /* passive: has accepted */
+	VERBS_CONN_RESOLVING,  /* active side: resolving the address, then the route */
+	VERBS_CONN_CONNECTING, /* active side: the request is sent */
+	VERBS_CONN_ANSWERED,   /* active side: the peer has accepted */
+	VERBS_CONN_REQUESTED,  /* passive side: holds a request */
+	VERBS_CONN_ACCEPTED,   /* passive side: has accepted */
 	VERBS_CONN_UP,
 	VERBS_CONN_OVER,
 };
 
-/* What the end of a connection waits for. */
+/* The event for which the end of a connection waits. */
 enum verbs_wait {
 	VERBS_WAIT_NONE,
-	VERBS_WAIT_ANSWER, /* is the peer still there? */
-	VERBS_WAIT_MOMENT, /* a process that is killed may answer for a moment */
-	VERBS_WAIT_PROBE,  /* is it there now? It may go when it was asked this */
-	VERBS_WAIT_PROBED, /* the peer's probe: it needs our queue pair for that */
-	VERBS_WAIT_QUIET,  /* cancelled requests */
+	VERBS_WAIT_ANSWER, /* the answer to a first probe */
+	VERBS_WAIT_MOMENT, /* a process that is being killed may answer for a short time */
+	VERBS_WAIT_PROBE,  /* the answer to a second probe, which lets the peer go */
+	VERBS_WAIT_PROBED, /* the peer's probe, for which the peer needs this end's queue pair */
+	VERBS_WAIT_QUIET,  /* canceled requests to come back */
 };
 
 /* The path of a connection without rdma_cm: each end got the other's description out of band. */
@@ -90,14 +91,14 @@ struct verbs_oob_path {
 	uint8_t gid_index;
 	uint8_t peer_gid[16];
 	uint16_t peer_lid;
-	uint32_t peer_number; /* of its queue pair */
-	uint32_t peer_psn;    /* the first, as the own one */
+	uint32_t peer_number; /* of the peer's queue pair */
+	uint32_t peer_psn;    /* first PSN of the peer, and of this end */
 	uint32_t psn;
-	uint32_t mtu; /* bytes; the port's, then the path's */
+	uint32_t mtu; /* bytes; that of the port, then that of the path */
 };
 
-/* What a request to connect will say, when the route is known. */
-struct verbs_asked {
+/* The contents of a request to connect, kept until the route is resolved. */
+struct verbs_request_data {
 	uint8_t data[VERBS_CONNECT_ROOM];
 	uint8_t inbound_read_limit;
 	uint8_t outbound_read_limit;
@@ -109,39 +110,39 @@ struct verbs_conn {
 	struct verbs_adapter *adapter;
 	struct base_list node; /* in verbs_adapter.conns, from the first rdma_cm_id on */
 	enum verbs_conn_state state;
-	struct sockaddr_storage bound; /* AF_UNSPEC: by connect itself */
+	struct sockaddr_storage bound; /* AF_UNSPEC: connect binds */
 	struct rdma_cm_id *id;
-	struct verbs_qp *qp; /* NULL: none, or not any more */
-	struct verbs_asked asked;
+	struct verbs_qp *qp; /* NULL: none yet, or none any more */
+	struct verbs_request_data request_data;
 	struct verbs_cm_peer peer;
 	struct verbs_oob_path oob;
-	struct verbs_mailboxes *mailboxes; /* NULL: it has none */
-	struct ibv_mr *mailbox_mr;         /* theirs */
-	uint64_t *mailbox;                 /* the peer writes to all but the last word */
-	struct base_job work;              /* what a completion asks for */
+	struct verbs_mailboxes *mailboxes; /* NULL: there is no mailbox */
+	struct ibv_mr *mailbox_mr;         /* the region of `mailboxes` */
+	uint64_t *mailbox;                 /* the peer writes all but the last field */
+	struct base_job work;              /* handles what completions report */
 	struct base_job last;
-	struct base_timer timer; /* limit of `wait` */
+	struct base_timer timer; /* time limit of `wait` */
 	enum verbs_wait wait;
-	uint64_t not_ready;         /* VERBS_NOT_READY when the question was asked */
-	uint32_t asked_ms;          /* since then */
-	uint64_t bare_until;        /* so long the peer may ask after a disc_bare */
-	struct base_timer watchdog; /* of sends that wait, and of silence */
-	uint32_t watched_head;      /* initiator request that was the oldest, ... */
-	uint32_t watched_ms;        /* ... for so long */
+	uint64_t not_ready;         /* VERBS_NOT_READY when the probe was posted */
+	uint32_t probed_ms;         /* time since then */
+	uint64_t probe_until;       /* until then the peer may probe after a disc_without_goodbye */
+	struct base_timer watchdog; /* checks sends that wait, and a silent peer */
+	uint32_t watched_head;      /* index of the oldest initiator request, ... */
+	uint32_t watched_ms;        /* ... and for how long it has been that */
 	uint32_t silent_ms;
-	uint32_t idle_ms;    /* nothing has been under way that would tell of a failure */
-	uint32_t stuck_head; /* with software RoCE: the same, of any request, ... */
+	uint32_t idle_ms;    /* time without an outstanding request that would report a failure */
+	uint32_t stuck_head; /* software RoCE: the same, for any request, ... */
 	uint32_t stuck_ms;
-	uint32_t deaf_ms;   /* ... and for so long the device has received nothing */
-	uint64_t packets;   /* ... beyond these */
-	bool disc_said;     /* rdma_disconnect was called */
-	bool disc_bare;     /* ... without a word in the mailbox */
-	bool peer_closed;   /* nobody would read that, or ask: the peer has closed already */
-	bool lost;          /* it has failed: nobody would read that it is aborted */
-	bool peer_said;     /* rdma_cm told of the peer's */
-	bool peer_reported; /* ... and so did we */
-	bool dead;          /* conn_destroy was there */
-	/* under qp->base.lock: */
+	uint32_t no_packet_ms;     /* ... for how long the device has received nothing ... */
+	uint64_t packets;          /* ... beyond these packets */
+	bool disc_sent;            /* rdma_disconnect() was called */
+	bool disc_without_goodbye; /* ... without a goodbye in the peer's mailbox */
+	bool peer_closed;       /* the peer has closed: it neither reads the mailbox nor probes */
+	bool lost;              /* the connection has failed: the peer would not read ABORTED */
+	bool peer_disconnected; /* rdma_cm has reported the peer's disconnect */
+	bool peer_reported;     /* PEER_DISC was reported */
+	bool dead;              /* conn_destroy was called */
+	/* guarded by qp->base.lock: */
 	uint32_t controls_done; /* bits of enum verbs_control */
 };
 
@@ -150,11 +151,11 @@ static inline struct verbs_conn *verbs_conn_of(struct ndx_spi_conn *conn)
 	return container_of(conn, struct verbs_conn, spi);
 }
 
-/* ---- connected by hand (verbs_oob_path.c, verbs_oob.c) ---- */
+/* ---- connections without rdma_cm (verbs_oob_path.c, verbs_oob.c) ---- */
 
-/* Bytes of a path MTU. */
+/* The bytes of a path MTU. */
 uint32_t verbs_oob_path_bytes(enum ibv_mtu mtu);
-/* What rdma_init_qp_attr() would say, of a connection that rdma_cm does not know. */
+/* In place of rdma_init_qp_attr(), for a connection that rdma_cm does not know. */
 void verbs_oob_path_attr(const struct verbs_conn *conn, struct ibv_qp_attr *attr, int *mask);
 enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockaddr_storage *near,
                                   struct ndx_peer_description *out);
@@ -170,13 +171,13 @@ void verbs_conn_finish(struct ndx_spi_conn *spi);
 void verbs_conn_abort(struct ndx_spi_conn *spi);
 enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi);
 void verbs_conn_oob_received(struct ndx_spi_conn *spi, enum ndx_spi_oob_message message);
-/* rdma_cm says that the peer disconnected, or that our own request for it timed out. */
+/* rdma_cm reports that the peer has disconnected, or that this end's disconnect has timed out. */
 void verbs_end_on_disconnected(struct verbs_conn *conn, int status);
-void verbs_end_on_work(void *arg); /* what completions have asked for */
+void verbs_end_on_work(void *arg); /* handles what completions report */
 void verbs_end_on_timer(void *arg);
-/* The peer, which has said goodbye, does not take the word of ours. */
-void verbs_end_unheard(struct verbs_conn *conn);
-/* The peer, which has said goodbye, does not answer requests that are under way. */
+/* The peer has said goodbye, and does not take this end's write into its mailbox. */
+void verbs_end_goodbye_lost(struct verbs_conn *conn);
+/* The peer has said goodbye, and does not answer requests in flight. */
 void verbs_end_peer_closed(struct verbs_conn *conn);
 
 /* ---- while a connection is up (verbs_watch.c) ---- */
@@ -190,10 +191,10 @@ void verbs_watch_on_timer(void *arg);
 
 /* ---- connecting (verbs_conn.c) ---- */
 
-/* The conn has its queue pair: tie the two. */
+/* Tie the conn to its queue pair. */
 void verbs_conn_tie(struct verbs_conn *conn);
 void verbs_conn_on_event(struct verbs_conn *conn, const struct verbs_event *event);
-/* The device is no more. */
+/* The device is gone. */
 void verbs_conn_on_removal(struct verbs_conn *conn, int native);
 
 enum ndx_status verbs_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
@@ -233,7 +234,7 @@ void verbs_request_refuse(struct ndx_spi_request *spi);
 
 void verbs_cm_on_event(void *arg, uint32_t events);
 void verbs_async_on_event(void *arg, uint32_t events);
-/* The device is no more: everybody who waits for something is told. */
+/* The device is gone: report that to connections, listeners and completion queues. */
 void verbs_device_lost(struct verbs_adapter *adapter, int native);
 void verbs_port_on_timer(void *arg);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues. One native queue for each; whoever reads it moves what is there to the stash.
- * That is the consumer while it polls, and the control thread otherwise, woken by an event: a
- * connection can end, and a notification fire, without a consumer's help.
+ * Completion queues. Each has one native queue, and the thread that reads it moves its completions
+ * to the stash. That is the consumer while it polls; otherwise it is the control thread, which an
+ * event wakes: a connection can end, and a notification fire, without help of the consumer.
  */
 #include <errno.h>
 #include <sched.h>
@@ -14,11 +14,11 @@
 #include "verbs.h"
 
 #define FIRST_ROOM 64u
-#define FIRST_ROOM_MOST 4096u /* it is pinned, and a depth may only be a limit */
-#define TICK_MS 2u            /* to the first look at a consumer that has begun to poll, ... */
-#define TICK_MOST_MS 16u      /* ... twice as long to each next one, up to this */
+#define FIRST_ROOM_MOST 4096u /* the memory is pinned, and a depth may be only a limit */
+#define TICK_MS 2u            /* to the first check of a consumer that has begun to poll, ... */
+#define TICK_MOST_MS 16u      /* ... twice as long to each next check, up to this */
 #define HELD 64u
-#define SETTLE_MS 100u
+#define REORDER_MS 100u
 
 static struct verbs_cq *cq_of(struct ndx_spi_cq *cq)
 {
@@ -39,7 +39,7 @@ static void read_hardware(struct verbs_cq *cq)
 	} while (n == VERBS_BATCH);
 }
 
-/* Receives that wait until they are handed on. */
+/* Completions of receives that have to wait for those of earlier requests. */
 struct held {
 	struct ibv_wc wc[HELD];
 	unsigned count;
@@ -52,8 +52,8 @@ static bool is_receive(const struct ibv_wc *wc)
 	return kind == VERBS_RECEIVE || kind == VERBS_SHARED;
 }
 
-/* Hand on what is no receive, hold what is. It may have been read to where it is held. */
-static void hold(struct held *held, const struct ibv_wc *wc, int n)
+/* Pass on all but receives, and hold those. `wc` may point to the place where they are held. */
+static void hold_receives(struct held *held, const struct ibv_wc *wc, int n)
 {
 	for (int i = 0; i < n; i++) {
 		struct ibv_wc *to = &held->wc[held->count];
@@ -74,7 +74,7 @@ static int read_some(struct verbs_cq *cq, struct held *held)
 	const unsigned room = HELD - held->count;
 	const int n = ibv_poll_cq(cq->native, room < VERBS_BATCH ? (int)room : VERBS_BATCH, wc);
 
-	hold(held, wc, n);
+	hold_receives(held, wc, n);
 	return n;
 }
 
@@ -83,8 +83,8 @@ static bool is_signaled(const struct base_queue *q, uint32_t index)
 	return ((const struct verbs_req *)(const void *)base_queue_at(q, index))->signaled;
 }
 
-/* Which request of its queue pair is the oldest that the device tells of; false: none is there. */
-static bool oldest(struct verbs_qp *qp, uint32_t *index)
+/* The oldest signaled request of the queue pair; false: there is none. */
+static bool oldest_signaled(struct verbs_qp *qp, uint32_t *index)
 {
 	const struct base_queue *q = &qp->base.initiator;
 	uint32_t i;
@@ -99,7 +99,8 @@ static bool oldest(struct verbs_qp *qp, uint32_t *index)
 	return any;
 }
 
-/* What may have caused the receive comes before it, unless that waits for something else. */
+/* A request that may have caused the receive completes before the receive does, unless that request
+ * waits for something else. */
 static void put_in_order(struct verbs_cq *cq, struct held *held, struct verbs_qp *qp)
 {
 	uint64_t deadline = 0;
@@ -107,23 +108,23 @@ static void put_in_order(struct verbs_cq *cq, struct held *held, struct verbs_qp
 
 	if (qp == NULL || qp->initiator_cq != cq)
 		return;
-	while (oldest(qp, &index) && index != qp->unsettled && held->count < HELD) {
+	while (oldest_signaled(qp, &index) && index != qp->reorder_exempt && held->count < HELD) {
 		if (read_some(cq, held) > 0)
 			continue;
-		if (deadline == 0) /* mostly nobody asks for the time */
-			deadline = base_deadline(SETTLE_MS);
+		if (deadline == 0) /* read the clock only if the wait is needed */
+			deadline = base_deadline(REORDER_MS);
 		if (base_now_ns() >= deadline)
-			qp->unsettled = index;
+			qp->reorder_exempt = index;
 		else
 			(void)sched_yield();
 	}
 }
 
 /*
- * Software RoCE completes sends and receives in contexts of their own, and the receive of an answer
- * often before the send of what was answered. Adapters do it in the order of the packets.
+ * Software RoCE completes sends and receives in different contexts, so the receive of an answer
+ * often completes before the send of its question. Hardware keeps the order of the packets.
  */
-static void hand_on(struct verbs_cq *cq, struct held *held)
+static void complete_held(struct verbs_cq *cq, struct held *held)
 {
 	for (unsigned i = 0; i < held->count; i++) {
 		put_in_order(cq, held, verbs_complete_qp_of(&held->wc[i]));
@@ -139,7 +140,7 @@ static void read_software(struct verbs_cq *cq)
 	do {
 		held.count = 0;
 		n = read_some(cq, &held);
-		hand_on(cq, &held);
+		complete_held(cq, &held);
 	} while (n == VERBS_BATCH || held.count == HELD);
 }
 
@@ -159,7 +160,7 @@ void verbs_cq_poll(struct verbs_cq *cq)
 	base_lock_release(&cq->poll_lock);
 }
 
-/* Somebody else who is at it already does it for us, too. */
+/* A thread that holds the lock reads the queue for this caller, too. */
 void verbs_cq_try_poll(struct verbs_cq *cq)
 {
 	if (!base_lock_try(&cq->poll_lock))
@@ -168,39 +169,39 @@ void verbs_cq_try_poll(struct verbs_cq *cq)
 	base_lock_release(&cq->poll_lock);
 }
 
-/* What became of a completion on the short way. */
+/* What the fast path has made of a completion. */
 enum way {
-	LONG_WAY, /* nothing: verbs_complete() has to */
-	RESULT,   /* a result */
-	NOTHING,  /* no result */
+	SLOW_PATH, /* nothing: verbs_complete() has to handle it */
+	RESULT,    /* a result */
+	NOTHING,   /* no result */
 };
 
 /* A receive of software RoCE's that has nothing to wait for; see put_in_order(). Under base.lock.
  */
-static inline bool is_settled(const struct verbs_qp *qp)
+static inline bool need_not_wait(const struct verbs_qp *qp)
 {
 	return !qp->soft_roce || base_queue_outstanding(&qp->base.initiator) == 0 ||
 	       qp->initiator_cq != qp->receive_cq;
 }
 
-/* The oldest request of a connection that is up has succeeded, as mostly. poll_lock held. */
-static inline __attribute__((always_inline)) enum way short_way(const struct ibv_wc *wc,
+/* poll_lock held. The usual case: the oldest request of an established connection has succeeded. */
+static inline __attribute__((always_inline)) enum way fast_path(const struct ibv_wc *wc,
                                                                 struct ndx_result *result)
 {
 	struct verbs_req *req = verbs_req_of(wc);
-	enum way way = LONG_WAY;
+	enum way way = SLOW_PATH;
 	struct base_queue *q;
 	struct verbs_qp *qp;
 
 	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || req->kind > VERBS_RECEIVE, 0))
-		return LONG_WAY;
+		return SLOW_PATH;
 	qp = req->qp;
 	q = req->kind == VERBS_RECEIVE ? &qp->base.receive : &qp->base.initiator;
 	base_lock_acquire(&qp->base.lock);
 	if (__builtin_expect(
 		    &req->base == base_queue_at(q, q->head) && qp->base.state == BASE_QP_UP, 1)) {
 		if (req->kind == VERBS_RECEIVE) {
-			if (!is_settled(qp))
+			if (!need_not_wait(qp))
 				goto unlock;
 			verbs_complete_received(req, wc);
 		}
@@ -211,7 +212,7 @@ unlock:
 	return way;
 }
 
-static size_t take_from_stash(struct ndx_cq *pub, struct ndx_result *results, size_t count)
+static size_t poll_stash(struct ndx_cq *pub, struct ndx_result *results, size_t count)
 {
 	struct verbs_cq *cq = verbs_cq_of(pub);
 
@@ -219,12 +220,11 @@ static size_t take_from_stash(struct ndx_cq *pub, struct ndx_result *results, si
 	return base_cq_take(&cq->base, results, count);
 }
 
-/* There may be more, behind a full batch or by the long way. */
-static __attribute__((noinline)) size_t take_rest(struct ndx_cq *pub, struct ndx_result *results,
+/* There may be more results, behind a full batch or on the slow path. */
+static __attribute__((noinline)) size_t poll_rest(struct ndx_cq *pub, struct ndx_result *results,
                                                   size_t count, size_t taken)
 {
-	return taken == count ? taken
-	                      : taken + take_from_stash(pub, results + taken, count - taken);
+	return taken == count ? taken : taken + poll_stash(pub, results + taken, count - taken);
 }
 
 static __attribute__((noinline)) void read_rest(struct verbs_cq *cq, const struct ibv_wc *wc, int n)
@@ -233,8 +233,8 @@ static __attribute__((noinline)) void read_rest(struct verbs_cq *cq, const struc
 
 	held.count = 0;
 	if (cq->adapter->soft_roce) {
-		hold(&held, wc, n);
-		hand_on(cq, &held);
+		hold_receives(&held, wc, n);
+		complete_held(cq, &held);
 		return;
 	}
 	for (int i = 0; i < n; i++)
@@ -242,10 +242,10 @@ static __attribute__((noinline)) void read_rest(struct verbs_cq *cq, const struc
 }
 
 /*
- * Straight into the consumer's hands, if nothing else waits. From the first completion on that
- * takes the long way all do: what comes behind it must not overtake.
+ * Results go directly to the consumer, if no older result waits. From the first completion that
+ * takes the slow path, all later ones take it, too: none may overtake.
  */
-static size_t take_directly(struct ndx_cq *pub, struct ndx_result *results, size_t count)
+static size_t poll_results(struct ndx_cq *pub, struct ndx_result *results, size_t count)
 {
 	struct verbs_cq *cq = verbs_cq_of(pub);
 	struct ndx_result *next = results;
@@ -255,18 +255,18 @@ static size_t take_directly(struct ndx_cq *pub, struct ndx_result *results, size
 	int n;
 
 	if (!base_lock_try(&cq->poll_lock))
-		return take_from_stash(pub, results, count);
-	/* With the lock: who had it before may have left something in the stash. */
+		return poll_stash(pub, results, count);
+	/* lock first: the thread that held the lock before may have put results on the stash */
 	if (!base_cq_may_bypass(&cq->base)) {
 		base_lock_release(&cq->poll_lock);
-		return take_from_stash(pub, results, count);
+		return poll_stash(pub, results, count);
 	}
 	n = ibv_poll_cq(cq->native, count < VERBS_BATCH ? (int)count : VERBS_BATCH, wc);
 	more = n == VERBS_BATCH;
 	for (; i < n; i++) {
-		const enum way way = short_way(&wc[i], next);
+		const enum way way = fast_path(&wc[i], next);
 
-		if (__builtin_expect(way == LONG_WAY, 0)) {
+		if (__builtin_expect(way == SLOW_PATH, 0)) {
 			read_rest(cq, &wc[i], n - i);
 			more = true;
 			break;
@@ -276,18 +276,19 @@ static size_t take_directly(struct ndx_cq *pub, struct ndx_result *results, size
 	base_cq_bypassed(&cq->base, (size_t)(next - results));
 	base_lock_release(&cq->poll_lock);
 	if (__builtin_expect(more, 0))
-		return take_rest(pub, results, count, (size_t)(next - results));
+		return poll_rest(pub, results, count, (size_t)(next - results));
 	return (size_t)(next - results);
 }
 
-static const struct ndx_cq_ops cq_ops = {.get_results = take_directly};
+static const struct ndx_cq_ops cq_ops = {.get_results = poll_results};
 
-/* ---- who reads ---- */
+/* ---- choosing the reader ---- */
 
 /*
- * A completion does not say whether it was solicited, but an event does, of a queue that was armed
- * for nothing else. So that is how a queue is armed unless somebody waits for more; and while it
- * is, what comes without an event was not solicited. What is read at other times may have been.
+ * A completion does not show whether it was solicited, but an event does if the queue was armed for
+ * solicited completions only. So a queue is armed like that unless a user needs all. While it is
+ * armed like that, completions without an event are not solicited; completions that are read at
+ * other times may be.
  */
 static bool wants_all(struct verbs_cq *cq)
 {
@@ -296,10 +297,10 @@ static bool wants_all(struct verbs_cq *cq)
 }
 
 /*
- * From now on an event tells of what is waited for; what is there is read. What a device was armed
- * for cannot be taken back: a queue armed for all stays that until its event has come.
+ * From now on an event reports what is waited for; what is there already is read. Arming cannot be
+ * undone: a queue that is armed for all remains so until its event has come.
  */
-static void arm(struct verbs_cq *cq)
+static void arm_cq(struct verbs_cq *cq)
 {
 	uint32_t mode;
 
@@ -315,7 +316,7 @@ static void arm(struct verbs_cq *cq)
 	base_lock_release(&cq->poll_lock);
 }
 
-/* The event has come: the device will not tell of anything more. */
+/* The event has come: the device will not raise another one. */
 static void disarm(struct verbs_cq *cq)
 {
 	bool blind;
@@ -328,7 +329,7 @@ static void disarm(struct verbs_cq *cq)
 		base_cq_solicit(&cq->base);
 }
 
-/* Has a consumer polled since we last looked? The control thread's. */
+/* Control thread: has a consumer polled since the last check? */
 static bool is_polled(struct verbs_cq *cq)
 {
 	const uint32_t polls = __atomic_load_n(&cq->base.polls, __ATOMIC_RELAXED);
@@ -358,16 +359,17 @@ void verbs_cq_watch(struct verbs_cq *cq, bool on)
 {
 	(void)__atomic_add_fetch(&cq->watchers, on ? 1u : UINT32_MAX, __ATOMIC_SEQ_CST);
 	if (on)
-		arm(cq);
+		arm_cq(cq);
 }
 
 void verbs_cq_attend(struct verbs_cq *cq)
 {
-	(void)is_polled(cq); /* whoever does so from now on counts */
-	arm(cq);
+	(void)is_polled(cq); /* only polls from now on count */
+	arm_cq(cq);
 }
 
-/* Whoever was waiting and is told will be back, and who polls is there: both read it themselves. */
+/* Leave the queue to its consumer if it polls, or if it was waiting and has just been notified: it
+ * will poll next. */
 static bool is_left_alone(struct verbs_cq *cq, bool polled, bool waited)
 {
 	if (is_wanted(cq))
@@ -381,19 +383,20 @@ static void on_completion(struct verbs_cq *cq)
 	const bool polled = is_polled(cq);
 	const bool waited = is_wanted(cq);
 
-	/* First the mode, then the look: who begins to wait does it the other way round. */
+	/* Store the mode, then check for waiters. A consumer that starts to wait arms first and
+	 * then reads the mode, so at least one side sees the other. */
 	disarm(cq);
 	if (is_wanted(cq))
 		verbs_cq_poll(cq);
 	if (!is_left_alone(cq, polled, waited)) {
-		arm(cq);
+		arm_cq(cq);
 		return;
 	}
 	if (!adapter->tick.armed || adapter->tick_ms > TICK_MS)
 		look_again(adapter, TICK_MS);
 }
 
-/* A queue is destroyed only when its events were acknowledged: until then it stays. */
+/* A queue is destroyed only after its events were acknowledged: until then `cq` is valid. */
 void verbs_cq_on_event(void *arg, uint32_t events)
 {
 	struct verbs_adapter *adapter = arg;
@@ -421,7 +424,7 @@ void verbs_cq_on_tick(void *arg)
 		if (is_polled(cq))
 			again = true;
 		else
-			arm(cq);
+			arm_cq(cq);
 	}
 	base_lock_release(&adapter->lock);
 	if (again)
@@ -435,16 +438,16 @@ enum ndx_status verbs_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type 
 	const enum ndx_status st = base_cq_notify(spi, type, ov);
 
 	if (st >= 0 && __atomic_load_n(&cq->mode, __ATOMIC_SEQ_CST) != VERBS_CQ_ARMED)
-		arm(cq);
+		arm_cq(cq);
 	return st;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 /*
- * What the queue pairs will need is known when they are there; with it the queue would grow step by
- * step while connections are made. So it begins with what the consumer has in mind and a half more,
- * for our own requests.
+ * The room that queue pairs need is known when they are created, but the queue would then grow step
+ * by step while connections are made. So it begins with the depth that the consumer asks for and
+ * half as much again, for control requests.
  */
 static int first_room(const struct verbs_adapter *adapter, uint32_t depth)
 {
@@ -473,7 +476,8 @@ enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uin
 	st = base_cq_init(&cq->base, &cq_ops, depth);
 	if (st != NDX_OK)
 		goto free_cq;
-	/* Vectors are spread over the processors as a rule: the first one wished for. */
+	/* completion vectors are usually spread over the processors: take the first one asked
+	 * for */
 	if (affinity != 0)
 		vector = __builtin_ctzll(affinity) % adapter->context->num_comp_vectors;
 	cq->adapter = adapter;
@@ -487,7 +491,7 @@ enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uin
 		          strerror(errno));
 		goto fini_base;
 	}
-	arm(cq);
+	arm_cq(cq);
 	base_lock_acquire(&adapter->lock);
 	base_list_add(&adapter->cqs, &cq->node);
 	base_lock_release(&adapter->lock);

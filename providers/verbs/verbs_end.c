@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mechanics of the end. rdma_cm's disconnect is the same for a goodbye, an abort and a process that
- * was killed. So an NDX peer is also told in memory: when all our requests have ended, a word is
- * written into its mailbox, and only then rdma_disconnect is called. Who aborts writes another
- * word, if it can. Who hears of a disconnect and finds no word asks by a write of its own: an end
- * that was killed has no queue pair any more that would answer. One that answers is alive and could
- * not send the word: requests that wait for our receives stand before it. If such requests stand
- * before our question as well, that they are turned away is the answer.
+ * The mechanics of the end. rdma_cm reports the same disconnect for a goodbye, for an abort, and
+ * for a process that was killed. So the provider also writes into the memory of a peer that is NDX:
+ * when all requests of this end have ended, it writes GOODBYE into the peer's mailbox, and only
+ * then calls rdma_disconnect(). An end that aborts writes ABORTED, if it can. An end that sees a
+ * disconnect and finds its mailbox empty probes the peer by a write of its own: a killed process
+ * has no queue pair any more that would answer. A peer that answers is alive, and could not write
+ * GOODBYE because requests that wait for this end's receives are ahead of it. If such requests are
+ * ahead of the probe, too, the peer's RNR answers to them prove that it is alive.
  *
- * Either side's rdma_disconnect is its goodbye; that of the second is the answer to the first. When
- * two cross, both have to call it once more.
+ * The rdma_disconnect() of each side is its goodbye; that of the second side is the answer to the
+ * first. When the two cross, both sides have to call it once more.
  */
 #include <errno.h>
 #include <sched.h>
@@ -19,19 +20,19 @@
 #include "verbs_mailbox.h"
 #include "verbs_wr.h"
 
-#define PROBE_MS 1000 /* a dead peer fails requests in half of that */
-#define ASKED_STEP 100u
+#define PROBE_MS 1000 /* a dead peer fails requests in half of that time */
+#define PROBE_STEP 100u
 #define MOMENT_MS 100
-#define MOMENTS_MS 300 /* likewise, for many queue pairs: their requests are counted together */
-/* So we are there for the peer's probe for longer than it waits, if nothing stands before it. */
+#define MOMENTS_MS 300 /* the same for many queue pairs, whose RNR answers are counted together */
+/* Longer than the peer waits for the answer to its probe, if nothing is ahead of the probe. */
 #define PROBED_MS 1300
 #define PROBED_STEP 5
-#define QUIET_MS 2000 /* for the device to hand back what was cancelled */
-#define KILL_MS 50u   /* we wait for that in place */
-#define TELL_MS 5u    /* likewise, for the word that this is no goodbye */
-#define SHARED_MS 5u  /* for a receive that a message was being written to */
+#define QUIET_MS 2000 /* for the device to flush the canceled requests */
+#define KILL_MS 50u   /* the same, as a wait in place */
+#define TELL_MS 5u    /* a wait in place for the delivery of ABORTED */
+#define SHARED_MS 5u  /* for a receive into which a message is being written */
 
-static void report(struct verbs_conn *conn, uint32_t bits, int native, const char *cause)
+static void report_bits(struct verbs_conn *conn, uint32_t bits, int native, const char *cause)
 {
 	verbs_host(conn->adapter)->report(&conn->spi, bits, native, cause);
 }
@@ -48,51 +49,51 @@ static void wait_no_more(struct verbs_conn *conn)
 	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
 }
 
-/* Write into the peer's mailbox. 0, or errno. */
-static int write_word(struct verbs_conn *conn, enum verbs_control which, enum verbs_word where)
+/* Write a field of the peer's mailbox. 0, or errno. */
+static int write_field(struct verbs_conn *conn, enum verbs_control which, enum verbs_field where)
 {
 	const struct verbs_ctrl_write write = verbs_mailbox_write(conn, where);
 	struct verbs_qp *qp = conn->qp;
 	int err = EBUSY;
 
 	base_lock_acquire(&qp->base.lock);
-	/* A goodbye says that all before it has ended. */
+	/* a goodbye means that all requests before it have ended */
 	if (which != VERBS_GOODBYE || base_queue_outstanding(&qp->base.initiator) == 0)
 		err = verbs_wr_post_control(qp, which,
-		                            which == VERBS_KEEPALIVE ? &qp->touch : &write);
+		                            which == VERBS_KEEPALIVE ? &qp->noop_write : &write);
 	base_lock_release(&qp->base.lock);
 	return err;
 }
 
-static void watch(struct verbs_qp *qp, bool on)
+static void watch_cqs(struct verbs_qp *qp, bool on)
 {
-	if (qp->attended == on)
+	if (qp->watched_cqs == on)
 		return;
-	qp->attended = on;
+	qp->watched_cqs = on;
 	verbs_cq_watch(qp->initiator_cq, on);
 	verbs_cq_watch(qp->receive_cq, on);
 }
 
-/* The end waits for what completes from now on. */
-static void attend(struct verbs_qp *qp)
+/* The end of the connection waits for completions from now on. */
+static void take_over_cqs(struct verbs_qp *qp)
 {
-	watch(qp, true);
+	watch_cqs(qp, true);
 	verbs_cq_attend(qp->initiator_cq);
 	if (qp->receive_cq != qp->initiator_cq)
 		verbs_cq_attend(qp->receive_cq);
 }
 
-/* ---- going quiet ---- */
+/* ---- becoming quiet ---- */
 
-/* Nothing is outstanding: part from the queue pair. */
-static void part(struct verbs_conn *conn)
+/* Nothing is outstanding: separate the connection from the queue pair. */
+static void detach_qp(struct verbs_conn *conn)
 {
 	struct verbs_qp *qp = conn->qp;
 
 	conn->qp = NULL;
 	wait_no_more(conn);
 	verbs_watch_end(conn);
-	watch(qp, false);
+	watch_cqs(qp, false);
 	base_lock_acquire(&qp->base.lock);
 	qp->quieting = false;
 	qp->conn = NULL;
@@ -103,15 +104,15 @@ static void part(struct verbs_conn *conn)
 static void go_quiet(struct verbs_conn *conn)
 {
 	if (conn->qp != NULL)
-		part(conn);
+		detach_qp(conn);
 	conn->state = VERBS_CONN_OVER;
-	report(conn, NDX_REPORT_QUIET, 0, NULL);
+	report_bits(conn, NDX_REPORT_QUIET, 0, NULL);
 }
 
 /*
- * True if nothing is outstanding any more. Mostly the device is done at once. Whether a message has
- * begun to come into a receive of a shared queue is not known: reset at once, the queue pair would
- * take it along. (There is an event for that, but not on every device.)
+ * True if nothing is outstanding any more. Usually the device flushes all at once. It is not known
+ * whether a message has begun to arrive in a receive of a shared receive queue, and a reset at once
+ * would lose that receive. (There is an event for that, but not on every device.)
  */
 static bool kill_qp(struct verbs_qp *qp)
 {
@@ -135,7 +136,7 @@ static bool kill_qp(struct verbs_qp *qp)
 	return quiet;
 }
 
-/* Cancel what there is; go quiet when it has come back. */
+/* Cancel all requests, and report QUIET when they have come back. */
 static void end_now(struct verbs_conn *conn)
 {
 	struct verbs_qp *qp = conn->qp;
@@ -145,8 +146,8 @@ static void end_now(struct verbs_conn *conn)
 		return;
 	}
 	/*
-	 * A device that is gone hands back nothing. A callback that closes the queue pair cannot
-	 * wait for a busy device; without its queue pair the device accesses no memory.
+	 * A device that is gone flushes nothing. A callback that closes the queue pair cannot wait
+	 * for a busy device; without its queue pair the device accesses no memory.
 	 */
 	if (__atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED) || base_loop_is_hurried()) {
 		verbs_qp_destroy_native(qp);
@@ -154,7 +155,7 @@ static void end_now(struct verbs_conn *conn)
 		return;
 	}
 	wait_for(conn, VERBS_WAIT_QUIET, QUIET_MS);
-	attend(qp);
+	take_over_cqs(qp);
 	base_lock_acquire(&qp->base.lock);
 	qp->quieting = true;
 	verbs_complete_check(qp);
@@ -163,30 +164,30 @@ static void end_now(struct verbs_conn *conn)
 
 /* ---- goodbyes ---- */
 
-/* Ours: a request to disconnect, or the answer to the peer's. */
-static void say(struct verbs_conn *conn, bool bare)
+/* Disconnect: this end's goodbye, or the answer to the peer's. */
+static void send_goodbye(struct verbs_conn *conn, bool bare)
 {
-	if (conn->disc_said)
+	if (conn->disc_sent)
 		return;
-	conn->disc_said = true;
+	conn->disc_sent = true;
 	if (conn->oob.on) {
 		verbs_host(conn->adapter)->oob_send(&conn->spi, NDX_OOB_GOODBYE);
 		return;
 	}
-	conn->disc_bare = bare && conn->peer.is_ndx && !conn->peer_closed;
-	conn->bare_until = base_deadline(PROBED_MS);
+	conn->disc_without_goodbye = bare && conn->peer.is_ndx && !conn->peer_closed;
+	conn->probe_until = base_deadline(PROBED_MS);
 	if (rdma_disconnect(conn->id) != 0)
-		report(conn, NDX_REPORT_ABORT, errno, "the goodbye could not be sent");
+		report_bits(conn, NDX_REPORT_ABORT, errno, "the goodbye could not be sent");
 	else if (conn->peer_reported)
-		report(conn, NDX_REPORT_DISC_ACKED, 0, NULL);
+		report_bits(conn, NDX_REPORT_DISC_ACKED, 0, NULL);
 }
 
-void verbs_end_unheard(struct verbs_conn *conn)
+void verbs_end_goodbye_lost(struct verbs_conn *conn)
 {
-	say(conn, false);
+	send_goodbye(conn, false);
 }
 
-/* That the peer disconnected, or that it meant well by it, is now known to the data path. */
+/* Let the data path know that the peer has disconnected, or has said goodbye. */
 static void set_peer_state(struct verbs_conn *conn, enum verbs_peer_state how)
 {
 	if (conn->qp == NULL)
@@ -196,8 +197,9 @@ static void set_peer_state(struct verbs_conn *conn, enum verbs_peer_state how)
 	base_lock_release(&conn->qp->base.lock);
 }
 
-/* The peer's, which is also the answer to ours if we were first, or at the same time. */
-static void heard(struct verbs_conn *conn)
+/* The peer has said goodbye. That is also the answer to this end's goodbye, if that was first, or
+ * crossed. */
+static void on_goodbye(struct verbs_conn *conn)
 {
 	uint32_t bits = NDX_REPORT_PEER_DISC;
 
@@ -205,35 +207,35 @@ static void heard(struct verbs_conn *conn)
 		return;
 	conn->peer_reported = true;
 	set_peer_state(conn, VERBS_PEER_SAID_GOODBYE);
-	if (conn->disc_said && !conn->oob.on) {
+	if (conn->disc_sent && !conn->oob.on) {
 		if (conn->id != NULL)
-			(void)rdma_disconnect(conn->id); /* they may have crossed */
+			(void)rdma_disconnect(conn->id); /* the two may have crossed */
 		bits |= NDX_REPORT_DISC_ACKED;
 	}
-	report(conn, bits, 0, NULL);
+	report_bits(conn, bits, 0, NULL);
 }
 
-/* No word: is there anybody? */
-static void ask(struct verbs_conn *conn, enum verbs_control how, enum verbs_wait what)
+/* The mailbox is empty: find out whether the peer is alive. */
+static void probe_peer(struct verbs_conn *conn, enum verbs_control how, enum verbs_wait what)
 {
-	const int err = write_word(conn, how, VERBS_WORD_PROBED);
+	const int err = write_field(conn, how, VERBS_FIELD_PROBED);
 
-	attend(conn->qp);
-	conn->asked_ms = 0;
+	take_over_cqs(conn->qp);
+	conn->probed_ms = 0;
 	conn->not_ready = verbs_counters_read(conn->adapter, VERBS_NOT_READY);
 	if (err == 0)
-		wait_for(conn, what, ASKED_STEP);
+		wait_for(conn, what, PROBE_STEP);
 	else
-		report(conn, NDX_REPORT_ABORT, err, "the peer left without a goodbye");
+		report_bits(conn, NDX_REPORT_ABORT, err, "the peer left without a goodbye");
 }
 
-static void answered(struct verbs_conn *conn, uint32_t done)
+static void on_probe_answer(struct verbs_conn *conn, uint32_t done)
 {
 	if (conn->wait == VERBS_WAIT_ANSWER && (done & (1u << VERBS_KEEPALIVE))) {
 		wait_for(conn, VERBS_WAIT_MOMENT, MOMENT_MS);
 	} else if (conn->wait == VERBS_WAIT_PROBE && (done & (1u << VERBS_PROBE))) {
 		wait_no_more(conn);
-		heard(conn);
+		on_goodbye(conn);
 	}
 }
 
@@ -243,38 +245,40 @@ void verbs_conn_oob_received(struct ndx_spi_conn *spi, enum ndx_spi_oob_message 
 
 	switch (message) {
 	case NDX_OOB_GOODBYE:
-		conn->peer_said = true;
-		heard(conn);
+		conn->peer_disconnected = true;
+		on_goodbye(conn);
 		break;
 	case NDX_OOB_ABORT:
-		report(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
+		report_bits(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
 		break;
 	case NDX_OOB_LOST:
-		report(conn, NDX_REPORT_ABORT, ECONNRESET,
-		       "the out-of-band stream to the peer ended without a goodbye");
+		report_bits(conn, NDX_REPORT_ABORT, ECONNRESET,
+		            "the out-of-band stream to the peer ended without a goodbye");
 		break;
 	}
 }
 
 void verbs_end_on_disconnected(struct verbs_conn *conn, int status)
 {
-	bool writes; /* words, and we can read them */
+	bool writes; /* the peer writes into the mailbox, and this end can read it */
 
-	if (conn->peer_said)
+	if (conn->peer_disconnected)
 		return;
 	if (status != 0) {
-		report(conn, NDX_REPORT_ABORT, -status, "the peer does not answer the goodbye");
+		report_bits(conn, NDX_REPORT_ABORT, -status,
+		            "the peer does not answer the goodbye");
 		return;
 	}
-	conn->peer_said = true;
+	conn->peer_disconnected = true;
 	set_peer_state(conn, VERBS_PEER_DISCONNECTED);
 	writes = conn->peer.is_ndx && conn->qp != NULL;
-	if (writes && verbs_mailbox_has(conn, VERBS_WORD_ABORTED)) /* perhaps behind a goodbye */
-		report(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
-	else if (!writes || verbs_mailbox_has(conn, VERBS_WORD_GOODBYE))
-		heard(conn);
+	if (writes &&
+	    verbs_mailbox_has(conn, VERBS_FIELD_ABORTED)) /* may be written behind a goodbye */
+		report_bits(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
+	else if (!writes || verbs_mailbox_has(conn, VERBS_FIELD_GOODBYE))
+		on_goodbye(conn);
 	else
-		ask(conn, VERBS_KEEPALIVE, VERBS_WAIT_ANSWER);
+		probe_peer(conn, VERBS_KEEPALIVE, VERBS_WAIT_ANSWER);
 }
 
 void verbs_end_on_work(void *arg)
@@ -292,15 +296,15 @@ void verbs_end_on_work(void *arg)
 	quiet = qp->quieting && verbs_qp_is_quiet(qp);
 	base_lock_release(&qp->base.lock);
 	if (done & (1u << VERBS_GOODBYE)) {
-		conn->disc_bare = false;
-		say(conn, false);
+		conn->disc_without_goodbye = false;
+		send_goodbye(conn, false);
 	}
-	answered(conn, done);
+	on_probe_answer(conn, done);
 	if (quiet)
 		go_quiet(conn);
 }
 
-/* Does somebody answer, since we last looked, that he has no receive yet? Software RoCE counts. */
+/* Has a peer sent RNR answers since the last check? Software RoCE counts them. */
 static bool is_turned_away(struct verbs_conn *conn)
 {
 	const uint64_t before = conn->not_ready;
@@ -310,8 +314,8 @@ static bool is_turned_away(struct verbs_conn *conn)
 }
 
 /*
- * base.lock held: does a request stand before our question that may have to wait? Others the peer
- * would have answered, but an adapter tells of them all.
+ * base.lock held: is a request ahead of the probe that may have to wait? A peer would have answered
+ * other requests; an adapter does not show which request waits, so there each counts.
  */
 static bool is_behind(const struct verbs_conn *conn)
 {
@@ -330,11 +334,11 @@ static bool is_behind(const struct verbs_conn *conn)
 }
 
 /*
- * With no request before it, our question is unanswered: there is nobody. Behind requests that wait
- * it cannot be asked; but if there were nobody, an adapter would have given them up in its time.
- * Software RoCE tries for ever.
+ * A probe with no request ahead is unanswered: the peer is gone. Behind requests that wait a probe
+ * tells nothing; but an adapter would have failed those by now if the peer were gone. Software RoCE
+ * retries without limit.
  */
-static void unanswered(struct verbs_conn *conn)
+static void on_probe_timeout(struct verbs_conn *conn)
 {
 	const bool turned_away = is_turned_away(conn);
 	uint32_t limit = PROBE_MS;
@@ -345,18 +349,18 @@ static void unanswered(struct verbs_conn *conn)
 	base_lock_release(&conn->qp->base.lock);
 	if (behind)
 		limit += verbs_qp_patience();
-	conn->asked_ms += ASKED_STEP;
-	if (behind && turned_away && conn->asked_ms > MOMENTS_MS) {
+	conn->probed_ms += PROBE_STEP;
+	if (behind && turned_away && conn->probed_ms > MOMENTS_MS) {
 		wait_no_more(conn);
-		heard(conn);
-	} else if (conn->asked_ms < limit) {
-		wait_for(conn, conn->wait, ASKED_STEP);
+		on_goodbye(conn);
+	} else if (conn->probed_ms < limit) {
+		wait_for(conn, conn->wait, PROBE_STEP);
 	} else {
 		wait_no_more(conn);
 		if (behind && !conn->adapter->soft_roce)
-			heard(conn);
+			on_goodbye(conn);
 		else
-			report(conn, NDX_REPORT_ABORT, 0, "the peer left without a goodbye");
+			report_bits(conn, NDX_REPORT_ABORT, 0, "the peer left without a goodbye");
 	}
 }
 
@@ -371,16 +375,16 @@ static bool is_broken(struct verbs_qp *qp)
 }
 
 /*
- * The peer heard a disconnect without a word: the peer asks, and the queue pair has to answer. A
- * queue pair that has failed answers nobody.
+ * The peer has seen a disconnect and an empty mailbox: it will probe, and the queue pair has to
+ * answer. A queue pair that has failed answers no probe.
  */
 static bool may_be_asked(const struct verbs_conn *conn)
 {
-	return conn->disc_bare && !verbs_mailbox_has(conn, VERBS_WORD_PROBED) &&
-	       base_now_ns() < conn->bare_until && !is_broken(conn->qp);
+	return conn->disc_without_goodbye && !verbs_mailbox_has(conn, VERBS_FIELD_PROBED) &&
+	       base_now_ns() < conn->probe_until && !is_broken(conn->qp);
 }
 
-/* Whether the peer, which has disconnected, meant well by it is about to be known. */
+/* Does this end wait to find out whether the peer's disconnect was a goodbye? */
 static bool is_asking(const struct verbs_conn *conn)
 {
 	return conn->wait == VERBS_WAIT_ANSWER || conn->wait == VERBS_WAIT_MOMENT ||
@@ -395,11 +399,11 @@ void verbs_end_on_timer(void *arg)
 	case VERBS_WAIT_NONE:
 		break;
 	case VERBS_WAIT_MOMENT:
-		ask(conn, VERBS_PROBE, VERBS_WAIT_PROBE);
+		probe_peer(conn, VERBS_PROBE, VERBS_WAIT_PROBE);
 		break;
 	case VERBS_WAIT_ANSWER:
 	case VERBS_WAIT_PROBE:
-		unanswered(conn);
+		on_probe_timeout(conn);
 		break;
 	case VERBS_WAIT_PROBED:
 		if (may_be_asked(conn))
@@ -409,8 +413,8 @@ void verbs_end_on_timer(void *arg)
 		break;
 	case VERBS_WAIT_QUIET:
 		log_error(0,
-		          "the device does not hand back cancelled requests in %d ms; the queue "
-		          "pair is destroyed",
+		          "the device does not return canceled requests in %d ms; the queue pair "
+		          "is destroyed",
 		          QUIET_MS);
 		verbs_qp_destroy_native(conn->qp);
 		go_quiet(conn);
@@ -426,7 +430,7 @@ void verbs_conn_drain(struct ndx_spi_conn *spi)
 	struct verbs_qp *qp = conn->qp;
 
 	if (qp == NULL) {
-		report(conn, NDX_REPORT_DRAINED, 0, NULL);
+		report_bits(conn, NDX_REPORT_DRAINED, 0, NULL);
 		return;
 	}
 	base_lock_acquire(&qp->base.lock);
@@ -435,15 +439,15 @@ void verbs_conn_drain(struct ndx_spi_conn *spi)
 	qp->draining = true;
 	verbs_wr_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
-	attend(qp);
+	take_over_cqs(qp);
 	base_lock_acquire(&qp->base.lock);
 	verbs_complete_check(qp);
 	base_lock_release(&qp->base.lock);
 }
 
 /*
- * A device cannot take single requests back. They stay, and come back cancelled when the queue pair
- * goes, at the very end; one that still finds its receive until then has arrived.
+ * A device cannot cancel single requests. They stay, and are flushed when the queue pair is
+ * destroyed, at the very end. A request that finds its receive before then has arrived.
  */
 void verbs_conn_cancel_initiator(struct ndx_spi_conn *spi)
 {
@@ -458,11 +462,12 @@ void verbs_conn_cancel_initiator(struct ndx_spi_conn *spi)
 		broken = qp->broken;
 		base_lock_release(&qp->base.lock);
 	}
-	if (!broken) /* else the abort is reported already */
-		report(conn, NDX_REPORT_DRAINED, 0, NULL);
+	if (!broken) /* otherwise ABORT was reported already */
+		report_bits(conn, NDX_REPORT_DRAINED, 0, NULL);
 }
 
-/* After its goodbye the peer has closed its queue pair: nobody will answer what is under way. */
+/* The peer has closed its queue pair after its goodbye, so no request in flight will be
+ * answered. */
 void verbs_end_peer_closed(struct verbs_conn *conn)
 {
 	conn->peer_closed = true;
@@ -474,10 +479,10 @@ void verbs_conn_send_disc(struct ndx_spi_conn *spi)
 	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	if (conn->qp != NULL)
-		attend(conn->qp);
+		take_over_cqs(conn->qp);
 	if (!conn->peer.is_ndx || conn->qp == NULL ||
-	    write_word(conn, VERBS_GOODBYE, VERBS_WORD_GOODBYE) != 0)
-		say(conn, true);
+	    write_field(conn, VERBS_GOODBYE, VERBS_FIELD_GOODBYE) != 0)
+		send_goodbye(conn, true);
 }
 
 void verbs_conn_finish(struct ndx_spi_conn *spi)
@@ -485,7 +490,7 @@ void verbs_conn_finish(struct ndx_spi_conn *spi)
 	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	verbs_watch_end(conn);
-	conn->bare_until = base_deadline(PROBED_MS);
+	conn->probe_until = base_deadline(PROBED_MS);
 	if (conn->qp == NULL)
 		go_quiet(conn);
 	else if (may_be_asked(conn))
@@ -494,7 +499,7 @@ void verbs_conn_finish(struct ndx_spi_conn *spi)
 		end_now(conn);
 }
 
-/* What was posted is on its way: it should not go down with the queue pair. */
+/* Wait for a posted control request, so that it is not lost with the queue pair. */
 static void await_control(struct verbs_qp *qp, enum verbs_control which, uint32_t ms)
 {
 	const uint64_t deadline = base_deadline(ms);
@@ -511,17 +516,18 @@ static void await_control(struct verbs_qp *qp, enum verbs_control which, uint32_
 }
 
 /*
- * So the peer need not ask, and cannot take it for a goodbye. Not for long: it may be gone, or the
- * word stands behind requests that wait for its receives. Not at all if either side has said
- * goodbye, or there is nobody: many connections may have lost the same peer.
+ * With ABORTED written the peer need not probe, and cannot take the disconnect for a goodbye. The
+ * wait is short: the peer may be gone, or requests that wait for its receives may be ahead. Nothing
+ * is written if either side has said goodbye, or if the peer is known to be gone: many connections
+ * may have lost the same peer.
  */
-static void tell_abort(struct verbs_conn *conn)
+static void send_abort(struct verbs_conn *conn)
 {
 	struct verbs_qp *qp = conn->qp;
 	bool broken;
 
 	if (qp == NULL || conn->state != VERBS_CONN_UP || !conn->peer.is_ndx || conn->oob.on ||
-	    conn->disc_said || conn->peer_said || conn->lost ||
+	    conn->disc_sent || conn->peer_disconnected || conn->lost ||
 	    __atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
 		return;
 	base_lock_acquire(&qp->base.lock);
@@ -529,23 +535,23 @@ static void tell_abort(struct verbs_conn *conn)
 	qp->base.state = BASE_QP_DEAD;
 	qp->draining = false;
 	base_lock_release(&qp->base.lock);
-	if (!broken && write_word(conn, VERBS_ABORTED, VERBS_WORD_ABORTED) == 0)
+	if (!broken && write_field(conn, VERBS_ABORTED, VERBS_FIELD_ABORTED) == 0)
 		await_control(qp, VERBS_ABORTED, TELL_MS);
 }
 
-/* The word, then the queue pair, so that it does not answer the peer's probe; then the disconnect.
- */
+/* First ABORTED, then the queue pair, so that it does not answer the peer's probe, then the
+ * disconnect. */
 void verbs_conn_abort(struct ndx_spi_conn *spi)
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	wait_no_more(conn);
 	verbs_watch_end(conn);
-	tell_abort(conn);
+	send_abort(conn);
 	if (conn->qp != NULL)
 		(void)kill_qp(conn->qp);
-	if (!conn->disc_said) {
-		conn->disc_said = true;
+	if (!conn->disc_sent) {
+		conn->disc_sent = true;
 		if (!conn->oob.on)
 			(void)rdma_disconnect(conn->id);
 	}
@@ -558,10 +564,10 @@ void verbs_conn_abort(struct ndx_spi_conn *spi)
 }
 
 /*
- * Not while the peer may ask us, which is PROBED_MS, nor while we ask it. That mostly takes
- * MOMENT_MS; but each of two questions may be answered at the last moment, after PROBE_MS, or
- * verbs_qp_patience() later behind own requests: 3.1 s, and 4.4 s if the peer disconnects when we
- * were about to go. The core does not wait for so long.
+ * NDX_PENDING while the peer may probe, which is PROBED_MS, and while this end probes. That usually
+ * takes MOMENT_MS. But each of two probes may be answered at the last moment, after PROBE_MS, or
+ * verbs_qp_patience() later behind own requests: 3.1 s, and 4.4 s if the peer disconnects just
+ * before this end would have been done. The core does not wait for so long.
  */
 enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi)
 {
@@ -569,17 +575,19 @@ enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi)
 
 	if (conn->qp == NULL)
 		return NDX_OK;
-	if (!conn->disc_said) {
+	if (!conn->disc_sent) {
 		await_control(conn->qp, VERBS_GOODBYE, KILL_MS);
 		verbs_end_on_work(conn);
-		say(conn, true);
+		send_goodbye(conn, true);
 	}
 	if (may_be_asked(conn) || is_asking(conn))
 		return NDX_PENDING;
 	if (!kill_qp(conn->qp))
-		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not hand back requests in time");
-	part(conn);
-	if (conn->peer_said) /* whatever it meant: there is nobody left who could ask */
-		heard(conn);
+		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not return requests in time");
+	detach_qp(conn);
+	if (conn->peer_disconnected) /* whether it was a goodbye or not: no queue pair is left to
+	                              * probe with
+	                              */
+		on_goodbye(conn);
 	return NDX_OK;
 }

@@ -8,7 +8,7 @@
 #include "base_sockaddr.h"
 #include "verbs_conn.h"
 
-#define BACKLOG 1024 /* the core counts requests itself */
+#define BACKLOG 1024 /* the core limits the requests */
 
 struct verbs_listener {
 	enum verbs_owner owner;
@@ -25,7 +25,7 @@ static struct verbs_listener *listener_of(struct ndx_spi_listener *listener)
 
 /* ---- requests ---- */
 
-static void refuse(struct rdma_cm_id *id)
+static void refuse_id(struct rdma_cm_id *id)
 {
 	uint8_t data[VERBS_REJECT_ROOM];
 
@@ -43,12 +43,13 @@ void verbs_listener_on_event(struct verbs_listener *listener, const struct verbs
 
 	if (event->what != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return;
-	event->id->context = NULL; /* it has the listener's, which may go before it */
+	event->id->context = NULL; /* the id has the listener's context, and the listener may be
+	                              destroyed first */
 	request = calloc(1, sizeof(*request));
-	/* Who listens on all addresses hears of other adapters' requests, too. */
+	/* a listener on all addresses gets the requests of other adapters, too */
 	if (request == NULL || !verbs_serves(adapter, event->id)) {
 		free(request);
-		refuse(event->id);
+		refuse_id(event->id);
 		return;
 	}
 	request->adapter = adapter;
@@ -60,10 +61,12 @@ void verbs_listener_on_event(struct verbs_listener *listener, const struct verbs
 		base_sockaddr_copy(&request->spi.peer, peer, sizeof(struct sockaddr_in6));
 	verbs_cm_params(event, &request->spi.params, &request->peer);
 	if (request->peer.is_ofi) {
-		log_warn(0, "%s: refused, which is ofi:verbs: verbs does not talk to that",
-		         base_sockaddr_text(&request->spi.peer, text));
+		log_warn(
+			0,
+			"%s: refused: the peer is ofi:verbs, whose protocol verbs does not support",
+			base_sockaddr_text(&request->spi.peer, text));
 		free(request);
-		refuse(event->id);
+		refuse_id(event->id);
 		return;
 	}
 	verbs_host(adapter)->request(&request->spi);
@@ -73,11 +76,11 @@ void verbs_request_refuse(struct ndx_spi_request *spi)
 {
 	struct verbs_request *request = container_of(spi, struct verbs_request, spi);
 
-	refuse(request->id);
+	refuse_id(request->id);
 	free(request);
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 enum ndx_status verbs_listener_create(struct ndx_spi_adapter *adapter, struct ndx_listener *front,
                                       struct ndx_spi_listener **out)
@@ -94,7 +97,7 @@ enum ndx_status verbs_listener_create(struct ndx_spi_adapter *adapter, struct nd
 	return NDX_OK;
 }
 
-/* Requests that rdma_cm has not told yet are refused with it. */
+/* Requests that rdma_cm has not reported yet are refused by this. */
 static void close_id(struct verbs_listener *listener)
 {
 	base_list_remove(&listener->node);
@@ -111,7 +114,7 @@ void verbs_listener_destroy(struct ndx_spi_listener *spi)
 	free(listener);
 }
 
-/* The kernel does not let go of the device while somebody holds an id. */
+/* The kernel does not remove the device while a program holds an id. */
 void verbs_listeners_on_removal(struct verbs_adapter *adapter, int native)
 {
 	while (!base_list_empty(&adapter->listeners)) {
@@ -143,7 +146,7 @@ enum ndx_status verbs_listener_bind(struct ndx_spi_listener *spi, const struct s
 	if (st != NDX_OK)
 		return st;
 	base_sockaddr_copy(&wanted, address, len);
-	/* The unspecified address means those of the adapter. */
+	/* the unspecified address stands for the addresses of the adapter */
 	if (base_sockaddr_is_any(&wanted) && count_family(listener->adapter, wanted.ss_family) > 1)
 		local = wanted;
 	return verbs_address_bind(listener->adapter, &listener->owner, &local, &listener->id);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mailboxes: words that the peer writes when a connection ends. Registering memory is dear, so many
- * share a region. Which words of it are whose follows from the number of the owner's queue pair,
- * which the peer knows. What it has to write follows from the first PSNs of both directions: they
- * are random, and only the two ends know them. So no peer can speak for another one.
+ * Mailboxes: fields that the peer writes when a connection ends. Registering memory is expensive,
+ * so many mailboxes share a region. The number of the owner's queue pair, which the peer knows,
+ * tells the place of its mailbox in the region. The value to write follows from the first PSNs of
+ * both directions: they are random, and only the two ends know them. So no peer can write the value
+ * of another one.
  */
 #include <endian.h>
 #include <errno.h>
@@ -14,20 +15,20 @@
 #include "base_log.h"
 #include "verbs_mailbox.h"
 
-#define BOXES 64u /* in a region */
+#define BOXES 64u /* mailboxes in a region */
 
 struct verbs_mailboxes {
 	struct base_list node; /* in verbs_adapter.mailboxes */
 	struct ibv_mr *mr;
-	uint64_t used; /* a bit for each box */
+	uint64_t used; /* one bit for each mailbox */
 	uint64_t *words;
 };
 
-/* NULL: see `*st`. */
+/* NULL: `*st` has the error. */
 static struct verbs_mailboxes *add_region(struct verbs_adapter *adapter, enum ndx_status *st)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const size_t size = (size_t)BOXES * VERBS_WORDS * sizeof(uint64_t);
+	const size_t size = (size_t)BOXES * VERBS_FIELDS * sizeof(uint64_t);
 	struct verbs_mailboxes *region = calloc(1, sizeof(*region));
 
 	if (region == NULL)
@@ -35,7 +36,7 @@ static struct verbs_mailboxes *add_region(struct verbs_adapter *adapter, enum nd
 	region->words = aligned_alloc(page, (size + page - 1) / page * page);
 	if (region->words == NULL)
 		goto no_memory;
-	/* At address 0, so that the peer needs to know no more than the key; that takes a page. */
+	/* at address 0, so that the peer needs only the key; that takes a page */
 	region->mr = ibv_reg_mr_iova(adapter->pd, region->words, size, 0,
 	                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (region->mr == NULL) {
@@ -82,8 +83,8 @@ enum ndx_status verbs_mailbox_open(struct verbs_conn *conn)
 	region->used |= UINT64_C(1) << box;
 	conn->mailboxes = region;
 	conn->mailbox_mr = region->mr;
-	conn->mailbox = region->words + (size_t)box * VERBS_WORDS;
-	memset(conn->mailbox, 0, VERBS_WORDS * sizeof(*conn->mailbox));
+	conn->mailbox = region->words + (size_t)box * VERBS_FIELDS;
+	memset(conn->mailbox, 0, VERBS_FIELDS * sizeof(*conn->mailbox));
 	return NDX_OK;
 }
 
@@ -93,7 +94,7 @@ void verbs_mailbox_close(struct verbs_conn *conn)
 
 	if (region == NULL)
 		return;
-	region->used &= ~(UINT64_C(1) << (size_t)(conn->mailbox - region->words) / VERBS_WORDS);
+	region->used &= ~(UINT64_C(1) << (size_t)(conn->mailbox - region->words) / VERBS_FIELDS);
 	conn->mailboxes = NULL;
 	conn->mailbox_mr = NULL;
 	conn->mailbox = NULL;
@@ -113,13 +114,13 @@ void verbs_mailbox_close_all(struct verbs_adapter *adapter)
 	base_list_init(&adapter->mailboxes);
 }
 
-/* What the end whose first PSN is `from` is told by the other one. */
+/* The value that an end writes into the mailbox of the end whose first PSN is `from`. */
 static uint64_t secret(uint32_t from, uint32_t to)
 {
 	return htobe64(UINT64_C(1) << 63 | (uint64_t)from << 24 | to);
 }
 
-bool verbs_mailbox_has(const struct verbs_conn *conn, enum verbs_word which)
+bool verbs_mailbox_has(const struct verbs_conn *conn, enum verbs_field which)
 {
 	const struct verbs_numbers *path = &conn->qp->path;
 
@@ -127,13 +128,13 @@ bool verbs_mailbox_has(const struct verbs_conn *conn, enum verbs_word which)
 	       secret(path->own_psn, path->peer_psn);
 }
 
-struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum verbs_word which)
+struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum verbs_field which)
 {
 	const struct verbs_numbers *path = &conn->qp->path;
-	const size_t own = (size_t)(conn->mailbox - conn->mailboxes->words) + VERBS_WORD_OWN;
-	const size_t there = (size_t)box_of(path->peer_number) * VERBS_WORDS + which;
+	const size_t own = (size_t)(conn->mailbox - conn->mailboxes->words) + VERBS_FIELD_OWN;
+	const size_t there = (size_t)box_of(path->peer_number) * VERBS_FIELDS + which;
 
-	__atomic_store_n(&conn->mailbox[VERBS_WORD_OWN], secret(path->peer_psn, path->own_psn),
+	__atomic_store_n(&conn->mailbox[VERBS_FIELD_OWN], secret(path->peer_psn, path->own_psn),
 	                 __ATOMIC_RELEASE);
 	return (struct verbs_ctrl_write){
 		.length = sizeof(uint64_t),
@@ -145,17 +146,19 @@ struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum 
 }
 
 /*
- * Some networks drop a request without bytes, so a question has one. Of every word the second byte
- * is 0, whatever it says: see secret(). To write that byte once more does not change the word.
+ * Some networks drop a request without bytes, so a probe has one byte. The second byte of each
+ * field is 0, whatever the value of the field is: see secret(). Writing that byte again does not
+ * change the field.
  */
-struct verbs_ctrl_write verbs_mailbox_touch(const struct verbs_conn *conn)
+struct verbs_ctrl_write verbs_mailbox_noop(const struct verbs_conn *conn)
 {
-	const uint32_t there = box_of(conn->qp->path.peer_number) * VERBS_WORDS + VERBS_WORD_PROBED;
+	const uint32_t there =
+		box_of(conn->qp->path.peer_number) * VERBS_FIELDS + VERBS_FIELD_PROBED;
 	size_t own;
 
 	if (conn->mailboxes == NULL || conn->peer.mailbox_key == 0)
 		return (struct verbs_ctrl_write){.length = 0};
-	own = (size_t)(conn->mailbox - conn->mailboxes->words) + VERBS_WORD_OWN;
+	own = (size_t)(conn->mailbox - conn->mailboxes->words) + VERBS_FIELD_OWN;
 	return (struct verbs_ctrl_write){
 		.length = 1,
 		.lkey = conn->mailbox_mr->lkey,

@@ -34,7 +34,7 @@ static inline bool is_signaled(const struct verbs_qp *qp, uint32_t flags)
 	const struct base_queue *q = &qp->base.initiator;
 
 	/* an unsignaled request needs a later completion: see verbs_wr_post_sweep() */
-	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->touch.length == 0 ||
+	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->noop_write.length == 0 ||
 	       qp->unsignaled >= q->depth / UNSIGNALED_PART ||
 	       q->tail - __atomic_load_n(&q->freed, __ATOMIC_RELAXED) >= q->depth;
 }
@@ -103,15 +103,16 @@ ALWAYS_INLINE void fill_wr(struct ibv_send_wr *wr, const struct op *op, const st
  */
 static int post_noop(struct verbs_qp *qp, struct ibv_send_wr *wr)
 {
-	struct ibv_sge one = {
-		.addr = qp->touch.from, .length = qp->touch.length, .lkey = qp->touch.lkey};
+	struct ibv_sge one = {.addr = qp->noop_write.from,
+	                      .length = qp->noop_write.length,
+	                      .lkey = qp->noop_write.lkey};
 	struct ibv_send_wr *bad;
 
 	wr->send_flags &= ~(unsigned)IBV_SEND_INLINE;
 	wr->sg_list = &one;
 	wr->num_sge = 1;
-	wr->wr.rdma.remote_addr = qp->touch.to;
-	wr->wr.rdma.rkey = qp->touch.rkey;
+	wr->wr.rdma.remote_addr = qp->noop_write.to;
+	wr->wr.rdma.rkey = qp->noop_write.rkey;
 	return ibv_post_send(qp->native, wr, &bad);
 }
 
@@ -119,7 +120,7 @@ static int post_noop(struct verbs_qp *qp, struct ibv_send_wr *wr)
  * of it. A request that names memory, with bytes or without, is the program's own affair. */
 static inline bool is_unwelcome(const struct verbs_qp *qp, const struct op *op, uint32_t length)
 {
-	return length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->touch.length == 0 &&
+	return length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->noop_write.length == 0 &&
 	       op->remote_token == 0 && op->remote_address == 0;
 }
 
@@ -151,7 +152,7 @@ ALWAYS_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct op
 	own->req.bad_invalidate = false;
 	own->req.signaled = signaled;
 	own->req.in_mailbox =
-		length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->touch.length > 0;
+		length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->noop_write.length > 0;
 	if (qp->soft_roce)
 		keep_list(own, op->sge, op->count, op->flags);
 	if (own->req.in_mailbox) {

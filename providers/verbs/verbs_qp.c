@@ -129,7 +129,7 @@ int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 	qp->draining = false;
 	qp->broken = false;
 	qp->unsignaled = 0;
-	qp->touch = (struct verbs_ctrl_write){.length = 0};
+	qp->noop_write = (struct verbs_ctrl_write){.length = 0};
 	qp->outbound_reads = conn->spi.outbound_read_limit;
 	err = qp->native == NULL ? ENODEV : step_up(qp, conn, IBV_QPS_INIT, &ours);
 	if (err == 0)
@@ -285,7 +285,7 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 	                  initiator_stride(adapter, attr), receive_stride(attr));
 	if (st != NDX_OK)
 		goto free_qp;
-	qp->unsettled = UINT32_MAX; /* no request: the index is far from the first one */
+	qp->reorder_exempt = UINT32_MAX; /* no request: the index is far from the first one */
 	init_records(qp, &qp->base.initiator, VERBS_INITIATOR);
 	init_records(qp, &qp->base.receive, VERBS_RECEIVE);
 	for (unsigned i = 0; i < VERBS_CONTROLS; i++)

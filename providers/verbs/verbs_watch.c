@@ -2,8 +2,9 @@
 /*
  * While a connection is up: sends that wait for the peer's receives, and a peer that is silent.
  *
- * An adapter gives a peer up that does not answer. Software RoCE cannot be let do that: it takes an
- * answer "no receive yet" for none. So it is told to try for ever, and the peer is given up here.
+ * An adapter gives up a peer that does not answer. Software RoCE must not do that: it takes an RNR
+ * answer for no answer. So software RoCE is told to retry without limit, and this file gives the
+ * peer up.
  */
 #include <errno.h>
 
@@ -13,16 +14,16 @@
 
 #define WATCH_LEAST 10u
 #define WATCH_MOST 250u
-#define DEAF_MS 1000u      /* nothing comes in: 15 tries have had no answer */
+#define NO_PACKET_MS 1000u /* no packet comes in: 15 retries without an answer */
 #define STUCK_MS 3000u     /* a request of few bytes does not end, whatever else comes in; ... */
-#define IDLE_MS 1000u      /* between two looks at a queue pair that has nothing to do */
-#define BYTES_PER_MS 1024u /* ... one with bytes may take as much longer */
+#define IDLE_MS 1000u      /* between two checks of an idle queue pair */
+#define BYTES_PER_MS 1024u /* ... and one with bytes may take longer by this rate */
 
 enum verdict {
 	FINE,
 	RNR_EXPIRED,
 	GONE,
-	UNHEARD,
+	GOODBYE_LOST,
 	PEER_CLOSED,
 	BROKEN,
 	SILENT,
@@ -50,7 +51,7 @@ static uint32_t watch_ms(const struct verbs_conn *conn)
 	return ms < WATCH_LEAST ? WATCH_LEAST : ms;
 }
 
-/* Under base.lock: has a request waited too long for a receive of the peer's? */
+/* base.lock held: has a request waited too long for a receive of the peer? */
 static bool is_rnr_expired(struct verbs_conn *conn, uint32_t ms)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
@@ -68,35 +69,37 @@ static bool is_rnr_expired(struct verbs_conn *conn, uint32_t ms)
 	return limit != NDX_INFINITE && !conn->peer.has_srq && conn->watched_ms >= limit;
 }
 
-/* Under base.lock: is a peer that has nothing else to do silent for too long? Else it is asked. */
+/* base.lock held: has the peer of an idle connection been silent for too long? If not, probe the
+ * peer. */
 static bool is_silent(struct verbs_conn *conn, uint32_t ms)
 {
 	const uint32_t limit = conn->qp->base.spi.attr.keepalive_ms;
 	const uint32_t asked = conn->qp->controls_out & (1u << VERBS_KEEPALIVE);
 
-	/* One that granted no memory for the question may break the connection because of it. */
-	if (limit == 0 || conn->qp->touch.length == 0)
+	/* a peer that has granted no memory for the probe may break the connection because of it */
+	if (limit == 0 || conn->qp->noop_write.length == 0)
 		return false;
 	if (asked == 0 || base_queue_outstanding(&conn->qp->base.initiator) > 0)
 		conn->silent_ms = 0;
 	else
 		conn->silent_ms += ms;
 	if (asked == 0)
-		(void)verbs_wr_post_control(conn->qp, VERBS_KEEPALIVE, &conn->qp->touch);
+		(void)verbs_wr_post_control(conn->qp, VERBS_KEEPALIVE, &conn->qp->noop_write);
 	return conn->silent_ms >= limit;
 }
 
 /* ---- software RoCE ---- */
 
-/* What the oldest request may take if its peer is there; NDX_INFINITE: is_rnr_expired() knows. */
+/* How long the oldest request may take if its peer is alive; NDX_INFINITE: is_rnr_expired() limits
+ * it. */
 static uint32_t longest_ms(const struct verbs_conn *conn)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
 	const struct verbs_initiator *oldest;
 	uint64_t bytes = 0;
 
-	if (base_queue_outstanding(q) == 0) /* but our goodbye is */
-		return conn->peer_said ? verbs_qp_patience() : STUCK_MS;
+	if (base_queue_outstanding(q) == 0) /* only this end's goodbye is outstanding */
+		return conn->peer_disconnected ? verbs_qp_patience() : STUCK_MS;
 	oldest = (const struct verbs_initiator *)(const void *)base_queue_at(q, q->head);
 	if (oldest->req.needs_receive)
 		return NDX_INFINITE;
@@ -105,7 +108,7 @@ static uint32_t longest_ms(const struct verbs_conn *conn)
 	return STUCK_MS + (uint32_t)(bytes / BYTES_PER_MS);
 }
 
-/* Under base.lock: is there no peer any more that would answer the oldest request? */
+/* base.lock held: is the peer gone that would have to answer the oldest request? */
 static bool is_gone(struct verbs_conn *conn, uint32_t ms)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
@@ -117,21 +120,21 @@ static bool is_gone(struct verbs_conn *conn, uint32_t ms)
 	if ((base_queue_outstanding(q) == 0 && !goodbye) || conn->stuck_head != q->head) {
 		conn->stuck_head = q->head;
 		conn->stuck_ms = 0;
-		conn->deaf_ms = 0;
+		conn->no_packet_ms = 0;
 		return false;
 	}
 	conn->stuck_ms += ms;
 	packets = verbs_counters_read(conn->adapter, VERBS_PACKETS);
 	if (packets == 0 || packets != conn->packets)
-		conn->deaf_ms = 0;
+		conn->no_packet_ms = 0;
 	else
-		conn->deaf_ms += ms;
+		conn->no_packet_ms += ms;
 	conn->packets = packets;
-	return conn->deaf_ms >= DEAF_MS || conn->stuck_ms >= longest_ms(conn);
+	return conn->no_packet_ms >= NO_PACKET_MS || conn->stuck_ms >= longest_ms(conn);
 }
 
-/* An adapter tells of a queue pair that the peer's request broke. Here only what it had posted
- * would come back; has it nothing, it has to be asked. */
+/* An adapter reports a queue pair that a request of the peer has broken. Software RoCE only flushes
+ * the posted requests; without any, the queue pair's state has to be queried. */
 static bool is_broken(struct verbs_conn *conn, uint32_t ms)
 {
 	struct verbs_qp *qp = conn->qp;
@@ -150,22 +153,22 @@ static bool is_broken(struct verbs_conn *conn, uint32_t ms)
 	       attr.qp_state == IBV_QPS_ERR;
 }
 
-/* ---- the turn ---- */
+/* ---- the timer ---- */
 
-/* What to make of it; under base.lock. */
-static enum verdict judge(struct verbs_conn *conn, uint32_t ms)
+/* base.lock held: the verdict about the connection. */
+static enum verdict check_conn(struct verbs_conn *conn, uint32_t ms)
 {
 	struct verbs_qp *qp = conn->qp;
-	const bool rnr_expired = is_rnr_expired(conn, ms) && !conn->peer_said;
+	const bool rnr_expired = is_rnr_expired(conn, ms) && !conn->peer_disconnected;
 	const bool gone = is_gone(conn, ms);
 	const bool silent = is_silent(conn, ms);
 
-	qp->rnr_expired = (rnr_expired || gone) && !conn->peer_said;
+	qp->rnr_expired = (rnr_expired || gone) && !conn->peer_disconnected;
 	verbs_wr_post_sweep(qp);
 	if (rnr_expired)
 		return RNR_EXPIRED;
-	if (gone && conn->peer_said && base_queue_outstanding(&qp->base.initiator) == 0)
-		return UNHEARD;
+	if (gone && conn->peer_disconnected && base_queue_outstanding(&qp->base.initiator) == 0)
+		return GOODBYE_LOST;
 	if (gone && qp->peer_state == VERBS_PEER_SAID_GOODBYE && qp->draining)
 		return PEER_CLOSED;
 	if (gone)
@@ -175,17 +178,17 @@ static enum verdict judge(struct verbs_conn *conn, uint32_t ms)
 	return silent ? SILENT : FINE;
 }
 
-/* The numbers, for whoever wonders why. */
-static void explain(const struct verbs_conn *conn, enum verdict verdict)
+/* Log the figures behind the verdict. */
+static void log_verdict(const struct verbs_conn *conn, enum verdict verdict)
 {
 	const struct base_queue *q = &conn->qp->base.initiator;
 
 	log_warn(verdicts[verdict].native,
-	         "verbs:%s: queue pair %u is given up: %s; %u requests under way, the oldest "
-	         "waits for %u ms (%u ms for a receive), %u ms without a packet to the device, "
+	         "verbs:%s: queue pair %u is given up: %s; %u requests in flight, the oldest waits "
+	         "for %u ms (%u ms for a receive), %u ms without a packet to the device, "
 	         "%u ms without an answer to keepalive",
 	         conn->adapter->options.device, conn->qp->native->qp_num, verdicts[verdict].cause,
-	         base_queue_outstanding(q), conn->stuck_ms, conn->watched_ms, conn->deaf_ms,
+	         base_queue_outstanding(q), conn->stuck_ms, conn->watched_ms, conn->no_packet_ms,
 	         conn->silent_ms);
 }
 
@@ -199,17 +202,18 @@ void verbs_watch_on_timer(void *arg)
 	if (qp == NULL)
 		return;
 	ms = watch_ms(conn);
-	/* Of successes no event may tell; of failures neither, with software RoCE. */
+	/* unsignaled successes raise no event, and software RoCE may raise none for failures:
+	 * poll */
 	verbs_qp_poll(qp);
 	base_lock_acquire(&qp->base.lock);
-	verdict = judge(conn, ms);
+	verdict = check_conn(conn, ms);
 	base_lock_release(&qp->base.lock);
 	switch (verdict) {
 	case FINE:
 		base_timer_set(conn->adapter->spi.loop, &conn->watchdog, ms);
 		break;
-	case UNHEARD:
-		verbs_end_unheard(conn);
+	case GOODBYE_LOST:
+		verbs_end_goodbye_lost(conn);
 		break;
 	case PEER_CLOSED:
 		verbs_end_peer_closed(conn);
@@ -218,7 +222,7 @@ void verbs_watch_on_timer(void *arg)
 	case GONE:
 	case BROKEN:
 	case SILENT:
-		explain(conn, verdict);
+		log_verdict(conn, verdict);
 		conn->lost = true;
 		verbs_host(conn->adapter)
 			->report(&conn->spi, NDX_REPORT_ABORT, verdicts[verdict].native,
@@ -232,7 +236,7 @@ void verbs_watch_begin(struct verbs_conn *conn)
 	conn->watched_ms = 0;
 	conn->silent_ms = 0;
 	conn->stuck_ms = 0;
-	conn->deaf_ms = 0;
+	conn->no_packet_ms = 0;
 	conn->idle_ms = 0;
 	base_timer_set(conn->adapter->spi.loop, &conn->watchdog, watch_ms(conn));
 }

@@ -67,5 +67,5 @@ void verbs_wr_post_sweep(struct verbs_qp *qp)
 	if (qp->unsignaled > 0 && qp->killed)
 		(void)verbs_wr_post_control(qp, VERBS_LAST, &nothing);
 	else if (qp->unsignaled > 0)
-		(void)verbs_wr_post_control(qp, VERBS_SWEEP, &qp->touch);
+		(void)verbs_wr_post_control(qp, VERBS_SWEEP, &qp->noop_write);
 }

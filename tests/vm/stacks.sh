@@ -47,7 +47,7 @@ alike same_program_on_ofi_verbs 'ofi:verbs?iface=v1' 'ofi:verbs?iface=v0'
 
 meet verbs:rxe1 'ofi:verbs?iface=v0'
 [ $met -ne 0 ] && [ $met -ne 124 ] && grep -q 'is not ofi:verbs' "$work/client" &&
-	grep -q 'refused, which is ofi:verbs' "$work/server"
+	grep -q 'refused: the peer is ofi:verbs' "$work/server"
 verdict $? verbs_refuses_ofi_verbs
 kill $server 2>/dev/null
 

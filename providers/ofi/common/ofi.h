@@ -62,7 +62,7 @@ enum ofi_cq_choice { OFI_CQ_AUTO, OFI_CQ_PRIVATE, OFI_CQ_SHARED };
 
 /* The options of the URI. */
 struct ofi_options {
-	const struct ofi_flavour *flavour;
+	const struct ofi_backend *backend;
 	char iface[32];                  /* "" if not given */
 	struct sockaddr_storage address; /* AF_UNSPEC if not given */
 	bool lan;                        /* trust=lan: peers on other hosts are trusted */
@@ -78,7 +78,7 @@ enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_opt
 enum ndx_status ofi_find_addresses(const struct ofi_options *options,
                                    struct sockaddr_storage **list, size_t *count);
 /* libfabric's description of an endpoint of this back end at a local address. */
-enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
+enum ndx_status ofi_get_info(const struct ofi_backend *backend,
                              const struct sockaddr_storage *address, struct fi_info **out);
 /* The address of an interface that is up. False: it has none that can be used. */
 bool ofi_usable_address(const struct ifaddrs *i, struct sockaddr_storage *out);
@@ -133,8 +133,8 @@ void ofi_eq_read_all(struct ofi_eq *eq);
 
 /* Counters of what happens beside the data path; atomic. */
 struct ofi_counts {
-	uint64_t words_sent; /* control messages that stand alone, without those for credits only */
-	uint64_t words_received;
+	uint64_t ctrl_sent; /* control messages that stand alone, without those for credits only */
+	uint64_t ctrl_received;
 	uint64_t wakeups; /* of the control thread, by the descriptor of a native queue */
 	uint64_t vain;    /* reads of a native queue by the control thread that found nothing */
 	uint64_t ticks;   /* checks of the control thread whether consumers still poll */
@@ -147,7 +147,7 @@ static inline void ofi_count(uint64_t *count)
 
 struct ofi_adapter {
 	struct ndx_spi_adapter spi;
-	const struct ofi_flavour *flavour; /* the one of the options */
+	const struct ofi_backend *backend; /* the one of the options */
 	struct ofi_counts counts;
 	struct ofi_options options;
 	struct sockaddr_storage *addresses;
@@ -226,7 +226,7 @@ struct ofi_tx {
 	uint32_t length;
 	uint32_t immediate;
 	uint8_t iov_count;
-	uint8_t word_flags; /* enum ofi_word_flag of a send or write; else 0 */
+	uint8_t ctrl_flags; /* enum ofi_ctrl_flag of a send or write; else 0 */
 	uint8_t parts;     /* of a write with immediate data: how many of its parts libfabric has */
 	bool native;       /* libfabric has the request, or parts of it */
 	bool remote;       /* `verdict` is about the peer's memory */
@@ -250,8 +250,8 @@ struct ofi_qp {
 	struct ofi_adapter *adapter;
 	char *bounce; /* initiator_depth * inline_size */
 	struct base_list node;
-	struct base_list debtor; /* in ncq->debtors */
-	struct ofi_link *link;   /* guarded by the ncq's lock */
+	struct base_list credit_node; /* in ncq->credit_pending */
+	struct ofi_link *link;        /* guarded by the ncq's lock */
 	/* guarded by base.lock */
 	struct fid_ep *ep;     /* takes receives; NULL: there is no link */
 	struct ofi_conn *conn; /* gets the reports */
@@ -267,17 +267,17 @@ struct ofi_qp {
 	uint32_t peer_key;
 	uint64_t peer_address;
 	uint32_t peer_depth;
-	uint32_t credits;   /* how many more receives of the peer this end may use */
-	uint32_t rx_next;   /* first receive that libfabric does not have */
-	uint32_t rx_native; /* receives that libfabric has */
-	uint32_t rx_told;   /* those of them for which the peer has a credit */
-	uint32_t tx_next;   /* first request that libfabric never had */
-	uint32_t tx_native; /* requests that libfabric has */
-	uint32_t reads;     /* reads among them */
+	uint32_t credits;     /* how many more receives of the peer this end may use */
+	uint32_t rx_next;     /* first receive that libfabric does not have */
+	uint32_t rx_native;   /* receives that libfabric has */
+	uint32_t rx_credited; /* those of them for which the peer has a credit */
+	uint32_t tx_next;     /* first request that libfabric never had */
+	uint32_t tx_native;   /* requests that libfabric has */
+	uint32_t reads;       /* reads among them */
 	uint32_t read_limit;
-	uint32_t unsettled;    /* receives do not wait for this request; the ncq's lock */
-	uint32_t written;      /* length of the write that the next message reports */
-	uint8_t written_parts; /* parts of that length that have come */
+	uint32_t reorder_exempt; /* receives do not wait for this request; the ncq's lock */
+	uint32_t written;        /* length of the write that the next message reports */
+	uint8_t written_parts;   /* parts of that length that have come */
 	bool timer_set;
 	bool retrying; /* the timer is set for a request for which libfabric had no memory */
 	struct base_timer timer;
@@ -316,9 +316,9 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
                               struct ndx_spi_qp **out);
 void ofi_qp_destroy(struct ndx_spi_qp *spi);
 void ofi_qp_cancel(struct ndx_spi_qp *spi);
-static inline const struct ofi_flavour *ofi_flavour_of(const struct ofi_qp *qp)
+static inline const struct ofi_backend *ofi_backend_of(const struct ofi_qp *qp)
 {
-	return qp->adapter->flavour;
+	return qp->adapter->backend;
 }
 /* Counters (ofi_stats.c); the lock is not held. */
 void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
@@ -330,13 +330,13 @@ void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_sp
 /* Report ABORT once; from now on no request is submitted. */
 void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause);
 /* Submit the waiting requests, as far as order, credits and memory allow. */
-void ofi_issue(struct ofi_qp *qp);
+void ofi_submit(struct ofi_qp *qp);
 /* libfabric has completed a request: err 0, or an errno of libfabric's. */
 void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err);
 /* Complete the requests of which libfabric has no part as CANCELED. */
-void ofi_cancel_held(struct ofi_qp *qp);
+void ofi_cancel_waiting(struct ofi_qp *qp);
 /* Set the queue pair's timer (ofi_qp_timer.c) to submit again after a moment. */
-void ofi_issue_later(struct ofi_qp *qp);
+void ofi_submit_later(struct ofi_qp *qp);
 /* A send begins to wait for a receive of the peer: start the RNR clock. */
 void ofi_rnr_begin(struct ofi_qp *qp);
 /* Set the timer for the end of the RNR time, or to poll for credits where no event reports them. */
@@ -347,13 +347,13 @@ void ofi_on_rnr_timer(void *arg); /* the timer's function; the lock is not held 
 /* Give receives to libfabric, as many as it takes. */
 void ofi_post_receives(struct ofi_qp *qp);
 /* Announce new receives to the peer if they are enough: now, or with the next send or poll. */
-void ofi_tell_credits(struct ofi_qp *qp);
+void ofi_send_credits(struct ofi_qp *qp);
 /* The ncq's lock is held, no queue pair's: send the credits that queue pairs have deferred. */
-void ofi_tell_all_credits(struct ofi_ncq *ncq);
+void ofi_send_pending_credits(struct ofi_ncq *ncq);
 /* The number of receives that the peer does not know; from now on they count as announced. */
 uint16_t ofi_take_credits(struct ofi_qp *qp);
 /* A receive is no longer with libfabric. */
-void ofi_rx_take_back(struct ofi_qp *qp, struct ofi_rx *rx);
+void ofi_rx_returned(struct ofi_qp *qp, struct ofi_rx *rx);
 /* A receive came back without a message. */
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err);
 
@@ -390,11 +390,11 @@ struct ofi_link {
 	struct fid_ep *ep;
 	struct base_timer timer; /* answers, then keepalive (ofi_keepalive.c); end of an orphan */
 	uint32_t keepalive_ms;
-	uint32_t seen;        /* `heard` at the end of the last period */
-	uint64_t pinged_ns;   /* when the latest PING was sent */
-	struct ofi_life life; /* the peer's latest sign of life, ... */
-	uint64_t life_ns;     /* ... and when it came */
-	struct ofi_flow flow; /* what moved while a SYNC waits for its answer */
+	uint32_t seen;                /* `heard` at the end of the last period */
+	uint64_t pinged_ns;           /* when the latest PING was sent */
+	struct ofi_liveness liveness; /* the peer's latest sign of life, ... */
+	uint64_t liveness_ns;         /* ... and when it came */
+	struct ofi_flow flow;         /* what moved while a SYNC waits for its answer */
 	/* guarded by the ncq's lock */
 	struct ofi_link *next; /* in its bucket */
 	struct ofi_conn *conn; /* NULL: an orphan, which only sends its last control message */
@@ -405,7 +405,7 @@ struct ofi_link {
 	bool open;            /* the endpoint is connected */
 	bool closing;         /* this end closes it: failures are expected */
 	bool lost;            /* the failure was reported */
-	bool parted;          /* the peer's DISC has come */
+	bool peer_disc;       /* the peer's DISC has come */
 	bool pinged;          /* a PING has no answer yet */
 	uint32_t answering;   /* bits 1 << type of the answers that are in flight */
 	uint32_t sync_wanted; /* SYNC rounds (ofi_revoke.c): the latest that was asked for, ... */
@@ -414,10 +414,10 @@ struct ofi_link {
 	uint32_t tokens[OFI_TOKENS_MAX]; /* tokens that the next SYNC names, ... */
 	uint16_t token_count; /* ... and their number; OFI_TOKENS_ALL: too many to name */
 	bool sync_acked; /* the SYNC was delivered, and with it all that this end had sent before */
-	bool sync_answered; /* all that the peer had sent before has arrived */
-	uint32_t words;     /* control messages in flight */
-	uint32_t heard;     /* count of signs of life of the peer, ... */
-	uint32_t ctrl_in;   /* ... and of the control messages among them */
+	bool sync_answered;     /* all that the peer had sent before has arrived */
+	uint32_t ctrl_out;      /* control messages in flight */
+	uint32_t signs_of_life; /* count of signs of life of the peer, ... */
+	uint32_t ctrl_in;       /* ... and of the control messages among them */
 	struct ofi_verbs_link verbs;
 };
 
@@ -459,7 +459,7 @@ void ofi_link_force_close(struct ofi_link *link, const char *cause);
 
 /* The ncq's lock is held, below here. */
 /* Send a control message; 0 or an errno of libfabric's. Unless `op` is the adapter's silent one,
- * its delivery is confirmed in ofi_word_done(). */
+ * its delivery is confirmed in ofi_ctrl_done(). */
 int ofi_link_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
 /* Send a control message with a record for the peer's control region. */
 int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
@@ -475,11 +475,11 @@ void ofi_link_cut(struct ofi_link *link);
 /* The connection is established: the queue pair takes posts. */
 void ofi_link_go_up(struct ofi_link *link);
 /* Act on a control message; NULL, or the peer's violation of the protocol. */
-const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word);
+const char *ofi_ctrl_handle(struct ofi_link *link, const struct ofi_ctrl *ctrl);
 /* A control message came alone. */
-void ofi_word_in(struct ofi_ncq *ncq, uint64_t data);
+void ofi_ctrl_received(struct ofi_ncq *ncq, uint64_t data);
 /* An own control message was delivered, or was not. */
-void ofi_word_done(struct ofi_link *link, uint8_t type, int err);
+void ofi_ctrl_done(struct ofi_link *link, uint8_t type, int err);
 
 #include "ofi_conn.h"
 #include "ofi_hello.h"

@@ -26,7 +26,7 @@ int ofi_qp_send_ctrl(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_a
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = &qp->adapter->silent,
-		.data = ofi_word_encode(type, 0, count, qp->peer_id),
+		.data = ofi_ctrl_encode(type, 0, count, qp->peer_id),
 	};
 
 	/* without FI_COMPLETION: no code waits for the completion */
@@ -60,10 +60,10 @@ static void ask_peer(struct ofi_qp *qp, uint32_t token)
 	const struct iovec record = {grants->question, sizeof(grants->question)};
 
 	base_put_be32(grants->question, token);
-	if (ofi_qp_send_ctrl(qp, OFI_WORD_ASK, 0, OFI_AREA_QUESTION, &record) == 0)
+	if (ofi_qp_send_ctrl(qp, OFI_CTRL_ASK, 0, OFI_AREA_QUESTION, &record) == 0)
 		grants->asked = token;
 	else
-		ofi_issue_later(qp);
+		ofi_submit_later(qp);
 }
 
 const struct ofi_grant *ofi_grants_get(struct ofi_qp *qp, uint32_t token)

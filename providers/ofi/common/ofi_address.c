@@ -11,7 +11,7 @@ enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
 {
 	char text[BASE_SOCKADDR_TEXT];
 
-	if (adapter->options.lan || !adapter->flavour->needs_trust ||
+	if (adapter->options.lan || !adapter->backend->needs_trust ||
 	    base_sockaddr_is_loopback(peer))
 		return NDX_OK;
 	return fail(

@@ -33,46 +33,46 @@ struct ofi_op {
 		OFI_OP_SILENT,
 		OFI_OP_TX,
 		OFI_OP_RX,
-		OFI_OP_WORD,
+		OFI_OP_CTRL,
 		OFI_OP_FIRST, /* a receive of the provider's, for the peer's first message */
 	} kind;
-	uint8_t word; /* OFI_OP_WORD: type of the control message */
+	uint8_t type; /* OFI_OP_CTRL: type of the control message */
 	void *owner;  /* the queue pair, or the link */
 };
 
-/* ---- what ofi:verbs keeps in what all have ---- */
+/* ---- the members of ofi:verbs in shared structures ---- */
 
-/* In a queue pair, under its lock. */
+/* In a queue pair, guarded by its lock. */
 struct ofi_verbs_qp {
 	struct fid_mr *bounce; /* the buffers of inline requests */
-	uint8_t *area;         /* the link's; NULL: there is none */
-	void *desc;            /* ... and its descriptor */
-	uint32_t told;         /* receives that the peer was told of, ever, ... */
-	uint32_t arrived;      /* ... and messages that came */
-	uint32_t used;         /* messages that went to the peer, ever */
-	bool leaving;          /* the peer has said goodbye, and takes nothing that waits here */
-	bool gone;             /* it has closed after its goodbye: nothing is handed over */
+	uint8_t *area;         /* the control region of the link; NULL: there is no link */
+	void *desc;            /* ... and libfabric's descriptor of it */
+	uint32_t announced;    /* receives announced to the peer in all */
+	uint32_t arrived;      /* messages received in all */
+	uint32_t used;         /* messages sent in all */
+	bool leaving;          /* the peer has said goodbye, and takes no request that waits here */
+	bool gone;             /* the peer has closed after its goodbye: nothing is submitted */
 };
 
-/* In a link, under the ncq's lock. */
+/* In a link, guarded by the ncq's lock. */
 struct ofi_verbs_link {
 	struct base_timer watch;
 	struct ofi_op ping_op;
 	uint32_t watch_ms;
-	uint32_t seen_head;  /* the oldest request at the last look, ... */
-	uint32_t silent_ms;  /* ... and since when it is that */
-	bool introduced;     /* the peer's first message came */
-	bool goodbye_wanted; /* before that */
-	bool goodbye_said;
-	bool leaving_said; /* ... and that we are leaving */
+	uint32_t seen_head;  /* index of the oldest request at the last check, ... */
+	uint32_t silent_ms;  /* ... and for how long it has been that */
+	bool introduced;     /* the peer's first message has come */
+	bool goodbye_wanted; /* asked for before the first message came */
+	bool goodbye_sent;
+	bool leaving_sent; /* ... with the flag OFI_LEAVING */
 	bool rung;
-	uint64_t drain_until_ns; /* 0, or when requests that should have ended must have */
+	uint64_t drain_until_ns; /* 0, or the limit for requests that did not end in time */
 	uint64_t cut_ns;         /* 0, or when a link that the peer has closed is aborted */
 };
 
 /* ---- the table ---- */
 
-struct ofi_flavour {
+struct ofi_backend {
 	const char *device;       /* in the URI, and the name of libfabric's provider */
 	const char *stack;        /* text that two adapters have to have in common */
 	uint32_t shared_cq_since; /* first version of libfabric whose endpoints may share a native
@@ -127,35 +127,35 @@ struct ofi_flavour {
 	const char *(*cm_decode)(const uint8_t *data, size_t len, enum ofi_cm_kind kind,
 	                         struct ofi_cm *cm);
 	/* Adapt `info` to the queue pair; may be NULL. */
-	void (*fit)(const struct ofi_qp *qp, struct fi_info *info);
+	void (*adapt_info)(const struct ofi_qp *qp, struct fi_info *info);
 	/* Both locks held: the link has its endpoint and no receives yet; may be NULL. */
 	void (*attached)(struct ofi_link *link);
 	/* The ncq's lock held: send READY; 0 or an errno. */
-	int (*say_ready)(struct ofi_link *link);
+	int (*send_ready)(struct ofi_link *link);
 	/* The ncq's lock held: send REJECT with its private data. */
-	int (*say_reject)(struct ofi_link *link, const void *data, size_t len);
+	int (*send_reject)(struct ofi_link *link, const void *data, size_t len);
 	/* The ncq's lock held: send a control message without a record; see ofi_link_send_ctrl().
 	 */
-	int (*say)(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
+	int (*send_ctrl)(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op);
 	/* The ncq's lock held: the endpoint is connected. */
 	void (*opened)(struct ofi_link *link);
 	/* The ncq's lock held: the connection is established; may be NULL. */
 	void (*up)(struct ofi_link *link);
 	/* The ncq's lock held: the peer has closed the link; what it sent before has been read. */
-	void (*shut)(struct ofi_link *link);
+	void (*peer_shutdown)(struct ofi_link *link);
 	/* The ncq's lock held: requests did not end in time; NULL: the connection breaks. */
-	void (*hurry)(struct ofi_link *link);
+	void (*limit_requests)(struct ofi_link *link);
 	/* The queue pair is closed after this end has said goodbye. */
 	enum ndx_status (*detach)(struct ofi_link *link);
 
 	/* ---- data; the queue pair's lock held ---- */
 
 	/* Give a request to libfabric: 0 or an errno. */
-	int (*hand_over)(struct ofi_qp *qp, struct ofi_tx *tx);
+	int (*submit)(struct ofi_qp *qp, struct ofi_tx *tx);
 	/* Check for new credits; may be NULL. */
 	void (*refresh)(struct ofi_qp *qp);
 	/* Tell the peer of `fresh` new receives: 0 or an errno. */
-	int (*tell)(struct ofi_qp *qp, uint32_t fresh);
+	int (*send_credits)(struct ofi_qp *qp, uint32_t fresh);
 
 	/* ---- completions; the ncq's lock held, the queue pair's not ---- */
 
@@ -166,7 +166,7 @@ struct ofi_flavour {
 	int (*error_of)(const struct fi_cq_err_entry *e);
 };
 
-extern const struct ofi_flavour ofi_tcp;
-extern const struct ofi_flavour ofi_verbs;
+extern const struct ofi_backend ofi_tcp;
+extern const struct ofi_backend ofi_verbs;
 
 #endif

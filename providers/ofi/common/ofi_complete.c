@@ -14,7 +14,7 @@
 static void note_sign_of_life(const struct ofi_qp *qp)
 {
 	if (qp->link != NULL)
-		qp->link->heard++;
+		qp->link->signs_of_life++;
 }
 
 static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
@@ -24,7 +24,7 @@ static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_ent
 
 	if (op == NULL) {
 		if (e->flags & FI_REMOTE_CQ_DATA)
-			ofi_word_in(ncq, e->data);
+			ofi_ctrl_received(ncq, e->data);
 		return;
 	}
 	switch (op->kind) {
@@ -38,13 +38,13 @@ static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_ent
 	case OFI_OP_RX:
 		qp = op->owner;
 		note_sign_of_life(qp);
-		ofi_flavour_of(qp)->received(qp, container_of(op, struct ofi_rx, op), e);
+		ofi_backend_of(qp)->received(qp, container_of(op, struct ofi_rx, op), e);
 		break;
 	case OFI_OP_FIRST:
-		ncq->adapter->flavour->first(op->owner, e);
+		ncq->adapter->backend->first(op->owner, e);
 		break;
-	case OFI_OP_WORD:
-		ofi_word_done(op->owner, op->word, 0);
+	case OFI_OP_CTRL:
+		ofi_ctrl_done(op->owner, op->type, 0);
 		break;
 	case OFI_OP_SILENT:
 		break;
@@ -54,7 +54,7 @@ static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_ent
 static void dispatch_error(const struct ofi_ncq *ncq, const struct fi_cq_err_entry *e)
 {
 	struct ofi_op *op = e->op_context;
-	const int err = ncq->adapter->flavour->error_of(e);
+	const int err = ncq->adapter->backend->error_of(e);
 	struct ofi_qp *qp;
 
 	/* without a context: a write of the peer that the own shutdown has cut off */
@@ -73,8 +73,8 @@ static void dispatch_error(const struct ofi_ncq *ncq, const struct fi_cq_err_ent
 		ofi_rx_failed(qp, container_of(op, struct ofi_rx, op), err);
 		base_lock_release(&qp->base.lock);
 		break;
-	case OFI_OP_WORD:
-		ofi_word_done(op->owner, op->word, err);
+	case OFI_OP_CTRL:
+		ofi_ctrl_done(op->owner, op->type, err);
 		break;
 	case OFI_OP_FIRST: /* the requests behind it fail, too */
 	case OFI_OP_SILENT:
@@ -129,7 +129,7 @@ static bool is_earlier_done(struct ofi_qp *qp, uint32_t end, uint32_t *oldest)
 	base_lock_acquire(&qp->base.lock);
 	*oldest = qp->base.initiator.head;
 	base_lock_release(&qp->base.lock);
-	return (int32_t)(*oldest - end) >= 0 || *oldest == qp->unsettled;
+	return (int32_t)(*oldest - end) >= 0 || *oldest == qp->reorder_exempt;
 }
 
 static uint32_t first_not_issued(struct ofi_qp *qp)
@@ -158,7 +158,7 @@ static void await_earlier(struct ofi_ncq *ncq, struct held *held, struct ofi_qp 
 		if (n == -FI_EAVAIL)
 			return;
 		if (base_now_ns() >= deadline)
-			qp->unsettled = oldest;
+			qp->reorder_exempt = oldest;
 		else
 			(void)sched_yield();
 	}

@@ -132,7 +132,7 @@ static const struct sockaddr_storage *choose_source(const struct ofi_conn *conn,
 	const struct ofi_adapter *adapter = conn->adapter;
 	const bool named = adapter->options.iface[0] != '\0' ||
 	                   adapter->options.address.ss_family != AF_UNSPEC ||
-	                   adapter->flavour->one_device;
+	                   adapter->backend->one_device;
 
 	if (conn->bound.ss_family != AF_UNSPEC)
 		return &conn->bound;
@@ -196,7 +196,7 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 	if (st != NDX_OK)
 		return st;
 	err = -fi_connect(conn->link->ep, &to, bytes,
-	                  conn->adapter->flavour->cm_encode(&own, bytes));
+	                  conn->adapter->backend->cm_encode(&own, bytes));
 	if (err != 0) {
 		ofi_link_close(conn->link, true);
 		conn->link = NULL;
@@ -226,7 +226,7 @@ enum ndx_status ofi_conn_complete(struct ndx_spi_conn *spi)
 			link->stage = OFI_LINK_COMPLETING;
 			base_timer_set(conn->adapter->spi.loop, &link->timer,
 			               conn->adapter->answer_ms);
-			err = conn->adapter->flavour->say_ready(link);
+			err = conn->adapter->backend->send_ready(link);
 		}
 		base_lock_release(&link->ncq->lock);
 	}
@@ -265,7 +265,7 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	set_read_limit(conn, qp);
 	read_local_address(conn);
 	base_timer_set(conn->adapter->spi.loop, &conn->link->timer, conn->adapter->answer_ms);
-	err = -fi_accept(conn->link->ep, bytes, conn->adapter->flavour->cm_encode(&own, bytes));
+	err = -fi_accept(conn->link->ep, bytes, conn->adapter->backend->cm_encode(&own, bytes));
 	if (err != 0) {
 		st = fail(NDX_E_CONNECTION_ABORTED, err, "fi_accept of %s: %s",
 		          base_sockaddr_text(&spi->peer, text), fi_strerror(err));
@@ -287,14 +287,14 @@ drop:
 
 /* Send REJECT to a peer that has accepted; the link lives on by itself until REJECT is
  * delivered. */
-static enum ndx_status say_reject(struct ofi_conn *conn, const void *data, size_t len)
+static enum ndx_status send_reject(struct ofi_conn *conn, const void *data, size_t len)
 {
 	struct ofi_link *link = conn->link;
 	int err = ENOTCONN;
 
 	base_lock_acquire(&link->ncq->lock);
 	if (link->stage == OFI_LINK_ANSWERED)
-		err = conn->adapter->flavour->say_reject(link, data, len);
+		err = conn->adapter->backend->send_reject(link, data, len);
 	base_lock_release(&link->ncq->lock);
 	return err == 0 ? NDX_OK : NDX_E_CONNECTION_ABORTED;
 }
@@ -302,7 +302,7 @@ static enum ndx_status say_reject(struct ofi_conn *conn, const void *data, size_
 static enum ndx_status abandon_link(struct ofi_conn *conn, const void *data, size_t len)
 {
 	struct ofi_link *link = conn->link;
-	const enum ndx_status st = say_reject(conn, data, len);
+	const enum ndx_status st = send_reject(conn, data, len);
 
 	conn->link = NULL;
 	if (st == NDX_OK && ofi_link_release(link, true)) {
@@ -345,7 +345,7 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 {
 	struct ndx_spi_params params;
 	struct ofi_conn *conn = link->conn;
-	const char *wrong = link->adapter->flavour->cm_decode(event->data, event->len,
+	const char *wrong = link->adapter->backend->cm_decode(event->data, event->len,
 	                                                      OFI_CM_ACCEPT, &link->peer);
 
 	if (wrong != NULL) {
@@ -355,7 +355,7 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 	read_local_address(conn);
 	link->known = true;
 	link->stage = OFI_LINK_ANSWERED;
-	link->adapter->flavour->opened(link);
+	link->adapter->backend->opened(link);
 	ofi_params_of(&link->peer, &params);
 	ofi_host(link->adapter)->connected(&conn->spi, NDX_OK, 0, &params);
 }
@@ -369,8 +369,8 @@ static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_
 		       "and root unless its URI has peers=any";
 	if (said)
 		return "the peer refused";
-	if (link->adapter->flavour->native_keys && abs(event->native) == REJ_CONSUMER)
-		return "who listens there is not ofi:verbs, which talks to nobody else";
+	if (link->adapter->backend->native_keys && abs(event->native) == REJ_CONSUMER)
+		return "the peer is not ofi:verbs, and ofi:verbs supports no other";
 	return "no listener there, or a refusal without data";
 }
 
@@ -379,7 +379,7 @@ static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
 {
 	struct ofi_cm refusal;
 	struct ndx_spi_params params;
-	const bool said = link->adapter->flavour->cm_decode(event->data, event->len, OFI_CM_REJECT,
+	const bool said = link->adapter->backend->cm_decode(event->data, event->len, OFI_CM_REJECT,
 	                                                    &refusal) == NULL;
 
 	if (said)
@@ -413,7 +413,7 @@ static void on_shutdown(struct ofi_link *link)
 	/* event queue and completion queue have no order: read what arrived before the shutdown
 	 * first */
 	ofi_ncq_catch_up_locked(link->ncq);
-	link->adapter->flavour->shut(link);
+	link->adapter->backend->peer_shutdown(link);
 }
 
 void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
@@ -432,7 +432,7 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 		if (link->stage == OFI_LINK_CONNECTING)
 			on_answer(link, event);
 		else
-			link->adapter->flavour->opened(link);
+			link->adapter->backend->opened(link);
 		break;
 	case FI_SHUTDOWN:
 		on_shutdown(link);
@@ -440,7 +440,7 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 	case 0:
 		/* Linux 6.0 and later report a change of a neighbour's address like this. The
 		 * connection is unharmed; if the peer is out of reach, requests fail. */
-		if (link->adapter->flavour->neighbours && link->stage == OFI_LINK_UP &&
+		if (link->adapter->backend->neighbours && link->stage == OFI_LINK_UP &&
 		    event->err == ETIMEDOUT)
 			break;
 		/* A peer that closes before its device knows that the connection is complete

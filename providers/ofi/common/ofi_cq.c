@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The consumer's completion queues: a poll moves the native queues that are tied to it. */
+/* The consumer's completion queues: a poll reads the native queues that are tied to them. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "base_log.h"
 #include "ofi.h"
 
-#define SWEEP_MIN 8u      /* native queues: from here on it pays to ask which have something */
-#define SWEEP_BATCH 16    /* of those, at once, ... */
-#define SWEEP_ROUNDS 64   /* ... and how often in one poll */
-#define SWEEP_TRUST 1024u /* polls that ask, then one that looks at all */
+#define SWEEP_MIN 8u      /* native queues from which on it pays to ask which have completions */
+#define SWEEP_BATCH 16    /* native queues asked for at once, ... */
+#define SWEEP_ROUNDS 64   /* ... and rounds of that in one poll */
+#define SWEEP_TRUST 1024u /* after so many polls that ask, one poll reads all */
 
 static struct ofi_cq *cq_of(struct ndx_spi_cq *cq)
 {
@@ -20,7 +20,7 @@ static struct ofi_cq *cq_of(struct ndx_spi_cq *cq)
 
 static void poll_one(struct ofi_cq *cq, struct ofi_ncq *ncq, size_t count)
 {
-	/* Somebody else who is at it does it for us, too. */
+	/* a thread that holds the lock reads the queue for this consumer, too */
 	if (!base_lock_try(&ncq->lock))
 		return;
 	ofi_ncq_poll(ncq, &cq->base, count);
@@ -33,8 +33,8 @@ static void poll_all(struct ofi_cq *cq, size_t count)
 		poll_one(cq, container_of(n, struct ofi_tie, of_cq)->ncq, count);
 }
 
-/* Only those that have something. Now and then all: what a descriptor does not tell must not wait
- * for ever. */
+/* Read the native queues that have completions. Now and then read all, because not everything makes
+ * a descriptor readable. */
 static void poll_ready(struct ofi_cq *cq, size_t count)
 {
 	struct base_poll_event ready[SWEEP_BATCH];
@@ -82,7 +82,7 @@ static bool sweep_too(struct ofi_cq *cq, struct ofi_ncq *ncq)
 {
 	if (base_poll_add(cq->sweep, ncq->watch.fd, POLLIN, false, ncq) == 0)
 		return true;
-	/* No room: all of them are polled, as before. */
+	/* no memory: polls read all native queues */
 	end_sweep(cq);
 	return false;
 }
@@ -94,7 +94,7 @@ void ofi_cq_tied(struct ofi_cq *cq, struct ofi_ncq *ncq)
 		(void)sweep_too(cq, ncq);
 		return;
 	}
-	if (cq->native != SWEEP_MIN || !cq->adapter->flavour->tells_always)
+	if (cq->native != SWEEP_MIN || !cq->adapter->backend->tells_always)
 		return;
 	cq->sweep = base_poll_create();
 	if (cq->sweep < 0)
@@ -123,7 +123,7 @@ enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, u
 	struct ofi_cq *cq = calloc(1, sizeof(*cq));
 	enum ndx_status st;
 
-	(void)affinity; /* advice; the provider has no use for it */
+	(void)affinity; /* advice; libfabric has no use for it */
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a completion queue");
 	st = base_cq_init(&cq->base, &cq_ops, depth);
@@ -155,23 +155,23 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
 	struct ofi_cq *cq = cq_of(spi);
 	enum ndx_status st;
 
-	/* Where messages do not say whether they are solicited, all are. */
-	if (type == NDX_CQ_NOTIFY_SOLICITED && !cq->adapter->flavour->solicited)
+	/* where messages do not say whether they are solicited, all of them are */
+	if (type == NDX_CQ_NOTIFY_SOLICITED && !cq->adapter->backend->solicited)
 		type = NDX_CQ_NOTIFY_ANY;
 	st = base_cq_notify(spi, type, ov);
 	if (st < 0)
 		return st;
-	/* The consumer has stopped polling: from now on the control thread is responsible, whatever
-	 * the count of polls says; or the consumer is, woken by the native queues themselves. */
+	/* The consumer has stopped polling. From now on the control thread reads, whatever the
+	 * count of polls is; or the consumer does, when the native queues wake it. */
 	base_lock_acquire(&cq->poll_lock);
-	if (ov == NULL && ofi_cq_lend(cq)) {
+	if (ov == NULL && ofi_cq_share_fds(cq)) {
 		base_lock_release(&cq->poll_lock);
 		return st;
 	}
 	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_tie, of_cq)->ncq;
 
-		if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_AWAY)
+		if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_POLLED)
 			ofi_ncq_kick(ncq);
 	}
 	base_lock_release(&cq->poll_lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: the consumer's, the native ones below them, and who reads those. */
+/* Completion queues: the consumer's, the native ones below them, and the choice of the thread that
+ * reads. */
 #ifndef OFI_CQ_H
 #define OFI_CQ_H
 
@@ -26,20 +27,21 @@ struct ofi_cq {
 	struct base_cq base;
 	struct ofi_adapter *adapter;
 	struct base_lock poll_lock;
-	struct base_list ties; /* struct ofi_tie.of_cq; poll_lock */
-	int fd; /* the consumer's: base's flag, and what is lent; -1 until asked for; poll_lock */
-	/* with many native queues: descriptor that tells which of them have something; poll_lock */
+	struct base_list ties; /* struct ofi_tie.of_cq; guarded by poll_lock */
+	int fd; /* epoll set: base's flag, and lent descriptors; -1: not asked for yet; poll_lock */
+	/* with many native queues: an epoll set of those with completions; poll_lock */
 	int sweep;
-	uint32_t swept;  /* there is one; atomic */
-	unsigned ready;  /* polls in a row that asked it; poll_lock */
-	uint32_t native; /* queues in ties; poll_lock, and atomic */
-	uint32_t lent;   /* the native queues' descriptors are part of fd; poll_lock, and atomic */
-	/* control thread: wake-ups in a row that found its consumer reading, since when */
+	uint32_t swept;      /* `sweep` exists; atomic */
+	unsigned ready;      /* polls in a row that asked `sweep`; poll_lock */
+	uint32_t native;     /* count of `ties`; poll_lock, and atomic */
+	uint32_t fds_shared; /* fd has the native queues' descriptors; poll_lock, and atomic */
+	/* control thread: wake-ups in a row that found the consumer reading, and the time of the
+	 * first */
 	unsigned sightings;
 	uint64_t sighted_ns;
 };
 
-/* A consumer's queue gets results from a native one. */
+/* A consumer's queue gets results from a native queue. */
 struct ofi_tie {
 	struct ofi_cq *cq;
 	struct ofi_ncq *ncq;
@@ -51,23 +53,23 @@ struct ofi_tie {
 /* Which links share a native queue with others of the same consumer's queue. */
 enum ofi_cq_share {
 	OFI_SHARE_NEVER,
-	/* Where the stack corrupts a queue when an endpoint goes in the middle of a read: only
-	 * links that may not read, so many of them that it matters, and not too many: each look at
-	 * such a queue goes through all its endpoints. */
+	/* For libfabric versions that corrupt a queue when an endpoint is closed during a read:
+	 * share among links that may not read, only if they are many, and not among too many,
+	 * because each read of a shared queue goes through all its endpoints. */
 	OFI_SHARE_UNLESS_READS,
 	OFI_SHARE_ALWAYS,
 };
 
 enum ofi_ncq_mode {
-	OFI_NCQ_BUSY,  /* the control thread is at it */
-	OFI_NCQ_ARMED, /* the control thread sleeps on its descriptor */
-	OFI_NCQ_AWAY,  /* a consumer polls it; looked at every tick */
+	OFI_NCQ_BUSY,   /* the control thread reads the queue */
+	OFI_NCQ_ARMED,  /* the control thread sleeps on the descriptor */
+	OFI_NCQ_POLLED, /* a consumer polls; the control thread checks at every tick */
 };
 
 #define OFI_NCQ_BUCKETS 64u
 #define OFI_BATCH 16 /* completions of one read */
 
-/* How often consumers polled, and what they took; both wrap. */
+/* How often consumers have polled, and how many results they took; both wrap. */
 struct ofi_use {
 	uint32_t polls;
 	uint32_t results;
@@ -76,29 +78,30 @@ struct ofi_use {
 struct ofi_ncq {
 	struct ofi_adapter *adapter;
 	struct fid_cq *cq;
-	bool shared;                    /* else it is one link's own */
-	const struct ofi_cq *shared_by; /* the receive queue it was made for, while that lives */
+	bool shared;                    /* otherwise the queue belongs to one link */
+	const struct ofi_cq *shared_by; /* the queue it was made for; NULL: destroyed */
 	uint32_t mode;                  /* enum ofi_ncq_mode; atomic */
 	uint32_t kicked;                /* atomic */
-	uint32_t awaited;               /* the control thread needs what comes on it; atomic */
-	uint32_t posts;                 /* counts requests handed to the stack; atomic, lossy */
-	uint32_t owing;                 /* debtors is not empty; atomic */
-	struct base_lock debtors_lock;
-	struct base_list debtors; /* struct ofi_qp.debtor: credits to be told at the next poll */
+	uint32_t awaited; /* the control thread waits for a completion on it; atomic */
+	uint32_t posts;   /* count of requests given to libfabric; atomic, may lose counts */
+	uint32_t has_credit_pending; /* credit_pending is not empty; atomic */
+	struct base_lock credit_lock;
+	struct base_list
+		credit_pending; /* struct ofi_qp.credit_node: credits that the next poll sends */
 	/* control thread */
 	struct base_list node; /* in adapter->ncqs */
 	struct base_watch watch;
-	bool watched; /* the loop knows of it */
+	bool watched; /* the event loop has the watch */
 	unsigned refs;
-	struct ofi_use seen; /* at the last look */
+	struct ofi_use seen; /* at the last check */
 	uint32_t seen_posts;
-	unsigned naps;   /* ticks in a row while a consumer slept on it */
-	unsigned missed; /* ticks in a row that found no poll */
-	unsigned idle;   /* wake-ups in a row that found nothing, ... */
+	unsigned idle_ticks; /* ticks in a row while a consumer slept on it */
+	unsigned missed;     /* ticks in a row without a poll */
+	unsigned idle;       /* wake-ups in a row without a completion, ... */
 	uint64_t idle_since;
-	uint64_t traffic; /* bytes on its connections when that was last looked at */
-	unsigned deaf;    /* links that take no messages any more */
-	/* under the lock; written by the control thread alone */
+	uint64_t traffic;        /* bytes on its connections at the last check of that */
+	unsigned draining_links; /* count of links that take no more messages */
+	/* under the lock; written by the control thread only */
 	struct base_lock lock;
 	struct base_list ties; /* struct ofi_tie.of_ncq */
 	struct ofi_link *buckets[OFI_NCQ_BUCKETS];
@@ -117,49 +120,49 @@ void ofi_cq_untied(struct ofi_cq *cq, struct ofi_ncq *ncq);
 /* The consumer's descriptor (ofi_cq_fd.c). */
 enum ndx_status ofi_cq_get_fd(struct ndx_spi_cq *spi, int *fd);
 void ofi_cq_wake(struct ndx_spi_cq *spi, bool up);
-/* poll_lock held, the queue was just armed: lend its native queues if it waits by its descriptor
- * for anything; false: the control thread has to do it. */
-bool ofi_cq_lend(struct ofi_cq *cq);
-/* A poll has found nothing: a descriptor that is lent is readable no more for what has been read.
- * A stack whose descriptor is a queue of events keeps an event until it is armed again. */
+/* poll_lock held, just after arming: lend the native queues' descriptors if the consumer waits by
+ * its descriptor for any result. False: the control thread has to read. */
+bool ofi_cq_share_fds(struct ofi_cq *cq);
+/* A poll has found nothing: make sure that a lent descriptor is not readable for what was read
+ * already. A descriptor that is a queue of events keeps an event until the queue is armed again. */
 void ofi_cq_clear_fd(struct ofi_cq *cq);
-/* poll_lock held: its native queues are about to be others, nothing is lent for now. */
-void ofi_cq_unlend(struct ofi_cq *cq);
-/* Does its consumer sleep on the native queues? */
-bool ofi_cq_sleeps_lent(struct ofi_cq *cq);
-/* Is it armed, and depends on the control thread? */
+/* poll_lock held: the native queues are about to change; stop lending. */
+void ofi_cq_unshare_fds(struct ofi_cq *cq);
+/* Does the consumer sleep on the native queues' descriptors? */
+bool ofi_cq_sleeps_on_native(struct ofi_cq *cq);
+/* Is the queue armed, and does it depend on the control thread? */
 bool ofi_cq_needs_thread(struct ofi_cq *cq);
-/* Control thread, at a tick: may it be left to the consumers that sleep on it? */
-bool ofi_ncq_is_lent(struct ofi_ncq *ncq);
+/* Control thread, at a tick: may the queue be left to consumers that sleep on it? */
+bool ofi_ncq_is_left_alone(struct ofi_ncq *ncq);
 
-/* Control thread: the ncq for a queue pair that begins to connect, tied to its queues. reads: it
- * may read from the peer. */
+/* Control thread: the native queue for a queue pair that begins to connect, tied to its completion
+ * queues. reads: the queue pair may read from the peer. */
 enum ndx_status ofi_ncq_get(struct ofi_adapter *adapter, const struct ofi_qp *qp, bool reads,
                             struct ofi_ncq **out);
-/* Control thread: undo the tie; the queues may go. */
+/* Control thread: undo the tie; the completion queues may be destroyed. */
 void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp);
-/* Control thread: no endpoint of the caller uses it any more. */
+/* Control thread: no endpoint of the caller uses the queue any more. */
 void ofi_ncq_put(struct ofi_ncq *ncq);
-/* Lock held: one read, of OFI_BATCH at the most, which is handed on (ofi_complete.c). -FI_EAGAIN:
- * it was empty even after the provider had looked at its sockets. */
+/* Lock held: one read, of at most OFI_BATCH completions, which are passed on (ofi_complete.c).
+ * -FI_EAGAIN: empty, even after libfabric has read its sockets. */
 ssize_t ofi_ncq_read(struct ofi_ncq *ncq);
-/* Lock held: read what is there and hand it on; how many there were. */
+/* Lock held: read all that is there and pass it on; returns how many there were. */
 unsigned ofi_ncq_progress(struct ofi_ncq *ncq);
-/* The same for a consumer, whose queue need not hold more than `count` results: who gets as many as
- * he asked for asks again. */
+/* The same for a consumer, up to `count` results: a consumer that gets as many as it asked for
+ * polls again. */
 void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count);
-/* Until it is empty, or (one that is shared may never be) all that was there has been read. */
+/* Read until the queue is empty, or, if it is shared, until all has been read that was there. */
 void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq);
 void ofi_ncq_catch_up(struct ofi_ncq *ncq); /* takes the lock */
 
-/* Reading by the control thread (ofi_cq_thread.c). Control thread: begin to watch the descriptor.
- */
+/* Reading by the control thread (ofi_cq_thread.c). Control thread: begin to watch the
+ * descriptor. */
 enum ndx_status ofi_ncq_watch(struct ofi_ncq *ncq);
-/* Stop watching it; a later tick may watch again. */
+/* Stop watching; a later tick may watch again. */
 void ofi_ncq_unwatch(struct ofi_ncq *ncq);
-/* Any thread: the control thread has to look at it soon. */
+/* Any thread: the control thread has to read the queue soon. */
 void ofi_ncq_kick(struct ofi_ncq *ncq);
-/* Any thread: the control thread waits for an answer that comes on it. */
+/* Any thread: the control thread waits for an answer on this queue. */
 void ofi_ncq_await(struct ofi_ncq *ncq);
 void ofi_ncq_on_kick(void *arg);
 void ofi_ncq_on_tick(void *arg);

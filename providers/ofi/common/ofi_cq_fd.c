@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The descriptor of a completion queue. A wake-up by way of the control thread would be paid twice:
- * so while a consumer sleeps on its descriptor, the native queues are lent to it, i.e. their
- * descriptors are part of its own. It is woken by what comes and reads it itself; the control
- * thread keeps out of the way as long as the consumer does so.
+ * The descriptor of a completion queue. A wake-up through the control thread would cost two. So
+ * while a consumer sleeps on its descriptor, the native queues are lent to it: their descriptors
+ * are in the consumer's epoll set. A completion wakes the consumer, which reads the queue itself,
+ * and the control thread does not read as long as the consumer does.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,9 +12,9 @@
 #include "base_log.h"
 #include "ofi.h"
 
-#define LEND_MAX 4u /* native queues: arming looks at each of them */
-#define NAPS 8u     /* ticks without anything, and the control thread sleeps, too */
-#define ROUNDS 64   /* of reading until empty */
+#define SHARED_FDS_MAX 4u /* native queues: arming has to check each */
+#define IDLE_TICKS 8u     /* ticks without a completion before the control thread sleeps, too */
+#define ROUNDS 64         /* of reading until empty */
 
 static struct ofi_cq *cq_of(struct ndx_spi_cq *cq)
 {
@@ -55,37 +55,37 @@ static struct ofi_ncq *ncq_at(struct base_list *of_cq)
 }
 
 /* poll_lock held. */
-static void take_back(struct ofi_cq *cq)
+static void unshare_fds(struct ofi_cq *cq)
 {
-	if (!cq->lent)
+	if (!cq->fds_shared)
 		return;
 	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next)
 		base_poll_remove(cq->fd, ncq_at(n)->watch.fd);
-	__atomic_store_n(&cq->lent, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&cq->fds_shared, 0, __ATOMIC_SEQ_CST);
 }
 
-/* poll_lock held: the native descriptors become part of the consumer's. */
-static bool give(struct ofi_cq *cq)
+/* poll_lock held: put the native descriptors into the consumer's epoll set. */
+static bool share_fds(struct ofi_cq *cq)
 {
 	unsigned count = 0;
 
-	if (cq->lent)
+	if (cq->fds_shared)
 		return true;
 	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next)
 		count++;
-	if (cq->fd < 0 || count == 0 || count > LEND_MAX)
+	if (cq->fd < 0 || count == 0 || count > SHARED_FDS_MAX)
 		return false;
-	__atomic_store_n(&cq->lent, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&cq->fds_shared, 1, __ATOMIC_SEQ_CST);
 	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
 		if (base_poll_add(cq->fd, ncq_at(n)->watch.fd, POLLIN, false, NULL) == 0)
 			continue;
-		take_back(cq);
+		unshare_fds(cq);
 		return false;
 	}
 	return true;
 }
 
-/* Is it armed by its descriptor, for any result, and nobody waits in another way? */
+/* Is the queue armed by its descriptor only, for any result? */
 static bool sleeps(struct ofi_cq *cq)
 {
 	bool is;
@@ -97,15 +97,15 @@ static bool sleeps(struct ofi_cq *cq)
 	return is;
 }
 
-/* Nothing is left in it, and its descriptor will tell of what comes; or the consumer has been
- * told. */
+/* Read until nothing is left and the descriptor will report new completions, or until the consumer
+ * has been notified. */
 static bool make_quiet(struct ofi_cq *cq, struct ofi_ncq *ncq)
 {
 	struct fid *fids[1] = {&ncq->cq->fid};
 	bool quiet = false;
 
 	base_lock_acquire(&ncq->lock);
-	ofi_tell_all_credits(ncq);
+	ofi_send_pending_credits(ncq);
 	for (int i = 0; !quiet && i < ROUNDS; i++) {
 		quiet = fi_trywait(ncq->adapter->fabric, fids, 1) == 0;
 		if (!quiet)
@@ -116,13 +116,13 @@ static bool make_quiet(struct ofi_cq *cq, struct ofi_ncq *ncq)
 	return quiet;
 }
 
-bool ofi_cq_lend(struct ofi_cq *cq)
+bool ofi_cq_share_fds(struct ofi_cq *cq)
 {
 	if (!sleeps(cq)) {
-		take_back(cq);
+		unshare_fds(cq);
 		return false;
 	}
-	if (!give(cq))
+	if (!share_fds(cq))
 		return false;
 	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
 		struct ofi_ncq *ncq = ncq_at(n);
@@ -135,10 +135,11 @@ bool ofi_cq_lend(struct ofi_cq *cq)
 
 void ofi_cq_clear_fd(struct ofi_cq *cq)
 {
-	if (__atomic_load_n(&cq->lent, __ATOMIC_RELAXED) == 0 || cq->adapter->flavour->tells_always)
+	if (__atomic_load_n(&cq->fds_shared, __ATOMIC_RELAXED) == 0 ||
+	    cq->adapter->backend->tells_always)
 		return;
 	base_lock_acquire(&cq->poll_lock);
-	for (struct base_list *n = cq->ties.next; n != &cq->ties && cq->lent && sleeps(cq);
+	for (struct base_list *n = cq->ties.next; n != &cq->ties && cq->fds_shared && sleeps(cq);
 	     n = n->next) {
 		struct ofi_ncq *ncq = ncq_at(n);
 
@@ -148,14 +149,14 @@ void ofi_cq_clear_fd(struct ofi_cq *cq)
 	base_lock_release(&cq->poll_lock);
 }
 
-void ofi_cq_unlend(struct ofi_cq *cq)
+void ofi_cq_unshare_fds(struct ofi_cq *cq)
 {
-	take_back(cq);
+	unshare_fds(cq);
 }
 
-bool ofi_cq_sleeps_lent(struct ofi_cq *cq)
+bool ofi_cq_sleeps_on_native(struct ofi_cq *cq)
 {
-	return __atomic_load_n(&cq->lent, __ATOMIC_SEQ_CST) != 0 && sleeps(cq);
+	return __atomic_load_n(&cq->fds_shared, __ATOMIC_SEQ_CST) != 0 && sleeps(cq);
 }
 
 bool ofi_cq_needs_thread(struct ofi_cq *cq)
@@ -167,36 +168,36 @@ bool ofi_cq_needs_thread(struct ofi_cq *cq)
 	base_lock_release(&cq->base.lock);
 	if (!armed)
 		return false;
-	return __atomic_load_n(&cq->lent, __ATOMIC_SEQ_CST) == 0 || !sleeps(cq);
+	return __atomic_load_n(&cq->fds_shared, __ATOMIC_SEQ_CST) == 0 || !sleeps(cq);
 }
 
-/* A descriptor that is not armed tells of nothing: a consumer that is busy elsewhere need not be
- * woken. */
-static void take_back_unarmed(struct ofi_cq *cq)
+/* Only an armed descriptor has to report: a consumer that is busy elsewhere need not be woken. */
+static void unshare_unarmed(struct ofi_cq *cq)
 {
-	if (__atomic_load_n(&cq->lent, __ATOMIC_RELAXED) == 0)
+	if (__atomic_load_n(&cq->fds_shared, __ATOMIC_RELAXED) == 0)
 		return;
 	base_lock_acquire(&cq->poll_lock);
 	if (!sleeps(cq))
-		take_back(cq);
+		unshare_fds(cq);
 	base_lock_release(&cq->poll_lock);
 }
 
-bool ofi_ncq_is_lent(struct ofi_ncq *ncq)
+bool ofi_ncq_is_left_alone(struct ofi_ncq *ncq)
 {
 	struct pollfd native = {.fd = ncq->watch.fd, .events = POLLIN};
 	bool lent = false;
 
-	/* The ties change on this thread alone. */
+	/* only this thread changes the ties */
 	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
 		struct ofi_cq *cq = container_of(n, struct ofi_tie, of_ncq)->cq;
 
 		if (ofi_cq_needs_thread(cq))
 			return false;
-		take_back_unarmed(cq);
-		lent = lent || __atomic_load_n(&cq->lent, __ATOMIC_RELAXED) != 0;
+		unshare_unarmed(cq);
+		lent = lent || __atomic_load_n(&cq->fds_shared, __ATOMIC_RELAXED) != 0;
 	}
-	return lent && ncq->naps++ < NAPS && __atomic_load_n(&ncq->owing, __ATOMIC_ACQUIRE) == 0 &&
+	return lent && ncq->idle_ticks++ < IDLE_TICKS &&
+	       __atomic_load_n(&ncq->has_credit_pending, __ATOMIC_ACQUIRE) == 0 &&
 	       poll(&native, 1, 0) == 0;
 }
 

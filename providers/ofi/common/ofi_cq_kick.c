@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of the control thread to a native queue. Any thread. */
+/* Any thread wakes the control thread for a native queue. */
 #include "ofi.h"
 
 void ofi_ncq_kick(struct ofi_ncq *ncq)
@@ -11,6 +11,6 @@ void ofi_ncq_kick(struct ofi_ncq *ncq)
 void ofi_ncq_await(struct ofi_ncq *ncq)
 {
 	__atomic_store_n(&ncq->awaited, 1, __ATOMIC_RELAXED);
-	if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_AWAY)
+	if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_POLLED)
 		ofi_ncq_kick(ncq);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Native completion queues: how they are read, which links use them, and their life. Who reads them
- * is a matter of ofi_cq_thread.c. */
+/* Native completion queues: which links use them, and how they are made and closed. ofi_cq_thread.c
+ * chooses the thread that reads. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,15 +8,15 @@
 #include "ofi.h"
 
 #define NATIVE_SIZE 1024 /* advice: the queue grows */
-#define MANY 8u          /* native queues below one of the consumer's: they are shared, ... */
-#define SHARERS 16u      /* ... by so many links, where they are shared with care */
+#define MANY 8u     /* native queues of one consumer's queue from which on they are shared, ... */
+#define SHARERS 16u /* ... by at most so many links, where sharing is restricted */
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
-/* Where it does not grow it has room for all that the queue pair may have under way. */
+/* A queue that does not grow has room for all that the queue pair may have in flight. */
 static size_t native_size(const struct ofi_qp *qp)
 {
-	const uint32_t controls = ofi_flavour_of(qp)->controls;
+	const uint32_t controls = ofi_backend_of(qp)->controls;
 
 	if (controls == 0)
 		return NATIVE_SIZE;
@@ -38,7 +38,7 @@ static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq
 	ncq->shared = shared_by != NULL;
 	ncq->shared_by = shared_by;
 	base_list_init(&ncq->ties);
-	base_list_init(&ncq->debtors);
+	base_list_init(&ncq->credit_pending);
 	err = -fi_cq_open(adapter->domain, &attr, &ncq->cq, NULL);
 	if (err != 0) {
 		st = fail(ofi_status_of(err), err, "fi_cq_open: %s; see ulimit -n",
@@ -101,7 +101,7 @@ static enum ndx_status tie_to(struct ofi_ncq *ncq, struct ofi_cq *cq)
 	tie->ncq = ncq;
 	tie->refs = 1;
 	base_lock_acquire(&cq->poll_lock);
-	ofi_cq_unlend(cq);
+	ofi_cq_unshare_fds(cq);
 	base_lock_acquire(&ncq->lock);
 	base_list_add(&cq->ties, &tie->of_cq);
 	base_list_add(&ncq->ties, &tie->of_ncq);
@@ -118,7 +118,7 @@ static void untie_from(struct ofi_ncq *ncq, struct ofi_cq *cq)
 	if (tie == NULL || --tie->refs > 0)
 		return;
 	base_lock_acquire(&cq->poll_lock);
-	ofi_cq_unlend(cq);
+	ofi_cq_unshare_fds(cq);
 	ofi_cq_untied(cq, ncq);
 	base_lock_acquire(&ncq->lock);
 	base_list_remove(&tie->of_cq);
@@ -142,7 +142,8 @@ void ofi_ncq_untie(struct ofi_ncq *ncq, const struct ofi_qp *qp)
 {
 	untie_from(ncq, receive_cq(qp));
 	untie_from(ncq, initiator_cq(qp));
-	/* What it was made for may go, and its address come back as another's. */
+	/* the queue that it was made for may be destroyed, and another one may get the same
+	 * address */
 	if (ncq->shared_by != NULL && find_tie(ncq, ncq->shared_by) == NULL)
 		ncq->shared_by = NULL;
 }

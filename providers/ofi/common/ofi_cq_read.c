@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How native completion queues are read. The lock of the queue is held. */
+/* Reading native completion queues. The lock of the queue is held. */
 #include "ofi.h"
 
-#define READS 64      /* of a batch, before others get the lock */
+#define READS 64      /* batches in a row before other threads get the lock */
 #define CATCH_UP 4096 /* reads in a row, more than a queue ever holds between two polls */
 
 static bool is_away(const struct ofi_ncq *ncq)
 {
-	return __atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_AWAY;
+	return __atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_POLLED;
 }
 
 /*
- * Reading the native queue clears its descriptor, even if the provider has just found more
- * completions in its sockets than this read takes. So a reader reads until the queue is empty,
- * unless a polling consumer is sure to read again soon.
+ * Reading a native queue clears its descriptor, even if libfabric has just found more completions
+ * in its sockets than this read returns. So a reader reads until the queue is empty, unless a
+ * polling consumer will read again soon anyway.
  */
 unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
 {
 	unsigned total = 0;
 	bool again = true;
 
-	ofi_tell_all_credits(ncq);
+	ofi_send_pending_credits(ncq);
 	for (int i = 0; again && i < READS; i++) {
 		const ssize_t n = ofi_ncq_read(ncq);
 
 		if (n > 0)
 			total += (unsigned)n;
-		/* A short read is the last, or ends before a failure. */
+		/* a short read is the last, or ends before a failure */
 		again = n == OFI_BATCH || (n > 0 && !is_away(ncq));
 	}
 	if (again && !is_away(ncq))
@@ -42,7 +42,7 @@ void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count)
 		(void)ofi_ncq_progress(ncq);
 		return;
 	}
-	ofi_tell_all_credits(ncq);
+	ofi_send_pending_credits(ncq);
 	for (int i = 0; n == OFI_BATCH && i < READS && !base_cq_has(cq, count); i++)
 		n = ofi_ncq_read(ncq);
 	if (n == OFI_BATCH && !is_away(ncq))
@@ -52,7 +52,7 @@ void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count)
 void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq)
 {
 	for (int i = 0; i < CATCH_UP && ofi_ncq_progress(ncq) > 0; i++) {
-		/* all of it happens in progress */
+		/* ofi_ncq_progress() does the work */
 	}
 }
 

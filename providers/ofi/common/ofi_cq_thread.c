@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who reads a native completion queue. A consumer that polls all the time is left alone: the
- * control thread then only looks at its count of polls now and then. Otherwise the control thread
- * sleeps on the queue's descriptor and reads by itself.
+ * Which thread reads a native completion queue. A consumer that polls all the time reads the queue
+ * itself: the control thread then only checks the count of polls now and then. Otherwise the
+ * control thread sleeps on the queue's descriptor, and reads.
  *
- * What a peer writes to a consumer's memory arrives only when somebody reads the native queue, and
- * a consumer that polls now and then may wait for just that. So the control thread stays on the
+ * What a peer writes into a consumer's memory arrives only when a thread reads the native queue,
+ * and a consumer that polls now and then may wait for just that. So the control thread stays on the
  * descriptor until several wake-ups in a row have found the consumer reading the queue itself, and
- * comes back to the descriptor when a tick has seen few polls.
+ * returns to the descriptor when a tick has seen few polls.
  */
 #include <poll.h>
 
@@ -16,23 +16,23 @@
 
 #define TICK_MS 2u
 #define IDLE_MAX 20000      /* empty wake-ups in a row, ... */
-#define IDLE_NS 1000000000u /* ... and for so long, before we slow down */
-#define ROUNDS 64           /* of reading until empty, before others get their turn */
-#define MANY 8u             /* native queues below one of the consumer's, ... */
-#define PATIENCE 64u        /* ... and one more missed tick is forgiven for so many */
-#define FEW 8u              /* polls and results of a tick: with fewer, a consumer has left */
-#define BULK 16u            /* results of a poll: the consumer handles them, then polls again */
-#define GLANCES 8           /* looks at whether a consumer reads */
-#define SURE 4u             /* wake-ups in a row that found a consumer reading, ... */
-#define SURE_NS 100000u     /* ... and for so long, before it is left alone */
+#define IDLE_NS 1000000000u /* ... and for so long, before wake-ups are slowed down */
+#define ROUNDS 64           /* of reading until empty, before other events get their turn */
+#define MANY 8u             /* native queues of one consumer's queue ... */
+#define PATIENCE 64u        /* ... for so many of which one more missed tick is tolerated */
+#define FEW 8u    /* polls and results of a tick: with fewer, a consumer has stopped polling */
+#define BULK 16u  /* results of a poll: the consumer handles them, then polls again */
+#define GLANCES 8 /* checks whether a consumer reads */
+#define SURE 4u   /* wake-ups in a row that found a consumer reading, ... */
+#define SURE_NS 100000u /* ... and for so long, before the queue is left to the consumer */
 
 /*
- * None of these waits for the lock: the ties change on this thread alone, and a consumer that polls
- * holds it nearly always. To wait for it would mean to be woken by each of its polls until one of
- * them is slow enough.
+ * None of these functions waits for the lock. Only this thread changes the ties, and a consumer
+ * that polls holds the lock nearly always: to wait for the lock would mean to be woken by each poll
+ * until one of them is slow enough.
  */
 
-/* Is somebody waiting for a notification that we have to give? */
+/* Does a consumer wait for a notification that this thread has to give? */
 static bool is_wanted(struct ofi_ncq *ncq)
 {
 	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
@@ -42,7 +42,7 @@ static bool is_wanted(struct ofi_ncq *ncq)
 	return false;
 }
 
-/* What consumers have done since the last look. */
+/* What consumers have done since the last check. */
 static struct ofi_use look_back(struct ofi_ncq *ncq)
 {
 	const struct ofi_use before = ncq->seen;
@@ -59,7 +59,7 @@ static struct ofi_use look_back(struct ofi_ncq *ncq)
 }
 
 /* Does a consumer get so many results at once that it handles them for long between two polls? It
- * is sure to poll again. */
+ * will poll again. */
 static bool is_bulk(const struct ofi_use *use)
 {
 	return use->polls > 0 && use->results / use->polls >= BULK;
@@ -76,14 +76,14 @@ static bool is_readable(const struct ofi_ncq *ncq)
 static bool wakes_consumer(struct ofi_ncq *ncq)
 {
 	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
-		if (ofi_cq_sleeps_lent(container_of(n, struct ofi_tie, of_ncq)->cq))
+		if (ofi_cq_sleeps_on_native(container_of(n, struct ofi_tie, of_ncq)->cq))
 			return true;
 	}
 	return false;
 }
 
-/* Woken by the descriptor: does a consumer read the queue at this moment, or has it read what we
- * were woken for? */
+/* After a wake-up by the descriptor: does a consumer read the queue at this moment, or has it read
+ * the completions already? */
 static bool is_being_read(struct ofi_ncq *ncq, bool polled)
 {
 	for (int i = 0; i < GLANCES; i++) {
@@ -98,8 +98,8 @@ static bool is_being_read(struct ofi_ncq *ncq, bool polled)
 	return false;
 }
 
-/* Has every wake-up for some time found that a consumer reads? Those of all native queues below its
- * queue count, so that many of them are left to it as fast as one. */
+/* Have all wake-ups for some time found a consumer reading? Wake-ups of all native queues of the
+ * same consumer's queue count, so that many of them are left to the consumer as fast as one. */
 static bool is_sure(struct ofi_ncq *ncq, bool reads)
 {
 	const uint64_t now = reads ? base_now_ns() : 0;
@@ -122,17 +122,17 @@ static void set_mode(struct ofi_ncq *ncq, enum ofi_ncq_mode mode)
 	__atomic_store_n(&ncq->mode, mode, __ATOMIC_SEQ_CST);
 }
 
-/* Look again at the next tick. */
-static void go_away(struct ofi_ncq *ncq)
+/* Check again at the next tick. */
+static void leave_until_tick(struct ofi_ncq *ncq)
 {
-	set_mode(ncq, OFI_NCQ_AWAY);
+	set_mode(ncq, OFI_NCQ_POLLED);
 	if (!ncq->adapter->tick.armed)
 		base_timer_set(ncq->adapter->spi.loop, &ncq->adapter->tick, TICK_MS);
 }
 
 /*
- * A descriptor that is watched, if only by a watch that is silent, makes every packet dearer: the
- * kernel passes each wake-up on. A consumer that polls does not pay for that.
+ * A watched descriptor makes every packet more expensive, even if the watch is disarmed: the kernel
+ * passes each wake-up on. A consumer that polls should not pay for that.
  */
 void ofi_ncq_unwatch(struct ofi_ncq *ncq)
 {
@@ -142,7 +142,7 @@ void ofi_ncq_unwatch(struct ofi_ncq *ncq)
 	ncq->watched = false;
 }
 
-static bool watch(struct ofi_ncq *ncq)
+static bool watch_fd(struct ofi_ncq *ncq)
 {
 	if (ncq->watched)
 		base_watch_rearm(ncq->adapter->spi.loop, &ncq->watch, POLLIN);
@@ -152,7 +152,8 @@ static bool watch(struct ofi_ncq *ncq)
 	return ncq->watched;
 }
 
-/* Lock held. A wait may begin: nothing is left, and the descriptor will tell of what comes. */
+/* Lock held. May a wait begin? Nothing is left then, and the descriptor will report new
+ * completions. */
 static bool may_wait(struct ofi_ncq *ncq)
 {
 	struct fid *fids[1] = {&ncq->cq->fid};
@@ -160,8 +161,8 @@ static bool may_wait(struct ofi_ncq *ncq)
 	return fi_trywait(ncq->adapter->fabric, fids, 1) == 0 && ofi_ncq_progress(ncq) == 0;
 }
 
-/* How many bytes the kernel has received on the connections of all links; false if that is not
- * known of each. */
+/* The bytes that the kernel has received on the connections of all links; false if that is not
+ * known for each. */
 static bool count_traffic(const struct ofi_ncq *ncq, uint64_t *bytes)
 {
 	*bytes = 0;
@@ -169,7 +170,7 @@ static bool count_traffic(const struct ofi_ncq *ncq, uint64_t *bytes)
 		for (struct ofi_link *link = ncq->buckets[i]; link != NULL; link = link->next) {
 			struct base_traffic now;
 
-			if (!ofi_life_traffic(link, &now))
+			if (!ofi_liveness_traffic(link, &now))
 				return false;
 			*bytes += now.in;
 		}
@@ -177,8 +178,8 @@ static bool count_traffic(const struct ofi_ncq *ncq, uint64_t *bytes)
 	return true;
 }
 
-/* After many wake-ups that completed nothing: what a peer writes to memory completes nothing here
- * either, but takes a byte at the least for each of them. */
+/* After many wake-ups without a completion: has anything moved? A peer's writes into memory
+ * complete nothing here, but move at least one byte for each wake-up. */
 static bool has_moved(struct ofi_ncq *ncq)
 {
 	uint64_t bytes;
@@ -190,9 +191,9 @@ static bool has_moved(struct ofi_ncq *ncq)
 }
 
 /*
- * Is the descriptor readable for nothing? A message that finds no receive stops its stream and
- * keeps the descriptor readable (libfabric to 1.17). That is to be expected of a link that takes no
- * messages any more, and else only of a peer that sends without credit.
+ * Is the descriptor readable without a cause? A message that finds no receive stops its stream and
+ * keeps the descriptor readable (libfabric to 1.17). That happens to a link that takes no more
+ * messages, and otherwise only if a peer sends without credit.
  */
 static bool is_in_vain(struct ofi_ncq *ncq, bool any)
 {
@@ -200,7 +201,7 @@ static bool is_in_vain(struct ofi_ncq *ncq, bool any)
 		ncq->idle = 0;
 		return false;
 	}
-	if (ncq->deaf > 0 && ncq->adapter->share != OFI_SHARE_ALWAYS)
+	if (ncq->draining_links > 0 && ncq->adapter->share != OFI_SHARE_ALWAYS)
 		return is_readable(ncq);
 	if (ncq->idle++ == 0)
 		ncq->idle_since = base_now_ns();
@@ -213,44 +214,45 @@ static bool is_in_vain(struct ofi_ncq *ncq, bool any)
 }
 
 /* Sleep on the descriptor. */
-static void arm(struct ofi_ncq *ncq)
+static void arm_native(struct ofi_ncq *ncq)
 {
 	set_mode(ncq, OFI_NCQ_ARMED);
-	if (!watch(ncq))
-		go_away(ncq); /* no room for the watch: every tick tries again */
+	if (!watch_fd(ncq))
+		leave_until_tick(ncq); /* no memory for the watch: every tick tries again */
 }
 
-/* A consumer reads: it is not to be disturbed. False: somebody waits for a notification that we
- * have to give. */
-static bool leave(struct ofi_ncq *ncq, bool was_away)
+/* A consumer reads: leave the queue to it. False: a consumer waits for a notification that this
+ * thread has to give. */
+static bool leave_to_consumer(struct ofi_ncq *ncq, bool was_away)
 {
-	/* First the mode, then the look: who begins to wait does it the other way round. */
+	/* Store the mode, then check for waiters. A consumer that starts to wait arms first and
+	 * then reads the mode, so at least one side sees the other. */
 	if (is_sure(ncq, true) || was_away)
-		go_away(ncq);
+		leave_until_tick(ncq);
 	else
-		arm(ncq);
+		arm_native(ncq);
 	return !is_wanted(ncq);
 }
 
 /*
- * Take the lock, unless a consumer has it that polls again: to wait for it would mean to be woken
- * by each of its polls, to find the lock taken by the next.
+ * Take the lock, unless a consumer holds it that will poll again: to wait for the lock would mean
+ * to be woken by each poll and to find the lock taken by the next.
  */
 static bool take_over(struct ofi_ncq *ncq, bool was_away)
 {
 	if (base_lock_try(&ncq->lock))
 		return true;
-	if (leave(ncq, was_away))
+	if (leave_to_consumer(ncq, was_away))
 		return false;
 	set_mode(ncq, OFI_NCQ_BUSY);
 	base_lock_acquire(&ncq->lock);
 	return true;
 }
 
-/* Read all there is, then sleep on the descriptor. */
-static void run(struct ofi_ncq *ncq)
+/* Read all completions, then sleep on the descriptor. */
+static void read_native(struct ofi_ncq *ncq)
 {
-	const bool was_away = ncq->mode == OFI_NCQ_AWAY;
+	const bool was_away = ncq->mode == OFI_NCQ_POLLED;
 	const uint32_t posts = __atomic_load_n(&ncq->posts, __ATOMIC_RELAXED);
 	bool any = posts != ncq->seen_posts;
 	bool quiet = false;
@@ -271,15 +273,15 @@ static void run(struct ofi_ncq *ncq)
 	if (!any)
 		ofi_count(&ncq->adapter->counts.vain);
 	if (is_in_vain(ncq, any)) {
-		go_away(ncq);
+		leave_until_tick(ncq);
 		return;
 	}
 	if (any && !quiet) {
-		/* Others get their turn. The descriptor need not tell of what is left. */
+		/* Other events get their turn. The descriptor need not report what is left. */
 		ofi_ncq_kick(ncq);
 		return;
 	}
-	arm(ncq);
+	arm_native(ncq);
 }
 
 static void on_readable(void *arg, uint32_t events)
@@ -290,15 +292,15 @@ static void on_readable(void *arg, uint32_t events)
 	(void)events;
 	ofi_count(&ncq->adapter->counts.wakeups);
 	if (wakes_consumer(ncq) || is_being_read(ncq, use.polls > 0)) {
-		if (leave(ncq, false))
+		if (leave_to_consumer(ncq, false))
 			return;
 	} else if (is_sure(ncq, is_bulk(&use))) {
-		/* As in leave(). */
-		go_away(ncq);
+		/* the same order as in leave_to_consumer() */
+		leave_until_tick(ncq);
 		if (!is_wanted(ncq))
 			return;
 	}
-	run(ncq);
+	read_native(ncq);
 }
 
 enum ndx_status ofi_ncq_watch(struct ofi_ncq *ncq)
@@ -315,10 +317,10 @@ enum ndx_status ofi_ncq_watch(struct ofi_ncq *ncq)
 }
 
 /*
- * Has the consumer given up polling? A poll that finds results in many native queues is long, and a
- * consumer that handles them does not poll meanwhile. To take all the queues from it and give them
- * back, one by one, costs a wake-up for each: so the more there are, the longer we wait and see,
- * but for what the control thread needs itself.
+ * Has the consumer stopped polling? A poll that finds results in many native queues takes long, and
+ * the consumer does not poll while it handles them. Taking all the queues from the consumer and
+ * leaving them to it again costs a wake-up for each. So the more queues there are, the longer this
+ * thread waits, except for a queue that it needs itself.
  */
 static bool has_left(struct ofi_ncq *ncq)
 {
@@ -330,12 +332,12 @@ static bool has_left(struct ofi_ncq *ncq)
 		const struct ofi_cq *cq = container_of(n, struct ofi_tie, of_ncq)->cq;
 
 		native += __atomic_load_n(&cq->native, __ATOMIC_RELAXED);
-		lent = lent || __atomic_load_n(&cq->lent, __ATOMIC_RELAXED) != 0;
+		lent = lent || __atomic_load_n(&cq->fds_shared, __ATOMIC_RELAXED) != 0;
 	}
-	/* Who sleeps between two polls is woken by the descriptor itself. */
+	/* a consumer that sleeps between two polls is woken by the descriptor itself */
 	if (use.polls + use.results >= FEW || (lent && use.polls > 0)) {
 		ncq->missed = 0;
-		ncq->naps = 0;
+		ncq->idle_ticks = 0;
 		return false;
 	}
 	return native < MANY || __atomic_load_n(&ncq->awaited, __ATOMIC_RELAXED) != 0 ||
@@ -350,16 +352,16 @@ void ofi_ncq_on_tick(void *arg)
 	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
 
-		if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY)
+		if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_POLLED)
 			continue;
-		if (has_left(ncq) && !ofi_ncq_is_lent(ncq)) {
-			run(ncq);
+		if (has_left(ncq) && !ofi_ncq_is_left_alone(ncq)) {
+			read_native(ncq);
 			continue;
 		}
-		/* Not before it has polled for a while: a consumer that is told of each result, and
-		 * polls then, would pay for watching anew. */
+		/* only after it has polled for a while: a consumer that is notified of each result
+		 * and then polls would pay for watching again */
 		ofi_ncq_unwatch(ncq);
-		go_away(ncq);
+		leave_until_tick(ncq);
 	}
 }
 
@@ -371,6 +373,6 @@ void ofi_ncq_on_kick(void *arg)
 		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
 
 		if (__atomic_exchange_n(&ncq->kicked, 0, __ATOMIC_ACQUIRE) != 0)
-			run(ncq);
+			read_native(ncq);
 	}
 }

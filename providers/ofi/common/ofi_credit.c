@@ -21,14 +21,14 @@ static int post_receive(struct ofi_qp *qp, struct ofi_rx *rx)
 
 static uint32_t count_unannounced(const struct ofi_qp *qp)
 {
-	return qp->rx_native > qp->rx_told ? qp->rx_native - qp->rx_told : 0;
+	return qp->rx_native > qp->rx_credited ? qp->rx_native - qp->rx_credited : 0;
 }
 
 uint16_t ofi_take_credits(struct ofi_qp *qp)
 {
 	const uint32_t fresh = count_unannounced(qp);
 
-	qp->rx_told += fresh;
+	qp->rx_credited += fresh;
 	return (uint16_t)fresh;
 }
 
@@ -41,15 +41,15 @@ static bool is_due(const struct ofi_qp *qp)
 		return false;
 	/* A fixed batch would dead-lock small queues: a peer without any credit needs the first
 	 * one. */
-	return qp->rx_told == 0 || fresh >= qp->base.receive.depth / 2;
+	return qp->rx_credited == 0 || fresh >= qp->base.receive.depth / 2;
 }
 
 static void announce(struct ofi_qp *qp)
 {
 	const uint32_t fresh = count_unannounced(qp);
 
-	if (ofi_flavour_of(qp)->tell(qp, fresh) == 0) {
-		qp->rx_told += fresh;
+	if (ofi_backend_of(qp)->send_credits(qp, fresh) == 0) {
+		qp->rx_credited += fresh;
 		qp->credit_ctrl_sent++;
 	}
 }
@@ -69,29 +69,29 @@ static bool must_announce_now(struct ndx_cq *handle)
 	return armed;
 }
 
-void ofi_tell_credits(struct ofi_qp *qp)
+void ofi_send_credits(struct ofi_qp *qp)
 {
 	const struct ndx_qp_attr *attr = &qp->base.spi.attr;
 	struct ofi_ncq *ncq = qp->ncq;
 
 	if (!is_due(qp))
 		return;
-	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_AWAY ||
+	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_POLLED ||
 	    must_announce_now(attr->receive_cq) || must_announce_now(attr->initiator_cq)) {
 		announce(qp);
 		return;
 	}
 	/* A consumer that polls will probably send, and a send carries credits at no cost.
 	 * Otherwise its next poll sends them, or the control thread at the next tick. */
-	base_lock_acquire(&ncq->debtors_lock);
-	if (base_list_empty(&qp->debtor))
-		base_list_add(&ncq->debtors, &qp->debtor);
-	__atomic_store_n(&ncq->owing, 1, __ATOMIC_SEQ_CST);
-	base_lock_release(&ncq->debtors_lock);
+	base_lock_acquire(&ncq->credit_lock);
+	if (base_list_empty(&qp->credit_node))
+		base_list_add(&ncq->credit_pending, &qp->credit_node);
+	__atomic_store_n(&ncq->has_credit_pending, 1, __ATOMIC_SEQ_CST);
+	base_lock_release(&ncq->credit_lock);
 	/* The control thread may have taken the queue over in between, and may sleep already. This
 	 * side stores the debt, then reads the mode; the control thread stores the mode, then reads
 	 * the debt. So at least one of them sees the other. */
-	if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) != OFI_NCQ_AWAY)
+	if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) != OFI_NCQ_POLLED)
 		ofi_ncq_kick(ncq);
 }
 
@@ -113,27 +113,27 @@ void ofi_post_receives(struct ofi_qp *qp)
 		}
 		qp->rx_next++;
 	}
-	ofi_tell_credits(qp);
+	ofi_send_credits(qp);
 }
 
-static struct ofi_qp *take_debtor(struct ofi_ncq *ncq)
+static struct ofi_qp *next_credit_pending(struct ofi_ncq *ncq)
 {
 	struct base_list *node;
 
-	base_lock_acquire(&ncq->debtors_lock);
-	node = base_list_take(&ncq->debtors);
+	base_lock_acquire(&ncq->credit_lock);
+	node = base_list_take(&ncq->credit_pending);
 	if (node == NULL)
-		__atomic_store_n(&ncq->owing, 0, __ATOMIC_RELEASE);
-	base_lock_release(&ncq->debtors_lock);
-	return node != NULL ? container_of(node, struct ofi_qp, debtor) : NULL;
+		__atomic_store_n(&ncq->has_credit_pending, 0, __ATOMIC_RELEASE);
+	base_lock_release(&ncq->credit_lock);
+	return node != NULL ? container_of(node, struct ofi_qp, credit_node) : NULL;
 }
 
-void ofi_tell_all_credits(struct ofi_ncq *ncq)
+void ofi_send_pending_credits(struct ofi_ncq *ncq)
 {
 	struct ofi_qp *qp;
 
-	while (__atomic_load_n(&ncq->owing, __ATOMIC_SEQ_CST) != 0 &&
-	       (qp = take_debtor(ncq)) != NULL) {
+	while (__atomic_load_n(&ncq->has_credit_pending, __ATOMIC_SEQ_CST) != 0 &&
+	       (qp = next_credit_pending(ncq)) != NULL) {
 		base_lock_acquire(&qp->base.lock);
 		if (is_due(qp))
 			announce(qp);

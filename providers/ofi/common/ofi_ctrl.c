@@ -20,7 +20,7 @@ static const char *take_credit(struct ofi_link *link, uint16_t count)
 	if (ok) {
 		qp->credits += count;
 		qp->credit_ctrl_received++;
-		ofi_issue(qp);
+		ofi_submit(qp);
 	}
 	base_lock_release(&qp->base.lock);
 	return ok ? NULL : "more credits than the peer's receive queue holds";
@@ -55,9 +55,9 @@ static const char *take_disc(struct ofi_link *link)
 
 	if (link->stage != OFI_LINK_UP)
 		return "DISC before the connection was complete";
-	if (link->parted)
+	if (link->peer_disc)
 		return "DISC twice";
-	link->parted = true;
+	link->peer_disc = true;
 	if (qp != NULL) {
 		base_lock_acquire(&qp->base.lock);
 		qp->peer_disc = true;
@@ -98,7 +98,7 @@ static const char *note_answer(struct ofi_link *link, uint8_t type, int err)
 
 static const char *send_answer(struct ofi_link *link, struct ofi_op *op)
 {
-	return note_answer(link, op->word, ofi_link_send_ctrl(link, op->word, 0, op));
+	return note_answer(link, op->type, ofi_link_send_ctrl(link, op->type, 0, op));
 }
 
 /* The answer is sent behind all that this end has sent: when it arrives, all of that has
@@ -107,7 +107,7 @@ static const char *take_sync(struct ofi_link *link, uint16_t count)
 {
 	if (link->stage != OFI_LINK_UP)
 		return "SYNC before the connection was complete";
-	if (owes_answer(link, OFI_WORD_SYNCED))
+	if (owes_answer(link, OFI_CTRL_SYNCED))
 		return "SYNC before the last one was answered";
 	if (link->qp != NULL)
 		forget_tokens(link, count);
@@ -121,7 +121,7 @@ static const char *take_ping(struct ofi_link *link)
 	if (link->stage != OFI_LINK_UP && link->stage != OFI_LINK_ANSWERED &&
 	    link->stage != OFI_LINK_COMPLETING)
 		return "PING before the connection was complete";
-	if (owes_answer(link, OFI_WORD_PONG))
+	if (owes_answer(link, OFI_CTRL_PONG))
 		return "PING before the last one was answered";
 	return send_answer(link, &link->answers[2]);
 }
@@ -159,13 +159,13 @@ static const char *take_ask(struct ofi_link *link)
 
 	if (link->stage != OFI_LINK_UP)
 		return "ASK before the connection was complete";
-	if (owes_answer(link, OFI_WORD_ANSWER))
+	if (owes_answer(link, OFI_CTRL_ANSWER))
 		return "ASK before the last one was answered";
 	ofi_key_answer(&link->adapter->keys, base_get_be32(link->area + OFI_AREA_QUESTION),
 	               link->id, &grant);
 	ofi_grant_encode(&grant, link->answer);
-	return note_answer(link, OFI_WORD_ANSWER,
-	                   ofi_link_send_record(link, OFI_WORD_ANSWER, 0, &link->answers[0],
+	return note_answer(link, OFI_CTRL_ANSWER,
+	                   ofi_link_send_record(link, OFI_CTRL_ANSWER, 0, &link->answers[0],
 	                                        OFI_AREA_ANSWER, &record));
 }
 
@@ -180,15 +180,15 @@ static const char *take_answer(struct ofi_link *link)
 	base_lock_acquire(&qp->base.lock);
 	wrong = ofi_grants_store(qp, &grant);
 	if (wrong == NULL)
-		ofi_issue(qp);
+		ofi_submit(qp);
 	base_lock_release(&qp->base.lock);
 	return wrong;
 }
 
 /* The length belongs to the message that follows. */
-static const char *take_written(struct ofi_link *link, const struct ofi_word *word)
+static const char *take_written(struct ofi_link *link, const struct ofi_ctrl *ctrl)
 {
-	const bool high = word->type == OFI_WORD_WRITTEN_HIGH;
+	const bool high = ctrl->type == OFI_CTRL_WRITTEN_HIGH;
 	struct ofi_qp *qp = link->qp;
 	bool ok;
 
@@ -197,42 +197,42 @@ static const char *take_written(struct ofi_link *link, const struct ofi_word *wo
 	base_lock_acquire(&qp->base.lock);
 	ok = qp->written_parts == (high ? 1 : 0);
 	if (ok) {
-		qp->written |= high ? (uint32_t)word->count << 16 : word->count;
+		qp->written |= high ? (uint32_t)ctrl->count << 16 : ctrl->count;
 		qp->written_parts++;
 	}
 	base_lock_release(&qp->base.lock);
 	return ok ? NULL : "the length of a write in the wrong order, or twice";
 }
 
-const char *ofi_word_take(struct ofi_link *link, const struct ofi_word *word)
+const char *ofi_ctrl_handle(struct ofi_link *link, const struct ofi_ctrl *ctrl)
 {
-	const char *wrong = ofi_word_check_control(word);
+	const char *wrong = ofi_ctrl_check_alone(ctrl);
 
 	if (wrong != NULL)
 		return wrong;
-	switch (word->type) {
-	case OFI_WORD_CREDIT:
-		return take_credit(link, word->count);
-	case OFI_WORD_READY:
+	switch (ctrl->type) {
+	case OFI_CTRL_CREDIT:
+		return take_credit(link, ctrl->count);
+	case OFI_CTRL_READY:
 		return take_ready(link);
-	case OFI_WORD_REJECT:
-		return take_reject(link, word->count);
-	case OFI_WORD_DISC:
+	case OFI_CTRL_REJECT:
+		return take_reject(link, ctrl->count);
+	case OFI_CTRL_DISC:
 		return take_disc(link);
-	case OFI_WORD_SYNC:
-		return take_sync(link, word->count);
-	case OFI_WORD_SYNCED:
+	case OFI_CTRL_SYNC:
+		return take_sync(link, ctrl->count);
+	case OFI_CTRL_SYNCED:
 		return take_synced(link);
-	case OFI_WORD_ASK:
+	case OFI_CTRL_ASK:
 		return take_ask(link);
-	case OFI_WORD_ANSWER:
+	case OFI_CTRL_ANSWER:
 		return take_answer(link);
-	case OFI_WORD_PING:
+	case OFI_CTRL_PING:
 		return take_ping(link);
-	case OFI_WORD_PONG:
+	case OFI_CTRL_PONG:
 		return take_pong(link);
 	default:
-		return take_written(link, word);
+		return take_written(link, ctrl);
 	}
 }
 
@@ -247,10 +247,10 @@ static struct ofi_link *only_link(const struct ofi_ncq *ncq)
 	return NULL;
 }
 
-void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
+void ofi_ctrl_received(struct ofi_ncq *ncq, uint64_t data)
 {
-	const struct ofi_word word = ofi_word_split(data);
-	struct ofi_link *link = ofi_ncq_find(ncq, word.value);
+	const struct ofi_ctrl ctrl = ofi_ctrl_split(data);
+	struct ofi_link *link = ofi_ncq_find(ncq, ctrl.value);
 	const char *wrong;
 
 	if (link == NULL) {
@@ -261,52 +261,52 @@ void ofi_word_in(struct ofi_ncq *ncq, uint64_t data)
 			ofi_link_break(link, 0, "a control message for another connection");
 		return;
 	}
-	link->heard++;
+	link->signs_of_life++;
 	link->ctrl_in++;
-	if (word.type != OFI_WORD_CREDIT)
-		ofi_count(&link->adapter->counts.words_received);
+	if (ctrl.type != OFI_CTRL_CREDIT)
+		ofi_count(&link->adapter->counts.ctrl_received);
 	if (link->lost || link->closing || link->conn == NULL) {
 		/* a message that has arrived counts as long as a receive takes it */
-		if (word.type == OFI_WORD_WRITTEN || word.type == OFI_WORD_WRITTEN_HIGH)
-			(void)take_written(link, &word);
+		if (ctrl.type == OFI_CTRL_WRITTEN || ctrl.type == OFI_CTRL_WRITTEN_HIGH)
+			(void)take_written(link, &ctrl);
 		return;
 	}
 	/* The peer writes only when it is connected, and then this end is connected, too, even if
 	 * its event is still in the event queue. */
 	ofi_link_opened(link);
-	wrong = ofi_word_take(link, &word);
+	wrong = ofi_ctrl_handle(link, &ctrl);
 	if (wrong != NULL)
 		ofi_link_break(link, 0, wrong);
 }
 
-void ofi_word_done(struct ofi_link *link, uint8_t type, int err)
+void ofi_ctrl_done(struct ofi_link *link, uint8_t type, int err)
 {
-	if (link->words > 0)
-		link->words--;
+	if (link->ctrl_out > 0)
+		link->ctrl_out--;
 	if (err != 0) {
 		ofi_link_break(link, err, "the link was lost");
 		return;
 	}
-	link->heard++;
+	link->signs_of_life++;
 	switch (type) {
-	case OFI_WORD_READY:
+	case OFI_CTRL_READY:
 		if (link->stage == OFI_LINK_COMPLETING && !link->lost && !link->closing)
 			ofi_link_go_up(link);
 		break;
-	case OFI_WORD_DISC:
+	case OFI_CTRL_DISC:
 		if (link->conn != NULL && !link->lost)
 			ofi_host(link->adapter)
 				->report(&link->conn->spi, NDX_REPORT_DISC_ACKED, 0, NULL);
 		break;
-	case OFI_WORD_REJECT: /* REJECT was the link's last control message */
+	case OFI_CTRL_REJECT: /* REJECT was the link's last control message */
 		if (link->conn == NULL)
 			base_timer_set(link->adapter->spi.loop, &link->timer, 0);
 		break;
-	case OFI_WORD_SYNC:
+	case OFI_CTRL_SYNC:
 		link->sync_acked = true;
 		end_sync(link);
 		break;
-	case OFI_WORD_PING: /* ofi:verbs: the completion of the PING is the answer */
+	case OFI_CTRL_PING: /* ofi:verbs: the completion of the PING is the answer */
 		link->pinged = false;
 		break;
 	default: /* one of the answers */

@@ -27,8 +27,8 @@ void ofi_conn_drain(struct ndx_spi_conn *spi)
 	qp->base.state = BASE_QP_CLOSING;
 	qp->draining = true;
 	if (qp->verbs.gone || qp->verbs.leaving)
-		ofi_cancel_held(qp);
-	ofi_issue(qp);
+		ofi_cancel_waiting(qp);
+	ofi_submit(qp);
 	ofi_check_drained(qp);
 	base_lock_release(&qp->base.lock);
 }
@@ -42,13 +42,13 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 	if (qp == NULL)
 		return;
 	base_lock_acquire(&qp->base.lock);
-	ofi_cancel_held(qp);
+	ofi_cancel_waiting(qp);
 	base_lock_release(&qp->base.lock);
 	/* This thread may be late, too: read the completions of requests that have ended in
 	 * time. */
 	ofi_ncq_catch_up(conn->link->ncq);
 	base_lock_acquire(&qp->base.lock);
-	hurry = qp->tx_native > 0 && conn->adapter->flavour->hurry != NULL;
+	hurry = qp->tx_native > 0 && conn->adapter->backend->limit_requests != NULL;
 	if (base_queue_outstanding(&qp->base.initiator) > 0 && !hurry)
 		ofi_qp_break(qp, 0, "requests that the stack has taken did not end in time");
 	ofi_check_drained(qp);
@@ -56,7 +56,7 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 	if (!hurry)
 		return;
 	base_lock_acquire(&conn->link->ncq->lock);
-	conn->adapter->flavour->hurry(conn->link);
+	conn->adapter->backend->limit_requests(conn->link);
 	base_lock_release(&conn->link->ncq->lock);
 }
 
@@ -68,7 +68,7 @@ void ofi_conn_send_disc(struct ndx_spi_conn *spi)
 
 	if (link != NULL) {
 		base_lock_acquire(&link->ncq->lock);
-		err = ofi_link_send_ctrl(link, OFI_WORD_DISC, 0, &link->disc_op);
+		err = ofi_link_send_ctrl(link, OFI_CTRL_DISC, 0, &link->disc_op);
 		base_lock_release(&link->ncq->lock);
 	}
 	if (err != 0)
@@ -109,5 +109,5 @@ enum ndx_status ofi_conn_detach(struct ndx_spi_conn *spi)
 	base_lock_acquire(&link->qp->base.lock);
 	link->qp->base.state = BASE_QP_DEAD;
 	base_lock_release(&link->qp->base.lock);
-	return link->adapter->flavour->detach(link);
+	return link->adapter->backend->detach(link);
 }

@@ -39,8 +39,8 @@ static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp 
 	const char *call = "fi_endpoint";
 	int err;
 
-	if (adapter->flavour->fit != NULL)
-		adapter->flavour->fit(qp, info);
+	if (adapter->backend->adapt_info != NULL)
+		adapter->backend->adapt_info(qp, info);
 	err = -fi_endpoint(adapter->domain, info, &link->ep, NULL);
 	if (err == 0) {
 		call = "fi_ep_bind";
@@ -48,7 +48,7 @@ static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp 
 	}
 	/* completions of receives are never selective */
 	if (err == 0)
-		err = -fi_ep_bind(link->ep, &link->ncq->cq->fid, adapter->flavour->transmit);
+		err = -fi_ep_bind(link->ep, &link->ncq->cq->fid, adapter->backend->transmit);
 	if (err == 0)
 		err = -fi_ep_bind(link->ep, &link->ncq->cq->fid, FI_RECV);
 	if (err == 0) {
@@ -89,7 +89,7 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->credits = 0;
 	qp->rx_next = qp->base.receive.head;
 	qp->rx_native = 0;
-	qp->rx_told = 0;
+	qp->rx_credited = 0;
 	qp->tx_next = qp->base.initiator.tail;
 	qp->tx_native = 0;
 	qp->reads = 0;
@@ -98,8 +98,8 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->invalidating = NULL;
 	qp->written = 0;
 	qp->written_parts = 0;
-	if (link->adapter->flavour->attached != NULL)
-		link->adapter->flavour->attached(link);
+	if (link->adapter->backend->attached != NULL)
+		link->adapter->backend->attached(link);
 	ofi_post_receives(qp);
 	own->credits = ofi_take_credits(qp);
 	base_lock_release(&qp->base.lock);
@@ -119,13 +119,13 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->stage = stage;
 	link->keepalive_ms = qp->base.spi.attr.keepalive_ms;
 	link->timer = (struct base_timer){.fn = on_timer, .arg = link};
-	link->ready_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_READY, link};
-	link->reject_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_REJECT, link};
-	link->disc_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_DISC, link};
-	link->sync_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_SYNC, link};
-	link->answers[0] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_ANSWER, link};
-	link->answers[1] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_SYNCED, link};
-	link->answers[2] = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PONG, link};
+	link->ready_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_READY, link};
+	link->reject_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_REJECT, link};
+	link->disc_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_DISC, link};
+	link->sync_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_SYNC, link};
+	link->answers[0] = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_ANSWER, link};
+	link->answers[1] = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_SYNCED, link};
+	link->answers[2] = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PONG, link};
 	link->first_op = (struct ofi_op){OFI_OP_FIRST, 0, link};
 	st = ofi_ncq_get(conn->adapter, qp, own->outbound_read_limit > 0, &link->ncq);
 	if (st != NDX_OK)
@@ -163,7 +163,7 @@ free_link:
 /* Does libfabric still have requests, receives or control messages of the link? */
 static bool has_outstanding(struct ofi_link *link)
 {
-	bool any = link->words > 0;
+	bool any = link->ctrl_out > 0;
 
 	if (link->qp != NULL) {
 		base_lock_acquire(&link->qp->base.lock);
@@ -225,7 +225,7 @@ static uint64_t note_slow(const struct ofi_adapter *adapter, const char *call, u
 
 	if (ms >= SLOW_MS)
 		log_warn(0, "%s: %s took %llu ms; all connections of the adapter have waited",
-		         adapter->flavour->stack, call, (unsigned long long)ms);
+		         adapter->backend->stack, call, (unsigned long long)ms);
 	return now;
 }
 
@@ -242,7 +242,7 @@ static void close_endpoint(struct ofi_link *link)
 	if (link->open)
 		(void)fi_shutdown(link->ep, 0);
 	(void)note_slow(link->adapter, "fi_shutdown", since);
-	drain_native(link, link->open ? link->adapter->flavour->flush_ms : 0);
+	drain_native(link, link->open ? link->adapter->backend->flush_ms : 0);
 	since = base_now_ns();
 	(void)fi_close(&link->ep->fid);
 	(void)note_slow(link->adapter, "fi_close of an endpoint", since);
@@ -255,7 +255,7 @@ static void cancel_rest(struct ofi_qp *qp, bool keep)
 	struct base_queue *rx = &qp->base.receive;
 
 	base_lock_acquire(&qp->base.lock);
-	ofi_cancel_held(qp);
+	ofi_cancel_waiting(qp);
 	base_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
 	if (keep) {
 		for (uint32_t i = rx->head; i != rx->tail; i++)
@@ -286,7 +286,7 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 		cancel_rest(qp, keep);
 		ofi_link_detach(link);
 	}
-	ncq->deaf--;
+	ncq->draining_links--;
 	since = base_now_ns();
 	(void)fi_close(&link->control->fid);
 	since = note_slow(adapter, "fi_close of a region", since);
@@ -383,13 +383,13 @@ void ofi_link_detach(struct ofi_link *link)
 	qp->timer_set = false;
 	qp->retrying = false;
 	base_lock_release(&qp->base.lock);
-	base_lock_acquire(&link->ncq->debtors_lock);
-	base_list_remove(&qp->debtor);
-	base_lock_release(&link->ncq->debtors_lock);
+	base_lock_acquire(&link->ncq->credit_lock);
+	base_list_remove(&qp->credit_node);
+	base_lock_release(&link->ncq->credit_lock);
 	base_lock_release(&link->ncq->lock);
 	base_timer_cancel(link->adapter->spi.loop, &qp->timer);
 	ofi_ncq_untie(link->ncq, qp);
-	link->ncq->deaf++;
+	link->ncq->draining_links++;
 }
 
 void ofi_link_orphan(struct ofi_link *link)
@@ -399,7 +399,7 @@ void ofi_link_orphan(struct ofi_link *link)
 	base_lock_acquire(&link->ncq->lock);
 	link->conn = NULL;
 	link->stage = OFI_LINK_OVER;
-	if (link->lost || link->words == 0)
+	if (link->lost || link->ctrl_out == 0)
 		ms = 0;
 	base_timer_set(link->adapter->spi.loop, &link->timer, ms);
 	base_lock_release(&link->ncq->lock);

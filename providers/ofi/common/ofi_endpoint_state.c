@@ -10,7 +10,7 @@
 
 int ofi_link_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
 {
-	return link->adapter->flavour->say(link, type, count, op);
+	return link->adapter->backend->send_ctrl(link, type, count, op);
 }
 
 int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
@@ -27,7 +27,7 @@ int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, st
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = op,
-		.data = ofi_word_encode(type, 0, count, link->peer.id),
+		.data = ofi_ctrl_encode(type, 0, count, link->peer.id),
 	};
 	const bool silent = op->kind == OFI_OP_SILENT;
 	const uint64_t proof = silent ? 0 : FI_COMPLETION | FI_DELIVERY_COMPLETE;
@@ -36,9 +36,9 @@ int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, st
 	/* an endpoint that is not connected would make libfabric follow a NULL pointer */
 	if (link->open && !link->closing)
 		err = -(int)fi_writemsg(link->ep, &msg, FI_REMOTE_CQ_DATA | proof);
-	link->words += err == 0 && !silent;
+	link->ctrl_out += err == 0 && !silent;
 	if (err == 0)
-		ofi_count(&link->adapter->counts.words_sent);
+		ofi_count(&link->adapter->counts.ctrl_sent);
 	if (err == 0 && !silent)
 		ofi_ncq_await(link->ncq);
 	return err;
@@ -98,7 +98,7 @@ void ofi_link_sync(struct ofi_link *link)
 		record.iov_len = (size_t)count * 4;
 	for (size_t i = 0; i < record.iov_len / 4; i++)
 		base_put_be32(link->forget + 4 * i, link->tokens[i]);
-	err = ofi_link_send_record(link, OFI_WORD_SYNC, count, &link->sync_op, OFI_AREA_TOKENS,
+	err = ofi_link_send_record(link, OFI_CTRL_SYNC, count, &link->sync_op, OFI_AREA_TOKENS,
 	                           &record);
 	if (err != 0)
 		ofi_link_break(link, err, "the link was lost");
@@ -120,7 +120,7 @@ void ofi_link_opened(struct ofi_link *link)
 	qp->peer_depth = link->peer.depth;
 	qp->credits = link->peer.credits;
 	qp->open = qp->ep != NULL;
-	ofi_tell_credits(qp);
+	ofi_send_credits(qp);
 	base_lock_release(&qp->base.lock);
 }
 
@@ -135,9 +135,9 @@ void ofi_link_go_up(struct ofi_link *link)
 			qp->base.state = BASE_QP_UP;
 		base_lock_release(&qp->base.lock);
 	}
-	ofi_life_keepalive(link);
-	if (link->adapter->flavour->up != NULL)
-		link->adapter->flavour->up(link);
+	ofi_liveness_keepalive(link);
+	if (link->adapter->backend->up != NULL)
+		link->adapter->backend->up(link);
 	ofi_host(link->adapter)->established(&link->conn->spi, NDX_OK, 0, NULL);
 }
 

@@ -70,7 +70,7 @@ static bool has_more(const struct ofi_eq *eq)
 {
 	struct pollfd in = {.fd = eq->watch.fd, .events = POLLIN};
 
-	return eq->adapter->flavour->skips_events && poll(&in, 1, 0) > 0;
+	return eq->adapter->backend->skips_events && poll(&in, 1, 0) > 0;
 }
 
 static void read_events(struct ofi_eq *eq)
@@ -110,7 +110,7 @@ static void read_events(struct ofi_eq *eq)
 		         "%s: libfabric's event queue keeps waking the control thread without an "
 		         "event; reading it every %u ms for now; see ulimit -n, and which hosts "
 		         "connect to the listening ports",
-		         eq->adapter->flavour->device, THROTTLE_MS);
+		         eq->adapter->backend->device, THROTTLE_MS);
 	eq->throttled = true;
 	base_timer_set(eq->adapter->spi.loop, &eq->retry, THROTTLE_MS);
 }

@@ -24,7 +24,7 @@ static bool is_wanted(const struct ofi_options *options, const struct ifaddrs *i
 	if (options->address.ss_family != AF_UNSPEC)
 		return base_sockaddr_same_host(&options->address, address);
 	/* without trust=lan an address beyond this host has to be asked for by name */
-	return options->iface[0] != '\0' || options->lan || !options->flavour->needs_trust ||
+	return options->iface[0] != '\0' || options->lan || !options->backend->needs_trust ||
 	       base_sockaddr_is_loopback(address);
 }
 
@@ -124,7 +124,7 @@ static void turn_off_cache(void)
 	(void)setenv("FI_MR_CACHE_MAX_COUNT", "0", 0);
 }
 
-static struct fi_info *make_hints(const struct ofi_flavour *flavour)
+static struct fi_info *make_hints(const struct ofi_backend *backend)
 {
 	struct fi_info *hints = fi_allocinfo();
 
@@ -133,8 +133,8 @@ static struct fi_info *make_hints(const struct ofi_flavour *flavour)
 	hints->caps = FI_MSG | FI_RMA;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
-	flavour->hint(hints);
-	hints->fabric_attr->prov_name = strdup(flavour->device);
+	backend->hint(hints);
+	hints->fabric_attr->prov_name = strdup(backend->device);
 	if (hints->fabric_attr->prov_name == NULL) {
 		fi_freeinfo(hints);
 		return NULL;
@@ -142,21 +142,21 @@ static struct fi_info *make_hints(const struct ofi_flavour *flavour)
 	return hints;
 }
 
-static enum ndx_status fail_getinfo(const struct ofi_flavour *flavour, int err, const char *node)
+static enum ndx_status fail_getinfo(const struct ofi_backend *backend, int err, const char *node)
 {
 	const char *filter = secure_getenv("FI_PROVIDER");
 
 	if (err != FI_ENODATA)
-		return fail(ofi_status_of(err), err, "fi_getinfo for %s at %s: %s", flavour->device,
+		return fail(ofi_status_of(err), err, "fi_getinfo for %s at %s: %s", backend->device,
 		            node, fi_strerror(err));
 	return fail(NDX_E_DEVICE_NOT_READY, err,
 	            "libfabric %u.%u has no provider \"%s\" for %s%s%s; apt install libfabric1, or "
 	            "unset FI_PROVIDER",
-	            FI_MAJOR(fi_version()), FI_MINOR(fi_version()), flavour->device, node,
+	            FI_MAJOR(fi_version()), FI_MINOR(fi_version()), backend->device, node,
 	            filter != NULL ? "; FI_PROVIDER is " : "", filter != NULL ? filter : "");
 }
 
-enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
+enum ndx_status ofi_get_info(const struct ofi_backend *backend,
                              const struct sockaddr_storage *address, struct fi_info **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -172,21 +172,21 @@ enum ndx_status ofi_get_info(const struct ofi_flavour *flavour,
 	if (getnameinfo((const struct sockaddr *)address, base_sockaddr_len(address), node,
 	                sizeof(node), NULL, 0, NI_NUMERICHOST) != 0)
 		return fail(NDX_E_INVALID_ADDRESS, 0, "getnameinfo() fails for a local address");
-	hints = make_hints(flavour);
+	hints = make_hints(backend);
 	if (hints == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to ask libfabric");
 	(void)pthread_once(&once, turn_off_cache);
 	err = -fi_getinfo(OFI_API, node, "0", FI_SOURCE | FI_NUMERICHOST, hints, &found);
 	fi_freeinfo(hints);
 	if (err != 0)
-		return fail_getinfo(flavour, err, node);
+		return fail_getinfo(backend, err, node);
 	if (found->tx_attr->iov_limit < OFI_MAX_IOV || found->rx_attr->iov_limit < OFI_MAX_IOV ||
-	    !flavour->accept_info(found)) {
+	    !backend->accept_info(found)) {
 		fi_freeinfo(found);
 		return fail(
 			NDX_E_DEVICE_NOT_READY, 0,
 			"libfabric %u.%u: provider %s offers less than NDX needs; please report it",
-			FI_MAJOR(fi_version()), FI_MINOR(fi_version()), flavour->device);
+			FI_MAJOR(fi_version()), FI_MINOR(fi_version()), backend->device);
 	}
 	*out = found;
 	return NDX_OK;
@@ -277,7 +277,7 @@ void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *in
 	               cq[options->cq]);
 	if (rest[0] == '&')
 		rest[0] = '?';
-	(void)snprintf(info->uri, sizeof(info->uri), "ofi:%s%s", options->flavour->device, rest);
-	(void)snprintf(info->device, sizeof(info->device), "%s", options->flavour->device);
-	info->adapter_id = ofi_adapter_id(options->flavour->device, where);
+	(void)snprintf(info->uri, sizeof(info->uri), "ofi:%s%s", options->backend->device, rest);
+	(void)snprintf(info->device, sizeof(info->device), "%s", options->backend->device);
+	info->adapter_id = ofi_adapter_id(options->backend->device, where);
 }

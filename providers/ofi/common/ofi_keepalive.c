@@ -17,20 +17,20 @@ static uint32_t ping_if_silent(struct ofi_link *link, uint32_t period, const cha
 {
 	int err;
 
-	if (link->heard != link->seen) {
-		link->seen = link->heard;
+	if (link->signs_of_life != link->seen) {
+		link->seen = link->signs_of_life;
 		return period;
 	}
 	if (link->pinged) {
-		if (ofi_life_silence_ns(link, link->pinged_ns) >= period * BASE_NS_PER_MS)
+		if (ofi_liveness_silence_ns(link, link->pinged_ns) >= period * BASE_NS_PER_MS)
 			ofi_link_break(link, ETIMEDOUT, cause);
 		return period < LOOK_MS ? period : LOOK_MS;
 	}
-	err = ofi_link_send_ctrl(link, OFI_WORD_PING, 0, &link->adapter->silent);
+	err = ofi_link_send_ctrl(link, OFI_CTRL_PING, 0, &link->adapter->silent);
 	link->pinged = err == 0;
 	link->pinged_ns = base_now_ns();
 	/* what moved before does not count */
-	(void)ofi_life_silence_ns(link, link->pinged_ns);
+	(void)ofi_liveness_silence_ns(link, link->pinged_ns);
 	if (err != 0)
 		ofi_link_break(link, err, "a PING could not be sent: the link was lost");
 	return period;
@@ -46,12 +46,12 @@ static uint32_t look_for_close(struct ofi_link *link)
 {
 	struct base_diag_end end;
 
-	if (link->parted || ofi_life_own_end(link, &end) != OFI_PEER_FOUND)
+	if (link->peer_disc || ofi_liveness_own_end(link, &end) != OFI_PEER_FOUND)
 		return 0;
 	if (end.established)
 		return LOOK_MS;
 	ofi_ncq_catch_up_locked(link->ncq);
-	if (!link->parted)
+	if (!link->peer_disc)
 		ofi_link_break(link, ECONNRESET,
 		               "the peer closed the link, and no goodbye could be read behind a "
 		               "message that came when the queue pair was closed");
@@ -71,7 +71,7 @@ uint32_t ofi_keepalive_check(struct ofi_link *link)
 
 	switch (link->stage) {
 	case OFI_LINK_UP:
-		if (link->qp == NULL && link->adapter->flavour->over_tcp)
+		if (link->qp == NULL && link->adapter->backend->over_tcp)
 			return look_for_close(link);
 		if (link->keepalive_ms > 0)
 			return ping_if_silent(link, link->keepalive_ms,
@@ -82,7 +82,7 @@ uint32_t ofi_keepalive_check(struct ofi_link *link)
 			return break_unanswered(
 				link, "the peer has not confirmed the accept: it has given up, "
 				      "or is gone");
-		if (link->adapter->flavour->asks_late)
+		if (link->adapter->backend->asks_late)
 			return answer_ms;
 		return ping_if_silent(link, answer_ms,
 		                      "the peer does not answer, and has not sent READY yet");

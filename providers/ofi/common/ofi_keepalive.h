@@ -15,38 +15,38 @@
 
 struct ofi_link;
 
-struct ofi_life {
-	uint32_t heard; /* link->heard at the last check */
-	uint64_t bytes; /* bytes that had moved on the connection, also within a request */
+struct ofi_liveness {
+	uint32_t signs_of_life; /* link->signs_of_life at the last check */
+	uint64_t bytes;         /* bytes that had moved on the connection, also within a request */
 };
 
 /* What had moved, at the last check, that an answer to SYNC can stand behind. */
 struct ofi_flow {
 	struct base_traffic bytes;
-	uint32_t words; /* link->ctrl_in */
-	uint32_t heard; /* link->heard */
+	uint32_t ctrl_in;       /* link->ctrl_in */
+	uint32_t signs_of_life; /* link->signs_of_life */
 	uint64_t moved_ns;
 };
 
 /* Control thread: the kernel's data about this end of the connection. */
-enum ofi_peer_found ofi_life_own_end(const struct ofi_link *link, struct base_diag_end *end);
+enum ofi_peer_found ofi_liveness_own_end(const struct ofi_link *link, struct base_diag_end *end);
 /* Control thread: bytes that have moved on the connection; false: not known. */
-bool ofi_life_traffic(const struct ofi_link *link, struct base_traffic *bytes);
+bool ofi_liveness_traffic(const struct ofi_link *link, struct base_traffic *bytes);
 
 /* Control thread, the ncq's lock held: */
 /* Has the peer given a sign of life since `since`, which is then updated? */
-bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since);
+bool ofi_liveness_goes_on(struct ofi_link *link, struct ofi_liveness *since);
 /* For how long has the peer been silent, counted from `from_ns` at the earliest? */
-uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns);
+uint64_t ofi_liveness_silence_ns(struct ofi_link *link, uint64_t from_ns);
 
 /* A SYNC is in flight: for how long has nothing moved that its answer can stand behind, counted
  * from `from_ns` at the earliest? */
-uint64_t ofi_life_stall_ns(struct ofi_link *link, uint64_t from_ns);
+uint64_t ofi_liveness_stall_ns(struct ofi_link *link, uint64_t from_ns);
 
 /* The connection is established: start keepalive, if the queue pair has it. */
-void ofi_life_keepalive(struct ofi_link *link);
+void ofi_liveness_keepalive(struct ofi_link *link);
 /* Control thread: the queue pair is detached, and the link waits for the peer's goodbye. */
-void ofi_life_await_goodbye(struct ofi_link *link);
+void ofi_liveness_await_goodbye(struct ofi_link *link);
 /* The link's timer has expired: check, send a PING, or break the link. Returns the time to the next
  * check in ms, 0: none. */
 uint32_t ofi_keepalive_check(struct ofi_link *link);

@@ -92,9 +92,9 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 	}
 	wrong = ofi_peer_check(adapter, &listener->spi.local, &peer, text);
 	if (wrong == NULL)
-		wrong = adapter->flavour->cm_decode(event->data, event->len, OFI_CM_CONNECT,
+		wrong = adapter->backend->cm_decode(event->data, event->len, OFI_CM_CONNECT,
 		                                    &request->peer);
-	if (wrong == NULL && adapter->flavour->needs_trust && !adapter->options.lan &&
+	if (wrong == NULL && adapter->backend->needs_trust && !adapter->options.lan &&
 	    !base_sockaddr_is_loopback(&peer))
 		wrong = "is on another host; trust=lan in the adapter's URI would allow it";
 	if (wrong != NULL) {
@@ -236,7 +236,7 @@ void ofi_listener_destroy(struct ndx_spi_listener *spi)
 	listener->closing = true;
 	if (listener->eq.eq != NULL)
 		ofi_eq_read_all(&listener->eq); /* refuse these: the kernel would only reset them */
-	if (listener->pep == NULL || !listener->adapter->flavour->answers_late ||
+	if (listener->pep == NULL || !listener->adapter->backend->answers_late ||
 	    !stop_listening(listener)) {
 		free_listener(listener);
 		return;
@@ -330,10 +330,10 @@ static enum ndx_status fail_listen(const struct ofi_listener *listener, const ch
 
 static enum ndx_status open_pep(struct ofi_listener *listener, struct fi_info *info)
 {
-	const struct ofi_flavour *flavour = listener->adapter->flavour;
-	struct ofi_eq *eq = flavour->one_event_queue ? &listener->adapter->eq : &listener->eq;
+	const struct ofi_backend *backend = listener->adapter->backend;
+	struct ofi_eq *eq = backend->one_event_queue ? &listener->adapter->eq : &listener->eq;
 	size_t len = sizeof(listener->spi.local);
-	int backlog = flavour->backlog;
+	int backlog = backend->backlog;
 	int err = -fi_passive_ep(listener->adapter->fabric, info, &listener->pep, listener);
 
 	if (err != 0)
@@ -382,12 +382,12 @@ enum ndx_status ofi_listener_listen(struct ndx_spi_listener *spi, uint32_t backl
 	(void)backlog; /* the core limits the requests; libfabric's own limit is large */
 	if (info == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to listen");
-	st = listener->adapter->flavour->one_event_queue
+	st = listener->adapter->backend->one_event_queue
 	             ? NDX_OK
 	             : ofi_eq_open(&listener->eq, listener->adapter);
 	if (st == NDX_OK)
 		st = open_pep(listener, info);
-	if (st == NDX_OK && listener->adapter->flavour->over_tcp)
+	if (st == NDX_OK && listener->adapter->backend->over_tcp)
 		st = watch_pending(listener);
 	fi_freeinfo(info);
 	if (st == NDX_OK)

@@ -16,7 +16,7 @@
 #define WORD_BYTES 96u /* at most: a control message with record and acknowledgement */
 #define LOOK_MS 500u   /* period of the checks of a peer that does not answer */
 
-enum ofi_peer_found ofi_life_own_end(const struct ofi_link *link, struct base_diag_end *end)
+enum ofi_peer_found ofi_liveness_own_end(const struct ofi_link *link, struct base_diag_end *end)
 {
 	struct sockaddr_storage local = {0};
 	struct sockaddr_storage peer = {0};
@@ -29,38 +29,38 @@ enum ofi_peer_found ofi_life_own_end(const struct ofi_link *link, struct base_di
 	return ofi_peer_own_end(link->adapter, &local, &peer, end);
 }
 
-bool ofi_life_traffic(const struct ofi_link *link, struct base_traffic *bytes)
+bool ofi_liveness_traffic(const struct ofi_link *link, struct base_traffic *bytes)
 {
 	struct base_diag_end end;
 
-	if (ofi_life_own_end(link, &end) != OFI_PEER_FOUND)
+	if (ofi_liveness_own_end(link, &end) != OFI_PEER_FOUND)
 		return false;
 	*bytes = end.bytes;
 	return true;
 }
 
-bool ofi_life_goes_on(struct ofi_link *link, struct ofi_life *since)
+bool ofi_liveness_goes_on(struct ofi_link *link, struct ofi_liveness *since)
 {
-	const bool heard = link->heard != since->heard;
+	const bool heard = link->signs_of_life != since->signs_of_life;
 	struct base_traffic now;
 
-	since->heard = link->heard;
+	since->signs_of_life = link->signs_of_life;
 	if (heard)
 		return true;
-	if (!ofi_life_traffic(link, &now) || now.in + now.out < since->bytes + SIGN_BYTES)
+	if (!ofi_liveness_traffic(link, &now) || now.in + now.out < since->bytes + SIGN_BYTES)
 		return false;
 	since->bytes = now.in + now.out;
 	return true;
 }
 
-uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns)
+uint64_t ofi_liveness_silence_ns(struct ofi_link *link, uint64_t from_ns)
 {
 	const uint64_t now = base_now_ns();
 
-	if (ofi_life_goes_on(link, &link->life))
-		link->life_ns = now;
-	if (from_ns < link->life_ns)
-		from_ns = link->life_ns;
+	if (ofi_liveness_goes_on(link, &link->liveness))
+		link->liveness_ns = now;
+	if (from_ns < link->liveness_ns)
+		from_ns = link->liveness_ns;
 	return now - from_ns;
 }
 
@@ -72,18 +72,18 @@ uint64_t ofi_life_silence_ns(struct ofi_link *link, uint64_t from_ns)
 static bool has_moved(struct ofi_link *link)
 {
 	struct ofi_flow *since = &link->flow;
-	const uint64_t words = link->ctrl_in - since->words;
-	const bool heard = link->heard != since->heard;
+	const uint64_t count = link->ctrl_in - since->ctrl_in;
+	const bool heard = link->signs_of_life != since->signs_of_life;
 	struct base_traffic now;
 	uint64_t bytes;
 	uint64_t beside;
 
-	since->heard = link->heard;
+	since->signs_of_life = link->signs_of_life;
 	/* where the kernel does not count bytes, any sign of life counts */
-	if (!ofi_life_traffic(link, &now))
+	if (!ofi_liveness_traffic(link, &now))
 		return heard;
 	bytes = now.in - since->bytes.in;
-	beside = words * WORD_BYTES;
+	beside = count * WORD_BYTES;
 	if (!link->sync_acked) {
 		bytes += now.out - since->bytes.out;
 		beside *= 2;
@@ -91,11 +91,11 @@ static bool has_moved(struct ofi_link *link)
 	if (bytes < beside + SIGN_BYTES)
 		return false;
 	since->bytes = now;
-	since->words = link->ctrl_in;
+	since->ctrl_in = link->ctrl_in;
 	return true;
 }
 
-uint64_t ofi_life_stall_ns(struct ofi_link *link, uint64_t from_ns)
+uint64_t ofi_liveness_stall_ns(struct ofi_link *link, uint64_t from_ns)
 {
 	const uint64_t now = base_now_ns();
 
@@ -106,13 +106,13 @@ uint64_t ofi_life_stall_ns(struct ofi_link *link, uint64_t from_ns)
 
 /* ---- setting the timer ---- */
 
-void ofi_life_keepalive(struct ofi_link *link)
+void ofi_liveness_keepalive(struct ofi_link *link)
 {
 	if (link->keepalive_ms > 0)
 		base_timer_set(link->adapter->spi.loop, &link->timer, link->keepalive_ms);
 }
 
-void ofi_life_await_goodbye(struct ofi_link *link)
+void ofi_liveness_await_goodbye(struct ofi_link *link)
 {
 	base_timer_set(link->adapter->spi.loop, &link->timer, LOOK_MS);
 }

@@ -170,7 +170,7 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	st = prepare_revoke(mr);
 	if (st != NDX_OK)
 		return st;
-	if (mr->adapter->flavour->native_keys)
+	if (mr->adapter->backend->native_keys)
 		return register_native(mr, buffer, length, flags);
 	st = add_token(mr, buffer, length, rights);
 	if (st != NDX_OK)
@@ -232,7 +232,7 @@ enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped 
 	revoke->mr = mr->mr;
 	mr->mr = NULL;
 	spi->remote_token = 0;
-	if (mr->adapter->flavour->native_keys)
+	if (mr->adapter->backend->native_keys)
 		return ofi_revoke_native(revoke);
 	mr->revoke = NULL;
 	st = ofi_revoke(revoke, ov);

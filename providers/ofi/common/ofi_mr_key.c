@@ -10,7 +10,7 @@ int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, u
 {
 	int err = FI_ENOKEY;
 
-	if (adapter->flavour->native_keys) {
+	if (adapter->backend->native_keys) {
 		err = -fi_mr_reg(adapter->domain, buffer, length, access, 0, 0, 0, out, NULL);
 		if (err == 0)
 			*key = (uint32_t)fi_mr_key(*out);

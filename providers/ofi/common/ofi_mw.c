@@ -57,7 +57,7 @@ static struct ofi_tx *init_tx(struct base_req *req, uint32_t token)
 	tx->verdict = NDX_OK;
 	tx->remote = false;
 	tx->native = false;
-	tx->word_flags = 0;
+	tx->ctrl_flags = 0;
 	tx->length = 0;
 	tx->iov_count = 0;
 	tx->key = token;
@@ -89,7 +89,7 @@ enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr 
 		tx->iov[0] = (struct iovec){buffer, length};
 		tx->tokens[0] = mr->local_token;
 		ofi_mw_plan(mw, tx);
-		ofi_issue(qp);
+		ofi_submit(qp);
 	}
 	base_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
@@ -111,7 +111,7 @@ enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct n
 	                          INVALIDATE_FLAGS, 0, &none, &req);
 	if (st == NDX_OK) {
 		ofi_mw_plan(mw, init_tx(req, 0));
-		ofi_issue(qp);
+		ofi_submit(qp);
 	}
 	base_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
@@ -131,7 +131,7 @@ static void end_invalidate(struct ofi_qp *qp, const struct ofi_mw *mw)
 		qp->tx_next++;
 		ofi_mw_run_out(tx);
 		base_req_done(&qp->base.initiator, &tx->base, NDX_OK, 0);
-		ofi_issue(qp);
+		ofi_submit(qp);
 		ofi_check_drained(qp);
 	}
 	base_lock_release(&qp->base.lock);
@@ -174,10 +174,10 @@ enum ndx_status ofi_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw
 {
 	struct ofi_mw *mw;
 
-	if (!ofi_adapter_of(adapter)->flavour->windows)
+	if (!ofi_adapter_of(adapter)->backend->windows)
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "ofi:%s: libfabric has no call for memory windows",
-		            ofi_adapter_of(adapter)->flavour->device);
+		            ofi_adapter_of(adapter)->backend->device);
 	mw = calloc(1, sizeof(*mw));
 	if (mw == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a window");

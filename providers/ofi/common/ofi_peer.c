@@ -22,7 +22,7 @@ enum ndx_status ofi_peer_open(struct ofi_adapter *adapter)
 	int err;
 
 	adapter->diag = -1;
-	if (!adapter->flavour->over_tcp)
+	if (!adapter->backend->over_tcp)
 		return NDX_OK;
 	adapter->diag = base_diag_open();
 	if (adapter->diag >= 0)
@@ -102,7 +102,7 @@ const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct socka
 {
 	struct base_diag_end end;
 
-	if (!adapter->flavour->over_tcp || adapter->options.any_user)
+	if (!adapter->backend->over_tcp || adapter->options.any_user)
 		return NULL;
 	switch (find_end(adapter, PEERS_END, local, peer, &end)) {
 	case OFI_PEER_FOUND:
@@ -133,7 +133,7 @@ enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
 {
 	struct base_diag_end end;
 
-	if (!adapter->flavour->over_tcp || adapter->options.any_user ||
+	if (!adapter->backend->over_tcp || adapter->options.any_user ||
 	    base_diag_tcp(adapter->diag, local, NULL, &end))
 		return NDX_OK;
 	return fail(NDX_E_DEVICE_NOT_READY, 0,

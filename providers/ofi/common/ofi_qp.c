@@ -22,7 +22,7 @@ static struct ofi_qp *of_handle(struct ndx_qp *qp)
 /* libfabric's descriptor for the memory, if the back end has native keys. */
 static void *desc_of(const struct ofi_qp *qp, uint32_t token)
 {
-	return ofi_flavour_of(qp)->native_keys ? ofi_mr_desc(&qp->adapter->regions, token) : NULL;
+	return ofi_backend_of(qp)->native_keys ? ofi_mr_desc(&qp->adapter->regions, token) : NULL;
 }
 
 /* Copy inline data into the slot's own buffer. */
@@ -74,7 +74,7 @@ static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *
 
 static enum ndx_status post_send(struct ofi_qp *qp, void *context, const struct ndx_sge *sge,
                                  size_t count, uint32_t immediate, uint32_t flags,
-                                 uint8_t word_flags)
+                                 uint8_t ctrl_flags)
 {
 	struct base_req *req;
 	struct ofi_tx *tx;
@@ -88,11 +88,11 @@ static enum ndx_status post_send(struct ofi_qp *qp, void *context, const struct 
 		tx = (struct ofi_tx *)(void *)req;
 		tx->length = length;
 		tx->immediate = immediate;
-		tx->word_flags = word_flags;
+		tx->ctrl_flags = ctrl_flags;
 		if (flags & NDX_OP_SOLICIT_EVENT)
-			tx->word_flags |= OFI_WORD_SOLICITED;
+			tx->ctrl_flags |= OFI_CTRL_SOLICITED;
 		fill_tx(qp, tx, sge, count, OFI_RIGHT_SOURCE);
-		ofi_issue(qp);
+		ofi_submit(qp);
 	}
 	base_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
@@ -109,13 +109,13 @@ static enum ndx_status qp_send_immediate(struct ndx_qp *handle, void *context,
                                          uint32_t immediate, uint32_t flags)
 {
 	return post_send(of_handle(handle), context, sge, count, immediate, flags,
-	                 OFI_WORD_IMMEDIATE);
+	                 OFI_CTRL_IMMEDIATE);
 }
 
 /* The parameters that a read or write has and a send has not. */
 struct rma {
 	uint8_t type;
-	uint8_t word_flags;
+	uint8_t ctrl_flags;
 	uint32_t allowed;
 	uint64_t address;
 	uint32_t token;
@@ -144,11 +144,11 @@ static enum ndx_status post_rma(struct ofi_qp *qp, const struct rma *rma, void *
 		tx->address = rma->address;
 		tx->key = rma->token;
 		tx->immediate = rma->immediate;
-		tx->word_flags = rma->word_flags;
+		tx->ctrl_flags = rma->ctrl_flags;
 		if (flags & NDX_OP_SOLICIT_EVENT)
-			tx->word_flags |= OFI_WORD_SOLICITED;
+			tx->ctrl_flags |= OFI_CTRL_SOLICITED;
 		fill_tx(qp, tx, sge, count, is_read ? OFI_RIGHT_SINK : OFI_RIGHT_SOURCE);
-		ofi_issue(qp);
+		ofi_submit(qp);
 	}
 	base_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
@@ -181,7 +181,7 @@ static enum ndx_status qp_write_immediate(struct ndx_qp *handle, void *context,
                                           uint32_t token, uint32_t immediate, uint32_t flags)
 {
 	const struct rma rma = {.type = NDX_REQUEST_WRITE,
-	                        .word_flags = OFI_WORD_IMMEDIATE | OFI_WORD_IS_WRITE,
+	                        .ctrl_flags = OFI_CTRL_IMMEDIATE | OFI_CTRL_IS_WRITE,
 	                        .allowed = WRITE_FLAGS | NDX_OP_SOLICIT_EVENT,
 	                        .address = address,
 	                        .token = token,
@@ -290,7 +290,7 @@ static enum ndx_status make_bounce(struct ofi_qp *qp)
 	if (qp->bounce == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for %u inline requests",
 		            attr->initiator_depth);
-	if (ofi_flavour_of(qp)->native_keys)
+	if (ofi_backend_of(qp)->native_keys)
 		err = -fi_mr_reg(qp->adapter->domain, qp->bounce, places * attr->inline_size,
 		                 FI_SEND, 0, 0, 0, &qp->verbs.bounce, NULL);
 	if (err == 0)
@@ -310,7 +310,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
 	qp->adapter = ofi_adapter_of(adapter);
 	st = base_qp_init(&qp->base,
-	                  ofi_flavour_of(qp)->windows ? &qp_ops : &qp_ops_without_windows, attr,
+	                  ofi_backend_of(qp)->windows ? &qp_ops : &qp_ops_without_windows, attr,
 	                  qp->adapter->max_transfer, sizeof(struct ofi_tx), sizeof(struct ofi_rx));
 	if (st != NDX_OK)
 		goto free_qp;
@@ -318,8 +318,8 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	if (st != NDX_OK)
 		goto fini_base;
 	init_records(qp);
-	qp->unsettled = UINT32_MAX; /* no request: the index is far from the first one */
-	base_list_init(&qp->debtor);
+	qp->reorder_exempt = UINT32_MAX; /* no request: the index is far from the first one */
+	base_list_init(&qp->credit_node);
 	ofi_grants_init(&qp->grants);
 	base_list_init(&qp->windows);
 	qp->timer = (struct base_timer){.fn = ofi_on_rnr_timer, .arg = qp};

@@ -9,7 +9,7 @@
 
 void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns)
 {
-	const uint32_t look = ofi_flavour_of(qp)->credit_ms;
+	const uint32_t look = ofi_backend_of(qp)->credit_ms;
 	const uint32_t limit = qp->base.spi.attr.no_receive_timeout_ms;
 	uint32_t ms = limit;
 
@@ -34,7 +34,7 @@ void ofi_rnr_begin(struct ofi_qp *qp)
 		ofi_await_credits(qp, 0);
 }
 
-void ofi_issue_later(struct ofi_qp *qp)
+void ofi_submit_later(struct ofi_qp *qp)
 {
 	/* the timer may be set for a send that waits, and for much later */
 	if (!qp->retrying)

@@ -2,12 +2,12 @@
 /* Receives that come back from libfabric. The lock of the queue pair is held. */
 #include "ofi.h"
 
-void ofi_rx_take_back(struct ofi_qp *qp, struct ofi_rx *rx)
+void ofi_rx_returned(struct ofi_qp *qp, struct ofi_rx *rx)
 {
 	rx->native = false;
 	qp->rx_native--;
-	if (qp->rx_told > 0)
-		qp->rx_told--;
+	if (qp->rx_credited > 0)
+		qp->rx_credited--;
 }
 
 static const char *cause_of(const struct ofi_rx *rx, enum ndx_status status)
@@ -33,7 +33,7 @@ void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err)
 		qp->rx_native--;
 		return;
 	}
-	ofi_rx_take_back(qp, rx);
+	ofi_rx_returned(qp, rx);
 	/* not connected: the receive waits for the next attempt */
 	if (qp->base.state == BASE_QP_IDLE)
 		return;

@@ -20,6 +20,6 @@ void ofi_refuse(struct ofi_adapter *adapter, struct fi_info *info, const void *d
 	if (len > 0)
 		memcpy(cm.private_data, data, len);
 	(void)fi_reject(adapter->refuser, info->handle, bytes,
-	                adapter->flavour->cm_encode(&cm, bytes));
+	                adapter->backend->cm_encode(&cm, bytes));
 	fi_freeinfo(info);
 }

@@ -61,7 +61,7 @@ static bool mark_receives(struct ofi_qp *qp, uint32_t token)
 		if (rx->base.done || !has_token(rx->tokens, rx->iov_count, token))
 			continue;
 		has = has || rx->native;
-		if (!rx->native || ofi_flavour_of(qp)->native_keys)
+		if (!rx->native || ofi_backend_of(qp)->native_keys)
 			rx->poisoned = true;
 		if (!rx->native)
 			rx->iov_count = 0;
@@ -226,7 +226,7 @@ static void ask_peers(struct ofi_revoke *revoke)
 		if (!ofi_key_users_has(&revoke->users, link->id))
 			continue;
 		base_lock_acquire(&link->ncq->lock);
-		if (link->stage == OFI_LINK_UP && !link->parted && !link->lost) {
+		if (link->stage == OFI_LINK_UP && !link->peer_disc && !link->lost) {
 			link->sync_wanted = revoke->round;
 			if (revoke->forget != 0)
 				add_token(link, revoke->forget);
@@ -260,7 +260,7 @@ static enum round round_of(const struct ofi_revoke *revoke, struct ofi_link *lin
 	if (link->lost && link->stage == OFI_LINK_UP)
 		state = ROUND_STUCK;
 	if (state == ROUND_PENDING && look &&
-	    (ofi_life_stall_ns(link, revoke->asked_ns) >= adapter->stall_ms * BASE_NS_PER_MS ||
+	    (ofi_liveness_stall_ns(link, revoke->asked_ns) >= adapter->stall_ms * BASE_NS_PER_MS ||
 	     now - revoke->asked_ns >= adapter->confirm_ms * BASE_NS_PER_MS))
 		state = ROUND_STUCK;
 	base_lock_release(&link->ncq->lock);

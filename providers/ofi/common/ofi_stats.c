@@ -21,8 +21,8 @@ static void adapter_counters(const struct ofi_adapter *adapter, ndx_spi_counter_
 	const struct ofi_counts *counts = &adapter->counts;
 
 	each(arg, "links", __atomic_load_n(&adapter->link_count, __ATOMIC_RELAXED));
-	each(arg, "control_messages_sent", load_count(&counts->words_sent));
-	each(arg, "control_messages_received", load_count(&counts->words_received));
+	each(arg, "control_messages_sent", load_count(&counts->ctrl_sent));
+	each(arg, "control_messages_received", load_count(&counts->ctrl_received));
 	each(arg, "native_wakeups", load_count(&counts->wakeups));
 	each(arg, "empty_reads", load_count(&counts->vain));
 	each(arg, "ticks", load_count(&counts->ticks));
@@ -37,7 +37,7 @@ static void qp_counters(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
 	each(arg, "sends_native", qp->tx_native);
 	each(arg, "reads_native", qp->reads);
 	each(arg, "receives_native", qp->rx_native);
-	each(arg, "receives_credited", qp->rx_told);
+	each(arg, "receives_credited", qp->rx_credited);
 	each(arg, "credit_messages_sent", qp->credit_ctrl_sent);
 	each(arg, "credit_messages_received", qp->credit_ctrl_received);
 	base_lock_release(&qp->base.lock);

@@ -36,22 +36,22 @@ static bool check_rights(struct ofi_qp *qp, struct ofi_tx *tx)
 
 static bool takes_receive(const struct ofi_tx *tx)
 {
-	return tx->base.type == NDX_REQUEST_SEND || (tx->word_flags & OFI_WORD_IS_WRITE);
+	return tx->base.type == NDX_REQUEST_SEND || (tx->ctrl_flags & OFI_CTRL_IS_WRITE);
 }
 
 static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	if ((tx->base.op_flags & NDX_OP_READ_FENCE) && qp->reads > 0)
 		return false;
-	if (tx->verdict == NDX_OK && !ofi_flavour_of(qp)->native_keys && !check_rights(qp, tx))
+	if (tx->verdict == NDX_OK && !ofi_backend_of(qp)->native_keys && !check_rights(qp, tx))
 		return false;
 	/* a request that will fail waits until the earlier ones have completed */
 	if (tx->verdict != NDX_OK)
 		return qp->tx_native == 0;
 	if (tx->base.type == NDX_REQUEST_READ)
 		return qp->reads < qp->read_limit;
-	if (takes_receive(tx) && qp->credits == 0 && ofi_flavour_of(qp)->refresh != NULL)
-		ofi_flavour_of(qp)->refresh(qp);
+	if (takes_receive(tx) && qp->credits == 0 && ofi_backend_of(qp)->refresh != NULL)
+		ofi_backend_of(qp)->refresh(qp);
 	if (takes_receive(tx) && qp->credits == 0) {
 		ofi_rnr_begin(qp);
 		return false;
@@ -67,7 +67,7 @@ static void handle_refusal(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 	tx->native = tx->parts > 0;
 	if (err == FI_EAGAIN) { /* out of memory for the moment */
 		base_qp_rnr_end(&qp->base);
-		ofi_issue_later(qp);
+		ofi_submit_later(qp);
 		return;
 	}
 	if (!tx->native)
@@ -81,7 +81,7 @@ static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 	int err;
 
 	if (tx->verdict == NDX_E_CANCELED) {
-		ofi_cancel_held(qp);
+		ofi_cancel_waiting(qp);
 		ofi_check_drained(qp);
 		return false;
 	}
@@ -98,7 +98,7 @@ static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 		return ofi_mw_run(qp, tx);
 	/* set first: on a shared queue another thread may see the completion at once */
 	tx->native = true;
-	err = ofi_flavour_of(qp)->hand_over(qp, tx);
+	err = ofi_backend_of(qp)->submit(qp, tx);
 	if (err == 0) {
 		base_qp_rnr_end(&qp->base);
 		qp->tx_native++;
@@ -108,7 +108,7 @@ static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 	return false;
 }
 
-void ofi_issue(struct ofi_qp *qp)
+void ofi_submit(struct ofi_qp *qp)
 {
 	const uint32_t before = qp->tx_native;
 
@@ -146,11 +146,11 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 		             status == NDX_E_CANCELED ? "the link was lost"
 		                                      : "a request failed in libfabric");
 	base_req_done(&qp->base.initiator, &tx->base, status, err);
-	ofi_issue(qp);
+	ofi_submit(qp);
 	ofi_check_drained(qp);
 }
 
-void ofi_cancel_held(struct ofi_qp *qp)
+void ofi_cancel_waiting(struct ofi_qp *qp)
 {
 	struct base_queue *q = &qp->base.initiator;
 
@@ -186,7 +186,7 @@ void ofi_on_rnr_timer(void *arg)
 	base_lock_acquire(&qp->base.lock);
 	qp->timer_set = false;
 	qp->retrying = false;
-	ofi_issue(qp);
+	ofi_submit(qp);
 	if (qp->base.rnr_since != 0 && !qp->broken && qp->open) {
 		waited = base_now_ns() - qp->base.rnr_since;
 		if (waited >= limit)

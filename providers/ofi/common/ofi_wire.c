@@ -24,43 +24,43 @@ const char *ofi_grant_decode(const uint8_t data[OFI_GRANT_SIZE], struct ofi_gran
 	return NULL;
 }
 
-const char *ofi_word_check_data(const struct ofi_word *word)
+const char *ofi_ctrl_check_data(const struct ofi_ctrl *ctrl)
 {
-	if (word->type != OFI_WORD_DATA)
+	if (ctrl->type != OFI_CTRL_DATA)
 		return "a message without its control data";
-	if (word->flags & ~(OFI_WORD_SOLICITED | OFI_WORD_IMMEDIATE | OFI_WORD_IS_WRITE))
+	if (ctrl->flags & ~(OFI_CTRL_SOLICITED | OFI_CTRL_IMMEDIATE | OFI_CTRL_IS_WRITE))
 		return "a message with unknown flags";
-	if ((word->flags & OFI_WORD_IS_WRITE) && !(word->flags & OFI_WORD_IMMEDIATE))
+	if ((ctrl->flags & OFI_CTRL_IS_WRITE) && !(ctrl->flags & OFI_CTRL_IMMEDIATE))
 		return "a report of a write without immediate data";
-	if (!(word->flags & OFI_WORD_IMMEDIATE) && word->value != 0)
+	if (!(ctrl->flags & OFI_CTRL_IMMEDIATE) && ctrl->value != 0)
 		return "a message with immediate data and without the flag for it";
 	return NULL;
 }
 
-const char *ofi_word_check_control(const struct ofi_word *word)
+const char *ofi_ctrl_check_alone(const struct ofi_ctrl *ctrl)
 {
-	if (word->flags != 0)
+	if (ctrl->flags != 0)
 		return "a control message with unknown flags";
-	switch (word->type) {
-	case OFI_WORD_CREDIT:
-		return word->count > 0 ? NULL : "a control message with 0 credits";
-	case OFI_WORD_REJECT:
-		return word->count <= OFI_CM_PRIVATE ? NULL : "a refusal that is too long";
-	case OFI_WORD_WRITTEN:
-	case OFI_WORD_WRITTEN_HIGH:
+	switch (ctrl->type) {
+	case OFI_CTRL_CREDIT:
+		return ctrl->count > 0 ? NULL : "a control message with 0 credits";
+	case OFI_CTRL_REJECT:
+		return ctrl->count <= OFI_CM_PRIVATE ? NULL : "a refusal that is too long";
+	case OFI_CTRL_WRITTEN:
+	case OFI_CTRL_WRITTEN_HIGH:
 		return NULL;
-	case OFI_WORD_SYNC:
-		return word->count <= OFI_TOKENS_MAX || word->count == OFI_TOKENS_ALL
+	case OFI_CTRL_SYNC:
+		return ctrl->count <= OFI_TOKENS_MAX || ctrl->count == OFI_TOKENS_ALL
 		               ? NULL
 		               : "more tokens than the control region holds";
-	case OFI_WORD_READY:
-	case OFI_WORD_DISC:
-	case OFI_WORD_PING:
-	case OFI_WORD_PONG:
-	case OFI_WORD_SYNCED:
-	case OFI_WORD_ASK:
-	case OFI_WORD_ANSWER:
-		return word->count == 0 ? NULL : "a control message with a count that has to be 0";
+	case OFI_CTRL_READY:
+	case OFI_CTRL_DISC:
+	case OFI_CTRL_PING:
+	case OFI_CTRL_PONG:
+	case OFI_CTRL_SYNCED:
+	case OFI_CTRL_ASK:
+	case OFI_CTRL_ANSWER:
+		return ctrl->count == 0 ? NULL : "a control message with a count that has to be 0";
 	default:
 		return "a control message of unknown type";
 	}

@@ -59,48 +59,48 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
  * (SYNC), or 0. value is the immediate data of a DATA that has some, else 0; in all others the id
  * of the receiver's connection.
  */
-enum ofi_word_type {
-	OFI_WORD_DATA = 1,
-	OFI_WORD_CREDIT = 2,
-	OFI_WORD_READY = 3,  /* from the active side: the connection is complete */
-	OFI_WORD_REJECT = 4, /* from the active side; the private data was written before */
-	OFI_WORD_DISC = 5,
-	OFI_WORD_PING = 6, /* the answer is PONG */
-	OFI_WORD_SYNC = 7, /* forget these tokens; the answer is SYNCED, behind all sent data */
-	OFI_WORD_SYNCED = 8,
-	OFI_WORD_ASK = 9, /* which rights has this token? */
-	OFI_WORD_ANSWER = 10,
-	OFI_WORD_WRITTEN = 11, /* length of a write, for the next IS_WRITE: lower 16 bits, ... */
-	OFI_WORD_WRITTEN_HIGH = 12, /* ... and the upper 16 bits, if they are not 0 */
-	OFI_WORD_PONG = 13,
-	OFI_WORD_HELLO = 14, /* ofi:verbs: the passive side's first message */
+enum ofi_ctrl_type {
+	OFI_CTRL_DATA = 1,
+	OFI_CTRL_CREDIT = 2,
+	OFI_CTRL_READY = 3,  /* from the active side: the connection is complete */
+	OFI_CTRL_REJECT = 4, /* from the active side; the private data was written before */
+	OFI_CTRL_DISC = 5,
+	OFI_CTRL_PING = 6, /* the answer is PONG */
+	OFI_CTRL_SYNC = 7, /* forget these tokens; the answer is SYNCED, behind all sent data */
+	OFI_CTRL_SYNCED = 8,
+	OFI_CTRL_ASK = 9, /* which rights has this token? */
+	OFI_CTRL_ANSWER = 10,
+	OFI_CTRL_WRITTEN = 11, /* length of a write, for the next IS_WRITE: lower 16 bits, ... */
+	OFI_CTRL_WRITTEN_HIGH = 12, /* ... and the upper 16 bits, if they are not 0 */
+	OFI_CTRL_PONG = 13,
+	OFI_CTRL_HELLO = 14, /* ofi:verbs: the passive side's first message */
 };
 
-enum ofi_word_flag {
-	OFI_WORD_SOLICITED = 1 << 0,
-	OFI_WORD_IMMEDIATE = 1 << 1,
-	OFI_WORD_IS_WRITE = 1 << 2, /* reports a write with immediate data */
+enum ofi_ctrl_flag {
+	OFI_CTRL_SOLICITED = 1 << 0,
+	OFI_CTRL_IMMEDIATE = 1 << 1,
+	OFI_CTRL_IS_WRITE = 1 << 2, /* reports a write with immediate data */
 };
 
-struct ofi_word {
+struct ofi_ctrl {
 	uint8_t type;
 	uint8_t flags;
 	uint16_t count;
 	uint32_t value;
 };
 
-static inline uint64_t ofi_word_encode(uint8_t type, uint8_t flags, uint16_t count, uint32_t value)
+static inline uint64_t ofi_ctrl_encode(uint8_t type, uint8_t flags, uint16_t count, uint32_t value)
 {
 	return (uint64_t)type << 56 | (uint64_t)flags << 48 | (uint64_t)count << 32 | value;
 }
 
-static inline struct ofi_word ofi_word_split(uint64_t word)
+static inline struct ofi_ctrl ofi_ctrl_split(uint64_t ctrl)
 {
-	return (struct ofi_word){
-		.type = (uint8_t)(word >> 56),
-		.flags = (uint8_t)(word >> 48),
-		.count = (uint16_t)(word >> 32),
-		.value = (uint32_t)word,
+	return (struct ofi_ctrl){
+		.type = (uint8_t)(ctrl >> 56),
+		.flags = (uint8_t)(ctrl >> 48),
+		.count = (uint16_t)(ctrl >> 32),
+		.value = (uint32_t)ctrl,
 	};
 }
 
@@ -146,8 +146,8 @@ static inline bool ofi_grant_covers(const struct ofi_grant *grant, uint64_t addr
 }
 
 /* NULL: valid with a Send; otherwise a text that says what is wrong. */
-const char *ofi_word_check_data(const struct ofi_word *word);
+const char *ofi_ctrl_check_data(const struct ofi_ctrl *ctrl);
 /* NULL: valid alone; otherwise a text that says what is wrong. */
-const char *ofi_word_check_control(const struct ofi_word *word);
+const char *ofi_ctrl_check_alone(const struct ofi_ctrl *ctrl);
 
 #endif

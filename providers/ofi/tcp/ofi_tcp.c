@@ -32,7 +32,7 @@ static enum ndx_status choose(const struct ofi_options *options, struct sockaddr
                               size_t *count, struct fi_info **info)
 {
 	(void)count;
-	return ofi_get_info(options->flavour, &list[0], info);
+	return ofi_get_info(options->backend, &list[0], info);
 }
 
 static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
@@ -106,7 +106,7 @@ static int send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct
 
 static int send_ready(struct ofi_link *link)
 {
-	return send_ctrl(link, OFI_WORD_READY, 0, &link->ready_op);
+	return send_ctrl(link, OFI_CTRL_READY, 0, &link->ready_op);
 }
 
 static int send_reject(struct ofi_link *link, const void *data, size_t len)
@@ -127,7 +127,7 @@ static int send_reject(struct ofi_link *link, const void *data, size_t len)
 		memcpy(link->refusal, data, len);
 		err = -(int)fi_writemsg(link->ep, &msg, 0);
 	}
-	return err != 0 ? err : send_ctrl(link, OFI_WORD_REJECT, (uint16_t)len, &link->reject_op);
+	return err != 0 ? err : send_ctrl(link, OFI_CTRL_REJECT, (uint16_t)len, &link->reject_op);
 }
 
 /* ---- the end ---- */
@@ -138,13 +138,13 @@ static enum ndx_status detach(struct ofi_link *link)
 		return fail(NDX_E_DEVICE_BUSY, 0,
 		            "a message is arriving, so its receive cannot be canceled");
 	ofi_link_detach(link);
-	ofi_life_await_goodbye(link);
+	ofi_liveness_await_goodbye(link);
 	return NDX_OK;
 }
 
 /* ---- data ---- */
 
-const struct ofi_flavour ofi_tcp = {
+const struct ofi_backend ofi_tcp = {
 	.device = "tcp",
 	.stack = "ofi:tcp",
 	/* libfabric to 1.17 frees a read twice that a local shutdown cuts off, into the pool of its
@@ -170,14 +170,14 @@ const struct ofi_flavour ofi_tcp = {
 	.list = list,
 	.cm_encode = ofi_cm_encode,
 	.cm_decode = ofi_cm_decode,
-	.say_ready = send_ready,
-	.say_reject = send_reject,
-	.say = send_ctrl,
+	.send_ready = send_ready,
+	.send_reject = send_reject,
+	.send_ctrl = send_ctrl,
 	.opened = ofi_link_opened,
-	.shut = ofi_link_cut,
+	.peer_shutdown = ofi_link_cut,
 	.detach = detach,
-	.hand_over = ofi_tcp_submit,
-	.tell = ofi_tcp_send_credits,
+	.submit = ofi_tcp_submit,
+	.send_credits = ofi_tcp_send_credits,
 	.received = ofi_tcp_received,
 	.error_of = ofi_tcp_error_of,
 };

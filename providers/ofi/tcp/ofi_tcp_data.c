@@ -17,14 +17,14 @@ static int submit_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count)
 		.msg_iov = tx->iov,
 		.iov_count = iov_count,
 		.context = &tx->op,
-		.data = ofi_word_encode(OFI_WORD_DATA, tx->word_flags, credits, tx->immediate),
+		.data = ofi_ctrl_encode(OFI_CTRL_DATA, tx->ctrl_flags, credits, tx->immediate),
 	};
 	const int err = -(int)fi_sendmsg(qp->ep, &msg, flags_of(tx) | FI_REMOTE_CQ_DATA);
 
 	if (err == 0)
 		qp->credits--;
 	else
-		qp->rx_told -= credits;
+		qp->rx_credited -= credits;
 	return err;
 }
 
@@ -43,7 +43,7 @@ static int submit_written(struct ofi_qp *qp, struct ofi_tx *tx)
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = &qp->adapter->silent,
-		.data = ofi_word_encode(OFI_WORD_WRITTEN, 0, (uint16_t)tx->length, qp->peer_id),
+		.data = ofi_ctrl_encode(OFI_CTRL_WRITTEN, 0, (uint16_t)tx->length, qp->peer_id),
 	};
 	int err = 0;
 
@@ -52,7 +52,7 @@ static int submit_written(struct ofi_qp *qp, struct ofi_tx *tx)
 		tx->parts += err == 0;
 	}
 	if (err == 0 && tx->length > UINT16_MAX && tx->parts == 1) {
-		err = ofi_qp_send_ctrl(qp, OFI_WORD_WRITTEN_HIGH, (uint16_t)(tx->length >> 16), 0,
+		err = ofi_qp_send_ctrl(qp, OFI_CTRL_WRITTEN_HIGH, (uint16_t)(tx->length >> 16), 0,
 		                       &nothing);
 		tx->parts += err == 0;
 	}
@@ -89,24 +89,24 @@ int ofi_tcp_submit(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	if (tx->base.type == NDX_REQUEST_SEND)
 		return submit_send(qp, tx, tx->iov_count);
-	if (tx->word_flags & OFI_WORD_IS_WRITE)
+	if (tx->ctrl_flags & OFI_CTRL_IS_WRITE)
 		return submit_written(qp, tx);
 	return submit_rma(qp, tx);
 }
 
 /* Act on the control message in a message; false: a violation of the protocol. */
-static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_word *word)
+static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_ctrl *ctrl)
 {
-	const char *wrong = ofi_word_check_data(word);
+	const char *wrong = ofi_ctrl_check_data(ctrl);
 
 	if (wrong == NULL && qp->base.state == BASE_QP_IDLE)
 		wrong = "a message before the connection was complete";
-	if (wrong == NULL && (word->flags & OFI_WORD_IS_WRITE) && len > 0)
+	if (wrong == NULL && (ctrl->flags & OFI_CTRL_IS_WRITE) && len > 0)
 		wrong = "a message with bytes that reports a write";
-	if (wrong == NULL && word->count > qp->peer_depth - qp->credits)
+	if (wrong == NULL && ctrl->count > qp->peer_depth - qp->credits)
 		wrong = "more credits than the peer's receive queue holds";
 	if (wrong == NULL) {
-		qp->credits += word->count;
+		qp->credits += ctrl->count;
 		return true;
 	}
 	if (qp->base.state != BASE_QP_IDLE)
@@ -116,23 +116,23 @@ static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_word *wor
 	return false;
 }
 
-static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_word *word)
+static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_ctrl *ctrl)
 {
 	if (!rx->native)
 		return;
-	ofi_rx_take_back(qp, rx);
-	if (!check_ctrl(qp, len, word)) {
+	ofi_rx_returned(qp, rx);
+	if (!check_ctrl(qp, len, ctrl)) {
 		/* the message has overwritten the buffer, so the receive cannot be used again */
 		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
 		return;
 	}
 	rx->base.bytes = (uint32_t)len;
-	rx->base.immediate = word->value;
-	if (word->flags & OFI_WORD_IMMEDIATE)
+	rx->base.immediate = ctrl->value;
+	if (ctrl->flags & OFI_CTRL_IMMEDIATE)
 		rx->base.result_flags |= NDX_RESULT_IMMEDIATE;
-	if (word->flags & OFI_WORD_SOLICITED)
+	if (ctrl->flags & OFI_CTRL_SOLICITED)
 		rx->base.result_flags |= NDX_RESULT_SOLICITED;
-	if (word->flags & OFI_WORD_IS_WRITE) {
+	if (ctrl->flags & OFI_CTRL_IS_WRITE) {
 		rx->base.result_flags |= NDX_RESULT_WRITTEN;
 		rx->base.bytes = qp->written;
 		qp->written = 0;
@@ -142,25 +142,25 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 	if (qp->rx_next != qp->base.receive.tail)
 		ofi_post_receives(qp);
 	else
-		ofi_tell_credits(qp);
-	if (word->count > 0)
-		ofi_issue(qp);
+		ofi_send_credits(qp);
+	if (ctrl->count > 0)
+		ofi_submit(qp);
 }
 
 int ofi_tcp_send_credits(struct ofi_qp *qp, uint32_t fresh)
 {
 	const struct iovec nothing = {0};
 
-	return ofi_qp_send_ctrl(qp, OFI_WORD_CREDIT, (uint16_t)fresh, 0, &nothing);
+	return ofi_qp_send_ctrl(qp, OFI_CTRL_CREDIT, (uint16_t)fresh, 0, &nothing);
 }
 
 void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
 {
 	/* without data it is no message of NDX, and 0 is no control message either */
-	const struct ofi_word word = ofi_word_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
+	const struct ofi_ctrl ctrl = ofi_ctrl_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
 
 	base_lock_acquire(&qp->base.lock);
-	rx_done(qp, rx, e->len, &word);
+	rx_done(qp, rx, e->len, &ctrl);
 	base_lock_release(&qp->base.lock);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is libfabric's verbs provider's own: how to find its devices, and the table. */
+/* The back end for libfabric's verbs provider: how to find its devices, and the table. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -11,9 +11,9 @@
 #include "base_sockaddr.h"
 #include "ofi_verbs.h"
 
-#define CONTROLS 16u                      /* requests of our own under way at once */
-#define SOFTWARE_VENDOR 0xffffffu         /* that of rdma_rxe */
-#define MAX_TRANSFER (UINT32_C(64) << 20) /* one takes no longer than we wait for its end */
+#define CONTROLS 16u                      /* control requests in flight at once */
+#define SOFTWARE_VENDOR 0xffffffu         /* the vendor of rdma_rxe */
+#define MAX_TRANSFER (UINT32_C(64) << 20) /* ends within the time limit */
 
 /* ---- opening ---- */
 
@@ -22,7 +22,7 @@ static void hint(struct fi_info *hints)
 	hints->mode = FI_RX_CQ_DATA;
 	hints->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	/* Not XRC, and not iWARP, which nobody could test. */
+	/* neither XRC nor iWARP, for which there was no device to test with */
 	hints->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_RC;
 }
 
@@ -42,7 +42,8 @@ static bool is_link_local(const struct sockaddr_storage *address)
 	return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr);
 }
 
-/* The device that serves an address: NDX_OK and *info. To look is no failure. */
+/* The device that serves an address: NDX_OK and *info. A device that is not found is not logged as
+ * a failure. */
 static enum ndx_status look_at(const struct sockaddr_storage *address, struct fi_info **info)
 {
 	enum ndx_status st = NDX_E_NOT_FOUND;
@@ -92,8 +93,9 @@ static enum ndx_status choose(const struct ofi_options *options, struct sockaddr
 }
 
 /*
- * With its cache of regions libfabric ignores the rights of a region whose memory it knows already,
- * and closing one revokes nothing. It is off if two regions of the same memory are two.
+ * With its cache of regions on, libfabric ignores the rights of a region whose memory is registered
+ * already, and closing a region revokes nothing. The cache is off if two regions of the same memory
+ * have two keys.
  */
 static enum ndx_status check_cache(struct ofi_adapter *adapter)
 {
@@ -133,7 +135,7 @@ static void limit(struct ofi_adapter *adapter)
 		adapter->max_depth = (uint32_t)depth;
 }
 
-/* 0 where libfabric does not say. */
+/* 0: libfabric does not know. */
 static uint32_t vendor_of(const struct fi_info *info)
 {
 	const struct fi_device_attr *device = info->nic != NULL ? info->nic->device_attr : NULL;
@@ -145,7 +147,7 @@ static uint32_t vendor_of(const struct fi_info *info)
 
 static enum ndx_status check(struct ofi_adapter *adapter)
 {
-	/* It refuses by way of its event queue. */
+	/* a refusal uses the event queue */
 	const int err = -fi_pep_bind(adapter->refuser, &adapter->eq.eq->fid, 0);
 	const uint32_t vendor = vendor_of(adapter->info);
 
@@ -180,7 +182,7 @@ static void list_nothing(ndx_spi_list_fn *each, void *arg)
 	each(arg, &entry);
 }
 
-/* One entry an interface, by its first address that a device serves. */
+/* One entry for each interface, with its first address that a device serves. */
 static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn *each, void *arg)
 {
 	struct sockaddr_storage address;
@@ -214,16 +216,16 @@ static void fit(const struct ofi_qp *qp, struct fi_info *info)
 	info->rx_attr->size = qp->base.receive.depth + 1;
 }
 
-const struct ofi_flavour ofi_verbs = {
+const struct ofi_backend ofi_verbs = {
 	.device = "verbs",
 	.stack = "ofi:verbs",
-	.shared_cq_since = UINT32_MAX, /* they are made to measure */
+	.shared_cq_since = UINT32_MAX, /* each queue has the size for one queue pair */
 	.native_keys = true,
 	.skips_events = true,
 	.one_device = true,
 	.one_event_queue = true,
 	.backlog = 4096,
-	.transmit = FI_TRANSMIT, /* failures of what is not signalled vanish */
+	.transmit = FI_TRANSMIT, /* failures of unsignaled requests would be lost */
 	.flush_ms = 200,
 	.credit_ms = 1,
 	.controls = CONTROLS + 1,
@@ -242,19 +244,19 @@ const struct ofi_flavour ofi_verbs = {
 	.asks_late = true,
 	.cm_encode = ofi_verbs_cm_encode,
 	.cm_decode = ofi_verbs_cm_decode,
-	.fit = fit,
+	.adapt_info = fit,
 	.attached = ofi_verbs_attached,
-	.say_ready = ofi_verbs_say_ready,
-	.say_reject = ofi_verbs_say_reject,
-	.say = ofi_verbs_say,
+	.send_ready = ofi_verbs_send_ready,
+	.send_reject = ofi_verbs_send_reject,
+	.send_ctrl = ofi_verbs_send_ctrl,
 	.opened = ofi_verbs_opened,
 	.up = ofi_verbs_up,
-	.shut = ofi_verbs_shut,
-	.hurry = ofi_verbs_hurry,
+	.peer_shutdown = ofi_verbs_shut,
+	.limit_requests = ofi_verbs_limit_requests,
 	.detach = ofi_verbs_detach,
-	.hand_over = ofi_verbs_hand_over,
+	.submit = ofi_verbs_submit,
 	.refresh = ofi_verbs_refresh,
-	.tell = ofi_verbs_tell,
+	.send_credits = ofi_verbs_send_credits,
 	.received = ofi_verbs_received,
 	.first = ofi_verbs_first,
 	.error_of = ofi_verbs_error_of,

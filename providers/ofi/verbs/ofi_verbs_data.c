@@ -8,10 +8,10 @@
 
 static void **descriptors(void **desc, size_t count)
 {
-	return count > 0 ? desc : NULL; /* the provider follows the first one */
+	return count > 0 ? desc : NULL; /* libfabric reads the first descriptor of a list */
 }
 
-static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx)
+static int submit_send(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	const struct fi_msg msg = {
 		.msg_iov = tx->iov,
@@ -20,14 +20,14 @@ static int hand_over_send(struct ofi_qp *qp, struct ofi_tx *tx)
 		.context = &tx->op,
 		.data = tx->immediate,
 	};
-	const uint64_t data = tx->word_flags & OFI_WORD_IMMEDIATE ? FI_REMOTE_CQ_DATA : 0;
+	const uint64_t data = tx->ctrl_flags & OFI_CTRL_IMMEDIATE ? FI_REMOTE_CQ_DATA : 0;
 
 	return -(int)fi_sendmsg(qp->ep, &msg, FI_COMPLETION | data);
 }
 
-static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
+static int submit_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 {
-	/* No bytes need no key with ND: that of the control region will do. */
+	/* in ND a request without bytes needs no key: use that of the control region */
 	const bool nothing = tx->length == 0;
 	const struct fi_rma_iov remote = {
 		.addr = nothing ? qp->peer_address : tx->address,
@@ -43,10 +43,10 @@ static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 		.context = &tx->op,
 		.data = tx->immediate,
 	};
-	const uint64_t data = tx->word_flags & OFI_WORD_IMMEDIATE ? FI_REMOTE_CQ_DATA : 0;
+	const uint64_t data = tx->ctrl_flags & OFI_CTRL_IMMEDIATE ? FI_REMOTE_CQ_DATA : 0;
 	int err;
 
-	/* Some networks drop it; what the peer knows already comes in its stead. */
+	/* some networks drop such a request: write what the peer knows already */
 	if (nothing && tx->base.type == NDX_REQUEST_WRITE && data == 0)
 		return ofi_verbs_mail(qp, OFI_VERBS_CREDITS, 0, &tx->op);
 	if (tx->base.type == NDX_REQUEST_WRITE)
@@ -56,12 +56,12 @@ static int hand_over_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 	return err;
 }
 
-int ofi_verbs_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
+int ofi_verbs_submit(struct ofi_qp *qp, struct ofi_tx *tx)
 {
 	const bool takes_receive =
-		tx->base.type == NDX_REQUEST_SEND || (tx->word_flags & OFI_WORD_IS_WRITE);
+		tx->base.type == NDX_REQUEST_SEND || (tx->ctrl_flags & OFI_CTRL_IS_WRITE);
 	const int err =
-		tx->base.type == NDX_REQUEST_SEND ? hand_over_send(qp, tx) : hand_over_rma(qp, tx);
+		tx->base.type == NDX_REQUEST_SEND ? submit_send(qp, tx) : submit_rma(qp, tx);
 
 	if (err == 0 && takes_receive) {
 		qp->credits--;
@@ -75,7 +75,7 @@ int ofi_verbs_hand_over(struct ofi_qp *qp, struct ofi_tx *tx)
 /* Lock held. */
 static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
 {
-	ofi_rx_take_back(qp, rx);
+	ofi_rx_returned(qp, rx);
 	qp->verbs.arrived++;
 	if (qp->base.state == BASE_QP_IDLE) {
 		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
@@ -93,13 +93,13 @@ static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_c
 	if (qp->rx_next != qp->base.receive.tail)
 		ofi_post_receives(qp);
 	else
-		ofi_tell_credits(qp);
-	/* Credits may have come before it. */
+		ofi_send_credits(qp);
+	/* credits may have come before the message */
 	if (qp->base.rnr_since != 0)
-		ofi_issue(qp);
+		ofi_submit(qp);
 }
 
-/* The bell: a goodbye is there, and all that was before it. */
+/* The bell: the peer's goodbye has come, and all that it has sent before. */
 static bool is_bell(const struct ofi_qp *qp, const struct fi_cq_data_entry *e)
 {
 	return (e->flags & FI_REMOTE_WRITE) != 0 && e->len == sizeof(uint64_t) &&
@@ -117,7 +117,7 @@ void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq
 		return;
 	}
 	if (bell)
-		ofi_rx_take_back(qp, rx);
+		ofi_rx_returned(qp, rx);
 	else
 		take_message(qp, rx, e);
 	empty = qp->rx_native == 0;
@@ -125,12 +125,12 @@ void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq
 	if (qp->link == NULL)
 		return;
 	if (bell)
-		ofi_verbs_hear(qp->link);
+		ofi_verbs_check_goodbye(qp->link);
 	else if (empty)
-		ofi_verbs_look_soon(qp->link);
+		ofi_verbs_poll_soon(qp->link);
 }
 
-/* What the device says; the numbers are those of <infiniband/verbs.h>. */
+/* Status of the device; the numbers are those of <infiniband/verbs.h>. */
 enum wc_status {
 	WC_LOC_LEN_ERR = 1,
 	WC_LOC_QP_OP_ERR = 2,
@@ -148,8 +148,8 @@ enum wc_status {
 
 static int error_of_receive(const struct ofi_rx *rx, int native)
 {
-	/* Software RoCE says the same of a message that is too long and of memory that it may not
-	 * use. Ours was looked at when it was posted. */
+	/* Software RoCE reports the same for a message that is too long and for memory that it must
+	 * not use. The memory was checked when the receive was posted. */
 	if (native == WC_LOC_LEN_ERR || (native == WC_LOC_QP_OP_ERR && !rx->poisoned))
 		return FI_ETRUNC;
 	return EFAULT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections of libfabric's verbs provider: first messages, goodbyes, and the watch over them.
- * The ncq's lock is held where nothing else is said.
+ * Connections of libfabric's verbs provider: first messages, goodbyes, and the timer that checks
+ * them. The ncq's lock is held unless a comment says otherwise.
  */
 #include <endian.h>
 #include <errno.h>
@@ -12,13 +12,13 @@
 #include "base_log.h"
 #include "ofi_verbs.h"
 
-#define LOOK_LEAST 2u      /* ms between two looks for what nobody tells: at first, ... */
+#define LOOK_LEAST 2u      /* ms between two polls for what no event reports: at first, ... */
 #define LOOK_MOST 50u      /* ... and when nothing has come for long */
-#define WATCH_MS 250u      /* when all is told */
+#define WATCH_MS 250u      /* period of the checks when there is nothing to poll for */
 #define SILENT_MS 30000u   /* a peer that ends no request for so long is gone */
-#define STUCK_MS 3000u     /* the same, with software RoCE, which tries for ever ... */
-#define BYTES_PER_MS 1024u /* ... and has this much more time for long ones */
-#define GOODBYE_MS 50u     /* we wait for it in place */
+#define STUCK_MS 3000u     /* the same for software RoCE, which retries without limit, ... */
+#define BYTES_PER_MS 1024u /* ... and gets this much more time for long requests */
+#define GOODBYE_MS 50u     /* limit of the wait in place */
 #define HURRY_MS 2000u
 #define CAUSE_MS 100u /* for the cause of a failure behind the news that the link has ended */
 
@@ -33,9 +33,9 @@ static void look_in(struct ofi_link *link, uint32_t ms)
 	base_timer_set(link->adapter->spi.loop, &link->verbs.watch, ms);
 }
 
-void ofi_verbs_look_soon(struct ofi_link *link)
+void ofi_verbs_poll_soon(struct ofi_link *link)
 {
-	if (link->stage == OFI_LINK_UP && !link->parted && !link->closing)
+	if (link->stage == OFI_LINK_UP && !link->peer_disc && !link->closing)
 		look_in(link, LOOK_LEAST);
 }
 
@@ -43,8 +43,8 @@ void ofi_verbs_look_soon(struct ofi_link *link)
 
 static void on_watch(void *arg);
 
-/* Both locks held: the receive for the peer's first message stands before all others. The active
- * side's own wait until the consumer has made up its mind. */
+/* Both locks held: the receive for the peer's first message is ahead of all others. Those of the
+ * active side wait until the consumer completes the connection. */
 void ofi_verbs_attached(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
@@ -62,12 +62,12 @@ void ofi_verbs_attached(struct ofi_link *link)
 	qp->verbs.desc = desc;
 	qp->recalling = link->stage == OFI_LINK_CONNECTING;
 	link->verbs.watch = (struct base_timer){.fn = on_watch, .arg = link};
-	link->verbs.ping_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PING, link};
+	link->verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, link};
 	if (fi_recvmsg(link->ep, &msg, FI_COMPLETION) != 0)
-		log_error(0, "%s: no receive for a first message", link->adapter->flavour->device);
+		log_error(0, "%s: no receive for a first message", link->adapter->backend->device);
 }
 
-/* Send the own first message, with what the peer has to know. */
+/* Send this end's first message, with what the peer has to know. */
 static int introduce(struct ofi_link *link, uint8_t type, const void *data, size_t len,
                      struct ofi_op *op)
 {
@@ -85,13 +85,13 @@ static int introduce(struct ofi_link *link, uint8_t type, const void *data, size
 
 	if (qp == NULL || !link->open || link->closing)
 		return ENOTCONN;
-	if (type != OFI_WORD_REJECT) {
+	if (type != OFI_CTRL_REJECT) {
 		base_lock_acquire(&qp->base.lock);
 		qp->recalling = false;
 		ofi_post_receives(qp);
 		(void)ofi_take_credits(qp);
-		qp->verbs.told = qp->rx_told;
-		record.credits = qp->rx_told;
+		qp->verbs.announced = qp->rx_credited;
+		record.credits = qp->rx_credited;
 		record.depth = (uint16_t)qp->base.receive.depth;
 		base_lock_release(&qp->base.lock);
 	}
@@ -99,20 +99,20 @@ static int introduce(struct ofi_link *link, uint8_t type, const void *data, size
 		memcpy(record.private_data, data, len);
 	iov.iov_len = ofi_record_encode(&record, link->area + OFI_VERBS_OUT);
 	err = -(int)fi_sendmsg(link->ep, &msg, FI_COMPLETION);
-	link->words += err == 0 && op->kind == OFI_OP_WORD;
+	link->ctrl_out += err == 0 && op->kind == OFI_OP_CTRL;
 	if (err == 0)
-		ofi_count(&link->adapter->counts.words_sent);
+		ofi_count(&link->adapter->counts.ctrl_sent);
 	return err;
 }
 
-int ofi_verbs_say_ready(struct ofi_link *link)
+int ofi_verbs_send_ready(struct ofi_link *link)
 {
-	return introduce(link, OFI_WORD_READY, NULL, 0, &link->ready_op);
+	return introduce(link, OFI_CTRL_READY, NULL, 0, &link->ready_op);
 }
 
-int ofi_verbs_say_reject(struct ofi_link *link, const void *data, size_t len)
+int ofi_verbs_send_reject(struct ofi_link *link, const void *data, size_t len)
 {
-	return introduce(link, OFI_WORD_REJECT, data, len, &link->reject_op);
+	return introduce(link, OFI_CTRL_REJECT, data, len, &link->reject_op);
 }
 
 void ofi_verbs_opened(struct ofi_link *link)
@@ -120,7 +120,7 @@ void ofi_verbs_opened(struct ofi_link *link)
 	link->open = true;
 }
 
-/* The queue pair may use the connection from now on. */
+/* From now on the queue pair may use the connection. */
 static void take_introduction(struct ofi_link *link, const struct ofi_record *record)
 {
 	struct ofi_qp *qp = link->qp;
@@ -134,33 +134,33 @@ static void take_introduction(struct ofi_link *link, const struct ofi_record *re
 	qp->peer_depth = record->depth;
 	qp->credits = record->credits;
 	qp->open = qp->ep != NULL;
-	ofi_tell_credits(qp);
-	ofi_issue(qp);
+	ofi_send_credits(qp);
+	ofi_submit(qp);
 	base_lock_release(&qp->base.lock);
 }
 
 static const char *take_first(struct ofi_link *link, const struct ofi_record *record)
 {
-	struct ofi_word word = {.type = record->type, .count = (uint16_t)record->private_len};
+	struct ofi_ctrl word = {.type = record->type, .count = (uint16_t)record->private_len};
 	const bool passive = link->stage == OFI_LINK_ACCEPTING;
 
-	if (passive && record->type == OFI_WORD_REJECT) {
+	if (passive && record->type == OFI_CTRL_REJECT) {
 		memcpy(link->area + OFI_AREA_REFUSAL, record->private_data, record->private_len);
-		return ofi_word_take(link, &word);
+		return ofi_ctrl_handle(link, &word);
 	}
-	if (record->type != (passive ? OFI_WORD_READY : OFI_WORD_HELLO) || link->verbs.introduced)
-		return "a first message that is none";
+	if (record->type != (passive ? OFI_CTRL_READY : OFI_CTRL_HELLO) || link->verbs.introduced)
+		return "a first message of the wrong type";
 	take_introduction(link, record);
 	if (passive) {
-		if (introduce(link, OFI_WORD_HELLO, NULL, 0, &link->adapter->silent) != 0)
+		if (introduce(link, OFI_CTRL_HELLO, NULL, 0, &link->adapter->silent) != 0)
 			return "the link was lost";
-		return ofi_word_take(link, &word);
+		return ofi_ctrl_handle(link, &word);
 	}
-	/* Who greets has our READY, whatever the device tells later. */
+	/* a peer that has sent HELLO has READY, whatever the device reports later */
 	if (link->stage == OFI_LINK_COMPLETING)
 		ofi_link_go_up(link);
 	if (link->verbs.goodbye_wanted &&
-	    ofi_verbs_say(link, OFI_WORD_DISC, 0, &link->disc_op) != 0)
+	    ofi_verbs_send_ctrl(link, OFI_CTRL_DISC, 0, &link->disc_op) != 0)
 		return "the goodbye could not be sent";
 	return NULL;
 }
@@ -170,11 +170,11 @@ void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e)
 	struct ofi_record record;
 	const char *wrong;
 
-	link->heard++;
+	link->signs_of_life++;
 	if (link->lost || link->closing || link->conn == NULL || link->qp == NULL)
 		return;
-	link->open = true; /* whatever the event queue still has */
-	ofi_count(&link->adapter->counts.words_received);
+	link->open = true; /* even if the event is still in the event queue */
+	ofi_count(&link->adapter->counts.ctrl_received);
 	wrong = ofi_record_decode(link->area + OFI_VERBS_IN, e->len, &record);
 	if (wrong == NULL)
 		wrong = take_first(link, &record);
@@ -182,9 +182,9 @@ void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e)
 		ofi_link_break(link, 0, wrong);
 }
 
-/* ---- words ---- */
+/* ---- control messages ---- */
 
-/* Is there a receive for it? */
+/* Write the bell if the peer has a receive for it. */
 static void ring(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
@@ -209,52 +209,52 @@ static int write_goodbye(struct ofi_link *link, uint64_t flags, struct ofi_op *o
 	*note = htobe64(flags | qp->verbs.used);
 	err = ofi_verbs_mail(qp, OFI_VERBS_GOODBYE, 0, op);
 	base_lock_release(&qp->base.lock);
-	link->words += err == 0;
+	link->ctrl_out += err == 0;
 	return err;
 }
 
-static int say_goodbye(struct ofi_link *link, struct ofi_op *op)
+static int send_goodbye(struct ofi_link *link, struct ofi_op *op)
 {
 	const int err = write_goodbye(link, OFI_SAID, op);
 
 	if (err != 0)
 		return err;
-	link->verbs.goodbye_said = true;
+	link->verbs.goodbye_sent = true;
 	ring(link);
 	look_in(link, LOOK_LEAST);
 	return 0;
 }
 
-/* Our queue pair is being closed: the peer's goodbye is all that keeps it. */
-static void say_leaving(struct ofi_link *link)
+/* This end's queue pair is being closed, and waits for the peer's goodbye only. */
+static void send_leaving(struct ofi_link *link)
 {
-	link->verbs.leaving_said = !link->lost && write_goodbye(link, OFI_SAID | OFI_LEAVING,
+	link->verbs.leaving_sent = !link->lost && write_goodbye(link, OFI_SAID | OFI_LEAVING,
 	                                                        &link->verbs.ping_op) == 0;
 }
 
-int ofi_verbs_say(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
+int ofi_verbs_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
 {
 	const struct ndx_host *host = ofi_host(link->adapter);
 	int err;
 
 	(void)count;
-	if (type == OFI_WORD_DISC && link->qp != NULL && link->qp->verbs.gone) {
-		/* The peer has all it needs, and has closed. */
+	if (type == OFI_CTRL_DISC && link->qp != NULL && link->qp->verbs.gone) {
+		/* the peer has said goodbye and closed */
 		host->report(&link->conn->spi, NDX_REPORT_DISC_ACKED, 0, NULL);
 		return 0;
 	}
 	if (!link->open || link->closing || link->qp == NULL)
 		return ENOTCONN;
-	if (type == OFI_WORD_DISC)
+	if (type == OFI_CTRL_DISC)
 		link->verbs.goodbye_wanted = true;
-	if (type == OFI_WORD_DISC)
-		return link->verbs.introduced ? say_goodbye(link, op) : 0;
-	if (!link->verbs.introduced) /* it granted no memory for a question yet */
+	if (type == OFI_CTRL_DISC)
+		return link->verbs.introduced ? send_goodbye(link, op) : 0;
+	if (!link->verbs.introduced) /* the peer has granted no memory for a probe yet */
 		return ENOTCONN;
 	base_lock_acquire(&link->qp->base.lock);
 	err = ofi_verbs_mail(link->qp, OFI_VERBS_CREDITS, 0, &link->verbs.ping_op);
 	base_lock_release(&link->qp->base.lock);
-	link->words += err == 0;
+	link->ctrl_out += err == 0;
 	return err;
 }
 
@@ -277,37 +277,37 @@ bool ofi_verbs_heard_goodbye(struct ofi_link *link)
 	return all;
 }
 
-void ofi_verbs_hear(struct ofi_link *link)
+void ofi_verbs_check_goodbye(struct ofi_link *link)
 {
-	static const struct ofi_word goodbye = {.type = OFI_WORD_DISC};
+	static const struct ofi_ctrl goodbye = {.type = OFI_CTRL_DISC};
 	struct ofi_qp *qp = link->qp;
 
 	if (link->lost || link->closing || link->conn == NULL || !ofi_verbs_heard_goodbye(link))
 		return;
-	if (!link->parted) {
-		(void)ofi_word_take(link, &goodbye);
-		look_in(link, LOOK_LEAST); /* whether the peer leaves */
+	if (!link->peer_disc) {
+		(void)ofi_ctrl_handle(link, &goodbye);
+		look_in(link, LOOK_LEAST); /* to see whether the peer leaves */
 	}
 	if ((goodbye_of(link) & OFI_LEAVING) == 0)
 		return;
 	base_lock_acquire(&qp->base.lock);
 	if (!qp->verbs.leaving && qp->draining) {
-		/* The peer posts no receive any more, and waits for our goodbye. */
-		ofi_cancel_held(qp);
+		/* The peer posts no receive any more, and waits for this end's goodbye. */
+		ofi_cancel_waiting(qp);
 		ofi_check_drained(qp);
 	}
 	qp->verbs.leaving = true;
 	base_lock_release(&qp->base.lock);
 }
 
-/* ---- the watch ---- */
+/* ---- the timer ---- */
 
 void ofi_verbs_up(struct ofi_link *link)
 {
 	look_in(link, LOOK_LEAST);
 }
 
-/* The queue pair's lock held: what software RoCE may take longer for the oldest requests. */
+/* The queue pair's lock held: how much longer software RoCE may take for the oldest requests. */
 static uint32_t slowness_ms(const struct ofi_qp *qp, uint32_t requests)
 {
 	uint64_t bytes = 0;
@@ -322,7 +322,7 @@ static uint32_t slowness_ms(const struct ofi_qp *qp, uint32_t requests)
 	return (uint32_t)(bytes / BYTES_PER_MS);
 }
 
-/* Is the oldest request under way for too long? None waits for the peer's consumer. */
+/* Has the oldest request taken too long? No request waits for the peer's consumer. */
 static bool is_silent(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
@@ -334,7 +334,7 @@ static bool is_silent(struct ofi_link *link)
 	owes = qp->tx_native > 0;
 	head = qp->base.initiator.head;
 	limit += slowness_ms(qp, 1);
-	ofi_tell_credits(qp); /* what could not be said for lack of room */
+	ofi_send_credits(qp); /* credits that could not be sent for lack of memory */
 	base_lock_release(&qp->base.lock);
 	if (!owes || head != link->verbs.seen_head)
 		link->verbs.silent_ms = 0;
@@ -354,7 +354,7 @@ static bool has_requests(struct ofi_link *link)
 	return any;
 }
 
-/* Has what was under way when the time was over not ended since? */
+/* Have the requests in flight not ended in the extra time? */
 static bool is_overdue(struct ofi_link *link)
 {
 	if (link->verbs.drain_until_ns == 0 || base_now_ns() < link->verbs.drain_until_ns)
@@ -363,8 +363,8 @@ static bool is_overdue(struct ofi_link *link)
 	return has_requests(link);
 }
 
-/* Nothing of it waits for the peer's consumer: it takes as long as the wire does. */
-void ofi_verbs_hurry(struct ofi_link *link)
+/* No request in flight waits for the peer's consumer, so it takes as long as the network does. */
+void ofi_verbs_limit_requests(struct ofi_link *link)
 {
 	uint32_t ms = HURRY_MS;
 
@@ -375,12 +375,12 @@ void ofi_verbs_hurry(struct ofi_link *link)
 	look_in(link, HURRY_MS < WATCH_MS ? HURRY_MS : WATCH_MS);
 }
 
-/* Is there something that nobody tells us of? */
+/* Is there anything to poll for that no event reports? */
 static bool must_look(const struct ofi_link *link)
 {
-	if (link->verbs.goodbye_said && !link->verbs.rung)
+	if (link->verbs.goodbye_sent && !link->verbs.rung)
 		return true;
-	return (link->parted || link->qp->rx_native == 0) && !link->qp->verbs.leaving;
+	return (link->peer_disc || link->qp->rx_native == 0) && !link->qp->verbs.leaving;
 }
 
 /*
@@ -414,8 +414,8 @@ static void watch(struct ofi_link *link)
 		cut(link);
 		return;
 	}
-	ofi_verbs_hear(link);
-	if (link->verbs.goodbye_said)
+	ofi_verbs_check_goodbye(link);
+	if (link->verbs.goodbye_sent)
 		ring(link);
 	if (is_overdue(link)) {
 		ofi_link_break(link, 0, "requests that the stack has taken did not end in time");
@@ -447,22 +447,22 @@ static void on_watch(void *arg)
 
 /* ---- the end ---- */
 
-/* The peer has said goodbye and closed: what we still have under way cannot get there. */
+/* The peer has said goodbye and closed: the requests in flight cannot reach it. */
 static void go(struct ofi_link *link)
 {
-	static const struct ofi_word goodbye = {.type = OFI_WORD_DISC};
+	static const struct ofi_ctrl goodbye = {.type = OFI_CTRL_DISC};
 	struct ofi_qp *qp = link->qp;
 
 	base_lock_acquire(&qp->base.lock);
 	qp->verbs.gone = true;
 	qp->releasing = true;
 	qp->open = false;
-	ofi_cancel_held(qp);
+	ofi_cancel_waiting(qp);
 	base_lock_release(&qp->base.lock);
-	if (!link->parted)
-		(void)ofi_word_take(link, &goodbye);
+	if (!link->peer_disc)
+		(void)ofi_ctrl_handle(link, &goodbye);
 	link->lost = true;
-	if (link->verbs.goodbye_said)
+	if (link->verbs.goodbye_sent)
 		ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_DISC_ACKED, 0, NULL);
 	(void)fi_shutdown(link->ep, 0);
 }
@@ -471,7 +471,7 @@ void ofi_verbs_shut(struct ofi_link *link)
 {
 	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->lost &&
 	    ofi_verbs_heard_goodbye(link) &&
-	    (!link->parted || (goodbye_of(link) & OFI_LEAVING) != 0))
+	    (!link->peer_disc || (goodbye_of(link) & OFI_LEAVING) != 0))
 		go(link);
 	else if (is_in_use(link))
 		cut(link);
@@ -479,8 +479,8 @@ void ofi_verbs_shut(struct ofi_link *link)
 		ofi_link_cut(link);
 }
 
-/* Control thread, lock not held: wait a little until our words have got there, and, `both`, the
- * peer's goodbye is here. */
+/* Control thread, lock not held: wait a little until this end's control messages are delivered and,
+ * if `both`, the peer's goodbye is here. */
 static bool await_goodbye(struct ofi_link *link, bool both)
 {
 	const uint64_t deadline = base_deadline(GOODBYE_MS);
@@ -489,9 +489,9 @@ static bool await_goodbye(struct ofi_link *link, bool both)
 	do {
 		base_lock_acquire(&link->ncq->lock);
 		ofi_ncq_catch_up_locked(link->ncq);
-		ofi_verbs_hear(link);
-		all = link->verbs.goodbye_said && link->words == 0 && !link->lost &&
-		      (!both || link->parted);
+		ofi_verbs_check_goodbye(link);
+		all = link->verbs.goodbye_sent && link->ctrl_out == 0 && !link->lost &&
+		      (!both || link->peer_disc);
 		base_lock_release(&link->ncq->lock);
 		if (all)
 			return true;
@@ -500,37 +500,37 @@ static bool await_goodbye(struct ofi_link *link, bool both)
 	return false;
 }
 
-/* Control thread, lock not held: are both goodbyes where they belong? */
-static bool have_parted(struct ofi_link *link)
+/* Control thread, lock not held: have both ends said goodbye? */
+static bool have_both_discs(struct ofi_link *link)
 {
 	bool first;
-	bool parted;
+	bool peer_disc;
 
 	if (!await_goodbye(link, false))
 		return false;
 	base_lock_acquire(&link->ncq->lock);
-	first = !link->parted && !link->verbs.leaving_said;
+	first = !link->peer_disc && !link->verbs.leaving_sent;
 	if (first)
-		say_leaving(link);
-	parted = link->parted && !link->lost;
+		send_leaving(link);
+	peer_disc = link->peer_disc && !link->lost;
 	base_lock_release(&link->ncq->lock);
-	/* A callback has no other chance than to wait here; but others need this thread, too. */
-	return parted || (first && await_goodbye(link, true));
+	/* a callback can only wait here, but other connections need this thread, too */
+	return peer_disc || (first && await_goodbye(link, true));
 }
 
 /*
- * Control thread, lock not held. A device gives receives back only together with all the rest. Were
- * that taken away before the peer's goodbye, nobody could tell later whether the peer has ended in
- * order or by an abort: the connection manager's news is the same. So the peer is told that we are
- * leaving, lets go of what waits for our receives, and says goodbye when what is under way has
- * ended. A slow machine is no reason to break the connection: until then the core, which has a
- * limit of its own, asks again.
+ * Control thread, lock not held. A device returns receives only when the queue pair is destroyed.
+ * If that happened before the peer's goodbye, this end could not tell later whether the peer has
+ * said goodbye or aborted: the connection manager reports the same. So this end tells the peer that
+ * it is leaving. The peer cancels what waits for this end's receives, and says goodbye when its
+ * requests in flight have ended. A slow machine must not break the connection: until then the core,
+ * which has a limit of its own, calls again.
  */
 enum ndx_status ofi_verbs_detach(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
 
-	if (!qp->verbs.gone && !have_parted(link)) {
+	if (!qp->verbs.gone && !have_both_discs(link)) {
 		if (!link->lost)
 			return NDX_PENDING;
 		return fail(NDX_E_DEVICE_BUSY, 0, "the link was lost before both had said goodbye");
@@ -544,7 +544,7 @@ enum ndx_status ofi_verbs_detach(struct ofi_link *link)
 	(void)fi_shutdown(link->ep, 0);
 	base_lock_release(&link->ncq->lock);
 	if (!ofi_link_release(link, false))
-		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not give receives back in time");
+		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not return receives in time");
 	base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
 	ofi_link_detach(link);
 	return NDX_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control region as a mailbox: two words that the peer writes, and the own ones that are
- * written into the peer's. The lock of the queue pair is held.
+ * The control region as a mailbox: two fields that the peer writes, and the two that this end
+ * writes into the peer's. The lock of the queue pair is held.
  */
 #include <endian.h>
 
@@ -44,21 +44,21 @@ void ofi_verbs_refresh(struct ofi_qp *qp)
 	total = be64toh(
 		__atomic_load_n(word_at(qp->verbs.area, OFI_VERBS_CREDITS), __ATOMIC_ACQUIRE));
 	credits = (uint32_t)total - qp->verbs.used;
-	/* 0: nothing was written yet. More than its queue holds: the peer's mistake, and its own
-	 * loss. */
+	/* 0: not written yet. More than the peer's queue holds: a fault of the peer, which harms
+	 * only itself. */
 	if (total != 0 && credits <= qp->peer_depth)
 		qp->credits = credits;
 }
 
-int ofi_verbs_tell(struct ofi_qp *qp, uint32_t fresh)
+int ofi_verbs_send_credits(struct ofi_qp *qp, uint32_t fresh)
 {
 	uint64_t *note = word_at(qp->verbs.area, OFI_VERBS_NOTES);
 	int err;
 
-	/* One that is still on its way may take the newer value along: it only grows. */
-	__atomic_store_n(note, htobe64((uint64_t)qp->verbs.told + fresh), __ATOMIC_RELEASE);
+	/* a write in flight may carry the newer value, which only grows */
+	__atomic_store_n(note, htobe64((uint64_t)qp->verbs.announced + fresh), __ATOMIC_RELEASE);
 	err = ofi_verbs_mail(qp, OFI_VERBS_CREDITS, 0, &qp->adapter->silent);
 	if (err == 0)
-		qp->verbs.told += fresh;
+		qp->verbs.announced += fresh;
 	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What two NDX say to each other over libfabric's verbs provider. Pure functions. */
+/* The messages of ofi:verbs. Pure functions. */
 #include <string.h>
 
 #include "base_byteorder.h"
@@ -42,11 +42,11 @@ const char *ofi_verbs_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kin
 	if (len < OFI_VERBS_CM_HEADER || data[AT_MAGIC] != 'N' || data[AT_MAGIC + 1] != 'v')
 		return "speaks another protocol: ofi:verbs talks to ofi:verbs only";
 	if (data[AT_KIND] >> 4 != VERSION)
-		return "speaks another version of our protocol";
+		return "speaks another version of the protocol";
 	if ((data[AT_KIND] & 0xf) != kind)
-		return "answers what was not asked";
+		return "has sent an unexpected kind of message";
 	if (data[AT_LEN] > len - OFI_VERBS_CM_HEADER || data[AT_LEN] > OFI_VERBS_CM_PRIVATE)
-		return "announces more private data than it sent";
+		return "has announced more private data than it has sent";
 	memset(cm, 0, sizeof(*cm));
 	cm->kind = kind;
 	cm->inbound_read_limit = data[AT_INBOUND];

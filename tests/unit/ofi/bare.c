@@ -177,16 +177,16 @@ void bare_say(struct bare *b, uint64_t word)
 	bare_tell(b, word, 0, NULL, 0);
 }
 
-struct ofi_word bare_hear(struct bare *b)
+struct ofi_ctrl bare_hear(struct bare *b)
 {
 	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
 	struct fi_cq_data_entry entry;
-	struct ofi_word word = {0};
+	struct ofi_ctrl word = {0};
 
 	while (word.type == 0 && pair_now() < end) {
 		if (fi_cq_read(b->cq, &entry, 1) == 1 && (entry.flags & FI_REMOTE_CQ_DATA))
-			word = ofi_word_split(entry.data);
-		if (word.type == OFI_WORD_CREDIT)
+			word = ofi_ctrl_split(entry.data);
+		if (word.type == OFI_CTRL_CREDIT)
 			word.type = 0;
 	}
 	return word;
@@ -197,9 +197,9 @@ uint32_t bare_ask(struct bare *b, uint32_t token, struct ofi_grant *grant)
 	uint8_t question[4];
 
 	base_put_be32(question, token);
-	bare_tell(b, bare_control(b, OFI_WORD_ASK, 0), OFI_AREA_QUESTION, question,
+	bare_tell(b, bare_control(b, OFI_CTRL_ASK, 0), OFI_AREA_QUESTION, question,
 	          sizeof(question));
-	assert_int_equal(bare_hear(b).type, OFI_WORD_ANSWER);
+	assert_int_equal(bare_hear(b).type, OFI_CTRL_ANSWER);
 	assert_null(ofi_grant_decode(b->memory + OFI_AREA_ANSWER, grant));
 	assert_int_equal(grant->token, token);
 	return grant->rights;
@@ -207,7 +207,7 @@ uint32_t bare_ask(struct bare *b, uint32_t token, struct ofi_grant *grant)
 
 uint64_t bare_control(const struct bare *b, uint8_t type, uint16_t count)
 {
-	return ofi_word_encode(type, 0, count, b->peer.id);
+	return ofi_ctrl_encode(type, 0, count, b->peer.id);
 }
 
 void bare_send(struct bare *b, uint64_t word, uint64_t flags)
@@ -221,7 +221,7 @@ void bare_send(struct bare *b, uint64_t word, uint64_t flags)
 
 void bare_go_up(struct bare *b, struct pair *p)
 {
-	bare_say(b, bare_control(b, OFI_WORD_READY, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_READY, 0));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(ndx_connector_notify_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
 }

@@ -57,7 +57,7 @@ void bare_say(struct bare *b, uint64_t word);
 void bare_tell(struct bare *b, uint64_t word, enum ofi_area_offset offset, void *record,
                size_t len);
 /* The next word that comes and is not about credits. */
-struct ofi_word bare_hear(struct bare *b);
+struct ofi_ctrl bare_hear(struct bare *b);
 /* Ask what a token opens; returns the rights. */
 uint32_t bare_ask(struct bare *b, uint32_t token, struct ofi_grant *grant);
 /* Send 16 bytes. */

@@ -48,7 +48,7 @@ static int count_word(struct ofi_link *link, uint8_t type, uint16_t count, struc
 {
 	(void)count;
 	(void)op;
-	assert_int_equal(type, OFI_WORD_PING);
+	assert_int_equal(type, OFI_CTRL_PING);
 	container_of(link, struct rig, link)->pings++;
 	return 0;
 }
@@ -65,13 +65,13 @@ static int refuse_name(fid_t fid, void *address, size_t *len)
 static struct fi_ops_cm connection = {.size = sizeof(connection), .getname = refuse_name};
 static struct fid_ep endpoint = {.cm = &connection};
 static const struct ndx_host host = {.report = note_cause, .established = note_end};
-static const struct ofi_flavour flavour = {.device = "none", .say = count_word};
+static const struct ofi_backend backend = {.device = "none", .send_ctrl = count_word};
 
 static void rig_open(struct rig *rig, enum ofi_stage stage)
 {
 	memset(rig, 0, sizeof(*rig));
 	rig->adapter.spi.host = &host;
-	rig->adapter.flavour = &flavour;
+	rig->adapter.backend = &backend;
 	rig->adapter.answer_ms = 700;
 	rig->link.adapter = &rig->adapter;
 	rig->link.conn = &rig->conn;
@@ -112,7 +112,7 @@ static void a_consumer_may_think_while_its_end_answers(void **state)
 		assert_int_equal(ofi_keepalive_check(&rig.link), 700);
 		assert_int_equal(rig.pings, i);
 		rig.link.pinged = false;
-		rig.link.heard++;
+		rig.link.signs_of_life++;
 		assert_int_equal(ofi_keepalive_check(&rig.link), 700);
 		assert_int_equal(rig.pings, i);
 	}
@@ -190,7 +190,7 @@ static void an_accept_ends_though_its_peer_never_answers(void **state)
 	hurry(p, &p->b);
 	bare_join(&b, p);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_ABORTED);
-	bare_say(&b, bare_control(&b, OFI_WORD_READY, 0)); /* too late */
+	bare_say(&b, bare_control(&b, OFI_CTRL_READY, 0)); /* too late */
 	while (bare_event(&b, NULL) != FI_SHUTDOWN) {
 		/* until all of it has come to an end */
 	}
@@ -244,11 +244,11 @@ static void an_end_answers_while_its_consumer_thinks(void **state)
 
 	bare_accept(&b, p);
 	for (unsigned i = 0; i < 3; i++) {
-		bare_say(&b, bare_control(&b, OFI_WORD_PING, 0));
-		assert_int_equal(bare_hear(&b).type, OFI_WORD_PONG);
+		bare_say(&b, bare_control(&b, OFI_CTRL_PING, 0));
+		assert_int_equal(bare_hear(&b).type, OFI_CTRL_PONG);
 	}
 	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
-	assert_int_equal(bare_hear(&b).type, OFI_WORD_READY);
+	assert_int_equal(bare_hear(&b).type, OFI_CTRL_READY);
 	while (ndx_overlapped_status(&p->a.ov) == NDX_PENDING)
 		(void)fi_cq_read(b.cq, NULL, 0);
 	assert_int_equal(ndx_overlapped_status(&p->a.ov), NDX_OK);

@@ -63,7 +63,7 @@ static void begin(struct liar *l, struct pair *p, enum habit habit)
 	if (habit == HABIT_RECEIVE) {
 		assert_int_equal(
 			fi_recv(l->bare.ep, l->bare.memory, MESSAGE, NULL, 0, l->bare.memory), 0);
-		bare_say(&l->bare, bare_control(&l->bare, OFI_WORD_CREDIT, 1));
+		bare_say(&l->bare, bare_control(&l->bare, OFI_CTRL_CREDIT, 1));
 	}
 }
 
@@ -78,8 +78,8 @@ static void take_one(struct liar *l)
 	}
 	if (entry.op_context == l->bare.memory) {
 		(void)fi_recv(l->bare.ep, l->bare.memory, MESSAGE, NULL, 0, l->bare.memory);
-		bare_say(&l->bare, bare_control(&l->bare, OFI_WORD_CREDIT, 1));
-	} else if (ofi_word_split(entry.data).type == OFI_WORD_PONG) {
+		bare_say(&l->bare, bare_control(&l->bare, OFI_CTRL_CREDIT, 1));
+	} else if (ofi_ctrl_split(entry.data).type == OFI_CTRL_PONG) {
 		l->pinged = false;
 	}
 }
@@ -95,7 +95,7 @@ static void live(struct liar *l)
 	take_one(l);
 	if ((l->habit == HABIT_PING || l->habit == HABIT_FLOOD) && !l->pinged &&
 	    (l->habit == HABIT_FLOOD || pair_now() - l->said >= PAUSE_MS)) {
-		const uint64_t word = bare_control(&l->bare, OFI_WORD_PING, 0);
+		const uint64_t word = bare_control(&l->bare, OFI_CTRL_PING, 0);
 
 		l->pinged = fi_inject_writedata(l->bare.ep, "", 0, word, 0, l->bare.peer.address,
 		                                l->bare.peer.key) == 0;
@@ -309,11 +309,11 @@ static void an_answer_ahead_of_the_question_ends_nothing(void **state)
 	received = pair_counter(&p->b, false, "control_messages_received");
 	assert_int_equal(ndx_mr_deregister(l.mr, &ov), NDX_PENDING);
 	await_counter(&p->b, "control_messages_sent", ++sent);
-	bare_say(&l.bare, bare_control(&l.bare, OFI_WORD_SYNCED, 0));
+	bare_say(&l.bare, bare_control(&l.bare, OFI_CTRL_SYNCED, 0));
 	await_counter(&p->b, "control_messages_received", ++received);
 	pair_settle(&p->b);
 	if (pair_counter(&p->b, false, "control_messages_sent") > sent) {
-		bare_say(&l.bare, bare_control(&l.bare, OFI_WORD_SYNCED, 0));
+		bare_say(&l.bare, bare_control(&l.bare, OFI_CTRL_SYNCED, 0));
 		await_counter(&p->b, "control_messages_received", ++received);
 		pair_settle(&p->b);
 	}

@@ -69,11 +69,11 @@ static void fill_script(struct rig *rig)
 	rig->script[0] = (struct fi_cq_data_entry){
 		.op_context = &ofi_rx_at(rig->qp, 0)->op,
 		.flags = FI_RECV | FI_REMOTE_CQ_DATA,
-		.data = ofi_word_encode(OFI_WORD_DATA, 0, 0, 0),
+		.data = ofi_ctrl_encode(OFI_CTRL_DATA, 0, 0, 0),
 	};
 	rig->script[1] = (struct fi_cq_data_entry){
 		.flags = FI_REMOTE_CQ_DATA,
-		.data = ofi_word_encode(OFI_WORD_DISC, 0, 0, ID),
+		.data = ofi_ctrl_encode(OFI_CTRL_DISC, 0, 0, ID),
 	};
 }
 
@@ -89,7 +89,7 @@ static int set_up(void **state)
 
 	assert_non_null(rig);
 	rig->adapter.spi.host = &host;
-	rig->adapter.flavour = &ofi_tcp;
+	rig->adapter.backend = &ofi_tcp;
 	rig->adapter.max_transfer = 4096;
 	base_list_init(&rig->adapter.qps);
 	base_list_init(&rig->adapter.links);
@@ -97,9 +97,9 @@ static int set_up(void **state)
 	rig->native.ops = &ops;
 	rig->ncq.adapter = &rig->adapter;
 	rig->ncq.cq = &rig->native;
-	rig->ncq.mode = OFI_NCQ_AWAY;
+	rig->ncq.mode = OFI_NCQ_POLLED;
 	base_list_init(&rig->ncq.ties);
-	base_list_init(&rig->ncq.debtors);
+	base_list_init(&rig->ncq.credit_pending);
 	assert_int_equal(ofi_cq_create(&rig->adapter.spi, DEPTH, 0, &cq), NDX_OK);
 	rig->cq = (struct ofi_cq *)(void *)cq;
 	attr.receive_cq = &cq->pub;

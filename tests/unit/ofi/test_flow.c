@@ -78,14 +78,14 @@ static void rig_open(struct rig *rig, bool acked)
 /* Since the last look; the time from which on it counts is long ago. */
 static bool has_moved(struct rig *rig)
 {
-	return ofi_life_stall_ns(&rig->link, 1) == 0;
+	return ofi_liveness_stall_ns(&rig->link, 1) == 0;
 }
 
 /* The peer says something, and we answer. */
 static void exchange_words(struct rig *rig, unsigned count)
 {
 	rig->link.ctrl_in += count;
-	rig->link.heard += count;
+	rig->link.signs_of_life += count;
 	bytes.in += (uint64_t)WORD * count;
 	bytes.out += (uint64_t)WORD * count;
 }
@@ -153,7 +153,7 @@ static void where_the_kernel_does_not_tell_any_sign_counts(void **state)
 	rig_open(&rig, true);
 	told = false;
 	assert_false(has_moved(&rig));
-	rig.link.heard++;
+	rig.link.signs_of_life++;
 	assert_true(has_moved(&rig));
 	assert_false(has_moved(&rig));
 }

@@ -91,7 +91,7 @@ static int set_up(void **state)
 
 	assert_non_null(rig);
 	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
-	rig->adapter.flavour = &ofi_tcp;
+	rig->adapter.backend = &ofi_tcp;
 	rig->adapter.hello_ms = OFI_HELLO_MS;
 	rig->native.ops = &ops;
 	rig->eq.adapter = &rig->adapter;

@@ -174,7 +174,7 @@ static void nonsense_before_ready(struct pair *p, uint8_t type, uint16_t count, 
 	bare_bystander_begin(p, bystander);
 	bare_join(&b, p);
 	if (send)
-		bare_send(&b, ofi_word_encode(type, 0, count, 0), FI_REMOTE_CQ_DATA);
+		bare_send(&b, ofi_ctrl_encode(type, 0, count, 0), FI_REMOTE_CQ_DATA);
 	else
 		bare_say(&b, bare_control(&b, type, count));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_ABORTED);
@@ -185,14 +185,14 @@ static void nonsense_before_ready(struct pair *p, uint8_t type, uint16_t count, 
 
 static void nonsense_before_the_connection_is_complete_fails_the_accept(void **state)
 {
-	nonsense_before_ready(*state, OFI_WORD_DISC, 0, false);
+	nonsense_before_ready(*state, OFI_CTRL_DISC, 0, false);
 	nonsense_before_ready(*state, 99, 0, false);
-	nonsense_before_ready(*state, OFI_WORD_CREDIT, 65, false);
-	nonsense_before_ready(*state, OFI_WORD_REJECT, 221, false);
-	nonsense_before_ready(*state, OFI_WORD_ASK, 0, false);
-	nonsense_before_ready(*state, OFI_WORD_SYNC, 0, false);
-	nonsense_before_ready(*state, OFI_WORD_DATA, 0, false);
-	nonsense_before_ready(*state, OFI_WORD_DATA, 0, true);
+	nonsense_before_ready(*state, OFI_CTRL_CREDIT, 65, false);
+	nonsense_before_ready(*state, OFI_CTRL_REJECT, 221, false);
+	nonsense_before_ready(*state, OFI_CTRL_ASK, 0, false);
+	nonsense_before_ready(*state, OFI_CTRL_SYNC, 0, false);
+	nonsense_before_ready(*state, OFI_CTRL_DATA, 0, false);
+	nonsense_before_ready(*state, OFI_CTRL_DATA, 0, true);
 }
 
 static void nonsense_afterwards(struct pair *p, void (*say)(struct bare *b))
@@ -213,18 +213,18 @@ static void nonsense_afterwards(struct pair *p, void (*say)(struct bare *b))
 
 static void say_ready_again(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_READY, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_READY, 0));
 }
 
 static void say_reject_too_late(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_REJECT, 3));
+	bare_say(b, bare_control(b, OFI_CTRL_REJECT, 3));
 }
 
 static void say_too_many_credits(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_CREDIT, 60));
-	bare_say(b, bare_control(b, OFI_WORD_CREDIT, 5));
+	bare_say(b, bare_control(b, OFI_CTRL_CREDIT, 60));
+	bare_say(b, bare_control(b, OFI_CTRL_CREDIT, 5));
 }
 
 static void say_unknown_type(struct bare *b)
@@ -234,67 +234,67 @@ static void say_unknown_type(struct bare *b)
 
 static void say_unknown_flags(struct bare *b)
 {
-	bare_say(b, ofi_word_encode(OFI_WORD_PING, 8, 0, b->peer.id));
+	bare_say(b, ofi_ctrl_encode(OFI_CTRL_PING, 8, 0, b->peer.id));
 }
 
 static void say_to_somebody_else(struct bare *b)
 {
-	bare_say(b, ofi_word_encode(OFI_WORD_PING, 0, 0, b->peer.id + 1));
+	bare_say(b, ofi_ctrl_encode(OFI_CTRL_PING, 0, 0, b->peer.id + 1));
 }
 
 static void say_answer_to_nothing(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_ANSWER, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_ANSWER, 0));
 }
 
 static void say_synced_to_nothing(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_SYNCED, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_SYNCED, 0));
 }
 
 /* The answer to the first is not delivered: nobody reads. */
 static void ask_twice(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_ASK, 0));
-	bare_say(b, bare_control(b, OFI_WORD_ASK, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_ASK, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_ASK, 0));
 }
 
 static void sync_twice(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_SYNC, 0));
-	bare_say(b, bare_control(b, OFI_WORD_SYNC, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_SYNC, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_SYNC, 0));
 }
 
 static void ping_twice(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_PING, 0));
-	bare_say(b, bare_control(b, OFI_WORD_PING, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_PING, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_PING, 0));
 }
 
 static void say_pong_to_nothing(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_PONG, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_PONG, 0));
 }
 
 static void say_a_length_twice(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_WRITTEN, 1));
-	bare_say(b, bare_control(b, OFI_WORD_WRITTEN, 1));
+	bare_say(b, bare_control(b, OFI_CTRL_WRITTEN, 1));
+	bare_say(b, bare_control(b, OFI_CTRL_WRITTEN, 1));
 }
 
 static void say_half_a_length(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_WRITTEN_HIGH, 1));
+	bare_say(b, bare_control(b, OFI_CTRL_WRITTEN_HIGH, 1));
 }
 
 static void say_too_many_tokens(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_SYNC, OFI_TOKENS_MAX + 1));
+	bare_say(b, bare_control(b, OFI_CTRL_SYNC, OFI_TOKENS_MAX + 1));
 }
 
 static void send_bytes_for_a_write(struct bare *b)
 {
-	bare_send(b, ofi_word_encode(OFI_WORD_DATA, OFI_WORD_IMMEDIATE | OFI_WORD_IS_WRITE, 0, 1),
+	bare_send(b, ofi_ctrl_encode(OFI_CTRL_DATA, OFI_CTRL_IMMEDIATE | OFI_CTRL_IS_WRITE, 0, 1),
 	          FI_REMOTE_CQ_DATA);
 }
 
@@ -305,7 +305,7 @@ static void send_without_word(struct bare *b)
 
 static void send_with_credit_of_nobody(struct bare *b)
 {
-	bare_send(b, ofi_word_encode(OFI_WORD_DATA, 0, 1000, 0), FI_REMOTE_CQ_DATA);
+	bare_send(b, ofi_ctrl_encode(OFI_CTRL_DATA, 0, 1000, 0), FI_REMOTE_CQ_DATA);
 }
 
 static void nonsense_on_a_connection_ends_it_and_no_other(void **state)
@@ -338,8 +338,8 @@ static void a_second_goodbye_ends_in_an_abort(void **state)
 
 	bare_join(&b, p);
 	bare_go_up(&b, p);
-	bare_say(&b, bare_control(&b, OFI_WORD_DISC, 0));
-	bare_say(&b, bare_control(&b, OFI_WORD_DISC, 0));
+	bare_say(&b, bare_control(&b, OFI_CTRL_DISC, 0));
+	bare_say(&b, bare_control(&b, OFI_CTRL_DISC, 0));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_GRACEFUL);
 	bare_close(&b);
@@ -357,10 +357,10 @@ static void write_behind_a_goodbye(struct pair *p, struct bare *b, const struct 
 	bare_go_up(b, p);
 	assert_int_equal(ndx_qp_write(p->b.qp, (void *)1, &sge, 1, address, grant->token, 0),
 	                 NDX_OK);
-	assert_int_equal(bare_hear(b).type, OFI_WORD_ASK);
-	bare_say(b, bare_control(b, OFI_WORD_DISC, 0));
+	assert_int_equal(bare_hear(b).type, OFI_CTRL_ASK);
+	bare_say(b, bare_control(b, OFI_CTRL_DISC, 0));
 	ofi_grant_encode(grant, record);
-	bare_tell(b, bare_control(b, OFI_WORD_ANSWER, 0), OFI_AREA_ANSWER, record, sizeof(record));
+	bare_tell(b, bare_control(b, OFI_CTRL_ANSWER, 0), OFI_AREA_ANSWER, record, sizeof(record));
 }
 
 /* It has said goodbye and let go of its memory: that is no fault of the request's. */
@@ -371,7 +371,7 @@ static void a_write_to_a_peer_that_has_parted_is_cancelled(void **state)
 	struct bare b;
 
 	write_behind_a_goodbye(p, &b, &unknown, 0x10000);
-	assert_int_equal(bare_hear(&b).type, OFI_WORD_DISC);
+	assert_int_equal(bare_hear(&b).type, OFI_CTRL_DISC);
 	pair_expect(&p->b, NDX_REQUEST_WRITE, 1, NDX_E_CANCELED);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_GRACEFUL);
@@ -409,7 +409,7 @@ static void messages_without_credit_do_not_burn_a_processor(void **state)
 	bare_join(&b, p);
 	bare_go_up(&b, p);
 	for (int i = 0; i < 10; i++)
-		bare_send(&b, ofi_word_encode(OFI_WORD_DATA, 0, 0, 0), FI_REMOTE_CQ_DATA);
+		bare_send(&b, ofi_ctrl_encode(OFI_CTRL_DATA, 0, 0, 0), FI_REMOTE_CQ_DATA);
 	for (uintptr_t i = 0; i < 4; i++)
 		pair_expect(&p->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
 	/* It takes a moment to tell this from a transfer in many pieces. */
@@ -493,10 +493,10 @@ static void questions_are_answered_one_at_a_time(void **state)
 	bare_go_up(&b, p);
 	for (uint32_t i = 1; i <= 1000; i++) {
 		assert_int_equal(bare_ask(&b, i, &grant), 0);
-		bare_say(&b, bare_control(&b, OFI_WORD_SYNC, 0));
-		assert_int_equal(bare_hear(&b).type, OFI_WORD_SYNCED);
-		bare_say(&b, bare_control(&b, OFI_WORD_PING, 0));
-		assert_int_equal(bare_hear(&b).type, OFI_WORD_PONG);
+		bare_say(&b, bare_control(&b, OFI_CTRL_SYNC, 0));
+		assert_int_equal(bare_hear(&b).type, OFI_CTRL_SYNCED);
+		bare_say(&b, bare_control(&b, OFI_CTRL_PING, 0));
+		assert_int_equal(bare_hear(&b).type, OFI_CTRL_PONG);
 	}
 	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_PENDING);
 	bare_close(&b);
@@ -511,7 +511,7 @@ static void a_token_is_explained_until_it_is_revoked(void **state)
 	const uint32_t token = ndx_mr_get_remote_token(mr);
 	struct ndx_overlapped ov = {0};
 	struct ofi_grant grant;
-	struct ofi_word word;
+	struct ofi_ctrl word;
 	struct bare b;
 
 	bare_join(&b, p);
@@ -522,7 +522,7 @@ static void a_token_is_explained_until_it_is_revoked(void **state)
 	assert_int_equal(bare_ask(&b, token + 1, &grant), 0);
 	assert_int_equal(ndx_mr_deregister(mr, &ov), NDX_PENDING);
 	word = bare_hear(&b);
-	assert_int_equal(word.type, OFI_WORD_SYNC);
+	assert_int_equal(word.type, OFI_CTRL_SYNC);
 	assert_int_equal(word.count, 1);
 	assert_int_equal((uint32_t)b.memory[OFI_AREA_TOKENS] << 24 |
 	                         (uint32_t)b.memory[OFI_AREA_TOKENS + 1] << 16 |
@@ -530,12 +530,12 @@ static void a_token_is_explained_until_it_is_revoked(void **state)
 	                         b.memory[OFI_AREA_TOKENS + 3],
 	                 token);
 	assert_int_equal(bare_ask(&b, token, &grant), 0);
-	bare_say(&b, bare_control(&b, OFI_WORD_SYNCED, 0));
+	bare_say(&b, bare_control(&b, OFI_CTRL_SYNCED, 0));
 	word = bare_hear(&b);
-	assert_int_equal(word.type, OFI_WORD_SYNC);
+	assert_int_equal(word.type, OFI_CTRL_SYNC);
 	assert_int_equal(word.count, 0);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
-	bare_say(&b, bare_control(&b, OFI_WORD_SYNCED, 0));
+	bare_say(&b, bare_control(&b, OFI_CTRL_SYNCED, 0));
 	while (ndx_overlapped_status(&ov) == NDX_PENDING)
 		(void)fi_cq_read(b.cq, NULL, 0);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);

@@ -64,7 +64,7 @@ static void open_native(struct rig *rig, struct native *native)
 	ncq->watch.fd = base_eventfd_create();
 	assert_true(ncq->watch.fd >= 0);
 	base_list_init(&ncq->ties);
-	base_list_init(&ncq->debtors);
+	base_list_init(&ncq->credit_pending);
 	native->tie = (struct ofi_tie){.cq = rig->cq, .ncq = ncq, .refs = 1};
 	base_list_add(&ncq->ties, &native->tie.of_ncq);
 	assert_int_equal(ofi_ncq_watch(ncq), NDX_OK);
@@ -80,7 +80,7 @@ static int set_up(void **state)
 	assert_non_null(rig);
 	adapter = &rig->adapter;
 	assert_int_equal(base_loop_create("rig", &adapter->spi.loop), NDX_OK);
-	adapter->flavour = &ofi_tcp;
+	adapter->backend = &ofi_tcp;
 	adapter->fabric = &rig->fabric;
 	rig->fabric.ops = &fabric_ops;
 	base_list_init(&adapter->ncqs);
@@ -164,7 +164,7 @@ static void a_reader_is_left_alone_after_some_wakeups(void **state)
 		assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_ARMED);
 		pass_time();
 	}
-	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_AWAY);
+	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_POLLED);
 }
 
 static void one_that_finds_no_reader_begins_the_count_anew(void **state)
@@ -179,7 +179,7 @@ static void one_that_finds_no_reader_begins_the_count_anew(void **state)
 		assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_ARMED);
 		pass_time();
 	}
-	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_AWAY);
+	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_POLLED);
 }
 
 static void all_queues_of_a_reader_count_together(void **state)
@@ -189,8 +189,8 @@ static void all_queues_of_a_reader_count_together(void **state)
 	for (unsigned i = 1; i < SURE; i++)
 		assert_int_equal(wake_beside_a_reader(rig, i % QUEUES), OFI_NCQ_ARMED);
 	pass_time();
-	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_AWAY);
-	assert_int_equal(wake_beside_a_reader(rig, 1), OFI_NCQ_AWAY);
+	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_POLLED);
+	assert_int_equal(wake_beside_a_reader(rig, 1), OFI_NCQ_POLLED);
 }
 
 struct burst {
@@ -240,12 +240,12 @@ static void it_looks_at_once_where_it_waits_for_an_answer(void **state)
 	const unsigned before[QUEUES] = {looks(rig, 0), looks(rig, 1)};
 
 	for (unsigned i = 0; i < QUEUES; i++)
-		__atomic_store_n(&rig->natives[i].ncq.mode, OFI_NCQ_AWAY, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&rig->natives[i].ncq.mode, OFI_NCQ_POLLED, __ATOMIC_SEQ_CST);
 	ofi_ncq_await(&rig->natives[0].ncq);
 	assert_true(looks(rig, 0) > before[0]);
 	assert_int_equal(rig->natives[0].ncq.mode, OFI_NCQ_ARMED);
 	assert_int_equal(looks(rig, 1), before[1]);
-	assert_int_equal(rig->natives[1].ncq.mode, OFI_NCQ_AWAY);
+	assert_int_equal(rig->natives[1].ncq.mode, OFI_NCQ_POLLED);
 }
 
 /* The descriptor will tell. */

@@ -104,7 +104,7 @@ static int set_up(void **state)
 
 	assert_non_null(rig);
 	rig->adapter.spi.host = &host;
-	rig->adapter.flavour = &ofi_verbs;
+	rig->adapter.backend = &ofi_verbs;
 	rig->adapter.software = true;
 	rig->adapter.max_transfer = 4096;
 	base_list_init(&rig->adapter.qps);
@@ -264,7 +264,7 @@ static void posts_after_the_end_do_not_count_as_under_way(void **state)
 	assert_int_equal(ndx_qp_send(&rig->qp->base.spi.pub, NULL, NULL, 0, 0), NDX_OK);
 	expect(rig, NDX_REQUEST_SEND, NDX_E_CANCELED);
 	assert_true(rig->qp->base.initiator.head > rig->qp->tx_next);
-	ofi_verbs_hurry(&link);
+	ofi_verbs_limit_requests(&link);
 	assert_true(link.verbs.drain_until_ns <= base_deadline(2000));
 	base_timer_cancel(rig->adapter.spi.loop, &link.verbs.watch);
 	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);

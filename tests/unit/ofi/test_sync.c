@@ -33,14 +33,14 @@ static void be_patient(const struct pair_side *side)
 
 static void say_synced(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_WORD_SYNCED, 0));
+	bare_say(b, bare_control(b, OFI_CTRL_SYNCED, 0));
 }
 
 static void hear_sync(struct bare *b, uint16_t count)
 {
-	const struct ofi_word word = bare_hear(b);
+	const struct ofi_ctrl word = bare_hear(b);
 
-	assert_int_equal(word.type, OFI_WORD_SYNC);
+	assert_int_equal(word.type, OFI_CTRL_SYNC);
 	assert_int_equal(word.count, count);
 }
 
@@ -52,7 +52,7 @@ static void answer_until(struct bare *b, const struct ndx_overlapped *ov)
 
 	while (ndx_overlapped_status(ov) == NDX_PENDING && pair_now() < end) {
 		if (fi_cq_read(b->cq, &entry, 1) == 1 && (entry.flags & FI_REMOTE_CQ_DATA) &&
-		    ofi_word_split(entry.data).type == OFI_WORD_SYNC)
+		    ofi_ctrl_split(entry.data).type == OFI_CTRL_SYNC)
 			say_synced(b);
 	}
 	assert_int_equal(ndx_overlapped_status(ov), NDX_OK);
@@ -150,10 +150,10 @@ static void write_once(struct pair_side *side, struct bare *b, bool asks)
 	                              BARE_KEY, 0),
 	                 NDX_OK);
 	if (asks) {
-		assert_int_equal(bare_hear(b).type, OFI_WORD_ASK);
+		assert_int_equal(bare_hear(b).type, OFI_CTRL_ASK);
 		assert_int_equal(base_get_be32(b->memory + OFI_AREA_QUESTION), BARE_KEY);
 		ofi_grant_encode(&grant, record);
-		bare_tell(b, bare_control(b, OFI_WORD_ANSWER, 0), OFI_AREA_ANSWER, record,
+		bare_tell(b, bare_control(b, OFI_CTRL_ANSWER, 0), OFI_AREA_ANSWER, record,
 		          sizeof(record));
 	}
 	while (ndx_cq_get_results(side->cq, &result, 1) == 0 && pair_now() < end) {
@@ -170,9 +170,9 @@ static void sync_with(struct bare *b, uint16_t count, uint16_t place)
 
 	for (uint16_t i = 0; i < OFI_TOKENS_MAX; i++)
 		base_put_be32(record + (size_t)4 * i, i == place ? BARE_KEY : BARE_KEY + 1u + i);
-	bare_tell(b, bare_control(b, OFI_WORD_SYNC, count), OFI_AREA_TOKENS, record,
+	bare_tell(b, bare_control(b, OFI_CTRL_SYNC, count), OFI_AREA_TOKENS, record,
 	          sizeof(record));
-	assert_int_equal(bare_hear(b).type, OFI_WORD_SYNCED);
+	assert_int_equal(bare_hear(b).type, OFI_CTRL_SYNCED);
 }
 
 static void what_a_sync_names_is_asked_for_again(void **state)

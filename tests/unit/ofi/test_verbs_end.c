@@ -153,8 +153,8 @@ static void make_link(struct rig *rig)
 	rig->link.stage = OFI_LINK_UP;
 	rig->link.known = true;
 	rig->link.open = true;
-	rig->link.disc_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_DISC, &rig->link};
-	rig->link.verbs.ping_op = (struct ofi_op){OFI_OP_WORD, OFI_WORD_PING, &rig->link};
+	rig->link.disc_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_DISC, &rig->link};
+	rig->link.verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, &rig->link};
 	rig->link.verbs.watch = (struct base_timer){.fn = nothing};
 	rig->link.verbs.introduced = true;
 	base_list_add(&rig->adapter.links, &rig->link.node);
@@ -167,7 +167,7 @@ static int set_up(void **state)
 
 	assert_non_null(rig);
 	rig->adapter.spi.host = &host;
-	rig->adapter.flavour = &ofi_verbs;
+	rig->adapter.backend = &ofi_verbs;
 	rig->adapter.max_transfer = 4096;
 	base_list_init(&rig->adapter.qps);
 	base_list_init(&rig->adapter.links);
@@ -175,9 +175,9 @@ static int set_up(void **state)
 	rig->native.ops = &cq_ops;
 	rig->ncq.adapter = &rig->adapter;
 	rig->ncq.cq = &rig->native;
-	rig->ncq.mode = OFI_NCQ_AWAY;
+	rig->ncq.mode = OFI_NCQ_POLLED;
 	base_list_init(&rig->ncq.ties);
-	base_list_init(&rig->ncq.debtors);
+	base_list_init(&rig->ncq.credit_pending);
 	make_queues(rig);
 	make_link(rig);
 	*state = rig;
@@ -213,7 +213,7 @@ static int tear_down(void **state)
 
 /* ---- what happens; control thread ---- */
 
-static void say_goodbye(void *arg)
+static void send_goodbye(void *arg)
 {
 	struct rig *rig = arg;
 
@@ -239,7 +239,7 @@ static void hear(void *arg)
 	struct rig *rig = arg;
 
 	base_lock_acquire(&rig->ncq.lock);
-	ofi_verbs_hear(&rig->link);
+	ofi_verbs_check_goodbye(&rig->link);
 	base_lock_release(&rig->ncq.lock);
 }
 
@@ -278,7 +278,7 @@ static void assert_send(struct rig *rig, bool cancelled)
 
 static void begin_to_close(struct rig *rig)
 {
-	run(rig, say_goodbye);
+	run(rig, send_goodbye);
 	assert_true(rig->goodbye == OFI_SAID);
 	run(rig, detach);
 	assert_int_equal(rig->status, NDX_PENDING);

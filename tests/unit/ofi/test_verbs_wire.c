@@ -95,7 +95,7 @@ static void spoilt_connection_data_are_refused(void **state)
 
 static struct ofi_record sample_record(size_t private_len)
 {
-	struct ofi_record record = {.type = OFI_WORD_REJECT,
+	struct ofi_record record = {.type = OFI_CTRL_REJECT,
 	                            .depth = 0x0203,
 	                            .key = 0x04050607,
 	                            .address = UINT64_C(0x08090a0b0c0d0e0f),
@@ -108,7 +108,7 @@ static struct ofi_record sample_record(size_t private_len)
 
 static void first_messages_come_out_as_they_went_in(void **state)
 {
-	static const uint8_t expected[] = {OFI_WORD_REJECT,
+	static const uint8_t expected[] = {OFI_CTRL_REJECT,
 	                                   1,
 	                                   2,
 	                                   3,

@@ -111,8 +111,8 @@ static void random_bytes_are_never_taken_for_connection_data(void **state)
 
 static void a_control_word_keeps_its_fields_apart(void **state)
 {
-	const uint64_t word = ofi_word_encode(0xab, 0xcd, 0x1234, 0x56789abc);
-	const struct ofi_word split = ofi_word_split(word);
+	const uint64_t word = ofi_ctrl_encode(0xab, 0xcd, 0x1234, 0x56789abc);
+	const struct ofi_ctrl split = ofi_ctrl_split(word);
 
 	(void)state;
 	assert_true(word == UINT64_C(0xabcd123456789abc));
@@ -124,59 +124,59 @@ static void a_control_word_keeps_its_fields_apart(void **state)
 
 static const char *check_data(uint8_t type, uint8_t flags, uint16_t count, uint32_t value)
 {
-	const struct ofi_word word = ofi_word_split(ofi_word_encode(type, flags, count, value));
+	const struct ofi_ctrl word = ofi_ctrl_split(ofi_ctrl_encode(type, flags, count, value));
 
-	return ofi_word_check_data(&word);
+	return ofi_ctrl_check_data(&word);
 }
 
 static const char *check_control(uint8_t type, uint8_t flags, uint16_t count)
 {
-	const struct ofi_word word = ofi_word_split(ofi_word_encode(type, flags, count, 9));
+	const struct ofi_ctrl word = ofi_ctrl_split(ofi_ctrl_encode(type, flags, count, 9));
 
-	return ofi_word_check_control(&word);
+	return ofi_ctrl_check_alone(&word);
 }
 
 static void words_beside_messages_are_checked(void **state)
 {
 	(void)state;
-	assert_null(check_data(OFI_WORD_DATA, 0, 0, 0));
-	assert_null(check_data(OFI_WORD_DATA, OFI_WORD_SOLICITED, 3, 0));
-	assert_null(check_data(OFI_WORD_DATA, OFI_WORD_IMMEDIATE, 0, 17));
-	assert_non_null(check_data(OFI_WORD_DATA, 0, 0, 17)); /* immediate without its flag */
-	assert_null(check_data(OFI_WORD_DATA, OFI_WORD_IMMEDIATE | OFI_WORD_IS_WRITE, 0, 17));
-	assert_non_null(check_data(OFI_WORD_DATA, OFI_WORD_IS_WRITE, 0, 0));
-	assert_non_null(check_data(OFI_WORD_DATA, 8, 0, 0));
-	assert_non_null(check_data(OFI_WORD_CREDIT, 0, 1, 0));
+	assert_null(check_data(OFI_CTRL_DATA, 0, 0, 0));
+	assert_null(check_data(OFI_CTRL_DATA, OFI_CTRL_SOLICITED, 3, 0));
+	assert_null(check_data(OFI_CTRL_DATA, OFI_CTRL_IMMEDIATE, 0, 17));
+	assert_non_null(check_data(OFI_CTRL_DATA, 0, 0, 17)); /* immediate without its flag */
+	assert_null(check_data(OFI_CTRL_DATA, OFI_CTRL_IMMEDIATE | OFI_CTRL_IS_WRITE, 0, 17));
+	assert_non_null(check_data(OFI_CTRL_DATA, OFI_CTRL_IS_WRITE, 0, 0));
+	assert_non_null(check_data(OFI_CTRL_DATA, 8, 0, 0));
+	assert_non_null(check_data(OFI_CTRL_CREDIT, 0, 1, 0));
 	assert_non_null(check_data(0, 0, 0, 0)); /* what stands for "came without a word" */
 }
 
 static void words_that_come_alone_are_checked(void **state)
 {
 	(void)state;
-	assert_null(check_control(OFI_WORD_CREDIT, 0, 1));
-	assert_null(check_control(OFI_WORD_READY, 0, 0));
-	assert_null(check_control(OFI_WORD_REJECT, 0, 0));
-	assert_null(check_control(OFI_WORD_REJECT, 0, OFI_CM_PRIVATE));
-	assert_null(check_control(OFI_WORD_DISC, 0, 0));
-	assert_null(check_control(OFI_WORD_PING, 0, 0));
-	assert_null(check_control(OFI_WORD_PONG, 0, 0));
-	assert_non_null(check_control(OFI_WORD_CREDIT, 0, 0));
-	assert_non_null(check_control(OFI_WORD_CREDIT, 1, 1));
-	assert_non_null(check_control(OFI_WORD_REJECT, 0, OFI_CM_PRIVATE + 1));
-	assert_non_null(check_control(OFI_WORD_READY, 0, 1));
-	assert_non_null(check_control(OFI_WORD_DISC, 0, 7));
-	assert_non_null(check_control(OFI_WORD_DATA, 0, 0));
+	assert_null(check_control(OFI_CTRL_CREDIT, 0, 1));
+	assert_null(check_control(OFI_CTRL_READY, 0, 0));
+	assert_null(check_control(OFI_CTRL_REJECT, 0, 0));
+	assert_null(check_control(OFI_CTRL_REJECT, 0, OFI_CM_PRIVATE));
+	assert_null(check_control(OFI_CTRL_DISC, 0, 0));
+	assert_null(check_control(OFI_CTRL_PING, 0, 0));
+	assert_null(check_control(OFI_CTRL_PONG, 0, 0));
+	assert_non_null(check_control(OFI_CTRL_CREDIT, 0, 0));
+	assert_non_null(check_control(OFI_CTRL_CREDIT, 1, 1));
+	assert_non_null(check_control(OFI_CTRL_REJECT, 0, OFI_CM_PRIVATE + 1));
+	assert_non_null(check_control(OFI_CTRL_READY, 0, 1));
+	assert_non_null(check_control(OFI_CTRL_DISC, 0, 7));
+	assert_non_null(check_control(OFI_CTRL_DATA, 0, 0));
 	assert_non_null(check_control(0, 0, 0));
-	assert_null(check_control(OFI_WORD_SYNC, 0, 0));
-	assert_null(check_control(OFI_WORD_SYNC, 0, OFI_TOKENS_MAX));
-	assert_null(check_control(OFI_WORD_SYNC, 0, OFI_TOKENS_ALL));
-	assert_null(check_control(OFI_WORD_ASK, 0, 0));
-	assert_null(check_control(OFI_WORD_ANSWER, 0, 0));
-	assert_null(check_control(OFI_WORD_WRITTEN, 0, 65535));
-	assert_null(check_control(OFI_WORD_WRITTEN_HIGH, 0, 16384));
-	assert_non_null(check_control(OFI_WORD_SYNC, 0, OFI_TOKENS_MAX + 1));
-	assert_non_null(check_control(OFI_WORD_ANSWER, 0, 1));
-	for (unsigned type = OFI_WORD_PONG + 1; type < 256; type++)
+	assert_null(check_control(OFI_CTRL_SYNC, 0, 0));
+	assert_null(check_control(OFI_CTRL_SYNC, 0, OFI_TOKENS_MAX));
+	assert_null(check_control(OFI_CTRL_SYNC, 0, OFI_TOKENS_ALL));
+	assert_null(check_control(OFI_CTRL_ASK, 0, 0));
+	assert_null(check_control(OFI_CTRL_ANSWER, 0, 0));
+	assert_null(check_control(OFI_CTRL_WRITTEN, 0, 65535));
+	assert_null(check_control(OFI_CTRL_WRITTEN_HIGH, 0, 16384));
+	assert_non_null(check_control(OFI_CTRL_SYNC, 0, OFI_TOKENS_MAX + 1));
+	assert_non_null(check_control(OFI_CTRL_ANSWER, 0, 1));
+	for (unsigned type = OFI_CTRL_PONG + 1; type < 256; type++)
 		assert_non_null(check_control((uint8_t)type, 0, 0));
 }
 

@@ -69,7 +69,7 @@ void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq)
 	assert_int_equal(verbs_qp_bring_up(rig_qp(rig), &rig->conn), 0);
 	rig_native(rig)->state = IBV_QPS_RTS;
 	rig_qp(rig)->base.state = BASE_QP_UP;
-	rig_qp(rig)->touch = (struct verbs_ctrl_write){.length = 1};
+	rig_qp(rig)->noop_write = (struct verbs_ctrl_write){.length = 1};
 }
 
 static void nothing(void *arg)

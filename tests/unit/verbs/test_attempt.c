@@ -161,7 +161,7 @@ static void silence_ends_an_accept_as_it_ends_a_connect(void **state)
 		enum ndx_status status; /* NDX_OK: it is no news */
 	} cases[] = {
 		{VERBS_CONN_RESOLVING, NDX_E_IO_TIMEOUT},
-		{VERBS_CONN_ASKING, NDX_E_IO_TIMEOUT},
+		{VERBS_CONN_CONNECTING, NDX_E_IO_TIMEOUT},
 		{VERBS_CONN_ACCEPTED, NDX_E_CONNECTION_ABORTED},
 		{VERBS_CONN_UP, NDX_OK},
 	};
@@ -178,7 +178,7 @@ static void silence_ends_an_accept_as_it_ends_a_connect(void **state)
 		if (news)
 			assert_int_equal(told_status, cases[i].status);
 		if (cases[i].state == VERBS_CONN_ACCEPTED)
-			assert_non_null(strstr(a.rig.cause, "has not confirmed our accept"));
+			assert_non_null(strstr(a.rig.cause, "has not confirmed the accept"));
 		assert_int_equal(a.rig.reports, 0);
 		/* Its end may be heard of late. */
 		a.event = (struct verbs_event){.what = RDMA_CM_EVENT_ESTABLISHED};

@@ -23,7 +23,7 @@ static void open_rig(struct rig *rig, bool has_mailbox)
 	rig_qp(rig)->base.spi.attr.keepalive_ms = KEEPALIVE_MS;
 	rig->conn.state = VERBS_CONN_UP;
 	if (!has_mailbox)
-		rig_qp(rig)->touch.length = 0;
+		rig_qp(rig)->noop_write.length = 0;
 }
 
 static void look(void *arg)

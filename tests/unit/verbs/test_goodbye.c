@@ -75,10 +75,10 @@ static void end_close(struct end *end)
 	(void)fclose(end->counter);
 }
 
-static void put_word(struct end *end, enum verbs_word which)
+static void put_word(struct end *end, enum verbs_field which)
 {
 	(void)verbs_mailbox_write(&end->rig.conn, which);
-	end->rig.conn.mailbox[which] = end->rig.conn.mailbox[VERBS_WORD_OWN];
+	end->rig.conn.mailbox[which] = end->rig.conn.mailbox[VERBS_FIELD_OWN];
 }
 
 static void turn_away(struct end *end)
@@ -159,9 +159,9 @@ static void who_could_say_nothing_stays_until_asked(void **state)
 		assert_int_equal(rig_native(&end.rig)->state, IBV_QPS_RTS);
 		rig_expect_none(&end.rig);
 		if (way == ASKED)
-			put_word(&end, VERBS_WORD_PROBED);
+			put_word(&end, VERBS_FIELD_PROBED);
 		else if (way == TIME_IS_OVER)
-			end.rig.conn.bare_until = 0;
+			end.rig.conn.probe_until = 0;
 		else /* a queue pair that has failed answers no question */
 			rig_qp(&end.rig)->broken = true;
 		run(&end, detach);
@@ -197,10 +197,10 @@ static void who_could_say_it_goes_at_once(void **state)
 static void who_aborts_says_so(void **state)
 {
 	static const struct {
-		bool runs, disc_said, peer_said, broken, lost;
+		bool runs, disc_sent, peer_disconnected, broken, lost;
 		unsigned words;
 	} cases[] = {{.runs = true, .words = 1},        {.runs = false, .words = 1},
-	             {.runs = true, .disc_said = true}, {.runs = true, .peer_said = true},
+	             {.runs = true, .disc_sent = true}, {.runs = true, .peer_disconnected = true},
 	             {.runs = true, .broken = true},    {.runs = true, .lost = true}};
 	static struct end end;
 
@@ -208,8 +208,8 @@ static void who_aborts_says_so(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		end_open(&end, false);
 		end.rig.device.runs = cases[i].runs;
-		end.rig.conn.disc_said = cases[i].disc_said;
-		end.rig.conn.peer_said = cases[i].peer_said;
+		end.rig.conn.disc_sent = cases[i].disc_sent;
+		end.rig.conn.peer_disconnected = cases[i].peer_disconnected;
 		rig_qp(&end.rig)->broken = cases[i].broken;
 		end.rig.conn.lost = cases[i].lost;
 		run(&end, break_off);
@@ -217,7 +217,7 @@ static void who_aborts_says_so(void **state)
 		if (cases[i].words > 0)
 			assert_int_equal(fake_qp_of(rig_native(&end.rig))->sends[0].opcode,
 			                 IBV_WR_RDMA_WRITE);
-		assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], !cases[i].disc_said);
+		assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], !cases[i].disc_sent);
 		assert_int_equal(end.rig.reports, NDX_REPORT_QUIET);
 		end_close(&end);
 	}
@@ -233,8 +233,8 @@ static void who_is_told_of_an_abort_asks_nobody(void **state)
 	for (unsigned changed = 0; changed <= 1; changed++) {
 		end_open(&end, true);
 		if (changed) /* its mind, when the goodbye had gone out */
-			put_word(&end, VERBS_WORD_GOODBYE);
-		put_word(&end, VERBS_WORD_ABORTED);
+			put_word(&end, VERBS_FIELD_GOODBYE);
+		put_word(&end, VERBS_FIELD_ABORTED);
 		run(&end, hear);
 		assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
 		assert_int_equal(end.rig.device.count[FAKE_POST_SEND], 0);
@@ -330,7 +330,7 @@ static void crossed_goodbyes_are_both_answered(void **state)
 	rig_expect_none(&end.rig);
 	run(&end, stop_timers);
 	assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 1);
-	put_word(&end, VERBS_WORD_GOODBYE);
+	put_word(&end, VERBS_FIELD_GOODBYE);
 	run(&end, hear);
 	assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 2);
 	assert_int_equal(end.rig.reports, NDX_REPORT_PEER_DISC | NDX_REPORT_DISC_ACKED);
@@ -405,7 +405,7 @@ static void requests_to_one_that_said_goodbye_are_cancelled(void **state)
 		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
 		assert_int_equal(rig_send(&end.rig, 2, 0), NDX_OK);
 		if (well)
-			put_word(&end, VERBS_WORD_GOODBYE);
+			put_word(&end, VERBS_FIELD_GOODBYE);
 		run(&end, hear);
 		assert_int_equal(end.rig.reports, well ? NDX_REPORT_PEER_DISC : 0);
 		end.rig.reports = 0;
@@ -426,7 +426,7 @@ static void a_request_that_fails_there_is_a_failure(void **state)
 	(void)state;
 	end_open(&end, false);
 	assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
-	put_word(&end, VERBS_WORD_GOODBYE);
+	put_word(&end, VERBS_FIELD_GOODBYE);
 	run(&end, hear);
 	end.rig.reports = 0;
 	run(&end, drain);
@@ -447,7 +447,7 @@ static void requests_that_nobody_answers_any_more_are_a_drain(void **state)
 		turn_away(&end);
 		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
 		if (well)
-			put_word(&end, VERBS_WORD_GOODBYE);
+			put_word(&end, VERBS_FIELD_GOODBYE);
 		run(&end, hear);
 		end.rig.reports = 0;
 		run(&end, drain);
@@ -457,7 +457,8 @@ static void requests_that_nobody_answers_any_more_are_a_drain(void **state)
 		run(&end, watch);
 		assert_int_equal(end.rig.reports, well ? NDX_REPORT_DRAINED : NDX_REPORT_ABORT);
 		run(&end, say_goodbye);
-		assert_int_equal(end.rig.conn.disc_bare, !well); /* who is gone does not ask */
+		assert_int_equal(end.rig.conn.disc_without_goodbye,
+		                 !well); /* who is gone does not ask */
 		end_close(&end);
 	}
 }

@@ -38,7 +38,7 @@ static void open_end(struct rig *rig, struct end *end, uint32_t number,
 }
 
 /* What the device does with a control write: both ends are in this process. */
-static void deliver(const struct end *from, const struct end *to, enum verbs_word which)
+static void deliver(const struct end *from, const struct end *to, enum verbs_field which)
 {
 	const struct verbs_ctrl_write write = verbs_mailbox_write(&from->conn, which);
 	const char *source = from->conn.mailbox_mr->addr;
@@ -60,16 +60,16 @@ static void many_share_a_region_and_no_word(void **state)
 	assert_int_equal(rig.device.regions, 3);
 	for (uint32_t i = 0; i < MANY; i++) {
 		for (uint32_t j = 0; j < i; j++)
-			assert_true(ends[i].conn.mailbox >= ends[j].conn.mailbox + VERBS_WORDS ||
-			            ends[i].conn.mailbox + VERBS_WORDS <= ends[j].conn.mailbox);
+			assert_true(ends[i].conn.mailbox >= ends[j].conn.mailbox + VERBS_FIELDS ||
+			            ends[i].conn.mailbox + VERBS_FIELDS <= ends[j].conn.mailbox);
 	}
 	/* what is free is taken again, and clean */
-	ends[5].conn.mailbox[VERBS_WORD_GOODBYE] = 1;
+	ends[5].conn.mailbox[VERBS_FIELD_GOODBYE] = 1;
 	verbs_mailbox_close(&ends[5].conn);
 	verbs_mailbox_close(&ends[5].conn);
 	open_end(&rig, &ends[5], 5 + 1000 + 64, &here);
 	assert_int_equal(rig.device.regions, 3);
-	assert_int_equal(ends[5].conn.mailbox[VERBS_WORD_GOODBYE], 0);
+	assert_int_equal(ends[5].conn.mailbox[VERBS_FIELD_GOODBYE], 0);
 	rig_close(&rig);
 }
 
@@ -83,20 +83,20 @@ static void a_word_arrives_where_it_is_read(void **state)
 	rig_open(&rig);
 	open_end(&rig, &a, 12, &here);
 	open_end(&rig, &b, 77, &there);
-	assert_false(verbs_mailbox_has(&b.conn, VERBS_WORD_GOODBYE));
-	deliver(&a, &b, VERBS_WORD_GOODBYE);
-	assert_true(verbs_mailbox_has(&b.conn, VERBS_WORD_GOODBYE));
-	assert_false(verbs_mailbox_has(&b.conn, VERBS_WORD_PROBED));
-	deliver(&a, &b, VERBS_WORD_PROBED);
-	assert_true(verbs_mailbox_has(&b.conn, VERBS_WORD_PROBED));
-	assert_false(verbs_mailbox_has(&a.conn, VERBS_WORD_GOODBYE));
+	assert_false(verbs_mailbox_has(&b.conn, VERBS_FIELD_GOODBYE));
+	deliver(&a, &b, VERBS_FIELD_GOODBYE);
+	assert_true(verbs_mailbox_has(&b.conn, VERBS_FIELD_GOODBYE));
+	assert_false(verbs_mailbox_has(&b.conn, VERBS_FIELD_PROBED));
+	deliver(&a, &b, VERBS_FIELD_PROBED);
+	assert_true(verbs_mailbox_has(&b.conn, VERBS_FIELD_PROBED));
+	assert_false(verbs_mailbox_has(&a.conn, VERBS_FIELD_GOODBYE));
 	rig_close(&rig);
 }
 
 /* Whatever the words say. */
 static void a_touch_changes_no_word(void **state)
 {
-	uint64_t before[VERBS_WORDS];
+	uint64_t before[VERBS_FIELDS];
 	struct verbs_ctrl_write write;
 	struct rig rig;
 	struct end a;
@@ -106,18 +106,18 @@ static void a_touch_changes_no_word(void **state)
 	rig_open(&rig);
 	open_end(&rig, &a, 12, &here);
 	open_end(&rig, &b, 77, &there);
-	assert_int_equal(verbs_mailbox_touch(&a.conn).length, 0); /* no mailbox is known */
+	assert_int_equal(verbs_mailbox_noop(&a.conn).length, 0); /* no mailbox is known */
 	a.conn.peer.mailbox_key = b.conn.mailbox_mr->rkey;
 	for (int said = 0; said <= 1; said++) {
 		memcpy(before, b.conn.mailbox, sizeof(before));
-		write = verbs_mailbox_touch(&a.conn);
+		write = verbs_mailbox_noop(&a.conn);
 		assert_int_equal(write.length, 1);
 		assert_int_equal(write.rkey, b.conn.mailbox_mr->rkey);
 		memcpy((char *)b.conn.mailbox_mr->addr + write.to,
 		       (char *)a.conn.mailbox_mr->addr + write.from, write.length);
 		assert_memory_equal(before, b.conn.mailbox, sizeof(before));
-		assert_true(write.to / sizeof(uint64_t) / VERBS_WORDS == 77 % 64);
-		for (enum verbs_word w = VERBS_WORD_GOODBYE; w < VERBS_WORD_OWN; w++)
+		assert_true(write.to / sizeof(uint64_t) / VERBS_FIELDS == 77 % 64);
+		for (enum verbs_field w = VERBS_FIELD_GOODBYE; w < VERBS_FIELD_OWN; w++)
 			deliver(&a, &b, w);
 	}
 	rig_close(&rig);
@@ -143,9 +143,9 @@ static void nobody_speaks_for_another(void **state)
 		struct end other;
 
 		open_end(&rig, &other, 20 + i, &guesses[i]);
-		deliver(&other, &victim, VERBS_WORD_GOODBYE);
-		assert_int_not_equal(victim.conn.mailbox[VERBS_WORD_GOODBYE], 0);
-		assert_false(verbs_mailbox_has(&victim.conn, VERBS_WORD_GOODBYE));
+		deliver(&other, &victim, VERBS_FIELD_GOODBYE);
+		assert_int_not_equal(victim.conn.mailbox[VERBS_FIELD_GOODBYE], 0);
+		assert_false(verbs_mailbox_has(&victim.conn, VERBS_FIELD_GOODBYE));
 	}
 	rig_close(&rig);
 }
@@ -168,8 +168,9 @@ static void only_the_right_word_is_a_goodbye(void **state)
 		open_end(&rig, &peer, rig_native(&rig)->qp_num + 1, &here);
 		peer.qp.path.peer_number = rig_native(&rig)->qp_num;
 		peer.qp.path.own_psn += (uint32_t)forged;
-		(void)verbs_mailbox_write(&peer.conn, VERBS_WORD_GOODBYE); /* what it would write */
-		memcpy(&rig.conn.mailbox[VERBS_WORD_GOODBYE], &peer.conn.mailbox[VERBS_WORD_OWN],
+		(void)verbs_mailbox_write(&peer.conn,
+		                          VERBS_FIELD_GOODBYE); /* what it would write */
+		memcpy(&rig.conn.mailbox[VERBS_FIELD_GOODBYE], &peer.conn.mailbox[VERBS_FIELD_OWN],
 		       sizeof(uint64_t));
 		rig.device.count[FAKE_POST_SEND] = 0;
 		verbs_end_on_disconnected(&rig.conn, 0);
