@@ -113,7 +113,7 @@ check()
 
 planted()
 {
-	line=$(sed -n "s/.*CAUGHT $1 \([a-z_]*\)\([-A-Z ]*\).*/\1 \2/p" "$here/faults.def")
+	line=$(sed -n "s/.*CAUGHT $1 \([a-z_]*\)\([-A-Z_ ]*\).*/\1 \2/p" "$here/faults.def")
 	if [ -z "$line" ]; then
 		echo "no such fault: $1"
 		exit 1
