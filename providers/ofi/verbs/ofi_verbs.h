@@ -91,6 +91,8 @@ int ofi_verbs_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, str
 void ofi_verbs_opened(struct ofi_link *link);
 void ofi_verbs_up(struct ofi_link *link);
 void ofi_verbs_shut(struct ofi_link *link);
+/* The timer of a link. Control thread, lock not held. */
+void ofi_verbs_on_watch(void *arg);
 void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e);
 enum ndx_status ofi_verbs_detach(struct ofi_link *link);
 /* The ncq's lock held: has the peer said goodbye, and has all come that it has sent before? */

@@ -20,7 +20,10 @@
 #define BYTES_PER_MS 1024u /* ... and gets this much more time for long requests */
 #define GOODBYE_MS 50u     /* limit of the wait in place */
 #define HURRY_MS 2000u
-#define CAUSE_MS 100u /* for the cause of a failure behind the news that the link has ended */
+#define CAUSE_MS                                                                        \
+	100u /* for the cause of a failure behind the news that the link has ended, ... \
+	      */
+#define CAUSE_STEP_MS 16u /* ... in looks of at most this distance */
 
 static uint64_t *word_at(struct ofi_link *link, size_t offset)
 {
@@ -41,8 +44,6 @@ void ofi_verbs_poll_soon(struct ofi_link *link)
 
 /* ---- first messages ---- */
 
-static void on_watch(void *arg);
-
 /* Both locks held: the receive for the peer's first message is ahead of all others. Those of the
  * active side wait until the consumer completes the connection. */
 void ofi_verbs_attached(struct ofi_link *link)
@@ -61,7 +62,7 @@ void ofi_verbs_attached(struct ofi_link *link)
 	qp->verbs.area = link->area;
 	qp->verbs.desc = desc;
 	qp->recalling = link->stage == OFI_LINK_CONNECTING;
-	link->verbs.watch = (struct base_timer){.fn = on_watch, .arg = link};
+	link->verbs.watch = (struct base_timer){.fn = ofi_verbs_on_watch, .arg = link};
 	link->verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, link};
 	if (fi_recvmsg(link->ep, &msg, FI_COMPLETION) != 0)
 		log_error(0, "%s: no receive for a first message", link->adapter->backend->device);
@@ -372,7 +373,8 @@ void ofi_verbs_limit_requests(struct ofi_link *link)
 	ms += slowness_ms(link->qp, UINT32_MAX);
 	base_lock_release(&link->qp->base.lock);
 	link->verbs.drain_until_ns = base_deadline(ms);
-	look_in(link, HURRY_MS < WATCH_MS ? HURRY_MS : WATCH_MS);
+	if (link->verbs.cut_ns == 0) /* else the timer ends the link sooner */
+		look_in(link, HURRY_MS < WATCH_MS ? HURRY_MS : WATCH_MS);
 }
 
 /* Is there anything to poll for that no event reports? */
@@ -390,10 +392,17 @@ static bool must_look(const struct ofi_link *link)
  */
 static void cut(struct ofi_link *link)
 {
-	if (link->verbs.cut_ns == 0)
+	uint32_t next = link->verbs.watch_ms * 2;
+
+	if (link->verbs.cut_ns == 0) {
 		link->verbs.cut_ns = base_deadline(CAUSE_MS);
+		next = LOOK_LEAST;
+		base_lock_acquire(&link->qp->base.lock);
+		link->qp->open = false; /* nothing follows what is under way */
+		base_lock_release(&link->qp->base.lock);
+	}
 	if (has_requests(link) && base_now_ns() < link->verbs.cut_ns)
-		look_in(link, LOOK_LEAST);
+		look_in(link, next < CAUSE_STEP_MS ? next : CAUSE_STEP_MS);
 	else
 		ofi_link_cut(link);
 }
@@ -411,7 +420,7 @@ static void watch(struct ofi_link *link)
 	if (!is_in_use(link))
 		return;
 	if (link->verbs.cut_ns != 0) {
-		cut(link);
+		ofi_verbs_shut(link); /* a goodbye may have been among the completions */
 		return;
 	}
 	ofi_verbs_check_goodbye(link);
@@ -434,7 +443,7 @@ static void watch(struct ofi_link *link)
 }
 
 /* Control thread, lock not held. */
-static void on_watch(void *arg)
+void ofi_verbs_on_watch(void *arg)
 {
 	struct ofi_link *link = arg;
 	struct ofi_ncq *ncq = link->ncq;

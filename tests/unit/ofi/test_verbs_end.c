@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base_linux.h"
 #include "ofi_verbs.h"
 
 #define DEPTH 8u
@@ -404,6 +405,31 @@ static void a_link_that_ends_waits_no_longer_than_its_time(void **state)
 	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
 }
 
+static void cancel_initiator(void *arg)
+{
+	struct rig *rig = arg;
+
+	ofi_conn_cancel_initiator(&rig->conn.spi);
+}
+
+/* By the link's own timer, also when the drain's time runs out meanwhile. */
+static void a_link_that_ends_is_aborted_by_its_timer(void **state)
+{
+	struct rig *rig = *state;
+	const uint64_t limit = base_deadline(10000);
+
+	rig->link.verbs.watch = (struct base_timer){.fn = ofi_verbs_on_watch, .arg = &rig->link};
+	(void)post_native_write(rig);
+	run(rig, link_ends);
+	assert_int_equal(rig->reports, 0);
+	run(rig, cancel_initiator);
+	assert_int_not_equal(rig->link.verbs.cut_ns, 0);
+	assert_true(rig->link.verbs.watch_ms <= 16);
+	while (__atomic_load_n(&rig->reports, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < limit)
+		run(rig, nothing);
+	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
+}
+
 static void a_link_that_ends_with_nothing_under_way_ends_at_once(void **state)
 {
 	struct rig *rig = *state;
@@ -423,6 +449,7 @@ int main(void)
 		CASE(what_waits_is_cancelled_by_the_drain_if_that_comes_later),
 		CASE(a_link_that_ends_leaves_time_for_the_cause),
 		CASE(a_link_that_ends_waits_no_longer_than_its_time),
+		CASE(a_link_that_ends_is_aborted_by_its_timer),
 		CASE(a_link_that_ends_with_nothing_under_way_ends_at_once),
 	};
 
