@@ -17,7 +17,10 @@
 
 static void set_timer(struct client *c, uint64_t deadline_ns)
 {
-	base_timer_set(c->server->loop, &c->timer, base_ms_until(deadline_ns));
+	if (deadline_ns == UINT64_MAX) /* no limit */
+		base_timer_cancel(c->server->loop, &c->timer);
+	else
+		base_timer_set(c->server->loop, &c->timer, base_ms_until(deadline_ns));
 }
 
 static void set_stage_timer(struct client *c)
