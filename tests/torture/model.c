@@ -187,16 +187,14 @@ static bool explained(const struct end *e, const struct request *q, enum ndx_sta
 /*
  * "After a failure other than CANCELED the connection is ended and everything else of the queue
  * pair completes CANCELED." A request of the own side fails before the goodbye of its side, unless
- * the drain has given it up ("the goodbye leaves without it"); a receive may also fail when both
- * sides have said goodbye.
+ * the drain of a device has given it up ("the goodbye leaves without it"); a receive may also fail
+ * when both sides have said goodbye.
  */
 static bool is_doom(const struct end *e, const struct request *q)
 {
-	uint64_t since = graceful_since(e->conn);
-
 	if (q->type == NDX_REQUEST_RECEIVE)
-		return since == 0;
-	return !waited(since, e->round->plan.drain_ms);
+		return graceful_since(e->conn) == 0;
+	return !model_may_end_later(e);
 }
 
 void model_failure(struct end *e, const struct request *q, const struct ndx_result *r)
