@@ -48,7 +48,7 @@ choose() {
 		;;
 	negotiation_*)
 		sources=
-		for file in dialogue wire/frame history wire/settle variant schema plugins \
+		for file in dialogue protocol/frame history protocol/agree variant schema plugins \
 			plugins_check resolver discover ../adapter/code_file ../adapter/suggest ../base/status \
 			../base/base_log ../base/base_linux ../base/base_thread; do
 			sources="$sources $core/negotiation/$file.c"
@@ -56,7 +56,7 @@ choose() {
 		include="-I$core/negotiation -I$core/negotiation/protocol"
 		look=$core/negotiation/protocol/frame.c
 		[ "$target" != negotiation_dialogue ] ||
-			look="$core/negotiation/dialogue.c $core/negotiation/protocol/settle.c"
+			look="$core/negotiation/dialogue.c $core/negotiation/protocol/agree.c"
 		;;
 	esac
 	case $target in
