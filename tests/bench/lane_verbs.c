@@ -176,8 +176,9 @@ static void find_gid(struct verbs_end *end)
 
 	must("ibv_query_port", ibv_query_port(end->context, PORT, &end->port));
 	for (ssize_t i = 0; i < count; i++) {
-		const uint8_t *raw = gids[i].gid.raw;
-		const bool mapped = raw[10] == 0xff && raw[11] == 0xff;
+		/* all 96 bits: a link-local GID may have ff:ff at the same place, too */
+		const bool mapped = IN6_IS_ADDR_V4MAPPED(
+			(const struct in6_addr *)(const void *)gids[i].gid.raw);
 
 		if (gids[i].port_num != PORT ||
 		    (end->port.link_layer == IBV_LINK_LAYER_ETHERNET &&
