@@ -52,7 +52,7 @@ verdict $? verbs_refuses_ofi_verbs
 kill $server 2>/dev/null
 
 meet 'ofi:verbs?iface=v1' verbs:rxe0
-[ $met -ne 0 ] && [ $met -ne 124 ] && grep -q 'there is ofi:verbs' "$work/client" &&
+[ $met -ne 0 ] && [ $met -ne 124 ] && grep -q 'the peer is ofi:verbs' "$work/client" &&
 	grep -q 'ofi:verbs talks to ofi:verbs only' "$work/server"
 verdict $? ofi_verbs_refuses_verbs
 kill $server 2>/dev/null
