@@ -102,7 +102,8 @@ static void note_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native
 {
 	(void)native;
 	(void)cause;
-	container_of(conn, struct rig, conn.spi)->reports |= bits;
+	(void)__atomic_fetch_or(&container_of(conn, struct rig, conn.spi)->reports, bits,
+	                        __ATOMIC_ACQ_REL);
 }
 
 static const struct ndx_host host = {.report = note_report};
