@@ -169,6 +169,19 @@ static void wait_goodbye(struct ndx_spi_qp *qp)
 	adapter_unlock(adapter);
 }
 
+/* The provider does not let go of the queue pair: the connection ends abortively, unless the peer's
+ * goodbye is among the reports that the provider has made by now. */
+static void abort_unless_over(struct ndx_connector *c)
+{
+	struct ndx_adapter *adapter = c->adapter;
+
+	connector_work(c);
+	adapter_lock(adapter);
+	if (!conn_is_over(c))
+		conn_step(c, DISCONNECT_EV_FLUSH);
+	adapter_unlock(adapter);
+}
+
 /* Second half of close: a goodbye that is still in progress continues without the queue pair. */
 static void end_close(void *arg)
 {
@@ -177,11 +190,13 @@ static void end_close(void *arg)
 	struct ndx_adapter *adapter = qp->object.adapter;
 	enum ndx_status st = NDX_E_DEVICE_BUSY;
 	struct ndx_connector *c;
+	bool up;
 
 	adapter_lock(adapter);
 	c = qp->connector;
 	call->again = false;
-	if (c != NULL && !conn_is_over(c)) {
+	up = c != NULL && !conn_is_over(c);
+	if (up) {
 		enum disconnect_state state = disconnect_get_state(&c->machine);
 		bool waits = state == DISCONNECT_STATE_WAIT || state == DISCONNECT_STATE_WAIT_A ||
 		             state == DISCONNECT_STATE_WAIT_P;
@@ -191,10 +206,10 @@ static void end_close(void *arg)
 		call->again = st == NDX_PENDING && call->can_wait;
 		if (st == NDX_OK)
 			conn_release_qp(c);
-		else if (!call->again)
-			conn_step(c, DISCONNECT_EV_FLUSH);
 	}
 	adapter_unlock(adapter);
+	if (up && st != NDX_OK && !call->again)
+		abort_unless_over(c);
 	if (c != NULL)
 		connector_work(c);
 }

@@ -158,6 +158,31 @@ static void a_provider_that_needs_it_for_ever_ends_in_an_abort(void **state)
 	end_close(&e);
 }
 
+/* The peer's goodbye comes, and then the peer closes, while the provider is asked. */
+static enum ndx_status detach_too_late(struct ndx_spi_conn *conn)
+{
+	detaches++;
+	core_host.report(conn, NDX_REPORT_PEER_DISC, 0, NULL);
+	core_host.report(conn, NDX_REPORT_ABORT, 0, "the peer closed the link");
+	return NDX_E_DEVICE_BUSY;
+}
+
+static void a_goodbye_before_the_refusal_counts(void **state)
+{
+	struct end e;
+
+	(void)state;
+	end_up(&e);
+	detach = detach_too_late;
+	base_loop_call(e.adapter->loop, set_detach, e.adapter);
+	ndx_qp_close(e.qp);
+	e.qp = NULL;
+	assert_int_equal(detaches, 1);
+	end_indicated(&e, NDX_DISCONNECT_GRACEFUL);
+	end_disconnects(&e, NDX_OK);
+	end_close(&e);
+}
+
 static void close_here(void *arg)
 {
 	struct end *e = arg;
@@ -514,6 +539,7 @@ int main(void)
 		cmocka_unit_test(a_queue_pair_stays_while_its_provider_needs_it),
 		cmocka_unit_test(a_provider_that_needs_it_for_ever_ends_in_an_abort),
 		cmocka_unit_test(in_a_callback_it_ends_at_once),
+		cmocka_unit_test(a_goodbye_before_the_refusal_counts),
 		cmocka_unit_test(the_peer_is_told_what_we_hold),
 		cmocka_unit_test(who_holds_something_else_is_refused),
 		cmocka_unit_test(who_does_not_validate_is_not_waited_for),
