@@ -6,7 +6,7 @@
 #include "cases.h"
 #include "traffic.h"
 
-enum { SLOT = 256, DEPTH = 64 };
+enum { SLOT = 256, DEPTH = 64, MOMENT_MS = 5 };
 
 /* One message at a time is outstanding, many in a row. */
 void case_data_many_sends_one_at_a_time(struct check *c)
@@ -89,13 +89,14 @@ static bool stream_post(struct stream *t)
 	return true;
 }
 
-/* Take what one of the two queues has; how many results that was. */
-static size_t stream_take(struct stream *t, struct ndx_cq *cq)
+/* Take what one of the two queues has, after `ms` at most; how many results that was. */
+static size_t stream_take(struct stream *t, struct ndx_cq *cq, uint32_t ms)
 {
 	struct side *s = t->s;
 	struct ndx_result results[16];
-	const size_t n = ndx_cq_get_results(cq, results, 16);
+	size_t n = 0;
 
+	(void)ndx_cq_wait_results(cq, results, 16, ms, &n);
 	for (size_t i = 0; i < n && cq == s->cq; i++)
 		result_is(s, &results[i], NDX_REQUEST_SEND, t->done++, NDX_OK);
 	for (size_t i = 0; i < n && cq == s->rcq; i++) {
@@ -111,9 +112,9 @@ static size_t stream_take(struct stream *t, struct ndx_cq *cq)
 }
 
 /*
- * Sends and receives `count` messages over a side with two queues. The side waits for neither queue
- * alone: a side that waits for a message while its sends have completed does not send the message
- * that the peer waits for.
+ * Sends and receives `count` messages over a side with two queues. The side waits for a message for
+ * a moment only: a side that waits for a message while its sends have completed does not send the
+ * message that the peer waits for.
  */
 static void *stream_run(void *arg)
 {
@@ -124,7 +125,7 @@ static void *stream_run(void *arg)
 	while ((t->done < t->count || t->got < t->count) && !check_over(s->c)) {
 		if (!stream_post(t))
 			return NULL;
-		if (stream_take(t, s->cq) + stream_take(t, s->rcq) != 0)
+		if (stream_take(t, s->cq, 0) + stream_take(t, s->rcq, MOMENT_MS) != 0)
 			until = now_ms() + WAIT_MS;
 		check_that(s->c, now_ms() < until,
 		           "%s: no result for %d ms: %zu sent, %zu of them completed, %zu received",
