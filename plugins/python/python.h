@@ -47,7 +47,12 @@ struct guest {
 	PyObject *transport_classes[TRANSPORTS_MOST]; /* borrowed from `tables` */
 };
 
-/* python.c: take the interpreter lock until py_leave(); false: the interpreter has ended. */
+/*
+ * interpreter.c: start the interpreter unless it has been started. Returns NULL, or the reason why
+ * it did not start, which stays valid.
+ */
+const char *py_start(void);
+/* Take the interpreter lock until py_leave(); false: the interpreter has ended. */
 bool py_enter(PyGILState_STATE *held);
 void py_leave(PyGILState_STATE held);
 /*

@@ -5,7 +5,6 @@
  * usual place.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +14,6 @@
 #include "sample_options.h"
 #include "sample_report.h"
 #include "wire.h"
-
-atomic_bool reqresp_stop;
-atomic_bool reqresp_tell;
 
 static const char about[] =
 	"Exchanges N requests and responses between two processes and checks every byte.\n"
@@ -31,30 +27,6 @@ static const char details[] =
 	"SIGUSR1 prints counters and histories, as --stats does at the end.\n\n"
 	"Exit status: 0 all requests verified and both sides said goodbye, 1 something failed,\n"
 	"2 command line, 3 the adapter could not be opened.";
-
-static void stop(int signal_number)
-{
-	(void)signal_number;
-	reqresp_stop = true;
-}
-
-/* A signal handler may do no more than this: the loops print. */
-static void tell(int signal_number)
-{
-	(void)signal_number;
-	reqresp_tell = true;
-}
-
-static void catch_signals(void)
-{
-	struct sigaction action;
-
-	sample_on_stop(stop);
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = tell;
-	action.sa_flags = SA_RESTART;
-	(void)sigaction(SIGUSR1, &action, NULL);
-}
 
 /** The server thread of `both`, and what it passes to the client. */
 struct both {
@@ -196,6 +168,6 @@ int main(int argc, char **argv)
 		o.size = role == SAMPLE_SERVER && !o.negotiated ? 1u << 20 : 4096;
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
-	catch_signals();
+	reqresp_catch_signals();
 	return play(role, &o);
 }

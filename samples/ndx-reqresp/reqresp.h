@@ -18,6 +18,9 @@ extern atomic_bool reqresp_stop;
 /** Set by SIGUSR1: the next wait prints a snapshot first. */
 extern atomic_bool reqresp_tell;
 
+/** Install the handlers that set the two. */
+void reqresp_catch_signals(void);
+
 /** The command line. */
 struct reqresp_options {
 	const char *adapter;   /* URI, or NULL for the environment's choice */
