@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base_hash.h"
 #include "base_log.h"
 #include "builtin.h"
 #include "loop.h"
@@ -12,17 +13,12 @@
 #define INTERFACE "lo"
 #define NO_AFFINITY 0
 
-/* FNV-1a: a device name has the same number at every open. */
 static uint64_t id_of(const char *device)
 {
-	static const char prefix[] = "loop:";
-	uint64_t id = UINT64_C(0xcbf29ce484222325);
+	char text[sizeof("loop:") + sizeof(((struct loop_adapter *)NULL)->device)];
 
-	for (const char *p = prefix; *p != '\0'; p++)
-		id = (id ^ (uint8_t)*p) * UINT64_C(0x100000001b3);
-	for (const char *p = device; *p != '\0'; p++)
-		id = (id ^ (uint8_t)*p) * UINT64_C(0x100000001b3);
-	return id;
+	(void)snprintf(text, sizeof(text), "loop:%s", device);
+	return base_hash_text(text);
 }
 
 enum ndx_status loop_list_adapters(const struct ndx_provider *self,

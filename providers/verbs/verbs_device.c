@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base_hash.h"
 #include "base_log.h"
 #include "base_sockaddr.h"
 #include "verbs_conn.h"
@@ -367,22 +368,12 @@ enum ndx_status verbs_find_addresses(const struct verbs_options *options,
 
 /* ---- properties ---- */
 
-/* FNV-1a: the same number at every open, and different numbers for different devices. */
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 static uint64_t adapter_id(const char *device, unsigned port)
 {
 	char text[96];
 
 	(void)snprintf(text, sizeof(text), "verbs:%s/%u", device, port);
-	return hash_text(text);
+	return base_hash_text(text);
 }
 
 void verbs_describe(const struct verbs_adapter *adapter, struct ndx_adapter_info *info)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base_hash.h"
 #include "base_log.h"
 #include "base_sockaddr.h"
 #include "ofi.h"
@@ -233,22 +234,12 @@ struct fi_info *ofi_dup_info(const struct fi_info *info, const struct sockaddr_s
 
 /* ---- enumeration ---- */
 
-/* FNV-1a: the same number at every open, and different numbers for different devices. */
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 uint64_t ofi_adapter_id(const char *device, const char *where)
 {
 	char text[BASE_SOCKADDR_TEXT + 48];
 
 	(void)snprintf(text, sizeof(text), "ofi:%s/%s", device, where);
-	return hash_text(text);
+	return base_hash_text(text);
 }
 
 void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *info)

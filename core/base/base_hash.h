@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stdint.h>
+
+/* FNV-1a: every process computes the same number for a text. Who chooses texts can make them
+ * collide. */
+static inline uint64_t base_hash_text(const char *text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+#endif
