@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* FNV-1a: every process computes the same number for a text. Who chooses texts can make them
- * collide. */
+/* FNV-1a: every process computes the same number for a text. A peer that chooses the
+ * texts can make them collide. */
 static inline uint64_t base_hash_text(const char *text)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
