@@ -10,8 +10,6 @@
 #include "base_log.h"
 #include "base_sockaddr.h"
 
-#define TICK_MS 50u
-#define RELIEF_MS 5u
 #define MESSAGE_LEAST 512u
 
 void ndx_negotiation_server_attr_init(struct ndx_negotiation_server_attr *attr)
@@ -58,45 +56,6 @@ static enum ndx_status check_attr(const struct ndx_negotiation_server_attr *a)
 	return NDX_OK;
 }
 
-void server_count(struct ndx_negotiation_server *server, uint64_t *counter)
-{
-	pthread_mutex_lock(&server->lock);
-	(*counter)++;
-	pthread_mutex_unlock(&server->lock);
-}
-
-void server_gone(struct ndx_negotiation_server *server)
-{
-	bool finish;
-
-	pthread_mutex_lock(&server->lock);
-	server->stats.alive--;
-	if (server->stats.alive == 0)
-		(void)pthread_cond_broadcast(&server->empty);
-	finish = server->stats.alive == 0 && server->closing;
-	pthread_mutex_unlock(&server->lock);
-	/* A close on another thread may free the server now: `finish` was read under the lock. */
-	if (finish)
-		base_loop_post(server->loop, &server->finish);
-}
-
-static void on_relief(void *arg)
-{
-	struct ndx_negotiation_server *server = arg;
-
-	server->relieving = false;
-	if (pool_relieve(&server->pool, (uint64_t)RELIEF_MS * 1000000, (uint64_t)TICK_MS * 1000000))
-		server_relieve(server);
-}
-
-void server_relieve(struct ndx_negotiation_server *server)
-{
-	if (server->relieving)
-		return;
-	server->relieving = true;
-	base_timer_set(server->loop, &server->relief, RELIEF_MS);
-}
-
 /* Log the calls that take long. */
 static void on_tick(void *arg)
 {
@@ -123,7 +82,7 @@ static void on_tick(void *arg)
 		server_accept(server);
 	server_log_left_out(server, false);
 	if (!server->stopping)
-		base_timer_set(server->loop, &server->tick, TICK_MS);
+		base_timer_set(server->loop, &server->tick, SERVER_TICK_MS);
 }
 
 static enum ndx_status keep_variants(struct ndx_negotiation_server *server)
@@ -197,7 +156,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	(void)pthread_cond_init(&server->empty, NULL);
 	server->finish = (struct base_job){.fn = finish_on_loop, .arg = server};
 	server->tick = (struct base_timer){.fn = on_tick, .arg = server};
-	server->relief = (struct base_timer){.fn = on_relief, .arg = server};
+	server->relief = (struct base_timer){.fn = server_on_relief, .arg = server};
 	st = keep_variants(server);
 	if (st != NDX_OK)
 		goto fail_variants;
@@ -215,7 +174,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	st = server_watch(server);
 	if (st != NDX_OK)
 		goto fail_watch;
-	base_timer_set(server->loop, &server->tick, TICK_MS);
+	base_timer_set(server->loop, &server->tick, SERVER_TICK_MS);
 	server->attr.address = NULL;
 	*out = server;
 	return NDX_OK;

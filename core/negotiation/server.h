@@ -70,6 +70,7 @@ struct client {
 };
 
 #define SERVER_PORTS_MOST 16u
+#define SERVER_TICK_MS 50u
 
 struct server_port {
 	struct ndx_negotiation_server *server;
@@ -107,6 +108,13 @@ struct ndx_negotiation_server {
 	pthread_cond_t empty;
 };
 
+/* server_counters.c. Add one to a counter of the server. */
+void server_count(struct ndx_negotiation_server *server, uint64_t *counter);
+/* Count a client that has connected. True: there are too many, and it is refused. */
+bool server_is_full(struct ndx_negotiation_server *server);
+/* A pool's thread, or the loop thread: the last task of a client has run. */
+void server_gone(struct ndx_negotiation_server *server);
+
 /* server_listen.c: listen at all addresses of attr.address. */
 enum ndx_status server_listen(struct ndx_negotiation_server *server);
 void server_unlisten(struct ndx_negotiation_server *server);
@@ -121,20 +129,10 @@ bool server_may_log(struct ndx_negotiation_server *server);
 /* Log how many clients were not logged, if the period is over. */
 void server_log_left_out(struct ndx_negotiation_server *server, bool last);
 
-/* server_client.c; loop thread. */
-void client_accept(struct ndx_negotiation_server *server, int fd,
-                   const struct sockaddr_storage *from);
-/* End the client now, in any state. */
-void client_stop(struct client *c);
-/* Drive the client as far as possible. */
-void client_go(struct client *c);
-/* Fail the client for a cause outside its dialogue. False: the client is gone, do not touch it. */
-bool client_fail(struct client *c, enum ndx_status status, const char *text);
-
 /* server_io.c; loop thread. */
 enum client_io {
 	IO_DONE, /* complete */
-	IO_WAIT, /* the descriptor is armed; client_go() will be called again */
+	IO_WAIT, /* the descriptor is armed; the client goes on with the next event */
 	IO_LOST, /* the transport is lost */
 	IO_BAD,  /* the bytes are no frame: see `why` */
 };
@@ -152,8 +150,33 @@ enum client_io client_drain(struct client *c);
 bool client_attach(struct client *c, int fd);
 void client_detach(struct client *c);
 
-/* server_hello.c; loop thread: handle the first frame. False: the client is gone. */
-bool client_hello(struct client *c, const struct frame *f);
+/*
+ * server_end.c; loop thread. False: the client is gone, do not touch it. True: drive it, so that it
+ * sends its last frame.
+ */
+/* Send the last frame, which is in `last_words`; close when the peer has read it, or in time. */
+bool client_end(struct client *c);
+/* Fail the client for a cause outside its dialogue. */
+bool client_fail(struct client *c, enum ndx_status status, const char *text);
+/* The dialogue has failed: log the cause, and tell the peer. */
+bool client_report_failure(struct client *c);
+/* Its transport is lost. The session may wait for another one. */
+void client_lost(struct client *c);
+/* The client ends: the rest is a task for the pool, after which the client is freed. */
+void client_finish(struct client *c);
+/* End the client now, in any state. */
+void client_stop(struct client *c);
+void client_set_timer(struct client *c, uint64_t deadline_ns);
+
+/*
+ * server_hello.c; loop thread: handle the first frame. False: the client is gone. *broken is set if
+ * the first frame resumed a session that has failed at once: drive that one.
+ */
+bool client_hello(struct client *c, const struct frame *f, struct client **broken);
+
+/* server_client.c; loop thread: a client has connected. */
+void client_accept(struct ndx_negotiation_server *server, int fd,
+                   const struct sockaddr_storage *from);
 
 /* server_oob.c; loop thread. These do nothing for a client without a link. */
 /* Prepare before the queue pair connects. */
@@ -167,18 +190,11 @@ void client_oob_receive(struct client *c);
 /* The client ends; `then` runs after the queued jobs. False: there was no link, do it now. */
 bool client_oob_close(struct client *c, base_loop_fn *then);
 
-/* server_task.c. */
+/* server_task.c; loop thread. */
+/* The timer of the pool: tasks wait for a thread. */
+void server_on_relief(void *arg);
 /* Give the client to the pool: for the dialogue's next call, or for its end. */
 void client_call(struct client *c);
 void client_close_task(struct client *c);
-
-/* server_client.c; loop thread: the pool returned the client. */
-void client_returned(void *arg);
-/* Add one to a counter of the server. */
-void server_count(struct ndx_negotiation_server *server, uint64_t *counter);
-/* Loop thread: a task waits for a thread of the pool. */
-void server_relieve(struct ndx_negotiation_server *server);
-/* A pool's thread: the last task of a client has run. */
-void server_gone(struct ndx_negotiation_server *server);
 
 #endif

@@ -11,17 +11,8 @@
 #include "base_sockaddr.h"
 #include "server.h"
 
-#define LAST_WORDS_MS 1000u
 #define FIRST_MESSAGE 512u
 #define READS_AT_ONCE 32u
-
-static void set_timer(struct client *c, uint64_t deadline_ns)
-{
-	if (deadline_ns == UINT64_MAX) /* no limit */
-		base_timer_cancel(c->server->loop, &c->timer);
-	else
-		base_timer_set(c->server->loop, &c->timer, base_ms_until(deadline_ns));
-}
 
 static void set_stage_timer(struct client *c)
 {
@@ -30,173 +21,7 @@ static void set_stage_timer(struct client *c)
 
 	if (!c->done && s->deadline_ns < deadline)
 		deadline = s->deadline_ns;
-	set_timer(c, deadline);
-}
-
-static void on_last(void *arg)
-{
-	client_close_task(arg);
-}
-
-/* The client ends: the rest is a task for the pool, after which the client is freed. */
-static void finish(struct client *c)
-{
-	struct ndx_negotiation_server *server = c->server;
-	struct ndx_session *s = &c->session;
-	const bool failed = c->talking && s->dialogue.next == DIALOGUE_FAILED;
-
-	base_timer_cancel(server->loop, &c->timer);
-	client_detach(c);
-	base_list_remove(&c->node);
-	if (failed)
-		server_count(server, &server->stats.failed);
-	pthread_mutex_lock(&s->lock);
-	s->state = failed ? NDX_SESSION_FAILED : NDX_SESSION_CLOSED;
-	if (failed)
-		s->error = s->dialogue.error;
-	pthread_mutex_unlock(&s->lock);
-	c->state = CLIENT_CLOSING;
-	if (!client_oob_close(c, on_last))
-		client_close_task(c);
-}
-
-/* Send the reason; close when the client has read it, or after a time-out. */
-static bool end_with_words(struct client *c)
-{
-	if (c->fd < 0 || c->last_length == 0) {
-		finish(c);
-		return false;
-	}
-	c->state = CLIENT_ENDING;
-	c->sent = 0;
-	set_timer(c, base_deadline(LAST_WORDS_MS));
-	return true;
-}
-
-bool client_fail(struct client *c, enum ndx_status status, const char *text)
-{
-	struct dialogue *d = &c->session.dialogue;
-	struct frame_error e = {.layer = NDX_LAYER_FRAMEWORK, .status = status};
-	struct frame f = {.type = FRAME_ERROR};
-
-	if (c->talking) {
-		dialogue_fail(d, NDX_LAYER_FRAMEWORK, status, true, text);
-		if (d->tell)
-			c->last_length = dialogue_error_frame(d, c->last_words);
-	} else {
-		(void)snprintf(e.text, sizeof(e.text), "%.200s", text);
-		f.length = frame_write_error(c->last_words + FRAME_HEADER, &e);
-		frame_write_header(c->last_words, &f);
-		c->last_length = FRAME_HEADER + f.length;
-	}
-	if (c->talking || server_may_log(c->server))
-		log_warn(0, "session %llu of %s: %s: %s", (unsigned long long)c->session.id,
-		         c->address, ndx_status_name(status), text);
-	return end_with_words(c);
-}
-
-/* The dialogue has failed. */
-static bool failed(struct client *c)
-{
-	struct dialogue *d = &c->session.dialogue;
-
-	if (d->tell)
-		c->last_length = dialogue_error_frame(d, c->last_words);
-	log_warn(0, "session %llu of %s: stage %s, round %u: %s: %s",
-	         (unsigned long long)c->session.id, c->address, frame_stage_name(d->error.stage),
-	         d->error.round, ndx_status_name(d->error.status), d->error.text);
-	return end_with_words(c);
-}
-
-static void lost(struct client *c)
-{
-	struct dialogue *d = &c->session.dialogue;
-	const bool between = d->next == DIALOGUE_IDLE;
-
-	client_detach(c);
-	c->last_length = 0;
-	if (!c->talking) {
-		server_count(c->server, &c->server->stats.without_hello);
-		finish(c);
-		return;
-	}
-	if (!between && d->view.stage != NDX_STAGE_VALIDATE && c->oob == NULL &&
-	    c->session.attr.variant->table->ops->reset != NULL) {
-		log_info("session %llu of %s: its transport broke in stage %s; it may come back",
-		         (unsigned long long)c->session.id, c->address,
-		         frame_stage_name(d->view.stage));
-		c->state = CLIENT_ORPHAN;
-		return;
-	}
-	dialogue_fail(d, NDX_LAYER_TRANSPORT, NDX_E_CONNECTION_ABORTED, false,
-	              between ? "the client closed the transport without ending the session"
-	                      : "the transport broke in mid-stage");
-	(void)failed(c);
-}
-
-/* Idle: whether both the session and the connection that shares its transport have ended. Without a
- * link, the transport belongs to the session alone. */
-static bool is_finished(const struct client *c)
-{
-	if (c->oob != NULL)
-		return __atomic_load_n(&c->oob_ended, __ATOMIC_RELAXED) != 0;
-	return c->session.dialogue.finished == NDX_STAGE_DONE;
-}
-
-/* End finished sessions to free their places, even if their clients stay connected. A client that
- * may still begin stage done has the time of a stage for that. */
-static void on_idle(struct client *c)
-{
-	const struct frame bye = {.type = FRAME_SESSION_END};
-	const bool done = c->session.dialogue.finished == NDX_STAGE_DONE;
-
-	if (!is_finished(c) || !(done || c->leaving)) {
-		c->leaving = is_finished(c);
-		set_stage_timer(c);
-		return;
-	}
-	log_info("session %llu of %s: it is finished and its client stays; the server ends it",
-	         (unsigned long long)c->session.id, c->address);
-	frame_write_header(c->last_words, &bye);
-	c->last_length = FRAME_HEADER;
-	if (end_with_words(c))
-		client_go(c);
-}
-
-static void on_timer(void *arg)
-{
-	struct client *c = arg;
-	const bool whole = c->talking && !c->done && base_now_ns() >= c->session.deadline_ns;
-	const char *text = whole ? "the session's time is over" : "the stage's time is over";
-
-	switch (c->state) {
-	case CLIENT_HELLO:
-		server_count(c->server, &c->server->stats.without_hello);
-		if (client_fail(c, NDX_E_IO_TIMEOUT, "no hello in time"))
-			client_go(c);
-		break;
-	case CLIENT_ACTIVE:
-	case CLIENT_ORPHAN:
-		if (c->idle)
-			on_idle(c);
-		else if (client_fail(c, NDX_E_IO_TIMEOUT, text))
-			client_go(c);
-		break;
-	case CLIENT_POOL: /* the peer need not wait for a plugin that does not return */
-		c->over = true;
-		client_detach(c);
-		break;
-	case CLIENT_QP:
-		c->over = true;
-		(void)ndx_connector_cancel(c->resources.connector);
-		break;
-	case CLIENT_ENDING:
-		finish(c);
-		break;
-	case CLIENT_CLOSING:
-	default:
-		break;
-	}
+	client_set_timer(c, deadline);
 }
 
 /* On the adapter's control thread. */
@@ -205,23 +30,6 @@ static void on_qp_callback(struct ndx_overlapped *ov)
 	struct client *c = ov->context;
 
 	base_loop_post(c->server->loop, &c->qp_done);
-}
-
-static void on_qp_done(void *arg)
-{
-	struct client *c = arg;
-	const enum ndx_status st = c->over ? NDX_E_IO_TIMEOUT : c->ov.status;
-	char text[DESCRIBE_CAUSE + 64];
-	char cause[DESCRIBE_CAUSE];
-
-	c->state = CLIENT_ACTIVE;
-	if (st == NDX_E_IO_TIMEOUT)
-		(void)snprintf(text, sizeof(text), "the queue pair did not connect in time");
-	else
-		(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %s",
-		               describe_cause(c->resources.connector, cause));
-	dialogue_connected(&c->session.dialogue, st, text);
-	client_go(c);
 }
 
 static void connect_qp(struct client *c)
@@ -249,7 +57,7 @@ static bool take_frame(struct client *c, struct frame *f, bool *more)
 	case IO_DONE:
 		return true;
 	case IO_LOST:
-		lost(c);
+		client_lost(c);
 		return false;
 	case IO_BAD:
 		*more = client_fail(c, NDX_E_REMOTE_ERROR, why);
@@ -330,7 +138,7 @@ static bool send_out(struct client *c)
 		dialogue_sent(d);
 		return true;
 	case IO_LOST:
-		lost(c);
+		client_lost(c);
 		return false;
 	case IO_WAIT:
 	case IO_BAD:
@@ -355,15 +163,15 @@ static bool active(struct client *c)
 	case DIALOGUE_RECEIVE:
 		return receive(c);
 	case DIALOGUE_FAILED:
-		return failed(c);
+		return client_report_failure(c);
 	case DIALOGUE_CLOSED:
 	default:
-		finish(c);
+		client_finish(c);
 		return false;
 	}
 }
 
-static bool greet(struct client *c)
+static bool greet(struct client *c, struct client **broken)
 {
 	const char *why = NULL;
 	struct frame f;
@@ -372,14 +180,14 @@ static bool greet(struct client *c)
 	case IO_WAIT:
 		return false;
 	case IO_LOST:
-		lost(c);
+		client_lost(c);
 		return false;
 	case IO_BAD:
 		server_count(c->server, &c->server->stats.without_hello);
 		return client_fail(c, NDX_E_REMOTE_ERROR, why);
 	case IO_DONE:
 	default:
-		return client_hello(c, &f);
+		return client_hello(c, &f, broken);
 	}
 }
 
@@ -396,19 +204,21 @@ static bool ending(struct client *c)
 			(void)shutdown(c->fd, SHUT_WR);
 	}
 	if (client_drain(c) == IO_DONE)
-		finish(c);
+		client_finish(c);
 	return false;
 }
 
-void client_go(struct client *c)
+/* Drive the client as far as possible. Returns another client that is to be driven, or NULL. */
+static struct client *drive(struct client *c)
 {
+	struct client *broken = NULL;
 	bool more = true;
 
 	c->reads = READS_AT_ONCE;
 	while (more && client_oob_send(c)) {
 		switch (c->state) {
 		case CLIENT_HELLO:
-			more = greet(c);
+			more = greet(c, &broken);
 			break;
 		case CLIENT_ACTIVE:
 			more = active(c);
@@ -427,22 +237,64 @@ void client_go(struct client *c)
 			more = false;
 		}
 	}
+	return broken;
 }
 
-void client_returned(void *arg)
+static void client_go(struct client *c)
 {
-	struct client *c = arg;
+	while (c != NULL)
+		c = drive(c);
+}
 
-	c->state = CLIENT_ACTIVE;
-	if (!c->over || client_fail(c, c->stopped ? NDX_E_CANCELED : NDX_E_IO_TIMEOUT,
-	                            c->stopped ? "the server ends" : "time ran out in the plugin"))
+/* Idle: whether both the session and the connection that shares its transport have ended. Without a
+ * link, the transport belongs to the session alone. */
+static bool is_finished(const struct client *c)
+{
+	if (c->oob != NULL)
+		return __atomic_load_n(&c->oob_ended, __ATOMIC_RELAXED) != 0;
+	return c->session.dialogue.finished == NDX_STAGE_DONE;
+}
+
+/* End finished sessions to free their places, even if their clients stay connected. A client that
+ * may still begin stage done has the time of a stage for that. */
+static void on_idle(struct client *c)
+{
+	const struct frame bye = {.type = FRAME_SESSION_END};
+	const bool done = c->session.dialogue.finished == NDX_STAGE_DONE;
+
+	if (!is_finished(c) || !(done || c->leaving)) {
+		c->leaving = is_finished(c);
+		set_stage_timer(c);
+		return;
+	}
+	log_info("session %llu of %s: it is finished and its client stays; the server ends it",
+	         (unsigned long long)c->session.id, c->address);
+	frame_write_header(c->last_words, &bye);
+	c->last_length = FRAME_HEADER;
+	if (client_end(c))
 		client_go(c);
 }
 
-void client_stop(struct client *c)
+static void on_timer(void *arg)
 {
+	struct client *c = arg;
+	const bool whole = c->talking && !c->done && base_now_ns() >= c->session.deadline_ns;
+	const char *text = whole ? "the session's time is over" : "the stage's time is over";
+
 	switch (c->state) {
-	case CLIENT_POOL:
+	case CLIENT_HELLO:
+		server_count(c->server, &c->server->stats.without_hello);
+		if (client_fail(c, NDX_E_IO_TIMEOUT, "no hello in time"))
+			client_go(c);
+		break;
+	case CLIENT_ACTIVE:
+	case CLIENT_ORPHAN:
+		if (c->idle)
+			on_idle(c);
+		else if (client_fail(c, NDX_E_IO_TIMEOUT, text))
+			client_go(c);
+		break;
+	case CLIENT_POOL: /* the peer need not wait for a plugin that does not return */
 		c->over = true;
 		client_detach(c);
 		break;
@@ -450,34 +302,46 @@ void client_stop(struct client *c)
 		c->over = true;
 		(void)ndx_connector_cancel(c->resources.connector);
 		break;
-	case CLIENT_CLOSING:
-		break;
-	case CLIENT_HELLO:
-	case CLIENT_ACTIVE:
-	case CLIENT_ORPHAN:
 	case CLIENT_ENDING:
+		client_finish(c);
+		break;
+	case CLIENT_CLOSING:
 	default:
-		client_detach(c);
-		if (c->talking)
-			dialogue_fail(&c->session.dialogue, NDX_LAYER_FRAMEWORK, NDX_E_CANCELED,
-			              false, "the server ends");
-		finish(c);
+		break;
 	}
 }
 
-static bool is_full(struct ndx_negotiation_server *server)
+static void on_qp_done(void *arg)
 {
-	bool full;
+	struct client *c = arg;
+	const enum ndx_status st = c->over ? NDX_E_IO_TIMEOUT : c->ov.status;
+	char text[DESCRIBE_CAUSE + 64];
+	char cause[DESCRIBE_CAUSE];
 
-	pthread_mutex_lock(&server->lock);
-	server->stats.accepted++;
-	full = server->stats.alive >= server->attr.max_sessions;
-	if (full)
-		server->stats.refused++;
+	c->state = CLIENT_ACTIVE;
+	if (st == NDX_E_IO_TIMEOUT)
+		(void)snprintf(text, sizeof(text), "the queue pair did not connect in time");
 	else
-		server->stats.alive++;
-	pthread_mutex_unlock(&server->lock);
-	return full;
+		(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %s",
+		               describe_cause(c->resources.connector, cause));
+	dialogue_connected(&c->session.dialogue, st, text);
+	client_go(c);
+}
+
+static void on_event(void *arg, uint32_t events)
+{
+	(void)events;
+	client_go(arg);
+}
+
+static void on_returned(void *arg)
+{
+	struct client *c = arg;
+
+	c->state = CLIENT_ACTIVE;
+	if (!c->over || client_fail(c, c->stopped ? NDX_E_CANCELED : NDX_E_IO_TIMEOUT,
+	                            c->stopped ? "the server ends" : "time ran out in the plugin"))
+		client_go(c);
 }
 
 static struct client *client_new(struct ndx_negotiation_server *server,
@@ -497,8 +361,9 @@ static struct client *client_new(struct ndx_negotiation_server *server,
 	c->session.id = ++server->last_session;
 	(void)snprintf(c->address, sizeof(c->address), "%s", base_sockaddr_text(from, text));
 	c->session.server = c->address;
+	c->watch = (struct base_watch){.fd = -1, .fn = on_event, .arg = c};
 	c->timer = (struct base_timer){.fn = on_timer, .arg = c};
-	c->returned = (struct base_job){.fn = client_returned, .arg = c};
+	c->returned = (struct base_job){.fn = on_returned, .arg = c};
 	c->qp_done = (struct base_job){.fn = on_qp_done, .arg = c};
 	return c;
 }
@@ -508,7 +373,7 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 {
 	struct client *c;
 
-	if (is_full(server)) {
+	if (server_is_full(server)) {
 		if (server_may_log(server))
 			log_warn(0,
 			         "negotiation server: a client is refused: %u sessions are the "
@@ -527,9 +392,9 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 	describe_near(fd, &c->near);
 	base_list_add(&server->clients, &c->node);
 	if (!client_attach(c, fd)) {
-		finish(c);
+		client_finish(c);
 		return;
 	}
-	set_timer(c, base_deadline(server->attr.hello_timeout_ms));
+	client_set_timer(c, base_deadline(server->attr.hello_timeout_ms));
 	client_go(c);
 }

@@ -68,7 +68,7 @@ static struct client *find_session(struct ndx_negotiation_server *server, const 
 }
 
 /* Continue the session over the transport of `from`; frees `from`. */
-static bool resume(struct client *c, struct client *from)
+static bool resume(struct client *c, struct client *from, struct client **broken)
 {
 	const int fd = from->fd;
 
@@ -79,7 +79,7 @@ static bool resume(struct client *c, struct client *from)
 	client_detach(c);
 	if (!client_attach(c, fd) || !send_welcome(c, FRAME_RESUMED)) {
 		if (client_fail(c, NDX_E_CONNECTION_ABORTED, "its second transport broke, too"))
-			client_go(c);
+			*broken = c;
 		return false;
 	}
 	server_count(c->server, &c->server->stats.resumed);
@@ -110,7 +110,7 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 	return true;
 }
 
-bool client_hello(struct client *c, const struct frame *f)
+bool client_hello(struct client *c, const struct frame *f, struct client **broken)
 {
 	struct ndx_negotiation_server *server = c->server;
 	struct ndx_variant *variant = NULL;
@@ -129,7 +129,7 @@ bool client_hello(struct client *c, const struct frame *f)
 		other = find_session(server, c, hello.session);
 	if (variant != NULL && other != NULL && other->session.attr.variant == variant) {
 		client_consume(c);
-		return resume(other, c);
+		return resume(other, c, broken);
 	}
 	/* A stage info that began elsewhere can begin anew here. */
 	if (variant != NULL && (f->flags & FRAME_RESUMED) != 0 && f->stage != NDX_STAGE_INFO) {

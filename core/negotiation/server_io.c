@@ -11,19 +11,13 @@
 
 #define ROOM_KEPT 256u /* of an empty inbox */
 
-static void on_event(void *arg, uint32_t events)
-{
-	(void)events;
-	client_go(arg);
-}
-
 bool client_attach(struct client *c, int fd)
 {
 	c->fd = fd;
 	c->sent = 0;
 	c->session.inbox_used = 0;
 	link_keep_alive(fd);
-	c->watch = (struct base_watch){.fd = fd, .fn = on_event, .arg = c};
+	c->watch.fd = fd;
 	c->watched = base_watch_add(c->server->loop, &c->watch, 0, true) == NDX_OK;
 	return c->watched;
 }

@@ -8,9 +8,30 @@
 #include "base_log.h"
 #include "server.h"
 
+#define RELIEF_MS 5u
+
 static struct client *client_of(struct pool_task *task)
 {
 	return container_of(task, struct client, task);
+}
+
+/* A task waits for a thread of the pool. */
+static void relieve(struct ndx_negotiation_server *server)
+{
+	if (server->relieving)
+		return;
+	server->relieving = true;
+	base_timer_set(server->loop, &server->relief, RELIEF_MS);
+}
+
+void server_on_relief(void *arg)
+{
+	struct ndx_negotiation_server *server = arg;
+
+	server->relieving = false;
+	if (pool_relieve(&server->pool, (uint64_t)RELIEF_MS * 1000000,
+	                 (uint64_t)SERVER_TICK_MS * 1000000))
+		relieve(server);
 }
 
 /* The consumer provides the queue pair, and the provider describes it. */
@@ -81,7 +102,7 @@ void client_call(struct client *c)
 	c->slow = false;
 	c->task.fn = call_task;
 	if (pool_push(&c->server->pool, &c->task))
-		server_relieve(c->server);
+		relieve(c->server);
 	client_oob_receive(c);
 }
 
@@ -107,5 +128,5 @@ void client_close_task(struct client *c)
 	c->state = CLIENT_CLOSING;
 	c->task.fn = close_task;
 	if (pool_push(&c->server->pool, &c->task))
-		server_relieve(c->server);
+		relieve(c->server);
 }

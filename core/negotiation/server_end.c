@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a client ends: with a reason for its peer, after the loss of its transport, or at once. Loop
+ * thread. */
+#include <stdio.h>
+
+#include "base_linux.h"
+#include "base_log.h"
+#include "server.h"
+
+#define LAST_WORDS_MS 1000u
+
+void client_set_timer(struct client *c, uint64_t deadline_ns)
+{
+	if (deadline_ns == UINT64_MAX) /* no limit */
+		base_timer_cancel(c->server->loop, &c->timer);
+	else
+		base_timer_set(c->server->loop, &c->timer, base_ms_until(deadline_ns));
+}
+
+static void on_last(void *arg)
+{
+	client_close_task(arg);
+}
+
+void client_finish(struct client *c)
+{
+	struct ndx_negotiation_server *server = c->server;
+	struct ndx_session *s = &c->session;
+	const bool failed = c->talking && s->dialogue.next == DIALOGUE_FAILED;
+
+	base_timer_cancel(server->loop, &c->timer);
+	client_detach(c);
+	base_list_remove(&c->node);
+	if (failed)
+		server_count(server, &server->stats.failed);
+	pthread_mutex_lock(&s->lock);
+	s->state = failed ? NDX_SESSION_FAILED : NDX_SESSION_CLOSED;
+	if (failed)
+		s->error = s->dialogue.error;
+	pthread_mutex_unlock(&s->lock);
+	c->state = CLIENT_CLOSING;
+	if (!client_oob_close(c, on_last))
+		client_close_task(c);
+}
+
+bool client_end(struct client *c)
+{
+	if (c->fd < 0 || c->last_length == 0) {
+		client_finish(c);
+		return false;
+	}
+	c->state = CLIENT_ENDING;
+	c->sent = 0;
+	client_set_timer(c, base_deadline(LAST_WORDS_MS));
+	return true;
+}
+
+bool client_fail(struct client *c, enum ndx_status status, const char *text)
+{
+	struct dialogue *d = &c->session.dialogue;
+	struct frame_error e = {.layer = NDX_LAYER_FRAMEWORK, .status = status};
+	struct frame f = {.type = FRAME_ERROR};
+
+	if (c->talking) {
+		dialogue_fail(d, NDX_LAYER_FRAMEWORK, status, true, text);
+		if (d->tell)
+			c->last_length = dialogue_error_frame(d, c->last_words);
+	} else {
+		(void)snprintf(e.text, sizeof(e.text), "%.200s", text);
+		f.length = frame_write_error(c->last_words + FRAME_HEADER, &e);
+		frame_write_header(c->last_words, &f);
+		c->last_length = FRAME_HEADER + f.length;
+	}
+	if (c->talking || server_may_log(c->server))
+		log_warn(0, "session %llu of %s: %s: %s", (unsigned long long)c->session.id,
+		         c->address, ndx_status_name(status), text);
+	return client_end(c);
+}
+
+bool client_report_failure(struct client *c)
+{
+	struct dialogue *d = &c->session.dialogue;
+
+	if (d->tell)
+		c->last_length = dialogue_error_frame(d, c->last_words);
+	log_warn(0, "session %llu of %s: stage %s, round %u: %s: %s",
+	         (unsigned long long)c->session.id, c->address, frame_stage_name(d->error.stage),
+	         d->error.round, ndx_status_name(d->error.status), d->error.text);
+	return client_end(c);
+}
+
+void client_lost(struct client *c)
+{
+	struct dialogue *d = &c->session.dialogue;
+	const bool between = d->next == DIALOGUE_IDLE;
+
+	client_detach(c);
+	c->last_length = 0;
+	if (!c->talking) {
+		server_count(c->server, &c->server->stats.without_hello);
+		client_finish(c);
+		return;
+	}
+	if (!between && d->view.stage != NDX_STAGE_VALIDATE && c->oob == NULL &&
+	    c->session.attr.variant->table->ops->reset != NULL) {
+		log_info("session %llu of %s: its transport broke in stage %s; it may come back",
+		         (unsigned long long)c->session.id, c->address,
+		         frame_stage_name(d->view.stage));
+		c->state = CLIENT_ORPHAN;
+		return;
+	}
+	dialogue_fail(d, NDX_LAYER_TRANSPORT, NDX_E_CONNECTION_ABORTED, false,
+	              between ? "the client closed the transport without ending the session"
+	                      : "the transport broke in mid-stage");
+	(void)client_report_failure(c);
+}
+
+void client_stop(struct client *c)
+{
+	switch (c->state) {
+	case CLIENT_POOL:
+		c->over = true;
+		client_detach(c);
+		break;
+	case CLIENT_QP:
+		c->over = true;
+		(void)ndx_connector_cancel(c->resources.connector);
+		break;
+	case CLIENT_CLOSING:
+		break;
+	case CLIENT_HELLO:
+	case CLIENT_ACTIVE:
+	case CLIENT_ORPHAN:
+	case CLIENT_ENDING:
+	default:
+		client_detach(c);
+		if (c->talking)
+			dialogue_fail(&c->session.dialogue, NDX_LAYER_FRAMEWORK, NDX_E_CANCELED,
+			              false, "the server ends");
+		client_finish(c);
+	}
+}
