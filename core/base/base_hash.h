@@ -15,4 +15,11 @@ static inline uint64_t base_hash_text(const char *text)
 	return hash;
 }
 
+/* Mix a value into a hash. If the first hash is secret, peers cannot choose values that collide. */
+static inline uint64_t base_hash_mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 29;
+}
+
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base_hash.h"
 #include "rdma.h"
 
 /* After so many held packets without use, a connection without RPC is not held for any more. */
@@ -10,14 +11,14 @@
 
 static uint64_t hash_kind(const struct rdma *r, const struct flow *flow, enum early_kind kind)
 {
-	return table_mix(table_mix(r->seed, (uint64_t)(uintptr_t)flow), (uint64_t)kind + 1);
+	return base_hash_mix(base_hash_mix(r->seed, (uint64_t)(uintptr_t)flow), (uint64_t)kind + 1);
 }
 
 static uint64_t hash_data(const struct rdma *r, const struct peers *peers, uint8_t direction,
                           uint32_t handle)
 {
-	return table_mix(table_mix(r->seed, (uint64_t)(uintptr_t)peers),
-	                 (uint64_t)handle << 8 | (peers->self ? 0u : direction) << 4 | 8u);
+	return base_hash_mix(base_hash_mix(r->seed, (uint64_t)(uintptr_t)peers),
+	                     (uint64_t)handle << 8 | (peers->self ? 0u : direction) << 4 | 8u);
 }
 
 void early_report(struct rdma *r, const struct early *e)
@@ -65,7 +66,7 @@ void early_hold(struct rdma *r, const struct early *e, const uint8_t *data)
 	held->packet = r->stats.packets;
 	hash = e->kind == EARLY_DATA ? hash_data(r, e->flow->peers, e->flow->direction, e->handle)
 	                             : hash_kind(r, e->flow, (enum early_kind)e->kind);
-	table_add(&r->early_table, &held->node, hash);
+	base_table_add(&r->early_table, &held->node, hash);
 	base_list_add(&r->early_ages, &held->age);
 	r->early_bytes += size;
 }
@@ -74,13 +75,13 @@ void early_remove(struct rdma *r, struct early *e)
 {
 	size_t size = sizeof(*e) + e->length;
 
-	table_remove(&e->node);
+	base_table_remove(&e->node);
 	base_list_remove(&e->age);
 	r->early_bytes -= size;
 	mem_put(&r->mem, e, size);
 }
 
-static struct early *early_at(struct node *node)
+static struct early *early_at(struct base_table_node *node)
 {
 	return node == NULL ? NULL : container_of(node, struct early, node);
 }
@@ -89,7 +90,7 @@ struct early *early_first(struct rdma *r, const struct flow *flow, enum early_ki
 {
 	if (base_list_empty(&r->early_ages))
 		return NULL;
-	return early_at(table_first(&r->early_table, hash_kind(r, flow, kind)));
+	return early_at(base_table_first(&r->early_table, hash_kind(r, flow, kind)));
 }
 
 struct early *early_first_data(struct rdma *r, const struct peers *peers, uint8_t direction,
@@ -97,12 +98,12 @@ struct early *early_first_data(struct rdma *r, const struct peers *peers, uint8_
 {
 	if (base_list_empty(&r->early_ages))
 		return NULL;
-	return early_at(table_first(&r->early_table, hash_data(r, peers, direction, handle)));
+	return early_at(base_table_first(&r->early_table, hash_data(r, peers, direction, handle)));
 }
 
 struct early *early_next(struct early *e)
 {
-	return early_at(table_next(&e->node));
+	return early_at(base_table_next(&e->node));
 }
 
 void early_expire(struct rdma *r, bool all)

@@ -13,7 +13,7 @@ enum early_kind {
 };
 
 struct early {
-	struct node node;
+	struct base_table_node node;
 	struct base_list age; /* oldest first */
 	struct flow *flow;    /* on which the packet came */
 	uint64_t packet;      /* the packet's ordinal */

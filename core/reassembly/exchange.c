@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base_hash.h"
 #include "rdma.h"
 
 /* At most so many holes are reported of a segment; a segment with more is reported as one hole. */
@@ -11,8 +12,8 @@
 static uint64_t hash_of(const struct rdma *r, const struct peers *peers, uint8_t direction,
                         uint32_t xid)
 {
-	return table_mix(table_mix(r->seed, (uint64_t)(uintptr_t)peers),
-	                 (uint64_t)xid << 2 | (peers->self ? 0u : direction) << 1 | 1u);
+	return base_hash_mix(base_hash_mix(r->seed, (uint64_t)(uintptr_t)peers),
+	                     (uint64_t)xid << 2 | (peers->self ? 0u : direction) << 1 | 1u);
 }
 
 static struct exchange *exchange_create(struct rdma *r, const struct flow *flow, uint8_t direction,
@@ -28,7 +29,7 @@ static struct exchange *exchange_create(struct rdma *r, const struct flow *flow,
 	x->touched_ns = r->now;
 	base_list_init(&x->waiting);
 	base_list_add(&r->ages, &x->age);
-	table_add(&r->exchanges, &x->node, hash_of(r, x->peers, direction, xid));
+	base_table_add(&r->exchanges, &x->node, hash_of(r, x->peers, direction, xid));
 	return x;
 }
 
@@ -46,7 +47,7 @@ void exchange_free(struct rdma *r, struct exchange *x)
 	mem_put(&r->mem, x->returned, x->returned_room * sizeof(*x->returned));
 	held_free(r, &x->call);
 	held_free(r, &x->reply);
-	table_remove(&x->node);
+	base_table_remove(&x->node);
 	base_list_remove(&x->age);
 	base_list_remove(&x->waiting);
 	mem_put(&r->mem, x, sizeof(*x));
@@ -268,7 +269,8 @@ static struct exchange *find_orphan(struct rdma *r, const struct flow *flow, uin
 
 	if (base_list_empty(&r->orphans))
 		return NULL;
-	for (struct node *n = table_first(&r->exchanges, hash); n != NULL; n = table_next(n)) {
+	for (struct base_table_node *n = base_table_first(&r->exchanges, hash); n != NULL;
+	     n = base_table_next(n)) {
 		struct exchange *x = container_of(n, struct exchange, node);
 
 		if (x->xid == xid && x->call_flow == NULL && x->peers == flow->peers &&
@@ -300,7 +302,8 @@ static struct exchange *find_call(struct rdma *r, const struct flow *flow,
 	struct exchange *best = NULL;
 	bool best_names = false;
 
-	for (struct node *n = table_first(&r->exchanges, hash); n != NULL; n = table_next(n)) {
+	for (struct base_table_node *n = base_table_first(&r->exchanges, hash); n != NULL;
+	     n = base_table_next(n)) {
 		struct exchange *x = container_of(n, struct exchange, node);
 
 		if (x->xid != h->xid || x->call_flow == NULL || x->reply_flow != NULL ||

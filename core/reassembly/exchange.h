@@ -28,7 +28,7 @@ struct returned {
 };
 
 struct exchange {
-	struct node node;
+	struct base_table_node node;
 	struct base_list age;     /* least recently touched first */
 	struct base_list waiting; /* in rdma->orphans while its call is not known */
 	struct peers *peers;

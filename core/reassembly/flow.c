@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base_hash.h"
 #include "rdma.h"
 
 #define WORDS (FLOW_WINDOW / 64)
@@ -18,10 +19,10 @@ static uint64_t load(const uint8_t *p)
 
 static uint64_t hash_of(const struct rdma *r, const uint8_t *address, uint64_t number)
 {
-	uint64_t hash = table_mix(r->seed, number);
+	uint64_t hash = base_hash_mix(r->seed, number);
 
 	for (int i = 0; i < 32; i += 8)
-		hash = table_mix(hash, load(address + i));
+		hash = base_hash_mix(hash, load(address + i));
 	return hash;
 }
 
@@ -35,7 +36,8 @@ static struct peers *peers_of(struct rdma *r, const struct frame *frame)
 	memcpy(sorted, memcmp(a, b, 16) <= 0 ? a : b, 16);
 	memcpy(sorted + 16, memcmp(a, b, 16) <= 0 ? b : a, 16);
 	hash = hash_of(r, sorted, frame->transport);
-	for (struct node *n = table_first(&r->peers, hash); n != NULL; n = table_next(n)) {
+	for (struct base_table_node *n = base_table_first(&r->peers, hash); n != NULL;
+	     n = base_table_next(n)) {
 		p = container_of(n, struct peers, node);
 		if (p->transport == frame->transport && memcmp(p->address, sorted, 32) == 0)
 			return p;
@@ -48,7 +50,7 @@ static struct peers *peers_of(struct rdma *r, const struct frame *frame)
 	p->self = memcmp(a, b, 16) == 0;
 	base_list_init(&p->flows[0]);
 	base_list_init(&p->flows[1]);
-	table_add(&r->peers, &p->node, hash);
+	base_table_add(&r->peers, &p->node, hash);
 	return p;
 }
 
@@ -84,7 +86,8 @@ static struct connection *connection_create(struct rdma *r, const struct flow *f
 static struct flow *flow_find(struct rdma *r, const uint8_t *address, uint8_t transport,
                               uint32_t number, uint64_t hash)
 {
-	for (struct node *n = table_first(&r->flows, hash); n != NULL; n = table_next(n)) {
+	for (struct base_table_node *n = base_table_first(&r->flows, hash); n != NULL;
+	     n = base_table_next(n)) {
 		struct flow *flow = container_of(n, struct flow, node);
 
 		if (flow->number == number && flow->transport == transport &&
@@ -126,14 +129,14 @@ static struct flow *flow_create(struct rdma *r, const struct frame *frame, uint3
 	base_list_add(&peers->flows[flow->direction], &flow->in_peers);
 	peers->flow_count++;
 	base_list_add(&r->flow_use, &flow->used);
-	table_add(&r->flows, &flow->node, hash);
+	base_table_add(&r->flows, &flow->node, hash);
 	r->flow_count++;
 	return flow;
 drop_flow:
 	mem_put(&r->mem, flow, sizeof(*flow));
 drop_peers:
 	if (peers->flow_count == 0) {
-		table_remove(&peers->node);
+		base_table_remove(&peers->node);
 		mem_put(&r->mem, peers, sizeof(*peers));
 	}
 	return NULL;
@@ -329,7 +332,7 @@ static void flow_free(struct rdma *r, struct flow *flow)
 	mem_put(&r->mem, flow->seen.bits, FLOW_WINDOW / 8);
 	mem_put(&r->mem, flow->answered.bits, FLOW_WINDOW / 8);
 	connection_put(r, flow->connection);
-	table_remove(&flow->node);
+	base_table_remove(&flow->node);
 	base_list_remove(&flow->used);
 	base_list_remove(&flow->gap);
 	base_list_remove(&flow->in_peers);
@@ -338,7 +341,7 @@ static void flow_free(struct rdma *r, struct flow *flow)
 		r->last = NULL;
 	mem_put(&r->mem, flow, sizeof(*flow));
 	if (--peers->flow_count == 0) {
-		table_remove(&peers->node);
+		base_table_remove(&peers->node);
 		mem_put(&r->mem, peers, sizeof(*peers));
 	}
 }

@@ -8,8 +8,9 @@
 #include <ndx/reassembly.h>
 
 #include "base_list.h"
+#include "base_table.h"
 #include "link.h"
-#include "table.h"
+#include "mem.h"
 
 struct rdma;
 struct stream;
@@ -21,7 +22,7 @@ struct stream;
 
 /* Two hosts. */
 struct peers {
-	struct node node;
+	struct base_table_node node;
 	uint8_t address[2][16]; /* sorted */
 	uint8_t transport;
 	bool self; /* both are the same host: there is only one direction */
@@ -43,7 +44,7 @@ struct window {
 };
 
 struct flow {
-	struct node node;
+	struct base_table_node node;
 	struct base_list in_peers;
 	struct base_list used; /* least recently used first */
 	struct peers *peers;

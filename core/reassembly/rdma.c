@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "base_hash.h"
+
 static uint64_t hash_of(const struct rdma *r, const struct peers *peers, uint8_t owner,
                         uint32_t handle)
 {
-	return table_mix(table_mix(r->seed, (uint64_t)(uintptr_t)peers),
-	                 (uint64_t)handle << 1 | (peers->self ? 0 : owner));
+	return base_hash_mix(base_hash_mix(r->seed, (uint64_t)(uintptr_t)peers),
+	                     (uint64_t)handle << 1 | (peers->self ? 0 : owner));
 }
 
 void *rdma_grow(struct mem *mem, void *at, uint32_t *room, uint32_t want, size_t element)
@@ -146,7 +148,7 @@ struct segment *rdma_add_segment(struct rdma *r, struct exchange *x,
 	if (x->reply_flow != NULL)
 		s->end = x->reply.order;
 	x->segments[x->segment_count++] = s;
-	table_add(&r->segments, &s->node, hash_of(r, x->peers, x->direction, s->handle));
+	base_table_add(&r->segments, &s->node, hash_of(r, x->peers, x->direction, s->handle));
 	r->stats.segments++;
 	place_early(r, s);
 	return s;
@@ -171,7 +173,8 @@ struct segment *rdma_get_segment(struct rdma *r, const struct flow *flow, uint32
 	uint64_t hash = hash_of(r, flow->peers, flow->direction ^ 1, handle);
 	struct segment *best = NULL;
 
-	for (struct node *n = table_first(&r->segments, hash); n != NULL; n = table_next(n)) {
+	for (struct base_table_node *n = base_table_first(&r->segments, hash); n != NULL;
+	     n = base_table_next(n)) {
 		struct segment *s = container_of(n, struct segment, node);
 		uint64_t at = address - s->offset;
 
@@ -192,7 +195,7 @@ void rdma_del_segment(struct rdma *r, struct segment *segment)
 {
 	while (!base_list_empty(&segment->subs))
 		rdma_free_sub(r, container_of(segment->subs.next, struct sub_segment, in_segment));
-	table_remove(&segment->node);
+	base_table_remove(&segment->node);
 	r->stats.segments--;
 	segment_free(segment, &r->mem);
 }
@@ -201,7 +204,8 @@ void rdma_invalidate(struct rdma *r, struct flow *flow, uint32_t handle, uint64_
 {
 	uint64_t hash = hash_of(r, flow->peers, flow->direction ^ 1, handle);
 
-	for (struct node *n = table_first(&r->segments, hash); n != NULL; n = table_next(n)) {
+	for (struct base_table_node *n = base_table_first(&r->segments, hash); n != NULL;
+	     n = base_table_next(n)) {
 		struct segment *s = container_of(n, struct segment, node);
 
 		/* The call may have been sent later and have overtaken these data: then keep the

@@ -17,7 +17,6 @@
 #include "mpa.h"
 #include "request.h"
 #include "sub_segment.h"
-#include "table.h"
 
 /* The share of max_bytes for early packets. */
 #define RDMA_EARLY_SHARE 4
@@ -33,11 +32,11 @@ struct rdma {
 	uint64_t packet_time;
 	struct ndx_reassembly_stats stats;
 	struct crc_tables *crc;
-	struct table flows;
-	struct table peers;
-	struct table segments;
-	struct table exchanges;
-	struct table early_table;
+	struct base_table flows;
+	struct base_table peers;
+	struct base_table segments;
+	struct base_table exchanges;
+	struct base_table early_table;
 	struct base_list flow_use;   /* flows */
 	struct base_list ages;       /* exchanges */
 	struct base_list orphans;    /* exchanges without a call */

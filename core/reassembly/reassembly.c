@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base_hash.h"
 #include "base_log.h"
 #include "rdma.h"
 
@@ -53,26 +54,45 @@ static uint64_t seed(const void *object)
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return table_mix((uint64_t)(uintptr_t)object, (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec);
+	return base_hash_mix((uint64_t)(uintptr_t)object,
+	                     (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec);
 }
 
 /* Tables take at most an eighth of the memory, which limits their number of entries. */
-static uint32_t table_size(const struct rdma *r, uint64_t wish)
+static uint64_t table_size(const struct rdma *r, uint64_t wish)
 {
 	uint64_t most = r->attr.max_bytes / 64 / sizeof(void *);
+	uint64_t size = 64;
 
-	return (uint32_t)(wish < most ? wish : most);
+	while (size < wish && size < most)
+		size *= 2;
+	return size;
+}
+
+static bool create_table(struct rdma *r, struct base_table *table, uint64_t wish)
+{
+	uint64_t size = table_size(r, wish);
+	struct base_table_node **buckets =
+		mem_zero(&r->mem, size * sizeof(struct base_table_node *));
+
+	base_table_init(table, buckets, size);
+	return buckets != NULL;
+}
+
+static void free_table(struct rdma *r, struct base_table *table)
+{
+	mem_put(&r->mem, table->buckets, (table->mask + 1) * sizeof(struct base_table_node *));
 }
 
 static bool tables(struct rdma *r)
 {
 	const struct ndx_reassembly_attr *a = &r->attr;
 
-	return table_init(&r->flows, &r->mem, table_size(r, a->max_connections)) &&
-	       table_init(&r->peers, &r->mem, table_size(r, a->max_connections)) &&
-	       table_init(&r->segments, &r->mem, table_size(r, a->max_segments / 4)) &&
-	       table_init(&r->exchanges, &r->mem, table_size(r, a->max_segments / 4)) &&
-	       table_init(&r->early_table, &r->mem, table_size(r, 4096));
+	return create_table(r, &r->flows, a->max_connections) &&
+	       create_table(r, &r->peers, a->max_connections) &&
+	       create_table(r, &r->segments, a->max_segments / 4) &&
+	       create_table(r, &r->exchanges, a->max_segments / 4) &&
+	       create_table(r, &r->early_table, 4096);
 }
 
 static void free_rdma(struct rdma *r)
@@ -83,11 +103,11 @@ static void free_rdma(struct rdma *r)
 	mem_put(&r->mem, r->chunks, r->chunk_room * sizeof(*r->chunks));
 	mem_put(&r->mem, r->gather, r->gather_room);
 	mem_put(&r->mem, r->unmarked, r->unmarked_room);
-	table_fini(&r->flows, &r->mem);
-	table_fini(&r->peers, &r->mem);
-	table_fini(&r->segments, &r->mem);
-	table_fini(&r->exchanges, &r->mem);
-	table_fini(&r->early_table, &r->mem);
+	free_table(r, &r->flows);
+	free_table(r, &r->peers);
+	free_table(r, &r->segments);
+	free_table(r, &r->exchanges);
+	free_table(r, &r->early_table);
 	mem_trim(&r->mem);
 }
 

@@ -11,8 +11,8 @@
 #include <ndx/reassembly.h>
 
 #include "base_list.h"
+#include "base_table.h"
 #include "range.h"
-#include "table.h"
 
 struct exchange;
 struct sub_segment;
@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct segment_block) + SEGMENT_BLOCK == MEM_BLOCK,
                "whole blocks are kept to be used again");
 
 struct segment {
-	struct node node;
+	struct base_table_node node;
 	struct exchange *exchange; /* the exchange whose call (or reply) named it */
 	struct base_list subs;     /* sub-segments: the RDMA operations on it */
 	uint8_t kind;              /* enum ndx_rpc_chunk_kind */

@@ -26,6 +26,7 @@
 #include "base_loop.h"
 #include "base_ov.h"
 #include "base_qp.h"
+#include "base_table.h"
 
 #define LOOP_MAX_SGE 16u
 #define LOOP_MAX_TRANSFER (UINT32_C(1) << 30)
@@ -45,15 +46,15 @@ struct loop_qp;
 
 /* A local address in use. */
 struct loop_port {
-	struct loop_port *next;
+	struct base_table_node node;     /* in the switch's table while in use */
 	struct sockaddr_storage address; /* AF_UNSPEC: not in use */
 	struct loop_listener *listener;  /* NULL: the port of a connector */
 };
 
-/* A switch that is all zero is valid and empty. */
 struct loop_switch {
 	struct base_lock lock;
-	struct loop_port *ports[LOOP_PORT_BUCKETS];
+	struct base_table ports; /* by port number */
+	struct base_table_node *buckets[LOOP_PORT_BUCKETS];
 	uint16_t last_port; /* the latest ephemeral port */
 };
 
@@ -76,7 +77,7 @@ bool loop_address_is_ours(const struct sockaddr_storage *address);
 enum ndx_status loop_switch_bind(struct loop_switch *sw, struct loop_port *port,
                                  const struct sockaddr_storage *address);
 /* Lock held. A no-op for a port that is not in use. */
-void loop_switch_unbind(struct loop_switch *sw, struct loop_port *port);
+void loop_switch_unbind(struct loop_port *port);
 /* Lock held. The listener at `address`; NULL: there is none. */
 struct loop_listener *loop_switch_find(struct loop_switch *sw,
                                        const struct sockaddr_storage *address);
@@ -88,7 +89,7 @@ enum ndx_status loop_switch_claim(struct loop_switch *sw, struct loop_port *port
 
 /* The memory and the rights behind a token. A key has local rights or remote rights, never both. */
 struct loop_key {
-	struct loop_key *next;
+	struct base_table_node node; /* in the adapter's table */
 	uint32_t token;
 	uint32_t rights; /* OR of enum loop_right */
 	uintptr_t start;
@@ -100,7 +101,8 @@ struct loop_adapter {
 	struct ndx_spi_adapter spi;
 	struct loop_switch *sw;
 	char device[64];
-	struct loop_key *keys[LOOP_KEY_BUCKETS];
+	struct base_table keys; /* by token */
+	struct base_table_node *buckets[LOOP_KEY_BUCKETS];
 	struct base_list pending; /* struct loop_req: binds and invalidates that have not run */
 };
 
@@ -168,7 +170,7 @@ void loop_memory_move(const struct ndx_sge *to, const struct ndx_sge *from, uint
 enum ndx_status loop_key_new_token(struct loop_adapter *adapter, uint32_t *token);
 void loop_key_add(struct loop_adapter *adapter, struct loop_key *key);
 /* A no-op for a key that is not in the table. */
-void loop_key_remove(struct loop_adapter *adapter, struct loop_key *key);
+void loop_key_remove(struct loop_key *key);
 /* Does `token` grant `right` on these bytes? `via`: the queue pair whose peer asks, NULL if
  * local. */
 bool loop_key_admits(const struct loop_adapter *adapter, uint32_t token, uint64_t address,

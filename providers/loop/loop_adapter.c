@@ -53,6 +53,7 @@ enum ndx_status loop_adapter_open(const struct ndx_spi_adapter *head,
 	a->spi = *head;
 	a->sw = head->provider->state;
 	(void)snprintf(a->device, sizeof(a->device), "%s", how->device);
+	base_table_init(&a->keys, a->buckets, LOOP_KEY_BUCKETS);
 	base_list_init(&a->pending);
 	*out = &a->spi;
 	return NDX_OK;

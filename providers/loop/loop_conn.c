@@ -97,7 +97,7 @@ static void give_up_conn(struct loop_conn *conn)
 		conn->state = LOOP_CONN_IDLE;
 	loop_end_decouple(conn);
 	if (conn->port_is_ephemeral) {
-		loop_switch_unbind(conn->adapter->sw, &conn->port);
+		loop_switch_unbind(&conn->port);
 		conn->port_is_ephemeral = false;
 		conn->spi.local.ss_family = AF_UNSPEC;
 	}
@@ -118,7 +118,7 @@ void loop_conn_destroy(struct ndx_spi_conn *spi)
 
 	loop_switch_lock(conn->adapter->sw);
 	give_up_conn(conn);
-	loop_switch_unbind(conn->adapter->sw, &conn->port);
+	loop_switch_unbind(&conn->port);
 	loop_switch_unlock(conn->adapter->sw);
 	/* the core calls on the timer's own thread, so the timer's function is not running */
 	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);

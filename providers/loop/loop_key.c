@@ -5,18 +5,11 @@
 
 #define TOKEN_TRIES 64
 
-static struct loop_key **bucket_of(struct loop_adapter *adapter, uint32_t token)
-{
-	return &adapter->keys[token % LOOP_KEY_BUCKETS];
-}
-
 static struct loop_key *find_key(const struct loop_adapter *adapter, uint32_t token)
 {
-	struct loop_key *key = adapter->keys[token % LOOP_KEY_BUCKETS];
+	struct base_table_node *node = base_table_first(&adapter->keys, token);
 
-	while (key != NULL && key->token != token)
-		key = key->next;
-	return key;
+	return node != NULL ? container_of(node, struct loop_key, node) : NULL;
 }
 
 /* A posted bind has its token before its key is in the table. */
@@ -49,22 +42,12 @@ enum ndx_status loop_key_new_token(struct loop_adapter *adapter, uint32_t *token
 
 void loop_key_add(struct loop_adapter *adapter, struct loop_key *key)
 {
-	struct loop_key **bucket = bucket_of(adapter, key->token);
-
-	key->next = *bucket;
-	*bucket = key;
+	base_table_add(&adapter->keys, &key->node, key->token);
 }
 
-void loop_key_remove(struct loop_adapter *adapter, struct loop_key *key)
+void loop_key_remove(struct loop_key *key)
 {
-	struct loop_key **p;
-
-	if (key->token == 0)
-		return;
-	p = bucket_of(adapter, key->token);
-	while (*p != key)
-		p = &(*p)->next;
-	*p = key->next;
+	base_table_remove(&key->node);
 	key->token = 0;
 }
 

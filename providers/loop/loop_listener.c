@@ -29,7 +29,7 @@ void loop_listener_destroy(struct ndx_spi_listener *spi)
 	struct loop_listener *l = loop_listener_of(spi);
 
 	loop_switch_lock(l->adapter->sw);
-	loop_switch_unbind(l->adapter->sw, &l->port);
+	loop_switch_unbind(&l->port);
 	loop_switch_unlock(l->adapter->sw);
 	free(l);
 }

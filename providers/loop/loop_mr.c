@@ -73,7 +73,7 @@ static enum ndx_status add_keys(struct loop_mr *mr, void *buffer, size_t length,
 		return st;
 	st = add_key(mr->adapter, &mr->remote, buffer, length, remote_rights(flags));
 	if (st != NDX_OK)
-		loop_key_remove(mr->adapter, &mr->local);
+		loop_key_remove(&mr->local);
 	return st;
 }
 
@@ -111,8 +111,8 @@ enum ndx_status loop_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped
 	if (!busy) {
 		while (!base_list_empty(&mr->windows))
 			loop_mw_unbind(container_of(mr->windows.next, struct loop_mw, of_mr));
-		loop_key_remove(mr->adapter, &mr->local);
-		loop_key_remove(mr->adapter, &mr->remote);
+		loop_key_remove(&mr->local);
+		loop_key_remove(&mr->remote);
 	}
 	loop_switch_unlock(mr->adapter->sw);
 	if (busy)

@@ -51,7 +51,7 @@ void loop_mw_unbind(struct loop_mw *mw)
 {
 	if (!mw->bound)
 		return;
-	loop_key_remove(mw->adapter, &mw->key);
+	loop_key_remove(&mw->key);
 	base_list_remove(&mw->of_mr);
 	base_list_remove(&mw->of_qp);
 	mw->bound = false;

@@ -62,7 +62,9 @@ static const struct ndx_provider_ops loop_ops = {
  * provider reaches it through ndx_provider.state only, so a test can make a provider with its own
  * switch.
  */
-static struct loop_switch process_switch;
+static struct loop_switch process_switch = {
+	.ports = {.buckets = process_switch.buckets, .mask = LOOP_PORT_BUCKETS - 1},
+};
 
 static const struct ndx_spi_key loop_keys[] = {
 	{NULL, NULL},

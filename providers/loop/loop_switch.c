@@ -37,11 +37,6 @@ bool loop_address_is_ours(const struct sockaddr_storage *address)
 	return ours.ss_family == address->ss_family && base_sockaddr_same_host(&ours, address);
 }
 
-static struct loop_port **bucket_of(struct loop_switch *sw, uint16_t port)
-{
-	return &sw->ports[port % LOOP_PORT_BUCKETS];
-}
-
 /* The unspecified address stands for every address of its family. */
 static bool overlap(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
@@ -52,11 +47,11 @@ static bool overlap(const struct sockaddr_storage *a, const struct sockaddr_stor
 
 static bool is_free(struct loop_switch *sw, const struct sockaddr_storage *address)
 {
-	const struct loop_port *p = *bucket_of(sw, base_sockaddr_port(address));
+	struct base_table_node *n = base_table_first(&sw->ports, base_sockaddr_port(address));
 
-	while (p != NULL && !overlap(&p->address, address))
-		p = p->next;
-	return p == NULL;
+	while (n != NULL && !overlap(&container_of(n, struct loop_port, node)->address, address))
+		n = base_table_next(n);
+	return n == NULL;
 }
 
 static bool find_ephemeral(struct loop_switch *sw, struct sockaddr_storage *address)
@@ -80,7 +75,6 @@ enum ndx_status loop_switch_bind(struct loop_switch *sw, struct loop_port *port,
                                  const struct sockaddr_storage *address)
 {
 	struct sockaddr_storage wanted = *address;
-	struct loop_port **bucket;
 
 	if (base_sockaddr_port(&wanted) == 0) {
 		if (!find_ephemeral(sw, &wanted))
@@ -88,32 +82,25 @@ enum ndx_status loop_switch_bind(struct loop_switch *sw, struct loop_port *port,
 	} else if (!is_free(sw, &wanted)) {
 		return NDX_E_SHARING_VIOLATION;
 	}
-	bucket = bucket_of(sw, base_sockaddr_port(&wanted));
 	port->address = wanted;
-	port->next = *bucket;
-	*bucket = port;
+	base_table_add(&sw->ports, &port->node, base_sockaddr_port(&wanted));
 	return NDX_OK;
 }
 
-void loop_switch_unbind(struct loop_switch *sw, struct loop_port *port)
+void loop_switch_unbind(struct loop_port *port)
 {
-	struct loop_port **p;
-
-	if (port->address.ss_family == AF_UNSPEC)
-		return;
-	p = bucket_of(sw, base_sockaddr_port(&port->address));
-	while (*p != port)
-		p = &(*p)->next;
-	*p = port->next;
+	base_table_remove(&port->node);
 	port->address.ss_family = AF_UNSPEC;
 }
 
 struct loop_listener *loop_switch_find(struct loop_switch *sw,
                                        const struct sockaddr_storage *address)
 {
-	const struct loop_port *p = *bucket_of(sw, base_sockaddr_port(address));
+	struct base_table_node *n = base_table_first(&sw->ports, base_sockaddr_port(address));
 
-	for (; p != NULL; p = p->next) {
+	for (; n != NULL; n = base_table_next(n)) {
+		const struct loop_port *p = container_of(n, struct loop_port, node);
+
 		if (p->listener != NULL && p->listener->listening && overlap(&p->address, address))
 			return p->listener;
 	}

@@ -122,6 +122,7 @@ static void init_adapter(struct ofi_adapter *adapter, const struct ndx_spi_adapt
 	base_list_init(&adapter->asked);
 	base_list_init(&adapter->revokes);
 	adapter->revoke_job = (struct base_job){.fn = ofi_revoke_on_job, .arg = adapter};
+	base_table_init(&adapter->keys.by_token, adapter->keys.buckets, OFI_KEY_BUCKETS);
 	adapter->revoke_timer = (struct base_timer){.fn = ofi_revoke_on_timer, .arg = adapter};
 }
 

@@ -30,6 +30,7 @@
 #include "base_loop.h"
 #include "base_ov.h"
 #include "base_qp.h"
+#include "base_table.h"
 
 #define VERBS_MAX_SGE 16u
 #define VERBS_MAX_INLINE 512u
@@ -330,8 +331,7 @@ struct verbs_qp {
 	/* with a shared receive queue: */
 	struct verbs_srq *srq;
 	struct verbs_srq_link *srq_link; /* its link to receive_cq */
-	struct base_list taker;          /* in verbs_srq.takers; guarded by its lock */
-	uint32_t number;                 /* number of the native queue pair */
+	struct base_table_node taker;    /* in verbs_srq.takers; guarded by its lock */
 	struct verbs_numbers path;
 	uint32_t reorder_exempt; /* receives do not wait for this initiator request; poll_lock */
 	/* guarded by base.lock: */

@@ -186,7 +186,6 @@ enum ndx_status verbs_srq_join(struct verbs_qp *qp, struct verbs_srq *srq)
 		qp->srq_link = link;
 	}
 	base_lock_release(&srq->links_lock);
-	base_list_init(&qp->taker);
 	return st;
 }
 
@@ -194,16 +193,15 @@ void verbs_srq_register(struct verbs_qp *qp)
 {
 	struct verbs_srq *srq = qp->srq;
 
-	qp->number = qp->native->qp_num;
 	base_lock_acquire(&srq->lock);
-	base_list_add(&srq->takers[qp->number % VERBS_SRQ_BUCKETS], &qp->taker);
+	base_table_add(&srq->takers, &qp->taker, qp->native->qp_num);
 	base_lock_release(&srq->lock);
 }
 
 void verbs_srq_unregister(struct verbs_qp *qp)
 {
 	base_lock_acquire(&qp->srq->lock);
-	base_list_remove(&qp->taker);
+	base_table_remove(&qp->taker);
 	base_lock_release(&qp->srq->lock);
 }
 
@@ -251,8 +249,7 @@ enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, ui
 	srq->max_sge = max_sge;
 	srq->threshold = threshold;
 	base_list_init(&srq->links);
-	for (size_t i = 0; i < VERBS_SRQ_BUCKETS; i++)
-		base_list_init(&srq->takers[i]);
+	base_table_init(&srq->takers, srq->buckets, VERBS_SRQ_BUCKETS);
 	st = add_records(srq, depth);
 	if (st != NDX_OK)
 		goto free_srq;

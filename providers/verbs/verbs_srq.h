@@ -17,7 +17,8 @@ struct verbs_srq {
 	struct base_lock lock; /* a leaf, but for the locks of base_ov.h */
 	/* guarded by lock: */
 	struct base_list links;
-	struct base_list takers[VERBS_SRQ_BUCKETS]; /* queue pairs, by QP number */
+	struct base_table takers; /* queue pairs, by QP number */
+	struct base_table_node *buckets[VERBS_SRQ_BUCKETS];
 	struct block *blocks;
 	struct verbs_req *free;
 	uint32_t records;

@@ -13,18 +13,12 @@ void verbs_srq_check_threshold(struct verbs_srq *srq)
 
 struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number)
 {
-	struct base_list *bucket = &srq->takers[number % VERBS_SRQ_BUCKETS];
-	struct verbs_qp *found = NULL;
+	struct base_table_node *node;
 
 	base_lock_acquire(&srq->lock);
-	for (struct base_list *n = bucket->next; n != bucket && found == NULL; n = n->next) {
-		struct verbs_qp *qp = container_of(n, struct verbs_qp, taker);
-
-		if (qp->number == number)
-			found = qp;
-	}
+	node = base_table_first(&srq->takers, number);
 	base_lock_release(&srq->lock);
-	return found;
+	return node != NULL ? container_of(node, struct verbs_qp, taker) : NULL;
 }
 
 void verbs_srq_drop(struct verbs_srq *srq, struct verbs_req *req)

@@ -28,7 +28,6 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
-#undef container_of /* libfabric has a macro of its own */
 
 #include <ndx/spi/provider.h>
 
@@ -396,7 +395,7 @@ struct ofi_link {
 	uint64_t liveness_ns;         /* ... and when it came */
 	struct ofi_flow flow;         /* what moved while a SYNC waits for its answer */
 	/* guarded by the ncq's lock */
-	struct ofi_link *next; /* in its bucket */
+	struct base_table_node by_id; /* in ncq->links, while a queue pair is attached */
 	struct ofi_conn *conn; /* NULL: an orphan, which only sends its last control message */
 	struct ofi_qp *qp;     /* NULL: detached */
 	enum ofi_stage stage;
@@ -424,11 +423,9 @@ struct ofi_link {
 /* The lock of the native queue is held: the link with this id; NULL if there is none. */
 static inline struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t id)
 {
-	struct ofi_link *link = ncq->buckets[id % OFI_NCQ_BUCKETS];
+	struct base_table_node *node = base_table_first(&ncq->links, id);
 
-	while (link != NULL && link->id != id)
-		link = link->next;
-	return link;
+	return node != NULL ? container_of(node, struct ofi_link, by_id) : NULL;
 }
 
 /*

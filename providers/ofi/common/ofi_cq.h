@@ -16,6 +16,7 @@
 #include "base_list.h"
 #include "base_lock.h"
 #include "base_loop.h"
+#include "base_table.h"
 
 struct fid_cq;
 struct ofi_adapter;
@@ -103,8 +104,9 @@ struct ofi_ncq {
 	unsigned draining_links; /* count of links that take no more messages */
 	/* under the lock; written by the control thread only */
 	struct base_lock lock;
-	struct base_list ties; /* struct ofi_tie.of_ncq */
-	struct ofi_link *buckets[OFI_NCQ_BUCKETS];
+	struct base_list ties;   /* struct ofi_tie.of_ncq */
+	struct base_table links; /* by id */
+	struct base_table_node *buckets[OFI_NCQ_BUCKETS];
 };
 
 enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,

@@ -37,6 +37,7 @@ static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq
 	ncq->adapter = adapter;
 	ncq->shared = shared_by != NULL;
 	ncq->shared_by = shared_by;
+	base_table_init(&ncq->links, ncq->buckets, OFI_NCQ_BUCKETS);
 	base_list_init(&ncq->ties);
 	base_list_init(&ncq->credit_pending);
 	err = -fi_cq_open(adapter->domain, &attr, &ncq->cq, NULL);

@@ -166,14 +166,13 @@ static bool may_wait(struct ofi_ncq *ncq)
 static bool count_traffic(const struct ofi_ncq *ncq, uint64_t *bytes)
 {
 	*bytes = 0;
-	for (size_t i = 0; i < OFI_NCQ_BUCKETS; i++) {
-		for (struct ofi_link *link = ncq->buckets[i]; link != NULL; link = link->next) {
-			struct base_traffic now;
+	for (struct base_table_node *n = base_table_walk(&ncq->links, NULL); n != NULL;
+	     n = base_table_walk(&ncq->links, n)) {
+		struct base_traffic now;
 
-			if (!ofi_liveness_traffic(link, &now))
-				return false;
-			*bytes += now.in;
-		}
+		if (!ofi_liveness_traffic(container_of(n, struct ofi_link, by_id), &now))
+			return false;
+		*bytes += now.in;
 	}
 	return true;
 }

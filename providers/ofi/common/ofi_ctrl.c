@@ -240,11 +240,9 @@ const char *ofi_ctrl_handle(struct ofi_link *link, const struct ofi_ctrl *ctrl)
  * closed. */
 static struct ofi_link *only_link(const struct ofi_ncq *ncq)
 {
-	for (size_t i = 0; !ncq->shared && i < OFI_NCQ_BUCKETS; i++) {
-		if (ncq->buckets[i] != NULL)
-			return ncq->buckets[i];
-	}
-	return NULL;
+	struct base_table_node *node = ncq->shared ? NULL : base_table_walk(&ncq->links, NULL);
+
+	return node != NULL ? container_of(node, struct ofi_link, by_id) : NULL;
 }
 
 void ofi_ctrl_received(struct ofi_ncq *ncq, uint64_t data)

@@ -67,11 +67,9 @@ static enum ndx_status make_endpoint(struct ofi_link *link, const struct ofi_qp 
 static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *own)
 {
 	struct ofi_ncq *ncq = link->ncq;
-	struct ofi_link **bucket = &ncq->buckets[link->id % OFI_NCQ_BUCKETS];
 
 	base_lock_acquire(&ncq->lock);
-	link->next = *bucket;
-	*bucket = link;
+	base_table_add(&ncq->links, &link->by_id, link->id);
 	link->qp = qp;
 	qp->link = link;
 	base_lock_acquire(&qp->base.lock);
@@ -188,16 +186,6 @@ static void drain_native(struct ofi_link *link, uint32_t ms)
 	} while (ms > 0 && has_outstanding(link) && sched_yield() == 0 && base_now_ns() < deadline);
 }
 
-static void remove_from_bucket(struct ofi_link *link)
-{
-	struct ofi_link **at = &link->ncq->buckets[link->id % OFI_NCQ_BUCKETS];
-
-	while (*at != NULL && *at != link)
-		at = &(*at)->next;
-	if (*at == link)
-		*at = link->next;
-}
-
 /* The ncq's lock held: from now on nothing goes to the endpoint, and nothing is reported. Control
  * messages count only for messages that have arrived already. */
 static void begin_close(struct ofi_link *link, bool keep)
@@ -280,7 +268,7 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 	begin_close(link, keep);
 	base_timer_cancel(adapter->spi.loop, &link->verbs.watch);
 	close_endpoint(link);
-	remove_from_bucket(link);
+	base_table_remove(&link->by_id);
 	base_lock_release(&ncq->lock);
 	if (qp != NULL) {
 		cancel_rest(qp, keep);

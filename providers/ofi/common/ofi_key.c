@@ -2,33 +2,21 @@
 /* The table of remote tokens, for the questions of peers. */
 #include "ofi.h"
 
-static struct ofi_key **bucket_of(struct ofi_key_table *table, uint32_t token)
-{
-	return &table->buckets[token % OFI_KEY_BUCKETS];
-}
-
 void ofi_key_add(struct ofi_key_table *table, struct ofi_key *key)
 {
-	struct ofi_key **bucket = bucket_of(table, key->grant.token);
-
 	base_lock_acquire(&table->lock);
 	key->users.count = 0;
-	key->next = *bucket;
-	*bucket = key;
+	base_table_add(&table->by_token, &key->node, key->grant.token);
 	base_lock_release(&table->lock);
 }
 
 void ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key, struct ofi_key_users *users)
 {
-	struct ofi_key **at = bucket_of(table, key->grant.token);
-
 	*users = (struct ofi_key_users){0};
 	if (key->grant.token == 0)
 		return;
 	base_lock_acquire(&table->lock);
-	while (*at != key)
-		at = &(*at)->next;
-	*at = key->next;
+	base_table_remove(&key->node);
 	key->grant.token = 0;
 	*users = key->users;
 	base_lock_release(&table->lock);
@@ -57,13 +45,13 @@ static void add_user(struct ofi_key_users *users, uint32_t link_id)
 void ofi_key_answer(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
                     struct ofi_grant *out)
 {
+	struct base_table_node *node;
 	struct ofi_key *key;
 
 	*out = (struct ofi_grant){.token = token};
 	base_lock_acquire(&table->lock);
-	key = *bucket_of(table, token);
-	while (key != NULL && key->grant.token != token)
-		key = key->next;
+	node = base_table_first(&table->by_token, token);
+	key = node != NULL ? container_of(node, struct ofi_key, node) : NULL;
 	if (key != NULL && (key->only == 0 || key->only == link_id)) {
 		add_user(&key->users, link_id);
 		*out = key->grant;

@@ -13,6 +13,7 @@
 
 #include "base_list.h"
 #include "base_lock.h"
+#include "base_table.h"
 #include "ofi_wire.h"
 
 struct ofi_adapter;
@@ -72,7 +73,7 @@ struct ofi_key_users {
 
 /* The rights behind a remote token. In the adapter's table while peers may use it. */
 struct ofi_key {
-	struct ofi_key *next;
+	struct base_table_node node;
 	struct ofi_grant grant; /* its token is 0: not in the table */
 	uint32_t only;          /* id of the link whose peer may use it; 0: every link */
 	struct ofi_key_users users;
@@ -80,7 +81,8 @@ struct ofi_key {
 
 struct ofi_key_table {
 	struct base_lock lock;
-	struct ofi_key *buckets[OFI_KEY_BUCKETS];
+	struct base_table by_token;
+	struct base_table_node *buckets[OFI_KEY_BUCKETS];
 };
 
 /* How long a peer that owes the answer to a SYNC may send nothing, ... */

@@ -176,21 +176,21 @@ static void the_ephemeral_ports_run_out_cleanly(void **state)
 {
 	static struct loop_port ports[65535 - 49152 + 1];
 	const struct sockaddr_storage any = rig_address("127.0.0.1", 0);
-	struct loop_switch empty = {0};
+	struct loop_switch empty = {.last_port = 0};
 	struct loop_port one_more = {0};
 	size_t count = sizeof(ports) / sizeof(ports[0]);
 
 	(void)state;
+	base_table_init(&empty.ports, empty.buckets, LOOP_PORT_BUCKETS);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(loop_switch_bind(&empty, &ports[i], &any), NDX_OK);
 	assert_int_equal(loop_switch_bind(&empty, &one_more, &any), NDX_E_TOO_MANY_ADDRESSES);
-	loop_switch_unbind(&empty, &ports[77]);
+	loop_switch_unbind(&ports[77]);
 	assert_int_equal(loop_switch_bind(&empty, &one_more, &any), NDX_OK);
-	loop_switch_unbind(&empty, &one_more);
+	loop_switch_unbind(&one_more);
 	for (size_t i = 0; i < count; i++)
-		loop_switch_unbind(&empty, &ports[i]);
-	for (size_t i = 0; i < LOOP_PORT_BUCKETS; i++)
-		assert_null(empty.ports[i]);
+		loop_switch_unbind(&ports[i]);
+	assert_null(base_table_walk(&empty.ports, NULL));
 }
 
 static void a_listener_on_the_unspecified_address_serves_its_family(void **state)

@@ -122,7 +122,8 @@ static int set_up(void **state)
 	rig->link.known = true;
 	rig->link.open = true;
 	base_list_add(&rig->adapter.links, &rig->link.node);
-	rig->ncq.buckets[ID % OFI_NCQ_BUCKETS] = &rig->link;
+	base_table_init(&rig->ncq.links, rig->ncq.buckets, OFI_NCQ_BUCKETS);
+	base_table_add(&rig->ncq.links, &rig->link.by_id, ID);
 	fill_script(rig);
 	*state = rig;
 	return 0;

@@ -160,7 +160,8 @@ static void make_link(struct rig *rig)
 	rig->link.verbs.watch = (struct base_timer){.fn = nothing};
 	rig->link.verbs.introduced = true;
 	base_list_add(&rig->adapter.links, &rig->link.node);
-	rig->ncq.buckets[ID % OFI_NCQ_BUCKETS] = &rig->link;
+	base_table_init(&rig->ncq.links, rig->ncq.buckets, OFI_NCQ_BUCKETS);
+	base_table_add(&rig->ncq.links, &rig->link.by_id, ID);
 }
 
 static int set_up(void **state)

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "range.h"
-#include "table.h"
 
 static struct mem mem = {.limit = 1 << 20};
 
@@ -109,28 +108,6 @@ static void a_set_too_ragged_is_refused(void **state)
 	range_free(&s, &large);
 }
 
-static void a_table_finds_the_newest_of_equals_first(void **state)
-{
-	struct node a, b, c;
-	struct table t;
-
-	(void)state;
-	assert_true(table_init(&t, &mem, 100));
-	table_add(&t, &a, 5);
-	table_add(&t, &b, 5 + t.mask + 1);
-	table_add(&t, &c, 5);
-	assert_ptr_equal(table_first(&t, 5), &c);
-	assert_ptr_equal(table_next(&c), &a);
-	assert_null(table_next(&a));
-	table_remove(&c);
-	assert_ptr_equal(table_first(&t, 5), &a);
-	table_remove(&a);
-	assert_null(table_first(&t, 5));
-	table_remove(&b);
-	table_fini(&t, &mem);
-	assert_int_equal(mem.held, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,7 +115,6 @@ int main(void)
 		cmocka_unit_test(intervals_join_where_they_touch),
 		cmocka_unit_test(random_intervals_agree_with_a_map_of_bytes),
 		cmocka_unit_test(a_set_too_ragged_is_refused),
-		cmocka_unit_test(a_table_finds_the_newest_of_equals_first),
 	};
 
 	return cmocka_run_group_tests_name("range", tests, NULL, NULL);
