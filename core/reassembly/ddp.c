@@ -123,7 +123,7 @@ static void send_frame(struct rdma *r, struct flow *flow, const struct ddp *d, u
 	g = gather_of(r, flow, d->message, order);
 	if (g == NULL)
 		return;
-	grown = rdma_grow(&r->mem, g->bytes, &g->room, d->message_offset + d->length, 1);
+	grown = mem_grow(&r->mem, g->bytes, &g->room, d->message_offset + d->length, 1);
 	if (grown == NULL)
 		return;
 	g->bytes = grown;
@@ -316,4 +316,21 @@ void ddp_frame(struct rdma *r, struct flow *flow, const struct ddp *d, uint64_t 
 	case RDMAP_TERMINATE:
 		break;
 	}
+}
+
+void ddp_close(struct rdma *r, struct flow *flow)
+{
+	while (!base_list_empty(&flow->requests)) {
+		struct request *q = container_of(flow->requests.next, struct request, link);
+
+		base_list_remove(&q->link);
+		mem_put(&r->mem, q, sizeof(*q));
+	}
+	flow->request_count = 0;
+	if (flow->stream == NULL)
+		return;
+	ddp_flush(r, flow);
+	stream_fini(flow->stream, &r->mem);
+	mem_put(&r->mem, flow->stream, sizeof(*flow->stream));
+	flow->stream = NULL;
 }

@@ -16,8 +16,8 @@ static uint64_t hash_of(const struct rdma *r, const struct peers *peers, uint8_t
 	                     (uint64_t)xid << 2 | (peers->self ? 0u : direction) << 1 | 1u);
 }
 
-static struct exchange *exchange_create(struct rdma *r, const struct flow *flow, uint8_t direction,
-                                        uint32_t xid)
+struct exchange *exchange_create(struct rdma *r, const struct flow *flow, uint8_t direction,
+                                 uint32_t xid)
 {
 	struct exchange *x = mem_zero(&r->mem, sizeof(*x));
 
@@ -51,21 +51,6 @@ void exchange_free(struct rdma *r, struct exchange *x)
 	base_list_remove(&x->age);
 	base_list_remove(&x->waiting);
 	mem_put(&r->mem, x, sizeof(*x));
-}
-
-static void hold(struct rdma *r, struct held *held, const struct arrival *a,
-                 const struct rpcrdma_header *h)
-{
-	*held = (struct held){
-		.length = a->length,
-		.original = a->original,
-		.body = h->size < a->length ? h->size : a->length,
-		.type = h->type,
-		.version = h->version,
-		.credits = h->credits,
-		.order = a->order,
-		.packet = r->stats.packets,
-	};
 }
 
 /* Copy the bytes, because they have to wait. Without memory, the message stays incomplete. */
@@ -191,79 +176,25 @@ void exchange_check(struct rdma *r, struct exchange *x)
 		exchange_free(r, x);
 }
 
-/* Store the segments of the call: read segments first, sorted by position. */
-static bool call_segments(struct rdma *r, struct exchange *x, const struct rpcrdma_header *h)
+void exchange_offer_call(struct rdma *r, struct exchange *x, const uint8_t *bytes)
 {
-	const struct rpcrdma_segment *w = rpcrdma_writes(h), *reply = rpcrdma_reply(h);
-
-	for (uint32_t i = 0; i < h->reads; i++) {
-		struct segment *s = rdma_add_segment(r, x, &h->segments[i], NDX_RPC_CHUNK_READ);
-		uint32_t at = x->segment_count;
-
-		if (s == NULL)
-			return false;
-		/* Insert: reads first, sorted by position, otherwise in the order of the list. */
-		for (at--; at > x->reads; at--)
-			x->segments[at] = x->segments[at - 1];
-		for (; at > 0 && x->segments[at - 1]->position > s->position; at--)
-			x->segments[at] = x->segments[at - 1];
-		x->segments[at] = s;
-		x->reads++;
-	}
-	for (uint32_t i = 0; i < h->writes; i++) {
-		if (rdma_add_segment(r, x, &w[i], NDX_RPC_CHUNK_WRITE) == NULL)
-			return false;
-	}
-	for (uint32_t i = 0; i < h->replies; i++) {
-		if (rdma_add_segment(r, x, &reply[i], NDX_RPC_CHUNK_REPLY) == NULL)
-			return false;
-	}
-	return true;
+	if (!cut(&x->call) && reads_whole(x))
+		emit_call(r, x, bytes);
+	else
+		keep_bytes(r, &x->call, bytes);
+	exchange_check(r, x);
 }
 
-static bool return_segment(struct rdma *r, struct exchange *x, const struct rpcrdma_segment *named,
-                           uint8_t kind)
+void exchange_offer_reply(struct rdma *r, struct exchange *x, const uint8_t *bytes)
 {
-	struct segment *s = rdma_add_segment(r, x, named, kind);
-	struct returned *grown;
-
-	if (s == NULL)
-		return false;
-	grown = rdma_grow(&r->mem, x->returned, &x->returned_room, x->returned_count + 1,
-	                  sizeof(*grown));
-	if (grown == NULL)
-		return false;
-	x->returned = grown;
-	s->wanted = named->length < s->length ? named->length : s->length;
-	grown[x->returned_count++] = (struct returned){s, s->wanted, named->chunk};
-	return true;
+	if (x->call_flow != NULL && reply_ready(x))
+		emit_reply(r, x, bytes);
+	else
+		keep_bytes(r, &x->reply, bytes);
+	exchange_check(r, x);
 }
 
-static bool reply_segments(struct rdma *r, struct exchange *x, const struct rpcrdma_header *h)
-{
-	const struct rpcrdma_segment *w = rpcrdma_writes(h), *reply = rpcrdma_reply(h);
-
-	for (uint32_t i = 0; h->type == RPCRDMA_NOMSG && i < h->replies; i++) {
-		if (!return_segment(r, x, &reply[i], NDX_RPC_CHUNK_REPLY))
-			return false;
-	}
-	for (uint32_t i = 0; i < h->writes; i++) {
-		if (!return_segment(r, x, &w[i], NDX_RPC_CHUNK_WRITE))
-			return false;
-	}
-	for (uint32_t i = 0; i < x->segment_count; i++)
-		x->segments[i]->end = x->reply.order;
-	return true;
-}
-
-bool rdma_process_segments(struct rdma *r, struct exchange *x, const struct rpcrdma_header *h,
-                           bool call)
-{
-	return call ? call_segments(r, x, h) : reply_segments(r, x, h);
-}
-
-/* Find the reply that came before this call. */
-static struct exchange *find_orphan(struct rdma *r, const struct flow *flow, uint32_t xid)
+struct exchange *exchange_find_orphan(struct rdma *r, const struct flow *flow, uint32_t xid)
 {
 	uint64_t hash = hash_of(r, flow->peers, flow->direction, xid);
 
@@ -294,9 +225,8 @@ static bool names(const struct exchange *x, const struct rpcrdma_header *h)
 	return false;
 }
 
-/* Find the call of a reply: the oldest with its xid that offered the segments of the reply. */
-static struct exchange *find_call(struct rdma *r, const struct flow *flow,
-                                  const struct rpcrdma_header *h)
+struct exchange *exchange_find_call(struct rdma *r, const struct flow *flow,
+                                    const struct rpcrdma_header *h)
 {
 	uint64_t hash = hash_of(r, flow->peers, flow->direction ^ 1, h->xid);
 	struct exchange *best = NULL;
@@ -316,82 +246,6 @@ static struct exchange *find_call(struct rdma *r, const struct flow *flow,
 		}
 	}
 	return best;
-}
-
-void exchange_call(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h)
-{
-	struct exchange *x = find_orphan(r, a->flow, h->xid);
-
-	if (x == NULL)
-		x = exchange_create(r, a->flow, a->flow->direction, h->xid);
-	if (x == NULL)
-		return;
-	x->call_flow = a->flow;
-	base_list_remove(&x->waiting);
-	if (x->reply_flow != NULL)
-		flow_pair(r, a->flow, x->reply_flow);
-	x->program = h->program;
-	x->program_version = h->program_version;
-	x->procedure = h->procedure;
-	hold(r, &x->call, a, h);
-	if (h->cut)
-		x->call.original = UINT32_MAX;
-	if (!rdma_process_segments(r, x, h, true))
-		x->call.original =
-			UINT32_MAX; /* without all segments the call cannot become complete */
-	if (!cut(&x->call) && reads_whole(x))
-		emit_call(r, x, a->bytes);
-	else
-		keep_bytes(r, &x->call, a->bytes);
-	exchange_check(r, x);
-}
-
-void exchange_reply(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h)
-{
-	struct exchange *x = find_call(r, a->flow, h);
-
-	if (x == NULL)
-		x = exchange_create(r, a->flow, a->flow->direction ^ 1, h->xid);
-	if (x == NULL)
-		return;
-	x->reply_flow = a->flow;
-	if (x->call_flow != NULL)
-		flow_pair(r, x->call_flow, a->flow);
-	else
-		base_list_add(&r->orphans, &x->waiting);
-	hold(r, &x->reply, a, h);
-	if (h->cut)
-		x->reply.original = UINT32_MAX;
-	if (!rdma_process_segments(r, x, h, false))
-		x->reply.original = UINT32_MAX;
-	if (x->call_flow != NULL && reply_ready(x))
-		emit_reply(r, x, a->bytes);
-	else
-		keep_bytes(r, &x->reply, a->bytes);
-	exchange_check(r, x);
-}
-
-void exchange_error(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h)
-{
-	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_ERROR};
-	struct exchange *x = find_call(r, a->flow, h);
-
-	r->stats.errors++;
-	event.error = (struct ndx_rpc_error){h->xid, h->error_code, h->error_low, h->error_high};
-	rdma_report(r, a->flow, &event);
-	if (x == NULL) { /* the reply may have overtaken the call */
-		x = exchange_create(r, a->flow, a->flow->direction ^ 1, h->xid);
-		if (x == NULL)
-			return;
-		x->refused = true;
-		base_list_add(&r->orphans, &x->waiting);
-	}
-	x->reply_done = true; /* there will be no other reply */
-	x->reply_flow = a->flow;
-	x->reply.order = a->order;
-	x->reply.packet = r->stats.packets;
-	if (x->call_done)
-		exchange_free(r, x);
 }
 
 /* The packets that would fill a gap, if an operation is known. */

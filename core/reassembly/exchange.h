@@ -50,17 +50,21 @@ struct exchange {
 	uint32_t returned_room;
 };
 
-/* An RPC message that was sent. `bytes` has the header and the inline part. */
-struct arrival {
-	struct flow *flow;
-	const uint8_t *bytes;
-	uint32_t length, original;
-	uint64_t order;
-};
+/* NULL if out of memory. */
+struct exchange *exchange_create(struct rdma *r, const struct flow *flow, uint8_t direction,
+                                 uint32_t xid);
 
-void exchange_call(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h);
-void exchange_reply(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h);
-void exchange_error(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h);
+/* Find the reply that came before this call. */
+struct exchange *exchange_find_orphan(struct rdma *r, const struct flow *flow, uint32_t xid);
+
+/* Find the call of a reply: the oldest with its xid that offered the segments of the reply. */
+struct exchange *exchange_find_call(struct rdma *r, const struct flow *flow,
+                                    const struct rpcrdma_header *h);
+
+/* The bytes of the call, or of the reply, are there: report the message, or copy them until its
+ * chunks are complete. May free the exchange. */
+void exchange_offer_call(struct rdma *r, struct exchange *x, const uint8_t *bytes);
+void exchange_offer_reply(struct rdma *r, struct exchange *x, const uint8_t *bytes);
 
 /* After new data: report messages that have become complete. May free the exchange. */
 void exchange_check(struct rdma *r, struct exchange *x);

@@ -76,17 +76,10 @@ struct flow {
 	uint32_t request_count;
 };
 
-/* The flow of a packet, created if new; NULL if out of memory. */
-struct flow *flow_of(struct rdma *r, const struct frame *frame, uint32_t number);
+/* ---- flow.c ---- */
 
 /* The flows of the reverse direction, among which the pair of `flow` would be. */
 struct base_list *flow_opposites(const struct flow *flow);
-
-/* TCP: the flow of the reverse direction, if known. */
-struct flow *flow_reverse(struct rdma *r, const struct flow *flow);
-
-/* TCP: the flow of the reverse direction of a frame. */
-struct flow *flow_back(struct rdma *r, const struct frame *frame);
 
 /* Whether the two can be the directions of one connection, as far as known. */
 static inline bool flow_may_pair(const struct flow *a, const struct flow *b)
@@ -96,9 +89,11 @@ static inline bool flow_may_pair(const struct flow *a, const struct flow *b)
 
 /* Make them a pair. Reports the connection. */
 void flow_pair(struct rdma *r, struct flow *a, struct flow *b);
+void flow_unpair(struct flow *flow);
 
-/* A new queue pair has replaced the old one: forget everything before. */
-void flow_restart(struct rdma *r, struct flow *flow, uint32_t psn);
+/* Write what the flow knows into its connection, and drop a reference to a connection. */
+void flow_fill_connection(struct connection *c, const struct flow *flow);
+void flow_put_connection(struct rdma *r, struct connection *c);
 
 /* Unwrap a sequence number that is near the highest of this flow. */
 uint64_t flow_order(const struct flow *flow, uint32_t psn);
@@ -110,6 +105,20 @@ enum window_verdict window_mark(struct window *window, struct mem *mem, uint64_t
 
 /* Whether a sequence number is marked. */
 bool window_has(const struct window *window, uint64_t order);
+
+/* ---- flow_table.c ---- */
+
+/* The flow of a packet, created if new; NULL if out of memory. */
+struct flow *flow_of(struct rdma *r, const struct frame *frame, uint32_t number);
+
+/* TCP: the flow of the reverse direction, if known. */
+struct flow *flow_reverse(struct rdma *r, const struct flow *flow);
+
+/* TCP: the flow of the reverse direction of a frame. */
+struct flow *flow_back(struct rdma *r, const struct frame *frame);
+
+/* A new queue pair has replaced the old one: forget everything before. */
+void flow_restart(struct rdma *r, struct flow *flow, uint32_t psn);
 
 /* Give up the least recently used flows to free memory. */
 void flow_evict(struct rdma *r, enum ndx_eviction_reason reason);

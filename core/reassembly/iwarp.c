@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base_byteorder.h"
-#include "marker.h"
+#include "mpa_marker.h"
 #include "rdma.h"
 #include "stream.h"
 
@@ -182,7 +182,7 @@ static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *
 	if (!crc_good(r, flow, v, raw))
 		return VERDICT_USED;
 	if (s->markers && v->captured >= raw) {
-		uint8_t *grown = rdma_grow(&r->mem, r->unmarked, &r->unmarked_room, plain, 1);
+		uint8_t *grown = mem_grow(&r->mem, r->unmarked, &r->unmarked_room, plain, 1);
 
 		if (grown == NULL)
 			return VERDICT_USED;
@@ -332,7 +332,7 @@ static void pass_over(struct flow *flow, uint32_t sequence)
 static bool append(struct rdma *r, struct stream *s, const uint8_t *bytes, uint32_t length)
 {
 	uint8_t *grown =
-		rdma_grow(&r->mem, s->partial, &s->partial_room, s->partial_fill + length, 1);
+		mem_grow(&r->mem, s->partial, &s->partial_room, s->partial_fill + length, 1);
 
 	if (grown == NULL)
 		return false;
@@ -491,7 +491,7 @@ static void synchronise(struct rdma *r, struct flow *flow, uint32_t sequence)
 		if (syn_known(flow->stream, sequence))
 			return;
 		iwarp_flush(r, flow);
-		iwarp_free(r, flow);
+		ddp_close(r, flow);
 		if (!open_stream(r, flow))
 			return;
 	}
@@ -577,21 +577,4 @@ void iwarp_flush(struct rdma *r, struct flow *flow)
 		return;
 	drain(r, flow, true);
 	ddp_flush(r, flow);
-}
-
-void iwarp_free(struct rdma *r, struct flow *flow)
-{
-	while (!base_list_empty(&flow->requests)) {
-		struct request *q = container_of(flow->requests.next, struct request, link);
-
-		base_list_remove(&q->link);
-		mem_put(&r->mem, q, sizeof(*q));
-	}
-	flow->request_count = 0;
-	if (flow->stream == NULL)
-		return;
-	ddp_flush(r, flow);
-	stream_fini(flow->stream, &r->mem);
-	mem_put(&r->mem, flow->stream, sizeof(*flow->stream));
-	flow->stream = NULL;
 }

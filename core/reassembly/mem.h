@@ -4,6 +4,7 @@
 #define REASSEMBLY_MEM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Blocks of this size are allocated often; a few are kept for reuse. */
 #define MEM_BLOCK (32768 + 8)
@@ -29,6 +30,24 @@ void *mem_zero(struct mem *mem, size_t size);
 /* Resize `at` from `from` to `to` bytes; NULL leaves `at` unchanged. `at` may be NULL, with `from`
  * 0. */
 void *mem_resize(struct mem *mem, void *at, size_t from, size_t to);
+
+/* Grow `at` to `want` elements, moving it if necessary; NULL if out of memory: then it is
+ * unchanged. */
+static inline void *mem_grow(struct mem *mem, void *at, uint32_t *room, uint32_t want,
+                             size_t element)
+{
+	uint32_t size = *room == 0 ? 8 : *room;
+	void *moved;
+
+	if (want <= *room)
+		return at;
+	while (size < want)
+		size *= 2;
+	moved = mem_resize(mem, at, *room * element, size * element);
+	if (moved != NULL)
+		*room = size;
+	return moved;
+}
 
 /* `size` is the allocated size. Does nothing for NULL. */
 void mem_put(struct mem *mem, void *at, size_t size);

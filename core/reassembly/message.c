@@ -1,224 +1,168 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Complete messages as pieces: no byte is copied, each piece points to where its bytes are held. */
-#include <string.h>
-
+/* Complete SENDs: RPC calls, replies and errors, and the segments that they name. */
 #include "rdma.h"
 
-static const uint8_t zeros[4];
-
-static bool piece_room(struct rdma *r, size_t want)
-{
-	struct ndx_piece *grown;
-
-	if (want > UINT32_MAX / 2)
-		return false;
-	grown = rdma_grow(&r->mem, r->pieces, &r->piece_room, (uint32_t)want, sizeof(*r->pieces));
-	if (grown == NULL)
-		return false;
-	r->pieces = grown;
-	return true;
-}
-
-static bool add_piece(struct rdma *r, struct ndx_rpc_message *m, const uint8_t *bytes,
-                      size_t length)
-{
-	if (length == 0)
-		return true;
-	if (!piece_room(r, m->piece_count + 1))
-		return false;
-	r->pieces[m->piece_count++] = (struct ndx_piece){bytes, length};
-	m->length += length;
-	return true;
-}
-
-static bool add_segment(struct rdma *r, struct ndx_rpc_message *m, const struct segment *s,
-                        uint32_t length)
-{
-	uint32_t count = segment_piece_count(s, length);
-
-	if (!piece_room(r, m->piece_count + count))
-		return false;
-	segment_pieces(s, length, r->pieces + m->piece_count);
-	m->piece_count += count;
-	m->length += length;
-	return true;
-}
-
-static struct ndx_rpc_chunk *add_chunk(struct rdma *r, struct ndx_rpc_message *m,
-                                       enum ndx_rpc_chunk_kind kind)
-{
-	struct ndx_rpc_chunk *grown, *c;
-
-	grown = rdma_grow(&r->mem, r->chunks, &r->chunk_room, (uint32_t)m->chunk_count + 1,
-	                  sizeof(*r->chunks));
-	if (grown == NULL)
-		return NULL;
-	r->chunks = grown;
-	c = &r->chunks[m->chunk_count++];
-	*c = (struct ndx_rpc_chunk){.kind = kind, .first_piece = m->piece_count};
-	return c;
-}
-
-/* The base into which chunks are inserted: the inline part, or the chunk at position 0. */
-struct stream_of_pieces {
-	size_t next; /* piece in rdma->pieces */
-	size_t end;
-	size_t within; /* bytes of that piece which are used */
+/* An RPC message that was sent. `bytes` has the header and the inline part. */
+struct arrival {
+	struct flow *flow;
+	const uint8_t *bytes;
+	uint32_t length, original;
+	uint64_t order;
 };
 
-/* Move up to `length` bytes of the base into the message. */
-static bool take_pieces(struct rdma *r, struct ndx_rpc_message *m, struct stream_of_pieces *base,
-                        uint64_t length)
+static void hold(struct rdma *r, struct held *held, const struct arrival *a,
+                 const struct rpcrdma_header *h)
 {
-	while (length > 0 && base->next < base->end) {
-		struct ndx_piece p = r->pieces[base->next];
-		size_t part = p.length - base->within;
+	*held = (struct held){
+		.length = a->length,
+		.original = a->original,
+		.body = h->size < a->length ? h->size : a->length,
+		.type = h->type,
+		.version = h->version,
+		.credits = h->credits,
+		.order = a->order,
+		.packet = r->stats.packets,
+	};
+}
 
-		if (part > length)
-			part = (size_t)length;
-		if (!add_piece(r, m, p.bytes + base->within, part))
+/* Store the segments of the call: read segments first, sorted by position. */
+static bool call_segments(struct rdma *r, struct exchange *x, const struct rpcrdma_header *h)
+{
+	const struct rpcrdma_segment *w = rpcrdma_writes(h), *reply = rpcrdma_reply(h);
+
+	for (uint32_t i = 0; i < h->reads; i++) {
+		struct segment *s = rdma_add_segment(r, x, &h->segments[i], NDX_RPC_CHUNK_READ);
+		uint32_t at = x->segment_count;
+
+		if (s == NULL)
 			return false;
-		length -= part;
-		base->within += part;
-		if (base->within == p.length) {
-			base->next++;
-			base->within = 0;
-		}
+		/* Insert: reads first, sorted by position, otherwise in the order of the list. */
+		for (at--; at > x->reads; at--)
+			x->segments[at] = x->segments[at - 1];
+		for (; at > 0 && x->segments[at - 1]->position > s->position; at--)
+			x->segments[at] = x->segments[at - 1];
+		x->segments[at] = s;
+		x->reads++;
+	}
+	for (uint32_t i = 0; i < h->writes; i++) {
+		if (rdma_add_segment(r, x, &w[i], NDX_RPC_CHUNK_WRITE) == NULL)
+			return false;
+	}
+	for (uint32_t i = 0; i < h->replies; i++) {
+		if (rdma_add_segment(r, x, &reply[i], NDX_RPC_CHUNK_REPLY) == NULL)
+			return false;
 	}
 	return true;
 }
 
-/* The segments of one read chunk: from `at` on, those with its position. */
-static bool read_chunk(struct rdma *r, struct exchange *x, uint32_t *at, struct ndx_rpc_message *m)
+static bool return_segment(struct rdma *r, struct exchange *x, const struct rpcrdma_segment *named,
+                           uint8_t kind)
 {
-	uint32_t position = x->segments[*at]->position;
-	struct ndx_rpc_chunk *c = add_chunk(r, m, NDX_RPC_CHUNK_READ);
+	struct segment *s = rdma_add_segment(r, x, named, kind);
+	struct returned *grown;
 
-	if (c == NULL)
+	if (s == NULL)
 		return false;
-	c->position = position;
-	for (; *at < x->reads && x->segments[*at]->position == position; (*at)++) {
-		if (!add_segment(r, m, x->segments[*at], x->segments[*at]->length))
-			return false;
-		c->segments++;
-		c->length += x->segments[*at]->length;
-	}
-	c->piece_count = m->piece_count - c->first_piece;
+	grown = mem_grow(&r->mem, x->returned, &x->returned_room, x->returned_count + 1,
+	                 sizeof(*grown));
+	if (grown == NULL)
+		return false;
+	x->returned = grown;
+	s->wanted = named->length < s->length ? named->length : s->length;
+	grown[x->returned_count++] = (struct returned){s, s->wanted, named->chunk};
 	return true;
 }
 
-/* Move the base behind the message, where a base that is a chunk is expected. */
-static bool renumber(struct rdma *r, const struct ndx_rpc_message *m, size_t base)
+static bool reply_segments(struct rdma *r, struct exchange *x, const struct rpcrdma_header *h)
 {
-	if (!piece_room(r, m->piece_count + base))
-		return false;
-	memcpy(r->pieces + m->piece_count, r->pieces, base * sizeof(*r->pieces));
-	for (size_t i = 0; i < m->chunk_count; i++) {
-		struct ndx_rpc_chunk *c = &r->chunks[i];
+	const struct rpcrdma_segment *w = rpcrdma_writes(h), *reply = rpcrdma_reply(h);
 
-		c->first_piece = c->first_piece >= base ? c->first_piece - base
-		                                        : c->first_piece + m->piece_count - base;
+	for (uint32_t i = 0; h->type == RPCRDMA_NOMSG && i < h->replies; i++) {
+		if (!return_segment(r, x, &reply[i], NDX_RPC_CHUNK_REPLY))
+			return false;
 	}
+	for (uint32_t i = 0; i < h->writes; i++) {
+		if (!return_segment(r, x, &w[i], NDX_RPC_CHUNK_WRITE))
+			return false;
+	}
+	for (uint32_t i = 0; i < x->segment_count; i++)
+		x->segments[i]->end = x->reply.order;
 	return true;
 }
 
-bool rdma_reassemble_reads(struct rdma *r, struct exchange *x, const uint8_t *inline_part,
-                           uint32_t length, struct ndx_rpc_message *out)
+/* Add the segments of the chunk lists of a call or reply. (process_rdma_segments) */
+static bool process_segments(struct rdma *r, struct exchange *x, const struct rpcrdma_header *h,
+                             bool call)
 {
-	struct stream_of_pieces base = {0, 0, 0};
-	struct ndx_rpc_message whole = {0};
-	uint32_t at = 0;
-
-	/* First the base by itself; the message is built behind it, then moved to the front. */
-	if (x->reads > 0 && x->segments[0]->position == 0) {
-		if (!read_chunk(r, x, &at, &whole))
-			return false;
-		if (at == x->reads && length == 0)
-			goto done;
-	}
-	if (!add_piece(r, &whole, inline_part, length))
-		return false;
-	base.end = whole.piece_count;
-	whole.length = 0;
-	while (at < x->reads) {
-		uint32_t position = x->segments[at]->position;
-
-		if (position > whole.length &&
-		    !take_pieces(r, &whole, &base, position - whole.length))
-			return false;
-		if (!read_chunk(r, x, &at, &whole) ||
-		    !add_piece(r, &whole, zeros, (size_t)(-whole.length & 3)))
-			return false;
-	}
-	if (!take_pieces(r, &whole, &base, UINT64_MAX))
-		return false;
-done:
-	if (base.end > 0 && !renumber(r, &whole, base.end))
-		return false;
-	out->chunks = r->chunks;
-	out->chunk_count = whole.chunk_count;
-	out->pieces = r->pieces + base.end;
-	out->piece_count = whole.piece_count - base.end;
-	out->length = whole.length;
-	return true;
+	return call ? call_segments(r, x, h) : reply_segments(r, x, h);
 }
 
-/* The returned segments, from `at` on, of one chunk. */
-static bool returned_chunk(struct rdma *r, struct exchange *x, uint32_t *at,
-                           struct ndx_rpc_message *m)
+static void take_call(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h)
 {
-	const struct returned *first = &x->returned[*at];
-	uint32_t chunk = first->chunk;
-	uint8_t kind = first->segment->kind;
-	struct ndx_rpc_chunk *c = add_chunk(r, m, (enum ndx_rpc_chunk_kind)kind);
+	struct exchange *x = exchange_find_orphan(r, a->flow, h->xid);
 
-	if (c == NULL)
-		return false;
-	for (; *at < x->returned_count; (*at)++) {
-		const struct returned *back = &x->returned[*at];
-
-		if (back->chunk != chunk || back->segment->kind != kind)
-			break;
-		if (!add_segment(r, m, back->segment, back->length))
-			return false;
-		c->segments++;
-		c->length += back->length;
-	}
-	c->piece_count = m->piece_count - c->first_piece;
-	return true;
+	if (x == NULL)
+		x = exchange_create(r, a->flow, a->flow->direction, h->xid);
+	if (x == NULL)
+		return;
+	x->call_flow = a->flow;
+	base_list_remove(&x->waiting);
+	if (x->reply_flow != NULL)
+		flow_pair(r, a->flow, x->reply_flow);
+	x->program = h->program;
+	x->program_version = h->program_version;
+	x->procedure = h->procedure;
+	hold(r, &x->call, a, h);
+	if (h->cut)
+		x->call.original = UINT32_MAX;
+	if (!process_segments(r, x, h, true))
+		x->call.original =
+			UINT32_MAX; /* without all segments the call cannot become complete */
+	exchange_offer_call(r, x, a->bytes);
 }
 
-bool rdma_reassemble_writes(struct rdma *r, struct exchange *x, const uint8_t *inline_part,
-                            uint32_t length, struct ndx_rpc_message *out)
+static void take_reply(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h)
 {
-	struct ndx_rpc_message whole = {0};
-	uint32_t at = 0;
+	struct exchange *x = exchange_find_call(r, a->flow, h);
 
-	if (!add_piece(r, &whole, inline_part, length))
-		return false;
-	while (at < x->returned_count) {
-		if (!returned_chunk(r, x, &at, &whole))
-			return false;
-	}
-	out->chunks = r->chunks;
-	out->chunk_count = whole.chunk_count;
-	out->pieces = r->pieces;
-	out->piece_count = whole.piece_count;
-	out->length = whole.length;
-	return true;
+	if (x == NULL)
+		x = exchange_create(r, a->flow, a->flow->direction ^ 1, h->xid);
+	if (x == NULL)
+		return;
+	x->reply_flow = a->flow;
+	if (x->call_flow != NULL)
+		flow_pair(r, x->call_flow, a->flow);
+	else
+		base_list_add(&r->orphans, &x->waiting);
+	hold(r, &x->reply, a, h);
+	if (h->cut)
+		x->reply.original = UINT32_MAX;
+	if (!process_segments(r, x, h, false))
+		x->reply.original = UINT32_MAX;
+	exchange_offer_reply(r, x, a->bytes);
 }
 
-size_t ndx_piece_copy(const struct ndx_piece *pieces, size_t count, uint8_t *buffer, size_t room)
+static void take_error(struct rdma *r, const struct arrival *a, const struct rpcrdma_header *h)
 {
-	size_t used = 0;
+	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_ERROR};
+	struct exchange *x = exchange_find_call(r, a->flow, h);
 
-	for (size_t i = 0; i < count && used < room; i++) {
-		size_t part = pieces[i].length < room - used ? pieces[i].length : room - used;
-
-		memcpy(buffer + used, pieces[i].bytes, part);
-		used += part;
+	r->stats.errors++;
+	event.error = (struct ndx_rpc_error){h->xid, h->error_code, h->error_low, h->error_high};
+	rdma_report(r, a->flow, &event);
+	if (x == NULL) { /* the reply may have overtaken the call */
+		x = exchange_create(r, a->flow, a->flow->direction ^ 1, h->xid);
+		if (x == NULL)
+			return;
+		x->refused = true;
+		base_list_add(&r->orphans, &x->waiting);
 	}
-	return used;
+	x->reply_done = true; /* there will be no other reply */
+	x->reply_flow = a->flow;
+	x->reply.order = a->order;
+	x->reply.packet = r->stats.packets;
+	if (x->call_done)
+		exchange_free(r, x);
 }
 
 void rdma_message(struct rdma *r, struct flow *flow, struct ndx_rdma_send *send, uint64_t order)
@@ -244,11 +188,11 @@ void rdma_message(struct rdma *r, struct flow *flow, struct ndx_rdma_send *send,
 		rdma_report_hole(r, flow, &hole);
 	}
 	if (rpc && r->header->is_call)
-		exchange_call(r, &a, r->header);
+		take_call(r, &a, r->header);
 	else if (rpc && r->header->is_reply)
-		exchange_reply(r, &a, r->header);
+		take_reply(r, &a, r->header);
 	else if (rpc && r->header->type == RPCRDMA_ERROR && !r->header->cut)
-		exchange_error(r, &a, r->header);
+		take_error(r, &a, r->header);
 	if (send->has_invalidate)
 		rdma_invalidate(r, flow, send->invalidate, order);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The reassembly object (RDMAinfo): segments by connection, owner, handle and generation, and all
- * data that wait. Finds the segment of data. */
+ * data that wait. The functions are in the order of the files, from the ground. */
 #ifndef REASSEMBLY_RDMA_H
 #define REASSEMBLY_RDMA_H
 
@@ -10,7 +10,7 @@
 #include "bth.h"
 #include "cm.h"
 #include "crc.h"
-#include "early.h"
+#include "early_packet.h"
 #include "exchange.h"
 #include "flow.h"
 #include "mem.h"
@@ -64,6 +64,8 @@ struct rdma {
 	uint32_t unmarked_room;
 };
 
+/* ---- report.c ---- */
+
 /* Report an event; the caller sets the type and its data, this function the rest. */
 void rdma_report(struct rdma *r, const struct flow *flow, struct ndx_reassembly_event *event);
 
@@ -74,14 +76,21 @@ void rdma_report_duplicate(struct rdma *r, const struct flow *flow, uint32_t psn
 /* Report missing bytes. */
 void rdma_report_hole(struct rdma *r, const struct flow *flow, const struct ndx_hole *hole);
 
-/* Grow `at` to `want` elements, moving it if necessary; NULL if out of memory: then it is
- * unchanged. */
-void *rdma_grow(struct mem *mem, void *at, uint32_t *room, uint32_t want, size_t element);
+/* ---- pieces.c ---- */
 
-/* Add a segment that a message names: create it, or find it with its data if a reply named it
- * before its call did. Places early data. NULL if a limit is reached. (add_rdma_segment) */
-struct segment *rdma_add_segment(struct rdma *r, struct exchange *x,
-                                 const struct rpcrdma_segment *named, uint8_t kind);
+/* The canonical message of a call, as pieces: read chunks at their positions, with XDR round-up.
+ * All bytes must be present. False if out of memory. (reassemble_rdma_reads) */
+bool rdma_reassemble_reads(struct rdma *r, struct exchange *x, const uint8_t *inline_part,
+                           uint32_t length, struct ndx_rpc_message *out);
+
+/* The same for a reply: reduced message, then its chunks. */
+bool rdma_reassemble_writes(struct rdma *r, struct exchange *x, const uint8_t *inline_part,
+                            uint32_t length, struct ndx_rpc_message *out);
+
+/* ---- segment_table.c ---- */
+
+/* A new segment, whose exchange is set. */
+void rdma_enter_segment(struct rdma *r, struct segment *s);
 
 /* The segment of data that were sent on `flow` with number `order`: by connection, owner, handle,
  * address and generation. NULL if there is none. (get_rdma_segment) */
@@ -94,9 +103,25 @@ void rdma_del_segment(struct rdma *r, struct segment *segment);
 /* A SEND invalidated a handle of its receiver: later data are for the next generation. */
 void rdma_invalidate(struct rdma *r, struct flow *flow, uint32_t handle, uint64_t order);
 
+/* Free an InfiniBand operation. */
+void rdma_free_sub(struct rdma *r, struct sub_segment *sub);
+
+/* ---- placement.c ---- */
+
+/* Add a segment that a message names: create it, or find it with its data if a reply named it
+ * before its call did. Places early data. NULL if a limit is reached. (add_rdma_segment) */
+struct segment *rdma_add_segment(struct rdma *r, struct exchange *x,
+                                 const struct rpcrdma_segment *named, uint8_t kind);
+
 /* Place data with a known address, or hold them. */
 void rdma_place(struct rdma *r, struct flow *flow, uint32_t handle, uint64_t address,
                 uint64_t order, const uint8_t *data, uint32_t captured, uint32_t length);
+
+/* Place data in a known segment. May free the segment and its exchange. */
+void rdma_place_in(struct rdma *r, struct segment *s, uint64_t address, const uint8_t *data,
+                   uint32_t length);
+
+/* ---- operation.c ---- */
 
 /* A packet of an InfiniBand write or read, or a read request. (add_rdma_data) */
 void rdma_add_rdma_data(struct rdma *r, struct flow *flow, const struct bth *packet,
@@ -104,6 +129,18 @@ void rdma_add_rdma_data(struct rdma *r, struct flow *flow, const struct bth *pac
 
 /* A read response of InfiniBand: finds its request on the reverse flow. (add_rdma_data) */
 void rdma_add_rdma_response(struct rdma *r, struct flow *flow, const struct bth *packet);
+
+/* ---- message.c ---- */
+
+/* Handle a complete message of a SEND. `send` has everything except the kind of RPC-over-RDMA. */
+void rdma_message(struct rdma *r, struct flow *flow, struct ndx_rdma_send *send, uint64_t order);
+
+/* ---- send.c: SENDs in several packets ---- */
+
+void send_packet(struct rdma *r, struct flow *flow, const struct bth *packet, uint64_t order);
+void send_flush(struct rdma *r, struct flow *flow);
+
+/* ---- ddp.c ---- */
 
 /* A tagged frame of iWARP: write, or read response. (add_iwarp_data) */
 void rdma_add_iwarp_data(struct rdma *r, struct flow *flow, const struct ddp *frame,
@@ -113,51 +150,25 @@ void rdma_add_iwarp_data(struct rdma *r, struct flow *flow, const struct ddp *fr
 void rdma_add_iwarp_request(struct rdma *r, struct flow *flow, const struct ddp *frame,
                             uint64_t order);
 
-/* Add the segments of the chunk lists of a call or reply. (process_rdma_segments) */
-bool rdma_process_segments(struct rdma *r, struct exchange *x, const struct rpcrdma_header *h,
-                           bool call);
-
-/* The canonical message of a call, as pieces: read chunks at their positions, with XDR round-up.
- * All bytes must be present. False if out of memory. (reassemble_rdma_reads) */
-bool rdma_reassemble_reads(struct rdma *r, struct exchange *x, const uint8_t *inline_part,
-                           uint32_t length, struct ndx_rpc_message *out);
-
-/* The same for a reply: reduced message, then its chunks. */
-bool rdma_reassemble_writes(struct rdma *r, struct exchange *x, const uint8_t *inline_part,
-                            uint32_t length, struct ndx_rpc_message *out);
-
-/* Drop everything. (reset) */
-void rdma_reset(struct rdma *r);
-
-/* Handle a complete message of a SEND. `send` has everything except the kind of RPC-over-RDMA. */
-void rdma_message(struct rdma *r, struct flow *flow, struct ndx_rdma_send *send, uint64_t order);
-
-/* Free an InfiniBand operation. */
-void rdma_free_sub(struct rdma *r, struct sub_segment *sub);
-
-/* Free the open entries of a flow: operations, SEND packets, requests, stream. */
-void rdma_close_flow(struct rdma *r, struct flow *flow);
-
-/* Handle a packet of a transport. */
-void roce_packet(struct rdma *r, const struct frame *frame);
-void iwarp_packet(struct rdma *r, const struct frame *frame);
-
-/* SENDs in several packets (send.c). */
-void send_packet(struct rdma *r, struct flow *flow, const struct bth *packet, uint64_t order);
-void send_flush(struct rdma *r, struct flow *flow);
-
-/* TCP streams, and the frames in them. */
-void iwarp_flush(struct rdma *r, struct flow *flow);
-void iwarp_free(struct rdma *r, struct flow *flow);
-/* Continue behind gaps that have been open for too long. */
-void iwarp_expire(struct rdma *r);
-
-/* Handle a frame of DDP (ddp.c): `order` is its position in the stream, never 0. */
+/* Handle a frame of DDP: `order` is its position in the stream, never 0. */
 void ddp_frame(struct rdma *r, struct flow *flow, const struct ddp *d, uint64_t order);
 void ddp_flush(struct rdma *r, struct flow *flow);
+/* Free the requests and the stream of a flow. */
+void ddp_close(struct rdma *r, struct flow *flow);
 /* Bytes of the stream are missing, from that sequence number on. */
 void ddp_lost(struct flow *flow, uint32_t sequence);
 /* The stream has advanced: place answers that waited for its requests. */
 void ddp_answers(struct rdma *r, struct flow *asked);
+
+/* ---- iwarp.c: TCP streams, and the frames in them ---- */
+
+void iwarp_packet(struct rdma *r, const struct frame *frame);
+void iwarp_flush(struct rdma *r, struct flow *flow);
+/* Continue behind gaps that have been open for too long. */
+void iwarp_expire(struct rdma *r);
+
+/* ---- roce.c ---- */
+
+void roce_packet(struct rdma *r, const struct frame *frame);
 
 #endif

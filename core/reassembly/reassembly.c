@@ -262,10 +262,27 @@ void ndx_reassembly_flush(struct ndx_reassembly *reassembly)
 	early_expire(r, true);
 }
 
+/* Drop everything. (reset) */
+static void reset(struct rdma *r)
+{
+	r->quiet = true;
+	early_forget(r, true);
+	while (!base_list_empty(&r->ages))
+		exchange_free(r, container_of(r->ages.next, struct exchange, age));
+	flow_free_all(r);
+	for (uint32_t i = 0; i < RDMA_CM_PENDING; i++)
+		r->cm[i] = (struct rdma_request){0};
+	r->stats = (struct ndx_reassembly_stats){0};
+	r->mem.peak = r->mem.held;
+	r->connections = 0;
+	r->now = 0;
+	r->quiet = false;
+}
+
 void ndx_reassembly_reset(struct ndx_reassembly *reassembly)
 {
 	if (reassembly != NULL)
-		rdma_reset(&reassembly->rdma);
+		reset(&reassembly->rdma);
 }
 
 size_t ndx_reassembly_size(const struct ndx_reassembly *reassembly)
@@ -290,7 +307,7 @@ void ndx_reassembly_close(struct ndx_reassembly *reassembly)
 {
 	if (reassembly == NULL)
 		return;
-	rdma_reset(&reassembly->rdma);
+	reset(&reassembly->rdma);
 	free_rdma(&reassembly->rdma);
 	free(reassembly);
 }

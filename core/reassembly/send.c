@@ -115,7 +115,7 @@ static void deliver_run(struct rdma *r, struct flow *flow, struct base_list *fir
 		total += at_link(at)->length;
 	grown = total > UINT32_MAX / 2
 	                ? NULL
-	                : rdma_grow(&r->mem, r->gather, &r->gather_room, (uint32_t)total, 1);
+	                : mem_grow(&r->mem, r->gather, &r->gather_room, (uint32_t)total, 1);
 	if (grown != NULL || total == 0)
 		r->gather = grown;
 	else

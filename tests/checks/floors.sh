@@ -35,11 +35,6 @@ shims
 samples
 END
 
-# Folders with circles today, and how many of their files are in circles. A folder that gets better
-# must be lowered there, or taken out.
-circles=tests/checks/floors.circles
-grep -v '^#' "$src/$circles" >"$tmp/circles" 2>/dev/null || : >"$tmp/circles"
-
 # One line for each object file: object, source.
 awk -v src="$src/" -v build="$build/" '
 	/^ *"directory": / { split($0, part, "\""); directory = part[4] "/" }
@@ -103,7 +98,7 @@ $3 == "T" {
 }
 END { exit bad }' "$tmp/symbols" || touch "$tmp/prefixes"
 
-awk -v floors="$tmp/floors" -v allowed="$tmp/circles" -v list="$circles" -v objects="$tmp/objects" '
+awk -v floors="$tmp/floors" -v objects="$tmp/objects" '
 # The longest folder of the list of floors that a path begins with; "" if there is none.
 function floor_folder(path, best, f) {
 	best = ""
@@ -140,8 +135,6 @@ BEGIN {
 		for (i = 1; i <= NF; i++)
 			floor[$i] = height
 	}
-	while ((getline <allowed) > 0)
-		most[$1] = $2
 	while ((getline <objects) > 0) {
 		source[$1] = $2
 		if (!($2 in room)) {
@@ -202,17 +195,10 @@ END {
 				arrows[room[a]] = arrows[room[a]] "\n  " a " -> " b ":" why[a, b]
 		}
 	}
-	for (r in count) {
-		total += count[r]
-		if (count[r] > most[r] + 0)
-			fault(r ": " count[r] " files call each other in a circle" arrows[r])
-	}
-	for (r in most)
-		if (count[r] + 0 < most[r])
-			fault(r ": " count[r] + 0 " files are in circles, and " list " allows " \
-				most[r] ": lower it")
+	for (r in count)
+		fault(r ": " count[r] " files call each other in a circle" arrows[r])
 	if (!bad)
-		printf "%d files, %d of them in circles that are known\n", file_count, total
+		printf "%d files, none of them in a circle\n", file_count
 	exit bad
 }' "$tmp/symbols"
 [ ! -e "$tmp/prefixes" ]

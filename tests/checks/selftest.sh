@@ -249,10 +249,6 @@ floor core/front/thing.c 'int core_other(void); int core_thing(void) { return co
 	core/front/other.c 'int core_thing(void); int core_other(void) { return core_thing(); }'
 expect floors core/front/thing.c 'core/front/thing.c -> core/front/other.c: core_other'
 expect floors core/front/other.c 'core/front/other.c -> core/front/thing.c: core_thing'
-echo 'core/front 2' | file tests/checks/floors.circles
-floor core/front/other.c 'int core_other(void) { return 0; }'
-expect floors tests/checks/floors.circles 'core/front: 0 files are in circles'
-rm "$good/tests/checks/floors.circles"
 floor core/base/base_other.c 'const char *ndx_thing(void); void *base_other = (void *)ndx_thing;'
 expect floors core/base/base_other.c 'ndx_thing of core/front/thing.c, which is a higher floor'
 floor core/base/base_other.c 'int other_thing(void) { return 0; }'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "early.h"
+#include "early_packet.h"
 
 #include <string.h>
 

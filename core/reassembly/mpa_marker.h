@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Markers of MPA: four bytes at every 512 of the stream, with the distance to their frame's
  * beginning. */
-#ifndef REASSEMBLY_MARKER_H
-#define REASSEMBLY_MARKER_H
+#ifndef REASSEMBLY_MPA_MARKER_H
+#define REASSEMBLY_MPA_MARKER_H
 
 #include <stdbool.h>
 #include <stdint.h>

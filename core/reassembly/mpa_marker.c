@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "marker.h"
+#include "mpa_marker.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Data that came before the packet that explains them: held for a time, within limits. */
-#ifndef REASSEMBLY_EARLY_H
-#define REASSEMBLY_EARLY_H
+#ifndef REASSEMBLY_EARLY_PACKET_H
+#define REASSEMBLY_EARLY_PACKET_H
 
 #include "base_list.h"
 #include "flow.h"
