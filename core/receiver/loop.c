@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving threads: references and life; loop_run.c has the thread's function. */
+/* Receiving threads: references and life; loop_thread.c has the thread's function. */
 #include "loop.h"
 
 #include <stdlib.h>

@@ -127,7 +127,7 @@ void receiver_free(struct ndx_receiver *r);
 /* Allow or forbid a sender and probes to post on the connection. */
 void receiver_set_sending(struct ndx_receiver *r, bool on);
 
-/* run.c: the receiving thread's */
+/* delivery.c: the receiving thread's */
 void receiver_begin(struct ndx_receiver *r); /* before it is on the thread's list */
 size_t receiver_poll(struct ndx_receiver *r);
 bool receiver_arm(struct ndx_receiver *r);
@@ -147,7 +147,7 @@ void pull_push(struct pull *p, const struct ndx_frame *frame);
 void pull_end(struct pull *p, bool ended);
 void pull_close(struct pull *p);
 
-/* ways.c: undo ndx_receiver_describe(), back to CREATED. */
+/* receiver_connect.c: undo ndx_receiver_describe(), back to CREATED. */
 void receiver_undescribe(struct ndx_receiver *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ways to connect a receiver; all end in run(). */
+/* Connects a receiver, by a connector, a listener or a description; each way ends in run(). */
 #include <string.h>
 
 #include "base_log.h"
