@@ -254,7 +254,7 @@ static void give_request(struct ndx_listener *l, struct ndx_connector *c,
 		conn_complete_ov(c, &c->ov, NDX_OK, 0, 0);
 }
 
-static void hand_over(struct ndx_listener *l, struct ndx_connector *c)
+static void give_first_request(struct ndx_listener *l, struct ndx_connector *c)
 {
 	give_request(l, c, take_request(l, &l->requests));
 }
@@ -309,14 +309,14 @@ static void match(struct ndx_listener *l)
 		next = r->next;
 		enqueue(l, r);
 		while (!l->rendezvous && l->requests != NULL && !base_list_empty(&l->wanted))
-			hand_over(l, container_of(base_list_take(&l->wanted), struct ndx_connector,
-			                          wanted));
+			give_first_request(l, container_of(base_list_take(&l->wanted),
+			                                   struct ndx_connector, wanted));
 	}
 	if (l->rendezvous)
 		match_rendezvous(l);
 	while (l->requests != NULL && !base_list_empty(&l->wanted))
-		hand_over(l,
-		          container_of(base_list_take(&l->wanted), struct ndx_connector, wanted));
+		give_first_request(
+			l, container_of(base_list_take(&l->wanted), struct ndx_connector, wanted));
 }
 
 /* Lock held, control thread: fail the connectors that wait, because no request will come. */

@@ -10,8 +10,8 @@ struct arrival {
 	uint64_t order;
 };
 
-static void hold(struct rdma *r, struct held *held, const struct arrival *a,
-                 const struct rpcrdma_header *h)
+static void hold_arrival(struct rdma *r, struct held *held, const struct arrival *a,
+                         const struct rpcrdma_header *h)
 {
 	*held = (struct held){
 		.length = a->length,
@@ -112,7 +112,7 @@ static void take_call(struct rdma *r, const struct arrival *a, const struct rpcr
 	x->program = h->program;
 	x->program_version = h->program_version;
 	x->procedure = h->procedure;
-	hold(r, &x->call, a, h);
+	hold_arrival(r, &x->call, a, h);
 	if (h->cut)
 		x->call.original = UINT32_MAX;
 	if (!process_segments(r, x, h, true))
@@ -134,7 +134,7 @@ static void take_reply(struct rdma *r, const struct arrival *a, const struct rpc
 		flow_pair(r, x->call_flow, a->flow);
 	else
 		base_list_add(&r->orphans, &x->waiting);
-	hold(r, &x->reply, a, h);
+	hold_arrival(r, &x->reply, a, h);
 	if (h->cut)
 		x->reply.original = UINT32_MAX;
 	if (!process_segments(r, x, h, false))

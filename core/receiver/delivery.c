@@ -119,7 +119,7 @@ static struct slot *spare(struct ndx_receiver *r, struct slot *slot)
 	return copy;
 }
 
-static void hand_out(struct ndx_receiver *r, const struct ndx_frame *frame)
+static void call_consumers(struct ndx_receiver *r, const struct ndx_frame *frame)
 {
 	for (int i = 0; i < NDX_RECEIVER_CONSUMERS; i++) {
 		const struct ndx_frame_consumer *c = &r->attr.consumers[i];
@@ -152,7 +152,7 @@ static void deliver(struct ndx_receiver *r, struct slot *slot, const struct ndx_
 	count_up(&r->counters.frames, 1);
 	count_up(&r->counters.bytes, frame->length);
 	count_up(&r->counters.sizes[base_stats_bucket(frame->length)], 1);
-	hand_out(r, frame);
+	call_consumers(r, frame);
 	ndx_frame_release(frame);
 }
 

@@ -128,8 +128,8 @@ static enum ndx_status give_up(struct ndx_exchange_reply *reply, enum ndx_plugin
 	return status;
 }
 
-static enum ndx_status begin(void *instance, const struct ndx_exchange *x, void **out,
-                             struct ndx_exchange_reply *reply)
+static enum ndx_status begin_session(void *instance, const struct ndx_exchange *x, void **out,
+                                     struct ndx_exchange_reply *reply)
 {
 	struct session *s = calloc(1, sizeof(*s));
 
@@ -146,7 +146,8 @@ static void end(void *session)
 	free(session);
 }
 
-static enum ndx_status say(const struct example_message *m, struct ndx_exchange_reply *reply)
+static enum ndx_status write_reply(const struct example_message *m,
+                                   struct ndx_exchange_reply *reply)
 {
 	/* The application chooses the session's largest message. */
 	if (reply->room < EXAMPLE_MESSAGE_MAX)
@@ -157,8 +158,8 @@ static enum ndx_status say(const struct example_message *m, struct ndx_exchange_
 }
 
 /* Parse the peer's message; fail if it is malformed or of another step. */
-static enum ndx_status hear(const void *peer, size_t length, enum example_step step,
-                            struct example_message *m, struct ndx_exchange_reply *reply)
+static enum ndx_status read_peer(const void *peer, size_t length, enum example_step step,
+                                 struct example_message *m, struct ndx_exchange_reply *reply)
 {
 	const char *why = "nothing";
 
@@ -180,7 +181,7 @@ static enum ndx_status say_hello(const struct session *s, struct ndx_exchange_re
 	struct example_message m = {.step = EXAMPLE_HELLO, .ring = s->instance->ring};
 
 	memcpy(m.label, s->instance->label, sizeof(m.label));
-	return say(&m, reply);
+	return write_reply(&m, reply);
 }
 
 static enum ndx_status say_offer(struct session *s, const struct ndx_exchange *x,
@@ -194,7 +195,7 @@ static enum ndx_status say_offer(struct session *s, const struct ndx_exchange *x
 	s->agreed.slots = smaller(own->slots, hello->ring.slots);
 	s->agreed.slot_size = smaller(own->slot_size, hello->ring.slot_size);
 	memcpy(s->peer_label, hello->label, sizeof(s->peer_label));
-	return say(&m, reply);
+	return write_reply(&m, reply);
 }
 
 static enum ndx_status say_confirm(const struct session *s, const struct ndx_exchange *x,
@@ -205,7 +206,7 @@ static enum ndx_status say_confirm(const struct session *s, const struct ndx_exc
 
 	/* The framework needs the peer's description to connect the queue pairs. */
 	*x->peer = offer->description;
-	return say(&m, reply);
+	return write_reply(&m, reply);
 }
 
 /* A line in the application's log; the framework adds the plugin's name. */
@@ -243,7 +244,7 @@ static enum ndx_status info(void *session, const struct ndx_exchange *x, const v
 	if (x->round == 0)
 		return say_hello(s, reply);
 	/* Round n receives what the peer sent in round n - 1. */
-	st = hear(peer, peer_length, (enum example_step)x->round, &m, reply);
+	st = read_peer(peer, peer_length, (enum example_step)x->round, &m, reply);
 	if (st != NDX_OK)
 		return st;
 	switch (x->round) {
@@ -295,8 +296,8 @@ static enum ndx_status reset(void *session, enum ndx_stage stage)
 
 static const struct ndx_variant_ops ops = {
 	/* no `available`: the variant runs on every machine */
-	.create = create, .destroy = destroy, .begin = begin, .end = end,
-	.info = info,     .ready = ready,     .done = done,   .reset = reset,
+	.create = create, .destroy = destroy, .begin = begin_session, .end = end,
+	.info = info,     .ready = ready,     .done = done,           .reset = reset,
 };
 
 static const struct ndx_plugin_variant variants[] = {

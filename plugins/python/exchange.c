@@ -195,8 +195,8 @@ static PyObject *make_exchange(const struct instance *instance, const struct ndx
 	return NULL;
 }
 
-static enum ndx_status begin(void *state, const struct ndx_exchange *x, void **out,
-                             struct ndx_exchange_reply *reply)
+static enum ndx_status begin_session(void *state, const struct ndx_exchange *x, void **out,
+                                     struct ndx_exchange_reply *reply)
 {
 	const struct instance *instance = state;
 	struct session *s = calloc(1, sizeof(*s));
@@ -226,7 +226,7 @@ static enum ndx_status begin(void *state, const struct ndx_exchange *x, void **o
 	return st;
 }
 
-static void end(void *state)
+static void end_session(void *state)
 {
 	struct session *s = state;
 	PyGILState_STATE held;
@@ -241,7 +241,7 @@ static void end(void *state)
 
 /* ---- exchange ---- */
 
-static bool tell(const struct session *s, const struct ndx_exchange *x, size_t room)
+static bool update_exchange(const struct session *s, const struct ndx_exchange *x, size_t room)
 {
 	return set(s->exchange, "stage", PyUnicode_FromString(stage_name(x->stage))) &&
 	       set(s->exchange, "round", PyLong_FromUnsignedLong(x->round)) &&
@@ -306,7 +306,7 @@ static enum ndx_status call(struct session *s, const char *function, const struc
 
 	if (!py_enter(&held))
 		return fail_ended(reply);
-	if (tell(s, x, reply->room))
+	if (update_exchange(s, x, reply->room))
 		answer = peer == NULL ? PyObject_CallMethod(s->object, function, "(O)", Py_None)
 		                      : PyObject_CallMethod(s->object, function, "(y#)", peer,
 		                                            (Py_ssize_t)length);
@@ -359,8 +359,8 @@ static enum ndx_status reset(void *session, enum ndx_stage stage)
 const struct ndx_variant_ops exchange_ops = {.available = available,
                                              .create = create,
                                              .destroy = destroy,
-                                             .begin = begin,
-                                             .end = end,
+                                             .begin = begin_session,
+                                             .end = end_session,
                                              .info = info,
                                              .ready = ready,
                                              .done = done,

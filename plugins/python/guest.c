@@ -126,7 +126,7 @@ static void finalize(void *state)
 	(void)state; /* guest_close() follows and releases everything */
 }
 
-static bool fill(struct guest *g)
+static bool fill_table(struct guest *g)
 {
 	PyObject *variants;
 	PyObject *transports;
@@ -179,7 +179,7 @@ enum ndx_status guest_open(void *plugin, const char *path, const struct ndx_plug
 	g->module = py_support("_load", Py_BuildValue("(sN)", path, PyCapsule_New(g, NULL, NULL)));
 	if (g->module != NULL)
 		g->tables = py_support("_tables", Py_BuildValue("(O)", g->module));
-	if (g->tables == NULL || !fill(g)) {
+	if (g->tables == NULL || !fill_table(g)) {
 		(void)py_why(g->host, why, room);
 		release(g);
 		st = NDX_E_INVALID_CONFIG;

@@ -86,8 +86,8 @@ static void destroy(void *instance)
 	free(instance);
 }
 
-static enum ndx_status begin(void *instance, const struct ndx_exchange *x, void **out,
-                             struct ndx_exchange_reply *reply)
+static enum ndx_status begin_session(void *instance, const struct ndx_exchange *x, void **out,
+                                     struct ndx_exchange_reply *reply)
 {
 	struct session *s = calloc(1, sizeof(*s));
 
@@ -117,7 +117,7 @@ static enum ndx_status give_up(struct ndx_exchange_reply *reply, enum ndx_plugin
 	return error == NDX_PLUGIN_PEER_DATA ? NDX_E_REMOTE_ERROR : NDX_E_INVALID_CONFIG;
 }
 
-static enum ndx_status say(const struct roce_payload *p, struct ndx_exchange_reply *reply)
+static enum ndx_status write_reply(const struct roce_payload *p, struct ndx_exchange_reply *reply)
 {
 	const char *why;
 
@@ -160,7 +160,7 @@ static enum ndx_status describe(const struct session *s, const struct ndx_exchan
 		return NDX_E_INVALID_CONFIG;
 	}
 	p.description.mtu = own_mtu(s, x);
-	return say(&p, reply);
+	return write_reply(&p, reply);
 }
 
 /* Why the two ends cannot be connected; false: they can. */
@@ -233,7 +233,7 @@ static enum ndx_status take_description(struct session *s, const struct ndx_exch
 		x->peer->mtu = smaller(p.description.mtu, own_mtu(s, x));
 	compute_agreement(s, x);
 	p = (struct roce_payload){.message = ROCE_AGREEMENT, .agreed = s->agreed};
-	return say(&p, reply);
+	return write_reply(&p, reply);
 }
 
 /* NULL if the agreements are equal; else what differs. */
@@ -325,14 +325,14 @@ static const struct ndx_plugin_param verbs_params[] = {
 static const struct ndx_variant_ops verbs_ops = {.available = verbs_available,
                                                  .create = create,
                                                  .destroy = destroy,
-                                                 .begin = begin,
+                                                 .begin = begin_session,
                                                  .end = end,
                                                  .info = info,
                                                  .ready = ready,
                                                  .reset = reset};
 static const struct ndx_variant_ops fabric_ops = {.create = create,
                                                   .destroy = destroy,
-                                                  .begin = begin,
+                                                  .begin = begin_session,
                                                   .end = end,
                                                   .info = info,
                                                   .ready = ready,

@@ -74,8 +74,8 @@ static enum ndx_status connect_device(void *plugin, const char *address, uint32_
 
 /* ---- answers ---- */
 
-static void say(struct ndx_plugin_stream *c, uint8_t type, const struct surf_frame *asked,
-                const void *payload, size_t length)
+static void write_answer(struct ndx_plugin_stream *c, uint8_t type, const struct surf_frame *asked,
+                         const void *payload, size_t length)
 {
 	const struct surf_frame f = {.type = type,
 	                             .stage = asked->stage,
@@ -96,7 +96,7 @@ static void refuse(struct ndx_plugin_stream *c, const struct surf_frame *asked,
 
 	wire_put32(payload + 4, (uint32_t)status);
 	memcpy(payload + ERROR_HEAD, text, length);
-	say(c, SURF_ERROR, asked, payload, ERROR_HEAD + length);
+	write_answer(c, SURF_ERROR, asked, payload, ERROR_HEAD + length);
 }
 
 static void welcome(struct ndx_plugin_stream *c, const struct surf_frame *asked)
@@ -107,7 +107,7 @@ static void welcome(struct ndx_plugin_stream *c, const struct surf_frame *asked)
 	/* The limits of the session itself apply. */
 	wire_put32(payload + 4, UINT32_MAX);
 	wire_put32(payload + 8, UINT32_MAX);
-	say(c, SURF_WELCOME, asked, payload, sizeof(payload));
+	write_answer(c, SURF_WELCOME, asked, payload, sizeof(payload));
 }
 
 /* ---- operations ---- */
@@ -193,7 +193,7 @@ static void validate(struct ndx_plugin_stream *c, const struct surf_frame *asked
 	wire_put32(payload + 20, (uint32_t)c->answer.psn);
 	wire_put32(payload + 32, (uint32_t)c->order.host_qpn);
 	wire_put32(payload + 36, (uint32_t)c->order.host_psn);
-	say(c, SURF_VALIDATE, asked, payload, sizeof(payload));
+	write_answer(c, SURF_VALIDATE, asked, payload, sizeof(payload));
 }
 
 static enum ndx_status take_data(struct ndx_plugin_stream *c, const struct surf_frame *asked,
@@ -224,7 +224,7 @@ static enum ndx_status take_data(struct ndx_plugin_stream *c, const struct surf_
 		break;
 	}
 	if (st == NDX_OK)
-		say(c, SURF_DATA, asked, answer, length);
+		write_answer(c, SURF_DATA, asked, answer, length);
 	return st;
 }
 

@@ -56,7 +56,7 @@ struct run {
 	size_t room;
 };
 
-static void say(const struct surf_log *log, enum ndx_log_level level, const char *text)
+static void log_text(const struct surf_log *log, enum ndx_log_level level, const char *text)
 {
 	if (log != NULL && log->line != NULL)
 		log->line(log->to, level, text);
@@ -273,7 +273,7 @@ static unsigned note(const struct run *run, enum ndx_status st)
 {
 	if (st == NDX_OK)
 		return 0;
-	say(run->log, NDX_LOG_WARN, run->why);
+	log_text(run->log, NDX_LOG_WARN, run->why);
 	return 1;
 }
 
@@ -337,7 +337,7 @@ unsigned surf_tear_down(const struct surf_bus *bus, const struct surf_log *log,
 	if (run.made.has_pd)
 		failed += free_pd(&run);
 	if (failed > 0) {
-		say(log, NDX_LOG_WARN, "the clean-up is not complete: soft reset of the FPGA");
+		log_text(log, NDX_LOG_WARN, "the clean-up is not complete: soft reset of the FPGA");
 		/*
 		 * The reset matters more than any step and needs few accesses, so the limit does
 		 * not apply to it.
@@ -361,14 +361,14 @@ enum ndx_status surf_bring_up(const struct surf_bus *bus, const struct surf_log 
 	run.made.step_ms = setup->step_ms;
 	st = make(&run, setup);
 	if (st != NDX_OK) {
-		say(log, NDX_LOG_ERROR, why);
+		log_text(log, NDX_LOG_ERROR, why);
 		(void)surf_tear_down(bus, log, &run.made);
 		return st;
 	}
 	(void)snprintf(text, sizeof(text),
 	               "queue pair 0x%06" PRIx32 " of the FPGA is in RTS, to host 0x%06" PRIx64,
 	               run.made.qpn, setup->host_qpn);
-	say(log, NDX_LOG_INFO, text);
+	log_text(log, NDX_LOG_INFO, text);
 	*out = run.made;
 	return NDX_OK;
 }

@@ -14,7 +14,7 @@
 #define STATUS_TIMEOUT 0x0100u
 #define STATUS_LOCKUP 0x2000u
 
-static void put(uint8_t *to, uint32_t value)
+static void put_word(uint8_t *to, uint32_t value)
 {
 	for (unsigned i = 0; i < WORD_BYTES; i++)
 		to[i] = (uint8_t)(value >> 8 * i);
@@ -31,14 +31,14 @@ static uint32_t get(const uint8_t *from)
 
 size_t srp_request_write(uint8_t bytes[SRP_WRITE_BYTES], const struct srp_request *request)
 {
-	put(bytes, VERSION | (request->write ? OPCODE_WRITE : 0));
-	put(bytes + 4, request->id);
-	put(bytes + 8, request->address);
-	put(bytes + 12, 0);
-	put(bytes + 16, WORD_BYTES - 1);
+	put_word(bytes, VERSION | (request->write ? OPCODE_WRITE : 0));
+	put_word(bytes + 4, request->id);
+	put_word(bytes + 8, request->address);
+	put_word(bytes + 12, 0);
+	put_word(bytes + 16, WORD_BYTES - 1);
 	if (!request->write)
 		return SRP_READ_BYTES;
-	put(bytes + VALUE_AT, request->value);
+	put_word(bytes + VALUE_AT, request->value);
 	return SRP_WRITE_BYTES;
 }
 
@@ -65,8 +65,8 @@ void srp_response_write(uint8_t bytes[SRP_RESPONSE_BYTES], const struct srp_requ
                         uint32_t value, uint32_t status)
 {
 	(void)srp_request_write(bytes, request);
-	put(bytes + VALUE_AT, value);
-	put(bytes + STATUS_AT, status);
+	put_word(bytes + VALUE_AT, value);
+	put_word(bytes + STATUS_AT, status);
 }
 
 enum srp_verdict srp_response_parse(const uint8_t bytes[SRP_RESPONSE_BYTES],

@@ -171,8 +171,8 @@ static enum ndx_status give_up(struct ndx_exchange_reply *reply, enum ndx_plugin
 	return status;
 }
 
-static enum ndx_status begin(void *instance, const struct ndx_exchange *x, void **out,
-                             struct ndx_exchange_reply *reply)
+static enum ndx_status begin_session(void *instance, const struct ndx_exchange *x, void **out,
+                                     struct ndx_exchange_reply *reply)
 {
 	struct session *s;
 
@@ -298,7 +298,7 @@ static enum ndx_status go(void *session, const struct ndx_exchange *x, const voi
 static const struct ndx_variant_ops ops = {
 	.create = create,
 	.destroy = destroy,
-	.begin = begin,
+	.begin = begin_session,
 	.end = end,
 	.info = info,
 	.ready = go,

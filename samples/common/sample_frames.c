@@ -5,7 +5,7 @@
 
 static const uint8_t magic[8] = {'N', 'D', 'X', 'f', 'r', 'm', 0, 1};
 
-static void put(uint8_t *at, uint64_t value, unsigned bytes)
+static void put_be(uint8_t *at, uint64_t value, unsigned bytes)
 {
 	while (bytes-- > 0) {
 		at[bytes] = (uint8_t)value;
@@ -31,22 +31,22 @@ static uint32_t prbs31(uint32_t *reg)
 	return bits;
 }
 
-static uint32_t begin(uint64_t number)
+static uint32_t first_bits(uint64_t number)
 {
 	return (uint32_t)((number * 2654435761u) & 0x7fffffff) | 1;
 }
 
 void sample_frame_fill(void *data, uint32_t length, uint64_t number)
 {
-	uint32_t reg = begin(number);
+	uint32_t reg = first_bits(number);
 	uint8_t *at = data;
 
-	put(at, number, 8);
-	put(at + 8, length, 4);
+	put_be(at, number, 8);
+	put_be(at + 8, length, 4);
 	for (uint32_t i = SAMPLE_FRAME_HEADER; i < length; i += 3) {
 		const unsigned bytes = i + 3 > length ? length - i : 3;
 
-		put(at + i, prbs31(&reg) >> (8 * (3 - bytes)), bytes);
+		put_be(at + i, prbs31(&reg) >> (8 * (3 - bytes)), bytes);
 	}
 }
 
@@ -58,7 +58,7 @@ bool sample_frame_check(const void *data, uint32_t length, uint64_t *number)
 	if (length < SAMPLE_FRAME_HEADER || get(at + 8, 4) != length)
 		return false;
 	*number = get(at, 8);
-	reg = begin(*number);
+	reg = first_bits(*number);
 	for (uint32_t i = SAMPLE_FRAME_HEADER; i < length; i += 3) {
 		const unsigned bytes = i + 3 > length ? length - i : 3;
 
@@ -72,11 +72,11 @@ void sample_greeting_write(const struct sample_greeting *greeting,
                            uint8_t bytes[SAMPLE_GREETING_BYTES])
 {
 	memcpy(bytes, magic, sizeof(magic));
-	put(bytes + 8, greeting->by_write, 4);
-	put(bytes + 12, greeting->slot_size, 4);
-	put(bytes + 16, greeting->slot_count, 4);
-	put(bytes + 20, greeting->token, 4);
-	put(bytes + 24, greeting->address, 8);
+	put_be(bytes + 8, greeting->by_write, 4);
+	put_be(bytes + 12, greeting->slot_size, 4);
+	put_be(bytes + 16, greeting->slot_count, 4);
+	put_be(bytes + 20, greeting->token, 4);
+	put_be(bytes + 24, greeting->address, 8);
 }
 
 bool sample_greeting_read(struct sample_greeting *greeting, const uint8_t *bytes, size_t length)

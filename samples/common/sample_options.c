@@ -85,7 +85,7 @@ static bool to_number(const struct sample_option *o, const char *text)
 }
 
 /* Parse argv[*at], an option, and its value; false on an error. */
-static bool take(const struct sample_program *program, int argc, char **argv, int *at)
+static bool take_option(const struct sample_program *program, int argc, char **argv, int *at)
 {
 	const char *arg = argv[*at];
 	const struct sample_option *o = find(program, arg);
@@ -133,7 +133,7 @@ bool sample_parse(const struct sample_program *program, int argc, char **argv, s
 			*code = SAMPLE_EXIT_OK;
 			return false;
 		} else if (options && argv[i][0] == '-' && argv[i][1] != '\0') {
-			if (!take(program, argc, argv, &i))
+			if (!take_option(program, argc, argv, &i))
 				return false;
 		} else if (kept == program->max_operands) {
 			sample_usage(program, "%s is one argument too many", argv[i]);

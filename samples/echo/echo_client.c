@@ -90,7 +90,7 @@ static void on_connected(struct ndx_overlapped *ov)
  * Process one result, in the main thread. After a failed result others follow; the first one
  * decides.
  */
-static void take(const struct ndx_result *result)
+static void take_result(const struct ndx_result *result)
 {
 	struct session *s = result->queue_pair_context;
 
@@ -107,8 +107,9 @@ static void take(const struct ndx_result *result)
 		leave(s);
 }
 
-static enum ndx_status begin(struct session *s, struct ndx_adapter *adapter,
-                             const struct ndx_qp_attr *common, const struct sample_address *server)
+static enum ndx_status begin_session(struct session *s, struct ndx_adapter *adapter,
+                                     const struct ndx_qp_attr *common,
+                                     const struct sample_address *server)
 {
 	struct ndx_qp_attr attr = *common;
 	enum ndx_status st;
@@ -174,7 +175,7 @@ static void start_all(struct client *c, const struct sample_address *server)
 		s->received = (struct ndx_sge){memory + MESSAGE, MESSAGE, token};
 		s->rounds = c->rounds;
 		s->unfinished = &c->unfinished;
-		st = begin(s, c->adapter, &attr, server);
+		st = begin_session(s, c->adapter, &attr, server);
 		if (st != NDX_PENDING)
 			finish(s, "begin", st);
 	}
@@ -193,7 +194,7 @@ static int run(struct client *c, const struct sample_address *server)
 			continue;
 		silent_ms = 0;
 		for (size_t i = 0; i < got; i++)
-			take(&results[i]);
+			take_result(&results[i]);
 	}
 	if (atomic_load(&c->unfinished) > 0) {
 		/* Operations in flight complete when the connectors are closed. */

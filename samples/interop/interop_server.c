@@ -86,7 +86,7 @@ static int talk(struct server *s)
 }
 
 /* The client disconnects first: wait for that, then answer. */
-static int part(struct server *s)
+static int disconnect(struct server *s)
 {
 	struct ndx_overlapped gone = {0};
 	enum ndx_status st = ndx_connector_notify_disconnect(s->connector, &gone);
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		rc = talk(&s);
 		if (rc == SAMPLE_EXIT_OK)
-			rc = part(&s);
+			rc = disconnect(&s);
 	} else {
 		rc = sample_failed(WHO, st, "prepare");
 	}

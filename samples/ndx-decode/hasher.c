@@ -128,7 +128,8 @@ static void turn(struct hasher *h)
 }
 
 /* Copy a part of a message into batches; `last`: the message ends with it. */
-static void put(struct hasher *h, unsigned which, const uint8_t *bytes, size_t length, bool last)
+static void put_part(struct hasher *h, unsigned which, const uint8_t *bytes, size_t length,
+                     bool last)
 {
 	do {
 		struct batch *b = &h->batches[h->filled % BATCHES];
@@ -151,9 +152,9 @@ bool hasher_add(struct hasher *hasher, unsigned which, const struct ndx_piece *p
 	if (!hasher->threaded)
 		return digest_add(hasher->digests[which], pieces, count, true);
 	for (size_t i = 0; i < count; i++)
-		put(hasher, which, pieces[i].bytes, pieces[i].length, i + 1 == count);
+		put_part(hasher, which, pieces[i].bytes, pieces[i].length, i + 1 == count);
 	if (count == 0)
-		put(hasher, which, NULL, 0, true);
+		put_part(hasher, which, NULL, 0, true);
 	return true;
 }
 

@@ -5,7 +5,7 @@
 
 #include "decode.h"
 
-static void put(json_t *object, const char *name, uint64_t value)
+static void put_number(json_t *object, const char *name, uint64_t value)
 {
 	json_object_set_new(object, name, json_integer((json_int_t)value));
 }
@@ -33,38 +33,38 @@ static void put_rpc(json_t *object, const struct ndx_rpc_message *m, bool call)
 	json_t *chunks = json_array();
 
 	put_hex(object, "xid", m->xid);
-	put(object, "version", m->version);
-	put(object, "header_type", m->header_type);
-	put(object, "credits", m->credits);
-	put(object, "program", m->program);
-	put(object, "program_version", m->program_version);
-	put(object, "procedure", m->procedure);
-	put(object, "length", m->length);
-	put(object, "inline", m->reduced_length);
+	put_number(object, "version", m->version);
+	put_number(object, "header_type", m->header_type);
+	put_number(object, "credits", m->credits);
+	put_number(object, "program", m->program);
+	put_number(object, "program_version", m->program_version);
+	put_number(object, "procedure", m->procedure);
+	put_number(object, "length", m->length);
+	put_number(object, "inline", m->reduced_length);
 	for (size_t i = 0; i < m->chunk_count; i++) {
 		json_t *chunk = json_object();
 
 		put_text(chunk, "kind", kinds[m->chunks[i].kind]);
 		if (m->chunks[i].kind == NDX_RPC_CHUNK_READ)
-			put(chunk, "position", m->chunks[i].position);
-		put(chunk, "segments", m->chunks[i].segments);
-		put(chunk, "length", m->chunks[i].length);
+			put_number(chunk, "position", m->chunks[i].position);
+		put_number(chunk, "segments", m->chunks[i].segments);
+		put_number(chunk, "length", m->chunks[i].length);
 		json_array_append_new(chunks, chunk);
 	}
 	json_object_set_new(object, "chunks", chunks);
 	if (!call) {
 		json_object_set_new(object, "call_known", json_boolean(m->call_known));
-		put(object, "call_packet", m->call_packet);
+		put_number(object, "call_packet", m->call_packet);
 	}
 }
 
 static void put_send(json_t *object, const struct ndx_rdma_send *s)
 {
-	put(object, "length", s->original);
-	put(object, "captured", s->length);
-	put(object, "psn", s->psn);
-	put(object, "packets", s->packets);
-	put(object, "rpc_version", s->rpc_version);
+	put_number(object, "length", s->original);
+	put_number(object, "captured", s->length);
+	put_number(object, "psn", s->psn);
+	put_number(object, "packets", s->packets);
+	put_number(object, "rpc_version", s->rpc_version);
 	if (s->has_immediate)
 		put_hex(object, "immediate", s->immediate);
 	if (s->has_invalidate)
@@ -76,11 +76,11 @@ static void put_hole(json_t *object, const struct ndx_hole *h)
 	put_text(object, "kind", hole_name(h->kind));
 	put_hex(object, "xid", h->xid);
 	put_hex(object, "handle", h->handle);
-	put(object, "offset", h->offset);
-	put(object, "length", h->length);
+	put_number(object, "offset", h->offset);
+	put_number(object, "length", h->length);
 	if (h->has_psn) {
-		put(object, "first_psn", h->first_psn);
-		put(object, "last_psn", h->last_psn);
+		put_number(object, "first_psn", h->first_psn);
+		put_number(object, "last_psn", h->last_psn);
 	}
 }
 
@@ -109,30 +109,30 @@ static void put_rest(json_t *object, const struct ndx_reassembly_event *e)
 		break;
 	case NDX_REASSEMBLY_ERROR:
 		put_hex(object, "xid", e->error.xid);
-		put(object, "code", e->error.code);
-		put(object, "low", e->error.low);
-		put(object, "high", e->error.high);
+		put_number(object, "code", e->error.code);
+		put_number(object, "low", e->error.low);
+		put_number(object, "high", e->error.high);
 		break;
 	case NDX_REASSEMBLY_HOLE:
 		put_hole(object, &e->hole);
 		break;
 	case NDX_REASSEMBLY_DUPLICATE:
-		put(object, "psn", e->duplicate.psn);
-		put(object, "opcode", e->duplicate.opcode);
+		put_number(object, "psn", e->duplicate.psn);
+		put_number(object, "opcode", e->duplicate.opcode);
 		json_object_set_new(object, "send", json_boolean(e->duplicate.send));
 		break;
 	case NDX_REASSEMBLY_ORPHAN:
 		put_text(object, "kind", orphan_name(e->orphan.kind));
-		put(object, "psn", e->orphan.psn);
+		put_number(object, "psn", e->orphan.psn);
 		put_hex(object, "handle", e->orphan.handle);
 		put_hex(object, "xid", e->orphan.xid);
-		put(object, "length", e->orphan.length);
+		put_number(object, "length", e->orphan.length);
 		break;
 	case NDX_REASSEMBLY_EVICTION:
 		put_text(object, "reason", eviction_name(e->eviction.reason));
 		put_hex(object, "xid", e->eviction.xid);
-		put(object, "segments", e->eviction.segments);
-		put(object, "bytes", e->eviction.bytes);
+		put_number(object, "segments", e->eviction.segments);
+		put_number(object, "bytes", e->eviction.bytes);
 		break;
 	case NDX_REASSEMBLY_BAD_CRC:
 		break;
@@ -151,11 +151,11 @@ void json_print(const struct ndx_reassembly_event *event)
 	json_t *object = json_object();
 
 	put_text(object, "event", event_name(event->type));
-	put(object, "packet", event->packet);
-	put(object, "time_ns", event->time_ns);
+	put_number(object, "packet", event->packet);
+	put_number(object, "time_ns", event->time_ns);
 	if (event->connection != NULL) {
-		put(object, "connection", event->connection->id);
-		put(object, "direction", event->direction);
+		put_number(object, "connection", event->connection->id);
+		put_number(object, "direction", event->direction);
 	}
 	put_rest(object, event);
 	print(object);
@@ -167,29 +167,29 @@ void json_print_summary(const struct summary *summary)
 	json_t *object = json_object();
 
 	put_text(object, "event", "summary");
-	put(object, "packets", s->packets);
-	put(object, "bytes", s->bytes);
-	put(object, "rdma_packets", s->rdma_packets);
-	put(object, "connections", s->connections);
-	put(object, "sends", s->sends);
-	put(object, "calls", s->calls);
-	put(object, "calls_incomplete", s->calls_incomplete);
-	put(object, "calls_unanswered", s->calls_unanswered);
-	put(object, "replies", s->replies);
-	put(object, "replies_incomplete", s->replies_incomplete);
-	put(object, "replies_unmatched", s->replies_unmatched);
-	put(object, "errors", s->errors);
-	put(object, "holes", s->holes);
-	put(object, "duplicates", s->duplicates);
-	put(object, "duplicate_sends", s->duplicate_sends);
-	put(object, "orphans", s->orphans);
-	put(object, "evictions", s->evictions);
-	put(object, "malformed", s->malformed);
-	put(object, "truncated", s->truncated);
-	put(object, "ip_fragments", s->ip_fragments);
-	put(object, "crc_checked", s->crc_checked);
-	put(object, "crc_bad", s->bad_crc);
-	put(object, "bytes_held_at_most", s->bytes_peak);
+	put_number(object, "packets", s->packets);
+	put_number(object, "bytes", s->bytes);
+	put_number(object, "rdma_packets", s->rdma_packets);
+	put_number(object, "connections", s->connections);
+	put_number(object, "sends", s->sends);
+	put_number(object, "calls", s->calls);
+	put_number(object, "calls_incomplete", s->calls_incomplete);
+	put_number(object, "calls_unanswered", s->calls_unanswered);
+	put_number(object, "replies", s->replies);
+	put_number(object, "replies_incomplete", s->replies_incomplete);
+	put_number(object, "replies_unmatched", s->replies_unmatched);
+	put_number(object, "errors", s->errors);
+	put_number(object, "holes", s->holes);
+	put_number(object, "duplicates", s->duplicates);
+	put_number(object, "duplicate_sends", s->duplicate_sends);
+	put_number(object, "orphans", s->orphans);
+	put_number(object, "evictions", s->evictions);
+	put_number(object, "malformed", s->malformed);
+	put_number(object, "truncated", s->truncated);
+	put_number(object, "ip_fragments", s->ip_fragments);
+	put_number(object, "crc_checked", s->crc_checked);
+	put_number(object, "crc_bad", s->bad_crc);
+	put_number(object, "bytes_held_at_most", s->bytes_peak);
 	if (summary->digests[HASHER_CALLS][0] != '\0') {
 		put_text(object, "call_digest", summary->digests[HASHER_CALLS]);
 		put_text(object, "reply_digest", summary->digests[HASHER_REPLIES]);

@@ -17,7 +17,7 @@ static struct {
 	atomic_bool asked;
 } stopping = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void fill(sigset_t *set)
+static void fill_signals(sigset_t *set)
 {
 	(void)sigemptyset(set);
 	(void)sigaddset(set, SIGINT);
@@ -30,7 +30,7 @@ static void *watch(void *arg)
 	int number;
 
 	(void)arg;
-	fill(&set);
+	fill_signals(&set);
 	if (sigwait(&set, &number) != 0)
 		return NULL;
 	stopping.number = number;
@@ -48,7 +48,7 @@ int stop_begin(void)
 	sigset_t set;
 	int rc;
 
-	fill(&set);
+	fill_signals(&set);
 	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 	rc = pthread_create(&thread, NULL, watch, NULL);
 	if (rc != 0) {
@@ -89,7 +89,7 @@ void stop_by_signal(void)
 
 	if (number == 0)
 		return;
-	fill(&set);
+	fill_signals(&set);
 	(void)signal(number, SIG_DFL);
 	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	(void)raise(number);

@@ -48,7 +48,7 @@ static uint8_t byte_at(enum kind kind, uint32_t round, size_t at)
 	return (uint8_t)(x ^ x >> 8 ^ x >> 19);
 }
 
-static void fill(uint8_t *to, size_t from, size_t size, enum kind kind, uint32_t round)
+static void fill_pattern(uint8_t *to, size_t from, size_t size, enum kind kind, uint32_t round)
 {
 	for (size_t i = from; i < size; i++)
 		to[i] = byte_at(kind, round, i);
@@ -73,7 +73,7 @@ static void make_message(const struct end *end, enum kind kind, uint32_t round, 
 	const struct header h = {.magic = MAGIC, .round = round, .last = last};
 
 	memcpy(out(end), &h, sizeof(h));
-	fill(out(end), sizeof(h), end->size, kind, round);
+	fill_pattern(out(end), sizeof(h), end->size, kind, round);
 }
 
 static bool look_at_message(const struct end *end, enum kind kind, uint32_t round, bool *last)
@@ -145,7 +145,7 @@ static int write_shared(struct end *end, const struct ndx_memory_description *pe
 	const struct ndx_sge list = sge(end, out(end));
 	enum ndx_status st;
 
-	fill(out(end), 0, end->size, KIND_WRITTEN, round);
+	fill_pattern(out(end), 0, end->size, KIND_WRITTEN, round);
 	st = ndx_qp_write(end->qp, end, &list, 1, peer->address, peer->token, 0);
 	if (st != NDX_OK)
 		return sample_failed(end->place->who, st, "write");
@@ -224,7 +224,7 @@ int transfer_as_server(struct end *end, struct tally *tally)
 		if (!look_at_message(end, KIND_MESSAGE, i, &last) ||
 		    !same(end, shared(end), 0, KIND_WRITTEN, i, "what was written"))
 			tally->wrong++;
-		fill(shared(end), 0, end->size, KIND_TO_READ, i);
+		fill_pattern(shared(end), 0, end->size, KIND_TO_READ, i);
 		make_message(end, KIND_ANSWER, i, last);
 		if (!last)
 			rc = post_receive(end);

@@ -85,7 +85,7 @@ static bool check(void *context, const struct ndx_frame *frame)
 	return good;
 }
 
-static bool keep(void *context, const struct ndx_frame *frame)
+static bool write_frame(void *context, const struct ndx_frame *frame)
 {
 	struct run *run = context;
 
@@ -274,7 +274,7 @@ static int make_receiver(struct run *run)
 			(struct ndx_frame_consumer){check, run, NDX_CHANNEL_ANY};
 	if (run->file != NULL)
 		attr.consumers[consumers++] =
-			(struct ndx_frame_consumer){keep, run, NDX_CHANNEL_ANY};
+			(struct ndx_frame_consumer){write_frame, run, NDX_CHANNEL_ANY};
 	st = ndx_receiver_create(&attr, &run->receiver);
 	if (st != NDX_OK)
 		return sample_failed(WHO, st, "create a receiver");

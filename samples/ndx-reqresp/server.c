@@ -148,7 +148,7 @@ static void serve(struct end *end, struct visit *visit)
 }
 
 /* Disconnect. Correct whichever side began: it also succeeds after the client's goodbye. */
-static int part(struct end *end, struct visit *visit)
+static int disconnect(struct end *end, struct visit *visit)
 {
 	enum ndx_disconnect_reason reason;
 	struct ndx_result result;
@@ -176,7 +176,7 @@ int server_visit(struct end *end, const char *client)
 	printf(WHO ": client %s, messages of %u bytes\n", client, end->size);
 	fflush(stdout);
 	serve(end, &visit);
-	return part(end, &visit);
+	return disconnect(end, &visit);
 }
 
 /* Serve one client, from its request to the disconnect. */

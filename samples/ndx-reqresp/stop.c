@@ -16,7 +16,7 @@ static void stop(int signal_number)
 }
 
 /* A signal handler may do no more than this: the loops print. */
-static void tell(int signal_number)
+static void on_usr1(int signal_number)
 {
 	(void)signal_number;
 	reqresp_tell = true;
@@ -28,7 +28,7 @@ void reqresp_catch_signals(void)
 
 	sample_on_stop(stop);
 	memset(&action, 0, sizeof(action));
-	action.sa_handler = tell;
+	action.sa_handler = on_usr1;
 	action.sa_flags = SA_RESTART;
 	(void)sigaction(SIGUSR1, &action, NULL);
 }
