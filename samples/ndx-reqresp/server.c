@@ -54,14 +54,14 @@ static bool next_client(struct end *end, struct ndx_listener *listener)
 /* Check the client's greeting; returns the reason to refuse it, or NULL. */
 static const char *refusal(struct end *end, uint32_t *size)
 {
-	static const char stranger[] = "this is ndx-reqresp, version 1";
+	static const char other_program[] = "this is ndx-reqresp, version 1";
 	static const char size_wrong[] = "message size not supported here";
 	uint8_t greeting[256];
 	size_t length = sizeof(greeting);
 
 	if (ndx_connector_get_private_data(end->connector, greeting, &length) != NDX_OK ||
 	    !wire_read_greeting(greeting, length, size))
-		return stranger;
+		return other_program;
 	if (*size < WIRE_HEADER || *size > end->options->size ||
 	    *size > end->info.max_transfer_length)
 		return size_wrong;

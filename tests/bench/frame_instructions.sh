@@ -33,7 +33,7 @@ profile() {
 	awk -f "$bench/instructions.awk" "$bench/frame_instructions.parts" \
 		"$src"/core/base/*.[ch] "$src"/core/async/*.[ch] "$src"/core/queue/*.[ch] \
 		"$src"/api/ndx/[cq]*.h "$src"/core/receiver/*.[ch] "$src"/providers/loop/*.[ch] \
-		"$bench/frame_instructions.c" kind=profile "$tmp/profile" 2>>"$tmp/strangers"
+		"$bench/frame_instructions.c" kind=profile "$tmp/profile" 2>>"$tmp/unknown"
 }
 
 # The empty poll that ends a batch is not the same in both counts' last one; it falls out.

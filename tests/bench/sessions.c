@@ -191,7 +191,7 @@ static struct block run_block(struct crowd *crowd, unsigned active, unsigned cou
 }
 
 /* The sessions of the last block have been closed: wait for the server to see that. */
-static struct sessions_report settle(const struct sessions_server *server)
+static struct sessions_report await_no_sessions(const struct sessions_server *server)
 {
 	const uint64_t deadline = now_ns() + 20000000000u;
 	struct sessions_report r = sessions_server_ask(server);
@@ -231,7 +231,7 @@ static unsigned all_at_once(struct crowd *crowd, const struct sessions_server *s
 	/* The first block has the server's allocator find its size. */
 	struct block b = run_block(crowd, crowd->count, crowd->count, server);
 	unsigned failed = b.failed;
-	const struct sessions_report before = settle(server);
+	const struct sessions_report before = await_no_sessions(server);
 	const double resident = (double)b.idle.resident;
 
 	b = run_block(crowd, crowd->count, crowd->count, server);
@@ -242,7 +242,7 @@ static unsigned all_at_once(struct crowd *crowd, const struct sessions_server *s
 	             "%.1f MiB\n",
 	             ((double)b.idle.heap - (double)before.heap) / crowd->count,
 	             resident / (1 << 20));
-	(void)settle(server);
+	(void)await_no_sessions(server);
 	return failed;
 }
 
@@ -269,7 +269,7 @@ static unsigned with_bad(struct crowd *crowd, const struct sessions_server *serv
 		(hostile ? disturbed : calm)[i / 2] = b.p99_ms;
 		if (h != NULL)
 			sent += hostile_stop(h);
-		(void)settle(server);
+		(void)await_no_sessions(server);
 	}
 	p99 = percentile(calm, blocks, 50);
 	(void)printf("%u of %u, p99 (median of %u blocks): %.1f ms if the others are like them, "
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
 	(void)snprintf(crowd.server, sizeof(crowd.server), "127.0.0.1:%u", server.port);
 	crowd.count = settings.sessions;
 	one_at_a_time(&crowd);
-	(void)settle(&server);
+	(void)await_no_sessions(&server);
 	gather(&crowd);
 	failed = all_at_once(&crowd, &server);
 	if (settings.bad > 0)

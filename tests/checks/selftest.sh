@@ -362,7 +362,8 @@ printf '/*\n * Armed for\n * ever.\n */\n' | plant style plugins/acme/acme.c 'ac
 echo '# likewise' | plant style samples/demo.sh 'demo.sh:4: likewise'
 printf 'int i; /* of one */\nint j; /* a peer waits, who sends */\n' |
 	plant style samples/hello/main.c 'main.c:6: a peer waits, who sends'
-echo 'void base_qp_feed(void);' | plant style core/front/front.h 'a word that was retired'
+printf 'void base_qp_%s(void);\n' feed | plant style core/front/front.h 'a word that was retired'
+printf 'void who_%s(void **state);\n' waits | plant style tests/unit/core/test_thing.c 'was retired'
 echo 'race:ndx_qp_send' | plant style tests/suppressions/tsan.supp 'names libfabric'
 
 change install CMakeLists.txt 's/ -lndx//' 'ndx_version'

@@ -369,7 +369,7 @@ static void open_fails(struct check *c, const char *uri, enum ndx_status want, c
 	           ndx_last_error());
 }
 
-void case_adapter_what_is_wrong_with_a_name_is_said(struct check *c)
+void case_adapter_errors_name_what_is_wrong_with_a_uri(struct check *c)
 {
 	const struct place *place = &c->world->places[0];
 	const char *provider = place->info.provider;

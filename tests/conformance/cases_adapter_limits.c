@@ -400,7 +400,7 @@ static bool close_the_door(struct check *c, struct rlimit *before)
 	return check_that(c, setrlimit(RLIMIT_NOFILE, &now) == 0, "cannot set the limit");
 }
 
-void case_adapter_no_descriptor_left_is_said(struct check *c)
+void case_adapter_no_descriptor_left_is_reported(struct check *c)
 {
 	const struct place *place = &c->world->places[0];
 	struct ndx_adapter *none = place->adapter;

@@ -496,7 +496,7 @@ static void *accept_one(void *arg)
 	return NULL;
 }
 
-void case_connection_helpers_connect_and_part(struct check *c)
+void case_connection_helpers_connect_and_disconnect(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
 	struct acceptor acceptor = {.p = p, .status = NDX_PENDING};

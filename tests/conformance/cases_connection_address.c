@@ -287,7 +287,7 @@ void case_connection_to_an_unreachable_address_fails(struct check *c)
 	(void)(pair_connect(p) && message_passes(&p->a, &p->b, 16));
 }
 
-/* ---- strangers ---- */
+/* ---- other programs at the port ---- */
 
 /* A TCP socket that reached the listener, or -1. */
 static int dial(const struct pair *p)
@@ -365,43 +365,43 @@ void case_connection_garbage_does_no_harm(struct check *c)
 	others_are_unaffected(p, fresh);
 }
 
-void case_connection_half_open_strangers_do_no_harm(struct check *c)
+void case_connection_half_open_clients_do_no_harm(struct check *c)
 {
-	enum { STRANGERS = 8 };
+	enum { PENDING = 8 };
 	struct pair *p = pair_up(c, NULL);
 	struct pair *fresh = p ? pair_open_on(p, NULL, NULL) : NULL;
-	int fds[STRANGERS];
+	int fds[PENDING];
 
 	if (!fresh || !reachable_by_tcp(c, p))
 		return;
-	for (size_t i = 0; i < STRANGERS; i++) {
+	for (size_t i = 0; i < PENDING; i++) {
 		fds[i] = dial(p);
 		if (fds[i] >= 0 && i % 2)
 			(void)!write(fds[i], "x", 1);
 	}
 	others_are_unaffected(p, fresh);
-	for (size_t i = 0; i < STRANGERS; i++) {
+	for (size_t i = 0; i < PENDING; i++) {
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	}
 	message_passes(&p->a, &p->b, 64);
 }
 
-void case_connection_strangers_go_with_their_listener(struct check *c)
+void case_connection_pending_connections_end_with_their_listener(struct check *c)
 {
-	enum { STRANGERS = 8, PATIENCE_MS = 10000 };
+	enum { PENDING = 8, PATIENCE_MS = 10000 };
 	struct pair *p = pair_open(c, NULL, NULL);
-	int fds[STRANGERS];
+	int fds[PENDING];
 
 	if (!p || !reachable_by_tcp(c, p))
 		return;
-	for (size_t i = 0; i < STRANGERS; i++)
+	for (size_t i = 0; i < PENDING; i++)
 		fds[i] = dial(p);
 	/* Whoever comes behind them has been heard: they are not only in the kernel's queue. */
 	pair_connect(p);
 	ndx_listener_close(p->listener);
 	p->listener = NULL;
-	for (size_t i = 0; i < STRANGERS; i++) {
+	for (size_t i = 0; i < PENDING; i++) {
 		struct pollfd in = {.fd = fds[i], .events = POLLIN};
 		char byte;
 

@@ -98,7 +98,7 @@ void case_connection_nobody_listens(struct check *c)
 	expect_received(&p->a, 0, 64);
 }
 
-void case_connection_closed_listener_refuses_what_nobody_took(struct check *c)
+void case_connection_closed_listener_refuses_requests_that_were_not_taken(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
 	struct pair *taken;
@@ -419,7 +419,7 @@ static void *accept_patiently(void *arg)
 	return NULL;
 }
 
-void case_connection_accept_helper_outlives_those_who_give_up(struct check *c)
+void case_connection_accept_helper_outlives_clients_that_give_up(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
 	struct patience patience = {.p = p, .status = NDX_PENDING};

@@ -97,7 +97,7 @@ void case_cq_notify_fires_for_failures_too(struct check *c)
 		(void)ndx_cq_cancel(p->b.cq);
 }
 
-void case_cq_notify_fires_when_the_peer_parts(struct check *c)
+void case_cq_notify_fires_when_the_peer_disconnects(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 	struct ndx_overlapped ov;

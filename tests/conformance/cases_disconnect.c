@@ -6,28 +6,28 @@
 #include "traffic.h"
 
 enum {
-	STARVED_MS = 30, /* drain time-out of a side whose sends find no receive */
+	RNR_DRAIN_MS = 30, /* drain time-out of a side whose sends find no receive */
 	MESSAGE = 64,
 };
 
-/* A pair whose drains are short, for cases in which sends starve. */
+/* A pair whose drains are short, for cases in which sends meet RNR. */
 static struct pair *pair_with_short_drain(struct check *c)
 {
 	struct side_attr attr;
 
 	side_attr_init(&attr);
-	attr.drain_ms = STARVED_MS;
+	attr.drain_ms = RNR_DRAIN_MS;
 	return pair_up(c, &attr);
 }
 
 /* B has sends under way for which A posts no receive. */
-static bool starve(struct side *b, size_t count)
+static bool send_without_receives(struct side *b, size_t count)
 {
 	return sends_ok(b, 100, count, 0, MESSAGE);
 }
 
 /* Now it does: what waited for the drain comes soon, and not before. */
-static void feed(struct side *a, struct side *b, size_t count)
+static void post_receives(struct side *a, struct side *b, size_t count)
 {
 	receives_ok(a, 0, count, 0, MESSAGE);
 	expect_run(b, NDX_REQUEST_SEND, 100, count, NDX_OK);
@@ -184,17 +184,17 @@ void case_disconnect_success_only_after_peer(struct check *c)
 	struct pair *p = pair_with_short_drain(c);
 	uint64_t start;
 
-	if (!p || !starve(&p->b, 4))
+	if (!p || !send_without_receives(&p->b, 4))
 		return;
 	start = now_ms();
 	side_disconnect(&p->a, NDX_OK);
-	check_that(c, now_ms() - start >= STARVED_MS - 10,
-	           "B had work for another %d ms, the disconnect succeeded after %u", STARVED_MS,
+	check_that(c, now_ms() - start >= RNR_DRAIN_MS - 10,
+	           "B had work for another %d ms, the disconnect succeeded after %u", RNR_DRAIN_MS,
 	           (unsigned)(now_ms() - start));
 	expect_run(&p->b, NDX_REQUEST_SEND, 100, 4, NDX_E_CANCELED);
 }
 
-void case_disconnect_starved_sends_are_cancelled_in_order(struct check *c)
+void case_disconnect_rnr_sends_are_cancelled_in_order(struct check *c)
 {
 	struct pair *p = pair_with_short_drain(c);
 	uint64_t start;
@@ -207,8 +207,8 @@ void case_disconnect_starved_sends_are_cancelled_in_order(struct check *c)
 	expect_run(&p->a, NDX_REQUEST_SEND, 20, 4, NDX_OK);
 	start = now_ms();
 	side_disconnect(&p->a, NDX_OK);
-	check_that(c, now_ms() - start < STARVED_MS + WAIT_MS / 2, "the drain took %u ms, not %d",
-	           (unsigned)(now_ms() - start), STARVED_MS);
+	check_that(c, now_ms() - start < RNR_DRAIN_MS + WAIT_MS / 2, "the drain took %u ms, not %d",
+	           (unsigned)(now_ms() - start), RNR_DRAIN_MS);
 	expect_run(&p->a, NDX_REQUEST_SEND, 24, 12, NDX_E_CANCELED);
 	expect_run(&p->b, NDX_REQUEST_RECEIVE, 0, 4, NDX_OK);
 }
@@ -247,11 +247,11 @@ void case_disconnect_helper_gives_up_and_it_goes_on(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 
-	if (!p || !starve(&p->a, 2))
+	if (!p || !send_without_receives(&p->a, 2))
 		return;
 	side_start_notify(&p->b);
 	check_status(c, ndx_disconnect(p->a.conn, 2), NDX_E_IO_TIMEOUT, "disconnect within 2 ms");
-	feed(&p->b, &p->a, 2);
+	post_receives(&p->b, &p->a, 2);
 	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
 	check_status(c, ndx_disconnect(p->b.conn, WAIT_MS), NDX_OK, "disconnect at B");
 	check_status(c, ndx_disconnect(p->a.conn, WAIT_MS), NDX_OK, "disconnect again");
@@ -332,7 +332,7 @@ void case_disconnect_aborted_while_it_waits(struct check *c)
 	side_attr_init(&attr);
 	attr.drain_ms = 2000;
 	p = pair_up(c, &attr);
-	if (!p || !starve(&p->b, 2))
+	if (!p || !send_without_receives(&p->b, 2))
 		return;
 	side_start_disconnect(&p->a);
 	check_pending(c, &p->a.disc, "disconnect while B has work");
@@ -346,29 +346,29 @@ void case_disconnect_cancelled_one_goes_on(struct check *c)
 
 	if (!p)
 		return;
-	starve(&p->a, 2);
+	send_without_receives(&p->a, 2);
 	side_start_notify(&p->b);
 	side_start_disconnect(&p->a);
 	check_status(c, ndx_connector_cancel(p->a.conn), NDX_OK, "cancel");
 	check_status(c, ndx_overlapped_status(&p->a.disc), NDX_E_CANCELED, "disconnect");
-	feed(&p->b, &p->a, 2);
+	post_receives(&p->b, &p->a, 2);
 	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
 	side_disconnect(&p->b, NDX_OK);
 	side_disconnect(&p->a, NDX_OK);
 }
 
-void case_disconnect_second_one_meanwhile_is_refused(struct check *c)
+void case_disconnect_second_one_during_it_is_refused(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 	struct ndx_overlapped second;
 
-	if (!p || !starve(&p->a, 1))
+	if (!p || !send_without_receives(&p->a, 1))
 		return;
 	ndx_overlapped_init(&second);
 	side_start_disconnect(&p->a);
 	check_status(c, ndx_connector_disconnect(p->a.conn, &second), NDX_E_CONNECTION_ACTIVE,
 	             "second disconnect");
-	feed(&p->b, &p->a, 1);
+	post_receives(&p->b, &p->a, 1);
 	check_ends(c, &p->a.disc, NDX_OK, "first disconnect");
 }
 

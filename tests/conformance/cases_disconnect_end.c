@@ -122,7 +122,7 @@ void case_disconnect_posts_after_the_own_are_cancelled(struct check *c)
 	expect_run(&p->a, NDX_REQUEST_RECEIVE, 0, 8, NDX_E_CANCELED);
 }
 
-void case_disconnect_posts_meanwhile_complete_once(struct check *c)
+void case_disconnect_posts_during_it_complete_once(struct check *c)
 {
 	struct side_attr attr;
 	struct pair *p;
@@ -133,7 +133,7 @@ void case_disconnect_posts_meanwhile_complete_once(struct check *c)
 	p = pair_up(c, &attr);
 	if (!p)
 		return;
-	sends_ok(&p->a, 0, 8, 0, MESSAGE); /* starve, so that the drain takes its time */
+	sends_ok(&p->a, 0, 8, 0, MESSAGE); /* RNR, so that the drain takes its time */
 	side_start_disconnect(&p->a);
 	while (!check_over(c) && ndx_overlapped_status(&p->a.disc) == NDX_PENDING) {
 		if (send_raw(&p->a, posted, 0, MESSAGE, 0) == NDX_OK)
@@ -165,7 +165,7 @@ void case_disconnect_full_queues_and_nobody_polls(struct check *c)
 	if (sent == 64) {
 		side_disconnect(&p->a, NDX_OK);
 		expect_all_there(&p->b, 64, NDX_OK);
-	} else { /* more was granted: what is beyond B's receives starves */
+	} else { /* more was granted: what is beyond B's receives meets RNR */
 		side_start_disconnect(&p->a);
 		check_ends(c, &p->a.disc, NDX_OK, "disconnect");
 	}
@@ -297,8 +297,7 @@ void case_disconnect_closed_connector_completes_what_is_in_flight(struct check *
 	p = pair_up(c, &attr);
 	if (!p)
 		return;
-	sends_ok(&p->a, 0, 2, 0,
-	         MESSAGE); /* starve: the disconnect is not done when it is closed */
+	sends_ok(&p->a, 0, 2, 0, MESSAGE); /* RNR: the disconnect is not done when it is closed */
 	side_start_notify(&p->a);
 	side_start_disconnect(&p->a);
 	side_close_connector(&p->a);

@@ -258,7 +258,7 @@ void case_error_receive_too_small(struct check *c)
 }
 
 /* The sender is told why: what programs look at that negotiate the sizes of their messages. */
-void case_error_told_that_a_message_is_too_long(struct check *c)
+void case_error_sender_of_a_message_too_long_gets_the_reason(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 
@@ -269,7 +269,7 @@ void case_error_told_that_a_message_is_too_long(struct check *c)
 	expect(&p->a, NDX_REQUEST_SEND, 3, NDX_E_DATA_OVERRUN);
 }
 
-void case_error_told_that_the_peers_receive_is_bad(struct check *c)
+void case_error_sender_to_a_bad_receive_gets_the_reason(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 	struct ndx_sge one;
@@ -544,7 +544,7 @@ void case_error_late_receive_within_the_time(struct check *c)
 	message_passes(&p->b, &p->a, MESSAGE);
 }
 
-void case_error_waiting_for_a_receive_for_ever(struct check *c)
+void case_error_waiting_for_a_receive_without_limit(struct check *c)
 {
 	struct side_attr attr;
 	struct pair *p;
@@ -564,7 +564,7 @@ void case_error_waiting_for_a_receive_for_ever(struct check *c)
 	expect_received(&p->b, 2, MESSAGE);
 }
 
-void case_error_starved_sends_do_not_block_the_rest(struct check *c)
+void case_error_rnr_sends_do_not_block_the_rest(struct check *c)
 {
 	struct side_attr attr;
 	struct pair *p;

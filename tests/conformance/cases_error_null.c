@@ -85,7 +85,7 @@ static void sessions(struct check *c)
 	check_that(c, !ndx_variant_setting(NULL, "any"), "a variant that is NULL has a setting");
 }
 
-void case_error_getters_bear_null(struct check *c)
+void case_error_getters_accept_null(struct check *c)
 {
 	connections(c);
 	overlapped(c);

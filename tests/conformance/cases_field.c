@@ -213,7 +213,7 @@ static void two_causes(struct check *c, struct pair *p, struct probe told[2], bo
 	}
 }
 
-void case_field_libfabric_9123_one_end_is_told_once(struct check *c)
+void case_field_libfabric_9123_one_end_is_indicated_once(struct check *c)
 {
 	for (unsigned i = 0; i < ROUNDS && !check_over(c); i++) {
 		struct pair *p = pair_up(c, NULL);
@@ -371,7 +371,7 @@ static void flushed_at_the_indication(struct check *c, struct pair *p)
 	probe_end(&told);
 }
 
-void case_field_ucx_4491_flush_when_the_end_is_told(struct check *c)
+void case_field_ucx_4491_flush_when_the_end_is_indicated(struct check *c)
 {
 	for (unsigned i = 0; i < ROUNDS && !check_over(c); i++) {
 		struct pair *p = pair_up(c, NULL);

@@ -106,7 +106,7 @@ void case_field_easyrdma_21_peer_closes_ten_seconds_later(struct check *c)
 }
 
 /* The same when the peer is another program, whose only thread sits in a call of its own. */
-void case_field_easyrdma_21_peer_is_deaf(struct check *c)
+void case_field_easyrdma_21_peer_does_not_poll(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
 	struct peer peer;
@@ -154,7 +154,7 @@ void case_field_easyrdma_23_short_limits_lose_nothing(struct check *c)
 }
 
 /* And what the limit does cut off is reported: never OK without having arrived. */
-void case_field_easyrdma_23_what_is_cut_off_is_said(struct check *c)
+void case_field_easyrdma_23_cancelled_sends_are_reported(struct check *c)
 {
 	struct side_attr attr;
 	struct pair *p;

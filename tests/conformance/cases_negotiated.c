@@ -62,7 +62,7 @@ static bool negotiate(struct pair *p)
 	       check_ends(p->c, &p->b.ov, NDX_OK, "connect_peer of the server");
 }
 
-void case_negotiated_moves_data_and_parts(struct check *c)
+void case_negotiated_moves_data_and_disconnects(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
 
@@ -88,7 +88,7 @@ static bool without_channel(struct side *s)
 	                    NDX_E_INVALID_DEVICE_STATE, "set_oob_stream once more");
 }
 
-void case_negotiated_peers_without_a_channel(struct check *c)
+void case_negotiated_peers_without_an_oob_stream(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
 	struct ndx_peer_description a;
@@ -140,7 +140,7 @@ void case_negotiated_client_may_come_first(struct check *c)
 }
 
 /* Others are still expected at the same address: the client need not wait for one of them. */
-void case_negotiated_whose_peer_goes_is_told(struct check *c)
+void case_negotiated_connect_fails_when_the_peer_is_closed(struct check *c)
 {
 	struct ndx_peer_description a[2];
 	struct ndx_peer_description b[2];
@@ -204,7 +204,7 @@ static void wrong_numbers(struct pair *p, struct ndx_peer_description *a,
 		(void)message_passes(&p->a, &p->b, 10);
 }
 
-void case_negotiated_strangers_are_refused(struct check *c)
+void case_negotiated_unknown_peers_are_refused(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
 	struct ndx_peer_description a;
@@ -237,7 +237,7 @@ void case_negotiated_strangers_are_refused(struct check *c)
 		(void)message_passes(&p->a, &p->b, 10);
 }
 
-void case_negotiated_descriptions_are_looked_at(struct check *c)
+void case_negotiated_descriptions_are_checked(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
 	struct ndx_peer_description a;
@@ -273,7 +273,7 @@ void case_negotiated_descriptions_are_looked_at(struct check *c)
 		(void)check_ends(c, &p->b.ov, NDX_OK, "connect_peer");
 }
 
-void case_negotiated_nobody_comes_in_time(struct check *c)
+void case_negotiated_no_peer_comes_in_time(struct check *c)
 {
 	struct side_attr attr[2];
 	struct ndx_peer_description a;

@@ -108,7 +108,7 @@ static void stage_down(struct stage *s)
 		             "close the framework");
 }
 
-void case_negotiated_session_moves_data_and_parts(struct check *c)
+void case_negotiated_session_moves_data_and_disconnects(struct check *c)
 {
 	struct stage s;
 

@@ -150,7 +150,7 @@ void case_queue_send_queue_full_and_usable_again(struct check *c)
 	p = pair_up(c, &attr);
 	if (!p)
 		return;
-	granted = fill_sends(&p->a, MESSAGE, 0, ENOUGH); /* starved: nothing can complete */
+	granted = fill_sends(&p->a, MESSAGE, 0, ENOUGH); /* RNR: nothing can complete */
 	check_that(c, granted >= 4, "asked for 4 sends, got %zu", granted);
 	for (size_t i = 0; i < granted && i < 60; i++)
 		receive_ok(&p->b, i, 0, MESSAGE);
@@ -243,7 +243,7 @@ void case_queue_refused_posts_take_nothing(struct check *c)
 
 	side_attr_init(&attr);
 	attr.initiator_depth = 2;
-	attr.drain_ms = 30; /* what fills the queue starves */
+	attr.drain_ms = 30; /* what fills the queue meets RNR */
 	p = pair_up(c, &attr);
 	if (!p)
 		return;
@@ -343,12 +343,12 @@ void case_queue_silent_failure_has_a_result(struct check *c)
 	if (!p)
 		return;
 	for (size_t i = 0; i < 6; i++)
-		send_ok(&p->a, i, 0, 8, NDX_OP_SILENT_SUCCESS); /* starve */
+		send_ok(&p->a, i, 0, 8, NDX_OP_SILENT_SUCCESS); /* RNR */
 	check_status(c, ndx_qp_flush(p->a.qp), NDX_OK, "flush");
 	expect_run(&p->a, NDX_REQUEST_SEND, 0, 6, NDX_E_CANCELED);
 }
 
-void case_queue_silent_and_loud_are_told_apart(struct check *c)
+void case_queue_silent_and_signaled_ones_may_be_mixed(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 
@@ -390,7 +390,7 @@ void case_queue_flush_of_a_connected_one_aborts(struct check *c)
 	side_start_notify(&p->a);
 	side_start_notify(&p->b);
 	receives_ok(&p->a, 0, 16, 0, MESSAGE);
-	sends_ok(&p->a, 20, 16, 0, MESSAGE); /* starve */
+	sends_ok(&p->a, 20, 16, 0, MESSAGE); /* RNR */
 	check_status(c, ndx_qp_flush(p->a.qp), NDX_OK, "flush");
 	expect_all_there(&p->a, 32, NDX_E_CANCELED);
 	side_indicated(&p->b, NDX_DISCONNECT_ABORTED);
@@ -464,7 +464,7 @@ void case_queue_closed_under_the_peers_traffic(struct check *c)
 	size_t posted;
 
 	side_attr_init(&attr);
-	attr.drain_ms = 30; /* A's sends beyond B's receives starve */
+	attr.drain_ms = 30; /* A's sends beyond B's receives meet RNR */
 	p = pair_up(c, &attr);
 	if (!p)
 		return;

@@ -323,7 +323,7 @@ static bool lets_go(struct check *c, struct ndx_mr *mr)
 	return got == NDX_OK && !check_over(c);
 }
 
-void case_registration_let_go_under_a_receive(struct check *c)
+void case_registration_deregistered_under_a_receive(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 
@@ -343,7 +343,7 @@ void case_registration_let_go_under_a_receive(struct check *c)
 	}
 }
 
-void case_registration_let_go_under_a_send(struct check *c)
+void case_registration_deregistered_under_a_send(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 	struct ndx_result result = {.status = NDX_PENDING};
@@ -406,7 +406,7 @@ static size_t begin_reads(struct pair *p)
 }
 
 /* Reads in flight when the one side or the other lets its memory go. */
-static void let_go_under_reads(struct check *c, bool at_source)
+static void deregistered_under_reads(struct check *c, bool at_source)
 {
 	struct pair *p = pair_for_bulk(c);
 	size_t posted;
@@ -431,17 +431,17 @@ static void let_go_under_reads(struct check *c, bool at_source)
 		bytes_are(c, p->a.buf, good * BIG, 0x11, "what good reads brought");
 }
 
-void case_registration_source_let_go_under_reads(struct check *c)
+void case_registration_source_deregistered_under_reads(struct check *c)
 {
-	let_go_under_reads(c, true);
+	deregistered_under_reads(c, true);
 }
 
-void case_registration_sink_let_go_under_reads(struct check *c)
+void case_registration_sink_deregistered_under_reads(struct check *c)
 {
-	let_go_under_reads(c, false);
+	deregistered_under_reads(c, false);
 }
 
-void case_registration_source_let_go_under_writes(struct check *c)
+void case_registration_source_deregistered_under_writes(struct check *c)
 {
 	struct pair *p = pair_for_bulk(c);
 	size_t posted = 0;
@@ -464,7 +464,7 @@ void case_registration_source_let_go_under_writes(struct check *c)
 		bytes_are(c, p->b.buf, (size_t)BIG * BIGS, 0x11, "target of writes");
 }
 
-void case_registration_target_let_go_under_writes(struct check *c)
+void case_registration_target_deregistered_under_writes(struct check *c)
 {
 	struct pair *p = pair_for_bulk(c);
 	size_t posted = 0;

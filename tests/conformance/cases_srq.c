@@ -52,7 +52,7 @@ void case_srq_bad_arguments_are_refused(struct check *c)
 	check_that(c, srq == none, "the output of a failed call was touched");
 }
 
-void case_srq_affinity_is_told_if_known(struct check *c)
+void case_srq_affinity_is_reported_if_known(struct check *c)
 {
 	const struct place *place = &c->world->places[0];
 	bool known = (place->info.capabilities & NDX_CAP_NOTIFY_AFFINITY) != 0;

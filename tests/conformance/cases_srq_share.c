@@ -223,7 +223,7 @@ static struct pair *impatient_pair(struct check *c, struct ndx_srq *srq)
 	return p && pair_connect(p) ? p : NULL;
 }
 
-void case_srq_sends_wait_for_ever_for_an_empty_one(struct check *c)
+void case_srq_sends_wait_without_limit_for_an_empty_one(struct check *c)
 {
 	struct ndx_srq *srq = shared_open(c, 8, 0);
 	struct pair *p = srq ? impatient_pair(c, srq) : NULL;
@@ -369,7 +369,7 @@ static void bad_receive(struct check *c, struct ndx_srq *srq, const struct ndx_s
 	pair_close_all(c);
 }
 
-void case_srq_bad_receive_ends_who_takes_it(struct check *c)
+void case_srq_bad_receive_ends_the_queue_pair_that_takes_it(struct check *c)
 {
 	struct ndx_srq *srq = shared_open(c, 8, 0);
 	uint8_t memory[MESSAGE];

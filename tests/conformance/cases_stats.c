@@ -162,7 +162,7 @@ void case_stats_failures_are_counted_by_status(struct check *c)
 	is(c, cq.by_status[-NDX_E_BUFFER_OVERFLOW], 1, "results of receives that were too short");
 }
 
-void case_stats_starved_sends_are_told(struct check *c)
+void case_stats_rnr_waits_are_counted(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
 	struct ndx_qp_stats first;

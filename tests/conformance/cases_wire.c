@@ -115,7 +115,7 @@ static void fails_in_time(struct side *s)
 	           "%s: the disconnect took %u ms", s->name, (unsigned)(now_ms() - start));
 }
 
-void case_wire_cut_for_good_ends_who_sends(struct check *c)
+void case_wire_cut_for_good_ends_the_sender(struct check *c)
 {
 	struct pair *p = wired_pair(c, 0);
 	struct ndx_result result = {.status = NDX_OK};

@@ -31,7 +31,7 @@ bool check_over(struct check *c)
 	return over;
 }
 
-__attribute__((format(printf, 3, 0))) static void settle(struct check *c, enum outcome outcome,
+__attribute__((format(printf, 3, 0))) static void decide(struct check *c, enum outcome outcome,
                                                          const char *fmt, va_list args)
 {
 	(void)pthread_mutex_lock(&c->lock);
@@ -47,7 +47,7 @@ void check_fail(struct check *c, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	settle(c, OUTCOME_FAILED, fmt, args);
+	decide(c, OUTCOME_FAILED, fmt, args);
 	va_end(args);
 }
 
@@ -56,7 +56,7 @@ void check_skip(struct check *c, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	settle(c, OUTCOME_SKIPPED, fmt, args);
+	decide(c, OUTCOME_SKIPPED, fmt, args);
 	va_end(args);
 }
 
@@ -78,7 +78,7 @@ bool check_that(struct check *c, bool truth, const char *fmt, ...)
 
 	if (!truth) {
 		va_start(args, fmt);
-		settle(c, OUTCOME_FAILED, fmt, args);
+		decide(c, OUTCOME_FAILED, fmt, args);
 		va_end(args);
 	}
 	return !check_over(c);

@@ -11,8 +11,8 @@ enum {
 	RECEIVE_TAGS = 1024, /* their contexts begin here */
 	SHARED = 4096,       /* bytes that the peer reads, then as many that it writes */
 	HEADER = 16,
-	STARVED_PERCENT = 5, /* rounds with sends that find no receive, */
-	STARVED_MS = 300,    /* and what their disconnects take */
+	RNR_PERCENT = 5,    /* rounds with sends that find no receive, */
+	RNR_DRAIN_MS = 300, /* and what their disconnects take */
 	REST_MS = 500,
 };
 
@@ -402,7 +402,7 @@ static void run_in_threads(struct check *c, struct load_side sides[2])
 }
 
 static void plan_side(struct check *c, struct load_side *l, struct side *s, struct load_side *peer,
-                      bool starves)
+                      bool rnr)
 {
 	memset(l, 0, sizeof(*l));
 	l->s = s;
@@ -412,7 +412,7 @@ static void plan_side(struct check *c, struct load_side *l, struct side *s, stru
 	l->message = (uint32_t)s->attr.buffer; /* set by the caller */
 	l->receive_depth = s->attr.receive_depth;
 	l->turns = 100 + check_below(c, 300);
-	l->polite = !starves || check_chance(c, 30);
+	l->polite = !rnr || check_chance(c, 30);
 	l->lazy = check_chance(c, 15);
 	l->disconnect_at = check_below(c, l->turns);
 }
@@ -452,7 +452,7 @@ void load_round(struct check *c, const struct load_plan *plan)
 	static const uint32_t depths[] = {2, 8, 64};
 	uint32_t message = messages[check_below(c, 5)];
 	uint32_t one_sided = check_below(c, 3); /* 0: A only, 1: B only, 2: both */
-	bool starves = check_chance(c, STARVED_PERCENT);
+	bool rnr = check_chance(c, RNR_PERCENT);
 	struct load_side sides[2];
 	struct side_attr attr;
 	struct pair *p;
@@ -461,13 +461,13 @@ void load_round(struct check *c, const struct load_plan *plan)
 	attr.receive_depth = plan->receive_depth;
 	attr.initiator_depth = depths[check_below(c, 3)];
 	attr.cq_depth = check_chance(c, 30) ? 2 : 0;
-	attr.drain_ms = starves ? STARVED_MS : 0;
+	attr.drain_ms = rnr ? RNR_DRAIN_MS : 0;
 	attr.buffer = 2 * SHARED + (size_t)(RING + RECEIVES) * message;
 	p = pair_up(c, &attr);
 	if (!p)
 		return;
-	plan_side(c, &sides[0], &p->a, &sides[1], starves);
-	plan_side(c, &sides[1], &p->b, &sides[0], starves);
+	plan_side(c, &sides[0], &p->a, &sides[1], rnr);
+	plan_side(c, &sides[1], &p->b, &sides[0], rnr);
 	for (size_t i = 0; i < 2; i++) {
 		sides[i].message = message;
 		sides[i].good_end = plan->end == LOAD_FLUSH ? NDX_E_CONNECTION_ABORTED : NDX_OK;

@@ -163,7 +163,7 @@ static void a_break_with_slots_posted_is_no_lack_of_slots(void **state)
 }
 
 /* Its window never fills, and still it hears that its frames were lost. */
-static void a_sender_with_room_hears_of_the_end(void **state)
+static void a_sender_with_room_is_told_the_end(void **state)
 {
 	struct rig *r = *state;
 	struct sink sink = {.keep = SLOTS};
@@ -297,7 +297,7 @@ const struct CMUnitTest fault_cases[] = {
 	CASE(a_frame_too_long_ends_it_and_says_so),
 	CASE(a_peer_that_breaks_off_is_noticed_with_every_slot_held),
 	CASE(a_break_with_slots_posted_is_no_lack_of_slots),
-	CASE(a_sender_with_room_hears_of_the_end),
+	CASE(a_sender_with_room_is_told_the_end),
 	CASE(the_own_queue_pair_in_error_is_noticed),
 	CASE(silence_ends_it_where_asked),
 	CASE(a_living_peer_answers_probes),

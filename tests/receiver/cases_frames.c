@@ -116,7 +116,7 @@ static void slots_come_back_in_any_order(void **state)
 	assert_int_equal(rig_stats(r).posted, SLOTS);
 }
 
-static void who_holds_all_slots_stops_the_peer_and_loses_nothing(void **state)
+static void held_slots_stop_the_peer_and_lose_nothing(void **state)
 {
 	struct rig *r = *state;
 	struct sink sink = {.keep = SLOTS};
@@ -146,7 +146,7 @@ static void who_holds_all_slots_stops_the_peer_and_loses_nothing(void **state)
 	assert_int_equal(sink.wrong, 0);
 }
 
-static void who_holds_all_slots_too_long_is_told_why(void **state)
+static void slots_held_too_long_are_reported(void **state)
 {
 	struct rig *r = *state;
 	struct sink sink = {.keep = SLOTS};
@@ -463,8 +463,8 @@ const struct CMUnitTest frame_cases[] = {
 	CASE(each_length_arrives_as_it_was_sent),
 	CASE(many_rounds_of_the_ring_lose_nothing),
 	CASE(slots_come_back_in_any_order),
-	CASE(who_holds_all_slots_stops_the_peer_and_loses_nothing),
-	CASE(who_holds_all_slots_too_long_is_told_why),
+	CASE(held_slots_stop_the_peer_and_lose_nothing),
+	CASE(slots_held_too_long_are_reported),
 	CASE(slow_consumers_get_copies),
 	CASE(copies_run_out_too),
 	CASE(a_chain_of_consumers_each_gets_its_channels),

@@ -468,7 +468,7 @@ static void *release_all(void *arg)
 	return NULL;
 }
 
-static void stop_races_with_those_who_let_go(void **state)
+static void stop_races_with_threads_that_release(void **state)
 {
 	struct rig *r = *state;
 	uint64_t x = rig_seed;
@@ -554,7 +554,7 @@ const struct CMUnitTest life_cases[] = {
 	CASE(it_can_be_closed_when_it_is_told_of_its_end),
 	CASE(stop_does_not_break_into_an_accept),
 	CASE(two_threads_can_stop_it),
-	CASE(stop_races_with_those_who_let_go),
+	CASE(stop_races_with_threads_that_release),
 	CASE(many_share_a_loop),
 };
 const size_t life_case_count = sizeof(life_cases) / sizeof(life_cases[0]);

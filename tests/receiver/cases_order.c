@@ -122,7 +122,7 @@ static void written_frames_are_let_go_in_any_order(void **state)
 }
 
 /* What a hostile peer has. */
-struct stranger {
+struct raw_peer {
 	struct ndx_cq *cq;
 	struct ndx_qp *qp;
 	struct ndx_mr *mr;
@@ -130,7 +130,7 @@ struct stranger {
 	uint8_t bytes[LENGTH];
 };
 
-static void meet(struct rig *r, struct stranger *s)
+static void raw_connect(struct rig *r, struct raw_peer *s)
 {
 	struct ndx_qp_attr attr;
 
@@ -148,7 +148,7 @@ static void meet(struct rig *r, struct stranger *s)
 	assert_int_equal(ndx_receiver_start(r->receiver, s->connectors[0]), NDX_OK);
 }
 
-static void leave(struct stranger *s)
+static void raw_close(struct raw_peer *s)
 {
 	ndx_qp_close(s->qp);
 	ndx_connector_close(s->connectors[1]);
@@ -157,7 +157,7 @@ static void leave(struct stranger *s)
 }
 
 /* A frame into the first slot, and a number that says whatever. */
-static void write_some(const struct rig *r, struct stranger *s)
+static void write_some(const struct rig *r, struct raw_peer *s)
 {
 	const struct ndx_sge sge = {s->bytes, LENGTH, ndx_mr_get_local_token(s->mr)};
 	struct ndx_memory_description memory;
@@ -184,13 +184,13 @@ static void numbers_out_of_the_ring_cost_no_slot(void **state)
 	sink_attach(r, 0, &kept);
 	assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_OK);
 	for (uint32_t i = 0; i < CONNECTIONS; i++) {
-		struct stranger s = {.cq = NULL};
+		struct raw_peer s = {.cq = NULL};
 		struct ndx_receiver_stats stats;
 
-		meet(r, &s);
+		raw_connect(r, &s);
 		for (uint32_t n = 0; n < STEPS; n++)
 			write_some(r, &s);
-		leave(&s);
+		raw_close(&s);
 		rig_await(r, NDX_RECEIVER_ENDED);
 		stats = rig_stats(r);
 		assert_int_equal(stats.frames + stats.overwritten, (i + 1) * STEPS);

@@ -26,7 +26,7 @@ struct options {
 	bool replay;
 	bool deaths;
 	bool callbacks;
-	const char *stranger;
+	const char *other_adapter;
 };
 
 struct counts {
@@ -45,7 +45,7 @@ struct run {
 	struct round *round; /* shared with the children */
 	struct stock stock;
 	struct place places[SIDES];
-	struct place stranger; /* adapter NULL: none */
+	struct place other_adapter; /* adapter NULL: none */
 	struct means means;
 	struct mailbox mail;
 	struct nursery nursery;
@@ -211,8 +211,8 @@ static void begin_trace(struct run *run, uint64_t number)
 	               o->uris[1] != o->uris[0] ? o->uris[1] : "",
 	               o->uris[1] != o->uris[0] ? "'" : "", (unsigned long long)seed_of(o, number),
 	               o->deaths ? " --kill" : "", o->callbacks ? " --callbacks" : "",
-	               o->stranger ? " --in '" : "", o->stranger ? o->stranger : "",
-	               o->stranger ? "'" : "");
+	               o->other_adapter ? " --in '" : "", o->other_adapter ? o->other_adapter : "",
+	               o->other_adapter ? "'" : "");
 }
 
 static void count(struct run *run)
@@ -245,7 +245,7 @@ static void run_round(struct run *run, uint64_t number)
 	begin_trace(run, number);
 	memory = stock_take(&run->stock, round, setup_memory(&round->plan));
 	setup_round(round, memory);
-	round->stranger = run->stranger.adapter;
+	round->other_adapter = run->other_adapter.adapter;
 	if (round->plan.process && !nursery_start(&run->nursery))
 		fail(round, NULL, "no process for the peer");
 	for (uint32_t side = 0; side < SIDES; side++) {
@@ -356,7 +356,7 @@ static bool parse(struct options *o, int argc, char **argv)
 		else if (c == 'c')
 			o->callbacks = true;
 		else if (c == 'i')
-			o->stranger = optarg;
+			o->other_adapter = optarg;
 		else
 			good = false;
 	}
@@ -403,7 +403,7 @@ static void find_means(struct run *run)
 	run->means.processes = strcmp(a->provider, "loop") != 0 && strcmp(b->provider, "loop") != 0;
 	run->means.deaths = run->options.deaths;
 	run->means.callbacks = run->options.callbacks;
-	run->means.stranger = run->stranger.adapter != NULL;
+	run->means.other_adapter = run->other_adapter.adapter != NULL;
 	run->means.srq = (both & NDX_CAP_SRQ) != 0;
 	run->means.fences = is_sound(a) && is_sound(b);
 	run->means.windows = (both & NDX_CAP_MEMORY_WINDOW) != 0 && is_sound(a) && is_sound(b);
@@ -453,8 +453,8 @@ int main(int argc, char **argv)
 	run.places[1] = run.places[0];
 	if (run.options.uris[1] != run.options.uris[0])
 		place_open(&run.places[1], run.options.uris[1]);
-	if (run.options.stranger != NULL)
-		place_open(&run.stranger, run.options.stranger);
+	if (run.options.other_adapter != NULL)
+		place_open(&run.other_adapter, run.options.other_adapter);
 	find_means(&run);
 	if (run.options.deaths && !run.means.processes) {
 		(void)fputs("ndx-torture: --kill: no other process reaches this adapter\n", stderr);
@@ -467,7 +467,7 @@ int main(int argc, char **argv)
 	if (run.places[1].adapter != run.places[0].adapter)
 		ndx_adapter_close(run.places[1].adapter);
 	ndx_adapter_close(run.places[0].adapter);
-	ndx_adapter_close(run.stranger.adapter);
+	ndx_adapter_close(run.other_adapter.adapter);
 	ndx_port_close(run.mail.port);
 	nursery_close(&run.nursery);
 	return 0;

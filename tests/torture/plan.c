@@ -33,7 +33,7 @@ static const char *const attempt_names[ATTEMPTS] = {"normal",    "nobody",     "
                                                     "turn down", "close late", "cancel"};
 static const char *const fate_names[FATES] = {"lives", "killed", "stopped", "exits", "leaves"};
 static const char *const caller_names[CALLERS] = {"", ", in callbacks", ", in crossed callbacks",
-                                                  ", in a stranger's callbacks"};
+                                                  ", in another adapter's callbacks"};
 static const char *const fork_names[FORKS] = {"", ", forks", ", forks and execs"};
 
 const char *finish_name(enum finish finish)
@@ -105,7 +105,7 @@ static void be_rude(struct conn_plan *c, struct plan *plan, uint32_t side, uint6
 }
 
 /* One side posts no receives and the other sends all the same. */
-static void starve(struct conn_plan *c, struct plan *plan, uint64_t *random)
+static void plan_rnr(struct conn_plan *c, struct plan *plan, uint64_t *random)
 {
 	uint32_t mute = below(random, 2);
 
@@ -127,7 +127,7 @@ static void plan_conn(struct conn_plan *c, struct plan *plan, const struct means
 	for (uint32_t i = 0; i < SIDES; i++)
 		plan_end(&c->ends[i], plan, &plan->sides[i], means, random);
 	if (chance(random, 3))
-		starve(c, plan, random);
+		plan_rnr(c, plan, random);
 	else if (chance(random, 6)) /* sends may wait a moment for a receive, or too long */
 		be_rude(c, plan, below(random, 2), random);
 	for (uint32_t i = 0; i < SIDES; i++) {
@@ -199,8 +199,8 @@ static void plan_process(struct plan *plan, const struct means *means, uint64_t 
 static void plan_callbacks(struct plan *plan, const struct means *means, uint64_t *random)
 {
 	plan->caller = chance(random, 50) ? CALLER_CALLBACK : CALLER_CROSSED;
-	if (means->stranger && chance(random, 30))
-		plan->caller = CALLER_STRANGER;
+	if (means->other_adapter && chance(random, 30))
+		plan->caller = CALLER_OTHER;
 	if (plan->threads > 2)
 		plan->threads = 2;
 	if (chance(random, 60))

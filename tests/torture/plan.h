@@ -61,7 +61,7 @@ enum caller {
 	CALLER_THREAD,
 	CALLER_CALLBACK, /* of the side's adapter */
 	CALLER_CROSSED,  /* of the other side's adapter */
-	CALLER_STRANGER, /* of an adapter that has nothing to do with it */
+	CALLER_OTHER,    /* of an adapter that has nothing to do with it */
 	CALLERS
 };
 
@@ -130,10 +130,10 @@ struct plan {
 
 /* What the adapters of both sides can do, as far as it decides something. */
 struct means {
-	bool processes; /* reaches other processes */
-	bool callbacks; /* every round of one process is called in callbacks */
-	bool stranger;  /* there is an adapter for CALLER_STRANGER */
-	bool deaths;    /* every round has another process, which is killed */
+	bool processes;     /* reaches other processes */
+	bool callbacks;     /* every round of one process is called in callbacks */
+	bool other_adapter; /* there is an adapter for CALLER_OTHER */
+	bool deaths;        /* every round has another process, which is killed */
 	bool srq;
 	bool fences;
 	bool windows;

@@ -203,7 +203,7 @@ struct side {
 };
 
 struct round {
-	struct ndx_adapter *stranger; /* of CALLER_STRANGER */
+	struct ndx_adapter *other_adapter; /* of CALLER_OTHER */
 	struct trace trace;
 	struct plan plan;
 	uint64_t number;

@@ -89,7 +89,7 @@ void setup_round(struct round *round, uint8_t *memory)
 	round->listening = 0;
 	round->child_up = 0;
 	round->child_done = 0;
-	round->stranger = NULL;
+	round->other_adapter = NULL;
 	round->child_may_go = 0;
 	round->forked = 0;
 	round->killed_at = 0;

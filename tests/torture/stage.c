@@ -54,8 +54,8 @@ static struct ndx_adapter *adapter_for(const struct round *round, uint32_t first
 		return round->sides[first].adapter;
 	case CALLER_CROSSED:
 		return round->sides[1 - first].adapter;
-	case CALLER_STRANGER:
-		return round->stranger;
+	case CALLER_OTHER:
+		return round->other_adapter;
 	case CALLER_THREAD:
 	case CALLERS:
 		break;

@@ -36,9 +36,9 @@ sh "$src/tests/vm/negotiate.sh" "$src" || ended=1
 run receiver.cases receiver-cases --rounds 10 verbs:rxe0 verbs:rxe1
 [ "$rounds" -eq 0 ] || run receiver.cases_ofi_verbs receiver-cases --rounds 10 "$ofi0" "$ofi1"
 run receiver.hold_5s receiver-cases --hold-ms 5000 \
-	--only who_holds_all_slots_stops_the_peer_and_loses_nothing verbs:rxe0 verbs:rxe1
+	--only held_slots_stop_the_peer_and_lose_nothing verbs:rxe0 verbs:rxe1
 run receiver.hold_1s receiver-cases --hold-ms 1000 \
-	--only who_holds_all_slots_too_long_is_told_why verbs:rxe0 verbs:rxe1
+	--only slots_held_too_long_are_reported verbs:rxe0 verbs:rxe1
 run receiver.frames sh "$src/tests/vm/frames.sh" "$src" "$frames"
 sh "$src/tests/vm/surf.sh" "$src" || ended=1
 sh "$src/tests/vm/stacks.sh" || ended=1

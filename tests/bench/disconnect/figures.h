@@ -86,7 +86,7 @@ enum kind {
 	KIND_BUSY,    /* 64 messages each way under way; the peer's program polls */
 	KIND_SLOW,    /* 16 sends under way, the peer looks, and posts receives, every 10 ms */
 	KIND_SILENT,  /* the peer's program calls nothing any more; nothing under way */
-	KIND_STARVED, /* the same, and 16 sends for which it posts no receive */
+	KIND_RNR,     /* the same, and 16 sends for which it posts no receive */
 	KIND_STOPPED, /* the peer's process is stopped */
 	KINDS,
 };

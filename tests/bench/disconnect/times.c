@@ -26,7 +26,7 @@ const char *kind_name(enum kind kind)
 		return "slow";
 	case KIND_SILENT:
 		return "silent";
-	case KIND_STARVED:
+	case KIND_RNR:
 		return "silent, sends waiting";
 	case KIND_STOPPED:
 		return "stopped process";
@@ -188,7 +188,7 @@ bool batch_disconnect(struct line *lines, size_t count, size_t stride, struct ti
 	return true;
 }
 
-static bool starved(struct stage *stage, struct timing *timing)
+static bool measure_rnr(struct stage *stage, struct timing *timing)
 {
 	struct line lines[2 * BATCH];
 	bool good = true;
@@ -215,7 +215,7 @@ bool times_run(const char *uri, const struct options *o, struct timing timings[K
 	       one_by_one(&stage, KIND_BUSY, o->times, &timings[KIND_BUSY]) &&
 	       one_by_one(&stage, KIND_SLOW, 1 + o->times / 4, &timings[KIND_SLOW]) &&
 	       one_by_one(&stage, KIND_SILENT, o->times, &timings[KIND_SILENT]) &&
-	       starved(&stage, &timings[KIND_STARVED]);
+	       measure_rnr(&stage, &timings[KIND_RNR]);
 	stage_close(&stage);
 	return good && stopped_run(uri, BATCH, &timings[KIND_STOPPED]);
 }

@@ -10,7 +10,7 @@
 
 #include "base_close_on_exec.h"
 
-static void what_makes_no_descriptors_is_told_of(void **state)
+static void what_makes_no_descriptors_is_reported(void **state)
 {
 	(void)state;
 	assert_false(base_close_on_exec((const void *)(uintptr_t)_cmocka_run_group_tests));
@@ -25,7 +25,7 @@ static void a_program_is_left_as_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_makes_no_descriptors_is_told_of),
+		cmocka_unit_test(what_makes_no_descriptors_is_reported),
 		cmocka_unit_test(a_program_is_left_as_it_is),
 	};
 

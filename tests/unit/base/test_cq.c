@@ -453,7 +453,7 @@ static void descriptor_and_notifications_are_armed_apart(void **state)
 }
 
 /* Of a provider whose results do not say it: its device does, sooner or later. */
-static void who_cannot_tell_solicits_by_hand(void **state)
+static void a_provider_that_does_not_know_solicits_by_call(void **state)
 {
 	struct bench b;
 	struct ndx_overlapped ov = {0};
@@ -546,7 +546,7 @@ int main(void)
 		cmocka_unit_test(results_outlive_their_queue_pair),
 		cmocka_unit_test(notification_fires_once_for_a_new_result),
 		cmocka_unit_test(solicited_waits_for_solicited_or_failed_results),
-		cmocka_unit_test(who_cannot_tell_solicits_by_hand),
+		cmocka_unit_test(a_provider_that_does_not_know_solicits_by_call),
 		cmocka_unit_test(errors_waits_for_the_queue_to_fail),
 		cmocka_unit_test(cancel_completes_in_order_and_disarms),
 		cmocka_unit_test(descriptor_rises_when_it_fires_and_falls_when_armed_again),

@@ -153,7 +153,7 @@ static unsigned queue_asleep(struct ndx_loop *to, struct base_job *job)
 	return wakes;
 }
 
-static void a_loop_stays_until_who_queued_has_woken_it(void **state)
+static void a_loop_stays_until_its_wake_is_done(void **state)
 {
 	struct base_job job = {.fn = ran};
 	struct ndx_loop *victim;
@@ -487,7 +487,7 @@ int main(void)
 		cmocka_unit_test(nobody_touches_the_loop_when_what_it_was_woken_for_runs),
 		cmocka_unit_test(two_loops_may_call_each_other_at_the_same_time),
 		cmocka_unit_test(loop_is_destroyed_from_a_loop_that_it_is_calling),
-		cmocka_unit_test(a_loop_stays_until_who_queued_has_woken_it),
+		cmocka_unit_test(a_loop_stays_until_its_wake_is_done),
 		cmocka_unit_test(a_queued_job_runs_when_the_loop_is_woken),
 		cmocka_unit_test(a_thread_that_is_awake_is_not_woken),
 		cmocka_unit_test(what_is_queued_runs_also_when_another_wakes_the_loop),

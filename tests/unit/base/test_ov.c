@@ -240,7 +240,7 @@ static void *play(void *arg)
 }
 
 /* Nobody has asked for a descriptor; each sleeps while the other one has it. */
-static void port_wakes_who_sleeps(void **state)
+static void port_wakes_a_sleeping_thread(void **state)
 {
 	struct ndx_overlapped ball = {0};
 	struct ndx_port *ports[2];
@@ -456,7 +456,7 @@ int main(void)
 		cmocka_unit_test(callback_runs_on_the_loop_and_may_reuse_its_object),
 		cmocka_unit_test(port_hands_out_in_order_and_its_descriptor_follows),
 		cmocka_unit_test(port_loses_nothing_between_threads),
-		cmocka_unit_test(port_wakes_who_sleeps),
+		cmocka_unit_test(port_wakes_a_sleeping_thread),
 		cmocka_unit_test(timers_fire_by_deadline_not_by_order_of_setting),
 		cmocka_unit_test(timer_may_be_set_again_before_it_fires),
 		cmocka_unit_test(no_posted_job_is_lost),

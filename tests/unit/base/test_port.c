@@ -203,7 +203,7 @@ static void each_consumer_is_woken_for_one(void **state)
 		assert_int_equal(consumers[i].count, 1);
 }
 
-static void who_has_given_up_is_not_woken(void **state)
+static void a_waiter_that_has_given_up_is_not_woken(void **state)
 {
 	struct ndx_overlapped ov = {.status = NDX_OK};
 	struct ndx_overlapped *got;
@@ -295,7 +295,7 @@ int main(void)
 	                                        make_port, drop_port),
 		cmocka_unit_test_setup_teardown(each_consumer_is_woken_for_one, make_port,
 	                                        drop_port),
-		cmocka_unit_test_setup_teardown(who_has_given_up_is_not_woken, make_port,
+		cmocka_unit_test_setup_teardown(a_waiter_that_has_given_up_is_not_woken, make_port,
 	                                        drop_port),
 		cmocka_unit_test_setup_teardown(nobody_sleeps_on_what_there_is, make_port,
 	                                        drop_port),

@@ -460,7 +460,7 @@ static void every_entry_of_the_tables_is_met_and_no_impossible_one(void **state)
 }
 
 /* The first of `order` that can happen, again and again; each can happen a few times only. */
-static void settle(struct world *w, const unsigned *order, size_t len)
+static void run_to_rest(struct world *w, const unsigned *order, size_t len)
 {
 	size_t i = 0;
 
@@ -485,7 +485,7 @@ static void every_teardown_ends_though_the_peer_is_silent(void **state)
 		if (disconnect_admits_work(&w.d))
 			continue;
 		note_trail(i, nodes[i].move);
-		settle(&w, order, sizeof(order) / sizeof(order[0]));
+		run_to_rest(&w, order, sizeof(order) / sizeof(order[0]));
 		assert_true(disconnect_is_over(&w.d));
 		assert_false(w.ov_notify || w.ov_call);
 	}
@@ -503,7 +503,7 @@ static void every_teardown_ends_well_when_the_peer_answers_in_time(void **state)
 		if (disconnect_admits_work(&w.d))
 			continue;
 		note_trail(i, nodes[i].move);
-		settle(&w, order, sizeof(order) / sizeof(order[0]));
+		run_to_rest(&w, order, sizeof(order) / sizeof(order[0]));
 		assert_true(disconnect_is_over(&w.d));
 		assert_false(w.ov_notify || w.ov_call);
 		if (nodes[i].world.closing != ABORTED)

@@ -248,7 +248,7 @@ static void take_one(const struct pair *p, struct asker *askers, uint32_t *last)
 	}
 }
 
-static void requests_leave_a_full_backlog_in_order_whoever_gives_up(void **state)
+static void requests_leave_a_full_backlog_in_order(void **state)
 {
 	static struct asker askers[MANY];
 	struct pair *p = *state;
@@ -283,9 +283,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			an_arrival_at_a_full_backlog_costs_the_same_however_many_wait, open_pair,
 			close_pair),
-		cmocka_unit_test_setup_teardown(
-			requests_leave_a_full_backlog_in_order_whoever_gives_up, open_pair,
-			close_pair),
+		cmocka_unit_test_setup_teardown(requests_leave_a_full_backlog_in_order, open_pair,
+	                                        close_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void is_taken(const struct end *e)
 }
 
 /* The provider takes its time with it; meanwhile the peer, who has said all, goes away. */
-static void who_goes_behind_both_goodbyes_breaks_nothing(void **state)
+static void a_peer_that_leaves_behind_both_goodbyes_breaks_nothing(void **state)
 {
 	struct end e;
 
@@ -140,7 +140,7 @@ static void was_aborted(struct end *e)
 	end_disconnects(e, NDX_E_CONNECTION_ABORTED);
 }
 
-static void a_provider_that_needs_it_for_ever_ends_in_an_abort(void **state)
+static void a_provider_that_never_drains_ends_in_an_abort(void **state)
 {
 	struct end e;
 	uint64_t due;
@@ -228,7 +228,7 @@ static void the_peer_is_told_what_we_hold(void **state)
 	end_completes(&e.ov, NDX_E_CANCELED);
 }
 
-static void who_holds_something_else_is_refused(void **state)
+static void a_peer_with_another_agreement_is_refused(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
@@ -253,7 +253,7 @@ static void who_holds_something_else_is_refused(void **state)
 	}
 }
 
-static void who_does_not_validate_is_not_waited_for(void **state)
+static void a_peer_that_does_not_validate_fails_in_time(void **state)
 {
 	struct end e;
 
@@ -273,7 +273,7 @@ static void who_does_not_validate_is_not_waited_for(void **state)
 }
 
 /* It was connected, and is not any more; both in one piece, before anybody looks. */
-static void who_parts_at_once_was_there(void **state)
+static void a_peer_that_disconnects_at_once_was_connected(void **state)
 {
 	struct frame_validate v;
 	struct end e;
@@ -368,7 +368,7 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void a_channel_is_taken_once(void **state)
+static void an_oob_stream_is_taken_once(void **state)
 {
 	struct end e;
 	int other;
@@ -480,7 +480,7 @@ static void peers_that_do_not_go_together_are_refused(void **state)
 	end_close(&e);
 }
 
-static void a_peer_without_a_channel_answers_by_itself(void **state)
+static void a_peer_without_an_oob_stream_answers_by_itself(void **state)
 {
 	struct end e;
 
@@ -535,23 +535,23 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_say_goodbye),
-		cmocka_unit_test(who_goes_behind_both_goodbyes_breaks_nothing),
+		cmocka_unit_test(a_peer_that_leaves_behind_both_goodbyes_breaks_nothing),
 		cmocka_unit_test(a_queue_pair_stays_while_its_provider_needs_it),
-		cmocka_unit_test(a_provider_that_needs_it_for_ever_ends_in_an_abort),
+		cmocka_unit_test(a_provider_that_never_drains_ends_in_an_abort),
 		cmocka_unit_test(in_a_callback_it_ends_at_once),
 		cmocka_unit_test(a_goodbye_before_the_refusal_counts),
 		cmocka_unit_test(the_peer_is_told_what_we_hold),
-		cmocka_unit_test(who_holds_something_else_is_refused),
-		cmocka_unit_test(who_does_not_validate_is_not_waited_for),
-		cmocka_unit_test(who_parts_at_once_was_there),
+		cmocka_unit_test(a_peer_with_another_agreement_is_refused),
+		cmocka_unit_test(a_peer_that_does_not_validate_fails_in_time),
+		cmocka_unit_test(a_peer_that_disconnects_at_once_was_connected),
 		cmocka_unit_test(what_has_no_place_there_ends_it),
 		cmocka_unit_test(a_stream_that_ends_or_is_none_ends_it),
 		cmocka_unit_test(pieces_are_put_together),
-		cmocka_unit_test(a_channel_is_taken_once),
+		cmocka_unit_test(an_oob_stream_is_taken_once),
 		cmocka_unit_test(the_later_one_of_two_at_once_is_dropped),
 		cmocka_unit_test(a_channel_that_cannot_be_tied_is_dropped),
 		cmocka_unit_test(peers_that_do_not_go_together_are_refused),
-		cmocka_unit_test(a_peer_without_a_channel_answers_by_itself),
+		cmocka_unit_test(a_peer_without_an_oob_stream_answers_by_itself),
 		cmocka_unit_test(an_end_sends_from_the_psn_that_it_was_told),
 	};
 

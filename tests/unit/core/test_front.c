@@ -243,7 +243,7 @@ static void adapter_is_closed_in_a_callback_of_its_peer_without_waiting_for_it(v
 
 /* ---- failures that the control thread decides ---- */
 
-static void caller_is_told_what_the_control_thread_had_to_say(void **state)
+static void the_caller_gets_the_control_threads_error_text(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_connector *connector;
@@ -565,7 +565,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			adapter_is_closed_in_a_callback_of_its_peer_without_waiting_for_it,
 			open_pair, close_pair),
-		cmocka_unit_test_setup_teardown(caller_is_told_what_the_control_thread_had_to_say,
+		cmocka_unit_test_setup_teardown(the_caller_gets_the_control_threads_error_text,
 	                                        open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(an_rnr_timer_needs_a_stack_that_has_one, open_pair,
 	                                        close_pair),

@@ -31,7 +31,7 @@ static void take_all(struct rig_side *s, struct ndx_result *results, size_t want
 	}
 }
 
-static void late_results_are_told_of(const char *uri, bool by_fd)
+static void late_results_raise_notifications(const char *uri, bool by_fd)
 {
 	struct ndx_result results[RIG_DEPTH];
 	struct rig_side a;
@@ -55,7 +55,7 @@ static void late_results_are_told_of(const char *uri, bool by_fd)
 	rig_close(&b);
 }
 
-static void whoever_waits_hears_of_late_results(void **state)
+static void late_results_wake_waiters(void **state)
 {
 	char uri[80];
 
@@ -63,7 +63,7 @@ static void whoever_waits_hears_of_late_results(void **state)
 	for (unsigned seed = 0; seed < SEEDS; seed++) {
 		(void)snprintf(uri, sizeof(uri),
 		               "fault:loop?fault_delay=3&fault_event_delay=2&fault_seed=%u", seed);
-		late_results_are_told_of(uri, (seed & 1) != 0);
+		late_results_raise_notifications(uri, (seed & 1) != 0);
 	}
 }
 
@@ -201,7 +201,7 @@ static void a_lost_upcall_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whoever_waits_hears_of_late_results),
+		cmocka_unit_test(late_results_wake_waiters),
 		cmocka_unit_test(results_do_come_late),
 		cmocka_unit_test(a_cancelled_notification_is_not_lost),
 		cmocka_unit_test(a_lost_result_is_lost),

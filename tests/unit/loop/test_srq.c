@@ -56,7 +56,7 @@ static enum ndx_status send_from(struct rig *rig, struct ndx_spi_qp *qp, uintptr
 	return ndx_qp_send(&qp->pub, (void *)context, &sge, 1, 0);
 }
 
-static void whoever_needs_one_takes_the_oldest_receive(void **state)
+static void each_queue_pair_takes_the_oldest_receive(void **state)
 {
 	struct rig *rig = *state;
 	struct shared s;
@@ -75,7 +75,7 @@ static void whoever_needs_one_takes_the_oldest_receive(void **state)
 	part(rig, &s);
 }
 
-static void senders_wait_for_an_empty_queue_in_turn_and_for_ever(void **state)
+static void senders_wait_for_an_empty_queue_in_turn_and_without_limit(void **state)
 {
 	struct rig *rig = *state;
 	struct shared s;
@@ -254,8 +254,8 @@ static void the_list_has_one_entry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(whoever_needs_one_takes_the_oldest_receive),
-		TEST(senders_wait_for_an_empty_queue_in_turn_and_for_ever),
+		TEST(each_queue_pair_takes_the_oldest_receive),
+		TEST(senders_wait_for_an_empty_queue_in_turn_and_without_limit),
 		TEST(the_queue_has_its_depth_and_a_taken_receive_makes_room),
 		TEST(a_consumer_that_does_not_poll_loses_nothing),
 		TEST(modifying_keeps_the_receives_and_their_order),

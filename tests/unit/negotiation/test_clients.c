@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clients that the server has to get rid of: strangers by the hundred, sessions that lost their
- * transport, and those that are finished; and how one that comes back is told from others.
+ * Clients that the server has to get rid of: clients of another protocol by the hundred, sessions
+ * that lost their transport, and those that are finished; and how one that comes back is logged
+ * from others.
  */
 #include "scripted.h"
 
@@ -12,7 +13,7 @@
 
 #include <ndx/negotiation_server.h>
 
-enum { STRANGERS = 60, TOLD = 10 };
+enum { CLIENTS = 60, LOGGED = 10 };
 
 static uint32_t get(const uint32_t *counter)
 {
@@ -90,10 +91,10 @@ static struct ndx_session *call(const struct host *h, struct rig *r)
 	return rig_session(r, servers, 1, WAIT_MS, WAIT_MS);
 }
 
-/* ---- strangers ---- */
+/* ---- clients without a session ---- */
 
 struct heard {
-	uint32_t told;     /* atomic: records of one of them */
+	uint32_t logged;   /* atomic: records of one of them */
 	uint32_t left_out; /* atomic: how many a record speaks of */
 };
 
@@ -104,7 +105,7 @@ static void hear(void *arg, const struct ndx_log_record *record)
 
 	if (strstr(record->text, "speaks another protocol") != NULL ||
 	    strstr(record->text, "sessions are the limit") != NULL)
-		(void)__atomic_add_fetch(&heard->told, 1, __ATOMIC_SEQ_CST);
+		(void)__atomic_add_fetch(&heard->logged, 1, __ATOMIC_SEQ_CST);
 	if (more != NULL)
 		(void)__atomic_add_fetch(
 			&heard->left_out,
@@ -124,7 +125,7 @@ static void knock(const struct host *h, const char *text)
 }
 
 /* Who knocks in a loop, at a server with room or without, does not fill the log. */
-static void strangers_are_told_of_up_to_a_limit_and_counted(void **state)
+static void clients_without_a_session_are_logged_up_to_a_limit_and_counted(void **state)
 {
 	struct rig *r = *state;
 
@@ -140,16 +141,16 @@ static void strangers_are_told_of_up_to_a_limit_and_counted(void **state)
 			s = call(&h, r);
 			assert_int_equal(ndx_session_run(s), NDX_OK);
 		}
-		for (int i = 0; i < STRANGERS; i++)
+		for (int i = 0; i < CLIENTS; i++)
 			knock(&h, "GET / HTTP/1.0\r\n\r\n  ");
 		host_stats(&h, &stats);
-		assert_int_equal(most == 1 ? stats.refused : stats.without_hello, STRANGERS);
+		assert_int_equal(most == 1 ? stats.refused : stats.without_hello, CLIENTS);
 		ndx_session_close(s);
 		ndx_negotiation_server_close(h.server);
 		ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
 		/* On a machine that stood still meanwhile there may have been two periods. */
-		assert_in_range(get(&heard.told), TOLD, STRANGERS / 2);
-		assert_int_equal(get(&heard.told) + get(&heard.left_out), STRANGERS);
+		assert_in_range(get(&heard.logged), LOGGED, CLIENTS / 2);
+		assert_int_equal(get(&heard.logged) + get(&heard.left_out), CLIENTS);
 	}
 }
 
@@ -355,7 +356,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin_with_reset, rig_end)
 	const struct CMUnitTest tests[] = {
-		T(strangers_are_told_of_up_to_a_limit_and_counted),
+		T(clients_without_a_session_are_logged_up_to_a_limit_and_counted),
 		T(a_session_without_transport_gives_its_place_back),
 		T(a_session_is_found_by_every_byte_of_its_cookie),
 		T(a_client_may_come_back_before_its_transport_is_missed),

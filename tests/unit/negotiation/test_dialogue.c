@@ -13,7 +13,7 @@ struct script {
 	bool never;            /* never completes */
 	bool long_reply;       /* says more than there is room for */
 	enum ndx_status fails; /* in stage info, round 1 */
-	bool stranger;         /* takes the peer for somebody else */
+	bool other_cookie;     /* takes the peer for somebody else */
 	uint32_t mtu;
 	uint32_t calls;
 	uint32_t resets;
@@ -62,7 +62,7 @@ static enum ndx_status talk(void *session, const struct ndx_exchange *exchange, 
 			exchange->peer->inbound_read_limit = said[1] / 256;
 			exchange->peer->outbound_read_limit = 4;
 			exchange->peer->cookie[0] = (uint8_t)(said[1] >> 8);
-			exchange->peer->cookie[1] = s->stranger ? 9 : 1;
+			exchange->peer->cookie[1] = s->other_cookie ? 9 : 1;
 			(void)snprintf(exchange->peer->stack, sizeof(exchange->peer->stack),
 			               "test");
 		}
@@ -171,7 +171,7 @@ static int rig_end(void **state)
 }
 
 /* What one side sent and the other has not read. */
-struct wire {
+struct pipe {
 	uint8_t bytes[8][FRAME_HEADER + MESSAGE];
 	unsigned in;
 	unsigned out;
@@ -182,7 +182,7 @@ static bool resting(const struct dialogue *d)
 	return d->next == DIALOGUE_IDLE || d->next == DIALOGUE_FAILED || d->next == DIALOGUE_CLOSED;
 }
 
-static void deliver(struct dialogue *d, struct wire *w)
+static void deliver(struct dialogue *d, struct pipe *w)
 {
 	const char *why;
 	struct frame f;
@@ -196,7 +196,7 @@ static void deliver(struct dialogue *d, struct wire *w)
 }
 
 /* One step of a side; false if it can do nothing now. */
-static bool step(struct dialogue *d, struct wire *to, struct wire *from)
+static bool step(struct dialogue *d, struct pipe *to, struct pipe *from)
 {
 	switch (d->next) {
 	case DIALOGUE_CALL:
@@ -230,7 +230,7 @@ static bool step(struct dialogue *d, struct wire *to, struct wire *from)
 /* Both sides go through a stage, in an order that `seed` says. */
 static void run(struct rig *r, enum ndx_stage stage, unsigned seed)
 {
-	struct wire wires[2] = {0};
+	struct pipe wires[2] = {0};
 	unsigned stuck = 0;
 
 	for (int i = 0; i < 2; i++)
@@ -328,7 +328,7 @@ static void plugins_that_never_end_are_stopped(void **state)
 	assert_true(scripts[0].calls <= ROUNDS);
 }
 
-static void who_wants_more_than_the_peer_has_fails(void **state)
+static void a_peer_with_too_few_reads_fails_the_session(void **state)
 {
 	scripts[0].never = true;
 	fails(*state, NDX_LAYER_PLUGIN, NDX_E_REMOTE_ERROR,
@@ -350,7 +350,7 @@ static void sides_that_mean_different_ends_fail_in_validate(void **state)
 {
 	struct rig *r = *state;
 
-	scripts[0].stranger = true;
+	scripts[0].other_cookie = true;
 	run(r, NDX_STAGE_INFO, 9);
 	run(r, NDX_STAGE_VALIDATE, 9);
 	assert_int_equal(r->d[0].next, DIALOGUE_FAILED);
@@ -434,7 +434,7 @@ int main(void)
 		T(a_plugins_failure_reaches_the_peer),
 		T(a_reply_too_long_is_refused),
 		T(plugins_that_never_end_are_stopped),
-		T(who_wants_more_than_the_peer_has_fails),
+		T(a_peer_with_too_few_reads_fails_the_session),
 		T(ends_that_do_not_go_together_fail_in_info),
 		T(sides_that_mean_different_ends_fail_in_validate),
 		T(frames_out_of_place_are_refused),

@@ -228,7 +228,7 @@ static void join(const struct rig *r, int fd)
 }
 
 /* A bare connection to the server. */
-static int stranger(const struct rig *r)
+static int connect_socket(const struct rig *r)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -297,18 +297,18 @@ static void *run_many(void *arg)
 	return (void *)failures;
 }
 
-static void many_clients_at_once_among_strangers(void **state)
+static void many_clients_at_once_among_unknown_peers(void **state)
 {
 	struct rig *r = *state;
 	struct ndx_negotiation_server_stats stats;
 	pthread_t threads[4];
-	int strangers[20];
+	int sockets[20];
 
 	start_server(r, WAIT_MS, WAIT_MS, 200);
 	for (int i = 0; i < 20; i++) {
-		strangers[i] = stranger(r);
+		sockets[i] = connect_socket(r);
 		if (i % 2 == 0)
-			assert_int_equal(send(strangers[i], "GET / HTTP/1.0\r\n\r\n", 18, 0), 18);
+			assert_int_equal(send(sockets[i], "GET / HTTP/1.0\r\n\r\n", 18, 0), 18);
 	}
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, run_many, r), 0);
@@ -320,9 +320,9 @@ static void many_clients_at_once_among_strangers(void **state)
 	}
 	for (int i = 0; i < 20; i++) {
 		if (i % 2 == 0)
-			hear(strangers[i], "speaks another protocol");
+			hear(sockets[i], "speaks another protocol");
 		else
-			(void)close(strangers[i]);
+			(void)close(sockets[i]);
 	}
 	/* A client may know before the server counts. */
 	do {
@@ -360,7 +360,7 @@ static void *flood(void *arg)
 	uint8_t *many = malloc((size_t)FRAMES * FRAME_HEADER);
 	uint8_t hello[FRAME_HEADER + FRAME_HELLO_SIZE] = {0};
 	const size_t length = flood->welcome ? write_hello(hello) : sizeof(hello);
-	const int fd = stranger(flood->rig);
+	const int fd = connect_socket(flood->rig);
 
 	assert_non_null(many);
 	for (size_t i = 0; i < FRAMES; i++)
@@ -404,12 +404,12 @@ static void floods_hold_up_nobody_else(void **state)
 	}
 }
 
-static void who_says_nothing_is_told_to_go(void **state)
+static void a_silent_client_is_refused_in_time(void **state)
 {
 	struct rig *r = *state;
 
 	start_server(r, 60, WAIT_MS, 10);
-	hear(stranger(r), "no hello in time");
+	hear(connect_socket(r), "no hello in time");
 	stop_server(r);
 }
 
@@ -488,8 +488,8 @@ static void a_full_server_refuses(void **state)
 	int fds[2];
 
 	start_server(r, WAIT_MS, WAIT_MS, 2);
-	fds[0] = stranger(r);
-	fds[1] = stranger(r);
+	fds[0] = connect_socket(r);
+	fds[1] = connect_socket(r);
 	do {
 		ndx_negotiation_server_get_stats(r->server, &stats);
 	} while (stats.accepted < 2);
@@ -507,7 +507,7 @@ static void it_ends_with_sessions_in_every_state(void **state)
 
 	for (int round = 0; round < 30; round++) {
 		struct ndx_session *s[3];
-		const int fd_stranger = (start_server(r, WAIT_MS, WAIT_MS, 100), stranger(r));
+		const int fd_idle = (start_server(r, WAIT_MS, WAIT_MS, 100), connect_socket(r));
 		pthread_t thread;
 		void *failures;
 
@@ -521,26 +521,26 @@ static void it_ends_with_sessions_in_every_state(void **state)
 		assert_int_equal(pthread_join(thread, &failures), 0);
 		for (int i = 0; i < 3; i++)
 			ndx_session_close(s[i]);
-		(void)close(fd_stranger);
+		(void)close(fd_idle);
 		r->told = (struct told){0};
 	}
 }
 
-static void count_starvation(void *arg, const struct ndx_log_record *record)
+static void count_complaint(void *arg, const struct ndx_log_record *record)
 {
 	if (strstr(record->text, "no client is accepted") != NULL)
 		add(arg);
 }
 
 /* Nor is the thread kept busy with it meanwhile. */
-static void who_finds_no_descriptor_waits(void **state)
+static void a_client_without_a_descriptor_waits(void **state)
 {
 	struct rig *r = *state;
 	uint32_t complaints = 0;
 	struct rlimit before;
 	int fd;
 
-	ndx_log_set_sink(count_starvation, &complaints, NDX_LOG_ERROR);
+	ndx_log_set_sink(count_complaint, &complaints, NDX_LOG_ERROR);
 	start_server(r, WAIT_MS, WAIT_MS, 10);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -584,15 +584,15 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
 	const struct CMUnitTest tests[] = {
 		T(a_client_and_the_server_go_through_all_stages),
-		T(many_clients_at_once_among_strangers),
+		T(many_clients_at_once_among_unknown_peers),
 		T(floods_hold_up_nobody_else),
-		T(who_says_nothing_is_told_to_go),
+		T(a_silent_client_is_refused_in_time),
 		T(refusals_say_why),
 		T(endless_plugins_are_stopped),
 		T(stuck_plugins_hold_up_nobody_else),
 		T(a_full_server_refuses),
 		T(it_ends_with_sessions_in_every_state),
-		T(who_finds_no_descriptor_waits),
+		T(a_client_without_a_descriptor_waits),
 		T(attributes_are_checked),
 	};
 

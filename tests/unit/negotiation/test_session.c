@@ -178,7 +178,7 @@ static void a_stage_validate_that_broke_does_not_begin_anew(void **state)
 	server_stop(&server);
 }
 
-static void who_drops_each_time_is_not_asked_without_end(void **state)
+static void a_server_that_drops_each_time_is_not_asked_without_end(void **state)
 {
 	struct rig *r = *state;
 	struct ndx_session_attr attr;
@@ -541,8 +541,9 @@ int main(void)
 		T(a_cancel_ends_it_wherever_it_is),
 		T(what_would_block_is_refused_in_a_callback),
 		T(a_cancel_ends_the_wait_for_the_queue_pair),
-		cmocka_unit_test_setup_teardown(who_drops_each_time_is_not_asked_without_end,
-	                                        rig_begin_with_reset, rig_end),
+		cmocka_unit_test_setup_teardown(
+			a_server_that_drops_each_time_is_not_asked_without_end,
+			rig_begin_with_reset, rig_end),
 		T(a_plugins_transport_carries_a_session),
 		T(a_plugins_transport_that_fails_is_named),
 		cmocka_unit_test_setup_teardown(only_a_lost_transport_is_replaced,

@@ -352,7 +352,7 @@ static void the_servers_end_is_an_abort(void **state)
 	}
 }
 
-static void an_abort_is_told(void **state)
+static void an_abort_is_reported(void **state)
 {
 	struct rig r;
 
@@ -368,7 +368,7 @@ static void an_abort_is_told(void **state)
 }
 
 /* While a callback has the server's session, its thread listens for words and says them. */
-static void words_pass_while_a_callback_is_busy(void **state)
+static void goodbyes_pass_while_a_callback_is_busy(void **state)
 {
 	struct rig r;
 
@@ -390,7 +390,7 @@ static void *run_done(void *session)
 }
 
 /* Stage done is asked for, and waits for the callback; the goodbye behind it does not. */
-static void words_pass_behind_what_waits_for_a_callback(void **state)
+static void goodbyes_pass_behind_a_stage_that_waits_for_a_callback(void **state)
 {
 	pthread_t thread;
 	struct rig r;
@@ -420,7 +420,7 @@ static void nothing(void *arg)
 }
 
 /* The session writes the rest of a goodbye of which a part is out: it is said when that is done. */
-static void a_goodbye_is_said_when_all_of_it_is_out(void **state)
+static void a_goodbye_is_sent_when_all_of_it_is_out(void **state)
 {
 	pthread_t thread;
 	struct rig r;
@@ -551,10 +551,10 @@ int main(void)
 		cmocka_unit_test(they_pass_long_after_the_stages),
 		cmocka_unit_test(they_cross),
 		cmocka_unit_test(the_servers_end_is_an_abort),
-		cmocka_unit_test(an_abort_is_told),
-		cmocka_unit_test(words_pass_while_a_callback_is_busy),
-		cmocka_unit_test(words_pass_behind_what_waits_for_a_callback),
-		cmocka_unit_test(a_goodbye_is_said_when_all_of_it_is_out),
+		cmocka_unit_test(an_abort_is_reported),
+		cmocka_unit_test(goodbyes_pass_while_a_callback_is_busy),
+		cmocka_unit_test(goodbyes_pass_behind_a_stage_that_waits_for_a_callback),
+		cmocka_unit_test(a_goodbye_is_sent_when_all_of_it_is_out),
 		cmocka_unit_test(a_lost_transport_is_not_replaced),
 		cmocka_unit_test(the_connection_may_go_first),
 		cmocka_unit_test(a_peer_that_never_connects_is_given_up),

@@ -243,7 +243,7 @@ static void use_until_it_is_gone(struct pair *p, bool read, unsigned delay)
 	pair_drop(p);
 }
 
-static void who_uses_memory_that_goes_learns_why(void **state)
+static void access_to_memory_that_is_deregistered_gives_the_reason(void **state)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		use_until_it_is_gone(*state, false, i * 7);
@@ -368,7 +368,7 @@ int main(void)
 		CASE(a_send_stays_behind_a_write_that_waits_for_an_answer),
 		CASE(a_disconnect_waits_for_a_write_that_waits_for_an_answer),
 		CASE(writes_with_immediate_data_tell_their_length),
-		CASE(who_uses_memory_that_goes_learns_why),
+		CASE(access_to_memory_that_is_deregistered_gives_the_reason),
 		CASE(callbacks_of_two_adapters_close_each_others_regions),
 		CASE(two_that_invalidate_a_window_at_once_are_both_told),
 	};

@@ -120,7 +120,7 @@ static void a_consumer_may_think_while_its_end_answers(void **state)
 	assert_int_equal(rig.link.stage, OFI_LINK_ACCEPTING);
 }
 
-static void a_word_that_nobody_takes_ends_the_attempt(void **state)
+static void a_control_message_without_an_answer_ends_the_attempt(void **state)
 {
 	struct rig rig;
 
@@ -256,7 +256,7 @@ static void an_end_answers_while_its_consumer_thinks(void **state)
 	pair_drop_side(&p->a);
 }
 
-static void a_completion_ends_though_nobody_takes_its_word(void **state)
+static void complete_connect_ends_without_an_answer(void **state)
 {
 	struct pair *p = *state;
 	struct bare b;
@@ -276,12 +276,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_accept_that_nobody_confirms_ends),
 		cmocka_unit_test(a_consumer_may_think_while_its_end_answers),
-		cmocka_unit_test(a_word_that_nobody_takes_ends_the_attempt),
+		cmocka_unit_test(a_control_message_without_an_answer_ends_the_attempt),
 		cmocka_unit_test(what_is_decided_already_stays),
 		CASE(an_accept_ends_though_its_peer_never_answers),
 		CASE(an_accept_can_be_cancelled_before_that),
 		CASE(an_end_answers_while_its_consumer_thinks),
-		CASE(a_completion_ends_though_nobody_takes_its_word),
+		CASE(complete_connect_ends_without_an_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

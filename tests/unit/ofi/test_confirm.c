@@ -188,7 +188,7 @@ static void silence_ends_the_wait(void **state)
 	close_against(*state, HABIT_SILENT, true);
 }
 
-static void other_words_do_not_prolong_the_wait(void **state)
+static void other_control_messages_do_not_prolong_the_wait(void **state)
 {
 	close_against(*state, HABIT_PING, false);
 	close_against(*state, HABIT_PING, true);
@@ -334,7 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(silence_ends_the_wait),
-		CASE(other_words_do_not_prolong_the_wait),
+		CASE(other_control_messages_do_not_prolong_the_wait),
 		CASE(what_it_is_sent_does_not_prolong_the_wait),
 		CASE(a_callback_is_not_held_up),
 		CASE(deregister_never_waits),

@@ -191,7 +191,7 @@ static void closing_the_passive_side_refuses_or_aborts(void **state)
 	pair_drop(p);
 }
 
-static void closing_the_listener_refuses_who_waits_and_keeps_who_was_taken(void **state)
+static void closing_the_listener_refuses_waiting_requests_and_keeps_taken_ones(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_connector *other;
@@ -269,7 +269,7 @@ static void await_requests(const struct pair *p, uint64_t count)
 	assert_int_equal(stats.requests, count);
 }
 
-static void who_has_given_up_keeps_nobody_out_of_the_backlog(void **state)
+static void a_client_that_gave_up_leaves_its_place_in_the_backlog(void **state)
 {
 	struct pair *p = *state;
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -537,10 +537,10 @@ int main(void)
 		CASE(closing_the_connector_after_the_answer_refuses_it),
 		CASE(closing_the_connector_before_the_answer_aborts_the_accept),
 		CASE(closing_the_passive_side_refuses_or_aborts),
-		CASE(closing_the_listener_refuses_who_waits_and_keeps_who_was_taken),
+		CASE(closing_the_listener_refuses_waiting_requests_and_keeps_taken_ones),
 		CASE(nobody_listening_is_refused_and_may_be_tried_again),
 		CASE(a_connect_that_is_not_answered_can_be_cancelled),
-		CASE(who_has_given_up_keeps_nobody_out_of_the_backlog),
+		CASE(a_client_that_gave_up_leaves_its_place_in_the_backlog),
 		CASE(connectors_bind_to_ports_of_their_own),
 		CASE(ports_in_use_are_a_sharing_violation),
 		CASE(the_unspecified_address_stands_for_the_adapters_own),

@@ -82,7 +82,7 @@ static bool has_moved(struct rig *rig)
 }
 
 /* The peer says something, and we answer. */
-static void exchange_words(struct rig *rig, unsigned count)
+static void exchange_control_messages(struct rig *rig, unsigned count)
 {
 	rig->link.ctrl_in += count;
 	rig->link.signs_of_life += count;
@@ -90,7 +90,7 @@ static void exchange_words(struct rig *rig, unsigned count)
 	bytes.out += (uint64_t)WORD * count;
 }
 
-static void words_never_count(void **state)
+static void control_messages_do_not_count_as_progress(void **state)
 {
 	struct rig rig;
 
@@ -98,7 +98,7 @@ static void words_never_count(void **state)
 	for (int acked = 0; acked < 2; acked++) {
 		rig_open(&rig, acked != 0);
 		for (int i = 0; i < 10; i++) {
-			exchange_words(&rig, FLOOD);
+			exchange_control_messages(&rig, FLOOD);
 			assert_false(has_moved(&rig));
 		}
 		bytes.in += SIGN - 1;
@@ -107,7 +107,7 @@ static void words_never_count(void **state)
 		assert_true(has_moved(&rig));
 		assert_false(has_moved(&rig));
 		/* ... nor do they count against what comes later. */
-		exchange_words(&rig, FLOOD);
+		exchange_control_messages(&rig, FLOOD);
 		bytes.in += SIGN;
 		assert_true(has_moved(&rig));
 		bytes.in += SIGN;
@@ -161,7 +161,7 @@ static void where_the_kernel_does_not_tell_any_sign_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_never_count),
+		cmocka_unit_test(control_messages_do_not_count_as_progress),
 		cmocka_unit_test(what_comes_counts_bit_by_bit),
 		cmocka_unit_test(what_goes_counts_until_the_question_is_delivered),
 		cmocka_unit_test(where_the_kernel_does_not_tell_any_sign_counts),

@@ -24,7 +24,7 @@
 #include "base_sockaddr.h"
 #include "ofi.h"
 
-#define MOST 8u /* strangers in all; half of them of one host */
+#define MOST 8u /* unknown peers in all; half of them of one host */
 #define ENDS 32u
 #define PATIENCE_MS 10000
 
@@ -262,7 +262,7 @@ static void take_descriptor(void *arg)
 	look(swap->rig);
 }
 
-static void who_gets_the_descriptor_of_another_is_not_taken_for_it(void **state)
+static void a_descriptor_used_again_is_another_connection(void **state)
 {
 	struct rig *rig = *state;
 	struct swap swap = {.rig = rig};
@@ -282,7 +282,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(one_host_has_half_of_the_places),
 		CASE(many_hosts_have_all_the_places),
-		CASE(who_gets_the_descriptor_of_another_is_not_taken_for_it),
+		CASE(a_descriptor_used_again_is_another_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a listener costs, and what it bears: many requests, strangers, no descriptor left. */
+/* What a listener costs, and what it bears: many requests, pending connections, no descriptor left.
+ */
 #include "pair.h"
 
 #include <arpa/inet.h>
@@ -96,9 +97,9 @@ static void a_full_backlog_is_looked_at_without_searching_for_sockets(void **sta
 		pair_drop_side(&sides[i]);
 }
 
-/* ---- strangers ---- */
+/* ---- pending connections ---- */
 
-#define STRANGERS 20
+#define PENDING 20
 #define FLOOD 400
 #define FEW_DESCRIPTORS 256
 
@@ -152,30 +153,30 @@ static void assert_is_closed_or_answered(int fd)
 	(void)close(fd);
 }
 
-static void strangers_go_with_their_listener(void **state)
+static void pending_connections_end_with_their_listener(void **state)
 {
 	struct pair *p = *state;
 	const unsigned before = count_descriptors();
-	int fds[STRANGERS];
+	int fds[PENDING];
 
-	for (int i = 0; i < STRANGERS; i++)
+	for (int i = 0; i < PENDING; i++)
 		fds[i] = dial(p);
-	await_descriptors(before + 2 * STRANGERS);
+	await_descriptors(before + 2 * PENDING);
 	ndx_listener_close(p->listener);
 	p->listener = NULL;
-	for (int i = 0; i < STRANGERS; i++)
+	for (int i = 0; i < PENDING; i++)
 		assert_is_closed(fds[i]);
 	/* Another one takes as many as the first. */
 	listen_with_a_backlog(p, 0);
 	await_descriptors(before);
 }
 
-static void strangers_go_with_their_listener_when_no_descriptor_is_left(void **state)
+static void pending_connections_end_with_their_listener_when_no_descriptor_is_left(void **state)
 {
 	struct pair *p = *state;
 	struct pair_hoard hoard;
 	const unsigned before = count_descriptors();
-	const int stranger = dial(p);
+	const int fd = dial(p);
 
 	await_descriptors(before + 2);
 	pair_use_up_descriptors(&hoard);
@@ -185,7 +186,7 @@ static void strangers_go_with_their_listener_when_no_descriptor_is_left(void **s
 	(void)close(hoard.fds[--hoard.count]);
 	assert_int_equal(dial(p), -1);
 	/* ... and who was there before is not left alone. */
-	assert_is_closed(stranger);
+	assert_is_closed(fd);
 	pair_give_back_descriptors(&hoard);
 }
 
@@ -194,17 +195,17 @@ static struct ofi_adapter *adapter_of(const struct pair_side *side)
 	return ofi_qp_of((struct ndx_spi_qp *)(void *)side->qp)->adapter;
 }
 
-static void who_asks_for_nothing_is_turned_away_in_time(void **state)
+static void a_client_without_a_request_is_dropped_in_time(void **state)
 {
 	struct pair *p = *state;
-	int fds[STRANGERS];
+	int fds[PENDING];
 
 	pair_make(p);
 	adapter_of(&p->b)->hello_ms = 300;
-	for (int i = 0; i < STRANGERS; i++)
+	for (int i = 0; i < PENDING; i++)
 		fds[i] = dial(p);
 	pair_connect(p);
-	for (int i = 0; i < STRANGERS; i++)
+	for (int i = 0; i < PENDING; i++)
 		assert_is_closed(fds[i]);
 	pair_receive(&p->b, 1, 0, 64);
 	pair_send(&p->a, 2, 0, 64, 0);
@@ -242,7 +243,7 @@ static pid_t flood(const struct pair *p, int ready[2])
 	_exit(0);
 }
 
-static void a_flood_of_strangers_keeps_nobody_out(void **state)
+static void a_flood_of_pending_connections_keeps_no_client_out(void **state)
 {
 	struct pair *p = *state;
 	struct rlimit before;
@@ -439,7 +440,7 @@ static void hold_on(struct ndx_overlapped *ov)
 }
 
 /* The kernel then says that its socket is root's, or this test does. */
-static void another_user_who_closes_at_once_is_not_let_in(void **state)
+static void another_user_that_closes_at_once_is_refused(void **state)
 {
 	struct pair *p = *state;
 	unsigned char hello[HELLO];
@@ -503,14 +504,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_full_backlog_is_looked_at_without_searching_for_sockets),
-		CASE(strangers_go_with_their_listener),
-		CASE(strangers_go_with_their_listener_when_no_descriptor_is_left),
-		CASE(who_asks_for_nothing_is_turned_away_in_time),
-		CASE(a_flood_of_strangers_keeps_nobody_out),
+		CASE(pending_connections_end_with_their_listener),
+		CASE(pending_connections_end_with_their_listener_when_no_descriptor_is_left),
+		CASE(a_client_without_a_request_is_dropped_in_time),
+		CASE(a_flood_of_pending_connections_keeps_no_client_out),
 		CASE(without_proc_it_listens_nevertheless),
 		CASE(without_a_descriptor_it_says_so),
 		CASE(another_user_is_not_let_in),
-		CASE(another_user_who_closes_at_once_is_not_let_in),
+		CASE(another_user_that_closes_at_once_is_refused),
 		CASE(another_user_is_let_in_if_the_uri_says_so),
 	};
 

@@ -95,7 +95,7 @@ static uint64_t ticks_after_long(struct pair *p)
 	return ticks(&p->b) - before;
 }
 
-static void a_target_that_sleeps_is_served_by_event_for_ever(void **state)
+static void a_target_that_sleeps_is_always_served_by_event(void **state)
 {
 	struct pair *p = *state;
 	static struct ndx_overlapped asleep; /* outlives a case that fails */
@@ -109,7 +109,7 @@ static void a_target_that_sleeps_is_served_by_event_for_ever(void **state)
 	stop(p);
 }
 
-static void a_target_that_never_polls_is_served_by_event_for_ever(void **state)
+static void a_target_that_never_polls_is_always_served_by_event(void **state)
 {
 	struct pair *p = *state;
 
@@ -150,7 +150,7 @@ static void ping_pong(struct pair *p, unsigned rounds)
 	}
 }
 
-static void who_polls_for_results_and_spins_on_memory_is_served_by_event(void **state)
+static void a_consumer_that_polls_results_and_memory_is_served_by_event(void **state)
 {
 	struct pair *p = *state;
 	uint64_t before;
@@ -201,7 +201,7 @@ static uint64_t fewest_wakeups(struct pair *p)
 }
 
 /* It is left alone while it does, and served by event soon after it has stopped. */
-static void who_polls_is_left_alone_until_it_stops(void **state)
+static void a_queue_is_left_to_a_consumer_that_polls(void **state)
 {
 	struct pair *p = *state;
 	uint64_t before;
@@ -269,7 +269,7 @@ static uint64_t ticks_of_ends(struct pair *p, unsigned count)
 	return ticks(&p->a) + ticks(&p->b) - before;
 }
 
-static void who_comes_and_goes_does_not_wait_for_ticks(void **state)
+static void a_consumer_that_polls_now_and_then_does_not_wait_for_ticks(void **state)
 {
 	struct pair *p = *state;
 
@@ -286,12 +286,12 @@ static void who_comes_and_goes_does_not_wait_for_ticks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_target_that_sleeps_is_served_by_event_for_ever),
-		CASE(a_target_that_never_polls_is_served_by_event_for_ever),
+		CASE(a_target_that_sleeps_is_always_served_by_event),
+		CASE(a_target_that_never_polls_is_always_served_by_event),
 		CASE(a_poll_now_and_then_does_not_bring_ticks_back),
-		CASE(who_polls_for_results_and_spins_on_memory_is_served_by_event),
-		CASE(who_polls_is_left_alone_until_it_stops),
-		CASE(who_comes_and_goes_does_not_wait_for_ticks),
+		CASE(a_consumer_that_polls_results_and_memory_is_served_by_event),
+		CASE(a_queue_is_left_to_a_consumer_that_polls),
+		CASE(a_consumer_that_polls_now_and_then_does_not_wait_for_ticks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

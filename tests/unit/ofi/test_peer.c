@@ -111,7 +111,7 @@ static void a_silent_socket_does_not_keep_a_listener_from_closing(void **state)
 }
 
 /* Connect to somebody who is no NDX and does `what` with the socket. */
-static void connect_to_stranger(struct pair *p, const char *answer, bool linger)
+static void connect_to_other_protocol(struct pair *p, const char *answer, bool linger)
 {
 	struct sockaddr_in address;
 	const int listener = raw_listen(&address);
@@ -140,12 +140,13 @@ static void connect_to_stranger(struct pair *p, const char *answer, bool linger)
 	pair_drop(p);
 }
 
-static void connecting_to_a_stranger_aborts(void **state)
+static void connecting_to_another_protocol_aborts(void **state)
 {
-	connect_to_stranger(*state, NULL, false);
-	connect_to_stranger(*state, NULL, true);
-	connect_to_stranger(*state, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", false);
-	connect_to_stranger(*state, "no", false);
+	connect_to_other_protocol(*state, NULL, false);
+	connect_to_other_protocol(*state, NULL, true);
+	connect_to_other_protocol(*state, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+	                          false);
+	connect_to_other_protocol(*state, "no", false);
 }
 
 static void connecting_to_silence_waits_and_sleeps(void **state)
@@ -298,7 +299,7 @@ static void send_bytes_for_a_write(struct bare *b)
 	          FI_REMOTE_CQ_DATA);
 }
 
-static void send_without_word(struct bare *b)
+static void send_without_control_data(struct bare *b)
 {
 	bare_send(b, 0, 0);
 }
@@ -327,7 +328,7 @@ static void nonsense_on_a_connection_ends_it_and_no_other(void **state)
 	nonsense_afterwards(*state, say_half_a_length);
 	nonsense_afterwards(*state, say_too_many_tokens);
 	nonsense_afterwards(*state, send_bytes_for_a_write);
-	nonsense_afterwards(*state, send_without_word);
+	nonsense_afterwards(*state, send_without_control_data);
 	nonsense_afterwards(*state, send_with_credit_of_nobody);
 }
 
@@ -364,7 +365,7 @@ static void write_behind_a_goodbye(struct pair *p, struct bare *b, const struct 
 }
 
 /* It has said goodbye and let go of its memory: that is no fault of the request's. */
-static void a_write_to_a_peer_that_has_parted_is_cancelled(void **state)
+static void a_write_to_a_peer_that_has_disconnected_is_cancelled(void **state)
 {
 	const struct ofi_grant unknown = {.token = 0x1234};
 	struct pair *p = *state;
@@ -380,7 +381,7 @@ static void a_write_to_a_peer_that_has_parted_is_cancelled(void **state)
 }
 
 /* Its memory is still there, and not for that. */
-static void a_write_that_goes_too_far_fails_though_the_peer_has_parted(void **state)
+static void a_write_beyond_its_memory_fails_though_the_peer_has_disconnected(void **state)
 {
 	static const struct ofi_grant grants[] = {
 		{.start = 0x10000, .length = 63, .token = 0x1234, .rights = OFI_GRANT_WRITE},
@@ -421,7 +422,7 @@ static void messages_without_credit_do_not_burn_a_processor(void **state)
 	pair_drop_side(&p->b);
 }
 
-static void strangers_over_libfabric_are_refused(void **state)
+static void unknown_peers_over_libfabric_are_refused(void **state)
 {
 	static const uint8_t rubbish[] = "this is libfabric, but it is not NDX";
 	struct pair *p = *state;
@@ -449,7 +450,7 @@ static void strangers_over_libfabric_are_refused(void **state)
 	pair_drop(p);
 }
 
-static void strangers_that_accept_are_left(void **state)
+static void peers_of_another_protocol_that_accept_are_dropped(void **state)
 {
 	struct pair *p = *state;
 	struct sockaddr_in address;
@@ -571,15 +572,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(port_scans_and_rubbish_do_not_disturb_a_listener),
 		CASE(a_silent_socket_does_not_keep_a_listener_from_closing),
-		CASE(connecting_to_a_stranger_aborts),
+		CASE(connecting_to_another_protocol_aborts),
 		CASE(connecting_to_silence_waits_and_sleeps),
-		CASE(strangers_over_libfabric_are_refused),
-		CASE(strangers_that_accept_are_left),
+		CASE(unknown_peers_over_libfabric_are_refused),
+		CASE(peers_of_another_protocol_that_accept_are_dropped),
 		CASE(nonsense_before_the_connection_is_complete_fails_the_accept),
 		CASE(nonsense_on_a_connection_ends_it_and_no_other),
 		CASE(a_second_goodbye_ends_in_an_abort),
-		CASE(a_write_to_a_peer_that_has_parted_is_cancelled),
-		CASE(a_write_that_goes_too_far_fails_though_the_peer_has_parted),
+		CASE(a_write_to_a_peer_that_has_disconnected_is_cancelled),
+		CASE(a_write_beyond_its_memory_fails_though_the_peer_has_disconnected),
 		CASE(questions_are_answered_one_at_a_time),
 		CASE(a_token_is_explained_until_it_is_revoked),
 		CASE(a_dead_peer_does_not_hold_up_a_deregistration),

@@ -31,7 +31,7 @@ static void poll_until(struct pair_side *side)
 }
 
 /* b polls, pauses, posts a receive and does nothing more. */
-static void a_receive_is_told_of_when_its_owner_is_silent(void **state)
+static void a_receive_is_reported_when_its_owner_is_silent(void **state)
 {
 	struct pair *p = *state;
 	const unsigned count = rounds();
@@ -60,7 +60,7 @@ static void a_receive_is_told_of_when_its_owner_is_silent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_receive_is_told_of_when_its_owner_is_silent),
+		CASE(a_receive_is_reported_when_its_owner_is_silent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

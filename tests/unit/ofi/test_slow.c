@@ -99,7 +99,7 @@ static void the_answer_stands_behind_a_long_write(void **state)
 	take_back_behind_a_long_write(*state, 1);
 }
 
-static void who_never_asked_is_not_asked(void **state)
+static void a_peer_that_was_granted_nothing_is_not_asked(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_mr *mr = region(&p->a);
@@ -136,7 +136,7 @@ static void a_path_that_stands_still_ends_the_wait(void **state)
 	end(p, &s);
 }
 
-static void keepalive_bears_a_long_write(void **state)
+static void keepalive_waits_for_a_long_write(void **state)
 {
 	struct pair *p = *state;
 	struct slow s;
@@ -149,7 +149,7 @@ static void keepalive_bears_a_long_write(void **state)
 	end(p, &s);
 }
 
-static void keepalive_bears_a_long_write_without_a_spare_descriptor(void **state)
+static void keepalive_waits_for_a_long_write_without_a_spare_descriptor(void **state)
 {
 	struct pair *p = *state;
 	struct pair_hoard hoard;
@@ -174,10 +174,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(the_question_stands_behind_a_long_write),
 		CASE(the_answer_stands_behind_a_long_write),
-		CASE(who_never_asked_is_not_asked),
+		CASE(a_peer_that_was_granted_nothing_is_not_asked),
 		CASE(a_path_that_stands_still_ends_the_wait),
-		CASE(keepalive_bears_a_long_write),
-		CASE(keepalive_bears_a_long_write_without_a_spare_descriptor),
+		CASE(keepalive_waits_for_a_long_write),
+		CASE(keepalive_waits_for_a_long_write_without_a_spare_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

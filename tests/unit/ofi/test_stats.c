@@ -47,7 +47,7 @@ static void credits_are_those_of_the_peers_receives(void **state)
 	pair_drop(p);
 }
 
-static void control_words_and_links_are_counted(void **state)
+static void control_messages_and_links_are_counted(void **state)
 {
 	struct pair *p = *state;
 	uint64_t sent;
@@ -97,7 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(credits_are_those_of_the_peers_receives),
-		CASE(control_words_and_links_are_counted),
+		CASE(control_messages_and_links_are_counted),
 		CASE(refused_attempt_has_its_cause_in_the_history),
 	};
 

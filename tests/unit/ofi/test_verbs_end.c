@@ -290,7 +290,7 @@ static void begin_to_close(struct rig *rig)
 	assert_int_equal(rig->reports, NDX_REPORT_DISC_ACKED);
 }
 
-static void who_closes_takes_no_abort_for_a_goodbye(void **state)
+static void a_closing_end_takes_no_abort_for_a_goodbye(void **state)
 {
 	struct rig *rig = *state;
 
@@ -301,7 +301,7 @@ static void who_closes_takes_no_abort_for_a_goodbye(void **state)
 	assert_int_equal(rig->status, NDX_E_DEVICE_BUSY);
 }
 
-static void who_closes_waits_for_the_peers_goodbye(void **state)
+static void a_closing_end_waits_for_the_peers_goodbye(void **state)
 {
 	struct rig *rig = *state;
 
@@ -453,8 +453,8 @@ static void a_link_that_ends_with_nothing_under_way_ends_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(who_closes_takes_no_abort_for_a_goodbye),
-		CASE(who_closes_waits_for_the_peers_goodbye),
+		CASE(a_closing_end_takes_no_abort_for_a_goodbye),
+		CASE(a_closing_end_waits_for_the_peers_goodbye),
 		CASE(what_waits_for_a_peer_that_closes_is_cancelled),
 		CASE(what_waits_is_cancelled_by_the_drain_if_that_comes_later),
 		CASE(a_link_that_ends_leaves_time_for_the_cause),

@@ -109,7 +109,7 @@ static void random_bytes_are_never_taken_for_connection_data(void **state)
 	}
 }
 
-static void a_control_word_keeps_its_fields_apart(void **state)
+static void a_control_message_keeps_its_fields_apart(void **state)
 {
 	const uint64_t word = ofi_ctrl_encode(0xab, 0xcd, 0x1234, 0x56789abc);
 	const struct ofi_ctrl split = ofi_ctrl_split(word);
@@ -136,7 +136,7 @@ static const char *check_control(uint8_t type, uint8_t flags, uint16_t count)
 	return ofi_ctrl_check_alone(&word);
 }
 
-static void words_beside_messages_are_checked(void **state)
+static void control_data_beside_messages_is_checked(void **state)
 {
 	(void)state;
 	assert_null(check_data(OFI_CTRL_DATA, 0, 0, 0));
@@ -150,7 +150,7 @@ static void words_beside_messages_are_checked(void **state)
 	assert_non_null(check_data(0, 0, 0, 0)); /* what stands for "came without a word" */
 }
 
-static void words_that_come_alone_are_checked(void **state)
+static void control_messages_that_come_alone_are_checked(void **state)
 {
 	(void)state;
 	assert_null(check_control(OFI_CTRL_CREDIT, 0, 1));
@@ -226,9 +226,9 @@ int main(void)
 		cmocka_unit_test(connection_data_have_their_documented_layout),
 		cmocka_unit_test(spoilt_connection_data_are_refused),
 		cmocka_unit_test(random_bytes_are_never_taken_for_connection_data),
-		cmocka_unit_test(a_control_word_keeps_its_fields_apart),
-		cmocka_unit_test(words_beside_messages_are_checked),
-		cmocka_unit_test(words_that_come_alone_are_checked),
+		cmocka_unit_test(a_control_message_keeps_its_fields_apart),
+		cmocka_unit_test(control_data_beside_messages_is_checked),
+		cmocka_unit_test(control_messages_that_come_alone_are_checked),
 		cmocka_unit_test(a_grant_comes_out_as_it_went_in),
 		cmocka_unit_test(a_grant_covers_its_bytes_and_no_others),
 	};

@@ -126,7 +126,7 @@ static void note(void *context, const struct ndx_reassembly_event *event)
 		told->orphans[event->orphan.kind]++;
 }
 
-static void fragments_of_ip_are_told_of(void **state)
+static void fragments_of_ip_are_reported(void **state)
 {
 	uint8_t p[60] = {
 		0x45, 0, 0, 60, 0, 1, 0x20, 0, 64, 17, [22] = 4791 >> 8, [23] = 4791 & 255};
@@ -218,7 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(settings_are_checked),
 		cmocka_unit_test(hostile_input_stays_within_the_bound),
-		cmocka_unit_test(fragments_of_ip_are_told_of),
+		cmocka_unit_test(fragments_of_ip_are_reported),
 		cmocka_unit_test(age_is_a_limit),
 	};
 

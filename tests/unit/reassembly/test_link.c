@@ -51,7 +51,7 @@ static void raw_ip_and_options_and_padding_are_understood(void **state)
 	assert_int_equal(f.network_length, 32);
 }
 
-static void fragments_are_told(void **state)
+static void fragments_are_reported(void **state)
 {
 	uint8_t b[48], six[40 + 8 + 28] = {0x60, [5] = 36, [6] = 44, [40] = 17};
 	struct frame f;
@@ -193,7 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raw_ip_and_options_and_padding_are_understood),
-		cmocka_unit_test(fragments_are_told),
+		cmocka_unit_test(fragments_are_reported),
 		cmocka_unit_test(other_protocols_are_not_ours),
 		cmocka_unit_test(lengths_that_contradict_are_refused),
 		cmocka_unit_test(ipv6_extension_headers_are_passed),

@@ -85,7 +85,7 @@ static void a_session_from_hello_to_bye(void **state)
 	assert_fpga_is_empty(&r);
 }
 
-static void whoever_hangs_up_leaves_nothing(void **state)
+static void a_client_that_hangs_up_leaves_nothing(void **state)
 {
 	struct surf_answer answer;
 	struct rig r;
@@ -153,7 +153,7 @@ static void a_step_that_fails_takes_back_those_before(void **state)
 		fail_step(step, SURF_FAULT_LIE);
 }
 
-static void a_stuck_fpga_is_told_of_in_time(void **state)
+static void a_stuck_fpga_is_reported_in_time(void **state)
 {
 	struct rig r;
 
@@ -309,7 +309,7 @@ static void a_bus_that_goes_away_is_named_with_its_register(void **state)
 	assert_in_range(rig_warnings, 6, 7);
 }
 
-static void an_address_without_registers_is_told_of(void **state)
+static void an_address_without_registers_is_reported(void **state)
 {
 	struct rig r;
 
@@ -375,10 +375,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_session_from_hello_to_bye),
-		cmocka_unit_test(whoever_hangs_up_leaves_nothing),
+		cmocka_unit_test(a_client_that_hangs_up_leaves_nothing),
 		cmocka_unit_test(without_a_stream_the_dispatcher_is_left_alone),
 		cmocka_unit_test(a_step_that_fails_takes_back_those_before),
-		cmocka_unit_test(a_stuck_fpga_is_told_of_in_time),
+		cmocka_unit_test(a_stuck_fpga_is_reported_in_time),
 		cmocka_unit_test(the_time_of_the_stage_is_kept),
 		cmocka_unit_test(a_cancel_ends_the_wait_and_cleans_up),
 		cmocka_unit_test(a_cancel_keeps_no_close_from_its_work),
@@ -386,7 +386,7 @@ int main(void)
 		cmocka_unit_test(what_is_sent_has_its_room_and_what_is_heard_its_time),
 		cmocka_unit_test(what_is_out_of_range_touches_no_register),
 		cmocka_unit_test(a_bus_that_goes_away_is_named_with_its_register),
-		cmocka_unit_test(an_address_without_registers_is_told_of),
+		cmocka_unit_test(an_address_without_registers_is_reported),
 		cmocka_unit_test(an_access_that_is_refused_fails_alone),
 		cmocka_unit_test(a_bus_that_fails_otherwise_is_not_asked_again),
 	};

@@ -104,7 +104,7 @@ static enum ndx_status visit(struct strange *s, enum manner manner, struct rig *
 	return st;
 }
 
-static void a_bus_that_talks_nonsense_is_told_of(void **state)
+static void a_bus_that_talks_nonsense_is_reported(void **state)
 {
 	struct strange s;
 	struct rig r;
@@ -136,7 +136,7 @@ static void a_cancel_lets_no_other_access_begin(void **state)
 	assert_int_equal(s.accesses, 0);
 }
 
-static void nobody_there_is_told_of(void **state)
+static void a_missing_server_is_reported(void **state)
 {
 	static const char *const bad[] = {"",
 	                                  ":",
@@ -173,10 +173,10 @@ static void nobody_there_is_told_of(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_bus_that_talks_nonsense_is_told_of),
+		cmocka_unit_test(a_bus_that_talks_nonsense_is_reported),
 		cmocka_unit_test(accesses_keep_the_time_of_the_stage),
 		cmocka_unit_test(a_cancel_lets_no_other_access_begin),
-		cmocka_unit_test(nobody_there_is_told_of),
+		cmocka_unit_test(a_missing_server_is_reported),
 	};
 
 	return cmocka_run_group_tests_name("register buses that are none", tests, NULL, NULL);

@@ -15,7 +15,7 @@ static void tick(void *arg)
 }
 
 /* Who was told is expected back. If he does not come, the queue is armed all the same. */
-static void who_does_not_come_back_misses_no_failure(void **state)
+static void a_consumer_that_stops_polling_misses_no_failure(void **state)
 {
 	struct watched w;
 
@@ -82,7 +82,7 @@ static void drain(void *arg)
 }
 
 /* While the end waits for sends, messages may wake that were not solicited. */
-static void a_drain_hears_of_successes(void **state)
+static void a_drain_sees_successes(void **state)
 {
 	struct watched w;
 
@@ -135,7 +135,7 @@ static void send_disc(void *arg)
 	verbs_conn_send_disc(arg);
 }
 
-static void a_goodbye_that_was_delivered_is_heard_of(void **state)
+static void a_delivered_goodbye_is_reported(void **state)
 {
 	struct watched w;
 
@@ -156,7 +156,7 @@ static void on_disconnected(void *arg)
 	verbs_end_on_disconnected(arg, 0);
 }
 
-static void the_answer_to_a_probe_is_heard_of(void **state)
+static void the_answer_to_a_probe_is_seen(void **state)
 {
 	struct watched w;
 
@@ -177,7 +177,7 @@ static void finish(void *arg)
 }
 
 /* A device that takes its time to cancel, and does not tell of failures. */
-static void what_is_cancelled_late_is_heard_of(void **state)
+static void a_late_cancel_is_reported(void **state)
 {
 	struct watched w;
 
@@ -195,7 +195,7 @@ static void what_is_cancelled_late_is_heard_of(void **state)
 	watched_close(&w);
 }
 
-static void a_queue_of_shared_receives_hears_of_successes(void **state)
+static void a_queue_of_shared_receives_sees_successes(void **state)
 {
 	const struct ndx_sge sge = {NULL, 0, 1};
 	struct ndx_overlapped ov;
@@ -227,14 +227,14 @@ static void a_queue_of_shared_receives_hears_of_successes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_does_not_come_back_misses_no_failure),
+		cmocka_unit_test(a_consumer_that_stops_polling_misses_no_failure),
 		cmocka_unit_test(failures_wake),
 		cmocka_unit_test(failures_without_an_event_wake),
-		cmocka_unit_test(a_drain_hears_of_successes),
-		cmocka_unit_test(a_goodbye_that_was_delivered_is_heard_of),
-		cmocka_unit_test(the_answer_to_a_probe_is_heard_of),
-		cmocka_unit_test(what_is_cancelled_late_is_heard_of),
-		cmocka_unit_test(a_queue_of_shared_receives_hears_of_successes),
+		cmocka_unit_test(a_drain_sees_successes),
+		cmocka_unit_test(a_delivered_goodbye_is_reported),
+		cmocka_unit_test(the_answer_to_a_probe_is_seen),
+		cmocka_unit_test(a_late_cancel_is_reported),
+		cmocka_unit_test(a_queue_of_shared_receives_sees_successes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void drain(void *arg)
 }
 
 /* An idle peer is asked by keepalive; one that cannot be asked is not taken for a dead one. */
-static void only_who_granted_memory_is_asked(void **state)
+static void only_a_peer_that_granted_memory_is_probed(void **state)
 {
 	struct rig rig;
 
@@ -60,7 +60,7 @@ static void only_who_granted_memory_is_asked(void **state)
 }
 
 /* The answer to the question stands behind requests that wait for the peer's receives. */
-static void who_has_requests_to_answer_is_not_silent(void **state)
+static void a_peer_with_requests_to_answer_is_not_silent(void **state)
 {
 	struct rig rig;
 
@@ -139,7 +139,7 @@ static void refused_by_a_dying_peer_it_is_cancelled(void **state)
 
 /* Nor is a peer that granted no memory asked by the program, or by a receiver's probe. It may get a
  * write that names memory of its own; and a question that was refused takes no room. */
-static void who_granted_no_memory_gets_no_question(void **state)
+static void a_peer_that_granted_no_memory_is_sent_no_probe(void **state)
 {
 	struct rig rig;
 
@@ -160,12 +160,12 @@ static void who_granted_no_memory_gets_no_question(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_who_granted_memory_is_asked),
-		cmocka_unit_test(who_has_requests_to_answer_is_not_silent),
+		cmocka_unit_test(only_a_peer_that_granted_memory_is_probed),
+		cmocka_unit_test(a_peer_with_requests_to_answer_is_not_silent),
 		cmocka_unit_test(silent_requests_end_without_a_question),
 		cmocka_unit_test(a_write_of_no_bytes_has_one),
 		cmocka_unit_test(refused_by_a_dying_peer_it_is_cancelled),
-		cmocka_unit_test(who_granted_no_memory_gets_no_question),
+		cmocka_unit_test(a_peer_that_granted_no_memory_is_sent_no_probe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,7 @@ static void a_sweep_before_does_not_stand_for_the_last(void **state)
 	rig_close(&rig);
 }
 
-static void one_failure_cancels_the_rest_and_is_told(void **state)
+static void one_failure_cancels_the_rest_and_is_reported(void **state)
 {
 	struct rig rig;
 
@@ -229,7 +229,7 @@ static void a_queue_that_cannot_grow_takes_no_queue_pair(void **state)
 }
 
 /* Should a device lose completions all the same, whoever waits for them is told. */
-static void an_overrun_is_told(void **state)
+static void an_overrun_is_reported(void **state)
 {
 	struct rig rig;
 
@@ -282,7 +282,7 @@ static void a_receive_that_the_device_forgot_is_flushed(void **state)
 	rig_close(&rig);
 }
 
-static void a_failed_queue_pair_is_told_without_requests(void **state)
+static void a_failed_queue_pair_is_reported_without_requests(void **state)
 {
 	static const enum ibv_event_type events[] = {IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR,
 	                                             IBV_EVENT_QP_ACCESS_ERR};
@@ -326,7 +326,7 @@ static void a_failed_queue_pair_is_found_without_events(void **state)
 	rig_close(&rig);
 }
 
-static void a_lost_device_is_told_to_everybody(void **state)
+static void a_lost_device_is_reported_to_every_queue_pair(void **state)
 {
 	struct rig rig;
 	struct ndx_spi_cq *cq = NULL;
@@ -379,17 +379,17 @@ int main(void)
 		cmocka_unit_test(everything_is_cancelled_in_order),
 		cmocka_unit_test(silent_ones_are_told_apart),
 		cmocka_unit_test(a_sweep_before_does_not_stand_for_the_last),
-		cmocka_unit_test(one_failure_cancels_the_rest_and_is_told),
+		cmocka_unit_test(one_failure_cancels_the_rest_and_is_reported),
 		cmocka_unit_test(a_slow_device_holds_up_no_callback),
 		cmocka_unit_test(a_failure_is_no_drain),
 		cmocka_unit_test(small_queues_are_not_overrun),
 		cmocka_unit_test(a_queue_that_cannot_grow_takes_no_queue_pair),
-		cmocka_unit_test(an_overrun_is_told),
+		cmocka_unit_test(an_overrun_is_reported),
 		cmocka_unit_test(a_receive_after_the_end_is_cancelled_at_once),
 		cmocka_unit_test(a_receive_that_the_device_forgot_is_flushed),
-		cmocka_unit_test(a_failed_queue_pair_is_told_without_requests),
+		cmocka_unit_test(a_failed_queue_pair_is_reported_without_requests),
 		cmocka_unit_test(a_failed_queue_pair_is_found_without_events),
-		cmocka_unit_test(a_lost_device_is_told_to_everybody),
+		cmocka_unit_test(a_lost_device_is_reported_to_every_queue_pair),
 		cmocka_unit_test(a_port_that_stays_down_ends_connections),
 	};
 

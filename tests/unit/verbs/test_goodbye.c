@@ -143,7 +143,7 @@ static void step(struct end *end, unsigned steps, bool turned_away)
 
 /* ---- the one that goes ---- */
 
-static void who_could_say_nothing_stays_until_asked(void **state)
+static void an_end_whose_goodbye_is_not_out_stays_until_probed(void **state)
 {
 	enum { ASKED, TIME_IS_OVER, BROKEN, WAYS };
 	static struct end end;
@@ -172,7 +172,7 @@ static void who_could_say_nothing_stays_until_asked(void **state)
 	}
 }
 
-static void who_could_say_it_goes_at_once(void **state)
+static void an_end_whose_goodbye_is_out_ends_at_once(void **state)
 {
 	static struct end end;
 
@@ -194,7 +194,7 @@ static void who_could_say_it_goes_at_once(void **state)
 }
 
 /* An abort: the word goes first, if there is anybody to read it; but nobody waits for it long. */
-static void who_aborts_says_so(void **state)
+static void an_abort_is_written_to_the_peer(void **state)
 {
 	static const struct {
 		bool runs, disc_sent, peer_disconnected, broken, lost;
@@ -225,7 +225,7 @@ static void who_aborts_says_so(void **state)
 
 /* ---- the one that asks ---- */
 
-static void who_is_told_of_an_abort_asks_nobody(void **state)
+static void an_end_that_was_aborted_sends_no_probe(void **state)
 {
 	static struct end end;
 
@@ -359,7 +359,7 @@ static void what_is_posted_later_does_not_stand_before_the_question(void **state
 }
 
 /* Both say it, the peer without a word: it may have aborted, so we stay until that is known. */
-static void who_asks_does_not_go_before_the_answer(void **state)
+static void an_end_that_probes_stays_until_the_answer(void **state)
 {
 	static struct end end;
 
@@ -395,7 +395,7 @@ static void an_adapter_has_asked_for_us(void **state)
 
 /* ---- requests to a peer that has gone ---- */
 
-static void requests_to_one_that_said_goodbye_are_cancelled(void **state)
+static void requests_after_the_peers_goodbye_are_cancelled(void **state)
 {
 	static struct end end;
 
@@ -466,19 +466,19 @@ static void requests_that_nobody_answers_any_more_are_a_drain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_could_say_nothing_stays_until_asked),
-		cmocka_unit_test(who_could_say_it_goes_at_once),
-		cmocka_unit_test(who_aborts_says_so),
-		cmocka_unit_test(who_is_told_of_an_abort_asks_nobody),
+		cmocka_unit_test(an_end_whose_goodbye_is_not_out_stays_until_probed),
+		cmocka_unit_test(an_end_whose_goodbye_is_out_ends_at_once),
+		cmocka_unit_test(an_abort_is_written_to_the_peer),
+		cmocka_unit_test(an_end_that_was_aborted_sends_no_probe),
 		cmocka_unit_test(to_be_turned_away_is_an_answer),
 		cmocka_unit_test(a_write_is_not_turned_away),
 		cmocka_unit_test(an_answer_is_the_last_word),
 		cmocka_unit_test(crossed_goodbyes_are_both_answered),
 		cmocka_unit_test(what_is_posted_later_does_not_stand_before_the_question),
 		cmocka_unit_test(silence_is_none),
-		cmocka_unit_test(who_asks_does_not_go_before_the_answer),
+		cmocka_unit_test(an_end_that_probes_stays_until_the_answer),
 		cmocka_unit_test(an_adapter_has_asked_for_us),
-		cmocka_unit_test(requests_to_one_that_said_goodbye_are_cancelled),
+		cmocka_unit_test(requests_after_the_peers_goodbye_are_cancelled),
 		cmocka_unit_test(a_request_that_fails_there_is_a_failure),
 		cmocka_unit_test(requests_that_nobody_answers_any_more_are_a_drain),
 	};

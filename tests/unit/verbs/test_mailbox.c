@@ -48,7 +48,7 @@ static void deliver(const struct end *from, const struct end *to, enum verbs_fie
 	memcpy(target + write.to, source + write.from, sizeof(uint64_t));
 }
 
-static void many_share_a_region_and_no_word(void **state)
+static void many_share_a_region_and_no_field(void **state)
 {
 	static struct end ends[MANY];
 	struct rig rig;
@@ -73,7 +73,7 @@ static void many_share_a_region_and_no_word(void **state)
 	rig_close(&rig);
 }
 
-static void a_word_arrives_where_it_is_read(void **state)
+static void a_field_arrives_where_it_is_read(void **state)
 {
 	struct rig rig;
 	struct end a;
@@ -94,7 +94,7 @@ static void a_word_arrives_where_it_is_read(void **state)
 }
 
 /* Whatever the words say. */
-static void a_touch_changes_no_word(void **state)
+static void a_noop_write_changes_no_field(void **state)
 {
 	uint64_t before[VERBS_FIELDS];
 	struct verbs_ctrl_write write;
@@ -151,7 +151,7 @@ static void nobody_speaks_for_another(void **state)
 }
 
 /* A disconnect with the right word is a goodbye; with another one the peer is asked. */
-static void only_the_right_word_is_a_goodbye(void **state)
+static void only_the_right_field_is_a_goodbye(void **state)
 {
 	(void)state;
 	for (int forged = 0; forged <= 1; forged++) {
@@ -202,11 +202,11 @@ static void a_region_that_is_refused_leaves_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_share_a_region_and_no_word),
-		cmocka_unit_test(a_word_arrives_where_it_is_read),
-		cmocka_unit_test(a_touch_changes_no_word),
+		cmocka_unit_test(many_share_a_region_and_no_field),
+		cmocka_unit_test(a_field_arrives_where_it_is_read),
+		cmocka_unit_test(a_noop_write_changes_no_field),
 		cmocka_unit_test(nobody_speaks_for_another),
-		cmocka_unit_test(only_the_right_word_is_a_goodbye),
+		cmocka_unit_test(only_the_right_field_is_a_goodbye),
 		cmocka_unit_test(a_region_that_is_refused_leaves_nothing),
 	};
 

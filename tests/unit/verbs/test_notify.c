@@ -34,7 +34,7 @@ static void plain_messages_do_not_wake(void **state)
 }
 
 /* What others read and the consumer took before the event was heard of has woken nobody yet. */
-static void an_event_is_not_lost_to_who_reads_first(void **state)
+static void an_event_is_not_lost_to_the_first_reader(void **state)
 {
 	struct watched w;
 
@@ -213,7 +213,7 @@ static void whenever_it_comes_while_one_polls_it_wakes(void **state)
 	assert_true(n > 1);
 }
 
-static void any_is_told_of_all_and_then_solicited_is_exact_again(void **state)
+static void any_sees_all_and_then_solicited_is_exact_again(void **state)
 {
 	struct watched w;
 
@@ -303,7 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_messages_do_not_wake),
-		cmocka_unit_test(an_event_is_not_lost_to_who_reads_first),
+		cmocka_unit_test(an_event_is_not_lost_to_the_first_reader),
 		cmocka_unit_test(an_old_event_does_not_wake),
 		cmocka_unit_test(what_came_unseen_may_have_been_solicited),
 		cmocka_unit_test(what_came_since_the_last_look_wakes_though_it_was_taken),
@@ -311,7 +311,7 @@ int main(void)
 		cmocka_unit_test(whenever_it_comes_while_one_asks_it_wakes),
 		cmocka_unit_test(whenever_it_comes_behind_another_it_wakes),
 		cmocka_unit_test(whenever_it_comes_while_one_polls_it_wakes),
-		cmocka_unit_test(any_is_told_of_all_and_then_solicited_is_exact_again),
+		cmocka_unit_test(any_sees_all_and_then_solicited_is_exact_again),
 		cmocka_unit_test(after_an_any_that_was_cancelled_all_messages_wake_once),
 		cmocka_unit_test(any_beside_solicited_is_any),
 		cmocka_unit_test(descriptor_and_object_are_told_each_of_its_own),

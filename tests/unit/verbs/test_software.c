@@ -154,7 +154,7 @@ static void look_again_and_again(void *arg)
 	}
 }
 
-static void who_polls_on_is_looked_at_less_and_less(void **state)
+static void a_consumer_that_polls_on_is_checked_less_and_less_often(void **state)
 {
 	static const uint32_t ms[LOOKS] = {4, 8, 16, 16};
 	struct looks looks = {0};
@@ -208,7 +208,7 @@ int main(void)
 		cmocka_unit_test(all_of_a_batch_keeps_its_order),
 		cmocka_unit_test(a_send_that_waits_holds_nothing_for_long),
 		cmocka_unit_test(the_list_of_a_failed_request_is_known),
-		cmocka_unit_test(who_polls_on_is_looked_at_less_and_less),
+		cmocka_unit_test(a_consumer_that_polls_on_is_checked_less_and_less_often),
 		cmocka_unit_test(a_drain_arms_the_queue),
 	};
 
