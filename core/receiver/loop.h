@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The receiving thread. It may serve many receivers; while a receiver is on its list, the receiver
- * belongs to the thread. */
+/*
+ * The receiving thread. It may serve many receivers; while a receiver is on its list, the receiver
+ * belongs to the thread.
+ *
+ * The thread is no event loop of async/, which only reacts. This thread polls all queues, for
+ * spin_us after the last frame; then it arms them, polls once more, and sleeps. On an event loop's
+ * thread jobs run while a call of the library waits for another loop: a job could then end the
+ * receiver whose frame a callback is handling. What both need, base_poll_* and base_eventfd_*, both
+ * use.
+ */
 #ifndef RECEIVER_LOOP_H
 #define RECEIVER_LOOP_H
 
