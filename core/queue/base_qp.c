@@ -49,6 +49,7 @@ enum ndx_status base_qp_init(struct base_qp *qp, const struct ndx_qp_ops *ops,
 	qp->spi.attr = *attr;
 	qp->max_transfer = max_transfer;
 	qp->state = BASE_QP_IDLE;
+	qp->reorder_exempt = -1;
 	st = queue_init(&qp->initiator, qp, attr->initiator_cq, attr->initiator_depth,
 	                initiator_stride);
 	if (st != NDX_OK || attr->srq != NULL)

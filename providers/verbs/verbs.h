@@ -333,7 +333,6 @@ struct verbs_qp {
 	struct verbs_srq_link *srq_link; /* its link to receive_cq */
 	struct base_table_node taker;    /* in verbs_srq.takers; guarded by its lock */
 	struct verbs_numbers path;
-	uint32_t reorder_exempt; /* receives do not wait for this initiator request; poll_lock */
 	/* guarded by base.lock: */
 	struct ibv_qp *native;
 	struct verbs_conn *conn;

@@ -5,12 +5,12 @@
  * event wakes: a connection can end, and a notification fire, without help of the consumer.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_reorder.h"
 #include "verbs.h"
 
 #define FIRST_ROOM 64u
@@ -18,7 +18,6 @@
 #define TICK_MS 2u            /* to the first check of a consumer that has begun to poll, ... */
 #define TICK_MOST_MS 16u      /* ... twice as long to each next check, up to this */
 #define HELD 64u
-#define REORDER_MS 100u
 
 static struct verbs_cq *cq_of(struct ndx_spi_cq *cq)
 {
@@ -39,8 +38,9 @@ static void read_hardware(struct verbs_cq *cq)
 	} while (n == VERBS_BATCH);
 }
 
-/* Completions of receives that have to wait for those of earlier requests. */
+/* Software RoCE: completions of receives that have to wait for those of earlier requests. */
 struct held {
+	struct verbs_cq *cq;
 	struct ibv_wc wc[HELD];
 	unsigned count;
 };
@@ -68,66 +68,38 @@ static void hold_receives(struct held *held, const struct ibv_wc *wc, int n)
 	}
 }
 
-static int read_some(struct verbs_cq *cq, struct held *held)
+static int read_some(void *arg)
 {
+	struct held *held = arg;
 	struct ibv_wc *wc = &held->wc[held->count];
 	const unsigned room = HELD - held->count;
-	const int n = ibv_poll_cq(cq->native, room < VERBS_BATCH ? (int)room : VERBS_BATCH, wc);
+	int n;
 
+	if (room == 0)
+		return -1;
+	n = ibv_poll_cq(held->cq->native, room < VERBS_BATCH ? (int)room : VERBS_BATCH, wc);
 	hold_receives(held, wc, n);
 	return n;
 }
 
-static bool is_signaled(const struct base_queue *q, uint32_t index)
+static bool oldest_signaled(const struct base_qp *qp, uint32_t *index)
 {
-	return ((const struct verbs_req *)(const void *)base_queue_at(q, index))->signaled;
-}
+	const struct base_queue *q = &qp->initiator;
 
-/* The oldest signaled request of the queue pair; false: there is none. */
-static bool oldest_signaled(struct verbs_qp *qp, uint32_t *index)
-{
-	const struct base_queue *q = &qp->base.initiator;
-	uint32_t i;
-	bool any;
-
-	base_lock_acquire(&qp->base.lock);
-	for (i = q->head; i != q->tail && !is_signaled(q, i);)
-		i++;
-	any = i != q->tail;
-	base_lock_release(&qp->base.lock);
-	*index = i;
-	return any;
-}
-
-/* A request that may have caused the receive completes before the receive does, unless that request
- * waits for something else. */
-static void put_in_order(struct verbs_cq *cq, struct held *held, struct verbs_qp *qp)
-{
-	uint64_t deadline = 0;
-	uint32_t index;
-
-	if (qp == NULL || qp->initiator_cq != cq)
-		return;
-	while (oldest_signaled(qp, &index) && index != qp->reorder_exempt && held->count < HELD) {
-		if (read_some(cq, held) > 0)
-			continue;
-		if (deadline == 0) /* read the clock only if the wait is needed */
-			deadline = base_deadline(REORDER_MS);
-		if (base_now_ns() >= deadline)
-			qp->reorder_exempt = index;
-		else
-			(void)sched_yield();
+	for (*index = q->head; *index != q->tail; (*index)++) {
+		if (((const struct verbs_req *)(const void *)base_queue_at(q, *index))->signaled)
+			return true;
 	}
+	return false;
 }
 
-/*
- * Software RoCE completes sends and receives in different contexts, so the receive of an answer
- * often completes before the send of its question. Hardware keeps the order of the packets.
- */
-static void complete_held(struct verbs_cq *cq, struct held *held)
+static void complete_held(struct held *held)
 {
 	for (unsigned i = 0; i < held->count; i++) {
-		put_in_order(cq, held, verbs_complete_qp_of(&held->wc[i]));
+		struct verbs_qp *qp = verbs_complete_qp_of(&held->wc[i]);
+
+		if (qp != NULL && qp->initiator_cq == held->cq)
+			base_reorder_await(&qp->base, oldest_signaled, read_some, held);
 		verbs_complete(&held->wc[i]);
 	}
 }
@@ -137,10 +109,11 @@ static void read_software(struct verbs_cq *cq)
 	struct held held;
 	int n;
 
+	held.cq = cq;
 	do {
 		held.count = 0;
-		n = read_some(cq, &held);
-		complete_held(cq, &held);
+		n = read_some(&held);
+		complete_held(&held);
 	} while (n == VERBS_BATCH || held.count == HELD);
 }
 
@@ -176,7 +149,7 @@ enum way {
 	NOTHING,   /* no result */
 };
 
-/* A receive of software RoCE's that has nothing to wait for; see put_in_order(). Under base.lock.
+/* A receive of software RoCE's that has nothing to wait for; see complete_held(). Under base.lock.
  */
 static inline bool need_not_wait(const struct verbs_qp *qp)
 {
@@ -231,10 +204,11 @@ static __attribute__((noinline)) void read_rest(struct verbs_cq *cq, const struc
 {
 	struct held held;
 
-	held.count = 0;
 	if (cq->adapter->soft_roce) {
+		held.cq = cq;
+		held.count = 0;
 		hold_receives(&held, wc, n);
-		complete_held(cq, &held);
+		complete_held(&held);
 		return;
 	}
 	for (int i = 0; i < n; i++)

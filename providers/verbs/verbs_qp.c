@@ -285,7 +285,6 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 	                  initiator_stride(adapter, attr), receive_stride(attr));
 	if (st != NDX_OK)
 		goto free_qp;
-	qp->reorder_exempt = UINT32_MAX; /* no request: the index is far from the first one */
 	init_records(qp, &qp->base.initiator, VERBS_INITIATOR);
 	init_records(qp, &qp->base.receive, VERBS_RECEIVE);
 	for (unsigned i = 0; i < VERBS_CONTROLS; i++)

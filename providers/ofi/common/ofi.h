@@ -274,9 +274,8 @@ struct ofi_qp {
 	uint32_t tx_native;   /* requests that libfabric has */
 	uint32_t reads;       /* reads among them */
 	uint32_t read_limit;
-	uint32_t reorder_exempt; /* receives do not wait for this request; the ncq's lock */
-	uint32_t written;        /* length of the write that the next message reports */
-	uint8_t written_parts;   /* parts of that length that have come */
+	uint32_t written;      /* length of the write that the next message reports */
+	uint8_t written_parts; /* parts of that length that have come */
 	bool timer_set;
 	bool retrying; /* the timer is set for a request for which libfabric had no memory */
 	struct base_timer timer;

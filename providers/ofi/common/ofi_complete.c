@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completions of a native queue go to the objects that they belong to. The queue's lock is held. */
-#include <sched.h>
-
-#include "base_linux.h"
+#include "base_reorder.h"
 #include "ofi.h"
 
 /* More than a queue pair has, unless FI_VERBS_RX_SIZE exceeds its 384; further receives are not
  * held. */
 #define HELD 512u
-#define REORDER_MS 100u
 
 /* Note a sign of life: the peer has answered, or has sent something. */
 static void note_sign_of_life(const struct ofi_qp *qp)
@@ -96,6 +93,7 @@ static ssize_t read_error(struct ofi_ncq *ncq)
 
 /* Completions of receives that have to wait for those of earlier requests. */
 struct held {
+	struct ofi_ncq *ncq;
 	struct fi_cq_data_entry entries[HELD];
 	unsigned count;
 };
@@ -107,81 +105,50 @@ static bool is_receive(const struct fi_cq_data_entry *e)
 	return op != NULL && op->kind == OFI_OP_RX;
 }
 
-/* Read a batch: pass on all but receives, and hold those. */
-static ssize_t read_some(struct ofi_ncq *ncq, struct held *held)
+/* A failure stays in the queue until all held receives are passed on. */
+static int read_some(void *arg)
 {
+	struct held *held = arg;
 	const unsigned room = HELD - held->count;
 	struct fi_cq_data_entry entries[OFI_BATCH];
-	const ssize_t n = fi_cq_read(ncq->cq, entries, room < OFI_BATCH ? room : OFI_BATCH);
+	ssize_t n;
 
+	if (room == 0)
+		return -FI_EAVAIL;
+	n = fi_cq_read(held->ncq->cq, entries, room < OFI_BATCH ? room : OFI_BATCH);
 	for (ssize_t i = 0; i < n; i++) {
 		if (is_receive(&entries[i]))
 			held->entries[held->count++] = entries[i];
 		else
-			dispatch_completion(ncq, &entries[i]);
+			dispatch_completion(held->ncq, &entries[i]);
 	}
-	return n;
+	return n == -FI_EAGAIN ? 0 : (int)n;
 }
 
-/* Are the requests before `end` done, or is the oldest one exempt from waiting? */
-static bool is_earlier_done(struct ofi_qp *qp, uint32_t end, uint32_t *oldest)
+/* libfabric has the requests before tx_next. */
+static bool oldest_submitted(const struct base_qp *base, uint32_t *index)
 {
-	base_lock_acquire(&qp->base.lock);
-	*oldest = qp->base.initiator.head;
-	base_lock_release(&qp->base.lock);
-	return (int32_t)(*oldest - end) >= 0 || *oldest == qp->reorder_exempt;
+	const struct ofi_qp *qp = (const struct ofi_qp *)(const void *)base;
+
+	*index = base->initiator.head;
+	return (int32_t)(qp->tx_next - *index) > 0;
 }
 
-static uint32_t first_not_issued(struct ofi_qp *qp)
-{
-	uint32_t index;
-
-	base_lock_acquire(&qp->base.lock);
-	index = qp->tx_next;
-	base_lock_release(&qp->base.lock);
-	return index;
-}
-
-/* A request that may have caused the receive completes before the receive does, unless that request
- * waits for something else. A failure stays in the queue until all held receives are passed on. */
-static void await_earlier(struct ofi_ncq *ncq, struct held *held, struct ofi_qp *qp)
-{
-	const uint64_t deadline = base_deadline(REORDER_MS);
-	const uint32_t end = first_not_issued(qp);
-	uint32_t oldest;
-
-	while (!is_earlier_done(qp, end, &oldest) && held->count < HELD) {
-		const ssize_t n = read_some(ncq, held);
-
-		if (n > 0)
-			continue;
-		if (n == -FI_EAVAIL)
-			return;
-		if (base_now_ns() >= deadline)
-			qp->reorder_exempt = oldest;
-		else
-			(void)sched_yield();
-	}
-}
-
-/*
- * Software RoCE completes sends and receives in different contexts, so the receive of an answer
- * often completes before the send of its question. Hardware keeps the order of the packets.
- */
 static ssize_t read_software(struct ofi_ncq *ncq)
 {
 	struct held held;
-	ssize_t n;
+	int n;
 
+	held.ncq = ncq;
 	held.count = 0;
-	n = read_some(ncq, &held);
+	n = read_some(&held);
 	for (unsigned i = 0; i < held.count; i++) {
-		struct ofi_op *op = held.entries[i].op_context;
+		struct ofi_qp *qp = ((struct ofi_op *)held.entries[i].op_context)->owner;
 
-		await_earlier(ncq, &held, op->owner);
+		base_reorder_await(&qp->base, oldest_submitted, read_some, &held);
 		dispatch_completion(ncq, &held.entries[i]);
 	}
-	return n;
+	return n == 0 ? -FI_EAGAIN : n;
 }
 
 static ssize_t read_hardware(struct ofi_ncq *ncq)

@@ -318,7 +318,6 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	if (st != NDX_OK)
 		goto fini_base;
 	init_records(qp);
-	qp->reorder_exempt = UINT32_MAX; /* no request: the index is far from the first one */
 	base_list_init(&qp->credit_node);
 	ofi_grants_init(&qp->grants);
 	base_list_init(&qp->windows);

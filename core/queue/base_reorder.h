@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The order that software RoCE breaks. It completes sends and receives in different contexts, so
+ * the receive of an answer often completes before the send of its question. Hardware keeps the
+ * order of the packets. So a provider holds the completions of receives until the requests that may
+ * have caused them have completed.
+ */
+#ifndef BASE_REORDER_H
+#define BASE_REORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base_qp.h"
+
+/* The queue pair's lock is held. The oldest initiator request whose completion will come; false:
+ * there is none. */
+typedef bool base_reorder_oldest_fn(const struct base_qp *qp, uint32_t *index);
+/* Read the native queue once; pass on all completions but those of receives, and hold these.
+ * Returns how many there were; negative: the held receives have to be passed on first. */
+typedef int base_reorder_read_fn(void *arg);
+
+/* Before a held receive of `qp` is passed on: read until the requests that may have caused the
+ * receive have completed. Only the thread that reads the native queue calls this. */
+void base_reorder_await(struct base_qp *qp, base_reorder_oldest_fn *oldest,
+                        base_reorder_read_fn *read, void *arg);
+
+#endif
