@@ -468,7 +468,7 @@ void case_connection_from_another_process(struct check *c)
 		expect_received(&p->b, 0, PEER_MESSAGE);
 		pattern_there(c, p->b.buf, PEER_MESSAGE, 77, "echo");
 		side_start_notify(&p->b);
-		peer_part(&peer);
+		peer_disconnect(&peer);
 		side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
 		side_disconnect(&p->b, NDX_OK);
 	}

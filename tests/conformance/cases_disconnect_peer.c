@@ -247,7 +247,7 @@ void case_disconnect_short_outage_does_no_harm(struct check *c)
 			check_status(c, result.status, NDX_OK, "work across the outage");
 		}
 		pattern_there(c, p->b.buf, (size_t)8 * PEER_MESSAGE, 9, "echo across the outage");
-		peer_part(&peer);
+		peer_disconnect(&peer);
 		side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
 		side_disconnect(&p->b, NDX_OK);
 	}

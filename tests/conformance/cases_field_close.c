@@ -114,13 +114,13 @@ void case_field_easyrdma_21_peer_does_not_poll(struct check *c)
 	if (!p)
 		return;
 	receives_ok(&p->b, 0, 8, 0, MESSAGE);
-	if (peer_start(&peer, p, PEER_DEAF, 0)) {
+	if (peer_start(&peer, p, PEER_BLOCKED, 0)) {
 		side_start_notify(&p->b);
 		sends_ok(&p->b, 10, PEER_DEPTH, 8192, MESSAGE);
 		side_disconnect(&p->b, NDX_OK);
 		expect_run(&p->b, NDX_REQUEST_SEND, 10, PEER_DEPTH, NDX_OK);
 		expect_run(&p->b, NDX_REQUEST_RECEIVE, 0, 8, NDX_E_CANCELED);
-		peer_part(&peer); /* it wakes up, and its disconnect succeeds */
+		peer_disconnect(&peer); /* it wakes up, and its disconnect succeeds */
 	}
 	peer_end(&peer);
 }

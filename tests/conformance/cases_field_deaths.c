@@ -97,7 +97,7 @@ static void one_dies(struct host *h, enum step step, uint32_t start_ms)
 		if (step == STEP_STREAMING)
 			(void)take(b, b->rcq, &result);
 		if (step == STEP_PARTING)
-			peer_ask_to_part(&peer);
+			peer_ask_to_disconnect(&peer);
 	}
 	peer_end(&peer);
 }
@@ -162,7 +162,7 @@ void case_field_modelexpress_575_the_next_connects_as_fast(struct check *c)
 		return;
 	}
 	start = now_us() - start; /* how long a peer takes from its start to its connection */
-	peer_part(&first);
+	peer_disconnect(&first);
 	peer_end(&first);
 	before = connects(&h);
 	for (unsigned i = 0; i < DEATHS && !check_over(c); i++)

@@ -414,7 +414,7 @@ void case_wire_queue_pair_closed_on_a_slow_one(struct check *c)
 static void peer_killed(struct check *c, bool healed)
 {
 	struct side_attr attr;
-	struct peer peer = {.pid = 0};
+	struct peer peer = {.child = {.pid = 0}};
 	struct pair *p;
 	enum ndx_status status;
 

@@ -2,11 +2,9 @@
 /* The peer in another process, both ends of it. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +15,10 @@
 #include "peer.h"
 #include "traffic.h"
 
-extern char **environ;
-
 enum {
 	SAY_CONNECTED = 'C',
 	SAY_REFUSED = 'R',
-	SAY_PARTED = 'D',
+	SAY_DISCONNECTED = 'D',
 	SAY_FAILED = 'F',
 	STREAM_WINDOW = 8,
 	TICK_MS = 20,
@@ -39,14 +35,6 @@ struct service {
 	unsigned outstanding; /* sends of the stream */
 	bool ended;
 };
-
-static void say(int what)
-{
-	char byte = (char)what;
-
-	while (write(STDOUT_FILENO, &byte, 1) < 0 && errno == EINTR)
-		continue;
-}
 
 static bool parse_address(struct sockaddr_storage *address, const char *host, const char *port)
 {
@@ -94,7 +82,7 @@ static void serve(struct service *v)
 	size_t got;
 	char byte;
 
-	while (poll(&input, 1, v->role == PEER_DEAF ? -1 : 0) == 0) {
+	while (poll(&input, 1, v->role == PEER_BLOCKED ? -1 : 0) == 0) {
 		stream_more(v);
 		(void)ndx_cq_wait_results(v->side.cq, results, 16, TICK_MS, &got);
 		for (size_t i = 0; i < got; i++)
@@ -104,7 +92,8 @@ static void serve(struct service *v)
 		return;
 	if (read(STDIN_FILENO, &byte, 1) != 1)
 		_exit(0); /* the end of file asks for an end without goodbye */
-	say(ndx_disconnect(v->side.conn, WAIT_MS) == NDX_OK ? SAY_PARTED : SAY_FAILED);
+	child_write(ndx_disconnect(v->side.conn, WAIT_MS) == NDX_OK ? SAY_DISCONNECTED
+	                                                            : SAY_FAILED);
 }
 
 static bool service_connect(struct service *v, const char *host, const char *port)
@@ -119,12 +108,12 @@ static bool service_connect(struct service *v, const char *host, const char *por
 	status = ndx_overlapped_wait(&v->side.ov, WAIT_MS);
 	if (status == NDX_E_CONNECTION_REFUSED || status == NDX_E_HOST_UNREACHABLE ||
 	    status == NDX_E_NETWORK_UNREACHABLE)
-		say(SAY_REFUSED);
+		child_write(SAY_REFUSED);
 	if (status != NDX_OK ||
 	    ndx_connector_complete_connect(v->side.conn, &v->side.ov) != NDX_PENDING ||
 	    ndx_overlapped_wait(&v->side.ov, WAIT_MS) != NDX_OK)
 		return false;
-	say(SAY_CONNECTED);
+	child_write(SAY_CONNECTED);
 	return true;
 }
 
@@ -144,7 +133,7 @@ int peer_main(int argc, char **argv)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a stopped peer must not outlive the case */
 	if (!v || !world_open(&v->world, argv[2], NULL)) {
 		free(v);
-		say(SAY_FAILED);
+		child_write(SAY_FAILED);
 		return EXIT_FAILURE;
 	}
 	v->role = (enum peer_role)strtoul(argv[5], NULL, 10);
@@ -156,7 +145,7 @@ int peer_main(int argc, char **argv)
 		if (service_connect(v, argv[3], argv[4]))
 			serve(v);
 		else
-			say(SAY_FAILED);
+			child_write(SAY_FAILED);
 		if (v->role == PEER_LEAVER)
 			return EXIT_SUCCESS;
 		side_close(&v->side);
@@ -183,60 +172,20 @@ static bool format_address(const struct sockaddr_storage *address, char *host, c
 	return inet_ntop(AF_INET, &v4.sin_addr, host, INET6_ADDRSTRLEN) != NULL;
 }
 
-static bool spawn(struct peer *peer, char **argv)
-{
-	posix_spawn_file_actions_t actions;
-	int in[2];
-	int out[2];
-	bool started;
-
-	if (pipe2(in, O_CLOEXEC) < 0)
-		return false;
-	if (pipe2(out, O_CLOEXEC) < 0) {
-		(void)close(in[0]);
-		(void)close(in[1]);
-		return false;
-	}
-	(void)posix_spawn_file_actions_init(&actions);
-	(void)posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-	(void)posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-	started = posix_spawn(&peer->pid, "/proc/self/exe", &actions, NULL, argv, environ) == 0;
-	(void)posix_spawn_file_actions_destroy(&actions);
-	(void)close(in[0]);
-	(void)close(out[1]);
-	peer->to = in[1];
-	peer->from = out[0];
-	if (!started) {
-		(void)close(peer->to);
-		(void)close(peer->from);
-		peer->pid = 0;
-	}
-	return started;
-}
-
-/* What the peer says next; 0 if it says nothing for `ms`, or is gone. */
-static int hear(struct peer *peer, int ms)
-{
-	struct pollfd input = {.fd = peer->from, .events = POLLIN};
-	char byte = 0;
-
-	if (poll(&input, 1, ms) != 1 || read(peer->from, &byte, 1) != 1)
-		return 0;
-	return byte;
-}
-
 /* Its request comes to the listener, or it says that it cannot reach it. */
 static bool wait_request(struct peer *peer, struct pair *p)
 {
 	uint64_t deadline = now_ms() + WAIT_MS;
-	int heard = 0;
+	int heard = CHILD_SILENT;
 
-	while (ndx_overlapped_status(&p->b.ov) == NDX_PENDING && heard == 0 && now_ms() < deadline)
-		heard = hear(peer, 5);
+	while (ndx_overlapped_status(&p->b.ov) == NDX_PENDING && heard == CHILD_SILENT &&
+	       now_ms() < deadline)
+		heard = child_read(&peer->child, 5);
 	if (heard == SAY_REFUSED)
 		check_skip(peer->c, "another process cannot reach this adapter");
 	else
-		(void)check_that(peer->c, heard == 0, "the peer process failed to start");
+		(void)check_that(peer->c, heard == CHILD_SILENT,
+		                 "the peer process failed to start");
 	return check_ends(peer->c, &p->b.ov, NDX_OK, "request of the peer process");
 }
 
@@ -259,7 +208,8 @@ bool peer_launch(struct peer *peer, struct pair *p, enum peer_role role, uint32_
 	(void)snprintf(role_text, sizeof(role_text), "%d", (int)role);
 	(void)snprintf(keepalive, sizeof(keepalive), "%u", keepalive_ms);
 	return check_that(c, format_address(&p->address, host, port), "no address for the peer") &&
-	       check_that(c, spawn(peer, argv), "cannot start the peer: %s", strerror(errno));
+	       check_that(c, child_start(&peer->child, argv), "cannot start the peer: %s",
+	                  strerror(errno));
 }
 
 bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t keepalive_ms)
@@ -275,47 +225,35 @@ bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t
 	return wait_request(peer, p) &&
 	       check_async(c, side_accept(&p->b, NULL, 0), &p->b.ov, NDX_OK,
 	                   "accept of the peer") &&
-	       check_that(c, hear(peer, WAIT_MS) == SAY_CONNECTED, "the peer is not connected");
-}
-
-/* It is buried: nothing may be sent to its number any more. */
-static void forget(struct peer *peer)
-{
-	(void)close(peer->to);
-	(void)close(peer->from);
-	peer->pid = 0;
+	       check_that(c, child_read(&peer->child, WAIT_MS) == SAY_CONNECTED,
+	                  "the peer is not connected");
 }
 
 void peer_signal(struct peer *peer, int signal_number)
 {
-	int status = 0;
-
-	if (peer->pid <= 0)
+	if (peer->child.pid <= 0)
 		return;
-	(void)kill(peer->pid, signal_number);
-	if (signal_number != SIGSTOP)
-		return;
-	/* Until it has stopped its threads run on. One that has ended instead is buried by this
-	 * wait, and its number may be somebody else's from now on. */
-	if (waitpid(peer->pid, &status, WUNTRACED) != peer->pid || !WIFSTOPPED(status)) {
-		forget(peer);
+	if (signal_number != SIGSTOP) {
+		(void)kill(peer->child.pid, signal_number);
+	} else if (!child_stop(&peer->child)) {
+		child_forget(&peer->child);
 		check_fail(peer->c, "the peer process ended before it could be stopped");
 	}
 }
 
-void peer_ask_to_part(struct peer *peer)
+void peer_ask_to_disconnect(struct peer *peer)
 {
 	char byte = 'q';
 
 	if (!check_over(peer->c))
-		(void)check_that(peer->c, write(peer->to, &byte, 1) == 1,
+		(void)check_that(peer->c, write(peer->child.to, &byte, 1) == 1,
 		                 "the peer process is gone");
 }
 
-bool peer_part(struct peer *peer)
+bool peer_disconnect(struct peer *peer)
 {
-	peer_ask_to_part(peer);
-	return check_that(peer->c, hear(peer, WAIT_MS) == SAY_PARTED,
+	peer_ask_to_disconnect(peer);
+	return check_that(peer->c, child_read(&peer->child, WAIT_MS) == SAY_DISCONNECTED,
 	                  "the peer's disconnect did not succeed");
 }
 
@@ -326,21 +264,18 @@ bool peer_leaves(struct peer *peer)
 	bool ended;
 
 	if (check_over(peer->c) ||
-	    !check_that(peer->c, write(peer->to, &byte, 1) == 1, "the peer process is gone"))
+	    !check_that(peer->c, write(peer->child.to, &byte, 1) == 1, "the peer process is gone"))
 		return false;
-	ended = hear(peer, WAIT_MS) == 0 && waitpid(peer->pid, &status, 0) == peer->pid;
+	ended = child_read(&peer->child, WAIT_MS) == CHILD_ENDED &&
+	        waitpid(peer->child.pid, &status, 0) == peer->child.pid;
 	if (!check_that(peer->c, ended, "the peer process does not end"))
 		return false;
-	forget(peer);
+	child_forget(&peer->child);
 	return check_that(peer->c, WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS,
 	                  "the peer process ended with status %#x", (unsigned)status);
 }
 
 void peer_end(struct peer *peer)
 {
-	if (peer->pid <= 0)
-		return;
-	(void)kill(peer->pid, SIGKILL);
-	(void)waitpid(peer->pid, NULL, 0);
-	forget(peer);
+	child_kill(&peer->child);
 }

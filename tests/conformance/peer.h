@@ -6,16 +6,15 @@
 #ifndef PEER_H
 #define PEER_H
 
-#include <sys/types.h>
-
+#include "child.h"
 #include "fixture.h"
 
 enum peer_role {
-	PEER_IDLE,   /* posts receives and waits */
-	PEER_STREAM, /* sends for ever, numbered messages */
-	PEER_ECHO,   /* sends back what it receives */
-	PEER_DEAF,   /* posts receives and calls nothing any more until it is told to part */
-	PEER_LEAVER, /* posts receives and, when told to part, ends with everything open */
+	PEER_IDLE,    /* posts receives and waits */
+	PEER_STREAM,  /* sends for ever, numbered messages */
+	PEER_ECHO,    /* sends back what it receives */
+	PEER_BLOCKED, /* posts receives and calls nothing any more until it is told to part */
+	PEER_LEAVER,  /* posts receives and, when told to part, ends with everything open */
 };
 
 enum {
@@ -25,9 +24,9 @@ enum {
 
 struct peer {
 	struct check *c;
-	pid_t pid; /* 0: not running */
-	int to;    /* its stdin: a byte asks it to disconnect and end, end of file to end at once */
-	int from;  /* its stdout: one byte when connected, one when it has disconnected */
+	/* Input: a byte asks it to disconnect and end, the end of the input to end at once. Output:
+	 * one byte when it is connected, one when it has disconnected. */
+	struct child child;
 };
 
 /*
@@ -39,9 +38,9 @@ bool peer_start(struct peer *peer, struct pair *p, enum peer_role role, uint32_t
 bool peer_launch(struct peer *peer, struct pair *p, enum peer_role role, uint32_t keepalive_ms);
 void peer_signal(struct peer *peer, int signal_number);
 /* Ask it to disconnect; see that it did. */
-bool peer_part(struct peer *peer);
+bool peer_disconnect(struct peer *peer);
 /* Ask it, and see nothing. */
-void peer_ask_to_part(struct peer *peer);
+void peer_ask_to_disconnect(struct peer *peer);
 /* Ask it to leave; see that it ended well. */
 bool peer_leaves(struct peer *peer);
 /* Kill it if it still runs, and bury it. */

@@ -2,20 +2,15 @@
 /* A peer process that connects, and is stopped: this program once more. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "stage.h"
-
-extern char **environ;
 
 enum {
 	ARGUMENTS = 6, /* program --peer uri host port count */
@@ -25,14 +20,6 @@ enum {
 	SAY_REFUSED = 'R',
 	TICK_MS = 20,
 };
-
-static void say(int what)
-{
-	char byte = (char)what;
-
-	while (write(STDOUT_FILENO, &byte, 1) < 0 && errno == EINTR)
-		continue;
-}
 
 /* Connects, then waits for the end of its input; it is killed before that. */
 int stopped_main(int argc, char **argv)
@@ -54,60 +41,14 @@ int stopped_main(int argc, char **argv)
 		if (!line_open(&lines[i], &stage.ends[0], NULL) ||
 		    ndx_connect_to(stage.ends[0].adapter, lines[i].qp, (struct sockaddr *)&to,
 		                   sizeof(to), NULL, 0, WAIT_MS, &lines[i].connector) != NDX_OK) {
-			say(SAY_REFUSED);
+			child_write(SAY_REFUSED);
 			return EXIT_FAILURE;
 		}
 	}
-	say(SAY_CONNECTED);
+	child_write(SAY_CONNECTED);
 	while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
 		continue;
 	return EXIT_SUCCESS;
-}
-
-struct child {
-	pid_t pid;
-	int to;
-	int from;
-};
-
-static bool spawn(struct child *child, char **argv)
-{
-	posix_spawn_file_actions_t actions;
-	int in[2];
-	int out[2];
-	bool started;
-
-	if (pipe2(in, O_CLOEXEC) < 0)
-		return false;
-	if (pipe2(out, O_CLOEXEC) < 0) {
-		(void)close(in[0]);
-		(void)close(in[1]);
-		return false;
-	}
-	(void)posix_spawn_file_actions_init(&actions);
-	(void)posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-	(void)posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-	started = posix_spawn(&child->pid, "/proc/self/exe", &actions, NULL, argv, environ) == 0;
-	(void)posix_spawn_file_actions_destroy(&actions);
-	(void)close(in[0]);
-	(void)close(out[1]);
-	child->to = in[1];
-	child->from = out[0];
-	if (!started) {
-		(void)close(child->to);
-		(void)close(child->from);
-	}
-	return started;
-}
-
-static int hear(const struct child *child, int ms)
-{
-	struct pollfd input = {.fd = child->from, .events = POLLIN};
-	char byte = 0;
-
-	if (poll(&input, 1, ms) != 1)
-		return 0;
-	return read(child->from, &byte, 1) == 1 ? byte : SAY_REFUSED;
 }
 
 /* Accept one connection of the child; *refused when it cannot come. */
@@ -121,7 +62,9 @@ static bool accept_child(struct stage *stage, struct line *line, struct child *c
 	if (status != NDX_PENDING)
 		return went_wrong("get_connection_request", status);
 	while (ndx_overlapped_wait(&line->ov, TICK_MS) == NDX_PENDING) {
-		if (hear(child, 0) == SAY_REFUSED) {
+		const int heard = child_read(child, 0);
+
+		if (heard == SAY_REFUSED || heard == CHILD_ENDED) {
 			*refused = true;
 			return false;
 		}
@@ -132,11 +75,10 @@ static bool accept_child(struct stage *stage, struct line *line, struct child *c
 	return status == NDX_OK || went_wrong("accept of the peer process", status);
 }
 
-static bool stop_and_part(struct stage *stage, struct child *child, struct line *lines,
-                          size_t count, struct timing *timing)
+static bool stop_and_disconnect(struct stage *stage, struct child *child, struct line *lines,
+                                size_t count, struct timing *timing)
 {
 	bool refused = false;
-	int status;
 
 	for (size_t i = 0; i < count; i++) {
 		if (accept_child(stage, &lines[i], child, &refused))
@@ -145,11 +87,12 @@ static bool stop_and_part(struct stage *stage, struct child *child, struct line 
 			timing->skipped = "another process cannot reach this adapter";
 		return refused;
 	}
-	if (hear(child, WAIT_MS) != SAY_CONNECTED)
+	if (child_read(child, WAIT_MS) != SAY_CONNECTED)
 		return went_wrong("the peer process", NDX_E_UNSUCCESSFUL);
-	(void)kill(child->pid, SIGSTOP);
-	if (waitpid(child->pid, &status, WUNTRACED) != child->pid || !WIFSTOPPED(status))
+	if (!child_stop(child)) {
+		child_forget(child);
 		return went_wrong("stopping the peer process", NDX_E_UNSUCCESSFUL);
+	}
 	return batch_disconnect(lines, count, 1, timing);
 }
 
@@ -183,13 +126,11 @@ bool stopped_run(const char *uri, size_t count, struct timing *timing)
 		stage_close(&stage);
 		return true;
 	}
-	good = spawn(&child, argv) || went_wrong("starting the peer process", NDX_E_UNSUCCESSFUL);
+	good = child_start(&child, argv) ||
+	       went_wrong("starting the peer process", NDX_E_UNSUCCESSFUL);
 	if (good) {
-		good = stop_and_part(&stage, &child, lines, count, timing);
-		(void)kill(child.pid, SIGKILL);
-		(void)waitpid(child.pid, NULL, 0);
-		(void)close(child.to);
-		(void)close(child.from);
+		good = stop_and_disconnect(&stage, &child, lines, count, timing);
+		child_kill(&child);
 	}
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
 		line_close(&lines[i]);

@@ -13,39 +13,9 @@
 #include "base_linux.h"
 #include "base_loop.h"
 #include "base_ov.h"
+#include "loop_rig.h"
 
 #define PATIENCE_MS 10000
-
-static struct ndx_loop *loop;
-
-static int make_loop(void **state)
-{
-	(void)state;
-	return base_loop_create("ndx-test", &loop) == NDX_OK ? 0 : -1;
-}
-
-static int drop_loop(void **state)
-{
-	(void)state;
-	base_loop_destroy(loop, NULL, NULL);
-	return 0;
-}
-
-static void set_word(uint32_t *word)
-{
-	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
-	base_futex_wake(word, 1);
-}
-
-/* False if that has not happened in time. */
-static bool await(const uint32_t *word)
-{
-	const uint64_t deadline = base_deadline(PATIENCE_MS);
-
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < deadline)
-		base_futex_wait(word, 0, deadline);
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE) != 0;
-}
 
 static void begin(struct ndx_overlapped *ov)
 {
@@ -97,7 +67,7 @@ static void a_chain_of_callbacks_does_not_nest(void **state)
 		begin(&chain.ovs[i]);
 	}
 	base_loop_call(loop, complete, &chain.ovs[0]);
-	assert_true(await(&chain.over));
+	assert_true(await(&chain.over, PATIENCE_MS));
 	base_loop_call(loop, nothing, NULL); /* the last has returned */
 	assert_false(chain.nested);
 	assert_false(chain.overtaken);
@@ -171,7 +141,7 @@ static void what_ends_in_a_callback_is_complete_unless_it_has_one(void **state)
 	begin(&e.others);
 	begin(&e.own);
 	base_loop_call(loop, end_all, &e);
-	assert_true(await(&e.over));
+	assert_true(await(&e.over, PATIENCE_MS));
 	assert_int_equal(e.before, NDX_PENDING); /* its order: behind the outer callback */
 	assert_int_equal(e.after, NDX_OK);
 	assert_int_equal(e.of_own, NDX_E_CANCELED);
@@ -208,7 +178,7 @@ static void await_served(void *arg)
 	struct crossing *x = arg;
 
 	set_word(&x->outer_waits);
-	(void)await(&x->served);
+	(void)await(&x->served, PATIENCE_MS);
 	/* Who waits for us here is in a callback: nothing may wait for that to return. */
 	base_loop_call(loop, come_back, x);
 }
@@ -247,7 +217,7 @@ static void a_call_waits_for_its_callbacks_while_the_loop_is_in_one(void **state
 	begin(&x.outer);
 	begin(&x.inner);
 	base_ov_complete(&x.outer, NDX_OK, 0, 0);
-	assert_true(await(&x.outer_waits));
+	assert_true(await(&x.outer_waits, PATIENCE_MS));
 	base_loop_call(loop, serve, &x);
 	assert_int_equal(x.calls, 1);
 	assert_false(x.nested);

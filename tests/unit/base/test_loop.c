@@ -13,37 +13,7 @@
 #include "base_lock.h"
 #include "base_loop.h"
 #include "base_ov.h"
-
-static struct ndx_loop *loop;
-
-static int make_loop(void **state)
-{
-	(void)state;
-	return base_loop_create("ndx-test", &loop) == NDX_OK ? 0 : -1;
-}
-
-static int drop_loop(void **state)
-{
-	(void)state;
-	base_loop_destroy(loop, NULL, NULL);
-	return 0;
-}
-
-static void set_word(uint32_t *word)
-{
-	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
-	base_futex_wake(word, 1);
-}
-
-/* False if that has not happened within `ms`. */
-static bool await(const uint32_t *word, uint32_t ms)
-{
-	const uint64_t deadline = base_deadline(ms);
-
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < deadline)
-		base_futex_wait(word, 0, deadline);
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE) != 0;
-}
+#include "loop_rig.h"
 
 /* ---- what wakes the loop may end it: the waker must be through by then ---- */
 

@@ -88,4 +88,14 @@ static inline void place_remove(const struct place *p)
 	(void)rmdir(p->dir);
 }
 
+/* What a test begins with that names adapters: a place of its own, these providers, a log. */
+static inline int place_enter(struct place *p, struct seen *seen, const char *providers)
+{
+	ndx_log_set_sink(see, seen, NDX_LOG_ERROR);
+	seen->errors = 0;
+	place_make(p);
+	assert_int_equal(unsetenv("FAKE_LIST"), 0);
+	return setenv("NDX_PROVIDER_PATH", providers, 1);
+}
+
 #endif

@@ -8,8 +8,6 @@
 
 #include <cmocka.h>
 #undef fail /* cmocka's; base_log.h has another */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -17,75 +15,9 @@
 
 #include "base_linux.h"
 #include "connection.h"
+#include "pair.h"
 
-/* Nothing here takes so long; a wait that does is a failure. */
-#define PATIENCE_MS 10000u
-
-/* Two adapters of one process; A listens. */
-struct pair {
-	struct ndx_adapter *a;
-	struct ndx_adapter *b;
-	struct ndx_listener *listener;
-	struct sockaddr_in address;
-};
-
-/* One end: what it takes to connect. */
-struct end {
-	struct ndx_cq *cq;
-	struct ndx_qp *qp;
-	struct ndx_connector *connector;
-	struct ndx_overlapped ov;
-};
-
-static int open_pair(void **state)
-{
-	static struct pair pair;
-
-	memset(&pair, 0, sizeof(pair));
-	*state = &pair;
-	if (ndx_adapter_open("loop", &pair.a) != NDX_OK)
-		return -1;
-	return ndx_adapter_open("loop", &pair.b) == NDX_OK ? 0 : -1;
-}
-
-static int close_pair(void **state)
-{
-	struct pair *p = *state;
-
-	ndx_listener_close(p->listener);
-	ndx_adapter_close(p->a);
-	ndx_adapter_close(p->b);
-	return 0;
-}
-
-static void make_end(struct ndx_adapter *adapter, struct end *e)
-{
-	struct ndx_connector_attr ends;
-	struct ndx_qp_attr attr;
-
-	memset(e, 0, sizeof(*e));
-	ndx_qp_attr_init(&attr);
-	assert_int_equal(ndx_cq_create(adapter, 16, 0, 0, &e->cq), NDX_OK);
-	attr.receive_cq = e->cq;
-	attr.initiator_cq = e->cq;
-	assert_int_equal(ndx_qp_create(adapter, &attr, &e->qp), NDX_OK);
-	ndx_connector_attr_init(&ends);
-	ends.drain_timeout_ms = 100;
-	assert_int_equal(ndx_connector_create(adapter, &ends, &e->connector), NDX_OK);
-}
-
-static void drop_end(struct end *e)
-{
-	ndx_connector_close(e->connector);
-	ndx_qp_close(e->qp);
-	ndx_cq_close(e->cq);
-}
-
-static enum ndx_status begin_connect(const struct pair *p, struct end *e)
-{
-	return ndx_connector_connect(e->connector, e->qp, (const struct sockaddr *)&p->address,
-	                             sizeof(p->address), 0, 0, NULL, 0, &e->ov);
-}
+#define DRAIN_MS 100u
 
 static void nothing(void *arg)
 {
@@ -93,7 +25,7 @@ static void nothing(void *arg)
 }
 
 /* What was asked of the adapter before has been done when this returns. */
-static void agree_compute(struct ndx_adapter *adapter)
+static void await_jobs(struct ndx_adapter *adapter)
 {
 	base_loop_call(adapter->loop, nothing, NULL);
 }
@@ -114,28 +46,14 @@ static bool count_looks(const struct ndx_spi_request *request)
 	return backlog.ops->request_is_stale(request);
 }
 
-static void listen_with_a_backlog(struct pair *p, uint32_t most)
-{
-	socklen_t len = sizeof(p->address);
-
-	p->address = (struct sockaddr_in){.sin_family = AF_INET};
-	p->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(
-		ndx_listen_on(p->a, (const struct sockaddr *)&p->address, len, most, &p->listener),
-		NDX_OK);
-	assert_int_equal(
-		ndx_listener_get_local_address(p->listener, (struct sockaddr *)&p->address, &len),
-		NDX_OK);
-}
-
 /* How many it takes until one is let in: `end`'s connector asks again and again. */
 static unsigned ask_until_let_in(const struct pair *p, struct end *e)
 {
 	for (unsigned asked = 1; asked <= BACKLOG; asked++) {
-		assert_int_equal(begin_connect(p, e), NDX_PENDING);
-		agree_compute(p->b);
-		agree_compute(p->a);
-		agree_compute(p->b);
+		assert_int_equal(pair_connect(e, &p->address), NDX_PENDING);
+		await_jobs(p->b);
+		await_jobs(p->a);
+		await_jobs(p->b);
 		if (ndx_overlapped_status(&e->ov) == NDX_PENDING)
 			return asked;
 		assert_int_equal(ndx_overlapped_wait(&e->ov, 0), NDX_E_CONNECTION_REFUSED);
@@ -154,16 +72,16 @@ static void an_arrival_at_a_full_backlog_costs_the_same_however_many_wait(void *
 	ops = *p->a->ops;
 	ops.request_is_stale = count_looks;
 	p->a->ops = &ops;
-	listen_with_a_backlog(p, BACKLOG);
+	p->listener = pair_listen(p->a, BACKLOG, &p->address);
 	for (unsigned i = 0; i < BACKLOG; i++) {
-		make_end(p->b, &ends[i]);
-		assert_int_equal(begin_connect(p, &ends[i]), NDX_PENDING);
+		pair_make_end(p->b, DRAIN_MS, &ends[i]);
+		assert_int_equal(pair_connect(&ends[i], &p->address), NDX_PENDING);
 	}
-	agree_compute(p->b);
-	agree_compute(p->a);
-	make_end(p->b, &late);
+	await_jobs(p->b);
+	await_jobs(p->a);
+	pair_make_end(p->b, DRAIN_MS, &late);
 	backlog.looks = 0;
-	assert_int_equal(begin_connect(p, &late), NDX_PENDING);
+	assert_int_equal(pair_connect(&late, &p->address), NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&late.ov, PATIENCE_MS), NDX_E_CONNECTION_REFUSED);
 	assert_in_range(backlog.looks, 1, LOOKS);
 	/* Wherever the one waits that has given up, it is found in as many steps as that takes. */
@@ -175,8 +93,8 @@ static void an_arrival_at_a_full_backlog_costs_the_same_however_many_wait(void *
 	p->listener = NULL;
 	p->a->ops = backlog.ops;
 	for (unsigned i = 0; i < BACKLOG; i++)
-		drop_end(&ends[i]);
-	drop_end(&late);
+		pair_drop_end(&ends[i]);
+	pair_drop_end(&late);
 }
 
 /* ---- what leaves a full backlog, in which order ---- */
@@ -205,9 +123,9 @@ static void ask_as(const struct pair *p, struct asker *a, uint32_t serial)
 				 a->end.connector, a->end.qp, (const struct sockaddr *)&p->address,
 				 sizeof(p->address), 0, 0, &serial, sizeof(serial), &a->end.ov),
 	                 NDX_PENDING);
-	agree_compute(p->b);
-	agree_compute(p->a);
-	agree_compute(p->b);
+	await_jobs(p->b);
+	await_jobs(p->a);
+	await_jobs(p->b);
 	if (ndx_overlapped_status(&a->end.ov) != NDX_PENDING) {
 		assert_int_equal(ndx_overlapped_wait(&a->end.ov, 0), NDX_E_CONNECTION_REFUSED);
 		a->asks = false;
@@ -231,7 +149,7 @@ static void take_one(const struct pair *p, struct asker *askers, uint32_t *last)
 
 	assert_int_equal(ndx_connector_create(p->a, NULL, &taker), NDX_OK);
 	assert_int_equal(ndx_listener_get_connection_request(p->listener, taker, &ov), NDX_PENDING);
-	agree_compute(p->a);
+	await_jobs(p->a);
 	if (ndx_overlapped_status(&ov) == NDX_OK &&
 	    ndx_connector_get_private_data(taker, &serial, &len) == NDX_OK) {
 		assert_true(serial > *last);
@@ -241,7 +159,7 @@ static void take_one(const struct pair *p, struct asker *askers, uint32_t *last)
 		(void)ndx_connector_reject(taker, NULL, 0);
 	}
 	ndx_connector_close(taker);
-	agree_compute(p->b);
+	await_jobs(p->b);
 	for (unsigned i = 0; i < MANY; i++) {
 		if (askers[i].asks && ndx_overlapped_status(&askers[i].end.ov) != NDX_PENDING)
 			askers[i].asks = false;
@@ -257,9 +175,9 @@ static void requests_leave_a_full_backlog_in_order(void **state)
 	uint32_t last = 0;
 
 	print_message("seed %u\n", seed);
-	listen_with_a_backlog(p, FEW);
+	p->listener = pair_listen(p->a, FEW, &p->address);
 	for (unsigned i = 0; i < MANY; i++)
-		make_end(p->b, &askers[i].end);
+		pair_make_end(p->b, DRAIN_MS, &askers[i].end);
 	for (unsigned step = 0; step < STEPS; step++) {
 		struct asker *a = &askers[next_random(&seed) % MANY];
 		const uint32_t what = next_random(&seed) % 8;
@@ -274,17 +192,17 @@ static void requests_leave_a_full_backlog_in_order(void **state)
 	ndx_listener_close(p->listener);
 	p->listener = NULL;
 	for (unsigned i = 0; i < MANY; i++)
-		drop_end(&askers[i].end);
+		pair_drop_end(&askers[i].end);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			an_arrival_at_a_full_backlog_costs_the_same_however_many_wait, open_pair,
-			close_pair),
-		cmocka_unit_test_setup_teardown(requests_leave_a_full_backlog_in_order, open_pair,
-	                                        close_pair),
+			an_arrival_at_a_full_backlog_costs_the_same_however_many_wait, pair_open,
+			pair_close),
+		cmocka_unit_test_setup_teardown(requests_leave_a_full_backlog_in_order, pair_open,
+	                                        pair_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,6 @@
 
 #include <cmocka.h>
 #undef fail /* cmocka's; base_log.h has another */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,89 +22,9 @@
 #include "base_cq.h"
 #include "base_linux.h"
 #include "connection.h"
+#include "pair.h"
 
-/* Nothing here takes so long; a wait that does is a failure. */
-#define PATIENCE_MS 10000u
-
-/* Two adapters of one process; A listens. */
-struct pair {
-	struct ndx_adapter *a;
-	struct ndx_adapter *b;
-	struct ndx_listener *listener;
-	struct sockaddr_in address;
-};
-
-/* One end: what it takes to connect. */
-struct end {
-	struct ndx_cq *cq;
-	struct ndx_qp *qp;
-	struct ndx_connector *connector;
-	struct ndx_overlapped ov;
-};
-
-static void listen_a(struct pair *p)
-{
-	socklen_t len = sizeof(p->address);
-
-	p->address = (struct sockaddr_in){.sin_family = AF_INET};
-	p->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(
-		ndx_listen_on(p->a, (const struct sockaddr *)&p->address, len, 0, &p->listener),
-		NDX_OK);
-	assert_int_equal(
-		ndx_listener_get_local_address(p->listener, (struct sockaddr *)&p->address, &len),
-		NDX_OK);
-}
-
-static int open_pair(void **state)
-{
-	static struct pair pair;
-
-	memset(&pair, 0, sizeof(pair));
-	*state = &pair;
-	if (ndx_adapter_open("loop", &pair.a) != NDX_OK)
-		return -1;
-	return ndx_adapter_open("loop", &pair.b) == NDX_OK ? 0 : -1;
-}
-
-static int close_pair(void **state)
-{
-	struct pair *p = *state;
-
-	ndx_listener_close(p->listener);
-	ndx_adapter_close(p->a);
-	ndx_adapter_close(p->b);
-	return 0;
-}
-
-static void make_end(struct ndx_adapter *adapter, struct end *e)
-{
-	struct ndx_connector_attr ends;
-	struct ndx_qp_attr attr;
-
-	memset(e, 0, sizeof(*e));
-	ndx_qp_attr_init(&attr);
-	assert_int_equal(ndx_cq_create(adapter, 16, 0, 0, &e->cq), NDX_OK);
-	attr.receive_cq = e->cq;
-	attr.initiator_cq = e->cq;
-	assert_int_equal(ndx_qp_create(adapter, &attr, &e->qp), NDX_OK);
-	ndx_connector_attr_init(&ends);
-	ends.drain_timeout_ms = 100;
-	assert_int_equal(ndx_connector_create(adapter, &ends, &e->connector), NDX_OK);
-}
-
-static void drop_end(struct end *e)
-{
-	ndx_connector_close(e->connector);
-	ndx_qp_close(e->qp);
-	ndx_cq_close(e->cq);
-}
-
-static enum ndx_status begin_connect(const struct pair *p, struct end *e)
-{
-	return ndx_connector_connect(e->connector, e->qp, (const struct sockaddr *)&p->address,
-	                             sizeof(p->address), 0, 0, NULL, 0, &e->ov);
-}
+#define DRAIN_MS 100u
 
 static void nothing(void *arg)
 {
@@ -114,7 +32,7 @@ static void nothing(void *arg)
 }
 
 /* What was asked of the adapter before has been done when this returns. */
-static void agree_compute(struct ndx_adapter *adapter)
+static void await_jobs(struct ndx_adapter *adapter)
 {
 	base_loop_call(adapter->loop, nothing, NULL);
 }
@@ -130,8 +48,8 @@ static struct {
 
 static void *send_late_request(void *arg)
 {
-	crossing.begun = begin_connect(crossing.pair, crossing.late);
-	agree_compute(crossing.pair->b);
+	crossing.begun = pair_connect(crossing.late, &crossing.pair->address);
+	await_jobs(crossing.pair->b);
 	return arg;
 }
 
@@ -150,8 +68,8 @@ static void request_that_crosses_the_close_of_its_listener_is_refused(void **sta
 	struct ndx_provider_ops ops = *p->a->ops;
 	struct end late;
 
-	listen_a(p);
-	make_end(p->b, &late);
+	p->listener = pair_listen(p->a, 0, &p->address);
+	pair_make_end(p->b, DRAIN_MS, &late);
 	crossing.ops = p->a->ops;
 	crossing.pair = p;
 	crossing.late = &late;
@@ -162,19 +80,19 @@ static void request_that_crosses_the_close_of_its_listener_is_refused(void **sta
 	p->a->ops = crossing.ops;
 	assert_int_equal(crossing.begun, NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&late.ov, PATIENCE_MS), NDX_E_CONNECTION_REFUSED);
-	drop_end(&late);
+	pair_drop_end(&late);
 }
 
 /* ---- closing in a callback of another adapter ---- */
 
 static void connect_ends(const struct pair *p, struct end *active, struct end *passive)
 {
-	make_end(p->b, active);
-	make_end(p->a, passive);
+	pair_make_end(p->b, DRAIN_MS, active);
+	pair_make_end(p->a, DRAIN_MS, passive);
 	assert_int_equal(
 		ndx_listener_get_connection_request(p->listener, passive->connector, &passive->ov),
 		NDX_PENDING);
-	assert_int_equal(begin_connect(p, active), NDX_PENDING);
+	assert_int_equal(pair_connect(active, &p->address), NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&passive->ov, PATIENCE_MS), NDX_OK);
 	assert_int_equal(
 		ndx_connector_accept(passive->connector, passive->qp, 0, 0, NULL, 0, &passive->ov),
@@ -199,7 +117,7 @@ static void close_the_other_adapter(struct ndx_overlapped *ov)
 	const uint64_t begun = base_now_ns();
 
 	(void)ov;
-	drop_end(closing.end);
+	pair_drop_end(closing.end);
 	ndx_adapter_close(closing.adapter);
 	closing.took_ns = base_now_ns() - begun;
 	__atomic_store_n(&closing.done, 1, __ATOMIC_RELEASE);
@@ -222,7 +140,7 @@ static void adapter_is_closed_in_a_callback_of_its_peer_without_waiting_for_it(v
 	struct end active;
 	struct end passive;
 
-	listen_a(p);
+	p->listener = pair_listen(p->a, 0, &p->address);
 	connect_ends(p, &active, &passive);
 	assert_int_equal(ndx_qp_send(passive.qp, NULL, NULL, 0, 0), NDX_OK);
 	closing.adapter = p->b;
@@ -238,7 +156,7 @@ static void adapter_is_closed_in_a_callback_of_its_peer_without_waiting_for_it(v
 	                 NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&passive.ov, PATIENCE_MS), NDX_OK);
 	assert_int_equal(passive.ov.information, NDX_DISCONNECT_GRACEFUL);
-	drop_end(&passive);
+	pair_drop_end(&passive);
 }
 
 /* ---- failures that the control thread decides ---- */
@@ -265,23 +183,23 @@ static void connect_that_was_cancelled_by_its_queue_pair_may_be_tried_again(void
 	struct ndx_qp_attr attr;
 	struct end e;
 
-	listen_a(p);
-	make_end(p->b, &e);
-	assert_int_equal(begin_connect(p, &e), NDX_PENDING);
+	p->listener = pair_listen(p->a, 0, &p->address);
+	pair_make_end(p->b, DRAIN_MS, &e);
+	assert_int_equal(pair_connect(&e, &p->address), NDX_PENDING);
 	assert_int_equal(ndx_qp_flush(e.qp), NDX_OK);
 	assert_int_equal(ndx_overlapped_wait(&e.ov, PATIENCE_MS), NDX_E_CANCELED);
-	assert_int_equal(begin_connect(p, &e), NDX_PENDING);
+	assert_int_equal(pair_connect(&e, &p->address), NDX_PENDING);
 	ndx_qp_close(e.qp);
 	assert_int_equal(ndx_overlapped_wait(&e.ov, PATIENCE_MS), NDX_E_CANCELED);
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = e.cq;
 	attr.initiator_cq = e.cq;
 	assert_int_equal(ndx_qp_create(p->b, &attr, &e.qp), NDX_OK);
-	assert_int_equal(begin_connect(p, &e), NDX_PENDING);
+	assert_int_equal(pair_connect(&e, &p->address), NDX_PENDING);
 	ndx_listener_close(p->listener);
 	p->listener = NULL;
 	assert_int_equal(ndx_overlapped_wait(&e.ov, PATIENCE_MS), NDX_E_CONNECTION_REFUSED);
-	drop_end(&e);
+	pair_drop_end(&e);
 }
 
 /* ---- what a stack may not have ---- */
@@ -532,9 +450,9 @@ static void connector_of_a_connection_that_ended_is_of_no_use_for_connect(void *
 	struct end passive;
 	struct end fresh;
 
-	listen_a(p);
+	p->listener = pair_listen(p->a, 0, &p->address);
 	connect_ends(p, &active, &passive);
-	make_end(p->b, &fresh);
+	pair_make_end(p->b, DRAIN_MS, &fresh);
 	assert_int_equal(ndx_connector_connect(active.connector, fresh.qp,
 	                                       (const struct sockaddr *)&p->address,
 	                                       sizeof(p->address), 0, 0, NULL, 0, &active.ov),
@@ -551,40 +469,40 @@ static void connector_of_a_connection_that_ended_is_of_no_use_for_connect(void *
 	                 NDX_E_CONNECTION_ACTIVE);
 	assert_non_null(
 		strstr(ndx_last_error(), "the queue pair was connected before; create a new one"));
-	drop_end(&active);
-	drop_end(&passive);
-	drop_end(&fresh);
+	pair_drop_end(&active);
+	pair_drop_end(&passive);
+	pair_drop_end(&fresh);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			request_that_crosses_the_close_of_its_listener_is_refused, open_pair,
-			close_pair),
+			request_that_crosses_the_close_of_its_listener_is_refused, pair_open,
+			pair_close),
 		cmocka_unit_test_setup_teardown(
 			adapter_is_closed_in_a_callback_of_its_peer_without_waiting_for_it,
-			open_pair, close_pair),
+			pair_open, pair_close),
 		cmocka_unit_test_setup_teardown(the_caller_gets_the_control_threads_error_text,
-	                                        open_pair, close_pair),
-		cmocka_unit_test_setup_teardown(an_rnr_timer_needs_a_stack_that_has_one, open_pair,
-	                                        close_pair),
+	                                        pair_open, pair_close),
+		cmocka_unit_test_setup_teardown(an_rnr_timer_needs_a_stack_that_has_one, pair_open,
+	                                        pair_close),
 		cmocka_unit_test_setup_teardown(
-			connect_that_was_cancelled_by_its_queue_pair_may_be_tried_again, open_pair,
-			close_pair),
+			connect_that_was_cancelled_by_its_queue_pair_may_be_tried_again, pair_open,
+			pair_close),
 		cmocka_unit_test_setup_teardown(
 			region_may_be_used_and_closed_as_soon_as_its_deregistration_completes,
-			open_pair, close_pair),
+			pair_open, pair_close),
 		cmocka_unit_test_setup_teardown(
-			closing_a_region_waits_for_the_callback_of_its_deregistration, open_pair,
-			close_pair),
+			closing_a_region_waits_for_the_callback_of_its_deregistration, pair_open,
+			pair_close),
 		cmocka_unit_test_setup_teardown(waiting_for_results_of_a_failed_queue_says_so,
-	                                        open_pair, close_pair),
+	                                        pair_open, pair_close),
 		cmocka_unit_test_setup_teardown(every_thread_that_waits_for_a_result_gets_one,
-	                                        open_pair, close_pair),
+	                                        pair_open, pair_close),
 		cmocka_unit_test_setup_teardown(
-			connector_of_a_connection_that_ended_is_of_no_use_for_connect, open_pair,
-			close_pair),
+			connector_of_a_connection_that_ended_is_of_no_use_for_connect, pair_open,
+			pair_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

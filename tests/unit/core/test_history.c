@@ -10,8 +10,6 @@
 
 #include <cmocka.h>
 #undef fail /* cmocka's; base_log.h has another */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,9 +19,9 @@
 
 #include "base_log.h"
 #include "connection.h"
+#include "pair.h"
 
-/* Nothing here takes so long; a wait that does is a failure. */
-#define PATIENCE_MS 10000u
+#define DRAIN_MS 50u
 #define RECORDS 256
 #define RECORD_TEXT 640
 
@@ -63,14 +61,6 @@ static size_t said(enum ndx_log_level level, const char *part, const char *other
 	return count;
 }
 
-struct end {
-	struct ndx_cq *cq;
-	struct ndx_qp *qp;
-	struct ndx_connector *connector;
-	struct ndx_overlapped ov;
-	char name[32]; /* "connector#3 " */
-};
-
 /* Both ends on one adapter. */
 struct rig {
 	struct ndx_adapter *adapter;
@@ -80,36 +70,10 @@ struct rig {
 	struct end passive;
 };
 
-static void make_end(struct ndx_adapter *adapter, struct end *e)
-{
-	struct ndx_connector_attr ends;
-	struct ndx_qp_attr attr;
-
-	memset(e, 0, sizeof(*e));
-	ndx_qp_attr_init(&attr);
-	assert_int_equal(ndx_cq_create(adapter, 16, 0, 0, &e->cq), NDX_OK);
-	attr.receive_cq = e->cq;
-	attr.initiator_cq = e->cq;
-	assert_int_equal(ndx_qp_create(adapter, &attr, &e->qp), NDX_OK);
-	ndx_connector_attr_init(&ends);
-	ends.drain_timeout_ms = 50;
-	assert_int_equal(ndx_connector_create(adapter, &ends, &e->connector), NDX_OK);
-	(void)snprintf(e->name, sizeof(e->name), "connector#%u ",
-	               ndx_connector_get_id(e->connector));
-}
-
-static void drop_end(struct end *e)
-{
-	ndx_connector_close(e->connector);
-	ndx_qp_close(e->qp);
-	ndx_cq_close(e->cq);
-}
-
 static int set_up(void **state)
 {
 	static struct rig rig;
 	struct rig *r = &rig;
-	socklen_t len = sizeof(r->address);
 
 	memset(r, 0, sizeof(*r));
 	*state = r;
@@ -117,14 +81,9 @@ static int set_up(void **state)
 	ndx_log_set_sink(keep, NULL, NDX_LOG_DEBUG);
 	if (ndx_adapter_open("loop", &r->adapter) != NDX_OK)
 		return -1;
-	r->address = (struct sockaddr_in){.sin_family = AF_INET};
-	r->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (ndx_listen_on(r->adapter, (const struct sockaddr *)&r->address, len, 0, &r->listener) !=
-	    NDX_OK)
-		return -1;
-	(void)ndx_listener_get_local_address(r->listener, (struct sockaddr *)&r->address, &len);
-	make_end(r->adapter, &r->active);
-	make_end(r->adapter, &r->passive);
+	r->listener = pair_listen(r->adapter, 0, &r->address);
+	pair_make_end(r->adapter, DRAIN_MS, &r->active);
+	pair_make_end(r->adapter, DRAIN_MS, &r->passive);
 	return 0;
 }
 
@@ -132,23 +91,17 @@ static int tear_down(void **state)
 {
 	struct rig *r = *state;
 
-	drop_end(&r->active);
-	drop_end(&r->passive);
+	pair_drop_end(&r->active);
+	pair_drop_end(&r->passive);
 	ndx_listener_close(r->listener);
 	ndx_adapter_close(r->adapter);
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
 	return 0;
 }
 
-static enum ndx_status begin_connect_of(struct rig *r, struct end *e)
-{
-	return ndx_connector_connect(e->connector, e->qp, (const struct sockaddr *)&r->address,
-	                             sizeof(r->address), 0, 0, NULL, 0, &e->ov);
-}
-
 static enum ndx_status begin_connect(struct rig *r)
 {
-	return begin_connect_of(r, &r->active);
+	return pair_connect(&r->active, &r->address);
 }
 
 static void ends_with(struct end *e, enum ndx_status status)
@@ -463,10 +416,10 @@ static void outcomes_are_counted(void **state)
 	struct end idle;
 
 	connect_ends(r);
-	make_end(r->adapter, &idle);
-	assert_int_equal(begin_connect_of(r, &idle), NDX_PENDING);
+	pair_make_end(r->adapter, DRAIN_MS, &idle);
+	assert_int_equal(pair_connect(&idle, &r->address), NDX_PENDING);
 	assert_int_equal(ndx_connector_cancel(idle.connector), NDX_OK);
-	drop_end(&idle);
+	pair_drop_end(&idle);
 	assert_int_equal(ndx_adapter_get_stats(r->adapter, &s), NDX_OK);
 	assert_int_equal(s.established, 2);
 	assert_int_equal(s.connects[0], 1);
@@ -501,15 +454,15 @@ static void abandoned_request_makes_room_in_the_backlog(void **state)
 	assert_int_equal(begin_connect(r), NDX_PENDING);
 	assert_int_equal(ndx_connector_cancel(r->active.connector), NDX_OK);
 	assert_int_equal(begin_connect(r), NDX_PENDING);
-	make_end(r->adapter, &third);
-	assert_int_equal(begin_connect_of(r, &third), NDX_PENDING);
+	pair_make_end(r->adapter, DRAIN_MS, &third);
+	assert_int_equal(pair_connect(&third, &r->address), NDX_PENDING);
 	ends_with(&third, NDX_E_CONNECTION_REFUSED);
 	assert_int_equal(ndx_overlapped_status(&r->active.ov), NDX_PENDING);
 	assert_int_equal(ndx_adapter_get_stats(r->adapter, &s), NDX_OK);
 	assert_int_equal(s.requests, 3);
 	assert_int_equal(s.requests_refused, 2);
 	assert_int_equal(ndx_connector_cancel(r->active.connector), NDX_OK);
-	drop_end(&third);
+	pair_drop_end(&third);
 }
 
 static void providers_need_not_count(void **state)

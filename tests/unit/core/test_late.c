@@ -160,7 +160,7 @@ static void release(struct end *e)
 }
 
 /* Until its control thread has done what it was asked for before. */
-static void agree_compute(const struct end *e)
+static void await_jobs(const struct end *e)
 {
 	struct ndx_mr *mr;
 
@@ -209,7 +209,7 @@ static void an_answer_that_came_in_time_counts(void **state)
 	ask(p);
 	hold(&p->a);
 	accept_it(p);
-	agree_compute(&p->b);
+	await_jobs(&p->b);
 	let_time_pass();
 	release(&p->a);
 	complete(p);
@@ -237,7 +237,7 @@ static void a_goodbye_that_came_in_time_counts(void **state)
 		(void)poll(NULL, 0, 1);
 	hold(&p->a);
 	release(&p->b);
-	agree_compute(&p->b);
+	await_jobs(&p->b);
 	assert_int_equal(ndx_connector_get_disconnect_reason(p->b.connector),
 	                 NDX_DISCONNECT_GRACEFUL);
 	let_time_pass();

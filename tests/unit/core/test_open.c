@@ -14,11 +14,7 @@ static struct place place;
 static int enter(void **state)
 {
 	(void)state;
-	ndx_log_set_sink(see, &seen, NDX_LOG_ERROR);
-	seen.errors = 0;
-	place_make(&place);
-	assert_int_equal(unsetenv("FAKE_LIST"), 0);
-	return setenv("NDX_PROVIDER_PATH", TEST_PROVIDERS "/good", 1);
+	return place_enter(&place, &seen, TEST_PROVIDERS "/good");
 }
 
 static int leave(void **state)

@@ -14,34 +14,7 @@
 #include <ndx/ndx.h>
 
 #include "connection.h"
-
-#define PATIENCE_MS 10000u
-
-struct end {
-	struct ndx_cq *cq;
-	struct ndx_qp *qp;
-	struct ndx_connector *connector;
-	struct ndx_overlapped ov;
-};
-
-static void make_end(struct ndx_adapter *adapter, struct end *e)
-{
-	struct ndx_qp_attr attr;
-
-	ndx_qp_attr_init(&attr);
-	assert_int_equal(ndx_cq_create(adapter, 16, 0, 0, &e->cq), NDX_OK);
-	attr.receive_cq = e->cq;
-	attr.initiator_cq = e->cq;
-	assert_int_equal(ndx_qp_create(adapter, &attr, &e->qp), NDX_OK);
-	assert_int_equal(ndx_connector_create(adapter, NULL, &e->connector), NDX_OK);
-}
-
-static void drop_end(struct end *e)
-{
-	ndx_connector_close(e->connector);
-	ndx_qp_close(e->qp);
-	ndx_cq_close(e->cq);
-}
+#include "pair.h"
 
 static void finish(struct end *e, enum ndx_status started)
 {
@@ -84,8 +57,8 @@ static void both_ways_of_asking_for_the_reason_say_the_same(void **state)
 	adapter->info.capabilities &= ~(uint64_t)NDX_CAP_DISCONNECT_REASON;
 	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
 	                 NDX_OK);
-	make_end(adapter, &active);
-	make_end(adapter, &passive);
+	pair_make_end(adapter, 0, &active);
+	pair_make_end(adapter, 0, &passive);
 	join(listener, &active, &passive);
 	assert_int_equal(ndx_connector_disconnect(active.connector, &active.ov), NDX_PENDING);
 	finish(&passive, ndx_connector_notify_disconnect(passive.connector, &passive.ov));
@@ -93,8 +66,8 @@ static void both_ways_of_asking_for_the_reason_say_the_same(void **state)
 	assert_int_equal(ndx_connector_get_disconnect_reason(passive.connector),
 	                 NDX_DISCONNECT_UNKNOWN);
 	assert_int_equal(ndx_overlapped_wait(&active.ov, PATIENCE_MS), NDX_OK);
-	drop_end(&active);
-	drop_end(&passive);
+	pair_drop_end(&active);
+	pair_drop_end(&passive);
 	ndx_listener_close(listener);
 	ndx_adapter_close(adapter);
 }
@@ -127,14 +100,14 @@ static void a_goodbye_is_known_before_the_control_thread_takes_it(void **state)
 	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
 	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
 	                 NDX_OK);
-	make_end(adapter, &active);
-	make_end(adapter, &passive);
+	pair_make_end(adapter, 0, &active);
+	pair_make_end(adapter, 0, &passive);
 	join(listener, &active, &passive);
 	late.connector = passive.connector;
 	base_loop_call(adapter->loop, goodbye_comes, &late);
 	assert_int_equal(late.reason, NDX_DISCONNECT_GRACEFUL);
-	drop_end(&active);
-	drop_end(&passive);
+	pair_drop_end(&active);
+	pair_drop_end(&passive);
 	ndx_listener_close(listener);
 	ndx_adapter_close(adapter);
 }
@@ -148,7 +121,7 @@ static void a_description_that_fails_keeps_no_listener(void **state)
 
 	(void)state;
 	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
-	make_end(adapter, &e);
+	pair_make_end(adapter, 0, &e);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(ndx_connector_describe(e.connector, e.qp, NDX_ROLE_SERVER, 0, 0,
 		                                        &description),
@@ -156,7 +129,7 @@ static void a_description_that_fails_keeps_no_listener(void **state)
 	adapter_lock(adapter);
 	assert_int_equal(adapter->rendezvous_users, 1);
 	adapter_unlock(adapter);
-	drop_end(&e);
+	pair_drop_end(&e);
 	adapter_lock(adapter);
 	assert_int_equal(adapter->rendezvous_users, 0);
 	adapter_unlock(adapter);
