@@ -3,10 +3,6 @@
  * ndx-negotiate: connects two queue pairs with descriptions that a vendor plugin exchanges in a
  * session over TCP, then transfers verified data over them, on any adapter.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "negotiate.h"
 #include "sample_options.h"
 #include "sample_report.h"
@@ -28,68 +24,33 @@ static const char details[] =
 	"2 command line, 3 the adapter could not be opened. After a signal client and both end by\n"
 	"it (130 and 143 for a shell), the server with 0, or 1 if a session was cut off.";
 
-/** The server thread of `both`, and what it passes to the client. */
-struct both {
-	const struct negotiate_options *options;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool ready, ended;
-	char address[128];
-	int rc;
-};
-
-static void listening(void *arg, const char *address)
+static int serve(const void *options, sample_ready_fn *ready, void *arg)
 {
-	struct both *both = arg;
-
-	pthread_mutex_lock(&both->lock);
-	snprintf(both->address, sizeof(both->address), "%s", address);
-	both->ready = true;
-	(void)pthread_cond_signal(&both->changed);
-	pthread_mutex_unlock(&both->lock);
+	return server_run(options, ready, arg);
 }
 
-static void *server_thread(void *arg)
+static int call(const void *options, const char *address)
 {
-	struct both *both = arg;
+	struct negotiate_options client = *(const struct negotiate_options *)options;
 
-	both->rc = server_run(both->options, listening, both);
-	pthread_mutex_lock(&both->lock);
-	both->ended = true;
-	(void)pthread_cond_signal(&both->changed);
-	pthread_mutex_unlock(&both->lock);
-	return NULL;
+	client.address = address;
+	return client_run(&client);
 }
 
 static int run_both(const struct negotiate_options *options)
 {
-	struct negotiate_options server = *options, client = *options;
-	struct both both = {.options = &server,
-	                    .lock = PTHREAD_MUTEX_INITIALIZER,
-	                    .changed = PTHREAD_COND_INITIALIZER};
-	pthread_t thread;
-	int rc;
+	struct negotiate_options server = *options;
+	const struct sample_both both = {.program = "ndx-negotiate",
+	                                 .server = serve,
+	                                 .server_options = &server,
+	                                 .client = call,
+	                                 .client_options = options,
+	                                 .stop = stop_now};
 
 	server.count = 1;
 	if (server.address == NULL)
 		server.address = "127.0.0.1:0";
-	rc = pthread_create(&thread, NULL, server_thread, &both);
-	if (rc != 0) {
-		fprintf(stderr, "ndx-negotiate: no thread: %s\n", strerror(rc));
-		return SAMPLE_EXIT_FAILED;
-	}
-	pthread_mutex_lock(&both.lock);
-	while (!both.ready && !both.ended)
-		(void)pthread_cond_wait(&both.changed, &both.lock);
-	pthread_mutex_unlock(&both.lock);
-	if (both.ready) {
-		client.address = both.address;
-		rc = client_run(&client);
-		if (rc != SAMPLE_EXIT_OK)
-			stop_now();
-	}
-	(void)pthread_join(thread, NULL);
-	return rc != SAMPLE_EXIT_OK ? rc : both.rc;
+	return sample_run_both(&both);
 }
 
 static int play(enum sample_role role, const struct negotiate_options *options)

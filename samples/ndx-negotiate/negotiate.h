@@ -11,6 +11,7 @@
 #include <ndx/negotiation_server.h>
 #include <ndx/session.h>
 
+#include "sample_both.h"
 #include "sample_negotiation.h"
 
 /**
@@ -97,8 +98,7 @@ int transfer_as_server(struct end *end, struct tally *tally);
 
 int client_run(const struct negotiate_options *options);
 
-/** Called with the address when the server listens; may be NULL. */
-typedef void server_ready_fn(void *arg, const char *address);
-int server_run(const struct negotiate_options *options, server_ready_fn *ready, void *arg);
+/** @p ready may be NULL. */
+int server_run(const struct negotiate_options *options, sample_ready_fn *ready, void *arg);
 
 #endif

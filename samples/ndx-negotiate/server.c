@@ -140,7 +140,7 @@ static int listen_at(struct hall *hall, struct ndx_negotiation_server **out)
 }
 
 static int tell_address(struct hall *hall, struct ndx_negotiation_server *server,
-                        server_ready_fn *ready, void *arg)
+                        sample_ready_fn *ready, void *arg)
 {
 	const struct negotiate_options *o = hall->place.options;
 	struct sample_address address;
@@ -158,7 +158,7 @@ static int tell_address(struct hall *hall, struct ndx_negotiation_server *server
 	return SAMPLE_EXIT_OK;
 }
 
-int server_run(const struct negotiate_options *options, server_ready_fn *ready, void *arg)
+int server_run(const struct negotiate_options *options, sample_ready_fn *ready, void *arg)
 {
 	struct ndx_negotiation_server *server = NULL;
 	struct hall hall = {.visits = SAMPLE_HALL_INITIALIZER};

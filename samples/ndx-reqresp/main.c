@@ -4,11 +4,6 @@
  * adapter, and disconnect without losing a message. It shows every call of the object model in its
  * usual place.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "negotiated.h"
 #include "reqresp.h"
 #include "sample_options.h"
@@ -28,78 +23,48 @@ static const char details[] =
 	"Exit status: 0 all requests verified and both sides said goodbye, 1 something failed,\n"
 	"2 command line, 3 the adapter could not be opened.";
 
-/** The server thread of `both`, and what it passes to the client. */
-struct both {
-	const struct reqresp_options *options;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool ready, ended;
-	struct sample_address address;
-	int rc;
-};
-
-static void listening(void *arg, const struct sample_address *address)
+static int serve(const void *options, sample_ready_fn *ready, void *arg)
 {
-	struct both *both = arg;
+	const struct reqresp_options *server = options;
 
-	pthread_mutex_lock(&both->lock);
-	both->address = *address;
-	both->ready = true;
-	pthread_cond_signal(&both->changed);
-	pthread_mutex_unlock(&both->lock);
+	return server->negotiated ? negotiated_server_run(server, ready, arg)
+	                          : server_run(server, ready, arg);
 }
 
-static void *server_thread(void *arg)
+static int call(const void *options, const char *address)
 {
-	struct both *both = arg;
+	struct reqresp_options client = *(const struct reqresp_options *)options;
 
-	both->rc = both->options->negotiated ? negotiated_server_run(both->options, listening, both)
-	                                     : server_run(both->options, listening, both);
-	pthread_mutex_lock(&both->lock);
-	both->ended = true;
-	pthread_cond_signal(&both->changed);
-	pthread_mutex_unlock(&both->lock);
-	return NULL;
+	client.address = address;
+	return client_run(&client);
+}
+
+static void stop_server(void)
+{
+	reqresp_stop = true;
 }
 
 static int run_both(const struct reqresp_options *options)
 {
-	struct reqresp_options server = *options, client = *options;
-	struct both both = {.options = &server,
-	                    .lock = PTHREAD_MUTEX_INITIALIZER,
-	                    .changed = PTHREAD_COND_INITIALIZER};
-	char address[SAMPLE_ADDRESS_TEXT];
-	pthread_t thread;
-	int rc;
+	struct reqresp_options server = *options;
+	const struct sample_both both = {.program = "ndx-reqresp",
+	                                 .server = serve,
+	                                 .server_options = &server,
+	                                 .client = call,
+	                                 .client_options = options,
+	                                 .stop = stop_server};
 
 	server.count = 1;
 	if (server.negotiated && server.address == NULL)
 		server.address = "127.0.0.1:0";
-	rc = pthread_create(&thread, NULL, server_thread, &both);
-	if (rc != 0) {
-		fprintf(stderr, "ndx-reqresp: no thread: %s\n", strerror(rc));
-		return SAMPLE_EXIT_FAILED;
-	}
-	pthread_mutex_lock(&both.lock);
-	while (!both.ready && !both.ended)
-		pthread_cond_wait(&both.changed, &both.lock);
-	pthread_mutex_unlock(&both.lock);
-	if (both.ready) {
-		client.address = sample_address_format(&both.address, address, sizeof(address));
-		rc = client_run(&client);
-		if (rc != SAMPLE_EXIT_OK)
-			reqresp_stop = true;
-	}
-	pthread_join(thread, NULL);
-	return rc != SAMPLE_EXIT_OK ? rc : both.rc;
+	return sample_run_both(&both);
 }
 
 static int play(enum sample_role role, const struct reqresp_options *options)
 {
 	switch (role) {
 	case SAMPLE_SERVER:
-		return options->negotiated ? negotiated_server_run(options, NULL, NULL)
-		                           : server_run(options, NULL, NULL);
+		return serve(options, NULL, NULL);
 	case SAMPLE_CLIENT:
 		return client_run(options);
 	case SAMPLE_BOTH:

@@ -189,7 +189,7 @@ static int listen_at(struct hall *hall, struct ndx_variant **variant,
 }
 
 static int tell_address(struct hall *hall, struct ndx_negotiation_server *server,
-                        server_ready_fn *ready, void *arg)
+                        sample_ready_fn *ready, void *arg)
 {
 	const struct reqresp_options *o = hall->end.options;
 	struct sample_address address;
@@ -202,11 +202,11 @@ static int tell_address(struct hall *hall, struct ndx_negotiation_server *server
 	       sample_address_format(&address, text, sizeof(text)));
 	fflush(stdout);
 	if (ready != NULL)
-		ready(arg, &address);
+		ready(arg, text);
 	return rc;
 }
 
-int negotiated_server_run(const struct reqresp_options *options, server_ready_fn *ready, void *arg)
+int negotiated_server_run(const struct reqresp_options *options, sample_ready_fn *ready, void *arg)
 {
 	struct hall hall = {.visits = SAMPLE_HALL_INITIALIZER};
 	struct ndx_negotiation_server *server = NULL;

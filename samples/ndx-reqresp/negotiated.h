@@ -15,6 +15,6 @@ int negotiated_connect(struct end *end, struct negotiated **out);
 void negotiated_end(struct negotiated *n);
 
 /** As server_run(). */
-int negotiated_server_run(const struct reqresp_options *options, server_ready_fn *ready, void *arg);
+int negotiated_server_run(const struct reqresp_options *options, sample_ready_fn *ready, void *arg);
 
 #endif

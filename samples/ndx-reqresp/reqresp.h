@@ -11,6 +11,7 @@
 #include <ndx/ndx.h>
 
 #include "sample_address.h"
+#include "sample_both.h"
 
 /** Set by SIGINT and SIGTERM, and by `both` when its client has failed. */
 extern atomic_bool reqresp_stop;
@@ -115,8 +116,7 @@ int server_visit(struct end *end, const char *client);
 
 int client_run(const struct reqresp_options *options);
 
-/** Called with the address when the server listens; may be NULL. */
-typedef void server_ready_fn(void *arg, const struct sample_address *address);
-int server_run(const struct reqresp_options *options, server_ready_fn *ready, void *arg);
+/** @p ready may be NULL. */
+int server_run(const struct reqresp_options *options, sample_ready_fn *ready, void *arg);
 
 #endif

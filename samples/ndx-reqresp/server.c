@@ -225,7 +225,7 @@ static int serve_clients(struct end *end, struct ndx_listener *listener)
 	return worst;
 }
 
-int server_run(const struct reqresp_options *options, server_ready_fn *ready, void *arg)
+int server_run(const struct reqresp_options *options, sample_ready_fn *ready, void *arg)
 {
 	struct ndx_listener *listener = NULL;
 	struct sample_address address = {0};
@@ -247,7 +247,7 @@ int server_run(const struct reqresp_options *options, server_ready_fn *ready, vo
 	       sample_address_format(&address, text, sizeof(text)));
 	fflush(stdout);
 	if (ready != NULL)
-		ready(arg, &address);
+		ready(arg, text);
 	rc = serve_clients(&end, listener);
 	if (options->stats)
 		sample_print_stats(WHO, end.adapter);
