@@ -69,6 +69,38 @@ static bool wait_over(struct ndx_spi_qp *qp)
 	return over;
 }
 
+/* The end was in progress before the callback began, and the provider waits for the device. When
+ * asked a second time, from a callback, the provider stops waiting. */
+static void abort_again(void *arg)
+{
+	struct qp_call *call = arg;
+	struct ndx_adapter *adapter = call->qp->object.adapter;
+	struct ndx_connector *c;
+
+	adapter_lock(adapter);
+	c = call->qp->connector;
+	if (c != NULL && c->phase == CONN_UP) {
+		const enum disconnect_state state = disconnect_get_state(&c->machine);
+
+		if (state == DISCONNECT_STATE_FINISH || state == DISCONNECT_STATE_ABORTING)
+			adapter->ops->conn_abort(c->native);
+	}
+	adapter_unlock(adapter);
+	if (c != NULL)
+		connector_work(c);
+}
+
+/* The connection is not over: end it within the call if this thread cannot wait. */
+static bool end_here(struct qp_call *call)
+{
+	struct ndx_loop *loop = call->qp->object.adapter->loop;
+
+	if (base_loop_may_wait(loop))
+		return false;
+	base_loop_call(loop, abort_again, call);
+	return wait_over(call->qp);
+}
+
 static void qp_get(struct ndx_spi_qp *qp)
 {
 	adapter_lock(qp->object.adapter);
@@ -104,7 +136,7 @@ bool qp_flush(struct ndx_spi_qp *qp)
 	/* A callback that runs at the end of the connection may close the queue pair. */
 	qp_get(qp);
 	base_loop_call(qp->object.adapter->loop, flush_on_loop, &call);
-	over = wait_over(qp);
+	over = wait_over(qp) || end_here(&call);
 	qp_put(qp);
 	return over;
 }
@@ -232,27 +264,6 @@ static void detach(struct qp_call *call)
 	}
 }
 
-/* The end was in progress before the callback began, and the provider waits for the device. When
- * asked a second time, from a callback, the provider stops waiting. */
-static void abort_again(void *arg)
-{
-	struct qp_call *call = arg;
-	struct ndx_adapter *adapter = call->qp->object.adapter;
-	struct ndx_connector *c;
-
-	adapter_lock(adapter);
-	c = call->qp->connector;
-	if (c != NULL && c->phase == CONN_UP) {
-		const enum disconnect_state state = disconnect_get_state(&c->machine);
-
-		if (state == DISCONNECT_STATE_FINISH || state == DISCONNECT_STATE_ABORTING)
-			adapter->ops->conn_abort(c->native);
-	}
-	adapter_unlock(adapter);
-	if (c != NULL)
-		connector_work(c);
-}
-
 static void detach_on_loop(void *arg)
 {
 	struct qp_call *call = arg;
@@ -273,11 +284,7 @@ void qp_close(struct ndx_spi_qp *qp)
 	wait_drained(qp);
 	wait_goodbye(qp);
 	detach(&call);
-	over = wait_over(qp);
-	if (!over && !base_loop_may_wait(loop)) {
-		base_loop_call(loop, abort_again, &call);
-		over = wait_over(qp);
-	}
+	over = wait_over(qp) || end_here(&call);
 	if (!over) {
 		const bool waited = base_loop_may_wait(loop);
 

@@ -112,6 +112,77 @@ static void a_goodbye_is_known_before_the_control_thread_takes_it(void **state)
 	ndx_adapter_close(adapter);
 }
 
+/* A provider that waits for its device in a state: only in a callback it ends within the call. */
+static const struct ndx_provider_ops *quick;
+static struct ndx_spi_conn *slow_one;
+static unsigned aborts;
+
+static void abort_slowly(struct ndx_spi_conn *conn)
+{
+	aborts += conn == slow_one;
+	if (conn != slow_one || base_loop_is_hurried())
+		quick->conn_abort(conn);
+}
+
+static void link_breaks(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	core_host.report(c->native, NDX_REPORT_ABORT, 0, "the link broke");
+}
+
+static void flush_here(struct ndx_overlapped *ov)
+{
+	struct end *e = ov->context;
+
+	ov->information = (uint32_t)ndx_qp_flush(e->qp);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void a_flush_in_a_callback_ends_what_was_under_way(void **state)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct ndx_provider_ops slow;
+	struct ndx_adapter *adapter;
+	struct ndx_listener *listener;
+	struct ndx_overlapped flush = {.callback = flush_here};
+	struct end active = {0};
+	struct end passive = {0};
+
+	(void)state;
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
+	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
+	                 NDX_OK);
+	pair_make_end(adapter, 0, &active);
+	pair_make_end(adapter, 0, &passive);
+	join(listener, &active, &passive);
+	quick = adapter->ops;
+	slow = *quick;
+	slow.conn_abort = abort_slowly;
+	adapter->ops = &slow;
+	slow_one = active.connector->native;
+	aborts = 0;
+	base_loop_call(adapter->loop, link_breaks, active.connector);
+	base_loop_call(adapter->loop, nothing, NULL); /* behind the job that handles the report */
+	assert_int_equal(aborts, 1);
+	flush.context = &active;
+	flush.information = 99;
+	base_loop_callback(adapter->loop, &flush);
+	base_loop_call(adapter->loop, nothing, NULL);
+	assert_int_equal(flush.information, NDX_OK);
+	assert_int_equal(aborts, 2);
+	adapter->ops = quick;
+	pair_drop_end(&active);
+	pair_drop_end(&passive);
+	ndx_listener_close(listener);
+	ndx_adapter_close(adapter);
+}
+
 /* One that fails when its adapter listens already: who listens for nobody stops. */
 static void a_description_that_fails_keeps_no_listener(void **state)
 {
@@ -141,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ways_of_asking_for_the_reason_say_the_same),
 		cmocka_unit_test(a_goodbye_is_known_before_the_control_thread_takes_it),
+		cmocka_unit_test(a_flush_in_a_callback_ends_what_was_under_way),
 		cmocka_unit_test(a_description_that_fails_keeps_no_listener),
 	};
 
