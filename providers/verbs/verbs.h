@@ -25,6 +25,7 @@
 
 #include "base_container_of.h"
 #include "base_cq.h"
+#include "base_linux.h"
 #include "base_list.h"
 #include "base_lock.h"
 #include "base_loop.h"
@@ -315,6 +316,10 @@ struct verbs_ctrl_write {
 /* Has the peer disconnected, and with a goodbye? Then a request without an answer is no failure. */
 enum verbs_peer_state { VERBS_PEER_CONNECTED, VERBS_PEER_DISCONNECTED, VERBS_PEER_SAID_GOODBYE };
 
+/* How long a device may need to end a message for a receive of a shared queue, if it does not
+ * report the end. */
+#define VERBS_SHARED_MS 5u
+
 /* Numbers of both directions, from rdma_cm. */
 struct verbs_numbers {
 	uint32_t peer_number; /* of the peer's queue pair */
@@ -351,18 +356,15 @@ struct verbs_qp {
 	enum verbs_peer_state peer_state;
 	bool peer_closed; /* the peer said goodbye, and then did not answer: no failure */
 	bool rnr_expired; /* a send waited too long for a receive: flushed means timed out */
+	/* With a shared receive queue, after verbs_qp_kill(): a message may still be written into a
+	 * receive until the device reports the last one, or until this time. */
+	bool last_receive;
+	uint64_t receives_until_ns;
 };
 
 static inline struct verbs_qp *verbs_qp_of(struct ndx_spi_qp *qp)
 {
 	return (struct verbs_qp *)(void *)qp;
-}
-
-/* base.lock held: are no requests of this queue pair outstanding? */
-static inline bool verbs_qp_is_quiet(const struct verbs_qp *qp)
-{
-	return base_queue_outstanding(&qp->base.initiator) == 0 &&
-	       base_queue_outstanding(&qp->base.receive) == 0 && qp->controls_out == 0;
 }
 
 extern const struct ndx_qp_ops verbs_qp_ops;
@@ -380,6 +382,17 @@ uint32_t verbs_qp_patience(void);
 void verbs_qp_bring_down(struct verbs_qp *qp); /* back to the state before the attempt */
 /* base.lock held: take the native queue pair to ERR; outstanding requests will be flushed. */
 void verbs_qp_kill(struct verbs_qp *qp);
+/* base.lock held, after verbs_qp_kill(): is no request of this queue pair outstanding, and no
+ * receive of its shared queue in use? */
+static inline bool verbs_qp_is_quiet(const struct verbs_qp *qp)
+{
+	return base_queue_outstanding(&qp->base.initiator) == 0 &&
+	       base_queue_outstanding(&qp->base.receive) == 0 && qp->controls_out == 0 &&
+	       (qp->last_receive || qp->receives_until_ns == 0 ||
+	        base_now_ns() >= qp->receives_until_ns);
+}
+/* The device reports that the queue pair uses no receive of its shared queue any more. */
+void verbs_qp_on_last_receive(struct verbs_qp *qp);
 /* base.lock held: cancel the requests that the device will not complete any more. */
 void verbs_qp_cancel_initiator(struct verbs_qp *qp);
 /* Destroy the native queue pair; the requests that it still has are canceled. */

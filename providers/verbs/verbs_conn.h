@@ -78,11 +78,13 @@ enum verbs_conn_state {
 /* The event for which the end of a connection waits. */
 enum verbs_wait {
 	VERBS_WAIT_NONE,
-	VERBS_WAIT_ANSWER, /* the answer to a first probe */
-	VERBS_WAIT_MOMENT, /* a process that is being killed may answer for a short time */
-	VERBS_WAIT_PROBE,  /* the answer to a second probe, which lets the peer go */
-	VERBS_WAIT_PROBED, /* the peer's probe, for which the peer needs this end's queue pair */
-	VERBS_WAIT_QUIET,  /* canceled requests to come back */
+	VERBS_WAIT_ANSWER,   /* the answer to a first probe */
+	VERBS_WAIT_MOMENT,   /* a process that is being killed may answer for a short time */
+	VERBS_WAIT_PROBE,    /* the answer to a second probe, which lets the peer go */
+	VERBS_WAIT_PROBED,   /* the peer's probe, for which the peer needs this end's queue pair */
+	VERBS_WAIT_ABORTED,  /* the delivery of this end's ABORTED */
+	VERBS_WAIT_RECEIVES, /* the last receive of the shared queue to complete */
+	VERBS_WAIT_QUIET,    /* canceled requests to come back */
 };
 
 /* The path of a connection without rdma_cm: each end got the other's description out of band. */
@@ -123,6 +125,7 @@ struct verbs_conn {
 	struct base_job last;
 	struct base_timer timer; /* time limit of `wait` */
 	enum verbs_wait wait;
+	uint64_t detach_ns;         /* when the first verbs_conn_detach() came */
 	uint64_t not_ready;         /* VERBS_NOT_READY when the probe was posted */
 	uint32_t probed_ms;         /* time since then */
 	uint64_t probe_until;       /* until then the peer may probe after a disc_without_goodbye */
@@ -161,6 +164,18 @@ enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockadd
                                   struct ndx_peer_description *out);
 enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
                                       const struct ndx_peer_description *peer);
+
+/* ---- waits for the device (verbs_flush.c); control thread ---- */
+
+/* Cancel all requests of the queue pair. True: none is outstanding any more; usually the device
+ * flushes all at once. */
+bool verbs_flush_begin(struct verbs_qp *qp);
+bool verbs_flush_has_begun(struct verbs_qp *qp);
+/* Read what has come back. True: nothing is outstanding any more. */
+bool verbs_flush_read(struct verbs_qp *qp);
+/* A control request that is in flight must not be lost with the queue pair. True: the caller has to
+ * wait for it, at most `ms`. In a callback that wait is in here. */
+bool verbs_flush_needs_control(struct verbs_qp *qp, enum verbs_control which, uint32_t ms);
 
 /* ---- the end (verbs_end.c) ---- */
 

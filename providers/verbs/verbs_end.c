@@ -13,7 +13,6 @@
  * first. When the two cross, both sides have to call it once more.
  */
 #include <errno.h>
-#include <sched.h>
 
 #include "base_linux.h"
 #include "base_log.h"
@@ -28,9 +27,8 @@
 #define PROBED_MS 1300
 #define PROBED_STEP 5
 #define QUIET_MS 2000 /* for the device to flush the canceled requests */
-#define KILL_MS 50u   /* the same, as a wait in place */
-#define TELL_MS 5u    /* a wait in place for the delivery of ABORTED */
-#define SHARED_MS 5u  /* for a receive into which a message is being written */
+#define TELL_MS 5u    /* for the delivery of ABORTED */
+#define DETACH_MS 50u /* for the delivery of the goodbye of a queue pair that is closed */
 
 static void report_bits(struct verbs_conn *conn, uint32_t bits, int native, const char *cause)
 {
@@ -109,39 +107,12 @@ static void go_quiet(struct verbs_conn *conn)
 	report_bits(conn, NDX_REPORT_QUIET, 0, NULL);
 }
 
-/*
- * True if nothing is outstanding any more. Usually the device flushes all at once. It is not known
- * whether a message has begun to arrive in a receive of a shared receive queue, and a reset at once
- * would lose that receive. (There is an event for that, but not on every device.)
- */
-static bool kill_qp(struct verbs_qp *qp)
-{
-	const uint64_t deadline = base_deadline(KILL_MS);
-	const uint64_t settled = qp->srq != NULL ? base_deadline(SHARED_MS) : 0;
-	bool quiet = false;
-	uint64_t now;
-
-	base_lock_acquire(&qp->base.lock);
-	verbs_qp_kill(qp);
-	base_lock_release(&qp->base.lock);
-	do {
-		verbs_qp_poll(qp);
-		base_lock_acquire(&qp->base.lock);
-		quiet = verbs_qp_is_quiet(qp);
-		base_lock_release(&qp->base.lock);
-		now = base_now_ns();
-		if (!quiet) /* the device may be software, and need the processor */
-			(void)sched_yield();
-	} while ((!quiet && now < deadline) || now < settled);
-	return quiet;
-}
-
 /* Cancel all requests, and report QUIET when they have come back. */
 static void end_now(struct verbs_conn *conn)
 {
 	struct verbs_qp *qp = conn->qp;
 
-	if (kill_qp(qp)) {
+	if (verbs_flush_begin(qp)) {
 		go_quiet(conn);
 		return;
 	}
@@ -154,12 +125,60 @@ static void end_now(struct verbs_conn *conn)
 		go_quiet(conn);
 		return;
 	}
-	wait_for(conn, VERBS_WAIT_QUIET, QUIET_MS);
+	if (qp->srq != NULL)
+		wait_for(conn, VERBS_WAIT_RECEIVES, VERBS_SHARED_MS);
+	else
+		wait_for(conn, VERBS_WAIT_QUIET, QUIET_MS);
 	take_over_cqs(qp);
 	base_lock_acquire(&qp->base.lock);
 	qp->quieting = true;
 	verbs_complete_check(qp);
 	base_lock_release(&qp->base.lock);
+}
+
+/* ---- aborting ---- */
+
+/*
+ * With ABORTED written the peer need not probe, and cannot take the disconnect for a goodbye. The
+ * wait is short: the peer may be gone, or requests that wait for its receives may be ahead. Nothing
+ * is written if either side has said goodbye, or if the peer is known to be gone: many connections
+ * may have lost the same peer. True: ABORTED is in flight.
+ */
+static bool send_abort(struct verbs_conn *conn)
+{
+	struct verbs_qp *qp = conn->qp;
+	bool broken;
+
+	if (qp == NULL || conn->state != VERBS_CONN_UP || !conn->peer.is_ndx || conn->oob.on ||
+	    conn->disc_sent || conn->peer_disconnected || conn->lost ||
+	    __atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
+		return false;
+	base_lock_acquire(&qp->base.lock);
+	broken = qp->broken;
+	qp->base.state = BASE_QP_DEAD;
+	qp->draining = false;
+	base_lock_release(&qp->base.lock);
+	return !broken && write_field(conn, VERBS_ABORTED, VERBS_FIELD_ABORTED) == 0 &&
+	       verbs_flush_needs_control(qp, VERBS_ABORTED, TELL_MS);
+}
+
+/* ABORTED has arrived, or cannot. */
+static void end_abort(struct verbs_conn *conn)
+{
+	wait_no_more(conn);
+	if (conn->qp != NULL)
+		(void)verbs_flush_begin(conn->qp);
+	if (!conn->disc_sent) {
+		conn->disc_sent = true;
+		if (!conn->oob.on)
+			(void)rdma_disconnect(conn->id);
+	}
+	if (conn->oob.on)
+		verbs_host(conn->adapter)->oob_send(&conn->spi, NDX_OOB_ABORT);
+	if (conn->qp == NULL)
+		go_quiet(conn);
+	else
+		end_now(conn);
 }
 
 /* ---- goodbyes ---- */
@@ -261,6 +280,7 @@ void verbs_conn_oob_received(struct ndx_spi_conn *spi, enum ndx_spi_oob_message 
 void verbs_end_on_disconnected(struct verbs_conn *conn, int status)
 {
 	bool writes; /* the peer writes into the mailbox, and this end can read it */
+	bool killed; /* the queue pair is being detached: it cannot probe any more */
 
 	if (conn->peer_disconnected)
 		return;
@@ -271,11 +291,16 @@ void verbs_end_on_disconnected(struct verbs_conn *conn, int status)
 	}
 	conn->peer_disconnected = true;
 	set_peer_state(conn, VERBS_PEER_DISCONNECTED);
+	if (conn->wait == VERBS_WAIT_ABORTED) { /* the peer does not read its mailbox any more */
+		end_abort(conn);
+		return;
+	}
 	writes = conn->peer.is_ndx && conn->qp != NULL;
+	killed = writes && verbs_flush_has_begun(conn->qp);
 	if (writes &&
 	    verbs_mailbox_has(conn, VERBS_FIELD_ABORTED)) /* may be written behind a goodbye */
 		report_bits(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
-	else if (!writes || verbs_mailbox_has(conn, VERBS_FIELD_GOODBYE))
+	else if (!writes || killed || verbs_mailbox_has(conn, VERBS_FIELD_GOODBYE))
 		on_goodbye(conn);
 	else
 		probe_peer(conn, VERBS_KEEPALIVE, VERBS_WAIT_ANSWER);
@@ -300,7 +325,9 @@ void verbs_end_on_work(void *arg)
 		send_goodbye(conn, false);
 	}
 	on_probe_answer(conn, done);
-	if (quiet)
+	if (conn->wait == VERBS_WAIT_ABORTED && (done & (1u << VERBS_ABORTED)))
+		end_abort(conn);
+	else if (quiet)
 		go_quiet(conn);
 }
 
@@ -411,6 +438,15 @@ void verbs_end_on_timer(void *arg)
 		else
 			end_now(conn);
 		break;
+	case VERBS_WAIT_ABORTED:
+		end_abort(conn);
+		break;
+	case VERBS_WAIT_RECEIVES:
+		if (verbs_flush_read(conn->qp))
+			go_quiet(conn);
+		else
+			wait_for(conn, VERBS_WAIT_QUIET, QUIET_MS);
+		break;
 	case VERBS_WAIT_QUIET:
 		log_error(0,
 		          "the device does not return canceled requests in %d ms; the queue pair "
@@ -499,46 +535,6 @@ void verbs_conn_finish(struct ndx_spi_conn *spi)
 		end_now(conn);
 }
 
-/* Wait for a posted control request, so that it is not lost with the queue pair. */
-static void await_control(struct verbs_qp *qp, enum verbs_control which, uint32_t ms)
-{
-	const uint64_t deadline = base_deadline(ms);
-	bool under_way;
-
-	do {
-		verbs_qp_poll(qp);
-		base_lock_acquire(&qp->base.lock);
-		under_way = (qp->controls_out & (1u << which)) != 0;
-		base_lock_release(&qp->base.lock);
-		if (under_way)
-			(void)sched_yield();
-	} while (under_way && base_now_ns() < deadline);
-}
-
-/*
- * With ABORTED written the peer need not probe, and cannot take the disconnect for a goodbye. The
- * wait is short: the peer may be gone, or requests that wait for its receives may be ahead. Nothing
- * is written if either side has said goodbye, or if the peer is known to be gone: many connections
- * may have lost the same peer.
- */
-static void send_abort(struct verbs_conn *conn)
-{
-	struct verbs_qp *qp = conn->qp;
-	bool broken;
-
-	if (qp == NULL || conn->state != VERBS_CONN_UP || !conn->peer.is_ndx || conn->oob.on ||
-	    conn->disc_sent || conn->peer_disconnected || conn->lost ||
-	    __atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
-		return;
-	base_lock_acquire(&qp->base.lock);
-	broken = qp->broken;
-	qp->base.state = BASE_QP_DEAD;
-	qp->draining = false;
-	base_lock_release(&qp->base.lock);
-	if (!broken && write_field(conn, VERBS_ABORTED, VERBS_FIELD_ABORTED) == 0)
-		await_control(qp, VERBS_ABORTED, TELL_MS);
-}
-
 /* First ABORTED, then the queue pair, so that it does not answer the peer's probe, then the
  * disconnect. */
 void verbs_conn_abort(struct ndx_spi_conn *spi)
@@ -547,27 +543,28 @@ void verbs_conn_abort(struct ndx_spi_conn *spi)
 
 	wait_no_more(conn);
 	verbs_watch_end(conn);
-	send_abort(conn);
-	if (conn->qp != NULL)
-		(void)kill_qp(conn->qp);
-	if (!conn->disc_sent) {
-		conn->disc_sent = true;
-		if (!conn->oob.on)
-			(void)rdma_disconnect(conn->id);
+	if (!send_abort(conn)) {
+		end_abort(conn);
+		return;
 	}
-	if (conn->oob.on)
-		verbs_host(conn->adapter)->oob_send(&conn->spi, NDX_OOB_ABORT);
-	if (conn->qp == NULL)
-		go_quiet(conn);
-	else
-		end_now(conn);
+	wait_for(conn, VERBS_WAIT_ABORTED, TELL_MS);
+	take_over_cqs(conn->qp);
+}
+
+/* Is the first `ms` of the detach not over? */
+static bool may_wait(struct verbs_conn *conn, uint32_t ms)
+{
+	if (conn->detach_ns == 0)
+		conn->detach_ns = base_now_ns();
+	return base_now_ns() - conn->detach_ns < ms * BASE_NS_PER_MS;
 }
 
 /*
- * NDX_PENDING while the peer may probe, which is PROBED_MS, and while this end probes. That usually
- * takes MOMENT_MS. But each of two probes may be answered at the last moment, after PROBE_MS, or
- * verbs_qp_patience() later behind own requests: 3.1 s, and 4.4 s if the peer disconnects just
- * before this end would have been done. The core does not wait for so long.
+ * NDX_PENDING while the goodbye is in flight, until the canceled requests have come back, while the
+ * peer may probe, which is PROBED_MS, and while this end probes. That usually takes MOMENT_MS. But
+ * each of two probes may be answered at the last moment, after PROBE_MS, or verbs_qp_patience()
+ * later behind own requests: 3.1 s, and 4.4 s if the peer disconnects just before this end would
+ * have been done. The core does not wait for so long.
  */
 enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi)
 {
@@ -575,15 +572,20 @@ enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi)
 
 	if (conn->qp == NULL)
 		return NDX_OK;
+	if (!conn->disc_sent && verbs_flush_needs_control(conn->qp, VERBS_GOODBYE, DETACH_MS) &&
+	    may_wait(conn, DETACH_MS))
+		return NDX_PENDING;
 	if (!conn->disc_sent) {
-		await_control(conn->qp, VERBS_GOODBYE, KILL_MS);
 		verbs_end_on_work(conn);
 		send_goodbye(conn, true);
 	}
 	if (may_be_asked(conn) || is_asking(conn))
 		return NDX_PENDING;
-	if (!kill_qp(conn->qp))
+	if (!verbs_flush_begin(conn->qp)) {
+		if (!base_loop_is_hurried())
+			return NDX_PENDING;
 		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not return requests in time");
+	}
 	detach_qp(conn);
 	if (conn->peer_disconnected) /* whether it was a goodbye or not: no queue pair is left to
 	                              * probe with

@@ -150,6 +150,9 @@ static void on_async(struct verbs_adapter *adapter, const struct ibv_async_event
 	case IBV_EVENT_PATH_MIG_ERR:
 		break_qp(event->element.qp->qp_context, event);
 		break;
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		verbs_qp_on_last_receive(event->element.qp->qp_context);
+		break;
 	case IBV_EVENT_COMM_EST:
 		on_data_first(event->element.qp->qp_context);
 		break;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base_linux.h"
 #include "base_log.h"
 #include "verbs_conn.h"
 #include "verbs_srq.h"
@@ -124,6 +125,8 @@ int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 	base_lock_acquire(&qp->base.lock);
 	qp->killed = false;
 	qp->rnr_expired = false;
+	qp->last_receive = false;
+	qp->receives_until_ns = 0;
 	qp->peer_state = VERBS_PEER_CONNECTED;
 	qp->peer_closed = false;
 	qp->draining = false;
@@ -161,10 +164,20 @@ void verbs_qp_kill(struct verbs_qp *qp)
 	if (qp->killed)
 		return;
 	qp->killed = true;
+	if (qp->srq != NULL && qp->receiving)
+		qp->receives_until_ns = base_deadline(VERBS_SHARED_MS);
 	if (qp->native != NULL && qp->receiving && modify_state(qp->native, IBV_QPS_ERR) != 0)
 		log_warn(errno, "a queue pair does not go to ERR: %s", strerror(errno));
 	else if (qp->native != NULL && qp->receiving)
 		verbs_wr_post_sweep(qp); /* the sweep is flushed last */
+}
+
+void verbs_qp_on_last_receive(struct verbs_qp *qp)
+{
+	base_lock_acquire(&qp->base.lock);
+	qp->last_receive = true;
+	verbs_complete_check(qp);
+	base_lock_release(&qp->base.lock);
 }
 
 void verbs_qp_cancel_initiator(struct verbs_qp *qp)

@@ -217,8 +217,64 @@ static void an_abort_is_written_to_the_peer(void **state)
 		if (cases[i].words > 0)
 			assert_int_equal(fake_qp_of(rig_native(&end.rig))->sends[0].opcode,
 			                 IBV_WR_RDMA_WRITE);
+		if (!cases[i].runs) { /* other connections need the thread */
+			assert_int_equal(end.rig.reports, 0);
+			assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 0);
+			step(&end, 1, false);
+		}
 		assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], !cases[i].disc_sent);
 		assert_int_equal(end.rig.reports, NDX_REPORT_QUIET);
+		end_close(&end);
+	}
+}
+
+/* The write arrives, or the peer leaves, before the time is over. */
+static void an_abort_waits_until_aborted_is_delivered(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	for (unsigned leaves = 0; leaves <= 1; leaves++) {
+		end_open(&end, false);
+		run(&end, break_off);
+		assert_int_equal(end.rig.reports, 0);
+		if (leaves) {
+			run(&end, hear);
+		} else {
+			fake_run(rig_native(&end.rig), 1);
+			verbs_qp_poll(rig_qp(&end.rig)); /* posts the job that ends the abort */
+			run(&end, nothing);
+		}
+		assert_int_equal(end.rig.reports, NDX_REPORT_QUIET);
+		assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 1);
+		end_close(&end);
+	}
+}
+
+/* A device that takes its time: the detach waits for it as a state. A peer that leaves meanwhile
+ * has said goodbye, because no queue pair is left that could ask. */
+static void a_detach_leaves_the_thread_to_others(void **state)
+{
+	static struct end end;
+
+	(void)state;
+	for (unsigned leaves = 0; leaves <= 1; leaves++) {
+		end_open(&end, false);
+		end.rig.device.runs = true;
+		end.rig.device.flushes_late = true;
+		assert_int_equal(rig_receive(&end.rig, 1), NDX_OK);
+		run(&end, say_goodbye);
+		run(&end, detach);
+		assert_int_equal(end.status, NDX_PENDING);
+		if (leaves) {
+			run(&end, hear);
+			assert_int_equal(end.rig.reports,
+			                 NDX_REPORT_PEER_DISC | NDX_REPORT_DISC_ACKED);
+		}
+		fake_break(rig_native(&end.rig), IBV_WC_WR_FLUSH_ERR);
+		run(&end, detach);
+		assert_int_equal(end.status, NDX_OK);
+		rig_expect(&end.rig, 1, NDX_E_CANCELED);
 		end_close(&end);
 	}
 }
@@ -469,6 +525,8 @@ int main(void)
 		cmocka_unit_test(an_end_whose_goodbye_is_not_out_stays_until_probed),
 		cmocka_unit_test(an_end_whose_goodbye_is_out_ends_at_once),
 		cmocka_unit_test(an_abort_is_written_to_the_peer),
+		cmocka_unit_test(an_abort_waits_until_aborted_is_delivered),
+		cmocka_unit_test(a_detach_leaves_the_thread_to_others),
 		cmocka_unit_test(an_end_that_was_aborted_sends_no_probe),
 		cmocka_unit_test(to_be_turned_away_is_an_answer),
 		cmocka_unit_test(a_write_is_not_turned_away),

@@ -10,6 +10,7 @@
 #include "rig.h"
 
 #define DEPTH 4u
+#define POLLS_MOST 4u /* to begin an end: to look once, and to watch the queue */
 
 static struct ndx_spi_srq *open_shared(struct rig *rig)
 {
@@ -124,6 +125,149 @@ static void a_queue_pair_that_goes_leaves_receives_and_results(void **state)
 	verbs_srq_destroy(srq);
 }
 
+/* The end of each wait that begins; 0: as asked for. */
+static uint64_t fixed_deadline;
+
+uint64_t __real_base_deadline(uint32_t ms);
+uint64_t __wrap_base_deadline(uint32_t ms);
+
+uint64_t __wrap_base_deadline(uint32_t ms)
+{
+	return fixed_deadline != 0 ? fixed_deadline : __real_base_deadline(ms);
+}
+
+static void finish(void *arg)
+{
+	verbs_conn_finish(&((struct rig *)arg)->conn.spi);
+}
+
+static void hear_device(void *arg)
+{
+	verbs_async_on_event(&((struct rig *)arg)->adapter, 0);
+}
+
+static void end_of_time(void *arg)
+{
+	struct rig *rig = arg;
+
+	rig_qp(rig)->receives_until_ns = 1;
+	verbs_end_on_timer(&rig->conn);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void stop_timer(void *arg)
+{
+	struct rig *rig = arg;
+
+	base_timer_cancel(rig->adapter.spi.loop, &rig->conn.timer);
+}
+
+/*
+ * A message may be on its way into a shared receive. The end waits for it as a state, so that the
+ * control thread can end other connections: until the device reports the last receive, if it can,
+ * else for a time.
+ */
+static void an_end_waits_for_the_last_receive(void **state)
+{
+	(void)state;
+	for (unsigned reports = 0; reports <= 1; reports++) {
+		struct rig rig;
+		struct ndx_spi_srq *srq;
+		struct ndx_loop *loop;
+		unsigned long polls;
+
+		rig_open(&rig);
+		loop = rig.adapter.spi.loop;
+		srq = open_shared(&rig);
+		rig_connect(&rig, 8, srq);
+		rig.conn.timer.fn = nothing;
+		assert_int_equal(receive(&rig, srq, 1), NDX_OK);
+		polls = rig.device.count[FAKE_POLL_CQ];
+		fixed_deadline = UINT64_MAX;
+		base_loop_call(loop, finish, &rig);
+		fixed_deadline = 0;
+		assert_in_range(rig.device.count[FAKE_POLL_CQ] - polls, 1, POLLS_MOST);
+		assert_int_equal(rig.reports, 0);
+		assert_int_equal(rig.conn.wait, VERBS_WAIT_RECEIVES);
+		assert_true(fake_arrive(rig_native(&rig), 8));
+		if (reports) {
+			fake_tell(&rig.device, IBV_EVENT_QP_LAST_WQE_REACHED, rig_native(&rig));
+			base_loop_call(loop, hear_device, &rig);
+			base_loop_call(loop, nothing, NULL);
+		} else {
+			base_loop_call(loop, end_of_time, &rig);
+		}
+		assert_int_equal(rig.reports, NDX_REPORT_QUIET);
+		rig_expect(&rig, 1, NDX_OK);
+		base_loop_call(loop, stop_timer, &rig);
+		rig_close(&rig);
+		verbs_srq_destroy(srq);
+	}
+}
+
+/* A queue pair that failed by itself: the event came before anybody asked. */
+static void a_last_receive_that_was_reported_before_is_not_awaited(void **state)
+{
+	struct rig rig;
+	struct ndx_spi_srq *srq;
+
+	(void)state;
+	rig_open(&rig);
+	srq = open_shared(&rig);
+	rig_connect(&rig, 8, srq);
+	fake_tell(&rig.device, IBV_EVENT_QP_LAST_WQE_REACHED, rig_native(&rig));
+	base_loop_call(rig.adapter.spi.loop, hear_device, &rig);
+	assert_int_equal(rig.reports, 0);
+	fixed_deadline = UINT64_MAX;
+	base_loop_call(rig.adapter.spi.loop, finish, &rig);
+	fixed_deadline = 0;
+	assert_int_equal(rig.reports, NDX_REPORT_QUIET);
+	rig_close(&rig);
+	verbs_srq_destroy(srq);
+}
+
+static void abort_here(struct ndx_overlapped *ov)
+{
+	struct rig *rig = ov->context;
+
+	verbs_conn_abort(&rig->conn.spi);
+	ov->information = rig->reports;
+}
+
+static void say_nothing(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
+{
+	(void)conn;
+	(void)message;
+}
+
+/* No event is handled before a callback returns: there the wait is in place. */
+static void an_end_in_a_callback_is_over_when_it_returns(void **state)
+{
+	struct ndx_overlapped ov;
+	struct rig rig;
+	struct ndx_spi_srq *srq;
+
+	(void)state;
+	rig_open(&rig);
+	srq = open_shared(&rig);
+	rig_connect(&rig, 8, srq);
+	rig.conn.state = VERBS_CONN_UP;
+	rig.conn.oob.on = true; /* no connection manager here */
+	rig.host.oob_send = say_nothing;
+	ndx_overlapped_init(&ov);
+	ov.callback = abort_here;
+	ov.context = &rig;
+	base_loop_callback(rig.adapter.spi.loop, &ov);
+	base_loop_call(rig.adapter.spi.loop, nothing, NULL);
+	assert_int_equal(ov.information, NDX_REPORT_QUIET);
+	rig_close(&rig);
+	verbs_srq_destroy(srq);
+}
+
 static void a_refused_receive_takes_nothing(void **state)
 {
 	struct rig rig;
@@ -168,6 +312,9 @@ int main(void)
 		cmocka_unit_test(a_slot_is_free_when_its_result_was_taken),
 		cmocka_unit_test(a_slot_is_free_before_its_result_can_be_taken),
 		cmocka_unit_test(a_queue_pair_that_goes_leaves_receives_and_results),
+		cmocka_unit_test(an_end_waits_for_the_last_receive),
+		cmocka_unit_test(a_last_receive_that_was_reported_before_is_not_awaited),
+		cmocka_unit_test(an_end_in_a_callback_is_over_when_it_returns),
 		cmocka_unit_test(a_refused_receive_takes_nothing),
 		cmocka_unit_test(a_queue_that_cannot_grow_stays_as_it_was),
 	};
