@@ -4,19 +4,32 @@
  * does it, and one after the other. Before each end messages are sent; the disconnect has to drain
  * them, and every one has to be there. What comes next for a connection is begun in a callback, as
  * cmtime's event thread does it; with --port by the main thread, which is woken for it.
+ *
+ * With --ends N the program compares, N times in turn, the end of all connections at once with the
+ * end of one: time, processor time, and how often a thread of the process slept. With --srq the
+ * queue pairs of a side share a receive queue.
  */
 #include <getopt.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <ndx/ndx.h>
 
 #include "lane.h"
 #include "traffic.h"
 
-enum { SIDES = 2, MESSAGE = 64, MESSAGES_MAX = 64, WAIT_MS = 60000, BATCH = 64 };
+enum {
+	SIDES = 2,
+	MESSAGE = 64,
+	MESSAGES_MAX = 64,
+	WAIT_MS = 60000,
+	BATCH = 64,
+	ENDS_MAX = 99,
+	ONES = 8 /* ends of one connection for each end of all */
+};
 
 /* What the overlapped object of an end is used for at the moment. */
 enum stage { STAGE_EXPECT, STAGE_CONNECT, STAGE_ACCEPT, STAGE_COMPLETE, STAGE_WATCH, STAGE_PART };
@@ -37,6 +50,7 @@ struct line {
 struct side {
 	struct ndx_adapter *adapter;
 	struct ndx_cq *cq;
+	struct ndx_srq *srq; /* NULL: each queue pair has its own receives */
 	struct ndx_mr *mr;
 	struct line *lines;
 	char memory[2 * MESSAGE];
@@ -84,10 +98,15 @@ static void make_qp(struct bench *b, struct line *line)
 
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = attr.initiator_cq = side->cq;
-	attr.receive_depth = attr.initiator_depth = b->messages > 0 ? b->messages : 1;
+	attr.srq = side->srq;
+	attr.initiator_depth = b->messages > 0 ? b->messages : 1;
+	attr.receive_depth = side->srq == NULL ? attr.initiator_depth : 0;
 	must("ndx_qp_create", ndx_qp_create(side->adapter, &attr, &line->qp), NDX_OK);
-	for (unsigned i = 0; i < b->messages; i++)
+	for (unsigned i = 0; i < b->messages && side->srq == NULL; i++)
 		must("ndx_qp_receive", ndx_qp_receive(line->qp, NULL, &sge, 1), NDX_OK);
+	/* one receive for each message: only side 1 gets some */
+	for (unsigned i = 0; i < b->messages && side->srq != NULL && side == &b->sides[1]; i++)
+		must("ndx_srq_receive", ndx_srq_receive(side->srq, NULL, &sge, 1), NDX_OK);
 }
 
 static void make_connector(struct bench *b, struct line *line, struct side *side)
@@ -268,10 +287,30 @@ static void close_lines(struct bench *b, unsigned count)
 struct cost {
 	uint64_t connect; /* ns, all of them together */
 	uint64_t disconnect;
+	uint64_t processors; /* ns of all threads in the disconnects, ... */
+	uint64_t sleeps;     /* ... and how often one of them slept */
+	uint64_t close;      /* ns, of all objects of the connections */
 };
+
+static uint64_t ns_of(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+/* Add what the process has used since `before`. */
+static void add_use(struct cost *cost, const struct rusage *before)
+{
+	struct rusage now;
+
+	(void)getrusage(RUSAGE_SELF, &now);
+	cost->processors = ns_of(&now.ru_utime) + ns_of(&now.ru_stime) - ns_of(&before->ru_utime) -
+	                   ns_of(&before->ru_stime);
+	cost->sleeps = (uint64_t)(now.ru_nvcsw - before->ru_nvcsw);
+}
 
 static struct cost run_lines(struct bench *b, unsigned count)
 {
+	struct rusage before;
 	struct cost cost;
 	uint64_t start;
 
@@ -282,19 +321,36 @@ static struct cost run_lines(struct bench *b, unsigned count)
 	cost.connect = traffic_now_ns() - start;
 	watch_and_talk(b, count);
 	expect_ends(b, 2 * count);
+	(void)getrusage(RUSAGE_SELF, &before);
 	start = traffic_now_ns();
 	for (unsigned i = 0; i < count; i++)
 		part(&b->sides[0].lines[i]);
 	work(b);
 	cost.disconnect = traffic_now_ns() - start;
+	add_use(&cost, &before);
+	start = traffic_now_ns();
 	close_lines(b, count);
+	cost.close = traffic_now_ns() - start;
 	return cost;
 }
 
 /* ---- the program ---- */
 
-static void open_side(struct bench *b, struct side *side, const char *uri, unsigned room)
+/* A connection of ofi:tcp has several descriptors. */
+static void raise_limit(void)
 {
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void open_side(struct bench *b, struct side *side, const char *uri, bool shared)
+{
+	const uint32_t depth = b->count * b->messages;
+
 	must("ndx_adapter_open", ndx_adapter_open(uri, &side->adapter), NDX_OK);
 	must("ndx_cq_create",
 	     ndx_cq_create(side->adapter, b->count * 2 * (b->messages + 1), 0, 0, &side->cq),
@@ -303,7 +359,11 @@ static void open_side(struct bench *b, struct side *side, const char *uri, unsig
 	     ndx_mr_register_new(side->adapter, side->memory, sizeof(side->memory),
 	                         NDX_MR_ALLOW_LOCAL_WRITE, &side->mr),
 	     NDX_OK);
-	side->lines = calloc(room, sizeof(*side->lines));
+	if (shared)
+		must("ndx_srq_create",
+		     ndx_srq_create(side->adapter, depth > 0 ? depth : 1, 1, 0, 0, 0, &side->srq),
+		     NDX_OK);
+	side->lines = calloc(b->count, sizeof(*side->lines));
 	if (side->lines == NULL)
 		lane_die("no memory", "for the connections");
 }
@@ -311,6 +371,8 @@ static void open_side(struct bench *b, struct side *side, const char *uri, unsig
 static void close_side(struct side *side)
 {
 	ndx_mr_close(side->mr);
+	if (side->srq != NULL)
+		ndx_srq_close(side->srq);
 	ndx_cq_close(side->cq);
 	ndx_adapter_close(side->adapter);
 	free(side->lines);
@@ -340,14 +402,16 @@ static void listen_somewhere(struct bench *b)
 
 static void run(struct bench *b, unsigned singles)
 {
-	struct cost one = {0, 0};
+	struct cost one = {0};
 	uint64_t longest = 0;
 	struct cost all;
 
 	(void)run_lines(b, 1); /* warms up */
 	all = run_lines(b, b->count);
-	(void)printf("%u at once: connect %.1f us each, disconnect %.1f us each\n", b->count,
-	             (double)all.connect / 1e3 / b->count, (double)all.disconnect / 1e3 / b->count);
+	(void)printf("%u at once: connect %.1f us each, disconnect %.1f us each, close %.1f us "
+	             "each\n",
+	             b->count, (double)all.connect / 1e3 / b->count,
+	             (double)all.disconnect / 1e3 / b->count, (double)all.close / 1e3 / b->count);
 	for (unsigned i = 0; i < singles; i++) {
 		const struct cost next = run_lines(b, 1);
 
@@ -363,9 +427,50 @@ static void run(struct bench *b, unsigned singles)
 		             (double)one.disconnect / 1e3 / singles, (double)longest / 1e3);
 }
 
-static bool account(const struct bench *b, unsigned singles)
+static int compare(const void *a, const void *b)
 {
-	const uint64_t wanted = (uint64_t)(1 + b->count + singles) * b->messages;
+	const double x = *(const double *)a;
+	const double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, unsigned count)
+{
+	qsort(values, count, sizeof(*values), compare);
+	return values[count / 2];
+}
+
+/* The end of all at once beside the end of one. */
+static void compare_ends(struct bench *b, unsigned rounds)
+{
+	double values[4][ENDS_MAX];
+	double ones[ENDS_MAX * ONES];
+	double one;
+
+	for (unsigned r = 0; r < rounds; r++) {
+		struct cost all;
+
+		for (unsigned i = 0; i < ONES; i++)
+			ones[r * ONES + i] = (double)run_lines(b, 1).disconnect / 1e6;
+		all = run_lines(b, b->count);
+		values[0][r] = (double)all.disconnect / 1e6;
+		values[1][r] = (double)all.processors / 1e6;
+		values[2][r] = (double)all.sleeps;
+		values[3][r] = (double)all.close / 1e6;
+	}
+	one = median(ones, rounds * ONES);
+	(void)printf("%u ends at once: %.2f ms, one: %.3f ms, ratio %.1f; processors %.2f ms, "
+	             "%.0f sleeps, close %.2f ms\n",
+	             b->count, median(values[0], rounds), one, median(values[0], rounds) / one,
+	             median(values[1], rounds), median(values[2], rounds),
+	             median(values[3], rounds));
+}
+
+static bool account(const struct bench *b, unsigned singles, unsigned ends)
+{
+	const uint64_t wanted =
+		(1 + b->count + singles + (uint64_t)ends * (ONES + b->count)) * b->messages;
 
 	(void)printf("%llu messages, %llu completed, %llu received\n", (unsigned long long)wanted,
 	             (unsigned long long)b->sides[0].sent,
@@ -387,10 +492,14 @@ int main(int argc, char **argv)
 	static const struct option table[] = {{"count", required_argument, NULL, 'c'},
 	                                      {"single", required_argument, NULL, 's'},
 	                                      {"messages", required_argument, NULL, 'm'},
+	                                      {"ends", required_argument, NULL, 'e'},
+	                                      {"srq", no_argument, NULL, 'q'},
 	                                      {"port", no_argument, NULL, 'p'},
 	                                      {NULL, 0, NULL, 0}};
 	static struct bench b = {.count = 100, .messages = 4};
 	unsigned singles = 100;
+	unsigned ends = 0;
+	bool shared = false;
 	bool good = true;
 
 	for (int o = 0; good && (o = getopt_long(argc, argv, "", table, NULL)) != -1;) {
@@ -398,23 +507,30 @@ int main(int argc, char **argv)
 			good = read_number(optarg, 10000, &b.count) && b.count > 0;
 		else if (o == 's')
 			good = read_number(optarg, 1000000, &singles);
+		else if (o == 'e')
+			good = read_number(optarg, ENDS_MAX, &ends);
+		else if (o == 'q')
+			shared = true;
 		else if (o == 'p')
 			b.by_port = true;
 		else
 			good = o == 'm' && read_number(optarg, MESSAGES_MAX, &b.messages);
 	}
 	if (!good || argc - optind < 1 || argc - optind > 2) {
-		(void)fputs("usage: ndx-connect [--count N] [--single N] [--messages N] [--port] "
-		            "URI [URI2]\n",
+		(void)fputs("usage: ndx-connect [--count N] [--single N] [--messages N] [--ends N] "
+		            "[--srq] [--port] URI [URI2]\n",
 		            stderr);
 		return 2;
 	}
+	raise_limit();
 	must("ndx_port_create", ndx_port_create(&b.port), NDX_OK);
-	open_side(&b, &b.sides[0], argv[optind], b.count);
-	open_side(&b, &b.sides[1], argv[argc - 1], b.count);
+	open_side(&b, &b.sides[0], argv[optind], shared);
+	open_side(&b, &b.sides[1], argv[argc - 1], shared);
 	listen_somewhere(&b);
 	run(&b, singles);
-	good = account(&b, singles);
+	if (ends > 0)
+		compare_ends(&b, ends);
+	good = account(&b, singles, ends);
 	ndx_listener_close(b.listener);
 	for (unsigned i = 0; i < SIDES; i++)
 		close_side(&b.sides[i]);

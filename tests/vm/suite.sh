@@ -31,6 +31,13 @@ run() {
 	fi
 }
 
+# show NAME COMMAND...: the same; on success also what the command printed
+show() {
+	before=$count-$ended
+	run "$@"
+	[ "$before" != "$((count - 1))-$ended" ] || sed 's/^/# /' "$log"
+}
+
 sh "$src/tests/vm/peers.sh" "$src" "$times" || ended=1
 sh "$src/tests/vm/negotiate.sh" "$src" || ended=1
 run receiver.cases receiver-cases --rounds 10 verbs:rxe0 verbs:rxe1
@@ -46,6 +53,7 @@ run wire.device_removed sh "$src/tests/vm/removal.sh"
 run verbs.foreign_device timeout -s KILL 90 foreign-device verbs:rxe0 rxe1 10.9.0.2
 run verbs.addresses sh "$src/tests/vm/addresses.sh"
 run bench.connect ndx-connect --count 20 --single 5 verbs:rxe0 verbs:rxe1
+show bench.ends_srq ndx-connect --count 200 --single 0 --ends 1 --srq verbs:rxe0 verbs:rxe1
 run bench.perf ndx-perf --tests latency,write,stream --modes spin --threads 1 --sizes 8 --depths 4 \
 	--blocks 2 --block-ms 1 --tries 1 verbs:rxe0 verbs:rxe1
 if [ "$rounds" -gt 0 ]; then
