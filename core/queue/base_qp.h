@@ -61,6 +61,8 @@ struct base_queue {
 	uint32_t failed[NDX_STATS_STATUSES]; /* 32 bits suffice: failures are rare */
 };
 
+struct base_post;
+
 struct base_qp {
 	struct ndx_spi_qp spi;
 	struct base_lock lock;
@@ -74,6 +76,9 @@ struct base_qp {
 	/* Position of the initiator request that receives do not wait for (base_reorder.h); -1:
 	 * none. For the thread that reads the native queue. */
 	int64_t reorder_exempt;
+	/* The provider's, for base_post_*() if its table has those. NDX_PENDING: the request was
+	 * taken and canceled. */
+	enum ndx_status (*post)(struct base_qp *qp, const struct base_post *post);
 };
 
 /* Initialise with `attr` as granted and attach to the completion queues. The strides are the sizes

@@ -4,30 +4,12 @@
 #include <string.h>
 
 #include "base_log.h"
+#include "base_post.h"
 #include "loop.h"
-
-/* The parameters of a post. */
-struct op {
-	void *context;
-	const struct ndx_sge *sge;
-	size_t count;
-	uint32_t flags;
-	uint32_t allowed;
-	uint64_t remote_address;
-	uint32_t remote_token;
-	uint32_t immediate;
-	bool with_immediate;
-	uint8_t type; /* enum ndx_request_type */
-};
 
 static struct loop_qp *qp_of(struct ndx_qp *qp)
 {
 	return (struct loop_qp *)(void *)qp;
-}
-
-static struct loop_req *req_of(struct base_req *req)
-{
-	return (struct loop_req *)(void *)req;
 }
 
 static void copy_list(struct ndx_sge *to, const struct ndx_sge *from, size_t count)
@@ -49,146 +31,50 @@ static void copy_inline(struct loop_req *req, const struct ndx_sge *sge, size_t 
 	}
 }
 
-static void fill_req(struct loop_req *req, const struct op *op)
-{
-	req->immediate = op->immediate;
-	req->with_immediate = op->with_immediate;
-	req->remote_address = op->remote_address;
-	req->remote_token = op->remote_token;
-	req->mw = NULL;
-	base_list_init(&req->pending);
-	if ((op->flags & NDX_OP_INLINE) != 0)
-		copy_inline(req, op->sge, op->count);
-	else
-		copy_list(req->sge, op->sge, op->count);
-}
-
 /* Lock held. NDX_PENDING: admitted, and canceled at once. */
-static enum ndx_status admit_req(struct loop_qp *qp, const struct op *op, struct loop_req **out)
+static enum ndx_status admit_req(struct loop_qp *qp, const struct base_post *post,
+                                 struct loop_req **out)
 {
 	struct base_req *base;
-	uint32_t length;
+	struct loop_req *req;
 	enum ndx_status st;
+	uint32_t length;
 
-	st = base_admit_initiator(&qp->base, op->type, op->context, op->sge, op->count, op->flags,
-	                          op->allowed, qp->base.spi.attr.max_initiator_sge, &length, &base);
+	st = base_post_admit(&qp->base, post, &length, &base);
 	if (st != NDX_OK)
 		return st;
-	req_of(base)->length = length;
-	fill_req(req_of(base), op);
-	*out = req_of(base);
+	req = (struct loop_req *)(void *)base;
+	req->length = length;
+	req->immediate = post->immediate;
+	req->with_immediate = post->with_immediate;
+	req->remote_address = post->remote_address;
+	req->remote_token = post->remote_token;
+	req->mw = NULL;
+	base_list_init(&req->pending);
+	if ((post->flags & NDX_OP_INLINE) != 0)
+		copy_inline(req, post->sge, post->count);
+	else
+		copy_list(req->sge, post->sge, post->count);
+	*out = req;
 	return NDX_OK;
 }
 
-static enum ndx_status post_req(struct ndx_qp *pub, const struct op *op)
+static enum ndx_status post_request(struct base_qp *base, const struct base_post *post)
 {
-	struct loop_qp *qp = qp_of(pub);
+	struct loop_qp *qp = container_of(base, struct loop_qp, base);
+	const bool is_read = post->type == NDX_REQUEST_READ;
 	struct loop_req *req;
 	enum ndx_status st;
 
 	loop_switch_lock(qp->adapter->sw);
-	st = admit_req(qp, op, &req);
-	if (st == NDX_OK)
-		loop_data_posted(qp->conn);
-	loop_switch_unlock(qp->adapter->sw);
-	return st == NDX_PENDING ? NDX_OK : st;
-}
-
-static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
-                               size_t count, uint32_t flags)
-{
-	return post_req(qp, &(struct op){
-				    .type = NDX_REQUEST_SEND,
-				    .context = context,
-				    .sge = sge,
-				    .count = count,
-				    .flags = flags,
-				    .allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
-	                                       NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
-			    });
-}
-
-static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
-                                         const struct ndx_sge *sge, size_t count,
-                                         uint32_t immediate, uint32_t flags)
-{
-	return post_req(qp, &(struct op){
-				    .type = NDX_REQUEST_SEND,
-				    .context = context,
-				    .sge = sge,
-				    .count = count,
-				    .flags = flags,
-				    .allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
-	                                       NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
-				    .immediate = immediate,
-				    .with_immediate = true,
-			    });
-}
-
-static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
-                                size_t count, uint64_t remote_address, uint32_t remote_token,
-                                uint32_t flags)
-{
-	return post_req(
-		qp, &(struct op){
-			    .type = NDX_REQUEST_WRITE,
-			    .context = context,
-			    .sge = sge,
-			    .count = count,
-			    .flags = flags,
-			    .allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_INLINE,
-			    .remote_address = remote_address,
-			    .remote_token = remote_token,
-		    });
-}
-
-static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
-                                          const struct ndx_sge *sge, size_t count,
-                                          uint64_t remote_address, uint32_t remote_token,
-                                          uint32_t immediate, uint32_t flags)
-{
-	return post_req(qp, &(struct op){
-				    .type = NDX_REQUEST_WRITE,
-				    .context = context,
-				    .sge = sge,
-				    .count = count,
-				    .flags = flags,
-				    .allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
-	                                       NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE,
-				    .remote_address = remote_address,
-				    .remote_token = remote_token,
-				    .immediate = immediate,
-				    .with_immediate = true,
-			    });
-}
-
-static enum ndx_status qp_read(struct ndx_qp *pub, void *context, const struct ndx_sge *sge,
-                               size_t count, uint64_t remote_address, uint32_t remote_token,
-                               uint32_t flags)
-{
-	struct loop_qp *qp = qp_of(pub);
-	const struct op op = {
-		.type = NDX_REQUEST_READ,
-		.context = context,
-		.sge = sge,
-		.count = count,
-		.flags = flags,
-		.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE,
-		.remote_address = remote_address,
-		.remote_token = remote_token,
-	};
-	struct loop_req *req;
-	enum ndx_status st;
-
-	loop_switch_lock(qp->adapter->sw);
-	if (qp->base.state != BASE_QP_IDLE && qp->outbound_reads == 0)
+	if (is_read && base->state != BASE_QP_IDLE && qp->outbound_reads == 0)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
 	else
-		st = admit_req(qp, &op, &req);
+		st = admit_req(qp, post, &req);
 	if (st == NDX_OK)
 		loop_data_posted(qp->conn);
 	loop_switch_unlock(qp->adapter->sw);
-	return st == NDX_PENDING ? NDX_OK : st;
+	return st;
 }
 
 static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struct ndx_sge *sge,
@@ -224,12 +110,11 @@ static enum ndx_status qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr 
 	struct loop_qp *qp = qp_of(pub);
 	struct loop_mr *mr = (struct loop_mr *)(void *)mr_front;
 	struct loop_mw *mw = (struct loop_mw *)(void *)mw_front;
-	struct op op = {
+	struct base_post post = {
 		.type = NDX_REQUEST_BIND,
 		.context = context,
 		.flags = flags,
-		.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_ALLOW_READ |
-	                   NDX_OP_ALLOW_WRITE,
+		.allowed = BASE_BIND_FLAGS,
 		.remote_address = (uintptr_t)buffer,
 	};
 	struct loop_req *req;
@@ -238,9 +123,9 @@ static enum ndx_status qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr 
 	loop_switch_lock(qp->adapter->sw);
 	if (qp->base.state == BASE_QP_UP)
 		st = loop_mw_check_bind(qp->adapter, mr, mw, buffer, length, flags,
-		                        &op.remote_token);
+		                        &post.remote_token);
 	if (st == NDX_OK)
-		st = admit_req(qp, &op, &req);
+		st = admit_req(qp, &post, &req);
 	if (st == NDX_OK) {
 		req->region_token = mr->local.token;
 		req->window_length = length;
@@ -256,11 +141,11 @@ static enum ndx_status qp_invalidate(struct ndx_qp *pub, void *context, struct n
 {
 	struct loop_qp *qp = qp_of(pub);
 	struct loop_mw *mw = (struct loop_mw *)(void *)mw_front;
-	const struct op op = {
+	const struct base_post post = {
 		.type = NDX_REQUEST_INVALIDATE,
 		.context = context,
 		.flags = flags,
-		.allowed = NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE,
+		.allowed = BASE_INVALIDATE_FLAGS,
 	};
 	struct loop_req *req;
 	enum ndx_status st;
@@ -268,7 +153,7 @@ static enum ndx_status qp_invalidate(struct ndx_qp *pub, void *context, struct n
 	if (mw == NULL || mw->adapter != qp->adapter)
 		return NDX_E_INVALID_PARAMETER;
 	loop_switch_lock(qp->adapter->sw);
-	st = admit_req(qp, &op, &req);
+	st = admit_req(qp, &post, &req);
 	if (st == NDX_OK) {
 		loop_mw_plan(qp->adapter, req, mw);
 		loop_data_posted(qp->conn);
@@ -278,12 +163,12 @@ static enum ndx_status qp_invalidate(struct ndx_qp *pub, void *context, struct n
 }
 
 static const struct ndx_qp_ops qp_ops = {
-	.send = qp_send,
+	.send = base_post_send,
 	.receive = qp_receive,
-	.read = qp_read,
-	.write = qp_write,
-	.send_immediate = qp_send_immediate,
-	.write_immediate = qp_write_immediate,
+	.read = base_post_read,
+	.write = base_post_write,
+	.send_immediate = base_post_send_immediate,
+	.write_immediate = base_post_write_immediate,
 	.bind = qp_bind,
 	.invalidate = qp_invalidate,
 };
@@ -342,6 +227,7 @@ enum ndx_status loop_qp_create(struct ndx_spi_adapter *adapter, const struct ndx
 		if (st != NDX_OK)
 			goto fini_base;
 	}
+	qp->base.post = post_request;
 	*out = &qp->base.spi;
 	return NDX_OK;
 fini_base:
@@ -356,7 +242,7 @@ void loop_qp_cancel_initiator(struct loop_qp *qp)
 	struct base_queue *q = &qp->base.initiator;
 
 	for (uint32_t i = q->head; i != q->tail; i++) {
-		struct loop_req *req = req_of(base_queue_at(q, i));
+		struct loop_req *req = (struct loop_req *)(void *)base_queue_at(q, i);
 
 		if (!req->base.done && (req->base.type == NDX_REQUEST_BIND ||
 		                        req->base.type == NDX_REQUEST_INVALIDATE))

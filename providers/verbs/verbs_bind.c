@@ -4,6 +4,7 @@
  */
 #include <endian.h>
 
+#include "base_post.h"
 #include "verbs_wr.h"
 
 /* base.lock and windows_lock held: post the request. */
@@ -110,9 +111,7 @@ enum ndx_status verbs_qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *
 	st = check_bind(mw, &bind);
 	if (st == NDX_OK)
 		st = base_admit_initiator(&qp->base, NDX_REQUEST_BIND, context, NULL, 0, flags,
-		                          NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE |
-		                                  NDX_OP_ALLOW_READ | NDX_OP_ALLOW_WRITE,
-		                          0, &nothing, &req);
+		                          BASE_BIND_FLAGS, 0, &nothing, &req);
 	if (st == NDX_OK)
 		st = post_bind(qp, mw, &bind, req);
 	base_lock_release(&qp->adapter->windows_lock);
@@ -151,7 +150,7 @@ enum ndx_status verbs_qp_invalidate(struct ndx_qp *pub, void *context, struct nd
 	base_lock_acquire(&qp->base.lock);
 	base_lock_acquire(&qp->adapter->windows_lock);
 	st = base_admit_initiator(&qp->base, NDX_REQUEST_INVALIDATE, context, NULL, 0, flags,
-	                          NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE, 0, &nothing, &req);
+	                          BASE_INVALIDATE_FLAGS, 0, &nothing, &req);
 	if (st == NDX_OK)
 		st = post_invalidate(qp, mw, req);
 	base_lock_release(&qp->adapter->windows_lock);

@@ -9,6 +9,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "base_post.h"
 #include "verbs_wr.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -254,11 +255,6 @@ ALWAYS_INLINE enum ndx_status post_request(struct ndx_qp *pub, const struct op *
 	return post_any(qp, &copy);
 }
 
-#define SEND_FLAGS \
-	(NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE)
-#define WRITE_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_INLINE)
-#define READ_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE)
-
 static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                size_t count, uint32_t flags)
 {
@@ -268,7 +264,7 @@ static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct nd
 	                                     .sge = sge,
 	                                     .count = count,
 	                                     .flags = flags,
-	                                     .allowed = SEND_FLAGS});
+	                                     .allowed = BASE_SEND_FLAGS});
 }
 
 static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
@@ -282,7 +278,7 @@ static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
 	                                     .count = count,
 	                                     .immediate = immediate,
 	                                     .flags = flags,
-	                                     .allowed = SEND_FLAGS});
+	                                     .allowed = BASE_SEND_FLAGS});
 }
 
 static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
@@ -297,7 +293,7 @@ static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct n
 	                                     .remote_address = remote_address,
 	                                     .remote_token = remote_token,
 	                                     .flags = flags,
-	                                     .allowed = WRITE_FLAGS});
+	                                     .allowed = BASE_WRITE_FLAGS});
 }
 
 static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
@@ -314,7 +310,7 @@ static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
 	                                     .remote_token = remote_token,
 	                                     .immediate = immediate,
 	                                     .flags = flags,
-	                                     .allowed = SEND_FLAGS});
+	                                     .allowed = BASE_SEND_FLAGS});
 }
 
 static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
@@ -329,7 +325,7 @@ static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct nd
 	                                     .remote_address = remote_address,
 	                                     .remote_token = remote_token,
 	                                     .flags = flags,
-	                                     .allowed = READ_FLAGS});
+	                                     .allowed = BASE_READ_FLAGS});
 }
 
 static __attribute__((noinline)) enum ndx_status

@@ -2,11 +2,9 @@
 #include "null_provider.h"
 
 #include "base_container_of.h"
+#include "base_post.h"
 
 /* ---- null provider ---- */
-
-#define SEND_FLAGS \
-	(NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE)
 
 static enum ndx_status null_send(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
                                  size_t count, uint32_t flags)
@@ -17,7 +15,7 @@ static enum ndx_status null_send(struct ndx_qp *handle, void *context, const str
 	enum ndx_status st;
 
 	base_lock_acquire(&qp->lock);
-	st = base_admit_initiator(qp, NDX_REQUEST_SEND, context, sge, count, flags, SEND_FLAGS,
+	st = base_admit_initiator(qp, NDX_REQUEST_SEND, context, sge, count, flags, BASE_SEND_FLAGS,
 	                          qp->spi.attr.max_initiator_sge, &length, &req);
 	if (st == NDX_OK)
 		base_req_done(&qp->initiator, req, NDX_OK, 0);

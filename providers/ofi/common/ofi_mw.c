@@ -10,11 +10,9 @@
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_post.h"
 #include "ofi.h"
 
-#define BIND_FLAGS \
-	(NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_ALLOW_READ | NDX_OP_ALLOW_WRITE)
-#define INVALIDATE_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE)
 #define TOKEN_TRIES 16
 
 static struct ofi_mw *mw_of(struct ndx_spi_mw *mw)
@@ -82,7 +80,7 @@ enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr 
 		st = check_bind(qp->adapter, mr, mw, buffer, length, flags, &token);
 	if (st == NDX_OK)
 		st = base_admit_initiator(&qp->base, NDX_REQUEST_BIND, context, NULL, 0, flags,
-		                          BIND_FLAGS, 0, &none, &req);
+		                          BASE_BIND_FLAGS, 0, &none, &req);
 	if (st == NDX_OK) {
 		tx = init_tx(req, token);
 		tx->iov_count = 1;
@@ -108,7 +106,7 @@ enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct n
 		return NDX_E_INVALID_PARAMETER;
 	base_lock_acquire(&qp->base.lock);
 	st = base_admit_initiator(&qp->base, NDX_REQUEST_INVALIDATE, context, NULL, 0, flags,
-	                          INVALIDATE_FLAGS, 0, &none, &req);
+	                          BASE_INVALIDATE_FLAGS, 0, &none, &req);
 	if (st == NDX_OK) {
 		ofi_mw_plan(mw, init_tx(req, 0));
 		ofi_submit(qp);

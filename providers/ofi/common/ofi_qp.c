@@ -5,12 +5,8 @@
 #include <string.h>
 
 #include "base_log.h"
+#include "base_post.h"
 #include "ofi.h"
-
-#define SEND_FLAGS \
-	(NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE)
-#define READ_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE)
-#define WRITE_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_INLINE)
 
 static struct ofi_qp *of_handle(struct ndx_qp *qp)
 {
@@ -72,122 +68,46 @@ static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *
 	}
 }
 
-static enum ndx_status post_send(struct ofi_qp *qp, void *context, const struct ndx_sge *sge,
-                                 size_t count, uint32_t immediate, uint32_t flags,
-                                 uint8_t ctrl_flags)
+static uint8_t ctrl_flags_of(const struct base_post *post)
 {
+	uint8_t flags = 0;
+
+	if (post->with_immediate)
+		flags |= OFI_CTRL_IMMEDIATE;
+	if (post->with_immediate && post->type == NDX_REQUEST_WRITE)
+		flags |= OFI_CTRL_IS_WRITE;
+	if (post->flags & NDX_OP_SOLICIT_EVENT)
+		flags |= OFI_CTRL_SOLICITED;
+	return flags;
+}
+
+static enum ndx_status post_request(struct base_qp *base, const struct base_post *post)
+{
+	struct ofi_qp *qp = (struct ofi_qp *)(void *)base;
+	const bool is_read = post->type == NDX_REQUEST_READ;
 	struct base_req *req;
 	struct ofi_tx *tx;
 	uint32_t length;
 	enum ndx_status st;
 
-	base_lock_acquire(&qp->base.lock);
-	st = base_admit_initiator(&qp->base, NDX_REQUEST_SEND, context, sge, count, flags,
-	                          SEND_FLAGS, qp->base.spi.attr.max_initiator_sge, &length, &req);
-	if (st == NDX_OK) {
-		tx = (struct ofi_tx *)(void *)req;
-		tx->length = length;
-		tx->immediate = immediate;
-		tx->ctrl_flags = ctrl_flags;
-		if (flags & NDX_OP_SOLICIT_EVENT)
-			tx->ctrl_flags |= OFI_CTRL_SOLICITED;
-		fill_tx(qp, tx, sge, count, OFI_RIGHT_SOURCE);
-		ofi_submit(qp);
-	}
-	base_lock_release(&qp->base.lock);
-	return st == NDX_PENDING ? NDX_OK : st;
-}
-
-static enum ndx_status qp_send(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
-                               size_t count, uint32_t flags)
-{
-	return post_send(of_handle(handle), context, sge, count, 0, flags, 0);
-}
-
-static enum ndx_status qp_send_immediate(struct ndx_qp *handle, void *context,
-                                         const struct ndx_sge *sge, size_t count,
-                                         uint32_t immediate, uint32_t flags)
-{
-	return post_send(of_handle(handle), context, sge, count, immediate, flags,
-	                 OFI_CTRL_IMMEDIATE);
-}
-
-/* The parameters that a read or write has and a send has not. */
-struct rma {
-	uint8_t type;
-	uint8_t ctrl_flags;
-	uint32_t allowed;
-	uint64_t address;
-	uint32_t token;
-	uint32_t immediate;
-};
-
-static enum ndx_status post_rma(struct ofi_qp *qp, const struct rma *rma, void *context,
-                                const struct ndx_sge *sge, size_t count, uint32_t flags)
-{
-	const bool is_read = rma->type == NDX_REQUEST_READ;
-	struct base_req *req;
-	struct ofi_tx *tx;
-	uint32_t length;
-	enum ndx_status st;
-
-	base_lock_acquire(&qp->base.lock);
-	if (is_read && qp->base.state == BASE_QP_UP && qp->read_limit == 0)
+	base_lock_acquire(&base->lock);
+	if (is_read && base->state == BASE_QP_UP && qp->read_limit == 0)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
 	else
-		st = base_admit_initiator(&qp->base, rma->type, context, sge, count, flags,
-		                          rma->allowed, qp->base.spi.attr.max_initiator_sge,
-		                          &length, &req);
+		st = base_post_admit(base, post, &length, &req);
 	if (st == NDX_OK) {
 		tx = (struct ofi_tx *)(void *)req;
 		tx->length = length;
-		tx->address = rma->address;
-		tx->key = rma->token;
-		tx->immediate = rma->immediate;
-		tx->ctrl_flags = rma->ctrl_flags;
-		if (flags & NDX_OP_SOLICIT_EVENT)
-			tx->ctrl_flags |= OFI_CTRL_SOLICITED;
-		fill_tx(qp, tx, sge, count, is_read ? OFI_RIGHT_SINK : OFI_RIGHT_SOURCE);
+		tx->address = post->remote_address;
+		tx->key = post->remote_token;
+		tx->immediate = post->immediate;
+		tx->ctrl_flags = ctrl_flags_of(post);
+		fill_tx(qp, tx, post->sge, post->count,
+		        is_read ? OFI_RIGHT_SINK : OFI_RIGHT_SOURCE);
 		ofi_submit(qp);
 	}
-	base_lock_release(&qp->base.lock);
-	return st == NDX_PENDING ? NDX_OK : st;
-}
-
-static enum ndx_status qp_read(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
-                               size_t count, uint64_t address, uint32_t token, uint32_t flags)
-{
-	const struct rma rma = {.type = NDX_REQUEST_READ,
-	                        .allowed = READ_FLAGS,
-	                        .address = address,
-	                        .token = token};
-
-	return post_rma(of_handle(handle), &rma, context, sge, count, flags);
-}
-
-static enum ndx_status qp_write(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
-                                size_t count, uint64_t address, uint32_t token, uint32_t flags)
-{
-	const struct rma rma = {.type = NDX_REQUEST_WRITE,
-	                        .allowed = WRITE_FLAGS,
-	                        .address = address,
-	                        .token = token};
-
-	return post_rma(of_handle(handle), &rma, context, sge, count, flags);
-}
-
-static enum ndx_status qp_write_immediate(struct ndx_qp *handle, void *context,
-                                          const struct ndx_sge *sge, size_t count, uint64_t address,
-                                          uint32_t token, uint32_t immediate, uint32_t flags)
-{
-	const struct rma rma = {.type = NDX_REQUEST_WRITE,
-	                        .ctrl_flags = OFI_CTRL_IMMEDIATE | OFI_CTRL_IS_WRITE,
-	                        .allowed = WRITE_FLAGS | NDX_OP_SOLICIT_EVENT,
-	                        .address = address,
-	                        .token = token,
-	                        .immediate = immediate};
-
-	return post_rma(of_handle(handle), &rma, context, sge, count, flags);
+	base_lock_release(&base->lock);
+	return st;
 }
 
 /* Copy a receive; false: it names memory that it must not write. */
@@ -245,23 +165,23 @@ static enum ndx_status qp_receive(struct ndx_qp *handle, void *context, const st
 }
 
 static const struct ndx_qp_ops qp_ops = {
-	.send = qp_send,
+	.send = base_post_send,
 	.receive = qp_receive,
-	.read = qp_read,
-	.write = qp_write,
-	.send_immediate = qp_send_immediate,
-	.write_immediate = qp_write_immediate,
+	.read = base_post_read,
+	.write = base_post_write,
+	.send_immediate = base_post_send_immediate,
+	.write_immediate = base_post_write_immediate,
 	.bind = ofi_mw_bind,
 	.invalidate = ofi_mw_invalidate,
 };
 
 static const struct ndx_qp_ops qp_ops_without_windows = {
-	.send = qp_send,
+	.send = base_post_send,
 	.receive = qp_receive,
-	.read = qp_read,
-	.write = qp_write,
-	.send_immediate = qp_send_immediate,
-	.write_immediate = qp_write_immediate,
+	.read = base_post_read,
+	.write = base_post_write,
+	.send_immediate = base_post_send_immediate,
+	.write_immediate = base_post_write_immediate,
 };
 
 /* ---- create and destroy ---- */
@@ -317,6 +237,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	st = make_bounce(qp);
 	if (st != NDX_OK)
 		goto fini_base;
+	qp->base.post = post_request;
 	init_records(qp);
 	base_list_init(&qp->credit_node);
 	ofi_grants_init(&qp->grants);
