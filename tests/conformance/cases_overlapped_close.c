@@ -115,26 +115,33 @@ void case_overlapped_closed_shared_queue_ends_its_notifications(struct check *c)
 	closing_end(&k, "overlapped object of a closed shared queue");
 }
 
+/* Three pairs at one listener, each of which has asked for a request. */
+static bool closing_of_requests(struct closing *k, struct check *c, struct pair *p[3])
+{
+	p[0] = pair_open(c, NULL, NULL);
+	p[1] = p[0] ? pair_open_on(p[0], NULL, NULL) : NULL;
+	p[2] = p[1] ? pair_open_on(p[0], NULL, NULL) : NULL;
+	if (!closing_begin(k, c, p[2] ? p[0] : NULL))
+		return false;
+	for (size_t i = 0; i < 3; i++)
+		check_status(c,
+		             ndx_listener_get_connection_request(p[0]->listener, p[i]->b.conn,
+		                                                 &k->one[i].ov),
+		             NDX_PENDING, "get_connection_request");
+	return true;
+}
+
 void case_overlapped_closed_listener_ends_its_requests(struct check *c)
 {
 	struct closing k;
-	struct pair *q[2];
-	struct pair *p = pair_open(c, NULL, NULL);
+	struct pair *p[3];
 
-	q[0] = p ? pair_open_on(p, NULL, NULL) : NULL;
-	q[1] = q[0] ? pair_open_on(p, NULL, NULL) : NULL;
-	if (!closing_begin(&k, c, q[1] ? p : NULL))
+	if (!closing_of_requests(&k, c, p))
 		return;
-	for (size_t i = 0; i < 3; i++)
-		check_status(
-			c,
-			ndx_listener_get_connection_request(
-				p->listener, i == 0 ? p->b.conn : q[i - 1]->b.conn, &k.one[i].ov),
-			NDX_PENDING, "get_connection_request");
-	ndx_listener_close(p->listener);
-	p->listener = NULL;
+	ndx_listener_close(p[0]->listener);
+	p[0]->listener = NULL;
 	closing_ended(&k, NDX_E_CANCELED, "get_connection_request of a closed listener");
-	check_async(c, side_connect(&p->a, &p->address, NULL, 0), &p->a.ov,
+	check_async(c, side_connect(&p[0]->a, &p[0]->address, NULL, 0), &p[0]->a.ov,
 	            NDX_E_CONNECTION_REFUSED, "connect to a closed listener");
 	closing_end(&k, "overlapped object of a closed listener");
 }
@@ -142,26 +149,17 @@ void case_overlapped_closed_listener_ends_its_requests(struct check *c)
 void case_overlapped_closed_connector_ends_its_request(struct check *c)
 {
 	struct closing k;
-	struct pair *q[2];
-	struct pair *p = pair_open(c, NULL, NULL);
+	struct pair *p[3];
 
-	q[0] = p ? pair_open_on(p, NULL, NULL) : NULL;
-	q[1] = q[0] ? pair_open_on(p, NULL, NULL) : NULL;
-	if (!closing_begin(&k, c, q[1] ? p : NULL))
+	if (!closing_of_requests(&k, c, p))
 		return;
-	for (size_t i = 0; i < 3; i++)
-		check_status(
-			c,
-			ndx_listener_get_connection_request(
-				p->listener, i == 0 ? p->b.conn : q[i - 1]->b.conn, &k.one[i].ov),
-			NDX_PENDING, "get_connection_request");
-	side_close_connector(&p->b);
-	side_close_connector(&q[0]->b);
-	side_close_connector(&q[1]->b);
+	side_close_connector(&p[0]->b);
+	side_close_connector(&p[1]->b);
+	side_close_connector(&p[2]->b);
 	closing_ended(&k, NDX_E_CANCELED, "get_connection_request into a closed connector");
 	/* the listener goes on */
-	side_new_connector(&p->b);
-	(void)(pair_connect(p) && message_passes(&p->a, &p->b, 64));
+	side_new_connector(&p[0]->b);
+	(void)(pair_connect(p[0]) && message_passes(&p[0]->a, &p[0]->b, 64));
 	closing_end(&k, "overlapped object of a closed connector");
 }
 
