@@ -6,7 +6,7 @@
 
 #include "negotiate.h"
 #include "sample_address.h"
-#include "sample_hall.h"
+#include "sample_sessions.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
@@ -14,33 +14,33 @@
 
 /** One session and its queue pair. */
 struct visit {
-	struct sample_visit head;
+	struct sample_session head;
 	struct end end;
 	struct tally tally;
 	int rc;
 	enum ndx_disconnect_reason reason;
 };
 
-struct hall {
+struct service {
 	struct place place;
-	struct sample_hall visits;
+	struct sample_sessions sessions;
 };
 
-static struct visit *find(struct hall *hall, const struct ndx_session *session)
+static struct visit *find(struct service *service, const struct ndx_session *session)
 {
-	return (struct visit *)sample_hall_find(&hall->visits, session);
+	return (struct visit *)sample_sessions_find(&service->sessions, session);
 }
 
 static enum ndx_status on_open(void *arg, struct ndx_session *session,
                                struct ndx_session_resources *resources)
 {
-	struct hall *hall = arg;
+	struct service *service = arg;
 	struct visit *v = calloc(1, sizeof(*v));
 
 	if (v == NULL)
 		return NDX_E_NO_MEMORY;
 	v->rc = SAMPLE_EXIT_FAILED;
-	if (end_make(&v->end, &hall->place) != SAMPLE_EXIT_OK ||
+	if (end_make(&v->end, &service->place) != SAMPLE_EXIT_OK ||
 	    transfer_prepare(&v->end) != SAMPLE_EXIT_OK) {
 		end_drop(&v->end);
 		free(v);
@@ -49,7 +49,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 	resources->connector = v->end.connector;
 	resources->qp = v->end.qp;
 	resources->memory = end_describe(&v->end);
-	sample_hall_enter(&hall->visits, &v->head, session);
+	sample_sessions_add(&service->sessions, &v->head, session);
 	return NDX_OK;
 }
 
@@ -73,8 +73,8 @@ static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage sta
 
 static void on_closed(void *arg, struct ndx_session *session)
 {
-	struct hall *hall = arg;
-	struct visit *v = find(hall, session);
+	struct service *service = arg;
+	struct visit *v = find(service, session);
 	struct ndx_session_error error;
 
 	if (v == NULL)
@@ -83,7 +83,7 @@ static void on_closed(void *arg, struct ndx_session *session)
 	if (error.status != NDX_OK) {
 		v->rc = SAMPLE_EXIT_FAILED;
 		fprintf(stderr, WHO ": session %llu of %s: %s: %s\n",
-		        (unsigned long long)v->head.session, ndx_session_get_server(session),
+		        (unsigned long long)v->head.id, ndx_session_get_server(session),
 		        ndx_status_name(error.status), error.text);
 	}
 	printf(WHO ": %s: %u messages of %u bytes each way: %u wrong; end of connection: %s\n",
@@ -91,7 +91,7 @@ static void on_closed(void *arg, struct ndx_session *session)
 	       ndx_disconnect_reason_name(v->reason));
 	fflush(stdout);
 	end_drop(&v->end);
-	sample_hall_leave(&hall->visits, &v->head, v->rc == SAMPLE_EXIT_OK);
+	sample_sessions_remove(&service->sessions, &v->head, v->rc == SAMPLE_EXIT_OK);
 	free(v);
 }
 
@@ -119,39 +119,39 @@ static const char *default_address(struct ndx_adapter *adapter)
 	return four ? "127.0.0.1:0" : "[::1]:0";
 }
 
-static int listen_at(struct hall *hall, struct ndx_negotiation_server **out)
+static int listen_at(struct service *service, struct ndx_negotiation_server **out)
 {
-	const struct negotiate_options *o = hall->place.options;
+	const struct negotiate_options *o = service->place.options;
 	struct ndx_negotiation_server_attr attr;
 	enum ndx_status st;
 
 	ndx_negotiation_server_attr_init(&attr);
-	attr.address = o->address != NULL ? o->address : default_address(hall->place.adapter);
-	attr.variants = &hall->place.negotiation.variant;
+	attr.address = o->address != NULL ? o->address : default_address(service->place.adapter);
+	attr.variants = &service->place.negotiation.variant;
 	attr.variant_count = 1;
 	attr.stage_timeout_ms = o->timeout_ms;
 	attr.plugin_warn_ms = 60000; /* `staged` transfers the data */
 	attr.events = (struct ndx_negotiation_server_events){
-		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = hall};
+		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = service};
 	st = ndx_negotiation_server_create(&attr, out);
 	if (st != NDX_OK)
 		return sample_failed(WHO, st, "listen at %s", attr.address);
 	return SAMPLE_EXIT_OK;
 }
 
-static int tell_address(struct hall *hall, struct ndx_negotiation_server *server,
-                        sample_ready_fn *ready, void *arg)
+static int report_address(struct service *service, struct ndx_negotiation_server *server,
+                          sample_ready_fn *ready, void *arg)
 {
-	const struct negotiate_options *o = hall->place.options;
+	const struct negotiate_options *o = service->place.options;
 	struct sample_address address;
 	char text[SAMPLE_ADDRESS_TEXT];
 
-	if (sample_hall_address(server, o->port_file, &address) != SAMPLE_EXIT_OK)
+	if (sample_sessions_address(server, o->port_file, &address) != SAMPLE_EXIT_OK)
 		return SAMPLE_EXIT_FAILED;
 	sample_address_format(&address, text, sizeof(text));
-	printf(WHO ": %s, %s/%s, listening on %s\n", hall->place.info.uri,
-	       ndx_variant_plugin_name(hall->place.negotiation.variant),
-	       ndx_variant_name(hall->place.negotiation.variant), text);
+	printf(WHO ": %s, %s/%s, listening on %s\n", service->place.info.uri,
+	       ndx_variant_plugin_name(service->place.negotiation.variant),
+	       ndx_variant_name(service->place.negotiation.variant), text);
 	fflush(stdout);
 	if (ready != NULL)
 		ready(arg, text);
@@ -161,17 +161,17 @@ static int tell_address(struct hall *hall, struct ndx_negotiation_server *server
 int server_run(const struct negotiate_options *options, sample_ready_fn *ready, void *arg)
 {
 	struct ndx_negotiation_server *server = NULL;
-	struct hall hall = {.visits = SAMPLE_HALL_INITIALIZER};
-	int rc = place_open(&hall.place, WHO, options);
+	struct service service = {.sessions = SAMPLE_SESSIONS_INITIALIZER};
+	int rc = place_open(&service.place, WHO, options);
 
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
-	rc = listen_at(&hall, &server);
+	rc = listen_at(&service, &server);
 	if (rc == SAMPLE_EXIT_OK)
-		rc = tell_address(&hall, server, ready, arg);
+		rc = report_address(&service, server, ready, arg);
 	if (rc == SAMPLE_EXIT_OK)
-		sample_hall_wait(&hall.visits, options->count, stop_flag());
+		sample_sessions_wait(&service.sessions, options->count, stop_flag());
 	ndx_negotiation_server_close(server);
-	place_close(&hall.place);
-	return rc == SAMPLE_EXIT_OK && hall.visits.bad > 0 ? SAMPLE_EXIT_FAILED : rc;
+	place_close(&service.place);
+	return rc == SAMPLE_EXIT_OK && service.sessions.bad > 0 ? SAMPLE_EXIT_FAILED : rc;
 }

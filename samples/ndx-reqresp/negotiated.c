@@ -11,7 +11,7 @@
 
 #include <ndx/negotiation_server.h>
 
-#include "sample_hall.h"
+#include "sample_sessions.h"
 #include "sample_negotiation.h"
 #include "sample_options.h"
 #include "sample_report.h"
@@ -107,32 +107,32 @@ int negotiated_connect(struct end *end, struct negotiated **out)
 /* ---- the server ---- */
 
 struct visit {
-	struct sample_visit head;
+	struct sample_session head;
 	struct end end;
 	int rc;
 };
 
-struct hall {
+struct service {
 	struct end end; /* adapter and options for the end of each visit */
-	struct sample_hall visits;
+	struct sample_sessions sessions;
 };
 
-static struct visit *find(struct hall *hall, const struct ndx_session *session)
+static struct visit *find(struct service *service, const struct ndx_session *session)
 {
-	return (struct visit *)sample_hall_find(&hall->visits, session);
+	return (struct visit *)sample_sessions_find(&service->sessions, session);
 }
 
 static enum ndx_status on_open(void *arg, struct ndx_session *session,
                                struct ndx_session_resources *resources)
 {
-	struct hall *hall = arg;
+	struct service *service = arg;
 	struct visit *v = calloc(1, sizeof(*v));
 
 	if (v == NULL)
 		return NDX_E_NO_MEMORY;
 	v->rc = SAMPLE_EXIT_FAILED;
-	v->end = hall->end;
-	if (server_prepare(&v->end, hall->end.options->size) != SAMPLE_EXIT_OK ||
+	v->end = service->end;
+	if (server_prepare(&v->end, service->end.options->size) != SAMPLE_EXIT_OK ||
 	    ndx_connector_create(v->end.adapter, NULL, &v->end.connector) != NDX_OK) {
 		end_drop(&v->end);
 		free(v);
@@ -141,7 +141,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 	resources->connector = v->end.connector;
 	resources->qp = v->end.qp;
 	resources->memory = describe(&v->end);
-	sample_hall_enter(&hall->visits, &v->head, session);
+	sample_sessions_add(&service->sessions, &v->head, session);
 	return NDX_OK;
 }
 
@@ -159,20 +159,20 @@ static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage sta
 
 static void on_closed(void *arg, struct ndx_session *session)
 {
-	struct hall *hall = arg;
-	struct visit *v = find(hall, session);
+	struct service *service = arg;
+	struct visit *v = find(service, session);
 
 	if (v == NULL)
 		return;
 	end_drop(&v->end);
-	sample_hall_leave(&hall->visits, &v->head, v->rc == SAMPLE_EXIT_OK);
+	sample_sessions_remove(&service->sessions, &v->head, v->rc == SAMPLE_EXIT_OK);
 	free(v);
 }
 
-static int listen_at(struct hall *hall, struct ndx_variant **variant,
+static int listen_at(struct service *service, struct ndx_variant **variant,
                      struct ndx_negotiation_server **out)
 {
-	const struct reqresp_options *o = hall->end.options;
+	const struct reqresp_options *o = service->end.options;
 	struct ndx_negotiation_server_attr attr;
 	enum ndx_status st;
 
@@ -182,23 +182,23 @@ static int listen_at(struct hall *hall, struct ndx_variant **variant,
 	attr.variant_count = 1;
 	attr.plugin_warn_ms = 60u * 60 * 1000; /* `staged` lasts as long as a visit */
 	attr.events = (struct ndx_negotiation_server_events){
-		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = hall};
+		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = service};
 	st = ndx_negotiation_server_create(&attr, out);
 	return st == NDX_OK ? SAMPLE_EXIT_OK
-	                    : sample_failed(hall->end.who, st, "listen at %s", attr.address);
+	                    : sample_failed(service->end.who, st, "listen at %s", attr.address);
 }
 
-static int tell_address(struct hall *hall, struct ndx_negotiation_server *server,
-                        sample_ready_fn *ready, void *arg)
+static int report_address(struct service *service, struct ndx_negotiation_server *server,
+                          sample_ready_fn *ready, void *arg)
 {
-	const struct reqresp_options *o = hall->end.options;
+	const struct reqresp_options *o = service->end.options;
 	struct sample_address address;
 	char text[SAMPLE_ADDRESS_TEXT];
-	int rc = sample_hall_address(server, o->port_file, &address);
+	int rc = sample_sessions_address(server, o->port_file, &address);
 
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
-	printf("%s: %s, negotiating, listening on %s\n", hall->end.who, hall->end.info.uri,
+	printf("%s: %s, negotiating, listening on %s\n", service->end.who, service->end.info.uri,
 	       sample_address_format(&address, text, sizeof(text)));
 	fflush(stdout);
 	if (ready != NULL)
@@ -208,26 +208,26 @@ static int tell_address(struct hall *hall, struct ndx_negotiation_server *server
 
 int negotiated_server_run(const struct reqresp_options *options, sample_ready_fn *ready, void *arg)
 {
-	struct hall hall = {.visits = SAMPLE_HALL_INITIALIZER};
+	struct service service = {.sessions = SAMPLE_SESSIONS_INITIALIZER};
 	struct ndx_negotiation_server *server = NULL;
 	struct sample_negotiation negotiation;
-	int rc = end_open(&hall.end, "ndx-reqresp server", options);
+	int rc = end_open(&service.end, "ndx-reqresp server", options);
 
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
-	rc = open_variant(&hall.end, &negotiation);
+	rc = open_variant(&service.end, &negotiation);
 	if (rc != SAMPLE_EXIT_OK)
 		goto close_adapter;
-	rc = listen_at(&hall, &negotiation.variant, &server);
+	rc = listen_at(&service, &negotiation.variant, &server);
 	if (rc == SAMPLE_EXIT_OK)
-		rc = tell_address(&hall, server, ready, arg);
+		rc = report_address(&service, server, ready, arg);
 	if (rc == SAMPLE_EXIT_OK)
-		sample_hall_wait(&hall.visits, options->count, &reqresp_stop);
+		sample_sessions_wait(&service.sessions, options->count, &reqresp_stop);
 	ndx_negotiation_server_close(server);
 	sample_negotiation_close(&negotiation);
 	if (options->stats)
-		sample_print_stats(hall.end.who, hall.end.adapter);
+		sample_print_stats(service.end.who, service.end.adapter);
 close_adapter:
-	ndx_adapter_close(hall.end.adapter);
-	return rc == SAMPLE_EXIT_OK && hall.visits.bad > 0 ? SAMPLE_EXIT_FAILED : rc;
+	ndx_adapter_close(service.end.adapter);
+	return rc == SAMPLE_EXIT_OK && service.sessions.bad > 0 ? SAMPLE_EXIT_FAILED : rc;
 }
