@@ -140,7 +140,7 @@ static void connect_line(struct bench *b, struct line *line)
 	     NDX_PENDING);
 }
 
-static void part(struct line *line)
+static void begin_disconnect(struct line *line)
 {
 	line->stage = STAGE_PART;
 	must("ndx_connector_disconnect", ndx_connector_disconnect(line->connector, &line->ov),
@@ -177,7 +177,7 @@ static void advance(struct bench *b, struct line *line)
 		arrive(b);
 		break;
 	case STAGE_WATCH:
-		part(line);
+		begin_disconnect(line);
 		break;
 	case STAGE_PART:
 		arrive(b);
@@ -192,7 +192,7 @@ static void on_step(struct ndx_overlapped *ov)
 	advance(line->bench, line);
 }
 
-static void take(struct side *side)
+static void take_results(struct side *side)
 {
 	struct ndx_result results[BATCH];
 	size_t n;
@@ -280,7 +280,7 @@ static void close_lines(struct bench *b, unsigned count)
 			ndx_connector_close(b->sides[s].lines[i].connector);
 			ndx_qp_close(b->sides[s].lines[i].qp);
 		}
-		take(&b->sides[s]);
+		take_results(&b->sides[s]);
 	}
 }
 
@@ -324,7 +324,7 @@ static struct cost run_lines(struct bench *b, unsigned count)
 	(void)getrusage(RUSAGE_SELF, &before);
 	start = traffic_now_ns();
 	for (unsigned i = 0; i < count; i++)
-		part(&b->sides[0].lines[i]);
+		begin_disconnect(&b->sides[0].lines[i]);
 	work(b);
 	cost.disconnect = traffic_now_ns() - start;
 	add_use(&cost, &before);

@@ -20,7 +20,7 @@
 
 static unsigned long seen;
 
-static bool take(void *context, const struct ndx_frame *frame)
+static bool take_frame(void *context, const struct ndx_frame *frame)
 {
 	(void)context;
 	seen += frame->length == SIZE;
@@ -52,7 +52,7 @@ static void *accept_sender(void *arg)
 	return NULL;
 }
 
-static void begin(struct pair *p)
+static void begin_frames(struct pair *p)
 {
 	struct ndx_receiver_attr receiver;
 	struct ndx_sender_attr sender;
@@ -74,7 +74,7 @@ static void begin(struct pair *p)
 	receiver.adapter = p->adapter;
 	receiver.slot_size = SIZE;
 	receiver.slot_count = 2 * WINDOW;
-	receiver.consumers[0] = (struct ndx_frame_consumer){take, NULL, NDX_CHANNEL_ANY};
+	receiver.consumers[0] = (struct ndx_frame_consumer){take_frame, NULL, NDX_CHANNEL_ANY};
 	must("receiver", ndx_receiver_create(&receiver, &p->receiver));
 	ndx_sender_attr_init(&sender);
 	sender.adapter = p->adapter;
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 		(void)fputs("usage: ndx-frame-instructions COUNT\n", stderr);
 		return 2;
 	}
-	begin(&p);
+	begin_frames(&p);
 	for (unsigned long i = 0; i < count; i++) {
 		send_some(p.sender);
 		frames(p.receiver);

@@ -63,7 +63,7 @@ static void must(const char *what, enum ndx_status st)
 		         ndx_last_error()[0] != '\0' ? ndx_last_error() : ndx_status_name(st));
 }
 
-static bool take(void *context, const struct ndx_frame *frame)
+static bool take_frame(void *context, const struct ndx_frame *frame)
 {
 	struct stage *s = context;
 
@@ -115,7 +115,7 @@ static void create(struct stage *s)
 	receiver.slot_count = SLOTS;
 	receiver.loop = s->loop;
 	receiver.keepalive_ms = 0;
-	receiver.consumers[0] = (struct ndx_frame_consumer){take, s, NDX_CHANNEL_ANY};
+	receiver.consumers[0] = (struct ndx_frame_consumer){take_frame, s, NDX_CHANNEL_ANY};
 	must("create a receiver", ndx_receiver_create(&receiver, &s->receiver));
 	ndx_sender_attr_init(&sender);
 	sender.adapter = s->adapters[1];

@@ -153,7 +153,7 @@ static bool read_modes(struct options *out, char *value)
 	return true;
 }
 
-static bool take(struct options *out, int option, char *value)
+static bool take_option(struct options *out, int option, char *value)
 {
 	static const char *const tests[TRAFFIC_TESTS] = {"latency", "stream", "write"};
 
@@ -214,7 +214,7 @@ int options_read(int argc, char **argv, struct options *out)
 		}
 		/* Reading a list cuts it up. */
 		(void)snprintf(shown, sizeof(shown), "%s", optarg != NULL ? optarg : "");
-		if (!take(out, option, optarg != NULL ? optarg : none))
+		if (!take_option(out, option, optarg != NULL ? optarg : none))
 			return misuse(table[which].name, shown);
 	}
 	for (int i = 0; i < 2 && optind < argc; i++) {

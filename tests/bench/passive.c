@@ -84,7 +84,7 @@ static void post_write(struct passive_side *side, uint64_t value)
 }
 
 /* Take what there is; a receive is posted again. True: one of this type was there. */
-static bool take(struct passive_side *side, enum ndx_request_type type)
+static bool take_results(struct passive_side *side, enum ndx_request_type type)
 {
 	struct ndx_result results[DEPTH];
 	const size_t n = ndx_cq_get_results(side->cq, results, DEPTH);
@@ -102,14 +102,14 @@ static bool take(struct passive_side *side, enum ndx_request_type type)
 
 static void poll_for(struct passive_side *side, enum ndx_request_type type)
 {
-	while (!take(side, type)) {
+	while (!take_results(side, type)) {
 		/* that is all there is to do */
 	}
 }
 
 static void sleep_for(struct passive_side *side, enum ndx_request_type type)
 {
-	while (!take(side, type)) {
+	while (!take_results(side, type)) {
 		struct ndx_overlapped ov = {0};
 		const enum ndx_status st = ndx_cq_notify(side->cq, NDX_CQ_NOTIFY_ANY, &ov);
 
@@ -142,7 +142,7 @@ static void look_and_poll(const struct passive *p, struct passive_side *side)
 		(void)sched_yield();
 		if (p->kind != PASSIVE_SPIN_POLL || traffic_now_ns() < next)
 			continue;
-		(void)take(side, NDX_REQUEST_RECEIVE);
+		(void)take_results(side, NDX_REQUEST_RECEIVE);
 		next = traffic_now_ns() + POLL_NS;
 	}
 }

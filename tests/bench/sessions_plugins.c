@@ -151,7 +151,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* So many calls of the plugin's that do not return. */
-static void hold(struct bench *b, struct ndx_session **held)
+static void hold_calls(struct bench *b, struct ndx_session **held)
 {
 	for (unsigned i = 0; i < b->stuck; i++) {
 		held[i] = make(b, STUCK);
@@ -185,7 +185,7 @@ static void run_block(struct bench *b, bool bad, double *p50, double *p99)
 		die("block");
 	b->bad = bad;
 	if (bad)
-		hold(b, held);
+		hold_calls(b, held);
 	for (unsigned i = 0; i < b->sessions; i++) {
 		struct ndx_session *s = make(b, GOOD);
 		const double begin = now_ms();

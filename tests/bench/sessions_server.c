@@ -65,13 +65,13 @@ static uint64_t resident(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void put(int fd, const void *data, size_t length)
+static void write_all(int fd, const void *data, size_t length)
 {
 	if (write(fd, data, length) != (ssize_t)length)
 		sessions_die("pipe", "the other process is gone");
 }
 
-static void take(int fd, void *data, size_t length)
+static void read_all(int fd, void *data, size_t length)
 {
 	if (read(fd, data, length) != (ssize_t)length)
 		sessions_die("pipe", "the other process is gone");
@@ -100,7 +100,7 @@ static _Noreturn void serve(int from, int to, unsigned most)
 	if (ndx_negotiation_server_create(&attr, &server) != NDX_OK)
 		sessions_die("server", ndx_last_error());
 	(void)ndx_negotiation_server_get_address(server, (struct sockaddr *)&at, &length);
-	put(to, &at.sin_port, sizeof(at.sin_port));
+	write_all(to, &at.sin_port, sizeof(at.sin_port));
 	while (read(from, &command, 1) == 1) {
 		const struct mallinfo2 heap = mallinfo2();
 		struct sessions_report report;
@@ -109,7 +109,7 @@ static _Noreturn void serve(int from, int to, unsigned most)
 		ndx_negotiation_server_get_stats(server, &report.stats);
 		report.resident = resident();
 		report.heap = heap.uordblks + heap.hblkhd;
-		put(to, &report, sizeof(report));
+		write_all(to, &report, sizeof(report));
 	}
 	ndx_negotiation_server_close(server);
 	ndx_variant_close(v);
@@ -137,7 +137,7 @@ struct sessions_server sessions_server_start(unsigned most)
 	(void)close(up[1]);
 	server.to = down[1];
 	server.from = up[0];
-	take(server.from, &port, sizeof(port));
+	read_all(server.from, &port, sizeof(port));
 	server.port = ntohs(port);
 	return server;
 }
@@ -146,8 +146,8 @@ struct sessions_report sessions_server_ask(const struct sessions_server *server)
 {
 	struct sessions_report report;
 
-	put(server->to, "?", 1);
-	take(server->from, &report, sizeof(report));
+	write_all(server->to, "?", 1);
+	read_all(server->from, &report, sizeof(report));
 	return report;
 }
 

@@ -112,7 +112,7 @@ static bool is_right(const struct row *row, enum ndx_status st)
 }
 
 /* In a callback of `adapter`. */
-static bool take(struct step *step, struct ndx_adapter *adapter, const char *where)
+static bool take_step(struct step *step, struct ndx_adapter *adapter, const char *where)
 {
 	struct ndx_mr *mr = NULL;
 	bool good;
@@ -146,9 +146,9 @@ static bool walk_one(const char *uri, struct ndx_adapter *other, const struct ro
 	step->row = row;
 	good = scene_open(&step->scene, uri);
 	if (good && other)
-		good = take(step, other, "another adapter");
+		good = take_step(step, other, "another adapter");
 	else if (good)
-		good = take(step, step->scene.own, "its adapter");
+		good = take_step(step, step->scene.own, "its adapter");
 	scene_close(&step->scene);
 	(void)pthread_cond_destroy(&step->changed);
 	(void)pthread_mutex_destroy(&step->lock);

@@ -80,7 +80,7 @@ tr '\n' '\0' <"$tmp/plain" | xargs -0 -r awk -f "$here/comments.awk" |
 	report 'a comment names its subject (the consumer, the peer), and uses plain words'
 
 # A function's name says what it acts on: "take < take < tell" in a stack trace says nothing.
-grep -E '^(core|plugins|providers|samples)/.*\.[ch]$' "$tmp/all" >"$tmp/named" || true
+grep -E '^(core|plugins|providers|samples|tests)/.*\.[ch]$' "$tmp/all" >"$tmp/named" || true
 hits "$tmp/named" '^(static|ALWAYS_INLINE) [^;=]*[ *](take|fill|say|tell|begin|put|keep|hold|give|hear|part|settle|lend|hand_(on|over|in))\(' |
 	report 'a static function is not named by a bare verb'
 # Words that were retired: docs/glossary.md has the term in their place. A word is added when nothing

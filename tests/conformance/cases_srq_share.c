@@ -292,7 +292,7 @@ void case_srq_disconnect_ends_a_send_that_waits(struct check *c)
 
 enum parting { PART_GRACEFULLY, PART_BY_FLUSH, PART_BY_CLOSE, PART_WITHOUT_GOODBYE, PARTINGS };
 
-static void part(struct pair *p, enum parting how)
+static void end_pair(struct pair *p, enum parting how)
 {
 	switch (how) {
 	case PART_GRACEFULLY:
@@ -325,7 +325,7 @@ static void one_ends(struct check *c, enum parting how)
 		shared_run(srq, &q->b, 0, 8, 0, MESSAGE);
 		check_status(c, ndx_qp_send(p->a.qp, tag(&p->a, 1), NULL, 0, 0), NDX_OK, "send");
 		expect(&p->a, NDX_REQUEST_SEND, 1, NDX_OK);
-		part(p, how);
+		end_pair(p, how);
 		check_that(c, check_over(c) || discard(&p->b) == 1,
 		           "the queue pair that ended took more than its one receive");
 		shared_taken(q, 7); /* all that are left */

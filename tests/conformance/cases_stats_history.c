@@ -114,7 +114,7 @@ void case_stats_history_of_a_refused_attempt(struct check *c)
 
 /* ---- snapshots ---- */
 
-static void keep(void *arg, const char *json, size_t length)
+static void keep_json(void *arg, const char *json, size_t length)
 {
 	char **text = arg;
 
@@ -130,8 +130,8 @@ static json_t *snapshot(struct check *c, struct ndx_adapter *adapter)
 	json_t *root = NULL;
 	char *text = NULL;
 
-	if (check_over(c) || !check_status(c, ndx_adapter_snapshot(adapter, keep, &text), NDX_OK,
-	                                   "ndx_adapter_snapshot"))
+	if (check_over(c) || !check_status(c, ndx_adapter_snapshot(adapter, keep_json, &text),
+	                                   NDX_OK, "ndx_adapter_snapshot"))
 		return NULL;
 	if (check_that(c, text != NULL, "no snapshot came")) {
 		root = json_loads(text, JSON_REJECT_DUPLICATES, &error);

@@ -316,7 +316,7 @@ static bool post_one(struct load_side *l)
 	return true;
 }
 
-static void part(struct load_side *l)
+static void end_side(struct load_side *l)
 {
 	if (l->end == LOAD_CLOSE) {
 		side_close_qp(l->s);
@@ -343,7 +343,7 @@ static void turn(struct load_side *l, uint32_t now)
 		return;
 	}
 	if (now >= l->disconnect_at && !l->parting)
-		part(l);
+		end_side(l);
 	else if (dice < (l->lazy ? 2u : 40u))
 		(void)account(l, 1 + below(l, 32));
 	else if (dice < 65 && !l->parting)
@@ -359,7 +359,7 @@ static void finish(struct load_side *l)
 	if (check_over(l->s->c) || l->parted)
 		return;
 	if (!l->parting)
-		part(l);
+		end_side(l);
 	if (!l->parted && check_ends(l->s->c, &l->s->disc, l->good_end, "disconnect under load"))
 		close_the_books(l);
 }

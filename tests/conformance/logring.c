@@ -19,7 +19,7 @@ struct logring {
 
 static struct logring ring = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void keep(void *arg, const struct ndx_log_record *record)
+static void keep_record(void *arg, const struct ndx_log_record *record)
 {
 	struct logring *r = arg;
 	char *text;
@@ -37,7 +37,7 @@ static void keep(void *arg, const struct ndx_log_record *record)
 void logring_begin(bool aloud)
 {
 	ring.aloud = aloud;
-	ndx_log_set_sink(keep, &ring, aloud ? NDX_LOG_DEBUG : NDX_LOG_INFO);
+	ndx_log_set_sink(keep_record, &ring, aloud ? NDX_LOG_DEBUG : NDX_LOG_INFO);
 }
 
 void logring_clear(void)

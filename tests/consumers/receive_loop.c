@@ -155,7 +155,7 @@ static bool handle(struct receiver *r, const struct ndx_result *result)
 	return result->status == NDX_OK;
 }
 
-static bool take(struct receiver *r, size_t *got)
+static bool take_results(struct receiver *r, size_t *got)
 {
 	struct ndx_result batch[BATCH];
 	bool alive = true;
@@ -178,7 +178,7 @@ static bool rest(struct receiver *r)
 		return false;
 	}
 	/* What came between the last look and the arming has fired; looking is cheaper. */
-	if (!take(r, &got))
+	if (!take_results(r, &got))
 		return false;
 	if (got > 0)
 		return true;
@@ -206,7 +206,7 @@ static void *receive(void *arg)
 	size_t got;
 
 	for (;;) {
-		if (!take(r, &got))
+		if (!take_results(r, &got))
 			break;
 		if (got > 0) {
 			idle = 0;

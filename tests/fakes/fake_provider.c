@@ -21,7 +21,7 @@
 #define FAKE_SYMBOL ndx_provider
 #endif
 
-static void tell(ndx_spi_list_fn *each, void *arg, const char *device, enum ndx_status state)
+static void list_device(ndx_spi_list_fn *each, void *arg, const char *device, enum ndx_status state)
 {
 	struct ndx_adapter_entry entry = {.state = state};
 
@@ -46,8 +46,8 @@ static enum ndx_status fake_list(const struct ndx_provider *self,
 		return NDX_E_INTERNAL_ERROR;
 	if (strcmp(how, "none") == 0)
 		return NDX_OK;
-	tell(each, arg, "one", NDX_E_DEVICE_NOT_READY);
-	tell(each, arg, "two", strcmp(how, "ok") == 0 ? NDX_OK : NDX_E_DEVICE_NOT_READY);
+	list_device(each, arg, "one", NDX_E_DEVICE_NOT_READY);
+	list_device(each, arg, "two", strcmp(how, "ok") == 0 ? NDX_OK : NDX_E_DEVICE_NOT_READY);
 	return NDX_OK;
 }
 

@@ -22,7 +22,7 @@ static int enter(enum fake_call call)
 /* ---- completions ---- */
 
 /* One event for each arming. A queue that was armed for all stays so, whatever else it is asked. */
-static void tell(struct fake_cq *cq, bool solicited)
+static void raise_event(struct fake_cq *cq, bool solicited)
 {
 	if (!cq->armed_all && !(cq->armed_solicited && solicited))
 		return;
@@ -51,7 +51,7 @@ static struct fake_wc *push(struct ibv_cq *native, uint64_t id, enum ibv_wc_stat
 	entry->wc.wc_flags = 0;
 	entry->wc.byte_len = 0;
 	entry->frees = NULL;
-	tell(cq, solicited || (status != IBV_WC_SUCCESS && !the->silent_failures));
+	raise_event(cq, solicited || (status != IBV_WC_SUCCESS && !the->silent_failures));
 	return entry;
 }
 

@@ -91,7 +91,7 @@ static bool may_become(uint64_t from, uint64_t to, uint64_t mask)
 	return false;
 }
 
-static void keep(uint64_t mask, uint64_t bit, uint64_t *to, uint64_t from)
+static void keep_masked(uint64_t mask, uint64_t bit, uint64_t *to, uint64_t from)
 {
 	if ((mask & bit) != 0)
 		*to = from;
@@ -104,18 +104,18 @@ static void modify(struct surf_fpga *f, const struct surf_qp_message *asked)
 	const uint64_t mask = asked->attr_mask;
 
 	to->state = from->state;
-	keep(mask, SURF_ATTR_ACCESS, &to->access, from->access);
-	keep(mask, SURF_ATTR_PKEY_INDEX, &to->pkey, from->pkey);
-	keep(mask, SURF_ATTR_PATH_MTU, &to->pmtu, from->pmtu);
-	keep(mask, SURF_ATTR_TIMEOUT, &to->timeout, from->timeout);
-	keep(mask, SURF_ATTR_RETRY_COUNT, &to->retry_count, from->retry_count);
-	keep(mask, SURF_ATTR_RNR_RETRY, &to->rnr_retry, from->rnr_retry);
-	keep(mask, SURF_ATTR_RQ_PSN, &to->rq_psn, from->rq_psn);
-	keep(mask, SURF_ATTR_MAX_RD_ATOMIC, &to->max_rd_atomic, from->max_rd_atomic);
-	keep(mask, SURF_ATTR_MIN_RNR_TIMER, &to->min_rnr_timer, from->min_rnr_timer);
-	keep(mask, SURF_ATTR_SQ_PSN, &to->sq_psn, from->sq_psn);
-	keep(mask, SURF_ATTR_MAX_DEST_RD_ATOMIC, &to->max_dest_rd, from->max_dest_rd);
-	keep(mask, SURF_ATTR_DEST_QPN, &to->dest_qpn, from->dest_qpn);
+	keep_masked(mask, SURF_ATTR_ACCESS, &to->access, from->access);
+	keep_masked(mask, SURF_ATTR_PKEY_INDEX, &to->pkey, from->pkey);
+	keep_masked(mask, SURF_ATTR_PATH_MTU, &to->pmtu, from->pmtu);
+	keep_masked(mask, SURF_ATTR_TIMEOUT, &to->timeout, from->timeout);
+	keep_masked(mask, SURF_ATTR_RETRY_COUNT, &to->retry_count, from->retry_count);
+	keep_masked(mask, SURF_ATTR_RNR_RETRY, &to->rnr_retry, from->rnr_retry);
+	keep_masked(mask, SURF_ATTR_RQ_PSN, &to->rq_psn, from->rq_psn);
+	keep_masked(mask, SURF_ATTR_MAX_RD_ATOMIC, &to->max_rd_atomic, from->max_rd_atomic);
+	keep_masked(mask, SURF_ATTR_MIN_RNR_TIMER, &to->min_rnr_timer, from->min_rnr_timer);
+	keep_masked(mask, SURF_ATTR_SQ_PSN, &to->sq_psn, from->sq_psn);
+	keep_masked(mask, SURF_ATTR_MAX_DEST_RD_ATOMIC, &to->max_dest_rd, from->max_dest_rd);
+	keep_masked(mask, SURF_ATTR_DEST_QPN, &to->dest_qpn, from->dest_qpn);
 }
 
 static bool engine_create(struct surf_fpga *f, uint32_t *qpn)
@@ -209,7 +209,7 @@ static struct surf_response answer(struct surf_fpga *f, const struct surf_reques
 	return asked->type == SURF_PD ? answer_pd(f, &asked->pd) : answer_mr(f, &asked->mr);
 }
 
-static void take(struct surf_fpga *f)
+static void take_request(struct surf_fpga *f)
 {
 	const unsigned number = __atomic_fetch_add(&f->requests, 1, __ATOMIC_RELAXED);
 	const enum surf_fault fault =
@@ -276,7 +276,7 @@ static void control(struct surf_fpga *f, uint32_t value)
 	if (f->busy)
 		f->lost++;
 	else
-		take(f);
+		take_request(f);
 }
 
 /* The dispatcher sends with a key that it has, from the one queue pair: the host's number and its

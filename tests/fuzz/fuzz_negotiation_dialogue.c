@@ -17,7 +17,7 @@ enum { MESSAGE = 600, ROUNDS = 8, HISTORY = 4, STEPS = 200 };
 static const uint8_t *input;
 static size_t left;
 
-static uint8_t take(void)
+static uint8_t take_byte(void)
 {
 	if (left == 0)
 		return 0;
@@ -30,8 +30,8 @@ static uint8_t take(void)
 /* One that would do, but for what is odd about it. */
 static void describe(struct ndx_peer_description *d)
 {
-	const uint8_t how = take();
-	const uint8_t odd = take();
+	const uint8_t how = take_byte();
+	const uint8_t odd = take_byte();
 
 	memset(d, 0, sizeof(*d));
 	d->kind = how & 3u;
@@ -54,7 +54,7 @@ static void describe(struct ndx_peer_description *d)
 static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,
                             size_t peer_length, struct ndx_exchange_reply *reply)
 {
-	const uint8_t how = take();
+	const uint8_t how = take_byte();
 	const uint8_t *bytes = peer;
 	volatile uint8_t sum = 0;
 
@@ -77,13 +77,13 @@ static enum ndx_status talk(void *session, const struct ndx_exchange *x, const v
 	return NDX_OK;
 }
 
-static enum ndx_status begin(void *instance, const struct ndx_exchange *x, void **session,
-                             struct ndx_exchange_reply *reply)
+static enum ndx_status begin_session(void *instance, const struct ndx_exchange *x, void **session,
+                                     struct ndx_exchange_reply *reply)
 {
 	(void)instance;
 	(void)x;
 	*session = malloc(1);
-	if (take() != 255)
+	if (take_byte() != 255)
 		return NDX_OK;
 	free(*session);
 	reply->error = NDX_PLUGIN_RESOURCES;
@@ -99,23 +99,27 @@ static enum ndx_status reset(void *session, enum ndx_stage stage)
 {
 	(void)session;
 	(void)stage;
-	return take() != 255 ? NDX_OK : NDX_E_UNSUCCESSFUL;
+	return take_byte() != 255 ? NDX_OK : NDX_E_UNSUCCESSFUL;
 }
 
-static const struct ndx_variant_ops full = {
-	.begin = begin, .end = end, .info = talk, .ready = talk, .done = talk, .reset = reset};
+static const struct ndx_variant_ops full = {.begin = begin_session,
+                                            .end = end,
+                                            .info = talk,
+                                            .ready = talk,
+                                            .done = talk,
+                                            .reset = reset};
 static const struct ndx_variant_ops plain = {.info = talk, .ready = talk};
 static const struct ndx_plugin table = {.name = "fuzz"};
 
 /* ---- the other side ---- */
 
 /* A frame as the parser would pass it on: its fields are in range, its payload is anything. */
-static void hear(struct dialogue *x)
+static void receive_frame(struct dialogue *x)
 {
-	struct frame f = {.type = (enum frame_type)(1 + take() % 8u),
+	struct frame f = {.type = (enum frame_type)(1 + take_byte() % 8u),
 	                  .stage = x->view.stage,
 	                  .round = x->peer_round};
-	const uint8_t odd = take();
+	const uint8_t odd = take_byte();
 	uint8_t *payload;
 
 	if ((odd & 1u) != 0)
@@ -124,7 +128,7 @@ static void hear(struct dialogue *x)
 		f.stage = (enum ndx_stage)(odd >> 3 & 3u);
 	if ((odd & 96u) == 96)
 		f.round = odd;
-	f.length = take();
+	f.length = take_byte();
 	if (f.length > left)
 		f.length = (uint32_t)left;
 	/* As long as it is, so that a byte too many is seen. */
@@ -145,7 +149,7 @@ static void hear_validate(struct dialogue *x)
 	struct frame_validate v = {.agreed = agreed};
 	struct frame f = {.type = FRAME_VALIDATE, .stage = NDX_STAGE_VALIDATE};
 	uint8_t bytes[FRAME_VALIDATE_SIZE];
-	const uint8_t odd = take();
+	const uint8_t odd = take_byte();
 
 	agree_identity(&x->peer, v.own);
 	agree_identity(&x->own, v.peer);
@@ -166,7 +170,7 @@ static void gone(struct dialogue *x)
 
 static void receive(struct dialogue *x)
 {
-	const uint8_t how = take();
+	const uint8_t how = take_byte();
 
 	if (how == 255)
 		gone(x);
@@ -175,7 +179,7 @@ static void receive(struct dialogue *x)
 	else if (how < 254 && how >= 200 && x->view.stage == NDX_STAGE_VALIDATE)
 		hear_validate(x);
 	else if (how < 200)
-		hear(x);
+		receive_frame(x);
 }
 
 static bool failed(struct dialogue *x)
@@ -216,7 +220,7 @@ static bool step(struct dialogue *x)
 		dialogue_call(x);
 		return true;
 	case DIALOGUE_CONNECT:
-		dialogue_connected(x, take() != 255 ? NDX_OK : NDX_E_CONNECTION_REFUSED, "no");
+		dialogue_connected(x, take_byte() != 255 ? NDX_OK : NDX_E_CONNECTION_REFUSED, "no");
 		return true;
 	case DIALOGUE_SEND:
 		send_out(x);
@@ -244,7 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	input = data;
 	left = size;
-	how = take();
+	how = take_byte();
 	v.ops = (how & 1u) != 0 ? &full : &plain;
 	if (history_init(&history, HISTORY) != NDX_OK)
 		return 0;

@@ -67,7 +67,7 @@ struct input {
 	size_t left;
 };
 
-static uint32_t take(struct input *in)
+static uint32_t take_byte(struct input *in)
 {
 	if (in->left == 0)
 		return 0;
@@ -77,9 +77,9 @@ static uint32_t take(struct input *in)
 
 static uint32_t take16(struct input *in)
 {
-	uint32_t high = take(in);
+	uint32_t high = take_byte(in);
 
-	return high << 8 | take(in);
+	return high << 8 | take_byte(in);
 }
 
 /* Settings that are wrong, one at a time. */
@@ -139,7 +139,7 @@ static struct ndx_reassembly *create(uint32_t settings, struct input *in, struct
 	*limit = attr.max_bytes;
 	if ((settings & TIGHT) != 0) {
 		inner = (struct rdma *)(void *)r; /* its first member */
-		inner->mem.limit = inner->mem.held + 512 * take(in);
+		inner->mem.limit = inner->mem.held + 512 * take_byte(in);
 		inner->attr.max_bytes = 8192; /* room is made late: some packets find none */
 		*limit = inner->mem.limit;
 	}
@@ -149,7 +149,7 @@ static struct ndx_reassembly *create(uint32_t settings, struct input *in, struct
 static void packets(struct ndx_reassembly *r, struct input *in, uint32_t type)
 {
 	while (in->left >= 3) {
-		uint32_t length = take16(in), cut = take(in);
+		uint32_t length = take16(in), cut = take_byte(in);
 		struct ndx_packet packet = {.time_ns = in->left, .link_type = type};
 		uint8_t *copy;
 
@@ -161,7 +161,7 @@ static void packets(struct ndx_reassembly *r, struct input *in, uint32_t type)
 		if (copy == NULL)
 			return;
 		for (uint32_t i = 0; i < length; i++)
-			copy[i] = (uint8_t)take(in);
+			copy[i] = (uint8_t)take_byte(in);
 		packet.bytes = copy;
 		(void)ndx_reassembly_feed(r, &packet);
 		free(copy);
@@ -174,16 +174,16 @@ static struct synth *generate(struct input *in, bool check)
 	struct synth_options o;
 
 	synth_defaults(&o);
-	o.wire = (enum synth_wire)(take(in) % SYNTH_WIRES);
-	o.link = (enum synth_link)(take(in) % SYNTH_LINKS);
-	o.seed = 1 + take(in);
-	o.mtu = 256u << take(in) % 5;
-	o.psn = take(in) << 16 | 0xff80;
-	o.connections = 1 + take(in) % 3;
-	o.calls = 1 + take(in) % 6;
-	o.chunk = 100 + 16 * take(in);
-	flags = take(in);
-	more = take(in);
+	o.wire = (enum synth_wire)(take_byte(in) % SYNTH_WIRES);
+	o.link = (enum synth_link)(take_byte(in) % SYNTH_LINKS);
+	o.seed = 1 + take_byte(in);
+	o.mtu = 256u << take_byte(in) % 5;
+	o.psn = take_byte(in) << 16 | 0xff80;
+	o.connections = 1 + take_byte(in) % 3;
+	o.calls = 1 + take_byte(in) % 6;
+	o.chunk = 100 + 16 * take_byte(in);
+	flags = take_byte(in);
+	more = take_byte(in);
 	o.equal_keys = (flags & 1) != 0;
 	o.same_hosts = (flags & 2) != 0 && !o.equal_keys;
 	o.manager = (flags & 4) != 0;
@@ -237,7 +237,7 @@ static uint32_t place(const struct synth *s, const struct synth_packet *p, uint3
  */
 static bool spoil(struct synth *s, struct input *in)
 {
-	uint32_t how = take(in), much = take(in);
+	uint32_t how = take_byte(in), much = take_byte(in);
 	struct synth_packet *p;
 
 	if (s->count == 0)
@@ -321,7 +321,7 @@ static void look(struct ndx_reassembly *r)
 }
 
 /* A hole filled by hand; what stands there is not what was sent. */
-static void fill(struct ndx_reassembly *r)
+static void fill_holes(struct ndx_reassembly *r)
 {
 	static const uint8_t data[600] = {1, 2, 3};
 	struct rdma *inner = (struct rdma *)(void *)r;
@@ -365,7 +365,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1 || size > (1 << 20))
 		return 0;
-	settings = take(&in);
+	settings = take_byte(&in);
 	r = create(settings, &in, &seen, &limit);
 	if (r == NULL)
 		return 0;
@@ -377,7 +377,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		feed(r, s);
 		look(r);
 		if ((settings & FILL) != 0) {
-			fill(r);
+			fill_holes(r);
 			look(r);
 			seen.note = false;
 		}

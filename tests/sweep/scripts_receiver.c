@@ -23,7 +23,7 @@ struct stream {
 	sem_t ended;    /* posted at each end of a connection */
 };
 
-static bool take(void *context, const struct ndx_frame *frame)
+static bool take_frame(void *context, const struct ndx_frame *frame)
 {
 	struct stream *t = context;
 	const unsigned char *data = frame->data;
@@ -53,7 +53,7 @@ static bool make_receiver(struct stream *t)
 	attr.slot_count = SLOTS;
 	attr.context = t;
 	attr.on_end = on_end;
-	attr.consumers[0] = (struct ndx_frame_consumer){take, t, NDX_CHANNEL_ANY};
+	attr.consumers[0] = (struct ndx_frame_consumer){take_frame, t, NDX_CHANNEL_ANY};
 	do {
 		t->receiver = untouched;
 		st = ndx_receiver_create(&attr, &t->receiver);

@@ -61,7 +61,7 @@ static void never(struct end *e)
 	end_set_phase(e, PHASE_NEVER);
 }
 
-static struct ndx_overlapped *begin(struct end *e, const char *name)
+static struct ndx_overlapped *begin_call(struct end *e, const char *name)
 {
 	return op_begin(&e->op, e->round, side_of(e)->mail, name, below(&e->random, 3));
 }
@@ -72,7 +72,7 @@ static void ask(struct end *e)
 {
 	struct sockaddr_storage to = e->round->address;
 	struct greeting g = greeting_of(e);
-	struct ndx_overlapped *ov = begin(e, "connect");
+	struct ndx_overlapped *ov = begin_call(e, "connect");
 
 	if (e->conn->plan->attempt == ATTEMPT_NOBODY && e->tries == 0) {
 		if (to.ss_family == AF_INET)
@@ -91,7 +91,7 @@ static void ask(struct end *e)
 
 static void complete(struct end *e)
 {
-	struct ndx_overlapped *ov = begin(e, "complete_connect");
+	struct ndx_overlapped *ov = begin_call(e, "complete_connect");
 
 	expect(e, "complete_connect",
 	       op_began(&e->op, ndx_connector_complete_connect(e->connector, ov)), NDX_PENDING);
@@ -222,7 +222,7 @@ static void answer(struct end *e, struct ndx_connector *connector)
 		never(e);
 		return;
 	}
-	ov = begin(e, "accept");
+	ov = begin_call(e, "accept");
 	st = op_began(&e->op, ndx_connector_accept(connector, e->qp, READ_LIMIT, READ_LIMIT, &g,
 	                                           sizeof(g), ov));
 	if (st == NDX_E_CONNECTION_ABORTED && e->conn->plan->attempt == ATTEMPT_CANCEL) {

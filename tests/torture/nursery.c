@@ -21,7 +21,7 @@ static bool get(int fd, void *data, size_t size)
 	return got == (ssize_t)size;
 }
 
-static bool put(int fd, const void *data, size_t size)
+static bool write_all(int fd, const void *data, size_t size)
 {
 	return send(fd, data, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
@@ -51,7 +51,7 @@ __attribute__((noreturn)) static void serve(int fd, nursery_main *life, void *ar
 				continue;
 			answer = (int32_t)status;
 		}
-		if (!put(fd, &answer, sizeof(answer)))
+		if (!write_all(fd, &answer, sizeof(answer)))
 			break;
 	}
 	_exit(0);
@@ -93,7 +93,8 @@ bool nursery_start(struct nursery *nursery)
 	const char command = START;
 	int32_t pid = -1;
 
-	if (!put(nursery->fd, &command, 1) || !get(nursery->fd, &pid, sizeof(pid)) || pid <= 0)
+	if (!write_all(nursery->fd, &command, 1) || !get(nursery->fd, &pid, sizeof(pid)) ||
+	    pid <= 0)
 		return false;
 	nursery->child = pid;
 	return true;
@@ -110,7 +111,7 @@ int nursery_wait(struct nursery *nursery)
 	const char command = WAIT;
 	int32_t status = -1;
 
-	if (!put(nursery->fd, &command, 1) || !get(nursery->fd, &status, sizeof(status)))
+	if (!write_all(nursery->fd, &command, 1) || !get(nursery->fd, &status, sizeof(status)))
 		status = -1;
 	if (status == -1 || !WIFSTOPPED(status))
 		nursery->child = 0;

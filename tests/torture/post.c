@@ -38,7 +38,7 @@ static size_t cut(uint64_t *random, struct ndx_sge *sge, uint32_t limit, uint8_t
 }
 
 /* Lock held: the next record, or NULL if the round has had enough of them. */
-static struct request *take(struct end *e, struct ledger *l, enum ndx_request_type type)
+static struct request *next_record(struct end *e, struct ledger *l, enum ndx_request_type type)
 {
 	struct request *q = &l->requests[l->posted % REQUESTS];
 
@@ -87,7 +87,7 @@ static bool receive_of(struct end *e, uint64_t *random, uint32_t length)
 	size_t count;
 
 	(void)pthread_mutex_lock(&l->lock);
-	q = take(e, l, NDX_REQUEST_RECEIVE);
+	q = next_record(e, l, NDX_REQUEST_RECEIVE);
 	if (q != NULL && e->qp != NULL && !l->shut && !e->quiet &&
 	    l->room + length <= e->memory.size) {
 		q->length = length;
@@ -259,7 +259,7 @@ bool post_message(struct end *e)
 	if (e->sent == MESSAGES || (e->plan->polite && !claim(e)))
 		return false;
 	(void)pthread_mutex_lock(&l->lock);
-	q = take(e, l, NDX_REQUEST_SEND);
+	q = next_record(e, l, NDX_REQUEST_SEND);
 	if (q != NULL && may_post(e) && l->room + length <= e->memory.size) {
 		q->length = length;
 		posted = send_one(e, q);
@@ -373,7 +373,7 @@ bool post_access(struct end *e)
 	bool posted = false;
 
 	(void)pthread_mutex_lock(&l->lock);
-	q = take(e, l, read ? NDX_REQUEST_READ : NDX_REQUEST_WRITE);
+	q = next_record(e, l, read ? NDX_REQUEST_READ : NDX_REQUEST_WRITE);
 	if (q != NULL && may_post(e) && l->room + length <= e->memory.size &&
 	    (read || e->write_room + length <= e->memory.size)) {
 		q->length = length;
@@ -427,7 +427,7 @@ bool post_window(struct end *e)
 	if (e->mw == NULL)
 		return false;
 	(void)pthread_mutex_lock(&l->lock);
-	q = take(e, l, NDX_REQUEST_BIND);
+	q = next_record(e, l, NDX_REQUEST_BIND);
 	if (q != NULL && may_post(e)) {
 		(void)pthread_mutex_lock(&e->window_lock);
 		posted = move_window(e, q);

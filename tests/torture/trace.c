@@ -44,14 +44,14 @@ void note(struct round *round, const struct end *e, const char *fmt, ...)
 	add(round, e, text);
 }
 
-static void hear(void *arg, const struct ndx_log_record *record)
+static void note_log_record(void *arg, const struct ndx_log_record *record)
 {
 	note(arg, NULL, "%s: %s", ndx_log_level_name(record->level), record->text);
 }
 
 void trace_hear_library(struct round *round)
 {
-	ndx_log_set_sink(hear, round, NDX_LOG_INFO);
+	ndx_log_set_sink(note_log_record, round, NDX_LOG_INFO);
 }
 
 void trace_print(struct round *round)
@@ -99,7 +99,7 @@ void trace_print_threads(void)
 		(void)closedir(threads);
 }
 
-static void tell(struct round *round, const struct end *e, const char *what)
+static void print_round(struct round *round, const struct end *e, const char *what)
 {
 	char plan[1600];
 
@@ -125,7 +125,7 @@ void fail(struct round *round, const struct end *e, const char *fmt, ...)
 	(void)vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	if (__atomic_exchange_n(&t->failing, 1, __ATOMIC_ACQ_REL) == 0) {
-		tell(round, e, what);
+		print_round(round, e, what);
 		__atomic_store_n(&t->told, 1, __ATOMIC_RELEASE);
 	}
 	trace_stop_if_failing(round);

@@ -28,7 +28,7 @@ static void *mark_of(uint64_t round, unsigned side)
 }
 
 /* Results of a side, up to `limit`; one of an earlier connection is late. */
-static void take(struct round *r, unsigned side, size_t limit)
+static void take_results(struct round *r, unsigned side, size_t limit)
 {
 	struct ndx_result results[32];
 	struct end *end = &r->stage->ends[side];
@@ -87,7 +87,7 @@ static bool post_all(struct round *r)
 		}
 	}
 	for (uint32_t i = 0; i < r->plan.head_start; i++)
-		take(r, i % 2, 1);
+		take_results(r, i % 2, 1);
 	return true;
 }
 
@@ -99,7 +99,7 @@ static bool side_ended(struct round *r, unsigned side)
 	if (!wait_for(&line->disc, "disconnect"))
 		return false;
 	r->books.tally->failed += line->disc.status != NDX_OK;
-	take(r, side, SIZE_MAX);
+	take_results(r, side, SIZE_MAX);
 	books_side_done(&r->books, side);
 	memset(r->stage->ends[side].memory + r->slot, GUARD, SLOT_BYTES);
 	return true;
@@ -163,8 +163,8 @@ bool account_run(const char *uri, const struct options *o, struct tally *tally)
 	while (number < o->disconnects && round_run(&r, tally, o, number))
 		number++;
 	r.books.round = number; /* what comes now is of a connection that is over */
-	take(&r, 0, SIZE_MAX);
-	take(&r, 1, SIZE_MAX);
+	take_results(&r, 0, SIZE_MAX);
+	take_results(&r, 1, SIZE_MAX);
 	for (size_t slot = 0; slot < SLOTS && slot < number; slot++)
 		watch(&r, slot * SLOT_BYTES);
 	tally->microseconds = now_us() - start;

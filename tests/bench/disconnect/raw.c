@@ -185,7 +185,7 @@ static void result(struct raw_side *s, void *context, bool good, size_t length)
 }
 
 /* Take results until there are none; false if there was none. */
-static bool take(struct raw_side *s)
+static bool take_completions(struct raw_side *s)
 {
 	struct fi_cq_msg_entry entries[16];
 	struct fi_cq_err_entry error;
@@ -217,7 +217,7 @@ static void progress(struct raw_side *s)
 	ssize_t got;
 
 	if (s->cq)
-		(void)take(s);
+		(void)take_completions(s);
 	got = fi_eq_read(s->eq, &event, &entry, sizeof(entry), 0);
 	if (got == -FI_EAVAIL) {
 		(void)fi_eq_readerr(s->eq, &error, 0);
@@ -298,7 +298,7 @@ static void end_both(struct raw *raw, bool wait_for_sends)
 
 			if (wants_to_end(s, wait_for_sends)) {
 				if (s->told) /* what has come before is taken first */
-					(void)take(s);
+					(void)take_completions(s);
 				(void)fi_shutdown(s->ep, 0);
 				s->ending = true;
 			}
@@ -307,9 +307,9 @@ static void end_both(struct raw *raw, bool wait_for_sends)
 		}
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		(void)take(&raw->sides[i]);
+		(void)take_completions(&raw->sides[i]);
 		endpoint_close(&raw->sides[i]);
-		(void)take(&raw->sides[i]);
+		(void)take_completions(&raw->sides[i]);
 	}
 }
 

@@ -45,7 +45,7 @@ struct peer {
 	bool good;
 };
 
-static size_t take(struct end *end)
+static size_t take_results(struct end *end)
 {
 	struct ndx_result results[32];
 	size_t count = 0;
@@ -81,11 +81,11 @@ static void *peer_run(void *arg)
 
 	peer->good = true;
 	while (peer->kind == KIND_BUSY && ndx_overlapped_status(&line->notify) == NDX_PENDING)
-		(void)take(line->end);
+		(void)take_results(line->end);
 	if (peer->kind == KIND_SLOW) {
 		(void)ndx_overlapped_wait(&line->notify,
 		                          SLOW_MS); /* the end is not told so early */
-		(void)take(line->end);
+		(void)take_results(line->end);
 		peer->good = post_receives(line, UNDER_WAY);
 	}
 	peer->good = wait_for(&line->notify, "notify_disconnect") && line_disconnect(line) &&
@@ -133,8 +133,8 @@ static bool one(struct stage *stage, enum kind kind, uint64_t *us, size_t *succe
 	*succeeded += good && lines[0].disc.status == NDX_OK;
 	line_close(&lines[0]);
 	line_close(&lines[1]);
-	(void)take(&stage->ends[0]);
-	(void)take(&stage->ends[1]);
+	(void)take_results(&stage->ends[0]);
+	(void)take_results(&stage->ends[1]);
 	return good && peer.good;
 }
 

@@ -17,7 +17,7 @@
 
 #define PATIENCE_MS 10000
 
-static void begin(struct ndx_overlapped *ov)
+static void begin_ov(struct ndx_overlapped *ov)
 {
 	assert_int_equal(base_ov_begin(ov, loop), NDX_OK);
 }
@@ -64,7 +64,7 @@ static void a_chain_of_callbacks_does_not_nest(void **state)
 	(void)state;
 	for (size_t i = 0; i < CHAIN; i++) {
 		chain.ovs[i].callback = end_the_next;
-		begin(&chain.ovs[i]);
+		begin_ov(&chain.ovs[i]);
 	}
 	base_loop_call(loop, complete, &chain.ovs[0]);
 	assert_true(await(&chain.over, PATIENCE_MS));
@@ -135,11 +135,11 @@ static void what_ends_in_a_callback_is_complete_unless_it_has_one(void **state)
 	                 .called = {.callback = note_called, .context = &e}};
 
 	(void)state;
-	begin(&e.outer);
-	begin(&e.called);
-	begin(&e.earlier);
-	begin(&e.others);
-	begin(&e.own);
+	begin_ov(&e.outer);
+	begin_ov(&e.called);
+	begin_ov(&e.earlier);
+	begin_ov(&e.others);
+	begin_ov(&e.own);
 	base_loop_call(loop, end_all, &e);
 	assert_true(await(&e.over, PATIENCE_MS));
 	assert_int_equal(e.before, NDX_PENDING); /* its order: behind the outer callback */
@@ -214,8 +214,8 @@ static void a_call_waits_for_its_callbacks_while_the_loop_is_in_one(void **state
 
 	(void)state;
 	assert_int_equal(base_loop_create("ndx-test2", &x.other), NDX_OK);
-	begin(&x.outer);
-	begin(&x.inner);
+	begin_ov(&x.outer);
+	begin_ov(&x.inner);
 	base_ov_complete(&x.outer, NDX_OK, 0, 0);
 	assert_true(await(&x.outer_waits, PATIENCE_MS));
 	base_loop_call(loop, serve, &x);
@@ -227,7 +227,7 @@ static void a_call_waits_for_its_callbacks_while_the_loop_is_in_one(void **state
 
 /* ---- the queue ---- */
 
-static struct ndx_overlapped *take(struct base_callbacks *q)
+static struct ndx_overlapped *take_next(struct base_callbacks *q)
 {
 	return base_callbacks_take(q, q->places);
 }
@@ -248,9 +248,9 @@ static void places_may_wrap(void **state)
 	assert_ptr_equal(base_callbacks_take(&q, UINTPTR_MAX), &ovs[0]);
 	assert_null(base_callbacks_take(&q, UINTPTR_MAX));
 	for (size_t i = 1; i < 5; i++)
-		assert_ptr_equal(take(&q), &ovs[i]);
+		assert_ptr_equal(take_next(&q), &ovs[i]);
 	assert_true(base_callbacks_empty(&q));
-	assert_null(take(&q));
+	assert_null(take_next(&q));
 }
 
 static void some_leave_the_queue_in_order(void **state)
@@ -275,10 +275,10 @@ static void some_leave_the_queue_in_order(void **state)
 	base_callbacks_pick(&q, &late, &out);
 	assert_ptr_equal(base_ov_pop(&out), &ovs[6]);
 	assert_null(base_ov_pop(&out));
-	assert_ptr_equal(take(&q), &ovs[0]);
-	assert_ptr_equal(take(&q), &ovs[2]);
-	assert_ptr_equal(take(&q), &ovs[4]);
-	assert_ptr_equal(take(&q), &ovs[7]);
+	assert_ptr_equal(take_next(&q), &ovs[0]);
+	assert_ptr_equal(take_next(&q), &ovs[2]);
+	assert_ptr_equal(take_next(&q), &ovs[4]);
+	assert_ptr_equal(take_next(&q), &ovs[7]);
 }
 
 int main(void)

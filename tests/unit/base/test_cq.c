@@ -68,7 +68,7 @@ static struct base_req *post_send(struct bench *b, uintptr_t context, uint32_t f
 	return req;
 }
 
-static size_t take(struct bench *b, struct ndx_result *results, size_t count)
+static size_t take_results(struct bench *b, struct ndx_result *results, size_t count)
 {
 	return base_cq_take(&b->cq, results, count);
 }
@@ -86,16 +86,16 @@ static void results_come_in_posting_order_whatever_ends_first(void **state)
 		reqs[i] = post_send(&b, i, 0);
 	base_req_done(&b.qp.initiator, reqs[2], NDX_OK, 0);
 	base_req_done(&b.qp.initiator, reqs[1], NDX_OK, 0);
-	assert_int_equal(take(&b, r, 8), 0);
+	assert_int_equal(take_results(&b, r, 8), 0);
 	base_req_done(&b.qp.initiator, reqs[0], NDX_OK, 0);
-	assert_int_equal(take(&b, r, 8), 3);
+	assert_int_equal(take_results(&b, r, 8), 3);
 	for (uintptr_t i = 0; i < 3; i++) {
 		assert_ptr_equal(r[i].request_context, (void *)i);
 		assert_ptr_equal(r[i].queue_pair_context, &b);
 		assert_int_equal(r[i].request_type, NDX_REQUEST_SEND);
 	}
 	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
-	assert_int_equal(take(&b, r, 8), 1);
+	assert_int_equal(take_results(&b, r, 8), 1);
 	assert_int_equal(r[0].status, NDX_E_CANCELED);
 	tear_down(&b);
 }
@@ -116,7 +116,7 @@ static void slot_is_free_only_when_its_result_was_taken(void **state)
 	                                      &length, &req),
 	                 NDX_E_NO_MORE_ENTRIES);
 	assert_null(req);
-	assert_int_equal(take(&b, &r, 1), 1);
+	assert_int_equal(take_results(&b, &r, 1), 1);
 	assert_non_null(post_send(&b, 3, 0));
 	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
 	tear_down(&b);
@@ -132,10 +132,10 @@ static void silent_success_has_no_result_and_gives_its_slot_back(void **state)
 	b.qp.state = BASE_QP_UP;
 	for (uintptr_t i = 0; i < 10000; i++)
 		base_req_done(&b.qp.initiator, post_send(&b, i, NDX_OP_SILENT_SUCCESS), NDX_OK, 0);
-	assert_int_equal(take(&b, r, 4), 0);
+	assert_int_equal(take_results(&b, r, 4), 0);
 	base_req_done(&b.qp.initiator, post_send(&b, 5, NDX_OP_SILENT_SUCCESS), NDX_E_IO_TIMEOUT,
 	              110);
-	assert_int_equal(take(&b, r, 4), 1);
+	assert_int_equal(take_results(&b, r, 4), 1);
 	assert_int_equal(r[0].status, NDX_E_IO_TIMEOUT);
 	assert_int_equal(r[0].native, 110);
 	tear_down(&b);
@@ -167,9 +167,9 @@ static void counters_follow_from_the_positions_of_the_queues(void **state)
 	base_cq_get_stats(&b.cq.spi, &c);
 	assert_int_equal(c.high_water, 2);
 	assert_int_equal(c.waiting, 2);
-	assert_int_equal(take(&b, r, 4), 2);
+	assert_int_equal(take_results(&b, r, 4), 2);
 	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
-	assert_int_equal(take(&b, r, 4), 1);
+	assert_int_equal(take_results(&b, r, 4), 1);
 	base_cq_get_stats(&b.cq.spi, &c);
 	assert_int_equal(c.high_water, 2);
 	assert_int_equal(c.waiting, 0);
@@ -258,15 +258,15 @@ static void posts_on_an_ending_connection_are_cancelled_behind_what_is_there(voi
 	                                      &length, &req),
 	                 NDX_PENDING);
 	assert_int_equal(base_admit_receive(&b.qp, (void *)3, NULL, 0, &length, &req), NDX_OK);
-	assert_int_equal(take(&b, r, 4), 0);
+	assert_int_equal(take_results(&b, r, 4), 0);
 	base_req_done(&b.qp.initiator, first, NDX_OK, 0);
-	assert_int_equal(take(&b, r, 4), 2);
+	assert_int_equal(take_results(&b, r, 4), 2);
 	assert_int_equal(r[0].status, NDX_OK);
 	assert_int_equal(r[1].status, NDX_E_CANCELED);
 	b.qp.state = BASE_QP_DEAD;
 	base_queue_cancel(&b.qp.receive, NDX_E_CANCELED);
 	assert_int_equal(base_admit_receive(&b.qp, (void *)4, NULL, 0, &length, &req), NDX_PENDING);
-	assert_int_equal(take(&b, r, 4), 2);
+	assert_int_equal(take_results(&b, r, 4), 2);
 	assert_ptr_equal(r[1].request_context, (void *)4);
 	tear_down(&b);
 }
@@ -293,7 +293,7 @@ static void results_outlive_their_queue_pair(void **state)
 	c.qp.state = BASE_QP_UP;
 	for (uintptr_t i = 4; i < 8; i++)
 		base_req_done(&c.qp.initiator, post_send(&c, i, 0), NDX_OK, 0);
-	assert_int_equal(take(&b, r, 8), 8);
+	assert_int_equal(take_results(&b, r, 8), 8);
 	for (uintptr_t i = 0; i < 8; i++)
 		assert_ptr_equal(r[i].request_context, (void *)i);
 	base_qp_fini(&c.qp);
@@ -332,7 +332,7 @@ static void notification_fires_once_for_a_new_result(void **state)
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ov), NDX_PENDING);
 	push(&b, NDX_OK, 0);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
-	assert_int_equal(take(&b, r, 4), 2);
+	assert_int_equal(take_results(&b, r, 4), 2);
 	/* Added between the last take and the arming: fires at once. */
 	push(&b, NDX_OK, 0);
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ov), NDX_OK);
@@ -418,7 +418,7 @@ static void descriptor_rises_when_it_fires_and_falls_when_armed_again(void **sta
 	assert_int_equal(poll(&p, 1, 0), 0);
 	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
 	assert_int_equal(poll(&p, 1, 0), 1);
-	assert_int_equal(take(&b, &r, 1), 1);
+	assert_int_equal(take_results(&b, &r, 1), 1);
 	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
 	assert_int_equal(poll(&p, 1, 0), 0);
 	push(&b, NDX_OK, 0);
@@ -465,7 +465,7 @@ static void a_provider_that_does_not_know_solicits_by_call(void **state)
 	base_cq_solicit(&b.cq); /* nothing came */
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
 	push(&b, NDX_OK, 0);
-	assert_int_equal(take(&b, r, 4), 1);
+	assert_int_equal(take_results(&b, r, 4), 1);
 	base_cq_solicit(&b.cq);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
 	/* while nobody knows, each receive may have been, but no send */
@@ -481,7 +481,7 @@ static void a_provider_that_does_not_know_solicits_by_call(void **state)
 	assert_true(base_cq_any_is_armed(&b.cq));
 	base_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
 	assert_false(base_cq_any_is_armed(&b.cq));
-	assert_int_equal(take(&b, r, 4), 2);
+	assert_int_equal(take_results(&b, r, 4), 2);
 	tear_down(&b);
 }
 
@@ -518,7 +518,7 @@ static void armed_consumer_never_sleeps_on_a_result(void **state)
 	b.qp.state = BASE_QP_UP;
 	assert_int_equal(pthread_create(&t, NULL, produce, &b), 0);
 	while (next < MANY) {
-		size_t n = take(&b, r, 16);
+		size_t n = take_results(&b, r, 16);
 
 		for (size_t i = 0; i < n; i++)
 			assert_ptr_equal(r[i].request_context, (void *)next++);

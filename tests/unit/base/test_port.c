@@ -114,7 +114,7 @@ static void *consume(void *arg)
 }
 
 /* Until all of them sleep, or are where they do nothing else any more. */
-static void begin(struct consumer *consumers, size_t count, size_t max)
+static void start_consumers(struct consumer *consumers, size_t count, size_t max)
 {
 	at.on = true;
 	for (size_t i = 0; i < count; i++) {
@@ -154,7 +154,7 @@ static void a_consumer_is_woken_when_the_port_is_free(void **state)
 
 	(void)state;
 	at.check_lock = true;
-	begin(&consumer, 1, MOST);
+	start_consumers(&consumer, 1, MOST);
 	ndx_port_post(at.port, &ov);
 	end(&consumer, 1);
 	assert_int_equal(at.wakes, 1);
@@ -169,7 +169,7 @@ static void a_consumer_is_woken_once_until_it_is_back(void **state)
 
 	(void)state;
 	memset(ovs, 0, sizeof(ovs));
-	begin(&consumer, 1, MOST);
+	start_consumers(&consumer, 1, MOST);
 	ndx_port_post(at.port, &ovs[0]);
 	assert_true(await(&at.back, 1));
 	for (size_t i = 1; i < MOST; i++)
@@ -194,7 +194,7 @@ static void each_consumer_is_woken_for_one(void **state)
 
 	(void)state;
 	memset(ovs, 0, sizeof(ovs));
-	begin(consumers, CONSUMERS, 1);
+	start_consumers(consumers, CONSUMERS, 1);
 	for (size_t i = 0; i < CONSUMERS; i++)
 		ndx_port_post(at.port, &ovs[i]);
 	end(consumers, CONSUMERS);

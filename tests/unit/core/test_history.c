@@ -35,7 +35,7 @@ static struct {
 	} records[RECORDS];
 } book = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void keep(void *arg, const struct ndx_log_record *record)
+static void keep_record(void *arg, const struct ndx_log_record *record)
 {
 	(void)arg;
 	(void)pthread_mutex_lock(&book.lock);
@@ -78,7 +78,7 @@ static int set_up(void **state)
 	memset(r, 0, sizeof(*r));
 	*state = r;
 	book.count = 0;
-	ndx_log_set_sink(keep, NULL, NDX_LOG_DEBUG);
+	ndx_log_set_sink(keep_record, NULL, NDX_LOG_DEBUG);
 	if (ndx_adapter_open("loop", &r->adapter) != NDX_OK)
 		return -1;
 	r->listener = pair_listen(r->adapter, 0, &r->address);

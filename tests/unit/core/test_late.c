@@ -145,7 +145,7 @@ static void stay(struct ndx_overlapped *ov)
 		continue;
 }
 
-static void hold(struct end *e)
+static void hold_thread(struct end *e)
 {
 	e->callback.callback = stay;
 	e->callback.context = e;
@@ -207,7 +207,7 @@ static void an_answer_that_came_in_time_counts(void **state)
 	struct pair *p = *state;
 
 	ask(p);
-	hold(&p->a);
+	hold_thread(&p->a);
 	accept_it(p);
 	await_jobs(&p->b);
 	let_time_pass();
@@ -231,11 +231,11 @@ static void a_goodbye_that_came_in_time_counts(void **state)
 	ask(p);
 	accept_it(p);
 	complete(p);
-	hold(&p->b);
+	hold_thread(&p->b);
 	assert_int_equal(ndx_connector_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
 	for (unsigned ms = 0; !has_entered(&p->a, "WAIT") && ms < PATIENCE_MS; ms++)
 		(void)poll(NULL, 0, 1);
-	hold(&p->a);
+	hold_thread(&p->a);
 	release(&p->b);
 	await_jobs(&p->b);
 	assert_int_equal(ndx_connector_get_disconnect_reason(p->b.connector),

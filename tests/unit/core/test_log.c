@@ -15,7 +15,7 @@ struct record {
 	char text[1024];
 };
 
-static void keep(void *arg, const struct ndx_log_record *record)
+static void keep_record(void *arg, const struct ndx_log_record *record)
 {
 	struct record *r = arg;
 
@@ -45,7 +45,7 @@ static void a_failure_sets_the_text_and_logs_one_record(void **state)
 	struct record r = {0};
 
 	(void)state;
-	ndx_log_set_sink(keep, &r, NDX_LOG_ERROR);
+	ndx_log_set_sink(keep_record, &r, NDX_LOG_ERROR);
 	assert_int_equal(base_fail(NDX_E_NOT_FOUND, "looker", ENOENT, "no %s", "key"),
 	                 NDX_E_NOT_FOUND);
 	assert_string_equal(ndx_last_error(), "no key (2: No such file or directory)");
@@ -68,7 +68,7 @@ static void errno_survives_logging(void **state)
 	struct record r = {0};
 
 	(void)state;
-	ndx_log_set_sink(keep, &r, NDX_LOG_DEBUG);
+	ndx_log_set_sink(keep_record, &r, NDX_LOG_DEBUG);
 	errno = EPIPE;
 	log_warn(EBADF, "x");
 	assert_int_equal(errno, EPIPE);
@@ -104,7 +104,7 @@ static void records_beyond_the_level_are_dropped(void **state)
 	struct record r = {0};
 
 	(void)state;
-	ndx_log_set_sink(keep, &r, NDX_LOG_WARN);
+	ndx_log_set_sink(keep_record, &r, NDX_LOG_WARN);
 	assert_true(base_log_enabled(NDX_LOG_WARN));
 	assert_false(base_log_enabled(NDX_LOG_INFO));
 	log_info("no");
@@ -127,7 +127,7 @@ static void a_long_text_is_cut_visibly_and_keeps_its_native_cause(void **state)
 	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	ndx_log_set_sink(keep, &r, NDX_LOG_ERROR);
+	ndx_log_set_sink(keep_record, &r, NDX_LOG_ERROR);
 	(void)base_fail(NDX_E_NOT_FOUND, "w", ENOENT, "%s", text);
 	assert_int_equal(strlen(ndx_last_error()), 511);
 	assert_string_equal(ndx_last_error() + 511 - strlen(tail), tail);
@@ -145,7 +145,7 @@ static void a_long_text_of_words_is_cut_after_a_word(void **state)
 	for (size_t i = 0; i < sizeof(text) - 1; i++)
 		text[i] = i % 100 == 99 ? ' ' : 'w';
 	text[sizeof(text) - 1] = '\0';
-	ndx_log_set_sink(keep, &r, NDX_LOG_ERROR);
+	ndx_log_set_sink(keep_record, &r, NDX_LOG_ERROR);
 	(void)base_fail(NDX_E_NOT_FOUND, "w", 0, "%s", text);
 	/* 5 words of 99, and 4 spaces */
 	length = strlen(ndx_last_error());
@@ -159,7 +159,7 @@ static void a_record_is_one_line_whatever_is_in_it(void **state)
 	struct record r = {0};
 
 	(void)state;
-	ndx_log_set_sink(keep, &r, NDX_LOG_ERROR);
+	ndx_log_set_sink(keep_record, &r, NDX_LOG_ERROR);
 	(void)base_fail(NDX_E_NOT_FOUND, "w", 0, "a%sb\x1b[2Jc\x7f", "\r\n");
 	assert_string_equal(ndx_last_error(), "a??b?[2Jc?");
 	assert_string_equal(r.text, "NDX_E_NOT_FOUND: a??b?[2Jc?");

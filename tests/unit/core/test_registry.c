@@ -14,7 +14,7 @@ static int listen_to_log(void **state)
 }
 
 /* A table in which every operation is there. */
-static void fill(struct ndx_provider_ops *ops)
+static void fill_table(struct ndx_provider_ops *ops)
 {
 	memset(ops, 0xff, sizeof(*ops));
 }
@@ -79,7 +79,7 @@ static void a_provider_has_a_proper_name(void **state)
 	struct ndx_provider p;
 
 	(void)state;
-	fill(&ops);
+	fill_table(&ops);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		p = provider_with(&ops);
 		p.name = wrong[i];
@@ -94,7 +94,7 @@ static void a_provider_has_both_tables(void **state)
 	struct ndx_provider p;
 
 	(void)state;
-	fill(&ops);
+	fill_table(&ops);
 	p = provider_with(NULL);
 	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
 	says("lacks its table of operations");
@@ -110,7 +110,7 @@ static void a_hole_where_something_must_be_is_named(void **state)
 	const struct ndx_provider p = provider_with(&ops);
 
 	(void)state;
-	fill(&ops);
+	fill_table(&ops);
 	assert_int_equal(registry_check(&p, "here"), NDX_OK);
 	ops.conn_finish = NULL;
 	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
@@ -123,7 +123,7 @@ static void what_may_be_missing_may_be_missing(void **state)
 	const struct ndx_provider p = provider_with(&ops);
 
 	(void)state;
-	fill(&ops);
+	fill_table(&ops);
 	ops.cq_wake = NULL;
 	ops.cq_resize = NULL;
 	assert_int_equal(registry_check(&p, "here"), NDX_OK);
@@ -146,11 +146,11 @@ static void half_of_what_belongs_together_is_a_hole(void **state)
 	const struct ndx_provider p = provider_with(&ops);
 
 	(void)state;
-	fill(&ops);
+	fill_table(&ops);
 	ops.mw_destroy = NULL;
 	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
 	says("mw_destroy");
-	fill(&ops);
+	fill_table(&ops);
 	ops.srq_notify = NULL;
 	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
 	says("srq_notify");
@@ -165,7 +165,7 @@ static void every_single_must_is_looked_for(void **state)
 
 	(void)state;
 	for (size_t at = 0; at < sizeof(ops); at += size) {
-		fill(&ops);
+		fill_table(&ops);
 		memset((char *)&ops + at, 0, size);
 		if (registry_check(&p, "here") != NDX_OK)
 			refused++;
@@ -182,7 +182,7 @@ static void an_unknown_key_gets_the_nearest_and_all_with_what_they_take(void **s
 	const struct ndx_provider p = provider_with(&ops);
 
 	(void)state;
-	fill(&ops);
+	fill_table(&ops);
 	assert_int_equal(registry_check_key(&p, "trust", "URI"), NDX_OK);
 	failed_with(&seen, registry_check_key(&p, "ifcae", "/etc/x.ini:4"), NDX_E_INVALID_CONFIG);
 	says("/etc/x.ini:4: provider \"test\" has no key \"ifcae\"; did you mean \"iface\"? "
@@ -196,7 +196,7 @@ static void a_provider_without_keys_says_so(void **state)
 	struct ndx_provider p = provider_with(&ops);
 
 	(void)state;
-	fill(&ops);
+	fill_table(&ops);
 	p.keys = none;
 	failed_with(&seen, registry_check_key(&p, "x", "URI"), NDX_E_INVALID_CONFIG);
 	says("there are none");
@@ -209,7 +209,7 @@ static void a_provider_may_check_its_keys_itself(void **state)
 	struct ndx_provider p = provider_with(&ops);
 
 	(void)state;
-	fill(&ops);
+	fill_table(&ops);
 	p.keys = any;
 	assert_int_equal(registry_check_key(&p, "x", "URI"), NDX_OK);
 }

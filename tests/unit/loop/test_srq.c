@@ -31,7 +31,7 @@ static void join(struct rig *rig, struct shared *s)
 	}
 }
 
-static void part(struct rig *rig, struct shared *s)
+static void drop_shared(struct rig *rig, struct shared *s)
 {
 	for (int i = 0; i < 2; i++) {
 		rig_drop_pair(rig, &s->pair[i]);
@@ -41,7 +41,8 @@ static void part(struct rig *rig, struct shared *s)
 	rig_ops()->srq_destroy(s->srq);
 }
 
-static enum ndx_status give(struct rig *rig, struct shared *s, uintptr_t context, size_t offset)
+static enum ndx_status post_shared(struct rig *rig, struct shared *s, uintptr_t context,
+                                   size_t offset)
 {
 	const struct ndx_sge sge = rig_sge(&rig->b, offset, 8);
 
@@ -64,15 +65,15 @@ static void each_queue_pair_takes_the_oldest_receive(void **state)
 	join(rig, &s);
 	rig_paint(rig->a.memory, 8, 1);
 	rig_paint(rig->a.memory + 8, 8, 2);
-	assert_int_equal(give(rig, &s, 1, 0), NDX_OK);
-	assert_int_equal(give(rig, &s, 2, 100), NDX_OK);
+	assert_int_equal(post_shared(rig, &s, 1, 0), NDX_OK);
+	assert_int_equal(post_shared(rig, &s, 2, 100), NDX_OK);
 	assert_int_equal(send_from(rig, s.from[1], 3, 8), NDX_OK);
 	assert_int_equal(send_from(rig, s.from[0], 4, 0), NDX_OK);
 	assert_int_equal(rig_expect(&rig->b, NDX_REQUEST_RECEIVE, 1, NDX_OK).bytes_transferred, 8);
 	(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, 2, NDX_OK);
 	rig_assert_painted(rig->b.memory, 8, 2);
 	rig_assert_painted(rig->b.memory + 100, 8, 1);
-	part(rig, &s);
+	drop_shared(rig, &s);
 }
 
 static void senders_wait_for_an_empty_queue_in_turn_and_without_limit(void **state)
@@ -85,15 +86,15 @@ static void senders_wait_for_an_empty_queue_in_turn_and_without_limit(void **sta
 	assert_int_equal(send_from(rig, s.from[1], 1, 0), NDX_OK);
 	assert_int_equal(send_from(rig, s.from[0], 2, 0), NDX_OK);
 	assert_int_equal(send_from(rig, s.from[1], 3, 0), NDX_OK);
-	assert_int_equal(give(rig, &s, 0, 0), NDX_OK);
+	assert_int_equal(post_shared(rig, &s, 0, 0), NDX_OK);
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 1, NDX_OK);
 	rig_expect_none(&rig->a);
-	assert_int_equal(give(rig, &s, 0, 0), NDX_OK);
+	assert_int_equal(post_shared(rig, &s, 0, 0), NDX_OK);
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 2, NDX_OK);
-	assert_int_equal(give(rig, &s, 0, 0), NDX_OK);
+	assert_int_equal(post_shared(rig, &s, 0, 0), NDX_OK);
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 3, NDX_OK);
 	assert_int_equal(s.pair[0].active_book.aborts + s.pair[1].active_book.aborts, 0);
-	part(rig, &s);
+	drop_shared(rig, &s);
 }
 
 static void the_queue_has_its_depth_and_a_taken_receive_makes_room(void **state)
@@ -104,16 +105,16 @@ static void the_queue_has_its_depth_and_a_taken_receive_makes_room(void **state)
 
 	join(rig, &s);
 	for (unsigned i = 0; i < SRQ_DEPTH; i++)
-		assert_int_equal(give(rig, &s, i, 0), NDX_OK);
-	assert_int_equal(give(rig, &s, 9, 0), NDX_E_NO_MORE_ENTRIES);
+		assert_int_equal(post_shared(rig, &s, i, 0), NDX_OK);
+	assert_int_equal(post_shared(rig, &s, 9, 0), NDX_E_NO_MORE_ENTRIES);
 	assert_int_equal(ndx_srq_receive(&s.srq->pub, NULL, sge, 3), NDX_E_DATA_OVERRUN);
 	sge[0].length = UINT32_C(1) << 30;
 	sge[1].length = 1;
 	assert_int_equal(ndx_srq_receive(&s.srq->pub, NULL, sge, 2), NDX_E_BUFFER_OVERFLOW);
 	assert_int_equal(send_from(rig, s.from[0], 1, 0), NDX_OK);
 	/* its result need not have been taken for that */
-	assert_int_equal(give(rig, &s, 9, 0), NDX_OK);
-	part(rig, &s);
+	assert_int_equal(post_shared(rig, &s, 9, 0), NDX_OK);
+	drop_shared(rig, &s);
 }
 
 /* More results than the queue is deep wait for the consumer, not for room that is not there. */
@@ -124,7 +125,7 @@ static void a_consumer_that_does_not_poll_loses_nothing(void **state)
 
 	join(rig, &s);
 	for (unsigned i = 0; i < 2 * SRQ_DEPTH; i++) {
-		assert_int_equal(give(rig, &s, i, 0), NDX_OK);
+		assert_int_equal(post_shared(rig, &s, i, 0), NDX_OK);
 		assert_int_equal(send_from(rig, s.from[0], i, 0), NDX_OK);
 		if (i < SRQ_DEPTH)
 			(void)rig_expect(&rig->a, NDX_REQUEST_SEND, i, NDX_OK);
@@ -135,7 +136,7 @@ static void a_consumer_that_does_not_poll_loses_nothing(void **state)
 		(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
 	for (unsigned i = SRQ_DEPTH; i < 2 * SRQ_DEPTH; i++)
 		(void)rig_expect(&rig->a, NDX_REQUEST_SEND, i, NDX_OK);
-	part(rig, &s);
+	drop_shared(rig, &s);
 }
 
 static void modifying_keeps_the_receives_and_their_order(void **state)
@@ -147,17 +148,17 @@ static void modifying_keeps_the_receives_and_their_order(void **state)
 	join(rig, &s);
 	/* wrap around the ring first */
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(give(rig, &s, i, 0), NDX_OK);
+		assert_int_equal(post_shared(rig, &s, i, 0), NDX_OK);
 		assert_int_equal(send_from(rig, s.from[0], i, 0), NDX_OK);
 		(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
 	}
 	for (unsigned i = 10; i < 10 + SRQ_DEPTH; i++)
-		assert_int_equal(give(rig, &s, i, 0), NDX_OK);
+		assert_int_equal(post_shared(rig, &s, i, 0), NDX_OK);
 	assert_int_equal(rig_ops()->srq_modify(s.srq, SRQ_DEPTH - 1, 0), NDX_E_BUFFER_OVERFLOW);
-	assert_int_equal(give(rig, &s, 99, 0), NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(post_shared(rig, &s, 99, 0), NDX_E_NO_MORE_ENTRIES);
 	assert_int_equal(rig_ops()->srq_modify(s.srq, SRQ_DEPTH + 1, 0), NDX_OK);
-	assert_int_equal(give(rig, &s, 14, 0), NDX_OK);
-	assert_int_equal(give(rig, &s, 99, 0), NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(post_shared(rig, &s, 14, 0), NDX_OK);
+	assert_int_equal(post_shared(rig, &s, 99, 0), NDX_E_NO_MORE_ENTRIES);
 	/* a higher threshold may be passed already */
 	assert_int_equal(base_ov_begin(&ov, rig->b.loop), NDX_OK);
 	assert_int_equal(rig_ops()->srq_notify(s.srq, &ov), NDX_PENDING);
@@ -169,7 +170,7 @@ static void modifying_keeps_the_receives_and_their_order(void **state)
 		assert_int_equal(send_from(rig, s.from[1], i, 0), NDX_OK);
 		(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
 	}
-	part(rig, &s);
+	drop_shared(rig, &s);
 }
 
 static void a_sender_that_waits_is_forgotten_with_its_connection(void **state)
@@ -183,9 +184,9 @@ static void a_sender_that_waits_is_forgotten_with_its_connection(void **state)
 	rig_abort(s.pair[0].active, &s.pair[0].active_book);
 	s.pair[0].active_book.quiet = 0;
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 1, NDX_E_CANCELED);
-	assert_int_equal(give(rig, &s, 3, 0), NDX_OK);
+	assert_int_equal(post_shared(rig, &s, 3, 0), NDX_OK);
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 2, NDX_OK);
-	part(rig, &s);
+	drop_shared(rig, &s);
 }
 
 /* ---- completion queues and the adapter ---- */

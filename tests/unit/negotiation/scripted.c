@@ -83,7 +83,7 @@ static enum ndx_status bus_connect(void *state, const char *address, uint32_t ti
 }
 
 /* What a call was told to return, once. */
-static enum ndx_status take(enum ndx_status *next)
+static enum ndx_status take_status(enum ndx_status *next)
 {
 	const enum ndx_status st = *next;
 
@@ -94,7 +94,7 @@ static enum ndx_status take(enum ndx_status *next)
 static enum ndx_status bus_send(struct ndx_plugin_stream *c, const void *data, size_t length,
                                 uint32_t timeout_ms)
 {
-	const enum ndx_status st = take(&bus.send);
+	const enum ndx_status st = take_status(&bus.send);
 
 	(void)timeout_ms;
 	bus.sends++;
@@ -108,7 +108,7 @@ static enum ndx_status bus_receive(struct ndx_plugin_stream *c, void *data, size
 {
 	struct pollfd set[2] = {{.fd = c->cancelled, .events = POLLIN},
 	                        {.fd = c->fd, .events = POLLIN}};
-	const enum ndx_status st = take(&bus.receive);
+	const enum ndx_status st = take_status(&bus.receive);
 	ssize_t n;
 
 	if (st != NDX_OK)

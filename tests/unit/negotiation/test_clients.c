@@ -98,7 +98,7 @@ struct heard {
 	uint32_t left_out; /* atomic: how many a record speaks of */
 };
 
-static void hear(void *arg, const struct ndx_log_record *record)
+static void on_record(void *arg, const struct ndx_log_record *record)
 {
 	struct heard *heard = arg;
 	const char *more = strstr(record->text, " more clients without a session");
@@ -135,7 +135,7 @@ static void clients_without_a_session_are_logged_up_to_a_limit_and_counted(void 
 		struct heard heard = {0};
 		struct host h;
 
-		ndx_log_set_sink(hear, &heard, NDX_LOG_WARN);
+		ndx_log_set_sink(on_record, &heard, NDX_LOG_WARN);
 		host_open(&h, r, WAIT_MS, most);
 		if (most == 1) {
 			s = call(&h, r);

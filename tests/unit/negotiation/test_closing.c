@@ -178,7 +178,7 @@ static void close_end(struct end *e)
 	ndx_adapter_close(e->adapter);
 }
 
-static void begin(struct rig *r, bool direct)
+static void rig_up(struct rig *r, bool direct)
 {
 	struct ndx_negotiation_server_attr attr;
 	struct ndx_session_attr session;
@@ -311,7 +311,7 @@ static void close_there(enum where where, bool direct)
 	struct rig r;
 	int fd = -1;
 
-	begin(&r, direct);
+	rig_up(&r, direct);
 	if (where == SILENT) {
 		fd = join(&r);
 		await_alive(&r, 1);

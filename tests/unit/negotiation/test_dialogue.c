@@ -21,8 +21,8 @@ struct script {
 	uint32_t heard; /* of the peer's latest message */
 };
 
-static enum ndx_status begin(void *instance, const struct ndx_exchange *exchange, void **session,
-                             struct ndx_exchange_reply *reply)
+static enum ndx_status begin_session(void *instance, const struct ndx_exchange *exchange,
+                                     void **session, struct ndx_exchange_reply *reply)
 {
 	struct script **both = instance;
 
@@ -80,8 +80,12 @@ static enum ndx_status talk(void *session, const struct ndx_exchange *exchange, 
 	return NDX_OK;
 }
 
-static const struct ndx_variant_ops ops = {
-	.begin = begin, .end = end, .info = talk, .ready = talk, .done = talk, .reset = reset};
+static const struct ndx_variant_ops ops = {.begin = begin_session,
+                                           .end = end,
+                                           .info = talk,
+                                           .ready = talk,
+                                           .done = talk,
+                                           .reset = reset};
 static enum ndx_status create(void *plugin, const struct ndx_plugin_variant *variant,
                               const struct ndx_plugin_value *values, void **instance, char *why,
                               size_t room);

@@ -106,7 +106,7 @@ struct rig {
 	char address[32];
 };
 
-static void hear(void *arg, const struct ndx_log_record *record)
+static void on_record(void *arg, const struct ndx_log_record *record)
 {
 	struct rig *r = arg;
 
@@ -114,7 +114,7 @@ static void hear(void *arg, const struct ndx_log_record *record)
 		(void)__atomic_add_fetch(&r->heard, 1, __ATOMIC_SEQ_CST);
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	struct rig *r = calloc(1, sizeof(*r));
 	struct ndx_negotiation_server_attr attr;
@@ -123,7 +123,7 @@ static int begin(void **state)
 
 	assert_non_null(r);
 	stuck_fd = base_eventfd_create();
-	ndx_log_set_sink(hear, r, NDX_LOG_WARN);
+	ndx_log_set_sink(on_record, r, NDX_LOG_WARN);
 	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
 	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
 	for (int i = 0; i < VARIANTS; i++)
@@ -338,7 +338,7 @@ static void a_session_tells_why_it_failed(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, end)
 	const struct CMUnitTest tests[] = {
 		T(what_never_completes_is_ended), T(lengths_out_of_range_end_their_session),
 		T(stuck_calls_are_named),         T(the_unexpected_leaves_a_backtrace),

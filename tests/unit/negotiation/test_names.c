@@ -20,7 +20,7 @@ static uint32_t get(const uint32_t *counter)
 
 /* ---- the client ---- */
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	names_reset();
 	return rig_begin(state);
@@ -257,7 +257,7 @@ struct heard {
 	uint32_t not ;    /* ... and of one that is not */
 };
 
-static void hear(void *arg, const struct ndx_log_record *record)
+static void on_record(void *arg, const struct ndx_log_record *record)
 {
 	struct heard *heard = arg;
 
@@ -274,7 +274,7 @@ static void a_server_listens_at_all_addresses_of_its_name(void **state)
 	struct heard heard = {0};
 	uint16_t port = 0;
 
-	ndx_log_set_sink(hear, &heard, NDX_LOG_INFO);
+	ndx_log_set_sink(on_record, &heard, NDX_LOG_INFO);
 	/* Now and then a number that is free at one address is taken at the other. */
 	for (int round = 0; round < 8; round++) {
 		if (serve_at(r, "two.test:0", &server, &port) != NDX_OK)
@@ -295,7 +295,7 @@ static void an_address_of_another_host_is_left_out(void **state)
 	struct heard heard = {0};
 	uint16_t port = 0;
 
-	ndx_log_set_sink(hear, &heard, NDX_LOG_INFO);
+	ndx_log_set_sink(on_record, &heard, NDX_LOG_INFO);
 	assert_int_equal(serve_at(r, "half.test:0", &server, &port), NDX_OK);
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
 	assert_int_equal(get(&heard.listens), 1);
@@ -419,7 +419,7 @@ static void a_port_that_is_taken_at_one_address_is_taken(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, end)
 	const struct CMUnitTest tests[] = {
 		T(a_name_becomes_an_address),
 		T(a_name_that_no_network_of_this_host_reaches_is_asked_for_again),

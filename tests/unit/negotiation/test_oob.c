@@ -159,7 +159,7 @@ static void on_closed(void *arg, struct ndx_session *session)
 	(void)__atomic_add_fetch(&r->closed, 1, __ATOMIC_SEQ_CST);
 }
 
-static void begin(struct rig *r)
+static void rig_up(struct rig *r)
 {
 	struct ndx_negotiation_server_attr attr;
 	struct ndx_session_attr session;
@@ -217,7 +217,7 @@ static void watch(struct end *e)
 
 static void up(struct rig *r)
 {
-	begin(r);
+	rig_up(r);
 	assert_int_equal(ndx_session_run(r->session), NDX_OK);
 	watch(&r->a);
 	watch(&r->b);
@@ -250,7 +250,7 @@ static void disconnected(struct end *e, enum ndx_status status)
 }
 
 /* From one side to the other and back; what the other side's consumer does comes later. */
-static void part(struct end *from, struct end *to)
+static void disconnect_both(struct end *from, struct end *to)
 {
 	start_disconnect(from);
 	indicated(to, NDX_DISCONNECT_GRACEFUL);
@@ -265,11 +265,11 @@ static void goodbyes_pass_both_ways(void **state)
 
 	(void)state;
 	up(&r);
-	part(&r.a, &r.b);
+	disconnect_both(&r.a, &r.b);
 	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
 	end(&r);
 	up(&r);
-	part(&r.b, &r.a);
+	disconnect_both(&r.b, &r.a);
 	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
 	end(&r);
 }
@@ -285,7 +285,7 @@ static void they_pass_when_the_session_is_over(void **state)
 			assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
 		ndx_session_close(r.session);
 		r.session = NULL;
-		part(&r.a, &r.b);
+		disconnect_both(&r.a, &r.b);
 		/* The connection has the transport, and says bye with its end. */
 		wait_closed(&r);
 		end(&r);
@@ -307,7 +307,7 @@ static void they_pass_long_after_the_stages(void **state)
 			assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
 		(void)poll(NULL, 0, 1200);
 		assert_int_equal(__atomic_load_n(&r.closed, __ATOMIC_SEQ_CST), 0);
-		part(&r.a, &r.b);
+		disconnect_both(&r.a, &r.b);
 		wait_closed(&r);
 		end(&r);
 	}
@@ -373,12 +373,12 @@ static void goodbyes_pass_while_a_callback_is_busy(void **state)
 	struct rig r;
 
 	(void)state;
-	begin(&r);
+	rig_up(&r);
 	__atomic_store_n(&r.held, 1, __ATOMIC_SEQ_CST);
 	assert_int_equal(ndx_session_run(r.session), NDX_OK);
 	watch(&r.a);
 	watch(&r.b);
-	part(&r.a, &r.b);
+	disconnect_both(&r.a, &r.b);
 	__atomic_store_n(&r.held, 0, __ATOMIC_SEQ_CST);
 	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
 	end(&r);
@@ -398,7 +398,7 @@ static void goodbyes_pass_behind_a_stage_that_waits_for_a_callback(void **state)
 
 	(void)state;
 	for (int i = 0; i < 20; i++) {
-		begin(&r);
+		rig_up(&r);
 		__atomic_store_n(&r.held, 1, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&parting, 0, __ATOMIC_SEQ_CST);
 		assert_int_equal(ndx_session_run(r.session), NDX_OK);
@@ -406,7 +406,7 @@ static void goodbyes_pass_behind_a_stage_that_waits_for_a_callback(void **state)
 		watch(&r.b);
 		assert_int_equal(pthread_create(&thread, NULL, run_done, r.session), 0);
 		await(&parting);
-		part(&r.a, &r.b);
+		disconnect_both(&r.a, &r.b);
 		__atomic_store_n(&r.held, 0, __ATOMIC_SEQ_CST);
 		assert_int_equal(pthread_join(thread, &st), 0);
 		assert_int_equal((intptr_t)st, NDX_OK);
@@ -473,7 +473,7 @@ static void a_lost_transport_is_not_replaced(void **state)
 
 	(void)state;
 	__atomic_store_n(&stuck, 1, __ATOMIC_SEQ_CST);
-	begin(&r);
+	rig_up(&r);
 	assert_int_equal(pthread_create(&thread, NULL, run_session, r.session), 0);
 	while (__atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 2)
 		(void)poll(NULL, 0, 1);
@@ -497,7 +497,7 @@ static void the_connection_may_go_first(void **state)
 
 	(void)state;
 	up(&r);
-	part(&r.a, &r.b);
+	disconnect_both(&r.a, &r.b);
 	ndx_connector_close(r.a.connector);
 	r.a.connector = NULL;
 	ndx_qp_close(r.a.qp);
@@ -530,7 +530,7 @@ static void a_peer_that_never_connects_is_given_up(void **state)
 	(void)state;
 	stage_ms = 200;
 	managed = true;
-	begin(&r);
+	rig_up(&r);
 	stage_ms = 0;
 	managed = false;
 	assert_int_equal(ndx_session_connect(r.session), NDX_OK);

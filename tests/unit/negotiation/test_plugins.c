@@ -97,7 +97,7 @@ static const struct ndx_plugin *good(void)
 	return &table;
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	struct ndx_negotiation *n;
 
@@ -350,16 +350,17 @@ static void a_plugin_may_run_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_plugin_lives_from_register_to_unregister, begin,
+		cmocka_unit_test_setup_teardown(a_plugin_lives_from_register_to_unregister, set_up,
 	                                        end),
-		cmocka_unit_test_setup_teardown(what_is_not_there_is_suggested, begin, end),
-		cmocka_unit_test_setup_teardown(odd_tables_are_refused_and_hurt_nobody, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_not_there_is_suggested, set_up, end),
+		cmocka_unit_test_setup_teardown(odd_tables_are_refused_and_hurt_nobody, set_up,
+	                                        end),
 		cmocka_unit_test_setup_teardown(
-			a_directory_gives_what_is_good_and_why_the_rest_is_not, begin, end),
-		cmocka_unit_test_setup_teardown(paths_are_looked_at, begin, end),
-		cmocka_unit_test_setup_teardown(one_that_is_not_there_is_looked_for, begin, end),
-		cmocka_unit_test_setup_teardown(every_plugin_of_the_path_is_suggested, begin, end),
-		cmocka_unit_test_setup_teardown(a_plugin_may_run_others, begin, end),
+			a_directory_gives_what_is_good_and_why_the_rest_is_not, set_up, end),
+		cmocka_unit_test_setup_teardown(paths_are_looked_at, set_up, end),
+		cmocka_unit_test_setup_teardown(one_that_is_not_there_is_looked_for, set_up, end),
+		cmocka_unit_test_setup_teardown(every_plugin_of_the_path_is_suggested, set_up, end),
+		cmocka_unit_test_setup_teardown(a_plugin_may_run_others, set_up, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,7 +237,7 @@ static int connect_socket(const struct rig *r)
 }
 
 /* The server's last words, and its end. */
-static void hear(int fd, const char *text)
+static void expect_error(int fd, const char *text)
 {
 	uint8_t bytes[1024];
 	struct frame_error e;
@@ -320,7 +320,7 @@ static void many_clients_at_once_among_unknown_peers(void **state)
 	}
 	for (int i = 0; i < 20; i++) {
 		if (i % 2 == 0)
-			hear(sockets[i], "speaks another protocol");
+			expect_error(sockets[i], "speaks another protocol");
 		else
 			(void)close(sockets[i]);
 	}
@@ -409,7 +409,7 @@ static void a_silent_client_is_refused_in_time(void **state)
 	struct rig *r = *state;
 
 	start_server(r, 60, WAIT_MS, 10);
-	hear(connect_socket(r), "no hello in time");
+	expect_error(connect_socket(r), "no hello in time");
 	stop_server(r);
 }
 
@@ -552,7 +552,7 @@ static void a_client_without_a_descriptor_waits(void **state)
 	assert_int_equal(get(&complaints), 1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(send(fd, "?", 1, 0), 1);
-	hear(fd, "speaks another protocol");
+	expect_error(fd, "speaks another protocol");
 	stop_server(r);
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
 }

@@ -48,7 +48,7 @@ static struct ndx_mr *region(struct pair_side *side)
 }
 
 /* Connected, and it knows a region of b's. */
-static void begin(struct liar *l, struct pair *p, enum habit habit)
+static void liar_up(struct liar *l, struct pair *p, enum habit habit)
 {
 	struct ofi_grant grant;
 
@@ -170,7 +170,7 @@ static void close_against(struct pair *p, enum habit habit, bool cancel)
 	pthread_t thread;
 	struct liar l;
 
-	begin(&l, p, habit);
+	liar_up(&l, p, habit);
 	call.mr = l.mr;
 	assert_int_equal(pthread_create(&thread, NULL, close_in_thread, &call), 0);
 	live_until(&l, &call.done);
@@ -232,7 +232,7 @@ static void call_against(struct pair *p, enum habit habit, void (*what)(struct n
 	struct ndx_mr *trigger;
 	struct liar l;
 
-	begin(&l, p, habit);
+	liar_up(&l, p, habit);
 	ofi_qp_of((struct ndx_spi_qp *)(void *)p->b.qp)->adapter->stall_ms = NEVER_MS;
 	adapter = other_adapter ? p->a.adapter : p->b.adapter;
 	c.mr = l.mr;
@@ -266,7 +266,7 @@ static void deregister_never_waits(void **state)
 	struct ndx_overlapped second = {0};
 	struct liar l;
 
-	begin(&l, p, HABIT_PING);
+	liar_up(&l, p, HABIT_PING);
 	assert_int_equal(ndx_mr_deregister(l.mr, &first), NDX_PENDING);
 	assert_int_equal(
 		ndx_mr_register(l.mr, p->b.memory, PART, NDX_MR_ALLOW_REMOTE_WRITE, &again),
@@ -304,7 +304,7 @@ static void an_answer_ahead_of_the_question_ends_nothing(void **state)
 	uint64_t sent;
 	uint64_t received;
 
-	begin(&l, p, HABIT_SILENT);
+	liar_up(&l, p, HABIT_SILENT);
 	sent = pair_counter(&p->b, false, "control_messages_sent");
 	received = pair_counter(&p->b, false, "control_messages_received");
 	assert_int_equal(ndx_mr_deregister(l.mr, &ov), NDX_PENDING);

@@ -76,7 +76,7 @@ static struct sockaddr_in loopback(unsigned host)
 	                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK + host)};
 }
 
-static void begin(void *arg)
+static void begin_hello(void *arg)
 {
 	struct rig *rig = arg;
 
@@ -105,7 +105,7 @@ static int set_up(void **state)
 	assert_int_equal(listen(rig->listener, ENDS), 0);
 	assert_int_equal(getsockname(rig->listener, (struct sockaddr *)&rig->address, &len), 0);
 	assert_int_equal(base_poll_add(rig->eq.watch.fd, rig->listener, EPOLLIN, false, NULL), 0);
-	base_loop_call(rig->adapter.spi.loop, begin, rig);
+	base_loop_call(rig->adapter.spi.loop, begin_hello, rig);
 	assert_true(rig->hello.look >= 0);
 	*state = rig;
 	return 0;

@@ -236,7 +236,7 @@ static void join(struct pair *base, struct pair *one)
 	pair_connect(one);
 }
 
-static void part(struct pair *one)
+static void disconnect_pair(struct pair *one)
 {
 	struct pair_side *sides[2] = {&one->a, &one->b};
 
@@ -263,7 +263,7 @@ static uint64_t ticks_of_ends(struct pair *p, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		(void)ndx_cq_get_results(p->a.cq, &result, 1);
 		(void)ndx_cq_get_results(p->b.cq, &result, 1);
-		part(&ends[i]);
+		disconnect_pair(&ends[i]);
 	}
 	free(ends);
 	return ticks(&p->a) + ticks(&p->b) - before;

@@ -68,7 +68,7 @@ static void drop(struct many *m, unsigned i)
 }
 
 /* Take what is there; results of `victim` may have any status. */
-static void take(struct many *m, unsigned side, unsigned victim)
+static void take_results(struct many *m, unsigned side, unsigned victim)
 {
 	struct ndx_result results[BATCH];
 	const size_t n = ndx_cq_get_results(m->cq[side], results, BATCH);
@@ -130,8 +130,8 @@ static void play(struct many *m, unsigned victim, unsigned how)
 	end(m, victim, how);
 	drop(m, victim);
 	while (!is_complete(m, victim)) {
-		take(m, 0, victim);
-		take(m, 1, victim);
+		take_results(m, 0, victim);
+		take_results(m, 1, victim);
 		assert_true(pair_now() < limit);
 	}
 	make(m, victim);

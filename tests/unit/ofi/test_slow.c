@@ -14,7 +14,7 @@ struct slow {
 	unsigned char *memory[2];
 };
 
-static void begin(struct pair *p, struct slow *s)
+static void slow_up(struct pair *p, struct slow *s)
 {
 	struct pair_side *side[2] = {&p->a, &p->b};
 
@@ -78,7 +78,7 @@ static void take_back_behind_a_long_write(struct pair *p, int writer)
 	struct ndx_overlapped ov = {0};
 	struct slow s;
 
-	begin(p, &s);
+	slow_up(p, &s);
 	read_from(p, mr);
 	write_long(p, &s, writer);
 	assert_int_equal(ndx_mr_deregister(mr, &ov), NDX_PENDING);
@@ -107,7 +107,7 @@ static void a_peer_that_was_granted_nothing_is_not_asked(void **state)
 	struct ndx_result result;
 	struct slow s;
 
-	begin(p, &s);
+	slow_up(p, &s);
 	write_long(p, &s, 0);
 	assert_int_equal(ndx_mr_deregister(mr, &ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&ov), NDX_OK);
@@ -124,7 +124,7 @@ static void a_path_that_stands_still_ends_the_wait(void **state)
 	struct ndx_mr *mr = region(&p->a);
 	struct slow s;
 
-	begin(p, &s);
+	slow_up(p, &s);
 	read_from(p, mr);
 	assert_int_equal(ndx_connector_notify_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
 	write_long(p, &s, 0);
@@ -142,7 +142,7 @@ static void keepalive_waits_for_a_long_write(void **state)
 	struct slow s;
 
 	p->attr.keepalive_ms = 1000;
-	begin(p, &s);
+	slow_up(p, &s);
 	write_long(p, &s, 0);
 	pair_expect(&p->a, NDX_REQUEST_WRITE, 7, NDX_OK);
 	pair_part(p);
@@ -157,7 +157,7 @@ static void keepalive_waits_for_a_long_write_without_a_spare_descriptor(void **s
 	int fd;
 
 	p->attr.keepalive_ms = 1000;
-	begin(p, &s);
+	slow_up(p, &s);
 	assert_int_equal(ndx_cq_get_fd(p->a.cq, &fd), NDX_OK); /* to wait with */
 	pair_use_up_descriptors(&hoard);
 	write_long(p, &s, 0);

@@ -24,7 +24,7 @@ static int down(void **state)
 	return 0;
 }
 
-static uint32_t take(struct ofi_mr_table *table)
+static uint32_t take_token(struct ofi_mr_table *table)
 {
 	uint32_t token = 0;
 
@@ -36,13 +36,13 @@ static uint32_t take(struct ofi_mr_table *table)
 /* One region comes and goes until its slot has no token left; every token is a greater one. */
 static uint32_t spend(struct ofi_mr_table *table)
 {
-	const uint32_t first = take(table);
+	const uint32_t first = take_token(table);
 	const uint32_t slot = first % OFI_MR_SLOTS;
 	uint32_t last = first;
 
 	ofi_mr_table_put(table, first);
 	while (last / OFI_MR_SLOTS < OFI_MR_USES - 1) {
-		const uint32_t token = take(table);
+		const uint32_t token = take_token(table);
 
 		assert_int_equal(token % OFI_MR_SLOTS, slot);
 		assert_true(token > last);
@@ -67,7 +67,8 @@ static void it_begins_anew_with_the_slot_that_has_waited_longest(void **state)
 	assert_int_equal(spend(table), 1);
 	table->used = OFI_MR_SLOTS - 1;
 	assert_int_equal(spend(table), OFI_MR_SLOTS - 1);
-	assert_int_equal(take(table), OFI_MR_SLOTS); /* slot 0, whose first token would be 0 */
+	assert_int_equal(take_token(table),
+	                 OFI_MR_SLOTS); /* slot 0, whose first token would be 0 */
 	ofi_mr_table_put(table, OFI_MR_SLOTS);
 	assert_int_equal(spend(table), 0);
 	assert_int_equal(spend(table), 1);
@@ -82,11 +83,11 @@ static void a_slot_that_has_begun_goes_on(void **state)
 	uint32_t tokens[8];
 
 	for (uint32_t i = 0; i < 8; i++)
-		tokens[i] = take(table);
+		tokens[i] = take_token(table);
 	for (uint32_t i = 0; i < 8; i++)
 		ofi_mr_table_put(table, tokens[i]);
 	for (uint32_t i = 0; i < 8; i++)
-		assert_int_equal(take(table), tokens[7 - i] + OFI_MR_SLOTS);
+		assert_int_equal(take_token(table), tokens[7 - i] + OFI_MR_SLOTS);
 	assert_int_equal(table->used, 8);
 }
 
@@ -98,10 +99,10 @@ static void half_of_the_slots_stay_free(void **state)
 
 	assert_true((uint64_t)(OFI_MR_SLOTS - OFI_MR_REGIONS) * OFI_MR_USES >= UINT64_C(1) << 31);
 	for (uint32_t i = 0; i < OFI_MR_REGIONS; i++)
-		(void)take(table);
+		(void)take_token(table);
 	assert_int_equal(ofi_mr_table_take(table, &token), NDX_E_INSUFFICIENT_RESOURCES);
 	ofi_mr_table_put(table, 5);
-	assert_int_equal(take(table), 5 + OFI_MR_SLOTS);
+	assert_int_equal(take_token(table), 5 + OFI_MR_SLOTS);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)

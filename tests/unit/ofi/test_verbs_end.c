@@ -237,7 +237,7 @@ static void drain(void *arg)
 	ofi_conn_drain(&rig->conn.spi);
 }
 
-static void hear(void *arg)
+static void check_goodbye(void *arg)
 {
 	struct rig *rig = arg;
 
@@ -324,13 +324,13 @@ static void what_waits_for_a_peer_that_closes_is_cancelled(void **state)
 
 	post_send(rig);
 	peer_writes_goodbye(rig, OFI_SAID);
-	run(rig, hear);
+	run(rig, check_goodbye);
 	assert_int_equal(rig->reports, NDX_REPORT_PEER_DISC);
 	run(rig, drain);
-	run(rig, hear);
+	run(rig, check_goodbye);
 	assert_send(rig, false);
 	peer_writes_goodbye(rig, OFI_SAID | OFI_LEAVING);
-	run(rig, hear);
+	run(rig, check_goodbye);
 	assert_send(rig, true);
 	assert_int_equal(rig->reports, NDX_REPORT_PEER_DISC | NDX_REPORT_DRAINED);
 }
@@ -342,7 +342,7 @@ static void what_waits_is_cancelled_by_the_drain_if_that_comes_later(void **stat
 
 	post_send(rig);
 	peer_writes_goodbye(rig, OFI_SAID | OFI_LEAVING);
-	run(rig, hear);
+	run(rig, check_goodbye);
 	assert_int_equal(rig->reports, NDX_REPORT_PEER_DISC);
 	assert_send(rig, false);
 	run(rig, drain);

@@ -137,7 +137,7 @@ static void on_staged(void *arg, struct ndx_session *s, enum ndx_stage stage)
 		                 NDX_OK);
 }
 
-static void begin(struct listening *l, struct ndx_negotiation_server_attr *attr)
+static void begin_listening(struct listening *l, struct ndx_negotiation_server_attr *attr)
 {
 	struct sockaddr_in at;
 	socklen_t length = sizeof(at);
@@ -160,7 +160,7 @@ void listening_begin(struct listening *l, struct ndx_variant *const *variants, s
 	attr.variants = variants;
 	attr.variant_count = count;
 	attr.plugin_warn_ms = warn_ms;
-	begin(l, &attr);
+	begin_listening(l, &attr);
 }
 
 void listening_end(struct listening *l)
@@ -193,7 +193,7 @@ void rendezvous_run(struct rendezvous *m, struct ndx_variant *client, struct ndx
 	attr.variant_count = 1;
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .arg = m};
-	begin(&listening, &attr);
+	begin_listening(&listening, &attr);
 	ndx_session_attr_init(&session);
 	session.variant = client;
 	session.servers = &servers;

@@ -172,7 +172,7 @@ static struct ndx_variant *variant(struct rig *r, const char *slots, const char 
 	return v;
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	struct rig *r = calloc(1, sizeof(*r));
 
@@ -203,7 +203,7 @@ struct heard {
 	uint32_t rings; /* atomic */
 };
 
-static void hear(void *arg, const struct ndx_log_record *record)
+static void on_record(void *arg, const struct ndx_log_record *record)
 {
 	struct heard *heard = arg;
 
@@ -218,7 +218,7 @@ static void both_sides_come_to_the_same_ring(void **state)
 	struct heard heard = {0};
 	struct rendezvous m = {.reads = {1, 1, 1, 1}};
 
-	ndx_log_set_sink(hear, &heard, NDX_LOG_INFO);
+	ndx_log_set_sink(on_record, &heard, NDX_LOG_INFO);
 	rendezvous_run(&m, r->client, r->server);
 	if (m.status != NDX_OK)
 		fail_msg("%s", m.error.text);
@@ -292,9 +292,9 @@ int main(void)
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(odd_messages_are_refused),
 		cmocka_unit_test(fields_of_later_versions_are_skipped),
-		cmocka_unit_test_setup_teardown(both_sides_come_to_the_same_ring, begin, end),
-		cmocka_unit_test_setup_teardown(it_connects_queue_pairs, begin, end),
-		cmocka_unit_test_setup_teardown(parameters_must_go_together, begin, end),
+		cmocka_unit_test_setup_teardown(both_sides_come_to_the_same_ring, set_up, end),
+		cmocka_unit_test_setup_teardown(it_connects_queue_pairs, set_up, end),
+		cmocka_unit_test_setup_teardown(parameters_must_go_together, set_up, end),
 		cmocka_unit_test(rounds_go_wrong_with_a_reason),
 	};
 

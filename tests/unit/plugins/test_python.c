@@ -80,7 +80,7 @@ struct heard {
 	const char *line;
 };
 
-static void hear(void *arg, const struct ndx_log_record *record)
+static void on_record(void *arg, const struct ndx_log_record *record)
 {
 	struct heard *heard = arg;
 
@@ -112,7 +112,7 @@ static void three_rounds(const char *client, const char *server, const char *uri
 
 	if (uri != NULL && (!end_open(&m.client, uri) || !end_open(&m.server, uri)))
 		skip();
-	ndx_log_set_sink(hear, &heard, NDX_LOG_INFO);
+	ndx_log_set_sink(on_record, &heard, NDX_LOG_INFO);
 	rendezvous_run(&m, left, right);
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
 	if (m.status != NDX_OK)
@@ -221,7 +221,7 @@ static void exceptions_are_the_plugins_errors(void **state)
 	struct heard heard = {.line = "ndx-plugin-odd.py\", line"};
 
 	(void)state;
-	ndx_log_set_sink(hear, &heard, NDX_LOG_WARN);
+	ndx_log_set_sink(on_record, &heard, NDX_LOG_WARN);
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		struct ndx_variant *v = variant(n, "odd", odd[i].name, NULL, NULL);
 		struct rendezvous m = {.reads = {1, 1, 1, 1}};
@@ -292,7 +292,7 @@ static void a_call_that_waits_holds_up_nobody_else(void **state)
 	assert_int_equal(pipe(fds), 0);
 	(void)snprintf(number, sizeof(number), "%d", fds[0]);
 	variants[1] = variant(n, "odd", "waits", "fd", number);
-	ndx_log_set_sink(hear, &heard, NDX_LOG_WARN);
+	ndx_log_set_sink(on_record, &heard, NDX_LOG_WARN);
 	listening_begin(&server, variants, 2, 50);
 	crowd.address = server.address;
 	for (int i = 0; i < 3; i++) {

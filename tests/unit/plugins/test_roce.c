@@ -42,7 +42,7 @@ static struct ndx_peer_description rendezvous_end(uint8_t number, const char *ad
 	return d;
 }
 
-static size_t put(uint8_t bytes[ROCE_PAYLOAD_MAX], const struct ndx_peer_description *d)
+static size_t write_payload(uint8_t bytes[ROCE_PAYLOAD_MAX], const struct ndx_peer_description *d)
 {
 	const struct roce_payload p = {.message = ROCE_DESCRIPTION, .description = *d};
 	const char *why = "";
@@ -68,7 +68,7 @@ static void what_is_written_is_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		assert_int_equal(put(bytes, &ends[i]), lengths[i]);
+		assert_int_equal(write_payload(bytes, &ends[i]), lengths[i]);
 		assert_true(roce_payload_parse(bytes, lengths[i], &p, &why));
 		assert_int_equal(p.message, ROCE_DESCRIPTION);
 		assert_memory_equal(&p.description, &ends[i], sizeof(p.description));
@@ -100,7 +100,7 @@ static void the_bytes_are_those_of_the_header_file(void **state)
 	/* A token is what a device hands out, in the order of the wire. */
 	memcpy(&d.memory.token, (const uint8_t[]){0x12, 0x34, 0x56, 0x78}, 4);
 	assert_int_equal(ndx_rkey_of_token(d.memory.token), 0x12345678);
-	assert_int_equal(put(bytes, &d), sizeof(expected));
+	assert_int_equal(write_payload(bytes, &d), sizeof(expected));
 	assert_memory_equal(bytes, expected, sizeof(expected));
 }
 
@@ -114,7 +114,7 @@ static void refused(const struct ndx_peer_description *d, const struct odd *odd)
 {
 	struct roce_payload p = {.message = (enum roce_message)99};
 	uint8_t bytes[ROCE_PAYLOAD_MAX];
-	const size_t length = put(bytes, d);
+	const size_t length = write_payload(bytes, d);
 	const char *why = NULL;
 
 	assert_true(length > odd->at);
@@ -177,7 +177,7 @@ static void no_other_length_passes(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		uint8_t bytes[ROCE_PAYLOAD_MAX];
-		const size_t length = put(bytes, &ends[i]);
+		const size_t length = write_payload(bytes, &ends[i]);
 
 		for (size_t n = 0; n < ROCE_PAYLOAD_MAX + 8; n++) {
 			uint8_t *exact = calloc(1, n > 0 ? n : 1);
@@ -197,13 +197,13 @@ static void what_no_peer_takes_is_not_sent(void **state)
 
 	(void)state;
 	d.mtu = 1500;
-	assert_int_equal(put(bytes, &d), 0);
+	assert_int_equal(write_payload(bytes, &d), 0);
 	d = rendezvous_end(1, NULL);
 	d.address.ss_family = AF_UNIX;
-	assert_int_equal(put(bytes, &d), 0);
+	assert_int_equal(write_payload(bytes, &d), 0);
 	memset(d.stack, 'x', sizeof(d.stack));
 	d.address.ss_family = AF_UNSPEC;
-	assert_int_equal(put(bytes, &d), 0);
+	assert_int_equal(write_payload(bytes, &d), 0);
 }
 
 /* ---- two sides by hand ---- */

@@ -15,37 +15,37 @@ static struct rpcrdma_header h;
 static uint8_t bytes[65536];
 static uint32_t used;
 
-static void put(uint32_t word)
+static void put_be32(uint32_t word)
 {
 	base_put_be32(bytes + used, word);
 	used += 4;
 }
 
-static void begin(uint32_t version, uint32_t type)
+static void begin_header(uint32_t version, uint32_t type)
 {
 	used = 0;
-	put(0x1234);
-	put(version);
-	put(32);
-	put(type);
+	put_be32(0x1234);
+	put_be32(version);
+	put_be32(32);
+	put_be32(type);
 }
 
 static void segment(uint32_t handle)
 {
-	put(handle);
-	put(100);
-	put(1);
-	put(2);
+	put_be32(handle);
+	put_be32(100);
+	put_be32(1);
+	put_be32(2);
 }
 
 static void rpc_call(void)
 {
-	put(0x1234);
-	put(0);
-	put(2);
-	put(100003);
-	put(4);
-	put(1);
+	put_be32(0x1234);
+	put_be32(0);
+	put_be32(2);
+	put_be32(100003);
+	put_be32(4);
+	put_be32(1);
 }
 
 static enum rpcrdma_verdict parse(void)
@@ -56,23 +56,23 @@ static enum rpcrdma_verdict parse(void)
 static void calls_with_all_lists_are_read(void **state)
 {
 	(void)state;
-	begin(1, RPCRDMA_MSG);
-	put(1);
-	put(28);
+	begin_header(1, RPCRDMA_MSG);
+	put_be32(1);
+	put_be32(28);
 	segment(7);
-	put(1);
-	put(60);
+	put_be32(1);
+	put_be32(60);
 	segment(8);
-	put(0);
-	put(1);
-	put(2);
+	put_be32(0);
+	put_be32(1);
+	put_be32(2);
 	segment(9);
 	segment(10);
-	put(1);
-	put(0);
-	put(0);
-	put(1);
-	put(1);
+	put_be32(1);
+	put_be32(0);
+	put_be32(0);
+	put_be32(1);
+	put_be32(1);
 	segment(11);
 	rpc_call();
 	assert_int_equal(parse(), RPCRDMA_YES);
@@ -97,95 +97,95 @@ static void calls_with_all_lists_are_read(void **state)
 static void the_other_types_are_told_apart(void **state)
 {
 	(void)state;
-	begin(1, RPCRDMA_MSGP);
-	put(4096);
-	put(512);
-	put(0);
-	put(0);
-	put(0);
-	put(0x1234);
-	put(1);
+	begin_header(1, RPCRDMA_MSGP);
+	put_be32(4096);
+	put_be32(512);
+	put_be32(0);
+	put_be32(0);
+	put_be32(0);
+	put_be32(0x1234);
+	put_be32(1);
 	assert_int_equal(parse(), RPCRDMA_YES);
 	assert_true(h.is_reply);
-	begin(1, RPCRDMA_NOMSG);
-	put(1);
-	put(0);
+	begin_header(1, RPCRDMA_NOMSG);
+	put_be32(1);
+	put_be32(0);
 	segment(7);
-	put(0);
-	put(0);
-	put(0);
+	put_be32(0);
+	put_be32(0);
+	put_be32(0);
 	assert_int_equal(parse(), RPCRDMA_YES);
 	assert_true(h.is_call);
-	begin(1, RPCRDMA_NOMSG);
-	put(0);
-	put(0);
-	put(0);
+	begin_header(1, RPCRDMA_NOMSG);
+	put_be32(0);
+	put_be32(0);
+	put_be32(0);
 	assert_int_equal(parse(), RPCRDMA_NO);
-	begin(1, RPCRDMA_DONE);
+	begin_header(1, RPCRDMA_DONE);
 	assert_int_equal(parse(), RPCRDMA_YES);
-	begin(1, RPCRDMA_ERROR);
-	put(1);
-	put(1);
-	put(2);
+	begin_header(1, RPCRDMA_ERROR);
+	put_be32(1);
+	put_be32(1);
+	put_be32(2);
 	assert_int_equal(parse(), RPCRDMA_YES);
 	assert_int_equal(h.error_high, 2);
-	begin(1, RPCRDMA_ERROR);
-	put(2);
+	begin_header(1, RPCRDMA_ERROR);
+	put_be32(2);
 	assert_int_equal(parse(), RPCRDMA_YES);
-	begin(1, RPCRDMA_ERROR);
-	put(9);
+	begin_header(1, RPCRDMA_ERROR);
+	put_be32(9);
 	assert_int_equal(parse(), RPCRDMA_NO);
-	begin(2, 3);
+	begin_header(2, 3);
 	assert_int_equal(parse(), RPCRDMA_V2);
-	begin(2, 99);
+	begin_header(2, 99);
 	assert_int_equal(parse(), RPCRDMA_NO);
-	begin(3, 0);
+	begin_header(3, 0);
 	assert_int_equal(parse(), RPCRDMA_NO);
 }
 
 static void nonsense_is_refused(void **state)
 {
 	(void)state;
-	begin(1, RPCRDMA_MSG);
-	put(2);
-	put(0);
-	put(0);
+	begin_header(1, RPCRDMA_MSG);
+	put_be32(2);
+	put_be32(0);
+	put_be32(0);
 	rpc_call();
 	assert_int_equal(parse(), RPCRDMA_NO);
-	begin(1, RPCRDMA_MSG);
-	put(0);
-	put(1);
-	put(0xffffffff);
+	begin_header(1, RPCRDMA_MSG);
+	put_be32(0);
+	put_be32(1);
+	put_be32(0xffffffff);
 	segment(1);
 	assert_int_equal(parse(), RPCRDMA_NO);
-	begin(1, RPCRDMA_MSG);
+	begin_header(1, RPCRDMA_MSG);
 	for (int i = 0; i < 2000; i++) {
-		put(1);
-		put(0);
+		put_be32(1);
+		put_be32(0);
 		segment(1);
 	}
 	assert_int_equal(parse(), RPCRDMA_NO);
-	begin(1, RPCRDMA_MSG);
-	put(0);
+	begin_header(1, RPCRDMA_MSG);
+	put_be32(0);
 	for (int i = 0; i < 5000; i++) {
-		put(1);
-		put(0);
+		put_be32(1);
+		put_be32(0);
 	}
 	assert_int_equal(parse(), RPCRDMA_NO);
-	begin(1, RPCRDMA_MSG);
-	put(0);
-	put(0);
-	put(0);
-	put(0x9999); /* another xid than the header's */
-	put(0);
+	begin_header(1, RPCRDMA_MSG);
+	put_be32(0);
+	put_be32(0);
+	put_be32(0);
+	put_be32(0x9999); /* another xid than the header's */
+	put_be32(0);
 	assert_int_equal(parse(), RPCRDMA_NO);
-	begin(1, RPCRDMA_MSG);
-	put(0);
-	put(0);
-	put(0);
-	put(0x1234);
-	put(0);
-	put(3); /* RPC version 3 */
+	begin_header(1, RPCRDMA_MSG);
+	put_be32(0);
+	put_be32(0);
+	put_be32(0);
+	put_be32(0x1234);
+	put_be32(0);
+	put_be32(3); /* RPC version 3 */
 	assert_int_equal(parse(), RPCRDMA_NO);
 }
 

@@ -14,7 +14,7 @@
 
 static struct mem mem = {.limit = 1 << 22};
 
-static void fill(uint8_t *bytes, size_t n)
+static void fill_bytes(uint8_t *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		bytes[i] = (uint8_t)(i * 7 + i / 256);
@@ -27,7 +27,7 @@ static void data_are_placed_by_address(void **state)
 	struct ndx_piece pieces[8];
 
 	(void)state;
-	fill(data, sizeof(data));
+	fill_bytes(data, sizeof(data));
 	for (size_t at = sizeof(data); at > 0;) {
 		size_t part = at < 1000 ? at : 1000;
 
@@ -90,7 +90,7 @@ static void packets_are_placed_by_their_numbers(void **state)
 	uint8_t data[2500], out[2500];
 
 	(void)state;
-	fill(data, sizeof(data));
+	fill_bytes(data, sizeof(data));
 	sub_segment_dimension(&sub, 0);
 	assert_int_equal(sub.packets, 10);
 	segment_add_sub_segment(s, &sub);
@@ -138,7 +138,7 @@ static void sub_segments_of_part_of_a_segment_know_their_bytes(void **state)
 	static uint8_t out[50000], data[50000];
 
 	(void)state;
-	fill(data, sizeof(data));
+	fill_bytes(data, sizeof(data));
 	assert_int_equal(sub_segment_size(&sub), 0);
 	assert_int_equal(sub_segment_get_data(&sub, false, out, 10), 50000);
 	segment_add_sub_segment(s, &sub);

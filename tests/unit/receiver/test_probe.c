@@ -63,7 +63,7 @@ static struct ndx_qp qp = {.ops = &qp_ops};
 static struct ndx_cq cq = {.ops = &cq_ops};
 
 /* A receiver that runs, as far as its thread looks at the peer. */
-static int begin(void **state)
+static int set_up(void **state)
 {
 	static struct ndx_receiver r;
 
@@ -221,7 +221,7 @@ static void the_byte_is_the_one_of_the_numbers(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, end)
 	const struct CMUnitTest tests[] = {
 		T(a_peer_is_asked_by_a_write_of_nothing),
 		T(a_device_that_granted_a_byte_is_asked_by_it),

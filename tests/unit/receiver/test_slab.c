@@ -44,7 +44,7 @@ static enum ndx_status receive(struct ndx_qp *qp, void *context, const struct nd
 static const struct ndx_qp_ops ops = {.receive = receive};
 static struct ndx_qp qp = {.ops = &ops};
 
-static struct slab *begin(uint32_t copies, bool by_write)
+static struct slab *make_slab(uint32_t copies, bool by_write)
 {
 	struct slab *slab;
 
@@ -68,7 +68,7 @@ static struct slot *arrive(struct slab *slab, struct slot *slot, uint32_t sequen
 
 static void slots_are_posted_in_their_order(void **state)
 {
-	struct slab *slab = begin(0, false);
+	struct slab *slab = make_slab(0, false);
 
 	(void)state;
 	assert_int_equal(slab_attach(slab, &qp), NDX_OK);
@@ -85,7 +85,7 @@ static void slots_are_posted_in_their_order(void **state)
 
 static void a_post_that_fails_is_made_up_for(void **state)
 {
-	struct slab *slab = begin(0, false);
+	struct slab *slab = make_slab(0, false);
 	struct slab_verdicts verdicts = {0};
 	struct slot *slot;
 
@@ -113,7 +113,7 @@ static void a_post_that_fails_is_made_up_for(void **state)
 
 static void lack_of_slots_is_timed(void **state)
 {
-	struct slab *slab = begin(0, false);
+	struct slab *slab = make_slab(0, false);
 	struct slab_verdicts verdicts = {0};
 	struct slot *slots[COUNT];
 
@@ -141,7 +141,7 @@ static void lack_of_slots_is_timed(void **state)
 
 static void each_holder_counts(void **state)
 {
-	struct slab *slab = begin(0, false);
+	struct slab *slab = make_slab(0, false);
 	struct slab_verdicts verdicts = {0};
 	const struct ndx_frame *frame;
 
@@ -164,7 +164,7 @@ static void each_holder_counts(void **state)
 
 static void the_last_frame_takes_an_abandoned_slab_along(void **state)
 {
-	struct slab *slab = begin(2, false);
+	struct slab *slab = make_slab(2, false);
 	struct slab_verdicts verdicts = {0};
 	struct slot *slot;
 	struct slot *copy;
@@ -188,7 +188,7 @@ static void the_last_frame_takes_an_abandoned_slab_along(void **state)
 
 static void a_failed_receive_frees_its_slot(void **state)
 {
-	struct slab *slab = begin(0, false);
+	struct slab *slab = make_slab(0, false);
 	struct ndx_result result = {.status = NDX_E_CANCELED};
 	struct slab_verdicts verdicts = {0};
 	struct slot *taken;
@@ -208,7 +208,7 @@ static void a_failed_receive_frees_its_slot(void **state)
 static void written_frames_are_found_by_their_number(void **state)
 {
 	static const uint32_t numbers[] = {2, 0, 7, 5};
-	struct slab *slab = begin(0, true);
+	struct slab *slab = make_slab(0, true);
 	struct slab_verdicts verdicts = {0};
 	struct slot *slots[COUNT];
 
@@ -237,7 +237,7 @@ static void written_frames_are_found_by_their_number(void **state)
 
 static void a_frame_in_a_slot_that_is_not_posted_is_found_too(void **state)
 {
-	struct slab *slab = begin(0, true);
+	struct slab *slab = make_slab(0, true);
 	struct slab_verdicts verdicts = {0};
 	struct slot *slot;
 
@@ -260,7 +260,7 @@ static void a_frame_in_a_slot_that_is_not_posted_is_found_too(void **state)
 
 static void what_was_not_written_is_misplaced(void **state)
 {
-	struct slab *slab = begin(0, true);
+	struct slab *slab = make_slab(0, true);
 	struct ndx_result result = {.bytes_transferred = 10, .flags = NDX_RESULT_IMMEDIATE};
 	struct slab_verdicts verdicts = {0};
 	struct slot *taken;

@@ -249,8 +249,8 @@ static void a_queue_pair_fills_the_bus_exactly(void **state)
 }
 
 /* Random values for all fields of a type, in the message and where the FPGA looks for them. */
-static void fill(const struct place *places, size_t count, enum surf_type type, void *message,
-                 uint32_t *wanted)
+static void fill_fields(const struct place *places, size_t count, enum surf_type type,
+                        void *message, uint32_t *wanted)
 {
 	for (size_t i = 0; i < count; i++) {
 		const uint64_t value = random64() & most(&places[i]);
@@ -288,7 +288,7 @@ static void come_back(const struct way *way)
 		char why[160];
 
 		mark(wanted, way->msb, way->msb - 1, m.type);
-		fill(way->places, way->count, m.type, &m, wanted);
+		fill_fields(way->places, way->count, m.type, &m, wanted);
 		assert_int_equal(
 			way->asks ? surf_request_encode(&m.asked, words, why, sizeof(why))
 				  : surf_response_encode(&m.answered, words, why, sizeof(why)),

@@ -124,7 +124,7 @@ static void setup_end(struct watched *w)
 }
 
 /* Its events, and what they ask for. */
-static void hear(struct watched *w)
+static void run_events(struct watched *w)
 {
 	assert_false(watched_told(w));
 	watched_call(w, watched_nothing, NULL);
@@ -142,10 +142,10 @@ static void a_delivered_goodbye_is_reported(void **state)
 	(void)state;
 	setup_end(&w);
 	watched_call(&w, send_disc, &w.rig.conn.spi);
-	hear(&w);
+	run_events(&w);
 	assert_int_equal(said, NDX_OOB_LOST); /* the word in the mailbox goes first */
 	fake_run(rig_native(&w.rig), 1);
-	hear(&w);
+	run_events(&w);
 	assert_int_equal(said, NDX_OOB_GOODBYE);
 	watched_give_up(&w);
 	watched_close(&w);
@@ -165,7 +165,7 @@ static void the_answer_to_a_probe_is_seen(void **state)
 	watched_call(&w, on_disconnected, &w.rig.conn);
 	assert_int_equal(w.rig.conn.wait, VERBS_WAIT_ANSWER);
 	fake_run(rig_native(&w.rig), 1);
-	hear(&w);
+	run_events(&w);
 	assert_int_equal(w.rig.conn.wait, VERBS_WAIT_MOMENT);
 	watched_give_up(&w);
 	watched_close(&w);

@@ -100,7 +100,7 @@ static void detach(void *arg)
 	end->status = verbs_conn_detach(&end->rig.conn.spi);
 }
 
-static void hear(void *arg)
+static void on_disconnected(void *arg)
 {
 	verbs_end_on_disconnected(&((struct end *)arg)->rig.conn, 0);
 }
@@ -239,7 +239,7 @@ static void an_abort_waits_until_aborted_is_delivered(void **state)
 		run(&end, break_off);
 		assert_int_equal(end.rig.reports, 0);
 		if (leaves) {
-			run(&end, hear);
+			run(&end, on_disconnected);
 		} else {
 			fake_run(rig_native(&end.rig), 1);
 			verbs_qp_poll(rig_qp(&end.rig)); /* posts the job that ends the abort */
@@ -267,7 +267,7 @@ static void a_detach_leaves_the_thread_to_others(void **state)
 		run(&end, detach);
 		assert_int_equal(end.status, NDX_PENDING);
 		if (leaves) {
-			run(&end, hear);
+			run(&end, on_disconnected);
 			assert_int_equal(end.rig.reports,
 			                 NDX_REPORT_PEER_DISC | NDX_REPORT_DISC_ACKED);
 		}
@@ -291,7 +291,7 @@ static void an_end_that_was_aborted_sends_no_probe(void **state)
 		if (changed) /* its mind, when the goodbye had gone out */
 			put_word(&end, VERBS_FIELD_GOODBYE);
 		put_word(&end, VERBS_FIELD_ABORTED);
-		run(&end, hear);
+		run(&end, on_disconnected);
 		assert_int_equal(end.rig.reports, NDX_REPORT_ABORT);
 		assert_int_equal(end.rig.device.count[FAKE_POST_SEND], 0);
 		end_close(&end);
@@ -305,7 +305,7 @@ static void to_be_turned_away_is_an_answer(void **state)
 	(void)state;
 	end_open(&end, true);
 	assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
-	run(&end, hear);
+	run(&end, on_disconnected);
 	step(&end, STEPS_MOMENT, true);
 	assert_int_equal(end.rig.reports, 0);
 	step(&end, 2, false);
@@ -324,7 +324,7 @@ static void silence_is_none(void **state)
 		end_open(&end, true);
 		if (behind)
 			assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
-		run(&end, hear);
+		run(&end, on_disconnected);
 		step(&end, (behind ? STEPS_BEHIND : STEPS_ALONE) - 1, false);
 		assert_int_equal(end.rig.reports, 0);
 		step(&end, 1, false);
@@ -342,7 +342,7 @@ static void a_write_is_not_turned_away(void **state)
 	(void)state;
 	end_open(&end, true);
 	assert_int_equal(ndx_qp_write(&end.rig.qp->pub, NULL, &sge, 1, 0, 1, 0), NDX_OK);
-	run(&end, hear);
+	run(&end, on_disconnected);
 	step(&end, STEPS_ALONE - 1, true);
 	assert_int_equal(end.rig.reports, 0);
 	step(&end, 1, true);
@@ -357,7 +357,7 @@ static void an_answer_is_the_last_word(void **state)
 
 	(void)state;
 	end_open(&end, false);
-	run(&end, hear);
+	run(&end, on_disconnected);
 	fake_run(rig_native(&end.rig), 1); /* somebody is there, and still so a moment later */
 	rig_expect_none(&end.rig);
 	run(&end, stop_timers); /* behind what the answer asks for */
@@ -387,7 +387,7 @@ static void crossed_goodbyes_are_both_answered(void **state)
 	run(&end, stop_timers);
 	assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 1);
 	put_word(&end, VERBS_FIELD_GOODBYE);
-	run(&end, hear);
+	run(&end, on_disconnected);
 	assert_int_equal(end.rig.device.count[FAKE_DISCONNECT], 2);
 	assert_int_equal(end.rig.reports, NDX_REPORT_PEER_DISC | NDX_REPORT_DISC_ACKED);
 	end_close(&end);
@@ -404,7 +404,7 @@ static void what_is_posted_later_does_not_stand_before_the_question(void **state
 		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
 		fake_run(rig_native(&end.rig), 1);
 		rig_expect(&end.rig, 1, NDX_OK);
-		run(&end, hear);
+		run(&end, on_disconnected);
 		assert_int_equal(rig_send(&end.rig, 2, 0), NDX_OK);
 		step(&end, STEPS_ALONE - 1, software);
 		assert_int_equal(end.rig.reports, 0);
@@ -424,7 +424,7 @@ static void an_end_that_probes_stays_until_the_answer(void **state)
 	run(&end, say_goodbye);
 	fake_run(rig_native(&end.rig), 1);
 	rig_expect_none(&end.rig);
-	run(&end, hear);
+	run(&end, on_disconnected);
 	run(&end, detach);
 	assert_int_equal(end.status, NDX_PENDING);
 	assert_int_equal(end.rig.reports, 0);
@@ -441,7 +441,7 @@ static void an_adapter_has_asked_for_us(void **state)
 	(void)state;
 	end_open(&end, false);
 	assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
-	run(&end, hear);
+	run(&end, on_disconnected);
 	step(&end, STEPS_BEHIND - 1, false);
 	assert_int_equal(end.rig.reports, 0);
 	step(&end, 1, false);
@@ -462,7 +462,7 @@ static void requests_after_the_peers_goodbye_are_cancelled(void **state)
 		assert_int_equal(rig_send(&end.rig, 2, 0), NDX_OK);
 		if (well)
 			put_word(&end, VERBS_FIELD_GOODBYE);
-		run(&end, hear);
+		run(&end, on_disconnected);
 		assert_int_equal(end.rig.reports, well ? NDX_REPORT_PEER_DISC : 0);
 		end.rig.reports = 0;
 		run(&end, drain);
@@ -483,7 +483,7 @@ static void a_request_that_fails_there_is_a_failure(void **state)
 	end_open(&end, false);
 	assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
 	put_word(&end, VERBS_FIELD_GOODBYE);
-	run(&end, hear);
+	run(&end, on_disconnected);
 	end.rig.reports = 0;
 	run(&end, drain);
 	fake_break(rig_native(&end.rig), IBV_WC_REM_ACCESS_ERR);
@@ -504,7 +504,7 @@ static void requests_that_nobody_answers_any_more_are_a_drain(void **state)
 		assert_int_equal(rig_send(&end.rig, 1, 0), NDX_OK);
 		if (well)
 			put_word(&end, VERBS_FIELD_GOODBYE);
-		run(&end, hear);
+		run(&end, on_disconnected);
 		end.rig.reports = 0;
 		run(&end, drain);
 		end.steps = 3;
