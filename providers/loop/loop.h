@@ -24,6 +24,7 @@
 #include "base_list.h"
 #include "base_lock.h"
 #include "base_loop.h"
+#include "base_mw.h"
 #include "base_ov.h"
 #include "base_qp.h"
 #include "base_table.h"
@@ -153,9 +154,7 @@ struct loop_mw {
 	struct ndx_spi_mw spi;
 	struct loop_adapter *adapter;
 	struct loop_key key;
-	bool bound;
-	bool planned;     /* is bound when all posted requests have run */
-	uint32_t pending; /* binds and invalidates that have not run */
+	struct base_mw state;
 	struct base_list of_mr;
 	struct base_list of_qp;
 };

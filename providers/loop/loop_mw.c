@@ -49,14 +49,12 @@ void loop_mw_destroy(struct ndx_spi_mw *spi)
 
 void loop_mw_unbind(struct loop_mw *mw)
 {
-	if (!mw->bound)
+	if (!mw->state.bound)
 		return;
 	loop_key_remove(&mw->key);
 	base_list_remove(&mw->of_mr);
 	base_list_remove(&mw->of_qp);
-	mw->bound = false;
-	if (mw->pending == 0)
-		mw->planned = false;
+	base_mw_unbound(&mw->state);
 }
 
 enum ndx_status loop_mw_check_bind(struct loop_adapter *adapter, const struct loop_mr *mr,
@@ -65,7 +63,7 @@ enum ndx_status loop_mw_check_bind(struct loop_adapter *adapter, const struct lo
 {
 	if (mr == NULL || mw == NULL || mr->adapter != adapter || mw->adapter != adapter)
 		return NDX_E_INVALID_PARAMETER;
-	if (mw->planned)
+	if (mw->state.planned)
 		return NDX_E_DEVICE_BUSY;
 	if (!loop_key_admits(adapter, mr->local.token, (uintptr_t)buffer, length,
 	                     (flags & NDX_OP_ALLOW_WRITE) != 0 ? LOOP_LOCAL_WRITE : LOOP_LOCAL_READ,
@@ -77,9 +75,8 @@ enum ndx_status loop_mw_check_bind(struct loop_adapter *adapter, const struct lo
 void loop_mw_plan(struct loop_adapter *adapter, struct loop_req *req, struct loop_mw *mw)
 {
 	req->mw = mw;
-	mw->pending++;
-	mw->planned = req->base.type == NDX_REQUEST_BIND;
-	if (mw->planned)
+	base_mw_posted(&mw->state, req->base.type);
+	if (mw->state.planned)
 		mw->spi.remote_token = req->remote_token;
 	base_list_add(&adapter->pending, &req->pending);
 }
@@ -92,9 +89,7 @@ void loop_mw_forget(struct loop_req *req)
 	if (mw == NULL)
 		return;
 	req->mw = NULL;
-	mw->pending--;
-	if (mw->pending == 0)
-		mw->planned = mw->bound;
+	(void)base_mw_ended(&mw->state);
 }
 
 static uint32_t window_rights(uint8_t flags)
@@ -115,7 +110,7 @@ static enum ndx_status bind_now(struct loop_qp *qp, const struct loop_req *req, 
 
 	if (mr == NULL)
 		return NDX_E_ACCESS_VIOLATION;
-	if (mw->bound)
+	if (mw->state.bound)
 		return NDX_E_INVALID_DEVICE_REQUEST;
 	mw->key.token = req->remote_token;
 	mw->key.start = (uintptr_t)req->remote_address;
@@ -125,7 +120,7 @@ static enum ndx_status bind_now(struct loop_qp *qp, const struct loop_req *req, 
 	loop_key_add(qp->adapter, &mw->key);
 	base_list_add(&mr->windows, &mw->of_mr);
 	base_list_add(&qp->windows, &mw->of_qp);
-	mw->bound = true;
+	mw->state.bound = true;
 	return NDX_OK;
 }
 
@@ -140,7 +135,7 @@ enum ndx_status loop_mw_run(struct loop_qp *qp, struct loop_req *req)
 		st = bind ? NDX_E_CANCELED : NDX_OK;
 	else if (bind)
 		st = bind_now(qp, req, mw);
-	else if (!mw->bound)
+	else if (!mw->state.bound)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
 	else
 		loop_mw_unbind(mw);

@@ -29,6 +29,7 @@
 #include "base_list.h"
 #include "base_lock.h"
 #include "base_loop.h"
+#include "base_mw.h"
 #include "base_ov.h"
 #include "base_qp.h"
 #include "base_table.h"
@@ -226,10 +227,8 @@ struct verbs_mw {
 	struct ibv_mw *native; /* its rkey: the device's key when all posted requests have run */
 	struct verbs_qp *qp;   /* of the latest bind */
 	struct verbs_mr *mr;
-	uint32_t key;     /* the key that the device is known to have */
-	uint32_t pending; /* binds and invalidates that have not ended */
-	bool bound;
-	bool planned;          /* is bound when all posted requests have run */
+	uint32_t key; /* the key that the device is known to have */
+	struct base_mw state;
 	bool closed;           /* freed with the last pending request */
 	struct base_list node; /* in verbs_adapter.windows */
 };

@@ -4,7 +4,6 @@
  */
 #include <endian.h>
 
-#include "base_post.h"
 #include "verbs_wr.h"
 
 /* base.lock and windows_lock held: post the request. */
@@ -30,9 +29,9 @@ static enum ndx_status post_window_request(struct verbs_qp *qp, struct verbs_mw 
 	req->signaled = true;
 	req->in_mailbox = false;
 	qp->unsignaled = 0;
-	req->bad_invalidate = wr->opcode == IBV_WR_LOCAL_INV && !mw->planned;
+	req->bad_invalidate = wr->opcode == IBV_WR_LOCAL_INV && !mw->state.planned;
 	((struct verbs_initiator *)(void *)base)->count = 0;
-	mw->pending++;
+	base_mw_posted(&mw->state, base->type);
 	return NDX_OK;
 }
 
@@ -51,7 +50,7 @@ static enum ndx_status check_bind(const struct verbs_mw *mw, const struct bind *
 
 	if (mw->native == NULL)
 		return NDX_E_INSUFFICIENT_RESOURCES;
-	if (mw->planned)
+	if (mw->state.planned)
 		return NDX_E_DEVICE_BUSY;
 	if (mr->native == NULL || ((bind->flags & NDX_OP_ALLOW_WRITE) && !mr->writable))
 		return NDX_E_ACCESS_VIOLATION;
@@ -84,7 +83,6 @@ static enum ndx_status post_bind(struct verbs_qp *qp, struct verbs_mw *mw, const
 		return st;
 	mw->native->rkey = wr.bind_mw.rkey;
 	mw->spi.remote_token = htobe32(wr.bind_mw.rkey);
-	mw->planned = true;
 	mw->qp = qp;
 	mw->mr = bind->mr;
 	return NDX_OK;
@@ -100,7 +98,6 @@ enum ndx_status verbs_qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *
 	                          .length = length,
 	                          .flags = flags};
 	struct base_req *req;
-	uint32_t nothing;
 	enum ndx_status st;
 
 	if (mw == NULL || bind.mr == NULL || mw->adapter != qp->adapter ||
@@ -110,8 +107,7 @@ enum ndx_status verbs_qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *
 	base_lock_acquire(&qp->adapter->windows_lock);
 	st = check_bind(mw, &bind);
 	if (st == NDX_OK)
-		st = base_admit_initiator(&qp->base, NDX_REQUEST_BIND, context, NULL, 0, flags,
-		                          BASE_BIND_FLAGS, 0, &nothing, &req);
+		st = base_mw_admit(&qp->base, NDX_REQUEST_BIND, context, flags, &req);
 	if (st == NDX_OK)
 		st = post_bind(qp, mw, &bind, req);
 	base_lock_release(&qp->adapter->windows_lock);
@@ -127,13 +123,10 @@ static enum ndx_status post_invalidate(struct verbs_qp *qp, struct verbs_mw *mw,
 	const uint32_t key = mw->native != NULL ? mw->native->rkey : 0;
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_LOCAL_INV,
-		.invalidate_rkey = mw->planned ? key : key ^ 0xff,
+		.invalidate_rkey = mw->state.planned ? key : key ^ 0xff,
 	};
-	enum ndx_status st = post_window_request(qp, mw, req, &wr);
 
-	if (st == NDX_OK)
-		mw->planned = false;
-	return st;
+	return post_window_request(qp, mw, req, &wr);
 }
 
 enum ndx_status verbs_qp_invalidate(struct ndx_qp *pub, void *context, struct ndx_mw *mw_front,
@@ -142,15 +135,13 @@ enum ndx_status verbs_qp_invalidate(struct ndx_qp *pub, void *context, struct nd
 	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
 	struct verbs_mw *mw = (struct verbs_mw *)(void *)mw_front;
 	struct base_req *req;
-	uint32_t nothing;
 	enum ndx_status st;
 
 	if (mw == NULL || mw->adapter != qp->adapter)
 		return NDX_E_INVALID_PARAMETER;
 	base_lock_acquire(&qp->base.lock);
 	base_lock_acquire(&qp->adapter->windows_lock);
-	st = base_admit_initiator(&qp->base, NDX_REQUEST_INVALIDATE, context, NULL, 0, flags,
-	                          BASE_INVALIDATE_FLAGS, 0, &nothing, &req);
+	st = base_mw_admit(&qp->base, NDX_REQUEST_INVALIDATE, context, flags, &req);
 	if (st == NDX_OK)
 		st = post_invalidate(qp, mw, req);
 	base_lock_release(&qp->adapter->windows_lock);

@@ -57,7 +57,7 @@ void verbs_mw_destroy(struct ndx_spi_mw *spi)
 
 	base_lock_acquire(&adapter->windows_lock);
 	mw->closed = true;
-	if (mw->pending == 0)
+	if (mw->state.pending == 0)
 		free_window(mw);
 	base_lock_release(&adapter->windows_lock);
 }
@@ -71,8 +71,8 @@ static void unbind_window(struct verbs_mw *mw)
 	mw->native = ibv_alloc_mw(mw->adapter->pd, IBV_MW_TYPE_2);
 	if (mw->native != NULL)
 		mw->key = mw->native->rkey;
-	mw->bound = false;
-	mw->planned = false;
+	base_mw_unbound(&mw->state);
+	mw->state.planned = false; /* the requests that are pending name another native window */
 	mw->qp = NULL;
 	mw->mr = NULL;
 }
@@ -85,7 +85,7 @@ void verbs_mw_leave_qp(struct verbs_qp *qp)
 	for (struct base_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
 		struct verbs_mw *mw = container_of(n, struct verbs_mw, node);
 
-		if (mw->qp == qp && mw->bound)
+		if (mw->qp == qp && mw->state.bound)
 			unbind_window(mw);
 	}
 	base_lock_release(&adapter->windows_lock);
@@ -100,7 +100,7 @@ bool verbs_mw_leave_mr(struct verbs_mr *mr, bool force)
 	for (struct base_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
 		struct verbs_mw *mw = container_of(n, struct verbs_mw, node);
 
-		if (mw->mr != mr || !(mw->bound || mw->planned))
+		if (mw->mr != mr || !(mw->state.bound || mw->state.planned))
 			continue;
 		if (force)
 			unbind_window(mw);
@@ -117,26 +117,22 @@ bool verbs_mw_done(struct verbs_req *req, bool ok)
 {
 	struct verbs_mw *mw = req->mw;
 	struct verbs_adapter *adapter = mw->adapter;
+	bool last;
 	bool open;
 
 	req->mw = NULL;
 	req->kind = VERBS_INITIATOR;
 	base_lock_acquire(&adapter->windows_lock);
 	open = !mw->closed;
-	mw->pending--;
-	if (ok) {
-		mw->bound = req->base.type == NDX_REQUEST_BIND;
-		/* later binds have changed native->rkey since, so it is the device's key only
-		 * now */
-		if (mw->pending == 0 && mw->native != NULL)
-			mw->key = mw->native->rkey;
-	}
-	if (mw->pending == 0) {
-		mw->planned = mw->bound;
-		if (!ok && mw->native != NULL)
-			mw->native->rkey = mw->key;
-	}
-	if (!open && mw->pending == 0)
+	if (ok)
+		mw->state.bound = req->base.type == NDX_REQUEST_BIND;
+	last = base_mw_ended(&mw->state);
+	/* later binds have changed native->rkey since, so it is the device's key only now */
+	if (last && ok && mw->native != NULL)
+		mw->key = mw->native->rkey;
+	else if (last && mw->native != NULL)
+		mw->native->rkey = mw->key;
+	if (last && !open)
 		free_window(mw);
 	base_lock_release(&adapter->windows_lock);
 	return open;

@@ -13,6 +13,7 @@
 
 #include "base_list.h"
 #include "base_lock.h"
+#include "base_mw.h"
 #include "base_table.h"
 #include "ofi_wire.h"
 
@@ -128,15 +129,14 @@ struct ofi_mr {
 struct ofi_mw {
 	struct ndx_spi_mw spi;
 	struct ofi_adapter *adapter;
-	struct ofi_mr *region; /* NULL: not bound */
+	struct base_mw state;  /* guarded by adapter->regions.lock, as all down to `awaited` */
+	struct ofi_mr *region; /* valid while bound */
 	struct fid_mr *mr;
 	struct ofi_key key;
 	struct base_list of_mr;
 	struct base_list of_qp;
-	uint32_t pending; /* binds and invalidates that were posted and have not ended */
-	bool planned;     /* the window is bound when those have ended */
-	bool going;       /* the binding is being revoked */
-	bool awaited;     /* requests wait, or have waited, for the end of the revoke */
+	bool going;   /* the binding is being revoked */
+	bool awaited; /* requests wait, or have waited, for the end of the revoke */
 	struct ofi_revoke revoke;
 	uint32_t revoking; /* a futex */
 };

@@ -10,7 +10,6 @@
 
 #include "base_linux.h"
 #include "base_log.h"
-#include "base_post.h"
 #include "ofi.h"
 
 #define TOKEN_TRIES 16
@@ -34,7 +33,7 @@ static enum ndx_status check_bind(struct ofi_adapter *adapter, const struct ndx_
 	    mw->spi.object.native != &adapter->spi)
 		return NDX_E_INVALID_PARAMETER;
 	base_lock_acquire(&adapter->regions.lock);
-	planned = mw->planned;
+	planned = mw->state.planned;
 	base_lock_release(&adapter->regions.lock);
 	if (planned)
 		return NDX_E_DEVICE_BUSY;
@@ -71,7 +70,6 @@ enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr 
 	struct base_req *req;
 	struct ofi_tx *tx;
 	uint32_t token = 0;
-	uint32_t none;
 	enum ndx_status st = NDX_OK;
 
 	base_lock_acquire(&qp->base.lock);
@@ -79,8 +77,7 @@ enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr 
 	if (qp->base.state == BASE_QP_UP)
 		st = check_bind(qp->adapter, mr, mw, buffer, length, flags, &token);
 	if (st == NDX_OK)
-		st = base_admit_initiator(&qp->base, NDX_REQUEST_BIND, context, NULL, 0, flags,
-		                          BASE_BIND_FLAGS, 0, &none, &req);
+		st = base_mw_admit(&qp->base, NDX_REQUEST_BIND, context, flags, &req);
 	if (st == NDX_OK) {
 		tx = init_tx(req, token);
 		tx->iov_count = 1;
@@ -99,14 +96,12 @@ enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct n
 	struct ofi_qp *qp = (struct ofi_qp *)(void *)handle;
 	struct ofi_mw *mw = (struct ofi_mw *)(void *)mw_front;
 	struct base_req *req;
-	uint32_t none;
 	enum ndx_status st;
 
 	if (mw == NULL || mw->spi.object.native != &qp->adapter->spi)
 		return NDX_E_INVALID_PARAMETER;
 	base_lock_acquire(&qp->base.lock);
-	st = base_admit_initiator(&qp->base, NDX_REQUEST_INVALIDATE, context, NULL, 0, flags,
-	                          BASE_INVALIDATE_FLAGS, 0, &none, &req);
+	st = base_mw_admit(&qp->base, NDX_REQUEST_INVALIDATE, context, flags, &req);
 	if (st == NDX_OK) {
 		ofi_mw_plan(mw, init_tx(req, 0));
 		ofi_submit(qp);
@@ -146,10 +141,8 @@ static void on_revoked(struct ofi_revoke *revoke)
 	base_lock_acquire(&adapter->regions.lock);
 	awaited = mw->awaited;
 	mw->awaited = false;
-	mw->region = NULL;
 	mw->going = false;
-	if (mw->pending == 0)
-		mw->planned = false;
+	base_mw_unbound(&mw->state);
 	base_list_remove(&mw->of_mr);
 	base_list_remove(&mw->of_qp);
 	__atomic_store_n(&region->bound, region->bound - 1, __ATOMIC_RELEASE);
@@ -215,7 +208,7 @@ void ofi_mw_destroy(struct ndx_spi_mw *spi)
 		leave_requests(container_of(n, struct ofi_qp, node), mw);
 	base_lock_release(&adapter->qps_lock);
 	base_lock_acquire(&adapter->regions.lock);
-	if (mw->region != NULL)
+	if (mw->state.bound)
 		ofi_mw_revoke(mw);
 	base_lock_release(&adapter->regions.lock);
 	ofi_revoke_wait(adapter, &mw->revoking);

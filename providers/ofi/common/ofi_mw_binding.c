@@ -9,9 +9,8 @@ void ofi_mw_plan(struct ofi_mw *mw, struct ofi_tx *tx)
 {
 	base_lock_acquire(&mw->adapter->regions.lock);
 	tx->mw = mw;
-	mw->pending++;
-	mw->planned = tx->base.type == NDX_REQUEST_BIND;
-	if (mw->planned)
+	base_mw_posted(&mw->state, tx->base.type);
+	if (mw->state.planned)
 		mw->spi.remote_token = tx->key;
 	base_lock_release(&mw->adapter->regions.lock);
 }
@@ -24,9 +23,7 @@ void ofi_mw_run_out(struct ofi_tx *tx)
 	if (mw == NULL)
 		return;
 	base_lock_acquire(&mw->adapter->regions.lock);
-	mw->pending--;
-	if (mw->pending == 0)
-		mw->planned = mw->region != NULL;
+	(void)base_mw_ended(&mw->state);
 	base_lock_release(&mw->adapter->regions.lock);
 }
 
@@ -71,11 +68,12 @@ static enum ndx_status bind_now(struct ofi_qp *qp, const struct ofi_tx *tx, stru
 	region = ofi_mr_find(table, tx->tokens[0]);
 	if (region == NULL)
 		st = NDX_E_ACCESS_VIOLATION;
-	else if (mw->region != NULL)
+	else if (mw->state.bound)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
 	else if (make_key(qp, tx, mw) != 0) /* no memory, or another region has the key by chance */
 		st = NDX_E_INSUFFICIENT_RESOURCES;
 	if (st == NDX_OK) {
+		mw->state.bound = true;
 		mw->region = region;
 		base_list_add(&region->windows, &mw->of_mr);
 		base_list_add(&qp->windows, &mw->of_qp);
@@ -106,7 +104,7 @@ static enum ndx_status unbind_now(struct ofi_mw *mw)
 	enum ndx_status st = NDX_PENDING;
 
 	base_lock_acquire(&mw->adapter->regions.lock);
-	if (mw->region == NULL)
+	if (!mw->state.bound)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
 	else
 		mw->awaited = true;
