@@ -232,17 +232,15 @@ static bool run_one_job(struct ndx_loop *loop)
 
 static bool run_one_timer(struct ndx_loop *loop, uint64_t now)
 {
-	struct base_timer *timer = NULL;
+	struct base_timer *timer;
 
 	base_lock_acquire(&loop->lock);
-	if (!base_list_empty(&loop->timers)) {
-		timer = container_of(loop->timers.next, struct base_timer, node);
-		if (timer->deadline_ns > now) {
-			timer = NULL;
-		} else {
-			base_list_remove(&timer->node);
-			timer->armed = false;
-		}
+	timer = loop->timers.first;
+	if (timer != NULL && timer->deadline_ns > now)
+		timer = NULL;
+	if (timer != NULL) {
+		base_timers_remove(&loop->timers, timer);
+		timer->armed = false;
 	}
 	base_lock_release(&loop->lock);
 	if (timer == NULL)
@@ -260,11 +258,8 @@ static int idle_time(struct ndx_loop *loop)
 	base_lock_acquire(&loop->lock);
 	if (loop->jobs != NULL || !base_callbacks_empty(&loop->callbacks) || loop->stop) {
 		ms = 0;
-	} else if (!base_list_empty(&loop->timers)) {
-		uint64_t due =
-			container_of(loop->timers.next, struct base_timer, node)->deadline_ns;
-
-		ms = base_poll_ms_until(due, INT_MAX);
+	} else if (loop->timers.first != NULL) {
+		ms = base_poll_ms_until(loop->timers.first->deadline_ns, INT_MAX);
 	}
 	loop->asleep = ms != 0;
 	base_lock_release(&loop->lock);
@@ -375,7 +370,6 @@ enum ndx_status base_loop_create(const char *name, struct ndx_loop **out)
 
 	if (loop == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for the control thread %s", name);
-	base_list_init(&loop->timers);
 	loop->jobs_end = &loop->jobs;
 	loop->poll = base_poll_create();
 	if (loop->poll < 0) {

@@ -29,7 +29,9 @@ struct base_job {
 struct base_timer {
 	base_loop_fn *fn;
 	void *arg;
-	struct base_list node; /* for the loop only */
+	struct base_timer *child; /* for the loop only: see base_timers.h */
+	struct base_timer *next;
+	struct base_timer *prev;
 	uint64_t deadline_ns;
 	bool armed;
 };

@@ -9,6 +9,7 @@
 #include "base_linux.h"
 #include "base_lock.h"
 #include "base_loop.h"
+#include "base_timers.h"
 
 #define BATCH 16
 
@@ -21,8 +22,8 @@ struct ndx_loop {
 	struct base_job *jobs;
 	struct base_job **jobs_end;
 	struct base_callbacks callbacks;
-	struct base_list timers; /* sorted by deadline */
-	uint32_t wakers;         /* threads between base_loop_queue() and base_loop_wake() */
+	struct base_timers timers;
+	uint32_t wakers; /* threads between base_loop_queue() and base_loop_wake() */
 	bool stop;
 	bool self;   /* no thread joins: the thread frees the loop */
 	bool inside; /* the thread sleeps in a call to another loop, on: */

@@ -8,20 +8,13 @@
 
 void base_timer_set(struct ndx_loop *loop, struct base_timer *timer, uint32_t ms)
 {
-	struct base_list *at;
-
 	base_lock_acquire(&loop->lock);
 	if (timer->armed)
-		base_list_remove(&timer->node);
+		base_timers_remove(&loop->timers, timer);
 	timer->deadline_ns = base_now_ns() + ms * BASE_NS_PER_MS;
-	/* Search from the end: most timers of a kind have the same length. */
-	at = loop->timers.prev;
-	while (at != &loop->timers &&
-	       container_of(at, struct base_timer, node)->deadline_ns > timer->deadline_ns)
-		at = at->prev;
-	base_list_add(at->next, &timer->node);
+	base_timers_add(&loop->timers, timer);
 	timer->armed = true;
-	if (loop->timers.next == &timer->node)
+	if (loop->timers.first == timer)
 		base_loop_kick(loop);
 	base_lock_release(&loop->lock);
 }
@@ -30,7 +23,7 @@ void base_timer_cancel(struct ndx_loop *loop, struct base_timer *timer)
 {
 	base_lock_acquire(&loop->lock);
 	if (timer->armed) {
-		base_list_remove(&timer->node);
+		base_timers_remove(&loop->timers, timer);
 		timer->armed = false;
 	}
 	base_lock_release(&loop->lock);
