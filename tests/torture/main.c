@@ -444,7 +444,7 @@ int main(int argc, char **argv)
 		(void)fputs("ndx-torture: no memory\n", stderr);
 		return 2;
 	}
-	trace_hear_library(run.round);
+	trace_log_library(run.round);
 	if (!nursery_open(&run.nursery, live, &run) || ndx_port_create(&run.mail.port) != NDX_OK) {
 		(void)fputs("ndx-torture: no process or descriptor\n", stderr);
 		return 2;

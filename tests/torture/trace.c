@@ -49,7 +49,7 @@ static void note_log_record(void *arg, const struct ndx_log_record *record)
 	note(arg, NULL, "%s: %s", ndx_log_level_name(record->level), record->text);
 }
 
-void trace_hear_library(struct round *round)
+void trace_log_library(struct round *round)
 {
 	ndx_log_set_sink(note_log_record, round, NDX_LOG_INFO);
 }

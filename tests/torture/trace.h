@@ -34,7 +34,7 @@ __attribute__((format(printf, 3, 4))) void note(struct round *round, const struc
                                                 const char *fmt, ...);
 
 /* From now on what the library logs is noted, too: why it gave a connection up, for instance. */
-void trace_hear_library(struct round *round);
+void trace_log_library(struct round *round);
 
 /* Something is not as it has to be: say what, print the trace and the command that repeats the
  * round, end the process. */

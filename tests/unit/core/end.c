@@ -55,21 +55,21 @@ void end_completes(struct ndx_overlapped *ov, enum ndx_status status)
 	assert_int_equal(ndx_overlapped_wait(ov, END_PATIENCE_MS), status);
 }
 
-void end_hears_bytes(const struct end *e, const void *bytes, size_t length)
+void end_send_bytes(const struct end *e, const void *bytes, size_t length)
 {
 	assert_int_equal(send(e->wire, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
 }
 
-void end_hears(const struct end *e, enum frame_type type, uint8_t flags, uint32_t length)
+void end_send_frame(const struct end *e, enum frame_type type, uint8_t flags, uint32_t length)
 {
 	const struct frame f = {.type = type, .flags = flags, .length = length};
 	uint8_t bytes[FRAME_HEADER + 64] = {0};
 
 	frame_write_header(bytes, &f);
-	end_hears_bytes(e, bytes, FRAME_HEADER + length);
+	end_send_bytes(e, bytes, FRAME_HEADER + length);
 }
 
-void end_hears_validate(const struct end *e, const struct frame_validate *v)
+void end_send_validate(const struct end *e, const struct frame_validate *v)
 {
 	uint8_t bytes[FRAME_HEADER + FRAME_VALIDATE_SIZE];
 	const struct frame f = {.type = FRAME_VALIDATE,
@@ -77,7 +77,7 @@ void end_hears_validate(const struct end *e, const struct frame_validate *v)
 	                        .length = frame_write_validate(bytes + FRAME_HEADER, v)};
 
 	frame_write_header(bytes, &f);
-	end_hears_bytes(e, bytes, sizeof(bytes));
+	end_send_bytes(e, bytes, sizeof(bytes));
 }
 
 struct frame_validate end_peers_view(const struct end *e)
@@ -93,7 +93,7 @@ struct frame_validate end_peers_view(const struct end *e)
 	return v;
 }
 
-void end_says(const struct end *e, enum frame_type type, uint8_t flags, uint8_t *payload)
+void end_expect_frame(const struct end *e, enum frame_type type, uint8_t flags, uint8_t *payload)
 {
 	uint8_t bytes[FRAME_HEADER + FRAME_VALIDATE_SIZE];
 	struct frame f;
@@ -113,7 +113,7 @@ void end_says(const struct end *e, enum frame_type type, uint8_t flags, uint8_t 
 		memcpy(payload, f.payload, f.length);
 }
 
-void end_says_no_more(const struct end *e)
+void end_expect_no_frame(const struct end *e)
 {
 	uint8_t byte;
 	const ssize_t n = recv(e->wire, &byte, 1, 0);
@@ -135,8 +135,8 @@ void end_up(struct end *e)
 	end_open(e, END_PATIENCE_MS);
 	v = end_peers_view(e);
 	end_begin(e);
-	end_says(e, FRAME_VALIDATE, 0, NULL);
-	end_hears_validate(e, &v);
+	end_expect_frame(e, FRAME_VALIDATE, 0, NULL);
+	end_send_validate(e, &v);
 	end_completes(&e->ov, NDX_OK);
 	assert_int_equal(ndx_connector_notify_disconnect(e->connector, &e->notify), NDX_PENDING);
 }

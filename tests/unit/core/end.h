@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An end of a connection without a connection manager, on fake_direct. Its peer is the test: what
- * the end hears and says are the frames on its channel.
+ * An end of a connection without a connection manager, on fake_direct. Its peer is the test, which
+ * sends and receives the frames of its out-of-band stream.
  */
 #ifndef TESTS_CORE_END_H
 #define TESTS_CORE_END_H
@@ -32,10 +32,10 @@ struct end {
 	int wire; /* of the peer; nothing is waited for without an end */
 };
 
-/* Described, with a channel that it has not been given yet. */
+/* Described, with an out-of-band stream that it has not been given yet. */
 void end_open(struct end *e, uint32_t connect_timeout_ms);
 void end_close(struct end *e);
-/* It begins to connect by its channel. */
+/* It begins to connect by its out-of-band stream. */
 void end_begin(struct end *e);
 /* ... and is connected; a notify_disconnect is pending. */
 void end_up(struct end *e);
@@ -44,15 +44,15 @@ void end_completes(struct ndx_overlapped *ov, enum ndx_status status);
 void end_indicated(struct end *e, enum ndx_disconnect_reason reason);
 void end_disconnects(struct end *e, enum ndx_status status);
 
-/* What comes from the peer. */
-void end_hears_bytes(const struct end *e, const void *bytes, size_t length);
-void end_hears(const struct end *e, enum frame_type type, uint8_t flags, uint32_t length);
-void end_hears_validate(const struct end *e, const struct frame_validate *v);
+/* What the peer sends. */
+void end_send_bytes(const struct end *e, const void *bytes, size_t length);
+void end_send_frame(const struct end *e, enum frame_type type, uint8_t flags, uint32_t length);
+void end_send_validate(const struct end *e, const struct frame_validate *v);
 /* What the peer holds if it has understood everything. */
 struct frame_validate end_peers_view(const struct end *e);
 
-/* The next frame that the peer gets. */
-void end_says(const struct end *e, enum frame_type type, uint8_t flags, uint8_t *payload);
-void end_says_no_more(const struct end *e);
+/* The next frame that the peer receives, and that there is none. */
+void end_expect_frame(const struct end *e, enum frame_type type, uint8_t flags, uint8_t *payload);
+void end_expect_no_frame(const struct end *e);
 
 #endif

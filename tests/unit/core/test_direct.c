@@ -27,17 +27,17 @@ static void both_say_goodbye(void **state)
 	(void)state;
 	end_up(&e); /* we first */
 	assert_int_equal(ndx_connector_disconnect(e.connector, &e.ov), NDX_PENDING);
-	end_says(&e, FRAME_GOODBYE, 0, NULL);
-	end_hears(&e, FRAME_ALIVE, 0, 0); /* means nothing */
+	end_expect_frame(&e, FRAME_GOODBYE, 0, NULL);
+	end_send_frame(&e, FRAME_ALIVE, 0, 0); /* means nothing */
 	assert_int_equal(ndx_overlapped_status(&e.ov), NDX_PENDING);
-	end_hears(&e, FRAME_GOODBYE, 0, 0);
+	end_send_frame(&e, FRAME_GOODBYE, 0, 0);
 	end_completes(&e.ov, NDX_OK);
-	end_says_no_more(&e);
+	end_expect_no_frame(&e);
 	end_close(&e);
 	end_up(&e); /* the peer first, and it goes at once when it is answered */
-	end_hears(&e, FRAME_GOODBYE, 0, 0);
+	end_send_frame(&e, FRAME_GOODBYE, 0, 0);
 	end_indicated(&e, NDX_DISCONNECT_GRACEFUL);
-	end_says(&e, FRAME_GOODBYE, 0, NULL);
+	end_expect_frame(&e, FRAME_GOODBYE, 0, NULL);
 	assert_int_equal(shutdown(e.wire, SHUT_RDWR), 0);
 	end_disconnects(&e, NDX_OK);
 	end_close(&e);
@@ -69,9 +69,9 @@ static void a_peer_that_leaves_behind_both_goodbyes_breaks_nothing(void **state)
 	fake_direct_broods = true;
 	end_up(&e);
 	assert_int_equal(ndx_connector_disconnect(e.connector, &e.ov), NDX_PENDING);
-	end_says(&e, FRAME_GOODBYE, 0, NULL);
-	end_hears(&e, FRAME_GOODBYE, 0, 0);
-	end_hears(&e, FRAME_SESSION_END, 0, 0);
+	end_expect_frame(&e, FRAME_GOODBYE, 0, NULL);
+	end_send_frame(&e, FRAME_GOODBYE, 0, 0);
+	end_send_frame(&e, FRAME_SESSION_END, 0, 0);
 	is_taken(&e);
 	fake_direct_broods = false;
 	core_host.report(e.connector->native, NDX_REPORT_PEER_DISC, 0, NULL);
@@ -123,8 +123,8 @@ static void a_queue_pair_stays_while_its_provider_needs_it(void **state)
 	ndx_qp_close(e.qp); /* the peer does not answer */
 	e.qp = NULL;
 	assert_int_equal(detaches, 4);
-	end_says(&e, FRAME_GOODBYE, 0, NULL);
-	end_hears(&e, FRAME_GOODBYE, 0, 0);
+	end_expect_frame(&e, FRAME_GOODBYE, 0, NULL);
+	end_send_frame(&e, FRAME_GOODBYE, 0, 0);
 	end_indicated(&e, NDX_DISCONNECT_GRACEFUL);
 	end_disconnects(&e, NDX_OK);
 	end_close(&e);
@@ -133,9 +133,9 @@ static void a_queue_pair_stays_while_its_provider_needs_it(void **state)
 /* The goodbye was said; then the provider would not let go. */
 static void was_aborted(struct end *e)
 {
-	end_says(e, FRAME_GOODBYE, 0, NULL);
-	end_says(e, FRAME_GOODBYE, FRAME_ABORTED, NULL);
-	end_says_no_more(e);
+	end_expect_frame(e, FRAME_GOODBYE, 0, NULL);
+	end_expect_frame(e, FRAME_GOODBYE, FRAME_ABORTED, NULL);
+	end_expect_no_frame(e);
 	end_indicated(e, NDX_DISCONNECT_ABORTED);
 	end_disconnects(e, NDX_E_CONNECTION_ABORTED);
 }
@@ -218,7 +218,7 @@ static void the_peer_is_told_what_we_hold(void **state)
 	e.peer.outbound_read_limit = 2;
 	v = end_peers_view(&e);
 	end_begin(&e);
-	end_says(&e, FRAME_VALIDATE, 0, payload);
+	end_expect_frame(&e, FRAME_VALIDATE, 0, payload);
 	/* The same, seen from the other side. */
 	agree_identity(&e.own, v.own);
 	agree_identity(&e.peer, v.peer);
@@ -242,13 +242,13 @@ static void a_peer_with_another_agreement_is_refused(void **state)
 		v.agreed.mtu >>= i == 2;
 		v.agreed.server_reads += i == 3;
 		end_begin(&e);
-		end_says(&e, FRAME_VALIDATE, 0, NULL);
+		end_expect_frame(&e, FRAME_VALIDATE, 0, NULL);
 		if (i == 4)
-			end_hears(&e, FRAME_VALIDATE, 0, 47);
+			end_send_frame(&e, FRAME_VALIDATE, 0, 47);
 		else
-			end_hears_validate(&e, &v);
+			end_send_validate(&e, &v);
 		end_completes(&e.ov, NDX_E_CONNECTION_REFUSED);
-		end_says_no_more(&e);
+		end_expect_no_frame(&e);
 		end_close(&e);
 	}
 }
@@ -260,13 +260,13 @@ static void a_peer_that_does_not_validate_fails_in_time(void **state)
 	(void)state;
 	end_open(&e, 50);
 	end_begin(&e);
-	end_says(&e, FRAME_VALIDATE, 0, NULL);
+	end_expect_frame(&e, FRAME_VALIDATE, 0, NULL);
 	end_completes(&e.ov, NDX_E_IO_TIMEOUT);
-	end_says_no_more(&e);
+	end_expect_no_frame(&e);
 	end_close(&e);
 	end_open(&e, END_PATIENCE_MS);
 	end_begin(&e);
-	end_says(&e, FRAME_VALIDATE, 0, NULL);
+	end_expect_frame(&e, FRAME_VALIDATE, 0, NULL);
 	assert_int_equal(shutdown(e.wire, SHUT_RDWR), 0);
 	end_completes(&e.ov, NDX_E_CONNECTION_ABORTED);
 	end_close(&e);
@@ -281,8 +281,8 @@ static void a_peer_that_disconnects_at_once_was_connected(void **state)
 	(void)state;
 	end_open(&e, END_PATIENCE_MS);
 	v = end_peers_view(&e);
-	end_hears_validate(&e, &v);
-	end_hears(&e, FRAME_GOODBYE, 0, 0);
+	end_send_validate(&e, &v);
+	end_send_frame(&e, FRAME_GOODBYE, 0, 0);
 	assert_int_equal(shutdown(e.wire, SHUT_WR), 0);
 	end_begin(&e);
 	end_completes(&e.ov, NDX_OK);
@@ -317,10 +317,10 @@ static void what_has_no_place_there_ends_it(void **state)
 		print_message("type %d, flags %u, %u bytes\n", odd[i].type, odd[i].flags,
 		              odd[i].length);
 		end_up(&e);
-		end_hears(&e, odd[i].type, odd[i].flags, odd[i].length);
+		end_send_frame(&e, odd[i].type, odd[i].flags, odd[i].length);
 		end_indicated(&e, NDX_DISCONNECT_ABORTED);
-		end_says(&e, FRAME_GOODBYE, FRAME_ABORTED, NULL);
-		end_says_no_more(&e);
+		end_expect_frame(&e, FRAME_GOODBYE, FRAME_ABORTED, NULL);
+		end_expect_no_frame(&e);
 		end_disconnects(&e, NDX_E_CONNECTION_ABORTED);
 		end_close(&e);
 	}
@@ -336,7 +336,7 @@ static void a_stream_that_ends_or_is_none_ends_it(void **state)
 		struct end e;
 
 		end_up(&e);
-		end_hears_bytes(&e, streams[i], strlen(streams[i]));
+		end_send_bytes(&e, streams[i], strlen(streams[i]));
 		assert_int_equal(shutdown(e.wire, SHUT_WR), 0);
 		end_indicated(&e, NDX_DISCONNECT_ABORTED);
 		end_disconnects(&e, NDX_E_CONNECTION_ABORTED);
@@ -354,10 +354,10 @@ static void pieces_are_put_together(void **state)
 	(void)state;
 	end_up(&e);
 	for (int i = 0; i < 100; i++)
-		end_hears(&e, FRAME_ALIVE, 0, 0);
+		end_send_frame(&e, FRAME_ALIVE, 0, 0);
 	frame_write_header(bytes, &bye);
 	for (size_t i = 0; i < sizeof(bytes); i++)
-		end_hears_bytes(&e, bytes + i, 1);
+		end_send_bytes(&e, bytes + i, 1);
 	end_indicated(&e, NDX_DISCONNECT_GRACEFUL);
 	end_disconnects(&e, NDX_OK);
 	end_close(&e);
@@ -390,7 +390,7 @@ static void an_oob_stream_is_taken_once(void **state)
 	                 NDX_E_INVALID_PARAMETER);
 	ndx_connector_close(e.connector);
 	e.connector = NULL;
-	end_says_no_more(&e);
+	end_expect_no_frame(&e);
 	end_close(&e);
 }
 

@@ -52,8 +52,8 @@ void rig_end(struct rig *r)
 	serving_end(&r->serving);
 }
 
-void rig_say(struct rig *r, uint8_t type, uint8_t stage, uint32_t round, const void *payload,
-             size_t length)
+void rig_send(struct rig *r, uint8_t type, uint8_t stage, uint32_t round, const void *payload,
+              size_t length)
 {
 	const struct surf_frame f = {.type = type,
 	                             .stage = stage,
@@ -66,7 +66,7 @@ void rig_say(struct rig *r, uint8_t type, uint8_t stage, uint32_t round, const v
 	assert_int_equal(rig_transport->send(r->stream, r->bytes, bytes, RIG_LONG_MS), NDX_OK);
 }
 
-enum ndx_status rig_hear_within(struct rig *r, uint32_t timeout_ms)
+enum ndx_status rig_receive_within(struct rig *r, uint32_t timeout_ms)
 {
 	size_t used = 0;
 	size_t n;
@@ -87,17 +87,17 @@ enum ndx_status rig_hear_within(struct rig *r, uint32_t timeout_ms)
 	return st;
 }
 
-void rig_hear(struct rig *r, uint8_t type)
+void rig_expect(struct rig *r, uint8_t type)
 {
-	assert_int_equal(rig_hear_within(r, RIG_LONG_MS), NDX_OK);
+	assert_int_equal(rig_receive_within(r, RIG_LONG_MS), NDX_OK);
 	if (r->heard.type != type)
 		fail_msg("%u came, not %u: %s", r->heard.type, type, r->text);
 }
 
-void rig_say_order(struct rig *r)
+void rig_send_order(struct rig *r)
 {
 	uint8_t order[SURF_ORDER_BYTES];
 
 	surf_words_write(order, &r->order, sizeof(order));
-	rig_say(r, SURF_DATA, NDX_STAGE_INFO, 0, order, sizeof(order));
+	rig_send(r, SURF_DATA, NDX_STAGE_INFO, 0, order, sizeof(order));
 }

@@ -34,11 +34,11 @@ extern unsigned rig_warnings; /* lines of the plugin's, since rig_begin() */
 void rig_begin(struct rig *r);
 /* The host goes. */
 void rig_end(struct rig *r);
-void rig_say(struct rig *r, uint8_t type, uint8_t stage, uint32_t round, const void *payload,
-             size_t length);
-void rig_say_order(struct rig *r);
-enum ndx_status rig_hear_within(struct rig *r, uint32_t timeout_ms);
+void rig_send(struct rig *r, uint8_t type, uint8_t stage, uint32_t round, const void *payload,
+              size_t length);
+void rig_send_order(struct rig *r);
+enum ndx_status rig_receive_within(struct rig *r, uint32_t timeout_ms);
 /* A frame of that type. */
-void rig_hear(struct rig *r, uint8_t type);
+void rig_expect(struct rig *r, uint8_t type);
 
 #endif

@@ -33,14 +33,14 @@ static void assert_fpga_is_empty(const struct rig *r)
 static void bring_up(struct rig *r, struct surf_answer *answer)
 {
 	rig_begin(r);
-	rig_say(r, SURF_HELLO, 0, 0, NULL, 0);
-	rig_hear(r, SURF_WELCOME);
-	rig_say_order(r);
-	rig_hear(r, SURF_DATA);
+	rig_send(r, SURF_HELLO, 0, 0, NULL, 0);
+	rig_expect(r, SURF_WELCOME);
+	rig_send_order(r);
+	rig_expect(r, SURF_DATA);
 	assert_int_equal(r->heard.flags, SURF_FRAME_COMPLETED);
 	assert_int_equal(r->heard.length, SURF_ANSWER_BYTES);
 	surf_words_read(answer, r->heard.payload, SURF_ANSWER_BYTES);
-	rig_say(r, SURF_DATA, NDX_STAGE_INFO, 1, NULL, 0);
+	rig_send(r, SURF_DATA, NDX_STAGE_INFO, 1, NULL, 0);
 }
 
 static void a_session_from_hello_to_bye(void **state)
@@ -56,8 +56,8 @@ static void a_session_from_hello_to_bye(void **state)
 	assert_int_equal(r.serving.fpga.qp.attributes.dest_qpn, RIG_HOST_QPN);
 	assert_int_equal(r.serving.fpga.udp.port, 0xb712);
 	assert_int_equal(r.serving.fpga.udp.ip, 0x0100090a);
-	rig_say(&r, SURF_VALIDATE, NDX_STAGE_VALIDATE, 0, "", 0);
-	rig_hear(&r, SURF_VALIDATE);
+	rig_send(&r, SURF_VALIDATE, NDX_STAGE_VALIDATE, 0, "", 0);
+	rig_expect(&r, SURF_VALIDATE);
 	assert_int_equal(wire_get32(r.heard.payload), NDX_DESCRIPTION_VERBS_RC);
 	assert_int_equal(wire_get32(r.heard.payload + 4), 1024);
 	assert_int_equal(wire_get32(r.heard.payload + 8), 16);
@@ -67,17 +67,17 @@ static void a_session_from_hello_to_bye(void **state)
 	assert_int_equal(wire_get32(r.heard.payload + 32), RIG_HOST_QPN);
 	assert_int_equal(wire_get32(r.heard.payload + 36), RIG_HOST_PSN);
 	assert_false(r.serving.fpga.stream.on);
-	rig_say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
-	rig_hear(&r, SURF_DATA);
+	rig_send(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	rig_expect(&r, SURF_DATA);
 	assert_true(r.serving.fpga.stream.on);
 	assert_int_equal(r.serving.fpga.stream.lkey, r.serving.fpga.mr[0].lkey);
 	assert_int_equal(r.serving.fpga.stream.qpn, RIG_HOST_QPN);
 	assert_int_equal(r.serving.fpga.stream.wrap, 256);
 	assert_int_equal(r.serving.fpga.stream.cleared, 1);
-	rig_say(&r, SURF_DATA, NDX_STAGE_DONE, 0, NULL, 0);
-	rig_hear(&r, SURF_DATA);
+	rig_send(&r, SURF_DATA, NDX_STAGE_DONE, 0, NULL, 0);
+	rig_expect(&r, SURF_DATA);
 	assert_false(r.serving.fpga.stream.on);
-	rig_say(&r, SURF_BYE, 0, 0, NULL, 0);
+	rig_send(&r, SURF_BYE, 0, 0, NULL, 0);
 	rig_end(&r);
 	assert_int_equal(r.serving.fpga.requests, STEPS + 4);
 	assert_int_equal(r.serving.fpga.resets, 1);
@@ -92,8 +92,8 @@ static void a_client_that_hangs_up_leaves_nothing(void **state)
 
 	(void)state;
 	bring_up(&r, &answer);
-	rig_say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
-	rig_hear(&r, SURF_DATA);
+	rig_send(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	rig_expect(&r, SURF_DATA);
 	assert_true(r.serving.fpga.stream.on);
 	rig_end(&r);
 	assert_int_equal(r.serving.fpga.requests, STEPS + 4);
@@ -117,10 +117,10 @@ static void without_a_stream_the_dispatcher_is_left_alone(void **state)
 	rig_begin(&r);
 	r.order.stream = 0;
 	r.order.udp_client = 0;
-	rig_say_order(&r);
-	rig_hear(&r, SURF_DATA);
-	rig_say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
-	rig_hear(&r, SURF_DATA);
+	rig_send_order(&r);
+	rig_expect(&r, SURF_DATA);
+	rig_send(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	rig_expect(&r, SURF_DATA);
 	rig_end(&r);
 	assert_int_equal(r.serving.fpga.stream.cleared, 0);
 	assert_int_equal(r.serving.fpga.udp.port, 0);
@@ -133,8 +133,8 @@ static void fail_step(unsigned step, enum surf_fault fault)
 
 	rig_begin(&r);
 	r.serving.fpga.faults[step] = fault;
-	rig_say_order(&r);
-	rig_hear(&r, SURF_ERROR);
+	rig_send_order(&r);
+	rig_expect(&r, SURF_ERROR);
 	if (strstr(r.text, steps[step].name) == NULL)
 		fail_msg("\"%s\" does not name %s", r.text, steps[step].name);
 	assert_int_equal(r.serving.fpga.requests, steps[step].requests);
@@ -161,8 +161,8 @@ static void a_stuck_fpga_is_reported_in_time(void **state)
 	rig_begin(&r);
 	r.serving.fpga.faults[4] = SURF_FAULT_WEDGE;
 	r.order.step_ms = 100;
-	rig_say_order(&r);
-	rig_hear(&r, SURF_ERROR);
+	rig_send_order(&r);
+	rig_expect(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "QP to RTR: the FPGA has not answered within 100 ms"));
 	assert_non_null(strstr(r.text, "register 0xf00"));
 	assert_non_null(strstr(r.text, "soft reset"));
@@ -180,10 +180,10 @@ static void the_time_of_the_stage_is_kept(void **state)
 	(void)state;
 	rig_begin(&r);
 	r.serving.fpga.faults[2] = SURF_FAULT_MUTE;
-	rig_say_order(&r);
+	rig_send_order(&r);
 	/* Less than one step has. Where it ends depends on the machine; the clean-up has time of
 	 * its own. */
-	assert_int_equal(rig_hear_within(&r, 700), NDX_OK);
+	assert_int_equal(rig_receive_within(&r, 700), NDX_OK);
 	assert_int_equal(r.heard.type, SURF_ERROR);
 	assert_non_null(strstr(r.text, "no time is left"));
 	assert_non_null(strstr(r.text, "register 0x"));
@@ -212,9 +212,9 @@ static void a_cancel_ends_the_wait_and_cleans_up(void **state)
 	(void)state;
 	rig_begin(&r);
 	r.serving.fpga.faults[2] = SURF_FAULT_MUTE;
-	rig_say_order(&r);
+	rig_send_order(&r);
 	assert_int_equal(pthread_create(&thread, NULL, cancel_main, &r), 0);
-	assert_int_equal(rig_hear_within(&r, RIG_LONG_MS), NDX_E_CANCELED);
+	assert_int_equal(rig_receive_within(&r, RIG_LONG_MS), NDX_E_CANCELED);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(rig_transport->send(r.stream, &byte, 1, RIG_LONG_MS), NDX_E_CANCELED);
 	assert_int_equal(rig_transport->receive(r.stream, &byte, 1, &n, RIG_LONG_MS),
@@ -232,8 +232,8 @@ static void a_cancel_keeps_no_close_from_its_work(void **state)
 
 	(void)state;
 	bring_up(&r, &answer);
-	rig_say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
-	rig_hear(&r, SURF_DATA);
+	rig_send(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	rig_expect(&r, SURF_DATA);
 	rig_transport->cancel(r.stream);
 	rig_end(&r);
 	assert_int_equal(r.serving.fpga.requests, STEPS + 4);
@@ -250,14 +250,14 @@ static void an_order_is_whole_and_comes_once(void **state)
 
 	(void)state;
 	rig_begin(&r);
-	rig_say(&r, SURF_DATA, NDX_STAGE_INFO, 0, bytes, sizeof(bytes));
-	rig_hear(&r, SURF_ERROR);
+	rig_send(&r, SURF_DATA, NDX_STAGE_INFO, 0, bytes, sizeof(bytes));
+	rig_expect(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "the order is malformed"));
 	assert_int_equal(r.serving.fpga.accesses, 0);
 	rig_end(&r);
 	bring_up(&r, &answer);
-	rig_say_order(&r);
-	rig_hear(&r, SURF_ERROR);
+	rig_send_order(&r);
+	rig_expect(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "comes twice"));
 	assert_int_equal(r.serving.fpga.requests, STEPS);
 	rig_end(&r);
@@ -286,8 +286,8 @@ static void what_is_out_of_range_touches_no_register(void **state)
 	(void)state;
 	rig_begin(&r);
 	r.order.mr_length = UINT64_C(1) << 32;
-	rig_say_order(&r);
-	rig_hear(&r, SURF_ERROR);
+	rig_send_order(&r);
+	rig_expect(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "mr_length"));
 	assert_int_equal(r.serving.fpga.accesses, 0);
 	rig_end(&r);
@@ -301,8 +301,8 @@ static void a_bus_that_goes_away_is_named_with_its_register(void **state)
 	(void)state;
 	bring_up(&r, &answer);
 	serving_end(&r.serving);
-	rig_say(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
-	rig_hear(&r, SURF_ERROR);
+	rig_send(&r, SURF_DATA, NDX_STAGE_READY, 0, NULL, 0);
+	rig_expect(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "dispatch on: register 0x200c cannot be written: "));
 	rig_end(&r);
 	/* The dispatcher, the four steps and the soft reset: each has its line. */
@@ -317,8 +317,8 @@ static void an_address_without_registers_is_reported(void **state)
 	rig_begin(&r);
 	r.order.base = 0x100000;
 	r.order.udp_client = 0;
-	rig_say_order(&r);
-	rig_hear(&r, SURF_ERROR);
+	rig_send_order(&r);
+	rig_expect(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "register 0x100f50 cannot be written"));
 	assert_non_null(strstr(r.text, "is the base address right?"));
 	rig_end(&r);
@@ -333,8 +333,8 @@ static void an_access_that_is_refused_fails_alone(void **state)
 	rig_begin(&r);
 	r.serving.fpga.fail_write = 37;
 	r.serving.fpga.error = NDX_E_INVALID_PARAMETER;
-	rig_say_order(&r);
-	rig_hear(&r, SURF_ERROR);
+	rig_send_order(&r);
+	rig_expect(&r, SURF_ERROR);
 	assert_non_null(strstr(r.text, "QP create: register 0xf"));
 	assert_non_null(strstr(r.text, "cannot be written: the FPGA's register bus tells of an"));
 	rig_end(&r);
@@ -361,8 +361,8 @@ static void a_bus_that_fails_otherwise_is_not_asked_again(void **state)
 		rig_begin(&r);
 		r.serving.fpga.fail_write = 37;
 		r.serving.fpga.error = cases[i].error;
-		rig_say_order(&r);
-		rig_hear(&r, SURF_ERROR);
+		rig_send_order(&r);
+		rig_expect(&r, SURF_ERROR);
 		assert_non_null(strstr(r.text, cases[i].says));
 		rig_end(&r);
 		assert_int_equal(r.serving.fpga.writes, 37);

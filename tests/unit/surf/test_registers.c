@@ -96,8 +96,8 @@ static enum ndx_status visit(struct strange *s, enum manner manner, struct rig *
 	                 NDX_OK);
 	s->stream = r->stream;
 	assert_int_equal(pthread_create(&s->thread, NULL, strange_main, s), 0);
-	rig_say_order(r);
-	st = rig_hear_within(r, manner == HOLDS ? HELD_MS : RIG_LONG_MS);
+	rig_send_order(r);
+	st = rig_receive_within(r, manner == HOLDS ? HELD_MS : RIG_LONG_MS);
 	rig_transport->close(r->stream);
 	assert_int_equal(pthread_join(s->thread, NULL), 0);
 	(void)close(s->listener);
