@@ -167,3 +167,14 @@ void base_qp_rnr_record(struct base_qp *qp)
 	qp->rnr_wait_ns += base_now_ns() - qp->rnr_since;
 	qp->rnr_since = 0;
 }
+
+uint32_t base_qp_rnr_left_ms(const struct base_qp *qp, uint64_t since_ns)
+{
+	const uint64_t limit = (uint64_t)qp->spi.attr.no_receive_timeout_ms * BASE_NS_PER_MS;
+	uint64_t waited;
+
+	if (qp->spi.attr.no_receive_timeout_ms == NDX_INFINITE)
+		return NDX_INFINITE;
+	waited = base_now_ns() - since_ns;
+	return waited >= limit ? 0 : (uint32_t)((limit - waited - 1) / BASE_NS_PER_MS + 1);
+}

@@ -120,6 +120,10 @@ void base_queue_get_stats(const struct base_queue *q, struct ndx_work_stats *sta
 void base_qp_rnr_begin(struct base_qp *qp);
 void base_qp_rnr_record(struct base_qp *qp);
 
+/* How many milliseconds of no_receive_timeout_ms are left to a send that waits since `since_ns`. 0:
+ * the time is over; NDX_INFINITE: there is no limit. */
+uint32_t base_qp_rnr_left_ms(const struct base_qp *qp, uint64_t since_ns);
+
 /* The RNR wait is over, if there is one. */
 static inline void base_qp_rnr_end(struct base_qp *qp)
 {

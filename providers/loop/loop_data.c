@@ -11,27 +11,34 @@ enum outcome {
 
 /* ---- waiting ---- */
 
-/* How long a send may wait; NDX_INFINITE: without limit. */
-static uint32_t rnr_limit_ms(const struct loop_conn *conn)
+/* How much longer a send may wait; NDX_INFINITE: without limit. */
+static uint32_t rnr_left_ms(const struct loop_conn *conn)
 {
-	return conn->wait == LOOP_WAIT_RECEIVE ? conn->qp->base.spi.attr.no_receive_timeout_ms
-	                                       : NDX_INFINITE;
+	return conn->wait == LOOP_WAIT_RECEIVE
+	               ? base_qp_rnr_left_ms(&conn->qp->base, conn->wait_since_ns)
+	               : NDX_INFINITE;
+}
+
+static void set_rnr_timer(struct loop_conn *conn, uint32_t ms)
+{
+	conn->timer_set = true;
+	base_timer_set(conn->adapter->spi.loop, &conn->timer, ms);
 }
 
 static enum outcome wait_for(struct loop_conn *conn, enum loop_wait what, struct base_list *queue)
 {
+	const uint32_t limit = conn->qp->base.spi.attr.no_receive_timeout_ms;
+
 	conn->wait = what;
 	if (what != LOOP_WAIT_END)
 		base_qp_rnr_begin(&conn->qp->base);
 	if (queue != NULL)
 		base_list_add(queue, &conn->wait_node);
-	if (rnr_limit_ms(conn) == NDX_INFINITE)
+	if (what != LOOP_WAIT_RECEIVE || limit == NDX_INFINITE)
 		return WAITS;
 	conn->wait_since_ns = base_now_ns();
-	if (!conn->timer_set) {
-		conn->timer_set = true;
-		base_timer_set(conn->adapter->spi.loop, &conn->timer, rnr_limit_ms(conn));
-	}
+	if (!conn->timer_set)
+		set_rnr_timer(conn, limit);
 	return WAITS;
 }
 
@@ -300,22 +307,15 @@ static void no_receive(struct loop_conn *conn)
 void loop_data_timeout(void *arg)
 {
 	struct loop_conn *conn = arg;
-	uint64_t limit;
-	uint64_t waited;
+	uint32_t left;
 
 	loop_switch_lock(conn->adapter->sw);
 	conn->timer_set = false;
-	if (conn->state == LOOP_CONN_UP && rnr_limit_ms(conn) != NDX_INFINITE) {
-		limit = rnr_limit_ms(conn) * BASE_NS_PER_MS;
-		waited = base_now_ns() - conn->wait_since_ns;
-		if (waited >= limit) {
-			no_receive(conn);
-		} else {
-			conn->timer_set = true;
-			base_timer_set(conn->adapter->spi.loop, &conn->timer,
-			               (uint32_t)((limit - waited) / BASE_NS_PER_MS + 1));
-		}
-	}
+	left = conn->state == LOOP_CONN_UP ? rnr_left_ms(conn) : NDX_INFINITE;
+	if (left == 0)
+		no_receive(conn);
+	else if (left != NDX_INFINITE)
+		set_rnr_timer(conn, left);
 	loop_switch_unlock(conn->adapter->sw);
 }
 

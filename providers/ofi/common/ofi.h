@@ -337,8 +337,9 @@ void ofi_cancel_waiting(struct ofi_qp *qp);
 void ofi_submit_later(struct ofi_qp *qp);
 /* A send begins to wait for a receive of the peer: start the RNR clock. */
 void ofi_rnr_begin(struct ofi_qp *qp);
-/* Set the timer for the end of the RNR time, or to poll for credits where no event reports them. */
-void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns);
+/* Set the timer for the end of the RNR time, which is `left_ms` away, or to poll for credits where
+ * no event reports them. */
+void ofi_await_credits(struct ofi_qp *qp, uint32_t left_ms);
 /* Report DRAINED if the core waits for it and no request is outstanding. */
 void ofi_check_drained(struct ofi_qp *qp);
 void ofi_on_rnr_timer(void *arg); /* the timer's function; the lock is not held */

@@ -7,16 +7,14 @@
 #define RETRY_MS 10u
 #define LOOKS 8u /* after LOOKS * LOOKS ms without credits, poll LOOKS times less often */
 
-void ofi_await_credits(struct ofi_qp *qp, uint64_t waited_ns)
+void ofi_await_credits(struct ofi_qp *qp, uint32_t left_ms)
 {
+	const uint64_t soon = qp->base.rnr_since + (uint64_t)LOOKS * LOOKS * BASE_NS_PER_MS;
 	const uint32_t look = ofi_backend_of(qp)->credit_ms;
-	const uint32_t limit = qp->base.spi.attr.no_receive_timeout_ms;
-	uint32_t ms = limit;
+	uint32_t ms = left_ms;
 
-	if (limit != NDX_INFINITE)
-		ms = (uint32_t)(limit - waited_ns / BASE_NS_PER_MS) + (waited_ns > 0);
 	if (look > 0 && ms > LOOKS * look)
-		ms = waited_ns < (uint64_t)LOOKS * LOOKS * BASE_NS_PER_MS ? look : LOOKS * look;
+		ms = base_now_ns() < soon ? look : LOOKS * look;
 	else if (look > 0 && ms > look)
 		ms = look;
 	if (ms == NDX_INFINITE)
@@ -31,7 +29,7 @@ void ofi_rnr_begin(struct ofi_qp *qp)
 		return;
 	base_qp_rnr_begin(&qp->base);
 	if (!qp->timer_set)
-		ofi_await_credits(qp, 0);
+		ofi_await_credits(qp, qp->base.spi.attr.no_receive_timeout_ms);
 }
 
 void ofi_submit_later(struct ofi_qp *qp)

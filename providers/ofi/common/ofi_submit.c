@@ -179,20 +179,18 @@ static void give_up_send(struct ofi_qp *qp)
 void ofi_on_rnr_timer(void *arg)
 {
 	struct ofi_qp *qp = arg;
-	const uint32_t ms = qp->base.spi.attr.no_receive_timeout_ms;
-	const uint64_t limit = ms == NDX_INFINITE ? UINT64_MAX : (uint64_t)ms * BASE_NS_PER_MS;
-	uint64_t waited;
+	uint32_t left;
 
 	base_lock_acquire(&qp->base.lock);
 	qp->timer_set = false;
 	qp->retrying = false;
 	ofi_submit(qp);
 	if (qp->base.rnr_since != 0 && !qp->broken && qp->open) {
-		waited = base_now_ns() - qp->base.rnr_since;
-		if (waited >= limit)
+		left = base_qp_rnr_left_ms(&qp->base, qp->base.rnr_since);
+		if (left == 0)
 			give_up_send(qp);
 		else
-			ofi_await_credits(qp, waited);
+			ofi_await_credits(qp, left);
 	}
 	base_lock_release(&qp->base.lock);
 }

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base_linux.h"
 #include "base_loop.h"
 #include "base_qp.h"
 
@@ -205,6 +206,29 @@ static void a_wait_for_the_peers_receive_counts_once(void **state)
 	base_qp_rnr_begin(&b.qp);
 	base_qp_get_stats(&b.qp, &s);
 	assert_int_equal(s.rnr_waits, 2);
+	tear_down(&b);
+}
+
+static void the_rest_of_an_rnr_wait_is_never_too_short(void **state)
+{
+	const uint32_t hour = 3600000;
+	struct bench b;
+	uint32_t left;
+	uint64_t now;
+
+	(void)state;
+	set_up(&b, 4);
+	now = base_now_ns();
+	b.qp.spi.attr.no_receive_timeout_ms = NDX_INFINITE;
+	assert_int_equal(base_qp_rnr_left_ms(&b.qp, 0), NDX_INFINITE);
+	b.qp.spi.attr.no_receive_timeout_ms = 0;
+	assert_int_equal(base_qp_rnr_left_ms(&b.qp, now), 0);
+	b.qp.spi.attr.no_receive_timeout_ms = hour;
+	assert_int_equal(base_qp_rnr_left_ms(&b.qp, now - hour * BASE_NS_PER_MS), 0);
+	/* the wait is over at `now + hour`, and a timer after `left` does not end it before that */
+	left = base_qp_rnr_left_ms(&b.qp, now);
+	assert_true(left > 0 && left <= hour);
+	assert_true(base_now_ns() + left * BASE_NS_PER_MS >= now + hour * BASE_NS_PER_MS);
 	tear_down(&b);
 }
 
@@ -541,6 +565,7 @@ int main(void)
 		cmocka_unit_test(silent_success_has_no_result_and_gives_its_slot_back),
 		cmocka_unit_test(counters_follow_from_the_positions_of_the_queues),
 		cmocka_unit_test(a_wait_for_the_peers_receive_counts_once),
+		cmocka_unit_test(the_rest_of_an_rnr_wait_is_never_too_short),
 		cmocka_unit_test(admission_refuses_what_a_send_may_not_have),
 		cmocka_unit_test(posts_on_an_ending_connection_are_cancelled_behind_what_is_there),
 		cmocka_unit_test(results_outlive_their_queue_pair),
