@@ -3,7 +3,7 @@
  * usage: ndx-frame-instructions COUNT
  * COUNT times: a frame of 64 bytes on loop, taken by a receiver and given back. To be run by
  * frame_instructions.sh, which counts what happens in frames(). The receiver has no thread here, so
- * that nothing depends on who is faster.
+ * that nothing depends on which thread is faster.
  */
 #include <netinet/in.h>
 #include <pthread.h>

@@ -79,7 +79,7 @@ static void *accept_sender(void *arg)
 	return NULL;
 }
 
-/* The loop's thread gets this one's place, nobody else's does. */
+/* Only the loop's thread gets this thread's processors. */
 static void *make_loop(void *arg)
 {
 	struct stage *s = arg;

@@ -100,8 +100,8 @@ static bool send_plain(struct end *base)
 	return true;
 }
 
-/* Who polls or sleeps with nothing to send tells of new receives when half of them, or all, are
- * not known to the peer. */
+/* An end that polls, or sleeps, with nothing to send reports new receives when half of them, or
+ * all, are not known to the peer. */
 static void tell_credits(struct raw_end *end)
 {
 	const uint32_t fresh = end->posted - end->told;

@@ -136,7 +136,8 @@ static void end_wait(struct end *base)
 
 	must("ibv_req_notify_cq", ibv_req_notify_cq(end->cq, 0));
 	end_poll(base);
-	/* What came since then raises an event that nobody needs: it is taken the next time. */
+	/* A completion that came since then raises an event that is not needed: it is taken the
+	 * next time. */
 	if (base->sent + base->received != before)
 		return;
 	if (poll(&p, 1, SLEEP_MS) == 0)

@@ -62,7 +62,7 @@ static void measure_all(struct cursor *c)
 		for (int mode = 0; mode < 2; mode++) {
 			c->row.test = (enum traffic_test)test;
 			c->row.wait = mode == 1;
-			/* A write tells nobody that it has come. */
+			/* The arrival of a write is not reported. */
 			if (c->row.wait && c->row.test == TRAFFIC_WRITE)
 				continue;
 			if (c->options->test[test] && c->options->mode[mode])

@@ -184,7 +184,7 @@ bool report_end(struct report *report)
 	bool ok = true;
 
 	if (report->rows != NULL) {
-		/* One row a line, for those who compare versions. */
+		/* One row a line, so that versions can be compared. */
 		(void)puts("[");
 		for (size_t i = 0; ok && i < json_array_size(report->rows); i++) {
 			ok = json_dumpf(json_array_get(report->rows, i), stdout,

@@ -336,7 +336,7 @@ int main(int argc, char **argv)
 
 	parse(argc, argv, &settings);
 	raise_limit();
-	/* Room for those who come again before the server has seen them go. */
+	/* Room for clients that connect again before the server has seen their end. */
 	server = sessions_server_start(2 * settings.sessions + 1000);
 	if (ndx_negotiation_create(&negotiation) != NDX_OK ||
 	    ndx_negotiation_register(negotiation, &sessions_plugin) != NDX_OK ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program as somebody else writes it, with nothing but the reassembly, for install.sh. */
+/* A program of a user, with nothing but the reassembly, for install.sh. */
 #include <stdio.h>
 
 #include <ndx/reassembly.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program as somebody else writes it, for install.sh: argv[1] is what pkg-config says. */
+/* A program of a user, for install.sh: argv[1] is what pkg-config says. */
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: floors.sh SOURCE BUILD
 # Every file stands above all that it calls. The undefined and the defined symbols of the object
-# files say who calls whom; a table of constants that names a function counts as a call. Faults:
+# files say which function calls which; a table of constants that names a function counts as a call. Faults:
 # files of one folder that call each other in a circle, a call to a higher floor, and a function whose
 # name does not begin with the prefix of its folder.
 set -eu

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: install.sh SOURCE BUILD CC
-# What "cmake --install" lays down is enough for somebody else's program: headers, library and
+# What "cmake --install" lays down is enough for a user's program: headers, library and
 # ndx.pc agree, wherever the prefix is.
 set -eu
 src=$1 build=$2 cc=$3

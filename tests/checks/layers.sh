@@ -111,7 +111,7 @@ deny 'api core plugins shims samples tests/conformance providers/loop providers/
 deny 'api providers plugins shims' '<(sys/(epoll|eventfd|timerfd)|linux/[a-z_]+)\.h>' \
 	'what is Linux only stays in core/base; a watch takes POLLIN of <poll.h> just as well'
 
-# Core meets providers through one list of constants; nobody else in it names a backend or a vendor.
+# Core meets providers through one list of constants; no other file in it names a back end or a vendor.
 backends='loop|verbs|ofi|fault|rxe[0-9]*|siw'
 vendors='libfabric|ibverbs|rdmacm|mellanox|mlx[45]?|nvidia|broadcom|bnxt|chelsio|irdma|efa|surf|xilinx'
 if grep -rnE --include='*.[ch]' --exclude='registry.[ch]' \

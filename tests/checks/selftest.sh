@@ -180,7 +180,7 @@ plant() {
 	expect "$1" "$2" "$3"
 }
 
-# change CHECK PATH SED EXPECTED: likewise, with a sed script
+# change CHECK PATH SED EXPECTED: the same, with a sed script
 change() {
 	copy
 	sed "$3" "$good/$2" >"$planted/$2"

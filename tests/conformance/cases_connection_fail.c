@@ -76,7 +76,7 @@ void case_connection_active_side_rejects_the_answer(struct check *c)
 	             NDX_E_CONNECTION_INVALID, "complete_connect after reject");
 }
 
-void case_connection_nobody_listens(struct check *c)
+void case_connection_attempt_without_a_listener_is_refused(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
 

@@ -146,7 +146,7 @@ void case_disconnect_posts_during_it_complete_once(struct check *c)
 	expect_silence(&p->a);
 }
 
-void case_disconnect_full_queues_and_nobody_polls(struct check *c)
+void case_disconnect_full_queues_that_are_not_polled(struct check *c)
 {
 	struct side_attr attr;
 	struct pair *p;

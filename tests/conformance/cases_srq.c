@@ -496,7 +496,7 @@ void case_srq_write_with_immediate_takes_a_receive(struct check *c)
 	ndx_srq_close(srq);
 }
 
-void case_srq_nobody_polls_and_nothing_is_lost(struct check *c)
+void case_srq_nothing_is_lost_without_polling(struct check *c)
 {
 	struct ndx_srq *srq = shared_open(c, 64, 0);
 	struct ndx_cq *cq = NULL;

@@ -58,7 +58,7 @@ static void receiver_put(struct receiver *r)
 {
 	if (__atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	/* The slab outlives the queue pair: frames may be held for as long as anybody likes. */
+	/* The slab outlives the queue pair: frames may be held for any time. */
 	ndx_mr_close(r->mr);
 	(void)pthread_mutex_destroy(&r->lock);
 	free(r->slab);
@@ -121,7 +121,7 @@ static void deliver(struct receiver *r, const struct ndx_result *result)
 	struct frame *frame = result->request_context;
 
 	frame->length = result->bytes_transferred;
-	frame->refs = 1; /* nobody else knows of it yet */
+	frame->refs = 1; /* no other thread knows of it yet */
 	(void)__atomic_add_fetch(&r->refs, 1, __ATOMIC_RELAXED);
 	read_immediate(r, frame, result);
 	pthread_mutex_lock(&r->lock);

@@ -10,7 +10,7 @@
 
 #include <ndx/adapter.h>
 
-/* A goodbye is heard, and not reported: whoever sets this reports it. */
+/* A goodbye is received, and not reported: the test that sets this reports it. */
 extern bool fake_direct_broods;
 
 /* GIDs are of IPv4 addresses. */

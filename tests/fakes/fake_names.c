@@ -39,7 +39,7 @@ static const struct {
 	const char *host;
 	const char *numbers[2];
 	bool hangs;
-	int refusal; /* of who asks with AI_ADDRCONFIG */
+	int refusal; /* of a caller with AI_ADDRCONFIG */
 } known[] = {
 	{"one.test", {"127.0.0.1"}, false, 0},
 	{"two.test", {"127.0.0.1", "127.0.0.2"}, false, 0},

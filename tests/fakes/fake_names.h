@@ -28,7 +28,7 @@ struct names {
 
 extern struct names names;
 
-/* hangs.test is not answered from now on; nobody may be waiting. */
+/* hangs.test is not answered from now on; no thread may be waiting. */
 void names_reset(void);
 void names_go(void);
 

@@ -438,7 +438,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* Completions that nobody polled must not name it any more. */
+/* Completions that were not polled must not name it any more. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	struct fake_qp *fake = fake_qp_of(qp);

@@ -91,7 +91,7 @@ struct fake_cq {
 	bool armed_all;
 	bool armed_solicited;
 	bool narrowed; /* was asked for solicited ones when it was armed for all */
-	unsigned told; /* events that nobody got yet */
+	unsigned told; /* events that were not taken yet */
 };
 
 struct fake_srq {

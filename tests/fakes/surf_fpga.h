@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A register bus with an FPGA behind it, and a clock of its own: time passes only while somebody
- * waits. The FPGA takes a request at a rising edge of the send bit, keeps one PD, two MRs and one
- * queue pair, and says no to what is not legal. One thread.
+ * A register bus with an FPGA behind it, and a clock of its own: time passes only while a
+ * caller waits. The FPGA takes a request at a rising edge of the send bit, keeps one PD, two MRs
+ * and one queue pair, and says no to what is not legal. One thread.
  */
 #ifndef FAKE_SURF_FPGA_H
 #define FAKE_SURF_FPGA_H

@@ -132,7 +132,7 @@ void synth_note(struct synth_messages *messages, uint32_t talk, const struct ndx
 /* Are all of `some` in `all`, as often? Both get sorted. */
 bool synth_subset(struct synth_messages *some, struct synth_messages *all);
 
-/* Likewise, however often. */
+/* The same, however often. */
 bool synth_among(struct synth_messages *some, struct synth_messages *all);
 
 /* Are all messages of conversations that were not harmed in `all`, as often? */

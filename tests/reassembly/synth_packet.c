@@ -310,7 +310,7 @@ void synth_stream(struct synth_connection *c, unsigned from, const uint8_t *data
 
 		if (part > mtu)
 			part = mtu;
-		/* Nobody says that segments are full. */
+		/* Segments need not be full. */
 		if (c->synth->options.unaligned && part > 8)
 			part = 4 + synth_random(&c->random) % (part - 4);
 		synth_tcp(c, from, 0x18, side->pending + at, part);

@@ -84,7 +84,7 @@ static void visit_end(struct visit *v)
 
 /* ---- reset ---- */
 
-/* 'S': it sleeps; '?': it has not said who it is, or is gone. */
+/* 'S': it sleeps; '?': its state is unknown, or it is gone. */
 static char state_of(pid_t thread)
 {
 	char path[64];
@@ -173,7 +173,8 @@ static void *stop_behind(void *arg)
 	return ndx_receiver_stop(v->r->receiver) == NDX_OK ? v : NULL;
 }
 
-/* Reset needs a thread that a callback has; a stop meanwhile leaves it to that, and comes behind.
+/* Reset needs a thread that a callback has; a stop during the reset leaves the work to the reset,
+ * and comes behind.
  */
 static void a_stop_waits_for_a_reset(void **state)
 {

@@ -201,7 +201,7 @@ static void the_own_queue_pair_in_error_is_noticed(void **state)
 	assert_int_equal(ndx_qp_flush(qp), NDX_OK);
 	rig_await(r, NDX_RECEIVER_FAILED);
 	assert_int_equal(rig_cause(r).end, NDX_RECEIVER_END_LOST);
-	assert_int_equal(ndx_qp_flush(qp), NDX_OK); /* who is late has it still */
+	assert_int_equal(ndx_qp_flush(qp), NDX_OK); /* a late peer still has it */
 	sink_release(&sink);
 	assert_int_equal(rig_stats(r).posted, 0);
 	assert_int_equal(ndx_receiver_reset(r->receiver), NDX_OK);
@@ -258,7 +258,7 @@ static void a_living_peer_answers_probes(void **state)
 	sink_await(&sink, 1);
 }
 
-/* Its answers are among the sender's results, which nobody takes here. */
+/* Its answers are among the sender's results, which are not taken here. */
 static void a_sender_that_does_nothing_is_no_dead_peer(void **state)
 {
 	struct rig *r = *state;

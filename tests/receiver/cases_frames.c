@@ -319,7 +319,7 @@ static void written_frames_lie_where_they_belong(void **state)
 	assert_int_equal(sink.wrong, 0);
 	assert_int_equal(rig_stats(r).overwritten, 0);
 	assert_int_equal(rig_stats(r).lost, 0);
-	/* A frame that is held is overwritten by who does not wait: that is counted. */
+	/* A peer that does not wait overwrites a frame that is held: that is counted. */
 	__atomic_store_n(&sink.keep, 1, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < SLOTS + 1; i++) {
 		assert_int_equal(rig_send(r, 5 * SLOTS + i, 200), NDX_OK);
@@ -386,7 +386,7 @@ static void data_flow_both_ways_over_one_connection(void **state)
 	assert_int_equal(__atomic_load_n(&here.wrong, __ATOMIC_ACQUIRE), 0);
 	assert_int_equal(__atomic_load_n(&there.wrong, __ATOMIC_ACQUIRE), 0);
 	ndx_sender_close(back);
-	/* The results of its last frames are still there, and nobody's. */
+	/* The results of its last frames are still there, and belong to no sender. */
 	back = sender_of(r, r->receiver);
 	rig_fill(frame, 900, 1000);
 	assert_int_equal(ndx_sender_send(back, frame, 900, 0, WAIT_MS), NDX_OK);

@@ -26,7 +26,7 @@ static void let_go(struct hand *h, uint32_t at)
 {
 	const struct ndx_frame *frame = h->frames[at];
 
-	/* Whoever else's frame came since, this one is as it was. */
+	/* Whichever frames came since, this one is as it was. */
 	assert_true(rig_check(frame->data, LENGTH, h->numbers[at]));
 	h->count--;
 	h->frames[at] = h->frames[h->count];

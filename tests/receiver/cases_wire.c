@@ -41,7 +41,7 @@ static void some_frames_come(struct rig *r, struct sink *sink, uint32_t first)
 	assert_int_equal(__atomic_load_n(&sink->wrong, __ATOMIC_ACQUIRE), 0);
 }
 
-/* Twice, and frames that somebody holds stay. */
+/* Twice, and frames that a consumer holds stay. */
 static void cut_and_begin_anew(struct rig *r, enum ndx_receiver_end expected)
 {
 	struct sink sink = {.keep = 3};

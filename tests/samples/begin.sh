@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
 # What the tests of the samples begin with; to be sourced with their arguments SOURCE BIN CC.
-# shellcheck disable=SC2034 # for whoever sources this
+# shellcheck disable=SC2034 # for the scripts that source this
 src=$1 bin=$2 uri='ofi:tcp?iface=lo'
 unset NDX_ADAPTER NDX_CONFIG
 # shellcheck source=samples/server.sh

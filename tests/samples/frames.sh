@@ -78,7 +78,8 @@ receive --senders 2 --file "$work/killed"
 "$bin/ndx-send" "$server_address" --adapter "$uri" --frames 1000000000 --rate 1000 \
 	>"$work/killed.log" 2>&1 &
 victim=$!
-# Its connection stands when a frame has come. Before that the receiver may take it for nobody.
+# Its connection stands when a frame has come. Before that the receiver may take its end for that of
+# an unknown program.
 limit=$(($(date +%s) + 60))
 until [ -s "$work/killed" ] || [ "$(date +%s)" -ge $limit ]; do
 	:
@@ -91,7 +92,7 @@ said 'sender gone: lost' 'the cause is not told'
 said 'sender gone: goodbye' 'the second one was not served'
 
 echo '# nobody listens there'
-# Not where the last one was: that port may have been given to somebody else by now.
+# Not where the last one was: that port may belong to another program by now.
 server_address=${server_address%:*}:1
 stream --frames 1 && fail 'connected to nobody'
 grep -q 'NDX_E_CONNECTION_REFUSED' "$work/send.log" || fail 'not called refused'

@@ -73,7 +73,7 @@ kill "$server_pid"
 server_end || fail 'SIGTERM is no failure'
 
 echo '# nobody listens there'
-# Not where the last one was: that port may have been given to somebody else by now.
+# Not where the last one was: that port may belong to another program by now.
 server_address=${server_address%:*}:1
 client --requests 1 && fail 'connected to nobody'
 grep -q 'NDX_E_CONNECTION_REFUSED' "$work/client.log" || fail 'not called refused'

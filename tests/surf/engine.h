@@ -19,7 +19,7 @@ struct engine {
 	/* To be set: */
 	struct ndx_adapter *adapter;
 	struct in_addr ip;      /* the FPGA's own */
-	struct in_addr host_ip; /* the host's, if nobody tells the UDP engine; else 0 */
+	struct in_addr host_ip; /* the host's, unless the UDP engine is told; else 0 */
 	uint64_t frames;        /* to be sent; 0: as long as it may */
 	uint32_t size;          /* of a frame */
 

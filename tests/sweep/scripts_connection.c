@@ -140,7 +140,7 @@ struct answering {
 	struct ndx_connector *made;
 };
 
-/* What failed once is done once more, so that whoever asks has an answer. */
+/* What failed once is done once more, so that a peer that asks has an answer. */
 static void *answer(void *arg)
 {
 	struct answering *answering = arg;

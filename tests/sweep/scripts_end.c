@@ -2,7 +2,7 @@
 /* Scripts of how a connection ends. */
 #include "sweep.h"
 
-/* Receives that nobody filled end with the connection. */
+/* Receives that were not filled end with the connection. */
 static bool with_receives(struct run *r)
 {
 	return sweep_pair(r) && step_receive(r->active, 0, 64) && step_receive(r->passive, 0, 64) &&

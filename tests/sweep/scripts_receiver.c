@@ -84,7 +84,7 @@ static bool make_sender(struct stream *t)
 	return st == NDX_OK;
 }
 
-/* What failed once is done once more, so that whoever asks has an answer. */
+/* What failed once is done once more, so that a peer that asks has an answer. */
 static void *accept_one(void *arg)
 {
 	struct stream *t = arg;
@@ -101,7 +101,7 @@ static void *accept_one(void *arg)
 	return NULL;
 }
 
-/* Both, at once. Neither does anything by halves: whoever failed can try again. */
+/* Both, at once. Neither does anything by halves: a call that failed can be repeated. */
 static enum ndx_status join(struct stream *t)
 {
 	struct run *r = t->r;

@@ -162,9 +162,9 @@ bool sweep_equip(struct side *s);
 /* Both equipped, and connected; the listener stays. */
 bool sweep_pair(struct run *r);
 bool sweep_disconnect(struct run *r);
-/* Of a thread that answers at the passive side. `cancel`: nobody will ask any more, so it is
- * cancelled, also if it begins to wait only now; so it is once a fault has struck, since who asked
- * may have had an answer before. */
+/* Join a thread that answers at the passive side. `cancel`: no request will come any more, so its
+ * wait is cancelled, also a wait that begins only now. The same once a fault has struck, because
+ * the active side may have had its answer before. */
 void sweep_join(struct run *r, pthread_t thread, bool cancel);
 /* The connection alone; both are equipped and the passive side listens. */
 bool sweep_connect(struct run *r);

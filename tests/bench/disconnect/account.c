@@ -117,7 +117,7 @@ static bool disconnect(struct round *r)
 	return line_disconnect(&r->lines[second]) && side_ended(r, first) && side_ended(r, second);
 }
 
-/* Has anybody touched the memory of a connection since it ended? */
+/* Has the memory of a connection changed since it ended? */
 static void watch(struct round *r, size_t slot)
 {
 	for (unsigned side = 0; side < 2; side++) {

@@ -90,7 +90,7 @@ void books_result(struct books *b, unsigned side, size_t number, bool good, cons
                   size_t length)
 {
 	if (number >= REQUESTS || !b->posted[side][number] || b->answered[side][number]) {
-		b->tally->doubled++; /* or of a request that nobody made */
+		b->tally->doubled++; /* or of a request that was not made */
 		return;
 	}
 	b->answered[side][number] = true;

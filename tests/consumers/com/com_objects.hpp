@@ -58,7 +58,7 @@ template <class Derived, class Interface> class Object : public Interface
 		return ++references_;
 	}
 
-	/// Programs check that the last one returns 0: nobody else holds public references.
+	/// Programs check that the last one returns 0: no other public reference is held.
 	ULONG Release() final
 	{
 		const ULONG left = --references_;

@@ -51,7 +51,7 @@ class OverlappedFile
 {
       public:
 	void bind(CompletionPort *port);
-	/// Tell whoever wants to know that `overlapped` has ended. The caller may free it as soon
+	/// Report that `overlapped` has ended. The caller may free it as soon
 	/// as its status is there, so its event was read before.
 	void deliver(OVERLAPPED *overlapped, HANDLE event);
 

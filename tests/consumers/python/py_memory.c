@@ -215,7 +215,7 @@ static void mr_dealloc(PyObject *self)
 {
 	struct py_mr *mr = (struct py_mr *)self;
 
-	/* When close returns nobody reaches the memory any more: it may go back. */
+	/* When close returns, the memory is out of reach: it may go back. */
 	Py_BEGIN_ALLOW_THREADS;
 	ndx_mr_close(mr->handle);
 	Py_END_ALLOW_THREADS;

@@ -61,7 +61,7 @@ PyObject *py_raise_last(PyObject *self, enum ndx_status status);
 /** The end of every object. */
 void py_free(PyObject *self);
 
-/** A new request on the list of its queue, which is where it ends if nobody takes its result. */
+/** A new request on the list of its queue, which is where it ends if its result is never taken. */
 struct request *py_request_new(struct py_cq *cq, PyObject *region, PyObject *context);
 void py_request_free(struct request *request);
 

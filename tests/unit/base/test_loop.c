@@ -70,7 +70,7 @@ static void ran_callback(struct ndx_overlapped *ov)
 	ran(ov);
 }
 
-static void nobody_touches_the_loop_when_what_it_was_woken_for_runs(void **state)
+static void the_loop_may_go_while_the_job_it_was_woken_for_runs(void **state)
 {
 	struct base_job job = {.fn = ran};
 	struct base_timer timer = {.fn = ran};
@@ -454,7 +454,7 @@ static void callback_that_comes_again_keeps_no_timer_from_firing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_touches_the_loop_when_what_it_was_woken_for_runs),
+		cmocka_unit_test(the_loop_may_go_while_the_job_it_was_woken_for_runs),
 		cmocka_unit_test(two_loops_may_call_each_other_at_the_same_time),
 		cmocka_unit_test(loop_is_destroyed_from_a_loop_that_it_is_calling),
 		cmocka_unit_test(a_loop_stays_until_its_wake_is_done),

@@ -252,7 +252,7 @@ static void *take_many(void *arg)
 	return NULL;
 }
 
-static void nobody_sleeps_on_what_there_is(void **state)
+static void no_thread_sleeps_while_there_are_objects(void **state)
 {
 	struct ndx_overlapped *ovs = calloc(ROUNDS, sizeof(*ovs));
 	struct ndx_overlapped last[CONSUMERS];
@@ -297,7 +297,7 @@ int main(void)
 	                                        drop_port),
 		cmocka_unit_test_setup_teardown(a_waiter_that_has_given_up_is_not_woken, make_port,
 	                                        drop_port),
-		cmocka_unit_test_setup_teardown(nobody_sleeps_on_what_there_is, make_port,
+		cmocka_unit_test_setup_teardown(no_thread_sleeps_while_there_are_objects, make_port,
 	                                        drop_port),
 	};
 

@@ -139,7 +139,7 @@ static void give_up_as(struct asker *a)
 	a->asks = false;
 }
 
-/* The oldest that waits, which may have given up; nobody who still asks was passed over. */
+/* The oldest that waits, which may have given up; no attempt that still waits was passed over. */
 static void take_one(const struct pair *p, struct asker *askers, uint32_t *last)
 {
 	struct ndx_overlapped ov = {0};

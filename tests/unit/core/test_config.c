@@ -264,7 +264,7 @@ static void what_is_no_file_is_refused(void **state)
 	is_not_loaded(place.dir, "is not a regular file; name an INI file");
 	is_not_loaded("/dev/zero", "is longer than 65536 bytes; is it the right file?");
 	assert_int_equal(mkfifo(place.file, 0600), 0);
-	is_not_loaded(place.file, "is not a regular file"); /* and nobody waits for a writer */
+	is_not_loaded(place.file, "is not a regular file"); /* and no call waits for a writer */
 }
 
 static void a_path_without_end_is_refused(void **state)
@@ -280,7 +280,7 @@ static void a_path_without_end_is_refused(void **state)
 	says("File name too long");
 }
 
-/* As somebody who is not root, for whom rights do not count. */
+/* As another user than root, because rights do not count for root. */
 static int load_as_nobody(void)
 {
 	struct config config;

@@ -60,7 +60,8 @@ static void is_taken(const struct end *e)
 	base_loop_call(e->adapter->loop, nothing, NULL);
 }
 
-/* The provider takes its time with it; meanwhile the peer, who has said all, goes away. */
+/* The provider takes its time with the goodbye, and the peer, which has sent everything, goes away.
+ */
 static void a_peer_that_leaves_behind_both_goodbyes_breaks_nothing(void **state)
 {
 	struct end e;
@@ -89,7 +90,7 @@ static enum ndx_status detach_in_the_end(struct ndx_spi_conn *conn)
 	return ++detaches < 4 ? NDX_PENDING : NDX_OK;
 }
 
-/* For longer than anybody waits; but who does is to fail, not to hang. */
+/* Longer than any wait; a wait that lasts so long fails and does not hang. */
 static enum ndx_status detach_never(struct ndx_spi_conn *conn)
 {
 	(void)conn;
@@ -191,7 +192,7 @@ static void close_here(void *arg)
 	e->qp = NULL;
 }
 
-/* On the control thread, where nobody else could drive what it would wait for. */
+/* On the control thread, which itself drives what the call would wait for. */
 static void in_a_callback_it_ends_at_once(void **state)
 {
 	struct end e;
@@ -272,7 +273,7 @@ static void a_peer_that_does_not_validate_fails_in_time(void **state)
 	end_close(&e);
 }
 
-/* It was connected, and is not any more; both in one piece, before anybody looks. */
+/* It was connected, and is not any more; both in one piece, before the end looks. */
 static void a_peer_that_disconnects_at_once_was_connected(void **state)
 {
 	struct frame_validate v;

@@ -440,7 +440,7 @@ static void outcomes_are_counted(void **state)
 	assert_int_equal(s.mrs.ever, 0);
 }
 
-/* An attempt that was given up keeps nobody out; one that waits does. */
+/* An attempt that was given up keeps no other out; one that waits does. */
 static void abandoned_request_makes_room_in_the_backlog(void **state)
 {
 	struct rig *r = *state;

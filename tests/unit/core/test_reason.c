@@ -183,7 +183,7 @@ static void a_flush_in_a_callback_ends_what_was_under_way(void **state)
 	ndx_adapter_close(adapter);
 }
 
-/* One that fails when its adapter listens already: who listens for nobody stops. */
+/* A description that fails after its adapter has begun to listen ends the listener. */
 static void a_description_that_fails_keeps_no_listener(void **state)
 {
 	struct ndx_peer_description description;

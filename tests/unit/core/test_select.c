@@ -185,7 +185,7 @@ static void a_selection_may_be_moved(void **state)
 
 /* ---- set-user-id ---- */
 
-/* What this program does when it runs as somebody else: choose, with a misleading environment. */
+/* What this program does when it runs as another user: choose, with a misleading environment. */
 static int choose_as_another(void)
 {
 	struct selection *list = NULL;

@@ -35,7 +35,7 @@ static void every_status_has_a_sentence_of_its_own(void **state)
 	}
 }
 
-/* A status is for several objects: who reads its sentence must find the one that failed. */
+/* A status is for several objects: its sentence must name the one that failed. */
 static void a_sentence_fits_all_that_the_status_is_for(void **state)
 {
 	static const struct {

@@ -45,7 +45,7 @@ static void it_tells_the_uri_that_opens_it_again(void **state)
 	ndx_adapter_close(adapter);
 }
 
-static void nobody_finds_it_unasked(void **state)
+static void it_is_opened_by_its_name_only(void **state)
 {
 	struct ndx_adapter_entry *entries = NULL;
 	size_t count = 0;
@@ -199,7 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_asked_for_is_checked),
 		cmocka_unit_test(it_tells_the_uri_that_opens_it_again),
-		cmocka_unit_test(nobody_finds_it_unasked),
+		cmocka_unit_test(it_is_opened_by_its_name_only),
 		cmocka_unit_test(the_open_itself_can_fail),
 		cmocka_unit_test(one_call_fails_and_the_next_does_not),
 		cmocka_unit_test(one_kind_of_call_can_be_counted_alone),

@@ -55,7 +55,7 @@ struct rig {
 	struct rig_side a; /* active */
 	struct rig_side b; /* passive */
 	struct ndx_spi_listener *listener;
-	struct ndx_spi_request *requests; /* that nobody took, oldest first */
+	struct ndx_spi_request *requests; /* that were not taken, oldest first */
 	struct ndx_qp_attr attr;          /* for queue pairs; change it before rig_make_qps() */
 };
 

@@ -227,7 +227,7 @@ static void nothing_hangs_or_is_left_behind(void **state)
 	open_side(a, "loop:a");
 	open_side(b, "loop:b");
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		/* a listener for each round: what nobody took is refused with it */
+		/* a listener for each round: requests that were not taken are refused with it */
 		a->random = i * 2 + 1;
 		b->random = i * 2 + 2;
 		assert_int_equal(ndx_listen_on(b->adapter, (const struct sockaddr *)&any,

@@ -240,7 +240,7 @@ static void reading_before_the_peers_region_is_a_violation(void **state)
 	(void)rig_expect(&rig->a, NDX_REQUEST_READ, 0, NDX_E_ACCESS_VIOLATION);
 }
 
-static void a_token_that_nobody_has_is_a_violation(void **state)
+static void an_unknown_token_is_a_violation(void **state)
 {
 	struct rig *rig = *state;
 	const struct ndx_sge sge = rig_sge(&rig->a, 0, 8);
@@ -292,7 +292,7 @@ int main(void)
 		TEST(reading_beyond_the_own_region_is_a_violation),
 		TEST(writing_beyond_the_peers_region_is_a_violation),
 		TEST(reading_before_the_peers_region_is_a_violation),
-		TEST(a_token_that_nobody_has_is_a_violation),
+		TEST(an_unknown_token_is_a_violation),
 		TEST(only_the_part_of_a_receive_that_is_filled_must_be_good),
 		TEST(memory_deregistered_while_a_send_waits_is_not_read),
 	};

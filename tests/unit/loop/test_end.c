@@ -95,7 +95,7 @@ static void both_goodbyes_end_it_and_cancel_the_receives_last(void **state)
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 6, NDX_E_CANCELED);
 }
 
-static void an_abort_after_the_peer_has_finished_tells_nobody(void **state)
+static void an_abort_after_the_peers_end_is_not_sent(void **state)
 {
 	struct rig *rig = *state;
 
@@ -191,7 +191,7 @@ static void a_detached_queue_pair_takes_nothing_more(void **state)
 	assert_int_equal(rig->a.book.aborts + rig->b.book.aborts, 0);
 }
 
-/* The time for a receive is over only for those who might still get one. */
+/* The time for a receive ends only sends that might still get one. */
 static void a_send_does_not_time_out_once_the_peer_has_detached(void **state)
 {
 	struct rig *rig = *state;
@@ -228,7 +228,7 @@ int main(void)
 		TEST(a_drain_waits_for_what_waits_for_the_peer),
 		TEST(cancelling_the_initiator_ends_the_drain),
 		TEST(both_goodbyes_end_it_and_cancel_the_receives_last),
-		TEST(an_abort_after_the_peer_has_finished_tells_nobody),
+		TEST(an_abort_after_the_peers_end_is_not_sent),
 		TEST(an_abort_cancels_all_and_tells_the_peer),
 		TEST(an_abort_while_the_peer_drains_reaches_it),
 		TEST(a_goodbye_to_a_peer_that_is_gone_gets_no_answer),

@@ -167,7 +167,7 @@ static void what_is_not_there_is_suggested(void **state)
 }
 
 /* Each odd table is refused with its reason, and the good one beside it stays usable. */
-static void odd_tables_are_refused_and_hurt_nobody(void **state)
+static void odd_tables_are_refused_and_harm_no_other(void **state)
 {
 	static const struct ndx_variant_ops no_ready = {.info = talk};
 	static const struct ndx_variant_ops half = {.info = talk, .ready = talk, .create = create};
@@ -353,7 +353,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_plugin_lives_from_register_to_unregister, set_up,
 	                                        end),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_suggested, set_up, end),
-		cmocka_unit_test_setup_teardown(odd_tables_are_refused_and_hurt_nobody, set_up,
+		cmocka_unit_test_setup_teardown(odd_tables_are_refused_and_harm_no_other, set_up,
 	                                        end),
 		cmocka_unit_test_setup_teardown(
 			a_directory_gives_what_is_good_and_why_the_rest_is_not, set_up, end),

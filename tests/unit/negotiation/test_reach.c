@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "nobody.h"
+#include "closed_port.h"
 
 enum { ENTRIES = 128 };
 
@@ -57,9 +57,9 @@ static void the_backup_is_asked_whatever_the_first_answers(void **state)
 static void a_pause_comes_when_each_server_was_asked(void **state)
 {
 	struct rig *r = *state;
-	char gone[2][NOBODY_TEXT];
+	char gone[2][CLOSED_PORT_TEXT];
 	const char *addresses[2] = {gone[0], gone[1]};
-	const int fds[2] = {nobody(gone[0]), nobody(gone[1])};
+	const int fds[2] = {closed_port(gone[0]), closed_port(gone[1])};
 	static const enum ndx_history_kind wanted[] = {
 		NDX_HISTORY_CONNECT, NDX_HISTORY_CONNECT, NDX_HISTORY_BACKOFF, NDX_HISTORY_CONNECT,
 		NDX_HISTORY_CONNECT, NDX_HISTORY_BACKOFF, NDX_HISTORY_CONNECT, NDX_HISTORY_CONNECT};
@@ -79,8 +79,8 @@ static void a_pause_comes_when_each_server_was_asked(void **state)
 static void a_server_that_lacks_the_variant_is_asked_once(void **state)
 {
 	struct rig *r = *state;
-	char gone[NOBODY_TEXT];
-	const int fd = nobody(gone);
+	char gone[CLOSED_PORT_TEXT];
+	const int fd = closed_port(gone);
 	struct server refusing;
 	struct server mad;
 	const char *one_lasts[2] = {refusing.address, gone};
@@ -109,9 +109,9 @@ static void a_server_that_lacks_the_variant_is_asked_once(void **state)
 static void the_sessions_time_is_the_frameworks_affair(void **state)
 {
 	struct rig *r = *state;
-	char gone[NOBODY_TEXT];
+	char gone[CLOSED_PORT_TEXT];
 	const char *address = gone;
-	const int fd = nobody(gone);
+	const int fd = closed_port(gone);
 	struct ndx_session_error e;
 	struct ndx_session_attr attr;
 	struct ndx_session *s;

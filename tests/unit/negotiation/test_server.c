@@ -376,7 +376,7 @@ static void *flood(void *arg)
 }
 
 /* A peer that never stops talking has its turn, and others have theirs. */
-static void floods_hold_up_nobody_else(void **state)
+static void floods_delay_no_other_client(void **state)
 {
 	enum { FLOODS = 4 };
 	struct rig *r = *state;
@@ -451,7 +451,7 @@ static void *run_info(void *session)
 	return (void *)(intptr_t)ndx_session_execute(session, NDX_STAGE_INFO);
 }
 
-static void stuck_plugins_hold_up_nobody_else(void **state)
+static void stuck_plugins_delay_no_other_client(void **state)
 {
 	struct ndx_negotiation_server_stats stats;
 	struct rig *r = *state;
@@ -585,11 +585,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_client_and_the_server_go_through_all_stages),
 		T(many_clients_at_once_among_unknown_peers),
-		T(floods_hold_up_nobody_else),
+		T(floods_delay_no_other_client),
 		T(a_silent_client_is_refused_in_time),
 		T(refusals_say_why),
 		T(endless_plugins_are_stopped),
-		T(stuck_plugins_hold_up_nobody_else),
+		T(stuck_plugins_delay_no_other_client),
 		T(a_full_server_refuses),
 		T(it_ends_with_sessions_in_every_state),
 		T(a_client_without_a_descriptor_waits),

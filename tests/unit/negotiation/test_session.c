@@ -8,7 +8,7 @@
 
 #include "base_linux.h"
 #include "base_loop.h"
-#include "nobody.h"
+#include "closed_port.h"
 
 static void fails(struct ndx_session *s, enum ndx_status got, enum ndx_status want,
                   enum ndx_error_layer layer, const char *text)
@@ -65,11 +65,11 @@ static unsigned count_kind(struct ndx_session *s, enum ndx_history_kind kind, en
 static void the_backup_is_taken_when_the_first_is_gone(void **state)
 {
 	struct rig *r = *state;
-	char gone[NOBODY_TEXT];
+	char gone[CLOSED_PORT_TEXT];
 	struct ndx_session *s;
 	struct server server;
 	const char *addresses[2] = {gone, server.address};
-	const int fd = nobody(gone);
+	const int fd = closed_port(gone);
 
 	server_start(&server, GOOD, r->variant);
 	s = rig_session(r, addresses, 2, WAIT_MS, WAIT_MS);
@@ -86,9 +86,9 @@ static void the_backup_is_taken_when_the_first_is_gone(void **state)
 static void attempts_end(void **state)
 {
 	struct rig *r = *state;
-	char gone[NOBODY_TEXT];
+	char gone[CLOSED_PORT_TEXT];
 	const char *address = gone;
-	const int fd = nobody(gone);
+	const int fd = closed_port(gone);
 	struct ndx_session *s;
 
 	s = rig_session(r, &address, 1, WAIT_MS, WAIT_MS);

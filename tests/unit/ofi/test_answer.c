@@ -89,7 +89,7 @@ static void expect_end(struct rig *rig, const char *words)
 	assert_int_equal(rig->ended, 1);
 }
 
-static void an_accept_that_nobody_confirms_ends(void **state)
+static void an_accept_without_confirmation_ends(void **state)
 {
 	struct rig rig;
 
@@ -274,7 +274,7 @@ static void complete_connect_ends_without_an_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_accept_that_nobody_confirms_ends),
+		cmocka_unit_test(an_accept_without_confirmation_ends),
 		cmocka_unit_test(a_consumer_may_think_while_its_end_answers),
 		cmocka_unit_test(a_control_message_without_an_answer_ends_the_attempt),
 		cmocka_unit_test(what_is_decided_already_stays),

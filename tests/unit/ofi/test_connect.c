@@ -219,7 +219,7 @@ static void closing_the_listener_refuses_waiting_requests_and_keeps_taken_ones(v
 	pair_drop(p);
 }
 
-static void nobody_listening_is_refused_and_may_be_tried_again(void **state)
+static void a_connect_without_a_listener_may_be_repeated(void **state)
 {
 	struct pair *p = *state;
 	struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_port = htons(1)};
@@ -538,7 +538,7 @@ int main(void)
 		CASE(closing_the_connector_before_the_answer_aborts_the_accept),
 		CASE(closing_the_passive_side_refuses_or_aborts),
 		CASE(closing_the_listener_refuses_waiting_requests_and_keeps_taken_ones),
-		CASE(nobody_listening_is_refused_and_may_be_tried_again),
+		CASE(a_connect_without_a_listener_may_be_repeated),
 		CASE(a_connect_that_is_not_answered_can_be_cancelled),
 		CASE(a_client_that_gave_up_leaves_its_place_in_the_backlog),
 		CASE(connectors_bind_to_ports_of_their_own),

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nobody.h"
+#include "closed_port.h"
 
 #define RECEIVES 4u
 
@@ -74,7 +74,7 @@ static void refused_attempt_has_its_cause_in_the_history(void **state)
 	struct ndx_transition list[NDX_HISTORY_MAX];
 	size_t count = NDX_HISTORY_MAX;
 	struct sockaddr_in at;
-	const int fd = nobody_at(&at);
+	const int fd = closed_port_at(&at);
 
 	pair_make(p);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,

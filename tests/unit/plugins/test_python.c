@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "nobody.h"
+#include "closed_port.h"
 
 #define HOST TEST_PLUGINS "/ndx-host-py.so"
 #define SAMPLE(name) TEST_SOURCE "/plugins/python/samples/ndx-plugin-" name ".py"
@@ -276,7 +276,7 @@ static void *run_crowd(void *arg)
 }
 
 /* More stuck calls than threads of the pool; each waits in Python. */
-static void a_call_that_waits_holds_up_nobody_else(void **state)
+static void a_call_that_waits_delays_no_other_session(void **state)
 {
 	struct ndx_negotiation *n = framework(ODD("odd"));
 	struct ndx_variant *variants[2] = {variant(n, "odd", "good", NULL, NULL), NULL};
@@ -328,9 +328,9 @@ static void a_transport_carries_a_session(void **state)
 	struct listening server;
 	struct gateway gateway;
 	char through[128];
-	char gone[NOBODY_TEXT];
+	char gone[CLOSED_PORT_TEXT];
 	const char *address = through;
-	const int fd = nobody(gone);
+	const int fd = closed_port(gone);
 	struct ndx_session *s;
 
 	(void)state;
@@ -350,7 +350,7 @@ static void a_transport_carries_a_session(void **state)
 	assert_int_equal(ndx_session_run(s), NDX_OK);
 	ndx_session_close(s);
 	listening_end(&server);
-	/* To nobody. */
+	/* No server listens at the address. */
 	address = gone;
 	s = session(v, &address);
 	assert_int_equal(ndx_session_connect(s), NDX_E_CONNECTION_REFUSED);
@@ -422,7 +422,7 @@ int main(void)
 		cmocka_unit_test(files_are_refused_with_a_reason),
 		cmocka_unit_test(settings_arrive_in_pythons_types),
 		cmocka_unit_test(exceptions_are_the_plugins_errors),
-		cmocka_unit_test(a_call_that_waits_holds_up_nobody_else),
+		cmocka_unit_test(a_call_that_waits_delays_no_other_session),
 		cmocka_unit_test(a_transport_carries_a_session),
 		cmocka_unit_test(a_gateway_that_refuses_is_quoted),
 		cmocka_unit_test(a_cancel_ends_a_wait_in_python),

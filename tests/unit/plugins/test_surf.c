@@ -143,7 +143,7 @@ static void a_session_connects_what_has_numbers(void **state)
 	assert_int_equal(ndx_session_execute(v.s, NDX_STAGE_DONE), NDX_OK);
 	serve_in_turn();
 	assert_false(fpga->stream.on);
-	/* Nobody is there to answer a goodbye, and nobody is waited for. */
+	/* No peer is there to answer a goodbye, and no answer is waited for. */
 	assert_int_equal(ndx_disconnect(v.end.connector, ENDS_WAIT_MS), NDX_OK);
 	visit_end(&v);
 	assert_int_equal(fpga->requests, 10);

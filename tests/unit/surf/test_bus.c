@@ -288,7 +288,7 @@ static void only_an_edge_fires(void **state)
 	assert_int_equal(fpga.requests, 1);
 	assert_int_equal(surf_fpga_ops.write32(&fpga, SURF_REG_CONTROL, 0), NDX_OK);
 	assert_int_equal(fpga.requests, 1);
-	/* The bit may be left high by whoever came before. */
+	/* The previous user may have left the bit high. */
 	assert_int_equal(surf_fpga_ops.write32(&fpga, SURF_REG_CONTROL, 1), NDX_OK);
 	assert_int_equal(ask(pd_alloc(1)).pd.ok, 1);
 	assert_int_equal(fpga.requests, 3);

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "nobody.h"
+#include "closed_port.h"
 #include "srp.h"
 
 enum manner {
@@ -151,9 +151,9 @@ static void a_missing_server_is_reported(void **state)
 	                                  "127.0.0.1:http",
 	                                  "[::1:80"};
 	struct ndx_plugin_stream *stream = NULL;
-	char address[NOBODY_TEXT];
+	char address[CLOSED_PORT_TEXT];
 	char why[160];
-	const int fd = nobody(address);
+	const int fd = closed_port(address);
 
 	(void)state;
 	assert_int_equal(rig_transport->connect(&rig_plugin, address, RIG_LONG_MS, &stream, why,

@@ -404,7 +404,7 @@ static void only_what_is_there_is_taken_down(void **state)
 
 static void a_step_that_gets_no_answer_does_not_stop_the_others(void **state)
 {
-	/* Who is not in ERR is not destroyed, and a PD in use is not freed. */
+	/* A queue pair that is not in ERR is not destroyed, and a PD in use is not freed. */
 	static const unsigned failed[] = {3, 2, 2, 1};
 
 	(void)state;

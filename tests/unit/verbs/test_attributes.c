@@ -84,7 +84,7 @@ static void the_smaller_path_mtu_reaches_the_device(void **state)
 }
 
 /* For the first step on Ethernet there is nothing to ask rdma_cm for. */
-static void the_first_step_on_ethernet_asks_nobody(void **state)
+static void the_first_step_on_ethernet_sends_no_request(void **state)
 {
 	const struct ibv_qp_attr *asked;
 	struct rig rig;
@@ -128,7 +128,7 @@ int main(void)
 		cmocka_unit_test(every_rnr_timer_reaches_the_device),
 		cmocka_unit_test(every_path_mtu_reaches_the_device),
 		cmocka_unit_test(the_smaller_path_mtu_reaches_the_device),
-		cmocka_unit_test(the_first_step_on_ethernet_asks_nobody),
+		cmocka_unit_test(the_first_step_on_ethernet_sends_no_request),
 		cmocka_unit_test(software_has_no_vendor),
 	};
 

@@ -493,7 +493,7 @@ static void a_request_that_fails_there_is_a_failure(void **state)
 }
 
 /* Software RoCE does not give up: the watch does. */
-static void requests_that_nobody_answers_any_more_are_a_drain(void **state)
+static void unanswered_requests_end_the_drain(void **state)
 {
 	static struct end end;
 
@@ -538,7 +538,7 @@ int main(void)
 		cmocka_unit_test(an_adapter_has_asked_for_us),
 		cmocka_unit_test(requests_after_the_peers_goodbye_are_cancelled),
 		cmocka_unit_test(a_request_that_fails_there_is_a_failure),
-		cmocka_unit_test(requests_that_nobody_answers_any_more_are_a_drain),
+		cmocka_unit_test(unanswered_requests_end_the_drain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

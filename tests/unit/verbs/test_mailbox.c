@@ -124,7 +124,7 @@ static void a_noop_write_changes_no_field(void **state)
 }
 
 /* Who may write to the region, but does not know the first PSNs. */
-static void nobody_speaks_for_another(void **state)
+static void a_write_with_wrong_numbers_is_no_goodbye(void **state)
 {
 	static const struct verbs_numbers guesses[] = {
 		{.peer_number = 77},
@@ -205,7 +205,7 @@ int main(void)
 		cmocka_unit_test(many_share_a_region_and_no_field),
 		cmocka_unit_test(a_field_arrives_where_it_is_read),
 		cmocka_unit_test(a_noop_write_changes_no_field),
-		cmocka_unit_test(nobody_speaks_for_another),
+		cmocka_unit_test(a_write_with_wrong_numbers_is_no_goodbye),
 		cmocka_unit_test(only_the_right_field_is_a_goodbye),
 		cmocka_unit_test(a_region_that_is_refused_leaves_nothing),
 	};

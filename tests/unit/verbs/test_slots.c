@@ -83,7 +83,7 @@ static void a_result_frees_what_is_before_it(void **state)
 }
 
 /* Nobody posts a loud one: the watch asks. */
-static void a_sweep_finds_what_nobody_told(void **state)
+static void a_sweep_finds_completions_without_an_event(void **state)
 {
 	struct rig rig;
 	struct verbs_qp *qp;
@@ -110,7 +110,7 @@ static void a_sweep_finds_what_nobody_told(void **state)
 	rig_close(&rig);
 }
 
-static void draining_ends_though_nobody_tells(void **state)
+static void draining_ends_without_an_event(void **state)
 {
 	struct rig rig;
 
@@ -286,8 +286,8 @@ int main(void)
 		cmocka_unit_test(smallest_queues_come_back_too),
 		cmocka_unit_test(full_queue_refuses_and_takes_again),
 		cmocka_unit_test(a_result_frees_what_is_before_it),
-		cmocka_unit_test(a_sweep_finds_what_nobody_told),
-		cmocka_unit_test(draining_ends_though_nobody_tells),
+		cmocka_unit_test(a_sweep_finds_completions_without_an_event),
+		cmocka_unit_test(draining_ends_without_an_event),
 		cmocka_unit_test(a_refused_post_takes_nothing),
 		cmocka_unit_test(results_that_come_late_and_in_batches_keep_their_order),
 	};

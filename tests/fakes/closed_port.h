@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An address where nobody listens. A port that was just free may be somebody else's by the time it
+ * An address without a listener. A port that was just free may be another program's by the time it
  * is connected to; this one is bound, and stays so until what is returned is closed.
  */
-#ifndef NOBODY_H
-#define NOBODY_H
+#ifndef CLOSED_PORT_H
+#define CLOSED_PORT_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,9 +17,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#define NOBODY_TEXT 32
+#define CLOSED_PORT_TEXT 32
 
-static inline int nobody_at(struct sockaddr_in *at)
+static inline int closed_port_at(struct sockaddr_in *at)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t length = sizeof(*at);
@@ -33,12 +33,12 @@ static inline int nobody_at(struct sockaddr_in *at)
 }
 
 /* Its text. */
-static inline int nobody(char address[NOBODY_TEXT])
+static inline int closed_port(char address[CLOSED_PORT_TEXT])
 {
 	struct sockaddr_in at;
-	const int fd = nobody_at(&at);
+	const int fd = closed_port_at(&at);
 
-	(void)snprintf(address, NOBODY_TEXT, "127.0.0.1:%u", ntohs(at.sin_port));
+	(void)snprintf(address, CLOSED_PORT_TEXT, "127.0.0.1:%u", ntohs(at.sin_port));
 	return fd;
 }
 
