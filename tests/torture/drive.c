@@ -370,7 +370,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* ---- a third thread, that gets in everybody's way ---- */
+/* ---- a third thread, that gets in the way of the others ---- */
 
 struct busybody {
 	struct round *round;

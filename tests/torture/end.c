@@ -29,7 +29,7 @@ static void retire(struct end *e, bool shared_too)
 	memory_watch(e);
 }
 
-/* Nobody posts to it any more but for a trial. */
+/* No thread posts to it any more but for a trial. */
 static void hush(struct end *e)
 {
 	(void)pthread_mutex_lock(&e->initiator.lock);
@@ -56,7 +56,7 @@ static void on_notified(struct end *e)
 
 /*
  * "When it has completed, it is over: everything you posted has its result, everything that was
- * reported as done has arrived at the peer, and nobody touches your memory any more."
+ * reported as done has arrived at the peer, and your memory is not accessed any more."
  */
 static void on_parted(struct end *e)
 {

@@ -301,7 +301,7 @@ static void run_all(struct run *run)
 		(void)fflush(stdout);
 	}
 	__atomic_store_n(&run->deadline, 1, __ATOMIC_RELEASE);
-	(void)poll(NULL, 0, LINGER_MS); /* for who touches memory late */
+	(void)poll(NULL, 0, LINGER_MS); /* for a write to memory that comes late */
 	stock_watch(&run->stock, run->round);
 	seconds = (double)(now_ns() - began) / 1e9;
 	(void)printf(
@@ -382,8 +382,8 @@ static bool map(struct run *run)
 
 /*
  * Software RoCE executes a bind again when a send before it is tried again, and fails at it: the
- * queue pair breaks. Behind a fence it may forget to go on: nothing that was posted ever ends. And
- * nobody did anything wrong (docs/providers.md).
+ * queue pair breaks. Behind a fence it may forget to go on: nothing that was posted ever ends,
+ * though no side did anything wrong (docs/providers.md).
  */
 static bool is_sound(const struct ndx_adapter_info *info)
 {

@@ -106,7 +106,7 @@ void memory_retire(struct end *e, enum area area)
 	used = area == AREA_RECEIVE ? e->receive.room : m->size;
 	if (area == AREA_RECEIVE && !bytes_are(at + used, m->size - used, MEMORY_FILL))
 		fail(e->round, e, "bytes behind the last receive were written");
-	m->painted[area] = true; /* before: whoever does it may be killed meanwhile */
+	m->painted[area] = true; /* before: the process that does it may be killed */
 	memset(at, MEMORY_PAINT, m->size);
 	(void)pthread_mutex_unlock(&m->lock);
 }

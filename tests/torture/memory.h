@@ -70,7 +70,7 @@ struct stock {
 
 size_t stock_size(void);
 void stock_init(struct stock *stock, uint8_t *base);
-/* Memory for a round; fails if somebody wrote to it since its last. */
+/* Memory for a round; fails if it was written to since its last. */
 uint8_t *stock_take(struct stock *stock, struct round *round, size_t bytes);
 void stock_give_back(struct stock *stock, struct round *round);
 void stock_watch(struct stock *stock, struct round *round);

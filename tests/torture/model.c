@@ -41,7 +41,7 @@ void model_abortive_begins(struct end *e, enum finish how)
 	set_once(&e->conn->abortive[e->side].from, now_ns());
 }
 
-/* It has done its work, and nobody had begun anything else by then. */
+/* It has done its work, and no other operation had begun by then. */
 void model_abortive_done(struct end *e)
 {
 	struct conn *c = e->conn;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One overlapped operation, its completion learnt of in one of the three ways. The object that the
- * library sees is new for each operation and freed the moment it completes, so that whoever touches
- * it later is found by the address sanitizer.
+ * library sees is new for each operation and freed the moment it completes, so that
+ * the address sanitizer finds a later access.
  */
 #ifndef OP_H
 #define OP_H
@@ -15,7 +15,8 @@
 
 struct round;
 
-/* A port that all threads of a process share; who takes something out of it also completes it. */
+/* A port that all threads of a process share; the thread that takes an object out also completes
+ * it. */
 struct mailbox {
 	pthread_mutex_t lock;
 	struct ndx_port *port;

@@ -131,7 +131,8 @@ static void plan_conn(struct conn_plan *c, struct plan *plan, const struct means
 	else if (chance(random, 6)) /* sends may wait a moment for a receive, or too long */
 		be_rude(c, plan, below(random, 2), random);
 	for (uint32_t i = 0; i < SIDES; i++) {
-		if (c->ends[1 - i].uses_srq) /* who cheats there robs others */
+		if (c->ends[1 - i].uses_srq) /* a side that posts too much there takes the receives
+		                                of others */
 			c->ends[i].polite = true;
 	}
 	c->attempt = ATTEMPT_NORMAL;

@@ -20,7 +20,7 @@ enum finish {
 	FINISH_REMOTE_TOKEN,  /* a read or write with a token that is none */
 	FINISH_REMOTE_RANGE,  /* ... behind the end of the peer's memory */
 	FINISH_SHORT_RECEIVE, /* a receive that is too small for most messages */
-	FINISH_NO_RECEIVE,    /* sends that nobody takes, and a short patience with it */
+	FINISH_NO_RECEIVE,    /* sends that are not received, and a short no-receive time-out */
 	FINISH_CLOSE_MEMORY,  /* a region is closed under the traffic */
 	FINISH_INVALIDATE,    /* of a window that is not bound */
 	FINISHES
@@ -28,7 +28,7 @@ enum finish {
 
 enum attempt {
 	ATTEMPT_NORMAL,
-	ATTEMPT_NOBODY,     /* first to an address where nobody listens */
+	ATTEMPT_NOBODY,     /* first to an address without a listener */
 	ATTEMPT_REJECT,     /* the passive side refuses */
 	ATTEMPT_TURN_DOWN,  /* the active side refuses the answer */
 	ATTEMPT_CLOSE_LATE, /* the active side closes instead of completing */
@@ -56,7 +56,7 @@ enum forks {
 	FORKS
 };
 
-/* Who calls. */
+/* The caller. */
 enum caller {
 	CALLER_THREAD,
 	CALLER_CALLBACK, /* of the side's adapter */

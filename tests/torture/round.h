@@ -53,7 +53,7 @@ struct ledger {
 	uint32_t done;
 	bool failed;   /* one did not succeed: none may after it */
 	bool broken;   /* one failed, and was not cancelled: no other may */
-	bool blind;    /* its completion queue was closed: nobody will ever know */
+	bool blind;    /* its completion queue was closed: its outcome stays unknown */
 	bool shut;     /* the end was settled: nothing may come any more */
 	uint32_t room; /* bytes of its area that are used */
 };
@@ -158,8 +158,8 @@ struct cq {
 	struct op notify;
 	enum ndx_cq_notify_type armed;
 	bool must_fire; /* it was empty when the notification was armed */
-	bool empty;     /* the last time somebody looked */
-	bool slept;     /* somebody slept for it: its descriptor takes notifications, too */
+	bool empty;     /* the last time a thread looked */
+	bool slept;     /* a thread slept for it: its descriptor takes notifications, too */
 	bool due;       /* a result came that has to fire it */
 };
 

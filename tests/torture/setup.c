@@ -38,7 +38,7 @@ void place_open(struct place *place, const char *uri)
 	exit(2);
 }
 
-/* ---- what is nobody's ---- */
+/* ---- what belongs to no connection ---- */
 
 static void lock_init(pthread_mutex_t *lock)
 {

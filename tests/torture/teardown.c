@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Closing everything, in an order that nobody would choose. */
+/* Closing everything, in an order that no program would choose. */
 #include <poll.h>
 
 #include "end.h"
@@ -69,7 +69,7 @@ static void shuffle(struct list *list, uint64_t *random)
 	}
 }
 
-/* Nobody will see the results of what is on this queue. */
+/* The results on this queue will not be seen. */
 static void go_blind(struct side *s, uint32_t which)
 {
 	for (uint32_t i = 0; i < s->round->plan.conns; i++) {

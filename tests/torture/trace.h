@@ -22,7 +22,7 @@ struct trace_line {
 struct trace {
 	uint64_t count; /* atomic: lines ever written */
 	uint64_t began;
-	uint32_t failing; /* atomic: somebody found something, and tells it */
+	uint32_t failing; /* atomic: a thread has found a fault, and reports it */
 	uint32_t told;    /* atomic: it has been told */
 	bool all;         /* print every line at once */
 	char repeat[256]; /* the command that repeats the round */
@@ -41,7 +41,7 @@ void trace_log_library(struct round *round);
 __attribute__((format(printf, 3, 4), noreturn)) void fail(struct round *round, const struct end *e,
                                                           const char *fmt, ...);
 
-/* Somebody else's fail() is under way: wait until it has told, and end. */
+/* Another thread's fail() is in progress: wait until it has reported, and end. */
 void trace_stop_if_failing(struct round *round);
 
 void trace_print(struct round *round);

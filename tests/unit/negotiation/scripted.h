@@ -23,7 +23,7 @@ enum conduct {
 	DROPPING_LATE, /* closes in stage validate, each time */
 	SLOW_TO_SPEAK, /* silent from stage info on */
 	BABBLING,      /* sends rubbish from stage info on */
-	FLOODING,      /* says for ever that it lives */
+	FLOODING,      /* reports without end that it lives */
 };
 
 struct server {

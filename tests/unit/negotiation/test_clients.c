@@ -61,7 +61,7 @@ static void host_stats(struct host *h, struct ndx_negotiation_server_stats *stat
 	ndx_negotiation_server_get_stats(h->server, stats);
 }
 
-/* Until nobody is there any more. */
+/* Until no client is left. */
 static void await_empty(struct host *h, struct ndx_negotiation_server_stats *stats)
 {
 	for (int ms = 0; ms < WAIT_MS; ms++) {
@@ -124,7 +124,7 @@ static void knock(const struct host *h, const char *text)
 	(void)close(fd);
 }
 
-/* Who knocks in a loop, at a server with room or without, does not fill the log. */
+/* A client that connects in a loop, to a server with room or without, does not fill the log. */
 static void clients_without_a_session_are_logged_up_to_a_limit_and_counted(void **state)
 {
 	struct rig *r = *state;
@@ -148,7 +148,7 @@ static void clients_without_a_session_are_logged_up_to_a_limit_and_counted(void 
 		ndx_session_close(s);
 		ndx_negotiation_server_close(h.server);
 		ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
-		/* On a machine that stood still meanwhile there may have been two periods. */
+		/* On a machine that stood still there may have been two periods. */
 		assert_in_range(get(&heard.logged), LOGGED, CLIENTS / 2);
 		assert_int_equal(get(&heard.logged) + get(&heard.left_out), CLIENTS);
 	}
@@ -251,7 +251,7 @@ static void refused(int fd)
 	(void)close(fd);
 }
 
-/* Whoever guesses a part of the cookie gets nobody's session. */
+/* A client that guesses a part of the cookie gets no session. */
 static void a_session_is_found_by_every_byte_of_its_cookie(void **state)
 {
 	struct ndx_negotiation_server_stats stats;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A server that is closed in a callback of the adapter which its sessions connect, wherever they
- * are: the close comes back, nobody can reach the server any more, each session is told of its end,
- * and all that the server kept goes behind that.
+ * are: the close returns, no client can reach the server any more, the end of each session is
+ * reported, and all that the server kept is freed behind that.
  */
 #include "says.h"
 

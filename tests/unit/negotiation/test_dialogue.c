@@ -13,7 +13,7 @@ struct script {
 	bool never;            /* never completes */
 	bool long_reply;       /* says more than there is room for */
 	enum ndx_status fails; /* in stage info, round 1 */
-	bool other_cookie;     /* takes the peer for somebody else */
+	bool other_cookie;     /* takes the peer for another one */
 	uint32_t mtu;
 	uint32_t calls;
 	uint32_t resets;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A server, a process of its own, is killed while it is in stage info with a client: the client
- * waits, finds nobody, goes over to the backup at once and completes; its history has it all.
+ * waits, finds no server, goes over to the backup at once and completes; its history has it all.
  */
 #include "says.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses; and who is gone without a word is noticed, at both ends. */
+/* Addresses; and a peer that has gone without a message is noticed, at both ends. */
 #include "scripted.h"
 
 #include <arpa/inet.h>

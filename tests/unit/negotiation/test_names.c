@@ -173,7 +173,7 @@ static unsigned count_descriptors(void)
 	return count;
 }
 
-/* An answer that comes late is of use to who asks for the same name then. */
+/* An answer that comes late is of use to the next session that asks for the name. */
 static void a_late_answer_is_taken(void **state)
 {
 	struct rig *r = *state;
@@ -197,7 +197,7 @@ static void a_late_answer_is_taken(void **state)
 	for (int i = 0; i < 2; i++)
 		ndx_session_close(s[i]);
 	server_stop(&server);
-	/* Nobody waits for the lookup any more, and it is not kept. */
+	/* No session waits for the lookup any more, and it is not kept. */
 	assert_int_equal(count_descriptors(), before);
 }
 
@@ -354,7 +354,7 @@ static void a_server_listens_at_all_addresses_of_both_families(void **state)
 	}
 }
 
-/* Bound, and not listening: the number is nobody else's, but for a socket that shares it. */
+/* Bound, and not listening: no other socket has the number, but for one that shares it. */
 static int reserve(in_addr_t host, uint16_t *port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
@@ -392,7 +392,7 @@ static uint16_t reserve_both(int fds[2])
 	return 0;
 }
 
-/* Half a server would send half of its clients to somebody else. */
+/* Half a server would send half of its clients to another server. */
 static void a_port_that_is_taken_at_one_address_is_taken(void **state)
 {
 	struct ndx_negotiation_server *server = NULL;

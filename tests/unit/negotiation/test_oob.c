@@ -293,7 +293,7 @@ static void they_pass_when_the_session_is_over(void **state)
 }
 
 /* Done, or not: while the connection lives its goodbyes need the transport. Then the server does
- * not wait for the client's end for ever. */
+ * not wait for the client's end without limit. */
 static void they_pass_long_after_the_stages(void **state)
 {
 	struct rig r;
@@ -330,7 +330,7 @@ static void they_cross(void **state)
 	}
 }
 
-/* Without the transport nobody can say goodbye: that is an abort at once, on both sides. */
+/* Without the transport no side can say goodbye: that is an abort at once, on both sides. */
 static void the_servers_end_is_an_abort(void **state)
 {
 	struct rig r;

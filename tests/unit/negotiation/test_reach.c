@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a session finds a server: the order, the pauses, who is given up, what has run out. */
+/* How a session finds a server: the order, the pauses, which servers are given up, what has run
+ * out. */
 #include "scripted.h"
 
 #include <poll.h>
@@ -94,7 +95,7 @@ static void a_server_that_lacks_the_variant_is_asked_once(void **state)
 	assert_int_equal(count_kind(s, NDX_HISTORY_CONNECT), 1 + 3);
 	assert_int_equal(served(&refusing), 1);
 	ndx_session_close(s);
-	/* Nobody is left to be waited for. */
+	/* No server is left that the session could wait for. */
 	s = rig_session(r, both_last, 2, WAIT_MS, WAIT_MS);
 	assert_int_equal(ndx_session_run(s), NDX_E_REMOTE_ERROR);
 	says("speaks another protocol");

@@ -532,7 +532,7 @@ static void count_complaint(void *arg, const struct ndx_log_record *record)
 		add(arg);
 }
 
-/* Nor is the thread kept busy with it meanwhile. */
+/* Nor is the thread kept busy with it. */
 static void a_client_without_a_descriptor_waits(void **state)
 {
 	struct rig *r = *state;

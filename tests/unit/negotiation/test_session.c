@@ -317,7 +317,7 @@ static void a_cancel_ends_the_wait_for_the_queue_pair(void **state)
 	attr.qp = lonely.qp;
 	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
 	assert_int_equal(pthread_create(&thread, NULL, run_session, s), 0);
-	/* It has asked, so it waits; nobody will answer. */
+	/* The session has sent its hello and waits; no answer will come. */
 	assert_int_equal(ndx_overlapped_wait(&lonely.ov, WAIT_MS), NDX_OK);
 	ndx_session_cancel(s);
 	assert_int_equal(pthread_join(thread, &result), 0);
