@@ -103,7 +103,7 @@ void case_connection_bound_connector_stays_bound(struct check *c)
 	if (!pair_disconnect(p))
 		return;
 	bind_again(c, p, "second bind of a connector that was disconnected");
-	/* who took a request has an address that nobody bound */
+	/* a side that took a request has an address that was not bound */
 	check_status(c, bind_connector(p->b.conn, place_address(p->b.place, AF_UNSPEC)),
 	             NDX_E_INVALID_DEVICE_STATE, "bind of a connector that took a request");
 }
@@ -397,7 +397,7 @@ void case_connection_pending_connections_end_with_their_listener(struct check *c
 		return;
 	for (size_t i = 0; i < PENDING; i++)
 		fds[i] = dial(p);
-	/* Whoever comes behind them has been heard: they are not only in the kernel's queue. */
+	/* A client that comes behind them is served: they are not only in the kernel's queue. */
 	pair_connect(p);
 	ndx_listener_close(p->listener);
 	p->listener = NULL;

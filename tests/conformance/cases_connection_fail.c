@@ -83,7 +83,7 @@ void case_connection_attempt_without_a_listener_is_refused(struct check *c)
 	if (!p)
 		return;
 	receives_ok(&p->a, 0, 1, 0, 64);
-	if (!pair_at_nobody(p))
+	if (!pair_without_listener(p))
 		return;
 	check_async(c, side_connect(&p->a, &p->address, NULL, 0), &p->a.ov,
 	            NDX_E_CONNECTION_REFUSED, "connect where nobody listens");
@@ -391,7 +391,7 @@ void case_connection_helpers_give_up_in_time(struct check *c)
 	check_that(c, now_ms() - start >= 80 && now_ms() - start < 80 + WAIT_MS,
 	           "two waits of 50 ms took %u ms", (unsigned)(now_ms() - start));
 	check_that(c, conn == NULL, "an output of a failed call was touched");
-	if (!pair_at_nobody(p))
+	if (!pair_without_listener(p))
 		return;
 	check_status(c,
 	             ndx_connect_to(p->a.adapter, p->a.qp, address_of(&p->address),

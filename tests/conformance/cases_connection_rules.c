@@ -82,7 +82,7 @@ void case_connection_private_data_has_to_be_there(struct check *c)
 	(void)(pair_answer(p) && pair_complete(p) && message_passes(&p->a, &p->b, 64));
 }
 
-/* The listener goes while the request is on its way: the attempt ends, whoever was faster. */
+/* The listener goes while the request is on its way: the attempt ends, whichever was faster. */
 void case_connection_listener_closed_while_a_request_comes(struct check *c)
 {
 	struct ndx_adapter *own = NULL; /* of B, so that the sides run at the same time */

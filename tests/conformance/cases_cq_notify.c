@@ -287,7 +287,7 @@ void case_cq_notify_solicited_fires_for_own_failures(struct check *c)
 	if (!p)
 		return;
 	ndx_overlapped_init(&ov);
-	sends_ok(&p->a, 0, 2, 0, MESSAGE); /* nobody receives them */
+	sends_ok(&p->a, 0, 2, 0, MESSAGE); /* no receive is posted for them */
 	arm(&p->a, NDX_CQ_NOTIFY_SOLICITED, &ov);
 	check_status(c, ndx_qp_flush(p->a.qp), NDX_OK, "flush");
 	check_ends(c, &ov, NDX_OK, "SOLICITED after cancelled sends");

@@ -494,7 +494,7 @@ void case_disconnect_close_in_a_callback_is_graceful_without_work(struct check *
 	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
 }
 
-/* A proxy's situation. The other adapter's connections must not stand still meanwhile either. */
+/* A proxy's situation. The other adapter's connections must not stand still either. */
 void case_disconnect_close_in_another_adapters_callback_aborts_what_is_under_way(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);

@@ -67,7 +67,7 @@ static bool hold_begin(struct hold *h, struct check *c, struct ndx_adapter *adap
 
 /*
  * The same in a callback for a message to A. What a control thread finds next, having been woken
- * for that by its stack, are its time-outs: descriptors that became readable meanwhile come later.
+ * for that by its stack, are its time-outs: descriptors that became readable since then come later.
  */
 static bool hold_by_message(struct hold *h, struct pair *p)
 {
@@ -128,7 +128,7 @@ static struct seen poll_until_received(struct pair *p, uint64_t until)
 	return seen;
 }
 
-/* Requests that have ended in time have ended, also if nobody has looked until it was over. */
+/* Requests that have ended in time have ended, also if no thread has looked until it was over. */
 void case_disconnect_counts_what_ended_in_time(struct check *c)
 {
 	struct side_attr attr;
@@ -255,7 +255,7 @@ void case_adapter_close_waits_for_goodbyes(struct check *c)
 }
 
 /*
- * "To a peer that has said goodbye and closed its queue pair meanwhile: NDX_E_CANCELED, the
+ * "To a peer that has said goodbye and has closed its queue pair: NDX_E_CANCELED, the
  * disconnect succeeds." A's control thread is kept from hearing of the goodbye before the write is
  * posted, which uses the window for the first time: the binding ended with B's queue pair.
  */

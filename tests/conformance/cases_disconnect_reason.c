@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* disconnect.*: whoever takes a cancelled result can ask at once why the connection ended. */
+/* disconnect.*: the thread that takes a cancelled result can ask at once why the connection ended.
+ */
 #include <pthread.h>
 #include <signal.h>
 

@@ -37,7 +37,7 @@ static void *collect(void *arg)
 	return NULL;
 }
 
-/* The thread that takes results ends when it has them all: nobody has to stop it. */
+/* The thread that takes results ends when it has them all: it need not be stopped. */
 static void collected(struct check *c, struct collector *o)
 {
 	if (o->running)
@@ -271,7 +271,7 @@ void case_field_libfabric_10405_giving_up_at_every_stage(struct check *c)
 	pair_disconnect(p);
 }
 
-/* Nobody waits for the end: everything is closed at once, and the next connection made. */
+/* The end is not waited for: everything is closed at once, and the next connection made. */
 void case_field_libfabric_10405_closing_without_waiting(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
@@ -300,7 +300,7 @@ void case_field_libfabric_10405_closing_without_waiting(struct check *c)
 	}
 }
 
-/* However the connection goes down meanwhile: each call has its end, and only one. */
+/* However the connection goes down: each call has its end, and only one. */
 void case_field_libfabric_10405_every_call_has_its_end(struct check *c)
 {
 	for (unsigned i = 0; i < (unsigned)2 * ROUNDS && !check_over(c); i++) {
@@ -355,7 +355,8 @@ static void flushed_at_the_indication(struct check *c, struct pair *p)
 	if (!probe_begin_then(&told, c, flush_in_callback, &f))
 		return;
 	receives_ok(&p->a, 0, 8, 0, MESSAGE);
-	sends_ok(&p->a, 8, 8, 0, MESSAGE); /* nobody receives them: the drain is not over */
+	sends_ok(&p->a, 8, 8, 0,
+	         MESSAGE); /* no receive is posted for them: the drain is not over */
 	check_status(c, ndx_connector_notify_disconnect(p->a.conn, &told.ov), NDX_PENDING,
 	             "notify_disconnect");
 	side_start_disconnect(&p->b);

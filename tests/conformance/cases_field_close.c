@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * field.*: situations in which other stacks lost work, hung or crashed when a connection ended.
- * Here: who waits for whom when one side closes: libevpl, easyrdma.
+ * Here: which side waits for the other when one closes: libevpl, easyrdma.
  */
 #include <stdlib.h>
 #include <string.h>

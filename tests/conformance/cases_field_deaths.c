@@ -25,7 +25,7 @@ enum step {
 
 struct host {
 	struct pair *p;
-	bool asking;    /* B waits for a request, or has one that nobody has looked at */
+	bool asking;    /* B waits for a request, or has one that was not looked at */
 	unsigned stale; /* requests of the dead that B was given */
 };
 
@@ -37,7 +37,7 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* B waits for the next request, with a connector and a queue pair that nobody had before. */
+/* B waits for the next request, with a new connector and a new queue pair. */
 static bool host_asks(struct host *h)
 {
 	struct side *b = &h->p->b;

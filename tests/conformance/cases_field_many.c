@@ -176,7 +176,8 @@ void case_field_nbs_2690_repost_fails_inside_a_batch(struct check *c)
 
 enum { PAIRS = 100, SLOWER = 5 };
 
-/* Each call returns before the next is made: nobody else can do anything for this connection. */
+/* Each call returns before the next is made: no other thread can do anything for this connection.
+ */
 static void close_in_turn(struct side *first, struct side *second, bool disconnects)
 {
 	struct check *c = first->c;
@@ -309,7 +310,7 @@ static void close_guest(struct guest *g)
 	storm_count(g->storm, &g->storm->closed);
 }
 
-/* Who is told of its end, or of a result, closes another connection of its side, then its own. */
+/* A callback for the end, or for a result, closes another connection of its side, then its own. */
 static void storms(struct ndx_overlapped *ov)
 {
 	struct guest *g = ov->context;
@@ -477,7 +478,7 @@ void case_field_aws_ofi_nccl_907_one_side_aborts_the_other_closes(struct check *
 	struct side_attr attr;
 
 	side_attr_init(&attr);
-	attr.disconnect_ms = 6 * WAIT_MS; /* so that no timer ends what nobody was told of */
+	attr.disconnect_ms = 6 * WAIT_MS; /* so that no timer ends what was not reported */
 	for (unsigned i = 0; i < 4 * ROUNDS && !check_over(c); i++) {
 		struct pair *p = pair_up(c, &attr);
 		struct side *aborts;

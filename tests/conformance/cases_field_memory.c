@@ -11,7 +11,7 @@ enum {
 	WRITES = 32,
 	LENGTH = CHUNK * WRITES,
 	ROUNDS = 6,
-	OURS = 0xee, /* what the owner keeps there, as soon as nobody else may write */
+	OURS = 0xee, /* what the owner keeps there, as soon as no peer may write */
 	THEIRS = 0x11,
 };
 

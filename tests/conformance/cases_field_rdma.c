@@ -348,7 +348,7 @@ static void *post_on(void *arg)
 			after += ended; /* a few on the connection that is gone, too */
 			(void)atomic_fetch_add(o->accepted, 1);
 		} else if (status == NDX_E_NO_MORE_ENTRIES) {
-			after += ended; /* nobody empties the queue any more */
+			after += ended; /* no thread empties the queue any more */
 			(void)sched_yield();
 		} else {
 			check_fail(o->c, "a post beside the teardown: %s", ndx_status_name(status));
@@ -411,7 +411,7 @@ void case_field_mooncake_1903_posts_beside_the_teardown(struct check *c)
 
 /* ---- monarch #4719: results of a dead queue pair, and a new one in its place ---- */
 
-/* Receives 0 .. 7, of which four are used, and sends 8 .. 11. Nobody takes the results. */
+/* Receives 0 .. 7, of which four are used, and sends 8 .. 11. The results are not taken. */
 static void leave_results(struct pair *p)
 {
 	struct ledger at_b = {.count = 0};

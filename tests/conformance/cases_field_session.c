@@ -336,7 +336,7 @@ struct lives {
 	struct call call;
 	struct pair *p; /* the client, and the server's first life */
 	struct pair *q; /* the server's second life */
-	struct pair *r; /* who connects when all is well again */
+	struct pair *r; /* the client that connects when all is well again */
 };
 
 static void resume_with_old_numbers(struct lives *l)
@@ -358,7 +358,7 @@ static void resume_with_old_numbers(struct lives *l)
 	check_that(l->c, stats.accepted >= 1 && stats.completed == 0,
 	           "%u sessions of the second life were completed", (unsigned)stats.completed);
 	call_close(&l->call);
-	/* Who says what is true is connected. */
+	/* A peer that sends a true description is connected. */
 	forget();
 	if (call_start(&l->call, &l->second, l->second.address, &l->r->a) &&
 	    call_succeeds(&l->call, l->c) && message_passes(&l->r->a, &l->r->b, MESSAGE) &&

@@ -187,7 +187,7 @@ void case_negotiated_read_limits_are_crossed(struct check *c)
 	check_that(c, in == 2 && out == 1, "B may serve %u and have %u, not 2 and 1", in, out);
 }
 
-/* The right queue pair, but it is somebody else whom it expects. */
+/* The right queue pair, which expects another peer. */
 static void wrong_numbers(struct pair *p, struct ndx_peer_description *a,
                           struct ndx_peer_description *b)
 {
@@ -219,7 +219,7 @@ void case_negotiated_unknown_peers_are_refused(struct check *c)
 	}
 	if (!meet(&p->b, &a))
 		return;
-	/* The right address, somebody else's cookie. */
+	/* The right address, the cookie of another end. */
 	wrong = b;
 	wrong.cookie[15] ^= 1;
 	if (!meet(&p->a, &wrong) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* negotiated.session_*: sessions that make connections, and who outlives whom. */
+/* negotiated.session_*: sessions that make connections, and which of the two outlives the other. */
 #include <stdio.h>
 #include <string.h>
 

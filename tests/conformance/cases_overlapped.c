@@ -138,7 +138,7 @@ void case_overlapped_failures_come_in_every_way(struct check *c)
 	struct probe one[3];
 
 	memset(one, 0, sizeof(one));
-	if (!p || !pair_at_nobody(p))
+	if (!p || !pair_without_listener(p))
 		return;
 	for (size_t i = 0; i < 3; i++) {
 		if (!probe_begin(&one[i], c, (enum way)i))

@@ -194,7 +194,7 @@ void case_overlapped_callbacks_come_from_one_thread(struct check *c)
 struct blocker {
 	struct check *c;
 	struct pair *p; /* connected */
-	struct pair *q; /* not connected; nobody asks for its requests */
+	struct pair *q; /* not connected; its requests are not asked for */
 	struct ndx_port *empty;
 };
 
@@ -373,7 +373,7 @@ void case_overlapped_callback_may_close_what_just_failed(struct check *c)
 	struct pair *p = pair_open(c, NULL, NULL);
 	struct probe one;
 
-	if (!p || !pair_at_nobody(p) || !probe_begin_then(&one, c, close_connecting, &p->a))
+	if (!p || !pair_without_listener(p) || !probe_begin_then(&one, c, close_connecting, &p->a))
 		return;
 	check_status(c,
 	             ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),

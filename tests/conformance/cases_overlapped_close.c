@@ -109,7 +109,7 @@ void case_overlapped_closed_shared_queue_ends_its_notifications(struct check *c)
 		check_status(c, ndx_srq_notify(srq, &k.one[i].ov), NDX_PENDING, "srq_notify");
 	ndx_srq_close(srq);
 	closing_ended(&k, NDX_E_CANCELED, "srq_notify of a closed queue");
-	/* falls below the threshold: nobody may be told */
+	/* falls below the threshold: no notification may fire */
 	check_status(c, ndx_qp_send(p->b.qp, tag(&p->b, 9), NULL, 0, 0), NDX_OK, "send");
 	expect_received(&p->a, 0, 0);
 	closing_end(&k, "overlapped object of a closed shared queue");

@@ -341,8 +341,8 @@ void case_overlapped_closed_in_a_callback_it_is_complete_on_return(struct check 
 
 /* ---- a listener goes whose connection has just ended ---- */
 
-/* In a callback of B's adapter. Calls to another adapter let B's control thread do meanwhile what
- * it is asked for: so the end of the connection is queued behind this callback. */
+/* In a callback of B's adapter. During calls to another adapter B's control thread does what it is
+ * asked for: so the end of the connection is queued behind this callback. */
 struct parting {
 	struct stage stage;
 	struct pair *p;

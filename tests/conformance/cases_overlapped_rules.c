@@ -461,7 +461,7 @@ struct slow {
 	bool returned;
 };
 
-/* Takes its time, so that whoever does not wait for it is seen. */
+/* Takes its time, so that a call that does not wait for it is seen. */
 static void be_slow(struct probe *probe)
 {
 	struct slow *slow = probe->arg;

@@ -59,7 +59,7 @@ static bool read_asleep(const char *tid, struct thread_state *t)
 	return there;
 }
 
-/* The first signal that somebody may send to the program and that such a thread would take. */
+/* The first signal that another program may send and that such a thread would take. */
 static int taken_by(const struct thread_state *t)
 {
 	for (int s = 1; s < 32; s++) {

@@ -249,7 +249,7 @@ void case_registration_memory_that_is_not_mapped_is_refused(struct check *c)
 	struct ndx_mr *mr = new_region(c);
 	uint8_t *at = map_pages(c, 5, PROT_READ | PROT_WRITE);
 
-	/* A hole that nobody else's mmap() can fill meanwhile: there, but without any right. */
+	/* A hole that no other mmap() can fill: it is there, but without any right. */
 	if (!mr || !at ||
 	    !check_that(c, mprotect(at + 2 * page, page, PROT_NONE) == 0, "mprotect failed"))
 		return;

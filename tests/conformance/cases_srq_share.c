@@ -49,7 +49,7 @@ static void sharing_end(struct sharing *s)
 	ndx_cq_close(s->cq);
 }
 
-/* All memory is of the first sharer, whoever takes it. */
+/* All memory is of the first sharer, whichever takes it. */
 static void post_slot(struct sharing *s, size_t slot)
 {
 	check_that(s->c, !s->posted[slot], "receive %zu is posted", slot);
@@ -514,7 +514,7 @@ void case_srq_closed_goes_on_for_its_queue_pairs(struct check *c)
 		pair_disconnect(p);
 		side_close_connector(&p->b);
 		side_close_qp(&p->b);
-		expect_silence(&p->b); /* the three that nobody took have no result */
+		expect_silence(&p->b); /* the three that were not taken have no result */
 	}
 	pair_close_all(c);
 	ndx_srq_close(srq);

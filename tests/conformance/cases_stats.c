@@ -201,7 +201,7 @@ void case_stats_high_water_is_the_most_that_waited(struct check *c)
 	receives_ok(&p->b, 0, 10, 0, MESSAGE);
 	sends_ok(&p->a, 100, 10, 0, MESSAGE);
 	expect_run(&p->a, NDX_REQUEST_SEND, 100, 10, NDX_OK);
-	/* without anybody who polls */
+	/* without a thread that polls */
 	while (cq_stats(&p->b, p->b.rcq, &cq) && cq.waiting < 10 && now_ms() < until)
 		(void)sched_yield();
 	is(c, cq.waiting, 10, "results that wait at B");

@@ -219,7 +219,7 @@ struct pair *pair_open_on(struct pair *first, const struct side_attr *a, const s
 	return p;
 }
 
-bool pair_at_nobody(struct pair *p)
+bool pair_without_listener(struct pair *p)
 {
 	const struct sockaddr_storage *host = place_address(p->b.place, p->b.attr.family);
 	socklen_t room = sizeof(p->address);

@@ -14,7 +14,7 @@ enum { SIDE_TAGS = 8192 };
 
 struct side_attr {
 	struct ndx_adapter *adapter; /* NULL: that of the side's place */
-	struct ndx_cq *cq;           /* NULL: an own one; otherwise somebody else's */
+	struct ndx_cq *cq;           /* NULL: an own one; otherwise another pair's */
 	struct ndx_srq *srq;
 	uint32_t receive_depth;
 	uint32_t initiator_depth;
@@ -96,11 +96,11 @@ struct pair *pair_up(struct check *c, const struct side_attr *a);
 struct pair *pair_up_with(struct check *c, const struct side_attr *a, const struct side_attr *b);
 void pair_close_all(struct check *c);
 /*
- * Instead of listening: `address` is one where nobody listens, and nobody can meanwhile, in this
- * process or another; B's connector is bound to it. (A port that was free a moment ago may have
- * been given to somebody else.)
+ * Instead of listening: `address` has no listener and can get none, in this process or another,
+ * because B's connector is bound to it. (A port that was free a moment ago may belong to another
+ * program.)
  */
-bool pair_at_nobody(struct pair *p);
+bool pair_without_listener(struct pair *p);
 
 /* A listener at a place, listening. NULL when the check is over. */
 struct ndx_listener *listener_open(struct check *c, struct ndx_adapter *adapter,

@@ -7,7 +7,7 @@
 
 enum {
 	RING = 256,          /* initiator requests of a side that may be unaccounted for */
-	RECEIVES = 64,       /* receives likewise */
+	RECEIVES = 64,       /* the same for receives */
 	RECEIVE_TAGS = 1024, /* their contexts begin here */
 	SHARED = 4096,       /* bytes that the peer reads, then as many that it writes */
 	HEADER = 16,
@@ -195,7 +195,7 @@ static size_t account(struct load_side *l, size_t limit)
 }
 
 /*
- * Where the memory begins that nobody touches any more. Behind a queue pair that was closed the
+ * Where the memory begins that is not accessed any more. Behind a queue pair that was closed the
  * peer's reads and writes are served until the peer has said goodbye, too.
  */
 static size_t own_memory(const struct load_side *l)
@@ -221,7 +221,7 @@ static void close_the_books(struct load_side *l)
 	           "%s: %u receives have no result when the disconnect is done", s->name,
 	           (unsigned)(l->receives_posted - l->receives_done));
 	memset(s->buf + own_memory(l), 0xa5,
-	       s->attr.buffer - own_memory(l)); /* nobody may touch it any more */
+	       s->attr.buffer - own_memory(l)); /* it may not change any more */
 	l->parted = true;
 }
 

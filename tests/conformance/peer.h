@@ -11,7 +11,7 @@
 
 enum peer_role {
 	PEER_IDLE,    /* posts receives and waits */
-	PEER_STREAM,  /* sends for ever, numbered messages */
+	PEER_STREAM,  /* sends numbered messages without end */
 	PEER_ECHO,    /* sends back what it receives */
 	PEER_BLOCKED, /* posts receives and calls nothing any more until it is told to part */
 	PEER_LEAVER,  /* posts receives and, when told to part, ends with everything open */

@@ -30,7 +30,7 @@ bool write_ok(struct side *s, size_t number, size_t at, size_t length, const str
 
 /* `count` receives of `length` bytes, side by side from `at`, numbered from `number`. */
 bool receives_ok(struct side *s, size_t number, size_t count, size_t at, size_t length);
-/* `count` sends likewise. */
+/* The same for `count` sends. */
 bool sends_ok(struct side *s, size_t number, size_t count, size_t at, size_t length);
 /* Post until the queue is full; how many went in, 0 if it did not get full by `limit`. */
 size_t fill_sends(struct side *s, size_t length, uint32_t flags, size_t limit);
