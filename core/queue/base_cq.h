@@ -90,6 +90,21 @@ static inline bool base_cq_has(struct base_cq *cq, size_t count)
 }
 
 /*
+ * Does the consumer wait for a notification? The control thread that leaves a native queue to its
+ * consumer stores that first, and asks this afterwards. A consumer that begins to wait arms first,
+ * and checks afterwards which thread reads the native queue. So at least one side sees the other.
+ */
+static inline bool base_cq_is_armed(struct base_cq *cq)
+{
+	bool armed;
+
+	base_lock_acquire(&cq->lock);
+	armed = cq->armed;
+	base_lock_release(&cq->lock);
+	return armed;
+}
+
+/*
  * Whether a provider may hand results from its native queue directly to the polling consumer: only
  * if the stash is empty and no notification is armed. The provider's own lock keeps others from
  * filling the stash. The completion queue's lock is not needed: a consumer that arms at this moment

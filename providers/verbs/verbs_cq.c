@@ -313,16 +313,6 @@ static bool is_polled(struct verbs_cq *cq)
 	return changed;
 }
 
-static bool is_wanted(struct verbs_cq *cq)
-{
-	bool armed;
-
-	base_lock_acquire(&cq->base.lock);
-	armed = cq->base.armed;
-	base_lock_release(&cq->base.lock);
-	return armed;
-}
-
 static void look_again(struct verbs_adapter *adapter, uint32_t ms)
 {
 	adapter->tick_ms = ms < TICK_MOST_MS ? ms : TICK_MOST_MS;
@@ -346,7 +336,7 @@ void verbs_cq_attend(struct verbs_cq *cq)
  * will poll next. */
 static bool is_left_alone(struct verbs_cq *cq, bool polled, bool waited)
 {
-	if (is_wanted(cq))
+	if (base_cq_is_armed(&cq->base))
 		return false;
 	return polled || (waited && __atomic_load_n(&cq->watchers, __ATOMIC_SEQ_CST) == 0);
 }
@@ -355,12 +345,10 @@ static void on_completion(struct verbs_cq *cq)
 {
 	struct verbs_adapter *adapter = cq->adapter;
 	const bool polled = is_polled(cq);
-	const bool waited = is_wanted(cq);
+	const bool waited = base_cq_is_armed(&cq->base);
 
-	/* Store the mode, then check for waiters. A consumer that starts to wait arms first and
-	 * then reads the mode, so at least one side sees the other. */
 	disarm(cq);
-	if (is_wanted(cq))
+	if (base_cq_is_armed(&cq->base))
 		verbs_cq_poll(cq);
 	if (!is_left_alone(cq, polled, waited)) {
 		arm_cq(cq);

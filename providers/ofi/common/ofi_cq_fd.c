@@ -161,12 +161,7 @@ bool ofi_cq_sleeps_on_native(struct ofi_cq *cq)
 
 bool ofi_cq_needs_thread(struct ofi_cq *cq)
 {
-	bool armed;
-
-	base_lock_acquire(&cq->base.lock);
-	armed = cq->base.armed;
-	base_lock_release(&cq->base.lock);
-	if (!armed)
+	if (!base_cq_is_armed(&cq->base))
 		return false;
 	return __atomic_load_n(&cq->fds_shared, __ATOMIC_SEQ_CST) == 0 || !sleeps(cq);
 }

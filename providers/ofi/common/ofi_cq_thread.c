@@ -224,8 +224,7 @@ static void arm_native(struct ofi_ncq *ncq)
  * thread has to give. */
 static bool leave_to_consumer(struct ofi_ncq *ncq, bool was_away)
 {
-	/* Store the mode, then check for waiters. A consumer that starts to wait arms first and
-	 * then reads the mode, so at least one side sees the other. */
+	/* first leave the queue, then look for consumers that wait: see base_cq_is_armed() */
 	if (is_sure(ncq, true) || was_away)
 		leave_until_tick(ncq);
 	else

@@ -58,15 +58,9 @@ static void announce(struct ofi_qp *qp)
  * send the credits soon. */
 static bool must_announce_now(struct ndx_cq *handle)
 {
-	struct base_cq *cq = base_cq_of(handle);
-	bool armed;
-
 	if (__atomic_load_n(&((struct ofi_cq *)(void *)handle)->swept, __ATOMIC_RELAXED) != 0)
 		return true;
-	base_lock_acquire(&cq->lock);
-	armed = cq->armed;
-	base_lock_release(&cq->lock);
-	return armed;
+	return base_cq_is_armed(base_cq_of(handle));
 }
 
 void ofi_send_credits(struct ofi_qp *qp)
