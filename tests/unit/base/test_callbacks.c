@@ -179,7 +179,7 @@ static void await_served(void *arg)
 
 	set_word(&x->outer_waits);
 	(void)await(&x->served, PATIENCE_MS);
-	/* Who waits for us here is in a callback: nothing may wait for that to return. */
+	/* The waiting thread is in a callback: nothing may wait until that returns. */
 	base_loop_call(loop, come_back, x);
 }
 

@@ -352,7 +352,8 @@ static void notification_fires_once_for_a_new_result(void **state)
 	push(&b, NDX_OK, 0);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
 	assert_int_equal(ndx_overlapped_status(&second), NDX_OK);
-	/* What has fired does not fire again, though nobody took it; a newer one does. */
+	/* A notification that has fired does not fire again, even if it was not taken; a newer one
+	 * does. */
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ov), NDX_PENDING);
 	push(&b, NDX_OK, 0);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
@@ -492,7 +493,7 @@ static void a_provider_that_does_not_know_solicits_by_call(void **state)
 	assert_int_equal(take_results(&b, r, 4), 1);
 	base_cq_solicit(&b.cq);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
-	/* while nobody knows, each receive may have been, but no send */
+	/* while that is unknown, each receive may have been, but no send */
 	assert_false(base_cq_assume_solicited(&b.cq, true));
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
 	assert_false(base_cq_any_is_armed(&b.cq));

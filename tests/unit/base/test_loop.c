@@ -91,7 +91,7 @@ static void the_loop_may_go_while_the_job_it_was_woken_for_runs(void **state)
 	end_slow_kick();
 }
 
-/* ---- woken by who has let go of a lock meanwhile ---- */
+/* ---- woken after the release of a lock ---- */
 
 static uint32_t was_freed;
 
@@ -188,7 +188,7 @@ static void a_thread_that_is_awake_is_not_woken(void **state)
 	assert_true(await(&slow_kick.ran_too, 10000));
 }
 
-/* Two who queue the same work and are late to wake the loop: nothing that they had done is left. */
+/* Two threads queue the same job and are late to wake the loop: nothing of it is left. */
 #define LATE_ROUNDS 2000u
 
 static struct {
@@ -239,7 +239,7 @@ static void nothing_is_lost_when_the_loop_is_woken_late(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, late_thread, &steps[i]), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	/* nobody else wakes the loop any more */
+	/* no other thread wakes the loop any more */
 	assert_true(await(&late.all_taken, 10000));
 }
 
@@ -253,7 +253,7 @@ static void what_is_queued_runs_also_when_another_wakes_the_loop(void **state)
 	wakes = queue_asleep(loop, &job);
 	base_loop_post(loop, &other);
 	assert_true(await(&slow_kick.ran, 10000));
-	/* it has run; being woken for it once more harms nobody, and it can be queued again */
+	/* it has run; another wake for it does no harm, and it can be queued again */
 	base_loop_wake(loop, wakes);
 	slow_kick.ran = 0;
 	base_loop_wake(loop, base_loop_queue(loop, &job));

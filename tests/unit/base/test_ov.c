@@ -239,7 +239,7 @@ static void *play(void *arg)
 	return NULL;
 }
 
-/* Nobody has asked for a descriptor; each sleeps while the other one has it. */
+/* No descriptor was asked for; each sleeps while the other one has it. */
 static void port_wakes_a_sleeping_thread(void **state)
 {
 	struct ndx_overlapped ball = {0};
@@ -292,7 +292,7 @@ static void await(uint32_t *word, uint32_t value)
 		base_futex_wait(word, now, UINT64_MAX);
 }
 
-/* On the loop's thread, so that none fires meanwhile, however long that takes; and again, should
+/* On the loop's thread, so that none fires in between, however long that takes; and again, should
  * it have taken so long that their order is another one. */
 static void set_timers(void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who waits at a port, and how often and when it is woken. */
+/* Threads that wait at a port, and how often and when they are woken. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ struct consumer {
 static struct {
 	struct ndx_port *port;
 	bool on;
-	bool check_lock; /* somebody else takes from the port while one is being woken */
+	bool check_lock; /* another thread takes from the port while one is being woken */
 	bool was_locked; /* ... and could not */
 	uint32_t about;  /* consumers that are about to sleep, or do */
 	uint32_t wakes;
@@ -179,7 +179,7 @@ static void a_consumer_is_woken_once_until_it_is_back(void **state)
 	assert_int_equal(consumer.count, MOST);
 	for (size_t i = 0; i < MOST; i++)
 		assert_ptr_equal(consumer.got[i], &ovs[i]);
-	/* nobody sleeps there: nobody is woken */
+	/* no thread sleeps there: none is woken */
 	at.on = true;
 	ndx_port_post(at.port, &ovs[0]);
 	at.on = false;
@@ -211,7 +211,7 @@ static void a_waiter_that_has_given_up_is_not_woken(void **state)
 	(void)state;
 	at.on = true;
 	at.let_go = 1;
-	/* who is held up finds its time over before it sleeps */
+	/* a thread that is held up finds its time over before it sleeps */
 	for (int i = 0; i < 1000 && at.about == 0; i++)
 		assert_int_equal(ndx_port_get(at.port, &got, 1, 1), 0);
 	assert_int_not_equal(at.about, 0);
@@ -221,7 +221,7 @@ static void a_waiter_that_has_given_up_is_not_woken(void **state)
 	assert_int_equal(ndx_port_get(at.port, &got, 1, 0), 1);
 }
 
-/* ---- many at once: nobody sleeps on while there is something to take ---- */
+/* ---- many at once: no thread sleeps on while there is an object to take ---- */
 
 #define ROUNDS 20000u
 
