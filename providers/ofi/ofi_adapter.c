@@ -109,6 +109,7 @@ static void init_adapter(struct ofi_adapter *adapter, const struct ndx_spi_adapt
 	adapter->hello_ms = OFI_HELLO_MS;
 	adapter->stall_ms = OFI_STALL_MS;
 	adapter->confirm_ms = OFI_CONFIRM_MS;
+	adapter->recall_ms = OFI_RECALL_MS;
 	adapter->max_transfer = adapter->backend->max_transfer;
 	if (adapter->info->ep_attr->max_msg_size < adapter->max_transfer)
 		adapter->max_transfer = (uint32_t)adapter->info->ep_attr->max_msg_size;

@@ -164,6 +164,7 @@ struct ofi_adapter {
 	uint32_t hello_ms;   /* OFI_HELLO_MS */
 	uint32_t stall_ms;   /* OFI_STALL_MS */
 	uint32_t confirm_ms; /* OFI_CONFIRM_MS */
+	uint32_t recall_ms;  /* OFI_RECALL_MS */
 	struct ofi_mr_table regions;
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of operations whose completion is ignored */
@@ -255,12 +256,14 @@ struct ofi_qp {
 	struct fid_ep *ep;     /* takes receives; NULL: there is no link */
 	struct ofi_conn *conn; /* gets the reports */
 	struct ofi_ncq *ncq;
-	bool open;        /* the endpoint is connected */
-	bool peer_disc;   /* the peer has said goodbye: it needs no credits any more */
-	bool draining;    /* report DRAINED when no own request is in flight */
-	bool broken;      /* ABORT was reported; no request is submitted any more */
-	bool releasing;   /* receives are being canceled because the link ends */
-	bool recalling;   /* receives are being canceled and will be posted again */
+	bool open;      /* the endpoint is connected */
+	bool peer_disc; /* the peer has said goodbye: it needs no credits any more */
+	bool draining;  /* report DRAINED when no own request is in flight */
+	bool broken;    /* ABORT was reported; no request is submitted any more */
+	bool releasing; /* receives are being canceled because the link ends */
+	bool recalling; /* receives are being canceled and will be posted again */
+	const struct ofi_revoke *recalled_for; /* by this revoke; NULL: by none, ... */
+	uint32_t recall_first;                 /* ... from this one on; control thread */
 	uint32_t own_id;  /* identifies the connection in control messages to this end */
 	uint32_t peer_id; /* the same, in control messages to the peer */
 	uint32_t peer_key;
@@ -390,6 +393,7 @@ struct ofi_link {
 	struct base_timer timer; /* answers, then keepalive (ofi_keepalive.c); end of an orphan */
 	uint32_t keepalive_ms;
 	uint32_t seen;                /* `heard` at the end of the last period */
+	uint64_t release_until_ns;    /* limit of ofi_link_release_later(); 0: not called yet */
 	uint64_t pinged_ns;           /* when the latest PING was sent */
 	struct ofi_liveness liveness; /* the peer's latest sign of life, ... */
 	uint64_t liveness_ns;         /* ... and when it came */
@@ -444,6 +448,10 @@ void ofi_link_close(struct ofi_link *link, bool keep);
 /* Control thread: cancel the receives at the endpoint; false if one remains because a message is
  * arriving. keep: the receives wait for the next attempt; else they complete as CANCELED. */
 bool ofi_link_release(struct ofi_link *link, bool keep);
+/* Control thread, with a queue pair: the same as a state; the receives complete as CANCELED.
+ * NDX_PENDING: a message is arriving, ask again; NDX_E_DEVICE_BUSY: the message does not end. In a
+ * callback the wait is in here. */
+enum ndx_status ofi_link_release_later(struct ofi_link *link);
 /* Control thread: separate the link from the queue pair and its completion queues. */
 void ofi_link_detach(struct ofi_link *link);
 /* Control thread: the link has no conn any more, and ends by itself. */

@@ -83,6 +83,7 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->releasing = false;
 	qp->verbs.gone = false;
 	qp->recalling = false;
+	qp->recalled_for = NULL;
 	base_qp_rnr_end(&qp->base);
 	qp->credits = 0;
 	qp->rx_next = qp->base.receive.head;
@@ -243,6 +244,8 @@ static void cancel_rest(struct ofi_qp *qp, bool keep)
 	struct base_queue *rx = &qp->base.receive;
 
 	base_lock_acquire(&qp->base.lock);
+	qp->recalling = false;
+	qp->recalled_for = NULL;
 	ofi_cancel_waiting(qp);
 	base_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
 	if (keep) {
@@ -352,6 +355,25 @@ bool ofi_link_release(struct ofi_link *link, bool keep)
 		(void)sched_yield();
 	} while (base_now_ns() < deadline);
 	return false;
+}
+
+enum ndx_status ofi_link_release_later(struct ofi_link *link)
+{
+	const bool first = link->release_until_ns == 0;
+	struct ofi_qp *qp = link->qp;
+
+	if (base_loop_is_hurried())
+		return ofi_link_release(link, false) ? NDX_OK : NDX_E_DEVICE_BUSY;
+	if (first) {
+		link->release_until_ns = base_deadline(RELEASE_MS);
+		recall_receives(qp);
+	}
+	ofi_ncq_catch_up(link->ncq);
+	if (is_recalled(qp)) {
+		cancel_rest(qp, false);
+		return NDX_OK;
+	}
+	return first || base_now_ns() < link->release_until_ns ? NDX_PENDING : NDX_E_DEVICE_BUSY;
 }
 
 void ofi_link_detach(struct ofi_link *link)

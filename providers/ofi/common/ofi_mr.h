@@ -90,6 +90,8 @@ struct ofi_key_table {
 #define OFI_STALL_MS 2000u
 /* ... and how long the answer may take if the peer does send. */
 #define OFI_CONFIRM_MS 60000u
+/* How long a message may take to arrive in memory that is being deregistered. */
+#define OFI_RECALL_MS 100u
 
 /*
  * A registration or binding ends (ofi_revoke.c). Requests of this side that use it and that
@@ -103,6 +105,8 @@ struct ofi_revoke {
 	void (*ended)(struct ofi_revoke *revoke); /* called on the control thread; or NULL */
 	uint32_t *going; /* count of the owner's revokes that have not ended; atomic, a futex */
 	const uint32_t *bound;      /* NULL, or a count that falls when this revoke ends */
+	bool cleared;               /* libfabric has no own request any more that names the token */
+	uint64_t recall_until_ns;   /* how long messages may take to arrive in such memory */
 	uint64_t hurried_ns;        /* when a callback began to wait; 0: none waits */
 	uint64_t asked_ns;          /* when the round began */
 	uint64_t look_ns;           /* when to check next whether the peers are alive */

@@ -4,7 +4,8 @@
  * the peers still know the region.
  *
  * - Receives are recalled from libfabric and posted again without their memory: a message that
- *   arrives for one of them fails, as on hardware.
+ *   arrives for one of them fails, as on hardware. A message that is arriving has some time to end;
+ *   then the connection is closed.
  * - An own request that libfabric does not have yet fails in its turn. A request that libfabric has
  *   cannot be recalled: its connection is closed at once.
  * - Peers that know the token forget it: from then on their requests fail where they are posted,
@@ -23,14 +24,13 @@
  *   and for a shorter time.
  */
 #include <limits.h>
-#include <sched.h>
 
 #include "base_linux.h"
 #include "ofi.h"
 
-#define RECALL_MS 100u /* how long messages may take to arrive in such memory */
-#define HURRY_MS 100u  /* limit for an answer that a callback waits for */
-#define STEP_MS 1u     /* step of a callback's wait */
+#define RECALL_STEP_MS 1u
+#define HURRY_MS 100u /* limit for an answer that a callback waits for */
+#define STEP_MS 1u    /* step of a callback's wait */
 #define LOOK_MS 250u
 
 static const char used_cause[] = "memory was deregistered while a request of this end was using it";
@@ -145,50 +145,66 @@ static uint32_t recall_receives(struct ofi_qp *qp, uint32_t token)
 	return first;
 }
 
-/* Control thread: false if a message is arriving in one of the receives and does not end. */
-static bool poison_receives(struct ofi_qp *qp, uint32_t token, uint64_t deadline)
+/* Queue pair's lock held: begin the recall, unless another revoke's is in progress. Receives keep
+ * their order, so there is one recall at a time. */
+static bool begin_recall(const struct ofi_revoke *revoke, struct ofi_qp *qp)
 {
-	struct ofi_ncq *ncq = qp->link->ncq;
-	uint32_t first;
-	uint32_t left;
-
-	base_lock_acquire(&qp->base.lock);
-	first = recall_receives(qp, token);
-	base_lock_release(&qp->base.lock);
-	do {
-		ofi_ncq_catch_up(ncq);
-		base_lock_acquire(&qp->base.lock);
-		/* receives that were completed in between may have left the ring */
-		if ((int32_t)(qp->base.receive.head - first) > 0)
-			first = qp->base.receive.head;
-		left = count_native(qp, first);
-		if (left == 0) {
-			(void)mark_receives(qp, token);
-			qp->rx_next = first;
-		}
-		if (left == 0 || base_now_ns() >= deadline) {
-			qp->recalling = false;
-			ofi_post_receives(qp);
-			base_lock_release(&qp->base.lock);
-			return left == 0;
-		}
-		base_lock_release(&qp->base.lock);
-		(void)sched_yield();
-	} while (true);
+	if (qp->recalled_for == NULL) {
+		qp->recalled_for = revoke;
+		qp->recall_first = recall_receives(qp, revoke->token);
+	}
+	return qp->recalled_for == revoke;
 }
 
-/* Control thread: make libfabric forget every own request that names the token. */
-static void clear_users(struct ofi_adapter *adapter, uint32_t token)
+/* Queue pair's lock held. False: a message is still arriving in one of the receives. */
+static bool end_recall(const struct ofi_revoke *revoke, struct ofi_qp *qp)
 {
-	/* one limit for all queue pairs: the control thread does nothing else until then */
-	const uint64_t deadline = base_deadline(RECALL_MS);
+	/* receives that were completed in between may have left the ring */
+	if ((int32_t)(qp->base.receive.head - qp->recall_first) > 0)
+		qp->recall_first = qp->base.receive.head;
+	if (count_native(qp, qp->recall_first) > 0)
+		return false;
+	(void)mark_receives(qp, revoke->token);
+	qp->rx_next = qp->recall_first;
+	qp->recalled_for = NULL;
+	qp->recalling = false;
+	ofi_post_receives(qp);
+	return true;
+}
+
+/* Control thread: a step of the recall; true if it is over. */
+static bool step_recall(const struct ofi_revoke *revoke, struct ofi_qp *qp)
+{
+	bool over;
+
+	base_lock_acquire(&qp->base.lock);
+	over = begin_recall(revoke, qp);
+	base_lock_release(&qp->base.lock);
+	if (!over)
+		return false;
+	ofi_ncq_catch_up(qp->link->ncq);
+	base_lock_acquire(&qp->base.lock);
+	over = end_recall(revoke, qp);
+	base_lock_release(&qp->base.lock);
+	return over;
+}
+
+/* Control thread: a step to make libfabric forget every own request that names the token; true if
+ * none is left. */
+static bool clear_users(const struct ofi_revoke *revoke)
+{
 	struct user user;
 
 	/* only links give requests to libfabric, and only this thread closes links */
-	while ((user = mark_users(adapter, token)).qp != NULL && user.qp->link != NULL) {
-		if (user.requests || !poison_receives(user.qp, token, deadline))
-			ofi_link_force_close(user.qp->link, used_cause);
+	while ((user = mark_users(revoke->adapter, revoke->token)).qp != NULL &&
+	       user.qp->link != NULL) {
+		if (!user.requests && step_recall(revoke, user.qp))
+			continue;
+		if (!user.requests && base_now_ns() < revoke->recall_until_ns)
+			return false;
+		ofi_link_force_close(user.qp->link, used_cause);
 	}
+	return true;
 }
 
 /* ---- peers; control thread ---- */
@@ -328,21 +344,35 @@ static void finish_revoke(struct ofi_revoke *revoke)
 
 static void begin_revoke(struct ofi_revoke *revoke)
 {
-	struct ofi_adapter *adapter = revoke->adapter;
+	revoke->cleared = false;
+	revoke->recall_until_ns = base_deadline(revoke->adapter->recall_ms);
+	base_list_add(&revoke->adapter->revokes, &revoke->node);
+}
 
-	if (revoke->token != 0)
-		clear_users(adapter, revoke->token);
-	base_list_add(&adapter->revokes, &revoke->node);
-	if (revoke->users.count == 0)
-		close_key(revoke);
-	if (revoke->mr != NULL)
+/* A step; false if the revoke waits for messages that arrive in own receives. */
+static bool step_revoke(struct ofi_revoke *revoke)
+{
+	if (!revoke->cleared) {
+		if (revoke->token != 0 && !clear_users(revoke))
+			return false;
+		revoke->cleared = true;
+		if (revoke->users.count == 0)
+			close_key(revoke);
+		if (revoke->mr != NULL)
+			ask_peers(revoke);
+	}
+	while (is_over(revoke) && revoke->mr != NULL)
 		ask_peers(revoke);
+	if (is_over(revoke))
+		finish_revoke(revoke);
+	return true;
 }
 
 void ofi_revoke_on_job(void *arg)
 {
 	struct ofi_adapter *adapter = arg;
 	struct base_list *asked;
+	bool recalls = false;
 
 	while ((asked = ofi_revoke_take_asked(adapter)) != NULL)
 		begin_revoke(container_of(asked, struct ofi_revoke, node));
@@ -350,11 +380,10 @@ void ofi_revoke_on_job(void *arg)
 		struct ofi_revoke *revoke = container_of(n, struct ofi_revoke, node);
 
 		next = n->next;
-		while (is_over(revoke) && revoke->mr != NULL)
-			ask_peers(revoke);
-		if (is_over(revoke))
-			finish_revoke(revoke);
+		recalls = !step_revoke(revoke) || recalls;
 	}
+	if (recalls)
+		base_timer_set(adapter->spi.loop, &adapter->revoke_timer, RECALL_STEP_MS);
 }
 
 void ofi_revoke_on_timer(void *arg)
@@ -362,7 +391,7 @@ void ofi_revoke_on_timer(void *arg)
 	struct ofi_adapter *adapter = arg;
 
 	ofi_revoke_on_job(adapter);
-	if (!base_list_empty(&adapter->revokes))
+	if (!base_list_empty(&adapter->revokes) && !adapter->revoke_timer.armed)
 		base_timer_set(adapter->spi.loop, &adapter->revoke_timer, LOOK_MS);
 }
 

@@ -134,9 +134,12 @@ static int send_reject(struct ofi_link *link, const void *data, size_t len)
 
 static enum ndx_status detach(struct ofi_link *link)
 {
-	if (!ofi_link_release(link, false))
-		return fail(NDX_E_DEVICE_BUSY, 0,
-		            "a message is arriving, so its receive cannot be canceled");
+	const enum ndx_status st = ofi_link_release_later(link);
+
+	if (st == NDX_PENDING)
+		return st;
+	if (st != NDX_OK)
+		return fail(st, 0, "a message is arriving, so its receive cannot be canceled");
 	ofi_link_detach(link);
 	ofi_liveness_await_goodbye(link);
 	return NDX_OK;
