@@ -67,9 +67,8 @@ struct bench {
 	bool by_port;   /* steps come through it; else only `all_done` does */
 	unsigned count; /* of lines on each side */
 	unsigned messages;
-	unsigned done;                  /* ends; atomic: two adapters call back */
-	unsigned wanted;                /* of these, */
-	struct ndx_overlapped all_done; /* then this one comes */
+	unsigned left;                  /* ends to come; atomic: two adapters call back */
+	struct ndx_overlapped all_done; /* comes behind the last of them */
 };
 
 void lane_die(const char *what, const char *why)
@@ -150,7 +149,7 @@ static void begin_disconnect(struct line *line)
 /* One more end has got where all are to get. */
 static void arrive(struct bench *b)
 {
-	if (__atomic_add_fetch(&b->done, 1, __ATOMIC_ACQ_REL) == b->wanted)
+	if (__atomic_sub_fetch(&b->left, 1, __ATOMIC_ACQ_REL) == 0)
 		ndx_port_post(b->port, &b->all_done);
 }
 
@@ -213,8 +212,7 @@ static void take_results(struct side *side)
 /* From here on ends arrive, ... */
 static void expect_ends(struct bench *b, unsigned wanted)
 {
-	b->done = 0;
-	b->wanted = wanted;
+	__atomic_store_n(&b->left, wanted, __ATOMIC_RELEASE);
 }
 
 /* ... and when all have, this is over. */
