@@ -84,13 +84,34 @@ static void cancel_all(struct ndx_connector *c)
 	conn_complete_ov(c, &ov, NDX_E_CANCELED, 0, 0);
 }
 
+/*
+ * Run the commands that were given earlier, and handle the reports. In a callback no event of the
+ * device is handled: a provider that waits for its device to end an abort is asked again, and stops
+ * waiting, so that a disconnect that the abort ends has its own outcome.
+ */
+static void catch_up(struct ndx_connector *c)
+{
+	bool aborting;
+
+	conn_hurry(c);
+	connector_work(c);
+	if (!base_loop_is_hurried())
+		return;
+	adapter_lock(c->adapter);
+	aborting = c->phase == CONN_UP && !c->dead &&
+	           disconnect_get_state(&c->machine) == DISCONNECT_STATE_ABORTING;
+	if (aborting)
+		c->adapter->ops->conn_abort(c->native);
+	adapter_unlock(c->adapter);
+	if (aborting)
+		connector_work(c);
+}
+
 static void cancel_on_loop(void *arg)
 {
 	struct ndx_connector *c = arg;
 
-	conn_hurry(c);
-	/* Run the commands that were given earlier. */
-	connector_work(c);
+	catch_up(c);
 	adapter_lock(c->adapter);
 	cancel_all(c);
 	adapter_unlock(c->adapter);
@@ -111,8 +132,7 @@ static void withdraw_on_loop(void *arg)
 	struct withdraw_call *call = arg;
 	struct ndx_connector *c = call->c;
 
-	conn_hurry(c);
-	connector_work(c);
+	catch_up(c);
 	adapter_lock(c->adapter);
 	if (c->ov_disconnect == call->ov)
 		conn_complete_ov(c, &c->ov_disconnect, NDX_E_CANCELED, 0, 0);
@@ -131,8 +151,7 @@ static void close_on_loop(void *arg)
 	struct ndx_connector *c = arg;
 	struct ndx_adapter *adapter = c->adapter;
 
-	conn_hurry(c);
-	connector_work(c);
+	catch_up(c);
 	adapter_lock(adapter);
 	if (c->phase == CONN_UP) {
 		conn_step(c, DISCONNECT_EV_CLOSE);

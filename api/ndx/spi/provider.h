@@ -402,8 +402,8 @@ struct ndx_provider_ops {
 	void (*conn_finish)(struct ndx_spi_conn *conn);
 	/**
 	 * Cancel everything now, and inform the peer if possible; -> QUIET. Also called, again or
-	 * after conn_finish, when a callback closes or flushes the queue pair before QUIET has
-	 * been reported.
+	 * after conn_finish, when a callback closes or flushes the queue pair, or closes or
+	 * cancels the connector of an aborted connection, before QUIET has been reported.
 	 */
 	void (*conn_abort)(struct ndx_spi_conn *conn);
 	/**
