@@ -100,32 +100,33 @@ void case_data_gathers_and_scatters_in_order(struct check *c)
 	struct ndx_sge to[MOST];
 	uint8_t sent[65536];
 	uint8_t got[65536];
-	struct side_attr attr;
+	struct side_attr attr[2];
 	struct pair *p;
 	uint32_t count = c->world->places[0].info.max_initiator_sge;
 	uint32_t receive_count = c->world->places[1].info.max_receive_sge;
 	size_t total;
 
-	side_attr_init(&attr);
-	attr.initiator_sge = count < MOST ? count : MOST;
-	attr.receive_sge = receive_count < MOST ? receive_count : MOST;
-	p = pair_up(c, &attr);
+	side_attr_init(&attr[0]);
+	side_attr_init(&attr[1]);
+	attr[0].initiator_sge = count < MOST ? count : MOST;
+	attr[1].receive_sge = receive_count < MOST ? receive_count : MOST;
+	p = pair_up_with(c, &attr[0], &attr[1]);
 	if (!p)
 		return;
 	pattern_fill(p->a.buf, p->a.attr.buffer, 4);
-	total = scatter(&p->a, from, attr.initiator_sge, PIECE);
-	(void)scatter(&p->b, to, attr.receive_sge,
-	              attr.receive_sge > 2 ? 64000 / attr.receive_sge / 2 : 30000);
-	check_status(c, ndx_qp_receive(p->b.qp, tag(&p->b, 1), to, attr.receive_sge), NDX_OK,
+	total = scatter(&p->a, from, attr[0].initiator_sge, PIECE);
+	(void)scatter(&p->b, to, attr[1].receive_sge,
+	              attr[1].receive_sge > 2 ? 64000 / attr[1].receive_sge / 2 : 30000);
+	check_status(c, ndx_qp_receive(p->b.qp, tag(&p->b, 1), to, attr[1].receive_sge), NDX_OK,
 	             "receive");
-	check_status(c, ndx_qp_send(p->a.qp, tag(&p->a, 2), from, attr.initiator_sge, 0), NDX_OK,
+	check_status(c, ndx_qp_send(p->a.qp, tag(&p->a, 2), from, attr[0].initiator_sge, 0), NDX_OK,
 	             "send");
 	memset(from, 0xff, sizeof(from)); /* a post consumes the list */
-	(void)scatter(&p->a, from, attr.initiator_sge, PIECE);
+	(void)scatter(&p->a, from, attr[0].initiator_sge, PIECE);
 	expect(&p->a, NDX_REQUEST_SEND, 2, NDX_OK);
 	expect_received(&p->b, 1, total);
-	gather(sent, from, attr.initiator_sge);
-	gather(got, to, attr.receive_sge);
+	gather(sent, from, attr[0].initiator_sge);
+	gather(got, to, attr[1].receive_sge);
 	check_that(c, memcmp(sent, got, total) == 0, "the pieces were put together wrongly");
 }
 
@@ -207,21 +208,22 @@ void case_data_reads_and_writes_with_several_sges(struct check *c)
 	enum { PIECE = 500, MOST = 8 };
 	struct ndx_sge list[MOST];
 	uint8_t seen[MOST * (PIECE + MOST)];
-	struct side_attr attr;
+	struct side_attr attr[2];
 	struct pair *p;
 	uint32_t count = c->world->places[0].info.max_read_sge;
 	size_t total;
 
-	side_attr_init(&attr);
-	attr.initiator_sge = count < MOST ? count : MOST;
-	p = pair_up(c, &attr);
+	side_attr_init(&attr[0]);
+	side_attr_init(&attr[1]);
+	attr[0].initiator_sge = count < MOST ? count : MOST;
+	p = pair_up_with(c, &attr[0], &attr[1]);
 	if (!p)
 		return;
 	pattern_fill(p->a.buf, 16384, 6);
-	total = scatter(&p->a, list, attr.initiator_sge, PIECE);
-	gather(seen, list, attr.initiator_sge);
+	total = scatter(&p->a, list, attr[0].initiator_sge, PIECE);
+	gather(seen, list, attr[0].initiator_sge);
 	check_status(c,
-	             ndx_qp_write(p->a.qp, tag(&p->a, 1), list, attr.initiator_sge,
+	             ndx_qp_write(p->a.qp, tag(&p->a, 1), list, attr[0].initiator_sge,
 	                          (uint64_t)(uintptr_t)p->b.buf, ndx_mr_get_remote_token(p->b.mr),
 	                          0),
 	             NDX_OK, "write");
@@ -229,12 +231,12 @@ void case_data_reads_and_writes_with_several_sges(struct check *c)
 	check_that(c, memcmp(p->b.buf, seen, total) == 0, "the write was put together wrongly");
 	memset(p->a.buf, 0, 16384);
 	check_status(c,
-	             ndx_qp_read(p->a.qp, tag(&p->a, 2), list, attr.initiator_sge,
+	             ndx_qp_read(p->a.qp, tag(&p->a, 2), list, attr[0].initiator_sge,
 	                         (uint64_t)(uintptr_t)p->b.buf, ndx_mr_get_remote_token(p->b.mr),
 	                         0),
 	             NDX_OK, "read");
 	expect(&p->a, NDX_REQUEST_READ, 2, NDX_OK);
-	gather(seen, list, attr.initiator_sge);
+	gather(seen, list, attr[0].initiator_sge);
 	check_that(c, memcmp(p->b.buf, seen, total) == 0, "the read was taken apart wrongly");
 }
 
