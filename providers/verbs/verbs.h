@@ -40,6 +40,7 @@
 #define VERBS_MAX_DEPTH 16384u
 #define VERBS_MAX_CQ_DEPTH (UINT32_C(1) << 20)
 #define VERBS_BATCH 16
+#define VERBS_FIRST_RECEIVES 1u /* of the provider, for a first message: see verbs_ofi.h */
 
 /* ---- the adapter ---- */
 
@@ -253,12 +254,15 @@ bool verbs_mw_leave_mr(struct verbs_mr *mr, bool force);
 enum verbs_kind {
 	VERBS_INITIATOR,
 	VERBS_RECEIVE,
-	VERBS_SHARED, /* a receive of a shared receive queue */
+	VERBS_SHARED,        /* a receive of a shared receive queue */
+	VERBS_OFI_RECEIVE,   /* a receive for messages of a peer on ofi:verbs, ... */
+	VERBS_FIRST_RECEIVE, /* ... and the one for the first of them: see verbs_ofi.h */
 	VERBS_CONTROL,
 	VERBS_WINDOW, /* an initiator request, too: a bind or invalidate that has not ended */
 };
 
 struct verbs_conn;
+struct verbs_ofi;
 struct verbs_srq;
 
 struct verbs_req {
@@ -300,11 +304,18 @@ enum verbs_control {
 	VERBS_KEEPALIVE, /* a write that changes nothing: does the peer answer? */
 	VERBS_SWEEP,     /* a write that changes nothing: completes the unsignaled requests */
 	VERBS_LAST,      /* a request in state ERR: it is flushed last */
+	VERBS_FIRST,     /* to a peer on ofi:verbs: this end's first message, ... */
+	VERBS_CREDIT,    /* ... the number of posted receives, ... */
+	VERBS_BELL,      /* ... and a goodbye that completes a receive */
 	VERBS_CONTROLS
 };
 
-/* A control request: a write from the own mailbox's last field. */
+enum verbs_ctrl_how { VERBS_CTRL_WRITE, VERBS_CTRL_WRITE_IMMEDIATE, VERBS_CTRL_SEND };
+
+/* A control request, usually a write from the own mailbox's last field. */
 struct verbs_ctrl_write {
+	enum verbs_ctrl_how how;
+	uint32_t immediate;
 	uint32_t length; /* 0: the peer has granted no memory, and nothing is sent */
 	uint32_t lkey;
 	uint32_t rkey;
@@ -331,7 +342,8 @@ struct verbs_qp {
 	struct verbs_adapter *adapter;
 	struct verbs_cq *receive_cq;
 	struct verbs_cq *initiator_cq;
-	bool soft_roce; /* a copy of the adapter's; the lists of requests are kept then */
+	bool soft_roce;   /* a copy of the adapter's; the lists of requests are kept then */
+	bool keeps_books; /* soft_roce, or the messages to the peer are counted; base.lock */
 	/* with a shared receive queue: */
 	struct verbs_srq *srq;
 	struct verbs_srq_link *srq_link; /* its link to receive_cq */
@@ -340,18 +352,20 @@ struct verbs_qp {
 	/* guarded by base.lock: */
 	struct ibv_qp *native;
 	struct verbs_conn *conn;
+	struct verbs_ofi *ofi; /* NULL: the peer is not on ofi:verbs */
 	struct verbs_req controls[VERBS_CONTROLS];
 	uint32_t controls_out;                /* bits of enum verbs_control: requests in flight */
 	uint32_t controls_at[VERBS_CONTROLS]; /* index behind the requests that end before */
 	struct verbs_ctrl_write noop_write; /* target of a write that changes nothing in the peer */
 	uint32_t unsignaled;                /* requests since the last signaled one */
 	uint32_t outbound_reads;
-	bool receiving;   /* the native queue pair has the receives */
-	bool draining;    /* DRAINED has to be reported */
-	bool watched_cqs; /* the end of the connection watches both queues; control thread */
-	bool broken;      /* the connection has failed: an empty queue is no completed drain */
-	bool killed;      /* verbs_qp_kill() has run: flushed requests are expected */
-	bool quieting;    /* post conn->work when nothing is outstanding */
+	bool receiving;        /* the native queue pair has the receives, ... */
+	bool receives_plainly; /* ... and the peer need not be told of new ones */
+	bool draining;         /* DRAINED has to be reported */
+	bool watched_cqs;      /* the end of the connection watches both queues; control thread */
+	bool broken;           /* the connection has failed: an empty queue is no completed drain */
+	bool killed;           /* verbs_qp_kill() has run: flushed requests are expected */
+	bool quieting;         /* post conn->work when nothing is outstanding */
 	enum verbs_peer_state peer_state;
 	bool peer_closed; /* the peer said goodbye, and then did not answer: no failure */
 	bool rnr_expired; /* a send waited too long for a receive: flushed means timed out */

@@ -89,3 +89,42 @@ enum ndx_status verbs_address_bind(struct verbs_adapter *adapter, void *owner,
 	*out = id;
 	return NDX_OK;
 }
+
+enum ndx_status verbs_address_make_id(struct verbs_conn *conn, const struct sockaddr_storage *to)
+{
+	const struct sockaddr_storage any = {.ss_family = to->ss_family};
+	struct sockaddr_storage local = conn->bound;
+	char text[BASE_SOCKADDR_TEXT];
+	enum ndx_status st = NDX_OK;
+
+	if (conn->bound.ss_family != AF_UNSPEC && conn->bound.ss_family != to->ss_family)
+		return fail(NDX_E_INVALID_ADDRESS, 0,
+		            "connect to %s: the connector is bound to another family",
+		            base_sockaddr_text(to, text));
+	if (conn->id != NULL)
+		return NDX_OK;
+	if (local.ss_family == AF_UNSPEC)
+		st = verbs_address_own(conn->adapter, (const struct sockaddr *)&any,
+		                       base_sockaddr_len(&any), &local);
+	if (st != NDX_OK)
+		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
+		            "connect to %s: the adapter has no address of that family",
+		            base_sockaddr_text(to, text));
+	return verbs_address_bind(conn->adapter, &conn->owner, &local, &conn->id);
+}
+
+enum ndx_status verbs_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *address,
+                                socklen_t len)
+{
+	struct verbs_conn *conn = verbs_conn_of(spi);
+	struct sockaddr_storage local;
+	enum ndx_status st = verbs_address_own(conn->adapter, address, len, &local);
+
+	if (st == NDX_OK)
+		st = verbs_address_bind(conn->adapter, &conn->owner, &local, &conn->id);
+	if (st != NDX_OK)
+		return st;
+	verbs_address_of_id(conn->id, &conn->bound);
+	spi->local = conn->bound;
+	return NDX_OK;
+}

@@ -27,8 +27,49 @@ void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uin
 	base_put_be32(trailer + 4, mailbox_key);
 }
 
-void verbs_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
-                     struct verbs_cm_peer *peer)
+/* libfabric puts the length in front of its data. */
+size_t verbs_cm_encode_ofi(uint8_t *to, enum base_rc_kind kind, const void *data, size_t len,
+                           uint32_t inbound_read_limit, uint32_t outbound_read_limit)
+{
+	struct base_rc_cm cm = {
+		.kind = kind,
+		.inbound_read_limit = inbound_read_limit,
+		.outbound_read_limit = outbound_read_limit,
+		.flags = BASE_RC_IS_VERBS,
+		.private_len = len,
+	};
+
+	if (len > 0)
+		memcpy(cm.private_data, data, len);
+	to[0] = (uint8_t)base_rc_cm_encode(&cm, to + 1);
+	return to[0] + 1u;
+}
+
+/* False: this is not the data of ofi:verbs. */
+static bool decode_ofi(const uint8_t *bytes, size_t len, enum base_rc_kind kind,
+                       struct ndx_spi_params *params, struct verbs_cm_peer *peer)
+{
+	struct base_rc_cm cm;
+
+	if (len <= BASE_RC_CM_HEADER || bytes[0] < BASE_RC_CM_HEADER || bytes[0] >= len ||
+	    bytes[1] != 'N' || bytes[2] != 'v')
+		return false;
+	peer->is_ofi = true;
+	peer->wrong = base_rc_cm_decode(bytes + 1, bytes[0], kind, &cm);
+	params->private_data_len = 0;
+	if (peer->wrong != NULL)
+		return true;
+	if (kind != BASE_RC_REJECT) {
+		params->inbound_read_limit = cm.inbound_read_limit;
+		params->outbound_read_limit = cm.outbound_read_limit;
+	}
+	params->private_data_len = cm.private_len;
+	memcpy(params->private_data, cm.private_data, cm.private_len);
+	return true;
+}
+
+void verbs_cm_decode(const void *from, size_t len, enum base_rc_kind kind,
+                     struct ndx_spi_params *params, struct verbs_cm_peer *peer)
 {
 	const uint8_t *bytes = from;
 	const uint8_t *trailer;
@@ -43,15 +84,36 @@ void verbs_cm_decode(const void *from, size_t len, struct ndx_spi_params *params
 		peer->mailbox_key = base_get_be32(trailer + 4);
 		len = trailer[3];
 	}
-	/* libfabric puts the length in front, and ofi:verbs "Nv" behind the length */
-	if (!peer->is_ndx && bytes != NULL && len > 8 && bytes[0] >= 7 && bytes[1] == 'N' &&
-	    bytes[2] == 'v') {
-		peer->is_ofi = true;
-		len = 0;
-	}
+	if (!peer->is_ndx && bytes != NULL && decode_ofi(bytes, len, kind, params, peer))
+		return;
 	params->private_data_len = len;
 	if (bytes != NULL && len > 0)
 		memcpy(params->private_data, bytes, len);
+}
+
+int verbs_cm_reject(struct rdma_cm_id *id, const struct verbs_cm_peer *peer, const void *data,
+                    size_t len)
+{
+	uint8_t bytes[VERBS_REJECT_ROOM];
+	size_t size = sizeof(bytes);
+
+	if (peer->is_ofi)
+		size = verbs_cm_encode_ofi(bytes, BASE_RC_REJECT, data, len, 0, 0);
+	else
+		verbs_cm_encode(bytes, sizeof(bytes), data, len, 0);
+	return rdma_reject(id, bytes, (uint8_t)size);
+}
+
+static enum base_rc_kind kind_of(const struct verbs_event *event)
+{
+	switch ((int)event->what) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return BASE_RC_CONNECT;
+	case RDMA_CM_EVENT_REJECTED:
+		return BASE_RC_REJECT;
+	default:
+		return BASE_RC_ACCEPT;
+	}
 }
 
 void verbs_cm_params(const struct verbs_event *event, struct ndx_spi_params *params,
@@ -61,6 +123,6 @@ void verbs_cm_params(const struct verbs_event *event, struct ndx_spi_params *par
 	/* the two limits are crossed: what this end may serve is what the peer asks for */
 	params->inbound_read_limit = event->initiator_depth;
 	params->outbound_read_limit = event->responder_resources;
-	verbs_cm_decode(event->data, event->data_len, params, peer);
+	verbs_cm_decode(event->data, event->data_len, kind_of(event), params, peer);
 	peer->has_srq = event->srq;
 }

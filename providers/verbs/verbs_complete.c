@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "verbs_conn.h"
+#include "verbs_ofi.h"
 #include "verbs_srq.h"
 
 /* Statuses of both sides; NDX_PENDING: not in the table. */
@@ -225,12 +226,16 @@ static void receive_done(struct verbs_qp *qp, struct verbs_req *req, const struc
 	const int native = wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status;
 	const enum ndx_status st = receive_status(qp, req, wc->status);
 
+	if (qp->ofi != NULL && verbs_ofi_took_bell(qp, req, wc))
+		return;
 	if (wc->status == IBV_WC_SUCCESS)
 		verbs_complete_received(req, wc);
 	if (req->kind == VERBS_SHARED)
 		verbs_srq_done(qp, req, st, native);
 	else
 		base_req_done(&qp->base.receive, &req->base, st, native);
+	if (qp->ofi != NULL && wc->status == IBV_WC_SUCCESS)
+		verbs_ofi_tell_credits(qp);
 }
 
 /* A peer that has disconnected does not wait for this end's goodbye, and may have closed its queue
@@ -249,6 +254,10 @@ static void control_done(struct verbs_qp *qp, const struct verbs_req *req, const
 	if ((int32_t)(qp->controls_at[which] - q->head) > 0)
 		complete_before(q, qp->controls_at[which]);
 	qp->controls_out &= ~bit;
+	if (which == VERBS_CREDIT && qp->ofi != NULL && wc->status == IBV_WC_SUCCESS) {
+		verbs_ofi_tell_credits(qp); /* for receives that were posted after the write */
+		return;
+	}
 	if ((wc->status != IBV_WC_SUCCESS && !is_needless(qp, req)) || qp->conn == NULL)
 		return;
 	qp->conn->controls_done |= bit;
@@ -281,8 +290,12 @@ void verbs_complete(const struct ibv_wc *wc)
 		initiator_done(qp, req, wc);
 		break;
 	case VERBS_RECEIVE:
+	case VERBS_OFI_RECEIVE:
 	case VERBS_SHARED:
 		receive_done(qp, req, wc);
+		break;
+	case VERBS_FIRST_RECEIVE:
+		verbs_ofi_first_done(qp, wc);
 		break;
 	case VERBS_CONTROL:
 		control_done(qp, req, wc);

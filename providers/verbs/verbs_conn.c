@@ -11,13 +11,18 @@
 #include "base_log.h"
 #include "base_sockaddr.h"
 #include "verbs_mailbox.h"
+#include "verbs_ofi.h"
+#include "verbs_ofi_end.h"
 
 #define RESOLVE_MS 2000
 #define REJ_CONSUMER 28 /* IBA: refused by the consumer; by software, or its id was closed */
 #define RETRIES 6
+#define HELLO_MS 10000u /* for the first message of a passive side on ofi:verbs */
 #define RNR_FOR_EVER 7
 
 /* ---- create and destroy ---- */
+
+static void on_work(void *arg);
 
 enum ndx_status verbs_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,
                                   struct ndx_spi_conn **out)
@@ -30,7 +35,7 @@ enum ndx_status verbs_conn_create(struct ndx_spi_adapter *adapter, struct ndx_co
 	conn->owner = VERBS_CONN;
 	conn->adapter = verbs_adapter_of(adapter);
 	base_list_init(&conn->node);
-	conn->work = (struct base_job){.fn = verbs_end_on_work, .arg = conn};
+	conn->work = (struct base_job){.fn = on_work, .arg = conn};
 	conn->timer = (struct base_timer){.fn = verbs_end_on_timer, .arg = conn};
 	conn->watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = conn};
 	*out = &conn->spi;
@@ -64,6 +69,7 @@ static void untie_qp(struct verbs_conn *conn)
 	base_lock_acquire(&qp->base.lock);
 	qp->conn = NULL;
 	base_lock_release(&qp->base.lock);
+	verbs_end_watch(qp, false);
 	verbs_qp_bring_down(qp);
 	base_lock_acquire(&qp->base.lock);
 	verbs_qp_cancel_initiator(qp);
@@ -77,8 +83,12 @@ static void give_up_conn(struct verbs_conn *conn)
 	verbs_watch_end(conn);
 	conn->wait = VERBS_WAIT_NONE;
 	untie_qp(conn);
+	/* without data, ofi:verbs would take the refusal of its answer for a failure */
+	if (conn->ofi != NULL && conn->state == VERBS_CONN_ANSWERED && conn->id != NULL)
+		(void)verbs_cm_reject(conn->id, &conn->peer, NULL, 0);
 	close_id(conn); /* rdma_cm tells the peer, whatever the state is */
 	verbs_mailbox_close(conn);
+	verbs_ofi_close(conn);
 	conn->oob.on = false;
 	conn->peer = (struct verbs_cm_peer){.is_ndx = false};
 	if (conn->state != VERBS_CONN_OVER)
@@ -107,47 +117,7 @@ void verbs_conn_destroy(struct ndx_spi_conn *spi)
 	base_loop_post(conn->adapter->spi.loop, &conn->last);
 }
 
-enum ndx_status verbs_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *address,
-                                socklen_t len)
-{
-	struct verbs_conn *conn = verbs_conn_of(spi);
-	struct sockaddr_storage local;
-	enum ndx_status st = verbs_address_own(conn->adapter, address, len, &local);
-
-	if (st == NDX_OK)
-		st = verbs_address_bind(conn->adapter, &conn->owner, &local, &conn->id);
-	if (st != NDX_OK)
-		return st;
-	verbs_address_of_id(conn->id, &conn->bound);
-	spi->local = conn->bound;
-	return NDX_OK;
-}
-
 /* ---- the active side ---- */
-
-/* The first attempt has the id from binding; later attempts bind the same address again. */
-static enum ndx_status make_id(struct verbs_conn *conn, const struct sockaddr_storage *to)
-{
-	const struct sockaddr_storage any = {.ss_family = to->ss_family};
-	struct sockaddr_storage local = conn->bound;
-	char text[BASE_SOCKADDR_TEXT];
-	enum ndx_status st = NDX_OK;
-
-	if (conn->bound.ss_family != AF_UNSPEC && conn->bound.ss_family != to->ss_family)
-		return fail(NDX_E_INVALID_ADDRESS, 0,
-		            "connect to %s: the connector is bound to another family",
-		            base_sockaddr_text(to, text));
-	if (conn->id != NULL)
-		return NDX_OK;
-	if (local.ss_family == AF_UNSPEC)
-		st = verbs_address_own(conn->adapter, (const struct sockaddr *)&any,
-		                       base_sockaddr_len(&any), &local);
-	if (st != NDX_OK)
-		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
-		            "connect to %s: the adapter has no address of that family",
-		            base_sockaddr_text(to, text));
-	return verbs_address_bind(conn->adapter, &conn->owner, &local, &conn->id);
-}
 
 enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
                                    socklen_t len, const struct ndx_spi_params *params)
@@ -166,7 +136,7 @@ enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockad
 		            "connect to %s: no RDMA device serves loopback addresses; use one of "
 		            "the adapter's own",
 		            base_sockaddr_text(&to, text));
-	st = make_id(conn, &to);
+	st = verbs_address_make_id(conn, &to);
 	if (st == NDX_OK)
 		st = verbs_mailbox_open(conn);
 	if (st != NDX_OK)
@@ -175,6 +145,7 @@ enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockad
 	verbs_conn_tie(conn);
 	conn->request_data.inbound_read_limit = (uint8_t)params->inbound_read_limit;
 	conn->request_data.outbound_read_limit = (uint8_t)params->outbound_read_limit;
+	conn->request_data.private_len = (uint8_t)params->private_data_len;
 	verbs_cm_encode(conn->request_data.data, sizeof(conn->request_data.data),
 	                params->private_data, params->private_data_len, conn->mailbox_mr->rkey);
 	spi->peer = to;
@@ -207,6 +178,12 @@ static struct rdma_conn_param conn_param(const struct verbs_conn *conn, const ui
 	};
 }
 
+/* A peer on ofi:verbs reads the number of receives, whatever the programs' limits are. */
+static uint8_t responder_resources(const struct verbs_conn *conn, uint32_t limit)
+{
+	return conn->ofi != NULL && limit == 0 ? 1 : (uint8_t)limit;
+}
+
 static void report_connected(struct verbs_conn *conn, enum ndx_status status, int native,
                              const struct ndx_spi_params *params)
 {
@@ -228,9 +205,12 @@ static void go_up(struct verbs_conn *conn)
 	conn->state = VERBS_CONN_UP;
 	base_lock_acquire(&conn->qp->base.lock);
 	conn->qp->base.state = BASE_QP_UP;
-	conn->qp->noop_write = verbs_mailbox_noop(conn);
+	if (conn->ofi == NULL)
+		conn->qp->noop_write = verbs_mailbox_noop(conn);
 	base_lock_release(&conn->qp->base.lock);
 	verbs_watch_begin(conn);
+	if (conn->ofi != NULL)
+		verbs_ofi_end_look(conn);
 	report_established(conn, NDX_OK, 0, NULL);
 }
 
@@ -254,10 +234,22 @@ static enum ndx_status bring_up(const struct verbs_conn *conn, const char *call)
 	            strerror(err));
 }
 
+static void on_no_hello(void *arg)
+{
+	struct verbs_conn *conn = arg;
+
+	if (conn->state != VERBS_CONN_ANSWERED)
+		return;
+	verbs_conn_report(conn, 0, ETIMEDOUT,
+	                  "the peer on ofi:verbs has sent no first message in time");
+	report_established(conn, NDX_E_CONNECTION_ABORTED, ETIMEDOUT, NULL);
+}
+
 enum ndx_status verbs_conn_complete(struct ndx_spi_conn *spi)
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
 	enum ndx_status st;
+	int err = 0;
 
 	if (conn->state != VERBS_CONN_ANSWERED)
 		return fail_gone("complete connect", 0);
@@ -268,9 +260,21 @@ enum ndx_status verbs_conn_complete(struct ndx_spi_conn *spi)
 	st = bring_up(conn, "complete connect");
 	if (st != NDX_OK)
 		return st;
+	if (conn->ofi != NULL) {
+		verbs_end_watch(conn->qp, true);
+		err = verbs_ofi_introduce(conn, BASE_RC_FIRST_READY);
+	}
+	if (err != 0)
+		return fail_gone("complete connect", err);
 	if (rdma_establish(conn->id) != 0)
 		return fail_gone("complete connect", errno);
-	go_up(conn);
+	if (conn->ofi == NULL) {
+		go_up(conn);
+		return NDX_OK;
+	}
+	/* before HELLO this end knows no memory of the peer for a probe or a goodbye */
+	conn->ofi->look = (struct base_timer){.fn = on_no_hello, .arg = conn};
+	base_timer_set(conn->adapter->spi.loop, &conn->ofi->look, HELLO_MS);
 	return NDX_OK;
 }
 
@@ -295,22 +299,30 @@ enum ndx_status verbs_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
 	uint8_t data[VERBS_ACCEPT_ROOM];
+	size_t len = sizeof(data);
 	struct rdma_conn_param param;
 	enum ndx_status st;
 
 	if (conn->state != VERBS_CONN_REQUESTED)
 		return fail_gone("accept", 0);
-	st = verbs_mailbox_open(conn);
+	st = conn->peer.is_ofi ? verbs_ofi_open(conn) : verbs_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
 	verbs_conn_tie(conn);
 	st = bring_up(conn, "accept");
 	if (st != NDX_OK)
 		return st;
-	verbs_cm_encode(data, sizeof(data), params->private_data, params->private_data_len,
-	                conn->mailbox_mr->rkey);
-	param = conn_param(conn, data, sizeof(data));
-	param.responder_resources = (uint8_t)params->inbound_read_limit;
+	if (conn->ofi != NULL)
+		verbs_end_watch(conn->qp, true);
+	if (conn->ofi != NULL)
+		len = verbs_cm_encode_ofi(data, BASE_RC_ACCEPT, params->private_data,
+		                          params->private_data_len, params->inbound_read_limit,
+		                          params->outbound_read_limit);
+	else
+		verbs_cm_encode(data, sizeof(data), params->private_data, params->private_data_len,
+		                conn->mailbox_mr->rkey);
+	param = conn_param(conn, data, len);
+	param.responder_resources = responder_resources(conn, params->inbound_read_limit);
 	param.initiator_depth = (uint8_t)params->outbound_read_limit;
 	if (rdma_accept(conn->id, &param) != 0)
 		return fail_gone("accept", errno);
@@ -323,18 +335,74 @@ enum ndx_status verbs_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi
 enum ndx_status verbs_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len)
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
-	uint8_t data[VERBS_REJECT_ROOM];
 	enum ndx_status st = NDX_OK;
 
-	if (conn->state != VERBS_CONN_REQUESTED && conn->state != VERBS_CONN_ANSWERED) {
+	if (conn->state != VERBS_CONN_REQUESTED && conn->state != VERBS_CONN_ANSWERED)
 		st = fail_gone("reject", 0);
-	} else {
-		verbs_cm_encode(data, sizeof(data), private_data, len, 0);
-		if (rdma_reject(conn->id, data, sizeof(data)) != 0)
-			st = fail_gone("reject", errno);
-	}
+	else if (verbs_cm_reject(conn->id, &conn->peer, private_data, len) != 0)
+		st = fail_gone("reject", errno);
 	give_up_conn(conn);
 	return st;
+}
+
+/* ---- the first message of a peer on ofi:verbs ---- */
+
+static const char *take_first(struct verbs_conn *conn)
+{
+	struct ndx_spi_params params = {.private_data_len = 0};
+	const bool passive = conn->state == VERBS_CONN_ACCEPTED;
+	struct base_rc_record record;
+	const char *wrong = verbs_ofi_read_first(conn, &record);
+
+	if (wrong != NULL)
+		return wrong;
+	if (passive && record.type == BASE_RC_FIRST_REJECT) {
+		params.private_data_len = record.private_len;
+		memcpy(params.private_data, record.private_data, record.private_len);
+		report_established(conn, NDX_E_CONNECTION_REFUSED, 0, &params);
+		return NULL;
+	}
+	if (record.type != (passive ? BASE_RC_FIRST_READY : BASE_RC_FIRST_HELLO))
+		return "a first message of the wrong type";
+	if (!passive) {
+		go_up(conn);
+		return NULL;
+	}
+	if (verbs_ofi_introduce(conn, BASE_RC_FIRST_HELLO) != 0)
+		return "the first message could not be sent";
+	conn->ofi->ready = true;
+	if (conn->ofi->established)
+		go_up(conn);
+	return NULL;
+}
+
+/* Does this end wait for the first message? */
+static bool is_introducing(const struct verbs_conn *conn)
+{
+	return conn->ofi != NULL && conn->qp != NULL &&
+	       (conn->state == VERBS_CONN_ACCEPTED || conn->state == VERBS_CONN_ANSWERED);
+}
+
+/* Handle what completions report. */
+static void on_work(void *arg)
+{
+	struct verbs_conn *conn = arg;
+	const char *wrong = NULL;
+	bool came;
+
+	if (conn->ofi != NULL && conn->qp != NULL && !conn->dead) {
+		base_lock_acquire(&conn->qp->base.lock);
+		came = conn->ofi->first_came;
+		conn->ofi->first_came = false;
+		base_lock_release(&conn->qp->base.lock);
+		if (came && is_introducing(conn))
+			wrong = take_first(conn);
+	}
+	if (wrong != NULL) {
+		verbs_conn_report(conn, 0, 0, wrong);
+		report_established(conn, NDX_E_CONNECTION_ABORTED, 0, NULL);
+	}
+	verbs_end_on_work(conn);
 }
 
 /* ---- events ---- */
@@ -352,10 +420,17 @@ static void on_address(struct verbs_conn *conn)
 static void on_route(struct verbs_conn *conn)
 {
 	const struct verbs_request_data *request_data = &conn->request_data;
+	uint8_t data[VERBS_REJECT_ROOM];
 	struct rdma_conn_param param =
 		conn_param(conn, request_data->data, sizeof(request_data->data));
 
-	param.responder_resources = request_data->inbound_read_limit;
+	if (conn->ofi != NULL) {
+		param.private_data = data;
+		param.private_data_len = (uint8_t)verbs_cm_encode_ofi(
+			data, BASE_RC_CONNECT, request_data->data, request_data->private_len,
+			request_data->inbound_read_limit, request_data->outbound_read_limit);
+	}
+	param.responder_resources = responder_resources(conn, request_data->inbound_read_limit);
 	param.initiator_depth = request_data->outbound_read_limit;
 	verbs_address_of_id(conn->id, &conn->spi.local);
 	if (rdma_connect(conn->id, &param) != 0)
@@ -369,8 +444,44 @@ static void on_answer(struct verbs_conn *conn, const struct verbs_event *event)
 	struct ndx_spi_params params;
 
 	verbs_cm_params(event, &params, &conn->peer);
+	if (conn->peer.wrong == NULL && conn->peer.is_ofi != (conn->ofi != NULL))
+		conn->peer.wrong = "has answered in another protocol";
+	if (conn->peer.wrong != NULL) {
+		verbs_conn_report(conn, 0, 0, conn->peer.wrong);
+		report_connected(conn, NDX_E_CONNECTION_ABORTED, 0, NULL);
+		return;
+	}
 	conn->state = VERBS_CONN_ANSWERED;
 	report_connected(conn, NDX_OK, 0, &params);
+}
+
+/*
+ * A listener on ofi:verbs cannot read the request of verbs, and refuses it without asking its
+ * consumer: ask a second time, in the protocol of ofi:verbs.
+ */
+static void connect_again(struct verbs_conn *conn)
+{
+	struct sockaddr_storage to = conn->spi.peer;
+	enum ndx_status st = verbs_ofi_open(conn);
+	int err = 0;
+
+	if (st == NDX_OK) {
+		(void)rdma_destroy_id(conn->id);
+		conn->id = NULL;
+		st = verbs_address_make_id(conn, &to);
+	}
+	if (st == NDX_OK &&
+	    rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)&to, RESOLVE_MS) != 0) {
+		err = errno;
+		st = verbs_status_of(err);
+	}
+	if (st == NDX_OK) {
+		conn->state = VERBS_CONN_RESOLVING;
+		return;
+	}
+	verbs_conn_report(conn, 0, err,
+	                  "the peer is on ofi:verbs, and cannot be asked in its protocol");
+	report_connected(conn, st, err, NULL);
 }
 
 static void on_rejected(struct verbs_conn *conn, const struct verbs_event *event)
@@ -380,18 +491,17 @@ static void on_rejected(struct verbs_conn *conn, const struct verbs_event *event
 	struct verbs_cm_peer peer;
 
 	verbs_cm_params(event, &params, &peer);
-	if (peer.is_ofi)
-		verbs_host(conn->adapter)
-			->report(&conn->spi, 0, event->status,
-		                 "the peer is ofi:verbs, whose protocol verbs does not support");
-	if (conn->state == VERBS_CONN_CONNECTING)
+	if (peer.wrong != NULL)
+		verbs_conn_report(conn, 0, event->status, peer.wrong);
+	if (conn->state == VERBS_CONN_CONNECTING && conn->ofi == NULL && peer.is_ofi)
+		connect_again(conn);
+	else if (conn->state == VERBS_CONN_CONNECTING)
 		report_connected(conn, NDX_E_CONNECTION_REFUSED, event->status,
 		                 by_consumer ? &params : NULL);
 	else if (conn->state == VERBS_CONN_UP) /* the rejection has crossed this side's message that
 	                                          the connection is up */
-		verbs_host(conn->adapter)
-			->report(&conn->spi, NDX_REPORT_ABORT, event->status,
-		                 "the peer has accepted the connection, and then given it up");
+		verbs_conn_report(conn, NDX_REPORT_ABORT, event->status,
+		                  "the peer has accepted the connection, and then given it up");
 	else if (conn->state == VERBS_CONN_ACCEPTED && by_consumer)
 		report_established(conn, NDX_E_CONNECTION_REFUSED, event->status, &params);
 	else /* the peer has accepted, and then given up */
@@ -416,19 +526,17 @@ static void on_unreachable(struct verbs_conn *conn, int native)
 		conn->state == VERBS_CONN_RESOLVING || conn->state == VERBS_CONN_CONNECTING;
 
 	if (conn->state == VERBS_CONN_ACCEPTED)
-		verbs_host(conn->adapter)
-			->report(&conn->spi, 0, native,
-		                 "the peer has not confirmed the accept: it has given up, or is "
-		                 "gone");
+		verbs_conn_report(conn, 0, native,
+		                  "the peer has not confirmed the accept: it has given up, or is "
+		                  "gone");
 	on_failure(conn, asking ? NDX_E_IO_TIMEOUT : NDX_E_CONNECTION_ABORTED, native);
 }
 
 /* The kernel does not remove the device while a program holds an id. */
 void verbs_conn_on_removal(struct verbs_conn *conn, int native)
 {
-	verbs_host(conn->adapter)
-		->report(&conn->spi, conn->state == VERBS_CONN_UP ? NDX_REPORT_ABORT : 0, native,
-	                 "the device has failed or was removed");
+	verbs_conn_report(conn, conn->state == VERBS_CONN_UP ? NDX_REPORT_ABORT : 0, native,
+	                  "the device has failed or was removed");
 	if (conn->state == VERBS_CONN_UP) {
 		conn->disc_sent = true; /* nothing is left to disconnect */
 		close_id(conn);
@@ -439,6 +547,11 @@ void verbs_conn_on_removal(struct verbs_conn *conn, int native)
 
 void verbs_conn_on_event(struct verbs_conn *conn, const struct verbs_event *event)
 {
+	/* a REJECT of a peer on ofi:verbs came before the end of its link */
+	if (is_introducing(conn)) {
+		verbs_qp_poll(conn->qp);
+		on_work(conn);
+	}
 	if (conn->state == VERBS_CONN_IDLE || conn->state == VERBS_CONN_OVER)
 		return;
 	switch ((int)event->what) {
@@ -468,7 +581,11 @@ void verbs_conn_on_event(struct verbs_conn *conn, const struct verbs_event *even
 		on_unreachable(conn, -event->status);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		if (conn->state == VERBS_CONN_ACCEPTED)
+		/* the active side on ofi:verbs sends READY when its consumer has decided; READY may
+		 * be first, but before this event rdma_cm sends no disconnect */
+		if (conn->ofi != NULL)
+			conn->ofi->established = true;
+		if (conn->state == VERBS_CONN_ACCEPTED && (conn->ofi == NULL || conn->ofi->ready))
 			go_up(conn);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:

@@ -4,6 +4,7 @@
 #ifndef VERBS_CONN_H
 #define VERBS_CONN_H
 
+#include "base_rc_wire.h"
 #include "verbs.h"
 
 /* ---- private data (verbs_cm.c) ---- */
@@ -18,7 +19,8 @@
 /* The peer's data about itself. */
 struct verbs_cm_peer {
 	bool is_ndx;
-	bool is_ofi; /* the peer is ofi:verbs, which has another protocol */
+	bool is_ofi;       /* the peer is on ofi:verbs: see verbs_ofi.h */
+	const char *wrong; /* of a peer on ofi:verbs: why its data cannot be used, or NULL */
 	bool has_srq;
 	uint32_t mailbox_key; /* in host byte order */
 };
@@ -38,9 +40,17 @@ struct verbs_event {
 
 /* Fill all `room` bytes: data, zeros, trailer. */
 void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key);
-/* Decode `len` bytes; without a trailer all of them are private data. */
-void verbs_cm_decode(const void *from, size_t len, struct ndx_spi_params *params,
-                     struct verbs_cm_peer *peer);
+/* The same for a peer on ofi:verbs; `to` has VERBS_REJECT_ROOM bytes. Returns the number of bytes.
+ */
+size_t verbs_cm_encode_ofi(uint8_t *to, enum base_rc_kind kind, const void *data, size_t len,
+                           uint32_t inbound_read_limit, uint32_t outbound_read_limit);
+/* Decode `len` bytes; without a trailer all of them are private data. `kind` is what is expected of
+ * a peer on ofi:verbs. */
+void verbs_cm_decode(const void *from, size_t len, enum base_rc_kind kind,
+                     struct ndx_spi_params *params, struct verbs_cm_peer *peer);
+/* Refuse, in the protocol of the peer. 0, or -1 and errno. */
+int verbs_cm_reject(struct rdma_cm_id *id, const struct verbs_cm_peer *peer, const void *data,
+                    size_t len);
 /* The peer's parameters in an event. */
 void verbs_cm_params(const struct verbs_event *event, struct ndx_spi_params *params,
                      struct verbs_cm_peer *peer);
@@ -58,6 +68,11 @@ enum ndx_status verbs_address_own(const struct verbs_adapter *adapter,
                                   struct sockaddr_storage *out);
 /* The address that an rdma_cm_id is bound to. */
 void verbs_address_of_id(struct rdma_cm_id *id, struct sockaddr_storage *out);
+
+struct verbs_conn;
+/* Make the id of a conn that connects to `to`. The first attempt has the id from binding; later
+ * attempts bind the same address again. */
+enum ndx_status verbs_address_make_id(struct verbs_conn *conn, const struct sockaddr_storage *to);
 
 /* ---- the connection ---- */
 
@@ -102,6 +117,7 @@ struct verbs_oob_path {
 /* The contents of a request to connect, kept until the route is resolved. */
 struct verbs_request_data {
 	uint8_t data[VERBS_CONNECT_ROOM];
+	uint8_t private_len; /* of the consumer's data, which are at the start of `data` */
 	uint8_t inbound_read_limit;
 	uint8_t outbound_read_limit;
 };
@@ -117,6 +133,7 @@ struct verbs_conn {
 	struct verbs_qp *qp; /* NULL: none yet, or none any more */
 	struct verbs_request_data request_data;
 	struct verbs_cm_peer peer;
+	struct verbs_ofi *ofi; /* NULL: the peer is not on ofi:verbs, as far as is known */
 	struct verbs_oob_path oob;
 	struct verbs_mailboxes *mailboxes; /* NULL: there is no mailbox */
 	struct ibv_mr *mailbox_mr;         /* the region of `mailboxes` */
@@ -177,7 +194,13 @@ bool verbs_flush_read(struct verbs_qp *qp);
  * wait for it, at most `ms`. In a callback that wait is in here. */
 bool verbs_flush_needs_control(struct verbs_qp *qp, enum verbs_control which, uint32_t ms);
 
-/* ---- the end (verbs_end.c) ---- */
+static inline void verbs_conn_report(struct verbs_conn *conn, uint32_t bits, int native,
+                                     const char *cause)
+{
+	verbs_host(conn->adapter)->report(&conn->spi, bits, native, cause);
+}
+
+/* ---- the end (verbs_goodbye.c, verbs_end.c) ---- */
 
 void verbs_conn_drain(struct ndx_spi_conn *spi);
 void verbs_conn_cancel_initiator(struct ndx_spi_conn *spi);
@@ -190,6 +213,9 @@ void verbs_conn_oob_received(struct ndx_spi_conn *spi, enum ndx_spi_oob_message 
 void verbs_end_on_disconnected(struct verbs_conn *conn, int status);
 void verbs_end_on_work(void *arg); /* handles what completions report */
 void verbs_end_on_timer(void *arg);
+/* Read all completions by event from now on, or not any more. With a peer on ofi:verbs: no consumer
+ * waits for control messages, and libfabric marks no message as solicited. */
+void verbs_end_watch(struct verbs_qp *qp, bool on);
 /* The peer has said goodbye, and does not take this end's write into its mailbox. */
 void verbs_end_goodbye_lost(struct verbs_conn *conn);
 /* The peer has said goodbye, and does not answer requests in flight. */

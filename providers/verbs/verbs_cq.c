@@ -49,7 +49,7 @@ static bool is_receive(const struct ibv_wc *wc)
 {
 	const uint8_t kind = verbs_req_of(wc)->kind;
 
-	return kind == VERBS_RECEIVE || kind == VERBS_SHARED;
+	return kind == VERBS_RECEIVE || kind == VERBS_OFI_RECEIVE || kind == VERBS_SHARED;
 }
 
 /* Pass on all but receives, and hold those. `wc` may point to the place where they are held. */

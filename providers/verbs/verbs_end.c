@@ -16,24 +16,20 @@
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "verbs_goodbye.h"
 #include "verbs_mailbox.h"
+#include "verbs_ofi.h"
+#include "verbs_ofi_end.h"
 #include "verbs_wr.h"
 
 #define PROBE_MS 1000 /* a dead peer fails requests in half of that time */
 #define PROBE_STEP 100u
 #define MOMENT_MS 100
 #define MOMENTS_MS 300 /* the same for many queue pairs, whose RNR answers are counted together */
-/* Longer than the peer waits for the answer to its probe, if nothing is ahead of the probe. */
-#define PROBED_MS 1300
 #define PROBED_STEP 5
 #define QUIET_MS 2000 /* for the device to flush the canceled requests */
 #define TELL_MS 5u    /* for the delivery of ABORTED */
 #define DETACH_MS 50u /* for the delivery of the goodbye of a queue pair that is closed */
-
-static void report_bits(struct verbs_conn *conn, uint32_t bits, int native, const char *cause)
-{
-	verbs_host(conn->adapter)->report(&conn->spi, bits, native, cause);
-}
 
 static void wait_for(struct verbs_conn *conn, enum verbs_wait what, uint32_t ms)
 {
@@ -81,6 +77,14 @@ static void take_over_cqs(struct verbs_qp *qp)
 		verbs_cq_attend(qp->receive_cq);
 }
 
+void verbs_end_watch(struct verbs_qp *qp, bool on)
+{
+	if (on)
+		take_over_cqs(qp);
+	else
+		watch_cqs(qp, false);
+}
+
 /* ---- becoming quiet ---- */
 
 /* Nothing is outstanding: separate the connection from the queue pair. */
@@ -104,7 +108,7 @@ static void go_quiet(struct verbs_conn *conn)
 	if (conn->qp != NULL)
 		detach_qp(conn);
 	conn->state = VERBS_CONN_OVER;
-	report_bits(conn, NDX_REPORT_QUIET, 0, NULL);
+	verbs_conn_report(conn, NDX_REPORT_QUIET, 0, NULL);
 }
 
 /* Cancel all requests, and report QUIET when they have come back. */
@@ -148,9 +152,11 @@ static bool send_abort(struct verbs_conn *conn)
 {
 	struct verbs_qp *qp = conn->qp;
 	bool broken;
+	int err;
 
-	if (qp == NULL || conn->state != VERBS_CONN_UP || !conn->peer.is_ndx || conn->oob.on ||
-	    conn->disc_sent || conn->peer_disconnected || conn->lost ||
+	if (qp == NULL || conn->state != VERBS_CONN_UP ||
+	    (!conn->peer.is_ndx && conn->ofi == NULL) || conn->oob.on || conn->disc_sent ||
+	    conn->peer_disconnected || conn->lost ||
 	    __atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
 		return false;
 	base_lock_acquire(&qp->base.lock);
@@ -158,8 +164,11 @@ static bool send_abort(struct verbs_conn *conn)
 	qp->base.state = BASE_QP_DEAD;
 	qp->draining = false;
 	base_lock_release(&qp->base.lock);
-	return !broken && write_field(conn, VERBS_ABORTED, VERBS_FIELD_ABORTED) == 0 &&
-	       verbs_flush_needs_control(qp, VERBS_ABORTED, TELL_MS);
+	if (broken)
+		return false;
+	err = conn->ofi != NULL ? verbs_ofi_write(conn, VERBS_ABORTED)
+	                        : write_field(conn, VERBS_ABORTED, VERBS_FIELD_ABORTED);
+	return err == 0 && verbs_flush_needs_control(qp, VERBS_ABORTED, TELL_MS);
 }
 
 /* ABORTED has arrived, or cannot. */
@@ -183,55 +192,9 @@ static void end_abort(struct verbs_conn *conn)
 
 /* ---- goodbyes ---- */
 
-/* Disconnect: this end's goodbye, or the answer to the peer's. */
-static void send_goodbye(struct verbs_conn *conn, bool bare)
-{
-	if (conn->disc_sent)
-		return;
-	conn->disc_sent = true;
-	if (conn->oob.on) {
-		verbs_host(conn->adapter)->oob_send(&conn->spi, NDX_OOB_GOODBYE);
-		return;
-	}
-	conn->disc_without_goodbye = bare && conn->peer.is_ndx && !conn->peer_closed;
-	conn->probe_until = base_deadline(PROBED_MS);
-	if (rdma_disconnect(conn->id) != 0)
-		report_bits(conn, NDX_REPORT_ABORT, errno, "the goodbye could not be sent");
-	else if (conn->peer_reported)
-		report_bits(conn, NDX_REPORT_DISC_ACKED, 0, NULL);
-}
-
 void verbs_end_goodbye_lost(struct verbs_conn *conn)
 {
-	send_goodbye(conn, false);
-}
-
-/* Let the data path know that the peer has disconnected, or has said goodbye. */
-static void set_peer_state(struct verbs_conn *conn, enum verbs_peer_state how)
-{
-	if (conn->qp == NULL)
-		return;
-	base_lock_acquire(&conn->qp->base.lock);
-	conn->qp->peer_state = how;
-	base_lock_release(&conn->qp->base.lock);
-}
-
-/* The peer has said goodbye. That is also the answer to this end's goodbye, if that was first, or
- * crossed. */
-static void on_goodbye(struct verbs_conn *conn)
-{
-	uint32_t bits = NDX_REPORT_PEER_DISC;
-
-	if (conn->peer_reported)
-		return;
-	conn->peer_reported = true;
-	set_peer_state(conn, VERBS_PEER_SAID_GOODBYE);
-	if (conn->disc_sent && !conn->oob.on) {
-		if (conn->id != NULL)
-			(void)rdma_disconnect(conn->id); /* the two may have crossed */
-		bits |= NDX_REPORT_DISC_ACKED;
-	}
-	report_bits(conn, bits, 0, NULL);
+	verbs_goodbye_send(conn, false);
 }
 
 /* The mailbox is empty: find out whether the peer is alive. */
@@ -245,7 +208,7 @@ static void probe_peer(struct verbs_conn *conn, enum verbs_control how, enum ver
 	if (err == 0)
 		wait_for(conn, what, PROBE_STEP);
 	else
-		report_bits(conn, NDX_REPORT_ABORT, err, "the peer left without a goodbye");
+		verbs_conn_report(conn, NDX_REPORT_ABORT, err, "the peer left without a goodbye");
 }
 
 static void on_probe_answer(struct verbs_conn *conn, uint32_t done)
@@ -254,7 +217,7 @@ static void on_probe_answer(struct verbs_conn *conn, uint32_t done)
 		wait_for(conn, VERBS_WAIT_MOMENT, MOMENT_MS);
 	} else if (conn->wait == VERBS_WAIT_PROBE && (done & (1u << VERBS_PROBE))) {
 		wait_no_more(conn);
-		on_goodbye(conn);
+		verbs_goodbye_received(conn);
 	}
 }
 
@@ -265,14 +228,15 @@ void verbs_conn_oob_received(struct ndx_spi_conn *spi, enum ndx_spi_oob_message 
 	switch (message) {
 	case NDX_OOB_GOODBYE:
 		conn->peer_disconnected = true;
-		on_goodbye(conn);
+		verbs_goodbye_received(conn);
 		break;
 	case NDX_OOB_ABORT:
-		report_bits(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
+		verbs_conn_report(conn, NDX_REPORT_ABORT, ECONNABORTED,
+		                  "the peer broke the connection");
 		break;
 	case NDX_OOB_LOST:
-		report_bits(conn, NDX_REPORT_ABORT, ECONNRESET,
-		            "the out-of-band stream to the peer ended without a goodbye");
+		verbs_conn_report(conn, NDX_REPORT_ABORT, ECONNRESET,
+		                  "the out-of-band stream to the peer ended without a goodbye");
 		break;
 	}
 }
@@ -285,23 +249,28 @@ void verbs_end_on_disconnected(struct verbs_conn *conn, int status)
 	if (conn->peer_disconnected)
 		return;
 	if (status != 0) {
-		report_bits(conn, NDX_REPORT_ABORT, -status,
-		            "the peer does not answer the goodbye");
+		verbs_conn_report(conn, NDX_REPORT_ABORT, -status,
+		                  "the peer does not answer the goodbye");
 		return;
 	}
 	conn->peer_disconnected = true;
-	set_peer_state(conn, VERBS_PEER_DISCONNECTED);
+	verbs_goodbye_set_peer_state(conn, VERBS_PEER_DISCONNECTED);
 	if (conn->wait == VERBS_WAIT_ABORTED) { /* the peer does not read its mailbox any more */
 		end_abort(conn);
+		return;
+	}
+	if (conn->ofi != NULL && conn->qp != NULL) {
+		verbs_ofi_end_closed(conn);
 		return;
 	}
 	writes = conn->peer.is_ndx && conn->qp != NULL;
 	killed = writes && verbs_flush_has_begun(conn->qp);
 	if (writes &&
 	    verbs_mailbox_has(conn, VERBS_FIELD_ABORTED)) /* may be written behind a goodbye */
-		report_bits(conn, NDX_REPORT_ABORT, ECONNABORTED, "the peer broke the connection");
+		verbs_conn_report(conn, NDX_REPORT_ABORT, ECONNABORTED,
+		                  "the peer broke the connection");
 	else if (!writes || killed || verbs_mailbox_has(conn, VERBS_FIELD_GOODBYE))
-		on_goodbye(conn);
+		verbs_goodbye_received(conn);
 	else
 		probe_peer(conn, VERBS_KEEPALIVE, VERBS_WAIT_ANSWER);
 }
@@ -320,10 +289,14 @@ void verbs_end_on_work(void *arg)
 	conn->controls_done = 0;
 	quiet = qp->quieting && verbs_qp_is_quiet(qp);
 	base_lock_release(&qp->base.lock);
-	if (done & (1u << VERBS_GOODBYE)) {
+	if ((done & (1u << VERBS_GOODBYE)) != 0 && conn->ofi != NULL) {
+		verbs_ofi_end_goodbye_done(conn);
+	} else if (done & (1u << VERBS_GOODBYE)) {
 		conn->disc_without_goodbye = false;
-		send_goodbye(conn, false);
+		verbs_goodbye_send(conn, false);
 	}
+	if (conn->ofi != NULL)
+		verbs_ofi_end_check(conn);
 	on_probe_answer(conn, done);
 	if (conn->wait == VERBS_WAIT_ABORTED && (done & (1u << VERBS_ABORTED)))
 		end_abort(conn);
@@ -379,15 +352,16 @@ static void on_probe_timeout(struct verbs_conn *conn)
 	conn->probed_ms += PROBE_STEP;
 	if (behind && turned_away && conn->probed_ms > MOMENTS_MS) {
 		wait_no_more(conn);
-		on_goodbye(conn);
+		verbs_goodbye_received(conn);
 	} else if (conn->probed_ms < limit) {
 		wait_for(conn, conn->wait, PROBE_STEP);
 	} else {
 		wait_no_more(conn);
 		if (behind && !conn->adapter->soft_roce)
-			on_goodbye(conn);
+			verbs_goodbye_received(conn);
 		else
-			report_bits(conn, NDX_REPORT_ABORT, 0, "the peer left without a goodbye");
+			verbs_conn_report(conn, NDX_REPORT_ABORT, 0,
+			                  "the peer left without a goodbye");
 	}
 }
 
@@ -407,8 +381,11 @@ static bool is_broken(struct verbs_qp *qp)
  */
 static bool may_be_asked(const struct verbs_conn *conn)
 {
-	return conn->disc_without_goodbye && !verbs_mailbox_has(conn, VERBS_FIELD_PROBED) &&
-	       base_now_ns() < conn->probe_until && !is_broken(conn->qp);
+	if (!conn->disc_without_goodbye || base_now_ns() >= conn->probe_until ||
+	    is_broken(conn->qp))
+		return false;
+	return conn->ofi != NULL ? !verbs_ofi_has(conn, BASE_RC_PROBED)
+	                         : !verbs_mailbox_has(conn, VERBS_FIELD_PROBED);
 }
 
 /* Does this end wait to find out whether the peer's disconnect was a goodbye? */
@@ -464,9 +441,10 @@ void verbs_conn_drain(struct ndx_spi_conn *spi)
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
 	struct verbs_qp *qp = conn->qp;
+	bool waits;
 
 	if (qp == NULL) {
-		report_bits(conn, NDX_REPORT_DRAINED, 0, NULL);
+		verbs_conn_report(conn, NDX_REPORT_DRAINED, 0, NULL);
 		return;
 	}
 	base_lock_acquire(&qp->base.lock);
@@ -478,28 +456,10 @@ void verbs_conn_drain(struct ndx_spi_conn *spi)
 	take_over_cqs(qp);
 	base_lock_acquire(&qp->base.lock);
 	verbs_complete_check(qp);
+	waits = base_queue_outstanding(&qp->base.initiator) > 0;
 	base_lock_release(&qp->base.lock);
-}
-
-/*
- * A device cannot cancel single requests. They stay, and are flushed when the queue pair is
- * destroyed, at the very end. A request that finds its receive before then has arrived.
- */
-void verbs_conn_cancel_initiator(struct ndx_spi_conn *spi)
-{
-	struct verbs_conn *conn = verbs_conn_of(spi);
-	struct verbs_qp *qp = conn->qp;
-	bool broken = false;
-
-	verbs_watch_end(conn);
-	if (qp != NULL) {
-		base_lock_acquire(&qp->base.lock);
-		qp->draining = false;
-		broken = qp->broken;
-		base_lock_release(&qp->base.lock);
-	}
-	if (!broken) /* otherwise ABORT was reported already */
-		report_bits(conn, NDX_REPORT_DRAINED, 0, NULL);
+	if (waits && conn->ofi != NULL && conn->ofi->leaving)
+		verbs_conn_cancel_initiator(spi);
 }
 
 /* The peer has closed its queue pair after its goodbye, so no request in flight will be
@@ -516,9 +476,13 @@ void verbs_conn_send_disc(struct ndx_spi_conn *spi)
 
 	if (conn->qp != NULL)
 		take_over_cqs(conn->qp);
+	if (conn->ofi != NULL && conn->qp != NULL) {
+		verbs_ofi_end_say_goodbye(conn);
+		return;
+	}
 	if (!conn->peer.is_ndx || conn->qp == NULL ||
 	    write_field(conn, VERBS_GOODBYE, VERBS_FIELD_GOODBYE) != 0)
-		send_goodbye(conn, true);
+		verbs_goodbye_send(conn, true);
 }
 
 void verbs_conn_finish(struct ndx_spi_conn *spi)
@@ -526,7 +490,11 @@ void verbs_conn_finish(struct ndx_spi_conn *spi)
 	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	verbs_watch_end(conn);
-	conn->probe_until = base_deadline(PROBED_MS);
+	conn->probe_until = base_deadline(VERBS_PROBED_MS);
+	if (conn->ofi != NULL && conn->id != NULL && !conn->disc_sent) {
+		conn->disc_sent = true;
+		(void)rdma_disconnect(conn->id); /* both ends have said goodbye */
+	}
 	if (conn->qp == NULL)
 		go_quiet(conn);
 	else if (may_be_asked(conn))
@@ -561,10 +529,10 @@ static bool may_wait(struct verbs_conn *conn, uint32_t ms)
 
 /*
  * NDX_PENDING while the goodbye is in flight, until the canceled requests have come back, while the
- * peer may probe, which is PROBED_MS, and while this end probes. That usually takes MOMENT_MS. But
- * each of two probes may be answered at the last moment, after PROBE_MS, or verbs_qp_patience()
- * later behind own requests: 3.1 s, and 4.4 s if the peer disconnects just before this end would
- * have been done. The core does not wait for so long.
+ * peer may probe, which is VERBS_PROBED_MS, and while this end probes. That usually takes
+ * MOMENT_MS. But each of two probes may be answered at the last moment, after PROBE_MS, or
+ * verbs_qp_patience() later behind own requests: 3.1 s, and 4.4 s if the peer disconnects just
+ * before this end would have been done. The core does not wait for so long.
  */
 enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi)
 {
@@ -577,7 +545,7 @@ enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi)
 		return NDX_PENDING;
 	if (!conn->disc_sent) {
 		verbs_end_on_work(conn);
-		send_goodbye(conn, true);
+		verbs_goodbye_send(conn, conn->ofi == NULL || !conn->ofi->goodbye_done);
 	}
 	if (may_be_asked(conn) || is_asking(conn))
 		return NDX_PENDING;
@@ -590,6 +558,6 @@ enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi)
 	if (conn->peer_disconnected) /* whether it was a goodbye or not: no queue pair is left to
 	                              * probe with
 	                              */
-		on_goodbye(conn);
+		verbs_goodbye_received(conn);
 	return NDX_OK;
 }

@@ -25,12 +25,9 @@ static struct verbs_listener *listener_of(struct ndx_spi_listener *listener)
 
 /* ---- requests ---- */
 
-static void refuse_id(struct rdma_cm_id *id)
+static void refuse_id(struct rdma_cm_id *id, const struct verbs_cm_peer *peer)
 {
-	uint8_t data[VERBS_REJECT_ROOM];
-
-	verbs_cm_encode(data, sizeof(data), NULL, 0, 0);
-	(void)rdma_reject(id, data, sizeof(data));
+	(void)verbs_cm_reject(id, peer, NULL, 0);
 	(void)rdma_destroy_id(id);
 }
 
@@ -39,17 +36,20 @@ void verbs_listener_on_event(struct verbs_listener *listener, const struct verbs
 	struct verbs_adapter *adapter = listener->adapter;
 	char text[BASE_SOCKADDR_TEXT];
 	struct verbs_request *request;
+	struct ndx_spi_params params;
 	const struct sockaddr *peer;
+	struct verbs_cm_peer from;
 
 	if (event->what != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return;
 	event->id->context = NULL; /* the id has the listener's context, and the listener may be
 	                              destroyed first */
+	verbs_cm_params(event, &params, &from);
 	request = calloc(1, sizeof(*request));
 	/* a listener on all addresses gets the requests of other adapters, too */
 	if (request == NULL || !verbs_serves(adapter, event->id)) {
 		free(request);
-		refuse_id(event->id);
+		refuse_id(event->id, &from);
 		return;
 	}
 	request->adapter = adapter;
@@ -59,14 +59,13 @@ void verbs_listener_on_event(struct verbs_listener *listener, const struct verbs
 	peer = rdma_get_peer_addr(event->id);
 	if (base_sockaddr_valid(peer, sizeof(struct sockaddr_in6)))
 		base_sockaddr_copy(&request->spi.peer, peer, sizeof(struct sockaddr_in6));
-	verbs_cm_params(event, &request->spi.params, &request->peer);
-	if (request->peer.is_ofi) {
-		log_warn(
-			0,
-			"%s: refused: the peer is ofi:verbs, whose protocol verbs does not support",
-			base_sockaddr_text(&request->spi.peer, text));
+	request->spi.params = params;
+	request->peer = from;
+	if (from.wrong != NULL) {
+		log_warn(0, "refused %s, which is on ofi:verbs, and %s",
+		         base_sockaddr_text(&request->spi.peer, text), from.wrong);
 		free(request);
-		refuse_id(event->id);
+		refuse_id(event->id, &from);
 		return;
 	}
 	verbs_host(adapter)->request(&request->spi);
@@ -76,7 +75,7 @@ void verbs_request_refuse(struct ndx_spi_request *spi)
 {
 	struct verbs_request *request = container_of(spi, struct verbs_request, spi);
 
-	refuse_id(request->id);
+	refuse_id(request->id, &request->peer);
 	free(request);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base_post.h"
+#include "verbs_ofi.h"
 #include "verbs_wr.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -56,13 +57,29 @@ static inline unsigned native_flags(uint32_t flags, bool signaled)
 	return native;
 }
 
-/* For software RoCE, to find out later why a request failed. */
-static void keep_list(struct verbs_initiator *own, const struct ndx_sge *sge, size_t count,
-                      uint32_t flags)
+/* For software RoCE keep the list, to find out later why a request failed. For a peer on ofi:verbs
+ * count the messages, because the goodbye tells their number. */
+static __attribute__((noinline, cold)) void keep_books(struct verbs_qp *qp,
+                                                       struct verbs_initiator *own,
+                                                       const struct ndx_sge *sge, size_t count,
+                                                       uint32_t flags)
 {
-	own->count = (flags & NDX_OP_INLINE) != 0 ? 0 : (uint32_t)count;
-	if (own->count > 0)
-		memcpy(own->sge, sge, own->count * sizeof(*sge));
+	if (qp->soft_roce) {
+		own->count = (flags & NDX_OP_INLINE) != 0 ? 0 : (uint32_t)count;
+		if (own->count > 0)
+			memcpy(own->sge, sge, own->count * sizeof(*sge));
+	}
+	if (qp->ofi != NULL && own->req.needs_receive)
+		qp->ofi->sent++;
+}
+
+/* The device has refused a request. */
+static __attribute__((noinline, cold)) enum ndx_status
+undo(struct verbs_qp *qp, const struct verbs_initiator *own, int err)
+{
+	if (qp->ofi != NULL && own->req.needs_receive)
+		qp->ofi->sent--;
+	return verbs_wr_undo(&qp->base.initiator, err);
 }
 
 /* An inline request may have more entries than the device takes. */
@@ -154,8 +171,8 @@ ALWAYS_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct op
 	own->req.signaled = signaled;
 	own->req.in_mailbox =
 		length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->noop_write.length > 0;
-	if (qp->soft_roce)
-		keep_list(own, op->sge, op->count, op->flags);
+	if (qp->keeps_books)
+		keep_books(qp, own, op->sge, op->count, op->flags);
 	if (own->req.in_mailbox) {
 		err = post_noop(qp, &wr);
 	} else if (__builtin_expect((op->flags & NDX_OP_INLINE) != 0 && op->count > 1, 0)) {
@@ -165,7 +182,7 @@ ALWAYS_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct op
 		err = ibv_post_send(qp->native, &wr, &bad);
 	}
 	if (__builtin_expect(err != 0, 0))
-		return verbs_wr_undo(&qp->base.initiator, err);
+		return undo(qp, own, err);
 	qp->unsignaled = signaled ? 0 : qp->unsignaled + 1;
 	return NDX_OK;
 }
@@ -188,7 +205,8 @@ ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *o
 		return NDX_PENDING;
 	base_lock_acquire(&qp->base.lock);
 	/* a length of 0 is different, too */
-	if (qp->base.state != BASE_QP_UP || op->sge->length - 1 >= qp->base.max_transfer)
+	if (qp->base.state != BASE_QP_UP || qp->keeps_books ||
+	    op->sge->length - 1 >= qp->base.max_transfer)
 		goto unlock;
 	own = (struct verbs_initiator *)(void *)base_queue_take(q, op->context, op->type, 0);
 	if (__builtin_expect(own == NULL, 0))
@@ -198,10 +216,6 @@ ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *o
 	own->req.bad_invalidate = false;
 	own->req.signaled = true;
 	own->req.in_mailbox = false;
-	if (__builtin_expect(qp->soft_roce, 0)) {
-		own->count = 1;
-		own->sge[0] = *op->sge;
-	}
 	one.addr = (uintptr_t)op->sge->buffer;
 	one.length = op->sge->length;
 	one.lkey = op->sge->token;
@@ -348,6 +362,8 @@ receive_any(struct verbs_qp *qp, void *context, const struct ndx_sge *sge, size_
 			err = verbs_wr_post_receive(qp, receive);
 		if (err != 0)
 			st = verbs_wr_undo(&qp->base.receive, err);
+		else if (qp->ofi != NULL && qp->receiving)
+			verbs_ofi_tell_credits(qp);
 	}
 	base_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
@@ -366,7 +382,7 @@ static inline enum ndx_status receive_plain(struct verbs_qp *qp, void *context,
 	int err;
 
 	base_lock_acquire(&qp->base.lock);
-	if (!qp->receiving || qp->base.state == BASE_QP_DEAD ||
+	if (!qp->receives_plainly || qp->base.state == BASE_QP_DEAD ||
 	    sge->length - 1 >= qp->base.max_transfer)
 		goto unlock;
 	/* with a shared receive queue this queue has no slots, so none is free */

@@ -11,6 +11,7 @@
 #include "base_linux.h"
 #include "base_log.h"
 #include "verbs_conn.h"
+#include "verbs_ofi.h"
 #include "verbs_srq.h"
 #include "verbs_wr.h"
 
@@ -36,7 +37,8 @@ static struct ibv_qp *create_native(struct verbs_qp *qp, const struct ndx_qp_att
 		.srq = qp->srq != NULL ? qp->srq->native : NULL,
 		.qp_type = IBV_QPT_RC,
 		.cap = {.max_send_wr = attr->initiator_depth + VERBS_CONTROLS,
-	                .max_recv_wr = qp->srq != NULL ? 0 : attr->receive_depth,
+	                .max_recv_wr =
+	                        qp->srq != NULL ? 0 : attr->receive_depth + VERBS_FIRST_RECEIVES,
 	                .max_send_sge = attr->max_initiator_sge,
 	                .max_recv_sge = qp->srq != NULL ? 0 : attr->max_receive_sge,
 	                .max_inline_data = attr->inline_size},
@@ -99,6 +101,9 @@ static int post_receives(struct verbs_qp *qp)
 {
 	const struct base_queue *q = &qp->base.receive;
 
+	for (uint32_t i = 0; q->reqs != NULL && i <= q->mask; i++)
+		receive_at(qp, i)->req.kind =
+			(uint8_t)(qp->ofi != NULL ? VERBS_OFI_RECEIVE : VERBS_RECEIVE);
 	for (uint32_t i = q->head; i != q->tail; i++) {
 		const int err = verbs_wr_post_receive(qp, receive_at(qp, i));
 
@@ -106,6 +111,7 @@ static int post_receives(struct verbs_qp *qp)
 			return err;
 	}
 	qp->receiving = true;
+	qp->receives_plainly = qp->ofi == NULL;
 	return 0;
 }
 
@@ -116,12 +122,14 @@ uint32_t verbs_qp_patience(void)
 
 int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 {
-	const struct ibv_qp_attr ours = {
+	struct ibv_qp_attr ours = {
 		.max_dest_rd_atomic = (uint8_t)conn->spi.inbound_read_limit,
 		.max_rd_atomic = (uint8_t)conn->spi.outbound_read_limit,
 	};
 	int err;
 
+	if (conn->ofi != NULL && ours.max_dest_rd_atomic == 0)
+		ours.max_dest_rd_atomic = 1; /* for the number of receives, see verbs_ofi.h */
 	base_lock_acquire(&qp->base.lock);
 	qp->killed = false;
 	qp->rnr_expired = false;
@@ -134,7 +142,11 @@ int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 	qp->unsignaled = 0;
 	qp->noop_write = (struct verbs_ctrl_write){.length = 0};
 	qp->outbound_reads = conn->spi.outbound_read_limit;
+	qp->ofi = conn->ofi;
+	qp->keeps_books = qp->soft_roce || qp->ofi != NULL;
 	err = qp->native == NULL ? ENODEV : step_up(qp, conn, IBV_QPS_INIT, &ours);
+	if (err == 0 && qp->ofi != NULL)
+		err = verbs_ofi_begin(qp);
 	if (err == 0)
 		err = post_receives(qp);
 	if (err == 0)
@@ -149,12 +161,16 @@ void verbs_qp_bring_down(struct verbs_qp *qp)
 {
 	base_lock_acquire(&qp->base.lock);
 	qp->receiving = false;
+	qp->receives_plainly = false;
 	qp->controls_out = 0;
 	qp->unsignaled = 0;
 	if (qp->native != NULL && modify_state(qp->native, IBV_QPS_RESET) != 0)
 		log_warn(errno, "a queue pair does not go back to RESET: %s", strerror(errno));
 	base_lock_release(&qp->base.lock);
 	verbs_qp_poll(qp);
+	base_lock_acquire(&qp->base.lock);
+	qp->ofi = NULL;
+	base_lock_release(&qp->base.lock);
 }
 
 void verbs_qp_kill(struct verbs_qp *qp)
@@ -209,6 +225,7 @@ void verbs_qp_destroy_native(struct verbs_qp *qp)
 	native = qp->native;
 	qp->native = NULL;
 	qp->receiving = false;
+	qp->receives_plainly = false;
 	base_lock_release(&qp->base.lock);
 	if (native != NULL && ibv_destroy_qp(native) != 0)
 		log_error(errno, "ibv_destroy_qp: %s", strerror(errno));
@@ -262,8 +279,9 @@ static enum ndx_status reserve_cqs(struct verbs_qp *qp, const struct ndx_qp_attr
 
 	if (st != NDX_OK)
 		return st;
-	st = attr->srq != NULL ? verbs_srq_join(qp, verbs_srq_of(attr->srq))
-	                       : verbs_cq_reserve(qp->receive_cq, attr->receive_depth);
+	st = attr->srq != NULL
+	             ? verbs_srq_join(qp, verbs_srq_of(attr->srq))
+	             : verbs_cq_reserve(qp->receive_cq, attr->receive_depth + VERBS_FIRST_RECEIVES);
 	if (st != NDX_OK)
 		verbs_cq_unreserve(qp->initiator_cq, attr->initiator_depth + VERBS_CONTROLS);
 	return st;
@@ -275,7 +293,8 @@ static void unreserve_cqs(struct verbs_qp *qp)
 	if (qp->srq != NULL)
 		verbs_srq_leave(qp);
 	else
-		verbs_cq_unreserve(qp->receive_cq, qp->base.spi.attr.receive_depth);
+		verbs_cq_unreserve(qp->receive_cq,
+		                   qp->base.spi.attr.receive_depth + VERBS_FIRST_RECEIVES);
 }
 
 enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp_attr *attr,
@@ -292,6 +311,7 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
 	qp->adapter = adapter;
 	qp->soft_roce = adapter->soft_roce;
+	qp->keeps_books = adapter->soft_roce;
 	qp->initiator_cq = verbs_cq_of(attr->initiator_cq);
 	qp->receive_cq = verbs_cq_of(attr->receive_cq);
 	st = base_qp_init(&qp->base, &verbs_qp_ops, attr, adapter->max_transfer,

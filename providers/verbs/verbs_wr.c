@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Posting to the device: requests of consumers, and control requests. */
+#include <arpa/inet.h>
 #include <errno.h>
 
 #include "verbs_wr.h"
@@ -32,12 +33,18 @@ int verbs_wr_post_receive(struct verbs_qp *qp, struct verbs_receive *receive)
 int verbs_wr_post_control(struct verbs_qp *qp, enum verbs_control which,
                           const struct verbs_ctrl_write *write)
 {
+	static const enum ibv_wr_opcode opcodes[] = {
+		[VERBS_CTRL_WRITE] = IBV_WR_RDMA_WRITE,
+		[VERBS_CTRL_WRITE_IMMEDIATE] = IBV_WR_RDMA_WRITE_WITH_IMM,
+		[VERBS_CTRL_SEND] = IBV_WR_SEND,
+	};
 	struct ibv_sge list = {.addr = write->from, .length = write->length, .lkey = write->lkey};
 	struct ibv_send_wr wr = {
 		.wr_id = (uintptr_t)&qp->controls[which],
 		.sg_list = &list,
 		.num_sge = write->length > 0 ? 1 : 0,
-		.opcode = IBV_WR_RDMA_WRITE,
+		.opcode = opcodes[write->how],
+		.imm_data = htonl(write->immediate),
 		.send_flags = IBV_SEND_SIGNALED,
 	};
 	struct ibv_send_wr *bad;

@@ -267,7 +267,9 @@ void case_cq_notify_solicited_beside_any_is_any(struct check *c)
 	check_ends(c, &ovs[0], NDX_OK, "ANY");
 	check_ends(c, &ovs[1], NDX_OK, "SOLICITED beside ANY");
 	expect_received(&p->b, 1, MESSAGE);
-	if (!check_over(c) && has_capability(&p->b, NDX_CAP_NOTIFY_SOLICITED)) {
+	/* the sender has to be able to say so, and the receiver to notice */
+	if (!check_over(c) && has_capability(&p->a, NDX_CAP_NOTIFY_SOLICITED) &&
+	    has_capability(&p->b, NDX_CAP_NOTIFY_SOLICITED)) {
 		arm(&p->b, NDX_CQ_NOTIFY_SOLICITED, &ovs[1]);
 		poke(p, 0);
 		expect_received(&p->b, 1, MESSAGE);

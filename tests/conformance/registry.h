@@ -14,7 +14,8 @@ enum {
 	LIST_LINES = 77, /* of conformance-list.md */
 
 	/* struct conf_case.flags */
-	CASE_SLOW = 1 << 0, /* waits for time-outs: seconds, or many connections */
+	CASE_SLOW = 1 << 0,      /* waits for time-outs: seconds, or many connections */
+	CASE_DESCRIBED = 1 << 1, /* both sides describe their queue pairs, in the same kind */
 };
 
 struct conf_case {

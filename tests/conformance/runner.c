@@ -116,6 +116,17 @@ static uint64_t seed_of(uint64_t seed, unsigned repetition)
 	return repetition == 0 ? seed : random_next(&state);
 }
 
+static bool describes_otherwise(const struct world *world, const struct conf_case *one,
+                                struct verdict *v)
+{
+	if ((one->flags & CASE_DESCRIBED) == 0 || world->describes_alike)
+		return false;
+	v->outcome = OUTCOME_SKIPPED;
+	(void)snprintf(v->reason, sizeof(v->reason),
+	               "the sides describe their queue pairs in different kinds");
+	return true;
+}
+
 static bool lacks_capability(const struct world *world, const struct conf_case *one,
                              struct verdict *v)
 {
@@ -178,7 +189,7 @@ static void run_case(const struct options *o, const struct conf_case *one, struc
 	v.deviation = deviation_find(world->places[0].info.uri, one->name);
 	if (!v.deviation)
 		v.deviation = deviation_find(world->places[1].info.uri, one->name);
-	if (lacks_capability(world, one, &v)) {
+	if (lacks_capability(world, one, &v) || describes_otherwise(world, one, &v)) {
 		report_case(dog->report, &v);
 		return;
 	}

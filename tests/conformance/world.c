@@ -35,6 +35,33 @@ static bool place_open(struct place *place, const char *uri)
 	return true;
 }
 
+/* The kind in which an adapter describes its queue pairs; -1: the adapter does not describe any. */
+static int64_t describes_as(const struct place *place)
+{
+	struct ndx_qp_attr attr;
+	struct ndx_peer_description description;
+	struct ndx_connector *conn = NULL;
+	struct ndx_qp *qp = NULL;
+	struct ndx_cq *cq = NULL;
+	int64_t kind = -1;
+
+	if (ndx_cq_create(place->adapter, 2, 0, 0, &cq) != NDX_OK)
+		return kind;
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = cq;
+	attr.initiator_cq = cq;
+	attr.receive_depth = 1;
+	attr.initiator_depth = 1;
+	if (ndx_qp_create(place->adapter, &attr, &qp) == NDX_OK &&
+	    ndx_connector_create(place->adapter, NULL, &conn) == NDX_OK &&
+	    ndx_connector_describe(conn, qp, NDX_ROLE_CLIENT, 0, 0, &description) == NDX_OK)
+		kind = description.kind;
+	ndx_connector_close(conn);
+	ndx_qp_close(qp);
+	ndx_cq_close(cq);
+	return kind;
+}
+
 bool world_open(struct world *world, const char *first, const char *second)
 {
 	memset(world, 0, sizeof(*world));
@@ -43,12 +70,14 @@ bool world_open(struct world *world, const char *first, const char *second)
 	if (!second) {
 		world->shared = true;
 		world->places[1] = world->places[0];
+		world->describes_alike = true;
 		return true;
 	}
 	if (!place_open(&world->places[1], second)) {
 		ndx_adapter_close(world->places[0].adapter);
 		return false;
 	}
+	world->describes_alike = describes_as(&world->places[0]) == describes_as(&world->places[1]);
 	return true;
 }
 

@@ -23,6 +23,7 @@ struct place {
 struct world {
 	struct place places[2];
 	bool shared;
+	bool describes_alike; /* the sides describe their queue pairs in the same kind */
 };
 
 /* `second` NULL: both sides over one adapter. Says on stderr what went wrong. */

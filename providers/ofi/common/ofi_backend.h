@@ -35,6 +35,7 @@ struct ofi_op {
 		OFI_OP_RX,
 		OFI_OP_CTRL,
 		OFI_OP_FIRST, /* a receive of the provider's, for the peer's first message */
+		OFI_OP_PEEK,  /* of ofi:verbs: a read of the number of the peer's receives */
 	} kind;
 	uint8_t type; /* OFI_OP_CTRL: type of the control message */
 	void *owner;  /* the queue pair, or the link */
@@ -52,12 +53,24 @@ struct ofi_verbs_qp {
 	uint32_t used;         /* messages sent in all */
 	bool leaving;          /* the peer has said goodbye, and takes no request that waits here */
 	bool gone;             /* the peer has closed after its goodbye: nothing is submitted */
+	bool peer_is_verbs;
+	bool peeking; /* the number of the peer's receives is being read */
+};
+
+/* How far this end has got in asking a peer on verbs, which has disconnected, for a sign of life.
+ */
+enum ofi_verbs_probe {
+	OFI_VERBS_NOT_PROBED,
+	OFI_VERBS_TOUCHED, /* a write that changes nothing is posted */
+	OFI_VERBS_PAUSED,  /* the write was answered */
+	OFI_VERBS_PROBED,  /* the write that lets the peer go is posted */
 };
 
 /* In a link, guarded by the ncq's lock. */
 struct ofi_verbs_link {
 	struct base_timer watch;
 	struct ofi_op ping_op;
+	struct ofi_op peek_op;
 	uint32_t watch_ms;
 	uint32_t seen_head;  /* index of the oldest request at the last check, ... */
 	uint32_t silent_ms;  /* ... and for how long it has been that */
@@ -68,6 +81,8 @@ struct ofi_verbs_link {
 	bool rung;
 	uint64_t drain_until_ns; /* 0, or the limit for requests that did not end in time */
 	uint64_t cut_ns;         /* 0, or when a link that the peer has closed is aborted */
+	enum ofi_verbs_probe probe;
+	uint64_t probe_ns; /* limit of the wait for the answer, or end of the pause */
 };
 
 /* ---- the table ---- */
@@ -89,7 +104,10 @@ struct ofi_backend {
 	bool windows;
 	bool neighbours; /* it reports a new address of a neighbour as if the connection had timed
 	                    out */
-	bool asks_late;  /* a PING is possible only when the connection is established */
+	bool verbs_retries; /* a request in another protocol may be of verbs, which then uses this
+	                     * one
+	                     */
+	bool asks_late;     /* a PING is possible only when the connection is established */
 	/* A native queue's descriptor becomes readable also while its consumer polls. */
 	bool tells_always;
 	/* The device makes the keys, checks every access, and stops access when a region is
@@ -154,6 +172,8 @@ struct ofi_backend {
 	int (*submit)(struct ofi_qp *qp, struct ofi_tx *tx);
 	/* Check for new credits; may be NULL. */
 	void (*refresh)(struct ofi_qp *qp);
+	/* The read of an OFI_OP_PEEK has ended; may be NULL. */
+	void (*peeked)(struct ofi_qp *qp);
 	/* Tell the peer of `fresh` new receives: 0 or an errno. */
 	int (*send_credits)(struct ofi_qp *qp, uint32_t fresh);
 

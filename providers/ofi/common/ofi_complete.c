@@ -14,6 +14,17 @@ static void note_sign_of_life(const struct ofi_qp *qp)
 		qp->link->signs_of_life++;
 }
 
+static void peeked(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+
+	if (qp == NULL)
+		return;
+	base_lock_acquire(&qp->base.lock);
+	link->adapter->backend->peeked(qp);
+	base_lock_release(&qp->base.lock);
+}
+
 static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
 {
 	struct ofi_op *op = e->op_context;
@@ -42,6 +53,9 @@ static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_ent
 		break;
 	case OFI_OP_CTRL:
 		ofi_ctrl_done(op->owner, op->type, 0);
+		break;
+	case OFI_OP_PEEK:
+		peeked(op->owner);
 		break;
 	case OFI_OP_SILENT:
 		break;
@@ -74,6 +88,7 @@ static void dispatch_error(const struct ofi_ncq *ncq, const struct fi_cq_err_ent
 		ofi_ctrl_done(op->owner, op->type, err);
 		break;
 	case OFI_OP_FIRST: /* the requests behind it fail, too */
+	case OFI_OP_PEEK:
 	case OFI_OP_SILENT:
 		break;
 	}

@@ -370,7 +370,7 @@ static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_
 	if (said)
 		return "the peer refused";
 	if (link->adapter->backend->native_keys && abs(event->native) == REJ_CONSUMER)
-		return "the peer is not ofi:verbs, and ofi:verbs supports no other";
+		return "the peer is neither ofi:verbs nor verbs";
 	return "no listener there, or a refusal without data";
 }
 
@@ -406,6 +406,26 @@ static void on_failure(struct ofi_link *link, const struct ofi_cm_event *event)
 		link->lost = true;
 		ofi_host(link->adapter)->connected(&link->conn->spi, st, event->err, NULL);
 	}
+}
+
+/* The active side, which is verbs, has refused the answer. */
+static bool is_refusal(struct ofi_link *link, const struct ofi_cm_event *event)
+{
+	struct ofi_cm refusal;
+	struct ndx_spi_params params;
+
+	if (link->stage != OFI_LINK_ACCEPTING || link->conn == NULL || link->lost ||
+	    ofi_status_of(event->err) != NDX_E_CONNECTION_REFUSED ||
+	    link->adapter->backend->cm_decode(event->data, event->len, OFI_CM_REJECT, &refusal) !=
+	            NULL)
+		return false;
+	ofi_params_of(&refusal, &params);
+	link->stage = OFI_LINK_OVER;
+	link->lost = true;
+	ofi_host(link->adapter)->report(&link->conn->spi, 0, event->err, "the peer refused");
+	ofi_host(link->adapter)
+		->established(&link->conn->spi, NDX_E_CONNECTION_REFUSED, event->err, &params);
+	return true;
 }
 
 static void on_shutdown(struct ofi_link *link)
@@ -445,6 +465,8 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 			break;
 		/* A peer that closes before its device knows that the connection is complete
 		 * refuses the connection. */
+		if (is_refusal(link, event))
+			break;
 		if (link->conn == NULL || link->stage != OFI_LINK_CONNECTING)
 			on_shutdown(link);
 		else

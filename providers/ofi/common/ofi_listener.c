@@ -81,7 +81,10 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 	struct ofi_adapter *adapter = listener->adapter;
 	struct ofi_request *request = calloc(1, sizeof(*request));
 	struct sockaddr_storage peer;
+	char here[BASE_SOCKADDR_TEXT];
+	char there[BASE_SOCKADDR_TEXT];
 	char text[OFI_PEER_TEXT];
+	bool retries = false;
 	const char *wrong;
 
 	peer_of(event->info, &peer);
@@ -91,14 +94,21 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 		return;
 	}
 	wrong = ofi_peer_check(adapter, &listener->spi.local, &peer, text);
-	if (wrong == NULL)
+	if (wrong == NULL) {
 		wrong = adapter->backend->cm_decode(event->data, event->len, OFI_CM_CONNECT,
 		                                    &request->peer);
+		retries = wrong != NULL && adapter->backend->verbs_retries;
+	}
 	if (wrong == NULL && adapter->backend->needs_trust && !adapter->options.lan &&
 	    !base_sockaddr_is_loopback(&peer))
 		wrong = "is on another host; trust=lan in the adapter's URI would allow it";
 	if (wrong != NULL) {
-		warn_refused(listener, &peer, wrong);
+		if (retries)
+			log_info("%s: refused %s, which %s; verbs tries again",
+			         base_sockaddr_text(&listener->spi.local, here),
+			         base_sockaddr_text(&peer, there), wrong);
+		else
+			warn_refused(listener, &peer, wrong);
 		free(request);
 		ofi_refuse(adapter, event->info, NULL, 0);
 		return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory regions: registration with tokens of this provider, and random keys for the peer. */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -143,7 +144,9 @@ static enum ndx_status register_native(struct ofi_mr *mr, void *buffer, size_t l
 	}
 	/* A device may give no remote key to a region without remote rights. The local key then
 	 * stands in for it: a peer can do as little with it. */
-	mr->spi.remote_token = key != 0 ? key : (uint32_t)(uintptr_t)fi_mr_desc(mr->mr);
+	if (key == 0)
+		key = (uint32_t)(uintptr_t)fi_mr_desc(mr->mr);
+	mr->spi.remote_token = htobe32(key); /* as verbs does: the four bytes of a packet */
 	return NDX_OK;
 }
 

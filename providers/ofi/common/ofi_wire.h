@@ -34,6 +34,7 @@ struct ofi_cm {
 	uint16_t depth;   /* depth of the receive queue */
 	uint32_t inbound_read_limit;
 	uint32_t outbound_read_limit;
+	bool is_verbs; /* of ofi:verbs: the sender is the provider verbs */
 	size_t private_len;
 	uint8_t private_data[OFI_CM_PRIVATE];
 };

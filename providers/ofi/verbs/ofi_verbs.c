@@ -210,6 +210,39 @@ static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn 
 	return NDX_OK;
 }
 
+/* ---- connection management ---- */
+
+size_t ofi_verbs_cm_encode(const struct ofi_cm *cm, uint8_t *out)
+{
+	struct base_rc_cm rc = {
+		.kind = (enum base_rc_kind)cm->kind,
+		.inbound_read_limit = cm->inbound_read_limit,
+		.outbound_read_limit = cm->outbound_read_limit,
+		.private_len = cm->private_len,
+	};
+
+	memcpy(rc.private_data, cm->private_data, cm->private_len);
+	return base_rc_cm_encode(&rc, out);
+}
+
+const char *ofi_verbs_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind,
+                                struct ofi_cm *cm)
+{
+	struct base_rc_cm rc;
+	const char *wrong = base_rc_cm_decode(data, len, (enum base_rc_kind)kind, &rc);
+
+	if (wrong != NULL)
+		return wrong;
+	memset(cm, 0, sizeof(*cm));
+	cm->kind = kind;
+	cm->is_verbs = (rc.flags & BASE_RC_IS_VERBS) != 0;
+	cm->inbound_read_limit = rc.inbound_read_limit;
+	cm->outbound_read_limit = rc.outbound_read_limit;
+	cm->private_len = rc.private_len;
+	memcpy(cm->private_data, rc.private_data, rc.private_len);
+	return NULL;
+}
+
 static void fit(const struct ofi_qp *qp, struct fi_info *info)
 {
 	info->tx_attr->size = qp->base.initiator.depth + CONTROLS;
@@ -230,8 +263,8 @@ const struct ofi_backend ofi_verbs = {
 	.credit_ms = 1,
 	.controls = CONTROLS + 1,
 	.max_transfer = MAX_TRANSFER,
-	.max_caller_data = OFI_VERBS_CM_PRIVATE,
-	.max_callee_data = OFI_VERBS_CM_PRIVATE,
+	.max_caller_data = BASE_RC_CALLER_DATA,
+	.max_callee_data = BASE_RC_CALLER_DATA,
 	.capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
                         NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
                         NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON,
@@ -241,6 +274,7 @@ const struct ofi_backend ofi_verbs = {
 	.check = check,
 	.list = list,
 	.neighbours = true,
+	.verbs_retries = true,
 	.asks_late = true,
 	.cm_encode = ofi_verbs_cm_encode,
 	.cm_decode = ofi_verbs_cm_decode,
@@ -256,6 +290,7 @@ const struct ofi_backend ofi_verbs = {
 	.detach = ofi_verbs_detach,
 	.submit = ofi_verbs_submit,
 	.refresh = ofi_verbs_refresh,
+	.peeked = ofi_verbs_peeked,
 	.send_credits = ofi_verbs_send_credits,
 	.received = ofi_verbs_received,
 	.first = ofi_verbs_first,

@@ -27,62 +27,35 @@
 
 #include <ndx/spi/provider.h>
 
+#include "base_rc_wire.h"
 #include "ofi.h"
 
 /* ---- connection management ---- */
-
-#define OFI_VERBS_CM_HEADER 7u
-#define OFI_VERBS_CM_SIZE 55u
-#define OFI_VERBS_CM_PRIVATE (OFI_VERBS_CM_SIZE - OFI_VERBS_CM_HEADER)
 
 size_t ofi_verbs_cm_encode(const struct ofi_cm *cm, uint8_t *out);
 const char *ofi_verbs_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind,
                                 struct ofi_cm *cm);
 
-/* ---- first messages ---- */
-
-#define OFI_RECORD_HEADER 20u
-#define OFI_RECORD_SIZE (OFI_RECORD_HEADER + OFI_VERBS_CM_PRIVATE)
-
-struct ofi_record {
-	uint8_t type;     /* OFI_CTRL_READY, OFI_CTRL_REJECT or OFI_CTRL_HELLO */
-	uint16_t depth;   /* depth of the sender's receive queue */
-	uint32_t key;     /* key of the sender's control region, ... */
-	uint64_t address; /* ... and its address */
-	uint32_t credits; /* receives that are posted already */
-	size_t private_len;
-	uint8_t private_data[OFI_VERBS_CM_PRIVATE];
-};
-
-size_t ofi_record_encode(const struct ofi_record *record, uint8_t out[OFI_RECORD_SIZE]);
-/* NULL: *record is filled; otherwise a text that says what is wrong. */
-const char *ofi_record_decode(const uint8_t *data, size_t len, struct ofi_record *record);
-
 /* ---- the control region ---- */
-
-/* Immediate data of the bell; whether it is one depends on the goodbye. */
-#define OFI_BELL UINT32_C(0x4e445864)
-/* Flags of the goodbye: it was written; its sender closes its queue pair, and waits for the peer's
- * goodbye. */
-#define OFI_SAID (UINT64_C(1) << 63)
-#define OFI_LEAVING (UINT64_C(1) << 62)
 
 /* Offsets in struct ofi_link.area. The first 72 bytes hold the private data of a REJECT. */
 enum ofi_verbs_area {
 	OFI_VERBS_OUT = 72,   /* this end's first message, ... */
 	OFI_VERBS_IN = 144,   /* ... and the peer's */
-	OFI_VERBS_MAIL = 216, /* two fields that the peer writes, ... */
-	OFI_VERBS_CREDITS = OFI_VERBS_MAIL,
-	OFI_VERBS_GOODBYE = OFI_VERBS_MAIL + 8,
-	OFI_VERBS_NOTES =
-		OFI_VERBS_MAIL + 16, /* ... and those that this end writes into the peer's */
-	OFI_VERBS_END = OFI_VERBS_NOTES + 16,
+	OFI_VERBS_MAIL = 216, /* the fields that the peer writes, ... */
+	OFI_VERBS_NOTES = OFI_VERBS_MAIL + BASE_RC_FIELDS, /* ... and the sources of this end's */
+	OFI_VERBS_END = OFI_VERBS_NOTES + BASE_RC_FIELDS,
 };
 
-_Static_assert(OFI_VERBS_OUT + OFI_RECORD_SIZE <= OFI_VERBS_IN, "records do not overlap");
-_Static_assert(OFI_VERBS_IN + OFI_RECORD_SIZE <= OFI_VERBS_MAIL, "nor does the mail");
+_Static_assert(OFI_VERBS_OUT + BASE_RC_RECORD_SIZE <= OFI_VERBS_IN, "records do not overlap");
+_Static_assert(OFI_VERBS_IN + BASE_RC_RECORD_SIZE <= OFI_VERBS_MAIL, "nor does the mail");
 _Static_assert(OFI_VERBS_MAIL % 8 == 0, "a field is written in one piece");
 _Static_assert((size_t)OFI_VERBS_END <= (size_t)OFI_AREA_SIZE, "all of it is in the region");
+
+static inline uint64_t *ofi_verbs_word(uint8_t *area, size_t offset)
+{
+	return (uint64_t *)(void *)(area + offset);
+}
 
 void ofi_verbs_attached(struct ofi_link *link);
 int ofi_verbs_send_ready(struct ofi_link *link);
@@ -105,12 +78,19 @@ void ofi_verbs_limit_requests(struct ofi_link *link);
 /* The ncq's lock held: poll soon, because no receive is posted. */
 void ofi_verbs_poll_soon(struct ofi_link *link);
 
+/* The ncq's lock held, the peer is verbs and has disconnected: has the peer aborted? */
+bool ofi_verbs_has_aborted(struct ofi_link *link);
+/* Probe the peer, step by step; true: the peer is alive, so its disconnect was a goodbye. */
+bool ofi_verbs_has_answered(struct ofi_link *link);
+/* May the peer be alive, and answer? */
+bool ofi_verbs_may_answer(struct ofi_link *link);
+
 int ofi_verbs_submit(struct ofi_qp *qp, struct ofi_tx *tx);
 void ofi_verbs_refresh(struct ofi_qp *qp);
+void ofi_verbs_peeked(struct ofi_qp *qp);
 int ofi_verbs_send_credits(struct ofi_qp *qp, uint32_t fresh);
-/* Write this end's field with that offset (OFI_VERBS_CREDITS, OFI_VERBS_GOODBYE) into the
- * peer's. */
-int ofi_verbs_mail(struct ofi_qp *qp, size_t word, uint64_t flags, void *context);
+/* Write this end's field into the peer's. */
+int ofi_verbs_mail(struct ofi_qp *qp, enum base_rc_field which, uint64_t flags, void *context);
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e);
 int ofi_verbs_error_of(const struct fi_cq_err_entry *e);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests, receives and completions of libfabric's verbs provider. */
+#include <endian.h>
 #include <errno.h>
 
 #include "ofi_verbs.h"
@@ -32,7 +33,7 @@ static int submit_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 	const struct fi_rma_iov remote = {
 		.addr = nothing ? qp->peer_address : tx->address,
 		.len = tx->length,
-		.key = nothing ? qp->peer_key : tx->key,
+		.key = nothing ? qp->peer_key : be32toh(tx->key),
 	};
 	const struct fi_msg_rma msg = {
 		.msg_iov = tx->iov,
@@ -48,7 +49,7 @@ static int submit_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 
 	/* some networks drop such a request: write what the peer knows already */
 	if (nothing && tx->base.type == NDX_REQUEST_WRITE && data == 0)
-		return ofi_verbs_mail(qp, OFI_VERBS_CREDITS, 0, &tx->op);
+		return ofi_verbs_mail(qp, BASE_RC_CREDITS, 0, &tx->op);
 	if (tx->base.type == NDX_REQUEST_WRITE)
 		return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | data);
 	err = -(int)fi_readmsg(qp->ep, &msg, FI_COMPLETION);
@@ -103,7 +104,7 @@ static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_c
 static bool is_bell(const struct ofi_qp *qp, const struct fi_cq_data_entry *e)
 {
 	return (e->flags & FI_REMOTE_WRITE) != 0 && e->len == sizeof(uint64_t) &&
-	       e->data == OFI_BELL && qp->link != NULL && ofi_verbs_heard_goodbye(qp->link);
+	       e->data == BASE_RC_BELL && qp->link != NULL && ofi_verbs_heard_goodbye(qp->link);
 }
 
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)

@@ -25,11 +25,6 @@
 	      */
 #define CAUSE_STEP_MS 16u /* ... in looks of at most this distance */
 
-static uint64_t *word_at(struct ofi_link *link, size_t offset)
-{
-	return (uint64_t *)(void *)(link->area + offset);
-}
-
 static void look_in(struct ofi_link *link, uint32_t ms)
 {
 	link->verbs.watch_ms = ms;
@@ -49,7 +44,7 @@ void ofi_verbs_poll_soon(struct ofi_link *link)
 void ofi_verbs_attached(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
-	struct iovec iov = {link->area + OFI_VERBS_IN, OFI_RECORD_SIZE};
+	struct iovec iov = {link->area + OFI_VERBS_IN, BASE_RC_RECORD_SIZE};
 	void *desc = fi_mr_desc(link->control);
 	const struct fi_msg msg = {
 		.msg_iov = &iov,
@@ -63,6 +58,7 @@ void ofi_verbs_attached(struct ofi_link *link)
 	qp->verbs.desc = desc;
 	qp->recalling = link->stage == OFI_LINK_CONNECTING;
 	link->verbs.watch = (struct base_timer){.fn = ofi_verbs_on_watch, .arg = link};
+	link->verbs.peek_op = (struct ofi_op){OFI_OP_PEEK, 0, link};
 	link->verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, link};
 	if (fi_recvmsg(link->ep, &msg, FI_COMPLETION) != 0)
 		log_error(0, "%s: no receive for a first message", link->adapter->backend->device);
@@ -73,10 +69,10 @@ static int introduce(struct ofi_link *link, uint8_t type, const void *data, size
                      struct ofi_op *op)
 {
 	struct ofi_qp *qp = link->qp;
-	struct ofi_record record = {
+	struct base_rc_record record = {
 		.type = type,
 		.key = link->key,
-		.address = (uintptr_t)link->area,
+		.address = (uintptr_t)(link->area + OFI_VERBS_MAIL),
 		.private_len = len,
 	};
 	struct iovec iov = {link->area + OFI_VERBS_OUT, 0};
@@ -98,7 +94,7 @@ static int introduce(struct ofi_link *link, uint8_t type, const void *data, size
 	}
 	if (len > 0)
 		memcpy(record.private_data, data, len);
-	iov.iov_len = ofi_record_encode(&record, link->area + OFI_VERBS_OUT);
+	iov.iov_len = base_rc_record_encode(&record, link->area + OFI_VERBS_OUT);
 	err = -(int)fi_sendmsg(link->ep, &msg, FI_COMPLETION);
 	link->ctrl_out += err == 0 && op->kind == OFI_OP_CTRL;
 	if (err == 0)
@@ -122,7 +118,7 @@ void ofi_verbs_opened(struct ofi_link *link)
 }
 
 /* From now on the queue pair may use the connection. */
-static void take_introduction(struct ofi_link *link, const struct ofi_record *record)
+static void take_introduction(struct ofi_link *link, const struct base_rc_record *record)
 {
 	struct ofi_qp *qp = link->qp;
 
@@ -134,13 +130,14 @@ static void take_introduction(struct ofi_link *link, const struct ofi_record *re
 	qp->peer_address = record->address;
 	qp->peer_depth = record->depth;
 	qp->credits = record->credits;
+	qp->verbs.peer_is_verbs = link->peer.is_verbs;
 	qp->open = qp->ep != NULL;
 	ofi_send_credits(qp);
 	ofi_submit(qp);
 	base_lock_release(&qp->base.lock);
 }
 
-static const char *take_first(struct ofi_link *link, const struct ofi_record *record)
+static const char *take_first(struct ofi_link *link, const struct base_rc_record *record)
 {
 	struct ofi_ctrl word = {.type = record->type, .count = (uint16_t)record->private_len};
 	const bool passive = link->stage == OFI_LINK_ACCEPTING;
@@ -168,7 +165,7 @@ static const char *take_first(struct ofi_link *link, const struct ofi_record *re
 
 void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e)
 {
-	struct ofi_record record;
+	struct base_rc_record record;
 	const char *wrong;
 
 	link->signs_of_life++;
@@ -176,7 +173,7 @@ void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e)
 		return;
 	link->open = true; /* even if the event is still in the event queue */
 	ofi_count(&link->adapter->counts.ctrl_received);
-	wrong = ofi_record_decode(link->area + OFI_VERBS_IN, e->len, &record);
+	wrong = base_rc_record_decode(link->area + OFI_VERBS_IN, e->len, &record);
 	if (wrong == NULL)
 		wrong = take_first(link, &record);
 	if (wrong != NULL)
@@ -195,20 +192,20 @@ static void ring(struct ofi_link *link)
 	base_lock_acquire(&qp->base.lock);
 	ofi_verbs_refresh(qp);
 	if (qp->credits > 0)
-		link->verbs.rung = ofi_verbs_mail(qp, OFI_VERBS_GOODBYE, FI_REMOTE_CQ_DATA,
+		link->verbs.rung = ofi_verbs_mail(qp, BASE_RC_GOODBYE, FI_REMOTE_CQ_DATA,
 		                                  &link->adapter->silent) == 0;
 	base_lock_release(&qp->base.lock);
 }
 
 static int write_goodbye(struct ofi_link *link, uint64_t flags, struct ofi_op *op)
 {
-	uint64_t *note = word_at(link, OFI_VERBS_NOTES + 8);
+	uint64_t *note = ofi_verbs_word(link->area, OFI_VERBS_NOTES + BASE_RC_GOODBYE);
 	struct ofi_qp *qp = link->qp;
 	int err;
 
 	base_lock_acquire(&qp->base.lock);
 	*note = htobe64(flags | qp->verbs.used);
-	err = ofi_verbs_mail(qp, OFI_VERBS_GOODBYE, 0, op);
+	err = ofi_verbs_mail(qp, BASE_RC_GOODBYE, 0, op);
 	base_lock_release(&qp->base.lock);
 	link->ctrl_out += err == 0;
 	return err;
@@ -216,7 +213,7 @@ static int write_goodbye(struct ofi_link *link, uint64_t flags, struct ofi_op *o
 
 static int send_goodbye(struct ofi_link *link, struct ofi_op *op)
 {
-	const int err = write_goodbye(link, OFI_SAID, op);
+	const int err = write_goodbye(link, BASE_RC_SAID, op);
 
 	if (err != 0)
 		return err;
@@ -229,8 +226,9 @@ static int send_goodbye(struct ofi_link *link, struct ofi_op *op)
 /* This end's queue pair is being closed, and waits for the peer's goodbye only. */
 static void send_leaving(struct ofi_link *link)
 {
-	link->verbs.leaving_sent = !link->lost && write_goodbye(link, OFI_SAID | OFI_LEAVING,
-	                                                        &link->verbs.ping_op) == 0;
+	link->verbs.leaving_sent =
+		!link->lost &&
+		write_goodbye(link, BASE_RC_SAID | BASE_RC_LEAVING, &link->verbs.ping_op) == 0;
 }
 
 int ofi_verbs_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
@@ -253,7 +251,7 @@ int ofi_verbs_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, str
 	if (!link->verbs.introduced) /* the peer has granted no memory for a probe yet */
 		return ENOTCONN;
 	base_lock_acquire(&link->qp->base.lock);
-	err = ofi_verbs_mail(link->qp, OFI_VERBS_CREDITS, 0, &link->verbs.ping_op);
+	err = ofi_verbs_mail(link->qp, BASE_RC_CREDITS, 0, &link->verbs.ping_op);
 	base_lock_release(&link->qp->base.lock);
 	link->ctrl_out += err == 0;
 	return err;
@@ -261,7 +259,8 @@ int ofi_verbs_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, str
 
 static uint64_t goodbye_of(struct ofi_link *link)
 {
-	return be64toh(__atomic_load_n(word_at(link, OFI_VERBS_GOODBYE), __ATOMIC_ACQUIRE));
+	return be64toh(__atomic_load_n(ofi_verbs_word(link->area, OFI_VERBS_MAIL + BASE_RC_GOODBYE),
+	                               __ATOMIC_ACQUIRE));
 }
 
 bool ofi_verbs_heard_goodbye(struct ofi_link *link)
@@ -270,7 +269,7 @@ bool ofi_verbs_heard_goodbye(struct ofi_link *link)
 	struct ofi_qp *qp = link->qp;
 	bool all;
 
-	if ((word & OFI_SAID) == 0 || qp == NULL)
+	if ((word & BASE_RC_SAID) == 0 || qp == NULL)
 		return false;
 	base_lock_acquire(&qp->base.lock);
 	all = (uint32_t)word == qp->verbs.arrived;
@@ -289,7 +288,7 @@ void ofi_verbs_check_goodbye(struct ofi_link *link)
 		(void)ofi_ctrl_handle(link, &goodbye);
 		look_in(link, LOOK_LEAST); /* to see whether the peer leaves */
 	}
-	if ((goodbye_of(link) & OFI_LEAVING) == 0)
+	if ((goodbye_of(link) & BASE_RC_LEAVING) == 0)
 		return;
 	base_lock_acquire(&qp->base.lock);
 	if (!qp->verbs.leaving && qp->draining) {
@@ -385,6 +384,28 @@ static bool must_look(const struct ofi_link *link)
 	return (link->peer_disc || link->qp->rx_native == 0) && !link->qp->verbs.leaving;
 }
 
+/* ---- a link that the peer has closed ---- */
+
+/* The peer has said goodbye and closed: the requests in flight cannot reach it. */
+static void go(struct ofi_link *link)
+{
+	static const struct ofi_ctrl goodbye = {.type = OFI_CTRL_DISC};
+	struct ofi_qp *qp = link->qp;
+
+	base_lock_acquire(&qp->base.lock);
+	qp->verbs.gone = true;
+	qp->releasing = true;
+	qp->open = false;
+	ofi_cancel_waiting(qp);
+	base_lock_release(&qp->base.lock);
+	if (!link->peer_disc)
+		(void)ofi_ctrl_handle(link, &goodbye);
+	link->lost = true;
+	if (link->verbs.goodbye_sent)
+		ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_DISC_ACKED, 0, NULL);
+	(void)fi_shutdown(link->ep, 0);
+}
+
 /*
  * A request that fails at the peer breaks the peer's queue pair, and the peer closes the link. The
  * connection manager's disconnect may overtake the device's completion with the cause, so requests
@@ -401,7 +422,10 @@ static void cut(struct ofi_link *link)
 		link->qp->open = false; /* nothing follows what is under way */
 		base_lock_release(&link->qp->base.lock);
 	}
-	if (has_requests(link) && base_now_ns() < link->verbs.cut_ns)
+	if (ofi_verbs_may_answer(link) && ofi_verbs_has_answered(link))
+		go(link);
+	else if (ofi_verbs_may_answer(link) ||
+	         (has_requests(link) && base_now_ns() < link->verbs.cut_ns))
 		look_in(link, next < CAUSE_STEP_MS ? next : CAUSE_STEP_MS);
 	else
 		ofi_link_cut(link);
@@ -456,31 +480,11 @@ void ofi_verbs_on_watch(void *arg)
 
 /* ---- the end ---- */
 
-/* The peer has said goodbye and closed: the requests in flight cannot reach it. */
-static void go(struct ofi_link *link)
-{
-	static const struct ofi_ctrl goodbye = {.type = OFI_CTRL_DISC};
-	struct ofi_qp *qp = link->qp;
-
-	base_lock_acquire(&qp->base.lock);
-	qp->verbs.gone = true;
-	qp->releasing = true;
-	qp->open = false;
-	ofi_cancel_waiting(qp);
-	base_lock_release(&qp->base.lock);
-	if (!link->peer_disc)
-		(void)ofi_ctrl_handle(link, &goodbye);
-	link->lost = true;
-	if (link->verbs.goodbye_sent)
-		ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_DISC_ACKED, 0, NULL);
-	(void)fi_shutdown(link->ep, 0);
-}
-
 void ofi_verbs_shut(struct ofi_link *link)
 {
 	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->lost &&
-	    ofi_verbs_heard_goodbye(link) &&
-	    (!link->peer_disc || (goodbye_of(link) & OFI_LEAVING) != 0))
+	    ofi_verbs_heard_goodbye(link) && !ofi_verbs_has_aborted(link) &&
+	    (!link->peer_disc || (goodbye_of(link) & BASE_RC_LEAVING) != 0 || link->peer.is_verbs))
 		go(link);
 	else if (is_in_use(link))
 		cut(link);

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control region as a mailbox: two fields that the peer writes, and the two that this end
- * writes into the peer's. The lock of the queue pair is held.
+ * The control region as a mailbox: the fields that the peer writes, and the sources of those that
+ * this end writes into the peer's. The lock of the queue pair is held.
  */
 #include <endian.h>
 
 #include "ofi_verbs.h"
 
-static uint64_t *word_at(uint8_t *area, size_t offset)
+int ofi_verbs_mail(struct ofi_qp *qp, enum base_rc_field which, uint64_t flags, void *context)
 {
-	return (uint64_t *)(void *)(area + offset);
-}
-
-int ofi_verbs_mail(struct ofi_qp *qp, size_t word, uint64_t flags, void *context)
-{
-	uint64_t *note = word_at(qp->verbs.area, word + (OFI_VERBS_NOTES - OFI_VERBS_MAIL));
+	uint64_t *note = ofi_verbs_word(qp->verbs.area, OFI_VERBS_NOTES + (size_t)which);
 	const struct iovec iov = {note, sizeof(*note)};
 	const struct fi_rma_iov remote = {
-		.addr = qp->peer_address + word,
+		.addr = qp->peer_address + which,
 		.len = sizeof(*note),
 		.key = qp->peer_key,
 	};
@@ -28,10 +23,44 @@ int ofi_verbs_mail(struct ofi_qp *qp, size_t word, uint64_t flags, void *context
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = context,
-		.data = OFI_BELL,
+		.data = BASE_RC_BELL,
 	};
 
 	return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | flags);
+}
+
+/*
+ * verbs gives its requests to the device at once, so its write of a credit may be behind a send
+ * that waits for this end's receive, and this end's consumer may post that receive only when its
+ * own send has ended. So an end that waits for a credit reads the number.
+ */
+static void peek(struct ofi_qp *qp)
+{
+	struct ofi_link *link = container_of(qp->verbs.area, struct ofi_link, area[0]);
+	const struct iovec iov = {ofi_verbs_word(qp->verbs.area, OFI_VERBS_MAIL + BASE_RC_CREDITS),
+	                          sizeof(uint64_t)};
+	const struct fi_rma_iov remote = {
+		.addr = qp->peer_address + BASE_RC_POSTED,
+		.len = sizeof(uint64_t),
+		.key = qp->peer_key,
+	};
+	const struct fi_msg_rma msg = {
+		.msg_iov = &iov,
+		.desc = &qp->verbs.desc,
+		.iov_count = 1,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &link->verbs.peek_op,
+	};
+
+	qp->verbs.peeking = fi_readmsg(qp->ep, &msg, FI_COMPLETION) == 0;
+}
+
+void ofi_verbs_peeked(struct ofi_qp *qp)
+{
+	qp->verbs.peeking = false;
+	if (qp->base.rnr_since != 0)
+		ofi_submit(qp);
 }
 
 void ofi_verbs_refresh(struct ofi_qp *qp)
@@ -42,22 +71,26 @@ void ofi_verbs_refresh(struct ofi_qp *qp)
 	if (qp->verbs.area == NULL || !qp->open)
 		return;
 	total = be64toh(
-		__atomic_load_n(word_at(qp->verbs.area, OFI_VERBS_CREDITS), __ATOMIC_ACQUIRE));
+		__atomic_load_n(ofi_verbs_word(qp->verbs.area, OFI_VERBS_MAIL + BASE_RC_CREDITS),
+	                        __ATOMIC_ACQUIRE));
 	credits = (uint32_t)total - qp->verbs.used;
 	/* 0: not written yet. More than the peer's queue holds: a fault of the peer, which harms
 	 * only itself. */
 	if (total != 0 && credits <= qp->peer_depth)
 		qp->credits = credits;
+	if (qp->credits == 0 && qp->verbs.peer_is_verbs && qp->base.rnr_since != 0 &&
+	    !qp->verbs.peeking)
+		peek(qp);
 }
 
 int ofi_verbs_send_credits(struct ofi_qp *qp, uint32_t fresh)
 {
-	uint64_t *note = word_at(qp->verbs.area, OFI_VERBS_NOTES);
+	uint64_t *note = ofi_verbs_word(qp->verbs.area, OFI_VERBS_NOTES + BASE_RC_CREDITS);
 	int err;
 
 	/* a write in flight may carry the newer value, which only grows */
 	__atomic_store_n(note, htobe64((uint64_t)qp->verbs.announced + fresh), __ATOMIC_RELEASE);
-	err = ofi_verbs_mail(qp, OFI_VERBS_CREDITS, 0, &qp->adapter->silent);
+	err = ofi_verbs_mail(qp, BASE_RC_CREDITS, 0, &qp->adapter->silent);
 	if (err == 0)
 		qp->verbs.announced += fresh;
 	return err;

@@ -37,7 +37,8 @@ struct rig {
 	uint32_t reports; /* all that the core was told */
 	enum ndx_status status;
 	bool shut;
-	int error; /* of the next completion, once; 0: success */
+	int error;       /* of the next completion, once; 0: success */
+	bool unanswered; /* the peer answers no write */
 };
 
 /* ---- the stack ---- */
@@ -75,12 +76,13 @@ static ssize_t play_write(struct fid_ep *ep, const struct fi_msg_rma *msg, uint6
 	(void)flags;
 	assert_false(rig->shut);
 	assert_true(rig->delivered < WORDS);
-	if (msg->rma_iov->addr == OFI_VERBS_GOODBYE) {
+	if (msg->rma_iov->addr == BASE_RC_GOODBYE) {
 		assert_int_equal(msg->msg_iov->iov_len, sizeof(rig->goodbye));
 		memcpy(&rig->goodbye, msg->msg_iov->iov_base, sizeof(rig->goodbye));
 		rig->goodbye = be64toh(rig->goodbye);
 	}
-	rig->done[rig->delivered++] = msg->context;
+	if (!rig->unanswered)
+		rig->done[rig->delivered++] = msg->context;
 	return 0;
 }
 
@@ -258,7 +260,7 @@ static void peer_writes_goodbye(struct rig *rig, uint64_t value)
 {
 	const uint64_t word = htobe64(value);
 
-	memcpy(rig->link.area + OFI_VERBS_GOODBYE, &word, sizeof(word));
+	memcpy(rig->link.area + OFI_VERBS_MAIL + BASE_RC_GOODBYE, &word, sizeof(word));
 }
 
 /* A send that the peer has no receive for. */
@@ -282,10 +284,10 @@ static void assert_send(struct rig *rig, bool cancelled)
 static void begin_to_close(struct rig *rig)
 {
 	run(rig, send_goodbye);
-	assert_true(rig->goodbye == OFI_SAID);
+	assert_true(rig->goodbye == BASE_RC_SAID);
 	run(rig, detach);
 	assert_int_equal(rig->status, NDX_PENDING);
-	assert_true(rig->goodbye == (OFI_SAID | OFI_LEAVING));
+	assert_true(rig->goodbye == (BASE_RC_SAID | BASE_RC_LEAVING));
 	assert_false(rig->shut);
 	assert_int_equal(rig->reports, NDX_REPORT_DISC_ACKED);
 }
@@ -308,7 +310,7 @@ static void a_closing_end_waits_for_the_peers_goodbye(void **state)
 	begin_to_close(rig);
 	run(rig, detach);
 	assert_int_equal(rig->status, NDX_PENDING);
-	peer_writes_goodbye(rig, OFI_SAID);
+	peer_writes_goodbye(rig, BASE_RC_SAID);
 	run(rig, detach);
 	assert_int_equal(rig->status, NDX_OK);
 	assert_true(rig->shut);
@@ -323,13 +325,13 @@ static void what_waits_for_a_peer_that_closes_is_cancelled(void **state)
 	struct rig *rig = *state;
 
 	post_send(rig);
-	peer_writes_goodbye(rig, OFI_SAID);
+	peer_writes_goodbye(rig, BASE_RC_SAID);
 	run(rig, check_goodbye);
 	assert_int_equal(rig->reports, NDX_REPORT_PEER_DISC);
 	run(rig, drain);
 	run(rig, check_goodbye);
 	assert_send(rig, false);
-	peer_writes_goodbye(rig, OFI_SAID | OFI_LEAVING);
+	peer_writes_goodbye(rig, BASE_RC_SAID | BASE_RC_LEAVING);
 	run(rig, check_goodbye);
 	assert_send(rig, true);
 	assert_int_equal(rig->reports, NDX_REPORT_PEER_DISC | NDX_REPORT_DRAINED);
@@ -341,7 +343,7 @@ static void what_waits_is_cancelled_by_the_drain_if_that_comes_later(void **stat
 	struct rig *rig = *state;
 
 	post_send(rig);
-	peer_writes_goodbye(rig, OFI_SAID | OFI_LEAVING);
+	peer_writes_goodbye(rig, BASE_RC_SAID | BASE_RC_LEAVING);
 	run(rig, check_goodbye);
 	assert_int_equal(rig->reports, NDX_REPORT_PEER_DISC);
 	assert_send(rig, false);
@@ -351,7 +353,8 @@ static void what_waits_is_cancelled_by_the_drain_if_that_comes_later(void **stat
 
 /* ---- a link that ends while a request is under way ---- */
 
-#define REMOTE_ACCESS 10 /* the device's status of a request that the peer refused */
+#define REMOTE_ACCESS 10  /* the device's status of a request that the peer refused */
+#define RETRY_EXCEEDED 12 /* ... of one that had no answer */
 
 /* A write that the device has. */
 static struct ofi_tx *post_native_write(struct rig *rig)
@@ -440,6 +443,79 @@ static void a_drain_that_runs_out_does_not_put_that_off(void **state)
 	assert_int_equal(rig->link.verbs.watch_ms, 2);
 }
 
+/* ---- the link of a peer on verbs, which may end without a goodbye ---- */
+
+static void peer_is_verbs(struct rig *rig)
+{
+	rig->link.peer.is_verbs = true;
+	rig->link.verbs.introduced = true;
+	rig->link.verbs.watch = (struct base_timer){.fn = ofi_verbs_on_watch, .arg = &rig->link};
+	rig->link.verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, &rig->link};
+}
+
+static void await_report(struct rig *rig)
+{
+	const uint64_t limit = base_deadline(10000);
+
+	while (__atomic_load_n(&rig->reports, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < limit)
+		run(rig, nothing);
+}
+
+static void verbs_that_answers_has_said_goodbye(void **state)
+{
+	struct rig *rig = *state;
+
+	peer_is_verbs(rig);
+	run(rig, link_ends);
+	assert_int_equal(rig->reports, 0);
+	assert_int_equal(rig->delivered, 1); /* the write that changes nothing */
+	await_report(rig);
+	assert_int_equal(rig->reports, NDX_REPORT_PEER_DISC);
+	assert_int_equal(rig->delivered, 2); /* and the one that lets the peer go */
+	assert_true(rig->shut);
+}
+
+static void verbs_that_does_not_answer_has_aborted(void **state)
+{
+	struct rig *rig = *state;
+
+	peer_is_verbs(rig);
+	rig->error = RETRY_EXCEEDED;
+	run(rig, link_ends);
+	await_report(rig);
+	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
+	assert_int_equal(rig->delivered, 1);
+}
+
+static void verbs_that_is_silent_is_gone(void **state)
+{
+	struct rig *rig = *state;
+
+	peer_is_verbs(rig);
+	rig->unanswered = true;
+	run(rig, link_ends);
+	run(rig, link_ends);
+	assert_int_equal(rig->link.verbs.probe, OFI_VERBS_TOUCHED);
+	rig->link.verbs.probe = OFI_VERBS_PROBED; /* the second write, not answered either */
+	run(rig, link_ends);
+	assert_int_equal(rig->reports, 0);
+	rig->link.verbs.probe_ns = 1; /* the time is over */
+	run(rig, link_ends);
+	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
+}
+
+static void verbs_that_says_so_has_aborted(void **state)
+{
+	struct rig *rig = *state;
+	const uint64_t word = htobe64(1);
+
+	peer_is_verbs(rig);
+	memcpy(rig->link.area + OFI_VERBS_MAIL + BASE_RC_ABORTED, &word, sizeof(word));
+	run(rig, link_ends);
+	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
+	assert_int_equal(rig->delivered, 0);
+}
+
 static void a_link_that_ends_with_nothing_under_way_ends_at_once(void **state)
 {
 	struct rig *rig = *state;
@@ -462,6 +538,10 @@ int main(void)
 		CASE(a_link_that_ends_is_aborted_by_its_timer),
 		CASE(a_drain_that_runs_out_does_not_put_that_off),
 		CASE(a_link_that_ends_with_nothing_under_way_ends_at_once),
+		CASE(verbs_that_answers_has_said_goodbye),
+		CASE(verbs_that_does_not_answer_has_aborted),
+		CASE(verbs_that_is_silent_is_gone),
+		CASE(verbs_that_says_so_has_aborted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

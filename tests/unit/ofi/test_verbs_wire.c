@@ -30,7 +30,7 @@ static struct ofi_cm sample_cm(size_t private_len)
 
 static void connection_data_come_out_as_they_went_in(void **state)
 {
-	static const size_t lengths[] = {0, 1, OFI_VERBS_CM_PRIVATE};
+	static const size_t lengths[] = {0, 1, BASE_RC_CALLEE_DATA};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -39,7 +39,7 @@ static void connection_data_come_out_as_they_went_in(void **state)
 		struct ofi_cm out;
 		const size_t len = ofi_verbs_cm_encode(&in, bytes);
 
-		assert_int_equal(len, OFI_VERBS_CM_HEADER + lengths[i]);
+		assert_int_equal(len, BASE_RC_CM_HEADER + lengths[i]);
 		assert_null(ofi_verbs_cm_decode(bytes, len, OFI_CM_ACCEPT, &out));
 		assert_memory_equal(&in, &out, sizeof(in));
 		assert_null(ofi_verbs_cm_decode(bytes, sizeof(bytes), OFI_CM_ACCEPT, &out));
@@ -49,9 +49,9 @@ static void connection_data_come_out_as_they_went_in(void **state)
 
 static void connection_data_have_their_documented_layout(void **state)
 {
-	static const uint8_t expected[] = {'N', 'v', 0x22, 1, 3, 255, 0, 1};
+	static const uint8_t expected[] = {'N', 'v', 0x32, 1, 3, 255, 0, 1};
 	struct ofi_cm cm = sample_cm(1);
-	uint8_t bytes[OFI_VERBS_CM_SIZE];
+	uint8_t bytes[BASE_RC_CM_REJECT];
 
 	(void)state;
 	cm.outbound_read_limit = 256; /* more than a byte holds */
@@ -64,7 +64,7 @@ static void assert_cm_refused(size_t at, uint8_t value)
 	const struct ofi_cm cm = sample_cm(4);
 	const struct ofi_cm untouched = {.id = 42};
 	struct ofi_cm out = untouched;
-	uint8_t bytes[OFI_VERBS_CM_SIZE];
+	uint8_t bytes[BASE_RC_CM_REJECT];
 	const size_t len = ofi_verbs_cm_encode(&cm, bytes);
 
 	bytes[at] = value;
@@ -74,7 +74,7 @@ static void assert_cm_refused(size_t at, uint8_t value)
 
 static void spoilt_connection_data_are_refused(void **state)
 {
-	const struct ofi_cm cm = sample_cm(OFI_VERBS_CM_PRIVATE);
+	const struct ofi_cm cm = sample_cm(BASE_RC_CALLEE_DATA);
 	uint8_t bytes[PADDED] = {0};
 	struct ofi_cm out;
 	const size_t len = ofi_verbs_cm_encode(&cm, bytes);
@@ -82,25 +82,25 @@ static void spoilt_connection_data_are_refused(void **state)
 	(void)state;
 	assert_cm_refused(0, 'X');
 	assert_cm_refused(1, 'X');
-	assert_cm_refused(2, 0x12); /* version */
-	assert_cm_refused(2, 0x21); /* kind */
+	assert_cm_refused(2, 0x22); /* version */
+	assert_cm_refused(2, 0x31); /* kind */
 	assert_cm_refused(3, 5);    /* one byte more than there is */
 	for (size_t n = 0; n < len; n++)
 		assert_non_null(ofi_verbs_cm_decode(bytes, n, OFI_CM_ACCEPT, &out));
-	bytes[3] = OFI_VERBS_CM_PRIVATE + 1; /* there is as much, but not of it */
+	bytes[3] = BASE_RC_CALLEE_DATA + 1; /* there is as much, but not of it */
 	assert_non_null(ofi_verbs_cm_decode(bytes, sizeof(bytes), OFI_CM_ACCEPT, &out));
 }
 
 /* ---- first messages ---- */
 
-static struct ofi_record sample_record(size_t private_len)
+static struct base_rc_record sample_record(size_t private_len)
 {
-	struct ofi_record record = {.type = OFI_CTRL_REJECT,
-	                            .depth = 0x0203,
-	                            .key = 0x04050607,
-	                            .address = UINT64_C(0x08090a0b0c0d0e0f),
-	                            .credits = 0x0203,
-	                            .private_len = private_len};
+	struct base_rc_record record = {.type = OFI_CTRL_REJECT,
+	                                .depth = 0x0203,
+	                                .key = 0x04050607,
+	                                .address = UINT64_C(0x08090a0b0c0d0e0f),
+	                                .credits = 0x0203,
+	                                .private_len = private_len};
 
 	memset(record.private_data, 'x', private_len);
 	return record;
@@ -129,49 +129,49 @@ static void first_messages_come_out_as_they_went_in(void **state)
 	                                   2,
 	                                   3,
 	                                   'x'};
-	const struct ofi_record in = sample_record(1);
-	uint8_t bytes[OFI_RECORD_SIZE];
-	struct ofi_record out = {0};
+	const struct base_rc_record in = sample_record(1);
+	uint8_t bytes[BASE_RC_RECORD_SIZE];
+	struct base_rc_record out = {0};
 
 	(void)state;
-	assert_int_equal(ofi_record_encode(&in, bytes), sizeof(expected));
+	assert_int_equal(base_rc_record_encode(&in, bytes), sizeof(expected));
 	assert_memory_equal(bytes, expected, sizeof(expected));
-	assert_null(ofi_record_decode(bytes, sizeof(expected), &out));
+	assert_null(base_rc_record_decode(bytes, sizeof(expected), &out));
 	assert_memory_equal(&in, &out, sizeof(in));
 }
 
 static void first_messages_of_a_wrong_length_are_refused(void **state)
 {
-	static const size_t lengths[] = {0, 1, OFI_VERBS_CM_PRIVATE};
-	uint8_t bytes[2 * OFI_RECORD_SIZE] = {0};
-	struct ofi_record out;
+	static const size_t lengths[] = {0, 1, BASE_RC_CALLER_DATA};
+	uint8_t bytes[2 * BASE_RC_RECORD_SIZE] = {0};
+	struct base_rc_record out;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		const struct ofi_record in = sample_record(lengths[i]);
-		const size_t len = ofi_record_encode(&in, bytes);
+		const struct base_rc_record in = sample_record(lengths[i]);
+		const size_t len = base_rc_record_encode(&in, bytes);
 
 		for (size_t n = 0; n < sizeof(bytes); n++)
-			assert_true((ofi_record_decode(bytes, n, &out) == NULL) == (n == len));
+			assert_true((base_rc_record_decode(bytes, n, &out) == NULL) == (n == len));
 	}
 	/* What a device tells of a write of a peer's: its length, and nothing was received. */
-	bytes[1] = (uint8_t)(sizeof(bytes) - OFI_RECORD_HEADER);
-	assert_non_null(ofi_record_decode(bytes, sizeof(bytes), &out));
+	bytes[1] = (uint8_t)(sizeof(bytes) - BASE_RC_RECORD_HEADER);
+	assert_non_null(base_rc_record_decode(bytes, sizeof(bytes), &out));
 }
 
 static void more_receives_than_there_can_be_are_refused(void **state)
 {
-	struct ofi_record in = sample_record(0);
-	uint8_t bytes[OFI_RECORD_SIZE];
-	struct ofi_record out;
+	struct base_rc_record in = sample_record(0);
+	uint8_t bytes[BASE_RC_RECORD_SIZE];
+	struct base_rc_record out;
 
 	(void)state;
 	in.credits = in.depth + 1u;
-	(void)ofi_record_encode(&in, bytes);
-	assert_non_null(ofi_record_decode(bytes, OFI_RECORD_HEADER, &out));
+	(void)base_rc_record_encode(&in, bytes);
+	assert_non_null(base_rc_record_decode(bytes, BASE_RC_RECORD_HEADER, &out));
 	in.credits = UINT32_MAX;
-	(void)ofi_record_encode(&in, bytes);
-	assert_non_null(ofi_record_decode(bytes, OFI_RECORD_HEADER, &out));
+	(void)base_rc_record_encode(&in, bytes);
+	assert_non_null(base_rc_record_decode(bytes, BASE_RC_RECORD_HEADER, &out));
 }
 
 /* ---- the control region ---- */
@@ -215,12 +215,12 @@ static void credits_are_what_was_posted_less_what_was_used(void **state)
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 2); /* nothing was written yet */
 	r->qp.verbs.used = 5;
-	peer_writes(r, OFI_VERBS_CREDITS, 13);
+	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 13);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 8);
 	/* Both are counted beyond 2^32 in the long run. */
 	r->qp.verbs.used = UINT32_MAX;
-	peer_writes(r, OFI_VERBS_CREDITS, (UINT64_C(1) << 32) + 2);
+	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, (UINT64_C(1) << 32) + 2);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 3);
 }
@@ -231,13 +231,13 @@ static void credits_that_cannot_be_are_not_taken(void **state)
 
 	r->qp.credits = 1;
 	r->qp.verbs.used = 5;
-	peer_writes(r, OFI_VERBS_CREDITS, 14); /* nine in a queue of eight */
+	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 14); /* nine in a queue of eight */
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 1);
-	peer_writes(r, OFI_VERBS_CREDITS, 4); /* fewer than we have used */
+	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 4); /* fewer than we have used */
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 1);
-	peer_writes(r, OFI_VERBS_CREDITS, UINT64_MAX);
+	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, UINT64_MAX);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 1);
 }
@@ -248,13 +248,13 @@ static void a_goodbye_counts_when_all_before_it_has_come(void **state)
 
 	r->qp.verbs.arrived = 3;
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
-	peer_writes(r, OFI_VERBS_GOODBYE, 3); /* not said */
+	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, 3); /* not said */
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
-	peer_writes(r, OFI_VERBS_GOODBYE, OFI_SAID | 4);
+	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | 4);
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
-	peer_writes(r, OFI_VERBS_GOODBYE, OFI_SAID | 3);
+	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | 3);
 	assert_true(ofi_verbs_heard_goodbye(&r->link));
-	peer_writes(r, OFI_VERBS_GOODBYE, OFI_SAID | OFI_LEAVING | 3);
+	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | BASE_RC_LEAVING | 3);
 	assert_true(ofi_verbs_heard_goodbye(&r->link));
 	r->link.qp = NULL;
 	assert_false(ofi_verbs_heard_goodbye(&r->link));

@@ -28,7 +28,7 @@ static void data_come_back_with_their_length(void **state)
 			verbs_cm_encode(wire, rooms[r], data, len, 0x01020304);
 			assert_memory_equal(wire, data, len); /* where others look for it */
 			memset(&params, 0, sizeof(params));
-			verbs_cm_decode(wire, rooms[r], &params, &peer);
+			verbs_cm_decode(wire, rooms[r], BASE_RC_CONNECT, &params, &peer);
 			assert_true(peer.is_ndx);
 			assert_int_equal(peer.mailbox_key, 0x01020304);
 			assert_int_equal(params.private_data_len, len);
@@ -58,12 +58,12 @@ static void other_peers_have_no_mailbox(void **state)
 	memset(wire, 'N', sizeof(wire));
 	for (size_t len = 0; len <= sizeof(wire); len++) {
 		memset(&params, 0, sizeof(params));
-		verbs_cm_decode(wire, len, &params, &peer);
+		verbs_cm_decode(wire, len, BASE_RC_CONNECT, &params, &peer);
 		assert_false(peer.is_ndx);
 		assert_int_equal(peer.mailbox_key, 0);
 		assert_int_equal(params.private_data_len, len);
 	}
-	verbs_cm_decode(NULL, 0, &params, &peer);
+	verbs_cm_decode(NULL, 0, BASE_RC_CONNECT, &params, &peer);
 	assert_int_equal(params.private_data_len, 0);
 }
 
@@ -82,15 +82,77 @@ static void a_trailer_that_lies_is_none(void **state)
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		verbs_cm_encode(wire, sizeof(wire), "x", 1, 7);
 		wire[sizeof(wire) - lies[i].from_end] = lies[i].value;
-		verbs_cm_decode(wire, sizeof(wire), &params, &peer);
+		verbs_cm_decode(wire, sizeof(wire), BASE_RC_CONNECT, &params, &peer);
 		assert_false(peer.is_ndx);
 		assert_int_equal(params.private_data_len, sizeof(wire));
+	}
+}
+
+/* ---- a peer on ofi:verbs ---- */
+
+static void data_for_ofi_verbs_come_back(void **state)
+{
+	uint8_t data[BASE_RC_CALLEE_DATA];
+	uint8_t bytes[VERBS_ACCEPT_ROOM] = {0};
+	struct ndx_spi_params params;
+	struct verbs_cm_peer peer;
+
+	(void)state;
+	memset(data, 'x', sizeof(data));
+	for (size_t len = 0; len <= sizeof(data); len++) {
+		memset(&params, 0, sizeof(params));
+		assert_int_equal(verbs_cm_encode_ofi(bytes, BASE_RC_ACCEPT, data, len, 3, 5),
+		                 1 + BASE_RC_CM_HEADER + len);
+		assert_int_equal(bytes[0], BASE_RC_CM_HEADER + len); /* as libfabric wants it */
+		verbs_cm_decode(bytes, sizeof(bytes), BASE_RC_ACCEPT, &params, &peer);
+		assert_true(peer.is_ofi);
+		assert_false(peer.is_ndx);
+		assert_null(peer.wrong);
+		assert_int_equal(params.inbound_read_limit, 3);
+		assert_int_equal(params.outbound_read_limit, 5);
+		assert_int_equal(params.private_data_len, len);
+		assert_memory_equal(params.private_data, data, len);
+	}
+}
+
+static void assert_refused(size_t at, uint8_t value)
+{
+	uint8_t bytes[VERBS_ACCEPT_ROOM] = {0};
+	struct ndx_spi_params params = {.private_data_len = 1};
+	struct verbs_cm_peer peer;
+
+	(void)verbs_cm_encode_ofi(bytes, BASE_RC_ACCEPT, "abc", 3, 1, 1);
+	bytes[at] = value;
+	verbs_cm_decode(bytes, sizeof(bytes), BASE_RC_ACCEPT, &params, &peer);
+	assert_true(peer.is_ofi);
+	assert_non_null(peer.wrong);
+	assert_int_equal(params.private_data_len, 0);
+}
+
+static void spoilt_data_of_ofi_verbs_are_refused(void **state)
+{
+	uint8_t bytes[VERBS_ACCEPT_ROOM] = {0};
+	struct ndx_spi_params params = {.private_data_len = 0};
+	struct verbs_cm_peer peer;
+	size_t len;
+
+	(void)state;
+	assert_refused(3, 0x22); /* another version */
+	assert_refused(3, 0x31); /* a connect */
+	assert_refused(4, 4);    /* one byte more than there is */
+	len = verbs_cm_encode_ofi(bytes, BASE_RC_ACCEPT, "abc", 3, 1, 1);
+	for (size_t n = 0; n < len; n++) { /* fewer bytes than libfabric's length says */
+		verbs_cm_decode(bytes, n, BASE_RC_ACCEPT, &params, &peer);
+		assert_false(peer.is_ofi);
+		assert_int_equal(params.private_data_len, n);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(data_for_ofi_verbs_come_back),
+		cmocka_unit_test(spoilt_data_of_ofi_verbs_are_refused),
 		cmocka_unit_test(data_come_back_with_their_length),
 		cmocka_unit_test(the_trailer_has_its_place),
 		cmocka_unit_test(other_peers_have_no_mailbox),

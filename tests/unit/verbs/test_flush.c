@@ -224,7 +224,8 @@ static void a_queue_that_cannot_grow_takes_no_queue_pair(void **state)
 	assert_int_equal(verbs_qp_create(&rig.adapter.spi, &attr, &qp),
 	                 NDX_E_INSUFFICIENT_RESOURCES);
 	assert_null(qp);
-	assert_int_equal(verbs_cq_of(&rig.cq->pub)->room, 2 * DEPTH + VERBS_CONTROLS);
+	assert_int_equal(verbs_cq_of(&rig.cq->pub)->room,
+	                 2 * DEPTH + VERBS_FIRST_RECEIVES + VERBS_CONTROLS);
 	rig_close(&rig);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The messages of ofi:verbs. Pure functions. */
+#include "base_rc_wire.h"
+
 #include <string.h>
 
 #include "base_byteorder.h"
-#include "ofi_verbs.h"
 
-#define VERSION 2u
+#define VERSION 3u
 
 /* Offsets in the data of connection management. */
 enum {
@@ -14,8 +14,8 @@ enum {
 	AT_LEN = 3,     /* of the private data */
 	AT_INBOUND = 4, /* read limits */
 	AT_OUTBOUND = 5,
-	AT_NOTHING = 6,
-	AT_PRIVATE = OFI_VERBS_CM_HEADER,
+	AT_FLAGS = 6,
+	AT_PRIVATE = BASE_RC_CM_HEADER,
 };
 
 static uint8_t limit_of(uint32_t limit)
@@ -23,7 +23,7 @@ static uint8_t limit_of(uint32_t limit)
 	return limit > UINT8_MAX ? UINT8_MAX : (uint8_t)limit;
 }
 
-size_t ofi_verbs_cm_encode(const struct ofi_cm *cm, uint8_t *out)
+size_t base_rc_cm_encode(const struct base_rc_cm *cm, uint8_t out[BASE_RC_CM_REJECT])
 {
 	out[AT_MAGIC] = 'N';
 	out[AT_MAGIC + 1] = 'v';
@@ -31,26 +31,27 @@ size_t ofi_verbs_cm_encode(const struct ofi_cm *cm, uint8_t *out)
 	out[AT_LEN] = (uint8_t)cm->private_len;
 	out[AT_INBOUND] = limit_of(cm->inbound_read_limit);
 	out[AT_OUTBOUND] = limit_of(cm->outbound_read_limit);
-	out[AT_NOTHING] = 0;
+	out[AT_FLAGS] = cm->flags;
 	memcpy(out + AT_PRIVATE, cm->private_data, cm->private_len);
-	return OFI_VERBS_CM_HEADER + cm->private_len;
+	return BASE_RC_CM_HEADER + cm->private_len;
 }
 
-const char *ofi_verbs_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind,
-                                struct ofi_cm *cm)
+const char *base_rc_cm_decode(const uint8_t *data, size_t len, enum base_rc_kind kind,
+                              struct base_rc_cm *cm)
 {
-	if (len < OFI_VERBS_CM_HEADER || data[AT_MAGIC] != 'N' || data[AT_MAGIC + 1] != 'v')
-		return "speaks another protocol: ofi:verbs talks to ofi:verbs only";
+	if (len < BASE_RC_CM_HEADER || data[AT_MAGIC] != 'N' || data[AT_MAGIC + 1] != 'v')
+		return "speaks another protocol: neither ofi:verbs nor verbs";
 	if (data[AT_KIND] >> 4 != VERSION)
 		return "speaks another version of the protocol";
 	if ((data[AT_KIND] & 0xf) != kind)
 		return "has sent an unexpected kind of message";
-	if (data[AT_LEN] > len - OFI_VERBS_CM_HEADER || data[AT_LEN] > OFI_VERBS_CM_PRIVATE)
+	if (data[AT_LEN] > len - BASE_RC_CM_HEADER || data[AT_LEN] > BASE_RC_CALLEE_DATA)
 		return "has announced more private data than it has sent";
 	memset(cm, 0, sizeof(*cm));
 	cm->kind = kind;
 	cm->inbound_read_limit = data[AT_INBOUND];
 	cm->outbound_read_limit = data[AT_OUTBOUND];
+	cm->flags = data[AT_FLAGS];
 	cm->private_len = data[AT_LEN];
 	memcpy(cm->private_data, data + AT_PRIVATE, cm->private_len);
 	return NULL;
@@ -64,10 +65,10 @@ enum {
 	AT_KEY = 4,
 	AT_ADDRESS = 8,
 	AT_CREDITS = 16,
-	AT_DATA = OFI_RECORD_HEADER,
+	AT_DATA = BASE_RC_RECORD_HEADER,
 };
 
-size_t ofi_record_encode(const struct ofi_record *record, uint8_t out[OFI_RECORD_SIZE])
+size_t base_rc_record_encode(const struct base_rc_record *record, uint8_t out[BASE_RC_RECORD_SIZE])
 {
 	out[AT_TYPE] = record->type;
 	out[AT_DATA_LEN] = (uint8_t)record->private_len;
@@ -76,20 +77,20 @@ size_t ofi_record_encode(const struct ofi_record *record, uint8_t out[OFI_RECORD
 	base_put_be64(out + AT_ADDRESS, record->address);
 	base_put_be32(out + AT_CREDITS, record->credits);
 	memcpy(out + AT_DATA, record->private_data, record->private_len);
-	return OFI_RECORD_HEADER + record->private_len;
+	return BASE_RC_RECORD_HEADER + record->private_len;
 }
 
-const char *ofi_record_decode(const uint8_t *data, size_t len, struct ofi_record *record)
+const char *base_rc_record_decode(const uint8_t *data, size_t len, struct base_rc_record *record)
 {
-	if (len < OFI_RECORD_HEADER || len > OFI_RECORD_SIZE ||
-	    data[AT_DATA_LEN] != len - OFI_RECORD_HEADER)
+	if (len < BASE_RC_RECORD_HEADER || len > BASE_RC_RECORD_SIZE ||
+	    data[AT_DATA_LEN] != len - BASE_RC_RECORD_HEADER)
 		return "a first message of the wrong length";
 	record->type = data[AT_TYPE];
 	record->depth = base_get_be16(data + AT_DEPTH);
 	record->key = base_get_be32(data + AT_KEY);
 	record->address = base_get_be64(data + AT_ADDRESS);
 	record->credits = base_get_be32(data + AT_CREDITS);
-	record->private_len = len - OFI_RECORD_HEADER;
+	record->private_len = len - BASE_RC_RECORD_HEADER;
 	memcpy(record->private_data, data + AT_DATA, record->private_len);
 	if (record->credits > record->depth)
 		return "a first message that offers more receives than its queue holds";
