@@ -70,10 +70,23 @@ enum conn_command {
 	CONN_DO_RENDEZVOUS = 1 << 5,
 };
 
-/* An upcall with arguments, until the control thread handles it. */
+/*
+ * The events of a connector, in the order in which the control thread handles them. They come by
+ * upcalls of several threads, so the order of their arrival says little: the failure of a request
+ * may overtake the goodbye behind which the peer closed its queue pair. The order here is that in
+ * which events happen to a connection. Each is in the queue once at most, so the queue is a set of
+ * bits, and no event needs memory.
+ */
+enum conn_event {
+	CONN_EVENT_CONNECTED = 1 << 0,
+	CONN_EVENT_ESTABLISHED = 1 << 1,
+	CONN_EVENT_REPORTS = 2, /* place of the bits of enum ndx_spi_report, ... */
+	CONN_EVENT_OOB = 8,     /* ... and of those of enum oob_event */
+};
+
+/* The arguments of an upcall, until the control thread handles it. */
 struct conn_upcall {
-	bool full;
-	bool has_params; /* of the peer; stored in the connector's inbox_params */
+	bool has_params; /* of the peer; stored in the inbox */
 	enum ndx_status status;
 	int32_t native;
 };
@@ -91,12 +104,12 @@ struct conn_rendezvous {
 	uint8_t peer[16];
 };
 
-/* The content of the inbox. */
+/* The queue of events. */
 struct conn_inbox {
+	uint32_t events; /* bits of enum conn_event */
 	struct conn_upcall connected;
 	struct conn_upcall established;
-	struct ndx_spi_params *params; /* of the upcall that has some; the caller frees */
-	uint32_t reports;
+	struct ndx_spi_params *params; /* for an upcall that has some; NULL: none is expected */
 };
 
 /* A connection without a connection manager, see oob/oob_connect.c. Under the adapter lock. */
@@ -153,11 +166,7 @@ struct ndx_connector {
 
 	/* Filled by upcalls, under inbox_lock: */
 	struct base_lock inbox_lock;
-	unsigned oob_events; /* bits of enum oob_event */
-	struct conn_upcall connected;
-	struct conn_upcall established;
-	struct ndx_spi_params *inbox_params; /* for an upcall; NULL: no attempt in progress */
-	uint32_t reports;
+	struct conn_inbox inbox;
 	int32_t report_native;
 	const char *cause;
 
@@ -229,8 +238,11 @@ enum ndx_status conn_inbox_ready(struct ndx_connector *c);
 void conn_inbox_clear(struct ndx_connector *c);
 /* The reports in the inbox. Any thread. */
 uint32_t conn_inbox_reports(struct ndx_connector *c);
-/* Move the content of the inbox to *inbox. False: the inbox is empty. */
-bool conn_inbox_take(struct ndx_connector *c, struct conn_inbox *inbox);
+/* Move the events to *inbox, those out of band only with `oob`; the caller frees the params. False:
+ * there are none. */
+bool conn_inbox_take(struct ndx_connector *c, bool oob, struct conn_inbox *inbox);
+/* Put events back that can only be handled later; bits of enum conn_event. */
+void conn_inbox_put_back(struct ndx_connector *c, uint32_t events);
 /* The upcalls of the same names. Any thread. */
 void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
                     const struct ndx_spi_params *params);
@@ -305,8 +317,8 @@ uint32_t conn_count_up(const struct ndx_adapter *adapter);
 bool conn_lacks_cm(const struct ndx_connector *c);
 /* The connection has ended, or will not be made: release the out-of-band link. */
 void conn_oob_end(struct ndx_connector *c);
-/* The messages that arrived out of band, if they can be handled now; bits of enum oob_event. */
-unsigned conn_oob_take_events(struct ndx_connector *c);
+/* Can messages that arrived out of band be handled now? */
+bool conn_oob_may_handle(const struct ndx_connector *c);
 
 /* ---- rendezvous_match.c ---- */
 

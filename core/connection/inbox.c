@@ -7,15 +7,21 @@
 #include "base_log.h"
 #include "connection.h"
 
+#define OOB_EVENTS (UINT32_MAX << CONN_EVENT_OOB)
+#define REPORTS (UINT32_MAX << CONN_EVENT_REPORTS & ~OOB_EVENTS)
+
+_Static_assert((uint64_t)NDX_REPORT_QUIET << CONN_EVENT_REPORTS < UINT64_C(1) << CONN_EVENT_OOB,
+               "reports are in front of the events out of band");
+
 /* Allocate when an attempt begins, because an upcall cannot report that memory is exhausted. */
 enum ndx_status conn_inbox_ready(struct ndx_connector *c)
 {
 	bool ready;
 
 	base_lock_acquire(&c->inbox_lock);
-	if (c->inbox_params == NULL)
-		c->inbox_params = malloc(sizeof(*c->inbox_params));
-	ready = c->inbox_params != NULL;
+	if (c->inbox.params == NULL)
+		c->inbox.params = malloc(sizeof(*c->inbox.params));
+	ready = c->inbox.params != NULL;
 	base_lock_release(&c->inbox_lock);
 	return ready ? NDX_OK : fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for the peer's answer");
 }
@@ -23,12 +29,8 @@ enum ndx_status conn_inbox_ready(struct ndx_connector *c)
 void conn_inbox_clear(struct ndx_connector *c)
 {
 	base_lock_acquire(&c->inbox_lock);
-	c->connected = (struct conn_upcall){.full = false};
-	c->established = (struct conn_upcall){.full = false};
-	free(c->inbox_params);
-	c->inbox_params = NULL;
-	c->reports = 0;
-	c->oob_events = 0;
+	free(c->inbox.params);
+	c->inbox = (struct conn_inbox){.events = 0};
 	c->report_native = 0;
 	c->cause = NULL;
 	base_lock_release(&c->inbox_lock);
@@ -39,40 +41,47 @@ uint32_t conn_inbox_reports(struct ndx_connector *c)
 	uint32_t reports;
 
 	base_lock_acquire(&c->inbox_lock);
-	reports = c->reports;
+	reports = (c->inbox.events & REPORTS) >> CONN_EVENT_REPORTS;
 	base_lock_release(&c->inbox_lock);
 	return reports;
 }
 
-bool conn_inbox_take(struct ndx_connector *c, struct conn_inbox *inbox)
+bool conn_inbox_take(struct ndx_connector *c, bool oob, struct conn_inbox *inbox)
 {
+	const uint32_t later = oob ? 0 : OOB_EVENTS;
+
 	base_lock_acquire(&c->inbox_lock);
-	inbox->connected = c->connected;
-	inbox->established = c->established;
-	inbox->params = NULL;
-	if (c->connected.full || c->established.full) {
-		inbox->params = c->inbox_params;
-		c->inbox_params = NULL;
-	}
-	inbox->reports = c->reports;
-	c->connected = (struct conn_upcall){.full = false};
-	c->established = (struct conn_upcall){.full = false};
-	c->reports = 0;
+	*inbox = c->inbox;
+	inbox->events &= ~later;
+	c->inbox.events &= later;
+	/* they stay for an answer that has not come */
+	if ((inbox->events & (CONN_EVENT_CONNECTED | CONN_EVENT_ESTABLISHED)) != 0)
+		c->inbox.params = NULL;
+	else
+		inbox->params = NULL;
 	base_lock_release(&c->inbox_lock);
-	return inbox->connected.full || inbox->established.full || inbox->reports != 0;
+	return inbox->events != 0;
 }
 
-/* Lock held. */
-static void store_upcall(struct ndx_connector *c, struct conn_upcall *upcall,
-                         enum ndx_status status, int32_t native,
-                         const struct ndx_spi_params *params)
+void conn_inbox_put_back(struct ndx_connector *c, uint32_t events)
 {
-	upcall->full = true;
+	base_lock_acquire(&c->inbox_lock);
+	c->inbox.events |= events;
+	base_lock_release(&c->inbox_lock);
+}
+
+static void put_answer(struct ndx_connector *c, enum conn_event event, struct conn_upcall *upcall,
+                       enum ndx_status status, int32_t native, const struct ndx_spi_params *params)
+{
+	base_lock_acquire(&c->inbox_lock);
+	c->inbox.events |= event;
 	upcall->status = status;
 	upcall->native = native;
-	upcall->has_params = params != NULL && c->inbox_params != NULL;
+	upcall->has_params = params != NULL && c->inbox.params != NULL;
 	if (upcall->has_params)
-		*c->inbox_params = *params;
+		*c->inbox.params = *params;
+	base_lock_release(&c->inbox_lock);
+	base_loop_post(c->adapter->loop, &c->work);
 }
 
 void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
@@ -80,10 +89,7 @@ void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t n
 {
 	struct ndx_connector *c = conn->front;
 
-	base_lock_acquire(&c->inbox_lock);
-	store_upcall(c, &c->connected, status, native, params);
-	base_lock_release(&c->inbox_lock);
-	base_loop_post(c->adapter->loop, &c->work);
+	put_answer(c, CONN_EVENT_CONNECTED, &c->inbox.connected, status, native, params);
 }
 
 void host_established(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
@@ -91,10 +97,7 @@ void host_established(struct ndx_spi_conn *conn, enum ndx_status status, int32_t
 {
 	struct ndx_connector *c = conn->front;
 
-	base_lock_acquire(&c->inbox_lock);
-	store_upcall(c, &c->established, status, native, params);
-	base_lock_release(&c->inbox_lock);
-	base_loop_post(c->adapter->loop, &c->work);
+	put_answer(c, CONN_EVENT_ESTABLISHED, &c->inbox.established, status, native, params);
 }
 
 void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)
@@ -102,7 +105,7 @@ void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const
 	struct ndx_connector *c = conn->front;
 
 	base_lock_acquire(&c->inbox_lock);
-	c->reports |= bits;
+	c->inbox.events |= bits << CONN_EVENT_REPORTS;
 	if (((bits & NDX_REPORT_ABORT) || bits == 0) && c->cause == NULL) {
 		c->cause = cause;
 		c->report_native = native;
@@ -114,8 +117,6 @@ void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const
 
 void conn_oob_received(struct ndx_connector *c, enum oob_event event)
 {
-	base_lock_acquire(&c->inbox_lock);
-	c->oob_events |= event;
-	base_lock_release(&c->inbox_lock);
+	conn_inbox_put_back(c, (uint32_t)event << CONN_EVENT_OOB);
 	base_loop_post(c->adapter->loop, &c->work);
 }

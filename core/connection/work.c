@@ -410,7 +410,7 @@ enum ndx_disconnect_reason conn_reason(struct ndx_connector *c)
 
 static void take_reports(struct ndx_connector *c, uint32_t reports)
 {
-	static const struct conn_upcall lost = {.full = true, .status = NDX_E_CONNECTION_ABORTED};
+	static const struct conn_upcall lost = {.status = NDX_E_CONNECTION_ABORTED};
 
 	if (c->phase != CONN_UP) {
 		if (reports & NDX_REPORT_ABORT)
@@ -426,19 +426,19 @@ static void take_reports(struct ndx_connector *c, uint32_t reports)
 /* One round; false if there was nothing to do. */
 static bool work_round(struct ndx_connector *c, struct conn_inbox *inbox)
 {
-	const unsigned events = conn_oob_take_events(c);
+	const bool any = conn_inbox_take(c, conn_oob_may_handle(c), inbox);
+	const uint32_t oob = inbox->events >> CONN_EVENT_OOB;
 
-	if (!conn_inbox_take(c, inbox) && events == 0 && c->commands == 0)
+	if (!any && c->commands == 0)
 		return false;
 	run_commands(c);
-	if (inbox->connected.full)
+	if (inbox->events & CONN_EVENT_CONNECTED)
 		take_connected(c, &inbox->connected, inbox->params);
-	if (inbox->established.full)
+	if (inbox->events & CONN_EVENT_ESTABLISHED)
 		take_established(c, &inbox->established, inbox->params);
-	if (inbox->reports != 0)
-		take_reports(c, inbox->reports);
-	if (events != 0)
-		conn_oob_handle(c, events);
+	take_reports(c, inbox->events >> CONN_EVENT_REPORTS);
+	if (oob != 0)
+		conn_oob_handle(c, oob);
 	free(inbox->params);
 	return true;
 }

@@ -19,17 +19,8 @@ void conn_oob_end(struct ndx_connector *c)
 }
 
 /* Messages that arrive before the connection exists wait until then. */
-unsigned conn_oob_take_events(struct ndx_connector *c)
+bool conn_oob_may_handle(const struct ndx_connector *c)
 {
-	unsigned events = 0;
-
-	if (c->phase == CONN_COMPLETING || c->phase == CONN_DESCRIBED)
-		return 0;
-	base_lock_acquire(&c->inbox_lock);
-	if ((c->commands & CONN_DO_RENDEZVOUS) == 0) {
-		events = c->oob_events;
-		c->oob_events = 0;
-	}
-	base_lock_release(&c->inbox_lock);
-	return events;
+	return c->phase != CONN_COMPLETING && c->phase != CONN_DESCRIBED &&
+	       (c->commands & CONN_DO_RENDEZVOUS) == 0;
 }

@@ -123,14 +123,6 @@ static void fail_attempt(struct ndx_connector *c, enum ndx_status status, const 
 	conn_end_attempt(c, CONN_FAILED, &result);
 }
 
-/* Put messages back that can only be handled later. */
-static void put_back_events(struct ndx_connector *c, unsigned events)
-{
-	base_lock_acquire(&c->inbox_lock);
-	c->oob_events |= events;
-	base_lock_release(&c->inbox_lock);
-}
-
 void conn_oob_handle(struct ndx_connector *c, unsigned events)
 {
 	const struct ndx_provider_ops *ops = c->adapter->ops;
@@ -142,7 +134,8 @@ void conn_oob_handle(struct ndx_connector *c, unsigned events)
 				"the peer is not connected to this queue pair, or not as agreed");
 		} else if ((events & OOB_PEER_MATCHES) &&
 		           ((events & OOB_GOODBYE) || !(events & (OOB_ABORT | OOB_LOST)))) {
-			put_back_events(c, events & ~(unsigned)OOB_PEER_MATCHES);
+			conn_inbox_put_back(c, (events & ~(uint32_t)OOB_PEER_MATCHES)
+			                               << CONN_EVENT_OOB);
 			complete_attempt(c);
 		} else if (events != 0) {
 			fail_attempt(c, NDX_E_CONNECTION_ABORTED, "the peer gave up the attempt");

@@ -112,6 +112,42 @@ static void a_goodbye_is_known_before_the_control_thread_takes_it(void **state)
 	ndx_adapter_close(adapter);
 }
 
+/* A thread that sees a request fail may be ahead of the thread that sees the goodbye. */
+static void failure_comes_ahead_of_the_goodbye(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	core_host.report(c->native, NDX_REPORT_ABORT, 0, "a request behind the goodbye failed");
+	core_host.report(c->native, NDX_REPORT_PEER_DISC, 0, NULL);
+}
+
+static void a_goodbye_counts_before_a_failure_that_is_not_handled(void **state)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct ndx_adapter *adapter;
+	struct ndx_listener *listener;
+	struct end active = {0};
+	struct end passive = {0};
+
+	(void)state;
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
+	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
+	                 NDX_OK);
+	pair_make_end(adapter, 0, &active);
+	pair_make_end(adapter, 0, &passive);
+	join(listener, &active, &passive);
+	assert_int_equal(ndx_connector_notify_disconnect(passive.connector, &passive.ov),
+	                 NDX_PENDING);
+	base_loop_call(adapter->loop, failure_comes_ahead_of_the_goodbye, passive.connector);
+	assert_int_equal(ndx_overlapped_wait(&passive.ov, PATIENCE_MS), NDX_OK);
+	assert_int_equal(passive.ov.information, NDX_DISCONNECT_GRACEFUL);
+	pair_drop_end(&active);
+	pair_drop_end(&passive);
+	ndx_listener_close(listener);
+	ndx_adapter_close(adapter);
+}
+
 /* A provider that waits for its device in a state: only in a callback it ends within the call. */
 static const struct ndx_provider_ops *quick;
 static struct ndx_spi_conn *slow_one;
@@ -212,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ways_of_asking_for_the_reason_say_the_same),
 		cmocka_unit_test(a_goodbye_is_known_before_the_control_thread_takes_it),
+		cmocka_unit_test(a_goodbye_counts_before_a_failure_that_is_not_handled),
 		cmocka_unit_test(a_flush_in_a_callback_ends_what_was_under_way),
 		cmocka_unit_test(a_description_that_fails_keeps_no_listener),
 	};
