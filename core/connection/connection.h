@@ -409,7 +409,7 @@ enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, e
 enum ndx_status conn_connect_peer(struct ndx_connector *c, const struct ndx_peer_description *peer,
                                   struct ndx_overlapped *ov);
 
-/* ---- work.c ---- */
+/* ---- control.c ---- */
 
 /* The lock is not held. */
 void connector_work(void *arg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Entry points of connectors: checks, and commands for the control thread. core/connection performs
- * the commands: work.c, and close.c for cancel and close. */
+ * the commands: control.c, and close.c for cancel and close. */
 #include <ndx/connector.h>
 
 #include <errno.h>
