@@ -155,7 +155,8 @@ static unsigned aborts;
 
 static void abort_slowly(struct ndx_spi_conn *conn)
 {
-	aborts += conn == slow_one;
+	if (conn == slow_one)
+		(void)__atomic_add_fetch(&aborts, 1, __ATOMIC_ACQ_REL);
 	if (conn != slow_one || base_loop_is_hurried())
 		quick->conn_abort(conn);
 }
@@ -179,6 +180,22 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
+/* The control thread calls the operations, so it exchanges them. */
+struct exchange {
+	struct ndx_adapter *adapter;
+	const struct ndx_provider_ops *ops;
+};
+
+static void exchange_ops(void *arg)
+{
+	struct exchange *exchange = arg;
+	const struct ndx_provider_ops *before = exchange->adapter->ops;
+
+	exchange->adapter->ops = exchange->ops;
+	exchange->ops = before;
+	__atomic_store_n(&aborts, 0, __ATOMIC_RELEASE);
+}
+
 static void a_flush_in_a_callback_ends_what_was_under_way(void **state)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -186,6 +203,7 @@ static void a_flush_in_a_callback_ends_what_was_under_way(void **state)
 	struct ndx_adapter *adapter;
 	struct ndx_listener *listener;
 	struct ndx_overlapped flush = {.callback = flush_here};
+	struct exchange exchange;
 	struct end active = {0};
 	struct end passive = {0};
 
@@ -200,19 +218,19 @@ static void a_flush_in_a_callback_ends_what_was_under_way(void **state)
 	quick = adapter->ops;
 	slow = *quick;
 	slow.conn_abort = abort_slowly;
-	adapter->ops = &slow;
 	slow_one = active.connector->native;
-	aborts = 0;
+	exchange = (struct exchange){adapter, &slow};
+	base_loop_call(adapter->loop, exchange_ops, &exchange);
 	base_loop_call(adapter->loop, link_breaks, active.connector);
 	base_loop_call(adapter->loop, nothing, NULL); /* behind the job that handles the report */
-	assert_int_equal(aborts, 1);
+	assert_int_equal(__atomic_load_n(&aborts, __ATOMIC_ACQUIRE), 1);
 	flush.context = &active;
 	flush.information = 99;
 	base_loop_callback(adapter->loop, &flush);
 	base_loop_call(adapter->loop, nothing, NULL);
 	assert_int_equal(flush.information, NDX_OK);
-	assert_int_equal(aborts, 2);
-	adapter->ops = quick;
+	assert_int_equal(__atomic_load_n(&aborts, __ATOMIC_ACQUIRE), 2);
+	base_loop_call(adapter->loop, exchange_ops, &exchange);
 	pair_drop_end(&active);
 	pair_drop_end(&passive);
 	ndx_listener_close(listener);
