@@ -19,10 +19,10 @@
 /* The peer's data about itself. */
 struct verbs_cm_peer {
 	bool is_ndx;
-	bool is_ofi;       /* the peer is on ofi:verbs: see verbs_ofi.h */
-	const char *wrong; /* of a peer on ofi:verbs: why its data cannot be used, or NULL */
+	bool is_ofi; /* the peer is on ofi:verbs: see verbs_ofi.h */
 	bool has_srq;
 	uint32_t mailbox_key; /* in host byte order */
+	const char *wrong;    /* of a peer on ofi:verbs: why its data cannot be used, or NULL */
 };
 
 /* A copy of an event of rdma_cm, which is acknowledged already. */
@@ -124,10 +124,10 @@ struct verbs_request_data {
 
 struct verbs_conn {
 	enum verbs_owner owner;
+	enum verbs_conn_state state;
 	struct ndx_spi_conn spi;
 	struct verbs_adapter *adapter;
-	struct base_list node; /* in verbs_adapter.conns, from the first rdma_cm_id on */
-	enum verbs_conn_state state;
+	struct base_list node;         /* in verbs_adapter.conns, from the first rdma_cm_id on */
 	struct sockaddr_storage bound; /* AF_UNSPEC: connect binds */
 	struct rdma_cm_id *id;
 	struct verbs_qp *qp; /* NULL: none yet, or none any more */
@@ -142,9 +142,9 @@ struct verbs_conn {
 	struct base_job last;
 	struct base_timer timer; /* time limit of `wait` */
 	enum verbs_wait wait;
+	uint32_t probed_ms;         /* time since the probe was posted */
+	uint64_t not_ready;         /* VERBS_NOT_READY at that time */
 	uint64_t detach_ns;         /* when the first verbs_conn_detach() came */
-	uint64_t not_ready;         /* VERBS_NOT_READY when the probe was posted */
-	uint32_t probed_ms;         /* time since then */
 	uint64_t probe_until;       /* until then the peer may probe after a disc_without_goodbye */
 	struct base_timer watchdog; /* checks sends that wait, and a silent peer */
 	uint32_t watched_head;      /* index of the oldest initiator request, ... */
