@@ -163,10 +163,11 @@ const struct ofi_backend ofi_tcp = {
 	.max_transfer = OFI_MAX_TRANSFER,
 	.max_caller_data = OFI_CM_PRIVATE,
 	.max_callee_data = OFI_CM_PRIVATE,
-	.capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
-                        NDX_CAP_NOTIFY_SOLICITED | NDX_CAP_MEMORY_WINDOW | NDX_CAP_SEND_IMMEDIATE |
-                        NDX_CAP_WRITE_IMMEDIATE | NDX_CAP_REMOTE_ACCESS_STATUS |
-                        NDX_CAP_DISCONNECT_REASON,
+	/* Not IN_ORDER_DMA: libfabric copies what its receive buffer holds by memcpy(), which may
+         * store the first bytes last. */
+	.capabilities = NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE | NDX_CAP_NOTIFY_SOLICITED |
+                        NDX_CAP_MEMORY_WINDOW | NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
+                        NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON,
 	.hint = hint,
 	.accept_info = accept_info,
 	.choose = choose,
