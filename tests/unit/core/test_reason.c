@@ -43,33 +43,50 @@ static void join(struct ndx_listener *listener, struct end *active, struct end *
 	assert_int_equal(ndx_overlapped_wait(&passive->ov, PATIENCE_MS), NDX_OK);
 }
 
-static void both_ways_of_asking_for_the_reason_say_the_same(void **state)
-{
-	struct sockaddr_in any = {.sin_family = AF_INET};
+/* Two ends that are connected over the loop. */
+struct both {
 	struct ndx_adapter *adapter;
 	struct ndx_listener *listener;
-	struct end active = {0};
-	struct end passive = {0};
+	struct end active;
+	struct end passive;
+};
+
+static void open_both(struct both *p)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(ndx_adapter_open("loop", &p->adapter), NDX_OK);
+	assert_int_equal(
+		ndx_listen_on(p->adapter, (struct sockaddr *)&any, sizeof(any), 0, &p->listener),
+		NDX_OK);
+	pair_make_end(p->adapter, 0, &p->active);
+	pair_make_end(p->adapter, 0, &p->passive);
+	join(p->listener, &p->active, &p->passive);
+}
+
+static void close_both(struct both *p)
+{
+	pair_drop_end(&p->active);
+	pair_drop_end(&p->passive);
+	ndx_listener_close(p->listener);
+	ndx_adapter_close(p->adapter);
+}
+
+static void both_ways_of_asking_for_the_reason_say_the_same(void **state)
+{
+	struct both p = {0};
 
 	(void)state;
-	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
-	adapter->info.capabilities &= ~(uint64_t)NDX_CAP_DISCONNECT_REASON;
-	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
-	                 NDX_OK);
-	pair_make_end(adapter, 0, &active);
-	pair_make_end(adapter, 0, &passive);
-	join(listener, &active, &passive);
-	assert_int_equal(ndx_connector_disconnect(active.connector, &active.ov), NDX_PENDING);
-	finish(&passive, ndx_connector_notify_disconnect(passive.connector, &passive.ov));
-	assert_int_equal(passive.ov.information, NDX_DISCONNECT_UNKNOWN);
-	assert_int_equal(ndx_connector_get_disconnect_reason(passive.connector),
+	open_both(&p);
+	p.adapter->info.capabilities &= ~(uint64_t)NDX_CAP_DISCONNECT_REASON;
+	assert_int_equal(ndx_connector_disconnect(p.active.connector, &p.active.ov), NDX_PENDING);
+	finish(&p.passive, ndx_connector_notify_disconnect(p.passive.connector, &p.passive.ov));
+	assert_int_equal(p.passive.ov.information, NDX_DISCONNECT_UNKNOWN);
+	assert_int_equal(ndx_connector_get_disconnect_reason(p.passive.connector),
 	                 NDX_DISCONNECT_UNKNOWN);
-	assert_int_equal(ndx_overlapped_wait(&active.ov, PATIENCE_MS), NDX_OK);
-	pair_drop_end(&active);
-	pair_drop_end(&passive);
-	ndx_listener_close(listener);
-	ndx_adapter_close(adapter);
+	assert_int_equal(ndx_overlapped_wait(&p.active.ov, PATIENCE_MS), NDX_OK);
+	close_both(&p);
 }
 
 struct late {
@@ -88,28 +105,15 @@ static void goodbye_comes(void *arg)
 
 static void a_goodbye_is_known_before_the_control_thread_takes_it(void **state)
 {
-	struct sockaddr_in any = {.sin_family = AF_INET};
-	struct ndx_adapter *adapter;
-	struct ndx_listener *listener;
-	struct end active = {0};
-	struct end passive = {0};
+	struct both p = {0};
 	struct late late = {0};
 
 	(void)state;
-	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
-	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
-	                 NDX_OK);
-	pair_make_end(adapter, 0, &active);
-	pair_make_end(adapter, 0, &passive);
-	join(listener, &active, &passive);
-	late.connector = passive.connector;
-	base_loop_call(adapter->loop, goodbye_comes, &late);
+	open_both(&p);
+	late.connector = p.passive.connector;
+	base_loop_call(p.adapter->loop, goodbye_comes, &late);
 	assert_int_equal(late.reason, NDX_DISCONNECT_GRACEFUL);
-	pair_drop_end(&active);
-	pair_drop_end(&passive);
-	ndx_listener_close(listener);
-	ndx_adapter_close(adapter);
+	close_both(&p);
 }
 
 /* A thread that sees a request fail may be ahead of the thread that sees the goodbye. */
@@ -123,29 +127,16 @@ static void failure_comes_ahead_of_the_goodbye(void *arg)
 
 static void a_goodbye_counts_before_a_failure_that_is_not_handled(void **state)
 {
-	struct sockaddr_in any = {.sin_family = AF_INET};
-	struct ndx_adapter *adapter;
-	struct ndx_listener *listener;
-	struct end active = {0};
-	struct end passive = {0};
+	struct both p = {0};
 
 	(void)state;
-	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
-	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
-	                 NDX_OK);
-	pair_make_end(adapter, 0, &active);
-	pair_make_end(adapter, 0, &passive);
-	join(listener, &active, &passive);
-	assert_int_equal(ndx_connector_notify_disconnect(passive.connector, &passive.ov),
+	open_both(&p);
+	assert_int_equal(ndx_connector_notify_disconnect(p.passive.connector, &p.passive.ov),
 	                 NDX_PENDING);
-	base_loop_call(adapter->loop, failure_comes_ahead_of_the_goodbye, passive.connector);
-	assert_int_equal(ndx_overlapped_wait(&passive.ov, PATIENCE_MS), NDX_OK);
-	assert_int_equal(passive.ov.information, NDX_DISCONNECT_GRACEFUL);
-	pair_drop_end(&active);
-	pair_drop_end(&passive);
-	ndx_listener_close(listener);
-	ndx_adapter_close(adapter);
+	base_loop_call(p.adapter->loop, failure_comes_ahead_of_the_goodbye, p.passive.connector);
+	assert_int_equal(ndx_overlapped_wait(&p.passive.ov, PATIENCE_MS), NDX_OK);
+	assert_int_equal(p.passive.ov.information, NDX_DISCONNECT_GRACEFUL);
+	close_both(&p);
 }
 
 /* A provider that waits for its device in a state: only in a callback it ends within the call. */
@@ -198,43 +189,30 @@ static void exchange_ops(void *arg)
 
 static void a_flush_in_a_callback_ends_what_was_under_way(void **state)
 {
-	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct both p = {0};
 	struct ndx_provider_ops slow;
-	struct ndx_adapter *adapter;
-	struct ndx_listener *listener;
 	struct ndx_overlapped flush = {.callback = flush_here};
 	struct exchange exchange;
-	struct end active = {0};
-	struct end passive = {0};
 
 	(void)state;
-	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(ndx_adapter_open("loop", &adapter), NDX_OK);
-	assert_int_equal(ndx_listen_on(adapter, (struct sockaddr *)&any, sizeof(any), 0, &listener),
-	                 NDX_OK);
-	pair_make_end(adapter, 0, &active);
-	pair_make_end(adapter, 0, &passive);
-	join(listener, &active, &passive);
-	quick = adapter->ops;
+	open_both(&p);
+	quick = p.adapter->ops;
 	slow = *quick;
 	slow.conn_abort = abort_slowly;
-	slow_one = active.connector->native;
-	exchange = (struct exchange){adapter, &slow};
-	base_loop_call(adapter->loop, exchange_ops, &exchange);
-	base_loop_call(adapter->loop, link_breaks, active.connector);
-	base_loop_call(adapter->loop, nothing, NULL); /* behind the job that handles the report */
+	slow_one = p.active.connector->native;
+	exchange = (struct exchange){p.adapter, &slow};
+	base_loop_call(p.adapter->loop, exchange_ops, &exchange);
+	base_loop_call(p.adapter->loop, link_breaks, p.active.connector);
+	base_loop_call(p.adapter->loop, nothing, NULL); /* behind the job that handles the report */
 	assert_int_equal(__atomic_load_n(&aborts, __ATOMIC_ACQUIRE), 1);
-	flush.context = &active;
+	flush.context = &p.active;
 	flush.information = 99;
-	base_loop_callback(adapter->loop, &flush);
-	base_loop_call(adapter->loop, nothing, NULL);
+	base_loop_callback(p.adapter->loop, &flush);
+	base_loop_call(p.adapter->loop, nothing, NULL);
 	assert_int_equal(flush.information, NDX_OK);
 	assert_int_equal(__atomic_load_n(&aborts, __ATOMIC_ACQUIRE), 2);
-	base_loop_call(adapter->loop, exchange_ops, &exchange);
-	pair_drop_end(&active);
-	pair_drop_end(&passive);
-	ndx_listener_close(listener);
-	ndx_adapter_close(adapter);
+	base_loop_call(p.adapter->loop, exchange_ops, &exchange);
+	close_both(&p);
 }
 
 /* A description that fails after its adapter has begun to listen ends the listener. */
