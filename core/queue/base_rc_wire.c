@@ -42,7 +42,7 @@ const char *base_rc_cm_decode(const uint8_t *data, size_t len, enum base_rc_kind
 	if (len < BASE_RC_CM_HEADER || data[AT_MAGIC] != 'N' || data[AT_MAGIC + 1] != 'v')
 		return "speaks another protocol: neither ofi:verbs nor verbs";
 	if (data[AT_KIND] >> 4 != VERSION)
-		return "speaks another version of the protocol";
+		return "speaks another version of the protocol: both ends need the same NDX";
 	if ((data[AT_KIND] & 0xf) != kind)
 		return "has sent an unexpected kind of message";
 	if (data[AT_LEN] > len - BASE_RC_CM_HEADER || data[AT_LEN] > BASE_RC_CALLEE_DATA)

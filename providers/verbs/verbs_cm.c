@@ -13,6 +13,9 @@
 
 #define VERSION 3
 
+_Static_assert(VERBS_CALLEE_DATA <= BASE_RC_CALLEE_DATA, "private data fit either layout");
+_Static_assert(VERBS_CALLER_DATA <= BASE_RC_CALLER_DATA, "private data fit either layout");
+
 void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key)
 {
 	uint8_t *trailer = to + room - VERBS_TRAILER;

@@ -83,8 +83,9 @@ static void give_up_conn(struct verbs_conn *conn)
 	verbs_watch_end(conn);
 	conn->wait = VERBS_WAIT_NONE;
 	untie_qp(conn);
-	/* without data, ofi:verbs would take the refusal of its answer for a failure */
-	if (conn->ofi != NULL && conn->state == VERBS_CONN_ANSWERED && conn->id != NULL)
+	/* ofi:verbs would take a refusal without data for that of a foreign program */
+	if (conn->peer.is_ofi && conn->id != NULL &&
+	    (conn->state == VERBS_CONN_ANSWERED || conn->state == VERBS_CONN_REQUESTED))
 		(void)verbs_cm_reject(conn->id, &conn->peer, NULL, 0);
 	close_id(conn); /* rdma_cm tells the peer, whatever the state is */
 	verbs_mailbox_close(conn);
@@ -207,6 +208,8 @@ static void go_up(struct verbs_conn *conn)
 	conn->qp->base.state = BASE_QP_UP;
 	if (conn->ofi == NULL)
 		conn->qp->noop_write = verbs_mailbox_noop(conn);
+	else
+		verbs_ofi_tell_credits(conn->qp); /* for receives behind the first message */
 	base_lock_release(&conn->qp->base.lock);
 	verbs_watch_begin(conn);
 	if (conn->ofi != NULL)
@@ -312,15 +315,15 @@ enum ndx_status verbs_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi
 	st = bring_up(conn, "accept");
 	if (st != NDX_OK)
 		return st;
-	if (conn->ofi != NULL)
+	if (conn->ofi != NULL) {
 		verbs_end_watch(conn->qp, true);
-	if (conn->ofi != NULL)
 		len = verbs_cm_encode_ofi(data, BASE_RC_ACCEPT, params->private_data,
 		                          params->private_data_len, params->inbound_read_limit,
 		                          params->outbound_read_limit);
-	else
+	} else {
 		verbs_cm_encode(data, sizeof(data), params->private_data, params->private_data_len,
 		                conn->mailbox_mr->rkey);
+	}
 	param = conn_param(conn, data, len);
 	param.responder_resources = responder_resources(conn, params->inbound_read_limit);
 	param.initiator_depth = (uint8_t)params->outbound_read_limit;
@@ -388,16 +391,9 @@ static void on_work(void *arg)
 {
 	struct verbs_conn *conn = arg;
 	const char *wrong = NULL;
-	bool came;
 
-	if (conn->ofi != NULL && conn->qp != NULL && !conn->dead) {
-		base_lock_acquire(&conn->qp->base.lock);
-		came = conn->ofi->first_came;
-		conn->ofi->first_came = false;
-		base_lock_release(&conn->qp->base.lock);
-		if (came && is_introducing(conn))
-			wrong = take_first(conn);
-	}
+	if (!conn->dead && is_introducing(conn) && verbs_ofi_first_came(conn->qp))
+		wrong = take_first(conn);
 	if (wrong != NULL) {
 		verbs_conn_report(conn, 0, 0, wrong);
 		report_established(conn, NDX_E_CONNECTION_ABORTED, 0, NULL);
@@ -480,7 +476,9 @@ static void connect_again(struct verbs_conn *conn)
 		return;
 	}
 	verbs_conn_report(conn, 0, err,
-	                  "the peer is on ofi:verbs, and cannot be asked in its protocol");
+	                  conn->ofi == NULL && conn->qp->srq != NULL
+	                          ? VERBS_OFI_NO_SRQ
+	                          : "the peer is on ofi:verbs, and asking in its protocol failed");
 	report_connected(conn, st, err, NULL);
 }
 

@@ -259,12 +259,12 @@ void verbs_end_on_disconnected(struct verbs_conn *conn, int status)
 		end_abort(conn);
 		return;
 	}
-	if (conn->ofi != NULL && conn->qp != NULL) {
+	killed = conn->qp != NULL && verbs_flush_has_begun(conn->qp);
+	if (conn->ofi != NULL && conn->qp != NULL && !killed) {
 		verbs_ofi_end_closed(conn);
 		return;
 	}
 	writes = conn->peer.is_ndx && conn->qp != NULL;
-	killed = writes && verbs_flush_has_begun(conn->qp);
 	if (writes &&
 	    verbs_mailbox_has(conn, VERBS_FIELD_ABORTED)) /* may be written behind a goodbye */
 		verbs_conn_report(conn, NDX_REPORT_ABORT, ECONNABORTED,

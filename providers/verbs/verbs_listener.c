@@ -34,6 +34,7 @@ static void refuse_id(struct rdma_cm_id *id, const struct verbs_cm_peer *peer)
 void verbs_listener_on_event(struct verbs_listener *listener, const struct verbs_event *event)
 {
 	struct verbs_adapter *adapter = listener->adapter;
+	char here[BASE_SOCKADDR_TEXT];
 	char text[BASE_SOCKADDR_TEXT];
 	struct verbs_request *request;
 	struct ndx_spi_params params;
@@ -62,7 +63,8 @@ void verbs_listener_on_event(struct verbs_listener *listener, const struct verbs
 	request->spi.params = params;
 	request->peer = from;
 	if (from.wrong != NULL) {
-		log_warn(0, "refused %s, which is on ofi:verbs, and %s",
+		log_warn(0, "%s: refused %s, which is on ofi:verbs, and %s",
+		         base_sockaddr_text(&request->spi.local, here),
 		         base_sockaddr_text(&request->spi.peer, text), from.wrong);
 		free(request);
 		refuse_id(event->id, &from);

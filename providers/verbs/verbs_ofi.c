@@ -10,10 +10,10 @@
 #include "base_log.h"
 #include "verbs_wr.h"
 
-/* Offsets in the control region. */
 _Static_assert((int)BASE_RC_POSTED == (int)BASE_RC_FIELDS + (int)BASE_RC_CREDITS,
                "the source of the credits is where the peer reads it");
 
+/* Offsets in the control region. */
 enum {
 	AT_FIELDS = 0,                        /* written by the peer */
 	AT_NOTES = BASE_RC_FIELDS,            /* sources of this end's fields */
@@ -40,9 +40,7 @@ enum ndx_status verbs_ofi_open(struct verbs_conn *conn)
 	struct verbs_ofi *ofi;
 
 	if (qp->srq != NULL)
-		return fail(NDX_E_NOT_SUPPORTED, 0,
-		            "the peer is on ofi:verbs, which cannot talk to a queue pair with a "
-		            "shared receive queue; use verbs at both ends");
+		return fail(NDX_E_NOT_SUPPORTED, 0, "%s", VERBS_OFI_NO_SRQ);
 	ofi = calloc(1, sizeof(*ofi));
 	if (ofi == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "connect: no memory for the control region");
@@ -125,9 +123,11 @@ bool verbs_ofi_took_bell(struct verbs_qp *qp, struct verbs_req *req, const struc
 	goodbye = read_field(qp->ofi, BASE_RC_GOODBYE);
 	if ((goodbye & BASE_RC_SAID) == 0 || (uint32_t)goodbye != count_arrived(qp))
 		return false;
-	/* no message follows a goodbye, so the order of the receives does not matter any more */
-	if (qp->receiving && !qp->killed)
-		(void)verbs_wr_post_receive(qp, (struct verbs_receive *)(void *)req);
+	/* no message follows a goodbye, so the order of the receives does not matter any more; a
+	 * queue pair in ERR may not flush what is posted to it */
+	if (!qp->receiving || qp->killed ||
+	    verbs_wr_post_receive(qp, (struct verbs_receive *)(void *)req) != 0)
+		base_req_done(&qp->base.receive, &req->base, NDX_E_CANCELED, 0);
 	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
 	return true;
 }
@@ -248,6 +248,17 @@ int verbs_ofi_introduce(struct verbs_conn *conn, enum base_rc_first type)
 	return err;
 }
 
+bool verbs_ofi_first_came(struct verbs_qp *qp)
+{
+	bool came;
+
+	base_lock_acquire(&qp->base.lock);
+	came = qp->ofi->first_came;
+	qp->ofi->first_came = false;
+	base_lock_release(&qp->base.lock);
+	return came;
+}
+
 const char *verbs_ofi_read_first(struct verbs_conn *conn, struct base_rc_record *record)
 {
 	struct verbs_qp *qp = conn->qp;
@@ -256,8 +267,8 @@ const char *verbs_ofi_read_first(struct verbs_conn *conn, struct base_rc_record 
 	const char *wrong;
 
 	base_lock_acquire(&qp->base.lock);
-	memcpy(bytes, ofi->area + AT_IN,
-	       sizeof(bytes)); /* the peer may write there while this end reads */
+	/* the peer may write there while this end reads */
+	memcpy(bytes, ofi->area + AT_IN, sizeof(bytes));
 	wrong = base_rc_record_decode(bytes, ofi->first_len, record);
 	if (wrong == NULL && record->type != BASE_RC_FIRST_REJECT) {
 		ofi->introduced = true;
@@ -266,7 +277,6 @@ const char *verbs_ofi_read_first(struct verbs_conn *conn, struct base_rc_record 
 		ofi->credits = record->credits;
 		ofi->depth = record->depth;
 		qp->noop_write = write_of(ofi, BASE_RC_CREDITS, ofi->announced);
-		verbs_ofi_tell_credits(qp);
 	}
 	base_lock_release(&qp->base.lock);
 	return wrong;

@@ -15,6 +15,10 @@
 #include "base_rc_wire.h"
 #include "verbs_conn.h"
 
+#define VERBS_OFI_NO_SRQ                                                                     \
+	"the peer is on ofi:verbs, which cannot talk to a queue pair with a shared receive " \
+	"queue; use verbs at both ends"
+
 struct verbs_ofi {
 	struct verbs_req first; /* the receive for the peer's first message */
 	uint8_t *area;          /* registered; the peer writes into the fields at its start */
@@ -48,6 +52,8 @@ enum ndx_status verbs_ofi_open(struct verbs_conn *conn);
 void verbs_ofi_close(struct verbs_conn *conn);
 /* Send this end's first message: READY or HELLO. 0, or errno. */
 int verbs_ofi_introduce(struct verbs_conn *conn, enum base_rc_first type);
+/* Has the peer's first message come? Once. */
+bool verbs_ofi_first_came(struct verbs_qp *qp);
 /* The peer's first message has come: NULL, and *record, or a text that says what is wrong. */
 const char *verbs_ofi_read_first(struct verbs_conn *conn, struct base_rc_record *record);
 /* Write GOODBYE, ABORTED or the bell into the peer's region. 0, or errno; EBUSY: a request of this
@@ -70,7 +76,7 @@ int verbs_ofi_begin(struct verbs_qp *qp);
 void verbs_ofi_tell_credits(struct verbs_qp *qp);
 /* A completion of the receive for the first message. */
 void verbs_ofi_first_done(struct verbs_qp *qp, const struct ibv_wc *wc);
-/* Is this the bell? Then its receive is posted again. */
+/* Is this the bell? Then its receive is posted again, or canceled if the connection is over. */
 bool verbs_ofi_took_bell(struct verbs_qp *qp, struct verbs_req *req, const struct ibv_wc *wc);
 
 #endif

@@ -101,9 +101,12 @@ static int post_receives(struct verbs_qp *qp)
 {
 	const struct base_queue *q = &qp->base.receive;
 
-	for (uint32_t i = 0; q->reqs != NULL && i <= q->mask; i++)
-		receive_at(qp, i)->req.kind =
-			(uint8_t)(qp->ofi != NULL ? VERBS_OFI_RECEIVE : VERBS_RECEIVE);
+	const uint8_t kind = qp->ofi != NULL ? VERBS_OFI_RECEIVE : VERBS_RECEIVE;
+
+	if (q->reqs != NULL && receive_at(qp, 0)->req.kind != kind) {
+		for (uint32_t i = 0; i <= q->mask; i++)
+			receive_at(qp, i)->req.kind = kind;
+	}
 	for (uint32_t i = q->head; i != q->tail; i++) {
 		const int err = verbs_wr_post_receive(qp, receive_at(qp, i));
 

@@ -478,6 +478,12 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	return mr;
 }
 
+#undef ibv_reg_mr /* a macro that calls it, too */
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return ibv_reg_mr_iova(pd, addr, length, (uintptr_t)addr, access);
+}
+
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	free(mr);

@@ -39,8 +39,8 @@ struct ofi_listener {
 	struct base_list node; /* in adapter->lingering; control thread */
 	struct base_timer linger;
 	uint64_t closed_ns;
-	uint64_t warned_ns; /* time of the latest warning about a peer */
-	uint32_t unsaid;    /* warnings that were left out since then */
+	uint64_t warned_ns; /* time of the latest record about a peer */
+	uint32_t unsaid;    /* records that were left out since then */
 };
 
 static struct ofi_listener *listener_of(struct ndx_spi_listener *listener)
@@ -50,9 +50,10 @@ static struct ofi_listener *listener_of(struct ndx_spi_listener *listener)
 
 /* ---- requests ---- */
 
-/* Any peer that reaches the port can cause a warning: log one per second at most. */
-static void warn_refused(struct ofi_listener *listener, const struct sockaddr_storage *peer,
-                         const char *wrong)
+/* Any peer that reaches the port can cause a record: log one per second at most. A peer that
+ * `retries` in the right protocol is no reason to warn. */
+static void log_refused(struct ofi_listener *listener, const struct sockaddr_storage *peer,
+                        const char *wrong, bool retries)
 {
 	const uint64_t now = base_now_ns();
 	char here[BASE_SOCKADDR_TEXT];
@@ -62,9 +63,10 @@ static void warn_refused(struct ofi_listener *listener, const struct sockaddr_st
 		listener->unsaid++;
 		return;
 	}
-	log_warn(0, "%s: refused %s, which %s (%u more since the last line)",
+	base_log(retries ? NDX_LOG_INFO : NDX_LOG_WARN, __func__, 0,
+	         "%s: refused %s, which %s%s (%u more since the last line)",
 	         base_sockaddr_text(&listener->spi.local, here), base_sockaddr_text(peer, there),
-	         wrong, listener->unsaid);
+	         wrong, retries ? "; verbs tries again" : "", listener->unsaid);
 	listener->warned_ns = now;
 	listener->unsaid = 0;
 }
@@ -81,8 +83,6 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 	struct ofi_adapter *adapter = listener->adapter;
 	struct ofi_request *request = calloc(1, sizeof(*request));
 	struct sockaddr_storage peer;
-	char here[BASE_SOCKADDR_TEXT];
-	char there[BASE_SOCKADDR_TEXT];
 	char text[OFI_PEER_TEXT];
 	bool retries = false;
 	const char *wrong;
@@ -103,12 +103,7 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 	    !base_sockaddr_is_loopback(&peer))
 		wrong = "is on another host; trust=lan in the adapter's URI would allow it";
 	if (wrong != NULL) {
-		if (retries)
-			log_info("%s: refused %s, which %s; verbs tries again",
-			         base_sockaddr_text(&listener->spi.local, here),
-			         base_sockaddr_text(&peer, there), wrong);
-		else
-			warn_refused(listener, &peer, wrong);
+		log_refused(listener, &peer, wrong, retries);
 		free(request);
 		ofi_refuse(adapter, event->info, NULL, 0);
 		return;
@@ -164,7 +159,7 @@ static bool looked(void *owner)
 
 static void on_refused(void *owner, const struct sockaddr_storage *peer, const char *why)
 {
-	warn_refused(owner, peer, why);
+	log_refused(owner, peer, why, false);
 }
 
 /* ---- create and destroy ---- */

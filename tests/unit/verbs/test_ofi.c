@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection whose peer is on ofi:verbs: the bell, the end, and what such a peer cannot do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <endian.h>
+#include <string.h>
+
+#ifdef NDX_PROVIDER_VERBS
+
+#include "rig.h"
+#include "verbs_ofi.h"
+
+#define DEPTH 4u
+
+static struct verbs_conn *conn_of(struct rig *rig)
+{
+	return &rig->conn;
+}
+
+static int set_up(void **state)
+{
+	static struct rig rig;
+	struct verbs_conn *conn = &rig.conn;
+
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	verbs_qp_bring_down(rig_qp(&rig));
+	conn->spi.qp = rig.qp;
+	conn->peer.is_ofi = true;
+	assert_int_equal(verbs_ofi_open(conn), NDX_OK);
+	assert_int_equal(verbs_qp_bring_up(rig_qp(&rig), conn), 0);
+	rig_native(&rig)->state = IBV_QPS_RTS;
+	rig_qp(&rig)->base.state = BASE_QP_UP;
+	conn->state = VERBS_CONN_UP;
+	*state = &rig;
+	return 0;
+}
+
+static void end(void *arg)
+{
+	struct rig *rig = arg;
+
+	verbs_qp_bring_down(rig_qp(rig));
+	verbs_ofi_close(conn_of(rig));
+}
+
+static int tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	base_loop_call(rig->adapter.spi.loop, end, rig);
+	rig_close(rig);
+	return 0;
+}
+
+static void peer_says_goodbye(struct rig *rig, uint32_t messages)
+{
+	const uint64_t word = htobe64(BASE_RC_SAID | messages);
+
+	memcpy(conn_of(rig)->ofi->area + BASE_RC_GOODBYE, &word, sizeof(word));
+}
+
+/* The oldest receive completes with a write of a goodbye. */
+static void bell_rings(struct rig *rig)
+{
+	const struct base_queue *q = &rig_qp(rig)->base.receive;
+	const struct ibv_wc wc = {.wr_id = (uintptr_t)base_queue_at(q, q->head),
+	                          .status = IBV_WC_SUCCESS,
+	                          .opcode = IBV_WC_RECV_RDMA_WITH_IMM,
+	                          .wc_flags = IBV_WC_WITH_IMM,
+	                          .imm_data = htonl(BASE_RC_BELL),
+	                          .byte_len = sizeof(uint64_t)};
+
+	verbs_complete(&wc);
+}
+
+static void the_bell_is_no_message(void **state)
+{
+	struct rig *rig = *state;
+	unsigned long posted;
+
+	assert_int_equal(rig_receive(rig, 1), NDX_OK);
+	peer_says_goodbye(rig, 0);
+	posted = rig->device.count[FAKE_POST_RECV];
+	bell_rings(rig);
+	rig_expect_none(rig);
+	assert_int_equal(rig->device.count[FAKE_POST_RECV], posted + 1);
+}
+
+static void the_same_bytes_without_a_goodbye_are_a_message(void **state)
+{
+	struct rig *rig = *state;
+
+	assert_int_equal(rig_receive(rig, 1), NDX_OK);
+	peer_says_goodbye(rig, 1); /* behind a message that has not come */
+	bell_rings(rig);
+	rig_expect(rig, 1, NDX_OK);
+}
+
+/* The end would wait for that receive, which no device has, until its time is over. */
+static void a_bell_behind_the_end_holds_nothing_up(void **state)
+{
+	struct rig *rig = *state;
+
+	assert_int_equal(rig_receive(rig, 1), NDX_OK);
+	peer_says_goodbye(rig, 0);
+	rig->device.flushes_late = true;
+	base_lock_acquire(&rig_qp(rig)->base.lock);
+	verbs_qp_kill(rig_qp(rig));
+	base_lock_release(&rig_qp(rig)->base.lock);
+	bell_rings(rig);
+	assert_true(verbs_qp_is_quiet(rig_qp(rig)));
+	rig_expect(rig, 1, NDX_E_CANCELED);
+}
+
+static void on_disconnected(void *arg)
+{
+	verbs_end_on_disconnected(conn_of(arg), 0);
+}
+
+/* This end has said goodbye and closes its queue pair, so the peer has nothing more to say. */
+static void a_disconnect_during_the_close_is_no_abort(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->device.flushes_late = true;
+	base_lock_acquire(&rig_qp(rig)->base.lock);
+	verbs_qp_kill(rig_qp(rig));
+	base_lock_release(&rig_qp(rig)->base.lock);
+	base_loop_call(rig->adapter.spi.loop, on_disconnected, rig);
+	assert_int_equal(rig->reports, NDX_REPORT_PEER_DISC);
+}
+
+static void a_disconnect_without_a_goodbye_is_an_abort(void **state)
+{
+	struct rig *rig = *state;
+
+	base_loop_call(rig->adapter.spi.loop, on_disconnected, rig);
+	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
+}
+
+static void a_shared_receive_queue_is_refused_with_the_reason(void **state)
+{
+	struct rig *rig = *state;
+	struct verbs_conn other = {.adapter = &rig->adapter, .spi = {.qp = rig->qp}};
+	enum ndx_status st;
+
+	rig_qp(rig)->srq = (struct verbs_srq *)(void *)rig; /* any */
+	st = verbs_ofi_open(&other);
+	rig_qp(rig)->srq = NULL;
+	verbs_ofi_close(&other);
+	assert_int_equal(st, NDX_E_NOT_SUPPORTED);
+	assert_non_null(strstr(ndx_last_error(), "shared receive queue"));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(the_bell_is_no_message),
+		CASE(the_same_bytes_without_a_goodbye_are_a_message),
+		CASE(a_bell_behind_the_end_holds_nothing_up),
+		CASE(a_disconnect_during_the_close_is_no_abort),
+		CASE(a_disconnect_without_a_goodbye_is_an_abort),
+		CASE(a_shared_receive_queue_is_refused_with_the_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+	return 77; /* the provider is not in this build */
+}
+
+#endif
