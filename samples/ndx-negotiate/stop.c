@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "negotiate.h"
 #include "sample_options.h"
@@ -24,8 +25,12 @@ static void fill_signals(sigset_t *set)
 	(void)sigaddset(set, SIGTERM);
 }
 
+/* A second signal ends the program at once, but not one that comes with the first: timeout(1) sends
+ * its signal to the program and to the program's group. */
 static void *watch(void *arg)
 {
+	const struct timespec moment = {.tv_nsec = 500000000L};
+	const struct timespec nothing = {.tv_nsec = 0};
 	sigset_t set;
 	int number;
 
@@ -35,10 +40,14 @@ static void *watch(void *arg)
 		return NULL;
 	stopping.number = number;
 	stop_now();
-	/* A second signal ends the program at once. */
-	(void)signal(SIGINT, SIG_DFL);
-	(void)signal(SIGTERM, SIG_DFL);
-	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	(void)nanosleep(&moment, NULL);
+	while (sigtimedwait(&set, NULL, &nothing) > 0) {
+		/* they came with the first */
+	}
+	if (sigwait(&set, &number) != 0)
+		return NULL;
+	stopping.number = number;
+	stop_by_signal();
 	return NULL;
 }
 

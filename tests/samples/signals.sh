@@ -76,4 +76,17 @@ esac
 pid=$server_pid
 ends TERM 0
 server_pid=
+echo '# signals at once are one'
+for _ in 1 2 3 4 5 6 7 8; do
+	server_start "$work" "$bin/ndx-negotiate" server --adapter "$uri" || fail 'no server'
+	pid=$server_pid
+	read -r server <"/proc/$pid/task/$pid/children"
+	[ -n "$server" ] || fail 'timeout has no child'
+	kills=0
+	while [ $((kills += 1)) -le 200 ]; do
+		kill -s TERM "$server" 2>/dev/null
+	done
+	ends TERM 0
+	server_pid=
+done
 echo 'signals: all well'
