@@ -5,42 +5,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct fake_device *the;
+static struct fake_device *device_in_use;
 
 /* ---- counting and refusing ---- */
 
-/* 0, or the errno that this call is to fail with. */
-static int enter(enum fake_call call)
+/* Count the call. Returns 0, or the errno with which the call has to fail. */
+static int count_call(enum fake_call call)
 {
-	the->count[call]++;
-	if (the->refuse_nth[call] == 0 || --the->refuse_nth[call] > 0)
+	device_in_use->count[call]++;
+	if (device_in_use->refuse_nth[call] == 0 || --device_in_use->refuse_nth[call] > 0)
 		return 0;
-	errno = the->refuse_errno;
-	return the->refuse_errno;
+	errno = device_in_use->refuse_errno;
+	return device_in_use->refuse_errno;
 }
 
 /* ---- completions ---- */
 
-/* One event for each arming. A queue that was armed for all stays so, whatever else it is asked. */
-static void raise_event(struct fake_cq *cq, bool solicited)
+/* An arming raises one event. A queue that is armed for all completions stays so when it is armed
+ * for solicited ones, too. */
+static void raise_cq_event(struct fake_cq *cq, bool solicited)
 {
-	if (!cq->armed_all && !(cq->armed_solicited && solicited))
+	if (!cq->armed_any && !(cq->armed_solicited && solicited))
 		return;
-	cq->armed_all = false;
+	cq->armed_any = false;
 	cq->armed_solicited = false;
-	cq->told++;
-	the->telling = cq;
+	cq->events_pending++;
+	device_in_use->cq_with_events = cq;
 }
 
-static struct fake_wc *push(struct ibv_cq *native, uint64_t id, enum ibv_wc_status status,
-                            uint32_t number, bool solicited)
+static struct fake_wc *push_completion(struct ibv_cq *native, uint64_t id,
+                                       enum ibv_wc_status status, uint32_t number, bool solicited)
 {
 	struct fake_cq *cq = fake_cq_of(native);
 	struct fake_wc *entry = &cq->ring[cq->tail % (uint32_t)cq->pub.cqe];
 
 	if (cq->tail - cq->head == (uint32_t)cq->pub.cqe) {
 		if (!cq->overrun)
-			fake_tell(the, IBV_EVENT_CQ_ERR, cq);
+			fake_raise_event(device_in_use, IBV_EVENT_CQ_ERR, cq);
 		cq->overrun = true;
 		return NULL;
 	}
@@ -51,21 +52,22 @@ static struct fake_wc *push(struct ibv_cq *native, uint64_t id, enum ibv_wc_stat
 	entry->wc.wc_flags = 0;
 	entry->wc.byte_len = 0;
 	entry->frees = NULL;
-	raise_event(cq, solicited || (status != IBV_WC_SUCCESS && !the->silent_failures));
+	raise_cq_event(cq,
+	               solicited || (status != IBV_WC_SUCCESS && !device_in_use->silent_failures));
 	return entry;
 }
 
-/* The oldest send has ended. */
-static void end_send(struct fake_qp *qp, enum ibv_wc_status status)
+/* Complete the oldest send. */
+static void complete_send(struct fake_qp *qp, enum ibv_wc_status status)
 {
 	const struct fake_wr *wr = &qp->sends[qp->send_head++ % FAKE_WR_MAX];
 	struct fake_wc *entry;
 
-	if (the->frees_at_once)
+	if (device_in_use->frees_at_once)
 		qp->send_freed = qp->send_head;
 	if (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED))
 		return;
-	entry = push(qp->pub.send_cq, wr->id, status, qp->pub.qp_num, false);
+	entry = push_completion(qp->pub.send_cq, wr->id, status, qp->pub.qp_num, false);
 	if (entry == NULL)
 		return;
 	entry->wc.opcode = IBV_WC_SEND;
@@ -73,28 +75,28 @@ static void end_send(struct fake_qp *qp, enum ibv_wc_status status)
 	entry->up_to = qp->send_head;
 }
 
-static void end_receive(struct fake_qp *qp, enum ibv_wc_status status)
+static void complete_receive(struct fake_qp *qp, enum ibv_wc_status status)
 {
 	const struct fake_wr *wr = &qp->receives[qp->receive_head++ % FAKE_WR_MAX];
 
-	(void)push(qp->pub.recv_cq, wr->id, status, qp->pub.qp_num, false);
+	(void)push_completion(qp->pub.recv_cq, wr->id, status, qp->pub.qp_num, false);
 }
 
-static void flush(struct fake_qp *qp)
+static void flush_qp(struct fake_qp *qp)
 {
 	qp->pub.state = IBV_QPS_ERR;
 	while (qp->send_head != qp->send_tail)
-		end_send(qp, IBV_WC_WR_FLUSH_ERR);
+		complete_send(qp, IBV_WC_WR_FLUSH_ERR);
 	while (qp->receive_head != qp->receive_tail)
-		end_receive(qp, IBV_WC_WR_FLUSH_ERR);
+		complete_receive(qp, IBV_WC_WR_FLUSH_ERR);
 }
 
-void fake_run(struct ibv_qp *qp, unsigned count)
+void fake_complete_sends(struct ibv_qp *qp, unsigned count)
 {
 	struct fake_qp *fake = fake_qp_of(qp);
 
 	for (; count > 0 && fake->send_head != fake->send_tail; count--)
-		end_send(fake, IBV_WC_SUCCESS);
+		complete_send(fake, IBV_WC_SUCCESS);
 }
 
 void fake_break(struct ibv_qp *qp, enum ibv_wc_status status)
@@ -102,12 +104,12 @@ void fake_break(struct ibv_qp *qp, enum ibv_wc_status status)
 	struct fake_qp *fake = fake_qp_of(qp);
 
 	if (fake->send_head != fake->send_tail)
-		end_send(fake, status);
-	flush(fake);
+		complete_send(fake, status);
+	flush_qp(fake);
 }
 
-/* From the shared queue, if there is one. */
-static bool arrive(struct ibv_qp *qp, uint32_t bytes, bool solicited)
+/* Deliver a message into the oldest receive of the shared receive queue, or of the queue pair. */
+static bool deliver_message(struct ibv_qp *qp, uint32_t bytes, bool solicited)
 {
 	struct fake_qp *fake = fake_qp_of(qp);
 	struct fake_srq *srq = (struct fake_srq *)(void *)fake->pub.srq;
@@ -118,7 +120,8 @@ static bool arrive(struct ibv_qp *qp, uint32_t bytes, bool solicited)
 		return false;
 	wr = srq != NULL ? &srq->ring[srq->head++ % FAKE_WR_MAX]
 	                 : &fake->receives[fake->receive_head++ % FAKE_WR_MAX];
-	entry = push(fake->pub.recv_cq, wr->id, IBV_WC_SUCCESS, fake->pub.qp_num, solicited);
+	entry = push_completion(fake->pub.recv_cq, wr->id, IBV_WC_SUCCESS, fake->pub.qp_num,
+	                        solicited);
 	if (entry != NULL) {
 		entry->wc.opcode = IBV_WC_RECV;
 		entry->wc.byte_len = bytes;
@@ -128,12 +131,12 @@ static bool arrive(struct ibv_qp *qp, uint32_t bytes, bool solicited)
 
 bool fake_arrive(struct ibv_qp *qp, uint32_t bytes)
 {
-	return arrive(qp, bytes, false);
+	return deliver_message(qp, bytes, false);
 }
 
 bool fake_arrive_solicited(struct ibv_qp *qp, uint32_t bytes)
 {
-	return arrive(qp, bytes, true);
+	return deliver_message(qp, bytes, true);
 }
 
 /* ---- the data path ---- */
@@ -150,7 +153,7 @@ static uint32_t bytes_of(const struct ibv_send_wr *wr)
 static int post_send(struct ibv_qp *native, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct fake_qp *qp = fake_qp_of(native);
-	int err = enter(FAKE_POST_SEND);
+	int err = count_call(FAKE_POST_SEND);
 
 	if (err == 0 && qp->send_tail - qp->send_freed >= qp->cap.max_send_wr)
 		err = ENOMEM;
@@ -163,19 +166,19 @@ static int post_send(struct ibv_qp *native, struct ibv_send_wr *wr, struct ibv_s
 	qp->sends[qp->send_tail++ % FAKE_WR_MAX] =
 		(struct fake_wr){wr->wr_id, wr->opcode, wr->send_flags};
 	qp->signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
-	the->empty += qp->pub.state == IBV_QPS_RTS && wr->opcode == IBV_WR_RDMA_WRITE &&
-	              bytes_of(wr) == 0;
-	if (qp->pub.state == IBV_QPS_ERR && !the->flushes_late)
-		end_send(qp, IBV_WC_WR_FLUSH_ERR);
-	else if (the->runs)
-		end_send(qp, IBV_WC_SUCCESS);
+	device_in_use->zero_byte_writes += qp->pub.state == IBV_QPS_RTS &&
+	                                   wr->opcode == IBV_WR_RDMA_WRITE && bytes_of(wr) == 0;
+	if (qp->pub.state == IBV_QPS_ERR && !device_in_use->flushes_late)
+		complete_send(qp, IBV_WC_WR_FLUSH_ERR);
+	else if (device_in_use->runs)
+		complete_send(qp, IBV_WC_SUCCESS);
 	return 0;
 }
 
 static int post_recv(struct ibv_qp *native, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct fake_qp *qp = fake_qp_of(native);
-	int err = enter(FAKE_POST_RECV);
+	int err = count_call(FAKE_POST_RECV);
 
 	if (err == 0 && qp->receive_tail - qp->receive_head >= qp->cap.max_recv_wr)
 		err = ENOMEM;
@@ -184,15 +187,15 @@ static int post_recv(struct ibv_qp *native, struct ibv_recv_wr *wr, struct ibv_r
 		return err;
 	}
 	qp->receives[qp->receive_tail++ % FAKE_WR_MAX] = (struct fake_wr){.id = wr->wr_id};
-	if (qp->pub.state == IBV_QPS_ERR && !the->forgets_late)
-		flush(qp);
+	if (qp->pub.state == IBV_QPS_ERR && !device_in_use->drops_late_receives)
+		flush_qp(qp);
 	return 0;
 }
 
 static int post_srq_recv(struct ibv_srq *native, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct fake_srq *srq = (struct fake_srq *)(void *)native;
-	int err = enter(FAKE_POST_SRQ_RECV);
+	int err = count_call(FAKE_POST_SRQ_RECV);
 
 	if (err == 0 && srq->tail - srq->head >= srq->room)
 		err = ENOMEM;
@@ -204,11 +207,11 @@ static int post_srq_recv(struct ibv_srq *native, struct ibv_recv_wr *wr, struct 
 	return 0;
 }
 
-/* What a test has come between two calls. */
-static void pass_time(void)
+/* Call the test's hook if its turn has come. */
+static void run_hook(void)
 {
-	if (the->meanwhile_nth > 0 && --the->meanwhile_nth == 0)
-		the->meanwhile(the->meanwhile_arg);
+	if (device_in_use->hook_nth > 0 && --device_in_use->hook_nth == 0)
+		device_in_use->hook(device_in_use->hook_arg);
 }
 
 static int poll_cq(struct ibv_cq *native, int room, struct ibv_wc *wc)
@@ -216,15 +219,15 @@ static int poll_cq(struct ibv_cq *native, int room, struct ibv_wc *wc)
 	struct fake_cq *cq = fake_cq_of(native);
 	int n = 0;
 
-	pass_time();
-	the->count[FAKE_POLL_CQ]++;
-	if (the->polls_empty > 0) {
-		the->polls_empty--;
+	run_hook();
+	device_in_use->count[FAKE_POLL_CQ]++;
+	if (device_in_use->empty_polls > 0) {
+		device_in_use->empty_polls--;
 		return 0;
 	}
-	if (cq->tail - cq->head >= the->batch)
-		cq->shown = cq->tail;
-	for (; n < room && cq->head != cq->shown; n++) {
+	if (cq->tail - cq->head >= device_in_use->batch)
+		cq->visible = cq->tail;
+	for (; n < room && cq->head != cq->visible; n++) {
 		const struct fake_wc *entry = &cq->ring[cq->head++ % (uint32_t)cq->pub.cqe];
 
 		wc[n] = entry->wc;
@@ -238,19 +241,19 @@ static int req_notify_cq(struct ibv_cq *native, int solicited)
 {
 	struct fake_cq *cq = fake_cq_of(native);
 
-	pass_time();
-	cq->narrowed |= solicited && cq->armed_all;
+	run_hook();
+	cq->narrowed |= solicited && cq->armed_any;
 	if (solicited)
 		cq->armed_solicited = true;
 	else
-		cq->armed_all = true;
-	return enter(FAKE_ARM_CQ);
+		cq->armed_any = true;
+	return count_call(FAKE_ARM_CQ);
 }
 
 void fake_open(struct fake_device *device)
 {
 	memset(device, 0, sizeof(*device));
-	the = device;
+	device_in_use = device;
 	device->refuse_errno = ENOMEM;
 	device->context.ops.post_send = post_send;
 	device->context.ops.post_recv = post_recv;
@@ -264,12 +267,12 @@ void fake_open(struct fake_device *device)
 
 /* ---- libibverbs ---- */
 
-/* In <infiniband/verbs.h> that is a macro, which ends here. */
+/* <infiniband/verbs.h> defines a macro of this name; the parentheses keep it from being used. */
 int(ibv_query_port)(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
 	(void)context;
 	(void)port;
-	memcpy(attr, &the->port, sizeof(the->port));
+	memcpy(attr, &device_in_use->port, sizeof(device_in_use->port));
 	return 0;
 }
 
@@ -278,8 +281,8 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 {
 	struct fake_cq *cq;
 
-	the->vector = vector;
-	if (enter(FAKE_CREATE_CQ) != 0)
+	device_in_use->vector = vector;
+	if (count_call(FAKE_CREATE_CQ) != 0)
 		return NULL;
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL)
@@ -293,7 +296,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	cq->pub.cq_context = cq_context;
 	cq->pub.channel = channel;
 	cq->pub.cqe = cqe;
-	the->queues++;
+	device_in_use->queues++;
 	return &cq->pub;
 }
 
@@ -301,7 +304,7 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	struct fake_cq *fake = fake_cq_of(cq);
 	struct fake_wc *ring;
-	const int err = enter(FAKE_RESIZE_CQ);
+	const int err = count_call(FAKE_RESIZE_CQ);
 
 	if (err != 0)
 		return err;
@@ -318,14 +321,14 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
 {
-	struct fake_cq *fake = the->telling;
+	struct fake_cq *fake = device_in_use->cq_with_events;
 
 	(void)channel;
-	if (fake == NULL || fake->told == 0) {
+	if (fake == NULL || fake->events_pending == 0) {
 		errno = EAGAIN;
 		return -1;
 	}
-	fake->told--;
+	fake->events_pending--;
 	*cq = &fake->pub;
 	*context = fake->pub.cq_context;
 	return 0;
@@ -341,11 +344,11 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 {
 	struct fake_cq *fake = fake_cq_of(cq);
 
-	if (the->telling == fake)
-		the->telling = NULL;
+	if (device_in_use->cq_with_events == fake)
+		device_in_use->cq_with_events = NULL;
 	free(fake->ring);
 	free(fake);
-	the->queues--;
+	device_in_use->queues--;
 	return 0;
 }
 
@@ -353,7 +356,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 {
 	struct fake_srq *srq;
 
-	if (enter(FAKE_CREATE_SRQ) != 0)
+	if (count_call(FAKE_CREATE_SRQ) != 0)
 		return NULL;
 	srq = calloc(1, sizeof(*srq));
 	if (srq == NULL)
@@ -365,7 +368,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 
 int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
-	const int err = enter(FAKE_MODIFY_SRQ);
+	const int err = count_call(FAKE_MODIFY_SRQ);
 
 	if (err == 0 && (mask & IBV_SRQ_MAX_WR))
 		((struct fake_srq *)(void *)srq)->room = attr->max_wr;
@@ -383,7 +386,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	static uint32_t number = 16;
 	struct fake_qp *qp;
 
-	if (enter(FAKE_CREATE_QP) != 0)
+	if (count_call(FAKE_CREATE_QP) != 0)
 		return NULL;
 	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)
@@ -396,32 +399,32 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	qp->pub.qp_num = number++;
 	qp->pub.state = IBV_QPS_RESET;
 	qp->cap = attr->cap;
-	the->pairs++;
+	device_in_use->pairs++;
 	return &qp->pub;
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct fake_qp *fake = fake_qp_of(qp);
-	const int err = enter(FAKE_MODIFY_QP);
+	const int err = count_call(FAKE_MODIFY_QP);
 
 	if (err != 0)
 		return err;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
-		fake->asked.min_rnr_timer = attr->min_rnr_timer;
+		fake->modify_attr.min_rnr_timer = attr->min_rnr_timer;
 	if (mask & IBV_QP_PATH_MTU)
-		fake->asked.path_mtu = attr->path_mtu;
+		fake->modify_attr.path_mtu = attr->path_mtu;
 	if (mask & IBV_QP_PORT)
-		fake->asked.port_num = attr->port_num;
+		fake->modify_attr.port_num = attr->port_num;
 	if (mask & IBV_QP_PKEY_INDEX)
-		fake->asked.pkey_index = attr->pkey_index;
+		fake->modify_attr.pkey_index = attr->pkey_index;
 	if (mask & IBV_QP_ACCESS_FLAGS)
-		fake->asked.qp_access_flags = attr->qp_access_flags;
+		fake->modify_attr.qp_access_flags = attr->qp_access_flags;
 	if (!(mask & IBV_QP_STATE))
 		return 0;
 	fake->pub.state = attr->qp_state;
-	if (attr->qp_state == IBV_QPS_ERR && !the->flushes_late)
-		flush(fake);
+	if (attr->qp_state == IBV_QPS_ERR && !device_in_use->flushes_late)
+		flush_qp(fake);
 	if (attr->qp_state == IBV_QPS_RESET) {
 		fake->send_head = fake->send_freed = fake->send_tail;
 		fake->receive_head = fake->receive_tail;
@@ -451,7 +454,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 			entry->frees = NULL;
 	}
 	free(fake);
-	the->pairs--;
+	device_in_use->pairs--;
 	return 0;
 }
 
@@ -464,7 +467,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 
 	(void)iova;
 	(void)access;
-	if (enter(FAKE_REG_MR) != 0)
+	if (count_call(FAKE_REG_MR) != 0)
 		return NULL;
 	mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
@@ -474,7 +477,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	mr->addr = addr;
 	mr->length = length;
 	mr->lkey = mr->rkey = key++;
-	the->regions++;
+	device_in_use->regions++;
 	return mr;
 }
 
@@ -487,11 +490,11 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	free(mr);
-	the->regions--;
+	device_in_use->regions--;
 	return 0;
 }
 
-void fake_tell(struct fake_device *device, enum ibv_event_type what, void *element)
+void fake_raise_event(struct fake_device *device, enum ibv_event_type what, void *element)
 {
 	struct ibv_async_event *event;
 
@@ -502,21 +505,22 @@ void fake_tell(struct fake_device *device, enum ibv_event_type what, void *eleme
 	event->element.qp = element;
 }
 
-void fake_tell_port(struct fake_device *device, enum ibv_event_type what, int port)
+void fake_raise_port_event(struct fake_device *device, enum ibv_event_type what, int port)
 {
-	fake_tell(device, what, NULL);
+	fake_raise_event(device, what, NULL);
 	device->events[device->event_count - 1].element.port_num = port;
 }
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	(void)context;
-	if (the->event_count == 0) {
+	if (device_in_use->event_count == 0) {
 		errno = EAGAIN;
 		return -1;
 	}
-	*event = the->events[0];
-	memmove(the->events, the->events + 1, --the->event_count * sizeof(*event));
+	*event = device_in_use->events[0];
+	memmove(device_in_use->events, device_in_use->events + 1,
+	        --device_in_use->event_count * sizeof(*event));
 	return 0;
 }
 
@@ -530,7 +534,7 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	(void)id;
-	if (enter(FAKE_INIT_QP_ATTR) != 0)
+	if (count_call(FAKE_INIT_QP_ATTR) != 0)
 		return -1;
 	*mask = IBV_QP_STATE;
 	if (attr->qp_state == IBV_QPS_RTR)
@@ -541,6 +545,6 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 int rdma_disconnect(struct rdma_cm_id *id)
 {
 	(void)id;
-	errno = enter(FAKE_DISCONNECT);
+	errno = count_call(FAKE_DISCONNECT);
 	return errno == 0 ? 0 : -1;
 }

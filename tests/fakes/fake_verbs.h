@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A device that is not there: a null ibv_context whose operations count, refuse the call that they
- * were told to, hold completions back and hand them out in batches, and keep slots as adapters do.
- * The calls of libibverbs and librdmacm that a queue pair's life needs are defined here, too; a
- * program that has this file uses these, and needs no device, no kernel module and no rights.
- *
- * What software RoCE hides can be seen here: an adapter frees the slots of a send queue only when
- * the completion of a later signalled request is polled. It is on unless `frees_at_once` is set.
- *
- * Not thread-safe; one device at a time.
+ * A fake device: a null ibv_context whose operations count calls, fail the call that a test chose,
+ * hold completions back, deliver them in batches, and free send slots as adapters do. This file
+ * also defines the calls of libibverbs and librdmacm that a queue pair needs. A program that links
+ * this file therefore needs no device, no kernel module and no privilege. Software RoCE hides one
+ * property of adapters: an adapter frees the slots of a send queue only when a consumer polls the
+ * completion of a later signaled request. The fake device does so unless `frees_at_once` is set.
+ * The fake device is not thread-safe, and a program has one at a time.
  */
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
@@ -44,27 +42,32 @@ struct fake_device {
 	struct ibv_context context;
 	struct ibv_pd pd;
 	unsigned long count[FAKE_CALLS];
-	/* This call fails with this errno: the next is number 1; 0: none. */
+	/* The call with this number fails with refuse_errno. The next call is number 1; 0: no call
+	 * fails. */
 	unsigned long refuse_nth[FAKE_CALLS];
 	int refuse_errno;
-	bool runs;              /* sends end at once; else fake_run() says when */
-	bool frees_at_once;     /* slots, as software RoCE does */
-	bool forgets_late;      /* a receive posted after ERR is never flushed, as there */
-	unsigned polls_empty;   /* so many polls find nothing */
-	unsigned batch;         /* a poll finds nothing until so many are there; 0: 1 */
-	bool silent_failures;   /* no event for them on a queue armed for solicited ones only, as
-	                           there */
-	bool flushes_late;      /* what is outstanding at ERR comes back with fake_break() */
-	int vector;             /* of the last queue that was created */
-	unsigned queues, pairs; /* that exist */
+	/* sends complete at once; else fake_complete_sends() completes them */
+	bool runs;
+	bool frees_at_once; /* frees send slots before the poll, as software RoCE does */
+	/* never flushes a receive posted in ERR, as software RoCE does */
+	bool drops_late_receives;
+	unsigned empty_polls; /* this number of polls finds no completion */
+	unsigned batch;       /* the number of completions that a poll waits for; 0: 1 */
+	/* A failure raises no event on a queue that is armed for solicited completions, as software
+	 * RoCE does. */
+	bool silent_failures;
+	/* fake_break() flushes the outstanding requests; the change to ERR does not */
+	bool flushes_late;
+	int vector;             /* completion vector of the latest completion queue */
+	unsigned queues, pairs; /* existing completion queues and queue pairs */
 	unsigned regions;
-	unsigned empty;            /* writes without bytes that went out: some networks drop them */
-	struct ibv_port_attr port; /* it is active */
-	struct fake_cq *telling;   /* queues with events, one at a time */
-	/* Something happens, once, before a queue is polled or armed: the next time is number 1. */
-	unsigned meanwhile_nth;
-	void (*meanwhile)(void *arg);
-	void *meanwhile_arg;
+	unsigned zero_byte_writes;      /* RDMA writes of no bytes: some networks drop them */
+	struct ibv_port_attr port;      /* the state is ACTIVE */
+	struct fake_cq *cq_with_events; /* a queue with pending events; one at a time */
+	/* Called once, before a queue is polled or armed. The next poll or arming is number 1. */
+	unsigned hook_nth;
+	void (*hook)(void *arg);
+	void *hook_arg;
 	struct ibv_async_event events[FAKE_EVENTS];
 	unsigned event_count;
 };
@@ -77,7 +80,7 @@ struct fake_wr {
 
 struct fake_wc {
 	struct ibv_wc wc;
-	struct fake_qp *frees; /* slots of its send queue, up to this one; NULL: none */
+	struct fake_qp *frees; /* the poll frees this send queue's slots up to up_to; or NULL */
 	uint32_t up_to;
 };
 
@@ -86,12 +89,12 @@ struct fake_cq {
 	struct fake_wc *ring;
 	uint32_t head;
 	uint32_t tail;
-	uint32_t shown; /* what a batch made visible */
-	bool overrun;   /* a completion was lost */
-	bool armed_all;
+	uint32_t visible; /* end of the completions that a batch has made visible */
+	bool overrun;     /* a completion was lost */
+	bool armed_any;
 	bool armed_solicited;
-	bool narrowed; /* was asked for solicited ones when it was armed for all */
-	unsigned told; /* events that were not taken yet */
+	bool narrowed;           /* was armed for solicited completions while armed for all */
+	unsigned events_pending; /* events that ibv_get_cq_event() has not returned yet */
 };
 
 struct fake_srq {
@@ -106,14 +109,15 @@ struct fake_qp {
 	struct ibv_qp pub;
 	struct ibv_qp_cap cap;
 	struct fake_wr sends[FAKE_WR_MAX];
-	uint32_t send_head; /* oldest that has not ended */
+	uint32_t send_head; /* the oldest incomplete send */
 	uint32_t send_tail;
 	uint32_t send_freed; /* slots before this one are free */
 	struct fake_wr receives[FAKE_WR_MAX];
 	uint32_t receive_head;
 	uint32_t receive_tail;
-	struct ibv_qp_attr asked; /* what a change of state asked for, as far as its mask goes */
-	unsigned signalled;       /* sends that asked for a completion, ever */
+	/* the attributes that ibv_modify_qp() has set, by its mask */
+	struct ibv_qp_attr modify_attr;
+	unsigned signalled; /* number of signaled sends ever posted */
 };
 
 void fake_open(struct fake_device *device);
@@ -127,15 +131,16 @@ static inline struct fake_cq *fake_cq_of(struct ibv_cq *cq)
 	return (struct fake_cq *)(void *)cq;
 }
 
-/* The `count` oldest sends that are under way succeed. */
-void fake_run(struct ibv_qp *qp, unsigned count);
-/* The oldest fails so; everything else is flushed. */
+/* The `count` oldest outstanding sends complete with success. */
+void fake_complete_sends(struct ibv_qp *qp, unsigned count);
+/* The oldest outstanding send fails with `status`; the device flushes all other requests. */
 void fake_break(struct ibv_qp *qp, enum ibv_wc_status status);
-/* A message of so many bytes comes: it takes the oldest receive. False: there is none. */
+/* A message of `bytes` bytes arrives and consumes the oldest receive. False: no receive is
+ * posted. */
 bool fake_arrive(struct ibv_qp *qp, uint32_t bytes);
 bool fake_arrive_solicited(struct ibv_qp *qp, uint32_t bytes);
-/* The device will tell of this. */
-void fake_tell(struct fake_device *device, enum ibv_event_type what, void *element);
-void fake_tell_port(struct fake_device *device, enum ibv_event_type what, int port);
+/* The device raises this asynchronous event. */
+void fake_raise_event(struct fake_device *device, enum ibv_event_type what, void *element);
+void fake_raise_port_event(struct fake_device *device, enum ibv_event_type what, int port);
 
 #endif

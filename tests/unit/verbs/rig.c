@@ -88,7 +88,7 @@ void rig_close(struct rig *rig)
 	assert_int_equal(rig->device.queues, 0);
 	assert_int_equal(rig->device.pairs, 0);
 	assert_int_equal(rig->device.regions, 0);
-	assert_int_equal(rig->device.empty, 0);
+	assert_int_equal(rig->device.zero_byte_writes, 0);
 }
 
 enum ndx_status rig_send(struct rig *rig, uintptr_t context, uint32_t flags)
@@ -119,17 +119,17 @@ bool rig_next(struct rig *rig, uintptr_t *context, enum ndx_status *status)
 void rig_expect(struct rig *rig, uintptr_t context, enum ndx_status status)
 {
 	enum ndx_status got = NDX_PENDING;
-	uintptr_t who = 0;
+	uintptr_t got_context = 0;
 
-	assert_true(rig_next(rig, &who, &got));
-	assert_int_equal(who, context);
+	assert_true(rig_next(rig, &got_context, &got));
+	assert_int_equal(got_context, context);
 	assert_int_equal(got, status);
 }
 
 void rig_expect_none(struct rig *rig)
 {
 	enum ndx_status got;
-	uintptr_t who;
+	uintptr_t got_context;
 
-	assert_false(rig_next(rig, &who, &got));
+	assert_false(rig_next(rig, &got_context, &got));
 }

@@ -19,7 +19,8 @@ struct rig {
 	char memory[64];
 };
 
-/* Adapter and loop; then a completion queue; then a queue pair that is connected. */
+/* rig_open() creates an adapter, its event loop and a completion queue; rig_connect() creates a
+ * queue pair that is connected. */
 void rig_open(struct rig *rig);
 void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq);
 void rig_close(struct rig *rig);
@@ -35,9 +36,9 @@ static inline struct ibv_qp *rig_native(const struct rig *rig)
 
 enum ndx_status rig_send(struct rig *rig, uintptr_t context, uint32_t flags);
 enum ndx_status rig_receive(struct rig *rig, uintptr_t context);
-/* The next result: its context and status; false: there is none. */
+/* Take the next result's context and status. False: the queue has no result. */
 bool rig_next(struct rig *rig, uintptr_t *context, enum ndx_status *status);
-/* Fails the test if the next result is another one, or none. */
+/* The test fails if the next result is a different one, or if the queue has no result. */
 void rig_expect(struct rig *rig, uintptr_t context, enum ndx_status status);
 void rig_expect_none(struct rig *rig);
 

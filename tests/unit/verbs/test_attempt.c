@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An attempt to connect that the peer ends while this side goes on with it. */
+/* An attempt to connect that the peer ends while this end continues it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,13 +16,13 @@
 struct attempt {
 	struct rig rig;
 	enum verbs_conn_state state; /* ANSWERED, or REQUESTED */
-	struct verbs_event event;    /* the peer's end of it, which rdma_cm has not told yet */
+	struct verbs_event event;    /* the event with which the peer ends the attempt */
 	enum ndx_status status;
-	bool says_why;
+	bool error_names_peer;
 };
 
-static unsigned told;
-static enum ndx_status told_status;
+static unsigned status_count;
+static enum ndx_status reported_status;
 
 static void on_established(struct ndx_spi_conn *spi, enum ndx_status status, int32_t native,
                            const struct ndx_spi_params *params)
@@ -30,15 +30,16 @@ static void on_established(struct ndx_spi_conn *spi, enum ndx_status status, int
 	(void)spi;
 	(void)native;
 	(void)params;
-	told++;
-	told_status = status;
+	status_count++;
+	reported_status = status;
 }
 
-static void setup(struct attempt *a, enum verbs_conn_state state, enum rdma_cm_event_type what)
+static void open_attempt(struct attempt *a, enum verbs_conn_state state,
+                         enum rdma_cm_event_type what)
 {
 	struct rig *rig = &a->rig;
 
-	told = 0;
+	status_count = 0;
 	a->state = state;
 	a->event = (struct verbs_event){.what = what};
 	rig_open(rig);
@@ -52,14 +53,14 @@ static void setup(struct attempt *a, enum verbs_conn_state state, enum rdma_cm_e
 	rig->conn.state = state;
 }
 
-static void go_on(void *arg)
+static void continue_attempt(void *arg)
 {
 	struct attempt *a = arg;
 	static const struct ndx_spi_params none;
 
 	a->status = a->state == VERBS_CONN_ANSWERED ? verbs_conn_complete(&a->rig.conn.spi)
 	                                            : verbs_conn_accept(&a->rig.conn.spi, &none);
-	a->says_why = strstr(ndx_last_error(), "the peer gave up the attempt") != NULL;
+	a->error_names_peer = strstr(ndx_last_error(), "the peer gave up the attempt") != NULL;
 }
 
 static void on_event(void *arg)
@@ -69,20 +70,20 @@ static void on_event(void *arg)
 	verbs_conn_on_event(&a->rig.conn, &a->event);
 }
 
-static void abandon(void *arg)
+static void abandon_attempt(void *arg)
 {
 	struct attempt *a = arg;
 
 	verbs_conn_abandon(&a->rig.conn.spi);
 }
 
-static void call(struct attempt *a, base_loop_fn *fn)
+static void call_on_loop(struct attempt *a, base_loop_fn *fn)
 {
 	base_loop_call(a->rig.adapter.spi.loop, fn, a);
 }
 
-/* The queue pair is as it was: its receive still waits. */
-static void finish(struct attempt *a)
+/* The queue pair is as before the attempt: its receive is still posted. */
+static void close_attempt(struct attempt *a)
 {
 	assert_int_equal(base_queue_outstanding(&rig_qp(&a->rig)->base.receive), 1);
 	assert_int_equal(rig_native(&a->rig)->state, IBV_QPS_RESET);
@@ -91,28 +92,31 @@ static void finish(struct attempt *a)
 }
 
 static const enum verbs_conn_state states[] = {VERBS_CONN_ANSWERED, VERBS_CONN_REQUESTED};
-static const enum rdma_cm_event_type ends[] = {RDMA_CM_EVENT_REJECTED, RDMA_CM_EVENT_DISCONNECTED};
+static const enum rdma_cm_event_type peer_events[] = {RDMA_CM_EVENT_REJECTED,
+                                                      RDMA_CM_EVENT_DISCONNECTED};
 
-/* Each of the calls on the way up may be the first that rdma_cm refuses. */
+/* rdma_cm may refuse any of the calls that bring the queue pair up, because the peer has ended the
+ * attempt and the event is not read yet. */
 static void an_end_that_is_not_told_yet_is_the_attempts(void **state)
 {
 	struct attempt a;
 
 	(void)state;
-	/* on Ethernet the first step asks nobody */
+	/* on Ethernet the change to INIT needs no call of rdma_cm */
 	for (unsigned ethernet = 0; ethernet <= 1; ethernet++) {
 		for (unsigned i = 0; i < 2 * 2 * (3 - ethernet); i++) {
-			setup(&a, states[i % 2], ends[i / 2 % 2]);
+			open_attempt(&a, states[i % 2], peer_events[i / 2 % 2]);
 			a.rig.adapter.ethernet = ethernet;
 			a.rig.device.refuse_errno = EINVAL;
 			a.rig.device.refuse_nth[FAKE_INIT_QP_ATTR] = 1 + i / 4;
-			call(&a, go_on);
+			call_on_loop(&a, continue_attempt);
 			assert_int_equal(a.status, NDX_E_CONNECTION_ABORTED);
-			assert_true(a.says_why);
-			call(&a, abandon);
-			call(&a, on_event);
-			assert_int_equal(told, 0); /* the call has said it */
-			finish(&a);
+			assert_true(a.error_names_peer);
+			call_on_loop(&a, abandon_attempt);
+			call_on_loop(&a, on_event);
+			/* the status of the call has reported the end */
+			assert_int_equal(status_count, 0);
+			close_attempt(&a);
 		}
 	}
 }
@@ -123,42 +127,42 @@ static void an_end_that_was_told_is_the_attempts(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * 2; i++) {
-		setup(&a, states[i % 2], ends[i / 2]);
-		call(&a, on_event);
-		assert_int_equal(told, 1);
-		assert_int_equal(told_status, NDX_E_CONNECTION_ABORTED);
-		call(&a, go_on);
+		open_attempt(&a, states[i % 2], peer_events[i / 2]);
+		call_on_loop(&a, on_event);
+		assert_int_equal(status_count, 1);
+		assert_int_equal(reported_status, NDX_E_CONNECTION_ABORTED);
+		call_on_loop(&a, continue_attempt);
 		assert_int_equal(a.status, NDX_E_CONNECTION_ABORTED);
-		call(&a, abandon);
-		assert_int_equal(told, 1);
-		finish(&a);
+		call_on_loop(&a, abandon_attempt);
+		assert_int_equal(status_count, 1);
+		close_attempt(&a);
 	}
 }
 
-/* The peer cannot be the reason: it says nothing to the device. */
+/* The device refuses the call itself, so the peer cannot be the reason. */
 static void what_the_device_refuses_is_no_end(void **state)
 {
 	struct attempt a;
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * 3; i++) {
-		setup(&a, states[i % 2], RDMA_CM_EVENT_REJECTED);
+		open_attempt(&a, states[i % 2], RDMA_CM_EVENT_REJECTED);
 		a.rig.device.refuse_errno = EINVAL;
 		a.rig.device.refuse_nth[FAKE_MODIFY_QP] = 1 + i / 2;
-		call(&a, go_on);
+		call_on_loop(&a, continue_attempt);
 		assert_int_equal(a.status, NDX_E_INTERNAL_ERROR);
-		assert_false(a.says_why);
-		call(&a, abandon);
-		finish(&a);
+		assert_false(a.error_names_peer);
+		call_on_loop(&a, abandon_attempt);
+		close_attempt(&a);
 	}
 }
 
-/* The kernel has asked again for a minute, and nobody has answered. */
+/* The connection manager has repeated its message for a minute, and the peer has not answered. */
 static void silence_ends_an_accept_as_it_ends_a_connect(void **state)
 {
 	static const struct {
 		enum verbs_conn_state state;
-		enum ndx_status status; /* NDX_OK: it is no news */
+		enum ndx_status status; /* NDX_OK: no report */
 	} cases[] = {
 		{VERBS_CONN_RESOLVING, NDX_E_IO_TIMEOUT},
 		{VERBS_CONN_CONNECTING, NDX_E_IO_TIMEOUT},
@@ -169,23 +173,23 @@ static void silence_ends_an_accept_as_it_ends_a_connect(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const unsigned news = cases[i].status != NDX_OK;
+		const unsigned expected_count = cases[i].status != NDX_OK;
 
-		setup(&a, cases[i].state, RDMA_CM_EVENT_UNREACHABLE);
+		open_attempt(&a, cases[i].state, RDMA_CM_EVENT_UNREACHABLE);
 		a.event.status = -ETIMEDOUT;
-		call(&a, on_event);
-		assert_int_equal(told, news);
-		if (news)
-			assert_int_equal(told_status, cases[i].status);
+		call_on_loop(&a, on_event);
+		assert_int_equal(status_count, expected_count);
+		if (expected_count)
+			assert_int_equal(reported_status, cases[i].status);
 		if (cases[i].state == VERBS_CONN_ACCEPTED)
 			assert_non_null(strstr(a.rig.cause, "has not confirmed the accept"));
 		assert_int_equal(a.rig.reports, 0);
-		/* Its end may be heard of late. */
+		/* A late event changes nothing. */
 		a.event = (struct verbs_event){.what = RDMA_CM_EVENT_ESTABLISHED};
-		call(&a, on_event);
-		assert_int_equal(told, news);
-		call(&a, abandon);
-		finish(&a);
+		call_on_loop(&a, on_event);
+		assert_int_equal(status_count, expected_count);
+		call_on_loop(&a, abandon_attempt);
+		close_attempt(&a);
 	}
 }
 

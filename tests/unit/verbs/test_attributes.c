@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the native queue pair is asked for on its way up, and what is said of the device. */
+/* The attributes that the provider sets on a native queue pair, and the description of the
+ * device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,11 +12,11 @@
 
 #define DEPTH 16u
 
-static const struct ibv_qp_attr *bring_up(struct rig *rig)
+static const struct ibv_qp_attr *bring_up_qp(struct rig *rig)
 {
 	verbs_qp_bring_down(rig_qp(rig));
 	assert_int_equal(verbs_qp_bring_up(rig_qp(rig), &rig->conn), 0);
-	return &fake_qp_of(rig_native(rig))->asked;
+	return &fake_qp_of(rig_native(rig))->modify_attr;
 }
 
 static void every_rnr_timer_reaches_the_device(void **state)
@@ -25,14 +26,14 @@ static void every_rnr_timer_reaches_the_device(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
-	assert_int_equal(bring_up(&rig)->min_rnr_timer, 14); /* 1.28 ms */
-	/* known to rdma_cm, and told by hand */
+	assert_int_equal(bring_up_qp(&rig)->min_rnr_timer, 14); /* 1.28 ms */
+	/* the path is known from rdma_cm, or from a description of the peer */
 	for (int by_hand = 0; by_hand < 2; by_hand++) {
 		rig.conn.oob.on = by_hand;
 		rig.conn.oob.mtu = 1024;
 		for (uint32_t code = 0; code <= 31; code++) {
 			rig.qp->attr.rnr_timer = code;
-			assert_int_equal(bring_up(&rig)->min_rnr_timer, code);
+			assert_int_equal(bring_up_qp(&rig)->min_rnr_timer, code);
 		}
 	}
 	rig_close(&rig);
@@ -50,12 +51,12 @@ static void every_path_mtu_reaches_the_device(void **state)
 	rig.conn.oob.on = true;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		rig.conn.oob.mtu = 256u << i;
-		assert_int_equal(bring_up(&rig)->path_mtu, codes[i]);
+		assert_int_equal(bring_up_qp(&rig)->path_mtu, codes[i]);
 	}
 	rig_close(&rig);
 }
 
-/* Of two ends that were told of each other the smaller one decides. */
+/* Two described ends use the smaller path MTU of the two. */
 static void the_smaller_path_mtu_reaches_the_device(void **state)
 {
 	static const struct {
@@ -77,16 +78,16 @@ static void the_smaller_path_mtu_reaches_the_device(void **state)
 		peer.mtu = cases[i].peers;
 		verbs_qp_bring_down(rig_qp(&rig));
 		assert_int_equal(verbs_qp_connect_peer(&rig.conn.spi, &peer), NDX_OK);
-		assert_int_equal(fake_qp_of(rig_native(&rig))->asked.path_mtu, cases[i].code);
+		assert_int_equal(fake_qp_of(rig_native(&rig))->modify_attr.path_mtu, cases[i].code);
 		base_list_remove(&rig.conn.node);
 	}
 	rig_close(&rig);
 }
 
-/* For the first step on Ethernet there is nothing to ask rdma_cm for. */
+/* On Ethernet the change to INIT needs no call of rdma_cm. */
 static void the_first_step_on_ethernet_sends_no_request(void **state)
 {
-	const struct ibv_qp_attr *asked;
+	const struct ibv_qp_attr *modify_attr;
 	struct rig rig;
 
 	(void)state;
@@ -96,17 +97,17 @@ static void the_first_step_on_ethernet_sends_no_request(void **state)
 	for (int ethernet = 0; ethernet < 2; ethernet++) {
 		rig.adapter.ethernet = ethernet;
 		rig.device.count[FAKE_INIT_QP_ATTR] = 0;
-		asked = bring_up(&rig);
+		modify_attr = bring_up_qp(&rig);
 		assert_int_equal(rig.device.count[FAKE_INIT_QP_ATTR], ethernet ? 2 : 3);
 	}
-	assert_int_equal(asked->port_num, 2);
-	assert_int_equal(asked->pkey_index, 0);
-	assert_int_equal(asked->qp_access_flags,
+	assert_int_equal(modify_attr->port_num, 2);
+	assert_int_equal(modify_attr->pkey_index, 0);
+	assert_int_equal(modify_attr->qp_access_flags,
 	                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 	rig_close(&rig);
 }
 
-/* The driver of software RoCE names one all the same. */
+/* The driver of software RoCE reports a vendor; the provider does not. */
 static void software_has_no_vendor(void **state)
 {
 	struct verbs_adapter adapter = {.attr = {.vendor_id = 0x2c9, .vendor_part_id = 4119}};

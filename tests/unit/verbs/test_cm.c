@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private data keep their length; what comes from a peer is never believed to be longer. */
+/* Private data keep their length, and a length that a peer sends is checked. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,8 @@ static void data_come_back_with_their_length(void **state)
 	for (size_t r = 0; r < sizeof(rooms) / sizeof(rooms[0]); r++) {
 		for (size_t len = 0; len <= rooms[r] - VERBS_TRAILER; len++) {
 			verbs_cm_encode(wire, rooms[r], data, len, 0x01020304);
-			assert_memory_equal(wire, data, len); /* where others look for it */
+			/* where a peer that is not NDX looks for its data */
+			assert_memory_equal(wire, data, len);
 			memset(&params, 0, sizeof(params));
 			verbs_cm_decode(wire, rooms[r], BASE_RC_CONNECT, &params, &peer);
 			assert_true(peer.is_ndx);
@@ -44,7 +45,7 @@ static void the_trailer_has_its_place(void **state)
 
 	(void)state;
 	verbs_cm_encode(wire, sizeof(wire), "abc", 3, 0xa1a2a3a4);
-	assert_memory_equal(wire, "abc", 4); /* zeros behind */
+	assert_memory_equal(wire, "abc", 4); /* the rest is zero */
 	assert_memory_equal(wire + sizeof(wire) - sizeof(trailer), trailer, sizeof(trailer));
 }
 
@@ -67,7 +68,7 @@ static void other_peers_have_no_mailbox(void **state)
 	assert_int_equal(params.private_data_len, 0);
 }
 
-/* Each wrong field alone makes it data like any other. */
+/* One wrong field is enough: the provider takes the trailer for private data. */
 static void a_trailer_that_lies_is_none(void **state)
 {
 	static const struct {
@@ -103,7 +104,8 @@ static void data_for_ofi_verbs_come_back(void **state)
 		memset(&params, 0, sizeof(params));
 		assert_int_equal(verbs_cm_encode_ofi(bytes, BASE_RC_ACCEPT, data, len, 3, 5),
 		                 1 + BASE_RC_CM_HEADER + len);
-		assert_int_equal(bytes[0], BASE_RC_CM_HEADER + len); /* as libfabric wants it */
+		/* the length byte of libfabric's header */
+		assert_int_equal(bytes[0], BASE_RC_CM_HEADER + len);
 		verbs_cm_decode(bytes, sizeof(bytes), BASE_RC_ACCEPT, &params, &peer);
 		assert_true(peer.is_ofi);
 		assert_false(peer.is_ndx);
@@ -139,9 +141,9 @@ static void spoilt_data_of_ofi_verbs_are_refused(void **state)
 	(void)state;
 	assert_refused(3, 0x22); /* another version */
 	assert_refused(3, 0x31); /* a connect */
-	assert_refused(4, 4);    /* one byte more than there is */
+	assert_refused(4, 4);    /* one byte more than the message has */
 	len = verbs_cm_encode_ofi(bytes, BASE_RC_ACCEPT, "abc", 3, 1, 1);
-	for (size_t n = 0; n < len; n++) { /* fewer bytes than libfabric's length says */
+	for (size_t n = 0; n < len; n++) { /* fewer bytes than the length byte says */
 		verbs_cm_decode(bytes, n, BASE_RC_ACCEPT, &params, &peer);
 		assert_false(peer.is_ofi);
 		assert_int_equal(params.private_data_len, n);

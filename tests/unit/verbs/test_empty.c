@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes without bytes: some networks drop them, and a peer that granted no memory may break the
- * connection because of one. That none goes out the rig looks at in every test of this folder.
+ * RDMA writes of no bytes: some networks drop them, and a peer that granted no memory may break the
+ * connection because of one. rig_close() checks in every test of this folder that the provider has
+ * posted none.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +15,9 @@
 
 #define DEPTH 16u
 #define KEEPALIVE_MS 100u
-#define LOOKS 8u
+#define WATCHDOG_RUNS 8u
 
-static void open_rig(struct rig *rig, bool has_mailbox)
+static void open_connected(struct rig *rig, bool has_mailbox)
 {
 	rig_open(rig);
 	rig_connect(rig, DEPTH, NULL);
@@ -26,95 +27,97 @@ static void open_rig(struct rig *rig, bool has_mailbox)
 		rig_qp(rig)->noop_write.length = 0;
 }
 
-static void look(void *arg)
+static void run_watchdog(void *arg)
 {
 	struct rig *rig = arg;
 
 	rig->conn.watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = &rig->conn};
-	for (unsigned i = 0; i < LOOKS; i++)
+	for (unsigned i = 0; i < WATCHDOG_RUNS; i++)
 		verbs_watch_on_timer(&rig->conn);
 	base_timer_cancel(rig->adapter.spi.loop, &rig->conn.watchdog);
 }
 
-static void drain(void *arg)
+static void start_drain(void *arg)
 {
 	struct rig *rig = arg;
 
 	verbs_conn_drain(&rig->conn.spi);
 }
 
-/* An idle peer is asked by keepalive; one that cannot be asked is not taken for a dead one. */
+/* Keepalive probes an idle peer. A peer that cannot be probed does not count as dead. */
 static void only_a_peer_that_granted_memory_is_probed(void **state)
 {
 	struct rig rig;
 
 	(void)state;
 	for (int has_mailbox = 0; has_mailbox <= 1; has_mailbox++) {
-		open_rig(&rig, has_mailbox);
+		open_connected(&rig, has_mailbox);
 		rig.device.count[FAKE_POST_SEND] = 0;
-		base_loop_call(rig.adapter.spi.loop, look, &rig);
+		base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
 		assert_int_equal(rig.device.count[FAKE_POST_SEND], has_mailbox);
 		assert_int_equal(rig.reports, has_mailbox ? NDX_REPORT_ABORT : 0);
 		rig_close(&rig);
 	}
 }
 
-/* The answer to the question stands behind requests that wait for the peer's receives. */
+/* The probe completes behind requests that wait for the peer's receives. */
 static void a_peer_with_requests_to_answer_is_not_silent(void **state)
 {
 	struct rig rig;
 
 	(void)state;
-	open_rig(&rig, true);
+	open_connected(&rig, true);
 	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
-	base_loop_call(rig.adapter.spi.loop, look, &rig);
+	base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
 	assert_int_equal(rig.reports, 0);
-	fake_run(rig_native(&rig), 1);
+	fake_complete_sends(rig_native(&rig), 1);
 	rig_expect(&rig, 1, NDX_OK);
-	base_loop_call(rig.adapter.spi.loop, look, &rig);
+	base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 	rig_close(&rig);
 }
 
-/* Silent requests: somebody has to tell of the last ones, if not a request of ours, they do. */
+/* The drain ends when the last unsignaled request completes. A control request behind it shows
+ * that; without a mailbox the provider signals every request instead. */
 static void silent_requests_end_without_a_question(void **state)
 {
 	struct rig rig;
 
 	(void)state;
 	for (int has_mailbox = 0; has_mailbox <= 1; has_mailbox++) {
-		open_rig(&rig, has_mailbox);
+		open_connected(&rig, has_mailbox);
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
 		rig.device.count[FAKE_POST_SEND] = 0;
-		base_loop_call(rig.adapter.spi.loop, drain, &rig);
+		base_loop_call(rig.adapter.spi.loop, start_drain, &rig);
 		assert_int_equal(rig.device.count[FAKE_POST_SEND], has_mailbox);
-		fake_run(rig_native(&rig), 4);
+		fake_complete_sends(rig_native(&rig), 4);
 		rig_expect_none(&rig);
 		assert_int_equal(rig.reports, NDX_REPORT_DRAINED);
 		rig_close(&rig);
 	}
 }
 
-/* The program's own write of no bytes is a byte on the wire. */
+/* The consumer's write of no bytes is a write of one byte on the wire. */
 static void a_write_of_no_bytes_has_one(void **state)
 {
 	struct rig rig;
 
 	(void)state;
-	open_rig(&rig, true);
+	open_connected(&rig, true);
 	assert_int_equal(ndx_qp_write(&rig.qp->pub, (void *)1, NULL, 0, 0, 0, 0), NDX_OK);
 	assert_int_equal(ndx_qp_write(&rig.qp->pub, (void *)2, NULL, 0, 0, 0, NDX_OP_INLINE),
 	                 NDX_OK);
-	fake_run(rig_native(&rig), 2);
+	fake_complete_sends(rig_native(&rig), 2);
 	rig_expect(&rig, 1, NDX_OK);
 	rig_expect(&rig, 2, NDX_OK);
 	rig_close(&rig);
 }
 
 /*
- * A kernel may take the memory of a killed process away before its queue pairs. A write of no bytes
- * cannot be refused for memory that it does not name; one with bytes can.
+ * A kernel may destroy the memory regions of a killed process before its queue pairs. The
+ * consumer's write of no bytes names no memory, so the peer's refusal means cancellation; a write
+ * with bytes fails with an access violation.
  */
 static void refused_by_a_dying_peer_it_is_cancelled(void **state)
 {
@@ -125,7 +128,7 @@ static void refused_by_a_dying_peer_it_is_cancelled(void **state)
 	for (unsigned bytes = 0; bytes <= 1; bytes++) {
 		const struct ndx_sge sge = {&byte, 1, 1};
 
-		open_rig(&rig, true);
+		open_connected(&rig, true);
 		assert_int_equal(ndx_qp_write(&rig.qp->pub, (void *)1, &sge, bytes, 0, 0, 0),
 		                 NDX_OK);
 		assert_int_equal(rig_send(&rig, 2, 0), NDX_OK);
@@ -137,14 +140,14 @@ static void refused_by_a_dying_peer_it_is_cancelled(void **state)
 	}
 }
 
-/* Nor is a peer that granted no memory asked by the program, or by a receiver's probe. It may get a
- * write that names memory of its own; and a question that was refused takes no room. */
+/* The provider refuses the consumer's probe, a write of no bytes, to a peer that granted no memory.
+ * A refused probe takes no slot. */
 static void a_peer_that_granted_no_memory_is_sent_no_probe(void **state)
 {
 	struct rig rig;
 
 	(void)state;
-	open_rig(&rig, false);
+	open_connected(&rig, false);
 	rig.device.count[FAKE_POST_SEND] = 0;
 	for (unsigned i = 0; i < 2 * DEPTH; i++)
 		assert_int_equal(ndx_qp_write(&rig.qp->pub, NULL, NULL, 0, 0, 0,

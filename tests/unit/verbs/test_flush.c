@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a queue pair: every request has one result, in order, and none comes later. */
+/* The end of a queue pair: every request has one result, in order, and no result appears later. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define DEPTH 16u
 
-static void kill(struct rig *rig)
+static void kill_qp(struct rig *rig)
 {
 	struct verbs_qp *qp = rig_qp(rig);
 
@@ -38,19 +38,19 @@ static void everything_is_cancelled_in_order(void **state)
 		assert_int_equal(rig_send(&rig, i, 0), NDX_OK);
 		assert_int_equal(rig_receive(&rig, 100 + i), NDX_OK);
 	}
-	fake_run(rig_native(&rig), 3);
-	kill(&rig);
+	fake_complete_sends(rig_native(&rig), 3);
+	kill_qp(&rig);
 	assert_true(is_quiet(&rig));
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_expect(&rig, i, i < 3 ? NDX_OK : NDX_E_CANCELED);
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_expect(&rig, 100 + i, NDX_E_CANCELED);
 	rig_expect_none(&rig);
-	assert_int_equal(rig.reports, 0); /* we did it ourselves */
+	assert_int_equal(rig.reports, 0); /* this end ended the queue pair itself */
 	rig_close(&rig);
 }
 
-/* Silent ones that had succeeded have no completion; those that had not, do. */
+/* An unsignaled request that succeeded has no result; one that was flushed has. */
 static void silent_ones_are_told_apart(void **state)
 {
 	(void)state;
@@ -62,8 +62,8 @@ static void silent_ones_are_told_apart(void **state)
 		for (unsigned i = 0; i < 4; i++)
 			assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
 		assert_int_equal(fake_qp_of(rig_native(&rig))->signalled, 0);
-		fake_run(rig_native(&rig), ended);
-		kill(&rig);
+		fake_complete_sends(rig_native(&rig), ended);
+		kill_qp(&rig);
 		assert_true(is_quiet(&rig));
 		for (unsigned i = ended; i < 4; i++)
 			rig_expect(&rig, i, NDX_E_CANCELED);
@@ -72,7 +72,7 @@ static void silent_ones_are_told_apart(void **state)
 	}
 }
 
-/* A sweep that is under way comes too early to tell of what was posted behind it. */
+/* An outstanding sweep does not cover the requests that were posted after it. */
 static void a_sweep_before_does_not_stand_for_the_last(void **state)
 {
 	struct rig rig;
@@ -87,8 +87,8 @@ static void a_sweep_before_does_not_stand_for_the_last(void **state)
 	verbs_wr_post_sweep(qp);
 	base_lock_release(&qp->base.lock);
 	assert_int_equal(rig_send(&rig, 2, NDX_OP_SILENT_SUCCESS), NDX_OK);
-	fake_run(rig_native(&rig), 3);
-	kill(&rig);
+	fake_complete_sends(rig_native(&rig), 3);
+	kill_qp(&rig);
 	assert_true(is_quiet(&rig));
 	rig_expect_none(&rig);
 	rig_close(&rig);
@@ -103,7 +103,7 @@ static void one_failure_cancels_the_rest_and_is_reported(void **state)
 	rig_connect(&rig, DEPTH, NULL);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
-	fake_run(rig_native(&rig), 1);
+	fake_complete_sends(rig_native(&rig), 1);
 	fake_break(rig_native(&rig), IBV_WC_RETRY_EXC_ERR);
 	rig_expect(&rig, 1, NDX_E_IO_TIMEOUT);
 	rig_expect(&rig, 2, NDX_E_CANCELED);
@@ -121,7 +121,7 @@ static void abort_in_a_callback(struct ndx_overlapped *ov)
 	ov->information = rig->reports;
 }
 
-static void say_nothing(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
+static void ignore_oob_message(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
 {
 	(void)conn;
 	(void)message;
@@ -132,7 +132,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* A close in a callback cannot wait: all results are there when the provider returns. */
+/* A close in a callback cannot wait as a state: all results are there when the provider returns. */
 static void a_slow_device_holds_up_no_callback(void **state)
 {
 	struct ndx_overlapped ov;
@@ -142,8 +142,8 @@ static void a_slow_device_holds_up_no_callback(void **state)
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
 	rig.conn.state = VERBS_CONN_UP;
-	rig.conn.oob.on = true; /* no connection manager here */
-	rig.host.oob_send = say_nothing;
+	rig.conn.oob.on = true; /* so that the end makes no call of rdma_cm */
+	rig.host.oob_send = ignore_oob_message;
 	rig.device.flushes_late = true;
 	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
 	assert_int_equal(rig_receive(&rig, 2), NDX_OK);
@@ -159,7 +159,8 @@ static void a_slow_device_holds_up_no_callback(void **state)
 	rig_close(&rig);
 }
 
-/* Whichever comes first, to begin a drain or to read what failed: the goodbye would be a lie. */
+/* The drain may start before or after the provider reads the failure. In both orders the connection
+ * aborts: a goodbye would claim that all requests have arrived. */
 static void a_failure_is_no_drain(void **state)
 {
 	(void)state;
@@ -181,7 +182,8 @@ static void a_failure_is_no_drain(void **state)
 	}
 }
 
-/* A queue of 2 with a queue pair of 16 and 16: the native one holds all that a flush can give. */
+/* A completion queue of depth 2 with a queue pair of depth 16: the native completion queue has room
+ * for all flushed requests. */
 static void small_queues_are_not_overrun(void **state)
 {
 	struct rig rig;
@@ -194,7 +196,7 @@ static void small_queues_are_not_overrun(void **state)
 		assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
 		assert_int_equal(rig_receive(&rig, 100 + i), NDX_OK);
 	}
-	/* nobody polls */
+	/* no poll between the posts and the flush */
 	base_lock_acquire(&rig_qp(&rig)->base.lock);
 	verbs_qp_kill(rig_qp(&rig));
 	base_lock_release(&rig_qp(&rig)->base.lock);
@@ -229,7 +231,7 @@ static void a_queue_that_cannot_grow_takes_no_queue_pair(void **state)
 	rig_close(&rig);
 }
 
-/* Should a device lose completions all the same, whoever waits for them is told. */
+/* If a device loses completions, every waiting consumer receives the error. */
 static void an_overrun_is_reported(void **state)
 {
 	struct rig rig;
@@ -238,23 +240,23 @@ static void an_overrun_is_reported(void **state)
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
 	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
-	fake_tell(&rig.device, IBV_EVENT_CQ_ERR, verbs_cq_of(&rig.cq->pub)->native);
+	fake_raise_event(&rig.device, IBV_EVENT_CQ_ERR, verbs_cq_of(&rig.cq->pub)->native);
 	verbs_async_on_event(&rig.adapter, 0);
 	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL),
 	                 NDX_E_BUFFER_OVERFLOW);
 	rig_close(&rig);
 }
 
-/* Software RoCE never flushes a receive that is posted then; the device never sees ours. */
+/* Software RoCE never flushes a receive that is posted in ERR, so the provider does not post it. */
 static void a_receive_after_the_end_is_cancelled_at_once(void **state)
 {
 	struct rig rig;
 
 	(void)state;
 	rig_open(&rig);
-	rig.device.forgets_late = true;
+	rig.device.drops_late_receives = true;
 	rig_connect(&rig, DEPTH, NULL);
-	kill(&rig);
+	kill_qp(&rig);
 	rig.device.count[FAKE_POST_RECV] = 0;
 	assert_int_equal(rig_receive(&rig, 7), NDX_OK);
 	assert_int_equal(rig.device.count[FAKE_POST_RECV], 0);
@@ -263,20 +265,21 @@ static void a_receive_after_the_end_is_cancelled_at_once(void **state)
 	rig_close(&rig);
 }
 
-/* One that raced with the failure, which nobody has read yet: going to ERR once more flushes it. */
+/* A receive may race with a failure that the provider has not read yet. A second change to ERR
+ * flushes the receive. */
 static void a_receive_that_the_device_forgot_is_flushed(void **state)
 {
 	struct rig rig;
 
 	(void)state;
 	rig_open(&rig);
-	rig.device.forgets_late = true;
+	rig.device.drops_late_receives = true;
 	rig_connect(&rig, DEPTH, NULL);
 	fake_break(rig_native(&rig), IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(rig_receive(&rig, 7), NDX_OK);
 	verbs_qp_poll(rig_qp(&rig));
 	assert_false(is_quiet(&rig));
-	kill(&rig);
+	kill_qp(&rig);
 	assert_true(is_quiet(&rig));
 	rig_expect(&rig, 7, NDX_E_CANCELED);
 	rig_expect_none(&rig);
@@ -294,21 +297,21 @@ static void a_failed_queue_pair_is_reported_without_requests(void **state)
 
 		rig_open(&rig);
 		rig_connect(&rig, DEPTH, NULL);
-		fake_tell(&rig.device, events[i], rig_native(&rig));
+		fake_raise_event(&rig.device, events[i], rig_native(&rig));
 		verbs_async_on_event(&rig.adapter, 0);
 		assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 		rig_close(&rig);
 	}
 }
 
-static void watch_for_a_while(void *arg)
+static void run_watchdog(void *arg)
 {
 	for (unsigned i = 0; i < 20; i++)
 		verbs_watch_on_timer(arg);
 	verbs_watch_end(arg);
 }
 
-/* Software RoCE tells of nothing: the watch looks. */
+/* Software RoCE raises no event: the watchdog queries the state. */
 static void a_failed_queue_pair_is_found_without_events(void **state)
 {
 	struct rig rig;
@@ -318,10 +321,10 @@ static void a_failed_queue_pair_is_found_without_events(void **state)
 	rig_connect(&rig, DEPTH, NULL);
 	rig.adapter.soft_roce = true;
 	rig.conn.watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = &rig.conn};
-	base_loop_call(rig.adapter.spi.loop, watch_for_a_while, &rig.conn);
+	base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig.conn);
 	assert_int_equal(rig.reports, 0);
 	rig_native(&rig)->state = IBV_QPS_ERR;
-	base_loop_call(rig.adapter.spi.loop, watch_for_a_while, &rig.conn);
+	base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig.conn);
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 	rig.adapter.soft_roce = false;
 	rig_close(&rig);
@@ -338,7 +341,7 @@ static void a_lost_device_is_reported_to_every_queue_pair(void **state)
 	rig.conn.state = VERBS_CONN_UP;
 	base_list_add(&rig.adapter.conns, &rig.conn.node);
 	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
-	fake_tell(&rig.device, IBV_EVENT_DEVICE_FATAL, NULL);
+	fake_raise_event(&rig.device, IBV_EVENT_DEVICE_FATAL, NULL);
 	verbs_async_on_event(&rig.adapter, 0);
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_E_DEVICE_REMOVED);
@@ -347,7 +350,7 @@ static void a_lost_device_is_reported_to_every_queue_pair(void **state)
 	rig_close(&rig);
 }
 
-/* A port that comes back soon does no harm. */
+/* A port that becomes active again soon ends no connection. */
 static void a_port_that_stays_down_ends_connections(void **state)
 {
 	struct rig rig;
@@ -359,13 +362,13 @@ static void a_port_that_stays_down_ends_connections(void **state)
 	rig.adapter.options.port = 1;
 	rig.adapter.port_down = (struct base_timer){.fn = verbs_port_on_timer, .arg = &rig.adapter};
 	base_list_add(&rig.adapter.conns, &rig.conn.node);
-	fake_tell_port(&rig.device, IBV_EVENT_PORT_ERR, 2);
+	fake_raise_port_event(&rig.device, IBV_EVENT_PORT_ERR, 2);
 	verbs_async_on_event(&rig.adapter, 0);
 	assert_false(rig.adapter.port_down.armed);
-	fake_tell_port(&rig.device, IBV_EVENT_PORT_ERR, 1);
+	fake_raise_port_event(&rig.device, IBV_EVENT_PORT_ERR, 1);
 	verbs_async_on_event(&rig.adapter, 0);
 	assert_true(rig.adapter.port_down.armed);
-	fake_tell_port(&rig.device, IBV_EVENT_PORT_ACTIVE, 1);
+	fake_raise_port_event(&rig.device, IBV_EVENT_PORT_ACTIVE, 1);
 	verbs_async_on_event(&rig.adapter, 0);
 	assert_false(rig.adapter.port_down.armed);
 	assert_int_equal(rig.reports, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection whose peer is on ofi:verbs: the bell, the end, and what such a peer cannot do. */
+/* A connection whose peer is on ofi:verbs. The bell is the write with immediate data by which such
+ * a peer announces its goodbye. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +42,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void end(void *arg)
+static void close_conn(void *arg)
 {
 	struct rig *rig = arg;
 
@@ -53,20 +54,20 @@ static int tear_down(void **state)
 {
 	struct rig *rig = *state;
 
-	base_loop_call(rig->adapter.spi.loop, end, rig);
+	base_loop_call(rig->adapter.spi.loop, close_conn, rig);
 	rig_close(rig);
 	return 0;
 }
 
-static void peer_says_goodbye(struct rig *rig, uint32_t messages)
+static void write_peer_goodbye(struct rig *rig, uint32_t messages)
 {
-	const uint64_t word = htobe64(BASE_RC_SAID | messages);
+	const uint64_t field = htobe64(BASE_RC_SAID | messages);
 
-	memcpy(conn_of(rig)->ofi->area + BASE_RC_GOODBYE, &word, sizeof(word));
+	memcpy(conn_of(rig)->ofi->area + BASE_RC_GOODBYE, &field, sizeof(field));
 }
 
-/* The oldest receive completes with a write of a goodbye. */
-static void bell_rings(struct rig *rig)
+/* Complete the oldest receive with the write with immediate data of a goodbye. */
+static void deliver_bell(struct rig *rig)
 {
 	const struct base_queue *q = &rig_qp(rig)->base.receive;
 	const struct ibv_wc wc = {.wr_id = (uintptr_t)base_queue_at(q, q->head),
@@ -85,9 +86,9 @@ static void the_bell_is_no_message(void **state)
 	unsigned long posted;
 
 	assert_int_equal(rig_receive(rig, 1), NDX_OK);
-	peer_says_goodbye(rig, 0);
+	write_peer_goodbye(rig, 0);
 	posted = rig->device.count[FAKE_POST_RECV];
-	bell_rings(rig);
+	deliver_bell(rig);
 	rig_expect_none(rig);
 	assert_int_equal(rig->device.count[FAKE_POST_RECV], posted + 1);
 }
@@ -97,23 +98,24 @@ static void the_same_bytes_without_a_goodbye_are_a_message(void **state)
 	struct rig *rig = *state;
 
 	assert_int_equal(rig_receive(rig, 1), NDX_OK);
-	peer_says_goodbye(rig, 1); /* behind a message that has not come */
-	bell_rings(rig);
+	write_peer_goodbye(rig, 1); /* the goodbye counts one message that has not arrived */
+	deliver_bell(rig);
 	rig_expect(rig, 1, NDX_OK);
 }
 
-/* The end would wait for that receive, which no device has, until its time is over. */
+/* Without this rule the close would wait for that receive, which no device has, until its time
+ * limit. */
 static void a_bell_behind_the_end_holds_nothing_up(void **state)
 {
 	struct rig *rig = *state;
 
 	assert_int_equal(rig_receive(rig, 1), NDX_OK);
-	peer_says_goodbye(rig, 0);
+	write_peer_goodbye(rig, 0);
 	rig->device.flushes_late = true;
 	base_lock_acquire(&rig_qp(rig)->base.lock);
 	verbs_qp_kill(rig_qp(rig));
 	base_lock_release(&rig_qp(rig)->base.lock);
-	bell_rings(rig);
+	deliver_bell(rig);
 	assert_true(verbs_qp_is_quiet(rig_qp(rig)));
 	rig_expect(rig, 1, NDX_E_CANCELED);
 }
@@ -123,7 +125,7 @@ static void on_disconnected(void *arg)
 	verbs_end_on_disconnected(conn_of(arg), 0);
 }
 
-/* This end has said goodbye and closes its queue pair, so the peer has nothing more to say. */
+/* This end has sent its goodbye and closes its queue pair, so the peer's goodbye is implied. */
 static void a_disconnect_during_the_close_is_no_abort(void **state)
 {
 	struct rig *rig = *state;
@@ -150,7 +152,7 @@ static void a_shared_receive_queue_is_refused_with_the_reason(void **state)
 	struct verbs_conn other = {.adapter = &rig->adapter, .spi = {.qp = rig->qp}};
 	enum ndx_status st;
 
-	rig_qp(rig)->srq = (struct verbs_srq *)(void *)rig; /* any */
+	rig_qp(rig)->srq = (struct verbs_srq *)(void *)rig; /* any address but NULL */
 	st = verbs_ofi_open(&other);
 	rig_qp(rig)->srq = NULL;
 	verbs_ofi_close(&other);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapters of ports that have no IP address, or not the GID that was asked for. */
+/* Adapters of ports that have no IP address, or that lack the GID of the option. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,16 +19,16 @@
 #include "fake_verbs.h"
 #include "verbs.h"
 
-#define GIDS 2 /* the first is used, the other one is not */
+#define GIDS 2 /* the first entry of the GID table has a value, the second is empty */
 
 static struct {
 	struct fake_device device;
 	struct ibv_device name;
 	bool has_address;
-	unsigned open; /* contexts, channels, domains, lists of addresses */
+	unsigned open_objects; /* open contexts, channels, domains, address lists */
 } port;
 
-/* ---- what a port is asked ---- */
+/* ---- libibverbs: device, port and GID table ---- */
 
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
@@ -53,13 +53,13 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	port.device.context.device = device;
 	port.device.context.async_fd = eventfd(0, 0);
-	port.open++;
+	port.open_objects++;
 	return &port.device.context;
 }
 
 int ibv_close_device(struct ibv_context *context)
 {
-	port.open--;
+	port.open_objects--;
 	return close(context->async_fd);
 }
 
@@ -91,14 +91,14 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, unio
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	(void)context;
-	port.open++;
+	port.open_objects++;
 	return &port.device.pd;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
 	(void)pd;
-	port.open--;
+	port.open_objects--;
 	return 0;
 }
 
@@ -109,7 +109,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	assert_non_null(channel);
 	channel->context = context;
 	channel->fd = eventfd(0, 0);
-	port.open++;
+	port.open_objects++;
 	return channel;
 }
 
@@ -118,11 +118,11 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	const int err = close(channel->fd);
 
 	free(channel);
-	port.open--;
+	port.open_objects--;
 	return err;
 }
 
-/* ---- who serves its addresses ---- */
+/* ---- librdmacm and the addresses of the host ---- */
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
@@ -130,7 +130,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 
 	assert_non_null(channel);
 	channel->fd = eventfd(0, 0);
-	port.open++;
+	port.open_objects++;
 	return channel;
 }
 
@@ -138,7 +138,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
 	(void)close(channel->fd);
 	free(channel);
-	port.open--;
+	port.open_objects--;
 }
 
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
@@ -149,7 +149,7 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	(void)ps;
 	*id = calloc(1, sizeof(**id));
 	assert_non_null(*id);
-	port.open++;
+	port.open_objects++;
 	return 0;
 }
 
@@ -164,7 +164,7 @@ int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
 int rdma_destroy_id(struct rdma_cm_id *id)
 {
 	free(id);
-	port.open--;
+	port.open_objects--;
 	return 0;
 }
 
@@ -179,7 +179,7 @@ int getifaddrs(struct ifaddrs **list)
 
 	address.sin_addr.s_addr = htonl(0x0a090001);
 	*list = port.has_address ? &one : NULL;
-	port.open++;
+	port.open_objects++;
 	return 0;
 }
 
@@ -187,7 +187,7 @@ int getifaddrs(struct ifaddrs **list)
 void freeifaddrs(struct ifaddrs *list)
 {
 	(void)list;
-	port.open--;
+	port.open_objects--;
 }
 
 /* ---- the cases ---- */
@@ -214,31 +214,31 @@ struct opened {
 	struct ndx_spi_adapter *adapter;
 };
 
-static void close_it(void *arg)
+static void close_adapter(void *arg)
 {
 	const struct opened *opened = arg;
 
 	ndx_provider_verbs.ops->adapter_close(opened->adapter);
 }
 
-/* Open, look how many addresses there are, close; whatever happens, nothing stays. */
-static enum ndx_status try(const char *gid, size_t *addresses)
+/* Open an adapter, count its addresses, close it. No object may stay open. */
+static enum ndx_status open_and_close(const char *gid, size_t *addresses)
 {
 	const struct ndx_spi_option option = {.key = "gid", .value = gid};
-	const struct ndx_spi_open how = {
+	const struct ndx_spi_open spec = {
 		.device = "fake0", .options = &option, .option_count = gid != NULL ? 1 : 0};
 	struct opened opened = {.adapter = NULL};
 	enum ndx_status st;
 
 	opened.head.host = &opened.host;
 	assert_int_equal(base_loop_create("open", &opened.head.loop), NDX_OK);
-	st = ndx_provider_verbs.ops->adapter_open(&opened.head, &how, &opened.adapter);
+	st = ndx_provider_verbs.ops->adapter_open(&opened.head, &spec, &opened.adapter);
 	if (st == NDX_OK) {
 		*addresses = ndx_provider_verbs.ops->adapter_addresses(opened.adapter, NULL, 0);
-		base_loop_call(opened.head.loop, close_it, &opened);
+		base_loop_call(opened.head.loop, close_adapter, &opened);
 	}
 	base_loop_destroy(opened.head.loop, nothing, NULL);
-	assert_int_equal(port.open, 0);
+	assert_int_equal(port.open_objects, 0);
 	return st;
 }
 
@@ -248,7 +248,7 @@ static void a_port_without_address_says_what_to_type(void **state)
 
 	(void)state;
 	setup(IBV_LINK_LAYER_ETHERNET, false);
-	assert_int_equal(try(NULL, &count), NDX_E_DEVICE_NOT_READY);
+	assert_int_equal(open_and_close(NULL, &count), NDX_E_DEVICE_NOT_READY);
 	assert_non_null(strstr(ndx_last_error(), "ip address add"));
 	assert_non_null(strstr(ndx_last_error(), "?gid=N"));
 }
@@ -262,7 +262,7 @@ static void a_gid_that_is_not_there_is_refused(void **state)
 	for (int layer = IBV_LINK_LAYER_INFINIBAND; layer <= IBV_LINK_LAYER_ETHERNET; layer++) {
 		for (size_t i = 0; i < sizeof(gids) / sizeof(gids[0]); i++) {
 			setup((uint8_t)layer, true);
-			assert_int_equal(try(gids[i], &count), NDX_E_NOT_FOUND);
+			assert_int_equal(open_and_close(gids[i], &count), NDX_E_NOT_FOUND);
 			assert_non_null(strstr(ndx_last_error(), "/ports/1/gids/"));
 		}
 	}
@@ -274,25 +274,25 @@ static void numbers_need_no_address(void **state)
 
 	(void)state;
 	setup(IBV_LINK_LAYER_INFINIBAND, false);
-	assert_int_equal(try(NULL, &count), NDX_OK);
+	assert_int_equal(open_and_close(NULL, &count), NDX_OK);
 	assert_int_equal(count, 0);
 	count = 1;
-	assert_int_equal(try("0", &count), NDX_OK);
+	assert_int_equal(open_and_close("0", &count), NDX_OK);
 	assert_int_equal(count, 0);
-	setup(IBV_LINK_LAYER_ETHERNET, true); /* not that of the GID */
+	setup(IBV_LINK_LAYER_ETHERNET, true); /* the address does not belong to the GID */
 	count = 1;
-	assert_int_equal(try("0", &count), NDX_OK);
+	assert_int_equal(open_and_close("0", &count), NDX_OK);
 	assert_int_equal(count, 0);
 }
 
-/* InfiniBand's GIDs name the port: they choose among no addresses. */
+/* A GID of InfiniBand names the port, so the option selects no address. */
 static void a_gid_of_infiniband_leaves_the_addresses(void **state)
 {
 	size_t count = 0;
 
 	(void)state;
 	setup(IBV_LINK_LAYER_INFINIBAND, true);
-	assert_int_equal(try("0", &count), NDX_OK);
+	assert_int_equal(open_and_close("0", &count), NDX_OK);
 	assert_int_equal(count, 1);
 }
 

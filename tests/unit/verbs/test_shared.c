@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive queues: slots, who took a receive, and what a failing device leaves behind. */
+/* Shared receive queues: slots, which queue pair consumed a receive, and the state that a failed
+ * device leaves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 #include "rig.h"
 
 #define DEPTH 4u
-#define POLLS_MOST 4u /* to begin an end: to look once, and to watch the queue */
+#define MAX_POLLS 4u /* polls that start an end: one of the queue, and those that arm it */
 
 static struct ndx_spi_srq *open_shared(struct rig *rig)
 {
@@ -20,14 +21,15 @@ static struct ndx_spi_srq *open_shared(struct rig *rig)
 	return srq;
 }
 
-static enum ndx_status receive(struct rig *rig, struct ndx_spi_srq *srq, uintptr_t context)
+static enum ndx_status post_receive(struct rig *rig, struct ndx_spi_srq *srq, uintptr_t context)
 {
 	const struct ndx_sge sge = {rig->memory, sizeof(rig->memory), 1};
 
 	return ndx_srq_receive(&srq->pub, (void *)context, &sge, 1);
 }
 
-/* However often a consumer that never polls posts: nothing is lost, and nothing overruns. */
+/* A slot stays in use until the consumer takes the result: a consumer that does not poll loses no
+ * result and overruns no queue. */
 static void a_slot_is_free_when_its_result_was_taken(void **state)
 {
 	struct rig rig;
@@ -38,15 +40,15 @@ static void a_slot_is_free_when_its_result_was_taken(void **state)
 	srq = open_shared(&rig);
 	rig_connect(&rig, 8, srq);
 	for (unsigned i = 0; i < DEPTH; i++)
-		assert_int_equal(receive(&rig, srq, i), NDX_OK);
-	assert_int_equal(receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
+		assert_int_equal(post_receive(&rig, srq, i), NDX_OK);
+	assert_int_equal(post_receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_true(fake_arrive(rig_native(&rig), 8));
 	verbs_qp_poll(rig_qp(&rig));
-	assert_int_equal(receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(post_receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
 	rig_expect(&rig, 0, NDX_OK);
-	assert_int_equal(receive(&rig, srq, 9), NDX_OK);
-	assert_int_equal(receive(&rig, srq, 10), NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(post_receive(&rig, srq, 9), NDX_OK);
+	assert_int_equal(post_receive(&rig, srq, 10), NDX_E_NO_MORE_ENTRIES);
 	for (unsigned i = 1; i < DEPTH; i++)
 		rig_expect(&rig, i, NDX_OK);
 	assert_true(fake_arrive(rig_native(&rig), 8));
@@ -55,7 +57,7 @@ static void a_slot_is_free_when_its_result_was_taken(void **state)
 	verbs_srq_destroy(srq);
 }
 
-/* What a consumer on another thread does in the moment in which a result has become visible. */
+/* What a consumer on another thread does in the moment in which a result becomes visible. */
 static struct {
 	struct rig *rig;
 	struct ndx_spi_srq *srq;
@@ -76,7 +78,7 @@ void __wrap_base_cq_push(struct base_cq *cq, struct base_queue *queue,
 	if (consumer.rig == NULL)
 		return;
 	assert_int_equal(base_cq_take(cq, &taken, 1), 1);
-	consumer.posted = receive(consumer.rig, consumer.srq, 9);
+	consumer.posted = post_receive(consumer.rig, consumer.srq, 9);
 }
 
 static void a_slot_is_free_before_its_result_can_be_taken(void **state)
@@ -89,7 +91,7 @@ static void a_slot_is_free_before_its_result_can_be_taken(void **state)
 	srq = open_shared(&rig);
 	rig_connect(&rig, 8, srq);
 	for (unsigned i = 0; i < DEPTH; i++)
-		assert_int_equal(receive(&rig, srq, i), NDX_OK);
+		assert_int_equal(post_receive(&rig, srq, i), NDX_OK);
 	assert_true(fake_arrive(rig_native(&rig), 8));
 	consumer.rig = &rig;
 	consumer.srq = srq;
@@ -97,12 +99,12 @@ static void a_slot_is_free_before_its_result_can_be_taken(void **state)
 	verbs_qp_poll(rig_qp(&rig));
 	consumer.rig = NULL;
 	assert_int_equal(consumer.posted, NDX_OK);
-	assert_int_equal(receive(&rig, srq, 10), NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(post_receive(&rig, srq, 10), NDX_E_NO_MORE_ENTRIES);
 	rig_close(&rig);
 	verbs_srq_destroy(srq);
 }
 
-/* Its results stay, and hold no slot of the queue any more. */
+/* The results of a closed queue pair stay, and use no slot of the shared queue. */
 static void a_queue_pair_that_goes_leaves_receives_and_results(void **state)
 {
 	struct rig rig;
@@ -113,19 +115,20 @@ static void a_queue_pair_that_goes_leaves_receives_and_results(void **state)
 	srq = open_shared(&rig);
 	rig_connect(&rig, 8, srq);
 	for (unsigned i = 0; i < DEPTH; i++)
-		assert_int_equal(receive(&rig, srq, i), NDX_OK);
-	assert_true(fake_arrive(rig_native(&rig), 8)); /* not polled before */
+		assert_int_equal(post_receive(&rig, srq, i), NDX_OK);
+	/* the provider has not polled it before the close */
+	assert_true(fake_arrive(rig_native(&rig), 8));
 	verbs_qp_destroy(rig.qp);
 	rig.qp = NULL;
-	assert_int_equal(receive(&rig, srq, 9), NDX_OK);
-	assert_int_equal(receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(post_receive(&rig, srq, 9), NDX_OK);
+	assert_int_equal(post_receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
 	rig_expect(&rig, 0, NDX_OK);
 	rig_expect_none(&rig);
 	rig_close(&rig);
 	verbs_srq_destroy(srq);
 }
 
-/* The end of each wait that begins; 0: as asked for. */
+/* The deadline of each wait; 0: the deadline that the provider computes. */
 static uint64_t fixed_deadline;
 
 uint64_t __real_base_deadline(uint32_t ms);
@@ -136,17 +139,17 @@ uint64_t __wrap_base_deadline(uint32_t ms)
 	return fixed_deadline != 0 ? fixed_deadline : __real_base_deadline(ms);
 }
 
-static void finish(void *arg)
+static void finish_conn(void *arg)
 {
 	verbs_conn_finish(&((struct rig *)arg)->conn.spi);
 }
 
-static void hear_device(void *arg)
+static void read_async_event(void *arg)
 {
 	verbs_async_on_event(&((struct rig *)arg)->adapter, 0);
 }
 
-static void end_of_time(void *arg)
+static void expire_receives_wait(void *arg)
 {
 	struct rig *rig = arg;
 
@@ -167,9 +170,9 @@ static void stop_timer(void *arg)
 }
 
 /*
- * A message may be on its way into a shared receive. The end waits for it as a state, so that the
- * control thread can end other connections: until the device reports the last receive, if it can,
- * else for a time.
+ * A message may still arrive in a shared receive. The end waits as a state, so that the control
+ * thread can end other connections: until the device reports the last receive, or, without that
+ * event, until a time limit.
  */
 static void an_end_waits_for_the_last_receive(void **state)
 {
@@ -185,21 +188,22 @@ static void an_end_waits_for_the_last_receive(void **state)
 		srq = open_shared(&rig);
 		rig_connect(&rig, 8, srq);
 		rig.conn.timer.fn = nothing;
-		assert_int_equal(receive(&rig, srq, 1), NDX_OK);
+		assert_int_equal(post_receive(&rig, srq, 1), NDX_OK);
 		polls = rig.device.count[FAKE_POLL_CQ];
 		fixed_deadline = UINT64_MAX;
-		base_loop_call(loop, finish, &rig);
+		base_loop_call(loop, finish_conn, &rig);
 		fixed_deadline = 0;
-		assert_in_range(rig.device.count[FAKE_POLL_CQ] - polls, 1, POLLS_MOST);
+		assert_in_range(rig.device.count[FAKE_POLL_CQ] - polls, 1, MAX_POLLS);
 		assert_int_equal(rig.reports, 0);
 		assert_int_equal(rig.conn.wait, VERBS_WAIT_RECEIVES);
 		assert_true(fake_arrive(rig_native(&rig), 8));
 		if (reports) {
-			fake_tell(&rig.device, IBV_EVENT_QP_LAST_WQE_REACHED, rig_native(&rig));
-			base_loop_call(loop, hear_device, &rig);
+			fake_raise_event(&rig.device, IBV_EVENT_QP_LAST_WQE_REACHED,
+			                 rig_native(&rig));
+			base_loop_call(loop, read_async_event, &rig);
 			base_loop_call(loop, nothing, NULL);
 		} else {
-			base_loop_call(loop, end_of_time, &rig);
+			base_loop_call(loop, expire_receives_wait, &rig);
 		}
 		assert_int_equal(rig.reports, NDX_REPORT_QUIET);
 		rig_expect(&rig, 1, NDX_OK);
@@ -209,7 +213,7 @@ static void an_end_waits_for_the_last_receive(void **state)
 	}
 }
 
-/* A queue pair that failed by itself: the event came before anybody asked. */
+/* A queue pair that failed by itself: the event came before the end. */
 static void a_last_receive_that_was_reported_before_is_not_awaited(void **state)
 {
 	struct rig rig;
@@ -219,18 +223,18 @@ static void a_last_receive_that_was_reported_before_is_not_awaited(void **state)
 	rig_open(&rig);
 	srq = open_shared(&rig);
 	rig_connect(&rig, 8, srq);
-	fake_tell(&rig.device, IBV_EVENT_QP_LAST_WQE_REACHED, rig_native(&rig));
-	base_loop_call(rig.adapter.spi.loop, hear_device, &rig);
+	fake_raise_event(&rig.device, IBV_EVENT_QP_LAST_WQE_REACHED, rig_native(&rig));
+	base_loop_call(rig.adapter.spi.loop, read_async_event, &rig);
 	assert_int_equal(rig.reports, 0);
 	fixed_deadline = UINT64_MAX;
-	base_loop_call(rig.adapter.spi.loop, finish, &rig);
+	base_loop_call(rig.adapter.spi.loop, finish_conn, &rig);
 	fixed_deadline = 0;
 	assert_int_equal(rig.reports, NDX_REPORT_QUIET);
 	rig_close(&rig);
 	verbs_srq_destroy(srq);
 }
 
-static void abort_here(struct ndx_overlapped *ov)
+static void abort_in_callback(struct ndx_overlapped *ov)
 {
 	struct rig *rig = ov->context;
 
@@ -238,13 +242,13 @@ static void abort_here(struct ndx_overlapped *ov)
 	ov->information = rig->reports;
 }
 
-static void say_nothing(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
+static void ignore_oob_message(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
 {
 	(void)conn;
 	(void)message;
 }
 
-/* No event is handled before a callback returns: there the wait is in place. */
+/* The control thread handles no event before a callback returns, so a callback waits in place. */
 static void an_end_in_a_callback_is_over_when_it_returns(void **state)
 {
 	struct ndx_overlapped ov;
@@ -256,10 +260,10 @@ static void an_end_in_a_callback_is_over_when_it_returns(void **state)
 	srq = open_shared(&rig);
 	rig_connect(&rig, 8, srq);
 	rig.conn.state = VERBS_CONN_UP;
-	rig.conn.oob.on = true; /* no connection manager here */
-	rig.host.oob_send = say_nothing;
+	rig.conn.oob.on = true; /* so that the end makes no call of rdma_cm */
+	rig.host.oob_send = ignore_oob_message;
 	ndx_overlapped_init(&ov);
-	ov.callback = abort_here;
+	ov.callback = abort_in_callback;
 	ov.context = &rig;
 	base_loop_callback(rig.adapter.spi.loop, &ov);
 	base_loop_call(rig.adapter.spi.loop, nothing, NULL);
@@ -278,10 +282,10 @@ static void a_refused_receive_takes_nothing(void **state)
 	srq = open_shared(&rig);
 	for (unsigned i = 0; i < 3 * DEPTH; i++) {
 		rig.device.refuse_nth[FAKE_POST_SRQ_RECV] = 1;
-		assert_int_equal(receive(&rig, srq, i), NDX_E_NO_MORE_ENTRIES);
+		assert_int_equal(post_receive(&rig, srq, i), NDX_E_NO_MORE_ENTRIES);
 	}
 	for (unsigned i = 0; i < DEPTH; i++)
-		assert_int_equal(receive(&rig, srq, i), NDX_OK);
+		assert_int_equal(post_receive(&rig, srq, i), NDX_OK);
 	rig_close(&rig);
 	verbs_srq_destroy(srq);
 }
@@ -298,10 +302,10 @@ static void a_queue_that_cannot_grow_stays_as_it_was(void **state)
 	rig.device.refuse_nth[FAKE_MODIFY_SRQ] = 1;
 	assert_int_equal(verbs_srq_modify(srq, 2 * DEPTH, 0), NDX_E_INSUFFICIENT_RESOURCES);
 	for (unsigned i = 0; i < DEPTH; i++)
-		assert_int_equal(receive(&rig, srq, i), NDX_OK);
-	assert_int_equal(receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
+		assert_int_equal(post_receive(&rig, srq, i), NDX_OK);
+	assert_int_equal(post_receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
 	assert_int_equal(verbs_srq_modify(srq, 2 * DEPTH, 0), NDX_OK);
-	assert_int_equal(receive(&rig, srq, 9), NDX_OK);
+	assert_int_equal(post_receive(&rig, srq, 9), NDX_OK);
 	rig_close(&rig);
 	verbs_srq_destroy(srq);
 }

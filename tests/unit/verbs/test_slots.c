@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Slots: of a device that frees those of silent requests only with a later completion. */
+/* Slots of a device that frees those of unsignaled requests only with a later completion. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,12 +24,12 @@ static void silent_requests_never_run_out_of_slots(void **state)
 	for (unsigned i = 0; i < 50 * DEPTH; i++)
 		assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	rig_expect_none(&rig);
-	/* and the device told of few of them */
+	/* and few of the requests were signaled */
 	assert_true(fake_qp_of(rig_native(&rig))->signalled <= 50 * DEPTH / 4);
 	rig_close(&rig);
 }
 
-/* Of any depth, the last free slot must be one that comes back. */
+/* At every depth the provider signals the request in the last free slot. */
 static void smallest_queues_come_back_too(void **state)
 {
 	(void)state;
@@ -55,13 +55,14 @@ static void full_queue_refuses_and_takes_again(void **state)
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	assert_int_equal(rig_send(&rig, 99, NDX_OP_SILENT_SUCCESS), NDX_E_NO_MORE_ENTRIES);
-	fake_run(rig_native(&rig), DEPTH);
+	fake_complete_sends(rig_native(&rig), DEPTH);
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_int_equal(rig_send(&rig, 100 + i, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	rig_close(&rig);
 }
 
-/* A loud request among silent ones: what it comes behind has ended, and only that. */
+/* A signaled request among unsignaled ones: its completion ends the requests before it, and no
+ * other. */
 static void a_result_frees_what_is_before_it(void **state)
 {
 	struct rig rig;
@@ -72,17 +73,17 @@ static void a_result_frees_what_is_before_it(void **state)
 	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	assert_int_equal(rig_send(&rig, 2, 0), NDX_OK);
 	assert_int_equal(rig_send(&rig, 3, NDX_OP_SILENT_SUCCESS), NDX_OK);
-	fake_run(rig_native(&rig), 1);
+	fake_complete_sends(rig_native(&rig), 1);
 	rig_expect_none(&rig);
 	assert_int_equal(base_queue_outstanding(&rig_qp(&rig)->base.initiator), 3);
-	fake_run(rig_native(&rig), 2);
+	fake_complete_sends(rig_native(&rig), 2);
 	rig_expect(&rig, 2, NDX_OK);
 	rig_expect_none(&rig);
 	assert_int_equal(base_queue_outstanding(&rig_qp(&rig)->base.initiator), 1);
 	rig_close(&rig);
 }
 
-/* Nobody posts a loud one: the watch asks. */
+/* No signaled request follows: the watchdog posts a sweep. */
 static void a_sweep_finds_completions_without_an_event(void **state)
 {
 	struct rig rig;
@@ -101,7 +102,7 @@ static void a_sweep_finds_completions_without_an_event(void **state)
 	base_lock_release(&qp->base.lock);
 	rig_expect_none(&rig);
 	assert_int_equal(base_queue_outstanding(&qp->base.initiator), 0);
-	/* once: there is nothing to ask for now */
+	/* all requests are complete, so no second sweep is posted */
 	rig.device.count[FAKE_POST_SEND] = 0;
 	base_lock_acquire(&qp->base.lock);
 	verbs_wr_post_sweep(qp);
@@ -121,7 +122,7 @@ static void draining_ends_without_an_event(void **state)
 	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	verbs_conn_drain(&rig.conn.spi);
 	assert_true(rig.reports & NDX_REPORT_DRAINED);
-	/* what is posted now is cancelled; a later sweep does not make it a success */
+	/* a request that is posted now is cancelled; a later sweep does not make it a success */
 	assert_int_equal(rig_send(&rig, 2, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	rig_expect(&rig, 2, NDX_E_CANCELED);
 	rig_close(&rig);
@@ -132,24 +133,24 @@ static void a_refused_post_takes_nothing(void **state)
 	static const struct {
 		int err;
 		enum ndx_status status;
-	} rows[] = {{EINVAL, NDX_E_INTERNAL_ERROR}, {EIO, NDX_E_INTERNAL_ERROR}};
+	} refusals[] = {{EINVAL, NDX_E_INTERNAL_ERROR}, {EIO, NDX_E_INTERNAL_ERROR}};
 	struct rig rig;
 
 	(void)state;
 	rig_open(&rig);
 	rig.device.runs = true;
 	rig_connect(&rig, DEPTH, NULL);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		rig.device.refuse_errno = rows[i].err;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		rig.device.refuse_errno = refusals[i].err;
 		rig.device.refuse_nth[FAKE_POST_SEND] = 1;
-		assert_int_equal(rig_send(&rig, 1, 0), rows[i].status);
+		assert_int_equal(rig_send(&rig, 1, 0), refusals[i].status);
 		rig.device.refuse_nth[FAKE_POST_RECV] = 1;
-		assert_int_equal(rig_receive(&rig, 1), rows[i].status);
+		assert_int_equal(rig_receive(&rig, 1), refusals[i].status);
 	}
 	rig.device.refuse_errno = ENOMEM;
 	rig.device.refuse_nth[FAKE_POST_SEND] = 1;
 	assert_int_equal(rig_send(&rig, 2, 0), NDX_E_NO_MORE_ENTRIES);
-	/* By the way of those that have flags, too; the next takes the same slot. */
+	/* The path for requests with flags, too; the next request takes the same slot. */
 	for (unsigned i = 0; i < DEPTH; i++) {
 		rig.device.refuse_errno = EINVAL;
 		rig.device.refuse_nth[FAKE_POST_SEND] = 1;
@@ -174,7 +175,7 @@ static void results_that_come_late_and_in_batches_keep_their_order(void **state)
 	rig_open(&rig);
 	rig.device.runs = true;
 	rig_connect(&rig, DEPTH, NULL);
-	rig.device.polls_empty = 3;
+	rig.device.empty_polls = 3;
 	rig.device.batch = 5;
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(rig_send(&rig, i, 0), NDX_OK);
@@ -186,31 +187,31 @@ static void results_that_come_late_and_in_batches_keep_their_order(void **state)
 	rig_close(&rig);
 }
 
-/* The wish is a set of processors; vectors are dealt to them in turn. */
+/* The affinity is a set of processors; completion vectors are assigned to them in turn. */
 static void affinity_chooses_the_vector(void **state)
 {
 	static const struct {
 		uint64_t affinity;
 		int vector;
-	} wishes[] = {
+	} choices[] = {
 		{0, 0}, {1, 0}, {4, 2}, {12, 2}, {UINT64_C(1) << 6, 2}, {UINT64_C(1) << 63, 3}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
 		struct ndx_spi_cq *cq = NULL;
 		struct rig rig;
 
 		rig_open(&rig);
 		rig.device.context.num_comp_vectors = 4;
-		assert_int_equal(verbs_cq_create(&rig.adapter.spi, 8, wishes[i].affinity, &cq),
+		assert_int_equal(verbs_cq_create(&rig.adapter.spi, 8, choices[i].affinity, &cq),
 		                 NDX_OK);
-		assert_int_equal(rig.device.vector, wishes[i].vector);
+		assert_int_equal(rig.device.vector, choices[i].vector);
 		verbs_cq_destroy(cq);
 		rig_close(&rig);
 	}
 }
 
-/* The peer's interface may be another one, which looks at that. */
+/* The peer may be another implementation, which uses the solicited bit. */
 static void a_message_says_that_it_solicits(void **state)
 {
 	struct rig rig;
@@ -225,13 +226,13 @@ static void a_message_says_that_it_solicits(void **state)
 	rig_close(&rig);
 }
 
-/* A queue that grows while connections are made makes them dear. */
+/* A queue that grows with each connection makes connections slow. */
 static void a_queue_begins_with_what_is_asked_for(void **state)
 {
 	static const struct {
 		uint32_t depth;
-		int most;
-		int room;
+		int device_max;
+		int expected_cqe;
 	} cases[] = {{1000, 100000, 1500},
 	             {1000, 1200, 1200},
 	             {10, 100000, 64},
@@ -244,21 +245,23 @@ static void a_queue_begins_with_what_is_asked_for(void **state)
 		struct rig rig;
 
 		rig_open(&rig);
-		rig.adapter.attr.max_cqe = cases[i].most;
+		rig.adapter.attr.max_cqe = cases[i].device_max;
 		assert_int_equal(verbs_cq_create(&rig.adapter.spi, cases[i].depth, 0, &cq), NDX_OK);
-		assert_int_equal(verbs_cq_of(&cq->pub)->native->cqe, cases[i].room);
-		assert_int_equal(verbs_cq_reserve(verbs_cq_of(&cq->pub), (uint32_t)cases[i].room),
-		                 NDX_OK);
+		assert_int_equal(verbs_cq_of(&cq->pub)->native->cqe, cases[i].expected_cqe);
+		assert_int_equal(
+			verbs_cq_reserve(verbs_cq_of(&cq->pub), (uint32_t)cases[i].expected_cqe),
+			NDX_OK);
 		assert_int_equal(rig.device.count[FAKE_RESIZE_CQ], 0);
 		assert_int_equal(verbs_cq_reserve(verbs_cq_of(&cq->pub), 1), NDX_OK);
 		assert_int_equal(rig.device.count[FAKE_RESIZE_CQ], 1);
-		verbs_cq_unreserve(verbs_cq_of(&cq->pub), (uint32_t)cases[i].room + 1);
+		verbs_cq_unreserve(verbs_cq_of(&cq->pub), (uint32_t)cases[i].expected_cqe + 1);
 		verbs_cq_destroy(cq);
 		rig_close(&rig);
 	}
 }
 
-/* ... but it is no reason to have none: it may never be needed, and ulimit -l is small. */
+/* If the device refuses the larger queue, the provider creates a small one: the size may never be
+ * needed, and RLIMIT_MEMLOCK may be small. */
 static void a_queue_that_cannot_begin_so_begins_small(void **state)
 {
 	struct ndx_spi_cq *cq;

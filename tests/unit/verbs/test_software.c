@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Software RoCE, whose completions come out of order; and how often the control thread looks. */
+/* Software RoCE, whose completions come out of order; and how often the control thread polls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static void close_software(struct rig *rig)
 	rig_close(rig);
 }
 
-static uint64_t direct(const struct rig *rig)
+static uint64_t direct_results(const struct rig *rig)
 {
 	return verbs_cq_of(&rig->cq->pub)->base.direct;
 }
@@ -37,12 +37,12 @@ static void nothing_outstanding_nothing_held(void **state)
 	open_software(&rig);
 	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
 	assert_int_equal(rig_receive(&rig, 2), NDX_OK);
-	fake_run(rig_native(&rig), 1);
+	fake_complete_sends(rig_native(&rig), 1);
 	assert_true(fake_arrive(rig_native(&rig), 8));
 	rig_expect(&rig, 1, NDX_OK);
 	rig_expect(&rig, 2, NDX_OK);
 	rig_expect_none(&rig);
-	assert_int_equal(direct(&rig), 2);
+	assert_int_equal(direct_results(&rig), 2);
 	close_software(&rig);
 }
 
@@ -53,13 +53,13 @@ static void an_answer_comes_behind_what_it_answers(void **state)
 	(void)state;
 	open_software(&rig);
 	for (unsigned round = 0; round < 3; round++) {
-		/* one poll finds them both, or one each */
+		/* one poll finds both completions, or each poll one */
 		rig.device.batch = round;
 		assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
 		assert_int_equal(rig_receive(&rig, 2), NDX_OK);
 		assert_int_equal(rig_receive(&rig, 3), NDX_OK);
 		assert_true(fake_arrive(rig_native(&rig), 8));
-		fake_run(rig_native(&rig), 1);
+		fake_complete_sends(rig_native(&rig), 1);
 		assert_true(fake_arrive(rig_native(&rig), 8));
 		rig_expect(&rig, 1, NDX_OK);
 		rig_expect(&rig, 2, NDX_OK);
@@ -80,17 +80,19 @@ static void all_of_a_batch_keeps_its_order(void **state)
 	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
 	for (unsigned i = 2; i < 5; i++)
 		assert_int_equal(rig_receive(&rig, i), NDX_OK);
-	fake_run(rig_native(&rig), 1); /* the short way, the rest the long one */
+	/* delivered directly; the rest goes through the stash */
+	fake_complete_sends(rig_native(&rig), 1);
 	for (unsigned i = 2; i < 5; i++)
 		assert_true(fake_arrive(rig_native(&rig), 8));
-	fake_run(rig_native(&rig), 1);
+	fake_complete_sends(rig_native(&rig), 1);
 	assert_int_equal(ndx_cq_get_results(&rig.cq->pub, results, 8), 5);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal((uintptr_t)results[i].request_context, i);
 	close_software(&rig);
 }
 
-/* A send may wait for the peer's receive: what comes meanwhile is not held for ever. */
+/* A send may wait for the peer's receive: results that arrive in this time are held back only for a
+ * short time. */
 static void a_send_that_waits_holds_nothing_for_long(void **state)
 {
 	struct rig rig;
@@ -101,19 +103,20 @@ static void a_send_that_waits_holds_nothing_for_long(void **state)
 	assert_int_equal(rig_receive(&rig, 2), NDX_OK);
 	assert_true(fake_arrive(rig_native(&rig), 8));
 	rig_expect(&rig, 2, NDX_OK);
-	fake_run(rig_native(&rig), 1);
+	fake_complete_sends(rig_native(&rig), 1);
 	rig_expect(&rig, 1, NDX_OK);
 	close_software(&rig);
 }
 
-/* It says of a request with bad memory that it was cancelled: its list tells. */
+/* Software RoCE flushes a request with bad memory instead of failing it: its SGE list shows the
+ * violation. */
 static void the_list_of_a_failed_request_is_known(void **state)
 {
 	struct rig rig;
 
 	(void)state;
 	open_software(&rig);
-	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK); /* of no region that there is */
+	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK); /* the token belongs to no region */
 	assert_int_equal(rig_send(&rig, 2, 0), NDX_OK);
 	fake_break(rig_native(&rig), IBV_WC_WR_FLUSH_ERR);
 	rig_expect(&rig, 1, NDX_E_ACCESS_VIOLATION);
@@ -121,66 +124,68 @@ static void the_list_of_a_failed_request_is_known(void **state)
 	close_software(&rig);
 }
 
-/* ---- who reads ---- */
+/* ---- which thread polls ---- */
 
-#define LOOKS 4u
+#define TICKS 4u
 
-/* What the control thread did; told to the test's own, which alone may fail it. */
-struct looks {
+/* What the control thread did. Only the test's own thread may fail the test, so the results go
+ * there. */
+struct ticks {
 	struct rig *rig;
-	uint32_t ms[LOOKS];
-	uint32_t mode[LOOKS + 1];
-	bool again[LOOKS + 1];
+	uint32_t ms[TICKS];
+	uint32_t mode[TICKS + 1];
+	bool rearmed[TICKS + 1];
 };
 
-static void look_again_and_again(void *arg)
+static void run_ticks(void *arg)
 {
-	struct looks *looks = arg;
-	struct verbs_adapter *adapter = &looks->rig->adapter;
-	struct verbs_cq *cq = verbs_cq_of(&looks->rig->cq->pub);
+	struct ticks *ticks = arg;
+	struct verbs_adapter *adapter = &ticks->rig->adapter;
+	struct verbs_cq *cq = verbs_cq_of(&ticks->rig->cq->pub);
 	struct ndx_result result;
 
 	cq->mode = VERBS_CQ_AWAY;
 	adapter->tick_ms = 2;
-	for (size_t i = 0; i <= LOOKS; i++) {
+	for (size_t i = 0; i <= TICKS; i++) {
 		base_timer_cancel(adapter->spi.loop, &adapter->tick);
-		if (i < LOOKS) /* then it polls no more */
-			(void)ndx_cq_get_results(&looks->rig->cq->pub, &result, 1);
+		if (i < TICKS) /* then the consumer stops polling */
+			(void)ndx_cq_get_results(&ticks->rig->cq->pub, &result, 1);
 		verbs_cq_on_tick(adapter);
-		if (i < LOOKS)
-			looks->ms[i] = adapter->tick_ms;
-		looks->mode[i] = cq->mode;
-		looks->again[i] = adapter->tick.armed;
+		if (i < TICKS)
+			ticks->ms[i] = adapter->tick_ms;
+		ticks->mode[i] = cq->mode;
+		ticks->rearmed[i] = adapter->tick.armed;
 	}
 }
 
 static void a_consumer_that_polls_on_is_checked_less_and_less_often(void **state)
 {
-	static const uint32_t ms[LOOKS] = {4, 8, 16, 16};
-	struct looks looks = {0};
+	static const uint32_t ms[TICKS] = {4, 8, 16, 16};
+	struct ticks ticks = {0};
 	struct rig rig;
 
 	(void)state;
 	rig_open(&rig);
 	rig.adapter.tick = (struct base_timer){.fn = verbs_cq_on_tick, .arg = &rig.adapter};
-	looks.rig = &rig;
-	base_loop_call(rig.adapter.spi.loop, look_again_and_again, &looks);
-	for (size_t i = 0; i < LOOKS; i++) {
-		assert_int_equal(looks.ms[i], ms[i]);
-		assert_int_equal(looks.mode[i], VERBS_CQ_AWAY);
-		assert_true(looks.again[i]);
+	ticks.rig = &rig;
+	base_loop_call(rig.adapter.spi.loop, run_ticks, &ticks);
+	for (size_t i = 0; i < TICKS; i++) {
+		assert_int_equal(ticks.ms[i], ms[i]);
+		assert_int_equal(ticks.mode[i], VERBS_CQ_AWAY);
+		assert_true(ticks.rearmed[i]);
 	}
-	assert_int_equal(looks.mode[LOOKS], VERBS_CQ_SOLICITED);
-	assert_false(looks.again[LOOKS]);
+	assert_int_equal(ticks.mode[TICKS], VERBS_CQ_SOLICITED);
+	assert_false(ticks.rearmed[TICKS]);
 	rig_close(&rig);
 }
 
-static void drain(void *arg)
+static void start_drain(void *arg)
 {
 	verbs_conn_drain(arg);
 }
 
-/* Who has polled, and now waits for the disconnect, need not wait for the next look as well. */
+/* A consumer that has polled, and now waits for the disconnect, does not wait for the next tick as
+ * well. */
 static void a_drain_arms_the_queue(void **state)
 {
 	struct rig rig;
@@ -192,10 +197,10 @@ static void a_drain_arms_the_queue(void **state)
 	rig_expect_none(&rig);
 	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
 	rig.device.count[FAKE_ARM_CQ] = 0;
-	base_loop_call(rig.adapter.spi.loop, drain, &rig.conn.spi);
+	base_loop_call(rig.adapter.spi.loop, start_drain, &rig.conn.spi);
 	assert_int_equal(verbs_cq_of(&rig.cq->pub)->mode, VERBS_CQ_ARMED);
 	assert_int_equal(rig.device.count[FAKE_ARM_CQ], 1);
-	fake_run(rig_native(&rig), 1);
+	fake_complete_sends(rig_native(&rig), 1);
 	rig_expect(&rig, 1, NDX_OK);
 	rig_close(&rig);
 }
