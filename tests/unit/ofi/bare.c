@@ -62,13 +62,13 @@ void bare_close(struct bare *b)
 	fi_freeinfo(b->info);
 }
 
-uint32_t bare_event(struct bare *b, struct fi_info **request)
+uint32_t bare_wait_event(struct bare *b, struct fi_info **request)
 {
 	union {
 		struct fi_eq_cm_entry entry;
 		uint8_t room[sizeof(struct fi_eq_cm_entry) + OFI_CM_SIZE];
 	} buffer;
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 	struct fi_cq_data_entry ignored[4];
 	uint32_t event = 0;
 	ssize_t n;
@@ -129,7 +129,7 @@ void bare_connect(struct bare *b, const struct pair *p, const void *data, size_t
 	assert_int_equal(fi_connect(b->ep, b->info->dest_addr, data, len), 0);
 }
 
-void bare_join(struct bare *b, struct pair *p)
+void bare_connect_to_b(struct bare *b, struct pair *p)
 {
 	uint8_t bytes[OFI_CM_SIZE];
 	struct ofi_cm own;
@@ -140,7 +140,7 @@ void bare_join(struct bare *b, struct pair *p)
 	own = bare_cm(b, OFI_CM_CONNECT);
 	own.address = (uintptr_t)b->memory;
 	bare_connect(b, p, bytes, ofi_cm_encode(&own, bytes));
-	/* The request goes out when the queue is read. */
+	/* libfabric sends the request when the test reads the event queue. */
 	while (ndx_overlapped_status(&p->b.ov) == NDX_PENDING) {
 		uint32_t event;
 
@@ -152,12 +152,13 @@ void bare_join(struct bare *b, struct pair *p)
 		pair_receive(&p->b, i, i * 64, 64);
 	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, 4, 4, NULL, 0, &p->b.ov),
 	                 NDX_PENDING);
-	assert_int_equal(bare_event(b, NULL), FI_CONNECTED);
+	assert_int_equal(bare_wait_event(b, NULL), FI_CONNECTED);
 	assert_null(ofi_cm_decode(b->data, b->len, OFI_CM_ACCEPT, &b->peer));
 	assert_int_equal(b->peer.credits, 4);
 }
 
-void bare_tell(struct bare *b, uint64_t word, enum ofi_area_offset offset, void *record, size_t len)
+void bare_write_record(struct bare *b, uint64_t ctrl, enum ofi_area_offset offset, void *record,
+                       size_t len)
 {
 	const struct iovec iov = {record, len};
 	const struct fi_rma_iov remote = {b->peer.address + offset, len, b->peer.key};
@@ -166,62 +167,62 @@ void bare_tell(struct bare *b, uint64_t word, enum ofi_area_offset offset, void 
 		.iov_count = len > 0,
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
-		.data = word,
+		.data = ctrl,
 	};
 
 	assert_int_equal(fi_writemsg(b->ep, &msg, FI_REMOTE_CQ_DATA), 0);
 }
 
-void bare_say(struct bare *b, uint64_t word)
+void bare_write_ctrl(struct bare *b, uint64_t ctrl)
 {
-	bare_tell(b, word, 0, NULL, 0);
+	bare_write_record(b, ctrl, 0, NULL, 0);
 }
 
-struct ofi_ctrl bare_hear(struct bare *b)
+struct ofi_ctrl bare_read_ctrl(struct bare *b)
 {
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 	struct fi_cq_data_entry entry;
-	struct ofi_ctrl word = {0};
+	struct ofi_ctrl ctrl = {0};
 
-	while (word.type == 0 && pair_now() < end) {
+	while (ctrl.type == 0 && pair_now() < end) {
 		if (fi_cq_read(b->cq, &entry, 1) == 1 && (entry.flags & FI_REMOTE_CQ_DATA))
-			word = ofi_ctrl_split(entry.data);
-		if (word.type == OFI_CTRL_CREDIT)
-			word.type = 0;
+			ctrl = ofi_ctrl_split(entry.data);
+		if (ctrl.type == OFI_CTRL_CREDIT)
+			ctrl.type = 0;
 	}
-	return word;
+	return ctrl;
 }
 
-uint32_t bare_ask(struct bare *b, uint32_t token, struct ofi_grant *grant)
+uint32_t bare_ask_token(struct bare *b, uint32_t token, struct ofi_grant *grant)
 {
-	uint8_t question[4];
+	uint8_t token_record[4];
 
-	base_put_be32(question, token);
-	bare_tell(b, bare_control(b, OFI_CTRL_ASK, 0), OFI_AREA_QUESTION, question,
-	          sizeof(question));
-	assert_int_equal(bare_hear(b).type, OFI_CTRL_ANSWER);
+	base_put_be32(token_record, token);
+	bare_write_record(b, bare_encode_ctrl(b, OFI_CTRL_ASK, 0), OFI_AREA_QUESTION, token_record,
+	                  sizeof(token_record));
+	assert_int_equal(bare_read_ctrl(b).type, OFI_CTRL_ANSWER);
 	assert_null(ofi_grant_decode(b->memory + OFI_AREA_ANSWER, grant));
 	assert_int_equal(grant->token, token);
 	return grant->rights;
 }
 
-uint64_t bare_control(const struct bare *b, uint8_t type, uint16_t count)
+uint64_t bare_encode_ctrl(const struct bare *b, uint8_t type, uint16_t count)
 {
 	return ofi_ctrl_encode(type, 0, count, b->peer.id);
 }
 
-void bare_send(struct bare *b, uint64_t word, uint64_t flags)
+void bare_send(struct bare *b, uint64_t ctrl, uint64_t flags)
 {
 	static uint8_t bytes[16];
 	struct iovec iov = {bytes, sizeof(bytes)};
-	const struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .data = word};
+	const struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .data = ctrl};
 
 	assert_int_equal(fi_sendmsg(b->ep, &msg, flags), 0);
 }
 
-void bare_go_up(struct bare *b, struct pair *p)
+void bare_send_ready(struct bare *b, struct pair *p)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_READY, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_READY, 0));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(ndx_connector_notify_disconnect(p->b.connector, &p->b.ov), NDX_PENDING);
 }
@@ -246,7 +247,7 @@ void bare_bystander_end(struct pair *p, struct pair_side side[2])
 	assert_int_equal(ndx_qp_write(side[0].qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
 	                              ndx_mr_get_remote_token(p->b.mr), 0),
 	                 NDX_OK);
-	assert_int_equal(ndx_cq_wait_results(side[0].cq, &result, 1, PAIR_PATIENCE_MS, &got),
+	assert_int_equal(ndx_cq_wait_results(side[0].cq, &result, 1, PAIR_TIMEOUT_MS, &got),
 	                 NDX_OK);
 	assert_int_equal(result.status, NDX_OK);
 	pair_drop_side(&side[0]);

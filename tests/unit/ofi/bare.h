@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A peer made of bare libfabric, which says what no NDX would say. */
+/* A peer that calls libfabric directly and sends messages that NDX never sends. */
 #ifndef TESTS_OFI_BARE_H
 #define TESTS_OFI_BARE_H
 
@@ -28,41 +28,43 @@ struct bare {
 	struct fid_pep *pep;
 	struct fid_mr *mr;
 	uint8_t memory[512];
-	uint8_t data[OFI_CM_SIZE]; /* of the latest event */
+	uint8_t data[OFI_CM_SIZE]; /* data of the latest event */
 	size_t len;
-	int failed; /* errno of the latest event, 0: it was good */
+	int failed; /* error of the latest event; 0: no error */
 	struct ofi_cm peer;
 };
 
 void bare_open(struct bare *b, const char *port, uint64_t flags);
 void bare_endpoint(struct bare *b, struct fi_info *info);
 void bare_close(struct bare *b);
-/* Wait for an event; 0 if it was an error. */
-uint32_t bare_event(struct bare *b, struct fi_info **request);
+/* Wait for an event of the event queue. Returns its type; 0: an error. */
+uint32_t bare_wait_event(struct bare *b, struct fi_info **request);
 struct ofi_cm bare_cm(const struct bare *b, enum ofi_cm_kind kind);
-/* Listen at some port of the loopback interface. */
+/* Listen at any free port of the loopback interface. */
 void bare_listen(struct bare *b, struct sockaddr_in *address);
-/* Ask the pair's listener with these connection data. */
+/* Connect to the pair's listener with these connection data. */
 void bare_connect(struct bare *b, const struct pair *p, const void *data, size_t len);
-/* A bare active side against b of the pair, connected as far as libfabric is concerned. */
-void bare_join(struct bare *b, struct pair *p);
-/* Its READY: the connection is up, and b's notify_disconnect pending in p->b.ov. */
-void bare_go_up(struct bare *b, struct pair *p);
-/* A connection of two good sides, made before; at the end it must still work. */
+/* Connect to b of the pair until libfabric reports the connection. b has four receives posted, and
+ * its accept is pending. */
+void bare_connect_to_b(struct bare *b, struct pair *p);
+/* Send READY. The connection is up then, and b's notify_disconnect is pending in p->b.ov. */
+void bare_send_ready(struct bare *b, struct pair *p);
+/* A connection between two NDX sides, made before the bare peer's. The end of the test checks that
+ * it still works. */
 void bare_bystander_begin(struct pair *p, struct pair_side side[2]);
 void bare_bystander_end(struct pair *p, struct pair_side side[2]);
-/* Write no bytes to its control region, with a word. */
-void bare_say(struct bare *b, uint64_t word);
-/* Write a record there, too. */
-void bare_tell(struct bare *b, uint64_t word, enum ofi_area_offset offset, void *record,
-               size_t len);
-/* The next word that comes and is not about credits. */
-struct ofi_ctrl bare_hear(struct bare *b);
-/* Ask what a token opens; returns the rights. */
-uint32_t bare_ask(struct bare *b, uint32_t token, struct ofi_grant *grant);
+/* Write a control message without a record to the peer's control region. */
+void bare_write_ctrl(struct bare *b, uint64_t ctrl);
+/* Write a control message and a record. */
+void bare_write_record(struct bare *b, uint64_t ctrl, enum ofi_area_offset offset, void *record,
+                       size_t len);
+/* Wait for the next control message that is not about credits. */
+struct ofi_ctrl bare_read_ctrl(struct bare *b);
+/* Ask for the grant behind a token. Returns its rights. */
+uint32_t bare_ask_token(struct bare *b, uint32_t token, struct ofi_grant *grant);
 /* Send 16 bytes. */
-void bare_send(struct bare *b, uint64_t word, uint64_t flags);
-/* A control word for the NDX of the other side. */
-uint64_t bare_control(const struct bare *b, uint8_t type, uint16_t count);
+void bare_send(struct bare *b, uint64_t ctrl, uint64_t flags);
+/* A control message with the identifier of the peer's link. */
+uint64_t bare_encode_ctrl(const struct bare *b, uint8_t type, uint16_t count);
 
 #endif

@@ -114,10 +114,10 @@ void pair_drop(struct pair *p)
 
 enum ndx_status pair_wait(struct ndx_overlapped *ov)
 {
-	return ndx_overlapped_wait(ov, PAIR_PATIENCE_MS);
+	return ndx_overlapped_wait(ov, PAIR_TIMEOUT_MS);
 }
 
-void pair_ask(struct pair *p)
+void pair_request(struct pair *p)
 {
 	assert_int_equal(ndx_listener_get_connection_request(p->listener, p->b.connector, &p->b.ov),
 	                 NDX_PENDING);
@@ -139,14 +139,14 @@ void pair_accept(struct pair *p)
 
 void pair_connect(struct pair *p)
 {
-	pair_ask(p);
+	pair_request(p);
 	pair_accept(p);
 	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 }
 
-void pair_part(struct pair *p)
+void pair_disconnect(struct pair *p)
 {
 	assert_int_equal(ndx_connector_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
@@ -181,7 +181,7 @@ struct ndx_result pair_expect(struct pair_side *side, enum ndx_request_type type
 	struct ndx_result result = {0};
 	size_t got = 0;
 
-	assert_int_equal(ndx_cq_wait_results(side->cq, &result, 1, PAIR_PATIENCE_MS, &got), NDX_OK);
+	assert_int_equal(ndx_cq_wait_results(side->cq, &result, 1, PAIR_TIMEOUT_MS, &got), NDX_OK);
 	assert_int_equal(got, 1);
 	assert_int_equal(result.request_type, type);
 	assert_int_equal((uintptr_t)result.request_context, context);
@@ -196,7 +196,7 @@ struct search {
 	unsigned found;
 };
 
-static void look(void *arg, const char *name, uint64_t value)
+static void match_counter(void *arg, const char *name, uint64_t value)
 {
 	struct search *search = arg;
 
@@ -212,12 +212,12 @@ uint64_t pair_counter(const struct pair_side *side, bool of_qp, const char *name
 	struct ndx_spi_adapter *adapter = qp->object.native;
 	struct search search = {.name = name};
 
-	adapter->provider->ops->get_counters(adapter, of_qp ? qp : NULL, look, &search);
+	adapter->provider->ops->get_counters(adapter, of_qp ? qp : NULL, match_counter, &search);
 	assert_int_equal(search.found, 1);
 	return search.value;
 }
 
-void pair_settle(const struct pair_side *side)
+void pair_run_jobs(const struct pair_side *side)
 {
 	struct ndx_mr *mr;
 
@@ -226,13 +226,13 @@ void pair_settle(const struct pair_side *side)
 	ndx_mr_close(mr);
 }
 
-void pair_paint(unsigned char *at, size_t length, unsigned seed)
+void pair_fill(unsigned char *at, size_t length, unsigned seed)
 {
 	for (size_t i = 0; i < length; i++)
 		at[i] = (unsigned char)(seed + i * 31 + (i >> 8));
 }
 
-void pair_assert_painted(const unsigned char *at, size_t length, unsigned seed)
+void pair_assert_filled(const unsigned char *at, size_t length, unsigned seed)
 {
 	for (size_t i = 0; i < length; i++) {
 		if (at[i] != (unsigned char)(seed + i * 31 + (i >> 8)))
@@ -240,37 +240,37 @@ void pair_assert_painted(const unsigned char *at, size_t length, unsigned seed)
 	}
 }
 
-#define HOARD 512u /* descriptors; no test needs so many for itself */
+#define MAX_USED_FDS 512u /* descriptors; no test needs more */
 
 static void limit_descriptors(unsigned long most)
 {
-	struct rlimit limit;
+	struct rlimit old_limit;
 
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	limit.rlim_cur = most;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
+	old_limit.rlim_cur = most;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old_limit), 0);
 }
 
-void pair_use_up_descriptors(struct pair_hoard *hoard)
+void pair_use_up_descriptors(struct pair_used_fds *used_fds)
 {
-	struct rlimit limit;
+	struct rlimit old_limit;
 	int fd;
 
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	hoard->limit = limit.rlim_cur;
-	hoard->fds = calloc(HOARD, sizeof(*hoard->fds));
-	hoard->count = 0;
-	assert_non_null(hoard->fds);
-	limit_descriptors(HOARD);
-	while (hoard->count < HOARD && (fd = dup(STDERR_FILENO)) >= 0)
-		hoard->fds[hoard->count++] = fd;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
+	used_fds->old_limit = old_limit.rlim_cur;
+	used_fds->fds = calloc(MAX_USED_FDS, sizeof(*used_fds->fds));
+	used_fds->count = 0;
+	assert_non_null(used_fds->fds);
+	limit_descriptors(MAX_USED_FDS);
+	while (used_fds->count < MAX_USED_FDS && (fd = dup(STDERR_FILENO)) >= 0)
+		used_fds->fds[used_fds->count++] = fd;
 	assert_int_equal(errno, EMFILE);
 }
 
-void pair_give_back_descriptors(struct pair_hoard *hoard)
+void pair_give_back_descriptors(struct pair_used_fds *used_fds)
 {
-	while (hoard->count > 0)
-		(void)close(hoard->fds[--hoard->count]);
-	free(hoard->fds);
-	limit_descriptors(hoard->limit);
+	while (used_fds->count > 0)
+		(void)close(used_fds->fds[--used_fds->count]);
+	free(used_fds->fds);
+	limit_descriptors(used_fds->old_limit);
 }

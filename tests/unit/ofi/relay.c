@@ -17,13 +17,13 @@ struct relay {
 	size_t rate;
 	int listener;
 	int ends[2];
-	uint32_t stopped; /* atomic */
-	uint32_t over;    /* atomic */
+	uint32_t stalled; /* atomic */
+	uint32_t closed;  /* atomic */
 	unsigned char *bytes;
 };
 
-/* One slice's worth, as much as there is. False: this way has ended. */
-static bool move(struct relay *relay, int from, int to)
+/* Forward the bytes of one time slice, or fewer. False: this direction has ended. */
+static bool forward_slice(struct relay *relay, int from, int to)
 {
 	size_t left = relay->rate / SLICES;
 
@@ -44,7 +44,7 @@ static bool move(struct relay *relay, int from, int to)
 	return true;
 }
 
-static void *run(void *arg)
+static void *run_relay(void *arg)
 {
 	struct relay *relay = arg;
 	bool open = true;
@@ -53,11 +53,11 @@ static void *run(void *arg)
 	relay->ends[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (connect(relay->ends[1], (struct sockaddr *)&relay->target, sizeof(relay->target)) != 0)
 		return NULL;
-	while (open && __atomic_load_n(&relay->over, __ATOMIC_ACQUIRE) == 0) {
+	while (open && __atomic_load_n(&relay->closed, __ATOMIC_ACQUIRE) == 0) {
 		(void)poll(NULL, 0, 1000 / SLICES);
-		if (__atomic_load_n(&relay->stopped, __ATOMIC_ACQUIRE) == 0)
-			open = move(relay, relay->ends[0], relay->ends[1]) &&
-			       move(relay, relay->ends[1], relay->ends[0]);
+		if (__atomic_load_n(&relay->stalled, __ATOMIC_ACQUIRE) == 0)
+			open = forward_slice(relay, relay->ends[0], relay->ends[1]) &&
+			       forward_slice(relay, relay->ends[1], relay->ends[0]);
 	}
 	(void)close(relay->ends[0]);
 	(void)close(relay->ends[1]);
@@ -79,18 +79,18 @@ struct relay *relay_start(struct pair *p, size_t rate)
 	assert_int_equal(bind(relay->listener, (struct sockaddr *)&own, len), 0);
 	assert_int_equal(listen(relay->listener, 1), 0);
 	assert_int_equal(getsockname(relay->listener, (struct sockaddr *)address, &len), 0);
-	assert_int_equal(pthread_create(&relay->thread, NULL, run, relay), 0);
+	assert_int_equal(pthread_create(&relay->thread, NULL, run_relay, relay), 0);
 	return relay;
 }
 
-void relay_stop_the_flow(struct relay *relay)
+void relay_stall(struct relay *relay)
 {
-	__atomic_store_n(&relay->stopped, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&relay->stalled, 1, __ATOMIC_RELEASE);
 }
 
-void relay_end(struct relay *relay)
+void relay_close(struct relay *relay)
 {
-	__atomic_store_n(&relay->over, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&relay->closed, 1, __ATOMIC_RELEASE);
 	(void)pthread_join(relay->thread, NULL);
 	(void)close(relay->listener);
 	free(relay->bytes);

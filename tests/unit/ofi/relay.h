@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A slow path: a TCP relay between the two sides, which lets only so much through. */
+/* A slow path: a TCP relay between the two sides, with a limited rate. */
 #ifndef TESTS_OFI_RELAY_H
 #define TESTS_OFI_RELAY_H
 
@@ -7,11 +7,11 @@
 
 struct relay;
 
-/* In front of the pair's listener, whose address becomes the relay's; for one connection. Bytes per
- * second, each way. */
+/* Start a relay for one connection in front of the pair's listener. The relay's address replaces
+ * the listener's. The rate is in bytes per second for each direction. */
 struct relay *relay_start(struct pair *p, size_t rate);
-/* From now on nothing goes through any more. */
-void relay_stop_the_flow(struct relay *relay);
-void relay_end(struct relay *relay);
+/* The relay forwards nothing any more. */
+void relay_stall(struct relay *relay);
+void relay_close(struct relay *relay);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer's memory: who names what is not open to it learns that, and the memory stays as it was.
- */
+/* The peer's memory: a request for memory that is not granted fails with an access violation, and
+ * the memory does not change. */
 #include "pair.h"
 
 #include <pthread.h>
@@ -8,7 +8,8 @@
 
 #define PART 4096u
 
-static struct ndx_mr *region(struct pair_side *side, size_t offset, uint32_t length, uint32_t flags)
+static struct ndx_mr *register_part(struct pair_side *side, size_t offset, uint32_t length,
+                                    uint32_t flags)
 {
 	struct ndx_mr *mr;
 
@@ -33,8 +34,8 @@ static void assert_all(const unsigned char *at, size_t length, unsigned char val
 		assert_int_equal(at[i], value);
 }
 
-/* A write that is not allowed, between some that are. */
-static void refused(struct pair *p, uint64_t address, uint32_t length, uint32_t token)
+/* A write that the peer refuses, between writes that the peer allows. */
+static void expect_refused_write(struct pair *p, uint64_t address, uint32_t length, uint32_t token)
 {
 	const uint32_t good = ndx_mr_get_remote_token(p->b.mr);
 
@@ -62,17 +63,17 @@ static void what_was_posted_before_a_violation_succeeds(void **state)
 	struct pair *p = *state;
 	const uint32_t good = ndx_mr_get_remote_token(p->b.mr);
 	const uint64_t start = (uintptr_t)p->b.memory;
-	struct ndx_mr *readable = region(&p->b, 0, PART, NDX_MR_ALLOW_REMOTE_READ);
+	struct ndx_mr *readable = register_part(&p->b, 0, PART, NDX_MR_ALLOW_REMOTE_READ);
 
-	refused(p, start, 64, good + 1);
-	refused(p, start, 64, 0);
-	refused(p, start - 1, 64, good);
-	refused(p, start + PAIR_MEMORY - 63, 64, good);
-	refused(p, start - 64, 128, good);
-	refused(p, UINT64_MAX - 63, 64, good);
-	refused(p, UINT64_MAX - 63, PART, good); /* wraps around */
-	refused(p, 0, 64, good);
-	refused(p, start, 64, ndx_mr_get_remote_token(readable));
+	expect_refused_write(p, start, 64, good + 1);
+	expect_refused_write(p, start, 64, 0);
+	expect_refused_write(p, start - 1, 64, good);
+	expect_refused_write(p, start + PAIR_MEMORY - 63, 64, good);
+	expect_refused_write(p, start - 64, 128, good);
+	expect_refused_write(p, UINT64_MAX - 63, 64, good);
+	expect_refused_write(p, UINT64_MAX - 63, PART, good); /* wraps around */
+	expect_refused_write(p, 0, 64, good);
+	expect_refused_write(p, start, 64, ndx_mr_get_remote_token(readable));
 	ndx_mr_close(readable);
 }
 
@@ -85,7 +86,7 @@ static void more_tokens_than_are_remembered_all_work(void **state)
 	pair_make(p);
 	pair_connect(p);
 	for (size_t i = 0; i < COUNT; i++)
-		mr[i] = region(&p->b, i * PART, PART, NDX_MR_ALLOW_REMOTE_WRITE);
+		mr[i] = register_part(&p->b, i * PART, PART, NDX_MR_ALLOW_REMOTE_WRITE);
 	for (int round = 1; round <= ROUNDS; round++) {
 		memset(p->a.memory, round, PART);
 		for (size_t i = 0; i < COUNT; i++) {
@@ -97,7 +98,7 @@ static void more_tokens_than_are_remembered_all_work(void **state)
 	}
 	for (size_t i = 0; i < COUNT; i++)
 		ndx_mr_close(mr[i]);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -108,7 +109,7 @@ static void a_send_stays_behind_a_write_that_waits_for_an_answer(void **state)
 	pair_make(p);
 	pair_connect(p);
 	for (unsigned i = 0; i < 100; i++) {
-		struct ndx_mr *mr = region(&p->b, 0, PART, NDX_MR_ALLOW_REMOTE_WRITE);
+		struct ndx_mr *mr = register_part(&p->b, 0, PART, NDX_MR_ALLOW_REMOTE_WRITE);
 
 		pair_receive(&p->b, 1, PART, 64);
 		memset(p->a.memory, (int)i, PART);
@@ -120,7 +121,7 @@ static void a_send_stays_behind_a_write_that_waits_for_an_answer(void **state)
 		pair_expect(&p->a, NDX_REQUEST_SEND, 3, NDX_OK);
 		ndx_mr_close(mr);
 	}
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -134,7 +135,7 @@ static void a_disconnect_waits_for_a_write_that_waits_for_an_answer(void **state
 		p->b.memory[0] = 0;
 		p->a.memory[0] = 1;
 		write_to(p, 1, (uintptr_t)p->b.memory, 1, ndx_mr_get_remote_token(p->b.mr));
-		pair_part(p);
+		pair_disconnect(p);
 		pair_expect(&p->a, NDX_REQUEST_WRITE, 1, NDX_OK);
 		assert_int_equal(p->b.memory[0], 1);
 		pair_drop(p);
@@ -151,7 +152,8 @@ static void write_with_immediate(struct pair *p, uintptr_t context, uint32_t len
 	                 NDX_OK);
 }
 
-/* Lengths of no, one and two words, several under way, and a receive that comes late. */
+/* The length takes zero, one or two control messages. Several writes are outstanding, and their
+ * receives are posted late. */
 static void writes_with_immediate_data_tell_their_length(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 65535, 65536, 65537, PAIR_MEMORY, 0, 131072};
@@ -199,13 +201,13 @@ static void *close_region(void *arg)
 	return NULL;
 }
 
-/* Write, or read, until one fails: that one must say why. */
-static void use_until_it_is_gone(struct pair *p, bool read, unsigned delay)
+/* Write, or read, until one request fails. That request must fail with the reason. */
+static void access_until_deregistered(struct pair *p, bool read, unsigned delay)
 {
 	const struct ndx_sge sge = pair_sge(&p->a, 0, PART);
 	struct closer closer = {
-		.mr = region(&p->b, 0, PART,
-	                     read ? NDX_MR_ALLOW_REMOTE_READ : NDX_MR_ALLOW_REMOTE_WRITE)};
+		.mr = register_part(&p->b, 0, PART,
+	                            read ? NDX_MR_ALLOW_REMOTE_READ : NDX_MR_ALLOW_REMOTE_WRITE)};
 	const uint32_t token = ndx_mr_get_remote_token(closer.mr);
 	struct ndx_result results[8];
 	enum ndx_status first = NDX_OK;
@@ -246,45 +248,45 @@ static void use_until_it_is_gone(struct pair *p, bool read, unsigned delay)
 static void access_to_memory_that_is_deregistered_gives_the_reason(void **state)
 {
 	for (unsigned i = 0; i < 20; i++) {
-		use_until_it_is_gone(*state, false, i * 7);
-		use_until_it_is_gone(*state, true, i * 7);
+		access_until_deregistered(*state, false, i * 7);
+		access_until_deregistered(*state, true, i * 7);
 	}
 }
 
-struct hold {
+struct blocker {
 	struct ndx_overlapped ov;
-	uint32_t held; /* atomic */
-	uint32_t go;   /* atomic */
+	uint32_t blocked;  /* atomic */
+	uint32_t released; /* atomic */
 };
 
-static void wait_for_go(struct ndx_overlapped *ov)
+static void block_until_released(struct ndx_overlapped *ov)
 {
-	struct hold *hold = ov->context;
+	struct blocker *blocker = ov->context;
 
-	__atomic_store_n(&hold->held, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&hold->go, __ATOMIC_SEQ_CST) == 0)
+	__atomic_store_n(&blocker->blocked, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&blocker->released, __ATOMIC_SEQ_CST) == 0)
 		;
 }
 
-/* a's control thread answers nothing until it may go on. */
-static void hold_a(struct pair *p, struct hold *hold)
+/* a's control thread answers no control message before it is released. */
+static void block_control_thread_of_a(struct pair *p, struct blocker *blocker)
 {
-	*hold = (struct hold){.ov.callback = wait_for_go, .ov.context = hold};
+	*blocker = (struct blocker){.ov.callback = block_until_released, .ov.context = blocker};
 	pair_receive(&p->a, 9, PART, 64);
-	assert_int_equal(ndx_cq_notify(p->a.cq, NDX_CQ_NOTIFY_ANY, &hold->ov), NDX_PENDING);
+	assert_int_equal(ndx_cq_notify(p->a.cq, NDX_CQ_NOTIFY_ANY, &blocker->ov), NDX_PENDING);
 	pair_send(&p->b, 9, PART, 64, 0);
-	while (__atomic_load_n(&hold->held, __ATOMIC_SEQ_CST) == 0)
+	while (__atomic_load_n(&blocker->blocked, __ATOMIC_SEQ_CST) == 0)
 		;
 	pair_expect(&p->b, NDX_REQUEST_SEND, 9, NDX_OK);
 }
 
-/* The later one comes while the peer is asked to forget the token. */
+/* The second request comes while the peer is asked to forget the token. */
 static void two_that_invalidate_a_window_at_once_are_both_told(void **state)
 {
 	struct pair *p = *state;
 	struct pair other = *p;
 	struct ndx_mw *mw;
-	struct hold hold;
+	struct blocker blocker;
 
 	assert_int_equal(ndx_mw_create(p->b.adapter, &mw), NDX_OK);
 	for (int i = 0; i < 20; i++) {
@@ -298,31 +300,31 @@ static void two_that_invalidate_a_window_at_once_are_both_told(void **state)
 		pair_expect(&p->b, NDX_REQUEST_BIND, 1, NDX_OK);
 		write_to(p, 4, (uintptr_t)p->b.memory, PART, ndx_mw_get_remote_token(mw));
 		pair_expect(&p->a, NDX_REQUEST_WRITE, 4, NDX_OK);
-		hold_a(p, &hold);
+		block_control_thread_of_a(p, &blocker);
 		assert_int_equal(ndx_qp_invalidate(p->b.qp, (void *)2, mw, 0), NDX_OK);
 		assert_int_equal(ndx_qp_invalidate(other.b.qp, (void *)3, mw, 0), NDX_OK);
-		__atomic_store_n(&hold.go, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&blocker.released, 1, __ATOMIC_SEQ_CST);
 		pair_expect(&p->a, NDX_REQUEST_RECEIVE, 9, NDX_OK);
 		pair_expect(&p->b, NDX_REQUEST_INVALIDATE, 2, NDX_OK);
 		pair_expect(&other.b, NDX_REQUEST_INVALIDATE, 3, NDX_OK);
-		pair_part(p);
-		pair_part(&other);
+		pair_disconnect(p);
+		pair_disconnect(&other);
 		pair_drop(p);
 		pair_drop(&other);
 	}
 	ndx_mw_close(mw);
 }
 
-struct crossed {
+struct cross_close {
 	struct ndx_overlapped ov;
 	struct ndx_mr *mr;
-	uint32_t *arrived; /* atomic; both do it at once */
+	uint32_t *arrived; /* atomic; makes both closes overlap */
 	uint32_t done;     /* atomic */
 };
 
 static void close_the_others_region(struct ndx_overlapped *ov)
 {
-	struct crossed *x = ov->context;
+	struct cross_close *x = ov->context;
 
 	(void)__atomic_add_fetch(x->arrived, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(x->arrived, __ATOMIC_SEQ_CST) < 2)
@@ -331,17 +333,18 @@ static void close_the_others_region(struct ndx_overlapped *ov)
 	__atomic_store_n(&x->done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* It may cost the connection: each thread is busy with the other's region. */
+/* The connection may end, because each control thread is busy with the close of the other adapter's
+ * region. */
 static void callbacks_of_two_adapters_close_each_others_regions(void **state)
 {
 	struct pair *p = *state;
-	struct crossed x[2] = {0};
+	struct cross_close x[2] = {0};
 	uint32_t arrived = 0;
 
 	pair_make(p);
 	pair_connect(p);
-	x[0].mr = region(&p->b, 0, PART, NDX_MR_ALLOW_REMOTE_WRITE);
-	x[1].mr = region(&p->a, 0, PART, NDX_MR_ALLOW_REMOTE_WRITE);
+	x[0].mr = register_part(&p->b, 0, PART, NDX_MR_ALLOW_REMOTE_WRITE);
+	x[1].mr = register_part(&p->a, 0, PART, NDX_MR_ALLOW_REMOTE_WRITE);
 	for (int i = 0; i < 2; i++) {
 		x[i].arrived = &arrived;
 		x[i].ov.callback = close_the_others_region;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stack that has no memory for a moment: its tables of operations are replaced by ones that say
- * so. */
+/* libfabric returns FI_EAGAIN: the tables of operations of an endpoint are replaced by the
+ * test's. */
 #include "pair.h"
 
 #include <string.h>
 
 #include "ofi.h"
 
-#define LONG 70000u /* a length of two words */
+#define LONG 70000u /* a length that takes two control messages */
 
-/* Of a's endpoint, the only one that is made to fail. */
+/* The operations of a's endpoint. Only this endpoint fails. */
 static struct {
 	struct fi_ops_rma rma;
 	struct fi_ops_msg msg;
 	struct fi_ops_rma *real_rma;
 	struct fi_ops_msg *real_msg;
 	uint32_t calls;  /* atomic */
-	uint32_t refuse; /* OR of 1 << number of a call */
+	uint32_t refuse; /* bit n: the call with number n fails */
 } stack;
 
 static bool is_refused(void)
@@ -82,7 +82,7 @@ static void a_question_is_repeated_soon_though_a_send_has_waited(void **state)
 	struct pair *p = *state;
 	const struct ndx_sge sge = pair_sge(&p->a, 0, 64);
 
-	p->attr.no_receive_timeout_ms = 100 * PAIR_PATIENCE_MS;
+	p->attr.no_receive_timeout_ms = 100 * PAIR_TIMEOUT_MS;
 	pair_make(p);
 	pair_connect(p);
 	pair_send(&p->a, 1, 0, 64, 0);
@@ -94,11 +94,11 @@ static void a_question_is_repeated_soon_though_a_send_has_waited(void **state)
 	                              ndx_mr_get_remote_token(p->b.mr), 0),
 	                 NDX_OK);
 	pair_expect(&p->a, NDX_REQUEST_WRITE, 3, NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
-/* Each of the three parts is said once, whatever is refused. */
+/* Whichever call fails, each of the three parts is sent once. */
 static void a_write_with_immediate_data_goes_on_where_it_stopped(void **state)
 {
 	struct pair *p = *state;
@@ -112,12 +112,12 @@ static void a_write_with_immediate_data_goes_on_where_it_stopped(void **state)
 		write_with_immediate(p, p->a.mr, which);
 		expect_written(p, which);
 	}
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
-/* The stack has the write, and never takes the message: its memory is in use until the link ends.
- */
+/* libfabric has accepted the write and never accepts the message: the memory stays in use until the
+ * link ends. */
 static void memory_of_a_write_that_began_is_not_given_back_before_it_ends(void **state)
 {
 	struct pair *p = *state;
@@ -134,7 +134,7 @@ static void memory_of_a_write_that_began_is_not_given_back_before_it_ends(void *
 	refuse_calls(p, UINT32_MAX << 2);
 	write_with_immediate(p, mr, 2);
 	while (__atomic_load_n(&stack.calls, __ATOMIC_SEQ_CST) < 3)
-		; /* it waits for the peer to say that there is a receive */
+		; /* the message waits for the peer's credit */
 	ndx_mr_close(mr);
 	pair_expect(&p->a, NDX_REQUEST_WRITE, 2, NDX_E_CANCELED);
 	pair_drop(p);

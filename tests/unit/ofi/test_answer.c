@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The other end has a time limit while a connection is made; its consumer has none. What is decided
- * is looked at by itself, without time; then against peers of bare libfabric that do not answer.
+ * While a connection is made, the peer's provider has a time limit; the peer's consumer has none.
+ * The first tests call the decision itself, without time; the others use bare peers that do not
+ * answer.
  */
 #include "bare.h"
 #include <stdlib.h>
@@ -9,9 +10,9 @@
 
 #include "ofi.h"
 
-#define SOON_MS 20u
+#define SHORT_LIMIT_MS 20u
 
-/* ---- what is decided ---- */
+/* ---- the decision ---- */
 
 struct rig {
 	struct ofi_adapter adapter;
@@ -28,15 +29,16 @@ static struct rig *rig_of(struct ndx_spi_conn *conn)
 	return container_of(ofi_conn_of(conn), struct rig, conn);
 }
 
-static void note_cause(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)
+static void record_cause(struct ndx_spi_conn *conn, uint32_t bits, int32_t native,
+                         const char *cause)
 {
 	assert_int_equal(bits, 0);
 	assert_int_equal(native, ETIMEDOUT);
 	rig_of(conn)->cause = cause;
 }
 
-static void note_end(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
-                     const struct ndx_spi_params *params)
+static void record_end(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
+                       const struct ndx_spi_params *params)
 {
 	assert_int_equal(native, ETIMEDOUT);
 	assert_null(params);
@@ -44,7 +46,7 @@ static void note_end(struct ndx_spi_conn *conn, enum ndx_status status, int32_t 
 	rig_of(conn)->status = status;
 }
 
-static int count_word(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
+static int count_ping(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
 {
 	(void)count;
 	(void)op;
@@ -53,7 +55,7 @@ static int count_word(struct ofi_link *link, uint8_t type, uint16_t count, struc
 	return 0;
 }
 
-/* It has no addresses, so nobody looks for its socket. */
+/* The link has no addresses, so the provider queries no socket. */
 static int refuse_name(fid_t fid, void *address, size_t *len)
 {
 	(void)fid;
@@ -64,8 +66,8 @@ static int refuse_name(fid_t fid, void *address, size_t *len)
 
 static struct fi_ops_cm connection = {.size = sizeof(connection), .getname = refuse_name};
 static struct fid_ep endpoint = {.cm = &connection};
-static const struct ndx_host host = {.report = note_cause, .established = note_end};
-static const struct ofi_backend backend = {.device = "none", .send_ctrl = count_word};
+static const struct ndx_host host = {.report = record_cause, .established = record_end};
+static const struct ofi_backend backend = {.device = "none", .send_ctrl = count_ping};
 
 static void rig_open(struct rig *rig, enum ofi_stage stage)
 {
@@ -96,11 +98,11 @@ static void an_accept_without_confirmation_ends(void **state)
 	(void)state;
 	rig_open(&rig, OFI_LINK_ACCEPTING);
 	assert_int_equal(ofi_keepalive_check(&rig.link), 0);
-	assert_int_equal(rig.pings, 0); /* there is nobody to ask */
+	assert_int_equal(rig.pings, 0); /* there is no open link for a PING */
 	expect_end(&rig, "has not confirmed the accept");
 }
 
-/* An answer to each question, for as long as it takes. */
+/* The attempt lasts as long as the peer answers each PING. */
 static void a_consumer_may_think_while_its_end_answers(void **state)
 {
 	struct rig rig;
@@ -131,7 +133,7 @@ static void a_control_message_without_an_answer_ends_the_attempt(void **state)
 	expect_end(&rig, "does not acknowledge READY");
 }
 
-/* The timer was set before, and runs out later. */
+/* A timer that was set before the decision expires after it. */
 static void what_is_decided_already_stays(void **state)
 {
 	static const enum ofi_stage stages[] = {OFI_LINK_UP, OFI_LINK_CONNECTING, OFI_LINK_ANSWERED,
@@ -149,27 +151,28 @@ static void what_is_decided_already_stays(void **state)
 	}
 }
 
-/* ---- what peers see ---- */
+/* ---- with peers ---- */
 
-static void set_limit(struct ndx_qp *qp, uint32_t ms)
+static void set_answer_limit(struct ndx_qp *qp, uint32_t ms)
 {
 	ofi_qp_of((struct ndx_spi_qp *)(void *)qp)->adapter->answer_ms = ms;
 }
 
-/* For peers that never answer. */
-static void hurry(struct pair *p, struct pair_side *side)
+/* Shorten the time limit, for peers that never answer. */
+static void shorten_answer_limit(struct pair *p, struct pair_side *side)
 {
 	pair_make_side(p, side);
-	set_limit(side->qp, SOON_MS);
+	set_answer_limit(side->qp, SHORT_LIMIT_MS);
 	pair_drop_side(side);
 }
 
-/* A new connector for a queue pair whose attempt has failed: it connects, its receives in place. */
-static void expect_as_before(struct pair *p, struct pair_side *side)
+/* A queue pair whose attempt has failed connects with a new connector, and its receives are still
+ * posted. */
+static void expect_reconnect(struct pair *p, struct pair_side *side)
 {
 	struct pair_side *other = side == &p->a ? &p->b : &p->a;
 
-	set_limit(side->qp, OFI_ANSWER_MS);
+	set_answer_limit(side->qp, OFI_ANSWER_MS);
 	ndx_connector_close(side->connector);
 	assert_int_equal(ndx_connector_create(side->adapter, NULL, &side->connector), NDX_OK);
 	memset(&side->ov, 0, sizeof(side->ov));
@@ -178,7 +181,7 @@ static void expect_as_before(struct pair *p, struct pair_side *side)
 	pair_send(other, 7, 0, 16, 0);
 	pair_expect(side, NDX_REQUEST_RECEIVE, 0, NDX_OK);
 	pair_expect(other, NDX_REQUEST_SEND, 7, NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -187,16 +190,16 @@ static void an_accept_ends_though_its_peer_never_answers(void **state)
 	struct pair *p = *state;
 	struct bare b;
 
-	hurry(p, &p->b);
-	bare_join(&b, p);
+	shorten_answer_limit(p, &p->b);
+	bare_connect_to_b(&b, p);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_ABORTED);
-	bare_say(&b, bare_control(&b, OFI_CTRL_READY, 0)); /* too late */
-	while (bare_event(&b, NULL) != FI_SHUTDOWN) {
-		/* until all of it has come to an end */
+	bare_write_ctrl(&b, bare_encode_ctrl(&b, OFI_CTRL_READY, 0)); /* too late */
+	while (bare_wait_event(&b, NULL) != FI_SHUTDOWN) {
+		/* until the link has ended */
 	}
 	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_E_CONNECTION_ABORTED);
 	bare_close(&b);
-	expect_as_before(p, &p->b);
+	expect_reconnect(p, &p->b);
 }
 
 static void an_accept_can_be_cancelled_before_that(void **state)
@@ -204,14 +207,14 @@ static void an_accept_can_be_cancelled_before_that(void **state)
 	struct pair *p = *state;
 	struct bare b;
 
-	bare_join(&b, p);
+	bare_connect_to_b(&b, p);
 	assert_int_equal(ndx_connector_cancel(p->b.connector), NDX_OK);
 	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_E_CANCELED);
 	bare_close(&b);
-	expect_as_before(p, &p->b);
+	expect_reconnect(p, &p->b);
 }
 
-/* The pair's a connects to a bare passive side, which accepts. */
+/* Connect a of the pair to a bare passive side, which accepts. */
 static void bare_accept(struct bare *b, struct pair *p)
 {
 	struct sockaddr_in address;
@@ -226,13 +229,13 @@ static void bare_accept(struct bare *b, struct pair *p)
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&address,
 	                                       sizeof(address), 4, 4, NULL, 0, &p->a.ov),
 	                 NDX_PENDING);
-	assert_int_equal(bare_event(b, &request), FI_CONNREQ);
+	assert_int_equal(bare_wait_event(b, &request), FI_CONNREQ);
 	assert_null(ofi_cm_decode(b->data, b->len, OFI_CM_CONNECT, &b->peer));
 	request->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	bare_endpoint(b, request);
 	own = bare_cm(b, OFI_CM_ACCEPT);
 	assert_int_equal(fi_accept(b->ep, bytes, ofi_cm_encode(&own, bytes)), 0);
-	assert_int_equal(bare_event(b, NULL), FI_CONNECTED);
+	assert_int_equal(bare_wait_event(b, NULL), FI_CONNECTED);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
 	fi_freeinfo(request);
 }
@@ -244,11 +247,11 @@ static void an_end_answers_while_its_consumer_thinks(void **state)
 
 	bare_accept(&b, p);
 	for (unsigned i = 0; i < 3; i++) {
-		bare_say(&b, bare_control(&b, OFI_CTRL_PING, 0));
-		assert_int_equal(bare_hear(&b).type, OFI_CTRL_PONG);
+		bare_write_ctrl(&b, bare_encode_ctrl(&b, OFI_CTRL_PING, 0));
+		assert_int_equal(bare_read_ctrl(&b).type, OFI_CTRL_PONG);
 	}
 	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
-	assert_int_equal(bare_hear(&b).type, OFI_CTRL_READY);
+	assert_int_equal(bare_read_ctrl(&b).type, OFI_CTRL_READY);
 	while (ndx_overlapped_status(&p->a.ov) == NDX_PENDING)
 		(void)fi_cq_read(b.cq, NULL, 0);
 	assert_int_equal(ndx_overlapped_status(&p->a.ov), NDX_OK);
@@ -261,12 +264,12 @@ static void complete_connect_ends_without_an_answer(void **state)
 	struct pair *p = *state;
 	struct bare b;
 
-	hurry(p, &p->a);
+	shorten_answer_limit(p, &p->a);
 	bare_accept(&b, p);
 	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_ABORTED);
 	bare_close(&b);
-	expect_as_before(p, &p->a);
+	expect_reconnect(p, &p->a);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)

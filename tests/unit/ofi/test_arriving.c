@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message that has begun to arrive and does not end, in memory that is to be deregistered, or in
- * a receive that is to be canceled. Only those who need the memory wait: the control thread serves
+ * A message that has arrived in part and does not end. Its memory is to be deregistered, or its
+ * receive is to be canceled. Only the calls that need the memory wait: the control thread serves
  * the other connections of the adapter.
  */
 #include "relay.h"
@@ -15,10 +15,10 @@
 #define LENGTH (UINT32_C(1) << 21)
 #define NEVER_MS 600000u /* longer than any test */
 
-struct scene {
+struct transfer {
 	struct pair *p;
 	struct relay *relay;
-	struct ndx_mr *mr; /* of the receive */
+	struct ndx_mr *mr; /* the region of the receive */
 };
 
 static struct ofi_qp *qp_of(const struct pair_side *side)
@@ -26,55 +26,55 @@ static struct ofi_qp *qp_of(const struct pair_side *side)
 	return ofi_qp_of((struct ndx_spi_qp *)(void *)side->qp);
 }
 
-/* Part of a message is in b's memory, and the rest will not come. */
-static void scene_begin(struct scene *s, struct pair *p)
+/* Write part of a message into b's memory. The rest never arrives. */
+static void begin_partial_transfer(struct transfer *t, struct pair *p)
 {
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 	struct ndx_sge sge;
 
-	s->p = p;
-	s->relay = relay_start(p, RATE);
+	t->p = p;
+	t->relay = relay_start(p, RATE);
 	assert_int_equal(ndx_mr_register_new(p->b.adapter, p->b.memory, LENGTH,
-	                                     NDX_MR_ALLOW_LOCAL_WRITE, &s->mr),
+	                                     NDX_MR_ALLOW_LOCAL_WRITE, &t->mr),
 	                 NDX_OK);
 	pair_make(p);
 	pair_connect(p);
 	memset(p->b.memory, 0, LENGTH);
 	memset(p->a.memory, 0x11, LENGTH);
-	sge = (struct ndx_sge){p->b.memory, LENGTH, ndx_mr_get_local_token(s->mr)};
+	sge = (struct ndx_sge){p->b.memory, LENGTH, ndx_mr_get_local_token(t->mr)};
 	assert_int_equal(ndx_qp_receive(p->b.qp, (void *)1, &sge, 1), NDX_OK);
 	pair_send(&p->a, 2, 0, LENGTH, 0);
 	while (*(volatile unsigned char *)p->b.memory == 0 && pair_now() < end)
 		(void)poll(NULL, 0, 1);
-	relay_stop_the_flow(s->relay);
+	relay_stall(t->relay);
 	assert_int_equal(p->b.memory[0], 0x11);
 	assert_int_equal(p->b.memory[LENGTH - 1], 0);
 }
 
-static void scene_end(struct scene *s)
+static void end_transfer(struct transfer *t)
 {
-	relay_end(s->relay);
-	pair_drop(s->p);
-	ndx_mr_close(s->mr);
+	relay_close(t->relay);
+	pair_drop(t->p);
+	ndx_mr_close(t->mr);
 }
 
 static void deregister_holds_up_nobody_else(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_overlapped ov = {0};
-	struct scene s;
+	struct transfer t;
 
-	scene_begin(&s, p);
+	begin_partial_transfer(&t, p);
 	qp_of(&p->b)->adapter->recall_ms = NEVER_MS;
-	assert_int_equal(ndx_mr_deregister(s.mr, &ov), NDX_PENDING);
-	/* the control thread does this behind the first step of the deregistration */
-	pair_settle(&p->b);
-	pair_settle(&p->b);
+	assert_int_equal(ndx_mr_deregister(t.mr, &ov), NDX_PENDING);
+	/* these jobs run after the first step of the deregistration */
+	pair_run_jobs(&p->b);
+	pair_run_jobs(&p->b);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
 	assert_int_equal(ndx_qp_flush(p->b.qp), NDX_OK);
 	assert_int_equal(pair_wait(&ov), NDX_OK);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);
-	scene_end(&s);
+	end_transfer(&t);
 }
 
 /* Two regions of one receive: the recalls take turns, and both regions are free in the end. */
@@ -85,21 +85,21 @@ static void deregistrations_take_turns(void **state)
 	struct ndx_mr *other;
 	struct ndx_sge sge;
 	enum ndx_status st;
-	struct scene s;
+	struct transfer t;
 
-	scene_begin(&s, p);
+	begin_partial_transfer(&t, p);
 	qp_of(&p->b)->adapter->recall_ms = NEVER_MS;
 	assert_int_equal(ndx_mr_register_new(p->b.adapter, p->b.memory + LENGTH, LENGTH,
 	                                     NDX_MR_ALLOW_LOCAL_WRITE, &other),
 	                 NDX_OK);
 	sge = (struct ndx_sge){p->b.memory + LENGTH, 64, ndx_mr_get_local_token(other)};
 	assert_int_equal(ndx_qp_receive(p->b.qp, (void *)3, &sge, 1), NDX_OK);
-	assert_int_equal(ndx_mr_deregister(s.mr, &ov[0]), NDX_PENDING);
-	pair_settle(&p->b);
-	/* libfabric has given this one back for the sake of the first */
+	assert_int_equal(ndx_mr_deregister(t.mr, &ov[0]), NDX_PENDING);
+	pair_run_jobs(&p->b);
+	/* libfabric may have returned this receive together with the first one */
 	st = ndx_mr_deregister(other, &ov[1]);
 	assert_true(st == NDX_OK || st == NDX_PENDING);
-	pair_settle(&p->b);
+	pair_run_jobs(&p->b);
 	assert_int_equal(ndx_overlapped_status(&ov[0]), NDX_PENDING);
 	assert_int_equal(ndx_qp_flush(p->b.qp), NDX_OK);
 	assert_int_equal(pair_wait(&ov[0]), NDX_OK);
@@ -108,32 +108,32 @@ static void deregistrations_take_turns(void **state)
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 3, NDX_E_CANCELED);
 	ndx_mr_close(other);
-	scene_end(&s);
+	end_transfer(&t);
 }
 
 static void the_limit_ends_the_connection(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_overlapped ov = {0};
-	struct scene s;
+	struct transfer t;
 
-	scene_begin(&s, p);
-	assert_int_equal(ndx_mr_deregister(s.mr, &ov), NDX_PENDING);
+	begin_partial_transfer(&t, p);
+	assert_int_equal(ndx_mr_deregister(t.mr, &ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&ov), NDX_OK);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);
 	assert_int_equal(ndx_connector_get_disconnect_reason(p->b.connector),
 	                 NDX_DISCONNECT_ABORTED);
-	scene_end(&s);
+	end_transfer(&t);
 }
 
-struct detach {
+struct detach_call {
 	struct ofi_qp *qp;
 	enum ndx_status status;
 };
 
-static void detach(void *arg)
+static void detach_call(void *arg)
 {
-	struct detach *d = arg;
+	struct detach_call *d = arg;
 
 	d->status = ofi_conn_detach(&d->qp->conn->spi);
 }
@@ -141,16 +141,16 @@ static void detach(void *arg)
 static void a_close_waits_for_a_message_as_a_state(void **state)
 {
 	struct pair *p = *state;
-	struct detach d;
-	struct scene s;
+	struct detach_call d;
+	struct transfer t;
 
-	scene_begin(&s, p);
+	begin_partial_transfer(&t, p);
 	d.qp = qp_of(&p->b);
-	base_loop_call(d.qp->adapter->spi.loop, detach, &d);
+	base_loop_call(d.qp->adapter->spi.loop, detach_call, &d);
 	assert_int_equal(d.status, NDX_PENDING);
 	assert_int_equal(ndx_qp_flush(p->b.qp), NDX_OK);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);
-	scene_end(&s);
+	end_transfer(&t);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)

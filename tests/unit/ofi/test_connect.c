@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connecting over ofi:tcp, and all the ways in which it fails. */
+/* Connecting over ofi:tcp, and every way to fail. */
 #include "pair.h"
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ static void private_data_and_limits_cross_with_their_true_length(void **state)
 	uint32_t inbound;
 	uint32_t outbound;
 
-	pair_paint(long_data, sizeof(long_data), 9);
+	pair_fill(long_data, sizeof(long_data), 9);
 	pair_make(p);
 	assert_int_equal(ndx_listener_get_connection_request(p->listener, p->b.connector, &p->b.ov),
 	                 NDX_PENDING);
@@ -58,7 +58,7 @@ static void private_data_and_limits_cross_with_their_true_length(void **state)
 	                 NDX_OK);
 	assert_int_equal(inbound, 7);
 	assert_int_equal(outbound, 2);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -81,7 +81,7 @@ static void addresses_are_those_of_the_connection(void **state)
 	assert_int_equal(a_local.sin_port, b_peer.sin_port);
 	assert_int_not_equal(a_local.sin_port, 0);
 	assert_int_equal(b_peer.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -93,7 +93,7 @@ static void receives_survive_a_refused_attempt(void **state)
 	for (uintptr_t i = 0; i < 4; i++)
 		pair_receive(&p->a, i, i * 64, 64);
 	for (int i = 0; i < 3; i++) {
-		pair_ask(p);
+		pair_request(p);
 		assert_int_equal(ndx_connector_reject(p->b.connector, "go away", 7), NDX_OK);
 		assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_REFUSED);
 		assert_private_data(p->a.connector, "go away", 7);
@@ -106,7 +106,7 @@ static void receives_survive_a_refused_attempt(void **state)
 		pair_expect(&p->a, NDX_REQUEST_RECEIVE, i, NDX_OK);
 		pair_expect(&p->b, NDX_REQUEST_SEND, i, NDX_OK);
 	}
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -115,16 +115,16 @@ static void the_active_side_refuses_the_answer(void **state)
 	struct pair *p = *state;
 	unsigned char data[PRIVATE_MAX];
 
-	pair_paint(data, sizeof(data), 4);
+	pair_fill(data, sizeof(data), 4);
 	pair_make(p);
 	pair_receive(&p->b, 1, 0, 64);
 	pair_receive(&p->a, 2, 0, 64);
-	pair_ask(p);
+	pair_request(p);
 	pair_accept(p);
 	assert_int_equal(ndx_connector_reject(p->a.connector, data, sizeof(data)), NDX_OK);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_REFUSED);
 	assert_private_data(p->b.connector, data, sizeof(data));
-	/* The queue pairs are as before: with new connectors they connect. */
+	/* The queue pairs did not change: they connect with new connectors. */
 	ndx_connector_close(p->a.connector);
 	ndx_connector_close(p->b.connector);
 	assert_int_equal(ndx_connector_create(p->a.adapter, NULL, &p->a.connector), NDX_OK);
@@ -135,7 +135,7 @@ static void the_active_side_refuses_the_answer(void **state)
 	pair_send(&p->b, 4, 64, 5, 0);
 	pair_expect(&p->a, NDX_REQUEST_SEND, 3, NDX_OK);
 	pair_expect(&p->a, NDX_REQUEST_RECEIVE, 2, NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -144,7 +144,7 @@ static void closing_the_connector_after_the_answer_refuses_it(void **state)
 	struct pair *p = *state;
 
 	pair_make(p);
-	pair_ask(p);
+	pair_request(p);
 	pair_accept(p);
 	ndx_connector_close(p->a.connector);
 	p->a.connector = NULL;
@@ -157,7 +157,7 @@ static void closing_the_connector_before_the_answer_aborts_the_accept(void **sta
 	struct pair *p = *state;
 
 	pair_make(p);
-	pair_ask(p);
+	pair_request(p);
 	ndx_connector_close(p->a.connector);
 	p->a.connector = NULL;
 	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, 0, 0, NULL, 0, &p->b.ov),
@@ -172,18 +172,18 @@ static void closing_the_passive_side_refuses_or_aborts(void **state)
 	enum ndx_status st;
 
 	pair_make(p);
-	pair_ask(p);
+	pair_request(p);
 	ndx_connector_close(p->b.connector);
 	p->b.connector = NULL;
 	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_REFUSED);
 	pair_drop(p);
 
 	pair_make(p);
-	pair_ask(p);
+	pair_request(p);
 	pair_accept(p);
 	ndx_connector_close(p->b.connector);
 	p->b.connector = NULL;
-	/* It may be known already, or only when it is tried. */
+	/* The call may report the failure at once, or as its result. */
 	st = ndx_connector_complete_connect(p->a.connector, &p->a.ov);
 	if (st == NDX_PENDING)
 		st = pair_wait(&p->a.ov);
@@ -199,7 +199,7 @@ static void closing_the_listener_refuses_waiting_requests_and_keeps_taken_ones(v
 	struct pair_side third = p->a;
 
 	pair_make(p);
-	pair_ask(p);
+	pair_request(p);
 	pair_make_side(p, &third);
 	assert_int_equal(ndx_connector_create(p->a.adapter, NULL, &other), NDX_OK);
 	assert_int_equal(ndx_connector_connect(other, third.qp, (struct sockaddr *)&p->address,
@@ -213,7 +213,7 @@ static void closing_the_listener_refuses_waiting_requests_and_keeps_taken_ones(v
 	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	ndx_connector_close(other);
 	pair_drop_side(&third);
 	pair_drop(p);
@@ -234,7 +234,7 @@ static void a_connect_without_a_listener_may_be_repeated(void **state)
 		assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_REFUSED);
 	}
 	pair_connect(p);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -258,10 +258,10 @@ static void a_connect_that_is_not_answered_can_be_cancelled(void **state)
 	pair_drop(p);
 }
 
-/* Until so many requests have come in. */
+/* Wait until b's adapter has received this number of requests. */
 static void await_requests(const struct pair *p, uint64_t count)
 {
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 	struct ndx_adapter_stats stats = {.size = sizeof(stats)};
 
 	while (stats.requests < count && pair_now() < end)
@@ -302,7 +302,7 @@ static void a_client_that_gave_up_leaves_its_place_in_the_backlog(void **state)
 	assert_int_equal(ndx_connector_complete_connect(p->a.connector, &p->a.ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -328,7 +328,7 @@ static void connectors_bind_to_ports_of_their_own(void **state)
 		ndx_connector_get_peer_address(p->b.connector, (struct sockaddr *)&got, &len),
 		NDX_OK);
 	assert_int_equal(got.sin_port, local.sin_port);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 	pair_make(p);
 	assert_int_equal(
@@ -376,7 +376,7 @@ static enum ndx_status listen_at(struct pair *p, const struct in6_addr *host,
 	return ndx_listen_on(p->b.adapter, (const struct sockaddr *)&six, sizeof(six), 0, listener);
 }
 
-/* Connect to it, and send a message. */
+/* Connect to the listener, and send a message. */
 static void use_listener(struct pair *p, struct ndx_listener *listener)
 {
 	struct sockaddr_in6 six;
@@ -400,7 +400,7 @@ static void use_listener(struct pair *p, struct ndx_listener *listener)
 	pair_receive(&p->b, 1, 0, 64);
 	pair_send(&p->a, 2, 0, 64, 0);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 	ndx_listener_close(listener);
 	p->listener = four;
@@ -412,11 +412,11 @@ static void ipv6_works_on_the_same_adapter(void **state)
 	struct ndx_listener *listener;
 
 	if (listen_at(p, &in6addr_loopback, &listener) != NDX_OK)
-		skip(); /* no IPv6 here */
+		skip(); /* this host has no IPv6 */
 	use_listener(p, listener);
 }
 
-/* As programs write it that know IPv6 only. */
+/* Programs that use only IPv6 write an IPv4 address as a mapped one. */
 static void an_ipv4_address_may_be_written_as_one_of_ipv6(void **state)
 {
 	struct pair *p = *state;
@@ -424,7 +424,7 @@ static void an_ipv4_address_may_be_written_as_one_of_ipv6(void **state)
 	struct in6_addr host;
 
 	if (listen_at(p, &in6addr_loopback, &listener) != NDX_OK)
-		skip(); /* no IPv6 here */
+		skip(); /* this host has no IPv6 */
 	ndx_listener_close(listener);
 	assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.1", &host), 1);
 	assert_int_equal(listen_at(p, &host, &listener), NDX_OK);
@@ -462,7 +462,7 @@ static void many_connections_share_an_adapter(void **state)
 	for (size_t i = 0; i < MANY; i++) {
 		const struct ndx_sge sge = pair_sge(&p->a, i * 64, 64);
 
-		pair_paint(p->a.memory + i * 64, 64, (unsigned)i);
+		pair_fill(p->a.memory + i * 64, 64, (unsigned)i);
 		assert_int_equal(ndx_qp_send(a[i].qp, NULL, &sge, 1, NDX_OP_SILENT_SUCCESS),
 		                 NDX_OK);
 	}
@@ -470,10 +470,10 @@ static void many_connections_share_an_adapter(void **state)
 		struct ndx_result result;
 		size_t got;
 
-		assert_int_equal(ndx_cq_wait_results(b[i].cq, &result, 1, PAIR_PATIENCE_MS, &got),
+		assert_int_equal(ndx_cq_wait_results(b[i].cq, &result, 1, PAIR_TIMEOUT_MS, &got),
 		                 NDX_OK);
 		assert_int_equal(result.status, NDX_OK);
-		pair_assert_painted(p->b.memory + i * 64, 64, (unsigned)i);
+		pair_assert_filled(p->b.memory + i * 64, 64, (unsigned)i);
 	}
 	for (size_t i = 0; i < MANY; i++) {
 		pair_drop_side(&a[i]); /* implicit disconnect */
@@ -506,7 +506,7 @@ static void uris_are_checked(void **state)
 	assert_opens("ofi:tcp", NDX_OK);
 	assert_opens("ofi:tcp?addr=127.0.0.1&trust=none&cq=auto", NDX_OK);
 	assert_opens("ofi:tcp?iface=lo&trust=lan", NDX_OK);
-	/* this host has no RDMA device, or it has */
+	/* this host may or may not have an RDMA device */
 	if (ndx_adapter_open("ofi:verbs", &verbs) == NDX_OK)
 		ndx_adapter_close(verbs);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Moving data over ofi:tcp: sizes, credits, fence, limits, violations. */
+/* Data transfer over ofi:tcp: sizes, credits, read fences, limits, violations. */
 #include "pair.h"
 
 #include <poll.h>
@@ -12,14 +12,14 @@ static void send_and_compare(struct pair *p, uint32_t length, uint32_t flags)
 {
 	struct ndx_result result;
 
-	pair_paint(p->a.memory, length, length);
+	pair_fill(p->a.memory, length, length);
 	pair_receive(&p->b, 1, HALF, HALF);
 	pair_send(&p->a, 2, 0, length, flags);
 	pair_expect(&p->a, NDX_REQUEST_SEND, 2, NDX_OK);
 	result = pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
 	assert_int_equal(result.bytes_transferred, length);
 	assert_int_equal(result.flags, 0);
-	pair_assert_painted(p->b.memory + HALF, length, length);
+	pair_assert_filled(p->b.memory + HALF, length, length);
 }
 
 static void messages_of_all_sizes_arrive(void **state)
@@ -31,7 +31,7 @@ static void messages_of_all_sizes_arrive(void **state)
 	pair_connect(p);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
 		send_and_compare(p, lengths[i], 0);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -45,7 +45,7 @@ static void pieces_are_gathered_and_scattered(void **state)
 	p->attr.max_receive_sge = 4;
 	pair_make(p);
 	pair_connect(p);
-	pair_paint(p->a.memory, 4000, 3);
+	pair_fill(p->a.memory, 4000, 3);
 	for (uint32_t i = 0; i < 4; i++) {
 		from[i] = pair_sge(&p->a, i * 1000, 1000);
 		to[i] = pair_sge(&p->b, HALF + i * 1500, i == 3 ? 2000 : 800);
@@ -60,7 +60,7 @@ static void pieces_are_gathered_and_scattered(void **state)
 		                    i == 3 ? 1600 : 800);
 	assert_int_equal(ndx_qp_send(p->a.qp, NULL, (struct ndx_sge[5]){{0}}, 5, 0),
 	                 NDX_E_DATA_OVERRUN);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -80,7 +80,7 @@ static void immediate_data_arrive_with_the_message(void **state)
 	assert_int_equal(result.flags, NDX_RESULT_IMMEDIATE | NDX_RESULT_SOLICITED);
 	assert_int_equal(result.immediate, 0xdeadbeef);
 	assert_int_equal(result.bytes_transferred, 10);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -94,7 +94,7 @@ static void inline_data_may_change_after_the_post(void **state)
 	p->attr.inline_size = 64;
 	pair_make(p);
 	pair_connect(p);
-	/* No receive yet: the request is held back, and its data with it. */
+	/* No receive is posted: the provider keeps the request and its data. */
 	assert_int_equal(ndx_qp_send(p->a.qp, NULL, sge, 6, NDX_OP_INLINE), NDX_OK);
 	memset(text, 'x', sizeof(text));
 	pair_receive(&p->b, 0, 0, 100);
@@ -104,7 +104,7 @@ static void inline_data_may_change_after_the_post(void **state)
 	assert_int_equal(
 		ndx_qp_send(p->a.qp, NULL, (struct ndx_sge[1]){{text, 65, 0}}, 1, NDX_OP_INLINE),
 		NDX_E_BUFFER_OVERFLOW);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -117,20 +117,20 @@ static void memory_is_read_and_written_at_the_peer(void **state)
 
 	pair_make(p);
 	pair_connect(p);
-	pair_paint(p->a.memory, HALF, 1);
+	pair_fill(p->a.memory, HALF, 1);
 	assert_int_equal(ndx_qp_write(p->a.qp, NULL, &sge, 1, remote + 5, token, 0), NDX_OK);
 	pair_expect(&p->a, NDX_REQUEST_WRITE, 0, NDX_OK);
-	pair_assert_painted(p->b.memory + 5, HALF, 1);
-	pair_paint(p->b.memory, HALF, 2);
+	pair_assert_filled(p->b.memory + 5, HALF, 1);
+	pair_fill(p->b.memory, HALF, 2);
 	assert_int_equal(ndx_qp_read(p->a.qp, NULL, &sge, 1, remote, token, 0), NDX_OK);
 	pair_expect(&p->a, NDX_REQUEST_READ, 0, NDX_OK);
-	pair_assert_painted(p->a.memory, HALF, 2);
-	/* Of no bytes, with neither address nor key: asks whether the peer lives. */
+	pair_assert_filled(p->a.memory, HALF, 2);
+	/* A read of no bytes, with neither address nor token, probes the peer. */
 	assert_int_equal(ndx_qp_read(p->a.qp, NULL, NULL, 0, 1234, 5678, 0), NDX_OK);
 	pair_expect(&p->a, NDX_REQUEST_READ, 0, NDX_OK);
 	assert_int_equal(ndx_qp_write(p->a.qp, NULL, NULL, 0, 1234, 5678, 0), NDX_OK);
 	pair_expect(&p->a, NDX_REQUEST_WRITE, 0, NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -142,7 +142,7 @@ static void a_fenced_send_carries_what_was_read(void **state)
 	pair_make(p);
 	pair_connect(p);
 	for (uintptr_t i = 0; i < 20; i++) {
-		pair_paint(p->b.memory, 1 << 20, (unsigned)i);
+		pair_fill(p->b.memory, 1 << 20, (unsigned)i);
 		memset(p->a.memory, 0xee, 1 << 20);
 		pair_receive(&p->b, 1, HALF, 1 << 20);
 		assert_int_equal(ndx_qp_read(p->a.qp, NULL, &sge, 1, (uintptr_t)p->b.memory,
@@ -151,11 +151,11 @@ static void a_fenced_send_carries_what_was_read(void **state)
 		assert_int_equal(ndx_qp_send(p->a.qp, (void *)2, &sge, 1, NDX_OP_READ_FENCE),
 		                 NDX_OK);
 		pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
-		pair_assert_painted(p->b.memory + HALF, 1 << 20, (unsigned)i);
+		pair_assert_filled(p->b.memory + HALF, 1 << 20, (unsigned)i);
 		pair_expect(&p->a, NDX_REQUEST_READ, 0, NDX_OK);
 		pair_expect(&p->a, NDX_REQUEST_SEND, 2, NDX_OK);
 	}
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -175,7 +175,7 @@ static void reads_beyond_the_limit_wait_and_without_limit_are_refused(void **sta
 	assert_int_equal(ndx_qp_read(p->a.qp, NULL, NULL, 0, 0, 0, 0), NDX_E_NO_MORE_ENTRIES);
 	for (uintptr_t i = 0; i < 32; i++)
 		pair_expect(&p->a, NDX_REQUEST_READ, i, NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 
 	p->read_limit = 0;
@@ -183,11 +183,12 @@ static void reads_beyond_the_limit_wait_and_without_limit_are_refused(void **sta
 	pair_connect(p);
 	assert_int_equal(ndx_qp_read(p->a.qp, NULL, &sge, 1, 0, 0, 0),
 	                 NDX_E_INVALID_DEVICE_REQUEST);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
-/* Both sides keep their receives posted and their send queue full, until each has sent `total`. */
+/* Each side keeps its receives posted and its send queue full until it has sent `total`
+ * messages. */
 struct stream {
 	struct pair_side *side;
 	uint32_t depth;
@@ -220,7 +221,7 @@ static bool stream_step(struct stream *s)
 			s->sent++;
 			continue;
 		}
-		/* In order: the length says which message it is. */
+		/* Messages arrive in order: the length identifies the message. */
 		assert_int_equal(results[i].bytes_transferred, 1 + s->received % 64);
 		assert_int_equal(slot, s->received % s->depth);
 		s->received++;
@@ -233,7 +234,7 @@ static void run_streams(struct pair *p, uint32_t depth, unsigned total)
 {
 	struct stream a = {.side = &p->a, .depth = depth, .total = total};
 	struct stream b = {.side = &p->b, .depth = depth, .total = total};
-	const uint64_t end = pair_now() + 6 * PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + 6 * PAIR_TIMEOUT_MS;
 	bool done = false;
 
 	p->attr.receive_depth = depth;
@@ -247,7 +248,7 @@ static void run_streams(struct pair *p, uint32_t depth, unsigned total)
 		done = stream_step(&b) && done;
 	}
 	assert_true(done);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -259,7 +260,7 @@ static void streams_both_ways_run_with_receive_queues_of_any_depth(void **state)
 		run_streams(*state, depths[i], 5000);
 }
 
-/* More than sockets buffer: somebody has to go on with it. */
+/* More bytes than sockets buffer: the transfer needs a thread that continues it. */
 #define HUGE (UINT32_C(1) << 26)
 
 static struct ndx_sge huge_sge(struct pair_side *side, unsigned char fill, struct ndx_mr **mr)
@@ -282,19 +283,19 @@ static void a_transfer_needs_no_polls_on_either_side(void **state)
 	const struct ndx_sge from = huge_sge(&p->a, 7, &mr[0]);
 	const struct ndx_sge to = huge_sge(&p->b, 0, &mr[1]);
 	const volatile unsigned char *last = (unsigned char *)to.buffer + HUGE - 1;
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 
 	pair_make(p);
 	pair_connect(p);
 	assert_int_equal(ndx_qp_receive(p->b.qp, (void *)1, &to, 1), NDX_OK);
-	(void)poll(NULL, 0, 50); /* whoever could be awake goes to sleep */
+	(void)poll(NULL, 0, 50); /* all threads of the provider go to sleep */
 	assert_int_equal(ndx_qp_send(p->a.qp, NULL, &from, 1, 0), NDX_OK);
 	while (*last != 7 && pair_now() < end)
 		(void)poll(NULL, 0, 1);
 	assert_int_equal(*last, 7);
 	pair_expect(&p->a, NDX_REQUEST_SEND, 0, NDX_OK);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 	ndx_mr_close(mr[0]);
 	ndx_mr_close(mr[1]);
@@ -314,7 +315,7 @@ static void a_send_without_receive_times_out_and_ends_the_connection(void **stat
 	pair_send(&p->a, 1, 0, 10, 0);
 	pair_send(&p->a, 2, 0, 10, 0);
 	pair_expect(&p->a, NDX_REQUEST_SEND, 1, NDX_E_IO_TIMEOUT);
-	assert_in_range(pair_now() - before, 195, PAIR_PATIENCE_MS);
+	assert_in_range(pair_now() - before, 195, PAIR_TIMEOUT_MS);
 	pair_expect(&p->a, NDX_REQUEST_SEND, 2, NDX_E_CANCELED);
 	assert_int_equal(ndx_connector_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_ABORTED);
@@ -335,7 +336,7 @@ static void a_late_receive_saves_the_send(void **state)
 		pair_expect(&p->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
 		pair_expect(&p->a, NDX_REQUEST_SEND, i, NDX_OK);
 	}
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -364,7 +365,7 @@ static void foreign_local_memory_is_a_violation(void **state)
 
 	bad[0].token ^= 1u << 20;                           /* no such token */
 	bad[1].buffer = (unsigned char *)bad[1].buffer - 1; /* before the region */
-	bad[2].length = 6;                                  /* beyond it */
+	bad[2].length = 6;                                  /* beyond the region */
 	bad[3].token = 0;
 	for (size_t i = 0; i < 4; i++) {
 		pair_make(p);
@@ -426,11 +427,11 @@ static void a_wrong_remote_key_ends_the_connection_and_no_other(void **state)
 		struct ndx_result result;
 		size_t got;
 
-		assert_int_equal(ndx_cq_wait_results(p->a.cq, &result, 1, PAIR_PATIENCE_MS, &got),
+		assert_int_equal(ndx_cq_wait_results(p->a.cq, &result, 1, PAIR_TIMEOUT_MS, &got),
 		                 NDX_OK);
 		assert_int_equal(result.status, NDX_OK);
 	}
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -438,7 +439,7 @@ static void silent_requests_free_their_slots(void **state)
 {
 	struct pair *p = *state;
 	const struct ndx_sge sge = pair_sge(&p->a, 0, 8);
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 	struct ndx_result result;
 
 	p->attr.initiator_depth = 4;
@@ -454,7 +455,7 @@ static void silent_requests_free_their_slots(void **state)
 		assert_int_equal(ndx_cq_get_results(p->a.cq, &result, 1), 0);
 	}
 	assert_true(pair_now() < end);
-	pair_part(p);
+	pair_disconnect(p);
 	assert_int_equal(ndx_cq_get_results(p->a.cq, &result, 1), 0);
 	pair_drop(p);
 }
@@ -464,7 +465,7 @@ static void a_living_peer_survives_keepalive(void **state)
 	struct pair *p = *state;
 	const uint64_t end = pair_now() + 2500;
 
-	p->attr.keepalive_ms = 1000; /* so long it may take to answer, also on a slow machine */
+	p->attr.keepalive_ms = 1000; /* long enough for an answer on a slow machine */
 	pair_make(p);
 	pair_connect(p);
 	assert_int_equal(ndx_connector_notify_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
@@ -473,7 +474,7 @@ static void a_living_peer_survives_keepalive(void **state)
 	send_and_compare(p, 100, 0);
 	assert_int_equal(ndx_connector_cancel(p->a.connector), NDX_OK);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CANCELED);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The peer's last words and the end of its link reach this side by two queues, and libfabric
- * promises no order between them. A native queue that plays a script of completions stands for what
- * nobody has read when the event of the link's end comes.
+ * The peer's last messages and the loss of its link arrive by two queues, and libfabric promises no
+ * order between them. The test's native completion queue returns a script of completions that are
+ * still unread when the event of the loss comes.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,37 +30,38 @@ struct rig {
 	struct ofi_cq *cq;
 	struct ofi_qp *qp;
 	struct fi_cq_data_entry script[2];
-	unsigned next;
+	unsigned next_entry;
 	uint32_t reports[REPORTS];
-	unsigned reported;
+	unsigned report_count;
 };
 
-static ssize_t play_read(struct fid_cq *native, void *out, size_t count)
+static ssize_t read_script(struct fid_cq *native, void *out, size_t count)
 {
 	struct rig *rig = container_of(native, struct rig, native);
 
 	assert_true(count > 0);
-	if (rig->next == sizeof(rig->script) / sizeof(rig->script[0]))
+	if (rig->next_entry == sizeof(rig->script) / sizeof(rig->script[0]))
 		return -FI_EAGAIN;
-	memcpy(out, &rig->script[rig->next++], sizeof(rig->script[0]));
+	memcpy(out, &rig->script[rig->next_entry++], sizeof(rig->script[0]));
 	return 1;
 }
 
-static struct fi_ops_cq ops = {.size = sizeof(struct fi_ops_cq), .read = play_read};
+static struct fi_ops_cq ops = {.size = sizeof(struct fi_ops_cq), .read = read_script};
 
-static void note_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause)
+static void record_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native,
+                          const char *cause)
 {
 	struct rig *rig = container_of(conn, struct rig, conn.spi);
 
 	(void)native;
 	(void)cause;
-	assert_true(rig->reported < REPORTS);
-	rig->reports[rig->reported++] = bits;
+	assert_true(rig->report_count < REPORTS);
+	rig->reports[rig->report_count++] = bits;
 }
 
-static const struct ndx_host host = {.report = note_report};
+static const struct ndx_host host = {.report = record_report};
 
-/* A message, and the goodbye behind it. */
+/* A message, and the goodbye after it. */
 static void fill_script(struct rig *rig)
 {
 	(void)base_queue_take(&rig->qp->base.receive, NULL, NDX_REQUEST_RECEIVE, 0);
@@ -147,8 +148,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The message is there, and the goodbye was told before the loss of the link. */
-static void came_first(struct rig *rig, const struct ofi_cm_event *event)
+/* The result of the message is there, and the goodbye was reported before the loss of the link. */
+static void expect_data_before_loss(struct rig *rig, const struct ofi_cm_event *event)
 {
 	struct ndx_result result;
 
@@ -156,7 +157,7 @@ static void came_first(struct rig *rig, const struct ofi_cm_event *event)
 	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 1);
 	assert_int_equal(result.request_type, NDX_REQUEST_RECEIVE);
 	assert_int_equal(result.status, NDX_OK);
-	assert_int_equal(rig->reported, 2);
+	assert_int_equal(rig->report_count, 2);
 	assert_int_equal(rig->reports[0], NDX_REPORT_PEER_DISC);
 	assert_int_equal(rig->reports[1], NDX_REPORT_ABORT);
 }
@@ -166,7 +167,7 @@ static void what_came_before_the_shutdown_counts(void **state)
 	struct rig *rig = *state;
 	const struct ofi_cm_event event = {.what = FI_SHUTDOWN, .fid = &rig->ep.fid};
 
-	came_first(rig, &event);
+	expect_data_before_loss(rig, &event);
 }
 
 static void what_came_before_a_failure_of_the_link_counts(void **state)
@@ -174,7 +175,7 @@ static void what_came_before_a_failure_of_the_link_counts(void **state)
 	struct rig *rig = *state;
 	const struct ofi_cm_event event = {.err = ECONNRESET, .fid = &rig->ep.fid};
 
-	came_first(rig, &event);
+	expect_data_before_loss(rig, &event);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

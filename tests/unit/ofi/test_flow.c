@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What counts while the answer to a SYNC is awaited: data that the answer can stand behind, and no
- * control word, however many there are. The kernel's counters of the connection are the test's, so
- * a flood is one whatever the machine does meanwhile.
+ * What counts as progress while a SYNC awaits its answer: data that may precede the answer, and no
+ * control message, however many arrive. The test replaces the kernel's counters of the connection,
+ * so the speed of the machine does not matter.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,17 +13,17 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's macro; base_log.h declares a function of this name */
 #include "ofi.h"
 
-#define SIGN 1024u  /* bytes that count */
-#define WORD 96u    /* bytes of a control word at most */
-#define FLOOD 1000u /* words */
+#define COUNTED_BYTES 1024u /* the number of data bytes that counts as progress */
+#define CTRL_BYTES 96u      /* the largest number of bytes of a control message */
+#define FLOOD 1000u         /* control messages */
 
-static struct base_traffic bytes; /* of the connection */
-static bool told;                 /* the kernel knows */
+static struct base_traffic traffic; /* the kernel's byte counters of the connection */
+static bool kernel_knows;           /* the kernel returns the counters */
 
-/* The linker puts it before base_diag.c's. */
+/* The linker resolves base_diag_tcp to this function. */
 bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
                           const struct sockaddr_storage *far, struct base_diag_end *out);
 
@@ -33,11 +33,11 @@ bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
 	(void)fd;
 	(void)near;
 	(void)far;
-	*out = (struct base_diag_end){.established = true, .bytes = bytes};
-	return told;
+	*out = (struct base_diag_end){.established = true, .bytes = traffic};
+	return kernel_knows;
 }
 
-static int give_name(fid_t fid, void *address, size_t *len)
+static int get_local_name(fid_t fid, void *address, size_t *len)
 {
 	const struct sockaddr_in local = {.sin_family = AF_INET,
 	                                  .sin_port = htons(1),
@@ -50,13 +50,13 @@ static int give_name(fid_t fid, void *address, size_t *len)
 	return 0;
 }
 
-static int give_peer(struct fid_ep *ep, void *address, size_t *len)
+static int get_peer_name(struct fid_ep *ep, void *address, size_t *len)
 {
-	return give_name(&ep->fid, address, len);
+	return get_local_name(&ep->fid, address, len);
 }
 
 static struct fi_ops_cm cm = {
-	.size = sizeof(struct fi_ops_cm), .getname = give_name, .getpeer = give_peer};
+	.size = sizeof(struct fi_ops_cm), .getname = get_local_name, .getpeer = get_peer_name};
 
 struct rig {
 	struct ofi_adapter adapter;
@@ -71,23 +71,23 @@ static void rig_open(struct rig *rig, bool acked)
 	rig->link.adapter = &rig->adapter;
 	rig->link.ep = &rig->ep;
 	rig->link.sync_acked = acked;
-	bytes = (struct base_traffic){0};
-	told = true;
+	traffic = (struct base_traffic){0};
+	kernel_knows = true;
 }
 
-/* Since the last look; the time from which on it counts is long ago. */
+/* True: data have moved since the last call. The wait began at time 1 ns, long ago. */
 static bool has_moved(struct rig *rig)
 {
 	return ofi_liveness_stall_ns(&rig->link, 1) == 0;
 }
 
-/* The peer says something, and we answer. */
+/* The peer sends control messages, and this end answers each of them. */
 static void exchange_control_messages(struct rig *rig, unsigned count)
 {
 	rig->link.ctrl_in += count;
 	rig->link.signs_of_life += count;
-	bytes.in += (uint64_t)WORD * count;
-	bytes.out += (uint64_t)WORD * count;
+	traffic.in += (uint64_t)CTRL_BYTES * count;
+	traffic.out += (uint64_t)CTRL_BYTES * count;
 }
 
 static void control_messages_do_not_count_as_progress(void **state)
@@ -101,16 +101,16 @@ static void control_messages_do_not_count_as_progress(void **state)
 			exchange_control_messages(&rig, FLOOD);
 			assert_false(has_moved(&rig));
 		}
-		bytes.in += SIGN - 1;
+		traffic.in += COUNTED_BYTES - 1;
 		assert_false(has_moved(&rig));
-		bytes.in++;
+		traffic.in++;
 		assert_true(has_moved(&rig));
 		assert_false(has_moved(&rig));
-		/* ... nor do they count against what comes later. */
+		/* Control messages do not hide later data either. */
 		exchange_control_messages(&rig, FLOOD);
-		bytes.in += SIGN;
+		traffic.in += COUNTED_BYTES;
 		assert_true(has_moved(&rig));
-		bytes.in += SIGN;
+		traffic.in += COUNTED_BYTES;
 		assert_true(has_moved(&rig));
 	}
 }
@@ -122,26 +122,26 @@ static void what_comes_counts_bit_by_bit(void **state)
 	(void)state;
 	rig_open(&rig, true);
 	for (int i = 0; i < 3; i++) {
-		bytes.in += SIGN / 2;
+		traffic.in += COUNTED_BYTES / 2;
 		assert_false(has_moved(&rig));
-		bytes.in += SIGN / 2;
+		traffic.in += COUNTED_BYTES / 2;
 		assert_true(has_moved(&rig));
 	}
 }
 
-/* The answer does not stand behind what we send once SYNC has been delivered. */
+/* The answer does not wait behind data that this end sends after the delivery of SYNC. */
 static void what_goes_counts_until_the_question_is_delivered(void **state)
 {
 	struct rig rig;
 
 	(void)state;
 	rig_open(&rig, false);
-	bytes.out += SIGN;
+	traffic.out += COUNTED_BYTES;
 	assert_true(has_moved(&rig));
 	rig.link.sync_acked = true;
-	bytes.out += FLOOD * SIGN;
+	traffic.out += FLOOD * COUNTED_BYTES;
 	assert_false(has_moved(&rig));
-	bytes.in += SIGN;
+	traffic.in += COUNTED_BYTES;
 	assert_true(has_moved(&rig));
 }
 
@@ -151,7 +151,7 @@ static void where_the_kernel_does_not_tell_any_sign_counts(void **state)
 
 	(void)state;
 	rig_open(&rig, true);
-	told = false;
+	kernel_knows = false;
 	assert_false(has_moved(&rig));
 	rig.link.signs_of_life++;
 	assert_true(has_moved(&rig));

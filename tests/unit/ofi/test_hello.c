@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has connected to a listener and asks for nothing is turned away when there are too many: of
- * one host, or in all. The set of the event queue is the test's own, and has what the test puts
- * there.
+ * The provider closes pending connections when there are too many: from one host, or in all. The
+ * epoll set of the event queue is the test's own and contains what the test adds.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,19 +18,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's macro; base_log.h declares a function of this name */
 #include "base_linux.h"
 #include "base_sockaddr.h"
 #include "ofi.h"
 
-#define MOST 8u /* unknown peers in all; half of them of one host */
+#define MAX_PENDING 8u /* pending connections in all; one host may have half of them */
 #define ENDS 32u
-#define PATIENCE_MS 10000
+#define TIMEOUT_MS 10000
 
 struct end {
-	int near; /* accepted */
+	int near; /* the accepted socket */
 	int far;
-	struct sockaddr_in address; /* of the far one */
+	struct sockaddr_in address; /* the address of the far socket */
 };
 
 struct rig {
@@ -43,13 +42,13 @@ struct rig {
 	struct sockaddr_in address;
 	struct end ends[ENDS];
 	unsigned count;
-	unsigned turned;
-	struct sockaddr_in latest; /* who was turned away last, ... */
-	char why[128];             /* ... and why */
+	unsigned refused_count;
+	struct sockaddr_in latest; /* the latest refused peer ... */
+	char why[128];             /* ... and the reason */
 };
 
-static ssize_t find_nothing(struct fid_eq *eq, uint32_t *event, void *buffer, size_t length,
-                            uint64_t flags)
+static ssize_t read_no_event(struct fid_eq *eq, uint32_t *event, void *buffer, size_t length,
+                             uint64_t flags)
 {
 	(void)eq;
 	(void)event;
@@ -59,13 +58,13 @@ static ssize_t find_nothing(struct fid_eq *eq, uint32_t *event, void *buffer, si
 	return -FI_EAGAIN;
 }
 
-static struct fi_ops_eq ops = {.size = sizeof(struct fi_ops_eq), .read = find_nothing};
+static struct fi_ops_eq ops = {.size = sizeof(struct fi_ops_eq), .read = read_no_event};
 
-static void note_turned(void *owner, const struct sockaddr_storage *peer, const char *why)
+static void record_refusal(void *owner, const struct sockaddr_storage *peer, const char *why)
 {
 	struct rig *rig = owner;
 
-	rig->turned++;
+	rig->refused_count++;
 	memcpy(&rig->latest, peer, sizeof(rig->latest));
 	(void)snprintf(rig->why, sizeof(rig->why), "%s", why);
 }
@@ -76,12 +75,12 @@ static struct sockaddr_in loopback(unsigned host)
 	                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK + host)};
 }
 
-static void begin_hello(void *arg)
+static void open_hello(void *arg)
 {
 	struct rig *rig = arg;
 
 	assert_int_equal(ofi_hello_begin(&rig->hello, rig->listener), NDX_OK);
-	rig->hello.most = MOST;
+	rig->hello.most = MAX_PENDING;
 }
 
 static int set_up(void **state)
@@ -98,20 +97,20 @@ static int set_up(void **state)
 	rig->eq.eq = &rig->native;
 	rig->eq.watch.fd = base_poll_create();
 	rig->hello = (struct ofi_hello){
-		.eq = &rig->eq, .refused = note_turned, .owner = rig, .look = -1};
+		.eq = &rig->eq, .refused = record_refusal, .owner = rig, .look = -1};
 	rig->address = loopback(0);
 	rig->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(rig->listener, (struct sockaddr *)&rig->address, len), 0);
 	assert_int_equal(listen(rig->listener, ENDS), 0);
 	assert_int_equal(getsockname(rig->listener, (struct sockaddr *)&rig->address, &len), 0);
 	assert_int_equal(base_poll_add(rig->eq.watch.fd, rig->listener, EPOLLIN, false, NULL), 0);
-	base_loop_call(rig->adapter.spi.loop, begin_hello, rig);
+	base_loop_call(rig->adapter.spi.loop, open_hello, rig);
 	assert_true(rig->hello.look >= 0);
 	*state = rig;
 	return 0;
 }
 
-/* The stack closes what is shut down when it looks next. */
+/* Close both sockets of an end. libfabric closes its own one when it next reads. */
 static void close_end(struct end *end)
 {
 	base_fd_close(end->near);
@@ -120,7 +119,7 @@ static void close_end(struct end *end)
 	end->far = -1;
 }
 
-static void end(void *arg)
+static void close_all(void *arg)
 {
 	struct rig *rig = arg;
 
@@ -138,7 +137,7 @@ static int tear_down(void **state)
 {
 	struct rig *rig = *state;
 
-	base_loop_call(rig->adapter.spi.loop, end, rig);
+	base_loop_call(rig->adapter.spi.loop, close_all, rig);
 	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);
 	base_fd_close(rig->listener);
 	base_fd_close(rig->eq.watch.fd);
@@ -146,8 +145,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* From 127.0.0.(1 + host); not in the set yet. */
-static struct end *dial(struct rig *rig, unsigned host)
+/* Connect from 127.0.0.(1 + host). The connection is not in the epoll set yet. */
+static struct end *connect_end(struct rig *rig, unsigned host)
 {
 	struct end *end = &rig->ends[rig->count++];
 	socklen_t len = sizeof(end->address);
@@ -163,20 +162,20 @@ static struct end *dial(struct rig *rig, unsigned host)
 	return end;
 }
 
-/* As at its next look; on its thread. */
-static void look(void *arg)
+/* Run the timer function, on the control thread. */
+static void run_timer(void *arg)
 {
 	struct rig *rig = arg;
 
 	rig->hello.timer.fn(rig->hello.timer.arg);
 }
 
-static struct end *join(struct rig *rig, unsigned host)
+static struct end *add_pending(struct rig *rig, unsigned host)
 {
-	struct end *end = dial(rig, host);
+	struct end *end = connect_end(rig, host);
 
 	assert_int_equal(base_poll_add(rig->eq.watch.fd, end->near, EPOLLIN, false, NULL), 0);
-	base_loop_call(rig->adapter.spi.loop, look, rig);
+	base_loop_call(rig->adapter.spi.loop, run_timer, rig);
 	return end;
 }
 
@@ -189,34 +188,35 @@ static void expect_all_stay(struct rig *rig, unsigned from)
 	}
 }
 
-/* `turned` in all, this one last; its far end sees it. */
-static void expect_turned(const struct rig *rig, unsigned turned, const struct end *end,
-                          const char *why)
+/* `refused_count` refusals in all. The latest one is this end's, and its far socket becomes
+ * readable. */
+static void expect_refused(const struct rig *rig, unsigned refused_count, const struct end *end,
+                           const char *why)
 {
 	struct pollfd far = {.fd = end->far, .events = POLLIN};
 
-	assert_int_equal(rig->turned, turned);
+	assert_int_equal(rig->refused_count, refused_count);
 	assert_memory_equal(&rig->latest, &end->address, sizeof(end->address));
 	assert_non_null(strstr(rig->why, why));
-	assert_int_equal(poll(&far, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&far, 1, TIMEOUT_MS), 1);
 }
 
 static void one_host_has_half_of_the_places(void **state)
 {
 	struct rig *rig = *state;
 
-	for (unsigned i = 0; i < MOST / 2; i++)
-		(void)join(rig, 1);
-	assert_int_equal(rig->turned, 0);
+	for (unsigned i = 0; i < MAX_PENDING / 2; i++)
+		(void)add_pending(rig, 1);
+	assert_int_equal(rig->refused_count, 0);
 	for (unsigned i = 1; i <= 3; i++) {
-		(void)join(rig, 1);
-		expect_turned(rig, i, &rig->ends[i - 1], "too many times");
+		(void)add_pending(rig, 1);
+		expect_refused(rig, i, &rig->ends[i - 1], "too many times");
 		expect_all_stay(rig, i);
 	}
-	/* The other half is for others. */
-	for (unsigned i = 0; i < MOST / 2; i++)
-		(void)join(rig, 2);
-	assert_int_equal(rig->turned, 3);
+	/* The other half of the places is for other hosts. */
+	for (unsigned i = 0; i < MAX_PENDING / 2; i++)
+		(void)add_pending(rig, 2);
+	assert_int_equal(rig->refused_count, 3);
 	expect_all_stay(rig, 3);
 }
 
@@ -224,20 +224,20 @@ static void many_hosts_have_all_the_places(void **state)
 {
 	struct rig *rig = *state;
 
-	for (unsigned i = 0; i < MOST; i++)
-		(void)join(rig, i);
-	assert_int_equal(rig->turned, 0);
+	for (unsigned i = 0; i < MAX_PENDING; i++)
+		(void)add_pending(rig, i);
+	assert_int_equal(rig->refused_count, 0);
 	for (unsigned i = 1; i <= 3; i++) {
-		(void)join(rig, MOST + i);
-		expect_turned(rig, i, &rig->ends[i - 1], "one of too many");
+		(void)add_pending(rig, MAX_PENDING + i);
+		expect_refused(rig, i, &rig->ends[i - 1], "one of too many");
 		expect_all_stay(rig, i);
 	}
-	/* Who goes makes room. */
+	/* A closed connection frees its place. */
 	for (unsigned i = 0; i < 5; i++)
 		close_end(&rig->ends[i]);
-	(void)join(rig, 0);
-	(void)join(rig, 1);
-	assert_int_equal(rig->turned, 3);
+	(void)add_pending(rig, 0);
+	(void)add_pending(rig, 1);
+	assert_int_equal(rig->refused_count, 3);
 	expect_all_stay(rig, 5);
 }
 
@@ -247,8 +247,8 @@ struct swap {
 	struct end *new;
 };
 
-/* The stack closes one, and the next that it accepts gets its descriptor. */
-static void take_descriptor(void *arg)
+/* libfabric closes a connection, and the next accepted one gets the same descriptor. */
+static void reuse_descriptor(void *arg)
 {
 	struct swap *swap = arg;
 	struct end *old = swap->old;
@@ -259,7 +259,7 @@ static void take_descriptor(void *arg)
 	new->near = old->near;
 	old->near = -1;
 	assert_int_equal(base_poll_add(swap->rig->eq.watch.fd, new->near, EPOLLIN, false, NULL), 0);
-	look(swap->rig);
+	run_timer(swap->rig);
 }
 
 static void a_descriptor_used_again_is_another_connection(void **state)
@@ -268,11 +268,11 @@ static void a_descriptor_used_again_is_another_connection(void **state)
 	struct swap swap = {.rig = rig};
 
 	rig->adapter.hello_ms = 0;
-	swap.old = join(rig, 1);
-	expect_turned(rig, 1, swap.old, "in time");
-	swap.new = dial(rig, 2);
-	base_loop_call(rig->adapter.spi.loop, take_descriptor, &swap);
-	expect_turned(rig, 2, swap.new, "in time");
+	swap.old = add_pending(rig, 1);
+	expect_refused(rig, 1, swap.old, "in time");
+	swap.new = connect_end(rig, 2);
+	base_loop_call(rig->adapter.spi.loop, reuse_descriptor, &swap);
+	expect_refused(rig, 2, swap.new, "in time");
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a listener costs, and what it bears: many requests, pending connections, no descriptor left.
- */
+/* The cost of a listener, and its limits: many requests, pending connections, no free
+ * descriptor. */
 #include "pair.h"
 
 #include <arpa/inet.h>
@@ -19,26 +19,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#undef fail /* cmocka's */
+#undef fail /* cmocka's macro */
 #include "ofi.h"
 
 /* ---- a full backlog ---- */
 
 #define BACKLOG 24
 
-static unsigned searches; /* of all descriptors of the process */
-static int no_search;     /* errno of those that fail; 0: none does */
+static unsigned opendir_calls; /* calls of opendir(), which lists the process's descriptors */
+static int opendir_errno;      /* the errno with which opendir() fails; 0: success */
 
-/* The linker puts it before the C library's. */
+/* The linker resolves opendir to __wrap_opendir. */
 DIR *__real_opendir(const char *name);
 DIR *__wrap_opendir(const char *name);
 
 DIR *__wrap_opendir(const char *name)
 {
-	(void)__atomic_add_fetch(&searches, 1, __ATOMIC_RELAXED);
-	if (no_search == 0)
+	(void)__atomic_add_fetch(&opendir_calls, 1, __ATOMIC_RELAXED);
+	if (opendir_errno == 0)
 		return __real_opendir(name);
-	errno = no_search;
+	errno = opendir_errno;
 	return NULL;
 }
 
@@ -57,7 +57,7 @@ static void listen_with_a_backlog(struct pair *p, uint32_t most)
 		NDX_OK);
 }
 
-static void ask_as(const struct pair *p, struct pair_side *side)
+static void request_from(const struct pair *p, struct pair_side *side)
 {
 	assert_int_equal(ndx_connector_connect(
 				 side->connector, side->qp, (const struct sockaddr *)&p->address,
@@ -67,7 +67,7 @@ static void ask_as(const struct pair *p, struct pair_side *side)
 
 static void await_requests(const struct pair *p, uint64_t count)
 {
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 	struct ndx_adapter_stats stats = {.size = sizeof(stats)};
 
 	while (stats.requests < count && pair_now() < end)
@@ -84,15 +84,15 @@ static void a_full_backlog_is_looked_at_without_searching_for_sockets(void **sta
 	for (unsigned i = 0; i < BACKLOG; i++) {
 		sides[i] = (struct pair_side){.adapter = p->a.adapter};
 		pair_make_side(p, &sides[i]);
-		ask_as(p, &sides[i]);
+		request_from(p, &sides[i]);
 	}
 	await_requests(p, BACKLOG);
 	sides[BACKLOG] = (struct pair_side){.adapter = p->a.adapter};
 	pair_make_side(p, &sides[BACKLOG]);
-	searches = 0;
-	ask_as(p, &sides[BACKLOG]);
+	opendir_calls = 0;
+	request_from(p, &sides[BACKLOG]);
 	assert_int_equal(pair_wait(&sides[BACKLOG].ov), NDX_E_CONNECTION_REFUSED);
-	assert_int_equal(searches, 0);
+	assert_int_equal(opendir_calls, 0);
 	for (unsigned i = 0; i <= BACKLOG; i++)
 		pair_drop_side(&sides[i]);
 }
@@ -103,8 +103,8 @@ static void a_full_backlog_is_looked_at_without_searching_for_sockets(void **sta
 #define FLOOD 400
 #define FEW_DESCRIPTORS 256
 
-/* They connect, and say nothing. */
-static int dial(const struct pair *p)
+/* Connect and send nothing. Returns -1 on failure. */
+static int connect_socket(const struct pair *p)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -126,30 +126,30 @@ static unsigned count_descriptors(void)
 
 static void await_descriptors(unsigned count)
 {
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 
 	while (count_descriptors() != count && pair_now() < end)
 		(void)poll(NULL, 0, 1);
 	assert_int_equal(count_descriptors(), count);
 }
 
-/* The listener's side closes it. */
+/* The listener's side closes this connection. */
 static void assert_is_closed(int fd)
 {
 	struct pollfd in = {.fd = fd, .events = POLLIN};
 	char byte;
 
-	assert_int_equal(poll(&in, 1, (int)PAIR_PATIENCE_MS), 1);
+	assert_int_equal(poll(&in, 1, (int)PAIR_TIMEOUT_MS), 1);
 	assert_true(recv(fd, &byte, 1, MSG_DONTWAIT) <= 0);
 	(void)close(fd);
 }
 
-/* The same, or something was said before. */
+/* The same, or data arrive before the close. */
 static void assert_is_closed_or_answered(int fd)
 {
 	struct pollfd in = {.fd = fd, .events = POLLIN};
 
-	assert_int_equal(poll(&in, 1, (int)PAIR_PATIENCE_MS), 1);
+	assert_int_equal(poll(&in, 1, (int)PAIR_TIMEOUT_MS), 1);
 	(void)close(fd);
 }
 
@@ -160,13 +160,13 @@ static void pending_connections_end_with_their_listener(void **state)
 	int fds[PENDING];
 
 	for (int i = 0; i < PENDING; i++)
-		fds[i] = dial(p);
+		fds[i] = connect_socket(p);
 	await_descriptors(before + 2 * PENDING);
 	ndx_listener_close(p->listener);
 	p->listener = NULL;
 	for (int i = 0; i < PENDING; i++)
 		assert_is_closed(fds[i]);
-	/* Another one takes as many as the first. */
+	/* A second listener uses as many descriptors as the first one. */
 	listen_with_a_backlog(p, 0);
 	await_descriptors(before);
 }
@@ -174,20 +174,20 @@ static void pending_connections_end_with_their_listener(void **state)
 static void pending_connections_end_with_their_listener_when_no_descriptor_is_left(void **state)
 {
 	struct pair *p = *state;
-	struct pair_hoard hoard;
+	struct pair_used_fds used_fds;
 	const unsigned before = count_descriptors();
-	const int fd = dial(p);
+	const int fd = connect_socket(p);
 
 	await_descriptors(before + 2);
-	pair_use_up_descriptors(&hoard);
+	pair_use_up_descriptors(&used_fds);
 	ndx_listener_close(p->listener);
 	p->listener = NULL;
-	/* Nobody listens from now on, ... */
-	(void)close(hoard.fds[--hoard.count]);
-	assert_int_equal(dial(p), -1);
-	/* ... and who was there before is not left alone. */
+	/* The listening socket is closed now, ... */
+	(void)close(used_fds.fds[--used_fds.count]);
+	assert_int_equal(connect_socket(p), -1);
+	/* ... and the connection that was pending is closed, too. */
 	assert_is_closed(fd);
-	pair_give_back_descriptors(&hoard);
+	pair_give_back_descriptors(&used_fds);
 }
 
 static struct ofi_adapter *adapter_of(const struct pair_side *side)
@@ -203,14 +203,14 @@ static void a_client_without_a_request_is_dropped_in_time(void **state)
 	pair_make(p);
 	adapter_of(&p->b)->hello_ms = 300;
 	for (int i = 0; i < PENDING; i++)
-		fds[i] = dial(p);
+		fds[i] = connect_socket(p);
 	pair_connect(p);
 	for (int i = 0; i < PENDING; i++)
 		assert_is_closed(fds[i]);
 	pair_receive(&p->b, 1, 0, 64);
 	pair_send(&p->a, 2, 0, 64, 0);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -223,8 +223,9 @@ static void limit_descriptors(rlim_t most)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* Another process: this one is to be short of descriptors. It says when it has connected. */
-static pid_t flood(const struct pair *p, int ready[2])
+/* Connect from a child process, because this process is to run out of descriptors. The child
+ * reports when it has connected. */
+static pid_t connect_from_child(const struct pair *p, int ready[2])
 {
 	pid_t child;
 
@@ -235,7 +236,7 @@ static pid_t flood(const struct pair *p, int ready[2])
 		return child;
 	limit_descriptors(RLIM_INFINITY);
 	for (int i = 0; i < FLOOD; i++) {
-		if (dial(p) < 0)
+		if (connect_socket(p) < 0)
 			_exit(1);
 	}
 	(void)!write(ready[1], "", 1);
@@ -254,12 +255,12 @@ static void a_flood_of_pending_connections_keeps_no_client_out(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	limit_descriptors(FEW_DESCRIPTORS);
 	listen_with_a_backlog(p, 0);
-	child = flood(p, ready);
+	child = connect_from_child(p, ready);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	for (int i = 0; i < 3; i++) {
 		pair_make(p);
 		pair_connect(p);
-		pair_part(p);
+		pair_disconnect(p);
 		pair_drop(p);
 	}
 	(void)kill(child, SIGKILL);
@@ -278,9 +279,9 @@ static enum ndx_status listen_without_list(const struct pair *p, int err,
 	                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	enum ndx_status st;
 
-	no_search = err;
+	opendir_errno = err;
 	st = ndx_listen_on(p->b.adapter, (const struct sockaddr *)&any, sizeof(any), 0, listener);
-	no_search = 0;
+	opendir_errno = 0;
 	return st;
 }
 
@@ -298,7 +299,7 @@ static void without_proc_it_listens_nevertheless(void **state)
 		NDX_OK);
 	pair_make(p);
 	pair_connect(p);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -313,17 +314,17 @@ static void without_a_descriptor_it_says_so(void **state)
 
 /* ---- other users ---- */
 
-#define SOMEBODY 12345 /* a uid that is nobody's here */
-#define HELLO 512      /* bytes; libfabric's header and ours */
+#define OTHER_UID 12345 /* a uid that is not this process's */
+#define HELLO 512       /* bytes; the headers of libfabric and of NDX */
 #define TIMES 20
 
-/* Before base_diag.c's, as above. */
+/* The linker resolves base_diag_tcp to __wrap_base_diag_tcp. */
 bool __real_base_diag_tcp(int fd, const struct sockaddr_storage *near,
                           const struct sockaddr_storage *far, struct base_diag_end *out);
 bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
                           const struct sockaddr_storage *far, struct base_diag_end *out);
 
-/* As older kernels say it: a socket that its process has closed is root's. */
+/* Older kernels report uid 0 for a socket that its process has closed. */
 bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
                           const struct sockaddr_storage *far, struct base_diag_end *out)
 {
@@ -334,16 +335,17 @@ bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
 	return found;
 }
 
-static char said[1024]; /* what was last logged of an ofi listener */
+static char refusal[1024]; /* the latest log line about a refusal */
 
-static void note(void *arg, const struct ndx_log_record *record)
+static void record_log(void *arg, const struct ndx_log_record *record)
 {
 	(void)arg;
 	if (strstr(record->text, "refused") != NULL)
-		(void)snprintf(said, sizeof(said), "%s", record->text);
+		(void)snprintf(refusal, sizeof(refusal), "%s", record->text);
 }
 
-/* What an NDX says first; the socket that it says it to, which has to stay open meanwhile. */
+/* Record the first bytes that NDX sends to a socket of this test, which stays open until they are
+ * read. */
 static size_t record_hello(struct pair *p, unsigned char hello[HELLO])
 {
 	const struct sockaddr_in any = {.sin_family = AF_INET,
@@ -373,13 +375,13 @@ static size_t record_hello(struct pair *p, unsigned char hello[HELLO])
 	return (size_t)n;
 }
 
-/* A socket has the user whom its thread had when the socket was made. */
-static int dial_as(const struct pair *p, uid_t uid)
+/* A socket belongs to the user of its thread at the time of socket(). */
+static int connect_as(const struct pair *p, uid_t uid)
 {
 	int fd;
 
 	(void)setfsuid(uid);
-	fd = dial(p);
+	fd = connect_socket(p);
 	(void)setfsuid(geteuid());
 	assert_true(fd >= 0);
 	return fd;
@@ -391,7 +393,8 @@ static void listen_as(struct pair *p, const char *uri)
 	listen_with_a_backlog(p, 0);
 }
 
-static void unlisten(struct pair *p, struct ndx_listener *listener, struct ndx_adapter *adapter)
+static void restore_listener(struct pair *p, struct ndx_listener *listener,
+                             struct ndx_adapter *adapter)
 {
 	ndx_listener_close(p->listener);
 	ndx_adapter_close(p->b.adapter);
@@ -407,39 +410,39 @@ static void another_user_is_not_let_in(void **state)
 	int fd;
 
 	if (geteuid() != 0)
-		skip(); /* only root may make sockets for others */
-	ndx_log_set_sink(note, NULL, NDX_LOG_WARN);
+		skip(); /* only root may create sockets of other users */
+	ndx_log_set_sink(record_log, NULL, NDX_LOG_WARN);
 	len = record_hello(p, hello);
-	fd = dial_as(p, SOMEBODY);
+	fd = connect_as(p, OTHER_UID);
 	assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
 	assert_is_closed_or_answered(fd);
-	assert_non_null(strstr(said, "refused 127.0.0.1:"));
-	assert_non_null(strstr(said, "uid 12345"));
-	assert_non_null(strstr(said, "peers=any"));
-	/* The own user is. */
-	fd = dial(p);
+	assert_non_null(strstr(refusal, "refused 127.0.0.1:"));
+	assert_non_null(strstr(refusal, "uid 12345"));
+	assert_non_null(strstr(refusal, "peers=any"));
+	/* A connection of the own user is accepted. */
+	fd = connect_socket(p);
 	assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
 	await_requests(p, 1);
 	(void)close(fd);
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_WARN);
 }
 
-static sem_t held;
-static sem_t go;
+static sem_t blocked;
+static sem_t released;
 
-/* The control thread does nothing meanwhile. */
-static void hold_on(struct ndx_overlapped *ov)
+/* Block the control thread until the test releases it. */
+static void block_thread(struct ndx_overlapped *ov)
 {
 	struct timespec until;
 
 	(void)ov;
 	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PAIR_PATIENCE_MS / 1000;
-	(void)sem_post(&held);
-	(void)sem_timedwait(&go, &until);
+	until.tv_sec += PAIR_TIMEOUT_MS / 1000;
+	(void)sem_post(&blocked);
+	(void)sem_timedwait(&released, &until);
 }
 
-/* The kernel then says that its socket is root's, or this test does. */
+/* The kernel, or this test in its place, reports that the socket belongs to root. */
 static void another_user_that_closes_at_once_is_refused(void **state)
 {
 	struct pair *p = *state;
@@ -449,27 +452,27 @@ static void another_user_that_closes_at_once_is_refused(void **state)
 	int own[2];
 
 	if (geteuid() != 0)
-		skip(); /* only root may make sockets for others */
+		skip(); /* only root may create sockets of other users */
 	len = record_hello(p, hello);
 	pair_make_side(p, &p->b);
-	p->b.ov.callback = hold_on;
+	p->b.ov.callback = block_thread;
 	assert_int_equal(ndx_listener_get_connection_request(p->listener, p->b.connector, &p->b.ov),
 	                 NDX_PENDING);
-	own[0] = dial(p);
+	own[0] = connect_socket(p);
 	assert_int_equal(send(own[0], hello, len, 0), (ssize_t)len);
-	assert_int_equal(sem_wait(&held), 0);
+	assert_int_equal(sem_wait(&blocked), 0);
 	descriptors = count_descriptors();
 	for (int i = 0; i < TIMES; i++) {
-		const int fd = dial_as(p, SOMEBODY);
+		const int fd = connect_as(p, OTHER_UID);
 
 		assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
 		(void)close(fd);
 	}
-	own[1] = dial(p);
+	own[1] = connect_socket(p);
 	assert_int_equal(send(own[1], hello, len, 0), (ssize_t)len);
-	assert_int_equal(sem_post(&go), 0);
-	/* The last one's: all before it have been accepted then. One that is let in keeps its
-	 * descriptor, one that is not loses it. */
+	assert_int_equal(sem_post(&released), 0);
+	/* When the last request has arrived, the listener has accepted all connections before it.
+	 * An accepted client keeps its descriptor; a refused one loses it. */
 	await_requests(p, 2);
 	await_descriptors(descriptors + 2);
 	await_requests(p, 2);
@@ -491,11 +494,11 @@ static void another_user_is_let_in_if_the_uri_says_so(void **state)
 		skip();
 	p->listener = NULL;
 	listen_as(p, "ofi:tcp?iface=lo&peers=any");
-	fd = dial_as(p, SOMEBODY);
+	fd = connect_as(p, OTHER_UID);
 	assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
 	await_requests(p, 1);
 	(void)close(fd);
-	unlisten(p, listener, adapter);
+	restore_listener(p, listener, adapter);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
@@ -515,7 +518,7 @@ int main(void)
 		CASE(another_user_is_let_in_if_the_uri_says_so),
 	};
 
-	if (sem_init(&held, 0, 0) != 0 || sem_init(&go, 0, 0) != 0)
+	if (sem_init(&blocked, 0, 0) != 0 || sem_init(&released, 0, 0) != 0)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers that misbehave: port scans, other protocols, control words without sense. Each loses its
- * own connection; nobody else notices, and nothing burns a processor.
+ * Peers that misbehave: port scans, other protocols, invalid control messages. Each peer loses its
+ * own connection; other connections continue, and the process stays idle.
  */
 #include "bare.h"
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ static uint64_t cpu_ms(void)
 	       (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
 }
 
-/* Sooner or later the process sleeps; wake-ups for nothing are throttled after a while. */
+/* The process becomes idle after a while: the provider throttles wake-ups without a cause. */
 static void assert_idle(void)
 {
 	uint64_t used = 101;
@@ -60,7 +60,7 @@ static void assert_idle(void)
 	assert_in_range(used, 0, 100);
 }
 
-static void exchange_one(struct pair *p)
+static void exchange_message(struct pair *p)
 {
 	pair_receive(&p->b, 1, 0, 64);
 	pair_send(&p->a, 2, 0, 64, 0);
@@ -88,11 +88,11 @@ static void port_scans_and_rubbish_do_not_disturb_a_listener(void **state)
 		silent[i] = raw_connect(p);
 	pair_connect(p);
 	assert_idle();
-	exchange_one(p);
+	exchange_message(p);
 	for (size_t i = 0; i < 8; i++)
 		(void)close(silent[i]);
 	assert_idle();
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -110,7 +110,8 @@ static void a_silent_socket_does_not_keep_a_listener_from_closing(void **state)
 	(void)close(fd);
 }
 
-/* Connect to somebody who is no NDX and does `what` with the socket. */
+/* Connect to a peer that is not NDX and that answers with `answer`, or closes the socket, or resets
+ * it. */
 static void connect_to_other_protocol(struct pair *p, const char *answer, bool linger)
 {
 	struct sockaddr_in address;
@@ -166,18 +167,18 @@ static void connecting_to_silence_waits_and_sleeps(void **state)
 	pair_drop(p);
 }
 
-/* Before READY: the accept fails. */
-static void nonsense_before_ready(struct pair *p, uint8_t type, uint16_t count, bool send)
+/* An invalid message before READY fails the accept. */
+static void invalid_before_ready(struct pair *p, uint8_t type, uint16_t count, bool send)
 {
 	struct pair_side bystander[2];
 	struct bare b;
 
 	bare_bystander_begin(p, bystander);
-	bare_join(&b, p);
+	bare_connect_to_b(&b, p);
 	if (send)
 		bare_send(&b, ofi_ctrl_encode(type, 0, count, 0), FI_REMOTE_CQ_DATA);
 	else
-		bare_say(&b, bare_control(&b, type, count));
+		bare_write_ctrl(&b, bare_encode_ctrl(&b, type, count));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_ABORTED);
 	bare_close(&b);
 	pair_drop_side(&p->b);
@@ -186,25 +187,25 @@ static void nonsense_before_ready(struct pair *p, uint8_t type, uint16_t count, 
 
 static void nonsense_before_the_connection_is_complete_fails_the_accept(void **state)
 {
-	nonsense_before_ready(*state, OFI_CTRL_DISC, 0, false);
-	nonsense_before_ready(*state, 99, 0, false);
-	nonsense_before_ready(*state, OFI_CTRL_CREDIT, 65, false);
-	nonsense_before_ready(*state, OFI_CTRL_REJECT, 221, false);
-	nonsense_before_ready(*state, OFI_CTRL_ASK, 0, false);
-	nonsense_before_ready(*state, OFI_CTRL_SYNC, 0, false);
-	nonsense_before_ready(*state, OFI_CTRL_DATA, 0, false);
-	nonsense_before_ready(*state, OFI_CTRL_DATA, 0, true);
+	invalid_before_ready(*state, OFI_CTRL_DISC, 0, false);
+	invalid_before_ready(*state, 99, 0, false);
+	invalid_before_ready(*state, OFI_CTRL_CREDIT, 65, false);
+	invalid_before_ready(*state, OFI_CTRL_REJECT, 221, false);
+	invalid_before_ready(*state, OFI_CTRL_ASK, 0, false);
+	invalid_before_ready(*state, OFI_CTRL_SYNC, 0, false);
+	invalid_before_ready(*state, OFI_CTRL_DATA, 0, false);
+	invalid_before_ready(*state, OFI_CTRL_DATA, 0, true);
 }
 
-static void nonsense_afterwards(struct pair *p, void (*say)(struct bare *b))
+static void invalid_when_up(struct pair *p, void (*violate)(struct bare *b))
 {
 	struct pair_side bystander[2];
 	struct bare b;
 
 	bare_bystander_begin(p, bystander);
-	bare_join(&b, p);
-	bare_go_up(&b, p);
-	say(&b);
+	bare_connect_to_b(&b, p);
+	bare_send_ready(&b, p);
+	violate(&b);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_ABORTED);
 	bare_close(&b);
@@ -212,85 +213,85 @@ static void nonsense_afterwards(struct pair *p, void (*say)(struct bare *b))
 	bare_bystander_end(p, bystander);
 }
 
-static void say_ready_again(struct bare *b)
+static void write_ready_again(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_READY, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_READY, 0));
 }
 
-static void say_reject_too_late(struct bare *b)
+static void write_reject_too_late(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_REJECT, 3));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_REJECT, 3));
 }
 
-static void say_too_many_credits(struct bare *b)
+static void write_too_many_credits(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_CREDIT, 60));
-	bare_say(b, bare_control(b, OFI_CTRL_CREDIT, 5));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_CREDIT, 60));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_CREDIT, 5));
 }
 
-static void say_unknown_type(struct bare *b)
+static void write_unknown_type(struct bare *b)
 {
-	bare_say(b, bare_control(b, 200, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, 200, 0));
 }
 
-static void say_unknown_flags(struct bare *b)
+static void write_unknown_flags(struct bare *b)
 {
-	bare_say(b, ofi_ctrl_encode(OFI_CTRL_PING, 8, 0, b->peer.id));
+	bare_write_ctrl(b, ofi_ctrl_encode(OFI_CTRL_PING, 8, 0, b->peer.id));
 }
 
-static void say_to_somebody_else(struct bare *b)
+static void write_to_other_link(struct bare *b)
 {
-	bare_say(b, ofi_ctrl_encode(OFI_CTRL_PING, 0, 0, b->peer.id + 1));
+	bare_write_ctrl(b, ofi_ctrl_encode(OFI_CTRL_PING, 0, 0, b->peer.id + 1));
 }
 
-static void say_answer_to_nothing(struct bare *b)
+static void write_unasked_answer(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_ANSWER, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_ANSWER, 0));
 }
 
-static void say_synced_to_nothing(struct bare *b)
+static void write_unasked_synced(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_SYNCED, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_SYNCED, 0));
 }
 
-/* The answer to the first is not delivered: nobody reads. */
-static void ask_twice(struct bare *b)
+/* The answer to the first one is not delivered, because the peer does not read. */
+static void write_ask_twice(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_ASK, 0));
-	bare_say(b, bare_control(b, OFI_CTRL_ASK, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_ASK, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_ASK, 0));
 }
 
-static void sync_twice(struct bare *b)
+static void write_sync_twice(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_SYNC, 0));
-	bare_say(b, bare_control(b, OFI_CTRL_SYNC, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_SYNC, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_SYNC, 0));
 }
 
-static void ping_twice(struct bare *b)
+static void write_ping_twice(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_PING, 0));
-	bare_say(b, bare_control(b, OFI_CTRL_PING, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_PING, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_PING, 0));
 }
 
-static void say_pong_to_nothing(struct bare *b)
+static void write_unasked_pong(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_PONG, 0));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_PONG, 0));
 }
 
-static void say_a_length_twice(struct bare *b)
+static void write_length_twice(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_WRITTEN, 1));
-	bare_say(b, bare_control(b, OFI_CTRL_WRITTEN, 1));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_WRITTEN, 1));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_WRITTEN, 1));
 }
 
-static void say_half_a_length(struct bare *b)
+static void write_half_a_length(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_WRITTEN_HIGH, 1));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_WRITTEN_HIGH, 1));
 }
 
-static void say_too_many_tokens(struct bare *b)
+static void write_too_many_tokens(struct bare *b)
 {
-	bare_say(b, bare_control(b, OFI_CTRL_SYNC, OFI_TOKENS_MAX + 1));
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_SYNC, OFI_TOKENS_MAX + 1));
 }
 
 static void send_bytes_for_a_write(struct bare *b)
@@ -304,32 +305,32 @@ static void send_without_control_data(struct bare *b)
 	bare_send(b, 0, 0);
 }
 
-static void send_with_credit_of_nobody(struct bare *b)
+static void send_with_excess_credits(struct bare *b)
 {
 	bare_send(b, ofi_ctrl_encode(OFI_CTRL_DATA, 0, 1000, 0), FI_REMOTE_CQ_DATA);
 }
 
 static void nonsense_on_a_connection_ends_it_and_no_other(void **state)
 {
-	nonsense_afterwards(*state, say_ready_again);
-	nonsense_afterwards(*state, say_reject_too_late);
-	nonsense_afterwards(*state, say_too_many_credits);
-	nonsense_afterwards(*state, say_unknown_type);
-	nonsense_afterwards(*state, say_unknown_flags);
-	if (getenv("PAIR_URI") == NULL) /* with a shared queue nobody knows whose word it was */
-		nonsense_afterwards(*state, say_to_somebody_else);
-	nonsense_afterwards(*state, say_answer_to_nothing);
-	nonsense_afterwards(*state, say_synced_to_nothing);
-	nonsense_afterwards(*state, ask_twice);
-	nonsense_afterwards(*state, sync_twice);
-	nonsense_afterwards(*state, ping_twice);
-	nonsense_afterwards(*state, say_pong_to_nothing);
-	nonsense_afterwards(*state, say_a_length_twice);
-	nonsense_afterwards(*state, say_half_a_length);
-	nonsense_afterwards(*state, say_too_many_tokens);
-	nonsense_afterwards(*state, send_bytes_for_a_write);
-	nonsense_afterwards(*state, send_without_control_data);
-	nonsense_afterwards(*state, send_with_credit_of_nobody);
+	invalid_when_up(*state, write_ready_again);
+	invalid_when_up(*state, write_reject_too_late);
+	invalid_when_up(*state, write_too_many_credits);
+	invalid_when_up(*state, write_unknown_type);
+	invalid_when_up(*state, write_unknown_flags);
+	if (getenv("PAIR_URI") == NULL) /* with a shared queue the link of a message is unknown */
+		invalid_when_up(*state, write_to_other_link);
+	invalid_when_up(*state, write_unasked_answer);
+	invalid_when_up(*state, write_unasked_synced);
+	invalid_when_up(*state, write_ask_twice);
+	invalid_when_up(*state, write_sync_twice);
+	invalid_when_up(*state, write_ping_twice);
+	invalid_when_up(*state, write_unasked_pong);
+	invalid_when_up(*state, write_length_twice);
+	invalid_when_up(*state, write_half_a_length);
+	invalid_when_up(*state, write_too_many_tokens);
+	invalid_when_up(*state, send_bytes_for_a_write);
+	invalid_when_up(*state, send_without_control_data);
+	invalid_when_up(*state, send_with_excess_credits);
 }
 
 static void a_second_goodbye_ends_in_an_abort(void **state)
@@ -337,34 +338,35 @@ static void a_second_goodbye_ends_in_an_abort(void **state)
 	struct pair *p = *state;
 	struct bare b;
 
-	bare_join(&b, p);
-	bare_go_up(&b, p);
-	bare_say(&b, bare_control(&b, OFI_CTRL_DISC, 0));
-	bare_say(&b, bare_control(&b, OFI_CTRL_DISC, 0));
+	bare_connect_to_b(&b, p);
+	bare_send_ready(&b, p);
+	bare_write_ctrl(&b, bare_encode_ctrl(&b, OFI_CTRL_DISC, 0));
+	bare_write_ctrl(&b, bare_encode_ctrl(&b, OFI_CTRL_DISC, 0));
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_GRACEFUL);
 	bare_close(&b);
 	pair_drop_side(&p->b);
 }
 
-/* b's write waits for what its token opens; the answer comes behind the peer's goodbye. */
+/* b's write waits for the grant behind its token; the answer arrives after the peer's goodbye. */
 static void write_behind_a_goodbye(struct pair *p, struct bare *b, const struct ofi_grant *grant,
                                    uint64_t address)
 {
 	const struct ndx_sge sge = pair_sge(&p->b, 0, 64);
 	uint8_t record[OFI_GRANT_SIZE];
 
-	bare_join(b, p);
-	bare_go_up(b, p);
+	bare_connect_to_b(b, p);
+	bare_send_ready(b, p);
 	assert_int_equal(ndx_qp_write(p->b.qp, (void *)1, &sge, 1, address, grant->token, 0),
 	                 NDX_OK);
-	assert_int_equal(bare_hear(b).type, OFI_CTRL_ASK);
-	bare_say(b, bare_control(b, OFI_CTRL_DISC, 0));
+	assert_int_equal(bare_read_ctrl(b).type, OFI_CTRL_ASK);
+	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_DISC, 0));
 	ofi_grant_encode(grant, record);
-	bare_tell(b, bare_control(b, OFI_CTRL_ANSWER, 0), OFI_AREA_ANSWER, record, sizeof(record));
+	bare_write_record(b, bare_encode_ctrl(b, OFI_CTRL_ANSWER, 0), OFI_AREA_ANSWER, record,
+	                  sizeof(record));
 }
 
-/* It has said goodbye and let go of its memory: that is no fault of the request's. */
+/* The peer has said goodbye and deregistered its memory: the request is cancelled, not refused. */
 static void a_write_to_a_peer_that_has_disconnected_is_cancelled(void **state)
 {
 	const struct ofi_grant unknown = {.token = 0x1234};
@@ -372,7 +374,7 @@ static void a_write_to_a_peer_that_has_disconnected_is_cancelled(void **state)
 	struct bare b;
 
 	write_behind_a_goodbye(p, &b, &unknown, 0x10000);
-	assert_int_equal(bare_hear(&b).type, OFI_CTRL_DISC);
+	assert_int_equal(bare_read_ctrl(&b).type, OFI_CTRL_DISC);
 	pair_expect(&p->b, NDX_REQUEST_WRITE, 1, NDX_E_CANCELED);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_GRACEFUL);
@@ -380,7 +382,7 @@ static void a_write_to_a_peer_that_has_disconnected_is_cancelled(void **state)
 	pair_drop_side(&p->b);
 }
 
-/* Its memory is still there, and not for that. */
+/* The peer's memory is still registered, and does not allow the request. */
 static void a_write_beyond_its_memory_fails_though_the_peer_has_disconnected(void **state)
 {
 	static const struct ofi_grant grants[] = {
@@ -407,13 +409,13 @@ static void messages_without_credit_do_not_burn_a_processor(void **state)
 	struct pair *p = *state;
 	struct bare b;
 
-	bare_join(&b, p);
-	bare_go_up(&b, p);
+	bare_connect_to_b(&b, p);
+	bare_send_ready(&b, p);
 	for (int i = 0; i < 10; i++)
 		bare_send(&b, ofi_ctrl_encode(OFI_CTRL_DATA, 0, 0, 0), FI_REMOTE_CQ_DATA);
 	for (uintptr_t i = 0; i < 4; i++)
 		pair_expect(&p->b, NDX_REQUEST_RECEIVE, i, NDX_OK);
-	/* It takes a moment to tell this from a transfer in many pieces. */
+	/* The provider needs some time to tell this from a transfer in many pieces. */
 	(void)poll(NULL, 0, 1500);
 	assert_idle();
 	pair_receive(&p->b, 5, 0, 64);
@@ -435,18 +437,18 @@ static void unknown_peers_over_libfabric_are_refused(void **state)
 		cm = bare_cm(&b, i == 0 ? OFI_CM_ACCEPT : OFI_CM_CONNECT);
 		(void)ofi_cm_encode(&cm, bytes);
 		if (i == 1)
-			bytes[4]++; /* another version */
+			bytes[4]++; /* an unknown version */
 		if (i == 2)
 			bare_connect(&b, p, rubbish, sizeof(rubbish));
 		else
 			bare_connect(&b, p, bytes, OFI_CM_HEADER);
-		assert_int_equal(bare_event(&b, NULL), 0);
+		assert_int_equal(bare_wait_event(&b, NULL), 0);
 		assert_int_equal(b.failed, ECONNREFUSED);
 		bare_close(&b);
 	}
 	pair_make(p);
 	pair_connect(p);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -462,18 +464,18 @@ static void peers_of_another_protocol_that_accept_are_dropped(void **state)
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&address,
 	                                       sizeof(address), 0, 0, NULL, 0, &p->a.ov),
 	                 NDX_PENDING);
-	assert_int_equal(bare_event(&b, &request), FI_CONNREQ);
+	assert_int_equal(bare_wait_event(&b, &request), FI_CONNREQ);
 	bare_endpoint(&b, request);
 	assert_int_equal(fi_accept(b.ep, "welcome", 7), 0);
-	assert_int_equal(bare_event(&b, NULL), FI_CONNECTED);
+	assert_int_equal(bare_wait_event(&b, NULL), FI_CONNECTED);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_ABORTED);
-	assert_int_equal(bare_event(&b, NULL), FI_SHUTDOWN);
+	assert_int_equal(bare_wait_event(&b, NULL), FI_SHUTDOWN);
 	fi_freeinfo(request);
 	pair_drop(p);
 	bare_close(&b);
 }
 
-static struct ndx_mr *some_region(struct pair *p)
+static struct ndx_mr *register_region(struct pair *p)
 {
 	struct ndx_mr *mr;
 
@@ -483,60 +485,61 @@ static struct ndx_mr *some_region(struct pair *p)
 	return mr;
 }
 
-/* As often as one likes, if one listens in between. */
+/* The number of questions is not limited if the peer reads each answer before it asks again. */
 static void questions_are_answered_one_at_a_time(void **state)
 {
 	struct pair *p = *state;
 	struct ofi_grant grant;
 	struct bare b;
 
-	bare_join(&b, p);
-	bare_go_up(&b, p);
+	bare_connect_to_b(&b, p);
+	bare_send_ready(&b, p);
 	for (uint32_t i = 1; i <= 1000; i++) {
-		assert_int_equal(bare_ask(&b, i, &grant), 0);
-		bare_say(&b, bare_control(&b, OFI_CTRL_SYNC, 0));
-		assert_int_equal(bare_hear(&b).type, OFI_CTRL_SYNCED);
-		bare_say(&b, bare_control(&b, OFI_CTRL_PING, 0));
-		assert_int_equal(bare_hear(&b).type, OFI_CTRL_PONG);
+		assert_int_equal(bare_ask_token(&b, i, &grant), 0);
+		bare_write_ctrl(&b, bare_encode_ctrl(&b, OFI_CTRL_SYNC, 0));
+		assert_int_equal(bare_read_ctrl(&b).type, OFI_CTRL_SYNCED);
+		bare_write_ctrl(&b, bare_encode_ctrl(&b, OFI_CTRL_PING, 0));
+		assert_int_equal(bare_read_ctrl(&b).type, OFI_CTRL_PONG);
 	}
 	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_PENDING);
 	bare_close(&b);
 	pair_drop_side(&p->b);
 }
 
-/* Deregistering has the peer forget the token first, and asks it for a second time afterwards. */
+/* Deregistration makes the peer forget the token with a first SYNC, and sends a second SYNC
+ * afterwards. */
 static void a_token_is_explained_until_it_is_revoked(void **state)
 {
 	struct pair *p = *state;
-	struct ndx_mr *mr = some_region(p);
+	struct ndx_mr *mr = register_region(p);
 	const uint32_t token = ndx_mr_get_remote_token(mr);
 	struct ndx_overlapped ov = {0};
 	struct ofi_grant grant;
-	struct ofi_ctrl word;
+	struct ofi_ctrl ctrl;
 	struct bare b;
 
-	bare_join(&b, p);
-	bare_go_up(&b, p);
-	assert_int_equal(bare_ask(&b, token, &grant), OFI_GRANT_READ);
+	bare_connect_to_b(&b, p);
+	bare_send_ready(&b, p);
+	assert_int_equal(bare_ask_token(&b, token, &grant), OFI_GRANT_READ);
 	assert_int_equal(grant.start, (uintptr_t)p->b.memory);
 	assert_int_equal(grant.length, 4096);
-	assert_int_equal(bare_ask(&b, token + 1, &grant), 0);
+	assert_int_equal(bare_ask_token(&b, token + 1, &grant), 0);
 	assert_int_equal(ndx_mr_deregister(mr, &ov), NDX_PENDING);
-	word = bare_hear(&b);
-	assert_int_equal(word.type, OFI_CTRL_SYNC);
-	assert_int_equal(word.count, 1);
+	ctrl = bare_read_ctrl(&b);
+	assert_int_equal(ctrl.type, OFI_CTRL_SYNC);
+	assert_int_equal(ctrl.count, 1);
 	assert_int_equal((uint32_t)b.memory[OFI_AREA_TOKENS] << 24 |
 	                         (uint32_t)b.memory[OFI_AREA_TOKENS + 1] << 16 |
 	                         (uint32_t)b.memory[OFI_AREA_TOKENS + 2] << 8 |
 	                         b.memory[OFI_AREA_TOKENS + 3],
 	                 token);
-	assert_int_equal(bare_ask(&b, token, &grant), 0);
-	bare_say(&b, bare_control(&b, OFI_CTRL_SYNCED, 0));
-	word = bare_hear(&b);
-	assert_int_equal(word.type, OFI_CTRL_SYNC);
-	assert_int_equal(word.count, 0);
+	assert_int_equal(bare_ask_token(&b, token, &grant), 0);
+	bare_write_ctrl(&b, bare_encode_ctrl(&b, OFI_CTRL_SYNCED, 0));
+	ctrl = bare_read_ctrl(&b);
+	assert_int_equal(ctrl.type, OFI_CTRL_SYNC);
+	assert_int_equal(ctrl.count, 0);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
-	bare_say(&b, bare_control(&b, OFI_CTRL_SYNCED, 0));
+	bare_write_ctrl(&b, bare_encode_ctrl(&b, OFI_CTRL_SYNCED, 0));
 	while (ndx_overlapped_status(&ov) == NDX_PENDING)
 		(void)fi_cq_read(b.cq, NULL, 0);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
@@ -545,20 +548,20 @@ static void a_token_is_explained_until_it_is_revoked(void **state)
 	ndx_mr_close(mr);
 }
 
-/* It knows the token, and does not even look at what comes. */
+/* The peer knows the token, and does not read its queues. */
 static void a_dead_peer_does_not_hold_up_a_deregistration(void **state)
 {
 	struct pair *p = *state;
-	struct ndx_mr *mr = some_region(p);
+	struct ndx_mr *mr = register_region(p);
 	const uint64_t start = pair_now();
 	struct ofi_grant grant;
 	struct bare b;
 
-	bare_join(&b, p);
-	bare_go_up(&b, p);
-	assert_int_equal(bare_ask(&b, ndx_mr_get_remote_token(mr), &grant), OFI_GRANT_READ);
+	bare_connect_to_b(&b, p);
+	bare_send_ready(&b, p);
+	assert_int_equal(bare_ask_token(&b, ndx_mr_get_remote_token(mr), &grant), OFI_GRANT_READ);
 	ndx_mr_close(mr);
-	assert_in_range(pair_now() - start, 1500, PAIR_PATIENCE_MS);
+	assert_in_range(pair_now() - start, 1500, PAIR_TIMEOUT_MS);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_ABORTED);
 	bare_close(&b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A consumer that has just stopped polling: the control thread takes over at some moment, and what
- * the consumer does at that very moment must not be lost.
+ * A consumer that has just stopped polling. The control thread takes the queue over at some moment;
+ * a receive that the consumer posts at that moment must be served.
  */
 #include "pair.h"
 
@@ -12,15 +12,15 @@
 
 static unsigned rounds(void)
 {
-	const char *text = getenv("PAIR_ROUNDS"); /* to look for what is rare */
+	const char *text = getenv("PAIR_ROUNDS"); /* more rounds find rare faults */
 
 	return text != NULL ? (unsigned)strtoul(text, NULL, 10) : ROUNDS;
 }
 
-/* Without ever waiting, which would call the control thread. */
+/* Poll without waiting: a wait would wake the control thread. */
 static void poll_until(struct pair_side *side)
 {
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 	struct ndx_result result = {.status = NDX_PENDING};
 	size_t got = 0;
 
@@ -30,7 +30,7 @@ static void poll_until(struct pair_side *side)
 	assert_int_equal(result.status, NDX_OK);
 }
 
-/* b polls, pauses, posts a receive and does nothing more. */
+/* b polls, pauses, posts a receive and makes no further call. */
 static void a_receive_is_reported_when_its_owner_is_silent(void **state)
 {
 	struct pair *p = *state;
@@ -51,7 +51,7 @@ static void a_receive_is_reported_when_its_owner_is_silent(void **state)
 		pair_expect(&p->a, NDX_REQUEST_SEND, i, NDX_OK);
 		poll_until(&p->b);
 	}
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When the control thread leaves a native queue to a consumer, and when it looks at one that it has
- * left. The native queue is the test's own and never has anything: what counts is who looks.
+ * When the control thread leaves a native queue to a consumer, and when it reads such a queue. The
+ * test's native queue is always empty: only the reads count.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,30 +12,30 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's macro; base_log.h declares a function of this name */
 #include "base_linux.h"
 #include "ofi.h"
 
 #define QUEUES 2u
-#define SURE 4u         /* wake-ups in a row that find a consumer reading, ... */
-#define SURE_NS 100000u /* ... and for so long */
+#define WAKEUPS 4u         /* consecutive wake-ups that find a consumer reading ... */
+#define WAKEUPS_NS 100000u /* ... and the shortest time that they take */
 #define TRIES 10000u
 
 struct native {
 	struct fid_cq cq;
 	struct ofi_ncq ncq;
 	struct ofi_tie tie;
-	unsigned reads; /* loop's thread */
+	unsigned reads; /* written by the control thread */
 };
 
 struct rig {
 	struct ofi_adapter adapter;
 	struct fid_fabric fabric;
 	struct ofi_cq *cq;
-	struct native natives[QUEUES]; /* of the same consumer */
+	struct native natives[QUEUES]; /* all tied to one completion queue */
 };
 
-static ssize_t find_nothing(struct fid_cq *cq, void *buffer, size_t count)
+static ssize_t read_no_completion(struct fid_cq *cq, void *buffer, size_t count)
 {
 	(void)buffer;
 	(void)count;
@@ -43,7 +43,7 @@ static ssize_t find_nothing(struct fid_cq *cq, void *buffer, size_t count)
 	return -FI_EAGAIN;
 }
 
-static int let_wait(struct fid_fabric *fabric, struct fid **fids, int count)
+static int allow_wait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	(void)fabric;
 	(void)fids;
@@ -51,8 +51,8 @@ static int let_wait(struct fid_fabric *fabric, struct fid **fids, int count)
 	return 0;
 }
 
-static struct fi_ops_cq cq_ops = {.size = sizeof(cq_ops), .read = find_nothing};
-static struct fi_ops_fabric fabric_ops = {.size = sizeof(fabric_ops), .trywait = let_wait};
+static struct fi_ops_cq cq_ops = {.size = sizeof(cq_ops), .read = read_no_completion};
+static struct fi_ops_fabric fabric_ops = {.size = sizeof(fabric_ops), .trywait = allow_wait};
 
 static void open_native(struct rig *rig, struct native *native)
 {
@@ -84,7 +84,7 @@ static int set_up(void **state)
 	adapter->fabric = &rig->fabric;
 	rig->fabric.ops = &fabric_ops;
 	base_list_init(&adapter->ncqs);
-	/* Only the test looks at what is left: a tick would do so, too. */
+	/* Prevent ticks, which would read the queues, too. */
 	adapter->tick.armed = true;
 	adapter->kick = (struct base_job){.fn = ofi_ncq_on_kick, .arg = adapter};
 	assert_int_equal(ofi_cq_create(&adapter->spi, 4, 0, &cq), NDX_OK);
@@ -124,33 +124,33 @@ static int tear_down(void **state)
 /* ---- wake-ups ---- */
 
 /* The descriptor wakes the control thread. */
-static void wake(void *arg)
+static void run_watch(void *arg)
 {
 	struct native *native = arg;
 
 	native->ncq.watch.fn(&native->ncq, POLLIN);
 }
 
-/* ... and finds that a consumer is about to read, or does. */
-static enum ofi_ncq_mode wake_beside_a_reader(struct rig *rig, unsigned i)
+/* Wake the control thread while a consumer reads the queue or is about to read it. */
+static enum ofi_ncq_mode wake_with_reader(struct rig *rig, unsigned i)
 {
 	struct ofi_ncq *ncq = &rig->natives[i].ncq;
 
 	base_lock_acquire(&ncq->lock);
-	base_loop_call(rig->adapter.spi.loop, wake, &rig->natives[i]);
+	base_loop_call(rig->adapter.spi.loop, run_watch, &rig->natives[i]);
 	base_lock_release(&ncq->lock);
 	return ncq->mode;
 }
 
-static enum ofi_ncq_mode wake_alone(struct rig *rig, unsigned i)
+static enum ofi_ncq_mode wake_without_reader(struct rig *rig, unsigned i)
 {
-	base_loop_call(rig->adapter.spi.loop, wake, &rig->natives[i]);
+	base_loop_call(rig->adapter.spi.loop, run_watch, &rig->natives[i]);
 	return rig->natives[i].ncq.mode;
 }
 
-static void pass_time(void)
+static void busy_wait(void)
 {
-	const uint64_t end = base_now_ns() + SURE_NS;
+	const uint64_t end = base_now_ns() + WAKEUPS_NS;
 
 	while (base_now_ns() <= end)
 		;
@@ -160,75 +160,75 @@ static void a_reader_is_left_alone_after_some_wakeups(void **state)
 {
 	struct rig *rig = *state;
 
-	for (unsigned i = 1; i < SURE; i++) {
-		assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_ARMED);
-		pass_time();
+	for (unsigned i = 1; i < WAKEUPS; i++) {
+		assert_int_equal(wake_with_reader(rig, 0), OFI_NCQ_ARMED);
+		busy_wait();
 	}
-	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_POLLED);
+	assert_int_equal(wake_with_reader(rig, 0), OFI_NCQ_POLLED);
 }
 
 static void one_that_finds_no_reader_begins_the_count_anew(void **state)
 {
 	struct rig *rig = *state;
 
-	for (unsigned i = 1; i < SURE; i++)
-		assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_ARMED);
-	pass_time();
-	assert_int_equal(wake_alone(rig, 0), OFI_NCQ_ARMED);
-	for (unsigned i = 1; i < SURE; i++) {
-		assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_ARMED);
-		pass_time();
+	for (unsigned i = 1; i < WAKEUPS; i++)
+		assert_int_equal(wake_with_reader(rig, 0), OFI_NCQ_ARMED);
+	busy_wait();
+	assert_int_equal(wake_without_reader(rig, 0), OFI_NCQ_ARMED);
+	for (unsigned i = 1; i < WAKEUPS; i++) {
+		assert_int_equal(wake_with_reader(rig, 0), OFI_NCQ_ARMED);
+		busy_wait();
 	}
-	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_POLLED);
+	assert_int_equal(wake_with_reader(rig, 0), OFI_NCQ_POLLED);
 }
 
 static void all_queues_of_a_reader_count_together(void **state)
 {
 	struct rig *rig = *state;
 
-	for (unsigned i = 1; i < SURE; i++)
-		assert_int_equal(wake_beside_a_reader(rig, i % QUEUES), OFI_NCQ_ARMED);
-	pass_time();
-	assert_int_equal(wake_beside_a_reader(rig, 0), OFI_NCQ_POLLED);
-	assert_int_equal(wake_beside_a_reader(rig, 1), OFI_NCQ_POLLED);
+	for (unsigned i = 1; i < WAKEUPS; i++)
+		assert_int_equal(wake_with_reader(rig, i % QUEUES), OFI_NCQ_ARMED);
+	busy_wait();
+	assert_int_equal(wake_with_reader(rig, 0), OFI_NCQ_POLLED);
+	assert_int_equal(wake_with_reader(rig, 1), OFI_NCQ_POLLED);
 }
 
 struct burst {
 	struct native *native;
-	uint64_t ns; /* how long it took */
+	uint64_t ns; /* duration of the burst */
 };
 
-static void wake_at_once(void *arg)
+static void wake_in_burst(void *arg)
 {
 	struct burst *burst = arg;
 	const uint64_t begin = base_now_ns();
 
-	for (unsigned i = 0; i < SURE; i++)
-		wake(burst->native);
+	for (unsigned i = 0; i < WAKEUPS; i++)
+		run_watch(burst->native);
 	burst->ns = base_now_ns() - begin;
 }
 
-/* They may all be of one message. */
+/* One message may cause all of them. */
 static void wakeups_at_once_do_not_suffice(void **state)
 {
 	struct rig *rig = *state;
 	struct ofi_ncq *ncq = &rig->natives[0].ncq;
-	struct burst burst = {.native = &rig->natives[0], .ns = SURE_NS};
+	struct burst burst = {.native = &rig->natives[0], .ns = WAKEUPS_NS};
 
-	for (unsigned i = 0; i < TRIES && burst.ns >= SURE_NS; i++) {
-		assert_int_equal(wake_alone(rig, 0), OFI_NCQ_ARMED);
+	for (unsigned i = 0; i < TRIES && burst.ns >= WAKEUPS_NS; i++) {
+		assert_int_equal(wake_without_reader(rig, 0), OFI_NCQ_ARMED);
 		base_lock_acquire(&ncq->lock);
-		base_loop_call(rig->adapter.spi.loop, wake_at_once, &burst);
+		base_loop_call(rig->adapter.spi.loop, wake_in_burst, &burst);
 		base_lock_release(&ncq->lock);
 	}
-	assert_in_range(burst.ns, 0, SURE_NS - 1);
+	assert_in_range(burst.ns, 0, WAKEUPS_NS - 1);
 	assert_int_equal(ncq->mode, OFI_NCQ_ARMED);
 }
 
-/* ---- what it waits for itself ---- */
+/* ---- completions that the provider itself waits for ---- */
 
-/* How often it has looked when it has done all that it was asked for. */
-static unsigned looks(struct rig *rig, unsigned i)
+/* The number of reads of a queue, after the control thread has done all its jobs. */
+static unsigned count_reads(struct rig *rig, unsigned i)
 {
 	base_loop_call(rig->adapter.spi.loop, nothing, NULL);
 	return rig->natives[i].reads;
@@ -237,25 +237,25 @@ static unsigned looks(struct rig *rig, unsigned i)
 static void it_looks_at_once_where_it_waits_for_an_answer(void **state)
 {
 	struct rig *rig = *state;
-	const unsigned before[QUEUES] = {looks(rig, 0), looks(rig, 1)};
+	const unsigned before[QUEUES] = {count_reads(rig, 0), count_reads(rig, 1)};
 
 	for (unsigned i = 0; i < QUEUES; i++)
 		__atomic_store_n(&rig->natives[i].ncq.mode, OFI_NCQ_POLLED, __ATOMIC_SEQ_CST);
 	ofi_ncq_await(&rig->natives[0].ncq);
-	assert_true(looks(rig, 0) > before[0]);
+	assert_true(count_reads(rig, 0) > before[0]);
 	assert_int_equal(rig->natives[0].ncq.mode, OFI_NCQ_ARMED);
-	assert_int_equal(looks(rig, 1), before[1]);
+	assert_int_equal(count_reads(rig, 1), before[1]);
 	assert_int_equal(rig->natives[1].ncq.mode, OFI_NCQ_POLLED);
 }
 
-/* The descriptor will tell. */
+/* The descriptor wakes the control thread. */
 static void it_does_not_look_where_it_sleeps_on_the_descriptor(void **state)
 {
 	struct rig *rig = *state;
-	const unsigned before = looks(rig, 0);
+	const unsigned before = count_reads(rig, 0);
 
 	ofi_ncq_await(&rig->natives[0].ncq);
-	assert_int_equal(looks(rig, 0), before);
+	assert_int_equal(count_reads(rig, 0), before);
 	assert_int_equal(rig->natives[0].ncq.mode, OFI_NCQ_ARMED);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When deregister has completed nothing touches the memory any more, whatever was under way. */
+/* After deregister has completed, no request touches the memory, whatever was outstanding. */
 #include "pair.h"
 
 #include <poll.h>
@@ -7,8 +7,8 @@
 
 #define PART 65536u
 
-/* A region of its own over a part of the side's memory. */
-static struct ndx_mr *region(struct pair_side *side, size_t offset, uint32_t flags)
+/* Register a new region over a part of the side's memory. */
+static struct ndx_mr *register_part(struct pair_side *side, size_t offset, uint32_t flags)
 {
 	struct ndx_mr *mr;
 
@@ -18,8 +18,8 @@ static struct ndx_mr *region(struct pair_side *side, size_t offset, uint32_t fla
 	return mr;
 }
 
-static struct ndx_sge of_region(struct pair_side *side, size_t offset, uint32_t length,
-                                const struct ndx_mr *mr)
+static struct ndx_sge sge_of_region(struct pair_side *side, size_t offset, uint32_t length,
+                                    const struct ndx_mr *mr)
 {
 	return (struct ndx_sge){side->memory + offset, length, ndx_mr_get_local_token(mr)};
 }
@@ -35,8 +35,8 @@ static void deregister(struct ndx_mr *mr)
 static void a_posted_receive_survives_until_a_message_finds_it(void **state)
 {
 	struct pair *p = *state;
-	struct ndx_mr *mr = region(&p->b, 0, NDX_MR_ALLOW_LOCAL_WRITE);
-	struct ndx_sge sge = of_region(&p->b, 0, 64, mr);
+	struct ndx_mr *mr = register_part(&p->b, 0, NDX_MR_ALLOW_LOCAL_WRITE);
+	struct ndx_sge sge = sge_of_region(&p->b, 0, 64, mr);
 
 	pair_make(p);
 	pair_receive(&p->b, 1, 2 * PART, 64);
@@ -49,7 +49,7 @@ static void a_posted_receive_survives_until_a_message_finds_it(void **state)
 	memset(p->b.memory, 0xee, 64);
 	pair_send(&p->a, 1, 0, 64, 0);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
-	pair_send(&p->a, 2, 0, 0, 0); /* no bytes do no harm */
+	pair_send(&p->a, 2, 0, 0, 0); /* a message of no bytes touches no memory */
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 2, NDX_OK);
 	pair_send(&p->a, 3, 0, 64, 0);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 3, NDX_OK);
@@ -68,15 +68,15 @@ static void a_posted_receive_survives_until_a_message_finds_it(void **state)
 static void a_graceful_end_survives_it(void **state)
 {
 	struct pair *p = *state;
-	struct ndx_mr *mr = region(&p->b, 0, NDX_MR_ALLOW_LOCAL_WRITE);
-	struct ndx_sge sge = of_region(&p->b, 0, 64, mr);
+	struct ndx_mr *mr = register_part(&p->b, 0, NDX_MR_ALLOW_LOCAL_WRITE);
+	struct ndx_sge sge = sge_of_region(&p->b, 0, 64, mr);
 
 	pair_make(p);
 	pair_connect(p);
 	for (uintptr_t i = 0; i < 4; i++)
 		assert_int_equal(ndx_qp_receive(p->b.qp, (void *)i, &sge, 1), NDX_OK);
 	ndx_mr_close(mr);
-	pair_part(p);
+	pair_disconnect(p);
 	for (uintptr_t i = 0; i < 4; i++)
 		pair_expect(&p->b, NDX_REQUEST_RECEIVE, i, NDX_E_CANCELED);
 	pair_drop(p);
@@ -90,8 +90,8 @@ static void credits_stay_right_while_regions_come_and_go(void **state)
 	pair_make(p);
 	pair_connect(p);
 	for (int i = 0; i < 200; i++) {
-		struct ndx_mr *mr = region(&p->b, 0, NDX_MR_ALLOW_REMOTE_WRITE);
-		struct ndx_sge sge = of_region(&p->b, 0, 64, mr);
+		struct ndx_mr *mr = register_part(&p->b, 0, NDX_MR_ALLOW_REMOTE_WRITE);
+		struct ndx_sge sge = sge_of_region(&p->b, 0, 64, mr);
 
 		for (uintptr_t k = 0; k < 3; k++)
 			pair_receive(&p->b, k, 2 * PART, 64);
@@ -103,15 +103,15 @@ static void credits_stay_right_while_regions_come_and_go(void **state)
 			pair_expect(&p->a, NDX_REQUEST_SEND, k, NDX_OK);
 		}
 	}
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
 static void a_send_that_waits_fails_when_its_turn_comes(void **state)
 {
 	struct pair *p = *state;
-	struct ndx_mr *mr = region(&p->a, 0, 0);
-	struct ndx_sge sge = of_region(&p->a, 0, 64, mr);
+	struct ndx_mr *mr = register_part(&p->a, 0, 0);
+	struct ndx_sge sge = sge_of_region(&p->a, 0, 64, mr);
 
 	pair_make(p);
 	pair_connect(p);
@@ -145,7 +145,7 @@ static void what_the_peer_writes_ends_before_deregister_does(void **state)
 			                              (uintptr_t)p->b.memory,
 			                              ndx_mr_get_remote_token(mr), 0),
 			                 NDX_OK);
-		/* Somewhere in the middle. */
+		/* Deregister in the middle of the writes. */
 		while (*(volatile unsigned char *)(p->b.memory + i * 4096) == 0) {
 		}
 		if (i % 2 == 0)
@@ -177,7 +177,7 @@ static void a_big_send_in_flight_ends_with_its_connection(void **state)
 	pair_connect(p);
 	assert_int_equal(ndx_qp_send(p->a.qp, NULL, &sge, 1, 0), NDX_OK);
 	deregister(mr);
-	assert_int_equal(ndx_cq_wait_results(p->a.cq, &result, 1, PAIR_PATIENCE_MS, &got), NDX_OK);
+	assert_int_equal(ndx_cq_wait_results(p->a.cq, &result, 1, PAIR_TIMEOUT_MS, &got), NDX_OK);
 	assert_true(result.status == NDX_OK || result.status == NDX_E_CANCELED);
 	pair_drop(p);
 	ndx_mr_close(mr);
@@ -202,11 +202,11 @@ static void regions_can_be_closed_in_a_callback(void **state)
 	struct pair *p = *state;
 	struct callback c = {.ov.callback = close_region};
 	struct ndx_sge sge;
-	const uint64_t end = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 
 	pair_make(p);
-	c.mr = region(&p->b, 0, NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ);
-	sge = of_region(&p->b, 0, 64, c.mr);
+	c.mr = register_part(&p->b, 0, NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ);
+	sge = sge_of_region(&p->b, 0, 64, c.mr);
 	assert_int_equal(ndx_qp_receive(p->b.qp, (void *)1, &sge, 1), NDX_OK);
 	pair_connect(p);
 	assert_int_equal(ndx_cq_notify(p->b.cq, NDX_CQ_NOTIFY_ANY, &c.ov), NDX_PENDING);
@@ -218,7 +218,7 @@ static void regions_can_be_closed_in_a_callback(void **state)
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
 	pair_send(&p->a, 2, 0, 64, 0);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 2, NDX_OK);
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Software RoCE may tell of an answer before it tells of the message that was answered. A native
- * queue that plays a script of completions shows in which order they reach the consumer.
+ * Software RoCE may deliver the completion of an answer before the completion of the message that
+ * was answered. The test's native queue returns a script of completions, and the test checks the
+ * order of the results.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,11 +19,11 @@
 #define DEPTH 8u
 #define STEPS 16u
 
-/* What a read of the native queue finds. */
+/* The outcome of a read of the native queue. */
 enum step {
-	END, /* nothing, for ever */
+	END, /* no completion in this read and all later ones */
 	NOTHING,
-	SEND,    /* the oldest request under way is done, ... */
+	SEND,    /* the completion of the oldest outstanding request ... */
 	RECEIVE, /* ... or receive */
 	FAILED_SEND,
 };
@@ -34,9 +35,9 @@ struct rig {
 	struct ofi_qp *qp;
 	struct fid_cq native;
 	enum step script[STEPS];
-	unsigned next; /* step */
+	unsigned next_step; /* index of the next step */
 	unsigned reads;
-	uint32_t sends; /* that were told of */
+	uint32_t sends; /* completions of sends returned so far */
 	uint32_t receives;
 };
 
@@ -45,17 +46,17 @@ static struct rig *rig_of(struct fid_cq *native)
 	return container_of(native, struct rig, native);
 }
 
-static ssize_t play_read(struct fid_cq *native, void *out, size_t count)
+static ssize_t read_script(struct fid_cq *native, void *out, size_t count)
 {
 	struct rig *rig = rig_of(native);
 	struct fi_cq_data_entry *entry = out;
-	const enum step step = rig->script[rig->next];
+	const enum step step = rig->script[rig->next_step];
 
 	assert_true(count > 0);
 	rig->reads++;
 	if (step == FAILED_SEND)
 		return -FI_EAVAIL;
-	rig->next += step != END;
+	rig->next_step += step != END;
 	if (step == END || step == NOTHING)
 		return -FI_EAGAIN;
 	memset(entry, 0, sizeof(*entry));
@@ -66,20 +67,20 @@ static ssize_t play_read(struct fid_cq *native, void *out, size_t count)
 	return 1;
 }
 
-static ssize_t play_error(struct fid_cq *native, struct fi_cq_err_entry *out, uint64_t flags)
+static ssize_t read_script_error(struct fid_cq *native, struct fi_cq_err_entry *out, uint64_t flags)
 {
 	struct rig *rig = rig_of(native);
 
 	(void)flags;
-	assert_int_equal(rig->script[rig->next], FAILED_SEND);
-	rig->next++;
+	assert_int_equal(rig->script[rig->next_step], FAILED_SEND);
+	rig->next_step++;
 	out->op_context = &ofi_tx_at(rig->qp, rig->sends++)->op;
 	out->prov_errno = 5; /* IBV_WC_WR_FLUSH_ERR */
 	return 1;
 }
 
 static struct fi_ops_cq ops = {
-	.size = sizeof(struct fi_ops_cq), .read = play_read, .readerr = play_error};
+	.size = sizeof(struct fi_ops_cq), .read = read_script, .readerr = read_script_error};
 
 static void ignore_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native,
                           const char *cause)
@@ -133,8 +134,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The stack has so many sends and receives. */
-static void post(struct rig *rig, uint32_t sends, uint32_t receives)
+/* Mark sends and receives as posted to libfabric. */
+static void mark_posted(struct rig *rig, uint32_t sends, uint32_t receives)
 {
 	struct ofi_qp *qp = rig->qp;
 
@@ -150,16 +151,16 @@ static void post(struct rig *rig, uint32_t sends, uint32_t receives)
 	}
 }
 
-static void play(struct rig *rig, const enum step *script, size_t count)
+static void run_script(struct rig *rig, const enum step *script, size_t count)
 {
 	memset(rig->script, 0, sizeof(rig->script));
 	memcpy(rig->script, script, count * sizeof(*script));
-	rig->next = 0;
+	rig->next_step = 0;
 	rig->reads = 0;
 	(void)ofi_ncq_progress(&rig->ncq);
 }
 
-static void expect(struct rig *rig, enum ndx_request_type type, enum ndx_status status)
+static void expect_result(struct rig *rig, enum ndx_request_type type, enum ndx_status status)
 {
 	struct ndx_result result;
 
@@ -168,63 +169,63 @@ static void expect(struct rig *rig, enum ndx_request_type type, enum ndx_status 
 	assert_int_equal(result.status, status);
 }
 
-static void expect_nothing(struct rig *rig)
+static void expect_no_result(struct rig *rig)
 {
 	struct ndx_result result;
 
 	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 0);
 }
 
-#define PLAY(rig, ...)                              \
-	play(rig, (const enum step[]){__VA_ARGS__}, \
-	     sizeof((const enum step[]){__VA_ARGS__}) / sizeof(enum step))
+#define RUN_SCRIPT(rig, ...)                              \
+	run_script(rig, (const enum step[]){__VA_ARGS__}, \
+	           sizeof((const enum step[]){__VA_ARGS__}) / sizeof(enum step))
 
 static void answers_wait_for_what_they_answer(void **state)
 {
 	struct rig *rig = *state;
 
-	post(rig, 2, 3);
-	PLAY(rig, RECEIVE, NOTHING, SEND, RECEIVE, NOTHING, SEND, RECEIVE);
-	expect(rig, NDX_REQUEST_SEND, NDX_OK);
-	expect(rig, NDX_REQUEST_SEND, NDX_OK);
-	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
-	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
-	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
-	expect_nothing(rig);
+	mark_posted(rig, 2, 3);
+	RUN_SCRIPT(rig, RECEIVE, NOTHING, SEND, RECEIVE, NOTHING, SEND, RECEIVE);
+	expect_result(rig, NDX_REQUEST_SEND, NDX_OK);
+	expect_result(rig, NDX_REQUEST_SEND, NDX_OK);
+	expect_result(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect_result(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect_result(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect_no_result(rig);
 }
 
-/* It waits for something else, of which nobody knows how long it takes. */
+/* The send waits for something else, and the provider cannot know how long. */
 static void what_does_not_end_is_waited_for_once(void **state)
 {
 	struct rig *rig = *state;
 
-	post(rig, 1, 2);
-	PLAY(rig, RECEIVE);
-	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	mark_posted(rig, 1, 2);
+	RUN_SCRIPT(rig, RECEIVE);
+	expect_result(rig, NDX_REQUEST_RECEIVE, NDX_OK);
 	assert_true(rig->reads > 3);
-	PLAY(rig, RECEIVE);
-	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	RUN_SCRIPT(rig, RECEIVE);
+	expect_result(rig, NDX_REQUEST_RECEIVE, NDX_OK);
 	assert_int_equal(rig->reads, 2);
-	PLAY(rig, SEND);
-	expect(rig, NDX_REQUEST_SEND, NDX_OK);
-	/* The next one is another. */
-	post(rig, 1, 1);
-	PLAY(rig, RECEIVE, NOTHING, SEND);
-	expect(rig, NDX_REQUEST_SEND, NDX_OK);
-	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
-	expect_nothing(rig);
+	RUN_SCRIPT(rig, SEND);
+	expect_result(rig, NDX_REQUEST_SEND, NDX_OK);
+	/* The provider waits again for the next send. */
+	mark_posted(rig, 1, 1);
+	RUN_SCRIPT(rig, RECEIVE, NOTHING, SEND);
+	expect_result(rig, NDX_REQUEST_SEND, NDX_OK);
+	expect_result(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect_no_result(rig);
 }
 
 static void what_has_come_precedes_what_fails(void **state)
 {
 	struct rig *rig = *state;
 
-	post(rig, 1, 2);
-	PLAY(rig, RECEIVE, RECEIVE, FAILED_SEND);
-	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
-	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
-	expect(rig, NDX_REQUEST_SEND, NDX_E_CANCELED);
-	expect_nothing(rig);
+	mark_posted(rig, 1, 2);
+	RUN_SCRIPT(rig, RECEIVE, RECEIVE, FAILED_SEND);
+	expect_result(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect_result(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect_result(rig, NDX_REQUEST_SEND, NDX_E_CANCELED);
+	expect_no_result(rig);
 }
 
 static void adapters_are_believed(void **state)
@@ -232,11 +233,11 @@ static void adapters_are_believed(void **state)
 	struct rig *rig = *state;
 
 	rig->adapter.software = false;
-	post(rig, 1, 1);
-	PLAY(rig, RECEIVE, SEND);
-	expect(rig, NDX_REQUEST_RECEIVE, NDX_OK);
-	expect(rig, NDX_REQUEST_SEND, NDX_OK);
-	expect_nothing(rig);
+	mark_posted(rig, 1, 1);
+	RUN_SCRIPT(rig, RECEIVE, SEND);
+	expect_result(rig, NDX_REQUEST_RECEIVE, NDX_OK);
+	expect_result(rig, NDX_REQUEST_SEND, NDX_OK);
+	expect_no_result(rig);
 }
 
 static void nothing(void *arg)
@@ -245,8 +246,9 @@ static void nothing(void *arg)
 }
 
 /*
- * A consumer may take the last result, and post more, while the control thread waits for the lock
- * to say that time is short: what it posts is done at once, beyond what the stack was to have next.
+ * A consumer may take the last result and post more while the control thread waits for the lock to
+ * shorten the time limit. The new request completes at once, beyond the last one that was posted to
+ * libfabric.
  */
 static void posts_after_the_end_do_not_count_as_under_way(void **state)
 {
@@ -257,12 +259,12 @@ static void posts_after_the_end_do_not_count_as_under_way(void **state)
 	link.verbs.watch = (struct base_timer){.fn = nothing};
 	for (uint32_t i = 0; i < DEPTH; i++)
 		ofi_tx_at(rig->qp, i)->length = 1000;
-	post(rig, 1, 0);
-	PLAY(rig, SEND);
-	expect(rig, NDX_REQUEST_SEND, NDX_OK);
+	mark_posted(rig, 1, 0);
+	RUN_SCRIPT(rig, SEND);
+	expect_result(rig, NDX_REQUEST_SEND, NDX_OK);
 	rig->qp->base.state = BASE_QP_CLOSING;
 	assert_int_equal(ndx_qp_send(&rig->qp->base.spi.pub, NULL, NULL, 0, 0), NDX_OK);
-	expect(rig, NDX_REQUEST_SEND, NDX_E_CANCELED);
+	expect_result(rig, NDX_REQUEST_SEND, NDX_E_CANCELED);
 	assert_true(rig->qp->base.initiator.head > rig->qp->tx_next);
 	ofi_verbs_limit_requests(&link);
 	assert_true(link.verbs.drain_until_ns <= base_deadline(2000));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many connections on one completion queue. Those that may not read share native queues, whatever
- * libfabric there is: what becomes of one must not touch the others.
+ * Many connections on one completion queue. Connections without reads share native queues, whatever
+ * the version of libfabric: the end of one must not affect the others.
  */
 #include "pair.h"
 
@@ -11,20 +11,20 @@
 #include <string.h>
 
 #define PAIRS 40u
-#define FIRST 20u /* from here on descriptors are counted */
+#define FIRST 20u /* the test counts descriptors from this pair on */
 #define ROUNDS 60u
 #define BYTES 64u
 #define BATCH 16u
 
-struct many {
-	struct pair *base; /* adapters, regions, listener */
+struct shared_queue {
+	struct pair *base; /* has the adapters, regions and listener */
 	struct ndx_cq *cq[2];
 	struct pair pairs[PAIRS];
-	unsigned sent[PAIRS]; /* results of the round */
+	unsigned sent[PAIRS]; /* number of results in the round */
 	unsigned received[PAIRS];
 };
 
-static unsigned descriptors(void)
+static unsigned count_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	unsigned count = 0;
@@ -36,7 +36,7 @@ static unsigned descriptors(void)
 	return count;
 }
 
-static void make_side(const struct many *m, struct pair_side *side, struct ndx_cq *cq)
+static void create_side(const struct shared_queue *m, struct pair_side *side, struct ndx_cq *cq)
 {
 	struct ndx_qp_attr attr = m->base->attr;
 
@@ -49,15 +49,15 @@ static void make_side(const struct many *m, struct pair_side *side, struct ndx_c
 	assert_int_equal(ndx_connector_create(side->adapter, NULL, &side->connector), NDX_OK);
 }
 
-static void make(struct many *m, unsigned i)
+static void connect_pair(struct shared_queue *m, unsigned i)
 {
 	m->pairs[i] = *m->base;
-	make_side(m, &m->pairs[i].a, m->cq[0]);
-	make_side(m, &m->pairs[i].b, m->cq[1]);
+	create_side(m, &m->pairs[i].a, m->cq[0]);
+	create_side(m, &m->pairs[i].b, m->cq[1]);
 	pair_connect(&m->pairs[i]);
 }
 
-static void drop(struct many *m, unsigned i)
+static void close_pair(struct shared_queue *m, unsigned i)
 {
 	struct pair_side *sides[2] = {&m->pairs[i].a, &m->pairs[i].b};
 
@@ -67,8 +67,8 @@ static void drop(struct many *m, unsigned i)
 	}
 }
 
-/* Take what is there; results of `victim` may have any status. */
-static void take_results(struct many *m, unsigned side, unsigned victim)
+/* Take the results that are there. Results of `victim` may have any status. */
+static void take_results(struct shared_queue *m, unsigned side, unsigned victim)
 {
 	struct ndx_result results[BATCH];
 	const size_t n = ndx_cq_get_results(m->cq[side], results, BATCH);
@@ -86,7 +86,7 @@ static void take_results(struct many *m, unsigned side, unsigned victim)
 	}
 }
 
-static bool is_complete(const struct many *m, unsigned victim)
+static bool is_complete(const struct shared_queue *m, unsigned victim)
 {
 	for (unsigned i = 0; i < PAIRS; i++) {
 		if (i != victim && (m->sent[i] == 0 || m->received[i] == 0))
@@ -95,7 +95,7 @@ static bool is_complete(const struct many *m, unsigned victim)
 	return true;
 }
 
-static void post_all(struct many *m)
+static void post_all(struct shared_queue *m)
 {
 	memset(m->sent, 0, sizeof(m->sent));
 	memset(m->received, 0, sizeof(m->received));
@@ -105,11 +105,11 @@ static void post_all(struct many *m)
 	}
 }
 
-static void end(struct many *m, unsigned i, unsigned how)
+static void end_pair(struct shared_queue *m, unsigned i, unsigned how)
 {
 	switch (how % 4) {
 	case 0:
-		pair_part(&m->pairs[i]);
+		pair_disconnect(&m->pairs[i]);
 		break;
 	case 1:
 		assert_int_equal(ndx_qp_flush(m->pairs[i].a.qp), NDX_OK);
@@ -117,33 +117,33 @@ static void end(struct many *m, unsigned i, unsigned how)
 	case 2:
 		assert_int_equal(ndx_qp_flush(m->pairs[i].b.qp), NDX_OK);
 		break;
-	default: /* gone without a word */
+	default: /* close without a disconnect */
 		break;
 	}
 }
 
-static void play(struct many *m, unsigned victim, unsigned how)
+static void run_round(struct shared_queue *m, unsigned victim, unsigned how)
 {
-	const uint64_t limit = pair_now() + PAIR_PATIENCE_MS;
+	const uint64_t limit = pair_now() + PAIR_TIMEOUT_MS;
 
 	post_all(m);
-	end(m, victim, how);
-	drop(m, victim);
+	end_pair(m, victim, how);
+	close_pair(m, victim);
 	while (!is_complete(m, victim)) {
 		take_results(m, 0, victim);
 		take_results(m, 1, victim);
 		assert_true(pair_now() < limit);
 	}
-	make(m, victim);
+	connect_pair(m, victim);
 	for (unsigned i = 0; i < PAIRS; i++) {
 		assert_true(m->sent[i] <= 1);
 		assert_true(m->received[i] <= 1);
 	}
 }
 
-static void run(struct pair *p, unsigned *descriptors_used)
+static void run_rounds(struct pair *p, unsigned *descriptors_used)
 {
-	struct many *m = calloc(1, sizeof(*m));
+	struct shared_queue *m = calloc(1, sizeof(*m));
 	unsigned before = 0;
 
 	assert_non_null(m);
@@ -152,14 +152,14 @@ static void run(struct pair *p, unsigned *descriptors_used)
 	assert_int_equal(ndx_cq_create(p->b.adapter, 4 * PAIRS, 0, 0, &m->cq[1]), NDX_OK);
 	for (unsigned i = 0; i < PAIRS; i++) {
 		if (i == FIRST)
-			before = descriptors();
-		make(m, i);
+			before = count_descriptors();
+		connect_pair(m, i);
 	}
-	*descriptors_used = descriptors() - before;
+	*descriptors_used = count_descriptors() - before;
 	for (unsigned i = 0; i < ROUNDS; i++)
-		play(m, (i * 7) % PAIRS, i);
+		run_round(m, (i * 7) % PAIRS, i);
 	for (unsigned i = 0; i < PAIRS; i++)
-		drop(m, i);
+		close_pair(m, i);
 	ndx_cq_close(m->cq[0]);
 	ndx_cq_close(m->cq[1]);
 	free(m);
@@ -171,8 +171,8 @@ static void the_end_of_one_is_not_that_of_others(void **state)
 	unsigned used;
 
 	p->read_limit = 0;
-	run(p, &used);
-	/* A socket for each end, and now and then a queue. */
+	run_rounds(p, &used);
+	/* A socket for each end, and a new native queue for some. */
 	assert_true(used < 2 * 2 * (PAIRS - FIRST));
 }
 
@@ -182,7 +182,7 @@ static void nor_where_each_may_read(void **state)
 	unsigned used;
 
 	p->read_limit = 1;
-	run(p, &used);
+	run_rounds(p, &used);
 	assert_true(used >= 2 * (PAIRS - FIRST));
 }
 

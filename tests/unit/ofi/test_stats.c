@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this provider counts, and what it has to say of attempts that fail. */
+/* The provider's counters, and its texts for attempts that fail. */
 #include "pair.h"
 
 #include <string.h>
@@ -33,7 +33,8 @@ static void credits_are_those_of_the_peers_receives(void **state)
 	assert_int_equal(pair_counter(&p->a, true, "credits"), 0);
 	assert_int_equal(pair_counter(&p->b, true, "receives_native"), 0);
 	assert_int_equal(pair_counter(&p->a, true, "sends_native"), 0);
-	/* one that finds no credit waits, and says so; a word brings it */
+	/* A send without a credit waits, and counts as an RNR wait; a control message brings the
+	 * credit. */
 	pair_send(&p->a, 9, 0, 64, 0);
 	assert_int_equal(ndx_qp_get_stats(p->a.qp, &stats), NDX_OK);
 	assert_int_equal(stats.rnr_waits, 1);
@@ -43,7 +44,7 @@ static void credits_are_those_of_the_peers_receives(void **state)
 	assert_true(pair_counter(&p->b, true, "credit_messages_sent") > 0);
 	assert_int_equal(pair_counter(&p->a, true, "credit_messages_received"),
 	                 pair_counter(&p->b, true, "credit_messages_sent"));
-	pair_part(p);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -60,7 +61,7 @@ static void control_messages_and_links_are_counted(void **state)
 	assert_true(pair_counter(&p->a, false, "control_messages_sent") > sent); /* READY */
 	assert_true(pair_counter(&p->b, false, "control_messages_received") > 0);
 	sent = pair_counter(&p->b, false, "control_messages_sent");
-	pair_part(p);
+	pair_disconnect(p);
 	assert_true(pair_counter(&p->b, false, "control_messages_sent") > sent); /* DISC */
 	assert_true(pair_counter(&p->b, false, "native_wakeups") +
 	                    pair_counter(&p->b, false, "empty_reads") >

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Local tokens: none comes back while a request may still name it. */
+/* Local tokens: a token is not used again while a request may still name it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,20 +11,20 @@
 
 #include "ofi.h"
 
-static int up(void **state)
+static int set_up(void **state)
 {
 	*state = calloc(1, sizeof(struct ofi_mr_table));
 	return *state == NULL;
 }
 
-static int down(void **state)
+static int tear_down(void **state)
 {
 	ofi_mr_table_fini(*state);
 	free(*state);
 	return 0;
 }
 
-static uint32_t take_token(struct ofi_mr_table *table)
+static uint32_t allocate_token(struct ofi_mr_table *table)
 {
 	uint32_t token = 0;
 
@@ -33,16 +33,17 @@ static uint32_t take_token(struct ofi_mr_table *table)
 	return token;
 }
 
-/* One region comes and goes until its slot has no token left; every token is a greater one. */
-static uint32_t spend(struct ofi_mr_table *table)
+/* Register and deregister a region until its slot has no token left. Every token is greater than
+ * the one before. */
+static uint32_t use_up_slot(struct ofi_mr_table *table)
 {
-	const uint32_t first = take_token(table);
+	const uint32_t first = allocate_token(table);
 	const uint32_t slot = first % OFI_MR_SLOTS;
 	uint32_t last = first;
 
 	ofi_mr_table_put(table, first);
 	while (last / OFI_MR_SLOTS < OFI_MR_USES - 1) {
-		const uint32_t token = take_token(table);
+		const uint32_t token = allocate_token(table);
 
 		assert_int_equal(token % OFI_MR_SLOTS, slot);
 		assert_true(token > last);
@@ -55,43 +56,42 @@ static uint32_t spend(struct ofi_mr_table *table)
 static void a_slot_gives_each_token_once_and_then_the_next_one_does(void **state)
 {
 	for (uint32_t i = 0; i < 100; i++)
-		assert_int_equal(spend(*state), i);
+		assert_int_equal(use_up_slot(*state), i);
 }
 
-/* As if 2^32 - 2^12 tokens had been given: all slots but the last are spent. */
+/* The state after 2^32 - 2^12 tokens: all slots but the last one have no token left. */
 static void it_begins_anew_with_the_slot_that_has_waited_longest(void **state)
 {
 	struct ofi_mr_table *table = *state;
 
-	assert_int_equal(spend(table), 0);
-	assert_int_equal(spend(table), 1);
+	assert_int_equal(use_up_slot(table), 0);
+	assert_int_equal(use_up_slot(table), 1);
 	table->used = OFI_MR_SLOTS - 1;
-	assert_int_equal(spend(table), OFI_MR_SLOTS - 1);
-	assert_int_equal(take_token(table),
-	                 OFI_MR_SLOTS); /* slot 0, whose first token would be 0 */
+	assert_int_equal(use_up_slot(table), OFI_MR_SLOTS - 1);
+	assert_int_equal(allocate_token(table), OFI_MR_SLOTS); /* slot 0; token 0 is not valid */
 	ofi_mr_table_put(table, OFI_MR_SLOTS);
-	assert_int_equal(spend(table), 0);
-	assert_int_equal(spend(table), 1);
-	assert_int_equal(spend(table), OFI_MR_SLOTS - 1);
-	assert_int_equal(spend(table), 0);
+	assert_int_equal(use_up_slot(table), 0);
+	assert_int_equal(use_up_slot(table), 1);
+	assert_int_equal(use_up_slot(table), OFI_MR_SLOTS - 1);
+	assert_int_equal(use_up_slot(table), 0);
 }
 
-/* Slots that were given back with tokens left go on where they were. */
+/* A slot with tokens left continues with its next token. */
 static void a_slot_that_has_begun_goes_on(void **state)
 {
 	struct ofi_mr_table *table = *state;
 	uint32_t tokens[8];
 
 	for (uint32_t i = 0; i < 8; i++)
-		tokens[i] = take_token(table);
+		tokens[i] = allocate_token(table);
 	for (uint32_t i = 0; i < 8; i++)
 		ofi_mr_table_put(table, tokens[i]);
 	for (uint32_t i = 0; i < 8; i++)
-		assert_int_equal(take_token(table), tokens[7 - i] + OFI_MR_SLOTS);
+		assert_int_equal(allocate_token(table), tokens[7 - i] + OFI_MR_SLOTS);
 	assert_int_equal(table->used, 8);
 }
 
-/* With half of the slots in use the other half has 2^31 tokens. */
+/* With half of the slots in use, the other half has 2^31 tokens. */
 static void half_of_the_slots_stay_free(void **state)
 {
 	struct ofi_mr_table *table = *state;
@@ -99,13 +99,13 @@ static void half_of_the_slots_stay_free(void **state)
 
 	assert_true((uint64_t)(OFI_MR_SLOTS - OFI_MR_REGIONS) * OFI_MR_USES >= UINT64_C(1) << 31);
 	for (uint32_t i = 0; i < OFI_MR_REGIONS; i++)
-		(void)take_token(table);
+		(void)allocate_token(table);
 	assert_int_equal(ofi_mr_table_take(table, &token), NDX_E_INSUFFICIENT_RESOURCES);
 	ofi_mr_table_put(table, 5);
-	assert_int_equal(take_token(table), 5 + OFI_MR_SLOTS);
+	assert_int_equal(allocate_token(table), 5 + OFI_MR_SLOTS);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a peer says over libfabric's verbs provider is decoded, or refused with a reason. */
+/* Messages of a peer over libfabric's verbs provider are decoded, or refused with a reason. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include "ofi_verbs.h"
 
-#define PADDED 196u /* what rdma_cm delivers of an answer, whatever was sent */
+#define PADDED 196u /* the length that rdma_cm delivers of every accept */
 
 /* ---- connection data ---- */
 
@@ -84,10 +84,11 @@ static void spoilt_connection_data_are_refused(void **state)
 	assert_cm_refused(1, 'X');
 	assert_cm_refused(2, 0x22); /* version */
 	assert_cm_refused(2, 0x31); /* kind */
-	assert_cm_refused(3, 5);    /* one byte more than there is */
+	assert_cm_refused(3, 5);    /* one byte more than the message has */
 	for (size_t n = 0; n < len; n++)
 		assert_non_null(ofi_verbs_cm_decode(bytes, n, OFI_CM_ACCEPT, &out));
-	bytes[3] = BASE_RC_CALLEE_DATA + 1; /* there is as much, but not of it */
+	/* the message has as many bytes, but they are padding */
+	bytes[3] = BASE_RC_CALLEE_DATA + 1;
 	assert_non_null(ofi_verbs_cm_decode(bytes, sizeof(bytes), OFI_CM_ACCEPT, &out));
 }
 
@@ -154,7 +155,7 @@ static void first_messages_of_a_wrong_length_are_refused(void **state)
 		for (size_t n = 0; n < sizeof(bytes); n++)
 			assert_true((base_rc_record_decode(bytes, n, &out) == NULL) == (n == len));
 	}
-	/* What a device tells of a write of a peer's: its length, and nothing was received. */
+	/* A device reports a write of the peer by its length, and no bytes were received. */
 	bytes[1] = (uint8_t)(sizeof(bytes) - BASE_RC_RECORD_HEADER);
 	assert_non_null(base_rc_record_decode(bytes, sizeof(bytes), &out));
 }
@@ -200,11 +201,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void peer_writes(struct region *r, size_t offset, uint64_t value)
+static void write_as_peer(struct region *r, size_t offset, uint64_t value)
 {
-	const uint64_t word = htobe64(value);
+	const uint64_t field = htobe64(value);
 
-	memcpy(r->link.area + offset, &word, sizeof(word));
+	memcpy(r->link.area + offset, &field, sizeof(field));
 }
 
 static void credits_are_what_was_posted_less_what_was_used(void **state)
@@ -213,14 +214,14 @@ static void credits_are_what_was_posted_less_what_was_used(void **state)
 
 	r->qp.credits = 2;
 	ofi_verbs_refresh(&r->qp);
-	assert_int_equal(r->qp.credits, 2); /* nothing was written yet */
+	assert_int_equal(r->qp.credits, 2); /* the peer has written no credits yet */
 	r->qp.verbs.used = 5;
-	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 13);
+	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 13);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 8);
-	/* Both are counted beyond 2^32 in the long run. */
+	/* Both counters pass 2^32 in the long run. */
 	r->qp.verbs.used = UINT32_MAX;
-	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, (UINT64_C(1) << 32) + 2);
+	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, (UINT64_C(1) << 32) + 2);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 3);
 }
@@ -231,13 +232,15 @@ static void credits_that_cannot_be_are_not_taken(void **state)
 
 	r->qp.credits = 1;
 	r->qp.verbs.used = 5;
-	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 14); /* nine in a queue of eight */
+	/* nine credits for a queue of eight receives */
+	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 14);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 1);
-	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 4); /* fewer than we have used */
+	/* fewer credits than this end has used */
+	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 4);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 1);
-	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, UINT64_MAX);
+	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, UINT64_MAX);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 1);
 }
@@ -248,13 +251,13 @@ static void a_goodbye_counts_when_all_before_it_has_come(void **state)
 
 	r->qp.verbs.arrived = 3;
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
-	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, 3); /* not said */
+	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, 3); /* without the flag of a goodbye */
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
-	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | 4);
+	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | 4);
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
-	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | 3);
+	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | 3);
 	assert_true(ofi_verbs_heard_goodbye(&r->link));
-	peer_writes(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | BASE_RC_LEAVING | 3);
+	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | BASE_RC_LEAVING | 3);
 	assert_true(ofi_verbs_heard_goodbye(&r->link));
 	r->link.qp = NULL;
 	assert_false(ofi_verbs_heard_goodbye(&r->link));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What comes from a peer is decoded, or refused with a reason; never believed. */
+/* Messages of a peer are decoded, or refused with a reason. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,7 +61,7 @@ static void connection_data_have_their_documented_layout(void **state)
 	assert_memory_equal(bytes, expected, sizeof(expected));
 }
 
-/* Spoil one byte; the reason must be there and the output untouched. */
+/* Change one byte. The decoder must return a reason and leave the output unchanged. */
 static void assert_refused(const uint8_t *good, size_t len, size_t at, uint8_t value)
 {
 	const struct ofi_cm untouched = {.id = 42};
@@ -86,7 +86,7 @@ static void spoilt_connection_data_are_refused(void **state)
 	assert_refused(good, len, 4, 1);    /* version */
 	assert_refused(good, len, 5, 2);    /* kind */
 	assert_refused(good, len, 6, 1);    /* private length, high byte */
-	assert_refused(good, len, 7, 5);    /* ... one more than there is */
+	assert_refused(good, len, 7, 5);    /* private length, one more than the message has */
 	assert_refused(good, len, 24, 255); /* more credits than depth */
 	for (size_t n = 0; n < len; n++)
 		assert_non_null(ofi_cm_decode(good, n, OFI_CM_CONNECT, &out));
@@ -142,12 +142,13 @@ static void control_data_beside_messages_is_checked(void **state)
 	assert_null(check_data(OFI_CTRL_DATA, 0, 0, 0));
 	assert_null(check_data(OFI_CTRL_DATA, OFI_CTRL_SOLICITED, 3, 0));
 	assert_null(check_data(OFI_CTRL_DATA, OFI_CTRL_IMMEDIATE, 0, 17));
-	assert_non_null(check_data(OFI_CTRL_DATA, 0, 0, 17)); /* immediate without its flag */
+	assert_non_null(check_data(OFI_CTRL_DATA, 0, 0, 17)); /* immediate data without the flag */
 	assert_null(check_data(OFI_CTRL_DATA, OFI_CTRL_IMMEDIATE | OFI_CTRL_IS_WRITE, 0, 17));
 	assert_non_null(check_data(OFI_CTRL_DATA, OFI_CTRL_IS_WRITE, 0, 0));
 	assert_non_null(check_data(OFI_CTRL_DATA, 8, 0, 0));
 	assert_non_null(check_data(OFI_CTRL_CREDIT, 0, 1, 0));
-	assert_non_null(check_data(0, 0, 0, 0)); /* what stands for "came without a word" */
+	/* the value of a completion without control data */
+	assert_non_null(check_data(0, 0, 0, 0));
 }
 
 static void control_messages_that_come_alone_are_checked(void **state)
