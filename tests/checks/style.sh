@@ -74,7 +74,7 @@ hits "$tmp/tests" '(^|[^A-Za-z0-9_])(u|nano|clock_nano|thrd_)?sleep\(' |
 plain='api|core|plugins|providers|samples'
 plain="$plain|tests/(bench|callbacks|conformance|consumers|fakes|fuzz|model|plants|process|reassembly|receiver)"
 plain="$plain|tests/(samples|surf|suppressions|sweep|torture|vm)"
-plain="$plain|tests/unit/(base|connection|core|fault|loop|negotiation|plugins|reassembly|receiver|samples|surf)"
+plain="$plain|tests/unit/(base|connection|core|fault|loop|negotiation|ofi|plugins|reassembly|receiver|samples|surf|verbs)"
 grep -E "^($plain)/(.*\.(c|h|hpp|cpp|sh|py)|(.*/)?CMakeLists\.txt)\$" "$tmp/all" >"$tmp/plain" ||
 	true
 tr '\n' '\0' <"$tmp/plain" | xargs -0 -r awk -f "$here/comments.awk" |
