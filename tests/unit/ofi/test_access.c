@@ -281,7 +281,7 @@ static void block_control_thread_of_a(struct pair *p, struct blocker *blocker)
 }
 
 /* The second request comes while the peer is asked to forget the token. */
-static void two_that_invalidate_a_window_at_once_are_both_told(void **state)
+static void two_invalidates_of_a_window_at_once_both_complete(void **state)
 {
 	struct pair *p = *state;
 	struct pair other = *p;
@@ -373,7 +373,7 @@ int main(void)
 		CASE(writes_with_immediate_data_tell_their_length),
 		CASE(access_to_memory_that_is_deregistered_gives_the_reason),
 		CASE(callbacks_of_two_adapters_close_each_others_regions),
-		CASE(two_that_invalidate_a_window_at_once_are_both_told),
+		CASE(two_invalidates_of_a_window_at_once_both_complete),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

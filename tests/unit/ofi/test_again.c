@@ -77,7 +77,7 @@ static void expect_written(struct pair *p, uintptr_t context)
 	pair_expect(&p->a, NDX_REQUEST_WRITE, context, NDX_OK);
 }
 
-static void a_question_is_repeated_soon_though_a_send_has_waited(void **state)
+static void a_refused_ask_is_retried_soon_after_a_waiting_send(void **state)
 {
 	struct pair *p = *state;
 	const struct ndx_sge sge = pair_sge(&p->a, 0, 64);
@@ -145,7 +145,7 @@ static void memory_of_a_write_that_began_is_not_given_back_before_it_ends(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_question_is_repeated_soon_though_a_send_has_waited),
+		CASE(a_refused_ask_is_retried_soon_after_a_waiting_send),
 		CASE(a_write_with_immediate_data_goes_on_where_it_stopped),
 		CASE(memory_of_a_write_that_began_is_not_given_back_before_it_ends),
 	};

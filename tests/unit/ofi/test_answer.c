@@ -103,7 +103,7 @@ static void an_accept_without_confirmation_ends(void **state)
 }
 
 /* The attempt lasts as long as the peer answers each PING. */
-static void a_consumer_may_think_while_its_end_answers(void **state)
+static void a_consumer_may_take_long_while_its_provider_answers(void **state)
 {
 	struct rig rig;
 
@@ -134,7 +134,7 @@ static void a_control_message_without_an_answer_ends_the_attempt(void **state)
 }
 
 /* A timer that was set before the decision expires after it. */
-static void what_is_decided_already_stays(void **state)
+static void a_decided_attempt_does_not_change(void **state)
 {
 	static const enum ofi_stage stages[] = {OFI_LINK_UP, OFI_LINK_CONNECTING, OFI_LINK_ANSWERED,
 	                                        OFI_LINK_OVER};
@@ -202,7 +202,7 @@ static void an_accept_ends_though_its_peer_never_answers(void **state)
 	expect_reconnect(p, &p->b);
 }
 
-static void an_accept_can_be_cancelled_before_that(void **state)
+static void an_accept_can_be_cancelled_before_its_limit(void **state)
 {
 	struct pair *p = *state;
 	struct bare b;
@@ -240,7 +240,7 @@ static void bare_accept(struct bare *b, struct pair *p)
 	fi_freeinfo(request);
 }
 
-static void an_end_answers_while_its_consumer_thinks(void **state)
+static void a_provider_answers_before_its_consumer_does(void **state)
 {
 	struct pair *p = *state;
 	struct bare b;
@@ -278,12 +278,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_accept_without_confirmation_ends),
-		cmocka_unit_test(a_consumer_may_think_while_its_end_answers),
+		cmocka_unit_test(a_consumer_may_take_long_while_its_provider_answers),
 		cmocka_unit_test(a_control_message_without_an_answer_ends_the_attempt),
-		cmocka_unit_test(what_is_decided_already_stays),
+		cmocka_unit_test(a_decided_attempt_does_not_change),
 		CASE(an_accept_ends_though_its_peer_never_answers),
-		CASE(an_accept_can_be_cancelled_before_that),
-		CASE(an_end_answers_while_its_consumer_thinks),
+		CASE(an_accept_can_be_cancelled_before_its_limit),
+		CASE(a_provider_answers_before_its_consumer_does),
 		CASE(complete_connect_ends_without_an_answer),
 	};
 

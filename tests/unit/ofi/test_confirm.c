@@ -197,7 +197,7 @@ static void other_control_messages_do_not_prolong_the_wait(void **state)
 	close_with_peer(*state, TRAFFIC_FLOOD, false);
 }
 
-static void what_it_is_sent_does_not_prolong_the_wait(void **state)
+static void messages_to_the_peer_do_not_prolong_the_wait(void **state)
 {
 	close_with_peer(*state, TRAFFIC_RECEIVE, false);
 }
@@ -302,7 +302,7 @@ static void await_counter(const struct pair_side *side, const char *name, uint64
  * confirms that this end's read responses have left. A peer that answers a SYNC it has not read
  * must not end the wait.
  */
-static void an_answer_ahead_of_the_question_ends_nothing(void **state)
+static void a_synced_ahead_of_its_sync_ends_no_wait(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_overlapped ov = {0};
@@ -341,10 +341,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(silence_ends_the_wait),
 		CASE(other_control_messages_do_not_prolong_the_wait),
-		CASE(what_it_is_sent_does_not_prolong_the_wait),
+		CASE(messages_to_the_peer_do_not_prolong_the_wait),
 		CASE(a_callback_is_not_held_up),
 		CASE(deregister_never_waits),
-		CASE(an_answer_ahead_of_the_question_ends_nothing),
+		CASE(a_synced_ahead_of_its_sync_ends_no_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

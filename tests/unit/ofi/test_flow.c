@@ -115,7 +115,7 @@ static void control_messages_do_not_count_as_progress(void **state)
 	}
 }
 
-static void what_comes_counts_bit_by_bit(void **state)
+static void received_bytes_add_up(void **state)
 {
 	struct rig rig;
 
@@ -130,7 +130,7 @@ static void what_comes_counts_bit_by_bit(void **state)
 }
 
 /* The answer does not wait behind data that this end sends after the delivery of SYNC. */
-static void what_goes_counts_until_the_question_is_delivered(void **state)
+static void sent_bytes_count_until_sync_is_delivered(void **state)
 {
 	struct rig rig;
 
@@ -145,7 +145,7 @@ static void what_goes_counts_until_the_question_is_delivered(void **state)
 	assert_true(has_moved(&rig));
 }
 
-static void where_the_kernel_does_not_tell_any_sign_counts(void **state)
+static void without_kernel_counters_any_sign_of_life_counts(void **state)
 {
 	struct rig rig;
 
@@ -162,9 +162,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(control_messages_do_not_count_as_progress),
-		cmocka_unit_test(what_comes_counts_bit_by_bit),
-		cmocka_unit_test(what_goes_counts_until_the_question_is_delivered),
-		cmocka_unit_test(where_the_kernel_does_not_tell_any_sign_counts),
+		cmocka_unit_test(received_bytes_add_up),
+		cmocka_unit_test(sent_bytes_count_until_sync_is_delivered),
+		cmocka_unit_test(without_kernel_counters_any_sign_of_life_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

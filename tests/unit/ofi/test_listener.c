@@ -75,7 +75,7 @@ static void await_requests(const struct pair *p, uint64_t count)
 	assert_int_equal(stats.requests, count);
 }
 
-static void a_full_backlog_is_looked_at_without_searching_for_sockets(void **state)
+static void a_full_backlog_needs_no_search_for_sockets(void **state)
 {
 	struct pair *p = *state;
 	static struct pair_side sides[BACKLOG + 1];
@@ -285,7 +285,7 @@ static enum ndx_status listen_without_list(const struct pair *p, int err,
 	return st;
 }
 
-static void without_proc_it_listens_nevertheless(void **state)
+static void a_listener_needs_no_proc(void **state)
 {
 	struct pair *p = *state;
 	socklen_t len = sizeof(p->address);
@@ -303,7 +303,7 @@ static void without_proc_it_listens_nevertheless(void **state)
 	pair_drop(p);
 }
 
-static void without_a_descriptor_it_says_so(void **state)
+static void a_listener_without_a_descriptor_fails_with_the_reason(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_listener *listener;
@@ -402,7 +402,7 @@ static void restore_listener(struct pair *p, struct ndx_listener *listener,
 	p->b.adapter = adapter;
 }
 
-static void another_user_is_not_let_in(void **state)
+static void another_user_is_refused(void **state)
 {
 	struct pair *p = *state;
 	unsigned char hello[HELLO];
@@ -481,7 +481,7 @@ static void another_user_that_closes_at_once_is_refused(void **state)
 	pair_drop_side(&p->b);
 }
 
-static void another_user_is_let_in_if_the_uri_says_so(void **state)
+static void another_user_is_accepted_with_peers_any(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_listener *listener = p->listener;
@@ -506,16 +506,16 @@ static void another_user_is_let_in_if_the_uri_says_so(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_full_backlog_is_looked_at_without_searching_for_sockets),
+		CASE(a_full_backlog_needs_no_search_for_sockets),
 		CASE(pending_connections_end_with_their_listener),
 		CASE(pending_connections_end_with_their_listener_when_no_descriptor_is_left),
 		CASE(a_client_without_a_request_is_dropped_in_time),
 		CASE(a_flood_of_pending_connections_keeps_no_client_out),
-		CASE(without_proc_it_listens_nevertheless),
-		CASE(without_a_descriptor_it_says_so),
-		CASE(another_user_is_not_let_in),
+		CASE(a_listener_needs_no_proc),
+		CASE(a_listener_without_a_descriptor_fails_with_the_reason),
+		CASE(another_user_is_refused),
 		CASE(another_user_that_closes_at_once_is_refused),
-		CASE(another_user_is_let_in_if_the_uri_says_so),
+		CASE(another_user_is_accepted_with_peers_any),
 	};
 
 	if (sem_init(&blocked, 0, 0) != 0 || sem_init(&released, 0, 0) != 0)

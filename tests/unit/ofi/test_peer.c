@@ -185,7 +185,7 @@ static void invalid_before_ready(struct pair *p, uint8_t type, uint16_t count, b
 	bare_bystander_end(p, bystander);
 }
 
-static void nonsense_before_the_connection_is_complete_fails_the_accept(void **state)
+static void an_invalid_message_before_ready_fails_the_accept(void **state)
 {
 	invalid_before_ready(*state, OFI_CTRL_DISC, 0, false);
 	invalid_before_ready(*state, 99, 0, false);
@@ -310,7 +310,7 @@ static void send_with_excess_credits(struct bare *b)
 	bare_send(b, ofi_ctrl_encode(OFI_CTRL_DATA, 0, 1000, 0), FI_REMOTE_CQ_DATA);
 }
 
-static void nonsense_on_a_connection_ends_it_and_no_other(void **state)
+static void an_invalid_message_ends_its_connection_and_no_other(void **state)
 {
 	invalid_when_up(*state, write_ready_again);
 	invalid_when_up(*state, write_reject_too_late);
@@ -486,7 +486,7 @@ static struct ndx_mr *register_region(struct pair *p)
 }
 
 /* The number of questions is not limited if the peer reads each answer before it asks again. */
-static void questions_are_answered_one_at_a_time(void **state)
+static void control_messages_are_answered_one_at_a_time(void **state)
 {
 	struct pair *p = *state;
 	struct ofi_grant grant;
@@ -508,7 +508,7 @@ static void questions_are_answered_one_at_a_time(void **state)
 
 /* Deregistration makes the peer forget the token with a first SYNC, and sends a second SYNC
  * afterwards. */
-static void a_token_is_explained_until_it_is_revoked(void **state)
+static void a_token_has_its_grant_until_revoked(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_mr *mr = register_region(p);
@@ -579,13 +579,13 @@ int main(void)
 		CASE(connecting_to_silence_waits_and_sleeps),
 		CASE(unknown_peers_over_libfabric_are_refused),
 		CASE(peers_of_another_protocol_that_accept_are_dropped),
-		CASE(nonsense_before_the_connection_is_complete_fails_the_accept),
-		CASE(nonsense_on_a_connection_ends_it_and_no_other),
+		CASE(an_invalid_message_before_ready_fails_the_accept),
+		CASE(an_invalid_message_ends_its_connection_and_no_other),
 		CASE(a_second_goodbye_ends_in_an_abort),
 		CASE(a_write_to_a_peer_that_has_disconnected_is_cancelled),
 		CASE(a_write_beyond_its_memory_fails_though_the_peer_has_disconnected),
-		CASE(questions_are_answered_one_at_a_time),
-		CASE(a_token_is_explained_until_it_is_revoked),
+		CASE(control_messages_are_answered_one_at_a_time),
+		CASE(a_token_has_its_grant_until_revoked),
 		CASE(a_dead_peer_does_not_hold_up_a_deregistration),
 		CASE(messages_without_credit_do_not_burn_a_processor),
 	};

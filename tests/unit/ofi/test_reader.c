@@ -167,7 +167,7 @@ static void a_reader_is_left_alone_after_some_wakeups(void **state)
 	assert_int_equal(wake_with_reader(rig, 0), OFI_NCQ_POLLED);
 }
 
-static void one_that_finds_no_reader_begins_the_count_anew(void **state)
+static void a_wakeup_without_a_reader_resets_the_count(void **state)
 {
 	struct rig *rig = *state;
 
@@ -209,7 +209,7 @@ static void wake_in_burst(void *arg)
 }
 
 /* One message may cause all of them. */
-static void wakeups_at_once_do_not_suffice(void **state)
+static void wakeups_in_a_burst_do_not_suffice(void **state)
 {
 	struct rig *rig = *state;
 	struct ofi_ncq *ncq = &rig->natives[0].ncq;
@@ -234,7 +234,7 @@ static unsigned count_reads(struct rig *rig, unsigned i)
 	return rig->natives[i].reads;
 }
 
-static void it_looks_at_once_where_it_waits_for_an_answer(void **state)
+static void an_awaited_queue_is_read_at_once(void **state)
 {
 	struct rig *rig = *state;
 	const unsigned before[QUEUES] = {count_reads(rig, 0), count_reads(rig, 1)};
@@ -249,7 +249,7 @@ static void it_looks_at_once_where_it_waits_for_an_answer(void **state)
 }
 
 /* The descriptor wakes the control thread. */
-static void it_does_not_look_where_it_sleeps_on_the_descriptor(void **state)
+static void an_awaited_queue_that_is_armed_is_not_read(void **state)
 {
 	struct rig *rig = *state;
 	const unsigned before = count_reads(rig, 0);
@@ -265,11 +265,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_reader_is_left_alone_after_some_wakeups),
-		CASE(one_that_finds_no_reader_begins_the_count_anew),
+		CASE(a_wakeup_without_a_reader_resets_the_count),
 		CASE(all_queues_of_a_reader_count_together),
-		CASE(wakeups_at_once_do_not_suffice),
-		CASE(it_looks_at_once_where_it_waits_for_an_answer),
-		CASE(it_does_not_look_where_it_sleeps_on_the_descriptor),
+		CASE(wakeups_in_a_burst_do_not_suffice),
+		CASE(an_awaited_queue_is_read_at_once),
+		CASE(an_awaited_queue_that_is_armed_is_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

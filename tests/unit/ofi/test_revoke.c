@@ -65,7 +65,7 @@ static void a_posted_receive_survives_until_a_message_finds_it(void **state)
 	ndx_mr_close(mr);
 }
 
-static void a_graceful_end_survives_it(void **state)
+static void a_graceful_end_survives_deregistration(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_mr *mr = register_part(&p->b, 0, NDX_MR_ALLOW_LOCAL_WRITE);
@@ -228,7 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_posted_receive_survives_until_a_message_finds_it),
-		CASE(a_graceful_end_survives_it),
+		CASE(a_graceful_end_survives_deregistration),
 		CASE(credits_stay_right_while_regions_come_and_go),
 		CASE(a_send_that_waits_fails_when_its_turn_comes),
 		CASE(what_the_peer_writes_ends_before_deregister_does),

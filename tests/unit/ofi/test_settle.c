@@ -180,7 +180,7 @@ static void expect_no_result(struct rig *rig)
 	run_script(rig, (const enum step[]){__VA_ARGS__}, \
 	           sizeof((const enum step[]){__VA_ARGS__}) / sizeof(enum step))
 
-static void answers_wait_for_what_they_answer(void **state)
+static void answers_follow_the_messages_that_they_answer(void **state)
 {
 	struct rig *rig = *state;
 
@@ -195,7 +195,7 @@ static void answers_wait_for_what_they_answer(void **state)
 }
 
 /* The send waits for something else, and the provider cannot know how long. */
-static void what_does_not_end_is_waited_for_once(void **state)
+static void a_send_that_does_not_complete_is_awaited_once(void **state)
 {
 	struct rig *rig = *state;
 
@@ -216,7 +216,7 @@ static void what_does_not_end_is_waited_for_once(void **state)
 	expect_no_result(rig);
 }
 
-static void what_has_come_precedes_what_fails(void **state)
+static void held_receives_precede_a_failed_send(void **state)
 {
 	struct rig *rig = *state;
 
@@ -228,7 +228,7 @@ static void what_has_come_precedes_what_fails(void **state)
 	expect_no_result(rig);
 }
 
-static void adapters_are_believed(void **state)
+static void completions_of_adapters_keep_their_order(void **state)
 {
 	struct rig *rig = *state;
 
@@ -277,10 +277,10 @@ static void posts_after_the_end_do_not_count_as_under_way(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(answers_wait_for_what_they_answer),
-		CASE(what_does_not_end_is_waited_for_once),
-		CASE(what_has_come_precedes_what_fails),
-		CASE(adapters_are_believed),
+		CASE(answers_follow_the_messages_that_they_answer),
+		CASE(a_send_that_does_not_complete_is_awaited_once),
+		CASE(held_receives_precede_a_failed_send),
+		CASE(completions_of_adapters_keep_their_order),
 		CASE(posts_after_the_end_do_not_count_as_under_way),
 	};
 

@@ -165,7 +165,7 @@ static void run_rounds(struct pair *p, unsigned *descriptors_used)
 	free(m);
 }
 
-static void the_end_of_one_is_not_that_of_others(void **state)
+static void the_end_of_a_connection_does_not_affect_others(void **state)
 {
 	struct pair *p = *state;
 	unsigned used;
@@ -176,7 +176,7 @@ static void the_end_of_one_is_not_that_of_others(void **state)
 	assert_true(used < 2 * 2 * (PAIRS - FIRST));
 }
 
-static void nor_where_each_may_read(void **state)
+static void connections_with_reads_do_not_affect_each_other(void **state)
 {
 	struct pair *p = *state;
 	unsigned used;
@@ -191,8 +191,8 @@ static void nor_where_each_may_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(the_end_of_one_is_not_that_of_others),
-		CASE(nor_where_each_may_read),
+		CASE(the_end_of_a_connection_does_not_affect_others),
+		CASE(connections_with_reads_do_not_affect_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,17 +89,17 @@ static void deregister_behind_a_long_write(struct pair *p, int writer)
 	close_both(p, &s);
 }
 
-static void the_question_stands_behind_a_long_write(void **state)
+static void a_sync_waits_behind_a_long_write(void **state)
 {
 	deregister_behind_a_long_write(*state, 0);
 }
 
-static void the_answer_stands_behind_a_long_write(void **state)
+static void a_synced_waits_behind_a_long_write(void **state)
 {
 	deregister_behind_a_long_write(*state, 1);
 }
 
-static void a_peer_that_was_granted_nothing_is_not_asked(void **state)
+static void a_peer_without_a_grant_gets_no_sync(void **state)
 {
 	struct pair *p = *state;
 	struct ndx_mr *mr = register_part(&p->a);
@@ -173,9 +173,9 @@ static void keepalive_waits_for_a_long_write_without_a_spare_descriptor(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(the_question_stands_behind_a_long_write),
-		CASE(the_answer_stands_behind_a_long_write),
-		CASE(a_peer_that_was_granted_nothing_is_not_asked),
+		CASE(a_sync_waits_behind_a_long_write),
+		CASE(a_synced_waits_behind_a_long_write),
+		CASE(a_peer_without_a_grant_gets_no_sync),
 		CASE(a_path_that_stands_still_ends_the_wait),
 		CASE(keepalive_waits_for_a_long_write),
 		CASE(keepalive_waits_for_a_long_write_without_a_spare_descriptor),

@@ -127,7 +127,7 @@ static void as_many_tokens_as_there_is_room_for_are_named(void **state)
 	deregister_during_sync(*state, OFI_TOKENS_MAX, OFI_TOKENS_MAX);
 }
 
-static void more_than_that_stand_for_all(void **state)
+static void more_tokens_than_that_stand_for_all(void **state)
 {
 	deregister_during_sync(*state, OFI_TOKENS_MAX + 1, OFI_TOKENS_ALL);
 	deregister_during_sync(*state, MAX_OTHERS, OFI_TOKENS_ALL);
@@ -178,7 +178,7 @@ static void write_sync(struct bare *b, uint16_t count, uint16_t place)
 	assert_int_equal(bare_read_ctrl(b).type, OFI_CTRL_SYNCED);
 }
 
-static void what_a_sync_names_is_asked_for_again(void **state)
+static void a_token_that_a_sync_names_is_asked_for_again(void **state)
 {
 	struct pair *p = *state;
 	struct bare b;
@@ -290,7 +290,7 @@ static void close_region_in_callback(struct pair *p, struct ndx_mw *mw)
 
 /* The short time limit of the callback does not stay with the window: the next peer has the full
  * time. */
-static void a_window_that_went_in_a_hurry_has_time_again(void **state)
+static void a_window_bound_again_has_the_full_time_again(void **state)
 {
 	struct pair *p = *state;
 	struct ofi_adapter *adapter = adapter_of(&p->b);
@@ -334,10 +334,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(as_many_tokens_as_there_is_room_for_are_named),
-		CASE(more_than_that_stand_for_all),
-		CASE(what_a_sync_names_is_asked_for_again),
+		CASE(more_tokens_than_that_stand_for_all),
+		CASE(a_token_that_a_sync_names_is_asked_for_again),
 		CASE(an_endless_stream_ends_the_wait),
-		CASE(a_window_that_went_in_a_hurry_has_time_again),
+		CASE(a_window_bound_again_has_the_full_time_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

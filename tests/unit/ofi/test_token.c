@@ -60,7 +60,7 @@ static void a_slot_gives_each_token_once_and_then_the_next_one_does(void **state
 }
 
 /* The state after 2^32 - 2^12 tokens: all slots but the last one have no token left. */
-static void it_begins_anew_with_the_slot_that_has_waited_longest(void **state)
+static void the_slot_that_is_free_for_longest_is_used_again(void **state)
 {
 	struct ofi_mr_table *table = *state;
 
@@ -111,7 +111,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_slot_gives_each_token_once_and_then_the_next_one_does),
-		CASE(it_begins_anew_with_the_slot_that_has_waited_longest),
+		CASE(the_slot_that_is_free_for_longest_is_used_again),
 		CASE(a_slot_that_has_begun_goes_on),
 		CASE(half_of_the_slots_stay_free),
 	};

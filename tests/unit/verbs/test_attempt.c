@@ -97,7 +97,7 @@ static const enum rdma_cm_event_type peer_events[] = {RDMA_CM_EVENT_REJECTED,
 
 /* rdma_cm may refuse any of the calls that bring the queue pair up, because the peer has ended the
  * attempt and the event is not read yet. */
-static void an_end_that_is_not_told_yet_is_the_attempts(void **state)
+static void an_unread_event_of_the_peer_ends_the_attempt(void **state)
 {
 	struct attempt a;
 
@@ -121,7 +121,7 @@ static void an_end_that_is_not_told_yet_is_the_attempts(void **state)
 	}
 }
 
-static void an_end_that_was_told_is_the_attempts(void **state)
+static void an_event_of_the_peer_ends_the_attempt(void **state)
 {
 	struct attempt a;
 
@@ -140,7 +140,7 @@ static void an_end_that_was_told_is_the_attempts(void **state)
 }
 
 /* The device refuses the call itself, so the peer cannot be the reason. */
-static void what_the_device_refuses_is_no_end(void **state)
+static void a_refusal_of_the_device_is_not_the_peers(void **state)
 {
 	struct attempt a;
 
@@ -196,9 +196,9 @@ static void silence_ends_an_accept_as_it_ends_a_connect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_end_that_is_not_told_yet_is_the_attempts),
-		cmocka_unit_test(an_end_that_was_told_is_the_attempts),
-		cmocka_unit_test(what_the_device_refuses_is_no_end),
+		cmocka_unit_test(an_unread_event_of_the_peer_ends_the_attempt),
+		cmocka_unit_test(an_event_of_the_peer_ends_the_attempt),
+		cmocka_unit_test(a_refusal_of_the_device_is_not_the_peers),
 		cmocka_unit_test(silence_ends_an_accept_as_it_ends_a_connect),
 	};
 

@@ -69,7 +69,7 @@ static void other_peers_have_no_mailbox(void **state)
 }
 
 /* One wrong field is enough: the provider takes the trailer for private data. */
-static void a_trailer_that_lies_is_none(void **state)
+static void an_invalid_trailer_is_private_data(void **state)
 {
 	static const struct {
 		size_t from_end;
@@ -158,7 +158,7 @@ int main(void)
 		cmocka_unit_test(data_come_back_with_their_length),
 		cmocka_unit_test(the_trailer_has_its_place),
 		cmocka_unit_test(other_peers_have_no_mailbox),
-		cmocka_unit_test(a_trailer_that_lies_is_none),
+		cmocka_unit_test(an_invalid_trailer_is_private_data),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

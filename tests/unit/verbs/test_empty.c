@@ -79,7 +79,7 @@ static void a_peer_with_requests_to_answer_is_not_silent(void **state)
 
 /* The drain ends when the last unsignaled request completes. A control request behind it shows
  * that; without a mailbox the provider signals every request instead. */
-static void silent_requests_end_without_a_question(void **state)
+static void the_end_of_unsignaled_requests_ends_the_drain(void **state)
 {
 	struct rig rig;
 
@@ -99,7 +99,7 @@ static void silent_requests_end_without_a_question(void **state)
 }
 
 /* The consumer's write of no bytes is a write of one byte on the wire. */
-static void a_write_of_no_bytes_has_one(void **state)
+static void a_write_of_no_bytes_has_one_byte_on_the_wire(void **state)
 {
 	struct rig rig;
 
@@ -119,7 +119,7 @@ static void a_write_of_no_bytes_has_one(void **state)
  * consumer's write of no bytes names no memory, so the peer's refusal means cancellation; a write
  * with bytes fails with an access violation.
  */
-static void refused_by_a_dying_peer_it_is_cancelled(void **state)
+static void a_write_of_no_bytes_to_a_dying_peer_is_cancelled(void **state)
 {
 	uint8_t byte = 0;
 	struct rig rig;
@@ -165,9 +165,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_a_peer_that_granted_memory_is_probed),
 		cmocka_unit_test(a_peer_with_requests_to_answer_is_not_silent),
-		cmocka_unit_test(silent_requests_end_without_a_question),
-		cmocka_unit_test(a_write_of_no_bytes_has_one),
-		cmocka_unit_test(refused_by_a_dying_peer_it_is_cancelled),
+		cmocka_unit_test(the_end_of_unsignaled_requests_ends_the_drain),
+		cmocka_unit_test(a_write_of_no_bytes_has_one_byte_on_the_wire),
+		cmocka_unit_test(a_write_of_no_bytes_to_a_dying_peer_is_cancelled),
 		cmocka_unit_test(a_peer_that_granted_no_memory_is_sent_no_probe),
 	};
 

@@ -51,7 +51,7 @@ static void everything_is_cancelled_in_order(void **state)
 }
 
 /* An unsignaled request that succeeded has no result; one that was flushed has. */
-static void silent_ones_are_told_apart(void **state)
+static void flushed_unsignaled_requests_have_results(void **state)
 {
 	(void)state;
 	for (unsigned ended = 0; ended <= 4; ended++) {
@@ -73,7 +73,7 @@ static void silent_ones_are_told_apart(void **state)
 }
 
 /* An outstanding sweep does not cover the requests that were posted after it. */
-static void a_sweep_before_does_not_stand_for_the_last(void **state)
+static void a_sweep_does_not_cover_later_requests(void **state)
 {
 	struct rig rig;
 	struct verbs_qp *qp;
@@ -381,8 +381,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_is_cancelled_in_order),
-		cmocka_unit_test(silent_ones_are_told_apart),
-		cmocka_unit_test(a_sweep_before_does_not_stand_for_the_last),
+		cmocka_unit_test(flushed_unsignaled_requests_have_results),
+		cmocka_unit_test(a_sweep_does_not_cover_later_requests),
 		cmocka_unit_test(one_failure_cancels_the_rest_and_is_reported),
 		cmocka_unit_test(a_slow_device_holds_up_no_callback),
 		cmocka_unit_test(a_failure_is_no_drain),

@@ -354,7 +354,7 @@ static void a_write_gets_no_rnr_answer(void **state)
 
 /* An answer to the probe is final: the peer may take as long as its consumer likes, and no second
  * probe follows. */
-static void an_answer_is_the_last_word(void **state)
+static void an_answer_to_the_probe_is_final(void **state)
 {
 	static struct end end;
 
@@ -398,7 +398,7 @@ static void crossed_goodbyes_are_both_answered(void **state)
 }
 
 /* RNR answers to requests that were posted after the probe are no answer to it. */
-static void what_is_posted_later_does_not_stand_before_the_question(void **state)
+static void later_requests_do_not_prolong_the_probe(void **state)
 {
 	static struct end end;
 
@@ -440,7 +440,7 @@ static void an_end_that_probes_stays_until_the_answer(void **state)
 
 /* An adapter ends requests that the peer does not answer. These requests are still outstanding, so
  * the adapter has had answers. */
-static void an_adapter_has_asked_for_us(void **state)
+static void an_outstanding_request_of_an_adapter_proves_liveness(void **state)
 {
 	static struct end end;
 
@@ -481,7 +481,7 @@ static void requests_after_the_peers_goodbye_are_cancelled(void **state)
 }
 
 /* A request that the peer refuses fails with its own status. */
-static void a_request_that_fails_there_is_a_failure(void **state)
+static void a_request_that_the_peer_refuses_fails(void **state)
 {
 	static struct end end;
 
@@ -536,14 +536,14 @@ int main(void)
 		cmocka_unit_test(an_end_that_was_aborted_sends_no_probe),
 		cmocka_unit_test(an_rnr_answer_proves_liveness),
 		cmocka_unit_test(a_write_gets_no_rnr_answer),
-		cmocka_unit_test(an_answer_is_the_last_word),
+		cmocka_unit_test(an_answer_to_the_probe_is_final),
 		cmocka_unit_test(crossed_goodbyes_are_both_answered),
-		cmocka_unit_test(what_is_posted_later_does_not_stand_before_the_question),
+		cmocka_unit_test(later_requests_do_not_prolong_the_probe),
 		cmocka_unit_test(silence_is_no_answer),
 		cmocka_unit_test(an_end_that_probes_stays_until_the_answer),
-		cmocka_unit_test(an_adapter_has_asked_for_us),
+		cmocka_unit_test(an_outstanding_request_of_an_adapter_proves_liveness),
 		cmocka_unit_test(requests_after_the_peers_goodbye_are_cancelled),
-		cmocka_unit_test(a_request_that_fails_there_is_a_failure),
+		cmocka_unit_test(a_request_that_the_peer_refuses_fails),
 		cmocka_unit_test(unanswered_requests_end_the_drain),
 	};
 

@@ -68,7 +68,7 @@ static void an_old_event_does_not_wake(void **state)
 
 /* Between an event and the next arming, the provider cannot know whether a message was
  * solicited. */
-static void what_came_unseen_may_have_been_solicited(void **state)
+static void a_message_without_an_event_may_be_solicited(void **state)
 {
 	struct waiter w;
 
@@ -84,7 +84,7 @@ static void what_came_unseen_may_have_been_solicited(void **state)
 
 /* The control thread has read the completion, and the consumer takes the result after its call of
  * notify and before the event. */
-static void what_came_since_the_last_look_wakes_though_it_was_taken(void **state)
+static void a_result_that_is_taken_before_its_event_wakes(void **state)
 {
 	struct waiter w;
 
@@ -129,7 +129,7 @@ static void hook(struct rig *rig, unsigned nth)
 
 /* A message arrives before the provider arms the device, after that, or after the poll that
  * follows. */
-static void whenever_it_comes_while_one_asks_it_wakes(void **state)
+static void a_message_during_notify_wakes(void **state)
 {
 	static const enum ndx_cq_notify_type types[] = {NDX_CQ_NOTIFY_SOLICITED, NDX_CQ_NOTIFY_ANY};
 
@@ -161,7 +161,7 @@ static void whenever_it_comes_while_one_asks_it_wakes(void **state)
 }
 
 /* The same for a second message, while the control thread handles the first one's event. */
-static void whenever_it_comes_behind_another_it_wakes(void **state)
+static void a_message_during_the_event_of_another_wakes(void **state)
 {
 	unsigned nth_call = 0;
 	bool delivered;
@@ -192,7 +192,7 @@ static void whenever_it_comes_behind_another_it_wakes(void **state)
 }
 
 /* The same while the consumer polls a queue that the provider has armed. */
-static void whenever_it_comes_while_one_polls_it_wakes(void **state)
+static void a_solicited_message_during_a_poll_wakes(void **state)
 {
 	unsigned nth_call = 0;
 	bool delivered;
@@ -219,7 +219,7 @@ static void whenever_it_comes_while_one_polls_it_wakes(void **state)
 	assert_true(nth_call > 1);
 }
 
-static void any_sees_all_and_then_solicited_is_exact_again(void **state)
+static void solicited_is_exact_again_after_any(void **state)
 {
 	struct waiter w;
 
@@ -238,7 +238,7 @@ static void any_sees_all_and_then_solicited_is_exact_again(void **state)
 }
 
 /* A device cannot be disarmed: an unneeded notification is allowed, a missing one is not. */
-static void after_an_any_that_was_cancelled_all_messages_wake_once(void **state)
+static void after_a_cancelled_any_all_messages_wake_once(void **state)
 {
 	struct waiter w;
 
@@ -282,7 +282,7 @@ static void any_beside_solicited_is_any(void **state)
 
 /* One consumer waits by descriptor for one type, another one by overlapped object for the other
  * type. */
-static void descriptor_and_object_are_told_each_of_its_own(void **state)
+static void descriptor_and_overlapped_wait_for_their_own_types(void **state)
 {
 	struct waiter w;
 	struct pollfd p = {.events = POLLIN};
@@ -314,16 +314,16 @@ int main(void)
 		cmocka_unit_test(plain_messages_do_not_wake),
 		cmocka_unit_test(an_event_is_not_lost_to_the_first_reader),
 		cmocka_unit_test(an_old_event_does_not_wake),
-		cmocka_unit_test(what_came_unseen_may_have_been_solicited),
-		cmocka_unit_test(what_came_since_the_last_look_wakes_though_it_was_taken),
+		cmocka_unit_test(a_message_without_an_event_may_be_solicited),
+		cmocka_unit_test(a_result_that_is_taken_before_its_event_wakes),
 		cmocka_unit_test(beside_errors_an_old_event_does_not_wake),
-		cmocka_unit_test(whenever_it_comes_while_one_asks_it_wakes),
-		cmocka_unit_test(whenever_it_comes_behind_another_it_wakes),
-		cmocka_unit_test(whenever_it_comes_while_one_polls_it_wakes),
-		cmocka_unit_test(any_sees_all_and_then_solicited_is_exact_again),
-		cmocka_unit_test(after_an_any_that_was_cancelled_all_messages_wake_once),
+		cmocka_unit_test(a_message_during_notify_wakes),
+		cmocka_unit_test(a_message_during_the_event_of_another_wakes),
+		cmocka_unit_test(a_solicited_message_during_a_poll_wakes),
+		cmocka_unit_test(solicited_is_exact_again_after_any),
+		cmocka_unit_test(after_a_cancelled_any_all_messages_wake_once),
 		cmocka_unit_test(any_beside_solicited_is_any),
-		cmocka_unit_test(descriptor_and_object_are_told_each_of_its_own),
+		cmocka_unit_test(descriptor_and_overlapped_wait_for_their_own_types),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

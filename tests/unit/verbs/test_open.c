@@ -242,7 +242,7 @@ static enum ndx_status open_and_close(const char *gid, size_t *addresses)
 	return st;
 }
 
-static void a_port_without_address_says_what_to_type(void **state)
+static void a_port_without_address_fails_with_the_remedy(void **state)
 {
 	size_t count = 0;
 
@@ -268,7 +268,7 @@ static void a_gid_that_is_not_there_is_refused(void **state)
 	}
 }
 
-static void numbers_need_no_address(void **state)
+static void an_adapter_may_have_no_address(void **state)
 {
 	size_t count = 1;
 
@@ -299,9 +299,9 @@ static void a_gid_of_infiniband_leaves_the_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_port_without_address_says_what_to_type),
+		cmocka_unit_test(a_port_without_address_fails_with_the_remedy),
 		cmocka_unit_test(a_gid_that_is_not_there_is_refused),
-		cmocka_unit_test(numbers_need_no_address),
+		cmocka_unit_test(an_adapter_may_have_no_address),
 		cmocka_unit_test(a_gid_of_infiniband_leaves_the_addresses),
 	};
 

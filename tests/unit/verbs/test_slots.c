@@ -30,7 +30,7 @@ static void silent_requests_never_run_out_of_slots(void **state)
 }
 
 /* At every depth the provider signals the request in the last free slot. */
-static void smallest_queues_come_back_too(void **state)
+static void the_smallest_queues_free_their_slots(void **state)
 {
 	(void)state;
 	for (uint32_t depth = 1; depth <= 9; depth++) {
@@ -212,7 +212,7 @@ static void affinity_chooses_the_vector(void **state)
 }
 
 /* The peer may be another implementation, which uses the solicited bit. */
-static void a_message_says_that_it_solicits(void **state)
+static void a_send_has_the_solicited_bit(void **state)
 {
 	struct rig rig;
 
@@ -227,7 +227,7 @@ static void a_message_says_that_it_solicits(void **state)
 }
 
 /* A queue that grows with each connection makes connections slow. */
-static void a_queue_begins_with_what_is_asked_for(void **state)
+static void a_queue_begins_with_the_depth_asked_for(void **state)
 {
 	static const struct {
 		uint32_t depth;
@@ -262,7 +262,7 @@ static void a_queue_begins_with_what_is_asked_for(void **state)
 
 /* If the device refuses the larger queue, the provider creates a small one: the size may never be
  * needed, and RLIMIT_MEMLOCK may be small. */
-static void a_queue_that_cannot_begin_so_begins_small(void **state)
+static void a_queue_refused_at_that_depth_begins_small(void **state)
 {
 	struct ndx_spi_cq *cq;
 	struct rig rig;
@@ -281,12 +281,12 @@ static void a_queue_that_cannot_begin_so_begins_small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_queue_begins_with_what_is_asked_for),
-		cmocka_unit_test(a_queue_that_cannot_begin_so_begins_small),
+		cmocka_unit_test(a_queue_begins_with_the_depth_asked_for),
+		cmocka_unit_test(a_queue_refused_at_that_depth_begins_small),
 		cmocka_unit_test(affinity_chooses_the_vector),
-		cmocka_unit_test(a_message_says_that_it_solicits),
+		cmocka_unit_test(a_send_has_the_solicited_bit),
 		cmocka_unit_test(silent_requests_never_run_out_of_slots),
-		cmocka_unit_test(smallest_queues_come_back_too),
+		cmocka_unit_test(the_smallest_queues_free_their_slots),
 		cmocka_unit_test(full_queue_refuses_and_takes_again),
 		cmocka_unit_test(a_result_frees_what_is_before_it),
 		cmocka_unit_test(a_sweep_finds_completions_without_an_event),

@@ -93,7 +93,7 @@ static void all_of_a_batch_keeps_its_order(void **state)
 
 /* A send may wait for the peer's receive: results that arrive in this time are held back only for a
  * short time. */
-static void a_send_that_waits_holds_nothing_for_long(void **state)
+static void a_waiting_send_holds_results_back_only_briefly(void **state)
 {
 	struct rig rig;
 
@@ -110,7 +110,7 @@ static void a_send_that_waits_holds_nothing_for_long(void **state)
 
 /* Software RoCE flushes a request with bad memory instead of failing it: its SGE list shows the
  * violation. */
-static void the_list_of_a_failed_request_is_known(void **state)
+static void the_sge_list_of_a_failed_request_is_checked(void **state)
 {
 	struct rig rig;
 
@@ -211,8 +211,8 @@ int main(void)
 		cmocka_unit_test(nothing_outstanding_nothing_held),
 		cmocka_unit_test(an_answer_comes_behind_what_it_answers),
 		cmocka_unit_test(all_of_a_batch_keeps_its_order),
-		cmocka_unit_test(a_send_that_waits_holds_nothing_for_long),
-		cmocka_unit_test(the_list_of_a_failed_request_is_known),
+		cmocka_unit_test(a_waiting_send_holds_results_back_only_briefly),
+		cmocka_unit_test(the_sge_list_of_a_failed_request_is_checked),
 		cmocka_unit_test(a_consumer_that_polls_on_is_checked_less_and_less_often),
 		cmocka_unit_test(a_drain_arms_the_queue),
 	};
