@@ -8,7 +8,7 @@
 #define GOODBYE_PATIENCE_MS 100u
 /* The longest that close waits for a provider that still needs the queue pair. */
 #define DETACH_MS 2000u
-#define DETACH_STEP_MS 10u
+#define DETACH_STEP_MS 1u
 
 /* A flush or close, for the control thread. */
 struct qp_call {

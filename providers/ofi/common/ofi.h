@@ -394,6 +394,7 @@ struct ofi_link {
 	uint32_t keepalive_ms;
 	uint32_t seen;                /* `heard` at the end of the last period */
 	uint64_t release_until_ns;    /* limit of ofi_link_release_later(); 0: not called yet */
+	uint64_t flush_until_ns;      /* limit of `ending` */
 	uint64_t pinged_ns;           /* when the latest PING was sent */
 	struct ofi_liveness liveness; /* the peer's latest sign of life, ... */
 	uint64_t liveness_ns;         /* ... and when it came */
@@ -407,6 +408,8 @@ struct ofi_link {
 	bool known;           /* `peer` is filled */
 	bool open;            /* the endpoint is connected */
 	bool closing;         /* this end closes it: failures are expected */
+	bool ending;          /* it is closed when the rest is back; then QUIET is reported */
+	bool flushed;         /* the rest is back, or does not come */
 	bool lost;            /* the failure was reported */
 	bool peer_disc;       /* the peer's DISC has come */
 	bool pinged;          /* a PING has no answer yet */
@@ -445,12 +448,18 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
  * receives for the next one.
  */
 void ofi_link_close(struct ofi_link *link, bool keep);
-/* Control thread: cancel the receives at the endpoint; false if one remains because a message is
- * arriving. keep: the receives wait for the next attempt; else they complete as CANCELED. */
-bool ofi_link_release(struct ofi_link *link, bool keep);
-/* Control thread, with a queue pair: the same as a state; the receives complete as CANCELED.
- * NDX_PENDING: a message is arriving, ask again; NDX_E_DEVICE_BUSY: the message does not end. In a
- * callback the wait is in here. */
+/*
+ * Control thread: close the link of an established connection as a state, and report QUIET. The
+ * device takes its time to bring requests back, and other connections need this thread. In a
+ * callback the wait is in here; to be called again there while the state lasts.
+ */
+void ofi_link_end(struct ofi_link *link);
+/* Control thread: take the receives of an attempt back, for the next one; false if one remains
+ * because a message is arriving. */
+bool ofi_link_release(struct ofi_link *link);
+/* Control thread, with a queue pair: take the receives back, as a state; they complete as CANCELED.
+ * NDX_PENDING: a message is arriving, or the device still has them: ask again; NDX_E_DEVICE_BUSY:
+ * that does not end. In a callback the wait is in here. */
 enum ndx_status ofi_link_release_later(struct ofi_link *link);
 /* Control thread: separate the link from the queue pair and its completion queues. */
 void ofi_link_detach(struct ofi_link *link);

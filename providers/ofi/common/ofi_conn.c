@@ -305,7 +305,7 @@ static enum ndx_status abandon_link(struct ofi_conn *conn, const void *data, siz
 	const enum ndx_status st = send_reject(conn, data, len);
 
 	conn->link = NULL;
-	if (st == NDX_OK && ofi_link_release(link, true)) {
+	if (st == NDX_OK && ofi_link_release(link)) {
 		ofi_link_detach(link);
 		ofi_link_orphan(link);
 	} else {

@@ -79,15 +79,15 @@ static void end_conn(struct ofi_conn *conn)
 {
 	struct ofi_link *link = conn->link;
 
-	conn->link = NULL;
 	if (link != NULL && link->qp != NULL) {
 		base_lock_acquire(&link->qp->base.lock);
 		link->qp->base.state = BASE_QP_DEAD;
 		base_lock_release(&link->qp->base.lock);
 	}
 	if (link != NULL)
-		ofi_link_close(link, false);
-	report_bits(conn, NDX_REPORT_QUIET, 0, NULL);
+		ofi_link_end(link);
+	else
+		report_bits(conn, NDX_REPORT_QUIET, 0, NULL);
 }
 
 void ofi_conn_finish(struct ndx_spi_conn *spi)

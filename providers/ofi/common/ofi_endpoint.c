@@ -8,9 +8,10 @@
 #include "base_log.h"
 #include "ofi.h"
 
-#define RELEASE_MS 100u /* how long a message may take to arrive while its receive is recalled */
-#define ORPHAN_MS 2000u /* how long the last control message of a link may take */
-#define SLOW_MS 1000u   /* a call of libfabric that takes longer is logged */
+#define RELEASE_MS 100u  /* how long a message may take to arrive while its receive is recalled */
+#define FLUSH_STEP_MS 1u /* step of the wait for the rest of a link that ends */
+#define ORPHAN_MS 2000u  /* how long the last control message of a link may take */
+#define SLOW_MS 1000u    /* a call of libfabric that takes longer is logged */
 
 /* ---- making ---- */
 
@@ -218,20 +219,26 @@ static uint64_t note_slow(const struct ofi_adapter *adapter, const char *call, u
 	return now;
 }
 
-static void close_endpoint(struct ofi_link *link)
+/* The ncq's lock held: shut the endpoint down, which brings the rest back. */
+static void shut_down(struct ofi_link *link)
 {
-	struct ofi_ncq *ncq = link->ncq;
 	uint64_t since;
 
 	/* what has arrived by now belongs to the consumer */
-	ofi_ncq_catch_up_locked(ncq);
-	/* Shutdown and close bring the rest back. The lock keeps other threads from reading the
-	 * native queue while the endpoint is closed. */
+	ofi_ncq_catch_up_locked(link->ncq);
 	since = base_now_ns();
 	if (link->open)
 		(void)fi_shutdown(link->ep, 0);
 	(void)note_slow(link->adapter, "fi_shutdown", since);
-	drain_native(link, link->open ? link->adapter->backend->flush_ms : 0);
+}
+
+/* The ncq's lock held, so no other thread reads the native queue: wait for the requests that are not
+ * back yet, and close the endpoint. */
+static void close_endpoint(struct ofi_link *link)
+{
+	uint64_t since;
+
+	drain_native(link, link->open && !link->flushed ? link->adapter->backend->flush_ms : 0);
 	since = base_now_ns();
 	(void)fi_close(&link->ep->fid);
 	(void)note_slow(link->adapter, "fi_close of an endpoint", since);
@@ -268,8 +275,11 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 
 	base_timer_cancel(adapter->spi.loop, &link->timer);
 	base_lock_acquire(&ncq->lock);
-	begin_close(link, keep);
 	base_timer_cancel(adapter->spi.loop, &link->verbs.watch);
+	if (!link->ending) {
+		begin_close(link, keep);
+		shut_down(link);
+	}
 	close_endpoint(link);
 	base_table_remove(&link->by_id);
 	base_lock_release(&ncq->lock);
@@ -290,11 +300,60 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 	free(link);
 }
 
+/* Close a link whose requests are back, or do not come back; the end of the connection is known. */
+static void end(struct ofi_link *link)
+{
+	struct ofi_adapter *adapter = link->adapter;
+	struct ofi_conn *conn = link->conn;
+
+	conn->link = NULL;
+	ofi_link_close(link, false);
+	ofi_host(adapter)->report(&conn->spi, NDX_REPORT_QUIET, 0, NULL);
+}
+
+/* A step of the end: close the link, or come back later. */
+static void step_end(void *arg)
+{
+	struct ofi_link *link = arg;
+	bool wait;
+
+	base_lock_acquire(&link->ncq->lock);
+	drain_native(link, 0);
+	link->flushed = !has_outstanding(link) || base_now_ns() >= link->flush_until_ns;
+	wait = !link->flushed && !base_loop_is_hurried();
+	if (wait)
+		base_timer_set(link->adapter->spi.loop, &link->timer, FLUSH_STEP_MS);
+	base_lock_release(&link->ncq->lock);
+	if (!wait)
+		end(link);
+}
+
+void ofi_link_end(struct ofi_link *link)
+{
+	if (!link->ending) {
+		base_timer_cancel(link->adapter->spi.loop, &link->timer);
+		link->timer = (struct base_timer){.fn = step_end, .arg = link};
+		base_lock_acquire(&link->ncq->lock);
+		begin_close(link, false);
+		base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
+		shut_down(link);
+		link->ending = true;
+		link->flush_until_ns =
+			base_deadline(link->open ? link->adapter->backend->flush_ms : 0);
+		base_lock_release(&link->ncq->lock);
+	}
+	step_end(link);
+}
+
 void ofi_link_force_close(struct ofi_link *link, const char *cause)
 {
 	struct ofi_conn *conn = link->conn;
 	bool was_up;
 
+	if (link->ending) {
+		end(link);
+		return;
+	}
 	base_lock_acquire(&link->ncq->lock);
 	was_up = link->stage == OFI_LINK_UP;
 	if (conn != NULL)
@@ -338,39 +397,37 @@ static bool is_recalled(struct ofi_qp *qp)
 	return all;
 }
 
-bool ofi_link_release(struct ofi_link *link, bool keep)
+bool ofi_link_release(struct ofi_link *link)
 {
-	const uint64_t deadline = base_deadline(RELEASE_MS);
 	struct ofi_qp *qp = link->qp;
+	bool all;
 
 	if (qp == NULL)
 		return true;
 	recall_receives(qp);
-	do {
-		ofi_ncq_catch_up(link->ncq);
-		if (is_recalled(qp)) {
-			cancel_rest(qp, keep);
-			return true;
-		}
-		(void)sched_yield();
-	} while (base_now_ns() < deadline);
-	return false;
+	ofi_ncq_catch_up(link->ncq);
+	all = is_recalled(qp);
+	if (all)
+		cancel_rest(qp, true);
+	return all;
 }
 
 enum ndx_status ofi_link_release_later(struct ofi_link *link)
 {
 	const bool first = link->release_until_ns == 0;
-	struct ofi_qp *qp = link->qp;
+	bool all;
 
-	if (base_loop_is_hurried())
-		return ofi_link_release(link, false) ? NDX_OK : NDX_E_DEVICE_BUSY;
 	if (first) {
 		link->release_until_ns = base_deadline(RELEASE_MS);
-		recall_receives(qp);
+		recall_receives(link->qp);
 	}
-	ofi_ncq_catch_up(link->ncq);
-	if (is_recalled(qp)) {
-		cancel_rest(qp, false);
+	do {
+		ofi_ncq_catch_up(link->ncq);
+		all = is_recalled(link->qp);
+	} while (!all && base_loop_is_hurried() && sched_yield() == 0 &&
+	         base_now_ns() < link->release_until_ns);
+	if (all) {
+		cancel_rest(link->qp, false);
 		return NDX_OK;
 	}
 	return first || base_now_ns() < link->release_until_ns ? NDX_PENDING : NDX_E_DEVICE_BUSY;

@@ -18,7 +18,7 @@
 #define SILENT_MS 30000u   /* a peer that ends no request for so long is gone */
 #define STUCK_MS 3000u     /* the same for software RoCE, which retries without limit, ... */
 #define BYTES_PER_MS 1024u /* ... and gets this much more time for long requests */
-#define GOODBYE_MS 50u     /* limit of the wait in place */
+#define GOODBYE_MS 50u     /* limit of a callback's wait */
 #define HURRY_MS 2000u
 #define CAUSE_MS                                                                        \
 	100u /* for the cause of a failure behind the news that the link has ended, ... \
@@ -492,11 +492,11 @@ void ofi_verbs_shut(struct ofi_link *link)
 		ofi_link_cut(link);
 }
 
-/* Control thread, lock not held: wait a little until this end's control messages are delivered and,
- * if `both`, the peer's goodbye is here. */
+/* Control thread, lock not held: are this end's control messages delivered and, if `both`, is the
+ * peer's goodbye here? A callback can only wait for them here. */
 static bool await_goodbye(struct ofi_link *link, bool both)
 {
-	const uint64_t deadline = base_deadline(GOODBYE_MS);
+	const uint64_t deadline = base_loop_is_hurried() ? base_deadline(GOODBYE_MS) : 0;
 	bool all;
 
 	do {
@@ -527,7 +527,6 @@ static bool have_both_discs(struct ofi_link *link)
 		send_leaving(link);
 	peer_disc = link->peer_disc && !link->lost;
 	base_lock_release(&link->ncq->lock);
-	/* a callback can only wait here, but other connections need this thread, too */
 	return peer_disc || (first && await_goodbye(link, true));
 }
 
@@ -542,22 +541,28 @@ static bool have_both_discs(struct ofi_link *link)
 enum ndx_status ofi_verbs_detach(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
+	enum ndx_status st;
 
 	if (!qp->verbs.gone && !have_both_discs(link)) {
 		if (!link->lost)
 			return NDX_PENDING;
 		return fail(NDX_E_DEVICE_BUSY, 0, "the link was lost before both had said goodbye");
 	}
-	base_lock_acquire(&link->ncq->lock);
-	link->lost = true;
-	base_lock_acquire(&qp->base.lock);
-	qp->verbs.gone = true;
-	qp->releasing = true;
-	base_lock_release(&qp->base.lock);
-	(void)fi_shutdown(link->ep, 0);
-	base_lock_release(&link->ncq->lock);
-	if (!ofi_link_release(link, false))
-		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not return receives in time");
+	if (!link->lost) {
+		base_lock_acquire(&link->ncq->lock);
+		link->lost = true;
+		base_lock_acquire(&qp->base.lock);
+		qp->verbs.gone = true;
+		qp->releasing = true;
+		base_lock_release(&qp->base.lock);
+		(void)fi_shutdown(link->ep, 0);
+		base_lock_release(&link->ncq->lock);
+	}
+	st = ofi_link_release_later(link);
+	if (st == NDX_PENDING)
+		return st;
+	if (st != NDX_OK)
+		return fail(st, 0, "the device does not return receives in time");
 	base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
 	ofi_link_detach(link);
 	return NDX_OK;
