@@ -232,8 +232,8 @@ static void shut_down(struct ofi_link *link)
 	(void)note_slow(link->adapter, "fi_shutdown", since);
 }
 
-/* The ncq's lock held, so no other thread reads the native queue: wait for the requests that are not
- * back yet, and close the endpoint. */
+/* The ncq's lock held, so no other thread reads the native queue: wait for the requests that are
+ * not back yet, and close the endpoint. */
 static void close_endpoint(struct ofi_link *link)
 {
 	uint64_t since;

@@ -96,7 +96,8 @@ static void a_device_that_keeps_a_request_ends_by_time(void **state)
 	assert_ended(f);
 }
 
-/* A revoke closes a link that is about to end: the core waits for QUIET, and nobody else says so.
+/* A revoke closes a link that is about to end. The core waits for QUIET, so the close reports
+ * QUIET.
  */
 static void a_forced_close_reports_the_end(void **state)
 {
