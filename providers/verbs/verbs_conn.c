@@ -392,7 +392,7 @@ static void on_work(void *arg)
 	struct verbs_conn *conn = arg;
 	const char *wrong = NULL;
 
-	if (!conn->dead && is_introducing(conn) && verbs_ofi_first_came(conn->qp))
+	if (!conn->dead && is_introducing(conn) && verbs_ofi_first_came(conn))
 		wrong = take_first(conn);
 	if (wrong != NULL) {
 		verbs_conn_report(conn, 0, 0, wrong);

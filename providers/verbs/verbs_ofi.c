@@ -248,13 +248,14 @@ int verbs_ofi_introduce(struct verbs_conn *conn, enum base_rc_first type)
 	return err;
 }
 
-bool verbs_ofi_first_came(struct verbs_qp *qp)
+bool verbs_ofi_first_came(struct verbs_conn *conn)
 {
+	struct verbs_qp *qp = conn->qp;
 	bool came;
 
 	base_lock_acquire(&qp->base.lock);
-	came = qp->ofi->first_came;
-	qp->ofi->first_came = false;
+	came = conn->ofi->first_came; /* qp->ofi is NULL until the queue pair is ready to receive */
+	conn->ofi->first_came = false;
 	base_lock_release(&qp->base.lock);
 	return came;
 }

@@ -52,8 +52,8 @@ enum ndx_status verbs_ofi_open(struct verbs_conn *conn);
 void verbs_ofi_close(struct verbs_conn *conn);
 /* Send this end's first message: READY or HELLO. 0, or errno. */
 int verbs_ofi_introduce(struct verbs_conn *conn, enum base_rc_first type);
-/* Has the peer's first message come? Once. */
-bool verbs_ofi_first_came(struct verbs_qp *qp);
+/* Has the peer's first message come? Once. For a connection that has a queue pair. */
+bool verbs_ofi_first_came(struct verbs_conn *conn);
 /* The peer's first message has come: NULL, and *record, or a text that says what is wrong. */
 const char *verbs_ofi_read_first(struct verbs_conn *conn, struct base_rc_record *record);
 /* Write GOODBYE, ABORTED or the bell into the peer's region. 0, or errno; EBUSY: a request of this

@@ -146,6 +146,35 @@ static void a_disconnect_without_a_goodbye_is_an_abort(void **state)
 	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
 }
 
+static void note_established(struct ndx_spi_conn *spi, enum ndx_status status, int32_t native,
+                             const struct ndx_spi_params *params)
+{
+	struct rig *rig = container_of(spi, struct rig, conn.spi);
+
+	(void)native;
+	(void)params;
+	rig->reports |= status == NDX_E_CONNECTION_ABORTED ? NDX_REPORT_ABORT : NDX_REPORT_QUIET;
+}
+
+static void on_early_disconnect(void *arg)
+{
+	const struct verbs_event event = {.what = RDMA_CM_EVENT_DISCONNECTED};
+
+	verbs_conn_on_event(conn_of(arg), &event);
+}
+
+/* The consumer has not yet completed the connection, so the queue pair is not ready to receive. */
+static void a_peer_may_give_up_before_the_queue_pair_is_ready(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->host.established = note_established;
+	verbs_qp_bring_down(rig_qp(rig));
+	conn_of(rig)->state = VERBS_CONN_ANSWERED;
+	base_loop_call(rig->adapter.spi.loop, on_early_disconnect, rig);
+	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
+}
+
 static void a_shared_receive_queue_is_refused_with_the_reason(void **state)
 {
 	struct rig *rig = *state;
@@ -170,6 +199,7 @@ int main(void)
 		CASE(a_bell_behind_the_end_holds_nothing_up),
 		CASE(a_disconnect_during_the_close_is_no_abort),
 		CASE(a_disconnect_without_a_goodbye_is_an_abort),
+		CASE(a_peer_may_give_up_before_the_queue_pair_is_ready),
 		CASE(a_shared_receive_queue_is_refused_with_the_reason),
 	};
 
