@@ -56,11 +56,12 @@ static void peek(struct ofi_qp *qp)
 	qp->verbs.peeking = fi_readmsg(qp->ep, &msg, FI_COMPLETION) == 0;
 }
 
+/* The next read is for the timer: read after read would keep the thread that reads completions. */
 void ofi_verbs_peeked(struct ofi_qp *qp)
 {
-	qp->verbs.peeking = false;
 	if (qp->base.rnr_since != 0)
 		ofi_submit(qp);
+	qp->verbs.peeking = false;
 }
 
 void ofi_verbs_refresh(struct ofi_qp *qp)

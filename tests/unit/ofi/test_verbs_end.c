@@ -259,6 +259,33 @@ static void peer_is_verbs(struct fixture *f)
 	f->link->verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, f->link};
 }
 
+static void submit(void *arg)
+{
+	struct fixture *f = arg;
+
+	base_lock_acquire(&f->qp->base.lock);
+	ofi_submit(f->qp);
+	base_lock_release(&f->qp->base.lock);
+}
+
+/* The peer has posted no receive, and says so as often as this end reads the number. */
+static void credits_of_verbs_are_not_read_without_pause(void **state)
+{
+	struct fixture *f = *state;
+
+	peer_is_verbs(f);
+	f->qp->verbs.peer_is_verbs = true;
+	f->link->verbs.peek_op = (struct ofi_op){OFI_OP_PEEK, 0, f->link};
+	post_send(f);
+	fixture_call(f, submit); /* begins the RNR wait */
+	fixture_call(f, submit);
+	assert_int_equal(f->peeks, 1);
+	fixture_call(f, fixture_read_completions);
+	assert_int_equal(f->peeks, 1);
+	fixture_call(f, submit); /* as the timer does */
+	assert_int_equal(f->peeks, 2);
+}
+
 static void verbs_that_answers_has_said_goodbye(void **state)
 {
 	struct fixture *f = *state;
@@ -338,6 +365,7 @@ int main(void)
 		CASE(a_link_that_the_peer_ends_is_aborted_by_its_timer),
 		CASE(a_drain_that_runs_out_does_not_put_that_off),
 		CASE(a_link_that_the_peer_ends_with_nothing_under_way_ends_at_once),
+		CASE(credits_of_verbs_are_not_read_without_pause),
 		CASE(verbs_that_answers_has_said_goodbye),
 		CASE(verbs_that_does_not_answer_has_aborted),
 		CASE(verbs_that_is_silent_is_gone),

@@ -57,6 +57,17 @@ static ssize_t stack_write(struct fid_ep *ep, const struct fi_msg_rma *msg, uint
 	return 0;
 }
 
+static ssize_t stack_read_memory(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct fixture *f = container_of(ep, struct fixture, ep);
+
+	(void)flags;
+	f->peeks++;
+	if (f->delivered < FIXTURE_REQUESTS)
+		f->done[f->delivered++] = msg->context;
+	return 0;
+}
+
 static int stack_shutdown(struct fid_ep *ep, uint64_t flags)
 {
 	(void)flags;
@@ -86,7 +97,8 @@ static int stack_close_region(struct fid *fid)
 
 static struct fi_ops_cq cq_ops = {
 	.size = sizeof(struct fi_ops_cq), .read = stack_read, .readerr = stack_read_error};
-static struct fi_ops_rma rma_ops = {.size = sizeof(struct fi_ops_rma), .writemsg = stack_write};
+static struct fi_ops_rma rma_ops = {
+	.size = sizeof(struct fi_ops_rma), .readmsg = stack_read_memory, .writemsg = stack_write};
 static struct fi_ops_cm cm_ops = {.size = sizeof(struct fi_ops_cm), .shutdown = stack_shutdown};
 static struct fi_ops_ep endpoint_ops = {.size = sizeof(struct fi_ops_ep), .cancel = stack_cancel};
 static struct fi_ops ep_ops = {.size = sizeof(struct fi_ops), .close = stack_close};

@@ -32,6 +32,7 @@ struct fixture {
 	void *done[FIXTURE_REQUESTS]; /* contexts of the requests that have completed */
 	unsigned delivered;
 	unsigned reads;   /* of the native queue */
+	unsigned peeks;   /* reads of the peer's memory */
 	unsigned next;    /* index in `done` of the next one to be read */
 	uint64_t goodbye; /* as the peer has it */
 	uint32_t reports; /* all bits that were reported to the core */
