@@ -74,10 +74,17 @@ static bool hold_by_message(struct hold *h, struct pair *p)
 	struct check *c = p->c;
 
 	hold_init(h);
-	return receive_ok(&p->a, 0, 0, MESSAGE) && probe_begin_then(&h->probe, c, stay, h) &&
-	       check_status(c, ndx_cq_notify(p->a.cq, NDX_CQ_NOTIFY_ANY, &h->probe.ov), NDX_PENDING,
-	                    "cq_notify") &&
-	       send_ok(&p->b, 0, 0, MESSAGE, 0) && is_held(h, c);
+	if (!receive_ok(&p->a, 0, 0, MESSAGE) || !probe_begin_then(&h->probe, c, stay, h) ||
+	    !check_status(c, ndx_cq_notify(p->a.cq, NDX_CQ_NOTIFY_ANY, &h->probe.ov), NDX_PENDING,
+	                  "cq_notify"))
+		return false;
+	if (send_ok(&p->b, 0, 0, MESSAGE, 0) && is_held(h, c))
+		return true;
+	/* the callback comes with the end of the queue at the latest, and must not stay then */
+	(void)sem_post(&h->released);
+	(void)ndx_cq_cancel(p->a.cq);
+	probe_called(&h->probe, 1, "callback");
+	return false;
 }
 
 static void hold_end(struct hold *h)
