@@ -12,6 +12,8 @@
 #include "ofi_hello.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -24,7 +26,7 @@
 
 enum {
 	LOOK_MS = 500,   /* period of the checks while there are such connections */
-	LOOK_EVERY = 16, /* reads of the event queue before a check: each accepts one */
+	LOOK_EVERY = 16, /* reads of the event queue before a check: each accepts one or more */
 	MOST = 256,      /* connections that are allowed, ... */
 	SHARE = 8,       /* ... and this part of the descriptors, if that is fewer */
 	LEAST = 8,
@@ -43,7 +45,6 @@ struct ofi_pending {
 struct looking {
 	struct ofi_hello *hello;
 	uint64_t now_ns;
-	size_t room;
 	bool listens;
 	bool changed;
 };
@@ -55,6 +56,37 @@ static struct ofi_pending *find_pending(const struct ofi_hello *hello, int fd, u
 			return &hello->pending[i];
 	}
 	return NULL;
+}
+
+/* When the connection was made: a new socket's latest acknowledgement is that of the handshake. The
+ * sockets that one look finds have no order otherwise. They are younger than those of the look
+ * before, whatever the kernel's clock, which ticks every few milliseconds, says. */
+static uint64_t connected_ns(const struct looking *looking, int fd)
+{
+	const uint64_t least = looking->hello->looked_ns + 1;
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+	uint64_t age = 0;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+		age = info.tcpi_last_ack_recv * BASE_NS_PER_MS;
+	return looking->now_ns < least + age ? least : looking->now_ns - age;
+}
+
+/* libfabric may have accepted any number since the last look. */
+static bool make_room(struct ofi_hello *hello)
+{
+	const size_t room = hello->room > 0 ? 2 * hello->room : hello->most + LOOK_EVERY;
+	struct ofi_pending *pending;
+
+	if (hello->count < hello->room)
+		return true;
+	pending = realloc(hello->pending, room * sizeof(*pending));
+	if (pending == NULL)
+		return false;
+	hello->pending = pending;
+	hello->room = room;
+	return true;
 }
 
 static void note_socket(void *arg, int fd, uint64_t inode)
@@ -79,12 +111,15 @@ static void note_socket(void *arg, int fd, uint64_t inode)
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0 || !base_sockaddr_len(&peer))
 		return;
 	looking->changed = true;
-	if (hello->count == looking->room) {
+	if (!make_room(hello)) {
 		(void)shutdown(fd, SHUT_RDWR);
 		return;
 	}
-	hello->pending[hello->count++] = (struct ofi_pending){
-		.fd = fd, .inode = inode, .peer = peer, .since_ns = looking->now_ns, .there = true};
+	hello->pending[hello->count++] = (struct ofi_pending){.fd = fd,
+	                                                      .inode = inode,
+	                                                      .peer = peer,
+	                                                      .since_ns = connected_ns(looking, fd),
+	                                                      .there = true};
 }
 
 /* Remove the connections that have sent a request, or have been closed. */
@@ -104,14 +139,26 @@ static bool remove_gone(struct ofi_hello *hello)
 	return any;
 }
 
+static int compare_ages(const void *a, const void *b)
+{
+	const uint64_t first = ((const struct ofi_pending *)a)->since_ns;
+	const uint64_t second = ((const struct ofi_pending *)b)->since_ns;
+
+	return (first > second) - (first < second);
+}
+
 static bool list_pending(struct ofi_hello *hello)
 {
-	struct looking looking = {
-		.hello = hello, .now_ns = base_now_ns(), .room = hello->most + LOOK_EVERY};
+	struct looking looking = {.hello = hello, .now_ns = base_now_ns()};
+	bool gone;
 
 	hello->looks = 0;
 	(void)base_poll_look(hello->look, note_socket, &looking);
-	return remove_gone(hello) || looking.changed;
+	hello->looked_ns = looking.now_ns;
+	gone = remove_gone(hello);
+	if (hello->count > 1)
+		qsort(hello->pending, hello->count, sizeof(*hello->pending), compare_ages);
+	return gone || looking.changed;
 }
 
 static size_t count_of_address(const struct ofi_hello *hello, const struct ofi_pending *of)
@@ -217,8 +264,7 @@ enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening)
 		return fail(ofi_status_of(errno), errno,
 		            "the connections of a listener cannot be listed: %s; see ulimit -n",
 		            strerror(errno));
-	hello->pending = calloc(hello->most + LOOK_EVERY, sizeof(*hello->pending));
-	if (hello->pending == NULL) {
+	if (!make_room(hello)) {
 		base_fd_close(hello->look);
 		hello->look = -1;
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to listen");
@@ -251,4 +297,5 @@ void ofi_hello_end(struct ofi_hello *hello)
 	hello->look = -1;
 	free(hello->pending);
 	hello->pending = NULL;
+	hello->room = 0;
 }

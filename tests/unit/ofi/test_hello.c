@@ -241,6 +241,29 @@ static void many_hosts_have_all_the_places(void **state)
 	expect_all_stay(rig, 5);
 }
 
+#define FLOOD 28u
+#define TICKS_MS \
+	20 /* several ticks of the kernel's clock, by which it knows the age of a connection */
+
+/* The event queue's descriptor lists its sockets in no order. */
+static void the_youngest_of_one_look_stay(void **state)
+{
+	struct rig *rig = *state;
+
+	for (unsigned i = 0; i <= FLOOD; i++) {
+		if (i == FLOOD)
+			(void)poll(NULL, 0, TICKS_MS);
+		(void)connect_end(rig, 1);
+	}
+	for (unsigned i = 0; i <= FLOOD; i++)
+		assert_int_equal(
+			base_poll_add(rig->eq.watch.fd, rig->ends[i].near, EPOLLIN, false, NULL),
+			0);
+	base_loop_call(rig->adapter.spi.loop, run_timer, rig);
+	assert_int_equal(rig->refused_count, FLOOD + 1 - MAX_PENDING / 2);
+	expect_all_stay(rig, FLOOD);
+}
+
 struct swap {
 	struct rig *rig;
 	struct end *old;
@@ -282,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(one_host_has_half_of_the_places),
 		CASE(many_hosts_have_all_the_places),
+		CASE(the_youngest_of_one_look_stay),
 		CASE(a_descriptor_used_again_is_another_connection),
 	};
 
