@@ -165,6 +165,8 @@ static void plan_death(struct plan *plan, uint64_t *random)
 		if (chance(random, 50))
 			continue;
 		survivor->finish = FINISH_NOTHING;
+		survivor->no_receive_ms =
+			(uint32_t)FOREVER; /* else its sends may end the connection */
 		survivor->asks = true;
 		survivor->ask_at = 0;
 		survivor->cancels = false;
