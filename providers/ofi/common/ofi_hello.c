@@ -26,10 +26,11 @@
 
 enum {
 	LOOK_MS = 500,   /* period of the checks while there are such connections */
-	LOOK_EVERY = 16, /* reads of the event queue before a check: each accepts one or more */
+	LOOK_EVERY = 16, /* wake-ups for the event queue before a check: each accepts some */
 	MOST = 256,      /* connections that are allowed, ... */
 	SHARE = 8,       /* ... and this part of the descriptors, if that is fewer */
 	LEAST = 8,
+	ROOMS = 8, /* times `most`: connections that are noted before the limits are applied */
 	END_ROUNDS = 64, /* rounds of reading the ends after shutdown(), about a thousand each */
 };
 
@@ -37,7 +38,8 @@ struct ofi_pending {
 	int fd;
 	uint64_t inode; /* a descriptor's number is used again, a socket's inode is not */
 	struct sockaddr_storage peer;
-	uint64_t since_ns;
+	uint64_t since_ns;     /* when a look found it first */
+	uint64_t connected_ns; /* the order of those that the same look found */
 	bool there;
 	bool shut; /* by this provider; libfabric closes it at its next read */
 };
@@ -59,21 +61,20 @@ static struct ofi_pending *find_pending(const struct ofi_hello *hello, int fd, u
 }
 
 /* When the connection was made: a new socket's latest acknowledgement is that of the handshake. The
- * sockets that one look finds have no order otherwise. They are younger than those of the look
- * before, whatever the kernel's clock, which ticks every few milliseconds, says. */
-static uint64_t connected_ns(const struct looking *looking, int fd)
+ * sockets that one look finds have no order otherwise. */
+static uint64_t connected_ns(int fd, uint64_t now_ns)
 {
-	const uint64_t least = looking->hello->looked_ns + 1;
 	struct tcp_info info = {0};
 	socklen_t len = sizeof(info);
 	uint64_t age = 0;
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
 		age = info.tcpi_last_ack_recv * BASE_NS_PER_MS;
-	return looking->now_ns < least + age ? least : looking->now_ns - age;
+	return age < now_ns ? now_ns - age : 0;
 }
 
-/* libfabric may have accepted any number since the last look. */
+/* libfabric may have accepted any number since the last look. A look compares each connection with
+ * each other one, so their number has a limit. */
 static bool make_room(struct ofi_hello *hello)
 {
 	const size_t room = hello->room > 0 ? 2 * hello->room : hello->most + LOOK_EVERY;
@@ -81,6 +82,8 @@ static bool make_room(struct ofi_hello *hello)
 
 	if (hello->count < hello->room)
 		return true;
+	if (hello->room > ROOMS * hello->most)
+		return false;
 	pending = realloc(hello->pending, room * sizeof(*pending));
 	if (pending == NULL)
 		return false;
@@ -115,11 +118,13 @@ static void note_socket(void *arg, int fd, uint64_t inode)
 		(void)shutdown(fd, SHUT_RDWR);
 		return;
 	}
-	hello->pending[hello->count++] = (struct ofi_pending){.fd = fd,
-	                                                      .inode = inode,
-	                                                      .peer = peer,
-	                                                      .since_ns = connected_ns(looking, fd),
-	                                                      .there = true};
+	hello->pending[hello->count++] =
+		(struct ofi_pending){.fd = fd,
+	                             .inode = inode,
+	                             .peer = peer,
+	                             .since_ns = looking->now_ns,
+	                             .connected_ns = connected_ns(fd, looking->now_ns),
+	                             .there = true};
 }
 
 /* Remove the connections that have sent a request, or have been closed. */
@@ -139,12 +144,16 @@ static bool remove_gone(struct ofi_hello *hello)
 	return any;
 }
 
+/* Those of an earlier look are older, whatever the kernel's clock, which ticks every few
+ * milliseconds, says. */
 static int compare_ages(const void *a, const void *b)
 {
-	const uint64_t first = ((const struct ofi_pending *)a)->since_ns;
-	const uint64_t second = ((const struct ofi_pending *)b)->since_ns;
+	const struct ofi_pending *x = a;
+	const struct ofi_pending *y = b;
 
-	return (first > second) - (first < second);
+	if (x->since_ns != y->since_ns)
+		return x->since_ns < y->since_ns ? -1 : 1;
+	return (x->connected_ns > y->connected_ns) - (x->connected_ns < y->connected_ns);
 }
 
 static bool list_pending(struct ofi_hello *hello)
@@ -154,7 +163,6 @@ static bool list_pending(struct ofi_hello *hello)
 
 	hello->looks = 0;
 	(void)base_poll_look(hello->look, note_socket, &looking);
-	hello->looked_ns = looking.now_ns;
 	gone = remove_gone(hello);
 	if (hello->count > 1)
 		qsort(hello->pending, hello->count, sizeof(*hello->pending), compare_ages);
@@ -254,7 +262,7 @@ static size_t choose_most(void)
 
 enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening)
 {
-	struct looking looking = {.hello = hello};
+	struct looking looking = {.hello = hello, .now_ns = base_now_ns()};
 
 	hello->listening = listening;
 	hello->most = choose_most();

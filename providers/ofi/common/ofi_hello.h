@@ -27,10 +27,9 @@ struct ofi_hello {
 	int look;      /* descriptor that lists the event queue's epoll set; -1: none */
 	struct ofi_pending *pending; /* oldest first */
 	size_t count;
-	size_t room;        /* entries that fit into `pending` */
-	size_t most;        /* connections that are allowed; half of them from one address */
-	uint64_t looked_ns; /* time of the last check */
-	unsigned looks;     /* reads of the event queue since the last check */
+	size_t room;    /* entries that fit into `pending` */
+	size_t most;    /* connections that are allowed; half of them from one address */
+	unsigned looks; /* wake-ups for the event queue since the last check */
 	struct base_timer timer;
 	bool timed; /* the timer is set */
 };
