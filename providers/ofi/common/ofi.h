@@ -394,7 +394,7 @@ struct ofi_link {
 	uint32_t keepalive_ms;
 	uint32_t seen;                /* `heard` at the end of the last period */
 	uint64_t release_until_ns;    /* limit of ofi_link_release_later(); 0: not called yet */
-	uint64_t flush_until_ns;      /* limit of `ending` */
+	uint64_t flush_until_ns;      /* limit of the wait for the rest, once `closing` */
 	uint64_t pinged_ns;           /* when the latest PING was sent */
 	struct ofi_liveness liveness; /* the peer's latest sign of life, ... */
 	uint64_t liveness_ns;         /* ... and when it came */
@@ -409,7 +409,6 @@ struct ofi_link {
 	bool open;            /* the endpoint is connected */
 	bool closing;         /* this end closes it: failures are expected */
 	bool ending;          /* it is closed when the rest is back; then QUIET is reported */
-	bool flushed;         /* the rest is back, or does not come */
 	bool lost;            /* the failure was reported */
 	bool peer_disc;       /* the peer's DISC has come */
 	bool pinged;          /* a PING has no answer yet */

@@ -173,37 +173,17 @@ static bool has_outstanding(struct ofi_link *link)
 	return any;
 }
 
-/* The ncq's lock held: read until the native queue is empty and (up to `ms`) all of the link's
- * operations are back. A shared queue may never be empty: there it is enough that all of the link's
- * operations are back. */
-static void drain_native(struct ofi_link *link, uint32_t ms)
+/* The ncq's lock held: read until the native queue is empty and (up to the deadline) all of the
+ * link's operations are back. A shared queue may never be empty: there it is enough that all of the
+ * link's operations are back. */
+static void drain_native(struct ofi_link *link, uint64_t deadline_ns)
 {
-	const uint64_t deadline = base_deadline(ms);
-
 	do {
 		while (ofi_ncq_progress(link->ncq) > 0) {
 			if (link->ncq->shared && !has_outstanding(link))
 				return;
 		}
-	} while (ms > 0 && has_outstanding(link) && sched_yield() == 0 && base_now_ns() < deadline);
-}
-
-/* The ncq's lock held: from now on nothing goes to the endpoint, and nothing is reported. Control
- * messages count only for messages that have arrived already. */
-static void begin_close(struct ofi_link *link, bool keep)
-{
-	struct ofi_qp *qp = link->qp;
-
-	link->closing = true;
-	if (qp == NULL)
-		return;
-	base_lock_acquire(&qp->base.lock);
-	qp->ep = NULL;
-	qp->open = false;
-	qp->broken = true;
-	if (keep)
-		qp->base.state = BASE_QP_IDLE;
-	base_lock_release(&qp->base.lock);
+	} while (base_now_ns() < deadline_ns && has_outstanding(link) && sched_yield() == 0);
 }
 
 /* Log a slow call: it stops the control thread, and perhaps a consumer that polls. Returns the
@@ -219,17 +199,35 @@ static uint64_t note_slow(const struct ofi_adapter *adapter, const char *call, u
 	return now;
 }
 
-/* The ncq's lock held: shut the endpoint down, which brings the rest back. */
-static void shut_down(struct ofi_link *link)
+/* The ncq's lock held: from now on nothing goes to the endpoint, and nothing is reported. */
+static void stop_qp(struct ofi_qp *qp, bool keep)
+{
+	base_lock_acquire(&qp->base.lock);
+	qp->ep = NULL;
+	qp->open = false;
+	qp->broken = true;
+	if (keep)
+		qp->base.state = BASE_QP_IDLE;
+	base_lock_release(&qp->base.lock);
+}
+
+/* The ncq's lock held: shut the endpoint down, which brings the rest back. Control messages count
+ * only for messages that have arrived already. */
+static void begin_close(struct ofi_link *link, bool keep)
 {
 	uint64_t since;
 
+	link->closing = true;
+	base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
+	if (link->qp != NULL)
+		stop_qp(link->qp, keep);
 	/* what has arrived by now belongs to the consumer */
 	ofi_ncq_catch_up_locked(link->ncq);
 	since = base_now_ns();
 	if (link->open)
 		(void)fi_shutdown(link->ep, 0);
 	(void)note_slow(link->adapter, "fi_shutdown", since);
+	link->flush_until_ns = base_deadline(link->open ? link->adapter->backend->flush_ms : 0);
 }
 
 /* The ncq's lock held, so no other thread reads the native queue: wait for the requests that are
@@ -238,7 +236,7 @@ static void close_endpoint(struct ofi_link *link)
 {
 	uint64_t since;
 
-	drain_native(link, link->open && !link->flushed ? link->adapter->backend->flush_ms : 0);
+	drain_native(link, link->flush_until_ns);
 	since = base_now_ns();
 	(void)fi_close(&link->ep->fid);
 	(void)note_slow(link->adapter, "fi_close of an endpoint", since);
@@ -275,11 +273,8 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 
 	base_timer_cancel(adapter->spi.loop, &link->timer);
 	base_lock_acquire(&ncq->lock);
-	base_timer_cancel(adapter->spi.loop, &link->verbs.watch);
-	if (!link->ending) {
+	if (!link->ending)
 		begin_close(link, keep);
-		shut_down(link);
-	}
 	close_endpoint(link);
 	base_table_remove(&link->by_id);
 	base_lock_release(&ncq->lock);
@@ -300,7 +295,7 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 	free(link);
 }
 
-/* Close a link whose requests are back, or do not come back; the end of the connection is known. */
+/* Close the link, now or as soon as its time is over, and report QUIET. */
 static void end(struct ofi_link *link)
 {
 	struct ofi_adapter *adapter = link->adapter;
@@ -319,8 +314,8 @@ static void step_end(void *arg)
 
 	base_lock_acquire(&link->ncq->lock);
 	drain_native(link, 0);
-	link->flushed = !has_outstanding(link) || base_now_ns() >= link->flush_until_ns;
-	wait = !link->flushed && !base_loop_is_hurried();
+	wait = has_outstanding(link) && base_now_ns() < link->flush_until_ns &&
+	       !base_loop_is_hurried();
 	if (wait)
 		base_timer_set(link->adapter->spi.loop, &link->timer, FLUSH_STEP_MS);
 	base_lock_release(&link->ncq->lock);
@@ -335,11 +330,7 @@ void ofi_link_end(struct ofi_link *link)
 		link->timer = (struct base_timer){.fn = step_end, .arg = link};
 		base_lock_acquire(&link->ncq->lock);
 		begin_close(link, false);
-		base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
-		shut_down(link);
 		link->ending = true;
-		link->flush_until_ns =
-			base_deadline(link->open ? link->adapter->backend->flush_ms : 0);
 		base_lock_release(&link->ncq->lock);
 	}
 	step_end(link);
@@ -430,7 +421,9 @@ enum ndx_status ofi_link_release_later(struct ofi_link *link)
 		cancel_rest(link->qp, false);
 		return NDX_OK;
 	}
-	return first || base_now_ns() < link->release_until_ns ? NDX_PENDING : NDX_E_DEVICE_BUSY;
+	if (base_now_ns() < link->release_until_ns || (first && !base_loop_is_hurried()))
+		return NDX_PENDING;
+	return NDX_E_DEVICE_BUSY;
 }
 
 void ofi_link_detach(struct ofi_link *link)
