@@ -100,7 +100,6 @@ static int step_up(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_
 static int post_receives(struct verbs_qp *qp)
 {
 	const struct base_queue *q = &qp->base.receive;
-
 	const uint8_t kind = qp->ofi != NULL ? VERBS_OFI_RECEIVE : VERBS_RECEIVE;
 
 	if (q->reqs != NULL && receive_at(qp, 0)->req.kind != kind) {

@@ -335,13 +335,16 @@ bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
 	return found;
 }
 
-static char refusal[1024]; /* the latest log line about a refusal */
+static char refusal[1024]; /* the latest log line about a refusal, ... */
+static unsigned refusals;  /* ... and their number */
 
 static void record_log(void *arg, const struct ndx_log_record *record)
 {
 	(void)arg;
-	if (strstr(record->text, "refused") != NULL)
-		(void)snprintf(refusal, sizeof(refusal), "%s", record->text);
+	if (strstr(record->text, "refused") == NULL)
+		return;
+	(void)snprintf(refusal, sizeof(refusal), "%s", record->text);
+	refusals++;
 }
 
 /* Record the first bytes that NDX sends to a socket of this test, which stays open until they are
@@ -400,6 +403,39 @@ static void restore_listener(struct pair *p, struct ndx_listener *listener,
 	ndx_adapter_close(p->b.adapter);
 	p->listener = listener;
 	p->b.adapter = adapter;
+}
+
+/* The version of NDX's protocol follows the mark. */
+static void change_version(unsigned char *hello, size_t len)
+{
+	unsigned char *mark = memmem(hello, len, "NDXo", 4);
+
+	assert_non_null(mark);
+	mark[4] ^= 0xff;
+}
+
+static void refusals_are_logged_once_a_second(void **state)
+{
+	struct pair *p = *state;
+	const uint64_t begin = pair_now();
+	unsigned char hello[HELLO];
+	const size_t len = record_hello(p, hello);
+
+	change_version(hello, len);
+	refusals = 0;
+	ndx_log_set_sink(record_log, NULL, NDX_LOG_WARN);
+	for (int i = 0; i < TIMES; i++) {
+		const int fd = connect_socket(p);
+
+		assert_true(fd >= 0);
+		assert_int_equal(send(fd, hello, len, 0), (ssize_t)len);
+		assert_is_closed_or_answered(fd);
+	}
+	ndx_listener_close(p->listener); /* the control thread logs no more */
+	p->listener = NULL;
+	ndx_log_set_sink(NULL, NULL, NDX_LOG_WARN);
+	assert_in_range(refusals, 1, 1 + (pair_now() - begin) / 1000);
+	assert_non_null(strstr(refusal, "refused 127.0.0.1:"));
 }
 
 static void another_user_is_refused(void **state)
@@ -513,6 +549,7 @@ int main(void)
 		CASE(a_flood_of_pending_connections_keeps_no_client_out),
 		CASE(a_listener_needs_no_proc),
 		CASE(a_listener_without_a_descriptor_fails_with_the_reason),
+		CASE(refusals_are_logged_once_a_second),
 		CASE(another_user_is_refused),
 		CASE(another_user_that_closes_at_once_is_refused),
 		CASE(another_user_is_accepted_with_peers_any),

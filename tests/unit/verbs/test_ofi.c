@@ -175,6 +175,44 @@ static void a_peer_may_give_up_before_the_queue_pair_is_ready(void **state)
 	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
 }
 
+static uint8_t refusal[256];
+static uint8_t refusal_len;
+
+int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t len)
+{
+	(void)id;
+	memcpy(refusal, data, len);
+	refusal_len = len;
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	(void)id;
+	return 0;
+}
+
+static void abandon(void *arg)
+{
+	verbs_conn_abandon(&conn_of(arg)->spi);
+}
+
+/* A refusal without data would be that of a foreign program. */
+static void a_request_without_an_answer_is_refused_with_data(void **state)
+{
+	struct rig *rig = *state;
+	struct rdma_cm_id id = {0};
+
+	verbs_qp_bring_down(rig_qp(rig));
+	conn_of(rig)->state = VERBS_CONN_REQUESTED;
+	conn_of(rig)->id = &id;
+	base_list_init(&conn_of(rig)->node);
+	refusal_len = 0;
+	base_loop_call(rig->adapter.spi.loop, abandon, rig);
+	assert_non_null(memmem(refusal, refusal_len, "Nv", 2));
+	assert_null(conn_of(rig)->id);
+}
+
 static void a_shared_receive_queue_is_refused_with_the_reason(void **state)
 {
 	struct rig *rig = *state;
@@ -200,6 +238,7 @@ int main(void)
 		CASE(a_disconnect_during_the_close_is_no_abort),
 		CASE(a_disconnect_without_a_goodbye_is_an_abort),
 		CASE(a_peer_may_give_up_before_the_queue_pair_is_ready),
+		CASE(a_request_without_an_answer_is_refused_with_data),
 		CASE(a_shared_receive_queue_is_refused_with_the_reason),
 	};
 
