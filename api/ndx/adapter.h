@@ -82,6 +82,9 @@ struct ndx_adapter_info {
 	uint32_t max_callee_data; /**< longest private data of accept and reject */
 };
 
+/** `size` of struct ndx_adapter_info in version 0.1; the smallest that is accepted. */
+#define NDX_ADAPTER_INFO_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_adapter_info, max_callee_data)
+
 /** One adapter in the list: usable, or present but unusable for a stated reason. */
 struct ndx_adapter_entry {
 	char uri[128]; /**< to be passed to ndx_adapter_open() */
@@ -149,7 +152,8 @@ void ndx_adapter_close(struct ndx_adapter *adapter);
 /**
  * Query limits and capabilities.
  *
- * @param[in,out] info  the caller sets `size`; the library writes no more than that
+ * @param[in,out] info  the caller sets `size`; the library fills as much as that, and sets
+ *                      `size` to what it filled
  *
  * @retval NDX_E_INVALID_PARAMETER `size` is smaller than in any released version
  *

@@ -79,8 +79,17 @@ struct ndx_connector_attr {
 	uint32_t psn;
 };
 
-/** Set `size` and the defaults. */
-void ndx_connector_attr_init(struct ndx_connector_attr *attr);
+/** `size` of struct ndx_connector_attr in version 0.1; the smallest that is accepted. */
+#define NDX_CONNECTOR_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_connector_attr, psn)
+
+/** As ndx_connector_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_connector_attr_init_sized(struct ndx_connector_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_connector_attr_init(struct ndx_connector_attr *attr)
+{
+	ndx_connector_attr_init_sized(attr, sizeof(*attr));
+}
 
 /**
  * Create a connector.

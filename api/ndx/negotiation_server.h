@@ -95,8 +95,18 @@ struct ndx_negotiation_server_attr {
 	uint32_t max_history; /**< entries of one session. Default 16 */
 };
 
-/** Set `size` and the defaults. */
-void ndx_negotiation_server_attr_init(struct ndx_negotiation_server_attr *attr);
+/** `size` of struct ndx_negotiation_server_attr in version 0.1; the smallest that is accepted. */
+#define NDX_NEGOTIATION_SERVER_ATTR_SIZE_0_1 \
+	NDX_SIZE_UP_TO(struct ndx_negotiation_server_attr, max_history)
+
+/** As ndx_negotiation_server_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_negotiation_server_attr_init_sized(struct ndx_negotiation_server_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_negotiation_server_attr_init(struct ndx_negotiation_server_attr *attr)
+{
+	ndx_negotiation_server_attr_init_sized(attr, sizeof(*attr));
+}
 
 /** Counters of a server since its creation. */
 struct ndx_negotiation_server_stats {

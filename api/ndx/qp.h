@@ -92,6 +92,9 @@ struct ndx_qp_attr {
 	uint32_t rnr_timer;
 };
 
+/** `size` of struct ndx_qp_attr in version 0.1; the smallest that is accepted. */
+#define NDX_QP_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_qp_attr, rnr_timer)
+
 struct ndx_qp;
 
 /** Data-path functions of a queue pair; set by its provider. NULL: not supported. */
@@ -124,8 +127,14 @@ struct ndx_qp {
 	const struct ndx_qp_ops *ops;
 };
 
-/** Set `size` and the defaults. */
-void ndx_qp_attr_init(struct ndx_qp_attr *attr);
+/** As ndx_qp_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_qp_attr_init_sized(struct ndx_qp_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_qp_attr_init(struct ndx_qp_attr *attr)
+{
+	ndx_qp_attr_init_sized(attr, sizeof(*attr));
+}
 
 /**
  * Create a queue pair. (CreateQueuePair, CreateQueuePairWithSrq)

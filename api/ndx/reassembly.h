@@ -268,6 +268,9 @@ struct ndx_reassembly_attr {
 	void *context;                    /**< passed to on_event */
 };
 
+/** `size` of struct ndx_reassembly_attr in version 0.1; the smallest that is accepted. */
+#define NDX_REASSEMBLY_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_reassembly_attr, context)
+
 /** Counters since creation or reset. */
 struct ndx_reassembly_stats {
 	uint64_t packets;
@@ -299,17 +302,24 @@ struct ndx_reassembly_stats {
 	uint64_t rdmap[16];    /**< iWARP frames, by RDMAP opcode */
 };
 
+/** As ndx_reassembly_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_reassembly_attr_init_sized(struct ndx_reassembly_attr *attr, size_t size);
+
 /**
  * Fill @p attr with the defaults: 24 MiB, 300 s, 65536 segments, 4096 connections, 1024 packets.
  */
-void ndx_reassembly_attr_init(struct ndx_reassembly_attr *attr);
+static inline void ndx_reassembly_attr_init(struct ndx_reassembly_attr *attr)
+{
+	ndx_reassembly_attr_init_sized(attr, sizeof(*attr));
+}
 
 /**
  * Create a reassembly.
  *
  * @param[out] out  the reassembly; untouched on failure; release it with ndx_reassembly_close()
  *
- * @retval NDX_E_INVALID_PARAMETER NULL argument, wrong size, no on_event, or a limit out of range
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, `size` is not that of a structure, no on_event, or
+ * a limit out of range
  * @retval NDX_E_NO_MEMORY         out of memory
  *
  * Thread safety: any thread; an object is used by one thread at a time. Blocks: no.

@@ -195,8 +195,17 @@ struct ndx_receiver_attr {
 	void *context;           /**< passed to on_end */
 };
 
-/** Set `size` and the defaults. */
-void ndx_receiver_attr_init(struct ndx_receiver_attr *attr);
+/** `size` of struct ndx_receiver_attr in version 0.1; the smallest that is accepted. */
+#define NDX_RECEIVER_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_receiver_attr, context)
+
+/** As ndx_receiver_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_receiver_attr_init_sized(struct ndx_receiver_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_receiver_attr_init(struct ndx_receiver_attr *attr)
+{
+	ndx_receiver_attr_init_sized(attr, sizeof(*attr));
+}
 
 /**
  * Create a receiver: open the adapter if needed, allocate and register the slab, create the queue
@@ -464,6 +473,9 @@ struct ndx_receiver_stats {
 	uint64_t gaps[NDX_STATS_BUCKETS];
 };
 
+/** `size` of struct ndx_receiver_stats in version 0.1; the smallest that is accepted. */
+#define NDX_RECEIVER_STATS_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_receiver_stats, gaps)
+
 /**
  * Read the counters.
  *
@@ -494,8 +506,17 @@ struct ndx_receive_loop_attr {
 	uint32_t batch;
 };
 
-/** Set `size` and the defaults. */
-void ndx_receive_loop_attr_init(struct ndx_receive_loop_attr *attr);
+/** `size` of struct ndx_receive_loop_attr in version 0.1; the smallest that is accepted. */
+#define NDX_RECEIVE_LOOP_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_receive_loop_attr, batch)
+
+/** As ndx_receive_loop_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_receive_loop_attr_init_sized(struct ndx_receive_loop_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_receive_loop_attr_init(struct ndx_receive_loop_attr *attr)
+{
+	ndx_receive_loop_attr_init_sized(attr, sizeof(*attr));
+}
 
 /**
  * Create a receive loop: one thread, "ndx-recv", for many receivers. The receivers may belong to

@@ -71,10 +71,20 @@ struct ndx_sender_attr {
 	uint32_t spin_us;
 	/** How long ndx_sender_close() and ndx_sender_reset() wait. Default 8000. */
 	uint32_t close_timeout_ms;
+	uint32_t reserved; /**< 0 */
 };
 
-/** Set `size` and the defaults. */
-void ndx_sender_attr_init(struct ndx_sender_attr *attr);
+/** `size` of struct ndx_sender_attr in version 0.1; the smallest that is accepted. */
+#define NDX_SENDER_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_sender_attr, reserved)
+
+/** As ndx_sender_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_sender_attr_init_sized(struct ndx_sender_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_sender_attr_init(struct ndx_sender_attr *attr)
+{
+	ndx_sender_attr_init_sized(attr, sizeof(*attr));
+}
 
 /**
  * Create a sender.
@@ -191,7 +201,13 @@ struct ndx_sender_stats {
 	enum ndx_status failed; /**< status of the first frame that failed; NDX_OK: none */
 };
 
-/** Read the counters. NDX_E_INVALID_PARAMETER: NULL argument, or `size` is too small. */
+/** `size` of struct ndx_sender_stats in version 0.1; the smallest that is accepted. */
+#define NDX_SENDER_STATS_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_sender_stats, failed)
+
+/**
+ * Read the counters. NDX_E_INVALID_PARAMETER: NULL argument, or `size` is smaller than in any
+ * released version.
+ */
 enum ndx_status ndx_sender_get_stats(struct ndx_sender *sender, struct ndx_sender_stats *stats);
 
 /**

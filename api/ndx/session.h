@@ -115,10 +115,20 @@ struct ndx_session_attr {
 	uint32_t max_message;        /**< bytes of one message. Default 65536, maximum 1 MiB */
 	uint32_t max_rounds;         /**< rounds of one stage. Default 64 */
 	uint32_t max_history;        /**< entries; the oldest are dropped. Default 128 */
+	uint32_t reserved;           /**< 0 */
 };
 
-/** Set `size` and the defaults. */
-void ndx_session_attr_init(struct ndx_session_attr *attr);
+/** `size` of struct ndx_session_attr in version 0.1; the smallest that is accepted. */
+#define NDX_SESSION_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_session_attr, reserved)
+
+/** As ndx_session_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_session_attr_init_sized(struct ndx_session_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_session_attr_init(struct ndx_session_attr *attr)
+{
+	ndx_session_attr_init_sized(attr, sizeof(*attr));
+}
 
 /**
  * Create a session, not connected.

@@ -64,6 +64,9 @@ struct ndx_qp_stats {
 	uint64_t rnr_wait_ns; /**< total time of these waits, including a wait in progress */
 };
 
+/** `size` of struct ndx_qp_stats in version 0.1; the smallest that is accepted. */
+#define NDX_QP_STATS_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_qp_stats, rnr_wait_ns)
+
 /** Counters of a completion queue. */
 struct ndx_cq_stats {
 	size_t size;         /**< the caller sets sizeof(struct ndx_cq_stats) */
@@ -80,6 +83,9 @@ struct ndx_cq_stats {
 	uint64_t by_status[NDX_STATS_STATUSES]; /**< `results` by status */
 	enum ndx_status failed; /**< why the queue no longer works; NDX_OK: it works */
 };
+
+/** `size` of struct ndx_cq_stats in version 0.1; the smallest that is accepted. */
+#define NDX_CQ_STATS_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_cq_stats, failed)
 
 /** How a connection ended, seen from this side. */
 enum ndx_disconnect_outcome {
@@ -152,6 +158,9 @@ struct ndx_adapter_stats {
 	uint64_t drain_timeouts; /**< disconnects in which own requests were cancelled */
 };
 
+/** `size` of struct ndx_adapter_stats in version 0.1; the smallest that is accepted. */
+#define NDX_ADAPTER_STATS_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_adapter_stats, drain_timeouts)
+
 /**
  * One transition of a connector: the state before, the event, the state after. The names are those
  * of the log and of docs/observability.md.
@@ -172,10 +181,10 @@ struct ndx_transition {
 /**
  * Counters of an adapter.
  *
- * @param[in,out] stats  the caller sets `size`; the call fills the rest
+ * @param[in,out] stats  the caller sets `size`; the call fills as much as that
  *
  * @retval NDX_OK                  filled
- * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is too small
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is smaller than in any released version
  *
  * Thread safety: any thread. Blocks: no; the call visits each queue pair.
  */
@@ -184,10 +193,10 @@ enum ndx_status ndx_adapter_get_stats(struct ndx_adapter *adapter, struct ndx_ad
 /**
  * Counters of a completion queue.
  *
- * @param[in,out] stats  the caller sets `size`; the call fills the rest
+ * @param[in,out] stats  the caller sets `size`; the call fills as much as that
  *
  * @retval NDX_OK                  filled
- * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is too small
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is smaller than in any released version
  * @retval NDX_E_NOT_SUPPORTED     the adapter's provider does not count
  *
  * Thread safety: any thread. Blocks: no.
@@ -197,10 +206,10 @@ enum ndx_status ndx_cq_get_stats(struct ndx_cq *cq, struct ndx_cq_stats *stats);
 /**
  * Counters of a queue pair.
  *
- * @param[in,out] stats  the caller sets `size`; the call fills the rest
+ * @param[in,out] stats  the caller sets `size`; the call fills as much as that
  *
  * @retval NDX_OK                  filled
- * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is too small
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is smaller than in any released version
  * @retval NDX_E_NOT_SUPPORTED     the adapter's provider does not count
  *
  * Thread safety: any thread. Blocks: no.

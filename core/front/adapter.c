@@ -9,6 +9,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_struct.h"
 #include "base_thread.h"
 #include "connection.h"
 
@@ -154,18 +155,12 @@ void ndx_adapter_close(struct ndx_adapter *adapter)
 
 enum ndx_status ndx_adapter_query(struct ndx_adapter *adapter, struct ndx_adapter_info *info)
 {
-	size_t size;
+	static const struct base_struct layout = BASE_STRUCT(
+		struct ndx_adapter_info, NDX_ADAPTER_INFO_SIZE_0_1, "set `size` to sizeof(*info)");
 
 	if (adapter == NULL || info == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_adapter_query: NULL argument");
-	size = info->size;
-	if (size < sizeof(*info))
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_adapter_query: info->size is %zu, must be at least %zu; set it to "
-		            "sizeof(*info)",
-		            size, sizeof(*info));
-	*info = adapter->info;
-	return NDX_OK;
+	return base_struct_out(&layout, "ndx_adapter_query", info, info->size, &adapter->info);
 }
 
 enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,

@@ -10,30 +10,31 @@
 #include "base_log.h"
 #include "base_ov.h"
 #include "base_sockaddr.h"
+#include "base_struct.h"
 #include "connection.h"
 
 #define DRAIN_TIMEOUT_MAX_MS 2000u
 #define DISCONNECT_TIMEOUT_MS 5000u
 #define PSN_MAX 0xffffffu
 
-void ndx_connector_attr_init(struct ndx_connector_attr *attr)
+static const struct base_struct attr_layout =
+	BASE_STRUCT(struct ndx_connector_attr, NDX_CONNECTOR_ATTR_SIZE_0_1,
+                    "call ndx_connector_attr_init() first");
+
+static const struct ndx_connector_attr attr_defaults = {
+	.drain_timeout_ms = DRAIN_TIMEOUT_MAX_MS,
+	.disconnect_timeout_ms = DISCONNECT_TIMEOUT_MS,
+	.connect_timeout_ms = NDX_INFINITE,
+	.psn = NDX_PSN_RANDOM,
+};
+
+void ndx_connector_attr_init_sized(struct ndx_connector_attr *attr, size_t size)
 {
-	*attr = (struct ndx_connector_attr){
-		.size = sizeof(*attr),
-		.drain_timeout_ms = DRAIN_TIMEOUT_MAX_MS,
-		.disconnect_timeout_ms = DISCONNECT_TIMEOUT_MS,
-		.connect_timeout_ms = NDX_INFINITE,
-		.psn = NDX_PSN_RANDOM,
-	};
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
 static enum ndx_status check_attr(const struct ndx_connector_attr *attr)
 {
-	if (attr->size < sizeof(*attr))
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_connector_create: attr->size is %zu, must be at least %zu; call "
-		            "ndx_connector_attr_init() first",
-		            attr->size, sizeof(*attr));
 	if (attr->drain_timeout_ms > DRAIN_TIMEOUT_MAX_MS)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_create: drain_timeout_ms %u is beyond %u",
@@ -59,10 +60,7 @@ static struct ndx_connector *alloc_connector(struct ndx_adapter *adapter,
 	if (c == NULL)
 		return NULL;
 	c->adapter = adapter;
-	if (attr != NULL)
-		c->attr = *attr;
-	else
-		ndx_connector_attr_init(&c->attr);
+	c->attr = *attr;
 	c->work = (struct base_job){.fn = connector_work, .arg = c};
 	c->connect_timer = (struct base_timer){.fn = conn_on_connect_timeout, .arg = c};
 	c->drain_timer = (struct base_timer){.fn = conn_on_drain_timeout, .arg = c};
@@ -77,17 +75,19 @@ enum ndx_status ndx_connector_create(struct ndx_adapter *adapter,
                                      const struct ndx_connector_attr *attr,
                                      struct ndx_connector **out)
 {
+	struct ndx_connector_attr own = attr_defaults;
 	struct ndx_connector *c;
-	enum ndx_status st;
+	enum ndx_status st = NDX_OK;
 
 	if (adapter == NULL || out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_create: NULL argument");
-	if (attr != NULL) {
-		st = check_attr(attr);
-		if (st != NDX_OK)
-			return st;
-	}
-	c = alloc_connector(adapter, attr);
+	if (attr != NULL)
+		st = base_struct_in(&attr_layout, "ndx_connector_create", &own, attr, attr->size);
+	if (st == NDX_OK)
+		st = check_attr(&own);
+	if (st != NDX_OK)
+		return st;
+	c = alloc_connector(adapter, &own);
 	if (c == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a connector");
 	adapter_lock(adapter);

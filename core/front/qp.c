@@ -2,26 +2,30 @@
 /* Queue pairs: creation, flush, close. Posting goes straight to the provider. */
 #include <ndx/qp.h>
 
-#include <string.h>
-
 #include "adapter.h"
 #include "base_log.h"
+#include "base_struct.h"
 #include "connection.h"
 
 /* Programs for ND post two SGEs on a queue pair that was created with one: grant more. */
 #define LEAST_SGE 2u
 #define RNR_TIMER_MAX 31u
 
-void ndx_qp_attr_init(struct ndx_qp_attr *attr)
+static const struct base_struct attr_layout =
+	BASE_STRUCT(struct ndx_qp_attr, NDX_QP_ATTR_SIZE_0_1, "call ndx_qp_attr_init() first");
+
+static const struct ndx_qp_attr attr_defaults = {
+	.receive_depth = 64,
+	.initiator_depth = 64,
+	.max_receive_sge = 1,
+	.max_initiator_sge = 1,
+	.no_receive_timeout_ms = 4000,
+	.rnr_timer = NDX_RNR_TIMER_DEFAULT,
+};
+
+void ndx_qp_attr_init_sized(struct ndx_qp_attr *attr, size_t size)
 {
-	memset(attr, 0, sizeof(*attr));
-	attr->size = sizeof(*attr);
-	attr->receive_depth = 64;
-	attr->initiator_depth = 64;
-	attr->max_receive_sge = 1;
-	attr->max_initiator_sge = 1;
-	attr->no_receive_timeout_ms = 4000;
-	attr->rnr_timer = NDX_RNR_TIMER_DEFAULT;
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
 static enum ndx_status out_of_range(const char *what, uint32_t value, uint32_t least, uint32_t most)
@@ -78,11 +82,6 @@ static enum ndx_status check_attr(const struct ndx_adapter *adapter, const struc
 {
 	enum ndx_status st;
 
-	if (attr->size < sizeof(*attr))
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_qp_create: attr->size is %zu, must be at least %zu; call "
-		            "ndx_qp_attr_init() first",
-		            attr->size, sizeof(*attr));
 	if (attr->receive_cq == NULL || attr->initiator_cq == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_qp_create: attr->%s is NULL",
 		            attr->receive_cq == NULL ? "receive_cq" : "initiator_cq");
@@ -109,20 +108,21 @@ static uint32_t grant_sge(uint32_t asked, uint32_t most)
 enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_attr *attr,
                               struct ndx_qp **out)
 {
-	struct ndx_qp_attr grant;
+	struct ndx_qp_attr grant = attr_defaults;
 	struct ndx_spi_qp *qp = NULL;
 	enum ndx_status st;
 
 	if (adapter == NULL || attr == NULL || out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_qp_create: NULL argument");
-	st = check_attr(adapter, attr);
+	st = base_struct_in(&attr_layout, "ndx_qp_create", &grant, attr, attr->size);
+	if (st == NDX_OK)
+		st = check_attr(adapter, &grant);
 	if (st != NDX_OK)
 		return st;
-	grant = *attr;
 	grant.size = sizeof(grant);
 	grant.max_initiator_sge =
-		grant_sge(attr->max_initiator_sge, adapter->info.max_initiator_sge);
-	grant.max_receive_sge = grant_sge(attr->max_receive_sge, adapter->info.max_receive_sge);
+		grant_sge(grant.max_initiator_sge, adapter->info.max_initiator_sge);
+	grant.max_receive_sge = grant_sge(grant.max_receive_sge, adapter->info.max_receive_sge);
 	st = adapter->ops->qp_create(adapter->native, &grant, &qp);
 	if (st != NDX_OK)
 		return st;
@@ -130,10 +130,10 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
 	qp->spent = false;
 	qp->connector_id = 0;
 	adapter_lock(adapter);
-	spi_cq(attr->receive_cq)->object.refs++;
-	spi_cq(attr->initiator_cq)->object.refs++;
-	if (attr->srq != NULL)
-		spi_srq(attr->srq)->object.refs++;
+	spi_cq(grant.receive_cq)->object.refs++;
+	spi_cq(grant.initiator_cq)->object.refs++;
+	if (grant.srq != NULL)
+		spi_srq(grant.srq)->object.refs++;
 	adapter_unlock(adapter);
 	adapter_add_object(adapter, &qp->object, CORE_QP);
 	*out = &qp->pub;

@@ -3,7 +3,10 @@
 #include <ndx/stats.h>
 
 #include "base_log.h"
+#include "base_struct.h"
 #include "connection.h"
+
+#define SET_SIZE "set `size` to sizeof(*stats)"
 
 const char *ndx_disconnect_outcome_name(enum ndx_disconnect_outcome outcome)
 {
@@ -25,71 +28,61 @@ static enum ndx_status null_argument(const char *call)
 	return fail(NDX_E_INVALID_PARAMETER, 0, "%s: NULL argument", call);
 }
 
-static enum ndx_status check_size(const char *call, size_t size, size_t least)
+static enum ndx_status not_counted(const char *call, const struct ndx_adapter *adapter)
 {
-	if (size >= least)
-		return NDX_OK;
-	return fail(NDX_E_INVALID_PARAMETER, 0,
-	            "%s: stats->size is %zu, must be at least %zu; set it to sizeof(*stats)", call,
-	            size, least);
-}
-
-static enum ndx_status outcome_of(const char *call, const struct ndx_adapter *adapter, bool counted)
-{
-	if (counted)
-		return NDX_OK;
 	return fail(NDX_E_NOT_SUPPORTED, 0, "%s: the provider of %s does not count", call,
 	            adapter->info.uri);
 }
 
 enum ndx_status ndx_adapter_get_stats(struct ndx_adapter *adapter, struct ndx_adapter_stats *stats)
 {
-	enum ndx_status st;
+	static const struct base_struct layout =
+		BASE_STRUCT(struct ndx_adapter_stats, NDX_ADAPTER_STATS_SIZE_0_1, SET_SIZE);
+	struct ndx_adapter_stats now;
 
 	if (adapter == NULL || stats == NULL)
 		return null_argument("ndx_adapter_get_stats");
-	st = check_size("ndx_adapter_get_stats", stats->size, sizeof(*stats));
-	if (st != NDX_OK)
-		return st;
 	adapter_lock(adapter);
-	stats_of_adapter(adapter, stats);
-	stats->established = conn_count_up(adapter);
+	stats_of_adapter(adapter, &now);
+	now.established = conn_count_up(adapter);
 	adapter_unlock(adapter);
-	return NDX_OK;
+	return base_struct_out(&layout, "ndx_adapter_get_stats", stats, stats->size, &now);
 }
 
 enum ndx_status ndx_cq_get_stats(struct ndx_cq *cq, struct ndx_cq_stats *stats)
 {
+	static const struct base_struct layout =
+		BASE_STRUCT(struct ndx_cq_stats, NDX_CQ_STATS_SIZE_0_1, SET_SIZE);
 	struct ndx_adapter *adapter;
-	enum ndx_status st;
+	struct ndx_cq_stats now;
 	bool counted;
 
 	if (cq == NULL || stats == NULL)
 		return null_argument("ndx_cq_get_stats");
-	st = check_size("ndx_cq_get_stats", stats->size, sizeof(*stats));
-	if (st != NDX_OK)
-		return st;
 	adapter = spi_cq(cq)->object.adapter;
 	adapter_lock(adapter);
-	counted = stats_of_cq(spi_cq(cq), stats);
+	counted = stats_of_cq(spi_cq(cq), &now);
 	adapter_unlock(adapter);
-	return outcome_of("ndx_cq_get_stats", adapter, counted);
+	if (!counted)
+		return not_counted("ndx_cq_get_stats", adapter);
+	return base_struct_out(&layout, "ndx_cq_get_stats", stats, stats->size, &now);
 }
 
 enum ndx_status ndx_qp_get_stats(struct ndx_qp *qp, struct ndx_qp_stats *stats)
 {
+	static const struct base_struct layout =
+		BASE_STRUCT(struct ndx_qp_stats, NDX_QP_STATS_SIZE_0_1, SET_SIZE);
 	struct ndx_adapter *adapter;
-	enum ndx_status st;
+	struct ndx_qp_stats now;
 	bool counted;
 
 	if (qp == NULL || stats == NULL)
 		return null_argument("ndx_qp_get_stats");
-	st = check_size("ndx_qp_get_stats", stats->size, sizeof(*stats));
-	if (st != NDX_OK)
-		return st;
 	adapter = spi_qp(qp)->object.adapter;
 	adapter_lock(adapter);
-	counted = stats_of_qp(spi_qp(qp), stats);
+	counted = stats_of_qp(spi_qp(qp), &now);
 	adapter_unlock(adapter);
-	return outcome_of("ndx_qp_get_stats", adapter, counted);
+	if (!counted)
+		return not_counted("ndx_qp_get_stats", adapter);
+	return base_struct_out(&layout, "ndx_qp_get_stats", stats, stats->size, &now);
 }

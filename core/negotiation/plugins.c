@@ -65,7 +65,7 @@ static void plugin_free(struct plugin *p)
 	if (p->table != NULL && p->status == NDX_PLUGIN_READY && p->table->finalize != NULL)
 		p->table->finalize(p->state);
 	if (p->runner != NULL) {
-		p->runner->table->guests->close(p->runner->state, p->table, p->guest);
+		p->runner->table->guests->close(p->runner->state, p->given, p->guest);
 		plugins_drop_guest(p->runner);
 	}
 	code_file_close(p->dl);
@@ -251,6 +251,7 @@ static enum ndx_status start(struct plugin *p, const struct ndx_plugin *table,
 }
 
 static enum ndx_status register_checked(struct ndx_negotiation *n, const struct ndx_plugin *table,
+                                        const struct ndx_plugin *given,
                                         const struct plugin_source *source)
 {
 	const char *origin = source->origin;
@@ -272,8 +273,9 @@ static enum ndx_status register_checked(struct ndx_negotiation *n, const struct 
 		            "plugin \"%s\" (%s) is refused: the name is taken by the plugin of %s",
 		            table->name, origin, why);
 	}
+	p->own = *table;
 	p->state = source->guest;
-	st = start(p, table, why);
+	st = start(p, &p->own, why);
 	if (st != NDX_OK) {
 		p->status = NDX_PLUGIN_FAILED;
 		(void)snprintf(p->text, sizeof(p->text), "%s", why);
@@ -281,7 +283,8 @@ static enum ndx_status register_checked(struct ndx_negotiation *n, const struct 
 		list_plugin(n, p);
 		return st;
 	}
-	p->table = table;
+	p->table = &p->own;
+	p->given = given;
 	p->dl = source->dl;
 	p->runner = source->host;
 	p->guest = source->guest;
@@ -296,17 +299,18 @@ enum ndx_status plugins_register(struct ndx_negotiation *n, const struct ndx_plu
                                  const struct plugin_source *source)
 {
 	char why[PLUGIN_TEXT];
-	enum ndx_status st = plugin_check_abi(table, why);
+	struct ndx_plugin own;
+	enum ndx_status st = plugin_take_table(table, &own, why);
 	const char *name = "?";
 
 	pthread_mutex_lock(&n->registering);
 	if (st == NDX_OK) {
-		if (table->name != NULL && frame_name_valid(table->name))
-			name = table->name;
-		st = plugin_check_table(table, why);
+		if (own.name != NULL && frame_name_valid(own.name))
+			name = own.name;
+		st = plugin_check_table(&own, why);
 	}
 	if (st == NDX_OK) {
-		st = register_checked(n, table, source);
+		st = register_checked(n, &own, table, source);
 	} else {
 		st = fail(st, 0, "plugin \"%s\" (%s) is refused: %s", name, source->origin, why);
 		/* A plugin without a name can only be identified by its origin. */

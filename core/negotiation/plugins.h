@@ -24,8 +24,10 @@ struct plugin {
 	struct base_list node;
 	struct ndx_negotiation *negotiation;
 	struct ndx_plugin_host host;
-	const struct ndx_plugin
-		*table; /* NULL: the plugin failed before its table could be trusted */
+	/* NULL: the plugin failed before its table could be trusted; else `own`. */
+	const struct ndx_plugin *table;
+	struct ndx_plugin own;          /* the plugin's table, as this library knows it */
+	const struct ndx_plugin *given; /* the plugin's table; for its runner */
 	char name[NDX_PLUGIN_NAME_MAX + 1];
 	char *origin;
 	void *dl;              /* NULL: registered by a call, or a guest */
@@ -70,8 +72,10 @@ void variant_put(struct ndx_variant *variant);
 /* The variant's transport table; NULL: the built-in tcp. */
 const struct ndx_plugin_transport *variant_transport(const struct ndx_variant *variant);
 
-/* plugins_check.c: the rules for a table. NDX_E_ABI_MISMATCH or NDX_E_INVALID_CONFIG: `why`. */
-enum ndx_status plugin_check_abi(const struct ndx_plugin *table, char why[PLUGIN_TEXT]);
+/* plugins_check.c: the rules for a table. NDX_E_ABI_MISMATCH or NDX_E_INVALID_CONFIG: `why`.
+ * plugin_take_table() copies the part of a table that this library knows, the rest is 0. */
+enum ndx_status plugin_take_table(const struct ndx_plugin *table, struct ndx_plugin *own,
+                                  char why[PLUGIN_TEXT]);
 enum ndx_status plugin_check_table(const struct ndx_plugin *table, char why[PLUGIN_TEXT]);
 enum ndx_status plugin_check_variants(const struct ndx_plugin *table,
                                       const struct ndx_plugin_variant *list, size_t count,

@@ -3,25 +3,35 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base_log.h"
+#include "base_struct.h"
 #include "frame.h"
 #include "plugins.h"
 #include "schema.h"
 
-enum ndx_status plugin_check_abi(const struct ndx_plugin *table, char why[PLUGIN_TEXT])
+enum ndx_status plugin_take_table(const struct ndx_plugin *table, struct ndx_plugin *own,
+                                  char why[PLUGIN_TEXT])
 {
-	if (table->abi != NDX_PLUGIN_ABI)
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): the last member is a pointer */
+	static const struct base_struct layout = BASE_STRUCT(
+		struct ndx_plugin, NDX_PLUGIN_SIZE_0_1, "set `size` to sizeof(struct ndx_plugin)");
+	enum ndx_status st;
+
+	memset(own, 0, sizeof(*own));
+	if (table->abi != NDX_PLUGIN_ABI) {
 		(void)snprintf(
 			why, PLUGIN_TEXT,
 			"it was built for plugin interface %u, this library has %u; build it "
 			"against this library's headers",
 			table->abi, NDX_PLUGIN_ABI);
-	else if (table->size < sizeof(*table))
-		(void)snprintf(why, PLUGIN_TEXT,
-		               "its table has %u bytes, this library's %zu; build it against this "
-		               "library's headers",
-		               table->size, sizeof(*table));
-	else
+		return NDX_E_ABI_MISMATCH;
+	}
+	base_fail_hold(true); /* the registration writes the record, with the plugin's name */
+	st = base_struct_in(&layout, "its table", own, table, table->size);
+	base_fail_hold(false);
+	if (st == NDX_OK)
 		return NDX_OK;
+	base_text_copy(why, PLUGIN_TEXT, ndx_last_error());
 	return NDX_E_ABI_MISMATCH;
 }
 

@@ -9,31 +9,37 @@
 #include "base_linux.h"
 #include "base_log.h"
 #include "base_sockaddr.h"
+#include "base_struct.h"
 
 #define MESSAGE_LEAST 512u
 
-void ndx_negotiation_server_attr_init(struct ndx_negotiation_server_attr *attr)
+static const struct base_struct attr_layout =
+	BASE_STRUCT(struct ndx_negotiation_server_attr, NDX_NEGOTIATION_SERVER_ATTR_SIZE_0_1,
+                    "call ndx_negotiation_server_attr_init() first");
+
+static const struct ndx_negotiation_server_attr attr_defaults = {
+	.max_sessions = 4096,
+	.workers = 2,
+	.workers_most = 64,
+	.hello_timeout_ms = 5000,
+	.stage_timeout_ms = 30000,
+	.session_timeout_ms = 120000,
+	.plugin_warn_ms = 5000,
+	.max_message = 65536,
+	.max_rounds = 64,
+	.max_history = 16,
+};
+
+void ndx_negotiation_server_attr_init_sized(struct ndx_negotiation_server_attr *attr, size_t size)
 {
-	*attr = (struct ndx_negotiation_server_attr){.size = sizeof(*attr),
-	                                             .max_sessions = 4096,
-	                                             .workers = 2,
-	                                             .workers_most = 64,
-	                                             .hello_timeout_ms = 5000,
-	                                             .stage_timeout_ms = 30000,
-	                                             .session_timeout_ms = 120000,
-	                                             .plugin_warn_ms = 5000,
-	                                             .max_message = 65536,
-	                                             .max_rounds = 64,
-	                                             .max_history = 16};
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
 static enum ndx_status check_attr(const struct ndx_negotiation_server_attr *a)
 {
 	const char *fault = NULL;
 
-	if (a->size < sizeof(*a))
-		fault = "attr->size is too small; call ndx_negotiation_server_attr_init() first";
-	else if (a->address == NULL)
+	if (a->address == NULL)
 		fault = "attr->address is NULL";
 	else if (a->variants == NULL || a->variant_count == 0)
 		fault = "there is no variant";
@@ -138,19 +144,22 @@ static void finish_on_loop(void *arg)
 enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_server_attr *attr,
                                               struct ndx_negotiation_server **out)
 {
+	struct ndx_negotiation_server_attr own = attr_defaults;
 	struct ndx_negotiation_server *server;
 	enum ndx_status st;
 
 	if (attr == NULL || out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_negotiation_server_create: NULL argument");
-	st = check_attr(attr);
+	st = base_struct_in(&attr_layout, "ndx_negotiation_server_create", &own, attr, attr->size);
+	if (st == NDX_OK)
+		st = check_attr(&own);
 	if (st != NDX_OK)
 		return st;
 	server = calloc(1, sizeof(*server));
 	if (server == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_create: out of memory");
-	server->attr = *attr;
+	server->attr = own;
 	base_list_init(&server->clients);
 	(void)pthread_mutex_init(&server->lock, NULL);
 	(void)pthread_cond_init(&server->empty, NULL);
@@ -163,7 +172,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	st = server_listen(server);
 	if (st != NDX_OK)
 		goto fail_listen;
-	if (!pool_init(&server->pool, attr->workers, attr->workers_most)) {
+	if (!pool_init(&server->pool, own.workers, own.workers_most)) {
 		st = fail(NDX_E_INSUFFICIENT_RESOURCES, 0,
 		          "ndx_negotiation_server_create: no thread");
 		goto fail_pool;

@@ -9,33 +9,38 @@
 #include "base_linux.h"
 #include "base_log.h"
 #include "base_loop.h"
+#include "base_struct.h"
 
 #define MESSAGE_LEAST 512u
 #define QP_SLICE_MS 20u
 
-void ndx_session_attr_init(struct ndx_session_attr *attr)
+static const struct base_struct attr_layout = BASE_STRUCT(
+	struct ndx_session_attr, NDX_SESSION_ATTR_SIZE_0_1, "call ndx_session_attr_init() first");
+
+static const struct ndx_session_attr attr_defaults = {
+	.inbound_read_limit = 16,
+	.outbound_read_limit = 16,
+	.connect_timeout_ms = 5000,
+	.attempts = 3,
+	.backoff_ms = 100,
+	.backoff_most_ms = 5000,
+	.stage_timeout_ms = 30000,
+	.session_timeout_ms = 120000,
+	.max_message = 65536,
+	.max_rounds = 64,
+	.max_history = 128,
+};
+
+void ndx_session_attr_init_sized(struct ndx_session_attr *attr, size_t size)
 {
-	*attr = (struct ndx_session_attr){.size = sizeof(*attr),
-	                                  .inbound_read_limit = 16,
-	                                  .outbound_read_limit = 16,
-	                                  .connect_timeout_ms = 5000,
-	                                  .attempts = 3,
-	                                  .backoff_ms = 100,
-	                                  .backoff_most_ms = 5000,
-	                                  .stage_timeout_ms = 30000,
-	                                  .session_timeout_ms = 120000,
-	                                  .max_message = 65536,
-	                                  .max_rounds = 64,
-	                                  .max_history = 128};
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
 static enum ndx_status check_attr(const struct ndx_session_attr *a)
 {
 	const char *fault = NULL;
 
-	if (a->size < sizeof(*a))
-		fault = "attr->size is too small; call ndx_session_attr_init() first";
-	else if (a->variant == NULL)
+	if (a->variant == NULL)
 		fault = "attr->variant is NULL";
 	else if (a->servers == NULL || a->server_count == 0)
 		fault = "there is no server";
@@ -47,6 +52,8 @@ static enum ndx_status check_attr(const struct ndx_session_attr *a)
 		fault = "max_history is beyond 65536";
 	else if (a->max_message < MESSAGE_LEAST || a->max_message > FRAME_PAYLOAD_MAX)
 		fault = "max_message must be 512 to 1048576";
+	else if (a->reserved != 0)
+		fault = "reserved is not 0";
 	else if (a->connect_timeout_ms == 0 || a->stage_timeout_ms == 0 ||
 	         a->session_timeout_ms == 0)
 		fault = "a time-out is 0";
@@ -90,37 +97,40 @@ static void free_servers(struct ndx_session *s)
 
 enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct ndx_session **out)
 {
+	struct ndx_session_attr own = attr_defaults;
 	struct dialogue_limits limits;
 	struct ndx_session *s;
 	enum ndx_status st;
 
 	if (attr == NULL || out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_create: NULL argument");
-	st = check_attr(attr);
+	st = base_struct_in(&attr_layout, "ndx_session_create", &own, attr, attr->size);
+	if (st == NDX_OK)
+		st = check_attr(&own);
 	if (st != NDX_OK)
 		return st;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_session_create: out of memory");
-	s->id = __atomic_add_fetch(&attr->variant->plugin->negotiation->last_session, 1,
+	s->id = __atomic_add_fetch(&own.variant->plugin->negotiation->last_session, 1,
 	                           __ATOMIC_RELAXED);
-	s->attr = *attr;
+	s->attr = own;
 	s->server = "";
-	limits = (struct dialogue_limits){attr->max_message, attr->max_rounds};
-	s->inbox_room = FRAME_HEADER + (size_t)attr->max_message;
+	limits = (struct dialogue_limits){own.max_message, own.max_rounds};
+	s->inbox_room = FRAME_HEADER + (size_t)own.max_message;
 	s->inbox = malloc(s->inbox_room);
 	st = s->inbox == NULL ? NDX_E_NO_MEMORY : copy_servers(s);
 	if (st == NDX_OK)
 		st = base_random(s->cookie, sizeof(s->cookie));
 	if (st != NDX_OK)
 		goto fail_memory;
-	st = history_init(&s->history, attr->max_history);
+	st = history_init(&s->history, own.max_history);
 	if (st != NDX_OK)
 		goto fail_memory;
-	st = link_init(&s->link, attr->variant);
+	st = link_init(&s->link, own.variant);
 	if (st != NDX_OK)
 		goto fail_link;
-	dialogue_init(&s->dialogue, attr->variant, NDX_ROLE_CLIENT, s->id, &limits, &s->history);
+	dialogue_init(&s->dialogue, own.variant, NDX_ROLE_CLIENT, s->id, &limits, &s->history);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	*out = s;
 	return NDX_OK;

@@ -6,6 +6,7 @@
 
 #include "base_hash.h"
 #include "base_log.h"
+#include "base_struct.h"
 #include "rdma.h"
 
 #define BYTES_MIN (UINT64_C(1) << 20)
@@ -17,24 +18,25 @@ struct ndx_reassembly {
 	struct rdma rdma;
 };
 
-void ndx_reassembly_attr_init(struct ndx_reassembly_attr *attr)
+static const struct base_struct attr_layout =
+	BASE_STRUCT(struct ndx_reassembly_attr, NDX_REASSEMBLY_ATTR_SIZE_0_1,
+                    "call ndx_reassembly_attr_init() first");
+
+static const struct ndx_reassembly_attr attr_defaults = {
+	.max_bytes = UINT64_C(24) << 20,
+	.max_age_ns = UINT64_C(300) * 1000000000,
+	.max_segments = 65536,
+	.max_connections = 4096,
+	.reorder_packets = 1024,
+};
+
+void ndx_reassembly_attr_init_sized(struct ndx_reassembly_attr *attr, size_t size)
 {
-	*attr = (struct ndx_reassembly_attr){
-		.size = sizeof(*attr),
-		.max_bytes = UINT64_C(24) << 20,
-		.max_age_ns = UINT64_C(300) * 1000000000,
-		.max_segments = 65536,
-		.max_connections = 4096,
-		.reorder_packets = 1024,
-	};
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
 static enum ndx_status check(const struct ndx_reassembly_attr *attr)
 {
-	if (attr->size != sizeof(*attr))
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "attr.size is %zu, not %zu: call ndx_reassembly_attr_init() first",
-		            attr->size, sizeof(*attr));
 	if (attr->on_event == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "attr.on_event is NULL");
 	if (attr->max_bytes < BYTES_MIN)
@@ -114,21 +116,24 @@ static void free_rdma(struct rdma *r)
 enum ndx_status ndx_reassembly_create(const struct ndx_reassembly_attr *attr,
                                       struct ndx_reassembly **out)
 {
+	struct ndx_reassembly_attr own = attr_defaults;
 	struct ndx_reassembly *reassembly;
 	enum ndx_status status;
 	struct rdma *r;
 
 	if (attr == NULL || out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "NULL argument");
-	status = check(attr);
+	status = base_struct_in(&attr_layout, "ndx_reassembly_create", &own, attr, attr->size);
+	if (status == NDX_OK)
+		status = check(&own);
 	if (status != NDX_OK)
 		return status;
 	reassembly = calloc(1, sizeof(*reassembly));
 	if (reassembly == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "no memory for a reassembly");
 	r = &reassembly->rdma;
-	r->attr = *attr;
-	r->mem.limit = attr->max_bytes;
+	r->attr = own;
+	r->mem.limit = own.max_bytes;
 	r->seed = seed(reassembly);
 	base_list_init(&r->flow_use);
 	base_list_init(&r->ages);
@@ -136,9 +141,9 @@ enum ndx_status ndx_reassembly_create(const struct ndx_reassembly_attr *attr,
 	base_list_init(&r->early_ages);
 	base_list_init(&r->gaps);
 	r->header = mem_get(&r->mem, sizeof(*r->header));
-	if (attr->check_crc)
+	if (own.check_crc)
 		r->crc = mem_get(&r->mem, sizeof(*r->crc));
-	if (!tables(r) || r->header == NULL || (attr->check_crc && r->crc == NULL)) {
+	if (!tables(r) || r->header == NULL || (own.check_crc && r->crc == NULL)) {
 		status = fail(NDX_E_NO_MEMORY, 0, "no memory for the tables of a reassembly");
 		goto free_reassembly;
 	}

@@ -10,6 +10,7 @@
 #include "base_container_of.h"
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_struct.h"
 #include "base_thread.h"
 #include "receiver.h"
 
@@ -154,12 +155,15 @@ static void *run(void *arg)
 	return NULL;
 }
 
-void ndx_receive_loop_attr_init(struct ndx_receive_loop_attr *attr)
+static const struct base_struct attr_layout =
+	BASE_STRUCT(struct ndx_receive_loop_attr, NDX_RECEIVE_LOOP_ATTR_SIZE_0_1,
+                    "call ndx_receive_loop_attr_init() first");
+
+static const struct ndx_receive_loop_attr attr_defaults = {.spin_us = 50, .batch = 16};
+
+void ndx_receive_loop_attr_init_sized(struct ndx_receive_loop_attr *attr, size_t size)
 {
-	memset(attr, 0, sizeof(*attr));
-	attr->size = sizeof(*attr);
-	attr->spin_us = 50;
-	attr->batch = 16;
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
 static enum ndx_status start_thread(struct ndx_receive_loop *loop)
@@ -178,17 +182,17 @@ static enum ndx_status start_thread(struct ndx_receive_loop *loop)
 enum ndx_status ndx_receive_loop_create(const struct ndx_receive_loop_attr *attr,
                                         struct ndx_receive_loop **out)
 {
-	struct ndx_receive_loop_attr a;
+	struct ndx_receive_loop_attr a = attr_defaults;
 	struct ndx_receive_loop *loop;
-	enum ndx_status st;
+	enum ndx_status st = NDX_OK;
 
-	ndx_receive_loop_attr_init(&a);
 	if (attr != NULL)
-		a = *attr;
-	if (out == NULL || a.size < sizeof(a) || a.batch == 0 || a.batch > LOOP_BATCH_MAX)
+		st = base_struct_in(&attr_layout, "ndx_receive_loop_create", &a, attr, attr->size);
+	if (st != NDX_OK)
+		return st;
+	if (out == NULL || a.batch == 0 || a.batch > LOOP_BATCH_MAX)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_receive_loop_create: out is NULL, attr is not initialised, or "
-		            "batch %u is not in 1..%d",
+		            "ndx_receive_loop_create: out is NULL, or batch %u is not in 1..%d",
 		            a.batch, LOOP_BATCH_MAX);
 	loop = calloc(1, sizeof(*loop));
 	if (loop == NULL)

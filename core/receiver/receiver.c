@@ -9,24 +9,31 @@
 
 #include "base_log.h"
 #include "base_loop.h"
+#include "base_struct.h"
 
 #define SEQUENCE_WRAP_MAX (1u << 24)
 #define SLAB_MAX UINT32_MAX
 
-void ndx_receiver_attr_init(struct ndx_receiver_attr *attr)
+static const struct base_struct attr_layout =
+	BASE_STRUCT(struct ndx_receiver_attr, NDX_RECEIVER_ATTR_SIZE_0_1,
+                    "call ndx_receiver_attr_init() first");
+
+static const struct ndx_receiver_attr attr_defaults = {
+	.slot_size = 9000,
+	.slot_count = 256,
+	.sequence_wrap = SEQUENCE_WRAP_MAX,
+	.send_depth = 16,
+	.no_receive_timeout_ms = 4000,
+	.keepalive_ms = 5000,
+	.rnr_timer = NDX_RNR_TIMER_DEFAULT,
+	.probe_timeout_ms = 2000,
+	.spin_us = 50,
+	.batch = 16,
+};
+
+void ndx_receiver_attr_init_sized(struct ndx_receiver_attr *attr, size_t size)
 {
-	memset(attr, 0, sizeof(*attr));
-	attr->size = sizeof(*attr);
-	attr->slot_size = 9000;
-	attr->slot_count = 256;
-	attr->sequence_wrap = SEQUENCE_WRAP_MAX;
-	attr->send_depth = 16;
-	attr->no_receive_timeout_ms = 4000;
-	attr->keepalive_ms = 5000;
-	attr->rnr_timer = NDX_RNR_TIMER_DEFAULT;
-	attr->probe_timeout_ms = 2000;
-	attr->spin_us = 50;
-	attr->batch = 16;
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
 static enum ndx_status out_of_range(const char *what, uint64_t value, uint64_t least, uint64_t most)
@@ -61,11 +68,6 @@ static enum ndx_status check_attr(const struct ndx_receiver_attr *a)
 {
 	const uint64_t slab = (uint64_t)a->slot_size * a->slot_count;
 
-	if (a->size < sizeof(*a))
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_receiver_create: attr->size is %zu; call ndx_receiver_attr_init() "
-		            "first",
-		            a->size);
 	if (a->slot_size == 0)
 		return out_of_range("slot_size", a->slot_size, 1, SLAB_MAX);
 	if (a->slot_count == 0)
@@ -136,6 +138,7 @@ static enum ndx_status build(struct ndx_receiver *r)
 
 enum ndx_status ndx_receiver_create(const struct ndx_receiver_attr *attr, struct ndx_receiver **out)
 {
+	struct ndx_receiver_attr own = attr_defaults;
 	struct ndx_receiver *r;
 	enum ndx_status st;
 
@@ -143,20 +146,22 @@ enum ndx_status ndx_receiver_create(const struct ndx_receiver_attr *attr, struct
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_create: NULL argument");
 	st = endpoint_may_block("ndx_receiver_create");
 	if (st == NDX_OK)
-		st = check_attr(attr);
+		st = base_struct_in(&attr_layout, "ndx_receiver_create", &own, attr, attr->size);
+	if (st == NDX_OK)
+		st = check_attr(&own);
 	if (st != NDX_OK)
 		return st;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_receiver_create: out of memory");
-	r->attr = *attr;
+	r->attr = own;
 	r->refs = 1;
-	r->batch = attr->batch;
+	r->batch = own.batch;
 	(void)pthread_mutex_init(&r->lock, NULL);
 	(void)pthread_cond_init(&r->changed, NULL);
-	if (attr->loop != NULL) {
-		loop_hold(attr->loop);
-		r->loop = attr->loop;
+	if (own.loop != NULL) {
+		loop_hold(own.loop);
+		r->loop = own.loop;
 	}
 	st = build(r);
 	if (st != NDX_OK) {

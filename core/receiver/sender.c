@@ -10,6 +10,7 @@
 
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_struct.h"
 #include "base_loop.h"
 #include "receiver.h"
 
@@ -342,14 +343,15 @@ enum ndx_status ndx_sender_flush(struct ndx_sender *s, uint32_t timeout_ms)
 
 enum ndx_status ndx_sender_get_stats(struct ndx_sender *s, struct ndx_sender_stats *stats)
 {
-	if (s == NULL || stats == NULL || stats->size < sizeof(*stats))
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_sender_get_stats: NULL argument, or stats->size is less than %zu",
-		            sizeof(*stats));
+	static const struct base_struct layout = BASE_STRUCT(
+		struct ndx_sender_stats, NDX_SENDER_STATS_SIZE_0_1, "set `size` to sizeof(*stats)");
+	struct ndx_sender_stats now;
+
+	if (s == NULL || stats == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_get_stats: NULL argument");
 	if (s->connected)
 		(void)collect(s);
-	*stats = s->stats;
-	stats->size = sizeof(*stats);
-	stats->under_way = s->under_way;
-	return NDX_OK;
+	now = s->stats;
+	now.under_way = s->under_way;
+	return base_struct_out(&layout, "ndx_sender_get_stats", stats, stats->size, &now);
 }

@@ -8,23 +8,29 @@
 #include <ndx/helpers.h>
 
 #include "base_log.h"
+#include "base_struct.h"
 #include "receiver.h"
 
 #define PAGE 4096u
 
-void ndx_sender_attr_init(struct ndx_sender_attr *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	attr->size = sizeof(*attr);
-	attr->slot_size = 4096;
-	attr->slot_count = 16;
-	attr->spin_us = 50;
-	attr->sequence_wrap = SEQUENCE_WRAP_MAX;
-	attr->peer_slot_count = 256;
-	attr->no_receive_timeout_ms = 4000;
-	attr->keepalive_ms = 5000;
+static const struct base_struct attr_layout = BASE_STRUCT(
+	struct ndx_sender_attr, NDX_SENDER_ATTR_SIZE_0_1, "call ndx_sender_attr_init() first");
+
+static const struct ndx_sender_attr attr_defaults = {
+	.slot_size = 4096,
+	.slot_count = 16,
+	.spin_us = 50,
+	.sequence_wrap = SEQUENCE_WRAP_MAX,
+	.peer_slot_count = 256,
+	.no_receive_timeout_ms = 4000,
+	.keepalive_ms = 5000,
 	/* Longer than all time-outs of a disconnect together. */
-	attr->close_timeout_ms = 8000;
+	.close_timeout_ms = 8000,
+};
+
+void ndx_sender_attr_init_sized(struct ndx_sender_attr *attr, size_t size)
+{
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
 static enum ndx_status bad(const char *what, uint64_t value, const char *rule)
@@ -35,9 +41,8 @@ static enum ndx_status bad(const char *what, uint64_t value, const char *rule)
 
 static enum ndx_status check_attr(const struct ndx_sender_attr *a)
 {
-	if (a->size < sizeof(*a))
-		return bad("attr->size", a->size,
-		           "is too small; call ndx_sender_attr_init() first");
+	if (a->reserved != 0)
+		return bad("reserved", a->reserved, "is not 0");
 	if (a->slot_size == 0)
 		return bad("slot_size", 0, "is not in 1..");
 	if (a->slot_count == 0 || a->slot_count >= UINT16_MAX)
@@ -127,6 +132,7 @@ static enum ndx_status build(struct ndx_sender *s)
 
 enum ndx_status ndx_sender_create(const struct ndx_sender_attr *attr, struct ndx_sender **out)
 {
+	struct ndx_sender_attr own = attr_defaults;
 	struct ndx_sender *s;
 	enum ndx_status st;
 
@@ -134,17 +140,19 @@ enum ndx_status ndx_sender_create(const struct ndx_sender_attr *attr, struct ndx
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_sender_create: NULL argument");
 	st = endpoint_may_block("ndx_sender_create");
 	if (st == NDX_OK)
-		st = check_attr(attr);
+		st = base_struct_in(&attr_layout, "ndx_sender_create", &own, attr, attr->size);
+	if (st == NDX_OK)
+		st = check_attr(&own);
 	if (st != NDX_OK)
 		return st;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_sender_create: out of memory");
-	s->attr = *attr;
+	s->attr = own;
 	if (s->attr.window == 0)
-		s->attr.window = attr->slot_count;
+		s->attr.window = own.slot_count;
 	if (s->attr.peer_slot_size == 0)
-		s->attr.peer_slot_size = attr->slot_size;
+		s->attr.peer_slot_size = own.slot_size;
 	st = build(s);
 	s->attr.uri = NULL; /* the string is the caller's */
 	if (st != NDX_OK) {

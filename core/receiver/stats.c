@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <string.h>
-
 #include "base_linux.h"
 #include "base_log.h"
+#include "base_struct.h"
 #include "receiver.h"
 
 static uint64_t read_counter(const uint64_t *counter)
@@ -53,20 +52,19 @@ static void read_slab(struct slab *slab, struct ndx_receiver_stats *s)
 
 enum ndx_status ndx_receiver_get_stats(struct ndx_receiver *r, struct ndx_receiver_stats *stats)
 {
-	if (r == NULL || stats == NULL || stats->size < sizeof(*stats))
-		return fail(
-			NDX_E_INVALID_PARAMETER, 0,
-			"ndx_receiver_get_stats: NULL argument, or stats->size is less than %zu",
-			sizeof(*stats));
-	memset(stats, 0, sizeof(*stats));
-	stats->size = sizeof(*stats);
-	stats->time_ns = base_now_ns();
-	read_counters(&r->counters, stats);
-	read_slab(r->slab, stats);
+	static const struct base_struct layout =
+		BASE_STRUCT(struct ndx_receiver_stats, NDX_RECEIVER_STATS_SIZE_0_1,
+	                    "set `size` to sizeof(*stats)");
+	struct ndx_receiver_stats now = {.time_ns = base_now_ns()};
+
+	if (r == NULL || stats == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_get_stats: NULL argument");
+	read_counters(&r->counters, &now);
+	read_slab(r->slab, &now);
 	if (r->pull.ring != NULL) {
 		base_lock_acquire(&r->pull.lock);
-		stats->queued = r->pull.count;
+		now.queued = r->pull.count;
 		base_lock_release(&r->pull.lock);
 	}
-	return NDX_OK;
+	return base_struct_out(&layout, "ndx_receiver_get_stats", stats, stats->size, &now);
 }

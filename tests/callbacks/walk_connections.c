@@ -242,7 +242,7 @@ const struct row connection_rows[] = {
 	{"ndx_connect_to", call_connect_to, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_disconnect", call_disconnect, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_listen_on", call_listen_on, NDX_OK, NDX_OK},
-	{"ndx_connector_attr_init", call_connector_attr_init, NDX_OK, NDX_OK},
+	{"ndx_connector_attr_init_sized", call_connector_attr_init, NDX_OK, NDX_OK},
 	{"ndx_connector_create", call_connector_create, NDX_OK, NDX_OK},
 	{"ndx_connector_close", call_connector_close, NDX_OK, NDX_OK},
 	{"ndx_connector_cancel", call_connector_cancel, NDX_OK, NDX_OK},

@@ -318,10 +318,10 @@ static enum ndx_status call_frame_release(struct scene *s)
 }
 
 const struct row frame_rows[] = {
-	{"ndx_receive_loop_attr_init", call_receive_loop_attr_init, NDX_OK, NDX_OK},
+	{"ndx_receive_loop_attr_init_sized", call_receive_loop_attr_init, NDX_OK, NDX_OK},
 	{"ndx_receive_loop_create", call_receive_loop_create, NDX_OK, NDX_OK},
 	{"ndx_receive_loop_close", call_receive_loop_close, NDX_OK, NDX_OK},
-	{"ndx_receiver_attr_init", call_receiver_attr_init, NDX_OK, NDX_OK},
+	{"ndx_receiver_attr_init_sized", call_receiver_attr_init, NDX_OK, NDX_OK},
 	{"ndx_receiver_create", call_receiver_create, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_receiver_close", call_receiver_close, NDX_OK, NDX_OK},
 	{"ndx_receiver_stop", call_receiver_stop, NDX_E_WOULD_BLOCK, NDX_OK},
@@ -347,7 +347,7 @@ const struct row frame_rows[] = {
 	{"ndx_receiver_get_state", call_receiver_get_state, NDX_OK, NDX_OK},
 	{"ndx_receiver_get_stats", call_receiver_get_stats, NDX_OK, NDX_OK},
 	{"ndx_receiver_snapshot", call_receiver_snapshot, NDX_OK, NDX_OK},
-	{"ndx_sender_attr_init", call_sender_attr_init, NDX_OK, NDX_OK},
+	{"ndx_sender_attr_init_sized", call_sender_attr_init, NDX_OK, NDX_OK},
 	{"ndx_sender_create", call_sender_create, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_sender_close", call_sender_close, NDX_OK, NDX_OK},
 	{"ndx_sender_reset", call_sender_reset, NDX_E_WOULD_BLOCK, NDX_OK},

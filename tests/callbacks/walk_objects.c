@@ -379,7 +379,7 @@ const struct row object_rows[] = {
 	{"ndx_mw_create", call_mw_create, NDX_OK, NDX_E_NOT_SUPPORTED},
 	{"ndx_mw_close", call_mw_close, NDX_OK, NDX_OK},
 	{"ndx_mw_get_remote_token", call_mw_get_remote_token, NDX_OK, NDX_OK},
-	{"ndx_qp_attr_init", call_qp_attr_init, NDX_OK, NDX_OK},
+	{"ndx_qp_attr_init_sized", call_qp_attr_init, NDX_OK, NDX_OK},
 	{"ndx_qp_create", call_qp_create, NDX_OK, NDX_OK},
 	{"ndx_qp_close", call_qp_close, NDX_OK, NDX_OK},
 	{"ndx_qp_flush", call_qp_flush, NDX_OK, NDX_OK},

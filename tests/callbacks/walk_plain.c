@@ -212,7 +212,7 @@ const struct row plain_rows[] = {
 	{"ndx_version", call_version, NDX_OK, NDX_OK},
 	{"ndx_log_set_sink", call_log_set_sink, NDX_OK, NDX_OK},
 	{"ndx_piece_copy", call_piece_copy, NDX_OK, NDX_OK},
-	{"ndx_reassembly_attr_init", call_reassembly_attr_init, NDX_OK, NDX_OK},
+	{"ndx_reassembly_attr_init_sized", call_reassembly_attr_init, NDX_OK, NDX_OK},
 	{"ndx_reassembly_create", call_reassembly_create, NDX_OK, NDX_OK},
 	{"ndx_reassembly_close", call_reassembly_close, NDX_OK, NDX_OK},
 	{"ndx_reassembly_feed", call_reassembly_feed, NDX_OK, NDX_OK},

@@ -259,8 +259,13 @@ struct ndx_plugin_guests {
 
 /** A plugin. Constant as long as it is registered. */
 struct ndx_plugin {
-	uint32_t abi;  /**< NDX_PLUGIN_ABI of the plugin's build; read before all else */
-	uint32_t size; /**< sizeof(struct ndx_plugin) of the plugin's build */
+	uint32_t abi; /**< NDX_PLUGIN_ABI of the plugin's build; read before all else */
+	/**
+	 * sizeof(struct ndx_plugin) of the plugin's build. Members that the plugin does not have
+	 * yet count as 0; a plugin with a member that the framework does not have yet is refused
+	 * unless the member is 0.
+	 */
+	uint32_t size;
 	const char *name;
 	const char *version; /**< for the user */
 	const char *vendor;  /**< for the user */
@@ -277,6 +282,9 @@ struct ndx_plugin {
 	/** may: the plugin runs other plugins; then it need not have variants */
 	const struct ndx_plugin_guests *guests;
 };
+
+/** `size` of struct ndx_plugin in version 0.1; the smallest that is accepted. */
+#define NDX_PLUGIN_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_plugin, guests)
 
 NDX_DECLS_BEGIN
 
