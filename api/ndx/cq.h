@@ -89,8 +89,9 @@ enum ndx_cq_notify_type {
 
 struct ndx_cq;
 
-/** Data-path functions of a completion queue; set by its provider. */
+/** Data-path functions of a completion queue; as struct ndx_qp_ops. */
 struct ndx_cq_ops {
+	size_t size; /**< of the table, in bytes */
 	size_t (*get_results)(struct ndx_cq *cq, struct ndx_result *results, size_t count);
 };
 

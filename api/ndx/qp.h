@@ -97,8 +97,13 @@ struct ndx_qp_attr {
 
 struct ndx_qp;
 
-/** Data-path functions of a queue pair; set by its provider. NULL: not supported. */
+/**
+ * Data-path functions of a queue pair. None is NULL: the library puts one that returns
+ * NDX_E_NOT_SUPPORTED where the provider has none. So a call needs no check; the call of a function
+ * that a later version appends must compare `size` first, because the table may be older.
+ */
 struct ndx_qp_ops {
+	size_t size; /**< of the table, in bytes */
 	enum ndx_status (*send)(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
 	                        size_t count, uint32_t flags);
 	enum ndx_status (*receive)(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
@@ -215,8 +220,6 @@ static inline enum ndx_status ndx_qp_send_immediate(struct ndx_qp *qp, void *con
                                                     const struct ndx_sge *sge, size_t count,
                                                     uint32_t immediate, uint32_t flags)
 {
-	if (!qp->ops->send_immediate)
-		return NDX_E_NOT_SUPPORTED;
 	return qp->ops->send_immediate(qp, context, sge, count, immediate, flags);
 }
 
@@ -281,8 +284,6 @@ static inline enum ndx_status ndx_qp_write_immediate(struct ndx_qp *qp, void *co
                                                      uint64_t remote_address, uint32_t remote_token,
                                                      uint32_t immediate, uint32_t flags)
 {
-	if (!qp->ops->write_immediate)
-		return NDX_E_NOT_SUPPORTED;
 	return qp->ops->write_immediate(qp, context, sge, count, remote_address, remote_token,
 	                                immediate, flags);
 }
@@ -305,8 +306,6 @@ static inline enum ndx_status ndx_qp_bind(struct ndx_qp *qp, void *context, stru
                                           struct ndx_mw *mw, void *buffer, size_t length,
                                           uint32_t flags)
 {
-	if (!qp->ops->bind)
-		return NDX_E_NOT_SUPPORTED;
 	return qp->ops->bind(qp, context, mr, mw, buffer, length, flags);
 }
 
@@ -318,8 +317,6 @@ static inline enum ndx_status ndx_qp_bind(struct ndx_qp *qp, void *context, stru
 static inline enum ndx_status ndx_qp_invalidate(struct ndx_qp *qp, void *context, struct ndx_mw *mw,
                                                 uint32_t flags)
 {
-	if (!qp->ops->invalidate)
-		return NDX_E_NOT_SUPPORTED;
 	return qp->ops->invalidate(qp, context, mw, flags);
 }
 

@@ -19,8 +19,9 @@ NDX_DECLS_BEGIN
 
 struct ndx_srq;
 
-/** Data-path functions of a shared receive queue; set by its provider. */
+/** Data-path functions of a shared receive queue; as struct ndx_qp_ops. */
 struct ndx_srq_ops {
+	size_t size; /**< of the table, in bytes */
 	enum ndx_status (*receive)(struct ndx_srq *srq, void *context, const struct ndx_sge *sge,
 	                           size_t count);
 };

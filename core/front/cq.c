@@ -10,6 +10,7 @@
 #include "base_log.h"
 #include "base_ov.h"
 #include "front.h"
+#include "ops.h"
 
 /* How long ndx_cq_wait_results() polls before it sleeps, and how many polls lie between two
  * readings of the clock. */
@@ -34,6 +35,14 @@ enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint1
 	st = adapter->ops->cq_create(adapter->native, depth, affinity, &cq);
 	if (st != NDX_OK)
 		return st;
+	if (!ops_check_cq(cq->pub.ops)) {
+		adapter->ops->cq_destroy(cq);
+		return fail(
+			NDX_E_ABI_MISMATCH, 0,
+			"ndx_cq_create: a queue of provider \"%s\" lacks a function of the data "
+			"path; report it to the provider's author",
+			adapter->info.provider);
+	}
 	adapter_add_object(adapter, &cq->object, CORE_CQ);
 	*out = &cq->pub;
 	return NDX_OK;

@@ -6,6 +6,7 @@
 #include "base_log.h"
 #include "base_struct.h"
 #include "connection.h"
+#include "ops.h"
 
 /* Programs for ND post two SGEs on a queue pair that was created with one: grant more. */
 #define LEAST_SGE 2u
@@ -126,6 +127,14 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
 	st = adapter->ops->qp_create(adapter->native, &grant, &qp);
 	if (st != NDX_OK)
 		return st;
+	if (!ops_complete_qp(qp)) {
+		adapter->ops->qp_destroy(qp);
+		return fail(NDX_E_ABI_MISMATCH, 0,
+		            "ndx_qp_create: a queue pair of provider \"%s\" lacks a function of "
+		            "the data "
+		            "path; report it to the provider's author",
+		            adapter->info.provider);
+	}
 	qp->connector = NULL;
 	qp->spent = false;
 	qp->connector_id = 0;

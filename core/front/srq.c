@@ -6,6 +6,7 @@
 #include "base_log.h"
 #include "base_ov.h"
 #include "front.h"
+#include "ops.h"
 
 enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint32_t max_sge,
                                uint32_t threshold, uint16_t group, uint64_t affinity,
@@ -32,6 +33,14 @@ enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint
 	st = adapter->ops->srq_create(adapter->native, depth, max_sge, threshold, affinity, &srq);
 	if (st != NDX_OK)
 		return st;
+	if (!ops_check_srq(srq->pub.ops)) {
+		adapter->ops->srq_destroy(srq);
+		return fail(
+			NDX_E_ABI_MISMATCH, 0,
+			"ndx_srq_create: a queue of provider \"%s\" lacks a function of the data "
+			"path; report it to the provider's author",
+			adapter->info.provider);
+	}
 	adapter_add_object(adapter, &srq->object, CORE_SRQ);
 	*out = &srq->pub;
 	return NDX_OK;

@@ -207,7 +207,7 @@ static enum ndx_status fire_on(struct ndx_sender *s, struct ndx_qp *qp, const st
 		return ndx_qp_write_immediate(qp, context, &shot->sge, count, to,
 		                              s->attr.peer_token, shot->immediate, 0);
 	}
-	if (shot->with_immediate && qp->ops->send_immediate != NULL)
+	if (shot->with_immediate && s->can_send_immediate)
 		return ndx_qp_send_immediate(qp, context, &shot->sge, count, shot->immediate, 0);
 	return ndx_qp_send(qp, context, &shot->sge, count, 0);
 }

@@ -19,6 +19,7 @@ struct ndx_sender {
 	uint32_t oversize; /* size of that frame */
 	uint32_t *lengths; /* length of the frame in each slot */
 	bool can_write;    /* the adapter has writes with immediate data */
+	bool can_send_immediate;
 	bool connected;
 	uint32_t number; /* among the receiver's senders */
 	bool acquired;   /* the caller has slot `next` */

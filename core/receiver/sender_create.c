@@ -118,6 +118,7 @@ static enum ndx_status build(struct ndx_sender *s)
 	if (st != NDX_OK)
 		return st;
 	s->can_write = (info.capabilities & NDX_CAP_WRITE_IMMEDIATE) != 0;
+	s->can_send_immediate = (info.capabilities & NDX_CAP_SEND_IMMEDIATE) != 0;
 	if (s->attr.mode == NDX_RECEIVER_WRITE && !s->can_write)
 		return fail(NDX_E_NOT_SUPPORTED, 0,
 		            "ndx_sender_create: %s has no writes with immediate data", info.uri);

@@ -88,8 +88,11 @@ static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
                                          uint32_t immediate, uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_send_immediate);
+	enum ndx_status st;
 
+	if (q->inner->send_immediate == NULL)
+		return NDX_E_NOT_SUPPORTED;
+	st = fault_inject(q->fa, FAULT_CALL_send_immediate);
 	if (st == NDX_OK)
 		st = q->inner->send_immediate(qp, context, sge, count, immediate, flags);
 	return after_post(q, st);
@@ -101,8 +104,11 @@ static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
                                           uint32_t immediate, uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_write_immediate);
+	enum ndx_status st;
 
+	if (q->inner->write_immediate == NULL)
+		return NDX_E_NOT_SUPPORTED;
+	st = fault_inject(q->fa, FAULT_CALL_write_immediate);
 	if (st == NDX_OK)
 		st = q->inner->write_immediate(qp, context, sge, count, remote_address,
 		                               remote_token, immediate, flags);
@@ -113,8 +119,11 @@ static enum ndx_status qp_bind(struct ndx_qp *qp, void *context, struct ndx_mr *
                                struct ndx_mw *mw, void *buffer, size_t length, uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_bind);
+	enum ndx_status st;
 
+	if (q->inner->bind == NULL)
+		return NDX_E_NOT_SUPPORTED;
+	st = fault_inject(q->fa, FAULT_CALL_bind);
 	if (st == NDX_OK)
 		st = q->inner->bind(qp, context, mr, mw, buffer, length, flags);
 	return after_post(q, st);
@@ -124,25 +133,29 @@ static enum ndx_status qp_invalidate(struct ndx_qp *qp, void *context, struct nd
                                      uint32_t flags)
 {
 	struct fault_qp *q = qp_of(qp);
-	enum ndx_status st = fault_inject(q->fa, FAULT_CALL_invalidate);
+	enum ndx_status st;
 
+	if (q->inner->invalidate == NULL)
+		return NDX_E_NOT_SUPPORTED;
+	st = fault_inject(q->fa, FAULT_CALL_invalidate);
 	if (st == NDX_OK)
 		st = q->inner->invalidate(qp, context, mw, flags);
 	return after_post(q, st);
 }
 
-/* An operation that the inner provider lacks remains NULL. */
+/* The table has all functions, so that the core does not replace it: it leads to the object. */
 static void make_ops(struct fault_qp *q)
 {
 	q->ops = (struct ndx_qp_ops){
+		.size = sizeof(q->ops),
 		.send = qp_send,
 		.receive = qp_receive,
 		.read = qp_read,
 		.write = qp_write,
-		.send_immediate = q->inner->send_immediate != NULL ? qp_send_immediate : NULL,
-		.write_immediate = q->inner->write_immediate != NULL ? qp_write_immediate : NULL,
-		.bind = q->inner->bind != NULL ? qp_bind : NULL,
-		.invalidate = q->inner->invalidate != NULL ? qp_invalidate : NULL,
+		.send_immediate = qp_send_immediate,
+		.write_immediate = qp_write_immediate,
+		.bind = qp_bind,
+		.invalidate = qp_invalidate,
 	};
 }
 
@@ -229,7 +242,7 @@ enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth
 	}
 	s->fa = fa;
 	s->inner = (*out)->pub.ops;
-	s->ops.receive = srq_receive;
+	s->ops = (struct ndx_srq_ops){.size = sizeof(s->ops), .receive = srq_receive};
 	(*out)->pub.ops = &s->ops;
 	return NDX_OK;
 }

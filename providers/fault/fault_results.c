@@ -347,7 +347,7 @@ static void init_cq(struct fault_cq *c, struct fault_adapter *fa, struct ndx_spi
 	c->fa = fa;
 	c->cq = cq;
 	c->inner = cq->pub.ops;
-	c->ops.get_results = get_results;
+	c->ops = (struct ndx_cq_ops){.size = sizeof(c->ops), .get_results = get_results};
 	for (unsigned type = 0; type < TYPES; type++) {
 		c->below[type].owner = c;
 		c->below[type].ov.callback = on_inner_notify;

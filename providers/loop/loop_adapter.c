@@ -118,6 +118,7 @@ static struct loop_cq *cq_of(struct ndx_spi_cq *cq)
 }
 
 static const struct ndx_cq_ops cq_ops = {
+	.size = sizeof(cq_ops),
 	.get_results = loop_data_get_results,
 };
 

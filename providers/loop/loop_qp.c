@@ -163,6 +163,7 @@ static enum ndx_status qp_invalidate(struct ndx_qp *pub, void *context, struct n
 }
 
 static const struct ndx_qp_ops qp_ops = {
+	.size = sizeof(qp_ops),
 	.send = base_post_send,
 	.receive = qp_receive,
 	.read = base_post_read,

@@ -51,6 +51,7 @@ unlock:
 }
 
 static const struct ndx_srq_ops srq_ops = {
+	.size = sizeof(srq_ops),
 	.receive = srq_receive,
 };
 

@@ -254,7 +254,7 @@ static size_t poll_results(struct ndx_cq *pub, struct ndx_result *results, size_
 	return (size_t)(next - results);
 }
 
-static const struct ndx_cq_ops cq_ops = {.get_results = poll_results};
+static const struct ndx_cq_ops cq_ops = {.size = sizeof(cq_ops), .get_results = poll_results};
 
 /* ---- choosing the reader ---- */
 

@@ -417,6 +417,7 @@ static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struc
 }
 
 const struct ndx_qp_ops verbs_qp_ops = {
+	.size = sizeof(verbs_qp_ops),
 	.send = qp_send,
 	.receive = qp_receive,
 	.read = qp_read,

@@ -118,7 +118,7 @@ static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const str
 	return st;
 }
 
-static const struct ndx_srq_ops srq_ops = {.receive = srq_receive};
+static const struct ndx_srq_ops srq_ops = {.size = sizeof(srq_ops), .receive = srq_receive};
 
 /* ---- queue pairs ---- */
 

@@ -31,7 +31,7 @@
 #include <ndx/description.h>
 #include <ndx/ndx.h>
 
-#define NDX_SPI_ABI 4u
+#define NDX_SPI_ABI 5u
 
 /** Longest private data that a provider passes to the core. */
 #define NDX_SPI_PRIVATE_DATA_MAX 256u
@@ -64,14 +64,17 @@ struct ndx_spi_object {
 	struct ndx_spi_object **link; /* the pointer that points to this object */
 };
 
-/** First part of a provider's completion queue. The provider sets `pub.ops` in cq_create. */
+/**
+ * First part of a provider's completion queue. The provider sets `pub.ops` in cq_create, with
+ * `size` and all functions.
+ */
 struct ndx_spi_cq {
 	struct ndx_cq pub;
 	struct ndx_spi_object object;
 	uint32_t depth; /* as the program asked for, or as resized */
 };
 
-/** First part of a provider's shared receive queue. */
+/** First part of a provider's shared receive queue. `pub.ops` as in struct ndx_spi_cq. */
 struct ndx_spi_srq {
 	struct ndx_srq pub;
 	struct ndx_spi_object object;
@@ -92,15 +95,21 @@ struct ndx_spi_mw {
 	uint32_t remote_token;
 };
 
-/** First part of a provider's queue pair. `attr` holds the granted values. */
+/**
+ * First part of a provider's queue pair. `attr` holds the granted values. The provider sets
+ * `pub.ops` in qp_create, with `size`. `send`, `receive`, `read` and `write` are a must. If the
+ * table lacks another function, or is older than the core's, the core replaces `pub.ops` by a
+ * complete copy; a provider that finds its object by `pub.ops` therefore sets all functions.
+ */
 struct ndx_spi_qp {
 	struct ndx_qp pub;
 	struct ndx_spi_object object;
 	struct ndx_qp_attr attr;
 	/** For the core, under the lock: connector that uses this queue pair. */
 	struct ndx_connector *connector;
-	bool spent;            /* for the core: was connected, cannot connect again */
-	uint32_t connector_id; /* for the core: connector of the latest attempt; 0: none yet */
+	bool spent;              /* for the core: was connected, cannot connect again */
+	uint32_t connector_id;   /* for the core: connector of the latest attempt; 0: none yet */
+	struct ndx_qp_ops whole; /* for the core: the complete copy of the provider's functions */
 };
 
 /** First part of a provider's half of a connector. The provider keeps the addresses up to date. */

@@ -115,7 +115,7 @@ void ofi_cq_untied(struct ofi_cq *cq, struct ofi_ncq *ncq)
 		end_sweep(cq);
 }
 
-static const struct ndx_cq_ops cq_ops = {.get_results = get_results};
+static const struct ndx_cq_ops cq_ops = {.size = sizeof(cq_ops), .get_results = get_results};
 
 enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
                               struct ndx_spi_cq **out)

@@ -165,6 +165,7 @@ static enum ndx_status qp_receive(struct ndx_qp *handle, void *context, const st
 }
 
 static const struct ndx_qp_ops qp_ops = {
+	.size = sizeof(qp_ops),
 	.send = base_post_send,
 	.receive = qp_receive,
 	.read = base_post_read,
@@ -176,6 +177,7 @@ static const struct ndx_qp_ops qp_ops = {
 };
 
 static const struct ndx_qp_ops qp_ops_without_windows = {
+	.size = sizeof(qp_ops_without_windows),
 	.send = base_post_send,
 	.receive = qp_receive,
 	.read = base_post_read,

@@ -68,7 +68,7 @@ static void another_interface_is_refused_before_anything_else_is_read(void **sta
 	(void)state;
 	failed_with(&seen, registry_check(&p, "/some/file.so"), NDX_E_ABI_MISMATCH);
 	says("/some/file.so");
-	says("was built for interface 5, this library has 4");
+	says("was built for interface 6, this library has 5");
 	says("build both from the same release");
 }
 

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ops.h"
+
+#include <string.h>
+
+/* Posts return a status only: they neither log nor set a text. */
+
+static enum ndx_status no_send_immediate(struct ndx_qp *qp, void *context,
+                                         const struct ndx_sge *sge, size_t count,
+                                         uint32_t immediate, uint32_t flags)
+{
+	(void)qp;
+	(void)context;
+	(void)sge;
+	(void)count;
+	(void)immediate;
+	(void)flags;
+	return NDX_E_NOT_SUPPORTED;
+}
+
+static enum ndx_status no_write_immediate(struct ndx_qp *qp, void *context,
+                                          const struct ndx_sge *sge, size_t count,
+                                          uint64_t remote_address, uint32_t remote_token,
+                                          uint32_t immediate, uint32_t flags)
+{
+	(void)qp;
+	(void)context;
+	(void)sge;
+	(void)count;
+	(void)remote_address;
+	(void)remote_token;
+	(void)immediate;
+	(void)flags;
+	return NDX_E_NOT_SUPPORTED;
+}
+
+static enum ndx_status no_bind(struct ndx_qp *qp, void *context, struct ndx_mr *mr,
+                               struct ndx_mw *mw, void *buffer, size_t length, uint32_t flags)
+{
+	(void)qp;
+	(void)context;
+	(void)mr;
+	(void)mw;
+	(void)buffer;
+	(void)length;
+	(void)flags;
+	return NDX_E_NOT_SUPPORTED;
+}
+
+static enum ndx_status no_invalidate(struct ndx_qp *qp, void *context, struct ndx_mw *mw,
+                                     uint32_t flags)
+{
+	(void)qp;
+	(void)context;
+	(void)mw;
+	(void)flags;
+	return NDX_E_NOT_SUPPORTED;
+}
+
+bool ops_complete_qp(struct ndx_spi_qp *qp)
+{
+	const struct ndx_qp_ops *given = qp->pub.ops;
+	struct ndx_qp_ops *whole = &qp->whole;
+
+	memset(whole, 0, sizeof(*whole));
+	memcpy(whole, given, given->size < sizeof(*whole) ? given->size : sizeof(*whole));
+	if (whole->send == NULL || whole->receive == NULL || whole->read == NULL ||
+	    whole->write == NULL)
+		return false;
+	if (given->size >= sizeof(*whole) && whole->send_immediate != NULL &&
+	    whole->write_immediate != NULL && whole->bind != NULL && whole->invalidate != NULL)
+		return true;
+	whole->size = sizeof(*whole);
+	if (whole->send_immediate == NULL)
+		whole->send_immediate = no_send_immediate;
+	if (whole->write_immediate == NULL)
+		whole->write_immediate = no_write_immediate;
+	if (whole->bind == NULL)
+		whole->bind = no_bind;
+	if (whole->invalidate == NULL)
+		whole->invalidate = no_invalidate;
+	qp->pub.ops = whole;
+	return true;
+}
+
+bool ops_check_cq(const struct ndx_cq_ops *ops)
+{
+	return ops->size >= sizeof(*ops) && ops->get_results != NULL;
+}
+
+bool ops_check_srq(const struct ndx_srq_ops *ops)
+{
+	return ops->size >= sizeof(*ops) && ops->receive != NULL;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The functions of the data path: whatever a provider sets, an inline call finds a function. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ops.h"
+
+static enum ndx_status post_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                                 size_t count, uint32_t flags)
+{
+	(void)qp;
+	(void)context;
+	(void)sge;
+	(void)count;
+	(void)flags;
+	return NDX_E_NO_MORE_ENTRIES;
+}
+
+static enum ndx_status post_receive(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                                    size_t count)
+{
+	(void)qp;
+	(void)context;
+	(void)sge;
+	(void)count;
+	return NDX_OK;
+}
+
+static enum ndx_status transfer(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                                size_t count, uint64_t remote_address, uint32_t remote_token,
+                                uint32_t flags)
+{
+	(void)remote_address;
+	(void)remote_token;
+	return post_send(qp, context, sge, count, flags);
+}
+
+static enum ndx_status invalidate(struct ndx_qp *qp, void *context, struct ndx_mw *mw,
+                                  uint32_t flags)
+{
+	(void)mw;
+	return post_send(qp, context, NULL, 0, flags);
+}
+
+static const struct ndx_qp_ops least = {
+	.size = sizeof(least),
+	.send = post_send,
+	.receive = post_receive,
+	.read = transfer,
+	.write = transfer,
+};
+
+static void lacking_functions_are_not_supported(void **state)
+{
+	struct ndx_spi_qp qp = {.pub.ops = &least};
+
+	(void)state;
+	assert_true(ops_complete_qp(&qp));
+	assert_int_equal(qp.pub.ops->size, sizeof(struct ndx_qp_ops));
+	assert_int_equal(ndx_qp_send_immediate(&qp.pub, NULL, NULL, 0, 1, 0), NDX_E_NOT_SUPPORTED);
+	assert_int_equal(ndx_qp_write_immediate(&qp.pub, NULL, NULL, 0, 0, 0, 1, 0),
+	                 NDX_E_NOT_SUPPORTED);
+	assert_int_equal(ndx_qp_bind(&qp.pub, NULL, NULL, NULL, NULL, 0, 0), NDX_E_NOT_SUPPORTED);
+	assert_int_equal(ndx_qp_invalidate(&qp.pub, NULL, NULL, 0), NDX_E_NOT_SUPPORTED);
+	assert_int_equal(ndx_qp_send(&qp.pub, NULL, NULL, 0, 0), NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(ndx_qp_receive(&qp.pub, NULL, NULL, 0), NDX_OK);
+}
+
+static void a_table_is_not_read_past_its_end(void **state)
+{
+	struct ndx_qp_ops older = least;
+	struct ndx_spi_qp qp = {.pub.ops = &older};
+
+	(void)state;
+	older.size = NDX_SIZE_UP_TO(struct ndx_qp_ops, bind);
+	/* What lies behind an older table is something else. */
+	older.invalidate = invalidate;
+	assert_true(ops_complete_qp(&qp));
+	assert_int_equal(ndx_qp_invalidate(&qp.pub, NULL, NULL, 0), NDX_E_NOT_SUPPORTED);
+}
+
+static void a_complete_table_stays_the_providers(void **state)
+{
+	struct ndx_spi_qp whole = {.pub.ops = &least};
+	struct ndx_spi_qp qp = {0};
+
+	(void)state;
+	assert_true(ops_complete_qp(&whole));
+	qp.pub.ops = whole.pub.ops;
+	assert_true(ops_complete_qp(&qp));
+	assert_ptr_equal(qp.pub.ops, whole.pub.ops);
+}
+
+static void functions_that_must_be_there_are_missed(void **state)
+{
+	struct ndx_qp_ops none = least;
+	struct ndx_spi_qp qp = {.pub.ops = &none};
+	const struct ndx_cq_ops cq = {.size = sizeof(cq)};
+	const struct ndx_srq_ops srq = {.size = sizeof(srq)};
+
+	(void)state;
+	none.write = NULL;
+	assert_false(ops_complete_qp(&qp));
+	none = least;
+	none.size = 0;
+	assert_false(ops_complete_qp(&qp));
+	assert_false(ops_check_cq(&cq));
+	assert_false(ops_check_srq(&srq));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lacking_functions_are_not_supported),
+		cmocka_unit_test(a_table_is_not_read_past_its_end),
+		cmocka_unit_test(a_complete_table_stays_the_providers),
+		cmocka_unit_test(functions_that_must_be_there_are_missed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
