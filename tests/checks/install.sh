@@ -40,6 +40,17 @@ LD_LIBRARY_PATH=$(pkg-config --variable=libdir ndx)
 export LD_LIBRARY_PATH
 "$tmp/consumer" "$(pkg-config --modversion ndx)"
 
+# A program loads the version that it was linked with: until 1.0 the same minor version.
+soname=$(pkg-config --modversion ndx | awk -F. '{ print $1 == 0 ? $1 "." $2 : $1 }')
+for file in "$LD_LIBRARY_PATH"/libndx*.so.*.*.*; do
+	want=$(basename "$file" | sed 's/\.so\..*//').so.$soname
+	readelf -d "$file" | grep -qF "soname: [$want]" || {
+		readelf -d "$file" | grep SONAME
+		echo "   ^ $file is not $want"
+		exit 1
+	}
+done
+
 # A room's own library serves a program that sees its header only.
 for pc in "$PKG_CONFIG_PATH"/ndx-*.pc; do
 	[ -f "$pc" ] || continue

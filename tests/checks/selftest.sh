@@ -128,6 +128,7 @@ project(ndx VERSION 0.1.0 LANGUAGES C)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 add_library(ndx SHARED core/front/thing.c)
+set_target_properties(ndx PROPERTIES VERSION 0.1.0 SOVERSION 0.1)
 target_include_directories(ndx PRIVATE api core/front)
 target_compile_options(ndx PRIVATE -fvisibility=hidden)
 target_link_options(ndx PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/core/ndx.map)
@@ -369,6 +370,7 @@ echo 'race:ndx_qp_send' | plant style tests/suppressions/tsan.supp 'names libfab
 change install CMakeLists.txt 's/ -lndx//' 'ndx_version'
 change install CMakeLists.txt 's|DESTINATION include|DESTINATION include/x|' 'not those of api/'
 change install CMakeLists.txt 's|Version: 0.1.0|Version: 0.1.1|' 'pkg-config 0.1.1'
+change install CMakeLists.txt 's/SOVERSION 0.1/SOVERSION 0/' 'is not libndx.so.0.1'
 echo 'install(FILES README.md DESTINATION lib RENAME libx.a)' |
 	plant install CMakeLists.txt 'not for users'
 
