@@ -62,7 +62,10 @@ typedef void ndx_overlapped_fn(struct ndx_overlapped *ov);
 /** No time limit. */
 #define NDX_INFINITE UINT32_MAX
 
-/** One overlapped operation. Zero it (or call ndx_overlapped_init()) before the first use. */
+/**
+ * One overlapped operation. Zero it (or call ndx_overlapped_init()) before the first use. Its size
+ * does not change: programs embed it, and `reserved` has room for what later versions need.
+ */
 struct ndx_overlapped {
 	/* set by the caller before a call; constant while in flight */
 	ndx_overlapped_fn *callback; /**< may be NULL */
@@ -75,7 +78,7 @@ struct ndx_overlapped {
 	int32_t native;         /**< errno or provider code of a failure, 0 if none */
 
 	uint32_t state;    /**< for the library only */
-	void *reserved[4]; /**< for the library only */
+	void *reserved[8]; /**< for the library only */
 };
 
 /** Zero all members. The object must not be in flight. NULL is a no-op. */

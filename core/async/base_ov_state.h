@@ -21,10 +21,14 @@ enum base_ov_slot {
 	/* What base_ov_abandon() restores; NULL when not in flight. */
 	BASE_OV_LOOP_BEFORE,
 	BASE_OV_STATE_BEFORE,
+	BASE_OV_SLOTS, /* slots from here on are free */
 	/* The same two slots while the object is queued in its loop. */
 	BASE_OV_PLACE = BASE_OV_LOOP_BEFORE, /* position in the order of queued objects */
 	BASE_OV_OF = BASE_OV_STATE_BEFORE,   /* the owner, see base_loop_behind() */
 };
+
+_Static_assert(BASE_OV_SLOTS <= sizeof(((struct ndx_overlapped *)0)->reserved) / sizeof(void *),
+               "the library keeps more in an overlapped object than its memory has room for");
 
 /* The object is in flight no more. */
 static inline void base_ov_forget_before(struct ndx_overlapped *ov)
