@@ -100,13 +100,32 @@ struct ndx_cq {
 	const struct ndx_cq_ops *ops;
 };
 
+/** Attributes of a completion queue. Call ndx_cq_attr_init() first, then change members. */
+struct ndx_cq_attr {
+	size_t size; /**< set by ndx_cq_attr_init() */
+	/** CPUs on which to raise completion events, a mask. Advice. Default 0: no preference. */
+	uint64_t affinity;
+	uint32_t depth; /**< 1 .. max_completion_queue_depth of the adapter. Default 64 */
+	uint32_t group; /**< processor group; must be 0. Default 0 */
+};
+
+/** `size` of struct ndx_cq_attr in version 0.1; the smallest that is accepted. */
+#define NDX_CQ_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_cq_attr, group)
+
+/** As ndx_cq_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_cq_attr_init_sized(struct ndx_cq_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_cq_attr_init(struct ndx_cq_attr *attr)
+{
+	ndx_cq_attr_init_sized(attr, sizeof(*attr));
+}
+
 /**
  * Create a completion queue.
  *
  * @param adapter   not NULL
- * @param depth     1 .. max_completion_queue_depth of the adapter
- * @param group     processor group; must be 0
- * @param affinity  mask of CPUs on which to raise completion events; 0: no preference; advice only
+ * @param attr      NULL: defaults
  * @param[out] out  the queue; untouched on failure; release it with ndx_cq_close()
  *
  * @retval NDX_E_INVALID_PARAMETER      NULL argument, depth 0 or too large, group not 0
@@ -116,8 +135,19 @@ struct ndx_cq {
  *
  * Thread safety: any thread. Blocks: no.
  */
-enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint16_t group,
-                              uint64_t affinity, struct ndx_cq **out);
+enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, const struct ndx_cq_attr *attr,
+                              struct ndx_cq **out);
+
+/** Create a completion queue of this depth with the defaults otherwise. As ndx_cq_create(). */
+static inline enum ndx_status ndx_cq_create_depth(struct ndx_adapter *adapter, uint32_t depth,
+                                                  struct ndx_cq **out)
+{
+	struct ndx_cq_attr attr;
+
+	ndx_cq_attr_init(&attr);
+	attr.depth = depth;
+	return ndx_cq_create(adapter, &attr, out);
+}
 
 /**
  * Release the handle of a completion queue. Notifications in flight complete NDX_E_CANCELED before

@@ -31,15 +31,34 @@ struct ndx_srq {
 	const struct ndx_srq_ops *ops;
 };
 
+/** Attributes of a shared receive queue. Call ndx_srq_attr_init() first, then change members. */
+struct ndx_srq_attr {
+	size_t size;       /**< set by ndx_srq_attr_init() */
+	uint64_t affinity; /**< as in struct ndx_cq_attr. Default 0 */
+	uint32_t depth;    /**< 1 .. max_shared_receive_queue_depth of the adapter. Default 64 */
+	uint32_t max_sge;  /**< SGEs of one receive, 1 .. max_receive_sge. Default 1 */
+	/** ndx_srq_notify() fires when fewer receives than this are left. Default 0: never. */
+	uint32_t threshold;
+	uint32_t group; /**< processor group; must be 0. Default 0 */
+};
+
+/** `size` of struct ndx_srq_attr in version 0.1; the smallest that is accepted. */
+#define NDX_SRQ_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_srq_attr, group)
+
+/** As ndx_srq_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_srq_attr_init_sized(struct ndx_srq_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_srq_attr_init(struct ndx_srq_attr *attr)
+{
+	ndx_srq_attr_init_sized(attr, sizeof(*attr));
+}
+
 /**
  * Create a shared receive queue.
  *
- * @param depth      1 .. max_shared_receive_queue_depth
- * @param max_sge    1 .. max_receive_sge, SGEs of one receive
- * @param threshold  ndx_srq_notify() fires when fewer receives than this are left; 0: never
- * @param group      processor group; must be 0
- * @param affinity   as for ndx_cq_create()
- * @param[out] out   the queue; untouched on failure; release it with ndx_srq_close()
+ * @param attr      NULL: defaults
+ * @param[out] out  the queue; untouched on failure; release it with ndx_srq_close()
  *
  * @retval NDX_E_NOT_SUPPORTED          the adapter lacks NDX_CAP_SRQ
  * @retval NDX_E_INVALID_PARAMETER      a number is out of range
@@ -48,8 +67,7 @@ struct ndx_srq {
  *
  * Thread safety: any thread. Blocks: no.
  */
-enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint32_t max_sge,
-                               uint32_t threshold, uint16_t group, uint64_t affinity,
+enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, const struct ndx_srq_attr *attr,
                                struct ndx_srq **out);
 
 /**

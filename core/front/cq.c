@@ -9,6 +9,7 @@
 #include "base_linux.h"
 #include "base_log.h"
 #include "base_ov.h"
+#include "base_struct.h"
 #include "front.h"
 #include "ops.h"
 
@@ -17,22 +18,47 @@
 #define SPIN_NS 30000u
 #define SPINS 8
 
-enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, uint32_t depth, uint16_t group,
-                              uint64_t affinity, struct ndx_cq **out)
+static const struct base_struct attr_layout =
+	BASE_STRUCT(struct ndx_cq_attr, NDX_CQ_ATTR_SIZE_0_1, "call ndx_cq_attr_init() first");
+
+static const struct ndx_cq_attr attr_defaults = {.size = sizeof(attr_defaults), .depth = 64};
+
+void ndx_cq_attr_init_sized(struct ndx_cq_attr *attr, size_t size)
 {
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
+}
+
+static enum ndx_status check_attr(const struct ndx_adapter_info *info,
+                                  const struct ndx_cq_attr *attr)
+{
+	if (attr->depth == 0 || attr->depth > info->max_completion_queue_depth)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_cq_create: depth %u is not in 1..%u of %s", attr->depth,
+		            info->max_completion_queue_depth, info->uri);
+	if (attr->group != 0)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_cq_create: group %u; there is only processor group 0",
+		            attr->group);
+	return NDX_OK;
+}
+
+enum ndx_status ndx_cq_create(struct ndx_adapter *adapter, const struct ndx_cq_attr *attr,
+                              struct ndx_cq **out)
+{
+	struct ndx_cq_attr own = attr_defaults;
 	struct ndx_spi_cq *cq = NULL;
-	enum ndx_status st;
+	enum ndx_status st = NDX_OK;
 
 	if (adapter == NULL || out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_cq_create: NULL argument");
-	if (depth == 0 || depth > adapter->info.max_completion_queue_depth)
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_cq_create: depth %u is not in 1..%u of %s", depth,
-		            adapter->info.max_completion_queue_depth, adapter->info.uri);
-	if (group != 0)
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_cq_create: group %u; there is only processor group 0", group);
-	st = adapter->ops->cq_create(adapter->native, depth, affinity, &cq);
+	if (attr != NULL)
+		st = base_struct_in(&attr_layout, "ndx_cq_create", &own, attr, attr->size);
+	if (st == NDX_OK)
+		st = check_attr(&adapter->info, &own);
+	if (st != NDX_OK)
+		return st;
+	own.size = sizeof(own);
+	st = adapter->ops->cq_create(adapter->native, &own, &cq);
 	if (st != NDX_OK)
 		return st;
 	if (!ops_check_cq(cq->pub.ops)) {

@@ -5,32 +5,58 @@
 #include "adapter.h"
 #include "base_log.h"
 #include "base_ov.h"
+#include "base_struct.h"
 #include "front.h"
 #include "ops.h"
 
-enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, uint32_t depth, uint32_t max_sge,
-                               uint32_t threshold, uint16_t group, uint64_t affinity,
-                               struct ndx_srq **out)
-{
-	struct ndx_spi_srq *srq = NULL;
-	enum ndx_status st;
+static const struct base_struct attr_layout =
+	BASE_STRUCT(struct ndx_srq_attr, NDX_SRQ_ATTR_SIZE_0_1, "call ndx_srq_attr_init() first");
 
-	if (adapter == NULL || out == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_srq_create: NULL argument");
-	if (!(adapter->info.capabilities & NDX_CAP_SRQ))
+static const struct ndx_srq_attr attr_defaults = {
+	.size = sizeof(attr_defaults), .depth = 64, .max_sge = 1};
+
+void ndx_srq_attr_init_sized(struct ndx_srq_attr *attr, size_t size)
+{
+	base_struct_init(&attr_layout, attr, size, &attr_defaults);
+}
+
+static enum ndx_status check_attr(const struct ndx_adapter_info *info,
+                                  const struct ndx_srq_attr *attr)
+{
+	if (!(info->capabilities & NDX_CAP_SRQ))
 		return fail(NDX_E_NOT_SUPPORTED, 0,
-		            "ndx_srq_create: %s has no shared receive queues", adapter->info.uri);
-	if (depth == 0 || depth > adapter->info.max_shared_receive_queue_depth)
+		            "ndx_srq_create: %s has no shared receive queues", info->uri);
+	if (attr->depth == 0 || attr->depth > info->max_shared_receive_queue_depth)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_srq_create: depth %u is not in 1..%u of %s", depth,
-		            adapter->info.max_shared_receive_queue_depth, adapter->info.uri);
-	if (max_sge == 0 || max_sge > adapter->info.max_receive_sge || threshold > depth ||
-	    group != 0)
+		            "ndx_srq_create: depth %u is not in 1..%u of %s", attr->depth,
+		            info->max_shared_receive_queue_depth, info->uri);
+	if (attr->max_sge == 0 || attr->max_sge > info->max_receive_sge ||
+	    attr->threshold > attr->depth || attr->group != 0)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_srq_create: max_sge %u not in 1..%u, threshold %u beyond depth "
 		            "%u, or group %u not 0",
-		            max_sge, adapter->info.max_receive_sge, threshold, depth, group);
-	st = adapter->ops->srq_create(adapter->native, depth, max_sge, threshold, affinity, &srq);
+		            attr->max_sge, info->max_receive_sge, attr->threshold, attr->depth,
+		            attr->group);
+	return NDX_OK;
+}
+
+enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, const struct ndx_srq_attr *attr,
+                               struct ndx_srq **out)
+{
+	struct ndx_srq_attr own = attr_defaults;
+	struct ndx_spi_srq *srq = NULL;
+	enum ndx_status st = NDX_OK;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_srq_create: NULL argument");
+	if (attr != NULL)
+		st = base_struct_in(&attr_layout, "ndx_srq_create", &own, attr, attr->size);
+	if (st == NDX_OK)
+		st = check_attr(&adapter->info, &own);
+	if (st != NDX_OK)
+		return st;
+	own.size = sizeof(own);
+	st = adapter->ops->srq_create(adapter->native, &own, &srq);
 	if (st != NDX_OK)
 		return st;
 	if (!ops_check_srq(srq->pub.ops)) {

@@ -124,11 +124,11 @@ static enum ndx_status build(struct ndx_receiver *r)
 	if (st == NDX_OK)
 		st = slab_register(r->slab, r->end.adapter);
 	if (st == NDX_OK)
-		st = ndx_cq_create(r->end.adapter, a->slot_count, 0, 0, &r->cq);
+		st = ndx_cq_create_depth(r->end.adapter, a->slot_count, &r->cq);
 	if (st == NDX_OK)
 		st = ndx_cq_get_fd(r->cq, &r->cq_fd);
 	if (st == NDX_OK)
-		st = ndx_cq_create(r->end.adapter, a->send_depth + 1, 0, 0, &r->tx_cq);
+		st = ndx_cq_create_depth(r->end.adapter, a->send_depth + 1, &r->tx_cq);
 	if (st == NDX_OK && a->pull)
 		st = pull_open(&r->pull, a->slot_count + a->copy_count);
 	if (st == NDX_OK)

@@ -125,7 +125,7 @@ static enum ndx_status build(struct ndx_sender *s)
 	st = make_ring(s);
 	if (st != NDX_OK || s->receiver != NULL)
 		return st;
-	st = ndx_cq_create(s->end.adapter, s->attr.slot_count + 1, 0, 0, &s->cq);
+	st = ndx_cq_create_depth(s->end.adapter, s->attr.slot_count + 1, &s->cq);
 	if (st == NDX_OK)
 		st = sender_make_qp(s);
 	return st;

@@ -150,7 +150,7 @@ size_t fault_adapter_addresses(struct ndx_spi_adapter *native, struct sockaddr_s
 
 /* ---- results (fault_results.c) ---- */
 
-enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_cq_attr *attr,
                                 struct ndx_spi_cq **out);
 void fault_cq_destroy(struct ndx_spi_cq *cq);
 enum ndx_status fault_cq_notify(struct ndx_spi_cq *cq, enum ndx_cq_notify_type type,
@@ -215,8 +215,8 @@ enum ndx_status fault_srq_notify(struct ndx_spi_srq *srq, struct ndx_overlapped 
 void fault_srq_cancel(struct ndx_spi_srq *srq, enum ndx_status status);
 enum ndx_status fault_srq_affinity(struct ndx_spi_srq *srq, uint16_t *group, uint64_t *affinity);
 
-enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint32_t max_sge,
-                                 uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out);
+enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, const struct ndx_srq_attr *attr,
+                                 struct ndx_spi_srq **out);
 void fault_srq_destroy(struct ndx_spi_srq *srq);
 enum ndx_status fault_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_qp_attr *attr,
                                 struct ndx_spi_qp **out);

@@ -218,8 +218,8 @@ static enum ndx_status srq_receive(struct ndx_srq *srq, void *context, const str
 	return st == NDX_OK ? s->inner->receive(srq, context, sge, count) : st;
 }
 
-enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint32_t max_sge,
-                                 uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out)
+enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, const struct ndx_srq_attr *attr,
+                                 struct ndx_spi_srq **out)
 {
 	struct fault_adapter *fa = fault_of(adapter);
 	struct fault_srq *s;
@@ -235,7 +235,7 @@ enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "shared receive queue: out of memory");
-	st = fa->ops->srq_create(adapter, depth, max_sge, threshold, affinity, out);
+	st = fa->ops->srq_create(adapter, attr, out);
 	if (st != NDX_OK) {
 		free(s);
 		return st;

@@ -358,7 +358,7 @@ static void init_cq(struct fault_cq *c, struct fault_adapter *fa, struct ndx_spi
 	base_lock_release(&fa->cqs_lock);
 }
 
-enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_cq_attr *attr,
                                 struct ndx_spi_cq **out)
 {
 	struct fault_adapter *fa = fault_of(adapter);
@@ -372,7 +372,7 @@ enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth,
 	c = calloc(1, sizeof(*c));
 	if (c == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "completion queue: out of memory");
-	st = fa->ops->cq_create(adapter, depth, affinity, out);
+	st = fa->ops->cq_create(adapter, attr, out);
 	if (st == NDX_OK)
 		init_cq(c, fa, *out);
 	else

@@ -127,7 +127,7 @@ void loop_adapter_close(struct ndx_spi_adapter *spi);
 void loop_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *info);
 size_t loop_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
                               size_t room);
-enum ndx_status loop_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+enum ndx_status loop_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_cq_attr *attr,
                                struct ndx_spi_cq **out);
 void loop_cq_destroy(struct ndx_spi_cq *spi);
 enum ndx_status loop_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64_t *affinity);
@@ -280,8 +280,8 @@ static inline struct loop_srq *loop_srq_of(struct ndx_srq *srq)
 	return (struct loop_srq *)(void *)srq;
 }
 
-enum ndx_status loop_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint32_t max_sge,
-                                uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out);
+enum ndx_status loop_srq_create(struct ndx_spi_adapter *adapter, const struct ndx_srq_attr *attr,
+                                struct ndx_spi_srq **out);
 void loop_srq_destroy(struct ndx_spi_srq *spi);
 enum ndx_status loop_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold);
 enum ndx_status loop_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);

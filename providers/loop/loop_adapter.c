@@ -122,7 +122,7 @@ static const struct ndx_cq_ops cq_ops = {
 	.get_results = loop_data_get_results,
 };
 
-enum ndx_status loop_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+enum ndx_status loop_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_cq_attr *attr,
                                struct ndx_spi_cq **out)
 {
 	struct loop_cq *cq = calloc(1, sizeof(*cq));
@@ -130,11 +130,11 @@ enum ndx_status loop_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, 
 
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "completion queue: out of memory");
-	st = base_cq_init(&cq->base, &cq_ops, depth);
+	st = base_cq_init(&cq->base, &cq_ops, attr->depth);
 	if (st != NDX_OK)
 		goto free_cq;
 	cq->sw = loop_adapter_of(adapter)->sw;
-	cq->affinity = affinity;
+	cq->affinity = attr->affinity;
 	base_list_init(&cq->slot_waiters);
 	*out = &cq->base.spi;
 	return NDX_OK;

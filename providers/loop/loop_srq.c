@@ -55,8 +55,8 @@ static const struct ndx_srq_ops srq_ops = {
 	.receive = srq_receive,
 };
 
-enum ndx_status loop_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint32_t max_sge,
-                                uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out)
+enum ndx_status loop_srq_create(struct ndx_spi_adapter *adapter, const struct ndx_srq_attr *attr,
+                                struct ndx_spi_srq **out)
 {
 	struct loop_srq *srq = calloc(1, sizeof(*srq));
 
@@ -64,13 +64,13 @@ enum ndx_status loop_srq_create(struct ndx_spi_adapter *adapter, uint32_t depth,
 		goto no_memory;
 	srq->spi.pub.ops = &srq_ops;
 	srq->adapter = loop_adapter_of(adapter);
-	srq->depth = depth;
-	srq->max_sge = max_sge;
+	srq->depth = attr->depth;
+	srq->max_sge = attr->max_sge;
 	srq->stride = sizeof(struct loop_receive) + srq->max_sge * sizeof(struct ndx_sge);
-	srq->threshold = threshold;
-	srq->affinity = affinity;
+	srq->threshold = attr->threshold;
+	srq->affinity = attr->affinity;
 	base_list_init(&srq->waiters);
-	srq->ring = calloc(depth, srq->stride);
+	srq->ring = calloc(attr->depth, srq->stride);
 	if (srq->ring == NULL)
 		goto free_srq;
 	*out = &srq->spi;
@@ -79,7 +79,7 @@ free_srq:
 	free(srq);
 no_memory:
 	return fail(NDX_E_NO_MEMORY, 0, "shared receive queue of %u receives: out of memory",
-	            depth);
+	            attr->depth);
 }
 
 void loop_srq_destroy(struct ndx_spi_srq *spi)

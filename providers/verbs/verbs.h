@@ -176,7 +176,7 @@ static inline struct verbs_cq *verbs_cq_of(struct ndx_cq *cq)
 	return (struct verbs_cq *)(void *)cq;
 }
 
-enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64_t affinity,
+enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, const struct ndx_cq_attr *attr,
                                 struct ndx_spi_cq **out);
 void verbs_cq_destroy(struct ndx_spi_cq *spi);
 enum ndx_status verbs_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,

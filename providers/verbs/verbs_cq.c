@@ -422,7 +422,7 @@ static int first_room(const struct verbs_adapter *adapter, uint32_t depth)
 	return (int)(room > FIRST_ROOM ? room : FIRST_ROOM);
 }
 
-enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint64_t affinity,
+enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, const struct ndx_cq_attr *attr,
                                 struct ndx_spi_cq **out)
 {
 	struct verbs_adapter *adapter = verbs_adapter_of(spi);
@@ -435,15 +435,15 @@ enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, uint32_t depth, uin
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a completion queue");
-	st = base_cq_init(&cq->base, &cq_ops, depth);
+	st = base_cq_init(&cq->base, &cq_ops, attr->depth);
 	if (st != NDX_OK)
 		goto free_cq;
 	/* completion vectors are usually spread over the processors: take the first one asked
 	 * for */
-	if (affinity != 0)
-		vector = __builtin_ctzll(affinity) % adapter->context->num_comp_vectors;
+	if (attr->affinity != 0)
+		vector = __builtin_ctzll(attr->affinity) % adapter->context->num_comp_vectors;
 	cq->adapter = adapter;
-	cq->native = ibv_create_cq(adapter->context, first_room(adapter, depth), cq,
+	cq->native = ibv_create_cq(adapter->context, first_room(adapter, attr->depth), cq,
 	                           adapter->completions, vector);
 	if (cq->native == NULL)
 		cq->native = ibv_create_cq(adapter->context, FIRST_ROOM, cq, adapter->completions,

@@ -229,15 +229,14 @@ void verbs_srq_leave(struct verbs_qp *qp)
 
 /* ---- create and destroy ---- */
 
-enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint32_t max_sge,
-                                 uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out)
+enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, const struct ndx_srq_attr *attr,
+                                 struct ndx_spi_srq **out)
 {
 	struct verbs_adapter *adapter = verbs_adapter_of(spi);
-	struct ibv_srq_init_attr init = {.attr = {.max_wr = depth, .max_sge = max_sge}};
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = attr->depth, .max_sge = attr->max_sge}};
 	enum ndx_status st = verbs_is_there(adapter, "create a shared receive queue");
 	struct verbs_srq *srq;
 
-	(void)affinity; /* the control thread reports the threshold */
 	if (st != NDX_OK)
 		return st;
 	srq = calloc(1, sizeof(*srq));
@@ -245,22 +244,23 @@ enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, ui
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a shared receive queue");
 	srq->spi.pub.ops = &srq_ops;
 	srq->adapter = adapter;
-	srq->depth = depth;
-	srq->max_sge = max_sge;
-	srq->threshold = threshold;
+	srq->depth = attr->depth;
+	srq->max_sge = attr->max_sge;
+	/* The control thread reports the threshold: the affinity is of no use. */
+	srq->threshold = attr->threshold;
 	base_list_init(&srq->links);
 	base_table_init(&srq->takers, srq->buckets, VERBS_SRQ_BUCKETS);
-	st = add_records(srq, depth);
+	st = add_records(srq, attr->depth);
 	if (st != NDX_OK)
 		goto free_srq;
 	init.srq_context = srq;
 	srq->native = ibv_create_srq(adapter->pd, &init);
 	if (srq->native == NULL) {
 		st = fail(verbs_refusal(adapter, errno), errno,
-		          "ibv_create_srq for %u receives: %s", depth, strerror(errno));
+		          "ibv_create_srq for %u receives: %s", attr->depth, strerror(errno));
 		goto free_records;
 	}
-	srq->room = depth;
+	srq->room = attr->depth;
 	*out = &srq->spi;
 	return NDX_OK;
 

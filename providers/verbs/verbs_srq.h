@@ -42,8 +42,8 @@ static inline struct verbs_srq *verbs_srq_of(struct ndx_srq *srq)
 	return (struct verbs_srq *)(void *)srq;
 }
 
-enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, uint32_t depth, uint32_t max_sge,
-                                 uint32_t threshold, uint64_t affinity, struct ndx_spi_srq **out);
+enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, const struct ndx_srq_attr *attr,
+                                 struct ndx_spi_srq **out);
 void verbs_srq_destroy(struct ndx_spi_srq *spi);
 enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold);
 enum ndx_status verbs_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);

@@ -121,7 +121,7 @@ enum ndx_status sample_variant_of(struct ndx_adapter *adapter, const char **vari
 	struct ndx_qp_attr attr;
 	struct ndx_qp *qp = NULL;
 	struct ndx_cq *cq = NULL;
-	enum ndx_status st = ndx_cq_create(adapter, 4, 0, 0, &cq);
+	enum ndx_status st = ndx_cq_create_depth(adapter, 4, &cq);
 
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = cq;

@@ -148,7 +148,7 @@ static enum ndx_status prepare(struct client *c, const char *uri)
 		return NDX_E_NO_MEMORY;
 	st = ndx_adapter_open(uri, &c->adapter);
 	if (st == NDX_OK)
-		st = ndx_cq_create(c->adapter, 1024, 0, 0, &c->cq);
+		st = ndx_cq_create_depth(c->adapter, 1024, &c->cq);
 	if (st == NDX_OK)
 		st = ndx_mr_register_new(c->adapter, c->memory, length, NDX_MR_ALLOW_LOCAL_WRITE,
 		                         &c->mr);

@@ -285,7 +285,7 @@ static int start(struct server *s, const char *uri, const char *where)
 	}
 	st = ndx_port_create(&s->port);
 	if (st == NDX_OK)
-		st = ndx_cq_create(s->adapter, 1024, 0, 0, &s->cq);
+		st = ndx_cq_create_depth(s->adapter, 1024, &s->cq);
 	if (st == NDX_OK)
 		st = ndx_listen_on(s->adapter, (struct sockaddr *)&address.storage, address.length,
 		                   0, &s->listener);

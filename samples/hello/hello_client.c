@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 
 	server.sin_port = htons((in_port_t)(argc == 2 ? strtoul(argv[1], NULL, 10) : 0));
 	must(ndx_adapter_open("ofi:tcp?iface=lo", &adapter), "open the adapter");
-	must(ndx_cq_create(adapter, 4, 0, 0, &cq), "create a completion queue");
+	must(ndx_cq_create_depth(adapter, 4, &cq), "create a completion queue");
 	must(ndx_mr_register_new(adapter, text, sizeof(text), 0, &mr), "register memory");
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = attr.initiator_cq = cq;

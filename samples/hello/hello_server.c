@@ -34,7 +34,7 @@ int main(void)
 	must(ndx_listener_get_local_address(listener, (struct sockaddr *)&here, &length), "port");
 	printf("port %u\n", ntohs(here.sin_port));
 	fflush(stdout);
-	must(ndx_cq_create(adapter, 4, 0, 0, &cq), "create a completion queue");
+	must(ndx_cq_create_depth(adapter, 4, &cq), "create a completion queue");
 	must(ndx_mr_register_new(adapter, text, sizeof(text), NDX_MR_ALLOW_LOCAL_WRITE, &mr),
 	     "register memory");
 	ndx_qp_attr_init(&attr);

@@ -31,7 +31,7 @@ static enum ndx_status prepare(struct client *c, const char *uri)
 	enum ndx_status st = ndx_adapter_open(uri, &c->adapter);
 
 	if (st == NDX_OK)
-		st = ndx_cq_create(c->adapter, 2, 0, 0, &c->cq);
+		st = ndx_cq_create_depth(c->adapter, 2, &c->cq);
 	if (st == NDX_OK)
 		st = ndx_mr_register_new(c->adapter, c->memory, sizeof(c->memory),
 		                         NDX_MR_ALLOW_LOCAL_WRITE, &c->mr);

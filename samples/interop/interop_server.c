@@ -38,7 +38,7 @@ static enum ndx_status prepare(struct server *s, const char *uri, struct sample_
 		st = ndx_listener_get_local_address(
 			s->listener, (struct sockaddr *)&address->storage, &address->length);
 	if (st == NDX_OK)
-		st = ndx_cq_create(s->adapter, 2, 0, 0, &s->cq);
+		st = ndx_cq_create_depth(s->adapter, 2, &s->cq);
 	if (st == NDX_OK)
 		st = ndx_mr_register_new(s->adapter, s->memory, sizeof(s->memory),
 		                         NDX_MR_ALLOW_LOCAL_WRITE, &s->mr);

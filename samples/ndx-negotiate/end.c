@@ -66,7 +66,7 @@ int end_make(struct end *end, const struct place *place)
 	end->memory = calloc(PARTS, end->size);
 	if (end->memory == NULL)
 		return sample_failed(place->who, NDX_E_NO_MEMORY, "make an end");
-	st = ndx_cq_create(place->adapter, 4, 0, 0, &end->cq);
+	st = ndx_cq_create_depth(place->adapter, 4, &end->cq);
 	if (st == NDX_OK)
 		st = ndx_mr_register_new(place->adapter, end->memory, PARTS * (size_t)end->size,
 		                         NDX_MR_ALLOW_REMOTE_READ | NDX_MR_ALLOW_REMOTE_WRITE,

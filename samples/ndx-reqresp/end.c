@@ -69,7 +69,7 @@ int end_make(struct end *end, uint32_t slots, uint32_t size)
 	end->slots = slots;
 	end->size = size;
 	end->have = end->next = 0;
-	st = ndx_cq_create(end->adapter, 2 * slots, 0, 0, &end->cq);
+	st = ndx_cq_create_depth(end->adapter, 2 * slots, &end->cq);
 	if (st != NDX_OK)
 		return sample_failed(end->who, st, "create a completion queue of %u", 2 * slots);
 	st = make_region(end, NDX_MR_ALLOW_LOCAL_WRITE, &end->requests, &end->requests_mr);

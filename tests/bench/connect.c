@@ -351,7 +351,7 @@ static void open_side(struct bench *b, struct side *side, const char *uri, bool 
 
 	must("ndx_adapter_open", ndx_adapter_open(uri, &side->adapter), NDX_OK);
 	must("ndx_cq_create",
-	     ndx_cq_create(side->adapter, b->count * 2 * (b->messages + 1), 0, 0, &side->cq),
+	     ndx_cq_create_depth(side->adapter, b->count * 2 * (b->messages + 1), &side->cq),
 	     NDX_OK);
 	must("ndx_mr_register_new",
 	     ndx_mr_register_new(side->adapter, side->memory, sizeof(side->memory),
@@ -359,7 +359,11 @@ static void open_side(struct bench *b, struct side *side, const char *uri, bool 
 	     NDX_OK);
 	if (shared)
 		must("ndx_srq_create",
-		     ndx_srq_create(side->adapter, depth > 0 ? depth : 1, 1, 0, 0, 0, &side->srq),
+		     ndx_srq_create(side->adapter,
+		                    &(struct ndx_srq_attr){.size = sizeof(struct ndx_srq_attr),
+		                                           .depth = depth > 0 ? depth : 1,
+		                                           .max_sge = 1},
+		                    &side->srq),
 		     NDX_OK);
 	side->lines = calloc(b->count, sizeof(*side->lines));
 	if (side->lines == NULL)

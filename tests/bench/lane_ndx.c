@@ -156,7 +156,7 @@ static void open_end(struct ndx_end *end, const struct lane_attr *attr, const ch
 	memset(end->memory, 1, 2 * size);
 	must("ndx_adapter_open", ndx_adapter_open(uri, &end->adapter));
 	must("ndx_cq_create",
-	     ndx_cq_create(end->adapter, LANE_WINDOW + attr->depth, 0, 0, &end->cq));
+	     ndx_cq_create_depth(end->adapter, LANE_WINDOW + attr->depth, &end->cq));
 	must("ndx_cq_get_fd", ndx_cq_get_fd(end->cq, &end->fd));
 	must("ndx_mr_register_new", ndx_mr_register_new(end->adapter, end->memory, 2 * size,
 	                                                NDX_MR_ALLOW_REMOTE_WRITE, &end->mr));

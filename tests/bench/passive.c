@@ -238,7 +238,7 @@ static void open_side(struct passive_side *side, const char *uri, struct passive
 
 	side->peer = peer;
 	must("ndx_adapter_open", ndx_adapter_open(uri, &side->adapter));
-	must("ndx_cq_create", ndx_cq_create(side->adapter, 2 * DEPTH, 0, 0, &side->cq));
+	must("ndx_cq_create", ndx_cq_create_depth(side->adapter, 2 * DEPTH, &side->cq));
 	must("ndx_mr_register_new",
 	     ndx_mr_register_new(side->adapter, &side->memory, sizeof(side->memory),
 	                         NDX_MR_ALLOW_REMOTE_WRITE, &side->mr));

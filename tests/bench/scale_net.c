@@ -25,7 +25,7 @@ static void open_side(struct scale_net *net, int side, const char *uri, unsigned
 {
 	must("ndx_adapter_open", ndx_adapter_open(uri, &net->adapter[side]));
 	must("ndx_cq_create",
-	     ndx_cq_create(net->adapter[side], most * 2 * SCALE_DEPTH, 0, 0, &net->cq[side]));
+	     ndx_cq_create_depth(net->adapter[side], most * 2 * SCALE_DEPTH, &net->cq[side]));
 	must("ndx_mr_register_new",
 	     ndx_mr_register_new(net->adapter[side], net->memory[side], sizeof(net->memory[side]),
 	                         NDX_MR_ALLOW_LOCAL_WRITE, &net->mr[side]));

@@ -29,7 +29,8 @@ bool verbs_open(struct verbs_path *path)
 	base_list_init(&path->adapter.windows);
 	if (base_loop_create("bench", &path->adapter.spi.loop) != NDX_OK)
 		return false;
-	if (verbs_cq_create(&path->adapter.spi, 2 * NULL_DEPTH, 0, &path->cq) != NDX_OK)
+	if (verbs_cq_create(&path->adapter.spi, &(struct ndx_cq_attr){.depth = 2 * NULL_DEPTH},
+	                    &path->cq) != NDX_OK)
 		goto destroy_loop;
 	attr.receive_cq = &path->cq->pub;
 	attr.initiator_cq = &path->cq->pub;

@@ -123,10 +123,16 @@ static bool make_objects(struct scene *s)
 	struct ndx_adapter_info info = {.size = sizeof(info)};
 
 	return worked(ndx_adapter_query(s->own, &info), "query") &&
-	       worked(ndx_cq_create(s->own, 256, 0, 0, &s->cq), "cq") &&
-	       worked(ndx_cq_create(s->far, 256, 0, 0, &s->far_cq), "cq") &&
+	       worked(ndx_cq_create_depth(s->own, 256, &s->cq), "cq") &&
+	       worked(ndx_cq_create_depth(s->far, 256, &s->far_cq), "cq") &&
 	       (!(info.capabilities & NDX_CAP_SRQ) ||
-	        worked(ndx_srq_create(s->own, 4, 1, 1, 0, 0, &s->srq), "srq")) &&
+	        worked(ndx_srq_create(s->own,
+	                              &(struct ndx_srq_attr){.size = sizeof(struct ndx_srq_attr),
+	                                                     .depth = 4,
+	                                                     .max_sge = 1,
+	                                                     .threshold = 1},
+	                              &s->srq),
+	               "srq")) &&
 	       (!(info.capabilities & NDX_CAP_MEMORY_WINDOW) ||
 	        worked(ndx_mw_create(s->own, &s->mw), "mw")) &&
 	       worked(ndx_mr_register_new(s->own, s->memory, BYTES, NDX_MR_ALLOW_LOCAL_WRITE,

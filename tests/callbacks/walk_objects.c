@@ -77,7 +77,7 @@ static enum ndx_status call_adapter_snapshot(struct scene *s)
 static enum ndx_status call_cq_create(struct scene *s)
 {
 	struct ndx_cq *cq = NULL;
-	enum ndx_status st = ndx_cq_create(s->own, 4, 0, 0, &cq);
+	enum ndx_status st = ndx_cq_create_depth(s->own, 4, &cq);
 
 	ndx_cq_close(cq);
 	return st;
@@ -138,7 +138,11 @@ static enum ndx_status call_cq_wait_results(struct scene *s)
 static enum ndx_status call_srq_create(struct scene *s)
 {
 	struct ndx_srq *srq = NULL;
-	enum ndx_status st = ndx_srq_create(s->own, 4, 1, 0, 0, 0, &srq);
+	enum ndx_status st = ndx_srq_create(
+		s->own,
+		&(struct ndx_srq_attr){
+			.size = sizeof(struct ndx_srq_attr), .depth = 4, .max_sge = 1},
+		&srq);
 
 	ndx_srq_close(srq);
 	return st;
@@ -250,6 +254,24 @@ static enum ndx_status call_mw_get_remote_token(struct scene *s)
 	return NDX_OK;
 }
 
+static enum ndx_status call_cq_attr_init(struct scene *s)
+{
+	struct ndx_cq_attr attr;
+
+	(void)s;
+	ndx_cq_attr_init(&attr);
+	return attr.size == sizeof(attr) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status call_srq_attr_init(struct scene *s)
+{
+	struct ndx_srq_attr attr;
+
+	(void)s;
+	ndx_srq_attr_init(&attr);
+	return attr.size == sizeof(attr) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
 static enum ndx_status call_qp_attr_init(struct scene *s)
 {
 	struct ndx_qp_attr attr;
@@ -355,6 +377,7 @@ const struct row object_rows[] = {
 	{"ndx_adapter_snapshot", call_adapter_snapshot, NDX_OK, NDX_OK},
 	{"ndx_cq_create", call_cq_create, NDX_OK, NDX_OK},
 	{"ndx_cq_close", call_cq_close, NDX_OK, NDX_OK},
+	{"ndx_cq_attr_init_sized", call_cq_attr_init, NDX_OK, NDX_OK},
 	{"ndx_cq_cancel", call_cq_cancel, NDX_OK, NDX_OK},
 	{"ndx_cq_get_fd", call_cq_get_fd, NDX_OK, NDX_OK},
 	{"ndx_cq_get_notify_affinity", call_cq_get_notify_affinity, NDX_OK, NDX_E_NOT_SUPPORTED},
@@ -364,6 +387,7 @@ const struct row object_rows[] = {
 	{"ndx_cq_wait_results", call_cq_wait_results, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_srq_create", call_srq_create, NDX_OK, NDX_E_NOT_SUPPORTED},
 	{"ndx_srq_close", call_srq_close, NDX_OK, NDX_OK},
+	{"ndx_srq_attr_init_sized", call_srq_attr_init, NDX_OK, NDX_OK},
 	{"ndx_srq_cancel", call_srq_cancel, NDX_OK, NDX_OK},
 	{"ndx_srq_modify", call_srq_modify, NDX_OK, NDX_E_NOT_SUPPORTED},
 	{"ndx_srq_notify", call_srq_notify, NDX_PENDING, NDX_OK},

@@ -44,16 +44,20 @@ static void cq_beyond_limits(struct check *c, struct ndx_adapter *adapter, uint3
 {
 	struct outputs out = {0};
 
-	refused(c, ndx_cq_create(adapter, 0, 0, 0, &out.cq), NDX_E_INVALID_PARAMETER, &out, "depth",
+	refused(c, ndx_cq_create_depth(adapter, 0, &out.cq), NDX_E_INVALID_PARAMETER, &out, "depth",
 	        "cq_create with depth 0");
 	if (most < UINT32_MAX)
-		refused(c, ndx_cq_create(adapter, most + 1, 0, 0, &out.cq), NDX_E_INVALID_PARAMETER,
+		refused(c, ndx_cq_create_depth(adapter, most + 1, &out.cq), NDX_E_INVALID_PARAMETER,
 		        &out, "depth", "cq_create beyond the depth");
-	refused(c, ndx_cq_create(adapter, 1, 1, 0, &out.cq), NDX_E_INVALID_PARAMETER, &out, "group",
-	        "cq_create with group 1");
-	refused(c, ndx_cq_create(NULL, 1, 0, 0, &out.cq), NDX_E_INVALID_PARAMETER, &out, "",
+	refused(c,
+	        ndx_cq_create(adapter,
+	                      &(struct ndx_cq_attr){
+				      .size = sizeof(struct ndx_cq_attr), .depth = 1, .group = 1},
+	                      &out.cq),
+	        NDX_E_INVALID_PARAMETER, &out, "group", "cq_create with group 1");
+	refused(c, ndx_cq_create_depth(NULL, 1, &out.cq), NDX_E_INVALID_PARAMETER, &out, "",
 	        "cq_create without an adapter");
-	check_status(c, ndx_cq_create(adapter, 1, 0, 0, NULL), NDX_E_INVALID_PARAMETER,
+	check_status(c, ndx_cq_create_depth(adapter, 1, NULL), NDX_E_INVALID_PARAMETER,
 	             "cq_create without a place for it");
 }
 
@@ -63,11 +67,15 @@ void case_adapter_completion_queues_beyond_limits(struct check *c)
 	struct ndx_cq *cq[2] = {NULL, NULL};
 
 	cq_beyond_limits(c, place->adapter, place->info.max_completion_queue_depth);
-	check_status(c, ndx_cq_create(place->adapter, 1, 0, 0, &cq[0]), NDX_OK,
+	check_status(c, ndx_cq_create_depth(place->adapter, 1, &cq[0]), NDX_OK,
 	             "cq_create with depth 1");
 	check_status(
 		c,
-		ndx_cq_create(place->adapter, place->info.max_completion_queue_depth, 0, 1, &cq[1]),
+		ndx_cq_create(place->adapter,
+	                      &(struct ndx_cq_attr){.size = sizeof(struct ndx_cq_attr),
+	                                            .depth = place->info.max_completion_queue_depth,
+	                                            .affinity = 1},
+	                      &cq[1]),
 		NDX_OK, "cq_create at the limit");
 	ndx_cq_close(cq[0]);
 	ndx_cq_close(cq[1]);
@@ -116,7 +124,7 @@ void case_adapter_queue_pairs_beyond_limits(struct check *c)
 	struct outputs out = {0};
 	struct ndx_cq *cq = NULL;
 
-	if (!check_status(c, ndx_cq_create(place->adapter, 16, 0, 0, &cq), NDX_OK, "cq_create"))
+	if (!check_status(c, ndx_cq_create_depth(place->adapter, 16, &cq), NDX_OK, "cq_create"))
 		return;
 	ndx_qp_attr_init(&attr);
 	refused(c, ndx_qp_create(place->adapter, &attr, &out.qp), NDX_E_INVALID_PARAMETER, &out,
@@ -148,8 +156,8 @@ void case_adapter_foreign_queues_are_refused(struct check *c)
 	check_status(c, ndx_adapter_open(place->uri, &other), NDX_OK, "open");
 	if (check_over(c))
 		return;
-	check_status(c, ndx_cq_create(other, 16, 0, 0, &foreign), NDX_OK, "cq_create");
-	check_status(c, ndx_cq_create(place->adapter, 16, 0, 0, &cq), NDX_OK, "cq_create");
+	check_status(c, ndx_cq_create_depth(other, 16, &foreign), NDX_OK, "cq_create");
+	check_status(c, ndx_cq_create_depth(place->adapter, 16, &cq), NDX_OK, "cq_create");
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = cq;
 	attr.initiator_cq = foreign;
@@ -161,7 +169,7 @@ void case_adapter_foreign_queues_are_refused(struct check *c)
 	        "another adapter", "qp_create with a foreign receive queue");
 	attr.receive_cq = cq;
 	if (place->info.capabilities & NDX_CAP_SRQ &&
-	    check_status(c, ndx_srq_create(other, 4, 1, 0, 0, 0, &srq), NDX_OK, "srq_create")) {
+	    check_status(c, make_srq(other, 4, 1, 0, &srq), NDX_OK, "srq_create")) {
 		attr.srq = srq;
 		refused(c, ndx_qp_create(place->adapter, &attr, &out.qp), NDX_E_INVALID_PARAMETER,
 		        &out, "another adapter", "qp_create with a foreign shared queue");
@@ -180,11 +188,11 @@ void case_adapter_lacking_capabilities_are_refused(struct check *c)
 	uint16_t group = 7;
 	uint64_t mask = 7;
 
-	if (!check_status(c, ndx_cq_create(place->adapter, 4, 0, 0, &cq), NDX_OK, "cq_create"))
+	if (!check_status(c, ndx_cq_create_depth(place->adapter, 4, &cq), NDX_OK, "cq_create"))
 		return;
 	if (!(place->info.capabilities & NDX_CAP_SRQ))
-		refused(c, ndx_srq_create(place->adapter, 4, 1, 0, 0, 0, &out.srq),
-		        NDX_E_NOT_SUPPORTED, &out, "shared", "srq_create");
+		refused(c, make_srq(place->adapter, 4, 1, 0, &out.srq), NDX_E_NOT_SUPPORTED, &out,
+		        "shared", "srq_create");
 	if (!(place->info.capabilities & NDX_CAP_MEMORY_WINDOW))
 		refused(c, ndx_mw_create(place->adapter, &out.mw), NDX_E_NOT_SUPPORTED, &out,
 		        "window", "mw_create");
@@ -341,7 +349,7 @@ static void make_one(struct check *c, const struct place *place, struct many *al
 {
 	struct ndx_qp_attr attr;
 
-	check_status(c, ndx_cq_create(place->adapter, 64, 0, 0, &all->cq[i]), NDX_OK, "cq_create");
+	check_status(c, ndx_cq_create_depth(place->adapter, 64, &all->cq[i]), NDX_OK, "cq_create");
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = all->cq[i];
 	attr.initiator_cq = all->cq[i / 2];
@@ -355,8 +363,8 @@ static void make_one(struct check *c, const struct place *place, struct many *al
 	if (place->info.capabilities & NDX_CAP_MEMORY_WINDOW)
 		check_status(c, ndx_mw_create(place->adapter, &all->mw[i]), NDX_OK, "mw_create");
 	if (place->info.capabilities & NDX_CAP_SRQ)
-		check_status(c, ndx_srq_create(place->adapter, 16, 1, 0, 0, 0, &all->srq[i]),
-		             NDX_OK, "srq_create");
+		check_status(c, make_srq(place->adapter, 16, 1, 0, &all->srq[i]), NDX_OK,
+		             "srq_create");
 	check_status(c, ndx_connector_create(place->adapter, NULL, &all->conn[i]), NDX_OK,
 	             "connector_create");
 	check_status(c, ndx_listener_create(place->adapter, &all->listener[i]), NDX_OK,
@@ -410,7 +418,7 @@ void case_adapter_no_descriptor_left_is_reported(struct check *c)
 	struct rlimit before;
 	int fd = -7;
 
-	if (!check_status(c, ndx_cq_create(place->adapter, 4, 0, 0, &cq), NDX_OK, "cq_create"))
+	if (!check_status(c, ndx_cq_create_depth(place->adapter, 4, &cq), NDX_OK, "cq_create"))
 		return;
 	if (close_the_door(c, &before)) {
 		check_status(c, ndx_adapter_open(place->uri, &adapter),

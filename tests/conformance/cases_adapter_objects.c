@@ -24,10 +24,9 @@ static void make_queues(struct check *c, const struct place *place, struct kinds
 {
 	struct ndx_qp_attr attr;
 
-	check_status(c, ndx_cq_create(k->adapter, 16, 0, 0, &k->cq), NDX_OK, "cq_create");
+	check_status(c, ndx_cq_create_depth(k->adapter, 16, &k->cq), NDX_OK, "cq_create");
 	if (place->info.capabilities & NDX_CAP_SRQ)
-		check_status(c, ndx_srq_create(k->adapter, 8, 1, 0, 0, 0, &k->srq), NDX_OK,
-		             "srq_create");
+		check_status(c, make_srq(k->adapter, 8, 1, 0, &k->srq), NDX_OK, "srq_create");
 	if (check_over(c))
 		return;
 	ndx_qp_attr_init(&attr);

@@ -14,17 +14,29 @@ void case_cq_limits_of_creation(struct check *c)
 	uint32_t most = c->world->places[0].info.max_completion_queue_depth;
 	struct ndx_cq *cq = NULL;
 
-	check_status(c, ndx_cq_create(adapter, 0, 0, 0, &cq), NDX_E_INVALID_PARAMETER, "depth 0");
-	check_status(c, ndx_cq_create(adapter, most + 1, 0, 0, &cq), NDX_E_INVALID_PARAMETER,
+	check_status(c, ndx_cq_create_depth(adapter, 0, &cq), NDX_E_INVALID_PARAMETER, "depth 0");
+	check_status(c, ndx_cq_create_depth(adapter, most + 1, &cq), NDX_E_INVALID_PARAMETER,
 	             "a depth beyond the limit");
-	check_status(c, ndx_cq_create(adapter, 16, 1, 0, &cq), NDX_E_INVALID_PARAMETER, "group 1");
-	check_status(c, ndx_cq_create(adapter, 16, 0, 0, NULL), NDX_E_INVALID_PARAMETER,
+	check_status(c,
+	             ndx_cq_create(adapter,
+	                           &(struct ndx_cq_attr){.size = sizeof(struct ndx_cq_attr),
+	                                                 .depth = 16,
+	                                                 .group = 1},
+	                           &cq),
+	             NDX_E_INVALID_PARAMETER, "group 1");
+	check_status(c, ndx_cq_create_depth(adapter, 16, NULL), NDX_E_INVALID_PARAMETER,
 	             "no output");
 	check_that(c, cq == NULL, "an output of a failed call was touched");
-	check_status(c, ndx_cq_create(adapter, 1, 0, 0, &cq), NDX_OK, "depth 1");
+	check_status(c, ndx_cq_create_depth(adapter, 1, &cq), NDX_OK, "depth 1");
 	ndx_cq_close(cq);
 	cq = NULL;
-	check_status(c, ndx_cq_create(adapter, most, 0, 1, &cq), NDX_OK, "the largest depth");
+	check_status(c,
+	             ndx_cq_create(adapter,
+	                           &(struct ndx_cq_attr){.size = sizeof(struct ndx_cq_attr),
+	                                                 .depth = most,
+	                                                 .affinity = 1},
+	                           &cq),
+	             NDX_OK, "the largest depth");
 	ndx_cq_close(cq);
 	ndx_cq_close(NULL);
 }
@@ -153,7 +165,7 @@ void case_cq_one_queue_serves_many_queue_pairs(struct check *c)
 
 	side_attr_init(&attr[0]);
 	attr[1] = attr[0];
-	if (!check_status(c, ndx_cq_create(c->world->places[0].adapter, 16, 0, 0, &cq), NDX_OK,
+	if (!check_status(c, ndx_cq_create_depth(c->world->places[0].adapter, 16, &cq), NDX_OK,
 	                  "cq_create"))
 		return;
 	attr[0].cq = cq;

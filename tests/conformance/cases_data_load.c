@@ -181,7 +181,7 @@ static bool crowd_open(struct crowd *crowd)
 		attr[i].initiator_depth = WINDOW;
 		attr[i].buffer = 4096;
 		fine &= check_status(
-			c, ndx_cq_create(c->world->places[i].adapter, 256, 0, 0, &crowd->cqs[i]),
+			c, ndx_cq_create_depth(c->world->places[i].adapter, 256, &crowd->cqs[i]),
 			NDX_OK, "cq_create");
 		attr[i].cq = crowd->cqs[i];
 	}

@@ -254,7 +254,7 @@ void case_field_ceph_25447_results_outlive_their_queue_pair(struct check *c)
 		struct pair *pairs[SIDES];
 		struct ndx_cq *cq = NULL;
 
-		check_status(c, ndx_cq_create(c->world->places[1].adapter, 4, 0, 0, &cq), NDX_OK,
+		check_status(c, ndx_cq_create_depth(c->world->places[1].adapter, 4, &cq), NDX_OK,
 		             "cq_create");
 		if (cq && open_sharing(c, pairs, cq, NULL))
 			close_one_of_three(c, pairs, cq);
@@ -310,7 +310,7 @@ void case_field_ceph_25447_shared_receives_are_all_accounted_for(struct check *c
 	struct ndx_cq *cq = NULL;
 	struct ndx_srq *srq = shared_open(c, 32, 0);
 
-	check_status(c, ndx_cq_create(c->world->places[1].adapter, 4, 0, 0, &cq), NDX_OK,
+	check_status(c, ndx_cq_create_depth(c->world->places[1].adapter, 4, &cq), NDX_OK,
 	             "cq_create");
 	if (cq && srq && open_sharing(c, pairs, cq, srq))
 		share_the_rest(c, pairs, cq, srq);
@@ -464,7 +464,7 @@ void case_field_monarch_4719_results_keep_their_queue_pair(struct check *c)
 	for (unsigned round = 0; round < ROUNDS && !check_over(c); round++) {
 		struct ndx_cq *cq = NULL;
 
-		if (check_status(c, ndx_cq_create(c->world->places[0].adapter, 4, 0, 0, &cq),
+		if (check_status(c, ndx_cq_create_depth(c->world->places[0].adapter, 4, &cq),
 		                 NDX_OK, "cq_create"))
 			results_of_generations(c, cq);
 		pair_close_all(c);

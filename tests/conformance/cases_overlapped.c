@@ -118,8 +118,7 @@ void case_overlapped_shared_queues_notify_in_every_way(struct check *c)
 	struct probe one[3];
 
 	memset(one, 0, sizeof(one));
-	if (!check_status(c, ndx_srq_create(adapter, 8, 1, SRQ_THRESHOLD, 0, 0, &srq), NDX_OK,
-	                  "srq_create"))
+	if (!check_status(c, make_srq(adapter, 8, 1, SRQ_THRESHOLD, &srq), NDX_OK, "srq_create"))
 		return;
 	/* no receives are there: fewer than the threshold */
 	for (size_t i = 0; i < 3; i++) {

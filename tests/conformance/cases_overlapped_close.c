@@ -91,8 +91,8 @@ void case_overlapped_closed_shared_queue_ends_its_notifications(struct check *c)
 	struct closing k;
 	struct pair *p;
 
-	if (!check_status(c, ndx_srq_create(c->world->places[0].adapter, 8, 1, 2, 0, 0, &srq),
-	                  NDX_OK, "srq_create"))
+	if (!check_status(c, make_srq(c->world->places[0].adapter, 8, 1, 2, &srq), NDX_OK,
+	                  "srq_create"))
 		return;
 	side_attr_init(&attr[0]);
 	side_attr_init(&attr[1]);

@@ -187,7 +187,7 @@ static bool meeting_open(struct meeting *m, struct check *c, struct ndx_adapter 
 {
 	return stage_open(&m->stage, c, adapter, end_the_peers, m) &&
 	       probe_begin_then(&m->inner, c, note_meeting, m) &&
-	       check_status(c, ndx_cq_create(adapter, 4, 0, 0, &m->cq), NDX_OK, "cq_create") &&
+	       check_status(c, ndx_cq_create_depth(adapter, 4, &m->cq), NDX_OK, "cq_create") &&
 	       check_status(c, ndx_cq_notify(m->cq, NDX_CQ_NOTIFY_ANY, &m->inner.ov), NDX_PENDING,
 	                    "cq_notify");
 }

@@ -48,8 +48,7 @@ static struct ndx_srq *srq_if_any(struct check *c)
 	struct ndx_srq *srq = NULL;
 
 	if (place->info.capabilities & NDX_CAP_SRQ)
-		check_status(c, ndx_srq_create(place->adapter, 8, 1, 4, 0, 0, &srq), NDX_OK,
-		             "srq_create");
+		check_status(c, make_srq(place->adapter, 8, 1, 4, &srq), NDX_OK, "srq_create");
 	return srq;
 }
 

@@ -90,7 +90,7 @@ void case_queue_foreign_or_missing_queues_are_refused(struct check *c)
 	check_status(c, create_with(&p->a, &attr), NDX_E_INVALID_PARAMETER, "no initiator queue");
 	check_status(c, ndx_adapter_open(p->a.place->uri, &other), NDX_OK, "adapter_open");
 	if (other)
-		check_status(c, ndx_cq_create(other, 16, 0, 0, &foreign), NDX_OK, "cq_create");
+		check_status(c, ndx_cq_create_depth(other, 16, &foreign), NDX_OK, "cq_create");
 	attr = attr_for(&p->a);
 	attr.receive_cq = foreign;
 	check_status(c, create_with(&p->a, &attr), NDX_E_INVALID_PARAMETER,

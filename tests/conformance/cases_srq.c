@@ -19,13 +19,13 @@ void case_srq_depth_is_refused_beyond_its_limit(struct check *c)
 	struct ndx_srq *srq = none;
 
 	check_that(c, most > 0, "an adapter with SRQs says that they have no depth");
-	check_status(c, ndx_srq_create(place->adapter, 0, 1, 0, 0, 0, &srq),
-	             NDX_E_INVALID_PARAMETER, "srq_create with depth 0");
+	check_status(c, make_srq(place->adapter, 0, 1, 0, &srq), NDX_E_INVALID_PARAMETER,
+	             "srq_create with depth 0");
 	if (most < UINT32_MAX)
-		check_status(c, ndx_srq_create(place->adapter, most + 1, 1, 0, 0, 0, &srq),
+		check_status(c, make_srq(place->adapter, most + 1, 1, 0, &srq),
 		             NDX_E_INVALID_PARAMETER, "srq_create beyond the limit");
 	check_that(c, srq == none, "the output of a failed call was touched");
-	if (check_status(c, ndx_srq_create(place->adapter, most, 1, 0, 0, 0, &srq), NDX_OK,
+	if (check_status(c, make_srq(place->adapter, most, 1, 0, &srq), NDX_OK,
 	                 "srq_create at the limit"))
 		ndx_srq_close(srq);
 }
@@ -37,17 +37,19 @@ void case_srq_bad_arguments_are_refused(struct check *c)
 	struct ndx_srq *none = (struct ndx_srq *)c;
 	struct ndx_srq *srq = none;
 
-	check_status(c, ndx_srq_create(place->adapter, 8, 0, 0, 0, 0, &srq), want,
-	             "srq_create with 0 SGEs");
-	check_status(
-		c,
-		ndx_srq_create(place->adapter, 8, place->info.max_receive_sge + 1, 0, 0, 0, &srq),
-		want, "srq_create with an SGE too many");
-	check_status(c, ndx_srq_create(place->adapter, 8, 1, 0, 1, 0, &srq), want,
-	             "srq_create with processor group 1");
-	check_status(c, ndx_srq_create(NULL, 8, 1, 0, 0, 0, &srq), want,
-	             "srq_create without an adapter");
-	check_status(c, ndx_srq_create(place->adapter, 8, 1, 0, 0, 0, NULL), want,
+	check_status(c, make_srq(place->adapter, 8, 0, 0, &srq), want, "srq_create with 0 SGEs");
+	check_status(c, make_srq(place->adapter, 8, place->info.max_receive_sge + 1, 0, &srq), want,
+	             "srq_create with an SGE too many");
+	check_status(c,
+	             ndx_srq_create(place->adapter,
+	                            &(struct ndx_srq_attr){.size = sizeof(struct ndx_srq_attr),
+	                                                   .depth = 8,
+	                                                   .max_sge = 1,
+	                                                   .group = 1},
+	                            &srq),
+	             want, "srq_create with processor group 1");
+	check_status(c, make_srq(NULL, 8, 1, 0, &srq), want, "srq_create without an adapter");
+	check_status(c, make_srq(place->adapter, 8, 1, 0, NULL), want,
 	             "srq_create without a place for it");
 	check_that(c, srq == none, "the output of a failed call was touched");
 }
@@ -60,8 +62,14 @@ void case_srq_affinity_is_reported_if_known(struct check *c)
 	uint16_t group = 7;
 	uint64_t mask = 0;
 
-	if (!check_status(c, ndx_srq_create(place->adapter, 8, 1, 0, 0, 1, &srq), NDX_OK,
-	                  "srq_create"))
+	if (!check_status(c,
+	                  ndx_srq_create(place->adapter,
+	                                 &(struct ndx_srq_attr){.size = sizeof(struct ndx_srq_attr),
+	                                                        .depth = 8,
+	                                                        .max_sge = 1,
+	                                                        .affinity = 1},
+	                                 &srq),
+	                  NDX_OK, "srq_create"))
 		return;
 	check_status(c, ndx_srq_get_notify_affinity(srq, &group, &mask),
 	             known ? NDX_OK : NDX_E_NOT_SUPPORTED, "srq_get_notify_affinity");
@@ -100,7 +108,7 @@ void case_srq_limits_are_usable_at_once(struct check *c)
 	struct ndx_srq *srq = NULL;
 	struct pair *p;
 
-	check_status(c, ndx_srq_create(place->adapter, depth, pieces, 0, 0, 0, &srq), NDX_OK,
+	check_status(c, make_srq(place->adapter, depth, pieces, 0, &srq), NDX_OK,
 	             "srq_create at all limits");
 	p = srq ? shared_pair_up(c, srq, NULL) : NULL;
 	if (p && check_that(c, pieces <= 64, "more SGEs than the case has")) {
@@ -440,7 +448,7 @@ void case_srq_both_sides_may_have_one(struct check *c)
 
 	side_attr_init(&attr[0]);
 	side_attr_init(&attr[1]);
-	check_status(c, ndx_srq_create(c->world->places[0].adapter, 8, 1, 0, 0, 0, &other), NDX_OK,
+	check_status(c, make_srq(c->world->places[0].adapter, 8, 1, 0, &other), NDX_OK,
 	             "srq_create");
 	attr[0].srq = other;
 	attr[1].srq = srq;
@@ -502,7 +510,7 @@ void case_srq_nothing_is_lost_without_polling(struct check *c)
 	struct ndx_cq *cq = NULL;
 	struct pair *p = NULL;
 
-	if (srq && check_status(c, ndx_cq_create(c->world->places[1].adapter, 2, 0, 0, &cq), NDX_OK,
+	if (srq && check_status(c, ndx_cq_create_depth(c->world->places[1].adapter, 2, &cq), NDX_OK,
 	                        "cq_create"))
 		p = shared_pair_up(c, srq, cq);
 	if (p) {

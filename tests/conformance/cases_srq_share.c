@@ -33,7 +33,7 @@ static bool sharing_begin(struct sharing *s, struct check *c, bool one_cq)
 	fine = s->srq != NULL;
 	if (fine && one_cq)
 		fine = check_status(c,
-		                    ndx_cq_create(c->world->places[1].adapter, 256, 0, 0, &s->cq),
+		                    ndx_cq_create_depth(c->world->places[1].adapter, 256, &s->cq),
 		                    NDX_OK, "cq_create");
 	for (size_t i = 0; fine && i < SHARERS; i++) {
 		s->p[i] = shared_pair_up(c, s->srq, s->cq);

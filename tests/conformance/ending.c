@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ending.h"
 
+#include "traffic.h"
+
 static enum ndx_status notify_queue(struct object *o, struct ndx_overlapped *ov)
 {
 	return ndx_cq_notify(o->p->a.cq, NDX_CQ_NOTIFY_ANY, ov);
@@ -128,8 +130,7 @@ bool object_open(struct object *o, struct check *c, const struct ending *e)
 	o->p = e->connected ? pair_up(c, NULL) : pair_open(c, NULL, NULL);
 	if (!o->p || !e->shared)
 		return o->p != NULL;
-	if (!check_status(c, ndx_srq_create(place->adapter, 4, 1, 1, 0, 0, &o->srq), NDX_OK,
-	                  "srq_create"))
+	if (!check_status(c, make_srq(place->adapter, 4, 1, 1, &o->srq), NDX_OK, "srq_create"))
 		return false;
 	if (check_status(c, ndx_srq_receive(o->srq, NULL, NULL, 0), NDX_OK, "srq_receive"))
 		return true;

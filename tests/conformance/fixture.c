@@ -30,14 +30,14 @@ static bool open_cqs(struct side *s)
 	}
 	if (depth == 0)
 		depth = s->attr.receive_depth + s->attr.initiator_depth;
-	if (!check_status(s->c, ndx_cq_create(s->adapter, depth, 0, 0, &s->cq), NDX_OK,
+	if (!check_status(s->c, ndx_cq_create_depth(s->adapter, depth, &s->cq), NDX_OK,
 	                  "cq_create"))
 		return false;
 	s->rcq = s->cq;
 	if (!s->attr.separate_cqs)
 		return true;
 	s->rcq = NULL;
-	return check_status(s->c, ndx_cq_create(s->adapter, depth, 0, 0, &s->rcq), NDX_OK,
+	return check_status(s->c, ndx_cq_create_depth(s->adapter, depth, &s->rcq), NDX_OK,
 	                    "cq_create");
 }
 

@@ -8,9 +8,7 @@ struct ndx_srq *shared_open(struct check *c, uint32_t depth, uint32_t threshold)
 	struct ndx_srq *srq = NULL;
 
 	if (!check_over(c))
-		check_status(c,
-		             ndx_srq_create(c->world->places[1].adapter, depth, 1, threshold, 0, 0,
-		                            &srq),
+		check_status(c, make_srq(c->world->places[1].adapter, depth, 1, threshold, &srq),
 		             NDX_OK, "srq_create");
 	return srq;
 }

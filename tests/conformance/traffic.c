@@ -345,6 +345,18 @@ bool pattern_there(struct check *c, const uint8_t *at, size_t length, uint64_t k
 	return !check_over(c);
 }
 
+enum ndx_status make_srq(struct ndx_adapter *adapter, uint32_t depth, uint32_t max_sge,
+                         uint32_t threshold, struct ndx_srq **out)
+{
+	struct ndx_srq_attr attr;
+
+	ndx_srq_attr_init(&attr);
+	attr.depth = depth;
+	attr.max_sge = max_sge;
+	attr.threshold = threshold;
+	return ndx_srq_create(adapter, &attr, out);
+}
+
 bool bytes_are(struct check *c, const uint8_t *at, size_t length, uint8_t value, const char *what)
 {
 	for (size_t i = 0; i < length; i++) {

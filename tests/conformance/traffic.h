@@ -58,6 +58,10 @@ bool result_is(struct side *s, const struct ndx_result *result, enum ndx_request
 void pattern_fill(uint8_t *at, size_t length, uint64_t key);
 bool pattern_there(struct check *c, const uint8_t *at, size_t length, uint64_t key,
                    const char *what);
+/* ndx_srq_create() with these attributes and the defaults otherwise. */
+enum ndx_status make_srq(struct ndx_adapter *adapter, uint32_t depth, uint32_t max_sge,
+                         uint32_t threshold, struct ndx_srq **out);
+
 /* Every byte is `value`. */
 bool bytes_are(struct check *c, const uint8_t *at, size_t length, uint8_t value, const char *what);
 

@@ -45,7 +45,7 @@ static int64_t describes_as(const struct place *place)
 	struct ndx_cq *cq = NULL;
 	int64_t kind = -1;
 
-	if (ndx_cq_create(place->adapter, 2, 0, 0, &cq) != NDX_OK)
+	if (ndx_cq_create_depth(place->adapter, 2, &cq) != NDX_OK)
 		return kind;
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = cq;

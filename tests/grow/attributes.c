@@ -21,6 +21,21 @@ static void connectors(struct ndx_adapter *adapter)
 	ndx_connector_close(connector);
 }
 
+static void shared_queues(struct ndx_adapter *adapter)
+{
+	struct ndx_adapter_info info = {.size = sizeof(info)};
+	struct ndx_srq_attr attr;
+	struct ndx_srq *srq = NULL;
+
+	must(ndx_adapter_query(adapter, &info), "query the adapter");
+	ndx_srq_attr_init(&attr);
+	REFUSED(attr, NDX_E_INVALID_PARAMETER, ndx_srq_create(adapter, &attr, &srq));
+	must_be(ndx_srq_create(adapter, &attr, &srq),
+	        info.capabilities & NDX_CAP_SRQ ? NDX_OK : NDX_E_NOT_SUPPORTED,
+	        "create a shared receive queue");
+	ndx_srq_close(srq);
+}
+
 static void frames(struct ndx_adapter *adapter)
 {
 	struct ndx_receive_loop_attr loop_attr;
@@ -146,6 +161,7 @@ static void reassemblies(void)
 void grow_attributes(struct ndx_adapter *adapter)
 {
 	connectors(adapter);
+	shared_queues(adapter);
 	frames(adapter);
 	negotiations();
 	reassemblies();

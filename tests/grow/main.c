@@ -20,10 +20,13 @@ struct end {
 
 static void end_open(struct end *end, struct ndx_adapter *adapter)
 {
+	struct ndx_cq_attr cq_attr;
 	struct ndx_qp_attr attr;
 
 	end->adapter = adapter;
-	must(ndx_cq_create(adapter, 8, 0, 0, &end->cq), "create a completion queue");
+	ndx_cq_attr_init(&cq_attr);
+	REFUSED(cq_attr, NDX_E_INVALID_PARAMETER, ndx_cq_create(adapter, &cq_attr, &end->cq));
+	must(ndx_cq_create(adapter, &cq_attr, &end->cq), "create a completion queue");
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = attr.initiator_cq = end->cq;
 	REFUSED(attr, NDX_E_INVALID_PARAMETER, ndx_qp_create(adapter, &attr, &end->qp));

@@ -249,7 +249,7 @@ static void a_living_peer_answers_probes(void **state)
 		size_t got;
 		struct ndx_cq *cq;
 
-		assert_int_equal(ndx_cq_create(r->adapters[1], 1, 0, 0, &cq), NDX_OK);
+		assert_int_equal(ndx_cq_create_depth(r->adapters[1], 1, &cq), NDX_OK);
 		assert_int_equal(ndx_cq_wait_results(cq, &none, 1, 10, &got), NDX_PENDING);
 		ndx_cq_close(cq);
 	}
@@ -279,7 +279,7 @@ static void a_sender_that_does_nothing_is_no_dead_peer(void **state)
 	assert_int_equal(ndx_sender_create(&r->sender_attr, &r->sender), NDX_OK);
 	rig_join(r);
 	/* Many probes long. */
-	assert_int_equal(ndx_cq_create(r->adapters[1], 1, 0, 0, &cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(r->adapters[1], 1, &cq), NDX_OK);
 	assert_int_equal(ndx_cq_wait_results(cq, &none, 1, 600, &got), NDX_PENDING);
 	ndx_cq_close(cq);
 	assert_int_equal(ndx_receiver_get_state(r->receiver), NDX_RECEIVER_RUNNING);

@@ -134,7 +134,7 @@ static void raw_connect(struct rig *r, struct raw_peer *s)
 {
 	struct ndx_qp_attr attr;
 
-	assert_int_equal(ndx_cq_create(r->adapters[1], 4, 0, 0, &s->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(r->adapters[1], 4, &s->cq), NDX_OK);
 	ndx_qp_attr_init(&attr);
 	attr.initiator_cq = s->cq;
 	attr.receive_cq = s->cq;

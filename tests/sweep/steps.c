@@ -91,7 +91,7 @@ bool step_cq(struct side *s, uint32_t depth)
 
 	do {
 		made = poison();
-		st = ndx_cq_create(s->adapter, depth, 0, 0, &made);
+		st = ndx_cq_create_depth(s->adapter, depth, &made);
 		untouched(s->run, "cq_create", st == NDX_OK || made == poison());
 	} while (again_told(s, "cq_create", st, NDX_OK));
 	if (st == NDX_OK)
@@ -106,7 +106,12 @@ bool step_srq(struct side *s, uint32_t depth, uint32_t threshold)
 
 	do {
 		made = poison();
-		st = ndx_srq_create(s->adapter, depth, 1, threshold, 0, 0, &made);
+		st = ndx_srq_create(s->adapter,
+		                    &(struct ndx_srq_attr){.size = sizeof(struct ndx_srq_attr),
+		                                           .depth = depth,
+		                                           .max_sge = 1,
+		                                           .threshold = threshold},
+		                    &made);
 		untouched(s->run, "srq_create", st == NDX_OK || made == poison());
 	} while (again_told(s, "srq_create", st, NDX_OK));
 	if (st == NDX_OK)

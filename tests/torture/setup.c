@@ -227,7 +227,12 @@ static void make_srq(struct side *s)
 
 	if (!s->plan->srq)
 		return;
-	must(s->round, ndx_srq_create(s->adapter, s->plan->srq_depth, 1, 0, 0, 0, &srq->srq),
+	must(s->round,
+	     ndx_srq_create(s->adapter,
+	                    &(struct ndx_srq_attr){.size = sizeof(struct ndx_srq_attr),
+	                                           .depth = s->plan->srq_depth,
+	                                           .max_sge = 1},
+	                    &srq->srq),
 	     "ndx_srq_create");
 	must(s->round,
 	     ndx_mr_register_new(s->adapter, srq->base, s->round->plan.area,
@@ -249,7 +254,7 @@ void setup_side(struct round *round, uint32_t side, const struct place *place, s
 		s->adapter = s->own;
 	}
 	for (uint32_t i = 0; i < s->plan->cqs; i++)
-		must(round, ndx_cq_create(s->adapter, s->plan->cq_depth[i], 0, 0, &s->cqs[i].cq),
+		must(round, ndx_cq_create_depth(s->adapter, s->plan->cq_depth[i], &s->cqs[i].cq),
 		     "ndx_cq_create");
 	make_srq(s);
 	for (uint32_t i = 0; i < round->plan.conns; i++)

@@ -71,7 +71,7 @@ void stage_open(struct stage *stage, struct round *round, uint32_t first)
 	memset(stage, 0, sizeof(*stage));
 	stage->round = round;
 	if (adapter != NULL)
-		st = ndx_cq_create(adapter, 1, 0, 0, &stage->cq);
+		st = ndx_cq_create_depth(adapter, 1, &stage->cq);
 	if (st != NDX_OK)
 		fail(round, NULL, "ndx_cq_create: %s: %s", ndx_status_name(st), ndx_last_error());
 }

@@ -71,7 +71,7 @@ static void open_side(struct side *s, const char *uri)
 	struct ndx_sge sge = {s->memory, MESSAGE, 0};
 
 	must(ndx_adapter_open(uri, &s->adapter), uri);
-	must(ndx_cq_create(s->adapter, DEPTH, 0, 0, &s->cq), "completion queue");
+	must(ndx_cq_create_depth(s->adapter, DEPTH, &s->cq), "completion queue");
 	must(ndx_mr_register_new(s->adapter, s->memory, MESSAGE, NDX_MR_ALLOW_LOCAL_WRITE, &s->mr),
 	     "memory");
 	ndx_qp_attr_init(&attr);
@@ -127,7 +127,7 @@ static void is_told(struct side *s)
 	}
 	expect(ndx_overlapped_wait(&s->on_cq, TOLD_MS), NDX_E_DEVICE_REMOVED,
 	       "notification of the completion queue");
-	expect(ndx_cq_create(s->adapter, DEPTH, 0, 0, &cq), NDX_E_DEVICE_REMOVED,
+	expect(ndx_cq_create_depth(s->adapter, DEPTH, &cq), NDX_E_DEVICE_REMOVED,
 	       "another completion queue");
 	expect(ndx_disconnect(s->connector, TOLD_MS), NDX_E_CONNECTION_ABORTED, "disconnect");
 	(void)ndx_cq_get_results(s->cq, &result, 1);

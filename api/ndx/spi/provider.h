@@ -283,8 +283,9 @@ struct ndx_provider_ops {
 	                            size_t room);
 
 	/* must: completion queues */
-	enum ndx_status (*cq_create)(struct ndx_spi_adapter *adapter, uint32_t depth,
-	                             uint64_t affinity, struct ndx_spi_cq **out);
+	/** @p attr is checked. */
+	enum ndx_status (*cq_create)(struct ndx_spi_adapter *adapter,
+	                             const struct ndx_cq_attr *attr, struct ndx_spi_cq **out);
 	/** The last reference is gone, and all queue pairs that used the queue. */
 	void (*cq_destroy)(struct ndx_spi_cq *cq);
 	/**
@@ -332,9 +333,9 @@ struct ndx_provider_ops {
 	void (*mw_destroy)(struct ndx_spi_mw *mw);
 
 	/* may: shared receive queues, all or none; srq_affinity with NDX_CAP_NOTIFY_AFFINITY */
-	enum ndx_status (*srq_create)(struct ndx_spi_adapter *adapter, uint32_t depth,
-	                              uint32_t max_sge, uint32_t threshold, uint64_t affinity,
-	                              struct ndx_spi_srq **out);
+	/** @p attr is checked. */
+	enum ndx_status (*srq_create)(struct ndx_spi_adapter *adapter,
+	                              const struct ndx_srq_attr *attr, struct ndx_spi_srq **out);
 	void (*srq_destroy)(struct ndx_spi_srq *srq);
 	enum ndx_status (*srq_modify)(struct ndx_spi_srq *srq, uint32_t depth, uint32_t threshold);
 	enum ndx_status (*srq_notify)(struct ndx_spi_srq *srq, struct ndx_overlapped *ov);

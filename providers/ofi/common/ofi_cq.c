@@ -117,16 +117,16 @@ void ofi_cq_untied(struct ofi_cq *cq, struct ofi_ncq *ncq)
 
 static const struct ndx_cq_ops cq_ops = {.size = sizeof(cq_ops), .get_results = get_results};
 
-enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_cq_attr *attr,
                               struct ndx_spi_cq **out)
 {
 	struct ofi_cq *cq = calloc(1, sizeof(*cq));
 	enum ndx_status st;
 
-	(void)affinity; /* advice; libfabric has no use for it */
+	/* libfabric has no use for the affinity, which is advice. */
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a completion queue");
-	st = base_cq_init(&cq->base, &cq_ops, depth);
+	st = base_cq_init(&cq->base, &cq_ops, attr->depth);
 	if (st != NDX_OK) {
 		free(cq);
 		return st;

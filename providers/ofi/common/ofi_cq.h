@@ -109,7 +109,7 @@ struct ofi_ncq {
 	struct base_table_node *buckets[OFI_NCQ_BUCKETS];
 };
 
-enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, uint32_t depth, uint64_t affinity,
+enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_cq_attr *attr,
                               struct ndx_spi_cq **out);
 void ofi_cq_destroy(struct ndx_spi_cq *spi);
 enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,

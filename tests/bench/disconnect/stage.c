@@ -25,7 +25,7 @@ static bool end_open(struct end *end, const char *uri, size_t memory)
 	if (!end->memory)
 		return went_wrong("memory", NDX_E_NO_MEMORY);
 	return fine(ndx_adapter_open(uri, &end->adapter), NDX_OK, uri) &&
-	       fine(ndx_cq_create(end->adapter, (uint32_t)(4 * REQUESTS), 0, 0, &end->cq), NDX_OK,
+	       fine(ndx_cq_create_depth(end->adapter, (uint32_t)(4 * REQUESTS), &end->cq), NDX_OK,
 	            "cq_create") &&
 	       fine(ndx_mr_register_new(end->adapter, end->memory, memory,
 	                                NDX_MR_ALLOW_REMOTE_WRITE, &end->mr),

@@ -159,9 +159,15 @@ HRESULT Adapter::QueryAddressList(SOCKET_ADDRESS_LIST *list, ULONG *length)
 HRESULT Adapter::CreateCompletionQueue(const GUID &iid, HANDLE file, ULONG depth, USHORT group,
                                        KAFFINITY affinity, void **out)
 {
+	ndx_cq_attr attr;
+	ndx_status status;
 	ndx_cq *cq;
-	const ndx_status status = ndx_cq_create(adapter_.get(), depth, group, affinity, &cq);
 
+	ndx_cq_attr_init(&attr);
+	attr.depth = depth;
+	attr.group = group;
+	attr.affinity = affinity;
+	status = ndx_cq_create(adapter_.get(), &attr, &cq);
 	if (status == NDX_E_INVALID_PARAMETER)
 		return invalid_parameter(3);
 	if (status != NDX_OK)
@@ -193,10 +199,17 @@ HRESULT Adapter::CreateSharedReceiveQueue(const GUID &iid, HANDLE file, ULONG de
                                           ULONG threshold, USHORT group, KAFFINITY affinity,
                                           void **out)
 {
+	ndx_srq_attr attr;
+	ndx_status status;
 	ndx_srq *srq;
-	const ndx_status status =
-		ndx_srq_create(adapter_.get(), depth, max_sge, threshold, group, affinity, &srq);
 
+	ndx_srq_attr_init(&attr);
+	attr.depth = depth;
+	attr.max_sge = max_sge;
+	attr.threshold = threshold;
+	attr.group = group;
+	attr.affinity = affinity;
+	status = ndx_srq_create(adapter_.get(), &attr, &srq);
 	if (status == NDX_E_INVALID_PARAMETER)
 		return invalid_parameter(3);
 	if (status != NDX_OK)

@@ -70,7 +70,7 @@ static PyObject *cq_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	self = (struct py_cq *)type->tp_alloc(type, 0);
 	if (self == NULL)
 		return NULL;
-	st = ndx_cq_create(adapter->handle, depth, 0, 0, &self->handle);
+	st = ndx_cq_create_depth(adapter->handle, depth, &self->handle);
 	if (st == NDX_OK)
 		return &self->ob_base;
 	py_raise_last(&self->ob_base, st);

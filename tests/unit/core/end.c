@@ -21,7 +21,7 @@ void end_open(struct end *e, uint32_t connect_timeout_ms)
 	memset(e, 0, sizeof(*e));
 	assert_int_equal(ndx_adapter_open("loop", &e->adapter), NDX_OK);
 	fake_direct(e->adapter);
-	assert_int_equal(ndx_cq_create(e->adapter, 4, 0, 0, &e->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(e->adapter, 4, &e->cq), NDX_OK);
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = attr.initiator_cq = e->cq;
 	assert_int_equal(ndx_qp_create(e->adapter, &attr, &e->qp), NDX_OK);

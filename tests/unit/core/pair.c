@@ -54,7 +54,7 @@ void pair_make_end(struct ndx_adapter *adapter, uint32_t drain_ms, struct end *e
 
 	memset(e, 0, sizeof(*e));
 	ndx_qp_attr_init(&attr);
-	assert_int_equal(ndx_cq_create(adapter, 16, 0, 0, &e->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(adapter, 16, &e->cq), NDX_OK);
 	attr.receive_cq = e->cq;
 	attr.initiator_cq = e->cq;
 	assert_int_equal(ndx_qp_create(adapter, &attr, &e->qp), NDX_OK);

@@ -211,7 +211,7 @@ static void an_rnr_timer_needs_a_stack_that_has_one(void **state)
 	struct ndx_qp *qp = NULL;
 	struct ndx_cq *cq;
 
-	assert_int_equal(ndx_cq_create(p->a, 16, 0, 0, &cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(p->a, 16, &cq), NDX_OK);
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = attr.initiator_cq = cq;
 	attr.rnr_timer = 31;
@@ -358,7 +358,7 @@ static void waiting_for_results_of_a_failed_queue_says_so(void **state)
 	struct ndx_cq *cq;
 	size_t got = 7;
 
-	assert_int_equal(ndx_cq_create(p->a, 16, 0, 0, &cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(p->a, 16, &cq), NDX_OK);
 	base_cq_fail(base_cq_of(cq), NDX_E_BUFFER_OVERFLOW);
 	assert_int_equal(ndx_cq_wait_results(cq, &result, 1, 500, &got), NDX_E_BUFFER_OVERFLOW);
 	assert_int_equal(got, 0);
@@ -421,7 +421,7 @@ static void every_thread_that_waits_for_a_result_gets_one(void **state)
 	struct pair *p = *state;
 	pthread_t threads[WAITERS];
 
-	assert_int_equal(ndx_cq_create(p->a, 16, 0, 0, &waiting.cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(p->a, 16, &waiting.cq), NDX_OK);
 	assert_int_equal(base_cq_attach(base_cq_of(waiting.cq), WAITERS), NDX_OK);
 	waiting.on = true;
 	for (uint32_t i = 0; i < WAITERS; i++)

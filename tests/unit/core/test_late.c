@@ -52,7 +52,7 @@ static void open_end(struct end *e, const char *uri, uint32_t limit_ms)
 	struct ndx_qp_attr attr;
 
 	assert_int_equal(ndx_adapter_open(uri, &e->adapter), NDX_OK);
-	assert_int_equal(ndx_cq_create(e->adapter, 16, 0, 0, &e->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(e->adapter, 16, &e->cq), NDX_OK);
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = e->cq;
 	attr.initiator_cq = e->cq;

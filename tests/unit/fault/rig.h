@@ -41,7 +41,7 @@ static inline void rig_make(struct rig_side *s, void *context)
 {
 	struct ndx_qp_attr attr;
 
-	assert_int_equal(ndx_cq_create(s->adapter, 4, 0, 0, &s->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(s->adapter, 4, &s->cq), NDX_OK);
 	assert_int_equal(ndx_mr_register_new(s->adapter, s->memory, sizeof(s->memory),
 	                                     NDX_MR_ALLOW_LOCAL_WRITE, &s->mr),
 	                 NDX_OK);

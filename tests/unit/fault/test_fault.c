@@ -76,15 +76,15 @@ static void one_call_fails_and_the_next_does_not(void **state)
 	assert_int_equal(
 		ndx_adapter_open("fault:loop?fault_nth=3&fault_status=NO_MEMORY", &adapter),
 		NDX_OK);
-	assert_int_equal(ndx_cq_create(adapter, 4, 0, 0, &first), NDX_OK);
-	assert_int_equal(ndx_cq_create(adapter, 4, 0, 0, &second), NDX_E_NO_MEMORY);
+	assert_int_equal(ndx_cq_create_depth(adapter, 4, &first), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(adapter, 4, &second), NDX_E_NO_MEMORY);
 	assert_ptr_equal(second, untouched);
 	tally = fault_get_tally(adapter);
 	assert_int_equal(tally.calls, 3);
 	assert_int_equal(tally.failed, 1);
 	assert_string_equal(tally.latest, "cq_create");
 	assert_int_equal(tally.status, NDX_E_NO_MEMORY);
-	assert_int_equal(ndx_cq_create(adapter, 4, 0, 0, &second), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(adapter, 4, &second), NDX_OK);
 	ndx_cq_close(first);
 	ndx_cq_close(second);
 	ndx_adapter_close(adapter);
@@ -101,7 +101,7 @@ static void one_kind_of_call_can_be_counted_alone(void **state)
 		ndx_adapter_open("fault:loop?fault_call=mr_create&fault_nth=2&fault_times=all",
 	                         &adapter),
 		NDX_OK);
-	assert_int_equal(ndx_cq_create(adapter, 4, 0, 0, &cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(adapter, 4, &cq), NDX_OK);
 	assert_int_equal(ndx_mr_create(adapter, &mr), NDX_OK);
 	ndx_mr_close(mr);
 	for (int i = 0; i < 3; i++)
@@ -123,12 +123,12 @@ static void a_test_arms_it_when_it_likes(void **state)
 	assert_int_equal(ndx_adapter_open("loop", &other), NDX_OK);
 	fault_arm(adapter, 1, 2);
 	fault_arm(other, 1, 1);
-	assert_true(ndx_cq_create(adapter, 4, 0, 0, &cq) < 0);
-	assert_true(ndx_cq_create(adapter, 4, 0, 0, &cq) < 0);
-	assert_int_equal(ndx_cq_create(adapter, 4, 0, 0, &cq), NDX_OK);
+	assert_true(ndx_cq_create_depth(adapter, 4, &cq) < 0);
+	assert_true(ndx_cq_create_depth(adapter, 4, &cq) < 0);
+	assert_int_equal(ndx_cq_create_depth(adapter, 4, &cq), NDX_OK);
 	assert_int_equal(fault_get_tally(adapter).calls, 3);
 	ndx_cq_close(cq);
-	assert_int_equal(ndx_cq_create(other, 4, 0, 0, &cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(other, 4, &cq), NDX_OK);
 	assert_int_equal(fault_get_tally(other).calls, 0);
 	ndx_cq_close(cq);
 	ndx_adapter_close(adapter);
@@ -147,8 +147,13 @@ static void what_fails_leaves_the_callers_variables_alone(void **state)
 
 	(void)state;
 	assert_int_equal(ndx_adapter_open("fault:loop", &adapter), NDX_OK);
-	assert_int_equal(ndx_cq_create(adapter, 4, 0, 0, &cq), NDX_OK);
-	assert_int_equal(ndx_srq_create(adapter, 4, 1, 0, 0, 0, &srq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(adapter, 4, &cq), NDX_OK);
+	assert_int_equal(ndx_srq_create(adapter,
+	                                &(struct ndx_srq_attr){.size = sizeof(struct ndx_srq_attr),
+	                                                       .depth = 4,
+	                                                       .max_sge = 1},
+	                                &srq),
+	                 NDX_OK);
 	fault_arm(adapter, 1, UINT64_MAX);
 	assert_int_equal(ndx_cq_get_fd(cq, &fd), NDX_E_INSUFFICIENT_RESOURCES);
 	assert_int_equal(fd, 12345);

@@ -139,7 +139,9 @@ static void side_up(struct rig_side *side, const char *device)
 	assert_int_equal(base_loop_create("ndx-test", &side->loop), NDX_OK);
 	head.loop = side->loop;
 	assert_int_equal(rig_ops()->adapter_open(&head, &how, &side->adapter), NDX_OK);
-	assert_int_equal(rig_ops()->cq_create(side->adapter, 16, 0, &side->cq), NDX_OK);
+	assert_int_equal(
+		rig_ops()->cq_create(side->adapter, &(struct ndx_cq_attr){.depth = 16}, &side->cq),
+		NDX_OK);
 	side->memory = calloc(1, RIG_MEMORY);
 	assert_non_null(side->memory);
 	side->mr = rig_register(side, side->memory, RIG_MEMORY,

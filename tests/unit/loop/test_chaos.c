@@ -180,7 +180,7 @@ static void make_all(struct side *s)
 	qp.receive_depth = DEPTH;
 	qp.initiator_depth = DEPTH;
 	assert_int_equal(ndx_connector_create(s->adapter, &attr, &s->connector), NDX_OK);
-	assert_int_equal(ndx_cq_create(s->adapter, 1, 0, 0, &s->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(s->adapter, 1, &s->cq), NDX_OK);
 	qp.receive_cq = s->cq;
 	qp.initiator_cq = s->cq;
 	assert_int_equal(ndx_qp_create(s->adapter, &qp, &s->qp), NDX_OK);

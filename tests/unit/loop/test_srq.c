@@ -16,7 +16,11 @@ static struct ndx_spi_srq *make_srq(struct rig *rig, uint32_t depth, uint32_t th
 {
 	struct ndx_spi_srq *srq = NULL;
 
-	assert_int_equal(rig_ops()->srq_create(rig->b.adapter, depth, 2, threshold, 0, &srq),
+	assert_int_equal(rig_ops()->srq_create(rig->b.adapter,
+	                                       &(struct ndx_srq_attr){.depth = depth,
+	                                                              .max_sge = 2,
+	                                                              .threshold = threshold},
+	                                       &srq),
 	                 NDX_OK);
 	return srq;
 }
@@ -201,7 +205,10 @@ static void affinity_is_what_was_wished_for_or_all(void **state)
 	assert_int_equal(rig_ops()->cq_affinity(rig->a.cq, &group, &mask), NDX_OK);
 	assert_int_equal(group, 0);
 	assert_int_not_equal(mask, 0);
-	assert_int_equal(rig_ops()->cq_create(rig->a.adapter, 1, 5, &cq), NDX_OK);
+	assert_int_equal(rig_ops()->cq_create(rig->a.adapter,
+	                                      &(struct ndx_cq_attr){.depth = 1, .affinity = 5},
+	                                      &cq),
+	                 NDX_OK);
 	assert_int_equal(rig_ops()->cq_affinity(cq, &group, &mask), NDX_OK);
 	assert_int_equal(mask, 5);
 	rig_ops()->cq_destroy(cq);

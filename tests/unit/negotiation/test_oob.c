@@ -116,7 +116,7 @@ static void open_end(struct end *e)
 	assert_int_equal(ndx_adapter_open("loop", &e->adapter), NDX_OK);
 	if (!managed)
 		fake_direct(e->adapter);
-	assert_int_equal(ndx_cq_create(e->adapter, 4, 0, 0, &e->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(e->adapter, 4, &e->cq), NDX_OK);
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = attr.initiator_cq = e->cq;
 	assert_int_equal(ndx_qp_create(e->adapter, &attr, &e->qp), NDX_OK);

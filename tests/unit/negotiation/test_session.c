@@ -262,7 +262,7 @@ static void lonely_open(struct lonely *l)
 
 	memset(l, 0, sizeof(*l));
 	assert_int_equal(ndx_adapter_open("loop", &l->adapter), NDX_OK);
-	assert_int_equal(ndx_cq_create(l->adapter, 4, 0, 0, &l->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(l->adapter, 4, &l->cq), NDX_OK);
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = attr.initiator_cq = l->cq;
 	assert_int_equal(ndx_qp_create(l->adapter, &attr, &l->qp), NDX_OK);

@@ -82,7 +82,7 @@ void pair_make_side(struct pair *p, struct pair_side *side)
 	struct ndx_qp_attr attr = p->attr;
 
 	memset(&side->ov, 0, sizeof(side->ov));
-	assert_int_equal(ndx_cq_create(side->adapter, 2, 0, 0, &side->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(side->adapter, 2, &side->cq), NDX_OK);
 	attr.receive_cq = side->cq;
 	attr.initiator_cq = side->cq;
 	attr.context = side;

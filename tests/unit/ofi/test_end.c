@@ -101,7 +101,9 @@ static int set_up(void **state)
 	rig->ncq.mode = OFI_NCQ_POLLED;
 	base_list_init(&rig->ncq.ties);
 	base_list_init(&rig->ncq.credit_pending);
-	assert_int_equal(ofi_cq_create(&rig->adapter.spi, DEPTH, 0, &cq), NDX_OK);
+	assert_int_equal(
+		ofi_cq_create(&rig->adapter.spi, &(struct ndx_cq_attr){.depth = DEPTH}, &cq),
+		NDX_OK);
 	rig->cq = (struct ofi_cq *)(void *)cq;
 	attr.receive_cq = &cq->pub;
 	attr.initiator_cq = &cq->pub;

@@ -87,7 +87,8 @@ static int set_up(void **state)
 	/* Prevent ticks, which would read the queues, too. */
 	adapter->tick.armed = true;
 	adapter->kick = (struct base_job){.fn = ofi_ncq_on_kick, .arg = adapter};
-	assert_int_equal(ofi_cq_create(&adapter->spi, 4, 0, &cq), NDX_OK);
+	assert_int_equal(ofi_cq_create(&adapter->spi, &(struct ndx_cq_attr){.depth = 4}, &cq),
+	                 NDX_OK);
 	rig->cq = (struct ofi_cq *)(void *)cq;
 	for (unsigned i = 0; i < QUEUES; i++)
 		open_native(rig, &rig->natives[i]);

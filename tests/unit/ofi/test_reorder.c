@@ -112,7 +112,9 @@ static int set_up(void **state)
 	rig->native.ops = &ops;
 	rig->ncq.adapter = &rig->adapter;
 	rig->ncq.cq = &rig->native;
-	assert_int_equal(ofi_cq_create(&rig->adapter.spi, 2 * DEPTH, 0, &cq), NDX_OK);
+	assert_int_equal(
+		ofi_cq_create(&rig->adapter.spi, &(struct ndx_cq_attr){.depth = 2 * DEPTH}, &cq),
+		NDX_OK);
 	rig->cq = (struct ofi_cq *)(void *)cq;
 	attr.receive_cq = &cq->pub;
 	attr.initiator_cq = &cq->pub;

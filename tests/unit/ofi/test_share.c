@@ -148,8 +148,8 @@ static void run_rounds(struct pair *p, unsigned *descriptors_used)
 
 	assert_non_null(m);
 	m->base = p;
-	assert_int_equal(ndx_cq_create(p->a.adapter, 4 * PAIRS, 0, 0, &m->cq[0]), NDX_OK);
-	assert_int_equal(ndx_cq_create(p->b.adapter, 4 * PAIRS, 0, 0, &m->cq[1]), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(p->a.adapter, 4 * PAIRS, &m->cq[0]), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(p->b.adapter, 4 * PAIRS, &m->cq[1]), NDX_OK);
 	for (unsigned i = 0; i < PAIRS; i++) {
 		if (i == FIRST)
 			before = count_descriptors();

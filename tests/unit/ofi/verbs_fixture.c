@@ -131,7 +131,8 @@ static void make_queues(struct fixture *f)
 	                           .max_initiator_sge = 1,
 	                           .no_receive_timeout_ms = NDX_INFINITE};
 
-	assert_int_equal(ofi_cq_create(&f->adapter.spi, DEPTH, 0, &cq), NDX_OK);
+	assert_int_equal(ofi_cq_create(&f->adapter.spi, &(struct ndx_cq_attr){.depth = DEPTH}, &cq),
+	                 NDX_OK);
 	f->cq = (struct ofi_cq *)(void *)cq;
 	attr.receive_cq = &cq->pub;
 	attr.initiator_cq = &cq->pub;

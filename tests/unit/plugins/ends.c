@@ -95,7 +95,7 @@ bool end_open(struct end *e, const char *uri)
 	memset(e, 0, sizeof(*e));
 	if (ndx_adapter_open(uri, &e->adapter) != NDX_OK)
 		return false;
-	assert_int_equal(ndx_cq_create(e->adapter, 16, 0, 0, &e->cq), NDX_OK);
+	assert_int_equal(ndx_cq_create_depth(e->adapter, 16, &e->cq), NDX_OK);
 	ndx_qp_attr_init(&qp);
 	qp.receive_cq = e->cq;
 	qp.initiator_cq = e->cq;

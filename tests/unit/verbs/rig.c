@@ -40,7 +40,9 @@ void rig_open(struct rig *rig)
 	base_list_init(&rig->adapter.listeners);
 	base_list_init(&rig->adapter.mailboxes);
 	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
-	assert_int_equal(verbs_cq_create(&rig->adapter.spi, 2, 0, &rig->cq), NDX_OK);
+	assert_int_equal(
+		verbs_cq_create(&rig->adapter.spi, &(struct ndx_cq_attr){.depth = 2}, &rig->cq),
+		NDX_OK);
 }
 
 void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq)

@@ -208,7 +208,12 @@ static void a_queue_of_shared_receives_sees_successes(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig.adapter.tick = (struct base_timer){.fn = waiter_do_nothing};
-	assert_int_equal(verbs_srq_create(&rig.adapter.spi, WAITER_DEPTH, 2, 2, 0, &srq), NDX_OK);
+	assert_int_equal(
+		verbs_srq_create(
+			&rig.adapter.spi,
+			&(struct ndx_srq_attr){.depth = WAITER_DEPTH, .max_sge = 2, .threshold = 2},
+			&srq),
+		NDX_OK);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(ndx_srq_receive(&srq->pub, NULL, &sge, 1), NDX_OK);
 	rig_connect(&rig, WAITER_DEPTH, srq);

@@ -346,7 +346,8 @@ static void a_lost_device_is_reported_to_every_queue_pair(void **state)
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_E_DEVICE_REMOVED);
 	rig.device.refuse_nth[FAKE_CREATE_CQ] = 1;
-	assert_int_equal(verbs_cq_create(&rig.adapter.spi, 8, 0, &cq), NDX_E_DEVICE_REMOVED);
+	assert_int_equal(verbs_cq_create(&rig.adapter.spi, &(struct ndx_cq_attr){.depth = 8}, &cq),
+	                 NDX_E_DEVICE_REMOVED);
 	rig_close(&rig);
 }
 

@@ -17,7 +17,10 @@ static struct ndx_spi_srq *open_shared(struct rig *rig)
 {
 	struct ndx_spi_srq *srq = NULL;
 
-	assert_int_equal(verbs_srq_create(&rig->adapter.spi, DEPTH, 2, 0, 0, &srq), NDX_OK);
+	assert_int_equal(verbs_srq_create(&rig->adapter.spi,
+	                                  &(struct ndx_srq_attr){.depth = DEPTH, .max_sge = 2},
+	                                  &srq),
+	                 NDX_OK);
 	return srq;
 }
 

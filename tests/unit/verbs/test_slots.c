@@ -203,8 +203,12 @@ static void affinity_chooses_the_vector(void **state)
 
 		rig_open(&rig);
 		rig.device.context.num_comp_vectors = 4;
-		assert_int_equal(verbs_cq_create(&rig.adapter.spi, 8, choices[i].affinity, &cq),
-		                 NDX_OK);
+		assert_int_equal(
+			verbs_cq_create(
+				&rig.adapter.spi,
+				&(struct ndx_cq_attr){.depth = 8, .affinity = choices[i].affinity},
+				&cq),
+			NDX_OK);
 		assert_int_equal(rig.device.vector, choices[i].vector);
 		verbs_cq_destroy(cq);
 		rig_close(&rig);
@@ -246,7 +250,10 @@ static void a_queue_begins_with_the_depth_asked_for(void **state)
 
 		rig_open(&rig);
 		rig.adapter.attr.max_cqe = cases[i].device_max;
-		assert_int_equal(verbs_cq_create(&rig.adapter.spi, cases[i].depth, 0, &cq), NDX_OK);
+		assert_int_equal(verbs_cq_create(&rig.adapter.spi,
+		                                 &(struct ndx_cq_attr){.depth = cases[i].depth},
+		                                 &cq),
+		                 NDX_OK);
 		assert_int_equal(verbs_cq_of(&cq->pub)->native->cqe, cases[i].expected_cqe);
 		assert_int_equal(
 			verbs_cq_reserve(verbs_cq_of(&cq->pub), (uint32_t)cases[i].expected_cqe),
@@ -272,7 +279,9 @@ static void a_queue_refused_at_that_depth_begins_small(void **state)
 	rig.adapter.attr.max_cqe = 100000;
 	rig.device.refuse_nth[FAKE_CREATE_CQ] = 1;
 	rig.device.refuse_errno = ENOMEM;
-	assert_int_equal(verbs_cq_create(&rig.adapter.spi, 1000, 0, &cq), NDX_OK);
+	assert_int_equal(
+		verbs_cq_create(&rig.adapter.spi, &(struct ndx_cq_attr){.depth = 1000}, &cq),
+		NDX_OK);
 	assert_int_equal(verbs_cq_of(&cq->pub)->native->cqe, 64);
 	verbs_cq_destroy(cq);
 	rig_close(&rig);
