@@ -139,15 +139,44 @@ void ndx_connector_close(struct ndx_connector *connector);
 enum ndx_status ndx_connector_bind(struct ndx_connector *connector, const struct sockaddr *address,
                                    socklen_t address_len);
 
+/** Attributes of a connect and of an accept. Call ndx_connect_attr_init() first. */
+struct ndx_connect_attr {
+	size_t size; /**< set by ndx_connect_attr_init() */
+	/**
+	 * Bytes for the peer, which the call copies; NULL if there are none. Default NULL.
+	 */
+	const void *private_data;
+	/** Connect: up to max_caller_data; accept: up to max_callee_data. Default 0. */
+	size_t private_data_len;
+	/**
+	 * Reads of the peer served at once; values above the adapter's limit are lowered. Default
+	 * UINT32_MAX.
+	 */
+	uint32_t inbound_read_limit;
+	/** Own reads in flight; values above the adapter's limit are lowered. Default UINT32_MAX.
+	 */
+	uint32_t outbound_read_limit;
+};
+
+/** `size` of struct ndx_connect_attr in version 0.1; the smallest that is accepted. */
+#define NDX_CONNECT_ATTR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_connect_attr, outbound_read_limit)
+
+/** As ndx_connect_attr_init(), of a structure of @p size bytes; for other languages. */
+void ndx_connect_attr_init_sized(struct ndx_connect_attr *attr, size_t size);
+
+/** Set `size` and the defaults. NULL is a no-op. */
+static inline void ndx_connect_attr_init(struct ndx_connect_attr *attr)
+{
+	ndx_connect_attr_init_sized(attr, sizeof(*attr));
+}
+
 /**
  * Request a connection from a listener. Completes when the peer has accepted or refused.
  *
- * @param qp                   not connected and not connecting; of the same adapter
- * @param destination          the listener's address
- * @param inbound_read_limit   reads of the peer served at once; values above the limit are lowered
- * @param outbound_read_limit  own reads in flight; values above the limit are lowered
- * @param private_data         up to max_caller_data bytes for the peer; copied; NULL if length is 0
- * @param ov                   completes with NDX_OK or with one of the codes marked (a)
+ * @param qp           not connected and not connecting; of the same adapter
+ * @param destination  the listener's address
+ * @param attr         NULL: defaults
+ * @param ov           completes with NDX_OK or with one of the codes marked (a)
  *
  * @retval NDX_PENDING                      started
  * @retval NDX_E_INVALID_PARAMETER          NULL argument, queue pair of another adapter, or
@@ -179,8 +208,7 @@ enum ndx_status ndx_connector_bind(struct ndx_connector *connector, const struct
  */
 enum ndx_status ndx_connector_connect(struct ndx_connector *connector, struct ndx_qp *qp,
                                       const struct sockaddr *destination, socklen_t destination_len,
-                                      uint32_t inbound_read_limit, uint32_t outbound_read_limit,
-                                      const void *private_data, size_t private_data_len,
+                                      const struct ndx_connect_attr *attr,
                                       struct ndx_overlapped *ov);
 
 /**
@@ -205,6 +233,8 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
  * answer for a time that depends on the provider, from half a minute to about two minutes
  * (docs/providers.md).
  *
+ * @param attr  NULL: defaults
+ *
  * @retval NDX_PENDING                  started
  * @retval NDX_E_INVALID_PARAMETER      NULL argument, or queue pair of another adapter
  * @retval NDX_E_INVALID_BUFFER_SIZE    private data longer than max_callee_data; nothing changed
@@ -220,8 +250,7 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
  * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_connector_accept(struct ndx_connector *connector, struct ndx_qp *qp,
-                                     uint32_t inbound_read_limit, uint32_t outbound_read_limit,
-                                     const void *private_data, size_t private_data_len,
+                                     const struct ndx_connect_attr *attr,
                                      struct ndx_overlapped *ov);
 
 /**

@@ -99,8 +99,8 @@ struct ndx_session_attr {
 	struct ndx_connector *connector;
 	struct ndx_qp *qp;
 	struct ndx_memory_description memory; /**< memory for the peer; length 0: none */
-	uint32_t inbound_read_limit;          /**< as for ndx_connector_connect(). Default 16 */
-	uint32_t outbound_read_limit;         /**< as for ndx_connector_connect(). Default 16 */
+	uint32_t inbound_read_limit;          /**< as in struct ndx_connect_attr. Default 16 */
+	uint32_t outbound_read_limit;         /**< as in struct ndx_connect_attr. Default 16 */
 
 	uint32_t connect_timeout_ms; /**< one attempt at one server. Default 5000 */
 	uint32_t attempts;           /**< attempts at each server. Default 3 */

@@ -33,6 +33,34 @@ void ndx_connector_attr_init_sized(struct ndx_connector_attr *attr, size_t size)
 	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
+static const struct base_struct connect_layout = BASE_STRUCT(
+	struct ndx_connect_attr, NDX_CONNECT_ATTR_SIZE_0_1, "call ndx_connect_attr_init() first");
+
+static const struct ndx_connect_attr connect_defaults = {
+	.inbound_read_limit = UINT32_MAX,
+	.outbound_read_limit = UINT32_MAX,
+};
+
+void ndx_connect_attr_init_sized(struct ndx_connect_attr *attr, size_t size)
+{
+	base_struct_init(&connect_layout, attr, size, &connect_defaults);
+}
+
+/* The attributes of a connect or an accept, which may be NULL. */
+static enum ndx_status take_connect_attr(const char *call, const struct ndx_connect_attr *attr,
+                                         size_t private_data_max, struct ndx_connect_attr *own)
+{
+	enum ndx_status st = NDX_OK;
+
+	*own = connect_defaults;
+	if (attr != NULL)
+		st = base_struct_in(&connect_layout, call, own, attr, attr->size);
+	if (st != NDX_OK)
+		return st;
+	return conn_check_private_data(call, own->private_data, own->private_data_len,
+	                               private_data_max);
+}
+
 static enum ndx_status check_attr(const struct ndx_connector_attr *attr)
 {
 	if (attr->drain_timeout_ms > DRAIN_TIMEOUT_MAX_MS)
@@ -176,10 +204,10 @@ static enum ndx_status check_destination(const struct sockaddr *destination, soc
 
 enum ndx_status ndx_connector_connect(struct ndx_connector *c, struct ndx_qp *qp,
                                       const struct sockaddr *destination, socklen_t destination_len,
-                                      uint32_t inbound_read_limit, uint32_t outbound_read_limit,
-                                      const void *private_data, size_t private_data_len,
+                                      const struct ndx_connect_attr *attr,
                                       struct ndx_overlapped *ov)
 {
+	struct ndx_connect_attr own;
 	enum ndx_status st;
 
 	if (c == NULL || qp == NULL)
@@ -187,8 +215,8 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *c, struct ndx_qp *qp
 	st = check_destination(destination, destination_len);
 	if (st != NDX_OK)
 		return st;
-	st = conn_check_private_data("ndx_connector_connect", private_data, private_data_len,
-	                             c->adapter->info.max_caller_data);
+	st = take_connect_attr("ndx_connector_connect", attr, c->adapter->info.max_caller_data,
+	                       &own);
 	if (st != NDX_OK)
 		return st;
 	adapter_lock(c->adapter);
@@ -200,8 +228,8 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *c, struct ndx_qp *qp
 		c->ov = ov;
 		base_sockaddr_copy(&c->destination, destination, destination_len);
 		c->destination_len = destination_len;
-		conn_set_wishes(c, inbound_read_limit, outbound_read_limit, private_data,
-		                private_data_len);
+		conn_set_wishes(c, own.inbound_read_limit, own.outbound_read_limit,
+		                own.private_data, own.private_data_len);
 		conn_attach(c, spi_qp(qp));
 		c->peer_known = false;
 		c->passive = false;
@@ -264,16 +292,15 @@ static enum ndx_status check_accept(const struct ndx_connector *c, const struct 
 }
 
 enum ndx_status ndx_connector_accept(struct ndx_connector *c, struct ndx_qp *qp,
-                                     uint32_t inbound_read_limit, uint32_t outbound_read_limit,
-                                     const void *private_data, size_t private_data_len,
-                                     struct ndx_overlapped *ov)
+                                     const struct ndx_connect_attr *attr, struct ndx_overlapped *ov)
 {
+	struct ndx_connect_attr own;
 	enum ndx_status st;
 
 	if (c == NULL || qp == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_connector_accept: NULL argument");
-	st = conn_check_private_data("ndx_connector_accept", private_data, private_data_len,
-	                             c->adapter->info.max_callee_data);
+	st = take_connect_attr("ndx_connector_accept", attr, c->adapter->info.max_callee_data,
+	                       &own);
 	if (st != NDX_OK)
 		return st;
 	adapter_lock(c->adapter);
@@ -283,8 +310,8 @@ enum ndx_status ndx_connector_accept(struct ndx_connector *c, struct ndx_qp *qp,
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
-		conn_set_wishes(c, inbound_read_limit, outbound_read_limit, private_data,
-		                private_data_len);
+		conn_set_wishes(c, own.inbound_read_limit, own.outbound_read_limit,
+		                own.private_data, own.private_data_len);
 		conn_agree(c);
 		/* Accept sends these limits, which are lowered to the peer's offer. */
 		c->own.inbound_read_limit = c->native->inbound_read_limit;

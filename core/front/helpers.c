@@ -36,6 +36,7 @@ enum ndx_status ndx_connect_to(struct ndx_adapter *adapter, struct ndx_qp *qp,
                                const void *private_data, size_t private_data_len,
                                uint32_t timeout_ms, struct ndx_connector **out)
 {
+	struct ndx_connect_attr attr;
 	uint64_t deadline = base_deadline(timeout_ms);
 	struct ndx_overlapped ov = {0};
 	struct ndx_connector *c;
@@ -49,8 +50,10 @@ enum ndx_status ndx_connect_to(struct ndx_adapter *adapter, struct ndx_qp *qp,
 	st = ndx_connector_create(adapter, NULL, &c);
 	if (st != NDX_OK)
 		return st;
-	st = ndx_connector_connect(c, qp, destination, destination_len, UINT32_MAX, UINT32_MAX,
-	                           private_data, private_data_len, &ov);
+	ndx_connect_attr_init(&attr);
+	attr.private_data = private_data;
+	attr.private_data_len = private_data_len;
+	st = ndx_connector_connect(c, qp, destination, destination_len, &attr, &ov);
 	st = wait_step(c, &ov, st, deadline, "ndx_connect_to");
 	if (st != NDX_OK)
 		goto close_connector;
@@ -71,6 +74,7 @@ static enum ndx_status accept_one(struct ndx_listener *listener, struct ndx_conn
                                   struct ndx_qp *qp, const void *private_data,
                                   size_t private_data_len, uint64_t deadline, bool *again)
 {
+	struct ndx_connect_attr attr;
 	struct ndx_overlapped ov = {0};
 	enum ndx_status st;
 
@@ -79,8 +83,10 @@ static enum ndx_status accept_one(struct ndx_listener *listener, struct ndx_conn
 	st = wait_step(c, &ov, st, deadline, "ndx_accept_from");
 	if (st != NDX_OK)
 		return st;
-	st = ndx_connector_accept(c, qp, UINT32_MAX, UINT32_MAX, private_data, private_data_len,
-	                          &ov);
+	ndx_connect_attr_init(&attr);
+	attr.private_data = private_data;
+	attr.private_data_len = private_data_len;
+	st = ndx_connector_accept(c, qp, &attr, &ov);
 	st = wait_step(c, &ov, st, deadline, "ndx_accept_from");
 	*again = st == NDX_E_CONNECTION_ABORTED || st == NDX_E_CONNECTION_REFUSED;
 	return st;

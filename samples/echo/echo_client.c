@@ -123,7 +123,7 @@ static enum ndx_status begin_session(struct session *s, struct ndx_adapter *adap
 	s->ov.callback = on_connected;
 	s->ov.context = s;
 	return ndx_connector_connect(s->connector, s->qp, (const struct sockaddr *)&server->storage,
-	                             server->length, 0, 0, NULL, 0, &s->ov);
+	                             server->length, NULL, &s->ov);
 }
 
 /** Shared by all sessions. */

@@ -121,7 +121,7 @@ static enum ndx_status welcome(struct guest *guest)
 	if (st != NDX_OK)
 		return st;
 	guest->stage = ACCEPTING;
-	return ndx_connector_accept(guest->connector, guest->qp, 0, 0, NULL, 0, &guest->ov);
+	return ndx_connector_accept(guest->connector, guest->qp, NULL, &guest->ov);
 }
 
 /*

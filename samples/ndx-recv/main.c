@@ -141,6 +141,7 @@ static enum ndx_status next_sender(struct run *run, struct ndx_connector *connec
 /* Accept the sender, with the greeting as private data. */
 static enum ndx_status welcome(struct run *run, struct ndx_connector *connector)
 {
+	struct ndx_connect_attr attr;
 	struct sample_greeting greeting = {.by_write = run->options->write_mode,
 	                                   .slot_size = run->options->slot_size,
 	                                   .slot_count = run->options->slots};
@@ -153,8 +154,10 @@ static enum ndx_status welcome(struct run *run, struct ndx_connector *connector)
 	greeting.address = greeting.by_write ? memory.address : 0;
 	greeting.token = memory.token;
 	sample_greeting_write(&greeting, bytes);
-	st = ndx_connector_accept(connector, ndx_receiver_get_qp(run->receiver), 1, 1, bytes,
-	                          sizeof(bytes), &ov);
+	ndx_connect_attr_init(&attr);
+	attr.private_data = bytes;
+	attr.private_data_len = sizeof(bytes);
+	st = ndx_connector_accept(connector, ndx_receiver_get_qp(run->receiver), &attr, &ov);
 	if (st == NDX_PENDING)
 		st = ndx_overlapped_wait(&ov, ACCEPT_MS);
 	if (st != NDX_PENDING)

@@ -40,6 +40,7 @@ static void show_refusal(struct end *end)
 /* The two halves of connecting; in between the client checks the server's greeting. */
 static int connect_to(struct end *end, const struct sample_address *server)
 {
+	struct ndx_connect_attr attr;
 	uint8_t greeting[WIRE_GREETING], answer[256];
 	size_t length = sizeof(answer);
 	char text[SAMPLE_ADDRESS_TEXT], what[SAMPLE_ADDRESS_TEXT + 16];
@@ -53,9 +54,12 @@ static int connect_to(struct end *end, const struct sample_address *server)
 		return sample_failed(WHO, st, "create a connector");
 	wire_make_greeting(greeting, end->size);
 	ndx_overlapped_init(&ov);
+	ndx_connect_attr_init(&attr);
+	attr.private_data = greeting;
+	attr.private_data_len = sizeof(greeting);
 	st = ndx_connector_connect(end->connector, end->qp,
-	                           (const struct sockaddr *)&server->storage, server->length, 0, 0,
-	                           greeting, sizeof(greeting), &ov);
+	                           (const struct sockaddr *)&server->storage, server->length, &attr,
+	                           &ov);
 	snprintf(what, sizeof(what), "connect to %s",
 	         sample_address_format(server, text, sizeof(text)));
 	rc = end_finish(end, st, &ov, what);

@@ -83,6 +83,7 @@ int server_prepare(struct end *end, uint32_t size)
 /* Prepare everything that the client needs before it may send, then accept. */
 static int welcome(struct end *end, uint32_t size)
 {
+	struct ndx_connect_attr attr;
 	uint8_t greeting[WIRE_GREETING];
 	struct ndx_overlapped ov;
 	enum ndx_status st;
@@ -92,7 +93,10 @@ static int welcome(struct end *end, uint32_t size)
 		return rc;
 	wire_make_greeting(greeting, end->options->size);
 	ndx_overlapped_init(&ov);
-	st = ndx_connector_accept(end->connector, end->qp, 0, 0, greeting, sizeof(greeting), &ov);
+	ndx_connect_attr_init(&attr);
+	attr.private_data = greeting;
+	attr.private_data_len = sizeof(greeting);
+	st = ndx_connector_accept(end->connector, end->qp, &attr, &ov);
 	rc = end_finish(end, st, &ov, "accept");
 	return rc == SAMPLE_EXIT_OK ? end_watch(end) : rc;
 }

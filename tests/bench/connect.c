@@ -134,8 +134,12 @@ static void connect_line(struct bench *b, struct line *line)
 {
 	line->stage = STAGE_CONNECT;
 	must("ndx_connector_connect",
-	     ndx_connector_connect(line->connector, line->qp, (struct sockaddr *)&b->address,
-	                           b->address_len, 1, 1, NULL, 0, &line->ov),
+	     ndx_connector_connect(
+		     line->connector, line->qp, (struct sockaddr *)&b->address, b->address_len,
+		     &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                        .inbound_read_limit = 1,
+	                                        .outbound_read_limit = 1},
+		     &line->ov),
 	     NDX_PENDING);
 }
 
@@ -163,7 +167,12 @@ static void advance(struct bench *b, struct line *line)
 		make_qp(b, line);
 		line->stage = STAGE_ACCEPT;
 		must("ndx_connector_accept",
-		     ndx_connector_accept(line->connector, line->qp, 1, 1, NULL, 0, &line->ov),
+		     ndx_connector_accept(
+			     line->connector, line->qp,
+			     &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+		                                        .inbound_read_limit = 1,
+		                                        .outbound_read_limit = 1},
+			     &line->ov),
 		     NDX_PENDING);
 		break;
 	case STAGE_CONNECT:

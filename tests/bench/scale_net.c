@@ -97,10 +97,14 @@ static enum ndx_status connect_to(const struct scale_net *net, struct ndx_qp *qp
 	enum ndx_status st = ndx_connector_create(net->adapter[0], NULL, c);
 
 	if (st == NDX_OK)
-		st = step(*c, &ov,
-		          ndx_connector_connect(*c, qp, (const struct sockaddr *)&net->address,
-		                                net->address_len, net->reads, net->reads, NULL, 0,
-		                                &ov));
+		st = step(
+			*c, &ov,
+			ndx_connector_connect(
+				*c, qp, (const struct sockaddr *)&net->address, net->address_len,
+				&(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+		                                           .inbound_read_limit = net->reads,
+		                                           .outbound_read_limit = net->reads},
+				&ov));
 	if (st == NDX_OK)
 		st = step(*c, &ov, ndx_connector_complete_connect(*c, &ov));
 	return st;
@@ -116,7 +120,12 @@ static enum ndx_status accept_from(const struct scale_net *net, struct ndx_qp *q
 		st = step(*c, &ov, ndx_listener_get_connection_request(net->listener, *c, &ov));
 	if (st == NDX_OK)
 		st = step(*c, &ov,
-		          ndx_connector_accept(*c, qp, net->reads, net->reads, NULL, 0, &ov));
+		          ndx_connector_accept(*c, qp,
+		                               &(struct ndx_connect_attr){
+						       .size = sizeof(struct ndx_connect_attr),
+						       .inbound_read_limit = net->reads,
+						       .outbound_read_limit = net->reads},
+		                               &ov));
 	return st;
 }
 

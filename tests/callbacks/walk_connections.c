@@ -39,6 +39,15 @@ static enum ndx_status call_listen_on(struct scene *s)
 	return st;
 }
 
+static enum ndx_status call_connect_attr_init(struct scene *s)
+{
+	struct ndx_connect_attr attr;
+
+	(void)s;
+	ndx_connect_attr_init(&attr);
+	return attr.size == sizeof(attr) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
 static enum ndx_status call_connector_attr_init(struct scene *s)
 {
 	struct ndx_connector_attr attr;
@@ -83,7 +92,7 @@ static enum ndx_status call_connector_bind(struct scene *s)
 static enum ndx_status call_connector_connect(struct scene *s)
 {
 	return ndx_connector_connect(s->connector, s->qp, (struct sockaddr *)&s->far_address,
-	                             s->far_address_len, 0, 0, NULL, 0, &s->ov);
+	                             s->far_address_len, NULL, &s->ov);
 }
 
 static enum ndx_status call_connector_complete_connect(struct scene *s)
@@ -93,7 +102,7 @@ static enum ndx_status call_connector_complete_connect(struct scene *s)
 
 static enum ndx_status call_connector_accept(struct scene *s)
 {
-	return ndx_connector_accept(s->connector, s->qp, 0, 0, NULL, 0, &s->ov);
+	return ndx_connector_accept(s->connector, s->qp, NULL, &s->ov);
 }
 
 static enum ndx_status call_connector_reject(struct scene *s)
@@ -239,6 +248,7 @@ static enum ndx_status call_listener_get_local_address(struct scene *s)
 
 const struct row connection_rows[] = {
 	{"ndx_accept_from", call_accept_from, NDX_E_WOULD_BLOCK, NDX_OK},
+	{"ndx_connect_attr_init_sized", call_connect_attr_init, NDX_OK, NDX_OK},
 	{"ndx_connect_to", call_connect_to, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_disconnect", call_disconnect, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_listen_on", call_listen_on, NDX_OK, NDX_OK},

@@ -269,6 +269,11 @@ void case_connection_read_limits_are_crossed_and_lowered(struct check *c)
 	           "agreed: B serves 2 and reads 1; it sees inbound %u, outbound %u", in, out);
 }
 
+static uint32_t lower(uint32_t one, uint32_t other)
+{
+	return one < other ? one : other;
+}
+
 void case_connection_read_limits_too_large_are_lowered(struct check *c)
 {
 	const struct ndx_adapter_info *info = &c->world->places[0].info;
@@ -291,6 +296,42 @@ void case_connection_read_limits_too_large_are_lowered(struct check *c)
 	           out, info->max_outbound_read_limit);
 	read_ok(&p->a, 1, 0, 64, &p->b, 0, 0);
 	expect(&p->a, NDX_REQUEST_READ, 1, NDX_OK);
+}
+
+void case_connection_without_attributes_has_the_defaults(struct check *c)
+{
+	const struct ndx_adapter_info *a = &c->world->places[0].info;
+	const struct ndx_adapter_info *b = &c->world->places[1].info;
+	struct pair *p = pair_open(c, NULL, NULL);
+	uint8_t data[8];
+	size_t length = sizeof(data);
+	uint32_t in = 0;
+	uint32_t out = 0;
+
+	if (!p)
+		return;
+	check_status(c, ndx_listener_get_connection_request(p->listener, p->b.conn, &p->b.ov),
+	             NDX_PENDING, "get_connection_request");
+	check_status(c,
+	             ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
+	                                   address_length(&p->address), NULL, &p->a.ov),
+	             NDX_PENDING, "connect");
+	check_ends(c, &p->b.ov, NDX_OK, "get_connection_request");
+	check_status(c, ndx_connector_get_private_data(p->b.conn, data, &length), NDX_OK,
+	             "get_private_data");
+	check_that(c, length == 0, "%zu bytes of private data", length);
+	check_status(c, ndx_connector_accept(p->b.conn, p->b.qp, NULL, &p->b.ov), NDX_PENDING,
+	             "accept");
+	check_ends(c, &p->a.ov, NDX_OK, "connect");
+	if (!pair_complete(p))
+		return;
+	check_status(c, ndx_connector_get_read_limits(p->a.conn, &in, &out), NDX_OK,
+	             "get_read_limits");
+	check_that(c, in == lower(a->max_inbound_read_limit, b->max_outbound_read_limit),
+	           "inbound %u is not the lower of the two limits", in);
+	check_that(c, out == lower(a->max_outbound_read_limit, b->max_inbound_read_limit),
+	           "outbound %u is not the lower of the two limits", out);
+	message_passes(&p->a, &p->b, 100);
 }
 
 void case_connection_accept_waits_for_complete_connect(struct check *c)

@@ -301,19 +301,19 @@ void case_connection_objects_in_use_are_refused(struct check *c)
 	ndx_overlapped_init(&ov);
 	check_status(c,
 	             ndx_connector_connect(p->a.conn, other->a.qp, address_of(&p->address),
-	                                   address_length(&p->address), 1, 1, NULL, 0, &ov),
+	                                   address_length(&p->address), NULL, &ov),
 	             NDX_E_CONNECTION_ACTIVE, "connect twice");
 	check_status(c,
 	             ndx_connector_connect(other->a.conn, p->a.qp, address_of(&p->address),
-	                                   address_length(&p->address), 1, 1, NULL, 0, &ov),
+	                                   address_length(&p->address), NULL, &ov),
 	             NDX_E_CONNECTION_ACTIVE, "connect of a queue pair that is connecting");
 	pair_answer(p);
-	check_status(c, ndx_connector_accept(p->b.conn, other->b.qp, 1, 1, NULL, 0, &ov),
+	check_status(c, ndx_connector_accept(p->b.conn, other->b.qp, NULL, &ov),
 	             NDX_E_CONNECTION_ACTIVE, "accept twice");
 	pair_complete(p);
 	check_status(c,
 	             ndx_connector_connect(other->a.conn, p->a.qp, address_of(&p->address),
-	                                   address_length(&p->address), 1, 1, NULL, 0, &ov),
+	                                   address_length(&p->address), NULL, &ov),
 	             NDX_E_CONNECTION_ACTIVE, "connect of a queue pair that is connected");
 	message_passes(&p->a, &p->b, 64);
 }
@@ -465,12 +465,12 @@ void case_connection_foreign_objects_are_refused(struct check *c)
 		return;
 	check_status(c,
 	             ndx_connector_connect(p->a.conn, foreign->a.qp, address_of(&p->address),
-	                                   address_length(&p->address), 1, 1, NULL, 0, &p->a.ov),
+	                                   address_length(&p->address), NULL, &p->a.ov),
 	             NDX_E_INVALID_PARAMETER, "connect of another adapter's queue pair");
 	check_status(c, ndx_listener_get_connection_request(p->listener, foreign->a.conn, &p->a.ov),
 	             NDX_E_INVALID_PARAMETER, "request into another adapter's connector");
 	pair_ask(p);
-	check_status(c, ndx_connector_accept(p->b.conn, foreign->a.qp, 1, 1, NULL, 0, &p->b.ov),
+	check_status(c, ndx_connector_accept(p->b.conn, foreign->a.qp, NULL, &p->b.ov),
 	             NDX_E_INVALID_PARAMETER, "accept with another adapter's queue pair");
 	(void)(pair_answer(p) && pair_complete(p));
 }

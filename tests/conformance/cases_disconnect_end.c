@@ -185,11 +185,11 @@ void case_disconnect_objects_cannot_be_used_again(struct check *c)
 	if (!fresh)
 		return;
 	status = ndx_connector_connect(p->a.conn, fresh->a.qp, address_of(&p->address),
-	                               address_length(&p->address), 1, 1, NULL, 0, &p->a.ov);
+	                               address_length(&p->address), NULL, &p->a.ov);
 	check_either(c, status, NDX_E_INVALID_DEVICE_STATE, NDX_E_CONNECTION_ACTIVE,
 	             "connect with a connector that was connected");
 	status = ndx_connector_connect(fresh->a.conn, p->a.qp, address_of(&p->address),
-	                               address_length(&p->address), 1, 1, NULL, 0, &fresh->a.ov);
+	                               address_length(&p->address), NULL, &fresh->a.ov);
 	check_either(c, status, NDX_E_INVALID_DEVICE_STATE, NDX_E_CONNECTION_ACTIVE,
 	             "connect of a queue pair that was connected");
 	check_status(c, ndx_listener_get_connection_request(p->listener, p->b.conn, &p->b.ov),

@@ -43,12 +43,10 @@ static bool connecting(struct pair *p, struct probe *all)
 	       probe_pending(&all[ON_B], "get_connection_request") &&
 	       check_status(c,
 	                    ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
-	                                          address_length(&p->address), 1, 1, NULL, 0,
-	                                          &all[ON_A].ov),
+	                                          address_length(&p->address), NULL, &all[ON_A].ov),
 	                    NDX_PENDING, "connect") &&
 	       probe_ends(&all[ON_B], NDX_OK, "get_connection_request") &&
-	       check_status(c,
-	                    ndx_connector_accept(p->b.conn, p->b.qp, 1, 1, NULL, 0, &all[ON_B].ov),
+	       check_status(c, ndx_connector_accept(p->b.conn, p->b.qp, NULL, &all[ON_B].ov),
 	                    NDX_PENDING, "accept") &&
 	       probe_ends(&all[ON_A], NDX_OK, "connect") &&
 	       probe_async(&all[ON_A], ndx_connector_complete_connect(p->a.conn, &all[ON_A].ov),
@@ -144,8 +142,7 @@ void case_overlapped_failures_come_in_every_way(struct check *c)
 			break;
 		probe_async(&one[i],
 		            ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
-		                                  address_length(&p->address), 1, 1, NULL, 0,
-		                                  &one[i].ov),
+		                                  address_length(&p->address), NULL, &one[i].ov),
 		            NDX_E_CONNECTION_REFUSED, "connect to nobody");
 		probe_silent(&one[i], "connect to nobody");
 	}
@@ -190,8 +187,7 @@ static void cancel_one(struct check *c, enum way way)
 		probe_has_ended(&all[1], NDX_E_CANCELED, "get_connection_request");
 		check_status(c,
 		             ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
-		                                   address_length(&p->address), 1, 1, NULL, 0,
-		                                   &all[2].ov),
+		                                   address_length(&p->address), NULL, &all[2].ov),
 		             NDX_PENDING, "connect");
 		check_status(c, ndx_connector_cancel(p->a.conn), NDX_OK, "connector_cancel");
 		probe_has_ended(&all[2], NDX_E_CANCELED, "connect");

@@ -377,7 +377,7 @@ void case_overlapped_callback_may_close_what_just_failed(struct check *c)
 		return;
 	check_status(c,
 	             ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
-	                                   address_length(&p->address), 1, 1, NULL, 0, &one.ov),
+	                                   address_length(&p->address), NULL, &one.ov),
 	             NDX_PENDING, "connect");
 	probe_ends(&one, NDX_E_CONNECTION_REFUSED, "connect to nobody");
 	pair_close_all(c);

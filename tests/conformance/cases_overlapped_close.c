@@ -176,7 +176,7 @@ static void close_connector_in(struct check *c, enum way way, bool connected)
 		got = ndx_connector_notify_disconnect(p->a.conn, &one.ov);
 	else
 		got = ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
-		                            address_length(&p->address), 1, 1, NULL, 0, &one.ov);
+		                            address_length(&p->address), NULL, &one.ov);
 	check_status(c, got, NDX_PENDING, "connect or notify_disconnect");
 	side_close_connector(&p->a);
 	probe_has_ended(&one, NDX_E_CANCELED, "operation of a closed connector");
@@ -210,8 +210,8 @@ void case_overlapped_accept_ends_when_its_connector_is_closed(struct check *c)
 	if (!p || !probe_begin(&one, c, WAY_CALLBACK))
 		return;
 	(void)pair_ask(p);
-	check_status(c, ndx_connector_accept(p->b.conn, p->b.qp, 1, 1, NULL, 0, &one.ov),
-	             NDX_PENDING, "accept");
+	check_status(c, ndx_connector_accept(p->b.conn, p->b.qp, NULL, &one.ov), NDX_PENDING,
+	             "accept");
 	check_ends(c, &p->a.ov, NDX_OK, "connect");
 	side_close_connector(&p->b);
 	probe_has_ended(&one, NDX_E_CANCELED, "accept of a closed connector");

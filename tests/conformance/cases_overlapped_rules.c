@@ -28,7 +28,7 @@ static void refused_everywhere(struct pair *p, struct ndx_overlapped *ov, struct
 	             "get_connection_request");
 	check_status(c,
 	             ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
-	                                   address_length(&p->address), 1, 1, NULL, 0, ov),
+	                                   address_length(&p->address), NULL, ov),
 	             want, "connect");
 }
 
@@ -193,17 +193,22 @@ static void connector_calls_fail(struct failing *f, struct probe *one,
 	char data[1024] = {0};
 
 	fails(one, before,
-	      ndx_connector_connect(fresh->conn, fresh->qp, to, length, 1, 1, data, sizeof(data),
-	                            ov),
+	      ndx_connector_connect(
+		      fresh->conn, fresh->qp, to, length,
+		      &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                         .private_data = data,
+	                                         .private_data_len = sizeof(data),
+	                                         .inbound_read_limit = 1,
+	                                         .outbound_read_limit = 1},
+		      ov),
 	      NDX_E_INVALID_BUFFER_SIZE, "connect with too much data");
-	fails(one, before,
-	      ndx_connector_connect(fresh->conn, f->p->a.qp, to, length, 1, 1, NULL, 0, ov),
+	fails(one, before, ndx_connector_connect(fresh->conn, f->p->a.qp, to, length, NULL, ov),
 	      NDX_E_CONNECTION_ACTIVE, "connect of a connected queue pair");
-	fails(one, before, ndx_connector_connect(fresh->conn, fresh->qp, to, 3, 1, 1, NULL, 0, ov),
+	fails(one, before, ndx_connector_connect(fresh->conn, fresh->qp, to, 3, NULL, ov),
 	      NDX_E_INVALID_PARAMETER, "connect to 3 bytes");
 	fails(one, before, ndx_connector_complete_connect(fresh->conn, ov),
 	      NDX_E_CONNECTION_INVALID, "complete_connect of a new connector");
-	fails(one, before, ndx_connector_accept(fresh->conn, fresh->qp, 1, 1, NULL, 0, ov),
+	fails(one, before, ndx_connector_accept(fresh->conn, fresh->qp, NULL, ov),
 	      NDX_E_CONNECTION_INVALID, "accept of a new connector");
 	fails(one, before, ndx_connector_notify_disconnect(fresh->conn, ov),
 	      NDX_E_CONNECTION_INVALID, "notify_disconnect of a new connector");

@@ -40,7 +40,7 @@ static enum ndx_status connect_to_it(struct object *o, struct ndx_overlapped *ov
 	struct pair *p = o->p;
 
 	return ndx_connector_connect(p->a.conn, p->a.qp, address_of(&p->address),
-	                             address_length(&p->address), 1, 1, NULL, 0, ov);
+	                             address_length(&p->address), NULL, ov);
 }
 
 static void cancel_connector(struct object *o)

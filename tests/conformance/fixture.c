@@ -277,15 +277,26 @@ void pair_close_all(struct check *c)
 enum ndx_status side_connect(struct side *s, const struct sockaddr_storage *to, const void *data,
                              size_t length)
 {
-	return ndx_connector_connect(s->conn, s->qp, address_of_const(to), address_length(to),
-	                             s->attr.inbound_reads, s->attr.outbound_reads, data, length,
-	                             &s->ov);
+	return ndx_connector_connect(
+		s->conn, s->qp, address_of_const(to), address_length(to),
+		&(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                   .private_data = data,
+	                                   .private_data_len = length,
+	                                   .inbound_read_limit = s->attr.inbound_reads,
+	                                   .outbound_read_limit = s->attr.outbound_reads},
+		&s->ov);
 }
 
 enum ndx_status side_accept(struct side *s, const void *data, size_t length)
 {
-	return ndx_connector_accept(s->conn, s->qp, s->attr.inbound_reads, s->attr.outbound_reads,
-	                            data, length, &s->ov);
+	return ndx_connector_accept(
+		s->conn, s->qp,
+		&(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                   .private_data = data,
+	                                   .private_data_len = length,
+	                                   .inbound_read_limit = s->attr.inbound_reads,
+	                                   .outbound_read_limit = s->attr.outbound_reads},
+		&s->ov);
 }
 
 bool pair_ask(struct pair *p)

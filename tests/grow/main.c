@@ -94,6 +94,24 @@ static void counters(struct end *end)
 	LEFT_ALONE(qp);
 }
 
+static void connect_to(struct end *end, const struct sockaddr_in *address)
+{
+	struct ndx_overlapped ov = {0};
+	struct ndx_connect_attr attr;
+
+	must(ndx_connector_create(end->adapter, NULL, &end->connector), "create a connector");
+	ndx_connect_attr_init(&attr);
+	REFUSED(attr, NDX_E_INVALID_PARAMETER,
+	        ndx_connector_connect(end->connector, end->qp, (const struct sockaddr *)address,
+	                              sizeof(*address), &attr, &ov));
+	must_be(ndx_connector_connect(end->connector, end->qp, (const struct sockaddr *)address,
+	                              sizeof(*address), &attr, &ov),
+	        NDX_PENDING, "connect");
+	must(ndx_overlapped_wait(&ov, TIMEOUT_MS), "connect");
+	must_be(ndx_connector_complete_connect(end->connector, &ov), NDX_PENDING, "complete");
+	must(ndx_overlapped_wait(&ov, TIMEOUT_MS), "complete");
+}
+
 static void connect_and_send(struct ndx_adapter *adapter)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -110,9 +128,7 @@ static void connect_and_send(struct ndx_adapter *adapter)
 	must(ndx_listener_get_local_address(server.listener, (struct sockaddr *)&address, &length),
 	     "get the port");
 	must_hold(pthread_create(&thread, NULL, serve, &server) == 0, "no thread");
-	must(ndx_connect_to(adapter, client.qp, (struct sockaddr *)&address, length, NULL, 0,
-	                    TIMEOUT_MS, &client.connector),
-	     "connect");
+	connect_to(&client, &address);
 	sge = sge_of(&client);
 	must(ndx_qp_send(client.qp, NULL, &sge, 1, 0), "post a send");
 	end_result(&client, "send");

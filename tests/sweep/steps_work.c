@@ -77,8 +77,14 @@ struct op *step_connect(struct side *s, const void *data, size_t len)
 
 	while (op != NULL &&
 	       begun(r, &op,
-	             ndx_connector_connect(s->connector, s->qp, (const struct sockaddr *)&r->where,
-	                                   r->where_len, 3, 2, data, len, &op->ov)))
+	             ndx_connector_connect(
+			     s->connector, s->qp, (const struct sockaddr *)&r->where, r->where_len,
+			     &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                .private_data = data,
+	                                                .private_data_len = len,
+	                                                .inbound_read_limit = 3,
+	                                                .outbound_read_limit = 2},
+			     &op->ov)))
 		;
 	return op;
 }
@@ -110,7 +116,14 @@ struct op *step_accept(struct side *s, const void *data, size_t len)
 
 	while (op != NULL &&
 	       begun(s->run, &op,
-	             ndx_connector_accept(s->connector, s->qp, 4, 1, data, len, &op->ov)))
+	             ndx_connector_accept(
+			     s->connector, s->qp,
+			     &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                .private_data = data,
+	                                                .private_data_len = len,
+	                                                .inbound_read_limit = 4,
+	                                                .outbound_read_limit = 1},
+			     &op->ov)))
 		;
 	return op;
 }

@@ -81,9 +81,16 @@ static void ask(struct end *e)
 			((struct sockaddr_in6 *)(void *)&to)->sin6_port = htons(NOBODYS_PORT);
 	}
 	expect(e, "connect",
-	       op_began(&e->op, ndx_connector_connect(
-					e->connector, e->qp, (const struct sockaddr *)(void *)&to,
-					length_of(&to), READ_LIMIT, READ_LIMIT, &g, sizeof(g), ov)),
+	       op_began(&e->op,
+	                ndx_connector_connect(
+				e->connector, e->qp, (const struct sockaddr *)(void *)&to,
+				length_of(&to),
+				&(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                   .private_data = &g,
+	                                                   .private_data_len = sizeof(g),
+	                                                   .inbound_read_limit = READ_LIMIT,
+	                                                   .outbound_read_limit = READ_LIMIT},
+				ov)),
 	       NDX_PENDING);
 	e->tries++;
 	end_set_phase(e, PHASE_ASKING);
@@ -223,8 +230,14 @@ static void answer(struct end *e, struct ndx_connector *connector)
 		return;
 	}
 	ov = begin_call(e, "accept");
-	st = op_began(&e->op, ndx_connector_accept(connector, e->qp, READ_LIMIT, READ_LIMIT, &g,
-	                                           sizeof(g), ov));
+	st = op_began(&e->op, ndx_connector_accept(connector, e->qp,
+	                                           &(struct ndx_connect_attr){
+							   .size = sizeof(struct ndx_connect_attr),
+							   .private_data = &g,
+							   .private_data_len = sizeof(g),
+							   .inbound_read_limit = READ_LIMIT,
+							   .outbound_read_limit = READ_LIMIT},
+	                                           ov));
 	if (st == NDX_E_CONNECTION_ABORTED && e->conn->plan->attempt == ATTEMPT_CANCEL) {
 		never(e); /* "the active side gave up before our answer" */
 		return;

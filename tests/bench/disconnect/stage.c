@@ -124,12 +124,22 @@ bool lines_connect(struct stage *stage, struct line lines[2])
 
 	return fine(ndx_listener_get_connection_request(stage->listener, b->connector, &b->ov),
 	            NDX_PENDING, "get_connection_request") &&
-	       fine(ndx_connector_connect(a->connector, a->qp, (struct sockaddr *)&stage->address,
-	                                  stage->address_len, 16, 16, NULL, 0, &a->ov),
+	       fine(ndx_connector_connect(
+			    a->connector, a->qp, (struct sockaddr *)&stage->address,
+			    stage->address_len,
+			    &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                               .inbound_read_limit = 16,
+	                                               .outbound_read_limit = 16},
+			    &a->ov),
 	            NDX_PENDING, "connect") &&
 	       wait_ok(&b->ov, "get_connection_request") &&
-	       fine(ndx_connector_accept(b->connector, b->qp, 16, 16, NULL, 0, &b->ov), NDX_PENDING,
-	            "accept") &&
+	       fine(ndx_connector_accept(
+			    b->connector, b->qp,
+			    &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                               .inbound_read_limit = 16,
+	                                               .outbound_read_limit = 16},
+			    &b->ov),
+	            NDX_PENDING, "accept") &&
 	       wait_ok(&a->ov, "connect") &&
 	       fine(ndx_connector_complete_connect(a->connector, &a->ov), NDX_PENDING,
 	            "complete_connect") &&

@@ -69,7 +69,12 @@ static bool accept_child(struct stage *stage, struct line *line, struct child *c
 			return false;
 		}
 	}
-	status = ndx_connector_accept(line->connector, line->qp, 1, 1, NULL, 0, &line->ov);
+	status = ndx_connector_accept(
+		line->connector, line->qp,
+		&(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                   .inbound_read_limit = 1,
+	                                   .outbound_read_limit = 1},
+		&line->ov);
 	if (status == NDX_PENDING)
 		status = ndx_overlapped_wait(&line->ov, WAIT_MS);
 	return status == NDX_OK || went_wrong("accept of the peer process", status);

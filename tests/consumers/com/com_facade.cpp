@@ -211,6 +211,19 @@ HRESULT Connector::Bind(const sockaddr *address, ULONG length)
 	return to_hresult(ndx_connector_bind(connector_.get(), address, length));
 }
 
+static ndx_connect_attr connect_attr(ULONG inbound, ULONG outbound, const void *data,
+                                     ULONG data_length)
+{
+	ndx_connect_attr attr;
+
+	ndx_connect_attr_init(&attr);
+	attr.inbound_read_limit = inbound;
+	attr.outbound_read_limit = outbound;
+	attr.private_data = data;
+	attr.private_data_len = data_length;
+	return attr;
+}
+
 HRESULT Connector::Connect(IUnknown *qp, const sockaddr *address, ULONG length, ULONG inbound,
                            ULONG outbound, const void *data, ULONG data_length,
                            OVERLAPPED *overlapped)
@@ -220,8 +233,10 @@ HRESULT Connector::Connect(IUnknown *qp, const sockaddr *address, ULONG length, 
 	if (pair == nullptr)
 		return ND_INVALID_PARAMETER;
 	return start(overlapped, [&](ndx_overlapped *ov) {
+		const auto attr = connect_attr(inbound, outbound, data, data_length);
+
 		return ndx_connector_connect(connector_.get(), pair->handle(), address, length,
-		                             inbound, outbound, data, data_length, ov);
+		                             &attr, ov);
 	});
 }
 
@@ -240,8 +255,9 @@ HRESULT Connector::Accept(IUnknown *qp, ULONG inbound, ULONG outbound, const voi
 	if (pair == nullptr)
 		return ND_INVALID_PARAMETER;
 	return start(overlapped, [&](ndx_overlapped *ov) {
-		return ndx_connector_accept(connector_.get(), pair->handle(), inbound, outbound,
-		                            data, data_length, ov);
+		const auto attr = connect_attr(inbound, outbound, data, data_length);
+
+		return ndx_connector_accept(connector_.get(), pair->handle(), &attr, ov);
 	});
 }
 

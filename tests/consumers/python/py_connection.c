@@ -167,7 +167,7 @@ static PyObject *connector_connect(PyObject *self, PyObject *args)
 	Py_XSETREF(connector->qp, qp);
 	ndx_overlapped_init(&ov);
 	st = ndx_connector_connect(connector->handle, ((struct py_qp *)qp)->handle,
-	                           (struct sockaddr *)&to, sizeof(to), 0, 0, NULL, 0, &ov);
+	                           (struct sockaddr *)&to, sizeof(to), NULL, &ov);
 	connected = finish(self, st, &ov);
 	if (connected == NULL)
 		return NULL;

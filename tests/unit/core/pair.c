@@ -76,5 +76,5 @@ void pair_drop_end(struct end *e)
 enum ndx_status pair_connect(struct end *e, const struct sockaddr_in *address)
 {
 	return ndx_connector_connect(e->connector, e->qp, (const struct sockaddr *)address,
-	                             sizeof(*address), 0, 0, NULL, 0, &e->ov);
+	                             sizeof(*address), NULL, &e->ov);
 }

@@ -121,7 +121,13 @@ static void ask_as(const struct pair *p, struct asker *a, uint32_t serial)
 	a->asks = true;
 	assert_int_equal(ndx_connector_connect(
 				 a->end.connector, a->end.qp, (const struct sockaddr *)&p->address,
-				 sizeof(p->address), 0, 0, &serial, sizeof(serial), &a->end.ov),
+				 sizeof(p->address),
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .private_data = &serial,
+	                                                    .private_data_len = sizeof(serial),
+	                                                    .inbound_read_limit = 0,
+	                                                    .outbound_read_limit = 0},
+				 &a->end.ov),
 	                 NDX_PENDING);
 	await_jobs(p->b);
 	await_jobs(p->a);

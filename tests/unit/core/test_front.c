@@ -94,9 +94,8 @@ static void connect_ends(const struct pair *p, struct end *active, struct end *p
 		NDX_PENDING);
 	assert_int_equal(pair_connect(active, &p->address), NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&passive->ov, PATIENCE_MS), NDX_OK);
-	assert_int_equal(
-		ndx_connector_accept(passive->connector, passive->qp, 0, 0, NULL, 0, &passive->ov),
-		NDX_PENDING);
+	assert_int_equal(ndx_connector_accept(passive->connector, passive->qp, NULL, &passive->ov),
+	                 NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&active->ov, PATIENCE_MS), NDX_OK);
 	assert_int_equal(ndx_connector_complete_connect(active->connector, &active->ov),
 	                 NDX_PENDING);
@@ -455,17 +454,17 @@ static void connector_of_a_connection_that_ended_is_of_no_use_for_connect(void *
 	pair_make_end(p->b, DRAIN_MS, &fresh);
 	assert_int_equal(ndx_connector_connect(active.connector, fresh.qp,
 	                                       (const struct sockaddr *)&p->address,
-	                                       sizeof(p->address), 0, 0, NULL, 0, &active.ov),
+	                                       sizeof(p->address), NULL, &active.ov),
 	                 NDX_E_CONNECTION_ACTIVE);
 	assert_int_equal(ndx_disconnect(active.connector, PATIENCE_MS), NDX_OK);
 	assert_int_equal(ndx_connector_connect(active.connector, fresh.qp,
 	                                       (const struct sockaddr *)&p->address,
-	                                       sizeof(p->address), 0, 0, NULL, 0, &active.ov),
+	                                       sizeof(p->address), NULL, &active.ov),
 	                 NDX_E_INVALID_DEVICE_STATE);
 	/* Nor is its queue pair, which is told apart from one that is in use. */
 	assert_int_equal(ndx_connector_connect(fresh.connector, active.qp,
 	                                       (const struct sockaddr *)&p->address,
-	                                       sizeof(p->address), 0, 0, NULL, 0, &fresh.ov),
+	                                       sizeof(p->address), NULL, &fresh.ov),
 	                 NDX_E_CONNECTION_ACTIVE);
 	assert_non_null(
 		strstr(ndx_last_error(), "the queue pair was connected before; create a new one"));

@@ -183,14 +183,14 @@ static void ask(struct pair *p)
 	                 NDX_PENDING);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
 	                                       (const struct sockaddr *)&p->address,
-	                                       sizeof(p->address), 0, 0, NULL, 0, &p->a.ov),
+	                                       sizeof(p->address), NULL, &p->a.ov),
 	                 NDX_PENDING);
 	completes(&p->b.ov);
 }
 
 static void accept_it(struct pair *p)
 {
-	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, 0, 0, NULL, 0, &p->b.ov),
+	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, NULL, &p->b.ov),
 	                 NDX_PENDING);
 }
 

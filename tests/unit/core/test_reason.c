@@ -30,14 +30,12 @@ static void join(struct ndx_listener *listener, struct end *active, struct end *
 	assert_int_equal(ndx_listener_get_local_address(listener, (struct sockaddr *)&to, &len),
 	                 NDX_OK);
 	assert_int_equal(ndx_connector_connect(active->connector, active->qp,
-	                                       (struct sockaddr *)&to, len, 0, 0, NULL, 0,
-	                                       &active->ov),
+	                                       (struct sockaddr *)&to, len, NULL, &active->ov),
 	                 NDX_PENDING);
 	finish(passive,
 	       ndx_listener_get_connection_request(listener, passive->connector, &passive->ov));
-	assert_int_equal(
-		ndx_connector_accept(passive->connector, passive->qp, 0, 0, NULL, 0, &passive->ov),
-		NDX_PENDING);
+	assert_int_equal(ndx_connector_accept(passive->connector, passive->qp, NULL, &passive->ov),
+	                 NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&active->ov, PATIENCE_MS), NDX_OK);
 	finish(active, ndx_connector_complete_connect(active->connector, &active->ov));
 	assert_int_equal(ndx_overlapped_wait(&passive->ov, PATIENCE_MS), NDX_OK);

@@ -83,8 +83,12 @@ static inline enum ndx_status rig_ask(struct rig_side *a, const struct sockaddr_
                                       struct ndx_overlapped *ov)
 {
 	assert_int_equal(ndx_connector_create(a->adapter, NULL, &a->connector), NDX_OK);
-	return ndx_connector_connect(a->connector, a->qp, (const struct sockaddr *)at, sizeof(*at),
-	                             4, 4, NULL, 0, ov);
+	return ndx_connector_connect(
+		a->connector, a->qp, (const struct sockaddr *)at, sizeof(*at),
+		&(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                   .inbound_read_limit = 4,
+	                                   .outbound_read_limit = 4},
+		ov);
 }
 
 static inline void rig_connect(struct rig_side *a, struct rig_side *b)
@@ -100,7 +104,12 @@ static inline void rig_connect(struct rig_side *a, struct rig_side *b)
 	assert_int_equal(ndx_listener_get_connection_request(listener, b->connector, &accepted),
 	                 NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&accepted, RIG_PATIENCE_MS), NDX_OK);
-	assert_int_equal(ndx_connector_accept(b->connector, b->qp, 4, 4, NULL, 0, &accepted),
+	assert_int_equal(ndx_connector_accept(
+				 b->connector, b->qp,
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .inbound_read_limit = 4,
+	                                                    .outbound_read_limit = 4},
+				 &accepted),
 	                 NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&asked, RIG_PATIENCE_MS), NDX_OK);
 	assert_int_equal(ndx_connector_complete_connect(a->connector, &asked), NDX_PENDING);

@@ -186,7 +186,12 @@ static void an_attempt_whose_answer_fails_may_be_tried_again(void **state)
 	assert_int_equal(ndx_listener_get_connection_request(listener, b.connector, &accepted),
 	                 NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&accepted, RIG_PATIENCE_MS), NDX_OK);
-	assert_int_equal(ndx_connector_accept(b.connector, b.qp, 4, 4, NULL, 0, &accepted),
+	assert_int_equal(ndx_connector_accept(
+				 b.connector, b.qp,
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .inbound_read_limit = 4,
+	                                                    .outbound_read_limit = 4},
+				 &accepted),
 	                 NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&asked, RIG_PATIENCE_MS), NDX_E_IO_TIMEOUT);
 	assert_int_equal(ndx_overlapped_wait(&accepted, RIG_PATIENCE_MS), NDX_E_CONNECTION_REFUSED);

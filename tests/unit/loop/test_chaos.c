@@ -97,8 +97,14 @@ static int came_well(struct side *s, struct ndx_overlapped *ov, enum ndx_status 
 static int go_active(struct side *s)
 {
 	if (!came_well(s, &s->first,
-	               ndx_connector_connect(s->connector, s->qp, (struct sockaddr *)&s->to,
-	                                     s->to_len, 4, 4, "hi", 2, &s->first)))
+	               ndx_connector_connect(
+			       s->connector, s->qp, (struct sockaddr *)&s->to, s->to_len,
+			       &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                  .private_data = "hi",
+	                                                  .private_data_len = 2,
+	                                                  .inbound_read_limit = 4,
+	                                                  .outbound_read_limit = 4},
+			       &s->first)))
 		return 0;
 	linger(s);
 	if (dice(s, 8) == 0) {
@@ -128,7 +134,12 @@ static int go_passive(struct side *s)
 	if (dice(s, 8) == 0)
 		return 0;
 	return came_well(s, &s->second,
-	                 ndx_connector_accept(s->connector, s->qp, 4, 4, NULL, 0, &s->second));
+	                 ndx_connector_accept(
+				 s->connector, s->qp,
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .inbound_read_limit = 4,
+	                                                    .outbound_read_limit = 4},
+				 &s->second));
 }
 
 static void live(struct side *s)

@@ -150,7 +150,12 @@ void bare_connect_to_b(struct bare *b, struct pair *p)
 	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_OK);
 	for (uintptr_t i = 0; i < 4; i++)
 		pair_receive(&p->b, i, i * 64, 64);
-	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, 4, 4, NULL, 0, &p->b.ov),
+	assert_int_equal(ndx_connector_accept(
+				 p->b.connector, p->b.qp,
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .inbound_read_limit = 4,
+	                                                    .outbound_read_limit = 4},
+				 &p->b.ov),
 	                 NDX_PENDING);
 	assert_int_equal(bare_wait_event(b, NULL), FI_CONNECTED);
 	assert_null(ofi_cm_decode(b->data, b->len, OFI_CM_ACCEPT, &b->peer));

@@ -121,18 +121,29 @@ void pair_request(struct pair *p)
 {
 	assert_int_equal(ndx_listener_get_connection_request(p->listener, p->b.connector, &p->b.ov),
 	                 NDX_PENDING);
-	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
-	                                       (struct sockaddr *)&p->address,
-	                                       sizeof(struct sockaddr_in), p->read_limit,
-	                                       p->read_limit, "hello", 5, &p->a.ov),
+	assert_int_equal(ndx_connector_connect(
+				 p->a.connector, p->a.qp, (struct sockaddr *)&p->address,
+				 sizeof(struct sockaddr_in),
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .private_data = "hello",
+	                                                    .private_data_len = 5,
+	                                                    .inbound_read_limit = p->read_limit,
+	                                                    .outbound_read_limit = p->read_limit},
+				 &p->a.ov),
 	                 NDX_PENDING);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 }
 
 void pair_accept(struct pair *p)
 {
-	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, p->read_limit, p->read_limit,
-	                                      "welcome", 7, &p->b.ov),
+	assert_int_equal(ndx_connector_accept(
+				 p->b.connector, p->b.qp,
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .private_data = "welcome",
+	                                                    .private_data_len = 7,
+	                                                    .inbound_read_limit = p->read_limit,
+	                                                    .outbound_read_limit = p->read_limit},
+				 &p->b.ov),
 	                 NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
 }

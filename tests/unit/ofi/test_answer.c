@@ -226,8 +226,13 @@ static void bare_accept(struct bare *b, struct pair *p)
 	pair_make_side(p, &p->a);
 	for (uintptr_t i = 0; i < 4; i++)
 		pair_receive(&p->a, i, i * 64, 64);
-	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&address,
-	                                       sizeof(address), 4, 4, NULL, 0, &p->a.ov),
+	assert_int_equal(ndx_connector_connect(
+				 p->a.connector, p->a.qp, (struct sockaddr *)&address,
+				 sizeof(address),
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .inbound_read_limit = 4,
+	                                                    .outbound_read_limit = 4},
+				 &p->a.ov),
 	                 NDX_PENDING);
 	assert_int_equal(bare_wait_event(b, &request), FI_CONNREQ);
 	assert_null(ofi_cm_decode(b->data, b->len, OFI_CM_CONNECT, &b->peer));

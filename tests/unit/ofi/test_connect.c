@@ -31,19 +31,34 @@ static void private_data_and_limits_cross_with_their_true_length(void **state)
 	pair_make(p);
 	assert_int_equal(ndx_listener_get_connection_request(p->listener, p->b.connector, &p->b.ov),
 	                 NDX_PENDING);
-	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
-	                                       (struct sockaddr *)&p->address,
-	                                       sizeof(struct sockaddr_in), 3, 50, long_data,
-	                                       PRIVATE_MAX + 1, &p->a.ov),
+	assert_int_equal(ndx_connector_connect(
+				 p->a.connector, p->a.qp, (struct sockaddr *)&p->address,
+				 sizeof(struct sockaddr_in),
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .private_data = long_data,
+	                                                    .private_data_len = PRIVATE_MAX + 1,
+	                                                    .inbound_read_limit = 3,
+	                                                    .outbound_read_limit = 50},
+				 &p->a.ov),
 	                 NDX_E_INVALID_BUFFER_SIZE);
-	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
-	                                       (struct sockaddr *)&p->address,
-	                                       sizeof(struct sockaddr_in), 3, 50, long_data,
-	                                       PRIVATE_MAX, &p->a.ov),
+	assert_int_equal(ndx_connector_connect(
+				 p->a.connector, p->a.qp, (struct sockaddr *)&p->address,
+				 sizeof(struct sockaddr_in),
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .private_data = long_data,
+	                                                    .private_data_len = PRIVATE_MAX,
+	                                                    .inbound_read_limit = 3,
+	                                                    .outbound_read_limit = 50},
+				 &p->a.ov),
 	                 NDX_PENDING);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_private_data(p->b.connector, long_data, PRIVATE_MAX);
-	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, 7, 2, NULL, 0, &p->b.ov),
+	assert_int_equal(ndx_connector_accept(
+				 p->b.connector, p->b.qp,
+				 &(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+	                                                    .inbound_read_limit = 7,
+	                                                    .outbound_read_limit = 2},
+				 &p->b.ov),
 	                 NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
 	assert_private_data(p->a.connector, NULL, 0);
@@ -160,7 +175,7 @@ static void closing_the_connector_before_the_answer_aborts_the_accept(void **sta
 	pair_request(p);
 	ndx_connector_close(p->a.connector);
 	p->a.connector = NULL;
-	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, 0, 0, NULL, 0, &p->b.ov),
+	assert_int_equal(ndx_connector_accept(p->b.connector, p->b.qp, NULL, &p->b.ov),
 	                 NDX_PENDING);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_E_CONNECTION_ABORTED);
 	pair_drop(p);
@@ -203,7 +218,7 @@ static void closing_the_listener_refuses_waiting_requests_and_keeps_taken_ones(v
 	pair_make_side(p, &third);
 	assert_int_equal(ndx_connector_create(p->a.adapter, NULL, &other), NDX_OK);
 	assert_int_equal(ndx_connector_connect(other, third.qp, (struct sockaddr *)&p->address,
-	                                       sizeof(struct sockaddr_in), 0, 0, NULL, 0, &ov),
+	                                       sizeof(struct sockaddr_in), NULL, &ov),
 	                 NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&ov, 100), NDX_PENDING);
 	ndx_listener_close(p->listener);
@@ -229,7 +244,7 @@ static void a_connect_without_a_listener_may_be_repeated(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
 		                                       (struct sockaddr *)&nobody, sizeof(nobody),
-		                                       0, 0, NULL, 0, &p->a.ov),
+		                                       NULL, &p->a.ov),
 		                 NDX_PENDING);
 		assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_REFUSED);
 	}
@@ -245,9 +260,9 @@ static void a_connect_that_is_not_answered_can_be_cancelled(void **state)
 	pair_make(p);
 	pair_receive(&p->a, 1, 0, 64);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(ndx_connector_connect(
-					 p->a.connector, p->a.qp, (struct sockaddr *)&p->address,
-					 sizeof(struct sockaddr_in), 0, 0, NULL, 0, &p->a.ov),
+		assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
+		                                       (struct sockaddr *)&p->address,
+		                                       sizeof(struct sockaddr_in), NULL, &p->a.ov),
 		                 NDX_PENDING);
 		assert_int_equal(ndx_overlapped_wait(&p->a.ov, 20), NDX_PENDING);
 		assert_int_equal(ndx_connector_cancel(p->a.connector), NDX_OK);
@@ -285,10 +300,15 @@ static void a_client_that_gave_up_leaves_its_place_in_the_backlog(void **state)
 		NDX_OK);
 	pair_make(p);
 	for (uint64_t i = 1; i <= 3; i++) {
-		assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
-		                                       (struct sockaddr *)&p->address, sizeof(any),
-		                                       16, 16, NULL, 0, &p->a.ov),
-		                 NDX_PENDING);
+		assert_int_equal(
+			ndx_connector_connect(
+				p->a.connector, p->a.qp, (struct sockaddr *)&p->address,
+				sizeof(any),
+				&(struct ndx_connect_attr){.size = sizeof(struct ndx_connect_attr),
+		                                           .inbound_read_limit = 16,
+		                                           .outbound_read_limit = 16},
+				&p->a.ov),
+			NDX_PENDING);
 		await_requests(p, i);
 		if (i == 3)
 			break;
@@ -390,7 +410,7 @@ static void use_listener(struct pair *p, struct ndx_listener *listener)
 	assert_int_equal(ndx_listener_get_connection_request(listener, p->b.connector, &p->b.ov),
 	                 NDX_PENDING);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&six,
-	                                       len, 0, 0, NULL, 0, &p->a.ov),
+	                                       len, NULL, &p->a.ov),
 	                 NDX_PENDING);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	pair_accept(p);
@@ -439,7 +459,7 @@ static void peers_beyond_this_host_need_trust(void **state)
 	far.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1 */
 	pair_make(p);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&far,
-	                                       sizeof(far), 0, 0, NULL, 0, &p->a.ov),
+	                                       sizeof(far), NULL, &p->a.ov),
 	                 NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_E_INVALID_ADDRESS);
 	pair_drop(p);

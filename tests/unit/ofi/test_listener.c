@@ -60,9 +60,9 @@ static void listen_with_a_backlog(struct pair *p, uint32_t most)
 
 static void request_from(const struct pair *p, struct pair_side *side)
 {
-	assert_int_equal(ndx_connector_connect(
-				 side->connector, side->qp, (const struct sockaddr *)&p->address,
-				 sizeof(struct sockaddr_in), 0, 0, NULL, 0, &side->ov),
+	assert_int_equal(ndx_connector_connect(side->connector, side->qp,
+	                                       (const struct sockaddr *)&p->address,
+	                                       sizeof(struct sockaddr_in), NULL, &side->ov),
 	                 NDX_PENDING);
 }
 
@@ -376,7 +376,7 @@ static size_t record_hello(struct pair *p, unsigned char hello[HELLO])
 	assert_int_equal(listen(listener, 1), 0);
 	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
 	assert_int_equal(ndx_connector_connect(side.connector, side.qp, (struct sockaddr *)&at, len,
-	                                       0, 0, NULL, 0, &side.ov),
+	                                       NULL, &side.ov),
 	                 NDX_PENDING);
 	fd = accept(listener, NULL, NULL);
 	assert_true(fd >= 0);

@@ -122,7 +122,7 @@ static void connect_to_other_protocol(struct pair *p, const char *answer, bool l
 
 	pair_make(p);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&address,
-	                                       sizeof(address), 0, 0, NULL, 0, &p->a.ov),
+	                                       sizeof(address), NULL, &p->a.ov),
 	                 NDX_PENDING);
 	fd = accept(listener, NULL, NULL);
 	assert_true(fd >= 0);
@@ -158,7 +158,7 @@ static void connecting_to_silence_waits_and_sleeps(void **state)
 
 	pair_make(p);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&address,
-	                                       sizeof(address), 0, 0, NULL, 0, &p->a.ov),
+	                                       sizeof(address), NULL, &p->a.ov),
 	                 NDX_PENDING);
 	assert_idle();
 	assert_int_equal(ndx_connector_cancel(p->a.connector), NDX_OK);
@@ -462,7 +462,7 @@ static void peers_of_another_protocol_that_accept_are_dropped(void **state)
 	bare_listen(&b, &address);
 	pair_make(p);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp, (struct sockaddr *)&address,
-	                                       sizeof(address), 0, 0, NULL, 0, &p->a.ov),
+	                                       sizeof(address), NULL, &p->a.ov),
 	                 NDX_PENDING);
 	assert_int_equal(bare_wait_event(&b, &request), FI_CONNREQ);
 	bare_endpoint(&b, request);

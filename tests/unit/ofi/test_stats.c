@@ -79,8 +79,8 @@ static void refused_attempt_has_its_cause_in_the_history(void **state)
 
 	pair_make(p);
 	assert_int_equal(ndx_connector_connect(p->a.connector, p->a.qp,
-	                                       (const struct sockaddr *)&at, sizeof(at), 0, 0, NULL,
-	                                       0, &p->a.ov),
+	                                       (const struct sockaddr *)&at, sizeof(at), NULL,
+	                                       &p->a.ov),
 	                 NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_E_CONNECTION_REFUSED);
 	assert_int_equal(ndx_connector_get_history(p->a.connector, list, &count, NULL), NDX_OK);
