@@ -43,8 +43,8 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out);
 /**
  * Deregister a region if needed, and release it. When the call returns, all local and remote access
  * to the memory has ended and none can begin. Windows that are still bound to the region no longer
- * work. Operations in flight complete first; called from a callback, their own callbacks follow
- * later. NULL is a no-op.
+ * work. An operation in flight completes first, with its own outcome; called from a callback,
+ * its own callback follows later. NULL is a no-op.
  *
  * A stack that cannot revoke access by itself (ofi:tcp) needs the peers. Those that know a token of
  * the region must confirm that they no longer use it, in two exchanges; before that, so must those
@@ -63,7 +63,9 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out);
 void ndx_mr_close(struct ndx_mr *mr);
 
 /**
- * Register memory.
+ * Register memory. The region is registered when the operation completes with NDX_OK. If it
+ * completes with a failure, the region is not registered, and may be registered again. A region has
+ * one registration or deregistration in flight at a time.
  *
  * @param buffer  first byte; must stay mapped while registered
  * @param length  in bytes, 1 .. max_registration_size
@@ -75,6 +77,7 @@ void ndx_mr_close(struct ndx_mr *mr);
  *                                      flight
  * @retval NDX_E_INVALID_BUFFER_SIZE    length 0
  * @retval NDX_E_INVALID_DEVICE_STATE   registered already
+ * @retval NDX_E_DEVICE_BUSY            another operation on the region is in flight
  * @retval NDX_E_ACCESS_VIOLATION       not mapped, or mapped without the requested rights
  * @retval NDX_E_INSUFFICIENT_RESOURCES the memory cannot be pinned (RLIMIT_MEMLOCK), or no key is
  *                                      left
@@ -88,11 +91,13 @@ enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, 
 /**
  * Deregister. When the operation completes, all local and remote access to the memory has ended and
  * none can begin. It completes NDX_OK whatever peers do: a peer that does not confirm loses its
- * connection, as described at ndx_mr_close(). The region may then be registered again.
+ * connection, as described at ndx_mr_close(). The region may then be registered again. If
+ * the operation fails, at once or later, the region stays registered, with its tokens.
  *
  * @retval NDX_PENDING                started
  * @retval NDX_E_INVALID_DEVICE_STATE not registered
- * @retval NDX_E_DEVICE_BUSY          windows are bound to the region; invalidate them first
+ * @retval NDX_E_DEVICE_BUSY          windows are bound to the region: invalidate them first; or
+ *                                    another operation on the region is in flight
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -111,13 +116,13 @@ enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov);
  */
 enum ndx_status ndx_mr_cancel(struct ndx_mr *mr);
 
-/** Token for SGEs; valid while registered, else 0. */
+/** Token for SGEs; valid while registered, else 0. From ndx_mr_deregister() on it is 0. */
 uint32_t ndx_mr_get_local_token(const struct ndx_mr *mr);
 
 /**
- * Token for the peer's reads and writes; valid while registered, else 0. The token is opaque: send
- * its four bytes unchanged, whatever the byte order. A device that does not run NDX needs the rkey
- * as a number: ndx_rkey_of_token().
+ * Token for the peer's reads and writes; valid while registered, else 0, as the local token. The
+ * token is opaque: send its four bytes unchanged, whatever the byte order. A device that does not
+ * run NDX needs the rkey as a number: ndx_rkey_of_token().
  */
 uint32_t ndx_mr_get_remote_token(const struct ndx_mr *mr);
 

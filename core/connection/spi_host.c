@@ -2,6 +2,7 @@
 /* The table of upcalls for providers. */
 #include "base_ov.h"
 #include "connection.h"
+#include "region.h"
 
 static void host_oob_send(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
 {
@@ -14,6 +15,7 @@ static void host_oob_send(struct ndx_spi_conn *conn, enum ndx_spi_oob_message me
 const struct ndx_host core_host = {
 	.abi = NDX_SPI_ABI,
 	.complete = base_ov_complete,
+	.mr_ended = region_ended,
 	.request = listener_request,
 	.listener_failed = listener_failed,
 	.connected = host_connected,

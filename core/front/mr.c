@@ -3,12 +3,9 @@
 #include <ndx/mr.h>
 
 #include "adapter.h"
-#include "base_linux.h"
 #include "base_log.h"
-#include "base_ov.h"
+#include "region.h"
 
-/* Enough for another thread to leave a call that has ended, even on a busy host. */
-#define MOMENT_MS 1000u
 #define KNOWN_FLAGS (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ | NDX_MR_RDMA_READ_SINK)
 /* NDX_MR_ALLOW_REMOTE_WRITE without its bit for local write. */
 #define REMOTE_WRITE_ONLY (NDX_MR_ALLOW_REMOTE_WRITE & ~NDX_MR_ALLOW_LOCAL_WRITE)
@@ -38,50 +35,6 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out)
 	return NDX_OK;
 }
 
-/* Lock held. A thread that sees the completion of an operation may be faster than the thread that
- * began the operation and is about to release the region. */
-static void wait_idle(struct ndx_spi_mr *mr, uint32_t ms)
-{
-	uint64_t deadline = base_deadline(ms);
-
-	while (mr->busy && adapter_wait(mr->object.adapter, deadline))
-		;
-}
-
-/* Reserve the region: one register or deregister at a time, and only in the right state. */
-static enum ndx_status claim(struct ndx_spi_mr *mr, bool registered, const char *call)
-{
-	struct ndx_adapter *adapter = mr->object.adapter;
-	enum ndx_status st = NDX_OK;
-
-	adapter_lock(adapter);
-	wait_idle(mr, MOMENT_MS);
-	if (mr->busy)
-		st = NDX_E_DEVICE_BUSY;
-	else if (mr->registered != registered)
-		st = NDX_E_INVALID_DEVICE_STATE;
-	else
-		mr->busy = true;
-	adapter_unlock(adapter);
-	if (st == NDX_E_DEVICE_BUSY)
-		return fail(st, 0, "%s: another thread registers or deregisters the region", call);
-	if (st != NDX_OK)
-		return fail(st, 0, "%s: the region is %s", call,
-		            registered ? "not registered" : "registered already");
-	return NDX_OK;
-}
-
-static void unclaim(struct ndx_spi_mr *mr, bool registered)
-{
-	struct ndx_adapter *adapter = mr->object.adapter;
-
-	adapter_lock(adapter);
-	mr->busy = false;
-	mr->registered = registered;
-	(void)pthread_cond_broadcast(&adapter->changed);
-	adapter_unlock(adapter);
-}
-
 static enum ndx_status check_register(const struct ndx_mr *mr, const void *buffer, size_t length,
                                       uint32_t flags)
 {
@@ -107,6 +60,17 @@ static enum ndx_status check_register(const struct ndx_mr *mr, const void *buffe
 	return NDX_OK;
 }
 
+/* The provider has ended the operation, has failed at once, or will report the end. In the last
+ * case it may have done so, and another thread may have closed the region. */
+static enum ndx_status get_end(struct ndx_spi_mr *mr, enum ndx_status st)
+{
+	if (st == NDX_OK)
+		region_ended(mr, NDX_OK, 0);
+	else if (st != NDX_PENDING)
+		region_abandon(mr);
+	return st == NDX_OK ? NDX_PENDING : st;
+}
+
 enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, uint32_t flags,
                                 struct ndx_overlapped *ov)
 {
@@ -115,23 +79,11 @@ enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, 
 
 	if (st != NDX_OK)
 		return st;
-	st = base_ov_begin(ov, region->object.adapter->loop);
+	st = region_begin(region, false, ov, "ndx_mr_register");
 	if (st != NDX_OK)
 		return st;
-	st = claim(region, false, "ndx_mr_register");
-	if (st != NDX_OK)
-		goto abandon_ov;
-	st = region->object.adapter->ops->mr_register(region, buffer, length, flags, ov);
-	unclaim(region, st == NDX_OK || st == NDX_PENDING);
-	if (st == NDX_OK)
-		base_ov_complete(ov, NDX_OK, 0, 0);
-	else if (st != NDX_PENDING)
-		goto abandon_ov;
-	return NDX_PENDING;
-
-abandon_ov:
-	base_ov_abandon(ov);
-	return st;
+	return get_end(region,
+	               region->object.adapter->ops->mr_register(region, buffer, length, flags));
 }
 
 enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov)
@@ -141,40 +93,40 @@ enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov)
 
 	if (mr == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_deregister: mr is NULL");
-	st = base_ov_begin(ov, region->object.adapter->loop);
+	st = region_begin(region, true, ov, "ndx_mr_deregister");
 	if (st != NDX_OK)
 		return st;
-	st = claim(region, true, "ndx_mr_deregister");
-	if (st != NDX_OK)
-		goto abandon_ov;
-	st = region->object.adapter->ops->mr_deregister(region, ov);
-	unclaim(region, st != NDX_OK && st != NDX_PENDING);
-	if (st == NDX_OK)
-		base_ov_complete(ov, NDX_OK, 0, 0);
-	else if (st != NDX_PENDING)
-		goto abandon_ov;
-	return NDX_PENDING;
+	return get_end(region, region->object.adapter->ops->mr_deregister(region, false));
+}
 
-abandon_ov:
-	base_ov_abandon(ov);
-	return st;
+/* Wait for the operation in flight; false if the provider does not end it. */
+static bool await_end(struct ndx_spi_mr *mr)
+{
+	const struct ndx_provider_ops *ops = mr->object.adapter->ops;
+
+	if (region_is_busy(mr) && ops->mr_wait_idle != NULL)
+		ops->mr_wait_idle(mr);
+	return region_await_end(mr, CORE_PROVIDER_PATIENCE_MS);
 }
 
 void ndx_mr_close(struct ndx_mr *mr)
 {
 	struct ndx_spi_mr *region = spi_mr(mr);
 	struct ndx_adapter *adapter;
-	bool registered;
 
 	if (mr == NULL)
 		return;
 	adapter = region->object.adapter;
-	adapter_lock(adapter);
-	wait_idle(region, CORE_PROVIDER_PATIENCE_MS);
-	registered = region->registered;
-	adapter_unlock(adapter);
-	if (registered)
-		(void)adapter->ops->mr_deregister(region, NULL);
+	if (!await_end(region)) {
+		/* A leak is better than freeing memory to which a device may still write. */
+		log_error(0,
+		          "ndx_mr_close: the provider has not ended a registration or "
+		          "deregistration of mr#%u in %u ms; the region is leaked",
+		          region->object.id, CORE_PROVIDER_PATIENCE_MS);
+		return;
+	}
+	if (region_has_tokens(region))
+		(void)adapter->ops->mr_deregister(region, true);
 	adapter_flush_callbacks(adapter);
 	adapter_remove_object(adapter, &region->object, CORE_MR);
 	adapter->ops->mr_destroy(region);
@@ -199,12 +151,12 @@ enum ndx_status ndx_mr_cancel(struct ndx_mr *mr)
 
 uint32_t ndx_mr_get_local_token(const struct ndx_mr *mr)
 {
-	return mr != NULL && const_mr(mr)->registered ? const_mr(mr)->local_token : 0;
+	return mr != NULL && region_has_tokens(const_mr(mr)) ? const_mr(mr)->local_token : 0;
 }
 
 uint32_t ndx_mr_get_remote_token(const struct ndx_mr *mr)
 {
-	return mr != NULL && const_mr(mr)->registered ? const_mr(mr)->remote_token : 0;
+	return mr != NULL && region_has_tokens(const_mr(mr)) ? const_mr(mr)->remote_token : 0;
 }
 
 enum ndx_status ndx_mw_create(struct ndx_adapter *adapter, struct ndx_mw **out)

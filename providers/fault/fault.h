@@ -205,8 +205,8 @@ enum ndx_status fault_cq_affinity(struct ndx_spi_cq *cq, uint16_t *group, uint64
 enum ndx_status fault_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
 void fault_mr_destroy(struct ndx_spi_mr *mr);
 enum ndx_status fault_mr_register(struct ndx_spi_mr *mr, void *buffer, size_t length,
-                                  uint32_t flags, struct ndx_overlapped *ov);
-enum ndx_status fault_mr_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped *ov);
+                                  uint32_t flags);
+enum ndx_status fault_mr_deregister(struct ndx_spi_mr *mr, bool closing);
 void fault_mr_wait_idle(struct ndx_spi_mr *mr);
 enum ndx_status fault_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
 void fault_mw_destroy(struct ndx_spi_mw *mw);

@@ -380,6 +380,7 @@ void fault_events_init(struct fault_adapter *fa)
 	fa->host = (struct ndx_host){
 		.abi = fa->core->abi,
 		.complete = fa->core->complete,
+		.mr_ended = fa->core->mr_ended,
 		.request = on_request,
 		.connected = on_connected,
 		.established = on_established,

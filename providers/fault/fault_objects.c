@@ -74,26 +74,26 @@ void fault_mr_destroy(struct ndx_spi_mr *mr)
 }
 
 enum ndx_status fault_mr_register(struct ndx_spi_mr *mr, void *buffer, size_t length,
-                                  uint32_t flags, struct ndx_overlapped *ov)
+                                  uint32_t flags)
 {
 	struct fault_adapter *fa = fault_of(mr->object.native);
 	const enum ndx_status st = fault_inject(fa, FAULT_CALL_mr_register);
 
 	if (st == NDX_OK)
-		return fa->ops->mr_register(mr, buffer, length, flags, ov);
+		return fa->ops->mr_register(mr, buffer, length, flags);
 	/* a region that is not registered has tokens that no request may use */
 	mr->local_token = UINT32_MAX;
 	mr->remote_token = UINT32_MAX;
 	return st;
 }
 
-/* Without `ov` the core is about to free the region, so the call must not fail. */
-enum ndx_status fault_mr_deregister(struct ndx_spi_mr *mr, struct ndx_overlapped *ov)
+/* With `closing` the core is about to free the region, so the call must not fail. */
+enum ndx_status fault_mr_deregister(struct ndx_spi_mr *mr, bool closing)
 {
 	struct fault_adapter *fa = fault_of(mr->object.native);
-	const enum ndx_status st = ov != NULL ? fault_inject(fa, FAULT_CALL_mr_deregister) : NDX_OK;
+	const enum ndx_status st = closing ? NDX_OK : fault_inject(fa, FAULT_CALL_mr_deregister);
 
-	return st == NDX_OK ? fa->ops->mr_deregister(mr, ov) : st;
+	return st == NDX_OK ? fa->ops->mr_deregister(mr, closing) : st;
 }
 
 void fault_mr_wait_idle(struct ndx_spi_mr *mr)

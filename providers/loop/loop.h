@@ -183,8 +183,8 @@ struct loop_mr *loop_mr_find(const struct loop_adapter *adapter, uint32_t local_
 enum ndx_status loop_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
 void loop_mr_destroy(struct ndx_spi_mr *spi);
 enum ndx_status loop_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length,
-                                 uint32_t flags, struct ndx_overlapped *ov);
-enum ndx_status loop_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
+                                 uint32_t flags);
+enum ndx_status loop_mr_deregister(struct ndx_spi_mr *spi, bool closing);
 
 enum ndx_status loop_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw **out);
 void loop_mw_destroy(struct ndx_spi_mw *spi);

@@ -78,14 +78,13 @@ static enum ndx_status add_keys(struct loop_mr *mr, void *buffer, size_t length,
 }
 
 enum ndx_status loop_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length,
-                                 uint32_t flags, struct ndx_overlapped *ov)
+                                 uint32_t flags)
 {
 	struct loop_mr *mr = loop_mr_of(spi);
 	bool write = (flags & (NDX_MR_ALLOW_LOCAL_WRITE | NDX_MR_RDMA_READ_SINK)) != 0;
 	int err = base_memory_probe(buffer, length, write);
 	enum ndx_status st;
 
-	(void)ov;
 	if (err != 0)
 		return fail(NDX_E_ACCESS_VIOLATION, err,
 		            "register %zu bytes at %p: not all of it is mapped %s", length, buffer,
@@ -101,13 +100,13 @@ enum ndx_status loop_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t le
 }
 
 /* Data is copied under the lock: when this returns, no copy uses the region, and none will. */
-enum ndx_status loop_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
+enum ndx_status loop_mr_deregister(struct ndx_spi_mr *spi, bool closing)
 {
 	struct loop_mr *mr = loop_mr_of(spi);
 	bool busy;
 
 	loop_switch_lock(mr->adapter->sw);
-	busy = ov != NULL && !base_list_empty(&mr->windows);
+	busy = !closing && !base_list_empty(&mr->windows);
 	if (!busy) {
 		while (!base_list_empty(&mr->windows))
 			loop_mw_unbind(container_of(mr->windows.next, struct loop_mw, of_mr));

@@ -214,8 +214,8 @@ bool verbs_list_is_good(struct verbs_adapter *adapter, const struct ndx_sge *sge
 enum ndx_status verbs_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
 void verbs_mr_destroy(struct ndx_spi_mr *spi);
 enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length,
-                                  uint32_t flags, struct ndx_overlapped *ov);
-enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
+                                  uint32_t flags);
+enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, bool closing);
 
 /* ---- memory windows (verbs_mw.c), bound and invalidated (verbs_bind.c) ---- */
 

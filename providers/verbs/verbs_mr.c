@@ -57,7 +57,7 @@ static struct ibv_mr *reg_mr(const struct verbs_adapter *adapter, void *buffer, 
 }
 
 enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length,
-                                  uint32_t flags, struct ndx_overlapped *ov)
+                                  uint32_t flags)
 {
 	struct verbs_mr *mr = mr_of(spi);
 	const int rights = rights_of(flags);
@@ -65,7 +65,6 @@ enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t l
 	const enum ndx_status st = verbs_is_there(mr->adapter, "register memory");
 	int err = base_memory_probe(buffer, length, write);
 
-	(void)ov;
 	if (st != NDX_OK)
 		return st;
 	if (err != 0)
@@ -92,12 +91,12 @@ enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t l
 }
 
 /* When the device has forgotten the key, it does not use the memory any more. */
-enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
+enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, bool closing)
 {
 	struct verbs_mr *mr = mr_of(spi);
 	int err;
 
-	if (!verbs_mw_leave_mr(mr, ov == NULL))
+	if (!verbs_mw_leave_mr(mr, closing))
 		return fail(NDX_E_DEVICE_BUSY, 0,
 		            "deregister: windows are bound to the region; invalidate them first");
 	base_lock_acquire(&mr->adapter->regions_lock);

@@ -83,8 +83,10 @@ struct ndx_spi_srq {
 /** First part of a provider's memory region. The provider sets the tokens. */
 struct ndx_spi_mr {
 	struct ndx_spi_object object;
-	bool registered; /* for the core */
-	bool busy;       /* for the core: a register or deregister is in flight */
+	/* for the core, atomic: */
+	struct ndx_overlapped *ov; /* of the registration or deregistration in flight */
+	uint32_t busy;
+	bool registered;
 	uint32_t local_token;
 	uint32_t remote_token;
 };
@@ -190,6 +192,14 @@ struct ndx_host {
 	/** Complete an overlapped operation that the provider kept, having returned NDX_PENDING. */
 	void (*complete)(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
 	                 int32_t native);
+	/**
+	 * Report the outcome of an mr_register or mr_deregister that returned NDX_PENDING, once;
+	 * also before the operation has returned. A failure changes nothing: the region is
+	 * registered, or not registered, as before, and the program may try again. From this call
+	 * on the next operation of the region may begin, on another thread; the provider waits in
+	 * mr_destroy for what it still does with the region.
+	 */
+	void (*mr_ended)(struct ndx_spi_mr *mr, enum ndx_status status, int32_t native);
 	/** Report a connection request. The core owns @p request until it passes it back. */
 	void (*request)(struct ndx_spi_request *request);
 	/**
@@ -311,20 +321,25 @@ struct ndx_provider_ops {
 	/** The region is not registered any more. */
 	void (*mr_destroy)(struct ndx_spi_mr *mr);
 	/**
-	 * Returns the outcome; or NDX_PENDING, and completes @p ov later through ndx_host.complete.
-	 * @p ov is NULL when the core deregisters for mr_close: then the operation must not return
-	 * NDX_PENDING, and must invalidate bound windows instead of refusing.
+	 * Returns the outcome; or NDX_PENDING, and reports the outcome through ndx_host.mr_ended. A
+	 * region has one such operation at a time. The provider sets the tokens before it reports
+	 * NDX_OK for a registration.
 	 */
 	enum ndx_status (*mr_register)(struct ndx_spi_mr *mr, void *buffer, size_t length,
-	                               uint32_t flags, struct ndx_overlapped *ov);
-	enum ndx_status (*mr_deregister)(struct ndx_spi_mr *mr, struct ndx_overlapped *ov);
+	                               uint32_t flags);
+	/**
+	 * As mr_register. @p closing: the region is destroyed next. Then the operation must not
+	 * return NDX_PENDING and must not fail, and invalidates bound windows instead of refusing.
+	 */
+	enum ndx_status (*mr_deregister)(struct ndx_spi_mr *mr, bool closing);
 	/**
 	 * may; required from a provider whose mr_register or mr_deregister returns NDX_PENDING,
-	 * because ndx_mr_cancel() depends on it. Returns when no such operation is in progress. Its
-	 * ov has been completed before, with its own outcome and not NDX_E_CANCELED. Must return
-	 * within seconds whatever peers do. May be called on the control thread; there it must
-	 * itself drive what it waits for. Called without the lock, concurrently with register and
-	 * deregister of other regions, and also when nothing is in progress.
+	 * because ndx_mr_cancel() and ndx_mr_close() depend on it. Returns when no such operation
+	 * is in progress. Its end has been reported before, with its own outcome and not
+	 * NDX_E_CANCELED. Must return within seconds whatever peers do. May be called on the
+	 * control thread; there it must itself drive what it waits for. Called without the lock,
+	 * concurrently with register and deregister of other regions, and also when nothing is in
+	 * progress.
 	 */
 	void (*mr_wait_idle)(struct ndx_spi_mr *mr);
 

@@ -150,8 +150,7 @@ static enum ndx_status register_native(struct ofi_mr *mr, void *buffer, size_t l
 	return NDX_OK;
 }
 
-enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
-                                struct ndx_overlapped *ov)
+enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags)
 {
 	struct ofi_mr *mr = mr_of(spi);
 	const uint64_t access = ofi_mr_access(peer_rights(flags));
@@ -162,7 +161,6 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	 * this process by SIGSEGV. */
 	int err = base_memory_probe(buffer, length, rights != OFI_RIGHT_SOURCE);
 
-	(void)ov;
 	if (err == ENOMEM || err == EFAULT || err == EINVAL)
 		return fail(NDX_E_ACCESS_VIOLATION, err,
 		            "ndx_mr_register: %zu bytes at %p are not mapped, or not for %s",
@@ -218,13 +216,13 @@ static bool withdraw_tokens(struct ofi_mr *mr, bool windows_too)
 	return done;
 }
 
-enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov)
+enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, bool closing)
 {
 	struct ofi_mr *mr = mr_of(spi);
 	struct ofi_revoke *revoke = mr->revoke;
 	enum ndx_status st;
 
-	if (!withdraw_tokens(mr, ov == NULL))
+	if (!withdraw_tokens(mr, closing))
 		return fail(NDX_E_DEVICE_BUSY, 0,
 		            "ndx_mr_deregister: windows are bound to the region; invalidate them "
 		            "first");
@@ -238,10 +236,11 @@ enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped 
 	if (mr->adapter->backend->native_keys)
 		return ofi_revoke_native(revoke);
 	mr->revoke = NULL;
-	st = ofi_revoke(revoke, ov);
+	revoke->region = closing ? NULL : spi;
+	st = ofi_revoke(revoke);
 	if (st == NDX_OK)
 		mr->revoke = revoke; /* for the next registration */
-	if (st != NDX_PENDING || ov != NULL)
+	if (st != NDX_PENDING || !closing)
 		return st;
 	ofi_revoke_wait(mr->adapter, &mr->revoking);
 	return NDX_OK;

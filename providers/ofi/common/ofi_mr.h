@@ -100,8 +100,8 @@ struct ofi_key_table {
  */
 struct ofi_revoke {
 	struct ofi_adapter *adapter;
-	struct base_list node;                    /* in adapter->asked, then in adapter->revokes */
-	struct ndx_overlapped *ov;                /* NULL: no overlapped object waits */
+	struct base_list node;     /* in adapter->asked, then in adapter->revokes */
+	struct ndx_spi_mr *region; /* whose deregistration ends; NULL: the core waits for none */
 	void (*ended)(struct ofi_revoke *revoke); /* called on the control thread; or NULL */
 	uint32_t *going; /* count of the owner's revokes that have not ended; atomic, a futex */
 	const uint32_t *bound;      /* NULL, or a count that falls when this revoke ends */
@@ -168,9 +168,9 @@ int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, u
 uint64_t ofi_mr_access(uint32_t rights);
 enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr **out);
 void ofi_mr_destroy(struct ndx_spi_mr *spi);
-enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length, uint32_t flags,
-                                struct ndx_overlapped *ov);
-enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, struct ndx_overlapped *ov);
+enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length,
+                                uint32_t flags);
+enum ndx_status ofi_mr_deregister(struct ndx_spi_mr *spi, bool closing);
 void ofi_mr_wait_idle(struct ndx_spi_mr *spi);
 /* adapter->regions.lock held: the region with this local token; NULL: none (any more). */
 struct ofi_mr *ofi_mr_find(const struct ofi_mr_table *table, uint32_t token);
@@ -197,8 +197,8 @@ void ofi_mw_revoke(struct ofi_mw *mw);
 void ofi_mw_leave_qp(struct ofi_qp *qp);
 
 /* Begin a revoke whose tokens are removed already. NDX_OK, or NDX_PENDING if the revoke ends later
- * and completes `ov`. */
-enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov);
+ * and reports the end of the deregistration of `region`. */
+enum ndx_status ofi_revoke(struct ofi_revoke *revoke);
 /* The same where the device stops all access when the key is closed. */
 enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke);
 /* The same for a token that no own request can name; the revoke ends later. */

@@ -328,15 +328,15 @@ static bool is_over(struct ofi_revoke *revoke)
 static void finish_revoke(struct ofi_revoke *revoke)
 {
 	const struct ndx_host *host = ofi_host(revoke->adapter);
-	struct ndx_overlapped *ov = revoke->ov;
+	struct ndx_spi_mr *region = revoke->region;
 	uint32_t *going = revoke->going;
 
 	base_list_remove(&revoke->node);
 	/* `ended` may begin the revoke again, or free it */
 	if (revoke->ended != NULL)
 		revoke->ended(revoke);
-	if (ov != NULL)
-		host->complete(ov, NDX_OK, 0, 0);
+	if (region != NULL)
+		host->mr_ended(region, NDX_OK, 0);
 	/* the region may be freed from here on: to wake a waiter only the address is used */
 	(void)__atomic_sub_fetch(going, 1, __ATOMIC_RELEASE);
 	base_futex_wake(going, INT_MAX);
@@ -451,7 +451,7 @@ void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count)
 		base_futex_wait(count, left, UINT64_MAX);
 }
 
-enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
+enum ndx_status ofi_revoke(struct ofi_revoke *revoke)
 {
 	struct ofi_adapter *adapter = revoke->adapter;
 
@@ -462,7 +462,6 @@ enum ndx_status ofi_revoke(struct ofi_revoke *revoke, struct ndx_overlapped *ov)
 		close_key(revoke);
 		return NDX_OK;
 	}
-	revoke->ov = ov;
 	ofi_revoke_begin(revoke);
 	return NDX_PENDING;
 }

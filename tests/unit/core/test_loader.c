@@ -159,7 +159,7 @@ static void bad_providers_are_told_apart(void **state)
 {
 	(void)state;
 	look_in(TEST_PROVIDERS "/bad_abi");
-	is_refused(NDX_E_ABI_MISMATCH, "was built for interface 99, this library has 5");
+	is_refused(NDX_E_ABI_MISMATCH, "was built for interface 99, this library has");
 	look_in(TEST_PROVIDERS "/bad_hole");
 	is_refused(NDX_E_ABI_MISMATCH, "lacks operation request_refuse");
 	look_in(TEST_PROVIDERS "/bad_symbol");

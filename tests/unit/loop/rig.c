@@ -119,7 +119,7 @@ struct ndx_spi_mr *rig_register(struct rig_side *side, void *buffer, size_t leng
 	struct ndx_spi_mr *mr = NULL;
 
 	assert_int_equal(rig_ops()->mr_create(side->adapter, &mr), NDX_OK);
-	assert_int_equal(rig_ops()->mr_register(mr, buffer, length, flags, NULL), NDX_OK);
+	assert_int_equal(rig_ops()->mr_register(mr, buffer, length, flags), NDX_OK);
 	return mr;
 }
 
@@ -127,7 +127,7 @@ void rig_drop_mr(struct ndx_spi_mr *mr)
 {
 	if (mr == NULL)
 		return;
-	assert_int_equal(rig_ops()->mr_deregister(mr, NULL), NDX_OK);
+	assert_int_equal(rig_ops()->mr_deregister(mr, true), NDX_OK);
 	rig_ops()->mr_destroy(mr);
 }
 
