@@ -167,8 +167,7 @@ enum ndx_status ndx_adapter_query(struct ndx_adapter *adapter, struct ndx_adapte
  * @param[out] list      up to @p *count addresses; may be NULL if @p *count is 0
  * @param[in,out] count  room in @p list; set to the number of addresses
  *
- * @retval NDX_E_BUFFER_OVERFLOW @p list is too small; nothing was copied, @p *count is the room
- *                               that is needed
+ * @retval NDX_E_BUFFER_OVERFLOW @p list is too small; nothing was copied, @p *count is needed
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -182,23 +181,24 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
  * precedence, and its URI is returned as it is written there; the call opens that adapter for a
  * moment to query its addresses.
  *
- * @param remote      IPv4 or IPv6 address; the port is ignored
- * @param remote_len  length of @p remote in bytes
- * @param[out] uri    buffer for the adapter's URI
- * @param uri_size    size of @p uri in bytes; 128 suffices
- * @param[out] local  local address to bind to, with port 0; may be NULL
+ * @param remote            IPv4 or IPv6 address; the port is ignored
+ * @param remote_len        length of @p remote in bytes
+ * @param[out] uri          buffer for the adapter's URI; may be NULL if @p *uri_size is 0
+ * @param[in,out] uri_size  room in @p uri in bytes, 128 suffices; set to the size of the URI with
+ *                          its null byte
+ * @param[out] local        local address to bind to, with port 0; may be NULL
  *
- * @retval NDX_E_INVALID_PARAMETER   the address family is not supported
+ * @retval NDX_E_INVALID_PARAMETER   the address family is not supported, or NULL argument
  * @retval NDX_E_NETWORK_UNREACHABLE no route
  * @retval NDX_E_INVALID_ADDRESS     the route leaves by an interface that no adapter serves
- * @retval NDX_E_BUFFER_OVERFLOW     @p uri is too small
+ * @retval NDX_E_BUFFER_OVERFLOW     @p uri is too small; nothing was copied, @p *uri_size is needed
  * @retval NDX_E_INVALID_CONFIG      the INI file is malformed
  *
  * Thread safety: any thread. Blocks: while devices are probed. The calling thread takes no
  * signals during the call.
  */
 enum ndx_status ndx_resolve(const struct sockaddr *remote, socklen_t remote_len, char *uri,
-                            size_t uri_size, struct sockaddr_storage *local);
+                            size_t *uri_size, struct sockaddr_storage *local);
 
 NDX_DECLS_END
 

@@ -286,7 +286,7 @@ enum ndx_status ndx_connector_get_read_limits(struct ndx_connector *connector, u
  * @param[out] buffer     may be NULL if @p *length is 0
  * @param[in,out] length  room in @p buffer; set to the length of the data
  *
- * @retval NDX_E_BUFFER_OVERFLOW    @p buffer is too small; as much as fits was copied
+ * @retval NDX_E_BUFFER_OVERFLOW    @p buffer is too small; nothing was copied, @p *length is needed
  * @retval NDX_E_CONNECTION_INVALID the peer has not sent any yet, or never will
  */
 enum ndx_status ndx_connector_get_private_data(struct ndx_connector *connector, void *buffer,
@@ -296,7 +296,8 @@ enum ndx_status ndx_connector_get_private_data(struct ndx_connector *connector, 
  * Local address of the connection, or of the bind.
  *
  * @param[in,out] length  room in bytes; set to the length of the address
- * @retval NDX_E_BUFFER_OVERFLOW    the address does not fit; nothing was copied
+ * @retval NDX_E_BUFFER_OVERFLOW    the address does not fit; nothing was copied, @p *length is
+ * needed
  * @retval NDX_E_CONNECTION_INVALID not bound and not connected
  */
 enum ndx_status ndx_connector_get_local_address(struct ndx_connector *connector,

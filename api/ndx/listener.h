@@ -84,7 +84,8 @@ enum ndx_status ndx_listener_listen(struct ndx_listener *listener, uint32_t back
  *
  * @param[in,out] length  room in bytes; set to the length of the address
  * @retval NDX_E_INVALID_DEVICE_STATE not listening
- * @retval NDX_E_BUFFER_OVERFLOW      the address does not fit; nothing was copied
+ * @retval NDX_E_BUFFER_OVERFLOW      the address does not fit; nothing was copied, @p *length is
+ *                                    needed
  */
 enum ndx_status ndx_listener_get_local_address(struct ndx_listener *listener,
                                                struct sockaddr *address, socklen_t *length);

@@ -152,7 +152,7 @@ void ndx_negotiation_server_close(struct ndx_negotiation_server *server);
  * The first address on which the server listens; its other addresses have the same port.
  *
  * @param[in,out] length  room in bytes; set to the length of the address
- * @retval NDX_E_BUFFER_OVERFLOW the address does not fit; nothing was copied
+ * @retval NDX_E_BUFFER_OVERFLOW the address does not fit; nothing was copied, @p *length is needed
  */
 enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server *server,
                                                    struct sockaddr *address, socklen_t *length);

@@ -6,6 +6,12 @@
  * The names are those of NetworkDirect (ndstatus.h) without the prefix ND_; the values are NDX's
  * own. Where a code stands for several causes, ndx_last_error() (for a call) or the log (for a
  * completion) names the cause and the native code.
+ *
+ * What does not fit. A call that copies a text, addresses, data or a list to the caller takes the
+ * room in *length or *count, and sets it to what there is. If the room is too small, the call fails
+ * with NDX_E_BUFFER_OVERFLOW: it has copied nothing, *length or *count is the room that is needed,
+ * and ndx_last_error() has both numbers. With room 0, and NULL for the buffer, a call asks for the
+ * size. Such a failure is not logged.
  */
 #ifndef NDX_STATUS_H
 #define NDX_STATUS_H

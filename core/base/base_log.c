@@ -187,6 +187,12 @@ void base_set_last_error(const char *fmt, ...)
 	errno = saved;
 }
 
+enum ndx_status base_fail_room(const char *call, const char *what, size_t needed, size_t room)
+{
+	base_set_last_error("%s: there are %zu %s, but room for %zu", call, needed, what, room);
+	return NDX_E_BUFFER_OVERFLOW;
+}
+
 void base_log_backtrace(const char *what)
 {
 	void *frames[BACKTRACE_MOST];

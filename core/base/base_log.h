@@ -31,6 +31,11 @@ void base_log_backtrace(const char *what);
 /* Set the text of this thread without logging (to add a suggestion to a failure). */
 __attribute__((format(printf, 1, 2))) void base_set_last_error(const char *fmt, ...);
 
+/* The caller's buffer is too small: returns NDX_E_BUFFER_OVERFLOW with the text that all calls
+ * give. `what` is plural: "addresses", "bytes of private data". No log record, because a program
+ * may ask for the size in this way. */
+enum ndx_status base_fail_room(const char *call, const char *what, size_t needed, size_t room);
+
 /* Copy a text for people; if truncated, it ends after a whole word and "...". `size` is more than
  * 4. */
 void base_text_copy(char *out, size_t size, const char *text);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base_log.h"
+
 static socklen_t family_len(sa_family_t family)
 {
 	if (family == AF_INET)
@@ -190,14 +192,14 @@ void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *addr
 	memcpy(to, address, have < len ? have : len);
 }
 
-enum ndx_status base_sockaddr_copy_out(const struct sockaddr_storage *address, struct sockaddr *to,
-                                       socklen_t *length)
+enum ndx_status base_sockaddr_copy_out(const char *call, const struct sockaddr_storage *address,
+                                       struct sockaddr *to, socklen_t *length)
 {
 	const socklen_t room = *length;
 
 	*length = base_sockaddr_len(address);
 	if (to == NULL || room < *length)
-		return NDX_E_BUFFER_OVERFLOW;
+		return base_fail_room(call, "bytes of the address", *length, to ? room : 0);
 	memcpy(to, address, *length);
 	return NDX_OK;
 }

@@ -34,8 +34,9 @@ const char *base_sockaddr_text(const struct sockaddr_storage *address,
 void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *address, socklen_t len);
 
 /* Copy an address into a caller's buffer of *length bytes, and set *length to the length of the
- * address. NDX_E_BUFFER_OVERFLOW, and no byte copied, if the buffer is too small or NULL. */
-enum ndx_status base_sockaddr_copy_out(const struct sockaddr_storage *address, struct sockaddr *to,
-                                       socklen_t *length);
+ * address. NDX_E_BUFFER_OVERFLOW, and no byte copied, if the buffer is too small or NULL; `call` is
+ * for the text. */
+enum ndx_status base_sockaddr_copy_out(const char *call, const struct sockaddr_storage *address,
+                                       struct sockaddr *to, socklen_t *length);
 
 #endif

@@ -113,7 +113,8 @@ enum ndx_status listener_get_local_address(struct ndx_listener *l, struct sockad
 		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		          "ndx_listener_get_local_address: not listening");
 	else
-		st = base_sockaddr_copy_out(&l->native->local, address, length);
+		st = base_sockaddr_copy_out("ndx_listener_get_local_address", &l->native->local,
+		                            address, length);
 	adapter_unlock(l->adapter);
 	return st;
 }

@@ -174,9 +174,11 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
 		            "ndx_adapter_query_addresses: NULL argument");
 	room = *count;
 	there = adapter->ops->adapter_addresses(adapter->native, NULL, 0);
+	if (there <= room)
+		there = adapter->ops->adapter_addresses(adapter->native, list, room);
 	*count = there;
-	if (there > room)
-		return NDX_E_BUFFER_OVERFLOW;
-	*count = adapter->ops->adapter_addresses(adapter->native, list, room);
-	return NDX_OK;
+	/* an address may have come in between */
+	return there <= room
+	               ? NDX_OK
+	               : base_fail_room("ndx_adapter_query_addresses", "addresses", there, room);
 }

@@ -60,30 +60,28 @@ enum ndx_status ndx_connector_get_private_data(struct ndx_connector *c, void *bu
 	} else {
 		*length = c->peer.private_data_len;
 		if (room < *length)
-			st = NDX_E_BUFFER_OVERFLOW;
-		else
-			room = *length;
-		if (room > 0)
-			memcpy(buffer, c->peer.private_data, room);
+			st = base_fail_room("ndx_connector_get_private_data",
+			                    "bytes of private data", *length, room);
+		else if (*length > 0)
+			memcpy(buffer, c->peer.private_data, *length);
 	}
 	adapter_unlock(c->adapter);
 	return st;
 }
 
-static enum ndx_status copy_address(struct ndx_connector *c, const struct sockaddr_storage *from,
-                                    struct sockaddr *address, socklen_t *length)
+static enum ndx_status copy_address(const char *call, struct ndx_connector *c,
+                                    const struct sockaddr_storage *from, struct sockaddr *address,
+                                    socklen_t *length)
 {
 	enum ndx_status st;
 
 	if (c == NULL || length == NULL || (address == NULL && *length > 0))
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_connector_get_..._address: NULL argument");
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: NULL argument", call);
 	adapter_lock(c->adapter);
 	if (from->ss_family == AF_UNSPEC)
-		st = fail(NDX_E_CONNECTION_INVALID, 0,
-		          "ndx_connector_get_..._address: not bound and not connected");
+		st = fail(NDX_E_CONNECTION_INVALID, 0, "%s: not bound and not connected", call);
 	else
-		st = base_sockaddr_copy_out(from, address, length);
+		st = base_sockaddr_copy_out(call, from, address, length);
 	adapter_unlock(c->adapter);
 	return st;
 }
@@ -91,13 +89,15 @@ static enum ndx_status copy_address(struct ndx_connector *c, const struct sockad
 enum ndx_status ndx_connector_get_local_address(struct ndx_connector *c, struct sockaddr *address,
                                                 socklen_t *length)
 {
-	return copy_address(c, c == NULL ? NULL : &c->native->local, address, length);
+	return copy_address("ndx_connector_get_local_address", c,
+	                    c == NULL ? NULL : &c->native->local, address, length);
 }
 
 enum ndx_status ndx_connector_get_peer_address(struct ndx_connector *c, struct sockaddr *address,
                                                socklen_t *length)
 {
-	return copy_address(c, c == NULL ? NULL : &c->native->peer, address, length);
+	return copy_address("ndx_connector_get_peer_address", c,
+	                    c == NULL ? NULL : &c->native->peer, address, length);
 }
 
 enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connector *c)

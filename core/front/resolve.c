@@ -150,13 +150,14 @@ static enum ndx_status fail_address(const struct wanted *w, const struct ndx_ada
 	            local, w->interface_name, count);
 }
 
-static enum ndx_status give_uri(const char *found, char *uri, size_t uri_size)
+static enum ndx_status give_uri(const char *found, char *uri, size_t *uri_size)
 {
-	if (strlen(found) >= uri_size)
-		return fail(NDX_E_BUFFER_OVERFLOW, 0,
-		            "ndx_resolve: URI \"%s\" takes %zu bytes, there are %zu; 128 suffice",
-		            found, strlen(found) + 1, uri_size);
-	memcpy(uri, found, strlen(found) + 1);
+	const size_t room = *uri_size;
+
+	*uri_size = strlen(found) + 1;
+	if (*uri_size > room)
+		return base_fail_room("ndx_resolve", "bytes of the URI", *uri_size, room);
+	memcpy(uri, found, *uri_size);
 	return NDX_OK;
 }
 
@@ -183,7 +184,7 @@ static bool named_serves(const char *named, const struct wanted *w)
 	return serves;
 }
 
-static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t uri_size)
+static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t *uri_size)
 {
 	const struct ndx_adapter_entry *found;
 	struct ndx_adapter_entry *entries;
@@ -214,15 +215,15 @@ static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t uri_si
 }
 
 enum ndx_status ndx_resolve(const struct sockaddr *remote, socklen_t remote_len, char *uri,
-                            size_t uri_size, struct sockaddr_storage *local)
+                            size_t *uri_size, struct sockaddr_storage *local)
 {
 	struct sockaddr_storage address;
 	struct wanted wanted;
 	enum ndx_status st;
 
-	if (uri == NULL)
+	if (uri_size == NULL || (uri == NULL && *uri_size > 0))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_resolve: uri is NULL; pass a buffer of 128 bytes");
+		            "ndx_resolve: uri or its size is NULL; pass a buffer of 128 bytes");
 	if (!base_sockaddr_valid(remote, remote_len))
 		return fail(
 			NDX_E_INVALID_PARAMETER, 0,

@@ -262,7 +262,8 @@ enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server
 	if (server == NULL || length == NULL || (address == NULL && *length > 0))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_negotiation_server_get_address: NULL argument");
-	return base_sockaddr_copy_out(&server->address, address, length);
+	return base_sockaddr_copy_out("ndx_negotiation_server_get_address", &server->address,
+	                              address, length);
 }
 
 void ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,

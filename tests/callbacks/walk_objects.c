@@ -57,8 +57,9 @@ static enum ndx_status call_adapter_list(struct scene *s)
 static enum ndx_status call_resolve(struct scene *s)
 {
 	char uri[256];
+	size_t size = sizeof(uri);
 
-	return ndx_resolve((struct sockaddr *)&s->far_address, s->far_address_len, uri, sizeof(uri),
+	return ndx_resolve((struct sockaddr *)&s->far_address, s->far_address_len, uri, &size,
 	                   NULL);
 }
 

@@ -121,12 +121,14 @@ void case_adapter_addresses_are_counted_first(struct check *c)
 
 	check_status(c, ndx_adapter_query_addresses(place->adapter, NULL, &count),
 	             NDX_E_BUFFER_OVERFLOW, "query_addresses without room");
+	check_no_room(c, "query_addresses", place->address_count, 0);
 	check_that(c, count == place->address_count, "%zu addresses, then %zu",
 	           place->address_count, count);
 	memset(list, 0xee, sizeof(list));
 	count = place->address_count - 1;
 	check_status(c, ndx_adapter_query_addresses(place->adapter, list, &count),
 	             NDX_E_BUFFER_OVERFLOW, "query_addresses with room for one too few");
+	check_no_room(c, "query_addresses", place->address_count, place->address_count - 1);
 	check_that(c, count == place->address_count, "it takes room for %zu, it says %zu",
 	           place->address_count, count);
 	bytes_are(c, (const uint8_t *)list, sizeof(list), 0xee, "list that is too small");
@@ -313,9 +315,11 @@ static void resolves_to_it(struct check *c, const struct sockaddr_storage *own)
 	enum ndx_status status;
 	char uri[128];
 	char little[2] = "?";
+	size_t size = sizeof(uri);
+	size_t wanted;
 
 	address_set_port(&address, 7); /* must not matter */
-	status = ndx_resolve(remote, address_length(&address), uri, sizeof(uri), &local);
+	status = ndx_resolve(remote, address_length(&address), uri, &size, &local);
 	if (status == NDX_E_INVALID_ADDRESS && resolve_asks_for_a_word(c, own))
 		return;
 	check_status(c, status, NDX_OK, "resolve");
@@ -323,10 +327,17 @@ static void resolves_to_it(struct check *c, const struct sockaddr_storage *own)
 	           "the local address of a local address is another one");
 	check_that(c, adapter_has(c, uri, own), "%s was resolved, but does not have the address",
 	           uri);
-	check_status(c, ndx_resolve(remote, address_length(&address), uri, sizeof(uri), NULL),
-	             NDX_OK, "resolve without a place for the local address");
-	check_status(c, ndx_resolve(remote, address_length(&address), little, sizeof(little), NULL),
+	check_that(c, size == strlen(uri) + 1, "%s has %zu bytes, not %zu", uri, strlen(uri) + 1,
+	           size);
+	wanted = size;
+	size = sizeof(uri);
+	check_status(c, ndx_resolve(remote, address_length(&address), uri, &size, NULL), NDX_OK,
+	             "resolve without a place for the local address");
+	size = sizeof(little);
+	check_status(c, ndx_resolve(remote, address_length(&address), little, &size, NULL),
 	             NDX_E_BUFFER_OVERFLOW, "resolve with room for 2 characters");
+	check_no_room(c, "resolve", wanted, sizeof(little));
+	check_that(c, size == wanted, "it takes %zu bytes, not %zu", wanted, size);
 	check_that(c, strcmp(little, "?") == 0, "the output of a failed call was touched");
 }
 
@@ -343,14 +354,15 @@ void case_adapter_resolve_of_no_address_is_refused(struct check *c)
 	struct sockaddr_un unix_address = {.sun_family = AF_UNIX, .sun_path = "/nowhere"};
 	struct sockaddr_storage nowhere = {.ss_family = AF_INET};
 	char uri[128] = "?";
+	size_t size = sizeof(uri);
 
 	check_status(c,
 	             ndx_resolve((const struct sockaddr *)&unix_address, sizeof(unix_address), uri,
-	                         sizeof(uri), NULL),
+	                         &size, NULL),
 	             NDX_E_INVALID_PARAMETER, "resolve of a local socket's address");
-	check_status(c, ndx_resolve(address_of_const(&nowhere), 3, uri, sizeof(uri), NULL),
+	check_status(c, ndx_resolve(address_of_const(&nowhere), 3, uri, &size, NULL),
 	             NDX_E_INVALID_PARAMETER, "resolve of 3 bytes");
-	check_status(c, ndx_resolve(NULL, 0, uri, sizeof(uri), NULL), NDX_E_INVALID_PARAMETER,
+	check_status(c, ndx_resolve(NULL, 0, uri, &size, NULL), NDX_E_INVALID_PARAMETER,
 	             "resolve of NULL");
 	check_that(c, strcmp(uri, "?") == 0, "the output of a failed call was touched");
 }

@@ -91,6 +91,18 @@ bool check_status(struct check *c, enum ndx_status got, enum ndx_status want, co
 	                  got < 0 ? ndx_last_error() : "");
 }
 
+void check_no_room(struct check *c, const char *what, size_t needed, size_t room)
+{
+	char there[32];
+	char given[32];
+
+	(void)snprintf(there, sizeof(there), "there are %zu ", needed);
+	(void)snprintf(given, sizeof(given), "room for %zu", room);
+	check_that(c, strstr(ndx_last_error(), there) && strstr(ndx_last_error(), given),
+	           "%s: the text \"%s\" does not say that %zu are needed and %zu given", what,
+	           ndx_last_error(), needed, room);
+}
+
 bool check_either(struct check *c, enum ndx_status got, enum ndx_status one, enum ndx_status other,
                   const char *what)
 {

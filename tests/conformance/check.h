@@ -60,6 +60,9 @@ __attribute__((format(printf, 3, 4))) bool check_that(struct check *c, bool trut
 /* A call returned what it should; the failure tells ndx_last_error(). */
 bool check_status(struct check *c, enum ndx_status got, enum ndx_status want, const char *what);
 
+/* After a call that returned NDX_E_BUFFER_OVERFLOW: the text has both numbers. */
+void check_no_room(struct check *c, const char *what, size_t needed, size_t room);
+
 /* One of two is right. */
 bool check_either(struct check *c, enum ndx_status got, enum ndx_status one, enum ndx_status other,
                   const char *what);

@@ -280,10 +280,11 @@ HRESULT Adapter::CreateListener(const GUID &iid, HANDLE file, void **out)
 HRESULT NdOpenAdapter(const GUID &iid, const sockaddr *address, SIZE_T length, void **out)
 {
 	char uri[128];
+	std::size_t size = sizeof(uri);
 	ndx_adapter *adapter;
 	// The route to an address of this host leads to the adapter that has it.
 	ndx_status status =
-		ndx_resolve(address, static_cast<socklen_t>(length), uri, sizeof(uri), nullptr);
+		ndx_resolve(address, static_cast<socklen_t>(length), uri, &size, nullptr);
 
 	if (status == NDX_OK)
 		status = ndx_adapter_open(uri, &adapter);
@@ -295,18 +296,20 @@ HRESULT NdOpenAdapter(const GUID &iid, const sockaddr *address, SIZE_T length, v
 HRESULT NdCheckAddress(const sockaddr *address, SIZE_T length)
 {
 	char uri[128];
+	std::size_t size = sizeof(uri);
 
 	return to_hresult(
-		ndx_resolve(address, static_cast<socklen_t>(length), uri, sizeof(uri), nullptr));
+		ndx_resolve(address, static_cast<socklen_t>(length), uri, &size, nullptr));
 }
 
 HRESULT NdResolveAddress(const sockaddr *remote, SIZE_T remote_length, sockaddr *local,
                          SIZE_T *length)
 {
 	char uri[128];
+	std::size_t size = sizeof(uri);
 	sockaddr_storage found{};
-	const ndx_status status = ndx_resolve(remote, static_cast<socklen_t>(remote_length), uri,
-	                                      sizeof(uri), &found);
+	const ndx_status status =
+		ndx_resolve(remote, static_cast<socklen_t>(remote_length), uri, &size, &found);
 	HRESULT result;
 
 	if (status != NDX_OK)

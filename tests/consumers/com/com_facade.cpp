@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The calls of the facade. Nothing here waits, polls or keeps state of connections: that the
 // library does. What remains is spelling.
+#include <algorithm>
+#include <vector>
+
 #include "com_objects.hpp"
 
 namespace nd
@@ -273,11 +276,20 @@ HRESULT Connector::GetReadLimits(ULONG *inbound, ULONG *outbound)
 
 HRESULT Connector::GetPrivateData(void *data, ULONG *length)
 {
-	std::size_t room = *length;
-	const ndx_status status = ndx_connector_get_private_data(connector_.get(), data, &room);
+	const std::size_t room = *length;
+	std::size_t there = room;
+	ndx_status status = ndx_connector_get_private_data(connector_.get(), data, &there);
 
-	*length = static_cast<ULONG>(room);
-	return to_hresult(status);
+	*length = static_cast<ULONG>(there);
+	if (status != NDX_E_BUFFER_OVERFLOW || room == 0)
+		return to_hresult(status);
+	// NetworkDirect copies what fits.
+	std::vector<unsigned char> all(there);
+	status = ndx_connector_get_private_data(connector_.get(), all.data(), &there);
+	if (status != NDX_OK)
+		return to_hresult(status);
+	std::copy_n(all.data(), room, static_cast<unsigned char *>(data));
+	return to_hresult(NDX_E_BUFFER_OVERFLOW);
 }
 
 HRESULT Connector::GetLocalAddress(sockaddr *address, ULONG *length)

@@ -193,13 +193,15 @@ static void an_address_is_copied_out_if_it_fits(void **state)
 	socklen_t length = need - 1;
 
 	(void)state;
-	assert_int_equal(base_sockaddr_copy_out(&from, (struct sockaddr *)&to, &length),
+	assert_int_equal(base_sockaddr_copy_out("get", &from, (struct sockaddr *)&to, &length),
 	                 NDX_E_BUFFER_OVERFLOW);
 	assert_int_equal(length, need);
 	assert_int_equal(to.ss_family, AF_UNSPEC);
-	assert_int_equal(base_sockaddr_copy_out(&from, NULL, &length), NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(base_sockaddr_copy_out("get", &from, NULL, &length),
+	                 NDX_E_BUFFER_OVERFLOW);
 	length = sizeof(to);
-	assert_int_equal(base_sockaddr_copy_out(&from, (struct sockaddr *)&to, &length), NDX_OK);
+	assert_int_equal(base_sockaddr_copy_out("get", &from, (struct sockaddr *)&to, &length),
+	                 NDX_OK);
 	assert_int_equal(length, need);
 	assert_memory_equal(&to, &from, need);
 }

@@ -38,6 +38,7 @@ static void on_closed(void *arg, struct ndx_session *s)
 static void host_open(struct host *h, const struct rig *r, uint32_t stage_ms, uint32_t most)
 {
 	struct ndx_negotiation_server_attr attr;
+	socklen_t room = 0;
 	socklen_t length = sizeof(h->at);
 
 	memset(h, 0, sizeof(*h));
@@ -50,6 +51,10 @@ static void host_open(struct host *h, const struct rig *r, uint32_t stage_ms, ui
 	attr.stage_timeout_ms = stage_ms;
 	attr.events = (struct ndx_negotiation_server_events){.closed = on_closed, .arg = h};
 	assert_int_equal(ndx_negotiation_server_create(&attr, &h->server), NDX_OK);
+	assert_int_equal(ndx_negotiation_server_get_address(h->server, NULL, &room),
+	                 NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(room, sizeof(h->at));
+	assert_non_null(strstr(ndx_last_error(), "get_address: there are 16 bytes"));
 	assert_int_equal(
 		ndx_negotiation_server_get_address(h->server, (struct sockaddr *)&h->at, &length),
 		NDX_OK);
