@@ -61,7 +61,7 @@ enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout
  * @param[out] out  the region; untouched on failure; release it with ndx_mr_close()
  * @return as the two calls
  */
-enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, void *buffer, size_t length,
+enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, const void *buffer, size_t length,
                                     uint32_t flags, struct ndx_mr **out);
 
 /**

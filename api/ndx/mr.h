@@ -67,7 +67,8 @@ void ndx_mr_close(struct ndx_mr *mr);
  * completes with a failure, the region is not registered, and may be registered again. A region has
  * one registration or deregistration in flight at a time.
  *
- * @param buffer  first byte; must stay mapped while registered
+ * @param buffer  first byte; must stay mapped while registered. Constant data can be registered
+ *                without a right to write
  * @param length  in bytes, 1 .. max_registration_size
  * @param flags   OR of enum ndx_mr_flag
  * @param ov      completes with NDX_OK or one of the codes below
@@ -85,8 +86,8 @@ void ndx_mr_close(struct ndx_mr *mr);
  *
  * Thread safety: any thread. Blocks: no longer than pinning takes.
  */
-enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, uint32_t flags,
-                                struct ndx_overlapped *ov);
+enum ndx_status ndx_mr_register(struct ndx_mr *mr, const void *buffer, size_t length,
+                                uint32_t flags, struct ndx_overlapped *ov);
 
 /**
  * Deregister. When the operation completes, all local and remote access to the memory has ended and

@@ -11,7 +11,11 @@
  * with NDX_OP_INLINE until the post has returned.
  */
 struct ndx_sge {
-	void *buffer;
+	/**
+	 * Sends and writes read the memory; receives and reads write to it, and fail unless the
+	 * region of `token` allows that.
+	 */
+	const void *buffer;
 	uint32_t length; /**< bytes; 0 is legal */
 	uint32_t token;  /**< ndx_mr_get_local_token(); ignored with NDX_OP_INLINE */
 };

@@ -147,7 +147,7 @@ enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout
 	return st;
 }
 
-enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, void *buffer, size_t length,
+enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, const void *buffer, size_t length,
                                     uint32_t flags, struct ndx_mr **out)
 {
 	struct ndx_overlapped ov = {0};

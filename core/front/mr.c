@@ -71,8 +71,8 @@ static enum ndx_status get_end(struct ndx_spi_mr *mr, enum ndx_status st)
 	return st == NDX_OK ? NDX_PENDING : st;
 }
 
-enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, uint32_t flags,
-                                struct ndx_overlapped *ov)
+enum ndx_status ndx_mr_register(struct ndx_mr *mr, const void *buffer, size_t length,
+                                uint32_t flags, struct ndx_overlapped *ov)
 {
 	struct ndx_spi_mr *region = spi_mr(mr);
 	enum ndx_status st = check_register(mr, buffer, length, flags);
@@ -82,8 +82,8 @@ enum ndx_status ndx_mr_register(struct ndx_mr *mr, void *buffer, size_t length, 
 	st = region_begin(region, false, ov, "ndx_mr_register");
 	if (st != NDX_OK)
 		return st;
-	return get_end(region,
-	               region->object.adapter->ops->mr_register(region, buffer, length, flags));
+	return get_end(region, region->object.adapter->ops->mr_register(
+				       region, (void *)(uintptr_t)buffer, length, flags));
 }
 
 enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov)

@@ -249,6 +249,13 @@ static inline enum ndx_status base_admit_initiator(struct base_qp *qp, uint8_t t
 	return NDX_OK;
 }
 
+/* The memory of an SGE for a function that takes no const pointer. The rights of the region decide
+ * whether the memory is written. */
+static inline void *base_sge_memory(const struct ndx_sge *sge)
+{
+	return (void *)(uintptr_t)sge->buffer;
+}
+
 /* Like base_admit_initiator(), for a receive; *length is the size of its memory. */
 static inline enum ndx_status base_admit_receive(struct base_qp *qp, void *context,
                                                  const struct ndx_sge *sge, size_t count,

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: headers.sh SOURCE BUILD CC
-# Every public header compiles alone, as C11 and as C++17, with no warning.
+# Every public header compiles alone, as C11 and as C++17, with no warning; ndx.h includes every header of
+# an application; and a program sends constant data without a cast.
 set -eu
 src=$1 cc=$3
 bad=0
@@ -16,11 +17,29 @@ alone() { # alone HEADER LANGUAGE STANDARD
 	}
 }
 
+# A program that sends constant data: compile it as LANGUAGE and STANDARD.
+send_constant() { # send_constant LANGUAGE STANDARD
+	"$cc" -x "$1" "-std=$2" -Wall -Wextra -Wcast-qual -Wwrite-strings -pedantic -Werror \
+		-I"$src/api" -fsyntax-only "$src/tests/checks/constant.c" || {
+		echo "   ^ constant data cannot be sent without a cast in $2"
+		bad=1
+	}
+}
+
 have_cxx=1
 echo 'int i;' | "$cc" -x c++ -fsyntax-only - 2>/dev/null || have_cxx=0
 for h in $(cd "$src/api" && find ndx -name '*.h' | sort); do
 	alone "$h" c c11
 	[ $have_cxx -eq 0 ] || alone "$h" c++ c++17
+done
+send_constant c c11
+[ $have_cxx -eq 0 ] || send_constant c++ c++17
+for h in $(cd "$src/api" && ls ndx/*.h); do
+	case $h in ndx/ndx.h | ndx/decls.h) continue ;; esac
+	grep -q "^#include <$h>\$" "$src/api/ndx/ndx.h" || {
+		echo "<ndx/ndx.h> does not include <$h>"
+		bad=1
+	}
 done
 if [ $bad -eq 0 ] && [ $have_cxx -eq 0 ]; then
 	echo "skip: $cc compiles no C++ (install g++); as C11 every header is fine"

@@ -63,8 +63,8 @@ static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *
 			tx->verdict = NDX_E_ACCESS_VIOLATION;
 		tx->desc[tx->iov_count] = desc_of(qp, sge[i].token);
 		tx->tokens[tx->iov_count] = sge[i].token;
-		tx->iov[tx->iov_count++] =
-			(struct iovec){.iov_base = sge[i].buffer, .iov_len = sge[i].length};
+		tx->iov[tx->iov_count++] = (struct iovec){.iov_base = base_sge_memory(&sge[i]),
+		                                          .iov_len = sge[i].length};
 	}
 }
 
@@ -126,8 +126,8 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 		                         sge[i].token, OFI_RIGHT_RECEIVE);
 		rx->desc[rx->iov_count] = desc_of(qp, sge[i].token);
 		rx->tokens[rx->iov_count] = sge[i].token;
-		rx->iov[rx->iov_count++] =
-			(struct iovec){.iov_base = sge[i].buffer, .iov_len = sge[i].length};
+		rx->iov[rx->iov_count++] = (struct iovec){.iov_base = base_sge_memory(&sge[i]),
+		                                          .iov_len = sge[i].length};
 	}
 	return ok;
 }

@@ -282,7 +282,7 @@ static void a_transfer_needs_no_polls_on_either_side(void **state)
 	struct ndx_mr *mr[2];
 	const struct ndx_sge from = huge_sge(&p->a, 7, &mr[0]);
 	const struct ndx_sge to = huge_sge(&p->b, 0, &mr[1]);
-	const volatile unsigned char *last = (unsigned char *)to.buffer + HUGE - 1;
+	const volatile unsigned char *last = (const unsigned char *)to.buffer + HUGE - 1;
 	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
 
 	pair_make(p);
@@ -299,8 +299,8 @@ static void a_transfer_needs_no_polls_on_either_side(void **state)
 	pair_drop(p);
 	ndx_mr_close(mr[0]);
 	ndx_mr_close(mr[1]);
-	(void)munmap(from.buffer, HUGE);
-	(void)munmap(to.buffer, HUGE);
+	(void)munmap((void *)(uintptr_t)from.buffer, HUGE);
+	(void)munmap((void *)(uintptr_t)to.buffer, HUGE);
 }
 
 static void a_send_without_receive_times_out_and_ends_the_connection(void **state)
@@ -363,9 +363,9 @@ static void foreign_local_memory_is_a_violation(void **state)
 	struct ndx_sge bad[4] = {pair_sge(&p->a, 0, 10), pair_sge(&p->a, 0, 10),
 	                         pair_sge(&p->a, PAIR_MEMORY - 5, 5), pair_sge(&p->a, 0, 10)};
 
-	bad[0].token ^= 1u << 20;                           /* no such token */
-	bad[1].buffer = (unsigned char *)bad[1].buffer - 1; /* before the region */
-	bad[2].length = 6;                                  /* beyond the region */
+	bad[0].token ^= 1u << 20;                                 /* no such token */
+	bad[1].buffer = (const unsigned char *)bad[1].buffer - 1; /* before the region */
+	bad[2].length = 6;                                        /* beyond the region */
 	bad[3].token = 0;
 	for (size_t i = 0; i < 4; i++) {
 		pair_make(p);
