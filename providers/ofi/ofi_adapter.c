@@ -45,8 +45,9 @@ static enum ndx_status open_fabric(struct ofi_adapter *adapter)
 	int err;
 
 	close_on_exec();
+	if (adapter->backend->prepare != NULL)
+		adapter->backend->prepare();
 	err = -fi_fabric(adapter->info->fabric_attr, &adapter->fabric, NULL);
-
 	if (err != 0)
 		return fail_open("fi_fabric", err);
 	err = -fi_domain(adapter->fabric, adapter->info, &adapter->domain, NULL);

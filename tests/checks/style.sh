@@ -56,6 +56,10 @@ hits "$tmp/all" '(^|[^A-Za-z0-9_.$}-])/([h]ome|[r]oot|[w]ork|[m]nt|[U]sers)/[A-Z
 	report 'no path of some machine'
 hits "$tmp/all" '(^|[^A-Za-z0-9_.$}-])/[t]mp/[A-Za-z0-9_.-]+/' |
 	report 'no path of some machine'
+# Another thread may be reading it, and what it says is the user's.
+grep -E '^(core|providers|plugins|shims)/.*\.[ch]$' "$tmp/sources" >"$tmp/product" || true
+hits "$tmp/product" '(^|[^A-Za-z_])([p]utenv|[s]etenv|[u]nsetenv|[c]learenv)\(' |
+	report 'the library leaves the environment alone'
 hits "$tmp/all" '(deb|security|snapshot|ftp)\.[d]ebian\.org|[p]ypi\.org|[p]ythonhosted\.org|[n]pmjs\.org|(^|[^a-z])[c]rates\.io|[p]roxy\.golang\.org|[a]rchive\.ubuntu\.com|[d]ocker\.io|[g]hcr\.io|[q]uay\.io' |
 	report 'no host of a package registry'
 

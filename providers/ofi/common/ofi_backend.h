@@ -132,6 +132,8 @@ struct ofi_backend {
 	 * first. */
 	enum ndx_status (*choose)(const struct ofi_options *options, struct sockaddr_storage *list,
 	                          size_t *count, struct fi_info **info);
+	/* Called before a domain is opened. May be NULL. */
+	void (*prepare)(void);
 	/* May the domain be used? May be NULL. */
 	enum ndx_status (*check)(struct ofi_adapter *adapter);
 	enum ndx_status (*list)(const struct ofi_options *defaults, ndx_spi_list_fn *each,

@@ -5,7 +5,6 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,16 +114,6 @@ free_all:
 
 /* ---- libfabric's description ---- */
 
-/*
- * libfabric's cache of regions ignores access rights, and keeps a region open that was closed
- * (ofi:verbs). libfabric reads its environment once, at its first call, and has no other switch for
- * the cache.
- */
-static void turn_off_cache(void)
-{
-	(void)setenv("FI_MR_CACHE_MAX_COUNT", "0", 0);
-}
-
 static struct fi_info *make_hints(const struct ofi_backend *backend)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -160,7 +149,6 @@ static enum ndx_status fail_getinfo(const struct ofi_backend *backend, int err, 
 enum ndx_status ofi_get_info(const struct ofi_backend *backend,
                              const struct sockaddr_storage *address, struct fi_info **out)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char node[NI_MAXHOST];
 	struct fi_info *hints;
 	struct fi_info *found = NULL;
@@ -176,7 +164,6 @@ enum ndx_status ofi_get_info(const struct ofi_backend *backend,
 	hints = make_hints(backend);
 	if (hints == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to ask libfabric");
-	(void)pthread_once(&once, turn_off_cache);
 	err = -fi_getinfo(OFI_API, node, "0", FI_SOURCE | FI_NUMERICHOST, hints, &found);
 	fi_freeinfo(hints);
 	if (err != 0)

@@ -271,6 +271,7 @@ const struct ofi_backend ofi_verbs = {
 	.hint = hint,
 	.accept_info = accept_info,
 	.choose = choose,
+	.prepare = ofi_verbs_turn_off_cache,
 	.check = check,
 	.list = list,
 	.neighbours = true,

@@ -94,4 +94,8 @@ int ofi_verbs_mail(struct ofi_qp *qp, enum base_rc_field which, uint64_t flags, 
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e);
 int ofi_verbs_error_of(const struct fi_cq_err_entry *e);
 
+/* Turn libfabric's cache of regions off, in this process. Works if nothing has opened a domain of
+ * libfabric before. */
+void ofi_verbs_turn_off_cache(void);
+
 #endif
