@@ -29,19 +29,6 @@ NDX_DECLS_BEGIN
 
 struct ndx_sender; /* opaque */
 
-/** Faults that a sender injects to test a receiver. */
-enum ndx_sender_fault {
-	NDX_SENDER_FAULT_NONE = 0,
-	/** Does not send the frame, but uses its sequence number. */
-	NDX_SENDER_FAULT_DROP = 1,
-	/** Sends the frame with the sequence number of the previous one. */
-	NDX_SENDER_FAULT_REPEAT = 2,
-	NDX_SENDER_FAULT_NO_IMMEDIATE = 3, /**< sends the frame without immediate data */
-	NDX_SENDER_FAULT_EMPTY = 4,        /**< sends a frame without data */
-	/** Sends 1 byte more than the peer's slot holds; this ends the connection. */
-	NDX_SENDER_FAULT_OVERSIZE = 5,
-};
-
 /** Attributes of a sender. Call ndx_sender_attr_init() first, then change members. */
 struct ndx_sender_attr {
 	size_t size; /**< set by ndx_sender_attr_init() */
@@ -56,15 +43,12 @@ struct ndx_sender_attr {
 	uint32_t slot_size;          /**< longest frame in bytes. Default 4096 */
 	uint32_t slot_count;         /**< default 16 */
 	uint32_t window;             /**< frames in flight, at most slot_count. Default 0: all */
-	uint32_t rate;          /**< highest number of frames per second. Default 0: no limit */
-	uint32_t sequence_wrap; /**< sequence numbers are 0 .. sequence_wrap - 1. Default 2^24 */
-	uint64_t peer_address;  /**< mode WRITE: the peer's slab */
-	uint32_t peer_token;    /**< mode WRITE */
-	/** Mode WRITE, and fault OVERSIZE. Default slot_size. */
-	uint32_t peer_slot_size;
-	uint32_t peer_slot_count;       /**< mode WRITE. Default 256 */
-	enum ndx_sender_fault fault;    /**< default NONE */
-	uint32_t fault_every;           /**< fault in every n-th frame; 0: in the first one only */
+	uint32_t rate;            /**< highest number of frames per second. Default 0: no limit */
+	uint32_t sequence_wrap;   /**< sequence numbers are 0 .. sequence_wrap - 1. Default 2^24 */
+	uint64_t peer_address;    /**< mode WRITE: the peer's slab */
+	uint32_t peer_token;      /**< mode WRITE */
+	uint32_t peer_slot_size;  /**< mode WRITE. Default slot_size */
+	uint32_t peer_slot_count; /**< mode WRITE. Default 256 */
 	uint32_t no_receive_timeout_ms; /**< as in struct ndx_qp_attr. Default 4000 */
 	uint32_t keepalive_ms;          /**< as in struct ndx_qp_attr. Default 5000 */
 	/** How long calls that wait poll before they sleep. Default 50. */
@@ -194,7 +178,6 @@ struct ndx_sender_stats {
 	size_t size;     /**< the caller sets sizeof(struct ndx_sender_stats) */
 	uint64_t frames; /**< frames that the peer has received */
 	uint64_t bytes;  /**< bytes of these frames */
-	uint64_t faults; /**< injected faults */
 	uint64_t waits;  /**< how often all slots were in flight */
 	uint32_t under_way;
 	uint32_t most_under_way;

@@ -192,24 +192,22 @@ struct shot {
 	struct ndx_sge sge;
 	uint32_t immediate;
 	uint32_t sequence; /* the slot at the peer, in mode WRITE */
-	bool with_immediate;
 };
 
 static enum ndx_status fire_on(struct ndx_sender *s, struct ndx_qp *qp, const struct shot *shot)
 {
 	void *context = (void *)context_of(s, s->next);
-	const size_t count = shot->sge.length > 0 ? 1 : 0;
 	uint64_t to;
 
 	if (s->attr.mode == NDX_RECEIVER_WRITE) {
 		to = s->attr.peer_address +
 		     (uint64_t)(shot->sequence % s->attr.peer_slot_count) * s->attr.peer_slot_size;
-		return ndx_qp_write_immediate(qp, context, &shot->sge, count, to,
-		                              s->attr.peer_token, shot->immediate, 0);
+		return ndx_qp_write_immediate(qp, context, &shot->sge, 1, to, s->attr.peer_token,
+		                              shot->immediate, 0);
 	}
-	if (shot->with_immediate && s->can_send_immediate)
-		return ndx_qp_send_immediate(qp, context, &shot->sge, count, shot->immediate, 0);
-	return ndx_qp_send(qp, context, &shot->sge, count, 0);
+	if (s->can_send_immediate)
+		return ndx_qp_send_immediate(qp, context, &shot->sge, 1, shot->immediate, 0);
+	return ndx_qp_send(qp, context, &shot->sge, 1, 0);
 }
 
 static enum ndx_status fire(struct ndx_sender *s, const struct shot *shot)
@@ -227,41 +225,6 @@ static enum ndx_status fire(struct ndx_sender *s, const struct shot *shot)
 	return st;
 }
 
-static bool is_faulty(const struct ndx_sender *s)
-{
-	if (s->attr.fault == NDX_SENDER_FAULT_NONE)
-		return false;
-	return s->attr.fault_every == 0 ? s->posted == 0
-	                                : (s->posted + 1) % s->attr.fault_every == 0;
-}
-
-/* Apply the fault of the attributes. */
-static void damage(struct ndx_sender *s, struct shot *shot, uint32_t channel)
-{
-	const uint32_t before = (s->sequence + s->attr.sequence_wrap - 1) % s->attr.sequence_wrap;
-
-	s->stats.faults++;
-	switch (s->attr.fault) {
-	case NDX_SENDER_FAULT_REPEAT:
-		shot->immediate = before << 8 | channel;
-		break;
-	case NDX_SENDER_FAULT_NO_IMMEDIATE:
-		shot->with_immediate = false;
-		break;
-	case NDX_SENDER_FAULT_EMPTY:
-		shot->sge.length = 0;
-		break;
-	case NDX_SENDER_FAULT_OVERSIZE:
-		shot->sge.buffer = s->memory + (size_t)s->attr.slot_size * s->attr.slot_count;
-		shot->sge.length = s->oversize;
-		break;
-	case NDX_SENDER_FAULT_NONE:
-	case NDX_SENDER_FAULT_DROP:
-	default:
-		break;
-	}
-}
-
 static void advance(struct ndx_sender *s)
 {
 	const uint64_t now = s->attr.rate > 0 ? base_now_ns() : 0;
@@ -277,7 +240,7 @@ static void advance(struct ndx_sender *s)
 
 enum ndx_status ndx_sender_post(struct ndx_sender *s, uint32_t length, uint32_t channel)
 {
-	struct shot shot = {.with_immediate = true};
+	struct shot shot;
 	enum ndx_status st = usable(s, "ndx_sender_post");
 
 	if (st != NDX_OK)
@@ -295,12 +258,6 @@ enum ndx_status ndx_sender_post(struct ndx_sender *s, uint32_t length, uint32_t 
 	shot.sge.token = ndx_mr_get_local_token(s->mr);
 	shot.sequence = s->sequence;
 	shot.immediate = s->sequence << 8 | channel;
-	if (is_faulty(s))
-		damage(s, &shot, channel);
-	if (is_faulty(s) && s->attr.fault == NDX_SENDER_FAULT_DROP) {
-		advance(s);
-		return NDX_OK;
-	}
 	s->lengths[s->next] = shot.sge.length;
 	st = fire(s, &shot);
 	if (st != NDX_OK)

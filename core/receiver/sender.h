@@ -15,8 +15,7 @@ struct ndx_sender {
 	struct ndx_receiver *receiver; /* a reference, or NULL */
 	struct ndx_cq *cq;             /* with a receiver: the receiver's */
 	struct ndx_mr *mr;
-	uint8_t *memory;   /* the ring, followed by a frame that is too long for the peer */
-	uint32_t oversize; /* size of that frame */
+	uint8_t *memory;   /* the ring */
 	uint32_t *lengths; /* length of the frame in each slot */
 	bool can_write;    /* the adapter has writes with immediate data */
 	bool can_send_immediate;
@@ -28,7 +27,7 @@ struct ndx_sender {
 	uint32_t sequence;
 	uint64_t looked_ns; /* when the sender last polled */
 	uint64_t due_ns;    /* when the rate allows the next frame */
-	uint64_t posted;    /* frames that were to be sent, faults included */
+	uint64_t posted;    /* frames of this connection */
 	struct ndx_sender_stats stats;
 };
 

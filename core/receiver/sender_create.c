@@ -55,8 +55,6 @@ static enum ndx_status check_attr(const struct ndx_sender_attr *a)
 		return bad("peer_slot_count", 0, "is not in 1..");
 	if ((unsigned)a->mode > NDX_RECEIVER_WRITE)
 		return bad("mode", (unsigned)a->mode, "is none");
-	if ((unsigned)a->fault > NDX_SENDER_FAULT_OVERSIZE)
-		return bad("attr->fault", a->fault, "is none");
 	if (a->receiver != NULL && a->slot_count > a->receiver->attr.send_depth)
 		return bad("slot_count", a->slot_count, "is more than send_depth of the receiver");
 	return NDX_OK;
@@ -65,11 +63,8 @@ static enum ndx_status check_attr(const struct ndx_sender_attr *a)
 static enum ndx_status make_ring(struct ndx_sender *s)
 {
 	const uint64_t ring = (uint64_t)s->attr.slot_size * s->attr.slot_count;
-	const uint64_t extra = (uint64_t)s->attr.peer_slot_size + 1;
+	const uint64_t length = (ring + PAGE - 1) / PAGE * PAGE;
 
-	const uint64_t length = (ring + extra + PAGE - 1) / PAGE * PAGE;
-
-	s->oversize = s->attr.peer_slot_size + 1;
 	s->memory = aligned_alloc(PAGE, (size_t)length);
 	s->lengths = calloc(s->attr.slot_count, sizeof(*s->lengths));
 	if (s->memory == NULL || s->lengths == NULL)

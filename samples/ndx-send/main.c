@@ -23,20 +23,17 @@ static const char about[] = "Streams N frames to the ndx-recv that listens at AD
 static const char details[] =
 	"Without --adapter the adapter is $NDX_ADAPTER, else the INI file's, else chosen by the\n"
 	"library. Numbers may end in k, M or G. SIGINT and SIGTERM end it gracefully.\n\n"
-	"--fault KIND makes every Nth frame wrong: drop, repeat, no-immediate, empty, oversize.\n\n"
 	"Exit status: 0 the receiver has every frame, 1 something failed, 2 command line,\n"
 	"3 the adapter could not be opened.";
 
 struct options {
 	const char *adapter;
 	const char *address;
-	const char *fault;
 	uint32_t frames;
 	uint32_t size;
 	uint32_t slots;
 	uint32_t rate;
 	uint32_t channel;
-	uint32_t fault_every;
 	uint32_t timeout_ms;
 	uint32_t no_receive_ms;
 	uint32_t spin_us;
@@ -49,27 +46,6 @@ static void ask_stop(int signal_number)
 {
 	(void)signal_number;
 	stop_asked = true;
-}
-
-static bool fault_named(const char *name, enum ndx_sender_fault *fault)
-{
-	static const char *const names[] = {
-		[NDX_SENDER_FAULT_NONE] = "none",
-		[NDX_SENDER_FAULT_DROP] = "drop",
-		[NDX_SENDER_FAULT_REPEAT] = "repeat",
-		[NDX_SENDER_FAULT_NO_IMMEDIATE] = "no-immediate",
-		[NDX_SENDER_FAULT_EMPTY] = "empty",
-		[NDX_SENDER_FAULT_OVERSIZE] = "oversize",
-	};
-
-	*fault = NDX_SENDER_FAULT_NONE;
-	for (size_t i = 0; name != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(name, names[i]) != 0)
-			continue;
-		*fault = (enum ndx_sender_fault)i;
-		return true;
-	}
-	return name == NULL;
 }
 
 static int stream(struct ndx_sender *sender, const struct options *o, uint64_t *sent)
@@ -157,15 +133,14 @@ static int send_all(struct ndx_sender *sender, const struct options *o,
 	rc = stream(sender, o, &sent);
 	s = seconds_since(&begin);
 	(void)ndx_sender_get_stats(sender, &stats);
-	printf("%" PRIu64 " frames of %u bytes sent, %" PRIu64 " delivered, %" PRIu64
-	       " faults; %.3f s, %.0f frames/s, %.1f MB/s; %" PRIu64 " waits for the receiver\n",
-	       sent, o->size, stats.frames, stats.faults, s, (double)stats.frames / s,
+	printf("%" PRIu64 " frames of %u bytes sent, %" PRIu64
+	       " delivered; %.3f s, %.0f frames/s, %.1f MB/s; %" PRIu64 " waits for the receiver\n",
+	       sent, o->size, stats.frames, s, (double)stats.frames / s,
 	       (double)stats.bytes / s / 1e6, stats.waits);
 	return rc;
 }
 
-static int start(const struct options *o, const struct sample_address *to,
-                 enum ndx_sender_fault fault)
+static int start(const struct options *o, const struct sample_address *to)
 {
 	struct ndx_sender_attr attr;
 	struct ndx_sender *sender;
@@ -177,8 +152,6 @@ static int start(const struct options *o, const struct sample_address *to,
 	attr.slot_size = o->size;
 	attr.slot_count = o->slots;
 	attr.rate = o->rate;
-	attr.fault = fault;
-	attr.fault_every = o->fault_every;
 	attr.spin_us = o->spin_us;
 	attr.no_receive_timeout_ms = o->no_receive_ms > 0 ? o->no_receive_ms : NDX_INFINITE;
 	st = ndx_sender_create(&attr, &sender);
@@ -198,7 +171,6 @@ int main(int argc, char **argv)
 	                    .size = 4096,
 	                    .slots = 16,
 	                    .channel = 1,
-	                    .fault_every = 100,
 	                    .timeout_ms = 10000,
 	                    .no_receive_ms = 4000,
 	                    .spin_us = 50};
@@ -212,9 +184,6 @@ int main(int argc, char **argv)
 		{"--rate", "N", "frames per second at most, 0: no limit (0)", .number = &o.rate,
 	         .max = UINT32_MAX},
 		{"--channel", "N", "channel number (1)", .number = &o.channel, .max = UINT8_MAX},
-		{"--fault", "KIND", "make frames wrong, see below", .text = &o.fault},
-		{"--fault-every", "N", "every how many (100)", .number = &o.fault_every,
-	         .max = UINT32_MAX},
 		{"--timeout", "MS", "for an answer of any kind (10000)", .number = &o.timeout_ms,
 	         .min = 1, .max = 1u << 30},
 		{"--no-receive", "MS",
@@ -235,7 +204,6 @@ int main(int argc, char **argv)
 		.max_operands = 1,
 	};
 	struct sample_address to;
-	enum ndx_sender_fault fault;
 	size_t operands;
 	const char *why;
 	int rc;
@@ -247,10 +215,8 @@ int main(int argc, char **argv)
 	o.address = argv[1];
 	if (!sample_address_parse(o.address, &to, &why))
 		return sample_usage(&program, "%s: %s", o.address, why);
-	if (!fault_named(o.fault, &fault))
-		return sample_usage(&program, "--fault %s: no such fault", o.fault);
 	if (o.verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
 	sample_on_stop(ask_stop);
-	return start(&o, &to, fault);
+	return start(&o, &to);
 }

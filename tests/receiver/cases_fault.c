@@ -8,10 +8,9 @@ static bool immediates(const struct rig *r)
 }
 
 /* Twenty frames, every fifth of them spoilt. */
-static struct ndx_receiver_stats spoil(struct rig *r, enum ndx_sender_fault fault, uint64_t arrive)
+static struct ndx_receiver_stats spoil(struct rig *r, enum spoil_how how, uint64_t arrive)
 {
-	r->sender_attr.fault = fault;
-	r->sender_attr.fault_every = 5;
+	r->spoiler = (struct spoiler){.how = how, .every = 5};
 	r->attr.pull = false;
 	rig_start(r);
 	for (uint32_t i = 0; i < 20; i++)
@@ -36,7 +35,7 @@ static void lost_frames_are_counted(void **state)
 		skip();
 	sink_attach(r, 0, &sink);
 	/* The last one that is lost cannot be missed: nothing comes after it. */
-	assert_int_equal(spoil(r, NDX_SENDER_FAULT_DROP, 16).lost, 3);
+	assert_int_equal(spoil(r, SPOIL_DROP, 16).lost, 3);
 	assert_int_equal(sink.wrong, 0);
 }
 
@@ -49,7 +48,7 @@ static void repeated_numbers_are_counted(void **state)
 	if (!immediates(r))
 		skip();
 	sink_attach(r, 0, &sink);
-	stats = spoil(r, NDX_SENDER_FAULT_REPEAT, 20);
+	stats = spoil(r, SPOIL_REPEAT, 20);
 	assert_int_equal(stats.repeated, 4);
 	assert_int_equal(stats.lost, 3);
 }
@@ -60,8 +59,7 @@ static void frames_without_immediate_are_counted(void **state)
 	struct sink sink = {0};
 
 	sink_attach(r, 0, &sink);
-	assert_int_equal(spoil(r, NDX_SENDER_FAULT_NO_IMMEDIATE, 20).no_immediate,
-	                 immediates(r) ? 4 : 20);
+	assert_int_equal(spoil(r, SPOIL_NO_IMMEDIATE, 20).no_immediate, immediates(r) ? 4 : 20);
 	assert_int_equal(sink.wrong, 0);
 }
 
@@ -74,7 +72,7 @@ static void frames_without_immediate_are_dropped_where_asked(void **state)
 		skip();
 	sink_attach(r, 0, &sink);
 	r->attr.need_immediate = true;
-	assert_int_equal(spoil(r, NDX_SENDER_FAULT_NO_IMMEDIATE, 16).no_immediate, 4);
+	assert_int_equal(spoil(r, SPOIL_NO_IMMEDIATE, 16).no_immediate, 4);
 	assert_int_equal(sink.wrong, 0);
 }
 
@@ -86,7 +84,7 @@ static void empty_frames_are_dropped(void **state)
 	sink_attach(r, 0, &sink);
 	if (!immediates(r))
 		skip();
-	assert_int_equal(spoil(r, NDX_SENDER_FAULT_EMPTY, 16).empty, 4);
+	assert_int_equal(spoil(r, SPOIL_EMPTY, 16).empty, 4);
 	assert_int_equal(sink.wrong, 0);
 	assert_int_equal(rig_stats(r).held, 0);
 }
@@ -97,8 +95,7 @@ static void a_frame_too_long_ends_it_and_says_so(void **state)
 	struct sink sink = {0};
 
 	sink_attach(r, 0, &sink);
-	r->sender_attr.fault = NDX_SENDER_FAULT_OVERSIZE;
-	r->sender_attr.fault_every = 4;
+	r->spoiler = (struct spoiler){.how = SPOIL_OVERSIZE, .every = 4};
 	rig_start(r);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(rig_send(r, i, 64), NDX_OK);

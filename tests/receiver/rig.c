@@ -79,6 +79,7 @@ int rig_teardown(void **state)
 	struct rig *r = *state;
 
 	ndx_sender_close(r->sender);
+	ndx_mr_close(r->oversize);
 	ndx_receiver_close(r->receiver);
 	ndx_listener_close(r->listener);
 	ndx_mr_close(r->asked);
@@ -115,10 +116,23 @@ void rig_join(struct rig *r)
 	assert_int_equal(ndx_receiver_get_state(r->receiver), NDX_RECEIVER_RUNNING);
 }
 
+static void spoil(struct rig *r)
+{
+	static const char frame[SLOT_SIZE + 1];
+
+	assert_int_equal(ndx_mr_register_new(r->adapters[1], frame, sizeof(frame), 0, &r->oversize),
+	                 NDX_OK);
+	r->spoiler.oversize =
+		(struct ndx_sge){frame, sizeof(frame), ndx_mr_get_local_token(r->oversize)};
+	spoil_qp(&r->spoiler, ndx_sender_get_qp(r->sender));
+}
+
 void rig_start(struct rig *r)
 {
 	assert_int_equal(ndx_receiver_create(&r->attr, &r->receiver), NDX_OK);
 	assert_int_equal(ndx_sender_create(&r->sender_attr, &r->sender), NDX_OK);
+	if (r->spoiler.every > 0)
+		spoil(r);
 	rig_join(r);
 }
 

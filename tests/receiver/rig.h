@@ -15,6 +15,8 @@
 
 #include <ndx/ndx.h>
 
+#include "spoil.h"
+
 /* Long enough for anything that is to happen; what takes longer hangs. */
 #define WAIT_MS 20000u
 #define SLOTS 16u
@@ -36,6 +38,8 @@ struct rig {
 	struct ndx_sender *sender;
 	struct ndx_mr *asked; /* a byte by which a sender that gave numbers is asked */
 	uint8_t byte;
+	struct spoiler spoiler; /* if `every` is set, rig_start() applies it */
+	struct ndx_mr *oversize;
 };
 
 int rig_setup(void **state);

@@ -17,6 +17,12 @@ stream() {
 	timeout -k 5 60 "$bin/ndx-send" "$server_address" --adapter "$uri" "$@" >"$work/send.log" 2>&1
 }
 
+# wrong_stream OPTIONS...: as stream, with a sender that does what $SPOIL says
+wrong_stream() {
+	timeout -k 5 60 "$bin/ndx-send-wrong" "$server_address" --adapter "$uri" "$@" \
+		>"$work/send.log" 2>&1
+}
+
 # said TEXT WHAT: the receiver's log has TEXT
 said() {
 	grep -q "$1" "$work/server.log" || fail "$2"
@@ -53,13 +59,13 @@ server_end || fail 'the receiver found fault'
 
 echo '# lost frames are told'
 receive
-stream --frames 1000 --fault drop --fault-every 100 || fail 'frames did not go out'
+SPOIL='drop 100' wrong_stream --frames 1000 || fail 'frames did not go out'
 server_end && fail 'lost frames are called a success'
 said '^990 frames, .* 9 lost, 0 bad' 'not nine lost'
 
 echo '# a frame that is too long'
 receive --slot-size 4096
-stream --frames 100 --fault oversize --fault-every 50 --size 4096 && fail 'it was taken'
+SPOIL='oversize 50' wrong_stream --frames 100 --size 4096 && fail 'it was taken'
 server_end && fail 'a frame that is too long is called a success'
 said 'sender gone: request: a receive failed: .*longer than a slot' 'the cause is not told'
 receive --slot-size 4096
