@@ -318,7 +318,7 @@ struct ndx_receiver_peer {
 	 */
 	uint64_t probe_address;
 	uint32_t probe_rkey;
-	uint8_t path_mtu; /**< 0: the largest that both ports support; 1 .. 5: 256 .. 4096 bytes */
+	uint32_t mtu; /**< in bytes, 256, 512, ... 4096; 0: the port's active MTU */
 };
 
 /**

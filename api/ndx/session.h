@@ -255,8 +255,8 @@ enum ndx_status ndx_session_snapshot(const struct ndx_session *session, char **j
 /**
  * An entry of the history as one readable line: time, kind, size, duration, and the failure if any.
  *
- * @param text  room for @p room bytes; 160 are enough
- * @return @p text
+ * @param text  room for @p room bytes; 160 are enough, a longer line is cut
+ * @return @p text; "" for NULL arguments
  *
  * Any thread.
  */

@@ -12,6 +12,12 @@
  * with NDX_E_BUFFER_OVERFLOW: it has copied nothing, *length or *count is the room that is needed,
  * and ndx_last_error() has both numbers. With room 0, and NULL for the buffer, a call asks for the
  * size. Such a failure is not logged.
+ *
+ * NULL. A call that returns a status returns NDX_E_INVALID_PARAMETER for an argument that is NULL,
+ * unless its description allows NULL. A close, free or release, and an ..._attr_init, of NULL does
+ * nothing. A getter that returns no status has nothing to say of NULL: it returns 0, NULL or "", or
+ * zeros, and writes nothing to NULL. The inline calls of the data path (posts, and taking results)
+ * do not check their first argument.
  */
 #ifndef NDX_STATUS_H
 #define NDX_STATUS_H

@@ -269,6 +269,8 @@ enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server
 void ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,
                                       struct ndx_negotiation_server_stats *out)
 {
+	if (out == NULL)
+		return;
 	memset(out, 0, sizeof(*out));
 	if (server == NULL)
 		return;

@@ -65,6 +65,8 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
 
 void ndx_session_get_error(const struct ndx_session *s, struct ndx_session_error *out)
 {
+	if (out == NULL)
+		return;
 	*out = (struct ndx_session_error){0};
 	if (s == NULL)
 		return;

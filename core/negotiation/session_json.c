@@ -101,7 +101,7 @@ enum ndx_status ndx_session_snapshot(const struct ndx_session *s, char **json)
 	return NDX_OK;
 }
 
-const char *ndx_history_entry_text(const struct ndx_history_entry *e, char *text, size_t room)
+static void entry_text(const struct ndx_history_entry *e, char *text, size_t room)
 {
 	const double at = (double)e->at_us / 1e3;
 	const double took = (double)e->duration_us / 1e3;
@@ -132,5 +132,14 @@ const char *ndx_history_entry_text(const struct ndx_history_entry *e, char *text
 		               stage, e->round, what, e->text[0] != '\0' ? " " : "", e->text,
 		               e->bytes, took, outcome);
 	}
+}
+
+const char *ndx_history_entry_text(const struct ndx_history_entry *e, char *text, size_t room)
+{
+	if (text == NULL || room == 0)
+		return "";
+	text[0] = '\0';
+	if (e != NULL)
+		entry_text(e, text, room);
 	return text;
 }

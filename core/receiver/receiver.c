@@ -190,6 +190,8 @@ enum ndx_receiver_state ndx_receiver_get_state(const struct ndx_receiver *r)
 
 void ndx_receiver_get_cause(struct ndx_receiver *r, struct ndx_receiver_cause *out)
 {
+	if (out == NULL)
+		return;
 	memset(out, 0, sizeof(*out));
 	if (r == NULL)
 		return;

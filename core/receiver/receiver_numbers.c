@@ -8,12 +8,11 @@
 #include "receiver.h"
 
 #define BITS_24 0xffffffu
-#define MTU_CODES 5u
 
-/* The path MTU of a code. (InfiniBand Architecture Specification, volume 1, 14.2.5.6) */
-static uint32_t mtu_of(uint8_t code)
+/* A path MTU, in bytes. (InfiniBand Architecture Specification, volume 1, 14.2.5.6) */
+static bool is_mtu(uint32_t bytes)
 {
-	return 128u << code;
+	return bytes >= 256 && bytes <= 4096 && (bytes & (bytes - 1)) == 0;
 }
 
 static void gid_text(const uint8_t gid[16], char text[40])
@@ -94,10 +93,10 @@ static enum ndx_status check_peer(const struct ndx_receiver *r,
 	if (peer->rq_psn != r->end.own.psn)
 		return refuse("rq_psn", peer->rq_psn,
 		              "is not the send_psn of this end: what we send would be dropped");
-	if (peer->path_mtu > MTU_CODES)
-		return refuse("path_mtu", peer->path_mtu, "is not in 0..5");
-	if (peer->path_mtu > 0 && mtu_of(peer->path_mtu) > r->end.own.mtu)
-		return refuse("path_mtu", peer->path_mtu,
+	if (peer->mtu != 0 && !is_mtu(peer->mtu))
+		return refuse("mtu", peer->mtu, "is not 0, 256, 512, 1024, 2048 or 4096 bytes");
+	if (peer->mtu > r->end.own.mtu)
+		return refuse("mtu", peer->mtu,
 		              "is beyond the port's active MTU: frames would never arrive");
 	if (peer->lid == 0 && memcmp(peer->gid, none, sizeof(none)) == 0)
 		return refuse("lid", 0, "and an empty gid name no peer");
@@ -137,7 +136,7 @@ enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *r,
 	description.qpn = peer->qpn;
 	description.psn = peer->sq_psn;
 	description.lid = peer->lid;
-	description.mtu = peer->path_mtu > 0 ? mtu_of(peer->path_mtu) : r->end.own.mtu;
+	description.mtu = peer->mtu > 0 ? peer->mtu : r->end.own.mtu;
 	memcpy(description.gid, peer->gid, sizeof(description.gid));
 	return ndx_receiver_connect_peer(r, &description, timeout_ms);
 }

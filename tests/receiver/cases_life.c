@@ -224,16 +224,16 @@ static void numbers_connect_a_device(void **state)
 	assert_int_equal(strlen(numbers.gid_text), 39);
 	assert_int_equal(ndx_sender_create(&r->sender_attr, &r->sender), NDX_OK);
 	peer = rig_describe_sender(r, &numbers);
-	peer.path_mtu = 6;
+	peer.mtu = 5;
 	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS),
 	                 NDX_E_INVALID_PARAMETER);
 	if (numbers.mtu < 4096) {
-		peer.path_mtu = 5;
+		peer.mtu = 4096;
 		assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS),
 		                 NDX_E_INVALID_PARAMETER);
-		assert_non_null(strstr(ndx_last_error(), "path_mtu 5 is beyond the port's"));
+		assert_non_null(strstr(ndx_last_error(), "mtu 4096 is beyond the port's"));
 	}
-	peer.path_mtu = 2;
+	peer.mtu = 512;
 	peer.rq_psn ^= 1;
 	assert_int_equal(ndx_receiver_complete_connection(r->receiver, &peer, WAIT_MS),
 	                 NDX_E_INVALID_PARAMETER);

@@ -171,7 +171,7 @@ struct ndx_receiver_peer rig_describe_sender(struct rig *r,
 {
 	struct ndx_receiver_peer peer = {
 		.rq_psn = numbers->send_psn,
-		.path_mtu = 2,
+		.mtu = 512,
 		.probe_address = (uintptr_t)&r->byte,
 		.probe_rkey = ndx_rkey_of_token(ndx_mr_get_remote_token(r->asked)),
 	};

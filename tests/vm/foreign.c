@@ -222,7 +222,7 @@ static void await_frames(unsigned count)
 static void tell_numbers(struct ndx_receiver *r, const struct device *device,
                          const struct ndx_receiver_numbers *numbers)
 {
-	struct ndx_receiver_peer peer = {.path_mtu = MTU,
+	struct ndx_receiver_peer peer = {.mtu = MTU_BYTES,
 	                                 .qpn = device->qp->qp_num,
 	                                 .rq_psn = numbers->send_psn,
 	                                 .sq_psn = numbers->receive_psn};
