@@ -32,15 +32,17 @@ for h in $(cd "$src/api" && find ndx -name '*.h' | sort); do
 	alone "$h" c c11
 	[ $have_cxx -eq 0 ] || alone "$h" c++ c++17
 done
-send_constant c c11
-[ $have_cxx -eq 0 ] || send_constant c++ c++17
-for h in $(cd "$src/api" && ls ndx/*.h); do
-	case $h in ndx/ndx.h | ndx/decls.h) continue ;; esac
-	grep -q "^#include <$h>\$" "$src/api/ndx/ndx.h" || {
-		echo "<ndx/ndx.h> does not include <$h>"
-		bad=1
-	}
-done
+if [ -f "$src/api/ndx/ndx.h" ] && [ -f "$src/tests/checks/constant.c" ]; then
+	send_constant c c11
+	[ $have_cxx -eq 0 ] || send_constant c++ c++17
+	for h in $(cd "$src/api" && ls ndx/*.h); do
+		case $h in ndx/ndx.h | ndx/decls.h) continue ;; esac
+		grep -q "^#include <$h>\$" "$src/api/ndx/ndx.h" || {
+			echo "<ndx/ndx.h> does not include <$h>"
+			bad=1
+		}
+	done
+fi
 if [ $bad -eq 0 ] && [ $have_cxx -eq 0 ]; then
 	echo "skip: $cc compiles no C++ (install g++); as C11 every header is fine"
 	exit 77

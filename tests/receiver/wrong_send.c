@@ -20,14 +20,15 @@ enum ndx_status __wrap_ndx_sender_create(const struct ndx_sender_attr *attr,
 static void set_how(struct spoiler *spoiler)
 {
 	const char *text = getenv("SPOIL");
-	char name[16] = "";
+	const char *number = text != NULL ? strchr(text, ' ') : NULL;
 
-	if (text == NULL || sscanf(text, "%15s %u", name, &spoiler->every) != 2 ||
-	    spoiler->every == 0) {
+	if (number != NULL)
+		spoiler->every = (uint32_t)strtoul(number, NULL, 10);
+	if (number == NULL || spoiler->every == 0) {
 		fprintf(stderr, "ndx-send-wrong: $SPOIL is no \"drop N\" and no \"oversize N\"\n");
 		exit(2);
 	}
-	spoiler->how = strcmp(name, "drop") == 0 ? SPOIL_DROP : SPOIL_OVERSIZE;
+	spoiler->how = strncmp(text, "drop ", 5) == 0 ? SPOIL_DROP : SPOIL_OVERSIZE;
 }
 
 enum ndx_status __wrap_ndx_sender_create(const struct ndx_sender_attr *attr,
