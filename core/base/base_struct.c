@@ -13,7 +13,8 @@ static size_t common(const struct base_struct *layout, size_t size)
 	return size < layout->known ? size : layout->known;
 }
 
-static enum ndx_status check_least(const struct base_struct *layout, const char *call, size_t size)
+enum ndx_status base_struct_check_size(const struct base_struct *layout, const char *call,
+                                       size_t size)
 {
 	if (size >= layout->first)
 		return NDX_OK;
@@ -37,7 +38,7 @@ enum ndx_status base_struct_in(const struct base_struct *layout, const char *cal
                                const void *theirs, size_t size)
 {
 	const unsigned char *bytes = theirs;
-	const enum ndx_status st = check_least(layout, call, size);
+	const enum ndx_status st = base_struct_check_size(layout, call, size);
 
 	if (st != NDX_OK)
 		return st;
@@ -62,7 +63,7 @@ enum ndx_status base_struct_out(const struct base_struct *layout, const char *ca
                                 size_t size, const void *mine)
 {
 	const size_t filled = common(layout, size);
-	const enum ndx_status st = check_least(layout, call, size);
+	const enum ndx_status st = base_struct_check_size(layout, call, size);
 
 	if (st != NDX_OK)
 		return st;

@@ -25,6 +25,10 @@ struct base_struct {
 		.name = #type, .remedy = (how), .first = (first_size), .known = sizeof(type) \
 	}
 
+/* Refuse a size below the first released one, with a text. */
+enum ndx_status base_struct_check_size(const struct base_struct *layout, const char *call,
+                                       size_t size);
+
 /* Give the program's structure of `size` bytes its size and the defaults; zero what this library
  * does not know. `theirs` may be NULL. */
 void base_struct_init(const struct base_struct *layout, void *theirs, size_t size,

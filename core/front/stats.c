@@ -55,10 +55,14 @@ enum ndx_status ndx_cq_get_stats(struct ndx_cq *cq, struct ndx_cq_stats *stats)
 		BASE_STRUCT(struct ndx_cq_stats, NDX_CQ_STATS_SIZE_0_1, SET_SIZE);
 	struct ndx_adapter *adapter;
 	struct ndx_cq_stats now;
+	enum ndx_status st;
 	bool counted;
 
 	if (cq == NULL || stats == NULL)
 		return null_argument("ndx_cq_get_stats");
+	st = base_struct_check_size(&layout, "ndx_cq_get_stats", stats->size);
+	if (st != NDX_OK)
+		return st;
 	adapter = spi_cq(cq)->object.adapter;
 	adapter_lock(adapter);
 	counted = stats_of_cq(spi_cq(cq), &now);
@@ -74,10 +78,14 @@ enum ndx_status ndx_qp_get_stats(struct ndx_qp *qp, struct ndx_qp_stats *stats)
 		BASE_STRUCT(struct ndx_qp_stats, NDX_QP_STATS_SIZE_0_1, SET_SIZE);
 	struct ndx_adapter *adapter;
 	struct ndx_qp_stats now;
+	enum ndx_status st;
 	bool counted;
 
 	if (qp == NULL || stats == NULL)
 		return null_argument("ndx_qp_get_stats");
+	st = base_struct_check_size(&layout, "ndx_qp_get_stats", stats->size);
+	if (st != NDX_OK)
+		return st;
 	adapter = spi_qp(qp)->object.adapter;
 	adapter_lock(adapter);
 	counted = stats_of_qp(spi_qp(qp), &now);
