@@ -110,6 +110,7 @@ static inline void ndx_negotiation_server_attr_init(struct ndx_negotiation_serve
 
 /** Counters of a server since its creation. */
 struct ndx_negotiation_server_stats {
+	size_t size;       /**< the caller sets sizeof(struct ndx_negotiation_server_stats) */
 	uint64_t accepted; /**< connections accepted */
 	/** Sessions refused: too many, no such variant, or `open` failed. */
 	uint64_t refused;
@@ -120,6 +121,10 @@ struct ndx_negotiation_server_stats {
 	uint32_t alive;         /**< sessions at present */
 	uint32_t threads;       /**< threads of the pool at present */
 };
+
+/** `size` of struct ndx_negotiation_server_stats in version 0.1; the smallest that is accepted. */
+#define NDX_NEGOTIATION_SERVER_STATS_SIZE_0_1 \
+	NDX_SIZE_UP_TO(struct ndx_negotiation_server_stats, threads)
 
 /**
  * Create a server that listens and answers at once. The server logs each address on which it
@@ -157,9 +162,17 @@ void ndx_negotiation_server_close(struct ndx_negotiation_server *server);
 enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server *server,
                                                    struct sockaddr *address, socklen_t *length);
 
-/** Copy the counters. Any thread. */
-void ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,
-                                      struct ndx_negotiation_server_stats *out);
+/**
+ * Copy the counters.
+ *
+ * @param[in,out] stats  the caller sets `size`; the call fills as much as that
+ *
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is smaller than in any released version
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,
+                                                 struct ndx_negotiation_server_stats *stats);
 
 NDX_DECLS_END
 

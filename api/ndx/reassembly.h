@@ -273,6 +273,7 @@ struct ndx_reassembly_attr {
 
 /** Counters since creation or reset. */
 struct ndx_reassembly_stats {
+	size_t size; /**< the caller sets sizeof(struct ndx_reassembly_stats) */
 	uint64_t packets;
 	uint64_t bytes;        /**< bytes in the capture */
 	uint64_t rdma_packets; /**< of `packets`: packets with RDMA data */
@@ -301,6 +302,9 @@ struct ndx_reassembly_stats {
 	uint64_t opcodes[256]; /**< InfiniBand packets, by opcode of the base transport header */
 	uint64_t rdmap[16];    /**< iWARP frames, by RDMAP opcode */
 };
+
+/** `size` of struct ndx_reassembly_stats in version 0.1; the smallest that is accepted. */
+#define NDX_REASSEMBLY_STATS_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_reassembly_stats, rdmap)
 
 /** As ndx_reassembly_attr_init(), of a structure of @p size bytes; for other languages. */
 void ndx_reassembly_attr_init_sized(struct ndx_reassembly_attr *attr, size_t size);
@@ -348,9 +352,15 @@ void ndx_reassembly_reset(struct ndx_reassembly *reassembly);
 /** Number of segments alive: offered by a call, and not completely used. 0 for NULL. */
 size_t ndx_reassembly_size(const struct ndx_reassembly *reassembly);
 
-/** Counters since creation or reset. @p stats is filled; with zeros if @p reassembly is NULL. */
-void ndx_reassembly_get_stats(const struct ndx_reassembly *reassembly,
-                              struct ndx_reassembly_stats *stats);
+/**
+ * Copy the counters since creation or reset.
+ *
+ * @param[in,out] stats  the caller sets `size`; the call fills as much as that
+ *
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is smaller than in any released version
+ */
+enum ndx_status ndx_reassembly_get_stats(const struct ndx_reassembly *reassembly,
+                                         struct ndx_reassembly_stats *stats);
 
 /** Release a reassembly, without reports. NULL is a no-op. */
 void ndx_reassembly_close(struct ndx_reassembly *reassembly);

@@ -41,6 +41,7 @@ enum ndx_error_layer {
 
 /** Why a session failed. */
 struct ndx_session_error {
+	size_t size;            /**< the caller sets sizeof(struct ndx_session_error) */
 	enum ndx_status status; /**< NDX_OK: no failure */
 	enum ndx_error_layer layer;
 	enum ndx_plugin_error plugin_error; /**< for layer plugin; else NDX_PLUGIN_OK */
@@ -49,6 +50,9 @@ struct ndx_session_error {
 	uint32_t round;
 	char text[256]; /**< readable: what failed, where, and what to do */
 };
+
+/** `size` of struct ndx_session_error in version 0.1; the smallest that is accepted. */
+#define NDX_SESSION_ERROR_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_session_error, text)
 
 /** State of a session. */
 enum ndx_session_state {
@@ -225,8 +229,17 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *session,
                                           struct ndx_peer_description *peer,
                                           struct ndx_agreement *agreed);
 
-/** Why the session failed; status NDX_OK if it did not. Any thread. */
-void ndx_session_get_error(const struct ndx_session *session, struct ndx_session_error *out);
+/**
+ * Why the session failed; `status` is NDX_OK if it did not.
+ *
+ * @param[in,out] error  the caller sets `size`; the call fills as much as that
+ *
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is smaller than in any released version
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_session_get_error(const struct ndx_session *session,
+                                      struct ndx_session_error *error);
 
 /**
  * Copy the history, oldest entry first.

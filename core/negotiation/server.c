@@ -266,18 +266,22 @@ enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server
 	                              address, length);
 }
 
-void ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,
-                                      struct ndx_negotiation_server_stats *out)
+enum ndx_status ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,
+                                                 struct ndx_negotiation_server_stats *stats)
 {
-	if (out == NULL)
-		return;
-	memset(out, 0, sizeof(*out));
-	if (server == NULL)
-		return;
+	static const struct base_struct layout =
+		BASE_STRUCT(struct ndx_negotiation_server_stats,
+	                    NDX_NEGOTIATION_SERVER_STATS_SIZE_0_1, "set `size` to sizeof(*stats)");
+	static const char call[] = "ndx_negotiation_server_get_stats";
+	struct ndx_negotiation_server_stats now;
+
+	if (server == NULL || stats == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: NULL argument", call);
 	pthread_mutex_lock(&server->lock);
-	*out = server->stats;
+	now = server->stats;
 	pthread_mutex_unlock(&server->lock);
 	pthread_mutex_lock(&server->pool.lock);
-	out->threads = server->pool.threads;
+	now.threads = server->pool.threads;
 	pthread_mutex_unlock(&server->pool.lock);
+	return base_struct_out(&layout, call, stats, stats->size, &now);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that read a session. Any thread. */
 #include "base_log.h"
+#include "base_struct.h"
 #include "session.h"
 
 uint64_t ndx_session_get_id(const struct ndx_session *s)
@@ -63,16 +64,19 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
 	return NDX_OK;
 }
 
-void ndx_session_get_error(const struct ndx_session *s, struct ndx_session_error *out)
+enum ndx_status ndx_session_get_error(const struct ndx_session *s, struct ndx_session_error *error)
 {
-	if (out == NULL)
-		return;
-	*out = (struct ndx_session_error){0};
-	if (s == NULL)
-		return;
+	static const struct base_struct layout =
+		BASE_STRUCT(struct ndx_session_error, NDX_SESSION_ERROR_SIZE_0_1,
+	                    "set `size` to sizeof(*error)");
+	struct ndx_session_error now;
+
+	if (s == NULL || error == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_get_error: NULL argument");
 	pthread_mutex_lock(lock_of(s));
-	*out = s->error;
+	now = s->error;
 	pthread_mutex_unlock(lock_of(s));
+	return base_struct_out(&layout, "ndx_session_get_error", error, error->size, &now);
 }
 
 size_t ndx_session_get_history(const struct ndx_session *s, struct ndx_history_entry *entries,

@@ -74,7 +74,7 @@ static json_t *history_of(struct base_json *j, const struct ndx_session *s, uint
 enum ndx_status ndx_session_snapshot(const struct ndx_session *s, char **json)
 {
 	struct base_json j = {.failed = false};
-	struct ndx_session_error error;
+	struct ndx_session_error error = {.size = sizeof(error)};
 	uint64_t dropped = 0;
 	json_t *history;
 	json_t *root;
@@ -82,7 +82,7 @@ enum ndx_status ndx_session_snapshot(const struct ndx_session *s, char **json)
 
 	if (s == NULL || json == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_snapshot: NULL argument");
-	ndx_session_get_error(s, &error);
+	(void)ndx_session_get_error(s, &error);
 	history = history_of(&j, s, &dropped);
 	root = json_object();
 	base_json_number(&j, root, "session", ndx_session_get_id(s));

@@ -295,17 +295,20 @@ size_t ndx_reassembly_size(const struct ndx_reassembly *reassembly)
 	return reassembly != NULL ? reassembly->rdma.stats.segments : 0;
 }
 
-void ndx_reassembly_get_stats(const struct ndx_reassembly *reassembly,
-                              struct ndx_reassembly_stats *stats)
+enum ndx_status ndx_reassembly_get_stats(const struct ndx_reassembly *reassembly,
+                                         struct ndx_reassembly_stats *stats)
 {
-	if (stats == NULL)
-		return;
-	*stats = (struct ndx_reassembly_stats){0};
-	if (reassembly == NULL)
-		return;
-	*stats = reassembly->rdma.stats;
-	stats->bytes_held = reassembly->rdma.mem.held;
-	stats->bytes_peak = reassembly->rdma.mem.peak;
+	static const struct base_struct layout =
+		BASE_STRUCT(struct ndx_reassembly_stats, NDX_REASSEMBLY_STATS_SIZE_0_1,
+	                    "set `size` to sizeof(*stats)");
+	struct ndx_reassembly_stats now;
+
+	if (reassembly == NULL || stats == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_reassembly_get_stats: NULL argument");
+	now = reassembly->rdma.stats;
+	now.bytes_held = reassembly->rdma.mem.held;
+	now.bytes_peak = reassembly->rdma.mem.peak;
+	return base_struct_out(&layout, "ndx_reassembly_get_stats", stats, stats->size, &now);
 }
 
 void ndx_reassembly_close(struct ndx_reassembly *reassembly)

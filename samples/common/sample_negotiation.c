@@ -164,9 +164,9 @@ void sample_session_history(const char *program, const struct ndx_session *sessi
 
 void sample_session_failed(const char *program, struct ndx_session *session)
 {
-	struct ndx_session_error error;
+	struct ndx_session_error error = {.size = sizeof(error)};
 
-	ndx_session_get_error(session, &error);
+	(void)ndx_session_get_error(session, &error);
 	fprintf(stderr, "%s: session %llu: %s: layer %s, stage %s, round %u: %s\n", program,
 	        (unsigned long long)ndx_session_get_id(session), ndx_status_name(error.status),
 	        ndx_error_layer_name(error.layer), ndx_stage_name(error.stage), error.round,

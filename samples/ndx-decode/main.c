@@ -82,9 +82,9 @@ static void on_event(void *context, const struct ndx_reassembly_event *event)
 
 static void progress(const struct ndx_reassembly *reassembly)
 {
-	struct ndx_reassembly_stats s;
+	struct ndx_reassembly_stats s = {.size = sizeof(s)};
 
-	ndx_reassembly_get_stats(reassembly, &s);
+	(void)ndx_reassembly_get_stats(reassembly, &s);
 	fprintf(stderr, "\r%s: %" PRIu64 " packets, %" PRIu64 " MB, %" PRIu64 " calls ", DECODE_WHO,
 	        s.packets, s.bytes / 1000000, s.calls);
 }
@@ -135,10 +135,10 @@ static bool decode_files(char **files, size_t count, struct ndx_reassembly *reas
 
 static bool finish(struct decode *d, const struct ndx_reassembly *reassembly)
 {
-	struct summary s = {.digests = {""}};
+	struct summary s = {.digests = {""}, .stats.size = sizeof(s.stats)};
 	bool good = !d->failed;
 
-	ndx_reassembly_get_stats(reassembly, &s.stats);
+	(void)ndx_reassembly_get_stats(reassembly, &s.stats);
 	if (d->hasher != NULL && !hasher_end(d->hasher, s.digests)) {
 		fprintf(stderr,
 		        "%s: the digests could not be sorted: no room for a temporary "

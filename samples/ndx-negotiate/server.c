@@ -75,11 +75,11 @@ static void on_closed(void *arg, struct ndx_session *session)
 {
 	struct service *service = arg;
 	struct visit *v = find(service, session);
-	struct ndx_session_error error;
+	struct ndx_session_error error = {.size = sizeof(error)};
 
 	if (v == NULL)
 		return;
-	ndx_session_get_error(session, &error);
+	(void)ndx_session_get_error(session, &error);
 	if (error.status != NDX_OK) {
 		v->rc = SAMPLE_EXIT_FAILED;
 		fprintf(stderr, WHO ": session %llu of %s: %s: %s\n",

@@ -106,7 +106,8 @@ static _Noreturn void serve(int from, int to, unsigned most)
 		struct sessions_report report;
 
 		memset(&report, 0, sizeof(report));
-		ndx_negotiation_server_get_stats(server, &report.stats);
+		report.stats.size = sizeof(report.stats);
+		(void)ndx_negotiation_server_get_stats(server, &report.stats);
 		report.resident = resident();
 		report.heap = heap.uordblks + heap.hblkhd;
 		write_all(to, &report, sizeof(report));

@@ -173,10 +173,9 @@ static enum ndx_status call_reassembly_flush(struct scene *s)
 
 static enum ndx_status call_reassembly_get_stats(struct scene *s)
 {
-	struct ndx_reassembly_stats stats;
+	struct ndx_reassembly_stats stats = {.size = sizeof(stats)};
 
-	ndx_reassembly_get_stats(s->reassembly, &stats);
-	return NDX_OK;
+	return ndx_reassembly_get_stats(s->reassembly, &stats);
 }
 
 static enum ndx_status call_reassembly_reset(struct scene *s)

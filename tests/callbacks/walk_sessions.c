@@ -121,10 +121,9 @@ static enum ndx_status call_negotiation_server_get_address(struct scene *s)
 
 static enum ndx_status call_negotiation_server_get_stats(struct scene *s)
 {
-	struct ndx_negotiation_server_stats stats;
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
 
-	ndx_negotiation_server_get_stats(s->server, &stats);
-	return NDX_OK;
+	return ndx_negotiation_server_get_stats(s->server, &stats);
 }
 
 static enum ndx_status call_session_attr_init(struct scene *s)
@@ -191,10 +190,9 @@ static enum ndx_status call_session_get_agreement(struct scene *s)
 
 static enum ndx_status call_session_get_error(struct scene *s)
 {
-	struct ndx_session_error error;
+	struct ndx_session_error error = {.size = sizeof(error)};
 
-	ndx_session_get_error(s->session, &error);
-	return NDX_OK;
+	return ndx_session_get_error(s->session, &error);
 }
 
 static enum ndx_status call_session_get_history(struct scene *s)

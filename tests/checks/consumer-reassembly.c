@@ -13,7 +13,7 @@ static void on_event(void *context, const struct ndx_reassembly_event *event)
 int main(void)
 {
 	struct ndx_packet packet = {.link_type = NDX_LINK_ETHERNET};
-	struct ndx_reassembly_stats stats;
+	struct ndx_reassembly_stats stats = {.size = sizeof(stats)};
 	struct ndx_reassembly_attr attr;
 	struct ndx_reassembly *reassembly;
 
@@ -25,7 +25,8 @@ int main(void)
 	    ndx_reassembly_feed(reassembly, &packet) != NDX_OK)
 		return 1;
 	ndx_reassembly_flush(reassembly);
-	ndx_reassembly_get_stats(reassembly, &stats);
+	if (ndx_reassembly_get_stats(reassembly, &stats) != NDX_OK)
+		return 1;
 	ndx_reassembly_close(reassembly);
 	printf("%s: %d packet\n", ndx_rdma_opcode_name(4), (int)stats.packets);
 	return stats.packets == 1 ? 0 : 1;

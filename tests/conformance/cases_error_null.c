@@ -35,14 +35,14 @@ static void overlapped(struct check *c)
 
 static void captures(struct check *c)
 {
-	struct ndx_reassembly_stats stats = {.segments = 1, .bytes_peak = 1};
+	struct ndx_reassembly_stats stats = {.size = sizeof(stats), .segments = 1};
 
 	ndx_reassembly_flush(NULL);
 	ndx_reassembly_reset(NULL);
 	check_that(c, ndx_reassembly_size(NULL) == 0, "a reassembly that is NULL has segments");
-	ndx_reassembly_get_stats(NULL, &stats);
-	check_that(c, stats.segments == 0 && stats.bytes_peak == 0,
-	           "a reassembly that is NULL has counted something");
+	check_status(c, ndx_reassembly_get_stats(NULL, &stats), NDX_E_INVALID_PARAMETER,
+	             "counters of a reassembly that is NULL");
+	check_that(c, stats.segments == 1, "counters were changed by a call that failed");
 }
 
 static void frames(struct check *c)
@@ -65,13 +65,15 @@ static void frames(struct check *c)
 
 static void sessions(struct check *c)
 {
-	struct ndx_negotiation_server_stats stats = {.alive = 1};
-	struct ndx_session_error error;
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats), .alive = 1};
+	struct ndx_session_error error = {.size = sizeof(error), .round = 1};
 
-	ndx_negotiation_server_get_stats(NULL, &stats);
-	check_that(c, stats.alive == 0, "a server that is NULL has sessions");
-	ndx_session_get_error(NULL, &error);
-	check_that(c, error.status == NDX_OK, "a session that is NULL has an error");
+	check_status(c, ndx_negotiation_server_get_stats(NULL, &stats), NDX_E_INVALID_PARAMETER,
+	             "counters of a server that is NULL");
+	check_status(c, ndx_session_get_error(NULL, &error), NDX_E_INVALID_PARAMETER,
+	             "error of a session that is NULL");
+	check_that(c, stats.alive == 1 && error.round == 1,
+	           "a structure was changed by a call that failed");
 	check_that(c, ndx_session_get_state(NULL) == NDX_SESSION_FAILED,
 	           "a session that is NULL has not failed");
 	check_that(c, ndx_session_get_id(NULL) == 0 && !ndx_session_get_server(NULL),

@@ -150,11 +150,11 @@ static void call_close(struct call *call)
 
 static bool call_succeeds(struct call *call, struct check *c)
 {
-	struct ndx_session_error e;
+	struct ndx_session_error e = {.size = sizeof(e)};
 
 	call_join(call);
-	ndx_session_get_error(call->session, &e);
-	return check_that(c, call->status == NDX_OK, "session: %s: %s",
+	return check_status(c, ndx_session_get_error(call->session, &e), NDX_OK, "its error") &&
+	       check_that(c, call->status == NDX_OK, "session: %s: %s",
 	                  ndx_status_name(call->status), e.text);
 }
 
@@ -341,7 +341,7 @@ struct lives {
 
 static void resume_with_old_numbers(struct lives *l)
 {
-	struct ndx_negotiation_server_stats stats;
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
 
 	if (!call_start(&l->call, &l->first, l->relay.address, &l->p->a) ||
 	    !relay_has_cut(&l->relay, l->c))
@@ -354,7 +354,8 @@ static void resume_with_old_numbers(struct lives *l)
 	call_join(&l->call);
 	check_that(l->c, is_refusal(l->call.status), "the old numbers were taken: %s",
 	           ndx_status_name(l->call.status));
-	ndx_negotiation_server_get_stats(l->second.server, &stats);
+	check_status(l->c, ndx_negotiation_server_get_stats(l->second.server, &stats), NDX_OK,
+	             "counters of the server");
 	check_that(l->c, stats.accepted >= 1 && stats.completed == 0,
 	           "%u sessions of the second life were completed", (unsigned)stats.completed);
 	call_close(&l->call);

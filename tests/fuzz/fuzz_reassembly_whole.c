@@ -356,7 +356,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint32_t types[] = {1, 101, 113, 197, 228, 229, 247, 276};
 	struct input in = {data, size};
-	struct ndx_reassembly_stats stats;
+	struct ndx_reassembly_stats stats = {.size = sizeof(stats)};
 	struct ndx_reassembly *r;
 	struct synth *s = NULL;
 	struct seen seen = {0};
@@ -385,7 +385,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		packets(r, &in, types[settings & 7]);
 	}
 	ndx_reassembly_flush(r);
-	ndx_reassembly_get_stats(r, &stats);
+	holds(ndx_reassembly_get_stats(r, &stats) == NDX_OK);
 	holds(stats.bytes_peak <= limit);
 	holds(stats.segments == 0);
 	ndx_reassembly_close(r);

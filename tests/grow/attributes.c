@@ -113,6 +113,8 @@ static void negotiations(void)
 {
 	const char *const servers[] = {"127.0.0.1:1"};
 	struct ndx_negotiation_server_attr server_attr;
+	struct ndx_negotiation_server_stats stats;
+	struct ndx_session_error error;
 	struct ndx_negotiation_server *server = NULL;
 	struct ndx_negotiation *negotiation = NULL;
 	struct ndx_session_attr attr;
@@ -127,6 +129,10 @@ static void negotiations(void)
 	attr.server_count = 1;
 	REFUSED(attr, NDX_E_INVALID_PARAMETER, ndx_session_create(&attr, &session));
 	must(ndx_session_create(&attr, &session), "create a session");
+	PREPARE(error);
+	must(ndx_session_get_error(session, &error), "error of a session");
+	must_hold(error.status == NDX_OK && error.text[0] == '\0', "wrong error of a session");
+	LEFT_ALONE(error);
 	ndx_session_close(session);
 	ndx_negotiation_server_attr_init(&server_attr);
 	server_attr.address = "127.0.0.1:0";
@@ -135,6 +141,10 @@ static void negotiations(void)
 	REFUSED(server_attr, NDX_E_INVALID_PARAMETER,
 	        ndx_negotiation_server_create(&server_attr, &server));
 	must(ndx_negotiation_server_create(&server_attr, &server), "create a server");
+	PREPARE(stats);
+	must(ndx_negotiation_server_get_stats(server, &stats), "counters of a server");
+	must_hold(stats.accepted == 0 && stats.threads >= 1, "wrong counters of a server");
+	LEFT_ALONE(stats);
 	ndx_negotiation_server_close(server);
 	ndx_variant_close(variant);
 	must(ndx_negotiation_close(negotiation), "close the framework");
@@ -150,11 +160,16 @@ static void reassemblies(void)
 {
 	struct ndx_reassembly *reassembly = NULL;
 	struct ndx_reassembly_attr attr;
+	struct ndx_reassembly_stats stats;
 
 	ndx_reassembly_attr_init(&attr);
 	attr.on_event = ignore;
 	REFUSED(attr, NDX_E_INVALID_PARAMETER, ndx_reassembly_create(&attr, &reassembly));
 	must(ndx_reassembly_create(&attr, &reassembly), "create a reassembly");
+	PREPARE(stats);
+	must(ndx_reassembly_get_stats(reassembly, &stats), "counters of a reassembly");
+	must_hold(stats.packets == 0 && stats.rdmap[15] == 0, "wrong counters of a reassembly");
+	LEFT_ALONE(stats);
 	ndx_reassembly_close(reassembly);
 }
 

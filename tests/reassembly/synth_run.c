@@ -193,7 +193,8 @@ void synth_run(const struct synth *synth, const struct ndx_reassembly_attr *attr
 			free(bytes);
 	}
 	ndx_reassembly_flush(r);
-	ndx_reassembly_get_stats(r, &result->stats);
+	result->stats.size = sizeof(result->stats);
+	(void)ndx_reassembly_get_stats(r, &result->stats);
 	ndx_reassembly_close(r);
 }
 

@@ -63,7 +63,8 @@ static void host_open(struct host *h, const struct rig *r, uint32_t stage_ms, ui
 
 static void host_stats(struct host *h, struct ndx_negotiation_server_stats *stats)
 {
-	ndx_negotiation_server_get_stats(h->server, stats);
+	stats->size = sizeof(*stats);
+	assert_int_equal(ndx_negotiation_server_get_stats(h->server, stats), NDX_OK);
 }
 
 /* Until no client is left. */

@@ -239,7 +239,8 @@ static void await_alive(struct rig *r, uint32_t alive)
 
 	for (int ms = 0; ms < WAIT_MS && stats.alive != alive; ms++) {
 		(void)poll(NULL, 0, 1);
-		ndx_negotiation_server_get_stats(r->server, &stats);
+		stats.size = sizeof(stats);
+		assert_int_equal(ndx_negotiation_server_get_stats(r->server, &stats), NDX_OK);
 	}
 	assert_int_equal(stats.alive, alive);
 }

@@ -196,7 +196,8 @@ static void fails(struct rig *r, int variant, enum ndx_error_layer layer, const 
 	struct ndx_session_error error;
 
 	assert_true(ndx_session_run(s) != NDX_OK);
-	ndx_session_get_error(s, &error);
+	error.size = sizeof(error);
+	assert_int_equal(ndx_session_get_error(s, &error), NDX_OK);
 	assert_int_equal(error.layer, layer);
 	assert_int_equal(error.stage, NDX_STAGE_INFO);
 	if (strstr(error.text, text) == NULL)

@@ -109,7 +109,8 @@ static void an_attempt_ends_though_the_resolver_hangs(void **state)
 
 	assert_int_equal(ndx_session_run(s), NDX_E_IO_TIMEOUT);
 	says("server hangs.test:1: the system's resolver has no answer in time");
-	ndx_session_get_error(s, &e);
+	e.size = sizeof(e);
+	assert_int_equal(ndx_session_get_error(s, &e), NDX_OK);
 	assert_int_equal(e.layer, NDX_LAYER_TRANSPORT);
 	ndx_session_close(s);
 	assert_int_equal(get(&names.answered), 0);

@@ -537,7 +537,8 @@ static void a_peer_that_never_connects_is_given_up(void **state)
 	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_INFO), NDX_OK);
 	for (int ms = 0; ms < WAIT_MS && stats.failed == 0; ms++) {
 		(void)poll(NULL, 0, 1);
-		ndx_negotiation_server_get_stats(r.server, &stats);
+		stats.size = sizeof(stats);
+		assert_int_equal(ndx_negotiation_server_get_stats(r.server, &stats), NDX_OK);
 	}
 	assert_int_equal(stats.failed, 1);
 	end(&r);

@@ -125,7 +125,8 @@ static void the_sessions_time_is_the_frameworks_affair(void **state)
 	attr.session_timeout_ms = 150;
 	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
 	assert_int_equal(ndx_session_run(s), NDX_E_IO_TIMEOUT);
-	ndx_session_get_error(s, &e);
+	e.size = sizeof(e);
+	assert_int_equal(ndx_session_get_error(s, &e), NDX_OK);
 	assert_int_equal(e.layer, NDX_LAYER_FRAMEWORK);
 	says("the session's time, 150 ms, is over while connecting: server 127.0.0.1:");
 	ndx_session_close(s);

@@ -260,7 +260,7 @@ static void expect_error(int fd, const char *text)
 
 static void a_client_and_the_server_go_through_all_stages(void **state)
 {
-	struct ndx_negotiation_server_stats stats;
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
 	struct rig *r = *state;
 	struct ndx_session *s;
 
@@ -277,7 +277,7 @@ static void a_client_and_the_server_go_through_all_stages(void **state)
 		;
 	assert_int_equal(get(&r->told.staged), 4 + 3);
 	assert_int_equal(get(&r->told.failed), 0);
-	ndx_negotiation_server_get_stats(r->server, &stats);
+	assert_int_equal(ndx_negotiation_server_get_stats(r->server, &stats), NDX_OK);
 	assert_int_equal(stats.completed, 2);
 	assert_int_equal(stats.failed, 0);
 	stop_server(r);
@@ -300,7 +300,7 @@ static void *run_many(void *arg)
 static void many_clients_at_once_among_unknown_peers(void **state)
 {
 	struct rig *r = *state;
-	struct ndx_negotiation_server_stats stats;
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
 	pthread_t threads[4];
 	int sockets[20];
 
@@ -326,7 +326,7 @@ static void many_clients_at_once_among_unknown_peers(void **state)
 	}
 	/* A client may know before the server counts. */
 	do {
-		ndx_negotiation_server_get_stats(r->server, &stats);
+		assert_int_equal(ndx_negotiation_server_get_stats(r->server, &stats), NDX_OK);
 	} while (stats.completed < CLIENTS);
 	stop_server(r);
 }
@@ -453,7 +453,7 @@ static void *run_info(void *session)
 
 static void stuck_plugins_delay_no_other_client(void **state)
 {
-	struct ndx_negotiation_server_stats stats;
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
 	struct rig *r = *state;
 	struct ndx_session *held[6];
 	pthread_t threads[6];
@@ -469,7 +469,7 @@ static void stuck_plugins_delay_no_other_client(void **state)
 	while (get(&stuck_calls) < 6)
 		;
 	assert_null(run_many(r));
-	ndx_negotiation_server_get_stats(r->server, &stats);
+	assert_int_equal(ndx_negotiation_server_get_stats(r->server, &stats), NDX_OK);
 	assert_true(stats.threads > 6); /* and those stay at hand */
 	add(&stuck_go);
 	for (int i = 0; i < 6; i++) {
@@ -483,7 +483,7 @@ static void stuck_plugins_delay_no_other_client(void **state)
 static void a_full_server_refuses(void **state)
 {
 	struct rig *r = *state;
-	struct ndx_negotiation_server_stats stats;
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
 	struct ndx_session *s;
 	int fds[2];
 
@@ -491,7 +491,7 @@ static void a_full_server_refuses(void **state)
 	fds[0] = connect_socket(r);
 	fds[1] = connect_socket(r);
 	do {
-		ndx_negotiation_server_get_stats(r->server, &stats);
+		assert_int_equal(ndx_negotiation_server_get_stats(r->server, &stats), NDX_OK);
 	} while (stats.accepted < 2);
 	s = client(r, 0);
 	assert_true(ndx_session_run(s) != NDX_OK);

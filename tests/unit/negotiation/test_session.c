@@ -15,7 +15,8 @@ static void fails(struct ndx_session *s, enum ndx_status got, enum ndx_status wa
 {
 	struct ndx_session_error e;
 
-	ndx_session_get_error(s, &e);
+	e.size = sizeof(e);
+	assert_int_equal(ndx_session_get_error(s, &e), NDX_OK);
 	if (got != want)
 		fail_msg("%s: %s", ndx_status_name(got), e.text);
 	assert_int_equal(e.status, want);

@@ -208,7 +208,8 @@ void rendezvous_run(struct rendezvous *m, struct ndx_variant *client, struct ndx
 	if (m->status == NDX_OK)
 		m->status = ndx_session_execute(s, NDX_STAGE_DONE);
 	m->rounds = count_rounds(s);
-	ndx_session_get_error(s, &m->error);
+	m->error.size = sizeof(m->error);
+	assert_int_equal(ndx_session_get_error(s, &m->error), NDX_OK);
 	(void)ndx_session_get_agreement(s, NULL, &m->peer[0], &m->agreed[0]);
 	ndx_session_close(s);
 	listening_end(&listening);

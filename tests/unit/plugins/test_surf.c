@@ -101,7 +101,8 @@ static enum ndx_status visit_run(struct visit *v)
 	assert_int_equal(ndx_session_create(&v->attr, &v->s), NDX_OK);
 	st = ndx_session_run(v->s);
 	serve_in_turn();
-	ndx_session_get_error(v->s, &v->error);
+	v->error.size = sizeof(v->error);
+	assert_int_equal(ndx_session_get_error(v->s, &v->error), NDX_OK);
 	return st;
 }
 

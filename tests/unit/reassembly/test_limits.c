@@ -99,13 +99,15 @@ static void hostile_input_stays_within_the_bound(void **state)
 			synth_put32(head + 12, 4);
 			feed(r, i, 10, i, i, head, 20);
 		}
-		ndx_reassembly_get_stats(r, &stats);
+		stats.size = sizeof(stats);
+		assert_int_equal(ndx_reassembly_get_stats(r, &stats), NDX_OK);
 		assert_true(stats.bytes_peak <= attr.max_bytes);
 		assert_true(stats.evictions > 0);
 		ndx_reassembly_flush(r);
 		assert_int_equal(ndx_reassembly_size(r), 0);
 		ndx_reassembly_reset(r);
-		ndx_reassembly_get_stats(r, &stats);
+		stats.size = sizeof(stats);
+		assert_int_equal(ndx_reassembly_get_stats(r, &stats), NDX_OK);
 		assert_int_equal(stats.packets, 0);
 		ndx_reassembly_close(r);
 	}
@@ -145,7 +147,8 @@ static void fragments_of_ip_are_reported(void **state)
 	p[6] = 0;
 	p[7] = 5; /* a later one, which may be anything */
 	assert_int_equal(ndx_reassembly_feed(r, &packet), NDX_OK);
-	ndx_reassembly_get_stats(r, &stats);
+	stats.size = sizeof(stats);
+	assert_int_equal(ndx_reassembly_get_stats(r, &stats), NDX_OK);
 	assert_int_equal(stats.ip_fragments, 2);
 	assert_int_equal(stats.orphans, 1);
 	assert_int_equal(stats.malformed, 0);
@@ -176,7 +179,8 @@ static void age_is_a_limit(void **state)
 	later.time_ns++;
 	assert_int_equal(ndx_reassembly_feed(r, &later), NDX_OK);
 	assert_int_equal(ndx_reassembly_size(r), 0);
-	ndx_reassembly_get_stats(r, &stats);
+	stats.size = sizeof(stats);
+	assert_int_equal(ndx_reassembly_get_stats(r, &stats), NDX_OK);
 	assert_int_equal(stats.evictions, 1);
 	assert_int_equal(told.events[NDX_REASSEMBLY_EVICTION], 1);
 	ndx_reassembly_close(r);
