@@ -20,7 +20,7 @@ static void connect_slowly(struct pair *p, struct slow_path *s)
 
 	s->relay = relay_start(p, RATE);
 	for (int i = 0; i < 2; i++) {
-		s->memory[i] = calloc(1, LONG_BYTES);
+		s->memory[i] = test_calloc(1, LONG_BYTES);
 		assert_int_equal(ndx_mr_register_new(side[i]->adapter, s->memory[i], LONG_BYTES,
 		                                     NDX_MR_ALLOW_REMOTE_WRITE, &s->mr[i]),
 		                 NDX_OK);
@@ -35,7 +35,7 @@ static void close_both(struct pair *p, struct slow_path *s)
 	relay_close(s->relay);
 	for (int i = 0; i < 2; i++) {
 		ndx_mr_close(s->mr[i]);
-		free(s->memory[i]);
+		test_free(s->memory[i]);
 	}
 }
 
