@@ -5,177 +5,60 @@
  * signaled nevertheless, and also the one that uses the last free slot. A sweep makes the device
  * complete all that was posted.
  */
-#include <arpa/inet.h>
-#include <endian.h>
 #include <string.h>
 
-#include "base_post.h"
 #include "verbs_ofi.h"
-#include "verbs_wr.h"
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define UNSIGNALED_PART 4u /* this part of a queue's depth may be unsignaled in a row */
-
-/* The parameters of a post. */
-struct op {
-	void *context;
-	const struct ndx_sge *sge;
-	size_t count;
-	uint32_t flags;
-	uint32_t allowed;
-	uint64_t remote_address;
-	uint32_t remote_token;
-	uint32_t immediate;
-	uint8_t type; /* enum ndx_request_type */
-	enum ibv_wr_opcode opcode;
-};
-
-/* base.lock held: is the request that was admitted last to be signaled? */
-static inline bool is_signaled(const struct verbs_qp *qp, uint32_t flags)
-{
-	const struct base_queue *q = &qp->base.initiator;
-
-	/* an unsignaled request needs a later completion: see verbs_wr_post_sweep() */
-	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->noop_write.length == 0 ||
-	       qp->unsignaled >= q->depth / UNSIGNALED_PART ||
-	       q->tail - __atomic_load_n(&q->freed, __ATOMIC_RELAXED) >= q->depth;
-}
-
-/* The flags that a request may have; most requests have none. */
-static inline unsigned native_flags(uint32_t flags, bool signaled)
-{
-	unsigned native = signaled ? IBV_SEND_SIGNALED : 0;
-
-	if (flags == 0)
-		return native;
-	if (flags & NDX_OP_READ_FENCE)
-		native |= IBV_SEND_FENCE;
-	if (flags & NDX_OP_SOLICIT_EVENT)
-		native |= IBV_SEND_SOLICITED;
-	if (flags & NDX_OP_INLINE)
-		native |= IBV_SEND_INLINE;
-	return native;
-}
-
-/* For software RoCE keep the list, to find out later why a request failed. For a peer on ofi:verbs
- * count the messages, because the goodbye tells their number. */
-static __attribute__((noinline, cold)) void keep_books(struct verbs_qp *qp,
-                                                       struct verbs_initiator *own,
-                                                       const struct ndx_sge *sge, size_t count,
-                                                       uint32_t flags)
-{
-	if (qp->soft_roce) {
-		own->count = (flags & NDX_OP_INLINE) != 0 ? 0 : (uint32_t)count;
-		if (own->count > 0)
-			memcpy(own->sge, sge, own->count * sizeof(*sge));
-	}
-	if (qp->ofi != NULL && own->req.needs_receive)
-		qp->ofi->sent++;
-}
+#include "verbs_op.h"
 
 /* The device has refused a request. */
 static __attribute__((noinline, cold)) enum ndx_status
 undo(struct verbs_qp *qp, const struct verbs_initiator *own, int err)
 {
-	if (qp->ofi != NULL && own->req.needs_receive)
-		qp->ofi->sent--;
+	verbs_wr_unkeep_books(qp, own);
 	return verbs_wr_undo(&qp->base.initiator, err);
 }
 
-/* An inline request may have more entries than the device takes. */
 __attribute__((noinline)) static int post_gathered(struct ibv_qp *native, struct ibv_send_wr *wr,
                                                    const struct ndx_sge *sge, size_t count)
 {
 	char bytes[VERBS_MAX_INLINE];
-	struct ibv_sge one = {.addr = (uintptr_t)bytes};
+	struct ibv_sge one = {.addr = (uintptr_t)bytes,
+	                      .length = verbs_wr_gather(bytes, sge, count)};
 	struct ibv_send_wr *bad;
 
-	for (size_t i = 0; i < count; i++) {
-		if (sge[i].length > 0)
-			memcpy(bytes + one.length, sge[i].buffer, sge[i].length);
-		one.length += sge[i].length;
-	}
 	wr->sg_list = &one;
 	wr->num_sge = one.length > 0 ? 1 : 0;
 	return ibv_post_send(native, wr, &bad);
 }
 
-/* Sets only the members that a request of this opcode needs: the structure is larger than two cache
- * lines. */
-ALWAYS_INLINE void fill_wr(struct ibv_send_wr *wr, const struct op *op, const struct base_req *req)
+static int post_noop(const struct verbs_qp *qp, struct ibv_send_wr *wr)
 {
-	wr->wr_id = (uintptr_t)req;
-	wr->next = NULL;
-	wr->opcode = op->opcode;
-	if (op->opcode == IBV_WR_SEND_WITH_IMM || op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		wr->imm_data = htonl(op->immediate);
-	if (op->opcode != IBV_WR_SEND && op->opcode != IBV_WR_SEND_WITH_IMM) {
-		wr->wr.rdma.remote_addr = op->remote_address;
-		wr->wr.rdma.rkey = be32toh(op->remote_token);
-	}
-}
-
-/*
- * A write of no bytes, which the peer does not notice. Some networks drop it, so a write of the
- * byte that changes nothing replaces it if the peer has granted memory for that.
- */
-static int post_noop(struct verbs_qp *qp, struct ibv_send_wr *wr)
-{
-	struct ibv_sge one = {.addr = qp->noop_write.from,
-	                      .length = qp->noop_write.length,
-	                      .lkey = qp->noop_write.lkey};
 	struct ibv_send_wr *bad;
+	struct ibv_sge one;
 
-	wr->send_flags &= ~(unsigned)IBV_SEND_INLINE;
-	wr->sg_list = &one;
-	wr->num_sge = 1;
-	wr->wr.rdma.remote_addr = qp->noop_write.to;
-	wr->wr.rdma.rkey = qp->noop_write.rkey;
+	verbs_op_fill_noop(qp, wr, &one);
 	return ibv_post_send(qp->native, wr, &bad);
-}
-
-/* A probe of a peer that has granted no memory for one, and that may break the connection because
- * of it. A request that names memory, with bytes or without, is the program's own affair. */
-static inline bool is_unwelcome(const struct verbs_qp *qp, const struct op *op, uint32_t length)
-{
-	return length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->noop_write.length == 0 &&
-	       op->remote_token == 0 && op->remote_address == 0;
 }
 
 /* base.lock held. Each type of request has its own copy of this function, in which `op` is mostly
  * constant. */
-ALWAYS_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct op *op,
-                                            struct base_req *req, uint32_t length)
+VERBS_OP_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct verbs_op *op,
+                                              struct base_req *req, uint32_t length)
 {
-	const bool signaled = is_signaled(qp, op->flags);
-	struct verbs_initiator *own = (struct verbs_initiator *)(void *)req;
+	const struct verbs_initiator *own = (struct verbs_initiator *)(void *)req;
 	struct ibv_sge list[VERBS_MAX_SGE];
 	struct ibv_send_wr wr;
 	struct ibv_send_wr *bad;
+	enum ndx_status st;
 	int err;
 
-	/* the device would let the request wait without end */
-	if (op->opcode == IBV_WR_RDMA_READ && qp->outbound_reads == 0) {
-		(void)verbs_wr_undo(&qp->base.initiator, 0);
-		return NDX_E_INVALID_DEVICE_REQUEST;
-	}
-	if (is_unwelcome(qp, op, length)) {
-		(void)verbs_wr_undo(&qp->base.initiator, 0);
-		return NDX_E_NOT_SUPPORTED;
-	}
-	fill_wr(&wr, op, req);
+	st = verbs_op_prepare(qp, op, req, length, &wr);
+	if (st != NDX_OK)
+		return st;
 	wr.sg_list = list;
-	wr.send_flags = native_flags(op->flags, signaled);
-	own->req.needs_receive = op->opcode != IBV_WR_RDMA_READ && op->opcode != IBV_WR_RDMA_WRITE;
-	own->req.bad_invalidate = false;
-	own->req.signaled = signaled;
-	own->req.in_mailbox =
-		length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->noop_write.length > 0;
-	if (qp->keeps_books)
-		keep_books(qp, own, op->sge, op->count, op->flags);
 	if (own->req.in_mailbox) {
 		err = post_noop(qp, &wr);
-	} else if (__builtin_expect((op->flags & NDX_OP_INLINE) != 0 && op->count > 1, 0)) {
+	} else if (__builtin_expect(verbs_op_is_gathered(op), 0)) {
 		err = post_gathered(qp->native, &wr, op->sge, op->count);
 	} else {
 		wr.num_sge = verbs_wr_copy_list(list, op->sge, op->count);
@@ -183,7 +66,7 @@ ALWAYS_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct op
 	}
 	if (__builtin_expect(err != 0, 0))
 		return undo(qp, own, err);
-	qp->unsignaled = signaled ? 0 : qp->unsignaled + 1;
+	qp->unsignaled = own->req.signaled ? 0 : qp->unsignaled + 1;
 	return NDX_OK;
 }
 
@@ -191,7 +74,7 @@ ALWAYS_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct op
  * Most requests have one entry and no flags, and can be posted at once. NDX_PENDING: this one is
  * different, and nothing was done.
  */
-ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *op)
+VERBS_OP_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct verbs_op *op)
 {
 	struct base_queue *q = &qp->base.initiator;
 	enum ndx_status st = NDX_PENDING;
@@ -219,7 +102,7 @@ ALWAYS_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct op *o
 	one.addr = (uintptr_t)op->sge->buffer;
 	one.length = op->sge->length;
 	one.lkey = op->sge->token;
-	fill_wr(&wr, op, &own->req.base);
+	verbs_op_fill_wr(&wr, op, &own->req.base);
 	wr.sg_list = &one;
 	wr.num_sge = 1;
 	wr.send_flags = IBV_SEND_SIGNALED;
@@ -233,7 +116,8 @@ unlock:
 	return st;
 }
 
-static __attribute__((noinline)) enum ndx_status post_any(struct verbs_qp *qp, const struct op *op)
+static __attribute__((noinline)) enum ndx_status post_any(struct verbs_qp *qp,
+                                                          const struct verbs_op *op)
 {
 	bool looked = false;
 	struct base_req *req;
@@ -257,11 +141,11 @@ static __attribute__((noinline)) enum ndx_status post_any(struct verbs_qp *qp, c
 }
 
 /* Each type of request has its own copy of this function, in which `op` is mostly constant. */
-ALWAYS_INLINE enum ndx_status post_request(struct ndx_qp *pub, const struct op *op)
+VERBS_OP_INLINE enum ndx_status post_request(struct ndx_qp *pub, const struct verbs_op *op)
 {
 	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
 	const enum ndx_status st = post_plain(qp, op);
-	struct op copy;
+	struct verbs_op copy;
 
 	if (__builtin_expect(st != NDX_PENDING, 1))
 		return st;
@@ -272,42 +156,42 @@ ALWAYS_INLINE enum ndx_status post_request(struct ndx_qp *pub, const struct op *
 static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                size_t count, uint32_t flags)
 {
-	return post_request(qp, &(struct op){.type = NDX_REQUEST_SEND,
-	                                     .opcode = IBV_WR_SEND,
-	                                     .context = context,
-	                                     .sge = sge,
-	                                     .count = count,
-	                                     .flags = flags,
-	                                     .allowed = BASE_SEND_FLAGS});
+	return post_request(qp, &(struct verbs_op){.type = NDX_REQUEST_SEND,
+	                                           .opcode = IBV_WR_SEND,
+	                                           .context = context,
+	                                           .sge = sge,
+	                                           .count = count,
+	                                           .flags = flags,
+	                                           .allowed = BASE_SEND_FLAGS});
 }
 
 static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
                                          const struct ndx_sge *sge, size_t count,
                                          uint32_t immediate, uint32_t flags)
 {
-	return post_request(qp, &(struct op){.type = NDX_REQUEST_SEND,
-	                                     .opcode = IBV_WR_SEND_WITH_IMM,
-	                                     .context = context,
-	                                     .sge = sge,
-	                                     .count = count,
-	                                     .immediate = immediate,
-	                                     .flags = flags,
-	                                     .allowed = BASE_SEND_FLAGS});
+	return post_request(qp, &(struct verbs_op){.type = NDX_REQUEST_SEND,
+	                                           .opcode = IBV_WR_SEND_WITH_IMM,
+	                                           .context = context,
+	                                           .sge = sge,
+	                                           .count = count,
+	                                           .immediate = immediate,
+	                                           .flags = flags,
+	                                           .allowed = BASE_SEND_FLAGS});
 }
 
 static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                 size_t count, uint64_t remote_address, uint32_t remote_token,
                                 uint32_t flags)
 {
-	return post_request(qp, &(struct op){.type = NDX_REQUEST_WRITE,
-	                                     .opcode = IBV_WR_RDMA_WRITE,
-	                                     .context = context,
-	                                     .sge = sge,
-	                                     .count = count,
-	                                     .remote_address = remote_address,
-	                                     .remote_token = remote_token,
-	                                     .flags = flags,
-	                                     .allowed = BASE_WRITE_FLAGS});
+	return post_request(qp, &(struct verbs_op){.type = NDX_REQUEST_WRITE,
+	                                           .opcode = IBV_WR_RDMA_WRITE,
+	                                           .context = context,
+	                                           .sge = sge,
+	                                           .count = count,
+	                                           .remote_address = remote_address,
+	                                           .remote_token = remote_token,
+	                                           .flags = flags,
+	                                           .allowed = BASE_WRITE_FLAGS});
 }
 
 static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
@@ -315,31 +199,31 @@ static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
                                           uint64_t remote_address, uint32_t remote_token,
                                           uint32_t immediate, uint32_t flags)
 {
-	return post_request(qp, &(struct op){.type = NDX_REQUEST_WRITE,
-	                                     .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-	                                     .context = context,
-	                                     .sge = sge,
-	                                     .count = count,
-	                                     .remote_address = remote_address,
-	                                     .remote_token = remote_token,
-	                                     .immediate = immediate,
-	                                     .flags = flags,
-	                                     .allowed = BASE_SEND_FLAGS});
+	return post_request(qp, &(struct verbs_op){.type = NDX_REQUEST_WRITE,
+	                                           .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+	                                           .context = context,
+	                                           .sge = sge,
+	                                           .count = count,
+	                                           .remote_address = remote_address,
+	                                           .remote_token = remote_token,
+	                                           .immediate = immediate,
+	                                           .flags = flags,
+	                                           .allowed = BASE_SEND_FLAGS});
 }
 
 static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
                                size_t count, uint64_t remote_address, uint32_t remote_token,
                                uint32_t flags)
 {
-	return post_request(qp, &(struct op){.type = NDX_REQUEST_READ,
-	                                     .opcode = IBV_WR_RDMA_READ,
-	                                     .context = context,
-	                                     .sge = sge,
-	                                     .count = count,
-	                                     .remote_address = remote_address,
-	                                     .remote_token = remote_token,
-	                                     .flags = flags,
-	                                     .allowed = BASE_READ_FLAGS});
+	return post_request(qp, &(struct verbs_op){.type = NDX_REQUEST_READ,
+	                                           .opcode = IBV_WR_RDMA_READ,
+	                                           .context = context,
+	                                           .sge = sge,
+	                                           .count = count,
+	                                           .remote_address = remote_address,
+	                                           .remote_token = remote_token,
+	                                           .flags = flags,
+	                                           .allowed = BASE_READ_FLAGS});
 }
 
 static __attribute__((noinline)) enum ndx_status

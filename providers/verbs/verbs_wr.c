@@ -2,7 +2,9 @@
 /* Posting to the device: requests of consumers, and control requests. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <string.h>
 
+#include "verbs_ofi.h"
 #include "verbs_wr.h"
 
 int verbs_wr_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
@@ -15,6 +17,36 @@ enum ndx_status verbs_wr_undo(struct base_queue *q, int err)
 	if (q->tail-- == 0)
 		q->laps--;
 	return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
+}
+
+void verbs_wr_keep_books(struct verbs_qp *qp, struct verbs_initiator *own,
+                         const struct ndx_sge *sge, size_t count, uint32_t flags)
+{
+	if (qp->soft_roce) {
+		own->count = (flags & NDX_OP_INLINE) != 0 ? 0 : (uint32_t)count;
+		if (own->count > 0)
+			memcpy(own->sge, sge, own->count * sizeof(*sge));
+	}
+	if (qp->ofi != NULL && own->req.needs_receive)
+		qp->ofi->sent++;
+}
+
+void verbs_wr_unkeep_books(struct verbs_qp *qp, const struct verbs_initiator *own)
+{
+	if (qp->ofi != NULL && own->req.needs_receive)
+		qp->ofi->sent--;
+}
+
+uint32_t verbs_wr_gather(char *bytes, const struct ndx_sge *sge, size_t count)
+{
+	uint32_t length = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (sge[i].length > 0)
+			memcpy(bytes + length, sge[i].buffer, sge[i].length);
+		length += sge[i].length;
+	}
+	return length;
 }
 
 int verbs_wr_post_receive(struct verbs_qp *qp, struct verbs_receive *receive)

@@ -21,6 +21,14 @@ verbs_wr_copy_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
 	return n;
 }
 
+/* base.lock held. For software RoCE keep the list, to find out later why a request failed. For a
+ * peer on ofi:verbs count the messages, because the goodbye tells their number. */
+void verbs_wr_keep_books(struct verbs_qp *qp, struct verbs_initiator *own,
+                         const struct ndx_sge *sge, size_t count, uint32_t flags);
+/* The device has refused the request. */
+void verbs_wr_unkeep_books(struct verbs_qp *qp, const struct verbs_initiator *own);
+/* Copy the bytes of a list; returns their number. */
+uint32_t verbs_wr_gather(char *bytes, const struct ndx_sge *sge, size_t count);
 /* base.lock held: take back the slot of a request that the device refused. */
 enum ndx_status verbs_wr_undo(struct base_queue *q, int err);
 /* Fill the native list; returns its length. */
