@@ -9,6 +9,7 @@
 #include <ndx/description.h>
 #include <ndx/frame.h>
 #include <ndx/helpers.h>
+#include <ndx/list.h>
 #include <ndx/listener.h>
 #include <ndx/log.h>
 #include <ndx/mr.h>

@@ -21,6 +21,7 @@
 #include <ndx/adapter.h>
 #include <ndx/cq.h>
 #include <ndx/decls.h>
+#include <ndx/list.h>
 #include <ndx/mr.h>
 #include <ndx/sge.h>
 #include <ndx/srq.h>
@@ -125,6 +126,11 @@ struct ndx_qp_ops {
 	                        struct ndx_mw *mw, void *buffer, size_t length, uint32_t flags);
 	enum ndx_status (*invalidate)(struct ndx_qp *qp, void *context, struct ndx_mw *mw,
 	                              uint32_t flags);
+	/* Not called by programs: see ndx_qp_post_list_sized(). */
+	enum ndx_status (*post_list)(struct ndx_qp *qp, const struct ndx_request *list, size_t size,
+	                             size_t count, size_t *posted);
+	enum ndx_status (*receive_list)(struct ndx_qp *qp, const struct ndx_receive *list,
+	                                size_t size, size_t count, size_t *posted);
 };
 
 /** First part of a queue pair; the rest is opaque. */
@@ -318,6 +324,44 @@ static inline enum ndx_status ndx_qp_invalidate(struct ndx_qp *qp, void *context
                                                 uint32_t flags)
 {
 	return qp->ops->invalidate(qp, context, mw, flags);
+}
+
+/** As ndx_qp_post_list(), of entries of @p size bytes; for other languages. */
+enum ndx_status ndx_qp_post_list_sized(struct ndx_qp *qp, const struct ndx_request *list,
+                                       size_t size, size_t count, size_t *posted);
+
+/**
+ * Post a list of sends, reads and writes: cheaper than single calls, because the queue pair is
+ * locked and the device is told once for the list, or once for each part of a long list
+ * (docs/providers.md). See <ndx/list.h> for the rules.
+ *
+ * @param list         the requests, in posting order; may be NULL if @p count is 0
+ * @param[out] posted  how many requests were posted; set in any case
+ *
+ * @retval NDX_OK                  all are posted
+ * @retval NDX_E_INVALID_PARAMETER an argument is NULL, and nothing was posted; or, for the request
+ *                                 with the index `*posted`, a wrong type or flag
+ * @return otherwise the status of the single call for the request with the index `*posted`
+ *
+ * Thread safety: any thread. Blocks: no; allowed in callbacks.
+ */
+static inline enum ndx_status ndx_qp_post_list(struct ndx_qp *qp, const struct ndx_request *list,
+                                               size_t count, size_t *posted)
+{
+	return ndx_qp_post_list_sized(qp, list, sizeof(*list), count, posted);
+}
+
+/** As ndx_qp_receive_list(), of entries of @p size bytes; for other languages. */
+enum ndx_status ndx_qp_receive_list_sized(struct ndx_qp *qp, const struct ndx_receive *list,
+                                          size_t size, size_t count, size_t *posted);
+
+/**
+ * Post a list of receives, as ndx_qp_receive() posts one. Otherwise as ndx_qp_post_list().
+ */
+static inline enum ndx_status ndx_qp_receive_list(struct ndx_qp *qp, const struct ndx_receive *list,
+                                                  size_t count, size_t *posted)
+{
+	return ndx_qp_receive_list_sized(qp, list, sizeof(*list), count, posted);
 }
 
 NDX_DECLS_END

@@ -11,6 +11,7 @@
 
 #include <ndx/adapter.h>
 #include <ndx/decls.h>
+#include <ndx/list.h>
 #include <ndx/overlapped.h>
 #include <ndx/sge.h>
 #include <ndx/status.h>
@@ -24,6 +25,9 @@ struct ndx_srq_ops {
 	size_t size; /**< of the table, in bytes */
 	enum ndx_status (*receive)(struct ndx_srq *srq, void *context, const struct ndx_sge *sge,
 	                           size_t count);
+	/* Not called by programs: see ndx_srq_receive_list_sized(). */
+	enum ndx_status (*receive_list)(struct ndx_srq *srq, const struct ndx_receive *list,
+	                                size_t size, size_t count, size_t *posted);
 };
 
 /** First part of a shared receive queue; the rest is opaque. */
@@ -124,6 +128,20 @@ static inline enum ndx_status ndx_srq_receive(struct ndx_srq *srq, void *context
                                               const struct ndx_sge *sge, size_t count)
 {
 	return srq->ops->receive(srq, context, sge, count);
+}
+
+/** As ndx_srq_receive_list(), of entries of @p size bytes; for other languages. */
+enum ndx_status ndx_srq_receive_list_sized(struct ndx_srq *srq, const struct ndx_receive *list,
+                                           size_t size, size_t count, size_t *posted);
+
+/**
+ * Post a list of receives, as ndx_srq_receive() posts one. Otherwise as ndx_qp_post_list().
+ */
+static inline enum ndx_status ndx_srq_receive_list(struct ndx_srq *srq,
+                                                   const struct ndx_receive *list, size_t count,
+                                                   size_t *posted)
+{
+	return ndx_srq_receive_list_sized(srq, list, sizeof(*list), count, posted);
 }
 
 NDX_DECLS_END

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base_post.h"
+
 /* Posts return a status only: they neither log nor set a text. */
 
 static enum ndx_status no_send_immediate(struct ndx_qp *qp, void *context,
@@ -68,7 +70,8 @@ bool ops_complete_qp(struct ndx_spi_qp *qp)
 	    whole->write == NULL)
 		return false;
 	if (given->size >= sizeof(*whole) && whole->send_immediate != NULL &&
-	    whole->write_immediate != NULL && whole->bind != NULL && whole->invalidate != NULL)
+	    whole->write_immediate != NULL && whole->bind != NULL && whole->invalidate != NULL &&
+	    whole->post_list != NULL && whole->receive_list != NULL)
 		return true;
 	whole->size = sizeof(*whole);
 	if (whole->send_immediate == NULL)
@@ -79,6 +82,10 @@ bool ops_complete_qp(struct ndx_spi_qp *qp)
 		whole->bind = no_bind;
 	if (whole->invalidate == NULL)
 		whole->invalidate = no_invalidate;
+	if (whole->post_list == NULL)
+		whole->post_list = base_post_singly;
+	if (whole->receive_list == NULL)
+		whole->receive_list = base_receive_singly;
 	qp->pub.ops = whole;
 	return true;
 }
@@ -88,7 +95,20 @@ bool ops_check_cq(const struct ndx_cq_ops *ops)
 	return ops->size >= sizeof(*ops) && ops->get_results != NULL;
 }
 
-bool ops_check_srq(const struct ndx_srq_ops *ops)
+bool ops_complete_srq(struct ndx_spi_srq *srq)
 {
-	return ops->size >= sizeof(*ops) && ops->receive != NULL;
+	const struct ndx_srq_ops *given = srq->pub.ops;
+	struct ndx_srq_ops *whole = &srq->whole;
+
+	memset(whole, 0, sizeof(*whole));
+	memcpy(whole, given, given->size < sizeof(*whole) ? given->size : sizeof(*whole));
+	if (whole->receive == NULL)
+		return false;
+	if (given->size >= sizeof(*whole) && whole->receive_list != NULL)
+		return true;
+	whole->size = sizeof(*whole);
+	if (whole->receive_list == NULL)
+		whole->receive_list = base_srq_receive_singly;
+	srq->pub.ops = whole;
+	return true;
 }

@@ -7,11 +7,11 @@
 
 #include <ndx/spi/provider.h>
 
-/* Replace the functions that the queue pair lacks and need not have. False: a function is missing
- * that each queue pair must have. */
+/* Replace the functions that the queue lacks and need not have. False: a function is missing that
+ * each such queue must have. */
 bool ops_complete_qp(struct ndx_spi_qp *qp);
+bool ops_complete_srq(struct ndx_spi_srq *srq);
 /* False: a function is missing. */
 bool ops_check_cq(const struct ndx_cq_ops *ops);
-bool ops_check_srq(const struct ndx_srq_ops *ops);
 
 #endif

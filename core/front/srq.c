@@ -59,7 +59,7 @@ enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, const struct ndx_srq
 	st = adapter->ops->srq_create(adapter->native, &own, &srq);
 	if (st != NDX_OK)
 		return st;
-	if (!ops_check_srq(srq->pub.ops)) {
+	if (!ops_complete_srq(srq)) {
 		adapter->ops->srq_destroy(srq);
 		return fail(
 			NDX_E_ABI_MISMATCH, 0,

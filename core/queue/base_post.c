@@ -77,3 +77,101 @@ enum ndx_status base_post_write_immediate(struct ndx_qp *qp, void *context,
 	                                            .flags = flags,
 	                                            .allowed = BASE_SEND_FLAGS});
 }
+
+/* ---- lists ---- */
+
+bool base_post_of(const struct ndx_request *request, struct base_post *post)
+{
+	static const struct {
+		uint8_t type;
+		uint8_t allowed;
+		bool with_immediate;
+	} kinds[] = {
+		[NDX_POST_SEND] = {NDX_REQUEST_SEND, BASE_SEND_FLAGS, false},
+		[NDX_POST_SEND_IMMEDIATE] = {NDX_REQUEST_SEND, BASE_SEND_FLAGS, true},
+		[NDX_POST_READ] = {NDX_REQUEST_READ, BASE_READ_FLAGS, false},
+		[NDX_POST_WRITE] = {NDX_REQUEST_WRITE, BASE_WRITE_FLAGS, false},
+		[NDX_POST_WRITE_IMMEDIATE] = {NDX_REQUEST_WRITE, BASE_SEND_FLAGS, true},
+	};
+	const unsigned type = (unsigned)request->type;
+
+	if (type == 0 || type >= sizeof(kinds) / sizeof(kinds[0]))
+		return false;
+	*post = (struct base_post){
+		.context = request->context,
+		.sge = request->sge,
+		.count = request->sge_count,
+		.remote_address = request->remote_address,
+		.remote_token = request->remote_token,
+		.immediate = kinds[type].with_immediate ? request->immediate : 0,
+		.flags = request->flags,
+		.allowed = kinds[type].allowed,
+		.type = kinds[type].type,
+		.with_immediate = kinds[type].with_immediate,
+	};
+	return true;
+}
+
+static enum ndx_status post_single(struct ndx_qp *qp, const struct ndx_request *r)
+{
+	switch (r->type) {
+	case NDX_POST_SEND:
+		return ndx_qp_send(qp, r->context, r->sge, r->sge_count, r->flags);
+	case NDX_POST_SEND_IMMEDIATE:
+		return ndx_qp_send_immediate(qp, r->context, r->sge, r->sge_count, r->immediate,
+		                             r->flags);
+	case NDX_POST_READ:
+		return ndx_qp_read(qp, r->context, r->sge, r->sge_count, r->remote_address,
+		                   r->remote_token, r->flags);
+	case NDX_POST_WRITE:
+		return ndx_qp_write(qp, r->context, r->sge, r->sge_count, r->remote_address,
+		                    r->remote_token, r->flags);
+	case NDX_POST_WRITE_IMMEDIATE:
+		return ndx_qp_write_immediate(qp, r->context, r->sge, r->sge_count,
+		                              r->remote_address, r->remote_token, r->immediate,
+		                              r->flags);
+	}
+	return NDX_E_INVALID_PARAMETER;
+}
+
+enum ndx_status base_post_singly(struct ndx_qp *qp, const struct ndx_request *list, size_t size,
+                                 size_t count, size_t *posted)
+{
+	enum ndx_status st = NDX_OK;
+	size_t i = 0;
+
+	for (; i < count && st == NDX_OK; i += st == NDX_OK)
+		st = post_single(qp, base_request_at(list, size, i));
+	*posted = i;
+	return st;
+}
+
+enum ndx_status base_receive_singly(struct ndx_qp *qp, const struct ndx_receive *list, size_t size,
+                                    size_t count, size_t *posted)
+{
+	enum ndx_status st = NDX_OK;
+	size_t i = 0;
+
+	for (; i < count && st == NDX_OK; i += st == NDX_OK) {
+		const struct ndx_receive *r = base_receive_at(list, size, i);
+
+		st = ndx_qp_receive(qp, r->context, r->sge, r->sge_count);
+	}
+	*posted = i;
+	return st;
+}
+
+enum ndx_status base_srq_receive_singly(struct ndx_srq *srq, const struct ndx_receive *list,
+                                        size_t size, size_t count, size_t *posted)
+{
+	enum ndx_status st = NDX_OK;
+	size_t i = 0;
+
+	for (; i < count && st == NDX_OK; i += st == NDX_OK) {
+		const struct ndx_receive *r = base_receive_at(list, size, i);
+
+		st = ndx_srq_receive(srq, r->context, r->sge, r->sge_count);
+	}
+	*posted = i;
+	return st;
+}

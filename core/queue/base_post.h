@@ -8,6 +8,7 @@
 #define BASE_POST_H
 
 #include <ndx/qp.h>
+#include <ndx/srq.h>
 
 #include "base_qp.h"
 
@@ -47,6 +48,30 @@ enum ndx_status base_post_write_immediate(struct ndx_qp *qp, void *context,
                                           const struct ndx_sge *sge, size_t count,
                                           uint64_t remote_address, uint32_t remote_token,
                                           uint32_t immediate, uint32_t flags);
+
+/* The entries of a list are `size` bytes apart. */
+static inline const struct ndx_request *base_request_at(const struct ndx_request *list, size_t size,
+                                                        size_t index)
+{
+	return (const struct ndx_request *)(const void *)((const char *)list + index * size);
+}
+static inline const struct ndx_receive *base_receive_at(const struct ndx_receive *list, size_t size,
+                                                        size_t index)
+{
+	return (const struct ndx_receive *)(const void *)((const char *)list + index * size);
+}
+
+/* The parameters of a request of a list. False: its type is not one of enum ndx_post. */
+bool base_post_of(const struct ndx_request *request, struct base_post *post);
+
+/* Lists for queues that take one request at a time; parameters as those of the functions in
+ * ndx_qp_ops and ndx_srq_ops. */
+enum ndx_status base_post_singly(struct ndx_qp *qp, const struct ndx_request *list, size_t size,
+                                 size_t count, size_t *posted);
+enum ndx_status base_receive_singly(struct ndx_qp *qp, const struct ndx_receive *list, size_t size,
+                                    size_t count, size_t *posted);
+enum ndx_status base_srq_receive_singly(struct ndx_srq *srq, const struct ndx_receive *list,
+                                        size_t size, size_t count, size_t *posted);
 
 /* base_admit_initiator() with these parameters. */
 static inline enum ndx_status base_post_admit(struct base_qp *qp, const struct base_post *post,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base_log.h"
+#include "base_post.h"
 #include "fault.h"
 
 struct fault_qp {
@@ -143,6 +144,68 @@ static enum ndx_status qp_invalidate(struct ndx_qp *qp, void *context, struct nd
 	return after_post(q, st);
 }
 
+/* Each entry of a list counts as a call of its kind. So the inner provider gets the entries before
+ * the first one that is made to fail, and the consumer sees a list that is refused there. */
+static enum fault_call call_of(const struct ndx_request *request)
+{
+	switch (request->type) {
+	case NDX_POST_SEND:
+		return FAULT_CALL_send;
+	case NDX_POST_SEND_IMMEDIATE:
+		return FAULT_CALL_send_immediate;
+	case NDX_POST_READ:
+		return FAULT_CALL_read;
+	case NDX_POST_WRITE:
+		return FAULT_CALL_write;
+	case NDX_POST_WRITE_IMMEDIATE:
+		return FAULT_CALL_write_immediate;
+	}
+	return FAULT_CALLS; /* the inner provider refuses it */
+}
+
+static enum ndx_status qp_post_list(struct ndx_qp *qp, const struct ndx_request *list, size_t size,
+                                    size_t count, size_t *posted)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st = NDX_OK;
+	enum ndx_status inner;
+	enum fault_call call;
+	size_t n = 0;
+
+	for (; n < count && st == NDX_OK; n += st == NDX_OK) {
+		call = call_of(base_request_at(list, size, n));
+		if (call == FAULT_CALLS)
+			break;
+		st = fault_inject(q->fa, call);
+	}
+	inner = q->inner->post_list(qp, list, size, st == NDX_OK ? count : n, posted);
+	return after_post(q, inner != NDX_OK ? inner : st);
+}
+
+/* The number of receives before the one that is made to fail, with `*status`; `count`, if none
+ * is. */
+static size_t receives_before(struct fault_adapter *fa, enum fault_call call, size_t count,
+                              enum ndx_status *status)
+{
+	size_t n = 0;
+
+	*status = NDX_OK;
+	for (; n < count && *status == NDX_OK; n += *status == NDX_OK)
+		*status = fault_inject(fa, call);
+	return n;
+}
+
+static enum ndx_status qp_receive_list(struct ndx_qp *qp, const struct ndx_receive *list,
+                                       size_t size, size_t count, size_t *posted)
+{
+	struct fault_qp *q = qp_of(qp);
+	enum ndx_status st;
+	const size_t n = receives_before(q->fa, FAULT_CALL_receive, count, &st);
+	const enum ndx_status inner = q->inner->receive_list(qp, list, size, n, posted);
+
+	return after_post(q, inner != NDX_OK ? inner : st);
+}
+
 /* The table has all functions, so that the core does not replace it: it leads to the object. */
 static void make_ops(struct fault_qp *q)
 {
@@ -156,6 +219,8 @@ static void make_ops(struct fault_qp *q)
 		.write_immediate = qp_write_immediate,
 		.bind = qp_bind,
 		.invalidate = qp_invalidate,
+		.post_list = qp_post_list,
+		.receive_list = qp_receive_list,
 	};
 }
 
@@ -218,6 +283,17 @@ static enum ndx_status srq_receive(struct ndx_srq *srq, void *context, const str
 	return st == NDX_OK ? s->inner->receive(srq, context, sge, count) : st;
 }
 
+static enum ndx_status srq_receive_list(struct ndx_srq *srq, const struct ndx_receive *list,
+                                        size_t size, size_t count, size_t *posted)
+{
+	const struct fault_srq *s = srq_of(srq);
+	enum ndx_status st;
+	const size_t n = receives_before(s->fa, FAULT_CALL_srq_receive, count, &st);
+	const enum ndx_status inner = s->inner->receive_list(srq, list, size, n, posted);
+
+	return inner != NDX_OK ? inner : st;
+}
+
 enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, const struct ndx_srq_attr *attr,
                                  struct ndx_spi_srq **out)
 {
@@ -242,7 +318,8 @@ enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, const struct n
 	}
 	s->fa = fa;
 	s->inner = (*out)->pub.ops;
-	s->ops = (struct ndx_srq_ops){.size = sizeof(s->ops), .receive = srq_receive};
+	s->ops = (struct ndx_srq_ops){
+		.size = sizeof(s->ops), .receive = srq_receive, .receive_list = srq_receive_list};
 	(*out)->pub.ops = &s->ops;
 	return NDX_OK;
 }

@@ -59,21 +59,68 @@ static enum ndx_status admit_req(struct loop_qp *qp, const struct base_post *pos
 	return NDX_OK;
 }
 
-static enum ndx_status post_request(struct base_qp *base, const struct base_post *post)
+/* Lock held. */
+static enum ndx_status post_one(struct loop_qp *qp, const struct base_post *post)
 {
-	struct loop_qp *qp = container_of(base, struct loop_qp, base);
-	const bool is_read = post->type == NDX_REQUEST_READ;
 	struct loop_req *req;
 	enum ndx_status st;
 
-	loop_switch_lock(qp->adapter->sw);
-	if (is_read && base->state != BASE_QP_IDLE && qp->outbound_reads == 0)
-		st = NDX_E_INVALID_DEVICE_REQUEST;
-	else
-		st = admit_req(qp, post, &req);
+	if (post->type == NDX_REQUEST_READ && qp->base.state != BASE_QP_IDLE &&
+	    qp->outbound_reads == 0)
+		return NDX_E_INVALID_DEVICE_REQUEST;
+	st = admit_req(qp, post, &req);
 	if (st == NDX_OK)
 		loop_data_posted(qp->conn);
+	return st;
+}
+
+static enum ndx_status post_request(struct base_qp *base, const struct base_post *post)
+{
+	struct loop_qp *qp = container_of(base, struct loop_qp, base);
+	enum ndx_status st;
+
+	loop_switch_lock(qp->adapter->sw);
+	st = post_one(qp, post);
 	loop_switch_unlock(qp->adapter->sw);
+	return st;
+}
+
+static enum ndx_status qp_post_list(struct ndx_qp *pub, const struct ndx_request *list, size_t size,
+                                    size_t count, size_t *posted)
+{
+	struct loop_qp *qp = qp_of(pub);
+	enum ndx_status st = NDX_OK;
+	struct base_post post;
+	size_t i;
+
+	loop_switch_lock(qp->adapter->sw);
+	for (i = 0; i < count; i++) {
+		st = NDX_E_INVALID_PARAMETER;
+		if (base_post_of(base_request_at(list, size, i), &post))
+			st = post_one(qp, &post);
+		if (st != NDX_OK && st != NDX_PENDING)
+			break;
+	}
+	loop_switch_unlock(qp->adapter->sw);
+	*posted = i;
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+/* Lock held. */
+static enum ndx_status receive_one(struct loop_qp *qp, void *context, const struct ndx_sge *sge,
+                                   size_t count)
+{
+	struct loop_receive *receive;
+	struct base_req *base;
+	uint32_t length;
+	enum ndx_status st;
+
+	st = base_admit_receive(&qp->base, context, sge, count, &length, &base);
+	if (st == NDX_OK) {
+		receive = (struct loop_receive *)(void *)base;
+		receive->length = length;
+		copy_list(receive->sge, sge, count);
+	}
 	return st;
 }
 
@@ -81,21 +128,35 @@ static enum ndx_status qp_receive(struct ndx_qp *pub, void *context, const struc
                                   size_t count)
 {
 	struct loop_qp *qp = qp_of(pub);
-	struct loop_receive *receive;
-	struct base_req *base;
-	uint32_t length;
 	enum ndx_status st;
 
 	loop_switch_lock(qp->adapter->sw);
-	st = base_admit_receive(&qp->base, context, sge, count, &length, &base);
-	if (st == NDX_OK) {
-		receive = (struct loop_receive *)(void *)base;
-		receive->length = length;
-		copy_list(receive->sge, sge, count);
-		if (qp->conn != NULL)
-			loop_data_pump(qp->conn->peer);
-	}
+	st = receive_one(qp, context, sge, count);
+	if (st == NDX_OK && qp->conn != NULL)
+		loop_data_pump(qp->conn->peer);
 	loop_switch_unlock(qp->adapter->sw);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static enum ndx_status qp_receive_list(struct ndx_qp *pub, const struct ndx_receive *list,
+                                       size_t size, size_t count, size_t *posted)
+{
+	struct loop_qp *qp = qp_of(pub);
+	enum ndx_status st = NDX_OK;
+	size_t i;
+
+	loop_switch_lock(qp->adapter->sw);
+	for (i = 0; i < count; i++) {
+		const struct ndx_receive *r = base_receive_at(list, size, i);
+
+		st = receive_one(qp, r->context, r->sge, r->sge_count);
+		if (st != NDX_OK && st != NDX_PENDING)
+			break;
+	}
+	if (i > 0 && qp->conn != NULL)
+		loop_data_pump(qp->conn->peer);
+	loop_switch_unlock(qp->adapter->sw);
+	*posted = i;
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
@@ -172,6 +233,8 @@ static const struct ndx_qp_ops qp_ops = {
 	.write_immediate = base_post_write_immediate,
 	.bind = qp_bind,
 	.invalidate = qp_invalidate,
+	.post_list = qp_post_list,
+	.receive_list = qp_receive_list,
 };
 
 /* Size of a record with its list or its inline bytes, such that the next record is aligned. */

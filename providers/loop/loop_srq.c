@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base_log.h"
+#include "base_post.h"
 #include "loop.h"
 
 static struct loop_srq *of_spi(struct ndx_spi_srq *srq)
@@ -21,23 +22,19 @@ static void serve_waiters(struct loop_srq *srq)
 		loop_data_pump(container_of(node, struct loop_conn, wait_node));
 }
 
-static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const struct ndx_sge *sge,
+/* Lock held. */
+static enum ndx_status receive_one(struct loop_srq *srq, void *context, const struct ndx_sge *sge,
                                    size_t count)
 {
-	struct loop_srq *srq = loop_srq_of(pub);
 	struct loop_receive *receive;
-	enum ndx_status st = NDX_OK;
 	uint32_t length;
 
 	if (count > srq->max_sge)
 		return NDX_E_DATA_OVERRUN;
 	if (!base_sge_sum(sge, count, LOOP_MAX_TRANSFER, &length))
 		return NDX_E_BUFFER_OVERFLOW;
-	loop_switch_lock(srq->adapter->sw);
-	if (srq->posted == srq->depth) {
-		st = NDX_E_NO_MORE_ENTRIES;
-		goto unlock;
-	}
+	if (srq->posted == srq->depth)
+		return NDX_E_NO_MORE_ENTRIES;
 	receive = loop_srq_at(srq, srq->ring, srq->depth, srq->first + srq->posted);
 	receive->base.context = context;
 	receive->length = length;
@@ -45,14 +42,43 @@ static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const str
 		memcpy(receive->sge, sge, count * sizeof(*sge));
 	srq->posted++;
 	serve_waiters(srq);
-unlock:
+	return NDX_OK;
+}
+
+static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const struct ndx_sge *sge,
+                                   size_t count)
+{
+	struct loop_srq *srq = loop_srq_of(pub);
+	enum ndx_status st;
+
+	loop_switch_lock(srq->adapter->sw);
+	st = receive_one(srq, context, sge, count);
 	loop_switch_unlock(srq->adapter->sw);
+	return st;
+}
+
+static enum ndx_status srq_receive_list(struct ndx_srq *pub, const struct ndx_receive *list,
+                                        size_t size, size_t count, size_t *posted)
+{
+	struct loop_srq *srq = loop_srq_of(pub);
+	enum ndx_status st = NDX_OK;
+	size_t i = 0;
+
+	loop_switch_lock(srq->adapter->sw);
+	for (; i < count && st == NDX_OK; i += st == NDX_OK) {
+		const struct ndx_receive *r = base_receive_at(list, size, i);
+
+		st = receive_one(srq, r->context, r->sge, r->sge_count);
+	}
+	loop_switch_unlock(srq->adapter->sw);
+	*posted = i;
 	return st;
 }
 
 static const struct ndx_srq_ops srq_ops = {
 	.size = sizeof(srq_ops),
 	.receive = srq_receive,
+	.receive_list = srq_receive_list,
 };
 
 enum ndx_status loop_srq_create(struct ndx_spi_adapter *adapter, const struct ndx_srq_attr *attr,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A request on its way to the device. The queue pair's base.lock is held. */
+/*
+ * A request on its way to the device, singly (verbs_post.c) or in a list (verbs_post_list.c). The
+ * queue pair's base.lock is held.
+ */
 #ifndef VERBS_OP_H
 #define VERBS_OP_H
 

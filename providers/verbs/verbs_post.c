@@ -9,6 +9,7 @@
 
 #include "verbs_ofi.h"
 #include "verbs_op.h"
+#include "verbs_post_list.h"
 
 /* The device has refused a request. */
 static __attribute__((noinline, cold)) enum ndx_status
@@ -310,4 +311,6 @@ const struct ndx_qp_ops verbs_qp_ops = {
 	.write_immediate = qp_write_immediate,
 	.bind = verbs_qp_bind,
 	.invalidate = verbs_qp_invalidate,
+	.post_list = verbs_qp_post_list,
+	.receive_list = verbs_qp_receive_list,
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base_log.h"
+#include "base_post.h"
 #include "verbs_srq.h"
 #include "verbs_wr.h"
 
@@ -118,7 +119,81 @@ static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const str
 	return st;
 }
 
-static const struct ndx_srq_ops srq_ops = {.size = sizeof(srq_ops), .receive = srq_receive};
+/* Lock held: add a receive to the batch. */
+static enum ndx_status add_receive(struct verbs_srq *srq, struct verbs_receive_batch *batch,
+                                   const struct ndx_receive *entry)
+{
+	struct verbs_receive *receive = (struct verbs_receive *)(void *)srq->free;
+	uint32_t length;
+
+	if (entry->sge_count > srq->max_sge)
+		return NDX_E_DATA_OVERRUN;
+	if (!base_sge_sum(entry->sge, entry->sge_count, srq->adapter->max_transfer, &length))
+		return NDX_E_BUFFER_OVERFLOW;
+	if (receive == NULL || in_use(srq) >= srq->depth)
+		return NDX_E_NO_MORE_ENTRIES;
+	receive->count = (uint32_t)entry->sge_count;
+	if (receive->count > 0)
+		memcpy(receive->sge, entry->sge, receive->count * sizeof(*entry->sge));
+	srq->free = receive->req.next;
+	srq->posted++;
+	base_req_begin(&receive->req.base, entry->context, NDX_REQUEST_RECEIVE, 0);
+	verbs_wr_add_receive(batch, receive, receive->sge, receive->count);
+	return NDX_OK;
+}
+
+/* Lock held: give the batch to the device, and begin a new one. */
+static enum ndx_status flush(struct verbs_srq *srq, struct verbs_receive_batch *batch,
+                             size_t *posted)
+{
+	struct ibv_recv_wr *bad = batch->wr;
+	size_t taken = batch->count;
+	int err = 0;
+
+	if (batch->count > 0)
+		err = ibv_post_srq_recv(srq->native, batch->wr, &bad);
+	if (err != 0) {
+		taken = (size_t)(bad - batch->wr);
+		for (size_t i = batch->count; i-- > taken; srq->posted--)
+			verbs_srq_free_record(srq,
+			                      (struct verbs_req *)(uintptr_t)batch->wr[i].wr_id);
+	}
+	*posted += taken;
+	batch->count = 0;
+	batch->sges = 0;
+	if (err == 0)
+		return NDX_OK;
+	return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
+}
+
+static enum ndx_status srq_receive_list(struct ndx_srq *pub, const struct ndx_receive *list,
+                                        size_t size, size_t count, size_t *posted)
+{
+	struct verbs_srq *srq = verbs_srq_of(pub);
+	enum ndx_status flushed = NDX_OK;
+	enum ndx_status st = NDX_OK;
+	struct verbs_receive_batch batch;
+
+	batch.count = 0;
+	batch.sges = 0;
+	base_lock_acquire(&srq->lock);
+	for (size_t i = 0; i < count && st == NDX_OK && flushed == NDX_OK; i++) {
+		if (verbs_wr_is_full(&batch))
+			flushed = flush(srq, &batch, posted);
+		if (flushed == NDX_OK)
+			st = add_receive(srq, &batch, base_receive_at(list, size, i));
+	}
+	if (flushed == NDX_OK)
+		flushed = flush(srq, &batch, posted);
+	base_lock_release(&srq->lock);
+	return flushed != NDX_OK ? flushed : st;
+}
+
+static const struct ndx_srq_ops srq_ops = {
+	.size = sizeof(srq_ops),
+	.receive = srq_receive,
+	.receive_list = srq_receive_list,
+};
 
 /* ---- queue pairs ---- */
 

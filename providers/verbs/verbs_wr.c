@@ -49,6 +49,21 @@ uint32_t verbs_wr_gather(char *bytes, const struct ndx_sge *sge, size_t count)
 	return length;
 }
 
+void verbs_wr_add_receive(struct verbs_receive_batch *batch, const void *record,
+                          const struct ndx_sge *sge, size_t count)
+{
+	struct ibv_recv_wr *wr = &batch->wr[batch->count];
+	struct ibv_sge *list = &batch->sge[batch->sges];
+
+	*wr = (struct ibv_recv_wr){.wr_id = (uintptr_t)record,
+	                           .sg_list = list,
+	                           .num_sge = verbs_wr_list(list, sge, count)};
+	if (batch->count > 0)
+		wr[-1].next = wr;
+	batch->sges += (size_t)wr->num_sge;
+	batch->count++;
+}
+
 int verbs_wr_post_receive(struct verbs_qp *qp, struct verbs_receive *receive)
 {
 	struct ibv_sge list[VERBS_MAX_SGE];

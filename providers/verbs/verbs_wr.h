@@ -21,6 +21,26 @@ verbs_wr_copy_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
 	return n;
 }
 
+/* A list of requests goes to the device in parts of at most this many requests and entries. */
+#define VERBS_LIST 32u
+#define VERBS_LIST_SGES 64u
+
+/* Receives that go to the device with one call. */
+struct verbs_receive_batch {
+	size_t count;
+	size_t sges;
+	struct ibv_recv_wr wr[VERBS_LIST];
+	struct ibv_sge sge[VERBS_LIST_SGES];
+};
+
+static inline bool verbs_wr_is_full(const struct verbs_receive_batch *batch)
+{
+	return batch->count == VERBS_LIST || batch->sges + VERBS_MAX_SGE > VERBS_LIST_SGES;
+}
+/* There is room. The record is the receive's. */
+void verbs_wr_add_receive(struct verbs_receive_batch *batch, const void *record,
+                          const struct ndx_sge *sge, size_t count);
+
 /* base.lock held. For software RoCE keep the list, to find out later why a request failed. For a
  * peer on ofi:verbs count the messages, because the goodbye tells their number. */
 void verbs_wr_keep_books(struct verbs_qp *qp, struct verbs_initiator *own,

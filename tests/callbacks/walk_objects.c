@@ -171,6 +171,13 @@ static enum ndx_status call_srq_notify(struct scene *s)
 	return s->srq ? ndx_srq_notify(s->srq, &s->ov) : NDX_PENDING;
 }
 
+static enum ndx_status call_srq_receive_list(struct scene *s)
+{
+	size_t posted;
+
+	return s->srq ? ndx_srq_receive_list(s->srq, NULL, 0, &posted) : NDX_E_NOT_SUPPORTED;
+}
+
 static enum ndx_status call_srq_get_notify_affinity(struct scene *s)
 {
 	uint16_t group;
@@ -308,6 +315,22 @@ static enum ndx_status call_qp_flush(struct scene *s)
 	return ndx_qp_flush(s->up_qp);
 }
 
+static enum ndx_status call_qp_post_list(struct scene *s)
+{
+	const struct ndx_request list[2] = {{.type = NDX_POST_SEND}, {.type = NDX_POST_SEND}};
+	size_t posted;
+
+	return ndx_qp_post_list(s->up_qp, list, 2, &posted);
+}
+
+static enum ndx_status call_qp_receive_list(struct scene *s)
+{
+	const struct ndx_receive list[2] = {{0}, {0}};
+	size_t posted;
+
+	return ndx_qp_receive_list(s->up_qp, list, 2, &posted);
+}
+
 static enum ndx_status call_qp_get_stats(struct scene *s)
 {
 	struct ndx_qp_stats stats = {.size = sizeof(stats)};
@@ -392,6 +415,7 @@ const struct row object_rows[] = {
 	{"ndx_srq_cancel", call_srq_cancel, NDX_OK, NDX_OK},
 	{"ndx_srq_modify", call_srq_modify, NDX_OK, NDX_E_NOT_SUPPORTED},
 	{"ndx_srq_notify", call_srq_notify, NDX_PENDING, NDX_OK},
+	{"ndx_srq_receive_list_sized", call_srq_receive_list, NDX_OK, NDX_E_NOT_SUPPORTED},
 	{"ndx_srq_get_notify_affinity", call_srq_get_notify_affinity, NDX_OK, NDX_E_NOT_SUPPORTED},
 	{"ndx_mr_create", call_mr_create, NDX_OK, NDX_OK},
 	{"ndx_mr_close", call_mr_close, NDX_OK, NDX_OK},
@@ -409,6 +433,8 @@ const struct row object_rows[] = {
 	{"ndx_qp_close", call_qp_close, NDX_OK, NDX_OK},
 	{"ndx_qp_flush", call_qp_flush, NDX_OK, NDX_OK},
 	{"ndx_qp_get_stats", call_qp_get_stats, NDX_OK, NDX_OK},
+	{"ndx_qp_post_list_sized", call_qp_post_list, NDX_OK, NDX_OK},
+	{"ndx_qp_receive_list_sized", call_qp_receive_list, NDX_OK, NDX_OK},
 	{"ndx_overlapped_init", call_overlapped_init, NDX_OK, NDX_OK},
 	{"ndx_overlapped_status", call_overlapped_status, NDX_PENDING, NDX_OK},
 	{"ndx_overlapped_wait", call_overlapped_wait, NDX_E_WOULD_BLOCK, NDX_OK},

@@ -150,21 +150,28 @@ static uint32_t bytes_of(const struct ibv_send_wr *wr)
 	return bytes;
 }
 
-static int post_send(struct ibv_qp *native, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+/* 0, or why the request, which is the next of a native list, is refused. */
+static int count_request(void)
 {
-	struct fake_qp *qp = fake_qp_of(native);
-	int err = count_call(FAKE_POST_SEND);
+	struct fake_device *device = device_in_use;
+
+	if (device->refuse_entry == 0 || --device->refuse_entry > 0)
+		return 0;
+	return device->refuse_errno;
+}
+
+static int take_send(struct fake_qp *qp, const struct ibv_send_wr *wr)
+{
+	int err = count_request();
 
 	if (err == 0 && qp->send_tail - qp->send_freed >= qp->cap.max_send_wr)
 		err = ENOMEM;
 	if (err == 0 && qp->pub.state < IBV_QPS_RTS)
 		err = EINVAL;
-	if (err != 0) {
-		*bad = wr;
+	if (err != 0)
 		return err;
-	}
 	qp->sends[qp->send_tail++ % FAKE_WR_MAX] =
-		(struct fake_wr){wr->wr_id, wr->opcode, wr->send_flags};
+		(struct fake_wr){wr->wr_id, wr->opcode, wr->send_flags, bytes_of(wr)};
 	qp->signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
 	device_in_use->zero_byte_writes += qp->pub.state == IBV_QPS_RTS &&
 	                                   wr->opcode == IBV_WR_RDMA_WRITE && bytes_of(wr) == 0;
@@ -175,36 +182,71 @@ static int post_send(struct ibv_qp *native, struct ibv_send_wr *wr, struct ibv_s
 	return 0;
 }
 
-static int post_recv(struct ibv_qp *native, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static int post_send(struct ibv_qp *native, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct fake_qp *qp = fake_qp_of(native);
-	int err = count_call(FAKE_POST_RECV);
+	int err = count_call(FAKE_POST_SEND);
+
+	while (err == 0 && wr != NULL) {
+		err = take_send(fake_qp_of(native), wr);
+		if (err == 0)
+			wr = wr->next;
+	}
+	if (err != 0)
+		*bad = wr;
+	return err;
+}
+
+static int take_receive(struct fake_qp *qp, const struct ibv_recv_wr *wr)
+{
+	int err = count_request();
 
 	if (err == 0 && qp->receive_tail - qp->receive_head >= qp->cap.max_recv_wr)
 		err = ENOMEM;
-	if (err != 0) {
-		*bad = wr;
+	if (err != 0)
 		return err;
-	}
 	qp->receives[qp->receive_tail++ % FAKE_WR_MAX] = (struct fake_wr){.id = wr->wr_id};
 	if (qp->pub.state == IBV_QPS_ERR && !device_in_use->drops_late_receives)
 		flush_qp(qp);
 	return 0;
 }
 
-static int post_srq_recv(struct ibv_srq *native, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static int post_recv(struct ibv_qp *native, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	struct fake_srq *srq = (struct fake_srq *)(void *)native;
-	int err = count_call(FAKE_POST_SRQ_RECV);
+	int err = count_call(FAKE_POST_RECV);
+
+	while (err == 0 && wr != NULL) {
+		err = take_receive(fake_qp_of(native), wr);
+		if (err == 0)
+			wr = wr->next;
+	}
+	if (err != 0)
+		*bad = wr;
+	return err;
+}
+
+static int take_shared(struct fake_srq *srq, const struct ibv_recv_wr *wr)
+{
+	int err = count_request();
 
 	if (err == 0 && srq->tail - srq->head >= srq->room)
 		err = ENOMEM;
-	if (err != 0) {
-		*bad = wr;
-		return err;
+	if (err == 0)
+		srq->ring[srq->tail++ % FAKE_WR_MAX] = (struct fake_wr){.id = wr->wr_id};
+	return err;
+}
+
+static int post_srq_recv(struct ibv_srq *native, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	int err = count_call(FAKE_POST_SRQ_RECV);
+
+	while (err == 0 && wr != NULL) {
+		err = take_shared((struct fake_srq *)(void *)native, wr);
+		if (err == 0)
+			wr = wr->next;
 	}
-	srq->ring[srq->tail++ % FAKE_WR_MAX] = (struct fake_wr){.id = wr->wr_id};
-	return 0;
+	if (err != 0)
+		*bad = wr;
+	return err;
 }
 
 /* Call the test's hook if its turn has come. */

@@ -46,6 +46,9 @@ struct fake_device {
 	 * fails. */
 	unsigned long refuse_nth[FAKE_CALLS];
 	int refuse_errno;
+	/* The posted request with this number fails with refuse_errno, and the device takes none of
+	 * its native list from there on. The next request is number 1; 0: none fails. */
+	unsigned refuse_entry;
 	/* sends complete at once; else fake_complete_sends() completes them */
 	bool runs;
 	bool frees_at_once; /* frees send slots before the poll, as software RoCE does */
@@ -76,6 +79,7 @@ struct fake_wr {
 	uint64_t id;
 	enum ibv_wr_opcode opcode;
 	unsigned flags;
+	uint32_t bytes;
 };
 
 struct fake_wc {

@@ -65,11 +65,17 @@ static void *serve(void *arg)
 	struct end *end = arg;
 	struct ndx_sge sge = sge_of(end);
 
-	must(ndx_qp_receive(end->qp, NULL, &sge, 1), "post a receive");
+	struct ndx_receive receives[2] = {{.sge = &sge, .sge_count = 1}};
+	size_t posted;
+
+	REFUSED(receives[0], NDX_E_INVALID_PARAMETER,
+	        ndx_qp_receive_list(end->qp, receives, 2, &posted));
+	must(ndx_qp_receive_list(end->qp, receives, 2, &posted), "post receives");
 	must(ndx_accept_from(end->adapter, end->listener, end->qp, NULL, 0, TIMEOUT_MS,
 	                     &end->connector),
 	     "accept");
 	end_result(end, "receive");
+	end_result(end, "receive without bytes");
 	must(ndx_disconnect(end->connector, TIMEOUT_MS), "disconnect the passive end");
 	return NULL;
 }
@@ -82,15 +88,15 @@ static void counters(struct end *end)
 
 	PREPARE(all);
 	must(ndx_adapter_get_stats(end->adapter, &all), "counters of the adapter");
-	must_hold(all.initiator.posted == 1 && all.qps.now == 2, "wrong counters of the adapter");
+	must_hold(all.initiator.posted == 2 && all.qps.now == 2, "wrong counters of the adapter");
 	LEFT_ALONE(all);
 	PREPARE(cq);
 	must(ndx_cq_get_stats(end->cq, &cq), "counters of a queue");
-	must_hold(cq.taken == 1, "wrong counters of a queue");
+	must_hold(cq.taken == 2, "wrong counters of a queue");
 	LEFT_ALONE(cq);
 	PREPARE(qp);
 	must(ndx_qp_get_stats(end->qp, &qp), "counters of a queue pair");
-	must_hold(qp.initiator.posted == 1, "wrong counters of a queue pair");
+	must_hold(qp.initiator.posted == 2, "wrong counters of a queue pair");
 	LEFT_ALONE(qp);
 }
 
@@ -118,7 +124,9 @@ static void connect_and_send(struct ndx_adapter *adapter)
 	socklen_t length = sizeof(address);
 	struct end client = {.data = "to an end of another age"};
 	struct end server = {0};
+	struct ndx_request sends[2] = {{.type = NDX_POST_SEND}, {.type = NDX_POST_SEND}};
 	struct ndx_sge sge;
+	size_t posted;
 	pthread_t thread;
 
 	end_open(&client, adapter);
@@ -130,8 +138,12 @@ static void connect_and_send(struct ndx_adapter *adapter)
 	must_hold(pthread_create(&thread, NULL, serve, &server) == 0, "no thread");
 	connect_to(&client, &address);
 	sge = sge_of(&client);
-	must(ndx_qp_send(client.qp, NULL, &sge, 1, 0), "post a send");
+	sends[0].sge = &sge;
+	sends[0].sge_count = 1;
+	REFUSED(sends[1], NDX_E_INVALID_PARAMETER, ndx_qp_post_list(client.qp, sends, 2, &posted));
+	must(ndx_qp_post_list(client.qp, sends, 2, &posted), "post sends");
 	end_result(&client, "send");
+	end_result(&client, "send without bytes");
 	must(ndx_disconnect(client.connector, TIMEOUT_MS), "disconnect the active end");
 	(void)pthread_join(thread, NULL);
 	must_hold(strcmp(client.data, server.data) == 0, "the message arrived changed");

@@ -37,6 +37,22 @@ SWEEP_SCRIPT(messages)
 	(void)sweep_disconnect(r);
 }
 
+/* Each entry of each list is refused once. */
+SWEEP_SCRIPT(lists)
+{
+	struct side *a = r->active;
+	struct side *p = r->passive;
+
+	if (!sweep_pair(r))
+		return;
+	sweep_fill(a, 0, SWEEP_LIST * LEN, 1);
+	if (!step_receive_list(p, 2000, LEN, SWEEP_LIST) ||
+	    !step_send_list(a, 0, LEN, SWEEP_LIST) || !step_results(p, SWEEP_LIST, NDX_OK) ||
+	    !step_results(a, SWEEP_LIST, NDX_OK) || !sweep_is_filled(p, 2000, SWEEP_LIST * LEN, 1))
+		return;
+	(void)sweep_disconnect(r);
+}
+
 SWEEP_SCRIPT(rdma)
 {
 	struct side *a = r->active;
@@ -114,6 +130,21 @@ SWEEP_SCRIPT(shared)
 	/* both are used up */
 	if (!step_wait(r, low, NDX_OK) || !sweep_is_filled(p, 0, LEN, 8) ||
 	    !sweep_is_filled(p, 300, 60, 8))
+		return;
+	(void)sweep_disconnect(r);
+}
+
+SWEEP_SCRIPT(shared_list)
+{
+	struct side *a = r->active;
+	struct side *p = r->passive;
+
+	if (!step_srq(p, SWEEP_LIST, 1) || !sweep_pair(r))
+		return;
+	sweep_fill(a, 0, SWEEP_LIST * LEN, 9);
+	if (!step_srq_receive_list(p, 2000, LEN, SWEEP_LIST) ||
+	    !step_send_list(a, 0, LEN, SWEEP_LIST) || !step_results(a, SWEEP_LIST, NDX_OK) ||
+	    !step_results(p, SWEEP_LIST, NDX_OK) || !sweep_is_filled(p, 2000, SWEEP_LIST * LEN, 9))
 		return;
 	(void)sweep_disconnect(r);
 }

@@ -55,6 +55,80 @@ bool step_srq_receive(struct side *s, uint32_t at, uint32_t len)
 	return st == NDX_OK;
 }
 
+static void all_or_refused(struct side *s, enum ndx_status st, size_t posted, size_t count)
+{
+	(void)sweep_check(s->run, st == NDX_OK ? posted == count : posted < count,
+	                  "%s: a list of %zu: %s with %zu posted", s->name, count,
+	                  ndx_status_name(st), posted);
+}
+
+bool step_send_list(struct side *s, uint32_t at, uint32_t len, size_t count)
+{
+	struct ndx_request list[SWEEP_LIST];
+	struct ndx_sge sges[SWEEP_LIST];
+	enum ndx_status st;
+	size_t posted;
+	size_t done = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		sges[i] = sweep_sge(s, at + (uint32_t)i * len, len);
+		list[i] = (struct ndx_request){
+			.type = NDX_POST_SEND, .sge = &sges[i], .sge_count = 1};
+	}
+	do {
+		st = ndx_qp_post_list(s->qp, &list[done], count - done, &posted);
+		all_or_refused(s, st, posted, count - done);
+		done += posted;
+	} while (sweep_again(s->run, "post_list", st, NDX_OK));
+	return st == NDX_OK && sweep_check(s->run, done == count, "%s: %zu of %zu sends posted",
+	                                   s->name, done, count);
+}
+
+static void make_receives(const struct side *s, uint32_t at, uint32_t len, struct ndx_sge *sges,
+                          struct ndx_receive *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		sges[i] = sweep_sge(s, at + (uint32_t)i * len, len);
+		list[i] = (struct ndx_receive){.sge = &sges[i], .sge_count = 1};
+	}
+}
+
+bool step_receive_list(struct side *s, uint32_t at, uint32_t len, size_t count)
+{
+	struct ndx_receive list[SWEEP_LIST];
+	struct ndx_sge sges[SWEEP_LIST];
+	enum ndx_status st;
+	size_t posted;
+	size_t done = 0;
+
+	make_receives(s, at, len, sges, list, count);
+	do {
+		st = ndx_qp_receive_list(s->qp, &list[done], count - done, &posted);
+		all_or_refused(s, st, posted, count - done);
+		done += posted;
+	} while (sweep_again(s->run, "receive_list", st, NDX_OK));
+	return st == NDX_OK && sweep_check(s->run, done == count, "%s: %zu of %zu receives posted",
+	                                   s->name, done, count);
+}
+
+bool step_srq_receive_list(struct side *s, uint32_t at, uint32_t len, size_t count)
+{
+	struct ndx_receive list[SWEEP_LIST];
+	struct ndx_sge sges[SWEEP_LIST];
+	enum ndx_status st;
+	size_t posted;
+	size_t done = 0;
+
+	make_receives(s, at, len, sges, list, count);
+	do {
+		st = ndx_srq_receive_list(s->srq, &list[done], count - done, &posted);
+		all_or_refused(s, st, posted, count - done);
+		done += posted;
+	} while (sweep_again(s->run, "srq_receive_list", st, NDX_OK));
+	return st == NDX_OK && sweep_check(s->run, done == count, "%s: %zu of %zu receives posted",
+	                                   s->name, done, count);
+}
+
 bool step_send(struct side *s, uint32_t at, uint32_t len, uint32_t flags)
 {
 	const struct ndx_sge sge = sweep_sge(s, at, len);

@@ -23,6 +23,7 @@
 #define SWEEP_OPS 24u
 #define SWEEP_TEXT 600u
 #define SWEEP_DEPTH 8u
+#define SWEEP_LIST 4u /* entries of a list */
 /* Nothing takes so long; a wait that does is a failure of the test. */
 #define SWEEP_PATIENCE_MS 15000u
 
@@ -142,6 +143,11 @@ void sweep_fill(struct side *s, uint32_t at, uint32_t len, unsigned char seed);
 bool sweep_is_filled(struct side *s, uint32_t at, uint32_t len, unsigned char seed);
 bool step_receive(struct side *s, uint32_t at, uint32_t len);
 bool step_srq_receive(struct side *s, uint32_t at, uint32_t len);
+/* Lists of `count` entries of `len` bytes each, from `at` on. What a failure leaves is posted
+ * again, as the rest of the list. */
+bool step_send_list(struct side *s, uint32_t at, uint32_t len, size_t count);
+bool step_receive_list(struct side *s, uint32_t at, uint32_t len, size_t count);
+bool step_srq_receive_list(struct side *s, uint32_t at, uint32_t len, size_t count);
 bool step_send(struct side *s, uint32_t at, uint32_t len, uint32_t flags);
 bool step_send_immediate(struct side *s, uint32_t at, uint32_t len, uint32_t immediate);
 bool step_read(struct side *s, uint32_t at, uint32_t len, uint64_t remote, uint32_t token);
@@ -196,10 +202,12 @@ SWEEP_SCRIPT(decline);
 SWEEP_SCRIPT(cancel);
 SWEEP_SCRIPT(helpers);
 SWEEP_SCRIPT(messages);
+SWEEP_SCRIPT(lists);
 SWEEP_SCRIPT(rdma);
 SWEEP_SCRIPT(write_immediate);
 SWEEP_SCRIPT(windows);
 SWEEP_SCRIPT(shared);
+SWEEP_SCRIPT(shared_list);
 SWEEP_SCRIPT(notify);
 SWEEP_SCRIPT(leave);
 SWEEP_SCRIPT(cross);

@@ -74,10 +74,14 @@ struct ndx_spi_cq {
 	uint32_t depth; /* as the program asked for, or as resized */
 };
 
-/** First part of a provider's shared receive queue. `pub.ops` as in struct ndx_spi_cq. */
+/**
+ * First part of a provider's shared receive queue. The provider sets `pub.ops` in srq_create, with
+ * `size`. `receive` is a must; the rest as in struct ndx_spi_qp.
+ */
 struct ndx_spi_srq {
 	struct ndx_srq pub;
 	struct ndx_spi_object object;
+	struct ndx_srq_ops whole; /* for the core: the complete copy of the provider's functions */
 };
 
 /** First part of a provider's memory region. The provider sets the tokens. */
@@ -101,7 +105,12 @@ struct ndx_spi_mw {
  * First part of a provider's queue pair. `attr` holds the granted values. The provider sets
  * `pub.ops` in qp_create, with `size`. `send`, `receive`, `read` and `write` are a must. If the
  * table lacks another function, or is older than the core's, the core replaces `pub.ops` by a
- * complete copy; a provider that finds its object by `pub.ops` therefore sets all functions.
+ * complete copy; a provider that finds its object by `pub.ops` therefore sets all functions. In
+ * place of a missing post_list or receive_list the copy posts one entry after the other.
+ *
+ * post_list and receive_list get entries that are `size` bytes apart, at least those of version
+ * 0.1. `*posted` is 0 before the call; the provider sets it to the number of posted entries, also
+ * when it refuses one.
  */
 struct ndx_spi_qp {
 	struct ndx_qp pub;

@@ -81,33 +81,66 @@ static uint8_t ctrl_flags_of(const struct base_post *post)
 	return flags;
 }
 
-static enum ndx_status post_request(struct base_qp *base, const struct base_post *post)
+/* Lock held. The caller submits. */
+static enum ndx_status post_one(struct ofi_qp *qp, const struct base_post *post)
 {
-	struct ofi_qp *qp = (struct ofi_qp *)(void *)base;
 	const bool is_read = post->type == NDX_REQUEST_READ;
 	struct base_req *req;
 	struct ofi_tx *tx;
 	uint32_t length;
 	enum ndx_status st;
 
+	if (is_read && qp->base.state == BASE_QP_UP && qp->read_limit == 0)
+		return NDX_E_INVALID_DEVICE_REQUEST;
+	st = base_post_admit(&qp->base, post, &length, &req);
+	if (st != NDX_OK)
+		return st;
+	tx = (struct ofi_tx *)(void *)req;
+	tx->length = length;
+	tx->address = post->remote_address;
+	tx->key = post->remote_token;
+	tx->immediate = post->immediate;
+	tx->ctrl_flags = ctrl_flags_of(post);
+	fill_tx(qp, tx, post->sge, post->count, is_read ? OFI_RIGHT_SINK : OFI_RIGHT_SOURCE);
+	return NDX_OK;
+}
+
+static enum ndx_status post_request(struct base_qp *base, const struct base_post *post)
+{
+	struct ofi_qp *qp = (struct ofi_qp *)(void *)base;
+	enum ndx_status st;
+
 	base_lock_acquire(&base->lock);
-	if (is_read && base->state == BASE_QP_UP && qp->read_limit == 0)
-		st = NDX_E_INVALID_DEVICE_REQUEST;
-	else
-		st = base_post_admit(base, post, &length, &req);
-	if (st == NDX_OK) {
-		tx = (struct ofi_tx *)(void *)req;
-		tx->length = length;
-		tx->address = post->remote_address;
-		tx->key = post->remote_token;
-		tx->immediate = post->immediate;
-		tx->ctrl_flags = ctrl_flags_of(post);
-		fill_tx(qp, tx, post->sge, post->count,
-		        is_read ? OFI_RIGHT_SINK : OFI_RIGHT_SOURCE);
+	st = post_one(qp, post);
+	if (st == NDX_OK)
 		ofi_submit(qp);
-	}
 	base_lock_release(&base->lock);
 	return st;
+}
+
+static enum ndx_status qp_post_list(struct ndx_qp *handle, const struct ndx_request *list,
+                                    size_t size, size_t count, size_t *posted)
+{
+	struct ofi_qp *qp = of_handle(handle);
+	enum ndx_status st = NDX_OK;
+	struct base_post post;
+	bool any = false;
+	size_t i;
+
+	base_lock_acquire(&qp->base.lock);
+	for (i = 0; i < count; i++) {
+		st = NDX_E_INVALID_PARAMETER;
+		if (base_post_of(base_request_at(list, size, i), &post))
+			st = post_one(qp, &post);
+		if (st != NDX_OK && st != NDX_PENDING)
+			break;
+		any |= st == NDX_OK;
+	}
+	if (any)
+		ofi_submit(qp);
+	base_lock_release(&qp->base.lock);
+	*posted = i;
+	return st == NDX_PENDING ? NDX_OK : st;
 }
 
 /* Copy a receive; false: it names memory that it must not write. */
@@ -139,28 +172,61 @@ static void reject_receive(struct ofi_qp *qp, struct base_req *req)
 	const bool over = qp->broken || qp->peer_disc;
 
 	base_req_done(&qp->base.receive, req, over ? NDX_E_CANCELED : NDX_E_ACCESS_VIOLATION, 0);
+	/* those before it in a list */
+	ofi_post_receives(qp);
 	if (!over)
 		ofi_qp_break(qp, 0, "a receive names memory that it must not write");
+}
+
+/* Lock held. The caller gives the receives to libfabric. */
+static enum ndx_status receive_one(struct ofi_qp *qp, void *context, const struct ndx_sge *sge,
+                                   size_t count)
+{
+	struct base_req *req;
+	uint32_t length;
+	enum ndx_status st;
+
+	st = base_admit_receive(&qp->base, context, sge, count, &length, &req);
+	if (st == NDX_OK && !fill_receive(qp, (struct ofi_rx *)(void *)req, sge, count))
+		reject_receive(qp, req);
+	return st;
 }
 
 static enum ndx_status qp_receive(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
                                   size_t count)
 {
 	struct ofi_qp *qp = of_handle(handle);
-	struct base_req *req;
-	uint32_t length;
 	enum ndx_status st;
 
 	base_lock_acquire(&qp->base.lock);
-	st = base_admit_receive(&qp->base, context, sge, count, &length, &req);
-	if (st == NDX_OK) {
-		if (fill_receive(qp, (struct ofi_rx *)(void *)req, sge, count)) {
-			ofi_post_receives(qp);
-		} else {
-			reject_receive(qp, req);
-		}
-	}
+	st = receive_one(qp, context, sge, count);
+	if (st == NDX_OK)
+		ofi_post_receives(qp);
 	base_lock_release(&qp->base.lock);
+	return st == NDX_PENDING ? NDX_OK : st;
+}
+
+static enum ndx_status qp_receive_list(struct ndx_qp *handle, const struct ndx_receive *list,
+                                       size_t size, size_t count, size_t *posted)
+{
+	struct ofi_qp *qp = of_handle(handle);
+	enum ndx_status st = NDX_OK;
+	bool any = false;
+	size_t i;
+
+	base_lock_acquire(&qp->base.lock);
+	for (i = 0; i < count; i++) {
+		const struct ndx_receive *r = base_receive_at(list, size, i);
+
+		st = receive_one(qp, r->context, r->sge, r->sge_count);
+		if (st != NDX_OK && st != NDX_PENDING)
+			break;
+		any |= st == NDX_OK;
+	}
+	if (any)
+		ofi_post_receives(qp);
+	base_lock_release(&qp->base.lock);
+	*posted = i;
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
@@ -174,6 +240,8 @@ static const struct ndx_qp_ops qp_ops = {
 	.write_immediate = base_post_write_immediate,
 	.bind = ofi_mw_bind,
 	.invalidate = ofi_mw_invalidate,
+	.post_list = qp_post_list,
+	.receive_list = qp_receive_list,
 };
 
 static const struct ndx_qp_ops qp_ops_without_windows = {
@@ -184,6 +252,8 @@ static const struct ndx_qp_ops qp_ops_without_windows = {
 	.write = base_post_write,
 	.send_immediate = base_post_send_immediate,
 	.write_immediate = base_post_write_immediate,
+	.post_list = qp_post_list,
+	.receive_list = qp_receive_list,
 };
 
 /* ---- create and destroy ---- */

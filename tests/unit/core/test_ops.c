@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <ndx/log.h>
+
 #include "ops.h"
 
 static enum ndx_status post_send(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
@@ -71,6 +73,59 @@ static void lacking_functions_are_not_supported(void **state)
 	assert_int_equal(ndx_qp_receive(&qp.pub, NULL, NULL, 0), NDX_OK);
 }
 
+static unsigned sent;
+
+static enum ndx_status take_three(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
+                                  size_t count, uint32_t flags)
+{
+	assert_ptr_equal(context, (void *)(uintptr_t)(100 + sent));
+	assert_int_equal(flags, sent);
+	return sent == 3 ? post_send(qp, context, sge, count, flags) : (++sent, NDX_OK);
+}
+
+static enum ndx_status post_shared(struct ndx_srq *srq, void *context, const struct ndx_sge *sge,
+                                   size_t count)
+{
+	(void)srq;
+	(void)sge;
+	(void)count;
+	return (uintptr_t)context < 2 ? NDX_OK : NDX_E_NO_MORE_ENTRIES;
+}
+
+/* A provider without lists: one entry after the other, up to the first that is refused. */
+static void lists_are_posted_singly(void **state)
+{
+	struct ndx_qp_ops older = least;
+	struct ndx_srq_ops shared = {.size = sizeof(shared), .receive = post_shared};
+	struct ndx_spi_qp qp = {.pub.ops = &older};
+	struct ndx_spi_srq srq = {.pub.ops = &shared};
+	struct ndx_request requests[5] = {{0}};
+	struct ndx_receive receives[5] = {{0}};
+	size_t posted = 9;
+
+	(void)state;
+	older.size = NDX_SIZE_UP_TO(struct ndx_qp_ops, invalidate);
+	older.send = take_three;
+	shared.size = NDX_SIZE_UP_TO(struct ndx_srq_ops, receive);
+	assert_true(ops_complete_qp(&qp));
+	assert_true(ops_complete_srq(&srq));
+	for (uint32_t i = 0; i < 5; i++) {
+		requests[i] = (struct ndx_request){
+			.type = NDX_POST_SEND, .context = (void *)(uintptr_t)(100 + i), .flags = i};
+		receives[i].context = (void *)(uintptr_t)i;
+	}
+	sent = 0;
+	assert_int_equal(ndx_qp_post_list(&qp.pub, requests, 5, &posted), NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(posted, 3);
+	assert_int_equal(sent, 3);
+	assert_non_null(strstr(ndx_last_error(), "ndx_qp_post_list: entry 3 of 5 was refused"));
+	assert_int_equal(ndx_qp_receive_list(&qp.pub, receives, 5, &posted), NDX_OK);
+	assert_int_equal(posted, 5);
+	assert_int_equal(ndx_srq_receive_list(&srq.pub, receives, 5, &posted),
+	                 NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(posted, 2);
+}
+
 static void a_table_is_not_read_past_its_end(void **state)
 {
 	struct ndx_qp_ops older = least;
@@ -101,7 +156,8 @@ static void functions_that_must_be_there_are_missed(void **state)
 	struct ndx_qp_ops none = least;
 	struct ndx_spi_qp qp = {.pub.ops = &none};
 	const struct ndx_cq_ops cq = {.size = sizeof(cq)};
-	const struct ndx_srq_ops srq = {.size = sizeof(srq)};
+	const struct ndx_srq_ops srq_ops = {.size = sizeof(srq_ops)};
+	struct ndx_spi_srq srq = {.pub.ops = &srq_ops};
 
 	(void)state;
 	none.write = NULL;
@@ -110,13 +166,14 @@ static void functions_that_must_be_there_are_missed(void **state)
 	none.size = 0;
 	assert_false(ops_complete_qp(&qp));
 	assert_false(ops_check_cq(&cq));
-	assert_false(ops_check_srq(&srq));
+	assert_false(ops_complete_srq(&srq));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lacking_functions_are_not_supported),
+		cmocka_unit_test(lists_are_posted_singly),
 		cmocka_unit_test(a_table_is_not_read_past_its_end),
 		cmocka_unit_test(a_complete_table_stays_the_providers),
 		cmocka_unit_test(functions_that_must_be_there_are_missed),
