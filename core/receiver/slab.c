@@ -12,6 +12,7 @@
 #include "base_log.h"
 
 #define PAGE 4096u
+#define POST_LIST 32u /* receives that are posted with one call */
 
 static struct slot *slot_of(const struct ndx_frame *frame)
 {
@@ -131,10 +132,14 @@ static void count_posted(struct slab *slab, struct slot *slot)
 	}
 }
 
+static struct ndx_sge slot_sge(const struct slab *slab, const struct slot *slot)
+{
+	return (struct ndx_sge){.buffer = slot->memory, .length = slab->size, .token = slab->token};
+}
+
 static enum ndx_status post(struct slab *slab, struct slot *slot)
 {
-	const struct ndx_sge sge = {
-		.buffer = slot->memory, .length = slab->size, .token = slab->token};
+	const struct ndx_sge sge = slot_sge(slab, slot);
 	/* In mode WRITE the peer selects the slots, so a receive there has no slot of its own. */
 	enum ndx_status st = slab->by_write ? ndx_qp_receive(slab->qp, NULL, NULL, 0)
 	                                    : ndx_qp_receive(slab->qp, slot, &sge, 1);
@@ -155,18 +160,37 @@ static void give_back(struct slab *slab, struct slot *slot)
 	set_free(slab, slot);
 }
 
+/* Post the first `count` free slots with one call. */
+static enum ndx_status post_list(struct slab *slab, size_t count)
+{
+	struct ndx_receive list[POST_LIST];
+	struct ndx_sge sges[POST_LIST];
+	struct slot *slot = slab->free;
+	enum ndx_status st;
+	size_t posted;
+
+	for (size_t i = 0; i < count; i++, slot = slot->next) {
+		sges[i] = slot_sge(slab, slot);
+		list[i] = slab->by_write ? (struct ndx_receive){.context = NULL}
+		                         : (struct ndx_receive){slot, &sges[i], 1};
+	}
+	st = ndx_qp_receive_list(slab->qp, list, count, &posted);
+	for (size_t i = 0; i < posted; i++) {
+		slot = slab->free;
+		slab->free = slot->next;
+		count_posted(slab, slot);
+	}
+	__atomic_store_n(&slab->unposted, slab->unposted - (uint32_t)posted, __ATOMIC_RELAXED);
+	return st;
+}
+
 static enum ndx_status post_free(struct slab *slab)
 {
-	while (slab->free != NULL) {
-		struct slot *slot = slab->free;
-		enum ndx_status st = post(slab, slot);
+	enum ndx_status st = NDX_OK;
 
-		if (st != NDX_OK)
-			return st;
-		slab->free = slot->next;
-		__atomic_store_n(&slab->unposted, slab->unposted - 1, __ATOMIC_RELAXED);
-	}
-	return NDX_OK;
+	while (slab->unposted > 0 && st == NDX_OK)
+		st = post_list(slab, slab->unposted < POST_LIST ? slab->unposted : POST_LIST);
+	return st;
 }
 
 enum ndx_status slab_attach(struct slab *slab, struct ndx_qp *qp)

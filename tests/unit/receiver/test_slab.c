@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base_post.h"
 #include "slab.h"
 
 #define COUNT 4u
@@ -19,7 +20,9 @@ static struct {
 	struct slot *posted[64];
 	size_t sges[64];
 	unsigned count;
+	unsigned accept; /* so many posts before `refuse` */
 	unsigned refuse;
+	unsigned lists;
 } device;
 
 static enum ndx_status receive(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
@@ -28,7 +31,9 @@ static enum ndx_status receive(struct ndx_qp *qp, void *context, const struct nd
 	struct slot *slot = context;
 
 	(void)qp;
-	if (device.refuse > 0) {
+	if (device.refuse > 0 && device.accept > 0) {
+		device.accept--;
+	} else if (device.refuse > 0) {
 		device.refuse--;
 		return NDX_E_NO_MORE_ENTRIES;
 	}
@@ -41,7 +46,14 @@ static enum ndx_status receive(struct ndx_qp *qp, void *context, const struct nd
 	return NDX_OK;
 }
 
-static const struct ndx_qp_ops ops = {.receive = receive};
+static enum ndx_status receive_list(struct ndx_qp *qp, const struct ndx_receive *list, size_t size,
+                                    size_t count, size_t *posted)
+{
+	device.lists++;
+	return base_receive_singly(qp, list, size, count, posted);
+}
+
+static const struct ndx_qp_ops ops = {.receive = receive, .receive_list = receive_list};
 static struct ndx_qp qp = {.ops = &ops};
 
 static struct slab *make_slab(uint32_t copies, bool by_write)
@@ -108,6 +120,39 @@ static void a_post_that_fails_is_made_up_for(void **state)
 	assert_int_equal(slab->unposted, 0);
 	assert_int_equal(slab->posted, COUNT);
 	assert_int_equal(device.posted[COUNT]->index, 0);
+	slab_abandon(slab);
+}
+
+/* One call for all slots that have to be posted, as far as the call takes them. */
+static void several_slots_are_posted_with_one_call(void **state)
+{
+	struct slab *slab = make_slab(0, false);
+
+	(void)state;
+	device.accept = 2;
+	device.refuse = 1;
+	assert_int_equal(slab_attach(slab, &qp), NDX_E_NO_MORE_ENTRIES);
+	assert_int_equal(device.lists, 1);
+	assert_int_equal(slab->posted, 2);
+	assert_int_equal(slab->unposted, COUNT - 2);
+	assert_int_equal(slab->free->index, 2);
+	assert_null(slab_find_fault(slab));
+	slab_retry(slab);
+	assert_int_equal(device.lists, 2);
+	assert_int_equal(slab->posted, COUNT);
+	assert_int_equal(slab->unposted, 0);
+	slab_retry(slab);
+	assert_int_equal(device.lists, 2);
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_int_equal(device.posted[i]->index, i);
+	slab_detach(slab);
+	slab_abandon(slab);
+	memset(&device, 0, sizeof(device));
+	assert_int_equal(slab_create(SIZE, 50, 0, true, &slab), NDX_OK);
+	assert_int_equal(slab_attach(slab, &qp), NDX_OK);
+	assert_int_equal(device.lists, 2);
+	assert_int_equal(device.count, 50);
+	assert_int_equal(slab->posted, 50);
 	slab_abandon(slab);
 }
 
@@ -280,6 +325,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slots_are_posted_in_their_order),
 		cmocka_unit_test(a_post_that_fails_is_made_up_for),
+		cmocka_unit_test(several_slots_are_posted_with_one_call),
 		cmocka_unit_test(lack_of_slots_is_timed),
 		cmocka_unit_test(each_holder_counts),
 		cmocka_unit_test(the_last_frame_takes_an_abandoned_slab_along),
