@@ -4,7 +4,7 @@
 # How many instructions NDX's share of a post and the poll that takes its result has, part by part,
 # counted by callgrind over a provider that does nothing else; and what a stub without any of it
 # has. Then the same of the verbs provider over a null device, and of the bare calls of libibverbs
-# over that. The same build gives the same numbers. Fails if dispatch and admission are above their
+# over that, singly and in lists. The same build gives the same numbers. Fails if dispatch and admission are above their
 # limit, or the verbs provider is above the bare calls by more than its own.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
@@ -35,6 +35,7 @@ profile() {
 	}
 	awk -f "$bench/instructions.awk" "$bench/instructions.parts" \
 		"$src"/core/base/*.[ch] "$src"/core/async/*.[ch] "$src"/core/queue/*.[ch] \
+		"$src"/core/front/post.c \
 		"$src"/api/ndx/[cq]*.h "$bench"/null_provider.[ch] "$bench"/verbs_path.[ch] \
 		"$bench"/instructions*.c "$src"/providers/verbs/*.[ch] \
 		"$src"/tests/fakes/fake_verbs.[ch] "$tmp/verbs.h" kind=profile "$tmp/profile"
@@ -105,3 +106,17 @@ awk -F '\t' -v limit=$verbs_limit '$1 == "device" { next }
 		printf "verbs, above the bare calls: %d, at most %d\n", sum - bare, limit
 		exit sum - bare > limit
 	}' "$tmp/ndx" "$tmp/bare"
+
+# Lists: the program fills its array, in both.
+count lists >"$tmp/lists"
+count bare-lists >"$tmp/bare_lists"
+awk -F '\t' -v list=8 '$1 == "device" { next }
+	$1 == "other" && $2 > 0 { print "other: code that instructions.parts does not know"; exit 1 }
+	FNR == NR { ndx += $2; next }
+	{ bare += $2 }
+	END {
+		if (ndx == 0 || bare == 0)
+			exit 1
+		printf "verbs:list %.1f\n", ndx / list
+		printf "verbs:bare-list %.1f\n", bare / list
+	}' "$tmp/lists" "$tmp/bare_lists"

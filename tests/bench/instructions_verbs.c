@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * usage: ndx-instructions-verbs ndx|bare COUNT
- * COUNT times over a null device: post a send of one SGE, poll, take its result. To be run by
- * instructions.sh, which counts what happens in pairs().
+ * usage: ndx-instructions-verbs ndx|bare|lists|bare-lists COUNT
+ * COUNT times over a null device: post a send of one SGE, poll, take its result; or a list of
+ * VERBS_PATH_LIST such sends, and all results. To be run by instructions.sh, which counts what
+ * happens in pairs().
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,11 @@
 
 #define ROOM 16
 
+enum kind { NDX, BARE, LISTS, BARE_LISTS, KINDS };
+static const char *const kinds[KINDS] = {"ndx", "bare", "lists", "bare-lists"};
+
 /* The number of results that were as they should be. */
-__attribute__((noinline)) unsigned long pairs(struct verbs_path *path, bool bare,
+__attribute__((noinline)) unsigned long pairs(struct verbs_path *path, enum kind kind,
                                               unsigned long count);
 
 static unsigned long ndx_pairs(struct ndx_qp *qp, struct ndx_cq *cq, unsigned long count)
@@ -31,12 +35,36 @@ static unsigned long ndx_pairs(struct ndx_qp *qp, struct ndx_cq *cq, unsigned lo
 	return good;
 }
 
-unsigned long pairs(struct verbs_path *path, bool bare, unsigned long count)
+static unsigned long ndx_lists(struct ndx_qp *qp, struct ndx_cq *cq, unsigned long count)
+{
+	static char buffer[64];
+	const struct ndx_sge sge = {buffer, sizeof(buffer), 1};
+	struct ndx_request list[VERBS_PATH_LIST];
+	struct ndx_result results[ROOM];
+	unsigned long good = 0;
+	size_t posted;
+
+	for (unsigned long i = 0; i < count; i++) {
+		for (unsigned j = 0; j < VERBS_PATH_LIST; j++)
+			list[j] = (struct ndx_request){
+				.type = NDX_POST_SEND, .context = qp, .sge = &sge, .sge_count = 1};
+		if (ndx_qp_post_list(qp, list, VERBS_PATH_LIST, &posted) == NDX_OK &&
+		    ndx_cq_get_results(cq, results, ROOM) == VERBS_PATH_LIST)
+			good += results[VERBS_PATH_LIST - 1].request_context == qp;
+	}
+	return good;
+}
+
+unsigned long pairs(struct verbs_path *path, enum kind kind, unsigned long count)
 {
 	const struct verbs_cq *cq = verbs_cq_of(&path->cq->pub);
 
-	if (bare)
+	if (kind == BARE)
 		return bare_pairs(verbs_qp_of(path->qp)->native, cq->native, count);
+	if (kind == BARE_LISTS)
+		return bare_lists(verbs_qp_of(path->qp)->native, cq->native, count);
+	if (kind == LISTS)
+		return ndx_lists(&path->qp->pub, &path->cq->pub, count);
 	return ndx_pairs(&path->qp->pub, &path->cq->pub, count);
 }
 
@@ -44,15 +72,19 @@ int main(int argc, char **argv)
 {
 	static struct verbs_path path;
 	const unsigned long count = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+	enum kind kind = NDX;
 	unsigned long good;
 
-	if (count == 0 || (strcmp(argv[1], "ndx") != 0 && strcmp(argv[1], "bare") != 0)) {
-		(void)fputs("usage: ndx-instructions-verbs ndx|bare COUNT\n", stderr);
+	while (argc == 3 && kind < KINDS && strcmp(argv[1], kinds[kind]) != 0)
+		kind++;
+	if (count == 0 || kind == KINDS) {
+		(void)fputs("usage: ndx-instructions-verbs ndx|bare|lists|bare-lists COUNT\n",
+		            stderr);
 		return 2;
 	}
 	if (!verbs_open(&path))
 		return 1;
-	good = pairs(&path, strcmp(argv[1], "bare") == 0, count);
+	good = pairs(&path, kind, count);
 	verbs_close(&path);
 	return good == count ? 0 : 1;
 }

@@ -76,3 +76,30 @@ unsigned long bare_pairs(struct ibv_qp *qp, struct ibv_cq *cq, unsigned long cou
 	}
 	return good;
 }
+
+unsigned long bare_lists(struct ibv_qp *qp, struct ibv_cq *cq, unsigned long count)
+{
+	static char buffer[64];
+	struct ibv_sge sge = {(uintptr_t)buffer, sizeof(buffer), 1};
+	struct ibv_send_wr list[VERBS_PATH_LIST];
+	struct ibv_wc wc[VERBS_BATCH];
+	unsigned long good = 0;
+
+	for (unsigned long i = 0; i < count; i++) {
+		struct ibv_send_wr *bad;
+
+		for (unsigned j = 0; j < VERBS_PATH_LIST; j++)
+			list[j] = (struct ibv_send_wr){
+				.wr_id = (uintptr_t)qp,
+				.next = j + 1 < VERBS_PATH_LIST ? &list[j + 1] : NULL,
+				.sg_list = &sge,
+				.num_sge = 1,
+				.opcode = IBV_WR_SEND,
+				.send_flags = IBV_SEND_SIGNALED,
+			};
+		if (ibv_post_send(qp, list, &bad) == 0 &&
+		    ibv_poll_cq(cq, VERBS_BATCH, wc) == VERBS_PATH_LIST)
+			good += wc[VERBS_PATH_LIST - 1].wr_id == (uintptr_t)qp;
+	}
+	return good;
+}

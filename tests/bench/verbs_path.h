@@ -7,6 +7,8 @@
 #include "fake_verbs.h"
 #include "verbs_conn.h"
 
+#define VERBS_PATH_LIST 8u /* requests of a list */
+
 struct verbs_path {
 	struct fake_device device;
 	struct verbs_adapter adapter;
@@ -20,5 +22,6 @@ bool verbs_open(struct verbs_path *path);
 void verbs_close(struct verbs_path *path);
 /* What pairs() does, without NDX. */
 unsigned long bare_pairs(struct ibv_qp *qp, struct ibv_cq *cq, unsigned long count);
+unsigned long bare_lists(struct ibv_qp *qp, struct ibv_cq *cq, unsigned long count);
 
 #endif
