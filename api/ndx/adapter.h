@@ -9,8 +9,10 @@
  * time-outs and callbacks.
  *
  * A URI names an adapter: PROVIDER[:DEVICE][?KEY=VALUE[&KEY=VALUE]...], for example "loop",
- * "ofi:tcp?iface=lo" or "verbs:rxe0?gid=1". docs/providers.md lists devices and keys. (IND2Adapter,
- * IND2Provider, NdOpenAdapter.)
+ * "ofi:tcp?iface=lo" or "verbs:rxe0?gid=1". docs/providers.md lists devices and keys. Two keys
+ * belong to every adapter: `thread`, the name of the control thread, at most 15 bytes; and `cpus`,
+ * the processors that it runs on, such as "cpus=2-3,8". Without `cpus` it runs where the thread
+ * that opens the adapter may run. (IND2Adapter, IND2Provider, NdOpenAdapter.)
  */
 #ifndef NDX_ADAPTER_H
 #define NDX_ADAPTER_H
@@ -126,7 +128,9 @@ void ndx_adapter_list_free(struct ndx_adapter_entry *entries);
  *
  * @retval NDX_E_INVALID_PARAMETER      @p out is NULL
  * @retval NDX_E_INVALID_CONFIG         URI, variable or file is malformed, a key is unknown, or a
- *                                      value is out of range; ndx_last_error() names the place
+ *                                      value is out of range, for example a processor in `cpus`
+ *                                      that does not exist or that the process may not use;
+ *                                      ndx_last_error() names the place
  * @retval NDX_E_NOT_FOUND              no such provider, device or interface
  * @retval NDX_E_DEVICE_NOT_READY       the device exists but cannot be used: a module, a port or a
  *                                      permission is missing

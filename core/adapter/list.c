@@ -8,6 +8,7 @@
 
 #include "base_log.h"
 #include "config.h"
+#include "control_thread.h"
 #include "loader.h"
 #include "registry.h"
 
@@ -83,7 +84,7 @@ static struct ndx_spi_option *section_of(const struct config *config, const char
 	for (size_t i = 0; options != NULL && i < config->count; i++) {
 		const struct config_entry *e = &config->entries[i];
 
-		if (strcmp(e->section, name) == 0)
+		if (strcmp(e->section, name) == 0 && !control_thread_has_key(e->key))
 			options[(*count)++] = (struct ndx_spi_option){
 				.key = e->key, .value = e->value, .origin = e->origin};
 	}

@@ -6,6 +6,7 @@
 
 #include "base_log.h"
 #include "builtin.h"
+#include "control_thread.h"
 #include "uri.h"
 
 static const struct ndx_provider *const builtin[] = {
@@ -170,12 +171,16 @@ enum ndx_status registry_check_key(const struct ndx_provider *provider, const ch
 	struct suggest s;
 	char text[SUGGEST_TEXT];
 
+	if (control_thread_has_key(key))
+		return NDX_OK;
 	suggest_begin(&s, key);
 	for (const struct ndx_spi_key *k = provider->keys; k->name != NULL; k++) {
 		if (strcmp(k->name, key) == 0 || strcmp(k->name, NDX_SPI_KEY_ANY) == 0)
 			return NDX_OK;
 		suggest_offer(&s, k->name, k->values);
 	}
+	for (const struct ndx_spi_key *k = control_thread_keys; k->name != NULL; k++)
+		suggest_offer(&s, k->name, k->values);
 	return fail(NDX_E_INVALID_CONFIG, 0, "%s: provider \"%s\" has no key \"%.64s\"; %s", origin,
 	            provider->name, key, suggest_text(&s, text));
 }

@@ -34,7 +34,7 @@ bool registry_knows(const char *name);
 enum ndx_status registry_check(const struct ndx_provider *provider, const char *from);
 
 /**
- * Is it a key of the provider's?
+ * Is it a key of the provider's, or of every adapter?
  *
  * @param origin  where the key stands, for messages
  *

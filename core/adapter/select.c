@@ -9,6 +9,7 @@
 
 #include "base_log.h"
 #include "config.h"
+#include "control_thread.h"
 #include "list.h"
 #include "loader.h"
 #include "registry.h"
@@ -106,6 +107,22 @@ static const char *store(char **at, const char *text)
 	return to;
 }
 
+/* Move the control thread's options behind those of the provider. */
+static void sort_options(struct ndx_spi_option *options, size_t count, size_t *of_provider)
+{
+	size_t front = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ndx_spi_option o = options[i];
+
+		if (control_thread_has_key(o.key))
+			continue;
+		options[i] = options[front];
+		options[front++] = o;
+	}
+	*of_provider = front;
+}
+
 /* Copy the strings of the selection into one block that it owns. */
 static enum ndx_status own_strings(struct selection *s, const struct uri *uri,
                                    const struct ndx_spi_option *options, size_t count)
@@ -129,7 +146,8 @@ static enum ndx_status own_strings(struct selection *s, const struct uri *uri,
 		s->options[i].value = store(&at, options[i].value);
 		s->options[i].origin = store(&at, options[i].origin);
 	}
-	s->option_count = count;
+	sort_options(s->options, count, &s->option_count);
+	s->thread_option_count = count - s->option_count;
 	return NDX_OK;
 }
 

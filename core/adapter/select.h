@@ -15,8 +15,9 @@ struct selection {
 	const struct ndx_provider *provider; /* checked */
 	const char *device;                  /* "" if none */
 	struct ndx_spi_option *options;      /* URI over INI file, keys checked, each key once */
-	size_t option_count;
-	char *uri;             /* the same as text, with all options */
+	size_t option_count;                 /* for the provider; behind them are ... */
+	size_t thread_option_count;          /* ... those for control_thread_start() */
+	char *uri;                           /* the same as text, with all options */
 	struct loaded *loaded; /* the provider's file, NULL if built in; loaded until freed */
 };
 

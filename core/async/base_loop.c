@@ -353,17 +353,23 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static enum ndx_status start_thread(struct ndx_loop *loop, const char *name)
+static enum ndx_status start_thread(struct ndx_loop *loop, const char *name, const cpu_set_t *cpus,
+                                    cpu_set_t *given)
 {
-	const int err = base_thread_start(&loop->thread, name, thread_main, loop);
+	const int err = cpus != NULL ? base_thread_start_bound(&loop->thread, name, cpus, given,
+	                                                       thread_main, loop)
+	                             : base_thread_start(&loop->thread, name, thread_main, loop);
 
+	if (err == EINVAL && cpus != NULL)
+		return NDX_E_INVALID_PARAMETER;
 	if (err != 0)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err,
 		            "cannot start the control thread %s; see ulimit -u", name);
 	return NDX_OK;
 }
 
-enum ndx_status base_loop_create(const char *name, struct ndx_loop **out)
+static enum ndx_status create(const char *name, const cpu_set_t *cpus, cpu_set_t *given,
+                              struct ndx_loop **out)
 {
 	struct ndx_loop *loop = calloc(1, sizeof(*loop));
 	enum ndx_status st;
@@ -384,7 +390,7 @@ enum ndx_status base_loop_create(const char *name, struct ndx_loop **out)
 		          "no descriptor for the control thread %s; see ulimit -n", name);
 		goto close_fds;
 	}
-	st = start_thread(loop, name);
+	st = start_thread(loop, name, cpus, given);
 	if (st != NDX_OK)
 		goto close_fds;
 	*out = loop;
@@ -396,6 +402,17 @@ close_fds:
 free_loop:
 	free(loop);
 	return st;
+}
+
+enum ndx_status base_loop_create(const char *name, struct ndx_loop **out)
+{
+	return create(name, NULL, NULL, out);
+}
+
+enum ndx_status base_loop_create_bound(const char *name, const cpu_set_t *cpus, cpu_set_t *given,
+                                       struct ndx_loop **out)
+{
+	return create(name, cpus, given, out);
 }
 
 void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)

@@ -5,6 +5,7 @@
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,6 +46,11 @@ struct base_watch {
 
 /* Start a loop; its thread has this name (15 characters at most). */
 enum ndx_status base_loop_create(const char *name, struct ndx_loop **out);
+
+/* The same, with the thread bound to processors. `given`: those that it got, which are fewer if the
+ * process may not use some. NDX_E_INVALID_PARAMETER: it may use none of them. */
+enum ndx_status base_loop_create_bound(const char *name, const cpu_set_t *cpus, cpu_set_t *given,
+                                       struct ndx_loop **out);
 
 /* Run what is queued, stop, join, free. On the thread of any loop the call does not join: the
  * loop's thread ends and frees the loop after its current call has returned. `last` runs (on the

@@ -4,6 +4,7 @@
 #define BASE_THREAD_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 /*
@@ -13,6 +14,14 @@
  * an errno.
  */
 int base_thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
+
+/*
+ * The same, bound to processors from its beginning. `given`: those that it got, which are fewer if
+ * the process may not use some. EINVAL: it may use none of them; there is no thread, and `given` is
+ * empty.
+ */
+int base_thread_start_bound(pthread_t *thread, const char *name, const cpu_set_t *cpus,
+                            cpu_set_t *given, void *(*fn)(void *), void *arg);
 
 /* Block the same signals in the calling thread, and restore its mask. */
 void base_signals_block(sigset_t *before);

@@ -12,6 +12,7 @@
 #include "base_struct.h"
 #include "base_thread.h"
 #include "connection.h"
+#include "control_thread.h"
 
 static enum ndx_status init_sync(struct ndx_adapter *adapter)
 {
@@ -83,7 +84,8 @@ static enum ndx_status open_selection(struct selection *how, struct ndx_adapter 
 	st = init_sync(adapter);
 	if (st != NDX_OK)
 		goto free_adapter;
-	st = base_loop_create("ndx-ctl", &adapter->loop);
+	st = control_thread_start(how->options + how->option_count, how->thread_option_count,
+	                          &adapter->loop);
 	if (st != NDX_OK)
 		goto destroy_sync;
 	st = open_native(adapter);

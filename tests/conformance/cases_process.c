@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,6 +201,156 @@ void case_process_threads_take_no_signals(struct check *c)
 		see_planted(c);
 	}
 	crew_down(c, &crew);
+}
+
+/* ---- the control thread ---- */
+
+enum { NAMED_MAX = 8, URI_ROOM = 256 };
+
+/* The threads of the process with a name; says how many, and the numbers of the first. */
+static unsigned find_named(struct check *c, const char *name, long tids[NAMED_MAX])
+{
+	DIR *all = opendir("/proc/self/task");
+	unsigned count = 0;
+	struct dirent *entry;
+	struct thread_state t;
+
+	if (!all) {
+		check_fail(c, "/proc/self/task cannot be read");
+		return 0;
+	}
+	while ((entry = readdir(all)) != NULL) {
+		if (entry->d_name[0] == '.' || !read_thread(entry->d_name, &t) ||
+		    strcmp(t.name, name) != 0)
+			continue;
+		if (count < NAMED_MAX)
+			tids[count] = strtol(entry->d_name, NULL, 10);
+		count++;
+	}
+	(void)closedir(all);
+	return count;
+}
+
+/* A thread that was joined is in /proc for a moment more. */
+static void check_none_is_left(struct check *c, const char *name)
+{
+	const uint64_t deadline = now_ms() + WAIT_MS;
+	long tids[NAMED_MAX];
+
+	while (find_named(c, name, tids) > 0 && now_ms() < deadline)
+		(void)poll(NULL, 0, 1);
+	check_that(c, find_named(c, name, tids) == 0, "a thread \"%s\" is left", name);
+}
+
+/* The URI of the world's first adapter, with more keys. */
+static const char *uri_with(struct check *c, const char *keys, char uri[URI_ROOM])
+{
+	const char *own = c->world->places[0].info.uri;
+
+	(void)snprintf(uri, URI_ROOM, "%s%c%s", own, strchr(own, '?') != NULL ? '&' : '?', keys);
+	return uri;
+}
+
+static void check_thread_runs_on(struct check *c, const char *name, const cpu_set_t *expected)
+{
+	long tids[NAMED_MAX] = {0};
+	cpu_set_t cpus;
+
+	check_that(c, find_named(c, name, tids) == 1, "not one thread \"%s\"", name);
+	if (check_over(c))
+		return;
+	CPU_ZERO(&cpus);
+	check_that(c, sched_getaffinity((pid_t)tids[0], sizeof(cpus), &cpus) == 0,
+	           "no affinity of thread %ld", tids[0]);
+	check_that(c, CPU_EQUAL(&cpus, expected), "\"%s\" runs on %d processors, asked for %d",
+	           name, CPU_COUNT(&cpus), CPU_COUNT(expected));
+}
+
+/* Write the processors as a list without ranges; only as many as there is room for are left. */
+static void write_list(cpu_set_t *cpus, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (used + sizeof("1023,") > size)
+			CPU_CLR(cpu, cpus);
+		if (CPU_ISSET(cpu, cpus))
+			used += (size_t)snprintf(text + used, size - used, "%s%d",
+			                         used > 0 ? "," : "", cpu);
+	}
+}
+
+static void open_named_on(struct check *c, const char *name, cpu_set_t *cpus)
+{
+	struct ndx_adapter *adapter = NULL;
+	char uri[URI_ROOM];
+	char keys[64];
+	char list[32];
+
+	write_list(cpus, list, sizeof(list));
+	(void)snprintf(keys, sizeof(keys), "thread=%s&cpus=%s", name, list);
+	check_status(c, ndx_adapter_open(uri_with(c, keys, uri), &adapter), NDX_OK, uri);
+	check_thread_runs_on(c, name, cpus);
+	ndx_adapter_close(adapter);
+	check_none_is_left(c, name);
+}
+
+void case_process_control_thread_has_name_and_processors(struct check *c)
+{
+	static const char name[] = "named-by-case";
+	struct ndx_adapter *adapter = NULL;
+	long tids[NAMED_MAX];
+	unsigned before = find_named(c, "ndx-ctl", tids);
+	char uri[URI_ROOM];
+	cpu_set_t own;
+	cpu_set_t one;
+
+	check_that(c, sched_getaffinity(0, sizeof(own), &own) == 0, "no affinity of its own");
+	check_status(c, ndx_adapter_open(c->world->places[0].uri, &adapter), NDX_OK, "open");
+	check_that(c, find_named(c, "ndx-ctl", tids) == before + 1, "no thread \"ndx-ctl\" more");
+	ndx_adapter_close(adapter);
+	adapter = NULL;
+	check_status(c, ndx_adapter_open(uri_with(c, "thread=named-by-case", uri), &adapter),
+	             NDX_OK, uri);
+	check_thread_runs_on(c, name, &own);
+	ndx_adapter_close(adapter);
+	check_none_is_left(c, name);
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
+		if (CPU_ISSET(cpu, &own))
+			CPU_SET(cpu, &one);
+	}
+	open_named_on(c, name, &one);
+	open_named_on(c, name, &own);
+}
+
+void case_process_control_thread_refuses_what_cannot_be(struct check *c)
+{
+	static const struct {
+		const char *keys;
+		const char *part;
+	} bad[] = {
+		{"thread=refused-by-case&cpus=1023", "processor 1023 does not exist"},
+		{"thread=refused-by-case&cpus=0-1023", "does not exist"},
+		{"thread=refused-by-case&cpus=1024", "cannot be \"1024\""},
+		{"thread=refused-by-case&cpus=3-2", "cannot be \"3-2\""},
+		{"thread=refused-by-case&cpus=0,", "cannot be \"0,\""},
+		{"thread=refused-by-case&cpus=-1", "cannot be \"-1\""},
+		{"thread=refused-by-case&cpus=all", "cannot be \"all\""},
+		{"thread=one-byte-too-long", "at most 15 bytes"},
+	};
+	char uri[URI_ROOM];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct ndx_adapter *adapter = NULL;
+
+		check_status(c, ndx_adapter_open(uri_with(c, bad[i].keys, uri), &adapter),
+		             NDX_E_INVALID_CONFIG, uri);
+		check_that(c, strstr(ndx_last_error(), bad[i].part) != NULL,
+		           "%s: \"%s\" does not say \"%s\"", uri, ndx_last_error(), bad[i].part);
+		check_that(c, adapter == NULL, "the output of a failed open was touched");
+	}
+	check_none_is_left(c, "refused-by-case");
 }
 
 /* ---- descriptors ---- */

@@ -32,6 +32,17 @@ static void list_device(ndx_spi_list_fn *each, void *arg, const char *device, en
 	each(arg, &entry);
 }
 
+/* A provider gets its own keys only. */
+static bool has_foreign_key(const struct ndx_spi_open *how)
+{
+	for (size_t i = 0; i < how->option_count; i++) {
+		if (strcmp(how->options[i].key, "gid") != 0 &&
+		    strcmp(how->options[i].key, "trust") != 0)
+			return true;
+	}
+	return false;
+}
+
 static enum ndx_status fake_list(const struct ndx_provider *self,
                                  const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
                                  void *arg)
@@ -39,7 +50,8 @@ static enum ndx_status fake_list(const struct ndx_provider *self,
 	const char *how = getenv("FAKE_LIST");
 
 	(void)self;
-	(void)defaults;
+	if (has_foreign_key(defaults))
+		return NDX_E_INVALID_CONFIG;
 	if (how == NULL)
 		how = "down";
 	if (strcmp(how, "fail") == 0)
@@ -55,9 +67,8 @@ static enum ndx_status fake_open(const struct ndx_spi_adapter *head, const struc
                                  struct ndx_spi_adapter **out)
 {
 	(void)head;
-	(void)how;
 	(void)out;
-	return NDX_E_DEVICE_NOT_READY;
+	return has_foreign_key(how) ? NDX_E_INVALID_CONFIG : NDX_E_DEVICE_NOT_READY;
 }
 
 /* What belongs to an open adapter is never called; one function of the right size stands for all.

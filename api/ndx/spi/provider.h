@@ -246,7 +246,10 @@ struct ndx_host {
 	                        int32_t native);
 };
 
-/** One KEY=VALUE of an adapter URI or of the provider's section in the INI file. */
+/**
+ * One KEY=VALUE of an adapter URI or of the provider's section in the INI file. The core keeps the
+ * keys "thread" and "cpus" for itself.
+ */
 struct ndx_spi_option {
 	const char *key;
 	const char *value;

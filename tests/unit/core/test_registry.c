@@ -190,10 +190,11 @@ static void an_unknown_key_gets_the_nearest_and_all_with_what_they_take(void **s
 	assert_int_equal(registry_check_key(&p, "trust", "URI"), NDX_OK);
 	failed_with(&seen, registry_check_key(&p, "ifcae", "/etc/x.ini:4"), NDX_E_INVALID_CONFIG);
 	says("/etc/x.ini:4: provider \"test\" has no key \"ifcae\"; did you mean \"iface\"? "
-	     "There are: iface (network interface), trust (lan|none)");
+	     "There are: iface (network interface), trust (lan|none), "
+	     "thread (name of the control thread), cpus (its processors: 2-3,8)");
 }
 
-static void a_provider_without_keys_says_so(void **state)
+static void a_provider_without_keys_has_those_of_every_adapter(void **state)
 {
 	static const struct ndx_spi_key none[] = {{NULL, NULL}};
 	struct ndx_provider_ops ops = {0};
@@ -203,7 +204,9 @@ static void a_provider_without_keys_says_so(void **state)
 	fill_table(&ops);
 	p.keys = none;
 	failed_with(&seen, registry_check_key(&p, "x", "URI"), NDX_E_INVALID_CONFIG);
-	says("there are none");
+	says("here are: thread (name of the control thread), cpus (its processors: 2-3,8)");
+	assert_int_equal(registry_check_key(&p, "thread", "URI"), NDX_OK);
+	assert_int_equal(registry_check_key(&p, "cpus", "URI"), NDX_OK);
 }
 
 static void a_provider_may_check_its_keys_itself(void **state)
@@ -231,7 +234,7 @@ int main(void)
 		cmocka_unit_test(half_of_what_belongs_together_is_a_hole),
 		cmocka_unit_test(every_single_must_is_looked_for),
 		cmocka_unit_test(an_unknown_key_gets_the_nearest_and_all_with_what_they_take),
-		cmocka_unit_test(a_provider_without_keys_says_so),
+		cmocka_unit_test(a_provider_without_keys_has_those_of_every_adapter),
 		cmocka_unit_test(a_provider_may_check_its_keys_itself),
 	};
 
