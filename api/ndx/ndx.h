@@ -17,6 +17,7 @@
 #include <ndx/negotiation_server.h>
 #include <ndx/overlapped.h>
 #include <ndx/qp.h>
+#include <ndx/query.h>
 #include <ndx/reassembly.h>
 #include <ndx/receiver.h>
 #include <ndx/sender.h>

@@ -102,12 +102,25 @@ void region_abandon(struct ndx_spi_mr *mr)
 		base_ov_abandon(ov);
 }
 
+/* The region is registered, or is no longer. */
+static void toggle(struct ndx_spi_mr *mr)
+{
+	const bool registered = !registered_of(mr);
+	const uint64_t now = base_now_ns();
+
+	if (registered)
+		__atomic_store_n(&mr->registered_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&mr->ended_ns, registered ? 0 : now, __ATOMIC_RELAXED);
+	__atomic_store_n(&mr->registered, registered, __ATOMIC_RELEASE);
+}
+
 void region_ended(struct ndx_spi_mr *mr, enum ndx_status status, int32_t native)
 {
 	struct ndx_overlapped *ov;
 
 	if (status == NDX_OK)
-		__atomic_store_n(&mr->registered, !registered_of(mr), __ATOMIC_RELEASE);
+		toggle(mr);
+	__atomic_store_n(&mr->outcome, status, __ATOMIC_RELAXED);
 	(void)__atomic_fetch_xor(&mr->busy, REGION_BUSY | REGION_ENDING, __ATOMIC_ACQ_REL);
 	/* A thread that sees the completion finds the region in its new state. The region is idle
 	 * after that, so that a close does not return before. */
@@ -125,6 +138,30 @@ bool region_is_busy(const struct ndx_spi_mr *mr)
 bool region_has_tokens(const struct ndx_spi_mr *mr)
 {
 	return registered_of(mr) && !region_is_busy(mr);
+}
+
+void region_set_memory(struct ndx_spi_mr *mr, const void *buffer, size_t length, uint32_t flags)
+{
+	mr->buffer = buffer;
+	mr->length = length;
+	mr->flags = flags;
+}
+
+void region_query(const struct ndx_spi_mr *mr, struct ndx_mr_info *info)
+{
+	const bool registered = registered_of(mr);
+
+	*info = (struct ndx_mr_info){
+		.state = registered ? NDX_MR_REGISTERED : NDX_MR_NOT_REGISTERED,
+		.buffer = mr->buffer,
+		.length = mr->length,
+		.flags = mr->flags,
+		.outcome = (enum ndx_status)__atomic_load_n(&mr->outcome, __ATOMIC_RELAXED),
+		.registered_ns = __atomic_load_n(&mr->registered_ns, __ATOMIC_RELAXED),
+		.ended_ns = __atomic_load_n(&mr->ended_ns, __ATOMIC_RELAXED),
+	};
+	if (region_is_busy(mr))
+		info->state = registered ? NDX_MR_DEREGISTERING : NDX_MR_REGISTERING;
 }
 
 bool region_await_end(struct ndx_spi_mr *mr, uint32_t ms)

@@ -23,6 +23,11 @@ bool region_is_busy(const struct ndx_spi_mr *mr);
 /* Registered, and no deregistration is in flight. */
 bool region_has_tokens(const struct ndx_spi_mr *mr);
 
+/* Adapter lock held: what the next registration is about. */
+void region_set_memory(struct ndx_spi_mr *mr, const void *buffer, size_t length, uint32_t flags);
+/* Adapter lock held: state, memory, outcome and times; the rest of `info` is 0. */
+void region_query(const struct ndx_spi_mr *mr, struct ndx_mr_info *info);
+
 /* Wait until no operation is in flight, and until the thread that ended the last one has left the
  * region. If that takes longer than `ms`, complete `ov` with NDX_E_INTERNAL_ERROR and return false:
  * the region must then stay, because the provider may still report the end. */

@@ -440,6 +440,11 @@ void conn_on_disconnect_timeout(void *arg);
 bool qp_flush(struct ndx_spi_qp *qp);
 void qp_close(struct ndx_spi_qp *qp);
 
+/* ---- qp_query.c ---- */
+
+/* Any thread, lock held: the state of a queue pair; everything but `size`. */
+void qp_query(struct ndx_spi_qp *qp, struct ndx_qp_info *info);
+
 /* ---- spi_host.c ---- */
 
 extern const struct ndx_host core_host;

@@ -82,6 +82,9 @@ enum ndx_status ndx_mr_register(struct ndx_mr *mr, const void *buffer, size_t le
 	st = region_begin(region, false, ov, "ndx_mr_register");
 	if (st != NDX_OK)
 		return st;
+	adapter_lock(region->object.adapter);
+	region_set_memory(region, buffer, length, flags);
+	adapter_unlock(region->object.adapter);
 	return get_end(region, region->object.adapter->ops->mr_register(
 				       region, (void *)(uintptr_t)buffer, length, flags));
 }

@@ -387,6 +387,7 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 void verbs_qp_destroy(struct ndx_spi_qp *spi);
 void verbs_qp_cancel(struct ndx_spi_qp *spi);
 void verbs_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
+void verbs_qp_query(struct ndx_spi_qp *spi, struct ndx_qp_info *info);
 /* Take the native queue pair to RTS; the receives are posted first. 0, or errno; ECONNABORTED: the
  * peer has ended the attempt. */
 int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn);

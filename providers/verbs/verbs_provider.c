@@ -55,6 +55,7 @@ static const struct ndx_provider_ops ops = {
 	.request_refuse = verbs_request_refuse,
 	.qp_get_stats = verbs_qp_get_stats,
 	.cq_get_stats = base_cq_get_stats,
+	.qp_query = verbs_qp_query,
 };
 
 const struct ndx_provider ndx_provider_verbs = {

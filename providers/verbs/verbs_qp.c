@@ -5,6 +5,7 @@
  * unchanged.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -375,4 +376,34 @@ void verbs_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
 	base_lock_acquire(&qp->base.lock);
 	base_qp_get_stats(&qp->base, stats);
 	base_lock_release(&qp->base.lock);
+}
+
+static const char *state_name(enum ibv_qp_state state)
+{
+	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+
+	return (unsigned)state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+void verbs_qp_query(struct ndx_spi_qp *spi, struct ndx_qp_info *info)
+{
+	struct verbs_qp *qp = verbs_qp_of(spi);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+	int err = ENODEV;
+
+	base_lock_acquire(&qp->base.lock);
+	if (qp->native != NULL) {
+		info->device_qp = qp->native->qp_num;
+		err = ibv_query_qp(qp->native, &attr,
+		                   IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_PATH_MTU, &init);
+	}
+	base_lock_release(&qp->base.lock);
+	/* a device that was removed does not answer */
+	(void)snprintf(info->device_state, sizeof(info->device_state), "%s",
+	               err == 0 ? state_name(attr.qp_state) : "?");
+	if (err != 0 || attr.qp_state == IBV_QPS_RESET || attr.qp_state == IBV_QPS_INIT)
+		return;
+	info->peer_device_qp = attr.dest_qp_num;
+	info->mtu = 128u << (unsigned)attr.path_mtu; /* IBV_MTU_256 is 1 */
 }

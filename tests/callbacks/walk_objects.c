@@ -383,6 +383,33 @@ static enum ndx_status call_port_get_fd(struct scene *s)
 	return ndx_port_get_fd(s->port) >= 0 ? NDX_OK : NDX_E_UNSUCCESSFUL;
 }
 
+static enum ndx_status call_qp_query(struct scene *s)
+{
+	struct ndx_qp_attr attr = {.size = sizeof(attr)};
+	struct ndx_qp_info info = {.size = sizeof(info)};
+
+	return ndx_qp_query(s->up_qp, &attr, &info);
+}
+
+static enum ndx_status call_qp_state_name(struct scene *s)
+{
+	(void)s;
+	return ndx_qp_state_name(NDX_QP_CONNECTED)[0] != '?' ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status call_mr_query(struct scene *s)
+{
+	struct ndx_mr_info info = {.size = sizeof(info)};
+
+	return ndx_mr_query(s->mr, &info);
+}
+
+static enum ndx_status call_mr_state_name(struct scene *s)
+{
+	(void)s;
+	return ndx_mr_state_name(NDX_MR_REGISTERED)[0] != '?' ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
 static enum ndx_status call_port_post(struct scene *s)
 {
 	ndx_port_post(s->port, &s->ov);
@@ -435,6 +462,10 @@ const struct row object_rows[] = {
 	{"ndx_qp_get_stats", call_qp_get_stats, NDX_OK, NDX_OK},
 	{"ndx_qp_post_list_sized", call_qp_post_list, NDX_OK, NDX_OK},
 	{"ndx_qp_receive_list_sized", call_qp_receive_list, NDX_OK, NDX_OK},
+	{"ndx_qp_query", call_qp_query, NDX_OK, NDX_OK},
+	{"ndx_qp_state_name", call_qp_state_name, NDX_OK, NDX_OK},
+	{"ndx_mr_query", call_mr_query, NDX_OK, NDX_OK},
+	{"ndx_mr_state_name", call_mr_state_name, NDX_OK, NDX_OK},
 	{"ndx_overlapped_init", call_overlapped_init, NDX_OK, NDX_OK},
 	{"ndx_overlapped_status", call_overlapped_status, NDX_PENDING, NDX_OK},
 	{"ndx_overlapped_wait", call_overlapped_wait, NDX_E_WOULD_BLOCK, NDX_OK},

@@ -456,6 +456,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		fake->modify_attr.min_rnr_timer = attr->min_rnr_timer;
 	if (mask & IBV_QP_PATH_MTU)
 		fake->modify_attr.path_mtu = attr->path_mtu;
+	if (mask & IBV_QP_DEST_QPN)
+		fake->modify_attr.dest_qp_num = attr->dest_qp_num;
 	if (mask & IBV_QP_PORT)
 		fake->modify_attr.port_num = attr->port_num;
 	if (mask & IBV_QP_PKEY_INDEX)
@@ -478,7 +480,8 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
                  struct ibv_qp_init_attr *init)
 {
 	(void)mask;
-	*attr = (struct ibv_qp_attr){.qp_state = qp->state};
+	*attr = fake_qp_of(qp)->modify_attr;
+	attr->qp_state = qp->state;
 	*init = (struct ibv_qp_init_attr){.qp_context = qp->qp_context};
 	return 0;
 }

@@ -31,7 +31,7 @@
 #include <ndx/description.h>
 #include <ndx/ndx.h>
 
-#define NDX_SPI_ABI 5u
+#define NDX_SPI_ABI 6u
 
 /** Longest private data that a provider passes to the core. */
 #define NDX_SPI_PRIVATE_DATA_MAX 256u
@@ -93,6 +93,14 @@ struct ndx_spi_mr {
 	bool registered;
 	uint32_t local_token;
 	uint32_t remote_token;
+	/* for the core, what ndx_mr_query() returns; under the lock: */
+	const void *buffer;
+	size_t length;
+	uint32_t flags;
+	/* ... and atomic: */
+	int32_t outcome;
+	uint64_t registered_ns;
+	uint64_t ended_ns;
 };
 
 /** First part of a provider's memory window. */
@@ -506,6 +514,11 @@ struct ndx_provider_ops {
 	/** [L] The provider's own counters: of @p qp, or of the adapter if @p qp is NULL. */
 	void (*get_counters)(struct ndx_spi_adapter *adapter, struct ndx_spi_qp *qp,
 	                     ndx_spi_counter_fn *each, void *arg);
+	/**
+	 * [L] may; fill the members of @p info about the device's queue pair, from `device_state`
+	 * on. They are 0 before.
+	 */
+	void (*qp_query)(struct ndx_spi_qp *qp, struct ndx_qp_info *info);
 };
 
 /** A provider. Constant for the life of the process. */

@@ -166,6 +166,18 @@ static void is_registered(bool registered)
 	assert_int_equal(ndx_overlapped_status(&other), NDX_OK);
 }
 
+/* The state of the region, and the outcome of its latest operation. */
+static void query_is(enum ndx_mr_state state, enum ndx_status outcome)
+{
+	struct ndx_mr_info info = {.size = sizeof(info)};
+
+	assert_int_equal(ndx_mr_query(own.mr, &info), NDX_OK);
+	assert_string_equal(ndx_mr_state_name(info.state), ndx_mr_state_name(state));
+	assert_int_equal(info.outcome, outcome);
+	assert_int_equal(info.local_token, ndx_mr_get_local_token(own.mr));
+	assert_ptr_equal(info.buffer, own.memory);
+}
+
 /* Neither registered nor not, and no other operation can begin. */
 static void is_undecided(void)
 {
@@ -201,9 +213,11 @@ static void a_region_is_registered_when_the_provider_says_so(void **state)
 	late.registers = true;
 	assert_int_equal(begin_register(), NDX_PENDING);
 	is_undecided();
+	query_is(NDX_MR_REGISTERING, NDX_OK);
 	end_late(NDX_OK);
 	has_ended(NDX_OK);
 	is_registered(true);
+	query_is(NDX_MR_REGISTERED, NDX_OK);
 }
 
 static void a_registration_that_fails_late_leaves_the_region_as_it_was(void **state)
@@ -214,6 +228,7 @@ static void a_registration_that_fails_late_leaves_the_region_as_it_was(void **st
 	end_late(NDX_E_INSUFFICIENT_RESOURCES);
 	has_ended(NDX_E_INSUFFICIENT_RESOURCES);
 	is_registered(false);
+	query_is(NDX_MR_NOT_REGISTERED, NDX_E_INSUFFICIENT_RESOURCES);
 	register_now();
 	is_registered(true);
 }
@@ -225,9 +240,11 @@ static void a_region_is_deregistered_when_the_provider_says_so(void **state)
 	late.deregisters = true;
 	assert_int_equal(ndx_mr_deregister(own.mr, &own.ov), NDX_PENDING);
 	is_undecided();
+	query_is(NDX_MR_DEREGISTERING, NDX_OK);
 	end_late(NDX_OK);
 	has_ended(NDX_OK);
 	is_registered(false);
+	query_is(NDX_MR_NOT_REGISTERED, NDX_OK);
 	register_now();
 	is_registered(true);
 }
@@ -244,6 +261,7 @@ static void a_deregistration_that_fails_late_leaves_the_region_registered(void *
 	end_late(NDX_E_DEVICE_BUSY);
 	has_ended(NDX_E_DEVICE_BUSY);
 	is_registered(true);
+	query_is(NDX_MR_REGISTERED, NDX_E_DEVICE_BUSY);
 	assert_int_equal(ndx_mr_get_remote_token(own.mr), token);
 	late.deregisters = false;
 	assert_int_equal(ndx_mr_deregister(own.mr, &own.ov), NDX_PENDING);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -53,6 +54,38 @@ static void every_path_mtu_reaches_the_device(void **state)
 		rig.conn.oob.mtu = 256u << i;
 		assert_int_equal(bring_up_qp(&rig)->path_mtu, codes[i]);
 	}
+	rig_close(&rig);
+}
+
+/* ndx_qp_query() tells what the device has: state, numbers and path MTU, and none of an attempt
+ * before. */
+static void a_query_tells_what_the_device_has(void **state)
+{
+	struct ndx_qp_info info = {0};
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig_connect(&rig, DEPTH, NULL);
+	rig.conn.oob.on = true;
+	rig.conn.oob.mtu = 2048;
+	rig.conn.oob.peer_number = 4711;
+	(void)bring_up_qp(&rig);
+	verbs_qp_query(rig.qp, &info);
+	assert_string_equal(info.device_state, "RTS");
+	assert_int_equal(info.device_qp, rig_native(&rig)->qp_num);
+	assert_int_equal(info.peer_device_qp, 4711);
+	assert_int_equal(info.mtu, 2048);
+	rig_native(&rig)->state = IBV_QPS_ERR;
+	verbs_qp_query(rig.qp, &info);
+	assert_string_equal(info.device_state, "ERR");
+	verbs_qp_bring_down(rig_qp(&rig));
+	memset(&info, 0, sizeof(info));
+	verbs_qp_query(rig.qp, &info);
+	assert_string_equal(info.device_state, "RESET");
+	assert_int_equal(info.device_qp, rig_native(&rig)->qp_num);
+	assert_int_equal(info.peer_device_qp, 0);
+	assert_int_equal(info.mtu, 0);
 	rig_close(&rig);
 }
 
@@ -128,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_rnr_timer_reaches_the_device),
 		cmocka_unit_test(every_path_mtu_reaches_the_device),
+		cmocka_unit_test(a_query_tells_what_the_device_has),
 		cmocka_unit_test(the_smaller_path_mtu_reaches_the_device),
 		cmocka_unit_test(the_first_step_on_ethernet_sends_no_request),
 		cmocka_unit_test(software_has_no_vendor),
