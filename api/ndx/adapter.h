@@ -47,6 +47,7 @@ enum ndx_capability {
 	/** Always tells a graceful disconnect from an abort. */
 	NDX_CAP_DISCONNECT_REASON = 1 << 11,
 	NDX_CAP_RNR_TIMER = 1 << 12, /**< supports `rnr_timer` of struct ndx_qp_attr */
+	NDX_CAP_EVENTS = 1 << 13,    /**< supports ndx_adapter_get_event() */
 };
 
 /** Name of a capability bit, for example "SRQ"; NULL for an unknown bit. */
@@ -148,8 +149,8 @@ enum ndx_status ndx_adapter_open(const char *uri, struct ndx_adapter **out);
  * Close the handle of an adapter. Objects of the adapter stay usable until they are closed
  * themselves; the library closes the device together with the last of them. If no object is left,
  * the call waits for the background disconnects of connections that are closed already: each ends,
- * or times out, within its disconnect time-out. Called from a callback, it does not wait. NULL is a
- * no-op.
+ * or times out, within its disconnect time-out. Called from a callback, it does not wait.
+ * Operations of ndx_adapter_get_event() complete NDX_E_CANCELED first. NULL is a no-op.
  */
 void ndx_adapter_close(struct ndx_adapter *adapter);
 

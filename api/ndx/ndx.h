@@ -7,6 +7,7 @@
 #include <ndx/connector.h>
 #include <ndx/cq.h>
 #include <ndx/description.h>
+#include <ndx/event.h>
 #include <ndx/frame.h>
 #include <ndx/helpers.h>
 #include <ndx/list.h>

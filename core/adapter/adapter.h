@@ -10,6 +10,7 @@
 
 #include "base_list.h"
 #include "base_loop.h"
+#include "events.h"
 #include "select.h"
 
 struct conn_postmortem; /* connection.h */
@@ -26,6 +27,7 @@ struct ndx_adapter {
 	struct ndx_loop *loop;
 	struct selection selection;
 	struct ndx_adapter_info info;
+	struct adapter_events events; /* has a lock of its own */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a connection changed its state, or refs fell */
 	/* under the lock: */

@@ -60,6 +60,16 @@ void base_ov_abandon(struct ndx_overlapped *ov)
 	__atomic_store_n(&ov->state, before, __ATOMIC_RELEASE);
 }
 
+void base_ov_set_target(struct ndx_overlapped *ov, void *target)
+{
+	ov->reserved[BASE_OV_TARGET] = target;
+}
+
+void *base_ov_get_target(const struct ndx_overlapped *ov)
+{
+	return ov->reserved[BASE_OV_TARGET];
+}
+
 static void set_outcome(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
                         int32_t native)
 {

@@ -13,6 +13,10 @@ struct ndx_loop;
  * has both a callback and a port. */
 enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop);
 
+/* For the owner of an operation that is in flight: what the operation fills. */
+void base_ov_set_target(struct ndx_overlapped *ov, void *target);
+void *base_ov_get_target(const struct ndx_overlapped *ov);
+
 /* Undo base_ov_begin() after the operation failed immediately: restores the object. */
 void base_ov_abandon(struct ndx_overlapped *ov);
 

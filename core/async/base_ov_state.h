@@ -21,7 +21,8 @@ enum base_ov_slot {
 	/* What base_ov_abandon() restores; NULL when not in flight. */
 	BASE_OV_LOOP_BEFORE,
 	BASE_OV_STATE_BEFORE,
-	BASE_OV_SLOTS, /* slots from here on are free */
+	BASE_OV_TARGET, /* see base_ov_set_target() */
+	BASE_OV_SLOTS,  /* slots from here on are free */
 	/* The same two slots while the object is queued in its loop. */
 	BASE_OV_PLACE = BASE_OV_LOOP_BEFORE, /* position in the order of queued objects */
 	BASE_OV_OF = BASE_OV_STATE_BEFORE,   /* the owner, see base_loop_behind() */

@@ -35,8 +35,8 @@ void base_struct_init(const struct base_struct *layout, void *theirs, size_t siz
                       const void *defaults);
 
 /* Read the program's structure of `size` bytes into `mine`, which holds the defaults. Refuses a
- * size that is too small, and a member that this library does not know and that is not 0. `call` is
- * for the error text. `mine` has the program's `size` afterwards. */
+ * size that is too small, and a member that this library does not know and that is not 0. `mine`
+ * has the program's `size` afterwards. */
 enum ndx_status base_struct_in(const struct base_struct *layout, const char *call, void *mine,
                                const void *theirs, size_t size);
 

@@ -22,4 +22,5 @@ const struct ndx_host core_host = {
 	.established = host_established,
 	.report = host_report,
 	.oob_send = host_oob_send,
+	.adapter_event = adapter_event_report,
 };

@@ -146,6 +146,8 @@ void ndx_adapter_close(struct ndx_adapter *adapter)
 {
 	if (adapter == NULL)
 		return;
+	adapter_events_close(&adapter->events);
+	adapter_flush_callbacks(adapter);
 	adapter_lock(adapter);
 	/* Goodbyes end by their own timers, so this loop ends. In a callback, of any adapter,
 	 * waiting would keep the peer from answering them. */

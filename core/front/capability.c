@@ -34,6 +34,8 @@ const char *ndx_capability_name(enum ndx_capability bit)
 		return "DISCONNECT_REASON";
 	case NDX_CAP_RNR_TIMER:
 		return "RNR_TIMER";
+	case NDX_CAP_EVENTS:
+		return "EVENTS";
 	}
 	return NULL;
 }

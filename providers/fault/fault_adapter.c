@@ -129,6 +129,7 @@ void fault_adapter_query(struct ndx_spi_adapter *native, struct ndx_adapter_info
 	int len;
 
 	fa->ops->adapter_query(native, info);
+	info->capabilities |= NDX_CAP_EVENTS; /* fault_report_event() */
 	memcpy(inner, info->uri, sizeof(inner));
 	len = snprintf(info->uri, sizeof(info->uri), "fault:%s%s%s", inner,
 	               fa->text[0] == '\0'          ? ""

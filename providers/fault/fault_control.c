@@ -55,3 +55,16 @@ struct fault_tally fault_get_tally(const struct ndx_adapter *adapter)
 	base_lock_release(&process->lock);
 	return tally;
 }
+
+void fault_report_event(struct ndx_adapter *adapter, enum ndx_adapter_event_type type,
+                        uint32_t port, int32_t native, const char *text)
+{
+	struct fault_process *process = ndx_provider_fault.state;
+	struct fault_adapter *fa;
+
+	base_lock_acquire(&process->lock);
+	fa = find_adapter(process, adapter);
+	if (fa != NULL)
+		fa->core->adapter_event(adapter, type, port, native, text);
+	base_lock_release(&process->lock);
+}

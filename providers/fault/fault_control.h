@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include <ndx/adapter.h>
+#include <ndx/event.h>
 
 /* Begin to count anew: of the calls from now on, number `nth` and the `times - 1` behind it fail
  * (nth 0: none, times UINT64_MAX: all). No-op for the adapter of another provider. */
@@ -20,5 +20,9 @@ struct fault_tally {
 
 /* All zero for another provider's adapter. */
 struct fault_tally fault_get_tally(const struct ndx_adapter *adapter);
+
+/* The device has an event, as a provider reports it. No-op for another provider's adapter. */
+void fault_report_event(struct ndx_adapter *adapter, enum ndx_adapter_event_type type,
+                        uint32_t port, int32_t native, const char *text);
 
 #endif

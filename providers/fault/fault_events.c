@@ -385,5 +385,6 @@ void fault_events_init(struct fault_adapter *fa)
 		.connected = on_connected,
 		.established = on_established,
 		.report = on_report,
+		.adapter_event = fa->core->adapter_event,
 	};
 }

@@ -258,7 +258,7 @@ void verbs_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *i
 	info->capabilities = NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE | NDX_CAP_NOTIFY_SOLICITED |
 	                     NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
 	                     NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON |
-	                     NDX_CAP_RNR_TIMER;
+	                     NDX_CAP_RNR_TIMER | NDX_CAP_EVENTS;
 	/* the kernel's memcpy() may copy backwards */
 	if (!adapter->soft_roce)
 		info->capabilities |= NDX_CAP_IN_ORDER_DMA;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Events of rdma_cm and of the device go to the connections, listeners and queues. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base_log.h"
@@ -94,8 +95,8 @@ void verbs_device_lost(struct verbs_adapter *adapter, int native)
 {
 	if (__atomic_exchange_n(&adapter->removed, true, __ATOMIC_RELAXED))
 		return;
-	log_error(native, "verbs:%s: the device has failed or was removed",
-	          adapter->options.device);
+	verbs_host(adapter)->adapter_event(adapter->spi.front, NDX_ADAPTER_EVENT_DEVICE_REMOVED, 0,
+	                                   native, "the device has failed or was removed");
 	for (struct base_list *n = adapter->conns.next, *next; n != &adapter->conns; n = next) {
 		next = n->next;
 		verbs_conn_on_removal(container_of(n, struct verbs_conn, node), native);
@@ -107,20 +108,46 @@ void verbs_device_lost(struct verbs_adapter *adapter, int native)
 	base_lock_release(&adapter->lock);
 }
 
+/* The events of a port that the program gets. */
+static const struct {
+	enum ibv_event_type native;
+	enum ndx_adapter_event_type type;
+	const char *text;
+} port_events[] = {
+	{IBV_EVENT_PORT_ACTIVE, NDX_ADAPTER_EVENT_PORT_UP, "is up"},
+	{IBV_EVENT_PORT_ERR, NDX_ADAPTER_EVENT_PORT_DOWN, "is down"},
+	{IBV_EVENT_LID_CHANGE, NDX_ADAPTER_EVENT_ADDRESS_CHANGE, "has another LID"},
+	{IBV_EVENT_GID_CHANGE, NDX_ADAPTER_EVENT_ADDRESS_CHANGE, "has other GIDs"},
+	{IBV_EVENT_PKEY_CHANGE, NDX_ADAPTER_EVENT_SUBNET_CHANGE, "has other partition keys"},
+	{IBV_EVENT_SM_CHANGE, NDX_ADAPTER_EVENT_SUBNET_CHANGE, "has another subnet manager"},
+	{IBV_EVENT_CLIENT_REREGISTER, NDX_ADAPTER_EVENT_SUBNET_CHANGE,
+         "is asked by the subnet manager to register anew"},
+};
+
+/* Report an event of the adapter's own port; a device may have others. */
+static void report_port(const struct verbs_adapter *adapter, const struct ibv_async_event *event)
+{
+	const int port = event->element.port_num;
+	char text[sizeof(((struct ndx_adapter_event *)NULL)->text)];
+
+	for (size_t i = 0; i < sizeof(port_events) / sizeof(port_events[0]); i++) {
+		if (port_events[i].native != event->event_type)
+			continue;
+		(void)snprintf(text, sizeof(text), "port %d %s", port, port_events[i].text);
+		verbs_host(adapter)->adapter_event(adapter->spi.front, port_events[i].type,
+		                                   (uint32_t)port, event->event_type, text);
+	}
+}
+
 /* A port that is down for a short time does no harm. */
 static void on_port(struct verbs_adapter *adapter, const struct ibv_async_event *event)
 {
-	const bool up = event->event_type == IBV_EVENT_PORT_ACTIVE;
-
-	if (up)
-		log_info("verbs:%s: port %d is up", adapter->options.device,
-		         event->element.port_num);
-	else
-		log_warn(event->event_type, "verbs:%s: port %d is down", adapter->options.device,
-		         event->element.port_num);
 	if ((unsigned)event->element.port_num != adapter->options.port)
 		return;
-	if (up)
+	report_port(adapter, event);
+	if (event->event_type != IBV_EVENT_PORT_ACTIVE && event->event_type != IBV_EVENT_PORT_ERR)
+		return;
+	if (event->event_type == IBV_EVENT_PORT_ACTIVE)
 		base_timer_cancel(adapter->spi.loop, &adapter->port_down);
 	else
 		base_timer_set(adapter->spi.loop, &adapter->port_down, PORT_MS);
@@ -169,6 +196,11 @@ static void on_async(struct verbs_adapter *adapter, const struct ibv_async_event
 		break;
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_LID_CHANGE:
+	case IBV_EVENT_GID_CHANGE:
+	case IBV_EVENT_PKEY_CHANGE:
+	case IBV_EVENT_SM_CHANGE:
+	case IBV_EVENT_CLIENT_REREGISTER:
 		on_port(adapter, event);
 		break;
 	default:

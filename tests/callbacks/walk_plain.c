@@ -190,7 +190,29 @@ static enum ndx_status call_reassembly_size(struct scene *s)
 	return NDX_OK;
 }
 
+static enum ndx_status call_adapter_get_event(struct scene *s)
+{
+	static struct ndx_adapter_event event = {.size = sizeof(event)};
+
+	return ndx_adapter_get_event(s->own, &event, &s->ov);
+}
+
+static enum ndx_status call_adapter_cancel(struct scene *s)
+{
+	return ndx_adapter_cancel(s->own);
+}
+
+static enum ndx_status call_adapter_event_name(struct scene *s)
+{
+	(void)s;
+	return ndx_adapter_event_name(NDX_ADAPTER_EVENT_PORT_UP)[0] != '?' ? NDX_OK
+	                                                                   : NDX_E_UNSUCCESSFUL;
+}
+
 const struct row plain_rows[] = {
+	{"ndx_adapter_get_event", call_adapter_get_event, NDX_E_NOT_SUPPORTED, NDX_PENDING},
+	{"ndx_adapter_cancel", call_adapter_cancel, NDX_OK, NDX_OK},
+	{"ndx_adapter_event_name", call_adapter_event_name, NDX_OK, NDX_OK},
 	{"ndx_disconnect_outcome_name", call_disconnect_outcome_name, NDX_OK, NDX_OK},
 	{"ndx_disconnect_reason_name", call_disconnect_reason_name, NDX_OK, NDX_OK},
 	{"ndx_error_layer_name", call_error_layer_name, NDX_OK, NDX_OK},

@@ -266,6 +266,41 @@ void case_wire_link_down_and_up_does_no_harm(struct check *c)
 		pair_disconnect(p);
 }
 
+/* The next event of this type. Others come, too: addresses go with the link. */
+static void expect_event(struct check *c, struct ndx_adapter *adapter,
+                         enum ndx_adapter_event_type type)
+{
+	struct ndx_adapter_event event = {.size = sizeof(event)};
+	struct ndx_overlapped ov = {0};
+
+	while (!check_over(c) && event.type != type) {
+		event.size = sizeof(event);
+		check_status(c, ndx_adapter_get_event(adapter, &event, &ov), NDX_PENDING,
+		             "get_event");
+		check_ends(c, &ov, NDX_OK, ndx_adapter_event_name(type));
+		check_that(c, event.lost == 0, "%llu events were lost",
+		           (unsigned long long)event.lost);
+	}
+	if (check_over(c))
+		(void)ndx_adapter_cancel(adapter);
+	check_that(c, event.port != 0 && event.text[0] != '\0' && event.time_ns != 0,
+	           "the event is of port %u, \"%s\"", event.port, event.text);
+}
+
+void case_wire_link_down_and_up_are_events(struct check *c)
+{
+	struct ndx_adapter *adapter = NULL;
+
+	if (!has_wire(c) ||
+	    !check_status(c, ndx_adapter_open(c->world->places[0].uri, &adapter), NDX_OK, "open"))
+		return;
+	(void)wire(c, "down", NULL);
+	expect_event(c, adapter, NDX_ADAPTER_EVENT_PORT_DOWN);
+	(void)wire(c, "up", NULL);
+	expect_event(c, adapter, NDX_ADAPTER_EVENT_PORT_UP);
+	ndx_adapter_close(adapter);
+}
+
 void case_wire_lost_packets_are_sent_again(struct check *c)
 {
 	struct pair *p = wired_pair(c, 0);

@@ -31,6 +31,8 @@ struct side {
 	struct ndx_connector *connector;
 	struct ndx_overlapped notify;
 	struct ndx_overlapped on_cq;
+	struct ndx_overlapped on_event;
+	struct ndx_adapter_event event;
 	char memory[MESSAGE];
 };
 
@@ -113,6 +115,10 @@ static void wait_for_bad_news(struct side *s)
 	       "ask for the end");
 	expect(ndx_cq_notify(s->cq, NDX_CQ_NOTIFY_ERRORS, &s->on_cq), NDX_PENDING,
 	       "ask for errors");
+	ndx_overlapped_init(&s->on_event);
+	s->event.size = sizeof(s->event);
+	expect(ndx_adapter_get_event(s->adapter, &s->event, &s->on_event), NDX_PENDING,
+	       "ask for events");
 }
 
 static void is_told(struct side *s)
@@ -127,6 +133,12 @@ static void is_told(struct side *s)
 	}
 	expect(ndx_overlapped_wait(&s->on_cq, TOLD_MS), NDX_E_DEVICE_REMOVED,
 	       "notification of the completion queue");
+	expect(ndx_overlapped_wait(&s->on_event, TOLD_MS), NDX_OK, "event of the adapter");
+	(void)printf("event: %s, %s\n", ndx_adapter_event_name(s->event.type), s->event.text);
+	if (s->event.type != NDX_ADAPTER_EVENT_DEVICE_REMOVED) {
+		(void)puts("wrong: not the removal");
+		wrong = 1;
+	}
 	expect(ndx_cq_create_depth(s->adapter, DEPTH, &cq), NDX_E_DEVICE_REMOVED,
 	       "another completion queue");
 	expect(ndx_disconnect(s->connector, TOLD_MS), NDX_E_CONNECTION_ABORTED, "disconnect");

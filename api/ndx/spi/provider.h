@@ -252,6 +252,14 @@ struct ndx_host {
 	 */
 	void (*listener_failed)(struct ndx_spi_listener *listener, enum ndx_status status,
 	                        int32_t native);
+	/**
+	 * Report an event of the device, for the log and for ndx_adapter_get_event(). Between
+	 * adapter_open and adapter_close. @p front: that of struct ndx_spi_adapter; @p text: for
+	 * the log, without the adapter's name, for example "port 1 is down"; copied. A provider
+	 * that reports events has the capability bit NDX_CAP_EVENTS.
+	 */
+	void (*adapter_event)(struct ndx_adapter *front, enum ndx_adapter_event_type type,
+	                      uint32_t port, int32_t native, const char *text);
 };
 
 /**

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base_container_of.h"
@@ -20,11 +21,24 @@ static void on_report(struct ndx_spi_conn *spi, uint32_t bits, int32_t native, c
 		rig->cause = cause;
 }
 
+/* The adapter's front is the rig itself. */
+static void on_adapter_event(struct ndx_adapter *front, enum ndx_adapter_event_type type,
+                             uint32_t port, int32_t native, const char *text)
+{
+	struct rig *rig = (struct rig *)(void *)front;
+
+	rig->event_count++;
+	rig->event = (struct ndx_adapter_event){.type = type, .port = port, .native = native};
+	(void)snprintf(rig->event.text, sizeof(rig->event.text), "%s", text);
+}
+
 void rig_open(struct rig *rig)
 {
 	memset(rig, 0, sizeof(*rig));
 	fake_open(&rig->device);
 	rig->host.report = on_report;
+	rig->host.adapter_event = on_adapter_event;
+	rig->adapter.spi.front = (struct ndx_adapter *)(void *)rig;
 	rig->adapter.spi.host = &rig->host;
 	rig->adapter.context = &rig->device.context;
 	rig->adapter.pd = &rig->device.pd;

@@ -15,6 +15,8 @@ struct rig {
 	struct ndx_spi_cq *cq;
 	struct ndx_spi_qp *qp;
 	uint32_t reports; /* bits of enum ndx_spi_report */
+	unsigned event_count;
+	struct ndx_adapter_event event; /* the latest event of the adapter */
 	const char *cause;
 	char memory[64];
 };

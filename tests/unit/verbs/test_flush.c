@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -344,10 +345,52 @@ static void a_lost_device_is_reported_to_every_queue_pair(void **state)
 	fake_raise_event(&rig.device, IBV_EVENT_DEVICE_FATAL, NULL);
 	verbs_async_on_event(&rig.adapter, 0);
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
+	fake_raise_event(&rig.device, IBV_EVENT_DEVICE_FATAL, NULL);
+	verbs_async_on_event(&rig.adapter, 0);
+	assert_int_equal(rig.event_count, 1); /* it is lost only once */
+	assert_int_equal(rig.event.type, NDX_ADAPTER_EVENT_DEVICE_REMOVED);
+	assert_int_equal(rig.event.port, 0);
+	assert_int_equal(rig.event.native, IBV_EVENT_DEVICE_FATAL);
 	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_E_DEVICE_REMOVED);
 	rig.device.refuse_nth[FAKE_CREATE_CQ] = 1;
 	assert_int_equal(verbs_cq_create(&rig.adapter.spi, &(struct ndx_cq_attr){.depth = 8}, &cq),
 	                 NDX_E_DEVICE_REMOVED);
+	rig_close(&rig);
+}
+
+static void events_of_the_own_port_are_reported(void **state)
+{
+	static const struct {
+		enum ibv_event_type native;
+		enum ndx_adapter_event_type type;
+		const char *text;
+	} cases[] = {
+		{IBV_EVENT_PORT_ERR, NDX_ADAPTER_EVENT_PORT_DOWN, "port 2 is down"},
+		{IBV_EVENT_PORT_ACTIVE, NDX_ADAPTER_EVENT_PORT_UP, "port 2 is up"},
+		{IBV_EVENT_LID_CHANGE, NDX_ADAPTER_EVENT_ADDRESS_CHANGE, "LID"},
+		{IBV_EVENT_GID_CHANGE, NDX_ADAPTER_EVENT_ADDRESS_CHANGE, "GIDs"},
+		{IBV_EVENT_PKEY_CHANGE, NDX_ADAPTER_EVENT_SUBNET_CHANGE, "partition"},
+		{IBV_EVENT_SM_CHANGE, NDX_ADAPTER_EVENT_SUBNET_CHANGE, "another subnet manager"},
+		{IBV_EVENT_CLIENT_REREGISTER, NDX_ADAPTER_EVENT_SUBNET_CHANGE, "register anew"},
+	};
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.adapter.options.port = 2;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fake_raise_port_event(&rig.device, cases[i].native, 1); /* another port */
+		verbs_async_on_event(&rig.adapter, 0);
+		assert_int_equal(rig.event_count, i);
+		fake_raise_port_event(&rig.device, cases[i].native, 2);
+		verbs_async_on_event(&rig.adapter, 0);
+		assert_int_equal(rig.event_count, i + 1);
+		assert_int_equal(rig.event.type, cases[i].type);
+		assert_int_equal(rig.event.port, 2);
+		assert_int_equal(rig.event.native, cases[i].native);
+		assert_non_null(strstr(rig.event.text, cases[i].text));
+	}
+	base_timer_cancel(rig.adapter.spi.loop, &rig.adapter.port_down);
 	rig_close(&rig);
 }
 
@@ -395,6 +438,7 @@ int main(void)
 		cmocka_unit_test(a_failed_queue_pair_is_reported_without_requests),
 		cmocka_unit_test(a_failed_queue_pair_is_found_without_events),
 		cmocka_unit_test(a_lost_device_is_reported_to_every_queue_pair),
+		cmocka_unit_test(events_of_the_own_port_are_reported),
 		cmocka_unit_test(a_port_that_stays_down_ends_connections),
 	};
 
