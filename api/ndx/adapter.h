@@ -48,6 +48,7 @@ enum ndx_capability {
 	NDX_CAP_DISCONNECT_REASON = 1 << 11,
 	NDX_CAP_RNR_TIMER = 1 << 12, /**< supports `rnr_timer` of struct ndx_qp_attr */
 	NDX_CAP_EVENTS = 1 << 13,    /**< supports ndx_adapter_get_event() */
+	NDX_CAP_DMABUF = 1 << 14,    /**< supports ndx_mr_register_dmabuf() */
 };
 
 /** Name of a capability bit, for example "SRQ"; NULL for an unknown bit. */

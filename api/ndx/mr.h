@@ -90,6 +90,34 @@ enum ndx_status ndx_mr_register(struct ndx_mr *mr, const void *buffer, size_t le
                                 uint32_t flags, struct ndx_overlapped *ov);
 
 /**
+ * Register memory that a dma-buf exports, such as the memory of a GPU. Everything else is as with
+ * ndx_mr_register() and ndx_mr_deregister().
+ *
+ * @param fd      the dma-buf; the program may close the descriptor when the operation has completed
+ * @param offset  of the first byte in the dma-buf
+ * @param length  in bytes, 1 .. max_registration_size
+ * @param iova    address by which SGEs, windows and the peer name the first byte. The library does
+ *                not access it. Has the same position in a page as @p offset
+ * @param flags   OR of enum ndx_mr_flag
+ * @param ov      completes with NDX_OK or one of the codes below
+ *
+ * @retval NDX_PENDING                  started
+ * @retval NDX_E_NOT_SUPPORTED          the adapter lacks NDX_CAP_DMABUF
+ * @retval NDX_E_INVALID_PARAMETER      NULL argument, length too large, range that overflows,
+ *                                      unknown flag, or ov in flight; @p fd is no dma-buf, the
+ * range is not within it, or @p iova and @p offset differ in their position in a page
+ * @retval NDX_E_INVALID_BUFFER_SIZE    length 0
+ * @retval NDX_E_INVALID_DEVICE_STATE   registered already
+ * @retval NDX_E_DEVICE_BUSY            another operation on the region is in flight
+ * @retval NDX_E_INSUFFICIENT_RESOURCES the memory cannot be mapped for the device, or no key is
+ * left
+ *
+ * Thread safety: any thread. Blocks: no longer than mapping takes.
+ */
+enum ndx_status ndx_mr_register_dmabuf(struct ndx_mr *mr, int fd, uint64_t offset, size_t length,
+                                       uint64_t iova, uint32_t flags, struct ndx_overlapped *ov);
+
+/**
  * Deregister. When the operation completes, all local and remote access to the memory has ended and
  * none can begin. It completes NDX_OK whatever peers do: a peer that does not confirm loses its
  * connection, as described at ndx_mr_close(). The region may then be registered again. If

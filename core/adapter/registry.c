@@ -74,7 +74,7 @@ static const struct op ops_table[] = {
 	OP(MUST, listener_listen), OP(MUST, request_refuse),
 	OP(MAY, request_is_stale),
 	OP(MAY, qp_get_stats), OP(MAY, cq_get_stats), OP(MAY, get_counters),
-	OP(MAY, qp_query),
+	OP(MAY, qp_query), OP(MAY, mr_register_dmabuf),
 };
 /* clang-format on */
 

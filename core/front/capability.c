@@ -36,6 +36,8 @@ const char *ndx_capability_name(enum ndx_capability bit)
 		return "RNR_TIMER";
 	case NDX_CAP_EVENTS:
 		return "EVENTS";
+	case NDX_CAP_DMABUF:
+		return "DMABUF";
 	}
 	return NULL;
 }

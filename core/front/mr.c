@@ -35,28 +35,25 @@ enum ndx_status ndx_mr_create(struct ndx_adapter *adapter, struct ndx_mr **out)
 	return NDX_OK;
 }
 
-static enum ndx_status check_register(const struct ndx_mr *mr, const void *buffer, size_t length,
+static enum ndx_status check_register(const char *call, const struct ndx_mr *mr, size_t length,
                                       uint32_t flags)
 {
-	const struct ndx_adapter_info *info;
+	const struct ndx_adapter_info *info = &const_mr(mr)->object.adapter->info;
 
-	if (mr == NULL || buffer == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_register: NULL argument");
-	info = &const_mr(mr)->object.adapter->info;
 	if (length == 0)
-		return fail(NDX_E_INVALID_BUFFER_SIZE, 0, "ndx_mr_register: length is 0");
+		return fail(NDX_E_INVALID_BUFFER_SIZE, 0, "%s: length is 0", call);
 	if (length > info->max_registration_size)
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_mr_register: %zu bytes, %s takes at most %llu", length, info->uri,
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: %zu bytes, %s takes at most %llu",
+		            call, length, info->uri,
 		            (unsigned long long)info->max_registration_size);
 	if (flags & ~(uint32_t)KNOWN_FLAGS)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_register: unknown flags 0x%x",
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: unknown flags 0x%x", call,
 		            flags & ~(uint32_t)KNOWN_FLAGS);
 	if ((flags & REMOTE_WRITE_ONLY) && !(flags & NDX_MR_ALLOW_LOCAL_WRITE))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_mr_register: flags 0x%x ask for remote write without local "
+		            "%s: flags 0x%x ask for remote write without local "
 		            "write; use NDX_MR_ALLOW_REMOTE_WRITE, which contains both",
-		            flags);
+		            call, flags);
 	return NDX_OK;
 }
 
@@ -71,22 +68,65 @@ static enum ndx_status get_end(struct ndx_spi_mr *mr, enum ndx_status st)
 	return st == NDX_OK ? NDX_PENDING : st;
 }
 
+static enum ndx_status begin_register(const char *call, struct ndx_spi_mr *mr, const void *buffer,
+                                      size_t length, uint32_t flags, struct ndx_overlapped *ov)
+{
+	const enum ndx_status st = region_begin(mr, false, ov, call);
+
+	if (st != NDX_OK)
+		return st;
+	adapter_lock(mr->object.adapter);
+	region_set_memory(mr, buffer, length, flags);
+	adapter_unlock(mr->object.adapter);
+	return NDX_OK;
+}
+
 enum ndx_status ndx_mr_register(struct ndx_mr *mr, const void *buffer, size_t length,
                                 uint32_t flags, struct ndx_overlapped *ov)
 {
 	struct ndx_spi_mr *region = spi_mr(mr);
-	enum ndx_status st = check_register(mr, buffer, length, flags);
+	enum ndx_status st;
 
+	if (mr == NULL || buffer == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_mr_register: NULL argument");
+	st = check_register("ndx_mr_register", mr, length, flags);
+	if (st == NDX_OK)
+		st = begin_register("ndx_mr_register", region, buffer, length, flags, ov);
 	if (st != NDX_OK)
 		return st;
-	st = region_begin(region, false, ov, "ndx_mr_register");
-	if (st != NDX_OK)
-		return st;
-	adapter_lock(region->object.adapter);
-	region_set_memory(region, buffer, length, flags);
-	adapter_unlock(region->object.adapter);
 	return get_end(region, region->object.adapter->ops->mr_register(
 				       region, (void *)(uintptr_t)buffer, length, flags));
+}
+
+enum ndx_status ndx_mr_register_dmabuf(struct ndx_mr *mr, int fd, uint64_t offset, size_t length,
+                                       uint64_t iova, uint32_t flags, struct ndx_overlapped *ov)
+{
+	static const char call[] = "ndx_mr_register_dmabuf";
+	struct ndx_spi_mr *region = spi_mr(mr);
+	const struct ndx_adapter *adapter;
+	enum ndx_status st;
+
+	if (mr == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: mr is NULL", call);
+	adapter = region->object.adapter;
+	if (!(adapter->info.capabilities & NDX_CAP_DMABUF) ||
+	    adapter->ops->mr_register_dmabuf == NULL)
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "%s: %s cannot register the memory of a dma-buf", call,
+		            adapter->info.uri);
+	st = check_register(call, mr, length, flags);
+	if (st != NDX_OK)
+		return st;
+	if (fd < 0 || length - 1 > UINT64_MAX - offset || length - 1 > UINTPTR_MAX - iova)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "%s: descriptor %d, %zu bytes from offset 0x%llx at address 0x%llx: no "
+		            "descriptor, or the range overflows",
+		            call, fd, length, (unsigned long long)offset, (unsigned long long)iova);
+	st = begin_register(call, region, (const void *)(uintptr_t)iova, length, flags, ov);
+	if (st != NDX_OK)
+		return st;
+	return get_end(region,
+	               adapter->ops->mr_register_dmabuf(region, fd, offset, length, iova, flags));
 }
 
 enum ndx_status ndx_mr_deregister(struct ndx_mr *mr, struct ndx_overlapped *ov)

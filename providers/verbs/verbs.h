@@ -85,7 +85,8 @@ struct verbs_adapter {
 	struct base_list regions;
 	struct base_lock windows_lock; /* guards windows; a leaf */
 	struct base_list windows;
-	bool has_windows;           /* of type 2 */
+	bool has_windows; /* of type 2 */
+	bool has_dmabuf;
 	uint32_t max_shared;        /* largest depth of a shared receive queue; 0: there are none */
 	struct base_list conns;     /* used by the control thread only */
 	struct base_list listeners; /* those that listen; used by the control thread only */
@@ -202,6 +203,7 @@ struct verbs_mr {
 	struct ndx_spi_mr spi;
 	struct verbs_adapter *adapter;
 	struct ibv_mr *native;
+	uintptr_t start; /* address of the first byte, for SGEs and windows */
 	bool writable;
 	struct base_list node; /* in verbs_adapter.regions */
 };
@@ -215,6 +217,10 @@ enum ndx_status verbs_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_
 void verbs_mr_destroy(struct ndx_spi_mr *spi);
 enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length,
                                   uint32_t flags);
+enum ndx_status verbs_mr_register_dmabuf(struct ndx_spi_mr *spi, int fd, uint64_t offset,
+                                         size_t length, uint64_t iova, uint32_t flags);
+/* Whether the device takes the memory of a dma-buf. */
+bool verbs_mr_has_dmabuf(const struct verbs_adapter *adapter);
 enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, bool closing);
 
 /* ---- memory windows (verbs_mw.c), bound and invalidated (verbs_bind.c) ---- */

@@ -83,6 +83,7 @@ static enum ndx_status find_limits(struct verbs_adapter *adapter)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "verbs:%s: ibv_create_cq: %s",
 		            adapter->options.device, strerror(errno));
 	adapter->max_inline = find_inline(adapter, cq);
+	adapter->has_dmabuf = verbs_mr_has_dmabuf(adapter);
 	(void)ibv_destroy_cq(cq);
 	return NDX_OK;
 }
@@ -269,6 +270,8 @@ void verbs_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *i
 		info->capabilities |= NDX_CAP_MEMORY_WINDOW;
 		info->max_window_size = info->max_registration_size;
 	}
+	if (adapter->has_dmabuf)
+		info->capabilities |= NDX_CAP_DMABUF;
 	if (adapter->max_shared > 0)
 		info->capabilities |= NDX_CAP_SRQ;
 	info->max_initiator_sge = adapter->max_sge;

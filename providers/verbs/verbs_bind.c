@@ -54,7 +54,7 @@ static enum ndx_status check_bind(const struct verbs_mw *mw, const struct bind *
 		return NDX_E_DEVICE_BUSY;
 	if (mr->native == NULL || ((bind->flags & NDX_OP_ALLOW_WRITE) && !mr->writable))
 		return NDX_E_ACCESS_VIOLATION;
-	start = (uintptr_t)mr->native->addr;
+	start = mr->start;
 	if (at < start || bind->length > mr->native->length ||
 	    at - start > mr->native->length - bind->length)
 		return NDX_E_ACCESS_VIOLATION;

@@ -56,6 +56,21 @@ static struct ibv_mr *reg_mr(const struct verbs_adapter *adapter, void *buffer, 
 	return mr != NULL ? mr : ibv_reg_mr(adapter->pd, buffer, length, rights);
 }
 
+/* The device has the region: let requests find it, and set the tokens. */
+static void finish_register(struct verbs_mr *mr, uintptr_t start, bool writable)
+{
+	mr->start = start;
+	mr->writable = writable;
+	base_lock_acquire(&mr->adapter->regions_lock);
+	base_list_add(&mr->adapter->regions, &mr->node);
+	base_lock_release(&mr->adapter->regions_lock);
+	mr->spi.local_token = mr->native->lkey;
+	/* The peer may have another byte order, so the token is kept as a sequence of bytes. Some
+	 * devices have no rkey for a region without remote rights: a peer's request with any token
+	 * fails then. */
+	mr->spi.remote_token = htobe32(mr->native->rkey != 0 ? mr->native->rkey : mr->native->lkey);
+}
+
 enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t length,
                                   uint32_t flags)
 {
@@ -78,15 +93,68 @@ enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t l
 		                          : verbs_refusal(mr->adapter, err),
 		            err, "register %zu bytes at %p: ibv_reg_mr: %s; see ulimit -l", length,
 		            buffer, strerror(err));
-	mr->writable = write;
-	base_lock_acquire(&mr->adapter->regions_lock);
-	base_list_add(&mr->adapter->regions, &mr->node);
-	base_lock_release(&mr->adapter->regions_lock);
-	spi->local_token = mr->native->lkey;
-	/* The peer may have another byte order, so the token is kept as a sequence of bytes. Some
-	 * devices have no rkey for a region without remote rights: a peer's request with any token
-	 * fails then. */
-	spi->remote_token = htobe32(mr->native->rkey != 0 ? mr->native->rkey : mr->native->lkey);
+	finish_register(mr, (uintptr_t)buffer, write);
+	return NDX_OK;
+}
+
+/* ---- dma-buf ---- */
+
+/* The kernel looks for the descriptor after it has found that the device can do it. */
+bool verbs_mr_has_dmabuf(const struct verbs_adapter *adapter)
+{
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(adapter->pd, 0, 1, 0, -1, 0);
+
+	if (mr == NULL)
+		return errno == EBADF;
+	(void)ibv_dereg_mr(mr);
+	return true;
+}
+
+static struct ibv_mr *reg_dmabuf(const struct verbs_adapter *adapter, int fd, uint64_t offset,
+                                 size_t length, uint64_t iova, int rights)
+{
+	struct ibv_mr *mr = NULL;
+
+	if (adapter->has_windows)
+		mr = ibv_reg_dmabuf_mr(adapter->pd, offset, length, iova, fd,
+		                       rights | IBV_ACCESS_MW_BIND);
+	return mr != NULL ? mr : ibv_reg_dmabuf_mr(adapter->pd, offset, length, iova, fd, rights);
+}
+
+static enum ndx_status dmabuf_refusal(struct verbs_adapter *adapter, int err)
+{
+	switch (err) {
+	case EBADF:
+	case EINVAL:
+		return NDX_E_INVALID_PARAMETER;
+	case EOPNOTSUPP:
+		return NDX_E_NOT_SUPPORTED;
+	default:
+		return verbs_refusal(adapter, err);
+	}
+}
+
+enum ndx_status verbs_mr_register_dmabuf(struct ndx_spi_mr *spi, int fd, uint64_t offset,
+                                         size_t length, uint64_t iova, uint32_t flags)
+{
+	struct verbs_mr *mr = mr_of(spi);
+	const int rights = rights_of(flags);
+	const enum ndx_status st = verbs_is_there(mr->adapter, "register a dma-buf");
+	int err;
+
+	if (st != NDX_OK)
+		return st;
+	mr->native = reg_dmabuf(mr->adapter, fd, offset, length, iova, rights);
+	err = errno;
+	if (mr->native == NULL)
+		return fail(
+			dmabuf_refusal(mr->adapter, err), err,
+			"register %zu bytes of dma-buf %d from offset 0x%llx at address 0x%llx: "
+			"ibv_reg_dmabuf_mr: %s; is it a dma-buf, is the range within it, and do "
+			"offset and address have the same position in a page?",
+			length, fd, (unsigned long long)offset, (unsigned long long)iova,
+			strerror(err));
+	finish_register(mr, (uintptr_t)iova, (rights & IBV_ACCESS_LOCAL_WRITE) != 0);
 	return NDX_OK;
 }
 
@@ -113,7 +181,7 @@ enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, bool closing)
 
 static bool mr_covers(const struct verbs_mr *mr, const struct ndx_sge *sge, bool write)
 {
-	const uintptr_t start = (uintptr_t)mr->native->addr;
+	const uintptr_t start = mr->start;
 	const uintptr_t at = (uintptr_t)sge->buffer;
 
 	return (mr->writable || !write) && mr->native->lkey == sge->token && at >= start &&

@@ -56,6 +56,7 @@ static const struct ndx_provider_ops ops = {
 	.qp_get_stats = verbs_qp_get_stats,
 	.cq_get_stats = base_cq_get_stats,
 	.qp_query = verbs_qp_query,
+	.mr_register_dmabuf = verbs_mr_register_dmabuf,
 };
 
 const struct ndx_provider ndx_provider_verbs = {

@@ -214,6 +214,11 @@ static enum ndx_status call_mr_register(struct scene *s)
 	return ndx_mr_register(s->raw_mr, s->memory + BYTES, BYTES, 0, &s->ov);
 }
 
+static enum ndx_status call_mr_register_dmabuf(struct scene *s)
+{
+	return ndx_mr_register_dmabuf(s->raw_mr, -1, 0, BYTES, 0, 0, &s->ov);
+}
+
 static enum ndx_status call_mr_register_new(struct scene *s)
 {
 	struct ndx_mr *mr = NULL;
@@ -448,6 +453,8 @@ const struct row object_rows[] = {
 	{"ndx_mr_close", call_mr_close, NDX_OK, NDX_OK},
 	{"ndx_mr_cancel", call_mr_cancel, NDX_OK, NDX_OK},
 	{"ndx_mr_register", call_mr_register, NDX_PENDING, NDX_OK},
+	{"ndx_mr_register_dmabuf", call_mr_register_dmabuf, NDX_E_NOT_SUPPORTED,
+         NDX_E_INVALID_PARAMETER},
 	{"ndx_mr_register_new", call_mr_register_new, NDX_OK, NDX_OK},
 	{"ndx_mr_deregister", call_mr_deregister, NDX_PENDING, NDX_OK},
 	{"ndx_mr_get_local_token", call_mr_get_local_token, NDX_OK, NDX_OK},

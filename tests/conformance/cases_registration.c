@@ -79,6 +79,35 @@ void case_registration_register_and_deregister(struct check *c)
 	ndx_mr_close(mr);
 }
 
+/* Without the capability the call refuses whatever it gets, and the region stays as it was. With it
+ * the arguments are checked before the device sees them. */
+void case_registration_of_a_dmabuf_is_refused(struct check *c)
+{
+	const struct place *place = &c->world->places[0];
+	const bool can = (place->info.capabilities & NDX_CAP_DMABUF) != 0;
+	const enum ndx_status no = can ? NDX_E_INVALID_PARAMETER : NDX_E_NOT_SUPPORTED;
+	struct ndx_overlapped ov = {0};
+	struct ndx_mr *mr = NULL;
+
+	if (!check_status(c, ndx_mr_create(place->adapter, &mr), NDX_OK, "create"))
+		return;
+	check_status(c, ndx_mr_register_dmabuf(NULL, 0, 0, 4096, 0, 0, &ov),
+	             NDX_E_INVALID_PARAMETER, "without a region");
+	check_status(c, ndx_mr_register_dmabuf(mr, -1, 0, 4096, 4096, 0, &ov), no,
+	             "without a descriptor");
+	check_status(c, ndx_mr_register_dmabuf(mr, 0, UINT64_MAX - 4095, 4097, 4096, 0, &ov), no,
+	             "with an offset that overflows");
+	check_status(c, ndx_mr_register_dmabuf(mr, 0, 4096, 4097, UINT64_MAX - 4095, 0, &ov), no,
+	             "with an address that overflows");
+	check_status(c, ndx_mr_register_dmabuf(mr, 0, 0, 4096, 4096, 0x80, &ov), no,
+	             "with an unknown flag");
+	check_status(c, ndx_mr_register_dmabuf(mr, 0, 0, 0, 4096, 0, &ov),
+	             can ? NDX_E_INVALID_BUFFER_SIZE : NDX_E_NOT_SUPPORTED, "of nothing");
+	check_that(c, ndx_overlapped_status(&ov) == NDX_OK, "a refused operation is in flight");
+	check_that(c, ndx_mr_get_local_token(mr) == 0, "a refused registration has a token");
+	ndx_mr_close(mr);
+}
+
 void case_registration_twice_is_refused(struct check *c)
 {
 	struct ndx_mr *mr = new_region(c);

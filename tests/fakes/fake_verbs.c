@@ -532,6 +532,22 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 	return ibv_reg_mr_iova(pd, addr, length, (uintptr_t)addr, access);
 }
 
+/* As rdma-core and the kernel: the address of the region is the offset, and what the device cannot
+ * do is found before what the descriptor is not. */
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+                                 int fd, int access)
+{
+	if (!device_in_use->has_dmabuf)
+		errno = EOPNOTSUPP;
+	else if (fd < 0)
+		errno = EBADF;
+	else if ((offset ^ iova) % 4096 != 0)
+		errno = EINVAL;
+	else
+		return ibv_reg_mr_iova(pd, (void *)(uintptr_t)offset, length, iova, access);
+	return NULL;
+}
+
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	free(mr);

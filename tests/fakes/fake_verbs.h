@@ -58,6 +58,7 @@ struct fake_device {
 	unsigned batch;       /* the number of completions that a poll waits for; 0: 1 */
 	/* A failure raises no event on a queue that is armed for solicited completions, as software
 	 * RoCE does. */
+	bool has_dmabuf;
 	bool silent_failures;
 	/* fake_break() flushes the outstanding requests; the change to ERR does not */
 	bool flushes_late;

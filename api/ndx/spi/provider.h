@@ -527,6 +527,9 @@ struct ndx_provider_ops {
 	 * on. They are 0 before.
 	 */
 	void (*qp_query)(struct ndx_spi_qp *qp, struct ndx_qp_info *info);
+	/** may, with NDX_CAP_DMABUF; as mr_register, for memory of a dma-buf. */
+	enum ndx_status (*mr_register_dmabuf)(struct ndx_spi_mr *mr, int fd, uint64_t offset,
+	                                      size_t length, uint64_t iova, uint32_t flags);
 };
 
 /** A provider. Constant for the life of the process. */
