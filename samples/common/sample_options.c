@@ -29,7 +29,8 @@ static void help(const struct sample_program *program)
 		int used = printf("  %s%s%s", o->name, o->value != NULL ? " " : "",
 		                  o->value != NULL ? o->value : "");
 
-		printf("%*s%s\n", used < 26 ? 26 - used : 1, "", o->help);
+		/* Two spaces at least: docs/man/help.py finds the end of the value by them. */
+		printf("%*s%s\n", used < 25 ? 26 - used : 2, "", o->help);
 	}
 	printf("  %-24s%s\n", "--help", "show this");
 	if (program->details != NULL)
@@ -84,6 +85,22 @@ static bool to_number(const struct sample_option *o, const char *text)
 	return true;
 }
 
+/* A 64-bit number has no unit: decimal, or hexadecimal behind 0x. */
+static bool to_wide_number(const struct sample_option *o, const char *text)
+{
+	unsigned long long n;
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	n = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
+	if (errno != 0 || *end != '\0')
+		return false;
+	*o->wide_number = n;
+	return true;
+}
+
 /* Parse argv[*at], an option, and its value; false on an error. */
 static bool take_option(const struct sample_program *program, int argc, char **argv, int *at)
 {
@@ -111,6 +128,10 @@ static bool take_option(const struct sample_program *program, int argc, char **a
 	if (o->number != NULL && !to_number(o, value)) {
 		sample_usage(program, "%s %s: give a number from %u to %u", o->name, value, o->min,
 		             o->max);
+		return false;
+	}
+	if (o->wide_number != NULL && !to_wide_number(o, value)) {
+		sample_usage(program, "%s %s: give a number of at most 64 bits", o->name, value);
 		return false;
 	}
 	if (o->text != NULL)

@@ -16,8 +16,11 @@ enum sample_exit {
 };
 
 /**
- * One option. Exactly one of the three targets is set; the target keeps its value if the option is
+ * One option. Exactly one of the four targets is set; the target keeps its value if the option is
  * absent.
+ *
+ * The name of the value also says how a shell completes the value (docs/man/completion.py): URI,
+ * FILE, DIR, IFACE, CASES; a|b for one of these words, a|b,... for a list of them.
  */
 struct sample_option {
 	const char *name;  /**< "--size" */
@@ -25,6 +28,7 @@ struct sample_option {
 	const char *help;
 	bool *flag;
 	uint32_t *number; /**< min .. max; k, M and G are powers of 1024 */
+	uint64_t *wide_number;
 	const char **text;
 	uint32_t min, max;
 };

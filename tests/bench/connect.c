@@ -9,7 +9,6 @@
  * end of one: time, processor time, and how often a thread of the process slept. With --srq the
  * queue pairs of a side share a receive queue.
  */
-#include <getopt.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include <ndx/ndx.h>
 
 #include "lane.h"
+#include "sample_options.h"
 #include "traffic.h"
 
 enum {
@@ -489,59 +489,80 @@ static bool account(const struct bench *b, unsigned singles, unsigned ends)
 	return b->sides[0].sent == wanted && b->sides[1].received == wanted;
 }
 
-static bool read_number(const char *text, unsigned most, unsigned *out)
-{
-	char *end;
-	const unsigned long value = strtoul(text, &end, 10);
+struct options {
+	const char *uris[SIDES];
+	uint32_t count;
+	uint32_t singles;
+	uint32_t messages;
+	uint32_t ends;
+	bool shared;
+	bool by_port;
+};
 
-	*out = (unsigned)value;
-	return end != text && *end == '\0' && text[0] != '-' && value <= most;
+static const char about[] =
+	"Measures what connections cost to open and to end: all at once, then one after the\n"
+	"other. Before each end messages are sent, which the disconnect has to drain.";
+
+static bool parse(struct options *o, int argc, char **argv, int *code)
+{
+	const struct sample_option options[] = {
+		{"--count", "N", "connections at once (100)", .number = &o->count, .min = 1,
+	         .max = 10000},
+		{"--single", "N", "connections one after the other (100)", .number = &o->singles,
+	         .max = 1000000},
+		{"--messages", "N", "before each end (4)", .number = &o->messages,
+	         .max = MESSAGES_MAX},
+		{"--ends", "N", "compare so often the end of all with the end of one (0)",
+	         .number = &o->ends, .max = ENDS_MAX},
+		{"--srq", NULL, "the queue pairs of a side share a receive queue",
+	         .flag = &o->shared},
+		{"--port", NULL, "the main thread begins each step, not a callback",
+	         .flag = &o->by_port},
+	};
+	const struct sample_program program = {
+		.name = "ndx-connect",
+		.synopsis = "URI [URI2] [options]",
+		.about = about,
+		.details = "Exit status: 0 every message arrived, 1 something failed,\n"
+			   "2 command line.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = SIDES,
+	};
+	size_t operands;
+
+	if (!sample_parse(&program, argc, argv, &operands, code))
+		return false;
+	if (operands == 0) {
+		*code = sample_usage(&program, "which URI?");
+		return false;
+	}
+	o->uris[0] = argv[1];
+	o->uris[1] = argv[operands];
+	return true;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option table[] = {{"count", required_argument, NULL, 'c'},
-	                                      {"single", required_argument, NULL, 's'},
-	                                      {"messages", required_argument, NULL, 'm'},
-	                                      {"ends", required_argument, NULL, 'e'},
-	                                      {"srq", no_argument, NULL, 'q'},
-	                                      {"port", no_argument, NULL, 'p'},
-	                                      {NULL, 0, NULL, 0}};
-	static struct bench b = {.count = 100, .messages = 4};
-	unsigned singles = 100;
-	unsigned ends = 0;
-	bool shared = false;
-	bool good = true;
+	struct options o = {.count = 100, .singles = 100, .messages = 4};
+	static struct bench b;
+	bool good;
+	int code;
 
-	for (int o = 0; good && (o = getopt_long(argc, argv, "", table, NULL)) != -1;) {
-		if (o == 'c')
-			good = read_number(optarg, 10000, &b.count) && b.count > 0;
-		else if (o == 's')
-			good = read_number(optarg, 1000000, &singles);
-		else if (o == 'e')
-			good = read_number(optarg, ENDS_MAX, &ends);
-		else if (o == 'q')
-			shared = true;
-		else if (o == 'p')
-			b.by_port = true;
-		else
-			good = o == 'm' && read_number(optarg, MESSAGES_MAX, &b.messages);
-	}
-	if (!good || argc - optind < 1 || argc - optind > 2) {
-		(void)fputs("usage: ndx-connect [--count N] [--single N] [--messages N] [--ends N] "
-		            "[--srq] [--port] URI [URI2]\n",
-		            stderr);
-		return 2;
-	}
+	if (!parse(&o, argc, argv, &code))
+		return code;
+	b.count = o.count;
+	b.messages = o.messages;
+	b.by_port = o.by_port;
 	raise_limit();
 	must("ndx_port_create", ndx_port_create(&b.port), NDX_OK);
-	open_side(&b, &b.sides[0], argv[optind], shared);
-	open_side(&b, &b.sides[1], argv[argc - 1], shared);
+	open_side(&b, &b.sides[0], o.uris[0], o.shared);
+	open_side(&b, &b.sides[1], o.uris[1], o.shared);
 	listen_somewhere(&b);
-	run(&b, singles);
-	if (ends > 0)
-		compare_ends(&b, ends);
-	good = account(&b, singles, ends);
+	run(&b, o.singles);
+	if (o.ends > 0)
+		compare_ends(&b, o.ends);
+	good = account(&b, o.singles, o.ends);
 	ndx_listener_close(b.listener);
 	for (unsigned i = 0; i < SIDES; i++)
 		close_side(&b.sides[i]);

@@ -2,41 +2,25 @@
 #include "options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lane.h"
 #include "passive.h"
+#include "sample_options.h"
 
-static const char usage[] =
-	"usage: ndx-perf [OPTIONS] [URI [URI2]]\n"
-	"\n"
-	"What NDX costs: traffic over the adapter URI (ofi:tcp?iface=lo) and, where there is one,\n"
-	"straight over the library below it, in turn. Both ends are in this process; the second\n"
-	"at URI2, if that is named.\n"
-	"\n"
-	"  --tests LIST     latency,stream (both); write: half a round trip of writes\n"
-	"  --modes LIST     spin,wait (both); passive: writes to targets that do not poll, beside\n"
-	"                   messages to one that sleeps, second by second\n"
-	"  --passive-seconds N  of each of those, 1 .. 3600 (1)\n"
-	"  --sizes LIST     of messages, in bytes (8,64,512,4096,65536,1048576)\n"
-	"  --depths LIST    receives posted on each end (1,64)\n"
-	"  --blocks N       blocks of each kind, 1 .. 10000 (40)\n"
-	"  --block-ms N     how long a block of the library below takes, 1 .. 10000 (20)\n"
-	"  --tries N        how often to measure while same against same is off by more than 3 %,\n"
-	"                   1 .. 100 (3)\n"
-	"  --seconds N      begin no further try after so long (600)\n"
-	"  --threads N      2: one for each end (default); 1: one for both, which can only spin\n"
-	"  --seed N         of the order of blocks (1)\n"
-	"  --json           rows for programs\n";
+#define LIST_TEXT 512u /* of a list on the command line */
 
-static int misuse(const char *option, const char *value)
-{
-	(void)fprintf(stderr, "ndx-perf: --%s: '%s' will not do\n\n%s", option, value, usage);
-	return 2 + 1;
-}
+static const char about[] =
+	"Measures what NDX costs: traffic over the adapter URI (ofi:tcp?iface=lo) and, where\n"
+	"there is one, straight over the library below it, in turn. Both ends are in this\n"
+	"process; the second at URI2, if that is named.";
+
+static const char details[] =
+	"Test write is half a round trip of writes. In mode passive targets of writes do not\n"
+	"poll, beside messages to one that sleeps, second by second.\n\n"
+	"Exit status: 0 measured, 1 something failed, 2 command line.";
 
 static bool read_number(const char *text, unsigned long least, unsigned long most, uint32_t *out)
 {
@@ -108,38 +92,6 @@ static void defaults(struct options *out)
 	};
 }
 
-enum {
-	TESTS = 256,
-	MODES,
-	SIZES,
-	DEPTHS,
-	BLOCKS,
-	BLOCK_MS,
-	TRIES,
-	SECONDS,
-	PASSIVE_FOR,
-	THREADS,
-	SEED,
-	JSON
-};
-
-static const struct option table[] = {
-	{"tests", required_argument, NULL, TESTS},
-	{"modes", required_argument, NULL, MODES},
-	{"sizes", required_argument, NULL, SIZES},
-	{"depths", required_argument, NULL, DEPTHS},
-	{"blocks", required_argument, NULL, BLOCKS},
-	{"block-ms", required_argument, NULL, BLOCK_MS},
-	{"tries", required_argument, NULL, TRIES},
-	{"seconds", required_argument, NULL, SECONDS},
-	{"passive-seconds", required_argument, NULL, PASSIVE_FOR},
-	{"threads", required_argument, NULL, THREADS},
-	{"seed", required_argument, NULL, SEED},
-	{"json", no_argument, NULL, JSON},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
-
 static bool read_modes(struct options *out, char *value)
 {
 	static const char *const modes[3] = {"spin", "wait", "passive"};
@@ -153,37 +105,42 @@ static bool read_modes(struct options *out, char *value)
 	return true;
 }
 
-static bool take_option(struct options *out, int option, char *value)
+/* The lists of the command line; NULL: the default. */
+struct lists {
+	const char *tests;
+	const char *modes;
+	const char *sizes;
+	const char *depths;
+};
+
+/* Which option has a list that will not do; NULL: none. */
+static const char *read_lists(struct options *out, const struct lists *lists, const char **value)
 {
 	static const char *const tests[TRAFFIC_TESTS] = {"latency", "stream", "write"};
+	const char *const texts[] = {lists->tests, lists->modes, lists->sizes, lists->depths};
+	static const char *const names[] = {"--tests", "--modes", "--sizes", "--depths"};
 
-	switch (option) {
-	case TESTS:
-		return read_words(value, tests, out->test, TRAFFIC_TESTS);
-	case MODES:
-		return read_modes(out, value);
-	case SIZES:
-		return read_numbers(value, 0, 1u << 30, out->sizes, &out->size_count);
-	case DEPTHS:
-		return read_numbers(value, 1, 256, out->depths, &out->depth_count);
-	case BLOCKS:
-		return read_number(value, 1, 10000, &out->blocks);
-	case BLOCK_MS:
-		return read_number(value, 1, 10000, &out->block_ms);
-	case TRIES:
-		return read_number(value, 1, 100, &out->tries);
-	case SECONDS:
-		return read_number(value, 0, 1000000, &out->seconds);
-	case PASSIVE_FOR:
-		return read_number(value, 1, PASSIVE_SECONDS, &out->passive_seconds);
-	case THREADS:
-		return read_number(value, 1, 2, &out->threads);
-	case SEED:
-		return read_number(value, 0, UINT32_MAX, &out->seed);
-	default: /* JSON */
-		out->json = true;
-		return true;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		char copy[LIST_TEXT]; /* reading a list cuts it up */
+		bool good = true;
+
+		if (texts[i] == NULL)
+			continue;
+		*value = texts[i];
+		if (snprintf(copy, sizeof(copy), "%s", texts[i]) >= (int)sizeof(copy))
+			return names[i];
+		if (i == 0)
+			good = read_words(copy, tests, out->test, TRAFFIC_TESTS);
+		else if (i == 1)
+			good = read_modes(out, copy);
+		else if (i == 2)
+			good = read_numbers(copy, 0, 1u << 30, out->sizes, &out->size_count);
+		else
+			good = read_numbers(copy, 1, 256, out->depths, &out->depth_count);
+		if (!good)
+			return names[i];
 	}
+	return NULL;
 }
 
 static bool sizes_can_be_written(const struct options *options)
@@ -195,45 +152,69 @@ static bool sizes_can_be_written(const struct options *options)
 	return true;
 }
 
+/* What options mean together. */
+static int check(const struct sample_program *program, const struct options *out)
+{
+	if (out->passive && !out->test[TRAFFIC_WRITE])
+		return sample_usage(program, "--modes passive is of --tests write") + 1;
+	if (out->test[TRAFFIC_WRITE] && !sizes_can_be_written(out))
+		return sample_usage(program, "writes are multiples of %zu bytes",
+		                    LANE_WRITE_LEAST) +
+		       1;
+	return 0;
+}
+
 int options_read(int argc, char **argv, struct options *out)
 {
-	char none[1] = "";
-	char shown[256];
-	int which = 0;
-	int option;
+	struct lists lists = {0};
+	const struct sample_option options[] = {
+		{"--tests", "latency|stream|write,...", "which (latency,stream)",
+	         .text = &lists.tests},
+		{"--modes", "spin|wait|passive,...", "of waiting (spin,wait)",
+	         .text = &lists.modes},
+		{"--passive-seconds", "N", "of mode passive, for each test (1)",
+	         .number = &out->passive_seconds, .min = 1, .max = PASSIVE_SECONDS},
+		{"--sizes", "N,...", "of messages, in bytes (8,64,512,4096,65536,1048576)",
+	         .text = &lists.sizes},
+		{"--depths", "N,...", "receives posted on each end (1,64)", .text = &lists.depths},
+		{"--blocks", "N", "blocks of each kind (40)", .number = &out->blocks, .min = 1,
+	         .max = 10000},
+		{"--block-ms", "N", "how long a block of the library below takes (20)",
+	         .number = &out->block_ms, .min = 1, .max = 10000},
+		{"--tries", "N",
+	         "how often to measure while same against same is off by more than 3 % (3)",
+	         .number = &out->tries, .min = 1, .max = 100},
+		{"--seconds", "N", "begin no further try after so long (600)",
+	         .number = &out->seconds, .max = 1000000},
+		{"--threads", "N", "2: one for each end; 1: one for both, which can only spin (2)",
+	         .number = &out->threads, .min = 1, .max = 2},
+		{"--seed", "N", "of the order of blocks (1)", .number = &out->seed,
+	         .max = UINT32_MAX},
+		{"--json", NULL, "rows for programs", .flag = &out->json},
+	};
+	const struct sample_program program = {
+		.name = "ndx-perf",
+		.synopsis = "[URI [URI2]] [options]",
+		.about = about,
+		.details = details,
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = 2,
+	};
+	const char *value = NULL;
+	const char *wrong;
+	size_t operands;
+	int code;
 
 	defaults(out);
-	while ((option = getopt_long(argc, argv, "h", table, &which)) != -1) {
-		if (option == 'h') {
-			(void)fputs(usage, stdout);
-			return 0 + 1;
-		}
-		if (option == '?') {
-			(void)fputs(usage, stderr);
-			return 2 + 1;
-		}
-		/* Reading a list cuts it up. */
-		(void)snprintf(shown, sizeof(shown), "%s", optarg != NULL ? optarg : "");
-		if (!take_option(out, option, optarg != NULL ? optarg : none))
-			return misuse(table[which].name, shown);
-	}
-	for (int i = 0; i < 2 && optind < argc; i++) {
-		out->uris[i] = argv[optind++];
+	if (!sample_parse(&program, argc, argv, &operands, &code))
+		return code + 1;
+	wrong = read_lists(out, &lists, &value);
+	if (wrong != NULL)
+		return sample_usage(&program, "%s: '%s' will not do", wrong, value) + 1;
+	for (size_t i = 0; i < operands; i++) {
+		out->uris[i] = argv[i + 1];
 		out->uris[1] = out->uris[i];
 	}
-	if (optind < argc) {
-		(void)fprintf(stderr, "ndx-perf: two URIs at most, not also '%s'\n\n%s",
-		              argv[optind], usage);
-		return 2 + 1;
-	}
-	if (out->passive && !out->test[TRAFFIC_WRITE]) {
-		(void)fputs("ndx-perf: --modes passive is of --tests write\n", stderr);
-		return 2 + 1;
-	}
-	if (out->test[TRAFFIC_WRITE] && !sizes_can_be_written(out)) {
-		(void)fprintf(stderr, "ndx-perf: writes are multiples of %zu bytes\n",
-		              LANE_WRITE_LEAST);
-		return 2 + 1;
-	}
-	return 0;
+	return check(&program, out);
 }

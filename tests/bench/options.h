@@ -16,17 +16,17 @@ struct options {
 	bool test[TRAFFIC_TESTS]; /* enum traffic_test */
 	bool mode[2];             /* spin, wait */
 	bool passive;             /* writes to targets that do not poll (passive.h), ... */
-	unsigned passive_seconds; /* for so long each */
+	uint32_t passive_seconds; /* for so long each */
 	uint32_t sizes[OPTIONS_LIST];
 	unsigned size_count;
 	uint32_t depths[OPTIONS_LIST];
 	unsigned depth_count;
-	unsigned blocks;
-	unsigned block_ms;
-	unsigned tries;
-	unsigned threads;
-	unsigned seconds; /* no further try behind it */
-	unsigned seed;
+	uint32_t blocks;
+	uint32_t block_ms;
+	uint32_t tries;
+	uint32_t threads;
+	uint32_t seconds; /* no further try behind it */
+	uint32_t seed;
 };
 
 /* 0, or what to exit with + 1. */

@@ -82,9 +82,11 @@ done
 allow plugins/python "<Python\.h>|$api|$system|$spi|\"support_py\.h\"|$(own plugins/python)" \
 	'api, Python and itself'
 allow plugins "$api|$system|$spi|$(own plugins)" 'api and itself' plugins/python
-for room in shims samples tests/conformance; do
+for room in shims samples; do
 	[ -d "$room" ] && allow "$room" "$api|$system|$spi|$(own "$room")" 'api and itself'
 done
+allow tests/conformance "$api|$system|$spi|\"sample_options\.h\"|$(own tests/conformance)" \
+	'api, the command line of the tools and itself'
 
 deny() { # deny WHERE PATTERN WHY
 	# shellcheck disable=SC2086 # WHERE is a list

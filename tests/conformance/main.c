@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ndx-conformance: does an adapter keep what the interface promises? */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,90 +10,58 @@
 #include "logring.h"
 #include "peer.h"
 #include "runner.h"
+#include "sample_options.h"
 
-enum { EXIT_USAGE = 2, REPEAT_MAX = 1000000 };
+enum { EXIT_USAGE = SAMPLE_EXIT_USAGE, REPEAT_MAX = 1000000 };
 
-static const char usage_text[] =
-	"usage: ndx-conformance URI [URI2] [options]\n"
-	"       ndx-conformance --list\n"
+static const char about[] =
 	"Checks whether adapters keep the promises of the NDX interface. Side A of every\n"
-	"connection is at URI, side B at URI2, or at the same open adapter without it.\n"
-	"  --list         cases, and what covers each line of conformance-list.md\n"
-	"  --filter GLOB  only cases whose name matches, e.g. 'disconnect*'\n"
-	"  --repeat N     every case N times, each time with another seed\n"
-	"  --seed S       start of the random choices; printed with each failure\n"
-	"  --json FILE    results as JSON\n"
-	"  --verbose      the library's log, too\n"
-	"Exit code: 0 if nothing failed, 1 if something did, 2 for wrong usage.\n";
+	"connection is at URI, side B at URI2, or at the same open adapter without it.";
 
-static bool parse_number(const char *text, uint64_t *out)
+static const char details[] =
+	"Exit status: 0 nothing failed, 1 a case failed or no adapter could be opened, 2 command\n"
+	"line.";
+
+static bool parse(struct options *o, int argc, char **argv, int *code)
 {
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 0);
-	return errno == 0 && end != text && *end == '\0' && text[0] != '-';
-}
-
-static bool parse_repeat(const char *text, unsigned *out)
-{
-	uint64_t number;
-
-	if (!parse_number(text, &number) || number == 0 || number > REPEAT_MAX)
-		return false;
-	*out = (unsigned)number;
-	return true;
-}
-
-static bool parse_option(struct options *o, int option)
-{
-	switch (option) {
-	case 'l':
-		o->list = true;
-		return true;
-	case 'f':
-		o->filter = optarg;
-		return true;
-	case 'r':
-		return parse_repeat(optarg, &o->repeat);
-	case 's':
-		return parse_number(optarg, &o->seed);
-	case 'j':
-		o->json = optarg;
-		return true;
-	case 'v':
-		o->verbose = true;
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool parse(struct options *o, int argc, char **argv)
-{
-	static const struct option names[] = {
-		{"list", no_argument, NULL, 'l'},
-		{"filter", required_argument, NULL, 'f'},
-		{"repeat", required_argument, NULL, 'r'},
-		{"seed", required_argument, NULL, 's'},
-		{"json", required_argument, NULL, 'j'},
-		{"verbose", no_argument, NULL, 'v'},
-		{NULL, 0, NULL, 0},
+	uint32_t repeat = 1;
+	const struct sample_option options[] = {
+		{"--list", NULL, "cases, and what covers each line of conformance-list.md",
+	         .flag = &o->list},
+		{"--filter", "CASES", "only cases whose name matches, e.g. 'disconnect*'",
+	         .text = &o->filter},
+		{"--repeat", "N", "every case N times, each time with another seed (1)",
+	         .number = &repeat, .min = 1, .max = REPEAT_MAX},
+		{"--seed", "S", "start of the random choices; printed with each failure",
+	         .wide_number = &o->seed},
+		{"--json", "FILE", "results as JSON", .text = &o->json},
+		{"--verbose", NULL, "the library's log, too", .flag = &o->verbose},
+	};
+	const struct sample_program program = {
+		.name = "ndx-conformance",
+		.synopsis = "URI [URI2] [options]\n       ndx-conformance --list",
+		.about = about,
+		.details = details,
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = 2,
 	};
 	struct timespec now;
-	int option;
+	size_t operands;
 
 	memset(o, 0, sizeof(*o));
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	o->seed = (uint64_t)now.tv_sec * 1000003u ^ (uint64_t)now.tv_nsec;
-	o->repeat = 1;
-	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (!parse_option(o, option))
-			return false;
+	if (!sample_parse(&program, argc, argv, &operands, code))
+		return false;
+	if (operands == 0 && !o->list) {
+		*code = sample_usage(&program, "which URI?");
+		return false;
 	}
-	for (int i = 0; optind < argc && i < 2; i++)
-		o->uris[i] = argv[optind++];
-	return optind == argc && (o->uris[0] || o->list);
+	for (size_t i = 0; i < operands; i++)
+		o->uris[i] = argv[i + 1];
+	o->repeat = repeat;
+	return true;
 }
 
 static int run(const struct options *o)
@@ -131,15 +98,14 @@ static int run(const struct options *o)
 int main(int argc, char **argv)
 {
 	struct options options;
+	int code;
 
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (peer_wanted(argc, argv))
 		return peer_main(argc, argv);
-	if (!parse(&options, argc, argv)) {
-		(void)fputs(usage_text, stderr);
-		return EXIT_USAGE;
-	}
+	if (!parse(&options, argc, argv, &code))
+		return code;
 	if (!deviations_valid(stdout)) {
 		(void)printf("Bail out! the list of deviations contradicts the list of cases\n");
 		return EXIT_FAILURE;

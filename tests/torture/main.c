@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ndx-torture: rounds, one after the other, until one fails. */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "drive.h"
 #include "model.h"
 #include "nursery.h"
+#include "sample_options.h"
 #include "setup.h"
 
 enum { BYSTANDER_S = 100, HANG_S = 60, PROGRESS_EVERY = 1000, LINGER_MS = 50 };
@@ -53,19 +53,6 @@ struct run {
 	pthread_t watchdog;
 	uint64_t deadline; /* atomic; 0: nothing to watch, 1: end */
 };
-
-static const char usage[] =
-	"usage: ndx-torture URI [URI2] [--rounds N] [--seed S] [--kill] [--callbacks] [--in URI]\n"
-	"                   [--replay]\n"
-	"Random programs on both sides of connections, judged by a model of the contract.\n"
-	"  --rounds N  how many (1000)\n"
-	"  --seed S    of the first round, the others follow from it (chosen and printed)\n"
-	"  --kill      in every round one side is another process, which is killed at some time, "
-	"or\n"
-	"              exits without closing anything\n"
-	"  --callbacks in every round everything is called inside callbacks\n"
-	"  --in URI    some of them are those of this adapter, which has no part in it\n"
-	"  --replay    every round has the seed S itself; prints the operations as they happen\n";
 
 /* ---- the peer's process ---- */
 
@@ -322,49 +309,56 @@ static void run_all(struct run *run)
 
 /* ---- the program ---- */
 
-static bool parse_number(const char *text, uint64_t *out)
-{
-	char *end;
+static const char about[] =
+	"Random programs on both sides of connections, judged by a model of the contract.\n"
+	"Side A of every connection is at URI, side B at URI2, or at the same open adapter\n"
+	"without it.";
 
-	*out = strtoull(text, &end, 0);
-	return *text != '\0' && *text != '-' && *end == '\0';
-}
+static const char details[] =
+	"Exit status: 0 no round failed, 1 a round failed, which is described with the\n"
+	"command that repeats it, 2 command line, or no memory or process.";
 
-static bool parse(struct options *o, int argc, char **argv)
+static bool parse(struct options *o, int argc, char **argv, int *code)
 {
-	static const struct option longs[] = {{"rounds", required_argument, NULL, 'r'},
-	                                      {"seed", required_argument, NULL, 's'},
-	                                      {"kill", no_argument, NULL, 'k'},
-	                                      {"replay", no_argument, NULL, 'p'},
-	                                      {"callbacks", no_argument, NULL, 'c'},
-	                                      {"in", required_argument, NULL, 'i'},
-	                                      {NULL, 0, NULL, 0}};
-	bool good = true;
-	int c;
+	const struct sample_option options[] = {
+		{"--rounds", "N", "how many (1000)", .wide_number = &o->rounds},
+		{"--seed", "S",
+	         "of the first round, the others follow from it (chosen and printed)",
+	         .wide_number = &o->seed},
+		{"--kill", NULL,
+	         "in every round one side is another process, which is killed at some time, or "
+	         "exits without closing anything",
+	         .flag = &o->deaths},
+		{"--callbacks", NULL, "in every round everything is called inside callbacks",
+	         .flag = &o->callbacks},
+		{"--in", "URI", "some of them are those of this adapter, which has no part in it",
+	         .text = &o->other_adapter},
+		{"--replay", NULL,
+	         "every round has the seed S itself; prints the operations as they happen",
+	         .flag = &o->replay},
+	};
+	const struct sample_program program = {
+		.name = "ndx-torture",
+		.synopsis = "URI [URI2] [options]",
+		.about = about,
+		.details = details,
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = 2,
+	};
+	size_t operands;
 
 	o->rounds = 1000;
 	o->seed = now_ns() ^ (uint64_t)getpid() << 32;
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		if (c == 'r')
-			good = good && parse_number(optarg, &o->rounds);
-		else if (c == 's')
-			good = good && parse_number(optarg, &o->seed);
-		else if (c == 'k')
-			o->deaths = true;
-		else if (c == 'p')
-			o->replay = true;
-		else if (c == 'c')
-			o->callbacks = true;
-		else if (c == 'i')
-			o->other_adapter = optarg;
-		else
-			good = false;
-	}
-	if (optind >= argc || argc - optind > 2)
+	if (!sample_parse(&program, argc, argv, &operands, code))
 		return false;
-	o->uris[0] = argv[optind];
-	o->uris[1] = argc - optind == 2 ? argv[optind + 1] : argv[optind];
-	return good;
+	if (operands == 0) {
+		*code = sample_usage(&program, "which URI?");
+		return false;
+	}
+	o->uris[0] = argv[1];
+	o->uris[1] = operands == 2 ? argv[2] : argv[1];
+	return true;
 }
 
 static bool map(struct run *run)
@@ -425,13 +419,12 @@ int main(int argc, char **argv)
 {
 	static struct run run = {
 		.mail = {.lock = PTHREAD_MUTEX_INITIALIZER}}; /* the children's, too */
+	int code;
 
 	if (argc == 2 && strcmp(argv[1], "--bystander") == 0)
 		return bystand();
-	if (!parse(&run.options, argc, argv)) {
-		(void)fputs(usage, stderr);
-		return 2;
-	}
+	if (!parse(&run.options, argc, argv, &code))
+		return code;
 	(void)printf("# ndx-torture %s%s%s: seed %llu, %llu rounds\n", run.options.uris[0],
 	             run.options.uris[1] != run.options.uris[0] ? " " : "",
 	             run.options.uris[1] != run.options.uris[0] ? run.options.uris[1] : "",
