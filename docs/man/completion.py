@@ -36,7 +36,7 @@ def operands_of(text, name):
     operands = []
     for line in usage.splitlines():
         words = line.split(name, 1)[-1]
-        words = re.sub(r"-[-\w]+( [A-Z]+)?", "", words)
+        words = re.sub(r"-+\w[-\w]*( [A-Z]+)?", "", words)
         for word, more in re.findall(r"([\w|]+)(\.\.\.)?", words):
             kind = re.sub(r"\d+$", "", word)
             if kind in KINDS or re.fullmatch(r"\w+(\|\w+)+", word):

@@ -78,6 +78,11 @@ ndx-reqresp | ndx-negotiate)
 	only '--timeout 5 --verbose cl' client
 	only 'client ' ''
 	;;
+ndx-guest)
+	wanted '-- bas' bash
+	wanted '-o /de' /dev
+	only '-c ' ''
+	;;
 ndx-decode) wanted '-i l' lo ;;
 ndx-recv) wanted '--file /de' /dev ;;
 esac

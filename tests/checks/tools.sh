@@ -24,7 +24,7 @@ fi
 
 # options PROGRAM: what --help lists, one a line
 options() {
-	"$1" --help | sed -n '/^Options:$/,/^$/s/^  \(--*[a-z][a-z-]*\).*/\1/p'
+	"$1" --help | sed -n '/^Options:$/,/^$/s/^  \(--*[a-zA-Z][a-z-]*\).*/\1/p'
 }
 
 # page PREFIX NAME: what is wrong with the manual page

@@ -67,11 +67,16 @@ ping -6 -c 1 -W 1 fd09::2 >/dev/null
 ping -6 -c 1 -W 1 -I fd09::2 fd09::1 >/dev/null
 
 PATH=$(cat /path):$PATH
+PATH=${PATH#:}
 export PATH OUT=/out
+if [ -s /libraries ]; then
+	LD_LIBRARY_PATH=$(cat /libraries)
+	export LD_LIBRARY_PATH
+fi
 : >/share/started
 (
 	exec </dev/null >/dev/hvc0 2>&1
-	cd /root && sh /command
+	cd "$(cat /folder)" && sh /command
 )
 echo $? >/share/status
 sync
