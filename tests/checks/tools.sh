@@ -70,6 +70,14 @@ judge() {
 }
 
 judge "$tmp/prefix" >"$tmp/wrong"
+# A colon, an equals sign and a quote end a word for readline, not for the completion.
+python3 "$here/tab.py" "$tmp/prefix" \
+	'ndx-recv --adapter ofi:t' 'ndx-recv --adapter ofi:tcp' \
+	'ndx-recv --adapter=lo' 'ndx-recv --adapter=loop ' \
+	"ndx-info 'ofi:v" "ndx-info 'ofi:verbs' " \
+	'ndx-perf --modes=wait,sp' 'ndx-perf --modes=wait,spin' \
+	'ndx-conformance loop --filter data.sends' 'ndx-conformance loop --filter data.sends_of_all_sizes ' \
+	>>"$tmp/wrong" 2>&1 || echo "tab.py failed" >>"$tmp/wrong"
 if [ -s "$tmp/wrong" ]; then
 	cat "$tmp/wrong"
 	exit 1
