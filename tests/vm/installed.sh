@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: installed.sh SOURCE BUILD CC
 # ndx-guest as it is installed, outside this tree, with the program of another project: libibverbs
-# only, and a library of that project. Without root and without a network, if this host lets us drop
-# both. Output, exit status and the shared folder come back.
+# only, and a library of that project, on a kernel package that is there already. Without root and
+# without a network, if this host lets us drop both. Output, exit status and the shared folder come
+# back.
 set -eu
 src=$1 build=$2 cc=$3
 tmp=$(mktemp -d)
@@ -42,18 +43,29 @@ echo 'extern int answer(void); int main(void) { return answer(); }' >ask.c
 chmod +x steps
 echo 'data of the project' >data
 
-# The cache as it is, so that the guest itself needs no network.
+# The kernel that there is, as a package: so the guest itself needs neither apt nor a network.
 sh "$tmp/prefix/bin/ndx-guest" -n 2>"$tmp/said" || {
 	ended=$?
 	[ $ended -eq 77 ] || fail "ndx-guest -n ended with $ended"
 	tail -n 1 "$tmp/said"
 	exit 77
 }
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/ndx-vm
-mkdir "$tmp/cache"
-cp -r "$cache" "$tmp/cache/"
+mkdir "$tmp/cache" "$tmp/kernel"
+for kernel in "${XDG_CACHE_HOME:-$HOME/.cache}/ndx-vm/"*/files; do
+	cp -r "$kernel/." "$tmp/kernel/"
+	break
+done
+mkdir "$tmp/kernel/DEBIAN"
+cat >"$tmp/kernel/DEBIAN/control" <<END
+Package: linux-image-test
+Version: 1
+Architecture: amd64
+Maintainer: test <test@localhost>
+Description: kernel
+END
+dpkg-deb -Zgzip -z1 --root-owner-group -b "$tmp/kernel" "$tmp/kernel.deb" >"$tmp/out" || fail 'no package'
 : >"$tmp/out"
-set -- "$tmp/prefix/bin/ndx-guest"
+set -- "$tmp/prefix/bin/ndx-guest" -K "$tmp/kernel.deb"
 if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 --clear-groups true 2>/dev/null; then
 	chown -R 65534 "$tmp"
 	set -- setpriv --reuid 65534 --clear-groups "$@"
