@@ -12,6 +12,8 @@
  *
  * The library reads the immediate data of a frame as `sequence << 8 | channel`: the position in the
  * sender's ring in bits 31:8, the channel in bits 7:0.
+ *
+ * These calls are in libndx-stream (pkg-config ndx-stream).
  */
 #ifndef NDX_FRAME_H
 #define NDX_FRAME_H

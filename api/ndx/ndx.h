@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/** @file Includes all headers of applications: all but those of providers and plugins (spi). */
+/**
+ * @file
+ * Includes all headers of applications: all but those of providers and plugins (spi). Each header
+ * that belongs to another library than libndx names its library.
+ */
 #ifndef NDX_NDX_H
 #define NDX_NDX_H
 

@@ -12,6 +12,8 @@
  * docs/negotiation-protocol.md describes the messages on the wire.
  *
  * Objects may be closed in any order, except that the framework is closed last.
+ *
+ * These calls are in libndx-negotiation (pkg-config ndx-negotiation).
  */
 #ifndef NDX_NEGOTIATION_H
 #define NDX_NEGOTIATION_H

@@ -7,6 +7,8 @@
  * One thread moves the bytes of all sessions. Plugins and callbacks run on a small pool of threads,
  * one call of a session at a time. A client that is slow, silent or hostile affects only its own
  * session; so does a plugin that does not return.
+ *
+ * These calls are in libndx-negotiation (pkg-config ndx-negotiation).
  */
 #ifndef NDX_NEGOTIATION_SERVER_H
 #define NDX_NEGOTIATION_SERVER_H

@@ -12,7 +12,8 @@
  * native InfiniBand (RC, UC, XRC); iWARP over any TCP port (MPA revision 1 and 2, markers);
  * RPC-over-RDMA version 1, and the head of version 2. The library reads no files; ndx-decode does.
  *
- * These calls are in libndx, and alone in libndx-reassembly, where ndx_last_error() has no text.
+ * These calls are in libndx-reassembly (pkg-config ndx-reassembly), which needs no other library of
+ * NDX. A call that fails returns a status only: ndx_last_error() has no text.
  */
 #ifndef NDX_REASSEMBLY_H
 #define NDX_REASSEMBLY_H

@@ -25,6 +25,8 @@
  *     numbers of a device that does not run NDX (queue pair number, PSNs, GID);
  *   - ndx_receiver_prepare(), then any way to connect ndx_receiver_get_qp() (for example a
  *     negotiated session), then ndx_receiver_start().
+ *
+ * These calls are in libndx-stream (pkg-config ndx-stream).
  */
 #ifndef NDX_RECEIVER_H
 #define NDX_RECEIVER_H

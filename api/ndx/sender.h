@@ -10,6 +10,8 @@
  *
  * A sender has a queue pair of its own; or it sends over the connection of a receiver (`receiver`
  * of struct ndx_sender_attr), so that data flow both ways over one connection.
+ *
+ * These calls are in libndx-stream (pkg-config ndx-stream).
  */
 #ifndef NDX_SENDER_H
 #define NDX_SENDER_H

@@ -8,6 +8,8 @@
  * record of it. Stage validate connects the queue pair and compares what each side understood.
  * Stage ready ends when both sides can take data. Stage done, which is optional, states that the
  * transfers are over. It is not the disconnect: the connector disconnects.
+ *
+ * These calls are in libndx-negotiation (pkg-config ndx-negotiation).
  */
 #ifndef NDX_SESSION_H
 #define NDX_SESSION_H

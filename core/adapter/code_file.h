@@ -9,6 +9,8 @@
 
 #include <ndx/status.h>
 
+#include "base_private.h"
+
 /* A kind of file: its name is PREFIX NAME .so, and it exports one constant. */
 struct code_file_kind {
 	const char *what;   /* "provider" */
@@ -24,10 +26,10 @@ typedef bool code_file_directory_fn(void *arg, const char *directory);
 /* Visit the directories of the kind's variable (ignored in set-user-id programs), then the one that
  * was compiled in. True if a visit returned true. */
 bool code_file_each_directory(const struct code_file_kind *kind, code_file_directory_fn *each,
-                              void *arg);
+                              void *arg) NDX_PRIVATE(code_file_each_directory);
 
 /* The directory that was compiled in, for messages. */
-const char *code_file_directory(void);
+const char *code_file_directory(void) NDX_PRIVATE(code_file_directory);
 
 /*
  * "PREFIXname.so" -> "name"; false if the file is of another kind, or the name is longer than
@@ -48,13 +50,14 @@ bool code_file_name(const struct code_file_kind *kind, const char *file, char *n
  * @retval NDX_E_ABI_MISMATCH     it exports no such constant
  */
 enum ndx_status code_file_open(const struct code_file_kind *kind, const char *path,
-                               const char *name, void **dl, const void **datum);
+                               const char *name, void **dl, const void **datum)
+	NDX_PRIVATE(code_file_open);
 
 /* The checks of code_file_open() alone: `real` is the file behind symbolic links. */
 enum ndx_status code_file_check(const struct code_file_kind *kind, const char *path,
-                                char real[PATH_MAX]);
+                                char real[PATH_MAX]) NDX_PRIVATE(code_file_check);
 
 /* Does nothing for NULL. */
-void code_file_close(void *dl);
+void code_file_close(void *dl) NDX_PRIVATE(code_file_close);
 
 #endif

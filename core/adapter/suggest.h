@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base_private.h"
+
 #define SUGGEST_WORD 32 /* longer words and names are not compared */
 #define SUGGEST_KNOWN 200
 #define SUGGEST_TEXT 320
@@ -20,19 +22,21 @@ struct suggest {
 };
 
 /* @p word must stay valid while names are offered. */
-void suggest_begin(struct suggest *s, const char *word);
+void suggest_begin(struct suggest *s, const char *word) NDX_PRIVATE(suggest_begin);
 
 /* Offer a valid name; @p note describes its value, or is NULL. Copied. */
-void suggest_offer(struct suggest *s, const char *name, const char *note);
+void suggest_offer(struct suggest *s, const char *name, const char *note)
+	NDX_PRIVATE(suggest_offer);
 
 /* Whether the name was offered and is in the list. */
-bool suggest_has(const struct suggest *s, const char *name);
+bool suggest_has(const struct suggest *s, const char *name) NDX_PRIVATE(suggest_has);
 
 /*
  * `did you mean "loop"? There are: loop, ofi` without the question if nothing is near enough.
  * Returns @p text.
  */
-const char *suggest_text(const struct suggest *s, char text[SUGGEST_TEXT]);
+const char *suggest_text(const struct suggest *s, char text[SUGGEST_TEXT])
+	NDX_PRIVATE(suggest_text);
 
 /* The nearest name, "" if none is near enough. */
 const char *suggest_nearest(const struct suggest *s);

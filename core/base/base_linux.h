@@ -9,6 +9,8 @@
 
 #include <ndx/status.h>
 
+#include "base_private.h"
+
 /* Sleep while *word == value, at most until deadline_ns of base_now_ns(); UINT64_MAX: no limit. May
  * return early. */
 void base_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns);
@@ -16,25 +18,25 @@ void base_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
 void base_futex_wake(uint32_t *word, int count);
 
 /* The monotonic clock, in nanoseconds. */
-uint64_t base_now_ns(void);
+uint64_t base_now_ns(void) NDX_PRIVATE(base_now_ns);
 
 #define BASE_NS_PER_MS UINT64_C(1000000)
 
 /* The time on that clock `ms` milliseconds from now; UINT64_MAX for NDX_INFINITE. */
-uint64_t base_deadline(uint32_t ms);
+uint64_t base_deadline(uint32_t ms) NDX_PRIVATE(base_deadline);
 /* The duration in milliseconds, rounded up; at most UINT32_MAX - 1. */
 uint32_t base_ms_of(uint64_t ns);
 /* Milliseconds until a deadline, rounded up; 0 if the deadline has passed, NDX_INFINITE for
  * UINT64_MAX. */
-uint32_t base_ms_until(uint64_t deadline_ns);
+uint32_t base_ms_until(uint64_t deadline_ns) NDX_PRIVATE(base_ms_until);
 /* The same for poll(2): -1 for UINT64_MAX; otherwise at most `most`. */
-int base_poll_ms_until(uint64_t deadline_ns, uint32_t most);
+int base_poll_ms_until(uint64_t deadline_ns, uint32_t most) NDX_PRIVATE(base_poll_ms_until);
 
 /* close(2); does nothing for -1. Keeps errno. */
-void base_fd_close(int fd);
+void base_fd_close(int fd) NDX_PRIVATE(base_fd_close);
 
 /* Unpredictable bytes, for keys and cookies. */
-enum ndx_status base_random(void *out, size_t len);
+enum ndx_status base_random(void *out, size_t len) NDX_PRIVATE(base_random);
 
 /* Whether every user of this host has a distinct number here; false in a user namespace. */
 bool base_users_have_numbers(void);
@@ -50,9 +52,9 @@ int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg);
 
 /* A flag with a descriptor (eventfd) that is readable while the flag is set. -1 on failure, errno
  * set. */
-int base_eventfd_create(void);
-void base_eventfd_set(int fd);
-void base_eventfd_clear(int fd);
+int base_eventfd_create(void) NDX_PRIVATE(base_eventfd_create);
+void base_eventfd_set(int fd) NDX_PRIVATE(base_eventfd_set);
+void base_eventfd_clear(int fd) NDX_PRIVATE(base_eventfd_clear);
 
 /* A set of descriptors to wait for; the set is a descriptor itself. */
 struct base_poll_event {
@@ -60,13 +62,15 @@ struct base_poll_event {
 	uint32_t events; /* EPOLLIN ... as poll(2) */
 };
 
-int base_poll_create(void);
+int base_poll_create(void) NDX_PRIVATE(base_poll_create);
 /* once: deliver one event, then none until base_poll_rearm(). 0, or -1 with errno. */
-int base_poll_add(int pollfd, int fd, uint32_t events, bool once, void *data);
+int base_poll_add(int pollfd, int fd, uint32_t events, bool once, void *data)
+	NDX_PRIVATE(base_poll_add);
 int base_poll_rearm(int pollfd, int fd, uint32_t events, void *data);
-void base_poll_remove(int pollfd, int fd);
+void base_poll_remove(int pollfd, int fd) NDX_PRIVATE(base_poll_remove);
 /* The number of events; 0 after a time-out (-1 ms: no limit). A signal does not end the wait. */
-int base_poll_wait(int pollfd, struct base_poll_event *events, int max, int timeout_ms);
+int base_poll_wait(int pollfd, struct base_poll_event *events, int max, int timeout_ms)
+	NDX_PRIVATE(base_poll_wait);
 
 /* A descriptor, for the calling thread, that lists the content of such a set; the set may belong to
  * another library. -1 on failure, errno set. */

@@ -7,12 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base_private.h"
+
 struct base_lock {
 	uint32_t word; /* 0 free, 1 held, 2 held and threads may sleep */
 };
 
-void base_lock_slow(struct base_lock *lock);
-void base_lock_wake(struct base_lock *lock);
+void base_lock_slow(struct base_lock *lock) NDX_PRIVATE(base_lock_slow);
+void base_lock_wake(struct base_lock *lock) NDX_PRIVATE(base_lock_wake);
 
 static inline void base_lock_acquire(struct base_lock *lock)
 {

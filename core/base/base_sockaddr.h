@@ -10,14 +10,18 @@
 
 #include <ndx/status.h>
 
+#include "base_private.h"
+
 #define BASE_SOCKADDR_TEXT 80
 
 /* Whether the address is of a known family and has that family's length. */
-bool base_sockaddr_valid(const struct sockaddr *address, socklen_t len);
+bool base_sockaddr_valid(const struct sockaddr *address, socklen_t len)
+	NDX_PRIVATE(base_sockaddr_valid);
 /* The length of the family's addresses; 0 for an unknown family. */
-socklen_t base_sockaddr_len(const struct sockaddr_storage *address);
-uint16_t base_sockaddr_port(const struct sockaddr_storage *address);
-void base_sockaddr_set_port(struct sockaddr_storage *address, uint16_t port);
+socklen_t base_sockaddr_len(const struct sockaddr_storage *address) NDX_PRIVATE(base_sockaddr_len);
+uint16_t base_sockaddr_port(const struct sockaddr_storage *address) NDX_PRIVATE(base_sockaddr_port);
+void base_sockaddr_set_port(struct sockaddr_storage *address, uint16_t port)
+	NDX_PRIVATE(base_sockaddr_set_port);
 bool base_sockaddr_is_any(const struct sockaddr_storage *address);
 bool base_sockaddr_is_loopback(const struct sockaddr_storage *address);
 /* Whether the addresses are equal; ports and scopes do not count. */
@@ -29,14 +33,16 @@ const struct sockaddr_storage *base_sockaddr_nearest(const struct sockaddr_stora
                                                      const struct sockaddr_storage *near);
 /* "10.0.0.1:4000", "[fe80::1%eth0]:4000", "-" for none. Returns `text`. */
 const char *base_sockaddr_text(const struct sockaddr_storage *address,
-                               char text[BASE_SOCKADDR_TEXT]);
+                               char text[BASE_SOCKADDR_TEXT]) NDX_PRIVATE(base_sockaddr_text);
 /* Copy a validated address into a storage; the rest becomes zero. */
-void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *address, socklen_t len);
+void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *address, socklen_t len)
+	NDX_PRIVATE(base_sockaddr_copy);
 
 /* Copy an address into a caller's buffer of *length bytes, and set *length to the length of the
  * address. NDX_E_BUFFER_OVERFLOW, and no byte copied, if the buffer is too small or NULL; `call` is
  * for the text. */
 enum ndx_status base_sockaddr_copy_out(const char *call, const struct sockaddr_storage *address,
-                                       struct sockaddr *to, socklen_t *length);
+                                       struct sockaddr *to, socklen_t *length)
+	NDX_PRIVATE(base_sockaddr_copy_out);
 
 #endif

@@ -12,6 +12,8 @@
 
 #include <ndx/status.h>
 
+#include "base_private.h"
+
 struct base_struct {
 	const char *name;   /* "struct ndx_qp_attr", for error texts */
 	const char *remedy; /* how a program sets the right size, for error texts */
@@ -32,17 +34,17 @@ enum ndx_status base_struct_check_size(const struct base_struct *layout, const c
 /* Give the program's structure of `size` bytes its size and the defaults; zero what this library
  * does not know. `theirs` may be NULL. */
 void base_struct_init(const struct base_struct *layout, void *theirs, size_t size,
-                      const void *defaults);
+                      const void *defaults) NDX_PRIVATE(base_struct_init);
 
 /* Read the program's structure of `size` bytes into `mine`, which holds the defaults. Refuses a
  * size that is too small, and a member that this library does not know and that is not 0. `mine`
  * has the program's `size` afterwards. */
 enum ndx_status base_struct_in(const struct base_struct *layout, const char *call, void *mine,
-                               const void *theirs, size_t size);
+                               const void *theirs, size_t size) NDX_PRIVATE(base_struct_in);
 
 /* Copy `mine` to the program's structure of `size` bytes, as much as both have, and set its `size`
  * to that. Refuses a size that is too small. */
 enum ndx_status base_struct_out(const struct base_struct *layout, const char *call, void *theirs,
-                                size_t size, const void *mine);
+                                size_t size, const void *mine) NDX_PRIVATE(base_struct_out);
 
 #endif

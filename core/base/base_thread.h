@@ -7,13 +7,16 @@
 #include <sched.h>
 #include <signal.h>
 
+#include "base_private.h"
+
 /*
  * Start a thread with a name (15 characters) that takes no signal of the program: handlers expect
  * the program's own threads. Faults that the thread raises itself (SIGSEGV, ...) stay deliverable,
  * because otherwise the kernel would end the process without calling the program's handler. 0, or
  * an errno.
  */
-int base_thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
+int base_thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg)
+	NDX_PRIVATE(base_thread_start);
 
 /*
  * The same, bound to processors from its beginning. `given`: those that it got, which are fewer if

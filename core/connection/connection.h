@@ -12,6 +12,7 @@
 #include "base_list.h"
 #include "base_lock.h"
 #include "base_loop.h"
+#include "base_private.h"
 #include "disconnect.h"
 #include "oob_link.h"
 
@@ -358,7 +359,8 @@ void conn_oob_start(struct ndx_connector *c, const struct ndx_peer_description *
 enum ndx_status conn_oob_connect(struct ndx_connector *c);
 void conn_oob_handle(struct ndx_connector *c, unsigned events);
 /* Any thread, lock not held: carry goodbyes over `link`; not after connect_peer. */
-enum ndx_status conn_oob_set_link(struct ndx_connector *c, struct oob_link *link);
+enum ndx_status conn_oob_set_link(struct ndx_connector *c, struct oob_link *link)
+	NDX_PRIVATE(conn_oob_set_link);
 /* Any thread, lock not held: like ndx_connector_set_oob_stream(). */
 enum ndx_status conn_oob_set_stream(struct ndx_connector *c, int fd);
 
@@ -404,7 +406,8 @@ void conn_rendezvous_close(void *arg);
 enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, enum ndx_role role,
                                    uint32_t inbound_read_limit, uint32_t outbound_read_limit,
                                    const struct sockaddr_storage *near,
-                                   struct ndx_peer_description *out);
+                                   struct ndx_peer_description *out)
+	NDX_PRIVATE(conn_describe_near);
 /* Any thread, lock not held: like ndx_connector_connect_peer(). */
 enum ndx_status conn_connect_peer(struct ndx_connector *c, const struct ndx_peer_description *peer,
                                   struct ndx_overlapped *ov);

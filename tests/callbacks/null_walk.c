@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * usage: null-walk MAP: every public call with NULL for each of its arguments returns: it refuses
- * the NULL, or has nothing to do. MAP: the list of what the library exports. Each call has a
+ * usage: null-walk MAP...: every public call with NULL for each of its arguments returns: it
+ * refuses the NULL, or has nothing to do. MAP: the list of what a library exports. Each call has a
  * process of its own.
  */
 #include <dlfcn.h>
@@ -44,7 +44,7 @@ static int returns(const char *name)
 	int how;
 
 	if (!call) {
-		fprintf(stderr, "%s is not in the library\n", name);
+		fprintf(stderr, "%s is in no library\n", name);
 		return 0;
 	}
 	(void)fflush(NULL);
@@ -64,26 +64,40 @@ static int returns(const char *name)
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* Every call of the list; how many there are is added to `calls`. The number of failures. */
+static unsigned walk(const char *path, unsigned *calls)
 {
-	FILE *map = argc > 1 ? fopen(argv[1], "r") : NULL;
+	FILE *map = fopen(path, "r");
 	char line[256];
 	char name[128];
-	unsigned calls = 0;
 	unsigned failed = 0;
+	unsigned before = *calls;
 
 	if (!map) {
-		fprintf(stderr, "usage: null-walk MAP\n");
-		return 2;
+		perror(path);
+		return 1;
 	}
 	while (fgets(line, sizeof(line), map)) {
 		if (sscanf(line, " ndx_%119[a-z0-9_];", name) != 1)
 			continue;
 		(void)snprintf(line, sizeof(line), "ndx_%s", name);
 		failed += !returns(line);
-		calls++;
+		(*calls)++;
 	}
 	(void)fclose(map);
+	if (*calls > before)
+		return failed;
+	fprintf(stderr, "%s lists no call\n", path);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned calls = 0;
+	unsigned failed = 0;
+
+	for (int i = 1; i < argc; i++)
+		failed += walk(argv[i], &calls);
 	printf("ndx %s: %u calls, %u failures\n", ndx_version(), calls, failed);
 	return failed == 0 && calls > 0 ? 0 : 1;
 }

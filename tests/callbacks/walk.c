@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * usage: callback-walk MAP URI [NAME]: every public call, in a callback of its objects' adapter and
- * in one of another adapter: each comes back, with the status that the table names. MAP: the list
- * of what the library exports; a call without a row is a failure.
+ * usage: callback-walk URI MAP... [ndx_NAME]: every public call, in a callback of its objects'
+ * adapter and in one of another adapter: each comes back, with the status that the table names.
+ * MAP: the list of what a library exports; a call without a row is a failure.
  */
 #include "walk.h"
 
@@ -159,12 +159,24 @@ static bool walk_one(const char *uri, struct ndx_adapter *other, const struct ro
 int main(int argc, char **argv)
 {
 	struct ndx_adapter *other = NULL;
+	const char *only = NULL;
 	unsigned calls = 0;
+	unsigned maps = 0;
 	unsigned failed = 0;
 
-	if (argc < 3 || !is_complete(argv[1]))
+	for (int i = 2; i < argc; i++) {
+		if (strncmp(argv[i], "ndx_", 4) == 0)
+			only = argv[i];
+		else if (!is_complete(argv[i]))
+			return 1;
+		else
+			maps++;
+	}
+	if (maps == 0) {
+		fprintf(stderr, "usage: callback-walk URI MAP... [ndx_NAME]\n");
 		return 1;
-	if (ndx_adapter_open(argv[2], &other) != NDX_OK) {
+	}
+	if (ndx_adapter_open(argv[1], &other) != NDX_OK) {
 		fprintf(stderr, "%s\n", ndx_last_error());
 		return 1;
 	}
@@ -172,10 +184,10 @@ int main(int argc, char **argv)
 		for (size_t i = 0; i < *tables[t].count; i++) {
 			const struct row *row = &tables[t].rows[i];
 
-			if (argc > 3 && strcmp(argv[3], row->name) != 0)
+			if (only && strcmp(only, row->name) != 0)
 				continue;
-			failed += !walk_one(argv[2], NULL, row);
-			failed += !walk_one(argv[2], other, row);
+			failed += !walk_one(argv[1], NULL, row);
+			failed += !walk_one(argv[1], other, row);
 			calls++;
 		}
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program of a user, with nothing but the reassembly, for install.sh. */
+/* A program of a user, in C and in C++, with nothing but the reassembly, for install.sh. */
 #include <stdio.h>
+#include <string.h>
 
 #include <ndx/reassembly.h>
 
@@ -12,11 +13,14 @@ static void on_event(void *context, const struct ndx_reassembly_event *event)
 
 int main(void)
 {
-	struct ndx_packet packet = {.link_type = NDX_LINK_ETHERNET};
-	struct ndx_reassembly_stats stats = {.size = sizeof(stats)};
+	struct ndx_packet packet;
+	struct ndx_reassembly_stats stats;
 	struct ndx_reassembly_attr attr;
 	struct ndx_reassembly *reassembly;
 
+	memset(&packet, 0, sizeof(packet));
+	packet.link_type = NDX_LINK_ETHERNET;
+	stats.size = sizeof(stats);
 	ndx_reassembly_attr_init(&attr);
 	if (ndx_reassembly_create(&attr, &reassembly) != NDX_E_INVALID_PARAMETER)
 		return 1; /* there is no on_event */

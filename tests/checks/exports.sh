@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: exports.sh SOURCE BUILD CC
-# What the library exports, what api/ declares and what core/ndx.map lists are the same names; so are
-# those of a room's own library, core/ROOM/ndx-ROOM.map and api/ndx/ROOM.h.
+# Of each library the same names are exported, listed in its map (core/ndx.map, core/*/ndx-*.map) and
+# declared in its headers. A map says which headers belong to its library; all that no map names
+# belong to libndx. core/private.map lists what the other libraries use of the inside of libndx, no
+# more and no less, for this version only. No library needs another one but libndx.
 # The declarations come from the compiler itself (gcc's -aux-info), not from a pattern: calls that
 # are static inline are bodies, not exports.
 set -eu
-src=$1 lib=$2/lib/libndx.so cc=$3
+src=$1 libs=$2/lib cc=$3
 export LC_ALL=C
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -22,46 +24,94 @@ if ! "$cc" -std=c11 -I"$src/api" -fsyntax-only -aux-info "$tmp/aux" "$tmp/all.c"
 	fi
 	exit 1
 fi
-{
-	sed -n "s|^/\* $src/api/.*:N\?C \*/ extern [^(]*[ *]\(ndx_[a-z0-9_]*\) (.*|\1|p" "$tmp/aux"
-	# Data: what api/ndx/spi declares is what a file with a provider or a plugin exports, not we.
-	sed -n 's/^extern .*[ *]\(ndx_[a-z0-9_]*\)[[;].*/\1/p' "$src"/api/ndx/*.h
-} | sort -u >"$tmp/declared in api"
-listed() { # listed MAP
-	sed -n '/global:/,/local:/s/^[[:space:]]*\([a-z0-9_]*\);.*/\1/p' "$1" | sort -u
+bad=0
+fault() {
+	echo "$*"
+	bad=1
 }
-exported() { # exported LIBRARY
-	nm -D --defined-only --format=just-symbols "$1" | grep -v '^NDX_[A-Z_]*[0-9]' |
+declared() { # declared HEADER...: of api/ndx
+	for header; do
+		sed -n "s|^/\* $src/api/ndx/$header:.*:N\?C \*/ extern [^(]*[ *]\(ndx_[a-z0-9_]*\) (.*|\1|p" \
+			"$tmp/aux"
+		# Data: what api/ndx/spi declares is what a file with a provider or a plugin exports, not we.
+		case $header in
+		spi/*) ;;
+		*) sed -n 's/^extern .*[ *]\(ndx_[a-z0-9_]*\)[[;].*/\1/p' "$src/api/ndx/$header" ;;
+		esac
+	done | sort -u
+}
+listed() { # listed MAP
+	sed -n '/global:/,/}/s/^[[:space:]]*\([a-z0-9_]*\);.*/\1/p' "$1" | sort -u
+}
+symbols() { # symbols defined|undefined LIBRARY
+	nm -D "--$1-only" --format=just-symbols "$libs/$2.so" | grep -v '^NDX_[A-Z_]*[0-9]' |
 		sed 's/@.*//' | sort -u
 }
-listed "$src/core/ndx.map" >"$tmp/listed in core ndx.map"
-exported "$lib" >"$tmp/exported by libndx.so"
-
-bad=0
 same() { # same A B: print what only one of the two lists has
 	comm -23 "$tmp/$1" "$tmp/$2" | sed "s/.*/&: $1, but not $2/" >"$tmp/diff"
 	comm -13 "$tmp/$1" "$tmp/$2" | sed "s/.*/&: $2, but not $1/" >>"$tmp/diff"
-	if [ -s "$tmp/diff" ]; then
-		cat "$tmp/diff"
-		bad=1
-	fi
+	[ ! -s "$tmp/diff" ] || fault "$(cat "$tmp/diff")"
 }
-same "declared in api" "listed in core ndx.map"
-same "listed in core ndx.map" "exported by libndx.so"
+
+# "HEADER LIBRARY" for each header that a map names
 for map in "$src"/core/*/ndx-*.map; do
 	[ -f "$map" ] || continue
-	room=$(basename "$map" .map)
-	header=${room#ndx-}.h
-	sed -n "s|^/\* $src/api/ndx/$header:.*:N\?C \*/ extern .*[ *]\(ndx_[a-z0-9_]*\) (.*|\1|p" \
-		"$tmp/aux" | sort -u >"$tmp/declared in $header"
-	listed "$map" >"$tmp/listed in $room.map"
-	exported "$2/lib/lib$room.so" >"$tmp/exported by lib$room.so"
-	same "declared in $header" "listed in $room.map"
-	same "listed in $room.map" "exported by lib$room.so"
+	awk -v library="lib$(basename "$map" .map)" 'sub(/.*Headers: /, "") {
+		for (i = 1; i <= NF && $i != "*/"; i++)
+			print $i, library
+	}' "$map"
+done >"$tmp/owned"
+while read -r header library; do
+	[ -f "$src/api/ndx/$header" ] || fault "$library: there is no api/ndx/$header"
+done <"$tmp/owned"
+cut -d ' ' -f 1 "$tmp/owned" | sort | uniq -d >"$tmp/twice"
+[ ! -s "$tmp/twice" ] || fault "two libraries have $(cat "$tmp/twice")"
+
+: >"$tmp/used by the other libraries"
+for map in "$src"/core/ndx.map "$src"/core/*/ndx-*.map; do
+	[ -f "$map" ] || continue
+	library=lib$(basename "$map" .map)
+	file=${map#"$src/core/"}
+	file=$(echo "core/$file" | tr / ' ')
+	if [ "$library" = libndx ]; then
+		headers=$(cd "$src/api/ndx" && find . -name '*.h' | sed 's|^\./||' | sort)
+		cut -d ' ' -f 1 "$tmp/owned" >"$tmp/others"
+		headers=$(echo "$headers" | grep -vxFf "$tmp/others" || :)
+		needs='libndx-early\.so'
+	else
+		headers=$(sed -n "s/ $library\$//p" "$tmp/owned")
+		needs='libndx\.so'
+		symbols undefined "$library" | grep '^ndx_private_' >>"$tmp/used by the other libraries" || :
+	fi
+	# shellcheck disable=SC2086 # a list
+	declared $headers >"$tmp/declared in api for $library"
+	listed "$map" >"$tmp/listed in $file"
+	symbols defined "$library" | grep -v '^ndx_private_' >"$tmp/exported by $library.so" || :
+	[ -s "$tmp/declared in api for $library" ] ||
+		fault "no declaration found for $library: this check sees nothing"
+	same "declared in api for $library" "listed in $file"
+	same "listed in $file" "exported by $library.so"
+	readelf -d "$libs/$library.so" | sed -n 's/.*NEEDED.*\[\(libndx.*\)\]/\1/p' |
+		grep -v "^$needs" >"$tmp/needed" || :
+	[ ! -s "$tmp/needed" ] || fault "$library needs $(cat "$tmp/needed")"
 done
-if [ ! -s "$tmp/declared in api" ]; then
-	echo "no declaration found in api: this check sees nothing"
-	bad=1
+# The reassembly is for programs that load no RDMA stack.
+if readelf -d "$libs/libndx-reassembly.so" 2>/dev/null | grep -q 'NEEDED.*libndx\.so'; then
+	fault 'libndx-reassembly needs libndx'
 fi
-[ $bad -eq 0 ] && echo "$(grep -c . "$tmp/declared in api") names agree"
+
+private=$src/core/private.map
+if [ -f "$private" ]; then
+	listed "$private" >"$tmp/listed in core private.map"
+	symbols defined libndx | grep '^ndx_private_' >"$tmp/exported by libndx.so as private" || :
+	sort -u -o "$tmp/used by the other libraries" "$tmp/used by the other libraries"
+	same "listed in core private.map" "used by the other libraries"
+	same "listed in core private.map" "exported by libndx.so as private"
+	version=$(for part in MAJOR MINOR PATCH; do
+		sed -n "s/^#define NDX_VERSION_$part \([0-9]*\)/\1/p" "$src"/api/ndx/*.h
+	done | paste -s -d .)
+	grep -qF "NDX_PRIVATE_$version {" "$private" ||
+		fault "$private: its node is not NDX_PRIVATE_$version, so libraries of two versions would load"
+fi
+[ $bad -eq 0 ] && echo "$(cat "$tmp"/declared* | grep -c .) names agree"
 exit $bad

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: install.sh SOURCE BUILD CC
-# What "cmake --install" lays down is enough for a user's program: headers, library and
-# ndx.pc agree, wherever the prefix is.
+# What "cmake --install" lays down is enough for a user's program, wherever the prefix is: headers,
+# libraries, .pc files and the CMake package agree, in C and in C++.
 set -eu
 src=$1 build=$2 cc=$3
 tmp=$(mktemp -d)
@@ -31,17 +31,18 @@ for program in "$tmp/prefix/bin"/*; do
 	}
 done
 
-PKG_CONFIG_PATH=$(dirname "$(find "$tmp/prefix" -name ndx.pc)")
+# Elsewhere than it was installed: no file may know the first place.
+mkdir "$tmp/moved"
+mv "$tmp/prefix" "$tmp/moved/ndx"
+PKG_CONFIG_PATH=$(dirname "$(find "$tmp/moved" -name ndx.pc)")
 export PKG_CONFIG_PATH
-# shellcheck disable=SC2046 # a list of options
-"$cc" -std=c11 -Wall -Wextra -Werror -o "$tmp/consumer" "$(dirname "$0")/consumer.c" \
-	$(pkg-config --cflags --libs ndx)
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir ndx)
 export LD_LIBRARY_PATH
-"$tmp/consumer" "$(pkg-config --modversion ndx)"
+version=$(pkg-config --modversion ndx)
+minor=${version%.*}
 
 # A program loads the version that it was linked with: until 1.0 the same minor version.
-soname=$(pkg-config --modversion ndx | awk -F. '{ print $1 == 0 ? $1 "." $2 : $1 }')
+soname=$(echo "$version" | awk -F. '{ print $1 == 0 ? $1 "." $2 : $1 }')
 for file in "$LD_LIBRARY_PATH"/libndx*.so.*.*.*; do
 	want=$(basename "$file" | sed 's/\.so\..*//').so.$soname
 	readelf -d "$file" | grep -qF "soname: [$want]" || {
@@ -51,16 +52,93 @@ for file in "$LD_LIBRARY_PATH"/libndx*.so.*.*.*; do
 	}
 done
 
-# A room's own library serves a program that sees its header only.
-for pc in "$PKG_CONFIG_PATH"/ndx-*.pc; do
-	[ -f "$pc" ] || continue
-	room=$(basename "$pc" .pc)
-	# shellcheck disable=SC2046 # a list of options
-	"$cc" -std=c11 -Wall -Wextra -Werror -o "$tmp/$room" "$(dirname "$0")/consumer-${room#ndx-}.c" \
-		$(pkg-config --cflags --libs "$room")
-	"$tmp/$room"
-	if ldd "$tmp/$room" | grep -q 'libndx\.so'; then
-		echo "   ^ $room needs libndx"
+# One program for each library, by pkg-config and by CMake: consumer.c, consumer-X.c for ndx-X.
+languages=c enabled=C
+if echo 'int i;' | "$cc" -x c++ -fsyntax-only - 2>/dev/null; then
+	languages='c c++' enabled='C;CXX'
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir "$tmp/cmake"
+components=
+for pc in "$PKG_CONFIG_PATH"/ndx*.pc; do
+	library=$(basename "$pc" .pc)
+	component=${library#ndx-}
+	source=$here/consumer${library#ndx}.c
+	components="$components${components:+;}$component"
+	cp "$source" "$tmp/cmake/$component.c"
+	cp "$source" "$tmp/cmake/$component.cxx"
+	for language in $languages; do
+		case $language in
+		c) standard=c11 ;;
+		*) standard=c++17 ;;
+		esac
+		# shellcheck disable=SC2046 # a list of options
+		"$cc" -x "$language" "-std=$standard" -Wall -Wextra -Werror -o "$tmp/$library" "$source" \
+			-x none $(pkg-config --cflags --libs "$library")
+		"$tmp/$library" "$version" || {
+			echo "   ^ the program with $library, in $language"
+			exit 1
+		}
+	done
+done
+cat >"$tmp/cmake/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.21)
+project(consumer LANGUAGES ${ENABLED})
+find_package(ndx ${ASKED} REQUIRED COMPONENTS ${COMPONENTS})
+foreach(component IN LISTS COMPONENTS)
+  foreach(language IN LISTS ENABLED)
+    string(TOLOWER ${language} extension)
+    add_executable(${component}.${language} ${component}.${extension})
+    target_link_libraries(${component}.${language} PRIVATE ndx::${component})
+  endforeach()
+endforeach()
+END
+ask() { # ask VERSION COMPONENTS: a program's CMake asks for these; what it says in $tmp/log
+	rm -rf "$tmp/asked"
+	cmake -S "$tmp/cmake" -B "$tmp/asked" -DCMAKE_PREFIX_PATH="$tmp/moved/ndx" -DASKED="$1" \
+		-DCOMPONENTS="$2" -DCMAKE_C_COMPILER="$cc" -DENABLED="$enabled" >"$tmp/log" 2>&1
+}
+if ! ask "$minor" "$components" || ! cmake --build "$tmp/asked" >>"$tmp/log" 2>&1; then
+	cat "$tmp/log"
+	echo "   ^ find_package(ndx $minor COMPONENTS $components)"
+	exit 1
+fi
+for program in "$tmp"/asked/*.C "$tmp"/asked/*.CXX; do
+	[ -f "$program" ] || continue
+	"$program" "$version" || {
+		echo "   ^ $(basename "$program"), as CMake built it"
+		exit 1
+	}
+done
+refused() { # refused VERSION COMPONENT TEXT: CMake refuses, and says why
+	if ask "$1" "$2" || ! tr -s ' \n' ' ' <"$tmp/log" | grep -qF "$3"; then
+		cat "$tmp/log"
+		echo "   ^ find_package(ndx $1 COMPONENTS $2) does not say: $3"
+		exit 1
+	fi
+}
+refused "$minor" streams 'no component streams'
+# Until 1.0 a program of another minor version does not go with this one, also not an older one.
+case $minor in
+0.0) ;;
+0.*) refused "0.$((${minor#0.} - 1))" ndx "version: $version" ;;
+esac
+
+# The dynamic linker refuses a libndx of another version below the libraries that use its inside.
+cp -R "$LD_LIBRARY_PATH" "$tmp/other"
+LC_ALL=C sed -i 's/NDX_PRIVATE_[0-9]/NDX_PRIVATE_x/' "$tmp/other/libndx.so.$version"
+for library in ndx-negotiation ndx-stream; do
+	[ -f "$tmp/$library" ] || continue
+	if LD_LIBRARY_PATH=$tmp/other "$tmp/$library" >"$tmp/log" 2>&1 ||
+		! grep -qF "NDX_PRIVATE_$version" "$tmp/log"; then
+		cat "$tmp/log"
+		echo "   ^ lib$library loads with a libndx of another version"
 		exit 1
 	fi
 done
+
+# A program that only reads captures loads no RDMA stack.
+if [ -f "$tmp/ndx-reassembly" ] && ldd "$tmp/ndx-reassembly" | grep 'libndx\.so'; then
+	echo "   ^ ndx-reassembly needs libndx"
+	exit 1
+fi

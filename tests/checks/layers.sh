@@ -107,6 +107,16 @@ deny 'api core providers plugins shims samples tests' "<(${angled}base_[a-z_]*)\
 	'a header of a room is written in quotes'
 deny providers/ofi '<(infiniband/[a-z_]*|rdma/rdma_[a-z]*)\.h>' 'ofi knows libfabric only'
 deny providers/verbs '<rdma/(fabric|fi_[a-z_]*)\.h>' 'verbs knows libibverbs and librdmacm only'
+# The headers of a library above libndx are for its own room and for programs.
+for map in core/*/ndx-*.map; do
+	[ -f "$map" ] || continue
+	own=$(dirname "$map") library=$(basename "$map" .map)
+	headers=$(sed -n 's|.*Headers: \([^*]*[^* ]\).*|\1|p' "$map" | tr ' ' '|')
+	for room in core/*/ providers; do
+		[ "${room%/}" = "$own" ] || deny "${room%/}" "<ndx/($headers)>" \
+			"the headers of lib$library are for its room and for programs"
+	done
+done
 deny 'samples tests/conformance shims' '<ndx/spi/' 'the SPI is for providers and plugins'
 deny 'api core plugins shims samples tests/conformance providers/loop providers/fault' "$stack" \
 	'an RDMA stack belongs to its provider'

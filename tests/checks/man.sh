@@ -24,7 +24,7 @@ python3 "$(dirname "$0")/../../docs/man/pages.py" headers 0 "$tmp/man3" "$src"/a
 
 # What the libraries export, and what the headers define.
 {
-	find "$src/core" -name '*.map' -exec \
+	find "$src/core" -name '*.map' ! -name private.map -exec \
 		sed -n '/global:/,/local:/s/^[[:space:]]*\([a-z0-9_]*\);.*/\1/p' {} +
 	sed -n 's/^static inline .*[ *]\(ndx_[a-z0-9_]*\)(.*/\1/p' "$src"/api/ndx/*.h
 } | sort -u >"$tmp/calls"

@@ -78,6 +78,24 @@ const char *ndx_status_name(int status);
 
 #endif
 END
+file api/ndx/frame.h <<'END'
+/** @file Frames. */
+#ifndef NDX_FRAME_H
+#define NDX_FRAME_H
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+/** Number of frames. */
+int ndx_frame(void);
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif
+END
 file core/front/thing.c <<'END'
 #include <ndx/ndx.h>
 
@@ -99,7 +117,33 @@ const char *ndx_status_name(int status)
 }
 END
 echo 'int core_nothing(void);' | file core/front/front.h
-echo 'int base_nothing(void);' | file core/base/base_nothing.h
+file core/base/base_nothing.h <<'END'
+#ifndef BASE_NOTHING_H
+#define BASE_NOTHING_H
+int base_nothing(void) __asm__("ndx_private_base_nothing") __attribute__((visibility("default")));
+#endif
+END
+file core/base/base_nothing.c <<'END'
+#include "base_nothing.h"
+
+int base_nothing(void)
+{
+	return 0;
+}
+END
+file core/receiver/frame.c <<'END'
+#include <ndx/frame.h>
+
+#include "base_nothing.h"
+
+int ndx_frame(void)
+{
+	return base_nothing();
+}
+END
+printf '/* Headers: frame.h */\nNDX_STREAM_0.1 {\n  global:\n    ndx_frame;\n  local:\n    *;\n};\n' |
+	file core/receiver/ndx-stream.map
+printf 'NDX_PRIVATE_0.1.0 {\n  global:\n    ndx_private_base_nothing;\n};\n' | file core/private.map
 printf 'NDX_0.1 {\n  global:\n    ndx_status_name;\n    ndx_thing;\n    ndx_version;\n  local:\n    *;\n};\n' |
 	file core/ndx.map
 printf '#include "base_nothing.h"\n#include "builtin.h"\n' | file providers/loop/loop.c
@@ -114,6 +158,7 @@ echo 'A small house.' | file README.md
 words='ten words of this kind are sixty characters, which is enough'
 printf '%s\n' '```' "$words$words" '```' "| $words$words |" | file docs/page.md
 cp "$src/.clang-format" "$src/.clang-tidy" "$good/"
+cp "$src/core/ndx-config.cmake" "$good/core/"
 mkdir "$good/tests/plants" "$good/tests/torture"
 cp "$src/tests/plants/plant.sh" "$good/tests/plants/"
 printf '%s\n' 'A thing has another name.' '' '--- a/core/front/thing.c' '+++ b/core/front/thing.c' \
@@ -127,12 +172,25 @@ cmake_minimum_required(VERSION 3.21)
 project(ndx VERSION 0.1.0 LANGUAGES C)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
-add_library(ndx SHARED core/front/thing.c)
-set_target_properties(ndx PROPERTIES VERSION 0.1.0 SOVERSION 0.1)
-target_include_directories(ndx PRIVATE api core/front)
-target_compile_options(ndx PRIVATE -fvisibility=hidden)
-target_link_options(ndx PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/core/ndx.map)
-install(TARGETS ndx LIBRARY DESTINATION lib)
+add_library(ndx SHARED core/front/thing.c core/base/base_nothing.c)
+add_library(ndx-stream SHARED core/receiver/frame.c)
+set(maps ${PROJECT_SOURCE_DIR}/core)
+foreach(name ndx ndx-stream)
+  set_target_properties(${name} PROPERTIES VERSION 0.1.0 SOVERSION 0.1)
+  target_include_directories(${name} PRIVATE api core/front core/base INTERFACE $<INSTALL_INTERFACE:include>)
+  target_compile_options(${name} PRIVATE -fvisibility=hidden)
+endforeach()
+target_link_libraries(ndx-stream PRIVATE ndx)
+target_link_options(ndx PRIVATE -Wl,--version-script=${maps}/ndx.map
+  -Wl,--version-script=${maps}/private.map)
+target_link_options(ndx-stream PRIVATE -Wl,--version-script=${maps}/receiver/ndx-stream.map)
+install(TARGETS ndx EXPORT ndx LIBRARY DESTINATION lib)
+install(EXPORT ndx NAMESPACE ndx:: FILE ndx-targets.cmake DESTINATION lib/cmake/ndx)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/ndx-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES core/ndx-config.cmake ${PROJECT_BINARY_DIR}/ndx-config-version.cmake
+  DESTINATION lib/cmake/ndx)
 install(DIRECTORY api/ndx DESTINATION include)
 file(WRITE ${PROJECT_BINARY_DIR}/ndx.pc "prefix=\${pcfiledir}/../..\nlibdir=\${prefix}/lib\n"
   "Name: ndx\nDescription: ndx\nVersion: 0.1.0\nCflags: -I\${prefix}/include\n"
@@ -152,7 +210,7 @@ objects() {
 	(cd "$planted" && find core -name '*.c') | while read -r source; do
 		object=$planted/build/$source.o
 		mkdir -p "$(dirname "$object")"
-		"$cc" -I"$planted/api" -I"$planted/core/front" -o "$object" -c "$planted/$source"
+		"$cc" -I"$planted/api" -I"$planted/core/front" -I"$planted/core/base" -o "$object" -c "$planted/$source"
 		printf '"directory": "%s",\n"command": "cc -o %s -c x",\n"file": "%s"\n' "$planted" \
 			"$object" "$planted/$source"
 	done >"$planted/build/compile_commands.json"
@@ -221,17 +279,34 @@ for check in exports floors format headers install layers man plants shell spell
 	esac
 done
 
-change exports core/ndx.map '/ndx_thing/d' 'ndx_thing: declared in api, but not listed'
+change exports core/ndx.map '/ndx_thing/d' 'ndx_thing: declared in api for libndx, but'
 change exports core/ndx.map 's/    ndx_thing;/&\n    ndx_unheard_of;/' 'ndx_unheard_of: listed in core'
 change exports api/ndx/thing.h '/ push\| pop/d' 'ndx_thing: listed in core ndx.map, but not exported'
 change exports api/ndx/thing.h 's/^const char.*/&\nint ndx_promised(void);/' \
-	'ndx_promised: declared in api, but not listed'
+	'ndx_promised: declared in api for libndx, but not listed in core ndx.map'
 change exports api/ndx/thing.h 's/^const char.*/&\nextern const int ndx_promised_number;/' \
-	'ndx_promised_number: declared in api, but not listed'
+	'ndx_promised_number: declared in api for libndx, but not listed in core ndx.map'
 copy
 echo '__attribute__((visibility("default"))) int ndx_leaked;' >>"$planted/core/front/front.h"
 sed 's/global:/& ndx_*;/' "$good/core/ndx.map" >"$planted/core/ndx.map"
 expect exports core/ndx.map 'ndx_leaked: exported by libndx.so, but not listed'
+change exports core/receiver/ndx-stream.map 's/    ndx_frame;/&\n    ndx_unheard_of;/' \
+	'ndx_unheard_of: listed in core receiver ndx-stream.map, but not declared in api for libndx-stream'
+change exports core/receiver/ndx-stream.map 's/frame.h/thing.h/' \
+	'ndx_thing: declared in api for libndx-stream, but not listed'
+change exports core/receiver/ndx-stream.map 's/frame.h/& game.h/' 'there is no api/ndx/game.h'
+# What libndx lends to the others: one entry too many, one that is not used any more, one of its
+# functions that is visible without an entry, and the version of another library.
+change exports core/private.map 's/    ndx_private.*/&\n    ndx_private_base_something;/' \
+	'ndx_private_base_something: listed in core private.map, but not used by the other libraries'
+change exports core/receiver/frame.c 's/return base_nothing()/return 0/' \
+	'ndx_private_base_nothing: listed in core private.map, but not used by the other libraries'
+change exports core/private.map 's/base_nothing;/*;/' \
+	'ndx_private_base_nothing: used by the other libraries, but not listed in core private.map'
+change exports core/private.map 's/0.1.0/0.1.1/' 'its node is not NDX_PRIVATE_0.1.0'
+change exports CMakeLists.txt 's/^target_link_libraries(ndx-stream.*/&\nadd_library(ndx-other SHARED '\
+'core\/base\/base_nothing.c)\ntarget_link_libraries(ndx-stream PRIVATE -Wl,--no-as-needed ndx-other)/' \
+	'libndx-stream needs libndx-other.so'
 
 echo 'size_t ndx_size(void);' | plant headers api/ndx/size.h '<ndx/size.h> does not compile alone as c11'
 echo 'int ndx_class(int class);' | plant headers api/ndx/class.h 'does not compile alone as c++17'
@@ -254,6 +329,9 @@ floor core/base/base_other.c 'const char *ndx_thing(void); void *base_other = (v
 expect floors core/base/base_other.c 'ndx_thing of core/front/thing.c, which is a higher floor'
 floor core/base/base_other.c 'int other_thing(void) { return 0; }'
 expect floors core/base/base_other.c 'other_thing does not begin with the prefix of core/base'
+floor core/base/base_other.c \
+	'int other_thing(void) __asm__("ndx_private_other_thing"); int other_thing(void) { return 0; }'
+expect floors core/base/base_other.c 'other_thing does not begin with the prefix of core/base'
 floor core/attic/other.c 'int core_other(void) { return 0; }'
 expect floors core/attic/other.c 'core/attic/other.c: no floor has this folder'
 
@@ -274,6 +352,8 @@ layer core/adapter/uri.c '"front.h"' 'core/adapter sees'
 layer core/negotiation/protocol/frame.c '"front.h"' 'core/negotiation/protocol sees'
 layer core/receiver/receiver.c '"front.h"' 'core/receiver sees'
 layer core/receiver/receiver.c '"builtin.h"' 'core/receiver sees'
+layer core/front/thing.c '<ndx/frame.h>' 'the headers of libndx-stream are for its room'
+layer core/negotiation/session.c '<ndx/frame.h>' 'the headers of libndx-stream are for its room'
 layer providers/loop/loop.c '"front.h"' 'providers/loop sees'
 layer providers/loop/loop.c '"ofi.h"' 'providers/loop sees'
 layer providers/loop/loop.c '<rdma/fabric.h>' 'belongs to its provider'
@@ -371,6 +451,11 @@ change install CMakeLists.txt 's/ -lndx//' 'ndx_version'
 change install CMakeLists.txt 's|DESTINATION include|DESTINATION include/x|' 'not those of api/'
 change install CMakeLists.txt 's|Version: 0.1.0|Version: 0.1.1|' 'pkg-config 0.1.1'
 change install CMakeLists.txt 's/SOVERSION 0.1/SOVERSION 0/' 'is not libndx.so.0.1'
+change install CMakeLists.txt 's/NAMESPACE ndx::/NAMESPACE endeks::/' 'find_package(ndx 0.1 COMPONENTS ndx)'
+change install CMakeLists.txt 's/SameMinorVersion/AnyNewerVersion/' \
+	'find_package(ndx 0.0 COMPONENTS ndx) does not say: version: 0.1.0'
+change install CMakeLists.txt 's/INSTALL_INTERFACE:include/INSTALL_INTERFACE:no/' 'find_package(ndx 0.1'
+change install core/ndx-config.cmake '/set(ndx_FOUND FALSE)/d' 'does not say: no component streams'
 echo 'install(FILES README.md DESTINATION lib RENAME libx.a)' |
 	plant install CMakeLists.txt 'not for users'
 

@@ -13,6 +13,8 @@
 
 #include <ndx/spi/provider.h>
 
+#include "base_private.h"
+
 struct oob_link;
 
 /* The messages that arrive: those of the SPI, and the result of the comparison; bits. */
@@ -31,12 +33,13 @@ struct oob_carrier {
 };
 
 /* For the carrier; NULL: out of memory. */
-struct oob_link *oob_link_create(const struct oob_carrier *carrier, void *arg);
-void oob_link_received(struct oob_link *link, enum oob_event event);
+struct oob_link *oob_link_create(const struct oob_carrier *carrier, void *arg)
+	NDX_PRIVATE(oob_link_create);
+void oob_link_received(struct oob_link *link, enum oob_event event) NDX_PRIVATE(oob_link_received);
 /* A goodbye was sent. */
-void oob_link_sent(struct oob_link *link);
+void oob_link_sent(struct oob_link *link) NDX_PRIVATE(oob_link_sent);
 /* The carrier ends: the link passes no messages on and does not call the carrier any more. */
-void oob_link_leave(struct oob_link *link);
+void oob_link_leave(struct oob_link *link) NDX_PRIVATE(oob_link_leave);
 
 /* For the connector; adapter lock held. False: the carrier has ended already. */
 bool oob_link_attach(struct oob_link *link, struct ndx_connector *c);

@@ -13,6 +13,8 @@
 
 #include <ndx/spi/plugin.h>
 
+#include "base_private.h"
+
 #define FRAME_MAGIC 0x4e44584eu /* "NDXN" */
 #define FRAME_VERSION 1u
 #define FRAME_HEADER 20u
@@ -52,14 +54,16 @@ enum frame_verdict {
 /* Parse a frame at the start of `length` bytes. `most` is the longest accepted payload. Unknown
  * types, stages, flags and versions are BAD, because there is only one version yet. */
 enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t most,
-                               struct frame *frame, size_t *used, const char **why);
+                               struct frame *frame, size_t *used, const char **why)
+	NDX_PRIVATE(frame_parse);
 
 /* Write the header; the payload follows it. */
-void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame);
+void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame)
+	NDX_PRIVATE(frame_write_header);
 
 /* Names for logs and history. Never NULL. */
-const char *frame_type_name(enum frame_type type);
-const char *frame_stage_name(enum ndx_stage stage);
+const char *frame_type_name(enum frame_type type) NDX_PRIVATE(frame_type_name);
+const char *frame_stage_name(enum ndx_stage stage) NDX_PRIVATE(frame_stage_name);
 
 /* HELLO. Names are checked by the parser: NUL-terminated, not empty, well-formed. */
 struct frame_hello {
@@ -98,16 +102,24 @@ struct frame_validate {
 
 /* Payloads. Parse functions return false and *why, or set all of *out. Write functions return the
  * length. */
-bool frame_parse_hello(const struct frame *f, struct frame_hello *out, const char **why);
-bool frame_parse_welcome(const struct frame *f, struct frame_welcome *out, const char **why);
-bool frame_parse_error(const struct frame *f, struct frame_error *out, const char **why);
-bool frame_parse_validate(const struct frame *f, struct frame_validate *out, const char **why);
-uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hello *hello);
-uint32_t frame_write_welcome(uint8_t out[FRAME_WELCOME_SIZE], const struct frame_welcome *welcome);
-uint32_t frame_write_error(uint8_t out[FRAME_ERROR_SIZE_MAX], const struct frame_error *error);
-uint32_t frame_write_validate(uint8_t out[FRAME_VALIDATE_SIZE], const struct frame_validate *v);
+bool frame_parse_hello(const struct frame *f, struct frame_hello *out, const char **why)
+	NDX_PRIVATE(frame_parse_hello);
+bool frame_parse_welcome(const struct frame *f, struct frame_welcome *out, const char **why)
+	NDX_PRIVATE(frame_parse_welcome);
+bool frame_parse_error(const struct frame *f, struct frame_error *out, const char **why)
+	NDX_PRIVATE(frame_parse_error);
+bool frame_parse_validate(const struct frame *f, struct frame_validate *out, const char **why)
+	NDX_PRIVATE(frame_parse_validate);
+uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hello *hello)
+	NDX_PRIVATE(frame_write_hello);
+uint32_t frame_write_welcome(uint8_t out[FRAME_WELCOME_SIZE], const struct frame_welcome *welcome)
+	NDX_PRIVATE(frame_write_welcome);
+uint32_t frame_write_error(uint8_t out[FRAME_ERROR_SIZE_MAX], const struct frame_error *error)
+	NDX_PRIVATE(frame_write_error);
+uint32_t frame_write_validate(uint8_t out[FRAME_VALIDATE_SIZE], const struct frame_validate *v)
+	NDX_PRIVATE(frame_write_validate);
 
 /* Whether the text can name a plugin, a variant or a parameter. */
-bool frame_name_valid(const char *name);
+bool frame_name_valid(const char *name) NDX_PRIVATE(frame_name_valid);
 
 #endif

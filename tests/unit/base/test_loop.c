@@ -27,14 +27,14 @@ static struct {
 	uint32_t count; /* of kicks; atomic */
 } slow_kick;
 
-void __real_base_eventfd_set(int fd);
-void __wrap_base_eventfd_set(int fd);
+void __real_ndx_private_base_eventfd_set(int fd);
+void __wrap_ndx_private_base_eventfd_set(int fd);
 
 /* In place of base_eventfd_set(): a thread that is held up behind the wake-up. */
-void __wrap_base_eventfd_set(int fd)
+void __wrap_ndx_private_base_eventfd_set(int fd)
 {
 	__atomic_fetch_add(&slow_kick.count, 1, __ATOMIC_RELAXED);
-	__real_base_eventfd_set(fd);
+	__real_ndx_private_base_eventfd_set(fd);
 	if (slow_kick.on)
 		slow_kick.too_early = await(&slow_kick.ran, MOMENT_MS);
 }

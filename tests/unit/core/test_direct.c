@@ -396,22 +396,22 @@ static void an_oob_stream_is_taken_once(void **state)
 }
 
 /* The linker puts these two before the core's. */
-struct oob_link *__real_oob_link_create(const struct oob_carrier *carrier, void *arg);
-struct oob_link *__wrap_oob_link_create(const struct oob_carrier *carrier, void *arg);
+struct oob_link *__real_ndx_private_oob_link_create(const struct oob_carrier *carrier, void *arg);
+struct oob_link *__wrap_ndx_private_oob_link_create(const struct oob_carrier *carrier, void *arg);
 bool __real_oob_link_attach(struct oob_link *w, struct ndx_connector *c);
 bool __wrap_oob_link_attach(struct oob_link *w, struct ndx_connector *c);
 
 static struct ndx_connector *rival; /* gets a channel while another one is made for it */
 static bool no_tie;
 
-struct oob_link *__wrap_oob_link_create(const struct oob_carrier *carrier, void *arg)
+struct oob_link *__wrap_ndx_private_oob_link_create(const struct oob_carrier *carrier, void *arg)
 {
 	struct ndx_connector *c = rival;
 
 	rival = NULL;
 	if (c != NULL)
 		assert_int_equal(ndx_connector_set_oob_stream(c, NDX_NO_OOB_STREAM), NDX_OK);
-	return __real_oob_link_create(carrier, arg);
+	return __real_ndx_private_oob_link_create(carrier, arg);
 }
 
 bool __wrap_oob_link_attach(struct oob_link *w, struct ndx_connector *c)

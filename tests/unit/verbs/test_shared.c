@@ -134,12 +134,12 @@ static void a_queue_pair_that_goes_leaves_receives_and_results(void **state)
 /* The deadline of each wait; 0: the deadline that the provider computes. */
 static uint64_t fixed_deadline;
 
-uint64_t __real_base_deadline(uint32_t ms);
-uint64_t __wrap_base_deadline(uint32_t ms);
+uint64_t __real_ndx_private_base_deadline(uint32_t ms);
+uint64_t __wrap_ndx_private_base_deadline(uint32_t ms);
 
-uint64_t __wrap_base_deadline(uint32_t ms)
+uint64_t __wrap_ndx_private_base_deadline(uint32_t ms)
 {
-	return fixed_deadline != 0 ? fixed_deadline : __real_base_deadline(ms);
+	return fixed_deadline != 0 ? fixed_deadline : __real_ndx_private_base_deadline(ms);
 }
 
 static void finish_conn(void *arg)
