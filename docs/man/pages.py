@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Manual pages from the comments of the public headers.
 
-usage: pages.py headers VERSION OUT HEADER...   section 3: a page for each call and each header
+usage: pages.py headers VERSION OUT MAP... HEADER...
+                                                section 3: a page for each call and each header; a
+                                                library's MAP says which headers belong to it
        pages.py tool VERSION OUT PROGRAM        section 1: from what PROGRAM --help prints
 
 The comments are written for people who read the header, so the rules are few: an empty line ends a
@@ -298,14 +300,14 @@ def see_also(item, header):
                                for i, page in enumerate(pages)]
 
 
-def call_page(item, header, version, source):
+def call_page(item, header, library, version, source):
     doc = item.doc
     if not doc.text:
         raise SystemExit("%s: %s has no description" % (source, item.name))
     lines = header_of(item.name, 3, version, source) + name_line(item.name, doc.first_sentence())
-    library = "ndx-reassembly or ndx" if header == "ndx_reassembly.h" else "ndx"
-    lines += [".SH LIBRARY", "Link with what", "\\fBpkg\\-config \\-\\-libs ndx\\fP",
-              "prints; it is in", "\\fI%s\\fP." % escape("lib" + library.split(" ")[0] + ".so")]
+    lines += [".SH LIBRARY", "Link with what",
+              "\\fBpkg\\-config \\-\\-libs %s\\fP" % escape(library),
+              "prints; it is in", "\\fI%s\\fP." % escape("lib" + library + ".so")]
     lines += [".SH SYNOPSIS", ".nf", "\\fB#include <%s>\\fP" % escape(header.replace("_", "/", 1)),
               ".PP"]
     lines += ["\\fB" + line + "\\fP" for line in verbatim(prototype(item))] + [".fi"]
@@ -356,13 +358,30 @@ def header_page(name, overview, items, version, source):
     return lines
 
 
+def libraries_of(maps):
+    """Header -> library, from the remarks "Headers: a.h b.h" in the maps."""
+    libraries = {}
+    for path in maps:
+        with open(path, encoding="utf-8") as source:
+            names = re.search(r"Headers:([a-z_. ]+)\*/", source.read())
+        if names is None:
+            raise SystemExit('%s does not say "Headers: ..."' % path)
+        for header in names.group(1).split():
+            libraries["ndx_" + header] = os.path.basename(path)[:-len(".map")]
+    return libraries
+
+
 def make_headers(version, out, paths):
+    libraries = libraries_of(path for path in paths if path.endswith(".map"))
     for path in paths:
+        if path.endswith(".map"):
+            continue
         header = "ndx_" + os.path.basename(path)
         overview, items = parse_header(path)
         for item in items:
             if item.kind == "call":
-                write(out, item.name + ".3", call_page(item, header, version, path))
+                write(out, item.name + ".3", call_page(item, header, libraries.get(header, "ndx"),
+                                                    version, path))
             elif item.kind == "type":
                 write(out, item.name + ".3", [".so man3/%s.3" % header])
         write(out, header + ".3", header_page(header, overview, items, version, path))

@@ -20,7 +20,8 @@ complain() {
 	bad=1
 }
 
-python3 "$(dirname "$0")/../../docs/man/pages.py" headers 0 "$tmp/man3" "$src"/api/ndx/*.h
+python3 "$(dirname "$0")/../../docs/man/pages.py" headers 0 "$tmp/man3" \
+	"$src"/core/*/ndx-*.map "$src"/api/ndx/*.h
 
 # What the libraries export, and what the headers define.
 {
