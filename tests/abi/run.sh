@@ -73,9 +73,11 @@ constants() {
 	"$cc" -std=c11 -w -I"$src/api" -o "$tmp/constants" "$tmp/constants.c" &&
 		"$tmp/constants" | sort >"$tmp/abi/constants"
 }
-# symbols_of LIBRARY: "name@NODE" of each symbol, as a symbols file says it
+# symbols_of LIBRARY: "name@NODE" of each symbol, as a symbols file says it. What a library exports
+# only for our other libraries is not part of the interface (core/base/base_private.h).
 symbols_of() {
 	nm -D --defined-only --with-symbol-versions --format=just-symbols "$1" |
+		grep -vE '@NDX_PRIVATE_|^NDX_PRIVATE_' |
 		sed 's/@@/@/; s/^[^@]*$/&@Base/; s/^\(NDX[A-Z_]*_[0-9.]*\)@Base$/\1@\1/' | sort -u
 }
 
@@ -103,6 +105,12 @@ first_versions() {
 	}'
 }
 
+# private_nodes LIBRARY: a line of the symbols file for all symbols of such a node
+private_nodes() {
+	nm -D --defined-only --format=just-symbols "$1" |
+		sed -n 's/^\(NDX_PRIVATE_\([0-9.]*\)\)\(@.*\)*$/ (symver)\1 \2/p' | sort -u
+}
+
 # late FILE: exported symbols that the symbols file lacks, in a node of a version that is released
 late() {
 	awk 'NR == FNR { known[$1]; next } NF == 2 && !($1 in known)' "$1" "$tmp/exported" |
@@ -127,6 +135,7 @@ symbols() {
 			}
 			NF == 1 { $2 = $1 in first ? first[$1] : version }
 			{ print " " $0 }' "$tmp/exported"
+		private_nodes "$2"
 	} >"$tmp/symbols/$1.symbols"
 	if [ $renew -eq 1 ]; then
 		: >"$tmp/lacks"
@@ -140,7 +149,10 @@ symbols() {
 	fi
 	head -n 1 "$file" | grep -qE "^$soname lib[a-z-]+${soname##*.so.} #MINVER#\$" ||
 		fail "$file: its first line is not that of a library $soname"
-	sed -n 's/^ //p' "$file" | sort >"$tmp/listed"
+	private_nodes "$2" >"$tmp/nodes"
+	grep '^ (symver)' "$file" | cmp -s - "$tmp/nodes" ||
+		fail "$file: its lines with (symver) must be those of the library:" "$(cat "$tmp/nodes")"
+	sed -n 's/^ \([^(]\)/\1/p' "$file" | sort >"$tmp/listed"
 	awk '{ print $1 }' "$tmp/listed" >"$tmp/listed names"
 	awk '{ print $1 }' "$tmp/exported" >"$tmp/exported names"
 	comm -23 "$tmp/listed names" "$tmp/exported names" |
@@ -176,7 +188,8 @@ described() {
 		--no-parameter-names --no-write-default-sizes --type-id-style hash \
 		--out-file "$tmp/abidw" "$1" || stop "abidw cannot read $1"
 	# clang says no file for a structure that a .c file defines, so that abidw has kept it.
-	sed "s/ visibility='[a-z-]*'//; s/ binding='global-binding'//; s/ visibility='[a-z-]*'//" \
+	sed "/<elf-symbol name='\(ndx_private_\|NDX_PRIVATE_\)/d
+		s/ visibility='[a-z-]*'//; s/ binding='global-binding'//; s/ visibility='[a-z-]*'//" \
 		"$tmp/abidw" | awk '
 		NR == FNR { public[$1]; next }
 		/<class-decl .* size-in-bits=/ {
@@ -268,6 +281,9 @@ cat >"$tmp/public.suppr" <<'END'
   label = Artificial private types suppression specification
   type_kind = struct
   source_location_not_regexp = (.*/)?api/ndx/.*
+  drop = yes
+[suppress_function]
+  symbol_name_regexp = ^ndx_private_
   drop = yes
 END
 find "$src/api" -name '*.h' -exec sed -n 's/^\(struct\|union\) \([a-z_0-9]*\) {.*/\2/p' {} + |

@@ -21,10 +21,10 @@
 static struct base_lock *counted;
 static unsigned locks;
 
-void __real_base_lock_slow(struct base_lock *lock);
-void __real_base_lock_wake(struct base_lock *lock);
-void __wrap_base_lock_slow(struct base_lock *lock);
-void __wrap_base_lock_wake(struct base_lock *lock);
+void __real_ndx_private_base_lock_slow(struct base_lock *lock);
+void __real_ndx_private_base_lock_wake(struct base_lock *lock);
+void __wrap_ndx_private_base_lock_slow(struct base_lock *lock);
+void __wrap_ndx_private_base_lock_wake(struct base_lock *lock);
 
 /* The control thread comes here with other locks. */
 static bool is_counted(const struct base_lock *lock)
@@ -33,20 +33,20 @@ static bool is_counted(const struct base_lock *lock)
 }
 
 /* The counted lock always looks taken and waited for, so that each use of it comes here. */
-void __wrap_base_lock_slow(struct base_lock *lock)
+void __wrap_ndx_private_base_lock_slow(struct base_lock *lock)
 {
 	if (is_counted(lock))
 		locks++;
 	else
-		__real_base_lock_slow(lock);
+		__real_ndx_private_base_lock_slow(lock);
 }
 
-void __wrap_base_lock_wake(struct base_lock *lock)
+void __wrap_ndx_private_base_lock_wake(struct base_lock *lock)
 {
 	if (is_counted(lock))
 		lock->word = 2;
 	else
-		__real_base_lock_wake(lock);
+		__real_ndx_private_base_lock_wake(lock);
 }
 
 static void count_locks(struct base_lock *lock)
