@@ -555,41 +555,6 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	return 0;
 }
 
-void fake_raise_event(struct fake_device *device, enum ibv_event_type what, void *element)
-{
-	struct ibv_async_event *event;
-
-	if (device->event_count == FAKE_EVENTS)
-		return;
-	event = &device->events[device->event_count++];
-	*event = (struct ibv_async_event){.event_type = what};
-	event->element.qp = element;
-}
-
-void fake_raise_port_event(struct fake_device *device, enum ibv_event_type what, int port)
-{
-	fake_raise_event(device, what, NULL);
-	device->events[device->event_count - 1].element.port_num = port;
-}
-
-int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
-{
-	(void)context;
-	if (device_in_use->event_count == 0) {
-		errno = EAGAIN;
-		return -1;
-	}
-	*event = device_in_use->events[0];
-	memmove(device_in_use->events, device_in_use->events + 1,
-	        --device_in_use->event_count * sizeof(*event));
-	return 0;
-}
-
-void ibv_ack_async_event(struct ibv_async_event *event)
-{
-	(void)event;
-}
-
 /* ---- librdmacm ---- */
 
 int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)

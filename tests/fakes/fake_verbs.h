@@ -39,7 +39,7 @@ enum fake_call {
 };
 
 struct fake_device {
-	struct ibv_context context;
+	struct ibv_context context; /* first */
 	struct ibv_pd pd;
 	unsigned long count[FAKE_CALLS];
 	/* The call with this number fails with refuse_errno. The next call is number 1; 0: no call
@@ -58,8 +58,8 @@ struct fake_device {
 	unsigned batch;       /* the number of completions that a poll waits for; 0: 1 */
 	/* A failure raises no event on a queue that is armed for solicited completions, as software
 	 * RoCE does. */
-	bool has_dmabuf;
 	bool silent_failures;
+	bool has_dmabuf;
 	/* fake_break() flushes the outstanding requests; the change to ERR does not */
 	bool flushes_late;
 	int vector;             /* completion vector of the latest completion queue */
