@@ -125,8 +125,11 @@ static void close_task(struct pool_task *task)
 
 void client_close_task(struct client *c)
 {
+	struct ndx_negotiation_server *server = c->server;
+
 	c->state = CLIENT_CLOSING;
 	c->task.fn = close_task;
-	if (pool_push(&c->server->pool, &c->task))
-		relieve(c->server);
+	/* The task frees the client, perhaps before pool_push() returns. */
+	if (pool_push(&server->pool, &c->task))
+		relieve(server);
 }

@@ -13,6 +13,9 @@
 
 #include <ndx/negotiation_server.h>
 
+#include "base_container_of.h"
+#include "server.h"
+
 enum { CLIENTS = 60, LOGGED = 10 };
 
 static uint32_t get(const uint32_t *counter)
@@ -358,6 +361,47 @@ static void a_session_in_use_stays(void **state)
 	ndx_negotiation_server_close(h.server);
 }
 
+/* ---- a client that is gone at once ---- */
+
+static struct host *watched; /* atomic */
+
+bool __real_pool_push(struct pool *p, struct pool_task *task);
+bool __wrap_pool_push(struct pool *p, struct pool_task *task);
+
+/* The task that frees a client runs to its end before the push returns. */
+bool __wrap_pool_push(struct pool *p, struct pool_task *task)
+{
+	struct host *h = __atomic_load_n(&watched, __ATOMIC_SEQ_CST);
+	const bool ends = container_of(task, struct client, task)->state == CLIENT_CLOSING;
+	struct ndx_negotiation_server_stats stats;
+	const bool waits = __real_pool_push(p, task);
+
+	if (h == NULL || !ends)
+		return waits;
+	await_empty(h, &stats);
+	return true;
+}
+
+/* Seen by the address sanitizer. */
+static void a_client_may_be_gone_before_the_push_of_its_end_returns(void **state)
+{
+	struct ndx_negotiation_server_stats stats;
+	struct rig *r = *state;
+	struct ndx_session *s;
+	struct host h;
+
+	host_open(&h, r, WAIT_MS, 1);
+	s = call(&h, r);
+	assert_int_equal(ndx_session_run(s), NDX_OK);
+	assert_int_equal(ndx_session_execute(s, NDX_STAGE_DONE), NDX_OK);
+	__atomic_store_n(&watched, &h, __ATOMIC_SEQ_CST);
+	ndx_session_close(s);
+	await_empty(&h, &stats);
+	ndx_negotiation_server_close(h.server);
+	__atomic_store_n(&watched, NULL, __ATOMIC_SEQ_CST);
+	assert_int_equal(get(&h.closed), 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin_with_reset, rig_end)
@@ -368,6 +412,7 @@ int main(void)
 		T(a_client_may_come_back_before_its_transport_is_missed),
 		T(a_finished_session_gives_its_place_back),
 		T(a_session_in_use_stays),
+		T(a_client_may_be_gone_before_the_push_of_its_end_returns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
