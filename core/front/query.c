@@ -50,7 +50,10 @@ enum ndx_status ndx_qp_query(struct ndx_qp *qp, struct ndx_qp_attr *attr, struct
 
 	if (qp == NULL || (attr == NULL && info == NULL))
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_qp_query: NULL argument");
-	if (attr != NULL)
+	/* a refused structure leaves the other one alone */
+	if (info != NULL)
+		st = base_struct_check_size(&info_layout, "ndx_qp_query", info->size);
+	if (st == NDX_OK && attr != NULL)
 		st = base_struct_out(&attr_layout, "ndx_qp_query", attr, attr->size,
 		                     &spi_qp(qp)->attr);
 	if (st != NDX_OK || info == NULL)

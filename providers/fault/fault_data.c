@@ -6,6 +6,11 @@
 #include "base_post.h"
 #include "fault.h"
 
+/* Whether the table of the inner provider, which may be older, has this function. Without one for
+ * lists, the entries pass through the calls above one by one, and count there. */
+#define OFFERS(ops, function) \
+	((ops)->size > offsetof(__typeof__(*(ops)), function) && (ops)->function != NULL)
+
 struct fault_qp {
 	struct ndx_qp_ops ops;
 	const struct ndx_qp_ops *inner;
@@ -172,6 +177,8 @@ static enum ndx_status qp_post_list(struct ndx_qp *qp, const struct ndx_request 
 	enum fault_call call;
 	size_t n = 0;
 
+	if (!OFFERS(q->inner, post_list))
+		return base_post_singly(qp, list, size, count, posted);
 	for (; n < count && st == NDX_OK; n += st == NDX_OK) {
 		call = call_of(base_request_at(list, size, n));
 		if (call == FAULT_CALLS)
@@ -199,10 +206,14 @@ static enum ndx_status qp_receive_list(struct ndx_qp *qp, const struct ndx_recei
                                        size_t size, size_t count, size_t *posted)
 {
 	struct fault_qp *q = qp_of(qp);
+	enum ndx_status inner;
 	enum ndx_status st;
-	const size_t n = receives_before(q->fa, FAULT_CALL_receive, count, &st);
-	const enum ndx_status inner = q->inner->receive_list(qp, list, size, n, posted);
+	size_t n;
 
+	if (!OFFERS(q->inner, receive_list))
+		return base_receive_singly(qp, list, size, count, posted);
+	n = receives_before(q->fa, FAULT_CALL_receive, count, &st);
+	inner = q->inner->receive_list(qp, list, size, n, posted);
 	return after_post(q, inner != NDX_OK ? inner : st);
 }
 
@@ -287,10 +298,14 @@ static enum ndx_status srq_receive_list(struct ndx_srq *srq, const struct ndx_re
                                         size_t size, size_t count, size_t *posted)
 {
 	const struct fault_srq *s = srq_of(srq);
+	enum ndx_status inner;
 	enum ndx_status st;
-	const size_t n = receives_before(s->fa, FAULT_CALL_srq_receive, count, &st);
-	const enum ndx_status inner = s->inner->receive_list(srq, list, size, n, posted);
+	size_t n;
 
+	if (!OFFERS(s->inner, receive_list))
+		return base_srq_receive_singly(srq, list, size, count, posted);
+	n = receives_before(s->fa, FAULT_CALL_srq_receive, count, &st);
+	inner = s->inner->receive_list(srq, list, size, n, posted);
 	return inner != NDX_OK ? inner : st;
 }
 

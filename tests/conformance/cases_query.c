@@ -265,12 +265,29 @@ void case_query_fills_no_more_than_its_size(struct check *c)
 		uint8_t beyond[BEYOND];
 	} qp;
 	struct {
+		struct ndx_qp_attr attr;
+		uint8_t beyond[BEYOND];
+	} own;
+	struct {
 		struct ndx_mr_info info;
 		uint8_t beyond[BEYOND];
 	} mr;
 
 	if (!p)
 		return;
+	memset(&own, FILL, sizeof(own));
+	own.attr.size = sizeof(own);
+	check_status(c, ndx_qp_query(p->a.qp, &own.attr, NULL), NDX_OK, "of a newer program");
+	check_that(c, own.attr.size == sizeof(own.attr), "it filled %zu bytes", own.attr.size);
+	bytes_are(c, own.beyond, BEYOND, FILL, "beyond the attributes'");
+	own.attr.size = NDX_QP_ATTR_SIZE_0_1 - 1;
+	check_status(c, ndx_qp_query(p->a.qp, &own.attr, NULL), NDX_E_INVALID_PARAMETER,
+	             "with a size below the first");
+	own.attr.size = sizeof(own);
+	qp.info.size = NDX_QP_INFO_SIZE_0_1 - 1;
+	check_status(c, ndx_qp_query(p->a.qp, &own.attr, &qp.info), NDX_E_INVALID_PARAMETER,
+	             "with one size below the first");
+	check_that(c, own.attr.size == sizeof(own), "a call that failed filled the attributes");
 	memset(&qp, FILL, sizeof(qp));
 	qp.info.size = sizeof(qp);
 	check_status(c, ndx_qp_query(p->a.qp, NULL, &qp.info), NDX_OK, "of a newer program");
