@@ -8,8 +8,8 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_list.h"
-#include "base_loop.h"
+#include <ndx/spi/list.h>
+#include <ndx/spi/loop.h>
 #include "events.h"
 #include "select.h"
 
@@ -36,23 +36,23 @@ struct ndx_adapter {
 	unsigned handles; /* public objects only */
 	struct ndx_spi_object *cqs;
 	struct ndx_spi_object *qps;
-	struct base_list connectors;
-	struct base_list listeners;
+	struct ndxp_list connectors;
+	struct ndxp_list listeners;
 	struct ndx_adapter_stats stats; /* without the work of queue pairs that exist */
 	struct conn_postmortem
 		*postmortems;      /* CORE_POSTMORTEMS of them, made with the first; ... */
 	uint64_t postmortem_total; /* ... number n is at n % CORE_POSTMORTEMS */
 	/* peers that come by description; connection/rendezvous.c */
 	unsigned rendezvous_users;      /* ends that need the listeners for them */
-	struct base_job rendezvous_job; /* closes those listeners when no end needs them */
-	struct base_list described;
+	struct ndxp_job rendezvous_job; /* closes those listeners when no end needs them */
+	struct ndxp_list described;
 };
 
 void adapter_lock(struct ndx_adapter *adapter);
 void adapter_unlock(struct ndx_adapter *adapter);
-/* Lock held: like base_loop_post(), but the control thread is woken when the lock is released,
+/* Lock held: like ndxp_loop_post(), but the control thread is woken when the lock is released,
  * because the job needs the lock. */
-void adapter_post(struct ndx_adapter *adapter, struct base_job *job);
+void adapter_post(struct ndx_adapter *adapter, struct ndxp_job *job);
 /* Lock held: sleep until `changed`, at most until deadline_ns; false after the deadline. */
 bool adapter_wait(struct ndx_adapter *adapter, uint64_t deadline_ns);
 /* Add a new public object: it holds the adapter. Initialises the object's head. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 
 #ifndef NDX_PLUGIN_DIR
 #define NDX_PLUGIN_DIR "/usr/lib/ndx"

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "loader.h"
 #include "registry.h"
 #include "suggest.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base_cpus.h"
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_loop.h"
 
 #define NAME_MAX_LENGTH 15 /* of a thread, by the kernel */

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "adapter.h"
-#include "base_container_of.h"
-#include "base_linux.h"
-#include "base_stats.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/stats.h>
 
 static struct ndx_object_stats *objects_of(struct ndx_adapter_stats *stats, enum core_kind kind)
 {
@@ -115,7 +115,7 @@ void stats_of_adapter(struct ndx_adapter *adapter, struct ndx_adapter_stats *sta
 
 	*stats = adapter->stats;
 	stats->size = sizeof(*stats);
-	stats->time_ns = base_now_ns();
+	stats->time_ns = ndxp_now_ns();
 	for (struct ndx_spi_object *o = adapter->qps; o != NULL; o = o->next) {
 		if (stats_of_qp(container_of(o, struct ndx_spi_qp, object), &qp))
 			add_qp(stats, &qp);
@@ -129,7 +129,7 @@ void stats_of_adapter(struct ndx_adapter *adapter, struct ndx_adapter_stats *sta
 
 void stats_add_duration(struct ndx_duration_stats *to, uint64_t ns)
 {
-	to->log2_us[base_stats_bucket(ns / 1000)]++;
+	to->log2_us[ndxp_stats_bucket(ns / 1000)]++;
 	if (to->count == 0 || ns < to->min_ns)
 		to->min_ns = ns;
 	if (ns > to->max_ns)

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "adapter.h"
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_ov.h"
 #include "base_struct.h"
 
@@ -61,22 +61,22 @@ void adapter_event_report(struct ndx_adapter *adapter, enum ndx_adapter_event_ty
 	struct ndx_adapter_event *event;
 	struct ndx_adapter_event next;
 
-	if (base_log_enabled(level_of(type)))
-		base_log(level_of(type), __func__, native, "%s: %s", adapter->selection.uri, text);
-	base_lock_acquire(&events->lock);
+	if (ndxp_log_enabled(level_of(type)))
+		ndxp_log(level_of(type), __func__, native, "%s: %s", adapter->selection.uri, text);
+	ndxp_lock_acquire(&events->lock);
 	events->total++;
 	event = &events->kept[events->total % NDX_ADAPTER_EVENTS_KEPT];
 	*event = (struct ndx_adapter_event){
 		.type = type,
 		.port = port,
 		.native = native,
-		.time_ns = base_now_ns(),
+		.time_ns = ndxp_now_ns(),
 		.number = events->total,
 	};
 	(void)snprintf(event->text, sizeof(event->text), "%s", text);
 	if (events->waiting.head != NULL && next_event(events, &next))
-		complete_with(base_ov_pop(&events->waiting), &next);
-	base_lock_release(&events->lock);
+		complete_with(ndxp_ov_pop(&events->waiting), &next);
+	ndxp_lock_release(&events->lock);
 }
 
 enum ndx_status adapter_events_get(struct adapter_events *events, struct ndx_adapter_event *event,
@@ -92,13 +92,13 @@ enum ndx_status adapter_events_get(struct adapter_events *events, struct ndx_ada
 	if (st != NDX_OK)
 		return st;
 	base_ov_set_target(ov, event);
-	base_lock_acquire(&events->lock);
+	ndxp_lock_acquire(&events->lock);
 	closed = events->closed;
 	if (!closed && next_event(events, &next))
 		complete_with(ov, &next);
 	else if (!closed)
-		base_ov_push(&events->waiting, ov);
-	base_lock_release(&events->lock);
+		ndxp_ov_push(&events->waiting, ov);
+	ndxp_lock_release(&events->lock);
 	if (!closed)
 		return NDX_PENDING;
 	base_ov_abandon(ov);
@@ -109,15 +109,15 @@ enum ndx_status adapter_events_get(struct adapter_events *events, struct ndx_ada
 
 void adapter_events_close(struct adapter_events *events)
 {
-	base_lock_acquire(&events->lock);
+	ndxp_lock_acquire(&events->lock);
 	events->closed = true;
-	base_lock_release(&events->lock);
+	ndxp_lock_release(&events->lock);
 	adapter_events_cancel(events);
 }
 
 void adapter_events_cancel(struct adapter_events *events)
 {
-	base_lock_acquire(&events->lock);
-	base_ov_complete_all(&events->waiting, NDX_E_CANCELED);
-	base_lock_release(&events->lock);
+	ndxp_lock_acquire(&events->lock);
+	ndxp_ov_complete_all(&events->waiting, NDX_E_CANCELED);
+	ndxp_lock_release(&events->lock);
 }

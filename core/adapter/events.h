@@ -7,15 +7,15 @@
 
 #include <ndx/event.h>
 
-#include "base_lock.h"
-#include "base_ov_list.h"
+#include <ndx/spi/lock.h>
+#include <ndx/spi/overlapped_list.h>
 
 struct ndx_loop;
 
 /* Event number n, from 1, is at n % NDX_ADAPTER_EVENTS_KEPT. Zero it. */
 struct adapter_events {
-	struct base_lock lock;       /* taken below every other lock */
-	struct base_ov_list waiting; /* not empty: there is no event */
+	struct ndxp_lock lock;       /* taken below every other lock */
+	struct ndxp_ov_list waiting; /* not empty: there is no event */
 	bool closed;                 /* no operation may begin any more */
 	uint64_t total;              /* events so far, ... */
 	uint64_t reported;           /* ... and the number of the latest that the program got */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "config.h"
 #include "control_thread.h"
 #include "loader.h"
@@ -104,7 +104,7 @@ enum ndx_status list_provider(const struct ndx_provider *provider, const struct 
 		return l->status;
 	}
 	defaults.options = options;
-	base_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
+	ndxp_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
 	st = provider->ops->list(provider, &defaults, append_entry, l);
 	free(options);
 	for (size_t i = before; i < l->count; i++)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "code_file.h"
 #include "registry.h"
 #include "uri.h"

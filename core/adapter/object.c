@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "adapter.h"
-#include "base_log.h"
+#include "base_loop.h"
+#include <ndx/spi/log.h>
 
 void adapter_lock(struct ndx_adapter *adapter)
 {
@@ -23,7 +24,7 @@ void adapter_unlock(struct ndx_adapter *adapter)
 	base_loop_wake(loop, wakes);
 }
 
-void adapter_post(struct ndx_adapter *adapter, struct base_job *job)
+void adapter_post(struct ndx_adapter *adapter, struct ndxp_job *job)
 {
 	adapter->wakes += base_loop_queue(adapter->loop, job);
 }
@@ -112,7 +113,7 @@ static void adapter_free(void *arg)
 
 void adapter_destroy(struct ndx_adapter *adapter)
 {
-	base_loop_call(adapter->loop, close_native, adapter);
+	ndxp_loop_call(adapter->loop, close_native, adapter);
 	base_loop_destroy(adapter->loop, adapter_free, adapter);
 }
 
@@ -136,12 +137,12 @@ static void nothing(void *arg)
 
 void adapter_flush_callbacks(struct ndx_adapter *adapter)
 {
-	base_loop_call(adapter->loop, nothing, NULL);
+	ndxp_loop_call(adapter->loop, nothing, NULL);
 }
 
 void error_capture_begin(void)
 {
-	base_set_last_error("%s", "");
+	ndxp_set_last_error("%s", "");
 }
 
 void error_capture_end(struct error_capture *said)
@@ -152,6 +153,6 @@ void error_capture_end(struct error_capture *said)
 enum ndx_status error_capture_restore(enum ndx_status status, const struct error_capture *said)
 {
 	if (status != NDX_OK)
-		base_set_last_error("%s", said->text);
+		ndxp_set_last_error("%s", said->text);
 	return status;
 }

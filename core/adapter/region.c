@@ -4,8 +4,8 @@
 #include <limits.h>
 
 #include "adapter.h"
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_ov.h"
 
 /* Values of ndx_spi_mr.busy; 0: idle. */
@@ -30,7 +30,7 @@ static bool registered_of(const struct ndx_spi_mr *mr)
 static void become_idle(struct ndx_spi_mr *mr)
 {
 	if (__atomic_exchange_n(&mr->busy, 0, __ATOMIC_ACQ_REL) & REGION_WAITED)
-		base_futex_wake(&mr->busy, INT_MAX);
+		ndxp_futex_wake(&mr->busy, INT_MAX);
 }
 
 /* Sleep until the region may have become idle. */
@@ -40,7 +40,7 @@ static void sleep_on(struct ndx_spi_mr *mr, uint32_t busy, uint64_t deadline)
 
 	if (busy == waited || __atomic_compare_exchange_n(&mr->busy, &busy, waited, false,
 	                                                  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		base_futex_wait(&mr->busy, waited, deadline);
+		ndxp_futex_wait(&mr->busy, waited, deadline);
 }
 
 /* A thread that sees the completion of an operation may be faster than the thread that completes
@@ -106,7 +106,7 @@ void region_abandon(struct ndx_spi_mr *mr)
 static void toggle(struct ndx_spi_mr *mr)
 {
 	const bool registered = !registered_of(mr);
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 
 	if (registered)
 		__atomic_store_n(&mr->registered_ns, now, __ATOMIC_RELAXED);
@@ -166,13 +166,13 @@ void region_query(const struct ndx_spi_mr *mr, struct ndx_mr_info *info)
 
 bool region_await_end(struct ndx_spi_mr *mr, uint32_t ms)
 {
-	uint64_t deadline = base_deadline(ms);
+	uint64_t deadline = ndxp_deadline(ms);
 	uint32_t busy;
 
 	while ((busy = busy_of(mr)) != 0) {
 		struct ndx_overlapped *ov = NULL;
 
-		if (base_now_ns() >= deadline) {
+		if (ndxp_now_ns() >= deadline) {
 			/* an end that has begun does not block */
 			deadline = UINT64_MAX;
 			ov = busy & REGION_BUSY ? take_ov(mr) : NULL;

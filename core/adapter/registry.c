@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "builtin.h"
 #include "control_thread.h"
 #include "uri.h"

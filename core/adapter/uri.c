@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 
 #define GRAMMAR "write PROVIDER[:DEVICE][?KEY=VALUE[&KEY=VALUE]...]"
 

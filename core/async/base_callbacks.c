@@ -3,10 +3,10 @@
 
 #include "base_ov_state.h"
 
-static void add(struct base_callbacks *q, struct base_ov_list *list, struct ndx_overlapped *ov)
+static void add(struct base_callbacks *q, struct ndxp_ov_list *list, struct ndx_overlapped *ov)
 {
 	ov->reserved[BASE_OV_PLACE] = (void *)q->places++;
-	base_ov_push(list, ov);
+	ndxp_ov_push(list, ov);
 }
 
 void base_callbacks_add(struct base_callbacks *q, struct ndx_overlapped *ov)
@@ -37,14 +37,14 @@ static bool is_before(const struct ndx_overlapped *ov, uintptr_t place)
 
 struct ndx_overlapped *base_callbacks_take(struct base_callbacks *q, uintptr_t end)
 {
-	struct base_ov_list *list = &q->callbacks;
+	struct ndxp_ov_list *list = &q->callbacks;
 	const struct ndx_overlapped *behind = q->behind.head;
 
 	if (behind != NULL && (list->head == NULL || is_before(behind, place_of(list->head))))
 		list = &q->behind;
 	if (list->head == NULL || !is_before(list->head, end))
 		return NULL;
-	return base_ov_pop(list);
+	return ndxp_ov_pop(list);
 }
 
 static bool is_one(const struct base_callbacks_which *which, const struct ndx_overlapped *ov)
@@ -55,12 +55,12 @@ static bool is_one(const struct base_callbacks_which *which, const struct ndx_ov
 }
 
 void base_callbacks_pick(struct base_callbacks *q, const struct base_callbacks_which *which,
-                         struct base_ov_list *out)
+                         struct ndxp_ov_list *out)
 {
-	struct base_ov_list all = q->behind;
+	struct ndxp_ov_list all = q->behind;
 	struct ndx_overlapped *ov;
 
-	q->behind = (struct base_ov_list){0};
-	while ((ov = base_ov_pop(&all)) != NULL)
-		base_ov_push(is_one(which, ov) ? out : &q->behind, ov);
+	q->behind = (struct ndxp_ov_list){0};
+	while ((ov = ndxp_ov_pop(&all)) != NULL)
+		ndxp_ov_push(is_one(which, ov) ? out : &q->behind, ov);
 }

@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base_ov_list.h"
+#include <ndx/spi/overlapped_list.h>
 
 /* Starts zeroed. */
 struct base_callbacks {
-	struct base_ov_list callbacks;
-	struct base_ov_list behind; /* completions without a callback */
+	struct ndxp_ov_list callbacks;
+	struct ndxp_ov_list behind; /* completions without a callback */
 	uintptr_t places;           /* how many objects were ever added; may wrap */
 };
 
@@ -36,6 +36,6 @@ struct base_callbacks_which {
 
 /* Move the selected objects to `out`, in order. */
 void base_callbacks_pick(struct base_callbacks *q, const struct base_callbacks_which *which,
-                         struct base_ov_list *out);
+                         struct ndxp_ov_list *out);
 
 #endif

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#include "base_linux.h"
-#include "base_lock.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/lock.h>
+#include <ndx/spi/log.h>
 #include "base_loop_state.h"
 #include "base_ov_deliver.h"
 #include "base_thread.h"
@@ -26,7 +26,7 @@ bool base_loop_current(const struct ndx_loop *loop)
 	return t_current == loop;
 }
 
-bool base_loop_on_any(void)
+bool ndxp_loop_on_any(void)
 {
 	return t_current != NULL;
 }
@@ -36,21 +36,21 @@ bool base_loop_in_callback(void)
 	return t_in_callback;
 }
 
-bool base_loop_is_hurried(void)
+bool ndxp_loop_is_hurried(void)
 {
 	return t_in_callback || (t_current != NULL && t_current->hurried);
 }
 
 bool base_loop_may_wait(const struct ndx_loop *loop)
 {
-	return t_current != loop && !base_loop_is_hurried();
+	return t_current != loop && !ndxp_loop_is_hurried();
 }
 
 /* Lock held. A thread that sleeps in a call to another loop checks its queues again. */
 static void nudge(struct ndx_loop *loop)
 {
 	__atomic_store_n(&loop->nudges, loop->nudges + 1, __ATOMIC_RELEASE);
-	base_futex_wake(&loop->nudges, 1);
+	ndxp_futex_wake(&loop->nudges, 1);
 }
 
 /* Lock held: whether the caller has to write the eventfd. A thread that is awake needs no wake-up:
@@ -70,42 +70,42 @@ void base_loop_kick(struct ndx_loop *loop)
 	if (loop->inside)
 		nudge(loop);
 	if (needs_kick(loop))
-		base_eventfd_set(loop->kick);
+		ndxp_eventfd_set(loop->kick);
 }
 
 /* Lock held. */
-static void append(struct ndx_loop *loop, struct base_job *job)
+static void append(struct ndx_loop *loop, struct ndxp_job *job)
 {
 	job->next = NULL;
 	*loop->jobs_end = job;
 	loop->jobs_end = &job->next;
 }
 
-void base_loop_post(struct ndx_loop *loop, struct base_job *job)
+void ndxp_loop_post(struct ndx_loop *loop, struct ndxp_job *job)
 {
 	if (__atomic_exchange_n(&job->queued, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	append(loop, job);
 	base_loop_kick(loop);
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 }
 
-unsigned base_loop_queue(struct ndx_loop *loop, struct base_job *job)
+unsigned base_loop_queue(struct ndx_loop *loop, struct ndxp_job *job)
 {
 	const bool current = base_loop_current(loop);
 	bool wake;
 
 	if (__atomic_exchange_n(&job->queued, 1, __ATOMIC_ACQ_REL) != 0)
 		return 0;
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	append(loop, job);
 	if (loop->inside && !current)
 		nudge(loop);
 	/* Other posters still see the thread as asleep and wake it: our wake-up may come late. */
 	wake = !current && loop->asleep;
 	loop->wakers += wake;
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	return wake;
 }
 
@@ -116,34 +116,34 @@ void base_loop_wake(struct ndx_loop *loop, unsigned count)
 
 	if (count == 0)
 		return;
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	wake = needs_kick(loop);
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	if (wake)
-		base_eventfd_set(loop->kick); /* the loop is not freed while `wakers` counts us */
-	base_lock_acquire(&loop->lock);
+		ndxp_eventfd_set(loop->kick); /* the loop is not freed while `wakers` counts us */
+	ndxp_lock_acquire(&loop->lock);
 	loop->wakers -= count;
 	last = loop->stop && loop->wakers == 0;
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	/* The loop may be freed by now: the futex needs only the address. */
 	if (last)
-		base_futex_wake(&loop->wakers, 1);
+		ndxp_futex_wake(&loop->wakers, 1);
 }
 
 void base_loop_callback(struct ndx_loop *loop, struct ndx_overlapped *ov)
 {
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	base_callbacks_add(&loop->callbacks, ov);
 	base_loop_kick(loop);
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 }
 
 void base_loop_behind(struct ndx_loop *loop, struct ndx_overlapped *ov, uintptr_t of)
 {
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	base_callbacks_add_behind(&loop->callbacks, ov, of);
 	base_loop_kick(loop);
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 }
 
 /* How many objects were ever queued. */
@@ -151,9 +151,9 @@ static uintptr_t get_places(struct ndx_loop *loop)
 {
 	uintptr_t places;
 
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	places = loop->callbacks.places;
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	return places;
 }
 
@@ -166,9 +166,9 @@ static void run_callbacks(struct ndx_loop *loop)
 	for (;;) {
 		struct ndx_overlapped *ov;
 
-		base_lock_acquire(&loop->lock);
+		ndxp_lock_acquire(&loop->lock);
 		ov = base_callbacks_take(&loop->callbacks, end);
-		base_lock_release(&loop->lock);
+		ndxp_lock_release(&loop->lock);
 		if (ov == NULL)
 			return;
 		t_in_callback = true;
@@ -180,13 +180,13 @@ static void run_callbacks(struct ndx_loop *loop)
 /* Complete these objects before callbacks that were queued earlier. */
 static void tell_now(struct ndx_loop *loop, const struct base_callbacks_which *which)
 {
-	struct base_ov_list list = {0};
+	struct ndxp_ov_list list = {0};
 	struct ndx_overlapped *ov;
 
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	base_callbacks_pick(&loop->callbacks, which, &list);
-	base_lock_release(&loop->lock);
-	while ((ov = base_ov_pop(&list)) != NULL)
+	ndxp_lock_release(&loop->lock);
+	while ((ov = ndxp_ov_pop(&list)) != NULL)
 		base_ov_deliver(ov);
 }
 
@@ -199,7 +199,7 @@ void base_loop_hurry(struct ndx_loop *loop, uintptr_t mask, uintptr_t of)
 }
 
 /* For a callback: the objects without a callback that fn completes are complete on return. */
-static void call_hurried(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
+static void call_hurried(struct ndx_loop *loop, ndxp_loop_fn *fn, void *arg)
 {
 	const bool outer = loop->hurried;
 	const struct base_callbacks_which late = {.late = true, .since = get_places(loop)};
@@ -212,16 +212,16 @@ static void call_hurried(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 
 static bool run_one_job(struct ndx_loop *loop)
 {
-	struct base_job *job;
+	struct ndxp_job *job;
 
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	job = loop->jobs;
 	if (job != NULL) {
 		loop->jobs = job->next;
 		if (loop->jobs == NULL)
 			loop->jobs_end = &loop->jobs;
 	}
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	if (job == NULL)
 		return false;
 	/* From here on another thread may post the job again, and fn may free it. */
@@ -232,9 +232,9 @@ static bool run_one_job(struct ndx_loop *loop)
 
 static bool run_one_timer(struct ndx_loop *loop, uint64_t now)
 {
-	struct base_timer *timer;
+	struct ndxp_timer *timer;
 
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	timer = loop->timers.first;
 	if (timer != NULL && timer->deadline_ns > now)
 		timer = NULL;
@@ -242,7 +242,7 @@ static bool run_one_timer(struct ndx_loop *loop, uint64_t now)
 		base_timers_remove(&loop->timers, timer);
 		timer->armed = false;
 	}
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	if (timer == NULL)
 		return false;
 	timer->fn(timer->arg);
@@ -255,30 +255,30 @@ static int idle_time(struct ndx_loop *loop)
 {
 	int ms = -1;
 
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	if (loop->jobs != NULL || !base_callbacks_empty(&loop->callbacks) || loop->stop) {
 		ms = 0;
 	} else if (loop->timers.first != NULL) {
-		ms = base_poll_ms_until(loop->timers.first->deadline_ns, INT_MAX);
+		ms = ndxp_poll_ms_until(loop->timers.first->deadline_ns, INT_MAX);
 	}
 	loop->asleep = ms != 0;
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	return ms;
 }
 
 static int sleep_on(struct ndx_loop *loop)
 {
-	const int n = base_poll_wait(loop->poll, loop->batch, BATCH, idle_time(loop));
+	const int n = ndxp_poll_wait(loop->poll, loop->batch, BATCH, idle_time(loop));
 
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	loop->asleep = false;
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	return n;
 }
 
 static void run_queued(struct ndx_loop *loop)
 {
-	uint64_t now = base_now_ns();
+	uint64_t now = ndxp_now_ns();
 
 	while (run_one_timer(loop, now))
 		run_callbacks(loop);
@@ -291,9 +291,9 @@ static void dispatch(struct ndx_loop *loop, int count)
 {
 	loop->batch_count = count;
 	for (int i = 0; i < count; i++) {
-		struct base_watch *watch = loop->batch[i].data;
+		struct ndxp_watch *watch = loop->batch[i].data;
 
-		/* base_watch_remove() also removes the watch from the rest of the batch. */
+		/* ndxp_watch_remove() also removes the watch from the rest of the batch. */
 		loop->batch_left = count - i - 1;
 		if (watch == NULL || loop->batch[i].data == loop)
 			continue; /* removed in this batch, or the loop's own eventfd */
@@ -307,9 +307,9 @@ static bool stopping(struct ndx_loop *loop)
 {
 	bool stop;
 
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	stop = loop->stop && loop->jobs == NULL && base_callbacks_empty(&loop->callbacks);
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	return stop;
 }
 
@@ -319,12 +319,12 @@ static void await_wakers(struct ndx_loop *loop)
 	uint32_t wakers;
 
 	for (;;) {
-		base_lock_acquire(&loop->lock);
+		ndxp_lock_acquire(&loop->lock);
 		wakers = loop->wakers;
-		base_lock_release(&loop->lock);
+		ndxp_lock_release(&loop->lock);
 		if (wakers == 0)
 			return;
-		base_futex_wait(&loop->wakers, wakers, UINT64_MAX);
+		ndxp_futex_wait(&loop->wakers, wakers, UINT64_MAX);
 	}
 }
 
@@ -333,9 +333,9 @@ static void loop_free(struct ndx_loop *loop)
 	await_wakers(loop);
 	if (loop->last != NULL)
 		loop->last(loop->last_arg);
-	base_poll_remove(loop->poll, loop->kick);
-	base_fd_close(loop->kick);
-	base_fd_close(loop->poll);
+	ndxp_poll_remove(loop->poll, loop->kick);
+	ndxp_fd_close(loop->kick);
+	ndxp_fd_close(loop->poll);
 	free(loop);
 }
 
@@ -377,15 +377,15 @@ static enum ndx_status create(const char *name, const cpu_set_t *cpus, cpu_set_t
 	if (loop == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for the control thread %s", name);
 	loop->jobs_end = &loop->jobs;
-	loop->poll = base_poll_create();
+	loop->poll = ndxp_poll_create();
 	if (loop->poll < 0) {
 		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
 		          "no descriptor for the control thread %s; see ulimit -n", name);
 		goto free_loop;
 	}
-	loop->kick = base_eventfd_create();
+	loop->kick = ndxp_eventfd_create();
 	if (loop->kick < 0 ||
-	    base_poll_add(loop->poll, loop->kick, EPOLLIN | (uint32_t)EPOLLET, false, loop) != 0) {
+	    ndxp_poll_add(loop->poll, loop->kick, EPOLLIN | (uint32_t)EPOLLET, false, loop) != 0) {
 		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
 		          "no descriptor for the control thread %s; see ulimit -n", name);
 		goto close_fds;
@@ -397,8 +397,8 @@ static enum ndx_status create(const char *name, const cpu_set_t *cpus, cpu_set_t
 	return NDX_OK;
 
 close_fds:
-	base_fd_close(loop->kick);
-	base_fd_close(loop->poll);
+	ndxp_fd_close(loop->kick);
+	ndxp_fd_close(loop->poll);
 free_loop:
 	free(loop);
 	return st;
@@ -415,14 +415,14 @@ enum ndx_status base_loop_create_bound(const char *name, const cpu_set_t *cpus, 
 	return create(name, cpus, given, out);
 }
 
-void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
+void base_loop_destroy(struct ndx_loop *loop, ndxp_loop_fn *last, void *arg)
 {
 	/* The loop's thread may be waiting for a call to the loop of this thread: do not join
 	 * it. */
-	bool on_loop = base_loop_on_any();
+	bool on_loop = ndxp_loop_on_any();
 	pthread_t thread = loop->thread;
 
-	base_lock_acquire(&loop->lock);
+	ndxp_lock_acquire(&loop->lock);
 	loop->stop = true;
 	loop->self = on_loop;
 	loop->last = last;
@@ -430,7 +430,7 @@ void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
 	if (on_loop)
 		(void)pthread_detach(thread);
 	base_loop_kick(loop);
-	base_lock_release(&loop->lock);
+	ndxp_lock_release(&loop->lock);
 	if (on_loop)
 		return;
 	(void)pthread_join(thread, NULL);
@@ -439,8 +439,8 @@ void base_loop_destroy(struct ndx_loop *loop, base_loop_fn *last, void *arg)
 
 /* A call from another thread: a job that reports its end. */
 struct call {
-	struct base_job job;
-	base_loop_fn *fn;
+	struct ndxp_job job;
+	ndxp_loop_fn *fn;
 	void *arg;
 	struct ndx_loop *loop;
 	struct ndx_loop *caller;        /* the loop whose thread waits; NULL: another thread */
@@ -454,14 +454,14 @@ static void say_done(struct call *call)
 	struct ndx_loop *caller = call->caller;
 
 	if (caller != NULL) {
-		base_lock_acquire(&caller->lock);
+		ndxp_lock_acquire(&caller->lock);
 		__atomic_store_n(&call->done, 1, __ATOMIC_RELEASE);
 		nudge(caller);
-		base_lock_release(&caller->lock);
+		ndxp_lock_release(&caller->lock);
 		return;
 	}
 	__atomic_store_n(&call->done, 1, __ATOMIC_RELEASE);
-	base_futex_wake(&call->done, 1);
+	ndxp_futex_wake(&call->done, 1);
 }
 
 static void on_returned(struct ndx_overlapped *ov)
@@ -492,31 +492,31 @@ static void wait_inside(struct ndx_loop *own, const struct call *call)
 	bool outer;
 	bool done = false;
 
-	base_lock_acquire(&own->lock);
+	ndxp_lock_acquire(&own->lock);
 	outer = own->inside;
 	own->inside = true;
-	base_lock_release(&own->lock);
+	ndxp_lock_release(&own->lock);
 	while (!done) {
 		uint32_t seen = __atomic_load_n(&own->nudges, __ATOMIC_ACQUIRE);
 		bool ran;
 
-		base_lock_acquire(&own->lock);
+		ndxp_lock_acquire(&own->lock);
 		done = call->done != 0;
 		own->inside = done ? outer : true;
-		base_lock_release(&own->lock);
+		ndxp_lock_release(&own->lock);
 		if (done)
 			return;
 		ran = run_one_job(own);
 		if (!t_in_callback)
 			run_callbacks(own);
 		if (!ran)
-			base_futex_wait(&own->nudges, seen, UINT64_MAX);
+			ndxp_futex_wait(&own->nudges, seen, UINT64_MAX);
 	}
 }
 
-static void call_current(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
+static void call_current(struct ndx_loop *loop, ndxp_loop_fn *fn, void *arg)
 {
-	if (base_loop_is_hurried()) {
+	if (ndxp_loop_is_hurried()) {
 		call_hurried(loop, fn, arg);
 		return;
 	}
@@ -524,13 +524,13 @@ static void call_current(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 	run_callbacks(loop);
 }
 
-void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
+void ndxp_loop_call(struct ndx_loop *loop, ndxp_loop_fn *fn, void *arg)
 {
 	struct call call = {.fn = fn,
 	                    .arg = arg,
 	                    .loop = loop,
 	                    .caller = t_current,
-	                    .from_callback = base_loop_is_hurried()};
+	                    .from_callback = ndxp_loop_is_hurried()};
 
 	if (base_loop_current(loop)) {
 		call_current(loop, fn, arg);
@@ -538,11 +538,11 @@ void base_loop_call(struct ndx_loop *loop, base_loop_fn *fn, void *arg)
 	}
 	call.job.fn = run_call;
 	call.job.arg = &call;
-	base_loop_post(loop, &call.job);
+	ndxp_loop_post(loop, &call.job);
 	if (call.caller != NULL) {
 		wait_inside(call.caller, &call);
 		return;
 	}
 	while (__atomic_load_n(&call.done, __ATOMIC_ACQUIRE) == 0)
-		base_futex_wait(&call.done, 0, UINT64_MAX);
+		ndxp_futex_wait(&call.done, 0, UINT64_MAX);
 }

@@ -6,8 +6,8 @@
 #include <pthread.h>
 
 #include "base_callbacks.h"
-#include "base_linux.h"
-#include "base_lock.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/lock.h>
 #include "base_loop.h"
 #include "base_timers.h"
 
@@ -17,10 +17,10 @@ struct ndx_loop {
 	pthread_t thread;
 	int poll;
 	int kick; /* an eventfd that wakes the thread; never read, because each write is an edge */
-	struct base_lock lock; /* of everything down to last_arg */
+	struct ndxp_lock lock; /* of everything down to last_arg */
 	bool asleep;           /* the thread sleeps or is about to; cleared by the waker */
-	struct base_job *jobs;
-	struct base_job **jobs_end;
+	struct ndxp_job *jobs;
+	struct ndxp_job **jobs_end;
 	struct base_callbacks callbacks;
 	struct base_timers timers;
 	uint32_t wakers; /* threads between base_loop_queue() and base_loop_wake() */
@@ -28,11 +28,11 @@ struct ndx_loop {
 	bool self;   /* no thread joins: the thread frees the loop */
 	bool inside; /* the thread sleeps in a call to another loop, on: */
 	uint32_t nudges;
-	base_loop_fn *last;
+	ndxp_loop_fn *last;
 	void *last_arg;
 	/* For the loop's thread only. */
 	bool hurried; /* the thread runs a call that was made in a callback */
-	struct base_poll_event batch[BATCH];
+	struct ndxp_poll_event batch[BATCH];
 	int batch_count;
 	int batch_left;
 };

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_loop.h"
 #include "base_ov_deliver.h"
 #include "base_ov_state.h"
@@ -119,12 +119,12 @@ static void sleep_on(struct ndx_overlapped *ov, uint64_t deadline)
 
 	(void)__atomic_compare_exchange_n(&ov->state, &state, BASE_OV_WAITED, false,
 	                                  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-	base_futex_wait(&ov->state, BASE_OV_WAITED, deadline);
+	ndxp_futex_wait(&ov->state, BASE_OV_WAITED, deadline);
 }
 
 enum ndx_status ndx_overlapped_wait(struct ndx_overlapped *ov, uint32_t timeout_ms)
 {
-	uint64_t deadline = base_deadline(timeout_ms);
+	uint64_t deadline = ndxp_deadline(timeout_ms);
 
 	if (ov == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_overlapped_wait: ov is NULL");
@@ -137,15 +137,15 @@ enum ndx_status ndx_overlapped_wait(struct ndx_overlapped *ov, uint32_t timeout_
 		return fail(NDX_E_WOULD_BLOCK, 0,
 		            "waiting in a callback would stop the adapter; use a callback or port");
 	while (in_flight(state_of(ov))) {
-		if (base_now_ns() >= deadline)
+		if (ndxp_now_ns() >= deadline)
 			return NDX_PENDING;
 		sleep_on(ov, deadline);
 	}
 	return ov->status;
 }
 
-void base_ov_complete_all(struct base_ov_list *list, enum ndx_status status)
+void ndxp_ov_complete_all(struct ndxp_ov_list *list, enum ndx_status status)
 {
-	for (struct ndx_overlapped *ov = base_ov_pop(list); ov != NULL; ov = base_ov_pop(list))
+	for (struct ndx_overlapped *ov = ndxp_ov_pop(list); ov != NULL; ov = ndxp_ov_pop(list))
 		base_ov_complete(ov, status, 0, 0);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The states of a struct ndx_overlapped, for the code that completes it. */
+/* The states of a struct ndx_overlapped, for the code that begins and completes operations. */
 #ifndef BASE_OV_H
 #define BASE_OV_H
 
 #include <ndx/overlapped.h>
-
-#include "base_ov_list.h"
+#include <ndx/spi/overlapped.h>
 
 struct ndx_loop;
 
@@ -15,6 +14,7 @@ enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop);
 
 /* For the owner of an operation that is in flight: what the operation fills. */
 void base_ov_set_target(struct ndx_overlapped *ov, void *target);
+
 void *base_ov_get_target(const struct ndx_overlapped *ov);
 
 /* Undo base_ov_begin() after the operation failed immediately: restores the object. */
@@ -29,8 +29,5 @@ void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_
  * see base_loop_behind(). */
 void base_ov_complete_behind(struct ndx_overlapped *ov, uintptr_t of, enum ndx_status status,
                              uint32_t information, int32_t native);
-
-/* Complete all objects of the list, in order. */
-void base_ov_complete_all(struct base_ov_list *list, enum ndx_status status);
 
 #endif

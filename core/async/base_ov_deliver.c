@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base_ov_deliver.h"
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_ov_state.h"
 #include "base_port.h"
 
@@ -13,7 +13,7 @@ void base_ov_tell(struct ndx_overlapped *ov)
 	}
 	/* After this line the object may be freed: the futex needs only the address. */
 	if (__atomic_exchange_n(&ov->state, BASE_OV_DONE, __ATOMIC_ACQ_REL) == BASE_OV_WAITED)
-		base_futex_wake(&ov->state, 1);
+		ndxp_futex_wake(&ov->state, 1);
 }
 
 void base_ov_deliver(struct ndx_overlapped *ov)

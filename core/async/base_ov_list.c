@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base_ov_list.h"
+#include <ndx/spi/overlapped_list.h>
 
 #include "base_ov_state.h"
 
-void base_ov_push(struct base_ov_list *list, struct ndx_overlapped *ov)
+void ndxp_ov_push(struct ndxp_ov_list *list, struct ndx_overlapped *ov)
 {
 	ov->reserved[BASE_OV_NEXT] = NULL;
 	if (list->tail != NULL)
@@ -13,7 +13,7 @@ void base_ov_push(struct base_ov_list *list, struct ndx_overlapped *ov)
 	list->tail = ov;
 }
 
-struct ndx_overlapped *base_ov_pop(struct base_ov_list *list)
+struct ndx_overlapped *ndxp_ov_pop(struct ndxp_ov_list *list)
 {
 	struct ndx_overlapped *ov = list->head;
 
@@ -25,7 +25,7 @@ struct ndx_overlapped *base_ov_pop(struct base_ov_list *list)
 	return ov;
 }
 
-bool base_ov_remove(struct base_ov_list *list, struct ndx_overlapped *ov)
+bool ndxp_ov_remove(struct ndxp_ov_list *list, struct ndx_overlapped *ov)
 {
 	struct ndx_overlapped *before = NULL;
 

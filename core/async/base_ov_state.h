@@ -7,6 +7,8 @@
 
 #include <ndx/overlapped.h>
 
+#include "base_ov.h"
+
 enum base_ov_state {
 	BASE_OV_IDLE = 0,    /* never used */
 	BASE_OV_PENDING = 1, /* in flight */

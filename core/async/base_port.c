@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_loop.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/loop.h>
 #include "base_ov_state.h"
 
 enum ndx_status ndx_port_create(struct ndx_port **out)
@@ -18,7 +18,7 @@ enum ndx_status ndx_port_create(struct ndx_port **out)
 	port = calloc(1, sizeof(*port));
 	if (port == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a port");
-	port->fd = base_eventfd_create();
+	port->fd = ndxp_eventfd_create();
 	if (port->fd < 0) {
 		enum ndx_status st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
 		                          "no descriptor for a port; see ulimit -n");
@@ -34,10 +34,10 @@ void ndx_port_close(struct ndx_port *port)
 {
 	if (port == NULL)
 		return;
-	for (struct ndx_overlapped *ov = base_ov_pop(&port->queue); ov != NULL;
-	     ov = base_ov_pop(&port->queue))
+	for (struct ndx_overlapped *ov = ndxp_ov_pop(&port->queue); ov != NULL;
+	     ov = ndxp_ov_pop(&port->queue))
 		__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
-	base_fd_close(port->fd);
+	ndxp_fd_close(port->fd);
 	free(port);
 }
 
@@ -45,10 +45,10 @@ int ndx_port_get_fd(struct ndx_port *port)
 {
 	if (port == NULL)
 		return -1;
-	base_lock_acquire(&port->lock);
+	ndxp_lock_acquire(&port->lock);
 	port->asked = true;
 	base_port_show(port);
-	base_lock_release(&port->lock);
+	ndxp_lock_release(&port->lock);
 	return port->fd;
 }
 
@@ -65,9 +65,9 @@ static size_t take_completed(struct ndx_port *port, struct ndx_overlapped **ovs,
 {
 	size_t n = 0;
 
-	base_lock_acquire(&port->lock);
+	ndxp_lock_acquire(&port->lock);
 	while (n < max && port->queue.head != NULL) {
-		struct ndx_overlapped *ov = base_ov_pop(&port->queue);
+		struct ndx_overlapped *ov = ndxp_ov_pop(&port->queue);
 
 		__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
 		ovs[n++] = ov;
@@ -75,33 +75,33 @@ static size_t take_completed(struct ndx_port *port, struct ndx_overlapped **ovs,
 	base_port_show(port);
 	*seen = port->posts;
 	port->sleepers += sleep && n == 0;
-	base_lock_release(&port->lock);
+	ndxp_lock_release(&port->lock);
 	return n;
 }
 
 static void sleep_on(struct ndx_port *port, uint32_t seen, uint64_t deadline)
 {
-	base_futex_wait(&port->posts, seen, deadline);
-	base_lock_acquire(&port->lock);
+	ndxp_futex_wait(&port->posts, seen, deadline);
+	ndxp_lock_acquire(&port->lock);
 	/* It does not matter which sleeper a wake-up was meant for: as many return as were
 	 * woken. */
 	if (port->woken > 0)
 		port->woken--;
 	else
 		port->sleepers--;
-	base_lock_release(&port->lock);
+	ndxp_lock_release(&port->lock);
 }
 
 size_t ndx_port_get(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max,
                     uint32_t timeout_ms)
 {
-	uint64_t deadline = base_loop_on_any() ? 0 : base_deadline(timeout_ms);
+	uint64_t deadline = ndxp_loop_on_any() ? 0 : ndxp_deadline(timeout_ms);
 	size_t n;
 
 	if (port == NULL || ovs == NULL)
 		return 0;
 	for (;;) {
-		const bool sleep = base_now_ns() < deadline;
+		const bool sleep = ndxp_now_ns() < deadline;
 		uint32_t seen;
 
 		n = take_completed(port, ovs, max, sleep, &seen);

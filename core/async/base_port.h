@@ -8,12 +8,12 @@
 
 #include <ndx/overlapped.h>
 
-#include "base_lock.h"
-#include "base_ov_list.h"
+#include <ndx/spi/lock.h>
+#include <ndx/spi/overlapped_list.h>
 
 struct ndx_port {
-	struct base_lock lock;
-	struct base_ov_list queue;
+	struct ndxp_lock lock;
+	struct ndxp_ov_list queue;
 	uint32_t posts;    /* counts pushes; the futex of sleeping threads */
 	uint32_t sleepers; /* threads that sleep, or are about to, and are not woken yet */
 	uint32_t woken;    /* threads that were woken and have not returned yet */

@@ -2,7 +2,7 @@
 /* The producing side of a port's queue. */
 #include "base_port.h"
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_ov_state.h"
 
 void base_port_show(struct ndx_port *port)
@@ -13,9 +13,9 @@ void base_port_show(struct ndx_port *port)
 		return;
 	port->up = up;
 	if (up)
-		base_eventfd_set(port->fd);
+		ndxp_eventfd_set(port->fd);
 	else
-		base_eventfd_clear(port->fd);
+		ndxp_eventfd_clear(port->fd);
 }
 
 void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
@@ -23,19 +23,19 @@ void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
 	uint32_t *posts = &port->posts;
 	bool wake;
 
-	base_lock_acquire(&port->lock);
+	ndxp_lock_acquire(&port->lock);
 	__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
-	base_ov_push(&port->queue, ov);
+	ndxp_ov_push(&port->queue, ov);
 	base_port_show(port);
 	__atomic_fetch_add(posts, 1, __ATOMIC_RELEASE);
 	/* A thread that was woken earlier and has not returned yet takes this object, too. */
 	wake = port->sleepers > 0;
 	port->sleepers -= wake;
 	port->woken += wake;
-	base_lock_release(&port->lock);
+	ndxp_lock_release(&port->lock);
 	/* After unlocking, because the lock is the first that the woken thread needs. From here
 	 * on the consumer may have taken `ov` and closed the port: the futex needs only the
 	 * address. */
 	if (wake)
-		base_futex_wake(posts, 1);
+		ndxp_futex_wake(posts, 1);
 }

@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 /* Join two heaps without neighbours. */
-static struct base_timer *join_heaps(struct base_timer *a, struct base_timer *b)
+static struct ndxp_timer *join_heaps(struct ndxp_timer *a, struct ndxp_timer *b)
 {
-	struct base_timer *first = a;
-	struct base_timer *later = b;
+	struct ndxp_timer *first = a;
+	struct ndxp_timer *later = b;
 
 	if (a == NULL || b == NULL)
 		return a != NULL ? a : b;
@@ -25,9 +25,9 @@ static struct base_timer *join_heaps(struct base_timer *a, struct base_timer *b)
 	return first;
 }
 
-static struct base_timer *take_left(struct base_timer **row)
+static struct ndxp_timer *take_left(struct ndxp_timer **row)
 {
-	struct base_timer *left = *row;
+	struct ndxp_timer *left = *row;
 
 	if (left == NULL)
 		return NULL;
@@ -39,20 +39,20 @@ static struct base_timer *take_left(struct base_timer **row)
 
 /* Join a row of heaps: neighbours in pairs, then the pairs from the right. That order keeps the
  * steps few, whatever is added and removed. */
-static struct base_timer *join_row(struct base_timer *row)
+static struct ndxp_timer *join_row(struct ndxp_timer *row)
 {
-	struct base_timer *pairs = NULL;
-	struct base_timer *joined = NULL;
+	struct ndxp_timer *pairs = NULL;
+	struct ndxp_timer *joined = NULL;
 
 	while (row != NULL) {
-		struct base_timer *left = take_left(&row);
-		struct base_timer *pair = join_heaps(left, take_left(&row));
+		struct ndxp_timer *left = take_left(&row);
+		struct ndxp_timer *pair = join_heaps(left, take_left(&row));
 
 		pair->next = pairs;
 		pairs = pair;
 	}
 	while (pairs != NULL) {
-		struct base_timer *pair = pairs;
+		struct ndxp_timer *pair = pairs;
 
 		pairs = pair->next;
 		pair->next = NULL;
@@ -61,7 +61,7 @@ static struct base_timer *join_row(struct base_timer *row)
 	return joined;
 }
 
-void base_timers_add(struct base_timers *timers, struct base_timer *timer)
+void base_timers_add(struct base_timers *timers, struct ndxp_timer *timer)
 {
 	timer->child = NULL;
 	timer->next = NULL;
@@ -69,9 +69,9 @@ void base_timers_add(struct base_timers *timers, struct base_timer *timer)
 	timers->first = join_heaps(timers->first, timer);
 }
 
-void base_timers_remove(struct base_timers *timers, struct base_timer *timer)
+void base_timers_remove(struct base_timers *timers, struct ndxp_timer *timer)
 {
-	struct base_timer *below = join_row(timer->child);
+	struct ndxp_timer *below = join_row(timer->child);
 
 	if (timer == timers->first) {
 		timers->first = below;

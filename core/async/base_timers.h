@@ -7,15 +7,15 @@
 #ifndef BASE_TIMERS_H
 #define BASE_TIMERS_H
 
-#include "base_loop.h"
+#include <ndx/spi/loop.h>
 
 /* The timer with the earliest deadline; NULL: there is none. */
 struct base_timers {
-	struct base_timer *first;
+	struct ndxp_timer *first;
 };
 
 /* The timer is not in the heap; its deadline is set. */
-void base_timers_add(struct base_timers *timers, struct base_timer *timer);
-void base_timers_remove(struct base_timers *timers, struct base_timer *timer);
+void base_timers_add(struct base_timers *timers, struct ndxp_timer *timer);
+void base_timers_remove(struct base_timers *timers, struct ndxp_timer *timer);
 
 #endif

@@ -5,7 +5,7 @@
  * functions that set the flag atomically, as they create the descriptor. Only the relocation tables
  * of that shared object change.
  */
-#include "base_close_on_exec.h"
+#include <ndx/spi/close_on_exec.h>
 
 #include <elf.h>
 #include <link.h>
@@ -202,7 +202,7 @@ static bool redirect_calls(const struct object *o)
 	return any;
 }
 
-bool base_close_on_exec(const void *function)
+bool ndxp_close_on_exec(const void *function)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct search s = {.address = (uintptr_t)function};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base_diag.h"
+#include <ndx/spi/tcp_diag.h>
 
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base_linux.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/sockaddr.h>
 
 #define ANSWER 2048u /* bytes; an answer of the kernel has about 400 */
 #define STALE 8      /* answers to earlier questions that may still be queued */
@@ -29,7 +29,7 @@ struct question {
 	struct inet_diag_req_v2 body;
 };
 
-int base_diag_open(void)
+int ndxp_diag_open(void)
 {
 	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -37,7 +37,7 @@ int base_diag_open(void)
 	/* Connect the socket, so that messages from processes other than the kernel do not
 	 * arrive. */
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)&kernel, sizeof(kernel)) != 0) {
-		base_fd_close(fd);
+		ndxp_fd_close(fd);
 		return -1;
 	}
 	return fd;
@@ -106,12 +106,12 @@ static void make_question(struct question *q, uint32_t number, const struct sock
 }
 
 /* The byte counts among an answer's attributes; zeros if there are none. */
-static struct base_traffic count_bytes(const struct nlmsghdr *header)
+static struct ndxp_traffic count_bytes(const struct nlmsghdr *header)
 {
 	const size_t from = NLMSG_LENGTH(NLMSG_ALIGN(sizeof(struct inet_diag_msg)));
 	const char *at = (const char *)header + from;
 	size_t left = header->nlmsg_len > from ? header->nlmsg_len - from : 0;
-	const struct base_traffic none = {0};
+	const struct ndxp_traffic none = {0};
 	struct rtattr attr;
 	struct tcp_info info;
 
@@ -126,7 +126,7 @@ static struct base_traffic count_bytes(const struct nlmsghdr *header)
 			       attr.rta_len - RTA_LENGTH(0) < sizeof(info)
 			               ? attr.rta_len - RTA_LENGTH(0)
 			               : sizeof(info));
-			return (struct base_traffic){.in = info.tcpi_bytes_received,
+			return (struct ndxp_traffic){.in = info.tcpi_bytes_received,
 			                             .out = info.tcpi_bytes_acked};
 		}
 		if (RTA_ALIGN(attr.rta_len) >= left)
@@ -155,25 +155,25 @@ static bool read_answer(int fd, uint32_t number, struct nlmsghdr *header)
 	return false;
 }
 
-bool base_diag_tcp(int fd, const struct sockaddr_storage *near, const struct sockaddr_storage *far,
-                   struct base_diag_end *out)
+bool ndxp_diag_tcp(int fd, const struct sockaddr_storage *near, const struct sockaddr_storage *far,
+                   struct ndxp_diag_end *out)
 {
 	const struct sockaddr_storage own = plain(near);
 	const struct sockaddr_storage nobody = {.ss_family = own.ss_family};
 	const struct sockaddr_storage peer = far != NULL ? plain(far) : nobody;
-	const uint32_t number = (uint32_t)base_now_ns();
+	const uint32_t number = (uint32_t)ndxp_now_ns();
 	_Alignas(struct nlmsghdr) char answer[ANSWER];
 	struct nlmsghdr *header = (struct nlmsghdr *)(void *)answer;
 	struct inet_diag_msg found;
 	struct question q;
 
-	if (fd < 0 || base_sockaddr_len(&own) == 0 || own.ss_family != peer.ss_family)
+	if (fd < 0 || ndxp_sockaddr_len(&own) == 0 || own.ss_family != peer.ss_family)
 		return false;
 	make_question(&q, number, &own, &peer);
 	if (send(fd, &q, sizeof(q), 0) != (ssize_t)sizeof(q) || !read_answer(fd, number, header))
 		return false;
 	memcpy(&found, NLMSG_DATA(header), sizeof(found));
-	*out = (struct base_diag_end){
+	*out = (struct ndxp_diag_end){
 		.established = found.idiag_state == STATE_ESTABLISHED,
 		.listening = found.idiag_state == STATE_LISTEN,
 		/* Older kernels report user 0 for a socket that its process has closed. */

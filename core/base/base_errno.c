@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base_errno.h"
+#include <ndx/spi/errno_status.h>
 
 #include <errno.h>
 
-enum ndx_status base_errno_status(int err)
+enum ndx_status ndxp_errno_status(int err)
 {
 	switch (err) {
 	case EADDRINUSE:

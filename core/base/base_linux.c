@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base_lock.h"
+#include <ndx/spi/lock.h>
 
 #define NS_PER_S 1000000000ull
 
@@ -27,35 +27,35 @@ static long futex(const uint32_t *word, int op, uint32_t value, const struct tim
 	               FUTEX_BITSET_MATCH_ANY);
 }
 
-void base_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
+void ndxp_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
 {
 	struct timespec until = {(time_t)(deadline_ns / NS_PER_S), (long)(deadline_ns % NS_PER_S)};
 
 	(void)futex(word, FUTEX_WAIT_BITSET, value, deadline_ns == UINT64_MAX ? NULL : &until);
 }
 
-void base_futex_wake(uint32_t *word, int count)
+void ndxp_futex_wake(uint32_t *word, int count)
 {
 	(void)futex(word, FUTEX_WAKE, (uint32_t)count, NULL);
 }
 
-void base_lock_slow(struct base_lock *lock)
+void ndxp_lock_slow(struct ndxp_lock *lock)
 {
 	/* Critical sections are short: most likely the holder is about to release the lock. */
 	for (int i = 0; i < 100; i++) {
-		if (__atomic_load_n(&lock->word, __ATOMIC_RELAXED) == 0 && base_lock_try(lock))
+		if (__atomic_load_n(&lock->word, __ATOMIC_RELAXED) == 0 && ndxp_lock_try(lock))
 			return;
 	}
 	while (__atomic_exchange_n(&lock->word, 2, __ATOMIC_ACQUIRE) != 0)
-		base_futex_wait(&lock->word, 2, UINT64_MAX);
+		ndxp_futex_wait(&lock->word, 2, UINT64_MAX);
 }
 
-void base_lock_wake(struct base_lock *lock)
+void ndxp_lock_wake(struct ndxp_lock *lock)
 {
-	base_futex_wake(&lock->word, 1);
+	ndxp_futex_wake(&lock->word, 1);
 }
 
-uint64_t base_now_ns(void)
+uint64_t ndxp_now_ns(void)
 {
 	struct timespec now;
 
@@ -63,37 +63,37 @@ uint64_t base_now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-uint64_t base_deadline(uint32_t ms)
+uint64_t ndxp_deadline(uint32_t ms)
 {
-	return ms == UINT32_MAX ? UINT64_MAX : base_now_ns() + ms * BASE_NS_PER_MS;
+	return ms == UINT32_MAX ? UINT64_MAX : ndxp_now_ns() + ms * NDXP_NS_PER_MS;
 }
 
-uint32_t base_ms_of(uint64_t ns)
+uint32_t ndxp_ms_of(uint64_t ns)
 {
-	const uint64_t ms = ns / BASE_NS_PER_MS + (ns % BASE_NS_PER_MS != 0);
+	const uint64_t ms = ns / NDXP_NS_PER_MS + (ns % NDXP_NS_PER_MS != 0);
 
 	return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX - 1;
 }
 
-uint32_t base_ms_until(uint64_t deadline_ns)
+uint32_t ndxp_ms_until(uint64_t deadline_ns)
 {
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 
 	if (deadline_ns == UINT64_MAX)
 		return UINT32_MAX;
-	return deadline_ns > now ? base_ms_of(deadline_ns - now) : 0;
+	return deadline_ns > now ? ndxp_ms_of(deadline_ns - now) : 0;
 }
 
-int base_poll_ms_until(uint64_t deadline_ns, uint32_t most)
+int ndxp_poll_ms_until(uint64_t deadline_ns, uint32_t most)
 {
-	const uint32_t ms = base_ms_until(deadline_ns);
+	const uint32_t ms = ndxp_ms_until(deadline_ns);
 
 	if (ms == UINT32_MAX)
 		return -1;
 	return (int)(ms < most ? ms : most);
 }
 
-void base_fd_close(int fd)
+void ndxp_fd_close(int fd)
 {
 	int saved_errno = errno;
 
@@ -102,7 +102,7 @@ void base_fd_close(int fd)
 	errno = saved_errno;
 }
 
-enum ndx_status base_random(void *out, size_t len)
+enum ndx_status ndxp_random(void *out, size_t len)
 {
 	unsigned char *p = out;
 
@@ -119,7 +119,7 @@ enum ndx_status base_random(void *out, size_t len)
 	return NDX_OK;
 }
 
-bool base_users_have_numbers(void)
+bool ndxp_users_have_numbers(void)
 {
 	const int fd = open("/proc/thread-self/uid_map", O_RDONLY | O_CLOEXEC);
 	unsigned long map[3]; /* first number inside, first number outside, count */
@@ -130,7 +130,7 @@ bool base_users_have_numbers(void)
 	if (fd < 0)
 		return false;
 	n = read(fd, text, sizeof(text) - 1);
-	base_fd_close(fd);
+	ndxp_fd_close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	for (size_t i = 0; i < 3; i++)
 		map[i] = strtoul(at, &at, 10);
@@ -143,7 +143,7 @@ bool base_users_have_numbers(void)
  * overwrite what other threads write at the same time, and may be forbidden; /proc/self/maps takes
  * milliseconds to read.) Before Linux 5.14 the probe only finds memory that is not mapped.
  */
-int base_memory_probe(void *buffer, size_t length, bool write)
+int ndxp_memory_probe(void *buffer, size_t length, bool write)
 {
 	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -160,7 +160,7 @@ int base_memory_probe(void *buffer, size_t length, bool write)
 	return msync(start, length, MS_ASYNC) == 0 || errno != ENOMEM ? 0 : ENOMEM;
 }
 
-int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg)
+int ndxp_fd_find(bool (*match)(int fd, const void *arg), const void *arg)
 {
 	DIR *all = opendir("/proc/self/fd");
 	struct dirent *entry;
@@ -180,12 +180,12 @@ int base_fd_find(bool (*match)(int fd, const void *arg), const void *arg)
 	return found;
 }
 
-int base_eventfd_create(void)
+int ndxp_eventfd_create(void)
 {
 	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-void base_eventfd_set(int fd)
+void ndxp_eventfd_set(int fd)
 {
 	uint64_t one = 1;
 	ssize_t n = write(fd, &one, sizeof(one)); /* EAGAIN: set already */
@@ -193,7 +193,7 @@ void base_eventfd_set(int fd)
 	(void)n;
 }
 
-void base_eventfd_clear(int fd)
+void ndxp_eventfd_clear(int fd)
 {
 	uint64_t count;
 	ssize_t n = read(fd, &count, sizeof(count)); /* EAGAIN: clear already */
@@ -201,12 +201,12 @@ void base_eventfd_clear(int fd)
 	(void)n;
 }
 
-int base_poll_create(void)
+int ndxp_poll_create(void)
 {
 	return epoll_create1(EPOLL_CLOEXEC);
 }
 
-int base_poll_add(int pollfd, int fd, uint32_t events, bool once, void *data)
+int ndxp_poll_add(int pollfd, int fd, uint32_t events, bool once, void *data)
 {
 	struct epoll_event ev = {.events = events | (once ? (uint32_t)EPOLLONESHOT : 0u),
 	                         .data.ptr = data};
@@ -214,19 +214,19 @@ int base_poll_add(int pollfd, int fd, uint32_t events, bool once, void *data)
 	return epoll_ctl(pollfd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-int base_poll_rearm(int pollfd, int fd, uint32_t events, void *data)
+int ndxp_poll_rearm(int pollfd, int fd, uint32_t events, void *data)
 {
 	struct epoll_event ev = {.events = events | (uint32_t)EPOLLONESHOT, .data.ptr = data};
 
 	return epoll_ctl(pollfd, EPOLL_CTL_MOD, fd, &ev);
 }
 
-void base_poll_remove(int pollfd, int fd)
+void ndxp_poll_remove(int pollfd, int fd)
 {
 	(void)epoll_ctl(pollfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-int base_poll_wait(int pollfd, struct base_poll_event *events, int max, int timeout_ms)
+int ndxp_poll_wait(int pollfd, struct ndxp_poll_event *events, int max, int timeout_ms)
 {
 	struct epoll_event got[16];
 	int n;
@@ -241,7 +241,7 @@ int base_poll_wait(int pollfd, struct base_poll_event *events, int max, int time
 	return n < 0 ? 0 : n;
 }
 
-int base_poll_look_open(int pollfd)
+int ndxp_poll_look_open(int pollfd)
 {
 	char path[64];
 
@@ -260,7 +260,7 @@ static void look_at_line(char *line, void (*each)(void *arg, int fd, uint64_t in
 		each(arg, (int)strtol(line + 4, NULL, 10), strtoull(inode + 4, NULL, 16));
 }
 
-bool base_poll_look(int look, void (*each)(void *arg, int fd, uint64_t inode), void *arg)
+bool ndxp_poll_look(int look, void (*each)(void *arg, int fd, uint64_t inode), void *arg)
 {
 	char text[4096];
 	size_t held = 0; /* bytes of an incomplete line at the start of the buffer */

@@ -54,7 +54,7 @@ const char *ndx_last_error(void)
 	return last_error;
 }
 
-bool base_log_enabled(enum ndx_log_level level)
+bool ndxp_log_enabled(enum ndx_log_level level)
 {
 	if (__atomic_load_n(&log_config.sink, __ATOMIC_ACQUIRE) == NULL)
 		return false;
@@ -134,13 +134,13 @@ __attribute__((format(printf, 3, 0))) static void format_text(char text[TEXT_SIZ
 	make_one_line(text);
 }
 
-void base_log(enum ndx_log_level level, const char *where, int native, const char *fmt, ...)
+void ndxp_log(enum ndx_log_level level, const char *where, int native, const char *fmt, ...)
 {
 	int saved = errno;
 	char text[TEXT_SIZE];
 	va_list args;
 
-	if (!base_log_enabled(level))
+	if (!ndxp_log_enabled(level))
 		return;
 	va_start(args, fmt);
 	format_text(text, native, fmt, args);
@@ -149,7 +149,7 @@ void base_log(enum ndx_log_level level, const char *where, int native, const cha
 	errno = saved;
 }
 
-enum ndx_status base_fail(enum ndx_status status, const char *where, int native, const char *fmt,
+enum ndx_status ndxp_fail(enum ndx_status status, const char *where, int native, const char *fmt,
                           ...)
 {
 	int saved = errno;
@@ -161,7 +161,7 @@ enum ndx_status base_fail(enum ndx_status status, const char *where, int native,
 	format_text(text, native, fmt, args);
 	va_end(args);
 	memcpy(last_error, text, sizeof(last_error));
-	if (!held && base_log_enabled(NDX_LOG_ERROR)) {
+	if (!held && ndxp_log_enabled(NDX_LOG_ERROR)) {
 		(void)snprintf(record, sizeof(record), "%s: %s", ndx_status_name(status), text);
 		emit(NDX_LOG_ERROR, where, native, record);
 	}
@@ -169,12 +169,12 @@ enum ndx_status base_fail(enum ndx_status status, const char *where, int native,
 	return status;
 }
 
-void base_fail_hold(bool hold)
+void ndxp_fail_hold(bool hold)
 {
 	held = hold;
 }
 
-void base_set_last_error(const char *fmt, ...)
+void ndxp_set_last_error(const char *fmt, ...)
 {
 	int saved = errno;
 	char text[TEXT_SIZE];
@@ -187,9 +187,9 @@ void base_set_last_error(const char *fmt, ...)
 	errno = saved;
 }
 
-enum ndx_status base_fail_room(const char *call, const char *what, size_t needed, size_t room)
+enum ndx_status ndxp_fail_room(const char *call, const char *what, size_t needed, size_t room)
 {
-	base_set_last_error("%s: there are %zu %s, but room for %zu", call, needed, what, room);
+	ndxp_set_last_error("%s: there are %zu %s, but room for %zu", call, needed, what, room);
 	return NDX_E_BUFFER_OVERFLOW;
 }
 
@@ -199,7 +199,7 @@ void base_log_backtrace(const char *what)
 	char **names;
 	int count;
 
-	if (!base_log_enabled(NDX_LOG_ERROR))
+	if (!ndxp_log_enabled(NDX_LOG_ERROR))
 		return;
 	count = backtrace(frames, BACKTRACE_MOST);
 	names = backtrace_symbols(frames, count);

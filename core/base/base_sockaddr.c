@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Socket addresses: what all rooms need to know about them. */
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 
 static socklen_t family_len(sa_family_t family)
 {
@@ -54,7 +54,7 @@ static bool get_v4(const struct sockaddr_storage *address, in_addr_t *out)
 	return true;
 }
 
-bool base_sockaddr_valid(const struct sockaddr *address, socklen_t len)
+bool ndxp_sockaddr_valid(const struct sockaddr *address, socklen_t len)
 {
 	socklen_t need;
 
@@ -64,12 +64,12 @@ bool base_sockaddr_valid(const struct sockaddr *address, socklen_t len)
 	return need != 0 && len >= need;
 }
 
-socklen_t base_sockaddr_len(const struct sockaddr_storage *address)
+socklen_t ndxp_sockaddr_len(const struct sockaddr_storage *address)
 {
 	return family_len(address->ss_family);
 }
 
-uint16_t base_sockaddr_port(const struct sockaddr_storage *address)
+uint16_t ndxp_sockaddr_port(const struct sockaddr_storage *address)
 {
 	if (address->ss_family == AF_INET)
 		return ntohs(as_v4(address).sin_port);
@@ -78,7 +78,7 @@ uint16_t base_sockaddr_port(const struct sockaddr_storage *address)
 	return 0;
 }
 
-void base_sockaddr_set_port(struct sockaddr_storage *address, uint16_t port)
+void ndxp_sockaddr_set_port(struct sockaddr_storage *address, uint16_t port)
 {
 	if (address->ss_family == AF_INET) {
 		struct sockaddr_in v4 = as_v4(address);
@@ -93,7 +93,7 @@ void base_sockaddr_set_port(struct sockaddr_storage *address, uint16_t port)
 	}
 }
 
-bool base_sockaddr_is_any(const struct sockaddr_storage *address)
+bool ndxp_sockaddr_is_any(const struct sockaddr_storage *address)
 {
 	struct sockaddr_in6 v6;
 	in_addr_t v4;
@@ -106,7 +106,7 @@ bool base_sockaddr_is_any(const struct sockaddr_storage *address)
 	return IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr);
 }
 
-bool base_sockaddr_is_loopback(const struct sockaddr_storage *address)
+bool ndxp_sockaddr_is_loopback(const struct sockaddr_storage *address)
 {
 	struct sockaddr_in6 v6;
 	in_addr_t v4;
@@ -119,7 +119,7 @@ bool base_sockaddr_is_loopback(const struct sockaddr_storage *address)
 	return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
-bool base_sockaddr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+bool ndxp_sockaddr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	struct sockaddr_in6 a6;
 	struct sockaddr_in6 b6;
@@ -135,12 +135,12 @@ bool base_sockaddr_same_host(const struct sockaddr_storage *a, const struct sock
 	return IN6_ARE_ADDR_EQUAL(&a6.sin6_addr, &b6.sin6_addr);
 }
 
-const struct sockaddr_storage *base_sockaddr_nearest(const struct sockaddr_storage *own,
+const struct sockaddr_storage *ndxp_sockaddr_nearest(const struct sockaddr_storage *own,
                                                      size_t count,
                                                      const struct sockaddr_storage *near)
 {
 	for (size_t i = 0; i < count; i++)
-		if (base_sockaddr_same_host(&own[i], near))
+		if (ndxp_sockaddr_same_host(&own[i], near))
 			return &own[i];
 	for (size_t i = 0; i < count; i++)
 		if (own[i].ss_family == near->ss_family)
@@ -148,7 +148,7 @@ const struct sockaddr_storage *base_sockaddr_nearest(const struct sockaddr_stora
 	return own;
 }
 
-static void v6_text(const struct sockaddr_storage *address, char text[BASE_SOCKADDR_TEXT])
+static void v6_text(const struct sockaddr_storage *address, char text[NDXP_SOCKADDR_TEXT])
 {
 	const struct sockaddr_in6 v6 = as_v6(address);
 	const unsigned port = ntohs(v6.sin6_port);
@@ -157,16 +157,16 @@ static void v6_text(const struct sockaddr_storage *address, char text[BASE_SOCKA
 
 	(void)inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
 	if (v6.sin6_scope_id == 0) {
-		(void)snprintf(text, BASE_SOCKADDR_TEXT, "[%s]:%u", host, port);
+		(void)snprintf(text, NDXP_SOCKADDR_TEXT, "[%s]:%u", host, port);
 		return;
 	}
 	if (if_indextoname(v6.sin6_scope_id, scope) == NULL)
 		(void)snprintf(scope, sizeof(scope), "%u", (unsigned)v6.sin6_scope_id);
-	(void)snprintf(text, BASE_SOCKADDR_TEXT, "[%s%%%s]:%u", host, scope, port);
+	(void)snprintf(text, NDXP_SOCKADDR_TEXT, "[%s%%%s]:%u", host, scope, port);
 }
 
-const char *base_sockaddr_text(const struct sockaddr_storage *address,
-                               char text[BASE_SOCKADDR_TEXT])
+const char *ndxp_sockaddr_text(const struct sockaddr_storage *address,
+                               char text[NDXP_SOCKADDR_TEXT])
 {
 	struct sockaddr_in v4;
 	char host[INET_ADDRSTRLEN] = "";
@@ -174,17 +174,17 @@ const char *base_sockaddr_text(const struct sockaddr_storage *address,
 	if (address->ss_family == AF_INET) {
 		v4 = as_v4(address);
 		(void)inet_ntop(AF_INET, &v4.sin_addr, host, sizeof(host));
-		(void)snprintf(text, BASE_SOCKADDR_TEXT, "%s:%u", host,
+		(void)snprintf(text, NDXP_SOCKADDR_TEXT, "%s:%u", host,
 		               (unsigned)ntohs(v4.sin_port));
 	} else if (address->ss_family == AF_INET6) {
 		v6_text(address, text);
 	} else {
-		(void)snprintf(text, BASE_SOCKADDR_TEXT, "-");
+		(void)snprintf(text, NDXP_SOCKADDR_TEXT, "-");
 	}
 	return text;
 }
 
-void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *address, socklen_t len)
+void ndxp_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *address, socklen_t len)
 {
 	socklen_t have = family_len(address->sa_family);
 
@@ -192,14 +192,14 @@ void base_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *addr
 	memcpy(to, address, have < len ? have : len);
 }
 
-enum ndx_status base_sockaddr_copy_out(const char *call, const struct sockaddr_storage *address,
+enum ndx_status ndxp_sockaddr_copy_out(const char *call, const struct sockaddr_storage *address,
                                        struct sockaddr *to, socklen_t *length)
 {
 	const socklen_t room = *length;
 
-	*length = base_sockaddr_len(address);
+	*length = ndxp_sockaddr_len(address);
 	if (to == NULL || room < *length)
-		return base_fail_room(call, "bytes of the address", *length, to ? room : 0);
+		return ndxp_fail_room(call, "bytes of the address", *length, to ? room : 0);
 	memcpy(to, address, *length);
 	return NDX_OK;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 
 /* A size beyond the known one by more than this was never set. */
 #define GROWTH_MAX 4096u
@@ -18,7 +18,7 @@ enum ndx_status base_struct_check_size(const struct base_struct *layout, const c
 {
 	if (size >= layout->first)
 		return NDX_OK;
-	return base_fail(NDX_E_INVALID_PARAMETER, call, 0,
+	return ndxp_fail(NDX_E_INVALID_PARAMETER, call, 0,
 	                 "%s: %s has size %zu, must be at least %zu; %s", call, layout->name, size,
 	                 layout->first, layout->remedy);
 }
@@ -43,12 +43,12 @@ enum ndx_status base_struct_in(const struct base_struct *layout, const char *cal
 	if (st != NDX_OK)
 		return st;
 	if (size > layout->known + GROWTH_MAX)
-		return base_fail(NDX_E_INVALID_PARAMETER, call, 0,
+		return ndxp_fail(NDX_E_INVALID_PARAMETER, call, 0,
 		                 "%s: %s has size %zu, this library's has %zu; %s", call,
 		                 layout->name, size, layout->known, layout->remedy);
 	for (size_t at = layout->known; at < size; at++) {
 		if (bytes[at] != 0)
-			return base_fail(NDX_E_INVALID_PARAMETER, call, 0,
+			return ndxp_fail(NDX_E_INVALID_PARAMETER, call, 0,
 			                 "%s: %s has size %zu, this library knows %zu bytes, and "
 			                 "byte %zu is not 0: the program sets a member that came "
 			                 "later; leave that member 0, or run with a library as new "

@@ -8,7 +8,7 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	struct ndx_overlapped **ov = &c->ov;
 
 	conn_count_attempt(c, result->status);
-	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	ndxp_timer_cancel(c->adapter->loop, &c->connect_timer);
 	c->adapter->ops->conn_abandon(c->native);
 	/* Reports of the provider for this attempt must not be taken for reports of the next. */
 	conn_inbox_clear(c);

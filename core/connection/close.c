@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connectors: time-outs, cancel, close, reject. */
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "connection.h"
 
 /* A step for a timer. A thread that runs late finds expired timers, and behind them events that
@@ -95,7 +95,7 @@ static void catch_up(struct ndx_connector *c)
 
 	conn_hurry(c);
 	connector_work(c);
-	if (!base_loop_is_hurried())
+	if (!ndxp_loop_is_hurried())
 		return;
 	adapter_lock(c->adapter);
 	aborting = c->phase == CONN_UP && !c->dead &&
@@ -119,7 +119,7 @@ static void cancel_on_loop(void *arg)
 
 void conn_cancel(struct ndx_connector *c)
 {
-	base_loop_call(c->adapter->loop, cancel_on_loop, c);
+	ndxp_loop_call(c->adapter->loop, cancel_on_loop, c);
 }
 
 struct withdraw_call {
@@ -143,7 +143,7 @@ void conn_withdraw_disconnect(struct ndx_connector *c, struct ndx_overlapped *ov
 {
 	struct withdraw_call call = {.c = c, .ov = ov};
 
-	base_loop_call(c->adapter->loop, withdraw_on_loop, &call);
+	ndxp_loop_call(c->adapter->loop, withdraw_on_loop, &call);
 }
 
 static void close_on_loop(void *arg)
@@ -169,7 +169,7 @@ static void close_on_loop(void *arg)
 
 void conn_close(struct ndx_connector *c)
 {
-	base_loop_call(c->adapter->loop, close_on_loop, c);
+	ndxp_loop_call(c->adapter->loop, close_on_loop, c);
 }
 
 struct reject_call {
@@ -211,6 +211,6 @@ enum ndx_status conn_reject(struct ndx_connector *c, const void *data, size_t le
 {
 	struct reject_call call = {.c = c, .data = data, .len = len};
 
-	base_loop_call(c->adapter->loop, reject_on_loop, &call);
+	ndxp_loop_call(c->adapter->loop, reject_on_loop, &call);
 	return error_capture_restore(call.status, &call.said);
 }

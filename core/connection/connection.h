@@ -9,8 +9,8 @@
 #include <ndx/spi/provider.h>
 
 #include "adapter.h"
-#include "base_list.h"
-#include "base_lock.h"
+#include <ndx/spi/list.h>
+#include <ndx/spi/lock.h>
 #include "base_loop.h"
 #include "base_private.h"
 #include "disconnect.h"
@@ -94,7 +94,7 @@ struct conn_upcall {
 
 /* A connection whose ends were described to each other. */
 struct conn_rendezvous {
-	struct base_list node; /* in the adapter's `described`; servers only */
+	struct ndxp_list node; /* in the adapter's `described`; servers only */
 	bool on;
 	bool server;
 	struct ndx_listener *listener; /* server: the listener to which its client connects */
@@ -129,11 +129,11 @@ struct ndx_connector {
 	struct ndx_adapter *adapter;
 	uint32_t id;
 	uint32_t qp_id;        /* of the latest queue pair; under the lock, like node */
-	struct base_list node; /* in adapter->connectors */
+	struct ndxp_list node; /* in adapter->connectors */
 	struct ndx_spi_conn *native;
 	struct ndx_connector_attr attr;
-	struct base_job work; /* runs connector_work() on the control thread */
-	struct base_job last; /* frees the connector, after all jobs that use it */
+	struct ndxp_job work; /* runs connector_work() on the control thread */
+	struct ndxp_job last; /* frees the connector, after all jobs that use it */
 
 	/* Under the adapter lock: */
 	enum conn_phase phase;
@@ -153,7 +153,7 @@ struct ndx_connector {
 	struct ndx_overlapped *ov_disconnect;
 	struct ndx_listener *listener; /* CONN_AWAIT_REQUEST: the listener that it waits at */
 	uint32_t asked_id;             /* of that listener, until the request has completed */
-	struct base_list wanted;
+	struct ndxp_list wanted;
 	struct disconnect machine;
 	bool indicated;                      /* the consumer has had its indication */
 	bool peer_disc;                      /* the peer's goodbye has arrived */
@@ -161,12 +161,12 @@ struct ndx_connector {
 	uint64_t ending_since;               /* when it left the state UP; 0: not yet */
 	enum ndx_disconnect_outcome outcome; /* the outcome if it fails from here on */
 	struct conn_changes history;
-	struct base_timer connect_timer;
-	struct base_timer drain_timer;
-	struct base_timer disconnect_timer;
+	struct ndxp_timer connect_timer;
+	struct ndxp_timer drain_timer;
+	struct ndxp_timer disconnect_timer;
 
 	/* Filled by upcalls, under inbox_lock: */
-	struct base_lock inbox_lock;
+	struct ndxp_lock inbox_lock;
 	struct conn_inbox inbox;
 	int32_t report_native;
 	const char *cause;
@@ -197,10 +197,10 @@ static inline bool conn_is_over(const struct ndx_connector *c)
 struct ndx_listener {
 	struct ndx_adapter *adapter;
 	uint32_t id;
-	struct base_list node; /* in adapter->listeners; under the lock */
+	struct ndxp_list node; /* in adapter->listeners; under the lock */
 	struct ndx_spi_listener *native;
-	struct base_job work;
-	struct base_job last;
+	struct ndxp_job work;
+	struct ndxp_job last;
 	/* Under the adapter lock: */
 	bool bound;
 	bool listening;
@@ -212,9 +212,9 @@ struct ndx_listener {
 	struct ndx_spi_request **requests_end;
 	struct ndx_spi_request *
 		*hand;           /* the link behind the request that drop_stale() checked last */
-	struct base_list wanted; /* connectors that wait for a request */
+	struct ndxp_list wanted; /* connectors that wait for a request */
 	/* Filled by upcalls, under inbox_lock: */
-	struct base_lock inbox_lock;
+	struct ndxp_lock inbox_lock;
 	struct ndx_spi_request *inbox;
 	struct ndx_spi_request **inbox_end;
 	enum ndx_status failed; /* the provider's failure; NDX_OK: none */
@@ -394,7 +394,7 @@ struct listener_view {
 	uint32_t waiting; /* requests */
 	uint32_t wanted;  /* connectors */
 };
-void listener_look(struct base_list *node, struct listener_view *view);
+void listener_look(struct ndxp_list *node, struct listener_view *view);
 
 /* ---- rendezvous.c ---- */
 

@@ -3,7 +3,7 @@
  * disconnect machine between them. */
 #include <stdlib.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_log.h"
 #include "connection.h"
 
@@ -30,17 +30,17 @@ void conn_reap(struct ndx_connector *c)
 		return;
 	c->dead = true;
 	conn_keep_postmortem(c);
-	base_list_remove(&c->node);
+	ndxp_list_remove(&c->node);
 	stats_count_gone(c->adapter, CORE_CONNECTOR, NULL);
-	base_timer_cancel(loop, &c->connect_timer);
-	base_timer_cancel(loop, &c->drain_timer);
-	base_timer_cancel(loop, &c->disconnect_timer);
+	ndxp_timer_cancel(loop, &c->connect_timer);
+	ndxp_timer_cancel(loop, &c->drain_timer);
+	ndxp_timer_cancel(loop, &c->disconnect_timer);
 	conn_release_qp(c);
 	c->adapter->ops->conn_destroy(c->native);
 	conn_oob_end(c);
 	/* After a work job that may be queued. */
-	c->last = (struct base_job){.fn = conn_last, .arg = c};
-	base_loop_post(loop, &c->last);
+	c->last = (struct ndxp_job){.fn = conn_last, .arg = c};
+	ndxp_loop_post(loop, &c->last);
 }
 
 void conn_went_up(struct ndx_connector *c)
@@ -53,7 +53,7 @@ void conn_went_up(struct ndx_connector *c)
 	conn_count_attempt(c, NDX_OK);
 	if (c->qp != NULL)
 		c->qp->spent = true;
-	if (base_log_enabled(NDX_LOG_INFO))
+	if (ndxp_log_enabled(NDX_LOG_INFO))
 		log_info("%s: connected", conn_text(c, text));
 }
 
@@ -72,19 +72,19 @@ static void note_cause(struct ndx_connector *c, enum disconnect_event ev)
 		c->outcome = NDX_OUTCOME_TIMED_OUT;
 		cause = "no goodbye from the peer in time";
 	}
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	if (cause != NULL && c->cause == NULL)
 		c->cause = cause;
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 }
 
 static const char *get_cause(struct ndx_connector *c)
 {
 	const char *cause;
 
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	cause = c->cause;
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 	return cause != NULL ? cause : "cause unknown";
 }
 
@@ -92,9 +92,9 @@ static int32_t get_native(struct ndx_connector *c)
 {
 	int32_t native;
 
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	native = c->report_native;
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 	return native;
 }
 
@@ -130,15 +130,15 @@ static void act(struct ndx_connector *c, enum disconnect_action action)
 		conn_complete_ov(c, &c->ov_disconnect, NDX_E_CANCELED, 0, 0);
 		break;
 	case DISCONNECT_DO_START_DRAIN:
-		base_timer_set(loop, &c->drain_timer, c->attr.drain_timeout_ms);
+		ndxp_timer_set(loop, &c->drain_timer, c->attr.drain_timeout_ms);
 		ops->conn_drain(c->native);
 		break;
 	case DISCONNECT_DO_CANCEL_INITIATOR:
 		ops->conn_cancel_initiator(c->native);
 		break;
 	case DISCONNECT_DO_SEND_DISC:
-		base_timer_cancel(loop, &c->drain_timer);
-		base_timer_set(loop, &c->disconnect_timer, c->attr.disconnect_timeout_ms);
+		ndxp_timer_cancel(loop, &c->drain_timer);
+		ndxp_timer_set(loop, &c->disconnect_timer, c->attr.disconnect_timeout_ms);
 		ops->conn_send_disc(c->native);
 		break;
 	case DISCONNECT_DO_FINISH:
@@ -159,15 +159,15 @@ static void went_over(struct ndx_connector *c)
 	char text[CONN_TEXT];
 
 	conn_count_end(c);
-	base_timer_cancel(c->adapter->loop, &c->drain_timer);
-	base_timer_cancel(c->adapter->loop, &c->disconnect_timer);
+	ndxp_timer_cancel(c->adapter->loop, &c->drain_timer);
+	ndxp_timer_cancel(c->adapter->loop, &c->disconnect_timer);
 	c->native->qp = NULL;
 	conn_oob_end(c);
 	if (!good)
 		conn_log_failure(c, "aborted", &result);
-	else if (base_log_enabled(NDX_LOG_INFO))
+	else if (ndxp_log_enabled(NDX_LOG_INFO))
 		log_info("%s: disconnected in %.3f ms", conn_text(c, text),
-		         (double)(base_now_ns() - c->ending_since) / 1e6);
+		         (double)(ndxp_now_ns() - c->ending_since) / 1e6);
 }
 
 /* Record a step of the machine in log, history and counters. */
@@ -178,7 +178,7 @@ static void note_step(struct ndx_connector *c, enum disconnect_state before,
 	struct conn_result result = conn_fine;
 
 	if (before == DISCONNECT_STATE_UP && after != before)
-		c->ending_since = base_now_ns();
+		c->ending_since = ndxp_now_ns();
 	if (actions & DISCONNECT_DO(CANCEL_INITIATOR))
 		c->adapter->stats.drain_timeouts++;
 	if (after == DISCONNECT_STATE_ABORTING && before != after) {
@@ -231,9 +231,9 @@ static void end_by_upcall(struct ndx_connector *c, enum conn_phase next, enum nd
 {
 	struct conn_result result = {.status = status, .native = native};
 
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	result.cause = c->cause;
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 	conn_end_attempt(c, next, &result);
 }
 
@@ -262,7 +262,7 @@ static void run_attempt(struct ndx_connector *c, unsigned commands)
 	}
 	if (connects) {
 		if (c->attr.connect_timeout_ms != NDX_INFINITE)
-			base_timer_set(c->adapter->loop, &c->connect_timer,
+			ndxp_timer_set(c->adapter->loop, &c->connect_timer,
 			               c->attr.connect_timeout_ms);
 		st = ops->conn_connect(c->native, (const struct sockaddr *)&c->destination,
 		                       c->destination_len, &c->own);
@@ -283,9 +283,9 @@ static void run_commands(struct ndx_connector *c)
 	unsigned commands = c->commands;
 
 	c->commands = 0;
-	base_fail_hold(true);
+	ndxp_fail_hold(true);
 	run_attempt(c, commands);
-	base_fail_hold(false);
+	ndxp_fail_hold(false);
 	if ((commands & CONN_DO_NOTIFY) && c->phase == CONN_UP && c->ov_notify != NULL)
 		conn_step(c, DISCONNECT_EV_NOTIFY);
 	/* The machine may still have a disconnect call that was withdrawn: then the new call gets
@@ -320,7 +320,7 @@ static void take_connected(struct ndx_connector *c, const struct conn_upcall *up
 		end_by_upcall(c, phase_after(upcall->status), upcall->status, upcall->native);
 		return;
 	}
-	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	ndxp_timer_cancel(c->adapter->loop, &c->connect_timer);
 	conn_agree(c);
 	conn_enter(c, CONN_CONNECT_RESPONSE, "ANSWER", &conn_fine);
 	if (!c->rendezvous.on) {

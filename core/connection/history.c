@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 #include "connection.h"
 
 #define NS_PER_MS 1e6
@@ -49,15 +49,15 @@ const char *conn_state_name(const struct ndx_connector *c)
 const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT])
 {
 	char qp[16] = "";
-	char local[BASE_SOCKADDR_TEXT];
-	char peer[BASE_SOCKADDR_TEXT];
+	char local[NDXP_SOCKADDR_TEXT];
+	char peer[NDXP_SOCKADDR_TEXT];
 	const struct sockaddr_storage *to =
 		c->native->peer.ss_family != AF_UNSPEC ? &c->native->peer : &c->destination;
 
 	if (c->qp_id != 0)
 		(void)snprintf(qp, sizeof(qp), " qp#%u", c->qp_id);
 	(void)snprintf(text, CONN_TEXT, "connector#%u%s %s -> %s", c->id, qp,
-	               base_sockaddr_text(&c->native->local, local), base_sockaddr_text(to, peer));
+	               ndxp_sockaddr_text(&c->native->local, local), ndxp_sockaddr_text(to, peer));
 	return text;
 }
 
@@ -88,14 +88,14 @@ void conn_note(struct ndx_connector *c, const char *from, const char *event,
 		base_text_copy(kept, sizeof(kept), cause);
 		t->cause = strdup(kept);
 	}
-	t->time_ns = base_now_ns();
+	t->time_ns = ndxp_now_ns();
 	t->from = from;
 	t->event = event;
 	t->to = conn_state_name(c);
 	t->status = result->status;
 	t->native = result->native;
-	if (base_log_enabled(NDX_LOG_DEBUG))
-		base_log(NDX_LOG_DEBUG, __func__, t->native, "%s: %s + %s -> %s%s",
+	if (ndxp_log_enabled(NDX_LOG_DEBUG))
+		ndxp_log(NDX_LOG_DEBUG, __func__, t->native, "%s: %s + %s -> %s%s",
 		         conn_text(c, text), from, event, t->to,
 		         result_text(t->status, cause, more));
 }
@@ -132,12 +132,12 @@ static void dump(const struct ndx_connector *c)
 	const struct conn_changes *h = &c->history;
 	char more[RESULT_TEXT];
 
-	if (h->total == 0 || !base_log_enabled(NDX_LOG_INFO))
+	if (h->total == 0 || !ndxp_log_enabled(NDX_LOG_INFO))
 		return;
 	for (uint64_t n = oldest(h); n < h->total; n++) {
 		const struct conn_change *t = at(h, n);
 
-		base_log(NDX_LOG_INFO, __func__, t->native,
+		ndxp_log(NDX_LOG_INFO, __func__, t->native,
 		         "connector#%u history %llu/%llu: %.3f ms: %s + %s -> %s%s", c->id,
 		         (unsigned long long)n + 1, (unsigned long long)h->total,
 		         0.0 - (double)(at(h, h->total - 1)->time_ns - t->time_ns) / NS_PER_MS,
@@ -150,8 +150,8 @@ void conn_log_failure(struct ndx_connector *c, const char *what, const struct co
 	char text[CONN_TEXT];
 	char more[RESULT_TEXT];
 
-	if (base_log_enabled(NDX_LOG_ERROR))
-		base_log(NDX_LOG_ERROR, __func__, result->native, "%s: %s%s", conn_text(c, text),
+	if (ndxp_log_enabled(NDX_LOG_ERROR))
+		ndxp_log(NDX_LOG_ERROR, __func__, result->native, "%s: %s%s", conn_text(c, text),
 		         what, result_text(result->status, result->cause, more));
 	dump(c);
 }
@@ -164,7 +164,7 @@ void conn_count_end(struct ndx_connector *c)
 			: c->outcome;
 
 	stats_add_duration(&c->adapter->stats.disconnects[outcome],
-	                   base_now_ns() - c->ending_since);
+	                   ndxp_now_ns() - c->ending_since);
 }
 
 /* Whether any recorded event was a failure. */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "connection.h"
 
 #define OOB_EVENTS (UINT32_MAX << CONN_EVENT_OOB)
@@ -18,31 +18,31 @@ enum ndx_status conn_inbox_ready(struct ndx_connector *c)
 {
 	bool ready;
 
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	if (c->inbox.params == NULL)
 		c->inbox.params = malloc(sizeof(*c->inbox.params));
 	ready = c->inbox.params != NULL;
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 	return ready ? NDX_OK : fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for the peer's answer");
 }
 
 void conn_inbox_clear(struct ndx_connector *c)
 {
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	free(c->inbox.params);
 	c->inbox = (struct conn_inbox){.events = 0};
 	c->report_native = 0;
 	c->cause = NULL;
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 }
 
 uint32_t conn_inbox_reports(struct ndx_connector *c)
 {
 	uint32_t reports;
 
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	reports = (c->inbox.events & REPORTS) >> CONN_EVENT_REPORTS;
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 	return reports;
 }
 
@@ -50,7 +50,7 @@ bool conn_inbox_take(struct ndx_connector *c, bool oob, struct conn_inbox *inbox
 {
 	const uint32_t later = oob ? 0 : OOB_EVENTS;
 
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	*inbox = c->inbox;
 	inbox->events &= ~later;
 	c->inbox.events &= later;
@@ -59,29 +59,29 @@ bool conn_inbox_take(struct ndx_connector *c, bool oob, struct conn_inbox *inbox
 		c->inbox.params = NULL;
 	else
 		inbox->params = NULL;
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 	return inbox->events != 0;
 }
 
 void conn_inbox_put_back(struct ndx_connector *c, uint32_t events)
 {
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	c->inbox.events |= events;
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 }
 
 static void put_answer(struct ndx_connector *c, enum conn_event event, struct conn_upcall *upcall,
                        enum ndx_status status, int32_t native, const struct ndx_spi_params *params)
 {
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	c->inbox.events |= event;
 	upcall->status = status;
 	upcall->native = native;
 	upcall->has_params = params != NULL && c->inbox.params != NULL;
 	if (upcall->has_params)
 		*c->inbox.params = *params;
-	base_lock_release(&c->inbox_lock);
-	base_loop_post(c->adapter->loop, &c->work);
+	ndxp_lock_release(&c->inbox_lock);
+	ndxp_loop_post(c->adapter->loop, &c->work);
 }
 
 void host_connected(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
@@ -104,19 +104,19 @@ void host_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const
 {
 	struct ndx_connector *c = conn->front;
 
-	base_lock_acquire(&c->inbox_lock);
+	ndxp_lock_acquire(&c->inbox_lock);
 	c->inbox.events |= bits << CONN_EVENT_REPORTS;
 	if (((bits & NDX_REPORT_ABORT) || bits == 0) && c->cause == NULL) {
 		c->cause = cause;
 		c->report_native = native;
 	}
-	base_lock_release(&c->inbox_lock);
+	ndxp_lock_release(&c->inbox_lock);
 	if (bits != 0)
-		base_loop_post(c->adapter->loop, &c->work);
+		ndxp_loop_post(c->adapter->loop, &c->work);
 }
 
 void conn_oob_received(struct ndx_connector *c, enum oob_event event)
 {
 	conn_inbox_put_back(c, (uint32_t)event << CONN_EVENT_OOB);
-	base_loop_post(c->adapter->loop, &c->work);
+	ndxp_loop_post(c->adapter->loop, &c->work);
 }

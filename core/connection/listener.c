@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
+#include "base_loop.h"
 #include "connection.h"
 
 #define STALE_LOOKS 16u /* how many waiting requests one arrival at a full backlog checks */
@@ -21,11 +22,11 @@ enum ndx_status listener_create(struct ndx_adapter *adapter, struct ndx_listener
 	if (l == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a listener");
 	l->adapter = adapter;
-	l->work = (struct base_job){.fn = listener_work, .arg = l};
+	l->work = (struct ndxp_job){.fn = listener_work, .arg = l};
 	l->requests_end = &l->requests;
 	l->hand = &l->requests;
 	l->inbox_end = &l->inbox;
-	base_list_init(&l->wanted);
+	ndxp_list_init(&l->wanted);
 	adapter_lock(adapter);
 	st = adapter->ops->listener_create(adapter->native, l, &l->native);
 	if (st == NDX_OK) {
@@ -34,7 +35,7 @@ enum ndx_status listener_create(struct ndx_adapter *adapter, struct ndx_listener
 		adapter->refs++;
 		adapter->handles++;
 		l->id = stats_count_new(adapter, CORE_LISTENER);
-		base_list_add(&adapter->listeners, &l->node);
+		ndxp_list_add(&adapter->listeners, &l->node);
 	}
 	adapter_unlock(adapter);
 	if (st != NDX_OK) {
@@ -85,11 +86,11 @@ static void listen_on_loop(void *arg)
 		call->status = l->adapter->ops->listener_listen(l->native, call->backlog);
 		l->listening = call->status == NDX_OK;
 	}
-	if (call->status == NDX_OK && base_log_enabled(NDX_LOG_INFO)) {
-		char text[BASE_SOCKADDR_TEXT];
+	if (call->status == NDX_OK && ndxp_log_enabled(NDX_LOG_INFO)) {
+		char text[NDXP_SOCKADDR_TEXT];
 
 		log_info("listener#%u: listening on %s", l->id,
-		         base_sockaddr_text(&l->native->local, text));
+		         ndxp_sockaddr_text(&l->native->local, text));
 	}
 	adapter_unlock(l->adapter);
 	error_capture_end(&call->said);
@@ -99,7 +100,7 @@ enum ndx_status listener_listen(struct ndx_listener *l, uint32_t backlog)
 {
 	struct listen_call call = {.l = l, .backlog = backlog};
 
-	base_loop_call(l->adapter->loop, listen_on_loop, &call);
+	ndxp_loop_call(l->adapter->loop, listen_on_loop, &call);
 	return error_capture_restore(call.status, &call.said);
 }
 
@@ -113,7 +114,7 @@ enum ndx_status listener_get_local_address(struct ndx_listener *l, struct sockad
 		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		          "ndx_listener_get_local_address: not listening");
 	else
-		st = base_sockaddr_copy_out("ndx_listener_get_local_address", &l->native->local,
+		st = ndxp_sockaddr_copy_out("ndx_listener_get_local_address", &l->native->local,
 		                            address, length);
 	adapter_unlock(l->adapter);
 	return st;
@@ -121,7 +122,7 @@ enum ndx_status listener_get_local_address(struct ndx_listener *l, struct sockad
 
 void listener_forget(struct ndx_connector *c)
 {
-	base_list_remove(&c->wanted);
+	ndxp_list_remove(&c->wanted);
 	c->listener = NULL;
 	conn_enter(c, CONN_NEW, "CANCEL", &conn_canceled);
 }
@@ -132,32 +133,32 @@ void listener_request(struct ndx_spi_request *request)
 
 	request->next = NULL;
 	request->native = l->native->native;
-	base_lock_acquire(&l->inbox_lock);
+	ndxp_lock_acquire(&l->inbox_lock);
 	*l->inbox_end = request;
 	l->inbox_end = &request->next;
-	base_lock_release(&l->inbox_lock);
-	base_loop_post(l->adapter->loop, &l->work);
+	ndxp_lock_release(&l->inbox_lock);
+	ndxp_loop_post(l->adapter->loop, &l->work);
 }
 
 void listener_failed(struct ndx_spi_listener *native, enum ndx_status status, int32_t cause)
 {
 	struct ndx_listener *l = native->front;
 
-	base_lock_acquire(&l->inbox_lock);
+	ndxp_lock_acquire(&l->inbox_lock);
 	l->failed = status;
 	l->failed_native = cause;
-	base_lock_release(&l->inbox_lock);
-	base_loop_post(l->adapter->loop, &l->work);
+	ndxp_lock_release(&l->inbox_lock);
+	ndxp_loop_post(l->adapter->loop, &l->work);
 }
 
 static enum ndx_status get_failure(struct ndx_listener *l, int32_t *native)
 {
 	enum ndx_status st;
 
-	base_lock_acquire(&l->inbox_lock);
+	ndxp_lock_acquire(&l->inbox_lock);
 	st = l->failed;
 	*native = l->failed_native;
-	base_lock_release(&l->inbox_lock);
+	ndxp_lock_release(&l->inbox_lock);
 	return st;
 }
 
@@ -165,17 +166,17 @@ static struct ndx_spi_request *take_inbox(struct ndx_listener *l)
 {
 	struct ndx_spi_request *all;
 
-	base_lock_acquire(&l->inbox_lock);
+	ndxp_lock_acquire(&l->inbox_lock);
 	all = l->inbox;
 	l->inbox = NULL;
 	l->inbox_end = &l->inbox;
-	base_lock_release(&l->inbox_lock);
+	ndxp_lock_release(&l->inbox_lock);
 	return all;
 }
 
 static bool is_full(const struct ndx_listener *l)
 {
-	return l->backlog != 0 && l->waiting >= l->backlog && base_list_empty(&l->wanted);
+	return l->backlog != 0 && l->waiting >= l->backlog && ndxp_list_empty(&l->wanted);
 }
 
 /* Remove the request to which the link `at` points. */
@@ -217,14 +218,14 @@ static void drop_stale(struct ndx_listener *l)
 /* Lock held, control thread. */
 static void enqueue(struct ndx_listener *l, struct ndx_spi_request *request)
 {
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 
 	l->adapter->stats.requests++;
 	if (is_full(l))
 		drop_stale(l);
 	if (is_full(l)) {
 		log_warn(0, "listener#%u: request of %s refused: the backlog of %u is full", l->id,
-		         base_sockaddr_text(&request->peer, text), l->backlog);
+		         ndxp_sockaddr_text(&request->peer, text), l->backlog);
 		l->adapter->stats.requests_refused++;
 		l->adapter->ops->request_refuse(request);
 		return;
@@ -293,11 +294,11 @@ void listener_set_rendezvous(struct ndx_listener *l)
 struct ndx_listener *listener_find_rendezvous(const struct ndx_adapter *adapter,
                                               const struct sockaddr_storage *address)
 {
-	for (struct base_list *n = adapter->listeners.next; n != &adapter->listeners; n = n->next) {
+	for (struct ndxp_list *n = adapter->listeners.next; n != &adapter->listeners; n = n->next) {
 		struct ndx_listener *l = container_of(n, struct ndx_listener, node);
 
 		if (l->rendezvous &&
-		    (address == NULL || base_sockaddr_same_host(&l->native->local, address)))
+		    (address == NULL || ndxp_sockaddr_same_host(&l->native->local, address)))
 			return l;
 	}
 	return NULL;
@@ -309,15 +310,15 @@ static void match(struct ndx_listener *l)
 	for (struct ndx_spi_request *r = take_inbox(l), *next; r != NULL; r = next) {
 		next = r->next;
 		enqueue(l, r);
-		while (!l->rendezvous && l->requests != NULL && !base_list_empty(&l->wanted))
-			give_first_request(l, container_of(base_list_take(&l->wanted),
+		while (!l->rendezvous && l->requests != NULL && !ndxp_list_empty(&l->wanted))
+			give_first_request(l, container_of(ndxp_list_take(&l->wanted),
 			                                   struct ndx_connector, wanted));
 	}
 	if (l->rendezvous)
 		match_rendezvous(l);
-	while (l->requests != NULL && !base_list_empty(&l->wanted))
+	while (l->requests != NULL && !ndxp_list_empty(&l->wanted))
 		give_first_request(
-			l, container_of(base_list_take(&l->wanted), struct ndx_connector, wanted));
+			l, container_of(ndxp_list_take(&l->wanted), struct ndx_connector, wanted));
 }
 
 /* Lock held, control thread: fail the connectors that wait, because no request will come. */
@@ -326,9 +327,9 @@ static void fail_wanted(struct ndx_listener *l)
 	struct conn_result result = {.cause = "the listener has failed"};
 
 	result.status = get_failure(l, &result.native);
-	while (result.status != NDX_OK && !base_list_empty(&l->wanted)) {
+	while (result.status != NDX_OK && !ndxp_list_empty(&l->wanted)) {
 		struct ndx_connector *c =
-			container_of(base_list_take(&l->wanted), struct ndx_connector, wanted);
+			container_of(ndxp_list_take(&l->wanted), struct ndx_connector, wanted);
 
 		c->listener = NULL;
 		conn_enter(c, CONN_FAILED, "FAILURE", &result);
@@ -351,7 +352,7 @@ static void listener_work(void *arg)
 static void cancel_wanted(struct ndx_listener *l)
 {
 	base_loop_hurry(l->adapter->loop, core_whose(0, UINT32_MAX), core_whose(0, l->id));
-	while (!base_list_empty(&l->wanted)) {
+	while (!ndxp_list_empty(&l->wanted)) {
 		struct ndx_connector *c =
 			container_of(l->wanted.next, struct ndx_connector, wanted);
 
@@ -371,7 +372,7 @@ static void cancel_on_loop(void *arg)
 
 void listener_cancel(struct ndx_listener *l)
 {
-	base_loop_call(l->adapter->loop, cancel_on_loop, l);
+	ndxp_loop_call(l->adapter->loop, cancel_on_loop, l);
 }
 
 static void refuse_all(struct ndx_listener *l, struct ndx_spi_request *request)
@@ -411,22 +412,22 @@ static void close_on_loop(void *arg)
 	for (struct ndx_spi_request *r = late; r != NULL; r = r->next)
 		adapter->stats.requests++;
 	refuse_all(l, late);
-	base_list_remove(&l->node);
+	ndxp_list_remove(&l->node);
 	stats_count_gone(adapter, CORE_LISTENER, NULL);
 	if (!l->rendezvous)
 		adapter->handles--;
 	/* After a work job that may be queued. */
-	l->last = (struct base_job){.fn = free_listener, .arg = l};
-	base_loop_post(adapter->loop, &l->last);
+	l->last = (struct ndxp_job){.fn = free_listener, .arg = l};
+	ndxp_loop_post(adapter->loop, &l->last);
 	adapter_unlock(adapter);
 }
 
 void listener_close(struct ndx_listener *l)
 {
-	base_loop_call(l->adapter->loop, close_on_loop, l);
+	ndxp_loop_call(l->adapter->loop, close_on_loop, l);
 }
 
-void listener_look(struct base_list *node, struct listener_view *view)
+void listener_look(struct ndxp_list *node, struct listener_view *view)
 {
 	const struct ndx_listener *l = container_of(node, struct ndx_listener, node);
 
@@ -437,6 +438,6 @@ void listener_look(struct base_list *node, struct listener_view *view)
 		.backlog = l->backlog,
 		.waiting = l->waiting,
 	};
-	for (const struct base_list *n = l->wanted.next; n != &l->wanted; n = n->next)
+	for (const struct ndxp_list *n = l->wanted.next; n != &l->wanted; n = n->next)
 		view->wanted++;
 }

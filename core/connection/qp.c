@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: flush and close, and the end of the connection that they cause. */
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include "base_loop.h"
 #include "connection.h"
 
 /* The longest that close waits for the peer's goodbye after the own work has ended. */
@@ -56,7 +57,7 @@ static void flush_on_loop(void *arg)
 static bool wait_over(struct ndx_spi_qp *qp)
 {
 	struct ndx_adapter *adapter = qp->object.adapter;
-	uint64_t deadline = base_deadline(CORE_PROVIDER_PATIENCE_MS);
+	uint64_t deadline = ndxp_deadline(CORE_PROVIDER_PATIENCE_MS);
 	bool over;
 
 	adapter_lock(adapter);
@@ -97,7 +98,7 @@ static bool end_here(struct qp_call *call)
 
 	if (base_loop_may_wait(loop))
 		return false;
-	base_loop_call(loop, abort_again, call);
+	ndxp_loop_call(loop, abort_again, call);
 	return wait_over(call->qp);
 }
 
@@ -135,7 +136,7 @@ bool qp_flush(struct ndx_spi_qp *qp)
 
 	/* A callback that runs at the end of the connection may close the queue pair. */
 	qp_get(qp);
-	base_loop_call(qp->object.adapter->loop, flush_on_loop, &call);
+	ndxp_loop_call(qp->object.adapter->loop, flush_on_loop, &call);
 	over = wait_over(qp) || end_here(&call);
 	qp_put(qp);
 	return over;
@@ -169,7 +170,7 @@ static bool is_drained(const struct ndx_connector *c)
 static void wait_drained(struct ndx_spi_qp *qp)
 {
 	struct ndx_adapter *adapter = qp->object.adapter;
-	uint64_t deadline = base_deadline(CORE_PROVIDER_PATIENCE_MS);
+	uint64_t deadline = ndxp_deadline(CORE_PROVIDER_PATIENCE_MS);
 
 	adapter_lock(adapter);
 	while (!is_drained(qp->connector)) {
@@ -192,7 +193,7 @@ static void wait_goodbye(struct ndx_spi_qp *qp)
 
 	adapter_lock(adapter);
 	ms = qp->connector == NULL ? 0 : qp->connector->attr.drain_timeout_ms;
-	deadline = base_deadline(ms < GOODBYE_PATIENCE_MS ? ms : GOODBYE_PATIENCE_MS);
+	deadline = ndxp_deadline(ms < GOODBYE_PATIENCE_MS ? ms : GOODBYE_PATIENCE_MS);
 	while (qp->connector != NULL && qp->connector->phase == CONN_UP &&
 	       !conn_is_over(qp->connector)) {
 		if (!base_loop_may_wait(adapter->loop) || !adapter_wait(adapter, deadline))
@@ -251,16 +252,16 @@ static void end_close(void *arg)
 static void detach(struct qp_call *call)
 {
 	struct ndx_adapter *adapter = call->qp->object.adapter;
-	const uint64_t deadline = base_deadline(DETACH_MS);
+	const uint64_t deadline = ndxp_deadline(DETACH_MS);
 
 	call->can_wait = base_loop_may_wait(adapter->loop);
-	base_loop_call(adapter->loop, end_close, call);
+	ndxp_loop_call(adapter->loop, end_close, call);
 	while (call->again) {
 		adapter_lock(adapter);
-		(void)adapter_wait(adapter, base_deadline(DETACH_STEP_MS));
+		(void)adapter_wait(adapter, ndxp_deadline(DETACH_STEP_MS));
 		adapter_unlock(adapter);
-		call->can_wait = base_now_ns() < deadline;
-		base_loop_call(adapter->loop, end_close, call);
+		call->can_wait = ndxp_now_ns() < deadline;
+		ndxp_loop_call(adapter->loop, end_close, call);
 	}
 }
 
@@ -280,7 +281,7 @@ void qp_close(struct ndx_spi_qp *qp)
 	struct ndx_loop *loop = qp->object.adapter->loop;
 	bool over;
 
-	base_loop_call(loop, begin_close, &call);
+	ndxp_loop_call(loop, begin_close, &call);
 	wait_drained(qp);
 	wait_goodbye(qp);
 	detach(&call);
@@ -296,6 +297,6 @@ void qp_close(struct ndx_spi_qp *qp)
 		          waited ? "" : ", a callback does not wait");
 		return;
 	}
-	base_loop_call(loop, detach_on_loop, &call);
+	ndxp_loop_call(loop, detach_on_loop, &call);
 	qp_put(qp);
 }

@@ -13,7 +13,7 @@ static struct ndx_connector *find_connector(const struct ndx_spi_qp *qp)
 
 	if (qp->connector != NULL)
 		return qp->connector;
-	for (struct base_list *n = adapter->connectors.next; n != &adapter->connectors;
+	for (struct ndxp_list *n = adapter->connectors.next; n != &adapter->connectors;
 	     n = n->next) {
 		struct ndx_connector *c = container_of(n, struct ndx_connector, node);
 

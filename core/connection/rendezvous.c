@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_ov.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 #include "connection.h"
 
 /* a limit would refuse clients that connect before their server has their description */
@@ -43,7 +43,7 @@ void conn_rendezvous_cancel(struct ndx_connector *c, const char *event, enum ndx
 	struct ndx_overlapped *ov = c->ov;
 
 	c->ov = NULL;
-	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	ndxp_timer_cancel(c->adapter->loop, &c->connect_timer);
 	if (c->oob.on)
 		c->adapter->ops->conn_abandon(c->native);
 	conn_release_qp(c);
@@ -71,7 +71,7 @@ static enum ndx_status choose_address(const struct ndx_adapter *adapter,
 	if (own == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "no memory for a list of addresses");
 	(void)ops->adapter_addresses(adapter->native, own, count);
-	*out = *base_sockaddr_nearest(own, count, near);
+	*out = *ndxp_sockaddr_nearest(own, count, near);
 	free(own);
 	return NDX_OK;
 }
@@ -95,7 +95,7 @@ static enum ndx_status open_rendezvous(struct ndx_adapter *adapter,
 	if (st != NDX_OK)
 		goto fail_listener;
 	listener_set_rendezvous(l);
-	st = listener_bind(l, (const struct sockaddr *)address, base_sockaddr_len(address));
+	st = listener_bind(l, (const struct sockaddr *)address, ndxp_sockaddr_len(address));
 	if (st == NDX_OK)
 		st = listener_listen(l, RENDEZVOUS_BACKLOG);
 	if (st != NDX_OK)
@@ -192,7 +192,7 @@ static enum ndx_status begin_describe(struct describe_call *call)
 	enum ndx_status st = check_describe(c, call->qp);
 
 	if (st == NDX_OK)
-		st = base_random(c->rendezvous.own, CONN_COOKIE);
+		st = ndxp_random(c->rendezvous.own, CONN_COOKIE);
 	if (st != NDX_OK)
 		return st;
 	conn_set_wishes(c, call->inbound, call->outbound, NULL, 0);
@@ -227,7 +227,7 @@ static void describe_on_loop(void *arg)
 		adapter_lock(adapter);
 		call->status = begin_describe(call);
 		if (server && call->status == NDX_OK)
-			base_list_add(&adapter->described, &call->c->rendezvous.node);
+			ndxp_list_add(&adapter->described, &call->c->rendezvous.node);
 		else if (server)
 			conn_rendezvous_drop_user(adapter);
 		adapter_unlock(adapter);
@@ -259,7 +259,7 @@ enum ndx_status conn_describe_near(struct ndx_connector *c, struct ndx_qp *qp, e
 		            "ndx_connector_describe: %s carries too little private data",
 		            c->adapter->info.uri);
 	call.qp = spi_qp(qp);
-	base_loop_call(c->adapter->loop, describe_on_loop, &call);
+	ndxp_loop_call(c->adapter->loop, describe_on_loop, &call);
 	if (call.status == NDX_OK)
 		*out = call.out;
 	return error_capture_restore(call.status, &call.said);
@@ -279,10 +279,10 @@ static enum ndx_status check_peer(const struct ndx_connector *c,
 	else if (memcmp(peer->cookie, c->rendezvous.own, CONN_COOKIE) == 0)
 		fault = "it is the own one";
 	else if (!c->rendezvous.server &&
-	         !base_sockaddr_valid((const struct sockaddr *)&peer->address,
+	         !ndxp_sockaddr_valid((const struct sockaddr *)&peer->address,
 	                              sizeof(peer->address)))
 		fault = "it has no address, as if it were a client's";
-	else if (!c->rendezvous.server && base_sockaddr_is_any(&peer->address))
+	else if (!c->rendezvous.server && ndxp_sockaddr_is_any(&peer->address))
 		fault = "its address is the unspecified one";
 	if (fault == NULL)
 		return NDX_OK;
@@ -309,7 +309,7 @@ static void start(struct ndx_connector *c, const struct ndx_peer_description *pe
 	if (c->rendezvous.server) {
 		conn_enter(c, CONN_AWAIT_REQUEST, "CONNECT_PEER", &conn_fine);
 		if (c->attr.connect_timeout_ms != NDX_INFINITE)
-			base_timer_set(c->adapter->loop, &c->connect_timer,
+			ndxp_timer_set(c->adapter->loop, &c->connect_timer,
 			               c->attr.connect_timeout_ms);
 		listener_look_again(c->rendezvous.listener);
 		return;
@@ -320,7 +320,7 @@ static void start(struct ndx_connector *c, const struct ndx_peer_description *pe
 	                cookies, sizeof(cookies));
 	c->destination = peer->address;
 	give_scope(&c->destination, c->rendezvous.scope);
-	c->destination_len = base_sockaddr_len(&peer->address);
+	c->destination_len = ndxp_sockaddr_len(&peer->address);
 	c->peer_known = false;
 	conn_enter(c, CONN_CONNECTING, "CONNECT_PEER", &conn_fine);
 	conn_command(c, CONN_DO_CONNECT);

@@ -2,7 +2,7 @@
 /* Finds the connector for a request when the ends were described to each other out of band. */
 #include <string.h>
 
-#include "base_container_of.h"
+#include <ndx/spi/container_of.h>
 #include "connection.h"
 
 bool conn_rendezvous_is_peer(const struct ndx_connector *c)
@@ -18,7 +18,7 @@ bool conn_rendezvous_find(struct ndx_adapter *adapter, const struct ndx_spi_requ
 
 	if (request->params.private_data_len != CONN_COOKIES)
 		return false;
-	for (struct base_list *n = adapter->described.next; n != &adapter->described; n = n->next) {
+	for (struct ndxp_list *n = adapter->described.next; n != &adapter->described; n = n->next) {
 		struct ndx_connector *k = container_of(n, struct ndx_connector, rendezvous.node);
 
 		if (memcmp(said, k->rendezvous.own, CONN_COOKIE) != 0)
@@ -36,7 +36,7 @@ bool conn_rendezvous_find(struct ndx_adapter *adapter, const struct ndx_spi_requ
 
 void conn_rendezvous_accept(struct ndx_connector *c)
 {
-	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	ndxp_timer_cancel(c->adapter->loop, &c->connect_timer);
 	conn_set_wishes(c, c->rendezvous.inbound_read_limit, c->rendezvous.outbound_read_limit,
 	                c->rendezvous.own, CONN_COOKIE);
 	conn_agree(c);
@@ -48,14 +48,14 @@ void conn_rendezvous_accept(struct ndx_connector *c)
 
 void listener_look_again(struct ndx_listener *l)
 {
-	base_loop_post(l->adapter->loop, &l->work);
+	ndxp_loop_post(l->adapter->loop, &l->work);
 }
 
 /* Lock held. */
 void conn_rendezvous_drop_user(struct ndx_adapter *adapter)
 {
 	if (--adapter->rendezvous_users == 0)
-		base_loop_post(adapter->loop, &adapter->rendezvous_job);
+		ndxp_loop_post(adapter->loop, &adapter->rendezvous_job);
 }
 
 void conn_rendezvous_end(struct ndx_connector *c)
@@ -67,7 +67,7 @@ void conn_rendezvous_end(struct ndx_connector *c)
 	c->rendezvous.on = false;
 	if (!c->rendezvous.server)
 		return;
-	base_list_remove(&c->rendezvous.node);
+	ndxp_list_remove(&c->rendezvous.node);
 	listener_look_again(c->rendezvous.listener); /* the client's request may be waiting */
 	conn_rendezvous_drop_user(adapter);
 }

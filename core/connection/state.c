@@ -2,10 +2,11 @@
 /* Connectors: the basic steps that all other files of this floor use. */
 #include <string.h>
 
-#include "base_container_of.h"
-#include "base_log.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/log.h>
+#include "base_loop.h"
 #include "base_ov.h"
-#include "base_stats.h"
+#include <ndx/spi/stats.h>
 #include "connection.h"
 
 static uint32_t at_most(uint32_t value, uint32_t most)
@@ -113,7 +114,7 @@ void conn_count_attempt(struct ndx_connector *c, enum ndx_status status)
 {
 	struct ndx_adapter_stats *stats = &c->adapter->stats;
 
-	base_count_status(c->passive ? stats->accepts : stats->connects, status);
+	ndxp_count_status(c->passive ? stats->accepts : stats->connects, status);
 }
 
 enum ndx_disconnect_reason conn_goodbye(const struct ndx_connector *c)
@@ -128,7 +129,7 @@ uint32_t conn_count_up(const struct ndx_adapter *adapter)
 {
 	uint32_t up = 0;
 
-	for (struct base_list *n = adapter->connectors.next; n != &adapter->connectors;
+	for (struct ndxp_list *n = adapter->connectors.next; n != &adapter->connectors;
 	     n = n->next) {
 		if (!conn_is_over(container_of(n, struct ndx_connector, node)))
 			up++;

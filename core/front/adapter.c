@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "base_thread.h"
 #include "connection.h"
@@ -47,7 +47,7 @@ static enum ndx_status open_native(struct ndx_adapter *adapter)
 	};
 	enum ndx_status st;
 
-	base_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
+	ndxp_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
 	st = adapter->ops->adapter_open(&head, &open, &adapter->native);
 	if (st != NDX_OK) {
 		adapter->native = NULL;
@@ -77,10 +77,10 @@ static enum ndx_status open_selection(struct selection *how, struct ndx_adapter 
 	adapter->selection = *how;
 	adapter->ops = how->provider->ops;
 	adapter->refs = 1;
-	base_list_init(&adapter->connectors);
-	base_list_init(&adapter->listeners);
-	base_list_init(&adapter->described);
-	adapter->rendezvous_job = (struct base_job){.fn = conn_rendezvous_close, .arg = adapter};
+	ndxp_list_init(&adapter->connectors);
+	ndxp_list_init(&adapter->listeners);
+	ndxp_list_init(&adapter->described);
+	adapter->rendezvous_job = (struct ndxp_job){.fn = conn_rendezvous_close, .arg = adapter};
 	st = init_sync(adapter);
 	if (st != NDX_OK)
 		goto free_adapter;
@@ -151,8 +151,8 @@ void ndx_adapter_close(struct ndx_adapter *adapter)
 	adapter_lock(adapter);
 	/* Goodbyes end by their own timers, so this loop ends. In a callback, of any adapter,
 	 * waiting would keep the peer from answering them. */
-	while (adapter->refs > 1 && adapter->handles == 0 && !base_loop_on_any())
-		(void)adapter_wait(adapter, base_deadline(1000));
+	while (adapter->refs > 1 && adapter->handles == 0 && !ndxp_loop_on_any())
+		(void)adapter_wait(adapter, ndxp_deadline(1000));
 	adapter_unlock(adapter);
 	adapter_put(adapter, false);
 }
@@ -184,5 +184,5 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
 	/* an address may have come in between */
 	return there <= room
 	               ? NDX_OK
-	               : base_fail_room("ndx_adapter_query_addresses", "addresses", there, room);
+	               : ndxp_fail_room("ndx_adapter_query_addresses", "addresses", there, room);
 }

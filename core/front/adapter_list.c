@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_thread.h"
 #include "list.h"
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_ov.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 #include "base_struct.h"
 #include "connection.h"
 
@@ -89,12 +89,12 @@ static struct ndx_connector *alloc_connector(struct ndx_adapter *adapter,
 		return NULL;
 	c->adapter = adapter;
 	c->attr = *attr;
-	c->work = (struct base_job){.fn = connector_work, .arg = c};
-	c->connect_timer = (struct base_timer){.fn = conn_on_connect_timeout, .arg = c};
-	c->drain_timer = (struct base_timer){.fn = conn_on_drain_timeout, .arg = c};
-	c->disconnect_timer = (struct base_timer){.fn = conn_on_disconnect_timeout, .arg = c};
-	base_list_init(&c->wanted);
-	base_list_init(&c->rendezvous.node);
+	c->work = (struct ndxp_job){.fn = connector_work, .arg = c};
+	c->connect_timer = (struct ndxp_timer){.fn = conn_on_connect_timeout, .arg = c};
+	c->drain_timer = (struct ndxp_timer){.fn = conn_on_drain_timeout, .arg = c};
+	c->disconnect_timer = (struct ndxp_timer){.fn = conn_on_disconnect_timeout, .arg = c};
+	ndxp_list_init(&c->wanted);
+	ndxp_list_init(&c->rendezvous.node);
 	disconnect_init(&c->machine);
 	return c;
 }
@@ -126,7 +126,7 @@ enum ndx_status ndx_connector_create(struct ndx_adapter *adapter,
 		adapter->refs++;
 		adapter->handles++;
 		c->id = stats_count_new(adapter, CORE_CONNECTOR);
-		base_list_add(&adapter->connectors, &c->node);
+		ndxp_list_add(&adapter->connectors, &c->node);
 	}
 	adapter_unlock(adapter);
 	if (st != NDX_OK) {
@@ -142,7 +142,7 @@ enum ndx_status ndx_connector_bind(struct ndx_connector *c, const struct sockadd
 {
 	enum ndx_status st;
 
-	if (c == NULL || !base_sockaddr_valid(address, address_len))
+	if (c == NULL || !ndxp_sockaddr_valid(address, address_len))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_bind: connector is NULL, or the address is neither IPv4 "
 		            "nor IPv6");
@@ -191,11 +191,11 @@ static enum ndx_status check_destination(const struct sockaddr *destination, soc
 {
 	struct sockaddr_storage to;
 
-	if (!base_sockaddr_valid(destination, len))
+	if (!ndxp_sockaddr_valid(destination, len))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_connect: the destination is neither IPv4 nor IPv6");
-	base_sockaddr_copy(&to, destination, len);
-	if (base_sockaddr_is_any(&to))
+	ndxp_sockaddr_copy(&to, destination, len);
+	if (ndxp_sockaddr_is_any(&to))
 		return fail(NDX_E_BAD_NETWORK_NAME, 0,
 		            "ndx_connector_connect: the destination is the unspecified address; "
 		            "name a host");
@@ -226,7 +226,7 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *c, struct ndx_qp *qp
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
-		base_sockaddr_copy(&c->destination, destination, destination_len);
+		ndxp_sockaddr_copy(&c->destination, destination, destination_len);
 		c->destination_len = destination_len;
 		conn_set_wishes(c, own.inbound_read_limit, own.outbound_read_limit,
 		                own.private_data, own.private_data_len);

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "connection.h"
 
 const char *ndx_disconnect_reason_name(enum ndx_disconnect_reason reason)
@@ -60,7 +60,7 @@ enum ndx_status ndx_connector_get_private_data(struct ndx_connector *c, void *bu
 	} else {
 		*length = c->peer.private_data_len;
 		if (room < *length)
-			st = base_fail_room("ndx_connector_get_private_data",
+			st = ndxp_fail_room("ndx_connector_get_private_data",
 			                    "bytes of private data", *length, room);
 		else if (*length > 0)
 			memcpy(buffer, c->peer.private_data, *length);
@@ -81,7 +81,7 @@ static enum ndx_status copy_address(const char *call, struct ndx_connector *c,
 	if (from->ss_family == AF_UNSPEC)
 		st = fail(NDX_E_CONNECTION_INVALID, 0, "%s: not bound and not connected", call);
 	else
-		st = base_sockaddr_copy_out(call, from, address, length);
+		st = ndxp_sockaddr_copy_out(call, from, address, length);
 	adapter_unlock(c->adapter);
 	return st;
 }

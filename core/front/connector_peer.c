@@ -2,7 +2,7 @@
 /* Entry points of connectors whose ends are described to each other out of band. */
 #include <ndx/connector.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "connection.h"
 
 enum ndx_status ndx_connector_describe(struct ndx_connector *c, struct ndx_qp *qp,

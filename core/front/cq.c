@@ -6,8 +6,9 @@
 #include <poll.h>
 
 #include "adapter.h"
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include "base_loop.h"
 #include "base_ov.h"
 #include "base_struct.h"
 #include "front.h"
@@ -190,19 +191,19 @@ static void sleep_on(int fd, uint64_t deadline)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	(void)poll(&p, 1, base_poll_ms_until(deadline, 1000000));
+	(void)poll(&p, 1, ndxp_poll_ms_until(deadline, 1000000));
 }
 
 static size_t spin(struct ndx_cq *cq, struct ndx_result *results, size_t count, uint32_t timeout_ms)
 {
-	const uint64_t until = base_now_ns() + SPIN_NS;
+	const uint64_t until = ndxp_now_ns() + SPIN_NS;
 	size_t got;
 
 	do {
 		got = ndx_cq_get_results(cq, results, count);
 		for (int i = 1; got == 0 && timeout_ms != 0 && i < SPINS; i++)
 			got = ndx_cq_get_results(cq, results, count);
-	} while (got == 0 && timeout_ms != 0 && base_now_ns() < until);
+	} while (got == 0 && timeout_ms != 0 && ndxp_now_ns() < until);
 	return got;
 }
 
@@ -213,13 +214,13 @@ static void wake_others(struct ndx_cq *cq, int fd)
 	if (ops->cq_wake != NULL)
 		ops->cq_wake(spi_cq(cq), true);
 	else
-		base_eventfd_set(fd);
+		ndxp_eventfd_set(fd);
 }
 
 enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *results, size_t count,
                                     uint32_t timeout_ms, size_t *got)
 {
-	uint64_t deadline = base_deadline(timeout_ms);
+	uint64_t deadline = ndxp_deadline(timeout_ms);
 	enum ndx_status st;
 	int fd;
 
@@ -240,7 +241,7 @@ enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *result
 			wake_others(cq, fd);
 		if (*got > 0)
 			return NDX_OK;
-		if (st == NDX_OK && base_now_ns() >= deadline)
+		if (st == NDX_OK && ndxp_now_ns() >= deadline)
 			return NDX_PENDING;
 		if (st == NDX_OK)
 			sleep_on(fd, deadline);

@@ -3,7 +3,7 @@
 #include <ndx/event.h>
 
 #include "adapter.h"
-#include "base_log.h"
+#include <ndx/spi/log.h>
 
 const char *ndx_adapter_event_name(enum ndx_adapter_event_type type)
 {

@@ -2,8 +2,9 @@
 /* The common case in one call each, made of the public calls. */
 #include <ndx/helpers.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include "base_loop.h"
 #include "connection.h"
 
 /* Wait for one step; after the deadline cancel the step, so that `ov` can be freed. */
@@ -14,7 +15,7 @@ static enum ndx_status wait_step(struct ndx_connector *c, struct ndx_overlapped 
 
 	if (started != NDX_PENDING)
 		return started;
-	st = ndx_overlapped_wait(ov, base_ms_until(deadline));
+	st = ndx_overlapped_wait(ov, ndxp_ms_until(deadline));
 	if (st != NDX_PENDING)
 		return st;
 	(void)ndx_connector_cancel(c);
@@ -37,7 +38,7 @@ enum ndx_status ndx_connect_to(struct ndx_adapter *adapter, struct ndx_qp *qp,
                                uint32_t timeout_ms, struct ndx_connector **out)
 {
 	struct ndx_connect_attr attr;
-	uint64_t deadline = base_deadline(timeout_ms);
+	uint64_t deadline = ndxp_deadline(timeout_ms);
 	struct ndx_overlapped ov = {0};
 	struct ndx_connector *c;
 	enum ndx_status st;
@@ -97,7 +98,7 @@ enum ndx_status ndx_accept_from(struct ndx_adapter *adapter, struct ndx_listener
                                 size_t private_data_len, uint32_t timeout_ms,
                                 struct ndx_connector **out)
 {
-	uint64_t deadline = base_deadline(timeout_ms);
+	uint64_t deadline = ndxp_deadline(timeout_ms);
 	struct ndx_connector *c = NULL;
 	enum ndx_status st;
 	bool again = true;

@@ -2,9 +2,9 @@
 /* Entry points of listeners. */
 #include <ndx/listener.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_ov.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 #include "connection.h"
 
 enum ndx_status ndx_listener_create(struct ndx_adapter *adapter, struct ndx_listener **out)
@@ -17,7 +17,7 @@ enum ndx_status ndx_listener_create(struct ndx_adapter *adapter, struct ndx_list
 enum ndx_status ndx_listener_bind(struct ndx_listener *l, const struct sockaddr *address,
                                   socklen_t address_len)
 {
-	if (l == NULL || !base_sockaddr_valid(address, address_len))
+	if (l == NULL || !ndxp_sockaddr_valid(address, address_len))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_listener_bind: listener is NULL, or the address is neither IPv4 "
 		            "nor IPv6");
@@ -65,7 +65,7 @@ enum ndx_status ndx_listener_get_connection_request(struct ndx_listener *l, stru
 		conn_enter(c, CONN_AWAIT_REQUEST, "GET_REQUEST", &conn_fine);
 		c->listener = l;
 		c->asked_id = l->id;
-		base_list_add(&l->wanted, &c->wanted);
+		ndxp_list_add(&l->wanted, &c->wanted);
 		adapter_post(l->adapter, &l->work);
 	}
 	adapter_unlock(l->adapter);

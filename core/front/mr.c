@@ -3,7 +3,7 @@
 #include <ndx/mr.h>
 
 #include "adapter.h"
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "region.h"
 
 #define KNOWN_FLAGS (NDX_MR_ALLOW_REMOTE_WRITE | NDX_MR_ALLOW_REMOTE_READ | NDX_MR_RDMA_READ_SINK)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base_post.h"
+#include <ndx/spi/post.h>
 
 /* Posts return a status only: they neither log nor set a text. */
 
@@ -83,9 +83,9 @@ bool ops_complete_qp(struct ndx_spi_qp *qp)
 	if (whole->invalidate == NULL)
 		whole->invalidate = no_invalidate;
 	if (whole->post_list == NULL)
-		whole->post_list = base_post_singly;
+		whole->post_list = ndxp_post_singly;
 	if (whole->receive_list == NULL)
-		whole->receive_list = base_receive_singly;
+		whole->receive_list = ndxp_receive_singly;
 	qp->pub.ops = whole;
 	return true;
 }
@@ -108,7 +108,7 @@ bool ops_complete_srq(struct ndx_spi_srq *srq)
 		return true;
 	whole->size = sizeof(*whole);
 	if (whole->receive_list == NULL)
-		whole->receive_list = base_srq_receive_singly;
+		whole->receive_list = ndxp_srq_receive_singly;
 	srq->pub.ops = whole;
 	return true;
 }

@@ -5,7 +5,7 @@
 
 #include <stdalign.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "ops.h"
 
 /* Entries of a list: their name, size in the first version and in this one, and alignment. */
@@ -39,7 +39,7 @@ static enum ndx_status check_tails(const struct entry *entry, const struct list 
 		for (size_t at = entry->known; at < list->size; at++) {
 			if (bytes[at] == 0)
 				continue;
-			base_set_last_error("%s: entry %zu: %s has size %zu, this library knows "
+			ndxp_set_last_error("%s: entry %zu: %s has size %zu, this library knows "
 			                    "%zu bytes, and byte %zu is not 0: the program sets a "
 			                    "member that came later; leave that member 0, or run "
 			                    "with a library as new as the program's headers",
@@ -57,11 +57,11 @@ static enum ndx_status check(const struct entry *entry, const struct list *list,
 	if (posted != NULL)
 		*posted = 0;
 	if (queue == NULL || posted == NULL || (list->entries == NULL && list->count > 0)) {
-		base_set_last_error("%s: NULL argument", list->call);
+		ndxp_set_last_error("%s: NULL argument", list->call);
 		return NDX_E_INVALID_PARAMETER;
 	}
 	if (list->size < entry->first || list->size % entry->align != 0) {
-		base_set_last_error("%s: %s has size %zu, must be at least %zu and a multiple of "
+		ndxp_set_last_error("%s: %s has size %zu, must be at least %zu and a multiple of "
 		                    "%zu; pass sizeof()",
 		                    list->call, entry->name, list->size, entry->first,
 		                    entry->align);
@@ -74,7 +74,7 @@ static enum ndx_status check(const struct entry *entry, const struct list *list,
 static enum ndx_status outcome(const struct list *list, enum ndx_status status, size_t posted)
 {
 	if (status != NDX_OK)
-		base_set_last_error("%s: entry %zu of %zu was refused: %s; the entries before it "
+		ndxp_set_last_error("%s: entry %zu of %zu was refused: %s; the entries before it "
 		                    "are posted",
 		                    list->call, posted, list->count, ndx_status_text(status));
 	return status;

@@ -3,7 +3,7 @@
 #include <ndx/qp.h>
 
 #include "adapter.h"
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "connection.h"
 #include "ops.h"

@@ -2,7 +2,7 @@
 /* Entry points that read the state of queue pairs and regions. */
 #include <ndx/query.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "connection.h"
 #include "region.h"

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "list.h"
 #include "registry.h"
 #include "select.h"
@@ -49,14 +49,14 @@ static enum ndx_status status_of(int error)
 static enum ndx_status find_local(const struct sockaddr_storage *remote,
                                   struct sockaddr_storage *local)
 {
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	socklen_t len = sizeof(*local);
 	int error = 0;
 	const int fd = socket(remote->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	memset(local, 0, sizeof(*local));
 	if (fd < 0 ||
-	    connect(fd, (const struct sockaddr *)remote, base_sockaddr_len(remote)) != 0 ||
+	    connect(fd, (const struct sockaddr *)remote, ndxp_sockaddr_len(remote)) != 0 ||
 	    getsockname(fd, (struct sockaddr *)local, &len) != 0)
 		error = errno;
 	if (fd >= 0)
@@ -64,8 +64,8 @@ static enum ndx_status find_local(const struct sockaddr_storage *remote,
 	if (error != 0)
 		return fail(status_of(error), error,
 		            "ndx_resolve: no way to %s; see what \"ip route get\" says to it",
-		            base_sockaddr_text(remote, text));
-	base_sockaddr_set_port(local, 0);
+		            ndxp_sockaddr_text(remote, text));
+	ndxp_sockaddr_set_port(local, 0);
 	return NDX_OK;
 }
 
@@ -81,9 +81,9 @@ static void find_interface(const struct sockaddr_storage *address, char *name, s
 	for (const struct ifaddrs *i = all; i != NULL && name[0] == '\0'; i = i->ifa_next) {
 		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != address->ss_family)
 			continue;
-		base_sockaddr_copy(&own, i->ifa_addr, sizeof(own));
+		ndxp_sockaddr_copy(&own, i->ifa_addr, sizeof(own));
 		/* An address with a label, like "eth0:1", is on the same interface. */
-		if (base_sockaddr_same_host(&own, address))
+		if (ndxp_sockaddr_same_host(&own, address))
 			(void)snprintf(name, size, "%.*s", (int)strcspn(i->ifa_name, ":"),
 			               i->ifa_name);
 	}
@@ -97,7 +97,7 @@ struct wanted {
 
 static bool serves(const struct ndx_adapter_entry *e, const struct wanted *w)
 {
-	if (base_sockaddr_same_host(&e->address, &w->local))
+	if (ndxp_sockaddr_same_host(&e->address, &w->local))
 		return true;
 	return w->interface_name[0] != '\0' && strcmp(e->interface_name, w->interface_name) == 0;
 }
@@ -135,8 +135,8 @@ static size_t find_entry(const struct ndx_adapter_entry *entries, size_t count,
 static enum ndx_status fail_address(const struct wanted *w, const struct ndx_adapter_entry *found,
                                     size_t count)
 {
-	char text[BASE_SOCKADDR_TEXT];
-	const char *local = base_sockaddr_text(&w->local, text);
+	char text[NDXP_SOCKADDR_TEXT];
+	const char *local = ndxp_sockaddr_text(&w->local, text);
 
 	if (found != NULL)
 		return fail(
@@ -156,7 +156,7 @@ static enum ndx_status give_uri(const char *found, char *uri, size_t *uri_size)
 
 	*uri_size = strlen(found) + 1;
 	if (*uri_size > room)
-		return base_fail_room("ndx_resolve", "bytes of the URI", *uri_size, room);
+		return ndxp_fail_room("ndx_resolve", "bytes of the URI", *uri_size, room);
 	memcpy(uri, found, *uri_size);
 	return NDX_OK;
 }
@@ -177,7 +177,7 @@ static bool named_serves(const char *named, const struct wanted *w)
 	if (addresses != NULL &&
 	    ndx_adapter_query_addresses(adapter, addresses, &count) == NDX_OK) {
 		for (size_t i = 0; i < count && !serves; i++)
-			serves = base_sockaddr_same_host(&addresses[i], &w->local);
+			serves = ndxp_sockaddr_same_host(&addresses[i], &w->local);
 	}
 	free(addresses);
 	ndx_adapter_close(adapter);
@@ -224,18 +224,18 @@ enum ndx_status ndx_resolve(const struct sockaddr *remote, socklen_t remote_len,
 	if (uri_size == NULL || (uri == NULL && *uri_size > 0))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_resolve: uri or its size is NULL; pass a buffer of 128 bytes");
-	if (!base_sockaddr_valid(remote, remote_len))
+	if (!ndxp_sockaddr_valid(remote, remote_len))
 		return fail(
 			NDX_E_INVALID_PARAMETER, 0,
 			"ndx_resolve: remote is no IPv4 or IPv6 address of its full length; pass "
 			"a sockaddr_in or sockaddr_in6");
-	base_sockaddr_copy(&address, remote, remote_len);
-	if (base_sockaddr_is_any(&address))
+	ndxp_sockaddr_copy(&address, remote, remote_len);
+	if (ndxp_sockaddr_is_any(&address))
 		return fail(
 			NDX_E_INVALID_PARAMETER, 0,
 			"ndx_resolve: remote is the unspecified address, which is nowhere; pass "
 			"the address of a host");
-	base_sockaddr_set_port(&address, DISCARD_PORT);
+	ndxp_sockaddr_set_port(&address, DISCARD_PORT);
 	st = find_local(&address, &wanted.local);
 	if (st != NDX_OK)
 		return st;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 
 static void add_counter(void *arg, const char *name, uint64_t value)
 {
@@ -50,7 +50,7 @@ static void look_at_connections(struct ndx_adapter *adapter, struct snapshot *s)
 	                               ? adapter->postmortem_total - CORE_POSTMORTEMS
 	                               : 0;
 
-	for (struct base_list *n = adapter->connectors.next; n != &adapter->connectors;
+	for (struct ndxp_list *n = adapter->connectors.next; n != &adapter->connectors;
 	     n = n->next) {
 		struct ndx_connector *c = container_of(n, struct ndx_connector, node);
 		struct snapshot_connector *to = &s->connectors[s->connector_count++];
@@ -60,7 +60,7 @@ static void look_at_connections(struct ndx_adapter *adapter, struct snapshot *s)
 		to->closed = c->closed;
 		to->reason = conn_reason(c);
 	}
-	for (struct base_list *n = adapter->listeners.next; n != &adapter->listeners; n = n->next)
+	for (struct ndxp_list *n = adapter->listeners.next; n != &adapter->listeners; n = n->next)
 		listener_look(n, &s->listeners[s->listener_count++]);
 	for (uint64_t n = first; n < adapter->postmortem_total; n++)
 		s->postmortems[s->postmortem_count++].what =

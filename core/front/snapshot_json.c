@@ -6,17 +6,17 @@
 #include <stdlib.h>
 
 #include "base_json.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 
 static void address(struct base_json *j, json_t *to, const char *key,
                     const struct sockaddr_storage *value)
 {
-	char buffer[BASE_SOCKADDR_TEXT];
+	char buffer[NDXP_SOCKADDR_TEXT];
 
 	if (value->ss_family == AF_UNSPEC)
 		base_json_put(j, to, key, json_null());
 	else
-		base_json_text(j, to, key, base_sockaddr_text(value, buffer));
+		base_json_text(j, to, key, ndxp_sockaddr_text(value, buffer));
 }
 
 static json_t *work(struct base_json *j, const struct ndx_work_stats *stats)

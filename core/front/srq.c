@@ -3,7 +3,7 @@
 #include <ndx/srq.h>
 
 #include "adapter.h"
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_ov.h"
 #include "base_struct.h"
 #include "front.h"

@@ -2,7 +2,7 @@
 /* Entry points that read the counters of adapters and queues. */
 #include <ndx/stats.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "connection.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_log.h"
 #include "agree.h"
 
@@ -96,7 +96,7 @@ static void begin_stage(struct dialogue *x)
 	x->peer_completed = false;
 	x->peer_round = 0;
 	x->have_data = false;
-	x->stage_ns = base_now_ns();
+	x->stage_ns = ndxp_now_ns();
 	x->next = x->view.stage == NDX_STAGE_VALIDATE ? DIALOGUE_CONNECT : DIALOGUE_CALL;
 }
 
@@ -258,7 +258,7 @@ static void take_reply(struct dialogue *x, enum ndx_status st, struct ndx_exchan
 void dialogue_call(struct dialogue *x)
 {
 	struct ndx_exchange_reply reply = {.room = x->limits.max_message};
-	const uint64_t since = base_now_ns();
+	const uint64_t since = ndxp_now_ns();
 	enum ndx_status st;
 
 	if (!make_out(x, reply.room))
@@ -296,7 +296,7 @@ void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *
 
 void dialogue_sent(struct dialogue *x)
 {
-	record(x, NDX_HISTORY_SENT, (uint32_t)(x->out_length - FRAME_HEADER), NDX_OK, base_now_ns(),
+	record(x, NDX_HISTORY_SENT, (uint32_t)(x->out_length - FRAME_HEADER), NDX_OK, ndxp_now_ns(),
 	       NULL);
 	free(x->out);
 	x->out = NULL;

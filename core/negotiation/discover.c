@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "code_file.h"
 #include "frame.h"
 #include "plugins.h"

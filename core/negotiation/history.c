@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 
 enum ndx_status history_init(struct history *h, uint32_t room)
 {
@@ -14,7 +14,7 @@ enum ndx_status history_init(struct history *h, uint32_t room)
 	(void)pthread_mutex_init(&h->lock, NULL);
 	h->room = room;
 	h->written = 0;
-	h->began_ns = base_now_ns();
+	h->began_ns = ndxp_now_ns();
 	return NDX_OK;
 }
 
@@ -27,7 +27,7 @@ void history_fini(struct history *h)
 void history_add(struct history *h, const struct ndx_history_entry *entry, uint64_t since_ns,
                  const char *text)
 {
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 	struct ndx_history_entry *e;
 
 	pthread_mutex_lock(&h->lock);

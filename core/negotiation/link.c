@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 
 #define HOUR_MS 3600000u
 
@@ -24,7 +24,7 @@ enum ndx_status link_init(struct link *l, const struct ndx_variant *variant)
 	l->plugin = variant->plugin;
 	l->resolver = &variant->plugin->negotiation->resolver;
 	l->fd = -1;
-	l->cancel_fd = base_eventfd_create();
+	l->cancel_fd = ndxp_eventfd_create();
 	if (l->cancel_fd < 0)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
 		            "session: no file descriptor left");
@@ -35,7 +35,7 @@ enum ndx_status link_init(struct link *l, const struct ndx_variant *variant)
 void link_fini(struct link *l)
 {
 	link_close(l);
-	base_fd_close(l->cancel_fd);
+	ndxp_fd_close(l->cancel_fd);
 	(void)pthread_mutex_destroy(&l->lock);
 }
 
@@ -84,7 +84,7 @@ bool link_address_valid(const char *address)
 /* Milliseconds for poll(2), rounded up; at most an hour, because the callers poll again. */
 static int remaining(uint64_t deadline_ns)
 {
-	const uint32_t ms = base_ms_until(deadline_ns);
+	const uint32_t ms = ndxp_ms_until(deadline_ns);
 
 	return (int)(ms < HOUR_MS ? ms : HOUR_MS);
 }
@@ -182,7 +182,7 @@ static enum ndx_status connect_one(struct link *l, const struct addrinfo *ai, co
 refused:
 	st = fail(status_of(error), error, "server %.128s cannot be reached", address);
 give_up:
-	base_fd_close(l->fd);
+	ndxp_fd_close(l->fd);
 	l->fd = -1;
 	return st;
 }
@@ -368,7 +368,7 @@ void link_close(struct link *l)
 	pthread_mutex_unlock(&l->lock);
 	if (stream != NULL)
 		l->table->close(stream);
-	base_fd_close(l->fd);
+	ndxp_fd_close(l->fd);
 	l->fd = -1;
 }
 
@@ -381,7 +381,7 @@ bool link_pause(struct link *l, uint64_t deadline_ns)
 
 void link_cancel(struct link *l)
 {
-	base_eventfd_set(l->cancel_fd);
+	ndxp_eventfd_set(l->cancel_fd);
 	pthread_mutex_lock(&l->lock);
 	if (l->stream != NULL)
 		l->table->cancel(l->stream);

@@ -35,7 +35,7 @@ bool link_address_valid(const char *address);
 void link_keep_alive(int fd);
 
 /* All of these: NDX_E_IO_TIMEOUT, NDX_E_CANCELED, or the failure of the system or the plugin with
- * ndx_last_error(). `deadline_ns` is a time of base_now_ns(). */
+ * ndx_last_error(). `deadline_ns` is a time of ndxp_now_ns(). */
 enum ndx_status link_connect(struct link *l, const char *address, uint64_t deadline_ns);
 enum ndx_status link_send(struct link *l, const void *data, size_t length, uint64_t deadline_ns);
 /* Receive 1 to `room` bytes. NDX_E_CONNECTION_ABORTED: the peer closed. */

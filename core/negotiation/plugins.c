@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_container_of.h"
-#include "base_log.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/log.h>
 #include "code_file.h"
 #include "frame.h"
 #include "suggest.h"
 
-static struct plugin *plugin_of(struct base_list *node)
+static struct plugin *plugin_of(struct ndxp_list *node)
 {
 	return container_of(node, struct plugin, node);
 }
@@ -28,7 +28,7 @@ enum ndx_status ndx_negotiation_create(struct ndx_negotiation **out)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_create: out of memory");
 	(void)pthread_mutex_init(&n->lock, NULL);
 	(void)pthread_mutex_init(&n->registering, NULL);
-	base_list_init(&n->plugins);
+	ndxp_list_init(&n->plugins);
 	resolver_init(&n->resolver);
 	*out = n;
 	return NDX_OK;
@@ -39,7 +39,7 @@ struct plugin *plugins_find_host(struct ndx_negotiation *n, const char *suffix)
 	struct plugin *host = NULL;
 
 	pthread_mutex_lock(&n->lock);
-	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
+	for (struct ndxp_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
 		struct plugin *p = plugin_of(node);
 
 		if (p->status == NDX_PLUGIN_READY && p->table->guests != NULL &&
@@ -78,8 +78,8 @@ static void plugin_free(struct plugin *p)
 enum ndx_status ndx_negotiation_close(struct ndx_negotiation *n)
 {
 	unsigned instances = 0;
-	struct base_list *node;
-	struct base_list *before;
+	struct ndxp_list *node;
+	struct ndxp_list *before;
 
 	if (n == NULL)
 		return NDX_OK;
@@ -118,7 +118,7 @@ void plugin_leave(struct plugin *p)
 
 static void host_log(const struct ndx_plugin_host *host, enum ndx_log_level level, const char *text)
 {
-	base_log(level, "plugin", 0, "%s: %s", host->name, text);
+	ndxp_log(level, "plugin", 0, "%s: %s", host->name, text);
 }
 
 static struct plugin *plugin_new(struct ndx_negotiation *n, const char *name, const char *origin)
@@ -136,14 +136,14 @@ static struct plugin *plugin_new(struct ndx_negotiation *n, const char *name, co
 	(void)pthread_mutex_init(&p->turn, NULL);
 	p->negotiation = n;
 	p->host = (struct ndx_plugin_host){.abi = NDX_PLUGIN_ABI, .name = p->name, .log = host_log};
-	base_list_init(&p->node);
+	ndxp_list_init(&p->node);
 	return p;
 }
 
 /* Lock held. Only plugins that are ready, or failed ones as well. */
 static struct plugin *find(struct ndx_negotiation *n, const char *name, bool failed)
 {
-	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
+	for (struct ndxp_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
 		struct plugin *p = plugin_of(node);
 
 		if (strcmp(p->name, name) == 0 && (failed || p->status == NDX_PLUGIN_READY))
@@ -160,10 +160,10 @@ static void list_plugin(struct ndx_negotiation *n, struct plugin *p)
 	pthread_mutex_lock(&n->lock);
 	old = find(n, p->name, true);
 	if (old != NULL && old->status == NDX_PLUGIN_FAILED)
-		base_list_remove(&old->node);
+		ndxp_list_remove(&old->node);
 	else
 		old = NULL;
-	base_list_add(&n->plugins, &p->node);
+	ndxp_list_add(&n->plugins, &p->node);
 	pthread_mutex_unlock(&n->lock);
 	if (old != NULL)
 		plugin_free(old);
@@ -348,8 +348,8 @@ enum ndx_status ndx_negotiation_unregister(struct ndx_negotiation *n, const char
 	pthread_mutex_lock(&n->lock);
 	p = find(n, name, true);
 	if (p != NULL && p->instances == 0 && p->guests == 0)
-		base_list_remove(&p->node);
-	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next)
+		ndxp_list_remove(&p->node);
+	for (struct ndxp_list *node = n->plugins.next; node != &n->plugins; node = node->next)
 		suggest_offer(&s, plugin_of(node)->name, NULL);
 	instances = p != NULL ? p->instances : 0;
 	guests = p != NULL ? p->guests : 0;
@@ -374,7 +374,7 @@ void ndx_negotiation_list(struct ndx_negotiation *n, ndx_plugin_list_fn *each, v
 	if (n == NULL || each == NULL)
 		return;
 	pthread_mutex_lock(&n->lock);
-	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
+	for (struct ndxp_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
 		const struct plugin *p = plugin_of(node);
 		struct ndx_plugin_entry entry = {.plugin = p->name,
 		                                 .version = "",

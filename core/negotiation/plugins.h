@@ -8,7 +8,7 @@
 
 #include <ndx/negotiation.h>
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 #include "resolver.h"
 
 #define PLUGIN_TEXT 320u
@@ -21,7 +21,7 @@ struct plugin_variant {
 };
 
 struct plugin {
-	struct base_list node;
+	struct ndxp_list node;
 	struct ndx_negotiation *negotiation;
 	struct ndx_plugin_host host;
 	/* NULL: the plugin failed before its table could be trusted; else `own`. */
@@ -47,7 +47,7 @@ struct ndx_negotiation {
 	pthread_mutex_t lock;
 	/* Serialises registrations: held while a plugin's functions run, unlike `lock`. */
 	pthread_mutex_t registering;
-	struct base_list plugins; /* in order of registration, failed plugins too */
+	struct ndxp_list plugins; /* in order of registration, failed plugins too */
 	uint64_t last_session;    /* atomic: the number of the latest session */
 	struct resolver resolver;
 };

@@ -26,9 +26,9 @@ enum ndx_status plugin_take_table(const struct ndx_plugin *table, struct ndx_plu
 			table->abi, NDX_PLUGIN_ABI);
 		return NDX_E_ABI_MISMATCH;
 	}
-	base_fail_hold(true); /* the registration writes the record, with the plugin's name */
+	ndxp_fail_hold(true); /* the registration writes the record, with the plugin's name */
 	st = base_struct_in(&layout, "its table", own, table, table->size);
-	base_fail_hold(false);
+	ndxp_fail_hold(false);
 	if (st == NDX_OK)
 		return NDX_OK;
 	base_text_copy(why, PLUGIN_TEXT, ndx_last_error());

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_thread.h"
 
 static struct pool_task *take_task(struct pool *p)
@@ -38,7 +38,7 @@ static void *worker(void *arg)
 			continue;
 		}
 		task = take_task(p);
-		self->since_ns = base_now_ns();
+		self->since_ns = ndxp_now_ns();
 		pthread_mutex_unlock(&p->lock);
 		task->fn(task);
 		pthread_mutex_lock(&p->lock);
@@ -113,7 +113,7 @@ bool pool_push(struct pool *p, struct pool_task *task)
 	bool waits;
 
 	task->next = NULL;
-	task->queued_ns = base_now_ns();
+	task->queued_ns = ndxp_now_ns();
 	pthread_mutex_lock(&p->lock);
 	*p->last = task;
 	p->last = &task->next;
@@ -136,7 +136,7 @@ static unsigned count_stuck(const struct pool *p, uint64_t now, uint64_t stuck_n
 
 bool pool_relieve(struct pool *p, uint64_t stuck_ns, uint64_t waited_ns)
 {
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 	unsigned wanted;
 	bool waits;
 

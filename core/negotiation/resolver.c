@@ -7,14 +7,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base_container_of.h"
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_thread.h"
 #include "link.h"
 
 struct lookup {
-	struct base_list node;
+	struct ndxp_list node;
 	struct resolver *resolver;
 	pthread_t thread;
 	char host[LINK_HOST_MAX];
@@ -41,7 +41,7 @@ static void *run(void *arg)
 		l->error = getaddrinfo(l->host, l->port, &hints, &l->found);
 	}
 	pthread_mutex_lock(&r->lock);
-	base_eventfd_set(l->fd);
+	ndxp_eventfd_set(l->fd);
 	l->over = true;
 	pthread_mutex_unlock(&r->lock);
 	return NULL;
@@ -53,7 +53,7 @@ static void lookup_free(struct lookup *l)
 	(void)pthread_join(l->thread, NULL);
 	if (l->error == 0)
 		freeaddrinfo(l->found);
-	base_fd_close(l->fd);
+	ndxp_fd_close(l->fd);
 	free(l);
 }
 
@@ -70,14 +70,14 @@ static enum ndx_status lookup_start(struct resolver *r, const char *host, const 
 	l->users = 1;
 	(void)snprintf(l->host, sizeof(l->host), "%s", host);
 	(void)snprintf(l->port, sizeof(l->port), "%s", port);
-	l->fd = base_eventfd_create();
+	l->fd = ndxp_eventfd_create();
 	error = l->fd < 0 ? errno : base_thread_start(&l->thread, "ndx-neg-name", run, l);
 	if (error == 0) {
-		base_list_add(&r->lookups, &l->node);
+		ndxp_list_add(&r->lookups, &l->node);
 		*out = l;
 		return NDX_OK;
 	}
-	base_fd_close(l->fd);
+	ndxp_fd_close(l->fd);
 	free(l);
 	return fail(NDX_E_INSUFFICIENT_RESOURCES, error,
 	            "%.128s: no descriptor, or no thread, to look it up", host);
@@ -86,14 +86,14 @@ static enum ndx_status lookup_start(struct resolver *r, const char *host, const 
 void resolver_init(struct resolver *r)
 {
 	(void)pthread_mutex_init(&r->lock, NULL);
-	base_list_init(&r->lookups);
+	ndxp_list_init(&r->lookups);
 }
 
 void resolver_fini(struct resolver *r)
 {
-	struct base_list *next;
+	struct ndxp_list *next;
 
-	for (struct base_list *n = r->lookups.next; n != &r->lookups; n = next) {
+	for (struct ndxp_list *n = r->lookups.next; n != &r->lookups; n = next) {
 		next = n->next;
 		lookup_free(container_of(n, struct lookup, node));
 	}
@@ -103,15 +103,15 @@ void resolver_fini(struct resolver *r)
 /* Lock held: free lookups that have their answer and no users. */
 static void free_left(struct resolver *r)
 {
-	struct base_list *next;
+	struct ndxp_list *next;
 
-	for (struct base_list *n = r->lookups.next; n != &r->lookups; n = next) {
+	for (struct ndxp_list *n = r->lookups.next; n != &r->lookups; n = next) {
 		struct lookup *l = container_of(n, struct lookup, node);
 
 		next = n->next;
 		if (l->users > 0 || !l->over)
 			continue;
-		base_list_remove(&l->node);
+		ndxp_list_remove(&l->node);
 		lookup_free(l);
 	}
 }
@@ -119,7 +119,7 @@ static void free_left(struct resolver *r)
 /* Lock held: a lookup of the same name that has no answer yet. */
 static struct lookup *find(struct resolver *r, const char *host, const char *port)
 {
-	for (struct base_list *n = r->lookups.next; n != &r->lookups; n = n->next) {
+	for (struct ndxp_list *n = r->lookups.next; n != &r->lookups; n = n->next) {
 		struct lookup *l = container_of(n, struct lookup, node);
 
 		if (!l->over && strcmp(l->host, host) == 0 && strcmp(l->port, port) == 0)
@@ -155,7 +155,7 @@ void resolver_leave(struct resolver *r, struct lookup *l)
 	l->users--;
 	last = l->users == 0 && l->over;
 	if (last)
-		base_list_remove(&l->node);
+		ndxp_list_remove(&l->node);
 	pthread_mutex_unlock(&r->lock);
 	if (last)
 		lookup_free(l);

@@ -10,13 +10,13 @@
 
 #include <ndx/status.h>
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 
 struct lookup;
 
 struct resolver {
 	pthread_mutex_t lock;
-	struct base_list lookups;
+	struct ndxp_list lookups;
 };
 
 void resolver_init(struct resolver *r);

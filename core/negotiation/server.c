@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The server: create, count, close. */
+#include "base_loop.h"
 #include "server.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_container_of.h"
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "base_struct.h"
 
 #define MESSAGE_LEAST 512u
@@ -66,9 +67,9 @@ static enum ndx_status check_attr(const struct ndx_negotiation_server_attr *a)
 static void on_tick(void *arg)
 {
 	struct ndx_negotiation_server *server = arg;
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 
-	for (struct base_list *n = server->clients.next; n != &server->clients; n = n->next) {
+	for (struct ndxp_list *n = server->clients.next; n != &server->clients; n = n->next) {
 		struct client *c = container_of(n, struct client, node);
 
 		if (c->state != CLIENT_POOL || c->slow ||
@@ -88,7 +89,7 @@ static void on_tick(void *arg)
 		server_accept(server);
 	server_log_left_out(server, false);
 	if (!server->stopping)
-		base_timer_set(server->loop, &server->tick, SERVER_TICK_MS);
+		ndxp_timer_set(server->loop, &server->tick, SERVER_TICK_MS);
 }
 
 static enum ndx_status keep_variants(struct ndx_negotiation_server *server)
@@ -126,8 +127,8 @@ static void last_tick(void *arg)
 	struct ndx_negotiation_server *server = arg;
 
 	server->stopping = true;
-	base_timer_cancel(server->loop, &server->tick);
-	base_timer_cancel(server->loop, &server->relief);
+	ndxp_timer_cancel(server->loop, &server->tick);
+	ndxp_timer_cancel(server->loop, &server->relief);
 	server_log_left_out(server, true);
 }
 
@@ -160,12 +161,12 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	if (server == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_create: out of memory");
 	server->attr = own;
-	base_list_init(&server->clients);
+	ndxp_list_init(&server->clients);
 	(void)pthread_mutex_init(&server->lock, NULL);
 	(void)pthread_cond_init(&server->empty, NULL);
-	server->finish = (struct base_job){.fn = finish_on_loop, .arg = server};
-	server->tick = (struct base_timer){.fn = on_tick, .arg = server};
-	server->relief = (struct base_timer){.fn = server_on_relief, .arg = server};
+	server->finish = (struct ndxp_job){.fn = finish_on_loop, .arg = server};
+	server->tick = (struct ndxp_timer){.fn = on_tick, .arg = server};
+	server->relief = (struct ndxp_timer){.fn = server_on_relief, .arg = server};
 	st = keep_variants(server);
 	if (st != NDX_OK)
 		goto fail_variants;
@@ -183,7 +184,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	st = server_watch(server);
 	if (st != NDX_OK)
 		goto fail_watch;
-	base_timer_set(server->loop, &server->tick, SERVER_TICK_MS);
+	ndxp_timer_set(server->loop, &server->tick, SERVER_TICK_MS);
 	server->attr.address = NULL;
 	*out = server;
 	return NDX_OK;
@@ -205,7 +206,7 @@ fail_variants:
 static void stop_on_loop(void *arg)
 {
 	struct ndx_negotiation_server *server = arg;
-	struct base_list *n = server->clients.next;
+	struct ndxp_list *n = server->clients.next;
 
 	server_unwatch(server);
 	/* Stop listening at once, though sessions may last: new clients go to another server. */
@@ -233,14 +234,14 @@ static void close_behind(struct ndx_negotiation_server *server)
 	finish = server->stats.alive == 0;
 	pthread_mutex_unlock(&server->lock);
 	if (finish)
-		base_loop_post(server->loop, &server->finish);
+		ndxp_loop_post(server->loop, &server->finish);
 }
 
 void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
 {
 	if (server == NULL)
 		return;
-	base_loop_call(server->loop, stop_on_loop, server);
+	ndxp_loop_call(server->loop, stop_on_loop, server);
 	if (base_loop_in_callback()) {
 		close_behind(server);
 		return;
@@ -251,7 +252,7 @@ void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
 	pthread_mutex_unlock(&server->lock);
 	/* The tick ran until now, because stuck calls would otherwise have kept other sessions from
 	 * ending. */
-	base_loop_call(server->loop, last_tick, server);
+	ndxp_loop_call(server->loop, last_tick, server);
 	pool_fini(&server->pool);
 	base_loop_destroy(server->loop, server_free, server);
 }
@@ -262,7 +263,7 @@ enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server
 	if (server == NULL || length == NULL || (address == NULL && *length > 0))
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_negotiation_server_get_address: NULL argument");
-	return base_sockaddr_copy_out("ndx_negotiation_server_get_address", &server->address,
+	return ndxp_sockaddr_copy_out("ndx_negotiation_server_get_address", &server->address,
 	                              address, length);
 }
 

@@ -12,8 +12,8 @@
 
 #include <ndx/negotiation_server.h>
 
-#include "base_list.h"
-#include "base_loop.h"
+#include <ndx/spi/list.h>
+#include <ndx/spi/loop.h>
 #include "pool.h"
 #include "session.h"
 
@@ -29,7 +29,7 @@ enum client_state {
 
 struct client {
 	struct ndx_session session; /* what callbacks see; `servers` and `link` are unused */
-	struct base_list node;
+	struct ndxp_list node;
 	struct ndx_negotiation_server *server;
 	enum client_state state;
 	bool talking; /* the dialogue has begun */
@@ -40,9 +40,9 @@ struct client {
 	bool idle;    /* after stage ready: between two stages, with the timer for that set */
 	bool leaving; /* idle, and had nothing left to do when its timer expired */
 	int fd;       /* -1: none */
-	struct base_watch watch;
+	struct ndxp_watch watch;
 	bool watched;
-	struct base_timer timer;
+	struct ndxp_timer timer;
 	size_t sent;    /* bytes of the current frame that are sent */
 	unsigned reads; /* reads left before other clients have their turn */
 	uint8_t last_words[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
@@ -53,10 +53,10 @@ struct client {
 	bool opened;  /* `open` succeeded, so `closed` must be called */
 	bool restart; /* the stage is repeated */
 	int staged;   /* the latest stage that was reported to the consumer */
-	struct base_job returned;
+	struct ndxp_job returned;
 	uint64_t called_ns;
 	struct ndx_overlapped ov;
-	struct base_job qp_done;
+	struct ndxp_job qp_done;
 	char address[64];
 	struct sockaddr_storage near; /* own address of its first transport */
 	/* server_oob.c: a connection without a connection manager */
@@ -65,8 +65,8 @@ struct client {
 	uint8_t oob_frame[FRAME_HEADER];
 	bool oob_sending;   /* `oob_frame` is being sent */
 	uint32_t oob_ended; /* atomic: the connection has ended, or will not be made */
-	struct base_job oob_job;
-	struct base_job last;
+	struct ndxp_job oob_job;
+	struct ndxp_job last;
 };
 
 #define SERVER_PORTS_MOST 16u
@@ -74,7 +74,7 @@ struct client {
 
 struct server_port {
 	struct ndx_negotiation_server *server;
-	struct base_watch watch;
+	struct ndxp_watch watch;
 };
 
 /* The clients without a session that were logged in the current period. */
@@ -91,17 +91,17 @@ struct ndx_negotiation_server {
 	struct pool pool;
 	struct server_port ports[SERVER_PORTS_MOST];
 	unsigned port_count;
-	struct base_timer tick;
-	struct base_timer relief;        /* short timer, set while tasks wait for a thread */
+	struct ndxp_timer tick;
+	struct ndxp_timer relief;        /* short timer, set while tasks wait for a thread */
 	bool relieving;                  /* `relief` is set */
 	struct sockaddr_storage address; /* of the first port */
-	struct base_list clients;
+	struct ndxp_list clients;
 	struct server_log_limit log_limit;
 	struct ndx_negotiation_server_stats stats; /* under the lock */
 	uint64_t last_session;
 	bool stopping;
 	bool closing;           /* no thread waits for the last session; under the lock */
-	struct base_job finish; /* runs after the last session */
+	struct ndxp_job finish; /* runs after the last session */
 	bool no_descriptors;    /* out of descriptors: accept no client before the next tick, ... */
 	bool said_so;           /* ... and this was logged */
 	pthread_mutex_t lock;
@@ -188,7 +188,7 @@ bool client_oob_handle(struct client *c, const struct frame *f);
 /* While the pool has the client: handle goodbyes and aborts, leave other frames. */
 void client_oob_receive(struct client *c);
 /* The client ends; `then` runs after the queued jobs. False: there was no link, do it now. */
-bool client_oob_close(struct client *c, base_loop_fn *then);
+bool client_oob_close(struct client *c, ndxp_loop_fn *then);
 
 /* server_task.c; loop thread. */
 /* The timer of the pool: tasks wait for a thread. */

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base_container_of.h"
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "server.h"
 
 #define FIRST_MESSAGE 512u
@@ -17,7 +17,7 @@
 static void set_stage_timer(struct client *c)
 {
 	struct ndx_session *s = &c->session;
-	uint64_t deadline = base_deadline(c->server->attr.stage_timeout_ms);
+	uint64_t deadline = ndxp_deadline(c->server->attr.stage_timeout_ms);
 
 	if (!c->done && s->deadline_ns < deadline)
 		deadline = s->deadline_ns;
@@ -29,7 +29,7 @@ static void on_qp_callback(struct ndx_overlapped *ov)
 {
 	struct client *c = ov->context;
 
-	base_loop_post(c->server->loop, &c->qp_done);
+	ndxp_loop_post(c->server->loop, &c->qp_done);
 }
 
 static void connect_qp(struct client *c)
@@ -85,7 +85,7 @@ static bool between(struct client *c)
 			server_count(c->server, &c->server->stats.completed);
 		}
 		if (c->done)
-			base_timer_cancel(c->server->loop, &c->timer);
+			ndxp_timer_cancel(c->server->loop, &c->timer);
 		client_call(c);
 		return false;
 	}
@@ -109,14 +109,14 @@ static bool between(struct client *c)
 	}
 	if (client_oob_handle(c, &f))
 		return true;
-	dialogue_receive(d, &f, base_now_ns());
+	dialogue_receive(d, &f, ndxp_now_ns());
 	client_consume(c);
 	return true;
 }
 
 static bool receive(struct client *c)
 {
-	const uint64_t since = base_now_ns();
+	const uint64_t since = ndxp_now_ns();
 	struct frame f;
 	bool more;
 
@@ -278,7 +278,7 @@ static void on_idle(struct client *c)
 static void on_timer(void *arg)
 {
 	struct client *c = arg;
-	const bool whole = c->talking && !c->done && base_now_ns() >= c->session.deadline_ns;
+	const bool whole = c->talking && !c->done && ndxp_now_ns() >= c->session.deadline_ns;
 	const char *text = whole ? "the session's time is over" : "the stage's time is over";
 
 	switch (c->state) {
@@ -348,7 +348,7 @@ static struct client *client_new(struct ndx_negotiation_server *server,
                                  const struct sockaddr_storage *from)
 {
 	struct client *c = calloc(1, sizeof(*c));
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 
 	if (c == NULL || history_init(&c->session.history, server->attr.max_history) != NDX_OK) {
 		free(c);
@@ -359,12 +359,12 @@ static struct client *client_new(struct ndx_negotiation_server *server,
 	c->fd = -1;
 	c->staged = -1;
 	c->session.id = ++server->last_session;
-	(void)snprintf(c->address, sizeof(c->address), "%s", base_sockaddr_text(from, text));
+	(void)snprintf(c->address, sizeof(c->address), "%s", ndxp_sockaddr_text(from, text));
 	c->session.server = c->address;
-	c->watch = (struct base_watch){.fd = -1, .fn = on_event, .arg = c};
-	c->timer = (struct base_timer){.fn = on_timer, .arg = c};
-	c->returned = (struct base_job){.fn = on_returned, .arg = c};
-	c->qp_done = (struct base_job){.fn = on_qp_done, .arg = c};
+	c->watch = (struct ndxp_watch){.fd = -1, .fn = on_event, .arg = c};
+	c->timer = (struct ndxp_timer){.fn = on_timer, .arg = c};
+	c->returned = (struct ndxp_job){.fn = on_returned, .arg = c};
+	c->qp_done = (struct ndxp_job){.fn = on_qp_done, .arg = c};
 	return c;
 }
 
@@ -379,22 +379,22 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 			         "negotiation server: a client is refused: %u sessions are the "
 			         "limit",
 			         server->attr.max_sessions);
-		base_fd_close(fd);
+		ndxp_fd_close(fd);
 		return;
 	}
 	c = client_new(server, from);
 	if (c == NULL) {
 		log_error(0, "negotiation server: no memory for a client");
-		base_fd_close(fd);
+		ndxp_fd_close(fd);
 		server_gone(server);
 		return;
 	}
 	describe_near(fd, &c->near);
-	base_list_add(&server->clients, &c->node);
+	ndxp_list_add(&server->clients, &c->node);
 	if (!client_attach(c, fd)) {
 		client_finish(c);
 		return;
 	}
-	client_set_timer(c, base_deadline(server->attr.hello_timeout_ms));
+	client_set_timer(c, ndxp_deadline(server->attr.hello_timeout_ms));
 	client_go(c);
 }

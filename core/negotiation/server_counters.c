@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The server's counters, and the number of its clients. */
-#include "base_loop.h"
+#include <ndx/spi/loop.h>
 #include "server.h"
 
 void server_count(struct ndx_negotiation_server *server, uint64_t *counter)
@@ -37,5 +37,5 @@ void server_gone(struct ndx_negotiation_server *server)
 	pthread_mutex_unlock(&server->lock);
 	/* A close on another thread may free the server now: `finish` was read under the lock. */
 	if (finish)
-		base_loop_post(server->loop, &server->finish);
+		ndxp_loop_post(server->loop, &server->finish);
 }

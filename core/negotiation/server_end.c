@@ -3,8 +3,8 @@
  * thread. */
 #include <stdio.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "server.h"
 
 #define LAST_WORDS_MS 1000u
@@ -12,9 +12,9 @@
 void client_set_timer(struct client *c, uint64_t deadline_ns)
 {
 	if (deadline_ns == UINT64_MAX) /* no limit */
-		base_timer_cancel(c->server->loop, &c->timer);
+		ndxp_timer_cancel(c->server->loop, &c->timer);
 	else
-		base_timer_set(c->server->loop, &c->timer, base_ms_until(deadline_ns));
+		ndxp_timer_set(c->server->loop, &c->timer, ndxp_ms_until(deadline_ns));
 }
 
 static void on_last(void *arg)
@@ -28,9 +28,9 @@ void client_finish(struct client *c)
 	struct ndx_session *s = &c->session;
 	const bool failed = c->talking && s->dialogue.next == DIALOGUE_FAILED;
 
-	base_timer_cancel(server->loop, &c->timer);
+	ndxp_timer_cancel(server->loop, &c->timer);
 	client_detach(c);
-	base_list_remove(&c->node);
+	ndxp_list_remove(&c->node);
 	if (failed)
 		server_count(server, &server->stats.failed);
 	pthread_mutex_lock(&s->lock);
@@ -51,7 +51,7 @@ bool client_end(struct client *c)
 	}
 	c->state = CLIENT_ENDING;
 	c->sent = 0;
-	client_set_timer(c, base_deadline(LAST_WORDS_MS));
+	client_set_timer(c, ndxp_deadline(LAST_WORDS_MS));
 	return true;
 }
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base_container_of.h"
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "server.h"
 #include "suggest.h"
 
@@ -52,7 +52,7 @@ static bool send_welcome(struct client *c, uint8_t flags)
 static struct client *find_session(struct ndx_negotiation_server *server, const struct client *but,
                                    const uint8_t cookie[16])
 {
-	for (struct base_list *n = server->clients.next; n != &server->clients; n = n->next) {
+	for (struct ndxp_list *n = server->clients.next; n != &server->clients; n = n->next) {
 		struct client *c = container_of(n, struct client, node);
 		const bool waits =
 			c->state == CLIENT_ORPHAN ||
@@ -72,7 +72,7 @@ static bool resume(struct client *c, struct client *from, struct client **broken
 {
 	const int fd = from->fd;
 
-	base_watch_remove(c->server->loop, &from->watch);
+	ndxp_watch_remove(c->server->loop, &from->watch);
 	from->watched = false;
 	from->fd = -1;
 	client_stop(from);
@@ -103,7 +103,7 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 	dialogue_limit(d, hello->max_message);
 	c->talking = true;
 	session_set_state(&c->session, NDX_SESSION_EXCHANGING);
-	c->session.deadline_ns = base_deadline(c->server->attr.session_timeout_ms);
+	c->session.deadline_ns = ndxp_deadline(c->server->attr.session_timeout_ms);
 	c->state = CLIENT_ACTIVE;
 	if (!send_welcome(c, 0))
 		return client_fail(c, NDX_E_CONNECTION_ABORTED, "the client went away at once");

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "server.h"
 
 #define ROOM_KEPT 256u /* of an empty inbox */
@@ -18,22 +18,22 @@ bool client_attach(struct client *c, int fd)
 	c->session.inbox_used = 0;
 	link_keep_alive(fd);
 	c->watch.fd = fd;
-	c->watched = base_watch_add(c->server->loop, &c->watch, 0, true) == NDX_OK;
+	c->watched = ndxp_watch_add(c->server->loop, &c->watch, 0, true) == NDX_OK;
 	return c->watched;
 }
 
 void client_detach(struct client *c)
 {
 	if (c->watched)
-		base_watch_remove(c->server->loop, &c->watch);
+		ndxp_watch_remove(c->server->loop, &c->watch);
 	c->watched = false;
-	base_fd_close(c->fd);
+	ndxp_fd_close(c->fd);
 	c->fd = -1;
 }
 
 static enum client_io wait_for(struct client *c, uint32_t events)
 {
-	base_watch_rearm(c->server->loop, &c->watch, events);
+	ndxp_watch_rearm(c->server->loop, &c->watch, events);
 	return IO_WAIT;
 }
 

@@ -9,9 +9,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 
 #define ACCEPTS_AT_ONCE 64
 #define NUMBERS_TRIED 32 /* ports to try, because each must be free at all addresses */
@@ -57,7 +57,7 @@ static void on_connection(void *arg, uint32_t events)
 		server->said_so = false;
 		client_accept(server, fd, &from);
 	}
-	base_watch_rearm(server->loop, &port->watch, EPOLLIN);
+	ndxp_watch_rearm(server->loop, &port->watch, EPOLLIN);
 }
 
 enum ndx_status server_watch(struct ndx_negotiation_server *server)
@@ -66,7 +66,7 @@ enum ndx_status server_watch(struct ndx_negotiation_server *server)
 
 	/* Accept no client before all addresses can accept. */
 	for (unsigned i = 0; st == NDX_OK && i < server->port_count; i++)
-		st = base_watch_add(server->loop, &server->ports[i].watch, 0, true);
+		st = ndxp_watch_add(server->loop, &server->ports[i].watch, 0, true);
 	if (st == NDX_OK)
 		server_accept(server);
 	return st;
@@ -75,14 +75,14 @@ enum ndx_status server_watch(struct ndx_negotiation_server *server)
 void server_accept(struct ndx_negotiation_server *server)
 {
 	for (unsigned i = 0; i < server->port_count; i++)
-		base_watch_rearm(server->loop, &server->ports[i].watch, EPOLLIN);
+		ndxp_watch_rearm(server->loop, &server->ports[i].watch, EPOLLIN);
 	server->no_descriptors = false;
 }
 
 void server_unwatch(struct ndx_negotiation_server *server)
 {
 	for (unsigned i = 0; i < server->port_count; i++)
-		base_watch_remove(server->loop, &server->ports[i].watch);
+		ndxp_watch_remove(server->loop, &server->ports[i].watch);
 	server->no_descriptors = false;
 }
 
@@ -91,7 +91,7 @@ void server_unwatch(struct ndx_negotiation_server *server)
 void server_unlisten(struct ndx_negotiation_server *server)
 {
 	while (server->port_count > 0)
-		base_fd_close(server->ports[--server->port_count].watch.fd);
+		ndxp_fd_close(server->ports[--server->port_count].watch.fd);
 }
 
 /* Open a socket that listens at `at`, which becomes its address. -1 with errno. */
@@ -107,10 +107,10 @@ static int open_at(struct sockaddr_storage *at, bool among_others)
 	/* IPv4 addresses have their own sockets, so [::] must not take their port. */
 	if (among_others && at->ss_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)at, base_sockaddr_len(at)) == 0 &&
+	if (bind(fd, (struct sockaddr *)at, ndxp_sockaddr_len(at)) == 0 &&
 	    listen(fd, SOMAXCONN) == 0 && getsockname(fd, (struct sockaddr *)at, &length) == 0)
 		return fd;
-	base_fd_close(fd);
+	ndxp_fd_close(fd);
 	return -1;
 }
 
@@ -122,7 +122,7 @@ static void add_port(struct ndx_negotiation_server *server, int fd,
 	if (server->port_count++ == 0)
 		server->address = *at;
 	port->server = server;
-	port->watch = (struct base_watch){.fd = fd, .fn = on_connection, .arg = port};
+	port->watch = (struct ndxp_watch){.fd = fd, .fn = on_connection, .arg = port};
 }
 
 /* A name may have addresses that this host does not have. */
@@ -139,11 +139,11 @@ static int open_all(struct ndx_negotiation_server *server, const struct sockaddr
 
 	for (size_t i = 0; i < count; i++) {
 		struct sockaddr_storage here = at[i];
-		char text[BASE_SOCKADDR_TEXT];
+		char text[NDXP_SOCKADDR_TEXT];
 		int fd;
 
 		if (server->port_count > 0)
-			base_sockaddr_set_port(&here, base_sockaddr_port(&server->address));
+			ndxp_sockaddr_set_port(&here, ndxp_sockaddr_port(&server->address));
 		*failed = here;
 		fd = open_at(&here, count > 1);
 		if (fd >= 0) {
@@ -154,7 +154,7 @@ static int open_all(struct ndx_negotiation_server *server, const struct sockaddr
 			return errno;
 		first = first != 0 ? first : errno;
 		log_warn(errno, "negotiation server: does not listen at %s",
-		         base_sockaddr_text(&here, text));
+		         ndxp_sockaddr_text(&here, text));
 	}
 	return server->port_count > 0 ? 0 : first;
 }
@@ -169,8 +169,8 @@ static enum ndx_status status_of(int error)
 static enum ndx_status listen_at(struct ndx_negotiation_server *server,
                                  const struct sockaddr_storage *at, size_t count)
 {
-	const bool any_number = base_sockaddr_port(&at[0]) == 0;
-	char text[BASE_SOCKADDR_TEXT];
+	const bool any_number = ndxp_sockaddr_port(&at[0]) == 0;
+	char text[NDXP_SOCKADDR_TEXT];
 	struct sockaddr_storage failed;
 	int error;
 
@@ -182,7 +182,7 @@ static enum ndx_status listen_at(struct ndx_negotiation_server *server,
 		if (error != EADDRINUSE || !any_number || tried == NUMBERS_TRIED)
 			return fail(status_of(error), error,
 			            "ndx_negotiation_server_create: cannot listen at %s (%.128s)",
-			            base_sockaddr_text(&failed, text), server->attr.address);
+			            ndxp_sockaddr_text(&failed, text), server->attr.address);
 	}
 	for (unsigned i = 0; i < server->port_count; i++) {
 		struct sockaddr_storage here;
@@ -191,7 +191,7 @@ static enum ndx_status listen_at(struct ndx_negotiation_server *server,
 		memset(&here, 0, sizeof(here));
 		if (getsockname(server->ports[i].watch.fd, (struct sockaddr *)&here, &length) == 0)
 			log_info("negotiation server: listens at %s",
-			         base_sockaddr_text(&here, text));
+			         ndxp_sockaddr_text(&here, text));
 	}
 	return NDX_OK;
 }
@@ -205,9 +205,9 @@ static size_t collect(const struct addrinfo *found, struct sockaddr_storage at[S
 		struct sockaddr_storage here;
 		size_t i = 0;
 
-		if (!base_sockaddr_valid(ai->ai_addr, ai->ai_addrlen))
+		if (!ndxp_sockaddr_valid(ai->ai_addr, ai->ai_addrlen))
 			continue;
-		base_sockaddr_copy(&here, ai->ai_addr, ai->ai_addrlen);
+		ndxp_sockaddr_copy(&here, ai->ai_addr, ai->ai_addrlen);
 		while (i < count && memcmp(&at[i], &here, sizeof(here)) != 0)
 			i++;
 		if (i < count)

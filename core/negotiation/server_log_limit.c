@@ -3,8 +3,8 @@
  * scanner, or a client that reconnects in a loop, must not fill a disk. Loop thread. */
 #include "server.h"
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 
 #define LOGGED_MOST 10u
 #define PERIOD_MS 10000u
@@ -17,7 +17,7 @@ static bool is_over(const struct server_log_limit *s, uint64_t now)
 void server_log_left_out(struct ndx_negotiation_server *server, bool last)
 {
 	struct server_log_limit *s = &server->log_limit;
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 
 	if (s->left_out == 0 || !(last || is_over(s, now)))
 		return;
@@ -31,7 +31,7 @@ void server_log_left_out(struct ndx_negotiation_server *server, bool last)
 bool server_may_log(struct ndx_negotiation_server *server)
 {
 	struct server_log_limit *s = &server->log_limit;
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 
 	server_log_left_out(server, false);
 	if (is_over(s, now))

@@ -5,7 +5,7 @@
 
 #include <sys/socket.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "connection.h"
 
 /* The link's lock is held, on the adapter's control thread. */
@@ -14,7 +14,7 @@ static void send_message(void *arg, enum ndx_spi_oob_message message)
 	struct client *c = arg;
 
 	(void)__atomic_fetch_or(&c->oob_pending, 1u << message, __ATOMIC_RELEASE);
-	base_loop_post(c->server->loop, &c->oob_job);
+	ndxp_loop_post(c->server->loop, &c->oob_job);
 }
 
 static void on_connection_end(void *arg)
@@ -41,7 +41,7 @@ enum ndx_status client_oob_open(struct client *c)
 	if (c->session.dialogue.own.kind != NDX_DESCRIPTION_VERBS_RC ||
 	    c->resources.connector == NULL)
 		return NDX_OK;
-	c->oob_job = (struct base_job){.fn = on_oob_job, .arg = c};
+	c->oob_job = (struct ndxp_job){.fn = on_oob_job, .arg = c};
 	c->oob = oob_link_create(&carrier, c);
 	if (c->oob == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "no memory for the queue pair's goodbye");
@@ -151,7 +151,7 @@ void client_oob_receive(struct client *c)
 	}
 }
 
-bool client_oob_close(struct client *c, base_loop_fn *then)
+bool client_oob_close(struct client *c, ndxp_loop_fn *then)
 {
 	struct oob_link *link = c->oob;
 
@@ -160,7 +160,7 @@ bool client_oob_close(struct client *c, base_loop_fn *then)
 		return false;
 	oob_link_leave(link);
 	/* After the jobs that are queued. */
-	c->last = (struct base_job){.fn = then, .arg = c};
-	base_loop_post(c->server->loop, &c->last);
+	c->last = (struct ndxp_job){.fn = then, .arg = c};
+	ndxp_loop_post(c->server->loop, &c->last);
 	return true;
 }

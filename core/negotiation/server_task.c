@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base_container_of.h"
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "server.h"
 
 #define RELIEF_MS 5u
@@ -21,7 +21,7 @@ static void relieve(struct ndx_negotiation_server *server)
 	if (server->relieving)
 		return;
 	server->relieving = true;
-	base_timer_set(server->loop, &server->relief, RELIEF_MS);
+	ndxp_timer_set(server->loop, &server->relief, RELIEF_MS);
 }
 
 void server_on_relief(void *arg)
@@ -85,20 +85,20 @@ static void call_task(struct pool_task *task)
 		if (dialogue_restart(d) != NDX_OK)
 			dialogue_fail(d, NDX_LAYER_PLUGIN, NDX_E_NOT_SUPPORTED, true,
 			              "the plugin cannot begin anew");
-		base_loop_post(c->server->loop, &c->returned);
+		ndxp_loop_post(c->server->loop, &c->returned);
 		return;
 	}
 	if (!c->opened && d->next == DIALOGUE_CALL)
 		open_session(c);
 	if (d->next == DIALOGUE_CALL)
 		dialogue_call(d);
-	base_loop_post(c->server->loop, &c->returned);
+	ndxp_loop_post(c->server->loop, &c->returned);
 }
 
 void client_call(struct client *c)
 {
 	c->state = CLIENT_POOL;
-	c->called_ns = base_now_ns();
+	c->called_ns = ndxp_now_ns();
 	c->slow = false;
 	c->task.fn = call_task;
 	if (pool_push(&c->server->pool, &c->task))

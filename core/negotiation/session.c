@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_loop.h"
 #include "base_struct.h"
 
@@ -121,7 +121,7 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	s->inbox = malloc(s->inbox_room);
 	st = s->inbox == NULL ? NDX_E_NO_MEMORY : copy_servers(s);
 	if (st == NDX_OK)
-		st = base_random(s->cookie, sizeof(s->cookie));
+		st = ndxp_random(s->cookie, sizeof(s->cookie));
 	if (st != NDX_OK)
 		goto fail_memory;
 	st = history_init(&s->history, own.max_history);
@@ -152,13 +152,13 @@ static void tell_peer(struct ndx_session *s)
 	if (!s->dialogue.tell)
 		return;
 	length = dialogue_error_frame(&s->dialogue, bytes);
-	(void)session_send(s, bytes, length, base_deadline(100));
+	(void)session_send(s, bytes, length, ndxp_deadline(100));
 }
 
 /* The calls block for work of the adapter's thread. */
 static enum ndx_status check_thread(const char *call)
 {
-	if (!base_loop_on_any())
+	if (!ndxp_loop_on_any())
 		return NDX_OK;
 	return fail(NDX_E_WOULD_BLOCK, 0, "%s: not in a callback", call);
 }
@@ -177,7 +177,7 @@ enum ndx_status ndx_session_connect(struct ndx_session *s)
 		            "ndx_session_connect: session %llu is %s already",
 		            (unsigned long long)s->id,
 		            ndx_session_state_name(ndx_session_get_state(s)));
-	s->deadline_ns = base_deadline(s->attr.session_timeout_ms);
+	s->deadline_ns = ndxp_deadline(s->attr.session_timeout_ms);
 	st = session_reach(s, false);
 	if (st == NDX_OK)
 		session_set_state(s, NDX_SESSION_CONNECTED);
@@ -192,7 +192,7 @@ static enum ndx_status wait_for_qp(struct ndx_session *s, struct ndx_overlapped 
 	bool late = false;
 
 	while (st == NDX_PENDING && !late && !link_cancelled(&s->link)) {
-		late = base_now_ns() >= s->stage_deadline_ns;
+		late = ndxp_now_ns() >= s->stage_deadline_ns;
 		st = ndx_overlapped_wait(ov, late ? 0 : QP_SLICE_MS);
 	}
 	if (st != NDX_PENDING)
@@ -232,7 +232,7 @@ static void connect_qp(struct ndx_session *s)
 /* Receive and handle the peer's next frame. */
 static enum ndx_status receive(struct ndx_session *s, enum ndx_error_layer *layer)
 {
-	const uint64_t since = base_now_ns();
+	const uint64_t since = ndxp_now_ns();
 	struct frame f;
 	enum ndx_status st = session_read_frame(s, &f, s->stage_deadline_ns, layer);
 
@@ -242,7 +242,7 @@ static enum ndx_status receive(struct ndx_session *s, enum ndx_error_layer *laye
 		dialogue_receive(&s->dialogue, &f, since);
 	s->inbox_used = 0;
 	/* Heartbeats restart the wait for a frame, so check the stage's deadline here. */
-	if (f.type == FRAME_ALIVE && base_now_ns() >= s->stage_deadline_ns)
+	if (f.type == FRAME_ALIVE && ndxp_now_ns() >= s->stage_deadline_ns)
 		return NDX_E_IO_TIMEOUT;
 	return NDX_OK;
 }
@@ -380,7 +380,7 @@ enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
 		st = check_turn(s, stage);
 	if (st != NDX_OK)
 		return st;
-	s->stage_deadline_ns = base_deadline(s->attr.stage_timeout_ms);
+	s->stage_deadline_ns = ndxp_deadline(s->attr.stage_timeout_ms);
 	if (stage != NDX_STAGE_DONE && s->deadline_ns < s->stage_deadline_ns)
 		s->stage_deadline_ns = s->deadline_ns;
 	session_set_state(s, NDX_SESSION_EXCHANGING);
@@ -428,7 +428,7 @@ void ndx_session_close(struct ndx_session *s)
 	if (s->state == NDX_SESSION_CONNECTED && (s->link.fd >= 0 || s->link.stream != NULL)) {
 		frame_write_header(bytes, &bye);
 		(void)link_send(&s->link, bytes, sizeof(bytes),
-		                base_deadline(base_loop_in_callback() ? 0 : 100));
+		                ndxp_deadline(base_loop_in_callback() ? 0 : 100));
 	}
 	dialogue_fini(&s->dialogue);
 	link_fini(&s->link);

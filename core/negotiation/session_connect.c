@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "session.h"
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -94,9 +94,9 @@ static enum ndx_status hello(struct ndx_session *s, bool again, uint64_t deadlin
 static enum ndx_status attempt(struct ndx_session *s, const char *server, bool again,
                                enum ndx_error_layer *layer)
 {
-	const uint64_t since = base_now_ns();
+	const uint64_t since = ndxp_now_ns();
 	const uint64_t deadline =
-		earlier(s->deadline_ns, base_deadline(s->attr.connect_timeout_ms));
+		earlier(s->deadline_ns, ndxp_deadline(s->attr.connect_timeout_ms));
 	struct ndx_history_entry entry = {.kind = NDX_HISTORY_CONNECT,
 	                                  .stage = s->dialogue.view.stage};
 	enum ndx_status st;
@@ -126,7 +126,7 @@ static enum ndx_status attempt(struct ndx_session *s, const char *server, bool a
  * synchronise. */
 static bool pause_before(struct ndx_session *s, uint32_t failures)
 {
-	const uint64_t since = base_now_ns();
+	const uint64_t since = ndxp_now_ns();
 	const struct ndx_history_entry entry = {.kind = NDX_HISTORY_BACKOFF,
 	                                        .stage = s->dialogue.view.stage};
 	uint64_t ms = s->attr.backoff_ms;
@@ -137,7 +137,7 @@ static bool pause_before(struct ndx_session *s, uint32_t failures)
 		ms *= 2;
 	if (ms > s->attr.backoff_most_ms)
 		ms = s->attr.backoff_most_ms;
-	(void)base_random(&random, sizeof(random));
+	(void)ndxp_random(&random, sizeof(random));
 	ms -= ms / 2 * (random % 1024) / 1024;
 	on = link_pause(&s->link, earlier(s->deadline_ns, since + ms * 1000000));
 	history_add(&s->history, &entry, since, NULL);
@@ -156,7 +156,7 @@ static enum ndx_status try_each(struct ndx_session *s, bool again, size_t *left,
 {
 	enum ndx_status st = NDX_E_IO_TIMEOUT;
 
-	for (size_t i = 0; i < s->attr.server_count && base_now_ns() < s->deadline_ns; i++) {
+	for (size_t i = 0; i < s->attr.server_count && ndxp_now_ns() < s->deadline_ns; i++) {
 		if (s->given_up[i])
 			continue;
 		st = attempt(s, s->servers[i], again, layer);
@@ -186,7 +186,7 @@ static enum ndx_status try_all(struct ndx_session *s, bool again, enum ndx_error
 		failures += round > 0 || again;
 		if (failures > 0 && !pause_before(s, failures))
 			return NDX_E_CANCELED;
-		if (base_now_ns() >= s->deadline_ns)
+		if (ndxp_now_ns() >= s->deadline_ns)
 			return st;
 		st = try_each(s, again, &left, layer);
 		if (st == NDX_OK || st == NDX_E_CANCELED)
@@ -207,7 +207,7 @@ enum ndx_status session_reach(struct ndx_session *s, bool again)
 		return NDX_OK;
 	if (st == NDX_E_CANCELED) {
 		(void)snprintf(text, sizeof(text), "cancelled while connecting");
-	} else if (base_now_ns() >= s->deadline_ns) {
+	} else if (ndxp_now_ns() >= s->deadline_ns) {
 		st = NDX_E_IO_TIMEOUT;
 		layer = NDX_LAYER_FRAMEWORK;
 		(void)snprintf(text, sizeof(text),

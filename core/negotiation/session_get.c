@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that read a session. Any thread. */
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "session.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base_json.h"
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "session.h"
 
 static json_t *error_of(struct base_json *j, const struct ndx_session_error *e)

@@ -9,7 +9,7 @@
 #include "connection.h"
 #include "session.h"
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 
 enum ndx_status session_oob_open(struct ndx_session *s)
 {

@@ -2,7 +2,7 @@
 /* The state of a session, and its failure. */
 #include "session.h"
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 
 void session_set_state(struct ndx_session *s, enum ndx_session_state state)
 {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_container_of.h"
-#include "base_log.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/log.h>
 #include "plugins.h"
 #include "schema.h"
 #include "suggest.h"
@@ -15,7 +15,7 @@
 static enum ndx_status find_plugin(struct ndx_negotiation *n, const char *name, struct plugin **out,
                                    char why[PLUGIN_TEXT])
 {
-	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
+	for (struct ndxp_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
 		struct plugin *p = container_of(node, struct plugin, node);
 
 		if (strcmp(p->name, name) != 0)
@@ -39,7 +39,7 @@ static enum ndx_status fail_unknown(struct ndx_negotiation *n, const char *name)
 
 	suggest_begin(&s, name);
 	pthread_mutex_lock(&n->lock);
-	for (struct base_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
+	for (struct ndxp_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
 		const struct plugin *p = container_of(node, struct plugin, node);
 
 		suggest_offer(&s, p->name, p->status == NDX_PLUGIN_READY ? NULL : "refused");

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base_cq.h"
+#include <ndx/spi/completion_queue.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_qp.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/queue_pair.h>
 
-static struct base_cq *of(struct ndx_spi_cq *cq)
+static struct ndxp_cq *of(struct ndx_spi_cq *cq)
 {
-	return (struct base_cq *)(void *)cq;
+	return (struct ndxp_cq *)(void *)cq;
 }
 
-enum ndx_status base_cq_init(struct base_cq *cq, const struct ndx_cq_ops *ops, uint32_t depth)
+enum ndx_status ndxp_cq_init(struct ndxp_cq *cq, const struct ndx_cq_ops *ops, uint32_t depth)
 {
 	memset(cq, 0, sizeof(*cq));
 	cq->spi.pub.ops = ops;
@@ -23,17 +23,17 @@ enum ndx_status base_cq_init(struct base_cq *cq, const struct ndx_cq_ops *ops, u
 	return NDX_OK;
 }
 
-void base_cq_fini(struct base_cq *cq)
+void ndxp_cq_fini(struct ndxp_cq *cq)
 {
-	base_fd_close(cq->fd);
+	ndxp_fd_close(cq->fd);
 	free(cq->ring);
 }
 
 /* Enlarge the ring; entry number n stays at n & (size - 1). */
-static bool grow(struct base_cq *cq, uint64_t need)
+static bool grow(struct ndxp_cq *cq, uint64_t need)
 {
 	uint64_t size = cq->size == 0 ? 16 : cq->size;
-	struct base_cq_entry *ring;
+	struct ndxp_cq_entry *ring;
 
 	while (size < need)
 		size *= 2;
@@ -53,63 +53,63 @@ static bool grow(struct base_cq *cq, uint64_t need)
 	return true;
 }
 
-enum ndx_status base_cq_attach(struct base_cq *cq, uint32_t depth)
+enum ndx_status ndxp_cq_attach(struct ndxp_cq *cq, uint32_t depth)
 {
 	bool ok;
 
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	/* Results that wait now may belong to queue pairs that were destroyed. */
 	ok = grow(cq, (uint64_t)cq->reserved + depth + (cq->pushed - cq->taken));
 	if (ok)
 		cq->reserved += depth;
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 	return ok ? NDX_OK
 	          : fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for the results of %u more requests",
 	                 depth);
 }
 
-void base_cq_detach(struct base_cq *cq, struct base_queue *queue)
+void ndxp_cq_detach(struct ndxp_cq *cq, struct ndxp_queue *queue)
 {
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	cq->reserved -= queue->depth;
 	for (uint64_t n = cq->taken; n != cq->pushed; n++) {
-		struct base_cq_entry *entry = &cq->ring[n & (cq->size - 1)];
+		struct ndxp_cq_entry *entry = &cq->ring[n & (cq->size - 1)];
 
 		if (entry->queue == queue)
 			entry->queue = NULL;
 	}
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 }
 
-/* Lock held. base_cq_may_bypass() reads `armed` without the lock. */
-static void arm(struct base_cq *cq, bool armed)
+/* Lock held. ndxp_cq_may_bypass() reads `armed` without the lock. */
+static void arm(struct ndxp_cq *cq, bool armed)
 {
 	__atomic_store_n(&cq->armed, armed, __ATOMIC_RELAXED);
 }
 
 /* Lock held: fire the descriptor, or the notifications, as far as they are armed. */
-static void fire(struct base_cq *cq, bool fd, bool ovs, enum ndx_status status)
+static void fire(struct ndxp_cq *cq, bool fd, bool ovs, enum ndx_status status)
 {
 	if (cq->armed)
 		cq->fired++;
 	cq->triggered = cq->pushed;
 	if (fd && cq->fd_armed) {
 		cq->fd_armed = false;
-		base_eventfd_set(cq->fd);
+		ndxp_eventfd_set(cq->fd);
 	}
 	if (ovs)
-		base_ov_complete_all(&cq->notifies, status);
+		ndxp_ov_complete_all(&cq->notifies, status);
 	arm(cq, cq->fd_armed || cq->notifies.head != NULL);
 }
 
 /* Lock held: the number of entries that fire nothing any more: taken, or already notified. */
-static uint64_t old_ones(const struct base_cq *cq)
+static uint64_t old_ones(const struct ndxp_cq *cq)
 {
 	return cq->triggered > cq->taken ? cq->triggered : cq->taken;
 }
 
 /* Lock held: whether there is a result that fires a notification of this type. */
-static bool due(const struct base_cq *cq, enum ndx_cq_notify_type type)
+static bool due(const struct ndxp_cq *cq, enum ndx_cq_notify_type type)
 {
 	switch (type) {
 	case NDX_CQ_NOTIFY_ANY:
@@ -123,23 +123,23 @@ static bool due(const struct base_cq *cq, enum ndx_cq_notify_type type)
 }
 
 /* Lock held: whether the descriptor, or a notification, is armed for this type. */
-static bool fd_waits(const struct base_cq *cq, enum ndx_cq_notify_type type)
+static bool fd_waits(const struct ndxp_cq *cq, enum ndx_cq_notify_type type)
 {
 	return cq->fd_armed && cq->fd_type == type;
 }
 
-static bool ovs_wait(const struct base_cq *cq, enum ndx_cq_notify_type type)
+static bool ovs_wait(const struct ndxp_cq *cq, enum ndx_cq_notify_type type)
 {
 	return cq->notifies.head != NULL && cq->ov_type == type;
 }
 
-static bool waits(const struct base_cq *cq, enum ndx_cq_notify_type type)
+static bool waits(const struct ndxp_cq *cq, enum ndx_cq_notify_type type)
 {
 	return fd_waits(cq, type) || ovs_wait(cq, type);
 }
 
 /* Lock held. */
-static void fire_due(struct base_cq *cq)
+static void fire_due(struct ndxp_cq *cq)
 {
 	const bool fd = cq->fd_armed && due(cq, cq->fd_type);
 	const bool ovs = cq->notifies.head != NULL && due(cq, cq->ov_type);
@@ -148,52 +148,52 @@ static void fire_due(struct base_cq *cq)
 		fire(cq, fd, ovs, NDX_OK);
 }
 
-void base_cq_push_end(struct base_cq *cq, const struct base_cq_entry *entry)
+void ndxp_cq_push_end(struct ndxp_cq *cq, const struct ndxp_cq_entry *entry)
 {
 	__atomic_store_n(&cq->pushed, cq->pushed + 1, __ATOMIC_RELAXED);
 	if (entry->result.status != NDX_OK) {
 		cq->last_solicited = cq->pushed;
-		base_count_status(cq->failures, entry->result.status);
+		ndxp_count_status(cq->failures, entry->result.status);
 	} else if ((entry->result.flags & NDX_RESULT_SOLICITED) ||
 	           (cq->assume_solicited && entry->result.request_type == NDX_REQUEST_RECEIVE)) {
 		cq->last_solicited = cq->pushed;
 	}
 	if (cq->armed)
 		fire_due(cq);
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 }
 
-void base_cq_push(struct base_cq *cq, struct base_queue *queue, const struct ndx_result *result)
+void ndxp_cq_push(struct ndxp_cq *cq, struct ndxp_queue *queue, const struct ndx_result *result)
 {
-	struct base_cq_entry *entry = base_cq_push_begin(cq, queue);
+	struct ndxp_cq_entry *entry = ndxp_cq_push_begin(cq, queue);
 
 	entry->result = *result;
-	base_cq_push_end(cq, entry);
+	ndxp_cq_push_end(cq, entry);
 }
 
-size_t base_cq_take(struct base_cq *cq, struct ndx_result *results, size_t count)
+size_t ndxp_cq_take(struct ndxp_cq *cq, struct ndx_result *results, size_t count)
 {
 	uint64_t waiting;
 	uint64_t at;
 
 	__atomic_store_n(&cq->polls, __atomic_load_n(&cq->polls, __ATOMIC_RELAXED) + 1,
 	                 __ATOMIC_RELAXED);
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	/* The number grows only between two polls, so this is its maximum. */
 	waiting = cq->pushed - cq->taken;
-	base_cq_saw(cq, waiting);
+	ndxp_cq_saw(cq, waiting);
 	if (count > waiting)
 		count = waiting;
 	at = cq->taken;
 	for (size_t n = 0; n < count; n++) {
-		struct base_cq_entry *entry = &cq->ring[at++ & (cq->size - 1)];
+		struct ndxp_cq_entry *entry = &cq->ring[at++ & (cq->size - 1)];
 
 		results[n] = entry->result;
 		if (entry->queue != NULL)
-			base_queue_give_back(entry->queue, 1);
+			ndxp_queue_give_back(entry->queue, 1);
 	}
 	__atomic_store_n(&cq->taken, at, __ATOMIC_RELAXED);
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 	return count;
 }
 
@@ -204,28 +204,28 @@ static enum ndx_cq_notify_type stronger(bool armed, enum ndx_cq_notify_type old,
 	return !armed || type == NDX_CQ_NOTIFY_ANY || old == NDX_CQ_NOTIFY_ERRORS ? type : old;
 }
 
-enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
+enum ndx_status ndxp_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
                                struct ndx_overlapped *ov)
 {
-	struct base_cq *cq = of(spi);
+	struct ndxp_cq *cq = of(spi);
 	enum ndx_status st = NDX_OK;
 	int fd;
 
 	if (ov == NULL)
-		st = base_cq_get_fd(spi, &fd);
+		st = ndxp_cq_get_fd(spi, &fd);
 	if (st != NDX_OK)
 		return st;
 	st = NDX_PENDING;
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	if (!waits(cq, NDX_CQ_NOTIFY_SOLICITED))
 		cq->asked = old_ones(cq);
 	if (ov != NULL) {
 		cq->ov_type = stronger(cq->notifies.head != NULL, cq->ov_type, type);
-		base_ov_push(&cq->notifies, ov);
+		ndxp_ov_push(&cq->notifies, ov);
 	} else {
 		cq->fd_type = stronger(cq->fd_armed, cq->fd_type, type);
 		cq->fd_armed = true;
-		base_eventfd_clear(cq->fd);
+		ndxp_eventfd_clear(cq->fd);
 	}
 	arm(cq, true);
 	/* A readable descriptor cannot carry a status: return the status from the call. */
@@ -235,84 +235,84 @@ enum ndx_status base_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		fire(cq, true, true, cq->failed);
 	else
 		fire_due(cq);
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 	return st;
 }
 
-bool base_cq_assume_solicited(struct base_cq *cq, bool assume_solicited)
+bool ndxp_cq_assume_solicited(struct ndxp_cq *cq, bool assume_solicited)
 {
 	bool before;
 
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	before = cq->assume_solicited;
 	cq->assume_solicited = assume_solicited;
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 	return before;
 }
 
 /* The result may have been taken since it was pushed: notify the consumer that armed before. */
-void base_cq_solicit(struct base_cq *cq)
+void ndxp_cq_solicit(struct ndxp_cq *cq)
 {
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	cq->last_solicited = cq->pushed;
 	if (waits(cq, NDX_CQ_NOTIFY_SOLICITED) && cq->pushed > cq->asked)
 		fire(cq, fd_waits(cq, NDX_CQ_NOTIFY_SOLICITED),
 		     ovs_wait(cq, NDX_CQ_NOTIFY_SOLICITED), NDX_OK);
 	else
 		fire_due(cq);
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 }
 
-bool base_cq_any_is_armed(struct base_cq *cq)
+bool ndxp_cq_any_is_armed(struct ndxp_cq *cq)
 {
 	bool any;
 
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	any = waits(cq, NDX_CQ_NOTIFY_ANY);
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 	return any;
 }
 
-void base_cq_cancel(struct ndx_spi_cq *spi, enum ndx_status status)
+void ndxp_cq_cancel(struct ndx_spi_cq *spi, enum ndx_status status)
 {
-	struct base_cq *cq = of(spi);
+	struct ndxp_cq *cq = of(spi);
 
-	base_lock_acquire(&cq->lock);
-	base_ov_complete_all(&cq->notifies, status);
+	ndxp_lock_acquire(&cq->lock);
+	ndxp_ov_complete_all(&cq->notifies, status);
 	arm(cq, cq->fd_armed);
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 }
 
-enum ndx_status base_cq_get_fd(struct ndx_spi_cq *spi, int *fd)
+enum ndx_status ndxp_cq_get_fd(struct ndx_spi_cq *spi, int *fd)
 {
-	struct base_cq *cq = of(spi);
+	struct ndxp_cq *cq = of(spi);
 	bool ok;
 	int err = 0;
 
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	if (cq->fd < 0) {
-		cq->fd = base_eventfd_create();
+		cq->fd = ndxp_eventfd_create();
 		err = errno;
 	}
 	ok = cq->fd >= 0;
 	if (ok)
 		*fd = cq->fd;
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 	return ok ? NDX_OK
 	          : fail(NDX_E_INSUFFICIENT_RESOURCES, err,
 	                 "no descriptor for a completion queue; see ulimit -n");
 }
 
-enum ndx_status base_cq_resize(struct ndx_spi_cq *spi, uint32_t depth)
+enum ndx_status ndxp_cq_resize(struct ndx_spi_cq *spi, uint32_t depth)
 {
-	struct base_cq *cq = of(spi);
+	struct ndxp_cq *cq = of(spi);
 	uint64_t waiting;
 
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	waiting = cq->pushed - cq->taken;
 	if (waiting <= depth)
 		spi->depth = depth;
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 	if (waiting > depth)
 		return fail(NDX_E_BUFFER_OVERFLOW, 0,
 		            "ndx_cq_resize: %llu results are waiting, more than %u; take them "
@@ -321,13 +321,13 @@ enum ndx_status base_cq_resize(struct ndx_spi_cq *spi, uint32_t depth)
 	return NDX_OK;
 }
 
-void base_cq_get_stats(struct ndx_spi_cq *spi, struct ndx_cq_stats *stats)
+void ndxp_cq_get_stats(struct ndx_spi_cq *spi, struct ndx_cq_stats *stats)
 {
-	struct base_cq *cq = of(spi);
+	struct ndxp_cq *cq = of(spi);
 	const uint64_t direct = __atomic_load_n(&cq->direct, __ATOMIC_RELAXED);
 	uint64_t failures = 0;
 
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	stats->depth = spi->depth;
 	stats->reserved = cq->reserved;
 	stats->waiting = (uint32_t)(cq->pushed - cq->taken);
@@ -344,14 +344,14 @@ void base_cq_get_stats(struct ndx_spi_cq *spi, struct ndx_cq_stats *stats)
 	}
 	stats->by_status[0] = stats->results - failures;
 	stats->failed = cq->failed;
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 }
 
-void base_cq_fail(struct base_cq *cq, enum ndx_status status)
+void ndxp_cq_fail(struct ndxp_cq *cq, enum ndx_status status)
 {
-	base_lock_acquire(&cq->lock);
+	ndxp_lock_acquire(&cq->lock);
 	if (cq->failed == NDX_OK)
 		cq->failed = status;
 	fire(cq, true, true, status);
-	base_lock_release(&cq->lock);
+	ndxp_lock_release(&cq->lock);
 }

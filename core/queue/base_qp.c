@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base_qp.h"
+#include <ndx/spi/queue_pair.h>
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 
-static enum ndx_status queue_init(struct base_queue *q, struct base_qp *qp, struct ndx_cq *cq,
+static enum ndx_status queue_init(struct ndxp_queue *q, struct ndxp_qp *qp, struct ndx_cq *cq,
                                   uint32_t depth, size_t stride)
 {
 	uint32_t size = 1;
@@ -21,25 +21,25 @@ static enum ndx_status queue_init(struct base_queue *q, struct base_qp *qp, stru
 	q->reqs = calloc(size, stride);
 	if (q->reqs == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue of %u requests", depth);
-	if (base_cq_attach(base_cq_of(cq), depth) != NDX_OK) {
+	if (ndxp_cq_attach(ndxp_cq_of(cq), depth) != NDX_OK) {
 		free(q->reqs);
 		q->reqs = NULL;
 		return NDX_E_NO_MEMORY;
 	}
-	q->cq = base_cq_of(cq);
+	q->cq = ndxp_cq_of(cq);
 	return NDX_OK;
 }
 
-static void queue_fini(struct base_queue *q)
+static void queue_fini(struct ndxp_queue *q)
 {
 	if (q->cq != NULL)
-		base_cq_detach(q->cq, q);
+		ndxp_cq_detach(q->cq, q);
 	free(q->reqs);
 	q->reqs = NULL;
 	q->cq = NULL;
 }
 
-enum ndx_status base_qp_init(struct base_qp *qp, const struct ndx_qp_ops *ops,
+enum ndx_status ndxp_qp_init(struct ndxp_qp *qp, const struct ndx_qp_ops *ops,
                              const struct ndx_qp_attr *attr, uint32_t max_transfer,
                              size_t initiator_stride, size_t receive_stride)
 {
@@ -48,7 +48,7 @@ enum ndx_status base_qp_init(struct base_qp *qp, const struct ndx_qp_ops *ops,
 	qp->spi.pub.ops = ops;
 	qp->spi.attr = *attr;
 	qp->max_transfer = max_transfer;
-	qp->state = BASE_QP_IDLE;
+	qp->state = NDXP_QP_IDLE;
 	qp->reorder_exempt = -1;
 	st = queue_init(&qp->initiator, qp, attr->initiator_cq, attr->initiator_depth,
 	                initiator_stride);
@@ -60,15 +60,15 @@ enum ndx_status base_qp_init(struct base_qp *qp, const struct ndx_qp_ops *ops,
 	return st;
 }
 
-void base_qp_fini(struct base_qp *qp)
+void ndxp_qp_fini(struct ndxp_qp *qp)
 {
 	queue_fini(&qp->initiator);
 	queue_fini(&qp->receive);
 }
 
-static void emit(struct base_queue *q, const struct base_req *req)
+static void emit(struct ndxp_queue *q, const struct ndxp_req *req)
 {
-	struct base_cq_entry *entry = base_cq_push_begin(q->cq, q);
+	struct ndxp_cq_entry *entry = ndxp_cq_push_begin(q->cq, q);
 
 	entry->result = (struct ndx_result){
 		.status = req->status,
@@ -80,14 +80,14 @@ static void emit(struct base_queue *q, const struct base_req *req)
 		.immediate = req->immediate,
 		.native = req->native,
 	};
-	base_cq_push_end(q->cq, entry);
+	ndxp_cq_push_end(q->cq, entry);
 }
 
 /* Only the first failure of a connected queue pair has its status: the failure ends the connection,
  * and all later requests are cancelled. */
-static void only_once(struct base_queue *q, struct base_req *req)
+static void only_once(struct ndxp_queue *q, struct ndxp_req *req)
 {
-	if (req->status == NDX_E_CANCELED || q->qp->state == BASE_QP_IDLE)
+	if (req->status == NDX_E_CANCELED || q->qp->state == NDXP_QP_IDLE)
 		return;
 	if (q->broken) {
 		req->status = NDX_E_CANCELED;
@@ -96,30 +96,30 @@ static void only_once(struct base_queue *q, struct base_req *req)
 	q->broken = true;
 }
 
-void base_queue_retire(struct base_queue *q)
+void ndxp_queue_retire(struct ndxp_queue *q)
 {
 	while (q->head != q->tail) {
-		struct base_req *req = base_queue_at(q, q->head);
+		struct ndxp_req *req = ndxp_queue_at(q, q->head);
 
 		if (!req->done)
 			return;
 		q->head++;
 		if (req->status != NDX_OK) {
 			only_once(q, req);
-			q->failed[base_status_index(req->status)]++;
+			q->failed[ndxp_status_index(req->status)]++;
 		} else if (req->op_flags & NDX_OP_SILENT_SUCCESS) {
 			q->silent++;
-			base_queue_give_back(q, 1);
+			ndxp_queue_give_back(q, 1);
 			continue;
 		}
 		emit(q, req);
 	}
 }
 
-void base_queue_cancel(struct base_queue *q, enum ndx_status status)
+void ndxp_queue_cancel(struct ndxp_queue *q, enum ndx_status status)
 {
 	for (uint32_t i = q->head; i != q->tail; i++) {
-		struct base_req *req = base_queue_at(q, i);
+		struct ndxp_req *req = ndxp_queue_at(q, i);
 
 		if (req->done)
 			continue;
@@ -127,15 +127,15 @@ void base_queue_cancel(struct base_queue *q, enum ndx_status status)
 		req->native = 0;
 		req->done = true;
 	}
-	base_queue_retire(q);
+	ndxp_queue_retire(q);
 }
 
-void base_queue_get_stats(const struct base_queue *q, struct ndx_work_stats *stats)
+void ndxp_queue_get_stats(const struct ndxp_queue *q, struct ndx_work_stats *stats)
 {
 	uint64_t failed = 0;
 
 	stats->posted = ((uint64_t)q->laps << 32) + q->tail;
-	stats->completed = stats->posted - base_queue_outstanding(q);
+	stats->completed = stats->posted - ndxp_queue_outstanding(q);
 	stats->silent = q->silent;
 	for (size_t i = 1; i < NDX_STATS_STATUSES; i++) {
 		stats->by_status[i] = q->failed[i];
@@ -144,37 +144,37 @@ void base_queue_get_stats(const struct base_queue *q, struct ndx_work_stats *sta
 	stats->by_status[0] = stats->completed - failed;
 }
 
-void base_qp_get_stats(const struct base_qp *qp, struct ndx_qp_stats *stats)
+void ndxp_qp_get_stats(const struct ndxp_qp *qp, struct ndx_qp_stats *stats)
 {
-	base_queue_get_stats(&qp->initiator, &stats->initiator);
-	base_queue_get_stats(&qp->receive, &stats->receive);
+	ndxp_queue_get_stats(&qp->initiator, &stats->initiator);
+	ndxp_queue_get_stats(&qp->receive, &stats->receive);
 	stats->rnr_waits = qp->rnr_waits;
 	stats->rnr_wait_ns = qp->rnr_wait_ns;
 	if (qp->rnr_since != 0)
-		stats->rnr_wait_ns += base_now_ns() - qp->rnr_since;
+		stats->rnr_wait_ns += ndxp_now_ns() - qp->rnr_since;
 }
 
-void base_qp_rnr_begin(struct base_qp *qp)
+void ndxp_qp_rnr_begin(struct ndxp_qp *qp)
 {
 	if (qp->rnr_since != 0)
 		return;
 	qp->rnr_waits++;
-	qp->rnr_since = base_now_ns();
+	qp->rnr_since = ndxp_now_ns();
 }
 
-void base_qp_rnr_record(struct base_qp *qp)
+void ndxp_qp_rnr_record(struct ndxp_qp *qp)
 {
-	qp->rnr_wait_ns += base_now_ns() - qp->rnr_since;
+	qp->rnr_wait_ns += ndxp_now_ns() - qp->rnr_since;
 	qp->rnr_since = 0;
 }
 
-uint32_t base_qp_rnr_left_ms(const struct base_qp *qp, uint64_t since_ns)
+uint32_t ndxp_qp_rnr_left_ms(const struct ndxp_qp *qp, uint64_t since_ns)
 {
-	const uint64_t limit = (uint64_t)qp->spi.attr.no_receive_timeout_ms * BASE_NS_PER_MS;
+	const uint64_t limit = (uint64_t)qp->spi.attr.no_receive_timeout_ms * NDXP_NS_PER_MS;
 	uint64_t waited;
 
 	if (qp->spi.attr.no_receive_timeout_ms == NDX_INFINITE)
 		return NDX_INFINITE;
-	waited = base_now_ns() - since_ns;
-	return waited >= limit ? 0 : (uint32_t)((limit - waited - 1) / BASE_NS_PER_MS + 1);
+	waited = ndxp_now_ns() - since_ns;
+	return waited >= limit ? 0 : (uint32_t)((limit - waited - 1) / NDXP_NS_PER_MS + 1);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base_rc_wire.h"
+#include <ndx/spi/rc_wire.h>
 
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 #define VERSION 3u
 
@@ -15,7 +15,7 @@ enum {
 	AT_INBOUND = 4, /* read limits */
 	AT_OUTBOUND = 5,
 	AT_FLAGS = 6,
-	AT_PRIVATE = BASE_RC_CM_HEADER,
+	AT_PRIVATE = NDXP_RC_CM_HEADER,
 };
 
 static uint8_t limit_of(uint32_t limit)
@@ -23,7 +23,7 @@ static uint8_t limit_of(uint32_t limit)
 	return limit > UINT8_MAX ? UINT8_MAX : (uint8_t)limit;
 }
 
-size_t base_rc_cm_encode(const struct base_rc_cm *cm, uint8_t out[BASE_RC_CM_REJECT])
+size_t ndxp_rc_cm_encode(const struct ndxp_rc_cm *cm, uint8_t out[NDXP_RC_CM_REJECT])
 {
 	out[AT_MAGIC] = 'N';
 	out[AT_MAGIC + 1] = 'v';
@@ -33,19 +33,19 @@ size_t base_rc_cm_encode(const struct base_rc_cm *cm, uint8_t out[BASE_RC_CM_REJ
 	out[AT_OUTBOUND] = limit_of(cm->outbound_read_limit);
 	out[AT_FLAGS] = cm->flags;
 	memcpy(out + AT_PRIVATE, cm->private_data, cm->private_len);
-	return BASE_RC_CM_HEADER + cm->private_len;
+	return NDXP_RC_CM_HEADER + cm->private_len;
 }
 
-const char *base_rc_cm_decode(const uint8_t *data, size_t len, enum base_rc_kind kind,
-                              struct base_rc_cm *cm)
+const char *ndxp_rc_cm_decode(const uint8_t *data, size_t len, enum ndxp_rc_kind kind,
+                              struct ndxp_rc_cm *cm)
 {
-	if (len < BASE_RC_CM_HEADER || data[AT_MAGIC] != 'N' || data[AT_MAGIC + 1] != 'v')
+	if (len < NDXP_RC_CM_HEADER || data[AT_MAGIC] != 'N' || data[AT_MAGIC + 1] != 'v')
 		return "speaks another protocol: neither ofi:verbs nor verbs";
 	if (data[AT_KIND] >> 4 != VERSION)
 		return "speaks another version of the protocol: both ends need the same NDX";
 	if ((data[AT_KIND] & 0xf) != kind)
 		return "has sent an unexpected kind of message";
-	if (data[AT_LEN] > len - BASE_RC_CM_HEADER || data[AT_LEN] > BASE_RC_CALLEE_DATA)
+	if (data[AT_LEN] > len - NDXP_RC_CM_HEADER || data[AT_LEN] > NDXP_RC_CALLEE_DATA)
 		return "has announced more private data than it has sent";
 	memset(cm, 0, sizeof(*cm));
 	cm->kind = kind;
@@ -65,32 +65,32 @@ enum {
 	AT_KEY = 4,
 	AT_ADDRESS = 8,
 	AT_CREDITS = 16,
-	AT_DATA = BASE_RC_RECORD_HEADER,
+	AT_DATA = NDXP_RC_RECORD_HEADER,
 };
 
-size_t base_rc_record_encode(const struct base_rc_record *record, uint8_t out[BASE_RC_RECORD_SIZE])
+size_t ndxp_rc_record_encode(const struct ndxp_rc_record *record, uint8_t out[NDXP_RC_RECORD_SIZE])
 {
 	out[AT_TYPE] = record->type;
 	out[AT_DATA_LEN] = (uint8_t)record->private_len;
-	base_put_be16(out + AT_DEPTH, record->depth);
-	base_put_be32(out + AT_KEY, record->key);
-	base_put_be64(out + AT_ADDRESS, record->address);
-	base_put_be32(out + AT_CREDITS, record->credits);
+	ndxp_put_be16(out + AT_DEPTH, record->depth);
+	ndxp_put_be32(out + AT_KEY, record->key);
+	ndxp_put_be64(out + AT_ADDRESS, record->address);
+	ndxp_put_be32(out + AT_CREDITS, record->credits);
 	memcpy(out + AT_DATA, record->private_data, record->private_len);
-	return BASE_RC_RECORD_HEADER + record->private_len;
+	return NDXP_RC_RECORD_HEADER + record->private_len;
 }
 
-const char *base_rc_record_decode(const uint8_t *data, size_t len, struct base_rc_record *record)
+const char *ndxp_rc_record_decode(const uint8_t *data, size_t len, struct ndxp_rc_record *record)
 {
-	if (len < BASE_RC_RECORD_HEADER || len > BASE_RC_RECORD_SIZE ||
-	    data[AT_DATA_LEN] != len - BASE_RC_RECORD_HEADER)
+	if (len < NDXP_RC_RECORD_HEADER || len > NDXP_RC_RECORD_SIZE ||
+	    data[AT_DATA_LEN] != len - NDXP_RC_RECORD_HEADER)
 		return "a first message of the wrong length";
 	record->type = data[AT_TYPE];
-	record->depth = base_get_be16(data + AT_DEPTH);
-	record->key = base_get_be32(data + AT_KEY);
-	record->address = base_get_be64(data + AT_ADDRESS);
-	record->credits = base_get_be32(data + AT_CREDITS);
-	record->private_len = len - BASE_RC_RECORD_HEADER;
+	record->depth = ndxp_get_be16(data + AT_DEPTH);
+	record->key = ndxp_get_be32(data + AT_KEY);
+	record->address = ndxp_get_be64(data + AT_ADDRESS);
+	record->credits = ndxp_get_be32(data + AT_CREDITS);
+	record->private_len = len - NDXP_RC_RECORD_HEADER;
 	memcpy(record->private_data, data + AT_DATA, record->private_len);
 	if (record->credits > record->depth)
 		return "a first message that offers more receives than its queue holds";

@@ -3,7 +3,7 @@
 
 #include <ndx/reassembly.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 #define BTH_SIZE 12
 
@@ -100,22 +100,22 @@ static bool requests(const uint8_t *b, uint32_t captured, unsigned headers, uint
 		if (h == NULL)
 			return false;
 		out->has_deth = true;
-		out->source_qpn = base_get_be32(h + 4) & PSN_MASK;
+		out->source_qpn = ndxp_get_be32(h + 4) & PSN_MASK;
 	}
 	if ((headers & XRCETH) != 0) {
 		h = take_bytes(b, captured, at, 4);
 		if (h == NULL)
 			return false;
-		out->srq = base_get_be32(h) & PSN_MASK;
+		out->srq = ndxp_get_be32(h) & PSN_MASK;
 	}
 	if ((headers & RETH) != 0) {
 		h = take_bytes(b, captured, at, 16);
 		if (h == NULL)
 			return false;
 		out->has_reth = true;
-		out->address = base_get_be64(h);
-		out->handle = base_get_be32(h + 8);
-		out->dma_length = base_get_be32(h + 12);
+		out->address = ndxp_get_be64(h);
+		out->handle = ndxp_get_be32(h + 8);
+		out->dma_length = ndxp_get_be32(h + 12);
 	}
 	return true;
 }
@@ -130,10 +130,10 @@ static bool answers(const uint8_t *b, uint32_t captured, unsigned headers, uint3
 		if (h == NULL)
 			return false;
 		out->has_atomic = true;
-		out->address = base_get_be64(h);
-		out->handle = base_get_be32(h + 8);
-		out->swap = base_get_be64(h + 12);
-		out->compare = base_get_be64(h + 20);
+		out->address = ndxp_get_be64(h);
+		out->handle = ndxp_get_be32(h + 8);
+		out->swap = ndxp_get_be64(h + 12);
+		out->compare = ndxp_get_be64(h + 20);
 	}
 	if ((headers & AETH) != 0) {
 		h = take_bytes(b, captured, at, 4);
@@ -141,13 +141,13 @@ static bool answers(const uint8_t *b, uint32_t captured, unsigned headers, uint3
 			return false;
 		out->has_aeth = true;
 		out->syndrome = h[0];
-		out->msn = base_get_be32(h) & PSN_MASK;
+		out->msn = ndxp_get_be32(h) & PSN_MASK;
 	}
 	if ((headers & ATOMIC_ACK) != 0) {
 		h = take_bytes(b, captured, at, 8);
 		if (h == NULL)
 			return false;
-		out->original = base_get_be64(h);
+		out->original = ndxp_get_be64(h);
 	}
 	if ((headers & (IMMEDIATE | INVALIDATE)) != 0) {
 		h = take_bytes(b, captured, at, 4);
@@ -155,7 +155,7 @@ static bool answers(const uint8_t *b, uint32_t captured, unsigned headers, uint3
 			return false;
 		out->has_immediate = (headers & IMMEDIATE) != 0;
 		out->has_invalidate = !out->has_immediate;
-		*(out->has_immediate ? &out->immediate : &out->invalidate) = base_get_be32(h);
+		*(out->has_immediate ? &out->immediate : &out->invalidate) = ndxp_get_be32(h);
 	}
 	return true;
 }
@@ -169,8 +169,8 @@ bool bth_parse(const uint8_t *bytes, uint32_t captured, uint32_t length, struct 
 		return false;
 	*out = (struct bth){.opcode = bytes[0], .service = bytes[0] >> 5};
 	operation = bytes[0] & 31;
-	out->qpn = base_get_be32(bytes + 4) & PSN_MASK;
-	out->psn = base_get_be32(bytes + 8) & PSN_MASK;
+	out->qpn = ndxp_get_be32(bytes + 4) & PSN_MASK;
+	out->psn = ndxp_get_be32(bytes + 8) & PSN_MASK;
 	if ((services[out->service] >> operation & 1) == 0)
 		return true; /* BTH_NONE: its headers are unknown */
 	if (out->service == BTH_CNP) {

@@ -13,7 +13,7 @@
 
 /* A SEND in several frames. */
 struct gather {
-	struct base_list link;
+	struct ndxp_list link;
 	uint32_t message;
 	uint32_t frames;
 	uint32_t total; /* known with the last frame */
@@ -28,7 +28,7 @@ struct gather {
 
 static void free_gather(struct rdma *r, struct flow *flow, struct gather *g)
 {
-	base_list_remove(&g->link);
+	ndxp_list_remove(&g->link);
 	flow->stream->gather_count--;
 	range_free(&g->present, &r->mem);
 	mem_put(&r->mem, g->bytes, g->room);
@@ -52,15 +52,15 @@ static void give_up(struct rdma *r, struct flow *flow, struct gather *g)
 
 void ddp_flush(struct rdma *r, struct flow *flow)
 {
-	struct base_list *list = &flow->stream->gathers;
+	struct ndxp_list *list = &flow->stream->gathers;
 
-	while (!base_list_empty(list))
+	while (!ndxp_list_empty(list))
 		give_up(r, flow, container_of(list->next, struct gather, link));
 }
 
 static struct gather *gather_of(struct rdma *r, struct flow *flow, uint32_t message, uint64_t order)
 {
-	struct base_list *list = &flow->stream->gathers, *at;
+	struct ndxp_list *list = &flow->stream->gathers, *at;
 	struct gather *g;
 
 	for (at = list->next; at != list; at = at->next) {
@@ -75,7 +75,7 @@ static struct gather *gather_of(struct rdma *r, struct flow *flow, uint32_t mess
 		return NULL;
 	g->message = message;
 	g->order = order;
-	base_list_add(list, &g->link);
+	ndxp_list_add(list, &g->link);
 	flow->stream->gather_count++;
 	return g;
 }
@@ -145,7 +145,7 @@ static void send_frame(struct rdma *r, struct flow *flow, const struct ddp *d, u
 
 static void free_request(struct rdma *r, struct flow *flow, struct request *q)
 {
-	base_list_remove(&q->link);
+	ndxp_list_remove(&q->link);
 	flow->request_count--;
 	mem_put(&r->mem, q, sizeof(*q));
 }
@@ -154,7 +154,7 @@ void ddp_lost(struct flow *flow, uint32_t sequence)
 {
 	flow->stream->losses++;
 	/* Requests before the youngest one that knows of a loss have the loss, too. */
-	for (struct base_list *at = flow->requests.prev; at != &flow->requests; at = at->prev) {
+	for (struct ndxp_list *at = flow->requests.prev; at != &flow->requests; at = at->prev) {
 		struct request *q = container_of(at, struct request, link);
 
 		if (q->shadowed)
@@ -177,7 +177,7 @@ static bool doubtful(const struct request *q, const struct early *e)
  * come in order and without gaps; after a gap, data are lost, and the request is incomplete. */
 static struct request *find_request(struct rdma *r, struct flow *asked, const struct early *e)
 {
-	struct base_list *at, *next;
+	struct ndxp_list *at, *next;
 	struct request *found = NULL;
 
 	for (at = asked->requests.next; at != &asked->requests; at = next) {
@@ -289,7 +289,7 @@ void rdma_add_iwarp_request(struct rdma *r, struct flow *flow, const struct ddp 
 	q->size = frame->read.size;
 	q->source_stag = frame->read.source_stag;
 	q->source_offset = frame->read.source_offset;
-	base_list_add(&flow->requests, &q->link);
+	ndxp_list_add(&flow->requests, &q->link);
 	flow->request_count++;
 }
 
@@ -320,10 +320,10 @@ void ddp_frame(struct rdma *r, struct flow *flow, const struct ddp *d, uint64_t 
 
 void ddp_close(struct rdma *r, struct flow *flow)
 {
-	while (!base_list_empty(&flow->requests)) {
+	while (!ndxp_list_empty(&flow->requests)) {
 		struct request *q = container_of(flow->requests.next, struct request, link);
 
-		base_list_remove(&q->link);
+		ndxp_list_remove(&q->link);
 		mem_put(&r->mem, q, sizeof(*q));
 	}
 	flow->request_count = 0;

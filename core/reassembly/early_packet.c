@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base_hash.h"
+#include <ndx/spi/hash.h>
 #include "rdma.h"
 
 /* After so many held packets without use, a connection without RPC is not held for any more. */
@@ -11,13 +11,13 @@
 
 static uint64_t hash_kind(const struct rdma *r, const struct flow *flow, enum early_kind kind)
 {
-	return base_hash_mix(base_hash_mix(r->seed, (uint64_t)(uintptr_t)flow), (uint64_t)kind + 1);
+	return ndxp_hash_mix(ndxp_hash_mix(r->seed, (uint64_t)(uintptr_t)flow), (uint64_t)kind + 1);
 }
 
 static uint64_t hash_data(const struct rdma *r, const struct peers *peers, uint8_t direction,
                           uint32_t handle)
 {
-	return base_hash_mix(base_hash_mix(r->seed, (uint64_t)(uintptr_t)peers),
+	return ndxp_hash_mix(ndxp_hash_mix(r->seed, (uint64_t)(uintptr_t)peers),
 	                     (uint64_t)handle << 8 | (peers->self ? 0u : direction) << 4 | 8u);
 }
 
@@ -66,8 +66,8 @@ void early_hold(struct rdma *r, const struct early *e, const uint8_t *data)
 	held->packet = r->stats.packets;
 	hash = e->kind == EARLY_DATA ? hash_data(r, e->flow->peers, e->flow->direction, e->handle)
 	                             : hash_kind(r, e->flow, (enum early_kind)e->kind);
-	base_table_add(&r->early_table, &held->node, hash);
-	base_list_add(&r->early_ages, &held->age);
+	ndxp_table_add(&r->early_table, &held->node, hash);
+	ndxp_list_add(&r->early_ages, &held->age);
 	r->early_bytes += size;
 }
 
@@ -75,40 +75,40 @@ void early_remove(struct rdma *r, struct early *e)
 {
 	size_t size = sizeof(*e) + e->length;
 
-	base_table_remove(&e->node);
-	base_list_remove(&e->age);
+	ndxp_table_remove(&e->node);
+	ndxp_list_remove(&e->age);
 	r->early_bytes -= size;
 	mem_put(&r->mem, e, size);
 }
 
-static struct early *early_at(struct base_table_node *node)
+static struct early *early_at(struct ndxp_table_node *node)
 {
 	return node == NULL ? NULL : container_of(node, struct early, node);
 }
 
 struct early *early_first(struct rdma *r, const struct flow *flow, enum early_kind kind)
 {
-	if (base_list_empty(&r->early_ages))
+	if (ndxp_list_empty(&r->early_ages))
 		return NULL;
-	return early_at(base_table_first(&r->early_table, hash_kind(r, flow, kind)));
+	return early_at(ndxp_table_first(&r->early_table, hash_kind(r, flow, kind)));
 }
 
 struct early *early_first_data(struct rdma *r, const struct peers *peers, uint8_t direction,
                                uint32_t handle)
 {
-	if (base_list_empty(&r->early_ages))
+	if (ndxp_list_empty(&r->early_ages))
 		return NULL;
-	return early_at(base_table_first(&r->early_table, hash_data(r, peers, direction, handle)));
+	return early_at(ndxp_table_first(&r->early_table, hash_data(r, peers, direction, handle)));
 }
 
 struct early *early_next(struct early *e)
 {
-	return early_at(base_table_next(&e->node));
+	return early_at(ndxp_table_next(&e->node));
 }
 
 void early_expire(struct rdma *r, bool all)
 {
-	while (!base_list_empty(&r->early_ages)) {
+	while (!ndxp_list_empty(&r->early_ages)) {
 		struct early *e = container_of(r->early_ages.next, struct early, age);
 
 		if (!all && r->stats.packets - e->packet <= r->attr.reorder_packets)
@@ -123,7 +123,7 @@ bool early_evict(struct rdma *r)
 	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_EVICTION};
 	struct early *e;
 
-	if (base_list_empty(&r->early_ages))
+	if (ndxp_list_empty(&r->early_ages))
 		return false;
 	e = container_of(r->early_ages.next, struct early, age);
 	event.eviction.reason = NDX_EVICTION_FRAGMENTS;
@@ -136,7 +136,7 @@ bool early_evict(struct rdma *r)
 
 void early_forget(struct rdma *r, bool all)
 {
-	struct base_list *at = r->early_ages.next;
+	struct ndxp_list *at = r->early_ages.next;
 
 	while (at != &r->early_ages) {
 		struct early *e = container_of(at, struct early, age);

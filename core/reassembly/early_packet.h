@@ -3,7 +3,7 @@
 #ifndef REASSEMBLY_EARLY_PACKET_H
 #define REASSEMBLY_EARLY_PACKET_H
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 #include "flow.h"
 
 enum early_kind {
@@ -13,8 +13,8 @@ enum early_kind {
 };
 
 struct early {
-	struct base_table_node node;
-	struct base_list age; /* oldest first */
+	struct ndxp_table_node node;
+	struct ndxp_list age; /* oldest first */
 	struct flow *flow;    /* on which the packet came */
 	uint64_t packet;      /* the packet's ordinal */
 	uint64_t

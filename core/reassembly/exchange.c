@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base_hash.h"
+#include <ndx/spi/hash.h>
 #include "rdma.h"
 
 /* At most so many holes are reported of a segment; a segment with more is reported as one hole. */
@@ -12,7 +12,7 @@
 static uint64_t hash_of(const struct rdma *r, const struct peers *peers, uint8_t direction,
                         uint32_t xid)
 {
-	return base_hash_mix(base_hash_mix(r->seed, (uint64_t)(uintptr_t)peers),
+	return ndxp_hash_mix(ndxp_hash_mix(r->seed, (uint64_t)(uintptr_t)peers),
 	                     (uint64_t)xid << 2 | (peers->self ? 0u : direction) << 1 | 1u);
 }
 
@@ -27,9 +27,9 @@ struct exchange *exchange_create(struct rdma *r, const struct flow *flow, uint8_
 	x->direction = direction;
 	x->xid = xid;
 	x->touched_ns = r->now;
-	base_list_init(&x->waiting);
-	base_list_add(&r->ages, &x->age);
-	base_table_add(&r->exchanges, &x->node, hash_of(r, x->peers, direction, xid));
+	ndxp_list_init(&x->waiting);
+	ndxp_list_add(&r->ages, &x->age);
+	ndxp_table_add(&r->exchanges, &x->node, hash_of(r, x->peers, direction, xid));
 	return x;
 }
 
@@ -47,9 +47,9 @@ void exchange_free(struct rdma *r, struct exchange *x)
 	mem_put(&r->mem, x->returned, x->returned_room * sizeof(*x->returned));
 	held_free(r, &x->call);
 	held_free(r, &x->reply);
-	base_table_remove(&x->node);
-	base_list_remove(&x->age);
-	base_list_remove(&x->waiting);
+	ndxp_table_remove(&x->node);
+	ndxp_list_remove(&x->age);
+	ndxp_list_remove(&x->waiting);
 	mem_put(&r->mem, x, sizeof(*x));
 }
 
@@ -198,10 +198,10 @@ struct exchange *exchange_find_orphan(struct rdma *r, const struct flow *flow, u
 {
 	uint64_t hash = hash_of(r, flow->peers, flow->direction, xid);
 
-	if (base_list_empty(&r->orphans))
+	if (ndxp_list_empty(&r->orphans))
 		return NULL;
-	for (struct base_table_node *n = base_table_first(&r->exchanges, hash); n != NULL;
-	     n = base_table_next(n)) {
+	for (struct ndxp_table_node *n = ndxp_table_first(&r->exchanges, hash); n != NULL;
+	     n = ndxp_table_next(n)) {
 		struct exchange *x = container_of(n, struct exchange, node);
 
 		if (x->xid == xid && x->call_flow == NULL && x->peers == flow->peers &&
@@ -232,8 +232,8 @@ struct exchange *exchange_find_call(struct rdma *r, const struct flow *flow,
 	struct exchange *best = NULL;
 	bool best_names = false;
 
-	for (struct base_table_node *n = base_table_first(&r->exchanges, hash); n != NULL;
-	     n = base_table_next(n)) {
+	for (struct ndxp_table_node *n = ndxp_table_first(&r->exchanges, hash); n != NULL;
+	     n = ndxp_table_next(n)) {
 		struct exchange *x = container_of(n, struct exchange, node);
 
 		if (x->xid != h->xid || x->call_flow == NULL || x->reply_flow != NULL ||
@@ -251,7 +251,7 @@ struct exchange *exchange_find_call(struct rdma *r, const struct flow *flow,
 /* The packets that would fill a gap, if an operation is known. */
 static void name_packets(const struct segment *s, struct ndx_hole *hole)
 {
-	struct base_list *at;
+	struct ndxp_list *at;
 	uint64_t address = s->offset + hole->offset;
 
 	for (at = s->subs.next; at != &s->subs; at = at->next) {
@@ -339,7 +339,7 @@ void exchange_finish(struct rdma *r, struct exchange *x, int reason)
 
 void exchange_expire(struct rdma *r, bool all)
 {
-	while (!base_list_empty(&r->orphans)) {
+	while (!ndxp_list_empty(&r->orphans)) {
 		struct exchange *x = container_of(r->orphans.next, struct exchange, waiting);
 
 		if (!all && r->stats.packets - x->reply.packet <= r->attr.reorder_packets)
@@ -350,7 +350,7 @@ void exchange_expire(struct rdma *r, bool all)
 
 void exchange_finish_doomed(struct rdma *r)
 {
-	struct base_list *at = r->ages.next;
+	struct ndxp_list *at = r->ages.next;
 
 	while (at != &r->ages) {
 		struct exchange *x = container_of(at, struct exchange, age);

@@ -3,7 +3,7 @@
 #ifndef REASSEMBLY_EXCHANGE_H
 #define REASSEMBLY_EXCHANGE_H
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 #include "flow.h"
 #include "rpcrdma.h"
 #include "segment.h"
@@ -28,9 +28,9 @@ struct returned {
 };
 
 struct exchange {
-	struct base_table_node node;
-	struct base_list age;     /* least recently touched first */
-	struct base_list waiting; /* in rdma->orphans while its call is not known */
+	struct ndxp_table_node node;
+	struct ndxp_list age;     /* least recently touched first */
+	struct ndxp_list waiting; /* in rdma->orphans while its call is not known */
 	struct peers *peers;
 	struct flow *call_flow;  /* NULL: call not seen */
 	struct flow *reply_flow; /* NULL: reply not seen */

@@ -21,7 +21,7 @@ void flow_fill_connection(struct connection *c, const struct flow *flow)
 	c->pub.side[to ^ 1].number = flow->number >> 16;
 }
 
-struct base_list *flow_opposites(const struct flow *flow)
+struct ndxp_list *flow_opposites(const struct flow *flow)
 {
 	return &flow->peers->flows[flow->peers->self ? 0 : flow->direction ^ 1];
 }

@@ -7,8 +7,8 @@
 
 #include <ndx/reassembly.h>
 
-#include "base_list.h"
-#include "base_table.h"
+#include <ndx/spi/list.h>
+#include <ndx/spi/table.h>
 #include "link.h"
 #include "mem.h"
 
@@ -22,12 +22,12 @@ struct stream;
 
 /* Two hosts. */
 struct peers {
-	struct base_table_node node;
+	struct ndxp_table_node node;
 	uint8_t address[2][16]; /* sorted */
 	uint8_t transport;
 	bool self; /* both are the same host: there is only one direction */
 	uint32_t flow_count;
-	struct base_list flows[2]; /* by direction */
+	struct ndxp_list flows[2]; /* by direction */
 };
 
 struct connection {
@@ -44,9 +44,9 @@ struct window {
 };
 
 struct flow {
-	struct base_table_node node;
-	struct base_list in_peers;
-	struct base_list used; /* least recently used first */
+	struct ndxp_table_node node;
+	struct ndxp_list in_peers;
+	struct ndxp_list used; /* least recently used first */
 	struct peers *peers;
 	struct connection *connection;
 	struct flow *pair; /* the reverse direction; NULL: unknown */
@@ -61,25 +61,25 @@ struct flow {
 	/* InfiniBand: requests in this direction. Their order numbers are unwrapped PSNs. */
 	struct window seen;      /* requests */
 	struct window answered;  /* responses to them, in the reverse direction */
-	struct base_list writes; /* sub-segments */
-	struct base_list reads;
-	struct base_list *hot_write; /* where the latest was found; the list head: none */
-	struct base_list *hot_read;
+	struct ndxp_list writes; /* sub-segments */
+	struct ndxp_list reads;
+	struct ndxp_list *hot_write; /* where the latest was found; the list head: none */
+	struct ndxp_list *hot_read;
 	uint32_t open;
-	struct base_list sends; /* packets of SENDs in several packets, sorted */
+	struct ndxp_list sends; /* packets of SENDs in several packets, sorted */
 	uint32_t send_count;
 	uint32_t send_high; /* the most there ever were: limits the cost of a packet */
 	/* iWARP */
 	struct stream *stream;
-	struct base_list gap;      /* in rdma->gaps, while the stream has an acknowledged gap */
-	struct base_list requests; /* read requests in this direction */
+	struct ndxp_list gap;      /* in rdma->gaps, while the stream has an acknowledged gap */
+	struct ndxp_list requests; /* read requests in this direction */
 	uint32_t request_count;
 };
 
 /* ---- flow.c ---- */
 
 /* The flows of the reverse direction, among which the pair of `flow` would be. */
-struct base_list *flow_opposites(const struct flow *flow);
+struct ndxp_list *flow_opposites(const struct flow *flow);
 
 /* Whether the two can be the directions of one connection, as far as known. */
 static inline bool flow_may_pair(const struct flow *a, const struct flow *b)

@@ -2,7 +2,7 @@
 /* The flows that exist: found, created, closed, evicted. */
 #include <string.h>
 
-#include "base_hash.h"
+#include <ndx/spi/hash.h>
 #include "rdma.h"
 
 static uint64_t load(const uint8_t *p)
@@ -15,10 +15,10 @@ static uint64_t load(const uint8_t *p)
 
 static uint64_t hash_of(const struct rdma *r, const uint8_t *address, uint64_t number)
 {
-	uint64_t hash = base_hash_mix(r->seed, number);
+	uint64_t hash = ndxp_hash_mix(r->seed, number);
 
 	for (int i = 0; i < 32; i += 8)
-		hash = base_hash_mix(hash, load(address + i));
+		hash = ndxp_hash_mix(hash, load(address + i));
 	return hash;
 }
 
@@ -32,8 +32,8 @@ static struct peers *peers_of(struct rdma *r, const struct frame *frame)
 	memcpy(sorted, memcmp(a, b, 16) <= 0 ? a : b, 16);
 	memcpy(sorted + 16, memcmp(a, b, 16) <= 0 ? b : a, 16);
 	hash = hash_of(r, sorted, frame->transport);
-	for (struct base_table_node *n = base_table_first(&r->peers, hash); n != NULL;
-	     n = base_table_next(n)) {
+	for (struct ndxp_table_node *n = ndxp_table_first(&r->peers, hash); n != NULL;
+	     n = ndxp_table_next(n)) {
 		p = container_of(n, struct peers, node);
 		if (p->transport == frame->transport && memcmp(p->address, sorted, 32) == 0)
 			return p;
@@ -44,9 +44,9 @@ static struct peers *peers_of(struct rdma *r, const struct frame *frame)
 	memcpy(p->address, sorted, sizeof(sorted));
 	p->transport = frame->transport;
 	p->self = memcmp(a, b, 16) == 0;
-	base_list_init(&p->flows[0]);
-	base_list_init(&p->flows[1]);
-	base_table_add(&r->peers, &p->node, hash);
+	ndxp_list_init(&p->flows[0]);
+	ndxp_list_init(&p->flows[1]);
+	ndxp_table_add(&r->peers, &p->node, hash);
 	return p;
 }
 
@@ -70,8 +70,8 @@ static struct connection *connection_create(struct rdma *r, const struct flow *f
 static struct flow *flow_find(struct rdma *r, const uint8_t *address, uint8_t transport,
                               uint32_t number, uint64_t hash)
 {
-	for (struct base_table_node *n = base_table_first(&r->flows, hash); n != NULL;
-	     n = base_table_next(n)) {
+	for (struct ndxp_table_node *n = ndxp_table_first(&r->flows, hash); n != NULL;
+	     n = ndxp_table_next(n)) {
 		struct flow *flow = container_of(n, struct flow, node);
 
 		if (flow->number == number && flow->transport == transport &&
@@ -81,7 +81,7 @@ static struct flow *flow_find(struct rdma *r, const uint8_t *address, uint8_t tr
 	return NULL;
 }
 
-static struct sub_segment *sub_at(struct base_list *at)
+static struct sub_segment *sub_at(struct ndxp_list *at)
 {
 	return container_of(at, struct sub_segment, in_flow);
 }
@@ -89,9 +89,9 @@ static struct sub_segment *sub_at(struct base_list *at)
 /* Free the open entries of a flow: operations, SEND packets, requests, stream. */
 static void close_flow(struct rdma *r, struct flow *flow)
 {
-	while (!base_list_empty(&flow->writes))
+	while (!ndxp_list_empty(&flow->writes))
 		rdma_free_sub(r, sub_at(flow->writes.next));
-	while (!base_list_empty(&flow->reads))
+	while (!ndxp_list_empty(&flow->reads))
 		rdma_free_sub(r, sub_at(flow->reads.next));
 	send_flush(r, flow);
 	ddp_close(r, flow);
@@ -106,16 +106,16 @@ static void flow_free(struct rdma *r, struct flow *flow)
 	mem_put(&r->mem, flow->seen.bits, FLOW_WINDOW / 8);
 	mem_put(&r->mem, flow->answered.bits, FLOW_WINDOW / 8);
 	flow_put_connection(r, flow->connection);
-	base_table_remove(&flow->node);
-	base_list_remove(&flow->used);
-	base_list_remove(&flow->gap);
-	base_list_remove(&flow->in_peers);
+	ndxp_table_remove(&flow->node);
+	ndxp_list_remove(&flow->used);
+	ndxp_list_remove(&flow->gap);
+	ndxp_list_remove(&flow->in_peers);
 	r->flow_count--;
 	if (r->last == flow)
 		r->last = NULL;
 	mem_put(&r->mem, flow, sizeof(*flow));
 	if (--peers->flow_count == 0) {
-		base_table_remove(&peers->node);
+		ndxp_table_remove(&peers->node);
 		mem_put(&r->mem, peers, sizeof(*peers));
 	}
 }
@@ -124,7 +124,7 @@ void flow_evict(struct rdma *r, enum ndx_eviction_reason reason)
 {
 	struct ndx_reassembly_event event = {.type = NDX_REASSEMBLY_EVICTION};
 	uint32_t count = r->flow_count / 16 + 1;
-	struct base_list *at = r->flow_use.next;
+	struct ndxp_list *at = r->flow_use.next;
 	size_t before = r->mem.held;
 	uint32_t segments = (uint32_t)r->stats.segments;
 
@@ -133,7 +133,7 @@ void flow_evict(struct rdma *r, enum ndx_eviction_reason reason)
 		container_of(at, struct flow, used)->doomed = true;
 	exchange_finish_doomed(r);
 	early_forget(r, false);
-	while (!base_list_empty(&r->flow_use)) {
+	while (!ndxp_list_empty(&r->flow_use)) {
 		struct flow *flow = container_of(r->flow_use.next, struct flow, used);
 
 		if (!flow->doomed)
@@ -168,24 +168,24 @@ static struct flow *flow_create(struct rdma *r, const struct frame *frame, uint3
 	flow->connection = connection_create(r, flow, frame->family);
 	if (flow->connection == NULL)
 		goto drop_flow;
-	base_list_init(&flow->writes);
-	base_list_init(&flow->reads);
-	base_list_init(&flow->sends);
-	base_list_init(&flow->requests);
-	base_list_init(&flow->gap);
+	ndxp_list_init(&flow->writes);
+	ndxp_list_init(&flow->reads);
+	ndxp_list_init(&flow->sends);
+	ndxp_list_init(&flow->requests);
+	ndxp_list_init(&flow->gap);
 	flow->hot_write = &flow->writes;
 	flow->hot_read = &flow->reads;
-	base_list_add(&peers->flows[flow->direction], &flow->in_peers);
+	ndxp_list_add(&peers->flows[flow->direction], &flow->in_peers);
 	peers->flow_count++;
-	base_list_add(&r->flow_use, &flow->used);
-	base_table_add(&r->flows, &flow->node, hash);
+	ndxp_list_add(&r->flow_use, &flow->used);
+	ndxp_table_add(&r->flows, &flow->node, hash);
 	r->flow_count++;
 	return flow;
 drop_flow:
 	mem_put(&r->mem, flow, sizeof(*flow));
 drop_peers:
 	if (peers->flow_count == 0) {
-		base_table_remove(&peers->node);
+		ndxp_table_remove(&peers->node);
 		mem_put(&r->mem, peers, sizeof(*peers));
 	}
 	return NULL;
@@ -206,8 +206,8 @@ struct flow *flow_of(struct rdma *r, const struct frame *frame, uint32_t number)
 		flow = flow_create(r, frame, number, hash);
 	if (flow == NULL)
 		return NULL;
-	base_list_remove(&flow->used);
-	base_list_add(&r->flow_use, &flow->used);
+	ndxp_list_remove(&flow->used);
+	ndxp_list_add(&r->flow_use, &flow->used);
 	r->last = flow;
 	return flow;
 }
@@ -262,6 +262,6 @@ void flow_restart(struct rdma *r, struct flow *flow, uint32_t psn)
 
 void flow_free_all(struct rdma *r)
 {
-	while (!base_list_empty(&r->flow_use))
+	while (!ndxp_list_empty(&r->flow_use))
 		flow_free(r, container_of(r->flow_use.next, struct flow, used));
 }

@@ -2,7 +2,7 @@
 /* From TCP segments to frames of MPA: detects connections, frames, markers and CRCs. */
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 #include "mpa_marker.h"
 #include "rdma.h"
 #include "stream.h"
@@ -113,12 +113,12 @@ static enum fit fit(const struct stream *s, const struct view *v, uint32_t plain
 	if (v->captured < raw + marker_raw(s, next.order, 2))
 		return FIT_NEXT;
 	marker_strip(s, &next, first, 2);
-	if (base_get_be16(first) < DDP_TAGGED_SIZE)
+	if (ndxp_get_be16(first) < DDP_TAGGED_SIZE)
 		return FIT_NOT;
 	if (v->captured < raw + marker_raw(s, next.order, sizeof(first)))
 		return FIT_NEXT;
 	marker_strip(s, &next, first, sizeof(first));
-	return ddp_plausible(first + 2, base_get_be16(first)) ? FIT_NEXT : FIT_NOT;
+	return ddp_plausible(first + 2, ndxp_get_be16(first)) ? FIT_NEXT : FIT_NOT;
 }
 
 /* A frame begins here, in a stream whose set-up was not captured: detect whether there are markers.
@@ -149,7 +149,7 @@ static bool frame_likely(const struct stream *s, const struct view *v)
 	if (v->captured < head)
 		return false;
 	marker_strip(s, v, first, HEAD);
-	ulpdu = base_get_be16(first);
+	ulpdu = ndxp_get_be16(first);
 	return ulpdu >= DDP_TAGGED_SIZE && ddp_plausible(first + 2, ulpdu) &&
 	       fit(s, v, mpa_frame_size(ulpdu)) != FIT_NOT;
 }
@@ -167,7 +167,7 @@ static enum verdict frame(struct rdma *r, struct flow *flow, const struct view *
 	if (v->captured < head)
 		return VERDICT_MORE;
 	marker_strip(s, v, first, HEAD);
-	ulpdu = base_get_be16(first);
+	ulpdu = ndxp_get_be16(first);
 	if (ulpdu < DDP_TAGGED_SIZE || !ddp_plausible(first + 2, ulpdu))
 		return VERDICT_BAD;
 	plain = mpa_frame_size(ulpdu);
@@ -211,8 +211,8 @@ static bool likely_with_markers(struct stream *s, const struct view *v)
 		return frame_likely(s, v);
 	if (v->captured < HEAD)
 		return false;
-	ulpdu = base_get_be16(v->bytes);
-	if (base_get_be32(v->bytes) == 0) {
+	ulpdu = ndxp_get_be16(v->bytes);
+	if (ndxp_get_be32(v->bytes) == 0) {
 		s->markers = true;
 		s->marker_base = v->order;
 	} else if (ulpdu >= DDP_TAGGED_SIZE) {
@@ -450,11 +450,11 @@ static void drain(struct rdma *r, struct flow *flow, bool force)
 			use(r, flow, v);
 			stream_advance(s, ready->length - skip);
 			stream_drop(s, &r->mem, ready);
-			if (!base_list_empty(&r->early_ages))
+			if (!ndxp_list_empty(&r->early_ages))
 				ddp_answers(r, flow);
 			continue;
 		}
-		if (base_list_empty(&s->waiting) || !(force || stream_full(s, r->stats.packets)))
+		if (ndxp_list_empty(&s->waiting) || !(force || stream_full(s, r->stats.packets)))
 			return;
 		report_gap(r, flow);
 		if (s->known)
@@ -505,21 +505,21 @@ static void acknowledge(struct rdma *r, const struct frame *frame)
 {
 	struct flow *back = flow_back(r, frame);
 
-	if (back == NULL || back->stream == NULL || base_list_empty(&back->stream->waiting) ||
+	if (back == NULL || back->stream == NULL || ndxp_list_empty(&back->stream->waiting) ||
 	    !stream_acknowledge(back->stream, frame->acknowledged, r->stats.packets))
 		return;
-	base_list_remove(&back->gap);
-	base_list_add(&r->gaps, &back->gap);
+	ndxp_list_remove(&back->gap);
+	ndxp_list_add(&r->gaps, &back->gap);
 }
 
 void iwarp_expire(struct rdma *r)
 {
-	while (!base_list_empty(&r->gaps)) {
+	while (!ndxp_list_empty(&r->gaps)) {
 		struct flow *flow = container_of(r->gaps.next, struct flow, gap);
 
 		if (flow->stream != NULL && stream_patient(flow->stream, r->stats.packets))
 			return;
-		base_list_remove(&flow->gap);
+		ndxp_list_remove(&flow->gap);
 		if (flow->stream != NULL)
 			drain(r, flow, false);
 	}
@@ -556,7 +556,7 @@ void iwarp_packet(struct rdma *r, const struct frame *frame)
 		                  skip < frame->captured ? frame->captured - skip : 0,
 		                  frame->length - skip, s->order});
 		stream_advance(s, frame->length - skip);
-		if (!base_list_empty(&r->early_ages))
+		if (!ndxp_list_empty(&r->early_ages))
 			ddp_answers(r, flow);
 		break;
 	case STREAM_SEEN:
@@ -567,7 +567,7 @@ void iwarp_packet(struct rdma *r, const struct frame *frame)
 	case STREAM_LOST:
 		break;
 	}
-	if (!base_list_empty(&s->waiting))
+	if (!ndxp_list_empty(&s->waiting))
 		drain(r, flow, false);
 }
 

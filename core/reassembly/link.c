@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_VLAN 0x8100
@@ -73,9 +73,9 @@ static enum link_verdict udp(struct cursor *c, struct frame *f)
 
 	if (c->left < 8)
 		return LINK_BAD;
-	if (base_get_be16(c->at + 2) != PORT_ROCE)
+	if (ndxp_get_be16(c->at + 2) != PORT_ROCE)
 		return LINK_OTHER;
-	length = base_get_be16(c->at + 4);
+	length = ndxp_get_be16(c->at + 4);
 	if (length < 8 || !limit(c, length) || !skip(c, 8))
 		return LINK_BAD;
 	f->transport = NDX_RDMA_ROCE_V2;
@@ -88,10 +88,10 @@ static enum link_verdict tcp(struct cursor *c, struct frame *f)
 
 	if (c->left < 20)
 		return LINK_BAD;
-	f->source_port = base_get_be16(c->at);
-	f->destination_port = base_get_be16(c->at + 2);
-	f->sequence = base_get_be32(c->at + 4);
-	f->acknowledged = base_get_be32(c->at + 8);
+	f->source_port = ndxp_get_be16(c->at);
+	f->destination_port = ndxp_get_be16(c->at + 2);
+	f->sequence = ndxp_get_be32(c->at + 4);
+	f->acknowledged = ndxp_get_be32(c->at + 8);
 	header = (uint32_t)(c->at[12] >> 4) * 4;
 	f->tcp_flags = c->at[13];
 	if (header < 20 || header > c->wire)
@@ -115,7 +115,7 @@ static enum link_verdict fragment(const struct cursor *c, struct frame *f, uint8
 	f->transport = NDX_RDMA_IWARP;
 	f->length = c->wire;
 	if (protocol == PROTOCOL_UDP && first && c->left >= 4 &&
-	    base_get_be16(c->at + 2) == PORT_ROCE)
+	    ndxp_get_be16(c->at + 2) == PORT_ROCE)
 		f->transport = NDX_RDMA_ROCE_V2;
 	return LINK_FRAGMENT;
 }
@@ -141,7 +141,7 @@ static enum link_verdict ipv4(struct cursor *c, struct frame *f)
 	if (c->left < 20 || ip[0] >> 4 != 4)
 		return LINK_BAD;
 	header = (uint32_t)(ip[0] & 15) * 4;
-	total = base_get_be16(ip + 2);
+	total = ndxp_get_be16(ip + 2);
 	if (total == 0)
 		total = c->wire; /* segmentation offload: the length may not fit */
 	if (header < 20 || total < header)
@@ -154,8 +154,8 @@ static enum link_verdict ipv4(struct cursor *c, struct frame *f)
 	memcpy(f->address.destination + 12, ip + 16, 4);
 	if (!limit(c, total) || !skip(c, header))
 		return LINK_BAD;
-	if ((base_get_be16(ip + 6) & 0x3fff) != 0)
-		return fragment(c, f, ip[9], (base_get_be16(ip + 6) & 0x1fff) == 0);
+	if ((ndxp_get_be16(ip + 6) & 0x3fff) != 0)
+		return fragment(c, f, ip[9], (ndxp_get_be16(ip + 6) & 0x1fff) == 0);
 	return above_ip(c, f, ip[9]);
 }
 
@@ -174,7 +174,7 @@ static bool extensions(struct cursor *c, uint8_t *next, uint16_t *offset)
 			return false;
 		*next = c->at[0];
 		if (protocol == EXTENSION_FRAGMENT)
-			*offset = base_get_be16(c->at + 2) & 0xfff9;
+			*offset = ndxp_get_be16(c->at + 2) & 0xfff9;
 		if (!skip(c, protocol == EXTENSION_FRAGMENT ? 8 : 8 + (uint32_t)c->at[1] * 8))
 			return false;
 	}
@@ -193,7 +193,7 @@ static enum link_verdict ipv6(struct cursor *c, struct frame *f)
 	f->network = ip;
 	memcpy(&f->address, ip + 8, 32);
 	next = ip[6];
-	if (!limit(c, 40 + (uint32_t)base_get_be16(ip + 4)) || !skip(c, 40) ||
+	if (!limit(c, 40 + (uint32_t)ndxp_get_be16(ip + 4)) || !skip(c, 40) ||
 	    !extensions(c, &next, &offset))
 		return LINK_BAD;
 	return offset != 0 ? fragment(c, f, next, offset == 1) : above_ip(c, f, next);
@@ -218,7 +218,7 @@ static enum link_verdict grh(struct cursor *c, struct frame *f, uint8_t kind)
 	if (kind == NDX_RDMA_ROCE_V1)
 		f->network = c->at;
 	memcpy(&f->address, c->at + 8, 32);
-	if (!limit(c, 40 + (uint32_t)base_get_be16(c->at + 4)) || !skip(c, 40))
+	if (!limit(c, 40 + (uint32_t)ndxp_get_be16(c->at + 4)) || !skip(c, 40))
 		return LINK_BAD;
 	return transport(c, f);
 }
@@ -238,7 +238,7 @@ static enum link_verdict infiniband(struct cursor *c, struct frame *f)
 	memcpy(f->address.destination + 14, c->at + 2, 2);
 	memcpy(f->address.source + 14, c->at + 6, 2);
 	/* The length counts from the route header on, without the link's own check at the end. */
-	if (!limit(c, (uint32_t)(base_get_be16(c->at + 4) & 0x7ff) * 4) || !skip(c, 8))
+	if (!limit(c, (uint32_t)(ndxp_get_be16(c->at + 4) & 0x7ff) * 4) || !skip(c, 8))
 		return LINK_BAD;
 	if (next == 3)
 		return grh(c, f, NDX_RDMA_INFINIBAND);
@@ -255,7 +255,7 @@ static enum link_verdict by_ethertype(struct cursor *c, struct frame *f, uint16_
 	for (int i = 0; i < TAGS_MAX && tagged(type); i++) {
 		if (c->left < 4)
 			return LINK_BAD;
-		type = base_get_be16(c->at + 2);
+		type = ndxp_get_be16(c->at + 2);
 		(void)skip(c, 4);
 	}
 	switch (type) {
@@ -277,7 +277,7 @@ static enum link_verdict linked(struct cursor *c, struct frame *f, uint32_t size
 
 	if (c->left < size)
 		return LINK_BAD;
-	type = base_get_be16(c->at + at);
+	type = ndxp_get_be16(c->at + at);
 	(void)skip(c, size);
 	return by_ethertype(c, f, type);
 }
@@ -292,7 +292,7 @@ static enum link_verdict erf_record(struct cursor *c, struct frame *f)
 		return LINK_BAD;
 	type = c->at[8] & 0x7f;
 	more = (c->at[8] & 0x80) != 0;
-	on_wire = base_get_be16(c->at + 14);
+	on_wire = ndxp_get_be16(c->at + 14);
 	(void)skip(c, 16);
 	for (int i = 0; more; i++) {
 		if (c->left < 8 || i == EXTENSIONS_MAX)

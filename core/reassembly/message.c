@@ -106,7 +106,7 @@ static void take_call(struct rdma *r, const struct arrival *a, const struct rpcr
 	if (x == NULL)
 		return;
 	x->call_flow = a->flow;
-	base_list_remove(&x->waiting);
+	ndxp_list_remove(&x->waiting);
 	if (x->reply_flow != NULL)
 		flow_pair(r, a->flow, x->reply_flow);
 	x->program = h->program;
@@ -133,7 +133,7 @@ static void take_reply(struct rdma *r, const struct arrival *a, const struct rpc
 	if (x->call_flow != NULL)
 		flow_pair(r, x->call_flow, a->flow);
 	else
-		base_list_add(&r->orphans, &x->waiting);
+		ndxp_list_add(&r->orphans, &x->waiting);
 	hold_arrival(r, &x->reply, a, h);
 	if (h->cut)
 		x->reply.original = UINT32_MAX;
@@ -155,7 +155,7 @@ static void take_error(struct rdma *r, const struct arrival *a, const struct rpc
 		if (x == NULL)
 			return;
 		x->refused = true;
-		base_list_add(&r->orphans, &x->waiting);
+		ndxp_list_add(&r->orphans, &x->waiting);
 	}
 	x->reply_done = true; /* there will be no other reply */
 	x->reply_flow = a->flow;

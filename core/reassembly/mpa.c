@@ -5,7 +5,7 @@
 
 #include <ndx/reassembly.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 #define KEY_SIZE 16
 #define FLAG_MARKERS 0x80
@@ -34,15 +34,15 @@ enum mpa_verdict mpa_setup_parse(const uint8_t *bytes, uint32_t length, struct m
 	out->crc = (bytes[16] & FLAG_CRC) != 0;
 	out->rejected = (bytes[16] & FLAG_REJECTED) != 0;
 	out->revision = bytes[17];
-	out->private_length = base_get_be16(bytes + 18);
+	out->private_length = ndxp_get_be16(bytes + 18);
 	if (out->revision > 2 || out->private_length > PRIVATE_MAX)
 		return MPA_NO;
 	if (length < MPA_SETUP_SIZE + (uint32_t)out->private_length)
 		return MPA_MORE;
 	if (out->revision == 2 && (bytes[16] & FLAG_ENHANCED) != 0 && out->private_length >= 4) {
 		out->enhanced = true;
-		out->inbound_reads = base_get_be16(bytes + 20) & READ_LIMIT_MASK;
-		out->outbound_reads = base_get_be16(bytes + 22) & READ_LIMIT_MASK;
+		out->inbound_reads = ndxp_get_be16(bytes + 20) & READ_LIMIT_MASK;
+		out->outbound_reads = ndxp_get_be16(bytes + 22) & READ_LIMIT_MASK;
 	}
 	return MPA_YES;
 }
@@ -77,15 +77,15 @@ bool ddp_parse(const uint8_t *bytes, uint32_t captured, uint32_t length, struct 
 	if (captured < header)
 		return false;
 	if (out->tagged) {
-		out->stag = base_get_be32(bytes + 2);
-		out->offset = base_get_be64(bytes + 6);
+		out->stag = ndxp_get_be32(bytes + 2);
+		out->offset = ndxp_get_be64(bytes + 6);
 	} else {
-		out->invalidate = base_get_be32(bytes + 2);
+		out->invalidate = ndxp_get_be32(bytes + 2);
 		out->has_invalidate = out->opcode == RDMAP_SEND_INVALIDATE ||
 		                      out->opcode == RDMAP_SEND_SOLICITED_INVALIDATE;
-		out->queue = base_get_be32(bytes + 6);
-		out->message = base_get_be32(bytes + 10);
-		out->message_offset = base_get_be32(bytes + 14);
+		out->queue = ndxp_get_be32(bytes + 6);
+		out->message = ndxp_get_be32(bytes + 10);
+		out->message_offset = ndxp_get_be32(bytes + 14);
 	}
 	out->data = bytes + header;
 	out->length = length - header;
@@ -93,11 +93,11 @@ bool ddp_parse(const uint8_t *bytes, uint32_t captured, uint32_t length, struct 
 	if (out->opcode == RDMAP_READ_REQUEST) {
 		if (out->captured < RDMAP_READ_REQUEST_SIZE)
 			return false;
-		out->read.sink_stag = base_get_be32(out->data);
-		out->read.sink_offset = base_get_be64(out->data + 4);
-		out->read.size = base_get_be32(out->data + 12);
-		out->read.source_stag = base_get_be32(out->data + 16);
-		out->read.source_offset = base_get_be64(out->data + 20);
+		out->read.sink_stag = ndxp_get_be32(out->data);
+		out->read.sink_offset = ndxp_get_be64(out->data + 4);
+		out->read.size = ndxp_get_be32(out->data + 12);
+		out->read.source_stag = ndxp_get_be32(out->data + 16);
+		out->read.source_offset = ndxp_get_be64(out->data + 20);
 	}
 	return true;
 }

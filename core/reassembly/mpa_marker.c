@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 #include "mpa.h"
 #include "stream.h"
 
@@ -62,7 +62,7 @@ uint32_t marker_find(const struct view *v, uint32_t plain)
 	if (end > v->captured)
 		end = v->captured;
 	for (uint32_t at = MPA_MARKER_SIZE; at + MPA_MARKER_SIZE <= end; at += MPA_MARKER_SIZE) {
-		if (base_get_be32(v->bytes + at) == at)
+		if (ndxp_get_be32(v->bytes + at) == at)
 			return at;
 	}
 	return 0;

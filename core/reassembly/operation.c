@@ -2,16 +2,16 @@
 /* RDMA operations of InfiniBand: writes and reads, of one packet or of several. */
 #include "rdma.h"
 
-static struct sub_segment *sub_at(struct base_list *at)
+static struct sub_segment *sub_at(struct ndxp_list *at)
 {
 	return container_of(at, struct sub_segment, in_flow);
 }
 
 /* The operation of a packet: the youngest that began before the packet, or one that contains
  * that. */
-static struct sub_segment *find_sub(struct base_list *list, struct base_list **hot, uint64_t order)
+static struct sub_segment *find_sub(struct ndxp_list *list, struct ndxp_list **hot, uint64_t order)
 {
-	struct base_list *at = *hot;
+	struct ndxp_list *at = *hot;
 
 	if (at == list)
 		at = list->prev;
@@ -30,9 +30,9 @@ static struct sub_segment *find_sub(struct base_list *list, struct base_list **h
 }
 
 /* Free operations that are so old that their packets cannot be told from new ones. */
-static void prune(struct rdma *r, struct flow *flow, struct base_list *list)
+static void prune(struct rdma *r, struct flow *flow, struct ndxp_list *list)
 {
-	while (!base_list_empty(list)) {
+	while (!ndxp_list_empty(list)) {
 		struct sub_segment *sub = sub_at(list->next);
 
 		if (sub->first + sub->packets + FLOW_WINDOW > flow->seen.top &&
@@ -46,7 +46,7 @@ static struct sub_segment *open_sub(struct rdma *r, struct flow *flow, const str
                                     uint64_t order)
 {
 	bool read = p->kind == BTH_READ_REQUEST;
-	struct base_list *list = read ? &flow->reads : &flow->writes, *at;
+	struct ndxp_list *list = read ? &flow->reads : &flow->writes, *at;
 	struct sub_segment *sub;
 	struct segment *s;
 
@@ -61,10 +61,10 @@ static struct sub_segment *open_sub(struct rdma *r, struct flow *flow, const str
 	sub->address = p->address;
 	sub->read = read;
 	sub_segment_dimension(sub, read ? flow->mtu : p->length);
-	base_list_init(&sub->in_segment);
+	ndxp_list_init(&sub->in_segment);
 	for (at = list->prev; at != list && sub_at(at)->first > order; at = at->prev)
 		;
-	base_list_add(at->next, &sub->in_flow);
+	ndxp_list_add(at->next, &sub->in_flow);
 	flow->open++;
 	s = rdma_get_segment(r, flow, p->handle, p->address, order);
 	if (s != NULL)
@@ -73,7 +73,7 @@ static struct sub_segment *open_sub(struct rdma *r, struct flow *flow, const str
 }
 
 /* The operation of a packet, and the offset of its data there. */
-static struct sub_segment *locate(struct base_list *list, struct base_list **hot, uint64_t order,
+static struct sub_segment *locate(struct ndxp_list *list, struct ndxp_list **hot, uint64_t order,
                                   const struct early *e, uint64_t *offset)
 {
 	struct sub_segment *sub = find_sub(list, hot, order);
@@ -153,13 +153,13 @@ static bool drain_responses(struct rdma *r, struct flow *flow, struct flow *back
 
 static void read_request(struct rdma *r, struct flow *flow)
 {
-	struct base_list *list = flow_opposites(flow), *at;
+	struct ndxp_list *list = flow_opposites(flow), *at;
 
 	if (flow->pair != NULL) {
 		(void)drain_responses(r, flow, flow->pair);
 		return;
 	}
-	if (base_list_empty(&r->early_ages))
+	if (ndxp_list_empty(&r->early_ages))
 		return;
 	for (at = list->next; at != list; at = at->next) {
 		struct flow *back = container_of(at, struct flow, in_peers);
@@ -218,7 +218,7 @@ void rdma_add_rdma_data(struct rdma *r, struct flow *flow, const struct bth *pac
  * candidate. */
 static struct flow *guess_requests(struct flow *flow, uint32_t psn)
 {
-	struct base_list *list = flow_opposites(flow), *at;
+	struct ndxp_list *list = flow_opposites(flow), *at;
 	struct flow *found = NULL;
 
 	for (at = list->next; at != list; at = at->next) {

@@ -24,7 +24,7 @@ static void place_early(struct rdma *r, struct segment *s)
 static bool segment_room(struct rdma *r, const struct exchange *x)
 {
 	while (r->stats.segments >= r->attr.max_segments) {
-		struct base_list *at = r->ages.next;
+		struct ndxp_list *at = r->ages.next;
 
 		if (at == &x->age)
 			at = at->next;
@@ -75,8 +75,8 @@ static void touch(struct rdma *r, struct exchange *x)
 {
 	x->touched_ns = r->now;
 	if (r->ages.prev != &x->age) {
-		base_list_remove(&x->age);
-		base_list_add(&r->ages, &x->age);
+		ndxp_list_remove(&x->age);
+		ndxp_list_add(&r->ages, &x->age);
 	}
 }
 

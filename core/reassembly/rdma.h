@@ -6,7 +6,7 @@
 
 #include <ndx/reassembly.h>
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 #include "bth.h"
 #include "cm.h"
 #include "crc.h"
@@ -32,16 +32,16 @@ struct rdma {
 	uint64_t packet_time;
 	struct ndx_reassembly_stats stats;
 	struct crc_tables *crc;
-	struct base_table flows;
-	struct base_table peers;
-	struct base_table segments;
-	struct base_table exchanges;
-	struct base_table early_table;
-	struct base_list flow_use;   /* flows */
-	struct base_list ages;       /* exchanges */
-	struct base_list orphans;    /* exchanges without a call */
-	struct base_list early_ages; /* early packets */
-	struct base_list gaps; /* TCP flows that wait for the receiver's acknowledgement of a gap */
+	struct ndxp_table flows;
+	struct ndxp_table peers;
+	struct ndxp_table segments;
+	struct ndxp_table exchanges;
+	struct ndxp_table early_table;
+	struct ndxp_list flow_use;   /* flows */
+	struct ndxp_list ages;       /* exchanges */
+	struct ndxp_list orphans;    /* exchanges without a call */
+	struct ndxp_list early_ages; /* early packets */
+	struct ndxp_list gaps; /* TCP flows that wait for the receiver's acknowledgement of a gap */
 	size_t early_bytes;
 	bool draining; /* early packets are being iterated: do not evict any */
 	uint32_t flow_count;

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base_hash.h"
-#include "base_log.h"
+#include <ndx/spi/hash.h>
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "rdma.h"
 
@@ -56,7 +56,7 @@ static uint64_t seed(const void *object)
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return base_hash_mix((uint64_t)(uintptr_t)object,
+	return ndxp_hash_mix((uint64_t)(uintptr_t)object,
 	                     (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec);
 }
 
@@ -71,19 +71,19 @@ static uint64_t table_size(const struct rdma *r, uint64_t wish)
 	return size;
 }
 
-static bool create_table(struct rdma *r, struct base_table *table, uint64_t wish)
+static bool create_table(struct rdma *r, struct ndxp_table *table, uint64_t wish)
 {
 	uint64_t size = table_size(r, wish);
-	struct base_table_node **buckets =
-		mem_zero(&r->mem, size * sizeof(struct base_table_node *));
+	struct ndxp_table_node **buckets =
+		mem_zero(&r->mem, size * sizeof(struct ndxp_table_node *));
 
-	base_table_init(table, buckets, size);
+	ndxp_table_init(table, buckets, size);
 	return buckets != NULL;
 }
 
-static void free_table(struct rdma *r, struct base_table *table)
+static void free_table(struct rdma *r, struct ndxp_table *table)
 {
-	mem_put(&r->mem, table->buckets, (table->mask + 1) * sizeof(struct base_table_node *));
+	mem_put(&r->mem, table->buckets, (table->mask + 1) * sizeof(struct ndxp_table_node *));
 }
 
 static bool tables(struct rdma *r)
@@ -135,11 +135,11 @@ enum ndx_status ndx_reassembly_create(const struct ndx_reassembly_attr *attr,
 	r->attr = own;
 	r->mem.limit = own.max_bytes;
 	r->seed = seed(reassembly);
-	base_list_init(&r->flow_use);
-	base_list_init(&r->ages);
-	base_list_init(&r->orphans);
-	base_list_init(&r->early_ages);
-	base_list_init(&r->gaps);
+	ndxp_list_init(&r->flow_use);
+	ndxp_list_init(&r->ages);
+	ndxp_list_init(&r->orphans);
+	ndxp_list_init(&r->early_ages);
+	ndxp_list_init(&r->gaps);
 	r->header = mem_get(&r->mem, sizeof(*r->header));
 	if (own.check_crc)
 		r->crc = mem_get(&r->mem, sizeof(*r->crc));
@@ -167,7 +167,7 @@ static void make_room(struct rdma *r, size_t need)
 	while (r->mem.held + need > r->mem.limit) {
 		if (early_evict(r))
 			continue;
-		if (!base_list_empty(&r->ages))
+		if (!ndxp_list_empty(&r->ages))
 			exchange_finish(r, container_of(r->ages.next, struct exchange, age),
 			                NDX_EVICTION_BYTES);
 		else if (r->flow_count > 0)
@@ -179,13 +179,13 @@ static void make_room(struct rdma *r, size_t need)
 
 static void expire(struct rdma *r)
 {
-	if (!base_list_empty(&r->gaps))
+	if (!ndxp_list_empty(&r->gaps))
 		iwarp_expire(r);
-	if (!base_list_empty(&r->early_ages))
+	if (!ndxp_list_empty(&r->early_ages))
 		early_expire(r, false);
-	if (!base_list_empty(&r->orphans))
+	if (!ndxp_list_empty(&r->orphans))
 		exchange_expire(r, false);
-	while (!base_list_empty(&r->ages)) {
+	while (!ndxp_list_empty(&r->ages)) {
 		struct exchange *x = container_of(r->ages.next, struct exchange, age);
 
 		if (r->now - x->touched_ns <= r->attr.max_age_ns)
@@ -250,7 +250,7 @@ enum ndx_status ndx_reassembly_feed(struct ndx_reassembly *reassembly,
 void ndx_reassembly_flush(struct ndx_reassembly *reassembly)
 {
 	struct rdma *r;
-	struct base_list *at;
+	struct ndxp_list *at;
 
 	if (reassembly == NULL)
 		return;
@@ -262,7 +262,7 @@ void ndx_reassembly_flush(struct ndx_reassembly *reassembly)
 		send_flush(r, flow);
 	}
 	exchange_expire(r, true);
-	while (!base_list_empty(&r->ages))
+	while (!ndxp_list_empty(&r->ages))
 		exchange_finish(r, container_of(r->ages.next, struct exchange, age), 0);
 	early_expire(r, true);
 }
@@ -272,7 +272,7 @@ static void reset(struct rdma *r)
 {
 	r->quiet = true;
 	early_forget(r, true);
-	while (!base_list_empty(&r->ages))
+	while (!ndxp_list_empty(&r->ages))
 		exchange_free(r, container_of(r->ages.next, struct exchange, age));
 	flow_free_all(r);
 	for (uint32_t i = 0; i < RDMA_CM_PENDING; i++)

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 
 struct request {
-	struct base_list link; /* in the order of sending, which is the order of the answers */
+	struct ndxp_list link; /* in the order of sending, which is the order of the answers */
 	uint64_t order;        /* its position in the stream */
 	uint32_t sequence;     /* its position as a TCP sequence number */
 	uint32_t sink_stag;

@@ -108,7 +108,7 @@ static void manage(struct rdma *r, const struct frame *frame, const struct bth *
  * candidate. */
 static void learn_pair(struct rdma *r, struct flow *flow, uint32_t psn)
 {
-	struct base_list *list = flow_opposites(flow), *at;
+	struct ndxp_list *list = flow_opposites(flow), *at;
 	struct flow *found = NULL;
 
 	for (at = list->next; at != list; at = at->next) {

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 #define RPC_CALL 0
 #define RPC_REPLY 1
@@ -26,7 +26,7 @@ static uint32_t word(struct words *w)
 		w->ended = true;
 		return 0;
 	}
-	value = base_get_be32(w->at);
+	value = ndxp_get_be32(w->at);
 	w->at += 4;
 	w->left -= 4;
 	return value;

@@ -11,7 +11,7 @@ struct segment *segment_create(struct mem *mem, uint32_t handle, uint64_t offset
 
 	if (s == NULL)
 		return NULL;
-	base_list_init(&s->subs);
+	ndxp_list_init(&s->subs);
 	s->handle = handle;
 	s->offset = offset;
 	s->length = length;
@@ -32,7 +32,7 @@ void segment_free(struct segment *segment, struct mem *mem)
 void segment_add_sub_segment(struct segment *segment, struct sub_segment *sub)
 {
 	sub->segment = segment;
-	base_list_add(&segment->subs, &sub->in_segment);
+	ndxp_list_add(&segment->subs, &sub->in_segment);
 }
 
 /* The index of block `index` in the array, or where to insert it. */
@@ -123,7 +123,7 @@ bool segment_add_fragment(struct segment *segment, struct mem *mem, uint64_t add
 
 bool segment_valid_psn(const struct segment *segment, uint64_t order)
 {
-	struct base_list *at;
+	struct ndxp_list *at;
 
 	for (at = segment->subs.next; at != &segment->subs; at = at->next) {
 		if (sub_segment_covers(container_of(at, struct sub_segment, in_segment), order))

@@ -10,8 +10,8 @@
 
 #include <ndx/reassembly.h>
 
-#include "base_list.h"
-#include "base_table.h"
+#include <ndx/spi/list.h>
+#include <ndx/spi/table.h>
 #include "range.h"
 
 struct exchange;
@@ -31,9 +31,9 @@ _Static_assert(sizeof(struct segment_block) + SEGMENT_BLOCK == MEM_BLOCK,
                "whole blocks are kept to be used again");
 
 struct segment {
-	struct base_table_node node;
+	struct ndxp_table_node node;
 	struct exchange *exchange; /* the exchange whose call (or reply) named it */
-	struct base_list subs;     /* sub-segments: the RDMA operations on it */
+	struct ndxp_list subs;     /* sub-segments: the RDMA operations on it */
 	uint8_t kind;              /* enum ndx_rpc_chunk_kind */
 	uint32_t handle;
 	uint32_t position; /* XDR position of a read segment */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The segments by connection, owner, handle and generation. */
-#include "base_hash.h"
+#include <ndx/spi/hash.h>
 #include "rdma.h"
 
 static uint64_t hash_of(const struct rdma *r, const struct peers *peers, uint8_t owner,
                         uint32_t handle)
 {
-	return base_hash_mix(base_hash_mix(r->seed, (uint64_t)(uintptr_t)peers),
+	return ndxp_hash_mix(ndxp_hash_mix(r->seed, (uint64_t)(uintptr_t)peers),
 	                     (uint64_t)handle << 1 | (peers->self ? 0 : owner));
 }
 
@@ -14,7 +14,7 @@ void rdma_enter_segment(struct rdma *r, struct segment *s)
 {
 	const struct exchange *x = s->exchange;
 
-	base_table_add(&r->segments, &s->node, hash_of(r, x->peers, x->direction, s->handle));
+	ndxp_table_add(&r->segments, &s->node, hash_of(r, x->peers, x->direction, s->handle));
 	r->stats.segments++;
 }
 
@@ -37,8 +37,8 @@ struct segment *rdma_get_segment(struct rdma *r, const struct flow *flow, uint32
 	uint64_t hash = hash_of(r, flow->peers, flow->direction ^ 1, handle);
 	struct segment *best = NULL;
 
-	for (struct base_table_node *n = base_table_first(&r->segments, hash); n != NULL;
-	     n = base_table_next(n)) {
+	for (struct ndxp_table_node *n = ndxp_table_first(&r->segments, hash); n != NULL;
+	     n = ndxp_table_next(n)) {
 		struct segment *s = container_of(n, struct segment, node);
 		uint64_t at = address - s->offset;
 
@@ -63,17 +63,17 @@ void rdma_free_sub(struct rdma *r, struct sub_segment *sub)
 		flow->hot_write = &flow->writes;
 	if (flow->hot_read == &sub->in_flow)
 		flow->hot_read = &flow->reads;
-	base_list_remove(&sub->in_flow);
-	base_list_remove(&sub->in_segment);
+	ndxp_list_remove(&sub->in_flow);
+	ndxp_list_remove(&sub->in_segment);
 	flow->open--;
 	mem_put(&r->mem, sub, sizeof(*sub));
 }
 
 void rdma_del_segment(struct rdma *r, struct segment *segment)
 {
-	while (!base_list_empty(&segment->subs))
+	while (!ndxp_list_empty(&segment->subs))
 		rdma_free_sub(r, container_of(segment->subs.next, struct sub_segment, in_segment));
-	base_table_remove(&segment->node);
+	ndxp_table_remove(&segment->node);
 	r->stats.segments--;
 	segment_free(segment, &r->mem);
 }
@@ -82,8 +82,8 @@ void rdma_invalidate(struct rdma *r, struct flow *flow, uint32_t handle, uint64_
 {
 	uint64_t hash = hash_of(r, flow->peers, flow->direction ^ 1, handle);
 
-	for (struct base_table_node *n = base_table_first(&r->segments, hash); n != NULL;
-	     n = base_table_next(n)) {
+	for (struct ndxp_table_node *n = ndxp_table_first(&r->segments, hash); n != NULL;
+	     n = ndxp_table_next(n)) {
 		struct segment *s = container_of(n, struct segment, node);
 
 		/* The call may have been sent later and have overtaken these data: then keep the

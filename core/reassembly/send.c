@@ -5,7 +5,7 @@
 #include "rdma.h"
 
 struct fragment {
-	struct base_list link;
+	struct ndxp_list link;
 	uint64_t order;
 	uint32_t length; /* of bytes[] */
 	uint32_t original;
@@ -15,14 +15,14 @@ struct fragment {
 	uint8_t bytes[];
 };
 
-static struct fragment *at_link(struct base_list *at)
+static struct fragment *at_link(struct ndxp_list *at)
 {
 	return container_of(at, struct fragment, link);
 }
 
 static void drop(struct rdma *r, struct flow *flow, struct fragment *f)
 {
-	base_list_remove(&f->link);
+	ndxp_list_remove(&f->link);
 	flow->send_count--;
 	mem_put(&r->mem, f, sizeof(*f) + f->length);
 }
@@ -45,7 +45,7 @@ static void give_up(struct rdma *r, struct flow *flow, uint64_t before)
 	uint64_t expected = 0;
 	bool any = false;
 
-	for (struct base_list *at = flow->sends.next; at != &flow->sends;) {
+	for (struct ndxp_list *at = flow->sends.next; at != &flow->sends;) {
 		struct fragment *f = at_link(at);
 
 		if (f->order >= before)
@@ -73,7 +73,7 @@ static void give_up(struct rdma *r, struct flow *flow, uint64_t before)
 
 void send_flush(struct rdma *r, struct flow *flow)
 {
-	if (!base_list_empty(&flow->sends))
+	if (!ndxp_list_empty(&flow->sends))
 		give_up(r, flow, UINT64_MAX);
 }
 
@@ -95,8 +95,8 @@ static void deliver_one(struct rdma *r, struct flow *flow, const struct bth *p, 
 }
 
 /* Deliver the message from packet `first` to `last`, which are all present. */
-static void deliver_run(struct rdma *r, struct flow *flow, struct base_list *first,
-                        struct base_list *last)
+static void deliver_run(struct rdma *r, struct flow *flow, struct ndxp_list *first,
+                        struct ndxp_list *last)
 {
 	const struct fragment *end = at_link(last);
 	struct ndx_rdma_send send = {
@@ -107,7 +107,7 @@ static void deliver_run(struct rdma *r, struct flow *flow, struct base_list *fir
 		.invalidate = end->invalidate,
 	};
 	uint64_t order = at_link(first)->order, total = 0;
-	struct base_list *stop = last->next, *at;
+	struct ndxp_list *stop = last->next, *at;
 	bool whole = true;
 	uint8_t *grown;
 
@@ -142,7 +142,7 @@ static void deliver_run(struct rdma *r, struct flow *flow, struct base_list *fir
 /* Deliver the message of `f` if it is complete. */
 static void complete(struct rdma *r, struct flow *flow, struct fragment *f)
 {
-	struct base_list *head = &flow->sends, *first = &f->link, *last = &f->link;
+	struct ndxp_list *head = &flow->sends, *first = &f->link, *last = &f->link;
 
 	/* Search forward first: in order, only the last packet completes the message. */
 	while (!at_link(last)->last) {
@@ -163,14 +163,14 @@ static void complete(struct rdma *r, struct flow *flow, struct fragment *f)
 
 void send_packet(struct rdma *r, struct flow *flow, const struct bth *packet, uint64_t order)
 {
-	struct base_list *at;
+	struct ndxp_list *at;
 	struct fragment *f;
 
 	if (packet->first && packet->last) {
 		deliver_one(r, flow, packet, order);
 		return;
 	}
-	if (flow->send_count >= FLOW_OPEN_MAX && !base_list_empty(&flow->sends))
+	if (flow->send_count >= FLOW_OPEN_MAX && !ndxp_list_empty(&flow->sends))
 		give_up(r, flow, at_link(flow->sends.prev)->order - FLOW_OPEN_MAX / 2);
 	if (flow->send_count >= FLOW_OPEN_MAX)
 		drop(r, flow, at_link(flow->sends.next));
@@ -192,7 +192,7 @@ void send_packet(struct rdma *r, struct flow *flow, const struct bth *packet, ui
 		memcpy(f->bytes, packet->data, packet->captured);
 	for (at = flow->sends.prev; at != &flow->sends && at_link(at)->order > order; at = at->prev)
 		;
-	base_list_add(at->next, &f->link);
+	ndxp_list_add(at->next, &f->link);
 	flow->send_count++;
 	complete(r, flow, f);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static struct stream_segment *at_link(struct base_list *at)
+static struct stream_segment *at_link(struct ndxp_list *at)
 {
 	return container_of(at, struct stream_segment, link);
 }
@@ -16,13 +16,13 @@ static int32_t behind(uint32_t a, uint32_t b)
 void stream_init(struct stream *stream)
 {
 	*stream = (struct stream){0};
-	base_list_init(&stream->waiting);
-	base_list_init(&stream->gathers);
+	ndxp_list_init(&stream->waiting);
+	ndxp_list_init(&stream->gathers);
 }
 
 void stream_drop(struct stream *stream, struct mem *mem, struct stream_segment *segment)
 {
-	base_list_remove(&segment->link);
+	ndxp_list_remove(&segment->link);
 	stream->segments--;
 	stream->held -= segment->captured;
 	mem_put(mem, segment, sizeof(*segment) + segment->captured);
@@ -30,7 +30,7 @@ void stream_drop(struct stream *stream, struct mem *mem, struct stream_segment *
 
 void stream_fini(struct stream *stream, struct mem *mem)
 {
-	while (!base_list_empty(&stream->waiting))
+	while (!ndxp_list_empty(&stream->waiting))
 		stream_drop(stream, mem, at_link(stream->waiting.next));
 	mem_put(mem, stream->partial, stream->partial_room);
 	stream->partial = NULL;
@@ -47,7 +47,7 @@ static enum stream_verdict keep_segment(struct stream *stream, struct mem *mem,
                                         const struct stream_segment *head, const uint8_t *bytes)
 {
 	struct stream_segment *s;
-	struct base_list *at = stream->waiting.prev;
+	struct ndxp_list *at = stream->waiting.prev;
 
 	while (at != &stream->waiting && behind(at_link(at)->sequence, head->sequence) > 0)
 		at = at->prev;
@@ -62,7 +62,7 @@ static enum stream_verdict keep_segment(struct stream *stream, struct mem *mem,
 	*s = *head;
 	if (head->captured > 0)
 		memcpy(s->bytes, bytes, head->captured);
-	base_list_add(at->next, &s->link);
+	ndxp_list_add(at->next, &s->link);
 	stream->segments++;
 	stream->held += s->captured;
 	return STREAM_HELD;
@@ -98,7 +98,7 @@ struct stream_segment *stream_ready(struct stream *stream, uint32_t *skip)
 	struct stream_segment *s;
 	int32_t late;
 
-	if (!stream->known || base_list_empty(&stream->waiting))
+	if (!stream->known || ndxp_list_empty(&stream->waiting))
 		return NULL;
 	s = at_link(stream->waiting.next);
 	late = behind(stream->next, s->sequence);
@@ -110,14 +110,14 @@ struct stream_segment *stream_ready(struct stream *stream, uint32_t *skip)
 
 uint32_t stream_gap(const struct stream *stream)
 {
-	if (base_list_empty(&stream->waiting))
+	if (ndxp_list_empty(&stream->waiting))
 		return 0;
 	return at_link(stream->waiting.next)->sequence - stream->next;
 }
 
 bool stream_acknowledge(struct stream *stream, uint32_t sequence, uint64_t now)
 {
-	if (stream->since != 0 || base_list_empty(&stream->waiting) ||
+	if (stream->since != 0 || ndxp_list_empty(&stream->waiting) ||
 	    (stream->known && behind(sequence, at_link(stream->waiting.next)->sequence) < 0))
 		return false;
 	stream->since = now;
@@ -140,7 +140,7 @@ bool stream_full(const struct stream *stream, uint64_t now)
 
 void stream_jump(struct stream *stream)
 {
-	if (base_list_empty(&stream->waiting))
+	if (ndxp_list_empty(&stream->waiting))
 		return;
 	if (stream->known)
 		stream->order += stream_gap(stream);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 #include "mem.h"
 
 /* The limits of what waits for a gap to be filled, before the gap counts as lost. */
@@ -21,7 +21,7 @@
 #define STREAM_PATIENCE 256u
 
 struct stream_segment {
-	struct base_list link; /* sorted by sequence */
+	struct ndxp_list link; /* sorted by sequence */
 	uint32_t sequence;
 	uint32_t acknowledged;
 	uint32_t length;   /* as sent */
@@ -35,7 +35,7 @@ struct stream {
 	uint32_t next;         /* the next sequence number */
 	uint64_t order;        /* bytes before `next`, since the stream began */
 	uint32_t acknowledged; /* by the current segment */
-	struct base_list waiting;
+	struct ndxp_list waiting;
 	uint64_t since;    /* packet count when the wait began, or at the acknowledgement */
 	uint32_t segments; /* waiting segments */
 	uint32_t held;     /* the bytes of those */
@@ -53,7 +53,7 @@ struct stream {
 	uint8_t *partial;     /* an incomplete frame */
 	uint32_t partial_fill;
 	uint32_t partial_room;
-	struct base_list gathers; /* SENDs in several frames */
+	struct ndxp_list gathers; /* SENDs in several frames */
 	uint32_t gather_count;
 };
 

@@ -63,7 +63,7 @@ bool sub_segment_insert_data(struct sub_segment *sub, struct mem *mem, uint64_t 
 bool segment_add_data(struct segment *segment, struct mem *mem, uint64_t order, bool last,
                       const uint8_t *data, uint32_t length)
 {
-	struct base_list *at;
+	struct ndxp_list *at;
 
 	for (at = segment->subs.next; at != &segment->subs; at = at->next) {
 		struct sub_segment *sub = container_of(at, struct sub_segment, in_segment);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 #include "mem.h"
 
 struct segment;
@@ -21,8 +21,8 @@ struct flow;
 
 struct sub_segment {
 	struct flow *flow;           /* of its requests */
-	struct base_list in_flow;    /* sorted by `first` */
-	struct base_list in_segment; /* while `segment` is set */
+	struct ndxp_list in_flow;    /* sorted by `first` */
+	struct ndxp_list in_segment; /* while `segment` is set */
 	struct segment *segment;     /* NULL: the handle is unknown */
 	uint64_t first;              /* of its first packet */
 	uint32_t packets;            /* their number; an upper bound until the path MTU is known */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From results to frames to consumers, on the receiving thread. */
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_stats.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/stats.h>
 #include "receiver.h"
 
 static void on_indicated(struct ndx_overlapped *ov)
@@ -19,7 +19,7 @@ void receiver_begin(struct ndx_receiver *r)
 	r->parting = false;
 	r->probing = false;
 	r->expected = 0;
-	r->last_ns = base_now_ns();
+	r->last_ns = ndxp_now_ns();
 	r->batch = loop_batch(r->loop);
 	count_up(&r->counters.connections, 1);
 	ndx_overlapped_init(&r->notify);
@@ -144,14 +144,14 @@ static void deliver(struct ndx_receiver *r, struct slot *slot, const struct ndx_
 		ndx_frame_release(&slot->frame);
 		return;
 	}
-	count_up(&r->counters.gaps[base_stats_bucket((now_ns - r->last_ns) / 1000)], 1);
+	count_up(&r->counters.gaps[ndxp_stats_bucket((now_ns - r->last_ns) / 1000)], 1);
 	r->last_ns = now_ns;
 	if (r->attr.copy_below > 0)
 		slot = spare(r, slot);
 	frame = &slot->frame;
 	count_up(&r->counters.frames, 1);
 	count_up(&r->counters.bytes, frame->length);
-	count_up(&r->counters.sizes[base_stats_bucket(frame->length)], 1);
+	count_up(&r->counters.sizes[ndxp_stats_bucket(frame->length)], 1);
 	call_consumers(r, frame);
 	ndx_frame_release(frame);
 }
@@ -166,7 +166,7 @@ size_t receiver_poll(struct ndx_receiver *r)
 
 	if (n == 0)
 		return 0;
-	now = base_now_ns();
+	now = ndxp_now_ns();
 	slab_take(r->slab, results, n, r->attr.sequence_wrap, now, slots, &verdicts);
 	if (verdicts.overwritten > 0)
 		count_up(&r->counters.overwritten, verdicts.overwritten);

@@ -3,7 +3,7 @@
 
 #include <ndx/helpers.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_loop.h"
 
 enum ndx_status endpoint_open(struct endpoint *e, struct ndx_adapter *adapter, const char *uri,

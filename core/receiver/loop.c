@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "receiver.h"
 
 static _Thread_local const struct ndx_receive_loop *current;
@@ -32,21 +32,21 @@ void loop_hold(struct ndx_receive_loop *loop)
 void loop_poke(struct ndx_receive_loop *loop)
 {
 	__atomic_store_n(&loop->poked, 1, __ATOMIC_RELEASE);
-	base_eventfd_set(loop->wake);
+	ndxp_eventfd_set(loop->wake);
 }
 
 void loop_add(struct ndx_receive_loop *loop, struct ndx_receiver *r)
 {
 	pthread_mutex_lock(&loop->lock);
-	base_list_add(&loop->incoming, &r->node);
+	ndxp_list_add(&loop->incoming, &r->node);
 	pthread_mutex_unlock(&loop->lock);
 	loop_poke(loop);
 }
 
 void loop_free(struct ndx_receive_loop *loop)
 {
-	base_fd_close(loop->wake);
-	base_fd_close(loop->pollfd);
+	ndxp_fd_close(loop->wake);
+	ndxp_fd_close(loop->pollfd);
 	pthread_mutex_destroy(&loop->lock);
 	free(loop);
 }

@@ -6,7 +6,7 @@
  * The thread is no event loop of async/, which only reacts. This thread polls all queues, for
  * spin_us after the last frame; then it arms them, polls once more, and sleeps. On an event loop's
  * thread jobs run while a call of the library waits for another loop: a job could then end the
- * receiver whose frame a callback is handling. What both need, base_poll_* and base_eventfd_*, both
+ * receiver whose frame a callback is handling. What both need, ndxp_poll_* and ndxp_eventfd_*, both
  * use.
  */
 #ifndef RECEIVER_LOOP_H
@@ -18,7 +18,7 @@
 
 #include <ndx/receiver.h>
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 
 #define LOOP_BATCH_MAX 64
 
@@ -30,9 +30,9 @@ struct ndx_receive_loop {
 	int wake;                   /* an eventfd */
 	uint32_t poked;             /* atomic */
 	uint32_t refs;              /* atomic: handles, and receivers that are to run here */
-	struct base_list receivers; /* for the thread only */
+	struct ndxp_list receivers; /* for the thread only */
 	pthread_mutex_t lock;
-	struct base_list incoming; /* receivers to add; under the lock */
+	struct ndxp_list incoming; /* receivers to add; under the lock */
 };
 
 /* Take a reference; ndx_receive_loop_close() drops one. */

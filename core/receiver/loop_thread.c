@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_container_of.h"
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "base_thread.h"
 #include "receiver.h"
@@ -19,21 +19,21 @@
 #define BUSY_ROUNDS 1024u
 #define POLL_NS 1000000u
 
-static struct ndx_receiver *receiver_of(struct base_list *node)
+static struct ndx_receiver *receiver_of(struct ndxp_list *node)
 {
 	return container_of(node, struct ndx_receiver, node);
 }
 
 static void welcome(struct ndx_receive_loop *loop)
 {
-	struct base_list *node;
+	struct ndxp_list *node;
 
 	pthread_mutex_lock(&loop->lock);
-	while ((node = base_list_take(&loop->incoming)) != NULL) {
+	while ((node = ndxp_list_take(&loop->incoming)) != NULL) {
 		struct ndx_receiver *r = receiver_of(node);
 
-		base_list_add(&loop->receivers, node);
-		r->unwatched = base_poll_add(loop->pollfd, r->cq_fd, POLLIN, false, r) != 0;
+		ndxp_list_add(&loop->receivers, node);
+		r->unwatched = ndxp_poll_add(loop->pollfd, r->cq_fd, POLLIN, false, r) != 0;
 		if (r->unwatched)
 			log_error(errno,
 			          "a receiver cannot be waited for: it is polled every ms instead");
@@ -45,10 +45,10 @@ static void welcome(struct ndx_receive_loop *loop)
  * Returns the time of the next check. */
 static uint64_t attend(struct ndx_receive_loop *loop)
 {
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 	uint64_t next = UINT64_MAX;
-	struct base_list *node;
-	struct base_list *after;
+	struct ndxp_list *node;
+	struct ndxp_list *after;
 
 	if (__atomic_exchange_n(&loop->poked, 0, __ATOMIC_ACQUIRE) != 0)
 		welcome(loop);
@@ -63,8 +63,8 @@ static uint64_t attend(struct ndx_receive_loop *loop)
 			next = due < next ? due : next;
 			continue;
 		}
-		base_list_remove(node);
-		base_poll_remove(loop->pollfd, r->cq_fd);
+		ndxp_list_remove(node);
+		ndxp_poll_remove(loop->pollfd, r->cq_fd);
 		receiver_left(r); /* may free it */
 	}
 	return next;
@@ -72,7 +72,7 @@ static uint64_t attend(struct ndx_receive_loop *loop)
 
 static size_t poll_all(struct ndx_receive_loop *loop)
 {
-	struct base_list *node;
+	struct ndxp_list *node;
 	size_t n = 0;
 
 	for (node = loop->receivers.next; node != &loop->receivers; node = node->next)
@@ -82,7 +82,7 @@ static size_t poll_all(struct ndx_receive_loop *loop)
 
 static bool arm_all(struct ndx_receive_loop *loop)
 {
-	struct base_list *node;
+	struct ndxp_list *node;
 	bool armed = true;
 
 	for (node = loop->receivers.next; node != &loop->receivers; node = node->next)
@@ -92,15 +92,15 @@ static bool arm_all(struct ndx_receive_loop *loop)
 
 static void sleep_until(struct ndx_receive_loop *loop, uint64_t due)
 {
-	struct base_poll_event events[EVENTS_MAX];
+	struct ndxp_poll_event events[EVENTS_MAX];
 	int n;
 
-	n = base_poll_wait(loop->pollfd, events, EVENTS_MAX, base_poll_ms_until(due, 1000));
+	n = ndxp_poll_wait(loop->pollfd, events, EVENTS_MAX, ndxp_poll_ms_until(due, 1000));
 	for (int i = 0; i < n; i++) {
 		if (events[i].data != NULL)
 			receiver_woken(events[i].data);
 		else /* only here: cleared together with `poked`, it could stay set */
-			base_eventfd_clear(loop->wake);
+			ndxp_eventfd_clear(loop->wake);
 	}
 }
 
@@ -112,14 +112,14 @@ static bool poked(const struct ndx_receive_loop *loop)
 /* Poll for spin_us after the last frame. True: results came. */
 static bool spin(struct ndx_receive_loop *loop)
 {
-	const uint64_t until = base_now_ns() + (uint64_t)loop->spin_us * 1000;
+	const uint64_t until = ndxp_now_ns() + (uint64_t)loop->spin_us * 1000;
 
 	do {
 		for (int i = 0; i < 16; i++) {
 			if (poll_all(loop) > 0 || poked(loop))
 				return true;
 		}
-	} while (base_now_ns() < until);
+	} while (ndxp_now_ns() < until);
 	return false;
 }
 
@@ -134,7 +134,7 @@ static void serve(struct ndx_receive_loop *loop)
 	if (poked(loop) || busy > BUSY_ROUNDS)
 		return;
 	if (!arm_all(loop))
-		due = base_now_ns() + POLL_NS;
+		due = ndxp_now_ns() + POLL_NS;
 	/* Results that came before the queues were armed wake no thread. */
 	if (poll_all(loop) == 0)
 		sleep_until(loop, due);
@@ -200,13 +200,13 @@ enum ndx_status ndx_receive_loop_create(const struct ndx_receive_loop_attr *attr
 	loop->spin_us = a.spin_us;
 	loop->batch = a.batch;
 	loop->refs = 1;
-	base_list_init(&loop->receivers);
-	base_list_init(&loop->incoming);
+	ndxp_list_init(&loop->receivers);
+	ndxp_list_init(&loop->incoming);
 	(void)pthread_mutex_init(&loop->lock, NULL);
-	loop->wake = base_eventfd_create();
-	loop->pollfd = base_poll_create();
+	loop->wake = ndxp_eventfd_create();
+	loop->pollfd = ndxp_poll_create();
 	if (loop->wake < 0 || loop->pollfd < 0 ||
-	    base_poll_add(loop->pollfd, loop->wake, POLLIN, false, NULL) != 0) {
+	    ndxp_poll_add(loop->pollfd, loop->wake, POLLIN, false, NULL) != 0) {
 		st = fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
 		          "ndx_receive_loop_create: no descriptor: %s", strerror(errno));
 		goto free_loop;

@@ -3,8 +3,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_loop.h"
 #include "receiver.h"
 
@@ -14,7 +14,7 @@ enum ndx_status pull_open(struct pull *p, uint32_t room)
 	if (p->ring == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "no memory for a queue of %u frames", room);
 	p->room = room;
-	p->flag = base_eventfd_create();
+	p->flag = ndxp_eventfd_create();
 	if (p->flag < 0) {
 		free(p->ring);
 		p->ring = NULL;
@@ -26,24 +26,24 @@ enum ndx_status pull_open(struct pull *p, uint32_t room)
 void pull_push(struct pull *p, const struct ndx_frame *frame)
 {
 	(void)ndx_frame_retain(frame);
-	base_lock_acquire(&p->lock);
+	ndxp_lock_acquire(&p->lock);
 	p->ring[(p->first + p->count) % p->room] = frame;
 	if (p->count++ == 0)
-		base_eventfd_set(p->flag);
-	base_lock_release(&p->lock);
+		ndxp_eventfd_set(p->flag);
+	ndxp_lock_release(&p->lock);
 }
 
 void pull_end(struct pull *p, bool ended)
 {
 	if (p->ring == NULL)
 		return;
-	base_lock_acquire(&p->lock);
+	ndxp_lock_acquire(&p->lock);
 	p->ended = ended;
 	if (ended)
-		base_eventfd_set(p->flag);
+		ndxp_eventfd_set(p->flag);
 	else if (p->count == 0)
-		base_eventfd_clear(p->flag);
-	base_lock_release(&p->lock);
+		ndxp_eventfd_clear(p->flag);
+	ndxp_lock_release(&p->lock);
 }
 
 static size_t take_frames(struct pull *p, const struct ndx_frame **frames, size_t count,
@@ -51,7 +51,7 @@ static size_t take_frames(struct pull *p, const struct ndx_frame **frames, size_
 {
 	size_t n = 0;
 
-	base_lock_acquire(&p->lock);
+	ndxp_lock_acquire(&p->lock);
 	while (n < count && p->count > 0) {
 		frames[n++] = p->ring[p->first];
 		p->first = (p->first + 1) % p->room;
@@ -59,8 +59,8 @@ static size_t take_frames(struct pull *p, const struct ndx_frame **frames, size_
 	}
 	*ended = p->ended;
 	if (n > 0 && p->count == 0 && !p->ended)
-		base_eventfd_clear(p->flag);
-	base_lock_release(&p->lock);
+		ndxp_eventfd_clear(p->flag);
+	ndxp_lock_release(&p->lock);
 	return n;
 }
 
@@ -73,7 +73,7 @@ void pull_close(struct pull *p)
 		return;
 	while (take_frames(p, &frame, 1, &ended) > 0)
 		ndx_frame_release(frame);
-	base_fd_close(p->flag);
+	ndxp_fd_close(p->flag);
 	free(p->ring);
 	p->ring = NULL;
 }
@@ -81,7 +81,7 @@ void pull_close(struct pull *p)
 enum ndx_status ndx_receiver_pull(struct ndx_receiver *r, const struct ndx_frame **frames,
                                   size_t count, uint32_t timeout_ms, size_t *got)
 {
-	const uint64_t deadline = base_deadline(timeout_ms);
+	const uint64_t deadline = ndxp_deadline(timeout_ms);
 
 	if (r == NULL || frames == NULL || count == 0 || got == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
@@ -92,7 +92,7 @@ enum ndx_status ndx_receiver_pull(struct ndx_receiver *r, const struct ndx_frame
 		            "ndx_receiver_pull: created without `pull` in its attributes");
 	for (;;) {
 		struct pollfd set = {.fd = r->pull.flag, .events = POLLIN};
-		const uint64_t now = base_now_ns();
+		const uint64_t now = ndxp_now_ns();
 		bool ended;
 
 		*got = take_frames(&r->pull, frames, count, &ended);
@@ -105,7 +105,7 @@ enum ndx_status ndx_receiver_pull(struct ndx_receiver *r, const struct ndx_frame
 		if (base_loop_in_callback())
 			return fail(NDX_E_WOULD_BLOCK, 0,
 			            "ndx_receiver_pull: none is there, and this is a callback");
-		(void)poll(&set, 1, base_poll_ms_until(deadline, INT32_MAX));
+		(void)poll(&set, 1, ndxp_poll_ms_until(deadline, INT32_MAX));
 	}
 }
 

@@ -8,8 +8,8 @@
 #include <ndx/receiver.h>
 #include <ndx/stats.h>
 
-#include "base_list.h"
-#include "base_lock.h"
+#include <ndx/spi/list.h>
+#include <ndx/spi/lock.h>
 #include "endpoint.h"
 #include "loop.h"
 #include "slab.h"
@@ -23,7 +23,7 @@ enum {
 
 /* The frames for ndx_receiver_pull(). Cannot overflow, because there is space for every slot. */
 struct pull {
-	struct base_lock lock;
+	struct ndxp_lock lock;
 	const struct ndx_frame **ring;
 	uint32_t room;
 	uint32_t first;
@@ -78,7 +78,7 @@ struct ndx_receiver {
 	uint32_t refs;                 /* the handle, the loop, a sender */
 
 	/* Taken to post a sender's frames and probes. Only the queue pair's lock nests inside. */
-	struct base_lock tx_lock;
+	struct ndxp_lock tx_lock;
 	struct ndx_qp *tx_qp; /* NULL: not connected */
 	bool has_sender;
 	uint32_t senders; /* how many senders there have been; identifies the owner of a result */
@@ -88,7 +88,7 @@ struct ndx_receiver {
 	uint32_t events; /* atomic */
 
 	/* For the receiving thread only: */
-	struct base_list node;
+	struct ndxp_list node;
 	bool parting;
 	bool probing;   /* a probe is in flight, and its result is awaited */
 	bool unwatched; /* the event loop had no space for its queue, so the queue is polled */

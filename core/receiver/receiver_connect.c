@@ -2,7 +2,7 @@
 /* Connects a receiver, by a connector, a listener or a description; each way ends in run(). */
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "receiver.h"
 
 /* CREATED -> CONNECTING. `joining`: the call will block in the connector, and the queue pair must

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "receiver.h"
 
 #define BITS_24 0xffffffu
@@ -33,7 +33,7 @@ static enum ndx_status describe_as_server(struct ndx_receiver *r)
 	st = ndx_receiver_describe(r, NDX_ROLE_SERVER, &own);
 	if (st != NDX_OK)
 		return st;
-	st = base_random(&r->receive_psn, sizeof(r->receive_psn));
+	st = ndxp_random(&r->receive_psn, sizeof(r->receive_psn));
 	r->receive_psn &= BITS_24;
 	r->numbered = st == NDX_OK;
 	return st;

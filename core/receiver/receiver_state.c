@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 
 void receiver_set_state(struct ndx_receiver *r, enum ndx_receiver_state state)
 {
@@ -89,7 +89,7 @@ void receiver_drop(struct ndx_receiver *r)
 
 void receiver_set_sending(struct ndx_receiver *r, bool on)
 {
-	base_lock_acquire(&r->tx_lock);
+	ndxp_lock_acquire(&r->tx_lock);
 	r->tx_qp = on ? r->end.qp : NULL;
-	base_lock_release(&r->tx_lock);
+	ndxp_lock_release(&r->tx_lock);
 }

@@ -8,8 +8,8 @@
 
 #include <ndx/helpers.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "base_loop.h"
 #include "receiver.h"
@@ -88,7 +88,7 @@ static size_t collect(struct ndx_sender *s)
 /* Poll for at most spin_us. True: results came. */
 static bool spin(struct ndx_sender *s, uint64_t deadline_ns)
 {
-	const uint64_t end = base_now_ns() + (uint64_t)s->attr.spin_us * 1000;
+	const uint64_t end = ndxp_now_ns() + (uint64_t)s->attr.spin_us * 1000;
 	const uint64_t until = end < deadline_ns ? end : deadline_ns;
 
 	do {
@@ -96,7 +96,7 @@ static bool spin(struct ndx_sender *s, uint64_t deadline_ns)
 			if (collect(s) > 0)
 				return true;
 		}
-	} while (base_now_ns() < until);
+	} while (ndxp_now_ns() < until);
 	return false;
 }
 
@@ -108,16 +108,16 @@ static enum ndx_status collect_one(struct ndx_sender *s, uint64_t deadline_ns)
 	uint32_t ms;
 	size_t got;
 
-	if (base_now_ns() < deadline_ns && spin(s, deadline_ns))
+	if (ndxp_now_ns() < deadline_ns && spin(s, deadline_ns))
 		return NDX_OK;
-	ms = base_ms_until(deadline_ns);
+	ms = ndxp_ms_until(deadline_ns);
 	if (ms == 0)
 		return NDX_PENDING;
 	if (s->receiver != NULL && ms > SHARED_WAIT_MS)
 		ms = SHARED_WAIT_MS;
 	st = ndx_cq_wait_results(s->cq, results, BATCH, ms, &got);
 	count_results(s, results, got);
-	return st == NDX_PENDING && base_now_ns() < deadline_ns ? NDX_OK : st;
+	return st == NDX_PENDING && ndxp_now_ns() < deadline_ns ? NDX_OK : st;
 }
 
 static enum ndx_status usable(const struct ndx_sender *s, const char *call)
@@ -140,7 +140,7 @@ static enum ndx_status keep_rate(struct ndx_sender *s, uint64_t deadline_ns)
 
 	if (s->attr.rate == 0)
 		return NDX_OK;
-	while ((now = base_now_ns()) < s->due_ns) {
+	while ((now = ndxp_now_ns()) < s->due_ns) {
 		const uint64_t ms = (s->due_ns - now) / 1000000;
 
 		if (now >= deadline_ns)
@@ -158,8 +158,8 @@ static enum ndx_status keep_rate(struct ndx_sender *s, uint64_t deadline_ns)
 
 enum ndx_status ndx_sender_acquire(struct ndx_sender *s, uint32_t timeout_ms, void **buffer)
 {
-	const uint64_t now = base_now_ns();
-	const uint64_t deadline = base_deadline(timeout_ms);
+	const uint64_t now = ndxp_now_ns();
+	const uint64_t deadline = ndxp_deadline(timeout_ms);
 	enum ndx_status st = usable(s, "ndx_sender_acquire");
 
 	if (st != NDX_OK)
@@ -217,9 +217,9 @@ static enum ndx_status fire(struct ndx_sender *s, const struct shot *shot)
 
 	if (r == NULL)
 		return fire_on(s, s->end.qp, shot);
-	base_lock_acquire(&r->tx_lock);
+	ndxp_lock_acquire(&r->tx_lock);
 	st = r->tx_qp == NULL ? NDX_E_CONNECTION_INVALID : fire_on(s, r->tx_qp, shot);
-	base_lock_release(&r->tx_lock);
+	ndxp_lock_release(&r->tx_lock);
 	if (st == NDX_E_CONNECTION_INVALID)
 		return fail(st, 0, "ndx_sender_post: the receiver is not connected");
 	return st;
@@ -227,7 +227,7 @@ static enum ndx_status fire(struct ndx_sender *s, const struct shot *shot)
 
 static void advance(struct ndx_sender *s)
 {
-	const uint64_t now = s->attr.rate > 0 ? base_now_ns() : 0;
+	const uint64_t now = s->attr.rate > 0 ? ndxp_now_ns() : 0;
 
 	s->acquired = false;
 	s->posted++;
@@ -287,7 +287,7 @@ enum ndx_status ndx_sender_send(struct ndx_sender *s, const void *data, uint32_t
 
 enum ndx_status ndx_sender_flush(struct ndx_sender *s, uint32_t timeout_ms)
 {
-	const uint64_t deadline = base_deadline(timeout_ms);
+	const uint64_t deadline = ndxp_deadline(timeout_ms);
 	enum ndx_status st = usable(s, "ndx_sender_flush");
 
 	if (st != NDX_OK)

@@ -4,7 +4,7 @@
 
 #include <ndx/helpers.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "receiver.h"
 #include "sender.h"
 
@@ -207,9 +207,9 @@ static void leave_receiver(struct ndx_sender *s)
 
 	if (s->under_way > 0)
 		(void)ndx_sender_flush(s, s->attr.close_timeout_ms);
-	base_lock_acquire(&r->tx_lock);
+	ndxp_lock_acquire(&r->tx_lock);
 	r->has_sender = false;
-	base_lock_release(&r->tx_lock);
+	ndxp_lock_release(&r->tx_lock);
 	ndx_mr_close(s->mr);
 	s->mr = NULL;
 	receiver_drop(r);

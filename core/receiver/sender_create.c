@@ -7,7 +7,7 @@
 
 #include <ndx/helpers.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "receiver.h"
 
@@ -80,11 +80,11 @@ static enum ndx_status join_receiver(struct ndx_sender *s)
 	struct ndx_receiver *r = s->attr.receiver;
 	bool taken;
 
-	base_lock_acquire(&r->tx_lock);
+	ndxp_lock_acquire(&r->tx_lock);
 	taken = r->has_sender;
 	r->has_sender = true;
 	s->number = taken ? 0 : ++r->senders;
-	base_lock_release(&r->tx_lock);
+	ndxp_lock_release(&r->tx_lock);
 	if (taken)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_sender_create: the receiver has a sender already");

@@ -7,9 +7,9 @@
 
 #include <ndx/helpers.h>
 
-#include "base_container_of.h"
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 
 #define PAGE 4096u
 #define POST_LIST 32u /* receives that are posted with one call */
@@ -98,19 +98,19 @@ void slab_abandon(struct slab *slab)
 {
 	bool held;
 
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	slab->orphan = true;
 	held = slab->held > 0;
-	base_lock_release(&slab->lock);
+	ndxp_lock_release(&slab->lock);
 	if (!held)
 		slab_free(slab);
 }
 
-/* To be called instead of base_lock_release() after a slot has changed. */
+/* To be called instead of ndxp_lock_release() after a slot has changed. */
 static void release_lock(struct slab *slab)
 {
 	assert(slab_find_fault(slab) == NULL);
-	base_lock_release(&slab->lock);
+	ndxp_lock_release(&slab->lock);
 }
 
 /* Lock held, here and in the following functions. */
@@ -127,7 +127,7 @@ static void count_posted(struct slab *slab, struct slot *slot)
 	slot->state = SLOT_POSTED;
 	slab->posted++;
 	if (slab->out_of_slots_since_ns != 0) {
-		slab->out_of_slots_ns += base_now_ns() - slab->out_of_slots_since_ns;
+		slab->out_of_slots_ns += ndxp_now_ns() - slab->out_of_slots_since_ns;
 		slab->out_of_slots_since_ns = 0;
 	}
 }
@@ -197,7 +197,7 @@ enum ndx_status slab_attach(struct slab *slab, struct ndx_qp *qp)
 {
 	enum ndx_status st;
 
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	slab->qp = qp;
 	st = post_free(slab);
 	slab->low_water = slab->posted;
@@ -207,10 +207,10 @@ enum ndx_status slab_attach(struct slab *slab, struct ndx_qp *qp)
 
 void slab_detach(struct slab *slab)
 {
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	slab->qp = NULL;
 	if (slab->out_of_slots_since_ns != 0) {
-		slab->out_of_slots_ns += base_now_ns() - slab->out_of_slots_since_ns;
+		slab->out_of_slots_ns += ndxp_now_ns() - slab->out_of_slots_since_ns;
 		slab->out_of_slots_since_ns = 0;
 	}
 	release_lock(slab);
@@ -218,7 +218,7 @@ void slab_detach(struct slab *slab)
 
 void slab_retry(struct slab *slab)
 {
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	if (slab->qp != NULL && post_free(slab) != NDX_OK)
 		slab->repost_failed++;
 	release_lock(slab);
@@ -228,7 +228,7 @@ uint32_t slab_reclaim(struct slab *slab)
 {
 	uint32_t n = 0;
 
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	for (uint32_t i = 0; i < slab->count; i++) {
 		if (slab->slots[i].state != SLOT_POSTED)
 			continue;
@@ -342,7 +342,7 @@ void slab_take(struct slab *slab, const struct ndx_result *results, size_t count
 	 * lack of slots. */
 	const bool in_use = count > 0 && results[count - 1].status == NDX_OK;
 
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	for (size_t i = 0; i < count; i++)
 		slots[i] = take_slot(slab, &results[i], wrap, verdicts);
 	if (in_use && slab->qp != NULL && slab->posted < slab->low_water)
@@ -360,7 +360,7 @@ struct slot *slab_copy(struct slab *slab, struct slot *slot, uint32_t length, ui
 	struct slot *copy = NULL;
 
 	*missed = false;
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	if (slab->posted < below) {
 		copy = slab->spare;
 		*missed = copy == NULL;
@@ -375,7 +375,7 @@ struct slot *slab_copy(struct slab *slab, struct slot *slot, uint32_t length, ui
 		return NULL;
 	memcpy(copy->memory, slot->memory, length);
 	__atomic_store_n(&copy->refs, 1, __ATOMIC_RELAXED);
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	slab->held--;
 	give_back(slab, slot);
 	release_lock(slab);
@@ -402,7 +402,7 @@ void ndx_frame_release(const struct ndx_frame *frame)
 	if (__atomic_sub_fetch(&slot->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	slab = slot->slab;
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	slab->held--;
 	if (slot->index >= slab->count) {
 		slot->state = SLOT_FREE;

@@ -10,7 +10,7 @@
 #include <ndx/frame.h>
 #include <ndx/receiver.h>
 
-#include "base_lock.h"
+#include <ndx/spi/lock.h>
 
 enum slot_state {
 	SLOT_FREE,   /* in the list of free slots */
@@ -29,7 +29,7 @@ struct slot {
 };
 
 struct slab {
-	struct base_lock
+	struct ndxp_lock
 		lock; /* of everything here that changes; only the queue pair's lock nests inside */
 	struct ndx_mr *mr; /* NULL: deregistered */
 	struct ndx_qp *qp; /* where free slots are posted; NULL: nowhere */

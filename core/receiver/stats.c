@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "receiver.h"
 
@@ -37,7 +37,7 @@ static void read_counters(const struct receiver_counters *c, struct ndx_receiver
 
 static void read_slab(struct slab *slab, struct ndx_receiver_stats *s)
 {
-	base_lock_acquire(&slab->lock);
+	ndxp_lock_acquire(&slab->lock);
 	s->slots = slab->count;
 	s->posted = slab->posted;
 	s->held = slab->held;
@@ -47,7 +47,7 @@ static void read_slab(struct slab *slab, struct ndx_receiver_stats *s)
 	s->out_of_slots_ns = slab->out_of_slots_ns;
 	if (slab->out_of_slots_since_ns != 0 && s->time_ns > slab->out_of_slots_since_ns)
 		s->out_of_slots_ns += s->time_ns - slab->out_of_slots_since_ns;
-	base_lock_release(&slab->lock);
+	ndxp_lock_release(&slab->lock);
 }
 
 enum ndx_status ndx_receiver_get_stats(struct ndx_receiver *r, struct ndx_receiver_stats *stats)
@@ -55,16 +55,16 @@ enum ndx_status ndx_receiver_get_stats(struct ndx_receiver *r, struct ndx_receiv
 	static const struct base_struct layout =
 		BASE_STRUCT(struct ndx_receiver_stats, NDX_RECEIVER_STATS_SIZE_0_1,
 	                    "set `size` to sizeof(*stats)");
-	struct ndx_receiver_stats now = {.time_ns = base_now_ns()};
+	struct ndx_receiver_stats now = {.time_ns = ndxp_now_ns()};
 
 	if (r == NULL || stats == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_receiver_get_stats: NULL argument");
 	read_counters(&r->counters, &now);
 	read_slab(r->slab, &now);
 	if (r->pull.ring != NULL) {
-		base_lock_acquire(&r->pull.lock);
+		ndxp_lock_acquire(&r->pull.lock);
 		now.queued = r->pull.count;
-		base_lock_release(&r->pull.lock);
+		ndxp_lock_release(&r->pull.lock);
 	}
 	return base_struct_out(&layout, "ndx_receiver_get_stats", stats, stats->size, &now);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A receiver as JSON. docs/receiver.md describes the members. */
 #include "base_json.h"
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "receiver.h"
 
 static json_t *consumers(struct base_json *j, const struct ndx_receiver *r,

@@ -2,14 +2,14 @@
 /* The end of a run: detection, disconnect, and the report. */
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "receiver.h"
 
 /* The delay before a failed post is repeated. */
-#define RETRY_NS BASE_NS_PER_MS
-#define PROBE_LOOK_NS (5 * BASE_NS_PER_MS)
-#define LOG_PAUSE_NS (1000 * BASE_NS_PER_MS)
+#define RETRY_NS NDXP_NS_PER_MS
+#define PROBE_LOOK_NS (5 * NDXP_NS_PER_MS)
+#define LOG_PAUSE_NS (1000 * NDXP_NS_PER_MS)
 
 static void on_parted(struct ndx_overlapped *ov)
 {
@@ -48,16 +48,16 @@ static void explain_loss(struct ndx_receiver *r)
 	uint64_t since;
 	uint32_t held;
 
-	base_lock_acquire(&r->slab->lock);
+	ndxp_lock_acquire(&r->slab->lock);
 	since = r->slab->out_of_slots_since_ns;
 	held = r->slab->held;
-	base_lock_release(&r->slab->lock);
+	ndxp_lock_release(&r->slab->lock);
 	if (since != 0)
 		receiver_because(r, NDX_RECEIVER_END_LOST, NDX_E_CONNECTION_ABORTED,
 		                 r->notify.native,
 		                 "the connection was lost when no slot was posted for %llu ms: "
 		                 "consumers hold %u of %u, and the peer may have given up",
-		                 (unsigned long long)((base_now_ns() - since) / BASE_NS_PER_MS),
+		                 (unsigned long long)((ndxp_now_ns() - since) / NDXP_NS_PER_MS),
 		                 held, r->slab->count);
 	else
 		receiver_because(r, NDX_RECEIVER_END_LOST, NDX_E_CONNECTION_ABORTED,
@@ -97,7 +97,7 @@ static void look_for_answer(struct ndx_receiver *r)
 {
 	struct ndx_result result;
 
-	base_lock_acquire(&r->tx_lock);
+	ndxp_lock_acquire(&r->tx_lock);
 	while (!r->has_sender && ndx_cq_get_results(r->tx_cq, &result, 1) > 0) {
 		if (result.request_context == NULL && result.status == NDX_OK)
 			r->probing = false;
@@ -105,7 +105,7 @@ static void look_for_answer(struct ndx_receiver *r)
 	/* A new sender takes the results now. */
 	if (r->has_sender)
 		r->probing = false;
-	base_lock_release(&r->tx_lock);
+	ndxp_lock_release(&r->tx_lock);
 }
 
 /* tx_lock held. The probe writes 0 bytes, so it needs no right, and an NDX peer answers. A
@@ -128,7 +128,7 @@ static void send_probe(struct ndx_receiver *r, uint64_t now_ns)
 {
 	uint32_t flags = 0;
 
-	base_lock_acquire(&r->tx_lock);
+	ndxp_lock_acquire(&r->tx_lock);
 	/* The sender takes the results of a connection that it uses, at any time: then do not wait
 	 * for the result. Without an answer the connection breaks anyway. */
 	if (r->has_sender)
@@ -136,7 +136,7 @@ static void send_probe(struct ndx_receiver *r, uint64_t now_ns)
 	r->probe_ns =
 		now_ns; /* also if the peer is not probed: there is no need to check again soon */
 	r->probing = post_probe(r, flags) && flags == 0;
-	base_lock_release(&r->tx_lock);
+	ndxp_lock_release(&r->tx_lock);
 }
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -147,7 +147,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 /* Detect silence; both functions return the time of the next check. */
 static uint64_t watch_idle(struct ndx_receiver *r, uint64_t now_ns)
 {
-	const uint64_t patience = r->attr.idle_timeout_ms * BASE_NS_PER_MS;
+	const uint64_t patience = r->attr.idle_timeout_ms * NDXP_NS_PER_MS;
 
 	if (patience == 0)
 		return UINT64_MAX;
@@ -161,7 +161,7 @@ static uint64_t watch_idle(struct ndx_receiver *r, uint64_t now_ns)
 
 static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
 {
-	const uint64_t patience = r->attr.probe_ms * BASE_NS_PER_MS;
+	const uint64_t patience = r->attr.probe_ms * NDXP_NS_PER_MS;
 	uint64_t quiet_since;
 
 	if (patience == 0)
@@ -170,7 +170,7 @@ static uint64_t watch_peer(struct ndx_receiver *r, uint64_t now_ns)
 		look_for_answer(r);
 		if (!r->probing)
 			return now_ns + patience;
-		if (now_ns < r->probe_ns + r->attr.probe_timeout_ms * BASE_NS_PER_MS)
+		if (now_ns < r->probe_ns + r->attr.probe_timeout_ms * NDXP_NS_PER_MS)
 			return now_ns + PROBE_LOOK_NS;
 		receiver_because(r, NDX_RECEIVER_END_PROBE, NDX_E_IO_TIMEOUT, 0,
 		                 "the peer did not answer a probe in %u ms",
@@ -191,10 +191,10 @@ static uint64_t watch_slots(struct ndx_receiver *r, uint64_t now_ns)
 	uint64_t out_of_slots;
 	uint32_t held;
 
-	base_lock_acquire(&r->slab->lock);
+	ndxp_lock_acquire(&r->slab->lock);
 	out_of_slots = r->slab->out_of_slots;
 	held = r->slab->held;
-	base_lock_release(&r->slab->lock);
+	ndxp_lock_release(&r->slab->lock);
 	if (out_of_slots > r->out_of_slots_logged &&
 	    now_ns >= r->out_of_slots_logged_ns + LOG_PAUSE_NS) {
 		log_warn(0,

@@ -19,11 +19,11 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_container_of.h"
-#include "base_list.h"
-#include "base_lock.h"
-#include "base_loop.h"
-#include "base_ov.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/list.h>
+#include <ndx/spi/lock.h>
+#include <ndx/spi/loop.h>
+#include <ndx/spi/overlapped.h>
 
 #define FAULT_CALL(name, ...) FAULT_CALL_##name,
 enum fault_call {
@@ -69,7 +69,7 @@ enum ndx_status fault_options_read(const struct ndx_spi_open *how,
 /* ---- which call fails (fault_plan.c) ---- */
 
 struct fault_plan {
-	struct base_lock lock;
+	struct ndxp_lock lock;
 	uint64_t nth;
 	uint64_t times;
 	uint64_t calls;
@@ -87,31 +87,31 @@ struct fault_adapter {
 	struct ndx_adapter *front;
 	struct ndx_loop *loop;
 	struct fault_process *process;
-	struct base_list node; /* in fault_process.adapters */
+	struct ndxp_list node; /* in fault_process.adapters */
 	struct fault_options options;
 	char text[FAULT_TEXT];
 	struct fault_plan plan;
-	struct base_timer timer; /* fires when the first delayed upcall or notification is due */
-	struct base_lock timer_lock;
+	struct ndxp_timer timer; /* fires when the first delayed upcall or notification is due */
+	struct ndxp_lock timer_lock;
 	uint64_t timer_due; /* guarded by timer_lock */
 
-	struct base_lock lock;     /* guards the members down to `dying` */
-	struct base_list conns;    /* struct fault_conn */
-	struct base_list requests; /* struct fault_request: connection requests that are delayed */
+	struct ndxp_lock lock;     /* guards the members down to `dying` */
+	struct ndxp_list conns;    /* struct fault_conn */
+	struct ndxp_list requests; /* struct fault_request: connection requests that are delayed */
 	uint64_t events;           /* upcalls so far */
 	const struct ndx_spi_listener *dying; /* its requests are not delayed any more */
 
 	uint32_t delays_ended;     /* count of the events that end every delay of results; atomic */
 	uint32_t waiting;          /* count of queues that delay notifications; atomic */
 	uint64_t results;          /* count of results that consumers have taken; atomic */
-	struct base_lock cqs_lock; /* guards cqs */
-	struct base_list cqs;      /* struct fault_cq */
+	struct ndxp_lock cqs_lock; /* guards cqs */
+	struct ndxp_list cqs;      /* struct fault_cq */
 };
 
 /* All adapters of the process, for fault_control.h. Every member but the list may begin as zero. */
 struct fault_process {
-	struct base_lock lock;
-	struct base_list adapters;
+	struct ndxp_lock lock;
+	struct ndxp_list adapters;
 };
 
 void fault_process_add(struct fault_adapter *fa);
@@ -191,7 +191,7 @@ void fault_events_listener_gone(struct fault_adapter *fa);
 /* ---- when the control thread passes on what is delayed (fault_wake.c) ---- */
 
 /* Any thread, any lock: make the control thread look at delayed upcalls and notifications at `due`,
- * a time of base_now_ns(). */
+ * a time of ndxp_now_ns(). */
 void fault_wake_at(struct fault_adapter *fa, uint64_t due);
 /* Any thread, any lock: end the delay of all results. */
 void fault_cqs_end_delay(struct fault_adapter *fa);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "fault.h"
 
 /* A fault adapter is opened by its URI only: it is never listed, resolved or chosen. */
@@ -25,11 +25,11 @@ enum ndx_status fault_list_nothing(const struct ndx_provider *self,
 static void on_timer(void *arg)
 {
 	struct fault_adapter *fa = arg;
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 
-	base_lock_acquire(&fa->timer_lock);
+	ndxp_lock_acquire(&fa->timer_lock);
 	fa->timer_due = UINT64_MAX;
-	base_lock_release(&fa->timer_lock);
+	ndxp_lock_release(&fa->timer_lock);
 	fault_wake_at(fa, fault_events_tick(fa, now));
 	fault_wake_at(fa, fault_cqs_tick(fa, now));
 }
@@ -66,10 +66,10 @@ static void init_adapter(struct fault_adapter *fa, const struct ndx_spi_adapter 
 	fa->plan.latest = FAULT_CALLS;
 	fa->plan.random = fa->options.seed;
 	fa->timer_due = UINT64_MAX;
-	fa->timer = (struct base_timer){.fn = on_timer, .arg = fa};
-	base_list_init(&fa->conns);
-	base_list_init(&fa->requests);
-	base_list_init(&fa->cqs);
+	fa->timer = (struct ndxp_timer){.fn = on_timer, .arg = fa};
+	ndxp_list_init(&fa->conns);
+	ndxp_list_init(&fa->requests);
+	ndxp_list_init(&fa->cqs);
 	fault_events_init(fa);
 }
 
@@ -115,7 +115,7 @@ void fault_adapter_close(struct ndx_spi_adapter *native)
 
 	fault_process_remove(fa);
 	fa->ops->adapter_close(native);
-	base_timer_cancel(fa->loop, &fa->timer);
+	ndxp_timer_cancel(fa->loop, &fa->timer);
 	log_info("fault:%s: %llu calls counted, %llu of them made to fail", fa->provider->name,
 	         (unsigned long long)fa->plan.calls, (unsigned long long)fa->plan.failed);
 	free(fa);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections and listeners: each call is counted, and fails or is passed on. */
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "fault.h"
 
 enum ndx_status fault_conn_create(struct ndx_spi_adapter *adapter, struct ndx_connector *front,

@@ -8,7 +8,7 @@
 static struct fault_adapter *find_adapter(struct fault_process *process,
                                           const struct ndx_adapter *front)
 {
-	for (struct base_list *n = process->adapters.next; n != &process->adapters; n = n->next) {
+	for (struct ndxp_list *n = process->adapters.next; n != &process->adapters; n = n->next) {
 		struct fault_adapter *fa = container_of(n, struct fault_adapter, node);
 
 		if (fa->front == front)
@@ -22,18 +22,18 @@ void fault_arm(const struct ndx_adapter *adapter, uint64_t nth, uint64_t times)
 	struct fault_process *process = ndx_provider_fault.state;
 	struct fault_adapter *fa;
 
-	base_lock_acquire(&process->lock);
+	ndxp_lock_acquire(&process->lock);
 	fa = find_adapter(process, adapter);
 	if (fa != NULL) {
-		base_lock_acquire(&fa->plan.lock);
+		ndxp_lock_acquire(&fa->plan.lock);
 		fa->plan.nth = nth;
 		fa->plan.times = times;
 		fa->plan.calls = 0;
 		fa->plan.failed = 0;
 		fa->plan.latest = FAULT_CALLS;
-		base_lock_release(&fa->plan.lock);
+		ndxp_lock_release(&fa->plan.lock);
 	}
-	base_lock_release(&process->lock);
+	ndxp_lock_release(&process->lock);
 }
 
 struct fault_tally fault_get_tally(const struct ndx_adapter *adapter)
@@ -42,17 +42,17 @@ struct fault_tally fault_get_tally(const struct ndx_adapter *adapter)
 	struct fault_tally tally = {.latest = ""};
 	struct fault_adapter *fa;
 
-	base_lock_acquire(&process->lock);
+	ndxp_lock_acquire(&process->lock);
 	fa = find_adapter(process, adapter);
 	if (fa != NULL) {
-		base_lock_acquire(&fa->plan.lock);
+		ndxp_lock_acquire(&fa->plan.lock);
 		tally.calls = fa->plan.calls;
 		tally.failed = fa->plan.failed;
 		tally.latest = fault_call_name(fa->plan.latest);
 		tally.status = fa->plan.status;
-		base_lock_release(&fa->plan.lock);
+		ndxp_lock_release(&fa->plan.lock);
 	}
-	base_lock_release(&process->lock);
+	ndxp_lock_release(&process->lock);
 	return tally;
 }
 
@@ -62,9 +62,9 @@ void fault_report_event(struct ndx_adapter *adapter, enum ndx_adapter_event_type
 	struct fault_process *process = ndx_provider_fault.state;
 	struct fault_adapter *fa;
 
-	base_lock_acquire(&process->lock);
+	ndxp_lock_acquire(&process->lock);
 	fa = find_adapter(process, adapter);
 	if (fa != NULL)
 		fa->core->adapter_event(adapter, type, port, native, text);
-	base_lock_release(&process->lock);
+	ndxp_lock_release(&process->lock);
 }

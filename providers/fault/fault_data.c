@@ -2,8 +2,8 @@
 /* Queue pairs and shared receive queues: their data-path tables are replaced by copies. */
 #include <stdlib.h>
 
-#include "base_log.h"
-#include "base_post.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/post.h>
 #include "fault.h"
 
 /* Whether the table of the inner provider, which may be older, has this function. Without one for
@@ -178,9 +178,9 @@ static enum ndx_status qp_post_list(struct ndx_qp *qp, const struct ndx_request 
 	size_t n = 0;
 
 	if (!OFFERS(q->inner, post_list))
-		return base_post_singly(qp, list, size, count, posted);
+		return ndxp_post_singly(qp, list, size, count, posted);
 	for (; n < count && st == NDX_OK; n += st == NDX_OK) {
-		call = call_of(base_request_at(list, size, n));
+		call = call_of(ndxp_request_at(list, size, n));
 		if (call == FAULT_CALLS)
 			break;
 		st = fault_inject(q->fa, call);
@@ -211,7 +211,7 @@ static enum ndx_status qp_receive_list(struct ndx_qp *qp, const struct ndx_recei
 	size_t n;
 
 	if (!OFFERS(q->inner, receive_list))
-		return base_receive_singly(qp, list, size, count, posted);
+		return ndxp_receive_singly(qp, list, size, count, posted);
 	n = receives_before(q->fa, FAULT_CALL_receive, count, &st);
 	inner = q->inner->receive_list(qp, list, size, n, posted);
 	return after_post(q, inner != NDX_OK ? inner : st);
@@ -303,7 +303,7 @@ static enum ndx_status srq_receive_list(struct ndx_srq *srq, const struct ndx_re
 	size_t n;
 
 	if (!OFFERS(s->inner, receive_list))
-		return base_srq_receive_singly(srq, list, size, count, posted);
+		return ndxp_srq_receive_singly(srq, list, size, count, posted);
 	n = receives_before(s->fa, FAULT_CALL_srq_receive, count, &st);
 	inner = s->inner->receive_list(srq, list, size, n, posted);
 	return inner != NDX_OK ? inner : st;

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "fault.h"
 
 #define BITS 5 /* bits of enum ndx_spi_report */
@@ -20,7 +20,7 @@ struct upcall {
 };
 
 struct fault_conn {
-	struct base_list node;
+	struct ndxp_list node;
 	struct ndx_spi_conn *conn;
 	bool hurry;
 	uint64_t last_due;
@@ -32,7 +32,7 @@ struct fault_conn {
 };
 
 struct fault_request {
-	struct base_list node;
+	struct ndxp_list node;
 	struct ndx_spi_request *request;
 	uint64_t due;
 };
@@ -45,7 +45,7 @@ static struct fault_adapter *of_conn(const struct ndx_spi_conn *conn)
 /* Lock held. */
 static struct fault_conn *find_conn(struct fault_adapter *fa, const struct ndx_spi_conn *conn)
 {
-	for (struct base_list *n = fa->conns.next; n != &fa->conns; n = n->next) {
+	for (struct ndxp_list *n = fa->conns.next; n != &fa->conns; n = n->next) {
 		struct fault_conn *fc = container_of(n, struct fault_conn, node);
 
 		if (fc->conn == conn)
@@ -62,24 +62,24 @@ struct fault_conn *fault_events_new(struct fault_adapter *fa)
 
 	if (fc == NULL)
 		return NULL;
-	base_lock_acquire(&fa->lock);
-	base_list_add(&fa->conns, &fc->node);
-	base_lock_release(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
+	ndxp_list_add(&fa->conns, &fc->node);
+	ndxp_lock_release(&fa->lock);
 	return fc;
 }
 
 void fault_events_name(struct fault_adapter *fa, struct fault_conn *fc, struct ndx_spi_conn *conn)
 {
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	fc->conn = conn;
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 }
 
 void fault_events_free(struct fault_adapter *fa, struct fault_conn *fc)
 {
-	base_lock_acquire(&fa->lock);
-	base_list_remove(&fc->node);
-	base_lock_release(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
+	ndxp_list_remove(&fc->node);
+	ndxp_lock_release(&fa->lock);
 	free(fc);
 }
 
@@ -87,11 +87,11 @@ void fault_events_drop(struct fault_adapter *fa, const struct ndx_spi_conn *conn
 {
 	struct fault_conn *fc;
 
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	fc = find_conn(fa, conn);
 	if (fc != NULL)
-		base_list_remove(&fc->node);
-	base_lock_release(&fa->lock);
+		ndxp_list_remove(&fc->node);
+	ndxp_lock_release(&fa->lock);
 	free(fc);
 }
 
@@ -99,7 +99,7 @@ void fault_events_forget(struct fault_adapter *fa, const struct ndx_spi_conn *co
 {
 	struct fault_conn *fc;
 
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	fc = find_conn(fa, conn);
 	if (fc != NULL) {
 		fc->connected.due = 0;
@@ -107,7 +107,7 @@ void fault_events_forget(struct fault_adapter *fa, const struct ndx_spi_conn *co
 		for (unsigned i = 0; i < BITS; i++)
 			fc->bits_due[i] = 0;
 	}
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 }
 
 /* ---- passing upcalls on; lock held ---- */
@@ -159,28 +159,28 @@ void fault_events_hurry(struct fault_adapter *fa, const struct ndx_spi_conn *con
 	uint64_t next = UINT64_MAX;
 	struct fault_conn *fc;
 
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	fc = find_conn(fa, conn);
 	if (fc != NULL) {
 		fc->hurry = hurry;
 		pass_due(fa, fc, UINT64_MAX, &next);
 	}
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 }
 
 static uint64_t pass_requests(struct fault_adapter *fa, uint64_t now,
                               const struct ndx_spi_listener *of)
 {
 	uint64_t next = UINT64_MAX;
-	struct base_list *following;
+	struct ndxp_list *following;
 
-	for (struct base_list *n = fa->requests.next; n != &fa->requests; n = following) {
+	for (struct ndxp_list *n = fa->requests.next; n != &fa->requests; n = following) {
 		struct fault_request *r = container_of(n, struct fault_request, node);
 
 		following = n->next;
 		if ((of != NULL && r->request->listener != of) || !take_due(&r->due, now, &next))
 			continue;
-		base_list_remove(&r->node);
+		ndxp_list_remove(&r->node);
 		fa->core->request(r->request);
 		free(r);
 	}
@@ -189,17 +189,17 @@ static uint64_t pass_requests(struct fault_adapter *fa, uint64_t now,
 
 void fault_events_flush_requests(struct fault_adapter *fa, const struct ndx_spi_listener *listener)
 {
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	fa->dying = listener;
 	(void)pass_requests(fa, UINT64_MAX, listener);
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 }
 
 void fault_events_listener_gone(struct fault_adapter *fa)
 {
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	fa->dying = NULL;
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 }
 
 /* Does the core still wait for the report that the connection has ended? */
@@ -218,25 +218,25 @@ void fault_events_flush_ends(struct fault_adapter *fa)
 {
 	uint64_t next = UINT64_MAX;
 
-	base_lock_acquire(&fa->lock);
-	for (struct base_list *n = fa->conns.next; n != &fa->conns; n = n->next) {
+	ndxp_lock_acquire(&fa->lock);
+	for (struct ndxp_list *n = fa->conns.next; n != &fa->conns; n = n->next) {
 		struct fault_conn *fc = container_of(n, struct fault_conn, node);
 
 		if (delays_end(fc))
 			pass_due(fa, fc, UINT64_MAX, &next);
 	}
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 }
 
 uint64_t fault_events_tick(struct fault_adapter *fa, uint64_t now)
 {
 	uint64_t next;
 
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	next = pass_requests(fa, now, NULL);
-	for (struct base_list *n = fa->conns.next; n != &fa->conns; n = n->next)
+	for (struct ndxp_list *n = fa->conns.next; n != &fa->conns; n = n->next)
 		pass_due(fa, container_of(n, struct fault_conn, node), now, &next);
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 	return next;
 }
 
@@ -255,7 +255,7 @@ static uint64_t due_at(struct fault_adapter *fa)
 {
 	const uint64_t ms = fault_random(fa, fa->options.event_delay_ms + 1u);
 
-	return base_now_ns() + ms * BASE_NS_PER_MS;
+	return ndxp_now_ns() + ms * NDXP_NS_PER_MS;
 }
 
 /* When the next upcall of this connection is passed on: not before the upcalls ahead of it. */
@@ -304,14 +304,14 @@ static void on_answer(struct ndx_spi_conn *conn, enum fault_call call, enum ndx_
 		status = st;
 		params = NULL;
 	}
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	fc = find_conn(fa, conn);
 	if (fc != NULL && !is_lost(fa, fault_call_name(call))) {
 		store_upcall(call == FAULT_CALL_connected ? &fc->connected : &fc->established,
 		             next_due(fa, fc), status, native, params);
 		next = pass(fa, fc);
 	}
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 	fault_wake_at(fa, next);
 }
 
@@ -333,7 +333,7 @@ static void on_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, 
 	uint64_t next = UINT64_MAX;
 	struct fault_conn *fc;
 
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	fc = find_conn(fa, conn);
 	if (fc != NULL && !is_lost(fa, "report")) {
 		const uint64_t due = next_due(fa, fc);
@@ -348,7 +348,7 @@ static void on_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, 
 		}
 		next = pass(fa, fc);
 	}
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 	fault_wake_at(fa, next);
 }
 
@@ -360,18 +360,18 @@ static void on_request(struct ndx_spi_request *request)
 	struct fault_request *r = NULL;
 	uint64_t due = UINT64_MAX;
 
-	base_lock_acquire(&fa->lock);
+	ndxp_lock_acquire(&fa->lock);
 	if (fa->options.event_delay_ms != 0 && request->listener != fa->dying)
 		r = calloc(1, sizeof(*r));
 	if (r != NULL) {
 		due = due_at(fa);
 		r->request = request;
 		r->due = due;
-		base_list_add(&fa->requests, &r->node);
+		ndxp_list_add(&fa->requests, &r->node);
 	} else {
 		fa->core->request(request);
 	}
-	base_lock_release(&fa->lock);
+	ndxp_lock_release(&fa->lock);
 	fault_wake_at(fa, due);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queues, regions and windows: each call is counted, and fails or is passed on. */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "fault.h"
 
 enum ndx_status fault_cq_get_fd(struct ndx_spi_cq *cq, int *fd)
@@ -26,9 +26,9 @@ void fault_cq_wake(struct ndx_spi_cq *cq, bool up)
 	if (ops->cq_get_fd(cq, &fd) != NDX_OK)
 		return;
 	if (up)
-		base_eventfd_set(fd);
+		ndxp_eventfd_set(fd);
 	else
-		base_eventfd_clear(fd);
+		ndxp_eventfd_clear(fd);
 }
 
 enum ndx_status fault_cq_resize(struct ndx_spi_cq *cq, uint32_t depth)

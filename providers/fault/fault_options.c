@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "builtin.h"
 #include "fault.h"
 

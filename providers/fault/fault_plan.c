@@ -2,7 +2,7 @@
 /* Count the calls that can fail, and choose those that do. */
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "fault.h"
 
 #define STATUSES 2
@@ -48,9 +48,9 @@ uint64_t fault_random(struct fault_adapter *fa, uint64_t below)
 {
 	uint64_t random;
 
-	base_lock_acquire(&fa->plan.lock);
+	ndxp_lock_acquire(&fa->plan.lock);
 	random = next_random(&fa->plan.random);
-	base_lock_release(&fa->plan.lock);
+	ndxp_lock_release(&fa->plan.lock);
 	return random % below;
 }
 
@@ -71,7 +71,7 @@ enum ndx_status fault_inject(struct fault_adapter *fa, enum fault_call call)
 
 	if (fa->options.only != FAULT_CALLS && fa->options.only != call)
 		return NDX_OK;
-	base_lock_acquire(&plan->lock);
+	ndxp_lock_acquire(&plan->lock);
 	n = ++plan->calls;
 	if (plan->nth != 0 && n >= plan->nth && n - plan->nth < plan->times) {
 		st = status_for(fa, call);
@@ -79,12 +79,12 @@ enum ndx_status fault_inject(struct fault_adapter *fa, enum fault_call call)
 		plan->latest = call;
 		plan->status = st;
 	}
-	base_lock_release(&plan->lock);
+	ndxp_lock_release(&plan->lock);
 	if (st == NDX_OK)
 		return NDX_OK;
 	log_info("call %llu, %s, is made to fail: %s", (unsigned long long)n, calls[call].name,
 	         ndx_status_name(st));
-	base_set_last_error("%s is made to fail: %s", calls[call].name, ndx_status_name(st));
+	ndxp_set_last_error("%s is made to fail: %s", calls[call].name, ndx_status_name(st));
 	return st;
 }
 
@@ -92,14 +92,14 @@ enum ndx_status fault_inject(struct fault_adapter *fa, enum fault_call call)
 
 void fault_process_add(struct fault_adapter *fa)
 {
-	base_lock_acquire(&fa->process->lock);
-	base_list_add(&fa->process->adapters, &fa->node);
-	base_lock_release(&fa->process->lock);
+	ndxp_lock_acquire(&fa->process->lock);
+	ndxp_list_add(&fa->process->adapters, &fa->node);
+	ndxp_lock_release(&fa->process->lock);
 }
 
 void fault_process_remove(struct fault_adapter *fa)
 {
-	base_lock_acquire(&fa->process->lock);
-	base_list_remove(&fa->node);
-	base_lock_release(&fa->process->lock);
+	ndxp_lock_acquire(&fa->process->lock);
+	ndxp_list_remove(&fa->node);
+	ndxp_lock_release(&fa->process->lock);
 }

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include "base_ov.h"
 #include "fault.h"
 
 #define TYPES (NDX_CQ_NOTIFY_SOLICITED + 1)
@@ -34,12 +35,12 @@ struct fault_cq {
 	const struct ndx_cq_ops *inner;
 	struct fault_adapter *fa;
 	struct ndx_spi_cq *cq;
-	struct base_list node; /* in fault_adapter.cqs */
-	struct base_lock lock; /* guards the members below */
+	struct ndxp_list node; /* in fault_adapter.cqs */
+	struct ndxp_lock lock; /* guards the members below */
 	uint64_t delay_until;
 	uint32_t delays_ended_before; /* fault_adapter.delays_ended when the delay began */
 	uint32_t fired;               /* count of notifications of the inner queue */
-	struct base_ov_list kept;
+	struct ndxp_ov_list kept;
 	bool kept_fd;
 	bool wants[TYPES]; /* types of the notifications that are kept */
 	bool missed_event; /* a notification of the inner queue fired while none was kept */
@@ -91,7 +92,7 @@ static void complete_notifications(struct fault_cq *c, enum ndx_status status)
 	if (c->kept_fd)
 		fault_cq_wake(c->cq, true);
 	c->kept_fd = false;
-	base_ov_complete_all(&c->kept, status);
+	ndxp_ov_complete_all(&c->kept, status);
 }
 
 static bool keeps_any(const struct fault_cq *c)
@@ -129,12 +130,12 @@ static void on_inner_notify(struct ndx_overlapped *ov)
 	struct fault_notify *below = container_of(ov, struct fault_notify, ov);
 	struct fault_cq *c = below->owner;
 
-	base_lock_acquire(&c->lock);
+	ndxp_lock_acquire(&c->lock);
 	below->armed = false;
 	if (c->gone) {
 		const bool last = !is_armed_inner(c);
 
-		base_lock_release(&c->lock);
+		ndxp_lock_release(&c->lock);
 		if (last)
 			free(c);
 		return;
@@ -152,7 +153,7 @@ static void on_inner_notify(struct ndx_overlapped *ov)
 		c->missed_event = !keeps_any(c);
 		complete_notifications(c, ov->status);
 	}
-	base_lock_release(&c->lock);
+	ndxp_lock_release(&c->lock);
 }
 
 /* ---- taking results ---- */
@@ -192,15 +193,15 @@ static size_t drop_result(struct fault_cq *c, struct ndx_result *results, size_t
 /* A poll has emptied the queue; `delays_ended` and `fired` are from before that poll. */
 static void begin_delay(struct fault_cq *c, uint32_t delays_ended, uint32_t fired)
 {
-	const uint64_t ns = fault_random(c->fa, c->fa->options.delay_ms + 1u) * BASE_NS_PER_MS;
+	const uint64_t ns = fault_random(c->fa, c->fa->options.delay_ms + 1u) * NDXP_NS_PER_MS;
 
-	base_lock_acquire(&c->lock);
+	ndxp_lock_acquire(&c->lock);
 	c->missed_event = false;
 	if (c->fired == fired && !is_armed_inner(c) && delays_ended == get_delays_ended(c->fa)) {
-		c->delay_until = base_now_ns() + ns;
+		c->delay_until = ndxp_now_ns() + ns;
 		c->delays_ended_before = delays_ended;
 	}
-	base_lock_release(&c->lock);
+	ndxp_lock_release(&c->lock);
 }
 
 static size_t poll_delayed(struct fault_cq *c, struct ndx_result *results, size_t count)
@@ -210,14 +211,14 @@ static size_t poll_delayed(struct fault_cq *c, struct ndx_result *results, size_
 	size_t n;
 	bool delaying;
 
-	base_lock_acquire(&c->lock);
-	delaying = is_delaying(c, base_now_ns());
+	ndxp_lock_acquire(&c->lock);
+	delaying = is_delaying(c, ndxp_now_ns());
 	fired = c->fired;
 	/* A notification that was asked for while the queue was delaying has to fire for the
 	 * results that this poll could take. */
 	if (!delaying)
 		arm_wanted(c);
-	base_lock_release(&c->lock);
+	ndxp_lock_release(&c->lock);
 	if (delaying)
 		return 0;
 	n = c->inner->get_results(&c->cq->pub, results, count);
@@ -274,24 +275,24 @@ static enum ndx_status keep_notification(struct fault_cq *c, enum ndx_cq_notify_
 	uint64_t due = UINT64_MAX;
 	enum ndx_status st = NDX_OK;
 
-	base_lock_acquire(&c->lock);
+	ndxp_lock_acquire(&c->lock);
 	if (ov == NULL)
 		st = clear_fd(c);
 	if (st == NDX_OK) {
 		if (ov != NULL)
-			base_ov_push(&c->kept, ov);
+			ndxp_ov_push(&c->kept, ov);
 		else
 			c->kept_fd = true;
 		set_wants(c, (unsigned)type, true);
 		if (c->missed_event)
 			complete_notifications(c, NDX_OK);
 		c->missed_event = false;
-		if (is_delaying(c, base_now_ns()))
+		if (is_delaying(c, ndxp_now_ns()))
 			due = c->delay_until;
 		else
 			arm_wanted(c);
 	}
-	base_lock_release(&c->lock);
+	ndxp_lock_release(&c->lock);
 	fault_wake_at(c->fa, due);
 	return st == NDX_OK ? NDX_PENDING : st;
 }
@@ -313,11 +314,11 @@ void fault_cq_cancel(struct ndx_spi_cq *cq, enum ndx_status status)
 {
 	struct fault_cq *c = of_pub(&cq->pub);
 
-	base_lock_acquire(&c->lock);
+	ndxp_lock_acquire(&c->lock);
 	for (unsigned type = 0; !c->kept_fd && type < TYPES; type++)
 		set_wants(c, type, false);
-	base_ov_complete_all(&c->kept, status);
-	base_lock_release(&c->lock);
+	ndxp_ov_complete_all(&c->kept, status);
+	ndxp_lock_release(&c->lock);
 	c->fa->ops->cq_cancel(cq, status);
 }
 
@@ -325,18 +326,18 @@ uint64_t fault_cqs_tick(struct fault_adapter *fa, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
 
-	base_lock_acquire(&fa->cqs_lock);
-	for (struct base_list *n = fa->cqs.next; n != &fa->cqs; n = n->next) {
+	ndxp_lock_acquire(&fa->cqs_lock);
+	for (struct ndxp_list *n = fa->cqs.next; n != &fa->cqs; n = n->next) {
 		struct fault_cq *c = container_of(n, struct fault_cq, node);
 
-		base_lock_acquire(&c->lock);
+		ndxp_lock_acquire(&c->lock);
 		if (!is_delaying(c, now))
 			arm_wanted(c);
 		else if (any_is_armed(c) && c->delay_until < next)
 			next = c->delay_until;
-		base_lock_release(&c->lock);
+		ndxp_lock_release(&c->lock);
 	}
-	base_lock_release(&fa->cqs_lock);
+	ndxp_lock_release(&fa->cqs_lock);
 	return next;
 }
 
@@ -353,9 +354,9 @@ static void init_cq(struct fault_cq *c, struct fault_adapter *fa, struct ndx_spi
 		c->below[type].ov.callback = on_inner_notify;
 	}
 	cq->pub.ops = &c->ops;
-	base_lock_acquire(&fa->cqs_lock);
-	base_list_add(&fa->cqs, &c->node);
-	base_lock_release(&fa->cqs_lock);
+	ndxp_lock_acquire(&fa->cqs_lock);
+	ndxp_list_add(&fa->cqs, &c->node);
+	ndxp_lock_release(&fa->cqs_lock);
 }
 
 enum ndx_status fault_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_cq_attr *attr,
@@ -385,22 +386,22 @@ void fault_cq_destroy(struct ndx_spi_cq *cq)
 	struct fault_cq *c = of_pub(&cq->pub);
 	bool last;
 
-	base_lock_acquire(&c->fa->cqs_lock);
-	base_list_remove(&c->node);
-	base_lock_release(&c->fa->cqs_lock);
-	base_lock_acquire(&c->lock);
+	ndxp_lock_acquire(&c->fa->cqs_lock);
+	ndxp_list_remove(&c->node);
+	ndxp_lock_release(&c->fa->cqs_lock);
+	ndxp_lock_acquire(&c->lock);
 	for (unsigned type = 0; type < TYPES; type++)
 		set_wants(c, type, false);
 	c->kept_fd = false;
-	base_lock_release(&c->lock);
+	ndxp_lock_release(&c->lock);
 	if (c->fa->options.delay_ms != 0)
 		c->fa->ops->cq_cancel(cq, NDX_E_CANCELED);
 	cq->pub.ops = c->inner;
 	c->fa->ops->cq_destroy(cq);
-	base_lock_acquire(&c->lock);
+	ndxp_lock_acquire(&c->lock);
 	c->gone = true;
 	last = !is_armed_inner(c);
-	base_lock_release(&c->lock);
+	ndxp_lock_release(&c->lock);
 	if (last)
 		free(c);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Set the timer of the control thread for what is delayed. */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "fault.h"
 
 void fault_wake_at(struct fault_adapter *fa, uint64_t due)
 {
 	if (due == UINT64_MAX)
 		return;
-	base_lock_acquire(&fa->timer_lock);
+	ndxp_lock_acquire(&fa->timer_lock);
 	if (due < fa->timer_due) {
 		fa->timer_due = due;
-		base_timer_set(fa->loop, &fa->timer, base_ms_until(due));
+		ndxp_timer_set(fa->loop, &fa->timer, ndxp_ms_until(due));
 	}
-	base_lock_release(&fa->timer_lock);
+	ndxp_lock_release(&fa->timer_lock);
 }
 
 void fault_cqs_end_delay(struct fault_adapter *fa)

@@ -4,7 +4,7 @@
  * adapter can do, completes at once and in order, and prefers clarity to speed.
  *
  * One lock, that of the switch, guards all loop adapters of the process: connecting, posting and
- * copying data happen with it held. It replaces the lock of every queue pair, so base_qp.lock is
+ * copying data happen with it held. It replaces the lock of every queue pair, so ndxp_qp.lock is
  * not used. Order: adapter lock (the core's), switch, completion queue, the core's leaf locks. With
  * the switch's lock held this provider neither logs nor allocates memory. A transfer is one copy
  * under the lock, so a very long one delays all others.
@@ -19,15 +19,15 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_container_of.h"
-#include "base_cq.h"
-#include "base_list.h"
-#include "base_lock.h"
-#include "base_loop.h"
-#include "base_mw.h"
-#include "base_ov.h"
-#include "base_qp.h"
-#include "base_table.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/completion_queue.h>
+#include <ndx/spi/list.h>
+#include <ndx/spi/lock.h>
+#include <ndx/spi/loop.h>
+#include <ndx/spi/mw.h>
+#include <ndx/spi/overlapped.h>
+#include <ndx/spi/queue_pair.h>
+#include <ndx/spi/table.h>
 
 #define LOOP_MAX_SGE 16u
 #define LOOP_MAX_TRANSFER (UINT32_C(1) << 30)
@@ -47,26 +47,26 @@ struct loop_qp;
 
 /* A local address in use. */
 struct loop_port {
-	struct base_table_node node;     /* in the switch's table while in use */
+	struct ndxp_table_node node;     /* in the switch's table while in use */
 	struct sockaddr_storage address; /* AF_UNSPEC: not in use */
 	struct loop_listener *listener;  /* NULL: the port of a connector */
 };
 
 struct loop_switch {
-	struct base_lock lock;
-	struct base_table ports; /* by port number */
-	struct base_table_node *buckets[LOOP_PORT_BUCKETS];
+	struct ndxp_lock lock;
+	struct ndxp_table ports; /* by port number */
+	struct ndxp_table_node *buckets[LOOP_PORT_BUCKETS];
 	uint16_t last_port; /* the latest ephemeral port */
 };
 
 static inline void loop_switch_lock(struct loop_switch *sw)
 {
-	base_lock_acquire(&sw->lock);
+	ndxp_lock_acquire(&sw->lock);
 }
 
 static inline void loop_switch_unlock(struct loop_switch *sw)
 {
-	base_lock_release(&sw->lock);
+	ndxp_lock_release(&sw->lock);
 }
 
 /* The adapter's address of the family AF_INET or AF_INET6, with port 0. */
@@ -90,7 +90,7 @@ enum ndx_status loop_switch_claim(struct loop_switch *sw, struct loop_port *port
 
 /* The memory and the rights behind a token. A key has local rights or remote rights, never both. */
 struct loop_key {
-	struct base_table_node node; /* in the adapter's table */
+	struct ndxp_table_node node; /* in the adapter's table */
 	uint32_t token;
 	uint32_t rights; /* OR of enum loop_right */
 	uintptr_t start;
@@ -102,16 +102,16 @@ struct loop_adapter {
 	struct ndx_spi_adapter spi;
 	struct loop_switch *sw;
 	char device[64];
-	struct base_table keys; /* by token */
-	struct base_table_node *buckets[LOOP_KEY_BUCKETS];
-	struct base_list pending; /* struct loop_req: binds and invalidates that have not run */
+	struct ndxp_table keys; /* by token */
+	struct ndxp_table_node *buckets[LOOP_KEY_BUCKETS];
+	struct ndxp_list pending; /* struct loop_req: binds and invalidates that have not run */
 };
 
 struct loop_cq {
-	struct base_cq base;
+	struct ndxp_cq base;
 	struct loop_switch *sw;
 	uint64_t affinity;
-	struct base_list slot_waiters; /* struct loop_conn: senders that wait for a free slot */
+	struct ndxp_list slot_waiters; /* struct loop_conn: senders that wait for a free slot */
 	uint32_t has_slot_waiters;     /* the list is not empty; atomic, read without the lock */
 };
 
@@ -147,16 +147,16 @@ struct loop_mr {
 	struct loop_adapter *adapter;
 	struct loop_key local;
 	struct loop_key remote;
-	struct base_list windows; /* struct loop_mw.of_mr */
+	struct ndxp_list windows; /* struct loop_mw.of_mr */
 };
 
 struct loop_mw {
 	struct ndx_spi_mw spi;
 	struct loop_adapter *adapter;
 	struct loop_key key;
-	struct base_mw state;
-	struct base_list of_mr;
-	struct base_list of_qp;
+	struct ndxp_mw state;
+	struct ndxp_list of_mr;
+	struct ndxp_list of_qp;
 };
 
 struct loop_req;
@@ -203,7 +203,7 @@ enum ndx_status loop_mw_check_bind(struct loop_adapter *adapter, const struct lo
 
 /* An initiator request. */
 struct loop_req {
-	struct base_req base;
+	struct ndxp_req base;
 	uint32_t length;
 	uint32_t immediate;
 	bool with_immediate;
@@ -212,26 +212,26 @@ struct loop_req {
 	struct loop_mw *mw;      /* NULL: the window was closed after the post */
 	uint32_t region_token;   /* of a bind: local token of the region */
 	size_t window_length;
-	struct base_list pending; /* in loop_adapter.pending, until the request has run */
+	struct ndxp_list pending; /* in loop_adapter.pending, until the request has run */
 	struct ndx_sge sge[];     /* of an inline request: one entry, with the bytes behind it */
 };
 
 /* A receive, of a queue pair or of a shared receive queue. */
 struct loop_receive {
-	struct base_req base;
+	struct ndxp_req base;
 	uint32_t length;
 	struct ndx_sge sge[];
 };
 
 struct loop_qp {
-	struct base_qp base;
+	struct ndxp_qp base;
 	struct loop_adapter *adapter;
 	struct loop_cq *receive_cq;
 	struct loop_srq *srq;
-	struct base_queue from_srq; /* slots for results of the shared receive queue's receives */
+	struct ndxp_queue from_srq; /* slots for results of the shared receive queue's receives */
 	struct loop_conn *conn;     /* set when an attempt to connect begins */
 	uint32_t outbound_reads;
-	struct base_list windows; /* struct loop_mw.of_qp */
+	struct ndxp_list windows; /* struct loop_mw.of_qp */
 };
 
 static inline struct loop_qp *loop_qp_of(struct ndx_spi_qp *qp)
@@ -271,8 +271,8 @@ struct loop_srq {
 	uint32_t first; /* index of the oldest receive */
 	uint32_t posted;
 	uint64_t affinity;
-	struct base_ov_list notifies;
-	struct base_list waiters; /* struct loop_conn: senders that wait for a receive */
+	struct ndxp_ov_list notifies;
+	struct ndxp_list waiters; /* struct loop_conn: senders that wait for a receive */
 };
 
 static inline struct loop_srq *loop_srq_of(struct ndx_srq *srq)
@@ -330,8 +330,8 @@ struct loop_conn {
 	bool draining;          /* DRAINED has to be reported */
 	enum loop_wait wait;
 	uint64_t wait_since_ns;
-	struct base_list wait_node; /* in loop_srq.waiters or loop_cq.slot_waiters */
-	struct base_timer timer;    /* of LOOP_WAIT_RECEIVE */
+	struct ndxp_list wait_node; /* in loop_srq.waiters or loop_cq.slot_waiters */
+	struct ndxp_timer timer;    /* of LOOP_WAIT_RECEIVE */
 	bool timer_set;
 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base_hash.h"
-#include "base_log.h"
+#include <ndx/spi/hash.h>
+#include <ndx/spi/log.h>
 #include "builtin.h"
 #include "loop.h"
 
@@ -18,7 +18,7 @@ static uint64_t id_of(const char *device)
 	char text[sizeof("loop:") + sizeof(((struct loop_adapter *)NULL)->device)];
 
 	(void)snprintf(text, sizeof(text), "loop:%s", device);
-	return base_hash_text(text);
+	return ndxp_hash_text(text);
 }
 
 enum ndx_status loop_list_adapters(const struct ndx_provider *self,
@@ -53,8 +53,8 @@ enum ndx_status loop_adapter_open(const struct ndx_spi_adapter *head,
 	a->spi = *head;
 	a->sw = head->provider->state;
 	(void)snprintf(a->device, sizeof(a->device), "%s", how->device);
-	base_table_init(&a->keys, a->buckets, LOOP_KEY_BUCKETS);
-	base_list_init(&a->pending);
+	ndxp_table_init(&a->keys, a->buckets, LOOP_KEY_BUCKETS);
+	ndxp_list_init(&a->pending);
 	*out = &a->spi;
 	return NDX_OK;
 }
@@ -130,12 +130,12 @@ enum ndx_status loop_cq_create(struct ndx_spi_adapter *adapter, const struct ndx
 
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "completion queue: out of memory");
-	st = base_cq_init(&cq->base, &cq_ops, attr->depth);
+	st = ndxp_cq_init(&cq->base, &cq_ops, attr->depth);
 	if (st != NDX_OK)
 		goto free_cq;
 	cq->sw = loop_adapter_of(adapter)->sw;
 	cq->affinity = attr->affinity;
-	base_list_init(&cq->slot_waiters);
+	ndxp_list_init(&cq->slot_waiters);
 	*out = &cq->base.spi;
 	return NDX_OK;
 free_cq:
@@ -147,7 +147,7 @@ void loop_cq_destroy(struct ndx_spi_cq *spi)
 {
 	struct loop_cq *cq = cq_of(spi);
 
-	base_cq_fini(&cq->base);
+	ndxp_cq_fini(&cq->base);
 	free(cq);
 }
 

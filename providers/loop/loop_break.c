@@ -4,7 +4,7 @@
 
 void loop_data_stop_waiting(struct loop_conn *conn)
 {
-	base_list_remove(&conn->wait_node);
+	ndxp_list_remove(&conn->wait_node);
 	conn->wait = LOOP_WAIT_NONE;
 	conn->wait_since_ns = 0;
 }
@@ -18,7 +18,7 @@ void loop_end_check_drained(struct loop_conn *conn)
 {
 	if (!conn->draining)
 		return;
-	if (conn->qp != NULL && base_queue_outstanding(&conn->qp->base.initiator) > 0)
+	if (conn->qp != NULL && ndxp_queue_outstanding(&conn->qp->base.initiator) > 0)
 		return;
 	conn->draining = false;
 	loop_end_report(conn, NDX_REPORT_DRAINED, NULL);
@@ -32,7 +32,7 @@ static void stop_conn(struct loop_conn *conn, const char *cause)
 	conn->draining = false;
 	loop_data_stop_waiting(conn);
 	if (conn->qp != NULL)
-		conn->qp->base.state = BASE_QP_CLOSING;
+		conn->qp->base.state = NDXP_QP_CLOSING;
 	if (cause != NULL)
 		loop_end_report(conn, NDX_REPORT_ABORT, cause);
 }

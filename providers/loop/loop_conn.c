@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "loop.h"
 
 static void tell_connected(struct loop_conn *conn, enum ndx_status status,
@@ -35,7 +35,7 @@ enum ndx_status loop_conn_create(struct ndx_spi_adapter *adapter, struct ndx_con
 	conn->adapter = loop_adapter_of(adapter);
 	conn->timer.fn = loop_data_timeout;
 	conn->timer.arg = conn;
-	base_list_init(&conn->wait_node);
+	ndxp_list_init(&conn->wait_node);
 	*out = &conn->spi;
 	return NDX_OK;
 }
@@ -83,7 +83,7 @@ static void leave_connection(struct loop_conn *conn)
 		loop_end_break(conn, NULL, "the peer gave up the connection");
 	if (conn->qp != NULL) {
 		loop_qp_cancel_initiator(conn->qp);
-		conn->qp->base.state = BASE_QP_IDLE;
+		conn->qp->base.state = NDXP_QP_IDLE;
 	}
 }
 
@@ -121,7 +121,7 @@ void loop_conn_destroy(struct ndx_spi_conn *spi)
 	loop_switch_unbind(&conn->port);
 	loop_switch_unlock(conn->adapter->sw);
 	/* the core calls on the timer's own thread, so the timer's function is not running */
-	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
+	ndxp_timer_cancel(conn->adapter->spi.loop, &conn->timer);
 	free(conn);
 }
 
@@ -155,7 +155,7 @@ static enum ndx_status bind_ephemeral(struct loop_conn *conn, const struct socka
 static void set_addresses(struct loop_conn *conn, const struct sockaddr_storage *to)
 {
 	loop_address(to->ss_family, &conn->spi.local);
-	base_sockaddr_set_port(&conn->spi.local, base_sockaddr_port(&conn->port.address));
+	ndxp_sockaddr_set_port(&conn->spi.local, ndxp_sockaddr_port(&conn->port.address));
 	conn->spi.peer = *to;
 }
 
@@ -192,9 +192,9 @@ static enum ndx_status send_request(struct loop_conn *conn, const struct sockadd
 
 static enum ndx_status cannot_connect(enum ndx_status st, const struct sockaddr_storage *to)
 {
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 
-	base_sockaddr_text(to, text);
+	ndxp_sockaddr_text(to, text);
 	if (st == NDX_E_CONNECTION_REFUSED)
 		return fail(st, 0,
 		            "connect to %s: no loop adapter of this process listens there; "
@@ -215,7 +215,7 @@ enum ndx_status loop_conn_connect(struct ndx_spi_conn *spi, const struct sockadd
 	struct sockaddr_storage to;
 	enum ndx_status st;
 
-	base_sockaddr_copy(&to, destination, len);
+	ndxp_sockaddr_copy(&to, destination, len);
 	if (!loop_address_is_ours(&to))
 		return cannot_connect(NDX_E_NETWORK_UNREACHABLE, &to);
 	request = calloc(1, sizeof(*request));
@@ -241,7 +241,7 @@ static void bring_up(struct loop_conn *conn)
 {
 	conn->state = LOOP_CONN_UP;
 	conn->qp->outbound_reads = conn->spi.outbound_read_limit;
-	conn->qp->base.state = BASE_QP_UP;
+	conn->qp->base.state = NDXP_QP_UP;
 }
 
 enum ndx_status loop_conn_complete(struct ndx_spi_conn *spi)

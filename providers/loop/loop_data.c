@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Moving data: requests run in posting order, one at a time, with the switch's lock held. */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "loop.h"
 
 enum outcome {
@@ -15,28 +15,28 @@ enum outcome {
 static uint32_t rnr_left_ms(const struct loop_conn *conn)
 {
 	return conn->wait == LOOP_WAIT_RECEIVE
-	               ? base_qp_rnr_left_ms(&conn->qp->base, conn->wait_since_ns)
+	               ? ndxp_qp_rnr_left_ms(&conn->qp->base, conn->wait_since_ns)
 	               : NDX_INFINITE;
 }
 
 static void set_rnr_timer(struct loop_conn *conn, uint32_t ms)
 {
 	conn->timer_set = true;
-	base_timer_set(conn->adapter->spi.loop, &conn->timer, ms);
+	ndxp_timer_set(conn->adapter->spi.loop, &conn->timer, ms);
 }
 
-static enum outcome wait_for(struct loop_conn *conn, enum loop_wait what, struct base_list *queue)
+static enum outcome wait_for(struct loop_conn *conn, enum loop_wait what, struct ndxp_list *queue)
 {
 	const uint32_t limit = conn->qp->base.spi.attr.no_receive_timeout_ms;
 
 	conn->wait = what;
 	if (what != LOOP_WAIT_END)
-		base_qp_rnr_begin(&conn->qp->base);
+		ndxp_qp_rnr_begin(&conn->qp->base);
 	if (queue != NULL)
-		base_list_add(queue, &conn->wait_node);
+		ndxp_list_add(queue, &conn->wait_node);
 	if (what != LOOP_WAIT_RECEIVE || limit == NDX_INFINITE)
 		return WAITS;
-	conn->wait_since_ns = base_now_ns();
+	conn->wait_since_ns = ndxp_now_ns();
 	if (!conn->timer_set)
 		set_rnr_timer(conn, limit);
 	return WAITS;
@@ -56,14 +56,14 @@ static enum outcome wait_for_cq(struct loop_conn *conn, struct loop_cq *cq)
 static enum outcome fail_req(struct loop_conn *conn, struct loop_req *req, enum ndx_status status,
                              const char *own_cause, const char *peers_cause)
 {
-	base_req_done(&conn->qp->base.initiator, &req->base, status, 0);
+	ndxp_req_done(&conn->qp->base.initiator, &req->base, status, 0);
 	loop_end_break(conn, own_cause, peers_cause);
 	return BROKE;
 }
 
 static enum outcome complete_req(struct loop_conn *conn, struct loop_req *req)
 {
-	base_req_done(&conn->qp->base.initiator, &req->base, NDX_OK, 0);
+	ndxp_req_done(&conn->qp->base.initiator, &req->base, NDX_OK, 0);
 	return DONE;
 }
 
@@ -91,15 +91,15 @@ static enum outcome fail_own_list(struct loop_conn *conn, struct loop_req *req)
 /* The peer's next receive; NULL: loop_conn.wait has the reason. */
 static struct loop_receive *next_receive(struct loop_conn *conn, struct loop_qp *target)
 {
-	const struct base_queue *q = &target->base.receive;
-	const struct base_queue *results = &target->from_srq;
+	const struct ndxp_queue *q = &target->base.receive;
+	const struct ndxp_queue *results = &target->from_srq;
 
 	if (target->srq == NULL) {
-		if (base_queue_outstanding(q) == 0) {
+		if (ndxp_queue_outstanding(q) == 0) {
 			(void)wait_for(conn, LOOP_WAIT_RECEIVE, NULL);
 			return NULL;
 		}
-		return (struct loop_receive *)(void *)base_queue_at(q, q->head);
+		return (struct loop_receive *)(void *)ndxp_queue_at(q, q->head);
 	}
 	if (loop_srq_first(target->srq) == NULL) {
 		(void)wait_for(conn, LOOP_WAIT_SRQ, &target->srq->waiters);
@@ -133,8 +133,8 @@ static void end_shared_receive(struct loop_qp *target, const struct loop_receive
 	target->from_srq.tail++;
 	target->from_srq.head++;
 	if (status != NDX_OK)
-		target->from_srq.failed[base_status_index(status)]++;
-	base_cq_push(&target->receive_cq->base, &target->from_srq, &result);
+		target->from_srq.failed[ndxp_status_index(status)]++;
+	ndxp_cq_push(&target->receive_cq->base, &target->from_srq, &result);
 	loop_srq_drop_first(target->srq);
 }
 
@@ -151,7 +151,7 @@ static void end_receive(struct loop_qp *target, struct loop_receive *receive,
 	if (target->srq != NULL)
 		end_shared_receive(target, receive, status);
 	else
-		base_req_done(&target->base.receive, &receive->base, status, 0);
+		ndxp_req_done(&target->base.receive, &receive->base, status, 0);
 }
 
 /* ---- the requests ---- */
@@ -247,7 +247,7 @@ static enum outcome run_window(struct loop_conn *conn, struct loop_req *req)
 	if (st != NDX_E_CANCELED)
 		return fail_req(conn, req, st, "a bind or invalidate failed",
 		                "the peer's bind or invalidate failed");
-	base_req_done(&conn->qp->base.initiator, &req->base, st, 0);
+	ndxp_req_done(&conn->qp->base.initiator, &req->base, st, 0);
 	return DONE;
 }
 
@@ -269,17 +269,17 @@ static enum outcome run_req(struct loop_conn *conn, struct loop_req *req)
 
 void loop_data_pump(struct loop_conn *conn)
 {
-	struct base_queue *q;
+	struct ndxp_queue *q;
 	enum outcome outcome = DONE;
 
 	if (conn == NULL || conn->state != LOOP_CONN_UP || conn->qp == NULL)
 		return;
 	q = &conn->qp->base.initiator;
-	while (outcome == DONE && base_queue_outstanding(q) > 0) {
+	while (outcome == DONE && ndxp_queue_outstanding(q) > 0) {
 		loop_data_stop_waiting(conn);
-		outcome = run_req(conn, (struct loop_req *)(void *)base_queue_at(q, q->head));
+		outcome = run_req(conn, (struct loop_req *)(void *)ndxp_queue_at(q, q->head));
 		if (outcome == DONE)
-			base_qp_rnr_end(&conn->qp->base);
+			ndxp_qp_rnr_end(&conn->qp->base);
 	}
 	loop_end_check_drained(conn);
 }
@@ -295,9 +295,9 @@ void loop_data_posted(struct loop_conn *conn)
 
 static void no_receive(struct loop_conn *conn)
 {
-	const struct base_queue *q = &conn->qp->base.initiator;
+	const struct ndxp_queue *q = &conn->qp->base.initiator;
 
-	(void)fail_req(conn, (struct loop_req *)(void *)base_queue_at(q, q->head), NDX_E_IO_TIMEOUT,
+	(void)fail_req(conn, (struct loop_req *)(void *)ndxp_queue_at(q, q->head), NDX_E_IO_TIMEOUT,
 	               "the peer posted no receive in time",
 	               "no receive was posted in time for the peer's send");
 }
@@ -322,23 +322,23 @@ void loop_data_timeout(void *arg)
 /* Run the senders that wait for slots; those that find none are put on the list again. */
 static void run_slot_waiters(struct loop_cq *cq)
 {
-	struct base_list waiting;
-	struct base_list *node;
+	struct ndxp_list waiting;
+	struct ndxp_list *node;
 
-	base_list_init(&waiting);
+	ndxp_list_init(&waiting);
 	loop_switch_lock(cq->sw);
 	(void)__atomic_exchange_n(&cq->has_slot_waiters, 0, __ATOMIC_ACQ_REL);
-	while ((node = base_list_take(&cq->slot_waiters)) != NULL)
-		base_list_add(&waiting, node);
-	while ((node = base_list_take(&waiting)) != NULL)
+	while ((node = ndxp_list_take(&cq->slot_waiters)) != NULL)
+		ndxp_list_add(&waiting, node);
+	while ((node = ndxp_list_take(&waiting)) != NULL)
 		loop_data_pump(container_of(node, struct loop_conn, wait_node));
 	loop_switch_unlock(cq->sw);
 }
 
 size_t loop_data_get_results(struct ndx_cq *pub, struct ndx_result *results, size_t count)
 {
-	struct loop_cq *cq = container_of(base_cq_of(pub), struct loop_cq, base);
-	size_t taken = base_cq_take(&cq->base, results, count);
+	struct loop_cq *cq = container_of(ndxp_cq_of(pub), struct loop_cq, base);
+	size_t taken = ndxp_cq_take(&cq->base, results, count);
 
 	/* The slots are free already. A sender raises the flag, then looks at the slots once more;
 	 * both sides use an atomic exchange, so at least one of them sees the other. */

@@ -22,7 +22,7 @@ void loop_conn_drain(struct ndx_spi_conn *spi)
 	loop_switch_lock(conn->adapter->sw);
 	if (conn->state == LOOP_CONN_UP) {
 		if (conn->qp != NULL)
-			conn->qp->base.state = BASE_QP_CLOSING;
+			conn->qp->base.state = NDXP_QP_CLOSING;
 		conn->draining = true;
 		loop_end_check_drained(conn);
 	}
@@ -66,8 +66,8 @@ static void flush_qp(struct loop_conn *conn)
 	if (conn->qp == NULL)
 		return;
 	loop_qp_cancel_initiator(conn->qp);
-	base_queue_cancel(&conn->qp->base.receive, NDX_E_CANCELED);
-	conn->qp->base.state = BASE_QP_DEAD;
+	ndxp_queue_cancel(&conn->qp->base.receive, NDX_E_CANCELED);
+	conn->qp->base.state = NDXP_QP_DEAD;
 	loop_end_decouple(conn);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tokens, and the keys behind them. */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "loop.h"
 
 #define TOKEN_TRIES 64
 
 static struct loop_key *find_key(const struct loop_adapter *adapter, uint32_t token)
 {
-	struct base_table_node *node = base_table_first(&adapter->keys, token);
+	struct ndxp_table_node *node = ndxp_table_first(&adapter->keys, token);
 
 	return node != NULL ? container_of(node, struct loop_key, node) : NULL;
 }
@@ -15,7 +15,7 @@ static struct loop_key *find_key(const struct loop_adapter *adapter, uint32_t to
 /* A posted bind has its token before its key is in the table. */
 static bool is_promised(const struct loop_adapter *adapter, uint32_t token)
 {
-	struct base_list *node = adapter->pending.next;
+	struct ndxp_list *node = adapter->pending.next;
 
 	for (; node != &adapter->pending; node = node->next) {
 		if (container_of(node, struct loop_req, pending)->remote_token == token)
@@ -29,7 +29,7 @@ enum ndx_status loop_key_new_token(struct loop_adapter *adapter, uint32_t *token
 	uint32_t candidate;
 
 	for (int i = 0; i < TOKEN_TRIES; i++) {
-		if (base_random(&candidate, sizeof(candidate)) != NDX_OK)
+		if (ndxp_random(&candidate, sizeof(candidate)) != NDX_OK)
 			break;
 		if (candidate == 0 || find_key(adapter, candidate) != NULL ||
 		    is_promised(adapter, candidate))
@@ -42,12 +42,12 @@ enum ndx_status loop_key_new_token(struct loop_adapter *adapter, uint32_t *token
 
 void loop_key_add(struct loop_adapter *adapter, struct loop_key *key)
 {
-	base_table_add(&adapter->keys, &key->node, key->token);
+	ndxp_table_add(&adapter->keys, &key->node, key->token);
 }
 
 void loop_key_remove(struct loop_key *key)
 {
-	base_table_remove(&key->node);
+	ndxp_table_remove(&key->node);
 	key->token = 0;
 }
 

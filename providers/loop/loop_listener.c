@@ -2,7 +2,7 @@
 /* Listeners. */
 #include <stdlib.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "loop.h"
 
 static struct loop_listener *loop_listener_of(struct ndx_spi_listener *listener)

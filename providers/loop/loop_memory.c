@@ -21,7 +21,7 @@ static uint8_t *piece(struct cursor *c, uint32_t *len)
 	}
 	if (*len > c->sge->length - c->done)
 		*len = c->sge->length - c->done;
-	return (uint8_t *)base_sge_memory(c->sge) + c->done;
+	return (uint8_t *)ndxp_sge_memory(c->sge) + c->done;
 }
 
 /*

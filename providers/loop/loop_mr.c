@@ -2,8 +2,8 @@
 /* Memory regions. */
 #include <stdlib.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "loop.h"
 
 static struct loop_mr *loop_mr_of(struct ndx_spi_mr *mr)
@@ -18,7 +18,7 @@ enum ndx_status loop_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_m
 	if (mr == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "memory region: out of memory");
 	mr->adapter = loop_adapter_of(adapter);
-	base_list_init(&mr->windows);
+	ndxp_list_init(&mr->windows);
 	*out = &mr->spi;
 	return NDX_OK;
 }
@@ -82,7 +82,7 @@ enum ndx_status loop_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t le
 {
 	struct loop_mr *mr = loop_mr_of(spi);
 	bool write = (flags & (NDX_MR_ALLOW_LOCAL_WRITE | NDX_MR_RDMA_READ_SINK)) != 0;
-	int err = base_memory_probe(buffer, length, write);
+	int err = ndxp_memory_probe(buffer, length, write);
 	enum ndx_status st;
 
 	if (err != 0)
@@ -106,9 +106,9 @@ enum ndx_status loop_mr_deregister(struct ndx_spi_mr *spi, bool closing)
 	bool busy;
 
 	loop_switch_lock(mr->adapter->sw);
-	busy = !closing && !base_list_empty(&mr->windows);
+	busy = !closing && !ndxp_list_empty(&mr->windows);
 	if (!busy) {
-		while (!base_list_empty(&mr->windows))
+		while (!ndxp_list_empty(&mr->windows))
 			loop_mw_unbind(container_of(mr->windows.next, struct loop_mw, of_mr));
 		loop_key_remove(&mr->local);
 		loop_key_remove(&mr->remote);

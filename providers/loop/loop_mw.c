@@ -2,7 +2,7 @@
 /* Memory windows: bound and invalidated in the order of the queue pair's requests. */
 #include <stdlib.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "loop.h"
 
 static struct loop_mw *loop_mw_of(struct ndx_spi_mw *mw)
@@ -17,8 +17,8 @@ enum ndx_status loop_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_m
 	if (mw == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "memory window: out of memory");
 	mw->adapter = loop_adapter_of(adapter);
-	base_list_init(&mw->of_mr);
-	base_list_init(&mw->of_qp);
+	ndxp_list_init(&mw->of_mr);
+	ndxp_list_init(&mw->of_qp);
 	*out = &mw->spi;
 	return NDX_OK;
 }
@@ -26,7 +26,7 @@ enum ndx_status loop_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_m
 /* Requests that were posted and have not run must not use the window's memory. */
 static void leave_requests(struct loop_mw *mw)
 {
-	struct base_list *node = mw->adapter->pending.next;
+	struct ndxp_list *node = mw->adapter->pending.next;
 
 	for (; node != &mw->adapter->pending; node = node->next) {
 		struct loop_req *req = container_of(node, struct loop_req, pending);
@@ -52,9 +52,9 @@ void loop_mw_unbind(struct loop_mw *mw)
 	if (!mw->state.bound)
 		return;
 	loop_key_remove(&mw->key);
-	base_list_remove(&mw->of_mr);
-	base_list_remove(&mw->of_qp);
-	base_mw_unbound(&mw->state);
+	ndxp_list_remove(&mw->of_mr);
+	ndxp_list_remove(&mw->of_qp);
+	ndxp_mw_unbound(&mw->state);
 }
 
 enum ndx_status loop_mw_check_bind(struct loop_adapter *adapter, const struct loop_mr *mr,
@@ -75,21 +75,21 @@ enum ndx_status loop_mw_check_bind(struct loop_adapter *adapter, const struct lo
 void loop_mw_plan(struct loop_adapter *adapter, struct loop_req *req, struct loop_mw *mw)
 {
 	req->mw = mw;
-	base_mw_posted(&mw->state, req->base.type);
+	ndxp_mw_posted(&mw->state, req->base.type);
 	if (mw->state.planned)
 		mw->spi.remote_token = req->remote_token;
-	base_list_add(&adapter->pending, &req->pending);
+	ndxp_list_add(&adapter->pending, &req->pending);
 }
 
 void loop_mw_forget(struct loop_req *req)
 {
 	struct loop_mw *mw = req->mw;
 
-	base_list_remove(&req->pending);
+	ndxp_list_remove(&req->pending);
 	if (mw == NULL)
 		return;
 	req->mw = NULL;
-	(void)base_mw_ended(&mw->state);
+	(void)ndxp_mw_ended(&mw->state);
 }
 
 static uint32_t window_rights(uint8_t flags)
@@ -118,8 +118,8 @@ static enum ndx_status bind_now(struct loop_qp *qp, const struct loop_req *req, 
 	mw->key.rights = window_rights(req->base.op_flags);
 	mw->key.only = qp;
 	loop_key_add(qp->adapter, &mw->key);
-	base_list_add(&mr->windows, &mw->of_mr);
-	base_list_add(&qp->windows, &mw->of_qp);
+	ndxp_list_add(&mr->windows, &mw->of_mr);
+	ndxp_list_add(&qp->windows, &mw->of_qp);
 	mw->state.bound = true;
 	return NDX_OK;
 }

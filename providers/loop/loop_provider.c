@@ -11,10 +11,10 @@ static const struct ndx_provider_ops loop_ops = {
 	.adapter_addresses = loop_adapter_addresses,
 	.cq_create = loop_cq_create,
 	.cq_destroy = loop_cq_destroy,
-	.cq_notify = base_cq_notify,
-	.cq_cancel = base_cq_cancel,
-	.cq_get_fd = base_cq_get_fd,
-	.cq_resize = base_cq_resize,
+	.cq_notify = ndxp_cq_notify,
+	.cq_cancel = ndxp_cq_cancel,
+	.cq_get_fd = ndxp_cq_get_fd,
+	.cq_resize = ndxp_cq_resize,
 	.cq_affinity = loop_cq_affinity,
 	.mr_create = loop_mr_create,
 	.mr_destroy = loop_mr_destroy,
@@ -53,7 +53,7 @@ static const struct ndx_provider_ops loop_ops = {
 	.request_refuse = loop_request_refuse,
 	.request_is_stale = loop_request_is_stale,
 	.qp_get_stats = loop_qp_get_stats,
-	.cq_get_stats = base_cq_get_stats,
+	.cq_get_stats = ndxp_cq_get_stats,
 };
 
 /*

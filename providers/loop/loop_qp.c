@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_post.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/post.h>
 #include "loop.h"
 
 static struct loop_qp *qp_of(struct ndx_qp *qp)
@@ -32,15 +32,15 @@ static void copy_inline(struct loop_req *req, const struct ndx_sge *sge, size_t 
 }
 
 /* Lock held. NDX_PENDING: admitted, and canceled at once. */
-static enum ndx_status admit_req(struct loop_qp *qp, const struct base_post *post,
+static enum ndx_status admit_req(struct loop_qp *qp, const struct ndxp_post *post,
                                  struct loop_req **out)
 {
-	struct base_req *base;
+	struct ndxp_req *base;
 	struct loop_req *req;
 	enum ndx_status st;
 	uint32_t length;
 
-	st = base_post_admit(&qp->base, post, &length, &base);
+	st = ndxp_post_admit(&qp->base, post, &length, &base);
 	if (st != NDX_OK)
 		return st;
 	req = (struct loop_req *)(void *)base;
@@ -50,7 +50,7 @@ static enum ndx_status admit_req(struct loop_qp *qp, const struct base_post *pos
 	req->remote_address = post->remote_address;
 	req->remote_token = post->remote_token;
 	req->mw = NULL;
-	base_list_init(&req->pending);
+	ndxp_list_init(&req->pending);
 	if ((post->flags & NDX_OP_INLINE) != 0)
 		copy_inline(req, post->sge, post->count);
 	else
@@ -60,12 +60,12 @@ static enum ndx_status admit_req(struct loop_qp *qp, const struct base_post *pos
 }
 
 /* Lock held. */
-static enum ndx_status post_one(struct loop_qp *qp, const struct base_post *post)
+static enum ndx_status post_one(struct loop_qp *qp, const struct ndxp_post *post)
 {
 	struct loop_req *req;
 	enum ndx_status st;
 
-	if (post->type == NDX_REQUEST_READ && qp->base.state != BASE_QP_IDLE &&
+	if (post->type == NDX_REQUEST_READ && qp->base.state != NDXP_QP_IDLE &&
 	    qp->outbound_reads == 0)
 		return NDX_E_INVALID_DEVICE_REQUEST;
 	st = admit_req(qp, post, &req);
@@ -74,7 +74,7 @@ static enum ndx_status post_one(struct loop_qp *qp, const struct base_post *post
 	return st;
 }
 
-static enum ndx_status post_request(struct base_qp *base, const struct base_post *post)
+static enum ndx_status post_request(struct ndxp_qp *base, const struct ndxp_post *post)
 {
 	struct loop_qp *qp = container_of(base, struct loop_qp, base);
 	enum ndx_status st;
@@ -90,13 +90,13 @@ static enum ndx_status qp_post_list(struct ndx_qp *pub, const struct ndx_request
 {
 	struct loop_qp *qp = qp_of(pub);
 	enum ndx_status st = NDX_OK;
-	struct base_post post;
+	struct ndxp_post post;
 	size_t i;
 
 	loop_switch_lock(qp->adapter->sw);
 	for (i = 0; i < count; i++) {
 		st = NDX_E_INVALID_PARAMETER;
-		if (base_post_of(base_request_at(list, size, i), &post))
+		if (ndxp_post_of(ndxp_request_at(list, size, i), &post))
 			st = post_one(qp, &post);
 		if (st != NDX_OK && st != NDX_PENDING)
 			break;
@@ -111,11 +111,11 @@ static enum ndx_status receive_one(struct loop_qp *qp, void *context, const stru
                                    size_t count)
 {
 	struct loop_receive *receive;
-	struct base_req *base;
+	struct ndxp_req *base;
 	uint32_t length;
 	enum ndx_status st;
 
-	st = base_admit_receive(&qp->base, context, sge, count, &length, &base);
+	st = ndxp_admit_receive(&qp->base, context, sge, count, &length, &base);
 	if (st == NDX_OK) {
 		receive = (struct loop_receive *)(void *)base;
 		receive->length = length;
@@ -147,7 +147,7 @@ static enum ndx_status qp_receive_list(struct ndx_qp *pub, const struct ndx_rece
 
 	loop_switch_lock(qp->adapter->sw);
 	for (i = 0; i < count; i++) {
-		const struct ndx_receive *r = base_receive_at(list, size, i);
+		const struct ndx_receive *r = ndxp_receive_at(list, size, i);
 
 		st = receive_one(qp, r->context, r->sge, r->sge_count);
 		if (st != NDX_OK && st != NDX_PENDING)
@@ -171,18 +171,18 @@ static enum ndx_status qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr 
 	struct loop_qp *qp = qp_of(pub);
 	struct loop_mr *mr = (struct loop_mr *)(void *)mr_front;
 	struct loop_mw *mw = (struct loop_mw *)(void *)mw_front;
-	struct base_post post = {
+	struct ndxp_post post = {
 		.type = NDX_REQUEST_BIND,
 		.context = context,
 		.flags = flags,
-		.allowed = BASE_BIND_FLAGS,
+		.allowed = NDXP_BIND_FLAGS,
 		.remote_address = (uintptr_t)buffer,
 	};
 	struct loop_req *req;
 	enum ndx_status st = NDX_OK;
 
 	loop_switch_lock(qp->adapter->sw);
-	if (qp->base.state == BASE_QP_UP)
+	if (qp->base.state == NDXP_QP_UP)
 		st = loop_mw_check_bind(qp->adapter, mr, mw, buffer, length, flags,
 		                        &post.remote_token);
 	if (st == NDX_OK)
@@ -202,11 +202,11 @@ static enum ndx_status qp_invalidate(struct ndx_qp *pub, void *context, struct n
 {
 	struct loop_qp *qp = qp_of(pub);
 	struct loop_mw *mw = (struct loop_mw *)(void *)mw_front;
-	const struct base_post post = {
+	const struct ndxp_post post = {
 		.type = NDX_REQUEST_INVALIDATE,
 		.context = context,
 		.flags = flags,
-		.allowed = BASE_INVALIDATE_FLAGS,
+		.allowed = NDXP_INVALIDATE_FLAGS,
 	};
 	struct loop_req *req;
 	enum ndx_status st;
@@ -225,12 +225,12 @@ static enum ndx_status qp_invalidate(struct ndx_qp *pub, void *context, struct n
 
 static const struct ndx_qp_ops qp_ops = {
 	.size = sizeof(qp_ops),
-	.send = base_post_send,
+	.send = ndxp_post_send,
 	.receive = qp_receive,
-	.read = base_post_read,
-	.write = base_post_write,
-	.send_immediate = base_post_send_immediate,
-	.write_immediate = base_post_write_immediate,
+	.read = ndxp_post_read,
+	.write = ndxp_post_write,
+	.send_immediate = ndxp_post_send_immediate,
+	.write_immediate = ndxp_post_write_immediate,
 	.bind = qp_bind,
 	.invalidate = qp_invalidate,
 	.post_list = qp_post_list,
@@ -256,7 +256,7 @@ static enum ndx_status attach_srq(struct loop_qp *qp, struct loop_srq *srq)
 	loop_switch_lock(qp->adapter->sw);
 	depth = srq->depth;
 	loop_switch_unlock(qp->adapter->sw);
-	st = base_cq_attach(&qp->receive_cq->base, depth);
+	st = ndxp_cq_attach(&qp->receive_cq->base, depth);
 	if (st != NDX_OK)
 		return st;
 	qp->from_srq.qp = &qp->base;
@@ -276,9 +276,9 @@ enum ndx_status loop_qp_create(struct ndx_spi_adapter *adapter, const struct ndx
 	if (qp == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "queue pair: out of memory");
 	qp->adapter = loop_adapter_of(adapter);
-	qp->receive_cq = container_of(base_cq_of(attr->receive_cq), struct loop_cq, base);
-	base_list_init(&qp->windows);
-	st = base_qp_init(&qp->base, &qp_ops, attr, LOOP_MAX_TRANSFER,
+	qp->receive_cq = container_of(ndxp_cq_of(attr->receive_cq), struct loop_cq, base);
+	ndxp_list_init(&qp->windows);
+	st = ndxp_qp_init(&qp->base, &qp_ops, attr, LOOP_MAX_TRANSFER,
 	                  stride(sizeof(struct loop_req),
 	                         attr->max_initiator_sge * sizeof(struct ndx_sge),
 	                         attr->inline_size),
@@ -295,7 +295,7 @@ enum ndx_status loop_qp_create(struct ndx_spi_adapter *adapter, const struct ndx
 	*out = &qp->base.spi;
 	return NDX_OK;
 fini_base:
-	base_qp_fini(&qp->base);
+	ndxp_qp_fini(&qp->base);
 free_qp:
 	free(qp);
 	return st;
@@ -303,17 +303,17 @@ free_qp:
 
 void loop_qp_cancel_initiator(struct loop_qp *qp)
 {
-	struct base_queue *q = &qp->base.initiator;
+	struct ndxp_queue *q = &qp->base.initiator;
 
 	for (uint32_t i = q->head; i != q->tail; i++) {
-		struct loop_req *req = (struct loop_req *)(void *)base_queue_at(q, i);
+		struct loop_req *req = (struct loop_req *)(void *)ndxp_queue_at(q, i);
 
 		if (!req->base.done && (req->base.type == NDX_REQUEST_BIND ||
 		                        req->base.type == NDX_REQUEST_INVALIDATE))
 			loop_mw_forget(req);
 	}
-	base_queue_cancel(q, NDX_E_CANCELED);
-	base_qp_rnr_end(&qp->base);
+	ndxp_queue_cancel(q, NDX_E_CANCELED);
+	ndxp_qp_rnr_end(&qp->base);
 }
 
 void loop_qp_cancel(struct ndx_spi_qp *spi)
@@ -322,7 +322,7 @@ void loop_qp_cancel(struct ndx_spi_qp *spi)
 
 	loop_switch_lock(qp->adapter->sw);
 	loop_qp_cancel_initiator(qp);
-	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
+	ndxp_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
 	loop_switch_unlock(qp->adapter->sw);
 }
 
@@ -333,12 +333,12 @@ void loop_qp_destroy(struct ndx_spi_qp *spi)
 	loop_qp_cancel(spi);
 	loop_switch_lock(qp->adapter->sw);
 	/* a window serves the peer of one queue pair, and that queue pair is gone */
-	while (!base_list_empty(&qp->windows))
+	while (!ndxp_list_empty(&qp->windows))
 		loop_mw_unbind(container_of(qp->windows.next, struct loop_mw, of_qp));
 	loop_switch_unlock(qp->adapter->sw);
 	if (qp->srq != NULL)
-		base_cq_detach(&qp->receive_cq->base, &qp->from_srq);
-	base_qp_fini(&qp->base);
+		ndxp_cq_detach(&qp->receive_cq->base, &qp->from_srq);
+	ndxp_qp_fini(&qp->base);
 	free(qp);
 }
 
@@ -347,8 +347,8 @@ void loop_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
 	struct loop_qp *qp = loop_qp_of(spi);
 
 	loop_switch_lock(qp->adapter->sw);
-	base_qp_get_stats(&qp->base, stats);
+	ndxp_qp_get_stats(&qp->base, stats);
 	if (qp->srq != NULL)
-		base_queue_get_stats(&qp->from_srq, &stats->receive);
+		ndxp_queue_get_stats(&qp->from_srq, &stats->receive);
 	loop_switch_unlock(qp->adapter->sw);
 }

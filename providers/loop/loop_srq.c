@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_post.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/post.h>
 #include "loop.h"
 
 static struct loop_srq *of_spi(struct ndx_spi_srq *srq)
@@ -16,9 +16,9 @@ static struct loop_srq *of_spi(struct ndx_spi_srq *srq)
 /* Each sender uses the receives that it can, and the one that has waited longest is first. */
 static void serve_waiters(struct loop_srq *srq)
 {
-	struct base_list *node;
+	struct ndxp_list *node;
 
-	while (srq->posted > 0 && (node = base_list_take(&srq->waiters)) != NULL)
+	while (srq->posted > 0 && (node = ndxp_list_take(&srq->waiters)) != NULL)
 		loop_data_pump(container_of(node, struct loop_conn, wait_node));
 }
 
@@ -31,7 +31,7 @@ static enum ndx_status receive_one(struct loop_srq *srq, void *context, const st
 
 	if (count > srq->max_sge)
 		return NDX_E_DATA_OVERRUN;
-	if (!base_sge_sum(sge, count, LOOP_MAX_TRANSFER, &length))
+	if (!ndxp_sge_sum(sge, count, LOOP_MAX_TRANSFER, &length))
 		return NDX_E_BUFFER_OVERFLOW;
 	if (srq->posted == srq->depth)
 		return NDX_E_NO_MORE_ENTRIES;
@@ -66,7 +66,7 @@ static enum ndx_status srq_receive_list(struct ndx_srq *pub, const struct ndx_re
 
 	loop_switch_lock(srq->adapter->sw);
 	for (; i < count && st == NDX_OK; i += st == NDX_OK) {
-		const struct ndx_receive *r = base_receive_at(list, size, i);
+		const struct ndx_receive *r = ndxp_receive_at(list, size, i);
 
 		st = receive_one(srq, r->context, r->sge, r->sge_count);
 	}
@@ -95,7 +95,7 @@ enum ndx_status loop_srq_create(struct ndx_spi_adapter *adapter, const struct nd
 	srq->stride = sizeof(struct loop_receive) + srq->max_sge * sizeof(struct ndx_sge);
 	srq->threshold = attr->threshold;
 	srq->affinity = attr->affinity;
-	base_list_init(&srq->waiters);
+	ndxp_list_init(&srq->waiters);
 	srq->ring = calloc(attr->depth, srq->stride);
 	if (srq->ring == NULL)
 		goto free_srq;
@@ -171,7 +171,7 @@ enum ndx_status loop_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *
 	loop_switch_lock(srq->adapter->sw);
 	possible = srq->threshold > 0;
 	if (possible) {
-		base_ov_push(&srq->notifies, ov);
+		ndxp_ov_push(&srq->notifies, ov);
 		loop_srq_check_threshold(srq);
 	}
 	loop_switch_unlock(srq->adapter->sw);
@@ -186,7 +186,7 @@ void loop_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status)
 	struct loop_srq *srq = of_spi(spi);
 
 	loop_switch_lock(srq->adapter->sw);
-	base_ov_complete_all(&srq->notifies, status);
+	ndxp_ov_complete_all(&srq->notifies, status);
 	loop_switch_unlock(srq->adapter->sw);
 }
 

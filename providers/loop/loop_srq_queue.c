@@ -17,7 +17,7 @@ struct loop_receive *loop_srq_first(struct loop_srq *srq)
 void loop_srq_check_threshold(struct loop_srq *srq)
 {
 	if (srq->posted < srq->threshold)
-		base_ov_complete_all(&srq->notifies, NDX_OK);
+		ndxp_ov_complete_all(&srq->notifies, NDX_OK);
 }
 
 void loop_srq_drop_first(struct loop_srq *srq)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "builtin.h"
 #include "ofi.h"
 #include "ofi_early.h"
@@ -114,18 +114,18 @@ static void init_adapter(struct ofi_adapter *adapter, const struct ndx_spi_adapt
 	adapter->max_transfer = adapter->backend->max_transfer;
 	if (adapter->info->ep_attr->max_msg_size < adapter->max_transfer)
 		adapter->max_transfer = (uint32_t)adapter->info->ep_attr->max_msg_size;
-	base_list_init(&adapter->conns);
-	base_list_init(&adapter->qps);
-	base_list_init(&adapter->links);
-	base_list_init(&adapter->lingering);
-	base_list_init(&adapter->ncqs);
-	adapter->tick = (struct base_timer){.fn = ofi_ncq_on_tick, .arg = adapter};
-	adapter->kick = (struct base_job){.fn = ofi_ncq_on_kick, .arg = adapter};
-	base_list_init(&adapter->asked);
-	base_list_init(&adapter->revokes);
-	adapter->revoke_job = (struct base_job){.fn = ofi_revoke_on_job, .arg = adapter};
-	base_table_init(&adapter->keys.by_token, adapter->keys.buckets, OFI_KEY_BUCKETS);
-	adapter->revoke_timer = (struct base_timer){.fn = ofi_revoke_on_timer, .arg = adapter};
+	ndxp_list_init(&adapter->conns);
+	ndxp_list_init(&adapter->qps);
+	ndxp_list_init(&adapter->links);
+	ndxp_list_init(&adapter->lingering);
+	ndxp_list_init(&adapter->ncqs);
+	adapter->tick = (struct ndxp_timer){.fn = ofi_ncq_on_tick, .arg = adapter};
+	adapter->kick = (struct ndxp_job){.fn = ofi_ncq_on_kick, .arg = adapter};
+	ndxp_list_init(&adapter->asked);
+	ndxp_list_init(&adapter->revokes);
+	adapter->revoke_job = (struct ndxp_job){.fn = ofi_revoke_on_job, .arg = adapter};
+	ndxp_table_init(&adapter->keys.by_token, adapter->keys.buckets, OFI_KEY_BUCKETS);
+	adapter->revoke_timer = (struct ndxp_timer){.fn = ofi_revoke_on_timer, .arg = adapter};
 }
 
 enum ndx_status ofi_adapter_open(const struct ndx_spi_adapter *head, const struct ndx_spi_open *how,
@@ -180,8 +180,8 @@ void ofi_adapter_close(struct ndx_spi_adapter *spi)
 
 	ofi_link_close_all(adapter); /* links that still send their last control message */
 	ofi_listener_end_all(adapter);
-	base_timer_cancel(spi->loop, &adapter->tick);
-	base_timer_cancel(spi->loop, &adapter->revoke_timer);
+	ndxp_timer_cancel(spi->loop, &adapter->tick);
+	ndxp_timer_cancel(spi->loop, &adapter->revoke_timer);
 	(void)fi_close(&adapter->refuser->fid);
 	ofi_eq_close(&adapter->eq);
 	err = -fi_close(&adapter->domain->fid);
@@ -192,8 +192,8 @@ void ofi_adapter_close(struct ndx_spi_adapter *spi)
 	fi_freeinfo(adapter->info);
 	free(adapter->addresses);
 	ofi_mr_table_fini(&adapter->regions);
-	adapter->last = (struct base_job){.fn = free_adapter, .arg = adapter};
-	base_loop_post(spi->loop, &adapter->last);
+	adapter->last = (struct ndxp_job){.fn = free_adapter, .arg = adapter};
+	ndxp_loop_post(spi->loop, &adapter->last);
 }
 
 /* ---- properties ---- */

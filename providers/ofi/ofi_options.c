@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "ofi.h"
 
 static const struct ofi_backend *const backends[] = {&ofi_tcp, &ofi_verbs};
@@ -32,9 +32,9 @@ static enum ndx_status parse_address(const struct ndx_spi_option *option,
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "%s: addr=%.64s is no numeric IPv4 or IPv6 address", origin_of(option),
 		            option->value);
-	base_sockaddr_copy(out, found->ai_addr, found->ai_addrlen);
+	ndxp_sockaddr_copy(out, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
-	base_sockaddr_set_port(out, 0);
+	ndxp_sockaddr_set_port(out, 0);
 	return NDX_OK;
 }
 

@@ -13,10 +13,10 @@ static const struct ndx_provider_ops ops = {
 	.cq_create = ofi_cq_create,
 	.cq_destroy = ofi_cq_destroy,
 	.cq_notify = ofi_cq_notify,
-	.cq_cancel = base_cq_cancel,
+	.cq_cancel = ndxp_cq_cancel,
 	.cq_get_fd = ofi_cq_get_fd,
 	.cq_wake = ofi_cq_wake,
-	.cq_resize = base_cq_resize,
+	.cq_resize = ndxp_cq_resize,
 	.mr_create = ofi_mr_create,
 	.mr_destroy = ofi_mr_destroy,
 	.mr_register = ofi_mr_register,
@@ -49,7 +49,7 @@ static const struct ndx_provider_ops ops = {
 	.request_refuse = ofi_request_refuse,
 	.request_is_stale = ofi_request_is_stale,
 	.qp_get_stats = ofi_qp_get_stats,
-	.cq_get_stats = base_cq_get_stats,
+	.cq_get_stats = ndxp_cq_get_stats,
 	.get_counters = ofi_get_counters,
 };
 

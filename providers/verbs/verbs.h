@@ -5,7 +5,7 @@
  * pair to ERR on a disconnect or a reject.
  *
  * Connection state belongs to the control thread. Locks, in this order: adapter lock (the core's),
- * verbs_adapter.lock, verbs_cq.poll_lock, base_qp.lock, base_cq.lock, the core's leaf locks.
+ * verbs_adapter.lock, verbs_cq.poll_lock, ndxp_qp.lock, ndxp_cq.lock, the core's leaf locks.
  *
  * A native completion names the record of its request by address (wr_id). So a record may be freed
  * only when the native queue pair is destroyed or reset, and the native completion queues have been
@@ -23,16 +23,16 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_container_of.h"
-#include "base_cq.h"
-#include "base_linux.h"
-#include "base_list.h"
-#include "base_lock.h"
-#include "base_loop.h"
-#include "base_mw.h"
-#include "base_ov.h"
-#include "base_qp.h"
-#include "base_table.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/completion_queue.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/list.h>
+#include <ndx/spi/lock.h>
+#include <ndx/spi/loop.h>
+#include <ndx/spi/mw.h>
+#include <ndx/spi/overlapped.h>
+#include <ndx/spi/queue_pair.h>
+#include <ndx/spi/table.h>
 
 #define VERBS_MAX_SGE 16u
 #define VERBS_MAX_INLINE 512u
@@ -64,10 +64,10 @@ struct verbs_adapter {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *completions;
 	struct rdma_event_channel *cm;
-	struct base_watch completions_watch;
-	struct base_watch cm_watch;
-	struct base_watch async_watch;
-	struct base_timer tick; /* reads the queues that consumers poll ... */
+	struct ndxp_watch completions_watch;
+	struct ndxp_watch cm_watch;
+	struct ndxp_watch async_watch;
+	struct ndxp_timer tick; /* reads the queues that consumers poll ... */
 	uint32_t tick_ms;       /* ... in this period */
 	struct ibv_device_attr attr;
 	uint32_t max_transfer;
@@ -79,21 +79,21 @@ struct verbs_adapter {
 	bool ethernet;                   /* RoCE */
 	bool soft_roce;                  /* rdma_rxe: see verbs_watch.c and verbs_list_is_good() */
 	int counter_fds[VERBS_COUNTERS]; /* -1: the device does not have that counter */
-	struct base_lock lock;           /* guards cqs */
-	struct base_list cqs;
-	struct base_lock regions_lock; /* guards regions; a leaf */
-	struct base_list regions;
-	struct base_lock windows_lock; /* guards windows; a leaf */
-	struct base_list windows;
+	struct ndxp_lock lock;           /* guards cqs */
+	struct ndxp_list cqs;
+	struct ndxp_lock regions_lock; /* guards regions; a leaf */
+	struct ndxp_list regions;
+	struct ndxp_lock windows_lock; /* guards windows; a leaf */
+	struct ndxp_list windows;
 	bool has_windows; /* of type 2 */
 	bool has_dmabuf;
 	uint32_t max_shared;        /* largest depth of a shared receive queue; 0: there are none */
-	struct base_list conns;     /* used by the control thread only */
-	struct base_list listeners; /* those that listen; used by the control thread only */
-	struct base_list mailboxes; /* regions of mailboxes; used by the control thread only */
-	struct base_timer port_down; /* ends connections when the port was down too long */
+	struct ndxp_list conns;     /* used by the control thread only */
+	struct ndxp_list listeners; /* those that listen; used by the control thread only */
+	struct ndxp_list mailboxes; /* regions of mailboxes; used by the control thread only */
+	struct ndxp_timer port_down; /* ends connections when the port was down too long */
 	bool removed;                /* the device has failed or was removed; atomic */
-	struct base_job last;
+	struct ndxp_job last;
 };
 
 static inline struct verbs_adapter *verbs_adapter_of(struct ndx_spi_adapter *adapter)
@@ -161,15 +161,15 @@ enum verbs_cq_mode {
 };
 
 struct verbs_cq {
-	struct base_cq base;
+	struct ndxp_cq base;
 	struct verbs_adapter *adapter;
 	struct ibv_cq *native;
-	struct base_lock poll_lock; /* its holder passes completions on in order */
+	struct ndxp_lock poll_lock; /* its holder passes completions on in order */
 	uint32_t room;              /* entries that attached queue pairs may need */
 	uint32_t mode;              /* enum verbs_cq_mode; atomic, changed under poll_lock */
 	uint32_t watchers;          /* count of users that need successes, too; atomic */
 	uint32_t seen_polls;
-	struct base_list node; /* in verbs_adapter.cqs */
+	struct ndxp_list node; /* in verbs_adapter.cqs */
 };
 
 static inline struct verbs_cq *verbs_cq_of(struct ndx_cq *cq)
@@ -205,7 +205,7 @@ struct verbs_mr {
 	struct ibv_mr *native;
 	uintptr_t start; /* address of the first byte, for SGEs and windows */
 	bool writable;
-	struct base_list node; /* in verbs_adapter.regions */
+	struct ndxp_list node; /* in verbs_adapter.regions */
 };
 
 /* Do the tokens of the list let the device read, or write to, all its memory? Completions do not
@@ -235,9 +235,9 @@ struct verbs_mw {
 	struct verbs_qp *qp;   /* of the latest bind */
 	struct verbs_mr *mr;
 	uint32_t key; /* the key that the device is known to have */
-	struct base_mw state;
+	struct ndxp_mw state;
 	bool closed;           /* freed with the last pending request */
-	struct base_list node; /* in verbs_adapter.windows */
+	struct ndxp_list node; /* in verbs_adapter.windows */
 };
 
 enum ndx_status verbs_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw **out);
@@ -272,7 +272,7 @@ struct verbs_ofi;
 struct verbs_srq;
 
 struct verbs_req {
-	struct base_req base;
+	struct ndxp_req base;
 	union {
 		struct verbs_qp *qp;
 		struct verbs_srq *srq; /* of a VERBS_SHARED */
@@ -344,7 +344,7 @@ struct verbs_numbers {
 };
 
 struct verbs_qp {
-	struct base_qp base;
+	struct ndxp_qp base;
 	struct verbs_adapter *adapter;
 	struct verbs_cq *receive_cq;
 	struct verbs_cq *initiator_cq;
@@ -353,7 +353,7 @@ struct verbs_qp {
 	/* with a shared receive queue: */
 	struct verbs_srq *srq;
 	struct verbs_srq_link *srq_link; /* its link to receive_cq */
-	struct base_table_node taker;    /* in verbs_srq.takers; guarded by its lock */
+	struct ndxp_table_node taker;    /* in verbs_srq.takers; guarded by its lock */
 	struct verbs_numbers path;
 	/* guarded by base.lock: */
 	struct ibv_qp *native;
@@ -406,10 +406,10 @@ void verbs_qp_kill(struct verbs_qp *qp);
  * receive of its shared queue in use? */
 static inline bool verbs_qp_is_quiet(const struct verbs_qp *qp)
 {
-	return base_queue_outstanding(&qp->base.initiator) == 0 &&
-	       base_queue_outstanding(&qp->base.receive) == 0 && qp->controls_out == 0 &&
+	return ndxp_queue_outstanding(&qp->base.initiator) == 0 &&
+	       ndxp_queue_outstanding(&qp->base.receive) == 0 && qp->controls_out == 0 &&
 	       (qp->last_receive || qp->receives_until_ns == 0 ||
-	        base_now_ns() >= qp->receives_until_ns);
+	        ndxp_now_ns() >= qp->receives_until_ns);
 }
 /* The device reports that the queue pair uses no receive of its shared queue any more. */
 void verbs_qp_on_last_receive(struct verbs_qp *qp);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "verbs_mailbox.h"
 
 #define MAX_REGISTRATION (UINT64_C(1) << 40)
@@ -88,7 +88,7 @@ static enum ndx_status find_limits(struct verbs_adapter *adapter)
 	return NDX_OK;
 }
 
-static enum ndx_status add_watch(struct verbs_adapter *adapter, struct base_watch *watch, int fd,
+static enum ndx_status add_watch(struct verbs_adapter *adapter, struct ndxp_watch *watch, int fd,
                                  void (*fn)(void *arg, uint32_t events))
 {
 	const int flags = fcntl(fd, F_GETFL);
@@ -98,7 +98,7 @@ static enum ndx_status add_watch(struct verbs_adapter *adapter, struct base_watc
 	watch->fd = fd;
 	watch->fn = fn;
 	watch->arg = adapter;
-	return base_watch_add(adapter->spi.loop, watch, POLLIN, false);
+	return ndxp_watch_add(adapter->spi.loop, watch, POLLIN, false);
 }
 
 /* librdmacm has a context of its own for each device, and notices that a device is gone only when
@@ -118,11 +118,11 @@ static void close_all(struct verbs_adapter *adapter)
 	struct ndx_loop *loop = adapter->spi.loop;
 
 	if (adapter->async_watch.fn != NULL)
-		base_watch_remove(loop, &adapter->async_watch);
+		ndxp_watch_remove(loop, &adapter->async_watch);
 	if (adapter->cm_watch.fn != NULL)
-		base_watch_remove(loop, &adapter->cm_watch);
+		ndxp_watch_remove(loop, &adapter->cm_watch);
 	if (adapter->completions_watch.fn != NULL)
-		base_watch_remove(loop, &adapter->completions_watch);
+		ndxp_watch_remove(loop, &adapter->completions_watch);
 	if (adapter->cm != NULL)
 		rdma_destroy_event_channel(adapter->cm);
 	if (adapter->completions != NULL)
@@ -195,14 +195,14 @@ enum ndx_status verbs_adapter_open(const struct ndx_spi_adapter *head,
 	adapter->spi = *head;
 	for (size_t i = 0; i < VERBS_COUNTERS; i++)
 		adapter->counter_fds[i] = -1;
-	base_list_init(&adapter->cqs);
-	base_list_init(&adapter->regions);
-	base_list_init(&adapter->windows);
-	base_list_init(&adapter->conns);
-	base_list_init(&adapter->listeners);
-	base_list_init(&adapter->mailboxes);
-	adapter->port_down = (struct base_timer){.fn = verbs_port_on_timer, .arg = adapter};
-	adapter->tick = (struct base_timer){.fn = verbs_cq_on_tick, .arg = adapter};
+	ndxp_list_init(&adapter->cqs);
+	ndxp_list_init(&adapter->regions);
+	ndxp_list_init(&adapter->windows);
+	ndxp_list_init(&adapter->conns);
+	ndxp_list_init(&adapter->listeners);
+	ndxp_list_init(&adapter->mailboxes);
+	adapter->port_down = (struct ndxp_timer){.fn = verbs_port_on_timer, .arg = adapter};
+	adapter->tick = (struct ndxp_timer){.fn = verbs_cq_on_tick, .arg = adapter};
 	st = verbs_parse_options(how, &adapter->options);
 	/* rdma_cm first: when a process is killed, the kernel usually closes first what was opened
 	 * last, and the queue pairs should be gone before rdma_cm tells the peers. */
@@ -220,7 +220,7 @@ enum ndx_status verbs_adapter_open(const struct ndx_spi_adapter *head,
 		st = watch_all(adapter);
 	}
 	if (st != NDX_OK) {
-		base_loop_call(head->loop, close_on_loop, adapter);
+		ndxp_loop_call(head->loop, close_on_loop, adapter);
 		free(adapter);
 		return st;
 	}
@@ -237,11 +237,11 @@ void verbs_adapter_close(struct ndx_spi_adapter *spi)
 {
 	struct verbs_adapter *adapter = verbs_adapter_of(spi);
 
-	base_timer_cancel(spi->loop, &adapter->tick);
-	base_timer_cancel(spi->loop, &adapter->port_down);
+	ndxp_timer_cancel(spi->loop, &adapter->tick);
+	ndxp_timer_cancel(spi->loop, &adapter->port_down);
 	close_all(adapter);
-	adapter->last = (struct base_job){.fn = free_adapter, .arg = adapter};
-	base_loop_post(spi->loop, &adapter->last);
+	adapter->last = (struct ndxp_job){.fn = free_adapter, .arg = adapter};
+	ndxp_loop_post(spi->loop, &adapter->last);
 }
 
 /* ---- properties ---- */

@@ -4,8 +4,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "verbs_conn.h"
 
 void verbs_address_of_gid(const union ibv_gid *gid, struct sockaddr_storage *out)
@@ -28,28 +28,28 @@ enum ndx_status verbs_address_own(const struct verbs_adapter *adapter,
                                   const struct sockaddr *wanted, socklen_t len,
                                   struct sockaddr_storage *out)
 {
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	uint16_t port;
 
-	base_sockaddr_copy(out, wanted, len);
+	ndxp_sockaddr_copy(out, wanted, len);
 	if (adapter->address_count == 0)
 		return fail(NDX_E_INVALID_ADDRESS, 0,
 		            "verbs:%s port %u has no IP address: only connections that are "
 		            "described by numbers; ip address add ... dev INTERFACE",
 		            adapter->options.device, adapter->options.port);
-	port = base_sockaddr_port(out);
+	port = ndxp_sockaddr_port(out);
 	for (size_t i = 0; i < adapter->address_count; i++) {
 		if (adapter->addresses[i].ss_family != out->ss_family)
 			continue;
-		if (!base_sockaddr_is_any(out) &&
-		    !base_sockaddr_same_host(&adapter->addresses[i], out))
+		if (!ndxp_sockaddr_is_any(out) &&
+		    !ndxp_sockaddr_same_host(&adapter->addresses[i], out))
 			continue;
 		*out = adapter->addresses[i];
-		base_sockaddr_set_port(out, port);
+		ndxp_sockaddr_set_port(out, port);
 		return NDX_OK;
 	}
 	return fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of verbs:%s port %u",
-	            base_sockaddr_text(out, text), adapter->options.device, adapter->options.port);
+	            ndxp_sockaddr_text(out, text), adapter->options.device, adapter->options.port);
 }
 
 void verbs_address_of_id(struct rdma_cm_id *id, struct sockaddr_storage *out)
@@ -57,15 +57,15 @@ void verbs_address_of_id(struct rdma_cm_id *id, struct sockaddr_storage *out)
 	const struct sockaddr *local = rdma_get_local_addr(id);
 
 	memset(out, 0, sizeof(*out));
-	if (base_sockaddr_valid(local, sizeof(struct sockaddr_in6)))
-		base_sockaddr_copy(out, local, sizeof(struct sockaddr_in6));
+	if (ndxp_sockaddr_valid(local, sizeof(struct sockaddr_in6)))
+		ndxp_sockaddr_copy(out, local, sizeof(struct sockaddr_in6));
 }
 
 enum ndx_status verbs_address_bind(struct verbs_adapter *adapter, void *owner,
                                    const struct sockaddr_storage *address, struct rdma_cm_id **out)
 {
 	struct sockaddr_storage copy = *address;
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	struct rdma_cm_id *id;
 	enum ndx_status st;
 	int only = 1;
@@ -80,10 +80,10 @@ enum ndx_status verbs_address_bind(struct verbs_adapter *adapter, void *owner,
 		const int err = errno;
 
 		st = verbs_status_of(err);
-		if (base_sockaddr_port(address) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
+		if (ndxp_sockaddr_port(address) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
 			st = NDX_E_TOO_MANY_ADDRESSES;
 		(void)rdma_destroy_id(id);
-		return fail(st, err, "rdma_bind_addr to %s: %s", base_sockaddr_text(address, text),
+		return fail(st, err, "rdma_bind_addr to %s: %s", ndxp_sockaddr_text(address, text),
 		            strerror(err));
 	}
 	*out = id;
@@ -94,22 +94,22 @@ enum ndx_status verbs_address_make_id(struct verbs_conn *conn, const struct sock
 {
 	const struct sockaddr_storage any = {.ss_family = to->ss_family};
 	struct sockaddr_storage local = conn->bound;
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	enum ndx_status st = NDX_OK;
 
 	if (conn->bound.ss_family != AF_UNSPEC && conn->bound.ss_family != to->ss_family)
 		return fail(NDX_E_INVALID_ADDRESS, 0,
 		            "connect to %s: the connector is bound to another family",
-		            base_sockaddr_text(to, text));
+		            ndxp_sockaddr_text(to, text));
 	if (conn->id != NULL)
 		return NDX_OK;
 	if (local.ss_family == AF_UNSPEC)
 		st = verbs_address_own(conn->adapter, (const struct sockaddr *)&any,
-		                       base_sockaddr_len(&any), &local);
+		                       ndxp_sockaddr_len(&any), &local);
 	if (st != NDX_OK)
 		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
 		            "connect to %s: the adapter has no address of that family",
-		            base_sockaddr_text(to, text));
+		            ndxp_sockaddr_text(to, text));
 	return verbs_address_bind(conn->adapter, &conn->owner, &local, &conn->id);
 }
 

@@ -8,7 +8,7 @@
 
 /* base.lock and windows_lock held: post the request. */
 static enum ndx_status post_window_request(struct verbs_qp *qp, struct verbs_mw *mw,
-                                           struct base_req *base, struct ibv_send_wr *wr)
+                                           struct ndxp_req *base, struct ibv_send_wr *wr)
 {
 	struct verbs_req *req = (struct verbs_req *)(void *)base;
 	struct ibv_send_wr *bad;
@@ -31,7 +31,7 @@ static enum ndx_status post_window_request(struct verbs_qp *qp, struct verbs_mw 
 	qp->unsignaled = 0;
 	req->bad_invalidate = wr->opcode == IBV_WR_LOCAL_INV && !mw->state.planned;
 	((struct verbs_initiator *)(void *)base)->count = 0;
-	base_mw_posted(&mw->state, base->type);
+	ndxp_mw_posted(&mw->state, base->type);
 	return NDX_OK;
 }
 
@@ -62,7 +62,7 @@ static enum ndx_status check_bind(const struct verbs_mw *mw, const struct bind *
 }
 
 static enum ndx_status post_bind(struct verbs_qp *qp, struct verbs_mw *mw, const struct bind *bind,
-                                 struct base_req *req)
+                                 struct ndxp_req *req)
 {
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_BIND_MW,
@@ -97,28 +97,28 @@ enum ndx_status verbs_qp_bind(struct ndx_qp *pub, void *context, struct ndx_mr *
 	                          .buffer = buffer,
 	                          .length = length,
 	                          .flags = flags};
-	struct base_req *req;
+	struct ndxp_req *req;
 	enum ndx_status st;
 
 	if (mw == NULL || bind.mr == NULL || mw->adapter != qp->adapter ||
 	    bind.mr->adapter != qp->adapter)
 		return NDX_E_INVALID_PARAMETER;
-	base_lock_acquire(&qp->base.lock);
-	base_lock_acquire(&qp->adapter->windows_lock);
+	ndxp_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->adapter->windows_lock);
 	st = check_bind(mw, &bind);
 	if (st == NDX_OK)
-		st = base_mw_admit(&qp->base, NDX_REQUEST_BIND, context, flags, &req);
+		st = ndxp_mw_admit(&qp->base, NDX_REQUEST_BIND, context, flags, &req);
 	if (st == NDX_OK)
 		st = post_bind(qp, mw, &bind, req);
-	base_lock_release(&qp->adapter->windows_lock);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->adapter->windows_lock);
+	ndxp_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
 /* A window that will not be bound when the request runs: a key that the device never had makes the
  * request fail. */
 static enum ndx_status post_invalidate(struct verbs_qp *qp, struct verbs_mw *mw,
-                                       struct base_req *req)
+                                       struct ndxp_req *req)
 {
 	const uint32_t key = mw->native != NULL ? mw->native->rkey : 0;
 	struct ibv_send_wr wr = {
@@ -134,17 +134,17 @@ enum ndx_status verbs_qp_invalidate(struct ndx_qp *pub, void *context, struct nd
 {
 	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
 	struct verbs_mw *mw = (struct verbs_mw *)(void *)mw_front;
-	struct base_req *req;
+	struct ndxp_req *req;
 	enum ndx_status st;
 
 	if (mw == NULL || mw->adapter != qp->adapter)
 		return NDX_E_INVALID_PARAMETER;
-	base_lock_acquire(&qp->base.lock);
-	base_lock_acquire(&qp->adapter->windows_lock);
-	st = base_mw_admit(&qp->base, NDX_REQUEST_INVALIDATE, context, flags, &req);
+	ndxp_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->adapter->windows_lock);
+	st = ndxp_mw_admit(&qp->base, NDX_REQUEST_INVALIDATE, context, flags, &req);
 	if (st == NDX_OK)
 		st = post_invalidate(qp, mw, req);
-	base_lock_release(&qp->adapter->windows_lock);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->adapter->windows_lock);
+	ndxp_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
 }

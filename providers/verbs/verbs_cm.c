@@ -8,13 +8,13 @@
  */
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 #include "verbs_conn.h"
 
 #define VERSION 3
 
-_Static_assert(VERBS_CALLEE_DATA <= BASE_RC_CALLEE_DATA, "private data fit either layout");
-_Static_assert(VERBS_CALLER_DATA <= BASE_RC_CALLER_DATA, "private data fit either layout");
+_Static_assert(VERBS_CALLEE_DATA <= NDXP_RC_CALLEE_DATA, "private data fit either layout");
+_Static_assert(VERBS_CALLER_DATA <= NDXP_RC_CALLER_DATA, "private data fit either layout");
 
 void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key)
 {
@@ -27,42 +27,42 @@ void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uin
 	trailer[1] = 'X';
 	trailer[2] = VERSION;
 	trailer[3] = (uint8_t)len;
-	base_put_be32(trailer + 4, mailbox_key);
+	ndxp_put_be32(trailer + 4, mailbox_key);
 }
 
 /* libfabric puts the length in front of its data. */
-size_t verbs_cm_encode_ofi(uint8_t *to, enum base_rc_kind kind, const void *data, size_t len,
+size_t verbs_cm_encode_ofi(uint8_t *to, enum ndxp_rc_kind kind, const void *data, size_t len,
                            uint32_t inbound_read_limit, uint32_t outbound_read_limit)
 {
-	struct base_rc_cm cm = {
+	struct ndxp_rc_cm cm = {
 		.kind = kind,
 		.inbound_read_limit = inbound_read_limit,
 		.outbound_read_limit = outbound_read_limit,
-		.flags = BASE_RC_IS_VERBS,
+		.flags = NDXP_RC_IS_VERBS,
 		.private_len = len,
 	};
 
 	if (len > 0)
 		memcpy(cm.private_data, data, len);
-	to[0] = (uint8_t)base_rc_cm_encode(&cm, to + 1);
+	to[0] = (uint8_t)ndxp_rc_cm_encode(&cm, to + 1);
 	return to[0] + 1u;
 }
 
 /* False: this is not the data of ofi:verbs. */
-static bool decode_ofi(const uint8_t *bytes, size_t len, enum base_rc_kind kind,
+static bool decode_ofi(const uint8_t *bytes, size_t len, enum ndxp_rc_kind kind,
                        struct ndx_spi_params *params, struct verbs_cm_peer *peer)
 {
-	struct base_rc_cm cm;
+	struct ndxp_rc_cm cm;
 
-	if (len <= BASE_RC_CM_HEADER || bytes[0] < BASE_RC_CM_HEADER || bytes[0] >= len ||
+	if (len <= NDXP_RC_CM_HEADER || bytes[0] < NDXP_RC_CM_HEADER || bytes[0] >= len ||
 	    bytes[1] != 'N' || bytes[2] != 'v')
 		return false;
 	peer->is_ofi = true;
-	peer->wrong = base_rc_cm_decode(bytes + 1, bytes[0], kind, &cm);
+	peer->wrong = ndxp_rc_cm_decode(bytes + 1, bytes[0], kind, &cm);
 	params->private_data_len = 0;
 	if (peer->wrong != NULL)
 		return true;
-	if (kind != BASE_RC_REJECT) {
+	if (kind != NDXP_RC_REJECT) {
 		params->inbound_read_limit = cm.inbound_read_limit;
 		params->outbound_read_limit = cm.outbound_read_limit;
 	}
@@ -71,7 +71,7 @@ static bool decode_ofi(const uint8_t *bytes, size_t len, enum base_rc_kind kind,
 	return true;
 }
 
-void verbs_cm_decode(const void *from, size_t len, enum base_rc_kind kind,
+void verbs_cm_decode(const void *from, size_t len, enum ndxp_rc_kind kind,
                      struct ndx_spi_params *params, struct verbs_cm_peer *peer)
 {
 	const uint8_t *bytes = from;
@@ -84,7 +84,7 @@ void verbs_cm_decode(const void *from, size_t len, enum base_rc_kind kind,
 	if (trailer != NULL && trailer[0] == 'N' && trailer[1] == 'X' && trailer[2] == VERSION &&
 	    trailer[3] <= len - VERBS_TRAILER) {
 		peer->is_ndx = true;
-		peer->mailbox_key = base_get_be32(trailer + 4);
+		peer->mailbox_key = ndxp_get_be32(trailer + 4);
 		len = trailer[3];
 	}
 	if (!peer->is_ndx && bytes != NULL && decode_ofi(bytes, len, kind, params, peer))
@@ -101,21 +101,21 @@ int verbs_cm_reject(struct rdma_cm_id *id, const struct verbs_cm_peer *peer, con
 	size_t size = sizeof(bytes);
 
 	if (peer->is_ofi)
-		size = verbs_cm_encode_ofi(bytes, BASE_RC_REJECT, data, len, 0, 0);
+		size = verbs_cm_encode_ofi(bytes, NDXP_RC_REJECT, data, len, 0, 0);
 	else
 		verbs_cm_encode(bytes, sizeof(bytes), data, len, 0);
 	return rdma_reject(id, bytes, (uint8_t)size);
 }
 
-static enum base_rc_kind kind_of(const struct verbs_event *event)
+static enum ndxp_rc_kind kind_of(const struct verbs_event *event)
 {
 	switch ((int)event->what) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return BASE_RC_CONNECT;
+		return NDXP_RC_CONNECT;
 	case RDMA_CM_EVENT_REJECTED:
-		return BASE_RC_REJECT;
+		return NDXP_RC_REJECT;
 	default:
-		return BASE_RC_ACCEPT;
+		return NDXP_RC_ACCEPT;
 	}
 }
 

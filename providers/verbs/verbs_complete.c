@@ -35,7 +35,7 @@ static enum ndx_status common_status(enum ibv_wc_status native)
 	return NDX_PENDING;
 }
 
-static enum ndx_status initiator_status(const struct base_req *req, enum ibv_wc_status native)
+static enum ndx_status initiator_status(const struct ndxp_req *req, enum ibv_wc_status native)
 {
 	const enum ndx_status st = common_status(native);
 
@@ -135,12 +135,12 @@ void verbs_complete_check(struct verbs_qp *qp)
 
 	if (conn == NULL)
 		return;
-	if (qp->draining && !qp->broken && base_queue_outstanding(&qp->base.initiator) == 0) {
+	if (qp->draining && !qp->broken && ndxp_queue_outstanding(&qp->base.initiator) == 0) {
 		qp->draining = false;
 		verbs_host(qp->adapter)->report(&conn->spi, NDX_REPORT_DRAINED, 0, NULL);
 	}
 	if (qp->quieting && verbs_qp_is_quiet(qp))
-		base_loop_post(qp->adapter->spi.loop, &conn->work);
+		ndxp_loop_post(qp->adapter->spi.loop, &conn->work);
 }
 
 /* Software RoCE of Linux 6.12 flushes a request whose own memory is invalid, as if an earlier one
@@ -168,10 +168,10 @@ static enum ndx_status first_flushed_status(struct verbs_qp *qp, const struct ve
 }
 
 /* The requests before one with a completion have succeeded: a failure always has a completion. */
-static void complete_before(struct base_queue *q, uint32_t index)
+static void complete_before(struct ndxp_queue *q, uint32_t index)
 {
 	for (uint32_t i = q->head; i != index; i++) {
-		struct base_req *req = base_queue_at(q, i);
+		struct ndxp_req *req = ndxp_queue_at(q, i);
 
 		if (req->done)
 			continue;
@@ -179,24 +179,24 @@ static void complete_before(struct base_queue *q, uint32_t index)
 		req->native = 0;
 		req->done = true;
 	}
-	base_queue_retire(q);
+	ndxp_queue_retire(q);
 }
 
-static void complete_before_request(struct base_queue *q, const struct base_req *req)
+static void complete_before_request(struct ndxp_queue *q, const struct ndxp_req *req)
 {
 	uint32_t index = q->head;
 
-	while (index != q->tail && base_queue_at(q, index) != req)
+	while (index != q->tail && ndxp_queue_at(q, index) != req)
 		index++;
 	complete_before(q, index);
 }
 
 static void initiator_done(struct verbs_qp *qp, struct verbs_req *req, const struct ibv_wc *wc)
 {
-	struct base_queue *q = &qp->base.initiator;
+	struct ndxp_queue *q = &qp->base.initiator;
 	enum ndx_status st = initiator_status(&req->base, wc->status);
 
-	if (__builtin_expect(&req->base != base_queue_at(q, q->head), 0))
+	if (__builtin_expect(&req->base != ndxp_queue_at(q, q->head), 0))
 		complete_before_request(q, &req->base);
 	if (wc->status == IBV_WC_RETRY_EXC_ERR && qp->peer_state != VERBS_PEER_CONNECTED)
 		st = NDX_E_CANCELED;
@@ -207,7 +207,7 @@ static void initiator_done(struct verbs_qp *qp, struct verbs_req *req, const str
 	if (req->mw != NULL && !verbs_mw_done(req, st == NDX_OK) && st == NDX_OK &&
 	    req->base.type == NDX_REQUEST_BIND)
 		st = NDX_E_CANCELED;
-	base_req_done(q, &req->base, st, wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
+	ndxp_req_done(q, &req->base, st, wc->status == IBV_WC_SUCCESS ? 0 : (int)wc->status);
 }
 
 void verbs_complete_received(struct verbs_req *req, const struct ibv_wc *wc)
@@ -233,7 +233,7 @@ static void receive_done(struct verbs_qp *qp, struct verbs_req *req, const struc
 	if (req->kind == VERBS_SHARED)
 		verbs_srq_done(qp, req, st, native);
 	else
-		base_req_done(&qp->base.receive, &req->base, st, native);
+		ndxp_req_done(&qp->base.receive, &req->base, st, native);
 	if (qp->ofi != NULL && wc->status == IBV_WC_SUCCESS)
 		verbs_ofi_tell_credits(qp);
 }
@@ -249,7 +249,7 @@ static void control_done(struct verbs_qp *qp, const struct verbs_req *req, const
 {
 	const size_t which = (size_t)(req - qp->controls);
 	const uint32_t bit = 1u << which;
-	struct base_queue *q = &qp->base.initiator;
+	struct ndxp_queue *q = &qp->base.initiator;
 
 	if ((int32_t)(qp->controls_at[which] - q->head) > 0)
 		complete_before(q, qp->controls_at[which]);
@@ -261,7 +261,7 @@ static void control_done(struct verbs_qp *qp, const struct verbs_req *req, const
 	if ((wc->status != IBV_WC_SUCCESS && !is_needless(qp, req)) || qp->conn == NULL)
 		return;
 	qp->conn->controls_done |= bit;
-	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
+	ndxp_loop_post(qp->adapter->spi.loop, &qp->conn->work);
 }
 
 struct verbs_qp *verbs_complete_qp_of(const struct ibv_wc *wc)
@@ -280,7 +280,7 @@ void verbs_complete(const struct ibv_wc *wc)
 		verbs_srq_drop(req->srq, req);
 		return;
 	}
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	/* report first: the consumer of the result may ask at once why the connection has ended */
 	if (wc->status != IBV_WC_SUCCESS && !is_needless(qp, req))
 		report_broken(qp, req, wc->status);
@@ -302,5 +302,5 @@ void verbs_complete(const struct ibv_wc *wc)
 		break;
 	}
 	verbs_complete_check(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "verbs_mailbox.h"
 #include "verbs_ofi.h"
 #include "verbs_ofi_end.h"
@@ -34,17 +34,17 @@ enum ndx_status verbs_conn_create(struct ndx_spi_adapter *adapter, struct ndx_co
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a connector");
 	conn->owner = VERBS_CONN;
 	conn->adapter = verbs_adapter_of(adapter);
-	base_list_init(&conn->node);
-	conn->work = (struct base_job){.fn = on_work, .arg = conn};
-	conn->timer = (struct base_timer){.fn = verbs_end_on_timer, .arg = conn};
-	conn->watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = conn};
+	ndxp_list_init(&conn->node);
+	conn->work = (struct ndxp_job){.fn = on_work, .arg = conn};
+	conn->timer = (struct ndxp_timer){.fn = verbs_end_on_timer, .arg = conn};
+	conn->watchdog = (struct ndxp_timer){.fn = verbs_watch_on_timer, .arg = conn};
 	*out = &conn->spi;
 	return NDX_OK;
 }
 
 static void close_id(struct verbs_conn *conn)
 {
-	base_list_remove(&conn->node);
+	ndxp_list_remove(&conn->node);
 	if (conn->id != NULL)
 		(void)rdma_destroy_id(conn->id);
 	conn->id = NULL;
@@ -53,9 +53,9 @@ static void close_id(struct verbs_conn *conn)
 void verbs_conn_tie(struct verbs_conn *conn)
 {
 	conn->qp = verbs_qp_of(conn->spi.qp);
-	base_lock_acquire(&conn->qp->base.lock);
+	ndxp_lock_acquire(&conn->qp->base.lock);
 	conn->qp->conn = conn;
-	base_lock_release(&conn->qp->base.lock);
+	ndxp_lock_release(&conn->qp->base.lock);
 }
 
 /* The queue pair returns to its state before the attempt. */
@@ -66,20 +66,20 @@ static void untie_qp(struct verbs_conn *conn)
 	conn->qp = NULL;
 	if (qp == NULL)
 		return;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->conn = NULL;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	verbs_end_watch(qp, false);
 	verbs_qp_bring_down(qp);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	verbs_qp_cancel_initiator(qp);
-	qp->base.state = BASE_QP_IDLE;
-	base_lock_release(&qp->base.lock);
+	qp->base.state = NDXP_QP_IDLE;
+	ndxp_lock_release(&qp->base.lock);
 }
 
 static void give_up_conn(struct verbs_conn *conn)
 {
-	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
+	ndxp_timer_cancel(conn->adapter->spi.loop, &conn->timer);
 	verbs_watch_end(conn);
 	conn->wait = VERBS_WAIT_NONE;
 	untie_qp(conn);
@@ -114,8 +114,8 @@ void verbs_conn_destroy(struct ndx_spi_conn *spi)
 	give_up_conn(conn);
 	conn->dead = true;
 	/* behind a work job that may be queued already */
-	conn->last = (struct base_job){.fn = free_conn, .arg = conn};
-	base_loop_post(conn->adapter->spi.loop, &conn->last);
+	conn->last = (struct ndxp_job){.fn = free_conn, .arg = conn};
+	ndxp_loop_post(conn->adapter->spi.loop, &conn->last);
 }
 
 /* ---- the active side ---- */
@@ -124,25 +124,25 @@ enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockad
                                    socklen_t len, const struct ndx_spi_params *params)
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	struct sockaddr_storage to;
 	enum ndx_status st;
 
-	base_sockaddr_copy(&to, destination, len);
+	ndxp_sockaddr_copy(&to, destination, len);
 	st = verbs_is_there(conn->adapter, "connect");
 	if (st != NDX_OK)
 		return st;
-	if (base_sockaddr_is_loopback(&to))
+	if (ndxp_sockaddr_is_loopback(&to))
 		return fail(NDX_E_NETWORK_UNREACHABLE, 0,
 		            "connect to %s: no RDMA device serves loopback addresses; use one of "
 		            "the adapter's own",
-		            base_sockaddr_text(&to, text));
+		            ndxp_sockaddr_text(&to, text));
 	st = verbs_address_make_id(conn, &to);
 	if (st == NDX_OK)
 		st = verbs_mailbox_open(conn);
 	if (st != NDX_OK)
 		return st;
-	base_list_add(&conn->adapter->conns, &conn->node);
+	ndxp_list_add(&conn->adapter->conns, &conn->node);
 	verbs_conn_tie(conn);
 	conn->request_data.inbound_read_limit = (uint8_t)params->inbound_read_limit;
 	conn->request_data.outbound_read_limit = (uint8_t)params->outbound_read_limit;
@@ -158,7 +158,7 @@ enum ndx_status verbs_conn_connect(struct ndx_spi_conn *spi, const struct sockad
 	st = verbs_status_of(errno);
 	if (st == NDX_E_INVALID_ADDRESS || st == NDX_E_UNSUCCESSFUL)
 		st = NDX_E_NETWORK_UNREACHABLE;
-	st = fail(st, errno, "connect to %s: rdma_resolve_addr: %s", base_sockaddr_text(&to, text),
+	st = fail(st, errno, "connect to %s: rdma_resolve_addr: %s", ndxp_sockaddr_text(&to, text),
 	          strerror(errno));
 	give_up_conn(conn);
 	return st;
@@ -204,13 +204,13 @@ static void report_established(struct verbs_conn *conn, enum ndx_status status, 
 static void go_up(struct verbs_conn *conn)
 {
 	conn->state = VERBS_CONN_UP;
-	base_lock_acquire(&conn->qp->base.lock);
-	conn->qp->base.state = BASE_QP_UP;
+	ndxp_lock_acquire(&conn->qp->base.lock);
+	conn->qp->base.state = NDXP_QP_UP;
 	if (conn->ofi == NULL)
 		conn->qp->noop_write = verbs_mailbox_noop(conn);
 	else
 		verbs_ofi_tell_credits(conn->qp); /* for receives behind the first message */
-	base_lock_release(&conn->qp->base.lock);
+	ndxp_lock_release(&conn->qp->base.lock);
 	verbs_watch_begin(conn);
 	if (conn->ofi != NULL)
 		verbs_ofi_end_look(conn);
@@ -265,7 +265,7 @@ enum ndx_status verbs_conn_complete(struct ndx_spi_conn *spi)
 		return st;
 	if (conn->ofi != NULL) {
 		verbs_end_watch(conn->qp, true);
-		err = verbs_ofi_introduce(conn, BASE_RC_FIRST_READY);
+		err = verbs_ofi_introduce(conn, NDXP_RC_FIRST_READY);
 	}
 	if (err != 0)
 		return fail_gone("complete connect", err);
@@ -276,8 +276,8 @@ enum ndx_status verbs_conn_complete(struct ndx_spi_conn *spi)
 		return NDX_OK;
 	}
 	/* before HELLO this end knows no memory of the peer for a probe or a goodbye */
-	conn->ofi->look = (struct base_timer){.fn = on_no_hello, .arg = conn};
-	base_timer_set(conn->adapter->spi.loop, &conn->ofi->look, HELLO_MS);
+	conn->ofi->look = (struct ndxp_timer){.fn = on_no_hello, .arg = conn};
+	ndxp_timer_set(conn->adapter->spi.loop, &conn->ofi->look, HELLO_MS);
 	return NDX_OK;
 }
 
@@ -290,7 +290,7 @@ void verbs_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *spi_reque
 
 	conn->id = request->id;
 	conn->id->context = &conn->owner;
-	base_list_add(&conn->adapter->conns, &conn->node);
+	ndxp_list_add(&conn->adapter->conns, &conn->node);
 	conn->peer = request->peer;
 	conn->state = VERBS_CONN_REQUESTED;
 	spi->local = request->spi.local;
@@ -317,7 +317,7 @@ enum ndx_status verbs_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi
 		return st;
 	if (conn->ofi != NULL) {
 		verbs_end_watch(conn->qp, true);
-		len = verbs_cm_encode_ofi(data, BASE_RC_ACCEPT, params->private_data,
+		len = verbs_cm_encode_ofi(data, NDXP_RC_ACCEPT, params->private_data,
 		                          params->private_data_len, params->inbound_read_limit,
 		                          params->outbound_read_limit);
 	} else {
@@ -354,24 +354,24 @@ static const char *take_first(struct verbs_conn *conn)
 {
 	struct ndx_spi_params params = {.private_data_len = 0};
 	const bool passive = conn->state == VERBS_CONN_ACCEPTED;
-	struct base_rc_record record;
+	struct ndxp_rc_record record;
 	const char *wrong = verbs_ofi_read_first(conn, &record);
 
 	if (wrong != NULL)
 		return wrong;
-	if (passive && record.type == BASE_RC_FIRST_REJECT) {
+	if (passive && record.type == NDXP_RC_FIRST_REJECT) {
 		params.private_data_len = record.private_len;
 		memcpy(params.private_data, record.private_data, record.private_len);
 		report_established(conn, NDX_E_CONNECTION_REFUSED, 0, &params);
 		return NULL;
 	}
-	if (record.type != (passive ? BASE_RC_FIRST_READY : BASE_RC_FIRST_HELLO))
+	if (record.type != (passive ? NDXP_RC_FIRST_READY : NDXP_RC_FIRST_HELLO))
 		return "a first message of the wrong type";
 	if (!passive) {
 		go_up(conn);
 		return NULL;
 	}
-	if (verbs_ofi_introduce(conn, BASE_RC_FIRST_HELLO) != 0)
+	if (verbs_ofi_introduce(conn, NDXP_RC_FIRST_HELLO) != 0)
 		return "the first message could not be sent";
 	conn->ofi->ready = true;
 	if (conn->ofi->established)
@@ -423,7 +423,7 @@ static void on_route(struct verbs_conn *conn)
 	if (conn->ofi != NULL) {
 		param.private_data = data;
 		param.private_data_len = (uint8_t)verbs_cm_encode_ofi(
-			data, BASE_RC_CONNECT, request_data->data, request_data->private_len,
+			data, NDXP_RC_CONNECT, request_data->data, request_data->private_len,
 			request_data->inbound_read_limit, request_data->outbound_read_limit);
 	}
 	param.responder_resources = responder_resources(conn, request_data->inbound_read_limit);

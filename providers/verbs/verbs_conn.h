@@ -4,7 +4,7 @@
 #ifndef VERBS_CONN_H
 #define VERBS_CONN_H
 
-#include "base_rc_wire.h"
+#include <ndx/spi/rc_wire.h>
 #include "verbs.h"
 
 /* ---- private data (verbs_cm.c) ---- */
@@ -42,11 +42,11 @@ struct verbs_event {
 void verbs_cm_encode(uint8_t *to, size_t room, const void *data, size_t len, uint32_t mailbox_key);
 /* The same for a peer on ofi:verbs; `to` has VERBS_REJECT_ROOM bytes. Returns the number of bytes.
  */
-size_t verbs_cm_encode_ofi(uint8_t *to, enum base_rc_kind kind, const void *data, size_t len,
+size_t verbs_cm_encode_ofi(uint8_t *to, enum ndxp_rc_kind kind, const void *data, size_t len,
                            uint32_t inbound_read_limit, uint32_t outbound_read_limit);
 /* Decode `len` bytes; without a trailer all of them are private data. `kind` is what is expected of
  * a peer on ofi:verbs. */
-void verbs_cm_decode(const void *from, size_t len, enum base_rc_kind kind,
+void verbs_cm_decode(const void *from, size_t len, enum ndxp_rc_kind kind,
                      struct ndx_spi_params *params, struct verbs_cm_peer *peer);
 /* Refuse, in the protocol of the peer. 0, or -1 and errno. */
 int verbs_cm_reject(struct rdma_cm_id *id, const struct verbs_cm_peer *peer, const void *data,
@@ -127,7 +127,7 @@ struct verbs_conn {
 	enum verbs_conn_state state;
 	struct ndx_spi_conn spi;
 	struct verbs_adapter *adapter;
-	struct base_list node;         /* in verbs_adapter.conns, from the first rdma_cm_id on */
+	struct ndxp_list node;         /* in verbs_adapter.conns, from the first rdma_cm_id on */
 	struct sockaddr_storage bound; /* AF_UNSPEC: connect binds */
 	struct rdma_cm_id *id;
 	struct verbs_qp *qp; /* NULL: none yet, or none any more */
@@ -138,15 +138,15 @@ struct verbs_conn {
 	struct verbs_mailboxes *mailboxes; /* NULL: there is no mailbox */
 	struct ibv_mr *mailbox_mr;         /* the region of `mailboxes` */
 	uint64_t *mailbox;                 /* the peer writes all but the last field */
-	struct base_job work;              /* handles what completions report */
-	struct base_job last;
-	struct base_timer timer; /* time limit of `wait` */
+	struct ndxp_job work;              /* handles what completions report */
+	struct ndxp_job last;
+	struct ndxp_timer timer; /* time limit of `wait` */
 	enum verbs_wait wait;
 	uint32_t probed_ms;         /* time since the probe was posted */
 	uint64_t not_ready;         /* VERBS_NOT_READY at that time */
 	uint64_t detach_ns;         /* when the first verbs_conn_detach() came */
 	uint64_t probe_until;       /* until then the peer may probe after a disc_without_goodbye */
-	struct base_timer watchdog; /* checks sends that wait, and a silent peer */
+	struct ndxp_timer watchdog; /* checks sends that wait, and a silent peer */
 	uint32_t watched_head;      /* index of the oldest initiator request, ... */
 	uint32_t watched_ms;        /* ... and for how long it has been that */
 	uint32_t silent_ms;
@@ -226,7 +226,7 @@ void verbs_end_peer_closed(struct verbs_conn *conn);
 void verbs_watch_begin(struct verbs_conn *conn);
 static inline void verbs_watch_end(struct verbs_conn *conn)
 {
-	base_timer_cancel(conn->adapter->spi.loop, &conn->watchdog);
+	ndxp_timer_cancel(conn->adapter->spi.loop, &conn->watchdog);
 }
 void verbs_watch_on_timer(void *arg);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "verbs.h"
 
 static const char *const counters[VERBS_COUNTERS] = {
@@ -42,5 +42,5 @@ void verbs_counters_open(struct verbs_adapter *adapter)
 void verbs_counters_close(struct verbs_adapter *adapter)
 {
 	for (size_t i = 0; i < VERBS_COUNTERS; i++)
-		base_fd_close(adapter->counter_fds[i]);
+		ndxp_fd_close(adapter->counter_fds[i]);
 }

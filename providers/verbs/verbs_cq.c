@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_reorder.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/reorder.h>
 #include "verbs.h"
 
 #define FIRST_ROOM 64u
@@ -82,12 +82,12 @@ static int read_some(void *arg)
 	return n;
 }
 
-static bool oldest_signaled(const struct base_qp *qp, uint32_t *index)
+static bool oldest_signaled(const struct ndxp_qp *qp, uint32_t *index)
 {
-	const struct base_queue *q = &qp->initiator;
+	const struct ndxp_queue *q = &qp->initiator;
 
 	for (*index = q->head; *index != q->tail; (*index)++) {
-		if (((const struct verbs_req *)(const void *)base_queue_at(q, *index))->signaled)
+		if (((const struct verbs_req *)(const void *)ndxp_queue_at(q, *index))->signaled)
 			return true;
 	}
 	return false;
@@ -99,7 +99,7 @@ static void complete_held(struct held *held)
 		struct verbs_qp *qp = verbs_complete_qp_of(&held->wc[i]);
 
 		if (qp != NULL && qp->initiator_cq == held->cq)
-			base_reorder_await(&qp->base, oldest_signaled, read_some, held);
+			ndxp_reorder_await(&qp->base, oldest_signaled, read_some, held);
 		verbs_complete(&held->wc[i]);
 	}
 }
@@ -128,18 +128,18 @@ static void read_all(struct verbs_cq *cq)
 
 void verbs_cq_poll(struct verbs_cq *cq)
 {
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	read_all(cq);
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 }
 
 /* A thread that holds the lock reads the queue for this caller, too. */
 void verbs_cq_try_poll(struct verbs_cq *cq)
 {
-	if (!base_lock_try(&cq->poll_lock))
+	if (!ndxp_lock_try(&cq->poll_lock))
 		return;
 	read_all(cq);
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 }
 
 /* What the fast path has made of a completion. */
@@ -153,7 +153,7 @@ enum way {
  */
 static inline bool need_not_wait(const struct verbs_qp *qp)
 {
-	return !qp->soft_roce || base_queue_outstanding(&qp->base.initiator) == 0 ||
+	return !qp->soft_roce || ndxp_queue_outstanding(&qp->base.initiator) == 0 ||
 	       qp->initiator_cq != qp->receive_cq;
 }
 
@@ -163,25 +163,25 @@ static inline __attribute__((always_inline)) enum way fast_path(const struct ibv
 {
 	struct verbs_req *req = verbs_req_of(wc);
 	enum way way = SLOW_PATH;
-	struct base_queue *q;
+	struct ndxp_queue *q;
 	struct verbs_qp *qp;
 
 	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || req->kind > VERBS_RECEIVE, 0))
 		return SLOW_PATH;
 	qp = req->qp;
 	q = req->kind == VERBS_RECEIVE ? &qp->base.receive : &qp->base.initiator;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	if (__builtin_expect(
-		    &req->base == base_queue_at(q, q->head) && qp->base.state == BASE_QP_UP, 1)) {
+		    &req->base == ndxp_queue_at(q, q->head) && qp->base.state == NDXP_QP_UP, 1)) {
 		if (req->kind == VERBS_RECEIVE) {
 			if (!need_not_wait(qp))
 				goto unlock;
 			verbs_complete_received(req, wc);
 		}
-		way = base_queue_pop_result(q, &req->base, result) ? RESULT : NOTHING;
+		way = ndxp_queue_pop_result(q, &req->base, result) ? RESULT : NOTHING;
 	}
 unlock:
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return way;
 }
 
@@ -190,7 +190,7 @@ static size_t poll_stash(struct ndx_cq *pub, struct ndx_result *results, size_t 
 	struct verbs_cq *cq = verbs_cq_of(pub);
 
 	verbs_cq_try_poll(cq);
-	return base_cq_take(&cq->base, results, count);
+	return ndxp_cq_take(&cq->base, results, count);
 }
 
 /* There may be more results, behind a full batch or on the slow path. */
@@ -228,11 +228,11 @@ static size_t poll_results(struct ndx_cq *pub, struct ndx_result *results, size_
 	int i = 0;
 	int n;
 
-	if (!base_lock_try(&cq->poll_lock))
+	if (!ndxp_lock_try(&cq->poll_lock))
 		return poll_stash(pub, results, count);
 	/* lock first: the thread that held the lock before may have put results on the stash */
-	if (!base_cq_may_bypass(&cq->base)) {
-		base_lock_release(&cq->poll_lock);
+	if (!ndxp_cq_may_bypass(&cq->base)) {
+		ndxp_lock_release(&cq->poll_lock);
 		return poll_stash(pub, results, count);
 	}
 	n = ibv_poll_cq(cq->native, count < VERBS_BATCH ? (int)count : VERBS_BATCH, wc);
@@ -247,8 +247,8 @@ static size_t poll_results(struct ndx_cq *pub, struct ndx_result *results, size_
 		}
 		next += way == RESULT;
 	}
-	base_cq_bypassed(&cq->base, (size_t)(next - results));
-	base_lock_release(&cq->poll_lock);
+	ndxp_cq_bypassed(&cq->base, (size_t)(next - results));
+	ndxp_lock_release(&cq->poll_lock);
 	if (__builtin_expect(more, 0))
 		return poll_rest(pub, results, count, (size_t)(next - results));
 	return (size_t)(next - results);
@@ -267,7 +267,7 @@ static const struct ndx_cq_ops cq_ops = {.size = sizeof(cq_ops), .get_results = 
 static bool wants_all(struct verbs_cq *cq)
 {
 	return __atomic_load_n(&cq->watchers, __ATOMIC_SEQ_CST) != 0 ||
-	       base_cq_any_is_armed(&cq->base);
+	       ndxp_cq_any_is_armed(&cq->base);
 }
 
 /*
@@ -278,16 +278,16 @@ static void arm_cq(struct verbs_cq *cq)
 {
 	uint32_t mode;
 
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	mode = wants_all(cq) ? VERBS_CQ_ARMED : VERBS_CQ_SOLICITED;
 	if (mode > cq->mode) {
 		__atomic_store_n(&cq->mode, mode, __ATOMIC_SEQ_CST);
-		(void)base_cq_assume_solicited(&cq->base, true);
+		(void)ndxp_cq_assume_solicited(&cq->base, true);
 		(void)ibv_req_notify_cq(cq->native, mode == VERBS_CQ_SOLICITED);
 	}
 	read_all(cq);
-	(void)base_cq_assume_solicited(&cq->base, cq->mode != VERBS_CQ_SOLICITED);
-	base_lock_release(&cq->poll_lock);
+	(void)ndxp_cq_assume_solicited(&cq->base, cq->mode != VERBS_CQ_SOLICITED);
+	ndxp_lock_release(&cq->poll_lock);
 }
 
 /* The event has come: the device will not raise another one. */
@@ -295,12 +295,12 @@ static void disarm(struct verbs_cq *cq)
 {
 	bool blind;
 
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	__atomic_store_n(&cq->mode, VERBS_CQ_AWAY, __ATOMIC_SEQ_CST);
-	blind = base_cq_assume_solicited(&cq->base, true);
-	base_lock_release(&cq->poll_lock);
+	blind = ndxp_cq_assume_solicited(&cq->base, true);
+	ndxp_lock_release(&cq->poll_lock);
 	if (!blind)
-		base_cq_solicit(&cq->base);
+		ndxp_cq_solicit(&cq->base);
 }
 
 /* Control thread: has a consumer polled since the last check? */
@@ -316,7 +316,7 @@ static bool is_polled(struct verbs_cq *cq)
 static void look_again(struct verbs_adapter *adapter, uint32_t ms)
 {
 	adapter->tick_ms = ms < TICK_MOST_MS ? ms : TICK_MOST_MS;
-	base_timer_set(adapter->spi.loop, &adapter->tick, adapter->tick_ms);
+	ndxp_timer_set(adapter->spi.loop, &adapter->tick, adapter->tick_ms);
 }
 
 void verbs_cq_watch(struct verbs_cq *cq, bool on)
@@ -336,7 +336,7 @@ void verbs_cq_attend(struct verbs_cq *cq)
  * will poll next. */
 static bool is_left_alone(struct verbs_cq *cq, bool polled, bool waited)
 {
-	if (base_cq_is_armed(&cq->base))
+	if (ndxp_cq_is_armed(&cq->base))
 		return false;
 	return polled || (waited && __atomic_load_n(&cq->watchers, __ATOMIC_SEQ_CST) == 0);
 }
@@ -345,10 +345,10 @@ static void on_completion(struct verbs_cq *cq)
 {
 	struct verbs_adapter *adapter = cq->adapter;
 	const bool polled = is_polled(cq);
-	const bool waited = base_cq_is_armed(&cq->base);
+	const bool waited = ndxp_cq_is_armed(&cq->base);
 
 	disarm(cq);
-	if (base_cq_is_armed(&cq->base))
+	if (ndxp_cq_is_armed(&cq->base))
 		verbs_cq_poll(cq);
 	if (!is_left_alone(cq, polled, waited)) {
 		arm_cq(cq);
@@ -377,8 +377,8 @@ void verbs_cq_on_tick(void *arg)
 	struct verbs_adapter *adapter = arg;
 	bool again = false;
 
-	base_lock_acquire(&adapter->lock);
-	for (struct base_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next) {
+	ndxp_lock_acquire(&adapter->lock);
+	for (struct ndxp_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next) {
 		struct verbs_cq *cq = container_of(n, struct verbs_cq, node);
 
 		if (__atomic_load_n(&cq->mode, __ATOMIC_RELAXED) != VERBS_CQ_AWAY)
@@ -388,7 +388,7 @@ void verbs_cq_on_tick(void *arg)
 		else
 			arm_cq(cq);
 	}
-	base_lock_release(&adapter->lock);
+	ndxp_lock_release(&adapter->lock);
 	if (again)
 		look_again(adapter, 2 * adapter->tick_ms);
 }
@@ -397,7 +397,7 @@ enum ndx_status verbs_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type 
                                 struct ndx_overlapped *ov)
 {
 	struct verbs_cq *cq = cq_of(spi);
-	const enum ndx_status st = base_cq_notify(spi, type, ov);
+	const enum ndx_status st = ndxp_cq_notify(spi, type, ov);
 
 	if (st >= 0 && __atomic_load_n(&cq->mode, __ATOMIC_SEQ_CST) != VERBS_CQ_ARMED)
 		arm_cq(cq);
@@ -435,7 +435,7 @@ enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, const struct ndx_cq
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a completion queue");
-	st = base_cq_init(&cq->base, &cq_ops, attr->depth);
+	st = ndxp_cq_init(&cq->base, &cq_ops, attr->depth);
 	if (st != NDX_OK)
 		goto free_cq;
 	/* completion vectors are usually spread over the processors: take the first one asked
@@ -454,14 +454,14 @@ enum ndx_status verbs_cq_create(struct ndx_spi_adapter *spi, const struct ndx_cq
 		goto fini_base;
 	}
 	arm_cq(cq);
-	base_lock_acquire(&adapter->lock);
-	base_list_add(&adapter->cqs, &cq->node);
-	base_lock_release(&adapter->lock);
+	ndxp_lock_acquire(&adapter->lock);
+	ndxp_list_add(&adapter->cqs, &cq->node);
+	ndxp_lock_release(&adapter->lock);
 	*out = &cq->base.spi;
 	return NDX_OK;
 
 fini_base:
-	base_cq_fini(&cq->base);
+	ndxp_cq_fini(&cq->base);
 free_cq:
 	free(cq);
 	return st;
@@ -471,12 +471,12 @@ void verbs_cq_destroy(struct ndx_spi_cq *spi)
 {
 	struct verbs_cq *cq = cq_of(spi);
 
-	base_lock_acquire(&cq->adapter->lock);
-	base_list_remove(&cq->node);
-	base_lock_release(&cq->adapter->lock);
+	ndxp_lock_acquire(&cq->adapter->lock);
+	ndxp_list_remove(&cq->node);
+	ndxp_lock_release(&cq->adapter->lock);
 	if (ibv_destroy_cq(cq->native) != 0)
 		log_warn(errno, "ibv_destroy_cq: %s", strerror(errno));
-	base_cq_fini(&cq->base);
+	ndxp_cq_fini(&cq->base);
 	free(cq);
 }
 
@@ -485,13 +485,13 @@ enum ndx_status verbs_cq_reserve(struct verbs_cq *cq, uint32_t entries)
 	int err = 0;
 	uint32_t room;
 
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	room = cq->room + entries;
 	if (room > (uint32_t)cq->native->cqe)
 		err = ibv_resize_cq(cq->native, (int)room);
 	if (err == 0)
 		cq->room = room;
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 	if (err != 0)
 		return fail(verbs_refusal(cq->adapter, err), err,
 		            "a completion queue with room for all requests of its queue pairs, %u "
@@ -502,7 +502,7 @@ enum ndx_status verbs_cq_reserve(struct verbs_cq *cq, uint32_t entries)
 
 void verbs_cq_unreserve(struct verbs_cq *cq, uint32_t entries)
 {
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	cq->room -= entries;
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 }

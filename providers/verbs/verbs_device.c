@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_hash.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/hash.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "verbs_conn.h"
 
 #define MAX_NUMBER 255 /* of a port, or of an entry of the GID table */
@@ -203,10 +203,10 @@ static bool is_link_local(const struct sockaddr_storage *address)
 static bool usable_address(const struct ifaddrs *i, struct sockaddr_storage *out)
 {
 	if (i->ifa_addr == NULL || !(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK) ||
-	    !base_sockaddr_valid(i->ifa_addr, sizeof(struct sockaddr_in6)))
+	    !ndxp_sockaddr_valid(i->ifa_addr, sizeof(struct sockaddr_in6)))
 		return false;
-	base_sockaddr_copy(out, i->ifa_addr, sizeof(struct sockaddr_in6));
-	base_sockaddr_set_port(out, 0);
+	ndxp_sockaddr_copy(out, i->ifa_addr, sizeof(struct sockaddr_in6));
+	ndxp_sockaddr_set_port(out, 0);
 	return true;
 }
 
@@ -244,7 +244,7 @@ static size_t collect_addresses(const struct search *s, struct sockaddr_storage 
 			if (!usable_address(i, &address) || is_link_local(&address) != (pass == 1))
 				continue;
 			if (s->only.ss_family != AF_UNSPEC &&
-			    !base_sockaddr_same_host(&s->only, &address))
+			    !ndxp_sockaddr_same_host(&s->only, &address))
 				continue;
 			if (!is_of_port(s->channel, &address, s->device, s->port))
 				continue;
@@ -373,7 +373,7 @@ static uint64_t adapter_id(const char *device, unsigned port)
 	char text[96];
 
 	(void)snprintf(text, sizeof(text), "verbs:%s/%u", device, port);
-	return base_hash_text(text);
+	return ndxp_hash_text(text);
 }
 
 void verbs_describe(const struct verbs_adapter *adapter, struct ndx_adapter_info *info)
@@ -437,9 +437,9 @@ static void list_nothing(const struct verbs_options *options, ndx_spi_list_fn *e
 {
 	struct ndx_adapter_entry entry = {.uri = "verbs"};
 
-	base_fail_hold(true); /* a list without devices is no failure */
+	ndxp_fail_hold(true); /* a list without devices is no failure */
 	entry.state = fail_no_device(options, NULL, 0);
-	base_fail_hold(false);
+	ndxp_fail_hold(false);
 	(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
 	each(arg, &entry);
 }

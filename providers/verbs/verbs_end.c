@@ -14,8 +14,8 @@
  */
 #include <errno.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "verbs_goodbye.h"
 #include "verbs_mailbox.h"
 #include "verbs_ofi.h"
@@ -34,13 +34,13 @@
 static void wait_for(struct verbs_conn *conn, enum verbs_wait what, uint32_t ms)
 {
 	conn->wait = what;
-	base_timer_set(conn->adapter->spi.loop, &conn->timer, ms);
+	ndxp_timer_set(conn->adapter->spi.loop, &conn->timer, ms);
 }
 
 static void wait_no_more(struct verbs_conn *conn)
 {
 	conn->wait = VERBS_WAIT_NONE;
-	base_timer_cancel(conn->adapter->spi.loop, &conn->timer);
+	ndxp_timer_cancel(conn->adapter->spi.loop, &conn->timer);
 }
 
 /* Write a field of the peer's mailbox. 0, or errno. */
@@ -50,12 +50,12 @@ static int write_field(struct verbs_conn *conn, enum verbs_control which, enum v
 	struct verbs_qp *qp = conn->qp;
 	int err = EBUSY;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	/* a goodbye means that all requests before it have ended */
-	if (which != VERBS_GOODBYE || base_queue_outstanding(&qp->base.initiator) == 0)
+	if (which != VERBS_GOODBYE || ndxp_queue_outstanding(&qp->base.initiator) == 0)
 		err = verbs_wr_post_control(qp, which,
 		                            which == VERBS_KEEPALIVE ? &qp->noop_write : &write);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return err;
 }
 
@@ -96,10 +96,10 @@ static void detach_qp(struct verbs_conn *conn)
 	wait_no_more(conn);
 	verbs_watch_end(conn);
 	watch_cqs(qp, false);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->quieting = false;
 	qp->conn = NULL;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	verbs_qp_bring_down(qp);
 }
 
@@ -124,7 +124,7 @@ static void end_now(struct verbs_conn *conn)
 	 * A device that is gone flushes nothing. A callback that closes the queue pair cannot wait
 	 * for a busy device; without its queue pair the device accesses no memory.
 	 */
-	if (__atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED) || base_loop_is_hurried()) {
+	if (__atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED) || ndxp_loop_is_hurried()) {
 		verbs_qp_destroy_native(qp);
 		go_quiet(conn);
 		return;
@@ -134,10 +134,10 @@ static void end_now(struct verbs_conn *conn)
 	else
 		wait_for(conn, VERBS_WAIT_QUIET, QUIET_MS);
 	take_over_cqs(qp);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->quieting = true;
 	verbs_complete_check(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 /* ---- aborting ---- */
@@ -159,11 +159,11 @@ static bool send_abort(struct verbs_conn *conn)
 	    conn->peer_disconnected || conn->lost ||
 	    __atomic_load_n(&conn->adapter->removed, __ATOMIC_RELAXED))
 		return false;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	broken = qp->broken;
-	qp->base.state = BASE_QP_DEAD;
+	qp->base.state = NDXP_QP_DEAD;
 	qp->draining = false;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	if (broken)
 		return false;
 	err = conn->ofi != NULL ? verbs_ofi_write(conn, VERBS_ABORTED)
@@ -284,11 +284,11 @@ void verbs_end_on_work(void *arg)
 
 	if (conn->dead || qp == NULL)
 		return;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	done = conn->controls_done;
 	conn->controls_done = 0;
 	quiet = qp->quieting && verbs_qp_is_quiet(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	if ((done & (1u << VERBS_GOODBYE)) != 0 && conn->ofi != NULL) {
 		verbs_ofi_end_goodbye_done(conn);
 	} else if (done & (1u << VERBS_GOODBYE)) {
@@ -321,11 +321,11 @@ static bool is_behind(const struct verbs_conn *conn)
 {
 	const enum verbs_control how =
 		conn->wait == VERBS_WAIT_PROBE ? VERBS_PROBE : VERBS_KEEPALIVE;
-	const struct base_queue *q = &conn->qp->base.initiator;
+	const struct ndxp_queue *q = &conn->qp->base.initiator;
 
 	for (uint32_t i = q->head; (int32_t)(conn->qp->controls_at[how] - i) > 0; i++) {
 		const struct verbs_req *req =
-			(const struct verbs_req *)(const void *)base_queue_at(q, i);
+			(const struct verbs_req *)(const void *)ndxp_queue_at(q, i);
 
 		if (!req->base.done && (req->needs_receive || !conn->adapter->soft_roce))
 			return true;
@@ -344,9 +344,9 @@ static void on_probe_timeout(struct verbs_conn *conn)
 	uint32_t limit = PROBE_MS;
 	bool behind;
 
-	base_lock_acquire(&conn->qp->base.lock);
+	ndxp_lock_acquire(&conn->qp->base.lock);
 	behind = is_behind(conn);
-	base_lock_release(&conn->qp->base.lock);
+	ndxp_lock_release(&conn->qp->base.lock);
 	if (behind)
 		limit += verbs_qp_patience();
 	conn->probed_ms += PROBE_STEP;
@@ -369,9 +369,9 @@ static bool is_broken(struct verbs_qp *qp)
 {
 	bool broken;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	broken = qp->broken;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return broken;
 }
 
@@ -381,10 +381,10 @@ static bool is_broken(struct verbs_qp *qp)
  */
 static bool may_be_asked(const struct verbs_conn *conn)
 {
-	if (!conn->disc_without_goodbye || base_now_ns() >= conn->probe_until ||
+	if (!conn->disc_without_goodbye || ndxp_now_ns() >= conn->probe_until ||
 	    is_broken(conn->qp))
 		return false;
-	return conn->ofi != NULL ? !verbs_ofi_has(conn, BASE_RC_PROBED)
+	return conn->ofi != NULL ? !verbs_ofi_has(conn, NDXP_RC_PROBED)
 	                         : !verbs_mailbox_has(conn, VERBS_FIELD_PROBED);
 }
 
@@ -447,17 +447,17 @@ void verbs_conn_drain(struct ndx_spi_conn *spi)
 		verbs_conn_report(conn, NDX_REPORT_DRAINED, 0, NULL);
 		return;
 	}
-	base_lock_acquire(&qp->base.lock);
-	if (qp->base.state == BASE_QP_UP)
-		qp->base.state = BASE_QP_CLOSING;
+	ndxp_lock_acquire(&qp->base.lock);
+	if (qp->base.state == NDXP_QP_UP)
+		qp->base.state = NDXP_QP_CLOSING;
 	qp->draining = true;
 	verbs_wr_post_sweep(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	take_over_cqs(qp);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	verbs_complete_check(qp);
-	waits = base_queue_outstanding(&qp->base.initiator) > 0;
-	base_lock_release(&qp->base.lock);
+	waits = ndxp_queue_outstanding(&qp->base.initiator) > 0;
+	ndxp_lock_release(&qp->base.lock);
 	if (waits && conn->ofi != NULL && conn->ofi->leaving)
 		verbs_conn_cancel_initiator(spi);
 }
@@ -490,7 +490,7 @@ void verbs_conn_finish(struct ndx_spi_conn *spi)
 	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	verbs_watch_end(conn);
-	conn->probe_until = base_deadline(VERBS_PROBED_MS);
+	conn->probe_until = ndxp_deadline(VERBS_PROBED_MS);
 	if (conn->ofi != NULL && conn->id != NULL && !conn->disc_sent) {
 		conn->disc_sent = true;
 		(void)rdma_disconnect(conn->id); /* both ends have said goodbye */
@@ -523,8 +523,8 @@ void verbs_conn_abort(struct ndx_spi_conn *spi)
 static bool may_wait(struct verbs_conn *conn, uint32_t ms)
 {
 	if (conn->detach_ns == 0)
-		conn->detach_ns = base_now_ns();
-	return base_now_ns() - conn->detach_ns < ms * BASE_NS_PER_MS;
+		conn->detach_ns = ndxp_now_ns();
+	return ndxp_now_ns() - conn->detach_ns < ms * NDXP_NS_PER_MS;
 }
 
 /*
@@ -550,7 +550,7 @@ enum ndx_status verbs_conn_detach(struct ndx_spi_conn *spi)
 	if (may_be_asked(conn) || is_asking(conn))
 		return NDX_PENDING;
 	if (!verbs_flush_begin(conn->qp)) {
-		if (!base_loop_is_hurried())
+		if (!ndxp_loop_is_hurried())
 			return NDX_PENDING;
 		return fail(NDX_E_DEVICE_BUSY, 0, "the device does not return requests in time");
 	}

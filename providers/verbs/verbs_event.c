@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "verbs_conn.h"
 
 #define AT_ONCE 64   /* events in a row before other events get their turn */
@@ -68,14 +68,14 @@ void verbs_cm_on_event(void *arg, uint32_t events)
 
 static void break_qp(struct verbs_qp *qp, const struct ibv_async_event *event)
 {
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	if (qp->conn != NULL && !qp->killed) {
 		qp->conn->lost = true;
 		verbs_host(qp->adapter)
 			->report(&qp->conn->spi, NDX_REPORT_ABORT, event->event_type,
 		                 "the device reports that the queue pair has failed");
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 /* The peer's data came before the message that completes the connection: let the data complete
@@ -84,9 +84,9 @@ static void on_data_first(struct verbs_qp *qp)
 {
 	struct verbs_conn *conn;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	conn = qp->conn;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	if (conn != NULL && conn->id != NULL)
 		(void)rdma_notify(conn->id, IBV_EVENT_COMM_EST);
 }
@@ -97,15 +97,15 @@ void verbs_device_lost(struct verbs_adapter *adapter, int native)
 		return;
 	verbs_host(adapter)->adapter_event(adapter->spi.front, NDX_ADAPTER_EVENT_DEVICE_REMOVED, 0,
 	                                   native, "the device has failed or was removed");
-	for (struct base_list *n = adapter->conns.next, *next; n != &adapter->conns; n = next) {
+	for (struct ndxp_list *n = adapter->conns.next, *next; n != &adapter->conns; n = next) {
 		next = n->next;
 		verbs_conn_on_removal(container_of(n, struct verbs_conn, node), native);
 	}
 	verbs_listeners_on_removal(adapter, native);
-	base_lock_acquire(&adapter->lock);
-	for (struct base_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next)
-		base_cq_fail(&container_of(n, struct verbs_cq, node)->base, NDX_E_DEVICE_REMOVED);
-	base_lock_release(&adapter->lock);
+	ndxp_lock_acquire(&adapter->lock);
+	for (struct ndxp_list *n = adapter->cqs.next; n != &adapter->cqs; n = n->next)
+		ndxp_cq_fail(&container_of(n, struct verbs_cq, node)->base, NDX_E_DEVICE_REMOVED);
+	ndxp_lock_release(&adapter->lock);
 }
 
 /* The events of a port that the program gets. */
@@ -148,16 +148,16 @@ static void on_port(struct verbs_adapter *adapter, const struct ibv_async_event 
 	if (event->event_type != IBV_EVENT_PORT_ACTIVE && event->event_type != IBV_EVENT_PORT_ERR)
 		return;
 	if (event->event_type == IBV_EVENT_PORT_ACTIVE)
-		base_timer_cancel(adapter->spi.loop, &adapter->port_down);
+		ndxp_timer_cancel(adapter->spi.loop, &adapter->port_down);
 	else
-		base_timer_set(adapter->spi.loop, &adapter->port_down, PORT_MS);
+		ndxp_timer_set(adapter->spi.loop, &adapter->port_down, PORT_MS);
 }
 
 void verbs_port_on_timer(void *arg)
 {
 	struct verbs_adapter *adapter = arg;
 
-	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
+	for (struct ndxp_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
 		struct verbs_conn *conn = container_of(n, struct verbs_conn, node);
 
 		if (conn->state != VERBS_CONN_UP)
@@ -188,7 +188,7 @@ static void on_async(struct verbs_adapter *adapter, const struct ibv_async_event
 
 		log_error(event->event_type, "verbs:%s: a completion queue has failed",
 		          adapter->options.device);
-		base_cq_fail(&cq->base, NDX_E_BUFFER_OVERFLOW);
+		ndxp_cq_fail(&cq->base, NDX_E_BUFFER_OVERFLOW);
 		break;
 	}
 	case IBV_EVENT_DEVICE_FATAL:

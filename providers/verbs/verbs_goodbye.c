@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "verbs_ofi.h"
 
 void verbs_goodbye_send(struct verbs_conn *conn, bool bare)
@@ -17,7 +17,7 @@ void verbs_goodbye_send(struct verbs_conn *conn, bool bare)
 	}
 	conn->disc_without_goodbye =
 		bare && (conn->peer.is_ndx || conn->ofi != NULL) && !conn->peer_closed;
-	conn->probe_until = base_deadline(VERBS_PROBED_MS);
+	conn->probe_until = ndxp_deadline(VERBS_PROBED_MS);
 	if (rdma_disconnect(conn->id) != 0)
 		verbs_conn_report(conn, NDX_REPORT_ABORT, errno, "the goodbye could not be sent");
 	else if (conn->peer_reported)
@@ -28,9 +28,9 @@ void verbs_goodbye_set_peer_state(struct verbs_conn *conn, enum verbs_peer_state
 {
 	if (conn->qp == NULL)
 		return;
-	base_lock_acquire(&conn->qp->base.lock);
+	ndxp_lock_acquire(&conn->qp->base.lock);
 	conn->qp->peer_state = how;
-	base_lock_release(&conn->qp->base.lock);
+	ndxp_lock_release(&conn->qp->base.lock);
 }
 
 void verbs_goodbye_received(struct verbs_conn *conn)
@@ -63,10 +63,10 @@ void verbs_conn_cancel_initiator(struct ndx_spi_conn *spi)
 
 	verbs_watch_end(conn);
 	if (qp != NULL) {
-		base_lock_acquire(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
 		qp->draining = false;
 		broken = qp->broken;
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 	}
 	if (!broken) /* otherwise ABORT was reported already */
 		verbs_conn_report(conn, NDX_REPORT_DRAINED, 0, NULL);

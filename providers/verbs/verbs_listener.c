@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "verbs_conn.h"
 
 #define BACKLOG 1024 /* the core limits the requests */
@@ -15,7 +15,7 @@ struct verbs_listener {
 	struct ndx_spi_listener spi;
 	struct verbs_adapter *adapter;
 	struct rdma_cm_id *id;
-	struct base_list node; /* in verbs_adapter.listeners, while it listens */
+	struct ndxp_list node; /* in verbs_adapter.listeners, while it listens */
 };
 
 static struct verbs_listener *listener_of(struct ndx_spi_listener *listener)
@@ -34,8 +34,8 @@ static void refuse_id(struct rdma_cm_id *id, const struct verbs_cm_peer *peer)
 void verbs_listener_on_event(struct verbs_listener *listener, const struct verbs_event *event)
 {
 	struct verbs_adapter *adapter = listener->adapter;
-	char here[BASE_SOCKADDR_TEXT];
-	char text[BASE_SOCKADDR_TEXT];
+	char here[NDXP_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	struct verbs_request *request;
 	struct ndx_spi_params params;
 	const struct sockaddr *peer;
@@ -58,14 +58,14 @@ void verbs_listener_on_event(struct verbs_listener *listener, const struct verbs
 	request->spi.listener = &listener->spi;
 	verbs_address_of_id(event->id, &request->spi.local);
 	peer = rdma_get_peer_addr(event->id);
-	if (base_sockaddr_valid(peer, sizeof(struct sockaddr_in6)))
-		base_sockaddr_copy(&request->spi.peer, peer, sizeof(struct sockaddr_in6));
+	if (ndxp_sockaddr_valid(peer, sizeof(struct sockaddr_in6)))
+		ndxp_sockaddr_copy(&request->spi.peer, peer, sizeof(struct sockaddr_in6));
 	request->spi.params = params;
 	request->peer = from;
 	if (from.wrong != NULL) {
 		log_warn(0, "%s: refused %s, which is on ofi:verbs, and %s",
-		         base_sockaddr_text(&request->spi.local, here),
-		         base_sockaddr_text(&request->spi.peer, text), from.wrong);
+		         ndxp_sockaddr_text(&request->spi.local, here),
+		         ndxp_sockaddr_text(&request->spi.peer, text), from.wrong);
 		free(request);
 		refuse_id(event->id, &from);
 		return;
@@ -93,7 +93,7 @@ enum ndx_status verbs_listener_create(struct ndx_spi_adapter *adapter, struct nd
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a listener");
 	listener->owner = VERBS_LISTENER;
 	listener->adapter = verbs_adapter_of(adapter);
-	base_list_init(&listener->node);
+	ndxp_list_init(&listener->node);
 	*out = &listener->spi;
 	return NDX_OK;
 }
@@ -101,7 +101,7 @@ enum ndx_status verbs_listener_create(struct ndx_spi_adapter *adapter, struct nd
 /* Requests that rdma_cm has not reported yet are refused by this. */
 static void close_id(struct verbs_listener *listener)
 {
-	base_list_remove(&listener->node);
+	ndxp_list_remove(&listener->node);
 	if (listener->id != NULL)
 		(void)rdma_destroy_id(listener->id);
 	listener->id = NULL;
@@ -118,7 +118,7 @@ void verbs_listener_destroy(struct ndx_spi_listener *spi)
 /* The kernel does not remove the device while a program holds an id. */
 void verbs_listeners_on_removal(struct verbs_adapter *adapter, int native)
 {
-	while (!base_list_empty(&adapter->listeners)) {
+	while (!ndxp_list_empty(&adapter->listeners)) {
 		struct verbs_listener *listener =
 			container_of(adapter->listeners.next, struct verbs_listener, node);
 
@@ -146,9 +146,9 @@ enum ndx_status verbs_listener_bind(struct ndx_spi_listener *spi, const struct s
 
 	if (st != NDX_OK)
 		return st;
-	base_sockaddr_copy(&wanted, address, len);
+	ndxp_sockaddr_copy(&wanted, address, len);
 	/* the unspecified address stands for the addresses of the adapter */
-	if (base_sockaddr_is_any(&wanted) && count_family(listener->adapter, wanted.ss_family) > 1)
+	if (ndxp_sockaddr_is_any(&wanted) && count_family(listener->adapter, wanted.ss_family) > 1)
 		local = wanted;
 	return verbs_address_bind(listener->adapter, &listener->owner, &local, &listener->id);
 }
@@ -157,7 +157,7 @@ enum ndx_status verbs_listener_listen(struct ndx_spi_listener *spi, uint32_t bac
 {
 	struct verbs_listener *listener = listener_of(spi);
 	const enum ndx_status st = verbs_is_there(listener->adapter, "listen");
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 
 	(void)backlog;
 	if (st != NDX_OK)
@@ -165,8 +165,8 @@ enum ndx_status verbs_listener_listen(struct ndx_spi_listener *spi, uint32_t bac
 	verbs_address_of_id(listener->id, &spi->local);
 	if (rdma_listen(listener->id, BACKLOG) != 0)
 		return fail(verbs_status_of(errno), errno, "rdma_listen at %s: %s",
-		            base_sockaddr_text(&spi->local, text), strerror(errno));
+		            ndxp_sockaddr_text(&spi->local, text), strerror(errno));
 	verbs_address_of_id(listener->id, &spi->local);
-	base_list_add(&listener->adapter->listeners, &listener->node);
+	ndxp_list_add(&listener->adapter->listeners, &listener->node);
 	return NDX_OK;
 }

@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "verbs_mailbox.h"
 
 #define BOXES 64u /* mailboxes in a region */
 
 struct verbs_mailboxes {
-	struct base_list node; /* in verbs_adapter.mailboxes */
+	struct ndxp_list node; /* in verbs_adapter.mailboxes */
 	struct ibv_mr *mr;
 	uint64_t used; /* one bit for each mailbox */
 	uint64_t *words;
@@ -49,7 +49,7 @@ static struct verbs_mailboxes *add_region(struct verbs_adapter *adapter, enum nd
 		           strerror(err));
 		return NULL;
 	}
-	base_list_add(&adapter->mailboxes, &region->node);
+	ndxp_list_add(&adapter->mailboxes, &region->node);
 	return region;
 
 no_memory:
@@ -70,7 +70,7 @@ enum ndx_status verbs_mailbox_open(struct verbs_conn *conn)
 	struct verbs_mailboxes *region = NULL;
 	enum ndx_status st = NDX_OK;
 
-	for (struct base_list *n = adapter->mailboxes.next; n != &adapter->mailboxes; n = n->next) {
+	for (struct ndxp_list *n = adapter->mailboxes.next; n != &adapter->mailboxes; n = n->next) {
 		region = container_of(n, struct verbs_mailboxes, node);
 		if ((region->used & (UINT64_C(1) << box)) == 0)
 			break;
@@ -102,7 +102,7 @@ void verbs_mailbox_close(struct verbs_conn *conn)
 
 void verbs_mailbox_close_all(struct verbs_adapter *adapter)
 {
-	for (struct base_list *n = adapter->mailboxes.next; n != &adapter->mailboxes;) {
+	for (struct ndxp_list *n = adapter->mailboxes.next; n != &adapter->mailboxes;) {
 		struct verbs_mailboxes *region = container_of(n, struct verbs_mailboxes, node);
 
 		n = n->next;
@@ -111,7 +111,7 @@ void verbs_mailbox_close_all(struct verbs_adapter *adapter)
 		free(region->words);
 		free(region);
 	}
-	base_list_init(&adapter->mailboxes);
+	ndxp_list_init(&adapter->mailboxes);
 }
 
 /* The value that an end writes into the mailbox of the end whose first PSN is `from`. */

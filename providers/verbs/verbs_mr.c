@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "verbs.h"
 
 static struct verbs_mr *mr_of(struct ndx_spi_mr *mr)
@@ -21,7 +21,7 @@ enum ndx_status verbs_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_
 	if (mr == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a memory region");
 	mr->adapter = verbs_adapter_of(adapter);
-	base_list_init(&mr->node);
+	ndxp_list_init(&mr->node);
 	*out = &mr->spi;
 	return NDX_OK;
 }
@@ -61,9 +61,9 @@ static void finish_register(struct verbs_mr *mr, uintptr_t start, bool writable)
 {
 	mr->start = start;
 	mr->writable = writable;
-	base_lock_acquire(&mr->adapter->regions_lock);
-	base_list_add(&mr->adapter->regions, &mr->node);
-	base_lock_release(&mr->adapter->regions_lock);
+	ndxp_lock_acquire(&mr->adapter->regions_lock);
+	ndxp_list_add(&mr->adapter->regions, &mr->node);
+	ndxp_lock_release(&mr->adapter->regions_lock);
 	mr->spi.local_token = mr->native->lkey;
 	/* The peer may have another byte order, so the token is kept as a sequence of bytes. Some
 	 * devices have no rkey for a region without remote rights: a peer's request with any token
@@ -78,7 +78,7 @@ enum ndx_status verbs_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t l
 	const int rights = rights_of(flags);
 	const bool write = (rights & IBV_ACCESS_LOCAL_WRITE) != 0;
 	const enum ndx_status st = verbs_is_there(mr->adapter, "register memory");
-	int err = base_memory_probe(buffer, length, write);
+	int err = ndxp_memory_probe(buffer, length, write);
 
 	if (st != NDX_OK)
 		return st;
@@ -167,9 +167,9 @@ enum ndx_status verbs_mr_deregister(struct ndx_spi_mr *spi, bool closing)
 	if (!verbs_mw_leave_mr(mr, closing))
 		return fail(NDX_E_DEVICE_BUSY, 0,
 		            "deregister: windows are bound to the region; invalidate them first");
-	base_lock_acquire(&mr->adapter->regions_lock);
-	base_list_remove(&mr->node);
-	base_lock_release(&mr->adapter->regions_lock);
+	ndxp_lock_acquire(&mr->adapter->regions_lock);
+	ndxp_list_remove(&mr->node);
+	ndxp_lock_release(&mr->adapter->regions_lock);
 	err = ibv_dereg_mr(mr->native);
 	if (err != 0)
 		return fail(NDX_E_DEVICE_BUSY, err, "deregister: ibv_dereg_mr: %s", strerror(err));
@@ -193,13 +193,13 @@ bool verbs_list_is_good(struct verbs_adapter *adapter, const struct ndx_sge *sge
 {
 	bool good = true;
 
-	base_lock_acquire(&adapter->regions_lock);
+	ndxp_lock_acquire(&adapter->regions_lock);
 	for (size_t i = 0; good && i < count; i++) {
 		good = sge[i].length == 0;
-		for (struct base_list *n = adapter->regions.next; !good && n != &adapter->regions;
+		for (struct ndxp_list *n = adapter->regions.next; !good && n != &adapter->regions;
 		     n = n->next)
 			good = mr_covers(container_of(n, struct verbs_mr, node), &sge[i], write);
 	}
-	base_lock_release(&adapter->regions_lock);
+	ndxp_lock_release(&adapter->regions_lock);
 	return good;
 }

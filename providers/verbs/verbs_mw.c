@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "verbs.h"
 
 static struct verbs_mw *mw_of(struct ndx_spi_mw *mw)
@@ -33,9 +33,9 @@ enum ndx_status verbs_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw *
 		return fail(verbs_refusal(adapter, err), err, "ibv_alloc_mw: %s", strerror(err));
 	}
 	mw->key = mw->native->rkey;
-	base_lock_acquire(&adapter->windows_lock);
-	base_list_add(&adapter->windows, &mw->node);
-	base_lock_release(&adapter->windows_lock);
+	ndxp_lock_acquire(&adapter->windows_lock);
+	ndxp_list_add(&adapter->windows, &mw->node);
+	ndxp_lock_release(&adapter->windows_lock);
 	*out = &mw->spi;
 	return NDX_OK;
 }
@@ -43,7 +43,7 @@ enum ndx_status verbs_mw_create(struct ndx_spi_adapter *spi, struct ndx_spi_mw *
 /* windows_lock held. */
 static void free_window(struct verbs_mw *mw)
 {
-	base_list_remove(&mw->node);
+	ndxp_list_remove(&mw->node);
 	if (mw->native != NULL && ibv_dealloc_mw(mw->native) != 0)
 		log_warn(errno, "ibv_dealloc_mw: %s", strerror(errno));
 	free(mw);
@@ -55,11 +55,11 @@ void verbs_mw_destroy(struct ndx_spi_mw *spi)
 	struct verbs_mw *mw = mw_of(spi);
 	struct verbs_adapter *adapter = mw->adapter;
 
-	base_lock_acquire(&adapter->windows_lock);
+	ndxp_lock_acquire(&adapter->windows_lock);
 	mw->closed = true;
 	if (mw->state.pending == 0)
 		free_window(mw);
-	base_lock_release(&adapter->windows_lock);
+	ndxp_lock_release(&adapter->windows_lock);
 }
 
 /* windows_lock held: no request invalidates the window any more, so the native window is
@@ -71,7 +71,7 @@ static void unbind_window(struct verbs_mw *mw)
 	mw->native = ibv_alloc_mw(mw->adapter->pd, IBV_MW_TYPE_2);
 	if (mw->native != NULL)
 		mw->key = mw->native->rkey;
-	base_mw_unbound(&mw->state);
+	ndxp_mw_unbound(&mw->state);
 	mw->state.planned = false; /* the requests that are pending name another native window */
 	mw->qp = NULL;
 	mw->mr = NULL;
@@ -81,14 +81,14 @@ void verbs_mw_leave_qp(struct verbs_qp *qp)
 {
 	struct verbs_adapter *adapter = qp->adapter;
 
-	base_lock_acquire(&adapter->windows_lock);
-	for (struct base_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
+	ndxp_lock_acquire(&adapter->windows_lock);
+	for (struct ndxp_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
 		struct verbs_mw *mw = container_of(n, struct verbs_mw, node);
 
 		if (mw->qp == qp && mw->state.bound)
 			unbind_window(mw);
 	}
-	base_lock_release(&adapter->windows_lock);
+	ndxp_lock_release(&adapter->windows_lock);
 }
 
 bool verbs_mw_leave_mr(struct verbs_mr *mr, bool force)
@@ -96,8 +96,8 @@ bool verbs_mw_leave_mr(struct verbs_mr *mr, bool force)
 	struct verbs_adapter *adapter = mr->adapter;
 	bool busy = false;
 
-	base_lock_acquire(&adapter->windows_lock);
-	for (struct base_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
+	ndxp_lock_acquire(&adapter->windows_lock);
+	for (struct ndxp_list *n = adapter->windows.next; n != &adapter->windows; n = n->next) {
 		struct verbs_mw *mw = container_of(n, struct verbs_mw, node);
 
 		if (mw->mr != mr || !(mw->state.bound || mw->state.planned))
@@ -107,7 +107,7 @@ bool verbs_mw_leave_mr(struct verbs_mr *mr, bool force)
 		else
 			busy = true;
 	}
-	base_lock_release(&adapter->windows_lock);
+	ndxp_lock_release(&adapter->windows_lock);
 	return !busy;
 }
 
@@ -122,11 +122,11 @@ bool verbs_mw_done(struct verbs_req *req, bool ok)
 
 	req->mw = NULL;
 	req->kind = VERBS_INITIATOR;
-	base_lock_acquire(&adapter->windows_lock);
+	ndxp_lock_acquire(&adapter->windows_lock);
 	open = !mw->closed;
 	if (ok)
 		mw->state.bound = req->base.type == NDX_REQUEST_BIND;
-	last = base_mw_ended(&mw->state);
+	last = ndxp_mw_ended(&mw->state);
 	/* later binds have changed native->rkey since, so it is the device's key only now */
 	if (last && ok && mw->native != NULL)
 		mw->key = mw->native->rkey;
@@ -134,6 +134,6 @@ bool verbs_mw_done(struct verbs_req *req, bool ok)
 		mw->native->rkey = mw->key;
 	if (last && !open)
 		free_window(mw);
-	base_lock_release(&adapter->windows_lock);
+	ndxp_lock_release(&adapter->windows_lock);
 	return open;
 }

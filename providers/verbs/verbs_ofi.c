@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "verbs_wr.h"
 
-_Static_assert((int)BASE_RC_POSTED == (int)BASE_RC_FIELDS + (int)BASE_RC_CREDITS,
+_Static_assert((int)NDXP_RC_POSTED == (int)NDXP_RC_FIELDS + (int)NDXP_RC_CREDITS,
                "the source of the credits is where the peer reads it");
 
 /* Offsets in the control region. */
 enum {
 	AT_FIELDS = 0,                        /* written by the peer */
-	AT_NOTES = BASE_RC_FIELDS,            /* sources of this end's fields */
-	AT_OUT = AT_NOTES + BASE_RC_FIELDS,   /* this end's first message, ... */
-	AT_IN = AT_OUT + BASE_RC_RECORD_SIZE, /* ... and the peer's */
-	AREA_SIZE = AT_IN + BASE_RC_RECORD_SIZE,
+	AT_NOTES = NDXP_RC_FIELDS,            /* sources of this end's fields */
+	AT_OUT = AT_NOTES + NDXP_RC_FIELDS,   /* this end's first message, ... */
+	AT_IN = AT_OUT + NDXP_RC_RECORD_SIZE, /* ... and the peer's */
+	AREA_SIZE = AT_IN + NDXP_RC_RECORD_SIZE,
 };
 
 static uint64_t *field_at(const struct verbs_ofi *ofi, size_t offset)
@@ -27,7 +27,7 @@ static uint64_t *field_at(const struct verbs_ofi *ofi, size_t offset)
 	return (uint64_t *)(void *)(ofi->area + offset);
 }
 
-static uint64_t read_field(const struct verbs_ofi *ofi, enum base_rc_field which)
+static uint64_t read_field(const struct verbs_ofi *ofi, enum ndxp_rc_field which)
 {
 	return be64toh(__atomic_load_n(field_at(ofi, AT_FIELDS + (size_t)which), __ATOMIC_ACQUIRE));
 }
@@ -73,7 +73,7 @@ void verbs_ofi_close(struct verbs_conn *conn)
 	if (ofi == NULL)
 		return;
 	conn->ofi = NULL;
-	base_timer_cancel(conn->adapter->spi.loop, &ofi->look);
+	ndxp_timer_cancel(conn->adapter->spi.loop, &ofi->look);
 	if (ibv_dereg_mr(ofi->mr) != 0)
 		log_warn(errno, "ibv_dereg_mr: %s", strerror(errno));
 	free(ofi->area);
@@ -87,7 +87,7 @@ int verbs_ofi_begin(struct verbs_qp *qp)
 	struct verbs_ofi *ofi = qp->ofi;
 	struct ibv_sge list = {
 		.addr = (uintptr_t)(ofi->area + AT_IN),
-		.length = BASE_RC_RECORD_SIZE,
+		.length = NDXP_RC_RECORD_SIZE,
 		.lkey = ofi->mr->lkey,
 	};
 	struct ibv_recv_wr wr = {.wr_id = (uintptr_t)&ofi->first, .sg_list = &list, .num_sge = 1};
@@ -109,7 +109,7 @@ void verbs_ofi_first_done(struct verbs_qp *qp, const struct ibv_wc *wc)
 		return;
 	qp->ofi->first_came = true;
 	qp->ofi->first_len = wc->byte_len;
-	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
+	ndxp_loop_post(qp->adapter->spi.loop, &qp->conn->work);
 }
 
 bool verbs_ofi_took_bell(struct verbs_qp *qp, struct verbs_req *req, const struct ibv_wc *wc)
@@ -117,25 +117,25 @@ bool verbs_ofi_took_bell(struct verbs_qp *qp, struct verbs_req *req, const struc
 	uint64_t goodbye;
 
 	if (wc->status != IBV_WC_SUCCESS || wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM ||
-	    wc->byte_len != sizeof(uint64_t) || ntohl(wc->imm_data) != BASE_RC_BELL ||
+	    wc->byte_len != sizeof(uint64_t) || ntohl(wc->imm_data) != NDXP_RC_BELL ||
 	    qp->conn == NULL)
 		return false;
-	goodbye = read_field(qp->ofi, BASE_RC_GOODBYE);
-	if ((goodbye & BASE_RC_SAID) == 0 || (uint32_t)goodbye != count_arrived(qp))
+	goodbye = read_field(qp->ofi, NDXP_RC_GOODBYE);
+	if ((goodbye & NDXP_RC_SAID) == 0 || (uint32_t)goodbye != count_arrived(qp))
 		return false;
 	/* no message follows a goodbye, so the order of the receives does not matter any more; a
 	 * queue pair in ERR may not flush what is posted to it */
 	if (!qp->receiving || qp->killed ||
 	    verbs_wr_post_receive(qp, (struct verbs_receive *)(void *)req) != 0)
-		base_req_done(&qp->base.receive, &req->base, NDX_E_CANCELED, 0);
-	base_loop_post(qp->adapter->spi.loop, &qp->conn->work);
+		ndxp_req_done(&qp->base.receive, &req->base, NDX_E_CANCELED, 0);
+	ndxp_loop_post(qp->adapter->spi.loop, &qp->conn->work);
 	return true;
 }
 
 /* ---- what this end writes ---- */
 
 /* A write of this end's field, which has the value from now on. */
-static struct verbs_ctrl_write write_of(const struct verbs_ofi *ofi, enum base_rc_field which,
+static struct verbs_ctrl_write write_of(const struct verbs_ofi *ofi, enum ndxp_rc_field which,
                                         uint64_t value)
 {
 	uint64_t *note = field_at(ofi, AT_NOTES + (size_t)which);
@@ -151,7 +151,7 @@ static struct verbs_ctrl_write write_of(const struct verbs_ofi *ofi, enum base_r
 	};
 }
 
-static int post_write(struct verbs_qp *qp, enum verbs_control which, enum base_rc_field field,
+static int post_write(struct verbs_qp *qp, enum verbs_control which, enum ndxp_rc_field field,
                       uint64_t value)
 {
 	struct verbs_ctrl_write write;
@@ -161,7 +161,7 @@ static int post_write(struct verbs_qp *qp, enum verbs_control which, enum base_r
 	write = write_of(qp->ofi, field, value);
 	if (which == VERBS_BELL) {
 		write.how = VERBS_CTRL_WRITE_IMMEDIATE;
-		write.immediate = BASE_RC_BELL;
+		write.immediate = NDXP_RC_BELL;
 	}
 	return verbs_wr_post_control(qp, which, &write);
 }
@@ -171,14 +171,14 @@ int verbs_ofi_write(struct verbs_conn *conn, enum verbs_control which)
 	struct verbs_qp *qp = conn->qp;
 	int err;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	if (which == VERBS_ABORTED)
-		err = post_write(qp, which, BASE_RC_ABORTED, 1);
-	else if (base_queue_outstanding(&qp->base.initiator) > 0)
+		err = post_write(qp, which, NDXP_RC_ABORTED, 1);
+	else if (ndxp_queue_outstanding(&qp->base.initiator) > 0)
 		err = EBUSY;
 	else
-		err = post_write(qp, which, BASE_RC_GOODBYE, BASE_RC_SAID | qp->ofi->sent);
-	base_lock_release(&qp->base.lock);
+		err = post_write(qp, which, NDXP_RC_GOODBYE, NDXP_RC_SAID | qp->ofi->sent);
+	ndxp_lock_release(&qp->base.lock);
 	return err;
 }
 
@@ -188,15 +188,15 @@ void verbs_ofi_ring(struct verbs_conn *conn)
 	struct verbs_ofi *ofi = conn->ofi;
 	uint32_t credits;
 
-	base_lock_acquire(&qp->base.lock);
-	credits = (uint32_t)read_field(ofi, BASE_RC_CREDITS);
+	ndxp_lock_acquire(&qp->base.lock);
+	credits = (uint32_t)read_field(ofi, NDXP_RC_CREDITS);
 	if (credits == 0) /* not written yet */
 		credits = ofi->credits;
 	credits -= ofi->sent;
 	if (!ofi->rung && credits > 0 && credits <= ofi->depth)
 		ofi->rung =
-			post_write(qp, VERBS_BELL, BASE_RC_GOODBYE, BASE_RC_SAID | ofi->sent) == 0;
-	base_lock_release(&qp->base.lock);
+			post_write(qp, VERBS_BELL, NDXP_RC_GOODBYE, NDXP_RC_SAID | ofi->sent) == 0;
+	ndxp_lock_release(&qp->base.lock);
 }
 
 /* A fixed part of the queue would dead-lock small queues: a peer without any credit needs the first
@@ -208,7 +208,7 @@ void verbs_ofi_tell_credits(struct verbs_qp *qp)
 	const uint32_t fresh = posted - ofi->announced;
 
 	/* the peer reads the number if the write has to wait */
-	__atomic_store_n(field_at(ofi, AT_NOTES + BASE_RC_CREDITS), htobe64(posted),
+	__atomic_store_n(field_at(ofi, AT_NOTES + NDXP_RC_CREDITS), htobe64(posted),
 	                 __ATOMIC_RELEASE);
 	if (!ofi->introduced || qp->killed || fresh == 0 ||
 	    qp->peer_state != VERBS_PEER_CONNECTED ||
@@ -216,17 +216,17 @@ void verbs_ofi_tell_credits(struct verbs_qp *qp)
 		return;
 	if (ofi->announced != count_arrived(qp) && fresh < qp->base.receive.depth / 2)
 		return;
-	if (post_write(qp, VERBS_CREDIT, BASE_RC_CREDITS, posted) == 0)
+	if (post_write(qp, VERBS_CREDIT, NDXP_RC_CREDITS, posted) == 0)
 		ofi->announced = posted;
 }
 
 /* ---- first messages ---- */
 
-int verbs_ofi_introduce(struct verbs_conn *conn, enum base_rc_first type)
+int verbs_ofi_introduce(struct verbs_conn *conn, enum ndxp_rc_first type)
 {
 	struct verbs_qp *qp = verbs_qp_of(conn->spi.qp);
 	struct verbs_ofi *ofi = conn->ofi;
-	struct base_rc_record record = {
+	struct ndxp_rc_record record = {
 		.type = (uint8_t)type,
 		.depth = (uint16_t)qp->base.receive.depth,
 		.key = ofi->mr->rkey,
@@ -239,12 +239,12 @@ int verbs_ofi_introduce(struct verbs_conn *conn, enum base_rc_first type)
 	};
 	int err;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	ofi->announced = qp->base.receive.tail - ofi->start;
 	record.credits = ofi->announced;
-	send.length = (uint32_t)base_rc_record_encode(&record, ofi->area + AT_OUT);
+	send.length = (uint32_t)ndxp_rc_record_encode(&record, ofi->area + AT_OUT);
 	err = verbs_wr_post_control(qp, VERBS_FIRST, &send);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return err;
 }
 
@@ -253,33 +253,33 @@ bool verbs_ofi_first_came(struct verbs_conn *conn)
 	struct verbs_qp *qp = conn->qp;
 	bool came;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	came = conn->ofi->first_came; /* qp->ofi is NULL until the queue pair is ready to receive */
 	conn->ofi->first_came = false;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return came;
 }
 
-const char *verbs_ofi_read_first(struct verbs_conn *conn, struct base_rc_record *record)
+const char *verbs_ofi_read_first(struct verbs_conn *conn, struct ndxp_rc_record *record)
 {
 	struct verbs_qp *qp = conn->qp;
 	struct verbs_ofi *ofi = conn->ofi;
-	uint8_t bytes[BASE_RC_RECORD_SIZE];
+	uint8_t bytes[NDXP_RC_RECORD_SIZE];
 	const char *wrong;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	/* the peer may write there while this end reads */
 	memcpy(bytes, ofi->area + AT_IN, sizeof(bytes));
-	wrong = base_rc_record_decode(bytes, ofi->first_len, record);
-	if (wrong == NULL && record->type != BASE_RC_FIRST_REJECT) {
+	wrong = ndxp_rc_record_decode(bytes, ofi->first_len, record);
+	if (wrong == NULL && record->type != NDXP_RC_FIRST_REJECT) {
 		ofi->introduced = true;
 		ofi->key = record->key;
 		ofi->address = record->address;
 		ofi->credits = record->credits;
 		ofi->depth = record->depth;
-		qp->noop_write = write_of(ofi, BASE_RC_CREDITS, ofi->announced);
+		qp->noop_write = write_of(ofi, NDXP_RC_CREDITS, ofi->announced);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return wrong;
 }
 
@@ -287,19 +287,19 @@ const char *verbs_ofi_read_first(struct verbs_conn *conn, struct base_rc_record 
 
 uint64_t verbs_ofi_goodbye(const struct verbs_conn *conn)
 {
-	const uint64_t goodbye = read_field(conn->ofi, BASE_RC_GOODBYE);
+	const uint64_t goodbye = read_field(conn->ofi, NDXP_RC_GOODBYE);
 	struct verbs_qp *qp = conn->qp;
 	bool all;
 
-	if ((goodbye & BASE_RC_SAID) == 0 || qp == NULL)
+	if ((goodbye & NDXP_RC_SAID) == 0 || qp == NULL)
 		return 0;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	all = (uint32_t)goodbye == count_arrived(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return all ? goodbye : 0;
 }
 
-bool verbs_ofi_has(const struct verbs_conn *conn, enum base_rc_field which)
+bool verbs_ofi_has(const struct verbs_conn *conn, enum ndxp_rc_field which)
 {
 	return read_field(conn->ofi, which) != 0;
 }

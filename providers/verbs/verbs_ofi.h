@@ -4,7 +4,7 @@
  * end's data in rdma_cm's, posts a receive for this end's first message, sends a message only with
  * a credit, and disconnects only when both ends have said goodbye. So this end follows the protocol
  * of ofi:verbs (ofi_verbs.h) with it. This end's own requests may wait for receives in the device,
- * so this end may have to disconnect without a goodbye; its flag BASE_RC_IS_VERBS says so.
+ * so this end may have to disconnect without a goodbye; its flag NDXP_RC_IS_VERBS says so.
  *
  * A queue pair with a shared receive queue cannot follow: the peer's first message needs a receive
  * of this connection, and a shared receive belongs to no connection.
@@ -12,7 +12,7 @@
 #ifndef VERBS_VERBS_OFI_H
 #define VERBS_VERBS_OFI_H
 
-#include "base_rc_wire.h"
+#include <ndx/spi/rc_wire.h>
 #include "verbs_conn.h"
 
 #define VERBS_OFI_NO_SRQ                                                                     \
@@ -23,7 +23,7 @@ struct verbs_ofi {
 	struct verbs_req first; /* the receive for the peer's first message */
 	uint8_t *area;          /* registered; the peer writes into the fields at its start */
 	struct ibv_mr *mr;
-	struct base_timer look;
+	struct ndxp_timer look;
 	uint32_t look_ms;
 	bool ready;        /* passive side: READY has come, ... */
 	bool established;  /* ... and rdma_cm has reported the connection */
@@ -51,11 +51,11 @@ enum ndx_status verbs_ofi_open(struct verbs_conn *conn);
 /* When the native queue pair has no requests any more; a no-op without a peer on ofi:verbs. */
 void verbs_ofi_close(struct verbs_conn *conn);
 /* Send this end's first message: READY or HELLO. 0, or errno. */
-int verbs_ofi_introduce(struct verbs_conn *conn, enum base_rc_first type);
+int verbs_ofi_introduce(struct verbs_conn *conn, enum ndxp_rc_first type);
 /* Has the peer's first message come? Once. For a connection that has a queue pair. */
 bool verbs_ofi_first_came(struct verbs_conn *conn);
 /* The peer's first message has come: NULL, and *record, or a text that says what is wrong. */
-const char *verbs_ofi_read_first(struct verbs_conn *conn, struct base_rc_record *record);
+const char *verbs_ofi_read_first(struct verbs_conn *conn, struct ndxp_rc_record *record);
 /* Write GOODBYE, ABORTED or the bell into the peer's region. 0, or errno; EBUSY: a request of this
  * end has not ended. */
 int verbs_ofi_write(struct verbs_conn *conn, enum verbs_control which);
@@ -65,7 +65,7 @@ void verbs_ofi_ring(struct verbs_conn *conn);
  */
 uint64_t verbs_ofi_goodbye(const struct verbs_conn *conn);
 /* Has the peer written this field? */
-bool verbs_ofi_has(const struct verbs_conn *conn, enum base_rc_field which);
+bool verbs_ofi_has(const struct verbs_conn *conn, enum ndxp_rc_field which);
 
 /* ---- the data path; base.lock held ---- */
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "verbs_goodbye.h"
 #include "verbs_ofi.h"
 
@@ -15,7 +15,7 @@
 static void look_in(struct verbs_conn *conn, uint32_t ms)
 {
 	conn->ofi->look_ms = ms;
-	base_timer_set(conn->adapter->spi.loop, &conn->ofi->look, ms);
+	ndxp_timer_set(conn->adapter->spi.loop, &conn->ofi->look, ms);
 }
 
 /* The peer closes its queue pair, posts no receive any more, and waits for this end's goodbye. */
@@ -24,9 +24,9 @@ static void on_ofi_leaving(struct verbs_conn *conn)
 	bool draining;
 
 	conn->ofi->leaving = true;
-	base_lock_acquire(&conn->qp->base.lock);
+	ndxp_lock_acquire(&conn->qp->base.lock);
 	draining = conn->qp->draining;
-	base_lock_release(&conn->qp->base.lock);
+	ndxp_lock_release(&conn->qp->base.lock);
 	if (draining)
 		verbs_conn_cancel_initiator(&conn->spi);
 }
@@ -39,7 +39,7 @@ void verbs_ofi_end_check(struct verbs_conn *conn)
 	if (goodbye == 0)
 		return;
 	verbs_goodbye_received(conn);
-	if ((goodbye & BASE_RC_LEAVING) != 0 && !conn->ofi->leaving)
+	if ((goodbye & NDXP_RC_LEAVING) != 0 && !conn->ofi->leaving)
 		on_ofi_leaving(conn);
 }
 
@@ -47,9 +47,9 @@ static bool has_requests(struct verbs_qp *qp)
 {
 	bool any;
 
-	base_lock_acquire(&qp->base.lock);
-	any = base_queue_outstanding(&qp->base.initiator) > 0;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
+	any = ndxp_queue_outstanding(&qp->base.initiator) > 0;
+	ndxp_lock_release(&qp->base.lock);
 	return any;
 }
 
@@ -67,10 +67,10 @@ void verbs_ofi_end_closed(struct verbs_conn *conn)
 	if (conn->peer_reported)
 		return;
 	if (conn->ofi->cut_ns == 0)
-		conn->ofi->cut_ns = base_deadline(CAUSE_MS);
-	if (conn->disc_sent && verbs_ofi_has(conn, BASE_RC_PROBED))
+		conn->ofi->cut_ns = ndxp_deadline(CAUSE_MS);
+	if (conn->disc_sent && verbs_ofi_has(conn, NDXP_RC_PROBED))
 		verbs_goodbye_received(conn);
-	else if (has_requests(conn->qp) && base_now_ns() < conn->ofi->cut_ns)
+	else if (has_requests(conn->qp) && ndxp_now_ns() < conn->ofi->cut_ns)
 		look_in(conn, next < CAUSE_STEP ? next : CAUSE_STEP);
 	else
 		verbs_conn_report(conn, NDX_REPORT_ABORT, ECONNABORTED,
@@ -98,8 +98,8 @@ static void on_look(void *arg)
 
 void verbs_ofi_end_look(struct verbs_conn *conn)
 {
-	base_timer_cancel(conn->adapter->spi.loop, &conn->ofi->look);
-	conn->ofi->look = (struct base_timer){.fn = on_look, .arg = conn};
+	ndxp_timer_cancel(conn->adapter->spi.loop, &conn->ofi->look);
+	conn->ofi->look = (struct ndxp_timer){.fn = on_look, .arg = conn};
 	look_in(conn, LOOK_LEAST);
 }
 

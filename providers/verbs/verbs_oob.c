@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "verbs_mailbox.h"
 
 #define PSN_BITS 0xffffffu
@@ -40,7 +40,7 @@ static const struct sockaddr_storage *choose_address(const struct verbs_conn *co
 
 	if (conn->bound.ss_family != AF_UNSPEC)
 		return &conn->bound;
-	return base_sockaddr_nearest(adapter->addresses, adapter->address_count, near);
+	return ndxp_sockaddr_nearest(adapter->addresses, adapter->address_count, near);
 }
 
 /* The GID of an address; RoCE v2 rather than v1, whose GID is the same. */
@@ -48,7 +48,7 @@ static enum ndx_status find_gid(const struct verbs_adapter *adapter, int gids,
                                 const struct sockaddr_storage *address, struct ibv_gid_entry *out)
 {
 	const struct verbs_options *o = &adapter->options;
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	struct sockaddr_storage at;
 	struct ibv_gid_entry entry;
 	bool found = false;
@@ -57,7 +57,7 @@ static enum ndx_status find_gid(const struct verbs_adapter *adapter, int gids,
 		if (ibv_query_gid_ex(adapter->context, o->port, (uint32_t)i, &entry, 0) != 0)
 			continue;
 		verbs_address_of_gid(&entry.gid, &at);
-		if (!base_sockaddr_same_host(&at, address) ||
+		if (!ndxp_sockaddr_same_host(&at, address) ||
 		    (found && entry.gid_type != IBV_GID_TYPE_ROCE_V2))
 			continue;
 		*out = entry;
@@ -66,7 +66,7 @@ static enum ndx_status find_gid(const struct verbs_adapter *adapter, int gids,
 	if (found)
 		return NDX_OK;
 	return fail(NDX_E_INVALID_ADDRESS, 0, "verbs:%s port %u has no GID of %s", o->device,
-	            o->port, base_sockaddr_text(address, text));
+	            o->port, ndxp_sockaddr_text(address, text));
 }
 
 static enum ndx_status own_gid(const struct verbs_conn *conn, const struct ibv_port_attr *port,
@@ -102,7 +102,7 @@ enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockadd
 		st = own_gid(conn, &port, near, &gid);
 	conn->oob.psn = out->psn;
 	if (st == NDX_OK && out->psn == NDX_PSN_RANDOM)
-		st = base_random(&conn->oob.psn, sizeof(conn->oob.psn));
+		st = ndxp_random(&conn->oob.psn, sizeof(conn->oob.psn));
 	verbs_mailbox_close(conn); /* that of an earlier description */
 	if (st == NDX_OK)
 		st = verbs_mailbox_open(conn);
@@ -146,7 +146,7 @@ enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
                                       const struct ndx_peer_description *peer)
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	enum ndx_status st = check_path(conn, peer);
 	union ibv_gid gid;
 	int err;
@@ -162,14 +162,14 @@ enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
 		conn->oob.mtu = peer->mtu;
 	memcpy(gid.raw, peer->gid, sizeof(gid.raw));
 	verbs_address_of_gid(&gid, &spi->peer);
-	base_list_add(&conn->adapter->conns, &conn->node);
+	ndxp_list_add(&conn->adapter->conns, &conn->node);
 	verbs_conn_tie(conn);
 	err = verbs_qp_bring_up(conn->qp, conn);
 	if (err != 0) {
 		st = verbs_status_of(err);
 		return fail(err == ETIMEDOUT ? NDX_E_HOST_UNREACHABLE : st, err,
 		            "the queue pair does not get ready for %s, path MTU %u: %s",
-		            base_sockaddr_text(&spi->peer, text), conn->oob.mtu, strerror(err));
+		            ndxp_sockaddr_text(&spi->peer, text), conn->oob.mtu, strerror(err));
 	}
 	conn->state = VERBS_CONN_ANSWERED;
 	return NDX_OK;

@@ -9,7 +9,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 
-#include "base_post.h"
+#include <ndx/spi/post.h>
 #include "verbs_wr.h"
 
 #define VERBS_OP_INLINE static inline __attribute__((always_inline))
@@ -32,7 +32,7 @@ struct verbs_op {
 /* base.lock held: is the request that was admitted last to be signaled? */
 static inline bool verbs_op_is_signaled(const struct verbs_qp *qp, uint32_t flags)
 {
-	const struct base_queue *q = &qp->base.initiator;
+	const struct ndxp_queue *q = &qp->base.initiator;
 
 	/* an unsignaled request needs a later completion: see verbs_wr_post_sweep() */
 	return (flags & NDX_OP_SILENT_SUCCESS) == 0 || qp->noop_write.length == 0 ||
@@ -59,7 +59,7 @@ static inline unsigned verbs_op_native_flags(uint32_t flags, bool signaled)
 /* Sets only the members that a request of this opcode needs: the structure is larger than two cache
  * lines. */
 VERBS_OP_INLINE void verbs_op_fill_wr(struct ibv_send_wr *wr, const struct verbs_op *op,
-                                      const struct base_req *req)
+                                      const struct ndxp_req *req)
 {
 	wr->wr_id = (uintptr_t)req;
 	wr->next = NULL;
@@ -107,7 +107,7 @@ static inline bool verbs_op_is_unwelcome(const struct verbs_qp *qp, const struct
 /* Fill `wr`, but for its list of entries, and the record of an admitted request. If that fails, the
  * slot is given back. */
 VERBS_OP_INLINE enum ndx_status verbs_op_prepare(struct verbs_qp *qp, const struct verbs_op *op,
-                                                 struct base_req *req, uint32_t length,
+                                                 struct ndxp_req *req, uint32_t length,
                                                  struct ibv_send_wr *wr)
 {
 	const bool signaled = verbs_op_is_signaled(qp, op->flags);

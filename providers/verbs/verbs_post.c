@@ -44,7 +44,7 @@ static int post_noop(const struct verbs_qp *qp, struct ibv_send_wr *wr)
 /* base.lock held. Each type of request has its own copy of this function, in which `op` is mostly
  * constant. */
 VERBS_OP_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct verbs_op *op,
-                                              struct base_req *req, uint32_t length)
+                                              struct ndxp_req *req, uint32_t length)
 {
 	const struct verbs_initiator *own = (struct verbs_initiator *)(void *)req;
 	struct ibv_sge list[VERBS_MAX_SGE];
@@ -77,7 +77,7 @@ VERBS_OP_INLINE enum ndx_status post_admitted(struct verbs_qp *qp, const struct 
  */
 VERBS_OP_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct verbs_op *op)
 {
-	struct base_queue *q = &qp->base.initiator;
+	struct ndxp_queue *q = &qp->base.initiator;
 	enum ndx_status st = NDX_PENDING;
 	struct verbs_initiator *own;
 	struct ibv_sge one;
@@ -87,12 +87,12 @@ VERBS_OP_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct ver
 
 	if (op->flags != 0 || op->count != 1 || op->opcode == IBV_WR_RDMA_READ)
 		return NDX_PENDING;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	/* a length of 0 is different, too */
-	if (qp->base.state != BASE_QP_UP || qp->keeps_books ||
+	if (qp->base.state != NDXP_QP_UP || qp->keeps_books ||
 	    op->sge->length - 1 >= qp->base.max_transfer)
 		goto unlock;
-	own = (struct verbs_initiator *)(void *)base_queue_take(q, op->context, op->type, 0);
+	own = (struct verbs_initiator *)(void *)ndxp_queue_take(q, op->context, op->type, 0);
 	if (__builtin_expect(own == NULL, 0))
 		goto unlock;
 	own->req.kind = VERBS_INITIATOR;
@@ -113,7 +113,7 @@ VERBS_OP_INLINE enum ndx_status post_plain(struct verbs_qp *qp, const struct ver
 	if (__builtin_expect(err != 0, 0))
 		st = verbs_wr_undo(q, err);
 unlock:
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return st;
 }
 
@@ -121,18 +121,18 @@ static __attribute__((noinline)) enum ndx_status post_any(struct verbs_qp *qp,
                                                           const struct verbs_op *op)
 {
 	bool looked = false;
-	struct base_req *req;
+	struct ndxp_req *req;
 	enum ndx_status st;
 	uint32_t length;
 
 	for (;;) {
-		base_lock_acquire(&qp->base.lock);
-		st = base_admit_initiator(&qp->base, op->type, op->context, op->sge, op->count,
+		ndxp_lock_acquire(&qp->base.lock);
+		st = ndxp_admit_initiator(&qp->base, op->type, op->context, op->sge, op->count,
 		                          op->flags, op->allowed,
 		                          qp->base.spi.attr.max_initiator_sge, &length, &req);
 		if (st == NDX_OK)
 			st = post_admitted(qp, op, req, length);
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 		if (st != NDX_E_NO_MORE_ENTRIES || looked)
 			return st == NDX_PENDING ? NDX_OK : st;
 		/* unsignaled requests that are done free their slots when the queue is read */
@@ -163,7 +163,7 @@ static enum ndx_status qp_send(struct ndx_qp *qp, void *context, const struct nd
 	                                           .sge = sge,
 	                                           .count = count,
 	                                           .flags = flags,
-	                                           .allowed = BASE_SEND_FLAGS});
+	                                           .allowed = NDXP_SEND_FLAGS});
 }
 
 static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
@@ -177,7 +177,7 @@ static enum ndx_status qp_send_immediate(struct ndx_qp *qp, void *context,
 	                                           .count = count,
 	                                           .immediate = immediate,
 	                                           .flags = flags,
-	                                           .allowed = BASE_SEND_FLAGS});
+	                                           .allowed = NDXP_SEND_FLAGS});
 }
 
 static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
@@ -192,7 +192,7 @@ static enum ndx_status qp_write(struct ndx_qp *qp, void *context, const struct n
 	                                           .remote_address = remote_address,
 	                                           .remote_token = remote_token,
 	                                           .flags = flags,
-	                                           .allowed = BASE_WRITE_FLAGS});
+	                                           .allowed = NDXP_WRITE_FLAGS});
 }
 
 static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
@@ -209,7 +209,7 @@ static enum ndx_status qp_write_immediate(struct ndx_qp *qp, void *context,
 	                                           .remote_token = remote_token,
 	                                           .immediate = immediate,
 	                                           .flags = flags,
-	                                           .allowed = BASE_SEND_FLAGS});
+	                                           .allowed = NDXP_SEND_FLAGS});
 }
 
 static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct ndx_sge *sge,
@@ -224,20 +224,20 @@ static enum ndx_status qp_read(struct ndx_qp *qp, void *context, const struct nd
 	                                           .remote_address = remote_address,
 	                                           .remote_token = remote_token,
 	                                           .flags = flags,
-	                                           .allowed = BASE_READ_FLAGS});
+	                                           .allowed = NDXP_READ_FLAGS});
 }
 
 static __attribute__((noinline)) enum ndx_status
 receive_any(struct verbs_qp *qp, void *context, const struct ndx_sge *sge, size_t count)
 {
 	struct verbs_receive *receive;
-	struct base_req *req;
+	struct ndxp_req *req;
 	uint32_t length;
 	enum ndx_status st;
 	int err = 0;
 
-	base_lock_acquire(&qp->base.lock);
-	st = base_admit_receive(&qp->base, context, sge, count, &length, &req);
+	ndxp_lock_acquire(&qp->base.lock);
+	st = ndxp_admit_receive(&qp->base, context, sge, count, &length, &req);
 	if (st == NDX_OK) {
 		receive = (struct verbs_receive *)(void *)req;
 		receive->count = (uint32_t)count;
@@ -250,7 +250,7 @@ receive_any(struct verbs_qp *qp, void *context, const struct ndx_sge *sge, size_
 		else if (qp->ofi != NULL && qp->receiving)
 			verbs_ofi_tell_credits(qp);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
@@ -258,7 +258,7 @@ receive_any(struct verbs_qp *qp, void *context, const struct ndx_sge *sge, size_
 static inline enum ndx_status receive_plain(struct verbs_qp *qp, void *context,
                                             const struct ndx_sge *sge)
 {
-	struct base_queue *q = &qp->base.receive;
+	struct ndxp_queue *q = &qp->base.receive;
 	enum ndx_status st = NDX_PENDING;
 	struct verbs_receive *own;
 	struct ibv_recv_wr *bad;
@@ -266,12 +266,12 @@ static inline enum ndx_status receive_plain(struct verbs_qp *qp, void *context,
 	struct ibv_sge one;
 	int err;
 
-	base_lock_acquire(&qp->base.lock);
-	if (!qp->receives_plainly || qp->base.state == BASE_QP_DEAD ||
+	ndxp_lock_acquire(&qp->base.lock);
+	if (!qp->receives_plainly || qp->base.state == NDXP_QP_DEAD ||
 	    sge->length - 1 >= qp->base.max_transfer)
 		goto unlock;
 	/* with a shared receive queue this queue has no slots, so none is free */
-	own = (struct verbs_receive *)(void *)base_queue_take(q, context, NDX_REQUEST_RECEIVE, 0);
+	own = (struct verbs_receive *)(void *)ndxp_queue_take(q, context, NDX_REQUEST_RECEIVE, 0);
 	if (__builtin_expect(own == NULL, 0))
 		goto unlock;
 	own->count = 1;
@@ -288,7 +288,7 @@ static inline enum ndx_status receive_plain(struct verbs_qp *qp, void *context,
 	if (__builtin_expect(err != 0, 0))
 		st = verbs_wr_undo(q, err);
 unlock:
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return st;
 }
 

@@ -39,9 +39,9 @@ static void begin_batch(struct batch *batch, const struct verbs_qp *qp)
 
 static bool op_of(const struct ndx_request *request, struct verbs_op *op)
 {
-	struct base_post post;
+	struct ndxp_post post;
 
-	if (!base_post_of(request, &post))
+	if (!ndxp_post_of(request, &post))
 		return false;
 	*op = (struct verbs_op){
 		.context = post.context,
@@ -109,7 +109,7 @@ static enum ndx_status flush(struct verbs_qp *qp, struct batch *batch, size_t *p
 
 /* base.lock held; the batch has room. */
 static enum ndx_status add(struct verbs_qp *qp, struct batch *batch, const struct verbs_op *op,
-                           struct base_req *req, uint32_t length)
+                           struct ndxp_req *req, uint32_t length)
 {
 	const struct verbs_initiator *own = (struct verbs_initiator *)(void *)req;
 	struct ibv_send_wr *wr = &batch->wr[batch->count];
@@ -143,7 +143,7 @@ static __attribute__((noinline)) enum ndx_status
 add_any(struct verbs_qp *qp, struct batch *batch, const struct ndx_request *request, size_t *posted)
 {
 	enum ndx_status st = NDX_OK;
-	struct base_req *req;
+	struct ndxp_req *req;
 	struct verbs_op op;
 	uint32_t length;
 
@@ -152,7 +152,7 @@ add_any(struct verbs_qp *qp, struct batch *batch, const struct ndx_request *requ
 	if (is_full(batch, qp, &op))
 		st = flush(qp, batch, posted);
 	if (st == NDX_OK)
-		st = base_admit_initiator(&qp->base, op.type, op.context, op.sge, op.count,
+		st = ndxp_admit_initiator(&qp->base, op.type, op.context, op.sge, op.count,
 		                          op.flags, op.allowed, qp->base.spi.attr.max_initiator_sge,
 		                          &length, &req);
 	if (st == NDX_PENDING)
@@ -218,12 +218,12 @@ static size_t add_plain(struct verbs_qp *qp, struct batch *batch, const struct n
 	size_t i = first;
 
 	for (; i < end; i++) {
-		const struct ndx_request *r = base_request_at(list, size, i);
-		struct base_req *req;
+		const struct ndx_request *r = ndxp_request_at(list, size, i);
+		struct ndxp_req *req;
 
 		if (!is_plain(r, max_transfer))
 			break;
-		req = base_queue_take(
+		req = ndxp_queue_take(
 			&qp->base.initiator, r->context,
 			r->type >= NDX_POST_WRITE ? NDX_REQUEST_WRITE : NDX_REQUEST_SEND, 0);
 		if (__builtin_expect(req == NULL, 0))
@@ -241,7 +241,7 @@ static size_t add_plain(struct verbs_qp *qp, struct batch *batch, const struct n
 static enum ndx_status post_rest(struct verbs_qp *qp, const struct ndx_request *list, size_t size,
                                  size_t count, size_t *posted)
 {
-	const bool plainly = qp->base.state == BASE_QP_UP && !qp->keeps_books;
+	const bool plainly = qp->base.state == NDXP_QP_UP && !qp->keeps_books;
 	enum ndx_status st = NDX_OK;
 	enum ndx_status flushed;
 	struct batch batch;
@@ -253,7 +253,7 @@ static enum ndx_status post_rest(struct verbs_qp *qp, const struct ndx_request *
 			i = add_plain(qp, &batch, list, size, i, count);
 		if (i == count)
 			break;
-		st = add_any(qp, &batch, base_request_at(list, size, i), posted);
+		st = add_any(qp, &batch, ndxp_request_at(list, size, i), posted);
 		if (st != NDX_OK && st != NDX_PENDING)
 			break;
 		i++;
@@ -270,9 +270,9 @@ enum ndx_status verbs_qp_post_list(struct ndx_qp *pub, const struct ndx_request 
 	enum ndx_status st;
 
 	for (;;) {
-		base_lock_acquire(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
 		st = post_rest(qp, list, size, count, posted);
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 		if (st != NDX_E_NO_MORE_ENTRIES || *posted == looked_at)
 			return st;
 		/* as for a single request: read the queue once for each refused entry */
@@ -311,11 +311,11 @@ static enum ndx_status add_receive(struct verbs_qp *qp, struct verbs_receive_bat
                                    const struct ndx_receive *entry)
 {
 	struct verbs_receive *receive;
-	struct base_req *req;
+	struct ndxp_req *req;
 	uint32_t length;
 	enum ndx_status st;
 
-	st = base_admit_receive(&qp->base, entry->context, entry->sge, entry->sge_count, &length,
+	st = ndxp_admit_receive(&qp->base, entry->context, entry->sge, entry->sge_count, &length,
 	                        &req);
 	if (st != NDX_OK)
 		return st;
@@ -344,7 +344,7 @@ static enum ndx_status receive_all(struct verbs_qp *qp, const struct ndx_receive
 			flushed = flush_receives(qp, &batch, posted);
 		if (flushed != NDX_OK)
 			return flushed;
-		st = add_receive(qp, &batch, base_receive_at(list, size, i));
+		st = add_receive(qp, &batch, ndxp_receive_at(list, size, i));
 		if (st == NDX_PENDING)
 			++*posted;
 		else if (st != NDX_OK)
@@ -360,10 +360,10 @@ enum ndx_status verbs_qp_receive_list(struct ndx_qp *pub, const struct ndx_recei
 	struct verbs_qp *qp = (struct verbs_qp *)(void *)pub;
 	enum ndx_status st;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	st = receive_all(qp, list, size, count, posted);
 	if (*posted > 0 && qp->ofi != NULL && qp->receiving)
 		verbs_ofi_tell_credits(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return st;
 }

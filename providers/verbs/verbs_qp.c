@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "verbs_conn.h"
 #include "verbs_ofi.h"
 #include "verbs_srq.h"
@@ -24,7 +24,7 @@
 
 static struct verbs_receive *receive_at(const struct verbs_qp *qp, uint32_t index)
 {
-	return (struct verbs_receive *)(void *)base_queue_at(&qp->base.receive, index);
+	return (struct verbs_receive *)(void *)ndxp_queue_at(&qp->base.receive, index);
 }
 
 /* ---- native states ---- */
@@ -100,7 +100,7 @@ static int step_up(struct verbs_qp *qp, const struct verbs_conn *conn, enum ibv_
 /* base.lock held: post the receives that were admitted so far. */
 static int post_receives(struct verbs_qp *qp)
 {
-	const struct base_queue *q = &qp->base.receive;
+	const struct ndxp_queue *q = &qp->base.receive;
 	const uint8_t kind = qp->ofi != NULL ? VERBS_OFI_RECEIVE : VERBS_RECEIVE;
 
 	if (q->reqs != NULL && receive_at(qp, 0)->req.kind != kind) {
@@ -133,7 +133,7 @@ int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 
 	if (conn->ofi != NULL && ours.max_dest_rd_atomic == 0)
 		ours.max_dest_rd_atomic = 1; /* for the number of receives, see verbs_ofi.h */
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->killed = false;
 	qp->rnr_expired = false;
 	qp->last_receive = false;
@@ -156,35 +156,35 @@ int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 		err = step_up(qp, conn, IBV_QPS_RTR, &ours);
 	if (err == 0)
 		err = step_up(qp, conn, IBV_QPS_RTS, &ours);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return err;
 }
 
 void verbs_qp_bring_down(struct verbs_qp *qp)
 {
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->receiving = false;
 	qp->receives_plainly = false;
 	qp->controls_out = 0;
 	qp->unsignaled = 0;
 	if (qp->native != NULL && modify_state(qp->native, IBV_QPS_RESET) != 0)
 		log_warn(errno, "a queue pair does not go back to RESET: %s", strerror(errno));
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	verbs_qp_poll(qp);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->ofi = NULL;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 void verbs_qp_kill(struct verbs_qp *qp)
 {
-	qp->base.state = BASE_QP_DEAD;
+	qp->base.state = NDXP_QP_DEAD;
 	qp->draining = false;
 	if (qp->killed)
 		return;
 	qp->killed = true;
 	if (qp->srq != NULL && qp->receiving)
-		qp->receives_until_ns = base_deadline(VERBS_SHARED_MS);
+		qp->receives_until_ns = ndxp_deadline(VERBS_SHARED_MS);
 	if (qp->native != NULL && qp->receiving && modify_state(qp->native, IBV_QPS_ERR) != 0)
 		log_warn(errno, "a queue pair does not go to ERR: %s", strerror(errno));
 	else if (qp->native != NULL && qp->receiving)
@@ -193,23 +193,23 @@ void verbs_qp_kill(struct verbs_qp *qp)
 
 void verbs_qp_on_last_receive(struct verbs_qp *qp)
 {
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->last_receive = true;
 	verbs_complete_check(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 void verbs_qp_cancel_initiator(struct verbs_qp *qp)
 {
-	const struct base_queue *q = &qp->base.initiator;
+	const struct ndxp_queue *q = &qp->base.initiator;
 
 	for (uint32_t i = q->head; i != q->tail; i++) {
-		struct verbs_req *req = (struct verbs_req *)(void *)base_queue_at(q, i);
+		struct verbs_req *req = (struct verbs_req *)(void *)ndxp_queue_at(q, i);
 
 		if (!req->base.done && req->mw != NULL)
 			(void)verbs_mw_done(req, false);
 	}
-	base_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
+	ndxp_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
 }
 
 void verbs_qp_destroy_native(struct verbs_qp *qp)
@@ -224,20 +224,20 @@ void verbs_qp_destroy_native(struct verbs_qp *qp)
 		verbs_srq_unregister(qp);
 		verbs_qp_poll(qp);
 	}
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	native = qp->native;
 	qp->native = NULL;
 	qp->receiving = false;
 	qp->receives_plainly = false;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	if (native != NULL && ibv_destroy_qp(native) != 0)
 		log_error(errno, "ibv_destroy_qp: %s", strerror(errno));
 	verbs_qp_poll(qp);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->controls_out = 0;
 	verbs_qp_cancel_initiator(qp);
-	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
-	base_lock_release(&qp->base.lock);
+	ndxp_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 void verbs_qp_poll(struct verbs_qp *qp)
@@ -249,10 +249,10 @@ void verbs_qp_poll(struct verbs_qp *qp)
 
 /* ---- create and destroy ---- */
 
-static void init_records(struct verbs_qp *qp, const struct base_queue *q, enum verbs_kind kind)
+static void init_records(struct verbs_qp *qp, const struct ndxp_queue *q, enum verbs_kind kind)
 {
 	for (uint32_t i = 0; q->reqs != NULL && i <= q->mask; i++) {
-		struct verbs_req *req = (struct verbs_req *)(void *)base_queue_at(q, i);
+		struct verbs_req *req = (struct verbs_req *)(void *)ndxp_queue_at(q, i);
 
 		req->qp = qp;
 		req->kind = (uint8_t)kind;
@@ -317,7 +317,7 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 	qp->keeps_books = adapter->soft_roce;
 	qp->initiator_cq = verbs_cq_of(attr->initiator_cq);
 	qp->receive_cq = verbs_cq_of(attr->receive_cq);
-	st = base_qp_init(&qp->base, &verbs_qp_ops, attr, adapter->max_transfer,
+	st = ndxp_qp_init(&qp->base, &verbs_qp_ops, attr, adapter->max_transfer,
 	                  initiator_stride(adapter, attr), receive_stride(attr));
 	if (st != NDX_OK)
 		goto free_qp;
@@ -344,7 +344,7 @@ enum ndx_status verbs_qp_create(struct ndx_spi_adapter *spi, const struct ndx_qp
 unreserve:
 	unreserve_cqs(qp);
 fini_base:
-	base_qp_fini(&qp->base);
+	ndxp_qp_fini(&qp->base);
 free_qp:
 	free(qp);
 	return st;
@@ -356,7 +356,7 @@ void verbs_qp_destroy(struct ndx_spi_qp *spi)
 
 	verbs_qp_destroy_native(qp);
 	unreserve_cqs(qp);
-	base_qp_fini(&qp->base);
+	ndxp_qp_fini(&qp->base);
 	free(qp);
 }
 
@@ -364,18 +364,18 @@ void verbs_qp_cancel(struct ndx_spi_qp *spi)
 {
 	struct verbs_qp *qp = verbs_qp_of(spi);
 
-	base_lock_acquire(&qp->base.lock);
-	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
+	ndxp_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 void verbs_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
 {
 	struct verbs_qp *qp = verbs_qp_of(spi);
 
-	base_lock_acquire(&qp->base.lock);
-	base_qp_get_stats(&qp->base, stats);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
+	ndxp_qp_get_stats(&qp->base, stats);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 static const char *state_name(enum ibv_qp_state state)
@@ -392,13 +392,13 @@ void verbs_qp_query(struct ndx_spi_qp *spi, struct ndx_qp_info *info)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 	int err = ENODEV;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	if (qp->native != NULL) {
 		info->device_qp = qp->native->qp_num;
 		err = ibv_query_qp(qp->native, &attr,
 		                   IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_PATH_MTU, &init);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	/* a device that was removed does not answer */
 	(void)snprintf(info->device_state, sizeof(info->device_state), "%s",
 	               err == 0 ? state_name(attr.qp_state) : "?");

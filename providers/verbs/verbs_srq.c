@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_post.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/post.h>
 #include "verbs_srq.h"
 #include "verbs_wr.h"
 
@@ -66,7 +66,7 @@ static uint32_t in_use(const struct verbs_srq *srq)
 {
 	uint32_t count = srq->posted;
 
-	for (struct base_list *n = srq->links.next; n != &srq->links; n = n->next) {
+	for (struct ndxp_list *n = srq->links.next; n != &srq->links; n = n->next) {
 		const struct verbs_srq_link *link = container_of(n, struct verbs_srq_link, node);
 
 		count += link->results.tail -
@@ -97,7 +97,7 @@ static enum ndx_status post_receive(struct verbs_srq *srq, void *context, const 
 	if (err != 0)
 		return err == ENOMEM ? NDX_E_NO_MORE_ENTRIES : NDX_E_INTERNAL_ERROR;
 	srq->free = receive->req.next;
-	base_req_begin(&receive->req.base, context, NDX_REQUEST_RECEIVE, 0);
+	ndxp_req_begin(&receive->req.base, context, NDX_REQUEST_RECEIVE, 0);
 	srq->posted++;
 	return NDX_OK;
 }
@@ -111,11 +111,11 @@ static enum ndx_status srq_receive(struct ndx_srq *pub, void *context, const str
 
 	if (count > srq->max_sge)
 		return NDX_E_DATA_OVERRUN;
-	if (!base_sge_sum(sge, count, srq->adapter->max_transfer, &length))
+	if (!ndxp_sge_sum(sge, count, srq->adapter->max_transfer, &length))
 		return NDX_E_BUFFER_OVERFLOW;
-	base_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
 	st = post_receive(srq, context, sge, count);
-	base_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->lock);
 	return st;
 }
 
@@ -128,7 +128,7 @@ static enum ndx_status add_receive(struct verbs_srq *srq, struct verbs_receive_b
 
 	if (entry->sge_count > srq->max_sge)
 		return NDX_E_DATA_OVERRUN;
-	if (!base_sge_sum(entry->sge, entry->sge_count, srq->adapter->max_transfer, &length))
+	if (!ndxp_sge_sum(entry->sge, entry->sge_count, srq->adapter->max_transfer, &length))
 		return NDX_E_BUFFER_OVERFLOW;
 	if (receive == NULL || in_use(srq) >= srq->depth)
 		return NDX_E_NO_MORE_ENTRIES;
@@ -137,7 +137,7 @@ static enum ndx_status add_receive(struct verbs_srq *srq, struct verbs_receive_b
 		memcpy(receive->sge, entry->sge, receive->count * sizeof(*entry->sge));
 	srq->free = receive->req.next;
 	srq->posted++;
-	base_req_begin(&receive->req.base, entry->context, NDX_REQUEST_RECEIVE, 0);
+	ndxp_req_begin(&receive->req.base, entry->context, NDX_REQUEST_RECEIVE, 0);
 	verbs_wr_add_receive(batch, receive, receive->sge, receive->count);
 	return NDX_OK;
 }
@@ -176,16 +176,16 @@ static enum ndx_status srq_receive_list(struct ndx_srq *pub, const struct ndx_re
 
 	batch.count = 0;
 	batch.sges = 0;
-	base_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
 	for (size_t i = 0; i < count && st == NDX_OK && flushed == NDX_OK; i++) {
 		if (verbs_wr_is_full(&batch))
 			flushed = flush(srq, &batch, posted);
 		if (flushed == NDX_OK)
-			st = add_receive(srq, &batch, base_receive_at(list, size, i));
+			st = add_receive(srq, &batch, ndxp_receive_at(list, size, i));
 	}
 	if (flushed == NDX_OK)
 		flushed = flush(srq, &batch, posted);
-	base_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->lock);
 	return flushed != NDX_OK ? flushed : st;
 }
 
@@ -199,7 +199,7 @@ static const struct ndx_srq_ops srq_ops = {
 
 static struct verbs_srq_link *find_link(const struct verbs_srq *srq, const struct verbs_cq *cq)
 {
-	for (struct base_list *n = srq->links.next; n != &srq->links; n = n->next) {
+	for (struct ndxp_list *n = srq->links.next; n != &srq->links; n = n->next) {
 		struct verbs_srq_link *link = container_of(n, struct verbs_srq_link, node);
 
 		if (link->cq == cq)
@@ -215,7 +215,7 @@ static enum ndx_status reserve_results(struct verbs_srq_link *link, uint32_t mor
 
 	if (st != NDX_OK)
 		return st;
-	st = base_cq_attach(&link->cq->base, more);
+	st = ndxp_cq_attach(&link->cq->base, more);
 	if (st != NDX_OK)
 		verbs_cq_unreserve(link->cq, more);
 	else
@@ -239,9 +239,9 @@ static struct verbs_srq_link *new_link(struct verbs_srq *srq, struct verbs_cq *c
 		free(link);
 		return NULL;
 	}
-	base_lock_acquire(&srq->lock);
-	base_list_add(&srq->links, &link->node);
-	base_lock_release(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
+	ndxp_list_add(&srq->links, &link->node);
+	ndxp_lock_release(&srq->lock);
 	verbs_cq_watch(cq, true); /* for the threshold */
 	return link;
 }
@@ -251,7 +251,7 @@ enum ndx_status verbs_srq_join(struct verbs_qp *qp, struct verbs_srq *srq)
 	enum ndx_status st = NDX_OK;
 	struct verbs_srq_link *link;
 
-	base_lock_acquire(&srq->links_lock);
+	ndxp_lock_acquire(&srq->links_lock);
 	link = find_link(srq, qp->receive_cq);
 	if (link == NULL)
 		link = new_link(srq, qp->receive_cq, &st);
@@ -260,7 +260,7 @@ enum ndx_status verbs_srq_join(struct verbs_qp *qp, struct verbs_srq *srq)
 		qp->srq = srq;
 		qp->srq_link = link;
 	}
-	base_lock_release(&srq->links_lock);
+	ndxp_lock_release(&srq->links_lock);
 	return st;
 }
 
@@ -268,16 +268,16 @@ void verbs_srq_register(struct verbs_qp *qp)
 {
 	struct verbs_srq *srq = qp->srq;
 
-	base_lock_acquire(&srq->lock);
-	base_table_add(&srq->takers, &qp->taker, qp->native->qp_num);
-	base_lock_release(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
+	ndxp_table_add(&srq->takers, &qp->taker, qp->native->qp_num);
+	ndxp_lock_release(&srq->lock);
 }
 
 void verbs_srq_unregister(struct verbs_qp *qp)
 {
-	base_lock_acquire(&qp->srq->lock);
-	base_table_remove(&qp->taker);
-	base_lock_release(&qp->srq->lock);
+	ndxp_lock_acquire(&qp->srq->lock);
+	ndxp_table_remove(&qp->taker);
+	ndxp_lock_release(&qp->srq->lock);
 }
 
 /* Results that were not taken stay, and use no slot any more. */
@@ -287,18 +287,18 @@ void verbs_srq_leave(struct verbs_qp *qp)
 	struct verbs_srq_link *link = qp->srq_link;
 	uint32_t depth;
 
-	base_lock_acquire(&srq->links_lock);
+	ndxp_lock_acquire(&srq->links_lock);
 	if (--link->users == 0) {
-		base_lock_acquire(&srq->lock);
-		base_list_remove(&link->node);
-		base_lock_release(&srq->lock);
+		ndxp_lock_acquire(&srq->lock);
+		ndxp_list_remove(&link->node);
+		ndxp_lock_release(&srq->lock);
 		depth = link->results.depth;
-		base_cq_detach(&link->cq->base, &link->results);
+		ndxp_cq_detach(&link->cq->base, &link->results);
 		verbs_cq_unreserve(link->cq, depth);
 		verbs_cq_watch(link->cq, false);
 		free(link);
 	}
-	base_lock_release(&srq->links_lock);
+	ndxp_lock_release(&srq->links_lock);
 	qp->srq = NULL;
 }
 
@@ -323,8 +323,8 @@ enum ndx_status verbs_srq_create(struct ndx_spi_adapter *spi, const struct ndx_s
 	srq->max_sge = attr->max_sge;
 	/* The control thread reports the threshold: the affinity is of no use. */
 	srq->threshold = attr->threshold;
-	base_list_init(&srq->links);
-	base_table_init(&srq->takers, srq->buckets, VERBS_SRQ_BUCKETS);
+	ndxp_list_init(&srq->links);
+	ndxp_table_init(&srq->takers, srq->buckets, VERBS_SRQ_BUCKETS);
 	st = add_records(srq, attr->depth);
 	if (st != NDX_OK)
 		goto free_srq;
@@ -363,7 +363,7 @@ static enum ndx_status grow_depth(struct verbs_srq *srq, uint32_t depth)
 	enum ndx_status st = NDX_OK;
 	int err;
 
-	for (struct base_list *n = srq->links.next; st == NDX_OK && n != &srq->links; n = n->next) {
+	for (struct ndxp_list *n = srq->links.next; st == NDX_OK && n != &srq->links; n = n->next) {
 		struct verbs_srq_link *link = container_of(n, struct verbs_srq_link, node);
 
 		if (link->results.depth < depth)
@@ -371,14 +371,14 @@ static enum ndx_status grow_depth(struct verbs_srq *srq, uint32_t depth)
 	}
 	if (st != NDX_OK)
 		return st;
-	base_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
 	err = srq->room < depth ? ibv_modify_srq(srq->native, &attr, IBV_SRQ_MAX_WR) : 0;
 	if (err == 0) {
 		srq->room = srq->room < depth ? depth : srq->room;
 		if (srq->records < depth)
 			st = add_records(srq, depth - srq->records);
 	}
-	base_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->lock);
 	if (err != 0)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "ibv_modify_srq to %u receives: %s",
 		            depth, strerror(err));
@@ -392,12 +392,12 @@ enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32
 	enum ndx_status st = NDX_OK;
 	uint32_t posted;
 
-	base_lock_acquire(&srq->links_lock);
+	ndxp_lock_acquire(&srq->links_lock);
 	if (depth > srq->depth)
 		st = grow_depth(srq, depth);
 	if (st != NDX_OK)
 		goto unlock;
-	base_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
 	posted = srq->posted;
 	if (depth > 0 && depth < posted) {
 		st = NDX_E_BUFFER_OVERFLOW;
@@ -408,12 +408,12 @@ enum ndx_status verbs_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32
 			srq->threshold = threshold;
 		verbs_srq_check_threshold(srq);
 	}
-	base_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->lock);
 	if (st != NDX_OK)
 		st = fail(st, 0, "shared receive queue: %u receives are posted, more than %u",
 		          posted, depth);
 unlock:
-	base_lock_release(&srq->links_lock);
+	ndxp_lock_release(&srq->links_lock);
 	return st;
 }
 
@@ -422,13 +422,13 @@ enum ndx_status verbs_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped 
 	struct verbs_srq *srq = srq_of(spi);
 	bool possible;
 
-	base_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
 	possible = srq->threshold > 0;
 	if (possible) {
-		base_ov_push(&srq->notifies, ov);
+		ndxp_ov_push(&srq->notifies, ov);
 		verbs_srq_check_threshold(srq);
 	}
-	base_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->lock);
 	if (!possible)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "shared receive queue: its threshold is 0, set one with modify");
@@ -439,7 +439,7 @@ void verbs_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status)
 {
 	struct verbs_srq *srq = srq_of(spi);
 
-	base_lock_acquire(&srq->lock);
-	base_ov_complete_all(&srq->notifies, status);
-	base_lock_release(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
+	ndxp_ov_complete_all(&srq->notifies, status);
+	ndxp_lock_release(&srq->lock);
 }

@@ -13,12 +13,12 @@ struct verbs_srq {
 	struct ibv_srq *native;
 	uint32_t max_sge;
 	/* Taken to change links or depth; before verbs_cq.poll_lock. */
-	struct base_lock links_lock;
-	struct base_lock lock; /* a leaf, but for the locks of base_ov.h */
+	struct ndxp_lock links_lock;
+	struct ndxp_lock lock; /* a leaf, but for the locks of base_ov.h */
 	/* guarded by lock: */
-	struct base_list links;
-	struct base_table takers; /* queue pairs, by QP number */
-	struct base_table_node *buckets[VERBS_SRQ_BUCKETS];
+	struct ndxp_list links;
+	struct ndxp_table takers; /* queue pairs, by QP number */
+	struct ndxp_table_node *buckets[VERBS_SRQ_BUCKETS];
 	struct block *blocks;
 	struct verbs_req *free;
 	uint32_t records;
@@ -26,14 +26,14 @@ struct verbs_srq {
 	uint32_t depth;  /* may be less than room */
 	uint32_t posted; /* receives without a completion yet */
 	uint32_t threshold;
-	struct base_ov_list notifies;
+	struct ndxp_ov_list notifies;
 };
 
 /* A completion queue for results of the shared queue's receives. */
 struct verbs_srq_link {
-	struct base_list node;
+	struct ndxp_list node;
 	struct verbs_cq *cq;
-	struct base_queue results; /* slots that results use: tail - freed */
+	struct ndxp_queue results; /* slots that results use: tail - freed */
 	unsigned users;            /* count of queue pairs */
 };
 

@@ -8,26 +8,26 @@
 void verbs_srq_check_threshold(struct verbs_srq *srq)
 {
 	if (srq->posted < srq->threshold)
-		base_ov_complete_all(&srq->notifies, NDX_OK);
+		ndxp_ov_complete_all(&srq->notifies, NDX_OK);
 }
 
 struct verbs_qp *verbs_srq_taker(struct verbs_srq *srq, uint32_t number)
 {
-	struct base_table_node *node;
+	struct ndxp_table_node *node;
 
-	base_lock_acquire(&srq->lock);
-	node = base_table_first(&srq->takers, number);
-	base_lock_release(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
+	node = ndxp_table_first(&srq->takers, number);
+	ndxp_lock_release(&srq->lock);
 	return node != NULL ? container_of(node, struct verbs_qp, taker) : NULL;
 }
 
 void verbs_srq_drop(struct verbs_srq *srq, struct verbs_req *req)
 {
-	base_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
 	verbs_srq_free_record(srq, req);
 	srq->posted--;
 	verbs_srq_check_threshold(srq);
-	base_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->lock);
 }
 
 void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status status, int native)
@@ -49,18 +49,18 @@ void verbs_srq_done(struct verbs_qp *qp, struct verbs_req *req, enum ndx_status 
 	qp->base.receive.tail++;
 	qp->base.receive.head++;
 	if (status != NDX_OK)
-		qp->base.receive.failed[base_status_index(status)]++;
+		qp->base.receive.failed[ndxp_status_index(status)]++;
 	/*
 	 * The slot passes from the receive to the result in one step, and before the result is
 	 * pushed: the slot of a result that a consumer has taken must be free.
 	 */
-	base_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->lock);
 	link->results.tail++;
 	verbs_srq_free_record(srq, req);
 	srq->posted--;
-	base_lock_release(&srq->lock);
-	base_cq_push(&link->cq->base, &link->results, &result);
-	base_lock_acquire(&srq->lock);
+	ndxp_lock_release(&srq->lock);
+	ndxp_cq_push(&link->cq->base, &link->results, &result);
+	ndxp_lock_acquire(&srq->lock);
 	verbs_srq_check_threshold(srq);
-	base_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->lock);
 }

@@ -2,8 +2,8 @@
 /* Statuses for the error codes of rdma_cm and of verbs calls. */
 #include <errno.h>
 
-#include "base_errno.h"
-#include "base_log.h"
+#include <ndx/spi/errno_status.h>
+#include <ndx/spi/log.h>
 #include "verbs.h"
 
 enum ndx_status verbs_status_of(int err)
@@ -18,7 +18,7 @@ enum ndx_status verbs_status_of(int err)
 	case EIO:
 		return NDX_E_DEVICE_REMOVED;
 	default:
-		return base_errno_status(err);
+		return ndxp_errno_status(err);
 	}
 }
 

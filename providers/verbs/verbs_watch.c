@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "verbs_conn.h"
 #include "verbs_wr.h"
 
@@ -54,12 +54,12 @@ static uint32_t watch_ms(const struct verbs_conn *conn)
 /* base.lock held: has a request waited too long for a receive of the peer? */
 static bool is_rnr_expired(struct verbs_conn *conn, uint32_t ms)
 {
-	const struct base_queue *q = &conn->qp->base.initiator;
+	const struct ndxp_queue *q = &conn->qp->base.initiator;
 	const uint32_t limit = conn->qp->base.spi.attr.no_receive_timeout_ms;
 	const struct verbs_req *oldest;
 
-	oldest = (const struct verbs_req *)(const void *)base_queue_at(q, q->head);
-	if (base_queue_outstanding(q) == 0 || !oldest->needs_receive ||
+	oldest = (const struct verbs_req *)(const void *)ndxp_queue_at(q, q->head);
+	if (ndxp_queue_outstanding(q) == 0 || !oldest->needs_receive ||
 	    conn->watched_head != q->head) {
 		conn->watched_head = q->head;
 		conn->watched_ms = 0;
@@ -79,7 +79,7 @@ static bool is_silent(struct verbs_conn *conn, uint32_t ms)
 	/* a peer that has granted no memory for the probe may break the connection because of it */
 	if (limit == 0 || conn->qp->noop_write.length == 0)
 		return false;
-	if (asked == 0 || base_queue_outstanding(&conn->qp->base.initiator) > 0)
+	if (asked == 0 || ndxp_queue_outstanding(&conn->qp->base.initiator) > 0)
 		conn->silent_ms = 0;
 	else
 		conn->silent_ms += ms;
@@ -94,13 +94,13 @@ static bool is_silent(struct verbs_conn *conn, uint32_t ms)
  * it. */
 static uint32_t longest_ms(const struct verbs_conn *conn)
 {
-	const struct base_queue *q = &conn->qp->base.initiator;
+	const struct ndxp_queue *q = &conn->qp->base.initiator;
 	const struct verbs_initiator *oldest;
 	uint64_t bytes = 0;
 
-	if (base_queue_outstanding(q) == 0) /* only this end's goodbye is outstanding */
+	if (ndxp_queue_outstanding(q) == 0) /* only this end's goodbye is outstanding */
 		return conn->peer_disconnected ? verbs_qp_patience() : STUCK_MS;
-	oldest = (const struct verbs_initiator *)(const void *)base_queue_at(q, q->head);
+	oldest = (const struct verbs_initiator *)(const void *)ndxp_queue_at(q, q->head);
 	if (oldest->req.needs_receive)
 		return NDX_INFINITE;
 	for (uint32_t i = 0; i < oldest->count; i++)
@@ -111,13 +111,13 @@ static uint32_t longest_ms(const struct verbs_conn *conn)
 /* base.lock held: is the peer gone that would have to answer the oldest request? */
 static bool is_gone(struct verbs_conn *conn, uint32_t ms)
 {
-	const struct base_queue *q = &conn->qp->base.initiator;
+	const struct ndxp_queue *q = &conn->qp->base.initiator;
 	const bool goodbye = (conn->qp->controls_out & (1u << VERBS_GOODBYE)) != 0;
 	uint64_t packets;
 
 	if (!conn->adapter->soft_roce)
 		return false;
-	if ((base_queue_outstanding(q) == 0 && !goodbye) || conn->stuck_head != q->head) {
+	if ((ndxp_queue_outstanding(q) == 0 && !goodbye) || conn->stuck_head != q->head) {
 		conn->stuck_head = q->head;
 		conn->stuck_ms = 0;
 		conn->no_packet_ms = 0;
@@ -141,8 +141,8 @@ static bool is_broken(struct verbs_conn *conn, uint32_t ms)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	if (!conn->adapter->soft_roce || base_queue_outstanding(&qp->base.initiator) > 0 ||
-	    base_queue_outstanding(&qp->base.receive) > 0 || qp->killed || qp->native == NULL)
+	if (!conn->adapter->soft_roce || ndxp_queue_outstanding(&qp->base.initiator) > 0 ||
+	    ndxp_queue_outstanding(&qp->base.receive) > 0 || qp->killed || qp->native == NULL)
 		conn->idle_ms = 0;
 	else
 		conn->idle_ms += ms;
@@ -167,7 +167,7 @@ static enum verdict check_conn(struct verbs_conn *conn, uint32_t ms)
 	verbs_wr_post_sweep(qp);
 	if (rnr_expired)
 		return RNR_EXPIRED;
-	if (gone && conn->peer_disconnected && base_queue_outstanding(&qp->base.initiator) == 0)
+	if (gone && conn->peer_disconnected && ndxp_queue_outstanding(&qp->base.initiator) == 0)
 		return GOODBYE_LOST;
 	if (gone && qp->peer_state == VERBS_PEER_SAID_GOODBYE && qp->draining)
 		return PEER_CLOSED;
@@ -181,14 +181,14 @@ static enum verdict check_conn(struct verbs_conn *conn, uint32_t ms)
 /* Log the figures behind the verdict. */
 static void log_verdict(const struct verbs_conn *conn, enum verdict verdict)
 {
-	const struct base_queue *q = &conn->qp->base.initiator;
+	const struct ndxp_queue *q = &conn->qp->base.initiator;
 
 	log_warn(verdicts[verdict].native,
 	         "verbs:%s: queue pair %u is given up: %s; %u requests in flight, the oldest waits "
 	         "for %u ms (%u ms for a receive), %u ms without a packet to the device, "
 	         "%u ms without an answer to keepalive",
 	         conn->adapter->options.device, conn->qp->native->qp_num, verdicts[verdict].cause,
-	         base_queue_outstanding(q), conn->stuck_ms, conn->watched_ms, conn->no_packet_ms,
+	         ndxp_queue_outstanding(q), conn->stuck_ms, conn->watched_ms, conn->no_packet_ms,
 	         conn->silent_ms);
 }
 
@@ -205,12 +205,12 @@ void verbs_watch_on_timer(void *arg)
 	/* unsignaled successes raise no event, and software RoCE may raise none for failures:
 	 * poll */
 	verbs_qp_poll(qp);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	verdict = check_conn(conn, ms);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	switch (verdict) {
 	case FINE:
-		base_timer_set(conn->adapter->spi.loop, &conn->watchdog, ms);
+		ndxp_timer_set(conn->adapter->spi.loop, &conn->watchdog, ms);
 		break;
 	case GOODBYE_LOST:
 		verbs_end_goodbye_lost(conn);
@@ -238,5 +238,5 @@ void verbs_watch_begin(struct verbs_conn *conn)
 	conn->stuck_ms = 0;
 	conn->no_packet_ms = 0;
 	conn->idle_ms = 0;
-	base_timer_set(conn->adapter->spi.loop, &conn->watchdog, watch_ms(conn));
+	ndxp_timer_set(conn->adapter->spi.loop, &conn->watchdog, watch_ms(conn));
 }

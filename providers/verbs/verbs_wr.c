@@ -12,7 +12,7 @@ int verbs_wr_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count)
 	return verbs_wr_copy_list(to, from, count);
 }
 
-enum ndx_status verbs_wr_undo(struct base_queue *q, int err)
+enum ndx_status verbs_wr_undo(struct ndxp_queue *q, int err)
 {
 	if (q->tail-- == 0)
 		q->laps--;

@@ -50,7 +50,7 @@ void verbs_wr_unkeep_books(struct verbs_qp *qp, const struct verbs_initiator *ow
 /* Copy the bytes of a list; returns their number. */
 uint32_t verbs_wr_gather(char *bytes, const struct ndx_sge *sge, size_t count);
 /* base.lock held: take back the slot of a request that the device refused. */
-enum ndx_status verbs_wr_undo(struct base_queue *q, int err);
+enum ndx_status verbs_wr_undo(struct ndxp_queue *q, int err);
 /* Fill the native list; returns its length. */
 int verbs_wr_list(struct ibv_sge *to, const struct ndx_sge *from, size_t count);
 /* base.lock held. 0, or errno. */

@@ -31,7 +31,7 @@ profile() {
 		exit 1
 	}
 	awk -f "$bench/instructions.awk" "$bench/frame_instructions.parts" \
-		"$src"/core/base/*.[ch] "$src"/core/async/*.[ch] "$src"/core/queue/*.[ch] \
+		"$src"/api/ndx/spi/*.h "$src"/core/base/*.[ch] "$src"/core/async/*.[ch] "$src"/core/queue/*.[ch] \
 		"$src"/api/ndx/[cq]*.h "$src"/core/receiver/*.[ch] "$src"/providers/loop/*.[ch] \
 		"$bench/frame_instructions.c" kind=profile "$tmp/profile" 2>>"$tmp/unknown"
 }

@@ -34,7 +34,7 @@ profile() {
 		exit 1
 	}
 	awk -f "$bench/instructions.awk" "$bench/instructions.parts" \
-		"$src"/core/base/*.[ch] "$src"/core/async/*.[ch] "$src"/core/queue/*.[ch] \
+		"$src"/api/ndx/spi/*.h "$src"/core/base/*.[ch] "$src"/core/async/*.[ch] "$src"/core/queue/*.[ch] \
 		"$src"/core/front/post.c \
 		"$src"/api/ndx/[cq]*.h "$bench"/null_provider.[ch] "$bench"/verbs_path.[ch] \
 		"$bench"/instructions*.c "$src"/providers/verbs/*.[ch] \

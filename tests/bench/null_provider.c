@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "null_provider.h"
 
-#include "base_container_of.h"
-#include "base_post.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/post.h>
 
 /* ---- null provider ---- */
 
 static enum ndx_status null_send(struct ndx_qp *handle, void *context, const struct ndx_sge *sge,
                                  size_t count, uint32_t flags)
 {
-	struct base_qp *qp = base_qp_of(handle);
-	struct base_req *req;
+	struct ndxp_qp *qp = ndxp_qp_of(handle);
+	struct ndxp_req *req;
 	uint32_t length;
 	enum ndx_status st;
 
-	base_lock_acquire(&qp->lock);
-	st = base_admit_initiator(qp, NDX_REQUEST_SEND, context, sge, count, flags, BASE_SEND_FLAGS,
+	ndxp_lock_acquire(&qp->lock);
+	st = ndxp_admit_initiator(qp, NDX_REQUEST_SEND, context, sge, count, flags, NDXP_SEND_FLAGS,
 	                          qp->spi.attr.max_initiator_sge, &length, &req);
 	if (st == NDX_OK)
-		base_req_done(&qp->initiator, req, NDX_OK, 0);
-	base_lock_release(&qp->lock);
+		ndxp_req_done(&qp->initiator, req, NDX_OK, 0);
+	ndxp_lock_release(&qp->lock);
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
 static size_t null_get_results(struct ndx_cq *handle, struct ndx_result *results, size_t count)
 {
-	return base_cq_take(base_cq_of(handle), results, count);
+	return ndxp_cq_take(ndxp_cq_of(handle), results, count);
 }
 
 static const struct ndx_qp_ops null_qp_ops = {.send = null_send};
@@ -36,7 +36,7 @@ bool null_open(struct null_path *path)
 	struct ndx_qp_attr attr;
 
 	*path = (struct null_path){0};
-	if (base_cq_init(&path->cq, &null_cq_ops, 2 * NULL_DEPTH) != NDX_OK)
+	if (ndxp_cq_init(&path->cq, &null_cq_ops, 2 * NULL_DEPTH) != NDX_OK)
 		return false;
 	attr = (struct ndx_qp_attr){
 		.size = sizeof(attr),
@@ -47,19 +47,19 @@ bool null_open(struct null_path *path)
 		.max_receive_sge = 4,
 		.max_initiator_sge = 4,
 	};
-	if (base_qp_init(&path->qp, &null_qp_ops, &attr, UINT32_C(1) << 30, sizeof(struct base_req),
-	                 sizeof(struct base_req)) != NDX_OK) {
-		base_cq_fini(&path->cq);
+	if (ndxp_qp_init(&path->qp, &null_qp_ops, &attr, UINT32_C(1) << 30, sizeof(struct ndxp_req),
+	                 sizeof(struct ndxp_req)) != NDX_OK) {
+		ndxp_cq_fini(&path->cq);
 		return false;
 	}
-	path->qp.state = BASE_QP_UP;
+	path->qp.state = NDXP_QP_UP;
 	return true;
 }
 
 void null_close(struct null_path *path)
 {
-	base_qp_fini(&path->qp);
-	base_cq_fini(&path->cq);
+	ndxp_qp_fini(&path->qp);
+	ndxp_cq_fini(&path->cq);
 }
 
 /* ---- stub ---- */

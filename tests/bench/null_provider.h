@@ -9,13 +9,13 @@
 
 #include <stdint.h>
 
-#include "base_qp.h"
+#include <ndx/spi/queue_pair.h>
 
 #define NULL_DEPTH 64u
 
 struct null_path {
-	struct base_cq cq;
-	struct base_qp qp;
+	struct ndxp_cq cq;
+	struct ndxp_qp qp;
 };
 
 /* False: out of memory. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_loop.h"
 #include "verbs_path.h"
 
 #include "null_provider.h"
@@ -25,8 +26,8 @@ bool verbs_open(struct verbs_path *path)
 	path->adapter.context = &path->device.context;
 	path->adapter.pd = &path->device.pd;
 	path->adapter.max_transfer = UINT32_C(1) << 30;
-	base_list_init(&path->adapter.cqs);
-	base_list_init(&path->adapter.windows);
+	ndxp_list_init(&path->adapter.cqs);
+	ndxp_list_init(&path->adapter.windows);
 	if (base_loop_create("bench", &path->adapter.spi.loop) != NDX_OK)
 		return false;
 	if (verbs_cq_create(&path->adapter.spi, &(struct ndx_cq_attr){.depth = 2 * NULL_DEPTH},
@@ -37,7 +38,7 @@ bool verbs_open(struct verbs_path *path)
 	if (verbs_qp_create(&path->adapter.spi, &attr, &path->qp) != NDX_OK)
 		goto destroy_cq;
 	verbs_qp_of(path->qp)->conn = &path->conn;
-	verbs_qp_of(path->qp)->base.state = BASE_QP_UP;
+	verbs_qp_of(path->qp)->base.state = NDXP_QP_UP;
 	verbs_qp_of(path->qp)->native->state = IBV_QPS_RTS;
 	return true;
 destroy_cq:

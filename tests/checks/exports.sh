@@ -81,12 +81,12 @@ for map in "$src"/core/ndx.map "$src"/core/*/ndx-*.map; do
 	else
 		headers=$(sed -n "s/ $library\$//p" "$tmp/owned")
 		needs='libndx\.so'
-		symbols undefined "$library" | grep '^ndx_private_' >>"$tmp/used by the other libraries" || :
+		symbols undefined "$library" | grep '^ndx\(_private\|p\)_' >>"$tmp/used by the other libraries" || :
 	fi
 	# shellcheck disable=SC2086 # a list
 	declared $headers >"$tmp/declared in api for $library"
 	listed "$map" >"$tmp/listed in $file"
-	symbols defined "$library" | grep -v '^ndx_private_' >"$tmp/exported by $library.so" || :
+	symbols defined "$library" | grep -v '^ndx\(_private\|p\)_' >"$tmp/exported by $library.so" || :
 	[ -s "$tmp/declared in api for $library" ] ||
 		fault "no declaration found for $library: this check sees nothing"
 	same "declared in api for $library" "listed in $file"
@@ -103,7 +103,7 @@ fi
 private=$src/core/private.map
 if [ -f "$private" ]; then
 	listed "$private" >"$tmp/listed in core private.map"
-	symbols defined libndx | grep '^ndx_private_' >"$tmp/exported by libndx.so as private" || :
+	symbols defined libndx | grep '^ndx\(_private\|p\)_' >"$tmp/exported by libndx.so as private" || :
 	sort -u -o "$tmp/used by the other libraries" "$tmp/used by the other libraries"
 	same "listed in core private.map" "used by the other libraries"
 	same "listed in core private.map" "exported by libndx.so as private"

@@ -43,6 +43,9 @@ system='<(ini\.h|jansson\.h|([a-z]+/)?[a-z0-9_-]+\.h)>'
 stack='<(infiniband|rdma)/'
 
 allow api "$api|$spi|$std|$net" 'api and the C library'
+# The provider kit: what the rooms share with providers.
+kit="<ndx/spi/($(find api/ndx/spi -name '*.h' 2>/dev/null | sed 's|.*/||; s/\.h$//' |
+	grep -vx 'provider\|plugin' | tr '\n' '|')none)\.h>"
 # The floors of core, from the ground: each sees those below.
 below=
 floor() { # floor FOLDER [SEES]: SEES is a pattern of headers beside those
@@ -66,7 +69,7 @@ allow core/connection/disconnect.h "$std|\"disconnect\.def\"" 'the C library and
 allow core/negotiation/protocol "$ground|$(own core/negotiation/protocol)" 'api, base and itself'
 allow core/reassembly "$ground|$(own core/reassembly)" 'api, base and itself'
 # shellcheck disable=SC2046
-allow core/receiver "$api|$system|$(own core/base core/async core/receiver)" \
+allow core/receiver "$api|$kit|$system|$(own core/base core/async core/receiver)" \
 	'api, base, async and itself'
 for room in providers/*/; do
 	[ -d "$room" ] || continue

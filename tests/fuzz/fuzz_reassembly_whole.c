@@ -298,7 +298,7 @@ static void look_at(const struct segment *s)
 	holds(segment_get_data(s, false, buffer, sizeof(buffer)) == s->length);
 	holds(segment_get_data(s, true, buffer, 5) % 4 == 0);
 	(void)segment_valid_psn(s, 7);
-	for (struct base_list *k = s->subs.next; k != &s->subs; k = k->next) {
+	for (struct ndxp_list *k = s->subs.next; k != &s->subs; k = k->next) {
 		struct sub_segment *sub = container_of(k, struct sub_segment, in_segment);
 
 		holds(sub_segment_size(sub) <= segment_size(s));
@@ -312,7 +312,7 @@ static void look(struct ndx_reassembly *r)
 {
 	struct rdma *inner = (struct rdma *)(void *)r;
 
-	for (struct base_list *at = inner->ages.next; at != &inner->ages; at = at->next) {
+	for (struct ndxp_list *at = inner->ages.next; at != &inner->ages; at = at->next) {
 		const struct exchange *x = container_of(at, struct exchange, age);
 
 		for (uint32_t i = 0; i < x->segment_count; i++)
@@ -326,7 +326,7 @@ static void fill_holes(struct ndx_reassembly *r)
 	static const uint8_t data[600] = {1, 2, 3};
 	struct rdma *inner = (struct rdma *)(void *)r;
 
-	for (struct base_list *at = inner->ages.next; at != &inner->ages; at = at->next) {
+	for (struct ndxp_list *at = inner->ages.next; at != &inner->ages; at = at->next) {
 		const struct exchange *x = container_of(at, struct exchange, age);
 
 		for (uint32_t i = 0; i < x->segment_count; i++) {

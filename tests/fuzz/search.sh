@@ -50,7 +50,7 @@ choose() {
 		sources=
 		for file in dialogue protocol/frame history protocol/agree variant schema plugins \
 			plugins_check resolver discover ../adapter/code_file ../adapter/suggest ../base/status \
-			../base/base_log ../base/base_linux ../base/base_thread; do
+			../base/ndxp_log ../base/base_linux ../base/base_thread; do
 			sources="$sources $core/negotiation/$file.c"
 		done
 		include="-I$core/negotiation -I$core/negotiation/protocol"

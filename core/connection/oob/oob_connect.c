@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "oob_stream.h"
 #include "connection.h"
 #include "oob_null.h"
@@ -93,7 +93,7 @@ static void send_validate(struct ndx_connector *c)
 
 static void complete_attempt(struct ndx_connector *c)
 {
-	base_timer_cancel(c->adapter->loop, &c->connect_timer);
+	ndxp_timer_cancel(c->adapter->loop, &c->connect_timer);
 	conn_enter(c, CONN_COMPLETING, "COMPLETE", &conn_fine);
 	conn_command(c, CONN_DO_COMPLETE);
 }
@@ -109,7 +109,7 @@ enum ndx_status conn_oob_connect(struct ndx_connector *c)
 		return NDX_OK;
 	}
 	if (c->attr.connect_timeout_ms != NDX_INFINITE)
-		base_timer_set(c->adapter->loop, &c->connect_timer, c->attr.connect_timeout_ms);
+		ndxp_timer_set(c->adapter->loop, &c->connect_timer, c->attr.connect_timeout_ms);
 	send_validate(c);
 	return NDX_OK;
 }

@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "connection.h"
 
 struct oob_null {
 	struct ndx_adapter *adapter;
 	struct oob_link *link;
-	struct base_job job;
+	struct ndxp_job job;
 	uint32_t answer; /* atomic: the job has to answer */
 	uint32_t ended;  /* atomic: the job has to free */
 };
@@ -25,7 +25,7 @@ static void send_message(void *arg, enum ndx_spi_oob_message message)
 	if (message != NDX_OOB_GOODBYE)
 		return;
 	__atomic_store_n(&m->answer, 1, __ATOMIC_RELEASE);
-	base_loop_post(m->adapter->loop, &m->job);
+	ndxp_loop_post(m->adapter->loop, &m->job);
 }
 
 static void on_connection_end(void *arg)
@@ -33,7 +33,7 @@ static void on_connection_end(void *arg)
 	struct oob_null *m = arg;
 
 	__atomic_store_n(&m->ended, 1, __ATOMIC_RELEASE);
-	base_loop_post(m->adapter->loop, &m->job);
+	ndxp_loop_post(m->adapter->loop, &m->job);
 }
 
 static const struct oob_carrier carrier = {.send = send_message, .end = on_connection_end};
@@ -66,7 +66,7 @@ enum ndx_status oob_null_create(struct ndx_adapter *adapter, struct oob_link **o
 		            "no memory for a connector without an out-of-band stream");
 	}
 	m->adapter = adapter;
-	m->job = (struct base_job){.fn = on_job, .arg = m};
+	m->job = (struct ndxp_job){.fn = on_job, .arg = m};
 	adapter_get(adapter, false);
 	*out = m->link;
 	return NDX_OK;

@@ -9,8 +9,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "connection.h"
 #include "agree.h"
 
@@ -22,9 +22,9 @@ struct oob_stream {
 	struct oob_link *link;
 	int fd;
 	bool by_hand;
-	struct base_watch watch;
-	struct base_job job;
-	struct base_job last;
+	struct ndxp_watch watch;
+	struct ndxp_job job;
+	struct ndxp_job last;
 	/* under the lock: */
 	bool session;   /* a session shares the stream; the descriptor is a duplicate */
 	bool over;      /* the connection is over */
@@ -55,8 +55,8 @@ static void on_last(void *arg)
 /* Free the stream after a job that may be queued. */
 static void free_stream(struct oob_stream *os)
 {
-	os->last = (struct base_job){.fn = on_last, .arg = os};
-	base_loop_post(os->adapter->loop, &os->last);
+	os->last = (struct ndxp_job){.fn = on_last, .arg = os};
+	ndxp_loop_post(os->adapter->loop, &os->last);
 }
 
 /* Lock held. */
@@ -66,7 +66,7 @@ static void rearm(struct oob_stream *os)
 	const uint32_t events = (os->listening ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u);
 
 	if (os->watched && events != 0)
-		base_watch_rearm(os->adapter->loop, &os->watch, events);
+		ndxp_watch_rearm(os->adapter->loop, &os->watch, events);
 }
 
 /* ---- out ---- */
@@ -81,7 +81,7 @@ static void queue_frame(struct oob_stream *os, const struct frame *f, const void
 	if (f->length > 0)
 		memcpy(os->out + os->out_length, payload, f->length);
 	os->out_length += f->length;
-	base_loop_post(os->adapter->loop, &os->job);
+	ndxp_loop_post(os->adapter->loop, &os->job);
 }
 
 /* Lock held. True: a goodbye was written completely. */
@@ -132,7 +132,7 @@ static void on_connection_end(void *arg)
 		(void)send_queued(os);
 		(void)shutdown(os->fd, SHUT_WR);
 	}
-	base_loop_post(os->adapter->loop, &os->job);
+	ndxp_loop_post(os->adapter->loop, &os->job);
 	pthread_mutex_unlock(&os->lock);
 }
 
@@ -144,7 +144,7 @@ static void finish_stream(struct oob_stream *os)
 	static const struct frame bye = {.type = FRAME_SESSION_END};
 	bool session;
 
-	base_watch_remove(os->adapter->loop, &os->watch);
+	ndxp_watch_remove(os->adapter->loop, &os->watch);
 	pthread_mutex_lock(&os->lock);
 	os->watched = false;
 	os->finished = true;
@@ -156,7 +156,7 @@ static void finish_stream(struct oob_stream *os)
 	pthread_mutex_unlock(&os->lock);
 	if (session)
 		return;
-	base_fd_close(os->fd);
+	ndxp_fd_close(os->fd);
 	free_stream(os);
 }
 
@@ -307,9 +307,9 @@ enum ndx_status oob_stream_create(struct ndx_adapter *adapter, int fd, bool by_h
 	os->by_hand = by_hand;
 	os->session = !by_hand;
 	os->watched = true;
-	os->watch = (struct base_watch){.fd = fd, .fn = on_event, .arg = os};
-	os->job = (struct base_job){.fn = on_job, .arg = os};
-	st = base_watch_add(adapter->loop, &os->watch, 0, true);
+	os->watch = (struct ndxp_watch){.fd = fd, .fn = on_event, .arg = os};
+	os->job = (struct ndxp_job){.fn = on_job, .arg = os};
+	st = ndxp_watch_add(adapter->loop, &os->watch, 0, true);
 	if (st != NDX_OK)
 		goto fail_watch;
 	adapter_get(adapter, false);
@@ -330,7 +330,7 @@ static void drop_on_loop(void *arg)
 {
 	struct oob_stream *os = arg;
 
-	base_watch_remove(os->adapter->loop, &os->watch);
+	ndxp_watch_remove(os->adapter->loop, &os->watch);
 	if (os->session)
 		adapter_put(os->adapter, true);
 	free_stream(os);
@@ -338,7 +338,7 @@ static void drop_on_loop(void *arg)
 
 void oob_stream_drop(struct oob_stream *os)
 {
-	base_loop_call(os->adapter->loop, drop_on_loop, os);
+	ndxp_loop_call(os->adapter->loop, drop_on_loop, os);
 }
 
 void oob_stream_validate(struct oob_stream *os, const struct frame_validate *v)
@@ -386,7 +386,7 @@ size_t oob_stream_pause(struct oob_stream *os, uint8_t rest[OOB_STREAM_REST])
 {
 	struct pause_call call = {.os = os, .rest = rest};
 
-	base_loop_call(os->adapter->loop, pause_on_loop, &call);
+	ndxp_loop_call(os->adapter->loop, pause_on_loop, &call);
 	return call.length;
 }
 
@@ -409,7 +409,7 @@ void oob_stream_release(struct oob_stream *os)
 {
 	pthread_mutex_lock(&os->lock);
 	os->held = false;
-	base_loop_post(os->adapter->loop, &os->job);
+	ndxp_loop_post(os->adapter->loop, &os->job);
 	pthread_mutex_unlock(&os->lock);
 }
 
@@ -449,7 +449,7 @@ bool oob_stream_leave(struct oob_stream *os, bool broken)
 	struct leave_call call = {.os = os, .broken = broken};
 	struct ndx_adapter *adapter = os->adapter;
 
-	base_loop_call(adapter->loop, leave_on_loop, &call);
+	ndxp_loop_call(adapter->loop, leave_on_loop, &call);
 	adapter_put(adapter, true);
 	return call.taken;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 #define BITS_24 0xffffffu
 
@@ -123,8 +123,8 @@ void agree_identity(const struct ndx_peer_description *d, uint8_t out[16])
 	if (d->kind != NDX_DESCRIPTION_VERBS_RC)
 		return;
 	memset(out, 0, 16);
-	base_put_be32(out, d->qpn);
-	base_put_be32(out + 4, d->psn);
+	ndxp_put_be32(out, d->qpn);
+	ndxp_put_be32(out + 4, d->psn);
 }
 
 const char *agree_difference(const struct ndx_agreement *a, const struct ndx_agreement *b)

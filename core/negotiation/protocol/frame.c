@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 bool frame_name_valid(const char *name)
 {
@@ -71,7 +71,7 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 	uint32_t payload;
 
 	/* Check the first bytes as they arrive: a foreign protocol differs in the first byte. */
-	base_put_be32(magic, FRAME_MAGIC);
+	ndxp_put_be32(magic, FRAME_MAGIC);
 	if (memcmp(bytes, magic, length < sizeof(magic) ? length : sizeof(magic)) != 0) {
 		*why = "not a frame: the peer speaks another protocol";
 		return FRAME_BAD;
@@ -85,8 +85,8 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 		return FRAME_MORE;
 	if (!fits(bytes[5], bytes[6], bytes[7], why))
 		return FRAME_BAD;
-	payload = base_get_be32(bytes + 16);
-	if (base_get_be32(bytes + 12) != 0) {
+	payload = ndxp_get_be32(bytes + 16);
+	if (ndxp_get_be32(bytes + 12) != 0) {
 		*why = "reserved bytes are not zero";
 		return FRAME_BAD;
 	}
@@ -100,7 +100,7 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 	frame->type = (enum frame_type)bytes[5];
 	frame->stage = (enum ndx_stage)bytes[6];
 	frame->flags = bytes[7];
-	frame->round = base_get_be32(bytes + 8);
+	frame->round = ndxp_get_be32(bytes + 8);
 	frame->payload = bytes + FRAME_HEADER;
 	frame->length = payload;
 	return FRAME_WHOLE;
@@ -108,14 +108,14 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 
 void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame)
 {
-	base_put_be32(out, FRAME_MAGIC);
+	ndxp_put_be32(out, FRAME_MAGIC);
 	out[4] = FRAME_VERSION;
 	out[5] = (uint8_t)frame->type;
 	out[6] = (uint8_t)frame->stage;
 	out[7] = frame->flags;
-	base_put_be32(out + 8, frame->round);
-	base_put_be32(out + 12, 0);
-	base_put_be32(out + 16, frame->length);
+	ndxp_put_be32(out + 8, frame->round);
+	ndxp_put_be32(out + 12, 0);
+	ndxp_put_be32(out + 16, frame->length);
 }
 
 /* Parse a name in a field of fixed size: NUL-terminated within the field, the rest zero. */
@@ -148,7 +148,7 @@ bool frame_parse_hello(const struct frame *f, struct frame_hello *out, const cha
 	if (!has_length(f, FRAME_HELLO_SIZE, why))
 		return false;
 	memcpy(out->session, p, 16);
-	out->max_message = base_get_be32(p + 16);
+	out->max_message = ndxp_get_be32(p + 16);
 	if (take_name(p + 20, out->plugin) &&
 	    take_name(p + 20 + NDX_PLUGIN_NAME_MAX + 1, out->variant))
 		return true;
@@ -160,9 +160,9 @@ bool frame_parse_welcome(const struct frame *f, struct frame_welcome *out, const
 {
 	if (!has_length(f, FRAME_WELCOME_SIZE, why))
 		return false;
-	out->max_message = base_get_be32(f->payload);
-	out->stage_timeout_ms = base_get_be32(f->payload + 4);
-	out->session_timeout_ms = base_get_be32(f->payload + 8);
+	out->max_message = ndxp_get_be32(f->payload);
+	out->stage_timeout_ms = ndxp_get_be32(f->payload + 4);
+	out->session_timeout_ms = ndxp_get_be32(f->payload + 8);
 	return true;
 }
 
@@ -177,7 +177,7 @@ bool frame_parse_error(const struct frame *f, struct frame_error *out, const cha
 	length = f->length - 8;
 	out->layer = f->payload[0];
 	out->plugin_error = f->payload[1];
-	out->status = (int32_t)base_get_be32(f->payload + 4);
+	out->status = (int32_t)ndxp_get_be32(f->payload + 4);
 	for (uint32_t i = 0; i < length; i++) {
 		const uint8_t c = f->payload[8 + i];
 
@@ -195,10 +195,10 @@ bool frame_parse_validate(const struct frame *f, struct frame_validate *out, con
 {
 	if (!has_length(f, FRAME_VALIDATE_SIZE, why))
 		return false;
-	out->agreed.kind = base_get_be32(f->payload);
-	out->agreed.mtu = base_get_be32(f->payload + 4);
-	out->agreed.client_reads = base_get_be32(f->payload + 8);
-	out->agreed.server_reads = base_get_be32(f->payload + 12);
+	out->agreed.kind = ndxp_get_be32(f->payload);
+	out->agreed.mtu = ndxp_get_be32(f->payload + 4);
+	out->agreed.client_reads = ndxp_get_be32(f->payload + 8);
+	out->agreed.server_reads = ndxp_get_be32(f->payload + 12);
 	memcpy(out->own, f->payload + 16, sizeof(out->own));
 	memcpy(out->peer, f->payload + 32, sizeof(out->peer));
 	return true;
@@ -208,7 +208,7 @@ uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hel
 {
 	memset(out, 0, FRAME_HELLO_SIZE);
 	memcpy(out, hello->session, 16);
-	base_put_be32(out + 16, hello->max_message);
+	ndxp_put_be32(out + 16, hello->max_message);
 	memcpy(out + 20, hello->plugin, strnlen(hello->plugin, NDX_PLUGIN_NAME_MAX));
 	memcpy(out + 20 + NDX_PLUGIN_NAME_MAX + 1, hello->variant,
 	       strnlen(hello->variant, NDX_PLUGIN_NAME_MAX));
@@ -217,9 +217,9 @@ uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hel
 
 uint32_t frame_write_welcome(uint8_t out[FRAME_WELCOME_SIZE], const struct frame_welcome *welcome)
 {
-	base_put_be32(out, welcome->max_message);
-	base_put_be32(out + 4, welcome->stage_timeout_ms);
-	base_put_be32(out + 8, welcome->session_timeout_ms);
+	ndxp_put_be32(out, welcome->max_message);
+	ndxp_put_be32(out + 4, welcome->stage_timeout_ms);
+	ndxp_put_be32(out + 8, welcome->session_timeout_ms);
 	return FRAME_WELCOME_SIZE;
 }
 
@@ -230,17 +230,17 @@ uint32_t frame_write_error(uint8_t out[FRAME_ERROR_SIZE_MAX], const struct frame
 	out[0] = error->layer;
 	out[1] = error->plugin_error;
 	out[2] = out[3] = 0;
-	base_put_be32(out + 4, (uint32_t)error->status);
+	ndxp_put_be32(out + 4, (uint32_t)error->status);
 	memcpy(out + 8, error->text, length);
 	return 8 + length;
 }
 
 uint32_t frame_write_validate(uint8_t out[FRAME_VALIDATE_SIZE], const struct frame_validate *v)
 {
-	base_put_be32(out, v->agreed.kind);
-	base_put_be32(out + 4, v->agreed.mtu);
-	base_put_be32(out + 8, v->agreed.client_reads);
-	base_put_be32(out + 12, v->agreed.server_reads);
+	ndxp_put_be32(out, v->agreed.kind);
+	ndxp_put_be32(out + 4, v->agreed.mtu);
+	ndxp_put_be32(out + 8, v->agreed.client_reads);
+	ndxp_put_be32(out + 12, v->agreed.server_reads);
 	memcpy(out + 16, v->own, sizeof(v->own));
 	memcpy(out + 32, v->peer, sizeof(v->peer));
 	return FRAME_VALIDATE_SIZE;

@@ -31,11 +31,11 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_container_of.h"
-#include "base_list.h"
-#include "base_lock.h"
-#include "base_loop.h"
-#include "base_qp.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/list.h>
+#include <ndx/spi/lock.h>
+#include <ndx/spi/loop.h>
+#include <ndx/spi/queue_pair.h>
 #include "ofi_access.h"
 #include "ofi_backend.h"
 #include "ofi_cq.h"
@@ -111,8 +111,8 @@ struct ofi_cm_event {
 struct ofi_eq {
 	struct ofi_adapter *adapter;
 	struct fid_eq *eq;
-	struct base_watch watch;
-	struct base_timer retry;
+	struct ndxp_watch watch;
+	struct ndxp_timer retry;
 	void (*event)(void *owner, const struct ofi_cm_event *event);
 	/* Called after each read. True: something happened without an event. May be NULL. */
 	bool (*looked)(void *owner);
@@ -169,24 +169,24 @@ struct ofi_adapter {
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of operations whose completion is ignored */
 	struct ofi_eq eq;
-	struct base_list conns; /* guarded by the core's adapter lock */
-	struct base_list qps;   /* guarded by qps_lock */
-	struct base_lock qps_lock;
+	struct ndxp_list conns; /* guarded by the core's adapter lock */
+	struct ndxp_list qps;   /* guarded by qps_lock */
+	struct ndxp_lock qps_lock;
 	uint32_t link_count;    /* atomic */
-	struct base_list asked; /* revokes that have not begun; guarded by asked_lock */
-	struct base_lock asked_lock;
+	struct ndxp_list asked; /* revokes that have not begun; guarded by asked_lock */
+	struct ndxp_lock asked_lock;
 	/* control thread */
-	struct base_list links;
-	struct base_list lingering; /* listeners that were destroyed */
-	struct base_list ncqs;
-	struct base_timer tick; /* checks the ncqs in mode AWAY */
-	struct base_job kick;   /* reads the ncqs that are kicked */
-	struct base_list revokes;
-	struct base_job revoke_job; /* begins the revokes in `asked`, and continues the others */
-	struct base_timer revoke_timer;
+	struct ndxp_list links;
+	struct ndxp_list lingering; /* listeners that were destroyed */
+	struct ndxp_list ncqs;
+	struct ndxp_timer tick; /* checks the ncqs in mode AWAY */
+	struct ndxp_job kick;   /* reads the ncqs that are kicked */
+	struct ndxp_list revokes;
+	struct ndxp_job revoke_job; /* begins the revokes in `asked`, and continues the others */
+	struct ndxp_timer revoke_timer;
 	int diag;             /* socket for queries about connections (ofi_peer.c); -1: none */
 	uint32_t round;       /* number of the latest SYNC round */
-	struct base_job last; /* frees the adapter, behind a kick that is still queued */
+	struct ndxp_job last; /* frees the adapter, behind a kick that is still queued */
 };
 
 static inline struct ofi_adapter *ofi_adapter_of(struct ndx_spi_adapter *adapter)
@@ -216,7 +216,7 @@ bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage
 
 /* A send, write, read, bind or invalidate. */
 struct ofi_tx {
-	struct base_req base;
+	struct ndxp_req base;
 	struct ofi_op op;
 	struct iovec iov[OFI_MAX_IOV];
 	void *desc[OFI_MAX_IOV]; /* if the back end has native keys */
@@ -235,7 +235,7 @@ struct ofi_tx {
 };
 
 struct ofi_rx {
-	struct base_req base;
+	struct ndxp_req base;
 	struct ofi_op op;
 	struct iovec iov[OFI_MAX_IOV];
 	void *desc[OFI_MAX_IOV];
@@ -246,11 +246,11 @@ struct ofi_rx {
 };
 
 struct ofi_qp {
-	struct base_qp base;
+	struct ndxp_qp base;
 	struct ofi_adapter *adapter;
 	char *bounce; /* initiator_depth * inline_size */
-	struct base_list node;
-	struct base_list credit_node; /* in ncq->credit_pending */
+	struct ndxp_list node;
+	struct ndxp_list credit_node; /* in ncq->credit_pending */
 	struct ofi_link *link;        /* guarded by the ncq's lock */
 	/* guarded by base.lock */
 	struct fid_ep *ep;     /* takes receives; NULL: there is no link */
@@ -281,12 +281,12 @@ struct ofi_qp {
 	uint8_t written_parts; /* parts of that length that have come */
 	bool timer_set;
 	bool retrying; /* the timer is set for a request for which libfabric had no memory */
-	struct base_timer timer;
+	struct ndxp_timer timer;
 	uint64_t credit_ctrl_sent; /* control messages with credits only */
 	uint64_t credit_ctrl_received;
 	struct ofi_grants grants;
 	struct ofi_mw *invalidating; /* the window whose end the request at tx_next waits for */
-	struct base_list windows;    /* struct ofi_mw.of_qp; guarded by adapter->regions.lock */
+	struct ndxp_list windows;    /* struct ofi_mw.of_qp; guarded by adapter->regions.lock */
 	struct ofi_verbs_qp verbs;
 };
 
@@ -297,12 +297,12 @@ static inline struct ofi_qp *ofi_qp_of(struct ndx_spi_qp *spi)
 
 static inline struct ofi_tx *ofi_tx_at(const struct ofi_qp *qp, uint32_t index)
 {
-	return (struct ofi_tx *)(void *)base_queue_at(&qp->base.initiator, index);
+	return (struct ofi_tx *)(void *)ndxp_queue_at(&qp->base.initiator, index);
 }
 
 static inline struct ofi_rx *ofi_rx_at(const struct ofi_qp *qp, uint32_t index)
 {
-	return (struct ofi_rx *)(void *)base_queue_at(&qp->base.receive, index);
+	return (struct ofi_rx *)(void *)ndxp_queue_at(&qp->base.receive, index);
 }
 
 /* Is `index` before `next`, the first request that libfabric never had? A request that is posted
@@ -388,9 +388,9 @@ struct ofi_link {
 	uint8_t forget[4 * OFI_TOKENS_MAX]; /* the peer has acted on the one before */
 	uint32_t id;
 	/* control thread */
-	struct base_list node; /* in adapter->links */
+	struct ndxp_list node; /* in adapter->links */
 	struct fid_ep *ep;
-	struct base_timer timer; /* answers, then keepalive (ofi_keepalive.c); end of an orphan */
+	struct ndxp_timer timer; /* answers, then keepalive (ofi_keepalive.c); end of an orphan */
 	uint32_t keepalive_ms;
 	uint32_t seen;                /* `heard` at the end of the last period */
 	uint64_t release_until_ns;    /* limit of ofi_link_release_later(); 0: not called yet */
@@ -400,7 +400,7 @@ struct ofi_link {
 	uint64_t liveness_ns;         /* ... and when it came */
 	struct ofi_flow flow;         /* what moved while a SYNC waits for its answer */
 	/* guarded by the ncq's lock */
-	struct base_table_node by_id; /* in ncq->links, while a queue pair is attached */
+	struct ndxp_table_node by_id; /* in ncq->links, while a queue pair is attached */
 	struct ofi_conn *conn; /* NULL: an orphan, which only sends its last control message */
 	struct ofi_qp *qp;     /* NULL: detached */
 	enum ofi_stage stage;
@@ -429,7 +429,7 @@ struct ofi_link {
 /* The lock of the native queue is held: the link with this id; NULL if there is none. */
 static inline struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t id)
 {
-	struct base_table_node *node = base_table_first(&ncq->links, id);
+	struct ndxp_table_node *node = ndxp_table_first(&ncq->links, id);
 
 	return node != NULL ? container_of(node, struct ofi_link, by_id) : NULL;
 }

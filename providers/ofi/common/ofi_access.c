@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 #include "ofi.h"
 
 int ofi_qp_send_ctrl(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_area_offset offset,
@@ -59,7 +59,7 @@ static void ask_peer(struct ofi_qp *qp, uint32_t token)
 	struct ofi_grants *grants = &qp->grants;
 	const struct iovec record = {grants->question, sizeof(grants->question)};
 
-	base_put_be32(grants->question, token);
+	ndxp_put_be32(grants->question, token);
 	if (ofi_qp_send_ctrl(qp, OFI_CTRL_ASK, 0, OFI_AREA_QUESTION, &record) == 0)
 		grants->asked = token;
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses of the adapter, and of the peers that it trusts. */
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "builtin.h"
 #include "ofi.h"
 #include "ofi_early.h"
@@ -9,22 +9,22 @@
 enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
                                 const struct sockaddr_storage *peer, const char *what)
 {
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 
 	if (adapter->options.lan || !adapter->backend->needs_trust ||
-	    base_sockaddr_is_loopback(peer))
+	    ndxp_sockaddr_is_loopback(peer))
 		return NDX_OK;
 	return fail(
 		NDX_E_INVALID_ADDRESS, 0,
 		"will not %s %s: libfabric's tcp provider trusts what peers send; add trust=lan "
 		"to the adapter's URI if all hosts that reach the port are trusted",
-		what, base_sockaddr_text(peer, text));
+		what, ndxp_sockaddr_text(peer, text));
 }
 
 bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address)
 {
 	for (size_t i = 0; i < adapter->address_count; i++) {
-		if (base_sockaddr_same_host(&adapter->addresses[i], address))
+		if (ndxp_sockaddr_same_host(&adapter->addresses[i], address))
 			return true;
 	}
 	return false;

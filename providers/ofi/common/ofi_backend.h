@@ -16,7 +16,7 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_loop.h"
+#include <ndx/spi/loop.h>
 #include "ofi_wire.h"
 
 struct fid_mr;
@@ -68,7 +68,7 @@ enum ofi_verbs_probe {
 
 /* In a link, guarded by the ncq's lock. */
 struct ofi_verbs_link {
-	struct base_timer watch;
+	struct ndxp_timer watch;
 	struct ofi_op ping_op;
 	struct ofi_op peek_op;
 	uint32_t watch_ms;

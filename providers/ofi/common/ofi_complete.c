@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completions of a native queue go to the objects that they belong to. The queue's lock is held. */
-#include "base_reorder.h"
+#include <ndx/spi/reorder.h>
 #include "ofi.h"
 
 /* More than a queue pair has, unless FI_VERBS_RX_SIZE exceeds its 384; further receives are not
@@ -20,9 +20,9 @@ static void peeked(struct ofi_link *link)
 
 	if (qp == NULL)
 		return;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	link->adapter->backend->peeked(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
@@ -39,9 +39,9 @@ static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_ent
 	case OFI_OP_TX:
 		qp = op->owner;
 		note_sign_of_life(qp);
-		base_lock_acquire(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
 		ofi_tx_done(qp, container_of(op, struct ofi_tx, op), 0);
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 		break;
 	case OFI_OP_RX:
 		qp = op->owner;
@@ -74,15 +74,15 @@ static void dispatch_error(const struct ofi_ncq *ncq, const struct fi_cq_err_ent
 	switch (op->kind) {
 	case OFI_OP_TX:
 		qp = op->owner;
-		base_lock_acquire(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
 		ofi_tx_done(qp, container_of(op, struct ofi_tx, op), err);
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 		break;
 	case OFI_OP_RX:
 		qp = op->owner;
-		base_lock_acquire(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
 		ofi_rx_failed(qp, container_of(op, struct ofi_rx, op), err);
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 		break;
 	case OFI_OP_CTRL:
 		ofi_ctrl_done(op->owner, op->type, err);
@@ -141,7 +141,7 @@ static int read_some(void *arg)
 }
 
 /* libfabric has the requests before tx_next. */
-static bool oldest_submitted(const struct base_qp *base, uint32_t *index)
+static bool oldest_submitted(const struct ndxp_qp *base, uint32_t *index)
 {
 	const struct ofi_qp *qp = (const struct ofi_qp *)(const void *)base;
 
@@ -160,7 +160,7 @@ static ssize_t read_software(struct ofi_ncq *ncq)
 	for (unsigned i = 0; i < held.count; i++) {
 		struct ofi_qp *qp = ((struct ofi_op *)held.entries[i].op_context)->owner;
 
-		base_reorder_await(&qp->base, oldest_submitted, read_some, &held);
+		ndxp_reorder_await(&qp->base, oldest_submitted, read_some, &held);
 		dispatch_completion(ncq, &held.entries[i]);
 	}
 	return n == 0 ? -FI_EAGAIN : n;

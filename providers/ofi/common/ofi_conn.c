@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "ofi.h"
 
 #define REJ_CONSUMER 28 /* IBA: a consumer has refused, so there is one */
@@ -43,7 +43,7 @@ enum ndx_status ofi_conn_create(struct ndx_spi_adapter *adapter, struct ndx_conn
 	conn->spi.front = front;
 	conn->spi.native = adapter;
 	conn->reserved = -1;
-	base_list_add(&conn->adapter->conns, &conn->node);
+	ndxp_list_add(&conn->adapter->conns, &conn->node);
 	*out = &conn->spi;
 	return NDX_OK;
 }
@@ -56,8 +56,8 @@ void ofi_conn_destroy(struct ndx_spi_conn *spi)
 		drop_request(conn, NULL, 0);
 	if (conn->link != NULL)
 		ofi_link_close(conn->link, false);
-	base_list_remove(&conn->node);
-	base_fd_close(conn->reserved);
+	ndxp_list_remove(&conn->node);
+	ndxp_fd_close(conn->reserved);
 	free(conn);
 }
 
@@ -65,7 +65,7 @@ void ofi_conn_destroy(struct ndx_spi_conn *spi)
 static int reserve_port(struct sockaddr_storage *address, int *out)
 {
 	const int on = 1;
-	socklen_t len = base_sockaddr_len(address);
+	socklen_t len = ndxp_sockaddr_len(address);
 	const int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int err;
 
@@ -75,7 +75,7 @@ static int reserve_port(struct sockaddr_storage *address, int *out)
 	    bind(fd, (const struct sockaddr *)address, len) != 0 ||
 	    getsockname(fd, (struct sockaddr *)address, &len) != 0) {
 		err = errno;
-		base_fd_close(fd);
+		ndxp_fd_close(fd);
 		return err;
 	}
 	*out = fd;
@@ -84,12 +84,12 @@ static int reserve_port(struct sockaddr_storage *address, int *out)
 
 static bool is_bound(struct ofi_adapter *adapter, const struct sockaddr_storage *address)
 {
-	for (struct base_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
+	for (struct ndxp_list *n = adapter->conns.next; n != &adapter->conns; n = n->next) {
 		const struct ofi_conn *conn = container_of(n, struct ofi_conn, node);
 
 		if (conn->reserved >= 0 &&
-		    base_sockaddr_port(&conn->bound) == base_sockaddr_port(address) &&
-		    base_sockaddr_same_host(&conn->bound, address))
+		    ndxp_sockaddr_port(&conn->bound) == ndxp_sockaddr_port(address) &&
+		    ndxp_sockaddr_same_host(&conn->bound, address))
 			return true;
 	}
 	return false;
@@ -100,24 +100,24 @@ enum ndx_status ofi_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *a
 {
 	struct ofi_conn *conn = ofi_conn_of(spi);
 	struct sockaddr_storage local;
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	int err;
 
-	base_sockaddr_copy(&local, address, len);
+	ndxp_sockaddr_copy(&local, address, len);
 	if (!ofi_is_own(conn->adapter, &local))
 		return fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of this adapter",
-		            base_sockaddr_text(&local, text));
-	if (base_sockaddr_port(&local) != 0 && is_bound(conn->adapter, &local))
+		            ndxp_sockaddr_text(&local, text));
+	if (ndxp_sockaddr_port(&local) != 0 && is_bound(conn->adapter, &local))
 		return fail(NDX_E_SHARING_VIOLATION, EADDRINUSE, "%s is bound by another connector",
-		            base_sockaddr_text(&local, text));
+		            ndxp_sockaddr_text(&local, text));
 	err = reserve_port(&local, &conn->reserved);
-	if (err != 0 && base_sockaddr_port(&local) == 0 &&
+	if (err != 0 && ndxp_sockaddr_port(&local) == 0 &&
 	    (err == EADDRINUSE || err == EADDRNOTAVAIL))
 		return fail(NDX_E_TOO_MANY_ADDRESSES, err, "no free port at %s",
-		            base_sockaddr_text(&local, text));
+		            ndxp_sockaddr_text(&local, text));
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "bind to %s: %s",
-		            base_sockaddr_text(&local, text), strerror(err));
+		            ndxp_sockaddr_text(&local, text), strerror(err));
 	conn->bound = local;
 	spi->local = local;
 	return NDX_OK;
@@ -138,7 +138,7 @@ static const struct sockaddr_storage *choose_source(const struct ofi_conn *conn,
 		return &conn->bound;
 	/* An adapter of one interface or device connects from its own address, whatever the routes
 	 * are. */
-	if (!named || base_sockaddr_is_loopback(to))
+	if (!named || ndxp_sockaddr_is_loopback(to))
 		return NULL;
 	for (size_t i = 0; i < adapter->address_count; i++) {
 		if (adapter->addresses[i].ss_family == to->ss_family)
@@ -158,7 +158,7 @@ static void read_local_address(struct ofi_conn *conn)
 
 static enum ndx_status fail_connect(const struct ofi_conn *conn, int err)
 {
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	enum ndx_status st = ofi_status_of(err);
 
 	if (err == EADDRNOTAVAIL || err == EADDRINUSE)
@@ -166,7 +166,7 @@ static enum ndx_status fail_connect(const struct ofi_conn *conn, int err)
 		                                        : NDX_E_TOO_MANY_ADDRESSES;
 	if (st == NDX_E_UNSUCCESSFUL)
 		st = NDX_E_CONNECTION_ABORTED;
-	return fail(st, err, "fi_connect to %s: %s", base_sockaddr_text(&conn->spi.peer, text),
+	return fail(st, err, "fi_connect to %s: %s", ndxp_sockaddr_text(&conn->spi.peer, text),
 	            fi_strerror(err));
 }
 
@@ -181,7 +181,7 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 	enum ndx_status st;
 	int err;
 
-	base_sockaddr_copy(&to, destination, len);
+	ndxp_sockaddr_copy(&to, destination, len);
 	st = ofi_check_trust(conn->adapter, &to, "connect to");
 	if (st != NDX_OK)
 		return st;
@@ -207,32 +207,32 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 
 static void set_read_limit(struct ofi_conn *conn, struct ofi_qp *qp)
 {
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->read_limit = conn->spi.outbound_read_limit;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 enum ndx_status ofi_conn_complete(struct ndx_spi_conn *spi)
 {
 	struct ofi_conn *conn = ofi_conn_of(spi);
 	struct ofi_link *link = conn->link;
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	int err = ENOTCONN;
 
 	if (link != NULL) {
 		set_read_limit(conn, link->qp);
-		base_lock_acquire(&link->ncq->lock);
+		ndxp_lock_acquire(&link->ncq->lock);
 		if (link->stage == OFI_LINK_ANSWERED) {
 			link->stage = OFI_LINK_COMPLETING;
-			base_timer_set(conn->adapter->spi.loop, &link->timer,
+			ndxp_timer_set(conn->adapter->spi.loop, &link->timer,
 			               conn->adapter->answer_ms);
 			err = conn->adapter->backend->send_ready(link);
 		}
-		base_lock_release(&link->ncq->lock);
+		ndxp_lock_release(&link->ncq->lock);
 	}
 	if (err != 0)
 		return fail(NDX_E_CONNECTION_ABORTED, err, "%s went away",
-		            base_sockaddr_text(&spi->peer, text));
+		            ndxp_sockaddr_text(&spi->peer, text));
 	return NDX_OK;
 }
 
@@ -250,7 +250,7 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	struct ofi_qp *qp = ofi_qp_of(spi->qp);
 	struct ofi_cm own = {0};
 	uint8_t bytes[OFI_CM_SIZE];
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	enum ndx_status st;
 	int err;
 
@@ -258,17 +258,17 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	st = ofi_link_create(conn, qp, request->info, OFI_LINK_ACCEPTING, &conn->link, &own);
 	if (st != NDX_OK)
 		goto drop;
-	base_lock_acquire(&conn->link->ncq->lock);
+	ndxp_lock_acquire(&conn->link->ncq->lock);
 	conn->link->peer = request->peer;
 	conn->link->known = true;
-	base_lock_release(&conn->link->ncq->lock);
+	ndxp_lock_release(&conn->link->ncq->lock);
 	set_read_limit(conn, qp);
 	read_local_address(conn);
-	base_timer_set(conn->adapter->spi.loop, &conn->link->timer, conn->adapter->answer_ms);
+	ndxp_timer_set(conn->adapter->spi.loop, &conn->link->timer, conn->adapter->answer_ms);
 	err = -fi_accept(conn->link->ep, bytes, conn->adapter->backend->cm_encode(&own, bytes));
 	if (err != 0) {
 		st = fail(NDX_E_CONNECTION_ABORTED, err, "fi_accept of %s: %s",
-		          base_sockaddr_text(&spi->peer, text), fi_strerror(err));
+		          ndxp_sockaddr_text(&spi->peer, text), fi_strerror(err));
 		ofi_link_close(conn->link, true);
 		conn->link = NULL;
 		goto drop;
@@ -292,10 +292,10 @@ static enum ndx_status send_reject(struct ofi_conn *conn, const void *data, size
 	struct ofi_link *link = conn->link;
 	int err = ENOTCONN;
 
-	base_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&link->ncq->lock);
 	if (link->stage == OFI_LINK_ANSWERED)
 		err = conn->adapter->backend->send_reject(link, data, len);
-	base_lock_release(&link->ncq->lock);
+	ndxp_lock_release(&link->ncq->lock);
 	return err == 0 ? NDX_OK : NDX_E_CONNECTION_ABORTED;
 }
 
@@ -446,7 +446,7 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 	}
 	if (link == NULL) /* the event of an endpoint that this end has closed */
 		return;
-	base_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&link->ncq->lock);
 	switch (event->what) {
 	case FI_CONNECTED:
 		if (link->stage == OFI_LINK_CONNECTING)
@@ -475,5 +475,5 @@ void ofi_conn_event(void *owner, const struct ofi_cm_event *event)
 	default:
 		break;
 	}
-	base_lock_release(&link->ncq->lock);
+	ndxp_lock_release(&link->ncq->lock);
 }

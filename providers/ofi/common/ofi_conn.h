@@ -9,7 +9,7 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_list.h"
+#include <ndx/spi/list.h>
 #include "ofi_wire.h"
 
 struct ofi_adapter;
@@ -26,7 +26,7 @@ struct ofi_request {
 struct ofi_conn {
 	struct ndx_spi_conn spi;
 	struct ofi_adapter *adapter;
-	struct base_list node;
+	struct ndxp_list node;
 	struct sockaddr_storage bound; /* AF_UNSPEC: not bound */
 	int reserved;                  /* socket that reserves the port, or -1 */
 	struct ofi_link *link;         /* control thread */

@@ -4,8 +4,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "ofi.h"
 
 #define SWEEP_MIN 8u      /* native queues from which on it pays to ask which have completions */
@@ -21,15 +21,15 @@ static struct ofi_cq *cq_of(struct ndx_spi_cq *cq)
 static void poll_one(struct ofi_cq *cq, struct ofi_ncq *ncq, size_t count)
 {
 	/* a thread that holds the lock reads the queue for this consumer, too */
-	if (!base_lock_try(&ncq->lock))
+	if (!ndxp_lock_try(&ncq->lock))
 		return;
 	ofi_ncq_poll(ncq, &cq->base, count);
-	base_lock_release(&ncq->lock);
+	ndxp_lock_release(&ncq->lock);
 }
 
 static void poll_all(struct ofi_cq *cq, size_t count)
 {
-	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next)
+	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next)
 		poll_one(cq, container_of(n, struct ofi_tie, of_cq)->ncq, count);
 }
 
@@ -37,7 +37,7 @@ static void poll_all(struct ofi_cq *cq, size_t count)
  * a descriptor readable. */
 static void poll_ready(struct ofi_cq *cq, size_t count)
 {
-	struct base_poll_event ready[SWEEP_BATCH];
+	struct ndxp_poll_event ready[SWEEP_BATCH];
 	int n = SWEEP_BATCH;
 
 	if (++cq->ready > SWEEP_TRUST) {
@@ -45,9 +45,9 @@ static void poll_ready(struct ofi_cq *cq, size_t count)
 		poll_all(cq, count);
 		return;
 	}
-	for (int i = 0; n == SWEEP_BATCH && i < SWEEP_ROUNDS && !base_cq_has(&cq->base, count);
+	for (int i = 0; n == SWEEP_BATCH && i < SWEEP_ROUNDS && !ndxp_cq_has(&cq->base, count);
 	     i++) {
-		n = base_poll_wait(cq->sweep, ready, SWEEP_BATCH, 0);
+		n = ndxp_poll_wait(cq->sweep, ready, SWEEP_BATCH, 0);
 		for (int k = 0; k < n; k++)
 			poll_one(cq, ready[k].data, count);
 	}
@@ -58,14 +58,14 @@ static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, siz
 	struct ofi_cq *cq = (struct ofi_cq *)(void *)handle;
 	size_t got;
 
-	if (base_lock_try(&cq->poll_lock)) {
+	if (ndxp_lock_try(&cq->poll_lock)) {
 		if (cq->sweep >= 0)
 			poll_ready(cq, count);
 		else
 			poll_all(cq, count);
-		base_lock_release(&cq->poll_lock);
+		ndxp_lock_release(&cq->poll_lock);
 	}
-	got = base_cq_take(&cq->base, results, count);
+	got = ndxp_cq_take(&cq->base, results, count);
 	if (got == 0)
 		ofi_cq_clear_fd(cq);
 	return got;
@@ -73,14 +73,14 @@ static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, siz
 
 static void end_sweep(struct ofi_cq *cq)
 {
-	base_fd_close(cq->sweep);
+	ndxp_fd_close(cq->sweep);
 	cq->sweep = -1;
 	__atomic_store_n(&cq->swept, 0, __ATOMIC_SEQ_CST);
 }
 
 static bool sweep_too(struct ofi_cq *cq, struct ofi_ncq *ncq)
 {
-	if (base_poll_add(cq->sweep, ncq->watch.fd, POLLIN, false, ncq) == 0)
+	if (ndxp_poll_add(cq->sweep, ncq->watch.fd, POLLIN, false, ncq) == 0)
 		return true;
 	/* no memory: polls read all native queues */
 	end_sweep(cq);
@@ -96,11 +96,11 @@ void ofi_cq_tied(struct ofi_cq *cq, struct ofi_ncq *ncq)
 	}
 	if (cq->native != SWEEP_MIN || !cq->adapter->backend->tells_always)
 		return;
-	cq->sweep = base_poll_create();
+	cq->sweep = ndxp_poll_create();
 	if (cq->sweep < 0)
 		return;
 	__atomic_store_n(&cq->swept, 1, __ATOMIC_SEQ_CST);
-	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
+	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
 		if (!sweep_too(cq, container_of(n, struct ofi_tie, of_cq)->ncq))
 			return;
 	}
@@ -110,7 +110,7 @@ void ofi_cq_untied(struct ofi_cq *cq, struct ofi_ncq *ncq)
 {
 	__atomic_store_n(&cq->native, cq->native - 1, __ATOMIC_RELAXED);
 	if (cq->sweep >= 0)
-		base_poll_remove(cq->sweep, ncq->watch.fd);
+		ndxp_poll_remove(cq->sweep, ncq->watch.fd);
 	if (cq->sweep >= 0 && cq->native < SWEEP_MIN)
 		end_sweep(cq);
 }
@@ -126,7 +126,7 @@ enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	/* libfabric has no use for the affinity, which is advice. */
 	if (cq == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a completion queue");
-	st = base_cq_init(&cq->base, &cq_ops, attr->depth);
+	st = ndxp_cq_init(&cq->base, &cq_ops, attr->depth);
 	if (st != NDX_OK) {
 		free(cq);
 		return st;
@@ -134,7 +134,7 @@ enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	cq->adapter = ofi_adapter_of(adapter);
 	cq->fd = -1;
 	cq->sweep = -1;
-	base_list_init(&cq->ties);
+	ndxp_list_init(&cq->ties);
 	*out = &cq->base.spi;
 	return NDX_OK;
 }
@@ -143,9 +143,9 @@ void ofi_cq_destroy(struct ndx_spi_cq *spi)
 {
 	struct ofi_cq *cq = cq_of(spi);
 
-	base_fd_close(cq->fd);
-	base_fd_close(cq->sweep);
-	base_cq_fini(&cq->base);
+	ndxp_fd_close(cq->fd);
+	ndxp_fd_close(cq->sweep);
+	ndxp_cq_fini(&cq->base);
 	free(cq);
 }
 
@@ -158,22 +158,22 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
 	/* where messages do not say whether they are solicited, all of them are */
 	if (type == NDX_CQ_NOTIFY_SOLICITED && !cq->adapter->backend->solicited)
 		type = NDX_CQ_NOTIFY_ANY;
-	st = base_cq_notify(spi, type, ov);
+	st = ndxp_cq_notify(spi, type, ov);
 	if (st < 0)
 		return st;
 	/* The consumer has stopped polling. From now on the control thread reads, whatever the
 	 * count of polls is; or the consumer does, when the native queues wake it. */
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	if (ov == NULL && ofi_cq_share_fds(cq)) {
-		base_lock_release(&cq->poll_lock);
+		ndxp_lock_release(&cq->poll_lock);
 		return st;
 	}
-	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
+	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_tie, of_cq)->ncq;
 
 		if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_POLLED)
 			ofi_ncq_kick(ncq);
 	}
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 	return st;
 }

@@ -11,12 +11,12 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_container_of.h"
-#include "base_cq.h"
-#include "base_list.h"
-#include "base_lock.h"
-#include "base_loop.h"
-#include "base_table.h"
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/completion_queue.h>
+#include <ndx/spi/list.h>
+#include <ndx/spi/lock.h>
+#include <ndx/spi/loop.h>
+#include <ndx/spi/table.h>
 
 struct fid_cq;
 struct ofi_adapter;
@@ -25,10 +25,10 @@ struct ofi_ncq;
 struct ofi_qp;
 
 struct ofi_cq {
-	struct base_cq base;
+	struct ndxp_cq base;
 	struct ofi_adapter *adapter;
-	struct base_lock poll_lock;
-	struct base_list ties; /* struct ofi_tie.of_cq; guarded by poll_lock */
+	struct ndxp_lock poll_lock;
+	struct ndxp_list ties; /* struct ofi_tie.of_cq; guarded by poll_lock */
 	int fd; /* epoll set: base's flag, and lent descriptors; -1: not asked for yet; poll_lock */
 	/* with many native queues: an epoll set of those with completions; poll_lock */
 	int sweep;
@@ -47,8 +47,8 @@ struct ofi_tie {
 	struct ofi_cq *cq;
 	struct ofi_ncq *ncq;
 	unsigned refs; /* control thread */
-	struct base_list of_cq;
-	struct base_list of_ncq;
+	struct ndxp_list of_cq;
+	struct ndxp_list of_ncq;
 };
 
 /* Which links share a native queue with others of the same consumer's queue. */
@@ -86,12 +86,12 @@ struct ofi_ncq {
 	uint32_t awaited; /* the control thread waits for a completion on it; atomic */
 	uint32_t posts;   /* count of requests given to libfabric; atomic, may lose counts */
 	uint32_t has_credit_pending; /* credit_pending is not empty; atomic */
-	struct base_lock credit_lock;
-	struct base_list
+	struct ndxp_lock credit_lock;
+	struct ndxp_list
 		credit_pending; /* struct ofi_qp.credit_node: credits that the next poll sends */
 	/* control thread */
-	struct base_list node; /* in adapter->ncqs */
-	struct base_watch watch;
+	struct ndxp_list node; /* in adapter->ncqs */
+	struct ndxp_watch watch;
 	bool watched; /* the event loop has the watch */
 	unsigned refs;
 	struct ofi_use seen; /* at the last check */
@@ -103,10 +103,10 @@ struct ofi_ncq {
 	uint64_t traffic;        /* bytes on its connections at the last check of that */
 	unsigned draining_links; /* count of links that take no more messages */
 	/* under the lock; written by the control thread only */
-	struct base_lock lock;
-	struct base_list ties;   /* struct ofi_tie.of_ncq */
-	struct base_table links; /* by id */
-	struct base_table_node *buckets[OFI_NCQ_BUCKETS];
+	struct ndxp_lock lock;
+	struct ndxp_list ties;   /* struct ofi_tie.of_ncq */
+	struct ndxp_table links; /* by id */
+	struct ndxp_table_node *buckets[OFI_NCQ_BUCKETS];
 };
 
 enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_cq_attr *attr,
@@ -152,7 +152,7 @@ ssize_t ofi_ncq_read(struct ofi_ncq *ncq);
 unsigned ofi_ncq_progress(struct ofi_ncq *ncq);
 /* The same for a consumer, up to `count` results: a consumer that gets as many as it asked for
  * polls again. */
-void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count);
+void ofi_ncq_poll(struct ofi_ncq *ncq, struct ndxp_cq *cq, size_t count);
 /* Read until the queue is empty, or, if it is shared, until all has been read that was there. */
 void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq);
 void ofi_ncq_catch_up(struct ofi_ncq *ncq); /* takes the lock */

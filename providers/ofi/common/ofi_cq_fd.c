@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "ofi.h"
 
 #define SHARED_FDS_MAX 4u /* native queues: arming has to check each */
@@ -26,17 +26,17 @@ enum ndx_status ofi_cq_get_fd(struct ndx_spi_cq *spi, int *fd)
 	struct ofi_cq *cq = cq_of(spi);
 	int flag;
 	int err = 0;
-	enum ndx_status st = base_cq_get_fd(spi, &flag);
+	enum ndx_status st = ndxp_cq_get_fd(spi, &flag);
 
 	if (st != NDX_OK)
 		return st;
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	if (cq->fd < 0) {
-		cq->fd = base_poll_create();
+		cq->fd = ndxp_poll_create();
 		err = errno;
-		if (cq->fd >= 0 && base_poll_add(cq->fd, flag, POLLIN, false, NULL) != 0) {
+		if (cq->fd >= 0 && ndxp_poll_add(cq->fd, flag, POLLIN, false, NULL) != 0) {
 			err = errno;
-			base_fd_close(cq->fd);
+			ndxp_fd_close(cq->fd);
 			cq->fd = -1;
 		}
 	}
@@ -44,12 +44,12 @@ enum ndx_status ofi_cq_get_fd(struct ndx_spi_cq *spi, int *fd)
 		*fd = cq->fd;
 	else
 		st = NDX_E_INSUFFICIENT_RESOURCES;
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 	return st == NDX_OK ? st
 	                    : fail(st, err, "no descriptor for a completion queue; see ulimit -n");
 }
 
-static struct ofi_ncq *ncq_at(struct base_list *of_cq)
+static struct ofi_ncq *ncq_at(struct ndxp_list *of_cq)
 {
 	return container_of(of_cq, struct ofi_tie, of_cq)->ncq;
 }
@@ -59,8 +59,8 @@ static void unshare_fds(struct ofi_cq *cq)
 {
 	if (!cq->fds_shared)
 		return;
-	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next)
-		base_poll_remove(cq->fd, ncq_at(n)->watch.fd);
+	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next)
+		ndxp_poll_remove(cq->fd, ncq_at(n)->watch.fd);
 	__atomic_store_n(&cq->fds_shared, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -71,13 +71,13 @@ static bool share_fds(struct ofi_cq *cq)
 
 	if (cq->fds_shared)
 		return true;
-	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next)
+	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next)
 		count++;
 	if (cq->fd < 0 || count == 0 || count > SHARED_FDS_MAX)
 		return false;
 	__atomic_store_n(&cq->fds_shared, 1, __ATOMIC_SEQ_CST);
-	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
-		if (base_poll_add(cq->fd, ncq_at(n)->watch.fd, POLLIN, false, NULL) == 0)
+	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
+		if (ndxp_poll_add(cq->fd, ncq_at(n)->watch.fd, POLLIN, false, NULL) == 0)
 			continue;
 		unshare_fds(cq);
 		return false;
@@ -90,10 +90,10 @@ static bool sleeps(struct ofi_cq *cq)
 {
 	bool is;
 
-	base_lock_acquire(&cq->base.lock);
+	ndxp_lock_acquire(&cq->base.lock);
 	is = cq->base.fd_armed && cq->base.fd_type == NDX_CQ_NOTIFY_ANY &&
 	     cq->base.notifies.head == NULL;
-	base_lock_release(&cq->base.lock);
+	ndxp_lock_release(&cq->base.lock);
 	return is;
 }
 
@@ -104,7 +104,7 @@ static bool make_quiet(struct ofi_cq *cq, struct ofi_ncq *ncq)
 	struct fid *fids[1] = {&ncq->cq->fid};
 	bool quiet = false;
 
-	base_lock_acquire(&ncq->lock);
+	ndxp_lock_acquire(&ncq->lock);
 	ofi_send_pending_credits(ncq);
 	for (int i = 0; !quiet && i < ROUNDS; i++) {
 		quiet = fi_trywait(ncq->adapter->fabric, fids, 1) == 0;
@@ -112,7 +112,7 @@ static bool make_quiet(struct ofi_cq *cq, struct ofi_ncq *ncq)
 			(void)ofi_ncq_progress(ncq);
 		quiet = quiet || !sleeps(cq);
 	}
-	base_lock_release(&ncq->lock);
+	ndxp_lock_release(&ncq->lock);
 	return quiet;
 }
 
@@ -124,7 +124,7 @@ bool ofi_cq_share_fds(struct ofi_cq *cq)
 	}
 	if (!share_fds(cq))
 		return false;
-	for (struct base_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
+	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
 		struct ofi_ncq *ncq = ncq_at(n);
 
 		if (!make_quiet(cq, ncq))
@@ -138,15 +138,15 @@ void ofi_cq_clear_fd(struct ofi_cq *cq)
 	if (__atomic_load_n(&cq->fds_shared, __ATOMIC_RELAXED) == 0 ||
 	    cq->adapter->backend->tells_always)
 		return;
-	base_lock_acquire(&cq->poll_lock);
-	for (struct base_list *n = cq->ties.next; n != &cq->ties && cq->fds_shared && sleeps(cq);
+	ndxp_lock_acquire(&cq->poll_lock);
+	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties && cq->fds_shared && sleeps(cq);
 	     n = n->next) {
 		struct ofi_ncq *ncq = ncq_at(n);
 
 		if (!make_quiet(cq, ncq))
 			ofi_ncq_kick(ncq);
 	}
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 }
 
 void ofi_cq_unshare_fds(struct ofi_cq *cq)
@@ -161,7 +161,7 @@ bool ofi_cq_sleeps_on_native(struct ofi_cq *cq)
 
 bool ofi_cq_needs_thread(struct ofi_cq *cq)
 {
-	if (!base_cq_is_armed(&cq->base))
+	if (!ndxp_cq_is_armed(&cq->base))
 		return false;
 	return __atomic_load_n(&cq->fds_shared, __ATOMIC_SEQ_CST) == 0 || !sleeps(cq);
 }
@@ -171,10 +171,10 @@ static void unshare_unarmed(struct ofi_cq *cq)
 {
 	if (__atomic_load_n(&cq->fds_shared, __ATOMIC_RELAXED) == 0)
 		return;
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	if (!sleeps(cq))
 		unshare_fds(cq);
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 }
 
 bool ofi_ncq_is_left_alone(struct ofi_ncq *ncq)
@@ -183,7 +183,7 @@ bool ofi_ncq_is_left_alone(struct ofi_ncq *ncq)
 	bool lent = false;
 
 	/* only this thread changes the ties */
-	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+	for (struct ndxp_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
 		struct ofi_cq *cq = container_of(n, struct ofi_tie, of_ncq)->cq;
 
 		if (ofi_cq_needs_thread(cq))
@@ -201,7 +201,7 @@ void ofi_cq_wake(struct ndx_spi_cq *spi, bool up)
 	struct ofi_cq *cq = cq_of(spi);
 
 	if (up)
-		base_eventfd_set(cq->base.fd);
+		ndxp_eventfd_set(cq->base.fd);
 	else
-		base_eventfd_clear(cq->base.fd);
+		ndxp_eventfd_clear(cq->base.fd);
 }

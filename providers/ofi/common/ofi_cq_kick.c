@@ -5,7 +5,7 @@
 void ofi_ncq_kick(struct ofi_ncq *ncq)
 {
 	__atomic_store_n(&ncq->kicked, 1, __ATOMIC_RELEASE);
-	base_loop_post(ncq->adapter->spi.loop, &ncq->adapter->kick);
+	ndxp_loop_post(ncq->adapter->spi.loop, &ncq->adapter->kick);
 }
 
 void ofi_ncq_await(struct ofi_ncq *ncq)

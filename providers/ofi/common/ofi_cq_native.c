@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "ofi.h"
 
 #define NATIVE_SIZE 1024 /* advice: the queue grows */
@@ -37,9 +37,9 @@ static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq
 	ncq->adapter = adapter;
 	ncq->shared = shared_by != NULL;
 	ncq->shared_by = shared_by;
-	base_table_init(&ncq->links, ncq->buckets, OFI_NCQ_BUCKETS);
-	base_list_init(&ncq->ties);
-	base_list_init(&ncq->credit_pending);
+	ndxp_table_init(&ncq->links, ncq->buckets, OFI_NCQ_BUCKETS);
+	ndxp_list_init(&ncq->ties);
+	ndxp_list_init(&ncq->credit_pending);
 	err = -fi_cq_open(adapter->domain, &attr, &ncq->cq, NULL);
 	if (err != 0) {
 		st = fail(ofi_status_of(err), err, "fi_cq_open: %s; see ulimit -n",
@@ -55,7 +55,7 @@ static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq
 	st = ofi_ncq_watch(ncq);
 	if (st != NDX_OK)
 		goto close_cq;
-	base_list_add(&adapter->ncqs, &ncq->node);
+	ndxp_list_add(&adapter->ncqs, &ncq->node);
 	*out = ncq;
 	return NDX_OK;
 
@@ -70,7 +70,7 @@ void ofi_ncq_put(struct ofi_ncq *ncq)
 {
 	if (--ncq->refs > 0)
 		return;
-	base_list_remove(&ncq->node);
+	ndxp_list_remove(&ncq->node);
 	ofi_ncq_unwatch(ncq);
 	(void)fi_close(&ncq->cq->fid);
 	free(ncq);
@@ -78,7 +78,7 @@ void ofi_ncq_put(struct ofi_ncq *ncq)
 
 static struct ofi_tie *find_tie(struct ofi_ncq *ncq, const struct ofi_cq *cq)
 {
-	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+	for (struct ndxp_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
 		struct ofi_tie *tie = container_of(n, struct ofi_tie, of_ncq);
 
 		if (tie->cq == cq)
@@ -101,14 +101,14 @@ static enum ndx_status tie_to(struct ofi_ncq *ncq, struct ofi_cq *cq)
 	tie->cq = cq;
 	tie->ncq = ncq;
 	tie->refs = 1;
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	ofi_cq_unshare_fds(cq);
-	base_lock_acquire(&ncq->lock);
-	base_list_add(&cq->ties, &tie->of_cq);
-	base_list_add(&ncq->ties, &tie->of_ncq);
-	base_lock_release(&ncq->lock);
+	ndxp_lock_acquire(&ncq->lock);
+	ndxp_list_add(&cq->ties, &tie->of_cq);
+	ndxp_list_add(&ncq->ties, &tie->of_ncq);
+	ndxp_lock_release(&ncq->lock);
 	ofi_cq_tied(cq, ncq);
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 	return NDX_OK;
 }
 
@@ -118,14 +118,14 @@ static void untie_from(struct ofi_ncq *ncq, struct ofi_cq *cq)
 
 	if (tie == NULL || --tie->refs > 0)
 		return;
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	ofi_cq_unshare_fds(cq);
 	ofi_cq_untied(cq, ncq);
-	base_lock_acquire(&ncq->lock);
-	base_list_remove(&tie->of_cq);
-	base_list_remove(&tie->of_ncq);
-	base_lock_release(&ncq->lock);
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_acquire(&ncq->lock);
+	ndxp_list_remove(&tie->of_cq);
+	ndxp_list_remove(&tie->of_ncq);
+	ndxp_lock_release(&ncq->lock);
+	ndxp_lock_release(&cq->poll_lock);
 	free(tie);
 }
 
@@ -169,7 +169,7 @@ static bool has_room(const struct ofi_ncq *ncq)
 
 static struct ofi_ncq *find_shared(struct ofi_adapter *adapter, const struct ofi_cq *cq)
 {
-	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
+	for (struct ndxp_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
 
 		if (ncq->shared_by == cq && has_room(ncq))

@@ -34,7 +34,7 @@ unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
 	return total;
 }
 
-void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count)
+void ofi_ncq_poll(struct ofi_ncq *ncq, struct ndxp_cq *cq, size_t count)
 {
 	ssize_t n = OFI_BATCH;
 
@@ -43,7 +43,7 @@ void ofi_ncq_poll(struct ofi_ncq *ncq, struct base_cq *cq, size_t count)
 		return;
 	}
 	ofi_send_pending_credits(ncq);
-	for (int i = 0; n == OFI_BATCH && i < READS && !base_cq_has(cq, count); i++)
+	for (int i = 0; n == OFI_BATCH && i < READS && !ndxp_cq_has(cq, count); i++)
 		n = ofi_ncq_read(ncq);
 	if (n == OFI_BATCH && !is_away(ncq))
 		ofi_ncq_kick(ncq);
@@ -58,7 +58,7 @@ void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq)
 
 void ofi_ncq_catch_up(struct ofi_ncq *ncq)
 {
-	base_lock_acquire(&ncq->lock);
+	ndxp_lock_acquire(&ncq->lock);
 	ofi_ncq_catch_up_locked(ncq);
-	base_lock_release(&ncq->lock);
+	ndxp_lock_release(&ncq->lock);
 }

@@ -11,7 +11,7 @@
  */
 #include <poll.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "ofi.h"
 
 #define TICK_MS 2u
@@ -35,7 +35,7 @@
 /* Does a consumer wait for a notification that this thread has to give? */
 static bool is_wanted(struct ofi_ncq *ncq)
 {
-	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+	for (struct ndxp_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
 		if (ofi_cq_needs_thread(container_of(n, struct ofi_tie, of_ncq)->cq))
 			return true;
 	}
@@ -48,8 +48,8 @@ static struct ofi_use look_back(struct ofi_ncq *ncq)
 	const struct ofi_use before = ncq->seen;
 	struct ofi_use now = {0, 0};
 
-	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
-		const struct base_cq *cq = &container_of(n, struct ofi_tie, of_ncq)->cq->base;
+	for (struct ndxp_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+		const struct ndxp_cq *cq = &container_of(n, struct ofi_tie, of_ncq)->cq->base;
 
 		now.polls += __atomic_load_n(&cq->polls, __ATOMIC_RELAXED);
 		now.results += (uint32_t)__atomic_load_n(&cq->taken, __ATOMIC_RELAXED);
@@ -75,7 +75,7 @@ static bool is_readable(const struct ofi_ncq *ncq)
 /* Does a consumer sleep on the native queue's descriptor? The same event wakes it. */
 static bool wakes_consumer(struct ofi_ncq *ncq)
 {
-	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+	for (struct ndxp_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
 		if (ofi_cq_sleeps_on_native(container_of(n, struct ofi_tie, of_ncq)->cq))
 			return true;
 	}
@@ -87,9 +87,9 @@ static bool wakes_consumer(struct ofi_ncq *ncq)
 static bool is_being_read(struct ofi_ncq *ncq, bool polled)
 {
 	for (int i = 0; i < GLANCES; i++) {
-		if (!base_lock_try(&ncq->lock))
+		if (!ndxp_lock_try(&ncq->lock))
 			return true;
-		base_lock_release(&ncq->lock);
+		ndxp_lock_release(&ncq->lock);
 		if (!polled)
 			return false;
 		if (!is_readable(ncq) || look_back(ncq).polls > 0)
@@ -102,10 +102,10 @@ static bool is_being_read(struct ofi_ncq *ncq, bool polled)
  * same consumer's queue count, so that many of them are left to the consumer as fast as one. */
 static bool is_sure(struct ofi_ncq *ncq, bool reads)
 {
-	const uint64_t now = reads ? base_now_ns() : 0;
+	const uint64_t now = reads ? ndxp_now_ns() : 0;
 	bool sure = false;
 
-	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+	for (struct ndxp_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
 		struct ofi_cq *cq = container_of(n, struct ofi_tie, of_ncq)->cq;
 
 		if (!reads)
@@ -127,7 +127,7 @@ static void leave_until_tick(struct ofi_ncq *ncq)
 {
 	set_mode(ncq, OFI_NCQ_POLLED);
 	if (!ncq->adapter->tick.armed)
-		base_timer_set(ncq->adapter->spi.loop, &ncq->adapter->tick, TICK_MS);
+		ndxp_timer_set(ncq->adapter->spi.loop, &ncq->adapter->tick, TICK_MS);
 }
 
 /*
@@ -138,17 +138,17 @@ void ofi_ncq_unwatch(struct ofi_ncq *ncq)
 {
 	if (!ncq->watched)
 		return;
-	base_watch_remove(ncq->adapter->spi.loop, &ncq->watch);
+	ndxp_watch_remove(ncq->adapter->spi.loop, &ncq->watch);
 	ncq->watched = false;
 }
 
 static bool watch_fd(struct ofi_ncq *ncq)
 {
 	if (ncq->watched)
-		base_watch_rearm(ncq->adapter->spi.loop, &ncq->watch, POLLIN);
+		ndxp_watch_rearm(ncq->adapter->spi.loop, &ncq->watch, POLLIN);
 	else
 		ncq->watched =
-			base_watch_add(ncq->adapter->spi.loop, &ncq->watch, POLLIN, true) == NDX_OK;
+			ndxp_watch_add(ncq->adapter->spi.loop, &ncq->watch, POLLIN, true) == NDX_OK;
 	return ncq->watched;
 }
 
@@ -166,9 +166,9 @@ static bool may_wait(struct ofi_ncq *ncq)
 static bool count_traffic(const struct ofi_ncq *ncq, uint64_t *bytes)
 {
 	*bytes = 0;
-	for (struct base_table_node *n = base_table_walk(&ncq->links, NULL); n != NULL;
-	     n = base_table_walk(&ncq->links, n)) {
-		struct base_traffic now;
+	for (struct ndxp_table_node *n = ndxp_table_walk(&ncq->links, NULL); n != NULL;
+	     n = ndxp_table_walk(&ncq->links, n)) {
+		struct ndxp_traffic now;
 
 		if (!ofi_liveness_traffic(container_of(n, struct ofi_link, by_id), &now))
 			return false;
@@ -203,8 +203,8 @@ static bool is_in_vain(struct ofi_ncq *ncq, bool any)
 	if (ncq->draining_links > 0 && ncq->adapter->share != OFI_SHARE_ALWAYS)
 		return is_readable(ncq);
 	if (ncq->idle++ == 0)
-		ncq->idle_since = base_now_ns();
-	if (ncq->idle <= IDLE_MAX || base_now_ns() - ncq->idle_since <= IDLE_NS)
+		ncq->idle_since = ndxp_now_ns();
+	if (ncq->idle <= IDLE_MAX || ndxp_now_ns() - ncq->idle_since <= IDLE_NS)
 		return false;
 	if (!has_moved(ncq))
 		return true;
@@ -224,7 +224,7 @@ static void arm_native(struct ofi_ncq *ncq)
  * thread has to give. */
 static bool leave_to_consumer(struct ofi_ncq *ncq, bool was_away)
 {
-	/* first leave the queue, then look for consumers that wait: see base_cq_is_armed() */
+	/* first leave the queue, then look for consumers that wait: see ndxp_cq_is_armed() */
 	if (is_sure(ncq, true) || was_away)
 		leave_until_tick(ncq);
 	else
@@ -238,12 +238,12 @@ static bool leave_to_consumer(struct ofi_ncq *ncq, bool was_away)
  */
 static bool take_over(struct ofi_ncq *ncq, bool was_away)
 {
-	if (base_lock_try(&ncq->lock))
+	if (ndxp_lock_try(&ncq->lock))
 		return true;
 	if (leave_to_consumer(ncq, was_away))
 		return false;
 	set_mode(ncq, OFI_NCQ_BUSY);
-	base_lock_acquire(&ncq->lock);
+	ndxp_lock_acquire(&ncq->lock);
 	return true;
 }
 
@@ -264,7 +264,7 @@ static void read_native(struct ofi_ncq *ncq)
 			return;
 		n = ofi_ncq_progress(ncq);
 		quiet = n == 0 && may_wait(ncq);
-		base_lock_release(&ncq->lock);
+		ndxp_lock_release(&ncq->lock);
 		any = any || n > 0;
 	}
 	__atomic_store_n(&ncq->awaited, 0, __ATOMIC_RELAXED);
@@ -309,7 +309,7 @@ enum ndx_status ofi_ncq_watch(struct ofi_ncq *ncq)
 	ncq->watch.arg = ncq;
 	ncq->mode = OFI_NCQ_ARMED;
 	(void)may_wait(ncq);
-	st = base_watch_add(ncq->adapter->spi.loop, &ncq->watch, POLLIN, true);
+	st = ndxp_watch_add(ncq->adapter->spi.loop, &ncq->watch, POLLIN, true);
 	ncq->watched = st == NDX_OK;
 	return st;
 }
@@ -326,7 +326,7 @@ static bool has_left(struct ofi_ncq *ncq)
 	uint32_t native = 0;
 	bool lent = false;
 
-	for (struct base_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+	for (struct ndxp_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
 		const struct ofi_cq *cq = container_of(n, struct ofi_tie, of_ncq)->cq;
 
 		native += __atomic_load_n(&cq->native, __ATOMIC_RELAXED);
@@ -347,7 +347,7 @@ void ofi_ncq_on_tick(void *arg)
 	struct ofi_adapter *adapter = arg;
 
 	ofi_count(&adapter->counts.ticks);
-	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
+	for (struct ndxp_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
 
 		if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_POLLED)
@@ -367,7 +367,7 @@ void ofi_ncq_on_kick(void *arg)
 {
 	struct ofi_adapter *adapter = arg;
 
-	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
+	for (struct ndxp_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
 
 		if (__atomic_exchange_n(&ncq->kicked, 0, __ATOMIC_ACQUIRE) != 0)

@@ -60,7 +60,7 @@ static bool must_announce_now(struct ndx_cq *handle)
 {
 	if (__atomic_load_n(&((struct ofi_cq *)(void *)handle)->swept, __ATOMIC_RELAXED) != 0)
 		return true;
-	return base_cq_is_armed(base_cq_of(handle));
+	return ndxp_cq_is_armed(ndxp_cq_of(handle));
 }
 
 void ofi_send_credits(struct ofi_qp *qp)
@@ -77,11 +77,11 @@ void ofi_send_credits(struct ofi_qp *qp)
 	}
 	/* A consumer that polls will probably send, and a send carries credits at no cost.
 	 * Otherwise its next poll sends them, or the control thread at the next tick. */
-	base_lock_acquire(&ncq->credit_lock);
-	if (base_list_empty(&qp->credit_node))
-		base_list_add(&ncq->credit_pending, &qp->credit_node);
+	ndxp_lock_acquire(&ncq->credit_lock);
+	if (ndxp_list_empty(&qp->credit_node))
+		ndxp_list_add(&ncq->credit_pending, &qp->credit_node);
 	__atomic_store_n(&ncq->has_credit_pending, 1, __ATOMIC_SEQ_CST);
-	base_lock_release(&ncq->credit_lock);
+	ndxp_lock_release(&ncq->credit_lock);
 	/* The control thread may have taken the queue over in between, and may sleep already. This
 	 * side stores the debt, then reads the mode; the control thread stores the mode, then reads
 	 * the debt. So at least one of them sees the other. */
@@ -112,13 +112,13 @@ void ofi_post_receives(struct ofi_qp *qp)
 
 static struct ofi_qp *next_credit_pending(struct ofi_ncq *ncq)
 {
-	struct base_list *node;
+	struct ndxp_list *node;
 
-	base_lock_acquire(&ncq->credit_lock);
-	node = base_list_take(&ncq->credit_pending);
+	ndxp_lock_acquire(&ncq->credit_lock);
+	node = ndxp_list_take(&ncq->credit_pending);
 	if (node == NULL)
 		__atomic_store_n(&ncq->has_credit_pending, 0, __ATOMIC_RELEASE);
-	base_lock_release(&ncq->credit_lock);
+	ndxp_lock_release(&ncq->credit_lock);
 	return node != NULL ? container_of(node, struct ofi_qp, credit_node) : NULL;
 }
 
@@ -128,9 +128,9 @@ void ofi_send_pending_credits(struct ofi_ncq *ncq)
 
 	while (__atomic_load_n(&ncq->has_credit_pending, __ATOMIC_SEQ_CST) != 0 &&
 	       (qp = next_credit_pending(ncq)) != NULL) {
-		base_lock_acquire(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
 		if (is_due(qp))
 			announce(qp);
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 	}
 }

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 #include "ofi.h"
 
 static const char *take_credit(struct ofi_link *link, uint16_t count)
@@ -15,14 +15,14 @@ static const char *take_credit(struct ofi_link *link, uint16_t count)
 
 	if (qp == NULL)
 		return NULL;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	ok = count <= qp->peer_depth - qp->credits;
 	if (ok) {
 		qp->credits += count;
 		qp->credit_ctrl_received++;
 		ofi_submit(qp);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return ok ? NULL : "more credits than the peer's receive queue holds";
 }
 
@@ -59,9 +59,9 @@ static const char *take_disc(struct ofi_link *link)
 		return "DISC twice";
 	link->peer_disc = true;
 	if (qp != NULL) {
-		base_lock_acquire(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
 		qp->peer_disc = true;
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 	}
 	ofi_host(link->adapter)->report(&link->conn->spi, NDX_REPORT_PEER_DISC, 0, NULL);
 	return NULL;
@@ -69,16 +69,16 @@ static const char *take_disc(struct ofi_link *link)
 
 static void forget_tokens(struct ofi_link *link, uint16_t count)
 {
-	base_lock_acquire(&link->qp->base.lock);
+	ndxp_lock_acquire(&link->qp->base.lock);
 	if (count == OFI_TOKENS_ALL)
 		ofi_grants_forget(link->qp, 0);
 	for (size_t i = 0; count != OFI_TOKENS_ALL && i < count; i++) {
-		const uint32_t token = base_get_be32(link->area + OFI_AREA_TOKENS + 4 * i);
+		const uint32_t token = ndxp_get_be32(link->area + OFI_AREA_TOKENS + 4 * i);
 
 		if (token != 0)
 			ofi_grants_forget(link->qp, token);
 	}
-	base_lock_release(&link->qp->base.lock);
+	ndxp_lock_release(&link->qp->base.lock);
 }
 
 /* Is an answer of this type still in flight? */
@@ -140,7 +140,7 @@ static void end_sync(struct ofi_link *link)
 		return;
 	link->sync_done = link->sync_sent;
 	ofi_link_sync(link);
-	base_loop_post(link->adapter->spi.loop, &link->adapter->revoke_job);
+	ndxp_loop_post(link->adapter->spi.loop, &link->adapter->revoke_job);
 }
 
 static const char *take_synced(struct ofi_link *link)
@@ -161,7 +161,7 @@ static const char *take_ask(struct ofi_link *link)
 		return "ASK before the connection was complete";
 	if (owes_answer(link, OFI_CTRL_ANSWER))
 		return "ASK before the last one was answered";
-	ofi_key_answer(&link->adapter->keys, base_get_be32(link->area + OFI_AREA_QUESTION),
+	ofi_key_answer(&link->adapter->keys, ndxp_get_be32(link->area + OFI_AREA_QUESTION),
 	               link->id, &grant);
 	ofi_grant_encode(&grant, link->answer);
 	return note_answer(link, OFI_CTRL_ANSWER,
@@ -177,11 +177,11 @@ static const char *take_answer(struct ofi_link *link)
 
 	if (wrong != NULL || qp == NULL)
 		return wrong;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	wrong = ofi_grants_store(qp, &grant);
 	if (wrong == NULL)
 		ofi_submit(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return wrong;
 }
 
@@ -194,13 +194,13 @@ static const char *take_written(struct ofi_link *link, const struct ofi_ctrl *ct
 
 	if (qp == NULL)
 		return NULL;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	ok = qp->written_parts == (high ? 1 : 0);
 	if (ok) {
 		qp->written |= high ? (uint32_t)ctrl->count << 16 : ctrl->count;
 		qp->written_parts++;
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return ok ? NULL : "the length of a write in the wrong order, or twice";
 }
 
@@ -240,7 +240,7 @@ const char *ofi_ctrl_handle(struct ofi_link *link, const struct ofi_ctrl *ctrl)
  * closed. */
 static struct ofi_link *only_link(const struct ofi_ncq *ncq)
 {
-	struct base_table_node *node = ncq->shared ? NULL : base_table_walk(&ncq->links, NULL);
+	struct ndxp_table_node *node = ncq->shared ? NULL : ndxp_table_walk(&ncq->links, NULL);
 
 	return node != NULL ? container_of(node, struct ofi_link, by_id) : NULL;
 }
@@ -298,7 +298,7 @@ void ofi_ctrl_done(struct ofi_link *link, uint8_t type, int err)
 		break;
 	case OFI_CTRL_REJECT: /* REJECT was the link's last control message */
 		if (link->conn == NULL)
-			base_timer_set(link->adapter->spi.loop, &link->timer, 0);
+			ndxp_timer_set(link->adapter->spi.loop, &link->timer, 0);
 		break;
 	case OFI_CTRL_SYNC:
 		link->sync_acked = true;

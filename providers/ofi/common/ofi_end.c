@@ -23,14 +23,14 @@ void ofi_conn_drain(struct ndx_spi_conn *spi)
 		report_bits(conn, NDX_REPORT_DRAINED, 0, NULL);
 		return;
 	}
-	base_lock_acquire(&qp->base.lock);
-	qp->base.state = BASE_QP_CLOSING;
+	ndxp_lock_acquire(&qp->base.lock);
+	qp->base.state = NDXP_QP_CLOSING;
 	qp->draining = true;
 	if (qp->verbs.gone || qp->verbs.leaving)
 		ofi_cancel_waiting(qp);
 	ofi_submit(qp);
 	ofi_check_drained(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
@@ -41,23 +41,23 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 
 	if (qp == NULL)
 		return;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	ofi_cancel_waiting(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	/* This thread may be late, too: read the completions of requests that have ended in
 	 * time. */
 	ofi_ncq_catch_up(conn->link->ncq);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	hurry = qp->tx_native > 0 && conn->adapter->backend->limit_requests != NULL;
-	if (base_queue_outstanding(&qp->base.initiator) > 0 && !hurry)
+	if (ndxp_queue_outstanding(&qp->base.initiator) > 0 && !hurry)
 		ofi_qp_break(qp, 0, "requests that the stack has taken did not end in time");
 	ofi_check_drained(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	if (!hurry)
 		return;
-	base_lock_acquire(&conn->link->ncq->lock);
+	ndxp_lock_acquire(&conn->link->ncq->lock);
 	conn->adapter->backend->limit_requests(conn->link);
-	base_lock_release(&conn->link->ncq->lock);
+	ndxp_lock_release(&conn->link->ncq->lock);
 }
 
 void ofi_conn_send_disc(struct ndx_spi_conn *spi)
@@ -67,9 +67,9 @@ void ofi_conn_send_disc(struct ndx_spi_conn *spi)
 	int err = ENOTCONN;
 
 	if (link != NULL) {
-		base_lock_acquire(&link->ncq->lock);
+		ndxp_lock_acquire(&link->ncq->lock);
 		err = ofi_link_send_ctrl(link, OFI_CTRL_DISC, 0, &link->disc_op);
-		base_lock_release(&link->ncq->lock);
+		ndxp_lock_release(&link->ncq->lock);
 	}
 	if (err != 0)
 		report_bits(conn, NDX_REPORT_ABORT, err, "the goodbye could not be sent");
@@ -80,9 +80,9 @@ static void end_conn(struct ofi_conn *conn)
 	struct ofi_link *link = conn->link;
 
 	if (link != NULL && link->qp != NULL) {
-		base_lock_acquire(&link->qp->base.lock);
-		link->qp->base.state = BASE_QP_DEAD;
-		base_lock_release(&link->qp->base.lock);
+		ndxp_lock_acquire(&link->qp->base.lock);
+		link->qp->base.state = NDXP_QP_DEAD;
+		ndxp_lock_release(&link->qp->base.lock);
 	}
 	if (link != NULL)
 		ofi_link_end(link);
@@ -106,8 +106,8 @@ enum ndx_status ofi_conn_detach(struct ndx_spi_conn *spi)
 
 	if (link == NULL || link->qp == NULL)
 		return NDX_OK;
-	base_lock_acquire(&link->qp->base.lock);
-	link->qp->base.state = BASE_QP_DEAD;
-	base_lock_release(&link->qp->base.lock);
+	ndxp_lock_acquire(&link->qp->base.lock);
+	link->qp->base.state = NDXP_QP_DEAD;
+	ndxp_lock_release(&link->qp->base.lock);
 	return link->adapter->backend->detach(link);
 }

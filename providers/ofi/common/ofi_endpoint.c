@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "ofi.h"
 
 #define RELEASE_MS 100u  /* how long a message may take to arrive while its receive is recalled */
@@ -27,7 +27,7 @@ static enum ndx_status make_control(struct ofi_link *link)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "fi_mr_reg of a control region: %s",
 		            fi_strerror(err));
 	do {
-		if (base_random(&link->id, sizeof(link->id)) != NDX_OK)
+		if (ndxp_random(&link->id, sizeof(link->id)) != NDX_OK)
 			return fail(NDX_E_INSUFFICIENT_RESOURCES, 0, "no random number");
 	} while (link->id == 0 || ofi_ncq_find(link->ncq, link->id) != NULL);
 	return NDX_OK;
@@ -69,11 +69,11 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 {
 	struct ofi_ncq *ncq = link->ncq;
 
-	base_lock_acquire(&ncq->lock);
-	base_table_add(&ncq->links, &link->by_id, link->id);
+	ndxp_lock_acquire(&ncq->lock);
+	ndxp_table_add(&ncq->links, &link->by_id, link->id);
 	link->qp = qp;
 	qp->link = link;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->ep = link->ep;
 	qp->conn = link->conn;
 	qp->ncq = ncq;
@@ -85,7 +85,7 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->verbs.gone = false;
 	qp->recalling = false;
 	qp->recalled_for = NULL;
-	base_qp_rnr_end(&qp->base);
+	ndxp_qp_rnr_end(&qp->base);
 	qp->credits = 0;
 	qp->rx_next = qp->base.receive.head;
 	qp->rx_native = 0;
@@ -102,8 +102,8 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 		link->adapter->backend->attached(link);
 	ofi_post_receives(qp);
 	own->credits = ofi_take_credits(qp);
-	base_lock_release(&qp->base.lock);
-	base_lock_release(&ncq->lock);
+	ndxp_lock_release(&qp->base.lock);
+	ndxp_lock_release(&ncq->lock);
 }
 
 enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct fi_info *info,
@@ -118,7 +118,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->conn = conn;
 	link->stage = stage;
 	link->keepalive_ms = qp->base.spi.attr.keepalive_ms;
-	link->timer = (struct base_timer){.fn = on_timer, .arg = link};
+	link->timer = (struct ndxp_timer){.fn = on_timer, .arg = link};
 	link->ready_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_READY, link};
 	link->reject_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_REJECT, link};
 	link->disc_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_DISC, link};
@@ -137,7 +137,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 		goto close_fids;
 	attach_qp(link, qp, own);
 	ofi_ncq_await(link->ncq);
-	base_list_add(&conn->adapter->links, &link->node);
+	ndxp_list_add(&conn->adapter->links, &link->node);
 	(void)__atomic_add_fetch(&conn->adapter->link_count, 1, __ATOMIC_SEQ_CST);
 	own->id = link->id;
 	own->key = link->key;
@@ -166,9 +166,9 @@ static bool has_outstanding(struct ofi_link *link)
 	bool any = link->ctrl_out > 0;
 
 	if (link->qp != NULL) {
-		base_lock_acquire(&link->qp->base.lock);
+		ndxp_lock_acquire(&link->qp->base.lock);
 		any = any || link->qp->rx_native > 0 || link->qp->tx_native > 0;
-		base_lock_release(&link->qp->base.lock);
+		ndxp_lock_release(&link->qp->base.lock);
 	}
 	return any;
 }
@@ -183,14 +183,14 @@ static void drain_native(struct ofi_link *link, uint64_t deadline_ns)
 			if (link->ncq->shared && !has_outstanding(link))
 				return;
 		}
-	} while (base_now_ns() < deadline_ns && has_outstanding(link) && sched_yield() == 0);
+	} while (ndxp_now_ns() < deadline_ns && has_outstanding(link) && sched_yield() == 0);
 }
 
 /* Log a slow call: it stops the control thread, and perhaps a consumer that polls. Returns the
  * time. */
 static uint64_t note_slow(const struct ofi_adapter *adapter, const char *call, uint64_t since)
 {
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 	const uint64_t ms = (now - since) / 1000000;
 
 	if (ms >= SLOW_MS)
@@ -202,13 +202,13 @@ static uint64_t note_slow(const struct ofi_adapter *adapter, const char *call, u
 /* The ncq's lock held: from now on nothing goes to the endpoint, and nothing is reported. */
 static void stop_qp(struct ofi_qp *qp, bool keep)
 {
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->ep = NULL;
 	qp->open = false;
 	qp->broken = true;
 	if (keep)
-		qp->base.state = BASE_QP_IDLE;
-	base_lock_release(&qp->base.lock);
+		qp->base.state = NDXP_QP_IDLE;
+	ndxp_lock_release(&qp->base.lock);
 }
 
 /* The ncq's lock held: shut the endpoint down, which brings the rest back. Control messages count
@@ -218,16 +218,16 @@ static void begin_close(struct ofi_link *link, bool keep)
 	uint64_t since;
 
 	link->closing = true;
-	base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
+	ndxp_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
 	if (link->qp != NULL)
 		stop_qp(link->qp, keep);
 	/* what has arrived by now belongs to the consumer */
 	ofi_ncq_catch_up_locked(link->ncq);
-	since = base_now_ns();
+	since = ndxp_now_ns();
 	if (link->open)
 		(void)fi_shutdown(link->ep, 0);
 	(void)note_slow(link->adapter, "fi_shutdown", since);
-	link->flush_until_ns = base_deadline(link->open ? link->adapter->backend->flush_ms : 0);
+	link->flush_until_ns = ndxp_deadline(link->open ? link->adapter->backend->flush_ms : 0);
 }
 
 /* The ncq's lock held, so no other thread reads the native queue: wait for the requests that are
@@ -237,7 +237,7 @@ static void close_endpoint(struct ofi_link *link)
 	uint64_t since;
 
 	drain_native(link, link->flush_until_ns);
-	since = base_now_ns();
+	since = ndxp_now_ns();
 	(void)fi_close(&link->ep->fid);
 	(void)note_slow(link->adapter, "fi_close of an endpoint", since);
 	drain_native(link, 0);
@@ -246,22 +246,22 @@ static void close_endpoint(struct ofi_link *link)
 /* Cancel the requests that libfabric never had, or did not bring back. */
 static void cancel_rest(struct ofi_qp *qp, bool keep)
 {
-	struct base_queue *rx = &qp->base.receive;
+	struct ndxp_queue *rx = &qp->base.receive;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->recalling = false;
 	qp->recalled_for = NULL;
 	ofi_cancel_waiting(qp);
-	base_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
+	ndxp_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
 	if (keep) {
 		for (uint32_t i = rx->head; i != rx->tail; i++)
 			ofi_rx_at(qp, i)->native = false;
 		qp->rx_next = rx->head;
 	} else {
-		base_queue_cancel(rx, NDX_E_CANCELED);
+		ndxp_queue_cancel(rx, NDX_E_CANCELED);
 		qp->rx_next = rx->tail;
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 void ofi_link_close(struct ofi_link *link, bool keep)
@@ -271,25 +271,25 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 	struct ofi_qp *qp = link->qp;
 	uint64_t since;
 
-	base_timer_cancel(adapter->spi.loop, &link->timer);
-	base_lock_acquire(&ncq->lock);
+	ndxp_timer_cancel(adapter->spi.loop, &link->timer);
+	ndxp_lock_acquire(&ncq->lock);
 	if (!link->ending)
 		begin_close(link, keep);
 	close_endpoint(link);
-	base_table_remove(&link->by_id);
-	base_lock_release(&ncq->lock);
+	ndxp_table_remove(&link->by_id);
+	ndxp_lock_release(&ncq->lock);
 	if (qp != NULL) {
 		cancel_rest(qp, keep);
 		ofi_link_detach(link);
 	}
 	ncq->draining_links--;
-	since = base_now_ns();
+	since = ndxp_now_ns();
 	(void)fi_close(&link->control->fid);
 	since = note_slow(adapter, "fi_close of a region", since);
-	base_list_remove(&link->node);
+	ndxp_list_remove(&link->node);
 	(void)__atomic_sub_fetch(&adapter->link_count, 1, __ATOMIC_SEQ_CST);
-	if (!base_list_empty(&adapter->revokes))
-		base_loop_post(adapter->spi.loop, &adapter->revoke_job);
+	if (!ndxp_list_empty(&adapter->revokes))
+		ndxp_loop_post(adapter->spi.loop, &adapter->revoke_job);
 	ofi_ncq_put(ncq);
 	(void)note_slow(adapter, "fi_close of a completion queue", since);
 	free(link);
@@ -312,13 +312,13 @@ static void step_end(void *arg)
 	struct ofi_link *link = arg;
 	bool wait;
 
-	base_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&link->ncq->lock);
 	drain_native(link, 0);
-	wait = has_outstanding(link) && base_now_ns() < link->flush_until_ns &&
-	       !base_loop_is_hurried();
+	wait = has_outstanding(link) && ndxp_now_ns() < link->flush_until_ns &&
+	       !ndxp_loop_is_hurried();
 	if (wait)
-		base_timer_set(link->adapter->spi.loop, &link->timer, FLUSH_STEP_MS);
-	base_lock_release(&link->ncq->lock);
+		ndxp_timer_set(link->adapter->spi.loop, &link->timer, FLUSH_STEP_MS);
+	ndxp_lock_release(&link->ncq->lock);
 	if (!wait)
 		end(link);
 }
@@ -326,12 +326,12 @@ static void step_end(void *arg)
 void ofi_link_end(struct ofi_link *link)
 {
 	if (!link->ending) {
-		base_timer_cancel(link->adapter->spi.loop, &link->timer);
-		link->timer = (struct base_timer){.fn = step_end, .arg = link};
-		base_lock_acquire(&link->ncq->lock);
+		ndxp_timer_cancel(link->adapter->spi.loop, &link->timer);
+		link->timer = (struct ndxp_timer){.fn = step_end, .arg = link};
+		ndxp_lock_acquire(&link->ncq->lock);
 		begin_close(link, false);
 		link->ending = true;
-		base_lock_release(&link->ncq->lock);
+		ndxp_lock_release(&link->ncq->lock);
 	}
 	step_end(link);
 }
@@ -345,17 +345,17 @@ void ofi_link_force_close(struct ofi_link *link, const char *cause)
 		end(link);
 		return;
 	}
-	base_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&link->ncq->lock);
 	was_up = link->stage == OFI_LINK_UP;
 	if (conn != NULL)
 		ofi_link_break(link, 0, cause);
-	base_lock_release(&link->ncq->lock);
+	ndxp_lock_release(&link->ncq->lock);
 	if (conn != NULL)
 		conn->link = NULL;
 	if (was_up && link->qp != NULL) {
-		base_lock_acquire(&link->qp->base.lock);
-		link->qp->base.state = BASE_QP_DEAD;
-		base_lock_release(&link->qp->base.lock);
+		ndxp_lock_acquire(&link->qp->base.lock);
+		link->qp->base.state = NDXP_QP_DEAD;
+		ndxp_lock_release(&link->qp->base.lock);
 	}
 	ofi_link_close(link, !was_up);
 }
@@ -364,7 +364,7 @@ static void recall_receives(struct ofi_qp *qp)
 {
 	struct fid_ep *ep;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	ep = qp->ep;
 	qp->ep = NULL;
 	qp->open = false;
@@ -375,16 +375,16 @@ static void recall_receives(struct ofi_qp *qp)
 		if (rx->native)
 			(void)fi_cancel(&ep->fid, &rx->op);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 static bool is_recalled(struct ofi_qp *qp)
 {
 	bool all;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	all = qp->rx_native == 0;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return all;
 }
 
@@ -409,19 +409,19 @@ enum ndx_status ofi_link_release_later(struct ofi_link *link)
 	bool all;
 
 	if (first) {
-		link->release_until_ns = base_deadline(RELEASE_MS);
+		link->release_until_ns = ndxp_deadline(RELEASE_MS);
 		recall_receives(link->qp);
 	}
 	do {
 		ofi_ncq_catch_up(link->ncq);
 		all = is_recalled(link->qp);
-	} while (!all && base_loop_is_hurried() && sched_yield() == 0 &&
-	         base_now_ns() < link->release_until_ns);
+	} while (!all && ndxp_loop_is_hurried() && sched_yield() == 0 &&
+	         ndxp_now_ns() < link->release_until_ns);
 	if (all) {
 		cancel_rest(link->qp, false);
 		return NDX_OK;
 	}
-	if (base_now_ns() < link->release_until_ns || (first && !base_loop_is_hurried()))
+	if (ndxp_now_ns() < link->release_until_ns || (first && !ndxp_loop_is_hurried()))
 		return NDX_PENDING;
 	return NDX_E_DEVICE_BUSY;
 }
@@ -430,10 +430,10 @@ void ofi_link_detach(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
 
-	base_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&link->ncq->lock);
 	link->qp = NULL;
 	qp->link = NULL;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->ep = NULL;
 	qp->open = false;
 	qp->conn = NULL;
@@ -442,12 +442,12 @@ void ofi_link_detach(struct ofi_link *link)
 	qp->draining = false;
 	qp->timer_set = false;
 	qp->retrying = false;
-	base_lock_release(&qp->base.lock);
-	base_lock_acquire(&link->ncq->credit_lock);
-	base_list_remove(&qp->credit_node);
-	base_lock_release(&link->ncq->credit_lock);
-	base_lock_release(&link->ncq->lock);
-	base_timer_cancel(link->adapter->spi.loop, &qp->timer);
+	ndxp_lock_release(&qp->base.lock);
+	ndxp_lock_acquire(&link->ncq->credit_lock);
+	ndxp_list_remove(&qp->credit_node);
+	ndxp_lock_release(&link->ncq->credit_lock);
+	ndxp_lock_release(&link->ncq->lock);
+	ndxp_timer_cancel(link->adapter->spi.loop, &qp->timer);
 	ofi_ncq_untie(link->ncq, qp);
 	link->ncq->draining_links++;
 }
@@ -456,18 +456,18 @@ void ofi_link_orphan(struct ofi_link *link)
 {
 	uint32_t ms = ORPHAN_MS;
 
-	base_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&link->ncq->lock);
 	link->conn = NULL;
 	link->stage = OFI_LINK_OVER;
 	if (link->lost || link->ctrl_out == 0)
 		ms = 0;
-	base_timer_set(link->adapter->spi.loop, &link->timer, ms);
-	base_lock_release(&link->ncq->lock);
+	ndxp_timer_set(link->adapter->spi.loop, &link->timer, ms);
+	ndxp_lock_release(&link->ncq->lock);
 }
 
 void ofi_link_close_all(struct ofi_adapter *adapter)
 {
-	for (struct base_list *n = adapter->links.next, *next; n != &adapter->links; n = next) {
+	for (struct ndxp_list *n = adapter->links.next, *next; n != &adapter->links; n = next) {
 		next = n->next;
 		ofi_link_close(container_of(n, struct ofi_link, node), false);
 	}
@@ -475,7 +475,7 @@ void ofi_link_close_all(struct ofi_adapter *adapter)
 
 struct ofi_link *ofi_link_find(struct ofi_adapter *adapter, const struct fid *fid)
 {
-	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
+	for (struct ndxp_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
 
 		if (&link->ep->fid == fid)
@@ -493,9 +493,9 @@ static void on_timer(void *arg)
 		ofi_link_close(link, false);
 		return;
 	}
-	base_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&link->ncq->lock);
 	ms = ofi_keepalive_check(link);
 	if (ms > 0)
-		base_timer_set(link->adapter->spi.loop, &link->timer, ms);
-	base_lock_release(&link->ncq->lock);
+		ndxp_timer_set(link->adapter->spi.loop, &link->timer, ms);
+	ndxp_lock_release(&link->ncq->lock);
 }

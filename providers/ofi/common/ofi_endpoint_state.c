@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 #include "ofi.h"
 
 int ofi_link_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
@@ -52,7 +52,7 @@ void ofi_link_break(struct ofi_link *link, int native, const char *cause)
 		return;
 	link->lost = true;
 	if (link->conn == NULL) {
-		base_timer_set(link->adapter->spi.loop, &link->timer, 0);
+		ndxp_timer_set(link->adapter->spi.loop, &link->timer, 0);
 		return;
 	}
 	/* of an attempt, this is the only report with the cause */
@@ -64,9 +64,9 @@ void ofi_link_break(struct ofi_link *link, int native, const char *cause)
 			host->report(&link->conn->spi, NDX_REPORT_ABORT, native, cause);
 			return;
 		}
-		base_lock_acquire(&link->qp->base.lock);
+		ndxp_lock_acquire(&link->qp->base.lock);
 		ofi_qp_break(link->qp, native, cause);
-		base_lock_release(&link->qp->base.lock);
+		ndxp_lock_release(&link->qp->base.lock);
 		return;
 	case OFI_LINK_CONNECTING:
 		host->connected(&link->conn->spi, NDX_E_CONNECTION_ABORTED, native, NULL);
@@ -97,7 +97,7 @@ void ofi_link_sync(struct ofi_link *link)
 	if (count != OFI_TOKENS_ALL)
 		record.iov_len = (size_t)count * 4;
 	for (size_t i = 0; i < record.iov_len / 4; i++)
-		base_put_be32(link->forget + 4 * i, link->tokens[i]);
+		ndxp_put_be32(link->forget + 4 * i, link->tokens[i]);
 	err = ofi_link_send_record(link, OFI_CTRL_SYNC, count, &link->sync_op, OFI_AREA_TOKENS,
 	                           &record);
 	if (err != 0)
@@ -113,7 +113,7 @@ void ofi_link_opened(struct ofi_link *link)
 	link->open = true;
 	if (qp == NULL)
 		return;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->peer_id = link->peer.id;
 	qp->peer_key = link->peer.key;
 	qp->peer_address = link->peer.address;
@@ -121,7 +121,7 @@ void ofi_link_opened(struct ofi_link *link)
 	qp->credits = link->peer.credits;
 	qp->open = qp->ep != NULL;
 	ofi_send_credits(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 void ofi_link_go_up(struct ofi_link *link)
@@ -130,10 +130,10 @@ void ofi_link_go_up(struct ofi_link *link)
 
 	link->stage = OFI_LINK_UP;
 	if (qp != NULL) {
-		base_lock_acquire(&qp->base.lock);
-		if (qp->base.state == BASE_QP_IDLE)
-			qp->base.state = BASE_QP_UP;
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
+		if (qp->base.state == NDXP_QP_IDLE)
+			qp->base.state = NDXP_QP_UP;
+		ndxp_lock_release(&qp->base.lock);
 	}
 	ofi_liveness_keepalive(link);
 	if (link->adapter->backend->up != NULL)

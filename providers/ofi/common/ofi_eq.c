@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "ofi.h"
 
 #define IDLE_MAX 64     /* empty wake-ups in a row before the queue is throttled */
@@ -95,12 +95,12 @@ static void read_events(struct ofi_eq *eq)
 		/* Other events get their turn. The descriptor does not report the events that are
 		 * left: it has reported them already. */
 		eq->more = true;
-		base_timer_set(eq->adapter->spi.loop, &eq->retry, 0);
+		ndxp_timer_set(eq->adapter->spi.loop, &eq->retry, 0);
 		return;
 	}
 	if (eq->idle < IDLE_MAX) {
 		eq->throttled = false;
-		base_watch_rearm(eq->adapter->spi.loop, &eq->watch, POLLIN);
+		ndxp_watch_rearm(eq->adapter->spi.loop, &eq->watch, POLLIN);
 		return;
 	}
 	/* A socket that stays readable, or no free descriptor for a connection that waits: no
@@ -112,7 +112,7 @@ static void read_events(struct ofi_eq *eq)
 		         "connect to the listening ports",
 		         eq->adapter->backend->device, THROTTLE_MS);
 	eq->throttled = true;
-	base_timer_set(eq->adapter->spi.loop, &eq->retry, THROTTLE_MS);
+	ndxp_timer_set(eq->adapter->spi.loop, &eq->retry, THROTTLE_MS);
 }
 
 static void on_readable(void *arg, uint32_t events)
@@ -151,9 +151,9 @@ enum ndx_status ofi_eq_open(struct ofi_eq *eq, struct ofi_adapter *adapter)
 	}
 	eq->watch.fn = on_readable;
 	eq->watch.arg = eq;
-	eq->retry = (struct base_timer){.fn = on_retry, .arg = eq};
+	eq->retry = (struct ndxp_timer){.fn = on_retry, .arg = eq};
 	(void)may_wait(eq);
-	st = base_watch_add(adapter->spi.loop, &eq->watch, POLLIN, true);
+	st = ndxp_watch_add(adapter->spi.loop, &eq->watch, POLLIN, true);
 	if (st != NDX_OK)
 		goto close_eq;
 	return NDX_OK;
@@ -175,8 +175,8 @@ void ofi_eq_close(struct ofi_eq *eq)
 {
 	if (eq->eq == NULL)
 		return;
-	base_watch_remove(eq->adapter->spi.loop, &eq->watch);
-	base_timer_cancel(eq->adapter->spi.loop, &eq->retry);
+	ndxp_watch_remove(eq->adapter->spi.loop, &eq->watch);
+	ndxp_timer_cancel(eq->adapter->spi.loop, &eq->retry);
 	(void)fi_close(&eq->eq->fid);
 	eq->eq = NULL;
 }

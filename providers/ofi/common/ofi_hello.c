@@ -19,9 +19,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "ofi.h"
 
 enum {
@@ -69,7 +69,7 @@ static uint64_t connected_ns(int fd, uint64_t now_ns)
 	uint64_t age = 0;
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
-		age = info.tcpi_last_ack_recv * BASE_NS_PER_MS;
+		age = info.tcpi_last_ack_recv * NDXP_NS_PER_MS;
 	return age < now_ns ? now_ns - age : 0;
 }
 
@@ -111,7 +111,7 @@ static void note_socket(void *arg, int fd, uint64_t inode)
 	memset(&peer, 0, sizeof(peer));
 	/* neither the event queue's own wake-up descriptor, nor a socket whose end libfabric reads
 	 * next */
-	if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0 || !base_sockaddr_len(&peer))
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0 || !ndxp_sockaddr_len(&peer))
 		return;
 	looking->changed = true;
 	if (!make_room(hello)) {
@@ -158,11 +158,11 @@ static int compare_ages(const void *a, const void *b)
 
 static bool list_pending(struct ofi_hello *hello)
 {
-	struct looking looking = {.hello = hello, .now_ns = base_now_ns()};
+	struct looking looking = {.hello = hello, .now_ns = ndxp_now_ns()};
 	bool gone;
 
 	hello->looks = 0;
-	(void)base_poll_look(hello->look, note_socket, &looking);
+	(void)ndxp_poll_look(hello->look, note_socket, &looking);
 	gone = remove_gone(hello);
 	if (hello->count > 1)
 		qsort(hello->pending, hello->count, sizeof(*hello->pending), compare_ages);
@@ -175,7 +175,7 @@ static size_t count_of_address(const struct ofi_hello *hello, const struct ofi_p
 
 	for (size_t i = 0; i < hello->count; i++) {
 		if (!hello->pending[i].shut &&
-		    base_sockaddr_same_host(&hello->pending[i].peer, &of->peer))
+		    ndxp_sockaddr_same_host(&hello->pending[i].peer, &of->peer))
 			n++;
 	}
 	return n;
@@ -193,7 +193,7 @@ static void shut_down(struct ofi_hello *hello, struct ofi_pending *s, const char
 static void limit_pending(struct ofi_hello *hello)
 {
 	const uint64_t limit_ns = hello->eq->adapter->hello_ms * UINT64_C(1000000);
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 	size_t left = 0;
 
 	for (size_t i = 0; i < hello->count; i++)
@@ -222,7 +222,7 @@ static void set_timer(struct ofi_hello *hello)
 	if (hello->timed)
 		return;
 	hello->timed = true;
-	base_timer_set(hello->eq->adapter->spi.loop, &hello->timer, LOOK_MS);
+	ndxp_timer_set(hello->eq->adapter->spi.loop, &hello->timer, LOOK_MS);
 }
 
 static void on_timer(void *arg)
@@ -262,22 +262,22 @@ static size_t choose_most(void)
 
 enum ndx_status ofi_hello_begin(struct ofi_hello *hello, int listening)
 {
-	struct looking looking = {.hello = hello, .now_ns = base_now_ns()};
+	struct looking looking = {.hello = hello, .now_ns = ndxp_now_ns()};
 
 	hello->listening = listening;
 	hello->most = choose_most();
-	hello->timer = (struct base_timer){.fn = on_timer, .arg = hello};
-	hello->look = base_poll_look_open(hello->eq->watch.fd);
+	hello->timer = (struct ndxp_timer){.fn = on_timer, .arg = hello};
+	hello->look = ndxp_poll_look_open(hello->eq->watch.fd);
 	if (hello->look < 0)
 		return fail(ofi_status_of(errno), errno,
 		            "the connections of a listener cannot be listed: %s; see ulimit -n",
 		            strerror(errno));
 	if (!make_room(hello)) {
-		base_fd_close(hello->look);
+		ndxp_fd_close(hello->look);
 		hello->look = -1;
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to listen");
 	}
-	(void)base_poll_look(hello->look, note_socket, &looking);
+	(void)ndxp_poll_look(hello->look, note_socket, &looking);
 	if (looking.listens)
 		return NDX_OK;
 	/* other versions of libfabric keep the sockets where no call shows them */
@@ -300,8 +300,8 @@ void ofi_hello_end(struct ofi_hello *hello)
 			(void)shutdown(hello->pending[k].fd, SHUT_RDWR);
 		ofi_eq_read_all(hello->eq);
 	}
-	base_timer_cancel(hello->eq->adapter->spi.loop, &hello->timer);
-	base_fd_close(hello->look);
+	ndxp_timer_cancel(hello->eq->adapter->spi.loop, &hello->timer);
+	ndxp_fd_close(hello->look);
 	hello->look = -1;
 	free(hello->pending);
 	hello->pending = NULL;

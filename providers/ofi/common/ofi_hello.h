@@ -9,7 +9,7 @@
 
 #include <sys/socket.h>
 
-#include "base_loop.h"
+#include <ndx/spi/loop.h>
 
 /* How long a connection may take to send its request. An NDX sends it at once; a machine under
  * load, or an emulated one, takes a while. */
@@ -30,7 +30,7 @@ struct ofi_hello {
 	size_t room;    /* entries that fit into `pending` */
 	size_t most;    /* connections that are allowed; half of them from one address */
 	unsigned looks; /* wake-ups for the event queue since the last check */
-	struct base_timer timer;
+	struct ndxp_timer timer;
 	bool timed; /* the timer is set */
 };
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_hash.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/hash.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "ofi.h"
 
 /* ---- addresses ---- */
@@ -22,19 +22,19 @@ static bool is_wanted(const struct ofi_options *options, const struct ifaddrs *i
 	if (options->iface[0] != '\0' && strcmp(i->ifa_name, options->iface) != 0)
 		return false;
 	if (options->address.ss_family != AF_UNSPEC)
-		return base_sockaddr_same_host(&options->address, address);
+		return ndxp_sockaddr_same_host(&options->address, address);
 	/* without trust=lan an address beyond this host has to be asked for by name */
 	return options->iface[0] != '\0' || options->lan || !options->backend->needs_trust ||
-	       base_sockaddr_is_loopback(address);
+	       ndxp_sockaddr_is_loopback(address);
 }
 
 /* The address of an interface that is up. False: it has none that can be used. */
 bool ofi_usable_address(const struct ifaddrs *i, struct sockaddr_storage *out)
 {
 	if (i->ifa_addr == NULL || !(i->ifa_flags & IFF_UP) ||
-	    !base_sockaddr_valid(i->ifa_addr, sizeof(struct sockaddr_in6)))
+	    !ndxp_sockaddr_valid(i->ifa_addr, sizeof(struct sockaddr_in6)))
 		return false;
-	base_sockaddr_copy(out, i->ifa_addr, sizeof(struct sockaddr_in6));
+	ndxp_sockaddr_copy(out, i->ifa_addr, sizeof(struct sockaddr_in6));
 	return true;
 }
 
@@ -60,13 +60,13 @@ static void name_interfaces(const struct ifaddrs *all, char *text, size_t size)
 
 static enum ndx_status fail_addresses(const struct ofi_options *options, const struct ifaddrs *all)
 {
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	char names[160];
 
 	name_interfaces(all, names, sizeof(names));
 	if (options->address.ss_family != AF_UNSPEC)
 		return fail(NDX_E_NOT_FOUND, 0, "ofi: no interface that is up has address %s",
-		            base_sockaddr_text(&options->address, text));
+		            ndxp_sockaddr_text(&options->address, text));
 	if (options->iface[0] != '\0' && if_nametoindex(options->iface) == 0)
 		return fail(NDX_E_NOT_FOUND, 0, "ofi: no network interface \"%s\"; there are: %s",
 		            options->iface, names);
@@ -158,7 +158,7 @@ enum ndx_status ofi_get_info(const struct ofi_backend *backend,
 		return fail(NDX_E_DEVICE_NOT_READY, 0,
 		            "libfabric %u.%u is older than 1.17; upgrade libfabric1",
 		            FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
-	if (getnameinfo((const struct sockaddr *)address, base_sockaddr_len(address), node,
+	if (getnameinfo((const struct sockaddr *)address, ndxp_sockaddr_len(address), node,
 	                sizeof(node), NULL, 0, NI_NUMERICHOST) != 0)
 		return fail(NDX_E_INVALID_ADDRESS, 0, "getnameinfo() fails for a local address");
 	hints = make_hints(backend);
@@ -188,7 +188,7 @@ static void *dup_address(const struct sockaddr_storage *address, size_t *len, bo
 	*len = 0;
 	if (address == NULL)
 		return NULL;
-	*len = base_sockaddr_len(address);
+	*len = ndxp_sockaddr_len(address);
 	copy = malloc(*len);
 	if (copy == NULL)
 		*failed = true;
@@ -223,10 +223,10 @@ struct fi_info *ofi_dup_info(const struct fi_info *info, const struct sockaddr_s
 
 uint64_t ofi_adapter_id(const char *device, const char *where)
 {
-	char text[BASE_SOCKADDR_TEXT + 48];
+	char text[NDXP_SOCKADDR_TEXT + 48];
 
 	(void)snprintf(text, sizeof(text), "ofi:%s/%s", device, where);
-	return base_hash_text(text);
+	return ndxp_hash_text(text);
 }
 
 void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *info)
@@ -239,10 +239,10 @@ void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *in
 	char rest[112];
 
 	(void)snprintf(where, sizeof(where), "%s", options->iface);
-	/* without the brackets and the port that base_sockaddr_text() adds */
+	/* without the brackets and the port that ndxp_sockaddr_text() adds */
 	if (is_address)
 		(void)getnameinfo((const struct sockaddr *)&options->address,
-		                  base_sockaddr_len(&options->address), where, sizeof(where), NULL,
+		                  ndxp_sockaddr_len(&options->address), where, sizeof(where), NULL,
 		                  0, NI_NUMERICHOST);
 	(void)snprintf(rest, sizeof(rest), "%s%s%s%s%s",
 	               is_address      ? "&addr="

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "ofi.h"
 
 #define LOOK_MS 500u /* period of the checks of a peer that does not answer */
@@ -22,13 +22,13 @@ static uint32_t ping_if_silent(struct ofi_link *link, uint32_t period, const cha
 		return period;
 	}
 	if (link->pinged) {
-		if (ofi_liveness_silence_ns(link, link->pinged_ns) >= period * BASE_NS_PER_MS)
+		if (ofi_liveness_silence_ns(link, link->pinged_ns) >= period * NDXP_NS_PER_MS)
 			ofi_link_break(link, ETIMEDOUT, cause);
 		return period < LOOK_MS ? period : LOOK_MS;
 	}
 	err = ofi_link_send_ctrl(link, OFI_CTRL_PING, 0, &link->adapter->silent);
 	link->pinged = err == 0;
-	link->pinged_ns = base_now_ns();
+	link->pinged_ns = ndxp_now_ns();
 	/* what moved before does not count */
 	(void)ofi_liveness_silence_ns(link, link->pinged_ns);
 	if (err != 0)
@@ -44,7 +44,7 @@ static uint32_t ping_if_silent(struct ofi_link *link, uint32_t period, const cha
  */
 static uint32_t look_for_close(struct ofi_link *link)
 {
-	struct base_diag_end end;
+	struct ndxp_diag_end end;
 
 	if (link->peer_disc || ofi_liveness_own_end(link, &end) != OFI_PEER_FOUND)
 		return 0;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base_diag.h"
+#include <ndx/spi/tcp_diag.h>
 #include "ofi_peer.h"
 
 /* How long the peer's provider, not its consumer, may take to answer while a connection is made.
@@ -22,16 +22,16 @@ struct ofi_liveness {
 
 /* What had moved, at the last check, that an answer to SYNC can stand behind. */
 struct ofi_flow {
-	struct base_traffic bytes;
+	struct ndxp_traffic bytes;
 	uint32_t ctrl_in;       /* link->ctrl_in */
 	uint32_t signs_of_life; /* link->signs_of_life */
 	uint64_t moved_ns;
 };
 
 /* Control thread: the kernel's data about this end of the connection. */
-enum ofi_peer_found ofi_liveness_own_end(const struct ofi_link *link, struct base_diag_end *end);
+enum ofi_peer_found ofi_liveness_own_end(const struct ofi_link *link, struct ndxp_diag_end *end);
 /* Control thread: bytes that have moved on the connection; false: not known. */
-bool ofi_liveness_traffic(const struct ofi_link *link, struct base_traffic *bytes);
+bool ofi_liveness_traffic(const struct ofi_link *link, struct ndxp_traffic *bytes);
 
 /* Control thread, the ncq's lock held: */
 /* Has the peer given a sign of life since `since`, which is then updated? */

@@ -4,10 +4,10 @@
 
 void ofi_key_add(struct ofi_key_table *table, struct ofi_key *key)
 {
-	base_lock_acquire(&table->lock);
+	ndxp_lock_acquire(&table->lock);
 	key->users.count = 0;
-	base_table_add(&table->by_token, &key->node, key->grant.token);
-	base_lock_release(&table->lock);
+	ndxp_table_add(&table->by_token, &key->node, key->grant.token);
+	ndxp_lock_release(&table->lock);
 }
 
 void ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key, struct ofi_key_users *users)
@@ -15,11 +15,11 @@ void ofi_key_remove(struct ofi_key_table *table, struct ofi_key *key, struct ofi
 	*users = (struct ofi_key_users){0};
 	if (key->grant.token == 0)
 		return;
-	base_lock_acquire(&table->lock);
-	base_table_remove(&key->node);
+	ndxp_lock_acquire(&table->lock);
+	ndxp_table_remove(&key->node);
 	key->grant.token = 0;
 	*users = key->users;
-	base_lock_release(&table->lock);
+	ndxp_lock_release(&table->lock);
 }
 
 bool ofi_key_users_has(const struct ofi_key_users *users, uint32_t link_id)
@@ -45,16 +45,16 @@ static void add_user(struct ofi_key_users *users, uint32_t link_id)
 void ofi_key_answer(struct ofi_key_table *table, uint32_t token, uint32_t link_id,
                     struct ofi_grant *out)
 {
-	struct base_table_node *node;
+	struct ndxp_table_node *node;
 	struct ofi_key *key;
 
 	*out = (struct ofi_grant){.token = token};
-	base_lock_acquire(&table->lock);
-	node = base_table_first(&table->by_token, token);
+	ndxp_lock_acquire(&table->lock);
+	node = ndxp_table_first(&table->by_token, token);
 	key = node != NULL ? container_of(node, struct ofi_key, node) : NULL;
 	if (key != NULL && (key->only == 0 || key->only == link_id)) {
 		add_user(&key->users, link_id);
 		*out = key->grant;
 	}
-	base_lock_release(&table->lock);
+	ndxp_lock_release(&table->lock);
 }

@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "ofi.h"
 
 #define WARN_EVERY_NS UINT64_C(1000000000)
@@ -36,8 +36,8 @@ struct ofi_listener {
 	struct ofi_hello hello;
 	int socket; /* the listening socket, libfabric's; -1: it was not found */
 	bool closing;
-	struct base_list node; /* in adapter->lingering; control thread */
-	struct base_timer linger;
+	struct ndxp_list node; /* in adapter->lingering; control thread */
+	struct ndxp_timer linger;
 	uint64_t closed_ns;
 	uint64_t warned_ns; /* time of the latest record about a peer */
 	uint32_t unsaid;    /* records that were left out since then */
@@ -55,17 +55,17 @@ static struct ofi_listener *listener_of(struct ndx_spi_listener *listener)
 static void log_refused(struct ofi_listener *listener, const struct sockaddr_storage *peer,
                         const char *wrong, bool retries)
 {
-	const uint64_t now = base_now_ns();
-	char here[BASE_SOCKADDR_TEXT];
-	char there[BASE_SOCKADDR_TEXT];
+	const uint64_t now = ndxp_now_ns();
+	char here[NDXP_SOCKADDR_TEXT];
+	char there[NDXP_SOCKADDR_TEXT];
 
 	if (listener->warned_ns != 0 && now - listener->warned_ns < WARN_EVERY_NS) {
 		listener->unsaid++;
 		return;
 	}
-	base_log(retries ? NDX_LOG_INFO : NDX_LOG_WARN, __func__, 0,
+	ndxp_log(retries ? NDX_LOG_INFO : NDX_LOG_WARN, __func__, 0,
 	         "%s: refused %s, which %s%s (%u more since the last line)",
-	         base_sockaddr_text(&listener->spi.local, here), base_sockaddr_text(peer, there),
+	         ndxp_sockaddr_text(&listener->spi.local, here), ndxp_sockaddr_text(peer, there),
 	         wrong, retries ? "; verbs tries again" : "", listener->unsaid);
 	listener->warned_ns = now;
 	listener->unsaid = 0;
@@ -74,8 +74,8 @@ static void log_refused(struct ofi_listener *listener, const struct sockaddr_sto
 static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
 {
 	memset(peer, 0, sizeof(*peer));
-	if (base_sockaddr_valid(info->dest_addr, (socklen_t)info->dest_addrlen))
-		base_sockaddr_copy(peer, info->dest_addr, (socklen_t)info->dest_addrlen);
+	if (ndxp_sockaddr_valid(info->dest_addr, (socklen_t)info->dest_addrlen))
+		ndxp_sockaddr_copy(peer, info->dest_addr, (socklen_t)info->dest_addrlen);
 }
 
 static void on_request(struct ofi_listener *listener, const struct ofi_cm_event *event)
@@ -100,7 +100,7 @@ static void on_request(struct ofi_listener *listener, const struct ofi_cm_event 
 		retries = wrong != NULL && adapter->backend->verbs_retries;
 	}
 	if (wrong == NULL && adapter->backend->needs_trust && !adapter->options.lan &&
-	    !base_sockaddr_is_loopback(&peer))
+	    !ndxp_sockaddr_is_loopback(&peer))
 		wrong = "is on another host; trust=lan in the adapter's URI would allow it";
 	if (wrong != NULL) {
 		log_refused(listener, &peer, wrong, retries);
@@ -136,7 +136,7 @@ void ofi_request_refuse(struct ndx_spi_request *spi)
 bool ofi_request_is_stale(const struct ndx_spi_request *spi)
 {
 	const struct ofi_request *request = (const struct ofi_request *)(const void *)spi;
-	struct base_diag_end end;
+	struct ndxp_diag_end end;
 
 	/* the active side sends nothing and closes nothing before it has an answer */
 	switch (ofi_peer_own_end(request->adapter, &spi->local, &spi->peer, &end)) {
@@ -204,7 +204,7 @@ static void on_linger(void *arg)
 {
 	struct ofi_listener *listener = arg;
 
-	base_list_remove(&listener->node);
+	ndxp_list_remove(&listener->node);
 	free_listener(listener);
 }
 
@@ -219,8 +219,8 @@ static bool listens_at(int fd, const void *local)
 	memset(&address, 0, sizeof(address));
 	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &flag_len) == 0 &&
 	       listening != 0 && getsockname(fd, (struct sockaddr *)&address, &len) == 0 &&
-	       base_sockaddr_port(&address) == base_sockaddr_port(local) &&
-	       base_sockaddr_same_host(&address, local);
+	       ndxp_sockaddr_port(&address) == ndxp_sockaddr_port(local) &&
+	       ndxp_sockaddr_same_host(&address, local);
 }
 
 /*
@@ -246,40 +246,40 @@ void ofi_listener_destroy(struct ndx_spi_listener *spi)
 		free_listener(listener);
 		return;
 	}
-	listener->closed_ns = base_now_ns();
-	listener->linger = (struct base_timer){.fn = on_linger, .arg = listener};
-	base_list_add(&listener->adapter->lingering, &listener->node);
-	base_timer_set(listener->adapter->spi.loop, &listener->linger, LINGER_MS);
+	listener->closed_ns = ndxp_now_ns();
+	listener->linger = (struct ndxp_timer){.fn = on_linger, .arg = listener};
+	ndxp_list_add(&listener->adapter->lingering, &listener->node);
+	ndxp_timer_set(listener->adapter->spi.loop, &listener->linger, LINGER_MS);
 }
 
 void ofi_listener_end_all(struct ofi_adapter *adapter)
 {
-	struct base_list *next;
+	struct ndxp_list *next;
 
-	for (struct base_list *n = adapter->lingering.next; n != &adapter->lingering; n = next) {
+	for (struct ndxp_list *n = adapter->lingering.next; n != &adapter->lingering; n = next) {
 		struct ofi_listener *listener = container_of(n, struct ofi_listener, node);
 		const uint64_t until = listener->closed_ns + HURRY_MS * UINT64_C(1000000);
 		struct pollfd in = {.fd = listener->eq.watch.fd, .events = POLLIN};
 
 		next = n->next;
-		while (base_now_ns() < until) {
+		while (ndxp_now_ns() < until) {
 			(void)poll(&in, 1, 1);
 			ofi_eq_read_all(&listener->eq);
 		}
-		base_timer_cancel(adapter->spi.loop, &listener->linger);
+		ndxp_timer_cancel(adapter->spi.loop, &listener->linger);
 		free_listener(listener);
 	}
-	base_list_init(&adapter->lingering);
+	ndxp_list_init(&adapter->lingering);
 }
 
 /* The unspecified address stands for the addresses of the adapter, not for all of the host. */
 static enum ndx_status resolve_any(const struct ofi_adapter *adapter,
                                    struct sockaddr_storage *address)
 {
-	const uint16_t port = base_sockaddr_port(address);
+	const uint16_t port = ndxp_sockaddr_port(address);
 	const struct sockaddr_storage *first = NULL;
 	size_t count = 0;
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 
 	for (size_t i = 0; i < adapter->address_count; i++) {
 		if (adapter->addresses[i].ss_family != address->ss_family)
@@ -291,11 +291,11 @@ static enum ndx_status resolve_any(const struct ofi_adapter *adapter,
 	if (first == NULL)
 		return fail(NDX_E_INVALID_ADDRESS, 0,
 		            "listening on %s: the adapter has no address of that family",
-		            base_sockaddr_text(address, text));
+		            ndxp_sockaddr_text(address, text));
 	/* without trust=lan no socket is opened that accepts from every host */
 	if (count == 1 || !adapter->options.lan) {
 		*address = *first;
-		base_sockaddr_set_port(address, port);
+		ndxp_sockaddr_set_port(address, port);
 	}
 	return NDX_OK;
 }
@@ -305,16 +305,16 @@ enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct soc
 {
 	struct ofi_listener *listener = listener_of(spi);
 	struct sockaddr_storage local;
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	enum ndx_status st = NDX_OK;
 
-	base_sockaddr_copy(&local, address, len);
-	if (base_sockaddr_is_any(&local))
+	ndxp_sockaddr_copy(&local, address, len);
+	if (ndxp_sockaddr_is_any(&local))
 		st = resolve_any(listener->adapter, &local);
 	else if (!ofi_is_own(listener->adapter, &local))
 		st = fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of this adapter",
-		          base_sockaddr_text(&local, text));
-	if (st == NDX_OK && !base_sockaddr_is_any(&local))
+		          ndxp_sockaddr_text(&local, text));
+	if (st == NDX_OK && !ndxp_sockaddr_is_any(&local))
 		st = ofi_check_trust(listener->adapter, &local, "listen on");
 	if (st == NDX_OK)
 		listener->bound = local;
@@ -324,12 +324,12 @@ enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct soc
 static enum ndx_status fail_listen(const struct ofi_listener *listener, const char *call, int err)
 {
 	enum ndx_status st = ofi_status_of(err);
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 
-	if (base_sockaddr_port(&listener->bound) == 0 &&
+	if (ndxp_sockaddr_port(&listener->bound) == 0 &&
 	    (err == EADDRINUSE || err == EADDRNOTAVAIL))
 		st = NDX_E_TOO_MANY_ADDRESSES;
-	return fail(st, err, "%s at %s: %s", call, base_sockaddr_text(&listener->bound, text),
+	return fail(st, err, "%s at %s: %s", call, ndxp_sockaddr_text(&listener->bound, text),
 	            fi_strerror(err));
 }
 
@@ -364,7 +364,7 @@ static enum ndx_status watch_pending(struct ofi_listener *listener)
 	if (st != NDX_OK)
 		return st;
 	/* libfabric does not give away the descriptor of a passive endpoint */
-	listener->socket = base_fd_find(listens_at, &listener->spi.local);
+	listener->socket = ndxp_fd_find(listens_at, &listener->spi.local);
 	err = errno;
 	if (listener->socket < 0 && (err == EMFILE || err == ENFILE || err == ENOMEM))
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err,

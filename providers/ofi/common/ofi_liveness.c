@@ -8,7 +8,7 @@
  *
  * Control thread, the ncq's lock held.
  */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "ofi.h"
 
 /* Fewer bytes are no sign of life: the kernel of a stopped process acknowledges a PING, too. */
@@ -16,7 +16,7 @@
 #define WORD_BYTES 96u /* at most: a control message with record and acknowledgement */
 #define LOOK_MS 500u   /* period of the checks of a peer that does not answer */
 
-enum ofi_peer_found ofi_liveness_own_end(const struct ofi_link *link, struct base_diag_end *end)
+enum ofi_peer_found ofi_liveness_own_end(const struct ofi_link *link, struct ndxp_diag_end *end)
 {
 	struct sockaddr_storage local = {0};
 	struct sockaddr_storage peer = {0};
@@ -29,9 +29,9 @@ enum ofi_peer_found ofi_liveness_own_end(const struct ofi_link *link, struct bas
 	return ofi_peer_own_end(link->adapter, &local, &peer, end);
 }
 
-bool ofi_liveness_traffic(const struct ofi_link *link, struct base_traffic *bytes)
+bool ofi_liveness_traffic(const struct ofi_link *link, struct ndxp_traffic *bytes)
 {
-	struct base_diag_end end;
+	struct ndxp_diag_end end;
 
 	if (ofi_liveness_own_end(link, &end) != OFI_PEER_FOUND)
 		return false;
@@ -42,7 +42,7 @@ bool ofi_liveness_traffic(const struct ofi_link *link, struct base_traffic *byte
 bool ofi_liveness_goes_on(struct ofi_link *link, struct ofi_liveness *since)
 {
 	const bool heard = link->signs_of_life != since->signs_of_life;
-	struct base_traffic now;
+	struct ndxp_traffic now;
 
 	since->signs_of_life = link->signs_of_life;
 	if (heard)
@@ -55,7 +55,7 @@ bool ofi_liveness_goes_on(struct ofi_link *link, struct ofi_liveness *since)
 
 uint64_t ofi_liveness_silence_ns(struct ofi_link *link, uint64_t from_ns)
 {
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 
 	if (ofi_liveness_goes_on(link, &link->liveness))
 		link->liveness_ns = now;
@@ -74,7 +74,7 @@ static bool has_moved(struct ofi_link *link)
 	struct ofi_flow *since = &link->flow;
 	const uint64_t count = link->ctrl_in - since->ctrl_in;
 	const bool heard = link->signs_of_life != since->signs_of_life;
-	struct base_traffic now;
+	struct ndxp_traffic now;
 	uint64_t bytes;
 	uint64_t beside;
 
@@ -97,7 +97,7 @@ static bool has_moved(struct ofi_link *link)
 
 uint64_t ofi_liveness_stall_ns(struct ofi_link *link, uint64_t from_ns)
 {
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 
 	if (has_moved(link))
 		link->flow.moved_ns = now;
@@ -109,10 +109,10 @@ uint64_t ofi_liveness_stall_ns(struct ofi_link *link, uint64_t from_ns)
 void ofi_liveness_keepalive(struct ofi_link *link)
 {
 	if (link->keepalive_ms > 0)
-		base_timer_set(link->adapter->spi.loop, &link->timer, link->keepalive_ms);
+		ndxp_timer_set(link->adapter->spi.loop, &link->timer, link->keepalive_ms);
 }
 
 void ofi_liveness_await_goodbye(struct ofi_link *link)
 {
-	base_timer_set(link->adapter->spi.loop, &link->timer, LOOK_MS);
+	ndxp_timer_set(link->adapter->spi.loop, &link->timer, LOOK_MS);
 }

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "ofi.h"
 
 static struct ofi_mr *mr_of(struct ndx_spi_mr *mr)
@@ -22,7 +22,7 @@ static enum ndx_status add_token(struct ofi_mr *mr, void *buffer, size_t length,
 	enum ndx_status st;
 	uint32_t token;
 
-	base_lock_acquire(&table->lock);
+	ndxp_lock_acquire(&table->lock);
 	st = ofi_mr_table_take(table, &token);
 	if (st == NDX_OK) {
 		slot = ofi_mr_table_slot(table, token);
@@ -35,7 +35,7 @@ static enum ndx_status add_token(struct ofi_mr *mr, void *buffer, size_t length,
 		__atomic_store_n(&slot->token, token, __ATOMIC_RELEASE);
 		mr->spi.local_token = token;
 	}
-	base_lock_release(&table->lock);
+	ndxp_lock_release(&table->lock);
 	if (st != NDX_OK)
 		return fail(st, 0, "ndx_mr_register: no room for more than %u regions",
 		            OFI_MR_REGIONS);
@@ -62,7 +62,7 @@ enum ndx_status ofi_mr_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mr
 	if (mr == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a region");
 	mr->adapter = ofi_adapter_of(adapter);
-	base_list_init(&mr->windows);
+	ndxp_list_init(&mr->windows);
 	*out = &mr->spi;
 	return NDX_OK;
 }
@@ -159,7 +159,7 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 	enum ndx_status st;
 	/* libfabric does not check the memory: the first peer that used such a region would end
 	 * this process by SIGSEGV. */
-	int err = base_memory_probe(buffer, length, rights != OFI_RIGHT_SOURCE);
+	int err = ndxp_memory_probe(buffer, length, rights != OFI_RIGHT_SOURCE);
 
 	if (err == ENOMEM || err == EFAULT || err == EINVAL)
 		return fail(NDX_E_ACCESS_VIOLATION, err,
@@ -178,13 +178,13 @@ enum ndx_status ofi_mr_register(struct ndx_spi_mr *spi, void *buffer, size_t len
 		return st;
 	/* a region without remote rights gets a random token that is in no table */
 	if (access == 0)
-		err = base_random(&key, sizeof(key)) == NDX_OK ? 0 : EIO;
+		err = ndxp_random(&key, sizeof(key)) == NDX_OK ? 0 : EIO;
 	else
 		err = ofi_mr_reg(mr->adapter, buffer, length, access, &mr->mr, &key);
 	if (err != 0) {
-		base_lock_acquire(&mr->adapter->regions.lock);
+		ndxp_lock_acquire(&mr->adapter->regions.lock);
 		remove_token(mr);
-		base_lock_release(&mr->adapter->regions.lock);
+		ndxp_lock_release(&mr->adapter->regions.lock);
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, err, "fi_mr_reg of %zu bytes: %s", length,
 		            fi_strerror(err));
 	}
@@ -204,15 +204,15 @@ static bool withdraw_tokens(struct ofi_mr *mr, bool windows_too)
 	struct ofi_mr_table *table = &mr->adapter->regions;
 	bool done;
 
-	base_lock_acquire(&table->lock);
+	ndxp_lock_acquire(&table->lock);
 	done = mr->bound == 0 || windows_too;
 	if (done) {
 		mr->revoke->token = mr->spi.local_token;
 		remove_token(mr);
 	}
-	for (struct base_list *n = mr->windows.next; done && n != &mr->windows; n = n->next)
+	for (struct ndxp_list *n = mr->windows.next; done && n != &mr->windows; n = n->next)
 		ofi_mw_revoke(container_of(n, struct ofi_mw, of_mr));
-	base_lock_release(&table->lock);
+	ndxp_lock_release(&table->lock);
 	return done;
 }
 

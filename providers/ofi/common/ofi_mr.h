@@ -11,10 +11,10 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_list.h"
-#include "base_lock.h"
-#include "base_mw.h"
-#include "base_table.h"
+#include <ndx/spi/list.h>
+#include <ndx/spi/lock.h>
+#include <ndx/spi/mw.h>
+#include <ndx/spi/table.h>
 #include "ofi_wire.h"
 
 struct ofi_adapter;
@@ -54,7 +54,7 @@ struct ofi_mr_slots {
 };
 
 struct ofi_mr_table {
-	struct base_lock lock; /* guards all but lookups, and the bindings of windows */
+	struct ndxp_lock lock; /* guards all but lookups, and the bindings of windows */
 	struct ofi_mr_slot *chunks[OFI_MR_CHUNKS];
 	uint32_t used;             /* slots that were used at least once */
 	uint32_t live;             /* slots in use */
@@ -74,16 +74,16 @@ struct ofi_key_users {
 
 /* The rights behind a remote token. In the adapter's table while peers may use it. */
 struct ofi_key {
-	struct base_table_node node;
+	struct ndxp_table_node node;
 	struct ofi_grant grant; /* its token is 0: not in the table */
 	uint32_t only;          /* id of the link whose peer may use it; 0: every link */
 	struct ofi_key_users users;
 };
 
 struct ofi_key_table {
-	struct base_lock lock;
-	struct base_table by_token;
-	struct base_table_node *buckets[OFI_KEY_BUCKETS];
+	struct ndxp_lock lock;
+	struct ndxp_table by_token;
+	struct ndxp_table_node *buckets[OFI_KEY_BUCKETS];
 };
 
 /* How long a peer that owes the answer to a SYNC may send nothing, ... */
@@ -100,7 +100,7 @@ struct ofi_key_table {
  */
 struct ofi_revoke {
 	struct ofi_adapter *adapter;
-	struct base_list node;     /* in adapter->asked, then in adapter->revokes */
+	struct ndxp_list node;     /* in adapter->asked, then in adapter->revokes */
 	struct ndx_spi_mr *region; /* whose deregistration ends; NULL: the core waits for none */
 	void (*ended)(struct ofi_revoke *revoke); /* called on the control thread; or NULL */
 	uint32_t *going; /* count of the owner's revokes that have not ended; atomic, a futex */
@@ -124,7 +124,7 @@ struct ofi_mr {
 	struct ofi_key key;
 	struct ofi_revoke *revoke; /* for the end of this registration; NULL: there is none */
 	uint32_t revoking;         /* count of revokes of earlier registrations; a futex */
-	struct base_list windows;  /* struct ofi_mw.of_mr; guarded by adapter->regions.lock */
+	struct ndxp_list windows;  /* struct ofi_mw.of_mr; guarded by adapter->regions.lock */
 	uint32_t bound;            /* count of those windows; a futex */
 };
 
@@ -133,12 +133,12 @@ struct ofi_mr {
 struct ofi_mw {
 	struct ndx_spi_mw spi;
 	struct ofi_adapter *adapter;
-	struct base_mw state;  /* guarded by adapter->regions.lock, as all down to `awaited` */
+	struct ndxp_mw state;  /* guarded by adapter->regions.lock, as all down to `awaited` */
 	struct ofi_mr *region; /* valid while bound */
 	struct fid_mr *mr;
 	struct ofi_key key;
-	struct base_list of_mr;
-	struct base_list of_qp;
+	struct ndxp_list of_mr;
+	struct ndxp_list of_qp;
 	bool going;   /* the binding is being revoked */
 	bool awaited; /* requests wait, or have waited, for the end of the revoke */
 	struct ofi_revoke revoke;
@@ -204,7 +204,7 @@ enum ndx_status ofi_revoke_native(struct ofi_revoke *revoke);
 /* The same for a token that no own request can name; the revoke ends later. */
 void ofi_revoke_begin(struct ofi_revoke *revoke);
 /* Control thread: the next revoke that was asked for; NULL: none. */
-struct base_list *ofi_revoke_take_asked(struct ofi_adapter *adapter);
+struct ndxp_list *ofi_revoke_take_asked(struct ofi_adapter *adapter);
 /* Wait until *count is 0: `going` or `bound` of revokes in progress. In a callback the wait takes
  * some tenths of a second at most: a peer that has not answered loses its connection. */
 void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Registration in libfabric. */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "ofi.h"
 
 #define KEY_TRIES 16
@@ -17,7 +17,7 @@ int ofi_mr_reg(struct ofi_adapter *adapter, const void *buffer, size_t length, u
 		return err;
 	}
 	for (int i = 0; i < KEY_TRIES && err == FI_ENOKEY; i++) {
-		if (base_random(key, sizeof(*key)) != NDX_OK)
+		if (ndxp_random(key, sizeof(*key)) != NDX_OK)
 			return EIO;
 		if (*key == 0)
 			continue;

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "ofi.h"
 
 #define TOKEN_TRIES 16
@@ -32,22 +32,22 @@ static enum ndx_status check_bind(struct ofi_adapter *adapter, const struct ndx_
 	if (mr == NULL || mw == NULL || mr->object.native != &adapter->spi ||
 	    mw->spi.object.native != &adapter->spi)
 		return NDX_E_INVALID_PARAMETER;
-	base_lock_acquire(&adapter->regions.lock);
+	ndxp_lock_acquire(&adapter->regions.lock);
 	planned = mw->state.planned;
-	base_lock_release(&adapter->regions.lock);
+	ndxp_lock_release(&adapter->regions.lock);
 	if (planned)
 		return NDX_E_DEVICE_BUSY;
 	if (!ofi_mr_allows(&adapter->regions, buffer, length, mr->local_token, right))
 		return NDX_E_ACCESS_VIOLATION;
 	*token = 0;
 	for (int i = 0; i < TOKEN_TRIES && *token == 0; i++) {
-		if (base_random(token, sizeof(*token)) != NDX_OK)
+		if (ndxp_random(token, sizeof(*token)) != NDX_OK)
 			break;
 	}
 	return *token != 0 ? NDX_OK : NDX_E_INSUFFICIENT_RESOURCES;
 }
 
-static struct ofi_tx *init_tx(struct base_req *req, uint32_t token)
+static struct ofi_tx *init_tx(struct ndxp_req *req, uint32_t token)
 {
 	struct ofi_tx *tx = (struct ofi_tx *)(void *)req;
 
@@ -67,17 +67,17 @@ enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr 
 	struct ofi_qp *qp = (struct ofi_qp *)(void *)handle;
 	const struct ndx_spi_mr *mr = (const struct ndx_spi_mr *)(const void *)mr_front;
 	struct ofi_mw *mw = (struct ofi_mw *)(void *)mw_front;
-	struct base_req *req;
+	struct ndxp_req *req;
 	struct ofi_tx *tx;
 	uint32_t token = 0;
 	enum ndx_status st = NDX_OK;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	/* after the end of the connection every request is canceled */
-	if (qp->base.state == BASE_QP_UP)
+	if (qp->base.state == NDXP_QP_UP)
 		st = check_bind(qp->adapter, mr, mw, buffer, length, flags, &token);
 	if (st == NDX_OK)
-		st = base_mw_admit(&qp->base, NDX_REQUEST_BIND, context, flags, &req);
+		st = ndxp_mw_admit(&qp->base, NDX_REQUEST_BIND, context, flags, &req);
 	if (st == NDX_OK) {
 		tx = init_tx(req, token);
 		tx->iov_count = 1;
@@ -86,7 +86,7 @@ enum ndx_status ofi_mw_bind(struct ndx_qp *handle, void *context, struct ndx_mr 
 		ofi_mw_plan(mw, tx);
 		ofi_submit(qp);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
@@ -95,18 +95,18 @@ enum ndx_status ofi_mw_invalidate(struct ndx_qp *handle, void *context, struct n
 {
 	struct ofi_qp *qp = (struct ofi_qp *)(void *)handle;
 	struct ofi_mw *mw = (struct ofi_mw *)(void *)mw_front;
-	struct base_req *req;
+	struct ndxp_req *req;
 	enum ndx_status st;
 
 	if (mw == NULL || mw->spi.object.native != &qp->adapter->spi)
 		return NDX_E_INVALID_PARAMETER;
-	base_lock_acquire(&qp->base.lock);
-	st = base_mw_admit(&qp->base, NDX_REQUEST_INVALIDATE, context, flags, &req);
+	ndxp_lock_acquire(&qp->base.lock);
+	st = ndxp_mw_admit(&qp->base, NDX_REQUEST_INVALIDATE, context, flags, &req);
 	if (st == NDX_OK) {
 		ofi_mw_plan(mw, init_tx(req, 0));
 		ofi_submit(qp);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
@@ -117,17 +117,17 @@ static void end_invalidate(struct ofi_qp *qp, const struct ofi_mw *mw)
 {
 	struct ofi_tx *tx;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	if (qp->invalidating == mw) {
 		qp->invalidating = NULL;
 		tx = ofi_tx_at(qp, qp->tx_next);
 		qp->tx_next++;
 		ofi_mw_run_out(tx);
-		base_req_done(&qp->base.initiator, &tx->base, NDX_OK, 0);
+		ndxp_req_done(&qp->base.initiator, &tx->base, NDX_OK, 0);
 		ofi_submit(qp);
 		ofi_check_drained(qp);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 /* Control thread: no request of the peer uses the key, and none will. */
@@ -138,25 +138,25 @@ static void on_revoked(struct ofi_revoke *revoke)
 	struct ofi_mr *region = mw->region;
 	bool awaited;
 
-	base_lock_acquire(&adapter->regions.lock);
+	ndxp_lock_acquire(&adapter->regions.lock);
 	awaited = mw->awaited;
 	mw->awaited = false;
 	mw->going = false;
-	base_mw_unbound(&mw->state);
-	base_list_remove(&mw->of_mr);
-	base_list_remove(&mw->of_qp);
+	ndxp_mw_unbound(&mw->state);
+	ndxp_list_remove(&mw->of_mr);
+	ndxp_list_remove(&mw->of_qp);
 	__atomic_store_n(&region->bound, region->bound - 1, __ATOMIC_RELEASE);
-	base_lock_release(&adapter->regions.lock);
+	ndxp_lock_release(&adapter->regions.lock);
 	/* a thread that waited for the count may have freed the region: only the address is used */
-	base_futex_wake(&region->bound, 1);
+	ndxp_futex_wake(&region->bound, 1);
 	if (!awaited)
 		return;
 	/* several queue pairs may have an invalidate of the window, and they do not know of each
 	 * other */
-	base_lock_acquire(&adapter->qps_lock);
-	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next)
+	ndxp_lock_acquire(&adapter->qps_lock);
+	for (struct ndxp_list *n = adapter->qps.next; n != &adapter->qps; n = n->next)
 		end_invalidate(container_of(n, struct ofi_qp, node), mw);
-	base_lock_release(&adapter->qps_lock);
+	ndxp_lock_release(&adapter->qps_lock);
 }
 
 /* ---- create and destroy ---- */
@@ -173,8 +173,8 @@ enum ndx_status ofi_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw
 	if (mw == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a window");
 	mw->adapter = ofi_adapter_of(adapter);
-	base_list_init(&mw->of_mr);
-	base_list_init(&mw->of_qp);
+	ndxp_list_init(&mw->of_mr);
+	ndxp_list_init(&mw->of_qp);
 	mw->revoke.adapter = mw->adapter;
 	mw->revoke.ended = on_revoked;
 	mw->revoke.going = &mw->revoking;
@@ -185,9 +185,9 @@ enum ndx_status ofi_mw_create(struct ndx_spi_adapter *adapter, struct ndx_spi_mw
 /* Requests that were posted and have not begun must not use the window's memory. */
 static void leave_requests(struct ofi_qp *qp, const struct ofi_mw *mw)
 {
-	const struct base_queue *q = &qp->base.initiator;
+	const struct ndxp_queue *q = &qp->base.initiator;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	for (uint32_t i = q->head; i != q->tail; i++) {
 		struct ofi_tx *tx = ofi_tx_at(qp, i);
 		const bool begun = i == qp->tx_next && qp->invalidating != NULL;
@@ -195,7 +195,7 @@ static void leave_requests(struct ofi_qp *qp, const struct ofi_mw *mw)
 		if (!tx->base.done && !begun && tx->mw == mw)
 			ofi_mw_skip(tx);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 void ofi_mw_destroy(struct ndx_spi_mw *spi)
@@ -203,14 +203,14 @@ void ofi_mw_destroy(struct ndx_spi_mw *spi)
 	struct ofi_mw *mw = mw_of(spi);
 	struct ofi_adapter *adapter = mw->adapter;
 
-	base_lock_acquire(&adapter->qps_lock);
-	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next)
+	ndxp_lock_acquire(&adapter->qps_lock);
+	for (struct ndxp_list *n = adapter->qps.next; n != &adapter->qps; n = n->next)
 		leave_requests(container_of(n, struct ofi_qp, node), mw);
-	base_lock_release(&adapter->qps_lock);
-	base_lock_acquire(&adapter->regions.lock);
+	ndxp_lock_release(&adapter->qps_lock);
+	ndxp_lock_acquire(&adapter->regions.lock);
 	if (mw->state.bound)
 		ofi_mw_revoke(mw);
-	base_lock_release(&adapter->regions.lock);
+	ndxp_lock_release(&adapter->regions.lock);
 	ofi_revoke_wait(adapter, &mw->revoking);
 	free(mw);
 }

@@ -7,12 +7,12 @@
 
 void ofi_mw_plan(struct ofi_mw *mw, struct ofi_tx *tx)
 {
-	base_lock_acquire(&mw->adapter->regions.lock);
+	ndxp_lock_acquire(&mw->adapter->regions.lock);
 	tx->mw = mw;
-	base_mw_posted(&mw->state, tx->base.type);
+	ndxp_mw_posted(&mw->state, tx->base.type);
 	if (mw->state.planned)
 		mw->spi.remote_token = tx->key;
-	base_lock_release(&mw->adapter->regions.lock);
+	ndxp_lock_release(&mw->adapter->regions.lock);
 }
 
 void ofi_mw_run_out(struct ofi_tx *tx)
@@ -22,9 +22,9 @@ void ofi_mw_run_out(struct ofi_tx *tx)
 	tx->mw = NULL;
 	if (mw == NULL)
 		return;
-	base_lock_acquire(&mw->adapter->regions.lock);
-	(void)base_mw_ended(&mw->state);
-	base_lock_release(&mw->adapter->regions.lock);
+	ndxp_lock_acquire(&mw->adapter->regions.lock);
+	(void)ndxp_mw_ended(&mw->state);
+	ndxp_lock_release(&mw->adapter->regions.lock);
 }
 
 void ofi_mw_skip(struct ofi_tx *tx)
@@ -63,7 +63,7 @@ static enum ndx_status bind_now(struct ofi_qp *qp, const struct ofi_tx *tx, stru
 	enum ndx_status st = NDX_OK;
 	struct ofi_mr *region;
 
-	base_lock_acquire(&table->lock);
+	ndxp_lock_acquire(&table->lock);
 	/* the region may have been deregistered before the request's turn */
 	region = ofi_mr_find(table, tx->tokens[0]);
 	if (region == NULL)
@@ -75,11 +75,11 @@ static enum ndx_status bind_now(struct ofi_qp *qp, const struct ofi_tx *tx, stru
 	if (st == NDX_OK) {
 		mw->state.bound = true;
 		mw->region = region;
-		base_list_add(&region->windows, &mw->of_mr);
-		base_list_add(&qp->windows, &mw->of_qp);
+		ndxp_list_add(&region->windows, &mw->of_mr);
+		ndxp_list_add(&qp->windows, &mw->of_qp);
 		__atomic_store_n(&region->bound, region->bound + 1, __ATOMIC_RELEASE);
 	}
-	base_lock_release(&table->lock);
+	ndxp_lock_release(&table->lock);
 	return st;
 }
 
@@ -103,14 +103,14 @@ static enum ndx_status unbind_now(struct ofi_mw *mw)
 {
 	enum ndx_status st = NDX_PENDING;
 
-	base_lock_acquire(&mw->adapter->regions.lock);
+	ndxp_lock_acquire(&mw->adapter->regions.lock);
 	if (!mw->state.bound)
 		st = NDX_E_INVALID_DEVICE_REQUEST;
 	else
 		mw->awaited = true;
 	if (st == NDX_PENDING)
 		ofi_mw_revoke(mw);
-	base_lock_release(&mw->adapter->regions.lock);
+	ndxp_lock_release(&mw->adapter->regions.lock);
 	return st;
 }
 
@@ -131,7 +131,7 @@ bool ofi_mw_run(struct ofi_qp *qp, struct ofi_tx *tx)
 		return false;
 	}
 	ofi_mw_run_out(tx);
-	base_req_done(&qp->base.initiator, &tx->base, st, 0);
+	ndxp_req_done(&qp->base.initiator, &tx->base, st, 0);
 	if (st == NDX_OK || st == NDX_E_CANCELED)
 		return true;
 	ofi_qp_break(qp, 0, "a bind or invalidate failed");
@@ -140,10 +140,10 @@ bool ofi_mw_run(struct ofi_qp *qp, struct ofi_tx *tx)
 
 void ofi_mw_leave_qp(struct ofi_qp *qp)
 {
-	struct base_list *node;
+	struct ndxp_list *node;
 
-	base_lock_acquire(&qp->adapter->regions.lock);
-	while ((node = base_list_take(&qp->windows)) != NULL)
+	ndxp_lock_acquire(&qp->adapter->regions.lock);
+	while ((node = ndxp_list_take(&qp->windows)) != NULL)
 		ofi_mw_revoke(container_of(node, struct ofi_mw, of_qp));
-	base_lock_release(&qp->adapter->regions.lock);
+	ndxp_lock_release(&qp->adapter->regions.lock);
 }

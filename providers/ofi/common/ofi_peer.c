@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base_linux.h"
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "ofi.h"
 
 #define NOBODY 65534u /* the kernel's overflowuid, unless an administrator has changed it */
@@ -24,7 +24,7 @@ enum ndx_status ofi_peer_open(struct ofi_adapter *adapter)
 	adapter->diag = -1;
 	if (!adapter->backend->over_tcp)
 		return NDX_OK;
-	adapter->diag = base_diag_open();
+	adapter->diag = ndxp_diag_open();
 	if (adapter->diag >= 0)
 		return NDX_OK;
 	err = errno;
@@ -37,14 +37,14 @@ enum ndx_status ofi_peer_open(struct ofi_adapter *adapter)
 
 void ofi_peer_close(struct ofi_adapter *adapter)
 {
-	base_fd_close(adapter->diag);
+	ndxp_fd_close(adapter->diag);
 }
 
 static enum ofi_peer_found find_socket(int fd, const struct sockaddr_storage *near,
                                        const struct sockaddr_storage *far,
-                                       struct base_diag_end *out)
+                                       struct ndxp_diag_end *out)
 {
-	if (!base_diag_tcp(fd, near, far, out))
+	if (!ndxp_diag_tcp(fd, near, far, out))
 		return OFI_PEER_UNKNOWN;
 	return out->listening ? OFI_PEER_NONE : OFI_PEER_FOUND;
 }
@@ -55,7 +55,7 @@ enum side { OWN_END, PEERS_END };
 static enum ofi_peer_found find_between(const struct ofi_adapter *adapter, enum side side,
                                         const struct sockaddr_storage *local,
                                         const struct sockaddr_storage *peer,
-                                        struct base_diag_end *out)
+                                        struct ndxp_diag_end *out)
 {
 	return side == OWN_END ? find_socket(adapter->diag, local, peer, out)
 	                       : find_socket(adapter->diag, peer, local, out);
@@ -63,17 +63,17 @@ static enum ofi_peer_found find_between(const struct ofi_adapter *adapter, enum 
 
 static enum ofi_peer_found find_end(const struct ofi_adapter *adapter, enum side side,
                                     const struct sockaddr_storage *local,
-                                    const struct sockaddr_storage *peer, struct base_diag_end *out)
+                                    const struct sockaddr_storage *peer, struct ndxp_diag_end *out)
 {
 	enum ofi_peer_found best = OFI_PEER_UNKNOWN;
 
-	if (!base_sockaddr_is_any(local))
+	if (!ndxp_sockaddr_is_any(local))
 		return find_between(adapter, side, local, peer, out);
 	for (size_t i = 0; i < adapter->address_count && best != OFI_PEER_FOUND; i++) {
 		struct sockaddr_storage one = adapter->addresses[i];
 		enum ofi_peer_found found;
 
-		base_sockaddr_set_port(&one, base_sockaddr_port(local));
+		ndxp_sockaddr_set_port(&one, ndxp_sockaddr_port(local));
 		found = find_between(adapter, side, &one, peer, out);
 		if (found != OFI_PEER_UNKNOWN)
 			best = found;
@@ -83,7 +83,7 @@ static enum ofi_peer_found find_end(const struct ofi_adapter *adapter, enum side
 
 enum ofi_peer_found ofi_peer_own_end(const struct ofi_adapter *adapter,
                                      const struct sockaddr_storage *local,
-                                     const struct sockaddr_storage *peer, struct base_diag_end *out)
+                                     const struct sockaddr_storage *peer, struct ndxp_diag_end *out)
 {
 	return find_end(adapter, OWN_END, local, peer, out);
 }
@@ -94,13 +94,13 @@ enum ofi_peer_found ofi_peer_own_end(const struct ofi_adapter *adapter,
  * is no particular user's. */
 static bool is_friend(uint32_t uid)
 {
-	return uid == 0 || (uid == geteuid() && (uid != NOBODY || base_users_have_numbers()));
+	return uid == 0 || (uid == geteuid() && (uid != NOBODY || ndxp_users_have_numbers()));
 }
 
 const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct sockaddr_storage *local,
                            const struct sockaddr_storage *peer, char text[OFI_PEER_TEXT])
 {
-	struct base_diag_end end;
+	struct ndxp_diag_end end;
 
 	if (!adapter->backend->over_tcp || adapter->options.any_user)
 		return NULL;
@@ -122,7 +122,7 @@ const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct socka
 		break;
 	}
 	/* the peer is on another host: trust=lan has allowed that */
-	if (!base_sockaddr_is_loopback(peer))
+	if (!ndxp_sockaddr_is_loopback(peer))
 		return NULL;
 	return "has no socket whose user the kernel knows; peers=any in the adapter's URI would "
 	       "allow other users, and each of them can crash this process";
@@ -131,10 +131,10 @@ const char *ofi_peer_check(const struct ofi_adapter *adapter, const struct socka
 enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
                                         const struct sockaddr_storage *local)
 {
-	struct base_diag_end end;
+	struct ndxp_diag_end end;
 
 	if (!adapter->backend->over_tcp || adapter->options.any_user ||
-	    base_diag_tcp(adapter->diag, local, NULL, &end))
+	    ndxp_diag_tcp(adapter->diag, local, NULL, &end))
 		return NDX_OK;
 	return fail(NDX_E_DEVICE_NOT_READY, 0,
 	            "the kernel does not tell the user of a socket, so every peer would be "
@@ -145,8 +145,8 @@ enum ndx_status ofi_peer_check_listener(const struct ofi_adapter *adapter,
 bool ofi_peer_is_another_users(const struct ofi_adapter *adapter,
                                const struct sockaddr_storage *address)
 {
-	struct base_diag_end end;
+	struct ndxp_diag_end end;
 
-	return base_diag_tcp(adapter->diag, address, NULL, &end) && end.owned &&
+	return ndxp_diag_tcp(adapter->diag, address, NULL, &end) && end.owned &&
 	       !is_friend(end.uid);
 }

@@ -8,7 +8,7 @@
 
 #include <ndx/status.h>
 
-#include "base_diag.h"
+#include <ndx/spi/tcp_diag.h>
 
 struct ofi_adapter;
 
@@ -27,7 +27,7 @@ void ofi_peer_close(struct ofi_adapter *adapter);
 enum ofi_peer_found ofi_peer_own_end(const struct ofi_adapter *adapter,
                                      const struct sockaddr_storage *local,
                                      const struct sockaddr_storage *peer,
-                                     struct base_diag_end *out);
+                                     struct ndxp_diag_end *out);
 
 #define OFI_PEER_TEXT 192
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_post.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/post.h>
 #include "ofi.h"
 
 static struct ofi_qp *of_handle(struct ndx_qp *qp)
@@ -63,12 +63,12 @@ static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *
 			tx->verdict = NDX_E_ACCESS_VIOLATION;
 		tx->desc[tx->iov_count] = desc_of(qp, sge[i].token);
 		tx->tokens[tx->iov_count] = sge[i].token;
-		tx->iov[tx->iov_count++] = (struct iovec){.iov_base = base_sge_memory(&sge[i]),
+		tx->iov[tx->iov_count++] = (struct iovec){.iov_base = ndxp_sge_memory(&sge[i]),
 		                                          .iov_len = sge[i].length};
 	}
 }
 
-static uint8_t ctrl_flags_of(const struct base_post *post)
+static uint8_t ctrl_flags_of(const struct ndxp_post *post)
 {
 	uint8_t flags = 0;
 
@@ -82,17 +82,17 @@ static uint8_t ctrl_flags_of(const struct base_post *post)
 }
 
 /* Lock held. The caller submits. */
-static enum ndx_status post_one(struct ofi_qp *qp, const struct base_post *post)
+static enum ndx_status post_one(struct ofi_qp *qp, const struct ndxp_post *post)
 {
 	const bool is_read = post->type == NDX_REQUEST_READ;
-	struct base_req *req;
+	struct ndxp_req *req;
 	struct ofi_tx *tx;
 	uint32_t length;
 	enum ndx_status st;
 
-	if (is_read && qp->base.state == BASE_QP_UP && qp->read_limit == 0)
+	if (is_read && qp->base.state == NDXP_QP_UP && qp->read_limit == 0)
 		return NDX_E_INVALID_DEVICE_REQUEST;
-	st = base_post_admit(&qp->base, post, &length, &req);
+	st = ndxp_post_admit(&qp->base, post, &length, &req);
 	if (st != NDX_OK)
 		return st;
 	tx = (struct ofi_tx *)(void *)req;
@@ -105,16 +105,16 @@ static enum ndx_status post_one(struct ofi_qp *qp, const struct base_post *post)
 	return NDX_OK;
 }
 
-static enum ndx_status post_request(struct base_qp *base, const struct base_post *post)
+static enum ndx_status post_request(struct ndxp_qp *base, const struct ndxp_post *post)
 {
 	struct ofi_qp *qp = (struct ofi_qp *)(void *)base;
 	enum ndx_status st;
 
-	base_lock_acquire(&base->lock);
+	ndxp_lock_acquire(&base->lock);
 	st = post_one(qp, post);
 	if (st == NDX_OK)
 		ofi_submit(qp);
-	base_lock_release(&base->lock);
+	ndxp_lock_release(&base->lock);
 	return st;
 }
 
@@ -123,14 +123,14 @@ static enum ndx_status qp_post_list(struct ndx_qp *handle, const struct ndx_requ
 {
 	struct ofi_qp *qp = of_handle(handle);
 	enum ndx_status st = NDX_OK;
-	struct base_post post;
+	struct ndxp_post post;
 	bool any = false;
 	size_t i;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	for (i = 0; i < count; i++) {
 		st = NDX_E_INVALID_PARAMETER;
-		if (base_post_of(base_request_at(list, size, i), &post))
+		if (ndxp_post_of(ndxp_request_at(list, size, i), &post))
 			st = post_one(qp, &post);
 		if (st != NDX_OK && st != NDX_PENDING)
 			break;
@@ -138,7 +138,7 @@ static enum ndx_status qp_post_list(struct ndx_qp *handle, const struct ndx_requ
 	}
 	if (any)
 		ofi_submit(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	*posted = i;
 	return st == NDX_PENDING ? NDX_OK : st;
 }
@@ -159,7 +159,7 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 		                         sge[i].token, OFI_RIGHT_RECEIVE);
 		rx->desc[rx->iov_count] = desc_of(qp, sge[i].token);
 		rx->tokens[rx->iov_count] = sge[i].token;
-		rx->iov[rx->iov_count++] = (struct iovec){.iov_base = base_sge_memory(&sge[i]),
+		rx->iov[rx->iov_count++] = (struct iovec){.iov_base = ndxp_sge_memory(&sge[i]),
 		                                          .iov_len = sge[i].length};
 	}
 	return ok;
@@ -167,11 +167,11 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 
 /* The receive names memory that it must not write. When no message can come any more, it is
  * canceled. */
-static void reject_receive(struct ofi_qp *qp, struct base_req *req)
+static void reject_receive(struct ofi_qp *qp, struct ndxp_req *req)
 {
 	const bool over = qp->broken || qp->peer_disc;
 
-	base_req_done(&qp->base.receive, req, over ? NDX_E_CANCELED : NDX_E_ACCESS_VIOLATION, 0);
+	ndxp_req_done(&qp->base.receive, req, over ? NDX_E_CANCELED : NDX_E_ACCESS_VIOLATION, 0);
 	/* those before it in a list */
 	ofi_post_receives(qp);
 	if (!over)
@@ -182,11 +182,11 @@ static void reject_receive(struct ofi_qp *qp, struct base_req *req)
 static enum ndx_status receive_one(struct ofi_qp *qp, void *context, const struct ndx_sge *sge,
                                    size_t count)
 {
-	struct base_req *req;
+	struct ndxp_req *req;
 	uint32_t length;
 	enum ndx_status st;
 
-	st = base_admit_receive(&qp->base, context, sge, count, &length, &req);
+	st = ndxp_admit_receive(&qp->base, context, sge, count, &length, &req);
 	if (st == NDX_OK && !fill_receive(qp, (struct ofi_rx *)(void *)req, sge, count))
 		reject_receive(qp, req);
 	return st;
@@ -198,11 +198,11 @@ static enum ndx_status qp_receive(struct ndx_qp *handle, void *context, const st
 	struct ofi_qp *qp = of_handle(handle);
 	enum ndx_status st;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	st = receive_one(qp, context, sge, count);
 	if (st == NDX_OK)
 		ofi_post_receives(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
@@ -214,9 +214,9 @@ static enum ndx_status qp_receive_list(struct ndx_qp *handle, const struct ndx_r
 	bool any = false;
 	size_t i;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	for (i = 0; i < count; i++) {
-		const struct ndx_receive *r = base_receive_at(list, size, i);
+		const struct ndx_receive *r = ndxp_receive_at(list, size, i);
 
 		st = receive_one(qp, r->context, r->sge, r->sge_count);
 		if (st != NDX_OK && st != NDX_PENDING)
@@ -225,19 +225,19 @@ static enum ndx_status qp_receive_list(struct ndx_qp *handle, const struct ndx_r
 	}
 	if (any)
 		ofi_post_receives(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	*posted = i;
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
 static const struct ndx_qp_ops qp_ops = {
 	.size = sizeof(qp_ops),
-	.send = base_post_send,
+	.send = ndxp_post_send,
 	.receive = qp_receive,
-	.read = base_post_read,
-	.write = base_post_write,
-	.send_immediate = base_post_send_immediate,
-	.write_immediate = base_post_write_immediate,
+	.read = ndxp_post_read,
+	.write = ndxp_post_write,
+	.send_immediate = ndxp_post_send_immediate,
+	.write_immediate = ndxp_post_write_immediate,
 	.bind = ofi_mw_bind,
 	.invalidate = ofi_mw_invalidate,
 	.post_list = qp_post_list,
@@ -246,12 +246,12 @@ static const struct ndx_qp_ops qp_ops = {
 
 static const struct ndx_qp_ops qp_ops_without_windows = {
 	.size = sizeof(qp_ops_without_windows),
-	.send = base_post_send,
+	.send = ndxp_post_send,
 	.receive = qp_receive,
-	.read = base_post_read,
-	.write = base_post_write,
-	.send_immediate = base_post_send_immediate,
-	.write_immediate = base_post_write_immediate,
+	.read = ndxp_post_read,
+	.write = ndxp_post_write,
+	.send_immediate = ndxp_post_send_immediate,
+	.write_immediate = ndxp_post_write_immediate,
 	.post_list = qp_post_list,
 	.receive_list = qp_receive_list,
 };
@@ -260,7 +260,7 @@ static const struct ndx_qp_ops qp_ops_without_windows = {
 
 static void init_records(struct ofi_qp *qp)
 {
-	const struct base_queue *q = &qp->base.initiator;
+	const struct ndxp_queue *q = &qp->base.initiator;
 
 	for (uint32_t i = 0; i <= q->mask; i++)
 		ofi_tx_at(qp, i)->op = (struct ofi_op){.kind = OFI_OP_TX, .owner = qp};
@@ -301,7 +301,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	if (qp == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a queue pair");
 	qp->adapter = ofi_adapter_of(adapter);
-	st = base_qp_init(&qp->base,
+	st = ndxp_qp_init(&qp->base,
 	                  ofi_backend_of(qp)->windows ? &qp_ops : &qp_ops_without_windows, attr,
 	                  qp->adapter->max_transfer, sizeof(struct ofi_tx), sizeof(struct ofi_rx));
 	if (st != NDX_OK)
@@ -311,18 +311,18 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 		goto fini_base;
 	qp->base.post = post_request;
 	init_records(qp);
-	base_list_init(&qp->credit_node);
+	ndxp_list_init(&qp->credit_node);
 	ofi_grants_init(&qp->grants);
-	base_list_init(&qp->windows);
-	qp->timer = (struct base_timer){.fn = ofi_on_rnr_timer, .arg = qp};
-	base_lock_acquire(&qp->adapter->qps_lock);
-	base_list_add(&qp->adapter->qps, &qp->node);
-	base_lock_release(&qp->adapter->qps_lock);
+	ndxp_list_init(&qp->windows);
+	qp->timer = (struct ndxp_timer){.fn = ofi_on_rnr_timer, .arg = qp};
+	ndxp_lock_acquire(&qp->adapter->qps_lock);
+	ndxp_list_add(&qp->adapter->qps, &qp->node);
+	ndxp_lock_release(&qp->adapter->qps_lock);
 	*out = &qp->base.spi;
 	return NDX_OK;
 
 fini_base:
-	base_qp_fini(&qp->base);
+	ndxp_qp_fini(&qp->base);
 free_qp:
 	free(qp);
 	return st;
@@ -332,12 +332,12 @@ void ofi_qp_destroy(struct ndx_spi_qp *spi)
 {
 	struct ofi_qp *qp = ofi_qp_of(spi);
 
-	base_lock_acquire(&qp->adapter->qps_lock);
-	base_list_remove(&qp->node);
-	base_lock_release(&qp->adapter->qps_lock);
+	ndxp_lock_acquire(&qp->adapter->qps_lock);
+	ndxp_list_remove(&qp->node);
+	ndxp_lock_release(&qp->adapter->qps_lock);
 	ofi_qp_cancel(spi);
 	ofi_mw_leave_qp(qp);
-	base_qp_fini(&qp->base);
+	ndxp_qp_fini(&qp->base);
 	if (qp->verbs.bounce != NULL)
 		(void)fi_close(&qp->verbs.bounce->fid);
 	free(qp->bounce);
@@ -350,8 +350,8 @@ void ofi_qp_cancel(struct ndx_spi_qp *spi)
 
 	/* the core has given up an attempt to connect: libfabric has no request of the queue
 	 * pair */
-	base_lock_acquire(&qp->base.lock);
-	base_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
+	ndxp_lock_acquire(&qp->base.lock);
+	ndxp_queue_cancel(&qp->base.receive, NDX_E_CANCELED);
 	qp->rx_next = qp->base.receive.tail;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }

@@ -35,11 +35,11 @@ void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err)
 	}
 	ofi_rx_returned(qp, rx);
 	/* not connected: the receive waits for the next attempt */
-	if (qp->base.state == BASE_QP_IDLE)
+	if (qp->base.state == NDXP_QP_IDLE)
 		return;
 	if (rx->poisoned && status == NDX_E_BUFFER_OVERFLOW)
 		status = NDX_E_ACCESS_VIOLATION;
 	if (!qp->releasing)
 		ofi_qp_break(qp, err, cause_of(rx, status));
-	base_req_done(&qp->base.receive, &rx->base, status, err);
+	ndxp_req_done(&qp->base.receive, &rx->base, status, err);
 }

@@ -4,7 +4,7 @@
 
 void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause)
 {
-	if (qp->broken || qp->conn == NULL || qp->base.state == BASE_QP_IDLE || qp->verbs.gone)
+	if (qp->broken || qp->conn == NULL || qp->base.state == NDXP_QP_IDLE || qp->verbs.gone)
 		return;
 	qp->broken = true;
 	ofi_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_ABORT, native, cause);
@@ -12,7 +12,7 @@ void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause)
 
 void ofi_check_drained(struct ofi_qp *qp)
 {
-	if (!qp->draining || qp->broken || base_queue_outstanding(&qp->base.initiator) > 0)
+	if (!qp->draining || qp->broken || ndxp_queue_outstanding(&qp->base.initiator) > 0)
 		return;
 	qp->draining = false;
 	ofi_host(qp->adapter)->report(&qp->conn->spi, NDX_REPORT_DRAINED, 0, NULL);

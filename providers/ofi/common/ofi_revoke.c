@@ -25,7 +25,7 @@
  */
 #include <limits.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "ofi.h"
 
 #define RECALL_STEP_MS 1u
@@ -52,7 +52,7 @@ static bool has_token(const uint32_t *tokens, uint8_t count, uint32_t token)
  * libfabric has one that names the token. */
 static bool mark_receives(struct ofi_qp *qp, uint32_t token)
 {
-	struct base_queue *q = &qp->base.receive;
+	struct ndxp_queue *q = &qp->base.receive;
 	bool has = false;
 
 	for (uint32_t i = q->head; i != q->tail; i++) {
@@ -73,7 +73,7 @@ static bool mark_receives(struct ofi_qp *qp, uint32_t token)
  * token. */
 static bool mark_requests(struct ofi_qp *qp, uint32_t token)
 {
-	const struct base_queue *q = &qp->base.initiator;
+	const struct ndxp_queue *q = &qp->base.initiator;
 	bool has = false;
 
 	for (uint32_t i = q->head; i != q->tail; i++) {
@@ -98,18 +98,18 @@ static struct user mark_users(struct ofi_adapter *adapter, uint32_t token)
 {
 	struct user found = {0};
 
-	base_lock_acquire(&adapter->qps_lock);
-	for (struct base_list *n = adapter->qps.next; n != &adapter->qps; n = n->next) {
+	ndxp_lock_acquire(&adapter->qps_lock);
+	for (struct ndxp_list *n = adapter->qps.next; n != &adapter->qps; n = n->next) {
 		struct user user = {.qp = container_of(n, struct ofi_qp, node)};
 
-		base_lock_acquire(&user.qp->base.lock);
+		ndxp_lock_acquire(&user.qp->base.lock);
 		user.receives = mark_receives(user.qp, token);
 		user.requests = mark_requests(user.qp, token);
-		base_lock_release(&user.qp->base.lock);
+		ndxp_lock_release(&user.qp->base.lock);
 		if (user.receives || user.requests)
 			found = user;
 	}
-	base_lock_release(&adapter->qps_lock);
+	ndxp_lock_release(&adapter->qps_lock);
 	return found;
 }
 
@@ -177,15 +177,15 @@ static bool step_recall(const struct ofi_revoke *revoke, struct ofi_qp *qp)
 {
 	bool over;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	over = begin_recall(revoke, qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	if (!over)
 		return false;
 	ofi_ncq_catch_up(qp->link->ncq);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	over = end_recall(revoke, qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return over;
 }
 
@@ -200,7 +200,7 @@ static bool clear_users(const struct ofi_revoke *revoke)
 	       user.qp->link != NULL) {
 		if (!user.requests && step_recall(revoke, user.qp))
 			continue;
-		if (!user.requests && base_now_ns() < revoke->recall_until_ns)
+		if (!user.requests && ndxp_now_ns() < revoke->recall_until_ns)
 			return false;
 		ofi_link_force_close(user.qp->link, used_cause);
 	}
@@ -233,25 +233,25 @@ static void ask_peers(struct ofi_revoke *revoke)
 
 	if (revoke->forget == 0)
 		close_key(revoke);
-	revoke->asked_ns = base_now_ns();
-	revoke->look_ns = revoke->asked_ns + LOOK_MS * BASE_NS_PER_MS;
+	revoke->asked_ns = ndxp_now_ns();
+	revoke->look_ns = revoke->asked_ns + LOOK_MS * NDXP_NS_PER_MS;
 	revoke->round = ++adapter->round;
-	for (struct base_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
+	for (struct ndxp_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
 
 		if (!ofi_key_users_has(&revoke->users, link->id))
 			continue;
-		base_lock_acquire(&link->ncq->lock);
+		ndxp_lock_acquire(&link->ncq->lock);
 		if (link->stage == OFI_LINK_UP && !link->peer_disc && !link->lost) {
 			link->sync_wanted = revoke->round;
 			if (revoke->forget != 0)
 				add_token(link, revoke->forget);
 			ofi_link_sync(link);
 		}
-		base_lock_release(&link->ncq->lock);
+		ndxp_lock_release(&link->ncq->lock);
 	}
 	revoke->forget = 0;
-	base_timer_set(adapter->spi.loop, &adapter->revoke_timer, LOOK_MS);
+	ndxp_timer_set(adapter->spi.loop, &adapter->revoke_timer, LOOK_MS);
 }
 
 /* How far a link is with a round. */
@@ -265,21 +265,21 @@ enum round {
 static enum round round_of(const struct ofi_revoke *revoke, struct ofi_link *link, bool look)
 {
 	const struct ofi_adapter *adapter = revoke->adapter;
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 	enum round state = ROUND_OVER;
 
 	if (!ofi_key_users_has(&revoke->users, link->id))
 		return state;
-	base_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&link->ncq->lock);
 	if (link->sync_wanted >= revoke->round && link->sync_done < revoke->round)
 		state = ROUND_PENDING;
 	if (link->lost && link->stage == OFI_LINK_UP)
 		state = ROUND_STUCK;
 	if (state == ROUND_PENDING && look &&
-	    (ofi_liveness_stall_ns(link, revoke->asked_ns) >= adapter->stall_ms * BASE_NS_PER_MS ||
-	     now - revoke->asked_ns >= adapter->confirm_ms * BASE_NS_PER_MS))
+	    (ofi_liveness_stall_ns(link, revoke->asked_ns) >= adapter->stall_ms * NDXP_NS_PER_MS ||
+	     now - revoke->asked_ns >= adapter->confirm_ms * NDXP_NS_PER_MS))
 		state = ROUND_STUCK;
-	base_lock_release(&link->ncq->lock);
+	ndxp_lock_release(&link->ncq->lock);
 	return state;
 }
 
@@ -289,7 +289,7 @@ static struct ofi_link *find_link(const struct ofi_revoke *revoke, enum round le
 	struct ofi_adapter *adapter = revoke->adapter;
 
 	/* a list is a ring: next is never NULL */
-	for (struct base_list *n = adapter->links.next; n != &adapter->links;
+	for (struct ndxp_list *n = adapter->links.next; n != &adapter->links;
 	     n = n->next) { /* NOLINT(clang-analyzer-core.NullDereference) */
 		struct ofi_link *link = container_of(n, struct ofi_link, node);
 
@@ -305,13 +305,13 @@ static bool is_late(const struct ofi_revoke *revoke, uint64_t now)
 	const uint64_t from =
 		revoke->asked_ns > revoke->hurried_ns ? revoke->asked_ns : revoke->hurried_ns;
 
-	return revoke->hurried_ns != 0 && now - from >= HURRY_MS * BASE_NS_PER_MS;
+	return revoke->hurried_ns != 0 && now - from >= HURRY_MS * NDXP_NS_PER_MS;
 }
 
 /* Close the links that will not answer; true if all others have answered. */
 static bool is_over(struct ofi_revoke *revoke)
 {
-	const uint64_t now = base_now_ns();
+	const uint64_t now = ndxp_now_ns();
 	const bool look = now >= revoke->look_ns;
 	const enum round most = is_late(revoke, now) ? ROUND_PENDING : ROUND_STUCK;
 	struct ofi_link *link;
@@ -319,7 +319,7 @@ static bool is_over(struct ofi_revoke *revoke)
 	if (revoke->round == 0)
 		return true;
 	if (look)
-		revoke->look_ns = now + LOOK_MS * BASE_NS_PER_MS;
+		revoke->look_ns = now + LOOK_MS * NDXP_NS_PER_MS;
 	while ((link = find_link(revoke, most, look)) != NULL)
 		ofi_link_force_close(link, silent_cause);
 	return find_link(revoke, ROUND_PENDING, false) == NULL;
@@ -331,7 +331,7 @@ static void finish_revoke(struct ofi_revoke *revoke)
 	struct ndx_spi_mr *region = revoke->region;
 	uint32_t *going = revoke->going;
 
-	base_list_remove(&revoke->node);
+	ndxp_list_remove(&revoke->node);
 	/* `ended` may begin the revoke again, or free it */
 	if (revoke->ended != NULL)
 		revoke->ended(revoke);
@@ -339,14 +339,14 @@ static void finish_revoke(struct ofi_revoke *revoke)
 		host->mr_ended(region, NDX_OK, 0);
 	/* the region may be freed from here on: to wake a waiter only the address is used */
 	(void)__atomic_sub_fetch(going, 1, __ATOMIC_RELEASE);
-	base_futex_wake(going, INT_MAX);
+	ndxp_futex_wake(going, INT_MAX);
 }
 
 static void begin_revoke(struct ofi_revoke *revoke)
 {
 	revoke->cleared = false;
-	revoke->recall_until_ns = base_deadline(revoke->adapter->recall_ms);
-	base_list_add(&revoke->adapter->revokes, &revoke->node);
+	revoke->recall_until_ns = ndxp_deadline(revoke->adapter->recall_ms);
+	ndxp_list_add(&revoke->adapter->revokes, &revoke->node);
 }
 
 /* A step; false if the revoke waits for messages that arrive in own receives. */
@@ -371,19 +371,19 @@ static bool step_revoke(struct ofi_revoke *revoke)
 void ofi_revoke_on_job(void *arg)
 {
 	struct ofi_adapter *adapter = arg;
-	struct base_list *asked;
+	struct ndxp_list *asked;
 	bool recalls = false;
 
 	while ((asked = ofi_revoke_take_asked(adapter)) != NULL)
 		begin_revoke(container_of(asked, struct ofi_revoke, node));
-	for (struct base_list *n = adapter->revokes.next, *next; n != &adapter->revokes; n = next) {
+	for (struct ndxp_list *n = adapter->revokes.next, *next; n != &adapter->revokes; n = next) {
 		struct ofi_revoke *revoke = container_of(n, struct ofi_revoke, node);
 
 		next = n->next;
 		recalls = !step_revoke(revoke) || recalls;
 	}
 	if (recalls)
-		base_timer_set(adapter->spi.loop, &adapter->revoke_timer, RECALL_STEP_MS);
+		ndxp_timer_set(adapter->spi.loop, &adapter->revoke_timer, RECALL_STEP_MS);
 }
 
 void ofi_revoke_on_timer(void *arg)
@@ -391,8 +391,8 @@ void ofi_revoke_on_timer(void *arg)
 	struct ofi_adapter *adapter = arg;
 
 	ofi_revoke_on_job(adapter);
-	if (!base_list_empty(&adapter->revokes) && !adapter->revoke_timer.armed)
-		base_timer_set(adapter->spi.loop, &adapter->revoke_timer, LOOK_MS);
+	if (!ndxp_list_empty(&adapter->revokes) && !adapter->revoke_timer.armed)
+		ndxp_timer_set(adapter->spi.loop, &adapter->revoke_timer, LOOK_MS);
 }
 
 /* ---- any thread ---- */
@@ -400,7 +400,7 @@ void ofi_revoke_on_timer(void *arg)
 /* A callback waits on the control thread, so nothing else drives queues and revokes. */
 static void drive_adapter(struct ofi_adapter *adapter)
 {
-	for (struct base_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next)
+	for (struct ndxp_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next)
 		ofi_ncq_catch_up(container_of(n, struct ofi_ncq, node));
 	ofi_eq_read_all(&adapter->eq);
 	ofi_revoke_on_job(adapter);
@@ -416,7 +416,7 @@ static void hurry_revokes(const struct wait *wait, uint64_t since)
 {
 	struct ofi_adapter *adapter = wait->adapter;
 
-	for (struct base_list *n = adapter->revokes.next; n != &adapter->revokes; n = n->next) {
+	for (struct ndxp_list *n = adapter->revokes.next; n != &adapter->revokes; n = n->next) {
 		struct ofi_revoke *revoke = container_of(n, struct ofi_revoke, node);
 
 		if (revoke->going == wait->count || revoke->bound == wait->count)
@@ -427,13 +427,13 @@ static void hurry_revokes(const struct wait *wait, uint64_t since)
 static void drive_until_zero(void *arg)
 {
 	const struct wait *wait = arg;
-	const uint64_t since = base_now_ns();
+	const uint64_t since = ndxp_now_ns();
 	uint32_t count;
 
 	drive_adapter(wait->adapter);
 	while ((count = __atomic_load_n(wait->count, __ATOMIC_ACQUIRE)) != 0) {
 		hurry_revokes(wait, since);
-		base_futex_wait(wait->count, count, base_deadline(STEP_MS));
+		ndxp_futex_wait(wait->count, count, ndxp_deadline(STEP_MS));
 		drive_adapter(wait->adapter);
 	}
 }
@@ -445,10 +445,10 @@ void ofi_revoke_wait(struct ofi_adapter *adapter, const uint32_t *count)
 
 	/* In a callback of another adapter, its control thread may be what this adapter's control
 	 * thread waits for. So the call drives this adapter while that thread waits. */
-	if (base_loop_on_any() && __atomic_load_n(count, __ATOMIC_ACQUIRE) != 0)
-		base_loop_call(adapter->spi.loop, drive_until_zero, &wait);
+	if (ndxp_loop_on_any() && __atomic_load_n(count, __ATOMIC_ACQUIRE) != 0)
+		ndxp_loop_call(adapter->spi.loop, drive_until_zero, &wait);
 	while ((left = __atomic_load_n(count, __ATOMIC_ACQUIRE)) != 0)
-		base_futex_wait(count, left, UINT64_MAX);
+		ndxp_futex_wait(count, left, UINT64_MAX);
 }
 
 enum ndx_status ofi_revoke(struct ofi_revoke *revoke)

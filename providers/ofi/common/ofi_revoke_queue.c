@@ -9,18 +9,18 @@ void ofi_revoke_begin(struct ofi_revoke *revoke)
 	revoke->round = 0;
 	revoke->hurried_ns = 0;
 	(void)__atomic_add_fetch(revoke->going, 1, __ATOMIC_RELEASE);
-	base_lock_acquire(&adapter->asked_lock);
-	base_list_add(&adapter->asked, &revoke->node);
-	base_lock_release(&adapter->asked_lock);
-	base_loop_post(adapter->spi.loop, &adapter->revoke_job);
+	ndxp_lock_acquire(&adapter->asked_lock);
+	ndxp_list_add(&adapter->asked, &revoke->node);
+	ndxp_lock_release(&adapter->asked_lock);
+	ndxp_loop_post(adapter->spi.loop, &adapter->revoke_job);
 }
 
-struct base_list *ofi_revoke_take_asked(struct ofi_adapter *adapter)
+struct ndxp_list *ofi_revoke_take_asked(struct ofi_adapter *adapter)
 {
-	struct base_list *node;
+	struct ndxp_list *node;
 
-	base_lock_acquire(&adapter->asked_lock);
-	node = base_list_take(&adapter->asked);
-	base_lock_release(&adapter->asked_lock);
+	ndxp_lock_acquire(&adapter->asked_lock);
+	node = ndxp_list_take(&adapter->asked);
+	ndxp_lock_release(&adapter->asked_lock);
 	return node;
 }

@@ -6,9 +6,9 @@ void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
 {
 	struct ofi_qp *qp = ofi_qp_of(spi);
 
-	base_lock_acquire(&qp->base.lock);
-	base_qp_get_stats(&qp->base, stats);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
+	ndxp_qp_get_stats(&qp->base, stats);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 static uint64_t load_count(const uint64_t *count)
@@ -30,7 +30,7 @@ static void adapter_counters(const struct ofi_adapter *adapter, ndx_spi_counter_
 
 static void qp_counters(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
 {
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	each(arg, "connected", qp->open);
 	each(arg, "credits", qp->credits);
 	each(arg, "peer_depth", qp->peer_depth);
@@ -40,7 +40,7 @@ static void qp_counters(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
 	each(arg, "receives_credited", qp->rx_credited);
 	each(arg, "credit_messages_sent", qp->credit_ctrl_sent);
 	each(arg, "credit_messages_received", qp->credit_ctrl_received);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_spi_counter_fn *each,

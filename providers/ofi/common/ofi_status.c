@@ -2,7 +2,7 @@
 /* The status for a failure in libfabric. */
 #include <errno.h>
 
-#include "base_errno.h"
+#include <ndx/spi/errno_status.h>
 #include "ofi.h"
 
 enum ndx_status ofi_status_of(int err)
@@ -13,7 +13,7 @@ enum ndx_status ofi_status_of(int err)
 	case FI_ENODATA:
 		return NDX_E_DEVICE_NOT_READY;
 	default:
-		return base_errno_status(err);
+		return ndxp_errno_status(err);
 	}
 }
 

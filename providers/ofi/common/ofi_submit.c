@@ -4,7 +4,7 @@
  * has to wait (for a credit, a fence, or the read limit) delays all behind it. The ring of the
  * queue pair is the queue: tx_next is the first request that libfabric never had.
  */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "ofi.h"
 
 /* Are the peer's rights for the request known, and `verdict` set? false: the peer has been asked. A
@@ -66,12 +66,12 @@ static void handle_refusal(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 	 * link */
 	tx->native = tx->parts > 0;
 	if (err == FI_EAGAIN) { /* out of memory for the moment */
-		base_qp_rnr_end(&qp->base);
+		ndxp_qp_rnr_end(&qp->base);
 		ofi_submit_later(qp);
 		return;
 	}
 	if (!tx->native)
-		base_req_done(&qp->base.initiator, &tx->base, ofi_request_status(err), err);
+		ndxp_req_done(&qp->base.initiator, &tx->base, ofi_request_status(err), err);
 	ofi_qp_break(qp, err, "libfabric refused a request");
 }
 
@@ -88,7 +88,7 @@ static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 	if (tx->verdict != NDX_OK) {
 		ofi_mw_skip(tx);
 		if (!tx->native)
-			base_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
+			ndxp_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
 		ofi_qp_break(qp, 0,
 		             tx->remote ? "a request names memory of the peer that it must not use"
 		                        : "a request names local memory that it must not use");
@@ -100,7 +100,7 @@ static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 	tx->native = true;
 	err = ofi_backend_of(qp)->submit(qp, tx);
 	if (err == 0) {
-		base_qp_rnr_end(&qp->base);
+		ndxp_qp_rnr_end(&qp->base);
 		qp->tx_native++;
 		return true;
 	}
@@ -145,14 +145,14 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 		ofi_qp_break(qp, err,
 		             status == NDX_E_CANCELED ? "the link was lost"
 		                                      : "a request failed in libfabric");
-	base_req_done(&qp->base.initiator, &tx->base, status, err);
+	ndxp_req_done(&qp->base.initiator, &tx->base, status, err);
 	ofi_submit(qp);
 	ofi_check_drained(qp);
 }
 
 void ofi_cancel_waiting(struct ofi_qp *qp)
 {
-	struct base_queue *q = &qp->base.initiator;
+	struct ndxp_queue *q = &qp->base.initiator;
 
 	for (; qp->tx_next != q->tail; qp->tx_next++) {
 		struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
@@ -160,10 +160,10 @@ void ofi_cancel_waiting(struct ofi_qp *qp)
 		if (tx->base.done || tx->native)
 			continue;
 		ofi_mw_skip(tx);
-		base_req_done(q, &tx->base, NDX_E_CANCELED, 0);
+		ndxp_req_done(q, &tx->base, NDX_E_CANCELED, 0);
 	}
 	qp->invalidating = NULL;
-	base_qp_rnr_end(&qp->base);
+	ndxp_qp_rnr_end(&qp->base);
 }
 
 /* The send at tx_next has waited too long for a receive. */
@@ -171,8 +171,8 @@ static void give_up_send(struct ofi_qp *qp)
 {
 	struct ofi_tx *tx = ofi_tx_at(qp, qp->tx_next);
 
-	base_qp_rnr_end(&qp->base);
-	base_req_done(&qp->base.initiator, &tx->base, NDX_E_IO_TIMEOUT, 0);
+	ndxp_qp_rnr_end(&qp->base);
+	ndxp_req_done(&qp->base.initiator, &tx->base, NDX_E_IO_TIMEOUT, 0);
 	ofi_qp_break(qp, 0, "the peer posted no receive in time");
 }
 
@@ -181,16 +181,16 @@ void ofi_on_rnr_timer(void *arg)
 	struct ofi_qp *qp = arg;
 	uint32_t left;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->timer_set = false;
 	qp->retrying = false;
 	ofi_submit(qp);
 	if (qp->base.rnr_since != 0 && !qp->broken && qp->open) {
-		left = base_qp_rnr_left_ms(&qp->base, qp->base.rnr_since);
+		left = ndxp_qp_rnr_left_ms(&qp->base, qp->base.rnr_since);
 		if (left == 0)
 			give_up_send(qp);
 		else
 			ofi_await_credits(qp, left);
 	}
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }

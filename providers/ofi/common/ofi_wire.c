@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ofi_wire.h"
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 void ofi_grant_encode(const struct ofi_grant *grant, uint8_t out[OFI_GRANT_SIZE])
 {
-	base_put_be32(out, grant->token);
-	base_put_be32(out + 4, grant->rights);
-	base_put_be64(out + 8, grant->start);
-	base_put_be64(out + 16, grant->length);
+	ndxp_put_be32(out, grant->token);
+	ndxp_put_be32(out + 4, grant->rights);
+	ndxp_put_be64(out + 8, grant->start);
+	ndxp_put_be64(out + 16, grant->length);
 }
 
 const char *ofi_grant_decode(const uint8_t data[OFI_GRANT_SIZE], struct ofi_grant *grant)
 {
-	const uint32_t rights = base_get_be32(data + 4);
+	const uint32_t rights = ndxp_get_be32(data + 4);
 
 	if (rights & ~(uint32_t)(OFI_GRANT_READ | OFI_GRANT_WRITE))
 		return "an answer with unknown rights";
-	grant->token = base_get_be32(data);
+	grant->token = ndxp_get_be32(data);
 	grant->rights = rights;
-	grant->start = base_get_be64(data + 8);
-	grant->length = base_get_be64(data + 16);
+	grant->start = ndxp_get_be64(data + 8);
+	grant->length = ndxp_get_be64(data + 16);
 	return NULL;
 }
 

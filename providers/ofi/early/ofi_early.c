@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ofi_early.h"
 
-#include "base_close_on_exec.h"
+#include <ndx/spi/close_on_exec.h>
 
 static struct sigaction before[NDX_EARLY_SIGNALS];
 static sigset_t mask;
@@ -38,5 +38,5 @@ __attribute__((visibility("default"))) void ndx_early_loaded(void)
 /* The table that is changed may outlive libndx, but this library is never unloaded. */
 __attribute__((visibility("default"))) bool ndx_early_close_on_exec(const void *function)
 {
-	return base_close_on_exec(function);
+	return ndxp_close_on_exec(function);
 }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "ofi_tcp.h"
 
 /* ---- opening ---- */
@@ -38,7 +38,7 @@ static enum ndx_status choose(const struct ofi_options *options, struct sockaddr
 static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
                            bool lan, enum ndx_status state, ndx_spi_list_fn *each, void *arg)
 {
-	const bool loopback = base_sockaddr_is_loopback(address);
+	const bool loopback = ndxp_sockaddr_is_loopback(address);
 	struct ndx_adapter_entry entry = {.address = *address, .state = state};
 
 	(void)snprintf(entry.uri, sizeof(entry.uri), "ofi:tcp?iface=%s%s", i->ifa_name,
@@ -87,7 +87,7 @@ static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn 
 	for (int pass = 0; pass < 2; pass++) {
 		for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
 			if (ofi_usable_address(i, &address) && !is_listed(all, i) &&
-			    base_sockaddr_is_loopback(&address) == (pass == 0))
+			    ndxp_sockaddr_is_loopback(&address) == (pass == 0))
 				list_interface(i, &address, defaults->lan, st, each, arg);
 		}
 	}

@@ -5,7 +5,7 @@
 static uint64_t flags_of(const struct ofi_tx *tx)
 {
 	/* A completion has to mean that the peer has the data, also that of a silent request, whose
-	 * success base_queue_retire() does not show to the consumer. */
+	 * success ndxp_queue_retire() does not show to the consumer. */
 	return tx->base.type == NDX_REQUEST_READ ? FI_COMPLETION
 	                                         : FI_COMPLETION | FI_DELIVERY_COMPLETE;
 }
@@ -99,7 +99,7 @@ static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_ctrl *ctr
 {
 	const char *wrong = ofi_ctrl_check_data(ctrl);
 
-	if (wrong == NULL && qp->base.state == BASE_QP_IDLE)
+	if (wrong == NULL && qp->base.state == NDXP_QP_IDLE)
 		wrong = "a message before the connection was complete";
 	if (wrong == NULL && (ctrl->flags & OFI_CTRL_IS_WRITE) && len > 0)
 		wrong = "a message with bytes that reports a write";
@@ -109,7 +109,7 @@ static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_ctrl *ctr
 		qp->credits += ctrl->count;
 		return true;
 	}
-	if (qp->base.state != BASE_QP_IDLE)
+	if (qp->base.state != NDXP_QP_IDLE)
 		ofi_qp_break(qp, 0, wrong);
 	else if (qp->link != NULL)
 		ofi_link_break(qp->link, 0, wrong);
@@ -123,7 +123,7 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 	ofi_rx_returned(qp, rx);
 	if (!check_ctrl(qp, len, ctrl)) {
 		/* the message has overwritten the buffer, so the receive cannot be used again */
-		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
+		ndxp_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
 		return;
 	}
 	rx->base.bytes = (uint32_t)len;
@@ -138,7 +138,7 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 		qp->written = 0;
 		qp->written_parts = 0;
 	}
-	base_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
+	ndxp_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
 	if (qp->rx_next != qp->base.receive.tail)
 		ofi_post_receives(qp);
 	else
@@ -159,9 +159,9 @@ void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_d
 	/* without data it is no message of NDX, and 0 is no control message either */
 	const struct ofi_ctrl ctrl = ofi_ctrl_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	rx_done(qp, rx, e->len, &ctrl);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 int ofi_tcp_error_of(const struct fi_cq_err_entry *e)

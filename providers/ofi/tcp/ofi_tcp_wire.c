@@ -2,7 +2,7 @@
 /* The data of connection management over libfabric's tcp provider. */
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 #include "ofi_wire.h"
 
 static const uint8_t magic[4] = {'N', 'D', 'X', 'o'};
@@ -30,14 +30,14 @@ size_t ofi_cm_encode(const struct ofi_cm *cm, uint8_t out[OFI_CM_SIZE])
 	memcpy(out + AT_MAGIC, magic, sizeof(magic));
 	out[AT_VERSION] = OFI_CM_VERSION;
 	out[AT_KIND] = (uint8_t)cm->kind;
-	base_put_be16(out + AT_PRIVATE_LEN, (uint16_t)cm->private_len);
-	base_put_be32(out + AT_ID, cm->id);
-	base_put_be32(out + AT_KEY, cm->key);
-	base_put_be64(out + AT_ADDRESS, cm->address);
-	base_put_be16(out + AT_CREDITS, cm->credits);
-	base_put_be16(out + AT_DEPTH, cm->depth);
-	base_put_be32(out + AT_INBOUND, cm->inbound_read_limit);
-	base_put_be32(out + AT_OUTBOUND, cm->outbound_read_limit);
+	ndxp_put_be16(out + AT_PRIVATE_LEN, (uint16_t)cm->private_len);
+	ndxp_put_be32(out + AT_ID, cm->id);
+	ndxp_put_be32(out + AT_KEY, cm->key);
+	ndxp_put_be64(out + AT_ADDRESS, cm->address);
+	ndxp_put_be16(out + AT_CREDITS, cm->credits);
+	ndxp_put_be16(out + AT_DEPTH, cm->depth);
+	ndxp_put_be32(out + AT_INBOUND, cm->inbound_read_limit);
+	ndxp_put_be32(out + AT_OUTBOUND, cm->outbound_read_limit);
 	memcpy(out + AT_PRIVATE, cm->private_data, cm->private_len);
 	return OFI_CM_HEADER + cm->private_len;
 }
@@ -50,8 +50,8 @@ static const char *check_head(const uint8_t *data, size_t len, enum ofi_cm_kind 
 		return "speaks another version of the protocol";
 	if (data[AT_KIND] != kind)
 		return "has sent an unexpected kind of message";
-	if (base_get_be16(data + AT_PRIVATE_LEN) > len - OFI_CM_HEADER ||
-	    base_get_be16(data + AT_PRIVATE_LEN) > OFI_CM_PRIVATE)
+	if (ndxp_get_be16(data + AT_PRIVATE_LEN) > len - OFI_CM_HEADER ||
+	    ndxp_get_be16(data + AT_PRIVATE_LEN) > OFI_CM_PRIVATE)
 		return "has announced more private data than it has sent";
 	return NULL;
 }
@@ -62,17 +62,17 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
 
 	if (wrong != NULL)
 		return wrong;
-	if (base_get_be16(data + AT_CREDITS) > base_get_be16(data + AT_DEPTH))
+	if (ndxp_get_be16(data + AT_CREDITS) > ndxp_get_be16(data + AT_DEPTH))
 		return "offers more receives than its queue holds";
 	cm->kind = kind;
-	cm->id = base_get_be32(data + AT_ID);
-	cm->key = base_get_be32(data + AT_KEY);
-	cm->address = base_get_be64(data + AT_ADDRESS);
-	cm->credits = base_get_be16(data + AT_CREDITS);
-	cm->depth = base_get_be16(data + AT_DEPTH);
-	cm->inbound_read_limit = base_get_be32(data + AT_INBOUND);
-	cm->outbound_read_limit = base_get_be32(data + AT_OUTBOUND);
-	cm->private_len = base_get_be16(data + AT_PRIVATE_LEN);
+	cm->id = ndxp_get_be32(data + AT_ID);
+	cm->key = ndxp_get_be32(data + AT_KEY);
+	cm->address = ndxp_get_be64(data + AT_ADDRESS);
+	cm->credits = ndxp_get_be16(data + AT_CREDITS);
+	cm->depth = ndxp_get_be16(data + AT_DEPTH);
+	cm->inbound_read_limit = ndxp_get_be32(data + AT_INBOUND);
+	cm->outbound_read_limit = ndxp_get_be32(data + AT_OUTBOUND);
+	cm->private_len = ndxp_get_be16(data + AT_PRIVATE_LEN);
 	memcpy(cm->private_data, data + AT_PRIVATE, cm->private_len);
 	return NULL;
 }

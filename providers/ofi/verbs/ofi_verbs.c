@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_log.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
 #include "ofi_verbs.h"
 
 #define CONTROLS 16u                      /* control requests in flight at once */
@@ -48,11 +48,11 @@ static enum ndx_status look_at(const struct sockaddr_storage *address, struct fi
 {
 	enum ndx_status st = NDX_E_NOT_FOUND;
 
-	if (base_sockaddr_is_loopback(address) || is_link_local(address))
+	if (ndxp_sockaddr_is_loopback(address) || is_link_local(address))
 		return st;
-	base_fail_hold(true);
+	ndxp_fail_hold(true);
 	st = ofi_get_info(&ofi_verbs, address, info);
-	base_fail_hold(false);
+	ndxp_fail_hold(false);
 	return st;
 }
 
@@ -175,9 +175,9 @@ static void list_nothing(ndx_spi_list_fn *each, void *arg)
 {
 	struct ndx_adapter_entry entry = {.uri = "ofi:verbs", .device = "verbs"};
 
-	base_fail_hold(true);
+	ndxp_fail_hold(true);
 	entry.state = fail_no_device();
-	base_fail_hold(false);
+	ndxp_fail_hold(false);
 	(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
 	each(arg, &entry);
 }
@@ -214,28 +214,28 @@ static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn 
 
 size_t ofi_verbs_cm_encode(const struct ofi_cm *cm, uint8_t *out)
 {
-	struct base_rc_cm rc = {
-		.kind = (enum base_rc_kind)cm->kind,
+	struct ndxp_rc_cm rc = {
+		.kind = (enum ndxp_rc_kind)cm->kind,
 		.inbound_read_limit = cm->inbound_read_limit,
 		.outbound_read_limit = cm->outbound_read_limit,
 		.private_len = cm->private_len,
 	};
 
 	memcpy(rc.private_data, cm->private_data, cm->private_len);
-	return base_rc_cm_encode(&rc, out);
+	return ndxp_rc_cm_encode(&rc, out);
 }
 
 const char *ofi_verbs_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind,
                                 struct ofi_cm *cm)
 {
-	struct base_rc_cm rc;
-	const char *wrong = base_rc_cm_decode(data, len, (enum base_rc_kind)kind, &rc);
+	struct ndxp_rc_cm rc;
+	const char *wrong = ndxp_rc_cm_decode(data, len, (enum ndxp_rc_kind)kind, &rc);
 
 	if (wrong != NULL)
 		return wrong;
 	memset(cm, 0, sizeof(*cm));
 	cm->kind = kind;
-	cm->is_verbs = (rc.flags & BASE_RC_IS_VERBS) != 0;
+	cm->is_verbs = (rc.flags & NDXP_RC_IS_VERBS) != 0;
 	cm->inbound_read_limit = rc.inbound_read_limit;
 	cm->outbound_read_limit = rc.outbound_read_limit;
 	cm->private_len = rc.private_len;
@@ -263,8 +263,8 @@ const struct ofi_backend ofi_verbs = {
 	.credit_ms = 1,
 	.controls = CONTROLS + 1,
 	.max_transfer = MAX_TRANSFER,
-	.max_caller_data = BASE_RC_CALLER_DATA,
-	.max_callee_data = BASE_RC_CALLER_DATA,
+	.max_caller_data = NDXP_RC_CALLER_DATA,
+	.max_callee_data = NDXP_RC_CALLER_DATA,
 	.capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
                         NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
                         NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON,

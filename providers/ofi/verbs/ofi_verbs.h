@@ -27,7 +27,7 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_rc_wire.h"
+#include <ndx/spi/rc_wire.h>
 #include "ofi.h"
 
 /* ---- connection management ---- */
@@ -43,12 +43,12 @@ enum ofi_verbs_area {
 	OFI_VERBS_OUT = 72,   /* this end's first message, ... */
 	OFI_VERBS_IN = 144,   /* ... and the peer's */
 	OFI_VERBS_MAIL = 216, /* the fields that the peer writes, ... */
-	OFI_VERBS_NOTES = OFI_VERBS_MAIL + BASE_RC_FIELDS, /* ... and the sources of this end's */
-	OFI_VERBS_END = OFI_VERBS_NOTES + BASE_RC_FIELDS,
+	OFI_VERBS_NOTES = OFI_VERBS_MAIL + NDXP_RC_FIELDS, /* ... and the sources of this end's */
+	OFI_VERBS_END = OFI_VERBS_NOTES + NDXP_RC_FIELDS,
 };
 
-_Static_assert(OFI_VERBS_OUT + BASE_RC_RECORD_SIZE <= OFI_VERBS_IN, "records do not overlap");
-_Static_assert(OFI_VERBS_IN + BASE_RC_RECORD_SIZE <= OFI_VERBS_MAIL, "nor does the mail");
+_Static_assert(OFI_VERBS_OUT + NDXP_RC_RECORD_SIZE <= OFI_VERBS_IN, "records do not overlap");
+_Static_assert(OFI_VERBS_IN + NDXP_RC_RECORD_SIZE <= OFI_VERBS_MAIL, "nor does the mail");
 _Static_assert(OFI_VERBS_MAIL % 8 == 0, "a field is written in one piece");
 _Static_assert((size_t)OFI_VERBS_END <= (size_t)OFI_AREA_SIZE, "all of it is in the region");
 
@@ -90,7 +90,7 @@ void ofi_verbs_refresh(struct ofi_qp *qp);
 void ofi_verbs_peeked(struct ofi_qp *qp);
 int ofi_verbs_send_credits(struct ofi_qp *qp, uint32_t fresh);
 /* Write this end's field into the peer's. */
-int ofi_verbs_mail(struct ofi_qp *qp, enum base_rc_field which, uint64_t flags, void *context);
+int ofi_verbs_mail(struct ofi_qp *qp, enum ndxp_rc_field which, uint64_t flags, void *context);
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e);
 int ofi_verbs_error_of(const struct fi_cq_err_entry *e);
 

@@ -8,7 +8,7 @@
 
 #include <rdma/fi_ext.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "ofi.h"
 #include "ofi_verbs.h"
 

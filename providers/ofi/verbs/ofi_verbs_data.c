@@ -49,7 +49,7 @@ static int submit_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 
 	/* some networks drop such a request: write what the peer knows already */
 	if (nothing && tx->base.type == NDX_REQUEST_WRITE && data == 0)
-		return ofi_verbs_mail(qp, BASE_RC_CREDITS, 0, &tx->op);
+		return ofi_verbs_mail(qp, NDXP_RC_CREDITS, 0, &tx->op);
 	if (tx->base.type == NDX_REQUEST_WRITE)
 		return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | data);
 	err = -(int)fi_readmsg(qp->ep, &msg, FI_COMPLETION);
@@ -78,8 +78,8 @@ static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_c
 {
 	ofi_rx_returned(qp, rx);
 	qp->verbs.arrived++;
-	if (qp->base.state == BASE_QP_IDLE) {
-		base_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
+	if (qp->base.state == NDXP_QP_IDLE) {
+		ndxp_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
 		ofi_link_break(qp->link, 0, "a message before the connection was complete");
 		return;
 	}
@@ -90,7 +90,7 @@ static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_c
 	}
 	if (e->flags & FI_REMOTE_WRITE)
 		rx->base.result_flags |= NDX_RESULT_WRITTEN;
-	base_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
+	ndxp_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
 	if (qp->rx_next != qp->base.receive.tail)
 		ofi_post_receives(qp);
 	else
@@ -104,7 +104,7 @@ static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_c
 static bool is_bell(const struct ofi_qp *qp, const struct fi_cq_data_entry *e)
 {
 	return (e->flags & FI_REMOTE_WRITE) != 0 && e->len == sizeof(uint64_t) &&
-	       e->data == BASE_RC_BELL && qp->link != NULL && ofi_verbs_heard_goodbye(qp->link);
+	       e->data == NDXP_RC_BELL && qp->link != NULL && ofi_verbs_heard_goodbye(qp->link);
 }
 
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
@@ -112,9 +112,9 @@ void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq
 	const bool bell = is_bell(qp, e);
 	bool empty;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	if (!rx->native) {
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 		return;
 	}
 	if (bell)
@@ -122,7 +122,7 @@ void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq
 	else
 		take_message(qp, rx, e);
 	empty = qp->rx_native == 0;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	if (qp->link == NULL)
 		return;
 	if (bell)

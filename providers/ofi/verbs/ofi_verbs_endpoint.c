@@ -8,8 +8,8 @@
 #include <sched.h>
 #include <string.h>
 
-#include "base_linux.h"
-#include "base_log.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
 #include "ofi_verbs.h"
 
 #define LOOK_LEAST 2u      /* ms between two polls for what no event reports: at first, ... */
@@ -28,7 +28,7 @@
 static void look_in(struct ofi_link *link, uint32_t ms)
 {
 	link->verbs.watch_ms = ms;
-	base_timer_set(link->adapter->spi.loop, &link->verbs.watch, ms);
+	ndxp_timer_set(link->adapter->spi.loop, &link->verbs.watch, ms);
 }
 
 void ofi_verbs_poll_soon(struct ofi_link *link)
@@ -44,7 +44,7 @@ void ofi_verbs_poll_soon(struct ofi_link *link)
 void ofi_verbs_attached(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
-	struct iovec iov = {link->area + OFI_VERBS_IN, BASE_RC_RECORD_SIZE};
+	struct iovec iov = {link->area + OFI_VERBS_IN, NDXP_RC_RECORD_SIZE};
 	void *desc = fi_mr_desc(link->control);
 	const struct fi_msg msg = {
 		.msg_iov = &iov,
@@ -57,7 +57,7 @@ void ofi_verbs_attached(struct ofi_link *link)
 	qp->verbs.area = link->area;
 	qp->verbs.desc = desc;
 	qp->recalling = link->stage == OFI_LINK_CONNECTING;
-	link->verbs.watch = (struct base_timer){.fn = ofi_verbs_on_watch, .arg = link};
+	link->verbs.watch = (struct ndxp_timer){.fn = ofi_verbs_on_watch, .arg = link};
 	link->verbs.peek_op = (struct ofi_op){OFI_OP_PEEK, 0, link};
 	link->verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, link};
 	if (fi_recvmsg(link->ep, &msg, FI_COMPLETION) != 0)
@@ -69,7 +69,7 @@ static int introduce(struct ofi_link *link, uint8_t type, const void *data, size
                      struct ofi_op *op)
 {
 	struct ofi_qp *qp = link->qp;
-	struct base_rc_record record = {
+	struct ndxp_rc_record record = {
 		.type = type,
 		.key = link->key,
 		.address = (uintptr_t)(link->area + OFI_VERBS_MAIL),
@@ -83,18 +83,18 @@ static int introduce(struct ofi_link *link, uint8_t type, const void *data, size
 	if (qp == NULL || !link->open || link->closing)
 		return ENOTCONN;
 	if (type != OFI_CTRL_REJECT) {
-		base_lock_acquire(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
 		qp->recalling = false;
 		ofi_post_receives(qp);
 		(void)ofi_take_credits(qp);
 		qp->verbs.announced = qp->rx_credited;
 		record.credits = qp->rx_credited;
 		record.depth = (uint16_t)qp->base.receive.depth;
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 	}
 	if (len > 0)
 		memcpy(record.private_data, data, len);
-	iov.iov_len = base_rc_record_encode(&record, link->area + OFI_VERBS_OUT);
+	iov.iov_len = ndxp_rc_record_encode(&record, link->area + OFI_VERBS_OUT);
 	err = -(int)fi_sendmsg(link->ep, &msg, FI_COMPLETION);
 	link->ctrl_out += err == 0 && op->kind == OFI_OP_CTRL;
 	if (err == 0)
@@ -118,14 +118,14 @@ void ofi_verbs_opened(struct ofi_link *link)
 }
 
 /* From now on the queue pair may use the connection. */
-static void take_introduction(struct ofi_link *link, const struct base_rc_record *record)
+static void take_introduction(struct ofi_link *link, const struct ndxp_rc_record *record)
 {
 	struct ofi_qp *qp = link->qp;
 
 	link->verbs.introduced = true;
 	link->peer.key = record->key;
 	link->peer.address = record->address;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->peer_key = record->key;
 	qp->peer_address = record->address;
 	qp->peer_depth = record->depth;
@@ -134,10 +134,10 @@ static void take_introduction(struct ofi_link *link, const struct base_rc_record
 	qp->open = qp->ep != NULL;
 	ofi_send_credits(qp);
 	ofi_submit(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
-static const char *take_first(struct ofi_link *link, const struct base_rc_record *record)
+static const char *take_first(struct ofi_link *link, const struct ndxp_rc_record *record)
 {
 	struct ofi_ctrl word = {.type = record->type, .count = (uint16_t)record->private_len};
 	const bool passive = link->stage == OFI_LINK_ACCEPTING;
@@ -165,7 +165,7 @@ static const char *take_first(struct ofi_link *link, const struct base_rc_record
 
 void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e)
 {
-	struct base_rc_record record;
+	struct ndxp_rc_record record;
 	const char *wrong;
 
 	link->signs_of_life++;
@@ -173,7 +173,7 @@ void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e)
 		return;
 	link->open = true; /* even if the event is still in the event queue */
 	ofi_count(&link->adapter->counts.ctrl_received);
-	wrong = base_rc_record_decode(link->area + OFI_VERBS_IN, e->len, &record);
+	wrong = ndxp_rc_record_decode(link->area + OFI_VERBS_IN, e->len, &record);
 	if (wrong == NULL)
 		wrong = take_first(link, &record);
 	if (wrong != NULL)
@@ -189,31 +189,31 @@ static void ring(struct ofi_link *link)
 
 	if (link->verbs.rung || qp == NULL)
 		return;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	ofi_verbs_refresh(qp);
 	if (qp->credits > 0)
-		link->verbs.rung = ofi_verbs_mail(qp, BASE_RC_GOODBYE, FI_REMOTE_CQ_DATA,
+		link->verbs.rung = ofi_verbs_mail(qp, NDXP_RC_GOODBYE, FI_REMOTE_CQ_DATA,
 		                                  &link->adapter->silent) == 0;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 static int write_goodbye(struct ofi_link *link, uint64_t flags, struct ofi_op *op)
 {
-	uint64_t *note = ofi_verbs_word(link->area, OFI_VERBS_NOTES + BASE_RC_GOODBYE);
+	uint64_t *note = ofi_verbs_word(link->area, OFI_VERBS_NOTES + NDXP_RC_GOODBYE);
 	struct ofi_qp *qp = link->qp;
 	int err;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	*note = htobe64(flags | qp->verbs.used);
-	err = ofi_verbs_mail(qp, BASE_RC_GOODBYE, 0, op);
-	base_lock_release(&qp->base.lock);
+	err = ofi_verbs_mail(qp, NDXP_RC_GOODBYE, 0, op);
+	ndxp_lock_release(&qp->base.lock);
 	link->ctrl_out += err == 0;
 	return err;
 }
 
 static int send_goodbye(struct ofi_link *link, struct ofi_op *op)
 {
-	const int err = write_goodbye(link, BASE_RC_SAID, op);
+	const int err = write_goodbye(link, NDXP_RC_SAID, op);
 
 	if (err != 0)
 		return err;
@@ -228,7 +228,7 @@ static void send_leaving(struct ofi_link *link)
 {
 	link->verbs.leaving_sent =
 		!link->lost &&
-		write_goodbye(link, BASE_RC_SAID | BASE_RC_LEAVING, &link->verbs.ping_op) == 0;
+		write_goodbye(link, NDXP_RC_SAID | NDXP_RC_LEAVING, &link->verbs.ping_op) == 0;
 }
 
 int ofi_verbs_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op)
@@ -250,16 +250,16 @@ int ofi_verbs_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, str
 		return link->verbs.introduced ? send_goodbye(link, op) : 0;
 	if (!link->verbs.introduced) /* the peer has granted no memory for a probe yet */
 		return ENOTCONN;
-	base_lock_acquire(&link->qp->base.lock);
-	err = ofi_verbs_mail(link->qp, BASE_RC_CREDITS, 0, &link->verbs.ping_op);
-	base_lock_release(&link->qp->base.lock);
+	ndxp_lock_acquire(&link->qp->base.lock);
+	err = ofi_verbs_mail(link->qp, NDXP_RC_CREDITS, 0, &link->verbs.ping_op);
+	ndxp_lock_release(&link->qp->base.lock);
 	link->ctrl_out += err == 0;
 	return err;
 }
 
 static uint64_t goodbye_of(struct ofi_link *link)
 {
-	return be64toh(__atomic_load_n(ofi_verbs_word(link->area, OFI_VERBS_MAIL + BASE_RC_GOODBYE),
+	return be64toh(__atomic_load_n(ofi_verbs_word(link->area, OFI_VERBS_MAIL + NDXP_RC_GOODBYE),
 	                               __ATOMIC_ACQUIRE));
 }
 
@@ -269,11 +269,11 @@ bool ofi_verbs_heard_goodbye(struct ofi_link *link)
 	struct ofi_qp *qp = link->qp;
 	bool all;
 
-	if ((word & BASE_RC_SAID) == 0 || qp == NULL)
+	if ((word & NDXP_RC_SAID) == 0 || qp == NULL)
 		return false;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	all = (uint32_t)word == qp->verbs.arrived;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	return all;
 }
 
@@ -288,16 +288,16 @@ void ofi_verbs_check_goodbye(struct ofi_link *link)
 		(void)ofi_ctrl_handle(link, &goodbye);
 		look_in(link, LOOK_LEAST); /* to see whether the peer leaves */
 	}
-	if ((goodbye_of(link) & BASE_RC_LEAVING) == 0)
+	if ((goodbye_of(link) & NDXP_RC_LEAVING) == 0)
 		return;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	if (!qp->verbs.leaving && qp->draining) {
 		/* The peer posts no receive any more, and waits for this end's goodbye. */
 		ofi_cancel_waiting(qp);
 		ofi_check_drained(qp);
 	}
 	qp->verbs.leaving = true;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 /* ---- the timer ---- */
@@ -330,12 +330,12 @@ static bool is_silent(struct ofi_link *link)
 	uint32_t head;
 	bool owes;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	owes = qp->tx_native > 0;
 	head = qp->base.initiator.head;
 	limit += slowness_ms(qp, 1);
 	ofi_send_credits(qp); /* credits that could not be sent for lack of memory */
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	if (!owes || head != link->verbs.seen_head)
 		link->verbs.silent_ms = 0;
 	else
@@ -348,16 +348,16 @@ static bool has_requests(struct ofi_link *link)
 {
 	bool any;
 
-	base_lock_acquire(&link->qp->base.lock);
+	ndxp_lock_acquire(&link->qp->base.lock);
 	any = link->qp->tx_native > 0;
-	base_lock_release(&link->qp->base.lock);
+	ndxp_lock_release(&link->qp->base.lock);
 	return any;
 }
 
 /* Have the requests in flight not ended in the extra time? */
 static bool is_overdue(struct ofi_link *link)
 {
-	if (link->verbs.drain_until_ns == 0 || base_now_ns() < link->verbs.drain_until_ns)
+	if (link->verbs.drain_until_ns == 0 || ndxp_now_ns() < link->verbs.drain_until_ns)
 		return false;
 	link->verbs.drain_until_ns = 0;
 	return has_requests(link);
@@ -368,10 +368,10 @@ void ofi_verbs_limit_requests(struct ofi_link *link)
 {
 	uint32_t ms = HURRY_MS;
 
-	base_lock_acquire(&link->qp->base.lock);
+	ndxp_lock_acquire(&link->qp->base.lock);
 	ms += slowness_ms(link->qp, UINT32_MAX);
-	base_lock_release(&link->qp->base.lock);
-	link->verbs.drain_until_ns = base_deadline(ms);
+	ndxp_lock_release(&link->qp->base.lock);
+	link->verbs.drain_until_ns = ndxp_deadline(ms);
 	if (link->verbs.cut_ns == 0) /* else the timer ends the link sooner */
 		look_in(link, HURRY_MS < WATCH_MS ? HURRY_MS : WATCH_MS);
 }
@@ -392,12 +392,12 @@ static void go(struct ofi_link *link)
 	static const struct ofi_ctrl goodbye = {.type = OFI_CTRL_DISC};
 	struct ofi_qp *qp = link->qp;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	qp->verbs.gone = true;
 	qp->releasing = true;
 	qp->open = false;
 	ofi_cancel_waiting(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	if (!link->peer_disc)
 		(void)ofi_ctrl_handle(link, &goodbye);
 	link->lost = true;
@@ -416,16 +416,16 @@ static void cut(struct ofi_link *link)
 	uint32_t next = link->verbs.watch_ms * 2;
 
 	if (link->verbs.cut_ns == 0) {
-		link->verbs.cut_ns = base_deadline(CAUSE_MS);
+		link->verbs.cut_ns = ndxp_deadline(CAUSE_MS);
 		next = LOOK_LEAST;
-		base_lock_acquire(&link->qp->base.lock);
+		ndxp_lock_acquire(&link->qp->base.lock);
 		link->qp->open = false; /* nothing follows what is under way */
-		base_lock_release(&link->qp->base.lock);
+		ndxp_lock_release(&link->qp->base.lock);
 	}
 	if (ofi_verbs_may_answer(link) && ofi_verbs_has_answered(link))
 		go(link);
 	else if (ofi_verbs_may_answer(link) ||
-	         (has_requests(link) && base_now_ns() < link->verbs.cut_ns))
+	         (has_requests(link) && ndxp_now_ns() < link->verbs.cut_ns))
 		look_in(link, next < CAUSE_STEP_MS ? next : CAUSE_STEP_MS);
 	else
 		ofi_link_cut(link);
@@ -472,10 +472,10 @@ void ofi_verbs_on_watch(void *arg)
 	struct ofi_link *link = arg;
 	struct ofi_ncq *ncq = link->ncq;
 
-	base_lock_acquire(&ncq->lock);
+	ndxp_lock_acquire(&ncq->lock);
 	ofi_ncq_catch_up_locked(ncq);
 	watch(link);
-	base_lock_release(&ncq->lock);
+	ndxp_lock_release(&ncq->lock);
 }
 
 /* ---- the end ---- */
@@ -484,7 +484,7 @@ void ofi_verbs_shut(struct ofi_link *link)
 {
 	if (link->stage == OFI_LINK_UP && link->conn != NULL && !link->lost &&
 	    ofi_verbs_heard_goodbye(link) && !ofi_verbs_has_aborted(link) &&
-	    (!link->peer_disc || (goodbye_of(link) & BASE_RC_LEAVING) != 0 || link->peer.is_verbs))
+	    (!link->peer_disc || (goodbye_of(link) & NDXP_RC_LEAVING) != 0 || link->peer.is_verbs))
 		go(link);
 	else if (is_in_use(link))
 		cut(link);
@@ -496,20 +496,20 @@ void ofi_verbs_shut(struct ofi_link *link)
  * peer's goodbye here? A callback can only wait for them here. */
 static bool await_goodbye(struct ofi_link *link, bool both)
 {
-	const uint64_t deadline = base_loop_is_hurried() ? base_deadline(GOODBYE_MS) : 0;
+	const uint64_t deadline = ndxp_loop_is_hurried() ? ndxp_deadline(GOODBYE_MS) : 0;
 	bool all;
 
 	do {
-		base_lock_acquire(&link->ncq->lock);
+		ndxp_lock_acquire(&link->ncq->lock);
 		ofi_ncq_catch_up_locked(link->ncq);
 		ofi_verbs_check_goodbye(link);
 		all = link->verbs.goodbye_sent && link->ctrl_out == 0 && !link->lost &&
 		      (!both || link->peer_disc);
-		base_lock_release(&link->ncq->lock);
+		ndxp_lock_release(&link->ncq->lock);
 		if (all)
 			return true;
 		(void)sched_yield();
-	} while (base_now_ns() < deadline);
+	} while (ndxp_now_ns() < deadline);
 	return false;
 }
 
@@ -521,12 +521,12 @@ static bool have_both_discs(struct ofi_link *link)
 
 	if (!await_goodbye(link, false))
 		return false;
-	base_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&link->ncq->lock);
 	first = !link->peer_disc && !link->verbs.leaving_sent;
 	if (first)
 		send_leaving(link);
 	peer_disc = link->peer_disc && !link->lost;
-	base_lock_release(&link->ncq->lock);
+	ndxp_lock_release(&link->ncq->lock);
 	return peer_disc || (first && await_goodbye(link, true));
 }
 
@@ -549,21 +549,21 @@ enum ndx_status ofi_verbs_detach(struct ofi_link *link)
 		return fail(NDX_E_DEVICE_BUSY, 0, "the link was lost before both had said goodbye");
 	}
 	if (!link->lost) {
-		base_lock_acquire(&link->ncq->lock);
+		ndxp_lock_acquire(&link->ncq->lock);
 		link->lost = true;
-		base_lock_acquire(&qp->base.lock);
+		ndxp_lock_acquire(&qp->base.lock);
 		qp->verbs.gone = true;
 		qp->releasing = true;
-		base_lock_release(&qp->base.lock);
+		ndxp_lock_release(&qp->base.lock);
 		(void)fi_shutdown(link->ep, 0);
-		base_lock_release(&link->ncq->lock);
+		ndxp_lock_release(&link->ncq->lock);
 	}
 	st = ofi_link_release_later(link);
 	if (st == NDX_PENDING)
 		return st;
 	if (st != NDX_OK)
 		return fail(st, 0, "the device does not return receives in time");
-	base_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
+	ndxp_timer_cancel(link->adapter->spi.loop, &link->verbs.watch);
 	ofi_link_detach(link);
 	return NDX_OK;
 }

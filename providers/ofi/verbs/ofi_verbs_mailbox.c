@@ -7,7 +7,7 @@
 
 #include "ofi_verbs.h"
 
-int ofi_verbs_mail(struct ofi_qp *qp, enum base_rc_field which, uint64_t flags, void *context)
+int ofi_verbs_mail(struct ofi_qp *qp, enum ndxp_rc_field which, uint64_t flags, void *context)
 {
 	uint64_t *note = ofi_verbs_word(qp->verbs.area, OFI_VERBS_NOTES + (size_t)which);
 	const struct iovec iov = {note, sizeof(*note)};
@@ -23,7 +23,7 @@ int ofi_verbs_mail(struct ofi_qp *qp, enum base_rc_field which, uint64_t flags, 
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = context,
-		.data = BASE_RC_BELL,
+		.data = NDXP_RC_BELL,
 	};
 
 	return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | flags);
@@ -37,10 +37,10 @@ int ofi_verbs_mail(struct ofi_qp *qp, enum base_rc_field which, uint64_t flags, 
 static void peek(struct ofi_qp *qp)
 {
 	struct ofi_link *link = container_of(qp->verbs.area, struct ofi_link, area[0]);
-	const struct iovec iov = {ofi_verbs_word(qp->verbs.area, OFI_VERBS_MAIL + BASE_RC_CREDITS),
+	const struct iovec iov = {ofi_verbs_word(qp->verbs.area, OFI_VERBS_MAIL + NDXP_RC_CREDITS),
 	                          sizeof(uint64_t)};
 	const struct fi_rma_iov remote = {
-		.addr = qp->peer_address + BASE_RC_POSTED,
+		.addr = qp->peer_address + NDXP_RC_POSTED,
 		.len = sizeof(uint64_t),
 		.key = qp->peer_key,
 	};
@@ -72,7 +72,7 @@ void ofi_verbs_refresh(struct ofi_qp *qp)
 	if (qp->verbs.area == NULL || !qp->open)
 		return;
 	total = be64toh(
-		__atomic_load_n(ofi_verbs_word(qp->verbs.area, OFI_VERBS_MAIL + BASE_RC_CREDITS),
+		__atomic_load_n(ofi_verbs_word(qp->verbs.area, OFI_VERBS_MAIL + NDXP_RC_CREDITS),
 	                        __ATOMIC_ACQUIRE));
 	credits = (uint32_t)total - qp->verbs.used;
 	/* 0: not written yet. More than the peer's queue holds: a fault of the peer, which harms
@@ -86,12 +86,12 @@ void ofi_verbs_refresh(struct ofi_qp *qp)
 
 int ofi_verbs_send_credits(struct ofi_qp *qp, uint32_t fresh)
 {
-	uint64_t *note = ofi_verbs_word(qp->verbs.area, OFI_VERBS_NOTES + BASE_RC_CREDITS);
+	uint64_t *note = ofi_verbs_word(qp->verbs.area, OFI_VERBS_NOTES + NDXP_RC_CREDITS);
 	int err;
 
 	/* a write in flight may carry the newer value, which only grows */
 	__atomic_store_n(note, htobe64((uint64_t)qp->verbs.announced + fresh), __ATOMIC_RELEASE);
-	err = ofi_verbs_mail(qp, BASE_RC_CREDITS, 0, &qp->adapter->silent);
+	err = ofi_verbs_mail(qp, NDXP_RC_CREDITS, 0, &qp->adapter->silent);
 	if (err == 0)
 		qp->verbs.announced += fresh;
 	return err;

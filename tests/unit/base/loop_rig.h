@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_loop.h"
 
 static struct ndx_loop *loop;
@@ -28,16 +28,16 @@ static inline int drop_loop(void **state)
 static inline void set_word(uint32_t *word)
 {
 	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
-	base_futex_wake(word, 1);
+	ndxp_futex_wake(word, 1);
 }
 
 /* False if that has not happened within `ms`. */
 static inline bool await(const uint32_t *word, uint32_t ms)
 {
-	const uint64_t deadline = base_deadline(ms);
+	const uint64_t deadline = ndxp_deadline(ms);
 
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < deadline)
-		base_futex_wait(word, 0, deadline);
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0 && ndxp_now_ns() < deadline)
+		ndxp_futex_wait(word, 0, deadline);
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE) != 0;
 }
 

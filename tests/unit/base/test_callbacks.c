@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base_callbacks.h"
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_loop.h"
 #include "base_ov.h"
 #include "loop_rig.h"
@@ -53,7 +53,7 @@ static void end_the_next(struct ndx_overlapped *ov)
 	chain.nested = chain.nested || outer;
 	chain.inside = true;
 	if (++chain.calls < CHAIN && !chain.nested)
-		base_loop_call(loop, complete, &chain.ovs[chain.calls]);
+		ndxp_loop_call(loop, complete, &chain.ovs[chain.calls]);
 	chain.inside = outer;
 	if (chain.calls == CHAIN || chain.nested)
 		set_word(&chain.over);
@@ -66,9 +66,9 @@ static void a_chain_of_callbacks_does_not_nest(void **state)
 		chain.ovs[i].callback = end_the_next;
 		begin_ov(&chain.ovs[i]);
 	}
-	base_loop_call(loop, complete, &chain.ovs[0]);
+	ndxp_loop_call(loop, complete, &chain.ovs[0]);
 	assert_true(await(&chain.over, PATIENCE_MS));
-	base_loop_call(loop, nothing, NULL); /* the last has returned */
+	ndxp_loop_call(loop, nothing, NULL); /* the last has returned */
 	assert_false(chain.nested);
 	assert_false(chain.overtaken);
 	assert_int_equal(chain.calls, CHAIN);
@@ -114,7 +114,7 @@ static void end_in_it(struct ndx_overlapped *ov)
 	struct ends *e = ov->context;
 
 	e->before = ndx_overlapped_status(&e->earlier);
-	base_loop_call(loop, end_own, e);
+	ndxp_loop_call(loop, end_own, e);
 	e->of_own = ndx_overlapped_status(&e->own);
 	e->of_called = ndx_overlapped_status(&e->called);
 	e->of_others = ndx_overlapped_status(&e->others);
@@ -140,7 +140,7 @@ static void what_ends_in_a_callback_is_complete_unless_it_has_one(void **state)
 	begin_ov(&e.earlier);
 	begin_ov(&e.others);
 	begin_ov(&e.own);
-	base_loop_call(loop, end_all, &e);
+	ndxp_loop_call(loop, end_all, &e);
 	assert_true(await(&e.over, PATIENCE_MS));
 	assert_int_equal(e.before, NDX_PENDING); /* its order: behind the outer callback */
 	assert_int_equal(e.after, NDX_OK);
@@ -180,14 +180,14 @@ static void await_served(void *arg)
 	set_word(&x->outer_waits);
 	(void)await(&x->served, PATIENCE_MS);
 	/* The waiting thread is in a callback: nothing may wait until that returns. */
-	base_loop_call(loop, come_back, x);
+	ndxp_loop_call(loop, come_back, x);
 }
 
 static void wait_for_the_other(struct ndx_overlapped *ov)
 {
 	struct crossing *x = ov->context;
 
-	base_loop_call(x->other, await_served, x);
+	ndxp_loop_call(x->other, await_served, x);
 	x->outer_returned = true;
 }
 
@@ -218,7 +218,7 @@ static void a_call_waits_for_its_callbacks_while_the_loop_is_in_one(void **state
 	begin_ov(&x.inner);
 	base_ov_complete(&x.outer, NDX_OK, 0, 0);
 	assert_true(await(&x.outer_waits, PATIENCE_MS));
-	base_loop_call(loop, serve, &x);
+	ndxp_loop_call(loop, serve, &x);
 	assert_int_equal(x.calls, 1);
 	assert_false(x.nested);
 	assert_int_equal(x.back, 1);
@@ -259,7 +259,7 @@ static void some_leave_the_queue_in_order(void **state)
 	struct base_callbacks_which late = {.late = true};
 	struct ndx_overlapped ovs[8];
 	struct base_callbacks q = {0};
-	struct base_ov_list out = {0};
+	struct ndxp_ov_list out = {0};
 
 	(void)state;
 	memset(ovs, 0, sizeof(ovs));
@@ -269,12 +269,12 @@ static void some_leave_the_queue_in_order(void **state)
 	base_callbacks_add(&q, &ovs[7]);
 	base_callbacks_pick(&q, &odd, &out);
 	for (size_t i = 1; i < 7; i += 2)
-		assert_ptr_equal(base_ov_pop(&out), &ovs[i]);
-	assert_null(base_ov_pop(&out));
+		assert_ptr_equal(ndxp_ov_pop(&out), &ovs[i]);
+	assert_null(ndxp_ov_pop(&out));
 	late.since = 5;
 	base_callbacks_pick(&q, &late, &out);
-	assert_ptr_equal(base_ov_pop(&out), &ovs[6]);
-	assert_null(base_ov_pop(&out));
+	assert_ptr_equal(ndxp_ov_pop(&out), &ovs[6]);
+	assert_null(ndxp_ov_pop(&out));
 	assert_ptr_equal(take_next(&q), &ovs[0]);
 	assert_ptr_equal(take_next(&q), &ovs[2]);
 	assert_ptr_equal(take_next(&q), &ovs[4]);

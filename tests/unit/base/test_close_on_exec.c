@@ -8,18 +8,18 @@
 
 #include <cmocka.h>
 
-#include "base_close_on_exec.h"
+#include <ndx/spi/close_on_exec.h>
 
 static void what_makes_no_descriptors_is_reported(void **state)
 {
 	(void)state;
-	assert_false(base_close_on_exec((const void *)(uintptr_t)_cmocka_run_group_tests));
+	assert_false(ndxp_close_on_exec((const void *)(uintptr_t)_cmocka_run_group_tests));
 }
 
 static void a_program_is_left_as_it_is(void **state)
 {
 	(void)state;
-	assert_false(base_close_on_exec((const void *)(uintptr_t)a_program_is_left_as_it_is));
+	assert_false(ndxp_close_on_exec((const void *)(uintptr_t)a_program_is_left_as_it_is));
 }
 
 int main(void)

@@ -10,9 +10,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_loop.h"
-#include "base_qp.h"
+#include "base_ov.h"
+#include <ndx/spi/queue_pair.h>
 
 static struct ndx_loop *loop;
 
@@ -30,8 +31,8 @@ static int drop_loop(void **state)
 }
 
 struct bench {
-	struct base_cq cq;
-	struct base_qp qp;
+	struct ndxp_cq cq;
+	struct ndxp_qp qp;
 };
 
 static void set_up(struct bench *b, uint32_t depth)
@@ -40,30 +41,30 @@ static void set_up(struct bench *b, uint32_t depth)
 
 	ndx_qp_attr_init(&attr);
 	*b = (struct bench){0};
-	assert_int_equal(base_cq_init(&b->cq, NULL, 2), NDX_OK);
+	assert_int_equal(ndxp_cq_init(&b->cq, NULL, 2), NDX_OK);
 	attr.receive_cq = &b->cq.spi.pub;
 	attr.initiator_cq = &b->cq.spi.pub;
 	attr.receive_depth = depth;
 	attr.initiator_depth = depth;
 	attr.inline_size = 8;
 	attr.context = b;
-	assert_int_equal(base_qp_init(&b->qp, NULL, &attr, 1000, sizeof(struct base_req),
-	                              sizeof(struct base_req)),
+	assert_int_equal(ndxp_qp_init(&b->qp, NULL, &attr, 1000, sizeof(struct ndxp_req),
+	                              sizeof(struct ndxp_req)),
 	                 NDX_OK);
 }
 
 static void tear_down(struct bench *b)
 {
-	base_qp_fini(&b->qp);
-	base_cq_fini(&b->cq);
+	ndxp_qp_fini(&b->qp);
+	ndxp_cq_fini(&b->cq);
 }
 
-static struct base_req *post_send(struct bench *b, uintptr_t context, uint32_t flags)
+static struct ndxp_req *post_send(struct bench *b, uintptr_t context, uint32_t flags)
 {
-	struct base_req *req = NULL;
+	struct ndxp_req *req = NULL;
 	uint32_t length;
 
-	assert_int_equal(base_admit_initiator(&b->qp, NDX_REQUEST_SEND, (void *)context, NULL, 0,
+	assert_int_equal(ndxp_admit_initiator(&b->qp, NDX_REQUEST_SEND, (void *)context, NULL, 0,
 	                                      flags, flags, 1, &length, &req),
 	                 NDX_OK);
 	return req;
@@ -71,31 +72,31 @@ static struct base_req *post_send(struct bench *b, uintptr_t context, uint32_t f
 
 static size_t take_results(struct bench *b, struct ndx_result *results, size_t count)
 {
-	return base_cq_take(&b->cq, results, count);
+	return ndxp_cq_take(&b->cq, results, count);
 }
 
 static void results_come_in_posting_order_whatever_ends_first(void **state)
 {
 	struct bench b;
-	struct base_req *reqs[4];
+	struct ndxp_req *reqs[4];
 	struct ndx_result r[8];
 
 	(void)state;
 	set_up(&b, 4);
-	b.qp.state = BASE_QP_UP;
+	b.qp.state = NDXP_QP_UP;
 	for (uintptr_t i = 0; i < 4; i++)
 		reqs[i] = post_send(&b, i, 0);
-	base_req_done(&b.qp.initiator, reqs[2], NDX_OK, 0);
-	base_req_done(&b.qp.initiator, reqs[1], NDX_OK, 0);
+	ndxp_req_done(&b.qp.initiator, reqs[2], NDX_OK, 0);
+	ndxp_req_done(&b.qp.initiator, reqs[1], NDX_OK, 0);
 	assert_int_equal(take_results(&b, r, 8), 0);
-	base_req_done(&b.qp.initiator, reqs[0], NDX_OK, 0);
+	ndxp_req_done(&b.qp.initiator, reqs[0], NDX_OK, 0);
 	assert_int_equal(take_results(&b, r, 8), 3);
 	for (uintptr_t i = 0; i < 3; i++) {
 		assert_ptr_equal(r[i].request_context, (void *)i);
 		assert_ptr_equal(r[i].queue_pair_context, &b);
 		assert_int_equal(r[i].request_type, NDX_REQUEST_SEND);
 	}
-	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
+	ndxp_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
 	assert_int_equal(take_results(&b, r, 8), 1);
 	assert_int_equal(r[0].status, NDX_E_CANCELED);
 	tear_down(&b);
@@ -104,22 +105,22 @@ static void results_come_in_posting_order_whatever_ends_first(void **state)
 static void slot_is_free_only_when_its_result_was_taken(void **state)
 {
 	struct bench b;
-	struct base_req *req = NULL;
+	struct ndxp_req *req = NULL;
 	struct ndx_result r;
 	uint32_t length;
 
 	(void)state;
 	set_up(&b, 3);
-	b.qp.state = BASE_QP_UP;
+	b.qp.state = NDXP_QP_UP;
 	for (uintptr_t i = 0; i < 3; i++)
-		base_req_done(&b.qp.initiator, post_send(&b, i, 0), NDX_OK, 0);
-	assert_int_equal(base_admit_initiator(&b.qp, NDX_REQUEST_SEND, NULL, NULL, 0, 0, 0, 1,
+		ndxp_req_done(&b.qp.initiator, post_send(&b, i, 0), NDX_OK, 0);
+	assert_int_equal(ndxp_admit_initiator(&b.qp, NDX_REQUEST_SEND, NULL, NULL, 0, 0, 0, 1,
 	                                      &length, &req),
 	                 NDX_E_NO_MORE_ENTRIES);
 	assert_null(req);
 	assert_int_equal(take_results(&b, &r, 1), 1);
 	assert_non_null(post_send(&b, 3, 0));
-	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
+	ndxp_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
 	tear_down(&b);
 }
 
@@ -130,11 +131,11 @@ static void silent_success_has_no_result_and_gives_its_slot_back(void **state)
 
 	(void)state;
 	set_up(&b, 3);
-	b.qp.state = BASE_QP_UP;
+	b.qp.state = NDXP_QP_UP;
 	for (uintptr_t i = 0; i < 10000; i++)
-		base_req_done(&b.qp.initiator, post_send(&b, i, NDX_OP_SILENT_SUCCESS), NDX_OK, 0);
+		ndxp_req_done(&b.qp.initiator, post_send(&b, i, NDX_OP_SILENT_SUCCESS), NDX_OK, 0);
 	assert_int_equal(take_results(&b, r, 4), 0);
-	base_req_done(&b.qp.initiator, post_send(&b, 5, NDX_OP_SILENT_SUCCESS), NDX_E_IO_TIMEOUT,
+	ndxp_req_done(&b.qp.initiator, post_send(&b, 5, NDX_OP_SILENT_SUCCESS), NDX_E_IO_TIMEOUT,
 	              110);
 	assert_int_equal(take_results(&b, r, 4), 1);
 	assert_int_equal(r[0].status, NDX_E_IO_TIMEOUT);
@@ -151,27 +152,27 @@ static void counters_follow_from_the_positions_of_the_queues(void **state)
 
 	(void)state;
 	set_up(&b, 4);
-	b.qp.state = BASE_QP_UP;
+	b.qp.state = NDXP_QP_UP;
 	/* positions have 32 bits, counters 64 */
 	b.qp.initiator.head = b.qp.initiator.tail = b.qp.initiator.freed = UINT32_MAX - 1;
-	base_req_done(&b.qp.initiator, post_send(&b, 0, 0), NDX_OK, 0);
-	base_req_done(&b.qp.initiator, post_send(&b, 1, NDX_OP_SILENT_SUCCESS), NDX_OK, 0);
-	base_req_done(&b.qp.initiator, post_send(&b, 2, 0), NDX_E_IO_TIMEOUT, 0);
+	ndxp_req_done(&b.qp.initiator, post_send(&b, 0, 0), NDX_OK, 0);
+	ndxp_req_done(&b.qp.initiator, post_send(&b, 1, NDX_OP_SILENT_SUCCESS), NDX_OK, 0);
+	ndxp_req_done(&b.qp.initiator, post_send(&b, 2, 0), NDX_E_IO_TIMEOUT, 0);
 	(void)post_send(&b, 3, 0);
-	base_qp_get_stats(&b.qp, &s);
+	ndxp_qp_get_stats(&b.qp, &s);
 	assert_true(s.initiator.posted == UINT64_C(0x100000002));
 	assert_true(s.initiator.completed == UINT64_C(0x100000001));
 	assert_true(s.initiator.by_status[0] == UINT64_C(0x100000000));
 	assert_int_equal(s.initiator.silent, 1);
 	assert_int_equal(s.initiator.by_status[-NDX_E_IO_TIMEOUT], 1);
 	assert_int_equal(s.receive.posted, 0);
-	base_cq_get_stats(&b.cq.spi, &c);
+	ndxp_cq_get_stats(&b.cq.spi, &c);
 	assert_int_equal(c.high_water, 2);
 	assert_int_equal(c.waiting, 2);
 	assert_int_equal(take_results(&b, r, 4), 2);
-	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
+	ndxp_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
 	assert_int_equal(take_results(&b, r, 4), 1);
-	base_cq_get_stats(&b.cq.spi, &c);
+	ndxp_cq_get_stats(&b.cq.spi, &c);
 	assert_int_equal(c.high_water, 2);
 	assert_int_equal(c.waiting, 0);
 	assert_int_equal(c.results, 3);
@@ -192,19 +193,19 @@ static void a_wait_for_the_peers_receive_counts_once(void **state)
 
 	(void)state;
 	set_up(&b, 4);
-	base_qp_rnr_end(&b.qp);
-	base_qp_rnr_begin(&b.qp);
-	base_qp_rnr_begin(&b.qp);
-	base_qp_get_stats(&b.qp, &s);
+	ndxp_qp_rnr_end(&b.qp);
+	ndxp_qp_rnr_begin(&b.qp);
+	ndxp_qp_rnr_begin(&b.qp);
+	ndxp_qp_get_stats(&b.qp, &s);
 	assert_int_equal(s.rnr_waits, 1);
-	base_qp_rnr_end(&b.qp);
-	base_qp_rnr_end(&b.qp);
-	base_qp_get_stats(&b.qp, &s);
+	ndxp_qp_rnr_end(&b.qp);
+	ndxp_qp_rnr_end(&b.qp);
+	ndxp_qp_get_stats(&b.qp, &s);
 	before = s.rnr_wait_ns;
-	base_qp_get_stats(&b.qp, &s);
+	ndxp_qp_get_stats(&b.qp, &s);
 	assert_true(s.rnr_wait_ns == before);
-	base_qp_rnr_begin(&b.qp);
-	base_qp_get_stats(&b.qp, &s);
+	ndxp_qp_rnr_begin(&b.qp);
+	ndxp_qp_get_stats(&b.qp, &s);
 	assert_int_equal(s.rnr_waits, 2);
 	tear_down(&b);
 }
@@ -218,34 +219,34 @@ static void the_rest_of_an_rnr_wait_is_never_too_short(void **state)
 
 	(void)state;
 	set_up(&b, 4);
-	now = base_now_ns();
+	now = ndxp_now_ns();
 	b.qp.spi.attr.no_receive_timeout_ms = NDX_INFINITE;
-	assert_int_equal(base_qp_rnr_left_ms(&b.qp, 0), NDX_INFINITE);
+	assert_int_equal(ndxp_qp_rnr_left_ms(&b.qp, 0), NDX_INFINITE);
 	b.qp.spi.attr.no_receive_timeout_ms = 0;
-	assert_int_equal(base_qp_rnr_left_ms(&b.qp, now), 0);
+	assert_int_equal(ndxp_qp_rnr_left_ms(&b.qp, now), 0);
 	b.qp.spi.attr.no_receive_timeout_ms = hour;
-	assert_int_equal(base_qp_rnr_left_ms(&b.qp, now - hour * BASE_NS_PER_MS), 0);
+	assert_int_equal(ndxp_qp_rnr_left_ms(&b.qp, now - hour * NDXP_NS_PER_MS), 0);
 	/* the wait is over at `now + hour`, and a timer after `left` does not end it before that */
-	left = base_qp_rnr_left_ms(&b.qp, now);
+	left = ndxp_qp_rnr_left_ms(&b.qp, now);
 	assert_true(left > 0 && left <= hour);
-	assert_true(base_now_ns() + left * BASE_NS_PER_MS >= now + hour * BASE_NS_PER_MS);
+	assert_true(ndxp_now_ns() + left * NDXP_NS_PER_MS >= now + hour * NDXP_NS_PER_MS);
 	tear_down(&b);
 }
 
 static void admission_refuses_what_a_send_may_not_have(void **state)
 {
 	struct bench b;
-	struct base_req *req = NULL;
+	struct ndxp_req *req = NULL;
 	struct ndx_sge sge[3] = {{NULL, 500, 0}, {NULL, 500, 0}, {NULL, 1, 0}};
 	uint32_t length;
 
 	(void)state;
 	set_up(&b, 2);
 #define ADMIT(n, flags)                                                                          \
-	base_admit_initiator(&b.qp, NDX_REQUEST_SEND, NULL, sge, (n), (flags), NDX_OP_INLINE, 2, \
+	ndxp_admit_initiator(&b.qp, NDX_REQUEST_SEND, NULL, sge, (n), (flags), NDX_OP_INLINE, 2, \
 	                     &length, &req)
 	assert_int_equal(ADMIT(1, 0), NDX_E_CONNECTION_INVALID);
-	b.qp.state = BASE_QP_UP;
+	b.qp.state = NDXP_QP_UP;
 	assert_int_equal(ADMIT(1, NDX_OP_ALLOW_READ), NDX_E_INVALID_PARAMETER);
 	assert_int_equal(ADMIT(3, 0), NDX_E_DATA_OVERRUN);
 	sge[1].length = 501;
@@ -261,35 +262,35 @@ static void admission_refuses_what_a_send_may_not_have(void **state)
 	assert_int_equal(ADMIT(3, NDX_OP_INLINE), NDX_OK);
 	assert_int_equal(length, 8);
 #undef ADMIT
-	base_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
+	ndxp_queue_cancel(&b.qp.initiator, NDX_E_CANCELED);
 	tear_down(&b);
 }
 
 static void posts_on_an_ending_connection_are_cancelled_behind_what_is_there(void **state)
 {
 	struct bench b;
-	struct base_req *first;
-	struct base_req *req = NULL;
+	struct ndxp_req *first;
+	struct ndxp_req *req = NULL;
 	struct ndx_result r[4];
 	uint32_t length;
 
 	(void)state;
 	set_up(&b, 4);
-	b.qp.state = BASE_QP_UP;
+	b.qp.state = NDXP_QP_UP;
 	first = post_send(&b, 1, 0);
-	b.qp.state = BASE_QP_CLOSING;
-	assert_int_equal(base_admit_initiator(&b.qp, NDX_REQUEST_SEND, (void *)2, NULL, 0, 0, 0, 1,
+	b.qp.state = NDXP_QP_CLOSING;
+	assert_int_equal(ndxp_admit_initiator(&b.qp, NDX_REQUEST_SEND, (void *)2, NULL, 0, 0, 0, 1,
 	                                      &length, &req),
 	                 NDX_PENDING);
-	assert_int_equal(base_admit_receive(&b.qp, (void *)3, NULL, 0, &length, &req), NDX_OK);
+	assert_int_equal(ndxp_admit_receive(&b.qp, (void *)3, NULL, 0, &length, &req), NDX_OK);
 	assert_int_equal(take_results(&b, r, 4), 0);
-	base_req_done(&b.qp.initiator, first, NDX_OK, 0);
+	ndxp_req_done(&b.qp.initiator, first, NDX_OK, 0);
 	assert_int_equal(take_results(&b, r, 4), 2);
 	assert_int_equal(r[0].status, NDX_OK);
 	assert_int_equal(r[1].status, NDX_E_CANCELED);
-	b.qp.state = BASE_QP_DEAD;
-	base_queue_cancel(&b.qp.receive, NDX_E_CANCELED);
-	assert_int_equal(base_admit_receive(&b.qp, (void *)4, NULL, 0, &length, &req), NDX_PENDING);
+	b.qp.state = NDXP_QP_DEAD;
+	ndxp_queue_cancel(&b.qp.receive, NDX_E_CANCELED);
+	assert_int_equal(ndxp_admit_receive(&b.qp, (void *)4, NULL, 0, &length, &req), NDX_PENDING);
 	assert_int_equal(take_results(&b, r, 4), 2);
 	assert_ptr_equal(r[1].request_context, (void *)4);
 	tear_down(&b);
@@ -304,37 +305,37 @@ static void results_outlive_their_queue_pair(void **state)
 
 	(void)state;
 	set_up(&b, 4);
-	b.qp.state = BASE_QP_UP;
+	b.qp.state = NDXP_QP_UP;
 	for (uintptr_t i = 0; i < 4; i++)
-		base_req_done(&b.qp.initiator, post_send(&b, i, 0), NDX_OK, 0);
+		ndxp_req_done(&b.qp.initiator, post_send(&b, i, 0), NDX_OK, 0);
 	attr = b.qp.spi.attr;
-	base_qp_fini(&b.qp);
+	ndxp_qp_fini(&b.qp);
 	/* A new queue pair on the same queue finds room beside what is left over. */
 	c = (struct bench){0};
-	assert_int_equal(base_qp_init(&c.qp, NULL, &attr, 1000, sizeof(struct base_req),
-	                              sizeof(struct base_req)),
+	assert_int_equal(ndxp_qp_init(&c.qp, NULL, &attr, 1000, sizeof(struct ndxp_req),
+	                              sizeof(struct ndxp_req)),
 	                 NDX_OK);
-	c.qp.state = BASE_QP_UP;
+	c.qp.state = NDXP_QP_UP;
 	for (uintptr_t i = 4; i < 8; i++)
-		base_req_done(&c.qp.initiator, post_send(&c, i, 0), NDX_OK, 0);
+		ndxp_req_done(&c.qp.initiator, post_send(&c, i, 0), NDX_OK, 0);
 	assert_int_equal(take_results(&b, r, 8), 8);
 	for (uintptr_t i = 0; i < 8; i++)
 		assert_ptr_equal(r[i].request_context, (void *)i);
-	base_qp_fini(&c.qp);
-	base_cq_fini(&b.cq);
+	ndxp_qp_fini(&c.qp);
+	ndxp_cq_fini(&b.cq);
 }
 
 static void push(struct bench *b, enum ndx_status status, uint32_t flags)
 {
 	const struct ndx_result r = {.status = status, .flags = flags};
 
-	base_cq_push(&b->cq, NULL, &r);
+	ndxp_cq_push(&b->cq, NULL, &r);
 }
 
 static enum ndx_status arm(struct bench *b, enum ndx_cq_notify_type type, struct ndx_overlapped *ov)
 {
 	assert_int_equal(base_ov_begin(ov, loop), NDX_OK);
-	assert_int_equal(base_cq_notify(&b->cq.spi, type, ov), NDX_PENDING);
+	assert_int_equal(ndxp_cq_notify(&b->cq.spi, type, ov), NDX_PENDING);
 	return ndx_overlapped_status(ov);
 }
 
@@ -399,7 +400,7 @@ static void errors_waits_for_the_queue_to_fail(void **state)
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ERRORS, &ov), NDX_PENDING);
 	push(&b, NDX_E_CANCELED, 0);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
-	base_cq_fail(&b.cq, NDX_E_BUFFER_OVERFLOW);
+	ndxp_cq_fail(&b.cq, NDX_E_BUFFER_OVERFLOW);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_E_BUFFER_OVERFLOW);
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ERRORS, &ov), NDX_E_BUFFER_OVERFLOW);
 	tear_down(&b);
@@ -419,7 +420,7 @@ static void cancel_completes_in_order_and_disarms(void **state)
 		ovs[i].port = port;
 		assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ovs[i]), NDX_PENDING);
 	}
-	base_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
+	ndxp_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
 	assert_int_equal(ndx_port_get(port, got, 3, 0), 3);
 	for (int i = 0; i < 3; i++) {
 		assert_ptr_equal(got[i], &ovs[i]);
@@ -438,13 +439,13 @@ static void descriptor_rises_when_it_fires_and_falls_when_armed_again(void **sta
 
 	(void)state;
 	set_up(&b, 8);
-	assert_int_equal(base_cq_get_fd(&b.cq.spi, &p.fd), NDX_OK);
+	assert_int_equal(ndxp_cq_get_fd(&b.cq.spi, &p.fd), NDX_OK);
 	push(&b, NDX_OK, 0);
 	assert_int_equal(poll(&p, 1, 0), 0);
-	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
+	assert_int_equal(ndxp_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
 	assert_int_equal(poll(&p, 1, 0), 1);
 	assert_int_equal(take_results(&b, &r, 1), 1);
-	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
+	assert_int_equal(ndxp_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
 	assert_int_equal(poll(&p, 1, 0), 0);
 	push(&b, NDX_OK, 0);
 	assert_int_equal(poll(&p, 1, 0), 1);
@@ -460,14 +461,14 @@ static void descriptor_and_notifications_are_armed_apart(void **state)
 
 	(void)state;
 	set_up(&b, 8);
-	assert_int_equal(base_cq_get_fd(&b.cq.spi, &p.fd), NDX_OK);
+	assert_int_equal(ndxp_cq_get_fd(&b.cq.spi, &p.fd), NDX_OK);
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ERRORS, &errors), NDX_PENDING);
-	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
+	assert_int_equal(ndxp_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
 	push(&b, NDX_OK, 0);
 	assert_int_equal(poll(&p, 1, 0), 1);
 	assert_int_equal(ndx_overlapped_status(&errors), NDX_PENDING);
-	base_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
-	assert_int_equal(base_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_SOLICITED, NULL), NDX_PENDING);
+	ndxp_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
+	assert_int_equal(ndxp_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_SOLICITED, NULL), NDX_PENDING);
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &solicited), NDX_PENDING);
 	push(&b, NDX_OK, 0);
 	assert_int_equal(ndx_overlapped_status(&solicited), NDX_OK);
@@ -487,25 +488,25 @@ static void a_provider_that_does_not_know_solicits_by_call(void **state)
 	(void)state;
 	set_up(&b, 8);
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
-	base_cq_solicit(&b.cq); /* nothing came */
+	ndxp_cq_solicit(&b.cq); /* nothing came */
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
 	push(&b, NDX_OK, 0);
 	assert_int_equal(take_results(&b, r, 4), 1);
-	base_cq_solicit(&b.cq);
+	ndxp_cq_solicit(&b.cq);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
 	/* while that is unknown, each receive may have been, but no send */
-	assert_false(base_cq_assume_solicited(&b.cq, true));
+	assert_false(ndxp_cq_assume_solicited(&b.cq, true));
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_SOLICITED, &ov), NDX_PENDING);
-	assert_false(base_cq_any_is_armed(&b.cq));
-	base_cq_push(&b.cq, NULL, &(struct ndx_result){.request_type = NDX_REQUEST_SEND});
+	assert_false(ndxp_cq_any_is_armed(&b.cq));
+	ndxp_cq_push(&b.cq, NULL, &(struct ndx_result){.request_type = NDX_REQUEST_SEND});
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
-	base_cq_push(&b.cq, NULL, &(struct ndx_result){.request_type = NDX_REQUEST_RECEIVE});
+	ndxp_cq_push(&b.cq, NULL, &(struct ndx_result){.request_type = NDX_REQUEST_RECEIVE});
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_OK);
-	assert_true(base_cq_assume_solicited(&b.cq, false));
+	assert_true(ndxp_cq_assume_solicited(&b.cq, false));
 	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &ov), NDX_PENDING);
-	assert_true(base_cq_any_is_armed(&b.cq));
-	base_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
-	assert_false(base_cq_any_is_armed(&b.cq));
+	assert_true(ndxp_cq_any_is_armed(&b.cq));
+	ndxp_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
+	assert_false(ndxp_cq_any_is_armed(&b.cq));
 	assert_int_equal(take_results(&b, r, 4), 2);
 	tear_down(&b);
 }
@@ -517,16 +518,16 @@ static void *produce(void *arg)
 	struct bench *b = arg;
 
 	for (uintptr_t i = 0; i < MANY;) {
-		struct base_req *req = NULL;
+		struct ndxp_req *req = NULL;
 		uint32_t length;
 
-		base_lock_acquire(&b->qp.lock);
-		if (base_admit_initiator(&b->qp, NDX_REQUEST_SEND, (void *)i, NULL, 0, 0, 0, 1,
+		ndxp_lock_acquire(&b->qp.lock);
+		if (ndxp_admit_initiator(&b->qp, NDX_REQUEST_SEND, (void *)i, NULL, 0, 0, 0, 1,
 		                         &length, &req) == NDX_OK) {
-			base_req_done(&b->qp.initiator, req, NDX_OK, 0);
+			ndxp_req_done(&b->qp.initiator, req, NDX_OK, 0);
 			i++;
 		}
-		base_lock_release(&b->qp.lock);
+		ndxp_lock_release(&b->qp.lock);
 	}
 	return NULL;
 }
@@ -540,7 +541,7 @@ static void armed_consumer_never_sleeps_on_a_result(void **state)
 
 	(void)state;
 	set_up(&b, 16);
-	b.qp.state = BASE_QP_UP;
+	b.qp.state = NDXP_QP_UP;
 	assert_int_equal(pthread_create(&t, NULL, produce, &b), 0);
 	while (next < MANY) {
 		size_t n = take_results(&b, r, 16);

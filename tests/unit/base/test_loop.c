@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "base_linux.h"
-#include "base_lock.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/lock.h>
 #include "base_loop.h"
 #include "base_ov.h"
 #include "loop_rig.h"
@@ -27,14 +27,14 @@ static struct {
 	uint32_t count; /* of kicks; atomic */
 } slow_kick;
 
-void __real_ndx_private_base_eventfd_set(int fd);
-void __wrap_ndx_private_base_eventfd_set(int fd);
+void __real_ndxp_eventfd_set(int fd);
+void __wrap_ndxp_eventfd_set(int fd);
 
-/* In place of base_eventfd_set(): a thread that is held up behind the wake-up. */
-void __wrap_ndx_private_base_eventfd_set(int fd)
+/* In place of ndxp_eventfd_set(): a thread that is held up behind the wake-up. */
+void __wrap_ndxp_eventfd_set(int fd)
 {
 	__atomic_fetch_add(&slow_kick.count, 1, __ATOMIC_RELAXED);
-	__real_ndx_private_base_eventfd_set(fd);
+	__real_ndxp_eventfd_set(fd);
 	if (slow_kick.on)
 		slow_kick.too_early = await(&slow_kick.ran, MOMENT_MS);
 }
@@ -72,13 +72,13 @@ static void ran_callback(struct ndx_overlapped *ov)
 
 static void the_loop_may_go_while_the_job_it_was_woken_for_runs(void **state)
 {
-	struct base_job job = {.fn = ran};
-	struct base_timer timer = {.fn = ran};
+	struct ndxp_job job = {.fn = ran};
+	struct ndxp_timer timer = {.fn = ran};
 	struct ndx_overlapped ov = {.callback = ran_callback};
 
 	(void)state;
 	begin_slow_kick();
-	base_loop_post(loop, &job);
+	ndxp_loop_post(loop, &job);
 	end_slow_kick();
 
 	assert_int_equal(base_ov_begin(&ov, loop), NDX_OK);
@@ -87,7 +87,7 @@ static void the_loop_may_go_while_the_job_it_was_woken_for_runs(void **state)
 	end_slow_kick();
 
 	begin_slow_kick();
-	base_timer_set(loop, &timer, 0);
+	ndxp_timer_set(loop, &timer, 0);
 	end_slow_kick();
 }
 
@@ -108,9 +108,9 @@ static void *destroy_thread(void *arg)
 }
 
 /* Queue it when the thread sleeps: it has to be woken. */
-static unsigned queue_asleep(struct ndx_loop *to, struct base_job *job)
+static unsigned queue_asleep(struct ndx_loop *to, struct ndxp_job *job)
 {
-	const uint64_t deadline = base_deadline(10000);
+	const uint64_t deadline = ndxp_deadline(10000);
 	unsigned wakes;
 
 	do {
@@ -118,14 +118,14 @@ static unsigned queue_asleep(struct ndx_loop *to, struct base_job *job)
 		wakes = base_loop_queue(to, job);
 		if (wakes == 0)
 			assert_true(await(&slow_kick.ran, 10000));
-	} while (wakes == 0 && base_now_ns() < deadline);
+	} while (wakes == 0 && ndxp_now_ns() < deadline);
 	assert_int_equal(wakes, 1);
 	return wakes;
 }
 
 static void a_loop_stays_until_its_wake_is_done(void **state)
 {
-	struct base_job job = {.fn = ran};
+	struct ndxp_job job = {.fn = ran};
 	struct ndx_loop *victim;
 	pthread_t destroyer;
 
@@ -145,7 +145,7 @@ static void a_loop_stays_until_its_wake_is_done(void **state)
 
 static void a_queued_job_runs_when_the_loop_is_woken(void **state)
 {
-	struct base_job job = {.fn = ran};
+	struct ndxp_job job = {.fn = ran};
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
@@ -169,18 +169,18 @@ static void be_busy(void *arg)
 
 static void a_thread_that_is_awake_is_not_woken(void **state)
 {
-	struct base_job busy_job = {.fn = be_busy};
-	struct base_job posted = {.fn = ran};
-	struct base_job queued = {.fn = ran_too};
+	struct ndxp_job busy_job = {.fn = be_busy};
+	struct ndxp_job posted = {.fn = ran};
+	struct ndxp_job queued = {.fn = ran_too};
 	uint32_t kicks;
 
 	(void)state;
 	busy.runs = busy.end = 0;
 	slow_kick.ran = slow_kick.ran_too = 0;
-	base_loop_post(loop, &busy_job);
+	ndxp_loop_post(loop, &busy_job);
 	assert_true(await(&busy.runs, 10000));
 	kicks = slow_kick.count;
-	base_loop_post(loop, &posted);
+	ndxp_loop_post(loop, &posted);
 	assert_int_equal(base_loop_queue(loop, &queued), 0);
 	assert_int_equal(slow_kick.count, kicks);
 	set_word(&busy.end);
@@ -192,8 +192,8 @@ static void a_thread_that_is_awake_is_not_woken(void **state)
 #define LATE_ROUNDS 2000u
 
 static struct {
-	struct base_lock lock;
-	struct base_job job;
+	struct ndxp_lock lock;
+	struct ndxp_job job;
 	uint32_t made; /* under the lock */
 	uint32_t taken;
 	uint32_t all_taken;
@@ -202,12 +202,12 @@ static struct {
 static void take_all(void *arg)
 {
 	(void)arg;
-	base_lock_acquire(&late.lock);
+	ndxp_lock_acquire(&late.lock);
 	late.taken += late.made;
 	late.made = 0;
 	if (late.taken == 2 * LATE_ROUNDS)
 		set_word(&late.all_taken);
-	base_lock_release(&late.lock);
+	ndxp_lock_release(&late.lock);
 }
 
 static void *late_thread(void *arg)
@@ -217,10 +217,10 @@ static void *late_thread(void *arg)
 	for (uint32_t i = 0; i < LATE_ROUNDS; i++) {
 		unsigned wakes;
 
-		base_lock_acquire(&late.lock);
+		ndxp_lock_acquire(&late.lock);
 		late.made++;
 		wakes = base_loop_queue(loop, &late.job);
-		base_lock_release(&late.lock);
+		ndxp_lock_release(&late.lock);
 		for (uint32_t n = 0; n < i % step; n++)
 			(void)sched_yield();
 		base_loop_wake(loop, wakes);
@@ -234,7 +234,7 @@ static void nothing_is_lost_when_the_loop_is_woken_late(void **state)
 	pthread_t threads[2];
 
 	(void)state;
-	late.job = (struct base_job){.fn = take_all};
+	late.job = (struct ndxp_job){.fn = take_all};
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, late_thread, &steps[i]), 0);
 	for (int i = 0; i < 2; i++)
@@ -245,13 +245,13 @@ static void nothing_is_lost_when_the_loop_is_woken_late(void **state)
 
 static void what_is_queued_runs_also_when_another_wakes_the_loop(void **state)
 {
-	struct base_job job = {.fn = ran};
-	struct base_job other = {.fn = take_all};
+	struct ndxp_job job = {.fn = ran};
+	struct ndxp_job other = {.fn = take_all};
 	unsigned wakes;
 
 	(void)state;
 	wakes = queue_asleep(loop, &job);
-	base_loop_post(loop, &other);
+	ndxp_loop_post(loop, &other);
 	assert_true(await(&slow_kick.ran, 10000));
 	/* it has run; another wake for it does no harm, and it can be queued again */
 	base_loop_wake(loop, wakes);
@@ -265,7 +265,7 @@ static void what_is_queued_runs_also_when_another_wakes_the_loop(void **state)
 struct caller {
 	struct ndx_loop *own;
 	struct ndx_loop *other;
-	struct base_job job;
+	struct ndxp_job job;
 	uint32_t inside;
 	struct caller *peer;
 	uint32_t done;
@@ -299,7 +299,7 @@ static void call_the_other(void *arg)
 	set_word(&c->inside);
 	(void)await(&c->peer->inside, 10000);
 	for (int i = 0; i < 200; i++)
-		base_loop_call(c->other, be_asked, c->peer);
+		ndxp_loop_call(c->other, be_asked, c->peer);
 	set_word(&c->done);
 }
 
@@ -317,8 +317,8 @@ static void two_loops_may_call_each_other_at_the_same_time(void **state)
 	b.job.arg = &b;
 	a.peer = &b;
 	b.peer = &a;
-	base_loop_post(a.own, &a.job);
-	base_loop_post(b.own, &b.job);
+	ndxp_loop_post(a.own, &a.job);
+	ndxp_loop_post(b.own, &b.job);
 	assert_true(await(&a.done, 10000));
 	assert_true(await(&b.done, 10000));
 	base_loop_destroy(b.own, NULL, NULL);
@@ -331,9 +331,9 @@ static void two_loops_may_call_each_other_at_the_same_time(void **state)
 /* ---- a loop that is destroyed from another loop's thread ---- */
 
 struct destroyer {
-	struct base_job job;
+	struct ndxp_job job;
 	struct ndx_loop *victim;
-	struct base_job last_call; /* the victim's, which calls the destroyer's loop */
+	struct ndxp_job last_call; /* the victim's, which calls the destroyer's loop */
 	uint32_t gone;
 	uint32_t called;
 };
@@ -347,7 +347,7 @@ static void note_called(void *arg)
 
 static void call_the_destroyer(void *arg)
 {
-	base_loop_call(loop, note_called, arg);
+	ndxp_loop_call(loop, note_called, arg);
 }
 
 static void note_gone(void *arg)
@@ -361,7 +361,7 @@ static void destroy_it(void *arg)
 {
 	struct destroyer *d = arg;
 
-	base_loop_post(d->victim, &d->last_call);
+	ndxp_loop_post(d->victim, &d->last_call);
 	base_loop_destroy(d->victim, note_gone, d);
 }
 
@@ -372,7 +372,7 @@ static void loop_is_destroyed_from_a_loop_that_it_is_calling(void **state)
 
 	(void)state;
 	assert_int_equal(base_loop_create("ndx-test2", &d.victim), NDX_OK);
-	base_loop_post(loop, &d.job);
+	ndxp_loop_post(loop, &d.job);
 	assert_true(await(&d.gone, 10000));
 	assert_int_equal(d.called, 1);
 }
@@ -382,8 +382,8 @@ static void loop_is_destroyed_from_a_loop_that_it_is_calling(void **state)
 #define REPEATS_MAX 1000000u
 
 struct eager {
-	struct base_job job;
-	struct base_timer timer;
+	struct ndxp_job job;
+	struct ndxp_timer timer;
 	uint32_t runs;
 	bool timed;
 	uint32_t over;
@@ -401,7 +401,7 @@ static void come_again(void *arg)
 	if (e->timed || ++e->runs == REPEATS_MAX)
 		set_word(&e->over);
 	else
-		base_loop_post(loop, &e->job);
+		ndxp_loop_post(loop, &e->job);
 }
 
 static void note_time(void *arg)
@@ -417,8 +417,8 @@ static void job_that_comes_again_keeps_no_timer_from_firing(void **state)
 	                  .timer = {.fn = note_time, .arg = &e}};
 
 	(void)state;
-	base_timer_set(loop, &e.timer, 1);
-	base_loop_post(loop, &e.job);
+	ndxp_timer_set(loop, &e.timer, 1);
+	ndxp_loop_post(loop, &e.job);
 	assert_true(await(&e.over, 10000));
 	assert_true(e.timed);
 }
@@ -443,12 +443,12 @@ static void callback_that_comes_again_keeps_no_timer_from_firing(void **state)
 	struct ndx_overlapped ov = {.callback = call_again, .context = &e};
 
 	(void)state;
-	base_timer_set(loop, &e.timer, 1);
+	ndxp_timer_set(loop, &e.timer, 1);
 	assert_int_equal(base_ov_begin(&ov, loop), NDX_OK);
 	base_ov_complete(&ov, NDX_OK, 0, 0);
 	assert_true(await(&e.over, 10000));
 	assert_true(e.timed);
-	base_loop_call(loop, nothing, NULL); /* the last callback has returned */
+	ndxp_loop_call(loop, nothing, NULL); /* the last callback has returned */
 }
 
 int main(void)

@@ -6,23 +6,23 @@
 
 #include <cmocka.h>
 
-#include "base_mw.h"
+#include <ndx/spi/mw.h>
 
 /* A request ends; whether the window is bound now. True: it was the last. */
-static bool end_request(struct base_mw *mw, bool bound)
+static bool end_request(struct ndxp_mw *mw, bool bound)
 {
 	mw->bound = bound;
-	return base_mw_ended(mw);
+	return ndxp_mw_ended(mw);
 }
 
 static void the_request_posted_last_decides(void **state)
 {
-	struct base_mw mw = {0};
+	struct ndxp_mw mw = {0};
 
 	(void)state;
-	base_mw_posted(&mw, NDX_REQUEST_BIND);
+	ndxp_mw_posted(&mw, NDX_REQUEST_BIND);
 	assert_true(mw.planned);
-	base_mw_posted(&mw, NDX_REQUEST_INVALIDATE);
+	ndxp_mw_posted(&mw, NDX_REQUEST_INVALIDATE);
 	assert_false(mw.planned);
 	assert_false(end_request(&mw, true));
 	assert_false(mw.planned); /* the invalidate comes yet */
@@ -32,14 +32,14 @@ static void the_request_posted_last_decides(void **state)
 
 static void a_bind_behind_an_invalidate_is_planned(void **state)
 {
-	struct base_mw mw = {.bound = true, .planned = true};
+	struct ndxp_mw mw = {.bound = true, .planned = true};
 
 	(void)state;
-	base_mw_posted(&mw, NDX_REQUEST_INVALIDATE);
-	base_mw_posted(&mw, NDX_REQUEST_BIND);
-	base_mw_unbound(&mw);
+	ndxp_mw_posted(&mw, NDX_REQUEST_INVALIDATE);
+	ndxp_mw_posted(&mw, NDX_REQUEST_BIND);
+	ndxp_mw_unbound(&mw);
 	assert_true(mw.planned);
-	assert_false(base_mw_ended(&mw));
+	assert_false(ndxp_mw_ended(&mw));
 	assert_true(mw.planned);
 	assert_true(end_request(&mw, true));
 	assert_true(mw.planned);
@@ -47,24 +47,24 @@ static void a_bind_behind_an_invalidate_is_planned(void **state)
 
 static void a_failed_bind_is_not_planned_any_more(void **state)
 {
-	struct base_mw mw = {0};
+	struct ndxp_mw mw = {0};
 
 	(void)state;
-	base_mw_posted(&mw, NDX_REQUEST_BIND);
+	ndxp_mw_posted(&mw, NDX_REQUEST_BIND);
 	assert_true(end_request(&mw, false));
 	assert_false(mw.planned);
 }
 
 static void an_invalidate_that_did_not_run_changes_nothing(void **state)
 {
-	struct base_mw mw = {.bound = true, .planned = true};
+	struct ndxp_mw mw = {.bound = true, .planned = true};
 
 	(void)state;
-	base_mw_posted(&mw, NDX_REQUEST_INVALIDATE);
+	ndxp_mw_posted(&mw, NDX_REQUEST_INVALIDATE);
 	assert_false(mw.planned);
-	assert_true(base_mw_ended(&mw));
+	assert_true(ndxp_mw_ended(&mw));
 	assert_true(mw.planned);
-	base_mw_unbound(&mw);
+	ndxp_mw_unbound(&mw);
 	assert_false(mw.bound);
 	assert_false(mw.planned);
 }

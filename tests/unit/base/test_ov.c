@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_loop.h"
 #include "base_ov.h"
 
@@ -61,12 +61,12 @@ static void wait_returns_what_another_thread_completes_with(void **state)
 static void wait_gives_up_when_time_is_over(void **state)
 {
 	struct ndx_overlapped ov = {0};
-	uint64_t before = base_now_ns();
+	uint64_t before = ndxp_now_ns();
 
 	(void)state;
 	assert_int_equal(base_ov_begin(&ov, loop), NDX_OK);
 	assert_int_equal(ndx_overlapped_wait(&ov, 20), NDX_PENDING);
-	assert_true(base_now_ns() - before >= 20000000);
+	assert_true(ndxp_now_ns() - before >= 20000000);
 	assert_int_equal(ndx_overlapped_wait(&ov, 0), NDX_PENDING);
 	base_ov_complete(&ov, NDX_OK, 0, 0);
 	assert_int_equal(ndx_overlapped_wait(&ov, 0), NDX_OK);
@@ -147,7 +147,7 @@ static void callback_runs_on_the_loop_and_may_reuse_its_object(void **state)
 	/* A call from outside also waits for the callbacks that were queued before it; each of
 	 * these queues the next one. */
 	for (int i = 0; i < 3; i++)
-		base_loop_call(loop, nothing, NULL);
+		ndxp_loop_call(loop, nothing, NULL);
 	assert_int_equal(seen.calls, 3);
 	assert_true(seen.on_loop);
 	assert_int_equal(seen.inside, NDX_OK);
@@ -281,7 +281,7 @@ static void note(void *arg)
 
 	s->order->seen[s->order->at++] = s->number;
 	__atomic_fetch_add(&s->order->fired, 1, __ATOMIC_RELEASE);
-	base_futex_wake(&s->order->fired, 1);
+	ndxp_futex_wake(&s->order->fired, 1);
 }
 
 static void await(uint32_t *word, uint32_t value)
@@ -289,7 +289,7 @@ static void await(uint32_t *word, uint32_t value)
 	uint32_t now;
 
 	while ((now = __atomic_load_n(word, __ATOMIC_ACQUIRE)) < value)
-		base_futex_wait(word, now, UINT64_MAX);
+		ndxp_futex_wait(word, now, UINT64_MAX);
 }
 
 /* On the loop's thread, so that none fires in between, however long that takes; and again, should
@@ -297,21 +297,21 @@ static void await(uint32_t *word, uint32_t value)
 static void set_timers(void *arg)
 {
 	static const uint32_t ms[4] = {30, 10, 20, 5};
-	struct base_timer *timers = arg;
+	struct ndxp_timer *timers = arg;
 
 	do {
 		for (int i = 0; i < 4; i++)
-			base_timer_set(loop, &timers[i], ms[i]);
+			ndxp_timer_set(loop, &timers[i], ms[i]);
 	} while (timers[1].deadline_ns >= timers[2].deadline_ns ||
 	         timers[2].deadline_ns >= timers[0].deadline_ns);
-	base_timer_cancel(loop, &timers[3]);
+	ndxp_timer_cancel(loop, &timers[3]);
 }
 
 static void timers_fire_by_deadline_not_by_order_of_setting(void **state)
 {
 	struct order order = {0};
 	struct step steps[4];
-	struct base_timer timers[4] = {{0}};
+	struct ndxp_timer timers[4] = {{0}};
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
@@ -319,9 +319,9 @@ static void timers_fire_by_deadline_not_by_order_of_setting(void **state)
 		timers[i].fn = note;
 		timers[i].arg = &steps[i];
 	}
-	base_loop_call(loop, set_timers, timers);
+	ndxp_loop_call(loop, set_timers, timers);
 	await(&order.fired, 3);
-	base_loop_call(loop, nothing, NULL);
+	ndxp_loop_call(loop, nothing, NULL);
 	assert_int_equal(order.seen[0], 1);
 	assert_int_equal(order.seen[1], 2);
 	assert_int_equal(order.seen[2], 0);
@@ -332,19 +332,19 @@ static void timer_may_be_set_again_before_it_fires(void **state)
 {
 	struct order order = {0};
 	struct step step = {&order, 1};
-	struct base_timer timer = {.fn = note, .arg = &step};
+	struct ndxp_timer timer = {.fn = note, .arg = &step};
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		base_timer_set(loop, &timer, (uint32_t)(60000 - i));
-	base_timer_set(loop, &timer, 1);
+		ndxp_timer_set(loop, &timer, (uint32_t)(60000 - i));
+	ndxp_timer_set(loop, &timer, 1);
 	await(&order.fired, 1);
-	base_loop_call(loop, nothing, NULL);
+	ndxp_loop_call(loop, nothing, NULL);
 	assert_int_equal(order.at, 1);
 }
 
 struct count {
-	struct base_job job;
+	struct ndxp_job job;
 	uint32_t runs;
 	uint32_t due;
 };
@@ -362,7 +362,7 @@ static void *post_many(void *arg)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		__atomic_fetch_add(&c->due, 1, __ATOMIC_RELEASE);
-		base_loop_post(loop, &c->job);
+		ndxp_loop_post(loop, &c->job);
 	}
 	return NULL;
 }
@@ -378,12 +378,12 @@ static void no_posted_job_is_lost(void **state)
 		assert_int_equal(pthread_create(&t[i], NULL, post_many, &c), 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_join(t[i], NULL), 0);
-	base_loop_call(loop, nothing, NULL);
+	ndxp_loop_call(loop, nothing, NULL);
 	assert_int_equal(c.runs, 3 * ROUNDS);
 }
 
 struct pipe_watch {
-	struct base_watch watch;
+	struct ndxp_watch watch;
 	uint32_t events;
 	int fds[2];
 };
@@ -394,14 +394,14 @@ static void on_readable(void *arg, uint32_t events)
 
 	(void)events;
 	__atomic_fetch_add(&w->events, 1, __ATOMIC_RELEASE);
-	base_futex_wake(&w->events, 1);
+	ndxp_futex_wake(&w->events, 1);
 }
 
 static void remove_watch(void *arg)
 {
 	struct pipe_watch *w = arg;
 
-	base_watch_remove(loop, &w->watch);
+	ndxp_watch_remove(loop, &w->watch);
 }
 
 static void oneshot_watch_is_silent_until_rearmed(void **state)
@@ -412,14 +412,14 @@ static void oneshot_watch_is_silent_until_rearmed(void **state)
 	assert_int_equal(pipe(w.fds), 0);
 	w.watch.fd = w.fds[0];
 	w.watch.arg = &w;
-	assert_int_equal(base_watch_add(loop, &w.watch, EPOLLIN, true), NDX_OK);
+	assert_int_equal(ndxp_watch_add(loop, &w.watch, EPOLLIN, true), NDX_OK);
 	assert_int_equal(write(w.fds[1], "x", 1), 1);
 	await(&w.events, 1);
-	base_loop_call(loop, nothing, NULL);
+	ndxp_loop_call(loop, nothing, NULL);
 	assert_int_equal(__atomic_load_n(&w.events, __ATOMIC_ACQUIRE), 1);
-	base_watch_rearm(loop, &w.watch, EPOLLIN);
+	ndxp_watch_rearm(loop, &w.watch, EPOLLIN);
 	await(&w.events, 2);
-	base_loop_call(loop, remove_watch, &w);
+	ndxp_loop_call(loop, remove_watch, &w);
 	(void)close(w.fds[0]);
 	(void)close(w.fds[1]);
 }
@@ -435,13 +435,13 @@ static void loop_can_be_destroyed_from_its_own_thread(void **state)
 {
 	static struct order order;
 	struct ndx_loop *mine;
-	struct base_job job = {.fn = call_destroy};
+	struct ndxp_job job = {.fn = call_destroy};
 
 	(void)state;
 	last_step = (struct step){&order, 1};
 	assert_int_equal(base_loop_create("ndx-own", &mine), NDX_OK);
 	job.arg = mine;
-	base_loop_post(mine, &job);
+	ndxp_loop_post(mine, &job);
 	await(&order.fired, 1);
 	assert_int_equal(order.at, 1);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_port.h"
 
 #define LIMIT_MS 10000u
@@ -39,43 +39,43 @@ static struct {
 
 static void set_word(uint32_t *word, uint32_t value);
 
-void __real_base_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns);
-void __wrap_base_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns);
-void __real_base_futex_wake(uint32_t *word, int count);
-void __wrap_base_futex_wake(uint32_t *word, int count);
+void __real_ndxp_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns);
+void __wrap_ndxp_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns);
+void __real_ndxp_futex_wake(uint32_t *word, int count);
+void __wrap_ndxp_futex_wake(uint32_t *word, int count);
 
 static void set_word(uint32_t *word, uint32_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-	__real_base_futex_wake(word, CONSUMERS);
+	__real_ndxp_futex_wake(word, CONSUMERS);
 }
 
 static void add_one(uint32_t *word)
 {
 	__atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL);
-	__real_base_futex_wake(word, CONSUMERS);
+	__real_ndxp_futex_wake(word, CONSUMERS);
 }
 
 /* False if it has not come that far within the limit. */
 static bool await(const uint32_t *word, uint32_t least)
 {
-	const uint64_t deadline = base_deadline(LIMIT_MS);
+	const uint64_t deadline = ndxp_deadline(LIMIT_MS);
 	uint32_t seen;
 
-	while ((seen = __atomic_load_n(word, __ATOMIC_ACQUIRE)) < least && base_now_ns() < deadline)
-		__real_base_futex_wait(word, seen, deadline);
+	while ((seen = __atomic_load_n(word, __ATOMIC_ACQUIRE)) < least && ndxp_now_ns() < deadline)
+		__real_ndxp_futex_wait(word, seen, deadline);
 	return seen >= least;
 }
 
-/* In place of base_futex_wait(): a consumer that comes back late. */
-void __wrap_base_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
+/* In place of ndxp_futex_wait(): a consumer that comes back late. */
+void __wrap_ndxp_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
 {
 	if (!at.on) {
-		__real_base_futex_wait(word, value, deadline_ns);
+		__real_ndxp_futex_wait(word, value, deadline_ns);
 		return;
 	}
 	add_one(&at.about);
-	__real_base_futex_wait(word, value, deadline_ns);
+	__real_ndxp_futex_wait(word, value, deadline_ns);
 	add_one(&at.back);
 	(void)await(&at.let_go, 1);
 }
@@ -90,8 +90,8 @@ static void *look(void *arg)
 	return NULL;
 }
 
-/* In place of base_futex_wake(): is the port free by then? */
-void __wrap_base_futex_wake(uint32_t *word, int count)
+/* In place of ndxp_futex_wake(): is the port free by then? */
+void __wrap_ndxp_futex_wake(uint32_t *word, int count)
 {
 	pthread_t thread;
 
@@ -102,7 +102,7 @@ void __wrap_base_futex_wake(uint32_t *word, int count)
 			(void)pthread_detach(thread);
 		}
 	}
-	__real_base_futex_wake(word, count);
+	__real_ndxp_futex_wake(word, count);
 }
 
 static void *consume(void *arg)
@@ -258,7 +258,7 @@ static void no_thread_sleeps_while_there_are_objects(void **state)
 	struct ndx_overlapped last[CONSUMERS];
 	unsigned seeds[CONSUMERS];
 	pthread_t threads[CONSUMERS];
-	unsigned seed = (unsigned)base_now_ns();
+	unsigned seed = (unsigned)ndxp_now_ns();
 
 	(void)state;
 	assert_non_null(ovs);

@@ -7,11 +7,11 @@
 
 #include <cmocka.h>
 
-#include "base_reorder.h"
+#include <ndx/spi/reorder.h>
 
 /* A queue pair whose requests are done when `head` passes them, and a native queue. */
 struct rig {
-	struct base_qp qp;
+	struct ndxp_qp qp;
 	unsigned reads;
 	int (*native)(struct rig *rig);
 };
@@ -22,13 +22,13 @@ static int read_native(void *arg)
 	int n;
 
 	rig->reads++;
-	base_lock_acquire(&rig->qp.lock);
+	ndxp_lock_acquire(&rig->qp.lock);
 	n = rig->native(rig);
-	base_lock_release(&rig->qp.lock);
+	ndxp_lock_release(&rig->qp.lock);
 	return n;
 }
 
-static bool oldest_of_all(const struct base_qp *qp, uint32_t *index)
+static bool oldest_of_all(const struct ndxp_qp *qp, uint32_t *index)
 {
 	*index = qp->initiator.head;
 	return *index != qp->initiator.tail;
@@ -37,7 +37,7 @@ static bool oldest_of_all(const struct base_qp *qp, uint32_t *index)
 static unsigned await_all(struct rig *rig)
 {
 	rig->reads = 0;
-	base_reorder_await(&rig->qp, oldest_of_all, read_native, rig);
+	ndxp_reorder_await(&rig->qp, oldest_of_all, read_native, rig);
 	return rig->reads;
 }
 

@@ -24,7 +24,7 @@ static uint32_t random_below(uint32_t limit)
 	return (uint32_t)(seed >> 33) % limit;
 }
 
-static uint64_t earliest(const struct base_timer *timers)
+static uint64_t earliest(const struct ndxp_timer *timers)
 {
 	uint64_t first = UINT64_MAX;
 
@@ -35,7 +35,7 @@ static uint64_t earliest(const struct base_timer *timers)
 	return first;
 }
 
-static void check_first(const struct base_timers *heap, const struct base_timer *timers)
+static void check_first(const struct base_timers *heap, const struct ndxp_timer *timers)
 {
 	const uint64_t first = earliest(timers);
 
@@ -51,7 +51,7 @@ static void check_first(const struct base_timers *heap, const struct base_timer 
 /* The first one is always the earliest of those that were added and not removed. */
 static void the_earliest_timer_is_the_first(void **state)
 {
-	static struct base_timer timers[TIMERS];
+	static struct ndxp_timer timers[TIMERS];
 	struct base_timers heap = {0};
 	const char *again = getenv("NDX_SEED");
 
@@ -59,7 +59,7 @@ static void the_earliest_timer_is_the_first(void **state)
 	seed = again != NULL ? strtoull(again, NULL, 0) : (uint64_t)(uintptr_t)&heap;
 	print_message("NDX_SEED=%llu\n", (unsigned long long)seed);
 	for (unsigned step = 0; step < STEPS; step++) {
-		struct base_timer *timer = &timers[random_below(TIMERS)];
+		struct ndxp_timer *timer = &timers[random_below(TIMERS)];
 
 		if (random_below(3) == 0 && heap.first != NULL)
 			timer = heap.first; /* as a timer that has run out */
@@ -74,7 +74,7 @@ static void the_earliest_timer_is_the_first(void **state)
 		check_first(&heap, timers);
 	}
 	while (heap.first != NULL) {
-		struct base_timer *timer = heap.first;
+		struct ndxp_timer *timer = heap.first;
 
 		assert_true(timer->armed);
 		base_timers_remove(&heap, timer);
@@ -87,7 +87,7 @@ static void the_earliest_timer_is_the_first(void **state)
 /* Timers that were set in this order run in the order of their deadlines. */
 static void timers_leave_in_order(void **state)
 {
-	static struct base_timer timers[TIMERS];
+	static struct ndxp_timer timers[TIMERS];
 	struct base_timers heap = {0};
 
 	(void)state;

@@ -13,7 +13,7 @@
 
 #include <ndx/ndx.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "connection.h"
 #include "pair.h"
 
@@ -27,7 +27,7 @@ static void nothing(void *arg)
 /* What was asked of the adapter before has been done when this returns. */
 static void await_jobs(struct ndx_adapter *adapter)
 {
-	base_loop_call(adapter->loop, nothing, NULL);
+	ndxp_loop_call(adapter->loop, nothing, NULL);
 }
 
 /* ---- what an arrival costs ---- */
@@ -176,7 +176,7 @@ static void requests_leave_a_full_backlog_in_order(void **state)
 {
 	static struct asker askers[MANY];
 	struct pair *p = *state;
-	uint32_t seed = (uint32_t)base_now_ns();
+	uint32_t seed = (uint32_t)ndxp_now_ns();
 	uint32_t serial = 0;
 	uint32_t last = 0;
 

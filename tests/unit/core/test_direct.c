@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "connection.h"
 #include "fake_direct.h"
 #include "agree.h"
@@ -57,7 +57,7 @@ static void is_taken(const struct end *e)
 		assert_int_equal(ioctl(e->wire, SIOCOUTQ, &left), 0);
 		(void)poll(NULL, 0, 1);
 	}
-	base_loop_call(e->adapter->loop, nothing, NULL);
+	ndxp_loop_call(e->adapter->loop, nothing, NULL);
 }
 
 /* The provider takes its time with the goodbye, and the peer, which has sent everything, goes away.
@@ -95,7 +95,7 @@ static enum ndx_status detach_never(struct ndx_spi_conn *conn)
 {
 	(void)conn;
 	detaches++;
-	detached_at = base_now_ns();
+	detached_at = ndxp_now_ns();
 	return detached_at < needed_until ? NDX_PENDING : NDX_OK;
 }
 
@@ -110,7 +110,7 @@ static void set_detach(void *arg)
 	ops.conn_detach = detach;
 	adapter->ops = &ops;
 	detaches = 0;
-	needed_until = base_deadline(END_PATIENCE_MS);
+	needed_until = ndxp_deadline(END_PATIENCE_MS);
 }
 
 static void a_queue_pair_stays_while_its_provider_needs_it(void **state)
@@ -120,7 +120,7 @@ static void a_queue_pair_stays_while_its_provider_needs_it(void **state)
 	(void)state;
 	end_up(&e);
 	detach = detach_in_the_end;
-	base_loop_call(e.adapter->loop, set_detach, e.adapter);
+	ndxp_loop_call(e.adapter->loop, set_detach, e.adapter);
 	ndx_qp_close(e.qp); /* the peer does not answer */
 	e.qp = NULL;
 	assert_int_equal(detaches, 4);
@@ -149,8 +149,8 @@ static void a_provider_that_never_drains_ends_in_an_abort(void **state)
 	(void)state;
 	end_up(&e);
 	detach = detach_never;
-	base_loop_call(e.adapter->loop, set_detach, e.adapter);
-	due = base_deadline(2000); /* what it may count on */
+	ndxp_loop_call(e.adapter->loop, set_detach, e.adapter);
+	due = ndxp_deadline(2000); /* what it may count on */
 	ndx_qp_close(e.qp);
 	e.qp = NULL;
 	assert_true(detached_at >= due);
@@ -175,7 +175,7 @@ static void a_goodbye_before_the_refusal_counts(void **state)
 	(void)state;
 	end_up(&e);
 	detach = detach_too_late;
-	base_loop_call(e.adapter->loop, set_detach, e.adapter);
+	ndxp_loop_call(e.adapter->loop, set_detach, e.adapter);
 	ndx_qp_close(e.qp);
 	e.qp = NULL;
 	assert_int_equal(detaches, 1);
@@ -200,8 +200,8 @@ static void in_a_callback_it_ends_at_once(void **state)
 	(void)state;
 	end_up(&e);
 	detach = detach_never;
-	base_loop_call(e.adapter->loop, set_detach, e.adapter);
-	base_loop_call(e.adapter->loop, close_here, &e);
+	ndxp_loop_call(e.adapter->loop, set_detach, e.adapter);
+	ndxp_loop_call(e.adapter->loop, close_here, &e);
 	assert_int_equal(detaches, 1);
 	was_aborted(&e);
 	end_close(&e);

@@ -19,8 +19,8 @@
 
 #include <ndx/ndx.h>
 
-#include "base_cq.h"
-#include "base_linux.h"
+#include <ndx/spi/completion_queue.h>
+#include <ndx/spi/system.h>
 #include "connection.h"
 #include "pair.h"
 
@@ -34,7 +34,7 @@ static void nothing(void *arg)
 /* What was asked of the adapter before has been done when this returns. */
 static void await_jobs(struct ndx_adapter *adapter)
 {
-	base_loop_call(adapter->loop, nothing, NULL);
+	ndxp_loop_call(adapter->loop, nothing, NULL);
 }
 
 /* ---- a request that comes while its listener is being closed ---- */
@@ -113,22 +113,22 @@ static struct {
 /* On A's thread: everything of B goes, and the goodbye needs A's timers to be answered. */
 static void close_the_other_adapter(struct ndx_overlapped *ov)
 {
-	const uint64_t begun = base_now_ns();
+	const uint64_t begun = ndxp_now_ns();
 
 	(void)ov;
 	pair_drop_end(closing.end);
 	ndx_adapter_close(closing.adapter);
-	closing.took_ns = base_now_ns() - begun;
+	closing.took_ns = ndxp_now_ns() - begun;
 	__atomic_store_n(&closing.done, 1, __ATOMIC_RELEASE);
-	base_futex_wake(&closing.done, 1);
+	ndxp_futex_wake(&closing.done, 1);
 }
 
 static void await_closing(void)
 {
-	const uint64_t deadline = base_deadline(PATIENCE_MS);
+	const uint64_t deadline = ndxp_deadline(PATIENCE_MS);
 
-	while (__atomic_load_n(&closing.done, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < deadline)
-		base_futex_wait(&closing.done, 0, deadline);
+	while (__atomic_load_n(&closing.done, __ATOMIC_ACQUIRE) == 0 && ndxp_now_ns() < deadline)
+		ndxp_futex_wait(&closing.done, 0, deadline);
 	assert_int_equal(closing.done, 1);
 }
 
@@ -236,7 +236,7 @@ static void waiting_for_results_of_a_failed_queue_says_so(void **state)
 	size_t got = 7;
 
 	assert_int_equal(ndx_cq_create_depth(p->a, 16, &cq), NDX_OK);
-	base_cq_fail(base_cq_of(cq), NDX_E_BUFFER_OVERFLOW);
+	ndxp_cq_fail(ndxp_cq_of(cq), NDX_E_BUFFER_OVERFLOW);
 	assert_int_equal(ndx_cq_wait_results(cq, &result, 1, 500, &got), NDX_E_BUFFER_OVERFLOW);
 	assert_int_equal(got, 0);
 	ndx_cq_close(cq);
@@ -258,9 +258,9 @@ static struct {
 
 static void await_count(const uint32_t *count, uint32_t wanted)
 {
-	const uint64_t deadline = base_deadline(PATIENCE_MS);
+	const uint64_t deadline = ndxp_deadline(PATIENCE_MS);
 
-	while (__atomic_load_n(count, __ATOMIC_ACQUIRE) < wanted && base_now_ns() < deadline)
+	while (__atomic_load_n(count, __ATOMIC_ACQUIRE) < wanted && ndxp_now_ns() < deadline)
 		(void)sched_yield();
 }
 
@@ -299,13 +299,13 @@ static void every_thread_that_waits_for_a_result_gets_one(void **state)
 	pthread_t threads[WAITERS];
 
 	assert_int_equal(ndx_cq_create_depth(p->a, 16, &waiting.cq), NDX_OK);
-	assert_int_equal(base_cq_attach(base_cq_of(waiting.cq), WAITERS), NDX_OK);
+	assert_int_equal(ndxp_cq_attach(ndxp_cq_of(waiting.cq), WAITERS), NDX_OK);
 	waiting.on = true;
 	for (uint32_t i = 0; i < WAITERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, wait_for_one, NULL), 0);
 	await_count(&waiting.asleep, WAITERS);
 	for (uint32_t i = 0; i < WAITERS; i++)
-		base_cq_push(base_cq_of(waiting.cq), NULL, &result);
+		ndxp_cq_push(ndxp_cq_of(waiting.cq), NULL, &result);
 	for (uint32_t i = 1; i <= WAITERS; i++) {
 		__atomic_store_n(&waiting.awake, i, __ATOMIC_RELEASE);
 		await_count(&waiting.through, i);

@@ -17,7 +17,7 @@
 
 #include <ndx/ndx.h>
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "connection.h"
 #include "pair.h"
 
@@ -254,7 +254,7 @@ static enum ndx_status refuse_to_connect(struct ndx_spi_conn *conn, const struct
 	(void)to;
 	(void)len;
 	(void)params;
-	return base_fail(NDX_E_HOST_UNREACHABLE, __func__, 113, "the cable is out");
+	return ndxp_fail(NDX_E_HOST_UNREACHABLE, __func__, 113, "the cable is out");
 }
 
 /* The provider's words are in the one record that also says whose attempt it was. */
@@ -303,7 +303,7 @@ static enum ndx_status refuse_in_many_words(struct ndx_spi_conn *conn, const str
 	(void)len;
 	(void)params;
 	make_words(text, sizeof(text) - 1);
-	return base_fail(NDX_E_HOST_UNREACHABLE, __func__, 0, "%s", text);
+	return ndxp_fail(NDX_E_HOST_UNREACHABLE, __func__, 0, "%s", text);
 }
 
 static void what_a_provider_says_at_once_is_cut_after_a_word(void **state)

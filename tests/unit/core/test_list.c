@@ -8,7 +8,7 @@
 
 #include <ndx/adapter.h>
 
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 #include "config.h"
 #include "list.h"
 #include "registry.h"
@@ -200,7 +200,7 @@ static enum ndx_status resolve(const char *host, char *uri, size_t size,
 
 static void loopback_is_reached_by_whatever_serves_it(void **state)
 {
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 	char uri[128] = "before";
 	struct sockaddr_storage local;
 
@@ -213,7 +213,7 @@ static void loopback_is_reached_by_whatever_serves_it(void **state)
 		return;
 	}
 	assert_int_equal(resolve("127.0.0.1", uri, sizeof(uri), &local), NDX_OK);
-	assert_string_equal(base_sockaddr_text(&local, text), "127.0.0.1:0");
+	assert_string_equal(ndxp_sockaddr_text(&local, text), "127.0.0.1:0");
 	assert_int_equal(resolve("127.0.0.1", uri, sizeof(uri), NULL), NDX_OK);
 	/* what reaches other processes goes before what does not */
 	for (size_t i = 0; registry_get(i + 1) != NULL; i++)

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #undef fail /* cmocka's; base_log.h has another */
-#include "base_log.h"
+#include <ndx/spi/log.h>
 
 struct record {
 	unsigned count;
@@ -46,7 +46,7 @@ static void a_failure_sets_the_text_and_logs_one_record(void **state)
 
 	(void)state;
 	ndx_log_set_sink(keep_record, &r, NDX_LOG_ERROR);
-	assert_int_equal(base_fail(NDX_E_NOT_FOUND, "looker", ENOENT, "no %s", "key"),
+	assert_int_equal(ndxp_fail(NDX_E_NOT_FOUND, "looker", ENOENT, "no %s", "key"),
 	                 NDX_E_NOT_FOUND);
 	assert_string_equal(ndx_last_error(), "no key (2: No such file or directory)");
 	assert_int_equal(r.count, 1);
@@ -59,7 +59,7 @@ static void a_failure_sets_the_text_and_logs_one_record(void **state)
 static void a_failure_without_a_sink_still_sets_the_text(void **state)
 {
 	(void)state;
-	assert_int_equal(base_fail(NDX_E_NO_MEMORY, "w", 0, "none"), NDX_E_NO_MEMORY);
+	assert_int_equal(ndxp_fail(NDX_E_NO_MEMORY, "w", 0, "none"), NDX_E_NO_MEMORY);
 	assert_string_equal(ndx_last_error(), "none");
 }
 
@@ -72,9 +72,9 @@ static void errno_survives_logging(void **state)
 	errno = EPIPE;
 	log_warn(EBADF, "x");
 	assert_int_equal(errno, EPIPE);
-	(void)base_fail(NDX_E_NO_MEMORY, "w", 0, "x");
+	(void)ndxp_fail(NDX_E_NO_MEMORY, "w", 0, "x");
 	assert_int_equal(errno, EPIPE);
-	base_set_last_error("x");
+	ndxp_set_last_error("x");
 	assert_int_equal(errno, EPIPE);
 	assert_int_equal(r.count, 2);
 }
@@ -82,7 +82,7 @@ static void errno_survives_logging(void **state)
 static void a_negative_native_code_is_named_by_its_errno(void **state)
 {
 	(void)state;
-	(void)base_fail(NDX_E_UNSUCCESSFUL, "w", -EAGAIN, "x");
+	(void)ndxp_fail(NDX_E_UNSUCCESSFUL, "w", -EAGAIN, "x");
 	assert_string_equal(ndx_last_error(), "x (-11: Resource temporarily unavailable)");
 }
 
@@ -93,7 +93,7 @@ static void a_native_code_of_something_else_is_only_a_number(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-		(void)base_fail(NDX_E_UNSUCCESSFUL, "w", codes[i], "x");
+		(void)ndxp_fail(NDX_E_UNSUCCESSFUL, "w", codes[i], "x");
 		(void)snprintf(text, sizeof(text), "x (native %d)", codes[i]);
 		assert_string_equal(ndx_last_error(), text);
 	}
@@ -105,15 +105,15 @@ static void records_beyond_the_level_are_dropped(void **state)
 
 	(void)state;
 	ndx_log_set_sink(keep_record, &r, NDX_LOG_WARN);
-	assert_true(base_log_enabled(NDX_LOG_WARN));
-	assert_false(base_log_enabled(NDX_LOG_INFO));
+	assert_true(ndxp_log_enabled(NDX_LOG_WARN));
+	assert_false(ndxp_log_enabled(NDX_LOG_INFO));
 	log_info("no");
 	log_debug("no");
 	assert_int_equal(r.count, 0);
 	log_warn(0, "yes");
 	assert_int_equal(r.count, 1);
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_DEBUG);
-	assert_false(base_log_enabled(NDX_LOG_ERROR));
+	assert_false(ndxp_log_enabled(NDX_LOG_ERROR));
 	log_warn(0, "no");
 	assert_int_equal(r.count, 1);
 }
@@ -128,7 +128,7 @@ static void a_long_text_is_cut_visibly_and_keeps_its_native_cause(void **state)
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	ndx_log_set_sink(keep_record, &r, NDX_LOG_ERROR);
-	(void)base_fail(NDX_E_NOT_FOUND, "w", ENOENT, "%s", text);
+	(void)ndxp_fail(NDX_E_NOT_FOUND, "w", ENOENT, "%s", text);
 	assert_int_equal(strlen(ndx_last_error()), 511);
 	assert_string_equal(ndx_last_error() + 511 - strlen(tail), tail);
 	assert_memory_equal(r.text, "NDX_E_NOT_FOUND: xxx", 20);
@@ -146,7 +146,7 @@ static void a_long_text_of_words_is_cut_after_a_word(void **state)
 		text[i] = i % 100 == 99 ? ' ' : 'w';
 	text[sizeof(text) - 1] = '\0';
 	ndx_log_set_sink(keep_record, &r, NDX_LOG_ERROR);
-	(void)base_fail(NDX_E_NOT_FOUND, "w", 0, "%s", text);
+	(void)ndxp_fail(NDX_E_NOT_FOUND, "w", 0, "%s", text);
 	/* 5 words of 99, and 4 spaces */
 	length = strlen(ndx_last_error());
 	assert_int_equal(length, 499 + 3);
@@ -160,7 +160,7 @@ static void a_record_is_one_line_whatever_is_in_it(void **state)
 
 	(void)state;
 	ndx_log_set_sink(keep_record, &r, NDX_LOG_ERROR);
-	(void)base_fail(NDX_E_NOT_FOUND, "w", 0, "a%sb\x1b[2Jc\x7f", "\r\n");
+	(void)ndxp_fail(NDX_E_NOT_FOUND, "w", 0, "a%sb\x1b[2Jc\x7f", "\r\n");
 	assert_string_equal(ndx_last_error(), "a??b?[2Jc?");
 	assert_string_equal(r.text, "NDX_E_NOT_FOUND: a??b?[2Jc?");
 }
@@ -168,17 +168,17 @@ static void a_record_is_one_line_whatever_is_in_it(void **state)
 static void a_text_may_be_made_from_the_text_before(void **state)
 {
 	(void)state;
-	(void)base_fail(NDX_E_NOT_FOUND, "w", 0, "inner");
-	(void)base_fail(NDX_E_NOT_FOUND, "w", 0, "outer: %s", ndx_last_error());
+	(void)ndxp_fail(NDX_E_NOT_FOUND, "w", 0, "inner");
+	(void)ndxp_fail(NDX_E_NOT_FOUND, "w", 0, "outer: %s", ndx_last_error());
 	assert_string_equal(ndx_last_error(), "outer: inner");
-	base_set_last_error("%s, again", ndx_last_error());
+	ndxp_set_last_error("%s, again", ndx_last_error());
 	assert_string_equal(ndx_last_error(), "outer: inner, again");
 }
 
 static void *fail_elsewhere(void *arg)
 {
 	assert_string_equal(ndx_last_error(), "");
-	(void)base_fail(NDX_E_NOT_FOUND, "w", 0, "theirs");
+	(void)ndxp_fail(NDX_E_NOT_FOUND, "w", 0, "theirs");
 	(void)snprintf(arg, 32, "%s", ndx_last_error());
 	return NULL;
 }
@@ -189,7 +189,7 @@ static void every_thread_has_a_text_of_its_own(void **state)
 	pthread_t thread;
 
 	(void)state;
-	(void)base_fail(NDX_E_NOT_FOUND, "w", 0, "ours");
+	(void)ndxp_fail(NDX_E_NOT_FOUND, "w", 0, "ours");
 	assert_int_equal(pthread_create(&thread, NULL, fail_elsewhere, theirs), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_string_equal(theirs, "theirs");

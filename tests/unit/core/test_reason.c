@@ -13,6 +13,7 @@
 
 #include <ndx/ndx.h>
 
+#include "base_loop.h"
 #include "connection.h"
 #include "pair.h"
 
@@ -109,7 +110,7 @@ static void a_goodbye_is_known_before_the_control_thread_takes_it(void **state)
 	(void)state;
 	open_both(&p);
 	late.connector = p.passive.connector;
-	base_loop_call(p.adapter->loop, goodbye_comes, &late);
+	ndxp_loop_call(p.adapter->loop, goodbye_comes, &late);
 	assert_int_equal(late.reason, NDX_DISCONNECT_GRACEFUL);
 	close_both(&p);
 }
@@ -131,7 +132,7 @@ static void a_goodbye_counts_before_a_failure_that_is_not_handled(void **state)
 	open_both(&p);
 	assert_int_equal(ndx_connector_notify_disconnect(p.passive.connector, &p.passive.ov),
 	                 NDX_PENDING);
-	base_loop_call(p.adapter->loop, failure_comes_ahead_of_the_goodbye, p.passive.connector);
+	ndxp_loop_call(p.adapter->loop, failure_comes_ahead_of_the_goodbye, p.passive.connector);
 	assert_int_equal(ndx_overlapped_wait(&p.passive.ov, PATIENCE_MS), NDX_OK);
 	assert_int_equal(p.passive.ov.information, NDX_DISCONNECT_GRACEFUL);
 	close_both(&p);
@@ -146,7 +147,7 @@ static void abort_slowly(struct ndx_spi_conn *conn)
 {
 	if (conn == slow_one)
 		(void)__atomic_add_fetch(&aborts, 1, __ATOMIC_ACQ_REL);
-	if (conn != slow_one || base_loop_is_hurried())
+	if (conn != slow_one || ndxp_loop_is_hurried())
 		quick->conn_abort(conn);
 }
 
@@ -199,17 +200,17 @@ static void a_flush_in_a_callback_ends_what_was_under_way(void **state)
 	slow.conn_abort = abort_slowly;
 	slow_one = p.active.connector->native;
 	exchange = (struct exchange){p.adapter, &slow};
-	base_loop_call(p.adapter->loop, exchange_ops, &exchange);
-	base_loop_call(p.adapter->loop, link_breaks, p.active.connector);
-	base_loop_call(p.adapter->loop, nothing, NULL); /* behind the job that handles the report */
+	ndxp_loop_call(p.adapter->loop, exchange_ops, &exchange);
+	ndxp_loop_call(p.adapter->loop, link_breaks, p.active.connector);
+	ndxp_loop_call(p.adapter->loop, nothing, NULL); /* behind the job that handles the report */
 	assert_int_equal(__atomic_load_n(&aborts, __ATOMIC_ACQUIRE), 1);
 	flush.context = &p.active;
 	flush.information = 99;
 	base_loop_callback(p.adapter->loop, &flush);
-	base_loop_call(p.adapter->loop, nothing, NULL);
+	ndxp_loop_call(p.adapter->loop, nothing, NULL);
 	assert_int_equal(flush.information, NDX_OK);
 	assert_int_equal(__atomic_load_n(&aborts, __ATOMIC_ACQUIRE), 2);
-	base_loop_call(p.adapter->loop, exchange_ops, &exchange);
+	ndxp_loop_call(p.adapter->loop, exchange_ops, &exchange);
 	close_both(&p);
 }
 

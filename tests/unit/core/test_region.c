@@ -17,7 +17,8 @@
 #include <ndx/ndx.h>
 
 #include "adapter.h"
-#include "base_linux.h"
+#include <ndx/spi/system.h>
+#include "base_ov.h"
 #include "connection.h"
 #include "pair.h"
 #include "region.h"
@@ -130,7 +131,7 @@ static int open_late(void **state)
 	late.ops.mr_deregister = late_deregister;
 	late.ops.mr_wait_idle = late_wait_idle;
 	late.ops.mr_destroy = late_destroy;
-	base_loop_call(p->a->loop, exchange_ops, p->a);
+	ndxp_loop_call(p->a->loop, exchange_ops, p->a);
 	memset(&own, 0, sizeof(own));
 	return ndx_mr_create(p->a, &own.mr) == NDX_OK ? 0 : -1;
 }
@@ -140,7 +141,7 @@ static int close_late(void **state)
 	const struct pair *p = *state;
 
 	ndx_mr_close(own.mr);
-	base_loop_call(p->a->loop, exchange_ops, p->a);
+	ndxp_loop_call(p->a->loop, exchange_ops, p->a);
 	return pair_close(state);
 }
 
@@ -337,7 +338,7 @@ static void take_a_moment(struct ndx_overlapped *ov)
 	const uint32_t never = 0;
 
 	(void)ov;
-	base_futex_wait(&never, 0, base_deadline(MOMENT_MS));
+	ndxp_futex_wait(&never, 0, ndxp_deadline(MOMENT_MS));
 	called = true;
 }
 
@@ -390,15 +391,15 @@ static void use_and_close(struct ndx_overlapped *ov)
 	ndx_mr_close(own.mr);
 	own.mr = NULL;
 	__atomic_store_n(&use.done, 1, __ATOMIC_RELEASE);
-	base_futex_wake(&use.done, 1);
+	ndxp_futex_wake(&use.done, 1);
 }
 
 static void await_use(void)
 {
-	const uint64_t deadline = base_deadline(PATIENCE_MS);
+	const uint64_t deadline = ndxp_deadline(PATIENCE_MS);
 
-	while (__atomic_load_n(&use.done, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < deadline)
-		base_futex_wait(&use.done, 0, deadline);
+	while (__atomic_load_n(&use.done, __ATOMIC_ACQUIRE) == 0 && ndxp_now_ns() < deadline)
+		ndxp_futex_wait(&use.done, 0, deadline);
 	assert_int_equal(__atomic_load_n(&use.done, __ATOMIC_ACQUIRE), 1);
 }
 
@@ -454,7 +455,7 @@ void __wrap_base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status,
 	const uint32_t never = 0;
 
 	if (other.slow)
-		base_futex_wait(&never, 0, base_deadline(1));
+		ndxp_futex_wait(&never, 0, ndxp_deadline(1));
 	__real_base_ov_complete(ov, status, information, native);
 }
 
@@ -462,7 +463,7 @@ static enum ndx_status pass_on(struct ndx_spi_mr *mr)
 {
 	__atomic_store_n(&other.mr, mr, __ATOMIC_RELEASE);
 	(void)__atomic_add_fetch(&other.begun, 1, __ATOMIC_ACQ_REL);
-	base_futex_wake(&other.begun, 1);
+	ndxp_futex_wake(&other.begun, 1);
 	return NDX_PENDING;
 }
 
@@ -497,7 +498,7 @@ static void *end_there(void *arg)
 		if (mr != NULL)
 			mr->object.native->host->mr_ended(mr, NDX_OK, 0);
 		else
-			base_futex_wait(&other.begun, seen, base_deadline(MOMENT_MS));
+			ndxp_futex_wait(&other.begun, seen, ndxp_deadline(MOMENT_MS));
 		seen = __atomic_load_n(&other.begun, __ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&other.mr, __ATOMIC_ACQUIRE) != NULL)
 			seen--;

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 
 static struct sockaddr_storage v4(const char *host, uint16_t port)
 {
@@ -42,15 +42,15 @@ static void addresses_are_valid_if_known_and_whole(void **state)
 	const struct sockaddr_storage none = {0};
 
 	(void)state;
-	assert_true(base_sockaddr_valid(generic(&a4), sizeof(struct sockaddr_in)));
-	assert_true(base_sockaddr_valid(generic(&a4), sizeof(a4)));
-	assert_true(base_sockaddr_valid(generic(&a6), sizeof(struct sockaddr_in6)));
-	assert_false(base_sockaddr_valid(NULL, sizeof(a4)));
-	assert_false(base_sockaddr_valid(generic(&a4), 0));
-	assert_false(base_sockaddr_valid(generic(&a4), sizeof(struct sockaddr_in) - 1));
-	assert_false(base_sockaddr_valid(generic(&a6), sizeof(struct sockaddr_in)));
-	assert_false(base_sockaddr_valid((const struct sockaddr *)&local, sizeof(local)));
-	assert_false(base_sockaddr_valid(generic(&none), sizeof(none)));
+	assert_true(ndxp_sockaddr_valid(generic(&a4), sizeof(struct sockaddr_in)));
+	assert_true(ndxp_sockaddr_valid(generic(&a4), sizeof(a4)));
+	assert_true(ndxp_sockaddr_valid(generic(&a6), sizeof(struct sockaddr_in6)));
+	assert_false(ndxp_sockaddr_valid(NULL, sizeof(a4)));
+	assert_false(ndxp_sockaddr_valid(generic(&a4), 0));
+	assert_false(ndxp_sockaddr_valid(generic(&a4), sizeof(struct sockaddr_in) - 1));
+	assert_false(ndxp_sockaddr_valid(generic(&a6), sizeof(struct sockaddr_in)));
+	assert_false(ndxp_sockaddr_valid((const struct sockaddr *)&local, sizeof(local)));
+	assert_false(ndxp_sockaddr_valid(generic(&none), sizeof(none)));
 }
 
 static void an_address_is_no_longer_than_its_family_says(void **state)
@@ -60,9 +60,9 @@ static void an_address_is_no_longer_than_its_family_says(void **state)
 	const struct sockaddr_storage none = {0};
 
 	(void)state;
-	assert_int_equal(base_sockaddr_len(&a4), sizeof(struct sockaddr_in));
-	assert_int_equal(base_sockaddr_len(&a6), sizeof(struct sockaddr_in6));
-	assert_int_equal(base_sockaddr_len(&none), 0);
+	assert_int_equal(ndxp_sockaddr_len(&a4), sizeof(struct sockaddr_in));
+	assert_int_equal(ndxp_sockaddr_len(&a6), sizeof(struct sockaddr_in6));
+	assert_int_equal(ndxp_sockaddr_len(&none), 0);
 }
 
 static void ports_are_in_host_order(void **state)
@@ -72,12 +72,12 @@ static void ports_are_in_host_order(void **state)
 	struct sockaddr_storage none = {0};
 
 	(void)state;
-	base_sockaddr_set_port(&a4, 0x1234);
-	base_sockaddr_set_port(&a6, 65535);
-	base_sockaddr_set_port(&none, 7);
-	assert_int_equal(base_sockaddr_port(&a4), 0x1234);
-	assert_int_equal(base_sockaddr_port(&a6), 65535);
-	assert_int_equal(base_sockaddr_port(&none), 0);
+	ndxp_sockaddr_set_port(&a4, 0x1234);
+	ndxp_sockaddr_set_port(&a6, 65535);
+	ndxp_sockaddr_set_port(&none, 7);
+	assert_int_equal(ndxp_sockaddr_port(&a4), 0x1234);
+	assert_int_equal(ndxp_sockaddr_port(&a6), 65535);
+	assert_int_equal(ndxp_sockaddr_port(&none), 0);
 }
 
 static void unspecified_and_loopback_are_told_from_others(void **state)
@@ -108,11 +108,11 @@ static void unspecified_and_loopback_are_told_from_others(void **state)
 		                                          ? v6(cases[i].host, 5, 0)
 		                                          : v4(cases[i].host, 5);
 
-		assert_int_equal(base_sockaddr_is_any(&a), cases[i].any);
-		assert_int_equal(base_sockaddr_is_loopback(&a), cases[i].loopback);
+		assert_int_equal(ndxp_sockaddr_is_any(&a), cases[i].any);
+		assert_int_equal(ndxp_sockaddr_is_loopback(&a), cases[i].loopback);
 	}
-	assert_false(base_sockaddr_is_any(&none));
-	assert_false(base_sockaddr_is_loopback(&none));
+	assert_false(ndxp_sockaddr_is_any(&none));
+	assert_false(ndxp_sockaddr_is_loopback(&none));
 }
 
 static void the_same_host_is_the_same_whatever_port_scope_or_wrapping(void **state)
@@ -126,14 +126,14 @@ static void the_same_host_is_the_same_whatever_port_scope_or_wrapping(void **sta
 	const struct sockaddr_storage none = {0};
 
 	(void)state;
-	assert_true(base_sockaddr_same_host(&a, &b));
-	assert_false(base_sockaddr_same_host(&a, &other));
-	assert_true(base_sockaddr_same_host(&a, &mapped));
-	assert_true(base_sockaddr_same_host(&mapped, &a));
-	assert_true(base_sockaddr_same_host(&c, &d));
-	assert_false(base_sockaddr_same_host(&a, &c));
-	assert_false(base_sockaddr_same_host(&c, &a));
-	assert_false(base_sockaddr_same_host(&none, &none));
+	assert_true(ndxp_sockaddr_same_host(&a, &b));
+	assert_false(ndxp_sockaddr_same_host(&a, &other));
+	assert_true(ndxp_sockaddr_same_host(&a, &mapped));
+	assert_true(ndxp_sockaddr_same_host(&mapped, &a));
+	assert_true(ndxp_sockaddr_same_host(&c, &d));
+	assert_false(ndxp_sockaddr_same_host(&a, &c));
+	assert_false(ndxp_sockaddr_same_host(&c, &a));
+	assert_false(ndxp_sockaddr_same_host(&none, &none));
 }
 
 static void the_nearest_is_the_one_itself_or_one_of_its_family_or_the_first(void **state)
@@ -146,11 +146,11 @@ static void the_nearest_is_the_one_itself_or_one_of_its_family_or_the_first(void
 	const struct sockaddr_storage unknown = {.ss_family = AF_UNSPEC};
 
 	(void)state;
-	assert_ptr_equal(base_sockaddr_nearest(own, 4, &itself), &own[2]);
-	assert_ptr_equal(base_sockaddr_nearest(own, 4, &on_the_link), &own[3]);
-	assert_ptr_equal(base_sockaddr_nearest(own, 4, &family), &own[1]);
-	assert_ptr_equal(base_sockaddr_nearest(own, 1, &family), &own[0]);
-	assert_ptr_equal(base_sockaddr_nearest(own, 4, &unknown), &own[0]);
+	assert_ptr_equal(ndxp_sockaddr_nearest(own, 4, &itself), &own[2]);
+	assert_ptr_equal(ndxp_sockaddr_nearest(own, 4, &on_the_link), &own[3]);
+	assert_ptr_equal(ndxp_sockaddr_nearest(own, 4, &family), &own[1]);
+	assert_ptr_equal(ndxp_sockaddr_nearest(own, 1, &family), &own[0]);
+	assert_ptr_equal(ndxp_sockaddr_nearest(own, 4, &unknown), &own[0]);
 }
 
 static void addresses_have_a_text(void **state)
@@ -162,16 +162,16 @@ static void addresses_have_a_text(void **state)
 	const struct sockaddr_storage lost =
 		v6("ffff:eeee:dddd:cccc:bbbb:aaaa:9999:8888", 65535, UINT32_MAX);
 	const struct sockaddr_storage none = {0};
-	char text[BASE_SOCKADDR_TEXT];
+	char text[NDXP_SOCKADDR_TEXT];
 
 	(void)state;
-	assert_string_equal(base_sockaddr_text(&a4, text), "10.0.0.1:4000");
-	assert_string_equal(base_sockaddr_text(&a6, text), "[2001:db8::1]:65535");
+	assert_string_equal(ndxp_sockaddr_text(&a4, text), "10.0.0.1:4000");
+	assert_string_equal(ndxp_sockaddr_text(&a6, text), "[2001:db8::1]:65535");
 	if (lo != 0)
-		assert_string_equal(base_sockaddr_text(&scoped, text), "[fe80::1%lo]:4000");
-	assert_string_equal(base_sockaddr_text(&lost, text),
+		assert_string_equal(ndxp_sockaddr_text(&scoped, text), "[fe80::1%lo]:4000");
+	assert_string_equal(ndxp_sockaddr_text(&lost, text),
 	                    "[ffff:eeee:dddd:cccc:bbbb:aaaa:9999:8888%4294967295]:65535");
-	assert_string_equal(base_sockaddr_text(&none, text), "-");
+	assert_string_equal(ndxp_sockaddr_text(&none, text), "-");
 }
 
 static void a_copy_is_the_address_and_zeroes(void **state)
@@ -181,7 +181,7 @@ static void a_copy_is_the_address_and_zeroes(void **state)
 
 	(void)state;
 	memset(&to, 0xff, sizeof(to));
-	base_sockaddr_copy(&to, generic(&from), sizeof(struct sockaddr_in6));
+	ndxp_sockaddr_copy(&to, generic(&from), sizeof(struct sockaddr_in6));
 	assert_memory_equal(&to, &from, sizeof(to));
 }
 
@@ -193,14 +193,14 @@ static void an_address_is_copied_out_if_it_fits(void **state)
 	socklen_t length = need - 1;
 
 	(void)state;
-	assert_int_equal(base_sockaddr_copy_out("get", &from, (struct sockaddr *)&to, &length),
+	assert_int_equal(ndxp_sockaddr_copy_out("get", &from, (struct sockaddr *)&to, &length),
 	                 NDX_E_BUFFER_OVERFLOW);
 	assert_int_equal(length, need);
 	assert_int_equal(to.ss_family, AF_UNSPEC);
-	assert_int_equal(base_sockaddr_copy_out("get", &from, NULL, &length),
+	assert_int_equal(ndxp_sockaddr_copy_out("get", &from, NULL, &length),
 	                 NDX_E_BUFFER_OVERFLOW);
 	length = sizeof(to);
-	assert_int_equal(base_sockaddr_copy_out("get", &from, (struct sockaddr *)&to, &length),
+	assert_int_equal(ndxp_sockaddr_copy_out("get", &from, (struct sockaddr *)&to, &length),
 	                 NDX_OK);
 	assert_int_equal(length, need);
 	assert_memory_equal(&to, &from, need);

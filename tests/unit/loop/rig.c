@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_loop.h"
+#include "base_ov.h"
 #include "rig.h"
 
 #include <arpa/inet.h>
@@ -6,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 
 /* Upcalls may come from a control thread (time-outs). */
 static pthread_mutex_t books = PTHREAD_MUTEX_INITIALIZER;
@@ -111,7 +113,7 @@ static void destroy_conn(void *conn)
 
 void rig_drop_conn(struct rig_side *side, struct ndx_spi_conn *conn)
 {
-	base_loop_call(side->loop, destroy_conn, conn);
+	ndxp_loop_call(side->loop, destroy_conn, conn);
 }
 
 struct ndx_spi_mr *rig_register(struct rig_side *side, void *buffer, size_t length, uint32_t flags)
@@ -177,7 +179,7 @@ int rig_up(void **state)
 	rig->listener->front = (struct ndx_listener *)(void *)rig;
 	rig->listener->native = rig->b.adapter;
 	assert_int_equal(rig_ops()->listener_bind(rig->listener, (const struct sockaddr *)&any,
-	                                          base_sockaddr_len(&any)),
+	                                          ndxp_sockaddr_len(&any)),
 	                 NDX_OK);
 	assert_int_equal(rig_ops()->listener_listen(rig->listener, 0), NDX_OK);
 	ndx_qp_attr_init(&rig->attr);
@@ -246,7 +248,7 @@ static void ask(struct rig *rig, struct ndx_spi_conn *active, struct ndx_spi_con
 
 	assert_int_equal(rig_ops()->conn_connect(active,
 	                                         (const struct sockaddr *)&rig->listener->local,
-	                                         base_sockaddr_len(&rig->listener->local), &params),
+	                                         ndxp_sockaddr_len(&rig->listener->local), &params),
 	                 NDX_OK);
 	rig_ops()->conn_take(passive, rig_take_request(rig));
 }

@@ -17,8 +17,8 @@
 
 #include <ndx/spi/provider.h>
 
-#include "base_loop.h"
-#include "base_ov.h"
+#include <ndx/spi/loop.h>
+#include <ndx/spi/overlapped.h>
 #include "builtin.h"
 
 #define RIG_MEMORY 8192u

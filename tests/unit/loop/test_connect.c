@@ -4,14 +4,14 @@
 
 #include <netinet/in.h>
 
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 #include "loop.h"
 
 static enum ndx_status connect_to(struct ndx_spi_conn *conn, const struct sockaddr_storage *to)
 {
 	const struct ndx_spi_params params = {0};
 
-	return rig_ops()->conn_connect(conn, (const struct sockaddr *)to, base_sockaddr_len(to),
+	return rig_ops()->conn_connect(conn, (const struct sockaddr *)to, ndxp_sockaddr_len(to),
 	                               &params);
 }
 
@@ -133,7 +133,7 @@ static enum ndx_status bind_conn(struct ndx_spi_conn *conn, const char *text, ui
 {
 	const struct sockaddr_storage to = rig_address(text, port);
 
-	return rig_ops()->conn_bind(conn, (const struct sockaddr *)&to, base_sockaddr_len(&to));
+	return rig_ops()->conn_bind(conn, (const struct sockaddr *)&to, ndxp_sockaddr_len(&to));
 }
 
 static void only_the_loopback_addresses_can_be_bound(void **state)
@@ -143,7 +143,7 @@ static void only_the_loopback_addresses_can_be_bound(void **state)
 	assert_int_equal(bind_conn(rig->a.conn, "127.0.0.2", 0), NDX_E_INVALID_ADDRESS);
 	assert_int_equal(bind_conn(rig->a.conn, "192.168.0.1", 0), NDX_E_INVALID_ADDRESS);
 	assert_int_equal(bind_conn(rig->a.conn, "::1", 0), NDX_OK);
-	assert_true(base_sockaddr_port(&rig->a.conn->local) >= 49152);
+	assert_true(ndxp_sockaddr_port(&rig->a.conn->local) >= 49152);
 }
 
 static void a_port_belongs_to_one(void **state)
@@ -168,8 +168,8 @@ static void any_port_means_a_free_one(void **state)
 
 	assert_int_equal(bind_conn(rig->a.conn, "127.0.0.1", 0), NDX_OK);
 	assert_int_equal(bind_conn(rig->b.conn, "127.0.0.1", 0), NDX_OK);
-	assert_int_not_equal(base_sockaddr_port(&rig->a.conn->local),
-	                     base_sockaddr_port(&rig->b.conn->local));
+	assert_int_not_equal(ndxp_sockaddr_port(&rig->a.conn->local),
+	                     ndxp_sockaddr_port(&rig->b.conn->local));
 }
 
 static void the_ephemeral_ports_run_out_cleanly(void **state)
@@ -181,7 +181,7 @@ static void the_ephemeral_ports_run_out_cleanly(void **state)
 	size_t count = sizeof(ports) / sizeof(ports[0]);
 
 	(void)state;
-	base_table_init(&empty.ports, empty.buckets, LOOP_PORT_BUCKETS);
+	ndxp_table_init(&empty.ports, empty.buckets, LOOP_PORT_BUCKETS);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(loop_switch_bind(&empty, &ports[i], &any), NDX_OK);
 	assert_int_equal(loop_switch_bind(&empty, &one_more, &any), NDX_E_TOO_MANY_ADDRESSES);
@@ -190,7 +190,7 @@ static void the_ephemeral_ports_run_out_cleanly(void **state)
 	loop_switch_unbind(&one_more);
 	for (size_t i = 0; i < count; i++)
 		loop_switch_unbind(&ports[i]);
-	assert_null(base_table_walk(&empty.ports, NULL));
+	assert_null(ndxp_table_walk(&empty.ports, NULL));
 }
 
 static void a_listener_on_the_unspecified_address_serves_its_family(void **state)
@@ -207,15 +207,15 @@ static void a_listener_on_the_unspecified_address_serves_its_family(void **state
 	                 NDX_OK);
 	wide->front = (struct ndx_listener *)(void *)rig;
 	assert_int_equal(
-		rig_ops()->listener_bind(wide, (struct sockaddr *)&any, base_sockaddr_len(&any)),
+		rig_ops()->listener_bind(wide, (struct sockaddr *)&any, ndxp_sockaddr_len(&any)),
 		NDX_OK);
 	/* bound is not listening */
 	assert_int_equal(connect_to(rig->a.conn, &to), NDX_E_CONNECTION_REFUSED);
 	assert_int_equal(rig_ops()->listener_listen(wide, 0), NDX_OK);
-	assert_int_equal(base_sockaddr_port(&wide->local), 6000);
+	assert_int_equal(ndxp_sockaddr_port(&wide->local), 6000);
 	assert_int_equal(connect_to(rig->a.conn, &to), NDX_OK);
 	rig_ops()->conn_take(rig->b.conn, rig_take_request(rig));
-	assert_true(base_sockaddr_is_loopback(&rig->b.conn->local));
+	assert_true(ndxp_sockaddr_is_loopback(&rig->b.conn->local));
 	assert_int_equal(rig->b.conn->local.ss_family, AF_INET6);
 	rig_ops()->conn_abandon(rig->a.conn);
 	/* of its family alone, and a connector that is bound keeps to its own */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shared receive queues, completion queues and the adapter over loop. */
+#include "base_ov.h"
 #include "rig.h"
 
 #define SRQ_DEPTH 4u

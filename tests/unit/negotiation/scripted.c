@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 
 /* ---- the plugin: two rounds in each stage ---- */
 
@@ -74,7 +74,7 @@ static enum ndx_status bus_connect(void *state, const char *address, uint32_t ti
 	}
 	at.sin_port = htons((uint16_t)strtoul(address + 4, NULL, 10));
 	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	c->cancelled = base_eventfd_create();
+	c->cancelled = ndxp_eventfd_create();
 	assert_true(c->fd >= 0 && c->cancelled >= 0);
 	assert_int_equal(connect(c->fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	bus.opened++;
@@ -126,7 +126,7 @@ static enum ndx_status bus_receive(struct ndx_plugin_stream *c, void *data, size
 
 static void bus_cancel(struct ndx_plugin_stream *c)
 {
-	base_eventfd_set(c->cancelled);
+	ndxp_eventfd_set(c->cancelled);
 }
 
 static void bus_close(struct ndx_plugin_stream *c)
@@ -236,7 +236,7 @@ static void serve_stages(struct server *s, int fd)
 		case DIALOGUE_RECEIVE:
 			on = read_frame(fd, bytes, &f);
 			if (on)
-				dialogue_receive(&d, &f, base_now_ns());
+				dialogue_receive(&d, &f, ndxp_now_ns());
 			break;
 		case DIALOGUE_FAILED:
 		case DIALOGUE_CLOSED:
@@ -351,7 +351,7 @@ void server_start(struct server *s, enum conduct conduct, struct ndx_variant *va
 	memset(s, 0, sizeof(*s));
 	s->conduct = conduct;
 	s->variant = variant;
-	s->stop = base_eventfd_create();
+	s->stop = ndxp_eventfd_create();
 	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(s->fd >= 0 && s->stop >= 0);
 	assert_int_equal(bind(s->fd, (struct sockaddr *)&at, sizeof(at)), 0);
@@ -363,7 +363,7 @@ void server_start(struct server *s, enum conduct conduct, struct ndx_variant *va
 
 void server_stop(struct server *s)
 {
-	base_eventfd_set(s->stop);
+	ndxp_eventfd_set(s->stop);
 	assert_int_equal(pthread_join(s->thread, NULL), 0);
 	(void)close(s->fd);
 	(void)close(s->stop);

@@ -13,7 +13,7 @@
 
 #include <ndx/negotiation_server.h>
 
-#include "base_container_of.h"
+#include <ndx/spi/container_of.h>
 #include "server.h"
 
 enum { CLIENTS = 60, LOGGED = 10 };

@@ -2,7 +2,7 @@
 /* Two dialogues, and a wire between them that the test holds in its hands. */
 #include "says.h"
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "dialogue.h"
 
 enum { MESSAGE = 1024, ROUNDS = 8 };
@@ -196,7 +196,7 @@ static void deliver(struct dialogue *d, struct pipe *w)
 		frame_parse(w->bytes[w->out % 8], FRAME_HEADER + MESSAGE, MESSAGE, &f, &used, &why),
 		FRAME_WHOLE);
 	w->out++;
-	dialogue_receive(d, &f, base_now_ns());
+	dialogue_receive(d, &f, ndxp_now_ns());
 }
 
 /* One step of a side; false if it can do nothing now. */
@@ -386,7 +386,7 @@ static void frames_out_of_place_are_refused(void **state)
 		assert_int_equal(dialogue_start(&r->d[0], NDX_STAGE_INFO), NDX_OK);
 		dialogue_call(&r->d[0]);
 		dialogue_sent(&r->d[0]);
-		dialogue_receive(&r->d[0], &wrong[i], base_now_ns());
+		dialogue_receive(&r->d[0], &wrong[i], ndxp_now_ns());
 		assert_int_equal(r->d[0].next, DIALOGUE_FAILED);
 		assert_int_equal(r->d[0].error.layer, NDX_LAYER_FRAMEWORK);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "says.h"
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 #include "frame.h"
 
 enum { MOST = 4096 };

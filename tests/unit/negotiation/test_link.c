@@ -7,7 +7,7 @@
 
 #include <ndx/negotiation_server.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "link.h"
 
 static void addresses_are_taken_apart(void **state)

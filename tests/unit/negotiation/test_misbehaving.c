@@ -9,7 +9,7 @@
 #include <ndx/log.h>
 #include <ndx/negotiation_server.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 
 enum { OTHERS = 40, STUCK = 6, MESSAGE = 1024 };
 
@@ -122,7 +122,7 @@ static int set_up(void **state)
 	socklen_t length = sizeof(at);
 
 	assert_non_null(r);
-	stuck_fd = base_eventfd_create();
+	stuck_fd = ndxp_eventfd_create();
 	ndx_log_set_sink(on_record, r, NDX_LOG_WARN);
 	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
 	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
@@ -150,13 +150,13 @@ static int end(void **state)
 {
 	struct rig *r = *state;
 
-	base_eventfd_set(stuck_fd);
+	ndxp_eventfd_set(stuck_fd);
 	ndx_negotiation_server_close(r->server);
 	for (int i = 0; i < VARIANTS; i++)
 		ndx_variant_close(r->variants[i]);
 	assert_int_equal(ndx_negotiation_close(r->negotiation), NDX_OK);
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
-	base_fd_close(stuck_fd);
+	ndxp_fd_close(stuck_fd);
 	free(r);
 	return 0;
 }
@@ -236,7 +236,7 @@ static void stuck_calls_are_named(void **state)
 	others_are_served(r);
 	/* Once for each call, however long it takes. */
 	assert_int_equal(__atomic_load_n(&r->heard, __ATOMIC_SEQ_CST), STUCK);
-	base_eventfd_set(stuck_fd);
+	ndxp_eventfd_set(stuck_fd);
 	for (int i = 0; i < STUCK; i++) {
 		assert_int_equal(ndx_session_execute(held[i], NDX_STAGE_INFO), NDX_OK);
 		ndx_session_close(held[i]);

@@ -10,7 +10,7 @@
 
 #include <ndx/negotiation_server.h>
 
-#include "base_sockaddr.h"
+#include <ndx/spi/sockaddr.h>
 #include "fake_names.h"
 
 static uint32_t get(const uint32_t *counter)
@@ -235,7 +235,7 @@ static enum ndx_status serve_at(struct rig *r, const char *address,
 		return st;
 	assert_int_equal(((const struct sockaddr_in *)&at)->sin_addr.s_addr,
 	                 htonl(INADDR_LOOPBACK));
-	*port = base_sockaddr_port(&at);
+	*port = ndxp_sockaddr_port(&at);
 	return NDX_OK;
 }
 
@@ -349,8 +349,8 @@ static void a_server_listens_at_all_addresses_of_both_families(void **state)
 		if (serve(r, addresses[i], &server, &at) != NDX_OK)
 			fail_msg("%s: %s", addresses[i], ndx_last_error());
 		if (named || both > 0)
-			assert_int_equal(call(r, "127.0.0.1", base_sockaddr_port(&at)), NDX_OK);
-		assert_int_equal(call(r, "[::1]", base_sockaddr_port(&at)), NDX_OK);
+			assert_int_equal(call(r, "127.0.0.1", ndxp_sockaddr_port(&at)), NDX_OK);
+		assert_int_equal(call(r, "[::1]", ndxp_sockaddr_port(&at)), NDX_OK);
 		ndx_negotiation_server_close(server);
 	}
 }

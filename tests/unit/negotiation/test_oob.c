@@ -439,7 +439,7 @@ static void a_goodbye_is_sent_when_all_of_it_is_out(void **state)
 	await(&rest_is_next);
 	/* Time for the control thread to be wrong. */
 	for (int i = 0; i < 10; i++)
-		base_loop_call(r.a.adapter->loop, nothing, NULL);
+		ndxp_loop_call(r.a.adapter->loop, nothing, NULL);
 	assert_int_equal(ndx_overlapped_wait(&r.a.disc, 0), NDX_PENDING);
 	__atomic_store_n(&narrow, -1, __ATOMIC_SEQ_CST);
 	disconnected(&r.a, NDX_OK);

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "base_loop.h"
 #include "closed_port.h"
 
@@ -520,7 +520,7 @@ static void what_would_block_is_refused_in_a_callback(void **state)
 	server_start(&server, GOOD, r->variant);
 	s = rig_session(r, &address, 1, WAIT_MS, WAIT_MS);
 	assert_int_equal(base_loop_create("test", &loop), NDX_OK);
-	base_loop_call(loop, run_in_a_callback, s);
+	ndxp_loop_call(loop, run_in_a_callback, s);
 	assert_int_equal(ndx_session_run(s), NDX_OK);
 	base_loop_destroy(loop, NULL, NULL);
 	ndx_session_close(s);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 static struct fi_info *bare_info(const char *port, uint64_t flags)
 {
@@ -202,7 +202,7 @@ uint32_t bare_ask_token(struct bare *b, uint32_t token, struct ofi_grant *grant)
 {
 	uint8_t token_record[4];
 
-	base_put_be32(token_record, token);
+	ndxp_put_be32(token_record, token);
 	bare_write_record(b, bare_encode_ctrl(b, OFI_CTRL_ASK, 0), OFI_AREA_QUESTION, token_record,
 	                  sizeof(token_record));
 	assert_int_equal(bare_read_ctrl(b).type, OFI_CTRL_ANSWER);

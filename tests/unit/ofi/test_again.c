@@ -40,7 +40,7 @@ static void refuse_calls(struct pair *p, uint32_t which)
 {
 	struct ofi_qp *qp = (struct ofi_qp *)(void *)p->a.qp;
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	if (qp->ep->rma != &stack.rma) {
 		stack.real_rma = qp->ep->rma;
 		stack.real_msg = qp->ep->msg;
@@ -53,7 +53,7 @@ static void refuse_calls(struct pair *p, uint32_t which)
 	}
 	stack.calls = 0;
 	stack.refuse = which;
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 static void write_with_immediate(struct pair *p, const struct ndx_mr *mr, uintptr_t context)

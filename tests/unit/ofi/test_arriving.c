@@ -146,7 +146,7 @@ static void a_close_waits_for_a_message_as_a_state(void **state)
 
 	begin_partial_transfer(&t, p);
 	d.qp = qp_of(&p->b);
-	base_loop_call(d.qp->adapter->spi.loop, detach_call, &d);
+	ndxp_loop_call(d.qp->adapter->spi.loop, detach_call, &d);
 	assert_int_equal(d.status, NDX_PENDING);
 	assert_int_equal(ndx_qp_flush(p->b.qp), NDX_OK);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);

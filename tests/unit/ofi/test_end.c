@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base_loop.h"
 #include "ofi.h"
 
 #define DEPTH 8u
@@ -64,7 +65,7 @@ static const struct ndx_host host = {.report = record_report};
 /* A message, and the goodbye after it. */
 static void fill_script(struct rig *rig)
 {
-	(void)base_queue_take(&rig->qp->base.receive, NULL, NDX_REQUEST_RECEIVE, 0);
+	(void)ndxp_queue_take(&rig->qp->base.receive, NULL, NDX_REQUEST_RECEIVE, 0);
 	ofi_rx_at(rig->qp, rig->qp->rx_next++)->native = true;
 	rig->qp->rx_native++;
 	rig->script[0] = (struct fi_cq_data_entry){
@@ -92,15 +93,15 @@ static int set_up(void **state)
 	rig->adapter.spi.host = &host;
 	rig->adapter.backend = &ofi_tcp;
 	rig->adapter.max_transfer = 4096;
-	base_list_init(&rig->adapter.qps);
-	base_list_init(&rig->adapter.links);
+	ndxp_list_init(&rig->adapter.qps);
+	ndxp_list_init(&rig->adapter.links);
 	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
 	rig->native.ops = &ops;
 	rig->ncq.adapter = &rig->adapter;
 	rig->ncq.cq = &rig->native;
 	rig->ncq.mode = OFI_NCQ_POLLED;
-	base_list_init(&rig->ncq.ties);
-	base_list_init(&rig->ncq.credit_pending);
+	ndxp_list_init(&rig->ncq.ties);
+	ndxp_list_init(&rig->ncq.credit_pending);
 	assert_int_equal(
 		ofi_cq_create(&rig->adapter.spi, &(struct ndx_cq_attr){.depth = DEPTH}, &cq),
 		NDX_OK);
@@ -109,7 +110,7 @@ static int set_up(void **state)
 	attr.initiator_cq = &cq->pub;
 	assert_int_equal(ofi_qp_create(&rig->adapter.spi, &attr, &qp), NDX_OK);
 	rig->qp = ofi_qp_of(qp);
-	rig->qp->base.state = BASE_QP_UP;
+	rig->qp->base.state = NDXP_QP_UP;
 	rig->qp->ncq = &rig->ncq;
 	rig->qp->conn = &rig->conn;
 	rig->qp->link = &rig->link;
@@ -124,9 +125,9 @@ static int set_up(void **state)
 	rig->link.stage = OFI_LINK_UP;
 	rig->link.known = true;
 	rig->link.open = true;
-	base_list_add(&rig->adapter.links, &rig->link.node);
-	base_table_init(&rig->ncq.links, rig->ncq.buckets, OFI_NCQ_BUCKETS);
-	base_table_add(&rig->ncq.links, &rig->link.by_id, ID);
+	ndxp_list_add(&rig->adapter.links, &rig->link.node);
+	ndxp_table_init(&rig->ncq.links, rig->ncq.buckets, OFI_NCQ_BUCKETS);
+	ndxp_table_add(&rig->ncq.links, &rig->link.by_id, ID);
 	fill_script(rig);
 	*state = rig;
 	return 0;
@@ -156,7 +157,7 @@ static void expect_data_before_loss(struct rig *rig, const struct ofi_cm_event *
 	struct ndx_result result;
 
 	ofi_conn_event(&rig->adapter, event);
-	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 1);
+	assert_int_equal(ndxp_cq_take(&rig->cq->base, &result, 1), 1);
 	assert_int_equal(result.request_type, NDX_REQUEST_RECEIVE);
 	assert_int_equal(result.status, NDX_OK);
 	assert_int_equal(rig->report_count, 2);

@@ -20,20 +20,20 @@
 #define CTRL_BYTES 96u      /* the largest number of bytes of a control message */
 #define FLOOD 1000u         /* control messages */
 
-static struct base_traffic traffic; /* the kernel's byte counters of the connection */
+static struct ndxp_traffic traffic; /* the kernel's byte counters of the connection */
 static bool kernel_knows;           /* the kernel returns the counters */
 
-/* The linker resolves base_diag_tcp to this function. */
-bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
-                          const struct sockaddr_storage *far, struct base_diag_end *out);
+/* The linker resolves ndxp_diag_tcp to this function. */
+bool __wrap_ndxp_diag_tcp(int fd, const struct sockaddr_storage *near,
+                          const struct sockaddr_storage *far, struct ndxp_diag_end *out);
 
-bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
-                          const struct sockaddr_storage *far, struct base_diag_end *out)
+bool __wrap_ndxp_diag_tcp(int fd, const struct sockaddr_storage *near,
+                          const struct sockaddr_storage *far, struct ndxp_diag_end *out)
 {
 	(void)fd;
 	(void)near;
 	(void)far;
-	*out = (struct base_diag_end){.established = true, .bytes = traffic};
+	*out = (struct ndxp_diag_end){.established = true, .bytes = traffic};
 	return kernel_knows;
 }
 
@@ -71,7 +71,7 @@ static void rig_open(struct rig *rig, bool acked)
 	rig->link.adapter = &rig->adapter;
 	rig->link.ep = &rig->ep;
 	rig->link.sync_acked = acked;
-	traffic = (struct base_traffic){0};
+	traffic = (struct ndxp_traffic){0};
 	kernel_knows = true;
 }
 

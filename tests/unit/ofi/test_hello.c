@@ -19,8 +19,9 @@
 #include <unistd.h>
 
 #undef fail /* cmocka's macro; base_log.h declares a function of this name */
-#include "base_linux.h"
-#include "base_sockaddr.h"
+#include <ndx/spi/system.h>
+#include <ndx/spi/sockaddr.h>
+#include "base_loop.h"
 #include "ofi.h"
 
 #define MAX_PENDING 8u /* pending connections in all; one host may have half of them */
@@ -95,7 +96,7 @@ static int set_up(void **state)
 	rig->native.ops = &ops;
 	rig->eq.adapter = &rig->adapter;
 	rig->eq.eq = &rig->native;
-	rig->eq.watch.fd = base_poll_create();
+	rig->eq.watch.fd = ndxp_poll_create();
 	rig->hello = (struct ofi_hello){
 		.eq = &rig->eq, .refused = record_refusal, .owner = rig, .look = -1};
 	rig->address = loopback(0);
@@ -103,8 +104,8 @@ static int set_up(void **state)
 	assert_int_equal(bind(rig->listener, (struct sockaddr *)&rig->address, len), 0);
 	assert_int_equal(listen(rig->listener, ENDS), 0);
 	assert_int_equal(getsockname(rig->listener, (struct sockaddr *)&rig->address, &len), 0);
-	assert_int_equal(base_poll_add(rig->eq.watch.fd, rig->listener, EPOLLIN, false, NULL), 0);
-	base_loop_call(rig->adapter.spi.loop, open_hello, rig);
+	assert_int_equal(ndxp_poll_add(rig->eq.watch.fd, rig->listener, EPOLLIN, false, NULL), 0);
+	ndxp_loop_call(rig->adapter.spi.loop, open_hello, rig);
 	assert_true(rig->hello.look >= 0);
 	*state = rig;
 	return 0;
@@ -113,8 +114,8 @@ static int set_up(void **state)
 /* Close both sockets of an end. libfabric closes its own one when it next reads. */
 static void close_end(struct end *end)
 {
-	base_fd_close(end->near);
-	base_fd_close(end->far);
+	ndxp_fd_close(end->near);
+	ndxp_fd_close(end->far);
 	end->near = -1;
 	end->far = -1;
 }
@@ -137,10 +138,10 @@ static int tear_down(void **state)
 {
 	struct rig *rig = *state;
 
-	base_loop_call(rig->adapter.spi.loop, close_all, rig);
+	ndxp_loop_call(rig->adapter.spi.loop, close_all, rig);
 	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);
-	base_fd_close(rig->listener);
-	base_fd_close(rig->eq.watch.fd);
+	ndxp_fd_close(rig->listener);
+	ndxp_fd_close(rig->eq.watch.fd);
 	free(rig);
 	return 0;
 }
@@ -174,8 +175,8 @@ static struct end *add_pending(struct rig *rig, unsigned host)
 {
 	struct end *end = connect_end(rig, host);
 
-	assert_int_equal(base_poll_add(rig->eq.watch.fd, end->near, EPOLLIN, false, NULL), 0);
-	base_loop_call(rig->adapter.spi.loop, run_timer, rig);
+	assert_int_equal(ndxp_poll_add(rig->eq.watch.fd, end->near, EPOLLIN, false, NULL), 0);
+	ndxp_loop_call(rig->adapter.spi.loop, run_timer, rig);
 	return end;
 }
 
@@ -249,9 +250,9 @@ static void add_all(struct rig *rig)
 {
 	for (unsigned i = 0; i < rig->count; i++)
 		assert_int_equal(
-			base_poll_add(rig->eq.watch.fd, rig->ends[i].near, EPOLLIN, false, NULL),
+			ndxp_poll_add(rig->eq.watch.fd, rig->ends[i].near, EPOLLIN, false, NULL),
 			0);
-	base_loop_call(rig->adapter.spi.loop, run_timer, rig);
+	ndxp_loop_call(rig->adapter.spi.loop, run_timer, rig);
 }
 
 /* The event queue's descriptor lists its sockets in the order of their addresses in the kernel, so
@@ -272,7 +273,7 @@ static void the_youngest_of_one_look_stay(void **state)
 		expect_all_stay(rig, FLOOD);
 		for (unsigned i = 0; i < rig->count; i++)
 			close_end(&rig->ends[i]);
-		base_loop_call(rig->adapter.spi.loop, run_timer, rig);
+		ndxp_loop_call(rig->adapter.spi.loop, run_timer, rig);
 		rig->count = 0;
 	}
 }
@@ -287,8 +288,8 @@ static void the_last_to_be_found_is_the_youngest(void **state)
 	for (unsigned i = 0; i < MAX_PENDING / 2; i++)
 		(void)add_pending(rig, 1);
 	assert_int_equal(rig->refused_count, 0);
-	assert_int_equal(base_poll_add(rig->eq.watch.fd, last->near, EPOLLIN, false, NULL), 0);
-	base_loop_call(rig->adapter.spi.loop, run_timer, rig);
+	assert_int_equal(ndxp_poll_add(rig->eq.watch.fd, last->near, EPOLLIN, false, NULL), 0);
+	ndxp_loop_call(rig->adapter.spi.loop, run_timer, rig);
 	expect_refused(rig, 1, &rig->ends[1], "too many times");
 }
 
@@ -306,10 +307,10 @@ static void reuse_descriptor(void *arg)
 	struct end *new = swap->new;
 
 	assert_int_equal(dup2(new->near, old->near), old->near);
-	base_fd_close(new->near);
+	ndxp_fd_close(new->near);
 	new->near = old->near;
 	old->near = -1;
-	assert_int_equal(base_poll_add(swap->rig->eq.watch.fd, new->near, EPOLLIN, false, NULL), 0);
+	assert_int_equal(ndxp_poll_add(swap->rig->eq.watch.fd, new->near, EPOLLIN, false, NULL), 0);
 	run_timer(swap->rig);
 }
 
@@ -322,7 +323,7 @@ static void a_descriptor_used_again_is_another_connection(void **state)
 	swap.old = add_pending(rig, 1);
 	expect_refused(rig, 1, swap.old, "in time");
 	swap.new = connect_end(rig, 2);
-	base_loop_call(rig->adapter.spi.loop, reuse_descriptor, &swap);
+	ndxp_loop_call(rig->adapter.spi.loop, reuse_descriptor, &swap);
 	expect_refused(rig, 2, swap.new, "in time");
 }
 

@@ -319,17 +319,17 @@ static void a_listener_without_a_descriptor_fails_with_the_reason(void **state)
 #define HELLO 512       /* bytes; the headers of libfabric and of NDX */
 #define TIMES 20
 
-/* The linker resolves base_diag_tcp to __wrap_base_diag_tcp. */
-bool __real_base_diag_tcp(int fd, const struct sockaddr_storage *near,
-                          const struct sockaddr_storage *far, struct base_diag_end *out);
-bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
-                          const struct sockaddr_storage *far, struct base_diag_end *out);
+/* The linker resolves ndxp_diag_tcp to __wrap_ndxp_diag_tcp. */
+bool __real_ndxp_diag_tcp(int fd, const struct sockaddr_storage *near,
+                          const struct sockaddr_storage *far, struct ndxp_diag_end *out);
+bool __wrap_ndxp_diag_tcp(int fd, const struct sockaddr_storage *near,
+                          const struct sockaddr_storage *far, struct ndxp_diag_end *out);
 
 /* Older kernels report uid 0 for a socket that its process has closed. */
-bool __wrap_base_diag_tcp(int fd, const struct sockaddr_storage *near,
-                          const struct sockaddr_storage *far, struct base_diag_end *out)
+bool __wrap_ndxp_diag_tcp(int fd, const struct sockaddr_storage *near,
+                          const struct sockaddr_storage *far, struct ndxp_diag_end *out)
 {
-	const bool found = __real_base_diag_tcp(fd, near, far, out);
+	const bool found = __real_ndxp_diag_tcp(fd, near, far, out);
 
 	if (found && !out->owned)
 		out->uid = 0;

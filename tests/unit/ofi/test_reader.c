@@ -13,7 +13,8 @@
 #include <stdlib.h>
 
 #undef fail /* cmocka's macro; base_log.h declares a function of this name */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
+#include "base_loop.h"
 #include "ofi.h"
 
 #define QUEUES 2u
@@ -61,14 +62,14 @@ static void open_native(struct rig *rig, struct native *native)
 	native->cq.ops = &cq_ops;
 	ncq->adapter = &rig->adapter;
 	ncq->cq = &native->cq;
-	ncq->watch.fd = base_eventfd_create();
+	ncq->watch.fd = ndxp_eventfd_create();
 	assert_true(ncq->watch.fd >= 0);
-	base_list_init(&ncq->ties);
-	base_list_init(&ncq->credit_pending);
+	ndxp_list_init(&ncq->ties);
+	ndxp_list_init(&ncq->credit_pending);
 	native->tie = (struct ofi_tie){.cq = rig->cq, .ncq = ncq, .refs = 1};
-	base_list_add(&ncq->ties, &native->tie.of_ncq);
+	ndxp_list_add(&ncq->ties, &native->tie.of_ncq);
 	assert_int_equal(ofi_ncq_watch(ncq), NDX_OK);
-	base_list_add(&rig->adapter.ncqs, &ncq->node);
+	ndxp_list_add(&rig->adapter.ncqs, &ncq->node);
 }
 
 static int set_up(void **state)
@@ -83,10 +84,10 @@ static int set_up(void **state)
 	adapter->backend = &ofi_tcp;
 	adapter->fabric = &rig->fabric;
 	rig->fabric.ops = &fabric_ops;
-	base_list_init(&adapter->ncqs);
+	ndxp_list_init(&adapter->ncqs);
 	/* Prevent ticks, which would read the queues, too. */
 	adapter->tick.armed = true;
-	adapter->kick = (struct base_job){.fn = ofi_ncq_on_kick, .arg = adapter};
+	adapter->kick = (struct ndxp_job){.fn = ofi_ncq_on_kick, .arg = adapter};
 	assert_int_equal(ofi_cq_create(&adapter->spi, &(struct ndx_cq_attr){.depth = 4}, &cq),
 	                 NDX_OK);
 	rig->cq = (struct ofi_cq *)(void *)cq;
@@ -113,10 +114,10 @@ static int tear_down(void **state)
 {
 	struct rig *rig = *state;
 
-	base_loop_call(rig->adapter.spi.loop, close_natives, rig);
+	ndxp_loop_call(rig->adapter.spi.loop, close_natives, rig);
 	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);
 	for (unsigned i = 0; i < QUEUES; i++)
-		base_fd_close(rig->natives[i].ncq.watch.fd);
+		ndxp_fd_close(rig->natives[i].ncq.watch.fd);
 	ofi_cq_destroy(&rig->cq->base.spi);
 	free(rig);
 	return 0;
@@ -137,23 +138,23 @@ static enum ofi_ncq_mode wake_with_reader(struct rig *rig, unsigned i)
 {
 	struct ofi_ncq *ncq = &rig->natives[i].ncq;
 
-	base_lock_acquire(&ncq->lock);
-	base_loop_call(rig->adapter.spi.loop, run_watch, &rig->natives[i]);
-	base_lock_release(&ncq->lock);
+	ndxp_lock_acquire(&ncq->lock);
+	ndxp_loop_call(rig->adapter.spi.loop, run_watch, &rig->natives[i]);
+	ndxp_lock_release(&ncq->lock);
 	return ncq->mode;
 }
 
 static enum ofi_ncq_mode wake_without_reader(struct rig *rig, unsigned i)
 {
-	base_loop_call(rig->adapter.spi.loop, run_watch, &rig->natives[i]);
+	ndxp_loop_call(rig->adapter.spi.loop, run_watch, &rig->natives[i]);
 	return rig->natives[i].ncq.mode;
 }
 
 static void busy_wait(void)
 {
-	const uint64_t end = base_now_ns() + WAKEUPS_NS;
+	const uint64_t end = ndxp_now_ns() + WAKEUPS_NS;
 
-	while (base_now_ns() <= end)
+	while (ndxp_now_ns() <= end)
 		;
 }
 
@@ -202,11 +203,11 @@ struct burst {
 static void wake_in_burst(void *arg)
 {
 	struct burst *burst = arg;
-	const uint64_t begin = base_now_ns();
+	const uint64_t begin = ndxp_now_ns();
 
 	for (unsigned i = 0; i < WAKEUPS; i++)
 		run_watch(burst->native);
-	burst->ns = base_now_ns() - begin;
+	burst->ns = ndxp_now_ns() - begin;
 }
 
 /* One message may cause all of them. */
@@ -218,9 +219,9 @@ static void wakeups_in_a_burst_do_not_suffice(void **state)
 
 	for (unsigned i = 0; i < TRIES && burst.ns >= WAKEUPS_NS; i++) {
 		assert_int_equal(wake_without_reader(rig, 0), OFI_NCQ_ARMED);
-		base_lock_acquire(&ncq->lock);
-		base_loop_call(rig->adapter.spi.loop, wake_in_burst, &burst);
-		base_lock_release(&ncq->lock);
+		ndxp_lock_acquire(&ncq->lock);
+		ndxp_loop_call(rig->adapter.spi.loop, wake_in_burst, &burst);
+		ndxp_lock_release(&ncq->lock);
 	}
 	assert_in_range(burst.ns, 0, WAKEUPS_NS - 1);
 	assert_int_equal(ncq->mode, OFI_NCQ_ARMED);
@@ -231,7 +232,7 @@ static void wakeups_in_a_burst_do_not_suffice(void **state)
 /* The number of reads of a queue, after the control thread has done all its jobs. */
 static unsigned count_reads(struct rig *rig, unsigned i)
 {
-	base_loop_call(rig->adapter.spi.loop, nothing, NULL);
+	ndxp_loop_call(rig->adapter.spi.loop, nothing, NULL);
 	return rig->natives[i].reads;
 }
 

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
+#include "base_loop.h"
 #include "ofi_verbs.h"
 
 #define DEPTH 8u
@@ -108,7 +109,7 @@ static int set_up(void **state)
 	rig->adapter.backend = &ofi_verbs;
 	rig->adapter.software = true;
 	rig->adapter.max_transfer = 4096;
-	base_list_init(&rig->adapter.qps);
+	ndxp_list_init(&rig->adapter.qps);
 	rig->native.ops = &ops;
 	rig->ncq.adapter = &rig->adapter;
 	rig->ncq.cq = &rig->native;
@@ -120,7 +121,7 @@ static int set_up(void **state)
 	attr.initiator_cq = &cq->pub;
 	assert_int_equal(ofi_qp_create(&rig->adapter.spi, &attr, &qp), NDX_OK);
 	rig->qp = ofi_qp_of(qp);
-	rig->qp->base.state = BASE_QP_UP;
+	rig->qp->base.state = NDXP_QP_UP;
 	rig->qp->ncq = &rig->ncq;
 	*state = rig;
 	return 0;
@@ -142,12 +143,12 @@ static void mark_posted(struct rig *rig, uint32_t sends, uint32_t receives)
 	struct ofi_qp *qp = rig->qp;
 
 	for (uint32_t i = 0; i < sends; i++) {
-		(void)base_queue_take(&qp->base.initiator, NULL, NDX_REQUEST_SEND, 0);
+		(void)ndxp_queue_take(&qp->base.initiator, NULL, NDX_REQUEST_SEND, 0);
 		ofi_tx_at(qp, qp->tx_next++)->native = true;
 		qp->tx_native++;
 	}
 	for (uint32_t i = 0; i < receives; i++) {
-		(void)base_queue_take(&qp->base.receive, NULL, NDX_REQUEST_RECEIVE, 0);
+		(void)ndxp_queue_take(&qp->base.receive, NULL, NDX_REQUEST_RECEIVE, 0);
 		ofi_rx_at(qp, qp->rx_next++)->native = true;
 		qp->rx_native++;
 	}
@@ -166,7 +167,7 @@ static void expect_result(struct rig *rig, enum ndx_request_type type, enum ndx_
 {
 	struct ndx_result result;
 
-	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 1);
+	assert_int_equal(ndxp_cq_take(&rig->cq->base, &result, 1), 1);
 	assert_int_equal(result.request_type, type);
 	assert_int_equal(result.status, status);
 }
@@ -175,7 +176,7 @@ static void expect_no_result(struct rig *rig)
 {
 	struct ndx_result result;
 
-	assert_int_equal(base_cq_take(&rig->cq->base, &result, 1), 0);
+	assert_int_equal(ndxp_cq_take(&rig->cq->base, &result, 1), 0);
 }
 
 #define RUN_SCRIPT(rig, ...)                              \
@@ -258,19 +259,19 @@ static void posts_after_the_end_do_not_count_as_under_way(void **state)
 	struct ofi_link link = {.adapter = &rig->adapter, .qp = rig->qp};
 
 	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
-	link.verbs.watch = (struct base_timer){.fn = nothing};
+	link.verbs.watch = (struct ndxp_timer){.fn = nothing};
 	for (uint32_t i = 0; i < DEPTH; i++)
 		ofi_tx_at(rig->qp, i)->length = 1000;
 	mark_posted(rig, 1, 0);
 	RUN_SCRIPT(rig, SEND);
 	expect_result(rig, NDX_REQUEST_SEND, NDX_OK);
-	rig->qp->base.state = BASE_QP_CLOSING;
+	rig->qp->base.state = NDXP_QP_CLOSING;
 	assert_int_equal(ndx_qp_send(&rig->qp->base.spi.pub, NULL, NULL, 0, 0), NDX_OK);
 	expect_result(rig, NDX_REQUEST_SEND, NDX_E_CANCELED);
 	assert_true(rig->qp->base.initiator.head > rig->qp->tx_next);
 	ofi_verbs_limit_requests(&link);
-	assert_true(link.verbs.drain_until_ns <= base_deadline(2000));
-	base_timer_cancel(rig->adapter.spi.loop, &link.verbs.watch);
+	assert_true(link.verbs.drain_until_ns <= ndxp_deadline(2000));
+	ndxp_timer_cancel(rig->adapter.spi.loop, &link.verbs.watch);
 	base_loop_destroy(rig->adapter.spi.loop, nothing, NULL);
 }
 

@@ -8,10 +8,10 @@
 #include <poll.h>
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 
 #undef fail /* cmocka's macro; base_log.h declares a function of this name */
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 #include "ofi.h"
 
 #define PART 64u
@@ -85,7 +85,7 @@ static void register_and_ask(struct asked_regions *k, struct pair *p, struct bar
 static void assert_named(const struct bare *b, const uint32_t *tokens, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(base_get_be32(b->memory + OFI_AREA_TOKENS + 4 * i), tokens[i]);
+		assert_int_equal(ndxp_get_be32(b->memory + OFI_AREA_TOKENS + 4 * i), tokens[i]);
 	for (size_t i = OFI_AREA_TOKENS + 4 * count; i < sizeof(b->memory); i++)
 		assert_int_equal(b->memory[i], FILL);
 }
@@ -103,7 +103,7 @@ static void deregister_during_sync(struct pair *p, unsigned count, uint16_t name
 	register_and_ask(&k, p, &b, FIRST + count);
 	assert_int_equal(ndx_mr_deregister(k.mr[0], &k.ov[0]), NDX_PENDING);
 	expect_sync(&b, FIRST);
-	assert_int_equal(base_get_be32(b.memory + OFI_AREA_TOKENS), k.token[0]);
+	assert_int_equal(ndxp_get_be32(b.memory + OFI_AREA_TOKENS), k.token[0]);
 	for (unsigned i = FIRST; i < FIRST + count; i++)
 		assert_int_equal(ndx_mr_deregister(k.mr[i], &k.ov[i]), NDX_PENDING);
 	pair_run_jobs(&p->b);
@@ -153,7 +153,7 @@ static void write_bytes(struct pair_side *side, struct bare *b, bool asks)
 	                 NDX_OK);
 	if (asks) {
 		assert_int_equal(bare_read_ctrl(b).type, OFI_CTRL_ASK);
-		assert_int_equal(base_get_be32(b->memory + OFI_AREA_QUESTION), BARE_KEY);
+		assert_int_equal(ndxp_get_be32(b->memory + OFI_AREA_QUESTION), BARE_KEY);
 		ofi_grant_encode(&grant, record);
 		bare_write_record(b, bare_encode_ctrl(b, OFI_CTRL_ANSWER, 0), OFI_AREA_ANSWER,
 		                  record, sizeof(record));
@@ -172,7 +172,7 @@ static void write_sync(struct bare *b, uint16_t count, uint16_t place)
 	uint8_t record[4 * OFI_TOKENS_MAX] = {0};
 
 	for (uint16_t i = 0; i < OFI_TOKENS_MAX; i++)
-		base_put_be32(record + (size_t)4 * i, i == place ? BARE_KEY : BARE_KEY + 1u + i);
+		ndxp_put_be32(record + (size_t)4 * i, i == place ? BARE_KEY : BARE_KEY + 1u + i);
 	bare_write_record(b, bare_encode_ctrl(b, OFI_CTRL_SYNC, count), OFI_AREA_TOKENS, record,
 	                  sizeof(record));
 	assert_int_equal(bare_read_ctrl(b).type, OFI_CTRL_SYNCED);
@@ -313,7 +313,7 @@ static void a_window_bound_again_has_the_full_time_again(void **state)
 	 * late. */
 	for (end = pair_now() + 300; pair_now() < end;)
 		(void)poll(NULL, 0, 10);
-	base_loop_call(adapter->spi.loop, ofi_revoke_on_job, adapter);
+	ndxp_loop_call(adapter->spi.loop, ofi_revoke_on_job, adapter);
 	assert_int_equal(ndx_overlapped_status(&p->b.ov), NDX_PENDING);
 	write_synced(&b);
 	expect_sync(&b, 0);

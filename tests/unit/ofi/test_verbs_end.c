@@ -33,22 +33,22 @@ static void check_goodbye(void *arg)
 {
 	struct fixture *f = arg;
 
-	base_lock_acquire(&f->ncq.lock);
+	ndxp_lock_acquire(&f->ncq.lock);
 	ofi_verbs_check_goodbye(f->link);
-	base_lock_release(&f->ncq.lock);
+	ndxp_lock_release(&f->ncq.lock);
 }
 
 static void peer_writes_goodbye(struct fixture *f, uint64_t value)
 {
 	const uint64_t word = htobe64(value);
 
-	memcpy(f->link->area + OFI_VERBS_MAIL + BASE_RC_GOODBYE, &word, sizeof(word));
+	memcpy(f->link->area + OFI_VERBS_MAIL + NDXP_RC_GOODBYE, &word, sizeof(word));
 }
 
 /* A send that the peer has no receive for. */
 static void post_send(struct fixture *f)
 {
-	assert_non_null(base_queue_take(&f->qp->base.initiator, NULL, NDX_REQUEST_SEND, 0));
+	assert_non_null(ndxp_queue_take(&f->qp->base.initiator, NULL, NDX_REQUEST_SEND, 0));
 }
 
 static void assert_send(struct fixture *f, bool cancelled)
@@ -66,10 +66,10 @@ static void assert_send(struct fixture *f, bool cancelled)
 static void begin_to_close(struct fixture *f)
 {
 	fixture_call(f, send_goodbye);
-	assert_true(f->goodbye == BASE_RC_SAID);
+	assert_true(f->goodbye == NDXP_RC_SAID);
 	fixture_call(f, detach);
 	assert_int_equal(f->status, NDX_PENDING);
-	assert_true(f->goodbye == (BASE_RC_SAID | BASE_RC_LEAVING));
+	assert_true(f->goodbye == (NDXP_RC_SAID | NDXP_RC_LEAVING));
 	assert_false(f->shut);
 	assert_int_equal(f->reports, NDX_REPORT_DISC_ACKED);
 }
@@ -92,7 +92,7 @@ static void a_closing_end_waits_for_the_peers_goodbye(void **state)
 	begin_to_close(f);
 	fixture_call(f, detach);
 	assert_int_equal(f->status, NDX_PENDING);
-	peer_writes_goodbye(f, BASE_RC_SAID);
+	peer_writes_goodbye(f, NDXP_RC_SAID);
 	fixture_call(f, detach);
 	assert_int_equal(f->status, NDX_OK);
 	assert_true(f->shut);
@@ -127,7 +127,7 @@ static void flush_receive(void *arg)
 static void a_closing_end_waits_for_its_receives(void **state)
 {
 	struct fixture *f = *state;
-	struct ofi_rx *rx = (struct ofi_rx *)(void *)base_queue_take(&f->qp->base.receive, NULL,
+	struct ofi_rx *rx = (struct ofi_rx *)(void *)ndxp_queue_take(&f->qp->base.receive, NULL,
 	                                                             NDX_REQUEST_RECEIVE, 0);
 	enum ndx_status status;
 
@@ -136,7 +136,7 @@ static void a_closing_end_waits_for_its_receives(void **state)
 	f->qp->rx_native++;
 	f->qp->rx_next++;
 	begin_to_close(f);
-	peer_writes_goodbye(f, BASE_RC_SAID);
+	peer_writes_goodbye(f, NDXP_RC_SAID);
 	f->reads = 0;
 	for (int i = 0; i < 2; i++) {
 		fixture_call(f, detach);
@@ -158,13 +158,13 @@ static void what_waits_for_a_peer_that_closes_is_cancelled(void **state)
 	struct fixture *f = *state;
 
 	post_send(f);
-	peer_writes_goodbye(f, BASE_RC_SAID);
+	peer_writes_goodbye(f, NDXP_RC_SAID);
 	fixture_call(f, check_goodbye);
 	assert_int_equal(f->reports, NDX_REPORT_PEER_DISC);
 	fixture_call(f, drain);
 	fixture_call(f, check_goodbye);
 	assert_send(f, false);
-	peer_writes_goodbye(f, BASE_RC_SAID | BASE_RC_LEAVING);
+	peer_writes_goodbye(f, NDXP_RC_SAID | NDXP_RC_LEAVING);
 	fixture_call(f, check_goodbye);
 	assert_send(f, true);
 	assert_int_equal(f->reports, NDX_REPORT_PEER_DISC | NDX_REPORT_DRAINED);
@@ -176,7 +176,7 @@ static void what_waits_is_cancelled_by_the_drain_if_that_comes_later(void **stat
 	struct fixture *f = *state;
 
 	post_send(f);
-	peer_writes_goodbye(f, BASE_RC_SAID | BASE_RC_LEAVING);
+	peer_writes_goodbye(f, NDXP_RC_SAID | NDXP_RC_LEAVING);
 	fixture_call(f, check_goodbye);
 	assert_int_equal(f->reports, NDX_REPORT_PEER_DISC);
 	assert_send(f, false);
@@ -230,7 +230,7 @@ static void cancel_initiator(void *arg)
 static void a_link_that_the_peer_ends_is_aborted_by_its_timer(void **state)
 {
 	struct fixture *f = *state;
-	f->link->verbs.watch = (struct base_timer){.fn = ofi_verbs_on_watch, .arg = f->link};
+	f->link->verbs.watch = (struct ndxp_timer){.fn = ofi_verbs_on_watch, .arg = f->link};
 	(void)fixture_post_write(f);
 	fixture_call(f, fixture_disconnect);
 	assert_int_equal(f->reports, 0);
@@ -255,7 +255,7 @@ static void peer_is_verbs(struct fixture *f)
 {
 	f->link->peer.is_verbs = true;
 	f->link->verbs.introduced = true;
-	f->link->verbs.watch = (struct base_timer){.fn = ofi_verbs_on_watch, .arg = f->link};
+	f->link->verbs.watch = (struct ndxp_timer){.fn = ofi_verbs_on_watch, .arg = f->link};
 	f->link->verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, f->link};
 }
 
@@ -263,9 +263,9 @@ static void submit(void *arg)
 {
 	struct fixture *f = arg;
 
-	base_lock_acquire(&f->qp->base.lock);
+	ndxp_lock_acquire(&f->qp->base.lock);
 	ofi_submit(f->qp);
-	base_lock_release(&f->qp->base.lock);
+	ndxp_lock_release(&f->qp->base.lock);
 }
 
 /* The peer has posted no receive, and says so as often as this end reads the number. */
@@ -335,7 +335,7 @@ static void verbs_that_says_so_has_aborted(void **state)
 	const uint64_t word = htobe64(1);
 
 	peer_is_verbs(f);
-	memcpy(f->link->area + OFI_VERBS_MAIL + BASE_RC_ABORTED, &word, sizeof(word));
+	memcpy(f->link->area + OFI_VERBS_MAIL + NDXP_RC_ABORTED, &word, sizeof(word));
 	fixture_call(f, fixture_disconnect);
 	assert_int_equal(f->reports, NDX_REPORT_ABORT);
 	assert_int_equal(f->delivered, 0);

@@ -30,7 +30,7 @@ static struct ofi_cm sample_cm(size_t private_len)
 
 static void connection_data_come_out_as_they_went_in(void **state)
 {
-	static const size_t lengths[] = {0, 1, BASE_RC_CALLEE_DATA};
+	static const size_t lengths[] = {0, 1, NDXP_RC_CALLEE_DATA};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -39,7 +39,7 @@ static void connection_data_come_out_as_they_went_in(void **state)
 		struct ofi_cm out;
 		const size_t len = ofi_verbs_cm_encode(&in, bytes);
 
-		assert_int_equal(len, BASE_RC_CM_HEADER + lengths[i]);
+		assert_int_equal(len, NDXP_RC_CM_HEADER + lengths[i]);
 		assert_null(ofi_verbs_cm_decode(bytes, len, OFI_CM_ACCEPT, &out));
 		assert_memory_equal(&in, &out, sizeof(in));
 		assert_null(ofi_verbs_cm_decode(bytes, sizeof(bytes), OFI_CM_ACCEPT, &out));
@@ -51,7 +51,7 @@ static void connection_data_have_their_documented_layout(void **state)
 {
 	static const uint8_t expected[] = {'N', 'v', 0x32, 1, 3, 255, 0, 1};
 	struct ofi_cm cm = sample_cm(1);
-	uint8_t bytes[BASE_RC_CM_REJECT];
+	uint8_t bytes[NDXP_RC_CM_REJECT];
 
 	(void)state;
 	cm.outbound_read_limit = 256; /* more than a byte holds */
@@ -64,7 +64,7 @@ static void assert_cm_refused(size_t at, uint8_t value)
 	const struct ofi_cm cm = sample_cm(4);
 	const struct ofi_cm untouched = {.id = 42};
 	struct ofi_cm out = untouched;
-	uint8_t bytes[BASE_RC_CM_REJECT];
+	uint8_t bytes[NDXP_RC_CM_REJECT];
 	const size_t len = ofi_verbs_cm_encode(&cm, bytes);
 
 	bytes[at] = value;
@@ -74,7 +74,7 @@ static void assert_cm_refused(size_t at, uint8_t value)
 
 static void spoilt_connection_data_are_refused(void **state)
 {
-	const struct ofi_cm cm = sample_cm(BASE_RC_CALLEE_DATA);
+	const struct ofi_cm cm = sample_cm(NDXP_RC_CALLEE_DATA);
 	uint8_t bytes[PADDED] = {0};
 	struct ofi_cm out;
 	const size_t len = ofi_verbs_cm_encode(&cm, bytes);
@@ -88,15 +88,15 @@ static void spoilt_connection_data_are_refused(void **state)
 	for (size_t n = 0; n < len; n++)
 		assert_non_null(ofi_verbs_cm_decode(bytes, n, OFI_CM_ACCEPT, &out));
 	/* the message has as many bytes, but they are padding */
-	bytes[3] = BASE_RC_CALLEE_DATA + 1;
+	bytes[3] = NDXP_RC_CALLEE_DATA + 1;
 	assert_non_null(ofi_verbs_cm_decode(bytes, sizeof(bytes), OFI_CM_ACCEPT, &out));
 }
 
 /* ---- first messages ---- */
 
-static struct base_rc_record sample_record(size_t private_len)
+static struct ndxp_rc_record sample_record(size_t private_len)
 {
-	struct base_rc_record record = {.type = OFI_CTRL_REJECT,
+	struct ndxp_rc_record record = {.type = OFI_CTRL_REJECT,
 	                                .depth = 0x0203,
 	                                .key = 0x04050607,
 	                                .address = UINT64_C(0x08090a0b0c0d0e0f),
@@ -130,49 +130,49 @@ static void first_messages_come_out_as_they_went_in(void **state)
 	                                   2,
 	                                   3,
 	                                   'x'};
-	const struct base_rc_record in = sample_record(1);
-	uint8_t bytes[BASE_RC_RECORD_SIZE];
-	struct base_rc_record out = {0};
+	const struct ndxp_rc_record in = sample_record(1);
+	uint8_t bytes[NDXP_RC_RECORD_SIZE];
+	struct ndxp_rc_record out = {0};
 
 	(void)state;
-	assert_int_equal(base_rc_record_encode(&in, bytes), sizeof(expected));
+	assert_int_equal(ndxp_rc_record_encode(&in, bytes), sizeof(expected));
 	assert_memory_equal(bytes, expected, sizeof(expected));
-	assert_null(base_rc_record_decode(bytes, sizeof(expected), &out));
+	assert_null(ndxp_rc_record_decode(bytes, sizeof(expected), &out));
 	assert_memory_equal(&in, &out, sizeof(in));
 }
 
 static void first_messages_of_a_wrong_length_are_refused(void **state)
 {
-	static const size_t lengths[] = {0, 1, BASE_RC_CALLER_DATA};
-	uint8_t bytes[2 * BASE_RC_RECORD_SIZE] = {0};
-	struct base_rc_record out;
+	static const size_t lengths[] = {0, 1, NDXP_RC_CALLER_DATA};
+	uint8_t bytes[2 * NDXP_RC_RECORD_SIZE] = {0};
+	struct ndxp_rc_record out;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		const struct base_rc_record in = sample_record(lengths[i]);
-		const size_t len = base_rc_record_encode(&in, bytes);
+		const struct ndxp_rc_record in = sample_record(lengths[i]);
+		const size_t len = ndxp_rc_record_encode(&in, bytes);
 
 		for (size_t n = 0; n < sizeof(bytes); n++)
-			assert_true((base_rc_record_decode(bytes, n, &out) == NULL) == (n == len));
+			assert_true((ndxp_rc_record_decode(bytes, n, &out) == NULL) == (n == len));
 	}
 	/* A device reports a write of the peer by its length, and no bytes were received. */
-	bytes[1] = (uint8_t)(sizeof(bytes) - BASE_RC_RECORD_HEADER);
-	assert_non_null(base_rc_record_decode(bytes, sizeof(bytes), &out));
+	bytes[1] = (uint8_t)(sizeof(bytes) - NDXP_RC_RECORD_HEADER);
+	assert_non_null(ndxp_rc_record_decode(bytes, sizeof(bytes), &out));
 }
 
 static void more_receives_than_there_can_be_are_refused(void **state)
 {
-	struct base_rc_record in = sample_record(0);
-	uint8_t bytes[BASE_RC_RECORD_SIZE];
-	struct base_rc_record out;
+	struct ndxp_rc_record in = sample_record(0);
+	uint8_t bytes[NDXP_RC_RECORD_SIZE];
+	struct ndxp_rc_record out;
 
 	(void)state;
 	in.credits = in.depth + 1u;
-	(void)base_rc_record_encode(&in, bytes);
-	assert_non_null(base_rc_record_decode(bytes, BASE_RC_RECORD_HEADER, &out));
+	(void)ndxp_rc_record_encode(&in, bytes);
+	assert_non_null(ndxp_rc_record_decode(bytes, NDXP_RC_RECORD_HEADER, &out));
 	in.credits = UINT32_MAX;
-	(void)base_rc_record_encode(&in, bytes);
-	assert_non_null(base_rc_record_decode(bytes, BASE_RC_RECORD_HEADER, &out));
+	(void)ndxp_rc_record_encode(&in, bytes);
+	assert_non_null(ndxp_rc_record_decode(bytes, NDXP_RC_RECORD_HEADER, &out));
 }
 
 /* ---- the control region ---- */
@@ -216,12 +216,12 @@ static void credits_are_what_was_posted_less_what_was_used(void **state)
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 2); /* the peer has written no credits yet */
 	r->qp.verbs.used = 5;
-	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 13);
+	write_as_peer(r, OFI_VERBS_MAIL + NDXP_RC_CREDITS, 13);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 8);
 	/* Both counters pass 2^32 in the long run. */
 	r->qp.verbs.used = UINT32_MAX;
-	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, (UINT64_C(1) << 32) + 2);
+	write_as_peer(r, OFI_VERBS_MAIL + NDXP_RC_CREDITS, (UINT64_C(1) << 32) + 2);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 3);
 }
@@ -233,14 +233,14 @@ static void impossible_credits_are_ignored(void **state)
 	r->qp.credits = 1;
 	r->qp.verbs.used = 5;
 	/* nine credits for a queue of eight receives */
-	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 14);
+	write_as_peer(r, OFI_VERBS_MAIL + NDXP_RC_CREDITS, 14);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 1);
 	/* fewer credits than this end has used */
-	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, 4);
+	write_as_peer(r, OFI_VERBS_MAIL + NDXP_RC_CREDITS, 4);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 1);
-	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_CREDITS, UINT64_MAX);
+	write_as_peer(r, OFI_VERBS_MAIL + NDXP_RC_CREDITS, UINT64_MAX);
 	ofi_verbs_refresh(&r->qp);
 	assert_int_equal(r->qp.credits, 1);
 }
@@ -251,13 +251,13 @@ static void a_goodbye_counts_when_all_before_it_has_come(void **state)
 
 	r->qp.verbs.arrived = 3;
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
-	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, 3); /* without the flag of a goodbye */
+	write_as_peer(r, OFI_VERBS_MAIL + NDXP_RC_GOODBYE, 3); /* without the flag of a goodbye */
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
-	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | 4);
+	write_as_peer(r, OFI_VERBS_MAIL + NDXP_RC_GOODBYE, NDXP_RC_SAID | 4);
 	assert_false(ofi_verbs_heard_goodbye(&r->link));
-	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | 3);
+	write_as_peer(r, OFI_VERBS_MAIL + NDXP_RC_GOODBYE, NDXP_RC_SAID | 3);
 	assert_true(ofi_verbs_heard_goodbye(&r->link));
-	write_as_peer(r, OFI_VERBS_MAIL + BASE_RC_GOODBYE, BASE_RC_SAID | BASE_RC_LEAVING | 3);
+	write_as_peer(r, OFI_VERBS_MAIL + NDXP_RC_GOODBYE, NDXP_RC_SAID | NDXP_RC_LEAVING | 3);
 	assert_true(ofi_verbs_heard_goodbye(&r->link));
 	r->link.qp = NULL;
 	assert_false(ofi_verbs_heard_goodbye(&r->link));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_loop.h"
 #include "verbs_fixture.h"
 
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base_linux.h"
+#include <ndx/spi/system.h>
 
 #define DEPTH 8u
 #define ID 7u
@@ -47,7 +48,7 @@ static ssize_t stack_write(struct fid_ep *ep, const struct fi_msg_rma *msg, uint
 	(void)flags;
 	assert_false(f->shut);
 	assert_true(f->delivered < FIXTURE_REQUESTS);
-	if (msg->rma_iov->addr == BASE_RC_GOODBYE) {
+	if (msg->rma_iov->addr == NDXP_RC_GOODBYE) {
 		assert_int_equal(msg->msg_iov->iov_len, sizeof(f->goodbye));
 		memcpy(&f->goodbye, msg->msg_iov->iov_base, sizeof(f->goodbye));
 		f->goodbye = be64toh(f->goodbye);
@@ -139,7 +140,7 @@ static void make_queues(struct fixture *f)
 	assert_int_equal(ofi_qp_create(&f->adapter.spi, &attr, &qp), NDX_OK);
 	f->qp = ofi_qp_of(qp);
 	f->qp->timer.fn = fixture_do_nothing;
-	f->qp->base.state = BASE_QP_UP;
+	f->qp->base.state = NDXP_QP_UP;
 	f->qp->ncq = &f->ncq;
 	f->qp->conn = &f->conn;
 	f->qp->link = f->link;
@@ -170,11 +171,11 @@ static void make_link(struct fixture *f)
 	f->link->open = true;
 	f->link->disc_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_DISC, f->link};
 	f->link->verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, f->link};
-	f->link->verbs.watch = (struct base_timer){.fn = fixture_do_nothing};
+	f->link->verbs.watch = (struct ndxp_timer){.fn = fixture_do_nothing};
 	f->link->verbs.introduced = true;
-	base_list_add(&f->adapter.links, &f->link->node);
-	base_table_init(&f->ncq.links, f->ncq.buckets, OFI_NCQ_BUCKETS);
-	base_table_add(&f->ncq.links, &f->link->by_id, ID);
+	ndxp_list_add(&f->adapter.links, &f->link->node);
+	ndxp_table_init(&f->ncq.links, f->ncq.buckets, OFI_NCQ_BUCKETS);
+	ndxp_table_add(&f->ncq.links, &f->link->by_id, ID);
 }
 
 int fixture_create(void **state)
@@ -187,37 +188,37 @@ int fixture_create(void **state)
 	f->adapter.spi.host = &host;
 	f->adapter.backend = &ofi_verbs;
 	f->adapter.max_transfer = 4096;
-	base_list_init(&f->adapter.qps);
-	base_list_init(&f->adapter.links);
-	base_list_init(&f->adapter.revokes);
+	ndxp_list_init(&f->adapter.qps);
+	ndxp_list_init(&f->adapter.links);
+	ndxp_list_init(&f->adapter.revokes);
 	assert_int_equal(base_loop_create("fixture", &f->adapter.spi.loop), NDX_OK);
 	f->native.ops = &cq_ops;
 	f->ncq.adapter = &f->adapter;
 	f->ncq.cq = &f->native;
 	f->ncq.mode = OFI_NCQ_POLLED;
 	f->ncq.refs = 2; /* the link's, and one that keeps the queue, which is a part of *f */
-	base_list_init(&f->ncq.ties);
-	base_list_init(&f->ncq.credit_pending);
+	ndxp_list_init(&f->ncq.ties);
+	ndxp_list_init(&f->ncq.credit_pending);
 	make_queues(f);
 	make_link(f);
 	*state = f;
 	return 0;
 }
 
-void fixture_call(struct fixture *f, base_loop_fn *fn)
+void fixture_call(struct fixture *f, ndxp_loop_fn *fn)
 {
-	base_loop_call(f->adapter.spi.loop, fn, f);
+	ndxp_loop_call(f->adapter.spi.loop, fn, f);
 }
 
 static void stop_timers(void *arg)
 {
 	struct fixture *f = arg;
 
-	base_timer_cancel(f->adapter.spi.loop, &f->qp->timer);
+	ndxp_timer_cancel(f->adapter.spi.loop, &f->qp->timer);
 	if (f->conn.link == NULL)
 		return;
-	base_timer_cancel(f->adapter.spi.loop, &f->link->verbs.watch);
-	base_timer_cancel(f->adapter.spi.loop, &f->link->timer);
+	ndxp_timer_cancel(f->adapter.spi.loop, &f->link->verbs.watch);
+	ndxp_timer_cancel(f->adapter.spi.loop, &f->link->timer);
 	free(f->link);
 }
 
@@ -237,9 +238,9 @@ int fixture_destroy(void **state)
 
 void fixture_await_report(struct fixture *f)
 {
-	const uint64_t limit = base_deadline(10000);
+	const uint64_t limit = ndxp_deadline(10000);
 
-	while (__atomic_load_n(&f->reports, __ATOMIC_ACQUIRE) == 0 && base_now_ns() < limit)
+	while (__atomic_load_n(&f->reports, __ATOMIC_ACQUIRE) == 0 && ndxp_now_ns() < limit)
 		fixture_call(f, fixture_do_nothing);
 	fixture_call(f, fixture_do_nothing);
 }
@@ -248,7 +249,7 @@ void fixture_await_report(struct fixture *f)
 
 struct ofi_tx *fixture_post_write(struct fixture *f)
 {
-	struct ofi_tx *tx = (struct ofi_tx *)(void *)base_queue_take(&f->qp->base.initiator, NULL,
+	struct ofi_tx *tx = (struct ofi_tx *)(void *)ndxp_queue_take(&f->qp->base.initiator, NULL,
 	                                                             NDX_REQUEST_WRITE, 0);
 
 	assert_non_null(tx);
@@ -263,7 +264,7 @@ struct ofi_tx *fixture_post_write(struct fixture *f)
 size_t fixture_take_result(struct fixture *f, enum ndx_status *status)
 {
 	struct ndx_result result;
-	const size_t n = base_cq_take(&f->cq->base, &result, 1);
+	const size_t n = ndxp_cq_take(&f->cq->base, &result, 1);
 
 	if (n > 0)
 		*status = result.status;
@@ -276,9 +277,9 @@ void fixture_read_completions(void *arg)
 {
 	struct fixture *f = arg;
 
-	base_lock_acquire(&f->ncq.lock);
+	ndxp_lock_acquire(&f->ncq.lock);
 	ofi_ncq_catch_up_locked(&f->ncq);
-	base_lock_release(&f->ncq.lock);
+	ndxp_lock_release(&f->ncq.lock);
 }
 
 void fixture_disconnect(void *arg)

@@ -47,7 +47,7 @@ int fixture_create(void **state);
 int fixture_destroy(void **state);
 
 /* Call `fn` with the fixture on the control thread, and wait until it has returned. */
-void fixture_call(struct fixture *f, base_loop_fn *fn);
+void fixture_call(struct fixture *f, ndxp_loop_fn *fn);
 /* Wait until something is reported, and until the timer that reports has returned. */
 void fixture_await_report(struct fixture *f);
 

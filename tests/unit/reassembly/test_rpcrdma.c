@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "base_byteorder.h"
+#include <ndx/spi/byteorder.h>
 #include "rpcrdma.h"
 
 static struct rpcrdma_header h;
@@ -17,7 +17,7 @@ static uint32_t used;
 
 static void put_be32(uint32_t word)
 {
-	base_put_be32(bytes + used, word);
+	ndxp_put_be32(bytes + used, word);
 	used += 4;
 }
 

@@ -107,7 +107,7 @@ static void packets_are_placed_by_their_numbers(void **state)
 	assert_int_equal(sub_segment_get_data(&sub, false, out, sizeof(out)), 2500);
 	assert_memory_equal(out, data, sizeof(data));
 	assert_int_equal(sub_segment_get_data(&sub, true, out, 0), 2500);
-	base_list_remove(&sub.in_segment);
+	ndxp_list_remove(&sub.in_segment);
 	segment_free(s, &mem);
 }
 
@@ -148,7 +148,7 @@ static void sub_segments_of_part_of_a_segment_know_their_bytes(void **state)
 	assert_memory_equal(out + 1000, data + 1000, 40000);
 	assert_int_equal(out[0], 0);
 	assert_int_equal(out[49999], 0);
-	base_list_remove(&sub.in_segment);
+	ndxp_list_remove(&sub.in_segment);
 	segment_free(s, &mem);
 	mem_trim(&mem);
 	assert_int_equal(mem.held, 0);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base_post.h"
+#include <ndx/spi/post.h>
 #include "slab.h"
 
 #define COUNT 4u
@@ -50,7 +50,7 @@ static enum ndx_status receive_list(struct ndx_qp *qp, const struct ndx_receive 
                                     size_t count, size_t *posted)
 {
 	device.lists++;
-	return base_receive_singly(qp, list, size, count, posted);
+	return ndxp_receive_singly(qp, list, size, count, posted);
 }
 
 static const struct ndx_qp_ops ops = {.receive = receive, .receive_list = receive_list};

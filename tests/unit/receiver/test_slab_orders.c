@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base_post.h"
+#include <ndx/spi/post.h>
 #include "slab.h"
 
 #define COUNT 5u
@@ -52,7 +52,7 @@ static enum ndx_status receive(struct ndx_qp *qp, void *context, const struct nd
 static enum ndx_status receive_list(struct ndx_qp *qp, const struct ndx_receive *list, size_t size,
                                     size_t count, size_t *posted)
 {
-	return base_receive_singly(qp, list, size, count, posted);
+	return ndxp_receive_singly(qp, list, size, count, posted);
 }
 
 static const struct ndx_qp_ops ops = {.receive = receive, .receive_list = receive_list};

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #undef fail /* cmocka's; base_log.h has another */
 
-#include "base_log.h"
+#include <ndx/spi/log.h>
 #include "sample_report.h"
 
 #define THREADS 4
@@ -24,7 +24,7 @@ static void *speak(void *arg)
 	const int who = *(const int *)arg;
 
 	for (int i = 0; i < RECORDS; i++)
-		base_log(NDX_LOG_INFO, "here", i % 2, "%d%d%d%d%d%d%d%d", who, who, who, who, who,
+		ndxp_log(NDX_LOG_INFO, "here", i % 2, "%d%d%d%d%d%d%d%d", who, who, who, who, who,
 		         who, who, who);
 	return NULL;
 }

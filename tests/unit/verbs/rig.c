@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base_container_of.h"
+#include <ndx/spi/container_of.h>
+#include "base_loop.h"
 #include "rig.h"
 
 static void on_report(struct ndx_spi_conn *spi, uint32_t bits, int32_t native, const char *cause)
@@ -47,12 +48,12 @@ void rig_open(struct rig *rig)
 	rig->adapter.max_sge = 4;
 	for (size_t i = 0; i < VERBS_COUNTERS; i++)
 		rig->adapter.counter_fds[i] = -1;
-	base_list_init(&rig->adapter.cqs);
-	base_list_init(&rig->adapter.regions);
-	base_list_init(&rig->adapter.windows);
-	base_list_init(&rig->adapter.conns);
-	base_list_init(&rig->adapter.listeners);
-	base_list_init(&rig->adapter.mailboxes);
+	ndxp_list_init(&rig->adapter.cqs);
+	ndxp_list_init(&rig->adapter.regions);
+	ndxp_list_init(&rig->adapter.windows);
+	ndxp_list_init(&rig->adapter.conns);
+	ndxp_list_init(&rig->adapter.listeners);
+	ndxp_list_init(&rig->adapter.mailboxes);
 	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
 	assert_int_equal(
 		verbs_cq_create(&rig->adapter.spi, &(struct ndx_cq_attr){.depth = 2}, &rig->cq),
@@ -79,12 +80,12 @@ void rig_connect(struct rig *rig, uint32_t depth, struct ndx_spi_srq *srq)
 	rig->conn = (struct verbs_conn){.adapter = &rig->adapter,
 	                                .qp = rig_qp(rig),
 	                                .spi = {.inbound_read_limit = 4, .outbound_read_limit = 4}};
-	base_list_init(&rig->conn.node);
-	rig->conn.work = (struct base_job){.fn = verbs_end_on_work, .arg = &rig->conn};
+	ndxp_list_init(&rig->conn.node);
+	rig->conn.work = (struct ndxp_job){.fn = verbs_end_on_work, .arg = &rig->conn};
 	rig_qp(rig)->conn = &rig->conn;
 	assert_int_equal(verbs_qp_bring_up(rig_qp(rig), &rig->conn), 0);
 	rig_native(rig)->state = IBV_QPS_RTS;
-	rig_qp(rig)->base.state = BASE_QP_UP;
+	rig_qp(rig)->base.state = NDXP_QP_UP;
 	rig_qp(rig)->noop_write = (struct verbs_ctrl_write){.length = 1};
 }
 
@@ -95,7 +96,7 @@ static void nothing(void *arg)
 
 void rig_close(struct rig *rig)
 {
-	base_loop_call(rig->adapter.spi.loop, nothing, NULL);
+	ndxp_loop_call(rig->adapter.spi.loop, nothing, NULL);
 	if (rig->qp != NULL)
 		verbs_qp_destroy(rig->qp);
 	verbs_cq_destroy(rig->cq);

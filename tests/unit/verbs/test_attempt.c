@@ -48,7 +48,7 @@ static void open_attempt(struct attempt *a, enum verbs_conn_state state,
 	rig_connect(rig, DEPTH, NULL);
 	assert_int_equal(rig_receive(rig, 1), NDX_OK);
 	verbs_qp_bring_down(rig_qp(rig));
-	rig_qp(rig)->base.state = BASE_QP_IDLE;
+	rig_qp(rig)->base.state = NDXP_QP_IDLE;
 	rig->conn.spi.qp = rig->qp;
 	rig->conn.state = state;
 }
@@ -77,15 +77,15 @@ static void abandon_attempt(void *arg)
 	verbs_conn_abandon(&a->rig.conn.spi);
 }
 
-static void call_on_loop(struct attempt *a, base_loop_fn *fn)
+static void call_on_loop(struct attempt *a, ndxp_loop_fn *fn)
 {
-	base_loop_call(a->rig.adapter.spi.loop, fn, a);
+	ndxp_loop_call(a->rig.adapter.spi.loop, fn, a);
 }
 
 /* The queue pair is as before the attempt: its receive is still posted. */
 static void close_attempt(struct attempt *a)
 {
-	assert_int_equal(base_queue_outstanding(&rig_qp(&a->rig)->base.receive), 1);
+	assert_int_equal(ndxp_queue_outstanding(&rig_qp(&a->rig)->base.receive), 1);
 	assert_int_equal(rig_native(&a->rig)->state, IBV_QPS_RESET);
 	rig_expect_none(&a->rig);
 	rig_close(&a->rig);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base_ov.h"
 #include "waiter.h"
 
 static void run_tick(void *arg)
@@ -207,7 +208,7 @@ static void a_queue_of_shared_receives_sees_successes(void **state)
 
 	(void)state;
 	rig_open(&rig);
-	rig.adapter.tick = (struct base_timer){.fn = waiter_do_nothing};
+	rig.adapter.tick = (struct ndxp_timer){.fn = waiter_do_nothing};
 	assert_int_equal(
 		verbs_srq_create(
 			&rig.adapter.spi,
@@ -222,7 +223,7 @@ static void a_queue_of_shared_receives_sees_successes(void **state)
 	assert_int_equal(verbs_srq_notify(srq, &ov), NDX_PENDING);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
 	assert_true(fake_arrive(rig_native(&rig), 8));
-	base_loop_call(rig.adapter.spi.loop, waiter_read_events, &rig.adapter);
+	ndxp_loop_call(rig.adapter.spi.loop, waiter_read_events, &rig.adapter);
 	assert_int_equal(ndx_overlapped_wait(&ov, 1000), NDX_OK);
 	rig_expect(&rig, 0, NDX_OK);
 	verbs_qp_destroy(rig.qp);

@@ -112,7 +112,7 @@ static void the_smaller_path_mtu_reaches_the_device(void **state)
 		verbs_qp_bring_down(rig_qp(&rig));
 		assert_int_equal(verbs_qp_connect_peer(&rig.conn.spi, &peer), NDX_OK);
 		assert_int_equal(fake_qp_of(rig_native(&rig))->modify_attr.path_mtu, cases[i].code);
-		base_list_remove(&rig.conn.node);
+		ndxp_list_remove(&rig.conn.node);
 	}
 	rig_close(&rig);
 }

@@ -29,7 +29,7 @@ static void data_come_back_with_their_length(void **state)
 			/* where a peer that is not NDX looks for its data */
 			assert_memory_equal(wire, data, len);
 			memset(&params, 0, sizeof(params));
-			verbs_cm_decode(wire, rooms[r], BASE_RC_CONNECT, &params, &peer);
+			verbs_cm_decode(wire, rooms[r], NDXP_RC_CONNECT, &params, &peer);
 			assert_true(peer.is_ndx);
 			assert_int_equal(peer.mailbox_key, 0x01020304);
 			assert_int_equal(params.private_data_len, len);
@@ -59,12 +59,12 @@ static void other_peers_have_no_mailbox(void **state)
 	memset(wire, 'N', sizeof(wire));
 	for (size_t len = 0; len <= sizeof(wire); len++) {
 		memset(&params, 0, sizeof(params));
-		verbs_cm_decode(wire, len, BASE_RC_CONNECT, &params, &peer);
+		verbs_cm_decode(wire, len, NDXP_RC_CONNECT, &params, &peer);
 		assert_false(peer.is_ndx);
 		assert_int_equal(peer.mailbox_key, 0);
 		assert_int_equal(params.private_data_len, len);
 	}
-	verbs_cm_decode(NULL, 0, BASE_RC_CONNECT, &params, &peer);
+	verbs_cm_decode(NULL, 0, NDXP_RC_CONNECT, &params, &peer);
 	assert_int_equal(params.private_data_len, 0);
 }
 
@@ -83,7 +83,7 @@ static void an_invalid_trailer_is_private_data(void **state)
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		verbs_cm_encode(wire, sizeof(wire), "x", 1, 7);
 		wire[sizeof(wire) - lies[i].from_end] = lies[i].value;
-		verbs_cm_decode(wire, sizeof(wire), BASE_RC_CONNECT, &params, &peer);
+		verbs_cm_decode(wire, sizeof(wire), NDXP_RC_CONNECT, &params, &peer);
 		assert_false(peer.is_ndx);
 		assert_int_equal(params.private_data_len, sizeof(wire));
 	}
@@ -93,7 +93,7 @@ static void an_invalid_trailer_is_private_data(void **state)
 
 static void data_for_ofi_verbs_come_back(void **state)
 {
-	uint8_t data[BASE_RC_CALLEE_DATA];
+	uint8_t data[NDXP_RC_CALLEE_DATA];
 	uint8_t bytes[VERBS_ACCEPT_ROOM] = {0};
 	struct ndx_spi_params params;
 	struct verbs_cm_peer peer;
@@ -102,11 +102,11 @@ static void data_for_ofi_verbs_come_back(void **state)
 	memset(data, 'x', sizeof(data));
 	for (size_t len = 0; len <= sizeof(data); len++) {
 		memset(&params, 0, sizeof(params));
-		assert_int_equal(verbs_cm_encode_ofi(bytes, BASE_RC_ACCEPT, data, len, 3, 5),
-		                 1 + BASE_RC_CM_HEADER + len);
+		assert_int_equal(verbs_cm_encode_ofi(bytes, NDXP_RC_ACCEPT, data, len, 3, 5),
+		                 1 + NDXP_RC_CM_HEADER + len);
 		/* the length byte of libfabric's header */
-		assert_int_equal(bytes[0], BASE_RC_CM_HEADER + len);
-		verbs_cm_decode(bytes, sizeof(bytes), BASE_RC_ACCEPT, &params, &peer);
+		assert_int_equal(bytes[0], NDXP_RC_CM_HEADER + len);
+		verbs_cm_decode(bytes, sizeof(bytes), NDXP_RC_ACCEPT, &params, &peer);
 		assert_true(peer.is_ofi);
 		assert_false(peer.is_ndx);
 		assert_null(peer.wrong);
@@ -123,9 +123,9 @@ static void assert_refused(size_t at, uint8_t value)
 	struct ndx_spi_params params = {.private_data_len = 1};
 	struct verbs_cm_peer peer;
 
-	(void)verbs_cm_encode_ofi(bytes, BASE_RC_ACCEPT, "abc", 3, 1, 1);
+	(void)verbs_cm_encode_ofi(bytes, NDXP_RC_ACCEPT, "abc", 3, 1, 1);
 	bytes[at] = value;
-	verbs_cm_decode(bytes, sizeof(bytes), BASE_RC_ACCEPT, &params, &peer);
+	verbs_cm_decode(bytes, sizeof(bytes), NDXP_RC_ACCEPT, &params, &peer);
 	assert_true(peer.is_ofi);
 	assert_non_null(peer.wrong);
 	assert_int_equal(params.private_data_len, 0);
@@ -142,9 +142,9 @@ static void spoilt_data_of_ofi_verbs_are_refused(void **state)
 	assert_refused(3, 0x22); /* another version */
 	assert_refused(3, 0x31); /* a connect */
 	assert_refused(4, 4);    /* one byte more than the message has */
-	len = verbs_cm_encode_ofi(bytes, BASE_RC_ACCEPT, "abc", 3, 1, 1);
+	len = verbs_cm_encode_ofi(bytes, NDXP_RC_ACCEPT, "abc", 3, 1, 1);
 	for (size_t n = 0; n < len; n++) { /* fewer bytes than the length byte says */
-		verbs_cm_decode(bytes, n, BASE_RC_ACCEPT, &params, &peer);
+		verbs_cm_decode(bytes, n, NDXP_RC_ACCEPT, &params, &peer);
 		assert_false(peer.is_ofi);
 		assert_int_equal(params.private_data_len, n);
 	}

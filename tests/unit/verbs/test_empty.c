@@ -31,10 +31,10 @@ static void run_watchdog(void *arg)
 {
 	struct rig *rig = arg;
 
-	rig->conn.watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = &rig->conn};
+	rig->conn.watchdog = (struct ndxp_timer){.fn = verbs_watch_on_timer, .arg = &rig->conn};
 	for (unsigned i = 0; i < WATCHDOG_RUNS; i++)
 		verbs_watch_on_timer(&rig->conn);
-	base_timer_cancel(rig->adapter.spi.loop, &rig->conn.watchdog);
+	ndxp_timer_cancel(rig->adapter.spi.loop, &rig->conn.watchdog);
 }
 
 static void start_drain(void *arg)
@@ -53,7 +53,7 @@ static void only_a_peer_that_granted_memory_is_probed(void **state)
 	for (int has_mailbox = 0; has_mailbox <= 1; has_mailbox++) {
 		open_connected(&rig, has_mailbox);
 		rig.device.count[FAKE_POST_SEND] = 0;
-		base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
+		ndxp_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
 		assert_int_equal(rig.device.count[FAKE_POST_SEND], has_mailbox);
 		assert_int_equal(rig.reports, has_mailbox ? NDX_REPORT_ABORT : 0);
 		rig_close(&rig);
@@ -68,11 +68,11 @@ static void a_peer_with_requests_to_answer_is_not_silent(void **state)
 	(void)state;
 	open_connected(&rig, true);
 	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
-	base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
+	ndxp_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
 	assert_int_equal(rig.reports, 0);
 	fake_complete_sends(rig_native(&rig), 1);
 	rig_expect(&rig, 1, NDX_OK);
-	base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
+	ndxp_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 	rig_close(&rig);
 }
@@ -89,7 +89,7 @@ static void the_end_of_unsignaled_requests_ends_the_drain(void **state)
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(rig_send(&rig, i, NDX_OP_SILENT_SUCCESS), NDX_OK);
 		rig.device.count[FAKE_POST_SEND] = 0;
-		base_loop_call(rig.adapter.spi.loop, start_drain, &rig);
+		ndxp_loop_call(rig.adapter.spi.loop, start_drain, &rig);
 		assert_int_equal(rig.device.count[FAKE_POST_SEND], has_mailbox);
 		fake_complete_sends(rig_native(&rig), 4);
 		rig_expect_none(&rig);

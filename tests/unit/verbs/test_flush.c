@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base_loop.h"
 #include "rig.h"
 #include "verbs_wr.h"
 
@@ -17,9 +18,9 @@ static void kill_qp(struct rig *rig)
 {
 	struct verbs_qp *qp = rig_qp(rig);
 
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	verbs_qp_kill(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	verbs_qp_poll(qp);
 }
 
@@ -84,9 +85,9 @@ static void a_sweep_does_not_cover_later_requests(void **state)
 	rig_connect(&rig, 32, NULL);
 	qp = rig_qp(&rig);
 	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	verbs_wr_post_sweep(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	assert_int_equal(rig_send(&rig, 2, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	fake_complete_sends(rig_native(&rig), 3);
 	kill_qp(&rig);
@@ -152,7 +153,7 @@ static void a_slow_device_holds_up_no_callback(void **state)
 	ov.callback = abort_in_a_callback;
 	ov.context = &rig;
 	base_loop_callback(rig.adapter.spi.loop, &ov);
-	base_loop_call(rig.adapter.spi.loop, nothing, NULL);
+	ndxp_loop_call(rig.adapter.spi.loop, nothing, NULL);
 	assert_true(ov.information & NDX_REPORT_QUIET);
 	rig_expect(&rig, 1, NDX_E_CANCELED);
 	rig_expect(&rig, 2, NDX_E_CANCELED);
@@ -198,9 +199,9 @@ static void small_queues_are_not_overrun(void **state)
 		assert_int_equal(rig_receive(&rig, 100 + i), NDX_OK);
 	}
 	/* no poll between the posts and the flush */
-	base_lock_acquire(&rig_qp(&rig)->base.lock);
+	ndxp_lock_acquire(&rig_qp(&rig)->base.lock);
 	verbs_qp_kill(rig_qp(&rig));
-	base_lock_release(&rig_qp(&rig)->base.lock);
+	ndxp_lock_release(&rig_qp(&rig)->base.lock);
 	assert_false(fake_cq_of(verbs_cq_of(&rig.cq->pub)->native)->overrun);
 	for (unsigned i = 0; i < DEPTH; i++)
 		rig_expect(&rig, i, NDX_E_CANCELED);
@@ -321,11 +322,11 @@ static void a_failed_queue_pair_is_found_without_events(void **state)
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
 	rig.adapter.soft_roce = true;
-	rig.conn.watchdog = (struct base_timer){.fn = verbs_watch_on_timer, .arg = &rig.conn};
-	base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig.conn);
+	rig.conn.watchdog = (struct ndxp_timer){.fn = verbs_watch_on_timer, .arg = &rig.conn};
+	ndxp_loop_call(rig.adapter.spi.loop, run_watchdog, &rig.conn);
 	assert_int_equal(rig.reports, 0);
 	rig_native(&rig)->state = IBV_QPS_ERR;
-	base_loop_call(rig.adapter.spi.loop, run_watchdog, &rig.conn);
+	ndxp_loop_call(rig.adapter.spi.loop, run_watchdog, &rig.conn);
 	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
 	rig.adapter.soft_roce = false;
 	rig_close(&rig);
@@ -340,7 +341,7 @@ static void a_lost_device_is_reported_to_every_queue_pair(void **state)
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
 	rig.conn.state = VERBS_CONN_UP;
-	base_list_add(&rig.adapter.conns, &rig.conn.node);
+	ndxp_list_add(&rig.adapter.conns, &rig.conn.node);
 	assert_int_equal(verbs_cq_notify(rig.cq, NDX_CQ_NOTIFY_ERRORS, NULL), NDX_PENDING);
 	fake_raise_event(&rig.device, IBV_EVENT_DEVICE_FATAL, NULL);
 	verbs_async_on_event(&rig.adapter, 0);
@@ -390,7 +391,7 @@ static void events_of_the_own_port_are_reported(void **state)
 		assert_int_equal(rig.event.native, cases[i].native);
 		assert_non_null(strstr(rig.event.text, cases[i].text));
 	}
-	base_timer_cancel(rig.adapter.spi.loop, &rig.adapter.port_down);
+	ndxp_timer_cancel(rig.adapter.spi.loop, &rig.adapter.port_down);
 	rig_close(&rig);
 }
 
@@ -404,8 +405,8 @@ static void a_port_that_stays_down_ends_connections(void **state)
 	rig_connect(&rig, DEPTH, NULL);
 	rig.conn.state = VERBS_CONN_UP;
 	rig.adapter.options.port = 1;
-	rig.adapter.port_down = (struct base_timer){.fn = verbs_port_on_timer, .arg = &rig.adapter};
-	base_list_add(&rig.adapter.conns, &rig.conn.node);
+	rig.adapter.port_down = (struct ndxp_timer){.fn = verbs_port_on_timer, .arg = &rig.adapter};
+	ndxp_list_add(&rig.adapter.conns, &rig.conn.node);
 	fake_raise_port_event(&rig.device, IBV_EVENT_PORT_ERR, 2);
 	verbs_async_on_event(&rig.adapter, 0);
 	assert_false(rig.adapter.port_down.armed);

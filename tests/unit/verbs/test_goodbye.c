@@ -58,13 +58,13 @@ static void stop_timers(void *arg)
 {
 	struct end *end = arg;
 
-	base_timer_cancel(end->rig.adapter.spi.loop, &end->rig.conn.timer);
-	base_timer_cancel(end->rig.adapter.spi.loop, &end->rig.conn.watchdog);
+	ndxp_timer_cancel(end->rig.adapter.spi.loop, &end->rig.conn.timer);
+	ndxp_timer_cancel(end->rig.adapter.spi.loop, &end->rig.conn.watchdog);
 }
 
-static void call_on_loop(struct end *end, base_loop_fn *what)
+static void call_on_loop(struct end *end, ndxp_loop_fn *what)
 {
-	base_loop_call(end->rig.adapter.spi.loop, what, end);
+	ndxp_loop_call(end->rig.adapter.spi.loop, what, end);
 }
 
 static void end_close(struct end *end)

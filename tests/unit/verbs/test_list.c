@@ -18,38 +18,38 @@
 
 /* ---- counting locks ---- */
 
-static struct base_lock *counted;
+static struct ndxp_lock *counted;
 static unsigned locks;
 
-void __real_ndx_private_base_lock_slow(struct base_lock *lock);
-void __real_ndx_private_base_lock_wake(struct base_lock *lock);
-void __wrap_ndx_private_base_lock_slow(struct base_lock *lock);
-void __wrap_ndx_private_base_lock_wake(struct base_lock *lock);
+void __real_ndxp_lock_slow(struct ndxp_lock *lock);
+void __real_ndxp_lock_wake(struct ndxp_lock *lock);
+void __wrap_ndxp_lock_slow(struct ndxp_lock *lock);
+void __wrap_ndxp_lock_wake(struct ndxp_lock *lock);
 
 /* The control thread comes here with other locks. */
-static bool is_counted(const struct base_lock *lock)
+static bool is_counted(const struct ndxp_lock *lock)
 {
 	return lock == __atomic_load_n(&counted, __ATOMIC_RELAXED);
 }
 
 /* The counted lock always looks taken and waited for, so that each use of it comes here. */
-void __wrap_ndx_private_base_lock_slow(struct base_lock *lock)
+void __wrap_ndxp_lock_slow(struct ndxp_lock *lock)
 {
 	if (is_counted(lock))
 		locks++;
 	else
-		__real_ndx_private_base_lock_slow(lock);
+		__real_ndxp_lock_slow(lock);
 }
 
-void __wrap_ndx_private_base_lock_wake(struct base_lock *lock)
+void __wrap_ndxp_lock_wake(struct ndxp_lock *lock)
 {
 	if (is_counted(lock))
 		lock->word = 2;
 	else
-		__real_ndx_private_base_lock_wake(lock);
+		__real_ndxp_lock_wake(lock);
 }
 
-static void count_locks(struct base_lock *lock)
+static void count_locks(struct ndxp_lock *lock)
 {
 	locks = 0;
 	__atomic_store_n(&counted, lock, __ATOMIC_RELAXED);
@@ -185,12 +185,12 @@ static void a_refusal_takes_back_exactly_the_rest(void **state)
 		assert_int_equal(post(&rig, &list, 8, &posted), NDX_E_INTERNAL_ERROR);
 		assert_int_equal(posted, k);
 		assert_int_equal(fake->send_tail, k);
-		assert_int_equal(base_queue_outstanding(&rig_qp(&rig)->base.initiator), k);
+		assert_int_equal(ndxp_queue_outstanding(&rig_qp(&rig)->base.initiator), k);
 		rig.device.refuse_entry = k + 1;
 		assert_int_equal(receive(&rig, &list, 8, &posted), NDX_E_INTERNAL_ERROR);
 		assert_int_equal(posted, k);
 		assert_int_equal(fake->receive_tail, k);
-		assert_int_equal(base_queue_outstanding(&rig_qp(&rig)->base.receive), k);
+		assert_int_equal(ndxp_queue_outstanding(&rig_qp(&rig)->base.receive), k);
 		make_list(&list, k, DEPTH - k, 0);
 		assert_int_equal(post(&rig, &list, DEPTH - k, &posted), NDX_OK);
 		assert_int_equal(receive(&rig, &list, DEPTH - k, &posted), NDX_OK);
@@ -320,7 +320,7 @@ static void the_first_wrong_request_ends_the_list(void **state)
 		assert_int_equal(post(&rig, &list, 5, &posted), wrong[i].status);
 		assert_int_equal(posted, 3);
 		assert_int_equal(fake_qp_of(rig_native(&rig))->send_tail, 3);
-		assert_int_equal(base_queue_outstanding(&rig_qp(&rig)->base.initiator), 3);
+		assert_int_equal(ndxp_queue_outstanding(&rig_qp(&rig)->base.initiator), 3);
 		rig_close(&rig);
 	}
 }
@@ -419,7 +419,7 @@ static void the_books_are_kept(void **state)
 	assert_int_equal(ofi.sent, 5);
 	for (unsigned i = 0; i < 6; i++) {
 		const struct verbs_initiator *own =
-			(void *)base_queue_at(&rig_qp(&rig)->base.initiator, i);
+			(void *)ndxp_queue_at(&rig_qp(&rig)->base.initiator, i);
 
 		assert_int_equal(own->count, 1);
 		assert_memory_equal(own->sge, &list.sges[i], sizeof(list.sges[i]));
@@ -438,7 +438,7 @@ static void a_list_on_an_ended_connection_is_canceled(void **state)
 	(void)state;
 	rig_open(&rig);
 	rig_connect(&rig, DEPTH, NULL);
-	rig_qp(&rig)->base.state = BASE_QP_DEAD;
+	rig_qp(&rig)->base.state = NDXP_QP_DEAD;
 	make_list(&list, 0, DEPTH + 1, 0);
 	assert_int_equal(post(&rig, &list, DEPTH + 1, &posted), NDX_E_NO_MORE_ENTRIES);
 	assert_int_equal(posted, DEPTH);

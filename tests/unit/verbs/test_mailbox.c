@@ -177,7 +177,7 @@ static void only_the_right_field_is_a_goodbye(void **state)
 		verbs_end_on_disconnected(&rig.conn, 0);
 		assert_int_equal((rig.reports & NDX_REPORT_PEER_DISC) != 0, forged == 0);
 		assert_int_equal(rig.device.count[FAKE_POST_SEND], forged);
-		base_timer_cancel(rig.adapter.spi.loop, &rig.conn.timer);
+		ndxp_timer_cancel(rig.adapter.spi.loop, &rig.conn.timer);
 		rig_close(&rig);
 	}
 }

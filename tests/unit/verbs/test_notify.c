@@ -289,7 +289,7 @@ static void descriptor_and_overlapped_wait_for_their_own_types(void **state)
 
 	(void)state;
 	waiter_open(&w);
-	assert_int_equal(base_cq_get_fd(w.rig.cq, &p.fd), NDX_OK);
+	assert_int_equal(ndxp_cq_get_fd(w.rig.cq, &p.fd), NDX_OK);
 	assert_int_equal(verbs_cq_notify(w.rig.cq, NDX_CQ_NOTIFY_SOLICITED, NULL), NDX_PENDING);
 	waiter_notify(&w, NDX_CQ_NOTIFY_ANY);
 	assert_true(fake_arrive(rig_native(&w.rig), 8));

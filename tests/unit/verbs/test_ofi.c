@@ -36,7 +36,7 @@ static int set_up(void **state)
 	assert_int_equal(verbs_ofi_open(conn), NDX_OK);
 	assert_int_equal(verbs_qp_bring_up(rig_qp(&rig), conn), 0);
 	rig_native(&rig)->state = IBV_QPS_RTS;
-	rig_qp(&rig)->base.state = BASE_QP_UP;
+	rig_qp(&rig)->base.state = NDXP_QP_UP;
 	conn->state = VERBS_CONN_UP;
 	*state = &rig;
 	return 0;
@@ -54,27 +54,27 @@ static int tear_down(void **state)
 {
 	struct rig *rig = *state;
 
-	base_loop_call(rig->adapter.spi.loop, close_conn, rig);
+	ndxp_loop_call(rig->adapter.spi.loop, close_conn, rig);
 	rig_close(rig);
 	return 0;
 }
 
 static void write_peer_goodbye(struct rig *rig, uint32_t messages)
 {
-	const uint64_t field = htobe64(BASE_RC_SAID | messages);
+	const uint64_t field = htobe64(NDXP_RC_SAID | messages);
 
-	memcpy(conn_of(rig)->ofi->area + BASE_RC_GOODBYE, &field, sizeof(field));
+	memcpy(conn_of(rig)->ofi->area + NDXP_RC_GOODBYE, &field, sizeof(field));
 }
 
 /* Complete the oldest receive with the write with immediate data of a goodbye. */
 static void deliver_bell(struct rig *rig)
 {
-	const struct base_queue *q = &rig_qp(rig)->base.receive;
-	const struct ibv_wc wc = {.wr_id = (uintptr_t)base_queue_at(q, q->head),
+	const struct ndxp_queue *q = &rig_qp(rig)->base.receive;
+	const struct ibv_wc wc = {.wr_id = (uintptr_t)ndxp_queue_at(q, q->head),
 	                          .status = IBV_WC_SUCCESS,
 	                          .opcode = IBV_WC_RECV_RDMA_WITH_IMM,
 	                          .wc_flags = IBV_WC_WITH_IMM,
-	                          .imm_data = htonl(BASE_RC_BELL),
+	                          .imm_data = htonl(NDXP_RC_BELL),
 	                          .byte_len = sizeof(uint64_t)};
 
 	verbs_complete(&wc);
@@ -112,9 +112,9 @@ static void a_bell_behind_the_end_holds_nothing_up(void **state)
 	assert_int_equal(rig_receive(rig, 1), NDX_OK);
 	write_peer_goodbye(rig, 0);
 	rig->device.flushes_late = true;
-	base_lock_acquire(&rig_qp(rig)->base.lock);
+	ndxp_lock_acquire(&rig_qp(rig)->base.lock);
 	verbs_qp_kill(rig_qp(rig));
-	base_lock_release(&rig_qp(rig)->base.lock);
+	ndxp_lock_release(&rig_qp(rig)->base.lock);
 	deliver_bell(rig);
 	assert_true(verbs_qp_is_quiet(rig_qp(rig)));
 	rig_expect(rig, 1, NDX_E_CANCELED);
@@ -131,10 +131,10 @@ static void a_disconnect_during_the_close_is_no_abort(void **state)
 	struct rig *rig = *state;
 
 	rig->device.flushes_late = true;
-	base_lock_acquire(&rig_qp(rig)->base.lock);
+	ndxp_lock_acquire(&rig_qp(rig)->base.lock);
 	verbs_qp_kill(rig_qp(rig));
-	base_lock_release(&rig_qp(rig)->base.lock);
-	base_loop_call(rig->adapter.spi.loop, on_disconnected, rig);
+	ndxp_lock_release(&rig_qp(rig)->base.lock);
+	ndxp_loop_call(rig->adapter.spi.loop, on_disconnected, rig);
 	assert_int_equal(rig->reports, NDX_REPORT_PEER_DISC);
 }
 
@@ -142,7 +142,7 @@ static void a_disconnect_without_a_goodbye_is_an_abort(void **state)
 {
 	struct rig *rig = *state;
 
-	base_loop_call(rig->adapter.spi.loop, on_disconnected, rig);
+	ndxp_loop_call(rig->adapter.spi.loop, on_disconnected, rig);
 	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
 }
 
@@ -171,7 +171,7 @@ static void a_peer_may_give_up_before_the_queue_pair_is_ready(void **state)
 	rig->host.established = note_established;
 	verbs_qp_bring_down(rig_qp(rig));
 	conn_of(rig)->state = VERBS_CONN_ANSWERED;
-	base_loop_call(rig->adapter.spi.loop, on_early_disconnect, rig);
+	ndxp_loop_call(rig->adapter.spi.loop, on_early_disconnect, rig);
 	assert_int_equal(rig->reports, NDX_REPORT_ABORT);
 }
 
@@ -206,9 +206,9 @@ static void a_request_without_an_answer_is_refused_with_data(void **state)
 	verbs_qp_bring_down(rig_qp(rig));
 	conn_of(rig)->state = VERBS_CONN_REQUESTED;
 	conn_of(rig)->id = &id;
-	base_list_init(&conn_of(rig)->node);
+	ndxp_list_init(&conn_of(rig)->node);
 	refusal_len = 0;
-	base_loop_call(rig->adapter.spi.loop, abandon, rig);
+	ndxp_loop_call(rig->adapter.spi.loop, abandon, rig);
 	assert_non_null(memmem(refusal, refusal_len, "Nv", 2));
 	assert_null(conn_of(rig)->id);
 }

@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base_loop.h"
 #include "builtin.h"
 #include "fake_verbs.h"
 #include "verbs.h"
@@ -235,7 +236,7 @@ static enum ndx_status open_and_close(const char *gid, size_t *addresses)
 	st = ndx_provider_verbs.ops->adapter_open(&opened.head, &spec, &opened.adapter);
 	if (st == NDX_OK) {
 		*addresses = ndx_provider_verbs.ops->adapter_addresses(opened.adapter, NULL, 0);
-		base_loop_call(opened.head.loop, close_adapter, &opened);
+		ndxp_loop_call(opened.head.loop, close_adapter, &opened);
 	}
 	base_loop_destroy(opened.head.loop, nothing, NULL);
 	assert_int_equal(port.open_objects, 0);

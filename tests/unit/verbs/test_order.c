@@ -24,9 +24,9 @@ static void complete_sends(struct rig *rig, unsigned count)
 {
 	struct verbs_cq *cq = verbs_cq_of(&rig->cq->pub);
 
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	fake_complete_sends(rig_native(rig), count);
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 }
 
 /* Poll as the control thread does, which moves completions to the stash; then complete another
@@ -48,10 +48,10 @@ static void post_sends(struct rig *rig, uint32_t *posted)
 {
 	struct verbs_cq *cq = verbs_cq_of(&rig->cq->pub);
 
-	base_lock_acquire(&cq->poll_lock);
+	ndxp_lock_acquire(&cq->poll_lock);
 	while (*posted < REQUESTS && rig_send(rig, *posted, 0) == NDX_OK)
 		(*posted)++;
-	base_lock_release(&cq->poll_lock);
+	ndxp_lock_release(&cq->poll_lock);
 }
 
 static void nothing_overtakes_what_another_thread_has_read(void **state)

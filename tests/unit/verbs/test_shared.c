@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base_loop.h"
 #include "rig.h"
 
 #define DEPTH 4u
@@ -67,20 +68,20 @@ static struct {
 	enum ndx_status posted;
 } consumer;
 
-void __real_base_cq_push(struct base_cq *cq, struct base_queue *queue,
+void __real_ndxp_cq_push(struct ndxp_cq *cq, struct ndxp_queue *queue,
                          const struct ndx_result *result);
-void __wrap_base_cq_push(struct base_cq *cq, struct base_queue *queue,
+void __wrap_ndxp_cq_push(struct ndxp_cq *cq, struct ndxp_queue *queue,
                          const struct ndx_result *result);
 
-void __wrap_base_cq_push(struct base_cq *cq, struct base_queue *queue,
+void __wrap_ndxp_cq_push(struct ndxp_cq *cq, struct ndxp_queue *queue,
                          const struct ndx_result *result)
 {
 	struct ndx_result taken;
 
-	__real_base_cq_push(cq, queue, result);
+	__real_ndxp_cq_push(cq, queue, result);
 	if (consumer.rig == NULL)
 		return;
-	assert_int_equal(base_cq_take(cq, &taken, 1), 1);
+	assert_int_equal(ndxp_cq_take(cq, &taken, 1), 1);
 	consumer.posted = post_receive(consumer.rig, consumer.srq, 9);
 }
 
@@ -134,12 +135,12 @@ static void a_queue_pair_that_goes_leaves_receives_and_results(void **state)
 /* The deadline of each wait; 0: the deadline that the provider computes. */
 static uint64_t fixed_deadline;
 
-uint64_t __real_ndx_private_base_deadline(uint32_t ms);
-uint64_t __wrap_ndx_private_base_deadline(uint32_t ms);
+uint64_t __real_ndxp_deadline(uint32_t ms);
+uint64_t __wrap_ndxp_deadline(uint32_t ms);
 
-uint64_t __wrap_ndx_private_base_deadline(uint32_t ms)
+uint64_t __wrap_ndxp_deadline(uint32_t ms)
 {
-	return fixed_deadline != 0 ? fixed_deadline : __real_ndx_private_base_deadline(ms);
+	return fixed_deadline != 0 ? fixed_deadline : __real_ndxp_deadline(ms);
 }
 
 static void finish_conn(void *arg)
@@ -169,7 +170,7 @@ static void stop_timer(void *arg)
 {
 	struct rig *rig = arg;
 
-	base_timer_cancel(rig->adapter.spi.loop, &rig->conn.timer);
+	ndxp_timer_cancel(rig->adapter.spi.loop, &rig->conn.timer);
 }
 
 /*
@@ -194,7 +195,7 @@ static void an_end_waits_for_the_last_receive(void **state)
 		assert_int_equal(post_receive(&rig, srq, 1), NDX_OK);
 		polls = rig.device.count[FAKE_POLL_CQ];
 		fixed_deadline = UINT64_MAX;
-		base_loop_call(loop, finish_conn, &rig);
+		ndxp_loop_call(loop, finish_conn, &rig);
 		fixed_deadline = 0;
 		assert_in_range(rig.device.count[FAKE_POLL_CQ] - polls, 1, MAX_POLLS);
 		assert_int_equal(rig.reports, 0);
@@ -203,14 +204,14 @@ static void an_end_waits_for_the_last_receive(void **state)
 		if (reports) {
 			fake_raise_event(&rig.device, IBV_EVENT_QP_LAST_WQE_REACHED,
 			                 rig_native(&rig));
-			base_loop_call(loop, read_async_event, &rig);
-			base_loop_call(loop, nothing, NULL);
+			ndxp_loop_call(loop, read_async_event, &rig);
+			ndxp_loop_call(loop, nothing, NULL);
 		} else {
-			base_loop_call(loop, expire_receives_wait, &rig);
+			ndxp_loop_call(loop, expire_receives_wait, &rig);
 		}
 		assert_int_equal(rig.reports, NDX_REPORT_QUIET);
 		rig_expect(&rig, 1, NDX_OK);
-		base_loop_call(loop, stop_timer, &rig);
+		ndxp_loop_call(loop, stop_timer, &rig);
 		rig_close(&rig);
 		verbs_srq_destroy(srq);
 	}
@@ -227,10 +228,10 @@ static void a_last_receive_that_was_reported_before_is_not_awaited(void **state)
 	srq = open_shared(&rig);
 	rig_connect(&rig, 8, srq);
 	fake_raise_event(&rig.device, IBV_EVENT_QP_LAST_WQE_REACHED, rig_native(&rig));
-	base_loop_call(rig.adapter.spi.loop, read_async_event, &rig);
+	ndxp_loop_call(rig.adapter.spi.loop, read_async_event, &rig);
 	assert_int_equal(rig.reports, 0);
 	fixed_deadline = UINT64_MAX;
-	base_loop_call(rig.adapter.spi.loop, finish_conn, &rig);
+	ndxp_loop_call(rig.adapter.spi.loop, finish_conn, &rig);
 	fixed_deadline = 0;
 	assert_int_equal(rig.reports, NDX_REPORT_QUIET);
 	rig_close(&rig);
@@ -269,7 +270,7 @@ static void an_end_in_a_callback_is_over_when_it_returns(void **state)
 	ov.callback = abort_in_callback;
 	ov.context = &rig;
 	base_loop_callback(rig.adapter.spi.loop, &ov);
-	base_loop_call(rig.adapter.spi.loop, nothing, NULL);
+	ndxp_loop_call(rig.adapter.spi.loop, nothing, NULL);
 	assert_int_equal(ov.information, NDX_REPORT_QUIET);
 	rig_close(&rig);
 	verbs_srq_destroy(srq);

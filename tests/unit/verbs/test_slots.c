@@ -75,11 +75,11 @@ static void a_result_frees_what_is_before_it(void **state)
 	assert_int_equal(rig_send(&rig, 3, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	fake_complete_sends(rig_native(&rig), 1);
 	rig_expect_none(&rig);
-	assert_int_equal(base_queue_outstanding(&rig_qp(&rig)->base.initiator), 3);
+	assert_int_equal(ndxp_queue_outstanding(&rig_qp(&rig)->base.initiator), 3);
 	fake_complete_sends(rig_native(&rig), 2);
 	rig_expect(&rig, 2, NDX_OK);
 	rig_expect_none(&rig);
-	assert_int_equal(base_queue_outstanding(&rig_qp(&rig)->base.initiator), 1);
+	assert_int_equal(ndxp_queue_outstanding(&rig_qp(&rig)->base.initiator), 1);
 	rig_close(&rig);
 }
 
@@ -96,17 +96,17 @@ static void a_sweep_finds_completions_without_an_event(void **state)
 	qp = rig_qp(&rig);
 	assert_int_equal(rig_send(&rig, 1, NDX_OP_SILENT_SUCCESS), NDX_OK);
 	rig_expect_none(&rig);
-	assert_int_equal(base_queue_outstanding(&qp->base.initiator), 1);
-	base_lock_acquire(&qp->base.lock);
+	assert_int_equal(ndxp_queue_outstanding(&qp->base.initiator), 1);
+	ndxp_lock_acquire(&qp->base.lock);
 	verbs_wr_post_sweep(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	rig_expect_none(&rig);
-	assert_int_equal(base_queue_outstanding(&qp->base.initiator), 0);
+	assert_int_equal(ndxp_queue_outstanding(&qp->base.initiator), 0);
 	/* all requests are complete, so no second sweep is posted */
 	rig.device.count[FAKE_POST_SEND] = 0;
-	base_lock_acquire(&qp->base.lock);
+	ndxp_lock_acquire(&qp->base.lock);
 	verbs_wr_post_sweep(qp);
-	base_lock_release(&qp->base.lock);
+	ndxp_lock_release(&qp->base.lock);
 	assert_int_equal(rig.device.count[FAKE_POST_SEND], 0);
 	rig_close(&rig);
 }

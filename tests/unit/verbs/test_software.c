@@ -147,7 +147,7 @@ static void run_ticks(void *arg)
 	cq->mode = VERBS_CQ_AWAY;
 	adapter->tick_ms = 2;
 	for (size_t i = 0; i <= TICKS; i++) {
-		base_timer_cancel(adapter->spi.loop, &adapter->tick);
+		ndxp_timer_cancel(adapter->spi.loop, &adapter->tick);
 		if (i < TICKS) /* then the consumer stops polling */
 			(void)ndx_cq_get_results(&ticks->rig->cq->pub, &result, 1);
 		verbs_cq_on_tick(adapter);
@@ -166,9 +166,9 @@ static void a_consumer_that_polls_on_is_checked_less_and_less_often(void **state
 
 	(void)state;
 	rig_open(&rig);
-	rig.adapter.tick = (struct base_timer){.fn = verbs_cq_on_tick, .arg = &rig.adapter};
+	rig.adapter.tick = (struct ndxp_timer){.fn = verbs_cq_on_tick, .arg = &rig.adapter};
 	ticks.rig = &rig;
-	base_loop_call(rig.adapter.spi.loop, run_ticks, &ticks);
+	ndxp_loop_call(rig.adapter.spi.loop, run_ticks, &ticks);
 	for (size_t i = 0; i < TICKS; i++) {
 		assert_int_equal(ticks.ms[i], ms[i]);
 		assert_int_equal(ticks.mode[i], VERBS_CQ_AWAY);
@@ -197,7 +197,7 @@ static void a_drain_arms_the_queue(void **state)
 	rig_expect_none(&rig);
 	assert_int_equal(rig_send(&rig, 1, 0), NDX_OK);
 	rig.device.count[FAKE_ARM_CQ] = 0;
-	base_loop_call(rig.adapter.spi.loop, start_drain, &rig.conn.spi);
+	ndxp_loop_call(rig.adapter.spi.loop, start_drain, &rig.conn.spi);
 	assert_int_equal(verbs_cq_of(&rig.cq->pub)->mode, VERBS_CQ_ARMED);
 	assert_int_equal(rig.device.count[FAKE_ARM_CQ], 1);
 	fake_complete_sends(rig_native(&rig), 1);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base_ov.h"
 #include "waiter.h"
 
 void waiter_do_nothing(void *arg)
@@ -16,10 +17,10 @@ void waiter_do_nothing(void *arg)
 void waiter_open(struct waiter *w)
 {
 	rig_open(&w->rig);
-	w->rig.adapter.tick = (struct base_timer){.fn = waiter_do_nothing};
+	w->rig.adapter.tick = (struct ndxp_timer){.fn = waiter_do_nothing};
 	rig_connect(&w->rig, WAITER_DEPTH, NULL);
-	w->rig.conn.timer = (struct base_timer){.fn = waiter_do_nothing};
-	w->rig.conn.watchdog = (struct base_timer){.fn = waiter_do_nothing};
+	w->rig.conn.timer = (struct ndxp_timer){.fn = waiter_do_nothing};
+	w->rig.conn.watchdog = (struct ndxp_timer){.fn = waiter_do_nothing};
 	w->rig.conn.spi.qp = w->rig.qp;
 	for (uintptr_t i = 0; i < WAITER_DEPTH; i++)
 		assert_int_equal(rig_receive(&w->rig, i), NDX_OK);
@@ -30,14 +31,14 @@ static void cancel_timers(void *arg)
 {
 	struct rig *rig = arg;
 
-	base_timer_cancel(rig->adapter.spi.loop, &rig->adapter.tick);
-	base_timer_cancel(rig->adapter.spi.loop, &rig->conn.timer);
-	base_timer_cancel(rig->adapter.spi.loop, &rig->conn.watchdog);
+	ndxp_timer_cancel(rig->adapter.spi.loop, &rig->adapter.tick);
+	ndxp_timer_cancel(rig->adapter.spi.loop, &rig->conn.timer);
+	ndxp_timer_cancel(rig->adapter.spi.loop, &rig->conn.watchdog);
 }
 
-void waiter_call(struct waiter *w, base_loop_fn *fn, void *arg)
+void waiter_call(struct waiter *w, ndxp_loop_fn *fn, void *arg)
 {
-	base_loop_call(w->rig.adapter.spi.loop, fn, arg);
+	ndxp_loop_call(w->rig.adapter.spi.loop, fn, arg);
 }
 
 void waiter_close(struct waiter *w)
@@ -75,6 +76,6 @@ bool waiter_is_notified(struct waiter *w)
 
 void waiter_cancel(struct waiter *w)
 {
-	base_cq_cancel(w->rig.cq, NDX_E_CANCELED);
+	ndxp_cq_cancel(w->rig.cq, NDX_E_CANCELED);
 	assert_int_equal(ndx_overlapped_wait(&w->ov, 1000), NDX_E_CANCELED);
 }

@@ -19,7 +19,7 @@ struct waiter {
 void waiter_open(struct waiter *w);
 void waiter_close(struct waiter *w);
 /* Call `fn` on the control thread and wait for its end. */
-void waiter_call(struct waiter *w, base_loop_fn *fn, void *arg);
+void waiter_call(struct waiter *w, ndxp_loop_fn *fn, void *arg);
 void waiter_do_nothing(void *arg);
 void waiter_read_events(void *arg); /* `arg` is the adapter */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BASE_CLOSE_ON_EXEC_H
-#define BASE_CLOSE_ON_EXEC_H
+#ifndef NDX_SPI_CLOSE_ON_EXEC_H
+#define NDX_SPI_CLOSE_ON_EXEC_H
 
 #include <stdbool.h>
 
@@ -10,6 +10,6 @@
  * shared object, the object calls none of these functions, or the relocations of this machine are
  * unknown.
  */
-bool base_close_on_exec(const void *function);
+bool ndxp_close_on_exec(const void *function);
 
 #endif

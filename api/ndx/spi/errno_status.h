@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BASE_ERRNO_H
-#define BASE_ERRNO_H
+#ifndef NDX_SPI_ERRNO_STATUS_H
+#define NDX_SPI_ERRNO_STATUS_H
 
 #include <ndx/status.h>
 
 /* The status for an errno of a socket, of a connection or of a system limit; NDX_E_UNSUCCESSFUL for
  * every other one. An RDMA stack that uses an errno in a sense of its own checks that one first. */
-enum ndx_status base_errno_status(int err);
+enum ndx_status ndxp_errno_status(int err);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BASE_STATS_H
-#define BASE_STATS_H
+#ifndef NDX_SPI_STATS_H
+#define NDX_SPI_STATS_H
 
 #include <stdint.h>
 
 #include <ndx/stats.h>
 
 /* The index of a status in an array of NDX_STATS_STATUSES counters. */
-static inline unsigned base_status_index(enum ndx_status status)
+static inline unsigned ndxp_status_index(enum ndx_status status)
 {
 	const unsigned index = (unsigned)-(int)status;
 
@@ -16,7 +16,7 @@ static inline unsigned base_status_index(enum ndx_status status)
 
 /* The bucket of a value in a histogram of NDX_STATS_BUCKETS: [n] counts 2^n to 2^(n + 1) - 1, [0]
  * also 0, and the last one also every larger value. */
-static inline unsigned base_stats_bucket(uint64_t value)
+static inline unsigned ndxp_stats_bucket(uint64_t value)
 {
 	const unsigned n = value < 2 ? 0 : 63u - (unsigned)__builtin_clzll(value);
 
@@ -24,9 +24,9 @@ static inline unsigned base_stats_bucket(uint64_t value)
 }
 
 /* Count a status. */
-static inline void base_count_status(uint64_t *counts, enum ndx_status status)
+static inline void ndxp_count_status(uint64_t *counts, enum ndx_status status)
 {
-	counts[base_status_index(status)]++;
+	counts[ndxp_status_index(status)]++;
 }
 
 #endif

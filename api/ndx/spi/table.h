@@ -5,26 +5,26 @@
  * number of entries is limited. Where peers or packets choose the keys, the hash is keyed, so that
  * no peer can make chains long.
  */
-#ifndef BASE_TABLE_H
-#define BASE_TABLE_H
+#ifndef NDX_SPI_TABLE_H
+#define NDX_SPI_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct base_table_node {
-	struct base_table_node *next;
-	struct base_table_node **link; /* the pointer to this node; NULL: in no table */
+struct ndxp_table_node {
+	struct ndxp_table_node *next;
+	struct ndxp_table_node **link; /* the pointer to this node; NULL: in no table */
 	uint64_t hash;
 };
 
-struct base_table {
-	struct base_table_node **buckets;
+struct ndxp_table {
+	struct ndxp_table_node **buckets;
 	uint64_t mask;
 };
 
 /* `buckets` are `count` pointers, all NULL; `count` is a power of two. */
-static inline void base_table_init(struct base_table *table, struct base_table_node **buckets,
+static inline void ndxp_table_init(struct ndxp_table *table, struct ndxp_table_node **buckets,
                                    uint64_t count)
 {
 	table->buckets = buckets;
@@ -32,10 +32,10 @@ static inline void base_table_init(struct base_table *table, struct base_table_n
 }
 
 /* The newest node of a chain comes first. */
-static inline void base_table_add(struct base_table *table, struct base_table_node *node,
+static inline void ndxp_table_add(struct ndxp_table *table, struct ndxp_table_node *node,
                                   uint64_t hash)
 {
-	struct base_table_node **bucket = &table->buckets[hash & table->mask];
+	struct ndxp_table_node **bucket = &table->buckets[hash & table->mask];
 
 	node->hash = hash;
 	node->next = *bucket;
@@ -46,7 +46,7 @@ static inline void base_table_add(struct base_table *table, struct base_table_no
 }
 
 /* Removing a node that is in no table does nothing. */
-static inline void base_table_remove(struct base_table_node *node)
+static inline void ndxp_table_remove(struct ndxp_table_node *node)
 {
 	if (node->link == NULL)
 		return;
@@ -57,10 +57,10 @@ static inline void base_table_remove(struct base_table_node *node)
 }
 
 /* The newest node with this hash; NULL if there is none. */
-static inline struct base_table_node *base_table_first(const struct base_table *table,
+static inline struct ndxp_table_node *ndxp_table_first(const struct ndxp_table *table,
                                                        uint64_t hash)
 {
-	struct base_table_node *node = table->buckets[hash & table->mask];
+	struct ndxp_table_node *node = table->buckets[hash & table->mask];
 
 	while (node != NULL && node->hash != hash)
 		node = node->next;
@@ -68,9 +68,9 @@ static inline struct base_table_node *base_table_first(const struct base_table *
 }
 
 /* The next node with the hash of `from`. */
-static inline struct base_table_node *base_table_next(const struct base_table_node *from)
+static inline struct ndxp_table_node *ndxp_table_next(const struct ndxp_table_node *from)
 {
-	struct base_table_node *node = from->next;
+	struct ndxp_table_node *node = from->next;
 
 	while (node != NULL && node->hash != from->hash)
 		node = node->next;
@@ -78,11 +78,11 @@ static inline struct base_table_node *base_table_next(const struct base_table_no
 }
 
 /* The node that follows `from` in the whole table, in no particular order; the first for NULL. */
-static inline struct base_table_node *base_table_walk(const struct base_table *table,
-                                                      const struct base_table_node *from)
+static inline struct ndxp_table_node *ndxp_table_walk(const struct ndxp_table *table,
+                                                      const struct ndxp_table_node *from)
 {
 	uint64_t bucket = from == NULL ? 0 : (from->hash & table->mask) + 1;
-	struct base_table_node *node = from == NULL ? NULL : from->next;
+	struct ndxp_table_node *node = from == NULL ? NULL : from->next;
 
 	for (; node == NULL && bucket <= table->mask; bucket++)
 		node = table->buckets[bucket];

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/**
+ * @file
+ * How the functions of the provider kit are linked.
+ *
+ * The kit is what providers share: locks, lists, addresses, the halves of queues that no stack
+ * decides. Its names begin with ndxp_. A provider links libndx-provider.a, so it has the kit's code
+ * of its own build; what the whole process shares (log, last error, control loops, overlapped
+ * operations) its functions reach through struct ndx_host. No kit structure is part of the binary
+ * interface unless <ndx/spi/provider.h> or <ndx/spi/loop.h> has it.
+ */
+#ifndef NDX_SPI_SHARED_H
+#define NDX_SPI_SHARED_H
+
+/**
+ * NDXP_IN_LIBNDX is for the build of NDX itself: libndx-negotiation and libndx-stream call these
+ * functions in libndx. For a provider they are functions like all others.
+ */
+#ifdef NDXP_IN_LIBNDX
+#define NDXP_SHARED __attribute__((visibility("default")))
+#else
+#define NDXP_SHARED
+#endif
+
+#endif
