@@ -4,21 +4,36 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include <ndx/spi/log.h>
 
-#ifndef NDX_PLUGIN_DIR
-#define NDX_PLUGIN_DIR "/usr/lib/ndx"
-#endif
+/* Where to look if the place of libndx is not known. */
+static const char fallback[] = "/usr/lib/ndx";
 
 #define SUFFIX ".so"
 
-const char *code_file_directory(void)
+const char *code_file_directory(char path[PATH_MAX])
 {
-	return NDX_PLUGIN_DIR;
+	static const char folder[] = "/ndx";
+	const char *slash;
+	char real[PATH_MAX];
+	Dl_info own;
+
+	memcpy(path, fallback, sizeof(fallback));
+	/* A relative path was relative to the directory in which the process began. */
+	if (dladdr(fallback, &own) == 0 || own.dli_fname == NULL || own.dli_fname[0] != '/' ||
+	    realpath(own.dli_fname, real) == NULL)
+		return path;
+	slash = strrchr(real, '/');
+	if ((size_t)(slash - real) + sizeof(folder) > PATH_MAX)
+		return path;
+	memcpy(path, real, (size_t)(slash - real));
+	memcpy(path + (slash - real), folder, sizeof(folder));
+	return path;
 }
 
 bool code_file_each_directory(const struct code_file_kind *kind, code_file_directory_fn *each,
@@ -43,7 +58,7 @@ bool code_file_each_directory(const struct code_file_kind *kind, code_file_direc
 		if (*path == ':')
 			path++;
 	}
-	return each(arg, NDX_PLUGIN_DIR);
+	return each(arg, code_file_directory(directory));
 }
 
 bool code_file_name(const struct code_file_kind *kind, const char *file, char *name, size_t most)
@@ -99,11 +114,39 @@ enum ndx_status code_file_check(const struct code_file_kind *kind, const char *p
 	return check_writable(kind, real, S_IFREG, "regular file");
 }
 
+#define PACKAGE_ROOM 96 /* bytes of the text about a package */
+
+/*
+ * If a library is missing, the name of its Debian package, which follows from the library's:
+ * libX.so.N is in libXN, or in libX-N if X ends with a digit (Debian Policy, section 8.1).
+ */
+static void package_of(const char *why, char text[PACKAGE_ROOM])
+{
+	static const char missing[] = ": cannot open shared object file: No such file";
+	const char *end = strstr(why, missing);
+	const char *so = strstr(why, ".so.");
+	size_t name;
+	size_t version;
+
+	text[0] = '\0';
+	if (end == NULL || so == NULL || so == why || so > end ||
+	    memchr(why, '/', end - why) != NULL)
+		return;
+	name = (size_t)(so - why);
+	version = (size_t)(end - so) - (sizeof(".so.") - 1);
+	if (name + version > PACKAGE_ROOM / 2)
+		return;
+	(void)snprintf(text, PACKAGE_ROOM, "; install the package with it (Debian: %.*s%s%.*s)",
+	               (int)name, why, so[-1] >= '0' && so[-1] <= '9' ? "-" : "", (int)version,
+	               so + sizeof(".so.") - 1);
+}
+
 enum ndx_status code_file_open(const struct code_file_kind *kind, const char *path,
                                const char *name, void **dl, const void **datum)
 {
 	char real[PATH_MAX];
 	enum ndx_status st = code_file_check(kind, path, real);
+	char package[PACKAGE_ROOM];
 	const void *found;
 	const char *why;
 	void *handle;
@@ -113,8 +156,11 @@ enum ndx_status code_file_open(const struct code_file_kind *kind, const char *pa
 	handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL) {
 		why = dlerror();
-		return fail(NDX_E_DEVICE_NOT_READY, 0, "%s \"%s\" cannot be loaded: %s", kind->what,
-		            name, why != NULL ? why : real);
+		if (why == NULL)
+			why = real;
+		package_of(why, package);
+		return fail(NDX_E_DEVICE_NOT_READY, 0, "%s \"%s\" cannot be loaded: %s%s",
+		            kind->what, name, why, package);
 	}
 	found = dlsym(handle, kind->symbol);
 	if (found == NULL) {

@@ -23,13 +23,13 @@ struct code_file_kind {
 /* Visits a directory; returns true to end the search. */
 typedef bool code_file_directory_fn(void *arg, const char *directory);
 
-/* Visit the directories of the kind's variable (ignored in set-user-id programs), then the one that
- * was compiled in. True if a visit returned true. */
+/* Visit the directories of the kind's variable (ignored in set-user-id programs), then
+ * code_file_directory(). True if a visit returned true. */
 bool code_file_each_directory(const struct code_file_kind *kind, code_file_directory_fn *each,
                               void *arg) NDX_PRIVATE(code_file_each_directory);
 
-/* The directory that was compiled in, for messages. */
-const char *code_file_directory(void) NDX_PRIVATE(code_file_directory);
+/* The folder "ndx" beside libndx, so that a tree may be moved. Returns `path`. */
+const char *code_file_directory(char path[PATH_MAX]) NDX_PRIVATE(code_file_directory);
 
 /*
  * "PREFIXname.so" -> "name"; false if the file is of another kind, or the name is longer than

@@ -102,7 +102,7 @@ static enum ndx_status check_place(const char *origin, const char *section, cons
 	if (provider != NULL)
 		return registry_check_key(provider, key, origin);
 	if (strcmp(section, own_section) != 0)
-		return registry_knows(section) || loader_exists(section)
+		return registry_is_module(section) || loader_exists(section)
 		               ? NDX_OK
 		               : fail_section(origin, section);
 	if (strcmp(key, own_key) == 0)

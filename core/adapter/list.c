@@ -17,6 +17,7 @@
 void list_clear(struct listing *listing)
 {
 	free(listing->entries);
+	free(listing->ranks);
 	*listing = (struct listing){0};
 }
 
@@ -24,15 +25,20 @@ static bool make_room(struct listing *l)
 {
 	const size_t room = l->room == 0 ? 8 : l->room * 2;
 	struct ndx_adapter_entry *entries;
+	int32_t *ranks;
 
 	if (l->count < l->room)
 		return true;
 	entries = reallocarray(l->entries, room, sizeof(*entries));
-	if (entries == NULL) {
+	if (entries != NULL)
+		l->entries = entries;
+	ranks = reallocarray(l->ranks, room, sizeof(*ranks));
+	if (ranks != NULL)
+		l->ranks = ranks;
+	if (entries == NULL || ranks == NULL) {
 		l->status = fail(NDX_E_NO_MEMORY, 0, "list of adapters: out of memory");
 		return false;
 	}
-	l->entries = entries;
 	l->room = room;
 	return true;
 }
@@ -50,6 +56,7 @@ static void append_entry(void *arg, const struct ndx_adapter_entry *entry)
 
 	if (l->count == LIST_MAX || !make_room(l))
 		return;
+	l->ranks[l->count] = 0;
 	e = &l->entries[l->count++];
 	*e = *entry;
 	end_string(e->uri, sizeof(e->uri));
@@ -91,32 +98,6 @@ static struct ndx_spi_option *section_of(const struct config *config, const char
 	return options;
 }
 
-enum ndx_status list_provider(const struct ndx_provider *provider, const struct config *config,
-                              struct listing *l)
-{
-	const size_t before = l->count;
-	struct ndx_spi_open defaults = {.device = ""};
-	struct ndx_spi_option *options = section_of(config, provider->name, &defaults.option_count);
-	enum ndx_status st;
-
-	if (options == NULL) {
-		l->status = fail(NDX_E_NO_MEMORY, 0, "list of adapters: out of memory");
-		return l->status;
-	}
-	defaults.options = options;
-	ndxp_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
-	st = provider->ops->list(provider, &defaults, append_entry, l);
-	free(options);
-	for (size_t i = before; i < l->count; i++)
-		(void)snprintf(l->entries[i].provider, sizeof(l->entries[i].provider), "%s",
-		               provider->name);
-	if (st != NDX_OK && st != NDX_E_NO_MEMORY)
-		take_failure(l, provider->name, st);
-	else if (st != NDX_OK)
-		l->status = st;
-	return l->status;
-}
-
 /* The length of "PROVIDER:DEVICE" in a URI. */
 static size_t head_length(const char *uri)
 {
@@ -133,6 +114,49 @@ bool list_entry_fits(const struct ndx_adapter_entry *entry, const char *uri)
 	if (head == provider)
 		return true;
 	return head_length(entry->uri) == head && memcmp(entry->uri, uri, head) == 0;
+}
+
+int32_t list_rank(const struct ndx_provider *provider, const struct ndx_adapter_entry *entry)
+{
+	const char *device = entry->uri + strcspn(entry->uri, ":?");
+	size_t len = 0;
+
+	if (*device == ':')
+		len = strcspn(++device, "?");
+	for (const struct ndx_spi_rank *r = provider->ranks; r != NULL && r->device != NULL; r++) {
+		if (r->device[0] == '\0' ||
+		    (strlen(r->device) == len && memcmp(r->device, device, len) == 0))
+			return r->rank;
+	}
+	return 0;
+}
+
+enum ndx_status list_provider(const struct ndx_provider *provider, const struct config *config,
+                              struct listing *l)
+{
+	const size_t before = l->count;
+	struct ndx_spi_open defaults = {.device = ""};
+	struct ndx_spi_option *options = section_of(config, provider->name, &defaults.option_count);
+	enum ndx_status st;
+
+	if (options == NULL) {
+		l->status = fail(NDX_E_NO_MEMORY, 0, "list of adapters: out of memory");
+		return l->status;
+	}
+	defaults.options = options;
+	ndxp_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
+	st = provider->ops->list(provider, &defaults, append_entry, l);
+	free(options);
+	for (size_t i = before; i < l->count; i++) {
+		(void)snprintf(l->entries[i].provider, sizeof(l->entries[i].provider), "%s",
+		               provider->name);
+		l->ranks[i] = list_rank(provider, &l->entries[i]);
+	}
+	if (st != NDX_OK && st != NDX_E_NO_MEMORY)
+		take_failure(l, provider->name, st);
+	else if (st != NDX_OK)
+		l->status = st;
+	return l->status;
 }
 
 struct all {

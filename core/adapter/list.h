@@ -15,6 +15,7 @@ struct config; /* config.h */
 /* Starts as {0}; release with list_clear(). */
 struct listing {
 	struct ndx_adapter_entry *entries;
+	int32_t *ranks; /* of the entries; 0: not for the automatic choice */
 	size_t count;
 	size_t room;
 	enum ndx_status status; /* NDX_E_NO_MEMORY if an entry was lost */
@@ -24,6 +25,9 @@ struct listing {
  * becomes an entry with the error. Only NDX_E_NO_MEMORY is a failure. */
 enum ndx_status list_provider(const struct ndx_provider *provider, const struct config *config,
                               struct listing *listing);
+
+/* The rank of a provider's adapter in the automatic choice; 0 if it has none. */
+int32_t list_rank(const struct ndx_provider *provider, const struct ndx_adapter_entry *entry);
 
 /* Append the adapters of all providers, built in or not. */
 void list_all(struct listing *out);

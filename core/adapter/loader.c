@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <ndx/spi/log.h>
+#include <ndx/spi/loop.h>
+#include "base_log.h"
+#include "base_ov.h"
 #include "code_file.h"
 #include "registry.h"
 #include "uri.h"
@@ -21,11 +23,12 @@ static const struct code_file_kind kind = {"provider", PREFIX, "ndx_provider", "
 
 struct loaded {
 	void *dl;
+	struct adopted own;
 };
 
-const char *loader_directory(void)
+const char *loader_directory(char path[PATH_MAX])
 {
-	return code_file_directory();
+	return code_file_directory(path);
 }
 
 struct search {
@@ -55,6 +58,33 @@ bool loader_exists(const char *name)
 
 	return find(&s, name);
 }
+
+static enum ndx_status serve_open(const char *name, const struct ndx_provider **provider,
+                                  void **file);
+static void serve_close(void *file);
+
+static const struct ndx_spi_services services = {
+	.abi = NDX_SPI_ABI,
+	.size = sizeof(struct ndx_spi_services),
+	.log = base_log_list,
+	.log_enabled = ndxp_log_enabled,
+	.record_failure = base_fail_list,
+	.fail_hold = ndxp_fail_hold,
+	.set_last_error = base_set_last_error_list,
+	.last_error = ndx_last_error,
+	.loop_on_any = ndxp_loop_on_any,
+	.loop_is_hurried = ndxp_loop_is_hurried,
+	.loop_post = ndxp_loop_post,
+	.loop_call = ndxp_loop_call,
+	.timer_set = ndxp_timer_set,
+	.timer_cancel = ndxp_timer_cancel,
+	.watch_add = ndxp_watch_add,
+	.watch_rearm = ndxp_watch_rearm,
+	.watch_remove = ndxp_watch_remove,
+	.complete = base_ov_complete,
+	.provider_open = serve_open,
+	.provider_close = serve_close,
+};
 
 static enum ndx_status check(const struct ndx_provider *found, const char *path, const char *name)
 {
@@ -87,8 +117,10 @@ static enum ndx_status open_file(const char *name, struct loaded **out,
 	st = check(found, search.path, name);
 	if (st != NDX_OK)
 		goto fail_check;
+	registry_adopt(found, &loaded->own);
+	registry_serve(found, &services);
 	*out = loaded;
-	*provider = found;
+	*provider = &loaded->own.provider;
 	return NDX_OK;
 fail_check:
 	code_file_close(loaded->dl);
@@ -108,6 +140,7 @@ enum ndx_status loader_open(const char *name, struct loaded **out,
 	st = registry_check(found, "this build");
 	if (st != NDX_OK)
 		return st;
+	registry_serve(found, &services);
 	*out = NULL;
 	*provider = found;
 	return NDX_OK;
@@ -119,6 +152,22 @@ void loader_close(struct loaded *loaded)
 		return;
 	code_file_close(loaded->dl);
 	free(loaded);
+}
+
+static enum ndx_status serve_open(const char *name, const struct ndx_provider **provider,
+                                  void **file)
+{
+	struct loaded *loaded;
+	const enum ndx_status st = loader_open(name, &loaded, provider);
+
+	if (st == NDX_OK)
+		*file = loaded;
+	return st;
+}
+
+static void serve_close(void *file)
+{
+	loader_close(file);
 }
 
 struct visit {

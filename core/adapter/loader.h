@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Providers by name: built in, or ndx-provider-NAME.so in the plugin directory. */
+/* Providers by name: built in, or ndx-provider-NAME.so. */
 #ifndef ADAPTER_LOADER_H
 #define ADAPTER_LOADER_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include <ndx/spi/provider.h>
 #include <ndx/status.h>
 
 /* The loader searches the directories of $NDX_PROVIDER_PATH (absolute, separated by ':'; ignored in
- * set-user-id programs), then the one that was compiled in. A file exports one constant, `const
+ * set-user-id programs), then the folder ndx beside libndx. A file exports one constant, `const
  * struct ndx_provider ndx_provider`, whose abi is compared before the first call. */
 
 struct loaded; /* a provider's file; opaque */
@@ -39,7 +40,7 @@ bool loader_exists(const char *name);
 /* Call `each` with the name of every provider that has a file; a name may come twice. */
 void loader_each(void (*each)(void *arg, const char *name), void *arg);
 
-/* The directory that was compiled in, for messages. */
-const char *loader_directory(void);
+/* The directory beside libndx, for messages. Returns `path`. */
+const char *loader_directory(char path[PATH_MAX]);
 
 #endif

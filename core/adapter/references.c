@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queues exist as long as a handle or a queue pair needs them. */
+#include <stdlib.h>
+
 #include "adapter.h"
 
 void cq_put(struct ndx_spi_cq *cq)
@@ -20,6 +22,7 @@ void cq_put(struct ndx_spi_cq *cq)
 void srq_put(struct ndx_spi_srq *srq)
 {
 	struct ndx_adapter *adapter = srq->object.adapter;
+	struct ndx_srq_ops *whole = srq->whole;
 	bool last;
 
 	adapter_lock(adapter);
@@ -28,6 +31,7 @@ void srq_put(struct ndx_spi_srq *srq)
 	if (last) {
 		adapter_remove_object(adapter, &srq->object, CORE_SRQ);
 		adapter->ops->srq_destroy(srq);
+		free(whole);
 		adapter_put(adapter, false);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The only file that knows the built-in providers. */
+/* The providers inside libndx, and the checks that every provider must pass. */
 #include "registry.h"
 
 #include <string.h>
@@ -9,26 +9,13 @@
 #include "control_thread.h"
 #include "uri.h"
 
-static const struct ndx_provider *const builtin[] = {
-#ifdef NDX_PROVIDER_LOOP
-	&ndx_provider_loop,
+/* The providers that NDX has in files of their own. The build knows their names, and this library
+ * only uses them to say what can be installed. */
+#ifndef NDX_MODULES
+#define NDX_MODULES ""
 #endif
-#ifdef NDX_PROVIDER_OFI
-	&ndx_provider_ofi,
-#endif
-#ifdef NDX_PROVIDER_FAULT
-	&ndx_provider_fault,
-#endif
-#ifdef NDX_PROVIDER_VERBS
-	&ndx_provider_verbs,
-#endif
-	NULL,
-};
 
-/* A provider with a device of its own first, then hardware below another interface, then TCP, which
- * every host has. The in-process provider reaches no other process: it is never chosen
- * automatically. */
-static const char *const automatic[] = {"verbs", "ofi:verbs", "ofi:tcp", NULL};
+static const char modules[] = NDX_MODULES;
 
 enum op_group {
 	OP_MUST,
@@ -80,61 +67,79 @@ static const struct op ops_table[] = {
 
 #define OP_COUNT (sizeof(ops_table) / sizeof(ops_table[0]))
 
+/* What version 0.1 had: no provider has less. */
+#define PROVIDER_FIRST \
+	(offsetof(struct ndx_provider, services) + sizeof(((struct ndx_provider *)NULL)->services))
+
 _Static_assert(sizeof(struct ndx_provider_ops) == OP_COUNT * sizeof(any_fn *),
                "an operation of the SPI is missing in ops_table");
 
 const struct ndx_provider *registry_get(size_t index)
 {
-	return index < sizeof(builtin) / sizeof(builtin[0]) ? builtin[index] : NULL;
+	for (size_t i = 0; i < index; i++) {
+		if (ndx_builtin[i] == NULL)
+			return NULL;
+	}
+	return ndx_builtin[index];
 }
 
 const struct ndx_provider *registry_find(const char *name)
 {
-	for (size_t i = 0; builtin[i] != NULL; i++) {
-		if (strcmp(builtin[i]->name, name) == 0)
-			return builtin[i];
+	for (size_t i = 0; ndx_builtin[i] != NULL; i++) {
+		if (strcmp(ndx_builtin[i]->name, name) == 0)
+			return ndx_builtin[i];
 	}
 	return NULL;
 }
 
-const char *registry_automatic(size_t index)
+const char *registry_module(size_t index, size_t *len)
 {
-	return index < sizeof(automatic) / sizeof(automatic[0]) ? automatic[index] : NULL;
+	const char *at = modules;
+
+	for (; index > 0 && *at != '\0'; index--) {
+		at += strcspn(at, " ");
+		at += *at == ' ';
+	}
+	*len = strcspn(at, " ");
+	return *len > 0 ? at : NULL;
 }
 
-bool registry_knows(const char *name)
+bool registry_is_module(const char *name)
 {
 	const size_t len = strlen(name);
+	size_t of;
+	const char *module;
 
-	if (registry_find(name) != NULL)
-		return true;
-	for (size_t i = 0; automatic[i] != NULL; i++) {
-		if (strcspn(automatic[i], ":?") == len && memcmp(automatic[i], name, len) == 0)
+	for (size_t i = 0; (module = registry_module(i, &of)) != NULL; i++) {
+		if (of == len && memcmp(module, name, len) == 0)
 			return true;
 	}
 	return false;
 }
 
-static bool op_present(const struct ndx_provider_ops *ops, const struct op *op)
+/* A table of `size` bytes, which may be shorter than this library's. */
+static bool op_present(const struct ndx_provider_ops *ops, size_t size, const struct op *op)
 {
 	any_fn *fn;
 
+	if (op->offset + sizeof(fn) > size)
+		return false;
 	memcpy(&fn, (const char *)ops + op->offset, sizeof(fn));
 	return fn != NULL;
 }
 
 /* The first missing operation; NULL if the table is complete. */
-static const char *find_hole(const struct ndx_provider_ops *ops)
+static const char *find_hole(const struct ndx_provider_ops *ops, size_t size)
 {
 	bool any[OP_GROUPS] = {[OP_MUST] = true};
 
 	for (size_t i = 0; i < OP_COUNT; i++) {
-		if (op_present(ops, &ops_table[i]))
+		if (op_present(ops, size, &ops_table[i]))
 			any[ops_table[i].group] = true;
 	}
 	any[OP_MAY] = false;
 	for (size_t i = 0; i < OP_COUNT; i++) {
-		if (any[ops_table[i].group] && !op_present(ops, &ops_table[i]))
+		if (any[ops_table[i].group] && !op_present(ops, size, &ops_table[i]))
 			return ops_table[i].name;
 	}
 	return NULL;
@@ -149,6 +154,12 @@ enum ndx_status registry_check(const struct ndx_provider *provider, const char *
 		            "provider in %s was built for interface %u, this library has %u; build "
 		            "both from the same release",
 		            from, (unsigned)provider->abi, NDX_SPI_ABI);
+	if (provider->size < PROVIDER_FIRST)
+		return fail(
+			NDX_E_ABI_MISMATCH, 0,
+			"provider in %s says that its structure has %u bytes, the first version "
+			"had %zu; set size to sizeof(struct ndx_provider)",
+			from, (unsigned)provider->size, PROVIDER_FIRST);
 	if (provider->name == NULL || !uri_name_valid(provider->name))
 		return fail(NDX_E_ABI_MISMATCH, 0,
 		            "provider in %s has no name of 1 to %d of a-z, 0-9, _, -; report it to "
@@ -158,12 +169,40 @@ enum ndx_status registry_check(const struct ndx_provider *provider, const char *
 		return fail(NDX_E_ABI_MISMATCH, 0,
 		            "provider \"%s\" in %s lacks its table of %s; report it to its author",
 		            provider->name, from, provider->ops == NULL ? "operations" : "keys");
-	hole = find_hole(provider->ops);
+	hole = find_hole(provider->ops, provider->ops_size);
 	if (hole != NULL)
 		return fail(NDX_E_ABI_MISMATCH, 0,
 		            "provider \"%s\" in %s lacks operation %s; report it to its author",
 		            provider->name, from, hole);
 	return NDX_OK;
+}
+
+void registry_adopt(const struct ndx_provider *provider, struct adopted *own)
+{
+	const size_t size =
+		provider->size < sizeof(own->provider) ? provider->size : sizeof(own->provider);
+	const size_t ops_size =
+		provider->ops_size < sizeof(own->ops) ? provider->ops_size : sizeof(own->ops);
+
+	*own = (struct adopted){0};
+	memcpy(&own->provider, provider, size);
+	memcpy(&own->ops, provider->ops, ops_size);
+	own->provider.ops = &own->ops;
+}
+
+void registry_serve(const struct ndx_provider *provider, const struct ndx_spi_services *services)
+{
+	const struct ndx_spi_services *before;
+
+	if (provider->services == NULL)
+		return;
+	/* Threads that load the provider at once: one stores, and the others see what it stored. A
+	 * file that stays loaded may have the services of a libndx that was unloaded. */
+	before = __atomic_load_n(provider->services, __ATOMIC_ACQUIRE);
+	while (before != services &&
+	       !__atomic_compare_exchange_n(provider->services, &before, services, false,
+	                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
 }
 
 enum ndx_status registry_check_key(const struct ndx_provider *provider, const char *key,

@@ -17,12 +17,12 @@ const struct ndx_provider *registry_get(size_t index);
 /* The built-in provider of that name, or NULL. */
 const struct ndx_provider *registry_find(const char *name);
 
-/* What the automatic choice tries, best first: adapter URIs, of providers that need not be present;
- * NULL after the last. */
-const char *registry_automatic(size_t index);
+/* The names of the providers that NDX has in files of their own, whether these are installed or
+ * not; NULL after the last. */
+const char *registry_module(size_t index, size_t *len);
 
-/* Whether a provider of that name exists, perhaps not in this build. */
-bool registry_knows(const char *name);
+/* Whether it is one of those names. */
+bool registry_is_module(const char *name);
 
 /**
  * Look before the first call: interface version, name, holes in the table of operations.
@@ -32,6 +32,18 @@ bool registry_knows(const char *name);
  * @retval NDX_E_ABI_MISMATCH something is missing or was built against another interface
  */
 enum ndx_status registry_check(const struct ndx_provider *provider, const char *from);
+
+/* A provider of a file, complete: what its build did not have is zero. */
+struct adopted {
+	struct ndx_provider provider;
+	struct ndx_provider_ops ops;
+};
+
+/* Copy a checked provider. */
+void registry_adopt(const struct ndx_provider *provider, struct adopted *own);
+
+/* Give the provider the services of this library, before its first call. Any thread. */
+void registry_serve(const struct ndx_provider *provider, const struct ndx_spi_services *services);
 
 /**
  * Is it a key of the provider's, or of every adapter?

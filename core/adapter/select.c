@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <ndx/spi/log.h>
+#include "choice.h"
 #include "config.h"
 #include "control_thread.h"
 #include "list.h"
@@ -38,16 +39,18 @@ static enum ndx_status fail_provider(const char *origin, const char *name)
 	const struct ndx_provider *provider;
 	struct suggest s;
 	char text[SUGGEST_TEXT];
+	char directory[PATH_MAX];
 
 	suggest_begin(&s, name);
 	for (size_t i = 0; (provider = registry_get(i)) != NULL; i++)
 		suggest_offer(&s, provider->name, provider->devices);
 	loader_each(offer, &s);
 	suggest_offer(&s, automatic, NULL);
-	if (registry_knows(name))
+	if (registry_is_module(name))
 		return fail(NDX_E_NOT_FOUND, 0,
-		            "%s: provider \"%s\" is not in this build and not in %s; there are: %s",
-		            origin, name, loader_directory(), s.known);
+		            "%s: provider \"%s\" is not installed in %s; install the package "
+		            "ndx-provider-%s; there are: %s",
+		            origin, name, loader_directory(directory), name, s.known);
 	return fail(NDX_E_NOT_FOUND, 0, "%s: no provider \"%s\"; %s", origin, name,
 	            suggest_text(&s, text));
 }
@@ -201,14 +204,16 @@ struct choosing {
 	const struct config *config;
 	struct selection *list;
 	size_t count;
-	const struct ndx_provider *listed; /* the provider of the adapters in `listing` */
+	char listed[URI_NAME_MAX + 1]; /* the provider of the adapters in `listing` */
 	struct listing listing;
 	char reasons[REASONS];
 	size_t used;
 };
 
-static void add_reason(struct choosing *c, const char *uri, const char *reason)
+/* choice_without_fn */
+static void add_reason(void *arg, const char *uri, const char *reason)
 {
+	struct choosing *c = arg;
 	const int len = snprintf(c->reasons + c->used, sizeof(c->reasons) - c->used, "%s%s: %s",
 	                         c->used > 0 ? "; " : "", uri, reason);
 
@@ -228,11 +233,11 @@ static enum ndx_status is_usable(struct choosing *c, const struct selection *s, 
 	*usable = c->count > 0;
 	if (*usable)
 		return NDX_OK;
-	if (c->listed != s->provider) {
+	if (strcmp(c->listed, s->provider->name) != 0) {
 		enum ndx_status st;
 
 		list_clear(&c->listing);
-		c->listed = s->provider;
+		(void)snprintf(c->listed, sizeof(c->listed), "%s", s->provider->name);
 		st = list_provider(s->provider, c->config, &c->listing);
 		if (st != NDX_OK)
 			return st;
@@ -260,10 +265,6 @@ static enum ndx_status consider(struct choosing *c, const char *text)
 
 	if (st != NDX_OK)
 		return st;
-	if (registry_find(uri.provider) == NULL && !loader_exists(uri.provider)) {
-		add_reason(c, text, "provider not installed");
-		return NDX_OK;
-	}
 	st = choose(&uri, origin, c->config, &s);
 	if (st == NDX_E_ABI_MISMATCH || st == NDX_E_DEVICE_NOT_READY) {
 		/* The broken file has been logged; the other candidates stay available. */
@@ -284,16 +285,17 @@ static enum ndx_status choose_automatically(const struct config *config, struct 
                                             size_t *count)
 {
 	struct choosing c = {.config = config, .list = list};
+	struct choice *choices = calloc(CHOICE_MOST, sizeof(*choices));
 	enum ndx_status st = NDX_OK;
-	const char *text;
+	size_t most;
 
-	for (size_t i = 0; st == NDX_OK && c.count < CHOICES_MAX; i++) {
-		text = registry_automatic(i);
-		if (text == NULL)
-			break;
-		st = consider(&c, text);
-	}
+	if (choices == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "automatic choice: out of memory");
+	most = choice_collect(choices, add_reason, &c);
+	for (size_t i = 0; st == NDX_OK && i < most && c.count < CHOICES_MAX; i++)
+		st = consider(&c, choices[i].uri);
 	list_clear(&c.listing);
+	free(choices);
 	if (st == NDX_OK && c.count == 0)
 		st = fail(NDX_E_NOT_FOUND, 0,
 		          "automatic choice: no adapter is usable (%s); name one in the call, "

@@ -18,8 +18,8 @@ enum base_ov_state {
 };
 
 enum base_ov_slot {
-	BASE_OV_LOOP, /* the struct ndx_loop to which it belongs */
-	BASE_OV_NEXT, /* the next object of its list */
+	BASE_OV_LOOP,                /* the struct ndx_loop to which it belongs */
+	BASE_OV_NEXT = NDXP_OV_NEXT, /* the next object of its list */
 	/* What base_ov_abandon() restores; NULL when not in flight. */
 	BASE_OV_LOOP_BEFORE,
 	BASE_OV_STATE_BEFORE,

@@ -134,38 +134,52 @@ __attribute__((format(printf, 3, 0))) static void format_text(char text[TEXT_SIZ
 	make_one_line(text);
 }
 
-void ndxp_log(enum ndx_log_level level, const char *where, int native, const char *fmt, ...)
+void base_log_list(enum ndx_log_level level, const char *where, int native, const char *fmt,
+                   va_list args)
 {
 	int saved = errno;
 	char text[TEXT_SIZE];
-	va_list args;
 
 	if (!ndxp_log_enabled(level))
 		return;
-	va_start(args, fmt);
 	format_text(text, native, fmt, args);
-	va_end(args);
 	emit(level, where, native, text);
 	errno = saved;
 }
 
-enum ndx_status ndxp_fail(enum ndx_status status, const char *where, int native, const char *fmt,
-                          ...)
+void ndxp_log(enum ndx_log_level level, const char *where, int native, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	base_log_list(level, where, native, fmt, args);
+	va_end(args);
+}
+
+void base_fail_list(enum ndx_status status, const char *where, int native, const char *fmt,
+                    va_list args)
 {
 	int saved = errno;
 	char text[TEXT_SIZE]; /* a copy: the arguments may point into the old text */
 	char record[RECORD_SIZE];
-	va_list args;
 
-	va_start(args, fmt);
 	format_text(text, native, fmt, args);
-	va_end(args);
 	memcpy(last_error, text, sizeof(last_error));
 	if (!held && ndxp_log_enabled(NDX_LOG_ERROR)) {
 		(void)snprintf(record, sizeof(record), "%s: %s", ndx_status_name(status), text);
 		emit(NDX_LOG_ERROR, where, native, record);
 	}
 	errno = saved;
+}
+
+enum ndx_status ndxp_fail(enum ndx_status status, const char *where, int native, const char *fmt,
+                          ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	base_fail_list(status, where, native, fmt, args);
+	va_end(args);
 	return status;
 }
 
@@ -174,23 +188,23 @@ void ndxp_fail_hold(bool hold)
 	held = hold;
 }
 
-void ndxp_set_last_error(const char *fmt, ...)
+void base_set_last_error_list(const char *fmt, va_list args)
 {
 	int saved = errno;
 	char text[TEXT_SIZE];
-	va_list args;
 
-	va_start(args, fmt);
 	format_text(text, 0, fmt, args);
-	va_end(args);
 	memcpy(last_error, text, sizeof(last_error));
 	errno = saved;
 }
 
-enum ndx_status ndxp_fail_room(const char *call, const char *what, size_t needed, size_t room)
+void ndxp_set_last_error(const char *fmt, ...)
 {
-	ndxp_set_last_error("%s: there are %zu %s, but room for %zu", call, needed, what, room);
-	return NDX_E_BUFFER_OVERFLOW;
+	va_list args;
+
+	va_start(args, fmt);
+	base_set_last_error_list(fmt, args);
+	va_end(args);
 }
 
 void base_log_backtrace(const char *what)

@@ -2,6 +2,7 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include <ndx/spi/log.h>
@@ -15,5 +16,14 @@ void base_log_backtrace(const char *what) NDX_PRIVATE(base_log_backtrace);
 /* Copy a text for people; if truncated, it ends after a whole word and "...". `size` is more than
  * 4. */
 void base_text_copy(char *out, size_t size, const char *text) NDX_PRIVATE(base_text_copy);
+
+/* The functions of <ndx/spi/log.h>, for struct ndx_spi_services. */
+__attribute__((format(printf, 4, 0))) void base_log_list(enum ndx_log_level level,
+                                                         const char *where, int native,
+                                                         const char *fmt, va_list args);
+__attribute__((format(printf, 4, 0))) void base_fail_list(enum ndx_status status, const char *where,
+                                                          int native, const char *fmt,
+                                                          va_list args);
+__attribute__((format(printf, 1, 0))) void base_set_last_error_list(const char *fmt, va_list args);
 
 #endif

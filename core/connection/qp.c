@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: flush and close, and the end of the connection that they cause. */
+#include <stdlib.h>
+
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include "base_loop.h"
@@ -112,7 +114,10 @@ static void qp_get(struct ndx_spi_qp *qp)
 static void qp_put(struct ndx_spi_qp *qp)
 {
 	struct ndx_adapter *adapter = qp->object.adapter;
-	struct ndx_qp_attr attr = qp->attr;
+	struct ndx_cq *receive_cq = qp->attr.receive_cq;
+	struct ndx_cq *initiator_cq = qp->attr.initiator_cq;
+	struct ndx_srq *srq = qp->attr.srq;
+	struct ndx_qp_ops *whole = qp->whole;
 	bool last;
 
 	adapter_lock(adapter);
@@ -122,10 +127,11 @@ static void qp_put(struct ndx_spi_qp *qp)
 		return;
 	adapter_remove_object(adapter, &qp->object, CORE_QP);
 	adapter->ops->qp_destroy(qp);
-	cq_put(spi_cq(attr.receive_cq));
-	cq_put(spi_cq(attr.initiator_cq));
-	if (attr.srq != NULL)
-		srq_put(spi_srq(attr.srq));
+	free(whole);
+	cq_put(spi_cq(receive_cq));
+	cq_put(spi_cq(initiator_cq));
+	if (srq != NULL)
+		srq_put(spi_srq(srq));
 	adapter_put(adapter, true);
 }
 

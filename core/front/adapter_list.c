@@ -27,6 +27,7 @@ enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *cou
 		list_clear(&all);
 		return st;
 	}
+	free(all.ranks);
 	*entries = all.entries;
 	*count = all.count;
 	return NDX_OK;

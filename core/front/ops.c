@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ops.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include <ndx/spi/log.h>
 #include <ndx/spi/post.h>
 
 /* Posts return a status only: they neither log nor set a text. */
@@ -59,35 +61,39 @@ static enum ndx_status no_invalidate(struct ndx_qp *qp, void *context, struct nd
 	return NDX_E_NOT_SUPPORTED;
 }
 
-bool ops_complete_qp(struct ndx_spi_qp *qp)
+enum ndx_status ops_complete_qp(struct ndx_spi_qp *qp)
 {
 	const struct ndx_qp_ops *given = qp->pub.ops;
-	struct ndx_qp_ops *whole = &qp->whole;
+	struct ndx_qp_ops whole = {0};
 
-	memset(whole, 0, sizeof(*whole));
-	memcpy(whole, given, given->size < sizeof(*whole) ? given->size : sizeof(*whole));
-	if (whole->send == NULL || whole->receive == NULL || whole->read == NULL ||
-	    whole->write == NULL)
-		return false;
-	if (given->size >= sizeof(*whole) && whole->send_immediate != NULL &&
-	    whole->write_immediate != NULL && whole->bind != NULL && whole->invalidate != NULL &&
-	    whole->post_list != NULL && whole->receive_list != NULL)
-		return true;
-	whole->size = sizeof(*whole);
-	if (whole->send_immediate == NULL)
-		whole->send_immediate = no_send_immediate;
-	if (whole->write_immediate == NULL)
-		whole->write_immediate = no_write_immediate;
-	if (whole->bind == NULL)
-		whole->bind = no_bind;
-	if (whole->invalidate == NULL)
-		whole->invalidate = no_invalidate;
-	if (whole->post_list == NULL)
-		whole->post_list = ndxp_post_singly;
-	if (whole->receive_list == NULL)
-		whole->receive_list = ndxp_receive_singly;
-	qp->pub.ops = whole;
-	return true;
+	qp->whole = NULL;
+	memcpy(&whole, given, given->size < sizeof(whole) ? given->size : sizeof(whole));
+	if (whole.send == NULL || whole.receive == NULL || whole.read == NULL ||
+	    whole.write == NULL)
+		return NDX_E_ABI_MISMATCH;
+	if (given->size >= sizeof(whole) && whole.send_immediate != NULL &&
+	    whole.write_immediate != NULL && whole.bind != NULL && whole.invalidate != NULL &&
+	    whole.post_list != NULL && whole.receive_list != NULL)
+		return NDX_OK;
+	whole.size = sizeof(whole);
+	if (whole.send_immediate == NULL)
+		whole.send_immediate = no_send_immediate;
+	if (whole.write_immediate == NULL)
+		whole.write_immediate = no_write_immediate;
+	if (whole.bind == NULL)
+		whole.bind = no_bind;
+	if (whole.invalidate == NULL)
+		whole.invalidate = no_invalidate;
+	if (whole.post_list == NULL)
+		whole.post_list = ndxp_post_singly;
+	if (whole.receive_list == NULL)
+		whole.receive_list = ndxp_receive_singly;
+	qp->whole = malloc(sizeof(*qp->whole));
+	if (qp->whole == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "queue pair: out of memory");
+	*qp->whole = whole;
+	qp->pub.ops = qp->whole;
+	return NDX_OK;
 }
 
 bool ops_check_cq(const struct ndx_cq_ops *ops)
@@ -95,20 +101,24 @@ bool ops_check_cq(const struct ndx_cq_ops *ops)
 	return ops->size >= sizeof(*ops) && ops->get_results != NULL;
 }
 
-bool ops_complete_srq(struct ndx_spi_srq *srq)
+enum ndx_status ops_complete_srq(struct ndx_spi_srq *srq)
 {
 	const struct ndx_srq_ops *given = srq->pub.ops;
-	struct ndx_srq_ops *whole = &srq->whole;
+	struct ndx_srq_ops whole = {0};
 
-	memset(whole, 0, sizeof(*whole));
-	memcpy(whole, given, given->size < sizeof(*whole) ? given->size : sizeof(*whole));
-	if (whole->receive == NULL)
-		return false;
-	if (given->size >= sizeof(*whole) && whole->receive_list != NULL)
-		return true;
-	whole->size = sizeof(*whole);
-	if (whole->receive_list == NULL)
-		whole->receive_list = ndxp_srq_receive_singly;
-	srq->pub.ops = whole;
-	return true;
+	srq->whole = NULL;
+	memcpy(&whole, given, given->size < sizeof(whole) ? given->size : sizeof(whole));
+	if (whole.receive == NULL)
+		return NDX_E_ABI_MISMATCH;
+	if (given->size >= sizeof(whole) && whole.receive_list != NULL)
+		return NDX_OK;
+	whole.size = sizeof(whole);
+	if (whole.receive_list == NULL)
+		whole.receive_list = ndxp_srq_receive_singly;
+	srq->whole = malloc(sizeof(*srq->whole));
+	if (srq->whole == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "shared receive queue: out of memory");
+	*srq->whole = whole;
+	srq->pub.ops = srq->whole;
+	return NDX_OK;
 }

@@ -7,10 +7,10 @@
 
 #include <ndx/spi/provider.h>
 
-/* Replace the functions that the queue lacks and need not have. False: a function is missing that
- * each such queue must have. */
-bool ops_complete_qp(struct ndx_spi_qp *qp);
-bool ops_complete_srq(struct ndx_spi_srq *srq);
+/* Replace the functions that the queue lacks and need not have; `whole` is released with the queue.
+ * NDX_E_ABI_MISMATCH, without a text: a function is missing that each such queue must have. */
+enum ndx_status ops_complete_qp(struct ndx_spi_qp *qp);
+enum ndx_status ops_complete_srq(struct ndx_spi_srq *srq);
 /* False: a function is missing. */
 bool ops_check_cq(const struct ndx_cq_ops *ops);
 

@@ -127,13 +127,16 @@ enum ndx_status ndx_qp_create(struct ndx_adapter *adapter, const struct ndx_qp_a
 	st = adapter->ops->qp_create(adapter->native, &grant, &qp);
 	if (st != NDX_OK)
 		return st;
-	if (!ops_complete_qp(qp)) {
+	st = ops_complete_qp(qp);
+	if (st != NDX_OK) {
 		adapter->ops->qp_destroy(qp);
-		return fail(NDX_E_ABI_MISMATCH, 0,
-		            "ndx_qp_create: a queue pair of provider \"%s\" lacks a function of "
-		            "the data "
-		            "path; report it to the provider's author",
-		            adapter->info.provider);
+		return st != NDX_E_ABI_MISMATCH
+		               ? st
+		               : fail(st, 0,
+		                      "ndx_qp_create: a queue pair of provider \"%s\" lacks a "
+		                      "function of the data path; report it to the provider's "
+		                      "author",
+		                      adapter->info.provider);
 	}
 	qp->connector = NULL;
 	qp->spent = false;

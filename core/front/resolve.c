@@ -15,7 +15,7 @@
 #include <ndx/spi/log.h>
 #include <ndx/spi/sockaddr.h>
 #include "list.h"
-#include "registry.h"
+#include "base_thread.h"
 #include "select.h"
 
 #define DISCARD_PORT 9 /* any but 0; no packet is sent */
@@ -102,31 +102,22 @@ static bool serves(const struct ndx_adapter_entry *e, const struct wanted *w)
 	return w->interface_name[0] != '\0' && strcmp(e->interface_name, w->interface_name) == 0;
 }
 
-/* Whether `a` is better than `b`: usable ones first, then in the order of the automatic choice. */
-static bool is_better(const struct ndx_adapter_entry *a, const struct ndx_adapter_entry *b)
+/* Whether entry `a` is better than `b`: usable ones first, then in the order of the automatic
+ * choice. */
+static bool is_better(const struct listing *l, size_t a, size_t b)
 {
-	const char *rank;
-
-	if ((a->state == NDX_OK) != (b->state == NDX_OK))
-		return a->state == NDX_OK;
-	for (size_t i = 0; (rank = registry_automatic(i)) != NULL; i++) {
-		if (list_entry_fits(b, rank))
-			return false;
-		if (list_entry_fits(a, rank))
-			return true;
-	}
-	return false;
+	if ((l->entries[a].state == NDX_OK) != (l->entries[b].state == NDX_OK))
+		return l->entries[a].state == NDX_OK;
+	return l->ranks[a] > l->ranks[b];
 }
 
 /* The index of the best entry that serves the address; `count` if none does. */
-static size_t find_entry(const struct ndx_adapter_entry *entries, size_t count,
-                         const struct wanted *w)
+static size_t find_entry(const struct listing *l, const struct wanted *w)
 {
-	size_t best = count;
+	size_t best = l->count;
 
-	for (size_t i = 0; i < count; i++) {
-		if (serves(&entries[i], w) &&
-		    (best == count || is_better(&entries[i], &entries[best])))
+	for (size_t i = 0; i < l->count; i++) {
+		if (serves(&l->entries[i], w) && (best == l->count || is_better(l, i, best)))
 			best = i;
 	}
 	return best;
@@ -187,8 +178,8 @@ static bool named_serves(const char *named, const struct wanted *w)
 static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t *uri_size)
 {
 	const struct ndx_adapter_entry *found;
-	struct ndx_adapter_entry *entries;
-	size_t count;
+	struct listing all = {0};
+	sigset_t before;
 	size_t best;
 	char *named;
 	enum ndx_status st = select_named(&named);
@@ -201,16 +192,18 @@ static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t *uri_s
 		return st;
 	}
 	free(named);
-	st = ndx_adapter_list(&entries, &count);
-	if (st != NDX_OK)
-		return st;
-	best = find_entry(entries, count, w);
-	found = best < count ? &entries[best] : NULL;
-	if (found == NULL || found->state != NDX_OK)
-		st = fail_address(w, found, count);
-	else
+	/* As in ndx_adapter_list(). */
+	base_signals_block(&before);
+	list_all(&all);
+	base_signals_restore(&before);
+	best = find_entry(&all, w);
+	found = best < all.count ? &all.entries[best] : NULL;
+	st = all.status;
+	if (st == NDX_OK && (found == NULL || found->state != NDX_OK))
+		st = fail_address(w, found, all.count);
+	else if (st == NDX_OK)
 		st = give_uri(found->uri, uri, uri_size);
-	ndx_adapter_list_free(entries);
+	list_clear(&all);
 	return st;
 }
 

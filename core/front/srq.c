@@ -59,13 +59,15 @@ enum ndx_status ndx_srq_create(struct ndx_adapter *adapter, const struct ndx_srq
 	st = adapter->ops->srq_create(adapter->native, &own, &srq);
 	if (st != NDX_OK)
 		return st;
-	if (!ops_complete_srq(srq)) {
+	st = ops_complete_srq(srq);
+	if (st != NDX_OK) {
 		adapter->ops->srq_destroy(srq);
-		return fail(
-			NDX_E_ABI_MISMATCH, 0,
-			"ndx_srq_create: a queue of provider \"%s\" lacks a function of the data "
-			"path; report it to the provider's author",
-			adapter->info.provider);
+		return st != NDX_E_ABI_MISMATCH
+		               ? st
+		               : fail(st, 0,
+		                      "ndx_srq_create: a queue of provider \"%s\" lacks a function "
+		                      "of the data path; report it to the provider's author",
+		                      adapter->info.provider);
 	}
 	adapter_add_object(adapter, &srq->object, CORE_SRQ);
 	*out = &srq->pub;

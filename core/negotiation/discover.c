@@ -108,7 +108,7 @@ static enum ndx_status get_host(struct ndx_negotiation *n, const char *path, con
 	return fail(NDX_E_DEVICE_NOT_READY, 0,
 	            "%s needs ndx-host-%s.so, which is neither beside it nor in %s nor in a "
 	            "directory of $NDX_PLUGIN_PATH",
-	            path, suffix, code_file_directory());
+	            path, suffix, code_file_directory(directory));
 }
 
 static enum ndx_status load_guest(struct ndx_negotiation *n, const char *path,
@@ -256,12 +256,13 @@ void plugins_offer_files(struct suggest *s)
 const char *plugins_where(const char *name, char text[PLUGINS_WHERE])
 {
 	const char *path = secure_getenv(kind.variable);
+	char directory[PATH_MAX];
 
 	(void)snprintf(
 		text, PLUGINS_WHERE,
 		"looked in %.60s and $%s (%.60s): set %s=DIRECTORY, absolute, to where %s%.31s.so "
 		"is",
-		code_file_directory(), kind.variable,
+		code_file_directory(directory), kind.variable,
 		path != NULL && path[0] != '\0' ? path : "not set", kind.variable, kind.prefix,
 		name);
 	return text;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
@@ -46,7 +47,9 @@ enum ndx_status ndxp_qp_init(struct ndxp_qp *qp, const struct ndx_qp_ops *ops,
 	enum ndx_status st;
 
 	qp->spi.pub.ops = ops;
-	qp->spi.attr = *attr;
+	/* The core that grants may be older or newer than this build of the kit. */
+	memcpy(&qp->spi.attr, attr,
+	       attr->size < sizeof(qp->spi.attr) ? attr->size : sizeof(qp->spi.attr));
 	qp->max_transfer = max_transfer;
 	qp->state = NDXP_QP_IDLE;
 	qp->reorder_exempt = -1;

@@ -25,6 +25,12 @@
 #include <ndx/spi/loop.h>
 #include <ndx/spi/overlapped.h>
 
+/* The inner provider, and what keeps it loaded. */
+struct fault_inner {
+	const struct ndx_provider *provider;
+	void *file;
+};
+
 #define FAULT_CALL(name, ...) FAULT_CALL_##name,
 enum fault_call {
 #include "fault_calls.def"
@@ -61,8 +67,7 @@ struct fault_options {
  * enough, and the device behind the inner provider's name. INVALID_CONFIG for a wrong option, also
  * for one that the inner provider does not know.
  */
-enum ndx_status fault_options_read(const struct ndx_spi_open *how,
-                                   const struct ndx_provider **provider,
+enum ndx_status fault_options_read(const struct ndx_spi_open *how, struct fault_inner *provider,
                                    struct fault_options *options, char text[FAULT_TEXT],
                                    struct ndx_spi_open *inner, struct ndx_spi_option *room);
 
@@ -82,7 +87,7 @@ struct fault_plan {
 struct fault_adapter {
 	struct ndx_host host; /* first: what the inner adapter's head points to */
 	const struct ndx_host *core;
-	const struct ndx_provider *provider; /* the inner one */
+	struct fault_inner inner;
 	const struct ndx_provider_ops *ops;
 	struct ndx_adapter *front;
 	struct ndx_loop *loop;

@@ -40,7 +40,7 @@ static enum ndx_status open_inner(struct fault_adapter *fa, const struct ndx_spi
                                   const struct ndx_spi_open *how, struct ndx_spi_adapter **out)
 {
 	const struct ndx_spi_adapter inner_head = {
-		.provider = fa->provider,
+		.provider = fa->inner.provider,
 		.host = &fa->host,
 		.front = head->front,
 		.loop = head->loop,
@@ -56,7 +56,7 @@ static enum ndx_status open_inner(struct fault_adapter *fa, const struct ndx_spi
 
 static void init_adapter(struct fault_adapter *fa, const struct ndx_spi_adapter *head)
 {
-	fa->ops = fa->provider->ops;
+	fa->ops = fa->inner.provider->ops;
 	fa->core = head->host;
 	fa->front = head->front;
 	fa->loop = head->loop;
@@ -80,14 +80,16 @@ static enum ndx_status open_with(struct fault_adapter *fa, struct ndx_spi_option
 {
 	struct ndx_spi_open inner = {.device = ""};
 	enum ndx_status st =
-		fault_options_read(how, &fa->provider, &fa->options, fa->text, &inner, room);
+		fault_options_read(how, &fa->inner, &fa->options, fa->text, &inner, room);
 
 	if (st != NDX_OK)
 		return st;
 	init_adapter(fa, head);
 	st = open_inner(fa, head, &inner, out);
-	if (st != NDX_OK)
+	if (st != NDX_OK) {
+		ndxp_services->provider_close(fa->inner.file);
 		return st;
+	}
 	fault_process_add(fa);
 	return NDX_OK;
 }
@@ -116,8 +118,10 @@ void fault_adapter_close(struct ndx_spi_adapter *native)
 	fault_process_remove(fa);
 	fa->ops->adapter_close(native);
 	ndxp_timer_cancel(fa->loop, &fa->timer);
-	log_info("fault:%s: %llu calls counted, %llu of them made to fail", fa->provider->name,
-	         (unsigned long long)fa->plan.calls, (unsigned long long)fa->plan.failed);
+	log_info("fault:%s: %llu calls counted, %llu of them made to fail",
+	         fa->inner.provider->name, (unsigned long long)fa->plan.calls,
+	         (unsigned long long)fa->plan.failed);
+	ndxp_services->provider_close(fa->inner.file);
 	free(fa);
 }
 

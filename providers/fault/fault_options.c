@@ -6,20 +6,9 @@
 #include <string.h>
 
 #include <ndx/spi/log.h>
-#include "builtin.h"
 #include "fault.h"
 
 static const char prefix[] = "fault_";
-
-static const struct ndx_provider *const inner_providers[] = {
-#ifdef NDX_PROVIDER_LOOP
-	&ndx_provider_loop,
-#endif
-#ifdef NDX_PROVIDER_OFI
-	&ndx_provider_ofi,
-#endif
-	NULL,
-};
 
 static enum ndx_status bad_value(const struct ndx_spi_option *o, const char *wanted)
 {
@@ -162,19 +151,24 @@ static enum ndx_status check_inner(const struct ndx_spi_option *o,
 	            o->origin, o->key, prefix, provider->name);
 }
 
-/* "ofi:tcp" -> ofi, "tcp"; NULL: this build has no provider of that name. */
-static const struct ndx_provider *find_inner(const char *device, const char **inner_device)
+/* "ofi:tcp" -> ofi, "tcp" */
+static enum ndx_status open_inner(const char *device, struct fault_inner *inner,
+                                  const char **inner_device)
 {
+	char name[sizeof(((struct ndx_adapter_info *)0)->provider)];
 	const size_t len = strcspn(device, ":");
+	enum ndx_status st = NDX_E_NOT_FOUND;
 
 	*inner_device = device[len] == ':' ? device + len + 1 : "";
-	for (size_t i = 0; inner_providers[i] != NULL; i++) {
-		const char *name = inner_providers[i]->name;
-
-		if (strlen(name) == len && memcmp(name, device, len) == 0)
-			return inner_providers[i];
-	}
-	return NULL;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)len, device);
+	if (len < sizeof(name) && strcmp(name, "fault") != 0)
+		st = ndxp_services->provider_open(name, &inner->provider, &inner->file);
+	if (st == NDX_E_NOT_FOUND)
+		return fail(st, 0,
+		            "fault:%.64s: no such provider; write fault: and the URI of another "
+		            "adapter, as fault:loop",
+		            device);
+	return st;
 }
 
 static void append_option(char text[FAULT_TEXT], const struct ndx_spi_option *o)
@@ -185,19 +179,15 @@ static void append_option(char text[FAULT_TEXT], const struct ndx_spi_option *o)
 	               o->value);
 }
 
-enum ndx_status fault_options_read(const struct ndx_spi_open *how,
-                                   const struct ndx_provider **provider,
+enum ndx_status fault_options_read(const struct ndx_spi_open *how, struct fault_inner *provider,
                                    struct fault_options *options, char text[FAULT_TEXT],
                                    struct ndx_spi_open *inner, struct ndx_spi_option *room)
 {
-	const struct ndx_provider *found = find_inner(how->device, &inner->device);
-	enum ndx_status st = NDX_OK;
+	struct fault_inner found = {0};
+	enum ndx_status st = open_inner(how->device, &found, &inner->device);
 
-	if (found == NULL)
-		return fail(NDX_E_NOT_FOUND, 0,
-		            "fault:%.64s: no provider of this build; write fault: and the URI of "
-		            "another adapter, as fault:loop",
-		            how->device);
+	if (st != NDX_OK)
+		return st;
 	*options = (struct fault_options){.times = 1, .only = FAULT_CALLS};
 	text[0] = '\0';
 	inner->options = room;
@@ -209,10 +199,13 @@ enum ndx_status fault_options_read(const struct ndx_spi_open *how,
 			st = read_own(o, options);
 			append_option(text, o);
 		} else {
-			st = check_inner(o, found);
+			st = check_inner(o, found.provider);
 			room[inner->option_count++] = *o;
 		}
 	}
-	*provider = found;
+	if (st != NDX_OK)
+		ndxp_services->provider_close(found.file);
+	else
+		*provider = found;
 	return st;
 }

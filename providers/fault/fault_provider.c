@@ -68,9 +68,12 @@ static const struct ndx_spi_key fault_keys[] = {
 
 const struct ndx_provider ndx_provider_fault = {
 	.abi = NDX_SPI_ABI,
+	.size = sizeof(struct ndx_provider),
 	.name = "fault",
 	.ops = &fault_ops,
+	.ops_size = sizeof(fault_ops),
 	.keys = fault_keys,
 	.devices = "for tests: the URI of another adapter",
 	.state = &process,
+	.services = &ndxp_services,
 };

@@ -72,9 +72,12 @@ static const struct ndx_spi_key loop_keys[] = {
 
 const struct ndx_provider ndx_provider_loop = {
 	.abi = NDX_SPI_ABI,
+	.size = sizeof(struct ndx_provider),
 	.name = "loop",
 	.ops = &loop_ops,
+	.ops_size = sizeof(loop_ops),
 	.keys = loop_keys,
 	.devices = "any name, or none",
 	.state = &process_switch,
+	.services = &ndxp_services,
 };

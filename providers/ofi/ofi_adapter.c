@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include <ndx/spi/log.h>
-#include "builtin.h"
 #include "ofi.h"
 #include "ofi_early.h"
 

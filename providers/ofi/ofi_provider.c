@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of operations. */
-#include "builtin.h"
 #include "ofi.h"
 #include "ofi_early.h"
 
@@ -53,10 +52,23 @@ static const struct ndx_provider_ops ops = {
 	.get_counters = ofi_get_counters,
 };
 
+static const struct ndx_spi_rank ranks[] = {
+	{"verbs", NDX_SPI_RANK_LAYERED},
+	{"tcp", NDX_SPI_RANK_SOFTWARE},
+	{NULL, 0},
+};
+
+/* The module exports the constant as ndx_provider. */
+extern __attribute__((visibility("default"))) const struct ndx_provider ndx_provider_ofi;
+
 const struct ndx_provider ndx_provider_ofi = {
 	.abi = NDX_SPI_ABI,
+	.size = sizeof(struct ndx_provider),
 	.name = "ofi",
 	.ops = &ops,
+	.ops_size = sizeof(ops),
 	.keys = ofi_keys,
 	.devices = "tcp, verbs",
+	.ranks = ranks,
+	.services = &ndxp_services,
 };

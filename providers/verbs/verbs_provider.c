@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of operations. */
-#include "builtin.h"
 #include "verbs_conn.h"
 #include "verbs_srq.h"
 
@@ -59,10 +58,22 @@ static const struct ndx_provider_ops ops = {
 	.mr_register_dmabuf = verbs_mr_register_dmabuf,
 };
 
+static const struct ndx_spi_rank ranks[] = {
+	{"", NDX_SPI_RANK_DEVICE},
+	{NULL, 0},
+};
+
+/* The module exports the constant as ndx_provider. */
+extern __attribute__((visibility("default"))) const struct ndx_provider ndx_provider_verbs;
+
 const struct ndx_provider ndx_provider_verbs = {
 	.abi = NDX_SPI_ABI,
+	.size = sizeof(struct ndx_provider),
 	.name = "verbs",
 	.ops = &ops,
+	.ops_size = sizeof(ops),
 	.keys = verbs_keys,
 	.devices = "name of an RDMA device, or none for the first that is active",
+	.ranks = ranks,
+	.services = &ndxp_services,
 };

@@ -77,7 +77,7 @@ for map in "$src"/core/ndx.map "$src"/core/*/ndx-*.map; do
 		headers=$(cd "$src/api/ndx" && find . -name '*.h' | sed 's|^\./||' | sort)
 		cut -d ' ' -f 1 "$tmp/owned" >"$tmp/others"
 		headers=$(echo "$headers" | grep -vxFf "$tmp/others" || :)
-		needs='libndx-early\.so'
+		needs='nothing'
 	else
 		headers=$(sed -n "s/ $library\$//p" "$tmp/owned")
 		needs='libndx\.so'

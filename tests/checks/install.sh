@@ -18,7 +18,7 @@ diff -u "$tmp/headers" "$tmp/installed" || {
 	echo "   ^ the installed headers are not those of api/"
 	exit 1
 }
-if find "$tmp/prefix" \( -name '*.a' -o -name 'test_*' \) | grep .; then
+if find "$tmp/prefix" \( -name '*.a' -o -name 'test_*' \) | grep -v '/libndx-provider\.a$'; then
 	echo "   ^ this is not for users"
 	exit 1
 fi
@@ -62,6 +62,7 @@ mkdir "$tmp/cmake"
 components=
 for pc in "$PKG_CONFIG_PATH"/ndx*.pc; do
 	library=$(basename "$pc" .pc)
+	[ "$library" != ndx-provider ] || continue # for providers, not for programs
 	component=${library#ndx-}
 	source=$here/consumer${library#ndx}.c
 	components="$components${components:+;}$component"

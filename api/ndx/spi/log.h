@@ -32,7 +32,12 @@ __attribute__((format(printf, 1, 2))) void ndxp_set_last_error(const char *fmt, 
 /* The caller's buffer is too small: returns NDX_E_BUFFER_OVERFLOW with the text that all calls
  * give. `what` is plural: "addresses", "bytes of private data". No log record, because a program
  * may ask for the size in this way. */
-enum ndx_status ndxp_fail_room(const char *call, const char *what, size_t needed, size_t room);
+static inline enum ndx_status ndxp_fail_room(const char *call, const char *what, size_t needed,
+                                             size_t room)
+{
+	ndxp_set_last_error("%s: there are %zu %s, but room for %zu", call, needed, what, room);
+	return NDX_E_BUFFER_OVERFLOW;
+}
 
 /** Records and failures that name the function that writes them. */
 #define ndxp_log_error(native, ...) ndxp_log(NDX_LOG_ERROR, __func__, native, __VA_ARGS__)

@@ -24,6 +24,7 @@ struct ndxp_job {
 	void *arg;
 	struct ndxp_job *next; /* for the loop only */
 	uint32_t queued;       /* for the loop only; atomic */
+	void *reserved;
 };
 
 /* Zero it, then set fn and arg. */
@@ -35,6 +36,7 @@ struct ndxp_timer {
 	struct ndxp_timer *prev;
 	uint64_t deadline_ns;
 	bool armed;
+	void *reserved;
 };
 
 /* Zero it, then set fd, fn and arg. */
@@ -42,6 +44,7 @@ struct ndxp_watch {
 	int fd;
 	void (*fn)(void *arg, uint32_t events);
 	void *arg;
+	void *reserved;
 };
 
 /* Whether this is the thread of any loop. */

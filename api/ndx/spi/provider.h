@@ -23,6 +23,7 @@
 #ifndef NDX_SPI_PROVIDER_H
 #define NDX_SPI_PROVIDER_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,14 +31,20 @@
 
 #include <ndx/description.h>
 #include <ndx/ndx.h>
+#include <ndx/spi/loop.h>
 
-#define NDX_SPI_ABI 6u
+#define NDX_SPI_ABI 7u
 
 /** Longest private data that a provider passes to the core. */
 #define NDX_SPI_PRIVATE_DATA_MAX 256u
 
+/**
+ * Pointers at the end of a first part below, which a later core may use: the provider's build
+ * decides how large the first part is. The provider zeroes its objects, and leaves this alone.
+ */
+#define NDX_SPI_ROOM 4
+
 struct ndx_host;
-struct ndx_loop; /* event loop of the control thread; core/async/base_loop.h */
 struct ndx_provider;
 
 /** First part of a provider's adapter. */
@@ -52,6 +59,7 @@ struct ndx_spi_adapter {
 	 * most 15 characters. NULL: the provider's name.
 	 */
 	const char *stack;
+	void *reserved[NDX_SPI_ROOM]; /* for the core */
 };
 
 /** The core's part of every object that has a public handle. */
@@ -72,6 +80,7 @@ struct ndx_spi_cq {
 	struct ndx_cq pub;
 	struct ndx_spi_object object;
 	uint32_t depth; /* as the program asked for, or as resized */
+	void *reserved[NDX_SPI_ROOM];
 };
 
 /**
@@ -81,7 +90,8 @@ struct ndx_spi_cq {
 struct ndx_spi_srq {
 	struct ndx_srq pub;
 	struct ndx_spi_object object;
-	struct ndx_srq_ops whole; /* for the core: the complete copy of the provider's functions */
+	struct ndx_srq_ops *whole; /* for the core: a complete copy of the provider's functions */
+	void *reserved[NDX_SPI_ROOM];
 };
 
 /** First part of a provider's memory region. The provider sets the tokens. */
@@ -101,12 +111,14 @@ struct ndx_spi_mr {
 	int32_t outcome;
 	uint64_t registered_ns;
 	uint64_t ended_ns;
+	void *reserved[NDX_SPI_ROOM];
 };
 
 /** First part of a provider's memory window. */
 struct ndx_spi_mw {
 	struct ndx_spi_object object;
 	uint32_t remote_token;
+	void *reserved[NDX_SPI_ROOM];
 };
 
 /**
@@ -123,12 +135,14 @@ struct ndx_spi_mw {
 struct ndx_spi_qp {
 	struct ndx_qp pub;
 	struct ndx_spi_object object;
-	struct ndx_qp_attr attr;
 	/** For the core, under the lock: connector that uses this queue pair. */
 	struct ndx_connector *connector;
-	bool spent;              /* for the core: was connected, cannot connect again */
-	uint32_t connector_id;   /* for the core: connector of the latest attempt; 0: none yet */
-	struct ndx_qp_ops whole; /* for the core: the complete copy of the provider's functions */
+	bool spent;               /* for the core: was connected, cannot connect again */
+	uint32_t connector_id;    /* for the core: connector of the latest attempt; 0: none yet */
+	struct ndx_qp_ops *whole; /* for the core: a complete copy of the provider's functions */
+	void *reserved[NDX_SPI_ROOM];
+	/** The last member, because it grows; the core reads `attr.size` bytes, and writes none. */
+	struct ndx_qp_attr attr;
 };
 
 /** First part of a provider's half of a connector. The provider keeps the addresses up to date. */
@@ -142,6 +156,7 @@ struct ndx_spi_conn {
 	/** Set by the core before conn_accept and conn_complete: the agreed limits. */
 	uint32_t inbound_read_limit;
 	uint32_t outbound_read_limit;
+	void *reserved[NDX_SPI_ROOM];
 };
 
 /** First part of a provider's listener. */
@@ -149,6 +164,7 @@ struct ndx_spi_listener {
 	struct ndx_listener *front;
 	struct ndx_spi_adapter *native;
 	struct sockaddr_storage local; /* valid once listening */
+	void *reserved[NDX_SPI_ROOM];
 };
 
 /**
@@ -170,6 +186,7 @@ struct ndx_spi_request {
 	/** For the core: the listener's adapter, also when the listener is closed. */
 	struct ndx_spi_adapter *native;
 	struct ndx_spi_request *next; /* for the core */
+	void *reserved[NDX_SPI_ROOM];
 };
 
 /**
@@ -203,9 +220,10 @@ enum ndx_spi_oob_message {
 	NDX_OOB_LOST,  /**< received only: the stream ended without a message */
 };
 
-/** Services and upcalls of the core. */
+/** Upcalls of the core. */
 struct ndx_host {
-	uint32_t abi; /* NDX_SPI_ABI of the core */
+	uint32_t abi;  /**< NDX_SPI_ABI of the core */
+	uint32_t size; /**< of the core's structure: it has the members that begin before this */
 	/** Complete an overlapped operation that the provider kept, having returned NDX_PENDING. */
 	void (*complete)(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
 	                 int32_t native);
@@ -260,6 +278,47 @@ struct ndx_host {
 	 */
 	void (*adapter_event)(struct ndx_adapter *front, enum ndx_adapter_event_type type,
 	                      uint32_t port, int32_t native, const char *text);
+};
+
+/**
+ * What a process has once, however many providers it has loaded: the log with its sink, the text of
+ * the last error of each thread, control loops, overlapped operations. The functions of the
+ * provider kit of the same names call these (<ndx/spi/log.h>, <ndx/spi/loop.h>,
+ * <ndx/spi/overlapped.h>); those headers say what each does. A provider calls them through the kit.
+ */
+struct ndx_spi_services {
+	uint32_t abi;  /**< NDX_SPI_ABI of the core */
+	uint32_t size; /**< of the core's structure: it has the members that begin before this */
+	void (*log)(enum ndx_log_level level, const char *where, int native, const char *fmt,
+	            va_list arguments);
+	bool (*log_enabled)(enum ndx_log_level level);
+	/** ndxp_fail() */
+	void (*record_failure)(enum ndx_status status, const char *where, int native,
+	                       const char *fmt, va_list arguments);
+	void (*fail_hold)(bool hold);
+	void (*set_last_error)(const char *fmt, va_list arguments);
+	const char *(*last_error)(void);
+	bool (*loop_on_any)(void);
+	bool (*loop_is_hurried)(void);
+	void (*loop_post)(struct ndx_loop *loop, struct ndxp_job *job);
+	void (*loop_call)(struct ndx_loop *loop, ndxp_loop_fn *fn, void *arg);
+	void (*timer_set)(struct ndx_loop *loop, struct ndxp_timer *timer, uint32_t ms);
+	void (*timer_cancel)(struct ndx_loop *loop, struct ndxp_timer *timer);
+	enum ndx_status (*watch_add)(struct ndx_loop *loop, struct ndxp_watch *watch,
+	                             uint32_t events, bool once);
+	void (*watch_rearm)(struct ndx_loop *loop, struct ndxp_watch *watch, uint32_t events);
+	void (*watch_remove)(struct ndx_loop *loop, struct ndxp_watch *watch);
+	/** As ndx_host.complete. */
+	void (*complete)(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
+	                 int32_t native);
+	/**
+	 * For a provider that stands in front of another one: get that provider, which stays until
+	 * provider_close(@p file). Errors as of opening an adapter of it; NDX_E_NOT_FOUND sets no
+	 * text.
+	 */
+	enum ndx_status (*provider_open)(const char *name, const struct ndx_provider **provider,
+	                                 void **file);
+	void (*provider_close)(void *file);
 };
 
 /**
@@ -532,17 +591,49 @@ struct ndx_provider_ops {
 	                                      size_t length, uint64_t iova, uint32_t flags);
 };
 
-/** A provider. Constant for the life of the process. */
+/**
+ * A place in the automatic choice. The adapters of all providers with a place are tried, the
+ * highest rank first: NDX_SPI_RANK_DEVICE, NDX_SPI_RANK_LAYERED and NDX_SPI_RANK_SOFTWARE are the
+ * ranks of verbs, ofi:verbs and ofi:tcp. Of two equal ranks the name decides, in the order of the
+ * alphabet.
+ */
+struct ndx_spi_rank {
+	const char *device; /**< of the URI, "" if it has none; NULL ends the list */
+	int32_t rank;       /**< 1 or more */
+};
+
+#define NDX_SPI_RANK_DEVICE 300   /**< drives a device itself */
+#define NDX_SPI_RANK_LAYERED 200  /**< drives a device through another stack */
+#define NDX_SPI_RANK_SOFTWARE 100 /**< needs no device that does RDMA */
+
+/**
+ * A provider. Constant for the life of the process. Later versions append members here and in
+ * struct ndx_provider_ops; `size` and `ops_size` say what the provider's build has, so that the
+ * core loads providers that are older and newer than itself, as long as `abi` is the same.
+ * Operations that are missing at the end of the table are those that may be missing.
+ */
 struct ndx_provider {
-	uint32_t abi; /**< NDX_SPI_ABI of the provider's build; read before all else */
+	uint32_t abi;  /**< NDX_SPI_ABI of the provider's build; read before all else */
+	uint32_t size; /**< sizeof(struct ndx_provider) */
 	const char *name;
 	const struct ndx_provider_ops *ops;
+	size_t ops_size;                /**< sizeof(struct ndx_provider_ops) */
 	const struct ndx_spi_key *keys; /**< options that it accepts; ends with a NULL name */
 	const char *devices;            /**< for the user: "tcp, verbs" */
 	void *state;                    /**< for the provider; NULL if it keeps none */
+	/** NULL: the automatic choice never takes one of its adapters. */
+	const struct ndx_spi_rank *ranks;
+	/**
+	 * Where the core stores its services before the first call: &ndxp_services of the kit. NULL
+	 * if the provider does without the kit.
+	 */
+	const struct ndx_spi_services **services;
 };
 
 NDX_DECLS_BEGIN
+
+/** Of the kit: the services of the core that has loaded this provider. */
+extern const struct ndx_spi_services *ndxp_services;
 
 /** The only export of a provider in a file of its own, ndx-provider-NAME.so. */
 extern const struct ndx_provider ndx_provider;

@@ -6,8 +6,8 @@
  * The kit is what providers share: locks, lists, addresses, the halves of queues that no stack
  * decides. Its names begin with ndxp_. A provider links libndx-provider.a, so it has the kit's code
  * of its own build; what the whole process shares (log, last error, control loops, overlapped
- * operations) its functions reach through struct ndx_host. No kit structure is part of the binary
- * interface unless <ndx/spi/provider.h> or <ndx/spi/loop.h> has it.
+ * operations) its functions reach through struct ndx_spi_services. Of its structures only those of
+ * <ndx/spi/loop.h>, and the link of <ndx/spi/overlapped_list.h>, are part of the binary interface.
  */
 #ifndef NDX_SPI_SHARED_H
 #define NDX_SPI_SHARED_H

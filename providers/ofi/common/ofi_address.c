@@ -2,7 +2,6 @@
 /* Addresses of the adapter, and of the peers that it trusts. */
 #include <ndx/spi/log.h>
 #include <ndx/spi/sockaddr.h>
-#include "builtin.h"
 #include "ofi.h"
 #include "ofi_early.h"
 

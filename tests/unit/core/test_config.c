@@ -146,14 +146,14 @@ static void keys_of_built_in_providers_are_checked(void **state)
 static void a_section_of_a_provider_that_others_have_is_left_alone(void **state)
 {
 	struct config config;
+	size_t len;
 
 	(void)state;
 	assert_int_equal(unsetenv("NDX_PROVIDER_PATH"), 0);
-	for (size_t i = 0; registry_automatic(i) != NULL; i++) {
+	for (size_t i = 0; registry_module(i, &len) != NULL; i++) {
 		char text[64];
-		const char *uri = registry_automatic(i);
 
-		(void)snprintf(text, sizeof(text), "[%.*s]\n", (int)strcspn(uri, ":"), uri);
+		(void)snprintf(text, sizeof(text), "[%.*s]\n", (int)len, registry_module(i, &len));
 		assert_int_equal(parse(text, &config), NDX_OK);
 		config_free(&config);
 	}

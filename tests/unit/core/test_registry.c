@@ -24,8 +24,13 @@ static const struct ndx_spi_key keys[] = {
 
 static struct ndx_provider provider_with(const struct ndx_provider_ops *ops)
 {
-	return (struct ndx_provider){
-		.abi = NDX_SPI_ABI, .name = "test", .ops = ops, .keys = keys, .devices = ""};
+	return (struct ndx_provider){.abi = NDX_SPI_ABI,
+	                             .size = sizeof(struct ndx_provider),
+	                             .name = "test",
+	                             .ops = ops,
+	                             .ops_size = sizeof(*ops),
+	                             .keys = keys,
+	                             .devices = ""};
 }
 
 static void every_provider_of_this_build_passes_the_gate(void **state)
@@ -37,7 +42,6 @@ static void every_provider_of_this_build_passes_the_gate(void **state)
 	for (; (p = registry_get(count)) != NULL; count++) {
 		assert_int_equal(registry_check(p, "this build"), NDX_OK);
 		assert_ptr_equal(registry_find(p->name), p);
-		assert_true(registry_knows(p->name));
 	}
 	assert_null(registry_get(count + 1));
 	assert_null(registry_get(SIZE_MAX));
@@ -45,20 +49,23 @@ static void every_provider_of_this_build_passes_the_gate(void **state)
 	assert_null(registry_find(""));
 }
 
-static void the_automatic_choice_is_a_list_of_uris(void **state)
+static void names_of_modules_are_names_of_providers(void **state)
 {
-	struct uri uri;
+	char name[16];
 	size_t count = 0;
+	size_t len;
 
 	(void)state;
-	for (; registry_automatic(count) != NULL; count++) {
-		assert_int_equal(uri_parse(registry_automatic(count), "list", &uri), NDX_OK);
-		assert_true(registry_knows(uri.provider));
+	for (; registry_module(count, &len) != NULL; count++) {
+		(void)snprintf(name, sizeof(name), "%.*s", (int)len, registry_module(count, &len));
+		assert_true(uri_name_valid(name));
+		assert_true(registry_is_module(name));
 	}
-	assert_int_equal(count, 3);
-	assert_false(registry_knows("no-such"));
-	assert_false(registry_knows(""));
-	assert_false(registry_knows("verb"));
+	assert_int_equal(count, 2);
+	assert_null(registry_module(count + 7, &len));
+	assert_false(registry_is_module("no-such"));
+	assert_false(registry_is_module(""));
+	assert_false(registry_is_module("verb"));
 }
 
 static void another_interface_is_refused_before_anything_else_is_read(void **state)
@@ -74,6 +81,88 @@ static void another_interface_is_refused_before_anything_else_is_read(void **sta
 	says("/some/file.so");
 	says(versions);
 	says("build both from the same release");
+}
+
+static void a_structure_without_its_first_members_is_refused(void **state)
+{
+	struct ndx_provider_ops ops = {0};
+	struct ndx_provider p;
+
+	(void)state;
+	fill_table(&ops);
+	p = provider_with(&ops);
+	p.size -= (uint32_t)sizeof(void *);
+	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
+	says("set size to sizeof(struct ndx_provider)");
+	p = provider_with(&ops);
+	p.ops_size = offsetof(struct ndx_provider_ops, request_refuse);
+	failed_with(&seen, registry_check(&p, "here"), NDX_E_ABI_MISMATCH);
+	says("lacks operation request_refuse");
+}
+
+/* A provider that was built before the last operation existed. */
+static void a_shorter_table_is_completed(void **state)
+{
+	struct {
+		unsigned char table[offsetof(struct ndx_provider_ops, qp_query)];
+		unsigned char behind[64];
+	} old;
+	struct ndx_provider_ops ops = {0};
+	struct adopted own;
+	struct ndx_provider p;
+
+	(void)state;
+	memset(&old, 0xff, sizeof(old));
+	p = provider_with(&ops);
+	p.ops = (const struct ndx_provider_ops *)(const void *)&old;
+	p.ops_size = sizeof(old.table);
+	assert_int_equal(registry_check(&p, "here"), NDX_OK);
+	registry_adopt(&p, &own);
+	assert_ptr_equal(own.provider.ops, &own.ops);
+	assert_memory_equal(&own.ops, old.table, sizeof(old.table));
+	assert_null(own.ops.qp_query);
+	assert_null(own.ops.mr_register_dmabuf);
+	assert_string_equal(own.provider.name, "test");
+}
+
+/* A provider that was built after members were appended. */
+static void a_longer_provider_is_taken_without_its_tail(void **state)
+{
+	struct {
+		struct ndx_provider_ops ops;
+		void *later;
+	} table;
+	struct {
+		struct ndx_provider provider;
+		void *later;
+	} new = {.later = &new};
+	struct adopted own;
+
+	(void)state;
+	memset(&table, 0xff, sizeof(table));
+	new.provider = provider_with(&table.ops);
+	new.provider.size = sizeof(new);
+	new.provider.ops_size = sizeof(table);
+	assert_int_equal(registry_check(&new.provider, "here"), NDX_OK);
+	registry_adopt(&new.provider, &own);
+	assert_memory_equal(&own.ops, &table.ops, sizeof(own.ops));
+	assert_ptr_equal(own.provider.keys, keys);
+}
+
+static void services_are_those_of_the_library_that_loads(void **state)
+{
+	static const struct ndx_spi_services former, present;
+	const struct ndx_spi_services *slot = &former;
+	struct ndx_provider_ops ops = {0};
+	struct ndx_provider p = provider_with(&ops);
+
+	(void)state;
+	registry_serve(&p, &present); /* the provider wants none */
+	p.services = &slot;
+	registry_serve(&p, &present);
+	assert_ptr_equal(slot, &present);
+	registry_serve(&p, &present);
+	assert_ptr_equal(slot, &present);
 }
 
 static void a_provider_has_a_proper_name(void **state)
@@ -225,7 +314,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_provider_of_this_build_passes_the_gate),
-		cmocka_unit_test(the_automatic_choice_is_a_list_of_uris),
+		cmocka_unit_test(names_of_modules_are_names_of_providers),
+		cmocka_unit_test(a_structure_without_its_first_members_is_refused),
+		cmocka_unit_test(a_shorter_table_is_completed),
+		cmocka_unit_test(a_longer_provider_is_taken_without_its_tail),
+		cmocka_unit_test(services_are_those_of_the_library_that_loads),
 		cmocka_unit_test(another_interface_is_refused_before_anything_else_is_read),
 		cmocka_unit_test(a_provider_has_a_proper_name),
 		cmocka_unit_test(a_provider_has_both_tables),
