@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* First-in first-out lists of overlapped objects, for whoever keeps operations in flight. */
+/* First-in first-out lists of overlapped objects, for the owner of operations in flight. */
 #ifndef NDX_SPI_OVERLAPPED_LIST_H
 #define NDX_SPI_OVERLAPPED_LIST_H
 

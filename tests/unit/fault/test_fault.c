@@ -21,7 +21,7 @@ static void what_is_asked_for_is_checked(void **state)
 	(void)state;
 	open_says("fault", NDX_E_NOT_FOUND, "as fault:loop");
 	open_says("fault:nobody", NDX_E_NOT_FOUND, "fault:nobody");
-	open_says("fault:fault:loop", NDX_E_NOT_FOUND, "no provider of this build");
+	open_says("fault:fault:loop", NDX_E_NOT_FOUND, "fault:fault:loop: no such provider");
 	open_says("fault:loop?fault_nht=1", NDX_E_INVALID_CONFIG, "fault_nht");
 	open_says("fault:loop?iface=lo", NDX_E_INVALID_CONFIG, "nor of \"loop\"");
 	open_says("fault:loop?fault_nth=-1", NDX_E_INVALID_CONFIG, "\"-1\"");
