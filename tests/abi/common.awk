@@ -32,6 +32,9 @@ file == 1 {
 		# A structure grows if it begins with `size`, or with `abi` and `size`.
 		if (member == "size" && (members == 1 || (members == 2 && first == "abi")))
 			grows[type]
+		# Its size stands in ndx_provider.ops_size.
+		if (type ~ /^ndx_provider_ops/)
+			grows[type]
 		if (members == 1)
 			first = member
 	}
