@@ -95,6 +95,19 @@ for map in "$src"/core/ndx.map "$src"/core/*/ndx-*.map; do
 		grep -v "^$needs" >"$tmp/needed" || :
 	[ ! -s "$tmp/needed" ] || fault "$library needs $(cat "$tmp/needed")"
 done
+# A stack is loaded by the provider that needs it, so a program that uses none loads none.
+readelf -d "$libs/libndx.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+	grep -vE '^(lib(c|m|dl|pthread|inih|jansson|[atlu]b?san|gcc_s)\.so|ld-linux)' >"$tmp/needed" || :
+[ ! -s "$tmp/needed" ] || fault "libndx needs $(cat "$tmp/needed"); it has libc, libinih and jansson only"
+# A module brings its kit: it takes nothing from the libndx that loads it, and exports one constant.
+for module in "$libs"/ndx/ndx-provider-*.so; do
+	[ -f "$module" ] || continue
+	nm -D --undefined-only --format=just-symbols "$module" | grep '^ndx' | grep -v '^ndx_early_' \
+		>"$tmp/taken" || :
+	[ ! -s "$tmp/taken" ] || fault "$(basename "$module") takes $(cat "$tmp/taken") from libndx"
+	nm -D --defined-only --format=just-symbols "$module" | grep -vx ndx_provider >"$tmp/given" || :
+	[ ! -s "$tmp/given" ] || fault "$(basename "$module") exports $(cat "$tmp/given")"
+done
 # The reassembly is for programs that load no RDMA stack.
 if readelf -d "$libs/libndx-reassembly.so" 2>/dev/null | grep -q 'NEEDED.*libndx\.so'; then
 	fault 'libndx-reassembly needs libndx'

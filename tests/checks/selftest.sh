@@ -295,6 +295,8 @@ change exports core/receiver/ndx-stream.map 's/    ndx_frame;/&\n    ndx_unheard
 change exports core/receiver/ndx-stream.map 's/frame.h/thing.h/' \
 	'ndx_thing: declared in api for libndx-stream, but not listed'
 change exports core/receiver/ndx-stream.map 's/frame.h/& game.h/' 'there is no api/ndx/game.h'
+echo 'target_link_libraries(ndx PRIVATE -Wl,--no-as-needed resolv)' |
+	plant exports CMakeLists.txt 'libndx needs libresolv.so.2'
 # What libndx lends to the others: one entry too many, one that is not used any more, one of its
 # functions that is visible without an entry, and the version of another library.
 change exports core/private.map 's/    ndx_private.*/&\n    ndx_private_base_something;/' \
@@ -358,6 +360,7 @@ layer providers/loop/loop.c '"front.h"' 'providers/loop sees'
 layer providers/loop/loop.c '"ofi.h"' 'providers/loop sees'
 layer providers/loop/loop.c '<rdma/fabric.h>' 'belongs to its provider'
 layer providers/loop/loop.c '<sys/epoll.h>' 'Linux only'
+layer providers/verbs/verbs.c '"base_nothing.h"' 'providers/verbs sees'
 layer providers/ofi/ofi.c '<infiniband/verbs.h>' 'libfabric only'
 layer providers/verbs/verbs.c '<rdma/fabric.h>' 'libibverbs and librdmacm only'
 layer samples/hello/main.c '"front.h"' 'samples sees'
