@@ -129,7 +129,7 @@ enum ndx_status ndx_negotiation_load(struct ndx_negotiation *negotiation, const 
  * the other plugins are loaded all the same.
  *
  * @param directory   absolute; NULL: the directories of $NDX_PLUGIN_PATH (absolute, separated by
- *                    ':'; ignored in set-user-id programs), then the compiled-in directory
+ *                    ':'; ignored in set-user-id programs), then the folder ndx beside libndx.so
  * @param[out] count  number of registered plugins; may be NULL
  *
  * @retval NDX_E_NOT_FOUND there is no such directory; only if @p directory was given

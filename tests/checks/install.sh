@@ -52,6 +52,16 @@ for file in "$LD_LIBRARY_PATH"/libndx*.so.*.*.*; do
 	}
 done
 
+# A program finds its libraries, and a library its plugins, without help from the environment.
+if [ -x "$tmp/moved/ndx/bin/ndx-negotiate" ]; then
+	env -u LD_LIBRARY_PATH -u NDX_PLUGIN_PATH "$tmp/moved/ndx/bin/ndx-negotiate" both 127.0.0.1:0 \
+		--adapter loop --variant example/three-round >"$tmp/log" 2>&1 || {
+		cat "$tmp/log"
+		echo "   ^ ndx-negotiate does not find its libraries or its plugins where it was moved"
+		exit 1
+	}
+fi
+
 # One program for each library, by pkg-config and by CMake: consumer.c, consumer-X.c for ndx-X.
 languages=c enabled=C
 if echo 'int i;' | "$cc" -x c++ -fsyntax-only - 2>/dev/null; then
