@@ -6,7 +6,10 @@
 deps_build='gcc make cmake pkg-config libfabric-dev libibverbs-dev librdmacm-dev libinih-dev libjansson-dev libpcap-dev zlib1g-dev libssl-dev python3'
 # To run tests/run.sh.
 # shellcheck disable=SC2034 # for whoever sources this
-deps_test="$deps_build g++ git libcmocka-dev patch python3-dev python3-yaml spin clang-format clang-tidy codespell shellcheck iproute2 groff-base man-db jq valgrind abigail-tools"
+deps_test="$deps_build g++ git libcmocka-dev patch python3-dev python3-yaml spin clang-format clang-tidy codespell shellcheck iproute2 groff-base man-db jq valgrind abigail-tools dpkg-dev lintian"
+# For the packages in a root of Debian's mirror (tests/packaging/run.sh --long).
+# shellcheck disable=SC2034
+deps_long='mmdebstrap'
 # For the guest with software RoCE (tests/vm/run.sh), which is skipped where they cannot be had.
 # shellcheck disable=SC2034
 deps_vm='qemu-system-x86 busybox-static cpio kmod iproute2 ibverbs-providers rdmacm-utils xz-utils'

@@ -40,6 +40,10 @@ esac
 . tests/deps.sh
 # shellcheck disable=SC2086 # a list
 deps_install $deps_test || exit 1
+if [ "$run_too" = '|long' ]; then
+	# shellcheck disable=SC2086,SC2154 # a list
+	deps_install $deps_long >/dev/null 2>&1 || echo "some tests will be skipped: no $deps_long here" >&2
+fi
 if command -v ccache >/dev/null; then
 	export CMAKE_C_COMPILER_LAUNCHER=ccache
 fi
@@ -105,12 +109,17 @@ after() {
 	"$@"
 }
 
+# As packages have it, so that tests/packaging makes them of the build that is tested.
+multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null)
+libdir=${multiarch:+-DCMAKE_INSTALL_LIBDIR=lib/$multiarch}
+
 # build PRESET FOLDER PREFIX...: configure and build; what to show of it is in PRESET.log
 build() {
 	preset=$1 tree=$src/$2 log=$work/$1.log
 	shift 2
 	: >"$log"
-	if ! "$@" cmake --preset "$preset" >"$log.all" 2>&1; then
+	# shellcheck disable=SC2086 # none or one
+	if ! "$@" cmake --preset "$preset" $libdir >"$log.all" 2>&1; then
 		cat "$log.all" >"$log"
 		return 1
 	fi
