@@ -18,6 +18,38 @@
  * inside an operation: they record and wake, they never call back. After `conn_destroy`,
  * `listener_destroy` and so on no upcall for the object may be made.
  *
+ * Data path: what a provider promises. <ndx/qp.h>, <ndx/cq.h> and <ndx/mr.h> say the same to the
+ * program. The halves of queues in <ndx/spi/queue_pair.h> and <ndx/spi/completion_queue.h> keep the
+ * promises that are marked with (kit).
+ *   - A post never blocks, allocates or logs. Any thread and any callback posts and polls, several
+ *     at a time.
+ *   - A refused post takes no slot and changes nothing. Statuses, in this order: never connected
+ *     CONNECTION_INVALID (receives are welcome), unknown flag INVALID_PARAMETER, too many SGEs
+ *     DATA_OVERRUN, too long BUFFER_OVERFLOW, no free slot NO_MORE_ENTRIES. (kit) A read on a
+ *     connection with an outbound read limit of 0: INVALID_DEVICE_REQUEST.
+ *   - The SGE list, and the bytes of an inline request, are the program's again when the post
+ *     returns; the memory of other requests when the result is there.
+ *   - Both queues retire in posting order, each by itself, whatever the order of the device. (kit)
+ *     A send's result can be taken before the result of the receive that the peer's answer filled.
+ *   - A request with NDX_OP_SILENT_SUCCESS has no result if it succeeds. A failure always has one.
+ *     (kit)
+ *   - A slot is free again when the program has taken the result, or when the request has succeeded
+ *     silently. No result is ever lost, however small the completion queue is. (kit)
+ *   - Requests run without the program: neither the peer's requests nor a drain waits until the
+ *     program polls.
+ *   - A send that finds no receive waits, for no_receive_timeout_ms, then fails IO_TIMEOUT. The
+ *     requests behind it wait, too.
+ *   - The first request that fails ends the connection on both sides. It has the cause as its
+ *     status, all others of the queue pair complete CANCELED (kit), and NDX_REPORT_ABORT comes
+ *     first. Later posts are accepted and complete CANCELED, in order. (kit)
+ *   - Access to memory is checked for each request: the token, the range, the right, the adapter.
+ *     Requests and SGEs without bytes need no token. A violation fails the request and never the
+ *     post.
+ *   - When mr_deregister has returned, or reported NDX_OK, no request accesses the memory.
+ *   - A result is visible before its notification fires, and before the upcall that reports the end
+ *     of which the result is part: DRAINED, QUIET.
+ *   - `bytes_transferred` is set for receives only; `native` for failures only.
+ *
  * The interface may change until version 1.0.
  */
 #ifndef NDX_SPI_PROVIDER_H
@@ -30,6 +62,7 @@
 
 #include <ndx/description.h>
 #include <ndx/ndx.h>
+#include <ndx/spi/host.h>
 #include <ndx/spi/loop.h>
 #include <ndx/spi/services.h>
 
@@ -44,7 +77,6 @@
  */
 #define NDX_SPI_ROOM 4
 
-struct ndx_host;
 struct ndx_provider;
 
 /** First part of a provider's adapter. */
@@ -187,97 +219,6 @@ struct ndx_spi_request {
 	struct ndx_spi_adapter *native;
 	struct ndx_spi_request *next; /* for the core */
 	void *reserved[NDX_SPI_ROOM];
-};
-
-/**
- * What a provider reports about an established connection. Bits; each may be reported repeatedly.
- */
-enum ndx_spi_report {
-	/** The peer's goodbye arrived; everything that the peer sent before it has completed. */
-	NDX_REPORT_PEER_DISC = 1 << 0,
-	NDX_REPORT_DISC_ACKED = 1 << 1, /**< the own goodbye was delivered */
-	NDX_REPORT_DRAINED = 1 << 2,    /**< answer to conn_drain: own requests have ended */
-	/**
-	 * The connection is lost or broken. Must be reported before a result that this cancels can
-	 * be taken.
-	 */
-	NDX_REPORT_ABORT = 1 << 3,
-	/**
-	 * Answer to conn_finish and conn_abort: no data moves any more, and every result is
-	 * visible.
-	 */
-	NDX_REPORT_QUIET = 1 << 4,
-};
-
-/**
- * Messages about the end of a connection without a connection manager. The two ends exchange them
- * over an out-of-band stream, which the core keeps for the connection.
- */
-enum ndx_spi_oob_message {
-	/** Everything that the sender has sent has arrived; it will send nothing more. */
-	NDX_OOB_GOODBYE,
-	NDX_OOB_ABORT, /**< the connection is broken */
-	NDX_OOB_LOST,  /**< received only: the stream ended without a message */
-};
-
-/** Upcalls of the core. */
-struct ndx_host {
-	uint32_t abi;  /**< NDX_SPI_ABI of the core */
-	uint32_t size; /**< of the core's structure: it has the members that begin before this */
-	/** Complete an overlapped operation that the provider kept, having returned NDX_PENDING. */
-	void (*complete)(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
-	                 int32_t native);
-	/**
-	 * Report the outcome of an mr_register or mr_deregister that returned NDX_PENDING, once;
-	 * also before the operation has returned. A failure changes nothing: the region is
-	 * registered, or not registered, as before, and the program may try again. From this call
-	 * on the next operation of the region may begin, on another thread; the provider waits in
-	 * mr_destroy for what it still does with the region.
-	 */
-	void (*mr_ended)(struct ndx_spi_mr *mr, enum ndx_status status, int32_t native);
-	/** Report a connection request. The core owns @p request until it passes it back. */
-	void (*request)(struct ndx_spi_request *request);
-	/**
-	 * Report the peer's answer to conn_connect: NDX_OK with the peer's @p params, or the
-	 * failure of the attempt (with the private data of a reject in @p params, NULL if there are
-	 * none).
-	 */
-	void (*connected)(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
-	                  const struct ndx_spi_params *params);
-	/**
-	 * Report the end of conn_complete or conn_accept: the connection is established, or failed.
-	 * From NDX_OK on the queue pair takes posts. Also reports that the peer gave up while the
-	 * program has not decided yet (after `connected`, or after `request` was taken). @p params
-	 * are the private data of an active side that refuses after an accept; NULL in all other
-	 * cases.
-	 */
-	void (*established)(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
-	                    const struct ndx_spi_params *params);
-	/**
-	 * Report bits of enum ndx_spi_report; with ABORT, @p cause is a string constant for the
-	 * log. Without bits: the cause of a failure that `connected` or `established` is about to
-	 * report.
-	 */
-	void (*report)(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause);
-	/**
-	 * Send a message over the out-of-band stream of a connection made by qp_connect_peer. The
-	 * core reports NDX_REPORT_DISC_ACKED when a goodbye has been sent.
-	 */
-	void (*oob_send)(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message);
-	/**
-	 * Report that no more requests will come: pending and later operations that take one fail
-	 * with @p status.
-	 */
-	void (*listener_failed)(struct ndx_spi_listener *listener, enum ndx_status status,
-	                        int32_t native);
-	/**
-	 * Report an event of the device, for the log and for ndx_adapter_get_event(). Between
-	 * adapter_open and adapter_close. @p front: that of struct ndx_spi_adapter; @p text: for
-	 * the log, without the adapter's name, for example "port 1 is down"; copied. A provider
-	 * that reports events has the capability bit NDX_CAP_EVENTS.
-	 */
-	void (*adapter_event)(struct ndx_adapter *front, enum ndx_adapter_event_type type,
-	                      uint32_t port, int32_t native, const char *text);
 };
 
 /**
