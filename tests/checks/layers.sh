@@ -124,7 +124,8 @@ for map in core/*/ndx-*.map; do
 			"the headers of lib$library are for its room and for programs"
 	done
 done
-deny 'samples tests/conformance shims' '<ndx/spi/' 'the SPI is for providers and plugins'
+programs=$(find samples -mindepth 1 -maxdepth 1 -type d ! -name provider)
+deny "$programs tests/conformance shims" '<ndx/spi/' 'the SPI is for providers and plugins'
 deny 'api core plugins shims samples tests/conformance providers/loop providers/fault' "$stack" \
 	'an RDMA stack belongs to its provider'
 deny 'api providers plugins shims' '<(sys/(epoll|eventfd|timerfd)|linux/[a-z_]+)\.h>' \
