@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: provider.sh SOURCE BUILD CC
+# What "cmake --install" lays down is enough to write a provider: samples/provider is built outside
+# the tree, by pkg-config and by CMake, and the installed ndx-conformance finds no fault in it.
+set -eu
+src=$1 build=$2 cc=$3
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+if ! cmake --install "$build" --prefix "$tmp/ndx" >"$tmp/log" 2>&1; then
+	cat "$tmp/log"
+	exit 1
+fi
+if [ ! -x "$tmp/ndx/bin/ndx-conformance" ]; then
+	echo "skip: this build has no ndx-conformance"
+	exit 77
+fi
+cp -R "$src/samples/provider" "$tmp/source"
+cd "$tmp/source"
+PKG_CONFIG_PATH=$(dirname "$(find "$tmp/ndx" -name ndx-provider.pc)")
+export PKG_CONFIG_PATH
+
+mkdir "$tmp/pkg-config" "$tmp/cmake"
+# shellcheck disable=SC2046 # a list of options
+"$cc" -std=c11 -O2 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -shared -Wl,--no-undefined \
+	-o "$tmp/pkg-config/ndx-provider-null.so" ./*.c $(pkg-config --cflags --libs ndx-provider)
+if ! { cmake -S . -B "$tmp/cmake" -DCMAKE_PREFIX_PATH="$tmp/ndx" -DCMAKE_C_COMPILER="$cc" \
+	-DCMAKE_C_FLAGS='-Wall -Wextra -Werror' && cmake --build "$tmp/cmake"; } >"$tmp/log" 2>&1; then
+	cat "$tmp/log"
+	echo "   ^ samples/provider, by CMake"
+	exit 1
+fi
+for way in pkg-config cmake; do
+	module=$tmp/$way/ndx-provider-null.so
+	exported=$(nm -D --defined-only "$module" | awk '$2 != "w" { print $3 }')
+	if [ "$exported" != ndx_provider ]; then
+		echo "$exported"
+		echo "   ^ the provider built by $way exports more than ndx_provider"
+		exit 1
+	fi
+done
+
+# conform WAY GROUP...: the installed suite over the provider built in this way, each group of cases
+# in a process of its own, because cases mostly wait.
+conform() {
+	way=$1
+	shift
+	for group; do
+		# A provider that reports no end makes a close wait without end.
+		NDX_PROVIDER_PATH=$tmp/$way timeout 300 "$tmp/ndx/bin/ndx-conformance" null null \
+			--filter "$group.*" >"$tmp/$way.$group" 2>&1 || echo "$group" >>"$tmp/failed" &
+	done
+	wait
+	if [ -f "$tmp/failed" ]; then
+		while read -r group; do
+			grep -v '^ok ' "$tmp/$way.$group"
+		done <"$tmp/failed"
+		echo "   ^ ndx-conformance null null, the provider built by $way"
+		exit 1
+	fi
+}
+"$tmp/ndx/bin/ndx-conformance" --list >"$tmp/list"
+groups=$(sed -nE 's/^([a-z]+)\.[a-z0-9_]+ lines=.*/\1/p' "$tmp/list" | sort -u)
+# shellcheck disable=SC2086 # a list
+conform pkg-config $groups
+conform cmake data
+cat "$tmp"/pkg-config.* | awk '/^# [0-9]+ passed, 0 failed/ { passed += $2; skipped += $6 }
+	END { print passed " passed, 0 failed, " skipped " skipped"; exit passed < 300 }' || {
+	echo "   ^ these are not all cases"
+	exit 1
+}
