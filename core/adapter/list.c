@@ -188,6 +188,26 @@ static void list_loadable(void *arg, const char *name)
 	loader_close(loaded);
 }
 
+/* The providers of NDX that are not installed. */
+static void list_missing(struct listing *l)
+{
+	const char *module;
+	size_t len;
+
+	for (size_t i = 0; (module = registry_module(i, &len)) != NULL; i++) {
+		struct ndx_adapter_entry entry = {.state = NDX_E_NOT_FOUND};
+
+		(void)snprintf(entry.provider, sizeof(entry.provider), "%.*s", (int)len, module);
+		if (registry_find(entry.provider) != NULL || loader_exists(entry.provider))
+			continue;
+		(void)snprintf(entry.uri, sizeof(entry.uri), "%s", entry.provider);
+		(void)snprintf(entry.hint, sizeof(entry.hint),
+		               "not installed: install the package ndx-provider-%s",
+		               entry.provider);
+		append_entry(l, &entry);
+	}
+}
+
 void list_all(struct listing *out)
 {
 	struct all all = {0};
@@ -206,6 +226,7 @@ void list_all(struct listing *out)
 			(void)list_provider(provider, &all.config, &all.listing);
 	}
 	loader_each(list_loadable, &all);
+	list_missing(&all.listing);
 	config_free(&all.config);
 	*out = all.listing;
 }

@@ -157,7 +157,7 @@ void loader_close(struct loaded *loaded)
 static enum ndx_status serve_open(const char *name, const struct ndx_provider **provider,
                                   void **file)
 {
-	struct loaded *loaded;
+	struct loaded *loaded = NULL;
 	const enum ndx_status st = loader_open(name, &loaded, provider);
 
 	if (st == NDX_OK)

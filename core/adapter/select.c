@@ -225,19 +225,19 @@ static void add_reason(void *arg, const char *uri, const char *reason)
 
 /* Whether one of the candidate's adapters is usable. Listing takes time: list each provider at most
  * once, and none after the first usable candidate. */
-static enum ndx_status is_usable(struct choosing *c, const struct selection *s, const char *uri,
-                                 bool *usable)
+static enum ndx_status is_usable(struct choosing *c, const struct selection *s, const char *name,
+                                 const char *uri, bool *usable)
 {
 	const char *reason = "no device";
 
 	*usable = c->count > 0;
 	if (*usable)
 		return NDX_OK;
-	if (strcmp(c->listed, s->provider->name) != 0) {
+	if (strcmp(c->listed, name) != 0) {
 		enum ndx_status st;
 
 		list_clear(&c->listing);
-		(void)snprintf(c->listed, sizeof(c->listed), "%s", s->provider->name);
+		(void)snprintf(c->listed, sizeof(c->listed), "%s", name);
 		st = list_provider(s->provider, c->config, &c->listing);
 		if (st != NDX_OK)
 			return st;
@@ -273,7 +273,7 @@ static enum ndx_status consider(struct choosing *c, const char *text)
 	}
 	if (st != NDX_OK)
 		return st;
-	st = is_usable(c, &s, text, &usable);
+	st = is_usable(c, &s, uri.provider, text, &usable);
 	if (st == NDX_OK && usable)
 		c->list[c->count++] = s;
 	else

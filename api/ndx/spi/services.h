@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <ndx/decls.h>
 #include <ndx/log.h>
 #include <ndx/overlapped.h>
 #include <ndx/spi/loop.h>
@@ -59,11 +58,7 @@ struct ndx_spi_services {
 	void (*provider_close)(void *file);
 };
 
-NDX_DECLS_BEGIN
-
-/** Of the kit: the services of the core that has loaded this provider. */
+/** Of the kit: the services of the libndx that has loaded this provider. */
 extern const struct ndx_spi_services *ndxp_services;
-
-NDX_DECLS_END
 
 #endif
