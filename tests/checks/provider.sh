@@ -7,6 +7,9 @@ set -eu
 src=$1 build=$2 cc=$3
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+runs=
+# shellcheck disable=SC2086 # a list
+trap '[ -z "$runs" ] || kill $runs 2>/dev/null; exit 130' HUP INT TERM
 
 if ! cmake --install "$build" --prefix "$tmp/ndx" >"$tmp/log" 2>&1; then
 	cat "$tmp/log"
@@ -21,6 +24,16 @@ cd "$tmp/source"
 PKG_CONFIG_PATH=$(dirname "$(find "$tmp/ndx" -name ndx-provider.pc)")
 export PKG_CONFIG_PATH
 
+if echo 'int i;' | "$cc" -x c++ -fsyntax-only - 2>/dev/null; then
+	echo '#include <ndx/spi/system.h>
+int main() { return ndxp_now_ns() == 0; }' >"$tmp/kit.cpp"
+	# shellcheck disable=SC2046 # a list of options
+	"$cc" -x c++ -std=c++17 -Wall -Wextra -Werror -o "$tmp/kit" "$tmp/kit.cpp" -x none \
+		$(pkg-config --cflags --libs ndx-provider) || {
+		echo "   ^ the kit, in C++"
+		exit 1
+	}
+fi
 mkdir "$tmp/pkg-config" "$tmp/cmake"
 # shellcheck disable=SC2046 # a list of options
 "$cc" -std=c11 -O2 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -shared -Wl,--no-undefined \
@@ -50,8 +63,10 @@ conform() {
 		# A provider that reports no end makes a close wait without end.
 		NDX_PROVIDER_PATH=$tmp/$way timeout 300 "$tmp/ndx/bin/ndx-conformance" null null \
 			--filter "$group.*" >"$tmp/$way.$group" 2>&1 || echo "$group" >>"$tmp/failed" &
+		runs="$runs $!"
 	done
 	wait
+	runs=
 	if [ -f "$tmp/failed" ]; then
 		while read -r group; do
 			grep -v '^ok ' "$tmp/$way.$group"

@@ -5,7 +5,7 @@
 # of the CMake component of its name; for libndx0.1 that is libndx. Where the build has no file of a
 # component, there is no package. Only dpkg-dev is needed: nothing is compiled again.
 set -eu
-src=$1 build=$2 out=$3
+src=$(realpath "$1") build=$(realpath "$2") out=$(realpath -m "$3")
 here=$(cd "$(dirname "$0")" && pwd)
 export LC_ALL=C
 
@@ -17,6 +17,10 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat -c %Y "$src/docs/CHANGELOG.md")}
 export SOURCE_DATE_EPOCH
 
 # The folder that the tools of dpkg-dev expect; what they are given is made in debian/.
+if [ -d "$out" ] && [ ! -f "$out/debian/control" ] && [ -n "$(ls -A "$out")" ]; then
+	echo "build.sh: $out has files of others: name a folder that is new or empty" >&2
+	exit 1
+fi
 rm -rf "$out"
 mkdir -p "$out/debian"
 cd "$out"

@@ -71,8 +71,8 @@ out=$tree/packaging
 packages=$out/packages
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'exit 130' HUP INT PIPE TERM
 root=$work/root
 mkdir "$root"
 bad=0
@@ -176,9 +176,9 @@ extend() {
 		[ -e "$root$target" ] || continue
 		link=$(sed -n 2p "$file")
 		mkdir -p "$root/etc/alternatives" "$root/var/lib/dpkg/alternatives" "$root${link%/*}"
-		cp -P "/etc/alternatives/$name" "$root/etc/alternatives/$name"
+		cp -PT "/etc/alternatives/$name" "$root/etc/alternatives/$name"
 		cp "$file" "$root/var/lib/dpkg/alternatives/$name"
-		ln -sf "/etc/alternatives/$name" "$root$link"
+		ln -sfn "/etc/alternatives/$name" "$root$link"
 	done
 	# Their scripts do what the new files ask for, so that our packages find nothing to do.
 	within sh -c 'ldconfig && dpkg --configure --pending' >"$work/said" 2>&1 || {
@@ -238,6 +238,10 @@ if [ $long -eq 1 ]; then
 else
 	echo '== root, of packages of this machine'
 	for folder in bin sbin lib lib64; do
+		case $(readlink /$folder) in
+		# what is unpacked through such a link would be written outside the root
+		/*) skip "/$folder is an absolute link on this host: use --long" ;;
+		esac
 		[ ! -L /$folder ] || cp -P /$folder "$root/"
 	done
 	mkdir -p "$root/proc" "$root/sys" "$root/tmp" "$root/dev" "$root/srv" "$root/usr/bin" "$root/usr/sbin" \
