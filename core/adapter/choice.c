@@ -65,8 +65,10 @@ static void take_file(void *arg, const char *name)
 		if (strcmp(c->seen[i], name) == 0)
 			return; /* an earlier directory has this provider, too */
 	}
-	if (c->seen_count == CHOICE_MOST)
+	if (c->seen_count == CHOICE_MOST) {
+		c->without(c->arg, name, "too many providers");
 		return;
+	}
 	(void)snprintf(c->seen[c->seen_count++], sizeof(c->seen[0]), "%s", name);
 	st = loader_open(name, &loaded, &provider);
 	if (st != NDX_OK) {
@@ -82,13 +84,16 @@ static void take_file(void *arg, const char *name)
 static void name_missing(const struct collecting *c)
 {
 	char name[URI_NAME_MAX + 1];
+	char reason[64];
 	const char *module;
 	size_t len;
 
 	for (size_t i = 0; (module = registry_module(i, &len)) != NULL; i++) {
 		(void)snprintf(name, sizeof(name), "%.*s", (int)len, module);
+		(void)snprintf(reason, sizeof(reason), "package ndx-provider-%s is not installed",
+		               name);
 		if (registry_find(name) == NULL && !loader_exists(name))
-			c->without(c->arg, name, "not installed");
+			c->without(c->arg, name, reason);
 	}
 }
 

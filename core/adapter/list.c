@@ -119,16 +119,18 @@ bool list_entry_fits(const struct ndx_adapter_entry *entry, const char *uri)
 int32_t list_rank(const struct ndx_provider *provider, const struct ndx_adapter_entry *entry)
 {
 	const char *device = entry->uri + strcspn(entry->uri, ":?");
+	int32_t of_all = 0;
 	size_t len = 0;
 
 	if (*device == ':')
 		len = strcspn(++device, "?");
 	for (const struct ndx_spi_rank *r = provider->ranks; r != NULL && r->device != NULL; r++) {
-		if (r->device[0] == '\0' ||
-		    (strlen(r->device) == len && memcmp(r->device, device, len) == 0))
-			return r->rank;
+		if (strlen(r->device) == len && memcmp(r->device, device, len) == 0)
+			return r->rank > 0 ? r->rank : 0;
+		if (r->device[0] == '\0') /* all other devices */
+			of_all = r->rank > 0 ? r->rank : 0;
 	}
-	return 0;
+	return of_all;
 }
 
 enum ndx_status list_provider(const struct ndx_provider *provider, const struct config *config,

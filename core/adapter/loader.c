@@ -118,7 +118,13 @@ static enum ndx_status open_file(const char *name, struct loaded **out,
 	if (st != NDX_OK)
 		goto fail_check;
 	registry_adopt(found, &loaded->own);
-	registry_serve(found, &services);
+	if (!registry_bind(found, &services)) {
+		st = fail(NDX_E_DEVICE_NOT_READY, 0,
+		          "%s serves another copy of libndx in this process; let all parts of the "
+		          "program use one libndx",
+		          search.path);
+		goto fail_check;
+	}
 	*out = loaded;
 	*provider = &loaded->own.provider;
 	return NDX_OK;
@@ -140,7 +146,7 @@ enum ndx_status loader_open(const char *name, struct loaded **out,
 	st = registry_check(found, "this build");
 	if (st != NDX_OK)
 		return st;
-	registry_serve(found, &services);
+	(void)registry_bind(found, &services);
 	*out = NULL;
 	*provider = found;
 	return NDX_OK;
@@ -150,6 +156,7 @@ void loader_close(struct loaded *loaded)
 {
 	if (loaded == NULL)
 		return;
+	registry_unbind(&loaded->own.provider);
 	code_file_close(loaded->dl);
 	free(loaded);
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <ndx/spi/lock.h>
 #include <ndx/spi/log.h>
 #include "builtin.h"
 #include "control_thread.h"
@@ -68,8 +69,7 @@ static const struct op ops_table[] = {
 #define OP_COUNT (sizeof(ops_table) / sizeof(ops_table[0]))
 
 /* What version 0.1 had: no provider has less. */
-#define PROVIDER_FIRST \
-	(offsetof(struct ndx_provider, services) + sizeof(((struct ndx_provider *)NULL)->services))
+#define PROVIDER_FIRST (offsetof(struct ndx_provider, binding) + sizeof(void *))
 
 _Static_assert(sizeof(struct ndx_provider_ops) == OP_COUNT * sizeof(any_fn *),
                "an operation of the SPI is missing in ops_table");
@@ -187,22 +187,39 @@ void registry_adopt(const struct ndx_provider *provider, struct adopted *own)
 	*own = (struct adopted){0};
 	memcpy(&own->provider, provider, size);
 	memcpy(&own->ops, provider->ops, ops_size);
+	own->provider.size = sizeof(own->provider);
+	own->provider.ops_size = sizeof(own->ops);
 	own->provider.ops = &own->ops;
 }
 
-void registry_serve(const struct ndx_provider *provider, const struct ndx_spi_services *services)
+bool registry_bind(const struct ndx_provider *provider, const struct ndx_spi_services *services)
 {
-	const struct ndx_spi_services *before;
+	struct ndx_spi_binding *b = provider->binding;
+	bool bound;
 
-	if (provider->services == NULL)
+	if (b == NULL)
+		return true;
+	ndxp_lock_acquire(&b->lock);
+	bound = b->users == 0 || b->services == services;
+	if (bound) {
+		/* Other threads read the pointer without the lock, after they were here. */
+		if (b->services != services)
+			b->services = services;
+		b->users++;
+	}
+	ndxp_lock_release(&b->lock);
+	return bound;
+}
+
+void registry_unbind(const struct ndx_provider *provider)
+{
+	struct ndx_spi_binding *b = provider->binding;
+
+	if (b == NULL)
 		return;
-	/* Threads that load the provider at once: one stores, and the others see what it stored. A
-	 * file that stays loaded may have the services of a libndx that was unloaded. */
-	before = __atomic_load_n(provider->services, __ATOMIC_ACQUIRE);
-	while (before != services &&
-	       !__atomic_compare_exchange_n(provider->services, &before, services, false,
-	                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		;
+	ndxp_lock_acquire(&b->lock);
+	b->users--;
+	ndxp_lock_release(&b->lock);
 }
 
 enum ndx_status registry_check_key(const struct ndx_provider *provider, const char *key,

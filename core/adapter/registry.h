@@ -42,8 +42,11 @@ struct adopted {
 /* Copy a checked provider. */
 void registry_adopt(const struct ndx_provider *provider, struct adopted *own);
 
-/* Give the provider the services of this library, before its first call. Any thread. */
-void registry_serve(const struct ndx_provider *provider, const struct ndx_spi_services *services);
+/* Give the provider the services of this library, before its first call; any thread. False: another
+ * copy of libndx in this process uses the provider. */
+bool registry_bind(const struct ndx_provider *provider, const struct ndx_spi_services *services);
+/* The end of what registry_bind() began, after the last call of the provider. */
+void registry_unbind(const struct ndx_provider *provider);
 
 /**
  * Is it a key of the provider's, or of every adapter?

@@ -31,7 +31,8 @@ void selection_free(struct selection *s)
 
 static void offer(void *arg, const char *name)
 {
-	suggest_offer(arg, name, NULL);
+	if (!suggest_has(arg, name)) /* two directories may have it */
+		suggest_offer(arg, name, NULL);
 }
 
 static enum ndx_status fail_provider(const char *origin, const char *name)
@@ -263,16 +264,18 @@ static enum ndx_status consider(struct choosing *c, const char *text)
 	bool usable;
 	enum ndx_status st = uri_parse(text, origin, &uri);
 
-	if (st != NDX_OK)
-		return st;
+	if (st != NDX_OK) {
+		add_reason(c, text, "no adapter URI");
+		return NDX_OK;
+	}
 	st = choose(&uri, origin, c->config, &s);
-	if (st == NDX_E_ABI_MISMATCH || st == NDX_E_DEVICE_NOT_READY) {
-		/* The broken file has been logged; the other candidates stay available. */
+	if (st == NDX_E_NO_MEMORY || st == NDX_E_INVALID_CONFIG)
+		return st;
+	if (st != NDX_OK) {
+		/* A broken file has been logged; the other candidates stay available. */
 		add_reason(c, text, ndx_status_text(st));
 		return NDX_OK;
 	}
-	if (st != NDX_OK)
-		return st;
 	st = is_usable(c, &s, uri.provider, text, &usable);
 	if (st == NDX_OK && usable)
 		c->list[c->count++] = s;

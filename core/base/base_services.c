@@ -2,4 +2,4 @@
 /* For the providers inside libndx; one in a file of its own has the variable of its kit. */
 #include <ndx/spi/provider.h>
 
-const struct ndx_spi_services *ndxp_services;
+struct ndx_spi_binding ndxp_binding;

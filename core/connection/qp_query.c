@@ -104,6 +104,7 @@ void qp_query(struct ndx_spi_qp *qp, struct ndx_qp_info *info)
 	struct ndx_qp_stats stats;
 
 	*info = (struct ndx_qp_info){
+		.size = sizeof(*info),
 		.id = qp->object.id,
 		.state = state_of(qp),
 		.connector_id = qp->connector_id,

@@ -14,6 +14,7 @@ static void host_oob_send(struct ndx_spi_conn *conn, enum ndx_spi_oob_message me
 
 const struct ndx_host core_host = {
 	.abi = NDX_SPI_ABI,
+	.size = sizeof(struct ndx_host),
 	.complete = base_ov_complete,
 	.mr_ended = region_ended,
 	.request = listener_request,

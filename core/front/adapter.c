@@ -57,6 +57,7 @@ static enum ndx_status open_native(struct ndx_adapter *adapter)
 			            how->uri, how->provider->name);
 		return st;
 	}
+	adapter->info.size = sizeof(adapter->info);
 	adapter->ops->adapter_query(adapter->native, &adapter->info);
 	adapter->info.size = sizeof(adapter->info);
 	(void)snprintf(adapter->info.provider, sizeof(adapter->info.provider), "%s",

@@ -98,7 +98,8 @@ enum ndx_status ops_complete_qp(struct ndx_spi_qp *qp)
 
 bool ops_check_cq(const struct ndx_cq_ops *ops)
 {
-	return ops->size >= sizeof(*ops) && ops->get_results != NULL;
+	return ops->size >= NDX_SIZE_UP_TO(struct ndx_cq_ops, get_results) &&
+	       ops->get_results != NULL;
 }
 
 enum ndx_status ops_complete_srq(struct ndx_spi_srq *srq)

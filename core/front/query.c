@@ -2,6 +2,8 @@
 /* Entry points that read the state of queue pairs and regions. */
 #include <ndx/query.h>
 
+#include <string.h>
+
 #include <ndx/spi/log.h>
 #include "base_struct.h"
 #include "connection.h"
@@ -45,17 +47,23 @@ enum ndx_status ndx_qp_query(struct ndx_qp *qp, struct ndx_qp_attr *attr, struct
 		struct ndx_qp_attr, NDX_QP_ATTR_SIZE_0_1, "set `size` to sizeof(*attr)");
 	static const struct base_struct info_layout = BASE_STRUCT(
 		struct ndx_qp_info, NDX_QP_INFO_SIZE_0_1, "set `size` to sizeof(*info)");
+	struct ndx_qp_attr grant = {0};
 	struct ndx_qp_info now;
 	enum ndx_status st = NDX_OK;
+	size_t granted;
 
 	if (qp == NULL || (attr == NULL && info == NULL))
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_qp_query: NULL argument");
 	/* a refused structure leaves the other one alone */
 	if (info != NULL)
 		st = base_struct_check_size(&info_layout, "ndx_qp_query", info->size);
-	if (st == NDX_OK && attr != NULL)
-		st = base_struct_out(&attr_layout, "ndx_qp_query", attr, attr->size,
-		                     &spi_qp(qp)->attr);
+	if (st == NDX_OK && attr != NULL) {
+		/* an older provider's is shorter */
+		granted = spi_qp(qp)->attr.size;
+		memcpy(&grant, &spi_qp(qp)->attr,
+		       granted < sizeof(grant) ? granted : sizeof(grant));
+		st = base_struct_out(&attr_layout, "ndx_qp_query", attr, attr->size, &grant);
+	}
 	if (st != NDX_OK || info == NULL)
 		return st;
 	adapter_lock(spi_qp(qp)->object.adapter);

@@ -108,7 +108,9 @@ static bool is_better(const struct listing *l, size_t a, size_t b)
 {
 	if ((l->entries[a].state == NDX_OK) != (l->entries[b].state == NDX_OK))
 		return l->entries[a].state == NDX_OK;
-	return l->ranks[a] > l->ranks[b];
+	if (l->ranks[a] != l->ranks[b])
+		return l->ranks[a] > l->ranks[b];
+	return strcmp(l->entries[a].provider, l->entries[b].provider) < 0;
 }
 
 /* The index of the best entry that serves the address; `count` if none does. */

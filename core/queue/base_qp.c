@@ -44,12 +44,15 @@ enum ndx_status ndxp_qp_init(struct ndxp_qp *qp, const struct ndx_qp_ops *ops,
                              const struct ndx_qp_attr *attr, uint32_t max_transfer,
                              size_t initiator_stride, size_t receive_stride)
 {
+	size_t size = sizeof(qp->spi.attr);
 	enum ndx_status st;
 
 	qp->spi.pub.ops = ops;
 	/* The core that grants may be older or newer than this build of the kit. */
-	memcpy(&qp->spi.attr, attr,
-	       attr->size < sizeof(qp->spi.attr) ? attr->size : sizeof(qp->spi.attr));
+	if (size > attr->size)
+		size = attr->size;
+	memcpy(&qp->spi.attr, attr, size);
+	qp->spi.attr.size = size;
 	qp->max_transfer = max_transfer;
 	qp->state = NDXP_QP_IDLE;
 	qp->reorder_exempt = -1;

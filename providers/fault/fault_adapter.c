@@ -87,7 +87,7 @@ static enum ndx_status open_with(struct fault_adapter *fa, struct ndx_spi_option
 	init_adapter(fa, head);
 	st = open_inner(fa, head, &inner, out);
 	if (st != NDX_OK) {
-		ndxp_services->provider_close(fa->inner.file);
+		ndxp_binding.services->provider_close(fa->inner.file);
 		return st;
 	}
 	fault_process_add(fa);
@@ -121,7 +121,7 @@ void fault_adapter_close(struct ndx_spi_adapter *native)
 	log_info("fault:%s: %llu calls counted, %llu of them made to fail",
 	         fa->inner.provider->name, (unsigned long long)fa->plan.calls,
 	         (unsigned long long)fa->plan.failed);
-	ndxp_services->provider_close(fa->inner.file);
+	ndxp_binding.services->provider_close(fa->inner.file);
 	free(fa);
 }
 

@@ -254,8 +254,17 @@ enum ndx_status fault_qp_create(struct ndx_spi_adapter *adapter, const struct nd
 		free(q);
 		return st;
 	}
-	q->fa = fa;
 	q->inner = (*out)->pub.ops;
+	if (!OFFERS(q->inner, send) || !OFFERS(q->inner, receive) || !OFFERS(q->inner, read) ||
+	    !OFFERS(q->inner, write)) {
+		fa->ops->qp_destroy(*out);
+		free(q);
+		return fail(NDX_E_ABI_MISMATCH, 0,
+		            "fault:%s: a queue pair lacks a function of the data path; report it "
+		            "to the provider's author",
+		            fa->inner.provider->name);
+	}
+	q->fa = fa;
 	make_ops(q);
 	(*out)->pub.ops = &q->ops;
 	return NDX_OK;
@@ -331,8 +340,16 @@ enum ndx_status fault_srq_create(struct ndx_spi_adapter *adapter, const struct n
 		free(s);
 		return st;
 	}
-	s->fa = fa;
 	s->inner = (*out)->pub.ops;
+	if (!OFFERS(s->inner, receive)) {
+		fa->ops->srq_destroy(*out);
+		free(s);
+		return fail(NDX_E_ABI_MISMATCH, 0,
+		            "fault:%s: a shared receive queue lacks receive; report it to the "
+		            "provider's author",
+		            fa->inner.provider->name);
+	}
+	s->fa = fa;
 	s->ops = (struct ndx_srq_ops){
 		.size = sizeof(s->ops), .receive = srq_receive, .receive_list = srq_receive_list};
 	(*out)->pub.ops = &s->ops;

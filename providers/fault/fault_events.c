@@ -377,14 +377,9 @@ static void on_request(struct ndx_spi_request *request)
 
 void fault_events_init(struct fault_adapter *fa)
 {
-	fa->host = (struct ndx_host){
-		.abi = fa->core->abi,
-		.complete = fa->core->complete,
-		.mr_ended = fa->core->mr_ended,
-		.request = on_request,
-		.connected = on_connected,
-		.established = on_established,
-		.report = on_report,
-		.adapter_event = fa->core->adapter_event,
-	};
+	fa->host = *fa->core;
+	fa->host.request = on_request;
+	fa->host.connected = on_connected;
+	fa->host.established = on_established;
+	fa->host.report = on_report;
 }

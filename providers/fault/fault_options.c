@@ -142,7 +142,7 @@ static enum ndx_status check_inner(const struct ndx_spi_option *o,
                                    const struct ndx_provider *provider)
 {
 	for (const struct ndx_spi_key *k = provider->keys; k->name != NULL; k++) {
-		if (strcmp(k->name, o->key) == 0)
+		if (strcmp(k->name, o->key) == 0 || strcmp(k->name, NDX_SPI_KEY_ANY) == 0)
 			return NDX_OK;
 	}
 	return fail(NDX_E_INVALID_CONFIG, 0,
@@ -162,7 +162,7 @@ static enum ndx_status open_inner(const char *device, struct fault_inner *inner,
 	*inner_device = device[len] == ':' ? device + len + 1 : "";
 	(void)snprintf(name, sizeof(name), "%.*s", (int)len, device);
 	if (len < sizeof(name) && strcmp(name, "fault") != 0)
-		st = ndxp_services->provider_open(name, &inner->provider, &inner->file);
+		st = ndxp_binding.services->provider_open(name, &inner->provider, &inner->file);
 	if (st == NDX_E_NOT_FOUND)
 		(void)fail(st, 0,
 		           "fault:%.64s: no such provider; write fault: and the URI of another "
@@ -204,7 +204,7 @@ enum ndx_status fault_options_read(const struct ndx_spi_open *how, struct fault_
 		}
 	}
 	if (st != NDX_OK)
-		ndxp_services->provider_close(found.file);
+		ndxp_binding.services->provider_close(found.file);
 	else
 		*provider = found;
 	return st;

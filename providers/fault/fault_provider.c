@@ -75,5 +75,5 @@ const struct ndx_provider ndx_provider_fault = {
 	.keys = fault_keys,
 	.devices = "for tests: the URI of another adapter",
 	.state = &process,
-	.services = &ndxp_services,
+	.binding = &ndxp_binding,
 };

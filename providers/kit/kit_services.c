@@ -11,13 +11,13 @@
 #include <ndx/spi/overlapped.h>
 #include <ndx/spi/provider.h>
 
-const struct ndx_spi_services *ndxp_services;
+struct ndx_spi_binding ndxp_binding;
 
 /* ---- log ---- */
 
 bool ndxp_log_enabled(enum ndx_log_level level)
 {
-	return ndxp_services->log_enabled(level);
+	return ndxp_binding.services->log_enabled(level);
 }
 
 void ndxp_log(enum ndx_log_level level, const char *where, int native, const char *fmt, ...)
@@ -25,7 +25,7 @@ void ndxp_log(enum ndx_log_level level, const char *where, int native, const cha
 	va_list arguments;
 
 	va_start(arguments, fmt);
-	ndxp_services->log(level, where, native, fmt, arguments);
+	ndxp_binding.services->log(level, where, native, fmt, arguments);
 	va_end(arguments);
 }
 
@@ -35,14 +35,14 @@ enum ndx_status ndxp_fail(enum ndx_status status, const char *where, int native,
 	va_list arguments;
 
 	va_start(arguments, fmt);
-	ndxp_services->record_failure(status, where, native, fmt, arguments);
+	ndxp_binding.services->record_failure(status, where, native, fmt, arguments);
 	va_end(arguments);
 	return status;
 }
 
 void ndxp_fail_hold(bool hold)
 {
-	ndxp_services->fail_hold(hold);
+	ndxp_binding.services->fail_hold(hold);
 }
 
 void ndxp_set_last_error(const char *fmt, ...)
@@ -50,61 +50,61 @@ void ndxp_set_last_error(const char *fmt, ...)
 	va_list arguments;
 
 	va_start(arguments, fmt);
-	ndxp_services->set_last_error(fmt, arguments);
+	ndxp_binding.services->set_last_error(fmt, arguments);
 	va_end(arguments);
 }
 
 const char *ndx_last_error(void)
 {
-	return ndxp_services->last_error();
+	return ndxp_binding.services->last_error();
 }
 
 /* ---- loop ---- */
 
 bool ndxp_loop_on_any(void)
 {
-	return ndxp_services->loop_on_any();
+	return ndxp_binding.services->loop_on_any();
 }
 
 bool ndxp_loop_is_hurried(void)
 {
-	return ndxp_services->loop_is_hurried();
+	return ndxp_binding.services->loop_is_hurried();
 }
 
 void ndxp_loop_post(struct ndx_loop *loop, struct ndxp_job *job)
 {
-	ndxp_services->loop_post(loop, job);
+	ndxp_binding.services->loop_post(loop, job);
 }
 
 void ndxp_loop_call(struct ndx_loop *loop, ndxp_loop_fn *fn, void *arg)
 {
-	ndxp_services->loop_call(loop, fn, arg);
+	ndxp_binding.services->loop_call(loop, fn, arg);
 }
 
 void ndxp_timer_set(struct ndx_loop *loop, struct ndxp_timer *timer, uint32_t ms)
 {
-	ndxp_services->timer_set(loop, timer, ms);
+	ndxp_binding.services->timer_set(loop, timer, ms);
 }
 
 void ndxp_timer_cancel(struct ndx_loop *loop, struct ndxp_timer *timer)
 {
-	ndxp_services->timer_cancel(loop, timer);
+	ndxp_binding.services->timer_cancel(loop, timer);
 }
 
 enum ndx_status ndxp_watch_add(struct ndx_loop *loop, struct ndxp_watch *watch, uint32_t events,
                                bool once)
 {
-	return ndxp_services->watch_add(loop, watch, events, once);
+	return ndxp_binding.services->watch_add(loop, watch, events, once);
 }
 
 void ndxp_watch_rearm(struct ndx_loop *loop, struct ndxp_watch *watch, uint32_t events)
 {
-	ndxp_services->watch_rearm(loop, watch, events);
+	ndxp_binding.services->watch_rearm(loop, watch, events);
 }
 
 void ndxp_watch_remove(struct ndx_loop *loop, struct ndxp_watch *watch)
 {
-	ndxp_services->watch_remove(loop, watch);
+	ndxp_binding.services->watch_remove(loop, watch);
 }
 
 /* ---- overlapped operations ---- */
@@ -112,5 +112,5 @@ void ndxp_watch_remove(struct ndx_loop *loop, struct ndxp_watch *watch)
 void ndxp_ov_complete_all(struct ndxp_ov_list *list, enum ndx_status status)
 {
 	for (struct ndx_overlapped *ov = ndxp_ov_pop(list); ov != NULL; ov = ndxp_ov_pop(list))
-		ndxp_services->complete(ov, status, 0, 0);
+		ndxp_binding.services->complete(ov, status, 0, 0);
 }

@@ -79,5 +79,5 @@ const struct ndx_provider ndx_provider_loop = {
 	.keys = loop_keys,
 	.devices = "any name, or none",
 	.state = &process_switch,
-	.services = &ndxp_services,
+	.binding = &ndxp_binding,
 };

@@ -70,5 +70,5 @@ const struct ndx_provider ndx_provider_ofi = {
 	.keys = ofi_keys,
 	.devices = "tcp, verbs",
 	.ranks = ranks,
-	.services = &ndxp_services,
+	.binding = &ndxp_binding,
 };

@@ -75,5 +75,5 @@ const struct ndx_provider ndx_provider_verbs = {
 	.keys = verbs_keys,
 	.devices = "name of an RDMA device, or none for the first that is active",
 	.ranks = ranks,
-	.services = &ndxp_services,
+	.binding = &ndxp_binding,
 };

@@ -170,5 +170,5 @@ const struct ndx_provider ndx_provider = {
 	.ops_size = sizeof(ops),
 	.keys = keys,
 	.devices = "none",
-	.services = &ndxp_services,
+	.binding = &ndxp_binding,
 };

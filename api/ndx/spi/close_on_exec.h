@@ -3,6 +3,9 @@
 #define NDX_SPI_CLOSE_ON_EXEC_H
 
 #include <stdbool.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 /*
  * From now on, the sockets and epoll sets that the shared object of `function` creates or accepts
@@ -11,5 +14,7 @@
  * unknown.
  */
 bool ndxp_close_on_exec(const void *function);
+
+NDXP_DECLS_END
 
 #endif

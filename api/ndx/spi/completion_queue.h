@@ -17,6 +17,9 @@
 #include <ndx/spi/lock.h>
 #include <ndx/spi/overlapped.h>
 #include <ndx/spi/stats.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 struct ndxp_queue;
 
@@ -163,5 +166,7 @@ static inline struct ndxp_cq *ndxp_cq_of(struct ndx_cq *cq)
 {
 	return (struct ndxp_cq *)(void *)cq;
 }
+
+NDXP_DECLS_END
 
 #endif

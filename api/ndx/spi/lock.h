@@ -9,6 +9,8 @@
 
 #include <ndx/spi/shared.h>
 
+NDXP_DECLS_BEGIN
+
 struct ndxp_lock {
 	uint32_t word; /* 0 free, 1 held, 2 held and threads may sleep */
 };
@@ -38,5 +40,7 @@ static inline void ndxp_lock_release(struct ndxp_lock *lock)
 	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2)
 		ndxp_lock_wake(lock);
 }
+
+NDXP_DECLS_END
 
 #endif

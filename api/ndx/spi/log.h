@@ -10,6 +10,8 @@
 
 #include <ndx/spi/shared.h>
 
+NDXP_DECLS_BEGIN
+
 /* Ask before formatting, where the arguments of a record are expensive. */
 bool ndxp_log_enabled(enum ndx_log_level level);
 
@@ -54,5 +56,7 @@ static inline enum ndx_status ndxp_fail_room(const char *call, const char *what,
 #define log_debug ndxp_log_debug
 #define fail ndxp_fail_here
 #endif
+
+NDXP_DECLS_END
 
 #endif

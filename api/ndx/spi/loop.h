@@ -14,6 +14,8 @@
 #include <ndx/spi/list.h>
 #include <ndx/spi/shared.h>
 
+NDXP_DECLS_BEGIN
+
 struct ndx_loop;
 
 typedef void ndxp_loop_fn(void *arg);
@@ -80,5 +82,7 @@ enum ndx_status ndxp_watch_add(struct ndx_loop *loop, struct ndxp_watch *watch, 
 void ndxp_watch_rearm(struct ndx_loop *loop, struct ndxp_watch *watch, uint32_t events) NDXP_SHARED;
 /* On the loop's thread only: afterwards fn is not called. */
 void ndxp_watch_remove(struct ndx_loop *loop, struct ndxp_watch *watch) NDXP_SHARED;
+
+NDXP_DECLS_END
 
 #endif

@@ -11,6 +11,9 @@
 #include <stdint.h>
 
 #include <ndx/spi/post.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 struct ndxp_mw {
 	uint32_t pending; /* binds and invalidates that were posted and have not ended */
@@ -53,5 +56,7 @@ static inline enum ndx_status ndxp_mw_admit(struct ndxp_qp *qp, uint8_t type, vo
 	                                                     : NDXP_INVALIDATE_FLAGS,
 	                            0, &length, out);
 }
+
+NDXP_DECLS_END
 
 #endif

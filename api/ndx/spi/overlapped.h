@@ -6,10 +6,15 @@
 #include <ndx/overlapped.h>
 
 #include <ndx/spi/overlapped_list.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 struct ndx_loop;
 
 /* Complete all objects of the list, in order. */
 void ndxp_ov_complete_all(struct ndxp_ov_list *list, enum ndx_status status);
+
+NDXP_DECLS_END
 
 #endif

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 
 #include <ndx/overlapped.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 /* A list that is a member of an object. Starts zeroed. */
 struct ndxp_ov_list {
@@ -59,5 +62,7 @@ static inline bool ndxp_ov_remove(struct ndxp_ov_list *list, struct ndx_overlapp
 		list->tail = before;
 	return true;
 }
+
+NDXP_DECLS_END
 
 #endif

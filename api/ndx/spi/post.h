@@ -11,6 +11,9 @@
 #include <ndx/srq.h>
 
 #include <ndx/spi/queue_pair.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 /* The flags that a request may have. A write with immediate data is a send in this regard. */
 #define NDXP_READ_FLAGS (NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE)
@@ -81,5 +84,7 @@ static inline enum ndx_status ndxp_post_admit(struct ndxp_qp *qp, const struct n
 	                            post->flags, post->allowed, qp->spi.attr.max_initiator_sge,
 	                            length, out);
 }
+
+NDXP_DECLS_END
 
 #endif

@@ -157,7 +157,7 @@ struct ndx_spi_mw {
  * First part of a provider's queue pair. `attr` holds the granted values. The provider sets
  * `pub.ops` in qp_create, with `size`. `send`, `receive`, `read` and `write` are a must. If the
  * table lacks another function, or is older than the core's, the core replaces `pub.ops` by a
- * complete copy; a provider that finds its object by `pub.ops` therefore sets all functions. In
+ * complete copy, so a provider does not find its object by `pub.ops`. In
  * place of a missing post_list or receive_list the copy posts one entry after the other.
  *
  * post_list and receive_list get entries that are `size` bytes apart, at least those of version
@@ -271,9 +271,11 @@ struct ndx_provider_ops {
 	enum ndx_status (*adapter_open)(const struct ndx_spi_adapter *head,
 	                                const struct ndx_spi_open *how,
 	                                struct ndx_spi_adapter **out);
-	/** All objects are destroyed. The control thread still exists. */
+	/** All objects are destroyed. The control thread still exists; afterwards no job, timer or
+	 * watch of the provider may be left in its loop. */
 	void (*adapter_close)(struct ndx_spi_adapter *adapter);
-	/** Fill all members except size and provider. */
+	/** Fill all members except size and provider; at most `size` bytes, which a core that is
+	 * older than the provider gives less of. */
 	void (*adapter_query)(struct ndx_spi_adapter *adapter, struct ndx_adapter_info *info);
 	/** Addresses, with port 0. Returns how many there are, and fills at most @p room. */
 	size_t (*adapter_addresses)(struct ndx_spi_adapter *adapter, struct sockaddr_storage *list,
@@ -476,7 +478,7 @@ struct ndx_provider_ops {
 	/* may: counters */
 	/** [L] Fill the counters of struct ndx_qp_stats, from `initiator` on. */
 	void (*qp_get_stats)(struct ndx_spi_qp *qp, struct ndx_qp_stats *stats);
-	/** [L] Fill all members except size and id. */
+	/** [L] Fill all members except size and id; at most `size` bytes. */
 	void (*cq_get_stats)(struct ndx_spi_cq *cq, struct ndx_cq_stats *stats);
 	/** [L] The provider's own counters: of @p qp, or of the adapter if @p qp is NULL. */
 	void (*get_counters)(struct ndx_spi_adapter *adapter, struct ndx_spi_qp *qp,
@@ -507,9 +509,10 @@ struct ndx_spi_rank {
 #define NDX_SPI_RANK_SOFTWARE 100 /**< needs no device that does RDMA */
 
 /**
- * A provider. Constant for the life of the process. Later versions append members here and in
- * struct ndx_provider_ops; `size` and `ops_size` say what the provider's build has, so that the
- * core loads providers that are older and newer than itself, as long as `abi` is the same.
+ * A provider. The core works with a copy, which lives as long as the adapters and lists made by
+ * it: keep no pointer to what an operation gets as its provider. Later versions append members here
+ * and in struct ndx_provider_ops; `size` and `ops_size` say what the provider's build has, so that
+ * the core loads providers that are older and newer than itself, as long as `abi` is the same.
  * Operations that are missing at the end of the table are those that may be missing.
  */
 struct ndx_provider {
@@ -524,10 +527,10 @@ struct ndx_provider {
 	/** NULL: the automatic choice never takes one of its adapters. */
 	const struct ndx_spi_rank *ranks;
 	/**
-	 * Where the core stores its services before the first call: &ndxp_services of the kit. NULL
+	 * Where the core stores its services before the first call: &ndxp_binding of the kit. NULL
 	 * if the provider does without the kit.
 	 */
-	const struct ndx_spi_services **services;
+	struct ndx_spi_binding *binding;
 };
 
 NDX_DECLS_BEGIN

@@ -21,6 +21,9 @@
 
 #include <ndx/spi/completion_queue.h>
 #include <ndx/spi/lock.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 enum ndxp_qp_state {
 	NDXP_QP_IDLE,    /* never connected: receives only */
@@ -279,5 +282,7 @@ static inline enum ndx_status ndxp_admit_receive(struct ndxp_qp *qp, void *conte
 	*out = req;
 	return NDX_OK;
 }
+
+NDXP_DECLS_END
 
 #endif

@@ -9,6 +9,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 /* ---- data of connection management ---- */
 
@@ -92,5 +95,7 @@ enum ndxp_rc_field {
  * the peer's goodbye. */
 #define NDXP_RC_SAID (UINT64_C(1) << 63)
 #define NDXP_RC_LEAVING (UINT64_C(1) << 62)
+
+NDXP_DECLS_END
 
 #endif

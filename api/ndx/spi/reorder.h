@@ -12,6 +12,9 @@
 #include <stdint.h>
 
 #include <ndx/spi/queue_pair.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 /* The queue pair's lock is held. The oldest initiator request whose completion will come; false:
  * there is none. */
@@ -24,5 +27,7 @@ typedef int ndxp_reorder_read_fn(void *arg);
  * receive have completed. Only the thread that reads the native queue calls this. */
 void ndxp_reorder_await(struct ndxp_qp *qp, ndxp_reorder_oldest_fn *oldest,
                         ndxp_reorder_read_fn *read, void *arg);
+
+NDXP_DECLS_END
 
 #endif

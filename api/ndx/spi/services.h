@@ -12,8 +12,12 @@
 
 #include <ndx/log.h>
 #include <ndx/overlapped.h>
+#include <ndx/spi/lock.h>
 #include <ndx/spi/loop.h>
 #include <ndx/status.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 struct ndx_provider;
 
@@ -58,7 +62,19 @@ struct ndx_spi_services {
 	void (*provider_close)(void *file);
 };
 
-/** Of the kit: the services of the libndx that has loaded this provider. */
-extern const struct ndx_spi_services *ndxp_services;
+/**
+ * How a provider in a file of its own reaches libndx; for the kit and libndx. Starts zeroed. A file
+ * is loaded once in a process, so it serves one copy of libndx at a time.
+ */
+struct ndx_spi_binding {
+	const struct ndx_spi_services *services; /**< of the libndx that has loaded the provider */
+	struct ndxp_lock lock;                   /**< for libndx, of binding and unbinding */
+	uint32_t users; /**< for libndx: how often it has loaded the provider */
+};
+
+/** Of the kit. */
+extern struct ndx_spi_binding ndxp_binding;
+
+NDXP_DECLS_END
 
 #endif

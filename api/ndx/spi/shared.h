@@ -22,4 +22,13 @@
 #define NDXP_SHARED
 #endif
 
+/** C linkage for the functions of a header, for providers in C++. */
+#ifdef __cplusplus
+#define NDXP_DECLS_BEGIN extern "C" {
+#define NDXP_DECLS_END }
+#else
+#define NDXP_DECLS_BEGIN
+#define NDXP_DECLS_END
+#endif
+
 #endif

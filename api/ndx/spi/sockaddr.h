@@ -12,6 +12,8 @@
 
 #include <ndx/spi/shared.h>
 
+NDXP_DECLS_BEGIN
+
 #define NDXP_SOCKADDR_TEXT 80
 
 /* Whether the address is of a known family and has that family's length. */
@@ -41,5 +43,7 @@ void ndxp_sockaddr_copy(struct sockaddr_storage *to, const struct sockaddr *addr
  * for the text. */
 enum ndx_status ndxp_sockaddr_copy_out(const char *call, const struct sockaddr_storage *address,
                                        struct sockaddr *to, socklen_t *length) NDXP_SHARED;
+
+NDXP_DECLS_END
 
 #endif

@@ -11,6 +11,8 @@
 
 #include <ndx/spi/shared.h>
 
+NDXP_DECLS_BEGIN
+
 /* Sleep while *word == value, at most until deadline_ns of ndxp_now_ns(); UINT64_MAX: no limit. May
  * return early. */
 void ndxp_futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns);
@@ -76,5 +78,7 @@ int ndxp_poll_look_open(int pollfd);
 /* Call `each` for every descriptor in the set, with the inode of its file. False: the listing is
  * incomplete. */
 bool ndxp_poll_look(int look, void (*each)(void *arg, int fd, uint64_t inode), void *arg);
+
+NDXP_DECLS_END
 
 #endif

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <ndx/spi/shared.h>
+
+NDXP_DECLS_BEGIN
 
 /* Bytes since the connection was established. */
 struct ndxp_traffic {
@@ -30,5 +33,7 @@ int ndxp_diag_open(void);
  * kernel module tcp_diag, or addresses of two families. */
 bool ndxp_diag_tcp(int fd, const struct sockaddr_storage *near, const struct sockaddr_storage *far,
                    struct ndxp_diag_end *out);
+
+NDXP_DECLS_END
 
 #endif

@@ -146,23 +146,32 @@ static void a_longer_provider_is_taken_without_its_tail(void **state)
 	assert_int_equal(registry_check(&new.provider, "here"), NDX_OK);
 	registry_adopt(&new.provider, &own);
 	assert_memory_equal(&own.ops, &table.ops, sizeof(own.ops));
+	assert_int_equal(own.provider.size, sizeof(own.provider));
+	assert_int_equal(own.provider.ops_size, sizeof(own.ops));
 	assert_ptr_equal(own.provider.keys, keys);
 }
 
-static void services_are_those_of_the_library_that_loads(void **state)
+static void a_provider_serves_one_library_at_a_time(void **state)
 {
 	static const struct ndx_spi_services former, present;
-	const struct ndx_spi_services *slot = &former;
+	struct ndx_spi_binding binding = {.services = &former};
 	struct ndx_provider_ops ops = {0};
 	struct ndx_provider p = provider_with(&ops);
 
 	(void)state;
-	registry_serve(&p, &present); /* the provider wants none */
-	p.services = &slot;
-	registry_serve(&p, &present);
-	assert_ptr_equal(slot, &present);
-	registry_serve(&p, &present);
-	assert_ptr_equal(slot, &present);
+	assert_true(registry_bind(&p, &present)); /* the provider wants none */
+	registry_unbind(&p);
+	p.binding = &binding; /* `former` was unloaded */
+	assert_true(registry_bind(&p, &present));
+	assert_ptr_equal(binding.services, &present);
+	assert_true(registry_bind(&p, &present));
+	assert_false(registry_bind(&p, &former));
+	registry_unbind(&p);
+	assert_false(registry_bind(&p, &former));
+	assert_ptr_equal(binding.services, &present);
+	registry_unbind(&p);
+	assert_true(registry_bind(&p, &former));
+	assert_ptr_equal(binding.services, &former);
 }
 
 static void a_provider_has_a_proper_name(void **state)
@@ -318,7 +327,7 @@ int main(void)
 		cmocka_unit_test(a_structure_without_its_first_members_is_refused),
 		cmocka_unit_test(a_shorter_table_is_completed),
 		cmocka_unit_test(a_longer_provider_is_taken_without_its_tail),
-		cmocka_unit_test(services_are_those_of_the_library_that_loads),
+		cmocka_unit_test(a_provider_serves_one_library_at_a_time),
 		cmocka_unit_test(another_interface_is_refused_before_anything_else_is_read),
 		cmocka_unit_test(a_provider_has_a_proper_name),
 		cmocka_unit_test(a_provider_has_both_tables),
