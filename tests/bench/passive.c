@@ -14,6 +14,7 @@
 #define TIMEOUT_MS 10000u
 #define DEPTH 16u
 #define SECOND UINT64_C(1000000000)
+#define LAST UINT64_MAX           /* the content of the last message */
 #define POLL_NS UINT64_C(1000000) /* of a target that polls now and then */
 
 /* What a side writes or sends, and what it is told. */
@@ -173,10 +174,12 @@ static void *target_thread(void *arg)
 	case PASSIVE_PING_MEMORY:
 		answer_in_memory(p, side);
 		break;
-	case PASSIVE_MESSAGES: /* the last message tells of the end */
+	/* The last message tells of the end. A target that looked at `stop` could leave while the
+	 * messages before that one hold all receives. */
+	case PASSIVE_MESSAGES:
 	case PASSIVE_ASLEEP:
 	case PASSIVE_PING_MESSAGES:
-		while (!stops(p)) {
+		while (__atomic_load_n(&side->memory.in, __ATOMIC_ACQUIRE) != LAST) {
 			sleep_for(side, NDX_REQUEST_RECEIVE);
 			if (p->kind == PASSIVE_PING_MESSAGES)
 				post_send(side);
@@ -310,6 +313,7 @@ void passive_run(const char *const uris[2], struct passive_row *row)
 	for (unsigned i = 0; i < row->seconds; i++)
 		row->done[i] = go_for(&p, &p.active, from + (i + 1) * SECOND);
 	__atomic_store_n(&p.stop, true, __ATOMIC_RELEASE);
+	p.active.memory.out = LAST;
 	post_send(&p.active);
 	poll_for(&p.active, NDX_REQUEST_SEND);
 	(void)pthread_join(thread, NULL);
