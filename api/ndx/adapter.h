@@ -61,7 +61,7 @@ const char *ndx_capability_name(enum ndx_capability bit);
 struct ndx_adapter_info {
 	size_t size;           /**< the caller sets sizeof(struct ndx_adapter_info) */
 	char uri[128];         /**< ndx_adapter_open() opens the same adapter with this URI */
-	char provider[16];     /**< "loop", "ofi" or "verbs" */
+	char provider[16];     /**< its name, for example "ofi" */
 	char device[64];       /**< the device's name at its provider */
 	uint64_t adapter_id;   /**< unique on this host; the same at every open */
 	uint32_t vendor_id;    /**< PCI vendor id; 0 for a software device */
@@ -102,8 +102,9 @@ struct ndx_adapter_entry {
 };
 
 /**
- * List the adapters of all providers of this build. The list holds the usable adapters, and the
- * unusable ones with the reason.
+ * List the adapters of all providers. The list holds the usable adapters, and the unusable ones
+ * with the reason. A provider of NDX that is not installed is an entry, too: NDX_E_NOT_FOUND, and
+ * the package in `hint`.
  *
  * @param[out] entries  array of @p count entries; release it with ndx_adapter_list_free()
  * @param[out] count    number of entries; 0 is possible

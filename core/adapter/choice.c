@@ -12,8 +12,6 @@ struct collecting {
 	size_t count;
 	choice_without_fn *without;
 	void *arg;
-	char seen[CHOICE_MOST][URI_NAME_MAX + 1]; /* the files that were loaded */
-	size_t seen_count;
 };
 
 /* Whether the first place is better: the higher rank, of equal ones by name. */
@@ -59,17 +57,6 @@ static void take_file(void *arg, const char *name)
 	struct loaded *loaded;
 	enum ndx_status st;
 
-	if (registry_find(name) != NULL)
-		return;
-	for (size_t i = 0; i < c->seen_count; i++) {
-		if (strcmp(c->seen[i], name) == 0)
-			return; /* an earlier directory has this provider, too */
-	}
-	if (c->seen_count == CHOICE_MOST) {
-		c->without(c->arg, name, "too many providers");
-		return;
-	}
-	(void)snprintf(c->seen[c->seen_count++], sizeof(c->seen[0]), "%s", name);
 	st = loader_open(name, &loaded, &provider);
 	if (st != NDX_OK) {
 		/* The failure has been logged; the other providers stay available. */
@@ -80,21 +67,14 @@ static void take_file(void *arg, const char *name)
 	loader_close(loaded);
 }
 
-/* The providers of NDX that are not installed. */
-static void name_missing(const struct collecting *c)
+/* For loader_each_missing(). */
+static void name_missing(void *arg, const char *name)
 {
-	char name[URI_NAME_MAX + 1];
+	const struct collecting *c = arg;
 	char reason[64];
-	const char *module;
-	size_t len;
 
-	for (size_t i = 0; (module = registry_module(i, &len)) != NULL; i++) {
-		(void)snprintf(name, sizeof(name), "%.*s", (int)len, module);
-		(void)snprintf(reason, sizeof(reason), "package ndx-provider-%s is not installed",
-		               name);
-		if (registry_find(name) == NULL && !loader_exists(name))
-			c->without(c->arg, name, reason);
-	}
+	(void)snprintf(reason, sizeof(reason), "package ndx-provider-%s is not installed", name);
+	c->without(c->arg, name, reason);
 }
 
 size_t choice_collect(struct choice list[CHOICE_MOST], choice_without_fn *without, void *arg)
@@ -105,6 +85,6 @@ size_t choice_collect(struct choice list[CHOICE_MOST], choice_without_fn *withou
 	for (size_t i = 0; (provider = registry_get(i)) != NULL; i++)
 		take_ranks(&c, provider);
 	loader_each(take_file, &c);
-	name_missing(&c);
+	loader_each_missing(name_missing, &c);
 	return c.count;
 }

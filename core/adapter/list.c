@@ -166,7 +166,7 @@ struct all {
 	struct config config;
 };
 
-/* For loader_each(): a provider that is not built in. */
+/* For loader_each(). */
 static void list_loadable(void *arg, const char *name)
 {
 	struct all *all = arg;
@@ -175,12 +175,6 @@ static void list_loadable(void *arg, const char *name)
 	struct loaded *loaded;
 	enum ndx_status st;
 
-	if (registry_find(name) != NULL)
-		return;
-	for (size_t i = 0; i < l->count; i++) {
-		if (strcmp(l->entries[i].provider, name) == 0)
-			return; /* an earlier directory has this provider, too */
-	}
 	st = loader_open(name, &loaded, &provider);
 	if (st != NDX_OK) {
 		take_failure(l, name, st);
@@ -190,24 +184,17 @@ static void list_loadable(void *arg, const char *name)
 	loader_close(loaded);
 }
 
-/* The providers of NDX that are not installed. */
-static void list_missing(struct listing *l)
+/* For loader_each_missing(). */
+static void list_missing(void *arg, const char *name)
 {
-	const char *module;
-	size_t len;
+	struct all *all = arg;
+	struct ndx_adapter_entry entry = {.state = NDX_E_NOT_FOUND};
 
-	for (size_t i = 0; (module = registry_module(i, &len)) != NULL; i++) {
-		struct ndx_adapter_entry entry = {.state = NDX_E_NOT_FOUND};
-
-		(void)snprintf(entry.provider, sizeof(entry.provider), "%.*s", (int)len, module);
-		if (registry_find(entry.provider) != NULL || loader_exists(entry.provider))
-			continue;
-		(void)snprintf(entry.uri, sizeof(entry.uri), "%s", entry.provider);
-		(void)snprintf(entry.hint, sizeof(entry.hint),
-		               "not installed: install the package ndx-provider-%s",
-		               entry.provider);
-		append_entry(l, &entry);
-	}
+	(void)snprintf(entry.uri, sizeof(entry.uri), "%s", name);
+	(void)snprintf(entry.provider, sizeof(entry.provider), "%s", name);
+	(void)snprintf(entry.hint, sizeof(entry.hint),
+	               "not installed: install the package ndx-provider-%s", name);
+	append_entry(&all->listing, &entry);
 }
 
 void list_all(struct listing *out)
@@ -228,7 +215,7 @@ void list_all(struct listing *out)
 			(void)list_provider(provider, &all.config, &all.listing);
 	}
 	loader_each(list_loadable, &all);
-	list_missing(&all.listing);
+	loader_each_missing(list_missing, &all);
 	config_free(&all.config);
 	*out = all.listing;
 }

@@ -177,33 +177,80 @@ static void serve_close(void *file)
 	loader_close(file);
 }
 
-struct visit {
-	void (*each)(void *arg, const char *name);
-	void *arg;
+/* The names of the files of all directories. */
+struct names {
+	char (*list)[URI_NAME_MAX + 1];
+	size_t count;
+	size_t room;
 };
+
+static bool make_room(struct names *names)
+{
+	const size_t room = names->room == 0 ? 16 : names->room * 2;
+	char(*list)[URI_NAME_MAX + 1];
+
+	if (names->count < names->room)
+		return true;
+	list = reallocarray(names->list, room, sizeof(*list));
+	if (list == NULL) {
+		log_error(0, "list of providers: out of memory; some are left out");
+		return false;
+	}
+	names->list = list;
+	names->room = room;
+	return true;
+}
 
 static bool visit_directory(void *arg, const char *directory)
 {
-	const struct visit *v = arg;
-	char name[URI_NAME_MAX + 1];
+	struct names *names = arg;
 	const struct dirent *entry;
 	DIR *dir = opendir(directory);
 
 	if (dir == NULL)
 		return false;
 	/* No other thread uses this stream, so readdir() is safe. */
-	while ((entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
+	while (make_room(names) &&
+	       (entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
+		char *name = names->list[names->count];
+
 		if (code_file_name(&kind, entry->d_name, name, URI_NAME_MAX) &&
 		    uri_name_valid(name))
-			v->each(v->arg, name);
+			names->count++;
 	}
 	(void)closedir(dir);
 	return false;
 }
 
-void loader_each(void (*each)(void *arg, const char *name), void *arg)
+static int by_name(const void *a, const void *b)
 {
-	struct visit v = {.each = each, .arg = arg};
+	return strcmp(a, b);
+}
 
-	(void)code_file_each_directory(&kind, visit_directory, &v);
+void loader_each(loader_name_fn *each, void *arg)
+{
+	struct names names = {0};
+
+	(void)code_file_each_directory(&kind, visit_directory, &names);
+	if (names.count > 0)
+		qsort(names.list, names.count, sizeof(*names.list), by_name);
+	for (size_t i = 0; i < names.count; i++) {
+		if (registry_find(names.list[i]) == NULL &&
+		    (i == 0 || strcmp(names.list[i], names.list[i - 1]) != 0))
+			each(arg, names.list[i]);
+	}
+	free(names.list);
+}
+
+void loader_each_missing(loader_name_fn *each, void *arg)
+{
+	char name[URI_NAME_MAX + 1];
+	const char *module;
+	size_t len;
+
+	for (size_t i = 0; (module = registry_module(i, &len)) != NULL; i++) {
+		(void)snprintf(name, sizeof(name), "%.*s", (int)len, module);
+		if (registry_find(name) == NULL && !loader_exists(name))
+			each(arg, name);
+	}
 }

@@ -37,8 +37,14 @@ void loader_close(struct loaded *loaded);
 /* Whether there is a file of that provider. */
 bool loader_exists(const char *name);
 
-/* Call `each` with the name of every provider that has a file; a name may come twice. */
-void loader_each(void (*each)(void *arg, const char *name), void *arg);
+typedef void loader_name_fn(void *arg, const char *name);
+
+/* Call `each` with the name of every provider that has a file and is not built in; each name once,
+ * in the order of the alphabet. */
+void loader_each(loader_name_fn *each, void *arg);
+
+/* The same for the providers of NDX that are not installed. */
+void loader_each_missing(loader_name_fn *each, void *arg);
 
 /* The directory beside libndx, for messages. Returns `path`. */
 const char *loader_directory(char path[PATH_MAX]);

@@ -31,8 +31,7 @@ void selection_free(struct selection *s)
 
 static void offer(void *arg, const char *name)
 {
-	if (!suggest_has(arg, name)) /* two directories may have it */
-		suggest_offer(arg, name, NULL);
+	suggest_offer(arg, name, NULL);
 }
 
 static enum ndx_status fail_provider(const char *origin, const char *name)

@@ -150,16 +150,21 @@ done
 
 # Where the library of a stack is missing, ndx-info names its package, and the rest works.
 module=$LD_LIBRARY_PATH/ndx/ndx-provider-ofi.so
-if [ -f "$module" ]; then
-	cp "$module" "$tmp/module"
-	LC_ALL=C sed -i 's/libfabric\.so\.1/libfabrix.so.1/g' "$module"
+missing() { # missing LIBRARY PACKAGE: the module needs LIBRARY.so.1, a name as long as libfabric
+	cp "$tmp/module" "$module"
+	LC_ALL=C sed -i "s/libfabric\\.so\\.1/$1.so.1/g" "$module"
 	if ! "$tmp/moved/ndx/bin/ndx-info" >"$tmp/log" 2>&1 ||
-		! tr -s ' \n' ' ' <"$tmp/log" | grep -qF 'Debian: libfabrix1' ||
+		! tr -s ' \n' ' ' <"$tmp/log" | grep -qF "Debian: $2)" ||
 		! grep -q '^loop  *usable' "$tmp/log"; then
 		cat "$tmp/log"
-		echo "   ^ ndx-info does not name the package of a library that is missing"
+		echo "   ^ ndx-info does not name $2, the package of $1.so.1"
 		exit 1
 	fi
+}
+if [ -f "$module" ]; then
+	cp "$module" "$tmp/module"
+	missing libfabrix libfabrix1
+	missing libfabri2 libfabri2-1
 	cp "$tmp/module" "$module"
 fi
 

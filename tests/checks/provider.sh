@@ -44,6 +44,22 @@ if ! { cmake -S . -B "$tmp/cmake" -DCMAKE_PREFIX_PATH="$tmp/ndx" -DCMAKE_C_COMPI
 	echo "   ^ samples/provider, by CMake"
 	exit 1
 fi
+# A queue without a function that each must have is refused, also behind fault.
+mkdir "$tmp/hole"
+sed -i.whole '/\.send = /d' null_data.c
+# shellcheck disable=SC2046 # a list of options
+"$cc" -std=c11 -fPIC -shared -o "$tmp/hole/ndx-provider-null.so" ./*.c \
+	$(pkg-config --cflags --libs ndx-provider)
+mv null_data.c.whole null_data.c
+for uri in null fault:null; do
+	if NDX_PROVIDER_PATH=$tmp/hole timeout 60 "$tmp/ndx/bin/ndx-conformance" "$uri" "$uri" \
+		--filter 'data.sends_of*' >"$tmp/log" 2>&1 ||
+		! tr -s ' \n' ' ' <"$tmp/log" | grep -q 'lacks a function of the data path'; then
+		cat "$tmp/log"
+		echo "   ^ $uri without send is not refused"
+		exit 1
+	fi
+done
 for way in pkg-config cmake; do
 	module=$tmp/$way/ndx-provider-null.so
 	exported=$(nm -D --defined-only "$module" | awk '$2 != "w" { print $3 }')

@@ -2,7 +2,7 @@
 /*
  * A provider in a file of its own, for tests of finding, checking and loading one. It has two
  * devices, "one" and "two", and opens neither. What else it does is said by
- *   FAKE_NAME, FAKE_ABI, FAKE_HOLE, FAKE_RANK, FAKE_SYMBOL   when it is built, and
+ *   FAKE_NAME, FAKE_ABI, FAKE_DEVICE, FAKE_HOLE, FAKE_RANK, FAKE_SYMBOL   when it is built, and
  *   $FAKE_LIST = ok | down | none | fail             when it is asked for its devices (down).
  */
 #include <stdio.h>
@@ -16,6 +16,9 @@
 #endif
 #ifndef FAKE_ABI
 #define FAKE_ABI NDX_SPI_ABI
+#endif
+#ifndef FAKE_DEVICE
+#define FAKE_DEVICE "" /* the one with a rank */
 #endif
 #ifndef FAKE_RANK
 #define FAKE_RANK 150 /* between those of ofi:verbs and ofi:tcp */
@@ -105,7 +108,7 @@ static const struct ndx_provider_ops ops = {
 static const struct ndx_spi_key keys[] = {
 	{"gid", "index of an address"}, {"trust", "lan|none"}, {NULL, NULL}};
 
-static const struct ndx_spi_rank ranks[] = {{"", FAKE_RANK}, {NULL, 0}};
+static const struct ndx_spi_rank ranks[] = {{FAKE_DEVICE, FAKE_RANK}, {NULL, 0}};
 
 extern const struct ndx_provider FAKE_SYMBOL;
 __attribute__((visibility("default"))) const struct ndx_provider FAKE_SYMBOL = {

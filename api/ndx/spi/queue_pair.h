@@ -76,8 +76,8 @@ struct ndxp_qp {
 	uint64_t rnr_waits;   /* RNR waits: how often a send began to wait for the peer's receive */
 	uint64_t rnr_wait_ns; /* time of the RNR waits that have ended */
 	uint64_t rnr_since;   /* when the current RNR wait began; 0: none */
-	/* Position of the initiator request that receives do not wait for (base_reorder.h); -1:
-	 * none. For the thread that reads the native queue. */
+	/* Position of the initiator request that receives do not wait for (<ndx/spi/reorder.h>);
+	 * -1: none. For the thread that reads the native queue. */
 	int64_t reorder_exempt;
 	/* The provider's, for ndxp_post_*() if its table has those. NDX_PENDING: the request was
 	 * taken and canceled. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "end.h"
 
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's; <ndx/spi/log.h> has another */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -5,7 +5,7 @@
  */
 #include "end.h"
 
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's; <ndx/spi/log.h> has another */
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <poll.h>

@@ -10,7 +10,7 @@
 #include <setjmp.h>
 
 #include <cmocka.h>
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's; <ndx/spi/log.h> has another */
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>

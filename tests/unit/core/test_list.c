@@ -190,6 +190,41 @@ static struct sockaddr_in v4(const char *host)
 	return in;
 }
 
+/* "verbs" is in no file now, and not built in (without_verbs.c). */
+static void what_is_not_installed_is_listed_with_its_package(void **state)
+{
+	struct ndx_adapter_entry verbs;
+	struct ndx_adapter_entry *entries = NULL;
+	size_t count = 0;
+
+	(void)state;
+	assert_int_equal(unsetenv("NDX_PROVIDER_PATH"), 0);
+	assert_int_equal(ndx_adapter_list(&entries, &count), NDX_OK);
+	verbs = *find(entries, count, "verbs");
+	assert_int_equal(verbs.state, NDX_E_NOT_FOUND);
+	assert_string_equal(verbs.provider, "verbs");
+	assert_non_null(strstr(verbs.hint, "install the package ndx-provider-verbs"));
+	ndx_adapter_list_free(entries);
+}
+
+static void a_rank_of_a_device_goes_before_that_of_all(void **state)
+{
+	static const struct ndx_spi_rank ranks[] = {{"", 50}, {"x", 300}, {"y", -1}, {NULL, 0}};
+	static const struct ndx_provider with = {.name = "p", .ranks = ranks};
+	static const struct ndx_provider without = {.name = "p"};
+	struct ndx_adapter_entry e = {.uri = "p:x?a=b"};
+
+	(void)state;
+	assert_int_equal(list_rank(&with, &e), 300);
+	assert_int_equal(list_rank(&without, &e), 0);
+	(void)strcpy(e.uri, "p:xx");
+	assert_int_equal(list_rank(&with, &e), 50);
+	(void)strcpy(e.uri, "p?a=b");
+	assert_int_equal(list_rank(&with, &e), 50);
+	(void)strcpy(e.uri, "p:y");
+	assert_int_equal(list_rank(&with, &e), 0);
+}
+
 static enum ndx_status resolve(const char *host, char *uri, size_t size,
                                struct sockaddr_storage *local)
 {
@@ -308,6 +343,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		AT_A_PLACE(every_provider_built_in_or_not_is_listed),
+		AT_A_PLACE(what_is_not_installed_is_listed_with_its_package),
+		AT_A_PLACE(a_rank_of_a_device_goes_before_that_of_all),
 		AT_A_PLACE(what_cannot_be_used_is_listed_with_its_reason),
 		AT_A_PLACE(a_provider_that_fails_is_an_entry_that_says_so),
 		AT_A_PLACE(a_provider_that_cannot_be_loaded_is_an_entry_that_says_so),

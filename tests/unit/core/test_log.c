@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's; <ndx/spi/log.h> has another */
 #include <ndx/spi/log.h>
 
 struct record {

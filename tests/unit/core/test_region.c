@@ -9,7 +9,7 @@
 #include <setjmp.h>
 
 #include <cmocka.h>
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's; <ndx/spi/log.h> has another */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

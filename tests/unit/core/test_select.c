@@ -274,6 +274,24 @@ static void what_has_a_usable_device_is_tried_first_then_the_others(void **state
 	drop(list, count);
 }
 
+/* It stands second, and no text is an adapter URI with its device. */
+static void a_malformed_rank_does_not_hinder_the_others(void **state)
+{
+	struct selection *list = NULL;
+	size_t count = 0;
+
+	(void)state;
+	assert_int_equal(setenv("FAKE_LIST", "ok", 1), 0);
+	assert_int_equal(
+		setenv("NDX_PROVIDER_PATH", TEST_PROVIDERS "/bad_rank:" TEST_PROVIDERS "/good", 1),
+		0);
+	assert_int_equal(select_adapter("auto", &list, &count), NDX_OK);
+	assert_int_equal(count, registry_find("ofi") != NULL ? 4 : 2);
+	for (size_t i = 0; i < count; i++)
+		assert_string_not_equal(list[i].provider->name, "odd");
+	drop(list, count);
+}
+
 static void what_has_no_usable_device_is_passed_over(void **state)
 {
 	static const char *const ways[] = {"down", "none", "fail"};
@@ -348,6 +366,7 @@ int main(int argc, char **argv)
 		AT_A_PLACE(a_selection_may_be_moved),
 		AT_A_PLACE(a_set_user_id_program_does_not_listen_to_the_environment),
 		AT_A_PLACE(what_has_a_usable_device_is_tried_first_then_the_others),
+		AT_A_PLACE(a_malformed_rank_does_not_hinder_the_others),
 		AT_A_PLACE(what_has_no_usable_device_is_passed_over),
 		AT_A_PLACE(a_broken_file_of_one_does_not_hinder_the_others),
 		AT_A_PLACE(the_automatic_choice_takes_neither_device_nor_keys),

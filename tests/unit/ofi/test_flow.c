@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#undef fail /* cmocka's macro; base_log.h declares a function of this name */
+#undef fail /* cmocka's macro; <ndx/spi/log.h> declares a function of this name */
 #include "ofi.h"
 
 #define COUNTED_BYTES 1024u /* the number of data bytes that counts as progress */

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#undef fail /* cmocka's macro; base_log.h declares a function of this name */
+#undef fail /* cmocka's macro; <ndx/spi/log.h> declares a function of this name */
 #include <ndx/spi/system.h>
 #include <ndx/spi/sockaddr.h>
 #include "base_loop.h"

@@ -12,7 +12,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#undef fail /* cmocka's macro; base_log.h declares a function of this name */
+#undef fail /* cmocka's macro; <ndx/spi/log.h> declares a function of this name */
 #include <ndx/spi/system.h>
 #include "base_loop.h"
 #include "ofi.h"

@@ -10,7 +10,7 @@
 
 #include <ndx/spi/byteorder.h>
 
-#undef fail /* cmocka's macro; base_log.h declares a function of this name */
+#undef fail /* cmocka's macro; <ndx/spi/log.h> declares a function of this name */
 #include <ndx/spi/system.h>
 #include "ofi.h"
 

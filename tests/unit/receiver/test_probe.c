@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's; <ndx/spi/log.h> has another */
 #include <poll.h>
 
 #include "fake_direct.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#undef fail /* cmocka's; base_log.h has another */
+#undef fail /* cmocka's; <ndx/spi/log.h> has another */
 
 #include <ndx/spi/log.h>
 #include "sample_report.h"
