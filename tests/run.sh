@@ -204,13 +204,7 @@ sanitizer() {
 	done_with "$2"
 	built "$1" $? || return
 	unrandomised=$3
-	set -- "$1" "build/$1" -L "^(unit|conformance|sample|fuzz|sweep|torture$run_too)$"
-	# A reassembly has no thread and no atomic operation: four minutes of TSan's time, nothing to see.
-	if [ "$1" = tsan ] && [ -z "$run_too" ]; then
-		set -- "$@" -E '^(unit|fuzz)\.reassembly'
-		note skipped tsan/reassembly 'has one thread only; --long runs it'
-	fi
-	suite "$@"
+	suite "$1" "build/$1" -L "^(unit|conformance|sample|fuzz|sweep|torture$run_too)$"
 	unrandomised=
 }
 
