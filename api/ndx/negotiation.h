@@ -38,7 +38,7 @@ enum ndx_plugin_state {
 	NDX_PLUGIN_FAILED, /**< refused, or its initialize failed; `text` says why */
 };
 
-/** One variant in the list of ndx_negotiation_list(). Valid during the call. */
+/** One variant in the list of ndx_negotiation_list(), or one plugin that failed. */
 struct ndx_plugin_entry {
 	const char *plugin;
 	const char *version;
@@ -52,9 +52,6 @@ struct ndx_plugin_entry {
 	bool available;                        /**< the variant can run on this machine */
 	const struct ndx_plugin_param *params; /**< ends with a NULL name; NULL: none */
 };
-
-/** Takes one variant, or one plugin that failed. */
-typedef void ndx_plugin_list_fn(void *arg, const struct ndx_plugin_entry *entry);
 
 /** One parameter of a variant as text. */
 struct ndx_setting {
@@ -146,10 +143,22 @@ enum ndx_status ndx_negotiation_discover(struct ndx_negotiation *negotiation, co
 enum ndx_status ndx_negotiation_unregister(struct ndx_negotiation *negotiation, const char *name);
 
 /**
- * Report every variant, in the order of registration. The call holds the framework's lock, so @p
- * each must not call the framework.
+ * List every variant, and every plugin that failed, in the order of registration. The list is a
+ * copy: its texts stay valid when plugins are unregistered or unloaded.
+ *
+ * @param[out] entries  array of @p count entries; release it with ndx_negotiation_list_free()
+ * @param[out] count    number of entries; 0 is possible
+ *
+ * @retval NDX_E_INVALID_PARAMETER NULL argument
+ * @retval NDX_E_NO_MEMORY         out of memory; the outputs are untouched
+ *
+ * Thread safety: any thread. Blocks: no.
  */
-void ndx_negotiation_list(struct ndx_negotiation *negotiation, ndx_plugin_list_fn *each, void *arg);
+enum ndx_status ndx_negotiation_list(struct ndx_negotiation *negotiation,
+                                     struct ndx_plugin_entry **entries, size_t *count);
+
+/** Release the list of ndx_negotiation_list(). NULL is a no-op. */
+void ndx_negotiation_list_free(struct ndx_plugin_entry *entries);
 
 /**
  * Create an instance of a variant with the given parameters. If the plugin is not registered, the

@@ -492,7 +492,8 @@ enum ndx_status ndx_receiver_get_stats(struct ndx_receiver *receiver,
 /**
  * State, cause and counters as one JSON text; docs/receiver.md describes the members.
  *
- * @param[out] json  NUL-terminated; release it with free(); untouched on failure
+ * @param[out] json  ends with a newline and a null byte; release it with free(); untouched on
+ *                   failure
  * @retval NDX_E_NO_MEMORY out of memory
  *
  * Thread safety: any thread. Blocks: no.

@@ -244,22 +244,28 @@ enum ndx_status ndx_session_get_error(const struct ndx_session *session,
                                       struct ndx_session_error *error);
 
 /**
- * Copy the history, oldest entry first.
+ * The latest entries of the history, oldest first, as ndx_connector_get_history() has the
+ * transitions of a connector. The session keeps `max_history` entries of its attributes.
  *
- * @param entries       room for @p count entries; may be NULL if @p count is 0
- * @param[out] dropped  entries that were dropped; may be NULL
- * @return number of entries; at most @p count were copied, the latest ones
+ * @param[out] list      up to @p *count entries; may be NULL if @p *count is 0
+ * @param[in,out] count  room in @p list (`max_history` suffices); set to the number filled
+ * @param[out] total     number of entries so far; may be NULL
  *
- * Any thread.
+ * @retval NDX_OK                  filled
+ * @retval NDX_E_INVALID_PARAMETER NULL argument
+ *
+ * Thread safety: any thread. Blocks: no.
  */
-size_t ndx_session_get_history(const struct ndx_session *session, struct ndx_history_entry *entries,
-                               size_t count, uint64_t *dropped);
+enum ndx_status ndx_session_get_history(const struct ndx_session *session,
+                                        struct ndx_history_entry *list, size_t *count,
+                                        uint64_t *total);
 
 /**
  * State, agreement, failure and history of the session as one JSON text.
  * docs/negotiation-protocol.md describes the members; later versions may add members.
  *
- * @param[out] json  NUL-terminated; release it with free(); untouched on failure
+ * @param[out] json  ends with a newline and a null byte; release it with free(); untouched on
+ *                   failure
  * @retval NDX_E_INVALID_PARAMETER NULL argument
  * @retval NDX_E_NO_MEMORY         out of memory
  *

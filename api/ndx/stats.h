@@ -237,32 +237,22 @@ enum ndx_status ndx_connector_get_history(struct ndx_connector *connector,
                                           uint64_t *total);
 
 /**
- * Takes a snapshot.
+ * A snapshot of an adapter as one JSON text. It has the whole state: counters, every queue pair,
+ * completion queue, listener and connector with its history, and the post-mortems of connectors
+ * that failed and are closed. docs/observability.md describes the members; later versions may add
+ * members.
  *
- * @param arg     the caller's argument
- * @param json    the text; ends with a newline and a null byte; valid during the call only
- * @param length  length in bytes without the null byte
- */
-typedef void ndx_snapshot_fn(void *arg, const char *json, size_t length);
-
-/**
- * Write a snapshot of an adapter as one JSON text. It has the whole state: counters, every queue
- * pair, completion queue, listener and connector with its history, and the post-mortems of
- * connectors that failed and are closed. docs/observability.md describes the members; later
- * versions may add members.
+ * @param[out] json  ends with a newline and a null byte; release it with free(); untouched on
+ *                   failure
  *
- * @param write  called once if NDX_OK, by the calling thread, without a lock
- * @param arg    passed to @p write
- *
- * @retval NDX_OK                  written
+ * @retval NDX_OK                  taken
  * @retval NDX_E_INVALID_PARAMETER NULL argument
  * @retval NDX_E_NO_MEMORY         out of memory
  *
  * Thread safety: any thread; not in a signal handler. Blocks: no. While the figures are copied,
  * connecting and disconnecting pause; transfers do not.
  */
-enum ndx_status ndx_adapter_snapshot(struct ndx_adapter *adapter, ndx_snapshot_fn *write,
-                                     void *arg);
+enum ndx_status ndx_adapter_snapshot(struct ndx_adapter *adapter, char **json);
 
 NDX_DECLS_END
 

@@ -2,6 +2,7 @@
 #include "base_json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <ndx/stats.h>
 
@@ -63,7 +64,11 @@ void base_json_buckets(struct base_json *j, json_t *to, const char *key, const u
 char *base_json_finish(struct base_json *j, json_t *root)
 {
 	char *text = j->failed ? NULL : json_dumps(root, JSON_INDENT(2));
+	char *line = NULL;
 
 	json_decref(root);
-	return text;
+	if (text != NULL && asprintf(&line, "%s\n", text) < 0)
+		line = NULL;
+	free(text);
+	return line;
 }

@@ -105,20 +105,19 @@ void snapshot_free(struct snapshot *s)
 	free(s->listeners);
 }
 
-enum ndx_status ndx_adapter_snapshot(struct ndx_adapter *adapter, ndx_snapshot_fn *write, void *arg)
+enum ndx_status ndx_adapter_snapshot(struct ndx_adapter *adapter, char **json)
 {
 	struct snapshot s;
-	char *json;
+	char *text;
 
-	if (adapter == NULL || write == NULL)
+	if (adapter == NULL || json == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_adapter_snapshot: NULL argument");
 	if (!snapshot_take(adapter, &s))
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a snapshot");
-	json = snapshot_json(&s);
+	text = snapshot_json(&s);
 	snapshot_free(&s);
-	if (json == NULL)
+	if (text == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a snapshot's text");
-	write(arg, json, strlen(json));
-	free(json);
+	*json = text;
 	return NDX_OK;
 }

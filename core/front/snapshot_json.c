@@ -245,13 +245,6 @@ static json_t *all(struct base_json *j, const struct snapshot *s)
 char *snapshot_json(const struct snapshot *s)
 {
 	struct base_json j = {.failed = false};
-	char *text = base_json_finish(&j, all(&j, s));
-	char *line;
 
-	if (text == NULL)
-		return NULL;
-	if (asprintf(&line, "%s\n", text) < 0)
-		line = NULL;
-	free(text);
-	return line;
+	return base_json_finish(&j, all(&j, s));
 }

@@ -40,21 +40,19 @@ void history_add(struct history *h, const struct ndx_history_entry *entry, uint6
 	pthread_mutex_unlock(&h->lock);
 }
 
-size_t history_copy(struct history *h, struct ndx_history_entry *entries, size_t count,
-                    uint64_t *dropped)
+void history_copy(struct history *h, struct ndx_history_entry *list, size_t *count, uint64_t *total)
 {
 	uint64_t first;
 	size_t kept;
-	size_t n;
 
 	pthread_mutex_lock(&h->lock);
 	kept = h->written < h->room ? (size_t)h->written : h->room;
-	n = kept < count ? kept : count;
-	first = h->written - n;
-	for (size_t i = 0; i < n; i++)
-		entries[i] = h->ring[(first + i) % h->room];
-	if (dropped != NULL)
-		*dropped = h->written - kept;
+	if (kept < *count)
+		*count = kept;
+	first = h->written - *count;
+	for (size_t i = 0; i < *count; i++)
+		list[i] = h->ring[(first + i) % h->room];
+	if (total != NULL)
+		*total = h->written;
 	pthread_mutex_unlock(&h->lock);
-	return kept;
 }

@@ -20,7 +20,8 @@ void history_fini(struct history *h);
 /* Add an event that began at `since_ns`; sets time and duration. `text` may be NULL. */
 void history_add(struct history *h, const struct ndx_history_entry *entry, uint64_t since_ns,
                  const char *text);
-size_t history_copy(struct history *h, struct ndx_history_entry *entries, size_t count,
-                    uint64_t *dropped);
+/* As ndx_session_get_history(). */
+void history_copy(struct history *h, struct ndx_history_entry *list, size_t *count,
+                  uint64_t *total);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The framework and its plugins: register, list, unregister. */
+/* The framework and its plugins: register, unregister. */
 #include "plugins.h"
 
 #include <stdio.h>
@@ -367,40 +367,4 @@ enum ndx_status ndx_negotiation_unregister(struct ndx_negotiation *n, const char
 		plugin_free(p);
 	pthread_mutex_unlock(&n->registering);
 	return st;
-}
-
-void ndx_negotiation_list(struct ndx_negotiation *n, ndx_plugin_list_fn *each, void *arg)
-{
-	if (n == NULL || each == NULL)
-		return;
-	pthread_mutex_lock(&n->lock);
-	for (struct ndxp_list *node = n->plugins.next; node != &n->plugins; node = node->next) {
-		const struct plugin *p = plugin_of(node);
-		struct ndx_plugin_entry entry = {.plugin = p->name,
-		                                 .version = "",
-		                                 .vendor = "",
-		                                 .origin = p->origin,
-		                                 .state = p->status,
-		                                 .text = p->text};
-
-		if (p->status == NDX_PLUGIN_FAILED) {
-			each(arg, &entry);
-			continue;
-		}
-		entry.version = p->table->version;
-		entry.vendor = p->table->vendor;
-		if (p->count == 0) {
-			entry.help = "runs plugins of another language";
-			each(arg, &entry);
-		}
-		for (size_t i = 0; i < p->count; i++) {
-			entry.variant = p->variants[i].table->name;
-			entry.help = p->variants[i].table->help;
-			entry.params = p->variants[i].table->params;
-			entry.available = p->variants[i].available;
-			entry.text = p->variants[i].text;
-			each(arg, &entry);
-		}
-	}
-	pthread_mutex_unlock(&n->lock);
 }

@@ -79,11 +79,11 @@ enum ndx_status ndx_session_get_error(const struct ndx_session *s, struct ndx_se
 	return base_struct_out(&layout, "ndx_session_get_error", error, error->size, &now);
 }
 
-size_t ndx_session_get_history(const struct ndx_session *s, struct ndx_history_entry *entries,
-                               size_t count, uint64_t *dropped)
+enum ndx_status ndx_session_get_history(const struct ndx_session *s, struct ndx_history_entry *list,
+                                        size_t *count, uint64_t *total)
 {
-	if (s == NULL)
-		return 0;
-	return history_copy(&((struct ndx_session *)(uintptr_t)s)->history, entries, count,
-	                    dropped);
+	if (s == NULL || count == NULL || (list == NULL && *count > 0))
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_get_history: NULL argument");
+	history_copy(&((struct ndx_session *)(uintptr_t)s)->history, list, count, total);
+	return NDX_OK;
 }

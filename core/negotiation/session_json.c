@@ -56,15 +56,17 @@ static json_t *entry_of(struct base_json *j, const struct ndx_history_entry *e)
 
 static json_t *history_of(struct base_json *j, const struct ndx_session *s, uint64_t *dropped)
 {
-	const size_t room = s->history.room;
-	struct ndx_history_entry *entries = calloc(room, sizeof(*entries));
+	size_t count = s->history.room;
+	struct ndx_history_entry *entries = calloc(count, sizeof(*entries));
 	json_t *to = json_array();
-	size_t count = 0;
+	uint64_t total = 0;
 
-	if (entries != NULL)
-		count = ndx_session_get_history(s, entries, room, dropped);
-	else
+	if (entries == NULL) {
 		j->failed = true;
+		return to;
+	}
+	(void)ndx_session_get_history(s, entries, &count, &total);
+	*dropped = total - count;
 	for (size_t i = 0; i < count; i++)
 		base_json_append(j, to, entry_of(j, &entries[i]));
 	free(entries);

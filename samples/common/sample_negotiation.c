@@ -30,25 +30,19 @@ static bool cut(char *text, struct ndx_setting *list, size_t *count)
 	return true;
 }
 
-struct search {
-	const char *name;
-	bool found;
-};
-
-static void look_at(void *arg, const struct ndx_plugin_entry *entry)
-{
-	struct search *search = arg;
-
-	search->found = search->found || strcmp(entry->plugin, search->name) == 0;
-}
-
 /* Is the plugin missing, as opposed to its variant? */
 static bool lacks_plugin(const struct sample_negotiation *n, const char *name)
 {
-	struct search search = {.name = name};
+	struct ndx_plugin_entry *list = NULL;
+	size_t count = 0;
+	bool found = false;
 
-	ndx_negotiation_list(n->negotiation, look_at, &search);
-	return !search.found;
+	if (ndx_negotiation_list(n->negotiation, &list, &count) != NDX_OK)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		found = found || strcmp(list[i].plugin, name) == 0;
+	ndx_negotiation_list_free(list);
+	return !found;
 }
 
 static int get_variant(struct sample_negotiation *n, const char *program, char *name,
@@ -147,11 +141,10 @@ static void show_history(FILE *to, const char *program, const struct ndx_session
 {
 	struct ndx_history_entry list[256];
 	char line[160];
-	uint64_t dropped;
-	size_t count = ndx_session_get_history(session, list, 256, &dropped);
+	size_t count = sizeof(list) / sizeof(list[0]);
 
-	if (count > 256)
-		count = 256;
+	if (ndx_session_get_history(session, list, &count, NULL) != NDX_OK)
+		return;
 	for (size_t i = 0; i < count; i++)
 		fprintf(to, "%s: %s\n", program,
 		        ndx_history_entry_text(&list[i], line, sizeof(line)));

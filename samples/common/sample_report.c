@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sample_options.h"
@@ -54,19 +55,18 @@ int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, con
 	return SAMPLE_EXIT_FAILED;
 }
 
-static void to_stdout(void *arg, const char *json, size_t length)
-{
-	(void)arg;
-	(void)fwrite(json, 1, length, stdout);
-	fflush(stdout);
-}
-
 void sample_print_stats(const char *program, struct ndx_adapter *adapter)
 {
-	enum ndx_status st = ndx_adapter_snapshot(adapter, to_stdout, NULL);
+	char *json = NULL;
+	enum ndx_status st = ndx_adapter_snapshot(adapter, &json);
 
-	if (st != NDX_OK)
+	if (st != NDX_OK) {
 		(void)sample_failed(program, st, "take a snapshot");
+		return;
+	}
+	fputs(json, stdout);
+	fflush(stdout);
+	free(json);
 }
 
 static void to_stderr(void *arg, const struct ndx_log_record *record)

@@ -242,7 +242,7 @@ static int report(struct run *run)
 		st = ndx_receiver_snapshot(run->receiver, &json);
 		if (st != NDX_OK)
 			return sample_failed(WHO, st, "make a snapshot");
-		puts(json);
+		fputs(json, stdout);
 		free(json);
 	}
 	if (run->file_failed || (run->file != NULL && fflush(run->file) != 0)) {

@@ -5,12 +5,6 @@
 #include "same_plugin.h"
 #include "walk.h"
 
-static void swallow(void *arg, const struct ndx_plugin_entry *entry)
-{
-	(void)arg;
-	(void)entry;
-}
-
 static enum ndx_status call_negotiation_create(struct scene *s)
 {
 	struct ndx_negotiation *n = NULL;
@@ -50,8 +44,12 @@ static enum ndx_status call_negotiation_unregister(struct scene *s)
 
 static enum ndx_status call_negotiation_list(struct scene *s)
 {
-	ndx_negotiation_list(s->negotiation, swallow, NULL);
-	return NDX_OK;
+	struct ndx_plugin_entry *list = NULL;
+	size_t count;
+	enum ndx_status st = ndx_negotiation_list(s->negotiation, &list, &count);
+
+	ndx_negotiation_list_free(list);
+	return st;
 }
 
 static enum ndx_status call_negotiation_get_variant(struct scene *s)
@@ -197,10 +195,10 @@ static enum ndx_status call_session_get_error(struct scene *s)
 
 static enum ndx_status call_session_get_history(struct scene *s)
 {
-	uint64_t dropped;
+	size_t count = 0;
+	uint64_t total;
 
-	(void)ndx_session_get_history(s->session, NULL, 0, &dropped);
-	return NDX_OK;
+	return ndx_session_get_history(s->session, NULL, &count, &total);
 }
 
 static enum ndx_status call_session_get_id(struct scene *s)
@@ -238,6 +236,7 @@ const struct row session_rows[] = {
 	{"ndx_negotiation_register", call_negotiation_register, NDX_E_DEVICE_BUSY, NDX_OK},
 	{"ndx_negotiation_unregister", call_negotiation_unregister, NDX_E_DEVICE_BUSY, NDX_OK},
 	{"ndx_negotiation_list", call_negotiation_list, NDX_OK, NDX_OK},
+	{"ndx_negotiation_list_free", call_negotiation_list, NDX_OK, NDX_OK},
 	{"ndx_negotiation_get_variant", call_negotiation_get_variant, NDX_OK, NDX_OK},
 	{"ndx_variant_close", call_negotiation_get_variant, NDX_OK, NDX_OK},
 	{"ndx_variant_name", call_variant_name, NDX_OK, NDX_OK},

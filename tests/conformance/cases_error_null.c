@@ -67,6 +67,8 @@ static void sessions(struct check *c)
 {
 	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats), .alive = 1};
 	struct ndx_session_error error = {.size = sizeof(error), .round = 1};
+	struct ndx_plugin_entry *entries = NULL;
+	size_t count = 1;
 
 	check_status(c, ndx_negotiation_server_get_stats(NULL, &stats), NDX_E_INVALID_PARAMETER,
 	             "counters of a server that is NULL");
@@ -78,8 +80,12 @@ static void sessions(struct check *c)
 	           "a session that is NULL has not failed");
 	check_that(c, ndx_session_get_id(NULL) == 0 && !ndx_session_get_server(NULL),
 	           "a session that is NULL has a number, or a server");
-	check_that(c, ndx_session_get_history(NULL, NULL, 0, NULL) == 0,
-	           "a session that is NULL has a history");
+	check_status(c, ndx_session_get_history(NULL, NULL, &count, NULL), NDX_E_INVALID_PARAMETER,
+	             "history of a session that is NULL");
+	check_status(c, ndx_negotiation_list(NULL, &entries, &count), NDX_E_INVALID_PARAMETER,
+	             "list of a framework that is NULL");
+	check_that(c, count == 1 && !entries, "an output was changed by a call that failed");
+	ndx_negotiation_list_free(NULL);
 	check_status(c, ndx_session_get_agreement(NULL, NULL, NULL, NULL), NDX_E_INVALID_PARAMETER,
 	             "agreement of a session that is NULL");
 	check_that(c, ndx_variant_name(NULL)[0] == '\0' && ndx_variant_plugin_name(NULL)[0] == '\0',

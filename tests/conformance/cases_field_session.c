@@ -460,10 +460,11 @@ static int reserve(char address[32])
 static void look_at_pauses(const struct call *call, unsigned *attempts, uint64_t *shortest)
 {
 	struct ndx_history_entry e[128];
-	const size_t n = ndx_session_get_history(call->session, e, 128, NULL);
+	size_t n = sizeof(e) / sizeof(e[0]);
 	bool first = true;
 
-	for (size_t i = 0; i < n && i < 128; i++) {
+	(void)ndx_session_get_history(call->session, e, &n, NULL);
+	for (size_t i = 0; i < n; i++) {
 		*attempts += e[i].kind == NDX_HISTORY_CONNECT;
 		if (e[i].kind == NDX_HISTORY_BACKOFF && first && e[i].duration_us < *shortest)
 			*shortest = e[i].duration_us;
@@ -474,9 +475,11 @@ static void look_at_pauses(const struct call *call, unsigned *attempts, uint64_t
 static bool all_have_tried(const struct call *calls)
 {
 	for (int i = 0; i < CLIENTS; i++) {
-		struct ndx_history_entry e;
+		size_t none = 0;
+		uint64_t total = 0;
 
-		if (ndx_session_get_history(calls[i].session, &e, 1, NULL) == 0)
+		(void)ndx_session_get_history(calls[i].session, NULL, &none, &total);
+		if (total == 0)
 			return false;
 	}
 	return true;

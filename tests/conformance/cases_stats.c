@@ -349,8 +349,8 @@ void case_stats_calls_refuse_what_they_cannot_fill(struct check *c)
 	             "queue pair: size too small");
 	check_status(c, ndx_qp_get_stats(NULL, &qp), NDX_E_INVALID_PARAMETER, "no queue pair");
 	check_status(c, ndx_cq_get_stats(p->a.cq, NULL), NDX_E_INVALID_PARAMETER, "nowhere");
-	check_status(c, ndx_adapter_snapshot(p->a.adapter, NULL, NULL), NDX_E_INVALID_PARAMETER,
-	             "no function");
+	check_status(c, ndx_adapter_snapshot(p->a.adapter, NULL), NDX_E_INVALID_PARAMETER,
+	             "no place for a snapshot");
 	check_status(c, ndx_connector_get_history(p->a.conn, NULL, &count, NULL),
 	             NDX_E_INVALID_PARAMETER, "no list");
 	check_that(c, ndx_connector_get_id(NULL) == 0, "nobody has a number");

@@ -114,15 +114,6 @@ void case_stats_history_of_a_refused_attempt(struct check *c)
 
 /* ---- snapshots ---- */
 
-static void keep_json(void *arg, const char *json, size_t length)
-{
-	char **text = arg;
-
-	*text = malloc(length + 1);
-	if (*text != NULL)
-		memcpy(*text, json, length + 1);
-}
-
 /* NULL when the check is over. */
 static json_t *snapshot(struct check *c, struct ndx_adapter *adapter)
 {
@@ -130,13 +121,12 @@ static json_t *snapshot(struct check *c, struct ndx_adapter *adapter)
 	json_t *root = NULL;
 	char *text = NULL;
 
-	if (check_over(c) || !check_status(c, ndx_adapter_snapshot(adapter, keep_json, &text),
-	                                   NDX_OK, "ndx_adapter_snapshot"))
+	if (check_over(c) ||
+	    !check_status(c, ndx_adapter_snapshot(adapter, &text), NDX_OK, "ndx_adapter_snapshot"))
 		return NULL;
-	if (check_that(c, text != NULL, "no snapshot came")) {
-		root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-		check_that(c, root != NULL, "no JSON: %s in line %d", error.text, error.line);
-	}
+	check_that(c, text[strlen(text) - 1] == '\n', "it does not end with a newline");
+	root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	check_that(c, root != NULL, "no JSON: %s in line %d", error.text, error.line);
 	free(text);
 	return root;
 }

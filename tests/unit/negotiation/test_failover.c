@@ -175,8 +175,8 @@ static void a_server_killed_in_stage_info_is_replaced_by_the_backup(void **state
 	assert_int_equal(pthread_join(thread, &status), 0);
 	assert_int_equal(*(enum ndx_status *)status, NDX_OK);
 	assert_string_equal(ndx_session_get_server(session), backup.address);
-	count = ndx_session_get_history(session, list, ENTRIES, NULL);
-	assert_true(count <= ENTRIES);
+	count = ENTRIES;
+	assert_int_equal(ndx_session_get_history(session, list, &count, NULL), NDX_OK);
 	assert_true(find(list, count, &at, NDX_HISTORY_CONNECT, primary, true));
 	assert_true(find(list, count, &at, NDX_HISTORY_BACKOFF, NULL, true));
 	assert_true(list[at - 1].duration_us >= 10000);

@@ -276,6 +276,30 @@ static const char *string(const json_t *object, const char *key)
 	return value;
 }
 
+/* Too little room: the latest entries, and `total` says how many there were. */
+static void the_latest_that_fit(struct ndx_session *s, const struct ndx_history_entry *entries,
+                                size_t all)
+{
+	struct ndx_history_entry two[2];
+	uint64_t total = 0;
+	size_t count = 2;
+	size_t none = 0;
+
+	assert_int_equal(ndx_session_get_history(s, two, &count, &total), NDX_OK);
+	assert_int_equal(count, 2);
+	assert_int_equal(total, all);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(two[i].at_us, entries[all - 2 + i].at_us);
+		assert_int_equal(two[i].kind, entries[all - 2 + i].kind);
+	}
+	total = 0;
+	assert_int_equal(ndx_session_get_history(s, NULL, &none, &total), NDX_OK);
+	assert_int_equal(none, 0);
+	assert_int_equal(total, all);
+	assert_int_equal(ndx_session_get_history(s, NULL, &count, NULL), NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_session_get_history(s, two, NULL, NULL), NDX_E_INVALID_PARAMETER);
+}
+
 static void a_session_tells_its_history(void **state)
 {
 	struct rig *r = *state;
@@ -284,7 +308,8 @@ static void a_session_tells_its_history(void **state)
 	json_t *root = snapshot(s);
 	const json_t *history;
 	char line[160];
-	size_t count;
+	size_t count = 64;
+	uint64_t total = 0;
 
 	assert_string_equal(string(root, "state"), "created");
 	assert_true(json_is_null(json_object_get(root, "error")));
@@ -299,8 +324,9 @@ static void a_session_tells_its_history(void **state)
 	assert_string_equal(string(root, "server"), r->address);
 	assert_true(json_is_object(json_object_get(root, "agreed")));
 	history = json_object_get(root, "history");
-	count = ndx_session_get_history(s, entries, 64, NULL);
+	assert_int_equal(ndx_session_get_history(s, entries, &count, &total), NDX_OK);
 	assert_int_equal(json_array_size(history), count);
+	assert_int_equal(total, count);
 	for (size_t i = 0; i < count; i++) {
 		const json_t *e = json_array_get(history, i);
 
@@ -314,6 +340,7 @@ static void a_session_tells_its_history(void **state)
 	assert_non_null(strstr(ndx_history_entry_text(&entries[1], line, sizeof(line)),
 	                       "ms  info 0: call, 4 bytes, "));
 	json_decref(root);
+	the_latest_that_fit(s, entries, count);
 	ndx_session_close(s);
 	assert_int_equal(ndx_session_snapshot(NULL, NULL), NDX_E_INVALID_PARAMETER);
 }

@@ -456,9 +456,10 @@ static void *run_session(void *session)
 static unsigned connects(const struct ndx_session *s)
 {
 	struct ndx_history_entry entries[64];
-	const size_t count = ndx_session_get_history(s, entries, 64, NULL);
+	size_t count = sizeof(entries) / sizeof(entries[0]);
 	unsigned n = 0;
 
+	assert_int_equal(ndx_session_get_history(s, entries, &count, NULL), NDX_OK);
 	for (size_t i = 0; i < count; i++)
 		n += entries[i].kind == NDX_HISTORY_CONNECT;
 	return n;

@@ -220,6 +220,52 @@ static void odd_tables_are_refused_and_harm_no_other(void **state)
 	ndx_variant_close(v);
 }
 
+/* Nothing in the list refers to the plugin: its table and its texts are gone before the list. */
+static void a_list_is_a_copy(void **state)
+{
+	struct ndx_plugin_param *own = calloc(2, sizeof(*own));
+	struct ndx_plugin_variant own_variants[] = {variants[0], variants[1], variants[2]};
+	struct ndx_plugin_entry *list = NULL;
+	char *name = strdup("depth");
+	struct ndx_plugin p = *good();
+	size_t count = 99;
+
+	assert_int_equal(ndx_negotiation_list(*state, &list, &count), NDX_OK);
+	assert_int_equal(count, 0);
+	ndx_negotiation_list_free(list);
+	assert_non_null(own);
+	assert_non_null(name);
+	own[0] = params[0];
+	own[0].name = name;
+	own_variants[1].params = own;
+	p.list = own_variants;
+	assert_int_equal(ndx_negotiation_register(*state, &p), NDX_OK);
+	assert_int_equal(ndx_negotiation_list(*state, &list, &count), NDX_OK);
+	assert_int_equal(ndx_negotiation_unregister(*state, "acme"), NDX_OK);
+	free(name);
+	free(own);
+	memset(own_variants, 0, sizeof(own_variants));
+	assert_int_equal(count, 3);
+	assert_string_equal(list[0].plugin, "acme");
+	assert_string_equal(list[0].origin, "registered");
+	assert_string_equal(list[0].variant, "plain");
+	assert_null(list[0].params);
+	assert_true(list[0].available);
+	assert_string_equal(list[1].help, "has one");
+	assert_non_null(list[1].params);
+	assert_string_equal(list[1].params[0].name, "depth");
+	assert_int_equal(list[1].params[0].most, 64);
+	assert_string_equal(list[1].params[0].initial, "8");
+	assert_null(list[1].params[0].choices);
+	assert_null(list[1].params[1].name);
+	assert_string_equal(list[2].variant, "missing");
+	assert_false(list[2].available);
+	ndx_negotiation_list_free(list);
+	ndx_negotiation_list_free(NULL);
+	assert_int_equal(ndx_negotiation_list(*state, NULL, &count), NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_negotiation_list(*state, &list, NULL), NDX_E_INVALID_PARAMETER);
+}
+
 struct listed {
 	unsigned ready;
 	unsigned failed;
@@ -227,18 +273,25 @@ struct listed {
 	char text[2048];
 };
 
-static void collect(void *arg, const struct ndx_plugin_entry *entry)
+static void list(struct ndx_negotiation *n, struct listed *l)
 {
-	struct listed *l = arg;
-	const size_t used = strlen(l->text);
+	struct ndx_plugin_entry *entries = NULL;
+	size_t count = 0;
 
-	if (entry->state == NDX_PLUGIN_FAILED)
-		l->failed++;
-	else
-		l->ready++;
-	l->available += entry->available;
-	(void)snprintf(l->text + used, sizeof(l->text) - used, "%s:%s:%s;", entry->plugin,
-	               entry->variant != NULL ? entry->variant : "-", entry->text);
+	assert_int_equal(ndx_negotiation_list(n, &entries, &count), NDX_OK);
+	for (size_t i = 0; i < count; i++) {
+		const struct ndx_plugin_entry *entry = &entries[i];
+		const size_t used = strlen(l->text);
+
+		if (entry->state == NDX_PLUGIN_FAILED)
+			l->failed++;
+		else
+			l->ready++;
+		l->available += entry->available;
+		(void)snprintf(l->text + used, sizeof(l->text) - used, "%s:%s:%s;", entry->plugin,
+		               entry->variant != NULL ? entry->variant : "-", entry->text);
+	}
+	ndx_negotiation_list_free(entries);
 }
 
 static void a_directory_gives_what_is_good_and_why_the_rest_is_not(void **state)
@@ -249,7 +302,7 @@ static void a_directory_gives_what_is_good_and_why_the_rest_is_not(void **state)
 
 	assert_int_equal(ndx_negotiation_discover(*state, TEST_PLUGINS "/mixed", &count), NDX_OK);
 	assert_int_equal(count, 2);
-	ndx_negotiation_list(*state, collect, &l);
+	list(*state, &l);
 	assert_int_equal(l.ready, 2);
 	assert_int_equal(l.available, 2);
 	assert_int_equal(l.failed, 4);
@@ -326,7 +379,7 @@ static void a_plugin_may_run_others(void **state)
 
 	assert_int_equal(ndx_negotiation_discover(*state, TEST_PLUGINS "/guests", &count), NDX_OK);
 	assert_int_equal(count, 1);
-	ndx_negotiation_list(*state, collect, &l);
+	list(*state, &l);
 	assert_non_null(strstr(l.text, "fake-host:-:;"));
 	assert_non_null(strstr(l.text, "guest:only:;"));
 	assert_non_null(strstr(l.text, "bad:-:plugin \"bad\" ("));
@@ -352,6 +405,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_plugin_lives_from_register_to_unregister, set_up,
 	                                        end),
+		cmocka_unit_test_setup_teardown(a_list_is_a_copy, set_up, end),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_suggested, set_up, end),
 		cmocka_unit_test_setup_teardown(odd_tables_are_refused_and_harm_no_other, set_up,
 	                                        end),

@@ -55,9 +55,10 @@ static void a_session_goes_through_its_stages(void **state)
 static unsigned count_kind(struct ndx_session *s, enum ndx_history_kind kind, enum ndx_status st)
 {
 	struct ndx_history_entry e[128];
-	const size_t n = ndx_session_get_history(s, e, 128, NULL);
+	size_t n = sizeof(e) / sizeof(e[0]);
 	unsigned count = 0;
 
+	assert_int_equal(ndx_session_get_history(s, e, &n, NULL), NDX_OK);
 	for (size_t i = 0; i < n; i++)
 		count += e[i].kind == kind && e[i].status == st;
 	return count;

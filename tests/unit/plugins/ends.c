@@ -172,9 +172,10 @@ void listening_end(struct listening *l)
 static uint32_t count_rounds(const struct ndx_session *s)
 {
 	struct ndx_history_entry entries[128];
-	const size_t count = ndx_session_get_history(s, entries, 128, NULL);
+	size_t count = sizeof(entries) / sizeof(entries[0]);
 	uint32_t rounds = 0;
 
+	assert_int_equal(ndx_session_get_history(s, entries, &count, NULL), NDX_OK);
 	for (size_t i = 0; i < count; i++)
 		rounds += entries[i].kind == NDX_HISTORY_CALL && entries[i].stage == NDX_STAGE_INFO;
 	return rounds;
