@@ -38,6 +38,20 @@ static void close_on_exec(void)
 		            "its calls cannot be replaced on this machine");
 }
 
+/* On the control thread, which may be reading the event queue. */
+static void close_fabric(void *arg)
+{
+	struct ofi_adapter *adapter = arg;
+	int err;
+
+	(void)fi_close(&adapter->refuser->fid);
+	ofi_eq_close(&adapter->eq);
+	err = -fi_close(&adapter->domain->fid);
+	if (err != 0)
+		log_warn(err, "fi_close of a domain: %s", fi_strerror(err));
+	(void)fi_close(&adapter->fabric->fid);
+}
+
 static enum ndx_status open_fabric(struct ofi_adapter *adapter)
 {
 	enum ndx_status st;
@@ -63,11 +77,9 @@ static enum ndx_status open_fabric(struct ofi_adapter *adapter)
 	if (adapter->backend->check != NULL)
 		st = adapter->backend->check(adapter);
 	if (st != NDX_OK)
-		goto close_eq;
-	return NDX_OK;
+		ndxp_loop_call(adapter->spi.loop, close_fabric, adapter);
+	return st;
 
-close_eq:
-	ofi_eq_close(&adapter->eq);
 close_refuser:
 	(void)fi_close(&adapter->refuser->fid);
 close_domain:
@@ -153,9 +165,14 @@ enum ndx_status ofi_adapter_open(const struct ndx_spi_adapter *head, const struc
 	st = open_fabric(adapter);
 	if (st != NDX_OK)
 		goto close_peer;
+	st = ofi_netifs_open(adapter);
+	if (st != NDX_OK)
+		goto close_fabric;
 	*out = &adapter->spi;
 	return NDX_OK;
 
+close_fabric:
+	ndxp_loop_call(adapter->spi.loop, close_fabric, adapter);
 close_peer:
 	ofi_peer_close(adapter);
 free_info:
@@ -175,18 +192,13 @@ static void free_adapter(void *arg)
 void ofi_adapter_close(struct ndx_spi_adapter *spi)
 {
 	struct ofi_adapter *adapter = ofi_adapter_of(spi);
-	int err;
 
 	ofi_link_close_all(adapter); /* links that still send their last control message */
 	ofi_listener_end_all(adapter);
 	ndxp_timer_cancel(spi->loop, &adapter->tick);
 	ndxp_timer_cancel(spi->loop, &adapter->revoke_timer);
-	(void)fi_close(&adapter->refuser->fid);
-	ofi_eq_close(&adapter->eq);
-	err = -fi_close(&adapter->domain->fid);
-	if (err != 0)
-		log_warn(err, "fi_close of a domain: %s", fi_strerror(err));
-	(void)fi_close(&adapter->fabric->fid);
+	ofi_netifs_close(adapter);
+	close_fabric(adapter);
 	ofi_peer_close(adapter);
 	fi_freeinfo(adapter->info);
 	free(adapter->addresses);
@@ -206,6 +218,8 @@ void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *inf
 	info->vendor_id = adapter->vendor_id;
 	info->device_id = 0;
 	info->capabilities = backend->capabilities;
+	if (adapter->netifs.watch.fd >= 0)
+		info->capabilities |= NDX_CAP_EVENTS;
 	/* the kernel's memcpy() may copy backwards */
 	if (adapter->software)
 		info->capabilities &= ~(uint64_t)NDX_CAP_IN_ORDER_DMA;

@@ -41,6 +41,7 @@
 #include "ofi_cq.h"
 #include "ofi_keepalive.h"
 #include "ofi_mr.h"
+#include "ofi_netif.h"
 #include "ofi_peer.h"
 #include "ofi_wire.h"
 
@@ -169,6 +170,7 @@ struct ofi_adapter {
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of operations whose completion is ignored */
 	struct ofi_eq eq;
+	struct ofi_netifs netifs;
 	struct ndxp_list conns; /* guarded by the core's adapter lock */
 	struct ndxp_list qps;   /* guarded by qps_lock */
 	struct ndxp_lock qps_lock;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Events of the network interfaces behind the adapter, from rtnetlink(7). libfabric reports none: a
+ * connection only stalls while its interface is down. */
+#ifndef OFI_NETIF_H
+#define OFI_NETIF_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include <ndx/spi/loop.h>
+#include <ndx/status.h>
+
+struct ndxp_netif_report;
+
+/* An interface; to programs it is port number (position + 1) of the adapter. Control thread. */
+struct ofi_netif {
+	char name[IF_NAMESIZE];
+	unsigned index; /* 0: the interface was removed */
+	bool up;        /* set up, and with a carrier */
+	struct sockaddr_storage *addresses;
+	size_t address_count;
+};
+
+struct ofi_netifs {
+	struct ndxp_watch watch; /* fd -1: no events can be had here */
+	bool overrun;            /* the kernel has dropped messages */
+	struct ofi_netif *list;
+	size_t count;
+};
+
+struct ofi_adapter;
+
+/* Begin to report events of the interfaces that have the adapter's addresses. NDX_OK without a
+ * descriptor where the system refuses such sockets. */
+enum ndx_status ofi_netifs_open(struct ofi_adapter *adapter);
+/* Control thread. */
+void ofi_netifs_close(struct ofi_adapter *adapter);
+/* Control thread: process a report of the kernel; `adapter` is a struct ofi_adapter. */
+void ofi_netifs_report(void *adapter, const struct ndxp_netif_report *report);
+#endif
