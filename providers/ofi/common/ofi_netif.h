@@ -37,6 +37,6 @@ struct ofi_adapter;
 enum ndx_status ofi_netifs_open(struct ofi_adapter *adapter);
 /* Control thread. */
 void ofi_netifs_close(struct ofi_adapter *adapter);
-/* Control thread: process a report of the kernel; `adapter` is a struct ofi_adapter. */
-void ofi_netifs_report(void *adapter, const struct ndxp_netif_report *report);
+/* Control thread: process a report of the kernel; `arg` is the struct ofi_adapter. */
+void ofi_netifs_report(void *arg, const struct ndxp_netif_report *r);
 #endif
