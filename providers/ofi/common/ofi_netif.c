@@ -2,7 +2,6 @@
 #include "ofi_netif.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,6 +14,8 @@
 #include <ndx/spi/system.h>
 #include "ofi.h"
 
+#define RETRY_MS 1000
+
 static void report(struct ofi_adapter *adapter, const struct ofi_netif *netif,
                    enum ndx_adapter_event_type type, const char *what)
 {
@@ -23,65 +24,6 @@ static void report(struct ofi_adapter *adapter, const struct ofi_netif *netif,
 	(void)snprintf(text, sizeof(text), "interface %s %s", netif->name, what);
 	ofi_host(adapter)->adapter_event(adapter->spi.front, type,
 	                                 (uint32_t)(netif - adapter->netifs.list) + 1, 0, text);
-}
-
-/* ---- the present state, by getifaddrs() ---- */
-
-static bool is_up(unsigned flags)
-{
-	return (flags & IFF_UP) && (flags & IFF_RUNNING);
-}
-
-/* getifaddrs() has the label of an IPv4 address where it has one, for example "eth0:1". The name of
- * an interface has no colon. */
-static size_t name_length(const struct ifaddrs *i)
-{
-	return strcspn(i->ifa_name, ":");
-}
-
-static bool is_of(const struct ifaddrs *i, const struct ofi_netif *netif)
-{
-	return strlen(netif->name) == name_length(i) &&
-	       strncmp(i->ifa_name, netif->name, name_length(i)) == 0;
-}
-
-/* The addresses that getifaddrs() has for the interface replace those known. True: others than
- * before. */
-static bool take_addresses(struct ofi_netif *netif, const struct ifaddrs *all)
-{
-	struct sockaddr_storage *list;
-	size_t count = 0;
-	bool changed;
-
-	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
-		count++;
-	list = calloc(count + 1, sizeof(*list));
-	if (list == NULL)
-		return true; /* rather an event too many than one too few */
-	count = 0;
-	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-		if (i->ifa_addr != NULL && is_of(i, netif) &&
-		    ndxp_sockaddr_valid(i->ifa_addr, sizeof(struct sockaddr_in6)))
-			ndxp_sockaddr_copy(&list[count++], i->ifa_addr,
-			                   sizeof(struct sockaddr_in6));
-	}
-	changed = count != netif->address_count ||
-	          (count > 0 && memcmp(list, netif->addresses, count * sizeof(*list)) != 0);
-	free(netif->addresses);
-	netif->addresses = list;
-	netif->address_count = count;
-	return changed;
-}
-
-static void look_at_addresses(struct ofi_adapter *adapter, struct ofi_netif *netif)
-{
-	struct ifaddrs *all;
-
-	if (getifaddrs(&all) != 0)
-		return;
-	if (take_addresses(netif, all))
-		report(adapter, netif, NDX_ADAPTER_EVENT_ADDRESS_CHANGE, "has other addresses");
-	freeifaddrs(all);
 }
 
 static void set_up(struct ofi_adapter *adapter, struct ofi_netif *netif, bool up)
@@ -102,39 +44,9 @@ static void set_removed(struct ofi_adapter *adapter, struct ofi_netif *netif)
 	report(adapter, netif, NDX_ADAPTER_EVENT_PORT_DOWN, "was removed");
 }
 
-/* The kernel has dropped messages, and the rest was read: compare what is known with what is. */
-static void look_at_all(struct ofi_adapter *adapter)
-{
-	struct ofi_netifs *netifs = &adapter->netifs;
-	struct ifaddrs *all;
-
-	if (getifaddrs(&all) != 0)
-		return;
-	for (size_t n = 0; n < netifs->count; n++) {
-		struct ofi_netif *netif = &netifs->list[n];
-		const unsigned index = if_nametoindex(netif->name);
-		bool up = false;
-
-		for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
-			up = up || (is_of(i, netif) && is_up(i->ifa_flags));
-		if (index == 0 && netif->index != 0)
-			set_removed(adapter, netif);
-		netif->index = index;
-		set_up(adapter, netif, up);
-		if (take_addresses(netif, all))
-			report(adapter, netif, NDX_ADAPTER_EVENT_ADDRESS_CHANGE,
-			       "has other addresses");
-	}
-	freeifaddrs(all);
-}
-
-/* ---- reports of the kernel ---- */
-
 /* An interface that was removed is found again by its name. */
-static struct ofi_netif *find(struct ofi_adapter *adapter, unsigned index, const char *name)
+static struct ofi_netif *find(const struct ofi_netifs *netifs, unsigned index, const char *name)
 {
-	struct ofi_netifs *netifs = &adapter->netifs;
-
 	for (size_t i = 0; i < netifs->count; i++) {
 		if (netifs->list[i].index == index)
 			return &netifs->list[i];
@@ -147,10 +59,126 @@ static struct ofi_netif *find(struct ofi_adapter *adapter, unsigned index, const
 	return NULL;
 }
 
-void ofi_netifs_report(void *arg, const struct ndxp_netif_report *r)
+static void take_state(struct ofi_adapter *adapter, struct ofi_netif *netif,
+                       const struct ndxp_netif_report *r)
+{
+	netif->index = r->index;
+	if (r->name != NULL)
+		(void)snprintf(netif->name, sizeof(netif->name), "%s", r->name);
+	set_up(adapter, netif, r->up);
+}
+
+/* ---- the present state ---- */
+
+static bool add_address(struct ofi_netif_addresses *to, const struct sockaddr_storage *address)
+{
+	struct sockaddr_storage *list;
+
+	if (address->ss_family == AF_UNSPEC)
+		return true;
+	list = realloc(to->list, (to->count + 1) * sizeof(*list));
+	if (list == NULL)
+		return false;
+	list[to->count++] = *address;
+	to->list = list;
+	return true;
+}
+
+static void drop_addresses(struct ofi_netif_addresses *a)
+{
+	free(a->list);
+	*a = (struct ofi_netif_addresses){.list = NULL};
+}
+
+static bool same_addresses(const struct ofi_netif_addresses *a, const struct ofi_netif_addresses *b)
+{
+	return a->count == b->count &&
+	       (a->count == 0 || memcmp(a->list, b->list, a->count * sizeof(*a->list)) == 0);
+}
+
+struct reading {
+	struct ofi_adapter *adapter;
+	bool no_memory;
+};
+
+static void on_present(void *arg, const struct ndxp_netif_report *r)
+{
+	struct reading *reading = arg;
+	struct ofi_netif *netif = find(&reading->adapter->netifs, r->index, r->name);
+
+	if (netif == NULL)
+		return;
+	if (r->what == NDXP_NETIF_STATE) {
+		netif->found = true;
+		take_state(reading->adapter, netif, r);
+	} else if (r->what == NDXP_NETIF_ADDRESS) {
+		reading->no_memory =
+			!add_address(&netif->found_addresses, &r->address) || reading->no_memory;
+	}
+}
+
+/* One reading. `*removed`: an interface is gone; another one may have its name. */
+static bool read_present(struct ofi_adapter *adapter, bool *removed)
+{
+	struct ofi_netifs *netifs = &adapter->netifs;
+	struct reading reading = {.adapter = adapter};
+	bool done;
+
+	for (size_t i = 0; i < netifs->count; i++) {
+		netifs->list[i].found = false;
+		drop_addresses(&netifs->list[i].found_addresses);
+	}
+	done = ndxp_netif_list(on_present, &reading);
+	if (done && reading.no_memory) {
+		errno = ENOMEM;
+		done = false;
+	}
+	for (size_t i = 0; done && i < netifs->count; i++) {
+		if (netifs->list[i].found || netifs->list[i].index == 0)
+			continue;
+		set_removed(adapter, &netifs->list[i]);
+		*removed = true;
+	}
+	return done;
+}
+
+static void take_addresses(struct ofi_adapter *adapter, struct ofi_netif *netif)
+{
+	const bool same = same_addresses(&netif->addresses, &netif->found_addresses);
+
+	drop_addresses(&netif->addresses);
+	netif->addresses = netif->found_addresses;
+	netif->found_addresses = (struct ofi_netif_addresses){.list = NULL};
+	if (!same)
+		report(adapter, netif, NDX_ADAPTER_EVENT_ADDRESS_CHANGE, "has other addresses");
+}
+
+bool ofi_netifs_compare(struct ofi_adapter *adapter)
+{
+	struct ofi_netifs *netifs = &adapter->netifs;
+	bool removed = false;
+
+	if (!read_present(adapter, &removed) || (removed && !read_present(adapter, &removed))) {
+		if (!netifs->failing)
+			log_warn(errno,
+			         "events of interfaces: their state could not be read: %s; until "
+			         "it can be, events may be missing",
+			         strerror(errno));
+		netifs->failing = true;
+		return false;
+	}
+	netifs->failing = false;
+	for (size_t i = 0; i < netifs->count; i++)
+		take_addresses(adapter, &netifs->list[i]);
+	return true;
+}
+
+/* ---- events of the kernel ---- */
+
+void ofi_netifs_event(void *arg, const struct ndxp_netif_report *r)
 {
 	struct ofi_adapter *adapter = arg;
-	struct ofi_netif *netif = find(adapter, r->index, r->name);
+	struct ofi_netif *netif = find(&adapter->netifs, r->index, r->name);
 
 	if (netif == NULL)
 		return;
@@ -160,16 +188,26 @@ void ofi_netifs_report(void *arg, const struct ndxp_netif_report *r)
 			set_removed(adapter, netif);
 		break;
 	case NDXP_NETIF_STATE:
-		netif->index = r->index;
-		if (r->name != NULL)
-			(void)snprintf(netif->name, sizeof(netif->name), "%s", r->name);
-		set_up(adapter, netif, r->up);
+		take_state(adapter, netif, r);
 		break;
-	case NDXP_NETIF_ADDRESSES:
-		/* The kernel repeats addresses whose lifetime was renewed. */
-		look_at_addresses(adapter, netif);
+	case NDXP_NETIF_ADDRESS:
+		/* The kernel repeats addresses whose lifetime was renewed, and many may come at
+		 * once: look at all of them when there are no more messages. */
+		adapter->netifs.compare = true;
 		break;
 	}
+}
+
+static void compare_if_needed(void *arg)
+{
+	struct ofi_adapter *adapter = arg;
+	struct ofi_netifs *netifs = &adapter->netifs;
+
+	if (!netifs->compare)
+		return;
+	netifs->compare = !ofi_netifs_compare(adapter);
+	if (netifs->compare)
+		ndxp_timer_set(adapter->spi.loop, &netifs->retry, RETRY_MS);
 }
 
 static void on_readable(void *arg, uint32_t events)
@@ -178,65 +216,101 @@ static void on_readable(void *arg, uint32_t events)
 	struct ofi_netifs *netifs = &adapter->netifs;
 
 	(void)events;
-	/* The kernel reports first that it dropped messages, then come the older ones. */
-	if (!ndxp_netif_read(netifs->watch.fd, ofi_netifs_report, adapter, &netifs->overrun))
-		return;
-	if (netifs->overrun)
-		look_at_all(adapter);
-	netifs->overrun = false;
+	if (ndxp_netif_read(netifs->watch.fd, ofi_netifs_event, adapter, &netifs->compare))
+		compare_if_needed(adapter);
 }
 
 /* ---- opening and closing ---- */
 
-static bool has_address(const struct ofi_adapter *adapter, const struct ifaddrs *i)
+/* As ofi_is_own(), but link-local addresses of two interfaces may be equal, those of a VLAN and of
+ * the card below for example. */
+static bool is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address)
 {
-	struct sockaddr_storage address;
+	for (size_t i = 0; i < adapter->address_count; i++) {
+		const struct sockaddr_storage *own = &adapter->addresses[i];
 
-	return ofi_usable_address(i, &address) && ofi_is_own(adapter, &address);
+		if (ndxp_sockaddr_same_host(own, address) &&
+		    (own->ss_family != AF_INET6 ||
+		     ((const struct sockaddr_in6 *)(const void *)own)->sin6_scope_id ==
+		             ((const struct sockaddr_in6 *)(const void *)address)->sin6_scope_id))
+			return true;
+	}
+	return false;
 }
 
-/* An interface of getifaddrs() joins the list, unless it is there. */
-static void add(struct ofi_netifs *netifs, const struct ifaddrs *i, const struct ifaddrs *all)
-{
-	struct ofi_netif *netif = &netifs->list[netifs->count];
+struct opening {
+	struct ofi_adapter *adapter;
+	bool no_memory;
+};
 
-	for (size_t n = 0; n < netifs->count; n++) {
-		if (is_of(i, &netifs->list[n]))
-			return;
+/* The interfaces that have the adapter's addresses join the list, in the order of the addresses. */
+static void on_own_address(void *arg, const struct ndxp_netif_report *r)
+{
+	struct opening *o = arg;
+	struct ofi_netifs *netifs = &o->adapter->netifs;
+	struct ofi_netif *list;
+
+	if (r->what != NDXP_NETIF_ADDRESS || !is_own(o->adapter, &r->address) ||
+	    find(netifs, r->index, NULL) != NULL)
+		return;
+	list = realloc(netifs->list, (netifs->count + 1) * sizeof(*list));
+	if (list == NULL) {
+		o->no_memory = true;
+		return;
 	}
-	(void)snprintf(netif->name, sizeof(netif->name), "%.*s", (int)name_length(i), i->ifa_name);
-	netif->index = if_nametoindex(netif->name);
-	netif->up = is_up(i->ifa_flags);
-	(void)take_addresses(netif, all);
-	netifs->count++;
+	list[netifs->count++] = (struct ofi_netif){.index = r->index};
+	netifs->list = list;
 }
 
-static enum ndx_status find_all(struct ofi_adapter *adapter)
+static void on_first_state(void *arg, const struct ndxp_netif_report *r)
 {
-	struct ofi_netifs *netifs = &adapter->netifs;
-	struct ifaddrs *all;
-	size_t room = 0;
+	struct opening *o = arg;
+	struct ofi_netif *netif = find(&o->adapter->netifs, r->index, NULL);
 
-	if (getifaddrs(&all) != 0)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
-	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
-		room++;
-	netifs->list = calloc(room + 1, sizeof(*netifs->list));
-	for (const struct ifaddrs *i = all; i != NULL && netifs->list != NULL; i = i->ifa_next) {
-		if (has_address(adapter, i))
-			add(netifs, i, all);
+	if (netif == NULL)
+		return;
+	if (r->what == NDXP_NETIF_STATE) {
+		(void)snprintf(netif->name, sizeof(netif->name), "%s",
+		               r->name != NULL ? r->name : "?");
+		netif->up = r->up;
+	} else if (r->what == NDXP_NETIF_ADDRESS) {
+		o->no_memory = !add_address(&netif->addresses, &r->address) || o->no_memory;
 	}
-	freeifaddrs(all);
-	return netifs->list != NULL
-	               ? NDX_OK
-	               : fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a list of interfaces");
+}
+
+/* False with errno. */
+static bool find_all(struct ofi_adapter *adapter)
+{
+	struct opening o = {.adapter = adapter};
+
+	if (!ndxp_netif_list(on_own_address, &o) || !ndxp_netif_list(on_first_state, &o))
+		return false;
+	if (o.no_memory)
+		errno = ENOMEM;
+	return !o.no_memory;
+}
+
+/* A sandbox may refuse such sockets; the adapter then lacks the capability. */
+static enum ndx_status no_events(const char *what, int err)
+{
+	const enum ndx_status st = ofi_status_of(err);
+
+	if (st == NDX_E_INSUFFICIENT_RESOURCES || st == NDX_E_NO_MEMORY)
+		return fail(st, err, "events of interfaces: %s: %s; see ulimit -n", what,
+		            strerror(err));
+	log_info("no events of interfaces here: %s: %s", what, strerror(err));
+	return NDX_OK;
 }
 
 static void free_list(struct ofi_netifs *netifs)
 {
-	for (size_t i = 0; i < netifs->count; i++)
-		free(netifs->list[i].addresses);
+	for (size_t i = 0; i < netifs->count; i++) {
+		drop_addresses(&netifs->list[i].addresses);
+		drop_addresses(&netifs->list[i].found_addresses);
+	}
 	free(netifs->list);
+	netifs->list = NULL;
+	netifs->count = 0;
 }
 
 enum ndx_status ofi_netifs_open(struct ofi_adapter *adapter)
@@ -246,30 +320,26 @@ enum ndx_status ofi_netifs_open(struct ofi_adapter *adapter)
 	int err;
 
 	/* First the socket, then the state: a change in between is in both. */
+	netifs->retry = (struct ndxp_timer){.fn = compare_if_needed, .arg = adapter};
 	netifs->watch =
 		(struct ndxp_watch){.fd = ndxp_netif_open(), .fn = on_readable, .arg = adapter};
-	if (netifs->watch.fd < 0) {
+	if (netifs->watch.fd < 0)
+		return no_events("a socket for rtnetlink", errno);
+	if (!find_all(adapter)) {
 		err = errno;
-		st = ofi_status_of(err);
-		if (st == NDX_E_INSUFFICIENT_RESOURCES || st == NDX_E_NO_MEMORY)
-			return fail(st, err,
-			            "socket for events of the interfaces: %s; see ulimit -n",
-			            strerror(err));
-		log_info("no events of interfaces here: a socket for rtnetlink: %s", strerror(err));
-		return NDX_OK;
+		free_list(netifs);
+		ndxp_fd_close(netifs->watch.fd);
+		netifs->watch.fd = -1;
+		return no_events("the list of interfaces", err);
 	}
-	st = find_all(adapter);
-	if (st != NDX_OK)
-		goto close_socket;
+	if (netifs->count == 0)
+		log_warn(0,
+		         "no interface has an address of the adapter any more: it has no events");
 	st = ndxp_watch_add(adapter->spi.loop, &netifs->watch, POLLIN, false);
-	if (st != NDX_OK)
-		goto free_list;
-	return NDX_OK;
-
-free_list:
-	free_list(netifs);
-close_socket:
-	ndxp_fd_close(netifs->watch.fd);
+	if (st != NDX_OK) {
+		free_list(netifs);
+		ndxp_fd_close(netifs->watch.fd);
+	}
 	return st;
 }
 
@@ -280,6 +350,7 @@ void ofi_netifs_close(struct ofi_adapter *adapter)
 	if (netifs->watch.fd < 0)
 		return;
 	ndxp_watch_remove(adapter->spi.loop, &netifs->watch);
+	ndxp_timer_cancel(adapter->spi.loop, &netifs->retry);
 	ndxp_fd_close(netifs->watch.fd);
 	free_list(netifs);
 }

@@ -14,18 +14,26 @@
 
 struct ndxp_netif_report;
 
+struct ofi_netif_addresses {
+	struct sockaddr_storage *list;
+	size_t count;
+};
+
 /* An interface; to programs it is port number (position + 1) of the adapter. Control thread. */
 struct ofi_netif {
 	char name[IF_NAMESIZE];
 	unsigned index; /* 0: the interface was removed */
 	bool up;        /* set up, and with a carrier */
-	struct sockaddr_storage *addresses;
-	size_t address_count;
+	bool found;     /* in the list that is being read */
+	struct ofi_netif_addresses addresses;
+	struct ofi_netif_addresses found_addresses;
 };
 
 struct ofi_netifs {
 	struct ndxp_watch watch; /* fd -1: no events can be had here */
-	bool overrun;            /* the kernel has dropped messages */
+	struct ndxp_timer retry; /* the state could not be read */
+	bool compare;            /* addresses may be others, or the kernel has dropped messages */
+	bool failing;            /* the state could not be read, and the log has this */
 	struct ofi_netif *list;
 	size_t count;
 };
@@ -37,6 +45,11 @@ struct ofi_adapter;
 enum ndx_status ofi_netifs_open(struct ofi_adapter *adapter);
 /* Control thread. */
 void ofi_netifs_close(struct ofi_adapter *adapter);
-/* Control thread: process a report of the kernel; `arg` is the struct ofi_adapter. */
-void ofi_netifs_report(void *arg, const struct ndxp_netif_report *r);
+/* Control thread: process an event of the kernel; `arg` is the struct ofi_adapter. For tests, too.
+ */
+void ofi_netifs_event(void *arg, const struct ndxp_netif_report *r);
+/* Control thread: compare what is known with the present state, and report what differs. False: the
+ * state could not be read. For tests, too. */
+bool ofi_netifs_compare(struct ofi_adapter *adapter);
+
 #endif

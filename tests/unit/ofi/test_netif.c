@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -176,6 +177,47 @@ static void a_cable_is_pulled_and_the_interface_removed(void **state)
 	assert_true(ip("link del va"));
 }
 
+/* A label stands in place of the interface's name in getifaddrs(). */
+static void a_label_hides_no_address(void **state)
+{
+	struct ndx_adapter *adapter;
+
+	(void)state;
+	if (!own_network)
+		skip();
+	set_flag("lo", true);
+	adapter = open_adapter("ofi:tcp?iface=lo");
+	if (!ip("address add 127.8.8.8/8 dev lo label mgmt"))
+		skip();
+	expect(adapter, NDX_ADAPTER_EVENT_ADDRESS_CHANGE, 1, "interface lo has other addresses");
+	assert_true(ip("address del 127.8.8.8/8 dev lo"));
+	expect(adapter, NDX_ADAPTER_EVENT_ADDRESS_CHANGE, 1, "interface lo has other addresses");
+	expect_none(adapter);
+	ndx_adapter_close(adapter);
+}
+
+/* Interfaces with one hardware address have one link-local address. */
+static void an_equal_address_makes_no_port(void **state)
+{
+	struct ndx_adapter *adapter;
+
+	(void)state;
+	if (!own_network)
+		skip();
+	if (!ip("link add va address 02:00:00:00:00:07 type veth peer name vb") ||
+	    !ip("link add vc address 02:00:00:00:00:07 type veth peer name vd"))
+		skip();
+	assert_true(ip("link set vb up") && ip("link set va up") && ip("link set vd up") &&
+	            ip("link set vc up"));
+	adapter = open_adapter("ofi:tcp?iface=va&trust=lan");
+	assert_true(ip("link set vd down"));
+	expect_none(adapter);
+	assert_true(ip("link set vb down"));
+	expect(adapter, NDX_ADAPTER_EVENT_PORT_DOWN, 1, "interface va is down");
+	ndx_adapter_close(adapter);
+	assert_true(ip("link del va") && ip("link del vc"));
+}
+
 /* The control thread is in here: nothing is read, and the kernel has to drop messages. */
 static void toggle(struct ndx_overlapped *ov)
 {
@@ -276,7 +318,7 @@ static void pass(struct fake *f, const struct message *m, size_t length)
 
 	assert_non_null(copy);
 	memcpy(copy, m, length);
-	ndxp_netif_parse(copy, length, ofi_netifs_report, &f->adapter);
+	ndxp_netif_parse(copy, length, ofi_netifs_event, &f->adapter);
 	free(copy);
 }
 
@@ -337,6 +379,148 @@ static void another_name_is_the_same_interface(void **state)
 	assert_int_equal(f.netif.index, 12);
 }
 
+/* ---- the present state ---- */
+
+static void fake_end(struct fake *f)
+{
+	free(f->netif.addresses.list);
+	free(f->netif.found_addresses.list);
+}
+
+static void a_renamed_interface_is_found_by_its_index(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	if (!own_network)
+		skip();
+	set_flag("lo", true);
+	fake_init(&f);
+	f.netif.index = if_nametoindex("lo");
+	assert_true(ofi_netifs_compare(&f.adapter));
+	assert_string_equal(f.netif.name, "lo");
+	assert_int_equal(f.events, 1); /* it has addresses now */
+	assert_string_equal(f.text, "interface lo has other addresses");
+	assert_true(ofi_netifs_compare(&f.adapter));
+	assert_int_equal(f.events, 1);
+	fake_end(&f);
+}
+
+static void an_interface_that_was_made_again_was_removed(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	if (!own_network)
+		skip();
+	set_flag("lo", true);
+	fake_init(&f);
+	f.netif = (struct ofi_netif){.name = "lo", .index = 77, .up = true};
+	assert_true(ofi_netifs_compare(&f.adapter));
+	assert_int_equal(f.netif.index, if_nametoindex("lo"));
+	assert_true(f.netif.up);
+	assert_int_equal(f.events, 3); /* removed, up, addresses */
+	fake_end(&f);
+}
+
+static void no_descriptor_is_an_error(void **state)
+{
+	struct rlimit old;
+	struct rlimit none;
+	struct fake f;
+
+	(void)state;
+	fake_init(&f);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_false(ofi_netifs_compare(&f.adapter));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(f.events, 0);
+	assert_true(f.netif.up);
+	fake_end(&f);
+}
+
+static void count_report(void *arg, const struct ndxp_netif_report *r)
+{
+	(void)r;
+	++*(unsigned *)arg;
+}
+
+static void dropped_events_are_lost(void **state)
+{
+	unsigned reports = 0;
+	bool lost = false;
+	int fd;
+
+	(void)state;
+	if (!own_network)
+		skip();
+	fd = ndxp_netif_open();
+	assert_true(fd >= 0);
+	for (int i = 0; i < TOGGLES; i++)
+		set_flag("lo", i % 2 == 0);
+	while (!ndxp_netif_read(fd, count_report, &reports, &lost))
+		;
+	assert_true(lost);
+	assert_true(reports > 0);
+	lost = false;
+	set_flag("lo", true);
+	assert_true(ndxp_netif_read(fd, count_report, &reports, &lost));
+	assert_false(lost);
+	(void)close(fd);
+}
+
+static void look_for_ends(void *arg, const struct ndxp_netif_report *r)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)&r->address;
+	unsigned *found = arg;
+
+	if (r->what != NDXP_NETIF_ADDRESS || in->sin_family != AF_INET)
+		return;
+	found[0] += in->sin_addr.s_addr == htonl(0xC0000201);
+	found[1] += in->sin_addr.s_addr == htonl(0xC0000202);
+}
+
+static void the_peer_of_a_link_is_not_its_address(void **state)
+{
+	unsigned found[2] = {0, 0};
+
+	(void)state;
+	if (!own_network || !ip("address add 192.0.2.1 peer 192.0.2.2 dev lo"))
+		skip();
+	assert_true(ndxp_netif_list(look_for_ends, found));
+	assert_int_equal(found[0], 1);
+	assert_int_equal(found[1], 0);
+	assert_true(ip("address del 192.0.2.1 peer 192.0.2.2 dev lo"));
+}
+
+/* Alternative names make a message as long as one likes. */
+static void an_event_that_is_too_long_is_lost(void **state)
+{
+	unsigned reports = 0;
+	bool lost = false;
+	FILE *batch;
+	int fd;
+
+	(void)state;
+	if (!own_network || !ip("link add va type veth peer name vb"))
+		skip();
+	batch = popen("ip -batch - 2>/dev/null", "w"); // NOLINT(cert-env33-c)
+	assert_non_null(batch);
+	for (int i = 0; i < 350; i++)
+		(void)fprintf(batch, "link property add dev va altname %0120d\n", i);
+	if (pclose(batch) != 0)
+		skip();
+	fd = ndxp_netif_open();
+	assert_true(fd >= 0);
+	assert_true(ip("link set va up"));
+	assert_true(ndxp_netif_read(fd, count_report, &reports, &lost));
+	assert_true(lost);
+	(void)close(fd);
+	assert_true(ip("link del va"));
+}
+
 /* Cut at every byte, with each length that the header may claim. */
 static void cut_messages_are_not_read_past_their_end(void **state)
 {
@@ -371,6 +555,14 @@ int main(void)
 		cmocka_unit_test(a_port_goes_down_and_up),
 		cmocka_unit_test(addresses_come_and_go),
 		cmocka_unit_test(a_cable_is_pulled_and_the_interface_removed),
+		cmocka_unit_test(a_label_hides_no_address),
+		cmocka_unit_test(an_equal_address_makes_no_port),
+		cmocka_unit_test(a_renamed_interface_is_found_by_its_index),
+		cmocka_unit_test(an_interface_that_was_made_again_was_removed),
+		cmocka_unit_test(no_descriptor_is_an_error),
+		cmocka_unit_test(dropped_events_are_lost),
+		cmocka_unit_test(the_peer_of_a_link_is_not_its_address),
+		cmocka_unit_test(an_event_that_is_too_long_is_lost),
 		cmocka_unit_test(what_the_kernel_drops_is_looked_up),
 	};
 
