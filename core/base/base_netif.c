@@ -183,6 +183,19 @@ bool ndxp_netif_read(int fd, ndxp_netif_fn *fn, void *arg, bool *lost)
 
 /* ---- the present state ---- */
 
+/* The error in a message that ends a list; 0: none. */
+static int error_in(const struct nlmsghdr *m)
+{
+	int err = 0;
+
+	/* An int is the first member of both, a struct nlmsgerr too. */
+	if (m->nlmsg_len >= NLMSG_LENGTH(sizeof(err)))
+		memcpy(&err, NLMSG_DATA(m), sizeof(err));
+	if (m->nlmsg_type == NLMSG_ERROR && err == 0)
+		return EIO;
+	return -err;
+}
+
 /* 1: more to read; 0: that was all; -1 with errno. */
 static int read_part(int fd, ndxp_netif_fn *fn, void *arg)
 {
@@ -198,12 +211,10 @@ static int read_part(int fd, ndxp_netif_fn *fn, void *arg)
 	}
 	ndxp_netif_parse(room, (size_t)n, fn, arg);
 	for (const struct nlmsghdr *m = (void *)room; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
-		if (m->nlmsg_type == NLMSG_DONE)
-			return 0;
-		if (m->nlmsg_type == NLMSG_ERROR) {
-			errno = EIO;
-			return -1;
-		}
+		if (m->nlmsg_type != NLMSG_DONE && m->nlmsg_type != NLMSG_ERROR)
+			continue;
+		errno = error_in(m);
+		return errno == 0 ? 0 : -1;
 	}
 	return 1;
 }
