@@ -99,6 +99,7 @@ struct ndx_adapter_entry {
 	uint64_t adapter_id;
 	enum ndx_status state; /**< NDX_OK, or why the adapter cannot be used */
 	char hint[256];        /**< the cause and the command that removes it; "" if NDX_OK */
+	void *reserved[4];     /**< NULL; room for later members */
 };
 
 /**

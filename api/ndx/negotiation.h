@@ -51,6 +51,7 @@ struct ndx_plugin_entry {
 	const char *help;
 	bool available;                        /**< the variant can run on this machine */
 	const struct ndx_plugin_param *params; /**< ends with a NULL name; NULL: none */
+	void *reserved[4];                     /**< NULL; room for later members */
 };
 
 /** One parameter of a variant as text. */

@@ -86,6 +86,7 @@ struct ndx_history_entry {
 	uint32_t bytes;
 	enum ndx_status status;
 	char text[64];
+	void *reserved[4]; /**< NULL; room for later members */
 };
 
 /** Attributes of a session. Call ndx_session_attr_init() first. Strings are copied. */

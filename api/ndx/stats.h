@@ -176,6 +176,7 @@ struct ndx_transition {
 	 * Readable cause; "" if there is none. A longer text is cut after a word and ends in "...".
 	 */
 	char cause[256];
+	void *reserved[4]; /**< NULL; room for later members */
 };
 
 /**

@@ -22,8 +22,7 @@ struct ndxp_netif_report {
 	unsigned index;   /* as if_nametoindex() */
 	const char *name; /* valid during the call; NULL: the message has none */
 	bool up;          /* NDXP_NETIF_STATE: set up, and with a carrier */
-	/* NDXP_NETIF_ADDRESS: with the scope of a link-local address; AF_UNSPEC: of another family
-	 */
+	/* NDXP_NETIF_ADDRESS: a link-local one has its scope; AF_UNSPEC: of another family */
 	struct sockaddr_storage address;
 };
 

@@ -235,6 +235,8 @@ static void only_the_latest_transitions_are_kept(void **state)
 	assert_string_equal(list[0].event, "CONNECT");
 	assert_string_equal(list[count - 1].event, "CANCEL");
 	assert_int_equal(list[count - 1].status, NDX_E_CANCELED);
+	assert_null(list[count - 1].reserved[0]);
+	assert_null(list[count - 1].reserved[3]);
 	assert_int_equal(ndx_connector_get_history(r->active.connector, &last, &one, NULL), NDX_OK);
 	assert_int_equal(one, 1);
 	assert_int_equal(last.time_ns, list[count - 1].time_ns);

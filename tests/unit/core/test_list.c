@@ -55,6 +55,10 @@ static void every_provider_built_in_or_not_is_listed(void **state)
 			there |= strcmp(entries[i].provider, registry_get(p)->name) == 0;
 		assert_true(there);
 	}
+	for (size_t i = 0; i < count; i++) {
+		assert_null(entries[i].reserved[0]);
+		assert_null(entries[i].reserved[3]);
+	}
 	assert_string_equal(find(entries, count, "fake:two?gid=1")->provider, "fake");
 	assert_int_equal(find(entries, count, "fake:two?gid=1")->state, NDX_OK);
 	assert_string_equal(find(entries, count, "verbs:two?gid=1")->device, "two");

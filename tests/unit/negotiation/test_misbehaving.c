@@ -334,6 +334,8 @@ static void a_session_tells_its_history(void **state)
 		assert_int_equal(json_integer_value(json_object_get(e, "bytes")), entries[i].bytes);
 		assert_ptr_equal(ndx_history_entry_text(&entries[i], line, sizeof(line)), line);
 		assert_non_null(strstr(line, " ms"));
+		assert_null(entries[i].reserved[0]);
+		assert_null(entries[i].reserved[3]);
 	}
 	assert_non_null(strstr(ndx_history_entry_text(&entries[0], line, sizeof(line)),
 	                       "ms  connect 127.0.0.1:"));

@@ -251,6 +251,8 @@ static void a_list_is_a_copy(void **state)
 	assert_string_equal(list[0].variant, "plain");
 	assert_null(list[0].params);
 	assert_true(list[0].available);
+	assert_null(list[0].reserved[0]);
+	assert_null(list[0].reserved[3]);
 	assert_string_equal(list[1].help, "has one");
 	assert_non_null(list[1].params);
 	assert_string_equal(list[1].params[0].name, "depth");
