@@ -2,9 +2,6 @@
 /* A snapshot as JSON. docs/observability.md describes the members. */
 #include "snapshot.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base_json.h"
 #include <ndx/spi/sockaddr.h>
 

@@ -161,8 +161,9 @@ bool ofi_netifs_compare(struct ofi_adapter *adapter)
 	if (!read_present(adapter, &removed) || (removed && !read_present(adapter, &removed))) {
 		if (!netifs->failing)
 			log_warn(errno,
-			         "events of interfaces: their state could not be read: %s; until "
-			         "it can be, events may be missing",
+			         "events of interfaces: the list of links and addresses could "
+			         "not be read: %s; the adapter tries again every second, see "
+			         "ulimit -n",
 			         strerror(errno));
 		netifs->failing = true;
 		return false;

@@ -45,11 +45,10 @@ struct ofi_adapter;
 enum ndx_status ofi_netifs_open(struct ofi_adapter *adapter);
 /* Control thread. */
 void ofi_netifs_close(struct ofi_adapter *adapter);
-/* Control thread: process an event of the kernel; `arg` is the struct ofi_adapter. For tests, too.
- */
+/* Control thread: process an event of the kernel; `arg` is the struct ofi_adapter. */
 void ofi_netifs_event(void *arg, const struct ndxp_netif_report *r);
 /* Control thread: compare what is known with the present state, and report what differs. False: the
- * state could not be read. For tests, too. */
+ * state could not be read. */
 bool ofi_netifs_compare(struct ofi_adapter *adapter);
 
 #endif
