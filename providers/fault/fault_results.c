@@ -44,6 +44,7 @@ struct fault_cq {
 	bool kept_fd;
 	bool wants[TYPES]; /* types of the notifications that are kept */
 	bool missed_event; /* a notification of the inner queue fired while none was kept */
+	bool fd_event;     /* the descriptor fired, and no poll has looked since */
 	bool gone; /* destroyed; the last notification of the inner queue frees this object */
 	struct fault_notify below[TYPES];
 };
@@ -89,10 +90,24 @@ static void complete_notifications(struct fault_cq *c, enum ndx_status status)
 {
 	for (unsigned type = 0; type < TYPES; type++)
 		set_wants(c, type, false);
-	if (c->kept_fd)
+	if (c->kept_fd) {
 		fault_cq_wake(c->cq, true);
+		c->fd_event = true;
+	}
 	c->kept_fd = false;
 	ndxp_ov_complete_all(&c->kept, status);
+}
+
+/* The descriptor is armed again, which clears it. The inner queue does not fire twice for the same
+ * result. Which type of result has fired is not known here. */
+static void repeat_fd_event(struct fault_cq *c, enum ndx_cq_notify_type type)
+{
+	if (!c->kept_fd || !c->fd_event || type == NDX_CQ_NOTIFY_ERRORS)
+		return;
+	fault_cq_wake(c->cq, true);
+	c->kept_fd = false;
+	if (c->kept.head == NULL)
+		set_wants(c, (unsigned)type, false);
 }
 
 static bool keeps_any(const struct fault_cq *c)
@@ -216,8 +231,10 @@ static size_t poll_delayed(struct fault_cq *c, struct ndx_result *results, size_
 	fired = c->fired;
 	/* A notification that was asked for while the queue was delaying has to fire for the
 	 * results that this poll could take. */
-	if (!delaying)
+	if (!delaying) {
 		arm_wanted(c);
+		c->fd_event = false;
+	}
 	ndxp_lock_release(&c->lock);
 	if (delaying)
 		return 0;
@@ -287,6 +304,8 @@ static enum ndx_status keep_notification(struct fault_cq *c, enum ndx_cq_notify_
 		if (c->missed_event)
 			complete_notifications(c, NDX_OK);
 		c->missed_event = false;
+		if (ov == NULL)
+			repeat_fd_event(c, type);
 		if (is_delaying(c, ndxp_now_ns()))
 			due = c->delay_until;
 		else
