@@ -176,8 +176,9 @@ enum ndx_status ndx_cq_resize(struct ndx_cq *cq, uint32_t depth);
  * The notification fires on the next result of the given type that has not fired a notification
  * yet. A result that was added since the last ndx_cq_get_results() fires it at once. All
  * notifications in flight fire together. NDX_CQ_NOTIFY_ANY turns notifications in flight into ANY;
- * the descriptor is armed separately from them. After a notification, take results until there are
- * none, then arm again.
+ * the descriptor is armed separately from them. If a result of the type has fired the descriptor
+ * since the last ndx_cq_get_results(), the descriptor stays readable when it is armed again. After
+ * a notification, take results until there are none, then arm again.
  *
  * @param type  see enum ndx_cq_notify_type
  * @param ov    completes when the notification fires: NDX_OK; NDX_E_BUFFER_OVERFLOW (overrun: the

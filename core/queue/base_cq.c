@@ -95,6 +95,7 @@ static void fire(struct ndxp_cq *cq, bool fd, bool ovs, enum ndx_status status)
 	cq->triggered = cq->pushed;
 	if (fd && cq->fd_armed) {
 		cq->fd_armed = false;
+		cq->fd_fired = __atomic_load_n(&cq->polls, __ATOMIC_RELAXED);
 		ndxp_eventfd_set(cq->fd);
 	}
 	if (ovs)
@@ -204,11 +205,25 @@ static enum ndx_cq_notify_type stronger(bool armed, enum ndx_cq_notify_type old,
 	return !armed || type == NDX_CQ_NOTIFY_ANY || old == NDX_CQ_NOTIFY_ERRORS ? type : old;
 }
 
+/*
+ * Lock held: whether a result of this type fired the descriptor, and the consumer has not polled
+ * since. A consumer that polls while the descriptor is armed, and arms again without a look at the
+ * descriptor, has no other news of that result.
+ */
+static bool fd_fired_unseen(const struct ndxp_cq *cq, enum ndx_cq_notify_type type)
+{
+	const uint64_t newest = type == NDX_CQ_NOTIFY_ANY ? cq->pushed : cq->last_solicited;
+
+	return type != NDX_CQ_NOTIFY_ERRORS && newest > cq->taken &&
+	       cq->fd_fired == __atomic_load_n(&cq->polls, __ATOMIC_RELAXED);
+}
+
 enum ndx_status ndxp_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type type,
                                struct ndx_overlapped *ov)
 {
 	struct ndxp_cq *cq = of(spi);
 	enum ndx_status st = NDX_OK;
+	bool unseen = false;
 	int fd;
 
 	if (ov == NULL)
@@ -223,6 +238,7 @@ enum ndx_status ndxp_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		cq->ov_type = stronger(cq->notifies.head != NULL, cq->ov_type, type);
 		ndxp_ov_push(&cq->notifies, ov);
 	} else {
+		unseen = fd_fired_unseen(cq, type);
 		cq->fd_type = stronger(cq->fd_armed, cq->fd_type, type);
 		cq->fd_armed = true;
 		ndxp_eventfd_clear(cq->fd);
@@ -235,6 +251,8 @@ enum ndx_status ndxp_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		fire(cq, true, true, cq->failed);
 	else
 		fire_due(cq);
+	if (unseen)
+		fire(cq, true, false, NDX_OK);
 	ndxp_lock_release(&cq->lock);
 	return st;
 }

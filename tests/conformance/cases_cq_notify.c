@@ -426,3 +426,32 @@ void case_cq_fd_wakes_for_every_message(struct check *c)
 		           got);
 	}
 }
+
+/*
+ * The consumer polls while the descriptor is armed, for example because its thread does other work
+ * between, and arms again without a look at the descriptor. A result that came after the poll has
+ * fired the descriptor already.
+ */
+void case_cq_fd_armed_again_forgets_nothing(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	int fd = -1;
+
+	if (!p)
+		return;
+	check_status(c, ndx_cq_get_fd(p->b.cq, &fd), NDX_OK, "cq_get_fd");
+	check_status(c, ndx_cq_notify(p->b.cq, NDX_CQ_NOTIFY_ANY, NULL), NDX_OK, "arm");
+	for (unsigned i = 0; i < 3; i++) {
+		check_that(c, discard(&p->b) == 0, "a result from nowhere");
+		poke(p, 0);
+		check_that(c, check_over(c) || readable(fd, WAIT_MS),
+		           "waited %d ms for the descriptor", WAIT_MS);
+		check_status(c, ndx_cq_notify(p->b.cq, NDX_CQ_NOTIFY_ANY, NULL), NDX_OK,
+		             "arm again");
+		check_that(c, check_over(c) || readable(fd, WAIT_MS),
+		           "armed again, the descriptor is quiet beside a result that nobody took");
+		expect_received(&p->b, 1, MESSAGE);
+		check_status(c, ndx_cq_notify(p->b.cq, NDX_CQ_NOTIFY_ANY, NULL), NDX_OK, "arm");
+		check_that(c, check_over(c) || stays_quiet(&p->b, fd), "readable without a result");
+	}
+}

@@ -45,6 +45,7 @@ struct ndxp_cq {
 	bool armed; /* notifies not empty, or fd_armed */
 	bool fd_armed;
 	int fd;                 /* -1 until the consumer asks for it */
+	uint32_t fd_fired;      /* `polls` when the descriptor fired last */
 	enum ndx_status failed; /* NDX_OK, or the status of an overrun or device failure */
 	bool assume_solicited;  /* all receives count as solicited: the provider cannot tell */
 	uint64_t asked;         /* entries that no longer fired when solicited ones were armed */

@@ -156,6 +156,40 @@ static void descriptor_rises_when_it_fires_and_falls_when_armed_again(void **sta
 	tear_down(&b);
 }
 
+/* Arm the descriptor: whether it is readable then. */
+static bool readable_when_armed(struct bench *b, enum ndx_cq_notify_type type)
+{
+	struct pollfd p = {.events = POLLIN};
+
+	assert_int_equal(ndxp_cq_get_fd(&b->cq.spi, &p.fd), NDX_OK);
+	assert_int_equal(ndxp_cq_notify(&b->cq.spi, type, NULL), NDX_PENDING);
+	return poll(&p, 1, 0) == 1;
+}
+
+static void what_fired_the_descriptor_unseen_fires_it_again(void **state)
+{
+	struct bench b;
+	struct ndx_result r;
+
+	(void)state;
+	set_up(&b, 8);
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	assert_int_equal(take_results(&b, &r, 1), 0); /* polled while armed */
+	push(&b, NDX_OK, 0);                          /* fires */
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ERRORS));
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_SOLICITED));
+	assert_true(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	assert_true(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	push(&b, NDX_OK, NDX_RESULT_SOLICITED);
+	assert_true(readable_when_armed(&b, NDX_CQ_NOTIFY_SOLICITED));
+	/* the consumer has seen it, even if it left some */
+	assert_int_equal(take_results(&b, &r, 1), 1);
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	assert_int_equal(take_results(&b, &r, 1), 1);
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	tear_down(&b);
+}
+
 static void descriptor_and_notifications_are_armed_apart(void **state)
 {
 	struct bench b;
@@ -272,6 +306,7 @@ int main(void)
 		cmocka_unit_test(errors_waits_for_the_queue_to_fail),
 		cmocka_unit_test(cancel_completes_in_order_and_disarms),
 		cmocka_unit_test(descriptor_rises_when_it_fires_and_falls_when_armed_again),
+		cmocka_unit_test(what_fired_the_descriptor_unseen_fires_it_again),
 		cmocka_unit_test(descriptor_and_notifications_are_armed_apart),
 		cmocka_unit_test(armed_consumer_never_sleeps_on_a_result),
 	};
