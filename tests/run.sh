@@ -198,13 +198,16 @@ sanitizer_runs() {
 	fi
 }
 
-# sanitizer PRESET PID PREFIX: the tests that run code of ours, when that process has built them
+# sanitizer PRESET PID PREFIX [CTEST-ARGUMENTS...]: the tests that run code of ours, when that process
+# has built them
 sanitizer() {
 	[ -n "$2" ] || return
 	done_with "$2"
 	built "$1" $? || return
 	unrandomised=$3
-	suite "$1" "build/$1" -L "^(unit|conformance|sample|fuzz|sweep|torture$run_too)$"
+	preset=$1
+	shift 3
+	suite "$preset" "build/$preset" -L "^(unit|conformance|sample|fuzz|sweep|torture$run_too)$" "$@"
 	unrandomised=
 }
 
@@ -316,7 +319,8 @@ fi
 unrandomised=
 suite release build -LE "$leave_out" -E '^check\.tidy$'
 sanitizer asan "$asan" "$asan_prefix"
-sanitizer tsan "$tsan" "$tsan_prefix"
+# What has one thread (fuzz.*, unit.reassembly.*) has no race.
+sanitizer tsan "$tsan" "$tsan_prefix" -LE '^one_thread$'
 # Software RoCE stalls where its two processors are taken away: only clang-tidy runs beside a guest.
 if ! has_verbs build; then
 	note skipped guest 'the verbs provider was not built'
