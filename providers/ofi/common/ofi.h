@@ -175,7 +175,6 @@ struct ofi_adapter {
 	struct ndxp_list qps;   /* guarded by qps_lock */
 	struct ndxp_lock qps_lock;
 	uint32_t link_count;    /* atomic */
-	uint32_t looks;         /* `look` is queued, or the tick is set for it; atomic */
 	struct ndxp_list asked; /* revokes that have not begun; guarded by asked_lock */
 	struct ndxp_lock asked_lock;
 	/* control thread */
@@ -184,7 +183,6 @@ struct ofi_adapter {
 	struct ndxp_list ncqs;
 	struct ndxp_timer tick; /* checks the ncqs in mode AWAY */
 	struct ndxp_job kick;   /* reads the ncqs that are kicked */
-	struct ndxp_job look;   /* sets the tick, for acknowledgements that are owed */
 	struct ndxp_list revokes;
 	struct ndxp_job revoke_job; /* begins the revokes in `asked`, and continues the others */
 	struct ndxp_timer revoke_timer;
@@ -234,7 +232,6 @@ struct ofi_tx {
 	uint8_t parts;     /* of a write with immediate data: how many of its parts libfabric has */
 	bool native;       /* libfabric has the request, or parts of it */
 	bool remote;       /* `verdict` is about the peer's memory */
-	bool unacked;      /* a message for which the peer's acknowledgement has not come */
 	struct ofi_mw *mw; /* of a bind or invalidate; NULL: the window was closed */
 	enum ndx_status verdict; /* NDX_OK, or the status with which it completes in its turn */
 };
@@ -250,24 +247,12 @@ struct ofi_rx {
 	bool poisoned; /* its memory was deregistered: it must not receive */
 };
 
-/* Acknowledgements of messages (ofi_ack.c); counts since the connection began, modulo 2^16. */
-struct ofi_acks {
-	uint16_t arrived;   /* messages of the peer that have arrived in receives, ... */
-	uint16_t told;      /* ... and those of them that the peer has been told of */
-	uint16_t every;     /* so many are told without waiting for a better moment */
-	uint16_t confirmed; /* own messages that have arrived at the peer */
-	uint32_t waiting;   /* own messages that libfabric has taken, and that are not confirmed */
-	uint32_t next;      /* the oldest of them is this request, or a later one */
-	bool listed;        /* in ncq->untold */
-};
-
 struct ofi_qp {
 	struct ndxp_qp base;
 	struct ofi_adapter *adapter;
 	char *bounce; /* initiator_depth * inline_size */
 	struct ndxp_list node;
 	struct ndxp_list credit_node; /* in ncq->credit_pending */
-	struct ndxp_list untold_node; /* in ncq->untold */
 	struct ofi_link *link;        /* guarded by the ncq's lock */
 	/* guarded by base.lock */
 	struct fid_ep *ep;     /* takes receives; NULL: there is no link */
@@ -291,16 +276,15 @@ struct ofi_qp {
 	uint32_t rx_native;   /* receives that libfabric has */
 	uint32_t rx_credited; /* those of them for which the peer has a credit */
 	uint32_t tx_next;     /* first request that libfabric never had */
-	uint32_t tx_native;   /* requests that libfabric has, or that are not acknowledged */
-	struct ofi_acks acks;
-	uint32_t reads; /* reads among them */
+	uint32_t tx_native;   /* requests that libfabric has */
+	uint32_t reads;       /* reads among them */
 	uint32_t read_limit;
 	uint32_t written;      /* length of the write that the next message reports */
 	uint8_t written_parts; /* parts of that length that have come */
 	bool timer_set;
 	bool retrying; /* the timer is set for a request for which libfabric had no memory */
 	struct ndxp_timer timer;
-	uint64_t credit_ctrl_sent; /* control messages with credits and acknowledgements only */
+	uint64_t credit_ctrl_sent; /* control messages with credits only */
 	uint64_t credit_ctrl_received;
 	struct ofi_grants grants;
 	struct ofi_mw *invalidating; /* the window whose end the request at tx_next waits for */
@@ -368,51 +352,14 @@ void ofi_on_rnr_timer(void *arg); /* the timer's function; the lock is not held 
 void ofi_post_receives(struct ofi_qp *qp);
 /* Announce new receives to the peer if they are enough: now, or with the next send or poll. */
 void ofi_send_credits(struct ofi_qp *qp);
-/* The ncq's lock is held, no queue pair's: send the credits and the acknowledgements that are
- * overdue. */
+/* The ncq's lock is held, no queue pair's: send the credits that queue pairs have deferred. */
 void ofi_send_pending_credits(struct ofi_ncq *ncq);
 /* The number of receives that the peer does not know; from now on they count as announced. */
 uint16_t ofi_take_credits(struct ofi_qp *qp);
-/* Send one control message with the credits and acknowledgements that the peer does not know;
- * false: libfabric does not take one now. */
-bool ofi_announce(struct ofi_qp *qp);
 /* A receive is no longer with libfabric. */
 void ofi_rx_returned(struct ofi_qp *qp, struct ofi_rx *rx);
 /* A receive came back without a message. */
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err);
-
-/* ---- acknowledgements (ofi_ack.c); the queue pair's lock is held ---- */
-
-void ofi_acks_begin(struct ofi_qp *qp);
-/* After how many messages is an acknowledgement overdue? The peer has `initiator_depth` requests in
- * flight at most. */
-uint16_t ofi_acks_every(uint32_t receive_depth, uint32_t initiator_depth);
-/* How many messages of the peer has this end not acknowledged yet? */
-static inline uint16_t ofi_acks_owed(const struct ofi_qp *qp)
-{
-	return (uint16_t)(qp->acks.arrived - qp->acks.told);
-}
-/* A message has arrived in a receive: its acknowledgement may wait for a better moment. */
-void ofi_ack_later(struct ofi_qp *qp);
-/* libfabric has taken a message. */
-void ofi_ack_await(struct ofi_qp *qp, struct ofi_tx *tx);
-/* The number of messages that has these lower 8 bits, the next one that is not confirmed yet. */
-static inline uint16_t ofi_ack_complete(const struct ofi_qp *qp, uint8_t low)
-{
-	return (uint16_t)(qp->acks.confirmed + (uint8_t)(low - qp->acks.confirmed));
-}
-/* The peer acknowledges: complete what has arrived there. NULL, or the peer's violation of the
- * protocol. */
-const char *ofi_ack_take(struct ofi_qp *qp, uint16_t arrived);
-/* The ncq's lock is held, no queue pair's: send every acknowledgement that is owed; false: none
- * was. */
-bool ofi_ack_all(struct ofi_ncq *ncq);
-/* The ncq's lock is held: a poll of a consumer that polls all the time has found nothing, or has
- * found messages. */
-void ofi_ack_idle(struct ofi_ncq *ncq);
-void ofi_ack_arrivals(struct ofi_ncq *ncq);
-/* Any thread: the control thread has to send soon what is owed then. */
-void ofi_ack_look(struct ofi_ncq *ncq);
 
 /* ---- links (ofi_endpoint.c, ofi_endpoint_state.c, ofi_ctrl.c) ---- */
 

@@ -26,8 +26,7 @@ int ofi_qp_send_ctrl(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_a
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = &qp->adapter->silent,
-		.data = ofi_ctrl_encode(type, count, type == OFI_CTRL_CREDIT ? qp->acks.arrived : 0,
-	                                qp->peer_id),
+		.data = ofi_ctrl_encode(type, 0, count, qp->peer_id),
 	};
 
 	/* without FI_COMPLETION: no code waits for the completion */

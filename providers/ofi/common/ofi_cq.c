@@ -24,7 +24,6 @@ static void poll_one(struct ofi_cq *cq, struct ofi_ncq *ncq, size_t count)
 	if (!ndxp_lock_try(&ncq->lock))
 		return;
 	ofi_ncq_poll(ncq, &cq->base, count);
-	cq->owes = cq->owes || __atomic_load_n(&ncq->has_untold, __ATOMIC_RELAXED) != 0;
 	ndxp_lock_release(&ncq->lock);
 }
 
@@ -32,26 +31,6 @@ static void poll_all(struct ofi_cq *cq, size_t count)
 {
 	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next)
 		poll_one(cq, container_of(n, struct ofi_tie, of_cq)->ncq, count);
-}
-
-static void acknowledge(struct ofi_ncq *ncq)
-{
-	if (__atomic_load_n(&ncq->has_untold, __ATOMIC_RELAXED) == 0)
-		return;
-	if (!ndxp_lock_try(&ncq->lock)) {
-		ofi_ack_look(ncq);
-		return;
-	}
-	(void)ofi_ack_all(ncq);
-	ndxp_lock_release(&ncq->lock);
-}
-
-/* No native queue has completions: acknowledge what came by those that are not polled again. */
-static void acknowledge_all(struct ofi_cq *cq)
-{
-	cq->owes = false;
-	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next)
-		acknowledge(container_of(n, struct ofi_tie, of_cq)->ncq);
 }
 
 /* Read the native queues that have completions. Now and then read all, because not everything makes
@@ -71,8 +50,6 @@ static void poll_ready(struct ofi_cq *cq, size_t count)
 		n = ndxp_poll_wait(cq->sweep, ready, SWEEP_BATCH, 0);
 		for (int k = 0; k < n; k++)
 			poll_one(cq, ready[k].data, count);
-		if (i == 0 && n == 0 && cq->owes)
-			acknowledge_all(cq);
 	}
 }
 
@@ -194,7 +171,6 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
 	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_tie, of_cq)->ncq;
 
-		acknowledge(ncq);
 		if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_POLLED)
 			ofi_ncq_kick(ncq);
 	}

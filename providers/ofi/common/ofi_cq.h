@@ -34,7 +34,6 @@ struct ofi_cq {
 	int sweep;
 	uint32_t swept;      /* `sweep` exists; atomic */
 	unsigned ready;      /* polls in a row that asked `sweep`; poll_lock */
-	bool owes;           /* native queues have acknowledgements to send; poll_lock */
 	uint32_t native;     /* count of `ties`; poll_lock, and atomic */
 	uint32_t fds_shared; /* fd has the native queues' descriptors; poll_lock, and atomic */
 	/* control thread: wake-ups in a row that found the consumer reading, and the time of the
@@ -87,11 +86,9 @@ struct ofi_ncq {
 	uint32_t awaited; /* the control thread waits for a completion on it; atomic */
 	uint32_t posts;   /* count of requests given to libfabric; atomic, may lose counts */
 	uint32_t has_credit_pending; /* credit_pending is not empty; atomic */
-	uint32_t has_untold;         /* untold is not empty; atomic */
 	struct ndxp_lock credit_lock;
 	struct ndxp_list
-		credit_pending;  /* struct ofi_qp.credit_node: credits that the next poll sends */
-	struct ndxp_list untold; /* struct ofi_qp.untold_node: acknowledgements that can wait */
+		credit_pending; /* struct ofi_qp.credit_node: credits that the next poll sends */
 	/* control thread */
 	struct ndxp_list node; /* in adapter->ncqs */
 	struct ndxp_watch watch;
@@ -99,19 +96,12 @@ struct ofi_ncq {
 	unsigned refs;
 	struct ofi_use seen; /* at the last check */
 	uint32_t seen_posts;
-	uint32_t seen_polls; /* at the last acknowledgement by the control thread */
 	unsigned idle_ticks; /* ticks in a row while a consumer slept on it */
 	unsigned missed;     /* ticks in a row without a poll */
 	unsigned idle;       /* wake-ups in a row without a completion, ... */
 	uint64_t idle_since;
 	uint64_t traffic;        /* bytes on its connections at the last check of that */
 	unsigned draining_links; /* count of links that take no more messages */
-	/* acknowledgements (ofi_ack.c); under the lock */
-	uint32_t arrivals;   /* messages */
-	unsigned empty;      /* polls in a row that found nothing while some are owed */
-	unsigned patience;   /* so many such polls before they are sent */
-	unsigned since_acks; /* polls that found nothing since they were sent like this */
-	bool acked;          /* they were, and no message has come since */
 	/* under the lock; written by the control thread only */
 	struct ndxp_lock lock;
 	struct ndxp_list ties;   /* struct ofi_tie.of_ncq */
@@ -178,7 +168,5 @@ void ofi_ncq_kick(struct ofi_ncq *ncq);
 void ofi_ncq_await(struct ofi_ncq *ncq);
 void ofi_ncq_on_kick(void *arg);
 void ofi_ncq_on_tick(void *arg);
-/* Set the tick, for a look at what is owed to peers. */
-void ofi_ncq_on_look(void *arg);
 
 #endif

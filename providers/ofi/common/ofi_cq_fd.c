@@ -106,7 +106,6 @@ static bool make_quiet(struct ofi_cq *cq, struct ofi_ncq *ncq)
 
 	ndxp_lock_acquire(&ncq->lock);
 	ofi_send_pending_credits(ncq);
-	(void)ofi_ack_all(ncq);
 	for (int i = 0; !quiet && i < ROUNDS; i++) {
 		quiet = fi_trywait(ncq->adapter->fabric, fids, 1) == 0;
 		if (!quiet)
@@ -194,7 +193,7 @@ bool ofi_ncq_is_left_alone(struct ofi_ncq *ncq)
 	}
 	return lent && ncq->idle_ticks++ < IDLE_TICKS &&
 	       __atomic_load_n(&ncq->has_credit_pending, __ATOMIC_ACQUIRE) == 0 &&
-	       __atomic_load_n(&ncq->has_untold, __ATOMIC_ACQUIRE) == 0 && poll(&native, 1, 0) == 0;
+	       poll(&native, 1, 0) == 0;
 }
 
 void ofi_cq_wake(struct ndx_spi_cq *spi, bool up)

@@ -36,31 +36,15 @@ unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
 
 void ofi_ncq_poll(struct ofi_ncq *ncq, struct ndxp_cq *cq, size_t count)
 {
-	const uint32_t before = ncq->arrivals;
 	ssize_t n = OFI_BATCH;
-	bool any = false;
 
 	if (!is_away(ncq)) {
-		const bool found = ofi_ncq_progress(ncq) > 0 || ndxp_cq_has(cq, 1);
-
-		if (__atomic_load_n(&ncq->has_untold, __ATOMIC_RELAXED) == 0)
-			return;
-		/* no tick looks after what a consumer owes that does not poll again */
-		if (found)
-			ofi_ack_look(ncq);
-		else
-			(void)ofi_ack_all(ncq);
+		(void)ofi_ncq_progress(ncq);
 		return;
 	}
 	ofi_send_pending_credits(ncq);
-	for (int i = 0; n == OFI_BATCH && i < READS && !ndxp_cq_has(cq, count); i++) {
+	for (int i = 0; n == OFI_BATCH && i < READS && !ndxp_cq_has(cq, count); i++)
 		n = ofi_ncq_read(ncq);
-		any = any || n > 0;
-	}
-	if (ncq->arrivals != before)
-		ofi_ack_arrivals(ncq);
-	else if (!any && !ndxp_cq_has(cq, 1))
-		ofi_ack_idle(ncq);
 	if (n == OFI_BATCH && !is_away(ncq))
 		ofi_ncq_kick(ncq);
 }
@@ -70,7 +54,6 @@ void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq)
 	for (int i = 0; i < CATCH_UP && ofi_ncq_progress(ncq) > 0; i++) {
 		/* ofi_ncq_progress() does the work */
 	}
-	(void)ofi_ack_all(ncq);
 }
 
 void ofi_ncq_catch_up(struct ofi_ncq *ncq)

@@ -247,24 +247,6 @@ static bool take_over(struct ofi_ncq *ncq, bool was_away)
 	return true;
 }
 
-/* Lock held, nothing is left to read. A consumer that has polled will probably poll again, or send:
- * both acknowledge. */
-static void acknowledge(struct ofi_ncq *ncq)
-{
-	uint32_t polls = 0;
-
-	if (__atomic_load_n(&ncq->has_untold, __ATOMIC_SEQ_CST) == 0)
-		return;
-	for (struct ndxp_list *n = ncq->ties.next; n != &ncq->ties; n = n->next)
-		polls += __atomic_load_n(&container_of(n, struct ofi_tie, of_ncq)->cq->base.polls,
-		                         __ATOMIC_RELAXED);
-	if (polls != ncq->seen_polls)
-		ofi_ack_look(ncq);
-	else
-		(void)ofi_ack_all(ncq);
-	ncq->seen_polls = polls;
-}
-
 /* Read all completions, then sleep on the descriptor. */
 static void read_native(struct ofi_ncq *ncq)
 {
@@ -282,8 +264,6 @@ static void read_native(struct ofi_ncq *ncq)
 			return;
 		n = ofi_ncq_progress(ncq);
 		quiet = n == 0 && may_wait(ncq);
-		if (n == 0)
-			acknowledge(ncq);
 		ndxp_lock_release(&ncq->lock);
 		any = any || n > 0;
 	}
@@ -362,40 +342,14 @@ static bool has_left(struct ofi_ncq *ncq)
 	       ncq->missed++ > native / PATIENCE;
 }
 
-void ofi_ncq_on_look(void *arg)
-{
-	struct ofi_adapter *adapter = arg;
-
-	/* the adapter may be closed, and has no native queue then */
-	if (ndxp_list_empty(&adapter->ncqs))
-		__atomic_store_n(&adapter->looks, 0, __ATOMIC_SEQ_CST);
-	else if (!adapter->tick.armed)
-		ndxp_timer_set(adapter->spi.loop, &adapter->tick, TICK_MS);
-}
-
-/* Acknowledge what a consumer has not acknowledged by a message or a poll since it read. */
-static void send_owed(struct ofi_ncq *ncq)
-{
-	if (__atomic_load_n(&ncq->has_untold, __ATOMIC_SEQ_CST) == 0)
-		return;
-	if (!ndxp_lock_try(&ncq->lock)) {
-		ofi_ack_look(ncq);
-		return;
-	}
-	(void)ofi_ack_all(ncq);
-	ndxp_lock_release(&ncq->lock);
-}
-
 void ofi_ncq_on_tick(void *arg)
 {
 	struct ofi_adapter *adapter = arg;
 
 	ofi_count(&adapter->counts.ticks);
-	__atomic_store_n(&adapter->looks, 0, __ATOMIC_SEQ_CST);
 	for (struct ndxp_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
 
-		send_owed(ncq);
 		if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_POLLED)
 			continue;
 		if (has_left(ncq) && !ofi_ncq_is_left_alone(ncq)) {

@@ -37,8 +37,6 @@ static bool is_due(const struct ofi_qp *qp)
 {
 	const uint32_t fresh = count_unannounced(qp);
 
-	if (qp->open && ofi_acks_owed(qp) >= qp->acks.every)
-		return true;
 	if (!qp->open || qp->peer_disc || fresh == 0)
 		return false;
 	/* A fixed batch would dead-lock small queues: a peer without any credit needs the first
@@ -46,16 +44,14 @@ static bool is_due(const struct ofi_qp *qp)
 	return qp->rx_credited == 0 || fresh >= qp->base.receive.depth / 2;
 }
 
-bool ofi_announce(struct ofi_qp *qp)
+static void announce(struct ofi_qp *qp)
 {
 	const uint32_t fresh = count_unannounced(qp);
 
-	if (ofi_backend_of(qp)->send_credits(qp, fresh) != 0)
-		return false;
-	qp->rx_credited += fresh;
-	qp->acks.told = qp->acks.arrived;
-	qp->credit_ctrl_sent++;
-	return true;
+	if (ofi_backend_of(qp)->send_credits(qp, fresh) == 0) {
+		qp->rx_credited += fresh;
+		qp->credit_ctrl_sent++;
+	}
 }
 
 /* Does the consumer sleep, or are only native queues with completions polled? Then no poll would
@@ -76,7 +72,7 @@ void ofi_send_credits(struct ofi_qp *qp)
 		return;
 	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_POLLED ||
 	    must_announce_now(attr->receive_cq) || must_announce_now(attr->initiator_cq)) {
-		(void)ofi_announce(qp);
+		announce(qp);
 		return;
 	}
 	/* A consumer that polls will probably send, and a send carries credits at no cost.
@@ -134,7 +130,7 @@ void ofi_send_pending_credits(struct ofi_ncq *ncq)
 	       (qp = next_credit_pending(ncq)) != NULL) {
 		ndxp_lock_acquire(&qp->base.lock);
 		if (is_due(qp))
-			(void)ofi_announce(qp);
+			announce(qp);
 		ndxp_lock_release(&qp->base.lock);
 	}
 }

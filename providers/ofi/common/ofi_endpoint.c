@@ -17,16 +17,6 @@
 
 static void on_timer(void *arg);
 
-/* Requests to use memory name links by their id, on whatever native queue. */
-static bool is_used(const struct ofi_adapter *adapter, uint32_t id)
-{
-	for (struct ndxp_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
-		if (container_of(n, struct ofi_link, node)->id == id)
-			return true;
-	}
-	return false;
-}
-
 static enum ndx_status make_control(struct ofi_link *link)
 {
 	/* target of control messages, and of reads of no bytes */
@@ -39,8 +29,7 @@ static enum ndx_status make_control(struct ofi_link *link)
 	do {
 		if (ndxp_random(&link->id, sizeof(link->id)) != NDX_OK)
 			return fail(NDX_E_INSUFFICIENT_RESOURCES, 0, "no random number");
-		link->id &= OFI_ID_MASK;
-	} while (link->id == 0 || is_used(link->adapter, link->id));
+	} while (link->id == 0 || ofi_ncq_find(link->ncq, link->id) != NULL);
 	return NDX_OK;
 }
 
@@ -103,7 +92,6 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->rx_credited = 0;
 	qp->tx_next = qp->base.initiator.tail;
 	qp->tx_native = 0;
-	ofi_acks_begin(qp);
 	qp->reads = 0;
 	ofi_grants_init(&qp->grants);
 	qp->own_id = link->id;
@@ -155,7 +143,6 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	own->key = link->key;
 	own->address = (uintptr_t)link->area;
 	own->depth = (uint16_t)qp->base.receive.depth;
-	own->initiator_depth = (uint16_t)qp->base.initiator.depth;
 	*out = link;
 	return NDX_OK;
 
@@ -458,7 +445,6 @@ void ofi_link_detach(struct ofi_link *link)
 	ndxp_lock_release(&qp->base.lock);
 	ndxp_lock_acquire(&link->ncq->credit_lock);
 	ndxp_list_remove(&qp->credit_node);
-	ndxp_list_remove(&qp->untold_node);
 	ndxp_lock_release(&link->ncq->credit_lock);
 	ndxp_lock_release(&link->ncq->lock);
 	ndxp_timer_cancel(link->adapter->spi.loop, &qp->timer);

@@ -132,9 +132,8 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 {
 	const enum ndx_status status = ofi_request_status(err);
 
-	/* libfabric 1.17 completes a read twice that a local shutdown has cut off. A message is
-	 * complete when the peer has acknowledged it. */
-	if (!tx->native || (err == 0 && tx->unacked))
+	/* libfabric 1.17 completes a read twice that a local shutdown has cut off */
+	if (!tx->native)
 		return;
 	tx->native = false;
 	qp->tx_native--;

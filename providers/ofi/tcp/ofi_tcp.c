@@ -132,20 +132,6 @@ static int send_reject(struct ofi_link *link, const void *data, size_t len)
 
 /* ---- the end ---- */
 
-/* No other message of this end follows. */
-static void send_last_acknowledgement(struct ofi_link *link)
-{
-	struct ofi_qp *qp = link->qp;
-
-	ndxp_lock_acquire(&link->ncq->lock);
-	ndxp_lock_acquire(&qp->base.lock);
-	if (!link->lost && ofi_acks_owed(qp) > 0 &&
-	    ofi_link_send_ctrl(link, OFI_CTRL_CREDIT, 0, &link->adapter->silent) == 0)
-		qp->acks.told = qp->acks.arrived;
-	ndxp_lock_release(&qp->base.lock);
-	ndxp_lock_release(&link->ncq->lock);
-}
-
 static enum ndx_status detach(struct ofi_link *link)
 {
 	const enum ndx_status st = ofi_link_release_later(link);
@@ -154,7 +140,6 @@ static enum ndx_status detach(struct ofi_link *link)
 		return st;
 	if (st != NDX_OK)
 		return fail(st, 0, "a message is arriving, so its receive cannot be canceled");
-	send_last_acknowledgement(link);
 	ofi_link_detach(link);
 	ofi_liveness_await_goodbye(link);
 	return NDX_OK;

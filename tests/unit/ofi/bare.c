@@ -213,7 +213,7 @@ uint32_t bare_ask_token(struct bare *b, uint32_t token, struct ofi_grant *grant)
 
 uint64_t bare_encode_ctrl(const struct bare *b, uint8_t type, uint16_t count)
 {
-	return ofi_ctrl_encode(type, count, 0, b->peer.id);
+	return ofi_ctrl_encode(type, 0, count, b->peer.id);
 }
 
 void bare_send(struct bare *b, uint64_t ctrl, uint64_t flags)

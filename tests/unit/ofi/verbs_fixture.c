@@ -199,7 +199,6 @@ int fixture_create(void **state)
 	f->ncq.refs = 2; /* the link's, and one that keeps the queue, which is a part of *f */
 	ndxp_list_init(&f->ncq.ties);
 	ndxp_list_init(&f->ncq.credit_pending);
-	ndxp_list_init(&f->ncq.untold);
 	make_queues(f);
 	make_link(f);
 	*state = f;
