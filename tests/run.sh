@@ -319,7 +319,10 @@ fi
 unrandomised=
 suite release build -LE "$leave_out" -E '^check\.tidy$'
 sanitizer asan "$asan" "$asan_prefix"
-# What has one thread (fuzz.*, unit.reassembly.*) has no race.
+if [ -n "$tsan" ]; then
+	note skipped 'tsan/fuzz.*' 'they have one thread, so there is no race'
+	note skipped 'tsan/unit.reassembly.*' 'they have one thread, so there is no race'
+fi
 sanitizer tsan "$tsan" "$tsan_prefix" -LE '^one_thread$'
 # Software RoCE stalls where its two processors are taken away: only clang-tidy runs beside a guest.
 if ! has_verbs build; then

@@ -20,6 +20,7 @@ enum ndx_status ndxp_cq_init(struct ndxp_cq *cq, const struct ndx_cq_ops *ops, u
 	cq->spi.pub.ops = ops;
 	cq->spi.depth = depth;
 	cq->fd = -1;
+	cq->fd_fired = UINT32_MAX; /* at no poll */
 	return NDX_OK;
 }
 
@@ -251,7 +252,7 @@ enum ndx_status ndxp_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		fire(cq, true, true, cq->failed);
 	else
 		fire_due(cq);
-	if (unseen)
+	if (unseen && cq->fd_armed)
 		fire(cq, true, false, NDX_OK);
 	ndxp_lock_release(&cq->lock);
 	return st;

@@ -106,8 +106,8 @@ static void repeat_fd_event(struct fault_cq *c, enum ndx_cq_notify_type type)
 		return;
 	fault_cq_wake(c->cq, true);
 	c->kept_fd = false;
-	if (c->kept.head == NULL)
-		set_wants(c, (unsigned)type, false);
+	for (unsigned i = 0; c->kept.head == NULL && i < TYPES; i++)
+		set_wants(c, i, false);
 }
 
 static bool keeps_any(const struct fault_cq *c)

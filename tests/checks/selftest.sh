@@ -380,6 +380,17 @@ change man api/ndx/ndx.h 's/ \* Name of a status.*/&\x10/' 'ndx_status_name.3'
 
 echo 'int   spaces;' | plant format core/front/thing.c 'thing.c'
 
+plant tidy core/front/thing.c 'clang-analyzer-core.NullDereference' <<'END'
+
+int thing_of(int wanted);
+
+int thing_of(int wanted)
+{
+	const int *thing = wanted > 0 ? &wanted : 0;
+
+	return *thing;
+}
+END
 plant tidy core/front/thing.c 'bugprone-' <<'END'
 
 int core_nothing(void)

@@ -10,9 +10,9 @@ A file that was clean is not looked at again while its content, the content of a
 includes, those macros, .clang-tidy and clang-tidy itself stay the same. The hash of all that is the
 name of an empty file in ${XDG_CACHE_HOME:-~/.cache}/ndx-tidy.
 
-Nine tenths of the time are those of the static analyzer, and half of that goes into functions that
-it gives up anyway, after 225,000 states of the program. So it gives up a function after 75,000,
-its own limit for a quick look. $NDX_TIDY=whole looks at all files, with the analyzer's limit.
+Most of the time is the static analyzer's, which gives a function up after 225,000 states of the
+program. Here it does so after 75,000, its own limit for a quick look: one file of providers/ofi
+takes 2.8 s instead of 8.1 s. $NDX_TIDY=whole looks at all files, with the analyzer's limit.
 """
 import concurrent.futures
 import hashlib

@@ -24,7 +24,7 @@
 #include <ndx/ndx.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-/* Of the few children here most time goes into the start and the end of the sanitizer itself. */
+/* The start and the end of the sanitizer take most of the time of a child. */
 enum { SHOTS = 48 };
 #else
 enum { SHOTS = 104 }; /* signals at random moments of opening */

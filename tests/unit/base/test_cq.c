@@ -190,6 +190,31 @@ static void what_fired_the_descriptor_unseen_fires_it_again(void **state)
 	tear_down(&b);
 }
 
+/* What fired a notification, and not the descriptor, is old news for the descriptor, too; and what
+ * fires the descriptor once counts once. */
+static void only_the_descriptors_own_news_fires_it_again(void **state)
+{
+	struct bench b;
+	struct ndx_overlapped any = {0};
+	struct ndx_overlapped errors = {0};
+	struct ndx_cq_stats stats = {0};
+
+	(void)state;
+	set_up(&b, 8);
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ANY, &any), NDX_PENDING);
+	push(&b, NDX_OK, 0);
+	assert_int_equal(ndx_overlapped_status(&any), NDX_OK);
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY)); /* no poll yet */
+	push(&b, NDX_OK, 0);                                      /* fires the descriptor */
+	push(&b, NDX_OK, 0);                                      /* fires nothing */
+	assert_int_equal(arm(&b, NDX_CQ_NOTIFY_ERRORS, &errors), NDX_PENDING);
+	assert_true(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	ndxp_cq_get_stats(&b.cq.spi, &stats);
+	assert_int_equal(stats.notifications, 3);
+	ndxp_cq_cancel(&b.cq.spi, NDX_E_CANCELED);
+	tear_down(&b);
+}
+
 static void descriptor_and_notifications_are_armed_apart(void **state)
 {
 	struct bench b;
@@ -307,6 +332,7 @@ int main(void)
 		cmocka_unit_test(cancel_completes_in_order_and_disarms),
 		cmocka_unit_test(descriptor_rises_when_it_fires_and_falls_when_armed_again),
 		cmocka_unit_test(what_fired_the_descriptor_unseen_fires_it_again),
+		cmocka_unit_test(only_the_descriptors_own_news_fires_it_again),
 		cmocka_unit_test(descriptor_and_notifications_are_armed_apart),
 		cmocka_unit_test(armed_consumer_never_sleeps_on_a_result),
 	};
