@@ -198,8 +198,9 @@ enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
  * Descriptor of the queue for poll, epoll and select. The descriptor becomes readable when a
  * notification that was armed with `ov == NULL` fires, and stops being readable when the queue is
  * armed that way again. While armed, the descriptor may also become readable for an event that
- * yields no result; ndx_cq_get_results() then makes it unreadable again. The library closes the
- * descriptor with the queue.
+ * yields no result; ndx_cq_get_results() then makes it unreadable again. If one call of
+ * ndx_cq_get_results() both finds a result and returns it, the descriptor may stay armed instead of
+ * becoming readable. The library closes the descriptor with the queue.
  *
  * @param[out] fd  the descriptor; untouched on failure
  * @retval NDX_E_INSUFFICIENT_RESOURCES no descriptor left (RLIMIT_NOFILE)

@@ -2,6 +2,7 @@
 #include <ndx/spi/completion_queue.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,18 @@ static void arm(struct ndxp_cq *cq, bool armed)
 	__atomic_store_n(&cq->armed, armed, __ATOMIC_RELAXED);
 }
 
+/* Lock held; not before the descriptor exists. */
+static void set_fd(struct ndxp_cq *cq, bool readable)
+{
+	if (cq->fd_tracked && cq->fd_readable == readable)
+		return;
+	cq->fd_readable = readable;
+	if (readable)
+		ndxp_eventfd_set(cq->fd);
+	else
+		ndxp_eventfd_clear(cq->fd);
+}
+
 /* Lock held: fire the descriptor, or the notifications, as far as they are armed. */
 static void fire(struct ndxp_cq *cq, bool fd, bool ovs, enum ndx_status status)
 {
@@ -97,7 +110,7 @@ static void fire(struct ndxp_cq *cq, bool fd, bool ovs, enum ndx_status status)
 	if (fd && cq->fd_armed) {
 		cq->fd_armed = false;
 		cq->fd_fired = __atomic_load_n(&cq->polls, __ATOMIC_RELAXED);
-		ndxp_eventfd_set(cq->fd);
+		set_fd(cq, true);
 	}
 	if (ovs)
 		ndxp_ov_complete_all(&cq->notifies, status);
@@ -146,11 +159,16 @@ static void fire_due(struct ndxp_cq *cq)
 	const bool fd = cq->fd_armed && due(cq, cq->fd_type);
 	const bool ovs = cq->notifies.head != NULL && due(cq, cq->ov_type);
 
+	if (fd && !ovs &&
+	    __atomic_load_n(&cq->poller, __ATOMIC_RELAXED) == (uintptr_t)pthread_self()) {
+		__atomic_store_n(&cq->fd_postponed, true, __ATOMIC_RELAXED);
+		return;
+	}
 	if (fd || ovs)
 		fire(cq, fd, ovs, NDX_OK);
 }
 
-void ndxp_cq_push_end(struct ndxp_cq *cq, const struct ndxp_cq_entry *entry)
+void ndxp_cq_add(struct ndxp_cq *cq, const struct ndxp_cq_entry *entry)
 {
 	__atomic_store_n(&cq->pushed, cq->pushed + 1, __ATOMIC_RELAXED);
 	if (entry->result.status != NDX_OK) {
@@ -162,6 +180,11 @@ void ndxp_cq_push_end(struct ndxp_cq *cq, const struct ndxp_cq_entry *entry)
 	}
 	if (cq->armed)
 		fire_due(cq);
+}
+
+void ndxp_cq_push_end(struct ndxp_cq *cq, const struct ndxp_cq_entry *entry)
+{
+	ndxp_cq_add(cq, entry);
 	ndxp_lock_release(&cq->lock);
 }
 
@@ -173,10 +196,30 @@ void ndxp_cq_push(struct ndxp_cq *cq, struct ndxp_queue *queue, const struct ndx
 	ndxp_cq_push_end(cq, entry);
 }
 
+/* Lock held: copy results out, and give their slots back, to each queue in one piece. */
+static void copy_out(const struct ndxp_cq *cq, struct ndx_result *results, size_t count)
+{
+	struct ndxp_queue *queue = NULL;
+	uint32_t slots = 0;
+
+	for (size_t n = 0; n < count; n++) {
+		const struct ndxp_cq_entry *entry = &cq->ring[(cq->taken + n) & (cq->size - 1)];
+
+		results[n] = entry->result;
+		if (entry->queue != queue && slots > 0)
+			ndxp_queue_give_back(queue, slots);
+		slots = entry->queue == queue ? slots + 1 : 1;
+		queue = entry->queue;
+		if (queue == NULL)
+			slots = 0;
+	}
+	if (slots > 0)
+		ndxp_queue_give_back(queue, slots);
+}
+
 size_t ndxp_cq_take(struct ndxp_cq *cq, struct ndx_result *results, size_t count)
 {
 	uint64_t waiting;
-	uint64_t at;
 
 	__atomic_store_n(&cq->polls, __atomic_load_n(&cq->polls, __ATOMIC_RELAXED) + 1,
 	                 __ATOMIC_RELAXED);
@@ -186,17 +229,37 @@ size_t ndxp_cq_take(struct ndxp_cq *cq, struct ndx_result *results, size_t count
 	ndxp_cq_saw(cq, waiting);
 	if (count > waiting)
 		count = waiting;
-	at = cq->taken;
-	for (size_t n = 0; n < count; n++) {
-		struct ndxp_cq_entry *entry = &cq->ring[at++ & (cq->size - 1)];
-
-		results[n] = entry->result;
-		if (entry->queue != NULL)
-			ndxp_queue_give_back(entry->queue, 1);
-	}
-	__atomic_store_n(&cq->taken, at, __ATOMIC_RELAXED);
+	copy_out(cq, results, count);
+	__atomic_store_n(&cq->taken, cq->taken + count, __ATOMIC_RELAXED);
 	ndxp_lock_release(&cq->lock);
 	return count;
+}
+
+void ndxp_cq_poll_begin(struct ndxp_cq *cq)
+{
+	__atomic_store_n(&cq->poller, (uintptr_t)pthread_self(), __ATOMIC_RELAXED);
+}
+
+void ndxp_cq_poll_end(struct ndxp_cq *cq)
+{
+	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
+	/* only this thread has set it; another one that arms anew clears it */
+	if (!__atomic_load_n(&cq->fd_postponed, __ATOMIC_RELAXED))
+		return;
+	ndxp_lock_acquire(&cq->lock);
+	if (cq->fd_postponed) {
+		__atomic_store_n(&cq->fd_postponed, false, __ATOMIC_RELAXED);
+		fire_due(cq);
+		cq->fd_answered = cq->fd_armed;
+	}
+	ndxp_lock_release(&cq->lock);
+}
+
+void ndxp_cq_wake(struct ndxp_cq *cq, bool up)
+{
+	ndxp_lock_acquire(&cq->lock);
+	set_fd(cq, up);
+	ndxp_lock_release(&cq->lock);
 }
 
 /* The stronger of the armed type and the requested type. */
@@ -240,9 +303,11 @@ enum ndx_status ndxp_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type t
 		ndxp_ov_push(&cq->notifies, ov);
 	} else {
 		unseen = fd_fired_unseen(cq, type);
-		cq->fd_type = stronger(cq->fd_armed, cq->fd_type, type);
+		cq->fd_type = stronger(cq->fd_armed && !cq->fd_answered, cq->fd_type, type);
 		cq->fd_armed = true;
-		ndxp_eventfd_clear(cq->fd);
+		cq->fd_answered = false;
+		__atomic_store_n(&cq->fd_postponed, false, __ATOMIC_RELAXED);
+		set_fd(cq, false);
 	}
 	arm(cq, true);
 	/* A readable descriptor cannot carry a status: return the status from the call. */

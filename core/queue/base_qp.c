@@ -72,9 +72,10 @@ void ndxp_qp_fini(struct ndxp_qp *qp)
 	queue_fini(&qp->receive);
 }
 
+/* The completion queue's lock is held. */
 static void emit(struct ndxp_queue *q, const struct ndxp_req *req)
 {
-	struct ndxp_cq_entry *entry = ndxp_cq_push_begin(q->cq, q);
+	struct ndxp_cq_entry *entry = ndxp_cq_next(q->cq, q);
 
 	entry->result = (struct ndx_result){
 		.status = req->status,
@@ -86,7 +87,7 @@ static void emit(struct ndxp_queue *q, const struct ndxp_req *req)
 		.immediate = req->immediate,
 		.native = req->native,
 	};
-	ndxp_cq_push_end(q->cq, entry);
+	ndxp_cq_add(q->cq, entry);
 }
 
 /* Only the first failure of a connected queue pair has its status: the failure ends the connection,
@@ -104,11 +105,13 @@ static void only_once(struct ndxp_queue *q, struct ndxp_req *req)
 
 void ndxp_queue_retire(struct ndxp_queue *q)
 {
+	bool locked = false;
+
 	while (q->head != q->tail) {
 		struct ndxp_req *req = ndxp_queue_at(q, q->head);
 
 		if (!req->done)
-			return;
+			break;
 		q->head++;
 		if (req->status != NDX_OK) {
 			only_once(q, req);
@@ -118,8 +121,13 @@ void ndxp_queue_retire(struct ndxp_queue *q)
 			ndxp_queue_give_back(q, 1);
 			continue;
 		}
+		if (!locked)
+			ndxp_lock_acquire(&q->cq->lock);
+		locked = true;
 		emit(q, req);
 	}
+	if (locked)
+		ndxp_lock_release(&q->cq->lock);
 }
 
 void ndxp_queue_cancel(struct ndxp_queue *q, enum ndx_status status)

@@ -44,8 +44,13 @@ struct ndxp_cq {
 	enum ndx_cq_notify_type fd_type;
 	bool armed; /* notifies not empty, or fd_armed */
 	bool fd_armed;
-	int fd;                 /* -1 until the consumer asks for it */
-	uint32_t fd_fired;      /* `polls` when the descriptor fired last */
+	int fd;            /* -1 until the consumer asks for it */
+	uint32_t fd_fired; /* `polls` when the descriptor fired last */
+	bool fd_tracked;   /* only the functions here set and clear it (ndxp_cq_wake), ... */
+	bool fd_readable;  /* ... so this is known, and needs no system call */
+	bool fd_answered;  /* a poll has taken what it was armed for; it stays armed */
+	bool fd_postponed; /* it is due, and the thread that polls may take all of that; atomic */
+	uintptr_t poller;  /* the thread between begin and end of a poll, or 0; atomic */
 	enum ndx_status failed; /* NDX_OK, or the status of an overrun or device failure */
 	bool assume_solicited;  /* all receives count as solicited: the provider cannot tell */
 	uint64_t asked;         /* entries that no longer fired when solicited ones were armed */
@@ -70,17 +75,25 @@ void ndxp_cq_push(struct ndxp_cq *cq, struct ndxp_queue *queue, const struct ndx
 /* A push in two steps, which saves a copy of the result: the caller fills all of `result` of the
  * entry that ndxp_cq_push_begin() returns, then calls ndxp_cq_push_end(). The lock is held in
  * between. */
-static inline struct ndxp_cq_entry *ndxp_cq_push_begin(struct ndxp_cq *cq, struct ndxp_queue *queue)
+static inline struct ndxp_cq_entry *ndxp_cq_next(struct ndxp_cq *cq, struct ndxp_queue *queue)
 {
-	struct ndxp_cq_entry *entry;
+	struct ndxp_cq_entry *entry = &cq->ring[cq->pushed & (cq->size - 1)];
 
-	ndxp_lock_acquire(&cq->lock);
-	entry = &cq->ring[cq->pushed & (cq->size - 1)];
 	entry->queue = queue;
 	return entry;
 }
 
+static inline struct ndxp_cq_entry *ndxp_cq_push_begin(struct ndxp_cq *cq, struct ndxp_queue *queue)
+{
+	ndxp_lock_acquire(&cq->lock);
+	return ndxp_cq_next(cq, queue);
+}
+
 void ndxp_cq_push_end(struct ndxp_cq *cq, const struct ndxp_cq_entry *entry);
+
+/* For several results under one lock, which the caller holds: ndxp_cq_next() and ndxp_cq_add() for
+ * each. */
+void ndxp_cq_add(struct ndxp_cq *cq, const struct ndxp_cq_entry *entry);
 
 /* Whether at least `count` results wait. */
 static inline bool ndxp_cq_has(struct ndxp_cq *cq, size_t count)
@@ -93,6 +106,12 @@ static inline bool ndxp_cq_has(struct ndxp_cq *cq, size_t count)
 	return has;
 }
 
+/* Lock held: is the descriptor armed, and has no poll taken what it was armed for? */
+static inline bool ndxp_cq_fd_waits(const struct ndxp_cq *cq)
+{
+	return cq->fd_armed && !cq->fd_answered;
+}
+
 /*
  * Does the consumer wait for a notification? The control thread that leaves a native queue to its
  * consumer stores that first, and asks this afterwards. A consumer that begins to wait arms first,
@@ -103,9 +122,20 @@ static inline bool ndxp_cq_is_armed(struct ndxp_cq *cq)
 	bool armed;
 
 	ndxp_lock_acquire(&cq->lock);
-	armed = cq->armed;
+	armed = cq->notifies.head != NULL || ndxp_cq_fd_waits(cq);
 	ndxp_lock_release(&cq->lock);
 	return armed;
+}
+
+/* How many notifications were given. */
+static inline uint64_t ndxp_cq_count_notified(struct ndxp_cq *cq)
+{
+	uint64_t count;
+
+	ndxp_lock_acquire(&cq->lock);
+	count = cq->fired;
+	ndxp_lock_release(&cq->lock);
+	return count;
 }
 
 /*
@@ -138,6 +168,19 @@ static inline void ndxp_cq_bypassed(struct ndxp_cq *cq, uint64_t results)
 	__atomic_store_n(&cq->direct, cq->direct + results, __ATOMIC_RELAXED);
 	ndxp_cq_saw(cq, results);
 }
+
+/*
+ * For providers whose get_results finds results by itself and takes them in the same call. A
+ * consumer that is woken by a native descriptor, and polls, has no use for the own descriptor's
+ * news of what this poll returns: two system calls for each result. Between these two, what the
+ * calling thread pushes does not set the descriptor until the poll leaves a result behind. Then the
+ * descriptor stays armed, so another thread that sleeps on it misses nothing. One thread at a time.
+ */
+void ndxp_cq_poll_begin(struct ndxp_cq *cq);
+void ndxp_cq_poll_end(struct ndxp_cq *cq);
+
+/* Set or clear the descriptor, for ndx_spi_cq_wake(). */
+void ndxp_cq_wake(struct ndxp_cq *cq, bool up);
 
 /* Take results from the stash; a provider without a native queue needs nothing else for
  * get_results. */

@@ -215,6 +215,88 @@ static void only_the_descriptors_own_news_fires_it_again(void **state)
 	tear_down(&b);
 }
 
+static bool is_readable(struct bench *b)
+{
+	struct pollfd p = {.events = POLLIN};
+
+	assert_int_equal(ndxp_cq_get_fd(&b->cq.spi, &p.fd), NDX_OK);
+	return poll(&p, 1, 0) == 1;
+}
+
+/* A poll by this thread that finds `found` results and takes up to `taken`. */
+static void poll_and_take(struct bench *b, unsigned found, size_t taken)
+{
+	struct ndx_result r[4];
+
+	ndxp_cq_poll_begin(&b->cq);
+	for (unsigned i = 0; i < found; i++)
+		push(b, NDX_OK, 0);
+	(void)take_results(b, r, taken);
+	ndxp_cq_poll_end(&b->cq);
+}
+
+static void what_a_poll_takes_does_not_fire_the_descriptor(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 8);
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	assert_true(ndxp_cq_is_armed(&b.cq));
+	poll_and_take(&b, 2, 2);
+	assert_false(is_readable(&b));
+	assert_false(ndxp_cq_is_armed(&b.cq)); /* the consumer does not sleep */
+	/* still armed, for a thread that sleeps on it */
+	push(&b, NDX_OK, 0);
+	assert_true(is_readable(&b));
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ERRORS));
+	poll_and_take(&b, 0, 1);
+	/* what is left behind fires */
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	poll_and_take(&b, 2, 1);
+	assert_true(is_readable(&b));
+	poll_and_take(&b, 0, 1);
+	/* armed anew, the descriptor waits for what is asked for now only */
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	poll_and_take(&b, 1, 1);
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_SOLICITED));
+	push(&b, NDX_OK, 0);
+	assert_false(is_readable(&b));
+	push(&b, NDX_OK, NDX_RESULT_SOLICITED);
+	assert_true(is_readable(&b));
+	tear_down(&b);
+}
+
+static void *push_one(void *arg)
+{
+	push(arg, NDX_OK, 0);
+	return NULL;
+}
+
+/* The other thread does not know what the poll takes. */
+static void another_thread_fires_the_descriptor_during_a_poll(void **state)
+{
+	struct bench b;
+	struct ndx_result r;
+	pthread_t thread;
+
+	(void)state;
+	set_up(&b, 8);
+	b.cq.fd_tracked = true;
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	ndxp_cq_poll_begin(&b.cq);
+	assert_int_equal(pthread_create(&thread, NULL, push_one, &b), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(take_results(&b, &r, 1), 1);
+	ndxp_cq_poll_end(&b.cq);
+	assert_true(is_readable(&b));
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	ndxp_cq_wake(&b.cq, true);
+	assert_true(is_readable(&b));
+	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
+	tear_down(&b);
+}
+
 static void descriptor_and_notifications_are_armed_apart(void **state)
 {
 	struct bench b;
@@ -333,6 +415,8 @@ int main(void)
 		cmocka_unit_test(descriptor_rises_when_it_fires_and_falls_when_armed_again),
 		cmocka_unit_test(what_fired_the_descriptor_unseen_fires_it_again),
 		cmocka_unit_test(only_the_descriptors_own_news_fires_it_again),
+		cmocka_unit_test(what_a_poll_takes_does_not_fire_the_descriptor),
+		cmocka_unit_test(another_thread_fires_the_descriptor_during_a_poll),
 		cmocka_unit_test(descriptor_and_notifications_are_armed_apart),
 		cmocka_unit_test(armed_consumer_never_sleeps_on_a_result),
 	};
