@@ -24,6 +24,8 @@ struct ndx_end {
 	uint32_t size;
 	struct ndx_sge out;
 	struct ndx_sge in;
+	unsigned out_turn;
+	unsigned in_turn;
 	struct ndx_end *peer;
 	uint64_t *number;         /* of the last write, at the end of what is sent */
 	const uint64_t *arriving; /* ... of the peer's */
@@ -52,7 +54,10 @@ static struct ndx_end *of(struct end *end)
 static void end_receive(struct end *base)
 {
 	struct ndx_end *end = of(base);
-	const enum ndx_status st = ndx_qp_receive(end->qp, NULL, &end->in, 1);
+	enum ndx_status st;
+
+	end->in.buffer = lane_turn(end->memory + end->size + LANE_LINE, &end->in_turn);
+	st = ndx_qp_receive(end->qp, NULL, &end->in, 1);
 
 	if (st != NDX_OK)
 		must("ndx_qp_receive", st);
@@ -61,7 +66,10 @@ static void end_receive(struct end *base)
 static bool end_send(struct end *base)
 {
 	struct ndx_end *end = of(base);
-	const enum ndx_status st = ndx_qp_send(end->qp, NULL, &end->out, 1, 0);
+	enum ndx_status st;
+
+	end->out.buffer = lane_turn(end->memory, &end->out_turn);
+	st = ndx_qp_send(end->qp, NULL, &end->out, 1, 0);
 
 	if (st != NDX_OK && st != NDX_E_NO_MORE_ENTRIES)
 		must("ndx_qp_send", st);
@@ -145,15 +153,12 @@ static const struct end_ops ops_write = {
 
 static void open_end(struct ndx_end *end, const struct lane_attr *attr, const char *uri)
 {
-	const size_t size = attr->size > 0 ? attr->size : 1;
+	const size_t size = attr->size + LANE_LINE;
 	struct ndx_qp_attr qp;
 
 	end->base.ops = attr->write ? &ops_write : &ops;
 	end->size = attr->size;
-	end->memory = malloc(2 * size);
-	if (end->memory == NULL)
-		lane_die("no memory", "for the messages");
-	memset(end->memory, 1, 2 * size);
+	end->memory = lane_memory(2 * size);
 	must("ndx_adapter_open", ndx_adapter_open(uri, &end->adapter));
 	must("ndx_cq_create",
 	     ndx_cq_create_depth(end->adapter, LANE_WINDOW + attr->depth, &end->cq));
@@ -169,8 +174,9 @@ static void open_end(struct ndx_end *end, const struct lane_attr *attr, const ch
 	qp.initiator_depth = LANE_WINDOW;
 	must("ndx_qp_create", ndx_qp_create(end->adapter, &qp, &end->qp));
 	if (attr->write) {
-		end->number = (uint64_t *)(void *)(end->memory + size - sizeof(uint64_t));
-		end->arriving = (uint64_t *)(void *)(end->memory + 2 * size - sizeof(uint64_t));
+		end->number = (uint64_t *)(void *)(end->memory + attr->size - sizeof(uint64_t));
+		end->arriving =
+			(uint64_t *)(void *)(end->memory + size + attr->size - sizeof(uint64_t));
 		memset(end->memory, 0, 2 * size);
 		return;
 	}

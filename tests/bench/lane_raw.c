@@ -24,6 +24,8 @@ struct raw_end {
 	char *memory;       /* what is sent, then what is received */
 	struct iovec out;
 	struct iovec in;
+	unsigned out_turn;
+	unsigned in_turn;
 	struct fi_context contexts[RAW_CREDIT + 1];
 	int fd;
 	/* with the same guarantees: */
@@ -51,6 +53,7 @@ static void end_receive(struct end *base)
 	const struct fi_msg msg = {
 		.msg_iov = &end->in, .iov_count = 1, .context = &end->contexts[RAW_RECEIVE]};
 
+	end->in.iov_base = lane_turn(end->memory + end->size + LANE_LINE, &end->in_turn);
 	raw_must("fi_recvmsg", fi_recvmsg(end->node.ep, &msg, FI_COMPLETION));
 	end->posted++;
 }
@@ -67,6 +70,7 @@ static bool send_same(struct end *base)
 
 	if (end->under_way == LANE_WINDOW || end->credits == 0)
 		return false;
+	end->out.iov_base = lane_turn(end->memory, &end->out_turn);
 	err = fi_sendmsg(end->node.ep, &msg,
 	                 FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_REMOTE_CQ_DATA);
 	if (err == -FI_EAGAIN)
@@ -87,6 +91,7 @@ static bool send_plain(struct end *base)
 
 	if (end->under_way == LANE_WINDOW)
 		return false;
+	end->out.iov_base = lane_turn(end->memory, &end->out_turn);
 	if (end->size <= end->node.inject_size) {
 		err = fi_inject(end->node.ep, end->out.iov_base, end->size, 0);
 		base->sent += err == 0;
@@ -164,16 +169,13 @@ static const struct end_ops ops_plain = {
 
 static void open_end(struct raw_end *end, const struct lane_attr *attr, bool same)
 {
-	const size_t size = attr->size > 0 ? attr->size : 1;
+	const size_t size = attr->size + LANE_LINE;
 
 	end->base.ops = same ? &ops_same : &ops_plain;
 	end->same = same;
 	end->size = attr->size;
 	end->depth = attr->depth;
-	end->memory = malloc(2 * size);
-	if (end->memory == NULL)
-		lane_die("no memory", "for the messages");
-	memset(end->memory, 1, 2 * size);
+	end->memory = lane_memory(2 * size);
 	end->out = (struct iovec){end->memory, attr->size};
 	end->in = (struct iovec){end->memory + size, attr->size};
 	raw_must("fi_mr_reg", fi_mr_reg(end->node.domain, end->memory, 1, FI_REMOTE_WRITE, 0, 1, 0,

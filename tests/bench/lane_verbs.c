@@ -33,6 +33,8 @@ struct verbs_end {
 	uint32_t under_way; /* sends */
 	struct ibv_sge out;
 	struct ibv_sge in;
+	unsigned out_turn;
+	unsigned in_turn;
 	uint64_t *number;         /* of the last write, at the end of what is sent */
 	const uint64_t *arriving; /* ... of the peer's */
 };
@@ -59,6 +61,7 @@ static void end_receive(struct end *base)
 	struct ibv_recv_wr wr = {.sg_list = &end->in, .num_sge = 1};
 	struct ibv_recv_wr *bad;
 
+	end->in.addr = (uintptr_t)lane_turn(end->memory + end->size + LANE_LINE, &end->in_turn);
 	must("ibv_post_recv", ibv_post_recv(end->qp, &wr, &bad));
 }
 
@@ -78,6 +81,7 @@ static bool end_send(struct end *base)
 
 	if (end->under_way == LANE_WINDOW)
 		return false;
+	end->out.addr = (uintptr_t)lane_turn(end->memory, &end->out_turn);
 	must("ibv_post_send", ibv_post_send(end->qp, &wr, &bad));
 	end->under_way++;
 	return true;
@@ -213,13 +217,12 @@ static void open_qp(struct verbs_end *end, uint32_t depth)
 
 static void open_end(struct verbs_end *end, const struct lane_attr *attr, const char *device)
 {
-	const size_t size = attr->size > 0 ? attr->size : 1;
+	const size_t size = attr->size + LANE_LINE;
 
 	end->base.ops = attr->write ? &ops_write : &ops;
 	end->size = attr->size;
-	end->memory = calloc(2, size);
-	if (end->memory == NULL)
-		lane_die("no memory", "for the messages");
+	end->memory = lane_memory(2 * size);
+	memset(end->memory, 0, 2 * size);
 	end->context = open_device(device);
 	find_gid(end);
 	end->pd = ibv_alloc_pd(end->context);
@@ -236,8 +239,9 @@ static void open_end(struct verbs_end *end, const struct lane_attr *attr, const 
 	end->in = (struct ibv_sge){(uintptr_t)end->memory + size, attr->size, end->mr->lkey};
 	open_qp(end, attr->depth);
 	if (attr->write) {
-		end->number = (uint64_t *)(void *)(end->memory + size - sizeof(uint64_t));
-		end->arriving = (uint64_t *)(void *)(end->memory + 2 * size - sizeof(uint64_t));
+		end->number = (uint64_t *)(void *)(end->memory + attr->size - sizeof(uint64_t));
+		end->arriving =
+			(uint64_t *)(void *)(end->memory + size + attr->size - sizeof(uint64_t));
 		return;
 	}
 	for (uint32_t i = 0; i < attr->depth; i++)

@@ -7,11 +7,11 @@
 
 #include "lane.h"
 
-#define LANES 4
 #define MAX_COUNT (UINT64_C(1) << 22)
 #define NS_PER_MS 1000000u
 
-enum { NDX, SAME, AGAIN, PLAIN }; /* AGAIN: the same lane as SAME */
+/* AGAIN: the same lane as SAME */
+enum { NDX, SAME, AGAIN, PLAIN, BESIDE, LANES = BESIDE + (int)LANE_BESIDES };
 
 struct rounds {
 	unsigned count;
@@ -89,10 +89,14 @@ static void shuffle(unsigned order[LANES], unsigned count)
 static void run_rounds(struct traffic *traffic, struct traffic_block block,
                        struct lane *const lanes[LANES], struct rounds *r)
 {
-	unsigned order[LANES] = {NDX, SAME, AGAIN, PLAIN};
-	const unsigned count = lanes[PLAIN] != NULL ? LANES : lanes[SAME] != NULL ? PLAIN : 1;
+	unsigned order[LANES];
+	unsigned count = 0;
 	const double messages = (double)block.count * (block.test == TRAFFIC_STREAM ? 1.0 : 2.0);
 
+	for (unsigned k = 0; k < LANES; k++) {
+		if (lanes[k] != NULL)
+			order[count++] = k;
+	}
 	for (unsigned i = 0; i < r->count; i++) {
 		shuffle(order, count);
 		for (unsigned k = 0; k < count; k++) {
@@ -112,6 +116,10 @@ static void conclude(struct rounds *r, struct measure_row *row)
 			r->ns[k][i] = rate ? 1e9 / r->ns[k][i] : r->ns[k][i] / 1e3;
 	}
 	row->ndx = median(r, r->ns[NDX], NULL);
+	for (unsigned k = 0; k < LANE_BESIDES; k++) {
+		row->beside[k] = median(r, r->ns[BESIDE + k], NULL);
+		row->ratio_beside[k] = median(r, r->ns[NDX], r->ns[BESIDE + k]);
+	}
 	if (!row->compared)
 		return;
 	row->raw_same = median(r, r->ns[SAME], NULL);
@@ -141,13 +149,27 @@ static void open_raw(const struct measure_plan *plan, const struct lane_attr *at
 	lanes[AGAIN] = lanes[SAME];
 }
 
+static void open_beside(const struct measure_plan *plan, const struct lane_attr *attr,
+                        struct lane *lanes[LANE_BESIDES])
+{
+	const struct sockaddr *address = (const struct sockaddr *)&plan->below.address;
+
+	if (attr->write)
+		return;
+	if (plan->beside[LANE_TCP])
+		lanes[LANE_TCP] = lane_open_tcp(attr, address, plan->below.len);
+	if (plan->beside[LANE_UCX])
+		lanes[LANE_UCX] = lane_open_ucx(attr, address);
+}
+
 static void try_once(const struct measure_plan *plan, struct traffic *traffic,
                      struct measure_row *row)
 {
 	const struct lane_attr attr = {.uris = {plan->uris[0], plan->uris[1]},
 	                               .size = row->size,
 	                               .depth = row->depth,
-	                               .write = row->test == TRAFFIC_WRITE};
+	                               .write = row->test == TRAFFIC_WRITE,
+	                               .wait = row->wait};
 	struct traffic_block block = {.test = row->test, .wait = row->wait};
 	struct rounds r = {.count = plan->blocks, .scratch = room(plan->blocks)};
 	struct lane *lanes[LANES] = {lane_open_ndx(&attr)};
@@ -157,6 +179,9 @@ static void try_once(const struct measure_plan *plan, struct traffic *traffic,
 	open_raw(plan, &attr, lanes);
 	row->compared = lanes[SAME] != NULL;
 	row->plain = lanes[PLAIN] != NULL;
+	open_beside(plan, &attr, &lanes[BESIDE]);
+	for (unsigned k = 0; k < LANE_BESIDES; k++)
+		row->has_beside[k] = lanes[BESIDE + k] != NULL;
 	block.lane = row->compared ? lanes[SAME] : lanes[NDX];
 	block.count = calibrate(plan, traffic, block);
 	run_rounds(traffic, block, lanes, &r);

@@ -14,7 +14,8 @@
 struct measure_plan {
 	const char *uris[2];
 	struct lane_below below; /* what there is to compare with */
-	unsigned blocks;         /* rounds, each with one block of every lane */
+	bool beside[LANE_BESIDES];
+	unsigned blocks; /* rounds, each with one block of every lane */
 	unsigned block_ms;
 	unsigned tries;       /* while the outcome is undecided */
 	uint64_t deadline_ns; /* no further try behind it */
@@ -37,6 +38,10 @@ struct measure_row {
 	double q1;
 	double q3;
 	double aa; /* raw_same / raw_same */
+	/* beside those, if that is asked for and this traffic is possible there: */
+	bool has_beside[LANE_BESIDES];
+	double beside[LANE_BESIDES];       /* medians */
+	double ratio_beside[LANE_BESIDES]; /* ... of ndx / beside */
 };
 
 /* test, wait, size and depth are given; fills the rest. */

@@ -20,6 +20,9 @@ static const char about[] =
 static const char details[] =
 	"Test write is half a round trip of writes. In mode passive targets of writes do not\n"
 	"poll, beside messages to one that sleeps, second by second.\n\n"
+	"What --beside names uses the adapter's network interface, and promises less than NDX:\n"
+	"a send ends when the kernel has taken its bytes (tcp), or when its memory may be used\n"
+	"again (ucx); a message that finds no receive waits in a buffer. Neither has writes.\n\n"
 	"Exit status: 0 measured, 1 something failed, 2 command line.";
 
 static bool read_number(const char *text, unsigned long least, unsigned long most, uint32_t *out)
@@ -111,14 +114,18 @@ struct lists {
 	const char *modes;
 	const char *sizes;
 	const char *depths;
+	const char *beside;
 };
 
 /* Which option has a list that will not do; NULL: none. */
 static const char *read_lists(struct options *out, const struct lists *lists, const char **value)
 {
 	static const char *const tests[TRAFFIC_TESTS] = {"latency", "stream", "write"};
-	const char *const texts[] = {lists->tests, lists->modes, lists->sizes, lists->depths};
-	static const char *const names[] = {"--tests", "--modes", "--sizes", "--depths"};
+	static const char *const besides[LANE_BESIDES] = {"tcp", "ucx"};
+	const char *const texts[] = {lists->tests, lists->modes, lists->sizes, lists->depths,
+	                             lists->beside};
+	static const char *const names[] = {"--tests", "--modes", "--sizes", "--depths",
+	                                    "--beside"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		char copy[LIST_TEXT]; /* reading a list cuts it up */
@@ -135,8 +142,10 @@ static const char *read_lists(struct options *out, const struct lists *lists, co
 			good = read_modes(out, copy);
 		else if (i == 2)
 			good = read_numbers(copy, 0, 1u << 30, out->sizes, &out->size_count);
-		else
+		else if (i == 3)
 			good = read_numbers(copy, 1, 256, out->depths, &out->depth_count);
+		else
+			good = read_words(copy, besides, out->beside, LANE_BESIDES);
 		if (!good)
 			return names[i];
 	}
@@ -152,6 +161,15 @@ static bool sizes_can_be_written(const struct options *options)
 	return true;
 }
 
+static bool some_are_empty(const struct options *options)
+{
+	for (unsigned i = 0; i < options->size_count; i++) {
+		if (options->sizes[i] == 0)
+			return true;
+	}
+	return false;
+}
+
 /* What options mean together. */
 static int check(const struct sample_program *program, const struct options *out)
 {
@@ -161,6 +179,8 @@ static int check(const struct sample_program *program, const struct options *out
 		return sample_usage(program, "writes are multiples of %zu bytes",
 		                    LANE_WRITE_LEAST) +
 		       1;
+	if (out->beside[LANE_TCP] && some_are_empty(out))
+		return sample_usage(program, "--beside tcp: sockets know no empty messages") + 1;
 	return 0;
 }
 
@@ -177,6 +197,8 @@ int options_read(int argc, char **argv, struct options *out)
 		{"--sizes", "N,...", "of messages, in bytes (8,64,512,4096,65536,1048576)",
 	         .text = &lists.sizes},
 		{"--depths", "N,...", "receives posted on each end (1,64)", .text = &lists.depths},
+		{"--beside", "tcp|ucx,...", "also over plain sockets, over UCX's TCP (neither)",
+	         .text = &lists.beside},
 		{"--blocks", "N", "blocks of each kind (40)", .number = &out->blocks, .min = 1,
 	         .max = 10000},
 		{"--block-ms", "N", "how long a block of the library below takes (20)",

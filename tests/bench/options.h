@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lane.h"
 #include "traffic.h"
 
 #define OPTIONS_LIST 16u
@@ -15,6 +16,7 @@ struct options {
 	bool json;
 	bool test[TRAFFIC_TESTS]; /* enum traffic_test */
 	bool mode[2];             /* spin, wait */
+	bool beside[LANE_BESIDES];
 	bool passive;             /* writes to targets that do not poll (passive.h), ... */
 	uint32_t passive_seconds; /* for so long each */
 	uint32_t sizes[OPTIONS_LIST];

@@ -27,6 +27,10 @@ static struct measure_plan plan_of(const struct options *options)
 		.deadline_ns = traffic_now_ns() + options->seconds * UINT64_C(1000000000),
 	};
 
+	for (unsigned k = 0; k < LANE_BESIDES; k++)
+		plan.beside[k] = options->beside[k];
+	if (plan.beside[LANE_UCX] && !lane_has_ucx())
+		lane_die("--beside ucx", "built without UCX");
 	lane_describe(plan.uris, &plan.below);
 	if ((plan.below.stack == LANE_OFI && !lane_has_raw()) ||
 	    (plan.below.stack == LANE_VERBS && !lane_has_verbs()))

@@ -14,6 +14,15 @@ struct report {
 	json_t *rows; /* NULL: for people */
 };
 
+struct beside_name {
+	const char *name;
+	const char *over; /* of the ratio, in a table */
+	const char *ratio;
+};
+
+static const struct beside_name beside_names[LANE_BESIDES] = {
+	[LANE_TCP] = {"tcp", "/tcp", "ratio_tcp"}, [LANE_UCX] = {"ucx", "/ucx", "ratio_ucx"}};
+
 struct report *report_begin(const struct measure_plan *plan, bool json)
 {
 	static const char *const against[] = {[LANE_NOTHING] = "",
@@ -34,9 +43,14 @@ struct report *report_begin(const struct measure_plan *plan, bool json)
 	             plan->uris[1] != plan->uris[0] ? plan->uris[1] : "",
 	             against[plan->below.stack],
 	             plan->below.stack != LANE_NOTHING ? plan->below.devices[0] : "");
-	(void)printf("%-8s %-5s %8s %6s %11s %11s %11s  %6s %-15s %6s %6s\n", "test", "mode",
-	             "size", "depth", "ndx", "raw same", "raw plain", "/same", "[quartiles]",
-	             "/plain", "a/a");
+	(void)printf("%-8s %-5s %8s %6s %11s %11s %11s  %6s %-15s %6s %6s", "test", "mode", "size",
+	             "depth", "ndx", "raw same", "raw plain", "/same", "[quartiles]", "/plain",
+	             "a/a");
+	for (unsigned k = 0; k < LANE_BESIDES; k++) {
+		if (plan->beside[k])
+			(void)printf(" %11s %6s", beside_names[k].name, beside_names[k].over);
+	}
+	(void)puts("");
 	return report;
 }
 
@@ -71,9 +85,53 @@ static void add(struct report *report, const struct measure_row *row)
 		number(row->compared, row->ratio_same), "ratio_plain",
 		number(row->plain, row->ratio_plain), "q1", number(row->compared, row->q1), "q3",
 		number(row->compared, row->q3), "aa", number(row->compared, row->aa));
+	bool good = object != NULL;
 
-	if (object == NULL || json_array_append_new(report->rows, object) != 0)
+	for (unsigned k = 0; good && k < LANE_BESIDES; k++) {
+		const bool known = row->has_beside[k];
+
+		if (!report->plan->beside[k])
+			continue;
+		good = json_object_set_new(object, beside_names[k].name,
+		                           number(known, row->beside[k])) == 0 &&
+		       json_object_set_new(object, beside_names[k].ratio,
+		                           number(known, row->ratio_beside[k])) == 0;
+	}
+	if (!good || json_array_append_new(report->rows, object) != 0)
 		lane_die("no memory", "for the report");
+}
+
+/* What an empty place has to have so that the columns behind it stay where they are. */
+#define COMPARED_WIDTH 62
+
+static void print_compared(FILE *to, const struct measure_row *row, int digits)
+{
+	char quartiles[64];
+
+	(void)fprintf(to, " %11.*f", digits, row->raw_same);
+	if (row->plain)
+		(void)fprintf(to, " %11.*f", digits, row->raw_plain);
+	else
+		(void)fprintf(to, " %11s", "");
+	(void)snprintf(quartiles, sizeof(quartiles), "[%.3f %.3f]", row->q1, row->q3);
+	(void)fprintf(to, "  %6.3f %-15s", row->ratio_same, quartiles);
+	if (row->plain)
+		(void)fprintf(to, " %6.3f", row->ratio_plain);
+	else
+		(void)fprintf(to, " %6s", "");
+	(void)fprintf(to, " %6.3f", row->aa);
+}
+
+static void print_beside(FILE *to, const struct measure_plan *plan, const struct measure_row *row,
+                         int digits)
+{
+	for (unsigned k = 0; k < LANE_BESIDES; k++) {
+		if (plan->beside[k] && row->has_beside[k])
+			(void)fprintf(to, " %11.*f %6.3f", digits, row->beside[k],
+			              row->ratio_beside[k]);
+		else if (plan->beside[k])
+			(void)fprintf(to, " %11s %6s", "", "");
+	}
 }
 
 void report_row(struct report *report, const struct measure_row *row)
@@ -86,19 +144,10 @@ void report_row(struct report *report, const struct measure_row *row)
 	(void)fprintf(to, "%-8s %-5s %8u %6u %11.*f", test_name(row), mode_name(row), row->size,
 	              row->depth, digits, row->ndx);
 	if (row->compared)
-		(void)fprintf(to, " %11.*f", digits, row->raw_same);
-	if (row->plain)
-		(void)fprintf(to, " %11.*f", digits, row->raw_plain);
-	else if (row->compared)
-		(void)fprintf(to, " %11s", "");
-	if (row->compared)
-		(void)fprintf(to, "  %6.3f [%.3f %.3f]", row->ratio_same, row->q1, row->q3);
-	if (row->plain)
-		(void)fprintf(to, " %6.3f", row->ratio_plain);
-	else if (row->compared)
-		(void)fprintf(to, " %6s", "");
-	if (row->compared)
-		(void)fprintf(to, " %6.3f", row->aa);
+		print_compared(to, row, digits);
+	else if (report->plan->beside[LANE_TCP] || report->plan->beside[LANE_UCX])
+		(void)fprintf(to, "%*s", COMPARED_WIDTH, "");
+	print_beside(to, report->plan, row, digits);
 	(void)fprintf(to, " %s%s\n", measure_unit(row),
 	              measure_is_undecided(row) ? " undecided" : "");
 	(void)fflush(to);

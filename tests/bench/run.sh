@@ -11,13 +11,17 @@ out=${NDX_OUT:-$src/docs/performance}
 page=$src/docs/performance.md
 uri='ofi:tcp?iface=lo'
 case ${1:-} in
-'') perf='--blocks 40 --block-ms 15 --tries 3 --seconds 330' messages=4000 ;;
---quick) perf='--blocks 3 --block-ms 2 --tries 1 --seconds 0' messages=200 ;;
+'') perf='--blocks 40 --block-ms 15 --tries 3' seconds=330 beside=60 messages=4000 ;;
+--quick) perf='--blocks 3 --block-ms 2 --tries 1' seconds=0 beside=0 messages=200 ;;
 *)
 	sed -n '3s/^# //p' "$0" >&2
 	exit 2
 	;;
 esac
+# shellcheck source=tests/deps.sh
+. tests/deps.sh
+# shellcheck disable=SC2086,SC2154 # a list
+deps_install $deps_bench || exit 1
 for tool in jq gnuplot valgrind; do
 	command -v $tool >/dev/null || {
 		echo "$tool is not installed: apt-get install $tool" >&2
@@ -34,7 +38,12 @@ step() {
 }
 
 step build
-[ -f "$build/CMakeCache.txt" ] || cmake --preset release >"$tmp/log"
+# a build that is older than the packages looks for them again
+if [ -f "$build/CMakeCache.txt" ]; then
+	cmake "$build" >"$tmp/log"
+else
+	cmake --preset release >"$tmp/log"
+fi
 cmake --build "$build" -j 2 --target ndx-perf ndx-scale ndx-instructions >"$tmp/log" 2>&1 || {
 	cat "$tmp/log" >&2
 	exit 1
@@ -54,13 +63,29 @@ jq -r '.[] | [.connections, .all_us, .one_us] | @tsv' "$tmp/scale.json" >&2
 
 step "against libfabric: about five minutes"
 # shellcheck disable=SC2086 # a list
-"$build/bin/ndx-perf" --json $perf "$uri" >"$tmp/perf.json"
+"$build/bin/ndx-perf" --json $perf --seconds $seconds "$uri" >"$tmp/perf.json"
+
+step "against UCX and plain sockets: about half a minute"
+# shellcheck disable=SC2086 # a list
+"$build/bin/ndx-perf" --json $perf --seconds $beside --tests latency --modes spin --depths 64 \
+	--beside tcp,ucx "$uri" >"$tmp/beside.json"
 
 step tables and plots
 {
 	echo '### Against libfabric'
 	echo
 	jq -r -f tests/bench/perf.jq "$tmp/perf.json"
+	echo
+	echo '### Against UCX and plain sockets'
+	echo
+	jq -r -f tests/bench/perf.jq "$tmp/beside.json"
+	cat <<-'END'
+		The columns promise different things. NDX: a send ends when the peer's memory has the message,
+		and no message is sent that finds no receive. UCX: a send ends when its memory may be used again,
+		and a message that finds no receive is kept in a buffer. Plain sockets, and libfabric, plain: a
+		send ends when its bytes were copied to the kernel, and bytes that are not read stop the stream.
+		The rows are in [beside.json](performance/beside.json).
+	END
 	echo
 	echo '### Connections'
 	echo
@@ -77,11 +102,14 @@ for test in latency stream; do
 		for depth in 1 64; do
 			jq -r --arg test $test --arg mode $mode --argjson depth $depth '
 				.[] | select(.test == $test and .mode == $mode and .depth == $depth) |
-				[.size, .ratio_same, .q1, .q3] | @tsv' "$tmp/perf.json" \
+				[.size, .ratio_same, .q1, .q3, .ndx, .raw_same, .raw_plain] | @tsv' "$tmp/perf.json" \
 				>"$tmp/$test-$mode-$depth.tsv"
 		done
 	done
-	gnuplot -e "dir='$tmp'; test='$test'; out='$tmp/$test.svg'" tests/bench/plot.gp
+	for what in ratio absolute; do
+		gnuplot -e "dir='$tmp'; test='$test'; what='$what'; out='$tmp/$test-$what.svg'" \
+			tests/bench/plot.gp
+	done
 done
 awk -v tables="$tmp/tables.md" '
 	/^<!-- figures end -->/ { inside = 0 }
@@ -93,7 +121,8 @@ awk -v tables="$tmp/tables.md" '
 			print line
 		print ""
 	}' "$page" >"$tmp/performance.md"
-for file in perf.json scale.json instructions.txt latency.svg stream.svg; do
+for file in perf.json beside.json scale.json instructions.txt latency-ratio.svg \
+	latency-absolute.svg stream-ratio.svg stream-absolute.svg; do
 	cp "$tmp/$file" "$out/$file"
 done
 [ -n "${NDX_OUT:-}" ] || cp "$tmp/performance.md" "$page"

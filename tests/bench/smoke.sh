@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: smoke.sh NDX-PERF URI
-# ndx-perf measures something of everything, and its rows have the keys that are promised. Times
-# are not judged here.
+# usage: smoke.sh NDX-PERF URI [tcp|ucx]
+# ndx-perf measures something of everything, and its rows have the keys that are promised. With a
+# third argument: so it does beside that. Times are not judged here.
 set -eu
-perf=$1 uri=$2
+perf=$1 uri=$2 beside=${3:-}
 if ! command -v jq >/dev/null; then
 	echo "skip: jq is not installed"
 	exit 77
@@ -23,13 +23,35 @@ run() {
 }
 # holds WHAT FILTER: true for the rows
 holds() {
-	jq -e --arg uri "$uri" "$2" "$tmp/rows" >/dev/null || {
+	jq -e --arg uri "$uri" --arg beside "$beside" "$2" "$tmp/rows" >/dev/null || {
 		cat "$tmp/rows"
 		echo "not so: $1"
 		exit 1
 	}
 }
 
+# shellcheck disable=SC2016 # variables of jq's
+if [ -n "$beside" ]; then
+	if "$perf" --beside "$beside" --tests latency --modes spin --sizes 8 --depths 1 --blocks 1 \
+		--block-ms 1 --tries 1 "$uri" 2>&1 | grep -F 'built without' >"$tmp/log"; then
+		echo "skip: $(cat "$tmp/log")"
+		exit 77
+	fi
+	run --beside "$beside" --sizes 8,1000,65536 --depths 1,64
+	holds 'a row for each test, mode, size and depth' 'length == 24'
+	holds 'keys of what is beside, and no others' \
+		'all(keys_unsorted[14:] == [$beside, "ratio_" + $beside])'
+	holds 'times that are times' 'all(.ndx > 0 and .[$beside] > 0 and .["ratio_" + $beside] > 0)'
+	# A block has more messages than may be under way, and a socket takes one of them in parts.
+	run --beside "$beside" --sizes 1048576 --depths 1,64 --block-ms 25
+	holds 'large messages' 'length == 8 and all(.[$beside] > 0)'
+	run --beside "$beside" --threads 1 --sizes 64,1048576 --depths 1
+	holds 'one thread polls' 'map(.mode) == ["spin", "spin", "spin", "spin"] and
+		all(.[$beside] > 0)'
+	run --beside "$beside" --sizes 8 --depths 1 --tests write
+	holds 'it has no writes' 'map([.[$beside], .["ratio_" + $beside]]) == [[null, null]]'
+	exit 0
+fi
 run --sizes 8,65536 --depths 1,64
 holds 'a row for each test, mode, size and depth' 'length == 16 and
 	(map([.test, .mode, .size, .depth]) | unique | length) == 16'

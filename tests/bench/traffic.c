@@ -74,19 +74,22 @@ static void pong(struct end *end, uint64_t count, bool wait)
 	}
 }
 
+/* A stream ends with an answer: not all lanes know otherwise when all of it has come. */
 static void pour(struct end *end, uint64_t count, bool wait)
 {
 	const uint64_t all = end->sent + count;
+	const uint64_t answer = end->received + 1;
 
 	for (uint64_t i = 0; i < count; i++)
 		post(end, wait);
 	for (;;) {
 		end->ops->poll(end);
-		if (end->sent >= all)
-			return;
+		if (end->sent >= all && end->received >= answer)
+			break;
 		if (wait)
 			end->ops->wait(end);
 	}
+	end->ops->receive(end);
 }
 
 static void drink(struct end *end, uint64_t count, bool wait)
@@ -98,18 +101,30 @@ static void drink(struct end *end, uint64_t count, bool wait)
 		for (; before < end->received; before++, taken++)
 			end->ops->receive(end);
 	}
-	/* So that what is owed to the peer is said: credits. */
-	end->ops->poll(end);
+	post(end, wait);
+}
+
+/* Not all lanes go on to send what was posted while nothing polls them. */
+static void finish_sends(struct end *end, uint64_t all, bool wait)
+{
+	while (end->sent < all) {
+		end->ops->poll(end);
+		if (wait && end->sent < all)
+			end->ops->wait(end);
+	}
 }
 
 static void serve(const struct traffic_block *block, uint64_t count)
 {
 	struct end *end = block->lane->ends[1];
+	const uint64_t answers = block->test != TRAFFIC_STREAM ? count : 1;
+	const uint64_t all = end->sent + answers;
 
 	if (block->test != TRAFFIC_STREAM)
 		pong(end, count, block->wait);
 	else
 		drink(end, count, block->wait);
+	finish_sends(end, all, block->wait);
 }
 
 static uint64_t warm_count(const struct traffic_block *block)
@@ -136,11 +151,16 @@ static void *second_thread(void *arg)
 	}
 }
 
+/* What the peer still sends may need answers of a lane without a thread of its own. */
 static void await_peer(struct traffic *traffic, uint32_t done)
 {
+	struct end *end = traffic->block->lane->ends[0];
+
 	for (unsigned i = 0; __atomic_load_n(&traffic->done, __ATOMIC_ACQUIRE) != done; i++) {
-		if (i % 1000 == 999)
+		if (i % 1000 == 999) {
+			end->ops->poll(end);
 			(void)sched_yield();
+		}
 	}
 }
 

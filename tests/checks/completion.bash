@@ -66,6 +66,7 @@ ndx-perf)
 	only '--tests ' latency stream write
 	only '--tests latency,s' latency,stream
 	only '--modes=' spin wait passive
+	only '--beside tcp,u' tcp,ucx
 	only '--blocks ' ''
 	;;
 ndx-conformance)
