@@ -132,6 +132,7 @@ static void init_adapter(struct ofi_adapter *adapter, const struct ndx_spi_adapt
 	ndxp_list_init(&adapter->ncqs);
 	adapter->tick = (struct ndxp_timer){.fn = ofi_ncq_on_tick, .arg = adapter};
 	adapter->kick = (struct ndxp_job){.fn = ofi_ncq_on_kick, .arg = adapter};
+	adapter->look = (struct ndxp_job){.fn = ofi_ncq_on_look, .arg = adapter};
 	ndxp_list_init(&adapter->asked);
 	ndxp_list_init(&adapter->revokes);
 	adapter->revoke_job = (struct ndxp_job){.fn = ofi_revoke_on_job, .arg = adapter};

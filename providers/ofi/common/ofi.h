@@ -175,6 +175,7 @@ struct ofi_adapter {
 	struct ndxp_list qps;   /* guarded by qps_lock */
 	struct ndxp_lock qps_lock;
 	uint32_t link_count;    /* atomic */
+	uint32_t looks;         /* `look` is queued, or the tick is set for it; atomic */
 	struct ndxp_list asked; /* revokes that have not begun; guarded by asked_lock */
 	struct ndxp_lock asked_lock;
 	/* control thread */
@@ -183,6 +184,7 @@ struct ofi_adapter {
 	struct ndxp_list ncqs;
 	struct ndxp_timer tick; /* checks the ncqs in mode AWAY */
 	struct ndxp_job kick;   /* reads the ncqs that are kicked */
+	struct ndxp_job look;   /* sets the tick, for acknowledgements that are owed */
 	struct ndxp_list revokes;
 	struct ndxp_job revoke_job; /* begins the revokes in `asked`, and continues the others */
 	struct ndxp_timer revoke_timer;
@@ -216,24 +218,25 @@ bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage
 
 /* ---- queue pairs (ofi_qp.c, ofi_submit.c, ofi_credit.c, ofi_receive.c, ofi_report.c) ---- */
 
-/* A send, write, read, bind or invalidate. */
+/* A send, write, read, bind or invalidate. What a request with one SGE needs comes first. */
 struct ofi_tx {
 	struct ndxp_req base;
 	struct ofi_op op;
-	struct iovec iov[OFI_MAX_IOV];
-	void *desc[OFI_MAX_IOV]; /* if the back end has native keys */
-	uint32_t tokens[OFI_MAX_IOV];
 	uint64_t address; /* remote address of a read or write */
 	uint32_t key;
 	uint32_t length;
 	uint32_t immediate;
 	uint8_t iov_count;
 	uint8_t ctrl_flags; /* enum ofi_ctrl_flag of a send or write; else 0 */
-	uint8_t parts;     /* of a write with immediate data: how many of its parts libfabric has */
-	bool native;       /* libfabric has the request, or parts of it */
-	bool remote;       /* `verdict` is about the peer's memory */
-	struct ofi_mw *mw; /* of a bind or invalidate; NULL: the window was closed */
+	uint8_t parts; /* of a write with immediate data: how many of its parts libfabric has */
+	bool native;   /* libfabric has the request, or parts of it */
+	bool remote;   /* `verdict` is about the peer's memory */
+	bool unacked;  /* a message for which the peer's acknowledgement has not come */
 	enum ndx_status verdict; /* NDX_OK, or the status with which it completes in its turn */
+	struct iovec iov[OFI_MAX_IOV];
+	uint32_t tokens[OFI_MAX_IOV];
+	void *desc[OFI_MAX_IOV]; /* if the back end has native keys */
+	struct ofi_mw *mw;       /* of a bind or invalidate; NULL: the window was closed */
 };
 
 struct ofi_rx {
@@ -247,12 +250,30 @@ struct ofi_rx {
 	bool poisoned; /* its memory was deregistered: it must not receive */
 };
 
+/* Acknowledgements of messages (ofi_ack.c); counts since the connection began, modulo 2^16. */
+struct ofi_acks {
+	uint16_t arrived;   /* messages of the peer that have arrived in receives, ... */
+	uint16_t told;      /* ... and those of them that the peer has been told of */
+	uint16_t every;     /* so many are told without waiting for a better moment */
+	uint16_t confirmed; /* own messages that have arrived at the peer */
+	uint32_t waiting;   /* own messages that libfabric has taken, and that are not confirmed */
+	uint32_t implied;   /* the oldest of them: these are complete nevertheless */
+	uint32_t next;      /* the oldest of the others is this request, or a later one */
+	uint32_t window;    /* the largest `waiting` that both queues allow */
+	uint32_t usual;     /* `waiting` when the consumer began to wait; else it has grown */
+	uint32_t unasked;   /* messages in flight behind the last one with ACK_REQ */
+	uint32_t empty_polls; /* count of the ncq when the latest message was sent */
+	bool ask;             /* the next CREDIT has ACK_REQ */
+	bool listed;          /* in ncq->ack_list */
+};
+
 struct ofi_qp {
 	struct ndxp_qp base;
 	struct ofi_adapter *adapter;
 	char *bounce; /* initiator_depth * inline_size */
 	struct ndxp_list node;
 	struct ndxp_list credit_node; /* in ncq->credit_pending */
+	struct ndxp_list ack_node;    /* in ncq->ack_list */
 	struct ofi_link *link;        /* guarded by the ncq's lock */
 	/* guarded by base.lock */
 	struct fid_ep *ep;     /* takes receives; NULL: there is no link */
@@ -276,15 +297,16 @@ struct ofi_qp {
 	uint32_t rx_native;   /* receives that libfabric has */
 	uint32_t rx_credited; /* those of them for which the peer has a credit */
 	uint32_t tx_next;     /* first request that libfabric never had */
-	uint32_t tx_native;   /* requests that libfabric has */
-	uint32_t reads;       /* reads among them */
+	uint32_t tx_native;   /* requests that libfabric has, or that are not acknowledged */
+	struct ofi_acks acks;
+	uint32_t reads; /* reads among them */
 	uint32_t read_limit;
 	uint32_t written;      /* length of the write that the next message reports */
 	uint8_t written_parts; /* parts of that length that have come */
 	bool timer_set;
 	bool retrying; /* the timer is set for a request for which libfabric had no memory */
 	struct ndxp_timer timer;
-	uint64_t credit_ctrl_sent; /* control messages with credits only */
+	uint64_t credit_ctrl_sent; /* control messages with credits and acknowledgements only */
 	uint64_t credit_ctrl_received;
 	struct ofi_grants grants;
 	struct ofi_mw *invalidating; /* the window whose end the request at tx_next waits for */
@@ -352,14 +374,72 @@ void ofi_on_rnr_timer(void *arg); /* the timer's function; the lock is not held 
 void ofi_post_receives(struct ofi_qp *qp);
 /* Announce new receives to the peer if they are enough: now, or with the next send or poll. */
 void ofi_send_credits(struct ofi_qp *qp);
-/* The ncq's lock is held, no queue pair's: send the credits that queue pairs have deferred. */
+/* The ncq's lock is held, no queue pair's: send the credits and the acknowledgements that are
+ * overdue. */
 void ofi_send_pending_credits(struct ofi_ncq *ncq);
 /* The number of receives that the peer does not know; from now on they count as announced. */
 uint16_t ofi_take_credits(struct ofi_qp *qp);
+/* Send one control message with the credits and acknowledgements that the peer does not know;
+ * false: libfabric does not take one now. */
+bool ofi_announce(struct ofi_qp *qp);
 /* A receive is no longer with libfabric. */
 void ofi_rx_returned(struct ofi_qp *qp, struct ofi_rx *rx);
 /* A receive came back without a message. */
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err);
+
+/* ---- acknowledgements (ofi_ack_count.c, ofi_ack.c); the queue pair's lock is held ---- */
+
+#define OFI_EMPTY_WAIT 2u /* polls in a row that find nothing: the consumer waits */
+
+void ofi_acks_begin(struct ofi_qp *qp);
+/* The endpoint is connected; the peer has at most `peer_initiator_depth` requests in flight. */
+void ofi_acks_open(struct ofi_qp *qp, uint32_t peer_initiator_depth);
+/* Nothing is owed or asked any more, because it is said, or because nothing can be said. */
+void ofi_acks_end(struct ofi_qp *qp);
+/* How many messages of the peer has this end not acknowledged yet? */
+static inline uint16_t ofi_acks_owed(const struct ofi_qp *qp)
+{
+	return (uint16_t)(qp->acks.arrived - qp->acks.told);
+}
+/* A message has arrived in a receive: its acknowledgement may wait for a better moment. asked: it
+ * has OFI_CTRL_ACK_REQ. The ncq's lock is held, too. */
+void ofi_ack_later(struct ofi_qp *qp, bool asked);
+/* ofi_ack_all() has to look at the queue pair. */
+void ofi_ack_list(struct ofi_qp *qp);
+/* A message tells the peer of all that has arrived, or nothing can. */
+void ofi_ack_told(struct ofi_qp *qp);
+/* OFI_CTRL_ACK_REQ if this end will probably wait for the acknowledgement of the next message, or
+ * 0. */
+uint8_t ofi_ack_request(const struct ofi_qp *qp);
+/* libfabric has taken a message with these flags. */
+void ofi_ack_await(struct ofi_qp *qp, struct ofi_tx *tx, uint8_t flags);
+/* Tell the peer what has arrived, and ask for all that is not asked for; false: libfabric has no
+ * memory for the moment. */
+bool ofi_ack_now(struct ofi_qp *qp);
+/* The number of messages that has these lower 8 bits, the next one that is not confirmed yet. */
+static inline uint16_t ofi_ack_complete(const struct ofi_qp *qp, uint8_t low)
+{
+	return (uint16_t)(qp->acks.confirmed + (uint8_t)(low - qp->acks.confirmed));
+}
+/* The peer acknowledges: complete what has arrived there. NULL, or the peer's violation of the
+ * protocol. ofi_ack_take() also goes on with what has waited for that. */
+const char *ofi_ack_cover(struct ofi_qp *qp, uint16_t arrived);
+const char *ofi_ack_take(struct ofi_qp *qp, uint16_t arrived);
+/* libfabric has completed a write or read: complete the messages before it. */
+void ofi_ack_imply(struct ofi_qp *qp, const struct ofi_tx *tx);
+
+/* The ncq's lock is held, no queue pair's. */
+/* Send every acknowledgement that is owed, and ask for all that are not asked for. */
+void ofi_ack_all(struct ofi_ncq *ncq);
+/* No result will come for a while: do the same, if one that is owed is asked for, or one is not
+ * asked for. */
+void ofi_ack_asked(struct ofi_ncq *ncq);
+/* The consumer arms a notification. */
+void ofi_ack_armed(struct ofi_ncq *ncq);
+/* The consumer has polled. away: it polls all the time. */
+void ofi_ack_polled(struct ofi_ncq *ncq, bool found, bool away);
+/* Any thread: the control thread has to send soon what is owed then. */
+void ofi_ack_look(struct ofi_ncq *ncq);
 
 /* ---- links (ofi_endpoint.c, ofi_endpoint_state.c, ofi_ctrl.c) ---- */
 

@@ -15,6 +15,7 @@
 int ofi_qp_send_ctrl(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_area_offset offset,
                      const struct iovec *record)
 {
+	const bool credit = type == OFI_CTRL_CREDIT;
 	const struct fi_rma_iov remote = {
 		.addr = qp->peer_address + offset,
 		.len = record->iov_len,
@@ -26,7 +27,8 @@ int ofi_qp_send_ctrl(struct ofi_qp *qp, uint8_t type, uint16_t count, enum ofi_a
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = &qp->adapter->silent,
-		.data = ofi_ctrl_encode(type, 0, count, qp->peer_id),
+		.data = ofi_ctrl_encode(type, count, credit ? qp->acks.arrived : 0, qp->peer_id) |
+	                (credit && qp->acks.ask ? OFI_CTRL_ASKS : 0),
 	};
 
 	/* without FI_COMPLETION: no code waits for the completion */

@@ -8,6 +8,7 @@
 #include <ndx/spi/log.h>
 #include "ofi.h"
 
+#define MISSES 32u        /* polls in a row that found a native queue's lock taken, some 3 us */
 #define SWEEP_MIN 8u      /* native queues from which on it pays to ask which have completions */
 #define SWEEP_BATCH 16    /* native queues asked for at once, ... */
 #define SWEEP_ROUNDS 64   /* ... and rounds of that in one poll */
@@ -20,10 +21,16 @@ static struct ofi_cq *cq_of(struct ndx_spi_cq *cq)
 
 static void poll_one(struct ofi_cq *cq, struct ofi_ncq *ncq, size_t count)
 {
-	/* a thread that holds the lock reads the queue for this consumer, too */
-	if (!ndxp_lock_try(&ncq->lock))
-		return;
+	/* A thread that holds the lock reads the queue for this consumer, too. But a consumer that
+	 * polls all the time may keep just that thread from its processor: then let it run. */
+	if (!ndxp_lock_try(&ncq->lock)) {
+		if (++cq->misses < MISSES)
+			return;
+		ndxp_lock_acquire(&ncq->lock);
+	}
+	cq->misses = 0;
 	ofi_ncq_poll(ncq, &cq->base, count);
+	cq->owes = cq->owes || ofi_ncq_owes(ncq) || ofi_ncq_has_unasked(ncq);
 	ndxp_lock_release(&ncq->lock);
 }
 
@@ -31,6 +38,28 @@ static void poll_all(struct ofi_cq *cq, size_t count)
 {
 	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next)
 		poll_one(cq, container_of(n, struct ofi_tie, of_cq)->ncq, count);
+}
+
+static void acknowledge(struct ofi_ncq *ncq, bool armed)
+{
+	/* a thread that holds the lock reads the queue, and acknowledges then */
+	if (!ndxp_lock_try(&ncq->lock)) {
+		ofi_ack_look(ncq);
+		return;
+	}
+	if (armed)
+		ofi_ack_armed(ncq);
+	else
+		ofi_ack_asked(ncq);
+	ndxp_lock_release(&ncq->lock);
+}
+
+/* No native queue has completions: acknowledge what came by those that are not polled again. */
+static void acknowledge_all(struct ofi_cq *cq)
+{
+	cq->owes = false;
+	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next)
+		acknowledge(container_of(n, struct ofi_tie, of_cq)->ncq, false);
 }
 
 /* Read the native queues that have completions. Now and then read all, because not everything makes
@@ -50,22 +79,29 @@ static void poll_ready(struct ofi_cq *cq, size_t count)
 		n = ndxp_poll_wait(cq->sweep, ready, SWEEP_BATCH, 0);
 		for (int k = 0; k < n; k++)
 			poll_one(cq, ready[k].data, count);
+		if (i == 0 && n == 0 && cq->owes)
+			acknowledge_all(cq);
 	}
 }
 
 static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, size_t count)
 {
 	struct ofi_cq *cq = (struct ofi_cq *)(void *)handle;
+	const bool alone = ndxp_lock_try(&cq->poll_lock);
 	size_t got;
 
-	if (ndxp_lock_try(&cq->poll_lock)) {
+	if (alone) {
+		ndxp_cq_poll_begin(&cq->base);
 		if (cq->sweep >= 0)
 			poll_ready(cq, count);
 		else
 			poll_all(cq, count);
-		ndxp_lock_release(&cq->poll_lock);
 	}
 	got = ndxp_cq_take(&cq->base, results, count);
+	if (alone) {
+		ndxp_cq_poll_end(&cq->base);
+		ndxp_lock_release(&cq->poll_lock);
+	}
 	if (got == 0)
 		ofi_cq_clear_fd(cq);
 	return got;
@@ -132,6 +168,7 @@ enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_
 		return st;
 	}
 	cq->adapter = ofi_adapter_of(adapter);
+	cq->base.fd_tracked = true;
 	cq->fd = -1;
 	cq->sweep = -1;
 	ndxp_list_init(&cq->ties);
@@ -171,6 +208,7 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
 	for (struct ndxp_list *n = cq->ties.next; n != &cq->ties; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_tie, of_cq)->ncq;
 
+		acknowledge(ncq, true);
 		if (__atomic_load_n(&ncq->mode, __ATOMIC_SEQ_CST) == OFI_NCQ_POLLED)
 			ofi_ncq_kick(ncq);
 	}

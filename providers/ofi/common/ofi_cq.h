@@ -32,9 +32,11 @@ struct ofi_cq {
 	int fd; /* epoll set: base's flag, and lent descriptors; -1: not asked for yet; poll_lock */
 	/* with many native queues: an epoll set of those with completions; poll_lock */
 	int sweep;
-	uint32_t swept;      /* `sweep` exists; atomic */
-	unsigned ready;      /* polls in a row that asked `sweep`; poll_lock */
-	uint32_t native;     /* count of `ties`; poll_lock, and atomic */
+	uint32_t swept;  /* `sweep` exists; atomic */
+	unsigned misses; /* polls in a row that read nothing, for another thread reads; poll_lock */
+	unsigned ready;  /* polls in a row that asked `sweep`; poll_lock */
+	bool owes;       /* native queues have acknowledgements to send; poll_lock */
+	uint32_t native; /* count of `ties`; poll_lock, and atomic */
 	uint32_t fds_shared; /* fd has the native queues' descriptors; poll_lock, and atomic */
 	/* control thread: wake-ups in a row that found the consumer reading, and the time of the
 	 * first */
@@ -86,9 +88,16 @@ struct ofi_ncq {
 	uint32_t awaited; /* the control thread waits for a completion on it; atomic */
 	uint32_t posts;   /* count of requests given to libfabric; atomic, may lose counts */
 	uint32_t has_credit_pending; /* credit_pending is not empty; atomic */
+	/* for acknowledgements (ofi_ack.c); atomic */
+	uint32_t owing;       /* count of queue pairs that owe one, ... */
+	uint32_t unasked;     /* ... and of those that have not asked for all of theirs */
+	uint32_t asked;       /* a peer asks for one of those that are owed */
+	uint32_t empty_polls; /* count of polls that found nothing */
 	struct ndxp_lock credit_lock;
 	struct ndxp_list
-		credit_pending; /* struct ofi_qp.credit_node: credits that the next poll sends */
+		credit_pending;    /* struct ofi_qp.credit_node: credits that the next poll sends */
+	struct ndxp_list ack_list; /* struct ofi_qp.ack_node: all that owe or have to ask, and
+	                              others; credit_lock */
 	/* control thread */
 	struct ndxp_list node; /* in adapter->ncqs */
 	struct ndxp_watch watch;
@@ -96,18 +105,32 @@ struct ofi_ncq {
 	unsigned refs;
 	struct ofi_use seen; /* at the last check */
 	uint32_t seen_posts;
-	unsigned idle_ticks; /* ticks in a row while a consumer slept on it */
-	unsigned missed;     /* ticks in a row without a poll */
-	unsigned idle;       /* wake-ups in a row without a completion, ... */
+	uint32_t seen_polls;    /* at the last acknowledgement by the control thread, ... */
+	uint64_t seen_notified; /* ... and the count of notifications */
+	unsigned idle_ticks;    /* ticks in a row while a consumer slept on it */
+	unsigned missed;        /* ticks in a row without a poll */
+	unsigned idle;          /* wake-ups in a row without a completion, ... */
 	uint64_t idle_since;
 	uint64_t traffic;        /* bytes on its connections at the last check of that */
 	unsigned draining_links; /* count of links that take no more messages */
+	unsigned empty;          /* polls in a row that found nothing; under the lock */
 	/* under the lock; written by the control thread only */
 	struct ndxp_lock lock;
 	struct ndxp_list ties;   /* struct ofi_tie.of_ncq */
 	struct ndxp_table links; /* by id */
 	struct ndxp_table_node *buckets[OFI_NCQ_BUCKETS];
 };
+
+/* Does a queue pair owe its peer an acknowledgement? */
+static inline bool ofi_ncq_owes(const struct ofi_ncq *ncq)
+{
+	return __atomic_load_n(&ncq->owing, __ATOMIC_SEQ_CST) != 0;
+}
+
+static inline bool ofi_ncq_has_unasked(const struct ofi_ncq *ncq)
+{
+	return __atomic_load_n(&ncq->unasked, __ATOMIC_RELAXED) != 0;
+}
 
 enum ndx_status ofi_cq_create(struct ndx_spi_adapter *adapter, const struct ndx_cq_attr *attr,
                               struct ndx_spi_cq **out);
@@ -168,5 +191,9 @@ void ofi_ncq_kick(struct ofi_ncq *ncq);
 void ofi_ncq_await(struct ofi_ncq *ncq);
 void ofi_ncq_on_kick(void *arg);
 void ofi_ncq_on_tick(void *arg);
+/* Control thread: send what all queue pairs of the adapter owe. */
+void ofi_ncqs_acknowledge(struct ofi_adapter *adapter);
+/* Set the tick, for a look at what is owed to peers. */
+void ofi_ncq_on_look(void *arg);
 
 #endif

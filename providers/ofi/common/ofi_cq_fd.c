@@ -91,7 +91,7 @@ static bool sleeps(struct ofi_cq *cq)
 	bool is;
 
 	ndxp_lock_acquire(&cq->base.lock);
-	is = cq->base.fd_armed && cq->base.fd_type == NDX_CQ_NOTIFY_ANY &&
+	is = ndxp_cq_fd_waits(&cq->base) && cq->base.fd_type == NDX_CQ_NOTIFY_ANY &&
 	     cq->base.notifies.head == NULL;
 	ndxp_lock_release(&cq->base.lock);
 	return is;
@@ -106,12 +106,16 @@ static bool make_quiet(struct ofi_cq *cq, struct ofi_ncq *ncq)
 
 	ndxp_lock_acquire(&ncq->lock);
 	ofi_send_pending_credits(ncq);
+	ofi_ack_armed(ncq);
 	for (int i = 0; !quiet && i < ROUNDS; i++) {
 		quiet = fi_trywait(ncq->adapter->fabric, fids, 1) == 0;
 		if (!quiet)
 			(void)ofi_ncq_progress(ncq);
 		quiet = quiet || !sleeps(cq);
 	}
+	/* nothing else may look after what was read here */
+	if (ofi_ncq_owes(ncq))
+		ofi_ack_look(ncq);
 	ndxp_lock_release(&ncq->lock);
 	return quiet;
 }
@@ -193,15 +197,10 @@ bool ofi_ncq_is_left_alone(struct ofi_ncq *ncq)
 	}
 	return lent && ncq->idle_ticks++ < IDLE_TICKS &&
 	       __atomic_load_n(&ncq->has_credit_pending, __ATOMIC_ACQUIRE) == 0 &&
-	       poll(&native, 1, 0) == 0;
+	       !ofi_ncq_owes(ncq) && poll(&native, 1, 0) == 0;
 }
 
 void ofi_cq_wake(struct ndx_spi_cq *spi, bool up)
 {
-	struct ofi_cq *cq = cq_of(spi);
-
-	if (up)
-		ndxp_eventfd_set(cq->base.fd);
-	else
-		ndxp_eventfd_clear(cq->base.fd);
+	ndxp_cq_wake(&cq_of(spi)->base, up);
 }

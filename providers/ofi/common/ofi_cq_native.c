@@ -40,6 +40,7 @@ static enum ndx_status ncq_open(struct ofi_adapter *adapter, const struct ofi_cq
 	ndxp_table_init(&ncq->links, ncq->buckets, OFI_NCQ_BUCKETS);
 	ndxp_list_init(&ncq->ties);
 	ndxp_list_init(&ncq->credit_pending);
+	ndxp_list_init(&ncq->ack_list);
 	err = -fi_cq_open(adapter->domain, &attr, &ncq->cq, NULL);
 	if (err != 0) {
 		st = fail(ofi_status_of(err), err, "fi_cq_open: %s; see ulimit -n",

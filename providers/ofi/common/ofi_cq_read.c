@@ -37,14 +37,19 @@ unsigned ofi_ncq_progress(struct ofi_ncq *ncq)
 void ofi_ncq_poll(struct ofi_ncq *ncq, struct ndxp_cq *cq, size_t count)
 {
 	ssize_t n = OFI_BATCH;
+	bool any = false;
 
 	if (!is_away(ncq)) {
-		(void)ofi_ncq_progress(ncq);
+		any = ofi_ncq_progress(ncq) > 0;
+		ofi_ack_polled(ncq, any || ndxp_cq_has(cq, 1), false);
 		return;
 	}
 	ofi_send_pending_credits(ncq);
-	for (int i = 0; n == OFI_BATCH && i < READS && !ndxp_cq_has(cq, count); i++)
+	for (int i = 0; n == OFI_BATCH && i < READS && !ndxp_cq_has(cq, count); i++) {
 		n = ofi_ncq_read(ncq);
+		any = any || n > 0;
+	}
+	ofi_ack_polled(ncq, any || ndxp_cq_has(cq, 1), is_away(ncq));
 	if (n == OFI_BATCH && !is_away(ncq))
 		ofi_ncq_kick(ncq);
 }
@@ -54,6 +59,7 @@ void ofi_ncq_catch_up_locked(struct ofi_ncq *ncq)
 	for (int i = 0; i < CATCH_UP && ofi_ncq_progress(ncq) > 0; i++) {
 		/* ofi_ncq_progress() does the work */
 	}
+	ofi_ack_all(ncq);
 }
 
 void ofi_ncq_catch_up(struct ofi_ncq *ncq)

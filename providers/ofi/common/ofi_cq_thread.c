@@ -65,6 +65,13 @@ static bool is_bulk(const struct ofi_use *use)
 	return use->polls > 0 && use->results / use->polls >= BULK;
 }
 
+/* Has a consumer posted so many requests since the queue was read here that it polls when its queue
+ * pair takes no more? */
+static bool is_posting(const struct ofi_ncq *ncq)
+{
+	return __atomic_load_n(&ncq->posts, __ATOMIC_RELAXED) - ncq->seen_posts >= BULK;
+}
+
 static bool is_readable(const struct ofi_ncq *ncq)
 {
 	struct pollfd native = {.fd = ncq->watch.fd, .events = POLLIN};
@@ -247,6 +254,30 @@ static bool take_over(struct ofi_ncq *ncq, bool was_away)
 	return true;
 }
 
+/* Lock held, nothing is left to read. A consumer that has polled will probably poll again, or send:
+ * both acknowledge. A consumer that is notified may do anything, also in a callback on this
+ * thread. */
+static void acknowledge(struct ofi_ncq *ncq)
+{
+	uint32_t polls = 0;
+	uint64_t notified = 0;
+
+	if (!ofi_ncq_owes(ncq))
+		return;
+	for (struct ndxp_list *n = ncq->ties.next; n != &ncq->ties; n = n->next) {
+		struct ndxp_cq *cq = &container_of(n, struct ofi_tie, of_ncq)->cq->base;
+
+		polls += __atomic_load_n(&cq->polls, __ATOMIC_RELAXED);
+		notified += ndxp_cq_count_notified(cq);
+	}
+	if (polls != ncq->seen_polls && notified == ncq->seen_notified)
+		ofi_ack_look(ncq);
+	else
+		ofi_ack_asked(ncq);
+	ncq->seen_polls = polls;
+	ncq->seen_notified = notified;
+}
+
 /* Read all completions, then sleep on the descriptor. */
 static void read_native(struct ofi_ncq *ncq)
 {
@@ -264,6 +295,8 @@ static void read_native(struct ofi_ncq *ncq)
 			return;
 		n = ofi_ncq_progress(ncq);
 		quiet = n == 0 && may_wait(ncq);
+		if (n == 0)
+			acknowledge(ncq);
 		ndxp_lock_release(&ncq->lock);
 		any = any || n > 0;
 	}
@@ -292,7 +325,7 @@ static void on_readable(void *arg, uint32_t events)
 	if (wakes_consumer(ncq) || is_being_read(ncq, use.polls > 0)) {
 		if (leave_to_consumer(ncq, false))
 			return;
-	} else if (is_sure(ncq, is_bulk(&use))) {
+	} else if (is_sure(ncq, is_bulk(&use) || is_posting(ncq))) {
 		/* the same order as in leave_to_consumer() */
 		leave_until_tick(ncq);
 		if (!is_wanted(ncq))
@@ -342,14 +375,46 @@ static bool has_left(struct ofi_ncq *ncq)
 	       ncq->missed++ > native / PATIENCE;
 }
 
+void ofi_ncq_on_look(void *arg)
+{
+	struct ofi_adapter *adapter = arg;
+
+	/* the adapter may be closed, and has no native queue then */
+	if (ndxp_list_empty(&adapter->ncqs))
+		__atomic_store_n(&adapter->looks, 0, __ATOMIC_SEQ_CST);
+	else if (!adapter->tick.armed)
+		ndxp_timer_set(adapter->spi.loop, &adapter->tick, TICK_MS);
+}
+
+/* Acknowledge what a consumer has not acknowledged by a message or a poll since it read. */
+static void send_owed(struct ofi_ncq *ncq)
+{
+	if (!ofi_ncq_owes(ncq))
+		return;
+	if (!ndxp_lock_try(&ncq->lock)) {
+		ofi_ack_look(ncq);
+		return;
+	}
+	ofi_ack_all(ncq);
+	ndxp_lock_release(&ncq->lock);
+}
+
+void ofi_ncqs_acknowledge(struct ofi_adapter *adapter)
+{
+	for (struct ndxp_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next)
+		send_owed(container_of(n, struct ofi_ncq, node));
+}
+
 void ofi_ncq_on_tick(void *arg)
 {
 	struct ofi_adapter *adapter = arg;
 
 	ofi_count(&adapter->counts.ticks);
+	__atomic_store_n(&adapter->looks, 0, __ATOMIC_SEQ_CST);
 	for (struct ndxp_list *n = adapter->ncqs.next; n != &adapter->ncqs; n = n->next) {
 		struct ofi_ncq *ncq = container_of(n, struct ofi_ncq, node);
 
+		send_owed(ncq);
 		if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_POLLED)
 			continue;
 		if (has_left(ncq) && !ofi_ncq_is_left_alone(ncq)) {

@@ -33,7 +33,7 @@ uint16_t ofi_take_credits(struct ofi_qp *qp)
 }
 
 /* Is a control message for credits alone justified? */
-static bool is_due(const struct ofi_qp *qp)
+static bool credits_are_due(const struct ofi_qp *qp)
 {
 	const uint32_t fresh = count_unannounced(qp);
 
@@ -44,14 +44,22 @@ static bool is_due(const struct ofi_qp *qp)
 	return qp->rx_credited == 0 || fresh >= qp->base.receive.depth / 2;
 }
 
-static void announce(struct ofi_qp *qp)
+static bool is_due(const struct ofi_qp *qp)
+{
+	return credits_are_due(qp) || (qp->open && ofi_acks_owed(qp) >= qp->acks.every);
+}
+
+bool ofi_announce(struct ofi_qp *qp)
 {
 	const uint32_t fresh = count_unannounced(qp);
+	const int err = ofi_backend_of(qp)->send_credits(qp, fresh);
 
-	if (ofi_backend_of(qp)->send_credits(qp, fresh) == 0) {
-		qp->rx_credited += fresh;
-		qp->credit_ctrl_sent++;
-	}
+	if (err != 0)
+		return err != FI_EAGAIN;
+	qp->rx_credited += fresh;
+	ofi_ack_told(qp);
+	qp->credit_ctrl_sent++;
+	return true;
 }
 
 /* Does the consumer sleep, or are only native queues with completions polled? Then no poll would
@@ -72,7 +80,9 @@ void ofi_send_credits(struct ofi_qp *qp)
 		return;
 	if (__atomic_load_n(&ncq->mode, __ATOMIC_RELAXED) != OFI_NCQ_POLLED ||
 	    must_announce_now(attr->receive_cq) || must_announce_now(attr->initiator_cq)) {
-		announce(qp);
+		/* the thread that reads acknowledges when nothing is left to read */
+		if (credits_are_due(qp))
+			(void)ofi_announce(qp);
 		return;
 	}
 	/* A consumer that polls will probably send, and a send carries credits at no cost.
@@ -130,7 +140,7 @@ void ofi_send_pending_credits(struct ofi_ncq *ncq)
 	       (qp = next_credit_pending(ncq)) != NULL) {
 		ndxp_lock_acquire(&qp->base.lock);
 		if (is_due(qp))
-			announce(qp);
+			(void)ofi_announce(qp);
 		ndxp_lock_release(&qp->base.lock);
 	}
 }

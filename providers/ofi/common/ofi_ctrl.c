@@ -8,22 +8,43 @@
 #include <ndx/spi/byteorder.h>
 #include "ofi.h"
 
-static const char *take_credit(struct ofi_link *link, uint16_t count)
+/* Credits, acknowledgements, or both. */
+static const char *take_credit(struct ofi_link *link, const struct ofi_ctrl *ctrl)
 {
 	struct ofi_qp *qp = link->qp;
-	bool ok;
+	const char *wrong = NULL;
 
 	if (qp == NULL)
 		return NULL;
 	ndxp_lock_acquire(&qp->base.lock);
-	ok = count <= qp->peer_depth - qp->credits;
-	if (ok) {
-		qp->credits += count;
+	if (ctrl->count > qp->peer_depth - qp->credits)
+		wrong = "more credits than the peer's receive queue holds";
+	else if (ctrl->flags == 0 && ctrl->count == 0 && ctrl->arrived == qp->acks.confirmed)
+		wrong = "a control message with 0 credits and no new acknowledgement";
+	else
+		wrong = ofi_ack_take(qp, ctrl->arrived);
+	if (wrong == NULL) {
+		qp->credits += ctrl->count;
 		qp->credit_ctrl_received++;
 		ofi_submit(qp);
+		/* the peer's consumer waits; if libfabric has no memory now, the tick tells */
+		if ((ctrl->flags & OFI_CTRL_ACK_REQ) && ofi_acks_owed(qp) > 0)
+			(void)ofi_ack_now(qp);
 	}
 	ndxp_lock_release(&qp->base.lock);
-	return ok ? NULL : "more credits than the peer's receive queue holds";
+	return wrong;
+}
+
+/* The connection has ended for this end; what has arrived at the peer before counts. */
+static void take_late_acknowledgement(struct ofi_link *link, uint16_t arrived)
+{
+	struct ofi_qp *qp = link->qp;
+
+	if (qp == NULL)
+		return;
+	ndxp_lock_acquire(&qp->base.lock);
+	(void)ofi_ack_take(qp, arrived);
+	ndxp_lock_release(&qp->base.lock);
 }
 
 static const char *take_ready(struct ofi_link *link)
@@ -212,7 +233,7 @@ const char *ofi_ctrl_handle(struct ofi_link *link, const struct ofi_ctrl *ctrl)
 		return wrong;
 	switch (ctrl->type) {
 	case OFI_CTRL_CREDIT:
-		return take_credit(link, ctrl->count);
+		return take_credit(link, ctrl);
 	case OFI_CTRL_READY:
 		return take_ready(link);
 	case OFI_CTRL_REJECT:
@@ -267,6 +288,8 @@ void ofi_ctrl_received(struct ofi_ncq *ncq, uint64_t data)
 		/* a message that has arrived counts as long as a receive takes it */
 		if (ctrl.type == OFI_CTRL_WRITTEN || ctrl.type == OFI_CTRL_WRITTEN_HIGH)
 			(void)take_written(link, &ctrl);
+		else if (ctrl.type == OFI_CTRL_CREDIT)
+			take_late_acknowledgement(link, ctrl.arrived);
 		return;
 	}
 	/* The peer writes only when it is connected, and then this end is connected, too, even if

@@ -31,6 +31,13 @@ void ofi_conn_drain(struct ndx_spi_conn *spi)
 	ofi_submit(qp);
 	ofi_check_drained(qp);
 	ndxp_lock_release(&qp->base.lock);
+	/* no request of the consumer's follows, and the peer may be waiting to disconnect */
+	ndxp_lock_acquire(&conn->link->ncq->lock);
+	ndxp_lock_acquire(&qp->base.lock);
+	if (!qp->broken)
+		(void)ofi_ack_now(qp);
+	ndxp_lock_release(&qp->base.lock);
+	ndxp_lock_release(&conn->link->ncq->lock);
 }
 
 void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
@@ -44,8 +51,9 @@ void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)
 	ndxp_lock_acquire(&qp->base.lock);
 	ofi_cancel_waiting(qp);
 	ndxp_lock_release(&qp->base.lock);
-	/* This thread may be late, too: read the completions of requests that have ended in
-	 * time. */
+	/* This thread may be late, too: acknowledge what has arrived at its own queue pairs, which
+	 * may be the peer's, and read the completions of requests that have ended in time. */
+	ofi_ncqs_acknowledge(conn->adapter);
 	ofi_ncq_catch_up(conn->link->ncq);
 	ndxp_lock_acquire(&qp->base.lock);
 	hurry = qp->tx_native > 0 && conn->adapter->backend->limit_requests != NULL;

@@ -17,6 +17,16 @@
 
 static void on_timer(void *arg);
 
+/* Requests to use memory name links by their id, on whatever native queue. */
+static bool is_used(const struct ofi_adapter *adapter, uint32_t id)
+{
+	for (struct ndxp_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
+		if (container_of(n, struct ofi_link, node)->id == id)
+			return true;
+	}
+	return false;
+}
+
 static enum ndx_status make_control(struct ofi_link *link)
 {
 	/* target of control messages, and of reads of no bytes */
@@ -29,7 +39,8 @@ static enum ndx_status make_control(struct ofi_link *link)
 	do {
 		if (ndxp_random(&link->id, sizeof(link->id)) != NDX_OK)
 			return fail(NDX_E_INSUFFICIENT_RESOURCES, 0, "no random number");
-	} while (link->id == 0 || ofi_ncq_find(link->ncq, link->id) != NULL);
+		link->id &= OFI_ID_MASK;
+	} while (link->id == 0 || is_used(link->adapter, link->id));
 	return NDX_OK;
 }
 
@@ -92,6 +103,7 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->rx_credited = 0;
 	qp->tx_next = qp->base.initiator.tail;
 	qp->tx_native = 0;
+	ofi_acks_begin(qp);
 	qp->reads = 0;
 	ofi_grants_init(&qp->grants);
 	qp->own_id = link->id;
@@ -143,6 +155,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	own->key = link->key;
 	own->address = (uintptr_t)link->area;
 	own->depth = (uint16_t)qp->base.receive.depth;
+	own->initiator_depth = (uint16_t)qp->base.initiator.depth;
 	*out = link;
 	return NDX_OK;
 
@@ -178,12 +191,16 @@ static bool has_outstanding(struct ofi_link *link)
  * link's operations are back. */
 static void drain_native(struct ofi_link *link, uint64_t deadline_ns)
 {
+	bool enough = false;
+
 	do {
-		while (ofi_ncq_progress(link->ncq) > 0) {
-			if (link->ncq->shared && !has_outstanding(link))
-				return;
-		}
-	} while (ndxp_now_ns() < deadline_ns && has_outstanding(link) && sched_yield() == 0);
+		while (!enough && ofi_ncq_progress(link->ncq) > 0)
+			enough = link->ncq->shared && !has_outstanding(link);
+	} while (!enough && ndxp_now_ns() < deadline_ns && has_outstanding(link) &&
+	         sched_yield() == 0);
+	/* of other links: nothing else may look after what was read here */
+	if (ofi_ncq_owes(link->ncq))
+		ofi_ack_look(link->ncq);
 }
 
 /* Log a slow call: it stops the control thread, and perhaps a consumer that polls. Returns the
@@ -203,6 +220,9 @@ static uint64_t note_slow(const struct ofi_adapter *adapter, const char *call, u
 static void stop_qp(struct ofi_qp *qp, bool keep)
 {
 	ndxp_lock_acquire(&qp->base.lock);
+	/* what the consumer has got must not end as canceled at the peer */
+	if (qp->open && !qp->broken && ofi_acks_owed(qp) > 0)
+		(void)ofi_ack_now(qp);
 	qp->ep = NULL;
 	qp->open = false;
 	qp->broken = true;
@@ -434,6 +454,7 @@ void ofi_link_detach(struct ofi_link *link)
 	link->qp = NULL;
 	qp->link = NULL;
 	ndxp_lock_acquire(&qp->base.lock);
+	ofi_acks_end(qp);
 	qp->ep = NULL;
 	qp->open = false;
 	qp->conn = NULL;
@@ -445,6 +466,7 @@ void ofi_link_detach(struct ofi_link *link)
 	ndxp_lock_release(&qp->base.lock);
 	ndxp_lock_acquire(&link->ncq->credit_lock);
 	ndxp_list_remove(&qp->credit_node);
+	ndxp_list_remove(&qp->ack_node);
 	ndxp_lock_release(&link->ncq->credit_lock);
 	ndxp_lock_release(&link->ncq->lock);
 	ndxp_timer_cancel(link->adapter->spi.loop, &qp->timer);

@@ -16,6 +16,9 @@ int ofi_link_send_ctrl(struct ofi_link *link, uint8_t type, uint16_t count, stru
 int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, struct ofi_op *op,
                          enum ofi_area_offset offset, const struct iovec *record)
 {
+	/* what has arrived changes only under the lock of the native queue */
+	const uint16_t arrived =
+		type == OFI_CTRL_CREDIT && link->qp != NULL ? link->qp->acks.arrived : 0;
 	const struct fi_rma_iov remote = {
 		.addr = link->peer.address + offset,
 		.len = record->iov_len,
@@ -27,7 +30,7 @@ int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, st
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = op,
-		.data = ofi_ctrl_encode(type, 0, count, link->peer.id),
+		.data = ofi_ctrl_encode(type, count, arrived, link->peer.id),
 	};
 	const bool silent = op->kind == OFI_OP_SILENT;
 	const uint64_t proof = silent ? 0 : FI_COMPLETION | FI_DELIVERY_COMPLETE;
@@ -119,6 +122,7 @@ void ofi_link_opened(struct ofi_link *link)
 	qp->peer_address = link->peer.address;
 	qp->peer_depth = link->peer.depth;
 	qp->credits = link->peer.credits;
+	ofi_acks_open(qp, link->peer.initiator_depth);
 	qp->open = qp->ep != NULL;
 	ofi_send_credits(qp);
 	ndxp_lock_release(&qp->base.lock);

@@ -54,6 +54,7 @@ static struct ofi_tx *init_tx(struct ndxp_req *req, uint32_t token)
 	tx->verdict = NDX_OK;
 	tx->remote = false;
 	tx->native = false;
+	tx->unacked = false;
 	tx->ctrl_flags = 0;
 	tx->length = 0;
 	tx->iov_count = 0;

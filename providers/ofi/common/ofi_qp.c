@@ -50,6 +50,7 @@ static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *
 	tx->parts = 0;
 	tx->native = false;
 	tx->remote = false;
+	tx->unacked = false;
 	tx->iov_count = 0;
 	if (tx->base.op_flags & NDX_OP_INLINE) {
 		copy_inline(qp, tx, sge, count);
@@ -312,6 +313,7 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	qp->base.post = post_request;
 	init_records(qp);
 	ndxp_list_init(&qp->credit_node);
+	ndxp_list_init(&qp->ack_node);
 	ofi_grants_init(&qp->grants);
 	ndxp_list_init(&qp->windows);
 	qp->timer = (struct ndxp_timer){.fn = ofi_on_rnr_timer, .arg = qp};

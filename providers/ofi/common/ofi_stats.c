@@ -35,6 +35,8 @@ static void qp_counters(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
 	each(arg, "credits", qp->credits);
 	each(arg, "peer_depth", qp->peer_depth);
 	each(arg, "sends_native", qp->tx_native);
+	each(arg, "sends_unacknowledged", qp->acks.waiting);
+	each(arg, "acknowledgements_owed", ofi_acks_owed(qp));
 	each(arg, "reads_native", qp->reads);
 	each(arg, "receives_native", qp->rx_native);
 	each(arg, "receives_credited", qp->rx_credited);

@@ -132,8 +132,9 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 {
 	const enum ndx_status status = ofi_request_status(err);
 
-	/* libfabric 1.17 completes a read twice that a local shutdown has cut off */
-	if (!tx->native)
+	/* libfabric 1.17 completes a read twice that a local shutdown has cut off. A message is
+	 * complete when the peer has acknowledged it. */
+	if (!tx->native || (err == 0 && tx->unacked))
 		return;
 	tx->native = false;
 	qp->tx_native--;
@@ -145,6 +146,8 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 		ofi_qp_break(qp, err,
 		             status == NDX_E_CANCELED ? "the link was lost"
 		                                      : "a request failed in libfabric");
+	else
+		ofi_ack_imply(qp, tx);
 	ndxp_req_done(&qp->base.initiator, &tx->base, status, err);
 	ofi_submit(qp);
 	ofi_check_drained(qp);

@@ -28,8 +28,6 @@ const char *ofi_ctrl_check_data(const struct ofi_ctrl *ctrl)
 {
 	if (ctrl->type != OFI_CTRL_DATA)
 		return "a message without its control data";
-	if (ctrl->flags & ~(OFI_CTRL_SOLICITED | OFI_CTRL_IMMEDIATE | OFI_CTRL_IS_WRITE))
-		return "a message with unknown flags";
 	if ((ctrl->flags & OFI_CTRL_IS_WRITE) && !(ctrl->flags & OFI_CTRL_IMMEDIATE))
 		return "a report of a write without immediate data";
 	if (!(ctrl->flags & OFI_CTRL_IMMEDIATE) && ctrl->value != 0)
@@ -39,11 +37,13 @@ const char *ofi_ctrl_check_data(const struct ofi_ctrl *ctrl)
 
 const char *ofi_ctrl_check_alone(const struct ofi_ctrl *ctrl)
 {
-	if (ctrl->flags != 0)
+	if (ctrl->flags != 0 && ctrl->type != OFI_CTRL_CREDIT)
 		return "a control message with unknown flags";
+	if (ctrl->type != OFI_CTRL_CREDIT && ctrl->arrived != 0)
+		return "an acknowledgement in a control message that has none";
 	switch (ctrl->type) {
-	case OFI_CTRL_CREDIT:
-		return ctrl->count > 0 ? NULL : "a control message with 0 credits";
+	case OFI_CTRL_CREDIT: /* ofi_ctrl.c: it has to say something new */
+		return NULL;
 	case OFI_CTRL_REJECT:
 		return ctrl->count <= OFI_CM_PRIVATE ? NULL : "a refusal that is too long";
 	case OFI_CTRL_WRITTEN:

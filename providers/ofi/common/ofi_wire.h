@@ -14,9 +14,9 @@
 #include <ndx/spi/provider.h>
 
 #define OFI_CM_SIZE 256u  /* bytes that libfabric's tcp provider carries */
-#define OFI_CM_HEADER 36u /* bytes of them before the private data */
+#define OFI_CM_HEADER 38u /* bytes of them before the private data */
 #define OFI_CM_PRIVATE (OFI_CM_SIZE - OFI_CM_HEADER)
-#define OFI_CM_VERSION 3u
+#define OFI_CM_VERSION 4u
 
 enum ofi_cm_kind {
 	OFI_CM_CONNECT = 1,
@@ -27,11 +27,12 @@ enum ofi_cm_kind {
 /* Identifies the sender and its parameters. A REJECT has only private data. */
 struct ofi_cm {
 	enum ofi_cm_kind kind;
-	uint32_t id;      /* identifies the connection in control messages to the sender */
-	uint32_t key;     /* key of the sender's control region, ... */
-	uint64_t address; /* ... and its address */
-	uint16_t credits; /* receives that are posted already */
-	uint16_t depth;   /* depth of the receive queue */
+	uint32_t id;              /* identifies the connection in control messages to the sender */
+	uint32_t key;             /* key of the sender's control region, ... */
+	uint64_t address;         /* ... and its address */
+	uint16_t credits;         /* receives that are posted already */
+	uint16_t depth;           /* depth of the receive queue */
+	uint16_t initiator_depth; /* requests that may wait for acknowledgements */
 	uint32_t inbound_read_limit;
 	uint32_t outbound_read_limit;
 	bool is_verbs; /* of ofi:verbs: the sender is the provider verbs */
@@ -54,12 +55,22 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
  * A control message is 64 bits that go with every Send (DATA), or with a write to the peer's
  * control region (all others), which has no bytes or a record below.
  *
- *   63..56 type   55..48 flags   47..32 count   31..0 value
+ *   DATA         63..57 type   56..53 flags   52..40 count   39..32 arrived   31..0 value
+ *   all others   63..57 type   56 asks   55..40 count   39..24 arrived   23..0 id
  *
  * count is a number of receive credits (DATA, CREDIT), a length (REJECT), a number of tokens
- * (SYNC), or 0. value is the immediate data of a DATA that has some, else 0; in all others the id
- * of the receiver's connection.
+ * (SYNC), or 0. id is that of the receiver's connection.
+ *
+ * arrived (DATA, CREDIT; 0 in all others) acknowledges: the number of messages that have arrived in
+ * the receives of the sender since the connection began, modulo 2^16. A DATA has its lower 8 bits,
+ * and the upper ones in `value`, unless that is immediate data: then the receiver completes the
+ * number, because never more than 255 are acknowledged so.
+ *
+ * asks (CREDIT; 0 in all others): the sender waits for the acknowledgement of all that it has sent.
  */
+#define OFI_ID_MASK UINT32_C(0xffffff)
+#define OFI_CTRL_ASKS (UINT64_C(1) << 56)
+
 enum ofi_ctrl_type {
 	OFI_CTRL_DATA = 1,
 	OFI_CTRL_CREDIT = 2,
@@ -81,28 +92,54 @@ enum ofi_ctrl_flag {
 	OFI_CTRL_SOLICITED = 1 << 0,
 	OFI_CTRL_IMMEDIATE = 1 << 1,
 	OFI_CTRL_IS_WRITE = 1 << 2, /* reports a write with immediate data */
+	/* AckReq of InfiniBand: the sender will probably wait for the acknowledgement */
+	OFI_CTRL_ACK_REQ = 1 << 3,
 };
 
 struct ofi_ctrl {
 	uint8_t type;
-	uint8_t flags;
+	uint8_t flags; /* of a DATA; OFI_CTRL_ACK_REQ also of a CREDIT */
 	uint16_t count;
-	uint32_t value;
+	uint16_t arrived; /* with OFI_CTRL_IMMEDIATE the lower 8 bits of it */
+	uint32_t value;   /* of a DATA the immediate data, or 0; else the id */
 };
 
-static inline uint64_t ofi_ctrl_encode(uint8_t type, uint8_t flags, uint16_t count, uint32_t value)
+/* arrived: with OFI_CTRL_IMMEDIATE the upper 8 bits are not sent. */
+static inline uint64_t ofi_ctrl_encode_data(uint8_t flags, uint16_t count, uint16_t arrived,
+                                            uint32_t immediate)
 {
-	return (uint64_t)type << 56 | (uint64_t)flags << 48 | (uint64_t)count << 32 | value;
+	const uint32_t value = flags & OFI_CTRL_IMMEDIATE ? immediate : (uint32_t)arrived >> 8;
+
+	return (uint64_t)OFI_CTRL_DATA << 57 | (uint64_t)flags << 53 | (uint64_t)count << 40 |
+	       (uint64_t)(arrived & 0xff) << 32 | value;
+}
+
+static inline uint64_t ofi_ctrl_encode(uint8_t type, uint16_t count, uint16_t arrived, uint32_t id)
+{
+	return (uint64_t)type << 57 | (uint64_t)count << 40 | (uint64_t)arrived << 24 |
+	       (id & OFI_ID_MASK);
 }
 
 static inline struct ofi_ctrl ofi_ctrl_split(uint64_t ctrl)
 {
-	return (struct ofi_ctrl){
-		.type = (uint8_t)(ctrl >> 56),
-		.flags = (uint8_t)(ctrl >> 48),
-		.count = (uint16_t)(ctrl >> 32),
-		.value = (uint32_t)ctrl,
-	};
+	struct ofi_ctrl out = {.type = (uint8_t)(ctrl >> 57)};
+
+	if (out.type != OFI_CTRL_DATA) {
+		out.flags = ctrl & OFI_CTRL_ASKS ? OFI_CTRL_ACK_REQ : 0;
+		out.count = (uint16_t)(ctrl >> 40);
+		out.arrived = (uint16_t)(ctrl >> 24);
+		out.value = (uint32_t)ctrl & OFI_ID_MASK;
+		return out;
+	}
+	out.flags = (uint8_t)(ctrl >> 53 & 0xf);
+	out.count = (uint16_t)(ctrl >> 40 & 0x1fff);
+	out.arrived = (uint8_t)(ctrl >> 32);
+	out.value = (uint32_t)ctrl;
+	if (!(out.flags & OFI_CTRL_IMMEDIATE)) {
+		out.arrived |= (uint16_t)((out.value & 0xff) << 8);
+		out.value &= ~UINT32_C(0xff);
+	}
+	return out;
 }
 
 /*

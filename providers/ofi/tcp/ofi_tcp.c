@@ -14,6 +14,11 @@
 
 static void hint(struct fi_info *hints)
 {
+	/* on this order rests what an acknowledgement means (docs/providers.md) */
+	const uint64_t order = FI_ORDER_SAS | FI_ORDER_WAS | FI_ORDER_RAS;
+
+	hints->tx_attr->msg_order = order;
+	hints->rx_attr->msg_order = order;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	hints->rx_attr->size = OFI_MAX_DEPTH; /* the default is 256 */
 }
@@ -132,6 +137,20 @@ static int send_reject(struct ofi_link *link, const void *data, size_t len)
 
 /* ---- the end ---- */
 
+/* No other message of this end follows. */
+static void send_last_acknowledgement(struct ofi_link *link)
+{
+	struct ofi_qp *qp = link->qp;
+
+	ndxp_lock_acquire(&link->ncq->lock);
+	ndxp_lock_acquire(&qp->base.lock);
+	if (!link->lost && ofi_acks_owed(qp) > 0 &&
+	    ofi_link_send_ctrl(link, OFI_CTRL_CREDIT, 0, &link->adapter->silent) == 0)
+		ofi_ack_told(qp);
+	ndxp_lock_release(&qp->base.lock);
+	ndxp_lock_release(&link->ncq->lock);
+}
+
 static enum ndx_status detach(struct ofi_link *link)
 {
 	const enum ndx_status st = ofi_link_release_later(link);
@@ -140,6 +159,7 @@ static enum ndx_status detach(struct ofi_link *link)
 		return st;
 	if (st != NDX_OK)
 		return fail(st, 0, "a message is arriving, so its receive cannot be canceled");
+	send_last_acknowledgement(link);
 	ofi_link_detach(link);
 	ofi_liveness_await_goodbye(link);
 	return NDX_OK;

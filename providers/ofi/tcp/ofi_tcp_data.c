@@ -2,30 +2,28 @@
 /* Requests and messages of libfabric's tcp provider. */
 #include "ofi_tcp.h"
 
-static uint64_t flags_of(const struct ofi_tx *tx)
-{
-	/* A completion has to mean that the peer has the data, also that of a silent request, whose
-	 * success ndxp_queue_retire() does not show to the consumer. */
-	return tx->base.type == NDX_REQUEST_READ ? FI_COMPLETION
-	                                         : FI_COMPLETION | FI_DELIVERY_COMPLETE;
-}
-
 static int submit_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count)
 {
 	const uint16_t credits = ofi_take_credits(qp);
+	const uint16_t arrived = qp->acks.arrived;
+	const uint8_t flags = tx->ctrl_flags | ofi_ack_request(qp);
 	const struct fi_msg msg = {
 		.msg_iov = tx->iov,
 		.iov_count = iov_count,
 		.context = &tx->op,
-		.data = ofi_ctrl_encode(OFI_CTRL_DATA, tx->ctrl_flags, credits, tx->immediate),
+		.data = ofi_ctrl_encode_data(flags, credits, arrived, tx->immediate),
 	};
-	const int err = -(int)fi_sendmsg(qp->ep, &msg, flags_of(tx) | FI_REMOTE_CQ_DATA);
+	/* without FI_COMPLETION: the peer's acknowledgement completes it */
+	const int err = -(int)fi_sendmsg(qp->ep, &msg, FI_REMOTE_CQ_DATA);
 
-	if (err == 0)
-		qp->credits--;
-	else
+	if (err != 0) {
 		qp->rx_credited -= credits;
-	return err;
+		return err;
+	}
+	qp->credits--;
+	ofi_ack_told(qp);
+	ofi_ack_await(qp, tx, flags);
+	return 0;
 }
 
 /*
@@ -43,7 +41,7 @@ static int submit_written(struct ofi_qp *qp, struct ofi_tx *tx)
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = &qp->adapter->silent,
-		.data = ofi_ctrl_encode(OFI_CTRL_WRITTEN, 0, (uint16_t)tx->length, qp->peer_id),
+		.data = ofi_ctrl_encode(OFI_CTRL_WRITTEN, (uint16_t)tx->length, 0, qp->peer_id),
 	};
 	int err = 0;
 
@@ -78,15 +76,22 @@ static int submit_rma(struct ofi_qp *qp, struct ofi_tx *tx)
 	};
 	int err;
 
-	if (tx->base.type == NDX_REQUEST_WRITE)
-		return -(int)fi_writemsg(qp->ep, &msg, flags_of(tx));
-	err = -(int)fi_readmsg(qp->ep, &msg, flags_of(tx));
-	qp->reads += err == 0;
-	return err;
+	if (tx->base.type == NDX_REQUEST_READ) {
+		err = -(int)fi_readmsg(qp->ep, &msg, FI_COMPLETION);
+		qp->reads += err == 0;
+		return err;
+	}
+	/* The peer's NDX does not see writes, so libfabric has to acknowledge them. */
+	return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE);
 }
 
 int ofi_tcp_submit(struct ofi_qp *qp, struct ofi_tx *tx)
 {
+	/* Beside immediate data there is room for 8 bits. The result of a send has to come before
+	 * the answer to it, so the acknowledgement may not come later. */
+	if ((tx->ctrl_flags & OFI_CTRL_IMMEDIATE) && ofi_acks_owed(qp) > UINT8_MAX &&
+	    !ofi_announce(qp))
+		return FI_EAGAIN;
 	if (tx->base.type == NDX_REQUEST_SEND)
 		return submit_send(qp, tx, tx->iov_count);
 	if (tx->ctrl_flags & OFI_CTRL_IS_WRITE)
@@ -98,6 +103,7 @@ int ofi_tcp_submit(struct ofi_qp *qp, struct ofi_tx *tx)
 static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_ctrl *ctrl)
 {
 	const char *wrong = ofi_ctrl_check_data(ctrl);
+	uint16_t arrived = ctrl->arrived;
 
 	if (wrong == NULL && qp->base.state == NDXP_QP_IDLE)
 		wrong = "a message before the connection was complete";
@@ -105,10 +111,14 @@ static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_ctrl *ctr
 		wrong = "a message with bytes that reports a write";
 	if (wrong == NULL && ctrl->count > qp->peer_depth - qp->credits)
 		wrong = "more credits than the peer's receive queue holds";
-	if (wrong == NULL) {
+	if (wrong == NULL)
 		qp->credits += ctrl->count;
+	if (wrong == NULL && (ctrl->flags & OFI_CTRL_IMMEDIATE))
+		arrived = ofi_ack_complete(qp, (uint8_t)ctrl->arrived);
+	if (wrong == NULL)
+		wrong = ofi_ack_take(qp, arrived);
+	if (wrong == NULL)
 		return true;
-	}
 	if (qp->base.state != NDXP_QP_IDLE)
 		ofi_qp_break(qp, 0, wrong);
 	else if (qp->link != NULL)
@@ -139,6 +149,7 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 		qp->written_parts = 0;
 	}
 	ndxp_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
+	ofi_ack_later(qp, (ctrl->flags & OFI_CTRL_ACK_REQ) != 0);
 	if (qp->rx_next != qp->base.receive.tail)
 		ofi_post_receives(qp);
 	else

@@ -20,7 +20,8 @@ enum {
 	AT_DEPTH = 26,
 	AT_INBOUND = 28,
 	AT_OUTBOUND = 32,
-	AT_PRIVATE = 36,
+	AT_INITIATOR_DEPTH = 36,
+	AT_PRIVATE = 38,
 };
 
 _Static_assert(AT_PRIVATE == OFI_CM_HEADER, "the header ends where private data begins");
@@ -38,8 +39,21 @@ size_t ofi_cm_encode(const struct ofi_cm *cm, uint8_t out[OFI_CM_SIZE])
 	ndxp_put_be16(out + AT_DEPTH, cm->depth);
 	ndxp_put_be32(out + AT_INBOUND, cm->inbound_read_limit);
 	ndxp_put_be32(out + AT_OUTBOUND, cm->outbound_read_limit);
+	ndxp_put_be16(out + AT_INITIATOR_DEPTH, cm->initiator_depth);
 	memcpy(out + AT_PRIVATE, cm->private_data, cm->private_len);
 	return OFI_CM_HEADER + cm->private_len;
+}
+
+#define SPEAKS(version) "speaks version " version " of the protocol, and this end version 4"
+_Static_assert(OFI_CM_VERSION == 4, "the texts name the own version");
+
+static const char *name_version(uint8_t version)
+{
+	static const char *const texts[] = {SPEAKS("0"), SPEAKS("1"), SPEAKS("2"), SPEAKS("3"),
+	                                    SPEAKS("4"), SPEAKS("5"), SPEAKS("6"), SPEAKS("7"),
+	                                    SPEAKS("8"), SPEAKS("9")};
+
+	return version < sizeof(texts) / sizeof(texts[0]) ? texts[version] : SPEAKS("10 or later");
 }
 
 static const char *check_head(const uint8_t *data, size_t len, enum ofi_cm_kind kind)
@@ -47,7 +61,7 @@ static const char *check_head(const uint8_t *data, size_t len, enum ofi_cm_kind 
 	if (len < OFI_CM_HEADER || memcmp(data + AT_MAGIC, magic, sizeof(magic)) != 0)
 		return "speaks another protocol";
 	if (data[AT_VERSION] != OFI_CM_VERSION)
-		return "speaks another version of the protocol";
+		return name_version(data[AT_VERSION]);
 	if (data[AT_KIND] != kind)
 		return "has sent an unexpected kind of message";
 	if (ndxp_get_be16(data + AT_PRIVATE_LEN) > len - OFI_CM_HEADER ||
@@ -72,6 +86,7 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
 	cm->depth = ndxp_get_be16(data + AT_DEPTH);
 	cm->inbound_read_limit = ndxp_get_be32(data + AT_INBOUND);
 	cm->outbound_read_limit = ndxp_get_be32(data + AT_OUTBOUND);
+	cm->initiator_depth = ndxp_get_be16(data + AT_INITIATOR_DEPTH);
 	cm->private_len = ndxp_get_be16(data + AT_PRIVATE_LEN);
 	memcpy(cm->private_data, data + AT_PRIVATE, cm->private_len);
 	return NULL;

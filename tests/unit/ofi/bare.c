@@ -213,7 +213,7 @@ uint32_t bare_ask_token(struct bare *b, uint32_t token, struct ofi_grant *grant)
 
 uint64_t bare_encode_ctrl(const struct bare *b, uint8_t type, uint16_t count)
 {
-	return ofi_ctrl_encode(type, 0, count, b->peer.id);
+	return ofi_ctrl_encode(type, count, 0, b->peer.id);
 }
 
 void bare_send(struct bare *b, uint64_t ctrl, uint64_t flags)
@@ -258,4 +258,20 @@ void bare_bystander_end(struct pair *p, struct pair_side side[2])
 	pair_drop_side(&side[0]);
 	pair_drop_side(&side[1]);
 	memset(&p->b.ov, 0, sizeof(p->b.ov));
+}
+
+void bare_violate(struct pair *p, void (*violate)(struct bare *b))
+{
+	struct pair_side bystander[2];
+	struct bare b;
+
+	bare_bystander_begin(p, bystander);
+	bare_connect_to_b(&b, p);
+	bare_send_ready(&b, p);
+	violate(&b);
+	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
+	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_ABORTED);
+	bare_close(&b);
+	pair_drop_side(&p->b);
+	bare_bystander_end(p, bystander);
 }

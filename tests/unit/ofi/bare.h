@@ -53,6 +53,8 @@ void bare_send_ready(struct bare *b, struct pair *p);
  * it still works. */
 void bare_bystander_begin(struct pair *p, struct pair_side side[2]);
 void bare_bystander_end(struct pair *p, struct pair_side side[2]);
+/* Violate the protocol on a connection that is up: it ends in an abort, and no other does. */
+void bare_violate(struct pair *p, void (*violate)(struct bare *b));
 /* Write a control message without a record to the peer's control region. */
 void bare_write_ctrl(struct bare *b, uint64_t ctrl);
 /* Write a control message and a record. */

@@ -71,7 +71,7 @@ static void fill_script(struct rig *rig)
 	rig->script[0] = (struct fi_cq_data_entry){
 		.op_context = &ofi_rx_at(rig->qp, 0)->op,
 		.flags = FI_RECV | FI_REMOTE_CQ_DATA,
-		.data = ofi_ctrl_encode(OFI_CTRL_DATA, 0, 0, 0),
+		.data = ofi_ctrl_encode_data(0, 0, 0, 0),
 	};
 	rig->script[1] = (struct fi_cq_data_entry){
 		.flags = FI_REMOTE_CQ_DATA,
@@ -95,6 +95,7 @@ static int set_up(void **state)
 	rig->adapter.max_transfer = 4096;
 	ndxp_list_init(&rig->adapter.qps);
 	ndxp_list_init(&rig->adapter.links);
+	ndxp_list_init(&rig->adapter.ncqs);
 	assert_int_equal(base_loop_create("rig", &rig->adapter.spi.loop), NDX_OK);
 	rig->native.ops = &ops;
 	rig->ncq.adapter = &rig->adapter;
@@ -102,6 +103,7 @@ static int set_up(void **state)
 	rig->ncq.mode = OFI_NCQ_POLLED;
 	ndxp_list_init(&rig->ncq.ties);
 	ndxp_list_init(&rig->ncq.credit_pending);
+	ndxp_list_init(&rig->ncq.ack_list);
 	assert_int_equal(
 		ofi_cq_create(&rig->adapter.spi, &(struct ndx_cq_attr){.depth = DEPTH}, &cq),
 		NDX_OK);

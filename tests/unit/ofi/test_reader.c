@@ -66,6 +66,7 @@ static void open_native(struct rig *rig, struct native *native)
 	assert_true(ncq->watch.fd >= 0);
 	ndxp_list_init(&ncq->ties);
 	ndxp_list_init(&ncq->credit_pending);
+	ndxp_list_init(&ncq->ack_list);
 	native->tie = (struct ofi_tie){.cq = rig->cq, .ncq = ncq, .refs = 1};
 	ndxp_list_add(&ncq->ties, &native->tie.of_ncq);
 	assert_int_equal(ofi_ncq_watch(ncq), NDX_OK);

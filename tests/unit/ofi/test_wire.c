@@ -20,6 +20,7 @@ static struct ofi_cm sample(enum ofi_cm_kind kind, size_t private_len)
 		.address = UINT64_C(0x1122334455667788),
 		.credits = 7,
 		.depth = 64,
+		.initiator_depth = 32,
 		.inbound_read_limit = 3,
 		.outbound_read_limit = 5,
 		.private_len = private_len,
@@ -50,9 +51,9 @@ static void connection_data_come_out_as_they_went_in(void **state)
 static void connection_data_have_their_documented_layout(void **state)
 {
 	static const uint8_t expected[OFI_CM_HEADER + 1] = {
-		'N',  'D',  'X',  'o',  3,    1,    0,    1,    1,    2,    3,    4, 0xfe,
-		0xfd, 0xfc, 0xfb, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 7,
-		0,    64,   0,    0,    0,    3,    0,    0,    0,    5,    1};
+		'N',  'D',  'X',  'o',  4,    1,    0,    1,    1,    2,    3,    4,  0xfe,
+		0xfd, 0xfc, 0xfb, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0,  7,
+		0,    64,   0,    0,    0,    3,    0,    0,    0,    5,    0,    32, 1};
 	const struct ofi_cm cm = sample(OFI_CM_CONNECT, 1);
 	uint8_t bytes[OFI_CM_SIZE];
 
@@ -109,46 +110,77 @@ static void random_bytes_are_never_taken_for_connection_data(void **state)
 	}
 }
 
-static void a_control_message_keeps_its_fields_apart(void **state)
+static void assert_split(uint64_t word, const struct ofi_ctrl *expected)
 {
-	const uint64_t word = ofi_ctrl_encode(0xab, 0xcd, 0x1234, 0x56789abc);
 	const struct ofi_ctrl split = ofi_ctrl_split(word);
 
-	(void)state;
-	assert_true(word == UINT64_C(0xabcd123456789abc));
-	assert_int_equal(split.type, 0xab);
-	assert_int_equal(split.flags, 0xcd);
-	assert_int_equal(split.count, 0x1234);
-	assert_int_equal(split.value, 0x56789abc);
+	assert_int_equal(split.type, expected->type);
+	assert_int_equal(split.flags, expected->flags);
+	assert_int_equal(split.count, expected->count);
+	assert_int_equal(split.arrived, expected->arrived);
+	assert_int_equal(split.value, expected->value);
 }
 
-static const char *check_data(uint8_t type, uint8_t flags, uint16_t count, uint32_t value)
+static void a_control_message_keeps_its_fields_apart(void **state)
 {
-	const struct ofi_ctrl word = ofi_ctrl_split(ofi_ctrl_encode(type, flags, count, value));
+	const uint64_t plain = ofi_ctrl_encode_data(OFI_CTRL_SOLICITED, 0x1234, 0x5678, 9);
+	const uint64_t immediate =
+		ofi_ctrl_encode_data(OFI_CTRL_IMMEDIATE, 4096, 0x5678, 0x9abcdef0);
+	const uint64_t alone = ofi_ctrl_encode(0x2b, 0xcdef, 0x1234, 0xff56789a);
+
+	(void)state;
+	assert_true(plain == UINT64_C(0x0232347800000056));
+	assert_split(plain,
+	             &(struct ofi_ctrl){OFI_CTRL_DATA, OFI_CTRL_SOLICITED, 0x1234, 0x5678, 0});
+	assert_true(immediate == UINT64_C(0x025000789abcdef0));
+	assert_split(immediate,
+	             &(struct ofi_ctrl){OFI_CTRL_DATA, OFI_CTRL_IMMEDIATE, 4096, 0x78, 0x9abcdef0});
+	assert_true(alone == UINT64_C(0x56cdef123456789a));
+	assert_split(alone | OFI_CTRL_ASKS,
+	             &(struct ofi_ctrl){0x2b, OFI_CTRL_ACK_REQ, 0xcdef, 0x1234, 0x56789a});
+	assert_split(alone, &(struct ofi_ctrl){0x2b, 0, 0xcdef, 0x1234, 0x56789a});
+}
+
+static const char *check_word(uint64_t data)
+{
+	const struct ofi_ctrl word = ofi_ctrl_split(data);
 
 	return ofi_ctrl_check_data(&word);
 }
 
-static const char *check_control(uint8_t type, uint8_t flags, uint16_t count)
+static const char *check_data(uint8_t flags, uint16_t arrived, uint32_t immediate)
 {
-	const struct ofi_ctrl word = ofi_ctrl_split(ofi_ctrl_encode(type, flags, count, 9));
+	return check_word(ofi_ctrl_encode_data(flags, 3, arrived, immediate));
+}
+
+static const char *check_alone(uint64_t data)
+{
+	const struct ofi_ctrl word = ofi_ctrl_split(data);
 
 	return ofi_ctrl_check_alone(&word);
 }
 
+static const char *check_control(uint8_t type, uint16_t arrived, uint16_t count)
+{
+	return check_alone(ofi_ctrl_encode(type, count, arrived, 9));
+}
+
 static void control_data_beside_messages_is_checked(void **state)
 {
+	const uint64_t plain = ofi_ctrl_encode_data(0, 0, 0, 0);
+
 	(void)state;
-	assert_null(check_data(OFI_CTRL_DATA, 0, 0, 0));
-	assert_null(check_data(OFI_CTRL_DATA, OFI_CTRL_SOLICITED, 3, 0));
-	assert_null(check_data(OFI_CTRL_DATA, OFI_CTRL_IMMEDIATE, 0, 17));
-	assert_non_null(check_data(OFI_CTRL_DATA, 0, 0, 17)); /* immediate data without the flag */
-	assert_null(check_data(OFI_CTRL_DATA, OFI_CTRL_IMMEDIATE | OFI_CTRL_IS_WRITE, 0, 17));
-	assert_non_null(check_data(OFI_CTRL_DATA, OFI_CTRL_IS_WRITE, 0, 0));
-	assert_non_null(check_data(OFI_CTRL_DATA, 8, 0, 0));
-	assert_non_null(check_data(OFI_CTRL_CREDIT, 0, 1, 0));
+	assert_null(check_data(0, 0, 0));
+	assert_null(check_data(0, UINT16_MAX, 0));
+	assert_null(check_data(OFI_CTRL_SOLICITED, 0, 0));
+	assert_null(check_data(OFI_CTRL_ACK_REQ, 0, 0));
+	assert_null(check_data(OFI_CTRL_IMMEDIATE, UINT16_MAX, UINT32_MAX));
+	assert_non_null(check_word(plain | 0x100)); /* immediate data without the flag */
+	assert_null(check_data(OFI_CTRL_IMMEDIATE | OFI_CTRL_IS_WRITE, 0, 17));
+	assert_non_null(check_data(OFI_CTRL_IS_WRITE, 0, 0));
+	assert_non_null(check_word(ofi_ctrl_encode(OFI_CTRL_CREDIT, 1, 0, 0)));
 	/* the value of a completion without control data */
-	assert_non_null(check_data(0, 0, 0, 0));
+	assert_non_null(check_word(0));
 }
 
 static void control_messages_that_come_alone_are_checked(void **state)
@@ -161,8 +193,12 @@ static void control_messages_that_come_alone_are_checked(void **state)
 	assert_null(check_control(OFI_CTRL_DISC, 0, 0));
 	assert_null(check_control(OFI_CTRL_PING, 0, 0));
 	assert_null(check_control(OFI_CTRL_PONG, 0, 0));
-	assert_non_null(check_control(OFI_CTRL_CREDIT, 0, 0));
-	assert_non_null(check_control(OFI_CTRL_CREDIT, 1, 1));
+	assert_null(check_control(OFI_CTRL_CREDIT, 7, 0));
+	assert_null(check_control(OFI_CTRL_CREDIT, 7, 1));
+	assert_null(check_alone(ofi_ctrl_encode(OFI_CTRL_CREDIT, 0, 7, 9) | OFI_CTRL_ASKS));
+	assert_non_null(check_alone(ofi_ctrl_encode(OFI_CTRL_PING, 0, 0, 9) | OFI_CTRL_ASKS));
+	assert_non_null(check_control(OFI_CTRL_DISC, 7, 0));
+	assert_non_null(check_control(OFI_CTRL_WRITTEN, 7, 1));
 	assert_non_null(check_control(OFI_CTRL_REJECT, 0, OFI_CM_PRIVATE + 1));
 	assert_non_null(check_control(OFI_CTRL_READY, 0, 1));
 	assert_non_null(check_control(OFI_CTRL_DISC, 0, 7));
@@ -177,7 +213,7 @@ static void control_messages_that_come_alone_are_checked(void **state)
 	assert_null(check_control(OFI_CTRL_WRITTEN_HIGH, 0, 16384));
 	assert_non_null(check_control(OFI_CTRL_SYNC, 0, OFI_TOKENS_MAX + 1));
 	assert_non_null(check_control(OFI_CTRL_ANSWER, 0, 1));
-	for (unsigned type = OFI_CTRL_PONG + 1; type < 256; type++)
+	for (unsigned type = OFI_CTRL_PONG + 1; type < 128; type++)
 		assert_non_null(check_control((uint8_t)type, 0, 0));
 }
 

@@ -191,6 +191,7 @@ int fixture_create(void **state)
 	ndxp_list_init(&f->adapter.qps);
 	ndxp_list_init(&f->adapter.links);
 	ndxp_list_init(&f->adapter.revokes);
+	ndxp_list_init(&f->adapter.ncqs);
 	assert_int_equal(base_loop_create("fixture", &f->adapter.spi.loop), NDX_OK);
 	f->native.ops = &cq_ops;
 	f->ncq.adapter = &f->adapter;
@@ -199,6 +200,7 @@ int fixture_create(void **state)
 	f->ncq.refs = 2; /* the link's, and one that keeps the queue, which is a part of *f */
 	ndxp_list_init(&f->ncq.ties);
 	ndxp_list_init(&f->ncq.credit_pending);
+	ndxp_list_init(&f->ncq.ack_list);
 	make_queues(f);
 	make_link(f);
 	*state = f;
