@@ -258,7 +258,8 @@ void ndxp_cq_poll_end(struct ndxp_cq *cq)
 void ndxp_cq_wake(struct ndxp_cq *cq, bool up)
 {
 	ndxp_lock_acquire(&cq->lock);
-	set_fd(cq, up);
+	if (cq->fd >= 0)
+		set_fd(cq, up);
 	ndxp_lock_release(&cq->lock);
 }
 

@@ -455,3 +455,26 @@ void case_cq_fd_armed_again_forgets_nothing(struct check *c)
 		check_that(c, check_over(c) || stays_quiet(&p->b, fd), "readable without a result");
 	}
 }
+
+/*
+ * One thread polls while another sleeps on the descriptor. A result that the first thread takes may
+ * wake the second thread or not. A result that no thread takes has to.
+ */
+void case_cq_fd_wakes_a_sleeper_beside_a_poller(struct check *c)
+{
+	struct pair *p = pair_up(c, NULL);
+	int fd = -1;
+
+	if (!p)
+		return;
+	check_status(c, ndx_cq_get_fd(p->b.cq, &fd), NDX_OK, "cq_get_fd");
+	for (unsigned i = 0; i < 100 && !check_over(c); i++) {
+		check_status(c, ndx_cq_notify(p->b.cq, NDX_CQ_NOTIFY_ANY, NULL), NDX_OK, "arm");
+		poke(p, 0);
+		expect_received(&p->b, 1, MESSAGE);
+		poke(p, 0);
+		check_that(c, check_over(c) || readable(fd, WAIT_MS),
+		           "round %u: waited %d ms for the descriptor", i, WAIT_MS);
+		expect_received(&p->b, 1, MESSAGE);
+	}
+}

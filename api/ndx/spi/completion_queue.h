@@ -179,7 +179,7 @@ static inline void ndxp_cq_bypassed(struct ndxp_cq *cq, uint64_t results)
 void ndxp_cq_poll_begin(struct ndxp_cq *cq);
 void ndxp_cq_poll_end(struct ndxp_cq *cq);
 
-/* Set or clear the descriptor, for ndx_spi_cq_wake(). */
+/* For the operation `cq_wake`: set or clear the descriptor, if the consumer has asked for it. */
 void ndxp_cq_wake(struct ndxp_cq *cq, bool up);
 
 /* Take results from the stash; a provider without a native queue needs nothing else for

@@ -250,7 +250,8 @@ struct ofi_rx {
 	bool poisoned; /* its memory was deregistered: it must not receive */
 };
 
-/* Acknowledgements of messages (ofi_ack.c); counts since the connection began, modulo 2^16. */
+/* Acknowledgements of messages (ofi_ack_count.c, ofi_ack.c); counts since the connection began,
+ * modulo 2^16. */
 struct ofi_acks {
 	uint16_t arrived;   /* messages of the peer that have arrived in receives, ... */
 	uint16_t told;      /* ... and those of them that the peer has been told of */
@@ -414,7 +415,7 @@ uint8_t ofi_ack_request(const struct ofi_qp *qp);
 /* libfabric has taken a message with these flags. */
 void ofi_ack_await(struct ofi_qp *qp, struct ofi_tx *tx, uint8_t flags);
 /* Tell the peer what has arrived, and ask for all that is not asked for; false: libfabric has no
- * memory for the moment. */
+ * memory for the moment, and the next tick does so. */
 bool ofi_ack_now(struct ofi_qp *qp);
 /* The number of messages that has these lower 8 bits, the next one that is not confirmed yet. */
 static inline uint16_t ofi_ack_complete(const struct ofi_qp *qp, uint8_t low)

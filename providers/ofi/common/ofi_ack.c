@@ -7,7 +7,7 @@
  * enough. The peer's NDX does not see writes: libfabric has to acknowledge them.
  *
  * The number travels with every message that goes the other way. If no message goes, the number is
- * sent alone, as late as the peer does not wait for it:
+ * sent alone, as late as possible without keeping the peer waiting:
  *  - when the consumer's polls find nothing more, or the consumer arms a notification;
  *  - when half of what the peer can have in flight is not acknowledged;
  *  - when the control thread reads the native queue, or looks at its next tick.
@@ -65,15 +65,18 @@ static struct ofi_qp *next_listed(struct ofi_ncq *ncq)
 bool ofi_ack_now(struct ofi_qp *qp)
 {
 	const bool ask = qp->acks.unasked > 0;
+	bool ok;
 
 	if (!qp->open || (!ask && ofi_acks_owed(qp) == 0))
 		return true;
 	qp->acks.ask = ask;
-	if (!ofi_announce(qp))
-		return false;
+	ok = ofi_announce(qp);
 	qp->acks.ask = false;
-	ofi_acks_end(qp);
-	return true;
+	if (ok)
+		ofi_acks_end(qp);
+	else
+		ofi_ack_look(qp->ncq);
+	return ok;
 }
 
 void ofi_ack_all(struct ofi_ncq *ncq)
@@ -94,8 +97,6 @@ void ofi_ack_all(struct ofi_ncq *ncq)
 			ofi_acks_end(qp);
 		ndxp_lock_release(&qp->base.lock);
 	}
-	if (!ok)
-		ofi_ack_look(ncq);
 }
 
 /* The consumer has found nothing, and may find nothing for long: what is asked for goes now. */

@@ -21,16 +21,14 @@ static const char *take_credit(struct ofi_link *link, const struct ofi_ctrl *ctr
 		wrong = "more credits than the peer's receive queue holds";
 	else if (ctrl->flags == 0 && ctrl->count == 0 && ctrl->arrived == qp->acks.confirmed)
 		wrong = "a control message with 0 credits and no new acknowledgement";
-	else
-		wrong = ofi_ack_take(qp, ctrl->arrived);
 	if (wrong == NULL) {
 		qp->credits += ctrl->count;
 		qp->credit_ctrl_received++;
-		ofi_submit(qp);
-		/* the peer's consumer waits; if libfabric has no memory now, the tick tells */
-		if ((ctrl->flags & OFI_CTRL_ACK_REQ) && ofi_acks_owed(qp) > 0)
-			(void)ofi_ack_now(qp);
+		wrong = ofi_ack_take(qp, ctrl->arrived);
 	}
+	/* the peer's consumer waits */
+	if (wrong == NULL && (ctrl->flags & OFI_CTRL_ACK_REQ) && ofi_acks_owed(qp) > 0)
+		(void)ofi_ack_now(qp);
 	ndxp_lock_release(&qp->base.lock);
 	return wrong;
 }

@@ -30,14 +30,10 @@ void ofi_conn_drain(struct ndx_spi_conn *spi)
 		ofi_cancel_waiting(qp);
 	ofi_submit(qp);
 	ofi_check_drained(qp);
-	ndxp_lock_release(&qp->base.lock);
 	/* no request of the consumer's follows, and the peer may be waiting to disconnect */
-	ndxp_lock_acquire(&conn->link->ncq->lock);
-	ndxp_lock_acquire(&qp->base.lock);
 	if (!qp->broken)
 		(void)ofi_ack_now(qp);
 	ndxp_lock_release(&qp->base.lock);
-	ndxp_lock_release(&conn->link->ncq->lock);
 }
 
 void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi)

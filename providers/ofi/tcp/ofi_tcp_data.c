@@ -116,7 +116,7 @@ static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_ctrl *ctr
 	if (wrong == NULL && (ctrl->flags & OFI_CTRL_IMMEDIATE))
 		arrived = ofi_ack_complete(qp, (uint8_t)ctrl->arrived);
 	if (wrong == NULL)
-		wrong = ofi_ack_take(qp, arrived);
+		wrong = ofi_ack_cover(qp, arrived);
 	if (wrong == NULL)
 		return true;
 	if (qp->base.state != NDXP_QP_IDLE)
@@ -154,8 +154,9 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 		ofi_post_receives(qp);
 	else
 		ofi_send_credits(qp);
-	if (ctrl->count > 0)
-		ofi_submit(qp);
+	/* last, so that what goes now tells of this message, too */
+	ofi_submit(qp);
+	ofi_check_drained(qp);
 }
 
 int ofi_tcp_send_credits(struct ofi_qp *qp, uint32_t fresh)

@@ -256,7 +256,7 @@ static void what_a_poll_takes_does_not_fire_the_descriptor(void **state)
 	poll_and_take(&b, 2, 1);
 	assert_true(is_readable(&b));
 	poll_and_take(&b, 0, 1);
-	/* armed anew, the descriptor waits for what is asked for now only */
+	/* armed anew, the descriptor waits for the new type only */
 	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
 	poll_and_take(&b, 1, 1);
 	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_SOLICITED));
@@ -283,6 +283,10 @@ static void another_thread_fires_the_descriptor_during_a_poll(void **state)
 	(void)state;
 	set_up(&b, 8);
 	b.cq.fd_tracked = true;
+	ndxp_cq_wake(&b.cq, true); /* the consumer has not asked for it */
+	assert_false(is_readable(&b));
+	ndxp_cq_wake(&b.cq, true);
+	assert_true(is_readable(&b));
 	assert_false(readable_when_armed(&b, NDX_CQ_NOTIFY_ANY));
 	ndxp_cq_poll_begin(&b.cq);
 	assert_int_equal(pthread_create(&thread, NULL, push_one, &b), 0);

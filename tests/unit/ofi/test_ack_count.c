@@ -10,6 +10,7 @@ enum {
 	WHOLE = 4096,          /* the deepest queues, ... */
 	ROUND = 3 * 65536 + 7, /* ... and messages that pass 2^16 three times */
 	TAKEN = 64,
+	LIMIT_MS = 60000, /* for each side */
 };
 
 struct stream {
@@ -22,11 +23,14 @@ struct stream {
 static void *receive_all(void *arg)
 {
 	struct stream *s = arg;
+	const uint64_t end = pair_now() + LIMIT_MS;
 	struct ndx_result results[TAKEN];
 
 	for (uintptr_t got = 0; got < s->count && s->failed == NDX_OK;) {
 		const size_t n = ndx_cq_get_results(s->side->cq, results, TAKEN);
 
+		if (n == 0 && pair_now() >= end)
+			s->failed = NDX_E_IO_TIMEOUT;
 		for (size_t i = 0; i < n && s->failed == NDX_OK; i++, got++) {
 			s->failed = results[i].status;
 			if (s->failed == NDX_OK && got + s->depth < s->count)
@@ -40,6 +44,7 @@ static void *receive_all(void *arg)
 static enum ndx_status send_all(struct stream *s, struct pair_side *to)
 {
 	struct stream other = {to, s->count, s->depth, NDX_OK};
+	const uint64_t end = pair_now() + LIMIT_MS;
 	struct ndx_result results[TAKEN];
 	uintptr_t sent = 0;
 	pthread_t thread;
@@ -53,6 +58,8 @@ static enum ndx_status send_all(struct stream *s, struct pair_side *to)
 		for (; sent < s->count && sent - done < s->depth; sent++)
 			pair_send(s->side, sent, 0, 0, 0);
 		n = ndx_cq_get_results(s->side->cq, results, TAKEN);
+		if (n == 0 && pair_now() >= end)
+			s->failed = NDX_E_IO_TIMEOUT;
 		for (size_t i = 0; i < n && s->failed == NDX_OK; i++, done++) {
 			s->failed = results[i].status;
 			if (s->failed == NDX_OK)
