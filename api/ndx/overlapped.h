@@ -12,13 +12,14 @@
  *   - wait: ndx_overlapped_wait() or ndx_overlapped_status(), the default;
  *   - callback: the adapter's control thread calls `callback`;
  *   - port: the library queues the object to an `ndx_port`, which many operations may share and
- *     which has a pollable file descriptor.
+ *     which has a pollable file descriptor; or the port has a sink (ndx_port_create_sink()), which
+ *     the completing thread calls.
  *
  * The object may be reused or freed as soon as it is complete: when the wait or status call says
- * so, from inside its callback, or when the port returns it. Closing or cancelling the object on
- * which an operation was started completes the operation before the call returns: its callback has
- * returned, or the overlapped object is in its port. Operations of one object complete in the order
- * in which they ended.
+ * so, from inside its callback or sink, or when the port returns it. Closing or cancelling the
+ * object on which an operation was started completes the operation before the call returns: its
+ * callback or sink has returned, or the overlapped object is in its port. Operations of one object
+ * complete in the order in which they ended.
  *
  * No callback runs inside another callback. A callback may end other operations by close, cancel or
  * flush, on objects of its own adapter or of another one. Such an operation is complete when that
@@ -51,11 +52,12 @@ struct ndx_port; /* opaque */
  *
  * Calls that wait for a peer, a completion or another thread return NDX_E_WOULD_BLOCK in a
  * callback, whatever adapter they concern; each call says whether it blocks. Starting overlapped
- * operations, posting requests and closing objects are allowed. Where a close would have to wait,
- * it does without the result of the wait or finishes in the background; the comment of each close
- * says which. Calls that query only the system (ndx_adapter_open(), ndx_adapter_list(),
- * ndx_resolve(), ndx_negotiation_server_create()) work in a callback, and delay the connections of
- * the callback's adapter for as long as the system takes.
+ * operations, posting requests, closing objects, and ndx_port_post(), also of the callback's own
+ * object, are allowed. Where a close would have to wait, it does without the result of the wait or
+ * finishes in the background; the comment of each close says which. Calls that query only the
+ * system (ndx_adapter_open(), ndx_adapter_list(), ndx_resolve(), ndx_negotiation_server_create())
+ * work in a callback, and delay the connections of the callback's adapter for as long as the system
+ * takes.
  */
 typedef void ndx_overlapped_fn(struct ndx_overlapped *ov);
 
@@ -122,6 +124,32 @@ enum ndx_status ndx_overlapped_wait(struct ndx_overlapped *ov, uint32_t timeout_
 enum ndx_status ndx_port_create(struct ndx_port **out);
 
 /**
+ * Create a port that calls a function instead of queueing: the thread that completes an operation
+ * calls @p sink with the overlapped object. Such a completion needs no other thread, and the port
+ * no descriptor. For programs that have their own way to wait, such as an event loop.
+ *
+ * Any thread may call the sink, several threads at once for different objects, and also the thread
+ * that starts an operation, before the starting call has returned. The caller holds locks of the
+ * library. So the sink may store, wake threads, and call ndx_port_post() with a port that queues.
+ * The sink must not call anything else of the library, and must not wait for a lock that the
+ * program holds during a call of the library.
+ *
+ * The overlapped object has its outcome and belongs to the program from the call of the sink on;
+ * the sink may reuse, free or post the object. Before that call the program must not free or reuse
+ * the object, whatever ndx_overlapped_status() says. The calls come in the order in which a port
+ * that queues would return the objects.
+ *
+ * @param sink      the function; not NULL
+ * @param[out] out  the port; untouched on failure; release it with ndx_port_close()
+ *
+ * @retval NDX_E_INVALID_PARAMETER NULL argument
+ * @retval NDX_E_NO_MEMORY         out of memory
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_port_create_sink(ndx_overlapped_fn *sink, struct ndx_port **out);
+
+/**
  * Release a port. No overlapped object that names the port may be in flight. Objects that are still
  * queued count as returned. NULL is a no-op.
  */
@@ -129,7 +157,8 @@ void ndx_port_close(struct ndx_port *port);
 
 /**
  * Descriptor that is readable while the port holds an object. For poll, epoll and select only; the
- * program must not read it. The library closes it with the port.
+ * program must not read it. The library closes it with the port. -1 if the port has a sink, or is
+ * NULL.
  */
 int ndx_port_get_fd(struct ndx_port *port);
 
@@ -140,8 +169,8 @@ int ndx_port_get_fd(struct ndx_port *port);
  * @param max         1 or more
  * @param timeout_ms  how long to wait for the first object; 0: check only
  *
- * @return number of objects taken; 0 when the time is over, and at once if @p port or @p ovs is
- *         NULL
+ * @return number of objects taken; 0 when the time is over, and at once if the port has a sink, or
+ *         if @p port or @p ovs is NULL
  *
  * Thread safety: any thread, several at once. Blocks: up to @p timeout_ms; in a callback no,
  * whatever @p timeout_ms says.
@@ -151,8 +180,11 @@ size_t ndx_port_get(struct ndx_port *port, struct ndx_overlapped **ovs, size_t m
 
 /**
  * Queue an overlapped object of the program, as PostQueuedCompletionStatus does. The object must
- * not be in flight; ndx_port_get() returns it with the status and information that it has. No-op if
+ * not be in flight; ndx_port_get() returns it with the status and information that it has. If the
+ * port has a sink, the call calls the sink; so a sink must not post to its own port. No-op if
  * either argument is NULL.
+ *
+ * Thread safety: any thread, also in callbacks and sinks. Blocks: no.
  */
 void ndx_port_post(struct ndx_port *port, struct ndx_overlapped *ov);
 

@@ -8,7 +8,8 @@
 /* On the loop's thread: run the callback, or call base_ov_tell() if there is none. */
 void base_ov_deliver(struct ndx_overlapped *ov);
 
-/* For an object without a callback: put it into its port, or wake the waiting thread. */
+/* For an object without a callback: put it into its port, give it to its sink, or wake the waiting
+ * thread. */
 void base_ov_tell(struct ndx_overlapped *ov);
 
 #endif

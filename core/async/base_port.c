@@ -9,6 +9,21 @@
 #include <ndx/spi/loop.h>
 #include "base_ov_state.h"
 
+enum ndx_status ndx_port_create_sink(ndx_overlapped_fn *sink, struct ndx_port **out)
+{
+	struct ndx_port *port;
+
+	if (sink == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_port_create_sink: NULL argument");
+	port = calloc(1, sizeof(*port));
+	if (port == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a port");
+	port->sink = sink;
+	port->fd = -1;
+	*out = port;
+	return NDX_OK;
+}
+
 enum ndx_status ndx_port_create(struct ndx_port **out)
 {
 	struct ndx_port *port;
@@ -43,7 +58,7 @@ void ndx_port_close(struct ndx_port *port)
 
 int ndx_port_get_fd(struct ndx_port *port)
 {
-	if (port == NULL)
+	if (port == NULL || port->sink != NULL)
 		return -1;
 	ndxp_lock_acquire(&port->lock);
 	port->asked = true;
@@ -98,7 +113,7 @@ size_t ndx_port_get(struct ndx_port *port, struct ndx_overlapped **ovs, size_t m
 	uint64_t deadline = ndxp_loop_on_any() ? 0 : ndxp_deadline(timeout_ms);
 	size_t n;
 
-	if (port == NULL || ovs == NULL)
+	if (port == NULL || port->sink != NULL || ovs == NULL)
 		return 0;
 	for (;;) {
 		const bool sleep = ndxp_now_ns() < deadline;

@@ -12,6 +12,7 @@
 #include <ndx/spi/overlapped_list.h>
 
 struct ndx_port {
+	ndx_overlapped_fn *sink; /* NULL: the port queues; else nothing but `fd`, -1, is used */
 	struct ndxp_lock lock;
 	struct ndxp_ov_list queue;
 	uint32_t posts;    /* counts pushes; the futex of sleeping threads */
@@ -25,7 +26,8 @@ struct ndx_port {
 /* Lock held: make the descriptor readable exactly while the queue holds an object. */
 void base_port_show(struct ndx_port *port);
 
-/* Queue an object that has its outcome. Any thread, with any lock held. */
+/* Queue an object that has its outcome, or give the object to the port's sink. Any thread, with any
+ * lock held. */
 void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov);
 
 #endif

@@ -18,11 +18,22 @@ void base_port_show(struct ndx_port *port)
 		ndxp_eventfd_clear(port->fd);
 }
 
+/* From the call on the sink's program owns `ov`, and may close the port. */
+static void give_to_sink(const struct ndx_port *port, struct ndx_overlapped *ov)
+{
+	__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
+	port->sink(ov);
+}
+
 void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
 {
 	uint32_t *posts = &port->posts;
 	bool wake;
 
+	if (port->sink != NULL) {
+		give_to_sink(port, ov);
+		return;
+	}
 	ndxp_lock_acquire(&port->lock);
 	__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
 	ndxp_ov_push(&port->queue, ov);

@@ -368,6 +368,21 @@ static enum ndx_status call_port_create(struct scene *s)
 	return st;
 }
 
+static void sink_nothing(struct ndx_overlapped *ov)
+{
+	(void)ov;
+}
+
+static enum ndx_status call_port_create_sink(struct scene *s)
+{
+	struct ndx_port *port = NULL;
+	enum ndx_status st = ndx_port_create_sink(sink_nothing, &port);
+
+	(void)s;
+	ndx_port_close(port);
+	return st;
+}
+
 static enum ndx_status call_port_close(struct scene *s)
 {
 	ndx_port_close(s->port);
@@ -476,6 +491,7 @@ const struct row object_rows[] = {
 	{"ndx_overlapped_status", call_overlapped_status, NDX_PENDING, NDX_OK},
 	{"ndx_overlapped_wait", call_overlapped_wait, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_port_create", call_port_create, NDX_OK, NDX_OK},
+	{"ndx_port_create_sink", call_port_create_sink, NDX_OK, NDX_OK},
 	{"ndx_port_close", call_port_close, NDX_OK, NDX_OK},
 	{"ndx_port_get", call_port_get, NDX_OK, NDX_OK},
 	{"ndx_port_get_fd", call_port_get_fd, NDX_OK, NDX_OK},

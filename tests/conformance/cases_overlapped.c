@@ -109,22 +109,27 @@ void case_overlapped_every_operation_by_port(struct check *c)
 	every_operation(c, WAY_PORT);
 }
 
+void case_overlapped_every_operation_by_sink(struct check *c)
+{
+	every_operation(c, WAY_SINK);
+}
+
 void case_overlapped_shared_queues_notify_in_every_way(struct check *c)
 {
 	struct ndx_adapter *adapter = c->world->places[0].adapter;
 	struct ndx_srq *srq = NULL;
-	struct probe one[3];
+	struct probe one[EACH_WAY];
 
 	memset(one, 0, sizeof(one));
 	if (!check_status(c, make_srq(adapter, 8, 1, SRQ_THRESHOLD, &srq), NDX_OK, "srq_create"))
 		return;
 	/* no receives are there: fewer than the threshold */
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < EACH_WAY; i++) {
 		if (probe_begin(&one[i], c, (enum way)i))
 			probe_async(&one[i], ndx_srq_notify(srq, &one[i].ov), NDX_OK, "srq_notify");
 	}
 	ndx_srq_close(srq);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < EACH_WAY; i++)
 		probe_end(&one[i]);
 }
 
@@ -132,12 +137,12 @@ void case_overlapped_shared_queues_notify_in_every_way(struct check *c)
 void case_overlapped_failures_come_in_every_way(struct check *c)
 {
 	struct pair *p = pair_open(c, NULL, NULL);
-	struct probe one[3];
+	struct probe one[EACH_WAY];
 
 	memset(one, 0, sizeof(one));
 	if (!p || !pair_without_listener(p))
 		return;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < EACH_WAY; i++) {
 		if (!probe_begin(&one[i], c, (enum way)i))
 			break;
 		probe_async(&one[i],
@@ -147,7 +152,7 @@ void case_overlapped_failures_come_in_every_way(struct check *c)
 		probe_silent(&one[i], "connect to nobody");
 	}
 	pair_close_all(c);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < EACH_WAY; i++)
 		probe_end(&one[i]);
 }
 
@@ -205,6 +210,7 @@ void case_overlapped_cancel_is_synchronous(struct check *c)
 	cancel_one(c, WAY_WAIT);
 	cancel_one(c, WAY_CALLBACK);
 	cancel_one(c, WAY_PORT);
+	cancel_one(c, WAY_SINK);
 }
 
 /* Callbacks that write down in which order they came. */
@@ -287,16 +293,16 @@ static void race(struct pair *p, struct probe *one)
 void case_overlapped_cancel_racing_with_the_event_ends_it_once(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);
-	struct probe one[3];
+	struct probe one[EACH_WAY];
 	bool ready = p != NULL;
 
 	memset(one, 0, sizeof(one));
-	for (size_t i = 0; ready && i < 3; i++)
+	for (size_t i = 0; ready && i < EACH_WAY; i++)
 		ready = probe_begin(&one[i], c, (enum way)i);
 	for (size_t i = 0; ready && i < RACES && !check_over(c); i++)
-		race(p, &one[i % 3]);
+		race(p, &one[i % EACH_WAY]);
 	pair_close_all(c);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < EACH_WAY; i++)
 		probe_end(&one[i]);
 }
 

@@ -24,7 +24,7 @@ static void still_poisoned(struct probe *probe, const char *what)
 struct closing {
 	struct check *c;
 	struct pair *p;
-	struct probe one[3]; /* one per way */
+	struct probe one[EACH_WAY]; /* one per way */
 };
 
 static bool closing_begin(struct closing *k, struct check *c, struct pair *p)
@@ -34,7 +34,7 @@ static bool closing_begin(struct closing *k, struct check *c, struct pair *p)
 	memset(k, 0, sizeof(*k));
 	k->c = c;
 	k->p = p;
-	for (size_t i = 0; ready && i < 3; i++)
+	for (size_t i = 0; ready && i < EACH_WAY; i++)
 		ready = probe_begin(&k->one[i], c, (enum way)i);
 	return ready;
 }
@@ -42,7 +42,7 @@ static bool closing_begin(struct closing *k, struct check *c, struct pair *p)
 /* All have ended before the close returned. */
 static void closing_ended(struct closing *k, enum ndx_status want, const char *what)
 {
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < EACH_WAY; i++) {
 		probe_has_ended(&k->one[i], want, what);
 		probe_silent(&k->one[i], what);
 		if (!check_over(k->c))
@@ -52,12 +52,12 @@ static void closing_ended(struct closing *k, enum ndx_status want, const char *w
 
 static void closing_end(struct closing *k, const char *what)
 {
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < EACH_WAY; i++) {
 		if (!check_over(k->c))
 			still_poisoned(&k->one[i], what);
 	}
 	pair_close_all(k->c);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < EACH_WAY; i++) {
 		if (!check_over(k->c))
 			still_poisoned(&k->one[i], what);
 		probe_end(&k->one[i]);
@@ -71,7 +71,7 @@ void case_overlapped_closed_queue_ends_its_notifications(struct check *c)
 	if (!closing_begin(&k, c, pair_up(c, NULL)))
 		return;
 	receive_ok(&k.p->a, 1, 0, 64);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < EACH_WAY; i++)
 		check_status(c, ndx_cq_notify(k.p->a.cq, NDX_CQ_NOTIFY_ANY, &k.one[i].ov),
 		             NDX_PENDING, "cq_notify");
 	side_close_cqs(&k.p->a);
@@ -105,7 +105,7 @@ void case_overlapped_closed_shared_queue_ends_its_notifications(struct check *c)
 	for (unsigned i = 0; i < 2; i++)
 		check_status(c, ndx_srq_receive(srq, tag(&p->a, i), &nothing, 1), NDX_OK,
 		             "srq_receive");
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < EACH_WAY; i++)
 		check_status(c, ndx_srq_notify(srq, &k.one[i].ov), NDX_PENDING, "srq_notify");
 	ndx_srq_close(srq);
 	closing_ended(&k, NDX_E_CANCELED, "srq_notify of a closed queue");
@@ -115,15 +115,17 @@ void case_overlapped_closed_shared_queue_ends_its_notifications(struct check *c)
 	closing_end(&k, "overlapped object of a closed shared queue");
 }
 
-/* Three pairs at one listener, each of which has asked for a request. */
-static bool closing_of_requests(struct closing *k, struct check *c, struct pair *p[3])
+/* A pair for each way at one listener, each of which has asked for a request. */
+static bool closing_of_requests(struct closing *k, struct check *c, struct pair *p[EACH_WAY])
 {
-	p[0] = pair_open(c, NULL, NULL);
-	p[1] = p[0] ? pair_open_on(p[0], NULL, NULL) : NULL;
-	p[2] = p[1] ? pair_open_on(p[0], NULL, NULL) : NULL;
-	if (!closing_begin(k, c, p[2] ? p[0] : NULL))
+	for (size_t i = 0; i < EACH_WAY; i++) {
+		p[i] = i == 0 ? pair_open(c, NULL, NULL) : pair_open_on(p[0], NULL, NULL);
+		if (!p[i])
+			return false;
+	}
+	if (!closing_begin(k, c, p[0]))
 		return false;
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < EACH_WAY; i++)
 		check_status(c,
 		             ndx_listener_get_connection_request(p[0]->listener, p[i]->b.conn,
 		                                                 &k->one[i].ov),
@@ -134,7 +136,7 @@ static bool closing_of_requests(struct closing *k, struct check *c, struct pair 
 void case_overlapped_closed_listener_ends_its_requests(struct check *c)
 {
 	struct closing k;
-	struct pair *p[3];
+	struct pair *p[EACH_WAY];
 
 	if (!closing_of_requests(&k, c, p))
 		return;
@@ -149,13 +151,12 @@ void case_overlapped_closed_listener_ends_its_requests(struct check *c)
 void case_overlapped_closed_connector_ends_its_request(struct check *c)
 {
 	struct closing k;
-	struct pair *p[3];
+	struct pair *p[EACH_WAY];
 
 	if (!closing_of_requests(&k, c, p))
 		return;
-	side_close_connector(&p[0]->b);
-	side_close_connector(&p[1]->b);
-	side_close_connector(&p[2]->b);
+	for (size_t i = 0; i < EACH_WAY; i++)
+		side_close_connector(&p[i]->b);
 	closing_ended(&k, NDX_E_CANCELED, "get_connection_request into a closed connector");
 	/* the listener goes on */
 	side_new_connector(&p[0]->b);
@@ -196,7 +197,7 @@ static void close_connector_in(struct check *c, enum way way, bool connected)
 
 void case_overlapped_closed_connector_ends_what_it_does(struct check *c)
 {
-	for (unsigned i = 0; i < 3 && !check_over(c); i++) {
+	for (unsigned i = 0; i < EACH_WAY && !check_over(c); i++) {
 		close_connector_in(c, (enum way)i, false);
 		close_connector_in(c, (enum way)i, true);
 	}
@@ -229,17 +230,17 @@ void case_overlapped_accept_ends_when_its_connector_is_closed(struct check *c)
 void case_overlapped_closed_region_ends_its_registration(struct check *c)
 {
 	struct closing k;
-	struct ndx_mr *mr[3] = {NULL, NULL, NULL};
+	struct ndx_mr *mr[EACH_WAY] = {NULL};
 
 	if (!closing_begin(&k, c, pair_open(c, NULL, NULL)))
 		return;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < EACH_WAY; i++) {
 		check_status(c, ndx_mr_create(k.p->a.adapter, &mr[i]), NDX_OK, "mr_create");
 		if (!check_over(c))
 			check_status(c, ndx_mr_register(mr[i], k.p->a.buf, 4096, 0, &k.one[i].ov),
 			             NDX_PENDING, "register");
 	}
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < EACH_WAY; i++)
 		ndx_mr_close(mr[i]);
 	closing_ended(&k, NDX_OK, "register of a closed region");
 	closing_end(&k, "overlapped object of a closed region");

@@ -119,19 +119,19 @@ static void play(struct scene *s, enum way way, struct ndx_adapter *adapter)
 
 static void play_all(struct check *c, struct ndx_adapter *foreign)
 {
-	for (size_t i = 0; i < 3 * ending_count && !check_over(c); i++) {
+	for (size_t i = 0; i < EACH_WAY * ending_count && !check_over(c); i++) {
 		struct scene *s = calloc(1, sizeof(*s));
 
 		if (!s) {
 			check_fail(c, "no memory");
 			return;
 		}
-		s->e = &endings[i / 3];
+		s->e = &endings[i / EACH_WAY];
 		s->foreign = foreign != NULL;
 		if (object_open(&s->o, c, s->e)) {
 			struct side *own = s->e->passive ? &s->o.p->b : &s->o.p->a;
 
-			play(s, (enum way)(i % 3), foreign ? foreign : own->adapter);
+			play(s, (enum way)(i % EACH_WAY), foreign ? foreign : own->adapter);
 			object_close(&s->o);
 		}
 		free(s);

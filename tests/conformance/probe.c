@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Learning of completions by waiting, by callback and by port. */
+/* Learning of completions by waiting, by callback, by port and by sink. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -41,10 +41,13 @@ static void init(struct probe *p, struct check *c, enum way way)
 
 bool probe_begin(struct probe *p, struct check *c, enum way way)
 {
+	enum ndx_status st;
+
 	init(p, c, way);
-	if (way != WAY_PORT)
+	if (way != WAY_PORT && way != WAY_SINK)
 		return !check_over(c);
-	if (!check_status(c, ndx_port_create(&p->port), NDX_OK, "port_create"))
+	st = way == WAY_PORT ? ndx_port_create(&p->port) : ndx_port_create_sink(called, &p->port);
+	if (!check_status(c, st, NDX_OK, "port_create"))
 		return false;
 	p->own_port = true;
 	p->ov.port = p->port;
@@ -126,6 +129,7 @@ static bool learn(struct probe *p, unsigned ms)
 	case WAY_WAIT:
 		return ndx_overlapped_wait(&p->ov, ms) != NDX_PENDING;
 	case WAY_CALLBACK:
+	case WAY_SINK:
 		if (!await_calls(p, p->awaited + 1, ms))
 			return false;
 		p->awaited++;
@@ -143,7 +147,7 @@ static bool ended_as(struct probe *p, enum ndx_status want, const char *what)
 {
 	enum ndx_status got = ndx_overlapped_status(&p->ov);
 
-	if (p->way == WAY_CALLBACK)
+	if (p->way == WAY_CALLBACK || p->way == WAY_SINK)
 		check_that(p->c, p->seen == want, "%s: the callback saw %s, not %s", what,
 		           ndx_status_name(p->seen), ndx_status_name(want));
 	check_that(p->c, got == want, "%s: completed %s (native %d), not %s", what,

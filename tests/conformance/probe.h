@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An overlapped object with one of the three ways to learn of its completion, and what it saw. */
+/* An overlapped object with one of the ways to learn of its completion, and what it saw. */
 #ifndef PROBE_H
 #define PROBE_H
 
 #include "check.h"
 
-enum way { WAY_WAIT, WAY_CALLBACK, WAY_PORT };
+enum way { WAY_WAIT, WAY_CALLBACK, WAY_PORT, WAY_SINK };
+#define EACH_WAY 4
 
 struct probe {
 	struct ndx_overlapped ov;
 	struct check *c;
 	enum way way;
 	bool own_port;
-	struct ndx_port *port; /* WAY_PORT: its own, unless probe_begin_on() gave it one */
+	struct ndx_port *port; /* its own, unless probe_begin_on() gave it one */
 	pthread_mutex_t lock;  /* of the rest */
 	pthread_cond_t changed;
-	unsigned calls;   /* of the callback */
+	unsigned calls;   /* of the callback or the sink */
 	unsigned awaited; /* how many of them were waited for */
 	enum ndx_status seen;
 	pthread_t thread; /* that called back */
-	/* the callback does this, too; may be NULL */
+	/* the callback or the sink does this, too; may be NULL */
 	void (*then)(struct probe *probe);
 	void *arg;
 };
