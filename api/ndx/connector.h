@@ -14,8 +14,8 @@
  *      arrived (NDX_OK), or the connection was aborted or timed out (NDX_E_CONNECTION_ABORTED).
  *      Second, all work of the queue pair has ended. From then on the connection changes no byte of
  *      the caller's memory, and no further result appears.
- *   2. The peer's ndx_connector_notify_disconnect() completes once, when the goodbye arrives or the
- *      connection aborts, and says which of the two happened.
+ *   2. The peer's ndx_connector_notify_disconnect() completes when the goodbye arrives or the
+ *      connection aborts, and says which of the two happened first.
  *   3. A connection cannot be reopened: close connector and queue pair, and create new ones.
  *   4. Closing the queue pair or the connector disconnects implicitly.
  *
@@ -398,15 +398,19 @@ enum ndx_status ndx_connector_connect_peer(struct ndx_connector *connector,
 /**
  * Request the indication that the connection has ended. Completes NDX_OK, with `information` = enum
  * ndx_disconnect_reason, when the peer's goodbye arrives or the connection aborts; at once if
- * either has happened already. There is one indication per connection. The indication says nothing
- * about work requests: take their results from the completion queues.
+ * either has happened already, also after the own disconnect. The indication says nothing about
+ * work requests: take their results from the completion queues.
  *
- * @retval NDX_PENDING                started
- * @retval NDX_E_CONNECTION_INVALID   never connected
- * @retval NDX_E_INVALID_DEVICE_STATE a request for the indication is in flight, or the indication
- *                                    was delivered already
- * @retval NDX_E_CANCELED         (a) cancelled, or the own side disconnected before an indication
- *                                    came
+ * Any number of requests for the indication may be in flight: they complete together, in the order
+ * of the calls. All requests of one connection get the same reason, that of the first event that
+ * ended the connection. ndx_connector_get_disconnect_reason() also takes an abort into account that
+ * came after the peer's goodbye.
+ *
+ * @retval NDX_PENDING              started
+ * @retval NDX_E_INVALID_PARAMETER  NULL argument, or @p ov is in flight
+ * @retval NDX_E_CONNECTION_INVALID never connected
+ * @retval NDX_E_CANCELED       (a) cancelled, or the own side disconnected before an indication
+ *                                  came
  *
  * Thread safety: any thread. Blocks: no.
  */

@@ -11,6 +11,7 @@
 #include "adapter.h"
 #include <ndx/spi/list.h>
 #include <ndx/spi/lock.h>
+#include <ndx/spi/overlapped_list.h>
 #include "base_loop.h"
 #include "base_private.h"
 #include "disconnect.h"
@@ -148,14 +149,14 @@ struct ndx_connector {
 	struct ndx_spi_params own;
 	struct ndx_spi_params peer;
 	bool peer_known;
-	struct ndx_overlapped *ov; /* get_connection_request, connect, complete, accept */
-	struct ndx_overlapped *ov_notify;
+	struct ndx_overlapped *ov;    /* get_connection_request, connect, complete, accept */
+	struct ndxp_ov_list notifies; /* notify_disconnect */
 	struct ndx_overlapped *ov_disconnect;
 	struct ndx_listener *listener; /* CONN_AWAIT_REQUEST: the listener that it waits at */
 	uint32_t asked_id;             /* of that listener, until the request has completed */
+	enum ndx_disconnect_reason indicated; /* what the consumer was told; NONE: nothing */
 	struct ndxp_list wanted;
 	struct disconnect machine;
-	bool indicated;                      /* the consumer has had its indication */
 	bool peer_disc;                      /* the peer's goodbye has arrived */
 	bool passive;                        /* has, or had, a listener's request */
 	uint64_t ending_since;               /* when it left the state UP; 0: not yet */

@@ -98,10 +98,19 @@ static int32_t get_native(struct ndx_connector *c)
 	return native;
 }
 
+static void complete_notifies(struct ndx_connector *c, enum ndx_status status,
+                              enum ndx_disconnect_reason reason)
+{
+	struct ndx_overlapped *ov;
+
+	while ((ov = ndxp_ov_pop(&c->notifies)) != NULL)
+		conn_complete_ov(c, &ov, status, reason, 0);
+}
+
 static void indicate(struct ndx_connector *c, enum ndx_disconnect_reason reason)
 {
-	c->indicated = true;
-	conn_complete_ov(c, &c->ov_notify, NDX_OK, reason, 0);
+	c->indicated = reason;
+	complete_notifies(c, NDX_OK, reason);
 }
 
 static void act(struct ndx_connector *c, enum disconnect_action action)
@@ -117,7 +126,7 @@ static void act(struct ndx_connector *c, enum disconnect_action action)
 		indicate(c, NDX_DISCONNECT_ABORTED);
 		break;
 	case DISCONNECT_DO_NOTIFY_CANCELED:
-		conn_complete_ov(c, &c->ov_notify, NDX_E_CANCELED, 0, 0);
+		complete_notifies(c, NDX_E_CANCELED, NDX_DISCONNECT_NONE);
 		break;
 	case DISCONNECT_DO_DISC_OK:
 		conn_complete_ov(c, &c->ov_disconnect, NDX_OK, 0, 0);
@@ -278,6 +287,16 @@ static void run_attempt(struct ndx_connector *c, unsigned commands)
 		end_at_once(c, after, st);
 }
 
+/* The machine has one request for the indication, however many calls are in flight, and gives one
+ * indication: later calls get the same answer here. */
+static void ask_notify(struct ndx_connector *c)
+{
+	if (c->indicated != NDX_DISCONNECT_NONE)
+		indicate(c, c->indicated);
+	else if (c->notifies.head != NULL && !disconnect_notify_is_pending(&c->machine))
+		conn_step(c, DISCONNECT_EV_NOTIFY);
+}
+
 static void run_commands(struct ndx_connector *c)
 {
 	unsigned commands = c->commands;
@@ -286,8 +305,8 @@ static void run_commands(struct ndx_connector *c)
 	ndxp_fail_hold(true);
 	run_attempt(c, commands);
 	ndxp_fail_hold(false);
-	if ((commands & CONN_DO_NOTIFY) && c->phase == CONN_UP && c->ov_notify != NULL)
-		conn_step(c, DISCONNECT_EV_NOTIFY);
+	if ((commands & CONN_DO_NOTIFY) && c->phase == CONN_UP)
+		ask_notify(c);
 	/* The machine may still have a disconnect call that was withdrawn: then the new call gets
 	 * the answer to that one. */
 	if ((commands & CONN_DO_DISCONNECT) && c->phase == CONN_UP && c->ov_disconnect != NULL &&

@@ -76,8 +76,9 @@ bool disconnect_is_drained(const struct disconnect *d);
 /* Whether the teardown has ended: nothing moves any more, every result is visible. Stays true. */
 bool disconnect_is_over(const struct disconnect *d);
 
-/* Whether a call is pending: the front door refuses a second one. */
+/* Whether a call is pending: the connector sends no second NOTIFY. */
 bool disconnect_notify_is_pending(const struct disconnect *d);
+/* Whether a call is pending: the front door refuses a second one. */
 bool disconnect_call_is_pending(const struct disconnect *d);
 
 /* Never NULL; "?" for an invalid number. */

@@ -335,15 +335,11 @@ enum ndx_status ndx_connector_notify_disconnect(struct ndx_connector *c, struct 
 	if (c->phase != CONN_UP)
 		st = fail(NDX_E_CONNECTION_INVALID, 0,
 		          "ndx_connector_notify_disconnect: never connected");
-	else if (c->ov_notify != NULL || c->indicated)
-		st = fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		          "ndx_connector_notify_disconnect: one is in flight, or the indication "
-		          "was delivered already");
 	else
 		st = base_ov_begin(ov, c->adapter->loop);
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
-		c->ov_notify = ov;
+		ndxp_ov_push(&c->notifies, ov);
 		conn_command(c, CONN_DO_NOTIFY);
 	}
 	adapter_unlock(c->adapter);

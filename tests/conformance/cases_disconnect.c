@@ -404,26 +404,6 @@ void case_disconnect_notify_asked_after_an_abort(struct check *c)
 	side_indicated(&p->a, NDX_DISCONNECT_ABORTED);
 }
 
-void case_disconnect_notify_indicates_once(struct check *c)
-{
-	struct pair *p = pair_up(c, NULL);
-	struct ndx_overlapped second;
-
-	if (!p)
-		return;
-	ndx_overlapped_init(&second);
-	side_start_notify(&p->b);
-	check_status(c, ndx_connector_notify_disconnect(p->b.conn, &second),
-	             NDX_E_INVALID_DEVICE_STATE, "a second notify_disconnect in flight");
-	side_disconnect(&p->a, NDX_OK);
-	side_indicated(&p->b, NDX_DISCONNECT_GRACEFUL);
-	check_status(c, ndx_connector_notify_disconnect(p->b.conn, &second),
-	             NDX_E_INVALID_DEVICE_STATE, "notify_disconnect after the indication");
-	side_disconnect(&p->b, NDX_OK);
-	check_status(c, ndx_connector_notify_disconnect(p->b.conn, &second),
-	             NDX_E_INVALID_DEVICE_STATE, "notify_disconnect after the disconnect");
-}
-
 void case_disconnect_notify_can_be_cancelled_and_asked_again(struct check *c)
 {
 	struct pair *p = pair_up(c, NULL);

@@ -11,7 +11,7 @@
 #include "post.h"
 #include "stage.h"
 
-enum { BATCH = 32, LAZY_PERCENT = 3, BURST = 6, IDLE_TURNS = 30, FORKED_MS = 5 };
+enum { BATCH = 32, LAZY_PERCENT = 3, ASK_AGAIN = 10, BURST = 6, IDLE_TURNS = 30, FORKED_MS = 5 };
 
 struct driver {
 	struct stage stage;
@@ -175,6 +175,8 @@ static void turn(struct end *e, uint32_t now)
 		return;
 	}
 	if (e->plan->asks && !e->asked && !e->notified && now >= e->plan->ask_at)
+		end_ask(e);
+	if (e->notified && chance(&e->random, ASK_AGAIN))
 		end_ask(e);
 	if (now >= e->plan->finish_at && e->plan->finish != FINISH_NOTHING)
 		end_finish(e, now);

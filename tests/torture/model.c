@@ -295,8 +295,13 @@ static void judge_reason(struct end *e, enum ndx_disconnect_reason reason)
 
 void model_notified(struct end *e, uint32_t information)
 {
-	if (e->notified)
-		fail(e->round, e, "notify_disconnect told of the end twice");
+	if (e->notified) {
+		if (information != (uint32_t)e->reason)
+			fail(e->round, e, "notify_disconnect says %s, after %s",
+			     ndx_disconnect_reason_name((enum ndx_disconnect_reason)information),
+			     ndx_disconnect_reason_name(e->reason));
+		return;
+	}
 	e->notified = true;
 	in_time_after_death(e, 0, "the indication");
 	judge_reason(e, (enum ndx_disconnect_reason)information);

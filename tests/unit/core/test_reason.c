@@ -138,6 +138,28 @@ static void a_goodbye_counts_before_a_failure_that_is_not_handled(void **state)
 	close_both(&p);
 }
 
+/* Every indication has the reason of the first, whatever became of the connection since. */
+static void an_abort_behind_the_goodbye_changes_no_indication(void **state)
+{
+	struct both p = {0};
+
+	(void)state;
+	open_both(&p);
+	assert_int_equal(ndx_connector_notify_disconnect(p.passive.connector, &p.passive.ov),
+	                 NDX_PENDING);
+	ndxp_loop_call(p.adapter->loop, failure_comes_ahead_of_the_goodbye, p.passive.connector);
+	assert_int_equal(ndx_overlapped_wait(&p.passive.ov, PATIENCE_MS), NDX_OK);
+	assert_int_equal(ndx_connector_get_disconnect_reason(p.passive.connector),
+	                 NDX_DISCONNECT_ABORTED);
+	for (int i = 0; i < 2; i++) {
+		p.passive.ov.information = 99;
+		finish(&p.passive,
+		       ndx_connector_notify_disconnect(p.passive.connector, &p.passive.ov));
+		assert_int_equal(p.passive.ov.information, NDX_DISCONNECT_GRACEFUL);
+	}
+	close_both(&p);
+}
+
 /* A provider that waits for its device in a state: only in a callback it ends within the call. */
 static const struct ndx_provider_ops *quick;
 static struct ndx_spi_conn *slow_one;
@@ -244,6 +266,7 @@ int main(void)
 		cmocka_unit_test(both_ways_of_asking_for_the_reason_say_the_same),
 		cmocka_unit_test(a_goodbye_is_known_before_the_control_thread_takes_it),
 		cmocka_unit_test(a_goodbye_counts_before_a_failure_that_is_not_handled),
+		cmocka_unit_test(an_abort_behind_the_goodbye_changes_no_indication),
 		cmocka_unit_test(a_flush_in_a_callback_ends_what_was_under_way),
 		cmocka_unit_test(a_description_that_fails_keeps_no_listener),
 	};
