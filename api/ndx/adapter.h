@@ -149,6 +149,27 @@ void ndx_adapter_list_free(struct ndx_adapter_entry *entries);
 enum ndx_status ndx_adapter_open(const char *uri, struct ndx_adapter **out);
 
 /**
+ * Query the adapter that the user chose for programs that name none: $NDX_ADAPTER, or the INI file,
+ * as for ndx_adapter_open() of NULL. The URI is returned as it is written there: the call neither
+ * checks the URI nor opens the adapter.
+ *
+ * @param[out] uri          buffer for the URI; untouched on failure; may be NULL if @p *uri_size
+ *                          is 0
+ * @param[in,out] uri_size  room in @p uri in bytes, 256 suffices for a URI that can be opened; set
+ *                          to the size of the URI with its null byte
+ *
+ * @retval NDX_E_INVALID_PARAMETER @p uri_size is NULL, or @p uri is NULL and @p *uri_size is not 0
+ * @retval NDX_E_NOT_FOUND         the user chose none, or "auto": ndx_adapter_open() of NULL then
+ *                                 makes the automatic choice
+ * @retval NDX_E_BUFFER_OVERFLOW   @p uri is too small; nothing was copied, @p *uri_size is needed
+ * @retval NDX_E_INVALID_CONFIG    the INI file is malformed; ndx_last_error() names the place
+ * @retval NDX_E_NO_MEMORY         out of memory
+ *
+ * Thread safety: any thread. Blocks: while the INI file is read.
+ */
+enum ndx_status ndx_adapter_default(char *uri, size_t *uri_size);
+
+/**
  * Close the handle of an adapter. Objects of the adapter stay usable until they are closed
  * themselves; the library closes the device together with the last of them. If no object is left,
  * the call waits for the background disconnects of connections that are closed already: each ends,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds the adapter that reaches an address: the kernel's route, then the adapter of its local
- * end. */
+ * end. And the adapter that the user chose. */
 #include <ndx/adapter.h>
 
 #include <errno.h>
@@ -143,13 +143,21 @@ static enum ndx_status fail_address(const struct wanted *w, const struct ndx_ada
 	            local, w->interface_name, count);
 }
 
-static enum ndx_status give_uri(const char *found, char *uri, size_t *uri_size)
+static enum ndx_status check_uri_room(const char *call, const char *uri, const size_t *uri_size)
+{
+	if (uri_size == NULL || (uri == NULL && *uri_size > 0))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "%s: uri or its size is NULL; pass a buffer and its size", call);
+	return NDX_OK;
+}
+
+static enum ndx_status give_uri(const char *call, const char *found, char *uri, size_t *uri_size)
 {
 	const size_t room = *uri_size;
 
 	*uri_size = strlen(found) + 1;
 	if (*uri_size > room)
-		return ndxp_fail_room("ndx_resolve", "bytes of the URI", *uri_size, room);
+		return ndxp_fail_room(call, "bytes of the URI", *uri_size, room);
 	memcpy(uri, found, *uri_size);
 	return NDX_OK;
 }
@@ -189,7 +197,7 @@ static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t *uri_s
 	if (st != NDX_OK)
 		return st;
 	if (named != NULL && named_serves(named, w)) {
-		st = give_uri(named, uri, uri_size);
+		st = give_uri("ndx_resolve", named, uri, uri_size);
 		free(named);
 		return st;
 	}
@@ -204,7 +212,7 @@ static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t *uri_s
 	if (st == NDX_OK && (found == NULL || found->state != NDX_OK))
 		st = fail_address(w, found, all.count);
 	else if (st == NDX_OK)
-		st = give_uri(found->uri, uri, uri_size);
+		st = give_uri("ndx_resolve", found->uri, uri, uri_size);
 	list_clear(&all);
 	return st;
 }
@@ -214,11 +222,10 @@ enum ndx_status ndx_resolve(const struct sockaddr *remote, socklen_t remote_len,
 {
 	struct sockaddr_storage address;
 	struct wanted wanted;
-	enum ndx_status st;
+	enum ndx_status st = check_uri_room("ndx_resolve", uri, uri_size);
 
-	if (uri_size == NULL || (uri == NULL && *uri_size > 0))
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_resolve: uri or its size is NULL; pass a buffer of 128 bytes");
+	if (st != NDX_OK)
+		return st;
 	if (!ndxp_sockaddr_valid(remote, remote_len))
 		return fail(
 			NDX_E_INVALID_PARAMETER, 0,
@@ -238,5 +245,25 @@ enum ndx_status ndx_resolve(const struct sockaddr *remote, socklen_t remote_len,
 	st = find_uri(&wanted, uri, uri_size);
 	if (st == NDX_OK && local != NULL)
 		*local = wanted.local;
+	return st;
+}
+
+enum ndx_status ndx_adapter_default(char *uri, size_t *uri_size)
+{
+	enum ndx_status st = check_uri_room("ndx_adapter_default", uri, uri_size);
+	char *named;
+
+	if (st == NDX_OK)
+		st = select_named(&named);
+	if (st != NDX_OK)
+		return st;
+	if (named == NULL) {
+		/* An answer, not an error: no log record. */
+		ndxp_set_last_error("ndx_adapter_default: neither $NDX_ADAPTER nor an INI file "
+		                    "names an adapter; the choice is automatic");
+		return NDX_E_NOT_FOUND;
+	}
+	st = give_uri("ndx_adapter_default", named, uri, uri_size);
+	free(named);
 	return st;
 }

@@ -49,6 +49,15 @@ static enum ndx_status call_adapter_list(struct scene *s)
 	return st;
 }
 
+static enum ndx_status call_adapter_default(struct scene *s)
+{
+	char uri[256];
+	size_t size = sizeof(uri);
+
+	(void)s;
+	return ndx_adapter_default(uri, &size);
+}
+
 static enum ndx_status call_resolve(struct scene *s)
 {
 	char uri[256];
@@ -442,6 +451,7 @@ const struct row object_rows[] = {
 	{"ndx_adapter_query_addresses", call_adapter_query_addresses, NDX_OK, NDX_OK},
 	{"ndx_adapter_list", call_adapter_list, NDX_OK, NDX_OK},
 	{"ndx_adapter_list_free", call_adapter_list, NDX_OK, NDX_OK},
+	{"ndx_adapter_default", call_adapter_default, NDX_OK, NDX_E_NOT_FOUND},
 	{"ndx_resolve", call_resolve, NDX_OK, NDX_E_NETWORK_UNREACHABLE},
 	{"ndx_adapter_get_stats", call_adapter_get_stats, NDX_OK, NDX_OK},
 	{"ndx_adapter_snapshot", call_adapter_snapshot, NDX_OK, NDX_OK},

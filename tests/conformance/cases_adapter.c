@@ -154,13 +154,35 @@ void case_adapter_opens_again_by_its_own_uri(struct check *c)
 		opens_as(c, c->world->places[i].info.uri, &c->world->places[i]);
 }
 
+/* The choice is `chosen`, as it was written. */
+static void default_is(struct check *c, const char *chosen)
+{
+	char uri[256] = "?";
+	size_t size = 1;
+
+	check_status(c, ndx_adapter_default(uri, &size), NDX_E_BUFFER_OVERFLOW,
+	             "adapter_default with room for 1 byte");
+	check_no_room(c, "adapter_default", strlen(chosen) + 1, 1);
+	check_that(c, strcmp(uri, "?") == 0, "the output of a failed call was touched");
+	check_that(c, size == strlen(chosen) + 1, "it takes %zu bytes, not %zu", strlen(chosen) + 1,
+	           size);
+	check_status(c, check_over(c) ? NDX_OK : ndx_adapter_default(uri, &size), NDX_OK,
+	             "adapter_default");
+	check_that(c, strcmp(uri, chosen) == 0, "the default is %s, not %s", uri, chosen);
+}
+
 void case_adapter_null_is_what_the_environment_says(struct check *c)
 {
 	const char *before = getenv("NDX_ADAPTER");
 	char *kept = before ? strdup(before) : NULL;
+	size_t none = 0;
 
 	(void)setenv("NDX_ADAPTER", c->world->places[0].uri, 1);
 	opens_as(c, NULL, &c->world->places[0]);
+	default_is(c, c->world->places[0].uri);
+	(void)setenv("NDX_ADAPTER", "auto", 1);
+	check_status(c, ndx_adapter_default(NULL, &none), NDX_E_NOT_FOUND,
+	             "adapter_default of the automatic choice");
 	if (kept)
 		(void)setenv("NDX_ADAPTER", kept, 1);
 	else

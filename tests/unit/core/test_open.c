@@ -66,6 +66,85 @@ static void call_variable_and_file_name_the_adapter_in_this_order(void **state)
 	opens(NULL, "loop:file");
 }
 
+/* ---- ndx_adapter_default ---- */
+
+static void default_is(const char *expected)
+{
+	char uri[256] = "?";
+	size_t size = sizeof(uri);
+
+	assert_int_equal(ndx_adapter_default(uri, &size), NDX_OK);
+	assert_string_equal(uri, expected);
+	assert_int_equal(size, strlen(expected) + 1);
+	/* the size alone */
+	size = 0;
+	assert_int_equal(ndx_adapter_default(NULL, &size), NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(size, strlen(expected) + 1);
+	size--;
+	(void)strcpy(uri, "?");
+	assert_int_equal(ndx_adapter_default(uri, &size), NDX_E_BUFFER_OVERFLOW);
+	assert_int_equal(size, strlen(expected) + 1);
+	assert_string_equal(uri, "?");
+	says("ndx_adapter_default: there are ");
+	assert_int_equal(ndx_adapter_default(uri, &size), NDX_OK);
+	assert_string_equal(uri, expected);
+	assert_int_equal(seen.errors, 0);
+}
+
+/* The user chose no adapter: that is no error, so no record. */
+static void there_is_no_default(void)
+{
+	char uri[256] = "?";
+	size_t size = sizeof(uri);
+
+	assert_int_equal(ndx_adapter_default(uri, &size), NDX_E_NOT_FOUND);
+	says("neither $NDX_ADAPTER nor an INI file names an adapter");
+	assert_string_equal(uri, "?");
+	assert_int_equal(size, sizeof(uri));
+	assert_int_equal(seen.errors, 0);
+}
+
+static void the_default_is_what_the_user_wrote(void **state)
+{
+	(void)state;
+	there_is_no_default();
+	place_write(&place, "[ndx]\nadapter = fake:file?gid=1\n");
+	default_is("fake:file?gid=1");
+	/* neither opened nor checked */
+	assert_int_equal(setenv("NDX_ADAPTER", "no such:%%%", 1), 0);
+	default_is("no such:%%%");
+	assert_int_equal(setenv("NDX_ADAPTER", "", 1), 0);
+	default_is("fake:file?gid=1");
+	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
+}
+
+static void the_automatic_choice_is_no_default(void **state)
+{
+	(void)state;
+	place_write(&place, "[ndx]\nadapter = auto\n");
+	there_is_no_default();
+	assert_int_equal(setenv("NDX_ADAPTER", "auto", 1), 0);
+	place_write(&place, "[ndx]\nadapter = fake:file\n");
+	there_is_no_default();
+	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
+	default_is("fake:file");
+}
+
+static void a_default_that_cannot_be_read_is_refused(void **state)
+{
+	char uri[256] = "?";
+	size_t size = sizeof(uri);
+
+	(void)state;
+	place_write(&place, "[ndx]\nadaptor = fake\n");
+	failed_with(&seen, ndx_adapter_default(uri, &size), NDX_E_INVALID_CONFIG);
+	says("ndx.ini:2: section [ndx] has no key \"adaptor\"");
+	failed_with(&seen, ndx_adapter_default(NULL, &size), NDX_E_INVALID_PARAMETER);
+	says("ndx_adapter_default: uri or its size is NULL");
+	failed_with(&seen, ndx_adapter_default(uri, NULL), NDX_E_INVALID_PARAMETER);
+	assert_string_equal(uri, "?");
+}
+
 static void the_uri_that_an_adapter_tells_opens_it_again(void **state)
 {
 	struct ndx_adapter_entry *entries = NULL;
@@ -179,6 +258,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		AT_A_PLACE(call_variable_and_file_name_the_adapter_in_this_order),
+		AT_A_PLACE(the_default_is_what_the_user_wrote),
+		AT_A_PLACE(the_automatic_choice_is_no_default),
+		AT_A_PLACE(a_default_that_cannot_be_read_is_refused),
 		AT_A_PLACE(the_uri_that_an_adapter_tells_opens_it_again),
 		AT_A_PLACE(automatic_passes_over_what_does_not_open),
 		AT_A_PLACE(the_file_gives_the_defaults_of_a_provider),
