@@ -186,7 +186,8 @@ static inline void ndx_connect_attr_init(struct ndx_connect_attr *attr)
  * @retval NDX_E_ACCESS_VIOLATION           private data NULL with a length other than 0; connector
  *                                          and queue pair unchanged
  * @retval NDX_E_BAD_NETWORK_NAME           the destination is 0.0.0.0 or ::
- * @retval NDX_E_INVALID_ADDRESS        (a) the provider's trust rule refuses the destination
+ * @retval NDX_E_INVALID_ADDRESS        (a) refused by the trust rule of the provider; or the
+ *                                          connector is bound to the other address family
  * @retval NDX_E_CONNECTION_ACTIVE          queue pair or connector is in use
  * @retval NDX_E_INVALID_DEVICE_STATE       the connector failed, ended, or holds a request
  * @retval NDX_E_CONNECTION_REFUSED     (a) no listener, or the peer rejected;
@@ -199,10 +200,20 @@ static inline void ndx_connect_attr_init(struct ndx_connect_attr *attr)
  * @retval NDX_E_HOST_UNREACHABLE       (a) the host does not answer
  * @retval NDX_E_IO_TIMEOUT             (a) no answer in time
  * @retval NDX_E_CONNECTION_ABORTED     (a) the peer closed, or uses another protocol
+ * @retval NDX_E_INSUFFICIENT_RESOURCES (a) no descriptor left (RLIMIT_NOFILE), or the device has no
+ *                                          queue pair, region or locked memory left: providers
+ *                                          take some resources of a queue pair only now
+ * @retval NDX_E_NO_MEMORY              (a) out of memory
+ * @retval NDX_E_NOT_SUPPORTED          (a) the peer is on ofi:verbs, and the queue pair, on verbs,
+ *                                          has a shared receive queue
+ * @retval NDX_E_DEVICE_REMOVED         (a) the device has failed or was removed
  * @retval NDX_E_CANCELED               (a) cancelled
  *
- * After REFUSED, UNREACHABLE, IO_TIMEOUT and CANCELED the same connector may connect again. After
- * any failure the queue pair is as it was before, with its receives posted.
+ * A failure at once changes nothing. After one of CONNECTION_REFUSED, NETWORK_UNREACHABLE,
+ * HOST_UNREACHABLE, IO_TIMEOUT and CANCELED as completion the same connector may connect again.
+ * After any other failure as completion, also for want of resources, the connector cannot be used
+ * again: ndx_connector_connect() returns INVALID_DEVICE_STATE; create a new one. After any failure
+ * the queue pair is as it was before, with its receives posted, and another connector may take it.
  *
  * Thread safety: any thread. Blocks: no.
  */
@@ -218,6 +229,7 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *connector, struct nd
  * @retval NDX_PENDING                  started
  * @retval NDX_E_CONNECTION_INVALID     no connect has completed
  * @retval NDX_E_CONNECTION_ABORTED (a) the peer closed, or its end no longer answers
+ * @retval NDX_E_DEVICE_REMOVED     (a) the device has failed or was removed
  * @retval NDX_E_CANCELED           (a) cancelled
  *
  * Thread safety: any thread. Blocks: no.
@@ -235,17 +247,21 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
  *
  * @param attr  NULL: defaults
  *
- * @retval NDX_PENDING                  started
- * @retval NDX_E_INVALID_PARAMETER      NULL argument, or queue pair of another adapter
- * @retval NDX_E_INVALID_BUFFER_SIZE    private data longer than max_callee_data; nothing changed
- * @retval NDX_E_ACCESS_VIOLATION       private data NULL with a length other than 0; nothing
- *                                      changed
- * @retval NDX_E_CONNECTION_INVALID     the connector holds no request
- * @retval NDX_E_CONNECTION_ACTIVE      queue pair in use, or request accepted already
- * @retval NDX_E_CONNECTION_ABORTED (a) the active side gave up before the accept, or its end no
- *                                      longer answers
- * @retval NDX_E_CONNECTION_REFUSED (a) the active side rejected or closed after the accept
- * @retval NDX_E_CANCELED           (a) cancelled
+ * @retval NDX_PENDING                      started
+ * @retval NDX_E_INVALID_PARAMETER          NULL argument, or queue pair of another adapter
+ * @retval NDX_E_INVALID_BUFFER_SIZE        private data longer than max_callee_data; nothing
+ *                                          changed
+ * @retval NDX_E_ACCESS_VIOLATION           private data NULL with a length other than 0; nothing
+ *                                          changed
+ * @retval NDX_E_CONNECTION_INVALID         the connector holds no request
+ * @retval NDX_E_CONNECTION_ACTIVE          queue pair in use, or request accepted already
+ * @retval NDX_E_CONNECTION_ABORTED     (a) the active side gave up before the accept, or its end no
+ *                                          longer answers
+ * @retval NDX_E_CONNECTION_REFUSED     (a) the active side rejected or closed after the accept
+ * @retval NDX_E_INSUFFICIENT_RESOURCES (a) as for ndx_connector_connect()
+ * @retval NDX_E_NO_MEMORY              (a) out of memory
+ * @retval NDX_E_DEVICE_REMOVED         (a) the device has failed or was removed
+ * @retval NDX_E_CANCELED               (a) cancelled
  *
  * Thread safety: any thread. Blocks: no.
  */
