@@ -56,7 +56,7 @@ static void reason_is(struct side *s, const struct ndx_overlapped *ov,
 static void all_are(struct queue *q, struct side *s, enum ndx_status status,
                     enum ndx_disconnect_reason reason, uint32_t ms)
 {
-	struct ndx_overlapped *done[MANY];
+	struct ndx_overlapped *done[MANY] = {NULL};
 
 	for (size_t got = 0, more; got < MANY && !check_over(q->c); got += more) {
 		more = ndx_port_get(q->port, &done[got], MANY - got, ms);
@@ -65,9 +65,9 @@ static void all_are(struct queue *q, struct side *s, enum ndx_status status,
 	}
 	for (size_t i = 0; i < MANY && !check_over(q->c); i++) {
 		check_that(q->c, done[i] == &q->ovs[i], "notification %zu came out of order", i);
-		check_status(q->c, done[i]->status, status, "notify_disconnect");
+		check_status(q->c, q->ovs[i].status, status, "notify_disconnect");
 		if (status == NDX_OK)
-			reason_is(s, done[i], reason);
+			reason_is(s, &q->ovs[i], reason);
 	}
 }
 
