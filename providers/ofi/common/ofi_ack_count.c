@@ -82,6 +82,10 @@ void ofi_ack_await(struct ofi_qp *qp, struct ofi_tx *tx, uint8_t flags)
 {
 	struct ofi_acks *acks = &qp->acks;
 
+	/* No earlier one waits. Requests that are no messages may have gone half around the numbers
+	 * since, and the last one looks as if it came later. */
+	if (acks->waiting == acks->implied)
+		acks->next = qp->tx_next;
 	tx->unacked = true;
 	acks->waiting++;
 	acks->empty_polls = count_empty_polls(qp->ncq);
