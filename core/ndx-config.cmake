@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# find_package(ndx 0.1 COMPONENTS negotiation stream reassembly provider): ndx::ndx, and one target for
-# each component; ndx::provider is for a provider in a file of its own. A component brings the libraries below it.
+# find_package(ndx 0.1 COMPONENTS negotiation stream reassembly provider ndspi winrt): ndx::ndx, and one
+# target for each component; ndx::provider is for a provider in a file of its own, ndx::ndspi and
+# ndx::winrt for NetworkDirect programs of Windows. A component brings the libraries below it.
 include(${CMAKE_CURRENT_LIST_DIR}/ndx-targets.cmake)
 foreach(component IN LISTS ndx_FIND_COMPONENTS)
-  if(component MATCHES "^(ndx|negotiation|provider|reassembly|stream)$")
+  if(component MATCHES "^(ndx|ndspi|negotiation|provider|reassembly|stream|winrt)$")
+    if(component STREQUAL "winrt")
+      include(${CMAKE_CURRENT_LIST_DIR}/ndx-ndspi-targets.cmake)
+    endif()
     if(NOT component STREQUAL "ndx")
       include(${CMAKE_CURRENT_LIST_DIR}/ndx-${component}-targets.cmake)
     endif()
@@ -13,7 +17,7 @@ foreach(component IN LISTS ndx_FIND_COMPONENTS)
     if(ndx_FIND_REQUIRED_${component})
       set(ndx_FOUND FALSE)
       set(ndx_NOT_FOUND_MESSAGE
-        "NDX has no component ${component}; it has ndx, negotiation, provider, reassembly and stream.")
+        "NDX has no component ${component}; it has ndx, ndspi, negotiation, provider, reassembly, stream and winrt.")
     endif()
   endif()
 endforeach()

@@ -113,6 +113,28 @@ if readelf -d "$libs/libndx-reassembly.so" 2>/dev/null | grep -q 'NEEDED.*libndx
 	fault 'libndx-reassembly needs libndx'
 fi
 
+# The libraries for NetworkDirect programs: together they have what the headers declare and what
+# one offers the other, each what its map says.
+nd=$src/shims/ndspi
+if [ -f "$libs/libndx-ndspi.so" ]; then
+	{
+		cat "$nd"/include/*.h | grep -oE 'NDX_ND_NAMED\([A-Za-z_0-9]+\)' |
+			sed 's/NDX_ND_NAMED(\(.*\))/ndx_nd_\1/' | grep -vx 'ndx_nd_name'
+		grep -ohE 'ND_HELPER_API Nd[A-Za-z0-9]+' "$nd/include/ndsupport.h" | sed 's/.* //'
+		cat "$nd"/include/*.h | grep -oE '^DEFINE_GUID\([A-Za-z_0-9]+' | sed 's/.*(//'
+		grep -ohE 'ndx_nd_[a-z_]+\(' "$nd"/include/*.h "$nd/handles/nd_waitable.h" | tr -d '('
+	} | sort -u >"$tmp/declared in shims ndspi"
+	for library in libndx-ndspi libndx-winrt; do
+		map=$(find "$nd" -name "${library#lib}.map")
+		sed -n '/global:/,/}/s/^[[:space:]]*\([A-Za-z0-9_]*\);.*/\1/p' "$map" | sort -u \
+			>"$tmp/listed for $library"
+		symbols defined "$library" >"$tmp/exported by $library.so"
+		same "listed for $library" "exported by $library.so"
+	done
+	sort -u "$tmp/listed for libndx-ndspi" "$tmp/listed for libndx-winrt" >"$tmp/listed for both"
+	same "declared in shims ndspi" "listed for both"
+fi
+
 private=$src/core/private.map
 if [ -f "$private" ]; then
 	listed "$private" >"$tmp/listed in core private.map"

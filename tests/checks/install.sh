@@ -12,13 +12,19 @@ if ! cmake --install "$build" --prefix "$tmp/prefix" >"$tmp/log" 2>&1; then
 	cat "$tmp/log"
 	exit 1
 fi
-(cd "$src/api" && find ndx -name '*.h' | sort) >"$tmp/headers"
+{
+	(cd "$src/api" && find ndx -name '*.h')
+	[ ! -f "$build/lib/libndx-ndspi.so" ] ||
+		for folder in "$src/shims/ndspi/include" "$build/shims/ndspi/names"; do
+			(cd "$folder" && find . -name '*.h' | sed 's|^\./|ndx/ndspi/|')
+		done
+} | sort >"$tmp/headers"
 (cd "$tmp/prefix/include" && find . -type f | sed 's|^\./||' | sort) >"$tmp/installed"
 diff -u "$tmp/headers" "$tmp/installed" || {
-	echo "   ^ the installed headers are not those of api/"
+	echo "   ^ the installed headers are not those of api/ and shims/"
 	exit 1
 }
-if find "$tmp/prefix" \( -name '*.a' -o -name 'test_*' \) | grep -v '/libndx-provider\.a$'; then
+if find "$tmp/prefix" \( -name '*.a' -o -name 'test_*' \) | grep -v '/libndx-\(provider\|wmain\)\.a$'; then
 	echo "   ^ this is not for users"
 	exit 1
 fi

@@ -75,8 +75,8 @@ hits "$tmp/tests" '(^|[^A-Za-z0-9_])(u|nano|clock_nano|thrd_)?sleep\(' |
 	report 'a test waits for the event, with a time-out; it does not sleep'
 
 # The rooms whose comments are in plain English. A room that is rewritten is added to the list.
-plain='api|core|plugins|providers|samples'
-plain="$plain|tests/(abi|bench|callbacks|conformance|consumers|fakes|fuzz|model|plants|process|reassembly|receiver)"
+plain='api|core|plugins|providers|samples|shims'
+plain="$plain|tests/(abi|bench|callbacks|conformance|consumers|fakes|fuzz|model|ndspi|plants|process|reassembly|receiver)"
 plain="$plain|tests/(samples|surf|suppressions|sweep|torture|vm)"
 plain="$plain|tests/unit/(base|connection|core|fault|loop|negotiation|ofi|plugins|reassembly|receiver|samples|surf|verbs)"
 grep -E "^($plain)/(.*\.(c|h|hpp|cpp|sh|py)|(.*/)?CMakeLists\.txt)\$" "$tmp/all" >"$tmp/plain" ||

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/** @file _beginthreadex(), which windows.h has. */
+#include "windows.h"

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "status.h"
+
+namespace nd
+{
+
+/* A switch, so that a new status cannot be forgotten. */
+HRESULT hresult_of(ndx_status status)
+{
+	switch (status) {
+	case NDX_OK:
+		return ND_SUCCESS;
+	case NDX_PENDING:
+		return ND_PENDING;
+	case NDX_E_INVALID_PARAMETER:
+		return ND_INVALID_PARAMETER;
+	case NDX_E_INVALID_BUFFER_SIZE:
+		return ND_INVALID_BUFFER_SIZE;
+	case NDX_E_BUFFER_OVERFLOW:
+		return ND_BUFFER_OVERFLOW;
+	case NDX_E_DATA_OVERRUN:
+		return ND_DATA_OVERRUN;
+	case NDX_E_NO_MORE_ENTRIES:
+		return ND_NO_MORE_ENTRIES;
+	case NDX_E_ACCESS_VIOLATION:
+		return ND_ACCESS_VIOLATION;
+	case NDX_E_INVALID_DEVICE_REQUEST:
+		return ND_INVALID_DEVICE_REQUEST;
+	case NDX_E_INVALID_DEVICE_STATE:
+	case NDX_E_WOULD_BLOCK: // never: programs get no callbacks
+		return ND_INVALID_DEVICE_STATE;
+	case NDX_E_DEVICE_BUSY:
+		return ND_DEVICE_BUSY;
+	case NDX_E_NOT_SUPPORTED:
+		return ND_NOT_SUPPORTED;
+	case NDX_E_NOT_FOUND:
+	case NDX_E_INVALID_ADDRESS:
+		return ND_INVALID_ADDRESS;
+	case NDX_E_INVALID_CONFIG:
+	case NDX_E_ABI_MISMATCH:
+	case NDX_E_DEVICE_NOT_READY:
+		return ND_DEVICE_NOT_READY;
+	case NDX_E_SHARING_VIOLATION:
+		return ND_SHARING_VIOLATION;
+	case NDX_E_ADDRESS_ALREADY_EXISTS:
+		return ND_ADDRESS_ALREADY_EXISTS;
+	case NDX_E_ADDRESS_ALREADY_ASSOCIATED:
+		return static_cast<HRESULT>(0xC0000238); /* STATUS_ADDRESS_ALREADY_ASSOCIATED */
+	case NDX_E_TOO_MANY_ADDRESSES:
+		return ND_TOO_MANY_ADDRESSES;
+	case NDX_E_BAD_NETWORK_NAME:
+		return static_cast<HRESULT>(0xC00000CC); /* STATUS_BAD_NETWORK_NAME */
+	case NDX_E_NETWORK_UNREACHABLE:
+		return ND_NETWORK_UNREACHABLE;
+	case NDX_E_HOST_UNREACHABLE:
+		return ND_HOST_UNREACHABLE;
+	case NDX_E_CONNECTION_REFUSED:
+		return ND_CONNECTION_REFUSED;
+	case NDX_E_CONNECTION_INVALID:
+		return ND_CONNECTION_INVALID;
+	case NDX_E_CONNECTION_ACTIVE:
+		return ND_CONNECTION_ACTIVE;
+	case NDX_E_CONNECTION_ABORTED:
+		return ND_CONNECTION_ABORTED;
+	case NDX_E_IO_TIMEOUT:
+		return ND_IO_TIMEOUT;
+	case NDX_E_CANCELED:
+		return ND_CANCELED;
+	case NDX_E_REMOTE_ERROR:
+		return ND_REMOTE_ERROR;
+	case NDX_E_NO_MEMORY:
+		return ND_NO_MEMORY;
+	case NDX_E_INSUFFICIENT_RESOURCES:
+		return ND_INSUFFICIENT_RESOURCES;
+	case NDX_E_DEVICE_REMOVED:
+		return ND_DEVICE_REMOVED;
+	case NDX_E_INTERNAL_ERROR:
+		return ND_INTERNAL_ERROR;
+	case NDX_E_UNSUCCESSFUL:
+		return ND_UNSUCCESSFUL;
+	}
+	return ND_UNSUCCESSFUL;
+}
+
+HRESULT hresult_of(ndx_status status, int n)
+{
+	return status == NDX_E_INVALID_PARAMETER ? invalid_parameter(n) : hresult_of(status);
+}
+
+} // namespace nd
