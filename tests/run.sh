@@ -227,6 +227,9 @@ guest() {
 		"$src"/build/lib/ndx/ndx-plugin-[rs]*.so; do
 		set -- "$@" -x "$file"
 	done
+	for file in "$src"/build/bin/nd-* "$src"/build/bin/test_ndspi_*_c; do
+		[ ! -e "$file" ] || set -- "$@" -x "$file" # without g++ there are none
+	done
 	for program in rdma_client rdma_server; do
 		! command -v $program >/dev/null || set -- "$@" -x $program
 	done
