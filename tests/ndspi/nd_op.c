@@ -18,7 +18,7 @@ static const struct {
 
 HRESULT nd_expected(const char *what, HRESULT promised)
 {
-	const char *uri = getenv("NDX_ADAPTER");
+	const char *uri = nd_adapter();
 
 	for (size_t i = 0; i < sizeof(deviations) / sizeof(deviations[0]); i++) {
 		const char *provider = deviations[i].provider;

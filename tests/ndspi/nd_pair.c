@@ -32,6 +32,13 @@ int nd_begin(int argc, char **argv)
 	return NdStartup() == ND_SUCCESS ? 0 : 1;
 }
 
+const char *nd_adapter(void)
+{
+	const char *uri = getenv("NDX_ADAPTER");
+
+	return uri != NULL ? uri : "";
+}
+
 ULONG nd_local_address(struct sockaddr_storage *address)
 {
 	union {

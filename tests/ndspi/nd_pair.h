@@ -57,6 +57,8 @@ void nd_assert_status(HRESULT status, HRESULT expected, const char *what, const 
 
 /* argv[1] names the adapter; to be called first in main(). 77: none is named. */
 int nd_begin(int argc, char **argv);
+/* Its URI. */
+const char *nd_adapter(void);
 /* An address of the adapter, with port 0. */
 ULONG nd_local_address(struct sockaddr_storage *address);
 

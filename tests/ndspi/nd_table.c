@@ -40,7 +40,7 @@ void nd_run_rows(const struct nd_row *rows, size_t count)
 	size_t failed = 0;
 
 	if (uri[0] == '\0')
-		(void)snprintf(uri, sizeof(uri), "%s", getenv("NDX_ADAPTER"));
+		(void)snprintf(uri, sizeof(uri), "%s", nd_adapter());
 	use_adapter(uri, NULL);
 	for (size_t i = 0; i < count; i++) {
 		if (rows[i].provoke == NULL) {

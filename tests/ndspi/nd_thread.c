@@ -45,7 +45,7 @@ static char state_of(pid_t id)
 	(void)fclose(f);
 	text[n] = '\0';
 	end = strrchr(text, ')');
-	return end != NULL && end[1] == ' ' ? end[2] : '?';
+	return (char)(end != NULL && end[1] == ' ' ? end[2] : '?');
 }
 
 void nd_thread_await_sleep(const struct nd_thread *t)

@@ -38,7 +38,7 @@ static void plain_make(struct plain *n)
 	struct ndx_qp_attr attr;
 
 	memset(n, 0, sizeof(*n));
-	assert_ok(ndx_adapter_open(getenv("NDX_ADAPTER"), &n->adapter));
+	assert_ok(ndx_adapter_open(nd_adapter(), &n->adapter));
 	assert_ok(ndx_cq_create_depth(n->adapter, 4 * ND_DEPTH, &n->cq));
 	ndx_qp_attr_init(&attr);
 	attr.receive_cq = n->cq;

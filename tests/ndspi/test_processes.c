@@ -176,7 +176,7 @@ static void start(struct pair_of_processes *x, const char *name)
 		(void)dup2(out[1], STDOUT_FILENO);
 		(void)dup2(in[0], STDIN_FILENO);
 		(void)close(in[1]);
-		(void)execl(own_name, own_name, getenv("NDX_ADAPTER"), name, (char *)NULL);
+		(void)execl(own_name, own_name, nd_adapter(), name, (char *)NULL);
 		_exit(127);
 	}
 	(void)close(out[1]);

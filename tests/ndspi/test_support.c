@@ -2,6 +2,8 @@
 /* The helpers of <ndsupport.h>, and the provider. */
 #include "nd_op.h"
 
+#include <stdio.h>
+
 union list {
 	SOCKET_ADDRESS_LIST list;
 	char bytes[8192];
@@ -249,8 +251,7 @@ static void a_wrong_choice_is_not_ready(void **state)
 
 	(void)state;
 	(void)nd_local_address(&own);
-	assert_true(strlen(getenv("NDX_ADAPTER")) < sizeof(uri));
-	strcpy(uri, getenv("NDX_ADAPTER"));
+	assert_true((size_t)snprintf(uri, sizeof(uri), "%s", nd_adapter()) < sizeof(uri));
 	assert_int_equal(setenv("NDX_ADAPTER", "nosuch:thing", 1), 0);
 	assert_status(NdQueryAddressList(0, NULL, &size), ND_DEVICE_NOT_READY);
 	assert_status(NdCheckAddress(generic(&own), sizeof(own)), ND_DEVICE_NOT_READY);

@@ -14,8 +14,13 @@ static void release_part(struct nd_pair *p, int part)
 	if (part == FILE_HANDLE) {
 		assert_true(CloseHandle(p->a.file));
 	} else if (part == LISTENER) {
-		assert_int_equal(CALL(p->listener, Release), 0);
+		IND2Listener *listener = p->listener;
+
 		p->listener = NULL;
+		if (listener == NULL)
+			fail();
+		else
+			assert_int_equal(CALL(listener, Release), 0);
 	} else {
 		assert_int_equal(CALL(objects[part], Release), 0);
 	}

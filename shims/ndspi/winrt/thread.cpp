@@ -2,6 +2,7 @@
 /* Threads: detached POSIX threads behind a waitable handle. */
 #include "winrt.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -242,12 +243,13 @@ BOOL SetThreadPriority(HANDLE thread, int)
 
 void Sleep(DWORD milliseconds)
 {
-	timespec left = {milliseconds / MS_PER_S, milliseconds % MS_PER_S * NS_PER_MS};
+	const long rest_ms = static_cast<long>(milliseconds % MS_PER_S);
+	timespec left = {milliseconds / MS_PER_S, rest_ms * NS_PER_MS};
 
 	if (milliseconds == 0)
 		(void)sched_yield();
-	while (milliseconds == INFINITE)
-		(void)pause();
+	if (milliseconds == INFINITE)
+		left.tv_sec = LONG_MAX; /* a signal handler does not end the sleep */
 	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
 	}
 }

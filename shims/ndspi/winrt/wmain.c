@@ -54,8 +54,10 @@ static wchar_t **widen_all(char **list)
 	wide = calloc(count + 1, sizeof(wchar_t *));
 	for (size_t i = 0; wide != NULL && i < count; i++) {
 		wide[i] = widen(list[i]);
-		if (wide[i] == NULL)
+		if (wide[i] == NULL) {
+			free(wide); /* the process ends now */
 			return NULL;
+		}
 	}
 	return wide;
 }
