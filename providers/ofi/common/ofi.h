@@ -169,7 +169,6 @@ struct ofi_adapter {
 	struct ofi_mr_table regions;
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of operations whose completion is ignored */
-	struct iovec spill;   /* takes what does not fit into a receive; no bytes: there is none */
 	struct ofi_eq eq;
 	struct ofi_netifs netifs;
 	struct ndxp_list conns; /* guarded by the core's adapter lock */
@@ -246,10 +245,9 @@ struct ofi_rx {
 	struct iovec iov[OFI_MAX_IOV];
 	void *desc[OFI_MAX_IOV];
 	uint32_t tokens[OFI_MAX_IOV];
-	uint32_t length; /* of its memory */
 	uint8_t iov_count;
 	bool native;
-	bool poisoned; /* it has no memory, because it must not write what it names */
+	bool poisoned; /* its memory was deregistered: it must not receive */
 };
 
 /* Acknowledgements of messages (ofi_ack_count.c, ofi_ack.c); counts since the connection began,
@@ -260,7 +258,8 @@ struct ofi_acks {
 	uint16_t every;     /* so many are told without waiting for a better moment */
 	uint16_t confirmed; /* own messages that have arrived at the peer */
 	uint32_t waiting;   /* own messages that libfabric has taken, and that are not confirmed */
-	uint32_t next;      /* the oldest of them is this request, or a later one */
+	uint32_t implied;   /* the oldest of them: these are complete nevertheless */
+	uint32_t next;      /* the oldest of the others is this request, or a later one */
 	uint32_t window;    /* the largest `waiting` that both queues allow */
 	uint32_t usual;     /* `waiting` when the consumer began to wait; else it has grown */
 	uint32_t unasked;   /* messages in flight behind the last one with ACK_REQ */
@@ -285,8 +284,6 @@ struct ofi_qp {
 	bool peer_disc; /* the peer has said goodbye: it needs no credits any more */
 	bool draining;  /* report DRAINED when no own request is in flight */
 	bool broken;    /* ABORT was reported; no request is submitted any more */
-	bool refused;   /* a message of the peer did not fit, so none after it counts */
-	bool failed;    /* the peer has refused a message, so no request after it succeeds */
 	bool releasing; /* receives are being canceled because the link ends */
 	bool recalling; /* receives are being canceled and will be posted again */
 	const struct ofi_revoke *recalled_for; /* by this revoke; NULL: by none, ... */
@@ -429,12 +426,8 @@ static inline uint16_t ofi_ack_complete(const struct ofi_qp *qp, uint8_t low)
  * protocol. ofi_ack_take() also goes on with what has waited for that. */
 const char *ofi_ack_cover(struct ofi_qp *qp, uint16_t arrived);
 const char *ofi_ack_take(struct ofi_qp *qp, uint16_t arrived);
-/* The peer has refused the message behind these: it ends with `status`, and the connection breaks.
- * NULL, or the peer's violation of the protocol. */
-const char *ofi_ack_fail(struct ofi_qp *qp, uint16_t arrived, enum ndx_status status,
-                         const char *cause);
-/* Requests that have succeeded behind one that has not, from `index` on, are canceled, too. */
-void ofi_ack_cancel_from(struct ofi_qp *qp, uint32_t index);
+/* libfabric has completed a write or read: complete the messages before it. */
+void ofi_ack_imply(struct ofi_qp *qp, const struct ofi_tx *tx);
 
 /* The ncq's lock is held, no queue pair's. */
 /* Send every acknowledgement that is owed, and ask for all that are not asked for. */
@@ -466,7 +459,6 @@ struct ofi_link {
 	struct ofi_op ready_op;
 	struct ofi_op reject_op;
 	struct ofi_op disc_op;
-	struct ofi_op refused_op;
 	struct ofi_op sync_op;
 	struct ofi_op answers[3]; /* to ASK, SYNC and PING */
 	struct ofi_op first_op;
@@ -485,7 +477,6 @@ struct ofi_link {
 	uint32_t keepalive_ms;
 	uint32_t seen;                /* `heard` at the end of the last period */
 	uint64_t release_until_ns;    /* limit of ofi_link_release_later(); 0: not called yet */
-	uint64_t told_until_ns;       /* limit of the wait until a REFUSED is delivered */
 	uint64_t flush_until_ns;      /* limit of the wait for the rest, once `closing` */
 	uint64_t pinged_ns;           /* when the latest PING was sent */
 	struct ofi_liveness liveness; /* the peer's latest sign of life, ... */
@@ -504,7 +495,7 @@ struct ofi_link {
 	bool lost;            /* the failure was reported */
 	bool peer_disc;       /* the peer's DISC has come */
 	bool pinged;          /* a PING has no answer yet */
-	uint32_t answering;   /* bits 1 << type of answers, and a REFUSED, that are in flight */
+	uint32_t answering;   /* bits 1 << type of the answers that are in flight */
 	uint32_t sync_wanted; /* SYNC rounds (ofi_revoke.c): the latest that was asked for, ... */
 	uint32_t sync_sent;   /* ... the latest that was sent, ... */
 	uint32_t sync_done;

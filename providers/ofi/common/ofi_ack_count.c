@@ -84,7 +84,7 @@ void ofi_ack_await(struct ofi_qp *qp, struct ofi_tx *tx, uint8_t flags)
 
 	/* No earlier one waits. Requests that are no messages may have gone half around the numbers
 	 * since, and the last one looks as if it came later. */
-	if (acks->waiting == 0)
+	if (acks->waiting == acks->implied)
 		acks->next = qp->tx_next;
 	tx->unacked = true;
 	acks->waiting++;
@@ -103,33 +103,37 @@ static void learn(struct ofi_qp *qp)
 		acks->usual = 2 * acks->usual < acks->window ? 2 * acks->usual : acks->window;
 }
 
-/* End the oldest `count` of the unacknowledged messages. */
-static void end_messages(struct ofi_qp *qp, uint32_t count, enum ndx_status status)
+/* Complete the unacknowledged messages from acks->next on: up to `end`, and `most` of them. Returns
+ * how many these are. */
+static uint32_t complete_messages(struct ofi_qp *qp, uint32_t end, uint32_t most)
 {
 	struct ofi_acks *acks = &qp->acks;
+	uint32_t count = 0;
 
-	acks->waiting -= count;
-	if (acks->unasked > acks->waiting)
-		set_unasked(qp, acks->waiting);
-	/* requests before the head have left the ring */
-	if (ofi_is_before(acks->next, qp->base.initiator.head))
-		acks->next = qp->base.initiator.head;
-	for (; count > 0 && ofi_is_before(acks->next, qp->tx_next); acks->next++) {
+	for (; count < most && ofi_is_before(acks->next, end); acks->next++) {
 		struct ofi_tx *tx = ofi_tx_at(qp, acks->next);
 
 		if (!tx->unacked)
 			continue;
 		tx->unacked = false;
-		count--;
+		count++;
 		/* it may have failed already */
 		if (!tx->native)
 			continue;
 		tx->native = false;
 		qp->tx_native--;
-		tx->base.status = status;
+		tx->base.status = NDX_OK;
 		tx->base.native = 0;
 		tx->base.done = true;
 	}
+	return count;
+}
+
+/* Requests before the head have left the ring. */
+static void skip_retired(struct ofi_qp *qp)
+{
+	if (ofi_is_before(qp->acks.next, qp->base.initiator.head))
+		qp->acks.next = qp->base.initiator.head;
 }
 
 const char *ofi_ack_cover(struct ofi_qp *qp, uint16_t arrived)
@@ -142,47 +146,39 @@ const char *ofi_ack_cover(struct ofi_qp *qp, uint16_t arrived)
 		return "an acknowledgement of messages that were not sent";
 	if (count == 0)
 		return NULL;
-	if (qp->failed)
-		return "an acknowledgement of messages behind a refused one";
 	learn(qp);
 	acks->confirmed = arrived;
-	end_messages(qp, count, NDX_OK);
+	acks->waiting -= count;
+	if (acks->unasked > acks->waiting)
+		set_unasked(qp, acks->waiting);
+	if (count > acks->implied) {
+		skip_retired(qp);
+		(void)complete_messages(qp, qp->tx_next, count - acks->implied);
+		count = acks->implied;
+	}
+	acks->implied -= count;
 	ndxp_queue_retire(&qp->base.initiator);
 	return NULL;
-}
-
-void ofi_ack_cancel_from(struct ofi_qp *qp, uint32_t index)
-{
-	for (; ofi_is_before(index, qp->tx_next); index++) {
-		struct ndxp_req *req = &ofi_tx_at(qp, index)->base;
-
-		if (req->done && req->status == NDX_OK)
-			req->status = NDX_E_CANCELED;
-	}
 }
 
 /*
- * The peer's libfabric goes on behind a message that the peer's NDX refuses, and acknowledges the
- * writes there. These have not completed yet, because requests complete in their order.
+ * The stream is in order: what came before a write that libfabric has acknowledged, or a read that
+ * has its data, is in the peer's memory, whether or not the peer's NDX has counted it yet. Without
+ * this, a request could succeed behind one that is canceled.
  */
-const char *ofi_ack_fail(struct ofi_qp *qp, uint16_t arrived, enum ndx_status status,
-                         const char *cause)
+void ofi_ack_imply(struct ofi_qp *qp, const struct ofi_tx *tx)
 {
-	const char *wrong = ofi_ack_cover(qp, arrived);
+	const struct ndxp_queue *q = &qp->base.initiator;
+	const uint32_t slot = (uint32_t)(((const char *)tx - q->reqs) / q->stride);
+	uint32_t index;
 
-	if (wrong == NULL && qp->failed)
-		wrong = "a refusal of a message twice";
-	if (wrong == NULL && qp->acks.waiting == 0)
-		wrong = "a refusal of a message that was not sent";
-	if (wrong != NULL)
-		return wrong;
-	/* first, so that the core does not take the empty queue for a completed drain */
-	ofi_qp_break(qp, 0, cause);
-	qp->failed = true;
-	end_messages(qp, 1, status);
-	ofi_ack_cancel_from(qp, qp->acks.next);
-	ndxp_queue_retire(&qp->base.initiator);
-	return NULL;
+	if (qp->acks.waiting == qp->acks.implied)
+		return;
+	skip_retired(qp);
+	index = qp->acks.next + ((slot - qp->acks.next) & q->mask);
+	/* otherwise all before it are complete */
+	if (ofi_is_before(index, qp->tx_next))
+		qp->acks.implied += complete_messages(qp, index, UINT32_MAX);
 }
 
 /* ---- the receiver of messages ---- */

@@ -9,17 +9,13 @@
 /* 0, or an errno of libfabric's. */
 static int post_receive(struct ofi_qp *qp, struct ofi_rx *rx)
 {
-	const struct iovec spill = qp->adapter->spill;
-	const bool spills = spill.iov_len > 0 && rx->iov_count < OFI_MAX_IOV;
 	const struct fi_msg msg = {
 		.msg_iov = rx->iov,
 		.desc = rx->iov_count > 0 ? rx->desc : NULL,
-		.iov_count = (size_t)rx->iov_count + spills,
+		.iov_count = rx->iov_count,
 		.context = &rx->op,
 	};
 
-	if (spills)
-		rx->iov[rx->iov_count] = spill;
 	return -(int)fi_recvmsg(qp->ep, &msg, FI_COMPLETION);
 }
 

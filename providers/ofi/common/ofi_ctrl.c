@@ -45,24 +45,6 @@ static void take_late_acknowledgement(struct ofi_link *link, uint16_t arrived)
 	ndxp_lock_release(&qp->base.lock);
 }
 
-static const char *take_refused(struct ofi_link *link, const struct ofi_ctrl *ctrl)
-{
-	struct ofi_qp *qp = link->qp;
-	const char *wrong;
-
-	if (qp == NULL)
-		return NULL;
-	ndxp_lock_acquire(&qp->base.lock);
-	if (ctrl->count == OFI_REFUSAL_LENGTH)
-		wrong = ofi_ack_fail(qp, ctrl->arrived, NDX_E_DATA_OVERRUN,
-		                     "a message was longer than the peer's receive");
-	else
-		wrong = ofi_ack_fail(qp, ctrl->arrived, NDX_E_REMOTE_ERROR,
-		                     "the peer's receive must not write the memory that it names");
-	ndxp_lock_release(&qp->base.lock);
-	return wrong;
-}
-
 static const char *take_ready(struct ofi_link *link)
 {
 	if (link->stage != OFI_LINK_ACCEPTING)
@@ -264,8 +246,6 @@ const char *ofi_ctrl_handle(struct ofi_link *link, const struct ofi_ctrl *ctrl)
 		return take_ask(link);
 	case OFI_CTRL_ANSWER:
 		return take_answer(link);
-	case OFI_CTRL_REFUSED:
-		return take_refused(link, ctrl);
 	case OFI_CTRL_PING:
 		return take_ping(link);
 	case OFI_CTRL_PONG:
@@ -302,14 +282,12 @@ void ofi_ctrl_received(struct ofi_ncq *ncq, uint64_t data)
 	link->ctrl_in++;
 	if (ctrl.type != OFI_CTRL_CREDIT)
 		ofi_count(&link->adapter->counts.ctrl_received);
-	if (link->lost || link->closing || link->ending || link->conn == NULL) {
+	if (link->lost || link->closing || link->conn == NULL) {
 		/* a message that has arrived counts as long as a receive takes it */
 		if (ctrl.type == OFI_CTRL_WRITTEN || ctrl.type == OFI_CTRL_WRITTEN_HIGH)
 			(void)take_written(link, &ctrl);
 		else if (ctrl.type == OFI_CTRL_CREDIT)
 			take_late_acknowledgement(link, ctrl.arrived);
-		else if (ctrl.type == OFI_CTRL_REFUSED && ofi_ctrl_check_alone(&ctrl) == NULL)
-			(void)take_refused(link, &ctrl);
 		return;
 	}
 	/* The peer writes only when it is connected, and then this end is connected, too, even if

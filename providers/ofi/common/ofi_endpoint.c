@@ -12,8 +12,6 @@
 #define FLUSH_STEP_MS 1u /* step of the wait for the rest of a link that ends */
 #define ORPHAN_MS 2000u  /* how long the last control message of a link may take */
 #define SLOW_MS 1000u    /* a call of libfabric that takes longer is logged */
-#define TOLD_MS 2000u    /* how long the reason of an abort may take to the peer, ... */
-#define HURRY_MS 100u    /* ... and when a callback waits for that */
 
 /* ---- making ---- */
 
@@ -94,8 +92,6 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->peer_disc = false;
 	qp->draining = false;
 	qp->broken = false;
-	qp->refused = false;
-	qp->failed = false;
 	qp->releasing = false;
 	qp->verbs.gone = false;
 	qp->recalling = false;
@@ -138,7 +134,6 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->ready_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_READY, link};
 	link->reject_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_REJECT, link};
 	link->disc_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_DISC, link};
-	link->refused_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_REFUSED, link};
 	link->sync_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_SYNC, link};
 	link->answers[0] = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_ANSWER, link};
 	link->answers[1] = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_SYNCED, link};
@@ -276,8 +271,6 @@ static void cancel_rest(struct ofi_qp *qp, bool keep)
 	ndxp_lock_acquire(&qp->base.lock);
 	qp->recalling = false;
 	qp->recalled_for = NULL;
-	/* the oldest request has not succeeded */
-	ofi_ack_cancel_from(qp, qp->base.initiator.head);
 	ofi_cancel_waiting(qp);
 	ndxp_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
 	if (keep) {
@@ -300,7 +293,7 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 
 	ndxp_timer_cancel(adapter->spi.loop, &link->timer);
 	ndxp_lock_acquire(&ncq->lock);
-	if (!link->closing)
+	if (!link->ending)
 		begin_close(link, keep);
 	close_endpoint(link);
 	ndxp_table_remove(&link->by_id);
@@ -333,31 +326,6 @@ static void end(struct ofi_link *link)
 	ofi_host(adapter)->report(&conn->spi, NDX_REPORT_QUIET, 0, NULL);
 }
 
-/* Is the reason of this end's abort still on its way to the peer? A shutdown would discard it. */
-static bool is_telling(const struct ofi_link *link)
-{
-	return (link->answering & UINT32_C(1) << OFI_CTRL_REFUSED) != 0 && !link->lost &&
-	       ndxp_now_ns() < link->told_until_ns;
-}
-
-/* The ncq's lock held. True: the peer has not got the reason yet. In a callback the wait is in
- * here. The queue is read once at a time, because a peer may send without an end. */
-static bool wait_until_told(struct ofi_link *link)
-{
-	const uint64_t hurry_ns = ndxp_deadline(HURRY_MS);
-
-	if (link->closing || !is_telling(link))
-		return false;
-	if (ndxp_loop_is_hurried() && link->told_until_ns > hurry_ns)
-		link->told_until_ns = hurry_ns;
-	do {
-		(void)ofi_ncq_progress(link->ncq);
-	} while (is_telling(link) && ndxp_loop_is_hurried() && sched_yield() == 0);
-	if (ofi_ncq_owes(link->ncq))
-		ofi_ack_look(link->ncq);
-	return is_telling(link);
-}
-
 /* A step of the end: close the link, or come back later. */
 static void step_end(void *arg)
 {
@@ -365,14 +333,9 @@ static void step_end(void *arg)
 	bool wait;
 
 	ndxp_lock_acquire(&link->ncq->lock);
-	wait = wait_until_told(link);
-	if (!wait) {
-		if (!link->closing)
-			begin_close(link, false);
-		drain_native(link, 0);
-		wait = has_outstanding(link) && ndxp_now_ns() < link->flush_until_ns &&
-		       !ndxp_loop_is_hurried();
-	}
+	drain_native(link, 0);
+	wait = has_outstanding(link) && ndxp_now_ns() < link->flush_until_ns &&
+	       !ndxp_loop_is_hurried();
 	if (wait)
 		ndxp_timer_set(link->adapter->spi.loop, &link->timer, FLUSH_STEP_MS);
 	ndxp_lock_release(&link->ncq->lock);
@@ -386,8 +349,8 @@ void ofi_link_end(struct ofi_link *link)
 		ndxp_timer_cancel(link->adapter->spi.loop, &link->timer);
 		link->timer = (struct ndxp_timer){.fn = step_end, .arg = link};
 		ndxp_lock_acquire(&link->ncq->lock);
+		begin_close(link, false);
 		link->ending = true;
-		link->told_until_ns = ndxp_deadline(TOLD_MS);
 		ndxp_lock_release(&link->ncq->lock);
 	}
 	step_end(link);

@@ -17,8 +17,8 @@ int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, st
                          enum ofi_area_offset offset, const struct iovec *record)
 {
 	/* what has arrived changes only under the lock of the native queue */
-	const bool tells = type == OFI_CTRL_CREDIT || type == OFI_CTRL_REFUSED;
-	const uint16_t arrived = tells && link->qp != NULL ? link->qp->acks.arrived : 0;
+	const uint16_t arrived =
+		type == OFI_CTRL_CREDIT && link->qp != NULL ? link->qp->acks.arrived : 0;
 	const struct fi_rma_iov remote = {
 		.addr = link->peer.address + offset,
 		.len = record->iov_len,

@@ -166,20 +166,12 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 	return ok;
 }
 
-/* The receive names memory that it must not write. The message that comes for it will fail. A
- * device that makes its own keys would not take the receive: there the connection ends at once, and
- * when no message can come any more, the receive is canceled. */
+/* The receive names memory that it must not write. When no message can come any more, it is
+ * canceled. */
 static void reject_receive(struct ofi_qp *qp, struct ndxp_req *req)
 {
 	const bool over = qp->broken || qp->peer_disc;
-	struct ofi_rx *rx = (struct ofi_rx *)(void *)req;
 
-	if (!ofi_backend_of(qp)->native_keys) {
-		rx->poisoned = true;
-		rx->iov_count = 0;
-		rx->length = 0;
-		return;
-	}
 	ndxp_req_done(&qp->base.receive, req, over ? NDX_E_CANCELED : NDX_E_ACCESS_VIOLATION, 0);
 	/* those before it in a list */
 	ofi_post_receives(qp);
@@ -196,10 +188,7 @@ static enum ndx_status receive_one(struct ofi_qp *qp, void *context, const struc
 	enum ndx_status st;
 
 	st = ndxp_admit_receive(&qp->base, context, sge, count, &length, &req);
-	if (st != NDX_OK)
-		return st;
-	((struct ofi_rx *)(void *)req)->length = length;
-	if (!fill_receive(qp, (struct ofi_rx *)(void *)req, sge, count))
+	if (st == NDX_OK && !fill_receive(qp, (struct ofi_rx *)(void *)req, sge, count))
 		reject_receive(qp, req);
 	return st;
 }

@@ -17,7 +17,7 @@ static const char *cause_of(const struct ofi_rx *rx, enum ndx_status status)
 	if (status == NDX_E_BUFFER_OVERFLOW)
 		return "a message was longer than its receive";
 	if (status == NDX_E_ACCESS_VIOLATION && rx->poisoned)
-		return "a message came for a receive that must not write its memory";
+		return "a message came for memory that was deregistered";
 	return "a receive failed in libfabric";
 }
 

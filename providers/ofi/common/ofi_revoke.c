@@ -63,10 +63,8 @@ static bool mark_receives(struct ofi_qp *qp, uint32_t token)
 		has = has || rx->native;
 		if (!rx->native || ofi_backend_of(qp)->native_keys)
 			rx->poisoned = true;
-		if (!rx->native) {
+		if (!rx->native)
 			rx->iov_count = 0;
-			rx->length = 0;
-		}
 	}
 	return has;
 }

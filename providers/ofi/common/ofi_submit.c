@@ -130,7 +130,7 @@ void ofi_submit(struct ofi_qp *qp)
 
 void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 {
-	enum ndx_status status = ofi_request_status(err);
+	const enum ndx_status status = ofi_request_status(err);
 
 	/* libfabric 1.17 completes a read twice that a local shutdown has cut off. A message is
 	 * complete when the peer has acknowledged it. */
@@ -146,8 +146,8 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 		ofi_qp_break(qp, err,
 		             status == NDX_E_CANCELED ? "the link was lost"
 		                                      : "a request failed in libfabric");
-	else if (qp->failed)
-		status = NDX_E_CANCELED;
+	else
+		ofi_ack_imply(qp, tx);
 	ndxp_req_done(&qp->base.initiator, &tx->base, status, err);
 	ofi_submit(qp);
 	ofi_check_drained(qp);

@@ -39,7 +39,7 @@ const char *ofi_ctrl_check_alone(const struct ofi_ctrl *ctrl)
 {
 	if (ctrl->flags != 0 && ctrl->type != OFI_CTRL_CREDIT)
 		return "a control message with unknown flags";
-	if (ctrl->type != OFI_CTRL_CREDIT && ctrl->type != OFI_CTRL_REFUSED && ctrl->arrived != 0)
+	if (ctrl->type != OFI_CTRL_CREDIT && ctrl->arrived != 0)
 		return "an acknowledgement in a control message that has none";
 	switch (ctrl->type) {
 	case OFI_CTRL_CREDIT: /* ofi_ctrl.c: it has to say something new */
@@ -49,10 +49,6 @@ const char *ofi_ctrl_check_alone(const struct ofi_ctrl *ctrl)
 	case OFI_CTRL_WRITTEN:
 	case OFI_CTRL_WRITTEN_HIGH:
 		return NULL;
-	case OFI_CTRL_REFUSED:
-		return ctrl->count == OFI_REFUSAL_LENGTH || ctrl->count == OFI_REFUSAL_MEMORY
-		               ? NULL
-		               : "a message was refused for an unknown reason";
 	case OFI_CTRL_SYNC:
 		return ctrl->count <= OFI_TOKENS_MAX || ctrl->count == OFI_TOKENS_ALL
 		               ? NULL

@@ -59,12 +59,12 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
  *   all others   63..57 type   56 asks   55..40 count   39..24 arrived   23..0 id
  *
  * count is a number of receive credits (DATA, CREDIT), a length (REJECT), a number of tokens
- * (SYNC), an enum ofi_refusal (REFUSED), or 0. id is that of the receiver's connection.
+ * (SYNC), or 0. id is that of the receiver's connection.
  *
- * arrived (DATA, CREDIT, REFUSED; 0 in all others) acknowledges: the number of messages that have
- * arrived in the receives of the sender since the connection began, modulo 2^16. A DATA has its
- * lower 8 bits, and the upper ones in `value`, unless that is immediate data: then the receiver
- * completes the number, because never more than 255 are acknowledged so.
+ * arrived (DATA, CREDIT; 0 in all others) acknowledges: the number of messages that have arrived in
+ * the receives of the sender since the connection began, modulo 2^16. A DATA has its lower 8 bits,
+ * and the upper ones in `value`, unless that is immediate data: then the receiver completes the
+ * number, because never more than 255 are acknowledged so.
  *
  * asks (CREDIT; 0 in all others): the sender waits for the acknowledgement of all that it has sent.
  */
@@ -85,14 +85,7 @@ enum ofi_ctrl_type {
 	OFI_CTRL_WRITTEN = 11, /* length of a write, for the next IS_WRITE: lower 16 bits, ... */
 	OFI_CTRL_WRITTEN_HIGH = 12, /* ... and the upper 16 bits, if they are not 0 */
 	OFI_CTRL_PONG = 13,
-	OFI_CTRL_HELLO = 14,   /* ofi:verbs: the passive side's first message */
-	OFI_CTRL_REFUSED = 15, /* the message behind those that have arrived cannot be received */
-};
-
-/* Why a message cannot be received. */
-enum ofi_refusal {
-	OFI_REFUSAL_LENGTH = 1, /* the message is longer than the receive */
-	OFI_REFUSAL_MEMORY = 2, /* the receive names memory that it must not write */
+	OFI_CTRL_HELLO = 14, /* ofi:verbs: the passive side's first message */
 };
 
 enum ofi_ctrl_flag {

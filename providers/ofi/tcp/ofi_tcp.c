@@ -40,12 +40,6 @@ static enum ndx_status choose(const struct ofi_options *options, struct sockaddr
 	return ofi_get_info(options->backend, &list[0], info);
 }
 
-static enum ndx_status check(struct ofi_adapter *adapter)
-{
-	adapter->spill = ofi_tcp_spill();
-	return NDX_OK;
-}
-
 static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
                            bool lan, enum ndx_status state, ndx_spi_list_fn *each, void *arg)
 {
@@ -197,7 +191,6 @@ const struct ofi_backend ofi_tcp = {
 	.hint = hint,
 	.accept_info = accept_info,
 	.choose = choose,
-	.check = check,
 	.list = list,
 	.cm_encode = ofi_cm_encode,
 	.cm_decode = ofi_cm_decode,

@@ -11,7 +11,4 @@ int ofi_tcp_send_credits(struct ofi_qp *qp, uint32_t fresh);
 void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e);
 int ofi_tcp_error_of(const struct fi_cq_err_entry *e);
 
-/* Room behind every receive, as long as the longest message; no bytes if there is none. */
-struct iovec ofi_tcp_spill(void);
-
 #endif

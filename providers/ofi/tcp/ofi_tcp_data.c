@@ -126,40 +126,14 @@ static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_ctrl *ctr
 	return false;
 }
 
-/* The message does not fit. ABORT is reported at once, and the link ends when the peer has got the
- * reason (ofi_endpoint.c). */
-static void refuse(struct ofi_qp *qp, struct ofi_rx *rx)
-{
-	const uint16_t why = rx->poisoned ? OFI_REFUSAL_MEMORY : OFI_REFUSAL_LENGTH;
-	struct ofi_link *link = qp->link;
-
-	if (link != NULL && !qp->broken &&
-	    ofi_link_send_ctrl(link, OFI_CTRL_REFUSED, why, &link->refused_op) == 0) {
-		link->answering |= UINT32_C(1) << OFI_CTRL_REFUSED;
-		ofi_ack_told(qp);
-	}
-	qp->refused = true;
-	if (!qp->releasing)
-		ofi_qp_break(qp, 0,
-		             rx->poisoned
-		                     ? "a message came for a receive that must not write its memory"
-		                     : "a message was longer than its receive");
-	ndxp_req_done(&qp->base.receive, &rx->base,
-	              rx->poisoned ? NDX_E_ACCESS_VIOLATION : NDX_E_BUFFER_OVERFLOW, 0);
-}
-
 static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_ctrl *ctrl)
 {
 	if (!rx->native)
 		return;
 	ofi_rx_returned(qp, rx);
-	if (!check_ctrl(qp, len, ctrl) || qp->refused) {
+	if (!check_ctrl(qp, len, ctrl)) {
 		/* the message has overwritten the buffer, so the receive cannot be used again */
 		ndxp_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
-		return;
-	}
-	if (len > rx->length) {
-		refuse(qp, rx);
 		return;
 	}
 	rx->base.bytes = (uint32_t)len;

@@ -198,23 +198,6 @@ struct ofi_ctrl bare_read_ctrl(struct bare *b)
 	return ctrl;
 }
 
-void bare_receive(struct bare *b, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(fi_recv(b->ep, b->memory, 64, NULL, 0, b), 0);
-	bare_write_ctrl(b, bare_encode_ctrl(b, OFI_CTRL_CREDIT, (uint16_t)count));
-}
-
-void bare_read_messages(struct bare *b, unsigned count)
-{
-	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
-	struct fi_cq_data_entry entry;
-
-	while (count > 0 && pair_now() < end)
-		count -= fi_cq_read(b->cq, &entry, 1) == 1 && entry.op_context == b;
-	assert_int_equal(count, 0);
-}
-
 uint32_t bare_ask_token(struct bare *b, uint32_t token, struct ofi_grant *grant)
 {
 	uint8_t token_record[4];

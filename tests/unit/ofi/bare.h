@@ -62,10 +62,6 @@ void bare_write_record(struct bare *b, uint64_t ctrl, enum ofi_area_offset offse
                        size_t len);
 /* Wait for the next control message that is not about credits. */
 struct ofi_ctrl bare_read_ctrl(struct bare *b);
-/* Post receives of 64 bytes, and give the peer the credits for them. */
-void bare_receive(struct bare *b, unsigned count);
-/* Wait for messages in these receives. */
-void bare_read_messages(struct bare *b, unsigned count);
 /* Ask for the grant behind a token. Returns its rights. */
 uint32_t bare_ask_token(struct bare *b, uint32_t token, struct ofi_grant *grant);
 /* Send 16 bytes. */

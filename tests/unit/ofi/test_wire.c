@@ -213,10 +213,6 @@ static void control_messages_that_come_alone_are_checked(void **state)
 	assert_null(check_control(OFI_CTRL_WRITTEN_HIGH, 0, 16384));
 	assert_non_null(check_control(OFI_CTRL_SYNC, 0, OFI_TOKENS_MAX + 1));
 	assert_non_null(check_control(OFI_CTRL_ANSWER, 0, 1));
-	assert_null(check_control(OFI_CTRL_REFUSED, 0, OFI_REFUSAL_LENGTH));
-	assert_null(check_control(OFI_CTRL_REFUSED, UINT16_MAX, OFI_REFUSAL_MEMORY));
-	assert_non_null(check_control(OFI_CTRL_REFUSED, 0, OFI_REFUSAL_MEMORY + 1));
-	assert_non_null(check_alone(ofi_ctrl_encode(OFI_CTRL_REFUSED, 1, 0, 9) | OFI_CTRL_ASKS));
 	for (unsigned type = OFI_CTRL_PONG + 1; type < 128; type++)
 		assert_non_null(check_control((uint8_t)type, 0, 0));
 }
