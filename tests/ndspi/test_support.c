@@ -246,8 +246,9 @@ static void the_limits_fit_together(void **state)
 static void a_wrong_choice_is_not_ready(void **state)
 {
 	struct sockaddr_storage own;
+	struct sockaddr_storage local;
 	char uri[256];
-	SIZE_T size = 0;
+	SIZE_T size = sizeof(local);
 
 	(void)state;
 	(void)nd_local_address(&own);
@@ -255,6 +256,9 @@ static void a_wrong_choice_is_not_ready(void **state)
 	assert_int_equal(setenv("NDX_ADAPTER", "nosuch:thing", 1), 0);
 	assert_status(NdQueryAddressList(0, NULL, &size), ND_DEVICE_NOT_READY);
 	assert_status(NdCheckAddress(generic(&own), sizeof(own)), ND_DEVICE_NOT_READY);
+	/* the routes know another adapter for the address */
+	assert_status(NdResolveAddress(generic(&own), sizeof(own), generic(&local), &size),
+	              ND_DEVICE_NOT_READY);
 	assert_int_equal(setenv("NDX_ADAPTER", uri, 1), 0);
 	assert_status(NdCheckAddress(generic(&own), sizeof(own)), ND_SUCCESS);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Handles and what they name. Windows has one space of handles in a process, so this is the one
- * place with global state: a table, behind one lock that all waits share. */
+ * place with global state: a table with its lock (handle.cpp), and the lock that all waits share
+ * (wait.cpp). */
 #ifndef NDX_ND_HANDLE_H
 #define NDX_ND_HANDLE_H
 
