@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Links: an endpoint with all that belongs to it, from the first step of connecting to its end. */
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@
 #define RELEASE_MS 100u  /* how long a message may take to arrive while its receive is recalled */
 #define FLUSH_STEP_MS 1u /* step of the wait for the rest of a link that ends */
 #define ORPHAN_MS 2000u  /* how long the last control message of a link may take */
+#define LAST_MS 250u     /* the same, when nothing else keeps the adapter open */
 #define SLOW_MS 1000u    /* a call of libfabric that takes longer is logged */
 
 /* ---- making ---- */
@@ -487,8 +489,31 @@ void ofi_link_orphan(struct ofi_link *link)
 	ndxp_lock_release(&link->ncq->lock);
 }
 
+/* Does a link whose connector is gone still send its last control message, such as REJECT? */
+static bool has_last_words(struct ofi_adapter *adapter)
+{
+	bool any = false;
+
+	for (struct ndxp_list *n = adapter->links.next; n != &adapter->links; n = n->next) {
+		struct ofi_link *link = container_of(n, struct ofi_link, node);
+
+		ndxp_lock_acquire(&link->ncq->lock);
+		if (link->conn == NULL && !link->lost) {
+			ofi_ncq_catch_up_locked(link->ncq);
+			any |= !link->lost && link->ctrl_out > 0;
+		}
+		ndxp_lock_release(&link->ncq->lock);
+	}
+	return any;
+}
+
 void ofi_link_close_all(struct ofi_adapter *adapter)
 {
+	const uint64_t deadline = ndxp_loop_is_hurried() ? 0 : ndxp_deadline(LAST_MS);
+
+	/* without the message the peer takes a refusal for an abort */
+	while (has_last_words(adapter) && ndxp_now_ns() < deadline)
+		(void)poll(NULL, 0, 1);
 	for (struct ndxp_list *n = adapter->links.next, *next; n != &adapter->links; n = next) {
 		next = n->next;
 		ofi_link_close(container_of(n, struct ofi_link, node), false);
