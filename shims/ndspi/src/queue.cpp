@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion queues and shared receive queues. */
+#include <cerrno>
+
 #include "objects.h"
 
 namespace nd
@@ -8,10 +10,11 @@ namespace nd
 namespace
 {
 
-/* IBV_WC_REM_OP_ERR in `native`. Software RoCE reports it for a message that is longer than the
- * peer's receive, other devices report what NDX makes DATA_OVERRUN of. Programs take that status
- * for such a message, and no other one. */
-constexpr std::int32_t operation_failed_at_peer = 11;
+/* IBV_WC_REM_OP_ERR in `native`: the number of verbs, and what stands for it where the device is
+ * used through libfabric. Software RoCE reports it for a message that is longer than the peer's
+ * receive, other devices report what NDX makes DATA_OVERRUN of. Programs take that status for such
+ * a message, and no other one. */
+constexpr std::int32_t operation_failed_at_peer[] = {11, EREMOTEIO};
 
 /* ND2_RESULT is the first part of ndx_result, up to the padding at its end. */
 constexpr std::size_t common = offsetof(ND2_RESULT, RequestType) + sizeof(ND2_REQUEST_TYPE);
@@ -27,7 +30,8 @@ static_assert(common == offsetof(ndx_result, request_type) + sizeof(ndx_request_
 __attribute__((noinline, cold)) HRESULT failure_of(const ndx_result &result)
 {
 	if (result.status == NDX_E_REMOTE_ERROR && result.request_type == NDX_REQUEST_SEND &&
-	    result.native == operation_failed_at_peer)
+	    (result.native == operation_failed_at_peer[0] ||
+	     result.native == operation_failed_at_peer[1]))
 		return ND_DATA_OVERRUN;
 	return hresult_of(result.status);
 }
