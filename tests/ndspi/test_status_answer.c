@@ -34,6 +34,12 @@ static HRESULT accept_foreign_qp(struct nd_pair *p)
 	return CALL(p->b.connector, Accept, UNKNOWN(p->b.connector), 0, 0, NULL, 0, &p->b.ov);
 }
 
+static HRESULT accept_qp_of_other_adapter(struct nd_pair *p)
+{
+	nd_ask(p, NULL);
+	return CALL(p->b.connector, Accept, UNKNOWN(p->a.qp), 0, 0, NULL, 0, &p->b.ov);
+}
+
 static HRESULT accept_early(struct nd_pair *p)
 {
 	return accept_with(p, NULL, 0);
@@ -123,6 +129,7 @@ static HRESULT reject_failed(struct nd_pair *p)
 static const struct nd_row answer_rows[] = {
 	REAL(ACCEPT, ND_INVALID_PARAMETER_1, accept_no_qp),
 	REAL(ACCEPT, ND_INVALID_PARAMETER_1, accept_foreign_qp),
+	REAL(ACCEPT, ND_INVALID_PARAMETER_1, accept_qp_of_other_adapter),
 	REAL(ACCEPT, ND_CONNECTION_INVALID, accept_early),
 	REAL(ACCEPT, ND_CONNECTION_ACTIVE, accept_twice),
 	REAL(ACCEPT, ND_INVALID_BUFFER_SIZE, accept_long_data),

@@ -241,6 +241,12 @@ static HRESULT request_foreign(struct nd_pair *p)
 	return CALL(p->listener, GetConnectionRequest, UNKNOWN(p->b.qp), &p->b.ov);
 }
 
+/* A's side has an adapter of its own. */
+static HRESULT request_of_other_adapter(struct nd_pair *p)
+{
+	return CALL(p->listener, GetConnectionRequest, UNKNOWN(p->a.connector), &p->b.ov);
+}
+
 static HRESULT request_early(struct nd_pair *p)
 {
 	IND2Listener *listener = new_listener(&p->a);
@@ -262,6 +268,7 @@ static const struct nd_row request_rows[] = {
 	REAL(REQUEST, ND_CANCELED, request_released),
 	REAL(REQUEST, ND_INVALID_PARAMETER_1, request_nowhere),
 	REAL(REQUEST, ND_INVALID_PARAMETER_1, request_foreign),
+	REAL(REQUEST, ND_INVALID_PARAMETER_1, request_of_other_adapter),
 	REAL(REQUEST, ND_INVALID_DEVICE_STATE, request_early),
 	REAL(REQUEST, ND_INVALID_DEVICE_STATE, request_again),
 	BEYOND(REQUEST, ND_DEVICE_REMOVED, "provider `fault` removes no device"),
@@ -348,6 +355,12 @@ static HRESULT connect_foreign_qp(struct nd_pair *p)
 	            p->address_length, 0, 0, NULL, 0, &p->a.ov);
 }
 
+static HRESULT connect_qp_of_other_adapter(struct nd_pair *p)
+{
+	return CALL(p->a.connector, Connect, UNKNOWN(p->b.qp), generic(&p->address),
+	            p->address_length, 0, 0, NULL, 0, &p->a.ov);
+}
+
 static HRESULT connect_family(struct nd_pair *p)
 {
 	struct sockaddr_storage to;
@@ -398,6 +411,7 @@ static const struct nd_row connect_rows[] = {
 	REAL(CONNECT, ND_CANCELED, connect_cancelled),
 	REAL(CONNECT, ND_INVALID_PARAMETER_1, connect_no_qp),
 	REAL(CONNECT, ND_INVALID_PARAMETER_1, connect_foreign_qp),
+	REAL(CONNECT, ND_INVALID_PARAMETER_1, connect_qp_of_other_adapter),
 	REAL(CONNECT, ND_INVALID_PARAMETER, connect_family),
 	REAL(CONNECT, ND_INVALID_DEVICE_STATE, connect_with_request),
 	CONNECT_FAULT(ND_NETWORK_UNREACHABLE, "NETWORK_UNREACHABLE"),

@@ -30,14 +30,14 @@ ULONG flags_of(std::uint64_t capabilities)
 
 /* The result of NDX's create, and of the object around it. */
 template <class T, class Handle, class Close, class... More>
-HRESULT finish(ndx_status status, File *file, Handle *handle, Close close, REFIID iid, VOID **out,
-               More... more)
+HRESULT finish(ndx_status status, const ndx_adapter *owner, File *file, Handle *handle, Close close,
+               REFIID iid, VOID **out, More... more)
 {
 	if (status != NDX_OK) {
 		release(file);
 		return hresult_of(status);
 	}
-	T *object = new T(file, handle, more...);
+	T *object = new T(owner, file, handle, more...);
 	if (object == nullptr) {
 		close(handle);
 		release(file);
@@ -166,8 +166,8 @@ HRESULT Adapter::CreateCompletionQueue(REFIID iid, HANDLE handle, ULONG depth, U
 	attr.depth = depth;
 	attr.affinity = affinity;
 	status = ndx_cq_create(adapter_, &attr, &cq);
-	return finish<CompletionQueue>(status, file, cq, ndx_cq_close, iid, out,
-	                               static_cast<const ndx_adapter *>(adapter_), has_immediate());
+	return finish<CompletionQueue>(status, adapter_, file, cq, ndx_cq_close, iid, out,
+	                               has_immediate());
 }
 
 HRESULT Adapter::CreateMemoryRegion(REFIID iid, HANDLE handle, VOID **out)
@@ -179,7 +179,7 @@ HRESULT Adapter::CreateMemoryRegion(REFIID iid, HANDLE handle, VOID **out)
 	if (file == nullptr)
 		return ND_INVALID_HANDLE;
 	const ndx_status status = ndx_mr_create(adapter_, &mr);
-	return finish<MemoryRegion>(status, file, mr, ndx_mr_close, iid, out);
+	return finish<MemoryRegion>(status, adapter_, file, mr, ndx_mr_close, iid, out);
 }
 
 HRESULT Adapter::CreateMemoryWindow(REFIID iid, VOID **out)
@@ -190,7 +190,7 @@ HRESULT Adapter::CreateMemoryWindow(REFIID iid, VOID **out)
 
 	if (status != NDX_OK)
 		return hresult_of(status);
-	auto *object = new MemoryWindow(mw);
+	auto *object = new MemoryWindow(adapter_, mw);
 	if (object == nullptr)
 		ndx_mw_close(mw);
 	return give(object, iid, out);
@@ -225,28 +225,28 @@ HRESULT Adapter::CreateSharedReceiveQueue(REFIID iid, HANDLE handle, ULONG depth
 	attr.threshold = threshold;
 	attr.affinity = affinity;
 	status = ndx_srq_create(adapter_, &attr, &srq);
-	return finish<SharedReceiveQueue>(status, file, srq, ndx_srq_close, iid, out);
+	return finish<SharedReceiveQueue>(status, adapter_, file, srq, ndx_srq_close, iid, out);
 }
 
 /* The part that queue pairs with and without a shared receive queue have in common. */
 static HRESULT make_pair(ndx_adapter *adapter, ndx_qp_attr *attr, IUnknown *receive_cq,
                          IUnknown *initiator_cq, bool immediate, REFIID iid, VOID **out)
 {
-	const Ours<CompletionQueue> receives(receive_cq);
-	const Ours<CompletionQueue> initiator(initiator_cq);
+	const Ours<CompletionQueue> receives(receive_cq, adapter);
+	const Ours<CompletionQueue> initiator(initiator_cq, adapter);
 	ndx_status status;
 	ndx_qp *qp;
 
-	if (!receives || receives->adapter != adapter)
+	if (!receives)
 		return invalid_parameter(2);
-	if (!initiator || initiator->adapter != adapter)
+	if (!initiator)
 		return invalid_parameter(3);
 	attr->receive_cq = receives->handle();
 	attr->initiator_cq = initiator->handle();
 	status = ndx_qp_create(adapter, attr, &qp);
 	if (status != NDX_OK)
 		return hresult_of(status);
-	auto *object = new QueuePair(qp, immediate);
+	auto *object = new QueuePair(adapter, qp, immediate);
 	if (object == nullptr)
 		ndx_qp_close(qp);
 	return give(object, iid, out);
@@ -290,7 +290,7 @@ HRESULT Adapter::CreateQueuePairWithSrq(REFIID iid, IUnknown *receive_cq, IUnkno
 		{initiator_sge, 0, info_.MaxInitiatorSge, 7},
 		{inline_size, 0, info_.MaxInlineDataSize, 8},
 	};
-	const Ours<SharedReceiveQueue> queue(srq);
+	const Ours<SharedReceiveQueue> queue(srq, adapter_);
 	const int wrong = first_wrong(numbers);
 	ndx_qp_attr attr;
 
@@ -318,7 +318,7 @@ HRESULT Adapter::CreateConnector(REFIID iid, HANDLE handle, VOID **out)
 	if (file == nullptr)
 		return ND_INVALID_HANDLE;
 	const ndx_status status = ndx_connector_create(adapter_, nullptr, &connector);
-	return finish<Connector>(status, file, connector, ndx_connector_close, iid, out);
+	return finish<Connector>(status, adapter_, file, connector, ndx_connector_close, iid, out);
 }
 
 HRESULT Adapter::CreateListener(REFIID iid, HANDLE handle, VOID **out)
@@ -330,7 +330,7 @@ HRESULT Adapter::CreateListener(REFIID iid, HANDLE handle, VOID **out)
 	if (file == nullptr)
 		return ND_INVALID_HANDLE;
 	const ndx_status status = ndx_listener_create(adapter_, &listener);
-	return finish<Listener>(status, file, listener, ndx_listener_close, iid, out);
+	return finish<Listener>(status, adapter_, file, listener, ndx_listener_close, iid, out);
 }
 
 } // namespace nd

@@ -59,7 +59,7 @@ HRESULT Connector::Connect(IUnknown *qp, const struct sockaddr *address, ULONG l
                            OVERLAPPED *overlapped)
 {
 	const auto attr = connect_attr(inbound, outbound, data, data_length);
-	const Ours<QueuePair> pair(qp);
+	const Ours<QueuePair> pair(qp, adapter);
 
 	if (!pair)
 		return invalid_parameter(1);
@@ -80,7 +80,7 @@ HRESULT Connector::Accept(IUnknown *qp, ULONG inbound, ULONG outbound, const VOI
                           ULONG data_length, OVERLAPPED *overlapped)
 {
 	const auto attr = connect_attr(inbound, outbound, data, data_length);
-	const Ours<QueuePair> pair(qp);
+	const Ours<QueuePair> pair(qp, adapter);
 
 	if (!pair)
 		return invalid_parameter(1);
@@ -176,7 +176,7 @@ HRESULT Listener::GetLocalAddress(struct sockaddr *address, ULONG *length)
 
 HRESULT Listener::GetConnectionRequest(IUnknown *connector, OVERLAPPED *overlapped)
 {
-	const Ours<Connector> taker(connector);
+	const Ours<Connector> taker(connector, adapter);
 
 	if (!taker)
 		return invalid_parameter(1);

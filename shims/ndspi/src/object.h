@@ -77,12 +77,25 @@ template <class Derived, class Interface> class Counted : public Interface, publ
 	ULONG references_ = 1;
 };
 
-/* An object with calls in flight. The close of its handle completes them, so Release() leaves no
- * OVERLAPPED behind. Takes over the reference to the file. */
-template <class Derived, class Interface> class Overlapped : public Counted<Derived, Interface>
+/* An object that goes with others of its adapter only. */
+template <class Derived, class Interface> class Owned : public Counted<Derived, Interface>
 {
       public:
-	explicit Overlapped(File *file) : file_(file)
+	explicit Owned(const ndx_adapter *owner) : adapter(owner)
+	{
+	}
+	/* The program may have closed the adapter; no other one is at the same address, because NDX
+	 * keeps the adapter as long as the object. */
+	const ndx_adapter *const adapter;
+};
+
+/* An object with calls in flight. The close of its handle completes them, so Release() leaves no
+ * OVERLAPPED behind. Takes over the reference to the file. */
+template <class Derived, class Interface> class Overlapped : public Owned<Derived, Interface>
+{
+      public:
+	Overlapped(const ndx_adapter *owner, File *file)
+	    : Owned<Derived, Interface>(owner), file_(file)
 	{
 	}
 	HRESULT GetOverlappedResult(OVERLAPPED *overlapped, BOOL wait) final
@@ -104,17 +117,21 @@ template <class Derived, class Interface> class Overlapped : public Counted<Deri
 	File *file_;
 };
 
-/* The object of this library behind an interface that a program passes, with a reference; nullptr
- * if it is none. */
+/* The object of this library and of `adapter` behind an interface that a program passes, with a
+ * reference; nullptr if it is none. */
 template <class T> class Ours
 {
       public:
-	explicit Ours(IUnknown *object)
+	Ours(IUnknown *object, const ndx_adapter *adapter)
 	{
 		void *found = nullptr;
 
-		if (object != nullptr && object->QueryInterface(Own<T>::iid, &found) == S_OK)
+		if (object == nullptr || object->QueryInterface(Own<T>::iid, &found) != S_OK)
+			return;
+		if (static_cast<T *>(found)->adapter == adapter)
 			object_ = static_cast<T *>(found);
+		else
+			object->Release();
 	}
 	~Ours()
 	{

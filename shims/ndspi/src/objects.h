@@ -13,8 +13,8 @@ namespace nd
 class CompletionQueue final : public Overlapped<CompletionQueue, IND2ManaCompletionQueue>
 {
       public:
-	CompletionQueue(File *file, ndx_cq *cq, const ndx_adapter *owner, bool immediate)
-	    : Overlapped(file), adapter(owner), cq_(cq), immediate_(immediate)
+	CompletionQueue(const ndx_adapter *owner, File *file, ndx_cq *cq, bool immediate)
+	    : Overlapped(owner, file), cq_(cq), immediate_(immediate)
 	{
 	}
 	~CompletionQueue()
@@ -29,7 +29,6 @@ class CompletionQueue final : public Overlapped<CompletionQueue, IND2ManaComplet
 	ULONG GetResults(ND2_RESULT results[], ULONG count) final;
 	ULONG GetManaResults(ND2_MANA_RESULT results[], ULONG count) final;
 
-	const ndx_adapter *const adapter; /* may be closed by now */
 	ndx_cq *handle() const
 	{
 		return cq_;
@@ -43,7 +42,8 @@ class CompletionQueue final : public Overlapped<CompletionQueue, IND2ManaComplet
 class SharedReceiveQueue final : public Overlapped<SharedReceiveQueue, IND2SharedReceiveQueue>
 {
       public:
-	SharedReceiveQueue(File *file, ndx_srq *srq) : Overlapped(file), srq_(srq)
+	SharedReceiveQueue(const ndx_adapter *owner, File *file, ndx_srq *srq)
+	    : Overlapped(owner, file), srq_(srq)
 	{
 	}
 	~SharedReceiveQueue()
@@ -69,7 +69,8 @@ class SharedReceiveQueue final : public Overlapped<SharedReceiveQueue, IND2Share
 class MemoryRegion final : public Overlapped<MemoryRegion, IND2MemoryRegion>
 {
       public:
-	MemoryRegion(File *file, ndx_mr *mr) : Overlapped(file), mr_(mr)
+	MemoryRegion(const ndx_adapter *owner, File *file, ndx_mr *mr)
+	    : Overlapped(owner, file), mr_(mr)
 	{
 	}
 	~MemoryRegion()
@@ -93,10 +94,10 @@ class MemoryRegion final : public Overlapped<MemoryRegion, IND2MemoryRegion>
 	ndx_mr *mr_;
 };
 
-class MemoryWindow final : public Counted<MemoryWindow, IND2MemoryWindow>
+class MemoryWindow final : public Owned<MemoryWindow, IND2MemoryWindow>
 {
       public:
-	explicit MemoryWindow(ndx_mw *mw) : mw_(mw)
+	MemoryWindow(const ndx_adapter *owner, ndx_mw *mw) : Owned(owner), mw_(mw)
 	{
 	}
 	~MemoryWindow()
@@ -115,10 +116,11 @@ class MemoryWindow final : public Counted<MemoryWindow, IND2MemoryWindow>
 	ndx_mw *mw_;
 };
 
-class QueuePair final : public Counted<QueuePair, IND2ManaQueuePair>
+class QueuePair final : public Owned<QueuePair, IND2ManaQueuePair>
 {
       public:
-	QueuePair(ndx_qp *qp, bool immediate) : qp_(qp), immediate_(immediate)
+	QueuePair(const ndx_adapter *owner, ndx_qp *qp, bool immediate)
+	    : Owned(owner), qp_(qp), immediate_(immediate)
 	{
 	}
 	~QueuePair()
@@ -154,7 +156,8 @@ class QueuePair final : public Counted<QueuePair, IND2ManaQueuePair>
 class Connector final : public Overlapped<Connector, IND2Connector>
 {
       public:
-	Connector(File *file, ndx_connector *connector) : Overlapped(file), connector_(connector)
+	Connector(const ndx_adapter *owner, File *file, ndx_connector *connector)
+	    : Overlapped(owner, file), connector_(connector)
 	{
 	}
 	~Connector()
@@ -190,7 +193,8 @@ class Connector final : public Overlapped<Connector, IND2Connector>
 class Listener final : public Overlapped<Listener, IND2Listener>
 {
       public:
-	Listener(File *file, ndx_listener *listener) : Overlapped(file), listener_(listener)
+	Listener(const ndx_adapter *owner, File *file, ndx_listener *listener)
+	    : Overlapped(owner, file), listener_(listener)
 	{
 	}
 	~Listener()

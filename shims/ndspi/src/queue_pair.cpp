@@ -43,8 +43,8 @@ HRESULT QueuePair::Receive(VOID *context, const ND2_SGE sge[], ULONG count)
 HRESULT QueuePair::Bind(VOID *context, IUnknown *region, IUnknown *window, const VOID *buffer,
                         SIZE_T length, ULONG flags)
 {
-	const Ours<MemoryRegion> mr(region);
-	const Ours<MemoryWindow> mw(window);
+	const Ours<MemoryRegion> mr(region, adapter);
+	const Ours<MemoryWindow> mw(window, adapter);
 
 	if (!mr)
 		return invalid_parameter(2);
@@ -57,7 +57,7 @@ HRESULT QueuePair::Bind(VOID *context, IUnknown *region, IUnknown *window, const
 
 HRESULT QueuePair::Invalidate(VOID *context, IUnknown *window, ULONG flags)
 {
-	const Ours<MemoryWindow> mw(window);
+	const Ours<MemoryWindow> mw(window, adapter);
 
 	if (!mw)
 		return invalid_parameter(2);
